@@ -1,0 +1,100 @@
+# ccs: a schedule compiler for collectives. Targets: make help
+#
+# Everything that is made lies under build/. Sources are found by wildcard, so a
+# new pass is a new file and nothing else.
+
+CC ?= cc
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+VERSION := 0.1.0
+WERROR ?=
+OPT ?= -O2 -g
+SAN ?=
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
+	-Wmissing-prototypes -Wswitch-enum $(WERROR)
+CPPFLAGS += -I. -I$(BUILD) -D_GNU_SOURCE -DCCS_VERSION='"$(VERSION)"' \
+	-DCCS_LIBRARY_DIR='"$(PREFIX)/share/ccs/schedules"'
+CFLAGS += -std=c11 $(OPT) $(SAN) -fvisibility=hidden -fPIC
+LDFLAGS += $(SAN)
+# Generated scanners and parsers keep to fewer warnings: the code is not ours.
+GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
+
+LANG_SRC := $(sort $(wildcard lang/*.c))
+COMPILER_SRC := $(sort $(filter-out compiler/ccc.c,$(wildcard compiler/*.c)))
+RUNTIME_SRC := $(sort $(filter-out runtime/ccrun%.c,$(wildcard runtime/*.c)))
+CCRUN_SRC := $(sort $(wildcard runtime/ccrun*.c))
+
+LANG_OBJ := $(LANG_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o $(BUILD)/lang/prelude.o
+COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o)
+RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(BUILD)/%.o)
+CCRUN_OBJ := $(CCRUN_SRC:%.c=$(BUILD)/%.o)
+
+BIN := $(BUILD)/bin
+LIB := $(BUILD)/lib
+
+.DELETE_ON_ERROR:
+.PHONY: all
+all: $(BIN)/ccc $(BIN)/ccrun $(LIB)/libccs.so $(LIB)/libccs.a
+
+# ---- the front end's generated parts -----------------------------------------
+
+$(BUILD)/lang/parse.c $(BUILD)/lang/parse.h &: lang/parse.y
+	@mkdir -p $(@D)
+	bison -Wall -Wcounterexamples -Werror --defines=$(BUILD)/lang/parse.h -o $(BUILD)/lang/parse.c $<
+
+$(BUILD)/lang/scan.c $(BUILD)/lang/scan.h &: lang/scan.l
+	@mkdir -p $(@D)
+	flex --header-file=$(BUILD)/lang/scan.h -o $(BUILD)/lang/scan.c $<
+
+# The prelude as a C array.
+$(BUILD)/lang/prelude.c: lang/prelude.ccs
+	@mkdir -p $(@D)
+	{ echo 'extern const char lang_prelude[];'; \
+	  echo 'const char lang_prelude[] ='; \
+	  sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; \
+	  echo ';'; } > $@
+
+$(BUILD)/lang/parse.o $(BUILD)/lang/scan.o: $(BUILD)/%.o: $(BUILD)/%.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(GENWARN) -MMD -c -o $@ $<
+$(BUILD)/lang/prelude.o: $(BUILD)/lang/prelude.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(LANG_OBJ): | $(BUILD)/lang/parse.h $(BUILD)/lang/scan.h
+
+# ---- objects, libraries, programs ---------------------------------------------
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -c -o $@ $<
+
+$(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ)
+	@mkdir -p $(@D)
+	rm -f $@ && ar rcsD $@ $^
+
+$(LIB)/libccs.a: $(RUNTIME_OBJ)
+	@mkdir -p $(@D)
+	rm -f $@ && ar rcsD $@ $^
+
+$(LIB)/libccs.so.0: $(RUNTIME_OBJ) runtime/libccs.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libccs.so.0 -Wl,--version-script=runtime/libccs.map \
+		-Wl,-z,defs -o $@ $(RUNTIME_OBJ) -lpthread -ldl -lm
+$(LIB)/libccs.so: $(LIB)/libccs.so.0
+	ln -sf libccs.so.0 $@
+
+$(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lm
+
+$(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+
+-include tests/tests.mk bench/bench.mk docs/install.mk
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+.PHONY: clean
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,75 @@
+/*
+ * ccc: the compiler's command. All it does is read options and call compile().
+ */
+#include "compiler/options.h"
+
+#include <signal.h>
+
+static const char help[] =
+"ccc FILE.ccs -o OUT.so               check, prove, compile\n"
+"ccc check FILE.ccs -n 2..16          check and prove only\n"
+"ccc explain FILE.ccs -n 4            show, step by step, which chunk goes where\n"
+"ccc fmt [--check | -i] FILE.ccs...   canonical text: to stdout, compared, or in place\n"
+"ccc --help, --version, --explain E0304\n"
+"\n"
+"  -n LIST              numbers of ranks: 4   2,4,8   2..16\n"
+"                       default: every N in 2..16 that the schedule's `where` admits\n"
+"  -D X=4               sets a schedule's parameter\n"
+"  --schedule NAME      which schedule of the file to compile; default the last\n"
+"  -I DIR               where imports are looked for, before the installed library\n"
+"  -o FILE              where the product goes; - is stdout\n"
+"  --slots K            FIFO depth, 0 for rendezvous (check only); default 8\n"
+"  --target=cpu         what the .so holds\n"
+"  --arch=sm_90         the GPUs that code is made for\n"
+"  --emit=STAGE         ast, program, plan, json or header, to -o or stdout\n"
+"  --diagnostics-format=text|json\n"
+"  --color=auto|always|never\n"
+"  --max-errors N       how many errors are printed; default 20, 0: all\n"
+"  --memory MIB         most memory to use; default 8192, or 3/4 of the machine's\n"
+"  -Werror              warnings are errors\n"
+"  -v                   a line for each pass, with its time\n"
+"\n"
+"FILE - is stdin. Exit status: 0 done, 1 the schedule is wrong, 2 bad usage or\n"
+"file, 4 the machine lacks something, 70 a bug of the compiler.\n";
+
+static int explain_code(int code)
+{
+	const struct diag_code *d = diag_code(code);
+
+	printf("E%04d: %s\n\n%s", d->code, d->title, d->text);
+	return fflush(stdout) ? 2 : 0;
+}
+
+/* One file after the other; the worst exit status. */
+static int compile_files(struct command *c)
+{
+	int worst = 0;
+
+	for (size_t i = 0; i < c->nfiles; i++) {
+		c->options.file = c->files[i];
+		int status = compile(&c->options);
+		if (status > worst)
+			worst = status;
+	}
+	return worst;
+}
+
+int main(int argc, char **argv)
+{
+	struct command c;
+
+	signal(SIGPIPE, SIG_IGN);
+	int status = options_parse(&c, argc, argv);
+	if (status < 0) {
+		if (c.help)
+			status = fputs(help, stdout) < 0 || fflush(stdout) ? 2 : 0;
+		else if (c.version)
+			status = printf("ccc %s\n", CCS_VERSION) < 0 || fflush(stdout) ? 2 : 0;
+		else if (c.explain_code)
+			status = explain_code(c.explain_code);
+		else
+			status = compile_files(&c);
+	}
+	options_free(&c);
+	return status;
+}

@@ -1,0 +1,257 @@
+/*
+ * The compiler as a library (libccc): one straight line of passes.
+ *
+ *   load, resolve       lang/                         text -> AST
+ *   expand              expand.c, code.c, topology.c  AST, N -> program
+ *   match               match.c                       messages
+ *   deadlock            deadlock.c                    an order of all waves
+ *   race                race.c                        within a rank
+ *   proof               proof.c, contract.c           values against the contract
+ *   lower, fuse         lower.c, fuse.c               program -> lowered program
+ *   match, deadlock, race, proof again, on the lowered program
+ *   emit                module.c, link.c              plans -> ccs_module_v1 -> ar.so
+ *
+ * A pass reports mistakes through diags and returns; it never prints and never
+ * exits. A pass runs only if the ones before it, on the same program, found
+ * nothing that would make it report consequences of the same mistake.
+ */
+#ifndef CCS_COMPILER_COMPILE_H
+#define CCS_COMPILER_COMPILE_H
+
+#include "compiler/program.h"
+#include "lang/lang.h"
+
+#include <stdio.h>
+
+/* All that a compilation holds; no globals anywhere. */
+struct ctx {
+	struct arena *arena;	/* lives as long as the compilation */
+	struct arena *scratch;	/* emptied by compile.c after each pass */
+	struct sources *sources;
+	struct diags *diags;
+	uint32_t slots;		/* --slots: FIFO depth K */
+	FILE *progress;		/* -v: a line a pass with its time and operations; or NULL */
+};
+
+/* Values of diags.phase: the order of reports, ccs(5) 8. */
+enum phase {
+	PHASE_TEXT,	/* load, resolve */
+	PHASE_EXPAND,	/* links and peers */
+	PHASE_MATCH,
+	PHASE_DEADLOCK,
+	PHASE_RACE,
+	PHASE_DATA,	/* E0401 */
+	PHASE_CONTRACT	/* the contract's own text, E0403-E0405 */
+};
+
+/* Limits; each is named in the message of the error that it raises. */
+#define LIMIT_RANKS 65536u
+#define LIMIT_CALL_DEPTH 10000u		/* E0204 */
+#define LIMIT_OPS (1u << 29)		/* operations in one program, E0501 */
+#define LIMIT_MEMORY (8ull << 30)	/* bytes, E0501 */
+#define LIMIT_IDLE_WORK 200000000u	/* evaluation steps without an operation, E0204 */
+
+/* ---- expand (expand.c) ---------------------------------------------------- */
+
+/* One expansion: evaluates parameters, `where`, the topology, and every rank's
+ * statements. E0203-E0206, E0303 (local copies), E0305, E0306, E0406, E0501.
+ * Returns NULL if `where` does not hold and `quiet_where` is set (that N is not
+ * admitted), or after errors were reported. O(operations). */
+struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where);
+
+/* What a rank was doing at one of its operations, found by running the rank's
+ * text again up to there. */
+struct where {
+	uint32_t step;		/* number of the wave that has it, from 1, in its task */
+	const char *loops;	/* "s = 2, i = 0": the loop variables around it, or "" */
+	const char *calls;	/* "in ring_reduce_scatter, called at line 12", or "" */
+};
+struct where expand_where(struct ctx *c, const struct program *p, uint32_t task,
+			  uint32_t op);
+
+/** --emit=program */
+void program_dump(struct ctx *c, const struct program *p, FILE *out);
+
+/** "data[3]", "data[0..4]", "scratch[2]": cells in the schedule's terms. */
+const char *program_cells_text(struct arena *a, const struct program *p,
+			       uint32_t cell, uint32_t n);
+
+/* ---- match (match.c) ------------------------------------------------------- */
+
+/* Fills in fifos[] and messages[]. Reports E0301, E0302, E0303; returns whether
+ * there were none. Sends beyond the receives (or the other way) are not in
+ * messages[]. O(operations). */
+bool match(struct ctx *c, struct program *p);
+
+/* ---- deadlock (deadlock.c) --------------------------------------------------- */
+
+/* A linear order in which all waves can start and finish, with no wait broken:
+ * event = 2 * task (its next wave starts) or 2 * task + 1 (it finishes). A fused
+ * or local operation starts and finishes likewise. */
+struct order {
+	uint32_t *events;
+	uint64_t n;
+};
+
+struct deadlock_report {
+	bool deadlocked;	/* at ctx.slots */
+	int64_t min_slots;	/* least slots without a deadlock; -1: none */
+	const char *below;	/* "at 0: every rank waits to send, line 9", or NULL */
+	struct order order;	/* only if not deadlocked */
+};
+
+/* Decides deadlock at ctx.slots; finds the least slots. Reports E0304 with a
+ * shortest cycle if it is deadlocked (and p is not lowered: a lowered program's
+ * deadlock is for the caller to judge). O(operations) a run, O(log) runs. */
+struct deadlock_report deadlock(struct ctx *c, struct program *p);
+
+/* ---- race (race.c) -------------------------------------------------------------- */
+
+/* Two operations of a rank that touch a cell, one of them writing, with no order
+ * between them by waves and waits alone (so for every slot count). E0402 for a
+ * program; returns whether there were none. O(operations + cells touched). */
+bool race(struct ctx *c, struct program *p);
+
+/* ---- proof (contract.c, proof.c) --------------------------------------------------- */
+
+/* A run of contributions: initial cell `cell` of ranks first .. first + n - 1,
+ * each `times` times. A value is a sorted list of disjoint runs. */
+struct run {
+	uint32_t cell;
+	uint32_t first, n;
+	uint32_t times;
+};
+
+/* The contract, evaluated for one instance. */
+struct contract {
+	uint32_t *rows;		/* nranks * cells: first row of runs, or NONE: may be anything */
+	struct run *runs;	/* a value's runs are adjacent ... */
+	bool *last;		/* ... up to the one that is marked here */
+	bool *reduced;		/* the contract wrote a sum for it */
+	const struct ensures **clause;	/* by run row: where it was asked */
+	uint64_t nruns;
+	bool any_reduced, any_single;	/* has sums; has values that are no sums */
+};
+
+/* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0406. */
+struct contract *contract_expand(struct ctx *c, const struct program *p);
+
+struct proof {
+	bool proved;
+	bool same_bits;		/* every element has one reduction tree on all ranks that end
+				   with it (up to the order of ⊕'s two operands) */
+	bool even_counts;	/* some value moved to a chunk of another place or length */
+	uint32_t steps;		/* longest chain of waves with messages */
+	double *sent;		/* [nranks] sent by each, in blocks of `count` elements */
+	uint32_t **len;		/* [ntasks][nops]: cell whose length the operation's first cell
+				   has (the following cells follow); made if asked for */
+};
+
+/* Runs the program on symbolic values in `order`. E0401, E0403-E0405 for a
+ * program; for a lowered one only returns proved == false. */
+struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
+		   const struct order *order, bool want_len);
+
+/* ---- report (report.c) -------------------------------------------------------------- */
+
+/* What was found for one N (the worst over roots). */
+struct finding {
+	uint32_t nranks;
+	int64_t min_slots;
+	const char *below;
+	bool same_bits;
+	uint32_t steps;
+	double sent;		/* most sent by a rank, in units of S */
+	double bound;		/* lower bound in units of S, or < 0: none known */
+	uint64_t nops;
+};
+
+/* Most cells any rank sends, and the lower bound, in units of S, the whole
+ * vector of the collective as nccl-tests counts it. */
+void report_volume(const struct program *p, const struct proof *f, double *sent,
+		   double *bound);
+
+/* The table of `ccc check`, as text or as one JSON object. */
+void report_print(struct ctx *c, const struct decl *schedule, const struct finding *v,
+		  size_t n, bool json, FILE *out);
+
+/* ---- lower (lower.c, fuse.c) ---------------------------------------------------------- */
+
+/* The lowered program: workers, waits, fused forms. Verified (match, deadlock at
+ * ctx.slots, race, proof); where a candidate that merges or fuses would
+ * deadlock, the next plainer one is taken. NULL: a bug of ours, reported as a
+ * diagnostic without a code whose message begins "internal error". */
+struct lowered {
+	struct program *program;
+	struct proof proof;
+};
+struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k);
+
+/* ---- emit (module.c, plan_print.c, link.c, header.c) -------------------------------------- */
+
+/* One instance, ready to be written. */
+struct planned {
+	const struct program *source;
+	const struct lowered *lowered;
+	const struct contract *contract;
+};
+
+/* The bytes of ccs_module_v1. Reproducible. */
+struct bytes {
+	unsigned char *data;
+	size_t len;
+};
+struct bytes module_build(struct ctx *c, const struct module *m, const struct decl *schedule,
+			  const struct planned *v, size_t n);
+
+/** --emit=plan: a module's plans for a person to read. */
+void plan_print(const struct bytes *module, FILE *out);
+
+/** --emit=plan,json */
+void plan_print_json(const struct bytes *module, FILE *out);
+
+/** --emit=header: the C header of the module's typed function. */
+void header_print(const struct bytes *module, FILE *out);
+
+/** Writes the shared object, whole or not at all. Returns 0, or the exit status
+ *  (2: cannot write, 4: no C compiler) with the reason in *error (arena). */
+int link_module(struct ctx *c, const struct bytes *module, const char *path,
+		const char **error);
+
+/* ---- explain (explain.c) --------------------------------------------------------------------- */
+
+/** `ccc explain`: step by step, which chunk goes where and what every rank holds. */
+void explain(struct ctx *c, const struct program *p, const struct order *order, FILE *out);
+
+/* ---- the whole line (compile.c) ------------------------------------------------------------------ */
+
+enum emit { EMIT_SO, EMIT_AST, EMIT_PROGRAM, EMIT_PLAN, EMIT_JSON, EMIT_HEADER };
+
+enum action { ACTION_COMPILE, ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT };
+
+struct options {
+	enum action action;
+	const char *file;
+	const char *output;		/* -o, or NULL */
+	const uint32_t *ranks;		/* -n; NULL: every N in 2..16 that `where` admits */
+	size_t nranks;
+	bool ranks_given;
+	struct setting *settings;	/* -D */
+	size_t nsettings;
+	const char *schedule;		/* --schedule, or NULL */
+	const char *const *include_dirs;
+	uint32_t slots;
+	enum emit emit;
+	bool format_check;		/* fmt --check */
+	bool werror, verbose;
+	struct diag_style style;
+	bool format_in_place;		/* fmt -i */
+	uint64_t memory;		/* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
+					   3/4 of the machine's where that is less */
+};
+
+/** Runs the whole line; prints products to stdout or -o, all else to stderr.
+ *  Returns the exit status (0, 1, 2, 4, 70). */
+int compile(const struct options *o);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * Between deadlock.c, which runs a program greedily, and witness.c, which
+ * explains the state in which such a run is stuck.
+ */
+#ifndef CCS_COMPILER_DEADLOCK_H
+#define CCS_COMPILER_DEADLOCK_H
+
+#include "compiler/compile.h"
+
+/* A FIFO in a run. AS and AR are those of program.h, Blocking. */
+struct flow {
+	uint32_t as, ar;	/* sends, receives whose wave has started */
+	uint32_t fs, fr;	/* of these, the ones that their task knows have finished */
+	uint32_t want_as;	/* value of `as` at which task dst goes on, 0: it is not parked here */
+	uint32_t want_ar;	/* value of `ar` at which task src goes on */
+	uint32_t src, dst;	/* tasks */
+};
+
+/* A task in a run: its current wave is rows row .. end. */
+struct turn {
+	uint32_t row;		/* == end: the wave has not started */
+	uint32_t end;
+	uint32_t next;		/* first operation not known to have finished */
+	uint32_t waiters;	/* heap of the tasks that wait for this one's rows, or NONE */
+};
+
+/* A task parked at an OP_WAIT: node of a leftist heap, least need on top. */
+struct waiter {
+	uint32_t left, right, dist;
+	uint32_t need;
+};
+
+struct greedy {
+	struct ctx *ctx;
+	struct program *p;
+	uint32_t slots;
+	struct flow *flows;
+	struct turn *turns;
+	struct waiter *waiters;
+	uint32_t *ready, nready;	/* tasks that can go on, a stack */
+	uint32_t finished;		/* tasks that have run all their rows */
+	bool record;			/* into `order`, from its begin */
+	struct order order;
+	uint64_t caporder;
+};
+
+/* Runs the program from its begin with that many slots; returns whether it
+ * finishes. If not, `r` holds the state in which it is stuck. O(operations). */
+bool deadlock_run(struct greedy *r, uint32_t slots);
+
+/* Reports E0304 for a run that is stuck at `slots` (the number that the user
+ * knows; r->slots may be less, as more than the messages of any FIFO are the same).
+ * `least`: slots that cure it, or -1. */
+void witness_report(struct greedy *r, uint32_t slots, int64_t least);
+
+/* "at 0: every rank waits to send, line 9": what a stuck run is stuck at, in the
+ * compilation's arena. */
+const char *witness_phrase(struct greedy *r);
+
+#endif

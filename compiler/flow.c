@@ -1,0 +1,267 @@
+/*
+ * Flow of values along one rank's line.
+ *
+ * In:  line.items in an order that the program allows.
+ * Out: - reads of the caller's value carry OP_INITIAL (an inout buffer may be
+ *        run out of place, with a send buffer that nobody writes). An operation
+ *        that reads both such cells and stored ones cannot say so; its initial
+ *        cells are then copied at the very start, by items that wait for nothing.
+ *        Cells that the contract names and nobody writes are copied at the end.
+ *      - partner: a receive, and the send of the same cells that is their next
+ *        access; dead: how many of these cells are overwritten unread after it.
+ *      - node: who runs it. Ends of FIFOs are nodes, and every local operation
+ *        goes to the end that last wrote what it reads, or to that of the next
+ *        reader of what it writes, within one par block.
+ *
+ * One pass over the line with a state for each cell: O(cells touched).
+ */
+#include "compiler/lower.h"
+
+uint32_t flow_find(struct line *l, uint32_t node)
+{
+	while (l->parent[node] != node) {
+		l->parent[node] = l->parent[l->parent[node]];
+		node = l->parent[node];
+	}
+	return node;
+}
+
+void flow_union(struct line *l, uint32_t a, uint32_t b)
+{
+	a = flow_find(l, a);
+	b = flow_find(l, b);
+	if (a == b)
+		return;
+	/* The older node stays: roots are then stable, and small numbers. */
+	if (a > b) {
+		uint32_t t = a;
+		a = b;
+		b = t;
+	}
+	l->parent[b] = a;
+	l->has_end[a] = l->has_end[a] || l->has_end[b];
+}
+
+static uint32_t add_node(struct line *l, bool end)
+{
+	if (l->nnodes == l->capnodes) {
+		uint32_t old = l->capnodes, cap = old ? 2 * old : 64;
+		l->parent = arena_grow(l->arena, l->parent, old * sizeof *l->parent,
+				       cap * sizeof *l->parent);
+		l->has_end = arena_grow(l->arena, l->has_end, old * sizeof *l->has_end,
+					cap * sizeof *l->has_end);
+		l->worker_of = arena_grow(l->arena, l->worker_of, old * sizeof *l->worker_of,
+					  cap * sizeof *l->worker_of);
+		l->capnodes = cap;
+	}
+	l->parent[l->nnodes] = l->nnodes;
+	l->has_end[l->nnodes] = end;
+	l->worker_of[l->nnodes] = NONE;
+	return l->nnodes++;
+}
+
+static void find_node(struct line *l, struct item *it)
+{
+	const struct op *o = &it->op;
+	uint32_t *slot = NULL;
+
+	if (op_kind(o) == OP_FRESH)
+		return;
+	if (op_out(o) != NONE)
+		slot = &l->send_node[op_out(o)];
+	else if (op_in(o) != NONE)
+		slot = &l->recv_node[op_in(o)];
+	if (!slot)
+		it->node = add_node(l, false);
+	else if (*slot == NONE)
+		it->node = *slot = add_node(l, true);
+	else
+		it->node = *slot;
+}
+
+/* The item runs where the value that it reads was made, if one of the two is a
+ * local operation, and neither has a place of its own. */
+static void join_writer(struct line *l, const struct item *it, uint32_t writer)
+{
+	if (writer == NONE || l->items[writer].task != it->task ||
+	    l->items[writer].node == NONE)
+		return;
+	uint32_t a = flow_find(l, it->node), b = flow_find(l, l->items[writer].node);
+	if (!(l->has_end[a] && l->has_end[b]))
+		flow_union(l, a, b);
+}
+
+static bool is_initial(const struct cell_state *s)
+{
+	return s->direction == DIR_IN || (s->direction == DIR_INOUT && !s->written);
+}
+
+/* Whether the read is of initial values only; else they are kept where needed. */
+static bool read_initial(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+{
+	uint32_t initial = 0;
+
+	for (uint32_t c = cell; c < cell + n; c++)
+		initial += is_initial(&l->cells[c]);
+	if (initial == 0 || initial == n)
+		return initial != 0;
+	for (uint32_t c = cell; c < cell + n; c++) {
+		struct cell_state *s = &l->cells[c];
+		if (!is_initial(s) || s->kept)
+			continue;
+		s->kept = true;
+		struct item start = {
+			.op = { .cell = c, .other = c, .fifo = NONE, .n = 1,
+				.kind = OP_COPY | OP_INITIAL, .site = l->items[i].op.site },
+			.task = l->items[i].task, .node = l->items[i].node, .partner = NONE,
+		};
+		struct item *last = &l->items[l->nitems - 1];
+		if (l->nitems > l->nline && last->node == start.node &&
+		    last->op.cell + last->op.n == c)
+			last->op.n++;
+		else
+			ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = start;
+	}
+	return false;
+}
+
+static bool reads(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+{
+	bool initial = read_initial(l, i, cell, n);
+
+	for (uint32_t c = cell; c < cell + n; c++) {
+		join_writer(l, &l->items[i], l->cells[c].writer);
+		l->cells[c].access = i;
+	}
+	return initial;
+}
+
+/* The value that the cell had is gone: was it only stored by a receive whose
+ * message a send passed on? */
+static void value_dies(struct line *l, uint32_t cell)
+{
+	uint32_t last = l->cells[cell].access;
+
+	if (last == NONE)
+		return;
+	const struct item *it = &l->items[last];
+	if (op_kind(&it->op) == OP_SEND && it->partner != NONE)
+		l->items[it->partner].dead++;
+}
+
+static void writes(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+{
+	for (uint32_t c = cell; c < cell + n; c++) {
+		struct cell_state *s = &l->cells[c];
+		if (s->access != i)
+			value_dies(l, c);
+		s->access = s->writer = i;
+		s->written = true;
+	}
+}
+
+/* A send whose cells were last touched by one receive of exactly these. */
+static void find_partner(struct line *l, uint32_t i)
+{
+	struct item *s = &l->items[i];
+	uint32_t r = s->op.n ? l->cells[s->op.cell].access : NONE;
+
+	if (r == NONE)
+		return;
+	struct item *from = &l->items[r];
+	enum op_kind k = op_kind(&from->op);
+	if ((k != OP_RECV && k != OP_REDUCE_FROM) || from->task != s->task ||
+	    from->op.cell != s->op.cell || from->op.n != s->op.n)
+		return;
+	for (uint32_t c = s->op.cell; c < s->op.cell + s->op.n; c++)
+		if (l->cells[c].access != r)
+			return;
+	from->partner = i;
+	s->partner = r;
+}
+
+static void flow_item(struct line *l, uint32_t i)
+{
+	struct op *o = &l->items[i].op;
+	bool initial = false, into = false;
+
+	find_node(l, &l->items[i]);
+	switch (op_kind(o)) {
+	case OP_SEND:
+		find_partner(l, i);
+		initial = reads(l, i, o->cell, o->n);
+		break;
+	case OP_RECV:
+		writes(l, i, o->cell, o->n);
+		break;
+	case OP_REDUCE_FROM:
+		initial = reads(l, i, o->cell, o->n);
+		o = &l->items[i].op;
+		writes(l, i, o->cell, o->n);
+		break;
+	case OP_COPY:
+		initial = reads(l, i, o->cell, o->n);
+		o = &l->items[i].op;
+		writes(l, i, o->other, o->n);
+		break;
+	case OP_REDUCE_INTO:
+		initial = reads(l, i, o->cell, o->n);
+		o = &l->items[i].op;
+		into = reads(l, i, o->other, o->n);
+		o = &l->items[i].op;
+		writes(l, i, o->other, o->n);
+		break;
+	case OP_FRESH:
+		for (uint32_t c = o->cell; c < o->cell + o->n; c++) {
+			value_dies(l, c);
+			l->cells[c].access = l->cells[c].writer = NONE;
+		}
+		break;
+	case OP_WAIT:
+	case OP_RECV_SEND:
+	case OP_REDUCE_SEND:
+		break;
+	}
+	/* reads() may have moved the items */
+	l->items[i].op.kind |= (initial ? OP_INITIAL : 0u) | (into ? OP_INITIAL_INTO : 0u);
+}
+
+/* Final values that the contract names and that are still only the caller's. */
+static void keep_at_end(struct line *l, uint32_t cell)
+{
+	const struct cell_state *s = &l->cells[cell];
+	uint32_t by = s->access;
+	struct item *last = &l->items[l->nitems - 1];
+
+	if (l->nitems > l->nline + l->nstarts && last->op.cell + last->op.n == cell &&
+	    l->cells[last->op.cell].access == by) {
+		last->op.n++;
+		return;
+	}
+	struct item end = {
+		.op = { .cell = cell, .other = cell, .fifo = NONE, .n = 1,
+			.kind = OP_COPY | OP_INITIAL,
+			.site = by == NONE ? l->extra_site : l->items[by].op.site },
+		.task = by == NONE ? l->rank : l->items[by].task, .partner = NONE,
+	};
+	end.node = by == NONE ? add_node(l, false) : l->items[by].node;
+	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = end;
+}
+
+void flow_analyze(struct line *l)
+{
+	l->nnodes = 0;
+	l->nline = l->nitems;
+	for (uint32_t i = 0; i < l->nline; i++)
+		flow_item(l, i);
+	l->nstarts = l->nitems - l->nline;
+	for (uint32_t c = 0; c < l->ncells; c++) {
+		bool named = c < l->p->cells &&
+			     l->k->rows[(size_t)l->rank * l->p->cells + c] != NONE;
+		if (!named)
+			value_dies(l, c);
+		else if (l->cells[c].direction == DIR_INOUT && !l->cells[c].written &&
+			 !l->cells[c].kept)
+			keep_at_end(l, c);
+	}
+}

@@ -1,0 +1,471 @@
+/*
+ * The command line of ccc. Every option is a row of `table`; long options take
+ * their value after `=` or as the next argument, short ones attached or as the
+ * next. A name that is none is an error with the nearest one that is.
+ */
+#include "compiler/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIMIT_SLOTS 65536u
+#define LIMIT_RANK_LIST 4096u
+
+enum option {
+	OPT_RANKS, OPT_DEFINE, OPT_INCLUDE, OPT_OUTPUT, OPT_VERBOSE, OPT_SCHEDULE, OPT_SLOTS,
+	OPT_TARGET, OPT_ARCH, OPT_EMIT, OPT_FORMAT, OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY,
+	OPT_WERROR, OPT_WARNING, OPT_CHECK, OPT_IN_PLACE, OPT_HELP, OPT_VERSION, OPT_EXPLAIN
+};
+
+struct row {
+	const char *name;
+	enum option option;
+	bool value;
+};
+
+static const struct row table[] = {
+	{ "-n", OPT_RANKS, true },
+	{ "-D", OPT_DEFINE, true },
+	{ "-I", OPT_INCLUDE, true },
+	{ "-o", OPT_OUTPUT, true },
+	{ "-v", OPT_VERBOSE, false },
+	{ "-i", OPT_IN_PLACE, false },
+	{ "-h", OPT_HELP, false },
+	{ "-Werror", OPT_WERROR, false },
+	{ "-Wall", OPT_WARNING, false },
+	{ "-Wextra", OPT_WARNING, false },
+	{ "--schedule", OPT_SCHEDULE, true },
+	{ "--slots", OPT_SLOTS, true },
+	{ "--target", OPT_TARGET, true },
+	{ "--arch", OPT_ARCH, true },
+	{ "--emit", OPT_EMIT, true },
+	{ "--diagnostics-format", OPT_FORMAT, true },
+	{ "--color", OPT_COLOR, true },
+	{ "--max-errors", OPT_MAX_ERRORS, true },
+	{ "--memory", OPT_MEMORY, true },
+	{ "--check", OPT_CHECK, false },
+	{ "--help", OPT_HELP, false },
+	{ "--version", OPT_VERSION, false },
+	{ "--explain", OPT_EXPLAIN, true },
+};
+#define NTABLE (sizeof table / sizeof table[0])
+
+static int wrong(const char *what, const char *value, const char *const *names, size_t n)
+{
+	const char *near = names ? diag_nearest(value, names, n) : NULL;
+
+	fprintf(stderr, "ccc: %s '%s'", what, value);
+	if (near)
+		fprintf(stderr, "; did you mean '%s'?", near);
+	fprintf(stderr, "\n");
+	return 2;
+}
+
+/* A decimal number of digits only, at `*s`, at most `most`. */
+static bool number(const char **s, uint64_t most, uint64_t *value)
+{
+	const char *p = *s;
+	uint64_t v = 0;
+
+	if (!isdigit((unsigned char)*p))
+		return false;
+	for (; isdigit((unsigned char)*p); p++) {
+		v = v * 10 + (uint64_t)(*p - '0');
+		if (v > most)
+			return false;
+	}
+	*s = p;
+	*value = v;
+	return true;
+}
+
+static bool whole_number(const char *s, uint64_t most, uint64_t *value)
+{
+	return number(&s, most, value) && *s == '\0';
+}
+
+/* ---- the values of options ------------------------------------------------------ */
+
+static int compare_ranks(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* `4`, `2,4,8`, `2..16` and lists of these; the Ns ascend, each once. */
+static int parse_ranks(struct command *c, const char *text)
+{
+	uint32_t *v = (uint32_t *)(uintptr_t)c->options.ranks;
+	size_t n = c->options.nranks, cap = n;
+
+	for (const char *s = text;; s++) {
+		uint64_t lo, hi;
+		if (!number(&s, LIMIT_RANKS, &lo) || lo < 1)
+			break;
+		hi = lo;
+		if (s[0] == '.' && s[1] == '.') {
+			s += 2;
+			if (!number(&s, LIMIT_RANKS, &hi) || hi < lo)
+				break;
+		}
+		if (n + (hi - lo + 1) > LIMIT_RANK_LIST) {
+			fprintf(stderr, "ccc: -n '%s': more than %u numbers of ranks\n", text,
+				LIMIT_RANK_LIST);
+			return 2;
+		}
+		for (uint64_t i = lo; i <= hi; i++)
+			ARENA_PUSH(&c->arena, v, n, cap) = (uint32_t)i;
+		if (*s == ',')
+			continue;
+		if (*s != '\0')
+			break;
+		qsort(v, n, sizeof *v, compare_ranks);
+		size_t k = 0;
+		for (size_t i = 0; i < n; i++)
+			if (i == 0 || v[i] != v[k - 1])
+				v[k++] = v[i];
+		c->options.ranks = v;
+		c->options.nranks = k;
+		c->options.ranks_given = true;
+		return -1;
+	}
+	fprintf(stderr, "ccc: -n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, not '%s'\n",
+		LIMIT_RANKS, text);
+	return 2;
+}
+
+/* X=4, X=-1 */
+static int parse_define(struct command *c, const char *text)
+{
+	const char *eq = strchr(text, '=');
+	char *end = NULL;
+	bool ok = eq && (isalpha((unsigned char)*text) || *text == '_');
+
+	for (const char *p = text; ok && p < eq; p++)
+		ok = isalnum((unsigned char)*p) || *p == '_';
+	errno = 0;
+	long long value = ok ? strtoll(eq + 1, &end, 0) : 0;
+	if (!ok || end == eq + 1 || *end || errno || isspace((unsigned char)eq[1])) {
+		fprintf(stderr, "ccc: -D takes NAME=NUMBER, not '%s'\n", text);
+		return 2;
+	}
+	const char *name = arena_strndup(&c->arena, text, (size_t)(eq - text));
+	struct options *o = &c->options;
+	for (size_t i = 0; i < o->nsettings; i++)
+		if (!strcmp(o->settings[i].name, name)) {	/* the last one counts */
+			o->settings[i].value = value;
+			return -1;
+		}
+	ARENA_PUSH(&c->arena, o->settings, o->nsettings, c->capsettings) =
+		(struct setting){ .name = name, .value = value };
+	return -1;
+}
+
+static int parse_emit(struct options *o, const char *text)
+{
+	static const char *const names[] = { "ast", "program", "plan", "json", "header", "so",
+					     "cuda", "ptx" };
+	static const enum emit values[] = { EMIT_AST, EMIT_PROGRAM, EMIT_PLAN, EMIT_JSON,
+					    EMIT_HEADER, EMIT_SO };
+
+	for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+		if (!strcmp(text, names[i])) {
+			o->emit = values[i];
+			return -1;
+		}
+	if (!strcmp(text, "cuda") || !strcmp(text, "ptx")) {
+		fprintf(stderr, "ccc: --emit=%s: this compiler has no CUDA target yet\n", text);
+		return 4;
+	}
+	return wrong("--emit: there is no stage", text, names, sizeof names / sizeof names[0]);
+}
+
+/* A list of cpu and cuda. */
+static int parse_target(const char *text)
+{
+	static const char *const names[] = { "cpu", "cuda" };
+	bool cuda = false;
+
+	for (const char *s = text;; s++) {
+		size_t n = strcspn(s, ",");
+		if (n == 4 && !strncmp(s, "cuda", n))
+			cuda = true;
+		else if (n != 3 || strncmp(s, "cpu", n))
+			return wrong("--target: there is no target", text, names, 2);
+		s += n;
+		if (!*s)
+			break;
+	}
+	if (!cuda)
+		return -1;
+	fprintf(stderr, "ccc: --target=%s: this compiler has no CUDA target yet\n", text);
+	return 4;
+}
+
+static int parse_arch(const char *text)
+{
+	for (const char *s = text;; s++) {
+		size_t n = strcspn(s, ",");
+		if (n < 5 || strncmp(s, "sm_", 3) || !isdigit((unsigned char)s[3]))
+			return wrong("--arch takes names such as sm_90, not", text, NULL, 0);
+		s += n;
+		if (!*s)
+			return -1;
+	}
+}
+
+static int parse_choice(const char *option, const char *text, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(text, names[i]))
+			return (int)i;
+	char what[64];
+	snprintf(what, sizeof what, "%s cannot be", option);
+	wrong(what, text, names, n);
+	return -1;
+}
+
+static int parse_color(struct options *o, const char *text)
+{
+	static const char *const names[] = { "auto", "always", "never" };
+	int k = parse_choice("--color", text, names, 3);
+
+	if (k < 0)
+		return 2;
+	if (k > 0)
+		o->style.color = k == 1;
+	return -1;
+}
+
+static int parse_format(struct options *o, const char *text)
+{
+	static const char *const names[] = { "text", "json" };
+	int k = parse_choice("--diagnostics-format", text, names, 2);
+
+	if (k < 0)
+		return 2;
+	o->style.json = k;
+	return -1;
+}
+
+/* E0304, 0304, 304 */
+static int parse_explain(struct command *c, const char *text)
+{
+	uint64_t code;
+
+	if (!whole_number(text + (*text == 'E' || *text == 'e'), 9999, &code) ||
+	    !diag_code((int)code)) {
+		fprintf(stderr, "ccc: there is no error '%s'; the codes are listed in ccs(5) 7\n",
+			text);
+		return 2;
+	}
+	c->explain_code = (int)code;
+	return -1;
+}
+
+static int parse_count(const char *option, const char *text, uint64_t most, uint64_t *value)
+{
+	if (whole_number(text, most, value))
+		return -1;
+	fprintf(stderr, "ccc: %s takes a number from 0 to %" PRIu64 ", not '%s'\n", option, most,
+		text);
+	return 2;
+}
+
+static int apply(struct command *c, enum option option, const char *value)
+{
+	struct options *o = &c->options;
+	uint64_t n = 0;
+	int status = -1;
+
+	switch (option) {
+	case OPT_RANKS:
+		return parse_ranks(c, value);
+	case OPT_DEFINE:
+		return parse_define(c, value);
+	case OPT_INCLUDE:
+		ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = value;
+		return -1;
+	case OPT_OUTPUT:
+		o->output = value;
+		return -1;
+	case OPT_VERBOSE:
+		o->verbose = true;
+		return -1;
+	case OPT_SCHEDULE:
+		o->schedule = value;
+		return -1;
+	case OPT_SLOTS:
+		status = parse_count("--slots", value, LIMIT_SLOTS, &n);
+		o->slots = (uint32_t)n;
+		return status;
+	case OPT_TARGET:
+		return parse_target(value);
+	case OPT_ARCH:
+		return parse_arch(value);
+	case OPT_EMIT:
+		return parse_emit(o, value);
+	case OPT_FORMAT:
+		return parse_format(o, value);
+	case OPT_COLOR:
+		return parse_color(o, value);
+	case OPT_MAX_ERRORS:
+		status = parse_count("--max-errors", value, 1000000, &n);
+		o->style.max_errors = (uint32_t)n;
+		return status;
+	case OPT_MEMORY:
+		status = parse_count("--memory", value, 1 << 20, &n);
+		o->memory = n << 20;
+		return status;
+	case OPT_WERROR:
+		o->werror = true;
+		return -1;
+	case OPT_WARNING:	/* all there are, are on */
+		return -1;
+	case OPT_CHECK:
+		o->format_check = true;
+		return -1;
+	case OPT_IN_PLACE:
+		o->format_in_place = true;
+		return -1;
+	case OPT_HELP:
+		c->help = true;
+		return -1;
+	case OPT_VERSION:
+		c->version = true;
+		return -1;
+	case OPT_EXPLAIN:
+		return parse_explain(c, value);
+	}
+	return 2;
+}
+
+/* ---- the line of arguments ---------------------------------------------------------- */
+
+static int unknown_option(const char *arg)
+{
+	const char *names[NTABLE];
+
+	for (size_t i = 0; i < NTABLE; i++)
+		names[i] = table[i].name;
+	char name[64];
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
+	return wrong("unknown option", name, names, NTABLE);
+}
+
+/* The option at argv[*i]; `*i` stays at the last argument used. */
+static int parse_option(struct command *c, int argc, char **argv, int *i)
+{
+	const char *arg = argv[*i];
+
+	for (size_t k = 0; k < NTABLE; k++) {
+		const struct row *r = &table[k];
+		size_t n = strlen(r->name);
+		bool is_long = r->name[1] == '-';
+		const char *value = NULL;
+
+		if (strncmp(arg, r->name, n))
+			continue;
+		if (arg[n] == '\0') {
+			if (r->value && *i + 1 >= argc) {
+				fprintf(stderr, "ccc: %s needs a value\n", r->name);
+				return 2;
+			}
+			if (r->value)
+				value = argv[++*i];
+		} else if (r->value && (!is_long || arg[n] == '=')) {
+			value = arg + n + is_long;
+		} else {
+			continue;
+		}
+		return apply(c, r->option, value);
+	}
+	return unknown_option(arg);
+}
+
+static int parse_action(struct options *o, const char *word)
+{
+	static const char *const names[] = { "check", "explain", "fmt" };
+	static const enum action actions[] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT };
+
+	for (size_t k = 0; k < 3; k++)
+		if (!strcmp(word, names[k])) {
+			o->action = actions[k];
+			return 1;
+		}
+	return 0;
+}
+
+static int check_together(const struct command *c)
+{
+	const struct options *o = &c->options;
+	const char *text = NULL;
+
+	if (c->help || c->version || c->explain_code)
+		return -1;
+	if (c->nfiles == 0)
+		text = "no schedule file is given; see ccc --help";
+	else if (c->nfiles > 1 && o->action != ACTION_FORMAT)
+		text = "more than one schedule file is given; import the others";
+	else if (o->action != ACTION_FORMAT && (o->format_check || o->format_in_place))
+		text = "--check and -i belong to ccc fmt";
+	else if (c->nfiles > 1 && o->output)
+		text = "-o takes the text of one file";
+	else if (o->format_in_place && (o->output || o->format_check))
+		text = "-i goes without -o and --check";
+	else if (o->action != ACTION_COMPILE && o->emit != EMIT_SO)
+		text = "--emit goes without check, explain and fmt";
+	else if (o->action == ACTION_COMPILE && o->emit == EMIT_SO && !o->output)
+		text = "-o OUT.so is missing (or --emit=..., or ccc check FILE)";
+	else if (o->action == ACTION_COMPILE && o->slots == 0 && o->emit != EMIT_AST &&
+		 o->emit != EMIT_PROGRAM)
+		text = "--slots 0 is for checks only: code needs at least one slot";
+	if (!text)
+		return -1;
+	fprintf(stderr, "ccc: %s\n", text);
+	return 2;
+}
+
+int options_parse(struct command *c, int argc, char **argv)
+{
+	bool options = true, any_word = false;
+	const char *no_color = getenv("NO_COLOR");
+
+	memset(c, 0, sizeof *c);
+	arena_init(&c->arena, 0, NULL);
+	c->options.action = ACTION_COMPILE;
+	c->options.emit = EMIT_SO;
+	c->options.slots = 8;
+	c->options.style.max_errors = 20;
+	c->options.style.color = -1;
+	for (int i = 1; i < argc; i++) {
+		int status = -1;
+		if (options && !strcmp(argv[i], "--"))
+			options = false;
+		else if (options && argv[i][0] == '-' && argv[i][1])
+			status = parse_option(c, argc, argv, &i);
+		else if (!any_word && parse_action(&c->options, argv[i]))
+			any_word = true;
+		else {
+			any_word = true;
+			ARENA_PUSH(&c->arena, c->files, c->nfiles, c->capfiles) = argv[i];
+		}
+		if (status >= 0)
+			return status;
+	}
+	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = CCS_LIBRARY_DIR;
+	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = NULL;
+	c->options.include_dirs = c->include_dirs;
+	if (c->options.style.color < 0)
+		c->options.style.color = !(no_color && *no_color) && isatty(STDERR_FILENO);
+	return check_together(c);
+}
+
+void options_free(struct command *c)
+{
+	arena_free(&c->arena);
+}

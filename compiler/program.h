@@ -1,0 +1,193 @@
+/*
+ * A program: what N ranks do, every operation spelled out. It has one form
+ * before and after lowering, so that the same passes check both.
+ *
+ *   struct program
+ *     ranks[N]    buffers' cells are numbered alike on all ranks; scratch behind
+ *     tasks[]     a task is a sequence of operations of one rank. Before
+ *                 lowering there is one for each (rank, path of par blocks):
+ *                 a rank's main line (path 0), and its par blocks; block k of
+ *                 one par and block k of the next, at the same depth, are one
+ *                 task. After lowering: a task is a worker.
+ *     fifos[]     (src, dst, par path, channel)
+ *     sites[]     where in the text an operation stands
+ *
+ * Waves. The operations of a `step` start together; a statement alone is a
+ * wave of one. Within a task waves run one after another: a wave starts when
+ * the one before it has finished. OP_JOINED on an operation says that it
+ * belongs to the wave of the operation before it. A lowered task has only waves
+ * of one.
+ *
+ * Waits. OP_WAIT is the only order between tasks of a rank: it finishes when
+ * task `fifo` has finished its first `other` operations (a count of rows of ops,
+ * WAIT and FRESH rows included; always at the end of a wave). A par is written
+ * with it: each block begins with a wait on its parent task at the fork, and the
+ * parent waits for the end of every block. OP_WAIT is a wave of its own.
+ *
+ * Blocking (ccs(5) 6), with K slots. Let AS, AR be the numbers of sends and
+ * receives on a FIFO whose wave has started. In a greedy run
+ *     send k    (from 0) has finished  iff  its wave started and AR + K > k
+ *     receive k (from 0) has finished  iff  its wave started and AS > k
+ * which is also right for K = 0 (rendezvous). A fused operation is one wave: it
+ * starts only when its receive could finish (AS > k, its own count not needed)
+ * and its send could (AR + K > k); its two counts go up together then.
+ *
+ * Size: 20 bytes an operation; with the passes' own tables at most 64.
+ */
+#ifndef CCS_COMPILER_PROGRAM_H
+#define CCS_COMPILER_PROGRAM_H
+
+#include "lang/ast.h"
+
+#define NONE UINT32_MAX
+
+enum op_kind {
+	OP_SEND,	/* send cells [cell, +n) on fifo */
+	OP_RECV,	/* receive from fifo into cells [cell, +n) */
+	OP_REDUCE_FROM,	/* cells [cell, +n) (+)= message from fifo */
+	OP_COPY,	/* cells [other, +n) = cells [cell, +n) */
+	OP_REDUCE_INTO,	/* cells [other, +n) (+)= cells [cell, +n) */
+	OP_FRESH,	/* scratch cells [cell, +n) have no value from here on */
+	OP_WAIT,	/* for task `fifo` to have finished `other` operations */
+	/* lowered programs only: receive on `fifo`, send on fifo `other` */
+	OP_RECV_SEND,	/* v = message; store v in cell (unless NOSTORE); send v */
+	OP_REDUCE_SEND	/* v = message (+) cell; store v in cell (unless NOSTORE); send v */
+};
+
+enum {
+	OP_KIND = 0x0f,		/* mask */
+	OP_JOINED = 0x10,	/* in the same wave as the operation before it */
+	OP_INITIAL = 0x20,	/* lowered: reads of `cell` are of the caller's send buffer;
+				   a reduction writes its result to the cell proper */
+	OP_NOSTORE = 0x40,	/* lowered, fused: the cell is not written */
+	OP_INITIAL_INTO = 0x80	/* lowered, OP_REDUCE_INTO: the read of `other` likewise */
+};
+
+struct op {
+	uint32_t cell;
+	uint32_t other;
+	uint32_t fifo;		/* also OP_WAIT's task; NONE for local operations */
+	uint32_t n;
+	uint32_t kind : 8;	/* enum op_kind and flags */
+	uint32_t site : 24;	/* row of sites */
+};
+
+static inline enum op_kind op_kind(const struct op *o)
+{
+	return (enum op_kind)(o->kind & OP_KIND);
+}
+
+/* The FIFO that the operation receives from, and the one that it sends on. */
+static inline uint32_t op_in(const struct op *o)
+{
+	enum op_kind k = op_kind(o);
+	return k == OP_RECV || k == OP_REDUCE_FROM || k == OP_RECV_SEND ||
+	       k == OP_REDUCE_SEND ? o->fifo : NONE;
+}
+
+static inline uint32_t op_out(const struct op *o)
+{
+	enum op_kind k = op_kind(o);
+	return k == OP_SEND ? o->fifo :
+	       k == OP_RECV_SEND || k == OP_REDUCE_SEND ? o->other : NONE;
+}
+
+struct task {
+	uint32_t rank;
+	uint32_t path;		/* row of program.paths; 0: the main line; unused after lowering */
+	uint32_t nops, capops;
+	struct op *ops;
+};
+
+/* A path of par block numbers: equal paths are equal rows. */
+struct path {
+	uint32_t parent;	/* row; NONE for row 0, the main line */
+	uint32_t block;
+};
+
+struct fifo {
+	uint32_t src, dst;	/* ranks */
+	uint32_t path;
+	uint32_t channel;
+	/* filled in by match: */
+	uint32_t nsends, nrecvs;
+	uint32_t first;		/* its messages are rows first .. first + nsends of `messages` */
+	uint32_t src_task, dst_task;	/* the tasks at its ends: one each, as
+					   paths are part of a FIFO's name */
+};
+
+/* A statement of the text that makes operations. */
+struct site {
+	const struct stmt *stmt;
+	struct span span;
+};
+
+struct buffer {
+	const struct buffer_def *def;	/* of the schedule */
+	uint32_t cell;			/* its first cell */
+	uint32_t cells;			/* blocks * chunks */
+	uint32_t chunks, blocks;	/* language.md 4, Cutting */
+};
+
+/* The k-th message of a FIFO: both its ends. Made by match. */
+struct message {
+	uint32_t send, recv;	/* rows of the ends' tasks' ops */
+};
+
+/* What is fixed for one expansion. */
+struct instance {
+	struct module *module;
+	struct decl *schedule;
+	uint32_t nranks;
+	int64_t root;			/* value of the run-time root, or -1 */
+	const struct symbol *root_param;	/* the schedule's parameter that is the root, or NULL */
+	const struct setting *settings;	/* -D */
+	uint32_t nsettings;
+};
+
+struct setting {	/* -D name=value */
+	const char *name;
+	int64_t value;
+	bool used;
+};
+
+struct program {
+	struct arena *arena;		/* owns all below */
+	struct instance instance;
+	uint32_t nranks;
+	struct buffer *buffers;		/* the schedule's, in order */
+	uint32_t nbuffers;
+	uint32_t cells;			/* of all buffers, the same on every rank */
+	uint32_t scratch;		/* scratch cells behind them, the most of any rank */
+	int64_t *params;		/* values of the schedule's parameters, in order */
+	uint32_t nparams;
+	struct task *tasks;		/* tasks 0 .. nranks-1 are the ranks' main lines */
+	uint32_t ntasks, captasks;
+	struct path *paths;
+	uint32_t npaths, cappaths;
+	struct fifo *fifos;
+	uint32_t nfifos, capfifos;
+	struct site *sites;
+	uint32_t nsites, capsites;
+	uint64_t nops;			/* sends, receives, reductions, copies of all ranks */
+	struct message *messages;	/* by match */
+	uint64_t nmessages;
+	bool lowered;
+};
+
+/* Number of ops in the wave that starts at row `i`. */
+static inline uint32_t wave_length(const struct task *t, uint32_t i)
+{
+	uint32_t j = i + 1;
+	while (j < t->nops && t->ops[j].kind & OP_JOINED)
+		j++;
+	return j - i;
+}
+
+/* The range of cells that an operation reads or writes (n == 0: touches none).
+ * REDUCE_FROM reads and writes cell; REDUCE_INTO reads cell, other, writes other. */
+struct cells {
+	uint32_t lo, n;
+};
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * Waits between the workers of a rank.
+ *
+ * In:  a line with every item's worker and index. Out: line.waits, and the rows
+ * of each item in it: what must have finished before the item starts.
+ *
+ * Items of different workers that touch one cell, where one of them writes, keep
+ * the order of the line (which is that of the program, as operations of one wave
+ * never conflict). A wait that follows from another, or from an earlier one of
+ * the same worker, is left out: each item that waits has a vector of what is
+ * known to have finished when it starts (vector clocks). Reads of initial values
+ * count as reads of the cell: in place they are.
+ *
+ * O(cells touched + waits * workers of the rank). Where a rank's vectors would take
+ * more than LIMIT_CLOCKS, waits are only merged by worker; that is correct, too.
+ */
+#include "compiler/lower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT_CLOCKS ((size_t)16 << 20)	/* numbers */
+
+struct clocks {
+	struct line *l;
+	uint32_t nw;
+	bool exact;
+	uint32_t *pool;		/* rows of nw: [w] = items of worker w that have finished */
+	uint32_t npool, cappool;
+	uint32_t *now;		/* by worker: row of its last item; row 0 is all zero */
+	uint32_t *at;		/* by item: its row */
+	uint32_t *need;		/* by worker: item to wait for, valid where stamp is the item's */
+	uint32_t *stamp;
+	uint32_t *list;		/* workers in `need` */
+	uint32_t nlist;
+	uint32_t item;
+};
+
+static void depend(struct clocks *k, uint32_t on)
+{
+	const struct item *a = &k->l->items[on], *b = &k->l->items[k->item];
+
+	if (a->worker == b->worker)
+		return;
+	if (k->stamp[a->worker] != k->item + 1) {
+		k->stamp[a->worker] = k->item + 1;
+		k->list[k->nlist++] = a->worker;
+		k->need[a->worker] = on;
+	} else if (k->l->items[k->need[a->worker]].index < a->index) {
+		k->need[a->worker] = on;
+	}
+}
+
+static void reads(struct clocks *k, uint32_t cell, uint32_t n)
+{
+	struct line *l = k->l;
+
+	for (uint32_t c = cell; c < cell + n; c++) {
+		struct cell_state *s = &l->cells[c];
+		if (s->writer != NONE)
+			depend(k, s->writer);
+		if (s->readers != NONE && l->readers[s->readers].item == k->item)
+			continue;
+		ARENA_PUSH(l->arena, l->readers, l->nreaders, l->capreaders) =
+			(struct reader){ .item = k->item, .next = s->readers };
+		s->readers = l->nreaders - 1;
+	}
+}
+
+static void writes(struct clocks *k, uint32_t cell, uint32_t n)
+{
+	struct line *l = k->l;
+
+	for (uint32_t c = cell; c < cell + n; c++) {
+		struct cell_state *s = &l->cells[c];
+		if (s->writer != NONE)
+			depend(k, s->writer);
+		for (uint32_t r = s->readers; r != NONE; r = l->readers[r].next)
+			depend(k, l->readers[r].item);
+		s->readers = NONE;
+		s->writer = k->item;
+	}
+}
+
+static void touches(struct clocks *k, const struct op *o)
+{
+	bool stores = !(o->kind & OP_NOSTORE);
+
+	switch (op_kind(o)) {
+	case OP_SEND:
+		reads(k, o->cell, o->n);
+		break;
+	case OP_RECV:
+	case OP_RECV_SEND:
+		if (stores)
+			writes(k, o->cell, o->n);
+		break;
+	case OP_REDUCE_FROM:
+	case OP_REDUCE_SEND:
+		reads(k, o->cell, o->n);
+		if (stores)
+			writes(k, o->cell, o->n);
+		break;
+	case OP_COPY:
+		reads(k, o->cell, o->n);
+		writes(k, o->other, o->n);
+		break;
+	case OP_REDUCE_INTO:
+		reads(k, o->cell, o->n);
+		reads(k, o->other, o->n);
+		writes(k, o->other, o->n);
+		break;
+	case OP_FRESH:
+	case OP_WAIT:
+		break;
+	}
+}
+
+static uint32_t *clock_row(struct clocks *k, uint32_t row)
+{
+	return k->pool + (size_t)row * k->nw;
+}
+
+static uint32_t add_row(struct clocks *k, uint32_t copy_of)
+{
+	if (k->npool == k->cappool) {
+		uint32_t cap = k->cappool ? 2 * k->cappool : 8;
+		k->pool = arena_grow(k->l->arena, k->pool,
+				     (size_t)k->cappool * k->nw * sizeof *k->pool,
+				     (size_t)cap * k->nw * sizeof *k->pool);
+		k->cappool = cap;
+	}
+	if (copy_of == NONE)
+		memset(clock_row(k, k->npool), 0, k->nw * sizeof *k->pool);
+	else
+		memcpy(clock_row(k, k->npool), clock_row(k, copy_of), k->nw * sizeof *k->pool);
+	return k->npool++;
+}
+
+static void add_wait(struct line *l, struct item *it, const struct item *on)
+{
+	ARENA_PUSH(l->arena, l->waits, l->nwaits, l->capwaits) =
+		(struct item_wait){ .worker = on->worker, .index = on->index };
+	it->nwaits++;
+}
+
+/* Latest in the line first: only a later item can know of an earlier one. */
+static void sort_needs(struct clocks *k, const uint32_t *rank_of)
+{
+	for (uint32_t i = 1; i < k->nlist; i++) {	/* few, nearly always */
+		uint32_t w = k->list[i], j = i;
+		while (j > 0 && rank_of[k->need[k->list[j - 1]]] < rank_of[k->need[w]]) {
+			k->list[j] = k->list[j - 1];
+			j--;
+		}
+		k->list[j] = w;
+	}
+}
+
+static void settle(struct clocks *k, const uint32_t *rank_of)
+{
+	struct line *l = k->l;
+	struct item *it = &l->items[k->item];
+	uint32_t row = k->now[it->worker];
+
+	it->wait = l->nwaits;
+	sort_needs(k, rank_of);
+	for (uint32_t i = 0; i < k->nlist; i++) {
+		const struct item *on = &l->items[k->need[k->list[i]]];
+		if (!k->exact) {
+			add_wait(l, it, on);
+			continue;
+		}
+		if (clock_row(k, row)[on->worker] > on->index)
+			continue;
+		if (it->nwaits == 0)
+			row = add_row(k, row);
+		add_wait(l, it, on);
+		uint32_t *mine = clock_row(k, row);
+		const uint32_t *theirs = clock_row(k, k->at[k->need[k->list[i]]]);
+		for (uint32_t w = 0; w < k->nw; w++)
+			mine[w] = theirs[w] > mine[w] ? theirs[w] : mine[w];
+		mine[on->worker] = on->index + 1;
+	}
+	k->now[it->worker] = row;
+	k->at[k->item] = row;
+}
+
+void waits_compute(struct line *l)
+{
+	l->nwaits = l->nreaders = 0;
+	if (l->nworkers < 2)
+		return;
+	struct clocks k = { .l = l, .nw = l->nworkers };
+	uint32_t *position = ARENA_ARRAY(l->arena, uint32_t, l->nitems);
+
+	k.exact = (size_t)l->nitems * l->nworkers <= LIMIT_CLOCKS;
+	k.now = ARENA_ARRAY(l->arena, uint32_t, k.nw);
+	k.need = ARENA_ARRAY(l->arena, uint32_t, k.nw);
+	k.stamp = ARENA_ARRAY(l->arena, uint32_t, k.nw);
+	k.list = ARENA_ARRAY(l->arena, uint32_t, k.nw);
+	k.at = ARENA_ARRAY(l->arena, uint32_t, l->nitems);
+	add_row(&k, NONE);
+	for (uint32_t c = 0; c < l->ncells; c++)
+		l->cells[c].writer = l->cells[c].readers = NONE;
+	for (uint32_t s = 0; s < l->nitems; s++) {
+		uint32_t i = line_at(l, s);
+		position[i] = s;
+		if (l->items[i].gone || l->items[i].node == NONE)
+			continue;
+		k.item = i;
+		k.nlist = 0;
+		touches(&k, &l->items[i].op);
+		settle(&k, position);
+	}
+}

@@ -1,0 +1,197 @@
+/*
+ * Memory of one compilation: bump allocation, and blocks of their own for what
+ * is large. See arena.h for what callers may rely on.
+ *
+ * Small requests are cut from 64 KiB blocks. A request over LARGE bytes gets a
+ * block of its own on a doubly linked list, so that a growing array is resized
+ * by the system, often without a copy, and leaves no garbage behind. Which of
+ * the two an allocation is follows from its size, hence arena_grow asks for it.
+ * Every call is O(1) beside zeroing and copying.
+ */
+#include "lang/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK ((size_t)64 * 1024)
+#define LARGE ((size_t)8 * 1024)
+#define ALIGN (_Alignof(max_align_t))
+
+struct arena_block {
+	struct arena_block *prev, *next;
+	size_t size;	/* bytes in data */
+	size_t fill;	/* bytes used (head list) */
+	_Alignas(max_align_t) unsigned char data[];
+};
+
+void arena_init(struct arena *a, size_t limit, jmp_buf *full)
+{
+	*a = (struct arena){ .limit = limit, .full = full };
+}
+
+static void free_list(struct arena_block *b)
+{
+	while (b) {
+		struct arena_block *next = b->next;
+
+		free(b);
+		b = next;
+	}
+}
+
+void arena_free(struct arena *a)
+{
+	free_list(a->head);
+	free_list(a->big);
+	a->head = a->big = NULL;
+	a->used = 0;
+}
+
+void arena_fail(struct arena *a)
+{
+	if (a->full)
+		longjmp(*a->full, 1);
+	abort();
+}
+
+/* Bytes held for a request of n, or no return if that is too much. */
+static size_t round_up(struct arena *a, size_t n)
+{
+	if (n > SIZE_MAX / 4)
+		arena_fail(a);
+	return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static void charge(struct arena *a, size_t n)
+{
+	if (a->limit && (n > a->limit || a->used > a->limit - n))
+		arena_fail(a);
+}
+
+static void link_block(struct arena_block **list, struct arena_block *b)
+{
+	b->prev = NULL;
+	b->next = *list;
+	if (*list)
+		(*list)->prev = b;
+	*list = b;
+}
+
+static struct arena_block *new_block(struct arena *a, size_t size)
+{
+	size_t total = sizeof(struct arena_block) + size;
+	struct arena_block *b;
+
+	charge(a, total);
+	b = calloc(1, total);
+	if (!b)
+		arena_fail(a);
+	a->used += total;
+	b->size = size;
+	return b;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+	struct arena_block *b;
+	void *p;
+
+	n = round_up(a, n ? n : 1);
+	if (n > LARGE) {
+		b = new_block(a, n);
+		link_block(&a->big, b);
+		return b->data;
+	}
+	b = a->head;
+	if (!b || b->size - b->fill < n) {
+		b = new_block(a, BLOCK - sizeof *b);
+		link_block(&a->head, b);
+	}
+	p = b->data + b->fill;
+	b->fill += n;
+	return memset(p, 0, n);	/* a shrunk allocation leaves bytes behind */
+}
+
+static void *grow_large(struct arena *a, void *p, size_t n)
+{
+	struct arena_block *b = (struct arena_block *)
+		((unsigned char *)p - offsetof(struct arena_block, data));
+	struct arena_block *was = b;
+
+	if (n > b->size)
+		charge(a, n - b->size);
+	b = realloc(b, sizeof *b + n);
+	if (!b)
+		arena_fail(a);
+	if (a->big == was)
+		a->big = b;
+	else
+		b->prev->next = b;
+	if (b->next)
+		b->next->prev = b;
+	a->used += n - b->size;	/* modulo arithmetic: may shrink */
+	b->size = n;
+	return b->data;
+}
+
+void *arena_grow(struct arena *a, void *p, size_t old, size_t n)
+{
+	struct arena_block *b = a->head;
+	size_t held = round_up(a, old ? old : 1);
+	size_t want = round_up(a, n ? n : 1);
+	void *q;
+
+	if (!p)
+		return arena_alloc(a, n);
+	if (held > LARGE && want > LARGE)
+		return grow_large(a, p, want);
+	if (want == held)
+		return p;
+	/* The newest small allocation is resized where it is. */
+	if (want <= LARGE && held <= LARGE && b &&
+	    (unsigned char *)p + held == b->data + b->fill &&
+	    b->fill - held + want <= b->size) {
+		b->fill = b->fill - held + want;
+		return p;
+	}
+	q = arena_alloc(a, n);
+	memcpy(q, p, old < n ? old : n);
+	return q;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+	char *p = arena_alloc(a, n + 1);
+
+	if (n)
+		memcpy(p, s, n);
+	return p;
+}
+
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+{
+	va_list again;
+	char *p;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (n < 0)
+		arena_fail(a);
+	p = arena_alloc(a, (size_t)n + 1);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+
+	va_start(ap, fmt);
+	p = arena_vprintf(a, fmt, ap);
+	va_end(ap);
+	return p;
+}

@@ -1,0 +1,229 @@
+/*
+ * Diagnostics: how they are collected. diag_print.c prints them.
+ *
+ * In: mistakes, in any order, often the same one from many ranks. Out: each
+ * mistake once, with the sorted set of its ranks. A hash table over (phase,
+ * severity, code, place) finds the mistake that is there already, so adding is
+ * O(1) a call and collecting stays linear when every rank has the same mistake.
+ */
+#include "lang/diag.h"
+
+#include <string.h>
+
+/* Two diagnostics without code and place are the same only if their text is. */
+static bool same(const struct diag *g, int phase, enum severity sev, int code,
+		 struct span span, const char *message)
+{
+	if (g->phase != phase || g->severity != sev || g->code != code ||
+	    g->span.lo != span.lo || g->span.hi != span.hi)
+		return false;
+	return span.lo != 0 || strcmp(g->message, message) == 0;
+}
+
+static uint32_t hash(int phase, enum severity sev, int code, struct span span)
+{
+	uint64_t h = (uint64_t)span.lo << 32 | span.hi;
+
+	h ^= (uint64_t)(uint32_t)(phase * 4 + (int)sev) << 48 ^ (uint64_t)(uint32_t)code << 20;
+	h *= 0x9e3779b97f4a7c15u;
+	h ^= h >> 29;
+	h *= 0xbf58476d1ce4e5b9u;
+	return (uint32_t)(h >> 32);
+}
+
+static void index_insert(struct diags *d, uint32_t row)
+{
+	const struct diag *g = d->v[row];
+	uint32_t mask = d->nindex - 1;
+	uint32_t at = hash(g->phase, g->severity, g->code, g->span) & mask;
+
+	while (d->index[at])
+		at = (at + 1) & mask;
+	d->index[at] = row + 1;
+}
+
+static void index_grow(struct diags *d)
+{
+	if (d->nindex > 2 * (d->n + 1))
+		return;
+	d->nindex = d->nindex ? 4 * d->nindex : 64;
+	d->index = ARENA_ARRAY(d->arena, uint32_t, d->nindex);
+	for (uint32_t i = 0; i < d->n; i++)
+		index_insert(d, i);
+}
+
+static struct diag *find(const struct diags *d, enum severity sev, int code,
+			 struct span span, const char *message)
+{
+	uint32_t mask = d->nindex - 1;
+
+	if (!d->nindex)
+		return NULL;
+	for (uint32_t at = hash(d->phase, sev, code, span) & mask; d->index[at];
+	     at = (at + 1) & mask) {
+		struct diag *g = d->v[d->index[at] - 1];
+		if (same(g, d->phase, sev, code, span, message))
+			return g;
+	}
+	return NULL;
+}
+
+/* Keeps the ranks sorted; they mostly come in ascending order. */
+static void add_rank(struct diags *d, struct diag *g, int64_t rank)
+{
+	uint32_t lo = 0, hi = g->nranks;
+
+	if (rank == NO_RANK)
+		return;
+	if (hi && g->ranks[hi - 1] < rank)
+		lo = hi;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (g->ranks[mid] < rank)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < g->nranks && g->ranks[lo] == rank)
+		return;
+	ARENA_PUSH(d->arena, g->ranks, g->nranks, g->capranks) = rank;
+	memmove(g->ranks + lo + 1, g->ranks + lo, (g->nranks - 1 - lo) * sizeof *g->ranks);
+	g->ranks[lo] = rank;
+}
+
+struct diag *diag_add(struct diags *d, enum severity sev, int code,
+		      struct span span, int64_t rank, const char *fmt, ...)
+{
+	const char *message = NULL;
+	struct diag *g;
+	va_list ap;
+
+	if (sev == SEV_WARNING && d->werror)
+		sev = SEV_ERROR;
+	va_start(ap, fmt);
+	/* With a place, the text does not decide whether it is the same: a
+	 * mistake seen again costs no memory. */
+	if (span.lo == 0)
+		message = arena_vprintf(d->arena, fmt, ap);
+	g = find(d, sev, code, span, message);
+	if (!g && !message)
+		message = arena_vprintf(d->arena, fmt, ap);
+	va_end(ap);
+	if (g) {
+		add_rank(d, g, rank);
+		return NULL;
+	}
+
+	g = ARENA_NEW(d->arena, struct diag);
+	g->severity = sev;
+	g->code = code;
+	g->phase = d->phase;
+	g->span = span;
+	g->message = message;
+	if (d->where && sev != SEV_NOTE)
+		g->where = arena_strndup(d->arena, d->where, strlen(d->where));
+	g->rank = rank;
+	add_rank(d, g, rank);
+	index_grow(d);
+	ARENA_PUSH(d->arena, d->v, d->n, d->cap) = g;
+	index_insert(d, d->n - 1);
+	if (sev == SEV_ERROR)
+		d->errors++;
+	else if (sev == SEV_WARNING)
+		d->warnings++;
+	return g;
+}
+
+void diag_note(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)
+{
+	struct diag_note note = { .span = span };
+	va_list ap;
+
+	if (!g)
+		return;
+	va_start(ap, fmt);
+	note.text = arena_vprintf(d->arena, fmt, ap);
+	va_end(ap);
+	ARENA_PUSH(d->arena, g->notes, g->nnotes, g->capnotes) = note;
+}
+
+/* ---- helpers for messages --------------------------------------------------- */
+
+#define NEAREST_MAX 64	/* longer names are not compared: nobody mistypes those */
+
+/* Edit distance with neighbours swapped as one edit (optimal string alignment):
+ * three rows of the usual table. */
+static size_t distance(const char *a, size_t na, const char *b, size_t nb)
+{
+	size_t rows[3][NEAREST_MAX + 1];
+	size_t *before = rows[0], *last = rows[1], *now = rows[2];
+
+	memset(rows, 0, sizeof rows);
+	for (size_t j = 0; j <= nb; j++)
+		last[j] = j;
+	for (size_t i = 1; i <= na; i++) {
+		size_t *spare = before;
+
+		now[0] = i;
+		for (size_t j = 1; j <= nb; j++) {
+			size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
+			if (last[j] + 1 < best)
+				best = last[j] + 1;
+			if (now[j - 1] + 1 < best)
+				best = now[j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			now[j] = best;
+		}
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return last[nb];
+}
+
+const char *diag_nearest(const char *name, const char *const *candidates, size_t n)
+{
+	size_t len = strlen(name);
+	size_t limit = len / 3 > 1 ? len / 3 : 1;
+	const char *best = NULL;
+
+	/* Every one-letter name is one edit away from every other. */
+	if (len < 2 || len > NEAREST_MAX)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		size_t k = strlen(candidates[i]);
+		size_t edits;
+
+		if (k > NEAREST_MAX || k > len + limit || k + limit < len)
+			continue;
+		edits = distance(name, len, candidates[i], k);
+		if (edits > limit || (best && edits == limit))
+			continue;
+		best = candidates[i];
+		limit = edits;
+	}
+	return best;
+}
+
+#define RANKS_RUNS 12	/* runs that are written before the rest is only counted */
+
+const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n)
+{
+	const char *text = "";
+	size_t runs = 0;
+
+	for (size_t i = 0, j; i < n; i = j, runs++) {
+		for (j = i + 1; j < n && ranks[j] == ranks[j - 1] + 1; j++)
+			;
+		if (runs == RANKS_RUNS)
+			return arena_printf(a, "%s, ... (%zu in all)", text, n);
+		if (j - i == 2)		/* "0, 1" reads better than "0-1" */
+			j = i + 1;
+		text = arena_printf(a, "%s%s%lld", text, i ? ", " : "", (long long)ranks[i]);
+		if (j - i > 1)
+			text = arena_printf(a, "%s-%lld", text, (long long)ranks[j - 1]);
+	}
+	return text;
+}

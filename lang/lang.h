@@ -1,0 +1,55 @@
+/*
+ * The front end: text to resolved syntax tree, and back to canonical text.
+ *
+ *   load  (load.c, scan.l, parse.y)  reads a file and all it imports: E0101
+ *   names (names.c)                  resolves every name: E0201, E0202, E0203
+ *   fmt   (fmt.c)                    canonical text of one file
+ */
+#ifndef CCS_LANG_LANG_H
+#define CCS_LANG_LANG_H
+
+#include "lang/ast.h"
+#include "lang/diag.h"
+
+struct front {
+	struct arena *arena;
+	struct sources *sources;
+	struct diags *diags;
+	const char *const *include_dirs;	/* -I, then the installed library; NULL-terminated */
+};
+
+/**
+ * Reads `path` ("-": stdin) and its imports, after the prelude, and parses
+ * them. Several mistakes are all reported. A file that cannot be read is an
+ * error without a code (for an import: E0201 at the import's path).
+ * Returns NULL only if the main file cannot be read (the caller exits with 2);
+ * otherwise see diags->errors. O(bytes).
+ */
+struct module *lang_load(struct front *f, const char *path);
+
+/** The same for a text in memory (tests, fuzzing); imports resolve against `.`. */
+struct module *lang_load_text(struct front *f, const char *name, const char *text,
+			      size_t len);
+
+/** The one pointer that stands for this name in the module: equal names are equal
+ *  pointers. O(n). */
+const char *lang_intern(struct module *m, const char *s, size_t n);
+
+/** Resolves all names. Reports; the tree is fully resolved if no error was added. */
+void lang_resolve(struct front *f, struct module *m);
+
+/** The declaration of that kind and name that the main file sees, or NULL. */
+struct decl *lang_find(struct module *m, enum decl_kind kind, const char *name);
+
+/** Canonical text of the unit's source, in the arena; comments are kept.
+ *  Only for a unit without syntax errors. */
+const char *lang_format(struct front *f, struct unit *u, size_t *len);
+
+/** --emit=ast: the main file's tree, one node a line, indented. */
+void lang_dump(struct front *f, struct module *m, FILE *out);
+
+/** An expression as text, as the formatter writes it (for messages). */
+const char *lang_expr_text(struct arena *a, const struct expr *e);
+const char *lang_ref_text(struct arena *a, const struct ref *r);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * What the scanner, the parser and the tree's constructors share.
+ *
+ * One struct parse lives while one file is parsed. Between the scanner (scan.l)
+ * and the parser (parse.y) stands the token stream (tokens.c): it keeps account
+ * of open blocks and nesting, and after a syntax error drops tokens up to a place
+ * where the text can be understood again. Nodes are made by ast.c.
+ */
+#ifndef CCS_LANG_PARSE_SUPPORT_H
+#define CCS_LANG_PARSE_SUPPORT_H
+
+#include "lang/lang.h"
+
+/* Deepest nesting of parentheses, blocks and trees. Recursion over a tree needs
+ * well under 1 KiB of stack a level, so it stays far from the usual 8 MiB. */
+#define MAX_DEPTH 1000
+
+/* More syntax errors than these in one file, and the rest of it is not read. */
+#define MAX_SYNTAX_ERRORS 100
+
+/* How far to drop tokens after a syntax error (tokens.c). */
+enum skip {
+	SKIP_NONE,
+	SKIP_STMT,	/* to a statement, or the block's end */
+	SKIP_PAR,	/* to the next block of a par, or the par's end */
+	SKIP_HEAD,	/* to the body of a declaration, or the next declaration */
+	SKIP_ENSURES,	/* to the next ensures, or the next declaration */
+	SKIP_DECL	/* to the next declaration */
+};
+
+struct open_brace {
+	uint32_t at;		/* offset of '{' */
+	uint32_t indent;	/* column of the first word of its line */
+};
+
+struct parse {
+	struct front *front;
+	struct arena *arena;
+	struct module *module;
+	struct unit *unit;
+	struct source *source;
+	void *scanner;
+	uint32_t nerrors;
+	bool stopped;		/* gave up: no more tokens, no more reports */
+
+	/* the token stream */
+	enum skip skip;
+	int queued;		/* token to deliver after `closing` virtual '}', 0: none */
+	uint32_t closing;
+	struct span queued_span;
+	bool at_end;		/* the queued token is the end of the file */
+	bool is_virtual;	/* the last token was not in the text */
+	bool line_first;	/* the last token stood first on its line */
+	bool after_arrow;	/* in a link, after its ->: '(' may open attributes */
+	uint32_t mute;		/* tokens for which errors are not reported */
+	uint32_t parens;	/* open ( and [ */
+	struct open_brace *braces;
+	uint32_t nbraces, capbraces;
+	uint32_t suspect;	/* offset of a '{' whose '}' seems to be missing, or 0 */
+	uint32_t last_name;	/* offset of the last name, for messages */
+	int previous;		/* the token before the last one, for messages */
+	int last;
+};
+
+/* ---- the token stream (tokens.c) ------------------------------------------ */
+
+/** Reports an E0101 and counts it. NULL: not reported (after giving up, or twice). */
+struct diag *parse_error(struct parse *ps, struct span span, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/** Reports that `what` goes deeper than MAX_DEPTH, once, and gives up the file. */
+void parse_too_deep(struct parse *ps, struct span span);
+
+/** After a syntax error, with the parser's lookahead (or none): arranges that the next
+ *  token is one that `mode` waits for. True: the parser must drop the lookahead. */
+bool parse_resync(struct parse *ps, enum skip mode, int lookahead);
+
+/** The value of a literal; reports a malformed one and returns something valid. */
+int64_t parse_int(struct parse *ps, const char *s, size_t n, struct span span, bool *min);
+double parse_float(struct parse *ps, const char *s, size_t n, struct span span);
+/** The bytes of a string literal (with its opening quote, `n` without the closing one). */
+const char *parse_string(struct parse *ps, const char *s, size_t n, struct span span);
+
+/** True if the literal is a float rather than an integer. */
+bool parse_is_float(const char *s, size_t n);
+
+/** The first 40 bytes of a token, for messages. */
+const char *parse_clip(struct parse *ps, const char *s, size_t n);
+
+/* ---- files (load.c) -------------------------------------------------------- */
+
+struct unit *parse_source(struct front *f, struct module *m, struct source *src);
+
+/* ---- lists in semantic values ------------------------------------------------ */
+
+struct stmt_list { struct stmt *first, *last; };
+struct expr_list { struct expr *first, *last; uint32_t n; };
+struct arg_list { struct arg *first, *last; };
+struct binding_list { struct binding *first, *last; };
+struct param_list { struct param *first, *last; };
+struct buffer_list { struct buffer_def *first, *last; };
+struct ensures_list { struct ensures *first, *last; };
+struct symbol_list { struct symbol **v; uint32_t n, cap; };
+
+/* Where a message's parts stand: from..to by step of a loop. */
+struct range { struct expr *lo, *hi, *by; };
+
+/* A name with arguments, as after `on`; name.name == NULL: none. */
+struct applied { struct ident name; struct expr_list args; };
+
+/* Appends one node to a list value. */
+#define LIST_APPEND(list, node) \
+	((void)((list).last ? ((list).last->next = (node)) : ((list).first = (node))), \
+	 (void)((list).last = (node)))
+
+/* ---- constructors (ast.c), one a grammar action ------------------------------- */
+
+struct ident ast_ident(const char *name, struct span span);
+
+struct expr *ast_int(struct parse *ps, struct span span, int64_t value);
+struct expr *ast_leaf(struct parse *ps, struct span span, enum expr_kind kind);
+struct expr *ast_name(struct parse *ps, struct ident name);
+struct expr *ast_unary(struct parse *ps, struct span span, enum expr_op op, struct expr *a);
+struct expr *ast_binary(struct parse *ps, struct span span, enum expr_op op,
+			struct expr *a, struct expr *b);
+struct expr *ast_cond(struct parse *ps, struct span span, struct expr *a,
+		      struct expr *b, struct expr *c);
+struct expr *ast_call(struct parse *ps, struct span span, struct ident name,
+		      struct expr_list args);
+
+struct ref *ast_ref(struct parse *ps, struct span span, enum ref_kind kind,
+		    struct ident name, struct expr *lo, struct expr *hi);
+
+struct arg *ast_arg_expr(struct parse *ps, struct expr *e, struct span span);
+struct arg *ast_arg_ref(struct parse *ps, struct ref *r);
+struct binding *ast_binding(struct parse *ps, struct span span, struct ident name,
+			    struct expr *value);
+struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
+			  struct expr *value);
+struct binding *ast_attribute(struct parse *ps, struct span span, struct ident name,
+			      double number, struct span number_span);
+
+struct stmt *ast_message(struct parse *ps, struct span span, enum stmt_kind kind,
+			 struct ref *x, struct expr *peer);
+struct stmt *ast_local(struct parse *ps, struct span span, enum stmt_kind kind,
+		       struct ref *x, struct ref *y);
+struct stmt *ast_block(struct parse *ps, struct span span, enum stmt_kind kind,
+		       struct stmt_list body);
+struct stmt *ast_channel(struct parse *ps, struct span span, struct expr *e,
+			 struct stmt_list body);
+struct stmt *ast_loop(struct parse *ps, struct span span, enum stmt_kind kind,
+		      struct ident var, struct range range, struct stmt_list body);
+struct stmt *ast_if(struct parse *ps, struct span span, struct expr *e,
+		    struct stmt_list then, struct stmt_list orelse);
+struct stmt *ast_within(struct parse *ps, struct span span, struct expr *first,
+			struct expr *count, struct expr *stride, struct stmt_list body);
+struct stmt *ast_run(struct parse *ps, struct span span, struct ident callee,
+		     struct arg_list args, struct binding_list more);
+struct stmt *ast_assert(struct parse *ps, struct span span, struct expr *e,
+			const char *text, struct span text_span);
+struct stmt *ast_let(struct parse *ps, struct span span, struct ident name,
+		     struct expr *e);
+struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
+		    struct symbol_list params, struct expr *body);
+struct stmt *ast_scratch(struct parse *ps, struct span span, struct ident name,
+			 struct expr *count);
+struct stmt *ast_link(struct parse *ps, struct span span, struct expr *from,
+		      struct expr *to, struct binding_list attributes);
+
+struct symbol *ast_symbol(struct parse *ps, enum symbol_kind kind, struct ident name);
+void ast_add_symbol(struct parse *ps, struct symbol_list *list, struct ident name);
+
+struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction dir,
+			      struct ident name, struct expr *count);
+struct buffer_def *ast_by_column(struct parse *ps, struct buffer_def *b,
+				 struct ident word, uint32_t hi);
+struct buffer_def *ast_sized(struct parse *ps, struct buffer_def *b, struct span span,
+			     struct ident table, struct expr *size_a, struct expr *size_b);
+struct param *ast_formal(struct parse *ps, struct span span, struct ident name,
+			 struct expr *count);
+
+struct term *ast_initial(struct parse *ps, struct span span, struct ref *ref,
+			 struct expr *at);
+struct term *ast_sum(struct parse *ps, struct span span, struct ident var,
+		     struct expr *lo, struct expr *hi, struct term *body);
+struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *cond,
+			    struct ref *left, struct term *right);
+
+void ast_import(struct parse *ps, struct span span, const char *path,
+		struct span text_span);
+void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s);
+void ast_contract(struct parse *ps, struct span span, struct ident name,
+		  struct buffer_list buffers, struct binding_list params,
+		  struct ensures_list ensures);
+void ast_topology(struct parse *ps, struct span span, struct ident name,
+		  struct binding_list params, struct expr *where, struct stmt_list body);
+void ast_proc(struct parse *ps, struct span span, struct ident name,
+	      struct param_list formals, struct applied topology, struct stmt_list body);
+
+/* The promise in a schedule's head: implements contract(buffers; args). */
+struct promise {
+	struct ident contract;
+	struct buffer_list buffers;
+	struct binding_list args;
+};
+void ast_schedule(struct parse *ps, struct span span, struct ident name,
+		  struct binding_list params, struct promise promise,
+		  struct applied topology, struct expr *where, struct stmt_list body);
+
+/** What may not stand where it does: E0101 (check.c). */
+void ast_check_body(struct parse *ps, const struct decl *d);
+
+#endif

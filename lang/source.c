@@ -1,0 +1,128 @@
+/*
+ * Source texts and places in them: see source.h.
+ *
+ * Texts follow one another in one space of offsets, with one offset between
+ * two of them, so that the end of a text is a place of that text. A table of
+ * line starts is made the first time that a place in the text is printed;
+ * after that both searches are binary.
+ */
+#include "lang/source.h"
+
+#include <string.h>
+
+struct source *source_adopt(struct sources *s, const char *name, const char *text,
+			    size_t len)
+{
+	struct source *last = s->n ? s->v[s->n - 1] : NULL;
+	uint64_t base = last ? (uint64_t)last->base + last->len + 1 : 1;
+	struct source *src;
+
+	if (len > UINT32_MAX || base + len + 1 > UINT32_MAX)
+		return NULL;
+	src = ARENA_NEW(s->arena, struct source);
+	src->name = arena_strndup(s->arena, name, strlen(name));
+	src->text = text;
+	src->len = (uint32_t)len;
+	src->base = (uint32_t)base;
+	ARENA_PUSH(s->arena, s->v, s->n, s->cap) = src;
+	return src;
+}
+
+struct source *source_add(struct sources *s, const char *name, const char *text,
+			  size_t len)
+{
+	char *copy;
+
+	if (len > UINT32_MAX)
+		return NULL;
+	copy = arena_alloc(s->arena, len + 2);
+	if (len)
+		memcpy(copy, text, len);
+	return source_adopt(s, name, copy, len);
+}
+
+static void find_lines(struct arena *a, struct source *s)
+{
+	uint32_t n = 1, k = 1;
+
+	for (uint32_t i = 0; i < s->len; i++)
+		n += s->text[i] == '\n';
+	s->lines = ARENA_ARRAY(a, uint32_t, n);
+	for (uint32_t i = 0; i < s->len; i++)
+		if (s->text[i] == '\n')
+			s->lines[k++] = i + 1;
+	s->nlines = n;
+}
+
+/* The last source that starts at or before `offset`. */
+static struct source *find_source(struct sources *s, uint32_t offset)
+{
+	uint32_t lo = 0, hi = s->n;
+
+	if (!s->n || offset < s->v[0]->base)
+		return NULL;
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->v[mid]->base <= offset)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return offset - s->v[lo]->base <= s->v[lo]->len ? s->v[lo] : NULL;
+}
+
+struct place source_place(struct sources *s, uint32_t offset)
+{
+	struct source *src = offset ? find_source(s, offset) : NULL;
+	uint32_t lo = 0, hi, at;
+
+	if (!src)
+		return (struct place){ 0 };
+	if (!src->lines)
+		find_lines(s->arena, src);
+	at = offset - src->base;
+	hi = src->nlines;
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (src->lines[mid] <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return (struct place){ .source = src, .line = lo + 1,
+			       .column = at - src->lines[lo] + 1 };
+}
+
+/* Where line `line` starts when there is no table yet; len if there is no such line. */
+static uint32_t seek_line(const struct source *s, uint32_t line)
+{
+	uint32_t at = 0;
+
+	while (--line) {
+		const char *nl = memchr(s->text + at, '\n', s->len - at);
+
+		if (!nl)
+			return s->len;
+		at = (uint32_t)(nl - s->text) + 1;
+	}
+	return at;
+}
+
+const char *source_line(struct source *s, uint32_t line, uint32_t *len)
+{
+	uint32_t at, n;
+	const char *nl;
+
+	if (s->lines)
+		at = line && line <= s->nlines ? s->lines[line - 1] : s->len;
+	else
+		at = line ? seek_line(s, line) : s->len;
+	nl = memchr(s->text + at, '\n', s->len - at);
+	n = nl ? (uint32_t)(nl - s->text) - at : s->len - at;
+	if (n && s->text[at + n - 1] == '\r')
+		n--;
+	*len = n;
+	return s->text + at;
+}

@@ -1,0 +1,56 @@
+/*
+ * Source texts and places in them.
+ *
+ * All texts of a compilation (the prelude, imports, the file itself) lie one
+ * after another in one space of 32-bit offsets, so a place is an offset and a
+ * span is two. Lines and columns are computed only when something is printed.
+ */
+#ifndef CCS_LANG_SOURCE_H
+#define CCS_LANG_SOURCE_H
+
+#include "lang/arena.h"
+
+#include <stdbool.h>
+
+struct span {
+	uint32_t lo;	/* offset of the first byte; 0 means "no place" */
+	uint32_t hi;	/* one past the last byte */
+};
+
+struct source {
+	const char *name;	/* as it is to be printed */
+	const char *path;	/* canonical, for "read once"; NULL for the prelude and stdin */
+	const char *text;	/* len bytes and two NULs, for flex's in-place scan */
+	uint32_t len;
+	uint32_t base;		/* offset of text[0]; the first source starts at 1 */
+	uint32_t *lines;	/* offsets (from base) of line starts, made on demand */
+	uint32_t nlines;
+	bool prelude;
+};
+
+struct sources {
+	struct arena *arena;
+	struct source **v;
+	uint32_t n, cap;
+};
+
+struct place {
+	const struct source *source;	/* NULL if the span has no place */
+	uint32_t line, column;		/* from 1; columns count bytes */
+};
+
+/** Adds a text (copied). NULL if the space of offsets (4 GiB) is full. */
+struct source *source_add(struct sources *s, const char *name, const char *text,
+			  size_t len);
+
+/** The same without the copy: `text` is in the arena already, followed by two NULs. */
+struct source *source_adopt(struct sources *s, const char *name, const char *text,
+			    size_t len);
+
+/** File, line and column of an offset. O(log lines). */
+struct place source_place(struct sources *s, uint32_t offset);
+
+/** The text of line `line` (from 1), without its line end; its length in *len. */
+const char *source_line(struct source *s, uint32_t line, uint32_t *len);
+
+#endif

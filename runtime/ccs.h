@@ -1,0 +1,154 @@
+/*
+ * libccs: runs compiled schedules.
+ *
+ *     struct ccs_module *m;
+ *     struct ccs_comm *comm[4];
+ *     ccs_module_load(&m, "ar.so");
+ *     ccs_comm_init_all(comm, 4);
+ *     ccs_group_start();
+ *     for (int r = 0; r < 4; r++)
+ *             ccs_run(m, send[r], recv[r], count, CCS_FLOAT32, CCS_SUM, 0, comm[r], NULL);
+ *     ccs_group_end();
+ *
+ * Every function returns CCS_OK (0) or a negative ccs_status; ccs_error() then
+ * gives the text, which belongs to the calling thread and holds until its next
+ * call that fails. All functions may be called from any thread; one communicator
+ * handle by one thread at a time.
+ */
+#ifndef CCS_H
+#define CCS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define CCS_API __attribute__((visibility("default")))
+#else
+#define CCS_API
+#endif
+
+typedef enum ccs_status {
+	CCS_OK = 0,
+	CCS_EINVAL = -1,	/* an argument is wrong */
+	CCS_EFILE = -2,		/* the file cannot be read, or is no module of this version */
+	CCS_ENOPLAN = -3,	/* the module has no plan for that number of ranks or root */
+	CCS_ENOMEM = -4,
+	CCS_ETIMEOUT = -5,	/* no progress for the communicator's timeout */
+	CCS_EABORTED = -6,	/* the communicator failed before; make a new one */
+	CCS_EUNSUPPORTED = -7,	/* what this build or machine lacks; the text says what */
+	CCS_ESYSTEM = -8	/* the system refused (threads); the text has errno's */
+} ccs_status;
+
+/* Element types, in NCCL's order. */
+typedef enum ccs_dtype {
+	CCS_INT8, CCS_UINT8, CCS_INT32, CCS_UINT32, CCS_INT64, CCS_UINT64,
+	CCS_FLOAT16, CCS_FLOAT32, CCS_FLOAT64, CCS_BFLOAT16,
+	CCS_FLOAT8E4M3, CCS_FLOAT8E5M2,
+	CCS_NDTYPES
+} ccs_dtype;
+
+/* Operators. Narrow floats are combined in float32 and rounded once an
+ * operation. AVG divides by the number of ranks (integers: truncates toward
+ * zero). CCS_PREMUL is given through ccs_redop_premul(). */
+typedef enum ccs_redop {
+	CCS_SUM, CCS_PROD, CCS_MAX, CCS_MIN, CCS_AVG,
+	CCS_NREDOPS
+} ccs_redop;
+
+struct ccs_module;
+struct ccs_comm;
+
+/** The text of this thread's last failure; never NULL. */
+CCS_API const char *ccs_error(void);
+/** "CCS_ETIMEOUT" */
+CCS_API const char *ccs_status_name(ccs_status s);
+/** Version of this library, "MAJOR.MINOR.PATCH". */
+CCS_API const char *ccs_version(void);
+
+/** Bytes of one element; 0 for a number that is no type. */
+CCS_API size_t ccs_dtype_size(ccs_dtype t);
+/** "float32"; NULL for a number that is no type. */
+CCS_API const char *ccs_dtype_name(ccs_dtype t);
+/** "sum" */
+CCS_API const char *ccs_redop_name(ccs_redop op);
+
+/**
+ * Reads a module from a shared object made by ccc. No code of the file is run
+ * or mapped executable: its table is checked in every field before use.
+ * CCS_EFILE if the file is none, is truncated, damaged, or of another version.
+ */
+CCS_API ccs_status ccs_module_load(struct ccs_module **out, const char *path);
+/** The same from memory, e.g. &ccs_module_v1 of a linked schedule; `bytes` must
+ *  outlive the module. `size` is the most that may be read. */
+CCS_API ccs_status ccs_module_open(struct ccs_module **out, const void *bytes, size_t size);
+CCS_API void ccs_module_free(struct ccs_module *m);
+
+CCS_API const char *ccs_module_schedule(const struct ccs_module *m);
+CCS_API const char *ccs_module_contract(const struct ccs_module *m);
+/** Whether there is a plan for that number of ranks. */
+CCS_API int ccs_module_has(const struct ccs_module *m, int nranks);
+/** Whether the root is chosen at the call (else `root` of ccs_run is ignored). */
+CCS_API int ccs_module_rooted(const struct ccs_module *m);
+/** Elements that the send and the receive buffer of a rank hold for `count`
+ *  (for an inout buffer both are the same). Modules with more than one buffer
+ *  of a kind: the sum over them; they lie one after another. */
+CCS_API ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t count,
+				       size_t *send, size_t *recv);
+
+/**
+ * A communicator of `nranks` ranks, all in this process: one handle a rank in
+ * comm[0..nranks-1]. The ranks' workers are tasks, run by one thread per core.
+ */
+CCS_API ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks);
+/** Frees one rank's handle; the last one ends the threads. */
+CCS_API void ccs_comm_free(struct ccs_comm *c);
+CCS_API int ccs_comm_rank(const struct ccs_comm *c);
+CCS_API int ccs_comm_size(const struct ccs_comm *c);
+/** Milliseconds without any progress after which a call fails with
+ *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. */
+CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
+/** Threads that run the tasks; 0 (default): one per core this process may use.
+ *  Before the first call only. */
+CCS_API ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads);
+
+/**
+ * Runs a schedule as rank `comm`. `count` is the block of the contract, in
+ * elements: NCCL's count of the same collective. `sendbuff == recvbuff`: in
+ * place. Overlap of an `in` and an `out` buffer is allowed (the input is then
+ * copied aside). `root` is ignored where the module has none. `stream` is for
+ * devices; NULL on the CPU.
+ *
+ * Returns when this rank's part is done. Inside ccs_group_start/end it only
+ * records the call; without a group, every rank must be called from a thread
+ * of its own.
+ */
+CCS_API ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
+			   size_t count, ccs_dtype type, ccs_redop op, int root,
+			   struct ccs_comm *comm, void *stream);
+
+/** The same for op = premul-sum: every contribution is multiplied by *scalar
+ *  (one element of `type`) and summed. */
+CCS_API ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
+				  size_t count, ccs_dtype type, const void *scalar, int root,
+				  struct ccs_comm *comm, void *stream);
+
+/** Calls between start and end, of this thread, begin together at end, which
+ *  returns when all are done, with the first error. Groups nest. */
+CCS_API ccs_status ccs_group_start(void);
+CCS_API ccs_status ccs_group_end(void);
+
+/* Called by the typed functions that ccc generates; `module` is ccs_module_v1.
+ * The module is opened once a process and module. */
+CCS_API ccs_status ccs_call(const void *module, const void *sendbuff, void *recvbuff, size_t count,
+			    ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm,
+			    void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,45 @@
+#!/bin/sh
+# The architecture as tests: includes go one way, headers compile alone, there
+# are no writable globals, and the library exports ccs_* only.
+# usage: architecture_test.sh BUILD
+set -u
+build=${1:-build}
+failed=0
+say() { # say WHAT PROBLEMS
+	if [ -z "$2" ]; then echo "ok - $1"; else
+		printf '%s\n' "$2" | sed 's/^/# /'
+		echo "not ok - $1"
+		failed=1
+	fi
+}
+
+say "lang includes lang only" \
+	"$(grep -nE '#include "(compiler|runtime|tests)/' lang/*.[chly])"
+say "runtime includes runtime only" \
+	"$(grep -nE '#include "(compiler|lang|tests)/' runtime/*.[ch])"
+say "compiler includes lang, compiler, and the runtime's ccs.h and plan.h" \
+	"$(grep -nE '#include "' compiler/*.[ch] |
+	   grep -vE '"(lang/[a-z_]+\.h|compiler/[a-z_]+\.h|runtime/(ccs|plan)\.h)"')"
+say "examples include public headers and generated ones only" \
+	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c)"
+
+bad=
+for h in lang/*.h compiler/*.h runtime/*.h; do
+	echo "#include \"$h\"" | ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -I"$build" -Wall -Wextra \
+		-Werror -fsyntax-only -x c - 2>/dev/null || bad="$bad $h"
+done
+say "every header compiles alone" "$bad"
+
+# b B d D: data and bss. The scanner's and parser's tables are read-only data.
+say "no writable globals in the libraries" \
+	"$(nm -A "$build"/lib/libccc.a "$build"/lib/libccs.a 2>/dev/null |
+	   grep -E ' [bBdDC] ' | grep -vE ' [bBdD] (__gcov|__asan|__odr_asan|__sancov)')"
+say "libccs.so exports ccs_* only" \
+	"$(nm -D --defined-only "$build"/lib/libccs.so | awk '{ print $3 }' |
+	   grep -vE '^ccs_|^CCS_|^_init$|^_fini$')"
+say "nothing links the CUDA driver" \
+	"$(for f in "$build"/bin/ccc "$build"/bin/ccrun "$build"/lib/libccs.so; do
+		readelf -d "$f" | grep -E 'NEEDED.*(libcuda|libnvrtc|libnccl)'; done)"
+say "generated files are not in git" \
+	"$(git ls-files 2>/dev/null | grep -E '\.(o|so|a|d)$|^build/')"
+exit $failed

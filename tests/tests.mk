@@ -1,0 +1,89 @@
+# Tests. `make check` runs them all; its last line is
+# `N passed, N failed, N skipped`. See tests/README.md.
+
+TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
+	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
+TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
+# Their paths and commands are cut on purpose: hence no format-truncation.
+TEST_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*_test.c))
+
+$(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)/libccc.a $(LIB)/libccs.a
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -ljansson -lpthread -ldl -lm
+$(BUILD)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -c -o $@ $<
+.PRECIOUS: $(BUILD)/tests/%.o
+
+# Modules for the runtime's tests: every schedule of the library.
+TEST_MODULES := $(patsubst schedules/%.ccs,$(BUILD)/tests/modules/%.so,$(wildcard schedules/*.ccs))
+$(BUILD)/tests/modules/%.so: schedules/%.ccs $(BIN)/ccc
+	@mkdir -p $(@D)
+	$(BIN)/ccc $< $$(tests/admitted.sh $(BIN)/ccc $<) -o $@
+
+export CCC := $(BIN)/ccc
+export CCRUN := $(BIN)/ccrun
+
+T := $(BUILD)/tests
+
+.PHONY: deps check check-built check-short sanitize asan tsan bless demo test-programs
+deps:
+	@tests/deps.sh check
+
+test-programs: all $(TEST_PROGRAMS) $(TEST_MODULES)
+
+check: deps
+	@$(MAKE) --no-print-directory -j$$(nproc) test-programs
+	@$(MAKE) --no-print-directory check-built
+
+check-built: test-programs
+	@tests/run.sh \
+		"tests/architecture_test.sh $(BUILD)" \
+		$(foreach u,$(filter $(T)/unit_%,$(TEST_PROGRAMS)),"$(u)") \
+		"$(T)/diag_test tests/diag tests/good schedules/broken schedules" \
+		"tests/golden_test.sh $(BUILD)" \
+		"tests/cli_test.sh $(BUILD)" \
+		"tests/format_test.sh $(BUILD)" \
+		"tests/module_test.sh $(BUILD)" \
+		"$(T)/fuzz_test tests/corpus" \
+		"$(T)/oracle_test small 1" \
+		"$(T)/oracle_test random 10000 1" \
+		"$(T)/oracle_test spin 100 1" \
+		"$(T)/mutants_test schedules" \
+		"$(T)/results_test $(TEST_MODULES)" \
+		"$(T)/runtime_test $(T)/modules" \
+		"tests/examples_test.sh $(BUILD)" \
+		"tests/docs_test.sh $(BUILD)" \
+		"tests/install_test.sh $(BUILD)"
+
+# A shorter selection, for builds that run slowly.
+check-short: test-programs
+	@tests/run.sh \
+		$(foreach u,$(filter $(T)/unit_%,$(TEST_PROGRAMS)),"$(u)") \
+		"$(T)/diag_test tests/diag tests/good schedules/broken schedules" \
+		"tests/module_test.sh $(BUILD)" \
+		"$(T)/fuzz_test tests/corpus" \
+		"$(T)/oracle_test random 400 2" \
+		"$(T)/results_test --short $(TEST_MODULES)" \
+		"$(T)/runtime_test $(T)/modules"
+
+# AddressSanitizer and UBSan on all, ThreadSanitizer on what has threads.
+asan:
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" WERROR=$(WERROR) \
+		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" test-programs check-short
+tsan:
+	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1 -g" WERROR=$(WERROR) \
+		SAN="-fsanitize=thread" test-programs check-threads
+check-threads: test-programs
+	@tests/run.sh \
+		"$(T)/results_test --short $(TEST_MODULES)" \
+		"$(T)/runtime_test $(T)/modules"
+.PHONY: check-threads
+sanitize: asan tsan
+
+bless: all
+	@tests/golden_test.sh $(BUILD) --bless
+
+demo: deps
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	$(BIN)/ccc schedules/ring_allreduce.ccs -o $(BUILD)/ring_allreduce.so
+	$(BIN)/ccrun -n 4 $(BUILD)/ring_allreduce.so
