@@ -98,3 +98,29 @@ $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 .PHONY: clean
 clean:
 	rm -rf $(BUILD)
+
+# ---- upkeep --------------------------------------------------------------------
+
+C_FILES := $(wildcard lang/*.[ch] compiler/*.[ch] runtime/*.[ch] examples/*.c bench/*.c \
+	tests/*.c tests/support/*.[ch])
+
+.PHONY: format lint help
+format:
+	clang-format -i $(C_FILES)
+	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs; do $(BIN)/ccc fmt -i $$f; done
+
+lint:
+	cppcheck --quiet --std=c11 --enable=warning,portability --error-exitcode=1 -I. \
+		--suppress=missingIncludeSystem lang compiler runtime
+
+help:
+	@echo 'make            ccc, ccrun and libccs, under build/ (needs no network)'
+	@echo 'make demo       installs what is missing, builds, compiles and runs a schedule'
+	@echo 'make check      installs what is missing, builds, runs all tests'
+	@echo 'make sanitize   a shorter selection under ASan, UBSan and TSan (asan, tsan: one)'
+	@echo 'make bench      prints the tables of measurements'
+	@echo 'make fuzz       fuzzes the checker for SECONDS=60'
+	@echo 'make bless      renews the golden messages; read their diff'
+	@echo 'make examples   builds examples/'
+	@echo 'make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it back'
+	@echo 'make format, lint, clean'

@@ -75,6 +75,24 @@ static void pass_done(struct ctx *c, const char *name, uint64_t ops, double *sin
 	*since = now();
 }
 
+/* Race and proof look at every chunk of an operation. */
+static bool too_much_work(struct ctx *c, const struct program *p)
+{
+	uint64_t touched = 0;
+
+	if (p->nops <= LIMIT_TOUCHED / ((uint64_t)p->cells + p->scratch + 1))
+		return false;
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
+			if (op_kind(&p->tasks[t].ops[i]) != OP_WAIT)
+				touched += p->tasks[t].ops[i].n;
+	if (touched <= LIMIT_TOUCHED)
+		return false;
+	diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
+		 "the operations touch %" PRIu64 " chunks; the limit is %llu", touched, LIMIT_TOUCHED);
+	return true;
+}
+
 static void pass_begins(struct ctx *c, enum phase phase)
 {
 	c->diags->phase = (int)phase;
@@ -95,6 +113,8 @@ static bool check(struct ctx *c, const struct instance *in, bool quiet_where, st
 		return false;
 	}
 	uint64_t ops = k->program->nops;
+	if (too_much_work(c, k->program))
+		return false;
 	pass_done(c, "expand", ops, &since);
 
 	pass_begins(c, PHASE_CONTRACT);
@@ -186,7 +206,8 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 	}
 	pass_done(c, "lower", l->program->nops, &since);
 	ARENA_PUSH(&s->arena, j->planned, j->nplanned, j->capplanned) =
-		(struct planned){ .source = k->program, .lowered = l, .contract = k->contract };
+		(struct planned){ .source = k->program, .lowered = l, .contract = k->contract,
+				  .steps = k->proof.steps };
 }
 
 /* Whether later stages need what instances leave behind. */
@@ -436,6 +457,10 @@ static void run_schedules(struct session *s)
 		s->status = 2;
 		return;
 	}
+	if (!target)
+		diag_add(&s->diags, SEV_NOTE, 0, (struct span){ 0, 0 }, NO_RANK,
+			 "%s has no schedule: only its names were checked",
+			 s->module->main->source->name);
 	struct job chosen = { 0 };
 	uint32_t errors = s->diags.errors;
 	for (struct decl *d = next_schedule(s->module->main->decls); d; d = next_schedule(d->next)) {

@@ -48,6 +48,7 @@ enum phase {
 #define LIMIT_RANKS 65536u
 #define LIMIT_CALL_DEPTH 10000u		/* E0204 */
 #define LIMIT_OPS (1u << 29)		/* operations in one program, E0501 */
+#define LIMIT_TOUCHED (1ull << 33)	/* chunks that a program's operations touch, E0501 */
 #define LIMIT_MEMORY (8ull << 30)	/* bytes, E0501 */
 #define LIMIT_IDLE_WORK 200000000u	/* evaluation steps without an operation, E0204 */
 
@@ -75,6 +76,14 @@ void program_dump(struct ctx *c, const struct program *p, FILE *out);
 /** "data[3]", "data[0..4]", "scratch[2]": cells in the schedule's terms. */
 const char *program_cells_text(struct arena *a, const struct program *p,
 			       uint32_t cell, uint32_t n);
+
+/** The size of a cell on a rank (sizes.c). False: it has none of its own (scratch),
+ *  or its expression failed, which is reported (E0204). */
+bool program_cell_size(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
+		       struct cell_size *size);
+bool program_size_same(const struct cell_size *a, const struct cell_size *b);
+/** "S[0][3]", "count / chunks" */
+const char *program_size_text(struct arena *a, const struct cell_size *s);
 
 /* ---- match (match.c) ------------------------------------------------------- */
 
@@ -194,6 +203,7 @@ struct planned {
 	const struct program *source;
 	const struct lowered *lowered;
 	const struct contract *contract;
+	uint32_t steps;		/* of the program, as the report counts them */
 };
 
 /* The bytes of ccs_module_v1. Reproducible. */

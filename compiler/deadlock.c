@@ -53,165 +53,162 @@ static void park_at_task(struct greedy *r, uint32_t t, uint32_t other, uint32_t 
 	r->turns[other].waiters = meld(r, r->turns[other].waiters, t);
 }
 
-static void wake_waiters(struct greedy *r, struct turn *u)
-{
-	while (u->waiters != NONE && r->waiters[u->waiters].need <= u->row) {
-		const struct waiter *w = &r->waiters[u->waiters];
-		r->ready[r->nready++] = u->waiters;
-		u->waiters = meld(r, w->left, w->right);
-	}
-}
-
 /* ---- the run --------------------------------------------------------------------- */
 
-static void grow_order(struct greedy *r)
+/* What the inner loop works with, kept apart so that it can stay in registers. */
+struct pace {
+	struct greedy *r;
+	struct flow *flows;
+	uint32_t *ready, nready;
+	uint32_t *event;	/* next one to record, or NULL */
+	uint32_t slots[2];	/* places that help a send (K) or a receive (0) to finish */
+};
+
+static inline void record(struct pace *c, uint32_t event)
 {
-	uint64_t cap = r->caporder ? 2 * r->caporder : r->p->nops + 1024;
-	r->order.events = arena_grow(r->ctx->arena, r->order.events,
-				     r->caporder * sizeof *r->order.events,
-				     cap * sizeof *r->order.events);
-	r->caporder = cap;
+	if (c->event)
+		*c->event++ = event;
 }
 
-static inline void record(struct greedy *r, uint32_t event)
+/* One more send or receive has started; its peer may have waited for it. */
+static inline void start_end(struct pace *c, uint32_t fifo, uint32_t side)
 {
-	if (!r->record)
-		return;
-	if (r->order.n == r->caporder)
-		grow_order(r);
-	r->order.events[r->order.n++] = event;
-}
-
-static inline void start_send(struct greedy *r, struct flow *f)
-{
-	if (++f->as == f->want_as) {
-		f->want_as = 0;
-		r->ready[r->nready++] = f->dst;
+	struct flow *f = &c->flows[fifo];
+	if (++f->started[side] == f->want[side]) {
+		f->want[side] = 0;
+		c->ready[c->nready++] = f->task[!side];
 	}
 }
 
-static inline void start_recv(struct greedy *r, struct flow *f)
+/* Whether the next send or receive to finish has finished (or, fused, could). If
+ * not, its task is parked. */
+static inline bool end_done(const struct pace *c, struct flow *f, uint32_t side)
 {
-	if (++f->ar == f->want_ar) {
-		f->want_ar = 0;
-		r->ready[r->nready++] = f->src;
-	}
-}
-
-/* Whether the next receive of `f` to finish has, or could (fused). If not, parks its task. */
-static inline bool can_recv(struct flow *f)
-{
-	if (f->as > f->fr)
+	if (f->started[!side] + c->slots[side] > f->done[side])
 		return true;
-	f->want_as = f->fr + 1;
+	f->want[!side] = f->done[side] + 1 - c->slots[side];
 	return false;
 }
 
-static inline bool can_send(const struct greedy *r, struct flow *f)
+static inline bool finish_end(const struct pace *c, uint32_t fifo, uint32_t side)
 {
-	if (f->ar + r->slots > f->fs)
-		return true;
-	f->want_ar = f->fs + 1 - r->slots;
-	return false;
-}
-
-/* Starts the wave at u->row. False: a fused operation that cannot start yet;
- * its task is parked. */
-static inline bool start_wave(struct greedy *r, const struct op *ops, uint32_t nops, uint32_t t,
-			      struct turn *u)
-{
-	const struct op *o = &ops[u->row];
-	uint32_t in = op_in(o), out = op_out(o), i = u->row;
-	if (in != NONE && out != NONE &&
-	    (!can_recv(&r->flows[in]) || !can_send(r, &r->flows[out])))
+	struct flow *f = &c->flows[fifo];
+	if (!end_done(c, f, side))
 		return false;
-	record(r, 2 * t);
-	do {
-		o = &ops[i];
-		in = op_in(o);
-		out = op_out(o);
-		if (in != NONE)
-			start_recv(r, &r->flows[in]);
-		if (out != NONE)
-			start_send(r, &r->flows[out]);
-	} while (++i < nops && ops[i].kind & OP_JOINED);
-	u->end = i;
-	/* Many tasks are walked in turn: too many streams for the hardware to foresee. */
-	if (i + 8 < nops)
-		__builtin_prefetch(&ops[i + 8]);
+	f->done[side]++;
 	return true;
+}
+
+/* OP_SEND, OP_RECV, OP_REDUCE_FROM: one end of a message. */
+static inline bool is_end(const struct op *o)
+{
+	return op_kind(o) <= OP_REDUCE_FROM;
+}
+
+static inline bool is_fused(const struct op *o)
+{
+	return op_kind(o) >= OP_RECV_SEND;
+}
+
+static inline uint32_t side_of(const struct op *o)
+{
+	return op_kind(o) != OP_SEND;
+}
+
+static inline void start_op(struct pace *c, const struct op *o)
+{
+	if (is_end(o)) {
+		start_end(c, o->fifo, side_of(o));
+	} else if (is_fused(o)) {
+		start_end(c, o->fifo, RECVS);
+		start_end(c, o->other, SENDS);
+	}
+}
+
+/* Whether an operation that is not an end of a message has finished. */
+static bool finish_other(struct pace *c, const struct op *o, uint32_t t)
+{
+	if (is_fused(o))
+		return finish_end(c, o->fifo, RECVS) && finish_end(c, o->other, SENDS);
+	if (op_kind(o) != OP_WAIT || c->r->turns[o->fifo].row >= o->other)
+		return true;
+	park_at_task(c->r, t, o->fifo, o->other);
+	return false;
 }
 
 /* Whether the operation, next of its wave, has finished; if not, `t` is parked. */
-static inline bool finish_op(struct greedy *r, const struct op *o, uint32_t t)
+static inline bool finish_op(struct pace *c, const struct op *o, uint32_t t)
 {
-	if (op_kind(o) == OP_WAIT) {
-		if (r->turns[o->fifo].row >= o->other)
-			return true;
-		park_at_task(r, t, o->fifo, o->other);
-		return false;
+	return is_end(o) ? finish_end(c, o->fifo, side_of(o)) : finish_other(c, o, t);
+}
+
+static void wake_waiters(struct pace *c, struct turn *u)
+{
+	const struct waiter *waiters = c->r->waiters;
+	while (u->waiters != NONE && waiters[u->waiters].need <= u->row) {
+		const struct waiter *w = &waiters[u->waiters];
+		c->ready[c->nready++] = u->waiters;
+		u->waiters = meld(c->r, w->left, w->right);
 	}
-	uint32_t in = op_in(o), out = op_out(o);
-	if (in != NONE) {
-		struct flow *f = &r->flows[in];
-		if (!can_recv(f))
-			return false;
-		f->fr++;
-	}
-	if (out != NONE) {
-		struct flow *f = &r->flows[out];
-		if (!can_send(r, f))
-			return false;
-		f->fs++;
-	}
-	return true;
 }
 
 /* Runs a task until it is parked or has finished. */
-static void advance(struct greedy *r, uint32_t t)
+static inline void advance(struct pace *c, uint32_t t)
 {
+	struct greedy *r = c->r;
 	const struct op *ops = r->p->tasks[t].ops;
-	uint32_t nops = r->p->tasks[t].nops;
+	const uint32_t nops = r->p->tasks[t].nops;
 	struct turn *u = &r->turns[t];
-	for (;;) {
-		if (u->row == u->end) {
-			if (u->row == nops) {
-				r->finished++;
+	uint32_t i = u->next, end = u->end;
+	if (u->row != end)
+		goto wave;	/* it was parked within one */
+	while (i < nops) {
+		const struct op *o = &ops[i];
+		/* Fused: starts only when both could finish. */
+		if (is_fused(o) && (!end_done(c, &c->flows[o->fifo], RECVS) ||
+				    !end_done(c, &c->flows[o->other], SENDS)))
+			return;
+		record(c, 2 * t);
+		u->row = end = i;
+		do
+			start_op(c, &ops[end++]);
+		while (end < nops && ops[end].kind & OP_JOINED);
+		/* Many tasks take turns: too many streams for the hardware to foresee. */
+		__builtin_prefetch(&ops[end + 8 < nops ? end + 8 : nops - 1]);
+	wave:
+		for (; i < end; i++)
+			if (!finish_op(c, &ops[i], t)) {
+				u->next = i;
+				u->end = end;
 				return;
 			}
-			if (!start_wave(r, ops, nops, t, u))
-				return;
-		}
-		while (u->next < u->end) {
-			if (!finish_op(r, &ops[u->next], t))
-				return;
-			u->next++;
-		}
-		record(r, 2 * t + 1);
-		u->row = u->end;
+		record(c, 2 * t + 1);
+		u->row = u->end = u->next = end;
 		if (u->waiters != NONE)
-			wake_waiters(r, u);
+			wake_waiters(c, u);
 	}
+	r->finished++;
 }
 
 bool deadlock_run(struct greedy *r, uint32_t slots)
 {
 	const struct program *p = r->p;
+	struct pace c = {.r = r, .flows = r->flows, .ready = r->ready, .nready = p->ntasks,
+			 .event = r->record ? r->events : NULL, .slots = {slots, 0}};
 	r->slots = slots;
 	r->finished = 0;
-	if (r->record)
-		r->order.n = 0;
 	for (uint32_t f = 0; f < p->nfifos; f++)
-		r->flows[f] = (struct flow){.src = p->fifos[f].src_task,
-					    .dst = p->fifos[f].dst_task};
+		r->flows[f] = (struct flow){.task = {p->fifos[f].src_task,
+						     p->fifos[f].dst_task}};
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		r->turns[t] = (struct turn){.waiters = NONE};
-	/* Task 0 on top. A task is on the stack or parked, so it has room. */
+	/* Task 0 on top. A task is on the stack or parked, so there is room. */
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		r->ready[t] = p->ntasks - 1 - t;
-	r->nready = p->ntasks;
-	while (r->nready)
-		advance(r, r->ready[--r->nready]);
+	while (c.nready)
+		advance(&c, c.ready[--c.nready]);
+	if (c.event)
+		r->nevents = (uint64_t)(c.event - r->events);
 	return r->finished == p->ntasks;
 }
 
@@ -228,7 +225,7 @@ static uint32_t most_messages(const struct program *p)
 }
 
 /* The least number of slots at which the program finishes, or -1. If the last
- * run was at that number, its order is in r->order. */
+ * run was at that number, its order is in r->events. */
 static int64_t least_slots(struct greedy *r, uint32_t most)
 {
 	if (deadlock_run(r, 0))
@@ -255,6 +252,15 @@ static int64_t least_slots(struct greedy *r, uint32_t most)
 	return good;
 }
 
+/* Two events a wave: twice the rows are enough. */
+static uint64_t most_events(const struct program *p)
+{
+	uint64_t n = 0;
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		n += 2 * (uint64_t)p->tasks[t].nops;
+	return n;
+}
+
 static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 {
 	*r = (struct greedy){.ctx = c, .p = p};
@@ -262,6 +268,17 @@ static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 	r->turns = ARENA_ARRAY(c->scratch, struct turn, p->ntasks);
 	r->waiters = ARENA_ARRAY(c->scratch, struct waiter, p->ntasks);
 	r->ready = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
+	/* Most is never touched where waves are wide. */
+	r->events = ARENA_ARRAY(c->arena, uint32_t, most_events(p));
+	r->record = true;
+}
+
+/* Gives back what the events do not need. */
+static struct order take_order(struct greedy *r)
+{
+	uint32_t *v = arena_grow(r->ctx->arena, r->events, most_events(r->p) * sizeof *v,
+				 r->nevents * sizeof *v);
+	return (struct order){v, r->nevents};
 }
 
 struct deadlock_report deadlock(struct ctx *c, struct program *p)
@@ -271,12 +288,11 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 	uint32_t most = most_messages(p);
 	uint32_t slots = c->slots < most ? c->slots : most;
 	run_init(&r, c, p);
-	r.record = true;
 	if (p->lowered) {
 		d.deadlocked = !deadlock_run(&r, slots);
 		d.min_slots = d.deadlocked ? -1 : (int64_t)c->slots;
 		if (!d.deadlocked)
-			d.order = r.order;
+			d.order = take_order(&r);
 		return d;
 	}
 	d.min_slots = least_slots(&r, most);
@@ -290,7 +306,7 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 	uint32_t least = (uint32_t)d.min_slots;
 	if (r.slots != least)
 		deadlock_run(&r, least);
-	d.order = r.order;
+	d.order = take_order(&r);
 	if (least > 0) {
 		r.record = false;
 		deadlock_run(&r, least - 1);

@@ -7,13 +7,16 @@
 
 #include "compiler/compile.h"
 
-/* A FIFO in a run. AS and AR are those of program.h, Blocking. */
+/* The two sides of a FIFO. */
+enum { SENDS, RECVS };
+
+/* A FIFO in a run; index [SENDS] is of its sends, [RECVS] of its receives. */
 struct flow {
-	uint32_t as, ar;	/* sends, receives whose wave has started */
-	uint32_t fs, fr;	/* of these, the ones that their task knows have finished */
-	uint32_t want_as;	/* value of `as` at which task dst goes on, 0: it is not parked here */
-	uint32_t want_ar;	/* value of `ar` at which task src goes on */
-	uint32_t src, dst;	/* tasks */
+	uint32_t started[2];	/* AS, AR of program.h, Blocking: their wave has started */
+	uint32_t done[2];	/* of these, the ones that their task knows have finished */
+	uint32_t want[2];	/* value of started[] that the other side's task is parked
+				   for; 0: it is not */
+	uint32_t task[2];
 };
 
 /* A task in a run: its current wave is rows row .. end. */
@@ -39,9 +42,9 @@ struct greedy {
 	struct waiter *waiters;
 	uint32_t *ready, nready;	/* tasks that can go on, a stack */
 	uint32_t finished;		/* tasks that have run all their rows */
-	bool record;			/* into `order`, from its begin */
-	struct order order;
-	uint64_t caporder;
+	bool record;			/* into `events`, from their begin */
+	uint32_t *events;		/* what it records, with room for all */
+	uint64_t nevents;
 };
 
 /* Runs the program from its begin with that many slots; returns whether it

@@ -7,6 +7,8 @@
  *        that reads both such cells and stored ones cannot say so; its initial
  *        cells are then copied at the very start, by items that wait for nothing.
  *        Cells that the contract names and nobody writes are copied at the end.
+ *      - via: a copy or reduction of a message that is then not read again takes the
+ *        message itself (recv t; reduce t into x: is a receive-reduce of x).
  *      - partner: a receive, and the send of the same cells that is their next
  *        access; dead: how many of these cells are overwritten unread after it.
  *      - node: who runs it. Ends of FIFOs are nodes, and every local operation
@@ -114,6 +116,7 @@ static bool read_initial(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
 			.op = { .cell = c, .other = c, .fifo = NONE, .n = 1,
 				.kind = OP_COPY | OP_INITIAL, .site = l->items[i].op.site },
 			.task = l->items[i].task, .node = l->items[i].node, .partner = NONE,
+			.via = NONE,
 		};
 		struct item *last = &l->items[l->nitems - 1];
 		if (l->nitems > l->nline && last->node == start.node &&
@@ -137,16 +140,18 @@ static bool reads(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
 }
 
 /* The value that the cell had is gone: was it only stored by a receive whose
- * message a send passed on? */
+ * message a send passed on, or for the one local operation that read it? */
 static void value_dies(struct line *l, uint32_t cell)
 {
 	uint32_t last = l->cells[cell].access;
 
 	if (last == NONE)
 		return;
-	const struct item *it = &l->items[last];
+	struct item *it = &l->items[last];
 	if (op_kind(&it->op) == OP_SEND && it->partner != NONE)
 		l->items[it->partner].dead++;
+	else if (it->via != NONE && cell - it->op.cell < it->op.n)
+		it->unread++;
 }
 
 static void writes(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
@@ -160,24 +165,76 @@ static void writes(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
 	}
 }
 
-/* A send whose cells were last touched by one receive of exactly these. */
+/* The item of the same task and of as many cells that was the last to touch each
+ * of the cells that item i reads; or NONE. */
+static uint32_t last_touched(const struct line *l, uint32_t i)
+{
+	const struct op *o = &l->items[i].op;
+	uint32_t r = o->n ? l->cells[o->cell].access : NONE;
+
+	if (r == NONE || l->items[r].task != l->items[i].task || l->items[r].op.n != o->n)
+		return NONE;
+	for (uint32_t c = o->cell; c < o->cell + o->n; c++)
+		if (l->cells[c].access != r)
+			return NONE;
+	return r;
+}
+
+/* A send whose cells were last touched by one receive of exactly these (or by a
+ * local operation that may become one). */
 static void find_partner(struct line *l, uint32_t i)
 {
-	struct item *s = &l->items[i];
-	uint32_t r = s->op.n ? l->cells[s->op.cell].access : NONE;
+	uint32_t r = last_touched(l, i), got;
 
 	if (r == NONE)
 		return;
 	struct item *from = &l->items[r];
-	enum op_kind k = op_kind(&from->op);
-	if ((k != OP_RECV && k != OP_REDUCE_FROM) || from->task != s->task ||
-	    from->op.cell != s->op.cell || from->op.n != s->op.n)
+	if (from->via != NONE)
+		got = from->op.other;
+	else if (op_in(&from->op) != NONE)
+		got = from->op.cell;
+	else
 		return;
-	for (uint32_t c = s->op.cell; c < s->op.cell + s->op.n; c++)
-		if (l->cells[c].access != r)
-			return;
+	if (got != l->items[i].op.cell)
+		return;
 	from->partner = i;
-	s->partner = r;
+	l->items[i].partner = r;
+}
+
+/* A copy or reduction of what the last receive on a FIFO has just stored: it may
+ * take the message itself, if nobody else reads the cells between. */
+static void find_via(struct line *l, uint32_t i)
+{
+	struct item *it = &l->items[i];
+	uint32_t r = l->level == LOWER_FUSE ? last_touched(l, i) : NONE;
+
+	if (r == NONE || op_kind(&l->items[r].op) != OP_RECV || l->items[r].op.cell != it->op.cell ||
+	    l->items[r].ordinal + 1 != l->received[l->items[r].op.fifo])
+		return;
+	if (it->op.cell < it->op.other + it->op.n && it->op.other < it->op.cell + it->op.n)
+		return;
+	it->via = r;
+}
+
+/* The local operation becomes a receive, where the cells between turned out dead. */
+static void settle_via(struct line *l, struct item *it)
+{
+	struct item *r = &l->items[it->via];
+	struct op *o = &it->op;
+
+	if (it->unread != o->n) {
+		if (it->partner != NONE)
+			l->items[it->partner].partner = NONE;
+		it->via = it->partner = NONE;
+		return;
+	}
+	uint32_t kind = op_kind(o) == OP_COPY ? OP_RECV : OP_REDUCE_FROM;
+	if (o->kind & OP_INITIAL_INTO)
+		kind |= OP_INITIAL;
+	*o = (struct op){ .cell = o->other, .fifo = r->op.fifo, .n = o->n, .kind = kind & 0xff,
+			  .site = r->op.site };
+	r->gone = true;
+	it->node = r->node;
 }
 
 static void flow_item(struct line *l, uint32_t i)
@@ -192,19 +249,23 @@ static void flow_item(struct line *l, uint32_t i)
 		initial = reads(l, i, o->cell, o->n);
 		break;
 	case OP_RECV:
+		l->items[i].ordinal = l->received[o->fifo]++;
 		writes(l, i, o->cell, o->n);
 		break;
 	case OP_REDUCE_FROM:
+		l->items[i].ordinal = l->received[o->fifo]++;
 		initial = reads(l, i, o->cell, o->n);
 		o = &l->items[i].op;
 		writes(l, i, o->cell, o->n);
 		break;
 	case OP_COPY:
+		find_via(l, i);
 		initial = reads(l, i, o->cell, o->n);
 		o = &l->items[i].op;
 		writes(l, i, o->other, o->n);
 		break;
 	case OP_REDUCE_INTO:
+		find_via(l, i);
 		initial = reads(l, i, o->cell, o->n);
 		o = &l->items[i].op;
 		into = reads(l, i, o->other, o->n);
@@ -241,8 +302,9 @@ static void keep_at_end(struct line *l, uint32_t cell)
 	struct item end = {
 		.op = { .cell = cell, .other = cell, .fifo = NONE, .n = 1,
 			.kind = OP_COPY | OP_INITIAL,
-			.site = by == NONE ? l->extra_site : l->items[by].op.site },
+			.site = (by == NONE ? l->extra_site : l->items[by].op.site) & 0xffffff },
 		.task = by == NONE ? l->rank : l->items[by].task, .partner = NONE,
+		.via = NONE,
 	};
 	end.node = by == NONE ? add_node(l, false) : l->items[by].node;
 	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = end;
@@ -264,4 +326,7 @@ void flow_analyze(struct line *l)
 			 !l->cells[c].kept)
 			keep_at_end(l, c);
 	}
+	for (uint32_t i = 0; i < l->nline; i++)
+		if (l->items[i].via != NONE)
+			settle_via(l, &l->items[i]);
 }

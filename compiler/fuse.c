@@ -133,8 +133,10 @@ static void fuse_item(struct line *l, struct item *it)
 	struct item *send = &l->items[it->partner];
 	uint32_t kind = op_kind(&it->op) == OP_RECV ? OP_RECV_SEND : OP_REDUCE_SEND;
 
-	it->op.kind = kind | (it->op.kind & OP_INITIAL) |
-		      (it->dead == it->op.n ? OP_NOSTORE : 0u);
+	kind |= it->op.kind & OP_INITIAL;
+	if (it->dead == it->op.n)
+		kind |= OP_NOSTORE;
+	it->op.kind = kind & 0xff;
 	it->op.other = send->op.fifo;
 	send->gone = true;
 	l->sent[send->op.fifo]++;
@@ -158,4 +160,57 @@ void fuse_line(struct line *l)
 		it->worker = worker_of(l, it);
 		it->index = l->count[it->worker]++;
 	}
+}
+
+/* ---- workers one after the other ---------------------------------------------- */
+
+/* A worker whose last item this one, the first of its worker, waits for; or NONE. */
+static uint32_t find_before(const struct line *l, const struct item *first)
+{
+	for (uint32_t i = first->wait; i < first->wait + first->nwaits; i++)
+		if (l->waits[i].index == l->count[l->waits[i].worker] - 1)
+			return l->waits[i].worker;
+	return NONE;
+}
+
+/* Joins a worker to one whose end it waits for before it does anything: that adds
+ * no waiting at all (rounds, each with another partner, become one worker). Returns
+ * whether any were joined; waits must then be computed again. */
+bool fuse_chains(struct line *l)
+{
+	uint32_t n = l->nworkers, kept = 0;
+	uint32_t *offset = ARENA_ARRAY(l->arena, uint32_t, n);
+	uint32_t *name = ARENA_ARRAY(l->arena, uint32_t, n);
+	bool *followed = ARENA_ARRAY(l->arena, bool, n);
+
+	/* In the order of the line, a worker starts after the one that it waits for. */
+	for (uint32_t k = 0; k < l->nitems; k++) {
+		const struct item *it = &l->items[line_at(l, k)];
+		if (it->gone || it->node == NONE || it->index != 0)
+			continue;
+		uint32_t w = it->worker, b = find_before(l, it);
+		if (b == NONE || followed[b]) {
+			name[w] = kept++;
+			continue;
+		}
+		followed[b] = true;
+		name[w] = name[b];
+		offset[w] = offset[b] + l->count[b];
+	}
+	if (kept == n)
+		return false;
+	uint32_t *count = ARENA_ARRAY(l->arena, uint32_t, kept);
+	for (uint32_t i = 0; i < l->nitems; i++) {
+		struct item *it = &l->items[i];
+		if (it->gone || it->node == NONE)
+			continue;
+		it->index += offset[it->worker];
+		it->worker = name[it->worker];
+		it->nwaits = 0;
+		count[it->worker]++;
+	}
+	for (uint32_t w = 0; w < kept; w++)
+		l->count[w] = count[w];
+	l->nworkers = kept;
+	return true;
 }

@@ -31,11 +31,13 @@ struct item {
 	uint32_t wave;		/* number of its wave in the line */
 	uint32_t node;		/* who runs it (line.parent); NONE: OP_FRESH */
 	uint32_t partner;	/* a receive's send of the same cells, and back; or NONE */
-	uint32_t ordinal;	/* of a send, on its FIFO */
+	uint32_t ordinal;	/* of a send or a receive, on its FIFO */
+	uint32_t via;		/* a local operation on what this receive got just before; or NONE */
+	uint32_t unread;	/* with `via`: cells of the receive that nobody else reads */
 	uint32_t dead;		/* receive with a partner: cells that nobody reads after it */
 	uint32_t worker, index;	/* its place, by fuse */
 	uint32_t wait, nwaits;	/* rows of line.waits, by waits */
-	bool gone;		/* a send that its receive does */
+	bool gone;		/* another item does it: the send of a fused receive, `via` */
 };
 
 /* Operation `index` of worker `worker` (both of the rank) must have finished. */
@@ -84,6 +86,7 @@ struct line {
 	/* By FIFO: ends belong to one rank each, so these need no reset. */
 	uint32_t *send_node, *recv_node;
 	uint32_t *sent;		/* sends already placed */
+	uint32_t *received;	/* receives already seen */
 	uint32_t *vote, *votes;	/* receiving end: the sending end it feeds most */
 	uint32_t *feeder;	/* sending end: the receiving end that feeds it most */
 	bool *send_merged, *recv_merged;
@@ -112,6 +115,7 @@ void flow_union(struct line *l, uint32_t a, uint32_t b);
 
 /* fuse.c */
 void fuse_line(struct line *l);
+bool fuse_chains(struct line *l);
 
 /* waits.c */
 void waits_compute(struct line *l);

@@ -5,21 +5,28 @@
  * dst_task and messages[]; E0301, E0302 and E0303 unless the program is lowered
  * (a lowered one only gets `false`, its caller knows what to make of it).
  *
- * The idea: count, prefix sums, fill. The end of a message that is met first
- * (the tasks are walked in order, so one comparison tells which) leaves its
- * number of chunks in the other end's place, where the other end compares it
- * and writes its own row over it. So every operation is read twice, in order,
- * and nothing is looked up across tasks. O(operations + FIFOs log FIFOs).
+ * The idea: task by task, count its ends of each FIFO, then fill in its rows of
+ * the messages. The task that comes first to a FIFO lays out its messages and
+ * leaves each one's number of chunks in the other end's place, where the other end
+ * compares it and writes its own row over it. So operations are read in order,
+ * twice but the second time from the cache, and nothing is looked up across
+ * tasks. O(operations + FIFOs), and O(n log n) for n wrong FIFOs.
  */
 #include "compiler/compile.h"
 
 #include <stdlib.h>
 
-/* Where the next send and receive of a FIFO go in messages[]. */
+/* The inner loops' bodies, which stand there twice or thrice. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+enum { SENDS, RECVS };
+
+/* A FIFO while it is filled in; index [SENDS] is its sender's end. */
 struct ends {
-	uint32_t send, recv;
-	uint32_t end;		/* its messages' last row + 1 */
-	uint32_t send_first;	/* the sender is met first: its task has the lower number */
+	uint32_t task[2];	/* + 1; 0: no operation yet */
+	uint32_t count[2];	/* operations */
+	uint32_t next[2];	/* row + 1 of the next one's message; 0: no row yet */
+	uint32_t first, limit;	/* its messages' rows + 1 */
 };
 
 /* A message whose ends differ. */
@@ -31,119 +38,185 @@ struct matching {
 	struct ctx *ctx;
 	struct program *p;
 	struct ends *ends;
+	struct message *messages;
+	uint32_t nmessages, capmessages;
 	struct unequal *unequal;
 	uint32_t nunequal, capunequal;
-	bool one_task;		/* an end of every FIFO is one task's */
+	bool one_task;		/* each end of every FIFO is one task's */
 };
 
 /* More pairs of unequal ends than this are not kept: they say nothing new. */
 enum { MOST_UNEQUAL = 1 << 16 };
 
-static void count_end(uint32_t *count, uint32_t *task, uint32_t t, bool *one_task)
+/* OP_SEND, OP_RECV, OP_REDUCE_FROM: one end of a message. */
+static inline bool is_end(const struct op *o)
 {
-	if ((*count)++ == 0)
-		*task = t;
-	else if (*task != t)
-		*one_task = false;
+	return op_kind(o) <= OP_REDUCE_FROM;
 }
 
-static void count(struct matching *m)
+static inline bool is_fused(const struct op *o)
 {
-	struct program *p = m->p;
-	struct fifo *fifos = p->fifos;
-	bool one_task = true;
-	for (uint32_t f = 0; f < p->nfifos; f++) {
-		fifos[f].nsends = fifos[f].nrecvs = 0;
-		fifos[f].src_task = fifos[f].dst_task = NONE;
+	return op_kind(o) >= OP_RECV_SEND;
+}
+
+/* Ends of one kind that follow one another in a task are mostly of one FIFO: what
+ * is known of it stays here, and goes back to `ends` when another one comes. */
+struct lane {
+	uint32_t side;
+	uint32_t fifo;		/* NONE: nothing here */
+	uint32_t count;		/* count: not yet in `ends` */
+	uint32_t row, limit;	/* fill: of the next one's message, + 1 */
+	bool first;		/* fill: the other end was not there yet */
+};
+
+static inline struct lane lane_init(uint32_t side)
+{
+	return (struct lane){.side = side, .fifo = NONE};
+}
+
+ALWAYS_INLINE void put_count(struct matching *m, const struct lane *l, uint32_t t)
+{
+	if (l->fifo == NONE)
+		return;
+	struct ends *e = &m->ends[l->fifo];
+	if (e->task[l->side] && e->task[l->side] != t + 1)
+		m->one_task = false;
+	e->task[l->side] = t + 1;
+	e->count[l->side] += l->count;
+}
+
+ALWAYS_INLINE void count_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t t)
+{
+	if (fifo != l->fifo) {
+		put_count(m, l, t);
+		l->fifo = fifo;
+		l->count = 0;
 	}
-	for (uint32_t t = 0; t < p->ntasks; t++) {
-		const struct op *o = p->tasks[t].ops, *end = o + p->tasks[t].nops;
-		for (; o < end; o++) {
-			uint32_t in = op_in(o), out = op_out(o);
-			if (in != NONE)
-				count_end(&fifos[in].nrecvs, &fifos[in].dst_task, t,
-					  &one_task);
-			if (out != NONE)
-				count_end(&fifos[out].nsends, &fifos[out].src_task, t,
-					  &one_task);
+	l->count++;
+}
+
+static void count(struct matching *m, uint32_t t)
+{
+	const struct op *o = m->p->tasks[t].ops, *end = o + m->p->tasks[t].nops;
+	struct lane sends = lane_init(SENDS), recvs = lane_init(RECVS);
+	for (; o < end; o++) {
+		if (op_kind(o) == OP_SEND) {
+			count_end(m, &sends, o->fifo, t);
+		} else if (is_end(o)) {
+			count_end(m, &recvs, o->fifo, t);
+		} else if (is_fused(o)) {
+			count_end(m, &recvs, o->fifo, t);
+			count_end(m, &sends, o->other, t);
 		}
 	}
-	m->one_task = one_task;
+	put_count(m, &sends, t);
+	put_count(m, &recvs, t);
 }
 
-/* Gives every FIFO its rows of messages[]; returns whether its counts agree everywhere. */
-static bool place(struct matching *m)
+/* The row + 1 of this end's first message; lays the messages out if the other
+ * end was not there yet. */
+static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends *e, uint32_t side)
 {
-	struct program *p = m->p;
-	bool equal = true;
-	uint32_t row = 0;
-	for (uint32_t f = 0; f < p->nfifos; f++) {
-		struct fifo *q = &p->fifos[f];
-		uint32_t n = q->nsends < q->nrecvs ? q->nsends : q->nrecvs;
-		equal = equal && q->nsends == q->nrecvs;
-		q->first = row;
-		m->ends[f] = (struct ends){
-			.send = row, .recv = row, .end = row + n,
-			.send_first = q->src_task < q->dst_task,
-		};
-		row += n;
+	if (e->count[!side])
+		return e->first;
+	uint32_t need = m->nmessages + e->count[side];
+	if (need > m->capmessages) {
+		uint32_t cap = need + need / 2;
+		m->messages = arena_grow(m->ctx->arena, m->messages,
+					 m->capmessages * sizeof *m->messages,
+					 cap * sizeof *m->messages);
+		m->capmessages = cap;
 	}
-	p->nmessages = row;
-	return equal;
+	e->first = m->nmessages + 1;
+	e->limit = need + 1;
+	m->nmessages = need;
+	return e->first;
 }
 
 /* On a FIFO with surplus ends nobody can say which was to meet which. */
-static void note_unequal(struct matching *m, uint32_t fifo, uint32_t row)
+static __attribute__((noinline)) void note_unequal(struct matching *m, uint32_t fifo, uint32_t row)
 {
-	const struct fifo *q = &m->p->fifos[fifo];
-	if (q->nsends == q->nrecvs && m->nunequal < MOST_UNEQUAL)
+	const struct ends *e = &m->ends[fifo];
+	if (e->count[SENDS] == e->count[RECVS] && m->nunequal < MOST_UNEQUAL)
 		ARENA_PUSH(m->ctx->scratch, m->unequal, m->nunequal, m->capunequal) =
 			(struct unequal){fifo, row};
 }
 
-/* Writes one end's row; `mine` is its place in the message, `other` its peer's. */
-static inline bool fill_end(uint32_t *mine, uint32_t *other, bool first, uint32_t row,
-			    uint32_t n)
+ALWAYS_INLINE void put_row(struct matching *m, const struct lane *l)
 {
-	if (first) {
-		*mine = row;
-		*other = n;
-		return true;
-	}
-	bool same = *mine == n;
-	*mine = row;
-	return same;
+	if (l->fifo != NONE)
+		m->ends[l->fifo].next[l->side] = l->row;
 }
 
-static void fill(struct matching *m)
+ALWAYS_INLINE void take_lane(struct matching *m, struct lane *l, uint32_t fifo)
 {
-	struct program *p = m->p;
-	struct message *messages = p->messages;
-	struct ends *ends = m->ends;
-	for (uint32_t t = 0; t < p->ntasks; t++) {
-		const struct op *ops = p->tasks[t].ops;
-		uint32_t nops = p->tasks[t].nops;
-		for (uint32_t i = 0; i < nops; i++) {
-			const struct op *o = &ops[i];
-			uint32_t in = op_in(o), out = op_out(o);
-			if (in != NONE) {
-				struct ends *e = &ends[in];
-				uint32_t row = e->recv++;
-				if (row < e->end &&
-				    !fill_end(&messages[row].recv, &messages[row].send,
-					      !e->send_first, i, o->n))
-					note_unequal(m, in, row);
-			}
-			if (out != NONE) {
-				struct ends *e = &ends[out];
-				uint32_t row = e->send++;
-				if (row < e->end &&
-				    !fill_end(&messages[row].send, &messages[row].recv,
-					      e->send_first, i, o->n))
-					note_unequal(m, out, row);
-			}
+	struct ends *e = &m->ends[fifo];
+	put_row(m, l);
+	l->fifo = fifo;
+	l->row = e->next[l->side] ? e->next[l->side] : begin(m, e, l->side);
+	l->limit = e->limit;
+	l->first = e->count[!l->side] == 0;
+}
+
+/* Writes row `i` of an operation of `n` chunks into its message. */
+ALWAYS_INLINE void fill_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t i,
+			    uint32_t n)
+{
+	if (fifo != l->fifo)
+		take_lane(m, l, fifo);
+	uint32_t row = l->row++;
+	if (row >= l->limit)
+		return;		/* surplus */
+	struct message *g = &m->messages[row - 1];
+	uint32_t *mine = l->side == SENDS ? &g->send : &g->recv;
+	uint32_t *other = l->side == SENDS ? &g->recv : &g->send;
+	if (l->first)
+		*other = n;
+	else if (*mine != n)
+		note_unequal(m, fifo, row - 1);
+	*mine = i;
+}
+
+static void fill(struct matching *m, uint32_t t)
+{
+	const struct op *ops = m->p->tasks[t].ops;
+	uint32_t nops = m->p->tasks[t].nops;
+	struct lane sends = lane_init(SENDS), recvs = lane_init(RECVS);
+	for (uint32_t i = 0; i < nops; i++) {
+		const struct op *o = &ops[i];
+		if (op_kind(o) == OP_SEND) {
+			fill_end(m, &sends, o->fifo, i, o->n);
+		} else if (is_end(o)) {
+			fill_end(m, &recvs, o->fifo, i, o->n);
+		} else if (is_fused(o)) {
+			fill_end(m, &recvs, o->fifo, i, o->n);
+			fill_end(m, &sends, o->other, i, o->n);
 		}
 	}
+	put_row(m, &sends);
+	put_row(m, &recvs);
+}
+
+/* Writes the FIFOs' rows; returns whether all have as many sends as receives. */
+static bool finish(struct matching *m)
+{
+	struct program *p = m->p;
+	bool equal = true;
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		const struct ends *e = &m->ends[f];
+		struct fifo *q = &p->fifos[f];
+		q->nsends = e->count[SENDS];
+		q->nrecvs = e->count[RECVS];
+		q->src_task = e->task[SENDS] - 1;	/* NONE if there is none */
+		q->dst_task = e->task[RECVS] - 1;
+		q->first = e->first ? e->first - 1 : 0;
+		equal = equal && q->nsends == q->nrecvs;
+	}
+	p->messages = arena_grow(m->ctx->arena, m->messages,
+				 m->capmessages * sizeof *m->messages,
+				 m->nmessages * sizeof *m->messages);
+	p->nmessages = m->nmessages;
+	return equal;
 }
 
 /* ---- E0301, E0302 ------------------------------------------------------------ */
@@ -375,20 +448,26 @@ static void report_unequal(struct matching *m)
 /* Fills in messages[] and the FIFOs. ccs(5) 6, Matching; 5, same number of chunks */
 bool match(struct ctx *c, struct program *p)
 {
-	struct matching m = {.ctx = c, .p = p};
-	count(&m);
+	struct matching m = {.ctx = c, .p = p, .one_task = true};
+	uint64_t rows = 0;
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		rows += p->tasks[t].nops;
+	/* Most programs are messages alone: two ends each. */
+	m.capmessages = (uint32_t)(rows / 2) + 1;
+	m.messages = ARENA_ARRAY(c->arena, struct message, m.capmessages);
+	m.ends = ARENA_ARRAY(c->scratch, struct ends, p->nfifos);
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		count(&m, t);
+		fill(&m, t);
+	}
+	bool equal = finish(&m);
+	if (p->lowered)
+		return m.one_task && equal && m.nunequal == 0;
 	if (!m.one_task) {
-		if (!p->lowered)
-			diag_add(c->diags, SEV_ERROR, 0, (struct span){0, 0}, NO_RANK,
-				 "internal error: two tasks at one end of a FIFO");
+		diag_add(c->diags, SEV_ERROR, 0, (struct span){0, 0}, NO_RANK,
+			 "internal error: two tasks at one end of a FIFO");
 		return false;
 	}
-	m.ends = ARENA_ARRAY(c->scratch, struct ends, p->nfifos);
-	bool equal = place(&m);
-	p->messages = ARENA_ARRAY(c->arena, struct message, p->nmessages);
-	fill(&m);
-	if (p->lowered)
-		return equal && m.nunequal == 0;
 	if (!equal)
 		report_surplus(&m);
 	report_unequal(&m);

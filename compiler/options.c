@@ -387,13 +387,14 @@ static int parse_option(struct command *c, int argc, char **argv, int *i)
 	return unknown_option(arg);
 }
 
+static const char *const action_names[] = { "check", "explain", "fmt" };
+
 static int parse_action(struct options *o, const char *word)
 {
-	static const char *const names[] = { "check", "explain", "fmt" };
 	static const enum action actions[] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT };
 
 	for (size_t k = 0; k < 3; k++)
-		if (!strcmp(word, names[k])) {
+		if (!strcmp(word, action_names[k])) {
 			o->action = actions[k];
 			return 1;
 		}
@@ -405,6 +406,8 @@ static int check_together(const struct command *c)
 	const struct options *o = &c->options;
 	const char *text = NULL;
 
+	if (c->nfiles > 1 && o->action == ACTION_COMPILE && diag_nearest(c->files[0], action_names, 3))
+		return wrong("unknown command", c->files[0], action_names, 3);
 	if (c->help || c->version || c->explain_code)
 		return -1;
 	if (c->nfiles == 0)

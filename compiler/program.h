@@ -173,6 +173,15 @@ struct program {
 	struct message *messages;	/* by match */
 	uint64_t nmessages;
 	bool lowered;
+	bool any_sized;			/* a buffer is `sized` */
+	struct sizes *sizes;		/* made by program_cell_size, as long as the program lives */
+};
+
+/* ccs(5) 4, Sizes: a chunk's size is table[a][b]; without `sized`, table is NULL.
+ * Names are interned: equal tables are equal pointers. */
+struct cell_size {
+	const char *table;
+	int64_t a, b;
 };
 
 /* Number of ops in the wave that starts at row `i`. */

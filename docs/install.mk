@@ -65,11 +65,12 @@ $(EX)/ring_allreduce.h: schedules/ring_allreduce.ccs $(BIN)/ccc
 	@mkdir -p $(@D)
 	$(BIN)/ccc $< --emit=header -o $@
 
-$(EX)/typed_call: $(EX)/ring_allreduce.h
-$(EX)/%: examples/%.c runtime/ccs.h $(LIB)/libccs.a
+$(EX)/typed_call: $(EX)/ring_allreduce.h $(EX)/ring_allreduce.so
+$(EX)/typed_call: EXLIBS := -L$(EX) -l:ring_allreduce.so
+$(EX)/%: examples/%.c runtime/ccs.h $(LIB)/libccs.so
 	@mkdir -p $(@D)
-	$(CC) -Iruntime -I$(EX) $(CFLAGS) $(WARN) $(LDFLAGS) -o $@ $< $(filter %.so,$^) \
-		$(LIB)/libccs.a -lpthread -ldl -lm
+	$(CC) -Iruntime -I$(EX) -std=c11 $(OPT) $(SAN) $(WARN) -o $@ $< $(EXLIBS) -L$(LIB) -lccs \
+		'-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib'
 
 .PHONY: examples
 examples: $(EXAMPLES:%=$(EX)/%) $(EX)/ring_allreduce.so $(EX)/custom_contract.so

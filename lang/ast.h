@@ -251,7 +251,6 @@ struct decl {
 	struct decl *topology;		/* resolved: D_SCHEDULE, D_PROC: or NULL (proc without `on`);
 					   a schedule without `on` gets the prelude's `full` */
 	struct span text_span;		/* D_IMPORT: the string as written, with its quotes */
-	struct unit *imported;		/* D_IMPORT, set by lang_load: or NULL (unreadable) */
 };
 
 /* A comment, for the formatter. */
@@ -269,6 +268,7 @@ struct unit {
 	struct source *source;
 	struct decl *decls, **tail;
 	struct comments comments;	/* in the order of the text */
+	uint32_t mark;		/* names.c: the last walk over imports that met it */
 };
 
 /* All that one compilation reads. */

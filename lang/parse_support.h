@@ -53,11 +53,12 @@ struct parse {
 	bool line_first;	/* the last token stood first on its line */
 	bool after_arrow;	/* in a link, after its ->: '(' may open attributes */
 	uint32_t mute;		/* tokens for which errors are not reported */
+	bool bad_bytes;		/* bytes before the next token were no token */
+	uint32_t bad_string;	/* offset of the last string with a mistake in it */
 	uint32_t parens;	/* open ( and [ */
 	struct open_brace *braces;
 	uint32_t nbraces, capbraces;
 	uint32_t suspect;	/* offset of a '{' whose '}' seems to be missing, or 0 */
-	uint32_t last_name;	/* offset of the last name, for messages */
 	int previous;		/* the token before the last one, for messages */
 	int last;
 };
@@ -70,6 +71,11 @@ struct diag *parse_error(struct parse *ps, struct span span, const char *fmt, ..
 
 /** Reports that `what` goes deeper than MAX_DEPTH, once, and gives up the file. */
 void parse_too_deep(struct parse *ps, struct span span);
+
+/** Reports that the token called `got` (as in parse.y) stands where only one of
+ *  `names` may (syntax.c). */
+void parse_unexpected(struct parse *ps, struct span span, const char *got,
+		      const char *const *names, int n);
 
 /** After a syntax error, with the parser's lookahead (or none): arranges that the next
  *  token is one that `mode` waits for. True: the parser must drop the lookahead. */

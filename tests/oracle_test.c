@@ -37,9 +37,10 @@ struct lists {		/* operations of one rank, by path (0: main line) */
 	int n[3];
 };
 
-static void insert(struct lists *l, int path, struct o_op o)
+/* At the end (so that no deadlock can be), or sometimes at a random place. */
+static void insert(struct lists *l, int path, struct o_op o, int jumble)
 {
-	int n = l->n[path]++, at = below(3) ? n : below(n + 1);
+	int n = l->n[path]++, at = below(100) < jumble ? below(n + 1) : n;
 
 	if (path && n == MAX_BLOCK) {
 		l->n[path]--;
@@ -53,11 +54,12 @@ static void random_cells(struct o_op *o)
 {
 	o->n = below(6) ? 1 : 2;
 	o->lo = o->n == 2 ? 0 : below(2);
-	if (!below(5))
+	/* The out buffer has no values at first: mostly written, sometimes read. */
+	if (o->kind == RECV ? !below(3) : !below(25))
 		o->lo += 2;
 }
 
-static void add_message(struct o_program *p, struct lists *l)
+static void add_message(struct o_program *p, struct lists *l, int jumble)
 {
 	struct o_op s = { .kind = SEND }, r = { .kind = below(2) ? RECV : REDUCE };
 	int src = below(p->nranks), dst = (src + 1 + below(p->nranks - 1)) % p->nranks;
@@ -65,17 +67,17 @@ static void add_message(struct o_program *p, struct lists *l)
 
 	random_cells(&s);
 	random_cells(&r);
-	if (below(20)) {
+	if (below(30)) {
 		n = s.n < r.n ? s.n : r.n;
 		s.n = r.n = n;
 	}
 	s.channel = r.channel = !below(5);
 	s.peer = dst;
 	r.peer = src;
-	if (below(25))
-		insert(&l[src], path, s);
-	if (below(25))
-		insert(&l[dst], path, r);
+	if (below(40))
+		insert(&l[src], path, s, jumble);
+	if (below(40))
+		insert(&l[dst], path, r, jumble);
 }
 
 static void group(struct o_program *p, int rank, struct lists *l)
@@ -95,7 +97,7 @@ static void group(struct o_program *p, int rank, struct lists *l)
 			}
 			par = -1;
 		} else {
-			t->form = below(3) ? SINGLE : STEP;
+			t->form = below(4) ? SINGLE : STEP;
 			t->nops[0] = t->form == SINGLE ? 1 : 1 + below(3);
 			if (t->nops[0] > l->n[0] - i)
 				t->nops[0] = l->n[0] - i;
@@ -111,19 +113,19 @@ static void group(struct o_program *p, int rank, struct lists *l)
 static void random_program(struct o_program *p)
 {
 	struct lists l[MAX_RANKS];
-	int messages = 1 + below(7);
+	int messages = 1 + below(7), jumble = below(3) ? 3 : 40;
 
 	memset(p, 0, sizeof *p);
 	memset(l, 0, sizeof l);
 	p->nranks = 2 + below(MAX_RANKS - 1);
 	for (int i = 0; i < messages; i++)
-		add_message(p, l);
+		add_message(p, l, jumble);
 	for (int i = below(4); i > 0; i--) {
 		struct o_op o = { .kind = below(2) ? COPY : REDUCE_INTO };
 
 		random_cells(&o);
 		o.to = (o.lo + (o.n == 2 ? 2 : 1 + below(3))) % 4;
-		insert(&l[below(p->nranks)], 0, o);
+		insert(&l[below(p->nranks)], 0, o, jumble);
 	}
 	for (int r = 0; r < p->nranks; r++)
 		group(p, r, &l[r]);
@@ -144,6 +146,9 @@ static void ask(struct o_program *p, int slots)
 		}
 	if (below(2)) {
 		int r = below(p->nranks), c = below(CHUNKS), q = below(p->nranks), k = below(2);
+
+		for (int tries = 0; tries < 40 && p->want[r][c][q][k] < 2; tries++)
+			r = below(p->nranks), c = below(CHUNKS), q = below(p->nranks), k = below(2);
 
 		p->asked[r][c] = true;
 		if (p->want[r][c][q][k] && below(2))

@@ -87,3 +87,19 @@ demo: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	$(BIN)/ccc schedules/ring_allreduce.ccs -o $(BUILD)/ring_allreduce.so
 	$(BIN)/ccrun -n 4 $(BUILD)/ring_allreduce.so
+
+# Coverage-guided fuzzing of the whole checker, for SECONDS (clang's libFuzzer).
+# What it finds goes to tests/corpus under a telling name, with its mend.
+SECONDS ?= 60
+.PHONY: fuzz fuzz-built
+fuzz:
+	@tests/deps.sh fuzz
+	@$(MAKE) --no-print-directory BUILD=build/fuzz CC=clang OPT="-O1 -g" \
+		SAN="-fsanitize=fuzzer-no-link,address,undefined" fuzz-built
+fuzz-built: $(T)/fuzz
+	@mkdir -p $(T)/found
+	$(T)/fuzz -max_total_time=$(SECONDS) -timeout=20 -rss_limit_mb=3000 -max_len=4096 \
+		-artifact_prefix=$(T)/found/ $(T)/found tests/corpus tests/good tests/diag schedules
+$(T)/fuzz: tests/fuzz_test.c $(LIB)/libccc.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ -ljansson -lm

@@ -1,0 +1,10 @@
+# Measurements: never part of a test. `make bench` prints the tables.
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)/libccc.a $(LIB)/libccs.a
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
+.PRECIOUS: $(BUILD)/bench/%.o
+
+.PHONY: bench
+bench: all $(BUILD)/bench/check_bench
+	$(BUILD)/bench/check_bench
+	bench/commands.sh $(BUILD)

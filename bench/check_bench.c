@@ -1,0 +1,157 @@
+/*
+ * What checking costs: time and memory a pass and an operation, on one core.
+ *
+ * For each schedule and N: the whole check (expand, match, deadlock, race,
+ * proof) from the syntax tree on, in an arena of its own, repeated; the median
+ * of the repetitions is printed. Memory is the most that the arenas held.
+ * An operation is one send, receive or reduction of one rank.
+ *
+ * usage: check_bench [--quick]
+ */
+#include "compiler/compile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PASSES = 5, MOST = 21 };
+static const char *const PASS[PASSES] = { "expand", "match", "deadlock", "race", "proof" };
+
+struct sample {
+	double pass[PASSES], all;
+};
+
+struct outcome {
+	uint64_t nops;
+	size_t bytes;
+	struct sample v[MOST];
+	int n;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Median over the samples of one column: pass, or PASSES for the whole. */
+static double median(const struct outcome *o, int pass)
+{
+	double v[MOST];
+
+	for (int i = 0; i < o->n; i++)
+		v[i] = pass == PASSES ? o->v[i].all : o->v[i].pass[pass];
+	qsort(v, (size_t)o->n, sizeof *v, ascending);
+	return v[o->n / 2];
+}
+
+/* One check of one instance; false: it found a mistake. */
+static bool check_once(struct ctx *c, const struct instance *in, struct outcome *o)
+{
+	struct arena arena, scratch;
+	struct sample *s = &o->v[o->n];
+	struct deadlock_report dead;
+	struct contract *contract;
+	struct program *p;
+	bool good;
+	double t[PASSES + 1];
+
+	arena_init(&arena, 0, NULL);
+	arena_init(&scratch, 0, NULL);
+	c->arena = &arena;
+	c->scratch = &scratch;
+	t[0] = now();
+	p = expand(c, in, false);
+	t[1] = now();
+	good = p && match(c, p);
+	t[2] = now();
+	if (good)
+		dead = deadlock(c, p);
+	t[3] = now();
+	good = good && !dead.deadlocked && race(c, p);
+	t[4] = now();
+	contract = good ? contract_expand(c, p) : NULL;
+	good = contract && proof(c, p, contract, &dead.order, false).proved;
+	t[5] = now();
+	for (int i = 0; i < PASSES; i++)
+		s->pass[i] = t[i + 1] - t[i];
+	s->all = t[5] - t[0];
+	o->n++;
+	o->nops = p ? p->nops : 0;
+	if (arena.used + scratch.used > o->bytes)
+		o->bytes = arena.used + scratch.used;
+	arena_free(&scratch);
+	arena_free(&arena);
+	return good;
+}
+
+static bool bench(const char *file, uint32_t n, int repetitions)
+{
+	static const char *const nowhere[] = { NULL };
+	struct arena arena;
+	struct sources sources = { .arena = &arena };
+	struct diags diags = { .arena = &arena, .sources = &sources };
+	struct front front = { &arena, &sources, &diags, nowhere };
+	struct ctx c = { .sources = &sources, .diags = &diags, .slots = 8 };
+	struct instance in = { .nranks = n, .root = -1 };
+	struct outcome o = { 0 };
+	const char *name = strrchr(file, '/') + 1;
+	bool good;
+
+	arena_init(&arena, 0, NULL);
+	in.module = lang_load(&front, file);
+	if (in.module)
+		lang_resolve(&front, in.module);
+	if (!in.module || diags.errors) {
+		fprintf(stderr, "%s: does not compile\n", file);
+		return false;
+	}
+	for (struct decl *d = in.module->main->decls; d; d = d->next)
+		if (d->kind == D_SCHEDULE)
+			in.schedule = d;
+	do
+		good = check_once(&c, &in, &o);
+	while (good && o.n < repetitions);
+	if (!good)
+		fprintf(stderr, "%s at N = %u: is not accepted\n", file, n);
+	printf("%-28.*s %5u %10llu", (int)strlen(name) - 4, name, n, (unsigned long long)o.nops);
+	for (int i = 0; i < PASSES; i++)
+		printf(" %8.2f", median(&o, i) * 1e9 / (double)o.nops);
+	printf(" %9.2f %9.1f %7.1f\n", median(&o, PASSES) * 1e3, (double)o.nops / median(&o, PASSES) / 1e6,
+	       (double)o.bytes / (double)o.nops);
+	arena_free(&arena);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	int n = argc > 1 && !strcmp(argv[1], "--quick") ? 3 : MOST;
+	bool good = true;
+
+	printf("%-28s %5s %10s", "check: schedule", "N", "operations");
+	for (int i = 0; i < PASSES; i++)
+		printf(" %8s", PASS[i]);
+	printf(" %9s %9s %7s\n%45s %44s %9s %9s %7s\n", "all", "rate", "memory", "",
+	       "ns an operation, by pass", "ms", "Mop/s", "B/op");
+	for (uint32_t ranks = 64; ranks <= 1024; ranks *= 2)
+		good &= bench("schedules/ring_allreduce.ccs", ranks, n);
+	for (uint32_t ranks = 64; ranks <= 1024; ranks *= 2)
+		good &= bench("schedules/direct_all_to_all.ccs", ranks, ranks > 256 ? 3 : n);
+	for (uint32_t ranks = 64; ranks <= 1024; ranks *= 4)
+		good &= bench("schedules/pairwise_all_to_all.ccs", ranks, ranks > 256 ? 3 : n);
+	for (uint32_t ranks = 64; ranks <= 1024; ranks *= 4)
+		good &= bench("schedules/halving_doubling_allreduce.ccs", ranks, n);
+	for (uint32_t ranks = 64; ranks <= 1024; ranks *= 4)
+		good &= bench("schedules/double_binary_tree_allreduce.ccs", ranks, n);
+	return good ? 0 : 1;
+}

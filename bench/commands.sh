@@ -1,0 +1,38 @@
+#!/bin/bash
+# Whole commands, as a user runs them: medians of many runs, in milliseconds.
+# usage: commands.sh BUILD
+set -u
+build=${1:-build}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+
+median() { # median RUNS COMMAND...: the median wall time in ms
+	local runs=$1 i start
+	shift
+	for ((i = 0; i < runs; i++)); do
+		start=${EPOCHREALTIME/./}
+		"$@" >"$tmp/out" 2>&1 || { echo "failed: $*: $(head -3 "$tmp/out")" >&2; return 1; }
+		echo $((${EPOCHREALTIME/./} - start))
+	done | sort -n | awk '{ v[NR] = $1 } END { printf "%.1f", v[int((NR + 1) / 2)] / 1000 }'
+}
+
+row() { printf '%-66s %10s ms\n' "$1" "$2"; }
+echo
+echo "whole commands, with the start of the process"
+row "ccc ring_allreduce -n 256: check + lower + emit + link" \
+	"$(median 7 "$build/bin/ccc" schedules/ring_allreduce.ccs -n 256 -o "$tmp/r.so")"
+row "ccc check ring_allreduce -n 256" \
+	"$(median 7 "$build/bin/ccc" check schedules/ring_allreduce.ccs -n 256)"
+row "ccc check ring_allreduce -n 1024" \
+	"$(median 7 "$build/bin/ccc" check schedules/ring_allreduce.ccs -n 1024)"
+row "ccc check direct_all_to_all -n 256" \
+	"$(median 7 "$build/bin/ccc" check schedules/direct_all_to_all.ccs -n 256)"
+row "ccc check pairwise_all_to_all -n 256" \
+	"$(median 7 "$build/bin/ccc" check schedules/pairwise_all_to_all.ccs -n 256)"
+row "ccc ring_allreduce, N = 2..16" \
+	"$(median 7 "$build/bin/ccc" schedules/ring_allreduce.ccs -o "$tmp/ar.so")"
+
+# Start and end of 4 ranks: a run of one empty size, beside a process that does nothing.
+run=$(median 31 "$build/bin/ccrun" -n 4 "$tmp/ar.so" -b 8 -e 8 --iters 1 -w 0)
+row "ccrun -n 4, one size of 8 bytes, one iteration" "$run"
+row "a process that does nothing (true)" "$(median 31 /bin/true)"

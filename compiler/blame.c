@@ -1,0 +1,333 @@
+/*
+ * The witness of a wrong result: E0403, E0404, E0405.
+ *
+ * In: the final values of a run, and the contract. Out: one diagnostic for each
+ * clause that does not hold: the first chunk that is wrong, what it should hold and
+ * what it holds, and the first operation that went wrong. That operation is found by
+ * running the program once more and watching the stores that the wrong value came
+ * from:
+ *   counted twice      the first reduction of two values that share a contribution
+ *   lacks a part       the first store over a value that held the part, else the last
+ *                      store into the chunk
+ *   the wrong data     where each chunk is asked for under its own number: the first
+ *                      store of foreign data into the chunk of another number; else
+ *                      the store that brought it to its end
+ * O(operations x mistakes), at most MAX_MISTAKES of them.
+ */
+#include "compiler/blame.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_MISTAKES 24u
+
+struct culprit {
+	uint32_t task, row;	/* task == NONE: no operation */
+	uint64_t when;		/* number of the store */
+	uint32_t before, after;
+};
+
+/* The first wrong chunk of a clause and code. */
+struct mistake {
+	const struct ensures *clause;
+	int code;
+	uint32_t rank, cell, value;
+	struct expected want;
+	uint64_t chunks;		/* that are wrong like this, all ranks */
+	int64_t *ranks;
+	size_t nranks, capranks;
+	uint8_t *history;		/* reductions that the value was made of */
+	struct run *wrong;		/* contributions that it lacks, or that are foreign */
+	uint32_t nwrong;
+	struct culprit first;		/* certainly wrong */
+	struct culprit last;		/* what else to show */
+};
+
+struct trace {
+	struct replay r;
+	struct arena *arena;
+	struct mistake v[MAX_MISTAKES];
+	uint32_t n;
+	uint64_t stores;
+	bool own_numbers;	/* the contract asks for chunk i only in chunk i */
+};
+
+/* ---- what is wrong -------------------------------------------------------------- */
+
+/* ccs(5) 8, Order of reports. 0: nothing is wrong. */
+static int classify(const struct values *v, uint32_t id, struct expected want)
+{
+	struct runs have;
+
+	if (id == POISON)
+		return 0;
+	value_runs(v, id, &have);
+	struct difference d = runs_compare(have.v, have.n, want.v, want.n);
+	return d.foreign ? 405 : d.lacks ? 403 : d.twice ? 404 : 0;
+}
+
+static void add_mistake(struct trace *t, const struct ensures *clause, int code, uint32_t rank,
+			uint32_t cell, uint32_t value, struct expected want)
+{
+	struct mistake *m = t->v;
+
+	while (m < t->v + t->n && (m->clause != clause || m->code != code))
+		m++;
+	if (m == t->v + MAX_MISTAKES)
+		return;
+	if (m == t->v + t->n) {
+		t->n++;
+		*m = (struct mistake){
+			.clause = clause, .code = code, .rank = rank, .cell = cell,
+			.value = value, .want = want, .first = { .task = NONE },
+			.last = { .task = NONE },
+		};
+	}
+	m->chunks++;
+	if (m->nranks == 0 || m->ranks[m->nranks - 1] != rank)
+		ARENA_PUSH(t->arena, m->ranks, m->nranks, m->capranks) = rank;
+}
+
+static void find_mistakes(struct trace *t, const struct contract *k, const struct replay *r)
+{
+	const struct program *p = r->p;
+
+	t->own_numbers = true;
+	for (uint32_t q = 0; q < p->nranks; q++)
+		for (uint32_t i = 0; i < p->cells; i++) {
+			uint32_t row = k->rows[(size_t)q * p->cells + i];
+			if (row == NONE)
+				continue;
+			struct expected want = contract_value(k, row);
+			for (uint32_t j = 0; j < want.n; j++)
+				t->own_numbers &= want.v[j].cell == i;
+			uint32_t id = r->state[(size_t)q * r->width + i];
+			int code = classify(&r->values, id, want);
+			if (code)
+				add_mistake(t, k->clause[row], code, q, i, id, want);
+		}
+}
+
+/* What the wrong value is made of, and which contributions are the trouble. */
+static void prepare(struct trace *t, struct mistake *m, const struct values *v)
+{
+	struct runs have;
+
+	value_runs(v, m->value, &have);
+	if (m->code == 403)
+		m->wrong = runs_without(t->arena, m->want.v, m->want.n, have.v, have.n, true, &m->nwrong);
+	else
+		m->wrong = runs_without(t->arena, have.v, have.n, m->want.v, m->want.n,
+					m->code == 404, &m->nwrong);
+	m->history = ARENA_ARRAY(t->arena, uint8_t, v->n);
+	if (m->value < v->base || m->value >= POISON)
+		return;
+	m->history[m->value - v->base] = 1;
+	for (uint32_t i = m->value - v->base + 1; i-- > 0;) {
+		if (!m->history[i])
+			continue;
+		if (v->nodes[i].left >= v->base)
+			m->history[v->nodes[i].left - v->base] = 1;
+		if (v->nodes[i].right >= v->base)
+			m->history[v->nodes[i].right - v->base] = 1;
+	}
+}
+
+/* ---- watching the stores ------------------------------------------------------------ */
+
+static bool overlaps(const struct values *v, uint32_t id, const struct run *w, uint32_t n)
+{
+	struct runs r;
+
+	value_runs(v, id, &r);
+	return runs_overlap(r.v, r.n, w, n);
+}
+
+/* Whether the mistake's value was made of `id`. */
+static bool made_of(const struct values *v, const struct mistake *m, uint32_t id)
+{
+	if (id >= POISON || m->value >= POISON)
+		return false;
+	if (id >= v->base)
+		return m->history[id - v->base];
+	struct runs have, one;
+	value_runs(v, m->value, &have);
+	value_runs(v, id, &one);
+	return runs_overlap(have.v, have.n, one.v, one.n);
+}
+
+static bool shares(const struct values *v, uint32_t id)
+{
+	struct runs a, b;
+
+	if (id < v->base)
+		return false;
+	value_runs(v, v->nodes[id - v->base].left, &a);
+	value_runs(v, v->nodes[id - v->base].right, &b);
+	return runs_overlap(a.v, a.n, b.v, b.n);
+}
+
+/* Whether the value holds data of a chunk with another number than `cell`. */
+static bool is_astray(const struct values *v, uint32_t id, uint32_t cell)
+{
+	struct runs r;
+
+	value_runs(v, id, &r);
+	for (uint32_t i = 0; i < r.n; i++)
+		if (r.v[i].cell != cell)
+			return true;
+	return false;
+}
+
+static bool goes_wrong(const struct trace *t, const struct mistake *m, const struct stored *s)
+{
+	const struct values *v = &t->r.values;
+
+	if (!made_of(v, m, s->after))
+		return false;
+	switch (m->code) {
+	case 404:
+		return s->reduced && shares(v, s->after);
+	case 403:
+		return !s->reduced && s->before < POISON && overlaps(v, s->before, m->wrong, m->nwrong);
+	default:
+		return t->own_numbers && s->cell < v->cells && overlaps(v, s->after, m->wrong, m->nwrong) &&
+			is_astray(v, s->after, s->cell);
+	}
+}
+
+static void watch(void *arg, const struct stored *s)
+{
+	struct trace *t = arg;
+	const struct values *v = &t->r.values;
+	uint32_t rank = t->r.runners[s->task].rank;
+	struct culprit here = {
+		.task = s->task, .row = s->row, .when = t->stores++,
+		.before = s->before, .after = s->after,
+	};
+
+	for (struct mistake *m = t->v; m < t->v + t->n; m++) {
+		if (m->first.task == NONE && goes_wrong(t, m, s))
+			m->first = here;
+		if (rank != m->rank || s->cell != m->cell)
+			continue;
+		/* Of wrong data, where it came in; else the last store. */
+		if (m->code != 405 || (s->after < POISON && overlaps(v, s->after, m->wrong, m->nwrong) &&
+				       (s->before >= POISON ||
+					!overlaps(v, s->before, m->wrong, m->nwrong))))
+			m->last = here;
+	}
+}
+
+/* ---- telling ------------------------------------------------------------------------ */
+
+/* "rank 2, step 3 (s = 1), in f, called at line 9" */
+static const char *where_text(struct trace *t, struct ctx *c, uint32_t task, uint32_t row)
+{
+	const struct program *p = t->r.p;
+	struct where w = expand_where(c, p, task, row);
+
+	return arena_printf(t->arena, "rank %" PRIu32 ", step %" PRIu32 "%s%s%s%s%s",
+			    p->tasks[task].rank, w.step, *w.loops ? " (" : "", w.loops,
+			    *w.loops ? ")" : "", *w.calls ? ", " : "", w.calls);
+}
+
+static const char *what_text(struct trace *t, const struct mistake *m, const struct culprit *k)
+{
+	const struct program *p = t->r.p;
+	const struct values *v = &t->r.values;
+	struct arena *a = t->arena;
+	const char *after = value_text(a, p, v, k->after), *before = value_text(a, p, v, k->before);
+
+	if (m->code == 404 && k == &m->first) {
+		const struct node *x = &v->nodes[k->after - v->base];
+		return arena_printf(a, "combines two values that share a contribution: %s, and %s",
+				    value_text(a, p, v, x->left), value_text(a, p, v, x->right));
+	}
+	if (m->code == 403 && k == &m->first)
+		return arena_printf(a, "stores %s over %s, which is lost", after, before);
+	if (m->code == 403)
+		return arena_printf(a, "is the last to store here, %s", after);
+	return arena_printf(a, "stores %s here", after);
+}
+
+static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint64_t others)
+{
+	static const char *const texts[] = { "lacks a contribution", "counts a contribution twice",
+					     "holds the wrong data" };
+	const struct program *p = t->r.p;
+	const struct culprit *k = m->first.task != NONE ? &m->first : &m->last;
+	bool any = k->task != NONE;
+	struct span none = { 0, 0 }, span = p->instance.schedule->name.span;
+	const char *name = program_cells_text(t->arena, p, m->cell, 1);
+
+	if (any)
+		span = p->sites[p->tasks[k->task].ops[k->row].site].span;
+	struct diag *g = diag_add(c->diags, SEV_ERROR, m->code, span, m->rank,
+				  "%s of rank %" PRIu32 " ends %s", name, m->rank,
+				  m->value == NONE ? "without a value" :
+				  m->code == 403 ? "without a contribution" :
+				  m->code == 404 ? "with a contribution counted twice" :
+				  "with the wrong data");
+	diag_note(c->diags, g, m->clause->span, "expected: %s",
+		  runs_text(t->arena, p, m->want.v, m->want.n));
+	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, &t->r.values, m->value));
+	if (any)
+		diag_note(c->diags, g, none, "%s %s", where_text(t, c, k->task, k->row),
+			  what_text(t, m, k));
+	else
+		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %" PRIu32, name, m->rank);
+	if (m->chunks > 1)
+		diag_note(c->diags, g, none, "%" PRIu64 " more final chunk%s: %s", m->chunks - 1,
+			  m->chunks > 2 ? "s" : "", texts[m->code - 403]);
+	if (others)
+		diag_note(c->diags, g, none, "%" PRIu64 " other chunk%s of this clause %s wrong in other ways",
+			  others, others > 1 ? "s" : "", others > 1 ? "are" : "is");
+	for (size_t i = 1; i < m->nranks; i++)
+		diag_add(c->diags, SEV_ERROR, m->code, span, m->ranks[i], "the same");
+}
+
+/* The mistake to show for a clause: where something certainly went wrong first. */
+static const struct mistake *choose(const struct trace *t, const struct ensures *clause)
+{
+	const struct mistake *best = NULL;
+
+	for (const struct mistake *m = t->v; m < t->v + t->n; m++) {
+		if (m->clause != clause)
+			continue;
+		bool sure = m->first.task != NONE;
+		bool best_sure = best && best->first.task != NONE;
+		if (!best || (sure && !best_sure) ||
+		    (sure && best_sure && m->first.when < best->first.when))
+			best = m;
+	}
+	return best;
+}
+
+void blame(struct ctx *c, const struct program *p, const struct contract *k, const struct order *order,
+	   const struct replay *r)
+{
+	struct trace *t = ARENA_NEW(c->scratch, struct trace);
+
+	t->arena = c->scratch;
+	find_mistakes(t, k, r);
+	for (uint32_t i = 0; i < t->n; i++)
+		prepare(t, &t->v[i], &r->values);
+	if (!replay_init(&t->r, c, p, c->scratch))
+		return;
+	t->r.silent = true;
+	t->r.hook = watch;
+	t->r.arg = t;
+	replay_run(&t->r, order);
+	c->diags->phase = PHASE_CONTRACT;
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct mistake *m = choose(t, t->v[i].clause);
+		uint64_t others = 0;
+		if (m != &t->v[i])
+			continue;
+		for (uint32_t j = 0; j < t->n; j++)
+			if (j != i && t->v[j].clause == m->clause)
+				others += t->v[j].chunks;
+		report(t, c, m, others);
+	}
+}

@@ -1,0 +1,595 @@
+/*
+ * Statements and procs to instructions.
+ *
+ * A proc gets a function for each N that is known where it is called, and one
+ * for all others. Whether an operation is the first of its step is known from
+ * the text for most steps; where ifs and loops decide, a flag of the cursor does.
+ */
+#include "compiler/code.h"
+
+#define VARIANTS 8	/* functions of one proc with a known N */
+
+/* ---- operands and operations ------------------------------------------------- */
+
+struct operand code_operand(struct gen *g, const struct ref *r)
+{
+	struct code *k = g->code;
+	struct operand o = { .ref = r };
+	struct bind *b = code_binding(k, r->sym);
+	if (b && b->kind == B_STATIC) {
+		const struct buffer *f = &k->program->buffers[b->value];
+		o.base = f->cell;
+		o.count = f->cells;
+		o.readonly = f->def->dir == DIR_IN;
+	} else if (b && b->kind == B_VIEW) {
+		o.is_view = true;
+		o.view = b->reg;
+	} else {
+		code_limit(k, r->span, 0, "internal error: a buffer has no place");
+	}
+	if (r->kind != REF_ALL)
+		o.lo = code_expr_reg(g, r->lo);
+	if (r->kind == REF_RANGE)
+		o.hi = code_expr_reg(g, r->hi);
+	return o;
+}
+
+static enum op_kind kind_of(enum stmt_kind k)
+{
+	switch ((int)k) {
+	case S_SEND:
+		return OP_SEND;
+	case S_RECV:
+		return OP_RECV;
+	case S_REDUCE_FROM:
+		return OP_REDUCE_FROM;
+	case S_COPY:
+		return OP_COPY;
+	case S_REDUCE_INTO:
+		return OP_REDUCE_INTO;
+	default:
+		return OP_FRESH;
+	}
+}
+
+static uint32_t new_site(struct gen *g, const struct stmt *s)
+{
+	struct code *k = g->code;
+	uint32_t site = code_site(k, s), row = k->nsites;
+	struct opsite o = { .stmt = s, .key = UINT64_MAX, .g = g->at.g, .whole = g->at.whole };
+	o.op.kind = (uint8_t)kind_of(s->kind);
+	o.op.site = site & 0xffffff;
+	o.op.fifo = NONE;
+	o.op.n = 1;
+	ARENA_PUSH(k->arena, k->sites, k->nsites, k->capsites) = o;
+	return row;
+}
+
+static void operation(struct gen *g, const struct stmt *s)
+{
+	struct code *k = g->code;
+	uint32_t mark = g->next, row = new_site(g, s);
+	bool message = s->kind == S_SEND || s->kind == S_RECV || s->kind == S_REDUCE_FROM;
+	struct operand x = code_operand(g, s->x), y = { .ref = NULL };
+	uint16_t peer = 0;
+	if (message)
+		peer = code_expr_reg(g, s->e);
+	else
+		y = code_operand(g, s->y);
+	struct opsite *o = &k->sites[row];
+	o->x = x;
+	o->y = y;
+	o->peer = peer;
+	o->base = x.base;
+	o->count = x.count;
+	o->maybe_joined = g->step == STEP_UNKNOWN;
+	if (g->step == STEP_LATER)
+		o->op.kind |= OP_JOINED;
+	if (g->step == STEP_FIRST)
+		g->step = STEP_LATER;
+	bool quick = message && !x.is_view && s->x->kind == REF_ONE && g->at.whole &&
+		     !(x.readonly && s->kind != S_SEND);
+	enum insn_op op = !quick ? I_OP : o->maybe_joined ? I_MESSAGEJ : I_MESSAGE;
+	code_emit_km(g, op, 0, x.lo, peer, 0, row, s->span);
+	g->next = mark;
+}
+
+/* ---- steps ------------------------------------------------------------------------ */
+
+/* Whether the first operation of a list is known: 1 yes, 0 no, -1: it has none. */
+static int first_known(const struct stmt *s)
+{
+	for (; s; s = s->next) {
+		if (s->kind == S_IF || s->kind == S_FOR || s->kind == S_WITHIN)
+			return 0;
+		if (s->kind == S_CHANNEL) {
+			int inner = first_known(s->body);
+			if (inner >= 0)
+				return inner;
+		} else if (s->kind != S_LET) {
+			return 1;
+		}
+	}
+	return -1;
+}
+
+static void step(struct gen *g, const struct stmt *s)
+{
+	bool known = first_known(s->body) != 0;
+	if (!known)
+		code_emit(g, I_STEP, 0, 0, 0, 0, s->span);
+	g->step = known ? STEP_FIRST : STEP_UNKNOWN;
+	code_stmts(g, s->body);
+	g->step = STEP_NOT;
+}
+
+/* ---- control ------------------------------------------------------------------------- */
+
+static void loop_body(struct gen *g, const struct stmt *s, uint16_t d, uint16_t counter)
+{
+	struct code *k = g->code;
+	code_bind(k, s->var, B_REG, d, 0, NULL);
+	uint32_t row = k->nloops;
+	ARENA_PUSH(k->arena, k->loops, k->nloops, k->caploops) =
+		(struct loop_row){ k->ninsns, 0, d, s->var };
+	if (s->kind == S_PAR_FOR) {
+		code_emit(g, I_BLOCK, 0, counter, 0, 0, s->span);
+		code_stmts(g, s->body);
+		code_emit(g, I_BLOCKEND, 0, 0, 0, 0, s->span);
+		code_emit(g, I_ADDI, counter, counter, 0, 1, s->span);
+	} else {
+		code_stmts(g, s->body);
+	}
+	k->loops[row].hi = k->ninsns;
+}
+
+/* for and par for: d variable, d + 1 limit, d + 2 step, d + 3 block number. */
+static void loop(struct gen *g, const struct stmt *s)
+{
+	uint32_t mark = g->next;
+	bool par = s->kind == S_PAR_FOR;
+	uint16_t d = code_reg(g, 4);
+	code_expr_into(g, s->e, d);
+	code_expr_into(g, s->e2, (uint16_t)(d + 1));
+	struct val by = { .known = true, .k = 1 };
+	if (s->e3)
+		by = code_expr(g, s->e3, d + 2);
+	bool plain = by.known && by.k == 1;
+	if (!plain && by.known)
+		code_emit(g, I_LDI, (uint16_t)(d + 2), 0, 0, by.k, s->e3->span);
+	else if (!plain && by.reg != d + 2)
+		code_emit(g, I_MOV, (uint16_t)(d + 2), by.reg, 0, 0, s->e3->span);
+	if (par) {
+		code_emit(g, I_LDI, (uint16_t)(d + 3), 0, 0, 0, s->span);
+		code_emit(g, I_PAR, 0, 0, 0, 0, s->span);
+	}
+	uint32_t enter = code_emit_km(g, plain ? I_ENTER : I_ENTERS, d, 0, 0, 0, 0,
+				      s->e3 ? s->e3->span : s->span);
+	uint32_t start = g->code->ninsns;
+	loop_body(g, s, d, (uint16_t)(d + 3));
+	int32_t weight = (int32_t)(g->code->ninsns - start) + 1;
+	code_emit_km(g, plain ? I_NEXT : I_NEXTS, d, 0, 0, weight, start, s->span);
+	code_land(g, enter);
+	if (par)
+		code_emit(g, I_PAREND, 0, 0, 0, 0, s->span);
+	g->next = mark;
+}
+
+static void par(struct gen *g, const struct stmt *s)
+{
+	int64_t number = 0;
+	code_emit(g, I_PAR, 0, 0, 0, 0, s->span);
+	for (const struct stmt *b = s->body; b; b = b->next) {
+		uint32_t mark = g->next;
+		uint16_t r = code_reg(g, 1);
+		code_emit(g, I_LDI, r, 0, 0, number++, b->span);
+		code_emit(g, I_BLOCK, 0, r, 0, 0, b->span);
+		g->next = mark;
+		code_stmts(g, b->body);
+		code_emit(g, I_BLOCKEND, 0, 0, 0, 0, b->span);
+	}
+	code_emit(g, I_PAREND, 0, 0, 0, 0, s->span);
+}
+
+/* A chain of else-ifs is a loop here: it may be long. */
+static void branch(struct gen *g, const struct stmt *s)
+{
+	uint32_t ends = 0;
+	for (;;) {
+		bool never;
+		uint32_t miss = code_jump_false(g, s->e, &never);
+		if (!never)
+			code_stmts(g, s->body);
+		bool always = !never && !miss;
+		if (s->orelse && !always && !never) {
+			uint32_t end = code_emit_km(g, I_JMP, 0, 0, 0, 0, ends, s->span);
+			ends = end + 1;
+		}
+		code_land_all(g, miss);
+		if (!s->orelse || always)
+			break;
+		if (s->orelse->kind != S_IF || s->orelse->next) {
+			code_stmts(g, s->orelse);
+			break;
+		}
+		s = s->orelse;
+	}
+	code_land_all(g, ends);
+}
+
+static void within(struct gen *g, const struct stmt *s)
+{
+	uint32_t mark = g->next;
+	struct context at = g->at;
+	uint16_t d = code_reg(g, 4), a = code_reg(g, 3);
+	code_expr_into(g, s->e, a);
+	struct val n = code_expr(g, s->e2, a + 1);
+	if (n.known)
+		code_emit(g, I_LDI, (uint16_t)(a + 1), 0, 0, n.k, s->e2->span);
+	else if (n.reg != a + 1)
+		code_emit(g, I_MOV, (uint16_t)(a + 1), n.reg, 0, 0, s->e2->span);
+	code_expr_into(g, s->e3, (uint16_t)(a + 2));
+	uint32_t skip = code_emit_km(g, I_WITHIN, d, a, at.g, (int32_t)code_stmt_row(g->code, s), 0,
+				     s->span);
+	g->at = (struct context){ .g = d, .n = n.known && n.k > 0 ? n.k : -1 };
+	code_stmts(g, s->body);
+	code_land(g, skip);
+	g->at = at;
+	g->next = mark;
+}
+
+static void channel(struct gen *g, const struct stmt *s)
+{
+	uint32_t mark = g->next;
+	uint16_t old = code_reg(g, 1);
+	uint16_t r = code_expr_reg(g, s->e);
+	uint32_t skip = code_emit(g, I_CHANNEL, old, r, 0, 0, s->e->span);
+	code_stmts(g, s->body);
+	code_emit(g, I_UNCHANNEL, 0, old, 0, 0, s->span);
+	code_land(g, skip);
+	g->next = mark;
+}
+
+static void scratch(struct gen *g, const struct stmt *s)
+{
+	uint16_t d = code_reg(g, 3);
+	uint32_t row = new_site(g, s);
+	code_expr_into(g, s->buffer->count, (uint16_t)(d + 2));
+	if (g->part)
+		code_emit(g, I_MOV, (uint16_t)(d + 1), g->part, 0, 0, s->span);
+	else
+		code_emit(g, I_LDI, (uint16_t)(d + 1), 0, 0, 1, s->span);
+	code_emit_km(g, I_SCRATCH, d, 0, 0, 0, row, s->span);
+	code_bind(g->code, s->buffer->sym, B_VIEW, d, 0, NULL);
+}
+
+/* ---- calls ------------------------------------------------------------------------------ */
+
+uint32_t code_proc(struct code *k, const struct decl *d, const struct context *at)
+{
+	uint32_t variants = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		int64_t n = pass == 0 ? at->n : -1;
+		bool whole = pass == 0 && at->whole;
+		for (uint32_t i = 0; i < k->nfuncs; i++) {
+			const struct func *f = &k->funcs[i];
+			if (!f->proc || f->decl != d)
+				continue;
+			variants += pass == 0;
+			if (f->n == n && f->whole == whole)
+				return i;
+		}
+		if (variants < VARIANTS || pass == 1) {
+			uint32_t row = code_func(k);
+			k->funcs[row].decl = d;
+			k->funcs[row].proc = true;
+			k->funcs[row].n = n;
+			k->funcs[row].whole = whole;
+			return row;
+		}
+	}
+	return 0;
+}
+
+static uint32_t window_size(const struct decl *d)
+{
+	uint32_t n = 4;
+	for (const struct param *p = d->formals; p; p = p->next)
+		n += p->view ? 3 : 1;
+	if (d->kind == D_SCHEDULE) {
+		for (const struct buffer_def *b = d->buffers; b; b = b->next)
+			n += 3;
+		for (const struct binding *p = d->params; p; p = p->next)
+			n++;
+	}
+	return n;
+}
+
+/* A schedule's parameters at a call: those given, then the defaults of the others,
+ * which may use the ones before them. Its own bindings hold meanwhile: it may be
+ * the schedule that is being made. */
+static void call_params(struct gen *g, const struct stmt *s, uint16_t r)
+{
+	struct code *k = g->code;
+	uint32_t n = 0, i;
+	for (const struct binding *p = s->callee->params; p; p = p->next)
+		n++;
+	struct bind *old = ARENA_ARRAY(k->arena, struct bind, n + 1);
+	bool *given = ARENA_ARRAY(k->arena, bool, n + 1);
+	const struct binding *p;
+	for (i = 0, p = s->callee->params; p; p = p->next, i++)
+		for (const struct binding *m = s->more; m; m = m->next)
+			if (m->sym == p->sym) {
+				code_expr_into(g, m->value, (uint16_t)(r + i));
+				given[i] = true;
+			}
+	for (i = 0, p = s->callee->params; p; p = p->next, i++)
+		old[i] = k->binds[p->sym->id];
+	for (i = 0, p = s->callee->params; p; p = p->next, i++) {
+		if (!given[i] && p->value)
+			code_expr_into(g, p->value, (uint16_t)(r + i));
+		code_bind(k, p->sym, B_REG, (uint16_t)(r + i), 0, NULL);
+	}
+	for (i = 0, p = s->callee->params; p; p = p->next, i++)
+		k->binds[p->sym->id] = old[i];
+}
+
+static void call(struct gen *g, const struct stmt *s)
+{
+	struct code *k = g->code;
+	uint32_t mark = g->next, skips = 0;
+	uint32_t f = code_proc(k, s->callee, &g->at);
+	uint16_t d = code_reg(g, window_size(s->callee));
+	uint16_t r = (uint16_t)(d + 4);
+	for (const struct arg *a = s->args; a; a = a->next) {
+		if (!a->ref) {
+			code_expr_into(g, a->expr, r++);
+			continue;
+		}
+		uint32_t held = g->next, row = k->noperands;
+		struct operand o = code_operand(g, a->ref);
+		ARENA_PUSH(k->arena, k->operands, k->noperands, k->capoperands) = o;
+		uint32_t jump = code_emit_km(g, I_REF, r, 0, 0, (int32_t)row, skips,
+					     a->ref->span);
+		skips = jump + 1;
+		g->next = held;
+		r = (uint16_t)(r + 3);
+	}
+	if (s->callee->kind == D_SCHEDULE)
+		call_params(g, s, r);
+	code_emit_km(g, I_CALL, d, g->at.g, 0, (int32_t)code_stmt_row(k, s), f, s->span);
+	code_land_all(g, skips);
+	g->next = mark;
+}
+
+static bool has_scratch(const struct stmt *s)
+{
+	for (; s; s = s->next)
+		if (s->kind == S_SCRATCH || has_scratch(s->body) || has_scratch(s->orelse))
+			return true;
+	return false;
+}
+
+/* Binds a view in the window, and cuts it. */
+static uint16_t bind_view(struct gen *g, const struct buffer_def *b)
+{
+	uint16_t r = code_reg(g, 3);
+	code_bind(g->code, b->sym, B_VIEW, r, 0, NULL);
+	return r;
+}
+
+static void bind_number(struct gen *g, const struct symbol *s)
+{
+	code_bind(g->code, s, B_REG, code_reg(g, 1), 0, NULL);
+}
+
+struct view_row {
+	const struct buffer_def *def;
+	uint16_t reg;
+	int32_t arg;
+};
+
+/* The window's registers, in the order in which `call` fills them. */
+static uint32_t bind_window(struct gen *g, const struct decl *d, struct view_row *v)
+{
+	uint32_t n = 0;
+	int32_t arg = 0;
+	for (const struct param *p = d->formals; p; p = p->next, arg++) {
+		if (p->view)
+			v[n++] = (struct view_row){ p->view, bind_view(g, p->view), arg };
+		else
+			bind_number(g, p->number);
+	}
+	if (d->kind == D_SCHEDULE) {
+		for (const struct buffer_def *b = d->buffers; b; b = b->next, arg++)
+			v[n++] = (struct view_row){ b, bind_view(g, b), arg };
+		for (const struct binding *p = d->params; p; p = p->next)
+			bind_number(g, p->sym);
+	}
+	return n;
+}
+
+static void cut_views(struct gen *g, const struct decl *d, const struct view_row *v, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t mark = g->next;
+		uint16_t parts = code_expr_reg(g, v[i].def->count);
+		code_emit_km(g, I_VIEW, v[i].reg, 0, parts, v[i].arg, 0, v[i].def->span);
+		g->next = mark;
+	}
+	if (n == 0)
+		return;
+	g->part = (uint16_t)(v[0].reg + 1);
+	if (n > 1 && has_scratch(d->body))
+		for (uint32_t i = 1; i < n; i++)
+			code_emit_km(g, I_SAMEPART, 0, g->part, (uint16_t)(v[i].reg + 1), v[i].arg,
+				     0, v[i].def->span);
+}
+
+static void where(struct gen *g, const struct expr *e, int32_t topology)
+{
+	if (!e)
+		return;
+	uint32_t mark = g->next;
+	struct val v = code_expr(g, e, -1);
+	if (!v.known || v.k == 0)
+		code_emit_km(g, I_WHERE, 0, code_val_reg(g, v, e->span), 0, topology, 0, e->span);
+	g->next = mark;
+}
+
+/* The parameters of the proc's topology, each an expression until all are bound:
+ * the proc's `where` comes first and may mention them. */
+static void topology(struct gen *g, const struct decl *d)
+{
+	const struct decl *t = d->topology;
+	if (t)
+		code_bind_topology(g->code, d);
+	where(g, d->where, 0);
+	if (!t)
+		return;
+	const struct expr *a = d->topology_args;
+	for (const struct binding *p = t->params; p; p = p->next, a = a ? a->next : NULL) {
+		const struct expr *e = a ? a : p->value;
+		if (!e)
+			continue;
+		struct val v = code_expr(g, e, -1);
+		code_bind(g->code, p->sym, v.known ? B_CONST : B_REG, v.reg, v.k, NULL);
+	}
+	where(g, t->where, 1);
+	code_topology_names(g, t);
+}
+
+static void make_proc(struct code *k, uint32_t row)
+{
+	struct func *f = &k->funcs[row];
+	const struct decl *d = f->decl;
+	struct gen g = code_gen(k, row, (struct context){ .whole = f->whole, .n = f->n });
+	uint32_t max = (window_size(d) + 2) / 3;
+	struct view_row *v = ARENA_ARRAY(k->arena, struct view_row, max);
+	uint32_t n = bind_window(&g, d, v);
+	cut_views(&g, d, v, n);
+	topology(&g, d);
+	uint32_t enter = code_emit(&g, I_JMP, 0, 0, 0, 0, d->span);
+	code_stmts(&g, d->body);
+	code_finish(&g, I_RET, enter, d->span);
+}
+
+void code_procs(struct code *k)
+{
+	for (uint32_t i = 0; i < k->nfuncs && !k->failed; i++)
+		if (k->funcs[i].proc && !k->funcs[i].done)
+			make_proc(k, i);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static void let(struct gen *g, const struct stmt *s)
+{
+	struct code *k = g->code;
+	struct bind *b = code_binding(k, s->var);
+	if (b && b->kind == B_LET)	/* a topology's: on demand */
+		return;
+	struct val v = code_expr(g, s->e, -1);
+	code_bind(k, s->var, v.known ? B_CONST : B_REG, v.reg, v.k, NULL);
+}
+
+static void check(struct gen *g, const struct stmt *s)
+{
+	uint32_t mark = g->next;
+	struct val v = code_expr(g, s->e, -1);
+	if (!v.known || v.k == 0) {
+		uint16_t r = code_val_reg(g, v, s->span);
+		code_emit_km(g, I_ASSERT, 0, r, 0, (int32_t)code_stmt_row(g->code, s), 0,
+			     s->span);
+	}
+	g->next = mark;
+}
+
+static void link(struct gen *g, const struct stmt *s)
+{
+	uint32_t mark = g->next;
+	uint16_t a = code_expr_reg(g, s->e), b = code_expr_reg(g, s->e2);
+	code_emit(g, I_LINK, 0, a, b, 0, s->e2->span);
+	g->next = mark;
+}
+
+static void statement(struct gen *g, const struct stmt *s)
+{
+	switch (s->kind) {
+	case S_SEND:
+	case S_RECV:
+	case S_REDUCE_FROM:
+	case S_COPY:
+	case S_REDUCE_INTO:
+		operation(g, s);
+		break;
+	case S_STEP:
+		step(g, s);
+		break;
+	case S_PAR:
+		par(g, s);
+		break;
+	case S_PAR_FOR:
+	case S_FOR:
+		loop(g, s);
+		break;
+	case S_CHANNEL:
+		channel(g, s);
+		break;
+	case S_IF:
+		branch(g, s);
+		break;
+	case S_WITHIN:
+		within(g, s);
+		break;
+	case S_CALL:
+		call(g, s);
+		break;
+	case S_ASSERT:
+		check(g, s);
+		break;
+	case S_LET:
+		let(g, s);
+		break;
+	case S_SCRATCH:
+		scratch(g, s);
+		break;
+	case S_BLOCK:
+		code_stmts(g, s->body);
+		break;
+	case S_LINK:
+		link(g, s);
+		break;
+	case S_FN:
+		break;
+	}
+}
+
+/* A scope: its names and its scratch end with it. */
+void code_stmts(struct gen *g, const struct stmt *s)
+{
+	uint32_t mark = g->next;
+	bool fresh = false;
+	uint16_t top = 0;
+	if (!s || g->code->failed)
+		return;
+	if (g->depth >= LIMIT_NESTING) {
+		code_limit(g->code, s->span, 204, "statements are nested more than 2000 deep "
+			   "(LIMIT_NESTING)");
+		return;
+	}
+	g->depth++;
+	for (const struct stmt *t = s; t; t = t->next)
+		fresh |= t->kind == S_SCRATCH;
+	if (fresh) {
+		top = code_reg(g, 1);
+		code_emit(g, I_MARK, top, 0, 0, 0, s->span);
+	}
+	for (; s; s = s->next) {
+		statement(g, s);
+		if (fresh && !s->next)
+			code_emit(g, I_RELEASE, 0, top, 0, 0, s->span);
+	}
+	g->depth--;
+	g->next = mark;
+}

@@ -1,0 +1,443 @@
+/*
+ * Runs a program on symbolic values: see replay.h.
+ *
+ * A wave's sends take their values when it starts, everything else happens when
+ * it finishes: in a program without races that is the same as reading all before
+ * the wave. A fused operation happens when it starts.
+ */
+#include "compiler/replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT_REPORTS 1000u	/* of chunks without a value; more say nothing new */
+
+#define AHEAD 12u		/* events */
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- set-up ------------------------------------------------------------------- */
+
+/* Numbers places: a chunk's number in its block, apart for each chunking. */
+static void number_places(struct replay *r, struct arena *arena)
+{
+	const struct program *p = r->p;
+	bool whole = true;
+
+	r->one_size = true;
+	r->buffer_of = ARENA_ARRAY(arena, uint32_t, p->cells);
+	r->given = ARENA_ARRAY(arena, uint8_t, p->cells);
+	for (uint32_t b = 0; b < p->nbuffers; b++) {
+		const struct buffer *f = &p->buffers[b];
+		whole &= f->chunks <= 1;
+		r->one_size &= f->chunks == p->buffers[0].chunks;
+		for (uint32_t i = 0; i < f->cells; i++) {
+			r->buffer_of[f->cell + i] = b;
+			r->given[f->cell + i] = f->def->dir == DIR_IN || f->def->dir == DIR_INOUT;
+		}
+	}
+	if (whole)
+		return;
+	r->place = ARENA_ARRAY(arena, uint32_t, p->cells);
+	uint32_t next = 0;
+	for (uint32_t b = 0; b < p->nbuffers; b++) {
+		const struct buffer *f = &p->buffers[b];
+		uint32_t base = next, k = 0;
+		while (k < b && p->buffers[k].chunks != f->chunks)
+			k++;
+		if (k < b && p->buffers[k].cells)
+			base = r->place[p->buffers[k].cell];
+		else
+			next += f->chunks;
+		for (uint32_t i = 0; i < f->cells; i++)
+			r->place[f->cell + i] = base + i % f->chunks;
+	}
+}
+
+static void start_values(struct replay *r)
+{
+	const struct program *p = r->p;
+
+	for (uint32_t q = 0; q < p->nranks; q++) {
+		uint32_t *s = r->state + (size_t)q * r->width;
+		memset(s, 0xff, r->width * sizeof *s);	/* NONE */
+		for (uint32_t b = 0; b < p->nbuffers; b++) {
+			const struct buffer *f = &p->buffers[b];
+			/* Lowered: a result must have been written, as the caller's
+			 * receive buffer may be another one. */
+			if (f->def->dir != DIR_IN && (p->lowered || f->def->dir != DIR_INOUT))
+				continue;
+			for (uint32_t i = 0; i < f->cells; i++)
+				s[f->cell + i] = q * p->cells + f->cell + i;
+		}
+	}
+}
+
+static bool any_waits(const struct program *p)
+{
+	return p->lowered || p->ntasks > p->nranks;
+}
+
+bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena)
+{
+	memset(r, 0, sizeof *r);
+	r->c = c;
+	r->p = p;
+	r->silent = p->lowered;
+	r->width = p->cells + p->scratch;
+	if (!values_init(&r->values, arena, p->nranks, p->cells)) {
+		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
+			 "%" PRIu32 " ranks with %" PRIu32 " chunks each are more than can be proved",
+			 p->nranks, p->cells);
+		return false;
+	}
+	number_places(r, arena);
+	r->state = ARENA_ARRAY(arena, uint32_t, (size_t)p->nranks * r->width);
+	start_values(r);
+	r->runners = ARENA_ARRAY(arena, struct runner, p->ntasks);
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		const struct task *k = &p->tasks[t];
+		r->runners[t] = (struct runner){
+			.ops = k->ops, .nops = k->nops, .rank = k->rank,
+			.state = r->state + (size_t)k->rank * r->width,
+			.depth_at = any_waits(p) ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
+		};
+	}
+	r->ends = ARENA_ARRAY(arena, struct ends, p->nfifos);
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		r->ends[f].send = r->ends[f].recv = p->fifos[f].first;
+	r->sent = ARENA_ARRAY(arena, struct sent, p->nmessages);
+	r->moved = ARENA_ARRAY(arena, uint64_t, (size_t)p->nranks * p->nbuffers);
+	return true;
+}
+
+/* ---- chunks read and written ------------------------------------------------------ */
+
+/* The first operation of the rank's text that gives the cell a value. */
+static struct span first_write(const struct program *p, uint32_t rank, uint32_t cell)
+{
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		const struct task *k = &p->tasks[t];
+		if (k->rank != rank)
+			continue;
+		for (uint32_t i = 0; i < k->nops; i++) {
+			const struct op *o = &k->ops[i];
+			enum op_kind kind = op_kind(o);
+			uint32_t lo = kind == OP_COPY ? o->other : o->cell;
+			if ((kind == OP_COPY || kind == OP_RECV) && cell - lo < o->n)
+				return p->sites[o->site].span;
+		}
+	}
+	return (struct span){ 0, 0 };
+}
+
+/* ccs(5) 7, E0401 */
+static void no_value(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell)
+{
+	const struct program *p = r->p;
+
+	r->failed = true;
+	if (r->silent || r->reports >= LIMIT_REPORTS)
+		return;
+	r->reports++;
+	r->c->diags->phase = PHASE_DATA;
+	const char *name = program_cells_text(r->c->scratch, p, cell, 1);
+	const char *verb = op_kind(o) == OP_SEND ? "sends" : op_kind(o) == OP_COPY ? "copies" : "reduces";
+	struct span span = p->sites[o->site].span;
+	struct diag *g = diag_add(r->c->diags, SEV_ERROR, 401, span, w->rank,
+				  "rank %" PRIu32 " %s %s, which has no value yet", w->rank, verb, name);
+	if (!g)
+		return;
+	struct span at = first_write(p, w->rank, cell);
+	const char *why = cell < p->cells ? "an `out` buffer has no values at the start" :
+		"a scratch has no values when its declaration has run";
+	struct span none = { 0, 0 };
+	diag_note(r->c->diags, g,
+		  cell < p->cells ? p->buffers[r->buffer_of[cell]].def->span : none, "%s", why);
+	if (at.lo)
+		diag_note(r->c->diags, g, at, "%s gets a value on rank %" PRIu32 " here", name, w->rank);
+	else
+		diag_note(r->c->diags, g, none, "rank %" PRIu32 " neither receives nor copies anything into %s",
+			  w->rank, name);
+}
+
+/* The value of a cell as the operation reads it; `initial` as in OP_INITIAL. */
+static inline uint32_t get(struct replay *r, const struct runner *w, const struct op *o,
+			   uint32_t cell, uint32_t initial)
+{
+	uint32_t v = w->state[cell];
+
+	if (UNLIKELY(o->kind & initial))
+		v = cell < r->p->cells && r->given[cell] ? w->rank * r->p->cells + cell : NONE;
+	if (UNLIKELY(v == NONE)) {
+		no_value(r, w, o, cell);
+		v = POISON;
+	}
+	return v;
+}
+
+static inline uint32_t combine(struct replay *r, uint32_t a, uint32_t b)
+{
+	if (UNLIKELY(a >= POISON || b >= POISON))
+		return POISON;
+	bool same_cell;
+	uint32_t v = value_combine(&r->values, a, b, &same_cell);
+	if (!same_cell && r->place &&
+	    r->place[value_cell(&r->values, a)] != r->place[value_cell(&r->values, b)])
+		r->uneven = true;
+	return v;
+}
+
+static inline void put(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
+		       uint32_t v, uint32_t depth, bool reduced)
+{
+	if (UNLIKELY(r->hook != NULL))
+		r->hook(r->arg, &(struct stored){
+			.task = (uint32_t)(w - r->runners), .row = (uint32_t)(o - w->ops),
+			.cell = cell, .before = w->state[cell], .after = v, .depth = depth,
+			.reduced = reduced });
+	w->state[cell] = v;
+	if (r->place && cell < r->p->cells && v < POISON) {
+		uint32_t home = value_cell(&r->values, v);
+		if (home != cell && r->place[home] != r->place[cell])
+			r->uneven = true;
+	}
+}
+
+/* Notes whose length the operation's cells have: `cell` of a buffer has its own if
+ * the values are at home there, else they have that of where they came from. */
+static void note_length(struct replay *r, const struct runner *w, const struct op *o,
+			uint32_t cell, const uint32_t *v)
+{
+	const struct program *p = r->p;
+	uint32_t *len = &r->len[w - r->runners][o - w->ops];
+
+	*len = 0;
+	if (o->n == 0)
+		return;
+	if (o->kind & OP_INITIAL) {
+		*len = o->cell;
+		return;
+	}
+	bool home = (uint64_t)cell + o->n <= p->cells;
+	for (uint32_t j = 0; home && j < o->n; j++)
+		home = v[j] >= POISON || !r->place ||
+			r->place[value_cell(&r->values, v[j])] == r->place[cell + j];
+	*len = home ? cell : v[0] < POISON ? value_cell(&r->values, v[0]) : 0;
+	for (uint32_t j = 0; !home && j < o->n; j++) {
+		if (v[j] >= POISON || !r->place)
+			continue;
+		if (*len + j >= p->cells ||
+		    r->place[value_cell(&r->values, v[j])] != r->place[*len + j])
+			r->uneven = true;
+	}
+	if ((uint64_t)*len + o->n > p->cells)	/* all of one length: any place will do */
+		*len = p->cells >= o->n ? p->cells - o->n : 0;
+}
+
+/* ---- messages --------------------------------------------------------------------- */
+
+static uint32_t more_slots(struct replay *r, uint32_t n)
+{
+	uint64_t need = (uint64_t)r->nmore + n, cap = r->capmore ? r->capmore : 1024;
+
+	while (cap < need)
+		cap *= 2;
+	if (cap > UINT32_MAX && r->values.arena->full)
+		longjmp(*r->values.arena->full, 1);
+	if (cap > r->capmore) {
+		r->more = arena_grow(r->values.arena, r->more, r->capmore * sizeof *r->more,
+				     cap * sizeof *r->more);
+		r->capmore = (uint32_t)cap;
+	}
+	r->nmore += n;
+	return r->nmore - n;
+}
+
+/* Where the n values of a message are. */
+static inline uint32_t *slots(struct replay *r, struct sent *m, uint32_t n)
+{
+	return n == 1 ? &m->value : r->more + m->value;
+}
+
+/* Counts what a rank sends, by the size of the chunks. */
+static inline void count_sent(struct replay *r, uint32_t rank, const uint32_t *v, uint32_t n)
+{
+	uint64_t *moved = r->moved + (size_t)rank * r->p->nbuffers;
+
+	if (r->one_size) {
+		moved[0] += n;
+		return;
+	}
+	for (uint32_t j = 0; j < n; j++)
+		if (v[j] < POISON)
+			moved[r->buffer_of[value_cell(&r->values, v[j])]]++;
+}
+
+static inline struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t depth)
+{
+	struct sent *m = &r->sent[r->ends[fifo].send++];
+
+	m->depth = depth;
+	if (n != 1)
+		m->value = more_slots(r, n);
+	return m;
+}
+
+static inline void run_send(struct replay *r, struct runner *w, const struct op *o)
+{
+	struct sent *m = post(r, o->fifo, o->n, w->depth);
+	uint32_t *v = slots(r, m, o->n);
+
+	for (uint32_t j = 0; j < o->n; j++)
+		v[j] = get(r, w, o, o->cell + j, OP_INITIAL);
+	if (r->p->nbuffers)
+		count_sent(r, w->rank, v, o->n);
+	if (r->len)
+		note_length(r, w, o, o->cell, v);
+}
+
+static inline uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* RECV_SEND and REDUCE_SEND: takes a message and hands it on. */
+static void run_fused(struct replay *r, struct runner *w, const struct op *o)
+{
+	struct sent *in = &r->sent[r->ends[o->fifo].recv++];
+	uint32_t depth = max_u32(w->depth, in->depth + 1);
+	struct sent *out = post(r, o->other, o->n, depth);
+	const uint32_t *from = slots(r, in, o->n);	/* behind post: it may move them */
+	uint32_t *v = slots(r, out, o->n);
+	bool reduces = op_kind(o) == OP_REDUCE_SEND;
+
+	w->depth = depth + 1;
+	for (uint32_t j = 0; j < o->n; j++) {
+		v[j] = from[j];
+		if (reduces)
+			v[j] = combine(r, get(r, w, o, o->cell + j, OP_INITIAL), from[j]);
+		if (!(o->kind & OP_NOSTORE))
+			put(r, w, o, o->cell + j, v[j], w->depth, reduces);
+	}
+	if (r->p->nbuffers)
+		count_sent(r, w->rank, v, o->n);
+	if (r->len)
+		note_length(r, w, o, o->kind & OP_NOSTORE && !reduces ? NONE : o->cell, v);
+}
+
+/* ---- local operations ----------------------------------------------------------------- */
+
+static void run_local(struct replay *r, struct runner *w, const struct op *o)
+{
+	bool reduces = op_kind(o) == OP_REDUCE_INTO, up = o->other <= o->cell;
+
+	if (r->len)	/* before the destination changes: it may overlap */
+		note_length(r, w, o, o->cell, w->state + o->cell);
+	for (uint32_t k = 0; k < o->n; k++) {
+		uint32_t j = up ? k : o->n - 1 - k;	/* as memmove does */
+		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL);
+		if (reduces)
+			v = combine(r, get(r, w, o, o->other + j, OP_INITIAL_INTO), v);
+		put(r, w, o, o->other + j, v, w->depth, reduces);
+	}
+}
+
+/* ---- events ------------------------------------------------------------------------- */
+
+static inline void start(struct replay *r, struct runner *w)
+{
+	const struct op *o = w->ops + w->next, *end = w->ops + w->nops;
+
+	do {
+		enum op_kind k = op_kind(o);
+		if (k == OP_SEND)
+			run_send(r, w, o);
+		else if (k == OP_RECV_SEND || k == OP_REDUCE_SEND)
+			run_fused(r, w, o);
+		o++;
+	} while (o < end && o->kind & OP_JOINED);
+}
+
+/* The depth that a message's receiver has when the wave is done. */
+static inline uint32_t depth_after(const struct replay *r, const struct op *o, uint32_t depth)
+{
+	return max_u32(depth, r->sent[r->ends[o->fifo].recv].depth + 1);
+}
+
+/* A receive at the end of its wave; returns the depth behind it. */
+static inline uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
+				   uint32_t depth)
+{
+	bool reduces = op_kind(o) == OP_REDUCE_FROM;
+
+	depth = depth_after(r, o, max_u32(depth, w->depth + 1));
+	struct sent *m = &r->sent[r->ends[o->fifo].recv++];
+	const uint32_t *v = slots(r, m, o->n);
+	if (r->len)
+		note_length(r, w, o, o->cell, v);
+	for (uint32_t j = 0; j < o->n; j++) {
+		uint32_t got = v[j];
+		if (reduces)
+			got = combine(r, get(r, w, o, o->cell + j, OP_INITIAL), got);
+		put(r, w, o, o->cell + j, got, depth, reduces);
+	}
+	return depth;
+}
+
+static inline void finish(struct replay *r, struct runner *w)
+{
+	const struct op *o = w->ops + w->next, *end = w->ops + w->nops;
+	uint32_t depth = w->depth;
+
+	do {
+		switch (op_kind(o)) {
+		case OP_SEND:
+			depth = max_u32(depth, w->depth + 1);
+			break;
+		case OP_RECV:
+		case OP_REDUCE_FROM:
+			depth = run_receive(r, w, o, depth);
+			break;
+		case OP_COPY:
+		case OP_REDUCE_INTO:
+			run_local(r, w, o);
+			break;
+		case OP_FRESH:
+			for (uint32_t j = 0; j < o->n; j++)
+				w->state[o->cell + j] = NONE;
+			break;
+		case OP_WAIT:
+			if (o->other)
+				depth = max_u32(depth, r->runners[o->fifo].depth_at[o->other - 1]);
+			break;
+		case OP_RECV_SEND:
+		case OP_REDUCE_SEND:
+			break;
+		}
+		o++;
+	} while (o < end && o->kind & OP_JOINED);
+	w->depth = depth;
+	w->next = (uint32_t)(o - w->ops);
+	if (w->depth_at)
+		w->depth_at[w->next - 1] = depth;
+}
+
+void replay_run(struct replay *r, const struct order *order)
+{
+	for (uint64_t i = 0; i < order->n; i++) {
+		struct runner *w = &r->runners[order->events[i] >> 1];
+		/* Tasks take turns, each in memory of its own: the processor cannot
+		 * see what comes, but the order tells. */
+		if (i + AHEAD < order->n) {
+			const struct runner *next = &r->runners[order->events[i + AHEAD] >> 1];
+			__builtin_prefetch(next->ops + next->next + 4);
+			__builtin_prefetch(next->ops + next->next + 8);
+		}
+		if (order->events[i] & 1)
+			finish(r, w);
+		else
+			start(r, w);
+	}
+}

@@ -1,0 +1,76 @@
+/*
+ * Runs a program on symbolic values, in an order that deadlock() found.
+ *
+ * In: a matched program without races, and the order. Out: every cell's final
+ * value, and what is counted on the way. A hook may watch every store. O(1) an
+ * operation and chunk, and what combining values costs (value.h).
+ */
+#ifndef CCS_COMPILER_REPLAY_H
+#define CCS_COMPILER_REPLAY_H
+
+#include "compiler/value.h"
+
+/* A task while it runs. */
+struct runner {
+	const struct op *ops;
+	uint32_t *state;	/* its rank's cells */
+	uint32_t next;		/* row of the wave that starts or finishes next */
+	uint32_t rank;
+	uint32_t depth;		/* waves with messages on the longest chain up to here */
+	uint32_t *depth_at;	/* by row: depth behind it; only where tasks wait for tasks */
+	uint32_t nops;
+};
+
+/* A message on its way. */
+struct sent {
+	uint32_t value;		/* of its one cell; of more: row of replay.more */
+	uint32_t depth;		/* of the sender when it began */
+};
+
+/* A cell gets a value. */
+struct stored {
+	uint32_t task, row;
+	uint32_t cell;
+	uint32_t before, after;	/* values */
+	uint32_t depth;		/* of the task when the wave is done */
+	bool reduced;		/* `after` was made by this operation */
+};
+
+/* The rows of the next messages of a FIFO. */
+struct ends {
+	uint32_t send, recv;
+};
+
+struct replay {
+	struct ctx *c;
+	const struct program *p;
+	struct values values;
+	uint32_t width;		/* cells of a rank, scratch included */
+	uint32_t *state;	/* [nranks][width] */
+	struct runner *runners;	/* [ntasks] */
+	struct ends *ends;	/* [nfifos] */
+	struct sent *sent;	/* [nmessages] */
+	uint32_t *more;		/* values of messages of several cells */
+	uint32_t nmore, capmore;
+	uint32_t *place;	/* [cells]: equal for chunks of equal length; NULL: all are */
+	uint8_t *given;		/* [cells]: has a value before the run */
+	uint32_t *buffer_of;	/* [cells] */
+	uint64_t *moved;	/* [nranks][nbuffers]: chunks of a buffer's size that were sent */
+	bool one_size;		/* all buffers have equally many chunks */
+	bool uneven;		/* a value moved to a chunk of another length or place */
+	bool silent;		/* no reports: lowered, or run before */
+	bool failed;		/* some chunk was read before it had a value */
+	uint32_t reports;
+	uint32_t **len;		/* struct proof.len, or NULL */
+	void (*hook)(void *arg, const struct stored *s);
+	void *arg;
+};
+
+/** Sets up the start: values of in and inout buffers. Tables are in `arena`. False
+ *  after reporting that the program is too large for value numbers. */
+bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena);
+
+/** Runs all of `order`. Reports E0401 unless silent. */
+void replay_run(struct replay *r, const struct order *order);
+
+#endif

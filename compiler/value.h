@@ -1,0 +1,84 @@
+/*
+ * Symbolic values: which initial chunks a chunk's value was combined from, how
+ * often each, and in what order (the reduction tree). Exact: nothing is hashed.
+ *
+ * A value is a number. Numbers below `base` are initial values, of cell
+ * number % cells on rank number / cells. The others are reductions of two values
+ * with smaller numbers. A reduction knows its contributions as one run over the
+ * ranks, as rings and trees make it, or else as a sorted list of runs.
+ */
+#ifndef CCS_COMPILER_VALUE_H
+#define CCS_COMPILER_VALUE_H
+
+#include "compiler/compile.h"
+
+/* NONE (program.h): no value. POISON: unknown after a reported mistake. */
+#define POISON (UINT32_MAX - 1)
+#define VALUE_MANY 0x80000000u
+
+/* One run: cell `cell` of `n` ranks from `first` on, going round after the last
+ * rank, each once. With VALUE_MANY in n: runs [first, +n) of values.runs; cell is
+ * then the one whose length the value has. */
+struct node {
+	uint32_t left, right;
+	uint32_t cell;
+	uint32_t first, n;
+};
+
+struct values {
+	struct arena *arena;
+	uint32_t nranks, cells;
+	uint32_t base;		/* nranks * cells */
+	struct node *nodes;
+	uint32_t n, cap;
+	struct run *runs;
+	uint32_t nruns, capruns;
+};
+
+/** Sets up no reductions. False if nranks * cells is more than numbers can tell. */
+bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells);
+
+/** a (+) b; both are values. O(1) for adjacent runs, else O(runs). Says whether
+ *  they have the length of the same cell. */
+uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell);
+
+/* The runs of a value, sorted by (cell, first), disjoint, none going round. */
+struct runs {
+	const struct run *v;
+	uint32_t n;
+	struct run own[2];	/* v may point here: do not copy the struct */
+};
+void value_runs(const struct values *v, uint32_t id, struct runs *out);
+
+/** Whether the value's contributions are `want` exactly; `want` is sorted and
+ *  disjoint, adjacent runs in it may be cut anywhere. */
+bool value_is(const struct values *v, uint32_t id, const struct run *want, uint32_t nwant);
+
+/* How two multisets differ. */
+struct difference {
+	bool lacks;	/* b has one that a has not, or has less often */
+	bool foreign;	/* a has one that b has not at all */
+	bool twice;	/* a has one of b more often than b */
+};
+struct difference runs_compare(const struct run *a, uint32_t na, const struct run *b, uint32_t nb);
+
+/** Runs of a that are not in b (taking times into account if `times`), in `arena`. */
+struct run *runs_without(struct arena *arena, const struct run *a, uint32_t na,
+			 const struct run *b, uint32_t nb, bool times, uint32_t *n);
+
+/** Whether some contribution is in both. */
+bool runs_overlap(const struct run *a, uint32_t na, const struct run *b, uint32_t nb);
+
+/** "data[0] of ranks 0-2", "data[0] of ranks 0, 1 (rank 1 twice)", "no value". */
+const char *runs_text(struct arena *arena, const struct program *p, const struct run *v,
+		      uint32_t n);
+const char *value_text(struct arena *arena, const struct program *p, const struct values *v,
+		       uint32_t id);
+
+/* The cell whose length the value has: where it came from. */
+static inline uint32_t value_cell(const struct values *v, uint32_t id)
+{
+	return id < v->base ? id % v->cells : v->nodes[id - v->base].cell;
+}
+
+#endif

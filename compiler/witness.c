@@ -1,0 +1,600 @@
+/*
+ * witness: why a run is stuck, as the smallest set of facts (E0304).
+ *
+ * In: the state of a greedy run that cannot go on. Out: the report: a shortest
+ * cycle of waits, what the other ranks do, and cures, each of which was tried by
+ * a run before it is named.
+ *
+ * The idea: stuck tasks are nodes; each operation of a task's wave that has not
+ * finished waits for the one task that has to start its counterpart. Every stuck
+ * task waits for a stuck task, so there is a cycle. A shortest one is found by a
+ * breadth-first search from each node; a node whose cycles are known leaves the
+ * graph, and with it all that can no longer be on a cycle. So a single ring costs
+ * O(waits); the search as a whole is cut off at SEARCH_WORK waits.
+ */
+#include "compiler/deadlock.h"
+
+#include <stdlib.h>
+
+enum { SEARCH_WORK = 40000000 };	/* about 0.2 s */
+
+/* A task's wait for another task. */
+struct wait {
+	uint32_t to;
+	uint32_t op;		/* row of the operation that waits */
+	uint32_t needs;		/* row of the operation of task `to` that has to start */
+};
+
+struct graph {
+	struct greedy *r;
+	uint32_t n;		/* tasks */
+	uint32_t *first;	/* [n + 1]: rows of waits, by task */
+	struct wait *waits;
+	uint32_t nwaits, capwaits;
+	uint32_t *back_first;	/* [n + 1]: the same turned round: who waits for a task */
+	uint32_t *back;
+	uint32_t *degree;	/* waits for tasks that are still in */
+	bool *out;		/* left the graph */
+	uint32_t *queue, *from;	/* of a search: from[task]: row of waits that led there */
+	uint32_t *seen;		/* number of the search that met the task */
+	uint32_t searches;
+	uint64_t work;
+	struct wait **cycle;	/* the best so far; each wait's `to` is the next one's task */
+	uint32_t *tasks;	/* of the cycle's waits */
+	uint32_t ncycle;
+};
+
+/* ---- the graph of waits ---------------------------------------------------------- */
+
+static void add_wait(struct graph *g, uint32_t *mark, uint32_t t, uint32_t to, uint32_t op,
+		     uint32_t needs)
+{
+	if (mark[to] == t + 1)
+		return;
+	mark[to] = t + 1;
+	ARENA_PUSH(g->r->ctx->scratch, g->waits, g->nwaits, g->capwaits) =
+		(struct wait){to, op, needs};
+}
+
+/* The waits of task `t`. While its wave is looked through, done[] of its FIFOs
+ * counts on, so that each operation has its number; it is put back behind. */
+static void list_waits(struct graph *g, uint32_t *mark, uint32_t t)
+{
+	const struct greedy *r = g->r;
+	const struct program *p = r->p;
+	const struct turn *u = &r->turns[t];
+	const struct op *ops = p->tasks[t].ops;
+	uint32_t from = u->next > u->row ? u->next : u->row;
+	uint32_t end = u->end;
+	if (end == u->row)		/* a fused operation that could not start */
+		end = u->row < p->tasks[t].nops ? u->row + 1 : u->row;
+	for (uint32_t i = from; i < end; i++) {
+		uint32_t in = op_in(&ops[i]), out = op_out(&ops[i]);
+		if (op_kind(&ops[i]) == OP_WAIT && r->turns[ops[i].fifo].row < ops[i].other)
+			add_wait(g, mark, t, ops[i].fifo, i, ops[i].other - 1);
+		if (in != NONE) {
+			struct flow *f = &r->flows[in];
+			uint32_t k = f->done[RECVS]++;
+			if (f->started[SENDS] <= k)
+				add_wait(g, mark, t, f->task[SENDS], i,
+					 p->messages[p->fifos[in].first + k].send);
+		}
+		if (out != NONE) {
+			struct flow *f = &r->flows[out];
+			uint32_t k = f->done[SENDS]++;
+			if (f->started[RECVS] + r->slots <= k)
+				add_wait(g, mark, t, f->task[RECVS], i,
+					 p->messages[p->fifos[out].first + k - r->slots].recv);
+		}
+	}
+	for (uint32_t i = from; i < end; i++) {
+		uint32_t in = op_in(&ops[i]), out = op_out(&ops[i]);
+		if (in != NONE)
+			r->flows[in].done[RECVS]--;
+		if (out != NONE)
+			r->flows[out].done[SENDS]--;
+	}
+}
+
+static void turn_round(struct graph *g)
+{
+	struct arena *a = g->r->ctx->scratch;
+	g->back_first = ARENA_ARRAY(a, uint32_t, (size_t)g->n + 2);
+	g->back = ARENA_ARRAY(a, uint32_t, g->nwaits);
+	for (uint32_t i = 0; i < g->nwaits; i++)
+		g->back_first[g->waits[i].to + 2]++;
+	for (uint32_t t = 2; t <= g->n; t++)
+		g->back_first[t + 1] += g->back_first[t];
+	for (uint32_t t = 0; t < g->n; t++)
+		for (uint32_t i = g->first[t]; i < g->first[t + 1]; i++)
+			g->back[g->back_first[g->waits[i].to + 1]++] = t;
+}
+
+static void graph_init(struct graph *g, struct greedy *r)
+{
+	struct arena *a = r->ctx->scratch;
+	uint32_t n = r->p->ntasks;
+	*g = (struct graph){.r = r, .n = n};
+	g->first = ARENA_ARRAY(a, uint32_t, (size_t)n + 1);
+	uint32_t *mark = ARENA_ARRAY(a, uint32_t, n);
+	for (uint32_t t = 0; t < n; t++) {
+		g->first[t] = g->nwaits;
+		list_waits(g, mark, t);
+	}
+	g->first[n] = g->nwaits;
+	turn_round(g);
+	g->degree = ARENA_ARRAY(a, uint32_t, n);
+	g->out = ARENA_ARRAY(a, bool, n);
+	g->queue = ARENA_ARRAY(a, uint32_t, n);
+	g->from = ARENA_ARRAY(a, uint32_t, n);
+	g->seen = ARENA_ARRAY(a, uint32_t, n);
+	g->cycle = ARENA_ARRAY(a, struct wait *, n);
+	g->tasks = ARENA_ARRAY(a, uint32_t, n);
+	for (uint32_t t = 0; t < n; t++)
+		g->degree[t] = g->first[t + 1] - g->first[t];
+}
+
+/* ---- a shortest cycle -------------------------------------------------------------- */
+
+/* Takes `t` out, and all tasks that have no way to a cycle then. */
+static void leave(struct graph *g, uint32_t t)
+{
+	uint32_t n = 0;
+	g->out[t] = true;
+	g->queue[n++] = t;
+	while (n) {
+		t = g->queue[--n];
+		for (uint32_t i = g->back_first[t]; i < g->back_first[t + 1]; i++) {
+			uint32_t b = g->back[i];
+			if (--g->degree[b] == 0 && !g->out[b]) {
+				g->out[b] = true;
+				g->queue[n++] = b;
+			}
+		}
+	}
+}
+
+static uint32_t task_of_wait(const struct graph *g, uint32_t w)
+{
+	uint32_t lo = 0, hi = g->n;	/* the last task with first[task] <= w */
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (g->first[mid] <= w)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Keeps the cycle that the search from `start` closed with wait `w`. */
+static void keep_cycle(struct graph *g, uint32_t start, uint32_t w, uint32_t length)
+{
+	g->ncycle = length;
+	for (uint32_t i = length; i-- > 0;) {
+		g->cycle[i] = &g->waits[w];
+		g->tasks[i] = task_of_wait(g, w);
+		if (g->tasks[i] != start)
+			w = g->from[g->tasks[i]];
+	}
+}
+
+/* Looks for a cycle through `start` that is shorter than the best. */
+static void search(struct graph *g, uint32_t start)
+{
+	uint32_t head = 0, tail = 0, depth = 1;
+	g->searches++;
+	g->seen[start] = g->searches;
+	g->queue[tail++] = start;
+	for (uint32_t level = tail; head < tail; level = tail, depth++) {
+		if (g->ncycle && depth >= g->ncycle)
+			return;
+		for (; head < level; head++) {
+			uint32_t t = g->queue[head];
+			g->work += g->first[t + 1] - g->first[t] + 1;
+			for (uint32_t w = g->first[t]; w < g->first[t + 1]; w++) {
+				uint32_t to = g->waits[w].to;
+				if (to == start) {
+					keep_cycle(g, start, w, depth);
+					return;
+				}
+				if (g->out[to] || g->seen[to] == g->searches)
+					continue;
+				g->seen[to] = g->searches;
+				g->from[to] = w;
+				g->queue[tail++] = to;
+			}
+		}
+	}
+}
+
+/* Finds the cycle and turns it so that it begins at its smallest rank. */
+static void find_cycle(struct graph *g)
+{
+	for (uint32_t t = 0; t < g->n; t++)
+		if (g->degree[t] == 0 && !g->out[t])
+			leave(g, t);
+	for (uint32_t t = 0; t < g->n && g->ncycle != 2; t++) {
+		if (g->out[t] || (g->ncycle && g->work > SEARCH_WORK))
+			continue;
+		search(g, t);
+		leave(g, t);
+	}
+	const struct task *tasks = g->r->p->tasks;
+	uint32_t best = 0, n = g->ncycle;
+	for (uint32_t i = 1; i < n; i++)
+		if (tasks[g->tasks[i]].rank < tasks[g->tasks[best]].rank ||
+		    (tasks[g->tasks[i]].rank == tasks[g->tasks[best]].rank &&
+		     g->tasks[i] < g->tasks[best]))
+			best = i;
+	struct wait **cycle = ARENA_ARRAY(g->r->ctx->scratch, struct wait *, n);
+	uint32_t *order = ARENA_ARRAY(g->r->ctx->scratch, uint32_t, n);
+	for (uint32_t i = 0; i < n; i++) {
+		cycle[i] = g->cycle[(best + i) % n];
+		order[i] = g->tasks[(best + i) % n];
+	}
+	g->cycle = cycle;
+	g->tasks = order;
+}
+
+/* ---- texts ---------------------------------------------------------------------------- */
+
+static const struct op *op_of(const struct graph *g, uint32_t i)
+{
+	return &g->r->p->tasks[g->tasks[i]].ops[g->cycle[i]->op];
+}
+
+static struct span span_of(const struct graph *g, uint32_t i)
+{
+	return g->r->p->sites[op_of(g, i)->site].span;
+}
+
+static uint32_t rank_of(const struct graph *g, uint32_t i)
+{
+	return g->r->p->tasks[g->tasks[i]].rank;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* "rank 2", "ranks 0-3, 5"; sorts and dedupes `v`. */
+static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
+{
+	size_t k = 0;
+	qsort(v, n, sizeof *v, ascending);
+	for (size_t i = 0; i < n; i++)
+		if (k == 0 || v[k - 1] != v[i])
+			v[k++] = v[i];
+	return arena_printf(a, "rank%s %s", k == 1 ? "" : "s", diag_ranks(a, v, k));
+}
+
+static const char *line_text(struct greedy *r, struct span span)
+{
+	struct sources *s = r->ctx->sources;
+	const struct decl *d = r->p->instance.schedule;
+	struct place at = source_place(s, span.lo);
+	if (!at.source)
+		return "";
+	if (d && d->source && d->source != at.source)
+		return arena_printf(r->ctx->scratch, "%s:%u", at.source->name, at.line);
+	return arena_printf(r->ctx->scratch, "line %u", at.line);
+}
+
+/* What wait `i` waits for, without whom. */
+static const char *verb(const struct graph *g, uint32_t i)
+{
+	const struct op *o = op_of(g, i);
+	if (op_kind(o) == OP_WAIT) {
+		const struct program *p = g->r->p;
+		const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[o->fifo];
+		return p->paths[t->path].parent == to->path ? "to come to the par" :
+							      "for a block of the par to end";
+	}
+	return op_out(o) != NONE ? "to send" : "to receive";
+}
+
+static const char *slots_text(struct arena *a, uint32_t slots)
+{
+	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
+}
+
+/* "waits to send data[1] to rank 3; the FIFO's 8 slots are full" */
+static const char *wait_text(const struct graph *g, uint32_t i)
+{
+	struct greedy *r = g->r;
+	struct arena *a = r->ctx->scratch;
+	const struct program *p = r->p;
+	const struct op *o = op_of(g, i);
+	const char *cells = program_cells_text(a, p, o->cell, o->n);
+	if (op_kind(o) == OP_WAIT) {
+		const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[o->fifo];
+		if (p->paths[t->path].parent == to->path)
+			return arena_printf(a, "block %u of the par has not begun",
+					    p->paths[t->path].block);
+		return arena_printf(a, "waits for block %u of the par to end",
+				    p->paths[to->path].block);
+	}
+	if (op_out(o) == NONE)
+		return arena_printf(a, "waits to receive %s from rank %u", cells,
+				    p->fifos[op_in(o)].src);
+	uint32_t to = p->fifos[op_out(o)].dst;
+	if (r->slots == 0)
+		return arena_printf(a, "waits to send %s to rank %u, until that receives "
+				    "(rendezvous)", cells, to);
+	return arena_printf(a, "waits to send %s to rank %u; the FIFO's %s %s full", cells, to,
+			    slots_text(a, r->slots), r->slots == 1 ? "is" : "are");
+}
+
+/* ---- the cycle, line by line ------------------------------------------------------------ */
+
+static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
+{
+	struct ctx *c = g->r->ctx;
+	struct where w = expand_where(c, g->r->p, g->tasks[i], g->cycle[i]->op);
+	bool loops = w.loops && *w.loops, calls = w.calls && *w.calls;
+	diag_note(c->diags, d, span_of(g, i), "rank %u, step %u%s%s%s%s%s: %s", rank_of(g, i),
+		  w.step, loops ? " (" : "", loops ? w.loops : "", loops ? ")" : "",
+		  calls ? ", " : "", calls ? w.calls : "", wait_text(g, i));
+}
+
+static bool same_line(const struct graph *g, uint32_t i, uint32_t j)
+{
+	return op_of(g, i)->site == op_of(g, j)->site;
+}
+
+/* Every wait, but of more than MANY in a row at one place only the first two and
+ * the last, and the rest in one line. */
+static void note_cycle(const struct graph *g, struct diag *d)
+{
+	enum { MANY = 4 };
+	struct arena *a = g->r->ctx->scratch;
+	for (uint32_t i = 0, end; i < g->ncycle; i = end) {
+		for (end = i + 1; end < g->ncycle && same_line(g, i, end); end++)
+			;
+		uint32_t shown = end - i > MANY ? 2 : end - i;
+		for (uint32_t j = i; j < i + shown; j++)
+			note_wait(g, d, j);
+		if (shown == end - i)
+			continue;
+		uint32_t n = end - i - 3;
+		int64_t *v = ARENA_ARRAY(a, int64_t, n);
+		for (uint32_t j = 0; j < n; j++)
+			v[j] = rank_of(g, i + 2 + j);
+		diag_note(g->r->ctx->diags, d, (struct span){0, 0}, "the same for %s",
+			  ranks_text(a, v, n));
+		note_wait(g, d, end - 1);
+	}
+}
+
+/* ---- the bystanders -------------------------------------------------------------------------- */
+
+enum fate { FINISHED, STUCK, BEHIND, IN_CYCLE };	/* of a rank: the highest of its tasks' */
+
+/* Marks the tasks that wait, directly or not, for a task of the cycle. */
+static void mark_behind(struct graph *g, enum fate *fate)
+{
+	const struct task *tasks = g->r->p->tasks;
+	uint32_t n = 0;
+	g->searches++;
+	for (uint32_t i = 0; i < g->ncycle; i++) {
+		fate[rank_of(g, i)] = IN_CYCLE;
+		g->seen[g->tasks[i]] = g->searches;
+		g->queue[n++] = g->tasks[i];
+	}
+	while (n) {
+		uint32_t t = g->queue[--n];
+		if (fate[tasks[t].rank] < BEHIND)
+			fate[tasks[t].rank] = BEHIND;
+		for (uint32_t i = g->back_first[t]; i < g->back_first[t + 1]; i++) {
+			uint32_t b = g->back[i];
+			if (g->seen[b] == g->searches)
+				continue;
+			g->seen[b] = g->searches;
+			g->queue[n++] = b;
+		}
+	}
+}
+
+static void note_bystanders(struct graph *g, struct diag *d)
+{
+	struct greedy *r = g->r;
+	struct arena *a = r->ctx->scratch;
+	uint32_t nranks = r->p->nranks;
+	enum fate *fate = ARENA_ARRAY(a, enum fate, nranks);
+	for (uint32_t t = 0; t < g->n; t++)
+		if (g->first[t] < g->first[t + 1] && fate[r->p->tasks[t].rank] < STUCK)
+			fate[r->p->tasks[t].rank] = STUCK;
+	mark_behind(g, fate);
+	int64_t *v = ARENA_ARRAY(a, int64_t, nranks);
+	const char *text = "";
+	for (int f = BEHIND; f >= FINISHED; f--) {
+		size_t n = 0;
+		for (uint32_t k = 0; k < nranks; k++)
+			if ((int)fate[k] == f)
+				v[n++] = k;
+		if (n == 0)
+			continue;
+		bool one = n == 1;
+		const char *what = f == BEHIND ? (one ? "waits for these" : "wait for these") :
+				   f == STUCK ? (one ? "is stuck elsewhere" : "are stuck elsewhere") :
+						(one ? "has finished" : "have finished");
+		text = arena_printf(a, "%s%s%s %s", text, *text ? "; " : "",
+				    ranks_text(a, v, n), what);
+	}
+	if (*text)
+		diag_note(r->ctx->diags, d, (struct span){0, 0}, "%s", text);
+}
+
+/* ---- cures ----------------------------------------------------------------------------------- */
+
+static void help_slots(struct greedy *r, struct diag *d, int64_t least)
+{
+	struct diags *ds = r->ctx->diags;
+	struct span none = {0, 0};
+	d->has_slots = 1;
+	d->min_slots = least;
+	if (least < 0)
+		diag_note(ds, d, none, "help: no number of slots cures it");
+	else
+		diag_note(ds, d, none, "help: %lld slot%s or more cure%s it (--slots %lld)",
+			  (long long)least, least == 1 ? "" : "s", least == 1 ? "s" : "",
+			  (long long)least);
+}
+
+/* Rows of tasks that were joined to the wave before. */
+struct joined {
+	uint32_t task, row;
+};
+
+static bool alone(const struct task *t, uint32_t row)
+{
+	return row < t->nops && !(t->ops[row].kind & OP_JOINED) &&
+	       (row + 1 == t->nops || !(t->ops[row + 1].kind & OP_JOINED));
+}
+
+/* The sites that a wait of the cycle and what it needs stand at, if they are one
+ * pair of statements that follow one another: a before b. */
+static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
+{
+	const struct program *p = g->r->p;
+	*a = *b = NONE;
+	for (uint32_t i = 0; i < g->ncycle; i++) {
+		const struct op *o = op_of(g, i);
+		const struct op *n = &p->tasks[g->cycle[i]->to].ops[g->cycle[i]->needs];
+		if (op_kind(o) == OP_WAIT || op_kind(n) == OP_WAIT)
+			return false;
+		uint32_t x = o->site < n->site ? o->site : n->site;
+		uint32_t y = o->site < n->site ? n->site : o->site;
+		if (*a == NONE) {
+			*a = x;
+			*b = y;
+		}
+		if (*a != x || *b != y)
+			return false;
+	}
+	if (*a == *b)
+		return false;
+	const struct stmt *x = p->sites[*a].stmt, *y = p->sites[*b].stmt;
+	if (x && y && y->next == x) {
+		uint32_t t = *a;
+		*a = *b;
+		*b = t;
+		return true;
+	}
+	return x && y && x->next == y;
+}
+
+/* Operations of `b` right behind one of `a`, each alone, become one wave with it. */
+static struct joined *join(struct greedy *r, uint32_t a, uint32_t b, uint32_t *n)
+{
+	struct joined *v = NULL;
+	uint32_t cap = 0;
+	*n = 0;
+	for (uint32_t t = 0; t < r->p->ntasks; t++) {
+		const struct task *task = &r->p->tasks[t];
+		for (uint32_t i = 0; i + 1 < task->nops; i++) {
+			struct op *x = &task->ops[i], *y = x + 1;
+			if (x->site != a || y->site != b || !alone(task, i) ||
+			    !alone(task, i + 1))
+				continue;
+			y->kind |= OP_JOINED;
+			ARENA_PUSH(r->ctx->scratch, v, *n, cap) = (struct joined){t, i + 1};
+			i++;
+		}
+	}
+	return v;
+}
+
+/* Proposes one step for two lines if the program then finishes, without a race:
+ * where the two do not touch the same cells, values are as before. */
+static void help_step(struct graph *g, struct diag *d, int64_t least)
+{
+	struct greedy *r = g->r;
+	struct program *p = r->p;
+	uint32_t a, b, n;
+	if (!one_pair(g, &a, &b))
+		return;
+	const char *first = line_text(r, p->sites[a].span), *second = line_text(r, p->sites[b].span);
+	struct joined *v = join(r, a, b, &n);
+	if (n) {
+		bool cured = deadlock_run(r, r->slots);
+		if (cured) {
+			/* A quiet race: its reports go nowhere. */
+			struct ctx quiet = *r->ctx;
+			struct diags none = {.arena = r->ctx->scratch, .sources = r->ctx->sources};
+			quiet.diags = &none;
+			cured = race(&quiet, p);
+		}
+		for (uint32_t i = 0; i < n; i++)
+			p->tasks[v[i].task].ops[v[i].row].kind &= (uint8_t)~OP_JOINED;
+		if (cured)
+			diag_note(r->ctx->diags, d, (struct span){0, 0},
+				  "help: one `step { }` around %s and %s cures it%s", first,
+				  second, least < 0 ? "" : " too");
+	}
+}
+
+/* ---- the two entries --------------------------------------------------------------------------- */
+
+void witness_report(struct greedy *r, uint32_t slots, int64_t least)
+{
+	struct graph g;
+	struct ctx *c = r->ctx;
+	graph_init(&g, r);
+	find_cycle(&g);
+	int64_t *v = ARENA_ARRAY(c->scratch, int64_t, g.ncycle);
+	for (uint32_t i = 0; i < g.ncycle; i++)
+		v[i] = rank_of(&g, i);
+	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(&g, 0), NO_RANK,
+				  "deadlock with %s%s: %s wait for each other",
+				  slots_text(c->scratch, slots), slots ? "" : " (rendezvous)",
+				  ranks_text(c->scratch, v, g.ncycle));
+	if (!d)
+		return;
+	note_cycle(&g, d);
+	note_bystanders(&g, d);
+	help_slots(r, d, least);
+	help_step(&g, d, least);
+}
+
+/* The waits at the line of the cycle's wait `i`, the cycle's and all others. */
+static const char *group_text(const struct graph *g, uint32_t i)
+{
+	struct greedy *r = g->r;
+	struct arena *a = r->ctx->scratch;
+	const struct task *tasks = r->p->tasks;
+	bool *waits = ARENA_ARRAY(a, bool, r->p->nranks);
+	int64_t *v = ARENA_ARRAY(a, int64_t, r->p->nranks);
+	size_t n = 0;
+	for (uint32_t t = 0; t < g->n; t++)
+		for (uint32_t w = g->first[t]; w < g->first[t + 1]; w++)
+			if (tasks[t].ops[g->waits[w].op].site == op_of(g, i)->site)
+				waits[tasks[t].rank] = true;
+	for (uint32_t k = 0; k < r->p->nranks; k++)
+		if (waits[k])
+			v[n++] = k;
+	bool every = n == r->p->nranks;
+	const char *who = every ? "every rank" : ranks_text(a, v, n);
+	return arena_printf(a, "%s wait%s %s, %s", who, every || n == 1 ? "s" : "", verb(g, i),
+			    line_text(r, span_of(g, i)));
+}
+
+const char *witness_phrase(struct greedy *r)
+{
+	struct graph g;
+	struct arena *a = r->ctx->scratch;
+	graph_init(&g, r);
+	find_cycle(&g);
+	bool *done = ARENA_ARRAY(a, bool, r->p->nsites);
+	const char *text = "";
+	for (uint32_t i = 0; i < g.ncycle; i++) {
+		if (done[op_of(&g, i)->site])
+			continue;
+		done[op_of(&g, i)->site] = true;
+		text = arena_printf(a, "%s%s%s", text, *text ? "; " : "", group_text(&g, i));
+	}
+	return arena_printf(r->ctx->arena, "at %u: %s", r->slots, text);
+}

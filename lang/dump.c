@@ -1,0 +1,385 @@
+/*
+ * The tree as text: --emit=ast.
+ *
+ * The dump has one node a line, indented by two a level, and ends each line in the
+ * node's place ` @line:column`. Two texts that differ only in layout, comments and
+ * needless parentheses dump to the same lines but for the places. Recursion goes
+ * no deeper than the tree (parse_support.h, MAX_DEPTH). O(nodes).
+ */
+#include "lang/lang.h"
+
+#include <inttypes.h>
+
+/* By enum expr_op. */
+static const char *op_text(enum expr_op op)
+{
+	switch (op) {
+	case OP_NOT: return "!";
+	case OP_COMPL: return "~";
+	case OP_NEG: return "-";
+	case OP_OR: return "||";
+	case OP_AND: return "&&";
+	case OP_BOR: return "|";
+	case OP_BXOR: return "^";
+	case OP_BAND: return "&";
+	case OP_EQ: return "==";
+	case OP_NE: return "!=";
+	case OP_LT: return "<";
+	case OP_GT: return ">";
+	case OP_LE: return "<=";
+	case OP_GE: return ">=";
+	case OP_SHL: return "<<";
+	case OP_SHR: return ">>";
+	case OP_ADD: return "+";
+	case OP_SUB: return "-";
+	case OP_MUL: return "*";
+	case OP_DIV: return "/";
+	case OP_MOD: return "%";
+	}
+	return "?";
+}
+
+/* ---- the dump ---------------------------------------------------------------------------- */
+
+struct dump {
+	struct sources *sources;
+	FILE *out;
+	int level;
+};
+
+/* Starts a node's line. */
+static void begin(struct dump *d, const char *what, const char *name)
+{
+	fprintf(d->out, "%*s%s%s%s", 2 * d->level, "", what, name ? " " : "",
+		name ? name : "");
+}
+
+/* Ends it, with its place; what follows is inside, until d->level-- . */
+static void end(struct dump *d, struct span span)
+{
+	struct place at = source_place(d->sources, span.lo);
+
+	fprintf(d->out, " @%" PRIu32 ":%" PRIu32 "\n", at.line, at.column);
+	d->level++;
+}
+
+static void node(struct dump *d, const char *what, const char *name, struct span span)
+{
+	begin(d, what, name);
+	end(d, span);
+}
+
+static void dump_string(struct dump *d, const char *s)
+{
+	fputs(" \"", d->out);
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			fprintf(d->out, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			fprintf(d->out, "\\%03o", (unsigned)c);
+		else
+			fputc(c, d->out);
+	}
+	fputc('"', d->out);
+}
+
+static void dump_expr(struct dump *d, const struct expr *e)
+{
+	if (!e)
+		return;
+	switch (e->kind) {
+	case E_INT:
+		begin(d, "int", NULL);
+		fprintf(d->out, " %" PRId64, e->value);
+		end(d, e->span);
+		break;
+	case E_NAME:
+		node(d, "name", e->name.name, e->span);
+		break;
+	case E_RANK:
+		node(d, "rank", NULL, e->span);
+		break;
+	case E_N:
+		node(d, "N", NULL, e->span);
+		break;
+	case E_UNARY:
+		node(d, "unary", op_text(e->op), e->span);
+		break;
+	case E_BINARY:
+		node(d, "binary", op_text(e->op), e->span);
+		break;
+	case E_COND:
+		node(d, "cond", NULL, e->span);
+		break;
+	case E_CALL:
+		node(d, "call", e->name.name, e->span);
+		break;
+	}
+	dump_expr(d, e->a);
+	dump_expr(d, e->b);
+	dump_expr(d, e->c);
+	for (const struct expr *arg = e->args; arg; arg = arg->next)
+		dump_expr(d, arg);
+	d->level--;
+}
+
+/* A named part with one expression in it; nothing if there is none. */
+static void dump_part(struct dump *d, const char *what, const struct expr *e)
+{
+	if (!e)
+		return;
+	node(d, what, NULL, e->span);
+	dump_expr(d, e);
+	d->level--;
+}
+
+static void dump_ref(struct dump *d, const char *what, const struct ref *r)
+{
+	if (!r)
+		return;
+	node(d, what, r->name.name, r->span);
+	switch (r->kind) {
+	case REF_ALL:
+		break;
+	case REF_ONE:
+		dump_part(d, "index", r->lo);
+		break;
+	case REF_RANGE:
+		dump_part(d, "from", r->lo);
+		dump_part(d, "to", r->hi);
+		break;
+	}
+	d->level--;
+}
+
+static void dump_bindings(struct dump *d, const char *what, const struct binding *b)
+{
+	for (; b; b = b->next) {
+		begin(d, what, b->name.name);
+		if (b->number_span.lo)
+			fprintf(d->out, " %.17g", b->number);
+		end(d, b->span);
+		dump_expr(d, b->value);
+		d->level--;
+	}
+}
+
+static void dump_buffer(struct dump *d, const struct buffer_def *b)
+{
+	const char *what = "view";
+
+	switch (b->dir) {
+	case DIR_IN: what = "in"; break;
+	case DIR_OUT: what = "out"; break;
+	case DIR_INOUT: what = "inout"; break;
+	case DIR_VIEW: what = "view"; break;
+	case DIR_SCRATCH: what = "scratch"; break;
+	}
+	begin(d, what, b->name.name);
+	if (b->by_column)
+		fputs(" by column", d->out);
+	end(d, b->span);
+	dump_part(d, "count", b->count);
+	if (b->sized) {
+		node(d, "sized", b->table.name, b->table.span);
+		dump_expr(d, b->size_a);
+		dump_expr(d, b->size_b);
+		d->level--;
+	}
+	d->level--;
+}
+
+static void dump_fn(struct dump *d, const struct fn_def *fn)
+{
+	node(d, "fn", fn->name.name, fn->span);
+	for (uint32_t i = 0; i < fn->nparams; i++) {
+		node(d, "param", fn->params[i]->name, fn->params[i]->span);
+		d->level--;
+	}
+	dump_expr(d, fn->body);
+	d->level--;
+}
+
+static void dump_term(struct dump *d, const struct term *t)
+{
+	switch (t->kind) {
+	case T_INITIAL:
+		node(d, "initial", NULL, t->span);
+		dump_ref(d, "chunk", t->ref);
+		dump_part(d, "at", t->at);
+		break;
+	case T_SUM:
+		node(d, "sum", t->var->name, t->span);
+		dump_part(d, "from", t->lo);
+		dump_part(d, "to", t->hi);
+		dump_term(d, t->body);
+		break;
+	}
+	d->level--;
+}
+
+/* ---- statements ---------------------------------------------------------------------------- */
+
+static const char *stmt_word(enum stmt_kind kind)
+{
+	switch (kind) {
+	case S_SEND: return "send";
+	case S_RECV: return "recv";
+	case S_REDUCE_FROM: return "reduce_from";
+	case S_COPY: return "copy";
+	case S_REDUCE_INTO: return "reduce_into";
+	case S_STEP: return "step";
+	case S_PAR: return "par";
+	case S_PAR_FOR: return "par_for";
+	case S_CHANNEL: return "channel";
+	case S_FOR: return "for";
+	case S_IF: return "if";
+	case S_WITHIN: return "within";
+	case S_CALL: return "run";
+	case S_ASSERT: return "assert";
+	case S_LET: return "let";
+	case S_FN: return "fn";
+	case S_SCRATCH: return "scratch";
+	case S_BLOCK: return "block";
+	case S_LINK: return "link";
+	}
+	return "?";
+}
+
+/* How a statement's three expressions are called in the dump. */
+static void dump_operands(struct dump *d, const struct stmt *s)
+{
+	const char *what[3] = { "value", "value", "value" };
+
+	if (s->kind == S_SEND || s->kind == S_RECV || s->kind == S_REDUCE_FROM) {
+		what[0] = "peer";
+	} else if (s->kind == S_FOR || s->kind == S_PAR_FOR || s->kind == S_LINK) {
+		what[0] = "from";
+		what[1] = "to";
+		what[2] = "by";
+	} else if (s->kind == S_WITHIN) {
+		what[0] = "first";
+		what[1] = "count";
+		what[2] = "stride";
+	}
+	dump_part(d, what[0], s->e);
+	dump_part(d, what[1], s->e2);
+	dump_part(d, what[2], s->e3);
+}
+
+static void dump_stmts(struct dump *d, const struct stmt *s);
+
+static void dump_stmt(struct dump *d, const struct stmt *s)
+{
+	if (s->kind == S_FN) {
+		dump_fn(d, s->fn);
+		return;
+	}
+	if (s->kind == S_SCRATCH) {
+		dump_buffer(d, s->buffer);
+		return;
+	}
+	begin(d, stmt_word(s->kind), s->name.name);
+	if (s->kind == S_ASSERT)
+		dump_string(d, s->text);
+	end(d, s->span);
+	dump_ref(d, "x", s->x);
+	dump_ref(d, "y", s->y);
+	dump_operands(d, s);
+	for (const struct arg *arg = s->args; arg; arg = arg->next) {
+		if (arg->ref)
+			dump_ref(d, "arg", arg->ref);
+		else
+			dump_part(d, "arg", arg->expr);
+	}
+	dump_bindings(d, "with", s->more);
+	dump_stmts(d, s->body);
+	if (s->orelse) {
+		node(d, "else", NULL, s->orelse->span);
+		dump_stmts(d, s->orelse);
+		d->level--;
+	}
+	d->level--;
+}
+
+static void dump_stmts(struct dump *d, const struct stmt *s)
+{
+	for (; s; s = s->next)
+		dump_stmt(d, s);
+}
+
+/* ---- declarations ---------------------------------------------------------------------------- */
+
+static void dump_head(struct dump *d, const struct decl *decl)
+{
+	dump_bindings(d, "param", decl->params);
+	for (const struct param *p = decl->formals; p; p = p->next) {
+		if (p->view) {
+			dump_buffer(d, p->view);
+		} else {
+			node(d, "param", p->number->name, p->span);
+			d->level--;
+		}
+	}
+	if (decl->contract_name.name) {
+		node(d, "implements", decl->contract_name.name, decl->contract_name.span);
+		dump_bindings(d, "with", decl->contract_args);
+		d->level--;
+	}
+	for (const struct buffer_def *b = decl->buffers; b; b = b->next)
+		dump_buffer(d, b);
+	if (decl->topology_name.name) {
+		node(d, "on", decl->topology_name.name, decl->topology_name.span);
+		for (const struct expr *e = decl->topology_args; e; e = e->next)
+			dump_expr(d, e);
+		d->level--;
+	}
+	dump_part(d, "where", decl->where);
+	for (const struct ensures *e = decl->ensures; e; e = e->next) {
+		node(d, "ensures", NULL, e->span);
+		dump_part(d, "if", e->cond);
+		dump_ref(d, "left", e->left);
+		dump_term(d, e->right);
+		d->level--;
+	}
+}
+
+static void dump_decl(struct dump *d, const struct decl *decl)
+{
+	switch (decl->kind) {
+	case D_LET:
+	case D_FN:
+		dump_stmts(d, decl->body);
+		return;
+	case D_IMPORT:
+		begin(d, "import", NULL);
+		dump_string(d, decl->path);
+		end(d, decl->span);
+		break;
+	case D_CONTRACT:
+		node(d, "contract", decl->name.name, decl->span);
+		break;
+	case D_TOPOLOGY:
+		node(d, "topology", decl->name.name, decl->span);
+		break;
+	case D_PROC:
+		node(d, "proc", decl->name.name, decl->span);
+		break;
+	case D_SCHEDULE:
+		node(d, "schedule", decl->name.name, decl->span);
+		break;
+	}
+	dump_head(d, decl);
+	dump_stmts(d, decl->body);
+	d->level--;
+}
+
+void lang_dump(struct front *f, struct module *m, FILE *out)
+{
+	struct dump d = { .sources = f->sources, .out = out };
+
+	for (const struct decl *decl = m->main->decls; decl; decl = decl->next)
+		dump_decl(&d, decl);
+}

@@ -1,0 +1,149 @@
+/*
+ * The resolver: every name in the whole text, run or not, gets its meaning.
+ *
+ * In: the parsed units, imports before importers. Out: all fields of the tree
+ * that are marked "resolved", and E0201, E0202, E0203 for what has none. Every
+ * independent mistake is reported once, and nothing follows from it.
+ *
+ * A file sees its own names, those of all files that it imports, in turn, and
+ * the prelude's, which both may hide. First all signatures get their symbols,
+ * then contracts, topologies, lets and fns are walked, then what can be run,
+ * because a body sees the names of its topology. O(text) a file, and a file
+ * costs the names that it sees.
+ */
+#include "lang/names.h"
+
+#include <string.h>
+
+/* Most comparisons, in name lengths, that "did you mean" may cost in all. */
+#define SUGGEST_WORK 4000000u
+
+static void define_decl(struct resolver *r, struct decl *d)
+{
+	switch (d->kind) {
+	case D_IMPORT:
+		return;
+	case D_LET:
+		names_define(r, SPACE_VALUE, d->body->name, d->body->var, d);
+		return;
+	case D_FN:
+		names_define(r, SPACE_VALUE, d->body->fn->name, d->body->fn->sym, d);
+		return;
+	case D_CONTRACT:
+		names_define(r, SPACE_CONTRACT, d->name, NULL, d);
+		return;
+	case D_TOPOLOGY:
+		names_define(r, SPACE_TOPOLOGY, d->name, NULL, d);
+		return;
+	case D_PROC:
+	case D_SCHEDULE:
+		names_define(r, SPACE_RUN, d->name, NULL, d);
+		return;
+	}
+}
+
+static void define_unit(struct resolver *r, struct unit *u)
+{
+	for (struct decl *d = u->decls; d; d = d->next)
+		define_decl(r, d);
+}
+
+/* Defines what `unit` imports, in turn: `list` has the units yet to be looked at,
+ * and `mark` is on those that were. In the order of the module, so that two files
+ * that do not go together are reported alike wherever they meet. */
+static void define_imports(struct resolver *r, struct unit *unit, struct unit **list,
+			   uint32_t mark)
+{
+	uint32_t n = 0;
+
+	unit->mark = mark;
+	list[n++] = unit;
+	for (uint32_t i = 0; i < n; i++)
+		for (struct decl *d = list[i]->decls; d; d = d->next) {
+			struct unit *u = d->kind == D_IMPORT ? d->imported : NULL;
+
+			if (!u || u->mark == mark)
+				continue;
+			u->mark = mark;
+			list[n++] = u;
+		}
+	for (struct unit *u = r->m->units; u && n > 1; u = u->next)
+		if (u->mark == mark && u != unit)
+			define_unit(r, u);
+}
+
+static bool runs(const struct decl *d)
+{
+	return d->kind == D_PROC || d->kind == D_SCHEDULE;
+}
+
+static struct unit *prelude_of(struct module *m)
+{
+	return m->units && m->units->source->prelude ? m->units : NULL;
+}
+
+/* Walks one unit's declarations, with all that it sees in scope. */
+static void resolve_unit(struct resolver *r, struct unit *unit, struct unit **list,
+			 uint32_t mark, bool second)
+{
+	struct unit *prelude = prelude_of(r->m);
+
+	r->unit = unit;
+	names_enter(r);
+	if (prelude && prelude != unit)
+		define_unit(r, prelude);
+	names_enter(r);
+	define_imports(r, unit, list, mark);
+	define_unit(r, unit);
+	for (struct decl *d = unit->decls; d; d = d->next)
+		if (runs(d) == second)
+			names_decl(r, d);
+	names_leave(r);
+	names_leave(r);
+}
+
+void lang_resolve(struct front *f, struct module *m)
+{
+	struct resolver *r = ARENA_NEW(m->arena, struct resolver);
+	struct unit **list;
+	uint32_t n = 0, mark = 0;
+
+	r->f = f;
+	r->m = m;
+	r->arena = m->arena;
+	r->d = f->diags;
+	r->suggest_work = SUGGEST_WORK;
+	for (struct unit *u = m->units; u; u = u->next) {
+		n++;
+		for (struct decl *d = u->decls; d; d = d->next)
+			names_signature(r, d);
+	}
+	list = ARENA_ARRAY(m->arena, struct unit *, n);
+	for (int second = 0; second < 2; second++)
+		for (struct unit *u = m->units; u; u = u->next)
+			resolve_unit(r, u, list, ++mark, second);
+	names_graph(r);
+}
+
+static struct decl *find_in(struct unit *u, enum decl_kind kind, const char *name)
+{
+	for (struct decl *d = u->decls; d; d = d->next)
+		if (d->kind == kind && d->name.name && strcmp(d->name.name, name) == 0)
+			return d;
+	return NULL;
+}
+
+/* The main file sees every file that was read; its own names first, the
+ * prelude's last. */
+struct decl *lang_find(struct module *m, enum decl_kind kind, const char *name)
+{
+	struct unit *prelude = prelude_of(m);
+	struct decl *d = m->main ? find_in(m->main, kind, name) : NULL;
+
+	for (struct unit *u = m->units; u && !d; u = u->next)
+		if (u != m->main && u != prelude)
+			d = find_in(u, kind, name);
+	if (!d && prelude)
+		d = find_in(prelude, kind, name);
+	return d;
+}

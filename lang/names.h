@@ -1,0 +1,118 @@
+/*
+ * Inside the resolver: what names.c, names_scope.c, names_decl.c, names_body.c
+ * and names_graph.c share. Nobody else includes this.
+ */
+#ifndef CCS_LANG_NAMES_H
+#define CCS_LANG_NAMES_H
+
+#include "lang/lang.h"
+
+/* ccs(5) 3: contracts, topologies and what can be run have name spaces of their own. */
+enum space { SPACE_VALUE, SPACE_CONTRACT, SPACE_TOPOLOGY, SPACE_RUN };
+
+/* What a use of a name wants to find. */
+enum want { WANT_NUMBER, WANT_BUFFER, WANT_FN, WANT_ARG, WANT_CONTRACT, WANT_TOPOLOGY, WANT_RUN };
+
+/* A name in scope. */
+struct def {
+	struct def *hidden;	/* the outer definition of the same name that this one hides */
+	struct def *below;	/* the one defined before it: the stack of all in scope */
+	struct slot *slot;
+	struct symbol *sym;	/* SPACE_VALUE */
+	struct decl *decl;	/* other spaces; and the declaration of a value of a file */
+	struct span span;
+	uint32_t depth;
+};
+
+/* A name in a name space, and its innermost definition. */
+struct slot {
+	const char *name;
+	enum space space;
+	struct def *top;	/* NULL: none in scope */
+};
+
+/* A file's let or fn that is used where `rank` may not be. */
+struct rankless_use {
+	const struct symbol *sym;
+	struct span span;
+	const char *what;
+};
+
+struct edge {
+	uint32_t from, to;	/* ids of symbols */
+};
+
+struct resolver {
+	struct front *f;
+	struct module *m;
+	struct arena *arena;
+	struct diags *d;
+
+	/* names_scope.c */
+	struct slot **slots;	/* open hash table */
+	uint32_t nslots, capslots;
+	struct def *top;
+	struct def *spare;	/* definitions that have left the scope, for use again */
+	uint32_t depth;
+	const char **candidates;
+	uint32_t capcandidates;
+	uint64_t suggest_work;	/* what may still be spent on "did you mean" */
+
+	/* where the walk is */
+	struct unit *unit;
+	struct decl *owner;	/* whose symbols are being made, or NULL: the file's */
+	const struct symbol *node;	/* the file's let or fn whose text is walked, or NULL */
+	const char *rankless;	/* "a buffer's count": `rank` may not stand there; or NULL */
+	struct decl *counts;	/* contract whose counts are walked: new names are counts */
+	struct buffer_def *sizes;	/* buffer whose sizes are walked: a new name is the index */
+	const char *left_index;	/* while the condition of an ensures is walked */
+
+	/* names_graph.c: what the lets and fns of files use */
+	struct edge *edges;
+	uint32_t nedges, capedges;
+	const struct symbol **rank_users;	/* have `rank` in their text */
+	uint32_t nrank_users, caprank_users;
+	struct rankless_use *uses;
+	uint32_t nuses, capuses;
+	struct symbol **file_symbols;	/* all lets and fns of files */
+	uint32_t nfile_symbols, capfile_symbols;
+};
+
+/* names_scope.c */
+void names_enter(struct resolver *r);
+void names_leave(struct resolver *r);
+struct def *names_find(struct resolver *r, enum space space, const char *name);
+/* E0202 if the scope has the name already. `sym` or `decl`. */
+void names_define(struct resolver *r, enum space space, struct ident name,
+		  struct symbol *sym, struct decl *decl);
+/* The name is not what is wanted: E0201. */
+void names_unknown(struct resolver *r, struct ident name, enum want want);
+/* "; did you mean `x`?" or "", among `n` candidates. */
+const char *names_hint(struct resolver *r, const char *name, const char *const *v, uint32_t n);
+enum builtin names_builtin(const char *name);
+/* Fills in *slot (made if NULL) and gives it the next id. */
+struct symbol *names_symbol(struct resolver *r, struct symbol **slot, enum symbol_kind kind,
+			    struct ident name);
+
+/* names_body.c */
+void names_expr(struct resolver *r, struct expr *e);
+void names_rankless_expr(struct resolver *r, struct expr *e, const char *what);
+void names_ref(struct resolver *r, struct ref *ref);
+void names_block(struct resolver *r, struct stmt *body);
+void names_fn(struct resolver *r, struct fn_def *fn);
+
+/* names_call.c: E0203 */
+void names_call_fn(struct resolver *r, struct expr *e);
+void names_call(struct resolver *r, struct stmt *s);
+/* The bindings behind a ';': names are those of the callee's parameters. */
+void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
+		    struct span at, const char *rankless);
+
+/* names_decl.c */
+void names_signature(struct resolver *r, struct decl *d);	/* symbols of its parameters */
+void names_decl(struct resolver *r, struct decl *d);
+
+/* names_graph.c: lets that need themselves, and `rank` through a let or fn where it may not be */
+void names_graph(struct resolver *r);
+
+#endif

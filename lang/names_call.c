@@ -1,0 +1,210 @@
+/*
+ * Calls: the number and the kinds of arguments (ccs(5) 7, E0203), of functions,
+ * procs, schedules called like procs, and of parameters given by name.
+ *
+ * In: the callee is found or looked up here, its signature has its symbols
+ * already. Out: stmt.callee, arguments of the right kind (a name that stands for
+ * a number becomes an expression), bindings with their parameter's symbol.
+ * O(arguments); parameters given by name are compared pairwise.
+ */
+#include "lang/names.h"
+
+#include <string.h>
+
+static const char *plural(uint32_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+void names_call_fn(struct resolver *r, struct expr *e)
+{
+	struct diag *g;
+
+	if (!e->sym) {
+		bool any = e->builtin == BUILTIN_MIN || e->builtin == BUILTIN_MAX;
+
+		if (any && e->nargs == 0)
+			diag_add(r->d, SEV_ERROR, 203, e->span, NO_RANK,
+				 "`%s` takes 1 or more arguments, not 0", e->name.name);
+		else if (!any && e->nargs != 1)
+			diag_add(r->d, SEV_ERROR, 203, e->span, NO_RANK,
+				 "`%s` takes 1 argument, not %u", e->name.name, e->nargs);
+		return;
+	}
+	if (e->nargs == e->sym->fn->nparams)
+		return;
+	g = diag_add(r->d, SEV_ERROR, 203, e->span, NO_RANK, "`%s` takes %u argument%s, not %u",
+		     e->name.name, e->sym->fn->nparams, plural(e->sym->fn->nparams), e->nargs);
+	diag_note(r->d, g, e->sym->span, "`%s` is defined here", e->name.name);
+}
+
+/* ---- parameters by name -------------------------------------------------------------- */
+
+/* ccs(5) 4: what is behind a ';' names the callee's own parameters. */
+static void unknown_param(struct resolver *r, const struct binding *b, const struct decl *callee)
+{
+	const char **names;
+	uint32_t n = 0;
+	struct diag *g;
+
+	for (const struct binding *p = callee->params; p; p = p->next)
+		n++;
+	names = ARENA_ARRAY(r->arena, const char *, n);
+	n = 0;
+	for (const struct binding *p = callee->params; p; p = p->next)
+		names[n++] = p->name.name;
+	g = diag_add(r->d, SEV_ERROR, 201, b->name.span, NO_RANK,
+		     "`%s` has no parameter `%s`%s", callee->name.name, b->name.name,
+		     names_hint(r, b->name.name, names, n));
+	diag_note(r->d, g, callee->name.span, n ? "`%s` is defined here" :
+		  "`%s`, defined here, has none", callee->name.name);
+}
+
+void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
+		    struct span at, const char *rankless)
+{
+	for (struct binding *b = given; b; b = b->next) {
+		const struct binding *p;
+
+		if (rankless)
+			names_rankless_expr(r, b->value, rankless);
+		else
+			names_expr(r, b->value);
+		if (!callee)
+			continue;
+		for (p = callee->params; p && strcmp(p->name.name, b->name.name); p = p->next)
+			;
+		if (!p) {
+			unknown_param(r, b, callee);
+			continue;
+		}
+		for (struct binding *other = given; other != b; other = other->next)
+			if (other->sym == p->sym) {
+				struct diag *g = diag_add(r->d, SEV_ERROR, 202, b->name.span,
+							  NO_RANK, "`%s` is given twice",
+							  b->name.name);
+				diag_note(r->d, g, other->span, "first given here");
+				break;
+			}
+		b->sym = p->sym;
+	}
+	if (!callee)
+		return;
+	for (const struct binding *p = callee->params; p; p = p->next) {
+		const struct binding *b = given;
+		struct diag *g;
+
+		if (p->value)
+			continue;
+		while (b && b->sym != p->sym)
+			b = b->next;
+		if (b)
+			continue;
+		g = diag_add(r->d, SEV_ERROR, 203, at, NO_RANK,
+			     "`%s` needs a value for its parameter `%s`", callee->name.name,
+			     p->name.name);
+		diag_note(r->d, g, p->span, "it has no default");
+	}
+}
+
+/* ---- procs, and schedules called like procs ------------------------------------------- */
+
+static uint32_t formal_count(const struct decl *callee)
+{
+	uint32_t n = 0;
+
+	if (callee->kind == D_PROC)
+		for (const struct param *p = callee->formals; p; p = p->next)
+			n++;
+	else
+		for (const struct buffer_def *b = callee->buffers; b; b = b->next)
+			n++;
+	return n;
+}
+
+/* `data` alone parses as a use of chunks; it may name a number. Returns whether
+ * the name means anything. */
+static bool resolve_arg(struct resolver *r, struct arg *a)
+{
+	struct def *def;
+
+	if (!a->ref) {
+		names_expr(r, a->expr);
+		return true;
+	}
+	def = names_find(r, SPACE_VALUE, a->ref->name.name);
+	if (a->ref->kind != REF_ALL || (def && def->sym->kind == SYM_BUFFER)) {
+		names_ref(r, a->ref);
+		return a->ref->sym != NULL;
+	}
+	if (!def || def->sym->kind == SYM_FN) {
+		names_unknown(r, a->ref->name, WANT_ARG);
+		return false;
+	}
+	a->expr = ARENA_NEW(r->arena, struct expr);
+	a->expr->kind = E_NAME;
+	a->expr->span = a->ref->span;
+	a->expr->name = a->ref->name;
+	a->ref = NULL;
+	names_expr(r, a->expr);
+	return true;
+}
+
+/* One argument against its parameter: `view` or a number. */
+static void check_arg(struct resolver *r, const struct arg *a, const struct decl *callee,
+		      const char *name, struct span span, bool view)
+{
+	struct diag *g;
+
+	if (view == (a->ref != NULL))
+		return;
+	g = diag_add(r->d, SEV_ERROR, 203, a->span, NO_RANK, view ?
+		     "`%s` of `%s` takes chunks of a buffer, not a number" :
+		     "`%s` of `%s` takes a number, not chunks of a buffer",
+		     name, callee->name.name);
+	diag_note(r->d, g, span, "`%s` is defined here", name);
+}
+
+void names_call(struct resolver *r, struct stmt *s)
+{
+	struct def *def = names_find(r, SPACE_RUN, s->name.name);
+	const struct decl *callee = def ? def->decl : NULL;
+	const struct param *p = NULL;
+	const struct buffer_def *b = NULL;
+	uint32_t given = 0, taken;
+
+	s->callee = def ? def->decl : NULL;
+	if (!callee)
+		names_unknown(r, s->name, WANT_RUN);
+	else if (callee->kind == D_PROC)
+		p = callee->formals;
+	else
+		b = callee->buffers;
+	for (struct arg *a = s->args; a; a = a->next, given++) {
+		bool known = resolve_arg(r, a);
+
+		if (p) {
+			if (known && p->view)
+				check_arg(r, a, callee, p->view->name.name, p->span, true);
+			else if (known)
+				check_arg(r, a, callee, p->number->name, p->span, false);
+			p = p->next;
+		} else if (b) {
+			if (known)
+				check_arg(r, a, callee, b->name.name, b->span, true);
+			b = b->next;
+		}
+	}
+	if (!callee) {
+		names_bindings(r, s->more, NULL, s->span, NULL);
+		return;
+	}
+	taken = formal_count(callee);
+	if (given != taken) {
+		struct diag *g = diag_add(r->d, SEV_ERROR, 203, s->name.span, NO_RANK,
+					  "`%s` takes %u argument%s, not %u", s->name.name,
+					  taken, plural(taken), given);
+		diag_note(r->d, g, callee->name.span, "`%s` is defined here", s->name.name);
+	}
+	names_bindings(r, s->more, callee, s->name.span, NULL);
+}

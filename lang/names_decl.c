@@ -1,0 +1,383 @@
+/*
+ * Names in declarations: contracts, topologies, procs, schedules, and the lets
+ * and fns of a file.
+ *
+ * Scopes of a schedule, from the outside: the file's names, what its topology
+ * defines, its parameters and buffers, its body. Its counts, its `where` and
+ * the arguments of its topology see the parameters only, and `rank` has no
+ * meaning there: they are the same for every rank (ccs(5) 8).
+ */
+#include "lang/names.h"
+
+#include <string.h>
+
+/* ---- signatures: symbols that other declarations refer to ----------------------------- */
+
+static void buffer_symbol(struct resolver *r, struct buffer_def *b)
+{
+	names_symbol(r, &b->sym, SYM_BUFFER, b->name);
+	b->sym->buffer = b;
+}
+
+void names_signature(struct resolver *r, struct decl *d)
+{
+	switch (d->kind) {
+	case D_IMPORT:
+		return;
+	case D_LET:
+		names_symbol(r, &d->body->var, SYM_LET, d->body->name);
+		d->body->var->value = d->body->e;
+		ARENA_PUSH(r->arena, r->file_symbols, r->nfile_symbols, r->capfile_symbols) =
+			d->body->var;
+		return;
+	case D_FN:
+		names_symbol(r, &d->body->fn->sym, SYM_FN, d->body->fn->name);
+		d->body->fn->sym->fn = d->body->fn;
+		ARENA_PUSH(r->arena, r->file_symbols, r->nfile_symbols, r->capfile_symbols) =
+			d->body->fn->sym;
+		return;
+	case D_CONTRACT:
+	case D_TOPOLOGY:
+	case D_PROC:
+	case D_SCHEDULE:
+		break;
+	}
+	r->owner = d;
+	for (struct binding *p = d->params; p; p = p->next) {
+		names_symbol(r, &p->sym, SYM_PARAM, p->name);
+		p->sym->value = p->value;
+	}
+	for (struct buffer_def *b = d->buffers; b; b = b->next)
+		buffer_symbol(r, b);
+	for (struct param *p = d->formals; p; p = p->next) {
+		if (p->view) {
+			buffer_symbol(r, p->view);
+		} else {
+			struct ident name = { .name = p->number->name, .span = p->number->span };
+			names_symbol(r, &p->number, SYM_PARAM, name);
+		}
+	}
+	r->owner = NULL;
+}
+
+/* ---- parts ------------------------------------------------------------------------------ */
+
+/* A default sees the parameters before it. */
+static void define_params(struct resolver *r, struct decl *d)
+{
+	for (struct binding *p = d->params; p; p = p->next) {
+		names_rankless_expr(r, p->value, "a parameter's default");
+		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
+	}
+}
+
+static void define_buffer(struct resolver *r, struct buffer_def *b)
+{
+	names_rankless_expr(r, b->count, "the number of a buffer's chunks");
+	if (b->sized) {
+		r->sizes = b;
+		names_expr(r, b->size_a);
+		names_expr(r, b->size_b);
+		r->sizes = NULL;
+	}
+	names_define(r, SPACE_VALUE, b->name, b->sym, NULL);
+}
+
+/* ccs(5) 4: `on ring`, `on torus(X, N / X)` */
+static void resolve_topology(struct resolver *r, struct decl *d)
+{
+	struct def *def;
+	uint32_t least = 0, most = 0;
+	struct diag *g;
+
+	for (struct expr *e = d->topology_args; e; e = e->next)
+		names_rankless_expr(r, e, "an argument of a topology");
+	if (!d->topology_name.name) {
+		if (d->kind == D_SCHEDULE)
+			for (struct decl *p = r->m->units ? r->m->units->decls : NULL; p; p = p->next)
+				if (p->kind == D_TOPOLOGY && p->source->prelude &&
+				    strcmp(p->name.name, "full") == 0)
+					d->topology = p;
+		return;
+	}
+	def = names_find(r, SPACE_TOPOLOGY, d->topology_name.name);
+	if (!def) {
+		names_unknown(r, d->topology_name, WANT_TOPOLOGY);
+		return;
+	}
+	d->topology = def->decl;
+	for (const struct binding *p = def->decl->params; p; p = p->next) {
+		most++;
+		if (!p->value)
+			least = most;
+	}
+	if (d->ntopology_args >= least && d->ntopology_args <= most)
+		return;
+	g = diag_add(r->d, SEV_ERROR, 203, d->topology_name.span, NO_RANK,
+		     "topology `%s` takes %u argument%s, not %u", d->topology_name.name,
+		     d->ntopology_args < least ? least : most,
+		     (d->ntopology_args < least ? least : most) == 1 ? "" : "s",
+		     d->ntopology_args);
+	diag_note(r->d, g, def->decl->name.span, "`%s` is defined here", d->topology_name.name);
+}
+
+/* ccs(5) 4: names that a topology defines are visible in a schedule that is on it */
+static void define_topology_names(struct resolver *r, const struct decl *topology)
+{
+	if (!topology)
+		return;
+	for (struct binding *p = topology->params; p; p = p->next)
+		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
+	for (struct stmt *s = topology->body; s; s = s->next) {
+		if (s->kind == S_LET)
+			names_define(r, SPACE_VALUE, s->name, s->var, NULL);
+		else if (s->kind == S_FN)
+			names_define(r, SPACE_VALUE, s->fn->name, s->fn->sym, NULL);
+	}
+}
+
+/* ---- contracts ---------------------------------------------------------------------------- */
+
+static void resolve_term(struct resolver *r, struct term *t)
+{
+	uint32_t scopes = 0;
+
+	for (; t && t->kind == T_SUM; t = t->body, scopes++) {
+		struct ident name = { .name = t->var->name, .span = t->var->span };
+
+		names_expr(r, t->lo);
+		names_expr(r, t->hi);
+		names_enter(r);
+		names_symbol(r, &t->var, SYM_LOOP, name);
+		names_define(r, SPACE_VALUE, name, t->var, NULL);
+	}
+	if (t) {
+		names_ref(r, t->ref);
+		names_expr(r, t->at);
+		if (t->ref->sym && t->ref->sym->buffer->dir == DIR_OUT)
+			diag_add(r->d, SEV_ERROR, 203, t->ref->span, NO_RANK,
+				 "`%s` is an out buffer: it has no initial value",
+				 t->ref->name.name);
+	}
+	while (scopes--)
+		names_leave(r);
+}
+
+/* The left side's index, if it is a name that means nothing else, is free. */
+static void resolve_ensures(struct resolver *r, struct ensures *e)
+{
+	struct expr *lo = e->left->lo;
+	struct def *def = names_find(r, SPACE_VALUE, e->left->name.name);
+	bool is_free = lo && lo->kind == E_NAME && !names_find(r, SPACE_VALUE, lo->name.name);
+
+	r->left_index = is_free ? lo->name.name : NULL;
+	names_expr(r, e->cond);
+	r->left_index = NULL;
+	if (!is_free) {
+		names_ref(r, e->left);
+		resolve_term(r, e->right);
+		return;
+	}
+	if (def && def->sym->kind == SYM_BUFFER)
+		e->left->sym = def->sym;
+	else
+		names_unknown(r, e->left->name, WANT_BUFFER);
+	names_enter(r);
+	names_symbol(r, &e->index, SYM_INDEX, lo->name);
+	names_define(r, SPACE_VALUE, lo->name, e->index, NULL);
+	lo->sym = e->index;
+	resolve_term(r, e->right);
+	names_leave(r);
+}
+
+/* Whether `count` is the bare name, or the name times N: it gives the name its value. */
+static bool gives(const struct expr *count, const struct symbol *sym)
+{
+	if (count && count->kind == E_BINARY && count->op == OP_MUL) {
+		if (count->b->kind == E_N)
+			count = count->a;
+		else if (count->a->kind == E_N)
+			count = count->b;
+	}
+	return count && count->kind == E_NAME && count->sym == sym;
+}
+
+/* A bare count takes the schedule's number, where it stands alone or times N. */
+static void check_counts(struct resolver *r, const struct decl *d)
+{
+	for (const struct def *def = r->top; def && def->depth == r->depth; def = def->below) {
+		const struct buffer_def *b = d->buffers;
+
+		if (def->slot->space != SPACE_VALUE || def->sym->kind != SYM_COUNT)
+			continue;
+		while (b && !gives(b->count, def->sym))
+			b = b->next;
+		if (!b)
+			diag_add(r->d, SEV_ERROR, 201, def->span, NO_RANK,
+				 "`%s` has no value: no buffer has `%s` or `%s * N` chunks",
+				 def->sym->name, def->sym->name, def->sym->name);
+	}
+}
+
+static void resolve_contract(struct resolver *r, struct decl *d)
+{
+	names_enter(r);
+	define_params(r, d);
+	r->counts = d;
+	for (struct buffer_def *b = d->buffers; b; b = b->next)
+		define_buffer(r, b);
+	r->counts = NULL;
+	check_counts(r, d);
+	for (struct ensures *e = d->ensures; e; e = e->next)
+		resolve_ensures(r, e);
+	names_leave(r);
+}
+
+/* ---- procs and schedules ------------------------------------------------------------------ */
+
+static const char *direction_name(enum direction d)
+{
+	switch (d) {
+	case DIR_IN:
+		return "in";
+	case DIR_OUT:
+		return "out";
+	case DIR_INOUT:
+		return "inout";
+	case DIR_VIEW:
+		return "a view";
+	case DIR_SCRATCH:
+		return "scratch";
+	}
+	return "";
+}
+
+/* ccs(5) 4: buffers correspond by position */
+static void check_buffers(struct resolver *r, const struct decl *d)
+{
+	const struct buffer_def *b = d->buffers, *want = d->contract->buffers;
+	uint32_t given = 0, taken = 0;
+	struct diag *g;
+
+	for (; b && want; b = b->next, want = want->next, given++, taken++) {
+		if (b->dir == want->dir)
+			continue;
+		g = diag_add(r->d, SEV_ERROR, 203, b->span, NO_RANK,
+			     "`%s` is %s, but in the contract `%s` it is %s", b->name.name,
+			     direction_name(b->dir), d->contract->name.name,
+			     direction_name(want->dir));
+		diag_note(r->d, g, want->span, "its buffer is `%s`", want->name.name);
+	}
+	if (!b && !want)
+		return;
+	for (; b; b = b->next)
+		given++;
+	for (; want; want = want->next)
+		taken++;
+	g = diag_add(r->d, SEV_ERROR, 203, d->contract_name.span, NO_RANK,
+		     "contract `%s` has %u buffer%s, not %u", d->contract->name.name, taken,
+		     taken == 1 ? "" : "s", given);
+	diag_note(r->d, g, d->contract->name.span, "`%s` is defined here",
+		  d->contract->name.name);
+}
+
+static void resolve_implements(struct resolver *r, struct decl *d)
+{
+	struct def *def;
+
+	if (!d->contract_name.name)
+		return;
+	def = names_find(r, SPACE_CONTRACT, d->contract_name.name);
+	if (def)
+		d->contract = def->decl;
+	else
+		names_unknown(r, d->contract_name, WANT_CONTRACT);
+	if (d->contract)
+		check_buffers(r, d);
+	names_bindings(r, d->contract_args, d->contract, d->contract_name.span,
+		       "an argument of the contract");
+}
+
+/* The parameters and buffers; the buffers' counts see all parameters. */
+static void define_formals(struct resolver *r, struct decl *d)
+{
+	for (struct param *p = d->formals; p; p = p->next)
+		if (p->number)
+			names_define(r, SPACE_VALUE,
+				     (struct ident){ p->number->name, p->number->span },
+				     p->number, NULL);
+	for (struct param *p = d->formals; p; p = p->next)
+		if (p->view)
+			define_buffer(r, p->view);
+	for (struct buffer_def *b = d->buffers; b; b = b->next)
+		define_buffer(r, b);
+}
+
+/* The head is walked in the scope of the parameters alone, and then once more
+ * defined inside the topology's names, which the body sees. */
+static void resolve_run(struct resolver *r, struct decl *d)
+{
+	names_enter(r);
+	define_params(r, d);
+	define_formals(r, d);
+	resolve_implements(r, d);
+	resolve_topology(r, d);
+	names_rankless_expr(r, d->where, "`where`");
+	names_leave(r);
+
+	names_enter(r);
+	define_topology_names(r, d->topology);
+	names_enter(r);
+	for (struct binding *p = d->params; p; p = p->next)
+		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
+	for (struct param *p = d->formals; p; p = p->next) {
+		struct symbol *sym = p->view ? p->view->sym : p->number;
+		names_define(r, SPACE_VALUE, (struct ident){ sym->name, sym->span }, sym, NULL);
+	}
+	for (struct buffer_def *b = d->buffers; b; b = b->next)
+		names_define(r, SPACE_VALUE, b->name, b->sym, NULL);
+	names_block(r, d->body);
+	names_leave(r);
+	names_leave(r);
+}
+
+static void resolve_topology_decl(struct resolver *r, struct decl *d)
+{
+	names_enter(r);
+	define_params(r, d);
+	names_rankless_expr(r, d->where, "`where`");
+	names_block(r, d->body);
+	names_leave(r);
+}
+
+void names_decl(struct resolver *r, struct decl *d)
+{
+	switch (d->kind) {
+	case D_IMPORT:
+		return;
+	case D_LET:
+		r->node = d->body->var;
+		names_expr(r, d->body->e);
+		r->node = NULL;
+		return;
+	case D_FN:
+		r->node = d->body->fn->sym;
+		names_fn(r, d->body->fn);
+		r->node = NULL;
+		return;
+	case D_CONTRACT:
+		r->owner = d;
+		resolve_contract(r, d);
+		break;
+	case D_TOPOLOGY:
+		r->owner = d;
+		resolve_topology_decl(r, d);
+		break;
+	case D_PROC:
+	case D_SCHEDULE:
+		r->owner = d;
+		resolve_run(r, d);
+		break;
+	}
+	r->owner = NULL;
+}

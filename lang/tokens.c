@@ -1,0 +1,451 @@
+/*
+ * The token stream between scanner and parser, and the values of literals.
+ *
+ * In: tokens as scanned. Out: tokens for the parser such that every '{' has its
+ * '}': a keyword that only a declaration can start with, or the end of the file,
+ * inside an open block is reported here, as the missing '}' that it is, and the
+ * missing ones are supplied. After a syntax error the stream drops tokens up to one
+ * where the parser's error productions can go on, so that one mistake is one report.
+ * O(1) a token.
+ */
+#include "lang/parse_support.h"
+#include "lang/parse.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int parse_scan(union CCS_STYPE *lval, struct span *lloc, void *scanner);
+int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps);
+
+/* ---- reports ------------------------------------------------------------------ */
+
+struct diag *parse_error(struct parse *ps, struct span span, const char *fmt, ...)
+{
+	struct diag *g;
+	const char *text;
+	va_list ap;
+
+	if (ps->stopped)
+		return NULL;
+	va_start(ap, fmt);
+	text = arena_vprintf(ps->arena, fmt, ap);
+	va_end(ap);
+	g = diag_add(ps->front->diags, SEV_ERROR, 101, span, NO_RANK, "%s", text);
+	if (++ps->nerrors < MAX_SYNTAX_ERRORS)
+		return g;
+	diag_note(ps->front->diags, g, (struct span){ 0 },
+		  "that makes %d syntax errors: the rest of this file is not read",
+		  MAX_SYNTAX_ERRORS);
+	ps->stopped = true;
+	return g;
+}
+
+void parse_too_deep(struct parse *ps, struct span span)
+{
+	struct diag *g = parse_error(ps, span, "nested more than %d deep", MAX_DEPTH);
+
+	diag_note(ps->front->diags, g, (struct span){ 0 },
+		  "each block and parenthesis is a level, and so is each operator of a "
+		  "chain and each else if");
+	ps->stopped = true;
+}
+
+const char *parse_clip(struct parse *ps, const char *s, size_t n)
+{
+	return n <= 40 ? arena_strndup(ps->arena, s, n) :
+			 arena_printf(ps->arena, "%.37s...", s);
+}
+
+/* ---- literals ------------------------------------------------------------------- */
+
+bool parse_is_float(const char *s, size_t n)
+{
+	if (n > 1 && s[0] == '0' && (s[1] | 0x20) == 'x')
+		return memchr(s, '.', n) != NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '.')
+			return true;
+		/* 1e5, but not 12else: only digits may follow the letter. */
+		if (i && (s[i] | 0x20) == 'e')
+			return i + 1 < n && (strchr("+-0123456789", s[i + 1]) != NULL);
+		if (!(s[i] >= '0' && s[i] <= '9') && s[i] != '_')
+			return false;
+	}
+	return false;
+}
+
+/* The value of a digit, or -1. */
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+static int64_t bad_number(struct parse *ps, const char *s, size_t n, struct span span,
+			  const char *why)
+{
+	parse_error(ps, span, "malformed number `%s`: %s", parse_clip(ps, s, n), why);
+	return 1;
+}
+
+int64_t parse_int(struct parse *ps, const char *s, size_t n, struct span span, bool *min)
+{
+	bool hex = n > 1 && s[0] == '0' && (s[1] | 0x20) == 'x';
+	uint64_t base = hex ? 16 : 10, value = 0;
+	const uint64_t most = (uint64_t)INT64_MAX + 1;
+	bool large = false;
+	size_t i = hex ? 2 : 0;
+
+	if (i == n)
+		return bad_number(ps, s, n, span, "no digits follow the 0x");
+	for (; i < n; i++) {
+		int d = digit(s[i]);
+
+		if (s[i] == '_') {
+			/* ccs(5) 2: '_' between digits */
+			if (i == (hex ? 2 : 0) || i + 1 == n || s[i + 1] == '_')
+				return bad_number(ps, s, n, span,
+						  "`_` stands only between digits");
+			continue;
+		}
+		if (d < 0 || (uint64_t)d >= base)
+			return bad_number(ps, s, n, span, hex ?
+					  "only 0-9 and a-f follow 0x" :
+					  "a number has only digits, and a name "
+					  "does not start with one");
+		if (value > (most - (uint64_t)d) / base)
+			large = true;
+		else
+			value = value * base + (uint64_t)d;
+	}
+	if (large) {
+		/* ccs(5) 8: a literal over 64 bits */
+		parse_error(ps, span, "the number `%s` needs more than 64 bits",
+			    parse_clip(ps, s, n));
+		return INT64_MAX;
+	}
+	*min = value == most;
+	return *min ? INT64_MIN : (int64_t)value;
+}
+
+double parse_float(struct parse *ps, const char *s, size_t n, struct span span)
+{
+	char *text = arena_alloc(ps->arena, n + 1), *end;
+	size_t k = 0;
+	double value;
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] != '_') {
+			text[k++] = s[i];
+			continue;
+		}
+		if (digit(s[i - 1]) < 0 || i + 1 == n || digit(s[i + 1]) < 0) {
+			bad_number(ps, s, n, span, "`_` stands only between digits");
+			return 1;
+		}
+	}
+	/* strtod knows more forms than we do, hexadecimal ones among them. */
+	if (strspn(text, "0123456789.eE+-") != k) {
+		bad_number(ps, s, n, span, "a fraction has only digits, `.` and an exponent");
+		return 1;
+	}
+	value = strtod(text, &end);
+	if (*end) {
+		bad_number(ps, s, n, span, "a fraction has only digits, `.` and an exponent");
+		return 1;
+	}
+	if (isinf(value)) {
+		bad_number(ps, s, n, span, "it is too large");
+		return 1;
+	}
+	return value;
+}
+
+/* One escape at s (behind the backslash); how many characters it takes, 0: bad. */
+static size_t unescape(const char *s, size_t n, char *out)
+{
+	static const char from[] = "abfnrtv\\\"'?", to[] = "\a\b\f\n\r\t\v\\\"'?";
+	const char *at = n ? memchr(from, s[0], sizeof from - 1) : NULL;
+	unsigned value = 0;
+	size_t i = 0;
+
+	if (at) {
+		*out = to[at - from];
+		return 1;
+	}
+	if (n && s[0] == 'x') {
+		for (i = 1; i < n && i < 3 && digit(s[i]) >= 0; i++)
+			value = value * 16 + (unsigned)digit(s[i]);
+		if (i == 1)
+			return 0;
+	} else {
+		for (; i < n && i < 3 && s[i] >= '0' && s[i] <= '7'; i++)
+			value = value * 8 + (unsigned)(s[i] - '0');
+	}
+	if (value == 0 || value > 255)	/* NUL would end the text early */
+		return 0;
+	*out = (char)value;
+	return i;
+}
+
+const char *parse_string(struct parse *ps, const char *s, size_t n, struct span span)
+{
+	char *text = arena_alloc(ps->arena, n + 1);
+	size_t k = 0;
+
+	for (size_t i = 1; i < n; i++) {
+		size_t used;
+
+		if (s[i] != '\\') {
+			text[k++] = s[i];
+			continue;
+		}
+		used = unescape(s + i + 1, n - i - 1, &text[k]);
+		if (used) {
+			k++;
+			i += used;
+		} else {
+			uint32_t lo = span.lo + (uint32_t)i;
+
+			parse_error(ps, (struct span){ lo, i + 1 < n ? lo + 2 : lo + 1 },
+				    "no such escape in a string: \\n, \\t, \\\", \\\\, "
+				    "\\ooo, \\xhh and C's others are (but no NUL)");
+			ps->bad_string = span.lo;
+			i++;
+		}
+	}
+	return text;
+}
+
+/* ---- where a token stands -------------------------------------------------------- */
+
+/* The column (from 0) of `at` if it is first on its line. */
+static bool first_on_line(const struct source *src, uint32_t at, uint32_t *column)
+{
+	uint32_t i = at - src->base;
+
+	*column = 0;
+	while (i && (src->text[i - 1] == ' ' || src->text[i - 1] == '\t')) {
+		i--;
+		++*column;
+	}
+	return i == 0 || src->text[i - 1] == '\n';
+}
+
+/* The column of the first word on the line of `at`, looking back not too far. */
+static uint32_t indent_of(const struct source *src, uint32_t at)
+{
+	uint32_t i = at - src->base, n = 0, word = i;
+
+	while (i && src->text[i - 1] != '\n' && n++ < 1000) {
+		i--;
+		if (src->text[i] != ' ' && src->text[i] != '\t')
+			word = i;
+	}
+	return word - i;
+}
+
+/* ---- which tokens may be reached by skipping ---------------------------------------- */
+
+static bool starts_declaration(int t)
+{
+	return t == TOK_IMPORT || t == TOK_CONTRACT || t == TOK_TOPOLOGY ||
+	       t == TOK_PROC || t == TOK_SCHEDULE;
+}
+
+static bool starts_statement(int t)
+{
+	return t == TOK_SEND || t == TOK_RECV || t == TOK_REDUCE || t == TOK_COPY ||
+	       t == TOK_STEP || t == TOK_PAR || t == TOK_FOR || t == TOK_IF ||
+	       t == TOK_WITHIN || t == TOK_CHANNEL || t == TOK_ASSERT || t == TOK_LET ||
+	       t == TOK_FN || t == TOK_SCRATCH || t == TOK_LINK;
+}
+
+/* Can the parser, in that mode, go on with the last token? */
+static bool may_resume(const struct parse *ps, enum skip mode, int t)
+{
+	bool outside = t == TOK_YYEOF || (starts_declaration(t) && ps->line_first);
+
+	switch (mode) {
+	case SKIP_NONE:
+		return true;
+	case SKIP_STMT:
+		return starts_statement(t) || t == '{' || t == '}' ||
+		       (t == TOK_IDENT && ps->line_first);
+	case SKIP_PAR:
+		return t == '{' || t == '}';
+	case SKIP_HEAD:
+		return t == '{' || outside;
+	case SKIP_ENSURES:
+		return t == TOK_ENSURES || outside;
+	case SKIP_DECL:
+		return outside || ((t == TOK_LET || t == TOK_FN) && ps->line_first &&
+				   ps->nbraces == 0);
+	}
+	return true;
+}
+
+bool parse_resync(struct parse *ps, enum skip mode, int lookahead)
+{
+	ps->parens = 0;
+	ps->after_arrow = false;
+	if (lookahead != TOK_CCS_EMPTY && may_resume(ps, mode, lookahead)) {
+		/* A name may be a call, or the rest of what went wrong. */
+		if (lookahead == TOK_IDENT)
+			ps->mute = 3;
+		return false;
+	}
+	ps->skip = mode;
+	return lookahead != TOK_CCS_EMPTY;
+}
+
+/* ---- blocks -------------------------------------------------------------------------- */
+
+static void open_brace(struct parse *ps, uint32_t at)
+{
+	struct open_brace b = { at, indent_of(ps->source, at) };
+
+	ARENA_PUSH(ps->arena, ps->braces, ps->nbraces, ps->capbraces) = b;
+	ps->parens = 0;
+	if (ps->nbraces > MAX_DEPTH)
+		parse_too_deep(ps, (struct span){ at, at + 1 });
+}
+
+static void close_brace(struct parse *ps, uint32_t at)
+{
+	uint32_t column;
+
+	ps->parens = 0;
+	if (!ps->nbraces)
+		return;
+	if (--ps->nbraces == 0) {
+		ps->suspect = 0;
+		return;
+	}
+	/* A '}' further left than the line of its '{' suggests one missing before it. */
+	if (!ps->suspect && first_on_line(ps->source, at, &column) &&
+	    column < ps->braces[ps->nbraces].indent)
+		ps->suspect = ps->braces[ps->nbraces].at;
+}
+
+/* A declaration, or the end, inside a block: report, and supply what is missing. */
+static void close_all(struct parse *ps, int t, struct span span)
+{
+	uint32_t at = ps->suspect ? ps->suspect : ps->braces[ps->nbraces - 1].at;
+	struct diag *g;
+
+	if (t == TOK_YYEOF)
+		g = parse_error(ps, span, "the text ends inside a block: a `}` is missing");
+	else
+		g = parse_error(ps, span, "a declaration inside a block: a `}` is missing "
+				"before this");
+	diag_note(ps->front->diags, g, (struct span){ at, at + 1 },
+		  ps->suspect ? "this `{` seems to have no `}`, going by the indentation" :
+				"this `{` has no `}`");
+	ps->closing = ps->nbraces;
+	ps->nbraces = 0;
+	ps->suspect = 0;
+	ps->queued = t;
+	ps->queued_span = span;
+}
+
+/* ---- the stream ------------------------------------------------------------------------- */
+
+/* Follows parentheses, and links for the '(' of their attributes. */
+static void follow(struct parse *ps, int t, struct span span)
+{
+	if (t == '(' || t == '[' || t == TOK_ATTR_OPEN) {
+		if (++ps->parens > MAX_DEPTH)
+			parse_too_deep(ps, span);
+	} else if ((t == ')' || t == ']') && ps->parens) {
+		ps->parens--;
+	}
+	if (t == TOK_ARROW)
+		ps->after_arrow = true;
+	else if (t == TOK_ATTR_OPEN || t == '{' || t == '}' || starts_statement(t))
+		ps->after_arrow = false;
+}
+
+/* The place behind the last word of the text, which may be a comment. */
+static struct span end_of_text(const struct source *src)
+{
+	uint32_t n = src->len;
+
+	while (n && strchr(" \t\r\n\f\v", src->text[n - 1]))
+		n--;
+	return (struct span){ src->base + n, src->base + n };
+}
+
+static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps)
+{
+	uint32_t column;
+	int t;
+
+	ps->is_virtual = ps->closing > 0;
+	if (ps->closing) {
+		ps->closing--;
+		*span = (struct span){ ps->queued_span.lo, ps->queued_span.lo };
+		return '}';
+	}
+	if (ps->queued) {
+		t = ps->queued;
+		ps->queued = 0;
+		*span = ps->queued_span;
+		return t;
+	}
+	if (ps->at_end || ps->stopped) {
+		*span = end_of_text(ps->source);
+		return TOK_YYEOF;
+	}
+	t = parse_scan(lval, span, ps->scanner);
+	if (t == TOK_YYEOF || ps->stopped) {
+		*span = end_of_text(ps->source);
+		ps->at_end = true;
+		t = TOK_YYEOF;
+	}
+	ps->line_first = first_on_line(ps->source, span->lo, &column);
+	follow(ps, t, *span);
+	if (t == '{')
+		open_brace(ps, span->lo);
+	else if (t == '}')
+		close_brace(ps, span->lo);
+	if (!ps->nbraces || ps->stopped ||
+	    !(t == TOK_YYEOF || (starts_declaration(t) && ps->line_first)))
+		return t;
+	if (ps->skip == SKIP_DECL || ps->skip == SKIP_HEAD || ps->skip == SKIP_ENSURES) {
+		ps->nbraces = 0;	/* the block was skipped */
+		return t;
+	}
+	close_all(ps, t, *span);
+	return next_token(lval, span, ps);
+}
+
+int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps)
+{
+	int t;
+
+	do {
+		t = next_token(lval, lloc, ps);
+		if (ps->stopped)
+			break;
+	} while (ps->skip != SKIP_NONE && !may_resume(ps, ps->skip, t));
+	if (ps->skip != SKIP_NONE && t == TOK_IDENT)
+		ps->mute = 3;
+	else if (ps->mute)
+		ps->mute--;
+	ps->skip = SKIP_NONE;
+	if (ps->bad_bytes) {
+		ps->bad_bytes = false;
+		ps->mute = 2;
+	}
+	ps->previous = ps->last;
+	ps->last = t;
+	return t;
+}

@@ -1,0 +1,272 @@
+/*
+ * Calls: their arguments, and groups.
+ *
+ * A call's arguments are checked before it joins anything, so that a wrong one
+ * fails alone. Without a group a call joins its run and the thread takes part
+ * until it is over. In a group calls are recorded, join together at the end, and
+ * the thread takes part until all are over. O(1) a call beside its run.
+ */
+#include "runtime/comm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ccs_status check_support(const struct ccs_module *m, const struct call *c)
+{
+	uint32_t flags = m->head->flags;
+	const char *name = ccs_module_schedule(m);
+
+	if (flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
+		return error_set(CCS_EUNSUPPORTED, "%s has a buffer `%s`: parsed and checked, "
+				 "cannot be run yet", name,
+				 flags & CCS_MODULE_SIZED ? "sized" : "by column");
+	if (c->reduces && flags & CCS_MODULE_MIXED && (c->premul || c->op == CCS_AVG))
+		return error_set(CCS_EUNSUPPORTED, "%s has results that are no sums, so %s has no "
+				 "meaning for it", name, c->premul ? "premul-sum" : "avg");
+	return CCS_OK;
+}
+
+static ccs_status check_plan(struct call *c, int root)
+{
+	struct ccs_module *m = c->module;
+	int n = c->comm->world->nranks;
+	const char *name = ccs_module_schedule(m);
+
+	c->root = ccs_module_rooted(m) ? root : -1;
+	if (ccs_module_rooted(m) && (root < 0 || root >= n))
+		return error_set(CCS_EINVAL, "%s: root %d is no rank of 0..%d", name, root, n - 1);
+	c->view = module_plan(m, n, root);
+	if (!c->view && ccs_module_has(m, n))
+		return error_set(CCS_ENOPLAN, "%s has no plan for root %d of %d ranks", name,
+				 root, n);
+	if (!c->view)
+		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", name, n);
+	c->prep = prep_get(m, c->view);
+	return c->prep ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's facts");
+}
+
+static ccs_status check_count(struct call *c)
+{
+	size_t esize = ccs_dtype_size(c->type);
+	ccs_status s = module_sizes(c->module, c->view, c->count, &c->send_bytes, &c->recv_bytes);
+
+	if (s)
+		return s;
+	if (__builtin_mul_overflow(c->send_bytes, esize, &c->send_bytes) ||
+	    __builtin_mul_overflow(c->recv_bytes, esize, &c->recv_bytes) ||
+	    c->send_bytes > PTRDIFF_MAX || c->recv_bytes > PTRDIFF_MAX)
+		return error_set(CCS_EINVAL, "count %zu is too large: the buffers would not fit "
+				 "into memory", c->count);
+	if (!(c->module->head->flags & CCS_MODULE_EVEN_COUNTS))
+		return CCS_OK;
+	for (uint32_t i = 0; i < c->module->nbuffers; i++) {
+		uint32_t chunks = c->view->shapes[i].chunks;
+
+		if (chunks && c->count % chunks)
+			return error_set(CCS_EINVAL, "%s moves values to other chunks of their "
+					 "block, so it works for counts that %u divides; %zu is none",
+					 ccs_module_schedule(c->module), chunks, c->count);
+	}
+	return CCS_OK;
+}
+
+static ccs_status check_buffers(const struct call *c)
+{
+	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
+	size_t esize = ccs_dtype_size(c->type);
+
+	if (!c->send && r->send && c->send_bytes)
+		return error_set(CCS_EINVAL, "sendbuff is NULL, but rank %d of %s reads it",
+				 c->comm->rank, ccs_module_schedule(c->module));
+	if (!c->recv && r->recv && r->wants && c->recv_bytes)
+		return error_set(CCS_EINVAL, "recvbuff is NULL, but rank %d of %s writes it",
+				 c->comm->rank, ccs_module_schedule(c->module));
+	if ((uintptr_t)c->send % esize || (uintptr_t)c->recv % esize)
+		return error_set(CCS_EINVAL, "%s is not aligned to its elements' %zu bytes",
+				 (uintptr_t)c->send % esize ? "sendbuff" : "recvbuff", esize);
+	return CCS_OK;
+}
+
+/* c's module, comm, send, recv, count, type, op and premul are the caller's. */
+static ccs_status check(struct call *c, int root, void *stream)
+{
+	ccs_status s;
+
+	if (!c->module || !c->comm)
+		return error_set(CCS_EINVAL, "ccs_run: the %s is NULL",
+				 c->module ? "communicator" : "module");
+	if (!ccs_dtype_size(c->type))
+		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
+	if (!ccs_redop_name(c->op))
+		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
+	if (stream)
+		return error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
+	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
+	c->premul = c->premul && c->reduces;
+	s = check_support(c->module, c);
+	if (!s)
+		s = check_plan(c, root);
+	if (!s)
+		s = check_count(c);
+	if (!s)
+		s = check_buffers(c);
+	return s;
+}
+
+static void join(struct call *c)
+{
+	struct world *w = c->comm->world;
+
+	pthread_mutex_lock(&w->lock);
+	run_join(w, c);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static ccs_status record(struct thread_state *t, const struct call *c)
+{
+	struct call *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
+	*copy = *c;
+	if (t->last)
+		t->last->next = copy;
+	else
+		t->first = copy;
+	t->last = copy;
+	return CCS_OK;
+}
+
+static ccs_status submit(struct call *c, int root, void *stream)
+{
+	struct thread_state *t = error_thread();
+	ccs_status s = t->failed;	/* in a group the first error wins */
+
+	if (!s)
+		s = check(c, root, stream);
+	if (t->depth && !s)
+		return record(t, c);
+	if (t->depth)
+		t->failed = s;
+	if (s)
+		return s;
+	join(c);
+	sched_wait(c->comm->world, c, &s);
+	return s;
+}
+
+ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, void *recvbuff, size_t count,
+		   ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm, void *stream)
+{
+	/* A module's plans are fixed; its lock and counters are not. */
+	struct call c = { .comm = comm, .module = (struct ccs_module *)(uintptr_t)m,
+			  .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
+			  .op = op };
+
+	return submit(&c, root, stream);
+}
+
+ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
+			  size_t count, ccs_dtype type, const void *scalar, int root,
+			  struct ccs_comm *comm, void *stream)
+{
+	struct call c = { .comm = comm, .module = (struct ccs_module *)(uintptr_t)m,
+			  .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
+			  .op = CCS_SUM, .premul = true };
+	struct thread_state *t = error_thread();
+	ccs_status s = t->failed;
+
+	if (!scalar && !s) {
+		s = error_set(CCS_EINVAL, "ccs_run_premul: the scalar is NULL");
+		t->failed = t->depth ? s : CCS_OK;
+	}
+	if (s)
+		return s;
+	memcpy(c.scalar, scalar, ccs_dtype_size(type));
+	return submit(&c, root, stream);
+}
+
+ccs_status ccs_group_start(void)
+{
+	error_thread()->depth++;
+	return CCS_OK;
+}
+
+ccs_status ccs_group_end(void)
+{
+	struct thread_state *t = error_thread();
+	struct call *calls = t->first;
+	ccs_status s = t->failed;
+
+	if (!t->depth)
+		return error_set(CCS_EINVAL, "ccs_group_end without ccs_group_start");
+	if (--t->depth)
+		return CCS_OK;
+	t->first = t->last = NULL;
+	t->failed = CCS_OK;
+	if (!s) {
+		for (struct call *c = calls; c; c = c->next)
+			join(c);
+		for (struct call *c = calls; c; c = c->next)
+			if (!c->over)
+				sched_wait(c->comm->world, c, &s);
+	}
+	while (calls) {
+		struct call *next = calls->next;
+
+		free(calls);
+		calls = next;
+	}
+	return s;
+}
+
+/* The communicator's module for those bytes; opened at first use. */
+static ccs_status opened(struct world *w, const void *bytes, struct ccs_module **m)
+{
+	const struct ccs_module_head *head = bytes;
+	struct opened *o = w->opened;
+	ccs_status s;
+
+	while (o && o->bytes != bytes)
+		o = o->next;
+	if (!o) {
+		o = calloc(1, sizeof(*o));
+		if (!o)
+			return error_set(CCS_ENOMEM, "out of memory for a module");
+		s = ccs_module_open(&o->module, bytes, (size_t)head->size);
+		if (s) {
+			free(o);
+			return s;
+		}
+		o->bytes = bytes;
+		o->next = w->opened;
+		w->opened = o;
+	}
+	*m = o->module;
+	return CCS_OK;
+}
+
+ccs_status ccs_call(const void *module, const void *sendbuff, void *recvbuff, size_t count,
+		    ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm, void *stream)
+{
+	struct thread_state *t = error_thread();
+	struct ccs_module *m = NULL;
+	ccs_status s = t->failed;
+
+	if (s)
+		return s;
+	if (!module || !comm || (uintptr_t)module % 8) {
+		s = error_set(CCS_EINVAL, "ccs_call: the %s",
+			      !comm ? "communicator is NULL" : "module is NULL or not aligned");
+	} else {
+		pthread_mutex_lock(&comm->world->lock);
+		s = opened(comm->world, module, &m);
+		pthread_mutex_unlock(&comm->world->lock);
+	}
+	if (s) {
+		t->failed = t->depth ? s : CCS_OK;
+		return s;
+	}
+	return ccs_run(m, sendbuff, recvbuff, count, type, op, root, comm, stream);
+}

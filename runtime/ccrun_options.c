@@ -1,0 +1,319 @@
+/*
+ * ccrun's command line. Anything that cannot be understood is said on stderr,
+ * with exit status 2; what this build cannot do, with 4.
+ */
+#include "runtime/ccrun.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LONG_ITERS = 256, LONG_DEVICE, LONG_AGAINST, LONG_TRANSPORT, LONG_THREADS, LONG_TIMEOUT,
+	LONG_HELP, LONG_VERSION
+};
+
+static const char help[] =
+"usage: ccrun -n RANKS [options] MODULE.so\n"
+"Runs a compiled schedule on RANKS ranks here, checks every element of every\n"
+"result, and prints a table of times by size.\n"
+"\n"
+"  -n RANKS        number of ranks\n"
+"  -b SIZE         least size in bytes (8); K, M and G are powers of 1024\n"
+"  -e SIZE         largest size (8M)\n"
+"  -f FACTOR       next size is this many times as large (4)\n"
+"  -i SIZE         next size is larger by this, instead of -f\n"
+"  -d TYPE         int8 uint8 int32 uint32 int64 uint64 float16 float32 float64\n"
+"                  bfloat16 float8e4m3 float8e5m2, several with commas, or all (float32)\n"
+"  -o OP           sum prod max min avg premul, several with commas, or all (sum)\n"
+"  -r ROOT         a rank, or all (0)\n"
+"  -w N            runs before the timed ones (2)\n"
+"  --iters N       timed runs, of which the mean is printed (20)\n"
+"  -c 0|1          check the results (1)\n"
+"  --threads N     threads that run the ranks (one a core, at most RANKS)\n"
+"  --timeout S     seconds without progress after which it gives up (30); 0: never\n"
+"  --device cpu    where the ranks live\n"
+"  --transport local\n"
+"  --help, --version\n"
+"\n"
+"Size is that of nccl-tests: the larger of a rank's send and receive buffers.\n"
+"Exit status: 0 all right; 2 usage, or a file that is no module; 3 wrong elements,\n"
+"or no progress; 4 this machine or build lacks something; 70 a bug of ours.\n";
+
+static int usage(const char *format, const char *what)
+{
+	fprintf(stderr, "ccrun: ");
+	fprintf(stderr, format, what);
+	fprintf(stderr, "\ntry: ccrun --help\n");
+	return EXIT_USAGE;
+}
+
+static bool read_number(const char *s, unsigned long long most, unsigned long long *out)
+{
+	char *end;
+
+	if (*s < '0' || *s > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(s, &end, 10);
+	return !errno && !*end && *out <= most;
+}
+
+static bool read_size(const char *s, size_t *out)
+{
+	unsigned long long n;
+	char *end;
+	int shift = 0;
+
+	if (*s < '0' || *s > '9')
+		return false;
+	errno = 0;
+	n = strtoull(s, &end, 10);
+	if (*end == 'K' || *end == 'k')
+		shift = 10;
+	else if (*end == 'M' || *end == 'm')
+		shift = 20;
+	else if (*end == 'G' || *end == 'g')
+		shift = 30;
+	end += shift != 0;
+	if (*end == 'B')
+		end++;
+	if (errno || *end || n > (unsigned long long)(PTRDIFF_MAX >> shift))
+		return false;
+	*out = (size_t)n << shift;
+	return true;
+}
+
+/* nccl-tests' names, where they are others. */
+static const struct {
+	const char *name;
+	ccs_dtype type;
+} aliases[] = {
+	{ "half", CCS_FLOAT16 }, { "float", CCS_FLOAT32 }, { "double", CCS_FLOAT64 },
+	{ "f8e4m3", CCS_FLOAT8E4M3 }, { "f8e5m2", CCS_FLOAT8E5M2 },
+};
+
+static int type_of(const char *name)
+{
+	for (int t = 0; t < CCS_NDTYPES; t++)
+		if (!strcmp(name, ccs_dtype_name((ccs_dtype)t)))
+			return t;
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
+		if (!strcmp(name, aliases[i].name))
+			return (int)aliases[i].type;
+	return -1;
+}
+
+const char *ccrun_op_name(int op)
+{
+	return op == OP_PREMUL ? "premul" : ccs_redop_name((ccs_redop)op);
+}
+
+static int op_of(const char *name)
+{
+	for (int op = 0; op < OP_COUNT; op++)
+		if (!strcmp(name, ccrun_op_name(op)))
+			return op;
+	return strcmp(name, "mulsum") ? -1 : OP_PREMUL;
+}
+
+/* A list with commas, or "all"; as bits. */
+static bool read_set(const char *s, int (*number)(const char *), int count, unsigned *bits)
+{
+	char name[32];
+
+	*bits = 0;
+	if (!strcmp(s, "all")) {
+		*bits = (1u << count) - 1;
+		return true;
+	}
+	for (;; s++) {
+		size_t n = strcspn(s, ",");
+		int k;
+
+		if (n >= sizeof(name))
+			return false;
+		memcpy(name, s, n);
+		name[n] = '\0';
+		k = number(name);
+		if (k < 0)
+			return false;
+		*bits |= 1u << k;
+		s += n;
+		if (!*s)
+			return true;
+	}
+}
+
+static int lacks(const char *what, const char *why)
+{
+	fprintf(stderr, "ccrun: %s: %s\n", what, why);
+	return EXIT_LACKS;
+}
+
+static int read_device(const char *s)
+{
+	if (!strcmp(s, "cpu"))
+		return -1;
+	if (!strcmp(s, "cuda"))
+		return lacks("--device cuda", "this build has no CUDA executor; it runs ranks on "
+			     "the CPU");
+	return usage("--device: unknown device '%s'; there are cpu and cuda", s);
+}
+
+static int read_against(const char *s)
+{
+	if (!strcmp(s, "nccl"))
+		return lacks("--against nccl", "NCCL needs GPUs, and this build has no CUDA executor");
+	if (!strcmp(s, "mpi"))
+		return lacks("--against mpi", "this build has no MPI transport");
+	return usage("--against: unknown baseline '%s'; there are nccl and mpi", s);
+}
+
+static int read_transport(const char *s)
+{
+	if (!strcmp(s, "local"))
+		return -1;
+	if (!strcmp(s, "mpi"))
+		return lacks("--transport mpi", "this build has no MPI transport; ranks are in "
+			     "this process");
+	return usage("--transport: unknown transport '%s'; there are local and mpi", s);
+}
+
+static int read_root(struct options *o, const char *s)
+{
+	unsigned long long n;
+
+	o->root = -1;
+	if (!strcmp(s, "all"))
+		return -1;
+	if (!read_number(s, INT_MAX, &n))
+		return usage("-r: '%s' is no rank", s);
+	o->root = (int)n;
+	return -1;
+}
+
+static int read_unsigned(unsigned *out, const char *s, unsigned long long least,
+			 const char *format)
+{
+	unsigned long long n;
+
+	if (!read_number(s, 1000000000, &n) || n < least)
+		return usage(format, s);
+	*out = (unsigned)n;
+	return -1;
+}
+
+static int read_bytes(size_t *out, const char *s, const char *format)
+{
+	return read_size(s, out) ? -1 : usage(format, s);
+}
+
+static int read_one(struct options *o, int letter, const char *s)
+{
+	unsigned n;
+	int rc;
+
+	switch (letter) {
+	case 'n':
+		rc = read_unsigned(&n, s, 1, "-n: '%s' is no number of ranks");
+		if (rc < 0)
+			o->ranks = (int)n;
+		return rc;
+	case 'b':
+		return read_bytes(&o->least, s, "-b: '%s' is no size");
+	case 'e':
+		return read_bytes(&o->most, s, "-e: '%s' is no size");
+	case 'i':
+		return read_bytes(&o->step, s, "-i: '%s' is no size");
+	case 'f':
+		rc = read_unsigned(&n, s, 2, "-f: '%s' is no factor of at least 2");
+		if (rc < 0)
+			o->factor = n;
+		return rc;
+	case 'w':
+		return read_unsigned(&o->warmup, s, 0, "-w: '%s' is no number of runs");
+	case 'c':
+		rc = read_unsigned(&n, s, 0, "-c: '%s' is neither 0 nor 1");
+		if (rc < 0)
+			o->check = n != 0;
+		return rc;
+	case 'd':
+		return read_set(s, type_of, CCS_NDTYPES, &o->types) ? -1 :
+		       usage("-d: '%s' is no element type", s);
+	case 'o':
+		o->ops_all = !strcmp(s, "all");
+		return read_set(s, op_of, OP_COUNT, &o->ops) ? -1 :
+		       usage("-o: '%s' is no operator", s);
+	case 'r':
+		return read_root(o, s);
+	case LONG_ITERS:
+		return read_unsigned(&o->iters, s, 1, "--iters: '%s' is no number of runs");
+	case LONG_THREADS:
+		return read_unsigned(&o->threads, s, 1, "--threads: '%s' is no number of threads");
+	case LONG_TIMEOUT:
+		return read_unsigned(&o->timeout, s, 0, "--timeout: '%s' is no number of seconds");
+	case LONG_DEVICE:
+		return read_device(s);
+	case LONG_AGAINST:
+		return read_against(s);
+	case LONG_TRANSPORT:
+		return read_transport(s);
+	default:
+		return usage("unknown option%s", "");
+	}
+}
+
+static int check_options(struct options *o, int argc, char **argv, int at)
+{
+	if (at == argc)
+		return usage("%s", "no module given");
+	if (at + 1 < argc)
+		return usage("one module at a time; what is '%s'?", argv[at + 1]);
+	o->file = argv[at];
+	if (o->least > o->most)
+		return usage("%s", "-b is larger than -e");
+	if (o->timeout > UINT_MAX / 1000)
+		return usage("%s", "--timeout is too long");
+	return -1;
+}
+
+int options_read(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "iters", required_argument, NULL, LONG_ITERS },
+		{ "device", required_argument, NULL, LONG_DEVICE },
+		{ "against", required_argument, NULL, LONG_AGAINST },
+		{ "transport", required_argument, NULL, LONG_TRANSPORT },
+		{ "threads", required_argument, NULL, LONG_THREADS },
+		{ "timeout", required_argument, NULL, LONG_TIMEOUT },
+		{ "help", no_argument, NULL, LONG_HELP },
+		{ "version", no_argument, NULL, LONG_VERSION },
+		{ NULL, 0, NULL, 0 }
+	};
+	int letter, rc;
+
+	*o = (struct options){ .least = 8, .most = 8u << 20, .factor = 4, .warmup = 2,
+			       .iters = 20, .check = true, .types = 1u << CCS_FLOAT32,
+			       .ops = 1u << CCS_SUM, .timeout = 30 };
+	while ((letter = getopt_long(argc, argv, ":n:b:e:i:f:d:o:r:w:c:h", longs, NULL)) != -1) {
+		if (letter == LONG_HELP || letter == 'h') {
+			fputs(help, stdout);
+			return EXIT_DONE;
+		}
+		if (letter == LONG_VERSION) {
+			printf("ccrun %s\n", ccs_version());
+			return EXIT_DONE;
+		}
+		if (letter == ':')
+			return usage("%s needs a value", argv[optind - 1]);
+		if (letter == '?')
+			return usage("unknown option %s", argv[optind - 1]);
+		rc = read_one(o, letter, optarg);
+		if (rc >= 0)
+			return rc;
+	}
+	return check_options(o, argc, argv, optind);
+}

@@ -1,0 +1,159 @@
+/*
+ * Communicators: making, freeing, and setting them.
+ *
+ * All ranks are in this process and share one world. The last handle that is
+ * freed ends its threads and frees it. O(ranks).
+ */
+#include "runtime/comm.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static bool sync_init(struct world *w)
+{
+	pthread_condattr_t attr;
+	bool ok;
+
+	if (pthread_condattr_init(&attr))
+		return false;
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	ok = !pthread_mutex_init(&w->lock, NULL);
+	if (ok && pthread_cond_init(&w->work, &attr)) {
+		pthread_mutex_destroy(&w->lock);
+		ok = false;
+	}
+	if (ok && pthread_cond_init(&w->calls, &attr)) {
+		pthread_cond_destroy(&w->work);
+		pthread_mutex_destroy(&w->lock);
+		ok = false;
+	}
+	pthread_condattr_destroy(&attr);
+	return ok;
+}
+
+static void world_free(struct world *w)
+{
+	sched_stop(w);
+	while (w->runs) {
+		struct run *next = w->runs->next;
+
+		run_unref(w->runs);
+		w->runs = next;
+	}
+	while (w->opened) {
+		struct opened *next = w->opened->next;
+
+		ccs_module_free(w->opened->module);
+		free(w->opened);
+		w->opened = next;
+	}
+	for (int r = 0; r < w->nranks; r++)
+		free(w->ranks[r].aside);
+	free(w->ranks);
+	free(w->tasks.data);
+	free(w->channels.data);
+	free(w->cells.data);
+	free(w->data.data);
+	free(w->dead_text);
+	pthread_cond_destroy(&w->calls);
+	pthread_cond_destroy(&w->work);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static struct world *world_new(int nranks)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->nranks = w->handles = nranks;
+	w->timeout = 30000;
+	w->ranks = calloc((size_t)nranks, sizeof(*w->ranks));
+	if (!w->ranks || !sync_init(w)) {
+		free(w->ranks);
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks)
+{
+	struct world *w;
+
+	if (!comm || nranks < 1)
+		return error_set(CCS_EINVAL, "ccs_comm_init_all: %s",
+				 comm ? "a communicator needs at least one rank"
+				      : "comm must not be NULL");
+	for (int r = 0; r < nranks; r++)
+		comm[r] = NULL;
+	w = world_new(nranks);
+	if (!w)
+		return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
+	for (int r = 0; r < nranks; r++) {
+		comm[r] = calloc(1, sizeof(**comm));
+		if (!comm[r]) {
+			while (r-- > 0) {
+				free(comm[r]);
+				comm[r] = NULL;
+			}
+			world_free(w);
+			return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
+		}
+		comm[r]->world = w;
+		comm[r]->rank = r;
+	}
+	return CCS_OK;
+}
+
+void ccs_comm_free(struct ccs_comm *c)
+{
+	struct world *w;
+	int left;
+
+	if (!c)
+		return;
+	w = c->world;
+	pthread_mutex_lock(&w->lock);
+	left = --w->handles;
+	pthread_mutex_unlock(&w->lock);
+	free(c);
+	if (!left)
+		world_free(w);
+}
+
+int ccs_comm_rank(const struct ccs_comm *c)
+{
+	return c ? c->rank : -1;
+}
+
+int ccs_comm_size(const struct ccs_comm *c)
+{
+	return c ? c->world->nranks : -1;
+}
+
+ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds)
+{
+	if (!c)
+		return error_set(CCS_EINVAL, "ccs_comm_set_timeout: the communicator is NULL");
+	pthread_mutex_lock(&c->world->lock);
+	c->world->timeout = milliseconds;
+	pthread_mutex_unlock(&c->world->lock);
+	return CCS_OK;
+}
+
+ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads)
+{
+	bool late;
+
+	if (!c)
+		return error_set(CCS_EINVAL, "ccs_comm_set_threads: the communicator is NULL");
+	pthread_mutex_lock(&c->world->lock);
+	late = c->world->arrivals > 0;
+	if (!late)
+		c->world->threads = threads;
+	pthread_mutex_unlock(&c->world->lock);
+	return late ? error_set(CCS_EINVAL, "ccs_comm_set_threads: the communicator has "
+				"already been used") : CCS_OK;
+}

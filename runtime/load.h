@@ -1,0 +1,74 @@
+/*
+ * A module in memory: its bytes, and checked pointers to its tables.
+ *
+ * Once module_verify has accepted the bytes, every offset, row number and range
+ * that plan.h names is inside its table, so that whoever reads a plan needs no
+ * further checks to stay within memory. (What a plan computes is the compiler's
+ * promise; a plan that deadlocks runs into the communicator's timeout.)
+ */
+#ifndef CCS_RUNTIME_LOAD_H
+#define CCS_RUNTIME_LOAD_H
+
+#include "runtime/ccs.h"
+#include "runtime/plan.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct prep;
+
+struct plan_view {
+	const struct ccs_plan *plan;
+	const struct ccs_shape *shapes;
+	const struct ccs_rank *ranks;
+	const struct ccs_worker *workers;
+	const struct ccs_op *ops;
+	const struct ccs_wait *waits;
+	const struct ccs_fifo *fifos;
+	const uint32_t *expect;
+	const struct ccs_sum *sums;
+	struct prep *prep;		/* made at first use (prep.c); under the module's lock */
+};
+
+struct ccs_module {
+	unsigned char *owned;		/* what bytes points to, if it is ours */
+	const unsigned char *bytes;
+	const struct ccs_module_head *head;
+	const char *text;
+	const struct ccs_file *files;
+	const struct ccs_param *params;
+	const struct ccs_buffer *buffers;
+	uint32_t nbuffers;
+	struct plan_view *plans;
+	size_t nplans;
+	pthread_mutex_t lock;		/* of the plans' prep */
+	_Atomic unsigned refs;		/* the user's, and one a run */
+};
+
+void module_ref(struct ccs_module *m);
+
+/** Checks the module's bytes (8-aligned, `size` readable) and fills in the
+ *  pointers. `what` names the file in the error's text. O(size). */
+ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size,
+			 const char *what);
+
+/** Checks one plan, whose tables are known to lie inside the module. Returns
+ *  NULL, or what is wrong with it. O(rows). */
+const char *plan_verify(const struct ccs_module *m, const struct plan_view *v);
+
+/** The plan for that number of ranks and root (ignored where the module has
+ *  none), or NULL. O(log plans). */
+struct plan_view *module_plan(const struct ccs_module *m, int nranks, int root);
+
+/** Whether cells [first, first + n) lie only in buffers that the rank's caller
+ *  gives values to (`in`, `inout`), or takes them from (`out`, `inout`). */
+enum cell_use { CELL_INITIAL, CELL_FINAL };
+bool module_cells_are(const struct ccs_module *m, const struct plan_view *v, uint32_t first,
+		      uint32_t n, enum cell_use use);
+
+/** Elements of the send and the receive buffer. CCS_EINVAL on overflow. */
+ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, size_t count,
+			size_t *send, size_t *recv);
+
+#endif

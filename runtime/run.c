@@ -1,0 +1,225 @@
+/*
+ * Runs: the ranks' k-th calls, gathered.
+ *
+ * The list begins with the current run; the rest wait for it. A run starts when
+ * it becomes the first and some rank has called, and each rank in it starts when
+ * that rank has called. A run that failed (calls that disagree, no memory) stays
+ * until every rank has called, so that each learns of it, and the communicator
+ * goes on; after a timeout it is dead instead. All under world.lock.
+ */
+#include "runtime/comm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void run_unref(struct run *r)
+{
+	if (--r->refs)
+		return;
+	ccs_module_free(r->params.module);
+	free(r->text);
+	free(r->seats);
+	free(r);
+}
+
+static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)
+{
+	struct run *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->seats = calloc((size_t)w->nranks, sizeof(*r->seats));
+	if (!r->seats) {
+		free(r);
+		return NULL;
+	}
+	r->seq = seq;
+	r->params = *c;
+	r->first_rank = c->comm->rank;
+	r->refs = 1;
+	atomic_init(&r->failed, false);
+	module_ref(c->module);
+	if (w->runs)
+		w->runs_last->next = r;
+	else
+		w->runs = r;
+	w->runs_last = r;
+	return r;
+}
+
+void run_fail(struct world *w, struct run *r, ccs_status s, const char *text)
+{
+	if (r->failed)
+		return;
+	r->status = s;
+	r->text = strdup(text);
+	atomic_store(&r->failed, true);
+	if (r == w->runs) {
+		w->first = w->last = NULL;
+		atomic_store(&w->ready, 0);
+	}
+	sched_wake_calls(w);
+}
+
+static void start_current(struct world *w)
+{
+	struct run *r = w->runs;
+
+	r->started = true;
+	if (r->failed)
+		return;
+	if (layout_make(w, r)) {
+		run_fail(w, r, CCS_ENOMEM, error_thread()->text);
+		return;
+	}
+	if (w->layout.parallel)
+		sched_start(w);
+	for (int i = 0; i < w->nranks && !r->failed; i++)
+		if (r->seats[i].called)
+			rank_start(w, (uint32_t)i);
+}
+
+static bool run_over(const struct world *w, const struct run *r)
+{
+	if (r->failed)
+		return r->arrived == w->nranks && w->running == 0;
+	return r->finished == w->nranks;
+}
+
+void run_retire(struct world *w)
+{
+	while (w->runs && run_over(w, w->runs)) {
+		struct run *r = w->runs;
+
+		w->runs = r->next;
+		if (r->failed) {	/* tasks of it may have been made ready late */
+			w->first = w->last = NULL;
+			atomic_store(&w->ready, 0);
+		}
+		run_unref(r);
+		if (w->runs)
+			start_current(w);
+	}
+}
+
+static bool same_module(const struct ccs_module *x, const struct ccs_module *y)
+{
+	return x == y || (x->head->size == y->head->size &&
+			  x->head->checksum == y->head->checksum);
+}
+
+static bool agree(const struct call *x, const struct call *y)
+{
+	return same_module(x->module, y->module) && x->count == y->count &&
+	       x->type == y->type && x->root == y->root &&
+	       (!x->reduces || (x->op == y->op && x->premul == y->premul));
+}
+
+static void describe(const struct call *c, int rank, char *text, size_t size)
+{
+	char root[32] = "";
+
+	if (c->root >= 0)
+		snprintf(root, sizeof(root), ", root %d", c->root);
+	snprintf(text, size, "rank %d calls %.100s with %zu elements of %s%s%s%s", rank,
+		 ccs_module_schedule(c->module), c->count, ccs_dtype_name(c->type),
+		 c->reduces ? ", " : "",
+		 !c->reduces ? "" : c->premul ? "premul-sum" : ccs_redop_name(c->op), root);
+}
+
+static void mismatch(struct world *w, struct run *r, const struct call *c)
+{
+	char one[256], other[256], text[600];
+
+	describe(&r->params, r->first_rank, one, sizeof(one));
+	describe(c, c->comm->rank, other, sizeof(other));
+	snprintf(text, sizeof(text), "the ranks' calls differ: %s; %s%s", one, other,
+		 same_module(r->params.module, c->module) ? "" : " (another module)");
+	run_fail(w, r, CCS_EINVAL, text);
+}
+
+void run_join(struct world *w, struct call *c)
+{
+	struct run *r = w->runs;
+
+	if (!w->limit)
+		sched_limit(w);
+	if (w->dead) {
+		c->done = true;
+		c->status = CCS_EABORTED;
+		return;
+	}
+	while (r && r->seq != c->comm->seq)
+		r = r->next;
+	if (!r)
+		r = run_new(w, c, c->comm->seq);
+	if (!r) {
+		c->done = true;
+		c->status = CCS_ENOMEM;
+		return;
+	}
+	c->comm->seq++;
+	c->run = r;
+	r->seats[c->comm->rank] = (struct seat){ c, true, false };
+	r->refs++;
+	r->arrived++;
+	w->arrivals++;
+	if (!r->failed && !agree(&r->params, c))
+		mismatch(w, r, c);
+	if (r != w->runs)
+		return;
+	if (!r->started)
+		start_current(w);
+	else if (!r->failed)
+		rank_start(w, (uint32_t)c->comm->rank);
+	run_retire(w);
+}
+
+void run_rank_done(struct world *w, struct layout *l, uint32_t rank)
+{
+	struct run *r = l->run;
+
+	if (r->failed)
+		return;
+	r->seats[rank].done = r->seats[rank].call->done = true;
+	r->finished++;
+	w->arrivals++;
+	run_retire(w);
+	sched_wake_calls(w);
+}
+
+static void say(struct world *w, const struct call *c)
+{
+	const struct run *r = c->run;
+
+	if (c->status == CCS_EABORTED)
+		error_set(CCS_EABORTED, "the communicator failed before: %s",
+			  w->dead_text ? w->dead_text : "no memory for the text");
+	else
+		error_set(c->status, "%s", r && r->text ? r->text : "out of memory for a call");
+}
+
+bool run_call_over(struct world *w, struct call *c, ccs_status *s)
+{
+	struct run *r = c->run;
+
+	if (!c->done) {
+		/* the buffers are the caller's again only when nobody is at work */
+		if (!r->failed || (r == w->runs && w->running))
+			return false;
+		c->done = true;
+		c->status = r->status;
+	}
+	c->over = true;
+	if (c->status && !*s) {
+		*s = c->status;
+		say(w, c);
+	}
+	if (r) {
+		r->seats[c->comm->rank].call = NULL;
+		run_unref(r);
+		c->run = NULL;
+	}
+	return true;
+}

@@ -1,0 +1,153 @@
+#!/bin/sh
+# Runs the commands that README.md and docs/*.md show, and compares what they show.
+#
+# In a block that begins with ```sh, a line `$ COMMAND` is run (a following line
+# `> MORE` continues it), and the lines below it are its output, both streams. A
+# line of `...` stands for any lines. Where no output is shown none is compared.
+# The exit status must be 0, or N where the command ends in `# exit status N`.
+# A block after `<!-- file: NAME -->` is written to NAME first.
+#
+# Every document runs in a directory of its own that has what a checkout has after
+# `make`. For ccrun, numbers with a decimal point (times) are not compared.
+# usage: docs_test.sh BUILD
+set -u
+build=${1:-build}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+# What is not run here, as the reader sees it: it builds, installs or is this test.
+not_run() {
+	case $1 in
+	make | make\ * | sudo\ * | apt-get\ * | man\ * | git\ * | cd\ *) return 0 ;;
+	esac
+	return 1
+}
+
+# Splits a document: NNN.cmd NNN.status [NNN.out], or NNN.file NNN.name.
+split() { # split DOCUMENT DIRECTORY
+	awk -v dir="$2" '
+	function next_base() { base = sprintf("%s/%03d", dir, ++n) }
+	block == "file" && /^```$/ { block = ""; close(base ".file"); next }
+	block == "file" { print > (base ".file"); next }
+	block == "other" { if (/^```$/) block = ""; next }
+	block == "sh" && /^```$/ { block = ""; next }
+	block == "sh" && /^\$ / {
+		next_base()
+		status = 0
+		if (match($0, /# exit status [0-9]+$/))
+			status = substr($0, RSTART + 14)
+		print substr($0, 3) > (base ".cmd")
+		print status > (base ".status")
+		print FNR > (base ".line")
+		next
+	}
+	block == "sh" && /^> / { print substr($0, 3) > (base ".cmd"); next }
+	block == "sh" { print > (base ".out"); next }
+	/^<!-- file: .* -->$/ {
+		name = $3
+		next
+	}
+	/^```/ {
+		if (name != "") {
+			next_base()
+			print name > (base ".name")
+			printf "" > (base ".file")
+			name = ""
+			block = "file"
+		} else
+			block = ($0 == "```sh") ? "sh" : "other"
+	}' "$1"
+}
+
+# Whether the lines of $2 are as $1 shows them; else prints the first that is not.
+same() { # same SHOWN ACTUAL TIMES
+	awk -v times="$3" -v shown="$1" '
+	function norm(s) {
+		if (times) {
+			gsub(/[0-9]+\.[0-9]+/, "#", s)
+			gsub(/[ \t]+/, " ", s)
+		}
+		sub(/[ \t\r]+$/, "", s)
+		return s
+	}
+	FILENAME == shown { e[++ne] = norm($0); next }
+	{ a[++na] = norm($0) }
+	END {
+		while (ne && e[ne] == "") ne--
+		while (na && a[na] == "") na--
+		i = j = 1
+		star = 0
+		far = 0
+		while (j <= na) {
+			if (i <= ne && e[i] == "...") { star = i++; mark = j; continue }
+			if (i <= ne && e[i] == a[j]) {
+				if (j > far) { far = j }
+				i++; j++
+				continue
+			}
+			if (!star) break
+			i = star + 1
+			j = ++mark
+		}
+		while (i <= ne && e[i] == "...") i++
+		if (i > ne && j > na) exit 0
+		print "shown:  " (i <= ne ? e[i] : "(end)")
+		print "actual: " (j <= na ? a[j] : "(end)")
+		exit 1
+	}' "$1" "$2"
+}
+
+fresh() { # fresh DIRECTORY
+	mkdir -p "$1/build" "$1/runtime" "$1/lang" || return 1
+	cp -R "$build/bin" "$build/lib" "$1/build" &&
+		cp -R schedules examples docs "$1" &&
+		cp runtime/ccs.h "$1/runtime" && cp lang/ccs.5 "$1/lang"
+}
+
+run_one() { # run_one BASE DOCUMENT, in the document's directory
+	command=$(cat "$1.cmd")
+	title="$2:$(cat "$1.line"): $(head -1 "$1.cmd")"
+	if not_run "$command"; then
+		echo "# not run by this test: $title"
+		return
+	fi
+	(cd "$tmp/at" && NO_COLOR=1 timeout 120 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
+	status=$?
+	why=
+	[ "$status" -eq "$(cat "$1.status")" ] || why="exit status $status"
+	case $command in *ccrun*) times=1 ;; *) times=0 ;; esac
+	if [ -z "$why" ] && [ -s "$1.out" ]; then
+		difference=$(same "$1.out" "$tmp/actual" $times) || why="another output"
+	fi
+	if [ -z "$why" ]; then
+		echo "ok - $title"
+		return
+	fi
+	failed=1
+	echo "not ok - $title: $why"
+	if [ "$why" = "another output" ]; then
+		echo "$difference" | sed 's/^/# /'
+	else
+		head -20 "$tmp/actual" | sed 's/^/# /'
+	fi
+}
+
+for document in README.md docs/*.md; do
+	rm -rf "$tmp/parts" "$tmp/at"
+	mkdir -p "$tmp/parts"
+	split "$document" "$tmp/parts"
+	ls "$tmp/parts"/*.cmd >/dev/null 2>&1 || continue
+	fresh "$tmp/at" || { echo "not ok - $document: no copy of $build"; exit 1; }
+	for part in "$tmp"/parts/*.cmd "$tmp"/parts/*.name; do
+		[ -e "$part" ] && echo "${part%.*}"
+	done | sort >"$tmp/order"
+	while read -r base; do
+		if [ -e "$base.name" ]; then
+			cp "$base.file" "$tmp/at/$(cat "$base.name")"
+		else
+			run_one "$base" "$document"
+		fi
+	done <"$tmp/order"
+done
+exit $failed

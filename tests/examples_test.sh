@@ -1,0 +1,14 @@
+#!/bin/sh
+# Builds the examples and runs each.   usage: examples_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=${1:-build}
+
+status "make examples" 0 make -s BUILD="$build" examples
+for p in "$build"/examples/*; do
+	[ -f "$p" ] && [ -x "$p" ] || continue
+	case $p in *.so|*.o) continue ;; esac
+	status "example $(basename "$p")" 0 "$p"
+	holds "... says what it found" test -s "$tmp/out"
+done
+exit $failed

@@ -1,0 +1,33 @@
+# Helpers of the shell suites: sourced, not run. Sets $tmp, removed at the end.
+failed=0
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+
+ok() { echo "ok - $1"; }
+not_ok() { # not_ok WHAT WHY
+	printf '%s\n' "$2" | head -20 | sed 's/^/# /'
+	echo "not ok - $1"
+	failed=1
+}
+# status WHAT WANTED COMMAND...: runs it; its output is then in $tmp/out, $tmp/err
+status() {
+	what=$1 want=$2
+	shift 2
+	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	got=$?
+	if [ "$got" = "$want" ]; then ok "$what"; else
+		not_ok "$what" "exit status $got, not $want: $(head -5 "$tmp/err")"
+	fi
+}
+# says WHAT FILE PATTERN: the file has a line that matches
+says() {
+	if grep -qE -- "$3" "$2"; then ok "$1"; else
+		not_ok "$1" "no line matches /$3/ in: $(head -20 "$2")"
+	fi
+}
+# holds WHAT CONDITION...: the command succeeds
+holds() {
+	what=$1
+	shift
+	if "$@"; then ok "$what"; else not_ok "$what" "does not hold: $*"; fi
+}
