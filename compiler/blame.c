@@ -45,6 +45,7 @@ struct mistake {
 
 struct trace {
 	struct replay r;
+	const struct values *values;	/* of the finished run: the second gives equal numbers */
 	struct arena *arena;
 	struct mistake v[MAX_MISTAKES];
 	uint32_t n;
@@ -181,7 +182,7 @@ static bool is_astray(const struct values *v, uint32_t id, uint32_t cell)
 
 static bool goes_wrong(const struct trace *t, const struct mistake *m, const struct stored *s)
 {
-	const struct values *v = &t->r.values;
+	const struct values *v = t->values;
 
 	if (!made_of(v, m, s->after))
 		return false;
@@ -199,7 +200,7 @@ static bool goes_wrong(const struct trace *t, const struct mistake *m, const str
 static void watch(void *arg, const struct stored *s)
 {
 	struct trace *t = arg;
-	const struct values *v = &t->r.values;
+	const struct values *v = t->values;
 	uint32_t rank = t->r.runners[s->task].rank;
 	struct culprit here = {
 		.task = s->task, .row = s->row, .when = t->stores++,
@@ -235,7 +236,7 @@ static const char *where_text(struct trace *t, struct ctx *c, uint32_t task, uin
 static const char *what_text(struct trace *t, const struct mistake *m, const struct culprit *k)
 {
 	const struct program *p = t->r.p;
-	const struct values *v = &t->r.values;
+	const struct values *v = t->values;
 	struct arena *a = t->arena;
 	const char *after = value_text(a, p, v, k->after), *before = value_text(a, p, v, k->before);
 
@@ -253,8 +254,6 @@ static const char *what_text(struct trace *t, const struct mistake *m, const str
 
 static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint64_t others)
 {
-	static const char *const texts[] = { "lacks a contribution", "counts a contribution twice",
-					     "holds the wrong data" };
 	const struct program *p = t->r.p;
 	const struct culprit *k = m->first.task != NONE ? &m->first : &m->last;
 	bool any = k->task != NONE;
@@ -271,15 +270,15 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 				  "with the wrong data");
 	diag_note(c->diags, g, m->clause->span, "expected: %s",
 		  runs_text(t->arena, p, m->want.v, m->want.n));
-	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, &t->r.values, m->value));
+	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, t->values, m->value));
 	if (any)
 		diag_note(c->diags, g, none, "%s %s", where_text(t, c, k->task, k->row),
 			  what_text(t, m, k));
 	else
 		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %" PRIu32, name, m->rank);
 	if (m->chunks > 1)
-		diag_note(c->diags, g, none, "%" PRIu64 " more final chunk%s: %s", m->chunks - 1,
-			  m->chunks > 2 ? "s" : "", texts[m->code - 403]);
+		diag_note(c->diags, g, none, "likewise %" PRIu64 " more final chunk%s", m->chunks - 1,
+			  m->chunks > 2 ? "s" : "");
 	if (others)
 		diag_note(c->diags, g, none, "%" PRIu64 " other chunk%s of this clause %s wrong in other ways",
 			  others, others > 1 ? "s" : "", others > 1 ? "are" : "is");
@@ -310,6 +309,7 @@ void blame(struct ctx *c, const struct program *p, const struct contract *k, con
 	struct trace *t = ARENA_NEW(c->scratch, struct trace);
 
 	t->arena = c->scratch;
+	t->values = &r->values;
 	find_mistakes(t, k, r);
 	for (uint32_t i = 0; i < t->n; i++)
 		prepare(t, &t->v[i], &r->values);

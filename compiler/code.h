@@ -53,10 +53,9 @@ enum insn_op {
 	/* fn: window of the callee starts at d, its result comes to d */
 	I_CALLF,	/* m: function */
 	I_RETF,		/* a: the result */
-	/* messages of one chunk of a buffer of the schedule, to or from a rank of the
-	 * whole program: a index, b peer, m site */
-	I_MESSAGE,
-	I_MESSAGEJ,	/* the same, where it is not known whether it is first in its step */
+	/* messages of one chunk: a index, b peer, m site. I_MESSAGE: of a buffer of the
+	 * schedule, to or from a rank of the whole program, its place in its step known */
+	I_MESSAGE, I_MESSAGEV,
 	I_OP,		/* any operation: m site */
 	I_STEP,		/* a step begins */
 	I_CHANNEL,	/* d = channel so far; channel = a; wrong: to m */

@@ -65,6 +65,15 @@ static uint32_t new_site(struct gen *g, const struct stmt *s)
 	return row;
 }
 
+/* Whether a view may turn out to be of a buffer that must not be written. */
+static bool any_in(const struct code *k)
+{
+	for (uint32_t i = 0; i < k->program->nbuffers; i++)
+		if (k->program->buffers[i].def->dir == DIR_IN)
+			return true;
+	return false;
+}
+
 static void operation(struct gen *g, const struct stmt *s)
 {
 	struct code *k = g->code;
@@ -87,9 +96,10 @@ static void operation(struct gen *g, const struct stmt *s)
 		o->op.kind |= OP_JOINED;
 	if (g->step == STEP_FIRST)
 		g->step = STEP_LATER;
-	bool quick = message && !x.is_view && s->x->kind == REF_ONE && g->at.whole &&
-		     !(x.readonly && s->kind != S_SEND);
-	enum insn_op op = !quick ? I_OP : o->maybe_joined ? I_MESSAGEJ : I_MESSAGE;
+	bool quick = message && s->x->kind == REF_ONE &&
+		     (s->kind == S_SEND || (x.is_view ? !any_in(k) : !x.readonly));
+	bool plain = !x.is_view && g->at.whole && !o->maybe_joined;
+	enum insn_op op = !quick ? I_OP : plain ? I_MESSAGE : I_MESSAGEV;
 	code_emit_km(g, op, 0, x.lo, peer, 0, row, s->span);
 	g->next = mark;
 }

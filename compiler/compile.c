@@ -268,6 +268,8 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 		admitted |= run_instance(s, j, &in, quiet_where, &f);
 		if (s->diags.errors || s->status)
 			return admitted;
+		if (admitted && j->target && s->o->action == ACTION_EXPLAIN)
+			return true;	/* one root shows it; -D asks for another */
 	}
 	if (admitted)
 		ARENA_PUSH(&s->arena, j->findings, j->nfindings, j->capfindings) = f;

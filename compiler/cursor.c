@@ -397,19 +397,37 @@ load:	/* the cursor's state into locals, after anything that may change it */
 		out++;
 		idle = 0;
 		break;
-	case I_MESSAGEJ:
+	case I_MESSAGEV:
 		s = &sites[in->m];
 		x = R[in->a];
 		y = R[in->b];
 		if (out == end)
 			goto room;
-		if ((uint64_t)x >= s->count || s->key != (key ^ (uint64_t)y) || s->at != at)
+		if (!s->whole) {	/* its own number is never a key */
+			if ((uint64_t)y >= (uint64_t)R[s->g + 1])
+				goto operation;
+			y = R[s->g + 2] + R[s->g + 3] * y;
+		}
+		if (s->key != (key ^ (uint64_t)y) || s->at != at)
 			goto operation;
-		*out = s->op;
-		out->cell = s->base + (uint32_t)x;
-		if (v->joined)
-			out->kind |= OP_JOINED;
-		v->joined = true;
+		if (s->x.is_view) {
+			const int64_t *view = &R[s->x.view];
+			if ((uint64_t)x >= (uint64_t)view[2])
+				goto operation;
+			*out = s->op;
+			out->cell = (uint32_t)(view[0] + x * view[1]);
+			out->n = (uint32_t)view[1];
+		} else {
+			if ((uint64_t)x >= s->count)
+				goto operation;
+			*out = s->op;
+			out->cell = s->base + (uint32_t)x;
+		}
+		if (s->maybe_joined) {
+			if (v->joined)
+				out->kind |= OP_JOINED;
+			v->joined = true;
+		}
 		out++;
 		idle = 0;
 		break;

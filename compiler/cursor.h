@@ -25,6 +25,8 @@ struct tables {
 	uint32_t *path_slots, path_cap;	/* 1 + row; a power of two */
 	uint32_t *fifo_slots, fifo_cap;
 	uint32_t *direct;		/* [src * nranks + dst] for path 0, channel 0: 1 + row; or NULL */
+	bool *linked;			/* by FIFO */
+	uint32_t caplinked;
 };
 
 /** `fifos`: FIFOs are wanted too. */
@@ -34,9 +36,9 @@ uint32_t tables_path(struct tables *t, uint32_t parent, uint32_t block, bool mak
 /** The row of a FIFO, or NONE. */
 uint32_t tables_fifo(const struct tables *t, uint32_t src, uint32_t dst, uint32_t path,
 		     uint32_t channel);
-/** Makes a FIFO that is not there. */
+/** Makes a FIFO that is not there; `linked`: the topology has its pair. */
 uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t path,
-			 uint32_t channel);
+			 uint32_t channel, bool linked);
 
 /* Links of a topology, by their source. */
 struct links {

@@ -203,14 +203,13 @@ enum slow cursor_room(struct cursor *v)
 			uint32_t path = v->tables ?
 				tables_path(v->tables, v->lanes[parent].path, p->block, true) : 0;
 			uint32_t lane = find_lane(v, path), before = rows(v, lane);
-			if (rows(v, parent) > 0) {
-				if (!has_room(v, lane))
-					return SLOW_ROOM;
-				struct op o = wait_op;
-				o.fifo = v->lanes[parent].task;
-				o.other = rows(v, parent);
-				push(v, lane, o);
-			}
+			if (!has_room(v, lane))
+				return SLOW_ROOM;
+			/* Also where the parent has done nothing: it marks the fork. */
+			struct op o = wait_op;
+			o.fifo = v->lanes[parent].task;
+			o.other = rows(v, parent);
+			push(v, lane, o);
 			p->start = before;
 			p->lane = lane;
 		}
@@ -410,21 +409,20 @@ static bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uint32_t
 		*fifo = 0;
 		return true;
 	}
-	if (sends && v->links && !links_has(v->links, src, dst)) {
-		if (told(v, s))
-			return false;
-		const struct decl *t = v->program->instance.schedule->topology;
-		struct diag *g = cursor_report(v, 305, s->stmt->e->span, "no link from rank %u to rank %u "
-					       "in topology %s", src, dst, t->name.name);
-		if (g)
-			diag_note(v->code->ctx->diags, g, t->name.span, "%s",
-				  links_text(v, src, dst));
-		return false;
-	}
 	*fifo = tables_fifo(v->tables, src, dst, path, v->channel);
 	if (*fifo == NONE)
-		*fifo = tables_new_fifo(v->tables, src, dst, path, v->channel);
-	return true;
+		*fifo = tables_new_fifo(v->tables, src, dst, path, v->channel,
+					!v->links || links_has(v->links, src, dst));
+	if (!sends || v->tables->linked[*fifo])
+		return true;
+	if (told(v, s))
+		return false;
+	const struct decl *t = v->program->instance.schedule->topology;
+	struct diag *g = cursor_report(v, 305, s->stmt->e->span, "no link from rank %u to rank %u in "
+				       "topology %s", src, dst, t->name.name);
+	if (g)
+		diag_note(v->code->ctx->diags, g, t->name.span, "%s", links_text(v, src, dst));
+	return false;
 }
 
 /* ---- operations ------------------------------------------------------------------------------------ */

@@ -60,4 +60,7 @@ void witness_report(struct greedy *r, uint32_t slots, int64_t least);
  * compilation's arena. */
 const char *witness_phrase(struct greedy *r);
 
+/* "par block 0.1", or "" for the main line. */
+const char *witness_path_text(struct arena *a, const struct program *p, uint32_t path);
+
 #endif

@@ -9,6 +9,11 @@
 #include "compiler/cursor.h"
 #include "compiler/instance.h"
 
+#include <string.h>
+
+#define FIRST_SLAB ((size_t)256)		/* operations */
+#define LAST_SLAB ((size_t)1024 * 1024)
+
 struct expansion {
 	struct program *p;
 	struct cursor v;
@@ -16,6 +21,8 @@ struct expansion {
 	uint64_t granted;	/* room given to the rank that runs */
 	uint32_t *hints;	/* by path: rows of the rank before */
 	uint32_t caphints;
+	struct op *at, *end;	/* free part of the newest slab of operations */
+	size_t slab;		/* operations in the first slabs */
 };
 
 static uint32_t hint(struct expansion *x, uint32_t path)
@@ -26,13 +33,71 @@ static uint32_t hint(struct expansion *x, uint32_t path)
 
 static void set_hint(struct expansion *x, uint32_t path, uint32_t n)
 {
-	while (path >= x->caphints) {
-		uint32_t rows = x->caphints;
-		ARENA_PUSH(x->v.arena, x->hints, rows, x->caphints) = 0;
-		for (rows = rows ? rows : 0; rows < x->caphints; rows++)
-			x->hints[rows] = 0;
+	if (path >= x->caphints) {
+		uint32_t cap = x->caphints ? x->caphints : 16;
+		while (cap <= path)
+			cap *= 2;
+		x->hints = arena_grow(x->v.arena, x->hints, x->caphints * sizeof *x->hints,
+				      cap * sizeof *x->hints);
+		memset(x->hints + x->caphints, 0, (cap - x->caphints) * sizeof *x->hints);
+		x->caphints = cap;
 	}
 	x->hints[path] = n;
+}
+
+/* How many operations the next slab has: what the ranks to come will need, if they
+ * are as the ranks before. */
+static size_t slab_size(struct expansion *x)
+{
+	uint64_t rest;
+	if (x->v.rank == 0) {
+		x->slab = x->slab ? 2 * x->slab : FIRST_SLAB;
+		return x->slab < LAST_SLAB ? x->slab : LAST_SLAB;
+	}
+	rest = (x->stored / x->v.rank + 1) * (x->p->nranks - x->v.rank);
+	return rest < LAST_SLAB ? (size_t)rest : LAST_SLAB;
+}
+
+/* Room for `cap` operations from a slab; all tasks lie one after another in large
+ * blocks, which the system gives at less cost than many small ones. */
+static struct op *carve(struct expansion *x, size_t cap)
+{
+	if ((size_t)(x->end - x->at) < cap) {
+		size_t n = slab_size(x);
+		n = cap > n ? cap : n;
+		x->at = arena_grow(x->p->arena, NULL, 0, n * sizeof *x->at);
+		x->end = x->at + n;
+	}
+	struct op *p = x->at;
+	x->at += cap;
+	return p;
+}
+
+/* Enlarges a lane: where it is, if it is the newest of its slab. */
+static void enlarge(struct expansion *x, struct lane *l, size_t cap)
+{
+	bool newest = l->ops && l->ops + l->cap == x->at;
+	if (newest && (size_t)(x->end - l->ops) > l->cap) {
+		size_t room = (size_t)(x->end - l->ops);
+		cap = cap < room ? cap : room;
+		x->at = l->ops + cap;
+	} else {
+		struct op *p = carve(x, cap);
+		if (l->n)
+			memcpy(p, l->ops, l->n * sizeof *p);
+		l->ops = p;
+	}
+	x->granted += cap - l->cap;
+	l->cap = (uint32_t)cap;
+}
+
+/* What the newest lane has too much is free again. */
+static void give_back(struct expansion *x, struct lane *l)
+{
+	if (l->ops && l->ops + l->cap == x->at) {
+		x->at = l->ops + l->n;
+		l->cap = l->n;
+	}
 }
 
 static bool over_limit(struct expansion *x)
@@ -56,9 +121,7 @@ static bool give_room(struct expansion *x)
 			 NO_RANK, "the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
 		return false;
 	}
-	l->ops = arena_grow(x->p->arena, l->ops, l->cap * sizeof *l->ops, cap * sizeof *l->ops);
-	x->granted += cap - l->cap;
-	l->cap = (uint32_t)cap;
+	enlarge(x, l, cap);
 	return true;
 }
 
@@ -67,7 +130,8 @@ static void store(struct expansion *x)
 {
 	struct program *p = x->p;
 	for (uint32_t i = 0; i < x->v.nlanes; i++) {
-		const struct lane *l = &x->v.lanes[i];
+		struct lane *l = &x->v.lanes[i];
+		give_back(x, l);
 		struct task t = { .rank = x->v.rank, .path = l->path, .nops = l->n,
 				  .capops = l->cap, .ops = l->ops };
 		if (l->path == 0)

@@ -22,7 +22,7 @@ struct move {
 	uint32_t task, row;
 	uint32_t depth;
 	uint32_t first, n;	/* rows of `stores` */
-	uint32_t message;	/* or NONE: local */
+	uint32_t from;		/* the sender's operation, or NONE: local */
 };
 
 struct script {
@@ -40,12 +40,10 @@ static void record(void *arg, const struct stored *s)
 	struct move *last = x->n ? &x->moves[x->n - 1] : NULL;
 
 	if (!last || last->task != s->task || last->row != s->row) {
-		const struct op *o = &x->r.p->tasks[s->task].ops[s->row];
-		uint32_t in = op_in(o);
 		last = &ARENA_PUSH(x->arena, x->moves, x->n, x->cap);
 		*last = (struct move){
 			.task = s->task, .row = s->row, .depth = s->depth, .first = x->nstores,
-			.message = in == NONE ? NONE : x->r.ends[in].recv - 1,
+			.from = s->from,
 		};
 	}
 	last->n++;
@@ -82,22 +80,50 @@ static const char *short_text(struct script *x, uint32_t id, uint32_t cell)
 	return text;
 }
 
+/* Chunks of `in` buffers never change: tables leave them out. */
+static bool is_shown(const struct script *x, uint32_t cell)
+{
+	const struct program *p = x->r.p;
+
+	return cell >= p->cells || p->buffers[x->r.buffer_of[cell]].def->dir != DIR_IN;
+}
+
+/* The cells of a table in `cells` (or NULL); their number, 0 if there are too many. */
+static uint32_t table_cells(const struct script *x, uint32_t *cells)
+{
+	uint32_t n = 0;
+
+	if (x->r.p->nranks > MAX_TABLE_RANKS)
+		return 0;
+	for (uint32_t i = 0; i < x->r.width; i++) {
+		if (!is_shown(x, i))
+			continue;
+		if (n == MAX_TABLE_CELLS)
+			return 0;
+		if (cells)
+			cells[n] = i;
+		n++;
+	}
+	return n;
+}
+
 static bool tables(const struct script *x)
 {
-	return x->r.p->nranks <= MAX_TABLE_RANKS && x->r.width <= MAX_TABLE_CELLS && x->r.width > 0;
+	return table_cells(x, NULL) > 0;
 }
 
 static void print_table(struct script *x, const uint32_t *state, FILE *out)
 {
 	const struct program *p = x->r.p;
-	uint32_t width = x->r.width;
+	uint32_t cells[MAX_TABLE_CELLS], width = table_cells(x, cells);
 	const char **text = ARENA_ARRAY(x->arena, const char *, (size_t)(p->nranks + 1) * width);
 
 	for (uint32_t i = 0; i < width; i++)
-		text[i] = program_cells_text(x->arena, p, i, 1);
+		text[i] = program_cells_text(x->arena, p, cells[i], 1);
 	for (uint32_t q = 0; q < p->nranks; q++)
 		for (uint32_t i = 0; i < width; i++)
-			text[(q + 1) * width + i] = short_text(x, state[q * width + i], i);
+			text[(q + 1) * width + i] =
+				short_text(x, state[(size_t)q * x->r.width + cells[i]], cells[i]);
 	int columns[MAX_TABLE_CELLS] = { 0 };
 	for (uint32_t q = 0; q <= p->nranks; q++)
 		for (uint32_t i = 0; i < width; i++)
@@ -139,9 +165,9 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 	const char *from;
 	bool reduces = x->stores[m->first].reduced;
 
-	if (m->message != NONE) {
+	if (m->from != NONE) {
 		const struct fifo *f = &p->fifos[o->fifo];
-		const struct op *s = &p->tasks[f->src_task].ops[p->messages[m->message].send];
+		const struct op *s = &p->tasks[f->src_task].ops[m->from];
 		from = program_cells_text(x->arena, p, s->cell, o->n);
 		fprintf(out, "  rank %" PRIu32 " -> rank %" PRIu32 ": ", f->src, rank);
 	} else {

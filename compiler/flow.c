@@ -208,7 +208,8 @@ static void find_via(struct line *l, uint32_t i)
 	struct item *it = &l->items[i];
 	uint32_t r = l->level == LOWER_FUSE ? last_touched(l, i) : NONE;
 
-	if (r == NONE || op_kind(&l->items[r].op) != OP_RECV || l->items[r].op.cell != it->op.cell ||
+	if (r == NONE || op_kind(&l->items[r].op) != OP_RECV ||
+	    l->items[r].op.cell != it->op.cell ||
 	    l->items[r].ordinal + 1 != l->received[l->items[r].op.fifo])
 		return;
 	if (it->op.cell < it->op.other + it->op.n && it->op.other < it->op.cell + it->op.n)

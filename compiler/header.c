@@ -71,32 +71,35 @@ static void print_buffers(const struct bytes *m, FILE *out)
 {
 	const struct ccs_module_head *h = module_head(m);
 	const struct ccs_buffer *b = MODULE_TABLE(m, h->buffers);
-	const char *const held[] = { [CCS_IN] = "sendbuff", [CCS_OUT] = "recvbuff",
-				     [CCS_INOUT] = "sendbuff before, recvbuff after" };
+	static const char *const held[] = {
+		[CCS_IN] = "in sendbuff", [CCS_OUT] = "in recvbuff",
+		[CCS_INOUT] = "in sendbuff before the call, in recvbuff after it",
+	};
 
 	if (h->plans.n == 0)
 		return;
-	const struct ccs_plan *plan = MODULE_TABLE(m, h->plans);
-	const struct ccs_shape *shape = MODULE_TABLE(m, plan->shapes);
 	for (uint64_t i = 0; i < h->buffers.n; i++)
-		fprintf(out, " *   %-12s %s %s elements\n", module_text(m, b[i].name),
-			held[b[i].direction],
-			module_blocks_vary(m, i) || shape[i].blocks > 1 ?
-			"(number of ranks) * count" : "count");
+		fprintf(out, " *   %-8s %s%s elements %s\n", module_text(m, b[i].name),
+			module_blocks_vary(m, i) ? "(number of ranks) * " : "",
+			module_signature(m).count, held[b[i].direction]);
 }
 
+/* "2-16", "2, 4, 8": plans ascend by their number of ranks. */
 static void print_ranks(const struct bytes *m, FILE *out)
 {
 	const struct ccs_module_head *h = module_head(m);
 	const struct ccs_plan *plan = MODULE_TABLE(m, h->plans);
-	uint32_t last = 0;
+	const char *before = "";
 
-	fprintf(out, " * Compiled for");
-	for (uint64_t i = 0; i < h->plans.n; i++) {
-		if (plan[i].nranks == last)
-			continue;
-		fprintf(out, "%s %" PRIu32, last ? "," : "", plan[i].nranks);
-		last = plan[i].nranks;
+	fprintf(out, " * Compiled for ");
+	for (uint64_t i = 0; i < h->plans.n;) {
+		uint32_t first = plan[i].nranks, last = first;
+		while (i < h->plans.n && plan[i].nranks - last <= 1)
+			last = plan[i++].nranks;
+		fprintf(out, "%s%" PRIu32, before, first);
+		if (last > first)
+			fprintf(out, "%s%" PRIu32, last > first + 1 ? "-" : ", ", last);
+		before = ", ";
 	}
 	fprintf(out, " ranks.\n");
 }
@@ -112,6 +115,17 @@ static void print_prototype(const struct bytes *m, FILE *out)
 		s.redop ? "ccs_redop op, " : "", s.root ? "int root, " : "");
 }
 
+static bool has_inout(const struct bytes *m)
+{
+	const struct ccs_module_head *h = module_head(m);
+	const struct ccs_buffer *b = MODULE_TABLE(m, h->buffers);
+
+	for (uint64_t i = 0; i < h->buffers.n; i++)
+		if (b[i].direction == CCS_INOUT)
+			return true;
+	return false;
+}
+
 static void print_comment(const struct bytes *m, FILE *out)
 {
 	const struct ccs_module_head *h = module_head(m);
@@ -120,11 +134,11 @@ static void print_comment(const struct bytes *m, FILE *out)
 
 	fprintf(out, "/**\n * %s: %s.\n", module_text(m, h->schedule), module_text(m, h->contract));
 	print_ranks(m, out);
-	fprintf(out, " *\n * `%s` is in elements of `datatype`, not in bytes. Each rank holds, "
-		"in the order\n * of the buffers (those of one kind lie one after another):\n",
-		s.count);
+	fprintf(out, " *\n * `%s` is in elements of `datatype`, not in bytes. Each rank holds (buffers of\n"
+		" * one kind one after another, in this order):\n", s.count);
 	print_buffers(m, out);
-	fprintf(out, " * sendbuff == recvbuff is in place where a buffer is both.\n");
+	if (has_inout(m))
+		fprintf(out, " * sendbuff == recvbuff: in place.\n");
 	if (s.redop && h->flags & CCS_MODULE_MIXED)
 		fprintf(out, " * `op` combines the ranks' values; CCS_AVG is refused here.\n");
 	else if (s.redop)
@@ -161,7 +175,8 @@ void header_print(const struct bytes *module, FILE *out)
 	print_guard(module, "#define", out);
 	fprintf(out, "\n#include <ccs.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
 	fprintf(out, "/* The compiled schedule, for ccs_module_open(); its first 8 bytes are its size.\n"
-		" * A program that links several schedules sees only one by this name. */\n"
+		" * A program that links several schedules sees only one by this name, and one that\n"
+		" * uses it must be linked again when the schedule was compiled again. */\n"
 		"extern const unsigned char ccs_module_v1[];\n\n");
 	print_comment(module, out);
 	print_prototype(module, out);

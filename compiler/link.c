@@ -10,7 +10,8 @@
  * idents: the same module gives the same bytes with the same compiler. The result
  * is read back and the module is looked up in it, before it replaces the target.
  *
- * Between making the directory and removing it nothing is taken from an arena.
+ * Between making the directory and removing it nothing is taken from an arena, and
+ * signals that would end the program wait.
  */
 #include "compiler/elf.h"
 #include "compiler/module.h"
@@ -53,6 +54,7 @@ struct link {
 	size_t object_len;
 	int error;			/* errno */
 	int wait_status;
+	sigset_t mask;			/* as it was before */
 };
 
 /* ---- preparations ---------------------------------------------------------------- */
@@ -205,7 +207,6 @@ static bool run_compiler(struct link *l)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
-	sigset_t none;
 	pid_t pid = -1;
 
 	if ((l->error = posix_spawn_file_actions_init(&files)))
@@ -214,8 +215,7 @@ static bool run_compiler(struct link *l)
 		posix_spawn_file_actions_destroy(&files);
 		return false;
 	}
-	sigemptyset(&none);
-	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigmask(&attr, &l->mask);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
 	l->error = posix_spawn_file_actions_addchdir_np(&files, l->dir);
 	if (!l->error)
@@ -308,8 +308,15 @@ int link_module(struct ctx *c, const struct bytes *module, const char *path, con
 	*l = (struct link){ .c = c, .module = module, .path = path };
 	l->source = make_source(c, module);
 	l->argv = make_argv(c);
+	sigset_t hold;
+	sigemptyset(&hold);
+	sigaddset(&hold, SIGHUP);
+	sigaddset(&hold, SIGINT);
+	sigaddset(&hold, SIGTERM);
+	sigprocmask(SIG_BLOCK, &hold, &l->mask);
 	enum stage stage = build(l);
 	remove_dir(l);
+	sigprocmask(SIG_SETMASK, &l->mask, NULL);
 	free(l->object);
 	l->object = NULL;
 	*error = NULL;
@@ -329,8 +336,11 @@ int link_module(struct ctx *c, const struct bytes *module, const char *path, con
 			l->error = ENOENT;
 			*error = no_compiler(l);
 		} else {
-			*error = arena_printf(c->arena, "the C compiler '%s' failed:\n%s", l->argv[0],
-					      l->log);
+			*error = arena_printf(c->arena, "the C compiler '%s' failed (%s %d)%s%s",
+				l->argv[0],
+				WIFEXITED(l->wait_status) ? "exit status" : "signal",
+				WIFEXITED(l->wait_status) ? WEXITSTATUS(l->wait_status) :
+				WTERMSIG(l->wait_status), l->log[0] ? ":\n" : "", l->log);
 		}
 		return 4;
 	case OBJECT:

@@ -311,7 +311,8 @@ static struct lowered *internal_error(struct ctx *c, const struct program *p, co
 
 struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k)
 {
-	struct diags quiet = { .arena = c->scratch, .sources = c->sources, .phase = c->diags->phase };
+	struct diags quiet = { .arena = c->scratch, .sources = c->sources,
+			       .phase = c->diags->phase };
 	struct ctx checks = *c;
 	struct lowered *out = ARENA_NEW(c->arena, struct lowered);
 

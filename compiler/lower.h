@@ -32,7 +32,7 @@ struct item {
 	uint32_t node;		/* who runs it (line.parent); NONE: OP_FRESH */
 	uint32_t partner;	/* a receive's send of the same cells, and back; or NONE */
 	uint32_t ordinal;	/* of a send or a receive, on its FIFO */
-	uint32_t via;		/* a local operation on what this receive got just before; or NONE */
+	uint32_t via;		/* a local operation on what this receive just got; or NONE */
 	uint32_t unread;	/* with `via`: cells of the receive that nobody else reads */
 	uint32_t dead;		/* receive with a partner: cells that nobody reads after it */
 	uint32_t worker, index;	/* its place, by fuse */
@@ -96,6 +96,8 @@ struct line {
 	uint32_t nworkers, capworkers;
 	struct item_wait *waits;
 	uint32_t nwaits, capwaits;
+	uint32_t *clocks;	/* waits' vectors */
+	size_t capclocks;
 	struct reader *readers;
 	uint32_t nreaders, capreaders;
 };

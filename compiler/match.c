@@ -12,14 +12,12 @@
  * twice but the second time from the cache, and nothing is looked up across
  * tasks. O(operations + FIFOs), and O(n log n) for n wrong FIFOs.
  */
-#include "compiler/compile.h"
+#include "compiler/deadlock.h"
 
 #include <stdlib.h>
 
 /* The inner loops' bodies, which stand there twice or thrice. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-enum { SENDS, RECVS };
 
 /* A FIFO while it is filled in; index [SENDS] is its sender's end. */
 struct ends {
@@ -283,15 +281,10 @@ static struct surplus *list_surplus(struct matching *m, uint32_t *n)
 static const char *fifo_text(struct matching *m, const struct fifo *q)
 {
 	struct arena *a = m->ctx->scratch;
-	const char *blocks = "";
-	for (uint32_t path = q->path; path != 0 && path < m->p->npaths;
-	     path = m->p->paths[path].parent)
-		blocks = arena_printf(a, "%u%s%s", m->p->paths[path].block,
-				      *blocks ? "." : "", blocks);
-	const char *text = *blocks ? arena_printf(a, " in par block %s", blocks) : "";
+	const char *path = witness_path_text(a, m->p, q->path);
+	const char *text = *path ? arena_printf(a, " in %s", path) : "";
 	if (q->channel != 0)
-		text = arena_printf(a, "%s%s on channel %u", text, *text ? "," : "",
-				    q->channel);
+		text = arena_printf(a, "%s%s on channel %u", text, *text ? "," : "", q->channel);
 	return text;
 }
 
@@ -367,11 +360,17 @@ static void note_meant(struct matching *m, struct diag *g, const struct surplus 
 	uint32_t task = send ? o->dst_task : o->src_task;
 	const char *text = fifo_text(m, o);
 	if (best_score == 2 && !*text)
-		text = " on channel 0, outside of any par";
+		text = q->channel ? " on channel 0" : " outside of any par";
 	diag_note(m->ctx->diags, g, op_span(p, &p->tasks[task].ops[best->row]),
-		  send ? "rank %u receives from rank %u%s here, which nothing meets either" :
-			 "rank %u sends to rank %u%s here, which nothing meets either",
+		  send ? "nor does anyone send what rank %u receives from rank %u%s here" :
+			 "nor does anyone receive what rank %u sends to rank %u%s here",
 		  peer, send ? o->src : o->dst, text);
+}
+
+/* Where a FIFO has more to its name than two ranks, the peer may do it elsewhere. */
+static const char *there(const struct fifo *q)
+{
+	return q->path || q->channel ? " there" : "";
 }
 
 static void report_surplus(struct matching *m)
@@ -390,12 +389,12 @@ static void report_surplus(struct matching *m)
 		struct diag *g;
 		if (send)
 			g = diag_add(d, SEV_ERROR, 301, op_span(p, o), s->rank,
-				     "rank %u sends %s to rank %u%s, which never receives it",
-				     s->rank, cells, q->dst, fifo_text(m, q));
+				     "rank %u sends %s to rank %u%s, which never receives it%s",
+				     s->rank, cells, q->dst, fifo_text(m, q), there(q));
 		else
 			g = diag_add(d, SEV_ERROR, 302, op_span(p, o), s->rank,
-				     "rank %u receives %s from rank %u%s, which never sends it",
-				     s->rank, cells, q->src, fifo_text(m, q));
+				     "rank %u receives %s from rank %u%s, which never sends it%s",
+				     s->rank, cells, q->src, fifo_text(m, q), there(q));
 		if (!g)
 			continue;
 		note_peer(m, g, s);
@@ -445,6 +444,60 @@ static void report_unequal(struct matching *m)
 	}
 }
 
+/* The first chunk of a message whose size differs at its ends; false: there is none.
+ * Scratch has no size of its own, and takes what comes. */
+static bool size_differs(struct matching *m, const struct fifo *q, const struct op *send,
+			 const struct op *recv, uint32_t *chunk)
+{
+	for (uint32_t i = 0; i < send->n; i++) {
+		struct cell_size a, b;
+		if (program_cell_size(m->ctx, m->p, q->src, send->cell + i, &a) &&
+		    program_cell_size(m->ctx, m->p, q->dst, recv->cell + i, &b) &&
+		    !program_size_same(&a, &b)) {
+			*chunk = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void report_size(struct matching *m, const struct fifo *q, const struct op *send,
+			const struct op *recv, uint32_t chunk)
+{
+	struct arena *a = m->ctx->scratch;
+	struct diags *d = m->ctx->diags;
+	struct cell_size x, y;
+	program_cell_size(m->ctx, m->p, q->src, send->cell + chunk, &x);
+	program_cell_size(m->ctx, m->p, q->dst, recv->cell + chunk, &y);
+	struct diag *g = diag_add(d, SEV_ERROR, 303, op_span(m->p, send), q->src,
+				  "rank %u sends %s, of size %s, to rank %u, which receives size %s",
+				  q->src, program_cells_text(a, m->p, send->cell + chunk, 1),
+				  program_size_text(a, &x), q->dst, program_size_text(a, &y));
+	diag_note(d, g, op_span(m->p, recv), "rank %u receives it as %s, of size %s, here", q->dst,
+		  program_cells_text(a, m->p, recv->cell + chunk, 1), program_size_text(a, &y));
+}
+
+/* ccs(5) 4, Sizes: both ends of a message have the same sizes. */
+static bool check_sizes(struct matching *m)
+{
+	const struct program *p = m->p;
+	bool same = true;
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		const struct fifo *q = &p->fifos[f];
+		for (uint32_t k = 0; k < q->nsends; k++) {
+			const struct message *g = &p->messages[q->first + k];
+			const struct op *send = end_op(p, q->src_task, g->send);
+			const struct op *recv = end_op(p, q->dst_task, g->recv);
+			uint32_t chunk;
+			if (!size_differs(m, q, send, recv, &chunk))
+				continue;
+			report_size(m, q, send, recv, chunk);
+			same = false;
+		}
+	}
+	return same;
+}
+
 /* Fills in messages[] and the FIFOs. ccs(5) 6, Matching; 5, same number of chunks */
 bool match(struct ctx *c, struct program *p)
 {
@@ -471,5 +524,8 @@ bool match(struct ctx *c, struct program *p)
 	if (!equal)
 		report_surplus(&m);
 	report_unequal(&m);
-	return equal && m.nunequal == 0;
+	if (!equal || m.nunequal)
+		return false;
+	uint32_t errors = c->diags->errors;
+	return !p->any_sized || (check_sizes(&m) && c->diags->errors == errors);
 }

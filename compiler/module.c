@@ -121,7 +121,8 @@ static void add_buffers(struct builder *b, struct ccs_module_head *h, const stru
 	for (uint32_t i = 0; i < p->nbuffers; i++) {
 		const struct buffer_def *d = p->buffers[i].def;
 		v[i].name = add_name(b, d->name.name);
-		v[i].direction = d->dir == DIR_IN ? CCS_IN : d->dir == DIR_OUT ? CCS_OUT : CCS_INOUT;
+		v[i].direction = d->dir == DIR_IN ? CCS_IN :
+				 d->dir == DIR_OUT ? CCS_OUT : CCS_INOUT;
 		v[i].by_column = d->by_column;
 		v[i].sized = d->sized;
 		h->flags |= (d->by_column ? CCS_MODULE_BY_COLUMN : 0) |
@@ -420,9 +421,10 @@ static void add_expected(struct builder *b, struct arena *scratch, struct ccs_pl
 static struct ccs_plan add_plan(struct builder *b, struct arena *scratch, const struct planned *in)
 {
 	const struct program *p = in->lowered->program;
+	int64_t root = in->source->instance.root;
 	struct ccs_plan plan = {
 		.nranks = p->nranks, .cells = p->cells, .scratch = p->scratch,
-		.root = in->source->instance.root < 0 ? CCS_NONE : (uint32_t)in->source->instance.root,
+		.root = root < 0 ? CCS_NONE : (uint32_t)root,
 		.steps = in->steps,
 	};
 	struct ccs_shape *shapes = add_table(b, &plan.shapes, p->nbuffers, sizeof *shapes);

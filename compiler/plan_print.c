@@ -60,8 +60,8 @@ static const char *op_name(const struct ccs_op *o)
 
 /* "data[3]", "data[0..4]", "scratch[2]", in `text`; an initial value has its `@rank`,
  * as contracts write it. */
-static const char *cells_text(char text[static 256], const struct view *v, uint32_t cell, uint32_t n,
-			      bool initial, uint32_t rank)
+static const char *cells_text(char text[static 256], const struct view *v, uint32_t cell,
+			      uint32_t n, bool initial, uint32_t rank)
 {
 	const char *name = "scratch";
 	uint32_t base = v->plan->cells;
@@ -121,7 +121,7 @@ static void print_op(const struct view *v, const struct ccs_worker *w, uint32_t 
 	if (o->out != CCS_NONE)
 		snprintf(to, sizeof to, "to rank %" PRIu32 " (fifo %" PRIu32 ")",
 			 v->fifos[o->out].dst, o->out);
-	fprintf(out, "    %4" PRIu32 "  %-21s  %-20s  %-22s %-20s  ", i, op_name(o), text, from, to);
+	fprintf(out, "    %4" PRIu32 "  %-21s  %-27s %-21s %-20s  ", i, op_name(o), text, from, to);
 	if (o->file + 1u < v->head->files.n)
 		fprintf(out, "%s:%" PRIu32, module_text(v->m, files[o->file].name), o->line);
 	else
@@ -192,8 +192,8 @@ static json_t *json_op(const struct view *v, const struct ccs_op *o)
 
 	for (uint32_t k = 0; k < o->nwaits; k++) {
 		const struct ccs_wait *w = &v->waits[o->wait + k];
-		json_array_append_new(waits, json_pack("{s:I, s:I}", "worker", (json_int_t)w->worker,
-						       "ops", (json_int_t)w->ops));
+		json_array_append_new(waits, json_pack("{s:I, s:I}",
+			"worker", (json_int_t)w->worker, "ops", (json_int_t)w->ops));
 	}
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:b, s:b, s:s, s:I, s:o}",
 			 "op", op_name(o), "in", number(o->in), "a", number(o->a),
@@ -202,8 +202,8 @@ static json_t *json_op(const struct view *v, const struct ccs_op *o)
 			 "remote", number(o->remote),
 			 "a_initial", (o->flags & CCS_OP_A_INITIAL) != 0,
 			 "b_initial", (o->flags & CCS_OP_B_INITIAL) != 0,
-			 "file", module_text(v->m, files[o->file].name), "line", (json_int_t)o->line,
-			 "waits", waits);
+			 "file", module_text(v->m, files[o->file].name),
+			 "line", (json_int_t)o->line, "waits", waits);
 }
 
 static json_t *json_workers(const struct view *v)

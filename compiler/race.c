@@ -87,6 +87,7 @@ struct racing {
 	uint32_t nreaders, capreaders, free;
 
 	uint32_t *local;	/* by task: its strand's number */
+	uint32_t *by_path;	/* by path: the strand that has it, if this rank has one */
 	struct strand *strands;	/* of this rank */
 	uint32_t nstrands, capstrands;
 	struct goal *stack;
@@ -186,7 +187,7 @@ static void report(struct racing *r, uint32_t rank, struct side a, struct side b
 	struct diag *g = diag_add(d, SEV_ERROR, 402, at, rank,
 				  "race on %s: rank %u %s and, %s, %s%s", cells, rank, does(&b),
 				  same_task ? "in the same step" : "in another block of the par",
-				  does(&a), same_place ? " by the same line" : "");
+				  does(&a), same_place ? " (this line, run twice)" : "");
 	if (!same_place)
 		diag_note(d, g, other, "rank %u %s here", rank, does(&a));
 }
@@ -293,7 +294,7 @@ static void learn(struct racing *r, struct strand *s, uint32_t row, uint32_t j, 
 	r->nwords += m;
 }
 
-/* A task has waited for its parent: it enters a block. Other waits are the
+/* A task has waited for its parent: it enters a block again. Other waits are the
  * parent's, at the end of the par: there its segment goes on. */
 static void enter(struct racing *r, struct strand *s, uint32_t parent, uint32_t fork)
 {
@@ -424,6 +425,25 @@ static void new_age(struct racing *r)
 
 /* ---- ranks --------------------------------------------------------------------------------- */
 
+/* A program's block that does not begin with a wait left its parent before the
+ * parent's first row: that is the segment it begins in. Parents have lower numbers. */
+static void first_segments(struct racing *r)
+{
+	const struct program *p = r->p;
+	r->nsegments = 0;
+	for (uint32_t i = 0; i < r->nstrands; i++)
+		r->by_path[p->tasks[r->strands[i].task].path] = i;
+	for (uint32_t i = 0; i < r->nstrands; i++) {
+		struct strand *s = &r->strands[i];
+		uint32_t path = p->paths[p->tasks[s->task].path].parent;
+		uint32_t parent = path == NONE ? NONE : r->strands[r->by_path[path]].segment;
+		s->segment = r->nsegments;
+		ARENA_PUSH(r->ctx->scratch, r->segments, r->nsegments, r->capsegments) =
+			(struct segment){s->task, parent, 0,
+					 path == NONE ? 0 : r->segments[parent].depth + 1};
+	}
+}
+
 static void set_strands(struct racing *r, const uint32_t *tasks, uint32_t n)
 {
 	struct arena *a = r->ctx->scratch;
@@ -432,26 +452,25 @@ static void set_strands(struct racing *r, const uint32_t *tasks, uint32_t n)
 		r->strands = ARENA_ARRAY(a, struct strand, r->capstrands);
 		r->stack = ARENA_ARRAY(a, struct goal, r->capstrands);
 	}
-	r->nstrands = n;
-	r->nsegments = 0;
-	ARENA_PUSH(a, r->segments, r->nsegments, r->capsegments) =
-		(struct segment){tasks[0], NONE, 0, 0};
 	if (n > r->capwords) {
 		r->words = arena_grow(a, r->words, r->capwords * sizeof *r->words,
 				      n * sizeof *r->words);
 		r->capwords = n;
 	}
+	r->nstrands = n;
+	r->nwords = n;
 	for (uint32_t i = 0; i < n; i++) {
 		struct strand *s = &r->strands[i];
 		r->local[tasks[i]] = i;
 		r->words[i] = 0;
 		s->task = tasks[i];
-		s->row = s->segment = 0;
+		s->row = 0;
 		s->waiting = false;
 		s->nversions = 0;
 		add_version(r, s, 0, 0);
 	}
-	r->nwords = n;
+	if (!r->p->lowered)
+		first_segments(r);
 }
 
 /* The rank's one task: only a wave's operations can race. */
@@ -547,6 +566,7 @@ bool race(struct ctx *c, struct program *p)
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		tasks[first[p->tasks[t].rank + 1]++] = t;
 	r.local = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
+	r.by_path = ARENA_ARRAY(c->scratch, uint32_t, p->npaths);
 	r.reported = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
 	for (uint32_t k = 0; k < p->nranks; k++) {
 		uint32_t n = first[k + 1] - first[k];

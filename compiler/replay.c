@@ -17,6 +17,11 @@
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+static inline uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
 /* ---- set-up ------------------------------------------------------------------- */
 
 /* Numbers places: a chunk's number in its block, apart for each chunking. */
@@ -104,10 +109,9 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 			.depth_at = any_waits(p) ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
 		};
 	}
-	r->ends = ARENA_ARRAY(arena, struct ends, p->nfifos);
-	for (uint32_t f = 0; f < p->nfifos; f++)
-		r->ends[f].send = r->ends[f].recv = p->fifos[f].first;
-	r->sent = ARENA_ARRAY(arena, struct sent, p->nmessages);
+	r->free = NONE;
+	r->queues = ARENA_ARRAY(arena, struct queue, p->nfifos);
+	memset(r->queues, 0xff, p->nfifos * sizeof *r->queues);
 	r->moved = ARENA_ARRAY(arena, uint64_t, (size_t)p->nranks * p->nbuffers);
 	return true;
 }
@@ -190,13 +194,13 @@ static inline uint32_t combine(struct replay *r, uint32_t a, uint32_t b)
 }
 
 static inline void put(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
-		       uint32_t v, uint32_t depth, bool reduced)
+		       uint32_t v, uint32_t depth, bool reduced, uint32_t from)
 {
 	if (UNLIKELY(r->hook != NULL))
 		r->hook(r->arg, &(struct stored){
 			.task = (uint32_t)(w - r->runners), .row = (uint32_t)(o - w->ops),
 			.cell = cell, .before = w->state[cell], .after = v, .depth = depth,
-			.reduced = reduced });
+			.reduced = reduced, .from = from });
 	w->state[cell] = v;
 	if (r->place && cell < r->p->cells && v < POISON) {
 		uint32_t home = value_cell(&r->values, v);
@@ -258,7 +262,49 @@ static uint32_t more_slots(struct replay *r, uint32_t n)
 /* Where the n values of a message are. */
 static inline uint32_t *slots(struct replay *r, struct sent *m, uint32_t n)
 {
-	return n == 1 ? &m->value : r->more + m->value;
+	return n == 1 ? &m->value : r->more + m->at;
+}
+
+/* Puts a message of n cells on its way; its values are for the caller. */
+static inline struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t depth,
+				uint32_t row)
+{
+	struct queue *q = &r->queues[fifo];
+	uint32_t i = r->free;
+
+	if (i == NONE) {
+		i = r->nsent;
+		ARENA_PUSH(r->values.arena, r->sent, r->nsent, r->capsent) = (struct sent){ 0 };
+	} else {
+		r->free = r->sent[i].next;
+	}
+	struct sent *m = &r->sent[i];
+	m->depth = depth;
+	m->next = NONE;
+	m->row = row;
+	if (n > 1 && m->room < n) {
+		m->at = more_slots(r, n);
+		m->room = n;
+	}
+	if (q->head == NONE)
+		q->head = i;
+	else
+		r->sent[q->tail].next = i;
+	q->tail = i;
+	return m;
+}
+
+/* Takes the next message from its FIFO: good until the next post. */
+static inline struct sent *take(struct replay *r, uint32_t fifo)
+{
+	struct queue *q = &r->queues[fifo];
+	uint32_t i = q->head;
+	struct sent *m = &r->sent[i];
+
+	q->head = m->next;
+	m->next = r->free;
+	r->free = i;
+	return m;
 }
 
 /* Counts what a rank sends, by the size of the chunks. */
@@ -275,19 +321,9 @@ static inline void count_sent(struct replay *r, uint32_t rank, const uint32_t *v
 			moved[r->buffer_of[value_cell(&r->values, v[j])]]++;
 }
 
-static inline struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t depth)
-{
-	struct sent *m = &r->sent[r->ends[fifo].send++];
-
-	m->depth = depth;
-	if (n != 1)
-		m->value = more_slots(r, n);
-	return m;
-}
-
 static inline void run_send(struct replay *r, struct runner *w, const struct op *o)
 {
-	struct sent *m = post(r, o->fifo, o->n, w->depth);
+	struct sent *m = post(r, o->fifo, o->n, w->depth, (uint32_t)(o - w->ops));
 	uint32_t *v = slots(r, m, o->n);
 
 	for (uint32_t j = 0; j < o->n; j++)
@@ -298,28 +334,25 @@ static inline void run_send(struct replay *r, struct runner *w, const struct op 
 		note_length(r, w, o, o->cell, v);
 }
 
-static inline uint32_t max_u32(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
-/* RECV_SEND and REDUCE_SEND: takes a message and hands it on. */
+/* RECV_SEND and REDUCE_SEND: takes a message and hands it on. The new message may
+ * lie where the old one did: values are read before they are written. */
 static void run_fused(struct replay *r, struct runner *w, const struct op *o)
 {
-	struct sent *in = &r->sent[r->ends[o->fifo].recv++];
-	uint32_t depth = max_u32(w->depth, in->depth + 1);
-	struct sent *out = post(r, o->other, o->n, depth);
-	const uint32_t *from = slots(r, in, o->n);	/* behind post: it may move them */
+	struct sent in = *take(r, o->fifo);
+	uint32_t depth = max_u32(w->depth, in.depth + 1);
+	struct sent *out = post(r, o->other, o->n, depth, (uint32_t)(o - w->ops));
+	const uint32_t *from = slots(r, &in, o->n);
 	uint32_t *v = slots(r, out, o->n);
 	bool reduces = op_kind(o) == OP_REDUCE_SEND;
 
 	w->depth = depth + 1;
 	for (uint32_t j = 0; j < o->n; j++) {
-		v[j] = from[j];
+		uint32_t got = from[j];
 		if (reduces)
-			v[j] = combine(r, get(r, w, o, o->cell + j, OP_INITIAL), from[j]);
+			got = combine(r, get(r, w, o, o->cell + j, OP_INITIAL), got);
+		v[j] = got;
 		if (!(o->kind & OP_NOSTORE))
-			put(r, w, o, o->cell + j, v[j], w->depth, reduces);
+			put(r, w, o, o->cell + j, got, w->depth, reduces, in.row);
 	}
 	if (r->p->nbuffers)
 		count_sent(r, w->rank, v, o->n);
@@ -340,7 +373,7 @@ static void run_local(struct replay *r, struct runner *w, const struct op *o)
 		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL);
 		if (reduces)
 			v = combine(r, get(r, w, o, o->other + j, OP_INITIAL_INTO), v);
-		put(r, w, o, o->other + j, v, w->depth, reduces);
+		put(r, w, o, o->other + j, v, w->depth, reduces, NONE);
 	}
 }
 
@@ -360,28 +393,22 @@ static inline void start(struct replay *r, struct runner *w)
 	} while (o < end && o->kind & OP_JOINED);
 }
 
-/* The depth that a message's receiver has when the wave is done. */
-static inline uint32_t depth_after(const struct replay *r, const struct op *o, uint32_t depth)
-{
-	return max_u32(depth, r->sent[r->ends[o->fifo].recv].depth + 1);
-}
-
 /* A receive at the end of its wave; returns the depth behind it. */
 static inline uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
 				   uint32_t depth)
 {
 	bool reduces = op_kind(o) == OP_REDUCE_FROM;
-
-	depth = depth_after(r, o, max_u32(depth, w->depth + 1));
-	struct sent *m = &r->sent[r->ends[o->fifo].recv++];
+	struct sent *m = take(r, o->fifo);
 	const uint32_t *v = slots(r, m, o->n);
+
+	depth = max_u32(depth, max_u32(w->depth, m->depth) + 1);
 	if (r->len)
 		note_length(r, w, o, o->cell, v);
 	for (uint32_t j = 0; j < o->n; j++) {
 		uint32_t got = v[j];
 		if (reduces)
 			got = combine(r, get(r, w, o, o->cell + j, OP_INITIAL), got);
-		put(r, w, o, o->cell + j, got, depth, reduces);
+		put(r, w, o, o->cell + j, got, depth, reduces, m->row);
 	}
 	return depth;
 }

@@ -21,10 +21,18 @@ struct runner {
 	uint32_t nops;
 };
 
-/* A message on its way. */
+/* A message on its way; used again when it has arrived, so that few are alive. */
 struct sent {
-	uint32_t value;		/* of its one cell; of more: row of replay.more */
+	uint32_t value;		/* if it has one cell */
 	uint32_t depth;		/* of the sender when it began */
+	uint32_t next;		/* in its FIFO, or of the free ones; NONE: last */
+	uint32_t row;		/* of the sender's operation */
+	uint32_t at, room;	/* values of more cells: replay.more[at, +room) */
+};
+
+/* Messages of a FIFO that are on their way. */
+struct queue {
+	uint32_t head, tail;	/* rows of `sent`; head NONE: empty */
 };
 
 /* A cell gets a value. */
@@ -34,11 +42,7 @@ struct stored {
 	uint32_t before, after;	/* values */
 	uint32_t depth;		/* of the task when the wave is done */
 	bool reduced;		/* `after` was made by this operation */
-};
-
-/* The rows of the next messages of a FIFO. */
-struct ends {
-	uint32_t send, recv;
+	uint32_t from;		/* the sender's operation, if it came in a message */
 };
 
 struct replay {
@@ -48,8 +52,10 @@ struct replay {
 	uint32_t width;		/* cells of a rank, scratch included */
 	uint32_t *state;	/* [nranks][width] */
 	struct runner *runners;	/* [ntasks] */
-	struct ends *ends;	/* [nfifos] */
-	struct sent *sent;	/* [nmessages] */
+	struct queue *queues;	/* [nfifos] */
+	struct sent *sent;
+	uint32_t nsent, capsent;
+	uint32_t free;		/* first free row of `sent`, or NONE */
 	uint32_t *more;		/* values of messages of several cells */
 	uint32_t nmore, capmore;
 	uint32_t *place;	/* [cells]: equal for chunks of equal length; NULL: all are */

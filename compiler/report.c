@@ -172,9 +172,16 @@ static const char *steps_text(struct arena *arena, const struct finding *v, size
 {
 	const struct finding *e = example(v, n);
 	const char *form = closed_form(arena, v, n), *text = "";
+	const char *from = "";
 
+	/* The smallest N is often a case of its own. */
+	if (!form && n > 4 && (form = closed_form(arena, v + 1, n - 1)) && e > v)
+		from = arena_printf(arena, ", and %" PRIu32 " at N = %" PRIu32, v[0].steps, v[0].nranks);
+	if (form && strspn(form, "0123456789") == strlen(form))
+		return arena_printf(arena, "%s%s", form, from);
 	if (form)
-		return arena_printf(arena, "%s = %" PRIu32 " at N = %" PRIu32, form, e->steps, e->nranks);
+		return arena_printf(arena, "%s = %" PRIu32 " at N = %" PRIu32 "%s", form, e->steps,
+				    e->nranks, from);
 	for (size_t i = 0; i < n; i++) {
 		if (n > 6 && i == 4) {	/* the first four and the last */
 			text = arena_printf(arena, "%s, ...", text);

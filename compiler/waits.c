@@ -25,8 +25,7 @@ struct clocks {
 	struct line *l;
 	uint32_t nw;
 	bool exact;
-	uint32_t *pool;		/* rows of nw: [w] = items of worker w that have finished */
-	uint32_t npool, cappool;
+	uint32_t nrows;		/* of line.clocks: [w] = items of worker w that have finished */
 	uint32_t *now;		/* by worker: row of its last item; row 0 is all zero */
 	uint32_t *at;		/* by item: its row */
 	uint32_t *need;		/* by worker: item to wait for, valid where stamp is the item's */
@@ -118,23 +117,25 @@ static void touches(struct clocks *k, const struct op *o)
 
 static uint32_t *clock_row(struct clocks *k, uint32_t row)
 {
-	return k->pool + (size_t)row * k->nw;
+	return k->l->clocks + (size_t)row * k->nw;
 }
 
+/* A new row, like row `copy_of` (NONE: all zero). */
 static uint32_t add_row(struct clocks *k, uint32_t copy_of)
 {
-	if (k->npool == k->cappool) {
-		uint32_t cap = k->cappool ? 2 * k->cappool : 8;
-		k->pool = arena_grow(k->l->arena, k->pool,
-				     (size_t)k->cappool * k->nw * sizeof *k->pool,
-				     (size_t)cap * k->nw * sizeof *k->pool);
-		k->cappool = cap;
+	struct line *l = k->l;
+	size_t need = ((size_t)k->nrows + 1) * k->nw;
+
+	if (need > l->capclocks) {
+		l->clocks = arena_grow(l->arena, l->clocks, l->capclocks * sizeof *l->clocks,
+				       2 * need * sizeof *l->clocks);
+		l->capclocks = 2 * need;
 	}
 	if (copy_of == NONE)
-		memset(clock_row(k, k->npool), 0, k->nw * sizeof *k->pool);
+		memset(clock_row(k, k->nrows), 0, k->nw * sizeof *l->clocks);
 	else
-		memcpy(clock_row(k, k->npool), clock_row(k, copy_of), k->nw * sizeof *k->pool);
-	return k->npool++;
+		memcpy(clock_row(k, k->nrows), clock_row(k, copy_of), k->nw * sizeof *l->clocks);
+	return k->nrows++;
 }
 
 static void add_wait(struct line *l, struct item *it, const struct item *on)

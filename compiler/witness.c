@@ -208,37 +208,6 @@ static void search(struct graph *g, uint32_t start)
 	}
 }
 
-/* Finds the cycle and turns it so that it begins at its smallest rank. */
-static void find_cycle(struct graph *g)
-{
-	for (uint32_t t = 0; t < g->n; t++)
-		if (g->degree[t] == 0 && !g->out[t])
-			leave(g, t);
-	for (uint32_t t = 0; t < g->n && g->ncycle != 2; t++) {
-		if (g->out[t] || (g->ncycle && g->work > SEARCH_WORK))
-			continue;
-		search(g, t);
-		leave(g, t);
-	}
-	const struct task *tasks = g->r->p->tasks;
-	uint32_t best = 0, n = g->ncycle;
-	for (uint32_t i = 1; i < n; i++)
-		if (tasks[g->tasks[i]].rank < tasks[g->tasks[best]].rank ||
-		    (tasks[g->tasks[i]].rank == tasks[g->tasks[best]].rank &&
-		     g->tasks[i] < g->tasks[best]))
-			best = i;
-	struct wait **cycle = ARENA_ARRAY(g->r->ctx->scratch, struct wait *, n);
-	uint32_t *order = ARENA_ARRAY(g->r->ctx->scratch, uint32_t, n);
-	for (uint32_t i = 0; i < n; i++) {
-		cycle[i] = g->cycle[(best + i) % n];
-		order[i] = g->tasks[(best + i) % n];
-	}
-	g->cycle = cycle;
-	g->tasks = order;
-}
-
-/* ---- texts ---------------------------------------------------------------------------- */
-
 static const struct op *op_of(const struct graph *g, uint32_t i)
 {
 	return &g->r->p->tasks[g->tasks[i]].ops[g->cycle[i]->op];
@@ -253,6 +222,43 @@ static uint32_t rank_of(const struct graph *g, uint32_t i)
 {
 	return g->r->p->tasks[g->tasks[i]].rank;
 }
+
+/* OP_WAIT is no statement of its own: it has no place. */
+static bool is_wait(const struct graph *g, uint32_t i)
+{
+	return op_kind(op_of(g, i)) == OP_WAIT;
+}
+
+/* Finds the cycle and turns it so that it begins at its smallest rank (and not with
+ * an OP_WAIT: no cycle is of these alone). */
+static void find_cycle(struct graph *g)
+{
+	for (uint32_t t = 0; t < g->n; t++)
+		if (g->degree[t] == 0 && !g->out[t])
+			leave(g, t);
+	for (uint32_t t = 0; t < g->n && g->ncycle != 2; t++) {
+		if (g->out[t] || (g->ncycle && g->work > SEARCH_WORK))
+			continue;
+		search(g, t);
+		leave(g, t);
+	}
+	uint32_t best = NONE, n = g->ncycle;
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_wait(g, i) &&
+		    (best == NONE || rank_of(g, i) < rank_of(g, best) ||
+		     (rank_of(g, i) == rank_of(g, best) && g->tasks[i] < g->tasks[best])))
+			best = i;
+	struct wait **cycle = ARENA_ARRAY(g->r->ctx->scratch, struct wait *, n);
+	uint32_t *order = ARENA_ARRAY(g->r->ctx->scratch, uint32_t, n);
+	for (uint32_t i = 0; i < n; i++) {
+		cycle[i] = g->cycle[(best + i) % n];
+		order[i] = g->tasks[(best + i) % n];
+	}
+	g->cycle = cycle;
+	g->tasks = order;
+}
+
+/* ---- texts ---------------------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -283,17 +289,13 @@ static const char *line_text(struct greedy *r, struct span span)
 	return arena_printf(r->ctx->scratch, "line %u", at.line);
 }
 
-/* What wait `i` waits for, without whom. */
-static const char *verb(const struct graph *g, uint32_t i)
+const char *witness_path_text(struct arena *a, const struct program *p, uint32_t path)
 {
-	const struct op *o = op_of(g, i);
-	if (op_kind(o) == OP_WAIT) {
-		const struct program *p = g->r->p;
-		const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[o->fifo];
-		return p->paths[t->path].parent == to->path ? "to come to the par" :
-							      "for a block of the par to end";
-	}
-	return op_out(o) != NONE ? "to send" : "to receive";
+	const char *blocks = "";
+	for (; path != 0 && path < p->npaths; path = p->paths[path].parent)
+		blocks = arena_printf(a, "%u%s%s", p->paths[path].block, *blocks ? "." : "",
+				      blocks);
+	return *blocks ? arena_printf(a, "par block %s", blocks) : "";
 }
 
 static const char *slots_text(struct arena *a, uint32_t slots)
@@ -309,14 +311,6 @@ static const char *wait_text(const struct graph *g, uint32_t i)
 	const struct program *p = r->p;
 	const struct op *o = op_of(g, i);
 	const char *cells = program_cells_text(a, p, o->cell, o->n);
-	if (op_kind(o) == OP_WAIT) {
-		const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[o->fifo];
-		if (p->paths[t->path].parent == to->path)
-			return arena_printf(a, "block %u of the par has not begun",
-					    p->paths[t->path].block);
-		return arena_printf(a, "waits for block %u of the par to end",
-				    p->paths[to->path].block);
-	}
 	if (op_out(o) == NONE)
 		return arena_printf(a, "waits to receive %s from rank %u", cells,
 				    p->fifos[op_in(o)].src);
@@ -330,19 +324,42 @@ static const char *wait_text(const struct graph *g, uint32_t i)
 
 /* ---- the cycle, line by line ------------------------------------------------------------ */
 
+/* A par: its blocks begin after what is before it, and it ends with its blocks. */
+static void note_par(const struct graph *g, struct diag *d, uint32_t i)
+{
+	struct greedy *r = g->r;
+	const struct program *p = r->p;
+	const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[op_of(g, i)->fifo];
+	struct arena *a = r->ctx->scratch;
+	if (p->paths[t->path].parent == to->path)
+		diag_note(r->ctx->diags, d, (struct span){0, 0},
+			  "rank %u: %s has not begun, as what is before the par has not finished",
+			  t->rank, witness_path_text(a, p, t->path));
+	else
+		diag_note(r->ctx->diags, d, (struct span){0, 0},
+			  "rank %u: the par has not ended, as %s has not", t->rank,
+			  witness_path_text(a, p, to->path));
+}
+
 static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 {
 	struct ctx *c = g->r->ctx;
-	struct where w = expand_where(c, g->r->p, g->tasks[i], g->cycle[i]->op);
+	const struct program *p = g->r->p;
+	if (is_wait(g, i)) {
+		note_par(g, d, i);
+		return;
+	}
+	struct where w = expand_where(c, p, g->tasks[i], g->cycle[i]->op);
+	const char *path = witness_path_text(c->scratch, p, p->tasks[g->tasks[i]].path);
 	bool loops = w.loops && *w.loops, calls = w.calls && *w.calls;
-	diag_note(c->diags, d, span_of(g, i), "rank %u, step %u%s%s%s%s%s: %s", rank_of(g, i),
-		  w.step, loops ? " (" : "", loops ? w.loops : "", loops ? ")" : "",
-		  calls ? ", " : "", calls ? w.calls : "", wait_text(g, i));
+	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, step %u%s%s%s%s%s: %s", rank_of(g, i),
+		  *path ? ", " : "", path, w.step, loops ? " (" : "", loops ? w.loops : "",
+		  loops ? ")" : "", calls ? ", " : "", calls ? w.calls : "", wait_text(g, i));
 }
 
 static bool same_line(const struct graph *g, uint32_t i, uint32_t j)
 {
-	return op_of(g, i)->site == op_of(g, j)->site;
+	return !is_wait(g, i) && !is_wait(g, j) && op_of(g, i)->site == op_of(g, j)->site;
 }
 
 /* Every wait, but of more than MANY in a row at one place only the first two and
@@ -449,6 +466,13 @@ struct joined {
 	uint32_t task, row;
 };
 
+struct cure {
+	struct greedy *r;
+	struct joined *v;
+	uint32_t n, cap;
+	const char *text;	/* "lines 9 and 10" */
+};
+
 static bool alone(const struct task *t, uint32_t row)
 {
 	return row < t->nops && !(t->ops[row].kind & OP_JOINED) &&
@@ -475,8 +499,6 @@ static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
 		if (*a != x || *b != y)
 			return false;
 	}
-	if (*a == *b)
-		return false;
 	const struct stmt *x = p->sites[*a].stmt, *y = p->sites[*b].stmt;
 	if (x && y && y->next == x) {
 		uint32_t t = *a;
@@ -488,53 +510,65 @@ static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
 }
 
 /* Operations of `b` right behind one of `a`, each alone, become one wave with it. */
-static struct joined *join(struct greedy *r, uint32_t a, uint32_t b, uint32_t *n)
+static void join(struct cure *c, uint32_t a, uint32_t b)
 {
-	struct joined *v = NULL;
-	uint32_t cap = 0;
-	*n = 0;
-	for (uint32_t t = 0; t < r->p->ntasks; t++) {
-		const struct task *task = &r->p->tasks[t];
+	struct program *p = c->r->p;
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		const struct task *task = &p->tasks[t];
 		for (uint32_t i = 0; i + 1 < task->nops; i++) {
-			struct op *x = &task->ops[i], *y = x + 1;
-			if (x->site != a || y->site != b || !alone(task, i) ||
-			    !alone(task, i + 1))
+			if (task->ops[i].site != a || task->ops[i + 1].site != b ||
+			    !alone(task, i) || !alone(task, i + 1))
 				continue;
-			y->kind |= OP_JOINED;
-			ARENA_PUSH(r->ctx->scratch, v, *n, cap) = (struct joined){t, i + 1};
+			task->ops[i + 1].kind |= OP_JOINED;
+			ARENA_PUSH(c->r->ctx->scratch, c->v, c->n, c->cap) =
+				(struct joined){t, i + 1};
 			i++;
 		}
 	}
-	return v;
+	struct greedy *r = c->r;
+	c->text = arena_printf(r->ctx->scratch, "%s%s%s and %s", c->text,
+			       *c->text ? ", and one around " : "",
+			       line_text(r, p->sites[a].span), line_text(r, p->sites[b].span));
 }
 
-/* Proposes one step for two lines if the program then finishes, without a race:
- * where the two do not touch the same cells, values are as before. */
+/* Joins pairs of lines that wait for each other until the program finishes; false: it
+ * does not. A race in that program is no cure either; its reports go nowhere. */
+static bool join_pairs(struct cure *c, struct graph *g)
+{
+	enum { MOST = 4 };
+	struct greedy *r = c->r;
+	for (int i = 0; i < MOST; i++) {
+		uint32_t a, b, n = c->n;
+		if (!one_pair(g, &a, &b))
+			return false;
+		join(c, a, b);
+		if (c->n == n)
+			return false;
+		if (deadlock_run(r, r->slots)) {
+			struct ctx quiet = *r->ctx;
+			struct diags none = {.arena = quiet.scratch, .sources = quiet.sources};
+			quiet.diags = &none;
+			return race(&quiet, r->p);
+		}
+		graph_init(g, r);
+		find_cycle(g);
+	}
+	return false;
+}
+
+/* Proposes a step around pairs of lines if the program then finishes, without a
+ * race: as the two do not touch the same cells, values are as before. */
 static void help_step(struct graph *g, struct diag *d, int64_t least)
 {
 	struct greedy *r = g->r;
-	struct program *p = r->p;
-	uint32_t a, b, n;
-	if (!one_pair(g, &a, &b))
-		return;
-	const char *first = line_text(r, p->sites[a].span), *second = line_text(r, p->sites[b].span);
-	struct joined *v = join(r, a, b, &n);
-	if (n) {
-		bool cured = deadlock_run(r, r->slots);
-		if (cured) {
-			/* A quiet race: its reports go nowhere. */
-			struct ctx quiet = *r->ctx;
-			struct diags none = {.arena = r->ctx->scratch, .sources = r->ctx->sources};
-			quiet.diags = &none;
-			cured = race(&quiet, p);
-		}
-		for (uint32_t i = 0; i < n; i++)
-			p->tasks[v[i].task].ops[v[i].row].kind &= (uint8_t)~OP_JOINED;
-		if (cured)
-			diag_note(r->ctx->diags, d, (struct span){0, 0},
-				  "help: one `step { }` around %s and %s cures it%s", first,
-				  second, least < 0 ? "" : " too");
-	}
+	struct cure c = {.r = r, .text = ""};
+	bool cured = join_pairs(&c, g);
+	for (uint32_t i = 0; i < c.n; i++)
+		r->p->tasks[c.v[i].task].ops[c.v[i].row].kind &= (uint8_t)~OP_JOINED;
+	if (cured)
+		diag_note(r->ctx->diags, d, (struct span){0, 0},
+			  "help: one `step { }` around %s cures it%s", c.text,
+			  least < 0 ? "" : " too");
 }
 
 /* ---- the two entries --------------------------------------------------------------------------- */
@@ -571,14 +605,16 @@ static const char *group_text(const struct graph *g, uint32_t i)
 	size_t n = 0;
 	for (uint32_t t = 0; t < g->n; t++)
 		for (uint32_t w = g->first[t]; w < g->first[t + 1]; w++)
-			if (tasks[t].ops[g->waits[w].op].site == op_of(g, i)->site)
+			if (op_kind(&tasks[t].ops[g->waits[w].op]) != OP_WAIT &&
+			    tasks[t].ops[g->waits[w].op].site == op_of(g, i)->site)
 				waits[tasks[t].rank] = true;
 	for (uint32_t k = 0; k < r->p->nranks; k++)
 		if (waits[k])
 			v[n++] = k;
 	bool every = n == r->p->nranks;
 	const char *who = every ? "every rank" : ranks_text(a, v, n);
-	return arena_printf(a, "%s wait%s %s, %s", who, every || n == 1 ? "s" : "", verb(g, i),
+	return arena_printf(a, "%s wait%s to %s, %s", who, every || n == 1 ? "s" : "",
+			    op_out(op_of(g, i)) != NONE ? "send" : "receive",
 			    line_text(r, span_of(g, i)));
 }
 
@@ -591,7 +627,7 @@ const char *witness_phrase(struct greedy *r)
 	bool *done = ARENA_ARRAY(a, bool, r->p->nsites);
 	const char *text = "";
 	for (uint32_t i = 0; i < g.ncycle; i++) {
-		if (done[op_of(&g, i)->site])
+		if (is_wait(&g, i) || done[op_of(&g, i)->site])
 			continue;
 		done[op_of(&g, i)->site] = true;
 		text = arena_printf(a, "%s%s%s", text, *text ? "; " : "", group_text(&g, i));

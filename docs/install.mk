@@ -48,32 +48,31 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/include/ccs.h
 	rm -f $(SCHEDULES:%=$(DESTDIR)$(PREFIX)/share/ccs/%)
 	rm -f $(MAN1:docs/%=$(DESTDIR)$(MANDIR)/man1/%) $(MAN5:lang/%=$(DESTDIR)$(MANDIR)/man5/%)
-	-rmdir $(DESTDIR)$(PREFIX)/share/ccs/schedules $(DESTDIR)$(PREFIX)/share/ccs
+	@rmdir $(DESTDIR)$(PREFIX)/share/ccs/schedules $(DESTDIR)$(PREFIX)/share/ccs 2>/dev/null || :
 
-# ---- examples: built and run ---------------------------------------------------
+# ---- examples: built, and run where their modules are -----------------------------
 
 EXAMPLES := load_and_run custom_contract typed_call
 EX := $(BUILD)/examples
 
-$(EX)/ring_allreduce.so: schedules/ring_allreduce.ccs $(BIN)/ccc
-$(EX)/custom_contract.so: examples/custom_contract.ccs $(BIN)/ccc
-$(EX)/%.so:
+$(EX)/ar.so $(EX)/ring_allreduce.h: schedules/ring_allreduce.ccs
+$(EX)/custom_contract.so: examples/custom_contract.ccs
+$(EX)/%.so: $(BIN)/ccc
 	@mkdir -p $(@D)
-	$(BIN)/ccc $< -o $@
-
-$(EX)/ring_allreduce.h: schedules/ring_allreduce.ccs $(BIN)/ccc
+	$(BIN)/ccc $(filter %.ccs,$^) -o $@
+$(EX)/%.h: $(BIN)/ccc
 	@mkdir -p $(@D)
-	$(BIN)/ccc $< --emit=header -o $@
+	$(BIN)/ccc $(filter %.ccs,$^) --emit=header -o $@
 
-$(EX)/typed_call: $(EX)/ring_allreduce.h $(EX)/ring_allreduce.so
-$(EX)/typed_call: EXLIBS := -L$(EX) -l:ring_allreduce.so
+$(EX)/typed_call: $(EX)/ring_allreduce.h $(EX)/ar.so
+$(EX)/typed_call: EXLIBS := -L$(EX) -l:ar.so
 $(EX)/%: examples/%.c runtime/ccs.h $(LIB)/libccs.so
 	@mkdir -p $(@D)
 	$(CC) -Iruntime -I$(EX) -std=c11 $(OPT) $(SAN) $(WARN) -o $@ $< $(EXLIBS) -L$(LIB) -lccs \
 		'-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib'
 
 .PHONY: examples
-examples: $(EXAMPLES:%=$(EX)/%) $(EX)/ring_allreduce.so $(EX)/custom_contract.so
-	$(EX)/load_and_run $(EX)/ring_allreduce.so
-	$(EX)/custom_contract $(EX)/custom_contract.so
-	$(EX)/typed_call
+examples: $(EXAMPLES:%=$(EX)/%) $(EX)/ar.so $(EX)/custom_contract.so
+	cd $(EX) && ./load_and_run
+	cd $(EX) && ./custom_contract
+	cd $(EX) && ./typed_call

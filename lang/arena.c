@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#define HUGE ((size_t)4 * 1024 * 1024)
 #define BLOCK ((size_t)64 * 1024)
 #define LARGE ((size_t)8 * 1024)
 #define ALIGN (_Alignof(max_align_t))
@@ -78,6 +81,18 @@ static void link_block(struct arena_block **list, struct arena_block *b)
 	*list = b;
 }
 
+/* Asks for huge pages under large blocks: page faults would otherwise cost more than
+ * the passes that fill the block. The answer does not matter. */
+static void advise(struct arena_block *b, size_t total)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t lo = ((uintptr_t)b + page - 1) / page * page;
+	uintptr_t hi = ((uintptr_t)b + total) / page * page;
+
+	if (total >= HUGE && hi > lo)
+		(void)madvise((void *)lo, hi - lo, MADV_HUGEPAGE);
+}
+
 static struct arena_block *new_block(struct arena *a, size_t size)
 {
 	size_t total = sizeof(struct arena_block) + size;
@@ -87,6 +102,7 @@ static struct arena_block *new_block(struct arena *a, size_t size)
 	b = calloc(1, total);
 	if (!b)
 		arena_fail(a);
+	advise(b, total);
 	a->used += total;
 	b->size = size;
 	return b;
@@ -124,6 +140,8 @@ static void *grow_large(struct arena *a, void *p, size_t n)
 	b = realloc(b, sizeof *b + n);
 	if (!b)
 		arena_fail(a);
+	if (n > b->size)
+		advise(b, sizeof *b + n);
 	if (a->big == was)
 		a->big = b;
 	else

@@ -269,9 +269,10 @@ static void print_text(const struct printer *p, const struct diag *g)
 			print_excerpt(p, note->span, CYAN);
 			continue;
 		}
-		fprintf(p->out, "%s      =%s %snote:%s ", paint(p, BLUE), paint(p, PLAIN),
-			paint(p, CYAN), paint(p, PLAIN));
-		put_text(note->text, p->out);
+		bool help = !strncmp(note->text, "help: ", 6);
+		fprintf(p->out, "%s      =%s %s%s:%s ", paint(p, BLUE), paint(p, PLAIN),
+			paint(p, CYAN), help ? "help" : "note", paint(p, PLAIN));
+		put_text(note->text + (help ? 6 : 0), p->out);
 		putc('\n', p->out);
 	}
 }

@@ -124,12 +124,11 @@ static void choose(struct fmt *f, uint32_t i)
 
 static struct line *new_line(struct fmt *f, uint32_t token, uint32_t indent, bool blank)
 {
-	const struct line *last = f->nlines ? &f->lines[f->nlines - 1] : NULL;
+	struct line line = { .from = token, .to = token, .indent = indent };
 
-	ARENA_PUSH(f->arena, f->lines, f->nlines, f->caplines) = (struct line){
-		.from = token, .to = token, .indent = indent,
-		.blank = blank && last && !last->opens && f->t.v[token].newlines > 1
-	};
+	line.blank = blank && f->nlines && !f->lines[f->nlines - 1].opens &&
+		     f->t.v[token].newlines > 1;
+	ARENA_PUSH(f->arena, f->lines, f->nlines, f->caplines) = line;
 	f->open = true;
 	f->only_comment = false;
 	return &f->lines[f->nlines - 1];
@@ -157,14 +156,14 @@ static uint32_t comment_indent(const struct fmt *f, uint32_t i)
 
 static void take_comment(struct fmt *f, uint32_t i)
 {
-	const struct fmt_token *t = &f->t.v[i];
-	uint32_t follows = i + 1;
-	bool ends_line;
+	const struct fmt_token *t = &f->t.v[i], *follows = t + 1;
+	bool ends_line, breaks;
 
-	while (f->t.v[follows].drop)
+	while (follows->drop)
 		follows++;
-	ends_line = t->line_end || f->t.v[follows].newlines > 0;
-	if (f->nlines && t->newlines == 0 && ends_line && i > 0) {
+	ends_line = t->line_end || follows->newlines > 0;
+	breaks = !f->inside && (follows->start || follows->id == '}');
+	if (f->nlines && t->newlines == 0 && (ends_line || breaks)) {
 		f->lines[f->nlines - 1].comment++;
 		f->open = false;
 		return;

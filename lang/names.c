@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Most comparisons, in name lengths, that "did you mean" may cost in all. */
-#define SUGGEST_WORK 4000000u
+#define SUGGEST_WORK 10000000u
 
 static void define_decl(struct resolver *r, struct decl *d)
 {

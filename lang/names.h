@@ -8,7 +8,11 @@
 #include "lang/lang.h"
 
 /* ccs(5) 3: contracts, topologies and what can be run have name spaces of their own. */
-enum space { SPACE_VALUE, SPACE_CONTRACT, SPACE_TOPOLOGY, SPACE_RUN };
+enum space {
+	SPACE_VALUE, SPACE_CONTRACT, SPACE_TOPOLOGY, SPACE_RUN,
+	SPACE_PARAM,	/* a callee's parameters, while what is behind a ';' is walked */
+	SPACE_GIVEN	/* those that have a value there */
+};
 
 /* What a use of a name wants to find. */
 enum want { WANT_NUMBER, WANT_BUFFER, WANT_FN, WANT_ARG, WANT_CONTRACT, WANT_TOPOLOGY, WANT_RUN };

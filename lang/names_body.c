@@ -30,13 +30,13 @@ static struct symbol *free_name(struct resolver *r, struct ident name)
 {
 	struct symbol *sym = NULL;
 
-	if (r->counts) {
-		names_symbol(r, &sym, SYM_COUNT, name);
-		names_define(r, SPACE_VALUE, name, sym, NULL);
-	} else if (r->sizes && !r->sizes->index) {
+	if (r->sizes && !r->sizes->index) {
 		sym = names_symbol(r, &r->sizes->index, SYM_INDEX, name);
 	} else if (r->sizes && strcmp(r->sizes->index->name, name.name) == 0) {
 		sym = r->sizes->index;
+	} else if (r->counts && !r->sizes) {
+		names_symbol(r, &sym, SYM_COUNT, name);
+		names_define(r, SPACE_VALUE, name, sym, NULL);
 	}
 	return sym;
 }
@@ -217,20 +217,22 @@ static void resolve_if(struct resolver *r, struct stmt *s)
 static void resolve_link(struct resolver *r, struct stmt *s)
 {
 	static const char *const attributes[] = { "bandwidth", "latency" };
+	bool given[3] = { false };
 
 	names_expr(r, s->e);
 	names_expr(r, s->e2);
 	for (struct binding *b = s->more; b; b = b->next) {
-		if (strcmp(b->name.name, attributes[0]) && strcmp(b->name.name, attributes[1]))
+		int i = strcmp(b->name.name, attributes[0]) == 0 ? 0 :
+			strcmp(b->name.name, attributes[1]) == 0 ? 1 : 2;
+
+		if (i == 2)
 			diag_add(r->d, SEV_ERROR, 201, b->name.span, NO_RANK,
 				 "a link has no `%s`, only `bandwidth` and `latency`%s",
 				 b->name.name, names_hint(r, b->name.name, attributes, 2));
-		for (struct binding *other = s->more; other != b; other = other->next)
-			if (strcmp(other->name.name, b->name.name) == 0) {
-				diag_add(r->d, SEV_ERROR, 202, b->name.span, NO_RANK,
-					 "`%s` is given twice", b->name.name);
-				break;
-			}
+		else if (given[i])
+			diag_add(r->d, SEV_ERROR, 202, b->name.span, NO_RANK,
+				 "`%s` is given twice", b->name.name);
+		given[i] = true;
 	}
 }
 

@@ -5,11 +5,9 @@
  * In: the callee is found or looked up here, its signature has its symbols
  * already. Out: stmt.callee, arguments of the right kind (a name that stands for
  * a number becomes an expression), bindings with their parameter's symbol.
- * O(arguments); parameters given by name are compared pairwise.
+ * O(arguments and parameters) a call.
  */
 #include "lang/names.h"
-
-#include <string.h>
 
 static const char *plural(uint32_t n)
 {
@@ -43,68 +41,65 @@ void names_call_fn(struct resolver *r, struct expr *e)
 /* ccs(5) 4: what is behind a ';' names the callee's own parameters. */
 static void unknown_param(struct resolver *r, const struct binding *b, const struct decl *callee)
 {
-	const char **names;
+	const char *hint = "";
 	uint32_t n = 0;
 	struct diag *g;
 
-	for (const struct binding *p = callee->params; p; p = p->next)
-		n++;
-	names = ARENA_ARRAY(r->arena, const char *, n);
-	n = 0;
-	for (const struct binding *p = callee->params; p; p = p->next)
-		names[n++] = p->name.name;
-	g = diag_add(r->d, SEV_ERROR, 201, b->name.span, NO_RANK,
-		     "`%s` has no parameter `%s`%s", callee->name.name, b->name.name,
-		     names_hint(r, b->name.name, names, n));
-	diag_note(r->d, g, callee->name.span, n ? "`%s` is defined here" :
-		  "`%s`, defined here, has none", callee->name.name);
+	if (r->suggest_work) {
+		for (const struct binding *p = callee->params; p; p = p->next)
+			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = p->name.name;
+		hint = names_hint(r, b->name.name, r->candidates, n);
+	}
+	g = diag_add(r->d, SEV_ERROR, 201, b->name.span, NO_RANK, "`%s` has no parameter `%s`%s",
+		     callee->name.name, b->name.name, hint);
+	diag_note(r->d, g, callee->name.span, "`%s` is defined here", callee->name.name);
+}
+
+static void resolve_binding(struct resolver *r, struct binding *b, const struct decl *callee)
+{
+	struct def *def = names_find(r, SPACE_PARAM, b->name.name);
+	struct def *first = names_find(r, SPACE_GIVEN, b->name.name);
+
+	if (!def) {
+		unknown_param(r, b, callee);
+	} else if (first) {
+		struct diag *g = diag_add(r->d, SEV_ERROR, 202, b->name.span, NO_RANK,
+					  "`%s` is given twice", b->name.name);
+		diag_note(r->d, g, first->span, "first given here");
+	} else {
+		b->sym = def->sym;
+		names_define(r, SPACE_GIVEN, b->name, b->sym, NULL);
+	}
 }
 
 void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
 		    struct span at, const char *rankless)
 {
 	for (struct binding *b = given; b; b = b->next) {
-		const struct binding *p;
-
 		if (rankless)
 			names_rankless_expr(r, b->value, rankless);
 		else
 			names_expr(r, b->value);
-		if (!callee)
-			continue;
-		for (p = callee->params; p && strcmp(p->name.name, b->name.name); p = p->next)
-			;
-		if (!p) {
-			unknown_param(r, b, callee);
-			continue;
-		}
-		for (struct binding *other = given; other != b; other = other->next)
-			if (other->sym == p->sym) {
-				struct diag *g = diag_add(r->d, SEV_ERROR, 202, b->name.span,
-							  NO_RANK, "`%s` is given twice",
-							  b->name.name);
-				diag_note(r->d, g, other->span, "first given here");
-				break;
-			}
-		b->sym = p->sym;
 	}
 	if (!callee)
 		return;
+	names_enter(r);
+	for (const struct binding *p = callee->params; p; p = p->next)
+		if (!names_find(r, SPACE_PARAM, p->name.name))
+			names_define(r, SPACE_PARAM, p->name, p->sym, NULL);
+	for (struct binding *b = given; b; b = b->next)
+		resolve_binding(r, b, callee);
 	for (const struct binding *p = callee->params; p; p = p->next) {
-		const struct binding *b = given;
 		struct diag *g;
 
-		if (p->value)
-			continue;
-		while (b && b->sym != p->sym)
-			b = b->next;
-		if (b)
+		if (p->value || names_find(r, SPACE_GIVEN, p->name.name))
 			continue;
 		g = diag_add(r->d, SEV_ERROR, 203, at, NO_RANK,
 			     "`%s` needs a value for its parameter `%s`", callee->name.name,
 			     p->name.name);
 		diag_note(r->d, g, p->span, "it has no default");
 	}
+	names_leave(r);
 }
 
 /* ---- procs, and schedules called like procs ------------------------------------------- */

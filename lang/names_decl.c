@@ -122,13 +122,13 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 }
 
 /* ccs(5) 4: names that a topology defines are visible in a schedule that is on it */
-static void define_topology_names(struct resolver *r, const struct decl *topology)
+static void enter_topology(struct resolver *r, const struct decl *topology)
 {
-	if (!topology)
-		return;
-	for (struct binding *p = topology->params; p; p = p->next)
+	names_enter(r);
+	for (struct binding *p = topology ? topology->params : NULL; p; p = p->next)
 		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
-	for (struct stmt *s = topology->body; s; s = s->next) {
+	names_enter(r);
+	for (struct stmt *s = topology ? topology->body : NULL; s; s = s->next) {
 		if (s->kind == S_LET)
 			names_define(r, SPACE_VALUE, s->name, s->var, NULL);
 		else if (s->kind == S_FN)
@@ -190,8 +190,8 @@ static void resolve_ensures(struct resolver *r, struct ensures *e)
 	names_leave(r);
 }
 
-/* Whether `count` is the bare name, or the name times N: it gives the name its value. */
-static bool gives(const struct expr *count, const struct symbol *sym)
+/* The name that `count` gives a value: it is the bare name, or the name times N. */
+static const struct symbol *given(const struct expr *count)
 {
 	if (count && count->kind == E_BINARY && count->op == OP_MUL) {
 		if (count->b->kind == E_N)
@@ -199,35 +199,40 @@ static bool gives(const struct expr *count, const struct symbol *sym)
 		else if (count->a->kind == E_N)
 			count = count->b;
 	}
-	return count && count->kind == E_NAME && count->sym == sym;
+	return count && count->kind == E_NAME && count->sym && count->sym->kind == SYM_COUNT ?
+	       count->sym : NULL;
 }
 
-/* A bare count takes the schedule's number, where it stands alone or times N. */
-static void check_counts(struct resolver *r, const struct decl *d)
+/* A bare count takes the schedule's number, where it stands alone or times N. The
+ * contract's own symbols have ids from `first` on. */
+static void check_counts(struct resolver *r, const struct decl *d, uint32_t first)
 {
-	for (const struct def *def = r->top; def && def->depth == r->depth; def = def->below) {
-		const struct buffer_def *b = d->buffers;
+	bool *known = ARENA_ARRAY(r->arena, bool, r->m->nsymbols - first);
 
-		if (def->slot->space != SPACE_VALUE || def->sym->kind != SYM_COUNT)
+	for (const struct buffer_def *b = d->buffers; b; b = b->next)
+		if (given(b->count))
+			known[given(b->count)->id - first] = true;
+	for (const struct def *def = r->top; def && def->depth == r->depth; def = def->below) {
+		if (def->slot->space != SPACE_VALUE || def->sym->kind != SYM_COUNT ||
+		    known[def->sym->id - first])
 			continue;
-		while (b && !gives(b->count, def->sym))
-			b = b->next;
-		if (!b)
-			diag_add(r->d, SEV_ERROR, 201, def->span, NO_RANK,
-				 "`%s` has no value: no buffer has `%s` or `%s * N` chunks",
-				 def->sym->name, def->sym->name, def->sym->name);
+		diag_add(r->d, SEV_ERROR, 201, def->span, NO_RANK,
+			 "`%s` has no value: no buffer has `%s` or `%s * N` chunks",
+			 def->sym->name, def->sym->name, def->sym->name);
 	}
 }
 
 static void resolve_contract(struct resolver *r, struct decl *d)
 {
+	uint32_t first = r->m->nsymbols;
+
 	names_enter(r);
 	define_params(r, d);
 	r->counts = d;
 	for (struct buffer_def *b = d->buffers; b; b = b->next)
 		define_buffer(r, b);
 	r->counts = NULL;
-	check_counts(r, d);
+	check_counts(r, d, first);
 	for (struct ensures *e = d->ensures; e; e = e->next)
 		resolve_ensures(r, e);
 	names_leave(r);
@@ -313,8 +318,8 @@ static void define_formals(struct resolver *r, struct decl *d)
 		define_buffer(r, b);
 }
 
-/* The head is walked in the scope of the parameters alone, and then once more
- * defined inside the topology's names, which the body sees. */
+/* The head is walked in the scope of the parameters alone; for the body they are
+ * defined once more, inside the topology's names. */
 static void resolve_run(struct resolver *r, struct decl *d)
 {
 	names_enter(r);
@@ -325,8 +330,7 @@ static void resolve_run(struct resolver *r, struct decl *d)
 	names_rankless_expr(r, d->where, "`where`");
 	names_leave(r);
 
-	names_enter(r);
-	define_topology_names(r, d->topology);
+	enter_topology(r, d->topology);
 	names_enter(r);
 	for (struct binding *p = d->params; p; p = p->next)
 		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
@@ -337,6 +341,7 @@ static void resolve_run(struct resolver *r, struct decl *d)
 	for (struct buffer_def *b = d->buffers; b; b = b->next)
 		names_define(r, SPACE_VALUE, b->name, b->sym, NULL);
 	names_block(r, d->body);
+	names_leave(r);
 	names_leave(r);
 	names_leave(r);
 }

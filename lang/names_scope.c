@@ -223,6 +223,9 @@ static const char *described(const struct def *def)
 		return "a topology";
 	case SPACE_RUN:
 		return def->decl->kind == D_PROC ? "a proc" : "a schedule";
+	case SPACE_PARAM:
+	case SPACE_GIVEN:
+		return "a parameter";
 	}
 	return "";
 }
@@ -232,8 +235,10 @@ const char *names_hint(struct resolver *r, const char *name, const char *const *
 	uint64_t work = (uint64_t)n * (strlen(name) + 1);
 	const char *nearest;
 
-	if (work > r->suggest_work)
+	if (work > r->suggest_work) {
+		r->suggest_work = 0;
 		return "";
+	}
 	r->suggest_work -= work;
 	nearest = diag_nearest(name, v, n);
 	return nearest ? arena_printf(r->arena, "; did you mean `%s`?", nearest) : "";

@@ -11,7 +11,6 @@
 #include "lang/parse_support.h"
 #include "lang/parse.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,9 +296,12 @@ bool parse_resync(struct parse *ps, enum skip mode, int lookahead)
 	ps->parens = 0;
 	ps->after_arrow = false;
 	if (lookahead != TOK_CCS_EMPTY && may_resume(ps, mode, lookahead)) {
-		/* A name may be a call, or the rest of what went wrong. */
+		/* A name may be a call, or the rest of what went wrong; a stray
+		 * brace stands in the middle of it. */
 		if (lookahead == TOK_IDENT)
 			ps->mute = 3;
+		else if (lookahead == '{' || lookahead == '}')
+			ps->mute = 2;
 		return false;
 	}
 	ps->skip = mode;

@@ -398,15 +398,15 @@ static void finish_floats(const struct check *c, struct wanted *w, size_t n)
 	double u = ldexp(1, -format_of(c->type).mantissa - 1);
 	double tiny = ldexp(1, 1 - (1 << (format_of(c->type).exponent - 1)) -
 			    format_of(c->type).mantissa);
-	double scale = c->op == OP_PREMUL ? 2 : c->op == CCS_AVG ? 1.0 / c->nranks : 1;
+	double times = c->op == OP_PREMUL ? 2 : 1, by = c->op == CCS_AVG ? c->nranks : 1;
 
 	for (size_t i = 0; i < n; i++) {
-		double sum = w->sum_abs[i] * (c->op == OP_PREMUL ? 2 : 1);
+		double sum = w->sum_abs[i] * times;
 		bool exact = sum <= exact_up_to(c->type) || c->op == CCS_PROD ||
 			     c->op == CCS_MAX || c->op == CCS_MIN;
 
-		w->value[i] *= scale;
-		w->slack[i] = exact ? 0 : (w->terms + 1) * u * w->sum_abs[i] * scale;
+		w->value[i] = w->value[i] * times / by;
+		w->slack[i] = exact ? 0 : (w->terms + 1) * u * sum / by;
 		if (c->op == CCS_AVG)
 			w->slack[i] += u * fabs(w->value[i]) * 1.001 + tiny;
 	}

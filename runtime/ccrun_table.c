@@ -44,6 +44,7 @@ struct result {
 	bool measured;
 	double us;
 	size_t wrong;
+	char text[384];			/* of the first wrong element */
 };
 
 static int fail(ccs_status s)
@@ -155,7 +156,7 @@ static size_t overrun(const unsigned char *from, const unsigned char *to)
 	return n;
 }
 
-static size_t verify(struct bench *b, const struct row *r, bool in_place)
+static void verify(struct bench *b, const struct row *r, bool in_place, struct result *result)
 {
 	char text[256] = "";
 	size_t wrong = check_outputs(&r->check, b->recv, text, sizeof(text));
@@ -171,11 +172,11 @@ static size_t verify(struct bench *b, const struct row *r, bool in_place)
 			snprintf(text, sizeof(text), "rank %d wrote behind its recvbuff", i);
 		wrong += inputs + behind;
 	}
+	result->wrong = wrong;
 	if (wrong)
-		fprintf(stderr, "ccrun: %s %s, size %zu, %s: %s\n", ccs_dtype_name(r->check.type),
-			ccrun_op_name(r->check.op), r->size,
-			in_place ? "in place" : "out of place", text);
-	return wrong;
+		snprintf(result->text, sizeof(result->text), "%s %s, size %zu, %s: %s",
+			 ccs_dtype_name(r->check.type), ccrun_op_name(r->check.op), r->size,
+			 in_place ? "in place" : "out of place", text);
 }
 
 /* ---- one row ------------------------------------------------------------------------------ */
@@ -201,7 +202,7 @@ static ccs_status measure(struct bench *b, const struct row *r, bool in_place,
 	prepare(b, r, in_place);
 	s = call_all(b, r);
 	if (!s)
-		result->wrong = verify(b, r, in_place);
+		verify(b, r, in_place, result);
 	return s;
 }
 
@@ -244,7 +245,7 @@ static void print_result(struct bench *b, const struct row *r, const struct resu
 
 static int row_run(struct bench *b, struct row *r)
 {
-	struct result result;
+	struct result result[2];
 	ccs_status s;
 
 	fprintf(b->out, "%12zu %12zu %11s %7s %5d", r->size, r->check.count,
@@ -252,16 +253,20 @@ static int row_run(struct bench *b, struct row *r)
 		r->check.numbers ? ccrun_op_name(r->check.op) : "none", r->root);
 	fflush(b->out);
 	for (int in_place = 0; in_place < 2; in_place++) {
-		s = measure(b, r, in_place, &result);
+		s = measure(b, r, in_place, result + in_place);
 		if (s) {
 			fprintf(b->out, "\n");
 			fflush(b->out);
 			return fail(s);
 		}
-		print_result(b, r, &result);
+		print_result(b, r, result + in_place);
 		fflush(b->out);
 	}
 	fprintf(b->out, "\n");
+	fflush(b->out);
+	for (int in_place = 0; in_place < 2; in_place++)
+		if (result[in_place].wrong)
+			fprintf(stderr, "ccrun: %s\n", result[in_place].text);
 	return EXIT_DONE;
 }
 

@@ -2,8 +2,8 @@
  * Lays out a run: where cells lie for this count, how chunks are cut into tiles,
  * and the memory of tasks, FIFOs and scratch.
  *
- * The tile. A cell's tile is 64 KiB; less where messages have many cells, so
- * that a slot stays within 512 KiB (but at least 512 bytes), and where there are
+ * The tile. A cell's tile is 32 KiB; less where messages have many cells, so
+ * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
  * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
  * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
  * adjoin move as one piece. A FIFO has the slots that the plan was checked with,
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE_BYTES ((size_t)64 << 10)
-#define SLOT_BYTES ((size_t)512 << 10)
+#define TILE_BYTES ((size_t)32 << 10)
+#define SLOT_BYTES ((size_t)256 << 10)
 #define TILE_LEAST ((size_t)512)
 #define FIFOS_BYTES ((uint64_t)256 << 20)
 /* Less data than this in all is moved faster than a thread wakes up. */
@@ -151,7 +151,7 @@ static bool data_size(const struct layout *l, const struct run *r, size_t *total
 	size_t scratch = 0, cell;
 
 	*total = 0;
-	/* a slot fits: max_cells < 2^32, and a tile of at most 64 KiB */
+	/* a slot fits: max_cells < 2^32, and a tile of at most 32 KiB */
 	for (uint64_t i = 0; i < p->fifos.n; i++)
 		if (!take(total, (size_t)slots_of(r, l->view->fifos + i, l->ntiles),
 			  slot_bytes(l, l->view->fifos + i)))

@@ -138,11 +138,37 @@ static ccs_status check_plans(struct ccs_module *m, const char *what)
 	return CCS_OK;
 }
 
+/* The flags lie before the checksum, so they are held against the tables, which
+ * say the same: all but EVEN_COUNTS, which only the compiler can know. */
+static bool flags_ok(const struct ccs_module *m)
+{
+	uint32_t flags = m->head->flags & CCS_MODULE_EVEN_COUNTS;
+
+	for (uint32_t i = 0; i < m->nbuffers; i++)
+		flags |= (m->buffers[i].by_column ? CCS_MODULE_BY_COLUMN : 0) |
+			 (m->buffers[i].sized ? CCS_MODULE_SIZED : 0);
+	for (size_t i = 0; i < m->nplans; i++) {
+		const struct plan_view *v = m->plans + i;
+		bool sum = false, single = false;
+
+		for (uint64_t c = 0; c < v->plan->expect.n; c++) {
+			if (v->expect[c] == CCS_NONE)
+				continue;
+			sum |= v->sums[v->expect[c]].reduced != 0;
+			single |= v->sums[v->expect[c]].reduced == 0;
+		}
+		flags |= (sum ? CCS_MODULE_REDUCES : 0) |
+			 (sum && single ? CCS_MODULE_MIXED : 0);
+	}
+	return flags == m->head->flags;
+}
+
 ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size, const char *what)
 {
 	const struct ccs_module_head *h = bytes;
 	size_t from = offsetof(struct ccs_module_head, checksum) + sizeof(h->checksum);
 	const char *wrong;
+	ccs_status s;
 
 	if (size < offsetof(struct ccs_module_head, flags) ||
 	    memcmp(h->magic, CCS_PLAN_MAGIC, sizeof(h->magic)))
@@ -161,5 +187,8 @@ ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size, c
 	wrong = check_tables(m);
 	if (wrong)
 		return error_set(CCS_EFILE, "%s: the module is damaged: %s", what, wrong);
-	return check_plans(m, what);
+	s = check_plans(m, what);
+	if (!s && !flags_ok(m))
+		return error_set(CCS_EFILE, "%s: the module is damaged: its flags are wrong", what);
+	return s;
 }
