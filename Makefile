@@ -57,7 +57,7 @@ $(BUILD)/lang/prelude.c: lang/prelude.ccs
 	  echo ';'; } > $@
 
 $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o: $(BUILD)/%.o: $(BUILD)/%.c
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(GENWARN) -MMD -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(GENWARN) -MMD -MP -c -o $@ $<
 $(BUILD)/lang/prelude.o: $(BUILD)/lang/prelude.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(LANG_OBJ): | $(BUILD)/lang/parse.h $(BUILD)/lang/scan.h
@@ -66,7 +66,7 @@ $(LANG_OBJ): | $(BUILD)/lang/parse.h $(BUILD)/lang/scan.h
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
 $(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ)
 	@mkdir -p $(@D)

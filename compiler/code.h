@@ -3,9 +3,11 @@
  *
  *   code.c       functions of the code, constants, names' bindings
  *   code_expr.c  expressions -> three-address instructions
- *   code_stmt.c  statements, calls, contracts' clauses -> instructions
+ *   code_fn.c    calls of fns
+ *   code_stmt.c  statements -> instructions
+ *   code_call.c  procs and their calls
  *   cursor.c     runs one rank's code; yields its operations
- *   cursor_op.c  the rarer instructions: operands, groups, calls, par
+ *   cursor_op.c, cursor_slow.c  its rarer instructions
  *
  * N and the parameters are constants by the time that code is made, so what
  * depends on them alone is folded. A function's registers lie in a window of
@@ -280,15 +282,17 @@ void code_land_all(struct gen *g, uint32_t chain);
 /** Whether the expression (or NULL), or a fn that it calls, mentions `s` (or
  *  NULL), or, if so asked, `rank`. */
 bool code_mentions(struct arena *a, const struct expr *e, const struct symbol *s, bool rank);
+/** The value of a call of a fn (code_fn.c). */
+struct val code_fn_call(struct gen *g, const struct expr *e, int dst);
 /** Makes the functions of fns that the function called and did not inline. */
 void code_fns(struct gen *g);
 
-/* ---- code_stmt.c */
+/* ---- code_stmt.c, code_call.c */
 
 void code_stmts(struct gen *g, const struct stmt *s);
 struct operand code_operand(struct gen *g, const struct ref *r);
-/** The function of a proc for a context; made later by code_procs. */
-uint32_t code_proc(struct code *k, const struct decl *d, const struct context *at);
+void code_call(struct gen *g, const struct stmt *s);
+/** Makes the functions of all procs that were called so far, and that those call. */
 void code_procs(struct code *k);
 
 /* ---- arithmetic, shared by folding and running */

@@ -506,6 +506,7 @@ static void run(struct session *s)
 	struct front f = {
 		.arena = &s->arena, .sources = &s->sources, .diags = &s->diags,
 		.include_dirs = s->o->include_dirs,
+		.only_main = s->o->action == ACTION_FORMAT,
 	};
 
 	s->diags.phase = PHASE_TEXT;

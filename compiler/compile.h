@@ -7,7 +7,7 @@
  *   deadlock            deadlock.c                    an order of all waves
  *   race                race.c                        within a rank
  *   proof               proof.c, contract.c           values against the contract
- *   lower, fuse         lower.c, fuse.c               program -> lowered program
+ *   lower, fuse         lower.c, flow.c, fuse.c, waits.c   program -> lowered program
  *   match, deadlock, race, proof again, on the lowered program
  *   emit                module.c, link.c              plans -> ccs_module_v1 -> ar.so
  *
@@ -47,7 +47,7 @@ enum phase {
 /* Limits; each is named in the message of the error that it raises. */
 #define LIMIT_RANKS 65536u
 #define LIMIT_CALL_DEPTH 10000u		/* E0204 */
-#define LIMIT_OPS (1u << 29)		/* operations in one program, E0501 */
+#define LIMIT_OPS (1u << 26)		/* operations in one program, E0501 */
 #define LIMIT_TOUCHED (1ull << 33)	/* chunks that a program's operations touch, E0501 */
 #define LIMIT_MEMORY (8ull << 30)	/* bytes, E0501 */
 #define LIMIT_IDLE_WORK 200000000u	/* evaluation steps without an operation, E0204 */

@@ -129,7 +129,6 @@ static bool eval(struct eval *x, uint32_t func, uint32_t rank, uint32_t index, b
 	struct cursor *v = &x->cursor;
 	cursor_start(v, func, rank);
 	cursor_set(v, 4, index);
-	v->idle = 0;
 	v->report_rank = shared ? NO_RANK : (int64_t)rank;
 	return cursor_next(v) == CURSOR_DONE;
 }
@@ -207,6 +206,7 @@ static uint32_t value_row(struct eval *x, const struct clause *c, uint32_t rank,
 	const struct cursor *v = &x->cursor;
 	if (!eval(x, c->right, rank, index, shared))
 		return NONE;
+	x->cursor.idle = 0;	/* a value counts as an operation does */
 	if (v->nterms == 0) {
 		diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->right->span, shared ? NO_RANK : (int64_t)rank,
 			 "a sum of nothing: it has no value");

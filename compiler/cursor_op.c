@@ -290,8 +290,8 @@ static void report_range(struct cursor *v, const struct ref *ref, int64_t count,
 	const char *name = ref->name.name;
 	long long a = lo, b = hi, n = count;
 	if (ref->kind == REF_ONE && n > 0)
-		cursor_report(v, 406, ref->span, "%s[%lld]: %s has chunks 0..%lld (%lld of them)",
-			      name, a, name, n - 1, n);
+		cursor_report(v, 406, ref->span, "%s[%lld]: %s has chunks 0..%lld",
+			      name, a, name, n - 1);
 	else if (ref->kind == REF_ONE)
 		cursor_report(v, 406, ref->span, "%s[%lld]: %s has no chunk", name, a, name);
 	else if (hi < lo)

@@ -128,7 +128,7 @@ static enum slow same_part(struct cursor *v, const struct insn *in)
 	const char *callee;
 	struct span span = argument(v, in->k, &callee);
 	cursor_report(v, 203, span, "%s has a scratch, so the parts of its arguments must be of one "
-		      "size: these are of %lld chunks, the first argument's of %lld", callee,
+		      "size in chunks: it is %lld here, and %lld in the first argument", callee,
 		      (long long)R[in->b], (long long)R[in->a]);
 	return leave(v);
 }

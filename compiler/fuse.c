@@ -5,7 +5,8 @@
  * In:  a line after flow. Out: worker and index of every item; a receive fused
  * with its partner has the fused kind, and the partner is gone.
  *
- * A worker has at most one receiving and one sending end. Two are merged where
+ * A worker has at most one receiving and one sending end (until fuse_chains puts
+ * workers behind one another). Two are merged where
  *   - most of the one's messages are what the other sends next (a ring's
  *     chain), or else
  *   - they stand in one wave and the FIFOs hold all their messages (an exchange:

@@ -78,7 +78,9 @@ static const char *values_text(struct code *k, const struct binding *list)
 	return text;
 }
 
-static enum instance_state where(struct code *k, const struct decl *d, const char *what, bool quiet)
+/* `at`: the place in the schedule's own text that asks for it. */
+static enum instance_state where(struct code *k, const struct decl *d, const char *what,
+				 struct span at, bool quiet)
 {
 	int64_t holds;
 	if (!d->where)
@@ -87,10 +89,13 @@ static enum instance_state where(struct code *k, const struct decl *d, const cha
 		return INSTANCE_WRONG;
 	if (holds)
 		return INSTANCE_OK;
-	if (!quiet && !k->quiet)
-		diag_add(k->ctx->diags, SEV_ERROR, 205, d->where->span, NO_RANK,
-			 "`where` of %s %s does not hold for %s", what, d->name.name,
-			 values_text(k, d->params));
+	if (quiet || k->quiet)
+		return INSTANCE_REFUSED;
+	struct diag *g = diag_add(k->ctx->diags, SEV_ERROR, 205, at, NO_RANK,
+				  "`where` of %s %s does not hold for %s", what, d->name.name,
+				  values_text(k, d->params));
+	if (at.lo != d->where->span.lo)
+		diag_note(k->ctx->diags, g, d->where->span, "the condition");
 	return INSTANCE_REFUSED;
 }
 
@@ -131,12 +136,12 @@ static const struct symbol *count_times_n(const struct expr *e)
 	return is_count(e->b) && e->a->kind == E_N ? e->b->sym : NULL;
 }
 
+/* Whether a count is a product and N one of its factors: N blocks. ccs(5) 4, Cutting. */
 static bool has_factor_n(const struct expr *e)
 {
-	for (; e->kind == E_BINARY && e->op == OP_MUL; e = e->a)
-		if (e->b->kind == E_N || (e->b->kind == E_BINARY && has_factor_n(e->b)))
-			return true;
-	return e->kind == E_N;
+	if (e->kind != E_BINARY || e->op != OP_MUL)
+		return false;
+	return e->a->kind == E_N || e->b->kind == E_N || has_factor_n(e->a) || has_factor_n(e->b);
 }
 
 static void wrong_count(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
@@ -270,12 +275,13 @@ enum instance_state instance_make(struct code *k, bool quiet_where)
 		return INSTANCE_WRONG;
 	if (t)
 		code_bind_topology(k, s);
-	state = where(k, s, "schedule", quiet_where);
+	state = where(k, s, "schedule", s->where ? s->where->span : s->name.span,
+		      quiet_where);
 	if (state != INSTANCE_OK)
 		return failed(k, state);
 	if (t && !bind_all(k, t->params, s->topology_args, NULL))
 		return INSTANCE_WRONG;
-	state = t ? where(k, t, "topology", quiet_where) : INSTANCE_OK;
+	state = t ? where(k, t, "topology", s->topology_name.span, quiet_where) : INSTANCE_OK;
 	if (state != INSTANCE_OK)
 		return failed(k, state);
 	if (!bind_all(k, s->contract->params, NULL, s->contract_args))

@@ -41,6 +41,7 @@ struct matching {
 	struct unequal *unequal;
 	uint32_t nunequal, capunequal;
 	bool one_task;		/* each end of every FIFO is one task's */
+	uint32_t *told;		/* by site: 1 + the rank that it was reported for last */
 };
 
 /* More pairs of unequal ends than this are not kept: they say nothing new. */
@@ -217,6 +218,16 @@ static bool finish(struct matching *m)
 	return equal;
 }
 
+/* Whether this line was reported for this rank already: an all-to-all has as many
+ * wrong FIFOs as messages, and one line. */
+static bool told(struct matching *m, const struct op *o, uint32_t rank)
+{
+	if (m->told[o->site] == rank + 1)
+		return true;
+	m->told[o->site] = rank + 1;
+	return false;
+}
+
 /* ---- E0301, E0302 ------------------------------------------------------------ */
 
 /* A FIFO whose counts differ, and what a report on it names. */
@@ -385,6 +396,8 @@ static void report_surplus(struct matching *m)
 		bool send = q->nsends > q->nrecvs;
 		uint32_t task = send ? q->src_task : q->dst_task;
 		const struct op *o = &p->tasks[task].ops[s->row];
+		if (told(m, o, s->rank))
+			continue;
 		const char *cells = program_cells_text(m->ctx->scratch, p, o->cell, o->n);
 		struct diag *g;
 		if (send)
@@ -491,8 +504,10 @@ static bool check_sizes(struct matching *m)
 			uint32_t chunk;
 			if (!size_differs(m, q, send, recv, &chunk))
 				continue;
-			report_size(m, q, send, recv, chunk);
+			if (!told(m, send, q->src))
+				report_size(m, q, send, recv, chunk);
 			same = false;
+			break;
 		}
 	}
 	return same;
@@ -521,6 +536,7 @@ bool match(struct ctx *c, struct program *p)
 			 "internal error: two tasks at one end of a FIFO");
 		return false;
 	}
+	m.told = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
 	if (!equal)
 		report_surplus(&m);
 	report_unequal(&m);

@@ -91,7 +91,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->p = p;
 	r->silent = p->lowered;
 	r->width = p->cells + p->scratch;
-	if (!values_init(&r->values, arena, p->nranks, p->cells)) {
+	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nops / 4)) {
 		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
 			 "%" PRIu32 " ranks with %" PRIu32 " chunks each are more than can be proved",
 			 p->nranks, p->cells);
@@ -186,7 +186,7 @@ static inline uint32_t combine(struct replay *r, uint32_t a, uint32_t b)
 	if (UNLIKELY(a >= POISON || b >= POISON))
 		return POISON;
 	bool same_cell;
-	uint32_t v = value_combine(&r->values, a, b, &same_cell);
+	uint32_t v = value_combine_fast(&r->values, a, b, &same_cell);
 	if (!same_cell && r->place &&
 	    r->place[value_cell(&r->values, a)] != r->place[value_cell(&r->values, b)])
 		r->uneven = true;
@@ -265,27 +265,34 @@ static inline uint32_t *slots(struct replay *r, struct sent *m, uint32_t n)
 	return n == 1 ? &m->value : r->more + m->at;
 }
 
+static __attribute__((noinline)) void more_messages(struct replay *r)
+{
+	ARENA_PUSH(r->values.arena, r->sent, r->nsent, r->capsent) = (struct sent){ .next = NONE };
+	r->free = r->nsent - 1;
+}
+
+static __attribute__((noinline)) void make_room(struct replay *r, struct sent *m, uint32_t n)
+{
+	m->at = more_slots(r, n);
+	m->room = n;
+}
+
 /* Puts a message of n cells on its way; its values are for the caller. */
 static inline struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t depth,
 				uint32_t row)
 {
 	struct queue *q = &r->queues[fifo];
-	uint32_t i = r->free;
 
-	if (i == NONE) {
-		i = r->nsent;
-		ARENA_PUSH(r->values.arena, r->sent, r->nsent, r->capsent) = (struct sent){ 0 };
-	} else {
-		r->free = r->sent[i].next;
-	}
+	if (r->free == NONE)
+		more_messages(r);
+	uint32_t i = r->free;
+	r->free = r->sent[i].next;
 	struct sent *m = &r->sent[i];
 	m->depth = depth;
 	m->next = NONE;
 	m->row = row;
-	if (n > 1 && m->room < n) {
-		m->at = more_slots(r, n);
-		m->room = n;
-	}
+	if (n > 1 && m->room < n)
+		make_room(r, m, n);
 	if (q->head == NONE)
 		q->head = i;
 	else

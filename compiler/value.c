@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells)
+bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells, uint64_t room)
 {
 	uint64_t base = (uint64_t)nranks * cells;
 
@@ -20,6 +20,10 @@ bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t ce
 	v->nranks = nranks;
 	v->cells = cells;
 	v->base = (uint32_t)base;
+	if (room && room < VALUE_MANY) {
+		v->nodes = ARENA_ARRAY(a, struct node, room);
+		v->cap = (uint32_t)room;
+	}
 	return base < UINT32_MAX / 2;
 }
 

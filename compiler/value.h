@@ -35,12 +35,54 @@ struct values {
 	uint32_t nruns, capruns;
 };
 
-/** Sets up no reductions. False if nranks * cells is more than numbers can tell. */
-bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells);
+/** Sets up no reductions, with room for `room` of them. False if nranks * cells is
+ *  more than numbers can tell. */
+bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells,
+		 uint64_t room);
 
 /** a (+) b; both are values. O(1) for adjacent runs, else O(runs). Says whether
  *  they have the length of the same cell. */
 uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell);
+
+/* The same, for the commonest case at once: two adjacent runs of one cell. */
+static inline uint32_t value_combine_fast(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
+{
+	uint32_t acell, afirst, an, bcell, bfirst, bn;
+
+	if (a < v->base) {
+		acell = a % v->cells, afirst = a / v->cells, an = 1;
+	} else {
+		const struct node *x = &v->nodes[a - v->base];
+		acell = x->cell, afirst = x->first, an = x->n;
+	}
+	if (b < v->base) {
+		bcell = b % v->cells, bfirst = b / v->cells, bn = 1;
+	} else {
+		const struct node *x = &v->nodes[b - v->base];
+		bcell = x->cell, bfirst = x->first, bn = x->n;
+	}
+	uint32_t n = an + bn, first = bfirst, end = bfirst + bn;
+	if (end >= v->nranks)
+		end -= v->nranks;
+	if (end != afirst) {
+		first = afirst;
+		end = afirst + an;
+		if (end >= v->nranks)
+			end -= v->nranks;
+		if (end != bfirst)
+			return value_combine(v, a, b, same_cell);
+	}
+	if (acell != bcell || (an | bn) & VALUE_MANY || n >= v->nranks || v->n == v->cap)
+		return value_combine(v, a, b, same_cell);
+	*same_cell = true;
+	struct node *z = &v->nodes[v->n];
+	z->left = a;
+	z->right = b;
+	z->cell = acell;
+	z->first = first;
+	z->n = n;
+	return v->base + v->n++;
+}
 
 /* The runs of a value, sorted by (cell, first), disjoint, none going round. */
 struct runs {

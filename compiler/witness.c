@@ -2,263 +2,27 @@
  * witness: why a run is stuck, as the smallest set of facts (E0304).
  *
  * In: the state of a greedy run that cannot go on. Out: the report: a shortest
- * cycle of waits, what the other ranks do, and cures, each of which was tried by
- * a run before it is named.
- *
- * The idea: stuck tasks are nodes; each operation of a task's wave that has not
- * finished waits for the one task that has to start its counterpart. Every stuck
- * task waits for a stuck task, so there is a cycle. A shortest one is found by a
- * breadth-first search from each node; a node whose cycles are known leaves the
- * graph, and with it all that can no longer be on a cycle. So a single ring costs
- * O(waits); the search as a whole is cut off at SEARCH_WORK waits.
+ * cycle of waits (cycle.c), what the other ranks do, and cures, each of which was
+ * tried by a run before it is named. Cycles that have nothing to do with one another
+ * are reports of their own.
  */
-#include "compiler/deadlock.h"
+#include "compiler/cycle.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { SEARCH_WORK = 40000000 };	/* about 0.2 s */
-
-/* A task's wait for another task. */
-struct wait {
-	uint32_t to;
-	uint32_t op;		/* row of the operation that waits */
-	uint32_t needs;		/* row of the operation of task `to` that has to start */
-};
-
-struct graph {
-	struct greedy *r;
-	uint32_t n;		/* tasks */
-	uint32_t *first;	/* [n + 1]: rows of waits, by task */
-	struct wait *waits;
-	uint32_t nwaits, capwaits;
-	uint32_t *back_first;	/* [n + 1]: the same turned round: who waits for a task */
-	uint32_t *back;
-	uint32_t *degree;	/* waits for tasks that are still in */
-	bool *out;		/* left the graph */
-	uint32_t *queue, *from;	/* of a search: from[task]: row of waits that led there */
-	uint32_t *seen;		/* number of the search that met the task */
-	uint32_t searches;
-	uint64_t work;
-	struct wait **cycle;	/* the best so far; each wait's `to` is the next one's task */
-	uint32_t *tasks;	/* of the cycle's waits */
-	uint32_t ncycle;
-};
-
-/* ---- the graph of waits ---------------------------------------------------------- */
-
-static void add_wait(struct graph *g, uint32_t *mark, uint32_t t, uint32_t to, uint32_t op,
-		     uint32_t needs)
-{
-	if (mark[to] == t + 1)
-		return;
-	mark[to] = t + 1;
-	ARENA_PUSH(g->r->ctx->scratch, g->waits, g->nwaits, g->capwaits) =
-		(struct wait){to, op, needs};
-}
-
-/* The waits of task `t`. While its wave is looked through, done[] of its FIFOs
- * counts on, so that each operation has its number; it is put back behind. */
-static void list_waits(struct graph *g, uint32_t *mark, uint32_t t)
-{
-	const struct greedy *r = g->r;
-	const struct program *p = r->p;
-	const struct turn *u = &r->turns[t];
-	const struct op *ops = p->tasks[t].ops;
-	uint32_t from = u->next > u->row ? u->next : u->row;
-	uint32_t end = u->end;
-	if (end == u->row)		/* a fused operation that could not start */
-		end = u->row < p->tasks[t].nops ? u->row + 1 : u->row;
-	for (uint32_t i = from; i < end; i++) {
-		uint32_t in = op_in(&ops[i]), out = op_out(&ops[i]);
-		if (op_kind(&ops[i]) == OP_WAIT && r->turns[ops[i].fifo].row < ops[i].other)
-			add_wait(g, mark, t, ops[i].fifo, i, ops[i].other - 1);
-		if (in != NONE) {
-			struct flow *f = &r->flows[in];
-			uint32_t k = f->done[RECVS]++;
-			if (f->started[SENDS] <= k)
-				add_wait(g, mark, t, f->task[SENDS], i,
-					 p->messages[p->fifos[in].first + k].send);
-		}
-		if (out != NONE) {
-			struct flow *f = &r->flows[out];
-			uint32_t k = f->done[SENDS]++;
-			if (f->started[RECVS] + r->slots <= k)
-				add_wait(g, mark, t, f->task[RECVS], i,
-					 p->messages[p->fifos[out].first + k - r->slots].recv);
-		}
-	}
-	for (uint32_t i = from; i < end; i++) {
-		uint32_t in = op_in(&ops[i]), out = op_out(&ops[i]);
-		if (in != NONE)
-			r->flows[in].done[RECVS]--;
-		if (out != NONE)
-			r->flows[out].done[SENDS]--;
-	}
-}
-
-static void turn_round(struct graph *g)
-{
-	struct arena *a = g->r->ctx->scratch;
-	g->back_first = ARENA_ARRAY(a, uint32_t, (size_t)g->n + 2);
-	g->back = ARENA_ARRAY(a, uint32_t, g->nwaits);
-	for (uint32_t i = 0; i < g->nwaits; i++)
-		g->back_first[g->waits[i].to + 2]++;
-	for (uint32_t t = 2; t <= g->n; t++)
-		g->back_first[t + 1] += g->back_first[t];
-	for (uint32_t t = 0; t < g->n; t++)
-		for (uint32_t i = g->first[t]; i < g->first[t + 1]; i++)
-			g->back[g->back_first[g->waits[i].to + 1]++] = t;
-}
-
-static void graph_init(struct graph *g, struct greedy *r)
-{
-	struct arena *a = r->ctx->scratch;
-	uint32_t n = r->p->ntasks;
-	*g = (struct graph){.r = r, .n = n};
-	g->first = ARENA_ARRAY(a, uint32_t, (size_t)n + 1);
-	uint32_t *mark = ARENA_ARRAY(a, uint32_t, n);
-	for (uint32_t t = 0; t < n; t++) {
-		g->first[t] = g->nwaits;
-		list_waits(g, mark, t);
-	}
-	g->first[n] = g->nwaits;
-	turn_round(g);
-	g->degree = ARENA_ARRAY(a, uint32_t, n);
-	g->out = ARENA_ARRAY(a, bool, n);
-	g->queue = ARENA_ARRAY(a, uint32_t, n);
-	g->from = ARENA_ARRAY(a, uint32_t, n);
-	g->seen = ARENA_ARRAY(a, uint32_t, n);
-	g->cycle = ARENA_ARRAY(a, struct wait *, n);
-	g->tasks = ARENA_ARRAY(a, uint32_t, n);
-	for (uint32_t t = 0; t < n; t++)
-		g->degree[t] = g->first[t + 1] - g->first[t];
-}
-
-/* ---- a shortest cycle -------------------------------------------------------------- */
-
-/* Takes `t` out, and all tasks that have no way to a cycle then. */
-static void leave(struct graph *g, uint32_t t)
-{
-	uint32_t n = 0;
-	g->out[t] = true;
-	g->queue[n++] = t;
-	while (n) {
-		t = g->queue[--n];
-		for (uint32_t i = g->back_first[t]; i < g->back_first[t + 1]; i++) {
-			uint32_t b = g->back[i];
-			if (--g->degree[b] == 0 && !g->out[b]) {
-				g->out[b] = true;
-				g->queue[n++] = b;
-			}
-		}
-	}
-}
-
-static uint32_t task_of_wait(const struct graph *g, uint32_t w)
-{
-	uint32_t lo = 0, hi = g->n;	/* the last task with first[task] <= w */
-	while (hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (g->first[mid] <= w)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-/* Keeps the cycle that the search from `start` closed with wait `w`. */
-static void keep_cycle(struct graph *g, uint32_t start, uint32_t w, uint32_t length)
-{
-	g->ncycle = length;
-	for (uint32_t i = length; i-- > 0;) {
-		g->cycle[i] = &g->waits[w];
-		g->tasks[i] = task_of_wait(g, w);
-		if (g->tasks[i] != start)
-			w = g->from[g->tasks[i]];
-	}
-}
-
-/* Looks for a cycle through `start` that is shorter than the best. */
-static void search(struct graph *g, uint32_t start)
-{
-	uint32_t head = 0, tail = 0, depth = 1;
-	g->searches++;
-	g->seen[start] = g->searches;
-	g->queue[tail++] = start;
-	for (uint32_t level = tail; head < tail; level = tail, depth++) {
-		if (g->ncycle && depth >= g->ncycle)
-			return;
-		for (; head < level; head++) {
-			uint32_t t = g->queue[head];
-			g->work += g->first[t + 1] - g->first[t] + 1;
-			for (uint32_t w = g->first[t]; w < g->first[t + 1]; w++) {
-				uint32_t to = g->waits[w].to;
-				if (to == start) {
-					keep_cycle(g, start, w, depth);
-					return;
-				}
-				if (g->out[to] || g->seen[to] == g->searches)
-					continue;
-				g->seen[to] = g->searches;
-				g->from[to] = w;
-				g->queue[tail++] = to;
-			}
-		}
-	}
-}
-
-static const struct op *op_of(const struct graph *g, uint32_t i)
-{
-	return &g->r->p->tasks[g->tasks[i]].ops[g->cycle[i]->op];
-}
+/* ---- texts ---------------------------------------------------------------------------- */
 
 static struct span span_of(const struct graph *g, uint32_t i)
 {
-	return g->r->p->sites[op_of(g, i)->site].span;
-}
-
-static uint32_t rank_of(const struct graph *g, uint32_t i)
-{
-	return g->r->p->tasks[g->tasks[i]].rank;
+	return g->r->p->sites[graph_op(g, i)->site].span;
 }
 
 /* OP_WAIT is no statement of its own: it has no place. */
 static bool is_wait(const struct graph *g, uint32_t i)
 {
-	return op_kind(op_of(g, i)) == OP_WAIT;
+	return op_kind(graph_op(g, i)) == OP_WAIT;
 }
-
-/* Finds the cycle and turns it so that it begins at its smallest rank (and not with
- * an OP_WAIT: no cycle is of these alone). */
-static void find_cycle(struct graph *g)
-{
-	for (uint32_t t = 0; t < g->n; t++)
-		if (g->degree[t] == 0 && !g->out[t])
-			leave(g, t);
-	for (uint32_t t = 0; t < g->n && g->ncycle != 2; t++) {
-		if (g->out[t] || (g->ncycle && g->work > SEARCH_WORK))
-			continue;
-		search(g, t);
-		leave(g, t);
-	}
-	uint32_t best = NONE, n = g->ncycle;
-	for (uint32_t i = 0; i < n; i++)
-		if (!is_wait(g, i) &&
-		    (best == NONE || rank_of(g, i) < rank_of(g, best) ||
-		     (rank_of(g, i) == rank_of(g, best) && g->tasks[i] < g->tasks[best])))
-			best = i;
-	struct wait **cycle = ARENA_ARRAY(g->r->ctx->scratch, struct wait *, n);
-	uint32_t *order = ARENA_ARRAY(g->r->ctx->scratch, uint32_t, n);
-	for (uint32_t i = 0; i < n; i++) {
-		cycle[i] = g->cycle[(best + i) % n];
-		order[i] = g->tasks[(best + i) % n];
-	}
-	g->cycle = cycle;
-	g->tasks = order;
-}
-
-/* ---- texts ---------------------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -309,7 +73,7 @@ static const char *wait_text(const struct graph *g, uint32_t i)
 	struct greedy *r = g->r;
 	struct arena *a = r->ctx->scratch;
 	const struct program *p = r->p;
-	const struct op *o = op_of(g, i);
+	const struct op *o = graph_op(g, i);
 	const char *cells = program_cells_text(a, p, o->cell, o->n);
 	if (op_out(o) == NONE)
 		return arena_printf(a, "waits to receive %s from rank %u", cells,
@@ -329,7 +93,7 @@ static void note_par(const struct graph *g, struct diag *d, uint32_t i)
 {
 	struct greedy *r = g->r;
 	const struct program *p = r->p;
-	const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[op_of(g, i)->fifo];
+	const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[graph_op(g, i)->fifo];
 	struct arena *a = r->ctx->scratch;
 	if (p->paths[t->path].parent == to->path)
 		diag_note(r->ctx->diags, d, (struct span){0, 0},
@@ -352,14 +116,14 @@ static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 	struct where w = expand_where(c, p, g->tasks[i], g->cycle[i]->op);
 	const char *path = witness_path_text(c->scratch, p, p->tasks[g->tasks[i]].path);
 	bool loops = w.loops && *w.loops, calls = w.calls && *w.calls;
-	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, step %u%s%s%s%s%s: %s", rank_of(g, i),
+	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, step %u%s%s%s%s%s: %s", graph_rank(g, i),
 		  *path ? ", " : "", path, w.step, loops ? " (" : "", loops ? w.loops : "",
 		  loops ? ")" : "", calls ? ", " : "", calls ? w.calls : "", wait_text(g, i));
 }
 
 static bool same_line(const struct graph *g, uint32_t i, uint32_t j)
 {
-	return !is_wait(g, i) && !is_wait(g, j) && op_of(g, i)->site == op_of(g, j)->site;
+	return !is_wait(g, i) && !is_wait(g, j) && graph_op(g, i)->site == graph_op(g, j)->site;
 }
 
 /* Every wait, but of more than MANY in a row at one place only the first two and
@@ -379,7 +143,7 @@ static void note_cycle(const struct graph *g, struct diag *d)
 		uint32_t n = end - i - 3;
 		int64_t *v = ARENA_ARRAY(a, int64_t, n);
 		for (uint32_t j = 0; j < n; j++)
-			v[j] = rank_of(g, i + 2 + j);
+			v[j] = graph_rank(g, i + 2 + j);
 		diag_note(g->r->ctx->diags, d, (struct span){0, 0}, "the same for %s",
 			  ranks_text(a, v, n));
 		note_wait(g, d, end - 1);
@@ -390,41 +154,24 @@ static void note_cycle(const struct graph *g, struct diag *d)
 
 enum fate { FINISHED, STUCK, BEHIND, IN_CYCLE };	/* of a rank: the highest of its tasks' */
 
-/* Marks the tasks that wait, directly or not, for a task of the cycle. */
-static void mark_behind(struct graph *g, enum fate *fate)
+static void raise(enum fate *fate, enum fate to)
 {
-	const struct task *tasks = g->r->p->tasks;
-	uint32_t n = 0;
-	g->searches++;
-	for (uint32_t i = 0; i < g->ncycle; i++) {
-		fate[rank_of(g, i)] = IN_CYCLE;
-		g->seen[g->tasks[i]] = g->searches;
-		g->queue[n++] = g->tasks[i];
-	}
-	while (n) {
-		uint32_t t = g->queue[--n];
-		if (fate[tasks[t].rank] < BEHIND)
-			fate[tasks[t].rank] = BEHIND;
-		for (uint32_t i = g->back_first[t]; i < g->back_first[t + 1]; i++) {
-			uint32_t b = g->back[i];
-			if (g->seen[b] == g->searches)
-				continue;
-			g->seen[b] = g->searches;
-			g->queue[n++] = b;
-		}
-	}
+	if (*fate < to)
+		*fate = to;
 }
 
-static void note_bystanders(struct graph *g, struct diag *d)
+static void note_bystanders(const struct graph *g, const bool *behind, struct diag *d)
 {
 	struct greedy *r = g->r;
 	struct arena *a = r->ctx->scratch;
+	const struct task *tasks = r->p->tasks;
 	uint32_t nranks = r->p->nranks;
 	enum fate *fate = ARENA_ARRAY(a, enum fate, nranks);
 	for (uint32_t t = 0; t < g->n; t++)
-		if (g->first[t] < g->first[t + 1] && fate[r->p->tasks[t].rank] < STUCK)
-			fate[r->p->tasks[t].rank] = STUCK;
-	mark_behind(g, fate);
+		if (g->first[t] < g->first[t + 1])
+			raise(&fate[tasks[t].rank], behind[t] ? BEHIND : STUCK);
+	for (uint32_t i = 0; i < g->ncycle; i++)
+		raise(&fate[graph_rank(g, i)], IN_CYCLE);
 	int64_t *v = ARENA_ARRAY(a, int64_t, nranks);
 	const char *text = "";
 	for (int f = BEHIND; f >= FINISHED; f--) {
@@ -486,7 +233,7 @@ static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
 	const struct program *p = g->r->p;
 	*a = *b = NONE;
 	for (uint32_t i = 0; i < g->ncycle; i++) {
-		const struct op *o = op_of(g, i);
+		const struct op *o = graph_op(g, i);
 		const struct op *n = &p->tasks[g->cycle[i]->to].ops[g->cycle[i]->needs];
 		if (op_kind(o) == OP_WAIT || op_kind(n) == OP_WAIT)
 			return false;
@@ -526,9 +273,12 @@ static void join(struct cure *c, uint32_t a, uint32_t b)
 		}
 	}
 	struct greedy *r = c->r;
-	c->text = arena_printf(r->ctx->scratch, "%s%s%s and %s", c->text,
+	const char *x = line_text(r, p->sites[a].span), *y = line_text(r, p->sites[b].span);
+	bool same = !strcmp(x, y);
+	c->text = arena_printf(r->ctx->scratch, "%s%s%s%s%s%s", c->text,
 			       *c->text ? ", and one around " : "",
-			       line_text(r, p->sites[a].span), line_text(r, p->sites[b].span));
+			       same ? "the two operations of " : "", x, same ? "" : " and ",
+			       same ? "" : y);
 }
 
 /* Joins pairs of lines that wait for each other until the program finishes; false: it
@@ -551,7 +301,8 @@ static bool join_pairs(struct cure *c, struct graph *g)
 			return race(&quiet, r->p);
 		}
 		graph_init(g, r);
-		find_cycle(g);
+		if (!graph_find_cycle(g))
+			return false;
 	}
 	return false;
 }
@@ -573,25 +324,43 @@ static void help_step(struct graph *g, struct diag *d, int64_t least)
 
 /* ---- the two entries --------------------------------------------------------------------------- */
 
-void witness_report(struct greedy *r, uint32_t slots, int64_t least)
+static struct diag *report_cycle(const struct graph *g, const bool *behind, uint32_t slots,
+				 int64_t least)
 {
-	struct graph g;
-	struct ctx *c = r->ctx;
-	graph_init(&g, r);
-	find_cycle(&g);
-	int64_t *v = ARENA_ARRAY(c->scratch, int64_t, g.ncycle);
-	for (uint32_t i = 0; i < g.ncycle; i++)
-		v[i] = rank_of(&g, i);
-	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(&g, 0), NO_RANK,
+	struct ctx *c = g->r->ctx;
+	int64_t *v = ARENA_ARRAY(c->scratch, int64_t, g->ncycle);
+	for (uint32_t i = 0; i < g->ncycle; i++)
+		v[i] = graph_rank(g, i);
+	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(g, 0), NO_RANK,
 				  "deadlock with %s%s: %s wait for each other",
 				  slots_text(c->scratch, slots), slots ? "" : " (rendezvous)",
-				  ranks_text(c->scratch, v, g.ncycle));
+				  ranks_text(c->scratch, v, g->ncycle));
 	if (!d)
+		return NULL;
+	note_cycle(g, d);
+	note_bystanders(g, behind, d);
+	help_slots(g->r, d, least);
+	return d;
+}
+
+void witness_report(struct greedy *r, uint32_t slots, int64_t least)
+{
+	enum { MOST = 8 };
+	struct graph g;
+	struct diag *first = NULL;
+	bool *behind = ARENA_ARRAY(r->ctx->scratch, bool, r->p->ntasks);
+	graph_init(&g, r);
+	for (int i = 0; i < MOST && graph_find_cycle(&g); i++) {
+		graph_remove_cycle(&g, behind);
+		struct diag *d = report_cycle(&g, behind, slots, least);
+		if (!first)
+			first = d;
+	}
+	if (!first)
 		return;
-	note_cycle(&g, d);
-	note_bystanders(&g, d);
-	help_slots(r, d, least);
-	help_step(&g, d, least);
+	graph_init(&g, r);
+	if (graph_find_cycle(&g))
+		help_step(&g, first, least);
 }
 
 /* The waits at the line of the cycle's wait `i`, the cycle's and all others. */
@@ -606,7 +375,7 @@ static const char *group_text(const struct graph *g, uint32_t i)
 	for (uint32_t t = 0; t < g->n; t++)
 		for (uint32_t w = g->first[t]; w < g->first[t + 1]; w++)
 			if (op_kind(&tasks[t].ops[g->waits[w].op]) != OP_WAIT &&
-			    tasks[t].ops[g->waits[w].op].site == op_of(g, i)->site)
+			    tasks[t].ops[g->waits[w].op].site == graph_op(g, i)->site)
 				waits[tasks[t].rank] = true;
 	for (uint32_t k = 0; k < r->p->nranks; k++)
 		if (waits[k])
@@ -614,7 +383,7 @@ static const char *group_text(const struct graph *g, uint32_t i)
 	bool every = n == r->p->nranks;
 	const char *who = every ? "every rank" : ranks_text(a, v, n);
 	return arena_printf(a, "%s wait%s to %s, %s", who, every || n == 1 ? "s" : "",
-			    op_out(op_of(g, i)) != NONE ? "send" : "receive",
+			    op_out(graph_op(g, i)) != NONE ? "send" : "receive",
 			    line_text(r, span_of(g, i)));
 }
 
@@ -623,13 +392,13 @@ const char *witness_phrase(struct greedy *r)
 	struct graph g;
 	struct arena *a = r->ctx->scratch;
 	graph_init(&g, r);
-	find_cycle(&g);
+	graph_find_cycle(&g);
 	bool *done = ARENA_ARRAY(a, bool, r->p->nsites);
 	const char *text = "";
 	for (uint32_t i = 0; i < g.ncycle; i++) {
-		if (is_wait(&g, i) || done[op_of(&g, i)->site])
+		if (is_wait(&g, i) || done[graph_op(&g, i)->site])
 			continue;
-		done[op_of(&g, i)->site] = true;
+		done[graph_op(&g, i)->site] = true;
 		text = arena_printf(a, "%s%s%s", text, *text ? "; " : "", group_text(&g, i));
 	}
 	return arena_printf(r->ctx->arena, "at %u: %s", r->slots, text);

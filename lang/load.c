@@ -321,7 +321,7 @@ static void read_imports(struct loader *l)
 			continue;
 		}
 		top->next = d->next;
-		if (d->kind == D_IMPORT)
+		if (d->kind == D_IMPORT && !l->front->only_main)
 			import(l, d);	/* may move the stack */
 	}
 }

@@ -10,6 +10,8 @@
  */
 #include "runtime/ccrun.h"
 
+#include "runtime/comm.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -415,14 +417,11 @@ static int rows_run(struct bench *b)
 
 static void print_head(const struct bench *b)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned threads = b->comm[0]->world->limit;
 
-	fprintf(b->out, "# %s: %s, %d ranks on the CPU, in this process; ",
-		ccs_module_schedule(b->m), ccs_module_contract(b->m), b->o->ranks);
-	if (b->o->threads)
-		fprintf(b->out, "%u threads (of %ld cores)\n", b->o->threads, cores);
-	else
-		fprintf(b->out, "a thread a core (%ld)\n", cores);
+	fprintf(b->out, "# %s: %s, %d rank%s on the CPU, run by %u thread%s of this process\n",
+		ccs_module_schedule(b->m), ccs_module_contract(b->m), b->o->ranks,
+		b->o->ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
 	if (b->m->head->flags & CCS_MODULE_MIXED && b->o->ops_all)
 		fprintf(b->out, "# avg and premul left out: some results are no sums\n");
 	fprintf(b->out, "# mean of %u runs after %u; %s\n#\n", b->o->iters, b->o->warmup,
@@ -465,6 +464,7 @@ static int bench_run(struct bench *b)
 		return fail(s);
 	ccs_comm_set_timeout(b->comm[0], b->o->timeout * 1000);
 	ccs_comm_set_threads(b->comm[0], b->o->threads);
+	sched_limit(b->comm[0]->world);
 	print_head(b);
 	rc = rows_run(b);
 	if (rc == EXIT_DONE) {

@@ -226,7 +226,7 @@ enum blocked task_blocked(struct layout *l, struct task *t);
 void piece_op(const struct layout *l, const struct task *t, const struct ccs_op *o, size_t lo,
 	      const unsigned char *in, unsigned char *out);
 /** A rank's work before its tasks, and after them. */
-void piece_before(const struct layout *l, struct rank_io *io);
+void piece_before(struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank);
 
 /* ---- sched.c ------------------------------------------------------------------------ */

@@ -202,7 +202,7 @@ static void push_workers(struct world *w, const struct layout *l, uint32_t rank)
  * cannot finish before it returns. */
 static void begin(struct world *w, struct layout *l, uint32_t rank)
 {
-	piece_before(l, l->ranks + rank);
+	piece_before(l->ranks + rank);
 	pthread_mutex_lock(&w->lock);
 	if (!atomic_load(&l->run->failed))
 		push_workers(w, l, rank);

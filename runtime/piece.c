@@ -206,9 +206,8 @@ void piece_op(const struct layout *l, const struct task *t, const struct ccs_op 
 	cells_do(&p, lo, t->stage, out);
 }
 
-void piece_before(const struct layout *l, struct rank_io *io)
+void piece_before(struct rank_io *io)
 {
-	(void)l;
 	if (io->copy_aside && io->call->send_bytes)
 		memcpy(io->aside, io->call->send, io->call->send_bytes);
 }

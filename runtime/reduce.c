@@ -26,7 +26,7 @@
 #define STORE(w) ((uint8_t)(w))
 #define ISNAN(w) 0
 #define SUMS 1
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME u32
 #define ELEM uint32_t
@@ -35,7 +35,7 @@
 #define STORE(w) (w)
 #define ISNAN(w) 0
 #define SUMS 1
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME u64
 #define ELEM uint64_t
@@ -44,7 +44,7 @@
 #define STORE(w) (w)
 #define ISNAN(w) 0
 #define SUMS 1
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME i8
 #define ELEM int8_t
@@ -53,7 +53,7 @@
 #define STORE(w) ((int8_t)(w))
 #define ISNAN(w) 0
 #define SUMS 0
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME i32
 #define ELEM int32_t
@@ -62,7 +62,7 @@
 #define STORE(w) ((int32_t)(w))
 #define ISNAN(w) 0
 #define SUMS 0
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME i64
 #define ELEM int64_t
@@ -71,7 +71,7 @@
 #define STORE(w) (w)
 #define ISNAN(w) 0
 #define SUMS 0
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME f32
 #define ELEM float
@@ -80,7 +80,7 @@
 #define STORE(w) (w)
 #define ISNAN(w) ((w) != (w))
 #define SUMS 1
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME f64
 #define ELEM double
@@ -89,7 +89,7 @@
 #define STORE(w) (w)
 #define ISNAN(w) ((w) != (w))
 #define SUMS 1
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME f16
 #define ELEM uint16_t
@@ -98,7 +98,7 @@
 #define STORE(w) half_from_float(w)
 #define ISNAN(w) ((w) != (w))
 #define SUMS 1
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME bf16
 #define ELEM uint16_t
@@ -107,7 +107,7 @@
 #define STORE(w) bfloat_from_float(w)
 #define ISNAN(w) ((w) != (w))
 #define SUMS 1
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME e4m3
 #define ELEM uint8_t
@@ -116,7 +116,7 @@
 #define STORE(w) e4m3_from_float(w)
 #define ISNAN(w) ((w) != (w))
 #define SUMS 1
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 #define NAME e5m2
 #define ELEM uint8_t
@@ -125,7 +125,7 @@
 #define STORE(w) e5m2_from_float(w)
 #define ISNAN(w) ((w) != (w))
 #define SUMS 1
-#include "runtime/reduce_ops.h"
+#include "runtime/reduce_ops.inc"
 
 struct kernels {
 	reduce_combine *sum, *prod, *max, *min;

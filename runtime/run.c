@@ -122,7 +122,7 @@ static void describe(const struct call *c, int rank, char *text, size_t size)
 
 	if (c->root >= 0)
 		snprintf(root, sizeof(root), ", root %d", c->root);
-	snprintf(text, size, "rank %d calls %.100s with %zu elements of %s%s%s%s", rank,
+	snprintf(text, size, "rank %d calls %.100s with count %zu of %s%s%s%s", rank,
 		 ccs_module_schedule(c->module), c->count, ccs_dtype_name(c->type),
 		 c->reduces ? ", " : "",
 		 !c->reduces ? "" : c->premul ? "premul-sum" : ccs_redop_name(c->op), root);

@@ -37,23 +37,35 @@ static bool text_ok(const struct ccs_module *m, uint32_t at)
 	return at < m->head->text.n;
 }
 
+/* A name is printed as it is: it may not steer a terminal. */
+static bool name_ok(const struct ccs_module *m, uint32_t at)
+{
+	if (!text_ok(m, at))
+		return false;
+	for (const char *s = m->text + at; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			return false;
+	return true;
+}
+
 static const char *check_names(const struct ccs_module *m)
 {
 	const struct ccs_module_head *h = m->head;
 
 	if (!h->text.n || m->text[h->text.n - 1])
 		return "its text has no end";
-	if (!text_ok(m, h->schedule) || !text_ok(m, h->contract) || !text_ok(m, h->compiler) ||
-	    (h->root_param != CCS_NONE && !text_ok(m, h->root_param)))
-		return "a name lies outside its text";
+	if (!name_ok(m, h->schedule) || !name_ok(m, h->contract) || !name_ok(m, h->compiler) ||
+	    (h->root_param != CCS_NONE && !name_ok(m, h->root_param)))
+		return "a name is no name, or lies outside its text";
 	for (uint64_t i = 0; i < h->files.n; i++)
-		if (!text_ok(m, m->files[i].name) || !text_ok(m, m->files[i].content))
+		if (!name_ok(m, m->files[i].name) || !text_ok(m, m->files[i].content))
 			return "a file's text lies outside its text";
 	for (uint64_t i = 0; i < h->params.n; i++)
-		if (!text_ok(m, m->params[i].name))
-			return "a parameter's name lies outside its text";
+		if (!name_ok(m, m->params[i].name))
+			return "a parameter's name is wrong";
 	for (uint64_t i = 0; i < h->buffers.n; i++)
-		if (!text_ok(m, m->buffers[i].name) || m->buffers[i].direction > CCS_INOUT)
+		if (!name_ok(m, m->buffers[i].name) ||
+		    m->buffers[i].direction > CCS_INOUT)
 			return "a buffer is described wrongly";
 	return NULL;
 }

@@ -11,7 +11,7 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)/libccc.a $
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -ljansson -lpthread -ldl -lm
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/tests/%.o
 
 # Modules for the runtime's tests: every schedule of the library.
@@ -82,6 +82,7 @@ sanitize: asan tsan
 
 bless: all
 	@tests/golden_test.sh $(BUILD) --bless
+	@tests/docs_test.sh $(BUILD) --bless
 
 demo: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) all
