@@ -101,7 +101,9 @@ static bool bench(const char *file, uint32_t n, int repetitions)
 	struct arena arena;
 	struct sources sources = { .arena = &arena };
 	struct diags diags = { .arena = &arena, .sources = &sources };
-	struct front front = { &arena, &sources, &diags, nowhere };
+	struct front front = {
+		.arena = &arena, .sources = &sources, .diags = &diags, .include_dirs = nowhere,
+	};
 	struct ctx c = { .sources = &sources, .diags = &diags, .slots = 8 };
 	struct instance in = { .nranks = n, .root = -1 };
 	struct outcome o = { 0 };

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define MAX_MISTAKES 24u
+#define MAX_WORK (1ull << 25)	/* parts of values looked at; then the witness may be less exact */
 
 struct culprit {
 	uint32_t task, row;	/* task == NONE: no operation */
@@ -37,6 +38,7 @@ struct mistake {
 	int64_t *ranks;
 	size_t nranks, capranks;
 	uint8_t *history;		/* reductions that the value was made of */
+	struct runs have;		/* the value's */
 	struct run *wrong;		/* contributions that it lacks, or that are foreign */
 	uint32_t nwrong;
 	struct culprit first;		/* certainly wrong */
@@ -45,25 +47,25 @@ struct mistake {
 
 struct trace {
 	struct replay r;
-	const struct values *values;	/* of the finished run: the second gives equal numbers */
+	struct values *values;	/* of the finished run: the second gives equal numbers */
 	struct arena *arena;
 	struct mistake v[MAX_MISTAKES];
 	uint32_t n;
-	uint64_t stores;
+	struct runs a, b;	/* room */
+	uint64_t stores, limit;
+	bool more;		/* not all chunks were looked at */
 	bool own_numbers;	/* the contract asks for chunk i only in chunk i */
 };
 
 /* ---- what is wrong -------------------------------------------------------------- */
 
 /* ccs(5) 8, Order of reports. 0: nothing is wrong. */
-static int classify(const struct values *v, uint32_t id, struct expected want)
+static int classify(struct trace *t, uint32_t id, struct expected want)
 {
-	struct runs have;
-
 	if (id == POISON)
 		return 0;
-	value_runs(v, id, &have);
-	struct difference d = runs_compare(have.v, have.n, want.v, want.n);
+	value_runs(t->values, id, &t->a);
+	struct difference d = runs_compare(t->a.v, t->a.n, want.v, want.n);
 	return d.foreign ? 405 : d.lacks ? 403 : d.twice ? 404 : 0;
 }
 
@@ -93,6 +95,8 @@ static void find_mistakes(struct trace *t, const struct contract *k, const struc
 {
 	const struct program *p = r->p;
 
+	uint64_t limit = t->values->work + MAX_WORK;
+
 	t->own_numbers = true;
 	for (uint32_t q = 0; q < p->nranks; q++)
 		for (uint32_t i = 0; i < p->cells; i++) {
@@ -103,22 +107,26 @@ static void find_mistakes(struct trace *t, const struct contract *k, const struc
 			for (uint32_t j = 0; j < want.n; j++)
 				t->own_numbers &= want.v[j].cell == i;
 			uint32_t id = r->state[(size_t)q * r->width + i];
-			int code = classify(&r->values, id, want);
+			if (t->n && t->values->work > limit) {
+				t->more = true;
+				return;
+			}
+			int code = classify(t, id, want);
 			if (code)
 				add_mistake(t, k->clause[row], code, q, i, id, want);
 		}
 }
 
 /* What the wrong value is made of, and which contributions are the trouble. */
-static void prepare(struct trace *t, struct mistake *m, const struct values *v)
+static void prepare(struct trace *t, struct mistake *m)
 {
-	struct runs have;
+	struct values *v = t->values;
 
-	value_runs(v, m->value, &have);
+	value_runs(v, m->value, &m->have);
 	if (m->code == 403)
-		m->wrong = runs_without(t->arena, m->want.v, m->want.n, have.v, have.n, true, &m->nwrong);
+		m->wrong = runs_without(t->arena, m->want.v, m->want.n, m->have.v, m->have.n, true, &m->nwrong);
 	else
-		m->wrong = runs_without(t->arena, have.v, have.n, m->want.v, m->want.n,
+		m->wrong = runs_without(t->arena, m->have.v, m->have.n, m->want.v, m->want.n,
 					m->code == 404, &m->nwrong);
 	m->history = ARENA_ARRAY(t->arena, uint8_t, v->n);
 	if (m->value < v->base || m->value >= POISON)
@@ -136,71 +144,71 @@ static void prepare(struct trace *t, struct mistake *m, const struct values *v)
 
 /* ---- watching the stores ------------------------------------------------------------ */
 
-static bool overlaps(const struct values *v, uint32_t id, const struct run *w, uint32_t n)
+static bool overlaps(struct trace *t, uint32_t id, const struct mistake *m)
 {
-	struct runs r;
-
-	value_runs(v, id, &r);
-	return runs_overlap(r.v, r.n, w, n);
+	value_runs(t->values, id, &t->a);
+	return runs_overlap(t->a.v, t->a.n, m->wrong, m->nwrong);
 }
 
 /* Whether the mistake's value was made of `id`. */
-static bool made_of(const struct values *v, const struct mistake *m, uint32_t id)
+static bool made_of(struct trace *t, const struct mistake *m, uint32_t id)
 {
 	if (id >= POISON || m->value >= POISON)
 		return false;
-	if (id >= v->base)
-		return m->history[id - v->base];
-	struct runs have, one;
-	value_runs(v, m->value, &have);
-	value_runs(v, id, &one);
-	return runs_overlap(have.v, have.n, one.v, one.n);
+	if (id >= t->values->base)
+		return m->history[id - t->values->base];
+	value_runs(t->values, id, &t->a);
+	return runs_overlap(m->have.v, m->have.n, t->a.v, t->a.n);
 }
 
-static bool shares(const struct values *v, uint32_t id)
+/* Whether a reduction's operands share a contribution. */
+static bool shares(struct trace *t, uint32_t id)
 {
-	struct runs a, b;
+	const struct node *x = &t->values->nodes[id - t->values->base];
 
-	if (id < v->base)
-		return false;
-	value_runs(v, v->nodes[id - v->base].left, &a);
-	value_runs(v, v->nodes[id - v->base].right, &b);
-	return runs_overlap(a.v, a.n, b.v, b.n);
+	value_runs(t->values, x->left, &t->a);
+	value_runs(t->values, x->right, &t->b);
+	return runs_overlap(t->a.v, t->a.n, t->b.v, t->b.n);
 }
 
 /* Whether the value holds data of a chunk with another number than `cell`. */
-static bool is_astray(const struct values *v, uint32_t id, uint32_t cell)
+static bool is_astray(struct trace *t, uint32_t id, uint32_t cell)
 {
-	struct runs r;
-
-	value_runs(v, id, &r);
-	for (uint32_t i = 0; i < r.n; i++)
-		if (r.v[i].cell != cell)
+	value_runs(t->values, id, &t->a);
+	for (uint32_t i = 0; i < t->a.n; i++)
+		if (t->a.v[i].cell != cell)
 			return true;
 	return false;
 }
 
-static bool goes_wrong(const struct trace *t, const struct mistake *m, const struct stored *s)
+static bool goes_wrong(struct trace *t, const struct mistake *m, const struct stored *s)
 {
-	const struct values *v = t->values;
-
-	if (!made_of(v, m, s->after))
+	if (!made_of(t, m, s->after))
 		return false;
 	switch (m->code) {
 	case 404:
-		return s->reduced && shares(v, s->after);
+		return s->reduced && shares(t, s->after);
 	case 403:
-		return !s->reduced && s->before < POISON && overlaps(v, s->before, m->wrong, m->nwrong);
+		return !s->reduced && s->before < POISON && overlaps(t, s->before, m);
 	default:
-		return t->own_numbers && s->cell < v->cells && overlaps(v, s->after, m->wrong, m->nwrong) &&
-			is_astray(v, s->after, s->cell);
+		return t->own_numbers && s->cell < t->values->cells && overlaps(t, s->after, m) &&
+			is_astray(t, s->after, s->cell);
 	}
+}
+
+/* Whether a store into the wrong chunk itself is the one to show if no other is. */
+static bool is_last(struct trace *t, const struct mistake *m, const struct stored *s)
+{
+	if (m->code != 405 || t->values->work > t->limit)
+		return true;
+	/* Of wrong data, where it came in. */
+	return s->after < POISON && overlaps(t, s->after, m) &&
+		(m->last.task == NONE || s->before >= POISON || !overlaps(t, s->before, m));
 }
 
 static void watch(void *arg, const struct stored *s)
 {
 	struct trace *t = arg;
-	const struct values *v = t->values;
 	uint32_t rank = t->r.runners[s->task].rank;
 	struct culprit here = {
 		.task = s->task, .row = s->row, .when = t->stores++,
@@ -208,14 +216,9 @@ static void watch(void *arg, const struct stored *s)
 	};
 
 	for (struct mistake *m = t->v; m < t->v + t->n; m++) {
-		if (m->first.task == NONE && goes_wrong(t, m, s))
+		if (m->first.task == NONE && t->values->work < t->limit && goes_wrong(t, m, s))
 			m->first = here;
-		if (rank != m->rank || s->cell != m->cell)
-			continue;
-		/* Of wrong data, where it came in; else the last store. */
-		if (m->code != 405 || (s->after < POISON && overlaps(v, s->after, m->wrong, m->nwrong) &&
-				       (s->before >= POISON ||
-					!overlaps(v, s->before, m->wrong, m->nwrong))))
+		if (rank == m->rank && s->cell == m->cell && is_last(t, m, s))
 			m->last = here;
 	}
 }
@@ -236,7 +239,7 @@ static const char *where_text(struct trace *t, struct ctx *c, uint32_t task, uin
 static const char *what_text(struct trace *t, const struct mistake *m, const struct culprit *k)
 {
 	const struct program *p = t->r.p;
-	const struct values *v = t->values;
+	struct values *v = t->values;
 	struct arena *a = t->arena;
 	const char *after = value_text(a, p, v, k->after), *before = value_text(a, p, v, k->before);
 
@@ -277,8 +280,8 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	else
 		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %" PRIu32, name, m->rank);
 	if (m->chunks > 1)
-		diag_note(c->diags, g, none, "likewise %" PRIu64 " more final chunk%s", m->chunks - 1,
-			  m->chunks > 2 ? "s" : "");
+		diag_note(c->diags, g, none, "likewise %s%" PRIu64 " more final chunk%s",
+			  t->more ? "at least " : "", m->chunks - 1, m->chunks > 2 ? "s" : "");
 	if (others)
 		diag_note(c->diags, g, none, "%" PRIu64 " other chunk%s of this clause %s wrong in other ways",
 			  others, others > 1 ? "s" : "", others > 1 ? "are" : "is");
@@ -304,7 +307,7 @@ static const struct mistake *choose(const struct trace *t, const struct ensures 
 }
 
 void blame(struct ctx *c, const struct program *p, const struct contract *k, const struct order *order,
-	   const struct replay *r)
+	   struct replay *r)
 {
 	struct trace *t = ARENA_NEW(c->scratch, struct trace);
 
@@ -312,10 +315,11 @@ void blame(struct ctx *c, const struct program *p, const struct contract *k, con
 	t->values = &r->values;
 	find_mistakes(t, k, r);
 	for (uint32_t i = 0; i < t->n; i++)
-		prepare(t, &t->v[i], &r->values);
+		prepare(t, &t->v[i]);
 	if (!replay_init(&t->r, c, p, c->scratch))
 		return;
 	t->r.silent = true;
+	t->limit = t->values->work + MAX_WORK;
 	t->r.hook = watch;
 	t->r.arg = t;
 	replay_run(&t->r, order);

@@ -16,6 +16,6 @@ struct expected contract_value(const struct contract *k, uint32_t row);
 /** Reports E0403-E0405, one for each clause that does not hold; `r` is a finished
  *  replay. Runs the program once more to find the operations to blame. */
 void blame(struct ctx *c, const struct program *p, const struct contract *k, const struct order *order,
-	   const struct replay *r);
+	   struct replay *r);
 
 #endif

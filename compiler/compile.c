@@ -332,9 +332,14 @@ static void usage_error(struct session *s, const char *what, const char *name,
 			const char *const *candidates, size_t n)
 {
 	const char *near = diag_nearest(name, candidates, n);
+	const char *cure = near ? arena_printf(&s->arena, "; did you mean '%s'?", near) : "";
 
-	diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK,
-		 near ? "%s '%s'; did you mean '%s'?" : "%s '%s'", what, name, near);
+	if (!near && n > 0) {
+		cure = "; there is";
+		for (size_t i = 0; i < n && i < 8; i++)
+			cure = arena_printf(&s->arena, "%s%s '%s'", cure, i ? "," : "", candidates[i]);
+	}
+	diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s '%s'%s", what, name, cure);
 	s->status = 2;
 }
 

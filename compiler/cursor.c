@@ -116,6 +116,24 @@ static void set_lane(struct cursor *v, struct op *out)
 	v->out = out;
 }
 
+/* Another peer than the last time: its FIFO, if it is there already and is one that
+ * needs no check. Most are, where a rank talks to many. */
+static bool known_fifo(struct cursor *v, struct opsite *s, int64_t peer)
+{
+	const struct tables *t = v->tables;
+	uint64_t n = v->program->nranks;
+	if (!t->direct || v->at != 0 || (uint64_t)peer >= n || v->quiet || !v->links->all)
+		return false;
+	uint64_t row = s->stmt->kind == S_SEND ? v->rank * n + (uint64_t)peer :
+						 (uint64_t)peer * n + v->rank;
+	if (!t->direct[row])
+		return false;
+	s->op.fifo = t->direct[row] - 1;
+	s->key = v->rank_key ^ (uint64_t)peer;
+	s->at = 0;
+	return true;
+}
+
 enum cursor_state cursor_next(struct cursor *v)
 {
 	const struct insn *const code = v->code->insns, *in = code + v->pc;
@@ -390,7 +408,9 @@ load:	/* the cursor's state into locals, after anything that may change it */
 		y = R[in->b];
 		if (out == end)
 			goto room;
-		if ((uint64_t)x >= s->count || s->key != (key ^ (uint64_t)y) || s->at != at)
+		if ((uint64_t)x >= s->count)
+			goto operation;
+		if ((s->key != (key ^ (uint64_t)y) || s->at != at) && !known_fifo(v, s, y))
 			goto operation;
 		*out = s->op;
 		out->cell = s->base + (uint32_t)x;
@@ -408,7 +428,7 @@ load:	/* the cursor's state into locals, after anything that may change it */
 				goto operation;
 			y = R[s->g + 2] + R[s->g + 3] * y;
 		}
-		if (s->key != (key ^ (uint64_t)y) || s->at != at)
+		if ((s->key != (key ^ (uint64_t)y) || s->at != at) && !known_fifo(v, s, y))
 			goto operation;
 		if (s->x.is_view) {
 			const int64_t *view = &R[s->x.view];

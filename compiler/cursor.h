@@ -25,8 +25,8 @@ struct tables {
 	uint32_t *path_slots, path_cap;	/* 1 + row; a power of two */
 	uint32_t *fifo_slots, fifo_cap;
 	uint32_t *direct;		/* [src * nranks + dst] for path 0, channel 0: 1 + row; or NULL */
-	bool *linked;			/* by FIFO */
-	uint32_t caplinked;
+	bool *unlinked;			/* by FIFO, up to the last one that has no link */
+	uint32_t nunlinked, capunlinked;
 };
 
 /** `fifos`: FIFOs are wanted too. */

@@ -413,7 +413,7 @@ static bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uint32_t
 	if (*fifo == NONE)
 		*fifo = tables_new_fifo(v->tables, src, dst, path, v->channel,
 					!v->links || links_has(v->links, src, dst));
-	if (!sends || v->tables->linked[*fifo])
+	if (!sends || *fifo >= v->tables->nunlinked || !v->tables->unlinked[*fifo])
 		return true;
 	if (told(v, s))
 		return false;

@@ -21,7 +21,8 @@ struct expansion {
 	uint64_t granted;	/* room given to the rank that runs */
 	uint32_t *hints;	/* by path: rows of the rank before */
 	uint32_t caphints;
-	struct op *at, *end;	/* free part of the newest slab of operations */
+	struct op *base;	/* the newest slab of operations */
+	struct op *at, *end;	/* its free part */
 	size_t slab;		/* operations in the first slabs */
 };
 
@@ -65,7 +66,7 @@ static struct op *carve(struct expansion *x, size_t cap)
 	if ((size_t)(x->end - x->at) < cap) {
 		size_t n = slab_size(x);
 		n = cap > n ? cap : n;
-		x->at = arena_grow(x->p->arena, NULL, 0, n * sizeof *x->at);
+		x->base = x->at = arena_grow(x->p->arena, NULL, 0, n * sizeof *x->at);
 		x->end = x->at + n;
 	}
 	struct op *p = x->at;
@@ -73,14 +74,20 @@ static struct op *carve(struct expansion *x, size_t cap)
 	return p;
 }
 
-/* Enlarges a lane: where it is, if it is the newest of its slab. */
+/* Enlarges a lane: where it is, if it is the newest of its slab; with the slab, if
+ * it has that for itself. */
 static void enlarge(struct expansion *x, struct lane *l, size_t cap)
 {
 	bool newest = l->ops && l->ops + l->cap == x->at;
-	if (newest && (size_t)(x->end - l->ops) > l->cap) {
+	if (newest && x->at < x->end) {
 		size_t room = (size_t)(x->end - l->ops);
 		cap = cap < room ? cap : room;
 		x->at = l->ops + cap;
+	} else if (newest && l->ops == x->base) {
+		l->ops = arena_grow(x->p->arena, l->ops, l->cap * sizeof *l->ops,
+				    cap * sizeof *l->ops);
+		x->base = l->ops;
+		x->at = x->end = l->ops + cap;
 	} else {
 		struct op *p = carve(x, cap);
 		if (l->n)
@@ -121,7 +128,7 @@ static bool give_room(struct expansion *x)
 			 NO_RANK, "the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
 		return false;
 	}
-	enlarge(x, l, cap);
+	enlarge(x, l, cap < LIMIT_OPS + 1u ? cap : LIMIT_OPS + 1u);
 	return true;
 }
 

@@ -56,7 +56,7 @@ static void record(void *arg, const struct stored *s)
 static const char *short_text(struct script *x, uint32_t id, uint32_t cell)
 {
 	struct arena *a = x->arena;
-	struct runs r;
+	struct runs r = { 0 };
 	const char *text = "";
 
 	if (id >= POISON)

@@ -234,7 +234,7 @@ static bool told(struct matching *m, const struct op *o, uint32_t rank)
 struct surplus {
 	uint32_t fifo;
 	uint32_t rank;		/* of the end that has too many */
-	uint32_t row;		/* the first operation that nothing meets, of that end's task */
+	uint32_t row;		/* that end's first operation that nothing meets */
 	uint32_t last;		/* the peer's last operation on the FIFO, or NONE */
 };
 
@@ -483,7 +483,8 @@ static void report_size(struct matching *m, const struct fifo *q, const struct o
 	program_cell_size(m->ctx, m->p, q->src, send->cell + chunk, &x);
 	program_cell_size(m->ctx, m->p, q->dst, recv->cell + chunk, &y);
 	struct diag *g = diag_add(d, SEV_ERROR, 303, op_span(m->p, send), q->src,
-				  "rank %u sends %s, of size %s, to rank %u, which receives size %s",
+				  "rank %u sends %s, of size %s, to rank %u, "
+				  "which receives size %s",
 				  q->src, program_cells_text(a, m->p, send->cell + chunk, 1),
 				  program_size_text(a, &x), q->dst, program_size_text(a, &y));
 	diag_note(d, g, op_span(m->p, recv), "rank %u receives it as %s, of size %s, here", q->dst,

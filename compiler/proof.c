@@ -21,9 +21,10 @@ struct expected contract_value(const struct contract *k, uint32_t row)
 }
 
 /* The common case at once: a single run on both sides. */
-static inline bool holds(const struct replay *r, const struct contract *k, uint32_t row, uint32_t id)
+static inline bool holds(struct replay *r, const struct contract *k, uint32_t row, uint32_t id,
+			 struct runs *room)
 {
-	const struct values *v = &r->values;
+	struct values *v = &r->values;
 
 	if (id >= POISON)
 		return id == POISON;	/* was reported where it was read */
@@ -34,19 +35,20 @@ static inline bool holds(const struct replay *r, const struct contract *k, uint3
 			return true;
 	}
 	struct expected e = contract_value(k, row);
-	return value_is(v, id, e.v, e.n);
+	return value_is(v, id, e.v, e.n, room);
 }
 
-static bool contract_holds(const struct replay *r, const struct contract *k)
+static bool contract_holds(struct replay *r, const struct contract *k)
 {
 	const struct program *p = r->p;
+	struct runs room = { 0 };
 	bool ok = true;
 
 	for (uint32_t q = 0; q < p->nranks && ok; q++) {
 		const uint32_t *rows = k->rows + (size_t)q * p->cells;
 		const uint32_t *state = r->state + (size_t)q * r->width;
 		for (uint32_t i = 0; i < p->cells && ok; i++)
-			ok = rows[i] == NONE || holds(r, k, rows[i], state[i]);
+			ok = rows[i] == NONE || holds(r, k, rows[i], state[i], &room);
 	}
 	return ok;
 }
@@ -62,7 +64,9 @@ struct pairs {
 /* First final value seen with given contributions. */
 struct groups {
 	uint32_t *table;	/* values; NONE: free */
+	uint32_t *hashes;
 	uint32_t mask, n;
+	struct runs a, b;	/* room */
 };
 
 static uint32_t mix(uint32_t h, uint32_t x)
@@ -71,60 +75,61 @@ static uint32_t mix(uint32_t h, uint32_t x)
 	return h ^ h >> 15;
 }
 
-static uint32_t hash_value(const struct values *v, uint32_t id)
+static uint32_t hash_runs(const struct runs *r)
 {
-	struct runs r;
 	uint32_t h = 1;
 
-	value_runs(v, id, &r);
-	for (uint32_t i = 0; i < r.n; i++)
-		h = mix(mix(mix(mix(h, r.v[i].cell), r.v[i].first), r.v[i].n), r.v[i].times);
+	for (uint32_t i = 0; i < r->n; i++)
+		h = mix(mix(mix(mix(h, r->v[i].cell), r->v[i].first), r->v[i].n), r->v[i].times);
 	return h;
 }
 
-static void grow_groups(const struct values *v, struct groups *g, struct arena *arena)
+static void grow_groups(struct groups *g, struct arena *arena)
 {
-	struct groups old = *g;
+	uint32_t *table = g->table, *hashes = g->hashes, mask = g->mask;
 
-	g->mask = old.mask ? old.mask * 2 + 1 : 1023;
+	g->mask = mask ? mask * 2 + 1 : 1023;
 	g->table = ARENA_ARRAY(arena, uint32_t, (size_t)g->mask + 1);
+	g->hashes = ARENA_ARRAY(arena, uint32_t, (size_t)g->mask + 1);
 	memset(g->table, 0xff, ((size_t)g->mask + 1) * sizeof *g->table);
-	for (size_t i = 0; old.table && i <= old.mask; i++) {
-		if (old.table[i] == NONE)
+	for (size_t i = 0; table && i <= mask; i++) {
+		if (table[i] == NONE)
 			continue;
-		uint32_t at = hash_value(v, old.table[i]) & g->mask;
+		uint32_t at = hashes[i] & g->mask;
 		while (g->table[at] != NONE)
 			at = (at + 1) & g->mask;
-		g->table[at] = old.table[i];
+		g->table[at] = table[i];
+		g->hashes[at] = hashes[i];
 	}
 }
 
 /* The first value with id's contributions: found by hash, compared exactly. */
-static uint32_t group_of(const struct values *v, struct groups *g, struct arena *arena, uint32_t id)
+static uint32_t group_of(struct values *v, struct groups *g, struct arena *arena, uint32_t id)
 {
 	if (g->n * 2 >= g->mask)
-		grow_groups(v, g, arena);
-	struct runs r;
-	value_runs(v, id, &r);
-	uint32_t at = hash_value(v, id) & g->mask;
-	while (g->table[at] != NONE && g->table[at] != id && !value_is(v, g->table[at], r.v, r.n))
+		grow_groups(g, arena);
+	value_runs(v, id, &g->a);
+	uint32_t h = hash_runs(&g->a), at = h & g->mask;
+	while (g->table[at] != NONE &&
+	       (g->hashes[at] != h || !value_is(v, g->table[at], g->a.v, g->a.n, &g->b)))
 		at = (at + 1) & g->mask;
 	if (g->table[at] == NONE) {
 		g->table[at] = id;
+		g->hashes[at] = h;
 		g->n++;
 	}
 	return g->table[at];
 }
 
-static struct pairs find_pairs(const struct replay *r, const struct contract *k, struct arena *arena)
+static struct pairs find_pairs(struct replay *r, const struct contract *k, struct arena *arena)
 {
 	const struct program *p = r->p;
-	const struct values *v = &r->values;
+	struct values *v = &r->values;
 	struct groups g = { 0 };
 	struct pairs out = { 0 };
 	uint8_t *seen = ARENA_ARRAY(arena, uint8_t, v->n);	/* a reduction's group is known */
 
-	grow_groups(v, &g, arena);
+	grow_groups(&g, arena);
 	for (uint32_t q = 0; q < p->nranks; q++) {
 		const uint32_t *rows = k->rows + (size_t)q * p->cells;
 		const uint32_t *state = r->state + (size_t)q * r->width;
@@ -204,7 +209,7 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 	return true;
 }
 
-static bool same_bits(const struct replay *r, const struct contract *k, struct arena *arena)
+static bool same_bits(struct replay *r, const struct contract *k, struct arena *arena)
 {
 	struct pairs w = find_pairs(r, k, arena);
 

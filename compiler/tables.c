@@ -107,8 +107,11 @@ uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t 
 			 uint32_t channel, bool linked)
 {
 	struct program *p = t->program;
-	uint32_t row = p->nfifos, n = row;
-	ARENA_PUSH(t->arena, t->linked, n, t->caplinked) = linked;
+	uint32_t row = p->nfifos;
+	while (!linked && t->nunlinked <= row)
+		ARENA_PUSH(t->arena, t->unlinked, t->nunlinked, t->capunlinked) = false;
+	if (!linked)
+		t->unlinked[row] = true;
 	ARENA_PUSH(p->arena, p->fifos, p->nfifos, p->capfifos) =
 		(struct fifo){ .src = src, .dst = dst, .path = path, .channel = channel,
 			       .src_task = NONE, .dst_task = NONE };

@@ -1,14 +1,18 @@
 /*
  * Symbolic values: multisets of initial chunks with their reduction trees.
  *
- * In: two values. Out: their combination, exactly. Two adjacent runs of one
- * cell, each rank once, become one run in O(1): so it is in rings, chains and
- * trees. Everything else merges two sorted lists of runs in O(runs).
+ * In: two values. Out: their combination, exactly. Two adjacent runs of one cell,
+ * each rank once, are one run: so it is in rings, chains and trees. Any other
+ * reduction is summed up when it is asked for: from the greatest number down (a
+ * reduction comes behind its operands, so that a value that is used many times is
+ * met once, with a count), until only runs are left; these are cut at their edges
+ * and added. A value without repetitions has at most as many parts in its history
+ * as contributions.
  */
 #include "compiler/value.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells, uint64_t room)
@@ -126,102 +130,14 @@ struct run *runs_without(struct arena *arena, const struct run *a, uint32_t na,
 	return v;
 }
 
-/* ---- values ---------------------------------------------------------------------- */
-
-void value_runs(const struct values *v, uint32_t id, struct runs *out)
-{
-	struct node x;
-
-	out->v = out->own;
-	out->n = 0;
-	if (id >= POISON)
-		return;
-	if (id < v->base)
-		x = (struct node){ .cell = id % v->cells, .first = id / v->cells, .n = 1 };
-	else
-		x = v->nodes[id - v->base];
-	if (x.n & VALUE_MANY) {
-		out->v = v->runs + x.first;
-		out->n = x.n & ~VALUE_MANY;
-		return;
-	}
-	uint32_t end = x.first + x.n;
-	if (end > v->nranks) {
-		out->own[0] = (struct run){ x.cell, 0, end - v->nranks, 1 };
-		out->own[1] = (struct run){ x.cell, x.first, v->nranks - x.first, 1 };
-		out->n = 2;
-	} else {
-		out->own[0] = (struct run){ x.cell, x.first, x.n, 1 };
-		out->n = 1;
-	}
-}
-
-bool value_is(const struct values *v, uint32_t id, const struct run *want, uint32_t nwant)
-{
-	struct runs have;
-
-	value_runs(v, id, &have);
-	struct difference d = runs_compare(have.v, have.n, want, nwant);
-	return !d.lacks && !d.foreign && !d.twice;
-}
+/* ---- making values ------------------------------------------------------------------ */
 
 /* Numbers have run out: the same as no memory. */
-static void check_room(struct values *v, uint64_t nodes, uint64_t runs)
+static void check_room(const struct values *v)
 {
-	if (nodes < POISON - 1 && runs < VALUE_MANY)
+	if ((uint64_t)v->base + 2 * (uint64_t)v->n < POISON || !v->arena->full)
 		return;
-	if (v->arena->full)
-		longjmp(*v->arena->full, 1);
-}
-
-static void reserve_runs(struct values *v, uint64_t more)
-{
-	uint64_t need = v->nruns + more, cap = v->capruns ? v->capruns : 256;
-
-	check_room(v, 0, need * 2);
-	while (cap < need)
-		cap *= 2;
-	if (cap > v->capruns) {
-		v->runs = arena_grow(v->arena, v->runs, v->capruns * sizeof *v->runs,
-				     cap * sizeof *v->runs);
-		v->capruns = (uint32_t)cap;
-	}
-}
-
-/* Merges the contributions of a and b into `x`. */
-static void merge(struct values *v, uint32_t a, uint32_t b, struct node *x)
-{
-	struct runs ra, rb;
-
-	value_runs(v, a, &ra);
-	value_runs(v, b, &rb);
-	reserve_runs(v, 2 * ((uint64_t)ra.n + rb.n));	/* may move v->runs: */
-	value_runs(v, a, &ra);
-	value_runs(v, b, &rb);
-
-	struct walk w = { .a = ra.v, .b = rb.v, .na = ra.n, .nb = rb.n };
-	struct run *out = v->runs + v->nruns;
-	struct piece p;
-	uint32_t n = 0;
-	while (walk_next(&w, &p)) {
-		uint32_t times = p.in_a + p.in_b;
-		if (times < p.in_a)	/* more often than can be counted */
-			times = UINT32_MAX;
-		n = append(out, n, p.cell, p.first, p.n, times);
-	}
-	if (n == 1 && out[0].times == 1 && out[0].cell == x->cell) {
-		x->first = out[0].first;
-		x->n = out[0].n;
-	} else if (n == 2 && out[0].times == 1 && out[1].times == 1 && out[0].cell == x->cell &&
-		   out[1].cell == x->cell && out[0].first == 0 &&
-		   out[1].first + out[1].n == v->nranks) {
-		x->first = out[1].first;
-		x->n = out[1].n + out[0].n;
-	} else {
-		x->first = v->nruns;
-		x->n = n | VALUE_MANY;
-		v->nruns += n;
-	}
+	longjmp(*v->arena->full, 1);
 }
 
 static inline struct node node_of(const struct values *v, uint32_t id)
@@ -231,31 +147,184 @@ static inline struct node node_of(const struct values *v, uint32_t id)
 	return (struct node){ .cell = id % v->cells, .first = id / v->cells, .n = 1 };
 }
 
+/* Whether run y begins where run x ends. */
+static bool follows(const struct values *v, const struct node *x, const struct node *y)
+{
+	uint32_t end = x->first + x->n;
+
+	return end == y->first || end == y->first + v->nranks;
+}
+
 uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
 {
 	struct node x = node_of(v, a), y = node_of(v, b);
-	struct node z = { .left = a, .right = b, .cell = x.cell };
-	uint32_t n = x.n + y.n;	/* more than nranks if either is a list */
-	*same_cell = x.cell == y.cell;
-	uint32_t xend = x.first + x.n, yend = y.first + y.n;
+	struct node z = { .left = a, .right = b, .cell = x.cell, .n = VALUE_MANY };
 
-	if (x.cell == y.cell && !((x.n | y.n) & VALUE_MANY) && n <= v->nranks &&
-	    (xend == y.first || xend == y.first + v->nranks)) {
-		z.first = x.first;
-		z.n = n;
-	} else if (x.cell == y.cell && !((x.n | y.n) & VALUE_MANY) && n <= v->nranks &&
-		   (yend == x.first || yend == x.first + v->nranks)) {
-		z.first = y.first;
-		z.n = n;
-	} else {
-		merge(v, a, b, &z);
+	*same_cell = x.cell == y.cell;
+	if (*same_cell && x.n != VALUE_MANY && y.n != VALUE_MANY && x.n + y.n <= v->nranks &&
+	    (follows(v, &x, &y) || follows(v, &y, &x))) {
+		z.n = x.n + y.n;
+		z.first = z.n == v->nranks ? 0 : follows(v, &x, &y) ? x.first : y.first;
 	}
-	if (z.n == v->nranks)
-		z.first = 0;
 	if (v->n == v->cap)
-		check_room(v, (uint64_t)v->base + 2 * (uint64_t)v->n, 0);
+		check_room(v);
 	ARENA_PUSH(v->arena, v->nodes, v->n, v->cap) = z;
 	return v->base + (v->n - 1);
+}
+
+/* ---- what a value is made of ----------------------------------------------------------- */
+
+static void heap_push(struct values *v, uint32_t id, uint32_t times)
+{
+	struct part *h;
+	size_t i;
+
+	ARENA_PUSH(v->arena, v->heap, v->nheap, v->capheap) = (struct part){ id, times };
+	h = v->heap;
+	for (i = v->nheap - 1; i && h[(i - 1) / 2].id < id; i = (i - 1) / 2)
+		h[i] = h[(i - 1) / 2];
+	h[i] = (struct part){ id, times };
+}
+
+static struct part heap_pop(struct values *v)
+{
+	struct part *h = v->heap, top = h[0], last = h[--v->nheap];
+	size_t i = 0, n = v->nheap;
+
+	for (size_t k = 1; k < n; k = 2 * i + 1) {
+		if (k + 1 < n && h[k + 1].id > h[k].id)
+			k++;
+		if (h[k].id <= last.id)
+			break;
+		h[i] = h[k];
+		i = k;
+	}
+	h[i] = last;
+	return top;
+}
+
+static uint32_t add_times(uint32_t a, uint32_t b)
+{
+	return a > UINT32_MAX - b ? UINT32_MAX : a + b;	/* more often than can be counted */
+}
+
+/* Where a run begins (times > 0) or ends. */
+struct edge {
+	uint32_t cell, at;
+	int64_t times;
+};
+
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	if (x->cell != y->cell)
+		return x->cell < y->cell ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static void push_edges(struct values *v, struct runs *out, uint32_t cell, uint32_t first,
+		       uint32_t n, uint32_t times)
+{
+	ARENA_PUSH(v->arena, out->edges, out->nedges, out->capedges) =
+		(struct edge){ cell, first, times };
+	ARENA_PUSH(v->arena, out->edges, out->nedges, out->capedges) =
+		(struct edge){ cell, first + n, -(int64_t)times };
+}
+
+static void room_for(struct values *v, struct runs *out, size_t n)
+{
+	if (n <= out->cap)
+		return;
+	n += n / 2 + 4;
+	out->v = arena_grow(v->arena, out->v, out->cap * sizeof *out->v, n * sizeof *out->v);
+	out->cap = n;
+}
+
+/* Adds up what overlaps. */
+static void sum_edges(struct values *v, struct runs *out)
+{
+	const struct edge *e = out->edges;
+	int64_t times = 0;
+
+	qsort(out->edges, out->nedges, sizeof *out->edges, compare_edges);
+	room_for(v, out, out->nedges);
+	for (size_t i = 0; i < out->nedges; i++) {
+		times += e[i].times;
+		if (times && e[i + 1].at > e[i].at)	/* an end follows, of the same cell */
+			out->n = append(out->v, out->n, e[i].cell, e[i].at, e[i + 1].at - e[i].at,
+					times > UINT32_MAX ? UINT32_MAX : (uint32_t)times);
+	}
+}
+
+static void run_edges(struct values *v, struct runs *out, const struct node *x, uint32_t times)
+{
+	uint32_t end = x->first + x->n;
+
+	if (end > v->nranks) {
+		push_edges(v, out, x->cell, 0, end - v->nranks, times);
+		end = v->nranks;
+	}
+	push_edges(v, out, x->cell, x->first, end - x->first, times);
+}
+
+/* If the sum is one run after all, the next question is O(1). */
+static void remember(struct values *v, uint32_t id, const struct runs *r)
+{
+	struct node *x = &v->nodes[id - v->base];
+
+	if (r->n == 1 && r->v[0].times == 1 && r->v[0].cell == x->cell) {
+		x->first = r->v[0].first;
+		x->n = r->v[0].n;
+	} else if (r->n == 2 && r->v[0].times == 1 && r->v[1].times == 1 && r->v[0].cell == x->cell &&
+		   r->v[1].cell == x->cell && r->v[0].first == 0 &&
+		   r->v[1].first + r->v[1].n == v->nranks) {	/* it goes round */
+		x->first = r->v[1].first;
+		x->n = r->v[0].n + r->v[1].n;
+	}
+}
+
+void value_runs(struct values *v, uint32_t id, struct runs *out)
+{
+	out->n = 0;
+	if (id >= POISON)
+		return;
+	struct node x = node_of(v, id);
+	if (x.n != VALUE_MANY) {
+		uint32_t end = x.first + x.n;
+		room_for(v, out, 2);
+		if (end > v->nranks) {
+			out->v[out->n++] = (struct run){ x.cell, 0, end - v->nranks, 1 };
+			end = v->nranks;
+		}
+		out->v[out->n++] = (struct run){ x.cell, x.first, end - x.first, 1 };
+		return;
+	}
+	out->nedges = v->nheap = 0;
+	heap_push(v, id, 1);
+	while (v->nheap) {
+		struct part p = heap_pop(v);
+		while (v->nheap && v->heap[0].id == p.id)
+			p.times = add_times(p.times, heap_pop(v).times);
+		v->work++;
+		x = node_of(v, p.id);
+		if (x.n == VALUE_MANY) {
+			heap_push(v, x.left, p.times);
+			heap_push(v, x.right, p.times);
+		} else {
+			run_edges(v, out, &x, p.times);
+		}
+	}
+	sum_edges(v, out);
+	remember(v, id, out);
+}
+
+bool value_is(struct values *v, uint32_t id, const struct run *want, uint32_t nwant,
+	      struct runs *room)
+{
+	value_runs(v, id, room);
+	struct difference d = runs_compare(room->v, room->n, want, nwant);
+	return !d.lacks && !d.foreign && !d.twice;
 }
 
 /* ---- as text ------------------------------------------------------------------------ */
@@ -320,10 +389,9 @@ const char *runs_text(struct arena *arena, const struct program *p, const struct
 	return *text ? text : "nothing";
 }
 
-const char *value_text(struct arena *arena, const struct program *p, const struct values *v,
-		       uint32_t id)
+const char *value_text(struct arena *arena, const struct program *p, struct values *v, uint32_t id)
 {
-	struct runs r;
+	struct runs r = { 0 };
 
 	if (id >= POISON)
 		return "no value";

@@ -4,8 +4,9 @@
  *
  * A value is a number. Numbers below `base` are initial values, of cell
  * number % cells on rank number / cells. The others are reductions of two values
- * with smaller numbers. A reduction knows its contributions as one run over the
- * ranks, as rings and trees make it, or else as a sorted list of runs.
+ * with smaller numbers. A reduction knows its contributions if they are one run
+ * over the ranks, as rings and trees make them; else they are summed up from its
+ * history when someone asks, so that making a value is always O(1).
  */
 #ifndef CCS_COMPILER_VALUE_H
 #define CCS_COMPILER_VALUE_H
@@ -17,12 +18,18 @@
 #define VALUE_MANY 0x80000000u
 
 /* One run: cell `cell` of `n` ranks from `first` on, going round after the last
- * rank, each once. With VALUE_MANY in n: runs [first, +n) of values.runs; cell is
- * then the one whose length the value has. */
+ * rank, each once. With n == VALUE_MANY: something else; cell is then the one whose
+ * length the value has. */
 struct node {
 	uint32_t left, right;
 	uint32_t cell;
 	uint32_t first, n;
+};
+
+/* Part of a history that is still to be summed up: value `id`, `times` times. */
+struct part {
+	uint32_t id;
+	uint32_t times;
 };
 
 struct values {
@@ -31,8 +38,9 @@ struct values {
 	uint32_t base;		/* nranks * cells */
 	struct node *nodes;
 	uint32_t n, cap;
-	struct run *runs;
-	uint32_t nruns, capruns;
+	struct part *heap;	/* for value_runs; the greatest number on top */
+	size_t nheap, capheap;
+	uint64_t work;		/* parts summed up so far */
 };
 
 /** Sets up no reductions, with room for `room` of them. False if nranks * cells is
@@ -40,8 +48,8 @@ struct values {
 bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells,
 		 uint64_t room);
 
-/** a (+) b; both are values. O(1) for adjacent runs, else O(runs). Says whether
- *  they have the length of the same cell. */
+/** a (+) b; both are values. O(1). Says whether they have the length of the same
+ *  cell. */
 uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell);
 
 /* The same, for the commonest case at once: two adjacent runs of one cell. */
@@ -84,17 +92,24 @@ static inline uint32_t value_combine_fast(struct values *v, uint32_t a, uint32_t
 	return v->base + v->n++;
 }
 
-/* The runs of a value, sorted by (cell, first), disjoint, none going round. */
+/* The runs of a value, sorted by (cell, first), disjoint, none going round. Begins
+ * as { 0 } and may be used again for another value. */
 struct runs {
-	const struct run *v;
+	struct run *v;
 	uint32_t n;
-	struct run own[2];	/* v may point here: do not copy the struct */
+	size_t cap;
+	struct edge *edges;	/* room to work in */
+	size_t nedges, capedges;
 };
-void value_runs(const struct values *v, uint32_t id, struct runs *out);
+
+/** O(1) for one run, else O(h log h) for a history of h values that are no run. A
+ *  history that turns out to be one run is remembered as such. */
+void value_runs(struct values *v, uint32_t id, struct runs *out);
 
 /** Whether the value's contributions are `want` exactly; `want` is sorted and
- *  disjoint, adjacent runs in it may be cut anywhere. */
-bool value_is(const struct values *v, uint32_t id, const struct run *want, uint32_t nwant);
+ *  disjoint, adjacent runs in it may be cut anywhere. `room` as in value_runs. */
+bool value_is(struct values *v, uint32_t id, const struct run *want, uint32_t nwant,
+	      struct runs *room);
 
 /* How two multisets differ. */
 struct difference {
@@ -114,7 +129,7 @@ bool runs_overlap(const struct run *a, uint32_t na, const struct run *b, uint32_
 /** "data[0] of ranks 0-2", "data[0] of ranks 0, 1 (rank 1 twice)", "no value". */
 const char *runs_text(struct arena *arena, const struct program *p, const struct run *v,
 		      uint32_t n);
-const char *value_text(struct arena *arena, const struct program *p, const struct values *v,
+const char *value_text(struct arena *arena, const struct program *p, struct values *v,
 		       uint32_t id);
 
 /* The cell whose length the value has: where it came from. */

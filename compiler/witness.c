@@ -116,9 +116,10 @@ static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 	struct where w = expand_where(c, p, g->tasks[i], g->cycle[i]->op);
 	const char *path = witness_path_text(c->scratch, p, p->tasks[g->tasks[i]].path);
 	bool loops = w.loops && *w.loops, calls = w.calls && *w.calls;
-	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, step %u%s%s%s%s%s: %s", graph_rank(g, i),
-		  *path ? ", " : "", path, w.step, loops ? " (" : "", loops ? w.loops : "",
-		  loops ? ")" : "", calls ? ", " : "", calls ? w.calls : "", wait_text(g, i));
+	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, step %u%s%s%s%s%s: %s",
+		  graph_rank(g, i), *path ? ", " : "", path, w.step, loops ? " (" : "",
+		  loops ? w.loops : "", loops ? ")" : "", calls ? ", " : "",
+		  calls ? w.calls : "", wait_text(g, i));
 }
 
 static bool same_line(const struct graph *g, uint32_t i, uint32_t j)
@@ -183,7 +184,8 @@ static void note_bystanders(const struct graph *g, const bool *behind, struct di
 			continue;
 		bool one = n == 1;
 		const char *what = f == BEHIND ? (one ? "waits for these" : "wait for these") :
-				   f == STUCK ? (one ? "is stuck elsewhere" : "are stuck elsewhere") :
+				   f == STUCK ? (one ? "is stuck elsewhere" :
+						       "are stuck elsewhere") :
 						(one ? "has finished" : "have finished");
 		text = arena_printf(a, "%s%s%s %s", text, *text ? "; " : "",
 				    ranks_text(a, v, n), what);
@@ -322,7 +324,7 @@ static void help_step(struct graph *g, struct diag *d, int64_t least)
 			  least < 0 ? "" : " too");
 }
 
-/* ---- the two entries --------------------------------------------------------------------------- */
+/* ---- the two entries ------------------------------------------------------------------ */
 
 static struct diag *report_cycle(const struct graph *g, const bool *behind, uint32_t slots,
 				 int64_t least)

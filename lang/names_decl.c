@@ -334,10 +334,15 @@ static void resolve_run(struct resolver *r, struct decl *d)
 	names_enter(r);
 	for (struct binding *p = d->params; p; p = p->next)
 		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
-	for (struct param *p = d->formals; p; p = p->next) {
-		struct symbol *sym = p->view ? p->view->sym : p->number;
-		names_define(r, SPACE_VALUE, (struct ident){ sym->name, sym->span }, sym, NULL);
-	}
+	/* In define_formals' order, so that a name defined twice is one mistake. */
+	for (struct param *p = d->formals; p; p = p->next)
+		if (p->number)
+			names_define(r, SPACE_VALUE,
+				     (struct ident){ p->number->name, p->number->span },
+				     p->number, NULL);
+	for (struct param *p = d->formals; p; p = p->next)
+		if (p->view)
+			names_define(r, SPACE_VALUE, p->view->name, p->view->sym, NULL);
 	for (struct buffer_def *b = d->buffers; b; b = b->next)
 		names_define(r, SPACE_VALUE, b->name, b->sym, NULL);
 	names_block(r, d->body);

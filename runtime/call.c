@@ -65,8 +65,8 @@ static ccs_status check_count(struct call *c)
 
 		if (chunks && c->count % chunks)
 			return error_set(CCS_EINVAL, "%s moves values to other chunks of their "
-					 "block, so it works for counts that %u divides; %zu is none",
-					 ccs_module_schedule(c->module), chunks, c->count);
+					 "block, so it works for counts that %u divides; %zu is "
+					 "none", ccs_module_schedule(c->module), chunks, c->count);
 	}
 	return CCS_OK;
 }

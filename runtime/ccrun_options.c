@@ -166,7 +166,8 @@ static int read_device(const char *s)
 static int read_against(const char *s)
 {
 	if (!strcmp(s, "nccl"))
-		return lacks("--against nccl", "NCCL needs GPUs, and this build has no CUDA executor");
+		return lacks("--against nccl", "NCCL needs GPUs, and this build has no CUDA "
+			     "executor");
 	if (!strcmp(s, "mpi"))
 		return lacks("--against mpi", "this build has no MPI transport");
 	return usage("--against: unknown baseline '%s'; there are nccl and mpi", s);

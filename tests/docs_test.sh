@@ -73,7 +73,7 @@ same() { # same SHOWN ACTUAL TIMES
 					s = s " " (k >= 6 && k <= 12 && k != 9 ? "#" : f[k])
 			}
 			gsub(/[0-9]+\.[0-9]+/, "#", s)
-			sub(/; a thread a core.*|; [0-9]+ threads?$/, "", s)
+			sub(/run by [0-9]+ threads?/, "run by # threads", s)
 			gsub(/[ \t]+/, " ", s)
 		}
 		sub(/[ \t\r]+$/, "", s)

@@ -35,7 +35,9 @@ static void run(struct arena *a, struct arena *scratch, const uint8_t *data, siz
 	static const char *const nowhere[] = { NULL };
 	struct sources sources = { .arena = a };
 	struct diags diags = { .arena = a, .sources = &sources };
-	struct front front = { a, &sources, &diags, nowhere };
+	struct front front = {
+		.arena = a, .sources = &sources, .diags = &diags, .include_dirs = nowhere,
+	};
 	struct ctx c = { .arena = a, .scratch = scratch, .sources = &sources, .diags = &diags,
 			 .slots = 2 };
 	struct module *m = lang_load_text(&front, "fuzz.ccs", (const char *)data, size);
