@@ -245,7 +245,7 @@ static const char *what_text(struct trace *t, const struct mistake *m, const str
 
 	if (m->code == 404 && k == &m->first) {
 		const struct node *x = &v->nodes[k->after - v->base];
-		return arena_printf(a, "combines two values that share a contribution: %s, and %s",
+		return arena_printf(a, "combines two values that share a contribution, %s and %s",
 				    value_text(a, p, v, x->left), value_text(a, p, v, x->right));
 	}
 	if (m->code == 403 && k == &m->first)
@@ -275,7 +275,7 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 		  runs_text(t->arena, p, m->want.v, m->want.n));
 	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, t->values, m->value));
 	if (any)
-		diag_note(c->diags, g, none, "%s %s", where_text(t, c, k->task, k->row),
+		diag_note(c->diags, g, none, "%s: %s", where_text(t, c, k->task, k->row),
 			  what_text(t, m, k));
 	else
 		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %" PRIu32, name, m->rank);

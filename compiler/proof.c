@@ -253,11 +253,12 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 	}
 	replay_run(&r, order);
 	sum_up(&r, &f, c->arena);
-	bool holds_all = contract_holds(&r, k);
-	f.proved = holds_all && !r.failed;
+	if (r.failed)	/* what comes of reading nothing is no second mistake */
+		return f;
+	f.proved = contract_holds(&r, k);
 	if (f.proved)
 		f.same_bits = same_bits(&r, k, c->scratch);
-	else if (!holds_all && !p->lowered)
+	else if (!p->lowered)
 		blame(c, p, k, order, &r);
 	return f;
 }

@@ -13,7 +13,7 @@
 
 #define LIMIT_REPORTS 1000u	/* of chunks without a value; more say nothing new */
 
-#define AHEAD 12u		/* events */
+#define AHEAD 24		/* operations */
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -456,19 +456,15 @@ static inline void finish(struct replay *r, struct runner *w)
 	w->next = (uint32_t)(o - w->ops);
 	if (w->depth_at)
 		w->depth_at[w->next - 1] = depth;
+	/* Tasks take turns, each in memory of its own, too many for the processor to
+	 * foresee. */
+	__builtin_prefetch(o + AHEAD);
 }
 
 void replay_run(struct replay *r, const struct order *order)
 {
 	for (uint64_t i = 0; i < order->n; i++) {
 		struct runner *w = &r->runners[order->events[i] >> 1];
-		/* Tasks take turns, each in memory of its own: the processor cannot
-		 * see what comes, but the order tells. */
-		if (i + AHEAD < order->n) {
-			const struct runner *next = &r->runners[order->events[i + AHEAD] >> 1];
-			__builtin_prefetch(next->ops + next->next + 4);
-			__builtin_prefetch(next->ops + next->next + 8);
-		}
 		if (order->events[i] & 1)
 			finish(r, w);
 		else

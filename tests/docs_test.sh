@@ -201,6 +201,13 @@ codes=$(grep -oE '^E0[0-9]{3}$' lang/ccs.5 | sort -u)
 say "ccc explains every code of ccs(5) 7" \
 	"$([ -n "$codes" ] || echo none; for c in $codes; do
 		"$build/bin/ccc" --explain "$c" >/dev/null 2>&1 || echo "$c"; done)"
+for command in ccc ccrun; do
+	say "$command(1) has every option of $command --help" \
+		"$("$build/bin/$command" --help | grep -oE '(^  |, )--?[a-zA-Z-]+' | tr -d ' ,' | sort -u |
+		while read -r o; do
+			sed 's/\\-/-/g; s/\\f[BIR]//g' "docs/$command.1" | grep -qE -e "(^|[^-a-zA-Z])$o([^-a-zA-Z]|$)" || echo "$o"
+		done)"
+done
 for page in lang/ccs.5 docs/ccc.1 docs/ccrun.1; do
 	if command -v man >/dev/null && command -v groff >/dev/null; then
 		say "man $page has no warnings" \

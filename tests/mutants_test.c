@@ -42,7 +42,20 @@ static bool read_text(const char *path, struct text *t)
 	return true;
 }
 
-/* The operation's keyword in the line, if the line holds one whole operation. */
+/* A whole call of a proc or schedule, such as `within group(0, 2, 1) { ring(data) }`. */
+static char *call(char *line)
+{
+	static const char *const other[] = { "let ", "fn ", "if ", "for ", "par ", "step ", "assert ",
+					     "proc ", "schedule ", "on ", "where ", "}" };
+	char *at = line + strspn(line, " {"), *open = strchr(at, '(');
+
+	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+		if (!strncmp(at, other[i], strlen(other[i])))
+			return NULL;
+	return open && open > at ? at : NULL;
+}
+
+/* The operation's keyword in the line, if the line holds one whole operation (or call). */
 static char *operation(char *line)
 {
 	static const char *const word[] = { "send ", "recv ", "reduce ", "copy " };
@@ -64,7 +77,7 @@ static char *operation(char *line)
 		if (at && at > line && (isalnum((unsigned char)at[-1]) || at[-1] == '_'))
 			at = NULL;
 	}
-	return at;
+	return at ? at : call(line);
 }
 
 /* Replaces `n` characters at `at` in the line by `by`. */
