@@ -40,10 +40,15 @@ struct bind *code_binding(struct code *k, const struct symbol *s)
 	return b->stamp == k->stamp && b->kind != B_NONE ? b : NULL;
 }
 
-void code_limit(struct code *k, struct span span, int number, const char *text)
+void code_limit(struct code *k, struct span span, int number, const char *fmt, ...)
 {
-	if (!k->failed && !k->quiet)
+	va_list ap;
+	if (!k->failed && !k->quiet) {
+		va_start(ap, fmt);
+		const char *text = arena_vprintf(k->arena, fmt, ap);
+		va_end(ap);
 		diag_add(k->ctx->diags, SEV_ERROR, number, span, NO_RANK, "%s", text);
+	}
 	k->failed = true;
 }
 
@@ -52,8 +57,8 @@ uint32_t code_emit(struct gen *g, enum insn_op op, uint16_t d, uint16_t a, uint1
 {
 	struct code *k = g->code;
 	if (k->ninsns >= LIMIT_CODE) {
-		code_limit(k, span, 501, "the schedule is too long: more than 67108864 "
-			   "instructions (LIMIT_CODE)");
+		code_limit(k, span, 501, "the schedule is too long: more than %u "
+			   "instructions (LIMIT_CODE)", LIMIT_CODE);
 		k->ninsns--;
 	}
 	uint32_t row = k->ninsns;
@@ -82,9 +87,10 @@ uint16_t code_reg(struct gen *g, uint32_t n)
 {
 	uint32_t r = g->next;
 	if (r + n > LIMIT_REGISTERS) {
-		code_limit(g->code, (struct span){ 0, 0 }, 501,
-			   "more than 60000 values are alive at once in one body "
-			   "(LIMIT_REGISTERS)");
+		const struct decl *d = g->code->funcs[g->func].decl;
+		code_limit(g->code, d ? d->name.span : (struct span){ 0, 0 }, 501,
+			   "more than %u values are alive at once in one body "
+			   "(LIMIT_REGISTERS)", LIMIT_REGISTERS);
 		return 4;
 	}
 	g->next = r + n;
@@ -147,7 +153,7 @@ uint32_t code_site(struct code *k, const struct stmt *s)
 		if (p->sites[k->site_map[i] - 1].stmt == s)
 			return k->site_map[i] - 1;
 	if (p->nsites >= 1u << 24) {
-		code_limit(k, s->span, 501, "more than 16777216 statements");
+		code_limit(k, s->span, 501, "more than %u statements", 1u << 24);
 		return 0;
 	}
 	ARENA_PUSH(p->arena, p->sites, p->nsites, p->capsites) =

@@ -245,7 +245,9 @@ uint16_t code_reg(struct gen *g, uint32_t n);
 uint32_t code_func(struct code *k);
 uint32_t code_site(struct code *k, const struct stmt *s);
 uint32_t code_stmt_row(struct code *k, const struct stmt *s);
-void code_limit(struct code *k, struct span span, int number, const char *text);
+/** Reports that the code cannot be made; nothing more is reported for it. */
+void code_limit(struct code *k, struct span span, int number, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 /** Binds a topology's top-level names for the function. */
 void code_topology_names(struct gen *g, const struct decl *topology);
 /** Ends the function's body with `end`, and makes what goes before it: the lets

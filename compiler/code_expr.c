@@ -510,8 +510,8 @@ struct val code_expr(struct gen *g, const struct expr *e, int dst)
 	if (g->code->failed)
 		return known(1);
 	if (g->depth >= LIMIT_NESTING) {
-		code_limit(g->code, e->span, 204, "an expression is nested more than 2000 deep "
-			   "(LIMIT_NESTING)");
+		code_limit(g->code, e->span, 204, "an expression is nested more than %u deep "
+			   "(LIMIT_NESTING)", LIMIT_NESTING);
 		return known(1);
 	}
 	g->depth++;

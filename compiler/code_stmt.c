@@ -363,8 +363,8 @@ void code_stmts(struct gen *g, const struct stmt *s)
 	if (!s || g->code->failed)
 		return;
 	if (g->depth >= LIMIT_NESTING) {
-		code_limit(g->code, s->span, 204, "statements are nested more than 2000 deep "
-			   "(LIMIT_NESTING)");
+		code_limit(g->code, s->span, 204, "statements are nested more than %u deep "
+			   "(LIMIT_NESTING)", LIMIT_NESTING);
 		return;
 	}
 	g->depth++;

@@ -293,9 +293,9 @@ static void keep_at_end(struct line *l, uint32_t cell)
 {
 	const struct cell_state *s = &l->cells[cell];
 	uint32_t by = s->access;
-	struct item *last = &l->items[l->nitems - 1];
+	struct item *last = l->nitems ? &l->items[l->nitems - 1] : NULL;
 
-	if (l->nitems > l->nline + l->nstarts && last->op.cell + last->op.n == cell &&
+	if (last && l->nitems > l->nline + l->nstarts && last->op.cell + last->op.n == cell &&
 	    l->cells[last->op.cell].access == by) {
 		last->op.n++;
 		return;

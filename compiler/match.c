@@ -96,9 +96,10 @@ ALWAYS_INLINE void count_end(struct matching *m, struct lane *l, uint32_t fifo, 
 
 static void count(struct matching *m, uint32_t t)
 {
-	const struct op *o = m->p->tasks[t].ops, *end = o + m->p->tasks[t].nops;
+	const struct task *k = &m->p->tasks[t];	/* may have no operations at all */
 	struct lane sends = lane_init(SENDS), recvs = lane_init(RECVS);
-	for (; o < end; o++) {
+	for (uint32_t i = 0; i < k->nops; i++) {
+		const struct op *o = &k->ops[i];
 		if (op_kind(o) == OP_SEND) {
 			count_end(m, &sends, o->fifo, t);
 		} else if (is_end(o)) {

@@ -13,7 +13,7 @@
 
 #define LIMIT_REPORTS 1000u	/* of chunks without a value; more say nothing new */
 
-#define AHEAD 24		/* operations */
+#define AHEAD 16		/* operations */
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
