@@ -199,9 +199,14 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 		return;
 	}
 	double since = now();
+	uint32_t errors = c->diags->errors;
 	struct lowered *l = lower(c, k->program, k->contract);
-	if (!l) {
-		s->status = 70;
+	bool refused = false;	/* over a limit of the plan, which is no bug of ours */
+	for (uint32_t i = 0; i < c->diags->n; i++)
+		refused |= c->diags->v[i]->code == 501;
+	if (!l || c->diags->errors != errors) {
+		if (!refused)
+			s->status = 70;
 		return;
 	}
 	pass_done(c, "lower", l->program->nops, &since);

@@ -209,6 +209,22 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 	}
 }
 
+/* A plan tells lengths by adjacent chunks of a buffer (runtime/plan.h). */
+static void no_length(struct replay *r, const struct runner *w, const struct op *o)
+{
+	diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
+		 "the %" PRIu32 " chunks of this operation have lengths that no adjacent chunks of "
+		 "a buffer have; move fewer at once", o->n);
+}
+
+/* Equal chunks where `count` is a multiple of all chunk numbers. */
+static bool equally_cut(const struct replay *r, uint32_t cell, uint32_t other)
+{
+	const struct buffer *b = r->p->buffers;
+
+	return b[r->buffer_of[cell]].chunks == b[r->buffer_of[other]].chunks;
+}
+
 /* Notes whose length the operation's cells have: `cell` of a buffer has its own if
  * the values are at home there, else they have that of where they came from. */
 static void note_length(struct replay *r, const struct runner *w, const struct op *o,
@@ -228,16 +244,24 @@ static void note_length(struct replay *r, const struct runner *w, const struct o
 	for (uint32_t j = 0; home && j < o->n; j++)
 		home = v[j] >= POISON || !r->place ||
 			r->place[value_cell(&r->values, v[j])] == r->place[cell + j];
-	*len = home ? cell : v[0] < POISON ? value_cell(&r->values, v[0]) : 0;
-	for (uint32_t j = 0; !home && j < o->n; j++) {
-		if (v[j] >= POISON || !r->place)
+	if (home || v[0] >= POISON) {
+		*len = home ? cell : 0;
+		return;
+	}
+	*len = value_cell(&r->values, v[0]);
+	if ((uint64_t)*len + o->n > p->cells)	/* any others will do that are as long */
+		*len = p->cells - (o->n < p->cells ? o->n : p->cells);
+	for (uint32_t j = 0; j < o->n; j++) {
+		if (v[j] >= POISON)
 			continue;
-		if (*len + j >= p->cells ||
-		    r->place[value_cell(&r->values, v[j])] != r->place[*len + j])
+		uint32_t from = value_cell(&r->values, v[j]);
+		if (*len + j >= p->cells || !equally_cut(r, from, *len + j)) {
+			no_length(r, w, o);
+			return;
+		}
+		if (r->place && r->place[from] != r->place[*len + j])
 			r->uneven = true;
 	}
-	if ((uint64_t)*len + o->n > p->cells)	/* all of one length: any place will do */
-		*len = p->cells >= o->n ? p->cells - o->n : 0;
 }
 
 /* ---- messages --------------------------------------------------------------------- */

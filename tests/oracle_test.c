@@ -9,7 +9,7 @@
  * Programs go to `ccc check` many to a file (all schedules of a file are
  * checked); the answers come back as JSON and are told apart by their lines.
  */
-#include "tests/support/oracle.h"
+#include "tests/support/random_program.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -19,149 +19,6 @@
 #include <unistd.h>
 
 enum { BATCH = 200 };
-
-static uint64_t state;
-
-static int below(int n)		/* xorshift64*: the same programs for the same seed */
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return (int)((state * 2685821657736338717u >> 33) % (unsigned)n);
-}
-
-/* ---- making programs --------------------------------------------------------- */
-
-struct lists {		/* operations of one rank, by path (0: main line) */
-	struct o_op v[3][MAX_OPS];
-	int n[3];
-};
-
-/* At the end (so that no deadlock can be), or sometimes at a random place. */
-static void insert(struct lists *l, int path, struct o_op o, int jumble)
-{
-	int n = l->n[path]++, at = below(100) < jumble ? below(n + 1) : n;
-
-	if (path && n == MAX_BLOCK) {
-		l->n[path]--;
-		return;
-	}
-	memmove(&l->v[path][at + 1], &l->v[path][at], (size_t)(n - at) * sizeof o);
-	l->v[path][at] = o;
-}
-
-static void random_cells(struct o_op *o)
-{
-	o->n = below(6) ? 1 : 2;
-	o->lo = o->n == 2 ? 0 : below(2);
-	/* The out buffer has no values at first: mostly written, sometimes read. */
-	if (o->kind == RECV ? !below(3) : !below(25))
-		o->lo += 2;
-}
-
-static void add_message(struct o_program *p, struct lists *l, int jumble)
-{
-	struct o_op s = { .kind = SEND }, r = { .kind = below(2) ? RECV : REDUCE };
-	int src = below(p->nranks), dst = (src + 1 + below(p->nranks - 1)) % p->nranks;
-	int path = below(5) ? 0 : 1 + below(2), n;
-
-	random_cells(&s);
-	random_cells(&r);
-	if (below(30)) {
-		n = s.n < r.n ? s.n : r.n;
-		s.n = r.n = n;
-	}
-	s.channel = r.channel = !below(5);
-	s.peer = dst;
-	r.peer = src;
-	if (below(40))
-		insert(&l[src], path, s, jumble);
-	if (below(40))
-		insert(&l[dst], path, r, jumble);
-}
-
-static void group(struct o_program *p, int rank, struct lists *l)
-{
-	int at = 0, i = 0, par = l->n[1] || l->n[2] ? below(4) : -1;
-	struct o_stmt *v = p->stmts[rank];
-
-	memset(v, 0, sizeof p->stmts[rank]);
-	while (i < l->n[0] || par >= 0) {
-		struct o_stmt *t = &v[at];
-
-		if (par >= 0 && (at == par || i >= l->n[0] || at == MAX_STMTS - 1)) {
-			t->form = PAR;
-			for (int b = 0; b < 2; b++) {
-				t->nops[b] = l->n[b + 1];
-				memcpy(t->ops[b], l->v[b + 1], (size_t)t->nops[b] * sizeof **t->ops);
-			}
-			par = -1;
-		} else {
-			t->form = below(4) ? SINGLE : STEP;
-			t->nops[0] = t->form == SINGLE ? 1 : 1 + below(3);
-			if (t->nops[0] > l->n[0] - i)
-				t->nops[0] = l->n[0] - i;
-			memcpy(t->ops[0], l->v[0] + i, (size_t)t->nops[0] * sizeof **t->ops);
-			i += t->nops[0];
-		}
-		if (++at == MAX_STMTS)
-			break;
-	}
-	p->nstmts[rank] = at;
-}
-
-static void random_program(struct o_program *p)
-{
-	struct lists l[MAX_RANKS];
-	int messages = 1 + below(7), jumble = below(3) ? 3 : 40;
-
-	memset(p, 0, sizeof *p);
-	memset(l, 0, sizeof l);
-	p->nranks = 2 + below(MAX_RANKS - 1);
-	for (int i = 0; i < messages; i++)
-		add_message(p, l, jumble);
-	for (int i = below(4); i > 0; i--) {
-		struct o_op o = { .kind = below(2) ? COPY : REDUCE_INTO };
-
-		random_cells(&o);
-		o.to = (o.lo + (o.n == 2 ? 2 : 1 + below(3))) % 4;
-		insert(&l[below(p->nranks)], 0, o, jumble);
-	}
-	for (int r = 0; r < p->nranks; r++)
-		group(p, r, &l[r]);
-	oracle_flatten(p);
-}
-
-/* A contract that asks for what the program computes, sometimes for a bit else. */
-static void ask(struct o_program *p, int slots)
-{
-	struct o_verdict v = oracle_judge(p, slots);
-
-	if (v.codes)
-		return;
-	for (int r = 0; r < p->nranks; r++)
-		for (int c = 0; c < CHUNKS; c++) {
-			p->asked[r][c] = v.has[r][c];
-			memcpy(p->want[r][c], v.value[r][c], sizeof v.value[r][c]);
-		}
-	if (below(2)) {
-		int r = below(p->nranks), c = below(CHUNKS), q = below(p->nranks), k = below(2);
-
-		for (int tries = 0; tries < 40 && p->want[r][c][q][k] < 2; tries++)
-			r = below(p->nranks), c = below(CHUNKS), q = below(p->nranks), k = below(2);
-
-		p->asked[r][c] = true;
-		if (p->want[r][c][q][k] && below(2))
-			p->want[r][c][q][k]--;
-		else
-			p->want[r][c][q][k]++;
-		/* A clause must name at least one contribution. */
-		for (q = 0, k = 0; q < p->nranks; q++)
-			k += p->want[r][c][q][0] + p->want[r][c][q][1];
-		if (!k)
-			p->asked[r][c] = false;
-	}
-}
 
 /* ---- asking the compiler -------------------------------------------------------- */
 
@@ -301,19 +158,19 @@ static void result(const char *what, long n, int bad)
 
 /* ---- the three runs ------------------------------------------------------------------ */
 
-static int run_random(long count)
+static int run_random(struct rng *g, long count)
 {
 	static struct o_program batch[MAX_RANKS + 1][4][BATCH];
 	int n[MAX_RANKS + 1][4] = { 0 }, bad = 0, bits = 0, clean = 0;
 	struct o_program p;
 
 	for (long i = 0; i < count; i++) {
-		int slots = below(4), r;
+		int slots = rng_below(g, 4), r;
 
 		do
-			random_program(&p);
+			random_program(g, &p);
 		while (p.nops == 0 || p.nops > 14);
-		ask(&p, slots);
+		random_contract(g, &p, slots);
 		r = p.nranks;
 		bits |= oracle_judge(&p, slots).codes;
 		clean += !oracle_judge(&p, slots).codes;
@@ -415,7 +272,7 @@ static int spin_deadlocks(const struct o_program *p, int slots)
 	return pclose(f) == 0 ? errors : -1;
 }
 
-static int run_spin(long count)
+static int run_spin(struct rng *g, long count)
 {
 	struct answer a;
 	int bad = 0, stuck = 0;
@@ -426,9 +283,9 @@ static int run_spin(long count)
 	}
 	for (long i = 0; i < count;) {
 		struct o_program p;
-		int slots = below(4), errors;
+		int slots = rng_below(g, 4), errors;
 
-		random_program(&p);
+		random_program(g, &p);
 		if (p.nops < 4 || p.nops > 12 || (oracle_judge(&p, slots).codes & ~ERR_304))
 			continue;
 		i++;
@@ -452,16 +309,18 @@ static int run_spin(long count)
 int main(int argc, char **argv)
 {
 	char command[64];
+	struct rng g = { 88172645463325252u };
 	int bad;
 
 	ccc = getenv("CCC") ? getenv("CCC") : "build/bin/ccc";
-	state = argc > 3 ? strtoull(argv[3], NULL, 0) * 2 + 1 : 88172645463325252u;
+	if (argc > 3)
+		g.state = strtoull(argv[3], NULL, 0) * 2 + 1;
 	if (argc < 3 || !mkdtemp(dir)) {
 		fputs("usage: oracle_test random|small|spin COUNT [SEED]\n", stderr);
 		return 2;
 	}
-	bad = !strcmp(argv[1], "random") ? run_random(atol(argv[2])) :
-	      !strcmp(argv[1], "small") ? run_small(atoi(argv[2])) : run_spin(atol(argv[2]));
+	bad = !strcmp(argv[1], "random") ? run_random(&g, atol(argv[2])) :
+	      !strcmp(argv[1], "small") ? run_small(atoi(argv[2])) : run_spin(&g, atol(argv[2]));
 	snprintf(command, sizeof command, "rm -rf %s", dir);
 	if (!bad && system(command))
 		return 1;
