@@ -98,9 +98,11 @@ static void pass_begins(struct ctx *c, enum phase phase)
 	c->diags->phase = (int)phase;
 }
 
-/* Runs all checks on one instance. Returns whether it is right; k->program is
+/* Runs all checks on one instance; with `want_len` also whether a plan can tell the
+ * lengths of its chunks. Returns whether it is right; k->program is
  * NULL if `where` does not admit it. */
-static bool check(struct ctx *c, const struct instance *in, bool quiet_where, struct checked *k)
+static bool check(struct ctx *c, const struct instance *in, bool quiet_where, bool want_len,
+		  struct checked *k)
 {
 	uint32_t errors = c->diags->errors;
 	double since = now();
@@ -141,7 +143,7 @@ static bool check(struct ctx *c, const struct instance *in, bool quiet_where, st
 		return false;
 
 	pass_begins(c, PHASE_DATA);
-	k->proof = proof(c, k->program, k->contract, &k->deadlock.order, false);
+	k->proof = proof(c, k->program, k->contract, &k->deadlock.order, want_len);
 	pass_done(c, "proof", ops, &since);
 	return k->proof.proved && c->diags->errors == errors;
 }
@@ -199,14 +201,9 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 		return;
 	}
 	double since = now();
-	uint32_t errors = c->diags->errors;
 	struct lowered *l = lower(c, k->program, k->contract);
-	bool refused = false;	/* over a limit of the plan, which is no bug of ours */
-	for (uint32_t i = 0; i < c->diags->n; i++)
-		refused |= c->diags->v[i]->code == 501;
-	if (!l || c->diags->errors != errors) {
-		if (!refused)
-			s->status = 70;
+	if (!l) {
+		s->status = 70;
 		return;
 	}
 	pass_done(c, "lower", l->program->nops, &since);
@@ -245,7 +242,7 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 			program_dump(&c, p, s->out.stream);
 		arena_free(&s->scratch);
 	} else {
-		right = check(&c, in, quiet_where, &k);
+		right = check(&c, in, quiet_where, keeps_instances(s, j), &k);
 		if (right) {
 			merge_finding(f, &k, &s->arena);
 			use_instance(s, &c, j, &k);

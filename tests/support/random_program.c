@@ -115,11 +115,14 @@ void random_contract(struct rng *g, struct o_program *p, int slots)
 			memcpy(p->want[r][c], v.value[r][c], sizeof v.value[r][c]);
 		}
 	if (rng_below(g, 2)) {
-		int r = rng_below(g, p->nranks), c = rng_below(g, CHUNKS), q = rng_below(g, p->nranks), k = rng_below(g, 2);
+		int r, c, q, k, tries = 0;
 
-		for (int tries = 0; tries < 40 && p->want[r][c][q][k] < 2; tries++)
-			r = rng_below(g, p->nranks), c = rng_below(g, CHUNKS), q = rng_below(g, p->nranks), k = rng_below(g, 2);
-
+		do {
+			r = rng_below(g, p->nranks);
+			c = rng_below(g, CHUNKS);
+			q = rng_below(g, p->nranks);
+			k = rng_below(g, 2);
+		} while (tries++ < 40 && p->want[r][c][q][k] < 2);
 		p->asked[r][c] = true;
 		if (p->want[r][c][q][k] && rng_below(g, 2))
 			p->want[r][c][q][k]--;

@@ -1,0 +1,493 @@
+/*
+ * See plan_sim.h. An operation is two moves, so that operations of two workers
+ * can overlap: at its start it takes its message, reads, and marks what it will
+ * write as torn; at its end it writes and sends. Whoever reads a torn cell, or
+ * starts to write one that another is reading or writing, has found a race.
+ */
+#include "tests/support/plan_sim.h"
+#include "tests/support/rng.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum cell_state { EMPTY, HELD, TORN };
+
+struct value {
+	uint64_t sum;
+	int length;		/* the class of its length: see length_class */
+};
+
+struct cell {
+	struct value v;
+	uint8_t state;
+	uint8_t readers;
+};
+
+struct message {
+	struct value *v;	/* p->max_message of them */
+	int n, tile, remote;
+};
+
+struct fifo {
+	struct message *ring;
+	int head, used, sent;
+};
+
+struct task {		/* a worker's state */
+	int pos, tile;
+	bool started;
+	struct value *v;	/* what the started operation will write and send */
+};
+
+struct sim {
+	const struct sim_plan *p;
+	const struct sim_config *c;
+	struct sim_failure *why;
+	struct cell *cells;	/* [tile][rank][cells and scratch] */
+	struct value *values;	/* storage of tasks and messages */
+	struct message *messages;
+	struct fifo *fifos;
+	struct task *tasks;
+	int *order;		/* workers, in order of preference */
+	uint8_t *writable, *readable;	/* by cell: of the run, and before it */
+	int *lengths;		/* by cell of a buffer */
+	int width;
+	struct rng rng;
+};
+
+uint64_t sim_weight(int rank, int cell)	/* splitmix64's finish */
+{
+	uint64_t z = ((uint64_t)rank << 32 | (uint32_t)cell) * 0x9e3779b97f4a7c15u +
+		     0xd1b54a32d192ed03u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return (z ^ z >> 31) | 1;
+}
+
+static bool fail(struct sim_failure *why, const char *format, ...)
+{
+	va_list v;
+
+	va_start(v, format);
+	vsnprintf(why->text, sizeof why->text, format, v);
+	va_end(v);
+	return false;
+}
+
+static void *rows(size_t n, size_t size)
+{
+	void *v = calloc(n ? n : 1, size);
+
+	if (!v)
+		abort();
+	return v;
+}
+
+/* ---- what depends on no order ------------------------------------------------ */
+
+static bool inside(int first, int n, int end)
+{
+	return first == ABSENT || (first >= 0 && n >= 0 && first <= end - n);
+}
+
+static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
+		     struct sim_failure *why)
+{
+	int all = p->cells + p->scratch, rank = p->workers[w].rank;
+
+	if (!inside(o->a, o->n, all) || !inside(o->b, o->n, all) || !inside(o->dst, o->n, all) ||
+	    o->n < 0 || o->n > p->max_message)
+		return fail(why, "line %d: cells out of range", o->line);
+	if (o->n && (o->len < 0 || o->len > p->cells - o->n))
+		return fail(why, "line %d: len %d + %d is behind %d cells", o->line, o->len, o->n,
+			    p->cells);
+	if (o->in != ABSENT && (o->in < 0 || o->in >= p->nfifos ||
+	    p->fifos[o->in].dst != rank || p->fifos[o->in].dst_worker != w))
+		return fail(why, "line %d: receives from a FIFO of another", o->line);
+	if (o->out != ABSENT && (o->out < 0 || o->out >= p->nfifos ||
+	    p->fifos[o->out].src != rank || p->fifos[o->out].src_worker != w))
+		return fail(why, "line %d: sends on a FIFO of another", o->line);
+	if (o->out == ABSENT && o->remote != ABSENT)
+		return fail(why, "line %d: remote without a FIFO", o->line);
+	if (o->in == ABSENT && o->a == ABSENT && o->b == ABSENT && (o->out != ABSENT || o->dst != ABSENT))
+		return fail(why, "line %d: a value from nowhere", o->line);
+	for (int i = 0; i < o->nwaits; i++) {
+		const struct sim_wait *x = &p->waits[o->wait + i];
+
+		if (x->worker < 0 || x->worker >= p->nworkers || x->worker == w ||
+		    p->workers[x->worker].rank != rank || x->ops < 1 ||
+		    x->ops > p->workers[x->worker].nops)
+			return fail(why, "line %d: wait for nobody", o->line);
+	}
+	return true;
+}
+
+bool sim_check(const struct sim_plan *p, struct sim_failure *why)
+{
+	int *sent = rows((size_t)p->nfifos, sizeof *sent), *got = rows((size_t)p->nfifos, sizeof *got);
+	int next = 0;
+	bool good = true;
+
+	for (int i = 0; i < p->nbuffers && good; i++) {
+		const struct sim_buffer *b = &p->buffers[i];
+
+		if (b->cell != next || b->chunks < 1 || b->blocks < 1)
+			good = fail(why, "buffer %d has no right shape", i);
+		next += b->chunks * b->blocks;
+	}
+	if (good && next != p->cells)
+		good = fail(why, "shapes have %d cells, the plan %d", next, p->cells);
+	for (int w = 0; w < p->nworkers && good; w++)
+		for (int i = 0; i < p->workers[w].nops && good; i++) {
+			const struct sim_op *o = &p->ops[p->workers[w].op + i];
+
+			good = check_op(p, w, o, why);
+			if (good && o->out != ABSENT && ++sent[o->out] &&
+			    o->n > p->fifos[o->out].max_cells)
+				good = fail(why, "line %d: message over max_cells", o->line);
+			if (good && o->in != ABSENT)
+				got[o->in]++;
+		}
+	for (int f = 0; f < p->nfifos && good; f++)
+		if (sent[f] != got[f] || sent[f] != p->fifos[f].messages)
+			good = fail(why, "FIFO %d: %d sent, %d received, %d said", f, sent[f],
+				    got[f], p->fifos[f].messages);
+	free(sent);
+	free(got);
+	return good;
+}
+
+/* ---- state ---------------------------------------------------------------------- */
+
+/* Cells of one class are equally long for every count: by place in the block. */
+static int length_class(const struct sim_buffer *b, int cell)
+{
+	return b->chunks * 4096 + (cell - b->cell) % b->chunks;
+}
+
+static struct cell *cell_at(const struct sim *s, int tile, int rank, int cell)
+{
+	return &s->cells[((size_t)tile * (size_t)s->p->nranks + (size_t)rank) *
+			 (size_t)s->width + (size_t)cell];
+}
+
+/* Values that each buffer has before the run, in place or not. */
+static void set_cells(struct sim *s)
+{
+	for (int i = 0; i < s->p->nbuffers; i++) {
+		const struct sim_buffer *b = &s->p->buffers[i];
+
+		for (int c = b->cell; c < b->cell + b->chunks * b->blocks; c++) {
+			s->writable[c] = b->direction != SIM_IN;
+			s->readable[c] = b->direction != SIM_OUT;
+			s->lengths[c] = length_class(b, c);
+		}
+		if (b->direction != SIM_INOUT || !s->c->in_place)
+			continue;
+		for (int t = 0; t < s->c->tiles; t++)
+			for (int r = 0; r < s->p->nranks; r++)
+				for (int c = b->cell; c < b->cell + b->chunks * b->blocks; c++)
+					*cell_at(s, t, r, c) = (struct cell) {
+						{ sim_weight(r, c), s->lengths[c] }, HELD, 0,
+					};
+	}
+	for (int c = s->p->cells; c < s->width; c++)
+		s->writable[c] = true;
+}
+
+static void start_sim(struct sim *s)
+{
+	const struct sim_plan *p = s->p;
+	size_t most = p->max_message > 0 ? (size_t)p->max_message : 1;
+	size_t places = (size_t)p->nfifos * (size_t)s->c->slots, used = 0;
+
+	s->width = p->cells + p->scratch;
+	s->cells = rows((size_t)s->c->tiles * (size_t)p->nranks * (size_t)s->width, sizeof *s->cells);
+	s->writable = rows((size_t)s->width, 1);
+	s->readable = rows((size_t)s->width, 1);
+	s->lengths = rows((size_t)s->width, sizeof *s->lengths);
+	s->values = rows((places + (size_t)p->nworkers) * most, sizeof *s->values);
+	s->messages = rows(places, sizeof *s->messages);
+	s->fifos = rows((size_t)p->nfifos, sizeof *s->fifos);
+	s->tasks = rows((size_t)p->nworkers, sizeof *s->tasks);
+	s->order = rows((size_t)p->nworkers, sizeof *s->order);
+	for (size_t i = 0; i < places; i++)
+		s->messages[i].v = s->values + most * used++;
+	for (int f = 0; f < p->nfifos; f++)
+		s->fifos[f].ring = s->messages + (size_t)f * (size_t)s->c->slots;
+	for (int w = 0; w < p->nworkers; w++) {
+		s->tasks[w].v = s->values + most * used++;
+		s->order[w] = w;
+	}
+	s->rng.state = s->c->seed * 2 + 1;
+	for (int w = p->nworkers - 1; w > 0; w--) {
+		int x = rng_below(&s->rng, w + 1), t = s->order[w];
+
+		s->order[w] = s->order[x];
+		s->order[x] = t;
+	}
+	set_cells(s);
+}
+
+static void end_sim(struct sim *s)
+{
+	free(s->cells);
+	free(s->writable);
+	free(s->readable);
+	free(s->lengths);
+	free(s->values);
+	free(s->messages);
+	free(s->fifos);
+	free(s->tasks);
+	free(s->order);
+}
+
+/* ---- one operation ----------------------------------------------------------------- */
+
+static const struct sim_op *current(const struct sim *s, int w)
+{
+	const struct sim_worker *k = &s->p->workers[w];
+
+	return s->tasks[w].pos < k->nops && s->tasks[w].tile < s->c->tiles ?
+	       &s->p->ops[k->op + s->tasks[w].pos] : NULL;
+}
+
+static bool can_move(const struct sim *s, int w)
+{
+	const struct sim_op *o = current(s, w);
+
+	if (!o || s->tasks[w].started)
+		return o;
+	for (int i = 0; i < o->nwaits; i++) {
+		const struct sim_wait *x = &s->p->waits[o->wait + i];
+		const struct task *t = &s->tasks[x->worker];
+
+		if (t->tile < s->tasks[w].tile ||
+		    (t->tile == s->tasks[w].tile && t->pos < x->ops))
+			return false;
+	}
+	return (o->in == ABSENT || s->fifos[o->in].used > 0) &&
+	       (o->out == ABSENT || s->fifos[o->out].used < s->c->slots);
+}
+
+/* The cell that `a` or `b` reads, or NULL: a send buffer, which nobody writes. */
+static struct cell *source(const struct sim *s, int w, int cell, bool initial)
+{
+	bool apart = initial && !(s->c->in_place && s->writable[cell]);
+
+	return apart ? NULL : cell_at(s, s->tasks[w].tile, s->p->workers[w].rank, cell);
+}
+
+static bool add_value(struct sim *s, const struct sim_op *o, struct value *v, bool first,
+		      const struct value *x)
+{
+	if (first)
+		*v = *x;
+	else if (v->length != x->length && !s->c->even_counts)
+		return fail(s->why, "line %d: combines values of two lengths", o->line);
+	else
+		v->sum += x->sum;
+	return true;
+}
+
+static bool read_cell(struct sim *s, int w, int cell, bool initial, struct value *v, bool first)
+{
+	const struct sim_op *o = current(s, w);
+	int rank = s->p->workers[w].rank;
+	struct cell *c = source(s, w, cell, initial);
+	struct value own = { sim_weight(rank, cell), 0 };
+
+	if (initial && (cell >= s->p->cells || !s->readable[cell]))
+		return fail(s->why, "line %d: initial value of a cell without one", o->line);
+	if (!initial && !s->writable[cell])
+		return fail(s->why, "line %d: reads an input otherwise than initially", o->line);
+	own.length = s->lengths[cell];
+	if (!c)
+		return add_value(s, o, v, first, &own);
+	if (c->state == TORN)
+		return fail(s->why, "line %d, rank %d: reads cell %d while it is written", o->line,
+			    rank, cell);
+	if (c->state == EMPTY)
+		return fail(s->why, "line %d, rank %d: reads cell %d before it has a value",
+			    o->line, rank, cell);
+	if (initial && c->v.sum != own.sum)
+		return fail(s->why, "line %d, rank %d: initial value of cell %d is overwritten",
+			    o->line, rank, cell);
+	return add_value(s, o, v, first, &c->v);
+}
+
+/* Counts the readers of what o reads, so that a writer meets them. */
+static void count_readers(struct sim *s, int w, int by)
+{
+	const struct sim_op *o = current(s, w);
+
+	for (int part = 0; part < 2; part++) {
+		int first = part ? o->b : o->a;
+
+		for (int j = 0; j < o->n && first != ABSENT; j++) {
+			struct cell *c = source(s, w, first + j, part ? o->b_initial : o->a_initial);
+
+			if (c)
+				c->readers = (uint8_t)(c->readers + by);
+		}
+	}
+}
+
+static bool take_message(struct sim *s, int w, const struct sim_op *o)
+{
+	struct fifo *f = &s->fifos[o->in];
+	const struct message *m = &f->ring[f->head];
+	int stored = o->a == ABSENT && o->b == ABSENT ? o->dst : ABSENT;
+
+	if (m->n != o->n || m->tile != s->tasks[w].tile)
+		return fail(s->why, "line %d: message of %d cells, tile %d", o->line, m->n, m->tile);
+	if (!s->c->free_remote && m->remote != stored)
+		return fail(s->why, "line %d: stores at %d, the sender thinks %d", o->line, stored,
+			    m->remote);
+	for (int j = 0; j < o->n; j++)
+		s->tasks[w].v[j] = m->v[j];
+	f->head = (f->head + 1) % s->c->slots;
+	f->used--;
+	return true;
+}
+
+static bool start_op(struct sim *s, int w)
+{
+	const struct sim_op *o = current(s, w);
+	struct task *t = &s->tasks[w];
+	struct cell *to = o->dst == ABSENT ? NULL : cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
+
+	if (o->in != ABSENT && !take_message(s, w, o))
+		return false;
+	for (int j = 0; j < o->n; j++) {
+		if ((o->a != ABSENT && !read_cell(s, w, o->a + j, o->a_initial, &t->v[j],
+						  o->in == ABSENT)) ||
+		    (o->b != ABSENT && !read_cell(s, w, o->b + j, o->b_initial, &t->v[j],
+						  o->in == ABSENT && o->a == ABSENT)))
+			return false;
+		if ((o->in != ABSENT || o->a != ABSENT || o->b != ABSENT) &&
+		    !s->c->even_counts && t->v[j].length != s->lengths[o->len + j])
+			return fail(s->why, "line %d: len is not the value's", o->line);
+	}
+	for (int j = 0; to && j < o->n; j++) {
+		if (!s->writable[o->dst + j])
+			return fail(s->why, "line %d: writes an input", o->line);
+		if (o->dst + j < s->p->cells && !s->c->even_counts &&
+		    s->lengths[o->dst + j] != t->v[j].length)
+			return fail(s->why, "line %d: value in a cell of another length", o->line);
+		if (to[j].state == TORN || to[j].readers)
+			return fail(s->why, "line %d, rank %d: writes cell %d while it is in use",
+				    o->line, s->p->workers[w].rank, o->dst + j);
+	}
+	count_readers(s, w, 1);
+	for (int j = 0; to && j < o->n; j++)
+		to[j].state = TORN;
+	t->started = true;
+	return true;
+}
+
+static void finish_op(struct sim *s, int w)
+{
+	const struct sim_op *o = current(s, w);
+	struct task *t = &s->tasks[w];
+
+	count_readers(s, w, -1);
+	for (int j = 0; o->dst != ABSENT && j < o->n; j++) {
+		struct cell *to = cell_at(s, t->tile, s->p->workers[w].rank, o->dst + j);
+
+		to->v = t->v[j];
+		to->state = HELD;
+	}
+	if (o->out != ABSENT) {
+		struct fifo *f = &s->fifos[o->out];
+		struct message *m = &f->ring[(f->head + f->used++) % s->c->slots];
+
+		m->n = o->n;
+		m->tile = t->tile;
+		m->remote = o->remote;
+		for (int j = 0; j < o->n; j++)
+			m->v[j] = t->v[j];
+	}
+	t->started = false;
+	if (++t->pos == s->p->workers[w].nops) {
+		t->pos = 0;
+		t->tile++;
+	}
+}
+
+/* ---- a run ---------------------------------------------------------------------------- */
+
+/* A worker that can move, or ABSENT. Odd seeds keep to an order of preference
+ * that changes now and then; even ones take anyone. */
+static int choose(struct sim *s)
+{
+	int n = s->p->nworkers, at = 0;
+
+	if (s->c->seed % 2 == 0) {
+		at = rng_below(&s->rng, n);
+	} else if (rng_below(&s->rng, 16) == 0) {
+		int x = rng_below(&s->rng, n), y = rng_below(&s->rng, n), t = s->order[x];
+
+		s->order[x] = s->order[y];
+		s->order[y] = t;
+	}
+	for (int i = 0; i < n; i++) {
+		int w = s->order[(at + i) % n];
+
+		if (w != s->c->slow && can_move(s, w))
+			return w;
+	}
+	return s->c->slow != ABSENT && can_move(s, s->c->slow) ? s->c->slow : ABSENT;
+}
+
+static bool check_end(const struct sim *s, const struct sim_want *want)
+{
+	const struct sim_plan *p = s->p;
+
+	for (int w = 0; w < p->nworkers; w++) {
+		const struct sim_op *o = current(s, w);
+
+		if (o)
+			return fail(s->why, "deadlock: rank %d waits at line %d",
+				    p->workers[w].rank, o->line);
+	}
+	for (int f = 0; f < p->nfifos; f++)
+		if (s->fifos[f].used)
+			return fail(s->why, "FIFO %d ends with %d messages", f, s->fifos[f].used);
+	for (int t = 0; t < s->c->tiles; t++)
+		for (int i = 0; i < p->nranks * p->cells; i++) {
+			int r = i / p->cells, c = i % p->cells;
+			const struct cell *k = cell_at(s, t, r, c);
+			/* An input keeps its value. */
+			bool has = s->writable[c] ? k->state == HELD : true;
+			uint64_t sum = s->writable[c] ? k->v.sum : sim_weight(r, c);
+
+			if (want[i].asked && (!has || sum != want[i].sum))
+				return fail(s->why, "rank %d ends with a wrong cell %d%s", r, c,
+					    has ? "" : ": no value");
+		}
+	return true;
+}
+
+bool sim_run(const struct sim_plan *p, const struct sim_want *want, const struct sim_config *c,
+	     struct sim_failure *why)
+{
+	struct sim s = { .p = p, .c = c, .why = why };
+	bool good = true;
+	int w;
+
+	if (p->nworkers == 0)	/* nobody does anything: a schedule of one rank */
+		s.rng.state = 1;
+	start_sim(&s);
+	while (good && p->nworkers && (w = choose(&s)) != ABSENT) {
+		if (s.tasks[w].started)
+			finish_op(&s, w);
+		else
+			good = start_op(&s, w);
+	}
+	good = good && check_end(&s, want);
+	end_sim(&s);
+	return good;
+}

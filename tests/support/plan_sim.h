@@ -1,0 +1,101 @@
+/*
+ * A simulator of plans that shares no code with the compiler or the runtime: it
+ * reads what `ccc --emit=json` prints, and executes it under a scheduler that
+ * may run any worker next. It knows the plan format only from its description:
+ * workers, FIFOs of some places, waits, cells, initial reads, tiles.
+ *
+ * A value is a sum of contributions, held as one number: contribution (rank,
+ * cell) weighs sim_weight(rank, cell), modulo 2^64. Two different multisets get
+ * the same number with a probability of about 2^-64.
+ */
+#ifndef CCS_TESTS_PLAN_SIM_H
+#define CCS_TESTS_PLAN_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { ABSENT = -1 };
+enum sim_direction { SIM_IN, SIM_OUT, SIM_INOUT };
+
+struct sim_buffer {
+	enum sim_direction direction;
+	int chunks, blocks, cell;
+};
+
+struct sim_op {		/* absent parts are ABSENT */
+	int in, out, a, b, dst, n, len, remote;
+	bool a_initial, b_initial;
+	int wait, nwaits;
+	int line;
+};
+
+struct sim_wait {
+	int worker, ops;
+};
+
+struct sim_worker {
+	int rank, op, nops;
+};
+
+struct sim_fifo {
+	int src, dst, src_worker, dst_worker, messages, max_cells;
+};
+
+struct sim_plan {
+	int nranks, root, cells, scratch, max_message;
+	int nbuffers, nworkers, nops, nwaits, nfifos;
+	struct sim_buffer *buffers;
+	struct sim_worker *workers;
+	struct sim_op *ops;
+	struct sim_wait *waits;
+	struct sim_fifo *fifos;
+};
+
+struct sim_module {
+	char contract[32];
+	int slots;
+	bool even_counts;
+	int nplans;
+	struct sim_plan *plans;
+};
+
+/* What a final cell must hold; a table of nranks * cells. */
+struct sim_want {
+	bool asked;
+	uint64_t sum;
+};
+
+struct sim_config {
+	int slots;		/* places of a FIFO */
+	int tiles;
+	bool in_place;		/* send and receive buffers of an inout are one */
+	bool even_counts;	/* values may move to cells of other lengths */
+	bool free_remote;	/* do not compare `remote` with what the receiver does */
+	int slow;		/* this worker moves only if no other can; or ABSENT */
+	uint64_t seed;
+};
+
+struct sim_failure {
+	char text[200];
+};
+
+uint64_t sim_weight(int rank, int cell);
+
+/** Reads one module; false if the text is no such thing. */
+bool sim_load(FILE *f, struct sim_module *m);
+void sim_free(struct sim_module *m);
+
+/** What does not depend on any order: numbers in range, ends of FIFOs. */
+bool sim_check(const struct sim_plan *p, struct sim_failure *why);
+/** One run; false, and why, if it is stuck, reads nonsense or ends with wrong values. */
+bool sim_run(const struct sim_plan *p, const struct sim_want *want, const struct sim_config *c,
+	     struct sim_failure *why);
+/**
+ * Whether two operations of a rank touch one cell, at least one to write it, and
+ * neither must be done before the other begins, whatever the depth of FIFOs: by
+ * happens-before, exact for all interleavings. A plan that sticks is no race.
+ */
+bool sim_races(const struct sim_plan *p, bool in_place, struct sim_failure *why);
+
+#endif
