@@ -466,7 +466,8 @@ static void tell(const struct check *c, const struct wanted *w, size_t i, uint32
 			 rank, at, get_float(c, p), w->value[i], w->slack[i]);
 	else
 		snprintf(text, size, "rank %u, element %zu of recvbuff is 0x%llx; it must be "
-			 "0x%llx", rank, at, (unsigned long long)get_bits(p, ccs_dtype_size(c->type)),
+			 "0x%llx", rank, at,
+			 (unsigned long long)get_bits(p, ccs_dtype_size(c->type)),
 			 (unsigned long long)w->bits[i]);
 }
 

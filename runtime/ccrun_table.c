@@ -348,7 +348,7 @@ static int size_run(struct bench *b, struct row *r, size_t size)
 	return rc;
 }
 
-/* ---- all rows ---------------------------------------------------------------------------------- */
+/* ---- all rows ---------------------------------------------------------------------- */
 
 static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 {

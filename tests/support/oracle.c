@@ -466,7 +466,7 @@ void oracle_promela(const struct o_program *p, int slots, FILE *out)
 		if (fifo[i] < 0 && is_message(p->ops[i].kind))
 			fifo[i] = nfifos++;
 	}
-	fprintf(out, "bool done[%d];\n", p->nops ? p->nops : 1);
+	fprintf(out, "bool over[%d];\n", p->nops ? p->nops : 1);
 	for (int f = 0; f < nfifos; f++)
 		fprintf(out, "chan f%d = [%d] of { bit };\n", f, slots);
 	fputs("init {\n  atomic {\n", out);
@@ -478,9 +478,9 @@ void oracle_promela(const struct o_program *p, int slots, FILE *out)
 		for (int j = 0; j < p->nops; j++)
 			if ((p->ops[i].before >> j & 1) ||
 			    (j < i && same_end(&p->ops[i], &p->ops[j])))
-				fprintf(out, "  done[%d];\n", j);
+				fprintf(out, "  over[%d];\n", j);
 		if (fifo[i] >= 0)
 			fprintf(out, p->ops[i].kind == SEND ? "  f%d!1;\n" : "  f%d?1;\n", fifo[i]);
-		fprintf(out, "  done[%d] = true\n}\n", i);
+		fprintf(out, "  over[%d] = true\n}\n", i);
 	}
 }

@@ -478,9 +478,8 @@ bool sim_run(const struct sim_plan *p, const struct sim_want *want, const struct
 	bool good = true;
 	int w;
 
-	if (p->nworkers == 0)	/* nobody does anything: a schedule of one rank */
-		s.rng.state = 1;
 	start_sim(&s);
+	/* A schedule of one rank may have no workers. */
 	while (good && p->nworkers && (w = choose(&s)) != ABSENT) {
 		if (s.tasks[w].started)
 			finish_op(&s, w);

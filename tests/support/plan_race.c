@@ -1,0 +1,154 @@
+/*
+ * Happens-before over a plan's operations: each operation has the set of those
+ * that must be done before it begins, as bits. Edges: the order in a worker, the
+ * waits, the k-th send of a FIFO before its k-th receive. Room in a FIFO orders
+ * nothing: it would hold for one depth only. O(operations^2 / 64) for the sets,
+ * O(operations^2) for the pairs: for plans of thousands of operations.
+ */
+#include "tests/support/plan_sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct order {
+	const struct sim_plan *p;
+	size_t words;
+	uint64_t *before;	/* [operation][words] */
+	int *rank;		/* by operation */
+	int *done;		/* operations done, by worker */
+	int *sent, *got;	/* messages, by FIFO */
+	int **sender;		/* [FIFO][message]: its operation */
+};
+
+static void *rows(size_t n, size_t size)
+{
+	void *v = calloc(n ? n : 1, size);
+
+	if (!v)
+		abort();
+	return v;
+}
+
+static void after(struct order *d, int op, int earlier)
+{
+	uint64_t *to = d->before + (size_t)op * d->words;
+	const uint64_t *from = d->before + (size_t)earlier * d->words;
+
+	for (size_t i = 0; i < d->words; i++)
+		to[i] |= from[i];
+	to[earlier / 64] |= (uint64_t)1 << earlier % 64;
+}
+
+static bool is_before(const struct order *d, int x, int y)
+{
+	return d->before[(size_t)y * d->words + (size_t)x / 64] >> x % 64 & 1;
+}
+
+/* Does the worker's next operation if it can; its set is then complete. */
+static bool advance(struct order *d, int w)
+{
+	const struct sim_plan *p = d->p;
+	int op = p->workers[w].op + d->done[w];
+	const struct sim_op *o = &p->ops[op];
+
+	if (d->done[w] == p->workers[w].nops)
+		return false;
+	for (int i = 0; i < o->nwaits; i++)
+		if (d->done[p->waits[o->wait + i].worker] < p->waits[o->wait + i].ops)
+			return false;
+	if (o->in != ABSENT && d->sent[o->in] == d->got[o->in])
+		return false;
+	if (d->done[w]++)
+		after(d, op, op - 1);
+	for (int i = 0; i < o->nwaits; i++) {
+		const struct sim_wait *x = &p->waits[o->wait + i];
+
+		after(d, op, p->workers[x->worker].op + x->ops - 1);
+	}
+	if (o->in != ABSENT)
+		after(d, op, d->sender[o->in][d->got[o->in]++]);
+	if (o->out != ABSENT)
+		d->sender[o->out][d->sent[o->out]++] = op;
+	d->rank[op] = p->workers[w].rank;
+	return true;
+}
+
+static bool overlap(int x, int y, int xn, int yn)
+{
+	return x != ABSENT && y != ABSENT && xn && yn && x < y + yn && y < x + xn;
+}
+
+static bool writes_memory(const struct sim_plan *p, int cell)
+{
+	for (int i = 0; i < p->nbuffers; i++) {
+		const struct sim_buffer *b = &p->buffers[i];
+
+		if (cell >= b->cell && cell < b->cell + b->chunks * b->blocks)
+			return b->direction == SIM_INOUT;
+	}
+	return false;
+}
+
+/* x writes what y reads or writes. An initial read is of the send buffer, which is
+ * written only if it is an inout's, in place. */
+static bool disturbs(const struct sim_plan *p, const struct sim_op *x, const struct sim_op *y,
+		     bool in_place)
+{
+	if (overlap(x->dst, y->dst, x->n, y->n))
+		return true;
+	if (overlap(x->dst, y->a, x->n, y->n) &&
+	    (!y->a_initial || (in_place && writes_memory(p, y->a))))
+		return true;
+	return overlap(x->dst, y->b, x->n, y->n) &&
+	       (!y->b_initial || (in_place && writes_memory(p, y->b)));
+}
+
+static bool find_race(const struct order *d, bool in_place, struct sim_failure *why)
+{
+	const struct sim_op *ops = d->p->ops;
+
+	for (int x = 0; x < d->p->nops; x++)
+		for (int y = 0; y < d->p->nops; y++) {
+			if (x == y || d->rank[x] != d->rank[y] || ops[x].dst == ABSENT ||
+			    is_before(d, x, y) || is_before(d, y, x) ||
+			    !disturbs(d->p, &ops[x], &ops[y], in_place))
+				continue;
+			snprintf(why->text, sizeof why->text,
+				 "rank %d: lines %d and %d race", d->rank[x], ops[x].line,
+				 ops[y].line);
+			return true;
+		}
+	return false;
+}
+
+bool sim_races(const struct sim_plan *p, bool in_place, struct sim_failure *why)
+{
+	struct order d = { .p = p, .words = ((size_t)p->nops + 63) / 64 };
+	bool moved = true, races;
+	int *senders = rows((size_t)p->nops, sizeof *senders), used = 0;
+
+	d.before = rows((size_t)p->nops * d.words, sizeof *d.before);
+	d.rank = rows((size_t)p->nops, sizeof *d.rank);
+	d.done = rows((size_t)p->nworkers, sizeof *d.done);
+	d.sent = rows((size_t)p->nfifos, sizeof *d.sent);
+	d.got = rows((size_t)p->nfifos, sizeof *d.got);
+	d.sender = rows((size_t)p->nfifos, sizeof *d.sender);
+	memset(d.rank, 0xff, (size_t)p->nops * sizeof *d.rank);
+	for (int f = 0; f < p->nfifos; used += p->fifos[f++].messages)
+		d.sender[f] = senders + used;
+	while (moved) {
+		moved = false;
+		for (int w = 0; w < p->nworkers; w++)
+			while (advance(&d, w))
+				moved = true;
+	}
+	races = find_race(&d, in_place, why);
+	free(senders);
+	free(d.before);
+	free(d.rank);
+	free(d.done);
+	free(d.sent);
+	free(d.got);
+	free(d.sender);
+	return races;
+}
