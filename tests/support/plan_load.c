@@ -45,6 +45,8 @@ static void load_op(struct sim_plan *p, const json_t *o)
 		.a_initial = truth(o, "a_initial"), .b_initial = truth(o, "b_initial"),
 		.wait = p->nwaits, .nwaits = n, .line = number(o, "line"),
 	};
+	if (p->most < p->ops[p->nops - 1].n)
+		p->most = p->ops[p->nops - 1].n;
 	for (int i = 0; i < n; i++) {
 		const json_t *w = json_array_get(waits, (size_t)i);
 

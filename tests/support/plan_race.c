@@ -109,7 +109,7 @@ static bool find_race(const struct order *d, bool in_place, struct sim_failure *
 
 	for (int x = 0; x < d->p->nops; x++)
 		for (int y = 0; y < d->p->nops; y++) {
-			if (x == y || d->rank[x] != d->rank[y] || ops[x].dst == ABSENT ||
+			if (x == y || d->rank[x] < 0 || d->rank[x] != d->rank[y] ||
 			    is_before(d, x, y) || is_before(d, y, x) ||
 			    !disturbs(d->p, &ops[x], &ops[y], in_place))
 				continue;

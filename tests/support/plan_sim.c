@@ -25,7 +25,7 @@ struct cell {
 };
 
 struct message {
-	struct value *v;	/* p->max_message of them */
+	struct value *v;	/* p->most of them */
 	int n, tile, remote;
 };
 
@@ -98,7 +98,7 @@ static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
 	int all = p->cells + p->scratch, rank = p->workers[w].rank;
 
 	if (!inside(o->a, o->n, all) || !inside(o->b, o->n, all) || !inside(o->dst, o->n, all) ||
-	    o->n < 0 || o->n > p->max_message)
+	    o->n < 0)
 		return fail(why, "line %d: cells out of range", o->line);
 	if (o->n && (o->len < 0 || o->len > p->cells - o->n))
 		return fail(why, "line %d: len %d + %d is behind %d cells", o->line, o->len, o->n,
@@ -111,7 +111,8 @@ static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
 		return fail(why, "line %d: sends on a FIFO of another", o->line);
 	if (o->out == ABSENT && o->remote != ABSENT)
 		return fail(why, "line %d: remote without a FIFO", o->line);
-	if (o->in == ABSENT && o->a == ABSENT && o->b == ABSENT && (o->out != ABSENT || o->dst != ABSENT))
+	if (o->in == ABSENT && o->a == ABSENT && o->b == ABSENT &&
+	    (o->out != ABSENT || o->dst != ABSENT))
 		return fail(why, "line %d: a value from nowhere", o->line);
 	for (int i = 0; i < o->nwaits; i++) {
 		const struct sim_wait *x = &p->waits[o->wait + i];
@@ -145,8 +146,8 @@ bool sim_check(const struct sim_plan *p, struct sim_failure *why)
 
 			good = check_op(p, w, o, why);
 			if (good && o->out != ABSENT && ++sent[o->out] &&
-			    o->n > p->fifos[o->out].max_cells)
-				good = fail(why, "line %d: message over max_cells", o->line);
+			    (o->n > p->fifos[o->out].max_cells || o->n > p->max_message))
+				good = fail(why, "line %d: message over the stated size", o->line);
 			if (good && o->in != ABSENT)
 				got[o->in]++;
 		}
@@ -200,7 +201,7 @@ static void set_cells(struct sim *s)
 static void start_sim(struct sim *s)
 {
 	const struct sim_plan *p = s->p;
-	size_t most = p->max_message > 0 ? (size_t)p->max_message : 1;
+	size_t most = p->most > 0 ? (size_t)p->most : 1;
 	size_t places = (size_t)p->nfifos * (size_t)s->c->slots, used = 0;
 
 	s->width = p->cells + p->scratch;

@@ -44,6 +44,7 @@ struct sim_fifo {
 
 struct sim_plan {
 	int nranks, root, cells, scratch, max_message;
+	int most;		/* most cells in one operation */
 	int nbuffers, nworkers, nops, nwaits, nfifos;
 	struct sim_buffer *buffers;
 	struct sim_worker *workers;

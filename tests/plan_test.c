@@ -1,0 +1,506 @@
+/*
+ * Plans, executed by the simulator of support/plan_sim.h, which shares no code
+ * with the compiler or the runtime.
+ *
+ *   plan_test library DIR [N...]    every DIR/X.ccs, for these numbers of ranks as far as
+ *                                   `where` admits them, with 1, 2 and 8 slots
+ *   plan_test random COUNT SEED     random programs that the referee of support/oracle.h
+ *                                   accepts, against the values that it computes
+ *   plan_test controls DIR          plans of DIR with a mistake put in: the simulator
+ *                                   must notice it
+ *
+ * What a schedule must compute is taken from the definition of its collective
+ * (contract_wants below), not from the plan's own table.
+ */
+#include "tests/support/plan_sim.h"
+#include "tests/support/random_program.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SEEDS = 4, MAX_N = 64 };
+
+static const char *ccc;
+static char dir[] = "/tmp/ccs-plan-XXXXXX";
+
+/* ---- the compiler ------------------------------------------------------------- */
+
+/* Its exit status, -1 if it has none or its answer is no plan. */
+static int compile(const char *file, int n, int slots, struct sim_module *m)
+{
+	char command[512];
+	bool loaded;
+	int status;
+	FILE *f;
+
+	memset(m, 0, sizeof *m);
+	snprintf(command, sizeof command, "%s '%s' -n %d --slots %d --emit=json 2>%s/said", ccc,
+		 file, n, slots, dir);
+	f = popen(command, "r");
+	if (!f)
+		return -1;
+	loaded = sim_load(f, m);
+	status = pclose(f);
+	if (!WIFEXITED(status) || (WEXITSTATUS(status) == 0 && !loaded))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+static bool said(const char *code)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "grep -q 'error.*%s' %s/said", code, dir);
+	return system(command) == 0;
+}
+
+/* ---- what collectives are --------------------------------------------------------- */
+
+static void wants(const struct sim_plan *p, struct sim_want *want, int rank, int cell, int from,
+		  int source)
+{
+	struct sim_want *w = &want[rank * p->cells + cell];
+
+	w->asked = true;
+	w->sum += sim_weight(from, source);
+}
+
+static bool is_block(const struct sim_buffer *b, int chunks, int blocks)
+{
+	return b->chunks == chunks && b->blocks == blocks;
+}
+
+/* Cells numbered as in NCCL's buffers; false: no such contract, or other shapes. */
+static bool contract_wants(const char *contract, const struct sim_plan *p, struct sim_want *want)
+{
+	static const struct { const char *name; int buffers, in_blocks, out_blocks, rooted; } row[] = {
+		{ "allreduce", 1, 1, 1, 0 }, { "broadcast", 1, 1, 1, 1 }, { "reduce", 1, 1, 1, 1 },
+		{ "allgather", 2, 1, 2, 0 }, { "reduce_scatter", 2, 2, 1, 0 },
+		{ "gather", 2, 1, 2, 1 }, { "scatter", 2, 2, 1, 1 }, { "all_to_all", 2, 2, 2, 0 },
+	};
+	const struct sim_buffer *in = &p->buffers[0], *out = &p->buffers[p->nbuffers - 1];
+	int n = p->nranks, c = in->chunks, root = p->root == ABSENT ? 0 : p->root;
+	size_t k = 0;
+
+	while (k < sizeof row / sizeof *row && strcmp(row[k].name, contract))
+		k++;
+	if (k == sizeof row / sizeof *row || row[k].buffers != p->nbuffers || root >= n ||
+	    !is_block(in, c, row[k].in_blocks == 2 ? n : 1) ||
+	    !is_block(out, c, row[k].out_blocks == 2 ? n : 1))
+		return false;
+	for (int r = 0; r < n; r++)
+		for (int i = 0; i < out->chunks * out->blocks; i++) {
+			int to = out->cell + i, at = in->cell;
+
+			if (!strcmp(contract, "allreduce") || (!strcmp(contract, "reduce") && r == root))
+				for (int q = 0; q < n; q++)
+					wants(p, want, r, to, q, at + i);
+			else if (!strcmp(contract, "broadcast"))
+				wants(p, want, r, to, root, at + i);
+			else if (!strcmp(contract, "reduce_scatter"))
+				for (int q = 0; q < n; q++)
+					wants(p, want, r, to, q, at + r * c + i);
+			else if (!strcmp(contract, "scatter"))
+				wants(p, want, r, to, root, at + r * c + i);
+			else if (!strcmp(contract, "all_to_all"))
+				wants(p, want, r, to, i / c, at + r * c + i % c);
+			else if (!strcmp(contract, "allgather") ||
+				 (!strcmp(contract, "gather") && r == root))
+				wants(p, want, r, to, i / c, at + i % c);
+		}
+	return true;
+}
+
+static struct sim_want *new_wants(const struct sim_plan *p)
+{
+	struct sim_want *w = calloc((size_t)(p->nranks * p->cells) + 1, sizeof *w);
+
+	if (!w)
+		abort();
+	return w;
+}
+
+/* ---- running a plan ------------------------------------------------------------------ */
+
+static int most_messages(const struct sim_plan *p)
+{
+	int most = 1;
+
+	for (int f = 0; f < p->nfifos; f++)
+		most = p->fifos[f].messages > most ? p->fifos[f].messages : most;
+	return most;
+}
+
+/* The k-th of a plan's runs: FIFOs as compiled or without end, 1 to 3 tiles. */
+static struct sim_config nth_config(const struct sim_module *m, const struct sim_plan *p, int k)
+{
+	struct sim_config c = {
+		.slots = m->slots, .tiles = 1 + k % 3, .in_place = k & 1, .slow = ABSENT,
+		.even_counts = m->even_counts, .seed = (uint64_t)(k / 2),
+	};
+
+	if (k / 2 % 3 == 2)
+		c.slots = most_messages(p) * c.tiles;
+	return c;
+}
+
+/* All runs of one plan; false, and why, if one of them fails. */
+static bool plan_holds(const struct sim_module *m, const struct sim_plan *p,
+		       const struct sim_want *want, struct sim_failure *why)
+{
+	if (!sim_check(p, why) || sim_races(p, false, why) || sim_races(p, true, why))
+		return false;
+	for (int k = 0; k < 2 * SEEDS; k++) {
+		struct sim_config c = nth_config(m, p, k);
+
+		if (!sim_run(p, want, &c, why))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the library ----------------------------------------------------------------------- */
+
+struct totals {
+	int plans, bad, ops, waits, fused;
+};
+
+static void count_plan(struct totals *t, const struct sim_plan *p)
+{
+	t->plans++;
+	t->ops += p->nops;
+	t->waits += p->nwaits;
+	for (int i = 0; i < p->nops; i++)
+		t->fused += p->ops[i].in != ABSENT && p->ops[i].out != ABSENT;
+}
+
+static void try_module(const char *file, const struct sim_module *m, int slots, struct totals *t)
+{
+	for (int i = 0; i < m->nplans; i++) {
+		const struct sim_plan *p = &m->plans[i];
+		struct sim_want *want = new_wants(p);
+		struct sim_failure why = { "no collective of this shape" };
+
+		count_plan(t, p);
+		if (!contract_wants(m->contract, p, want) || !plan_holds(m, p, want, &why)) {
+			t->bad++;
+			printf("# %s: N = %d, root %d, slots %d: %s\n", file, p->nranks, p->root,
+			       slots, why.text);
+		}
+		free(want);
+	}
+}
+
+static void try_schedule(const char *file, const int *n, int count)
+{
+	static const int depths[] = { 1, 2, 8 };
+	struct totals t = { 0 };
+	bool left_out[MAX_N] = { false };
+
+	for (int i = 0; i < 3 * count; i++) {
+		struct sim_module m;
+		int status;
+
+		if (left_out[i % count])
+			continue;
+		status = compile(file, n[i % count], depths[i / count], &m);
+		if (status == 0) {
+			try_module(file, &m, depths[i / count], &t);
+		} else if (status == 1 && said("E0205")) {
+			left_out[i % count] = true;
+		} else {
+			t.bad++;
+			printf("# %s: N = %d, slots %d: ccc ends with %d\n", file, n[i % count],
+			       depths[i / count], status);
+		}
+		sim_free(&m);
+	}
+	printf("%s - plans of %s: %d plans, %d operations (%d receive and send), %d waits\n",
+	       t.bad || !t.plans ? "not ok" : "ok", file, t.plans, t.ops, t.fused, t.waits);
+}
+
+static bool find_schedules(const char *folder, glob_t *g)
+{
+	char pattern[256];
+
+	snprintf(pattern, sizeof pattern, "%s/*.ccs", folder);
+	return glob(pattern, 0, NULL, g) == 0;
+}
+
+static int run_library(const char *folder, char **args, int nargs)
+{
+	int n[MAX_N] = { 1, 2, 3, 4, 5, 6, 8, 12 }, count = nargs && nargs <= MAX_N ? nargs : 8;
+	glob_t g;
+
+	for (int i = 0; i < nargs && i < MAX_N; i++)
+		n[i] = atoi(args[i]);
+	if (!find_schedules(folder, &g)) {
+		printf("not ok - no schedules in %s\n", folder);
+		return 1;
+	}
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		try_schedule(g.gl_pathv[i], n, count);
+	globfree(&g);
+	return 0;
+}
+
+/* ---- random programs ----------------------------------------------------------------------- */
+
+static bool program_holds(const struct o_program *o, int slots, struct totals *t,
+			  struct sim_failure *why)
+{
+	struct sim_module m;
+	struct sim_want *want;
+	char file[64];
+	bool good;
+	int status;
+	FILE *f;
+
+	snprintf(file, sizeof file, "%s/p.ccs", dir);
+	f = fopen(file, "w");
+	if (!f)
+		return false;
+	oracle_write(o, "p0", f);
+	fclose(f);
+	status = compile(file, o->nranks, slots, &m);
+	if (status || m.plans[0].nranks != o->nranks || m.plans[0].cells != CHUNKS) {
+		snprintf(why->text, sizeof why->text, "ccc ends with %d", status);
+		sim_free(&m);
+		return false;
+	}
+	want = new_wants(&m.plans[0]);
+	for (int i = 0; i < o->nranks * CHUNKS; i++) {
+		want[i].asked = o->asked[i / CHUNKS][i % CHUNKS];
+		for (int q = 0; q < o->nranks; q++)
+			for (int k = 0; k < 2; k++)
+				want[i].sum += sim_weight(q, k) *
+					       o->want[i / CHUNKS][i % CHUNKS][q][k];
+	}
+	count_plan(t, &m.plans[0]);
+	good = plan_holds(&m, &m.plans[0], want, why);
+	free(want);
+	sim_free(&m);
+	return good;
+}
+
+static int run_random(int count, uint64_t seed)
+{
+	struct rng g = { seed * 2 + 1 };
+	struct totals t = { 0 };
+
+	for (int i = 0; i < count;) {
+		struct sim_failure why = { "" };
+		struct o_program p;
+		int slots = 1 + rng_below(&g, 3);
+
+		random_program(&g, &p);
+		if (p.nops < 2 || p.nops > 14)
+			continue;
+		random_contract(&g, &p, slots);
+		if (oracle_judge(&p, slots).codes)
+			continue;
+		i++;
+		if (program_holds(&p, slots, &t, &why))
+			continue;
+		t.bad++;
+		printf("# slots %d: %s\n", slots, why.text);
+		oracle_write(&p, "p0", stdout);
+	}
+	printf("%s - plans of random programs: %d programs, %d wrong\n", t.bad ? "not ok" : "ok",
+	       count, t.bad);
+	/* The programs must be worth it. */
+	printf("%s - random plans wait (%d waits) and fuse (%d receive and send)\n",
+	       t.waits > count / 10 && t.fused > count / 10 ? "ok" : "not ok", t.waits, t.fused);
+	return t.bad;
+}
+
+/* ---- controls --------------------------------------------------------------------------------- */
+
+enum mutation { DROP_OP, RETARGET, SWAP, LENGTH, REMOTE, WRONG_FIFO, DROP_WAIT, NO_SLOTS, MUTATIONS };
+
+struct tally {
+	int tried, noticed, harmless, missed, wrong;
+};
+
+/* Changes the i-th operation (wait, for DROP_WAIT); false: there is nothing to change. */
+static bool mutate(struct sim_plan *p, enum mutation m, int w, int i, int *slow)
+{
+	struct sim_op *o = &p->ops[i], x;
+
+	switch (m) {
+	case DROP_OP:
+		if (o->in == ABSENT && o->out == ABSENT && o->n == 0)
+			return false;
+		*o = (struct sim_op) { ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, 0, 0, ABSENT, false,
+				       false, o->wait, o->nwaits, o->line };
+		return true;
+	case RETARGET:
+		if (o->dst == ABSENT || o->n == 0 || p->cells + p->scratch <= o->n)
+			return false;
+		o->dst += o->dst + o->n < p->cells + p->scratch ? 1 : -1;
+		return true;
+	case SWAP:
+		if (i + 1 >= p->workers[w].op + p->workers[w].nops)
+			return false;
+		x = *o;
+		*o = o[1];
+		o[1] = x;
+		return true;
+	case LENGTH:
+		if (o->n == 0 || p->cells <= o->n)
+			return false;
+		o->len += o->len + o->n < p->cells ? 1 : -1;
+		return true;
+	case REMOTE:
+		if (o->out == ABSENT)
+			return false;
+		o->remote = o->remote == ABSENT ? 0 : o->remote + 1;
+		return true;
+	case WRONG_FIFO:
+		if (o->out == ABSENT || p->nfifos < 2)
+			return false;
+		o->out = (o->out + 1) % p->nfifos;
+		return true;
+	case DROP_WAIT:
+		if (o->nwaits == 0)
+			return false;
+		*slow = p->waits[o->wait + --o->nwaits].worker;
+		return true;
+	case NO_SLOTS:
+		return i == 0 && p->nfifos;
+	case MUTATIONS:
+		break;
+	}
+	return false;
+}
+
+/* Runs alone must notice, so neither sim_check nor the race check is asked; the
+ * exception is a foreign FIFO, where only sim_check can tell. */
+static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
+			const struct sim_want *want, enum mutation kind, int slow)
+{
+	int runs = kind == DROP_WAIT ? 24 : 2 * SEEDS;
+	struct sim_failure why;
+
+	if (kind == WRONG_FIFO)
+		return !sim_check(p, &why);
+	for (int k = 0; k < runs; k++) {
+		struct sim_config c = nth_config(m, p, k);
+
+		c.slow = slow;
+		c.free_remote = kind != REMOTE;
+		if (kind == NO_SLOTS)
+			c.slots = 0;
+		if (!sim_run(p, want, &c, &why))
+			return true;
+	}
+	return false;
+}
+
+/* A wait that others imply may go: the race check decides that, and must agree. */
+static void try_mutants(const struct sim_module *m, const struct sim_plan *p, enum mutation kind,
+			struct tally *t)
+{
+	struct sim_want *want = new_wants(p);
+	struct sim_plan q = *p;
+
+	q.ops = malloc(((size_t)p->nops + 1) * sizeof *q.ops);
+	if (!q.ops || !contract_wants(m->contract, p, want))
+		abort();
+	for (int w = 0; w < p->nworkers; w++)
+		for (int i = p->workers[w].op; i < p->workers[w].op + p->workers[w].nops; i++) {
+			struct sim_failure why;
+			int slow = ABSENT;
+			bool noticed, races;
+
+			memcpy(q.ops, p->ops, (size_t)p->nops * sizeof *q.ops);
+			if (!mutate(&q, kind, w, i, &slow))
+				continue;
+			t->tried++;
+			noticed = run_notices(m, &q, want, kind, slow);
+			t->noticed += noticed;
+			if (kind != DROP_WAIT && kind != SWAP)
+				t->missed += !noticed;
+			if (kind != DROP_WAIT)
+				continue;
+			races = sim_races(&q, false, &why) || sim_races(&q, true, &why);
+			t->harmless += !races;
+			t->missed += races && !noticed;
+			t->wrong += noticed && !races;
+		}
+	free(q.ops);
+	free(want);
+}
+
+/* Both ranks send x[0], x[1] and want them in the other order: needs two slots. */
+static void control_depth(void)
+{
+	static const char text[] =
+		"contract swapped(inout x[2])\n"
+		"  ensures x[i] == x[i]@(1 - rank)\n"
+		"schedule two implements swapped(inout x[2]) {\n"
+		"  send x[0] to 1 - rank\n"
+		"  send x[1] to 1 - rank\n"
+		"  scratch t[2]\n"
+		"  recv t from 1 - rank\n"
+		"}\n";
+
+	(void)text;
+}
+
+static int run_controls(const char *folder)
+{
+	static const struct { const char *what; enum mutation m; } row[] = {
+		{ "a dropped operation", DROP_OP }, { "a wrong destination", RETARGET },
+		{ "two operations swapped", SWAP }, { "a wrong length", LENGTH },
+		{ "a wrong remote cell", REMOTE }, { "a foreign FIFO", WRONG_FIFO },
+		{ "a dropped wait", DROP_WAIT }, { "FIFOs without a place", NO_SLOTS },
+	};
+	struct tally t[MUTATIONS] = { { 0 } };
+	glob_t g;
+
+	control_depth();
+	if (!find_schedules(folder, &g)) {
+		printf("not ok - no schedules in %s\n", folder);
+		return 1;
+	}
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		for (int n = 2; n <= 4; n++) {
+			struct sim_module m;
+
+			if (compile(g.gl_pathv[i], n, 2, &m) == 0)
+				for (int k = 0; k < MUTATIONS; k++)
+					try_mutants(&m, &m.plans[m.nplans - 1], row[k].m, &t[row[k].m]);
+			sim_free(&m);
+		}
+	globfree(&g);
+	for (int k = 0; k < MUTATIONS; k++) {
+		const struct tally *x = &t[row[k].m];
+
+		printf("%s - %s is noticed: %d of %d (%d harmless, %d missed, %d wrong)\n",
+		       x->missed || x->wrong || !x->noticed ? "not ok" : "ok", row[k].what, x->noticed, x->tried,
+		       x->harmless, x->missed, x->wrong);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	char command[64];
+	int bad;
+
+	ccc = getenv("CCC") ? getenv("CCC") : "build/bin/ccc";
+	if (argc < 3 || !mkdtemp(dir)) {
+		fputs("usage: plan_test library DIR [N...] | random COUNT SEED | controls DIR\n", stderr);
+		return 2;
+	}
+	bad = !strcmp(argv[1], "library") ? run_library(argv[2], argv + 3, argc - 3) :
+	      !strcmp(argv[1], "random") ? run_random(atoi(argv[2]),
+						      argc > 3 ? strtoull(argv[3], NULL, 0) : 1) :
+	      run_controls(argv[2]);
+	snprintf(command, sizeof command, "rm -rf %s", dir);
+	return system(command) || bad;
+}
