@@ -145,6 +145,8 @@ struct contract {
 /* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0406. */
 struct contract *contract_expand(struct ctx *c, const struct program *p);
 
+#define LEN_SAME 0x80000000u	/* of a proof's len; NONE has it too: look for that first */
+
 struct proof {
 	bool proved;
 	bool same_bits;		/* every element has one reduction tree on all ranks that end
@@ -153,7 +155,8 @@ struct proof {
 	uint32_t steps;		/* longest chain of waves with messages */
 	double *sent;		/* [nranks] sent by each, in blocks of `count` elements */
 	uint32_t **len;		/* [ntasks][nops]: cell whose length the operation's first cell
-				   has (the following cells follow); made if asked for */
+				   has (the following cells follow, or with LEN_SAME all
+				   have it); made if asked for */
 };
 
 /* Runs the program on symbolic values in `order`. E0401, E0403-E0405 for a

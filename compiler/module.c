@@ -266,7 +266,9 @@ static uint64_t fill_ops(struct ccs_op *v, struct ccs_plan *plan, const struct p
 			}
 			expand_op(v, o);
 			uint32_t len = in->lowered->proof.len[t][i];
-			v->len = len == NONE ? 0 : len;
+			v->len = len == NONE ? 0 : len & ~LEN_SAME;
+			if (len != NONE && len & LEN_SAME)
+				v->flags |= CCS_OP_LEN_SAME;
 			v->wait = first;
 			v->nwaits = nwaits - first;
 			v->line = lines[o->site].line;

@@ -195,10 +195,11 @@ static json_t *json_op(const struct view *v, const struct ccs_op *o)
 		json_array_append_new(waits, json_pack("{s:I, s:I}",
 			"worker", (json_int_t)w->worker, "ops", (json_int_t)w->ops));
 	}
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:b, s:b, s:s, s:I, s:o}",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:b, s:b, s:s, s:I, s:o}",
 			 "op", op_name(o), "in", number(o->in), "a", number(o->a),
 			 "b", number(o->b), "dst", number(o->dst), "out", number(o->out),
 			 "n", (json_int_t)o->n, "len", (json_int_t)o->len,
+			 "len_same", (o->flags & CCS_OP_LEN_SAME) != 0,
 			 "remote", number(o->remote),
 			 "a_initial", (o->flags & CCS_OP_A_INITIAL) != 0,
 			 "b_initial", (o->flags & CCS_OP_B_INITIAL) != 0,

@@ -209,12 +209,13 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 	}
 }
 
-/* A plan tells lengths by adjacent chunks of a buffer (runtime/plan.h). */
+/* A plan tells lengths by adjacent chunks of a buffer, or by one chunk for all
+ * (runtime/plan.h). */
 static void no_length(struct replay *r, const struct runner *w, const struct op *o)
 {
 	diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
-		 "the %" PRIu32 " chunks of this operation have lengths that no adjacent chunks of "
-		 "a buffer have; move fewer at once", o->n);
+		 "the %" PRIu32 " chunks of this operation have lengths that differ, and that no "
+		 "adjacent chunks of a buffer have; move fewer at once", o->n);
 }
 
 /* Equal chunks where `count` is a multiple of all chunk numbers. */
@@ -223,6 +224,26 @@ static bool equally_cut(const struct replay *r, uint32_t cell, uint32_t other)
 	const struct buffer *b = r->p->buffers;
 
 	return b[r->buffer_of[cell]].chunks == b[r->buffer_of[other]].chunks;
+}
+
+/* Whether the values are as long as cells at, at + by, at + 2 by ... are. */
+enum fit { NO_FIT, EVEN_FIT /* for even counts only */, FIT };
+
+static enum fit fit(const struct replay *r, const struct op *o, const uint32_t *v, uint32_t at,
+		    uint32_t by)
+{
+	enum fit all = FIT;
+
+	for (uint32_t j = 0; j < o->n; j++, at += by) {
+		if (v[j] >= POISON)
+			continue;
+		uint32_t from = value_cell(&r->values, v[j]);
+		if (!equally_cut(r, from, at))
+			return NO_FIT;
+		if (r->place && r->place[from] != r->place[at])
+			all = EVEN_FIT;
+	}
+	return all;
 }
 
 /* Notes whose length the operation's cells have: `cell` of a buffer has its own if
@@ -248,20 +269,20 @@ static void note_length(struct replay *r, const struct runner *w, const struct o
 		*len = home ? cell : 0;
 		return;
 	}
-	*len = value_cell(&r->values, v[0]);
-	if ((uint64_t)*len + o->n > p->cells)	/* any others will do that are as long */
-		*len = p->cells - (o->n < p->cells ? o->n : p->cells);
-	for (uint32_t j = 0; j < o->n; j++) {
-		if (v[j] >= POISON)
-			continue;
-		uint32_t from = value_cell(&r->values, v[j]);
-		if (*len + j >= p->cells || !equally_cut(r, from, *len + j)) {
-			no_length(r, w, o);
-			return;
-		}
-		if (r->place && r->place[from] != r->place[*len + j])
-			r->uneven = true;
+	uint32_t from = value_cell(&r->values, v[0]);
+	enum fit one = fit(r, o, v, from, 0), apart = NO_FIT;
+	uint32_t at = from;
+	if ((uint64_t)at + o->n > p->cells)	/* any others will do that are as long */
+		at = p->cells - (o->n < p->cells ? o->n : p->cells);
+	if (o->n <= p->cells)
+		apart = fit(r, o, v, at, 1);
+	if (one == NO_FIT && apart == NO_FIT) {
+		no_length(r, w, o);
+		return;
 	}
+	*len = one > apart ? from | LEN_SAME : at;
+	if (max_u32(one, apart) == EVEN_FIT)
+		r->uneven = true;
 }
 
 /* ---- messages --------------------------------------------------------------------- */

@@ -149,10 +149,11 @@ static void cells_do(const struct place *p, size_t lo, const unsigned char *in,
 {
 	const struct ccs_op *o = p->op;
 	struct parts piece = { 0 };
+	uint32_t next = o->flags & CCS_OP_LEN_SAME ? 0 : 1;
 	size_t esize = p->l->esize, at = 0, n = 0;
 
 	for (uint32_t j = 0; j < o->n; j++) {
-		size_t len = tile_len(p, o->len + j, lo), use = len;
+		size_t len = tile_len(p, o->len + j * next, lo), use = len;
 		struct parts s = { 0 };
 
 		if (!len)

@@ -145,6 +145,7 @@ struct ccs_worker {
 #define CCS_OP_A_INITIAL 1u	/* `a` is read from the caller's send buffer (an inout's
 				   value before the run; premul-sum scales it) */
 #define CCS_OP_B_INITIAL 2u	/* the same for `b` */
+#define CCS_OP_LEN_SAME  4u	/* all cells of the operation are as long as cell `len` */
 
 /* Cells a.., b.., dst.. are n cells each. Absent parts are CCS_NONE. A cell of
  * an `in` buffer is always read with its _INITIAL flag set. */
@@ -152,7 +153,8 @@ struct ccs_op {
 	uint32_t in, out;	/* FIFOs */
 	uint32_t a, b, dst;	/* first cells */
 	uint32_t n;		/* number of cells; 0 is legal and still a message */
-	uint32_t len;		/* cell of a buffer: cell j of the operation is as long as cell len + j */
+	uint32_t len;		/* cell of a buffer: cell j of the operation is as long as cell
+				   len + j, or with CCS_OP_LEN_SAME, as cell len */
 	uint32_t remote;	/* with `out`: where the receiver stores it, or CCS_NONE */
 	uint32_t wait, nwaits;	/* rows of `waits`: all must hold before it starts */
 	uint32_t line;		/* source line, for messages */

@@ -133,7 +133,7 @@ static const char *check_op(const struct ccs_module *m, const struct plan_view *
 	    !part_ok(m, v, o->b, o->n, o->flags & CCS_OP_B_INITIAL) ||
 	    !part_ok(m, v, o->dst, o->n, false))
 		return "an operation's cells are wrong";
-	if (o->n && (uint64_t)o->len + o->n > v->plan->cells)
+	if (o->n && (uint64_t)o->len + (o->flags & CCS_OP_LEN_SAME ? 1 : o->n) > v->plan->cells)
 		return "an operation's length is wrong";
 	if (!waits_ok(v, o, v->workers[worker].rank))
 		return "an operation's wait is wrong";

@@ -5,23 +5,23 @@
 set -u
 
 missing=
-need() { # need COMMAND PACKAGE
-	command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+need() { # need COMMAND PACKAGE...
+	command=$1
+	shift
+	command -v "$command" >/dev/null 2>&1 || missing="$missing $*"
 }
-header() { # header NAME PACKAGE
-	echo "#include <$1>" | ${CC:-cc} -E -x c - >/dev/null 2>&1 || missing="$missing $2"
+header() { # header NAME PACKAGE: cmocka.h needs the four others before it
+	printf '#include <%s>\n' stdarg.h stddef.h setjmp.h stdint.h "$1" |
+		${CC:-cc} -E -x c - >/dev/null 2>&1 || missing="$missing $2"
 }
 
-need ${CC:-cc} gcc
+need ${CC:-cc} gcc libc6-dev
 need make make
 need flex flex
 need bison bison
-command -v ${CC:-cc} >/dev/null 2>&1 || missing="$missing libc6-dev"
 header jansson.h libjansson-dev
 if [ "${1:-}" = check ]; then
-	header stddef.h libc6-dev
-	printf '#include <stdarg.h>\n#include <stddef.h>\n#include <setjmp.h>\n#include <stdint.h>\n#include <cmocka.h>\n' |
-		${CC:-cc} -E -x c - >/dev/null 2>&1 || missing="$missing libcmocka-dev"
+	header cmocka.h libcmocka-dev
 	need spin spin
 	need man man-db
 	need pkg-config pkg-config

@@ -41,7 +41,8 @@ static void load_op(struct sim_plan *p, const json_t *o)
 	p->ops[p->nops++] = (struct sim_op) {
 		.in = number(o, "in"), .out = number(o, "out"),
 		.a = number(o, "a"), .b = number(o, "b"), .dst = number(o, "dst"),
-		.n = number(o, "n"), .len = number(o, "len"), .remote = number(o, "remote"),
+		.n = number(o, "n"), .len = number(o, "len"),
+		.len_same = truth(o, "len_same"), .remote = number(o, "remote"),
 		.a_initial = truth(o, "a_initial"), .b_initial = truth(o, "b_initial"),
 		.wait = p->nwaits, .nwaits = n, .line = number(o, "line"),
 	};
@@ -112,7 +113,7 @@ static bool load_plan(struct sim_plan *p, const json_t *o, const json_t *buffers
 
 bool sim_load(FILE *f, struct sim_module *m)
 {
-	json_t *o = json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL), *plan;
+	json_t *o = json_loadf(f, 0, NULL), *plan;
 	const char *contract = json_string_value(json_object_get(o, "contract"));
 	json_t *plans = json_object_get(o, "plans");
 	bool good = contract && json_array_size(plans) > 0;

@@ -15,7 +15,7 @@ enum cell_state { EMPTY, HELD, TORN };
 
 struct value {
 	uint64_t sum;
-	int length;		/* the class of its length: see length_class */
+	int length;		/* the class of its length: see sim_length_class */
 };
 
 struct cell {
@@ -100,7 +100,7 @@ static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
 	if (!inside(o->a, o->n, all) || !inside(o->b, o->n, all) || !inside(o->dst, o->n, all) ||
 	    o->n < 0)
 		return fail(why, "line %d: cells out of range", o->line);
-	if (o->n && (o->len < 0 || o->len > p->cells - o->n))
+	if (o->n && (o->len < 0 || o->len > p->cells - (o->len_same ? 1 : o->n)))
 		return fail(why, "line %d: len %d + %d is behind %d cells", o->line, o->len, o->n,
 			    p->cells);
 	if (o->in != ABSENT && (o->in < 0 || o->in >= p->nfifos ||
@@ -162,9 +162,13 @@ bool sim_check(const struct sim_plan *p, struct sim_failure *why)
 
 /* ---- state ---------------------------------------------------------------------- */
 
-/* Cells of one class are equally long for every count: by place in the block. */
-static int length_class(const struct sim_buffer *b, int cell)
+/* By the place in the block, and how often that is cut. */
+int sim_length_class(const struct sim_plan *p, int cell)
 {
+	const struct sim_buffer *b = p->buffers;
+
+	while (cell >= b->cell + b->chunks * b->blocks)
+		b++;
 	return b->chunks * 4096 + (cell - b->cell) % b->chunks;
 }
 
@@ -183,7 +187,7 @@ static void set_cells(struct sim *s)
 		for (int c = b->cell; c < b->cell + b->chunks * b->blocks; c++) {
 			s->writable[c] = b->direction != SIM_IN;
 			s->readable[c] = b->direction != SIM_OUT;
-			s->lengths[c] = length_class(b, c);
+			s->lengths[c] = sim_length_class(s->p, c);
 		}
 		if (b->direction != SIM_INOUT || !s->c->in_place)
 			continue;
@@ -369,7 +373,8 @@ static bool start_op(struct sim *s, int w)
 						  o->in == ABSENT && o->a == ABSENT)))
 			return false;
 		if ((o->in != ABSENT || o->a != ABSENT || o->b != ABSENT) &&
-		    !s->c->even_counts && t->v[j].length != s->lengths[o->len + j])
+		    !s->c->even_counts &&
+		    t->v[j].length != s->lengths[o->len + (o->len_same ? 0 : j)])
 			return fail(s->why, "line %d: len is not the value's", o->line);
 	}
 	for (int j = 0; to && j < o->n; j++) {
@@ -420,6 +425,11 @@ static void finish_op(struct sim *s, int w)
 
 /* ---- a run ---------------------------------------------------------------------------- */
 
+static bool is_slow(const struct sim *s, int w)
+{
+	return w == s->c->slow && 2 * s->tasks[w].pos + s->tasks[w].started >= s->c->slow_from;
+}
+
 /* A worker that can move, or ABSENT. Odd seeds keep to an order of preference
  * that changes now and then; even ones take anyone. */
 static int choose(struct sim *s)
@@ -437,7 +447,7 @@ static int choose(struct sim *s)
 	for (int i = 0; i < n; i++) {
 		int w = s->order[(at + i) % n];
 
-		if (w != s->c->slow && can_move(s, w))
+		if (!is_slow(s, w) && can_move(s, w))
 			return w;
 	}
 	return s->c->slow != ABSENT && can_move(s, s->c->slow) ? s->c->slow : ABSENT;

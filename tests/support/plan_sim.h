@@ -26,6 +26,7 @@ struct sim_buffer {
 struct sim_op {		/* absent parts are ABSENT */
 	int in, out, a, b, dst, n, len, remote;
 	bool a_initial, b_initial;
+	bool len_same;		/* all its cells are as long as cell len */
 	int wait, nwaits;
 	int line;
 };
@@ -73,7 +74,8 @@ struct sim_config {
 	bool in_place;		/* send and receive buffers of an inout are one */
 	bool even_counts;	/* values may move to cells of other lengths */
 	bool free_remote;	/* do not compare `remote` with what the receiver does */
-	int slow;		/* this worker moves only if no other can; or ABSENT */
+	int slow, slow_from;	/* worker `slow` (or ABSENT) moves only if no other can, once
+				   it has made slow_from moves, two an operation */
 	uint64_t seed;
 };
 
@@ -82,6 +84,8 @@ struct sim_failure {
 };
 
 uint64_t sim_weight(int rank, int cell);
+/** Cells of a buffer in one class are equally long for every count. */
+int sim_length_class(const struct sim_plan *p, int cell);
 
 /** Reads one module; false if the text is no such thing. */
 bool sim_load(FILE *f, struct sim_module *m);
