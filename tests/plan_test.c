@@ -388,7 +388,7 @@ static bool mutate(struct sim_plan *p, enum mutation m, int w, int i, struct sim
 static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 			const struct sim_want *want, enum mutation kind, struct sim_wait gone)
 {
-	int runs = kind == DROP_WAIT ? 200 : 2 * SEEDS;
+	int runs = kind == DROP_WAIT || kind == SWAP ? 200 : 2 * SEEDS;
 	struct sim_failure why;
 
 	if (kind == WRONG_FIFO)
@@ -410,7 +410,8 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 	return false;
 }
 
-/* A wait that others imply may go: the race check decides that, and must agree. */
+/* A wait that others imply may go, and independent operations may change places:
+ * the race check decides that. Of a wait, runs and race check must agree both ways. */
 static void try_mutants(const struct sim_module *m, const struct sim_plan *p, enum mutation kind,
 			struct tally *t)
 {
@@ -432,14 +433,14 @@ static void try_mutants(const struct sim_module *m, const struct sim_plan *p, en
 			t->tried++;
 			noticed = run_notices(m, &q, want, kind, gone);
 			t->noticed += noticed;
-			if (kind != DROP_WAIT && kind != SWAP)
+			if (kind != DROP_WAIT && kind != SWAP) {
 				t->missed += !noticed;
-			if (kind != DROP_WAIT)
 				continue;
+			}
 			races = sim_races(&q, false, &why) || sim_races(&q, true, &why);
-			t->harmless += !races;
+			t->harmless += !races && !noticed;
 			t->missed += races && !noticed;
-			t->wrong += noticed && !races;
+			t->wrong += kind == DROP_WAIT && noticed && !races;
 		}
 	free(q.ops);
 	free(want);

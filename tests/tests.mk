@@ -48,6 +48,9 @@ check-built: test-programs
 		"$(T)/oracle_test small 1" \
 		"$(T)/oracle_test random 10000 1" \
 		"$(T)/oracle_test spin 100 1" \
+		"$(T)/plan_test library schedules" \
+		"$(T)/plan_test random 1000 1" \
+		"$(T)/plan_test controls schedules" \
 		"$(T)/mutants_test schedules" \
 		"$(T)/results_test $(TEST_MODULES)" \
 		"$(T)/runtime_test $(T)/modules" \
@@ -63,6 +66,8 @@ check-short: test-programs
 		"tests/module_test.sh $(BUILD)" \
 		"$(T)/fuzz_test tests/corpus" \
 		"$(T)/oracle_test random 400 2" \
+		"$(T)/plan_test library schedules 3 4" \
+		"$(T)/plan_test random 100 2" \
 		"$(T)/results_test --short $(TEST_MODULES)" \
 		"$(T)/runtime_test $(T)/modules"
 
