@@ -21,14 +21,14 @@
 
 /* ---- line: the tasks of a rank in one order ---------------------------------- */
 
-struct cursor {
+struct goal {
 	uint32_t task, target;	/* run this task until so many of its rows are done */
 };
 
 struct walk {
 	struct line *l;
 	uint32_t *done;		/* by task */
-	struct cursor *stack;
+	struct goal *stack;
 	uint32_t depth, size;
 };
 
@@ -66,7 +66,7 @@ static void add_wave(struct line *l, const struct op *o, uint32_t n, uint32_t ta
  * has to run first. False if tasks wait for one another. */
 static bool advance(struct walk *w)
 {
-	struct cursor *at = &w->stack[w->depth - 1];
+	struct goal *at = &w->stack[w->depth - 1];
 	const struct task *t = &w->l->p->tasks[at->task];
 	uint32_t *done = &w->done[at->task];
 
@@ -76,7 +76,7 @@ static bool advance(struct walk *w)
 			if (w->done[o->fifo] < o->other) {
 				if (w->depth == w->size)
 					return false;
-				w->stack[w->depth++] = (struct cursor){ o->fifo, o->other };
+				w->stack[w->depth++] = (struct goal){ o->fifo, o->other };
 				return true;
 			}
 			++*done;
@@ -94,7 +94,7 @@ static bool walk_rank(struct walk *w, const uint32_t *tasks, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		w->depth = 1;
-		w->stack[0] = (struct cursor){ tasks[i], w->l->p->tasks[tasks[i]].nops };
+		w->stack[0] = (struct goal){ tasks[i], w->l->p->tasks[tasks[i]].nops };
 		while (w->depth > 0)
 			if (!advance(w))
 				return false;
@@ -264,7 +264,7 @@ static void sort_tasks(struct maker *m, struct arena *a)
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		m->rank_tasks[m->first[p->tasks[t].rank + 1]++] = t;
 	m->walk.size = most + 1;
-	m->walk.stack = ARENA_ARRAY(a, struct cursor, m->walk.size);
+	m->walk.stack = ARENA_ARRAY(a, struct goal, m->walk.size);
 	m->walk.done = ARENA_ARRAY(a, uint32_t, p->ntasks);
 }
 

@@ -76,10 +76,11 @@ static bool is_block(const struct sim_buffer *b, int chunks, int blocks)
 /* Cells numbered as in NCCL's buffers; false: no such contract, or other shapes. */
 static bool contract_wants(const char *contract, const struct sim_plan *p, struct sim_want *want)
 {
-	static const struct { const char *name; int buffers, in_blocks, out_blocks, rooted; } row[] = {
-		{ "allreduce", 1, 1, 1, 0 }, { "broadcast", 1, 1, 1, 1 }, { "reduce", 1, 1, 1, 1 },
-		{ "allgather", 2, 1, 2, 0 }, { "reduce_scatter", 2, 2, 1, 0 },
-		{ "gather", 2, 1, 2, 1 }, { "scatter", 2, 2, 1, 1 }, { "all_to_all", 2, 2, 2, 0 },
+	enum { ONE, N };	/* blocks of a buffer */
+	static const struct { const char *name; int buffers, in, out; } row[] = {
+		{ "allreduce", 1, ONE, ONE }, { "broadcast", 1, ONE, ONE }, { "reduce", 1, ONE, ONE },
+		{ "allgather", 2, ONE, N }, { "reduce_scatter", 2, N, ONE },
+		{ "gather", 2, ONE, N }, { "scatter", 2, N, ONE }, { "all_to_all", 2, N, N },
 	};
 	const struct sim_buffer *in = &p->buffers[0], *out = &p->buffers[p->nbuffers - 1];
 	int n = p->nranks, c = in->chunks, root = p->root == ABSENT ? 0 : p->root;
@@ -88,14 +89,15 @@ static bool contract_wants(const char *contract, const struct sim_plan *p, struc
 	while (k < sizeof row / sizeof *row && strcmp(row[k].name, contract))
 		k++;
 	if (k == sizeof row / sizeof *row || row[k].buffers != p->nbuffers || root >= n ||
-	    !is_block(in, c, row[k].in_blocks == 2 ? n : 1) ||
-	    !is_block(out, c, row[k].out_blocks == 2 ? n : 1))
+	    !is_block(in, c, row[k].in == N ? n : 1) ||
+	    !is_block(out, c, row[k].out == N ? n : 1))
 		return false;
 	for (int r = 0; r < n; r++)
 		for (int i = 0; i < out->chunks * out->blocks; i++) {
 			int to = out->cell + i, at = in->cell;
 
-			if (!strcmp(contract, "allreduce") || (!strcmp(contract, "reduce") && r == root))
+			if (!strcmp(contract, "allreduce") ||
+			    (!strcmp(contract, "reduce") && r == root))
 				for (int q = 0; q < n; q++)
 					wants(p, want, r, to, q, at + i);
 			else if (!strcmp(contract, "broadcast"))
@@ -317,9 +319,11 @@ static int run_random(int count, uint64_t seed)
 	return t.bad;
 }
 
-/* ---- controls --------------------------------------------------------------------------------- */
+/* ---- controls ------------------------------------------------------------------------- */
 
-enum mutation { DROP_OP, RETARGET, SWAP, LENGTH, REMOTE, WRONG_FIFO, DROP_WAIT, NO_SLOTS, MUTATIONS };
+enum mutation {
+	DROP_OP, RETARGET, SWAP, LENGTH, REMOTE, WRONG_FIFO, DROP_WAIT, NO_SLOTS, MUTATIONS
+};
 
 struct tally {
 	int tried, noticed, harmless, missed, wrong;
@@ -482,8 +486,8 @@ static void control_depth(void)
 	right = plan_holds(&m, m.plans, want, &why);
 	m.slots = 1;
 	sticks = !plan_holds(&m, m.plans, want, &why) && strstr(why.text, "deadlock");
-	printf("%s - a FIFO with a slot too few is noticed (%s)\n", right && sticks ? "ok" : "not ok",
-	       why.text);
+	printf("%s - a FIFO with a slot too few is noticed (%s)\n",
+	       right && sticks ? "ok" : "not ok", why.text);
 	sim_free(&m);
 }
 
@@ -509,7 +513,8 @@ static int run_controls(const char *folder)
 
 			if (compile(g.gl_pathv[i], n, 2, &m) == 0)
 				for (int k = 0; k < MUTATIONS; k++)
-					try_mutants(&m, &m.plans[m.nplans - 1], row[k].m, &t[row[k].m]);
+					try_mutants(&m, &m.plans[m.nplans - 1], row[k].m,
+						    &t[row[k].m]);
 			sim_free(&m);
 		}
 	globfree(&g);
@@ -517,8 +522,8 @@ static int run_controls(const char *folder)
 		const struct tally *x = &t[row[k].m];
 
 		printf("%s - %s is noticed: %d of %d (%d harmless, %d missed, %d wrong)\n",
-		       x->missed || x->wrong || !x->noticed ? "not ok" : "ok", row[k].what, x->noticed, x->tried,
-		       x->harmless, x->missed, x->wrong);
+		       x->missed || x->wrong || !x->noticed ? "not ok" : "ok", row[k].what,
+		       x->noticed, x->tried, x->harmless, x->missed, x->wrong);
 	}
 	return 0;
 }
@@ -530,7 +535,8 @@ int main(int argc, char **argv)
 
 	ccc = getenv("CCC") ? getenv("CCC") : "build/bin/ccc";
 	if (argc < 3 || !mkdtemp(dir)) {
-		fputs("usage: plan_test library DIR [N...] | random COUNT SEED | controls DIR\n", stderr);
+		fputs("usage: plan_test library DIR [N...] | random COUNT SEED | controls DIR\n",
+		      stderr);
 		return 2;
 	}
 	bad = !strcmp(argv[1], "library") ? run_library(argv[2], argv + 3, argc - 3) :

@@ -127,7 +127,8 @@ static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
 
 bool sim_check(const struct sim_plan *p, struct sim_failure *why)
 {
-	int *sent = rows((size_t)p->nfifos, sizeof *sent), *got = rows((size_t)p->nfifos, sizeof *got);
+	int *sent = rows((size_t)p->nfifos, sizeof *sent);
+	int *got = rows((size_t)p->nfifos, sizeof *got);
 	int next = 0;
 	bool good = true;
 
@@ -207,9 +208,10 @@ static void start_sim(struct sim *s)
 	const struct sim_plan *p = s->p;
 	size_t most = p->most > 0 ? (size_t)p->most : 1;
 	size_t places = (size_t)p->nfifos * (size_t)s->c->slots, used = 0;
+	size_t copies = (size_t)s->c->tiles * (size_t)p->nranks;
 
 	s->width = p->cells + p->scratch;
-	s->cells = rows((size_t)s->c->tiles * (size_t)p->nranks * (size_t)s->width, sizeof *s->cells);
+	s->cells = rows(copies * (size_t)s->width, sizeof *s->cells);
 	s->writable = rows((size_t)s->width, 1);
 	s->readable = rows((size_t)s->width, 1);
 	s->lengths = rows((size_t)s->width, sizeof *s->lengths);
@@ -332,7 +334,8 @@ static void count_readers(struct sim *s, int w, int by)
 		int first = part ? o->b : o->a;
 
 		for (int j = 0; j < o->n && first != ABSENT; j++) {
-			struct cell *c = source(s, w, first + j, part ? o->b_initial : o->a_initial);
+			bool initial = part ? o->b_initial : o->a_initial;
+			struct cell *c = source(s, w, first + j, initial);
 
 			if (c)
 				c->readers = (uint8_t)(c->readers + by);
@@ -347,7 +350,8 @@ static bool take_message(struct sim *s, int w, const struct sim_op *o)
 	int stored = o->a == ABSENT && o->b == ABSENT ? o->dst : ABSENT;
 
 	if (m->n != o->n || m->tile != s->tasks[w].tile)
-		return fail(s->why, "line %d: message of %d cells, tile %d", o->line, m->n, m->tile);
+		return fail(s->why, "line %d: message of %d cells, tile %d", o->line, m->n,
+			    m->tile);
 	if (!s->c->free_remote && m->remote != stored)
 		return fail(s->why, "line %d: stores at %d, the sender thinks %d", o->line, stored,
 			    m->remote);
@@ -362,8 +366,10 @@ static bool start_op(struct sim *s, int w)
 {
 	const struct sim_op *o = current(s, w);
 	struct task *t = &s->tasks[w];
-	struct cell *to = o->dst == ABSENT ? NULL : cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
+	struct cell *to = NULL;
 
+	if (o->dst != ABSENT)
+		to = cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
 	if (o->in != ABSENT && !take_message(s, w, o))
 		return false;
 	for (int j = 0; j < o->n; j++) {

@@ -33,7 +33,8 @@ static void random_cells(struct rng *g, struct o_op *o)
 static void add_message(struct rng *g, struct o_program *p, struct lists *l, int jumble)
 {
 	struct o_op s = { .kind = SEND }, r = { .kind = rng_below(g, 2) ? RECV : REDUCE };
-	int src = rng_below(g, p->nranks), dst = (src + 1 + rng_below(g, p->nranks - 1)) % p->nranks;
+	int src = rng_below(g, p->nranks);
+	int dst = (src + 1 + rng_below(g, p->nranks - 1)) % p->nranks;
 	int path = rng_below(g, 5) ? 0 : 1 + rng_below(g, 2), n;
 
 	random_cells(g, &s);
@@ -64,7 +65,8 @@ static void group(struct rng *g, struct o_program *p, int rank, struct lists *l)
 			t->form = PAR;
 			for (int b = 0; b < 2; b++) {
 				t->nops[b] = l->n[b + 1];
-				memcpy(t->ops[b], l->v[b + 1], (size_t)t->nops[b] * sizeof **t->ops);
+				memcpy(t->ops[b], l->v[b + 1],
+				       (size_t)t->nops[b] * sizeof **t->ops);
 			}
 			par = -1;
 		} else {
