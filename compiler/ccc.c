@@ -32,12 +32,21 @@ static const char help[] =
 "FILE - is stdin. Exit status: 0 done, 1 the schedule is wrong, 2 bad usage or\n"
 "file, 4 the machine lacks something, 70 a bug of the compiler.\n";
 
+/* The exit status after a text for stdout. */
+static int written(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	perror("ccc: cannot write stdout");
+	return 2;
+}
+
 static int explain_code(int code)
 {
 	const struct diag_code *d = diag_code(code);
 
 	printf("E%04d: %s\n\n%s", d->code, d->title, d->text);
-	return fflush(stdout) ? 2 : 0;
+	return written();
 }
 
 /* One file after the other; the worst exit status. */
@@ -61,14 +70,17 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	int status = options_parse(&c, argc, argv);
 	if (status < 0) {
-		if (c.help)
-			status = fputs(help, stdout) < 0 || fflush(stdout) ? 2 : 0;
-		else if (c.version)
-			status = printf("ccc %s\n", CCS_VERSION) < 0 || fflush(stdout) ? 2 : 0;
-		else if (c.explain_code)
+		if (c.help) {
+			fputs(help, stdout);
+			status = written();
+		} else if (c.version) {
+			printf("ccc %s\n", CCS_VERSION);
+			status = written();
+		} else if (c.explain_code) {
 			status = explain_code(c.explain_code);
-		else
+		} else {
 			status = compile_files(&c);
+		}
 	}
 	options_free(&c);
 	return status;

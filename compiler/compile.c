@@ -545,7 +545,7 @@ static void out_of_memory(struct session *s)
 	arena_free(&s->instance);
 	diag_add(&s->diags, SEV_ERROR, 501, (struct span){ 0, 0 }, NO_RANK,
 		 "out of memory: the operations, or a pass over them, need more than %" PRIu64 " MiB; "
-		 "ask for smaller N, or for more with --memory", s->memory / 2 >> 20);
+		 "ask for smaller N, or for more with --memory", s->memory >> 20);
 }
 
 static void guarded(struct session *s)

@@ -210,7 +210,9 @@ static int parse_arch(const char *text)
 {
 	for (const char *s = text;; s++) {
 		size_t n = strcspn(s, ",");
-		if (n < 5 || strncmp(s, "sm_", 3) || !isdigit((unsigned char)s[3]))
+		size_t digits = n > 3 && !strncmp(s, "sm_", 3) ? strspn(s + 3, "0123456789") : 0;
+		/* sm_90, and sm_90a for what only that one has */
+		if (digits < 2 || 3 + digits + (islower((unsigned char)s[3 + digits]) != 0) != n)
 			return wrong("--arch takes names such as sm_90, not", text, NULL, 0);
 		s += n;
 		if (!*s)
@@ -292,7 +294,10 @@ static int apply(struct command *c, enum option option, const char *value)
 		return -1;
 	case OPT_OUTPUT:
 		o->output = value;
-		return -1;
+		if (*value)
+			return -1;
+		fprintf(stderr, "ccc: -o needs the name of a file\n");
+		return 2;
 	case OPT_VERBOSE:
 		o->verbose = true;
 		return -1;

@@ -120,9 +120,9 @@ int output_close(struct output *o, bool keep, const char *path)
 	if (fclose(o->report) && !error)
 		error = errno;
 	if (keep && !error) {
-		if (o->report_len)
-			fwrite(o->report_text, 1, o->report_len, stderr);
-		if (path && strcmp(path, "-"))
+		if (o->report_len && fwrite(o->report_text, 1, o->report_len, stderr) != o->report_len)
+			error = errno;	/* a message would go the same way */
+		else if (path && strcmp(path, "-"))
 			error = output_replace(path, o->text, o->len, 0666);
 		else if (fwrite(o->text, 1, o->len, stdout) != o->len || fflush(stdout))
 			error = errno;

@@ -54,6 +54,50 @@ for code in E0101 E0201 E0202 E0203 E0204 E0205 E0206 E0301 E0302 E0303 E0304 E0
 	says "... tells more than its title" "$tmp/out" '.{20}'
 done
 status "--explain of no code" 2 "$ccc" --explain E0999
+for wrong in "-n 2," "-n ,2" "-n 2.." "-n 65537" "-n=2" "--slots 65537" "--slots x" \
+	     "--color=sometimes" "--diagnostics-format=xml" "--target=gpu" "--arch=90" \
+	     "--arch=sm_9x!" "--memory x" "--max-errors -1" "-Wnone" "--emit=ast" "--check" "-i"; do
+	# shellcheck disable=SC2086
+	status "ccc check $wrong is a usage error" 2 "$ccc" check $ring $wrong
+	holds "... and says so" test -s "$tmp/err"
+done
+for last in -n -D -I -o --slots --emit --explain; do
+	status "$last without a value" 2 "$ccc" check $ring $last
+done
+status "two files" 2 "$ccc" check $ring $ring
+status "an empty name for the product" 2 "$ccc" $ring -n 2 -o ""
+status "a compilation without -o" 2 "$ccc" $ring
+status "values attached, and after =" 0 "$ccc" check $ring -n4 --slots=2 --color=never -Werror -Wall
+status "several -n, and numbers twice" 0 "$ccc" check $ring -n 4,2,2..3 -n 3
+says "... are one ascending list" "$tmp/out" 'N = 2\.\.4$'
+status "-D in hexadecimal" 0 "$ccc" check schedules/ring2d_allreduce.ccs -DX=0x2 -n 4
+status "-D that where refuses" 1 "$ccc" check schedules/ring2d_allreduce.ccs -D X=3 -n 4
+status "-D without -n keeps the Ns that fit" 0 "$ccc" check schedules/ring2d_allreduce.ccs -D X=3
+says "... indeed" "$tmp/out" 'N = 3, 6, 9, 12, 15'
+status "the last -D counts" 0 "$ccc" check schedules/ring2d_allreduce.ccs -D X=3 -D X=2 -n 4
+status "too little memory" 1 "$ccc" check $ring --memory 1 -n 64
+says "... is E0501, with the figure" "$tmp/err" '1 MiB.*E0501'
+status "-v" 0 "$ccc" check $ring -n 2 -v
+says "... names the passes" "$tmp/err" 'deadlock'
+mkdir -p "$tmp/first" "$tmp/second" "$tmp/at"
+echo 'let which = 1' >"$tmp/first/which.ccs"
+echo 'let which = 2' >"$tmp/second/which.ccs"
+cat >"$tmp/at/main.ccs" <<'EOF'
+import "which.ccs"
+contract c(inout d[C])
+schedule s(W = 0)
+  implements c(inout d[1])
+{
+  assert which == W, "which"
+}
+EOF
+status "an import that is nowhere" 1 "$ccc" check "$tmp/at/main.ccs"
+says "... is E0201" "$tmp/err" 'E0201'
+status "an import from -I, the first first" 0 "$ccc" check "$tmp/at/main.ccs" -D W=1 \
+	-I "$tmp/first" -I "$tmp/second"
+echo 'let which = 3' >"$tmp/at/which.ccs"
+status "an import beside the file goes before -I" 0 "$ccc" check "$tmp/at/main.ccs" -D W=3 \
+	-I "$tmp/first"
 
 # ---- the report --------------------------------------------------------------------
 "$ccc" check $ring >"$tmp/report" 2>/dev/null
@@ -67,6 +111,38 @@ says "report: volume" "$tmp/report" 'sent per rank +1\.50 S at N = 4; the lower 
 "$ccc" check $ring -n 4,8 --diagnostics-format=json 2>"$tmp/json" >/dev/null
 says "report as JSON" "$tmp/json" '"severity": ?"report"'
 says "JSON keys" "$tmp/json" '"min_slots".*|"sent_per_rank"'
+for key in schedule contract ranks min_slots proved same_bits steps sent_per_rank sent_bound; do
+	says "... $key" "$tmp/json" "\"$key\""
+done
+says "... arrays follow ranks" "$tmp/json" '"ranks":\[4,8\],"min_slots":\[0,0\],"proved":\[true,true\]'
+cat >"$tmp/dead.ccs" <<'EOF'
+contract c(inout d[C])
+schedule never
+  implements c(inout d[1])
+{
+  recv d from 1 - rank
+  send d to 1 - rank
+}
+schedule nine
+  implements c(inout d[9])
+{
+  scratch t[9]
+  for i in 0..9 { send d[i] to 1 - rank }
+  for i in 0..9 { recv t[i] from 1 - rank }
+}
+EOF
+status "two deadlocks as JSON" 1 "$ccc" check "$tmp/dead.ccs" -n 2 --diagnostics-format=json
+cp "$tmp/err" "$tmp/json"
+holds "... one object a line" test "$(wc -l <"$tmp/json")" = 2
+for key in severity code message file line column rank notes; do
+	says "... $key" "$tmp/json" "\"$key\":"
+done
+says "... no number of slots cures the first" "$tmp/json" '"line":5,.*"min_slots":null'
+says "... nine cure the second" "$tmp/json" '"line":12,.*"min_slots":9'
+status "... and do" 1 "$ccc" check "$tmp/dead.ccs" -n 2 --slots 9 --diagnostics-format=json
+holds "... one error is left, and a report" test "$(grep -c '"report"' "$tmp/err")" = 1
+status "--max-errors" 1 "$ccc" check "$tmp/dead.ccs" -n 2 --max-errors 1
+says "... counts the rest" "$tmp/err" '1 more error'
 "$ccc" check schedules/halving_doubling_allreduce.ccs >"$tmp/report" 2>/dev/null
 says "a report over the Ns that where admits" "$tmp/report" 'N = 2, 4, 8, 16'
 
@@ -84,6 +160,45 @@ holds "... leaves the existing file alone" cmp -s "$tmp/first.so" "$tmp/ring.so"
 status "... and makes no new one" 1 "$ccc" "$tmp/broken.ccs" -o "$tmp/new.so"
 holds "... indeed" test ! -e "$tmp/new.so"
 status "an output that cannot be written" 2 "$ccc" $ring -n 2 -o "$tmp/no/such/x.so"
+status "an output that is a directory" 2 "$ccc" $ring -n 2 -o "$tmp/at"
+ln -s target.so "$tmp/at/link.so"
+: >"$tmp/at/target.so"
+status "an output that is a link" 0 "$ccc" $ring -n 2..4 -o "$tmp/at/link.so"
+holds "... stays a link" test -L "$tmp/at/link.so"
+holds "... to the product" cmp -s "$tmp/first.so" "$tmp/at/target.so"
+odd="$tmp/at/a b
+c \$x 'ü'.so"
+status "an odd name for the product" 0 "$ccc" $ring -n 2..4 -o "$odd"
+status "... which runs" 0 "$ccrun" -n 2 "$odd" -e 64
+status "a device as output" 0 "$ccc" $ring -n 2 -o /dev/null
+holds "... stays one" test -c /dev/null
+status "- as output is stdout" 0 "$ccc" $ring -n 2..4 -o -
+holds "... with the same bytes" cmp -s "$tmp/first.so" "$tmp/out"
+# full WHAT COMMAND: it says that it cannot write, and exits with 2
+full() {
+	status "$1 on a full disk" 2 sh -c "$2"
+	says "... says so" "$tmp/err" 'cannot write'
+}
+if [ -c /dev/full ]; then
+	full "a module" "'$ccc' $ring -n 2 -o /dev/full"
+	full "a plan" "'$ccc' $ring -n 2 --emit=plan >/dev/full"
+	full "a report" "'$ccc' check $ring -n 2 >/dev/full"
+	full "explain" "'$ccc' explain $ring -n 2 >/dev/full"
+	full "fmt" "'$ccc' fmt $ring >/dev/full"
+	full "--help" "'$ccc' --help >/dev/full"
+	full "--explain" "'$ccc' --explain E0101 >/dev/full"
+	full "a table" "'$ccrun' -n 2 '$tmp/ring.so' -e 64 >/dev/full"
+	status "a report as JSON on a full disk" 2 \
+		sh -c "'$ccc' check $ring -n 2 --diagnostics-format=json 2>/dev/full"
+	status "a file without an end" 2 "$ccc" check /dev/zero
+else
+	echo "skip - a full disk: there is no /dev/full"
+fi
+status "a closed stdout" 2 sh -c "'$ccc' $ring -n 2 --emit=plan >&-"
+status "a closed stdin" 2 sh -c "'$ccc' check - <&-"
+status "a reader that leaves" 0 sh -c \
+	"{ '$ccc' $ring --emit=json; echo \$? >'$tmp/left'; } | head -c 1 >/dev/null"
+holds "... is no way to end without a word" sh -c "test \"\$(cat '$tmp/left')\" = 2 && test -s '$tmp/err'"
 for stage in ast program plan header json; do
 	status "--emit=$stage" 0 "$ccc" $ring -n 3 --emit=$stage
 	holds "... prints something" test -s "$tmp/out"
@@ -103,6 +218,36 @@ says "... is there" "$tmp/err" "$(printf '\033')"
 status "no colour by default in a file" 1 "$ccc" check "$tmp/broken.ccs"
 holds "... is not there" sh -c "! grep -q '$(printf '\033')' '$tmp/err'"
 
+status "NO_COLOR" 1 env NO_COLOR=1 "$ccc" check "$tmp/broken.ccs" --color=auto
+holds "... no colour" sh -c "! grep -q '$(printf '\033')' '$tmp/err'"
+
+# ---- messages wider than any buffer ---------------------------------------------------
+status "a message wider than every buffer" 0 "$ccc" tests/good/wide_messages.ccs -n 2..4 \
+	-o "$tmp/wide.so"
+"$ccc" tests/good/wide_messages.ccs -n 2 --emit=json >"$tmp/wide.json"
+says "... one length for all its chunks" "$tmp/wide.json" '"len_same": ?true'
+for n in 2 3 4; do
+	status "... runs on $n ranks" 0 "$ccrun" -n $n "$tmp/wide.so" -b 4 -e 300000 -f 3 -d int8
+	says "... and computes" "$tmp/out" 'wrong elements +: 0 OK'
+done
+cat >"$tmp/lengths.ccs" <<'EOF'
+contract two(inout a[C], inout b[D])
+schedule s
+  implements two(inout a[2], inout b[3])
+{
+  scratch t[2]
+  scratch u[2]
+  copy a[0] into t[0]
+  copy b[0] into t[1]
+  step {
+    send t to (rank + 1) % N
+    recv u from (rank - 1) % N
+  }
+}
+EOF
+status "a message of chunks that are cut differently" 1 "$ccc" "$tmp/lengths.ccs" -n 2 -o "$tmp/l.so"
+says "... is E0501" "$tmp/err" 'lengths that differ.*E0501'
+
 # ---- ccrun ------------------------------------------------------------------------------
 status "ccrun --help" 0 "$ccrun" --help
 status "ccrun --version" 0 "$ccrun" --version
@@ -120,4 +265,19 @@ status "ccrun --against mpi" 4 "$ccrun" -n 4 "$tmp/ring.so" --against mpi
 status "ccrun, another type and operator" 0 "$ccrun" -n 3 "$tmp/ring.so" -d bfloat16 -o max -e 4K
 status "ccrun, an unknown type" 2 "$ccrun" -n 3 "$tmp/ring.so" -d float17
 status "ccrun, all types and operators" 0 "$ccrun" -n 3 "$tmp/ring.so" -d all -o all -e 1K
+for wrong in "-n 0" "-n 2x" "-b -5" "-b 1K -e 8" "-e 4E" "-f 1" "-w -1" "--iters 0" "-o summ" \
+	     "--threads 0" "--timeout x" "--device gpu" "--transport tcp" "--against foo" "--bogus"; do
+	# shellcheck disable=SC2086
+	status "ccrun $wrong is a usage error" 2 "$ccrun" -n 2 "$tmp/ring.so" $wrong
+	holds "... and says so" test -s "$tmp/err"
+done
+status "ccrun without -n" 2 "$ccrun" "$tmp/ring.so"
+says "... says which there are" "$tmp/err" '2\.\.4'
+status "ccrun with two modules" 2 "$ccrun" -n 2 "$tmp/ring.so" "$tmp/ring.so"
+status "ccrun of a directory" 2 "$ccrun" -n 2 "$tmp"
+status "ccrun with more memory than there is" 4 "$ccrun" -n 2 "$tmp/ring.so" -b 1000000G -e 1000000G
+status "ccrun --transport mpi, which this build lacks" 4 "$ccrun" -n 2 "$tmp/ring.so" --transport mpi
+status "ccrun with empty blocks" 0 "$ccrun" -n 2 "$tmp/ring.so" -b 0 -e 0
+status "ccrun without checks" 0 "$ccrun" -n 2 "$tmp/ring.so" -e 64 -c 0
+says "... does not claim them" "$tmp/out" 'not checked'
 exit $failed

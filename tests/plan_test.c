@@ -6,6 +6,7 @@
  *                                   `where` admits them, with 1, 2 and 8 slots
  *   plan_test random COUNT SEED     random programs that the referee of support/oracle.h
  *                                   accepts, against the values that it computes
+ *   plan_test long COUNT SEED       long random programs that are right by construction
  *   plan_test controls DIR          plans of DIR with a mistake put in: the simulator
  *                                   must notice it
  *
@@ -14,6 +15,7 @@
  */
 #include "tests/support/plan_sim.h"
 #include "tests/support/random_program.h"
+#include "tests/support/right_program.h"
 
 #include <glob.h>
 #include <stdlib.h>
@@ -78,9 +80,10 @@ static bool contract_wants(const char *contract, const struct sim_plan *p, struc
 {
 	enum { ONE, N };	/* blocks of a buffer */
 	static const struct { const char *name; int buffers, in, out; } row[] = {
-		{ "allreduce", 1, ONE, ONE }, { "broadcast", 1, ONE, ONE }, { "reduce", 1, ONE, ONE },
-		{ "allgather", 2, ONE, N }, { "reduce_scatter", 2, N, ONE },
-		{ "gather", 2, ONE, N }, { "scatter", 2, N, ONE }, { "all_to_all", 2, N, N },
+		{ "allreduce", 1, ONE, ONE }, { "broadcast", 1, ONE, ONE },
+		{ "reduce", 1, ONE, ONE }, { "allgather", 2, ONE, N },
+		{ "reduce_scatter", 2, N, ONE }, { "gather", 2, ONE, N },
+		{ "scatter", 2, N, ONE }, { "all_to_all", 2, N, N },
 	};
 	const struct sim_buffer *in = &p->buffers[0], *out = &p->buffers[p->nbuffers - 1];
 	int n = p->nranks, c = in->chunks, root = p->root == ABSENT ? 0 : p->root;
@@ -251,29 +254,46 @@ static int run_library(const char *folder, char **args, int nargs)
 
 /* ---- random programs ----------------------------------------------------------------------- */
 
-static bool program_holds(const struct o_program *o, int slots, struct totals *t,
-			  struct sim_failure *why)
+static FILE *program_file(const char *mode)
+{
+	char file[64];
+
+	snprintf(file, sizeof file, "%s/p.ccs", dir);
+	return fopen(file, mode);
+}
+
+/* Compiles what is in program_file; its one plan must compute `want`. */
+static bool text_holds(int nranks, int cells, int slots, const struct sim_want *want,
+		       struct totals *t, struct sim_failure *why)
 {
 	struct sim_module m;
-	struct sim_want *want;
 	char file[64];
 	bool good;
 	int status;
-	FILE *f;
 
 	snprintf(file, sizeof file, "%s/p.ccs", dir);
-	f = fopen(file, "w");
+	status = compile(file, nranks, slots, &m);
+	good = status == 0 && m.plans[0].nranks == nranks && m.plans[0].cells == cells;
+	if (!good) {
+		snprintf(why->text, sizeof why->text, "ccc ends with %d", status);
+	} else {
+		count_plan(t, &m.plans[0]);
+		good = plan_holds(&m, &m.plans[0], want, why);
+	}
+	sim_free(&m);
+	return good;
+}
+
+static bool program_holds(const struct o_program *o, int slots, struct totals *t,
+			  struct sim_failure *why)
+{
+	struct sim_want want[MAX_RANKS * CHUNKS] = { { false, 0 } };
+	FILE *f = program_file("w");
+
 	if (!f)
 		return false;
 	oracle_write(o, "p0", f);
 	fclose(f);
-	status = compile(file, o->nranks, slots, &m);
-	if (status || m.plans[0].nranks != o->nranks || m.plans[0].cells != CHUNKS) {
-		snprintf(why->text, sizeof why->text, "ccc ends with %d", status);
-		sim_free(&m);
-		return false;
-	}
-	want = new_wants(&m.plans[0]);
 	for (int i = 0; i < o->nranks * CHUNKS; i++) {
 		want[i].asked = o->asked[i / CHUNKS][i % CHUNKS];
 		for (int q = 0; q < o->nranks; q++)
@@ -281,11 +301,17 @@ static bool program_holds(const struct o_program *o, int slots, struct totals *t
 				want[i].sum += sim_weight(q, k) *
 					       o->want[i / CHUNKS][i % CHUNKS][q][k];
 	}
-	count_plan(t, &m.plans[0]);
-	good = plan_holds(&m, &m.plans[0], want, why);
-	free(want);
-	sim_free(&m);
-	return good;
+	return text_holds(o->nranks, CHUNKS, slots, want, t, why);
+}
+
+static void random_result(const char *what, int count, const struct totals *t)
+{
+	printf("%s - plans of %s programs: %d programs, %d operations, %d wrong\n",
+	       t->bad ? "not ok" : "ok", what, count, t->ops, t->bad);
+	/* The programs must be worth it. */
+	printf("%s - plans of %s programs wait (%d waits) and fuse (%d receive and send)\n",
+	       t->waits > count / 10 && t->fused > count / 10 ? "ok" : "not ok", what, t->waits,
+	       t->fused);
 }
 
 static int run_random(int count, uint64_t seed)
@@ -311,11 +337,52 @@ static int run_random(int count, uint64_t seed)
 		printf("# slots %d: %s\n", slots, why.text);
 		oracle_write(&p, "p0", stdout);
 	}
-	printf("%s - plans of random programs: %d programs, %d wrong\n", t.bad ? "not ok" : "ok",
-	       count, t.bad);
-	/* The programs must be worth it. */
-	printf("%s - random plans wait (%d waits) and fuse (%d receive and send)\n",
-	       t.waits > count / 10 && t.fused > count / 10 ? "ok" : "not ok", t.waits, t.fused);
+	random_result("random", count, &t);
+	return t.bad;
+}
+
+static void print_program(void)
+{
+	FILE *f = program_file("r");
+	int c;
+
+	while (f && (c = getc(f)) != EOF)
+		putchar(c);
+	if (f)
+		fclose(f);
+}
+
+static int run_long(int count, uint64_t seed)
+{
+	struct rng g = { seed * 2 + 1 };
+	struct totals t = { 0 };
+
+	for (int i = 0; i < count; i++) {
+		struct sim_want want[R_RANKS * R_CELLS] = { { false, 0 } };
+		struct sim_failure why = { "" };
+		int slots = 1 + rng_below(&g, 3);
+		struct right_program p;
+		FILE *f = program_file("w");
+
+		if (!f)
+			return 1;
+		right_program(&g, &p, f);
+		fclose(f);
+		for (int k = 0; k < p.nranks * R_CELLS; k++) {
+			const struct right_value *v = &p.now[k / R_CELLS][k % R_CELLS];
+
+			want[k].asked = p.asked[k / R_CELLS][k % R_CELLS];
+			for (int q = 0; q < p.nranks; q++)
+				for (int c = 0; c < R_CHUNKS; c++)
+					want[k].sum += sim_weight(q, c) * (uint64_t)v->of[q][c];
+		}
+		if (text_holds(p.nranks, R_CELLS, slots, want, &t, &why))
+			continue;
+		t.bad++;
+		printf("# slots %d: %s\n", slots, why.text);
+		print_program();
+	}
+	random_result("long random", count, &t);
 	return t.bad;
 }
 
@@ -535,13 +602,15 @@ int main(int argc, char **argv)
 
 	ccc = getenv("CCC") ? getenv("CCC") : "build/bin/ccc";
 	if (argc < 3 || !mkdtemp(dir)) {
-		fputs("usage: plan_test library DIR [N...] | random COUNT SEED | controls DIR\n",
-		      stderr);
+		fputs("usage: plan_test library DIR [N...] | random|long COUNT SEED | "
+		      "controls DIR\n", stderr);
 		return 2;
 	}
 	bad = !strcmp(argv[1], "library") ? run_library(argv[2], argv + 3, argc - 3) :
 	      !strcmp(argv[1], "random") ? run_random(atoi(argv[2]),
 						      argc > 3 ? strtoull(argv[3], NULL, 0) : 1) :
+	      !strcmp(argv[1], "long") ? run_long(atoi(argv[2]),
+						  argc > 3 ? strtoull(argv[3], NULL, 0) : 1) :
 	      run_controls(argv[2]);
 	snprintf(command, sizeof command, "rm -rf %s", dir);
 	return system(command) || bad;

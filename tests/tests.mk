@@ -50,6 +50,7 @@ check-built: test-programs
 		"$(T)/oracle_test spin 100 1" \
 		"$(T)/plan_test library schedules" \
 		"$(T)/plan_test random 1000 1" \
+		"$(T)/plan_test long 1000 1" \
 		"$(T)/plan_test controls schedules" \
 		"$(T)/mutants_test schedules" \
 		"$(T)/results_test $(TEST_MODULES)" \
@@ -68,6 +69,7 @@ check-short: test-programs
 		"$(T)/oracle_test random 400 2" \
 		"$(T)/plan_test library schedules 3 4" \
 		"$(T)/plan_test random 100 2" \
+		"$(T)/plan_test long 50 2" \
 		"$(T)/results_test --short $(TEST_MODULES)" \
 		"$(T)/runtime_test $(T)/modules"
 
