@@ -119,7 +119,7 @@ struct ccs_plan {
 	uint32_t cells;		/* cells of all buffers, the same on every rank */
 	uint32_t scratch;	/* scratch cells behind them, the most of any rank */
 	uint32_t steps;		/* steps on the critical path */
-	uint32_t max_message;	/* most cells in one message */
+	uint32_t max_message;	/* most cells in one message; a local copy may have more */
 	struct ccs_table shapes;	/* struct ccs_shape, one a buffer */
 	struct ccs_table ranks;		/* struct ccs_rank, nranks + 1: the last closes */
 	struct ccs_table workers;	/* struct ccs_worker */
