@@ -3,8 +3,11 @@
  *
  * For each schedule and N: the whole check (expand, match, deadlock, race,
  * proof) from the syntax tree on, in an arena of its own, repeated; the median
- * of the repetitions is printed. Memory is the most that the arenas held.
- * An operation is one send, receive or reduction of one rank.
+ * of the repetitions is printed. Memory is the most that the arenas held; as in ccc,
+ * the scratch arena is emptied after each pass. An operation is one send, receive or
+ * reduction of one rank, of as many chunks as it likes: the proof looks at each chunk,
+ * so where operations are large its time and memory go by the chunks, and memory is
+ * told by both.
  *
  * usage: check_bench [--quick]
  */
@@ -23,7 +26,7 @@ struct sample {
 };
 
 struct outcome {
-	uint64_t nops;
+	uint64_t nops, nchunks;	/* operations; chunks that they touch, the sum */
 	size_t bytes;
 	struct sample v[MOST];
 	int n;
@@ -55,6 +58,28 @@ static double median(const struct outcome *o, int pass)
 	return v[o->n / 2];
 }
 
+static uint64_t count_chunks(const struct program *p)
+{
+	uint64_t n = 0;
+
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
+			if (op_kind(&p->tasks[t].ops[i]) != OP_WAIT)
+				n += p->tasks[t].ops[i].n;
+	return n;
+}
+
+/* Closes a pass: when it ended. */
+static double pass_done(struct ctx *c, struct outcome *o)
+{
+	size_t bytes = c->arena->used + c->scratch->used;
+
+	if (bytes > o->bytes)
+		o->bytes = bytes;
+	arena_free(c->scratch);
+	return now();
+}
+
 /* One check of one instance; false: it found a mistake. */
 static bool check_once(struct ctx *c, const struct instance *in, struct outcome *o)
 {
@@ -72,25 +97,24 @@ static bool check_once(struct ctx *c, const struct instance *in, struct outcome 
 	c->scratch = &scratch;
 	t[0] = now();
 	p = expand(c, in, false);
-	t[1] = now();
+	t[1] = pass_done(c, o);
 	good = p && match(c, p);
-	t[2] = now();
+	t[2] = pass_done(c, o);
 	if (good)
 		dead = deadlock(c, p);
-	t[3] = now();
+	t[3] = pass_done(c, o);
 	good = good && !dead.deadlocked && race(c, p);
-	t[4] = now();
+	t[4] = pass_done(c, o);
 	contract = good ? contract_expand(c, p) : NULL;
+	pass_done(c, o);
 	good = contract && proof(c, p, contract, &dead.order, false).proved;
-	t[5] = now();
+	t[5] = pass_done(c, o);
 	for (int i = 0; i < PASSES; i++)
 		s->pass[i] = t[i + 1] - t[i];
 	s->all = t[5] - t[0];
 	o->n++;
 	o->nops = p ? p->nops : 0;
-	if (arena.used + scratch.used > o->bytes)
-		o->bytes = arena.used + scratch.used;
-	arena_free(&scratch);
+	o->nchunks = p ? count_chunks(p) : 0;
 	arena_free(&arena);
 	return good;
 }
@@ -126,11 +150,13 @@ static bool bench(const char *file, uint32_t n, int repetitions)
 	while (good && o.n < repetitions);
 	if (!good)
 		fprintf(stderr, "%s at N = %u: is not accepted\n", file, n);
-	printf("%-28.*s %5u %10llu", (int)strlen(name) - 4, name, n, (unsigned long long)o.nops);
+	printf("%-28.*s %5u %10llu %10llu", (int)strlen(name) - 4, name, n,
+	       (unsigned long long)o.nops, (unsigned long long)o.nchunks);
 	for (int i = 0; i < PASSES; i++)
 		printf(" %8.2f", median(&o, i) * 1e9 / (double)o.nops);
-	printf(" %9.2f %9.1f %7.1f\n", median(&o, PASSES) * 1e3, (double)o.nops / median(&o, PASSES) / 1e6,
-	       (double)o.bytes / (double)o.nops);
+	printf(" %9.2f %9.1f %7.1f %7.1f\n", median(&o, PASSES) * 1e3,
+	       (double)o.nops / median(&o, PASSES) / 1e6,
+	       (double)o.bytes / (double)o.nops, (double)o.bytes / (double)o.nchunks);
 	arena_free(&arena);
 	return good;
 }
@@ -140,11 +166,11 @@ int main(int argc, char **argv)
 	int n = argc > 1 && !strcmp(argv[1], "--quick") ? 3 : MOST;
 	bool good = true;
 
-	printf("%-28s %5s %10s", "check: schedule", "N", "operations");
+	printf("%-28s %5s %10s %10s", "check: schedule", "N", "operations", "chunks");
 	for (int i = 0; i < PASSES; i++)
 		printf(" %8s", PASS[i]);
-	printf(" %9s %9s %7s\n%45s %44s %9s %9s %7s\n", "all", "rate", "memory", "",
-	       "ns an operation, by pass", "ms", "Mop/s", "B/op");
+	printf(" %9s %9s %7s %7s\n%56s %44s %9s %9s %7s %7s\n", "all", "rate", "memory", "", "",
+	       "ns an operation, by pass", "ms", "Mop/s", "B/op", "B/chunk");
 	for (uint32_t ranks = 64; ranks <= 1024; ranks *= 2)
 		good &= bench("schedules/ring_allreduce.ccs", ranks, n);
 	for (uint32_t ranks = 64; ranks <= 1024; ranks *= 2)

@@ -94,12 +94,16 @@ bool match(struct ctx *c, struct program *p);
 
 /* ---- deadlock (deadlock.c) --------------------------------------------------- */
 
-/* A linear order in which all waves can start and finish, with no wait broken:
- * event = 2 * task (its next wave starts) or 2 * task + 1 (it finishes). A fused
- * or local operation starts and finishes likewise. */
+/* A linear order in which all waves can start and finish, with no wait broken: a
+ * task goes on by so many events, its waves' starts and finishes in turn. A fused or
+ * local operation starts and finishes likewise. */
+struct stretch {
+	uint32_t task;
+	uint32_t events;
+};
 struct order {
-	uint32_t *events;
-	uint64_t n;
+	struct stretch *v;
+	uint32_t n;
 };
 
 struct deadlock_report {

@@ -233,6 +233,7 @@ static enum slow term(struct cursor *v, const struct insn *in)
 	int64_t hi = in->op == I_TERMS ? R[in->b + 1] : lo + (lo < n);
 	if (in->op == I_TERMS && hi <= lo)
 		return SLOW_GO;
+	const struct ident *who = &v->program->instance.schedule->contract_name;
 	if ((uint64_t)e >= o->count) {
 		cursor_report(v, 406, o->ref->span, "%s[%lld]: %s has chunks 0..%lld",
 			      o->ref->name.name, (long long)e, o->ref->name.name,
@@ -240,9 +241,11 @@ static enum slow term(struct cursor *v, const struct insn *in)
 		return SLOW_STOP;
 	}
 	if (lo < 0 || lo >= n || hi > n) {
-		cursor_report(v, 306, v->code->spans[in - v->code->insns], "rank %lld: ranks are "
-			      "0..%lld", (long long)(lo < 0 || lo >= n ? lo : hi - 1),
-			      (long long)(n - 1));
+		/* the contract is the prelude's, but its root is the schedule's */
+		diag_note(v->code->ctx->diags, cursor_report(v, 306,
+				v->code->spans[in - v->code->insns], "rank %lld: ranks are 0..%lld",
+				(long long)(lo < 0 || lo >= n ? lo : hi - 1), (long long)(n - 1)),
+			  who->span, "the schedule implements the contract here");
 		return SLOW_STOP;
 	}
 	if (v->nterms >= LIMIT_TERMS) {

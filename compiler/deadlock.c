@@ -18,6 +18,8 @@
  */
 #include "compiler/deadlock.h"
 
+/* The inner loop's bodies: `side` is a constant where they stand. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* ---- tasks that wait for tasks: leftist heaps --------------------------------- */
 
@@ -60,18 +62,33 @@ struct pace {
 	struct greedy *r;
 	struct flow *flows;
 	uint32_t *ready, nready;
-	uint32_t *event;	/* next one to record, or NULL */
-	uint32_t slots[2];	/* places that help a send (K) or a receive (0) to finish */
+	uint32_t slots;
+	struct stretch *at, *end;	/* free part of the order; NULL: not recorded */
 };
 
-static inline void record(struct pace *c, uint32_t event)
+static __attribute__((noinline)) void more_order(struct pace *c)
 {
-	if (c->event)
-		*c->event++ = event;
+	struct greedy *r = c->r;
+	size_t n = (size_t)(c->at - r->order.v), cap = 2 * (size_t)r->caporder;
+	r->order.v = arena_grow(r->ctx->arena, r->order.v, r->caporder * sizeof *c->at,
+				cap * sizeof *c->at);
+	r->caporder = (uint32_t)cap;
+	c->at = r->order.v + n;
+	c->end = r->order.v + cap;
+}
+
+/* Task `t` has gone on by so many events. */
+static inline void record(struct pace *c, uint32_t t, uint32_t events)
+{
+	if (!c->at || !events)
+		return;
+	*c->at++ = (struct stretch){t, events};
+	if (c->at == c->end)
+		more_order(c);
 }
 
 /* One more send or receive has started; its peer may have waited for it. */
-static inline void start_end(struct pace *c, uint32_t fifo, uint32_t side)
+ALWAYS_INLINE void start_end(struct pace *c, uint32_t fifo, uint32_t side)
 {
 	struct flow *f = &c->flows[fifo];
 	if (++f->started[side] == f->want[side]) {
@@ -81,16 +98,17 @@ static inline void start_end(struct pace *c, uint32_t fifo, uint32_t side)
 }
 
 /* Whether the next send or receive to finish has finished (or, fused, could). If
- * not, its task is parked. */
-static inline bool end_done(const struct pace *c, struct flow *f, uint32_t side)
+ * not, its task is parked. Slots help sends alone. */
+ALWAYS_INLINE bool end_done(const struct pace *c, struct flow *f, uint32_t side)
 {
-	if (f->started[!side] + c->slots[side] > f->done[side])
+	uint32_t slots = side == SENDS ? c->slots : 0;
+	if (f->started[!side] + slots > f->done[side])
 		return true;
-	f->want[!side] = f->done[side] + 1 - c->slots[side];
+	f->want[!side] = f->done[side] + 1 - slots;
 	return false;
 }
 
-static inline bool finish_end(const struct pace *c, uint32_t fifo, uint32_t side)
+ALWAYS_INLINE bool finish_end(const struct pace *c, uint32_t fifo, uint32_t side)
 {
 	struct flow *f = &c->flows[fifo];
 	if (!end_done(c, f, side))
@@ -110,15 +128,12 @@ static inline bool is_fused(const struct op *o)
 	return op_kind(o) >= OP_RECV_SEND;
 }
 
-static inline uint32_t side_of(const struct op *o)
-{
-	return op_kind(o) != OP_SEND;
-}
-
 static inline void start_op(struct pace *c, const struct op *o)
 {
-	if (is_end(o)) {
-		start_end(c, o->fifo, side_of(o));
+	if (op_kind(o) == OP_SEND) {
+		start_end(c, o->fifo, SENDS);
+	} else if (is_end(o)) {
+		start_end(c, o->fifo, RECVS);
 	} else if (is_fused(o)) {
 		start_end(c, o->fifo, RECVS);
 		start_end(c, o->other, SENDS);
@@ -126,7 +141,7 @@ static inline void start_op(struct pace *c, const struct op *o)
 }
 
 /* Whether an operation that is not an end of a message has finished. */
-static bool finish_other(struct pace *c, const struct op *o, uint32_t t)
+static __attribute__((noinline)) bool finish_other(struct pace *c, const struct op *o, uint32_t t)
 {
 	if (is_fused(o))
 		return finish_end(c, o->fifo, RECVS) && finish_end(c, o->other, SENDS);
@@ -139,7 +154,9 @@ static bool finish_other(struct pace *c, const struct op *o, uint32_t t)
 /* Whether the operation, next of its wave, has finished; if not, `t` is parked. */
 static inline bool finish_op(struct pace *c, const struct op *o, uint32_t t)
 {
-	return is_end(o) ? finish_end(c, o->fifo, side_of(o)) : finish_other(c, o, t);
+	if (op_kind(o) == OP_SEND)
+		return finish_end(c, o->fifo, SENDS);
+	return is_end(o) ? finish_end(c, o->fifo, RECVS) : finish_other(c, o, t);
 }
 
 static void wake_waiters(struct pace *c, struct turn *u)
@@ -152,23 +169,29 @@ static void wake_waiters(struct pace *c, struct turn *u)
 	}
 }
 
-/* Runs a task until it is parked or has finished. */
-static inline void advance(struct pace *c, uint32_t t)
+/* Whether the wave that begins with `o` must wait to start: a fused operation starts
+ * only when both its ends could finish. */
+static inline bool must_wait(struct pace *c, const struct op *o)
+{
+	return is_fused(o) && (!end_done(c, &c->flows[o->fifo], RECVS) ||
+			       !end_done(c, &c->flows[o->other], SENDS));
+}
+
+/* Runs a task until it is parked or has finished; returns how many waves have started
+ * and finished, the sum. */
+static inline uint32_t advance(struct pace *c, uint32_t t)
 {
 	struct greedy *r = c->r;
 	const struct op *ops = r->p->tasks[t].ops;
 	const uint32_t nops = r->p->tasks[t].nops;
 	struct turn *u = &r->turns[t];
-	uint32_t i = u->next, end = u->end;
+	uint32_t i = u->next, end = u->end, events = 0;
 	if (u->row != end)
 		goto wave;	/* it was parked within one */
 	while (i < nops) {
-		const struct op *o = &ops[i];
-		/* Fused: starts only when both could finish. */
-		if (is_fused(o) && (!end_done(c, &c->flows[o->fifo], RECVS) ||
-				    !end_done(c, &c->flows[o->other], SENDS)))
-			return;
-		record(c, 2 * t);
+		if (must_wait(c, &ops[i]))
+			return events;
+		events++;
 		u->row = end = i;
 		do
 			start_op(c, &ops[end++]);
@@ -180,21 +203,26 @@ static inline void advance(struct pace *c, uint32_t t)
 			if (!finish_op(c, &ops[i], t)) {
 				u->next = i;
 				u->end = end;
-				return;
+				return events;
 			}
-		record(c, 2 * t + 1);
+		events++;
 		u->row = u->end = u->next = end;
 		if (u->waiters != NONE)
 			wake_waiters(c, u);
 	}
 	r->finished++;
+	return events;
 }
 
 bool deadlock_run(struct greedy *r, uint32_t slots)
 {
 	const struct program *p = r->p;
 	struct pace c = {.r = r, .flows = r->flows, .ready = r->ready, .nready = p->ntasks,
-			 .event = r->record ? r->events : NULL, .slots = {slots, 0}};
+			 .slots = slots};
+	if (r->record) {
+		c.at = r->order.v;
+		c.end = r->order.v + r->caporder;
+	}
 	r->slots = slots;
 	r->finished = 0;
 	for (uint32_t f = 0; f < p->nfifos; f++)
@@ -205,10 +233,12 @@ bool deadlock_run(struct greedy *r, uint32_t slots)
 	/* Task 0 on top. A task is on the stack or parked, so there is room. */
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		r->ready[t] = p->ntasks - 1 - t;
-	while (c.nready)
-		advance(&c, c.ready[--c.nready]);
-	if (c.event)
-		r->nevents = (uint64_t)(c.event - r->events);
+	while (c.nready) {
+		uint32_t t = c.ready[--c.nready];
+		record(&c, t, advance(&c, t));
+	}
+	if (r->record)
+		r->order.n = (uint32_t)(c.at - r->order.v);
 	return r->finished == p->ntasks;
 }
 
@@ -225,7 +255,7 @@ static uint32_t most_messages(const struct program *p)
 }
 
 /* The least number of slots at which the program finishes, or -1. If the last
- * run was at that number, its order is in r->events. */
+ * run was at that number, its order is in r->order. */
 static int64_t least_slots(struct greedy *r, uint32_t most)
 {
 	if (deadlock_run(r, 0))
@@ -252,15 +282,6 @@ static int64_t least_slots(struct greedy *r, uint32_t most)
 	return good;
 }
 
-/* Two events a wave: twice the rows are enough. */
-static uint64_t most_events(const struct program *p)
-{
-	uint64_t n = 0;
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		n += 2 * (uint64_t)p->tasks[t].nops;
-	return n;
-}
-
 static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 {
 	*r = (struct greedy){.ctx = c, .p = p};
@@ -268,17 +289,21 @@ static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 	r->turns = ARENA_ARRAY(c->scratch, struct turn, p->ntasks);
 	r->waiters = ARENA_ARRAY(c->scratch, struct waiter, p->ntasks);
 	r->ready = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
-	/* Most is never touched where waves are wide. */
-	r->events = ARENA_ARRAY(c->arena, uint32_t, most_events(p));
 	r->record = true;
+	/* Room for stretches of a few operations each. */
+	uint64_t rows = 64;
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		rows += p->tasks[t].nops;
+	r->caporder = (uint32_t)(rows / 4);
+	r->order.v = arena_grow(c->arena, NULL, 0, r->caporder * sizeof *r->order.v);
 }
 
-/* Gives back what the events do not need. */
+/* Gives back what the order does not need. */
 static struct order take_order(struct greedy *r)
 {
-	uint32_t *v = arena_grow(r->ctx->arena, r->events, most_events(r->p) * sizeof *v,
-				 r->nevents * sizeof *v);
-	return (struct order){v, r->nevents};
+	struct order *o = &r->order;
+	o->v = arena_grow(r->ctx->arena, o->v, r->caporder * sizeof *o->v, o->n * sizeof *o->v);
+	return *o;
 }
 
 struct deadlock_report deadlock(struct ctx *c, struct program *p)
@@ -300,6 +325,7 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 	if (d.deadlocked) {
 		r.record = false;
 		deadlock_run(&r, slots);
+		match_messages(c, p);
 		witness_report(&r, c->slots, d.min_slots);
 		return d;
 	}
@@ -310,6 +336,7 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 	if (least > 0) {
 		r.record = false;
 		deadlock_run(&r, least - 1);
+		match_messages(c, p);
 		d.below = witness_phrase(&r);
 	}
 	return d;

@@ -1,5 +1,5 @@
 /*
- * Between deadlock.c, which runs a program greedily, and witness.c, which
+ * Between match.c, deadlock.c, which runs a program greedily, and witness.c, which
  * explains the state in which such a run is stuck.
  */
 #ifndef CCS_COMPILER_DEADLOCK_H
@@ -42,9 +42,9 @@ struct greedy {
 	struct waiter *waiters;
 	uint32_t *ready, nready;	/* tasks that can go on, a stack */
 	uint32_t finished;		/* tasks that have run all their rows */
-	bool record;			/* into `events`, from their begin */
-	uint32_t *events;		/* what it records, with room for all */
-	uint64_t nevents;
+	bool record;			/* into `order`, from its begin */
+	struct order order;
+	uint32_t caporder;
 };
 
 /* Runs the program from its begin with that many slots; returns whether it
@@ -59,6 +59,9 @@ void witness_report(struct greedy *r, uint32_t slots, int64_t least);
 /* "at 0: every rank waits to send, line 9": what a stuck run is stuck at, in the
  * compilation's arena. */
 const char *witness_phrase(struct greedy *r);
+
+/* Makes p->messages, if match() did not: it only does so where it needs them. */
+void match_messages(struct ctx *c, struct program *p);
 
 /* "par block 0.1", or "" for the main line. */
 const char *witness_path_text(struct arena *a, const struct program *p, uint32_t path);

@@ -2,15 +2,16 @@
  * match: the k-th send of a FIFO meets its k-th receive (ccs(5) 6, Matching).
  *
  * In: a program, lowered or not. Out: fifos[].nsends, nrecvs, first, src_task,
- * dst_task and messages[]; E0301, E0302 and E0303 unless the program is lowered
- * (a lowered one only gets `false`, its caller knows what to make of it).
+ * dst_task; messages[] if someone asks for it (match_messages), if the program is
+ * lowered, or where it was needed here; E0301, E0302 and E0303 unless the program is
+ * lowered (a lowered one only gets `false`, its caller knows what to make of it).
  *
- * The idea: task by task, count its ends of each FIFO, then fill in its rows of
- * the messages. The task that comes first to a FIFO lays out its messages and
- * leaves each one's number of chunks in the other end's place, where the other end
- * compares it and writes its own row over it. So operations are read in order,
- * twice but the second time from the cache, and nothing is looked up across
- * tasks. O(operations + FIFOs), and O(n log n) for n wrong FIFOs.
+ * The idea: task by task, count its ends of each FIFO. If all messages have one
+ * chunk, equal counts are all there is to check. Else fill in the rows of the
+ * messages: the task that comes first to a FIFO lays out its messages and leaves
+ * each one's number of chunks in the other end's place, where the other end compares
+ * it and writes its own row over it. So operations are read in order, and nothing is
+ * looked up across tasks. O(operations + FIFOs), and O(n log n) for n wrong FIFOs.
  */
 #include "compiler/deadlock.h"
 
@@ -24,7 +25,7 @@ struct ends {
 	uint32_t task[2];	/* + 1; 0: no operation yet */
 	uint32_t count[2];	/* operations */
 	uint32_t next[2];	/* row + 1 of the next one's message; 0: no row yet */
-	uint32_t first, limit;	/* its messages' rows + 1 */
+	uint32_t first, limit;	/* its messages' rows + 1; 0: not laid out */
 };
 
 /* A message whose ends differ. */
@@ -41,6 +42,7 @@ struct matching {
 	struct unequal *unequal;
 	uint32_t nunequal, capunequal;
 	bool one_task;		/* each end of every FIFO is one task's */
+	bool wide;		/* some message has not one chunk */
 	uint32_t *told;		/* by site: 1 + the rank that it was reported for last */
 };
 
@@ -84,8 +86,11 @@ ALWAYS_INLINE void put_count(struct matching *m, const struct lane *l, uint32_t 
 	e->count[l->side] += l->count;
 }
 
-ALWAYS_INLINE void count_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t t)
+ALWAYS_INLINE void count_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t t,
+			     uint32_t n)
 {
+	if (n != 1)
+		m->wide = true;
 	if (fifo != l->fifo) {
 		put_count(m, l, t);
 		l->fifo = fifo;
@@ -101,12 +106,12 @@ static void count(struct matching *m, uint32_t t)
 	for (uint32_t i = 0; i < k->nops; i++) {
 		const struct op *o = &k->ops[i];
 		if (op_kind(o) == OP_SEND) {
-			count_end(m, &sends, o->fifo, t);
+			count_end(m, &sends, o->fifo, t, o->n);
 		} else if (is_end(o)) {
-			count_end(m, &recvs, o->fifo, t);
+			count_end(m, &recvs, o->fifo, t, o->n);
 		} else if (is_fused(o)) {
-			count_end(m, &recvs, o->fifo, t);
-			count_end(m, &sends, o->other, t);
+			count_end(m, &recvs, o->fifo, t, o->n);
+			count_end(m, &sends, o->other, t, o->n);
 		}
 	}
 	put_count(m, &sends, t);
@@ -117,7 +122,7 @@ static void count(struct matching *m, uint32_t t)
  * end was not there yet. */
 static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends *e, uint32_t side)
 {
-	if (e->count[!side])
+	if (e->first)
 		return e->first;
 	uint32_t need = m->nmessages + e->count[side];
 	if (need > m->capmessages) {
@@ -155,7 +160,7 @@ ALWAYS_INLINE void take_lane(struct matching *m, struct lane *l, uint32_t fifo)
 	l->fifo = fifo;
 	l->row = e->next[l->side] ? e->next[l->side] : begin(m, e, l->side);
 	l->limit = e->limit;
-	l->first = e->count[!l->side] == 0;
+	l->first = e->next[!l->side] == 0;
 }
 
 /* Writes row `i` of an operation of `n` chunks into its message. */
@@ -197,8 +202,8 @@ static void fill(struct matching *m, uint32_t t)
 	put_row(m, &recvs);
 }
 
-/* Writes the FIFOs' rows; returns whether all have as many sends as receives. */
-static bool finish(struct matching *m)
+/* Writes the FIFOs' ends; returns whether all have as many sends as receives. */
+static bool put_ends(struct matching *m)
 {
 	struct program *p = m->p;
 	bool equal = true;
@@ -209,14 +214,42 @@ static bool finish(struct matching *m)
 		q->nrecvs = e->count[RECVS];
 		q->src_task = e->task[SENDS] - 1;	/* NONE if there is none */
 		q->dst_task = e->task[RECVS] - 1;
-		q->first = e->first ? e->first - 1 : 0;
 		equal = equal && q->nsends == q->nrecvs;
 	}
+	return equal;
+}
+
+/* Makes messages[]. */
+static void put_messages(struct matching *m)
+{
+	struct program *p = m->p;
+	uint64_t ends = 0;
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		ends += m->ends[f].count[SENDS] + m->ends[f].count[RECVS];
+	m->capmessages = (uint32_t)(ends / 2) + 1;
+	m->messages = arena_grow(m->ctx->arena, NULL, 0,
+				 m->capmessages * sizeof *m->messages);
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		fill(m, t);
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		p->fifos[f].first = m->ends[f].first ? m->ends[f].first - 1 : 0;
 	p->messages = arena_grow(m->ctx->arena, m->messages,
 				 m->capmessages * sizeof *m->messages,
 				 m->nmessages * sizeof *m->messages);
 	p->nmessages = m->nmessages;
-	return equal;
+}
+
+void match_messages(struct ctx *c, struct program *p)
+{
+	struct matching m = {.ctx = c, .p = p};
+	if (p->messages)
+		return;
+	m.ends = ARENA_ARRAY(c->scratch, struct ends, p->nfifos);
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		m.ends[f].count[SENDS] = p->fifos[f].nsends;
+		m.ends[f].count[RECVS] = p->fifos[f].nrecvs;
+	}
+	put_messages(&m);
 }
 
 /* Whether this line was reported for this rank already: an all-to-all has as many
@@ -515,22 +548,16 @@ static bool check_sizes(struct matching *m)
 	return same;
 }
 
-/* Fills in messages[] and the FIFOs. ccs(5) 6, Matching; 5, same number of chunks */
+/* Fills in the FIFOs, and messages[]. ccs(5) 6, Matching; 5, same number of chunks */
 bool match(struct ctx *c, struct program *p)
 {
 	struct matching m = {.ctx = c, .p = p, .one_task = true};
-	uint64_t rows = 0;
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		rows += p->tasks[t].nops;
-	/* Most programs are messages alone: two ends each. */
-	m.capmessages = (uint32_t)(rows / 2) + 1;
-	m.messages = ARENA_ARRAY(c->arena, struct message, m.capmessages);
 	m.ends = ARENA_ARRAY(c->scratch, struct ends, p->nfifos);
-	for (uint32_t t = 0; t < p->ntasks; t++) {
+	for (uint32_t t = 0; t < p->ntasks; t++)
 		count(&m, t);
-		fill(&m, t);
-	}
-	bool equal = finish(&m);
+	bool equal = put_ends(&m);
+	if (m.wide || p->lowered || p->any_sized)
+		put_messages(&m);
 	if (p->lowered)
 		return m.one_task && equal && m.nunequal == 0;
 	if (!m.one_task) {

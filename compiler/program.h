@@ -111,7 +111,8 @@ struct fifo {
 	uint32_t channel;
 	/* filled in by match: */
 	uint32_t nsends, nrecvs;
-	uint32_t first;		/* its messages are rows first .. first + nsends of `messages` */
+	uint32_t first;		/* its messages are rows first .. first + nsends of `messages`,
+				   if that was made */
 	uint32_t src_task, dst_task;	/* the tasks at its ends: one each, as
 					   paths are part of a FIFO's name */
 };
@@ -170,7 +171,7 @@ struct program {
 	struct site *sites;
 	uint32_t nsites, capsites;
 	uint64_t nops;			/* sends, receives, reductions, copies of all ranks */
-	struct message *messages;	/* by match */
+	struct message *messages;	/* by match, if lowered; else when needed, or NULL */
 	uint64_t nmessages;
 	bool lowered;
 	bool any_sized;			/* a buffer is `sized` */

@@ -31,7 +31,7 @@ static inline bool holds(struct replay *r, const struct contract *k, uint32_t ro
 	const struct run *w = &k->runs[row];
 	if (id >= v->base && k->last[row]) {
 		const struct node *x = &v->nodes[id - v->base];
-		if (x->n == w->n && x->cell == w->cell && x->first == w->first && w->times == 1)
+		if (x->more && x->more + 1u == w->n && x->cell == w->cell && x->first == w->first && w->times == 1)
 			return true;
 	}
 	struct expected e = contract_value(k, row);

@@ -111,7 +111,8 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	}
 	r->free = NONE;
 	r->queues = ARENA_ARRAY(arena, struct queue, p->nfifos);
-	memset(r->queues, 0xff, p->nfifos * sizeof *r->queues);
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		r->queues[f].head = NONE;
 	r->moved = ARENA_ARRAY(arena, uint64_t, (size_t)p->nranks * p->nbuffers);
 	return true;
 }
@@ -202,7 +203,8 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 			.cell = cell, .before = w->state[cell], .after = v, .depth = depth,
 			.reduced = reduced, .from = from });
 	w->state[cell] = v;
-	if (r->place && cell < r->p->cells && v < POISON) {
+	/* A sum has the length of what was there before. */
+	if (!reduced && r->place && cell < r->p->cells && v < POISON) {
 		uint32_t home = value_cell(&r->values, v);
 		if (home != cell && r->place[home] != r->place[cell])
 			r->uneven = true;
@@ -346,7 +348,7 @@ static inline struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uin
 	return m;
 }
 
-/* Takes the next message from its FIFO: good until the next post. */
+/* Takes the next message from its FIFO's list: good until the next post. */
 static inline struct sent *take(struct replay *r, uint32_t fifo)
 {
 	struct queue *q = &r->queues[fifo];
@@ -359,15 +361,50 @@ static inline struct sent *take(struct replay *r, uint32_t fifo)
 	return m;
 }
 
-/* Counts what a rank sends, by the size of the chunks. */
-static inline void count_sent(struct replay *r, uint32_t rank, const uint32_t *v, uint32_t n)
+/* A message of one cell, in the FIFO's list if it must. */
+static inline void post_one(struct replay *r, uint32_t fifo, uint32_t value, uint32_t depth,
+			    uint32_t row)
 {
-	uint64_t *moved = r->moved + (size_t)rank * r->p->nbuffers;
+	struct queue *q = &r->queues[fifo];
 
-	if (r->one_size) {
-		moved[0] += n;
+	if (UNLIKELY(q->nfew == 2 || q->head != NONE || !r->few)) {
+		post(r, fifo, 1, depth, row)->value = value;
 		return;
 	}
+	uint32_t i = (q->first + q->nfew) & 1u;
+	q->few[i].value = value;
+	q->few[i].depth = depth;
+	q->nfew++;
+}
+
+/* A message of one cell that has arrived. */
+struct single {
+	uint32_t value, depth, row;
+};
+
+/* Takes the next message, of one cell. Its row is only told if `few` is not in use. */
+static inline struct single take_one(struct replay *r, uint32_t fifo)
+{
+	struct queue *q = &r->queues[fifo];
+
+	if (UNLIKELY(!q->nfew)) {
+		const struct sent *m = take(r, fifo);
+		return (struct single){ m->value, m->depth, m->row };
+	}
+	uint32_t i = q->first;
+	q->first ^= 1;
+	q->nfew--;
+	return (struct single){ q->few[i].value, q->few[i].depth, 0 };
+}
+
+/* Counts what a rank sends, by the size of the chunks. */
+static inline void count_sent(struct replay *r, struct runner *w, const uint32_t *v, uint32_t n)
+{
+	if (r->one_size) {
+		w->sent += n;
+		return;
+	}
+	uint64_t *moved = r->moved + (size_t)w->rank * r->p->nbuffers;
 	for (uint32_t j = 0; j < n; j++)
 		if (v[j] < POISON)
 			moved[r->buffer_of[value_cell(&r->values, v[j])]]++;
@@ -375,14 +412,18 @@ static inline void count_sent(struct replay *r, uint32_t rank, const uint32_t *v
 
 static inline void run_send(struct replay *r, struct runner *w, const struct op *o)
 {
-	struct sent *m = post(r, o->fifo, o->n, w->depth, (uint32_t)(o - w->ops));
-	uint32_t *v = slots(r, m, o->n);
+	uint32_t one, *v = &one, row = (uint32_t)(o - w->ops);
 
-	for (uint32_t j = 0; j < o->n; j++)
-		v[j] = get(r, w, o, o->cell + j, OP_INITIAL);
-	if (r->p->nbuffers)
-		count_sent(r, w->rank, v, o->n);
-	if (r->len)
+	if (o->n == 1) {
+		one = get(r, w, o, o->cell, OP_INITIAL);
+		post_one(r, o->fifo, one, w->depth, row);
+	} else {
+		v = slots(r, post(r, o->fifo, o->n, w->depth, row), o->n);
+		for (uint32_t j = 0; j < o->n; j++)
+			v[j] = get(r, w, o, o->cell + j, OP_INITIAL);
+	}
+	count_sent(r, w, v, o->n);
+	if (UNLIKELY(r->len != NULL))
 		note_length(r, w, o, o->cell, v);
 }
 
@@ -390,7 +431,15 @@ static inline void run_send(struct replay *r, struct runner *w, const struct op 
  * lie where the old one did: values are read before they are written. */
 static void run_fused(struct replay *r, struct runner *w, const struct op *o)
 {
-	struct sent in = *take(r, o->fifo);
+	struct sent in = { .at = 0 };
+	if (o->n == 1) {
+		struct single m = take_one(r, o->fifo);
+		in.value = m.value;
+		in.depth = m.depth;
+		in.row = m.row;
+	} else {
+		in = *take(r, o->fifo);
+	}
 	uint32_t depth = max_u32(w->depth, in.depth + 1);
 	struct sent *out = post(r, o->other, o->n, depth, (uint32_t)(o - w->ops));
 	const uint32_t *from = slots(r, &in, o->n);
@@ -406,8 +455,7 @@ static void run_fused(struct replay *r, struct runner *w, const struct op *o)
 		if (!(o->kind & OP_NOSTORE))
 			put(r, w, o, o->cell + j, got, w->depth, reduces, in.row);
 	}
-	if (r->p->nbuffers)
-		count_sent(r, w->rank, v, o->n);
+	count_sent(r, w, v, o->n);
 	if (r->len)
 		note_length(r, w, o, o->kind & OP_NOSTORE && !reduces ? NONE : o->cell, v);
 }
@@ -445,22 +493,62 @@ static inline void start(struct replay *r, struct runner *w)
 	} while (o < end && o->kind & OP_JOINED);
 }
 
+/* A cell gets what came in a message. */
+static inline void arrive(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
+			  uint32_t got, uint32_t depth, uint32_t row)
+{
+	bool reduces = op_kind(o) == OP_REDUCE_FROM;
+
+	if (reduces)
+		got = combine(r, get(r, w, o, cell, OP_INITIAL), got);
+	put(r, w, o, cell, got, depth, reduces, row);
+}
+
 /* A receive at the end of its wave; returns the depth behind it. */
 static inline uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
 				   uint32_t depth)
 {
-	bool reduces = op_kind(o) == OP_REDUCE_FROM;
+	if (o->n == 1) {
+		struct single m = take_one(r, o->fifo);
+		depth = max_u32(depth, max_u32(w->depth, m.depth) + 1);
+		if (UNLIKELY(r->len != NULL))
+			note_length(r, w, o, o->cell, &m.value);
+		arrive(r, w, o, o->cell, m.value, depth, m.row);
+		return depth;
+	}
 	struct sent *m = take(r, o->fifo);
 	const uint32_t *v = slots(r, m, o->n);
-
 	depth = max_u32(depth, max_u32(w->depth, m->depth) + 1);
 	if (r->len)
 		note_length(r, w, o, o->cell, v);
-	for (uint32_t j = 0; j < o->n; j++) {
-		uint32_t got = v[j];
-		if (reduces)
-			got = combine(r, get(r, w, o, o->cell + j, OP_INITIAL), got);
-		put(r, w, o, o->cell + j, got, depth, reduces, m->row);
+	for (uint32_t j = 0; j < o->n; j++)
+		arrive(r, w, o, o->cell + j, v[j], depth, m->row);
+	return depth;
+}
+
+/* An operation that is no end of a message; returns the depth behind it. */
+static __attribute__((noinline)) uint32_t finish_other(struct replay *r, struct runner *w,
+						       const struct op *o, uint32_t depth)
+{
+	switch (op_kind(o)) {
+	case OP_COPY:
+	case OP_REDUCE_INTO:
+		run_local(r, w, o);
+		break;
+	case OP_FRESH:
+		for (uint32_t j = 0; j < o->n; j++)
+			w->state[o->cell + j] = NONE;
+		break;
+	case OP_WAIT:
+		if (o->other)
+			depth = max_u32(depth, r->runners[o->fifo].depth_at[o->other - 1]);
+		break;
+	case OP_SEND:
+	case OP_RECV:
+	case OP_REDUCE_FROM:
+	case OP_RECV_SEND:
+	case OP_REDUCE_SEND:
+		break;
 	}
 	return depth;
 }
@@ -471,30 +559,13 @@ static inline void finish(struct replay *r, struct runner *w)
 	uint32_t depth = w->depth;
 
 	do {
-		switch (op_kind(o)) {
-		case OP_SEND:
+		enum op_kind k = op_kind(o);
+		if (k == OP_SEND)
 			depth = max_u32(depth, w->depth + 1);
-			break;
-		case OP_RECV:
-		case OP_REDUCE_FROM:
+		else if (k <= OP_REDUCE_FROM)
 			depth = run_receive(r, w, o, depth);
-			break;
-		case OP_COPY:
-		case OP_REDUCE_INTO:
-			run_local(r, w, o);
-			break;
-		case OP_FRESH:
-			for (uint32_t j = 0; j < o->n; j++)
-				w->state[o->cell + j] = NONE;
-			break;
-		case OP_WAIT:
-			if (o->other)
-				depth = max_u32(depth, r->runners[o->fifo].depth_at[o->other - 1]);
-			break;
-		case OP_RECV_SEND:
-		case OP_REDUCE_SEND:
-			break;
-		}
+		else
+			depth = finish_other(r, w, o, depth);
 		o++;
 	} while (o < end && o->kind & OP_JOINED);
 	w->depth = depth;
@@ -508,11 +579,24 @@ static inline void finish(struct replay *r, struct runner *w)
 
 void replay_run(struct replay *r, const struct order *order)
 {
-	for (uint64_t i = 0; i < order->n; i++) {
-		struct runner *w = &r->runners[order->events[i] >> 1];
-		if (order->events[i] & 1)
-			finish(r, w);
-		else
-			start(r, w);
+	r->few = r->hook == NULL;
+	for (uint32_t i = 0; i < order->n; i++) {
+		struct runner *w = &r->runners[order->v[i].task];
+		bool running = w->running;
+		if (i + 1 < order->n) {
+			const struct runner *then = &r->runners[order->v[i + 1].task];
+			__builtin_prefetch(then->ops + then->next);
+		}
+		for (uint32_t n = order->v[i].events; n > 0; n--) {
+			if (running)
+				finish(r, w);
+			else
+				start(r, w);
+			running = !running;
+		}
+		w->running = running;
 	}
+	if (r->one_size && r->p->nbuffers)
+		for (uint32_t t = 0; t < r->p->ntasks; t++)
+			r->moved[(size_t)r->runners[t].rank * r->p->nbuffers] += r->runners[t].sent;
 }

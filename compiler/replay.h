@@ -19,6 +19,8 @@ struct runner {
 	uint32_t depth;		/* waves with messages on the longest chain up to here */
 	uint32_t *depth_at;	/* by row: depth behind it; only where tasks wait for tasks */
 	uint32_t nops;
+	bool running;		/* the wave has started */
+	uint64_t sent;		/* chunks, where all have one size */
 };
 
 /* A message on its way; used again when it has arrived, so that few are alive. */
@@ -30,8 +32,13 @@ struct sent {
 	uint32_t at, room;	/* values of more cells: replay.more[at, +room) */
 };
 
-/* Messages of a FIFO that are on their way. */
+/* Messages of a FIFO that are on their way, oldest first: a few of one cell, here in
+ * place, and behind them those in a list. */
 struct queue {
+	struct {
+		uint32_t value, depth;	/* as in `sent` */
+	} few[2];
+	uint16_t nfew, first;	/* few[first] is the oldest; used in turn */
 	uint32_t head, tail;	/* rows of `sent`; head NONE: empty */
 };
 
@@ -64,6 +71,7 @@ struct replay {
 	uint64_t *moved;	/* [nranks][nbuffers]: chunks of a buffer's size that were sent */
 	bool one_size;		/* all buffers have equally many chunks */
 	bool uneven;		/* a value moved to a chunk of another length or place */
+	bool few;		/* queues' `few` may be used */
 	bool silent;		/* no reports: lowered, or run before */
 	bool failed;		/* some chunk was read before it had a value */
 	uint32_t reports;

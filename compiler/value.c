@@ -24,8 +24,8 @@ bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t ce
 	v->nranks = nranks;
 	v->cells = cells;
 	v->base = (uint32_t)base;
-	if (room && room < VALUE_MANY) {
-		v->nodes = ARENA_ARRAY(a, struct node, room);
+	if (room && room < UINT32_MAX / 2) {
+		v->nodes = arena_grow(a, NULL, 0, room * sizeof *v->nodes);
 		v->cap = (uint32_t)room;
 	}
 	return base < UINT32_MAX / 2;
@@ -140,15 +140,8 @@ static void check_room(const struct values *v)
 	longjmp(*v->arena->full, 1);
 }
 
-static inline struct node node_of(const struct values *v, uint32_t id)
-{
-	if (id >= v->base)
-		return v->nodes[id - v->base];
-	return (struct node){ .cell = id % v->cells, .first = id / v->cells, .n = 1 };
-}
-
 /* Whether run y begins where run x ends. */
-static bool follows(const struct values *v, const struct node *x, const struct node *y)
+static bool follows(const struct values *v, const struct one_run *x, const struct one_run *y)
 {
 	uint32_t end = x->first + x->n;
 
@@ -157,14 +150,15 @@ static bool follows(const struct values *v, const struct node *x, const struct n
 
 uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
 {
-	struct node x = node_of(v, a), y = node_of(v, b);
-	struct node z = { .left = a, .right = b, .cell = x.cell, .n = VALUE_MANY };
+	struct one_run x = value_run(v, a), y = value_run(v, b);
+	struct node z = { .left = a, .right = b, .cell = value_cell(v, a) };
+	uint32_t n = x.n + y.n;
 
 	*same_cell = x.cell == y.cell;
-	if (*same_cell && x.n != VALUE_MANY && y.n != VALUE_MANY && x.n + y.n <= v->nranks &&
+	if (*same_cell && x.n && y.n && n <= v->nranks &&
 	    (follows(v, &x, &y) || follows(v, &y, &x))) {
-		z.n = x.n + y.n;
-		z.first = z.n == v->nranks ? 0 : follows(v, &x, &y) ? x.first : y.first;
+		z.more = (uint16_t)(n - 1);
+		z.first = (uint16_t)(n == v->nranks ? 0 : follows(v, &x, &y) ? x.first : y.first);
 	}
 	if (v->n == v->cap)
 		check_room(v);
@@ -257,7 +251,7 @@ static void sum_edges(struct values *v, struct runs *out)
 	}
 }
 
-static void run_edges(struct values *v, struct runs *out, const struct node *x, uint32_t times)
+static void run_edges(struct values *v, struct runs *out, const struct one_run *x, uint32_t times)
 {
 	uint32_t end = x->first + x->n;
 
@@ -274,13 +268,13 @@ static void remember(struct values *v, uint32_t id, const struct runs *r)
 	struct node *x = &v->nodes[id - v->base];
 
 	if (r->n == 1 && r->v[0].times == 1 && r->v[0].cell == x->cell) {
-		x->first = r->v[0].first;
-		x->n = r->v[0].n;
+		x->first = (uint16_t)r->v[0].first;
+		x->more = (uint16_t)(r->v[0].n - 1);
 	} else if (r->n == 2 && r->v[0].times == 1 && r->v[1].times == 1 && r->v[0].cell == x->cell &&
 		   r->v[1].cell == x->cell && r->v[0].first == 0 &&
 		   r->v[1].first + r->v[1].n == v->nranks) {	/* it goes round */
-		x->first = r->v[1].first;
-		x->n = r->v[0].n + r->v[1].n;
+		x->first = (uint16_t)r->v[1].first;
+		x->more = (uint16_t)(r->v[0].n + r->v[1].n - 1);
 	}
 }
 
@@ -289,8 +283,8 @@ void value_runs(struct values *v, uint32_t id, struct runs *out)
 	out->n = 0;
 	if (id >= POISON)
 		return;
-	struct node x = node_of(v, id);
-	if (x.n != VALUE_MANY) {
+	struct one_run x = value_run(v, id);
+	if (x.n) {
 		uint32_t end = x.first + x.n;
 		room_for(v, out, 2);
 		if (end > v->nranks) {
@@ -307,12 +301,14 @@ void value_runs(struct values *v, uint32_t id, struct runs *out)
 		while (v->nheap && v->heap[0].id == p.id)
 			p.times = add_times(p.times, heap_pop(v).times);
 		v->work++;
-		x = node_of(v, p.id);
-		if (x.n == VALUE_MANY) {
-			heap_push(v, x.left, p.times);
-			heap_push(v, x.right, p.times);
-		} else {
+		x = value_run(v, p.id);
+		if (x.n) {
 			run_edges(v, out, &x, p.times);
+		} else {
+			const struct node *y = &v->nodes[p.id - v->base];
+			uint32_t left = y->left, right = y->right;
+			heap_push(v, left, p.times);
+			heap_push(v, right, p.times);
 		}
 	}
 	sum_edges(v, out);

@@ -15,15 +15,19 @@
 
 /* NONE (program.h): no value. POISON: unknown after a reported mistake. */
 #define POISON (UINT32_MAX - 1)
-#define VALUE_MANY 0x80000000u
 
-/* One run: cell `cell` of `n` ranks from `first` on, going round after the last
- * rank, each once. With n == VALUE_MANY: something else; cell is then the one whose
- * length the value has. */
+/* A reduction. If it is one run: cell `cell` of ranks first .. first + more, going
+ * round after the last rank, each once. With more == 0: something else; cell is then
+ * the one whose length the value has. (LIMIT_RANKS fits.) */
 struct node {
 	uint32_t left, right;
 	uint32_t cell;
-	uint32_t first, n;
+	uint16_t first, more;
+};
+
+/* The run that a value is; n == 0: it is none. */
+struct one_run {
+	uint32_t cell, first, n;
 };
 
 /* Part of a history that is still to be summed up: value `id`, `times` times. */
@@ -52,43 +56,34 @@ bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t ce
  *  cell. */
 uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell);
 
+static inline struct one_run value_run(const struct values *v, uint32_t id)
+{
+	if (id < v->base)
+		return (struct one_run){ id % v->cells, id / v->cells, 1 };
+	const struct node *x = &v->nodes[id - v->base];
+	return (struct one_run){ x->cell, x->first, x->more ? x->more + 1u : 0 };
+}
+
 /* The same, for the commonest case at once: two adjacent runs of one cell. */
 static inline uint32_t value_combine_fast(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
 {
-	uint32_t acell, afirst, an, bcell, bfirst, bn;
+	struct one_run x = value_run(v, a), y = value_run(v, b);
+	uint32_t n = x.n + y.n, first = y.first, end = y.first + y.n;
 
-	if (a < v->base) {
-		acell = a % v->cells, afirst = a / v->cells, an = 1;
-	} else {
-		const struct node *x = &v->nodes[a - v->base];
-		acell = x->cell, afirst = x->first, an = x->n;
-	}
-	if (b < v->base) {
-		bcell = b % v->cells, bfirst = b / v->cells, bn = 1;
-	} else {
-		const struct node *x = &v->nodes[b - v->base];
-		bcell = x->cell, bfirst = x->first, bn = x->n;
-	}
-	uint32_t n = an + bn, first = bfirst, end = bfirst + bn;
 	if (end >= v->nranks)
 		end -= v->nranks;
-	if (end != afirst) {
-		first = afirst;
-		end = afirst + an;
+	if (end != x.first) {
+		first = x.first;
+		end = x.first + x.n;
 		if (end >= v->nranks)
 			end -= v->nranks;
-		if (end != bfirst)
+		if (end != y.first)
 			return value_combine(v, a, b, same_cell);
 	}
-	if (acell != bcell || (an | bn) & VALUE_MANY || n >= v->nranks || v->n == v->cap)
+	if (x.cell != y.cell || !x.n || !y.n || n >= v->nranks || v->n == v->cap)
 		return value_combine(v, a, b, same_cell);
 	*same_cell = true;
-	struct node *z = &v->nodes[v->n];
-	z->left = a;
-	z->right = b;
-	z->cell = acell;
-	z->first = first;
-	z->n = n;
+	v->nodes[v->n] = (struct node){ a, b, x.cell, (uint16_t)first, (uint16_t)(n - 1) };
 	return v->base + v->n++;
 }
 

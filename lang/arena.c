@@ -10,6 +10,7 @@
  */
 #include "lang/arena.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,19 +94,29 @@ static void advise(struct arena_block *b, size_t total)
 		(void)madvise((void *)lo, hi - lo, MADV_HUGEPAGE);
 }
 
-static struct arena_block *new_block(struct arena *a, size_t size)
+static struct arena_block *new_block(struct arena *a, size_t size, bool zeroed)
 {
 	size_t total = sizeof(struct arena_block) + size;
 	struct arena_block *b;
 
 	charge(a, total);
-	b = calloc(1, total);
+	b = zeroed ? calloc(1, total) : malloc(total);
 	if (!b)
 		arena_fail(a);
 	advise(b, total);
 	a->used += total;
+	b->prev = b->next = NULL;
 	b->size = size;
+	b->fill = 0;
 	return b;
+}
+
+static void *alloc_large(struct arena *a, size_t n, bool zeroed)
+{
+	struct arena_block *b = new_block(a, n, zeroed);
+
+	link_block(&a->big, b);
+	return b->data;
 }
 
 void *arena_alloc(struct arena *a, size_t n)
@@ -114,14 +125,11 @@ void *arena_alloc(struct arena *a, size_t n)
 	void *p;
 
 	n = round_up(a, n ? n : 1);
-	if (n > LARGE) {
-		b = new_block(a, n);
-		link_block(&a->big, b);
-		return b->data;
-	}
+	if (n > LARGE)
+		return alloc_large(a, n, true);
 	b = a->head;
 	if (!b || b->size - b->fill < n) {
-		b = new_block(a, BLOCK - sizeof *b);
+		b = new_block(a, BLOCK - sizeof *b, false);
 		link_block(&a->head, b);
 	}
 	p = b->data + b->fill;
@@ -160,8 +168,8 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t n)
 	size_t want = round_up(a, n ? n : 1);
 	void *q;
 
-	if (!p)
-		return arena_alloc(a, n);
+	if (!p)		/* zeroing what the caller fills would cost as much as filling it */
+		return want > LARGE ? alloc_large(a, want, false) : arena_alloc(a, n);
 	if (held > LARGE && want > LARGE)
 		return grow_large(a, p, want);
 	if (want == held)
