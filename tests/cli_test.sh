@@ -75,7 +75,7 @@ status "-D that where refuses" 1 "$ccc" check schedules/ring2d_allreduce.ccs -D 
 status "-D without -n keeps the Ns that fit" 0 "$ccc" check schedules/ring2d_allreduce.ccs -D X=3
 says "... indeed" "$tmp/out" 'N = 3, 6, 9, 12, 15'
 status "the last -D counts" 0 "$ccc" check schedules/ring2d_allreduce.ccs -D X=3 -D X=2 -n 4
-status "too little memory" 1 "$ccc" check $ring --memory 1 -n 64
+status "too little memory" 1 "$ccc" check $ring --memory 1 -n 512
 says "... is E0501, with the figure" "$tmp/err" '1 MiB.*E0501'
 status "-v" 0 "$ccc" check $ring -n 2 -v
 says "... names the passes" "$tmp/err" 'deadlock'
