@@ -113,7 +113,7 @@ static void find_mistakes(struct trace *t, const struct contract *k, const struc
 			}
 			int code = classify(t, id, want);
 			if (code)
-				add_mistake(t, k->clause[row], code, q, i, id, want);
+				add_mistake(t, contract_clause(k, row), code, q, i, id, want);
 		}
 }
 

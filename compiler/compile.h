@@ -87,9 +87,9 @@ const char *program_size_text(struct arena *a, const struct cell_size *s);
 
 /* ---- match (match.c) ------------------------------------------------------- */
 
-/* Fills in fifos[] and messages[]. Reports E0301, E0302, E0303; returns whether
- * there were none. Sends beyond the receives (or the other way) are not in
- * messages[]. O(operations). */
+/* Fills in fifos[] and nreduced, and messages[] if the program is lowered or they are
+ * needed (match.c); sends beyond the receives (or the other way) are not in messages[].
+ * Reports E0301, E0302, E0303; returns whether there were none. O(operations). */
 bool match(struct ctx *c, struct program *p);
 
 /* ---- deadlock (deadlock.c) --------------------------------------------------- */
@@ -97,9 +97,10 @@ bool match(struct ctx *c, struct program *p);
 /* A linear order in which all waves can start and finish, with no wait broken: a
  * task goes on by so many events, its waves' starts and finishes in turn. A fused or
  * local operation starts and finishes likewise. */
+#define MOST_EVENTS 31u
 struct stretch {
-	uint32_t task;
-	uint32_t events;
+	uint32_t task : 27;	/* LIMIT_OPS + LIMIT_RANKS fits */
+	uint32_t events : 5;
 };
 struct order {
 	struct stretch *v;
@@ -141,13 +142,20 @@ struct contract {
 	struct run *runs;	/* a value's runs are adjacent ... */
 	bool *last;		/* ... up to the one that is marked here */
 	bool *reduced;		/* the contract wrote a sum for it */
-	const struct ensures **clause;	/* by run row: where it was asked */
+	struct asked {		/* where runs from row `run` on were asked, ascending */
+		uint32_t run;
+		const struct ensures *clause;
+	} *asked;
+	uint32_t nasked, capasked;
 	uint64_t nruns;
 	bool any_reduced, any_single;	/* has sums; has values that are no sums */
 };
 
 /* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0406. */
 struct contract *contract_expand(struct ctx *c, const struct program *p);
+
+/* The clause that asked for a row of runs. */
+const struct ensures *contract_clause(const struct contract *k, uint32_t run);
 
 #define LEN_SAME 0x80000000u	/* of a proof's len; NONE has it too: look for that first */
 

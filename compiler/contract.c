@@ -143,14 +143,11 @@ static void push_run(struct eval *x, const struct clause *c, struct run r, bool 
 		k->last = arena_grow(a, k->last, n * sizeof *k->last, m * sizeof *k->last);
 		k->reduced = arena_grow(a, k->reduced, n * sizeof *k->reduced,
 					m * sizeof *k->reduced);
-		k->clause = arena_grow(a, k->clause, n * sizeof *k->clause,
-				       m * sizeof *k->clause);
 		x->cap = m;
 	}
 	k->runs[k->nruns] = r;
 	k->last[k->nruns] = last;
 	k->reduced[k->nruns] = c->reduced;
-	k->clause[k->nruns] = c->e;
 	k->nruns++;
 }
 
@@ -236,6 +233,25 @@ static bool equal(const struct contract *k, uint32_t a, uint32_t b)
 	}
 }
 
+const struct ensures *contract_clause(const struct contract *k, uint32_t run)
+{
+	uint32_t i = k->nasked - 1;
+	while (k->asked[i].run > run)	/* clauses are few */
+		i--;
+	return k->asked[i].clause;
+}
+
+/* What the tables of runs have too much goes back. */
+static void shrink(struct eval *x)
+{
+	struct contract *k = x->k;
+	struct arena *a = x->p->arena;
+	k->runs = arena_grow(a, k->runs, x->cap * sizeof *k->runs, k->nruns * sizeof *k->runs);
+	k->last = arena_grow(a, k->last, x->cap * sizeof *k->last, k->nruns * sizeof *k->last);
+	k->reduced = arena_grow(a, k->reduced, x->cap * sizeof *k->reduced,
+				k->nruns * sizeof *k->reduced);
+}
+
 /* ---- clauses ----------------------------------------------------------------------------- */
 
 static bool assign(struct eval *x, const struct clause *c, uint32_t rank, uint32_t cell,
@@ -251,7 +267,7 @@ static bool assign(struct eval *x, const struct clause *c, uint32_t rank, uint32
 	struct diag *g = diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
 				  "two clauses disagree on %s",
 				  program_cells_text(x->code.arena, x->p, cell, 1));
-	diag_note(x->ctx->diags, g, x->k->clause[*at]->span, "the other clause");
+	diag_note(x->ctx->diags, g, contract_clause(x->k, *at)->span, "the other clause");
 	return false;
 }
 
@@ -316,6 +332,8 @@ static void clause(struct eval *x, const struct ensures *e)
 	uint32_t *shared = NULL;
 	if (x->code.failed)
 		return;
+	ARENA_PUSH(x->p->arena, x->k->asked, x->k->nasked, x->k->capasked) =
+		(struct asked){ (uint32_t)x->k->nruns, e };
 	if (!c.by_rank) {
 		shared = ARENA_ARRAY(x->code.arena, uint32_t, c.count);
 		memset(shared, 0xff, c.count * sizeof *shared);
@@ -354,5 +372,6 @@ struct contract *contract_expand(struct ctx *c, const struct program *p)
 		clause(&x, e);
 	if (x.code.failed || c->diags->errors != errors)
 		return NULL;
+	shrink(&x);
 	return x.k;
 }

@@ -80,11 +80,15 @@ static __attribute__((noinline)) void more_order(struct pace *c)
 /* Task `t` has gone on by so many events. */
 static inline void record(struct pace *c, uint32_t t, uint32_t events)
 {
-	if (!c->at || !events)
+	if (!c->at)
 		return;
-	*c->at++ = (struct stretch){t, events};
-	if (c->at == c->end)
-		more_order(c);
+	while (events) {
+		uint32_t n = events < MOST_EVENTS ? events : MOST_EVENTS;
+		*c->at++ = (struct stretch){t & ((1u << 27) - 1), n & MOST_EVENTS};
+		if (c->at == c->end)
+			more_order(c);
+		events -= n;
+	}
 }
 
 /* One more send or receive has started; its peer may have waited for it. */

@@ -213,5 +213,9 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 		return NULL;
 	p->scratch = x.v.most - p->cells;
 	p->nops = x.stored - x.v.nsilent;
+	/* What the FIFOs' table has too much goes back. */
+	p->fifos = arena_grow(p->arena, p->fifos, p->capfifos * sizeof *p->fifos,
+			      p->nfifos * sizeof *p->fifos);
+	p->capfifos = p->nfifos;
 	return p;
 }

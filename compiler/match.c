@@ -2,9 +2,10 @@
  * match: the k-th send of a FIFO meets its k-th receive (ccs(5) 6, Matching).
  *
  * In: a program, lowered or not. Out: fifos[].nsends, nrecvs, first, src_task,
- * dst_task; messages[] if someone asks for it (match_messages), if the program is
- * lowered, or where it was needed here; E0301, E0302 and E0303 unless the program is
- * lowered (a lowered one only gets `false`, its caller knows what to make of it).
+ * dst_task; nreduced; messages[] if someone asks for it (match_messages), if the
+ * program is lowered, or where it was needed here; E0301, E0302 and E0303 unless the
+ * program is lowered (a lowered one only gets `false`, its caller knows what to make
+ * of it).
  *
  * The idea: task by task, count its ends of each FIFO. If all messages have one
  * chunk, equal counts are all there is to check. Else fill in the rows of the
@@ -43,6 +44,7 @@ struct matching {
 	uint32_t nunequal, capunequal;
 	bool one_task;		/* each end of every FIFO is one task's */
 	bool wide;		/* some message has not one chunk */
+	uint64_t reduced;	/* chunks */
 	uint32_t *told;		/* by site: 1 + the rank that it was reported for last */
 };
 
@@ -86,11 +88,8 @@ ALWAYS_INLINE void put_count(struct matching *m, const struct lane *l, uint32_t 
 	e->count[l->side] += l->count;
 }
 
-ALWAYS_INLINE void count_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t t,
-			     uint32_t n)
+ALWAYS_INLINE void count_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t t)
 {
-	if (n != 1)
-		m->wide = true;
 	if (fifo != l->fifo) {
 		put_count(m, l, t);
 		l->fifo = fifo;
@@ -103,19 +102,32 @@ static void count(struct matching *m, uint32_t t)
 {
 	const struct task *k = &m->p->tasks[t];	/* may have no operations at all */
 	struct lane sends = lane_init(SENDS), recvs = lane_init(RECVS);
+	uint64_t reduced = 0;
+	bool wide = false;
 	for (uint32_t i = 0; i < k->nops; i++) {
 		const struct op *o = &k->ops[i];
-		if (op_kind(o) == OP_SEND) {
-			count_end(m, &sends, o->fifo, t, o->n);
+		enum op_kind kind = op_kind(o);
+		if (kind == OP_SEND) {
+			count_end(m, &sends, o->fifo, t);
+			wide |= o->n != 1;
 		} else if (is_end(o)) {
-			count_end(m, &recvs, o->fifo, t, o->n);
-		} else if (is_fused(o)) {
-			count_end(m, &recvs, o->fifo, t, o->n);
-			count_end(m, &sends, o->other, t, o->n);
+			count_end(m, &recvs, o->fifo, t);
+			wide |= o->n != 1;
+			reduced += kind == OP_REDUCE_FROM ? o->n : 0;
+		} else {
+			if (is_fused(o)) {
+				count_end(m, &recvs, o->fifo, t);
+				count_end(m, &sends, o->other, t);
+				wide |= o->n != 1;
+			}
+			if (kind == OP_REDUCE_INTO || kind == OP_REDUCE_SEND)
+				reduced += o->n;
 		}
 	}
 	put_count(m, &sends, t);
 	put_count(m, &recvs, t);
+	m->wide |= wide;
+	m->reduced += reduced;
 }
 
 /* The row + 1 of this end's first message; lays the messages out if the other
@@ -555,6 +567,7 @@ bool match(struct ctx *c, struct program *p)
 	m.ends = ARENA_ARRAY(c->scratch, struct ends, p->nfifos);
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		count(&m, t);
+	p->nreduced = m.reduced;
 	bool equal = put_ends(&m);
 	if (m.wide || p->lowered || p->any_sized)
 		put_messages(&m);

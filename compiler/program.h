@@ -106,7 +106,7 @@ struct path {
 };
 
 struct fifo {
-	uint32_t src, dst;	/* ranks */
+	uint16_t src, dst;	/* ranks: LIMIT_RANKS fits */
 	uint32_t path;
 	uint32_t channel;
 	/* filled in by match: */
@@ -173,6 +173,7 @@ struct program {
 	uint64_t nops;			/* sends, receives, reductions, copies of all ranks */
 	struct message *messages;	/* by match, if lowered; else when needed, or NULL */
 	uint64_t nmessages;
+	uint64_t nreduced;		/* chunks that are reduced; by match */
 	bool lowered;
 	bool any_sized;			/* a buffer is `sized` */
 	struct sizes *sizes;		/* made by program_cell_size, as long as the program lives */

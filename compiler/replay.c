@@ -91,7 +91,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->p = p;
 	r->silent = p->lowered;
 	r->width = p->cells + p->scratch;
-	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nops / 4)) {
+	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
 		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
 			 "%" PRIu32 " ranks with %" PRIu32 " chunks each are more than can be proved",
 			 p->nranks, p->cells);
@@ -112,7 +112,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->free = NONE;
 	r->queues = ARENA_ARRAY(arena, struct queue, p->nfifos);
 	for (uint32_t f = 0; f < p->nfifos; f++)
-		r->queues[f].head = NONE;
+		r->queues[f].few[0].value = r->queues[f].few[1].value = NONE;
 	r->moved = ARENA_ARRAY(arena, uint64_t, (size_t)p->nranks * p->nbuffers);
 	return true;
 }
@@ -324,12 +324,10 @@ static __attribute__((noinline)) void make_room(struct replay *r, struct sent *m
 	m->room = n;
 }
 
-/* Puts a message of n cells on its way; its values are for the caller. */
-static inline struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t depth,
-				uint32_t row)
+/* Puts a message of n cells into its FIFO's list; its values are for the caller. */
+static struct sent *enlist(struct replay *r, struct queue *q, uint32_t n, uint32_t depth,
+			   uint32_t row)
 {
-	struct queue *q = &r->queues[fifo];
-
 	if (r->free == NONE)
 		more_messages(r);
 	uint32_t i = r->free;
@@ -340,41 +338,64 @@ static inline struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uin
 	m->row = row;
 	if (n > 1 && m->room < n)
 		make_room(r, m, n);
-	if (q->head == NONE)
-		q->head = i;
+	if (q->few[0].head == NONE)
+		q->few[0].head = i;
 	else
-		r->sent[q->tail].next = i;
-	q->tail = i;
+		r->sent[q->few[0].tail].next = i;
+	q->few[0].tail = i;
 	return m;
+}
+
+/* From now on the FIFO's messages are in a list. */
+static void make_list(struct replay *r, struct queue *q)
+{
+	struct queue was = *q;
+
+	q->few[0].head = NONE;
+	q->few[1].value = LISTED;
+	for (int k = 0; k < 2 && was.few[k].value != NONE; k++)
+		enlist(r, q, 1, was.few[k].depth, 0)->value = was.few[k].value;
+}
+
+/* Puts a message of n cells on its way, into the list. */
+static struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t depth,
+			 uint32_t row)
+{
+	struct queue *q = &r->queues[fifo];
+
+	if (q->few[1].value != LISTED)
+		make_list(r, q);
+	return enlist(r, q, n, depth, row);
 }
 
 /* Takes the next message from its FIFO's list: good until the next post. */
-static inline struct sent *take(struct replay *r, uint32_t fifo)
+static struct sent *take(struct replay *r, uint32_t fifo)
 {
 	struct queue *q = &r->queues[fifo];
-	uint32_t i = q->head;
-	struct sent *m = &r->sent[i];
 
-	q->head = m->next;
+	uint32_t i = q->few[0].head;
+	struct sent *m = &r->sent[i];
+	q->few[0].head = m->next;
 	m->next = r->free;
 	r->free = i;
+	if (q->few[0].head == NONE && !r->hook)
+		q->few[1].value = NONE;
 	return m;
 }
 
-/* A message of one cell, in the FIFO's list if it must. */
+/* A message of one cell. Where a hook asks for rows, all are in lists. */
 static inline void post_one(struct replay *r, uint32_t fifo, uint32_t value, uint32_t depth,
 			    uint32_t row)
 {
 	struct queue *q = &r->queues[fifo];
 
-	if (UNLIKELY(q->nfew == 2 || q->head != NONE || !r->few)) {
+	if (UNLIKELY(q->few[1].value != NONE)) {
 		post(r, fifo, 1, depth, row)->value = value;
 		return;
 	}
-	uint32_t i = (q->first + q->nfew) & 1u;
+	uint32_t i = q->few[0].value != NONE;
 	q->few[i].value = value;
 	q->few[i].depth = depth;
-	q->nfew++;
 }
 
 /* A message of one cell that has arrived. */
@@ -382,19 +403,19 @@ struct single {
 	uint32_t value, depth, row;
 };
 
-/* Takes the next message, of one cell. Its row is only told if `few` is not in use. */
+/* Takes the next message, of one cell. Its row is told if there is a hook. */
 static inline struct single take_one(struct replay *r, uint32_t fifo)
 {
 	struct queue *q = &r->queues[fifo];
 
-	if (UNLIKELY(!q->nfew)) {
+	if (UNLIKELY(q->few[1].value == LISTED)) {
 		const struct sent *m = take(r, fifo);
 		return (struct single){ m->value, m->depth, m->row };
 	}
-	uint32_t i = q->first;
-	q->first ^= 1;
-	q->nfew--;
-	return (struct single){ q->few[i].value, q->few[i].depth, 0 };
+	struct single m = { q->few[0].value, q->few[0].depth, 0 };
+	q->few[0] = q->few[1];
+	q->few[1].value = NONE;
+	return m;
 }
 
 /* Counts what a rank sends, by the size of the chunks. */
@@ -579,7 +600,9 @@ static inline void finish(struct replay *r, struct runner *w)
 
 void replay_run(struct replay *r, const struct order *order)
 {
-	r->few = r->hook == NULL;
+	if (r->hook)
+		for (uint32_t f = 0; f < r->p->nfifos; f++)
+			make_list(r, &r->queues[f]);
 	for (uint32_t i = 0; i < order->n; i++) {
 		struct runner *w = &r->runners[order->v[i].task];
 		bool running = w->running;

@@ -32,14 +32,21 @@ struct sent {
 	uint32_t at, room;	/* values of more cells: replay.more[at, +room) */
 };
 
-/* Messages of a FIFO that are on their way, oldest first: a few of one cell, here in
- * place, and behind them those in a list. */
+/* Messages of a FIFO that are on their way, oldest first. Up to two of one cell are
+ * here, in few[0] and few[1]; without a message the value is NONE. Others are in a
+ * list: then few[1].value is LISTED, and few[0] holds its rows of `sent`. */
+#define LISTED (POISON - 1)	/* no value has this number: check_room */
 struct queue {
 	struct {
-		uint32_t value, depth;	/* as in `sent` */
+		union {
+			uint32_t value;	/* as in `sent` */
+			uint32_t head;	/* NONE: empty */
+		};
+		union {
+			uint32_t depth;
+			uint32_t tail;
+		};
 	} few[2];
-	uint16_t nfew, first;	/* few[first] is the oldest; used in turn */
-	uint32_t head, tail;	/* rows of `sent`; head NONE: empty */
 };
 
 /* A cell gets a value. */
@@ -71,7 +78,6 @@ struct replay {
 	uint64_t *moved;	/* [nranks][nbuffers]: chunks of a buffer's size that were sent */
 	bool one_size;		/* all buffers have equally many chunks */
 	bool uneven;		/* a value moved to a chunk of another length or place */
-	bool few;		/* queues' `few` may be used */
 	bool silent;		/* no reports: lowered, or run before */
 	bool failed;		/* some chunk was read before it had a value */
 	uint32_t reports;

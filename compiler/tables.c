@@ -2,12 +2,14 @@
  * Paths and FIFOs by name.
  *
  * Open addressing over the program's own rows; tables double when half full. Most
- * schedules use one path and one channel, so where N is small enough their FIFOs
- * are found in a plain table of (source, destination), without hashing.
+ * schedules use one path and one channel: where N is small, or a good part of all
+ * pairs of ranks have a FIFO, those are found in a plain table of (source,
+ * destination), without hashing.
  */
 #include "compiler/cursor.h"
 
-#define DIRECT_RANKS 2048u	/* 16 MiB of table, touched only where used */
+#define DIRECT_RANKS 2048u	/* 16 MiB of table */
+#define FEW_RANKS 128u		/* 64 KiB: at once */
 
 static uint32_t mix(uint64_t x)
 {
@@ -49,10 +51,25 @@ static uint32_t hash_of_fifo(const struct fifo *f)
 	return fifo_hash(f->src, f->dst, f->path, f->channel);
 }
 
+/* Makes the plain table. */
+static void make_direct(struct tables *t)
+{
+	const struct program *p = t->program;
+	t->direct = ARENA_ARRAY(t->arena, uint32_t, (size_t)p->nranks * p->nranks);
+	for (uint32_t i = 0; i < p->nfifos; i++) {
+		const struct fifo *f = &p->fifos[i];
+		if (f->path == 0 && f->channel == 0)
+			t->direct[(size_t)f->src * p->nranks + f->dst] = i + 1;
+	}
+}
+
 static void grow_fifos(struct tables *t)
 {
 	struct program *p = t->program;
 	t->fifo_cap = t->fifo_cap ? 2 * t->fifo_cap : 64;
+	if (!t->direct && p->nranks <= DIRECT_RANKS &&
+	    8 * (uint64_t)t->fifo_cap >= (uint64_t)p->nranks * p->nranks)
+		make_direct(t);
 	t->fifo_slots = ARENA_ARRAY(t->arena, uint32_t, t->fifo_cap);
 	for (uint32_t i = 0; i < p->nfifos; i++)
 		insert(t->fifo_slots, t->fifo_cap, hash_of_fifo(&p->fifos[i]), i);
@@ -61,8 +78,8 @@ static void grow_fifos(struct tables *t)
 void tables_init(struct tables *t, struct arena *a, struct program *p, bool fifos)
 {
 	*t = (struct tables){ .arena = a, .program = p };
-	if (fifos && p->nranks <= DIRECT_RANKS)
-		t->direct = ARENA_ARRAY(a, uint32_t, (size_t)p->nranks * p->nranks);
+	if (fifos && p->nranks <= FEW_RANKS)
+		make_direct(t);
 	grow_paths(t);
 }
 
@@ -113,7 +130,7 @@ uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t 
 	if (!linked)
 		t->unlinked[row] = true;
 	ARENA_PUSH(p->arena, p->fifos, p->nfifos, p->capfifos) =
-		(struct fifo){ .src = src, .dst = dst, .path = path, .channel = channel,
+		(struct fifo){ .src = (uint16_t)src, .dst = (uint16_t)dst, .path = path, .channel = channel,
 			       .src_task = NONE, .dst_task = NONE };
 	if (t->direct && path == 0 && channel == 0)
 		t->direct[(size_t)src * p->nranks + dst] = row + 1;

@@ -3,11 +3,12 @@
  *
  * In: two values. Out: their combination, exactly. Two adjacent runs of one cell,
  * each rank once, are one run: so it is in rings, chains and trees. Any other
- * reduction is summed up when it is asked for: from the greatest number down (a
+ * reduction is summed up when it is asked for. Nearly always it is of one cell, and
+ * of no rank twice: the history is a tree of at most nranks runs, whose ranks are
+ * marked in a set of bits. Where that fails, from the greatest number down (a
  * reduction comes behind its operands, so that a value that is used many times is
  * met once, with a count), until only runs are left; these are cut at their edges
- * and added. A value without repetitions has at most as many parts in its history
- * as contributions.
+ * and added.
  */
 #include "compiler/value.h"
 
@@ -166,7 +167,7 @@ uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell
 	return v->base + (v->n - 1);
 }
 
-/* ---- what a value is made of ----------------------------------------------------------- */
+/* ---- what a value is made of, part by part --------------------------------------------- */
 
 static void heap_push(struct values *v, uint32_t id, uint32_t times)
 {
@@ -262,6 +263,111 @@ static void run_edges(struct values *v, struct runs *out, const struct one_run *
 	push_edges(v, out, x->cell, x->first, end - x->first, times);
 }
 
+static void sum_history(struct values *v, uint32_t id, struct runs *out)
+{
+	out->nedges = v->nheap = 0;
+	heap_push(v, id, 1);
+	while (v->nheap) {
+		struct part p = heap_pop(v);
+		while (v->nheap && v->heap[0].id == p.id)
+			p.times = add_times(p.times, heap_pop(v).times);
+		v->work++;
+		struct one_run x = value_run(v, p.id);
+		if (x.n) {
+			run_edges(v, out, &x, p.times);
+		} else {
+			const struct node *y = &v->nodes[p.id - v->base];
+			uint32_t left = y->left, right = y->right;
+			heap_push(v, left, p.times);
+			heap_push(v, right, p.times);
+		}
+	}
+	sum_edges(v, out);
+}
+
+/* ---- the same, of one cell and without repetitions ------------------------------------ */
+
+/* Marks ranks; false if one was marked before. */
+static bool mark_ranks(uint64_t *bits, uint32_t first, uint32_t n)
+{
+	while (n) {
+		uint32_t at = first % 64, part = n < 64 - at ? n : 64 - at;
+		uint64_t mask = (part < 64 ? (UINT64_C(1) << part) - 1 : UINT64_MAX) << at;
+		if (bits[first / 64] & mask)
+			return false;
+		bits[first / 64] |= mask;
+		first += part;
+		n -= part;
+	}
+	return true;
+}
+
+static bool mark_run(struct values *v, const struct one_run *x)
+{
+	uint32_t end = x->first + x->n, over = end > v->nranks ? end - v->nranks : 0;
+
+	return mark_ranks(v->ranks, x->first, x->n - over) && mark_ranks(v->ranks, 0, over);
+}
+
+/* Marks the ranks of a history, if all its runs are of that cell and disjoint. Every
+ * part that is still to be looked at has a rank of its own then, or it fails. */
+static bool mark_history(struct values *v, uint32_t id, uint32_t cell)
+{
+	v->nheap = 0;
+	for (;;) {
+		struct one_run x = value_run(v, id);
+		v->work++;
+		if (x.n) {
+			if (x.cell != cell || !mark_run(v, &x))
+				return false;
+			if (!v->nheap)
+				return true;
+			id = v->heap[--v->nheap].id;
+			continue;
+		}
+		if (v->nheap == v->nranks)
+			return false;
+		const struct node *y = &v->nodes[id - v->base];
+		ARENA_PUSH(v->arena, v->heap, v->nheap, v->capheap) = (struct part){ y->right, 1 };
+		id = y->left;
+	}
+}
+
+/* The first rank from `at` on that is marked (or is not), or nranks. */
+static uint32_t find_rank(const struct values *v, uint32_t at, bool marked)
+{
+	while (at < v->nranks) {
+		uint64_t word = v->ranks[at / 64], left = (marked ? word : ~word) >> at % 64;
+		if (left) {
+			at += (uint32_t)__builtin_ctzll(left);
+			break;
+		}
+		at += 64 - at % 64;
+	}
+	return at < v->nranks ? at : v->nranks;
+}
+
+/* The runs of such a history; false: it is none. */
+static bool runs_by_rank(struct values *v, uint32_t id, struct runs *out)
+{
+	size_t bytes = ((size_t)v->nranks + 63) / 64 * sizeof *v->ranks;
+	uint32_t cell = value_cell(v, id);
+
+	if (!v->ranks)
+		v->ranks = arena_alloc(v->arena, bytes);
+	bool simple = mark_history(v, id, cell);
+	uint32_t end, at = simple ? find_rank(v, 0, true) : v->nranks;
+	for (; at < v->nranks; at = find_rank(v, end, true)) {
+		end = find_rank(v, at, false);
+		room_for(v, out, (size_t)out->n + 1);
+		out->v[out->n++] = (struct run){ cell, at, end - at, 1 };
+	}
+	memset(v->ranks, 0, bytes);
+	return simple;
+}
+
+/* ---- a value's runs -------------------------------------------------------------------- */
+
 /* If the sum is one run after all, the next question is O(1). */
 static void remember(struct values *v, uint32_t id, const struct runs *r)
 {
@@ -294,24 +400,8 @@ void value_runs(struct values *v, uint32_t id, struct runs *out)
 		out->v[out->n++] = (struct run){ x.cell, x.first, end - x.first, 1 };
 		return;
 	}
-	out->nedges = v->nheap = 0;
-	heap_push(v, id, 1);
-	while (v->nheap) {
-		struct part p = heap_pop(v);
-		while (v->nheap && v->heap[0].id == p.id)
-			p.times = add_times(p.times, heap_pop(v).times);
-		v->work++;
-		x = value_run(v, p.id);
-		if (x.n) {
-			run_edges(v, out, &x, p.times);
-		} else {
-			const struct node *y = &v->nodes[p.id - v->base];
-			uint32_t left = y->left, right = y->right;
-			heap_push(v, left, p.times);
-			heap_push(v, right, p.times);
-		}
-	}
-	sum_edges(v, out);
+	if (!runs_by_rank(v, id, out))
+		sum_history(v, id, out);
 	remember(v, id, out);
 }
 

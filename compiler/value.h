@@ -44,6 +44,7 @@ struct values {
 	uint32_t n, cap;
 	struct part *heap;	/* for value_runs; the greatest number on top */
 	size_t nheap, capheap;
+	uint64_t *ranks;	/* [nranks] bits, for value_runs; none is set in between */
 	uint64_t work;		/* parts summed up so far */
 };
 
@@ -97,8 +98,9 @@ struct runs {
 	size_t nedges, capedges;
 };
 
-/** O(1) for one run, else O(h log h) for a history of h values that are no run. A
- *  history that turns out to be one run is remembered as such. */
+/** O(1) for one run; O(h + nranks / 64) for a history of h values, of one cell and
+ *  without repetitions; else O(h log h). A history that turns out to be one run is
+ *  remembered as such. */
 void value_runs(struct values *v, uint32_t id, struct runs *out);
 
 /** Whether the value's contributions are `want` exactly; `want` is sorted and

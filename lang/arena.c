@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define HUGE ((size_t)4 * 1024 * 1024)
+#define HUGE_PAGE ((size_t)2 * 1024 * 1024)
 #define BLOCK ((size_t)64 * 1024)
 #define LARGE ((size_t)8 * 1024)
 #define ALIGN (_Alignof(max_align_t))
@@ -94,13 +95,23 @@ static void advise(struct arena_block *b, size_t total)
 		(void)madvise((void *)lo, hi - lo, MADV_HUGEPAGE);
 }
 
+/* Memory that the caller fills; large blocks begin where huge pages do. */
+static void *get_filled(size_t total)
+{
+	void *p;
+
+	if (total < HUGE)
+		return malloc(total);
+	return posix_memalign(&p, HUGE_PAGE, total) ? NULL : p;
+}
+
 static struct arena_block *new_block(struct arena *a, size_t size, bool zeroed)
 {
 	size_t total = sizeof(struct arena_block) + size;
 	struct arena_block *b;
 
 	charge(a, total);
-	b = zeroed ? calloc(1, total) : malloc(total);
+	b = zeroed ? calloc(1, total) : get_filled(total);
 	if (!b)
 		arena_fail(a);
 	advise(b, total);
