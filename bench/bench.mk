@@ -2,7 +2,7 @@
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)/libccc.a $(LIB)/libccs.a
 	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
-.PRECIOUS: $(BUILD)/bench/%.o
+.SECONDARY: $(BUILD)/bench/check_bench.o
 
 .PHONY: bench
 bench: all $(BUILD)/bench/check_bench
