@@ -48,7 +48,7 @@
 #include <stdint.h>
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 1u
+#define CCS_PLAN_ABI 2u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */
@@ -75,6 +75,8 @@ struct ccs_module_head {
 	struct ccs_table params;	/* struct ccs_param: the schedule's, as compiled */
 	struct ccs_table buffers;	/* struct ccs_buffer */
 	struct ccs_table plans;		/* struct ccs_plan, ascending by (nranks, root) */
+	struct ccs_table cuda;		/* char: CUDA source, ends in NUL; empty: CPU only */
+	struct ccs_table kernels;	/* struct ccs_kernel; each key once, in no order */
 };
 
 #define CCS_MODULE_REDUCES     1u	/* the contract combines values: an operator matters */
@@ -84,6 +86,21 @@ struct ccs_module_head {
 					   only counts that `chunks` divides */
 #define CCS_MODULE_BY_COLUMN   8u	/* has a buffer `by column`: cannot be run yet */
 #define CCS_MODULE_SIZED       16u	/* has a `sized` buffer: cannot be run yet */
+
+/* How messages are announced on CUDA. */
+enum ccs_protocol { CCS_SIMPLE = 0, CCS_LL = 1 };
+#define CCS_NPROTOCOLS 2u
+
+/* A compiled kernel. Where no operator matters, type is the first in ccs_dtype
+ * of its size, and op is 0; avg and premul-sum are sum's. */
+struct ccs_kernel {
+	uint32_t arch;		/* 10 * major + minor compute capability: 90 */
+	uint32_t variant;	/* 'a', 'f' (as in sm_90a), or 0 */
+	uint32_t type, op;	/* ccs_dtype, ccs_redop */
+	uint32_t protocol;	/* enum ccs_protocol */
+	uint32_t reserved;
+	struct ccs_table cubin;	/* char */
+};
 
 struct ccs_file {
 	uint32_t name;		/* text offset */
