@@ -68,7 +68,10 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
-$(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ)
+# What ccc and libccs do alike: NVRTC, and the names of types and operators.
+COMMON_OBJ := $(BUILD)/runtime/nvrtc.o $(BUILD)/runtime/kernel.o $(BUILD)/runtime/dtype.o
+
+$(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
 	rm -f $@ && ar rcsD $@ $^
 
@@ -85,7 +88,7 @@ $(LIB)/libccs.so: $(LIB)/libccs.so.0
 
 $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lm
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
 
 $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 	@mkdir -p $(@D)

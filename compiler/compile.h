@@ -21,6 +21,7 @@
 
 #include "compiler/program.h"
 #include "lang/lang.h"
+#include "runtime/ccs.h"
 
 #include <stdio.h>
 
@@ -220,19 +221,13 @@ struct bytes module_build(struct ctx *c, const struct module *m, const struct de
  *  compiled. Complete: it includes nothing. In c->arena. */
 const char *cuda_source(struct ctx *c, const struct bytes *module);
 
-/* Which element type and operator a kernel is for, as in ccs.h. */
-struct kernel_key {
-	uint32_t type, op;
-};
-
 /* --target, --arch and --kernels. */
 struct cuda_options {
 	bool asked;		/* --target names cuda: not to have it is an error */
 	bool off;		/* --target=cpu */
 	const char *const *archs;	/* "sm_90"; at least one */
 	size_t narchs;
-	const struct kernel_key *kernels;	/* beside float32 sum */
-	size_t nkernels;
+	uint8_t ops[CCS_NDTYPES];	/* kernels beside float32 sum: bits by ccs_redop */
 };
 
 /** Adds the CUDA source and its compiled kernels to a module (kernels.c). Returns 0

@@ -103,4 +103,4 @@ fuzz-built: $(T)/fuzz
 		-artifact_prefix=$(T)/found/ $(T)/found tests/corpus tests/good tests/diag schedules
 $(T)/fuzz: tests/fuzz_test.c $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ -ljansson -lm
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ -ljansson -lpthread -ldl -lm

@@ -1,0 +1,30 @@
+/*
+ * One compiled kernel: which element type, operator, protocol and GPU it is for,
+ * and how it is made. ccc makes kernels ahead with this, libccs at first use.
+ */
+#ifndef CCS_RUNTIME_KERNEL_H
+#define CCS_RUNTIME_KERNEL_H
+
+#include "runtime/ccs.h"
+#include "runtime/nvrtc.h"
+#include "runtime/plan.h"
+
+#define KERNEL_NOPS 4u		/* sum, prod, max, min */
+
+struct kernel_key {
+	uint32_t type, op, protocol;
+};
+
+/** The kernel that a call needs. `flags` are the module's: where no operator
+ *  matters, types of one size share a kernel; avg is a sum, divided. */
+struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, ccs_redop op,
+				enum ccs_protocol protocol);
+
+/** "float32 sum, protocol simple"; cut to `size`. */
+void kernel_key_text(const struct kernel_key *k, char *text, size_t size);
+
+/** Compiles a module's source for one key. As nvrtc_compile. */
+bool kernel_compile(const struct nvrtc *n, const char *source, const struct kernel_key *k,
+		    struct nvrtc_arch arch, bool ptx, struct nvrtc_output *out);
+
+#endif
