@@ -204,4 +204,23 @@ struct ccs_sum {
 	uint8_t reserved[6];
 };
 
+/* The shape of a worker: a hash of which parts each of its operations has.
+ * Generated code has a straight line for some shapes (device/ccs_device.h); it
+ * finds a worker's by this number. Never UINT32_MAX. O(nops) */
+static inline uint32_t ccs_plan_form(const struct ccs_op *o)
+{
+	return (o->in != CCS_NONE ? 1u : 0) | (o->a != CCS_NONE ? 2u : 0) |
+	       (o->b != CCS_NONE ? 4u : 0) | (o->dst != CCS_NONE ? 8u : 0) |
+	       (o->out != CCS_NONE ? 16u : 0);
+}
+
+static inline uint32_t ccs_plan_shape(const struct ccs_op *o, uint32_t nops)
+{
+	uint32_t h = 2166136261u;
+
+	for (uint32_t i = 0; i < nops; i++)
+		h = (h ^ ccs_plan_form(o + i)) * 16777619u;
+	return h == CCS_NONE ? 0 : h;
+}
+
 #endif
