@@ -140,8 +140,8 @@ static void list_kernels(struct ctx *c, const struct cuda_options *o, uint32_t f
 			for (uint32_t op = 0; op < KERNEL_NOPS; op++) {
 				if (!(o->ops[t] >> op & 1) && (t != CCS_FLOAT32 || op != CCS_SUM))
 					continue;
-				struct kernel_key k = kernel_key_of(flags, (ccs_dtype)t,
-								    (ccs_redop)op, CCS_SIMPLE);
+				struct kernel_key k = kernel_key_of(flags, (ccs_dtype)t, op,
+								    CCS_SIMPLE);
 				if (seen[k.type][k.op])
 					continue;
 				seen[k.type][k.op] = true;

@@ -247,7 +247,7 @@ static int parse_kernels(struct options *o, const char *text)
 	for (unsigned i = 0; i < CCS_NDTYPES; i++)
 		types[i] = ccs_dtype_name((ccs_dtype)i);
 	for (unsigned i = 0; i < KERNEL_NOPS; i++)
-		ops[i] = ccs_redop_name((ccs_redop)i);
+		ops[i] = kernel_op_name(i);
 	for (const char *s = text;; s++) {
 		size_t n = strcspn(s, ",:");
 		uint32_t type = named("--kernels: there is no element type", s, n, types,

@@ -60,6 +60,7 @@ struct cuda_api {
 	int (*event_free)(cuda_event);
 	int (*event_record)(cuda_event, cuda_stream);
 	int (*event_query)(cuda_event);
+	int (*event_sync)(cuda_event);
 	int (*pointer_attribute)(void *, int, cuda_ptr);
 };
 
@@ -74,7 +75,7 @@ static const char *const symbols[] = {
 	"cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuLaunchCooperativeKernel",
 	"cuStreamCreate", "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamIsCapturing",
 	"cuStreamWaitEvent", "cuEventCreate", "cuEventDestroy_v2", "cuEventRecord",
-	"cuEventQuery", "cuPointerGetAttribute",
+	"cuEventQuery", "cuEventSynchronize", "cuPointerGetAttribute",
 };
 #define NSYMBOLS (sizeof(symbols) / sizeof(*symbols))
 _Static_assert(sizeof(struct cuda_api) == NSYMBOLS * sizeof(void *),
@@ -455,6 +456,11 @@ ccs_status cuda_done(struct cuda *d, cuda_event e, bool *done)
 
 	*done = rc != NOT_READY;
 	return rc == NOT_READY ? CCS_OK : check(d, rc, "cuEventQuery", "an earlier call");
+}
+
+ccs_status cuda_finish(struct cuda *d, cuda_event e)
+{
+	return check(d, d->api->event_sync(e), "cuEventSynchronize", "an earlier call");
 }
 
 ccs_status cuda_sync(struct cuda *d, cuda_stream s)

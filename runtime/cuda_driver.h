@@ -80,6 +80,8 @@ ccs_status cuda_wait(struct cuda *d, cuda_event e, cuda_stream s);
 /** Whether all that was in the stream when `e` was recorded is done. An error that
  *  a kernel left shows here. */
 ccs_status cuda_done(struct cuda *d, cuda_event e, bool *done);
+/** Waits until it is. */
+ccs_status cuda_finish(struct cuda *d, cuda_event e);
 ccs_status cuda_sync(struct cuda *d, cuda_stream s);
 /** Whether the pointer is memory of this GPU (or managed, or pinned): CCS_EINVAL, if
  *  not. `name` is what the caller calls it. */

@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, ccs_redop op,
+struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, uint32_t op,
 				enum ccs_protocol protocol)
 {
-	struct kernel_key k = { (uint32_t)type, (uint32_t)op, (uint32_t)protocol };
+	struct kernel_key k = { (uint32_t)type, op, (uint32_t)protocol };
 
 	if (op == CCS_AVG)
 		k.op = CCS_SUM;
@@ -20,17 +20,22 @@ struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, ccs_redop op,
 	return k;
 }
 
+const char *kernel_op_name(uint32_t op)
+{
+	return op == KERNEL_PREMUL ? "premul" : ccs_redop_name((ccs_redop)op);
+}
+
 void kernel_key_text(const struct kernel_key *k, char *text, size_t size)
 {
 	snprintf(text, size, "%s %s, protocol %s", ccs_dtype_name((ccs_dtype)k->type),
-		 ccs_redop_name((ccs_redop)k->op), k->protocol == CCS_LL ? "LL" : "Simple");
+		 kernel_op_name(k->op), k->protocol == CCS_LL ? "LL" : "Simple");
 }
 
 bool kernel_compile(const struct nvrtc *n, const char *source, const struct kernel_key *k,
 		    struct nvrtc_arch arch, bool ptx, struct nvrtc_output *out)
 {
 	char type[32], op[32], protocol[32];
-	const char *const defines[] = { type, op, protocol };
+	const char *const defines[] = { type, op, protocol, "CCS_WATCHDOG" };
 	struct nvrtc_job job = {
 		.name = "kernels.cu", .source = source, .arch = arch, .defines = defines,
 		.ndefines = sizeof(defines) / sizeof(*defines), .ptx = ptx,

@@ -9,7 +9,9 @@
 #include "runtime/nvrtc.h"
 #include "runtime/plan.h"
 
-#define KERNEL_NOPS 4u		/* sum, prod, max, min */
+/* Operators that have kernels: as ccs_redop, and premul-sum. */
+#define KERNEL_PREMUL ((uint32_t)CCS_NREDOPS)
+#define KERNEL_NOPS (KERNEL_PREMUL + 1)
 
 struct kernel_key {
 	uint32_t type, op, protocol;
@@ -17,8 +19,11 @@ struct kernel_key {
 
 /** The kernel that a call needs. `flags` are the module's: where no operator
  *  matters, types of one size share a kernel; avg is a sum, divided. */
-struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, ccs_redop op,
+struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, uint32_t op,
 				enum ccs_protocol protocol);
+
+/** "sum", "premul"; NULL for a number that is no operator. */
+const char *kernel_op_name(uint32_t op);
 
 /** "float32 sum, protocol simple"; cut to `size`. */
 void kernel_key_text(const struct kernel_key *k, char *text, size_t size);

@@ -92,11 +92,11 @@ enum ccs_protocol { CCS_SIMPLE = 0, CCS_LL = 1 };
 #define CCS_NPROTOCOLS 2u
 
 /* A compiled kernel. Where no operator matters, type is the first in ccs_dtype
- * of its size, and op is 0; avg and premul-sum are sum's. */
+ * of its size, and op is 0; avg is a sum, divided; premul-sum is 5. */
 struct ccs_kernel {
 	uint32_t arch;		/* 10 * major + minor compute capability: 90 */
 	uint32_t variant;	/* 'a', 'f' (as in sm_90a), or 0 */
-	uint32_t type, op;	/* ccs_dtype, ccs_redop */
+	uint32_t type, op;	/* ccs_dtype, ccs_redop or 5 */
 	uint32_t protocol;	/* enum ccs_protocol */
 	uint32_t reserved;
 	struct ccs_table cubin;	/* char */

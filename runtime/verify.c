@@ -84,7 +84,7 @@ static const char *check_kernels(struct ccs_module *m)
 	for (uint64_t i = 0; i < h->kernels.n; i++) {
 		const struct ccs_kernel *k = m->kernels + i;
 
-		if (k->type >= CCS_NDTYPES || k->op >= CCS_NREDOPS ||
+		if (k->type >= CCS_NDTYPES || k->op > CCS_NREDOPS ||
 		    k->protocol >= CCS_NPROTOCOLS || !k->cubin.n ||
 		    !table_at(m, k->cubin, 1))
 			return "a kernel is described wrongly";
