@@ -145,8 +145,8 @@ static ccs_status die(struct world *w, ccs_status s, const char *text)
 {
 	w->dead = true;
 	free(w->dead_text);
-	w->dead_text = strdup(text);
-	return error_set(s, "%s", text);
+	w->dead_text = strdup(text);	/* which may be this thread's own */
+	return error_set(s, "%s", w->dead_text ? w->dead_text : "no memory for the text");
 }
 
 ccs_status gpu_check(struct world *w)

@@ -95,29 +95,34 @@ static void note(const char *format, ...)
 	fclose(f);
 }
 
-/* Whether the call is to fail, with which error. */
+/* Whether the call is to fail, with which error. Calls are counted while the plan is
+ * set, from when it was first set. */
 static int fails(const char *name)
 {
-	static struct {
-		char name[64];
-		int calls;
-	} counts[64];
-	const char *plan = getenv("FAKE_CUDA_FAIL");
+	static char plan[128];
+	static int calls;
+	const char *now = getenv("FAKE_CUDA_FAIL");
 	size_t n = strlen(name);
-	int i = 0, k, code;
+	int k, code;
 
 	note("%s", name);
-	while (*counts[i].name && strcmp(counts[i].name, name))
-		i++;
-	snprintf(counts[i].name, sizeof(counts[i].name), "%s", name);
-	counts[i].calls++;
-	if (!plan || strncmp(plan, name, n) || sscanf(plan + n, ":%d:%d", &k, &code) != 2 ||
-	    counts[i].calls != k)
+	if (!now)
 		return 0;
-	return code;
+	if (strcmp(now, plan)) {
+		snprintf(plan, sizeof(plan), "%s", now);
+		calls = 0;
+	}
+	if (strncmp(plan, name, n) || sscanf(plan + n, ":%d:%d", &k, &code) != 2)
+		return 0;
+	return ++calls == k ? code : 0;
 }
 
-#define ENTER(name) do { int e = fails(name); if (e) return e; } while (0)
+#define ENTER(name) \
+	do { \
+		int failure_ = fails(name); \
+		if (failure_) \
+			return failure_; \
+	} while (0)
 
 static void need_context(const char *name)
 {
