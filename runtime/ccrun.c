@@ -75,7 +75,7 @@ static int run(const struct options *o, struct ccs_module *m)
 	if (o->nccl && !o->cuda) {
 		fprintf(stderr, "ccrun: --against nccl: NCCL's ranks are on GPUs: give --device cuda "
 			"too\n");
-		return EXIT_USAGE;
+		return EXIT_LACKS;
 	}
 	return table_print(o, m, stdout);
 }
