@@ -367,13 +367,10 @@ CCS_FN ccs_vec ccs_divide16(const ccs_vec &x, uint32_t by)
 
 /* The caller's memory: a whole unit where it is aligned and all of it is the
  * cell's, else element by element. */
-CCS_FN ccs_vec ccs_fetch(const uint8_t *p, uint64_t n, bool aligned)
+CCS_CALL ccs_vec ccs_fetch_elements(const uint8_t *p, uint64_t n)
 {
-	ccs_vec v;
+	ccs_vec v = ccs_zero();
 
-	if (aligned && n >= CCS_LANES)
-		return ccs_load16(p);
-	v = ccs_zero();
 #pragma unroll
 	for (uint32_t i = 0; i < CCS_LANES; i++)
 		if (i < n)
@@ -381,16 +378,25 @@ CCS_FN ccs_vec ccs_fetch(const uint8_t *p, uint64_t n, bool aligned)
 	return v;
 }
 
-CCS_FN void ccs_keep(uint8_t *p, const ccs_vec &v, uint64_t n, bool aligned)
+CCS_CALL void ccs_keep_elements(uint8_t *p, ccs_vec v, uint64_t n)
 {
-	if (aligned && n >= CCS_LANES) {
-		ccs_store16(p, v);
-		return;
-	}
 #pragma unroll
 	for (uint32_t i = 0; i < CCS_LANES; i++)
 		if (i < n)
 			ccs_store<ccs_elem>(p + i * CCS_SIZE, ccs_get(v, i));
+}
+
+CCS_FN ccs_vec ccs_fetch(const uint8_t *p, uint64_t n, bool aligned)
+{
+	return aligned && n >= CCS_LANES ? ccs_load16(p) : ccs_fetch_elements(p, n);
+}
+
+CCS_FN void ccs_keep(uint8_t *p, const ccs_vec &v, uint64_t n, bool aligned)
+{
+	if (aligned && n >= CCS_LANES)
+		ccs_store16(p, v);
+	else
+		ccs_keep_elements(p, v, n);
 }
 
 /* ---- what a block knows ---------------------------------------------------------------- */
