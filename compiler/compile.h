@@ -225,6 +225,7 @@ const char *cuda_source(struct ctx *c, const struct bytes *module);
 struct cuda_options {
 	bool asked;		/* --target names cuda: not to have it is an error */
 	bool off;		/* --target=cpu */
+	bool lines;		/* -g: kernels name the lines of the schedule */
 	const char *const *archs;	/* "sm_90"; at least one */
 	size_t narchs;
 	uint8_t ops[CCS_NDTYPES];	/* kernels beside float32 sum: bits by ccs_redop */

@@ -33,6 +33,7 @@ struct makings {
 	const char *source;
 	struct making *v;
 	size_t n;
+	unsigned flags;		/* of kernel_compile */
 	atomic_size_t next;
 };
 
@@ -107,7 +108,7 @@ static void *make_some(void *arg)
 
 	while ((i = atomic_fetch_add(&m->next, 1)) < m->n)
 		m->v[i].done = kernel_compile(m->nvrtc, m->source, &m->v[i].key, m->v[i].arch,
-					      false, &m->v[i].out);
+					      m->flags, &m->v[i].out);
 	return NULL;
 }
 
@@ -180,7 +181,8 @@ int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *
 	int status = open_nvrtc(c, o, &n);
 	if (status)
 		return status < 0 ? 0 : status;
-	struct makings m = { .nvrtc = &n, .source = cuda_source(c, module) };
+	struct makings m = { .nvrtc = &n, .source = cuda_source(c, module),
+			      .flags = o->lines ? KERNEL_LINES : 0 };
 	list_kernels(c, o, h->flags, &m);
 	make_all(&m);
 	for (size_t i = 0; i < m.n && !status; i++) {
@@ -214,7 +216,8 @@ int kernels_ptx(struct ctx *c, const struct bytes *module, const struct cuda_opt
 		struct making m = { .key = kernel_key_of(h->flags, CCS_FLOAT32, CCS_SUM,
 							 (enum ccs_protocol)p) };
 		nvrtc_arch_read(o->archs[0], strlen(o->archs[0]), &m.arch);
-		if (kernel_compile(&n, source, &m.key, m.arch, true, &m.out))
+		if (kernel_compile(&n, source, &m.key, m.arch, KERNEL_PTX | (o->lines ? KERNEL_LINES : 0),
+				   &m.out))
 			fwrite(m.out.data, 1, m.out.len, out);
 		else
 			status = refused(c, &n, &m);

@@ -19,7 +19,7 @@
 
 enum option {
 	OPT_RANKS, OPT_DEFINE, OPT_INCLUDE, OPT_OUTPUT, OPT_VERBOSE, OPT_SCHEDULE, OPT_SLOTS,
-	OPT_TARGET, OPT_ARCH, OPT_KERNELS, OPT_EMIT, OPT_FORMAT, OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY,
+	OPT_TARGET, OPT_ARCH, OPT_KERNELS, OPT_LINES, OPT_EMIT, OPT_FORMAT, OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY,
 	OPT_WERROR, OPT_WARNING, OPT_CHECK, OPT_IN_PLACE, OPT_HELP, OPT_VERSION, OPT_EXPLAIN
 };
 
@@ -35,6 +35,7 @@ static const struct row table[] = {
 	{ "-I", OPT_INCLUDE, true },
 	{ "-o", OPT_OUTPUT, true },
 	{ "-v", OPT_VERBOSE, false },
+	{ "-g", OPT_LINES, false },
 	{ "-i", OPT_IN_PLACE, false },
 	{ "-h", OPT_HELP, false },
 	{ "-Werror", OPT_WERROR, false },
@@ -359,6 +360,9 @@ static int apply(struct command *c, enum option option, const char *value)
 		return parse_target(o, value);
 	case OPT_ARCH:
 		return parse_arch(c, value);
+	case OPT_LINES:
+		o->cuda.lines = true;
+		return -1;
 	case OPT_KERNELS:
 		return parse_kernels(o, value);
 	case OPT_EMIT:

@@ -117,7 +117,7 @@ static ccs_status compile(struct gpu *g, const struct ccs_module *m, const struc
 			 g->nvrtc.minor);
 		return lacks(g, m, key, why);
 	}
-	if (!kernel_compile(&g->nvrtc, m->cuda, key, arch, ptx, &out)) {
+	if (!kernel_compile(&g->nvrtc, m->cuda, key, arch, ptx ? KERNEL_PTX : 0, &out)) {
 		error_set(CCS_ESYSTEM, "%s: NVRTC %d.%d refuses the kernel's source for sm_%d: %s",
 			  ccs_module_schedule(m), g->nvrtc.major, g->nvrtc.minor, arch.number,
 			  out.log ? out.log : "out of memory");

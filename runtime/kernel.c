@@ -32,13 +32,14 @@ void kernel_key_text(const struct kernel_key *k, char *text, size_t size)
 }
 
 bool kernel_compile(const struct nvrtc *n, const char *source, const struct kernel_key *k,
-		    struct nvrtc_arch arch, bool ptx, struct nvrtc_output *out)
+		    struct nvrtc_arch arch, unsigned flags, struct nvrtc_output *out)
 {
 	char type[32], op[32], protocol[32];
 	const char *const defines[] = { type, op, protocol, "CCS_WATCHDOG" };
 	struct nvrtc_job job = {
 		.name = "kernels.cu", .source = source, .arch = arch, .defines = defines,
-		.ndefines = sizeof(defines) / sizeof(*defines), .ptx = ptx,
+		.ndefines = sizeof(defines) / sizeof(*defines), .ptx = flags & KERNEL_PTX,
+		.lines = flags & KERNEL_LINES,
 	};
 
 	snprintf(type, sizeof(type), "CCS_TYPE=%u", k->type);

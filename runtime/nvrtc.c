@@ -261,7 +261,8 @@ static bool compile_program(const struct nvrtc *n, const struct nvrtc_job *job, 
 		 job->arch.number, job->arch.variant ? &job->arch.variant : "");
 	options[count++] = arch;
 	options[count++] = "--std=c++17";
-	options[count++] = "--generate-line-info";
+	if (job->lines)
+		options[count++] = "--generate-line-info";
 	options[count++] = "--device-as-default-execution-space";
 	for (size_t i = 0; i < job->ndefines && i < MAX_DEFINES; i++) {
 		snprintf(define[i], sizeof(define[i]), "-D%s", job->defines[i]);

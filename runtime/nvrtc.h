@@ -44,6 +44,7 @@ struct nvrtc_job {
 	struct nvrtc_arch arch;
 	const char *const *defines;	/* "CCS_TYPE=7" */
 	size_t ndefines;
+	bool lines;			/* with the .ccs lines, for debuggers */
 	bool ptx;			/* text for a person, not a CUBIN */
 };
 
