@@ -27,7 +27,7 @@ RUNTIME_SRC := $(sort $(filter-out runtime/ccrun%.c,$(wildcard runtime/*.c)))
 CCRUN_SRC := $(sort $(wildcard runtime/ccrun*.c))
 
 LANG_OBJ := $(LANG_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o $(BUILD)/lang/prelude.o
-COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o)
+COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(BUILD)/compiler/device_source.o
 RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(BUILD)/%.o)
 CCRUN_OBJ := $(CCRUN_SRC:%.c=$(BUILD)/%.o)
 
@@ -56,6 +56,18 @@ $(BUILD)/lang/prelude.c: lang/prelude.ccs
 	  sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; \
 	  echo ';'; } > $@
 
+# The device header as a C array: no include path is needed to compile a kernel.
+DEVICE_SRC := runtime/device/args.h runtime/narrow.h runtime/device/ccs_device.h
+$(BUILD)/compiler/device_source.c: $(DEVICE_SRC)
+	@mkdir -p $(@D)
+	{ echo 'extern const char device_source[];'; \
+	  echo 'const char device_source[] ='; \
+	  for f in $^; do echo "#line 1 \"$${f##*/}\""; cat $$f; done | \
+	  sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/'; \
+	  echo ';'; } > $@
+$(BUILD)/compiler/device_source.o: $(BUILD)/compiler/device_source.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
 $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o: $(BUILD)/%.o: $(BUILD)/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(GENWARN) -MMD -MP -c -o $@ $<
 $(BUILD)/lang/prelude.o: $(BUILD)/lang/prelude.c
@@ -68,7 +80,10 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
-$(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ)
+# What ccc and libccs do alike: NVRTC, and the names of types and operators.
+COMMON_OBJ := $(BUILD)/runtime/nvrtc.o $(BUILD)/runtime/kernel.o $(BUILD)/runtime/dtype.o
+
+$(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
 	rm -f $@ && ar rcsD $@ $^
 
@@ -85,7 +100,7 @@ $(LIB)/libccs.so: $(LIB)/libccs.so.0
 
 $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lm
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
 
 $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 	@mkdir -p $(@D)

@@ -433,6 +433,10 @@ static void emit(struct session *s, const struct job *j)
 	pass_done(&s->ctx, "module", m.len, &since);
 	switch (s->o->emit) {
 	case EMIT_SO:
+		s->status = kernels_add(&s->ctx, &m, &s->o->cuda);
+		pass_done(&s->ctx, "kernels", m.len, &since);
+		if (s->status)
+			break;
 		emit_object(s, &m);
 		pass_done(&s->ctx, "link", m.len, &since);
 		break;
@@ -444,6 +448,12 @@ static void emit(struct session *s, const struct job *j)
 		break;
 	case EMIT_HEADER:
 		header_print(&m, s->out.stream);
+		break;
+	case EMIT_CUDA:
+		fputs(cuda_source(&s->ctx, &m), s->out.stream);
+		break;
+	case EMIT_PTX:
+		s->status = kernels_ptx(&s->ctx, &m, &s->o->cuda, s->out.stream);
 		break;
 	case EMIT_AST:
 	case EMIT_PROGRAM:

@@ -10,6 +10,7 @@
  *   lower, fuse         lower.c, flow.c, fuse.c, waits.c   program -> lowered program
  *   match, deadlock, race, proof again, on the lowered program
  *   emit                module.c, link.c              plans -> ccs_module_v1 -> ar.so
+ *                       cuda.c, kernels.c             plans -> CUDA source -> kernels in it
  *
  * A pass reports mistakes through diags and returns; it never prints and never
  * exits. A pass runs only if the ones before it, on the same program, found
@@ -20,6 +21,7 @@
 
 #include "compiler/program.h"
 #include "lang/lang.h"
+#include "runtime/ccs.h"
 
 #include <stdio.h>
 
@@ -229,6 +231,36 @@ struct bytes {
 struct bytes module_build(struct ctx *c, const struct module *m, const struct decl *schedule,
 			  const struct planned *v, size_t n);
 
+/** The source of a module's kernels (cuda.c): the same for every N, element type,
+ *  operator and protocol; CCS_TYPE, CCS_OP and CCS_PROTO are defined when it is
+ *  compiled. Complete: it includes nothing. In c->arena. */
+const char *cuda_source(struct ctx *c, const struct bytes *module);
+
+/* --target, --arch and --kernels. */
+struct cuda_options {
+	bool asked;		/* --target names cuda: not to have it is an error */
+	bool off;		/* --target=cpu */
+	bool lines;		/* -g: kernels name the lines of the schedule */
+	const char *const *archs;	/* "sm_90"; at least one */
+	size_t narchs;
+	uint8_t ops[CCS_NDTYPES];	/* kernels beside float32 sum: bits by ccs_redop */
+};
+
+/** Adds the CUDA source and its compiled kernels to a module (kernels.c). Returns 0
+ *  or the exit status (4: no NVRTC, or it does not know the GPU; 70: it refuses the
+ *  source), reported as a diagnostic. Without NVRTC and without --target=cuda the
+ *  module stays as it is, and a note says so. */
+int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *o);
+
+/** --emit=ptx: float32 sum, for the first architecture. Returns as kernels_add. */
+int kernels_ptx(struct ctx *c, const struct bytes *module, const struct cuda_options *o, FILE *out);
+
+/** Puts CUDA source and kernels into a module (module.c); kernels[i].cubin is set
+ *  here, to cubins[i]. */
+struct ccs_kernel;
+void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
+		     struct ccs_kernel *kernels, const struct bytes *cubins, size_t n);
+
 /** --emit=plan: a module's plans for a person to read. */
 void plan_print(const struct bytes *module, FILE *out);
 
@@ -250,7 +282,9 @@ void explain(struct ctx *c, const struct program *p, const struct order *order, 
 
 /* ---- the whole line (compile.c) ------------------------------------------------------------------ */
 
-enum emit { EMIT_SO, EMIT_AST, EMIT_PROGRAM, EMIT_PLAN, EMIT_JSON, EMIT_HEADER };
+enum emit {
+	EMIT_SO, EMIT_AST, EMIT_PROGRAM, EMIT_PLAN, EMIT_JSON, EMIT_HEADER, EMIT_CUDA, EMIT_PTX
+};
 
 enum action { ACTION_COMPILE, ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT };
 
@@ -267,6 +301,7 @@ struct options {
 	const char *const *include_dirs;
 	uint32_t slots;
 	enum emit emit;
+	struct cuda_options cuda;
 	bool format_check;		/* fmt --check */
 	bool werror, verbose;
 	struct diag_style style;

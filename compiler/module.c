@@ -5,7 +5,8 @@
  * Out: one block, the same for the same input: nothing of the machine, the
  * directory or the time is in it; files are named by the last part of their path.
  *
- * Tables are appended to one growing block, the head first and the texts last.
+ * Tables are appended to one growing block, the head first and the texts last;
+ * behind them CUDA source and kernels, once they are made.
  * Final values that are alike share their rows of sums: the contract's runs are
  * looked up by their content, so an allreduce of N chunks has N rows, not N * N.
  *
@@ -491,6 +492,18 @@ static void set_flags(struct ccs_module_head *h, const struct planned *v)
 		h->flags |= CCS_MODULE_EVEN_COUNTS;
 }
 
+/* The head, with the size and the checksum of all the rest. */
+static struct bytes complete(struct builder *b, struct ccs_module_head *h)
+{
+	size_t behind = offsetof(struct ccs_module_head, checksum) + sizeof h->checksum;
+
+	h->size = b->len;
+	memcpy(b->data, h, sizeof *h);
+	h->checksum = checksum(b->data + behind, b->len - behind);
+	memcpy(b->data, h, sizeof *h);
+	return (struct bytes){ .data = b->data, .len = b->len };
+}
+
 struct bytes module_build(struct ctx *c, const struct module *m, const struct decl *schedule,
 			  const struct planned *v, size_t n)
 {
@@ -520,10 +533,26 @@ struct bytes module_build(struct ctx *c, const struct module *m, const struct de
 		memcpy(b.data + h.plans.at, plans, n * sizeof *plans);
 	char *text = add_table(&b, &h.text, b.ntext, 1);
 	memcpy(text, b.text, b.ntext);
-	h.size = b.len;
-	memcpy(b.data, &h, sizeof h);
-	size_t behind = offsetof(struct ccs_module_head, checksum) + sizeof h.checksum;
-	h.checksum = checksum(b.data + behind, b.len - behind);
-	memcpy(b.data, &h, sizeof h);
-	return (struct bytes){ .data = b.data, .len = b.len };
+	add_table(&b, &h.cuda, 0, 1);
+	add_table(&b, &h.kernels, 0, sizeof(struct ccs_kernel));
+	return complete(&b, &h);
+}
+
+void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
+		     struct ccs_kernel *kernels, const struct bytes *cubins, size_t n)
+{
+	struct builder b = { .arena = c->arena, .data = module->data, .len = module->len,
+			     .cap = module->len };
+	struct ccs_module_head h;
+	size_t len = strlen(source) + 1;
+
+	memcpy(&h, b.data, sizeof h);
+	memcpy(add_table(&b, &h.cuda, len, 1), source, len);
+	for (size_t i = 0; i < n; i++)
+		memcpy(add_table(&b, &kernels[i].cubin, cubins[i].len, 1), cubins[i].data,
+		       cubins[i].len);
+	struct ccs_kernel *rows = add_table(&b, &h.kernels, n, sizeof *kernels);
+	if (n)
+		memcpy(rows, kernels, n * sizeof *kernels);
+	*module = complete(&b, &h);
 }

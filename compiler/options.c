@@ -5,6 +5,8 @@
  */
 #include "compiler/options.h"
 
+#include "runtime/kernel.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +19,7 @@
 
 enum option {
 	OPT_RANKS, OPT_DEFINE, OPT_INCLUDE, OPT_OUTPUT, OPT_VERBOSE, OPT_SCHEDULE, OPT_SLOTS,
-	OPT_TARGET, OPT_ARCH, OPT_EMIT, OPT_FORMAT, OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY,
+	OPT_TARGET, OPT_ARCH, OPT_KERNELS, OPT_LINES, OPT_EMIT, OPT_FORMAT, OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY,
 	OPT_WERROR, OPT_WARNING, OPT_CHECK, OPT_IN_PLACE, OPT_HELP, OPT_VERSION, OPT_EXPLAIN
 };
 
@@ -33,6 +35,7 @@ static const struct row table[] = {
 	{ "-I", OPT_INCLUDE, true },
 	{ "-o", OPT_OUTPUT, true },
 	{ "-v", OPT_VERBOSE, false },
+	{ "-g", OPT_LINES, false },
 	{ "-i", OPT_IN_PLACE, false },
 	{ "-h", OPT_HELP, false },
 	{ "-Werror", OPT_WERROR, false },
@@ -42,6 +45,7 @@ static const struct row table[] = {
 	{ "--slots", OPT_SLOTS, true },
 	{ "--target", OPT_TARGET, true },
 	{ "--arch", OPT_ARCH, true },
+	{ "--kernels", OPT_KERNELS, true },
 	{ "--emit", OPT_EMIT, true },
 	{ "--diagnostics-format", OPT_FORMAT, true },
 	{ "--color", OPT_COLOR, true },
@@ -170,22 +174,18 @@ static int parse_emit(struct options *o, const char *text)
 	static const char *const names[] = { "ast", "program", "plan", "json", "header", "so",
 					     "cuda", "ptx" };
 	static const enum emit values[] = { EMIT_AST, EMIT_PROGRAM, EMIT_PLAN, EMIT_JSON,
-					    EMIT_HEADER, EMIT_SO };
+					    EMIT_HEADER, EMIT_SO, EMIT_CUDA, EMIT_PTX };
 
 	for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
 		if (!strcmp(text, names[i])) {
 			o->emit = values[i];
 			return -1;
 		}
-	if (!strcmp(text, "cuda") || !strcmp(text, "ptx")) {
-		fprintf(stderr, "ccc: --emit=%s: this compiler has no CUDA target yet\n", text);
-		return 4;
-	}
 	return wrong("--emit: there is no stage", text, names, sizeof names / sizeof names[0]);
 }
 
-/* A list of cpu and cuda. */
-static int parse_target(const char *text)
+/* A list of cpu and cuda. The CPU's part, the plan, is always there. */
+static int parse_target(struct options *o, const char *text)
 {
 	static const char *const names[] = { "cpu", "cuda" };
 	bool cuda = false;
@@ -200,21 +200,72 @@ static int parse_target(const char *text)
 		if (!*s)
 			break;
 	}
-	if (!cuda)
-		return -1;
-	fprintf(stderr, "ccc: --target=%s: this compiler has no CUDA target yet\n", text);
-	return 4;
+	o->cuda.asked = cuda;
+	o->cuda.off = !cuda;
+	return -1;
 }
 
-static int parse_arch(const char *text)
+static int parse_arch(struct command *c, const char *text)
 {
 	for (const char *s = text;; s++) {
 		size_t n = strcspn(s, ",");
-		size_t digits = n > 3 && !strncmp(s, "sm_", 3) ? strspn(s + 3, "0123456789") : 0;
-		/* sm_90, and sm_90a for what only that one has */
-		if (digits < 2 || 3 + digits + (islower((unsigned char)s[3 + digits]) != 0) != n)
+		struct nvrtc_arch arch;
+		if (!nvrtc_arch_read(s, n, &arch))
 			return wrong("--arch takes names such as sm_90, not", text, NULL, 0);
+		const char *name = arena_strndup(&c->arena, s, n);
+		size_t i = 0;
+		while (i < c->narchs && strcmp(c->archs[i], name))
+			i++;
+		if (i == c->narchs)
+			ARENA_PUSH(&c->arena, c->archs, c->narchs, c->caparchs) = name;
 		s += n;
+		if (!*s)
+			return -1;
+	}
+}
+
+/* Bits of the named ones; 0 if it is no name, and the nearest name in a message. */
+static uint32_t named(const char *what, const char *text, size_t n, const char *const *names,
+		      size_t count)
+{
+	char name[32];
+
+	if (n == 3 && !strncmp(text, "all", n))
+		return (1u << count) - 1;
+	for (size_t i = 0; i < count; i++)
+		if (strlen(names[i]) == n && !strncmp(text, names[i], n))
+			return 1u << i;
+	snprintf(name, sizeof name, "%.*s", (int)n, text);
+	wrong(what, name, names, count);
+	return 0;
+}
+
+/* float16:max, all:sum, float64 (with sum), in a list. */
+static int parse_kernels(struct options *o, const char *text)
+{
+	const char *types[CCS_NDTYPES], *ops[KERNEL_NOPS];
+
+	for (unsigned i = 0; i < CCS_NDTYPES; i++)
+		types[i] = ccs_dtype_name((ccs_dtype)i);
+	for (unsigned i = 0; i < KERNEL_NOPS; i++)
+		ops[i] = kernel_op_name(i);
+	for (const char *s = text;; s++) {
+		size_t n = strcspn(s, ",:");
+		uint32_t type = named("--kernels: there is no element type", s, n, types,
+				      CCS_NDTYPES), op = 1u << CCS_SUM;
+		if (!type)
+			return 2;
+		s += n;
+		if (*s == ':') {
+			n = strcspn(++s, ",");
+			op = named("--kernels: there is no operator", s, n, ops, KERNEL_NOPS);
+			if (!op)
+				return 2;
+			s += n;
+		}
+		for (unsigned i = 0; i < CCS_NDTYPES; i++)
+			if (type >> i & 1)
+				o->cuda.ops[i] |= (uint8_t)op;
 		if (!*s)
 			return -1;
 	}
@@ -309,9 +360,14 @@ static int apply(struct command *c, enum option option, const char *value)
 		o->slots = (uint32_t)n;
 		return status;
 	case OPT_TARGET:
-		return parse_target(value);
+		return parse_target(o, value);
 	case OPT_ARCH:
-		return parse_arch(value);
+		return parse_arch(c, value);
+	case OPT_LINES:
+		o->cuda.lines = true;
+		return -1;
+	case OPT_KERNELS:
+		return parse_kernels(o, value);
 	case OPT_EMIT:
 		return parse_emit(o, value);
 	case OPT_FORMAT:
@@ -429,6 +485,8 @@ static int check_together(const struct command *c)
 		text = "--emit goes without check, explain and fmt";
 	else if (o->action == ACTION_COMPILE && o->emit == EMIT_SO && !o->output)
 		text = "-o OUT.so is missing (or --emit=..., or ccc check FILE)";
+	else if (o->cuda.off && (o->emit == EMIT_CUDA || o->emit == EMIT_PTX))
+		text = "--emit=cuda and --emit=ptx go without --target=cpu";
 	else if (o->action == ACTION_COMPILE && o->slots == 0 && o->emit != EMIT_AST &&
 		 o->emit != EMIT_PROGRAM)
 		text = "--slots 0 is for checks only: code needs at least one slot";
@@ -468,6 +526,10 @@ int options_parse(struct command *c, int argc, char **argv)
 	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = CCS_LIBRARY_DIR;
 	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = NULL;
 	c->options.include_dirs = c->include_dirs;
+	if (!c->narchs)
+		ARENA_PUSH(&c->arena, c->archs, c->narchs, c->caparchs) = "sm_90";
+	c->options.cuda.archs = c->archs;
+	c->options.cuda.narchs = c->narchs;
 	if (c->options.style.color < 0)
 		c->options.style.color = !(no_color && *no_color) && isatty(STDERR_FILENO);
 	return check_together(c);

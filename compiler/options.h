@@ -13,6 +13,8 @@ struct command {
 	size_t nfiles, capfiles;
 	const char **include_dirs;
 	size_t ndirs, capdirs;
+	const char **archs;
+	size_t narchs, caparchs;
 	size_t capsettings;
 	int explain_code;	/* --explain E0304: 304; 0: none */
 	bool help, version;

@@ -100,10 +100,11 @@ static ccs_status check(struct call *c, int root, void *stream)
 		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
 	if (!ccs_redop_name(c->op))
 		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
-	if (stream)
+	if (stream && !c->comm->world->gpu)
 		return error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
+	c->stream = stream;
 	s = check_support(c->module, c);
 	if (!s)
 		s = check_plan(c, root);

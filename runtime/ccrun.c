@@ -72,6 +72,11 @@ static int run(const struct options *o, struct ccs_module *m)
 	}
 	if (m->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
 		return unsupported(m);
+	if (o->nccl && !o->cuda) {
+		fprintf(stderr, "ccrun: --against nccl: NCCL's ranks are on GPUs: give --device cuda "
+			"too\n");
+		return EXIT_LACKS;
+	}
 	return table_print(o, m, stdout);
 }
 

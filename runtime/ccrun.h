@@ -5,6 +5,7 @@
  *   ccrun_options.c  the command line
  *   ccrun_table.c    sizes, timing, the table
  *   ccrun_check.c    inputs, and what must come out
+ *   ccrun_device.c   buffers on a GPU
  */
 #ifndef CCS_RUNTIME_CCRUN_H
 #define CCS_RUNTIME_CCRUN_H
@@ -38,6 +39,9 @@ struct options {
 	int root;		/* -r; -1: all */
 	unsigned threads;	/* --threads; 0: one a core */
 	unsigned timeout;	/* --timeout, seconds */
+	bool cuda;		/* --device cuda, or cuda:1 */
+	int device;
+	bool nccl;		/* --against nccl */
 };
 
 /** Reads the command line. Returns -1 to go on, or the exit status. */

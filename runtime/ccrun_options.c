@@ -34,7 +34,9 @@ static const char help[] =
 "  -c 0|1          check the results (1)\n"
 "  --threads N     threads that run the ranks (one a core, at most RANKS)\n"
 "  --timeout S     seconds without progress after which it gives up (30); 0: never\n"
-"  --device cpu    where the ranks live\n"
+"  --device WHERE  where the ranks live: cpu (the default), or all on one GPU: cuda,\n"
+"                  cuda:1\n"
+"  --against nccl  NCCL's times beside them; says what is missing and ends with 4\n"
 "  --transport local\n"
 "  --help, --version\n"
 "\n"
@@ -153,21 +155,26 @@ static int lacks(const char *what, const char *why)
 	return EXIT_LACKS;
 }
 
-static int read_device(const char *s)
+/* cpu, cuda, cuda:1 */
+static int read_device(struct options *o, const char *s)
 {
-	if (!strcmp(s, "cpu"))
+	unsigned long long n = 0;
+
+	o->cuda = !strncmp(s, "cuda", 4);
+	if (!strcmp(s, "cpu") || !strcmp(s, "cuda"))
 		return -1;
-	if (!strcmp(s, "cuda"))
-		return lacks("--device cuda", "this build has no CUDA executor; it runs ranks on "
-			     "the CPU");
-	return usage("--device: unknown device '%s'; there are cpu and cuda", s);
+	if (!o->cuda || s[4] != ':' || !read_number(s + 5, INT_MAX, &n))
+		return usage("--device: unknown device '%s'; there are cpu, cuda and cuda:NUMBER",
+			     s);
+	o->device = (int)n;
+	return -1;
 }
 
-static int read_against(const char *s)
+static int read_against(struct options *o, const char *s)
 {
-	if (!strcmp(s, "nccl"))
-		return lacks("--against nccl", "NCCL needs GPUs, and this build has no CUDA "
-			     "executor");
+	o->nccl = !strcmp(s, "nccl");
+	if (o->nccl)
+		return -1;
 	if (!strcmp(s, "mpi"))
 		return lacks("--against mpi", "this build has no MPI transport");
 	return usage("--against: unknown baseline '%s'; there are nccl and mpi", s);
@@ -257,9 +264,9 @@ static int read_one(struct options *o, int letter, const char *s)
 	case LONG_TIMEOUT:
 		return read_unsigned(&o->timeout, s, 0, "--timeout: '%s' is no number of seconds");
 	case LONG_DEVICE:
-		return read_device(s);
+		return read_device(o, s);
 	case LONG_AGAINST:
-		return read_against(s);
+		return read_against(o, s);
 	case LONG_TRANSPORT:
 		return read_transport(s);
 	default:

@@ -10,6 +10,7 @@
  */
 #include "runtime/ccrun.h"
 
+#include "runtime/ccrun_device.h"
 #include "runtime/comm.h"
 
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct bench {
 	FILE *out;
 	unsigned char **base[2];	/* [out of place, in place][rank]; allocated */
 	void **send, **recv;		/* [rank] of the current side */
+	struct device *device;		/* with copies of them; NULL: on the CPU */
 	size_t wrong;
 	double busbw;			/* sum over timed columns, and their number */
 	unsigned columns;
@@ -79,16 +81,27 @@ static ccs_status call_all(const struct bench *b, const struct row *r)
 
 	ccs_group_start();
 	for (int i = 0; i < b->o->ranks; i++) {
+		void *send = b->send[i], *recv = b->recv[i];
+
+		if (b->device) {
+			send = device_pointer(b->device, send);
+			recv = device_pointer(b->device, recv);
+		}
 		if (c->op == OP_PREMUL && c->numbers)
-			s = ccs_run_premul(b->m, b->send[i], b->recv[i], c->count, c->type,
-					   r->scalar, r->root, b->comm[i], NULL);
+			s = ccs_run_premul(b->m, send, recv, c->count, c->type, r->scalar,
+					   r->root, b->comm[i], NULL);
 		else
-			s = ccs_run(b->m, b->send[i], b->recv[i], c->count, c->type,
-				    (ccs_redop)c->op, r->root, b->comm[i], NULL);
+			s = ccs_run(b->m, send, recv, c->count, c->type, (ccs_redop)c->op,
+				    r->root, b->comm[i], NULL);
 		if (s)
 			break;
 	}
 	return ccs_group_end();
+}
+
+static ccs_status wait_all(const struct bench *b)
+{
+	return b->device ? device_wait(b->device) : CCS_OK;
 }
 
 static double now_us(void)
@@ -138,7 +151,7 @@ static bool place(struct bench *b, const struct row *r, bool in_place)
 	return true;
 }
 
-static void prepare(struct bench *b, const struct row *r, bool in_place)
+static ccs_status prepare(struct bench *b, const struct row *r, bool in_place)
 {
 	for (int i = 0; i < b->o->ranks; i++) {
 		if (!in_place)
@@ -146,6 +159,7 @@ static void prepare(struct bench *b, const struct row *r, bool in_place)
 		memset(b->base[1][i], POISON, r->base + GUARD);
 		check_fill(&r->check, (uint32_t)i, b->send[i]);
 	}
+	return b->device ? device_push(b->device) : CCS_OK;
 }
 
 /* Bytes written behind a buffer. */
@@ -192,17 +206,26 @@ static ccs_status measure(struct bench *b, const struct row *r, bool in_place,
 	*result = (struct result){ .measured = place(b, r, in_place) };
 	if (!result->measured)
 		return CCS_OK;
-	prepare(b, r, in_place);
+	s = prepare(b, r, in_place);
 	for (unsigned i = 0; i < b->o->warmup && !s; i++)
 		s = call_all(b, r);
+	if (!s)
+		s = wait_all(b);
 	start = now_us();
 	for (unsigned i = 0; i < b->o->iters && !s; i++)
 		s = call_all(b, r);
+	if (!s)
+		s = wait_all(b);
 	result->us = (now_us() - start) / b->o->iters;
 	if (s || !b->o->check)
 		return s;
-	prepare(b, r, in_place);
-	s = call_all(b, r);
+	s = prepare(b, r, in_place);
+	if (!s)
+		s = call_all(b, r);
+	if (!s)
+		s = wait_all(b);
+	if (!s && b->device)
+		s = device_pull(b->device);
 	if (!s)
 		verify(b, r, in_place, result);
 	return s;
@@ -281,6 +304,8 @@ static int lacks_memory(const struct bench *b, const struct row *r)
 
 static void free_buffers(struct bench *b)
 {
+	if (b->device)
+		device_free(b->device);
 	for (int side = 0; side < 2; side++) {
 		for (int i = 0; i < b->o->ranks; i++) {
 			free(b->base[side][i]);
@@ -336,12 +361,15 @@ static bool set_size(const struct bench *b, struct row *r, size_t size)
 
 static int size_run(struct bench *b, struct row *r, size_t size)
 {
+	ccs_status s;
 	int rc;
 
 	if (!set_size(b, r, size))
 		return fail(CCS_EINVAL);
 	if (!alloc_buffers(b, r))
 		rc = lacks_memory(b, r);
+	else if (b->device && (s = device_alloc(b->device, b->base, r->base + GUARD)))
+		rc = fail(s);
 	else
 		rc = row_run(b, r);
 	free_buffers(b);
@@ -419,9 +447,14 @@ static void print_head(const struct bench *b)
 {
 	unsigned threads = b->comm[0]->world->limit;
 
-	fprintf(b->out, "# %s: %s, %d rank%s on the CPU, run by %u thread%s of this process\n",
-		ccs_module_schedule(b->m), ccs_module_contract(b->m), b->o->ranks,
-		b->o->ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
+	fprintf(b->out, "# %s: %s, %d rank%s ", ccs_module_schedule(b->m),
+		ccs_module_contract(b->m), b->o->ranks, b->o->ranks == 1 ? "" : "s");
+	if (b->device)
+		device_print(b->device, b->out);
+	else
+		fprintf(b->out, "on the CPU, run by %u thread%s of this process", threads,
+			threads == 1 ? "" : "s");
+	fprintf(b->out, "\n");
 	if (b->m->head->flags & CCS_MODULE_MIXED && b->o->ops_all)
 		fprintf(b->out, "# avg and premul left out: some results are no sums\n");
 	fprintf(b->out, "# mean of %u runs after %u; %s\n#\n", b->o->iters, b->o->warmup,
@@ -445,6 +478,22 @@ static void print_foot(const struct bench *b)
 		fprintf(b->out, "# mean bus bandwidth: %.3f GB/s\n", b->busbw / b->columns);
 }
 
+static int bench_rows(struct bench *b)
+{
+	int rc;
+
+	ccs_comm_set_timeout(b->comm[0], b->o->timeout * 1000);
+	ccs_comm_set_threads(b->comm[0], b->o->threads);
+	sched_limit(b->comm[0]->world);
+	print_head(b);
+	rc = rows_run(b);
+	if (rc == EXIT_DONE) {
+		print_foot(b);
+		rc = b->wrong ? EXIT_WRONG : EXIT_DONE;
+	}
+	return rc;
+}
+
 static int bench_run(struct bench *b)
 {
 	size_t n = (size_t)b->o->ranks;
@@ -459,18 +508,17 @@ static int bench_run(struct bench *b)
 		fprintf(stderr, "ccrun: out of memory\n");
 		return EXIT_LACKS;
 	}
-	s = ccs_comm_init_all(b->comm, b->o->ranks);
+	s = b->o->cuda ? ccs_comm_init_cuda(b->comm, b->o->ranks, b->o->device)
+		       : ccs_comm_init_all(b->comm, b->o->ranks);
 	if (s)
 		return fail(s);
-	ccs_comm_set_timeout(b->comm[0], b->o->timeout * 1000);
-	ccs_comm_set_threads(b->comm[0], b->o->threads);
-	sched_limit(b->comm[0]->world);
-	print_head(b);
-	rc = rows_run(b);
-	if (rc == EXIT_DONE) {
-		print_foot(b);
-		rc = b->wrong ? EXIT_WRONG : EXIT_DONE;
-	}
+	if (b->o->cuda)
+		b->device = device_open(b->comm, b->o->ranks);
+	if (b->o->cuda && !b->device)
+		rc = EXIT_LACKS;
+	else
+		rc = b->o->nccl ? device_against_nccl(b->o->ranks, stderr) : bench_rows(b);
+	device_close(b->device);
 	for (int i = 0; i < b->o->ranks; i++)
 		ccs_comm_free(b->comm[i]);
 	return rc;

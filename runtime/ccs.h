@@ -104,6 +104,17 @@ CCS_API ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, s
  * comm[0..nranks-1]. The ranks' workers are tasks, run by one thread per core.
  */
 CCS_API ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks);
+/**
+ * The same on a GPU of this machine (0 is the first): all ranks live there, their
+ * buffers are its memory, and one kernel does the work of all. ccs_run takes a
+ * CUstream (or cudaStream_t; NULL is the default stream), returns when the work is
+ * put there, and can be captured into a graph; every rank may have a stream of its
+ * own. CCS_EUNSUPPORTED: no driver, or no GPU that can do it.
+ */
+CCS_API ccs_status ccs_comm_init_cuda(struct ccs_comm **comm, int nranks, int device);
+/** Whether a call that has returned has failed since, on the GPU. A communicator that
+ *  failed stays so. */
+CCS_API ccs_status ccs_comm_check(struct ccs_comm *c);
 /** Frees one rank's handle; the last one ends the threads. */
 CCS_API void ccs_comm_free(struct ccs_comm *c);
 CCS_API int ccs_comm_rank(const struct ccs_comm *c);
@@ -120,7 +131,7 @@ CCS_API ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads);
  * elements: NCCL's count of the same collective. `sendbuff == recvbuff`: in
  * place. Overlap of an `in` and an `out` buffer is allowed (the input is then
  * copied aside). `root` is ignored where the module has none. `stream` is for
- * devices; NULL on the CPU.
+ * GPUs; NULL on the CPU.
  *
  * Returns when this rank's part is done. Inside ccs_group_start/end it only
  * records the call; without a group, every rank must be called from a thread

@@ -34,6 +34,7 @@ static bool sync_init(struct world *w)
 static void world_free(struct world *w)
 {
 	sched_stop(w);
+	gpu_free(w->gpu);
 	while (w->runs) {
 		struct run *next = w->runs->next;
 

@@ -39,6 +39,7 @@ struct call {
 	int root;			/* -1: none */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;			/* under world.lock, as is status */
+	void *stream;			/* a GPU's */
 	bool over;			/* the calling thread knows how it ended */
 	ccs_status status;
 	struct run *run;		/* once joined */
@@ -178,6 +179,7 @@ struct world {
 	bool dead;
 	char *dead_text;
 	struct opened *opened;
+	struct gpu *gpu;		/* where the ranks live; NULL: on the CPU (cuda_comm.h) */
 };
 
 struct ccs_comm {
@@ -212,6 +214,13 @@ ccs_status layout_make(struct world *w, struct run *r);
 
 /** Runs a task until it waits, finishes, or its run has failed. */
 void task_run(struct world *w, struct task *t);
+/* Whether a call's input must be copied aside, as it overlaps the output otherwise
+ * than in place; whether it lacks an output buffer that its operations touch. */
+struct placing {
+	bool copy_aside, lacks;
+};
+struct placing call_placing(const struct call *c, const struct prep_rank *p);
+
 /** Makes an arrived rank's tasks ready. Under world.lock. */
 void rank_start(struct world *w, uint32_t rank);
 
@@ -242,6 +251,12 @@ void sched_stop(struct world *w);
 /** Takes part until the world's calls in a list are over. *first is the first
  *  failure, and stays what it was if it was one. */
 void sched_wait(struct world *w, struct call *calls, ccs_status *first);
+
+/* ---- cuda_comm.c ---------------------------------------------------------------------- */
+
+/** On a GPU: launches the run if all ranks have called. Under world.lock. */
+void gpu_start(struct world *w, struct run *r);
+void gpu_free(struct gpu *g);
 
 /* ---- watch.c ------------------------------------------------------------------------ */
 

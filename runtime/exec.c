@@ -255,23 +255,31 @@ static bool all_inout(const struct ccs_module *m)
 	return true;
 }
 
+struct placing call_placing(const struct call *c, const struct prep_rank *p)
+{
+	bool in_place = c->send == c->recv && all_inout(c->module);
+
+	return (struct placing){
+		p->send && !in_place && overlap(c->send, c->send_bytes, c->recv, c->recv_bytes),
+		!c->recv && p->recv
+	};
+}
+
 /* Where the rank reads and writes: the caller's buffers; or aside, if input and
  * output overlap otherwise than in place, or there is no output buffer (and the
  * contract promises nothing in it). */
 static bool place_buffers(struct rank_io *io, const struct call *c, const struct prep_rank *p)
 {
-	bool in_place = c->send == c->recv && all_inout(c->module);
-	bool lacks = !c->recv && p->recv;
+	struct placing where = call_placing(c, p);
 	size_t need;
 	void *aside;
 
 	io->send = c->send;
 	io->recv = c->recv;
-	io->copy_aside = p->send && !in_place &&
-			 overlap(c->send, c->send_bytes, c->recv, c->recv_bytes);
-	if (!io->copy_aside && !lacks)
+	io->copy_aside = where.copy_aside;
+	if (!where.copy_aside && !where.lacks)
 		return true;
-	need = lacks ? c->recv_bytes : c->send_bytes;
+	need = where.lacks ? c->recv_bytes : c->send_bytes;
 	if (need > io->aside_bytes || !io->aside) {
 		if (posix_memalign(&aside, CACHE_LINE, need + 1))
 			return false;
@@ -279,7 +287,7 @@ static bool place_buffers(struct rank_io *io, const struct call *c, const struct
 		io->aside = aside;
 		io->aside_bytes = need;
 	}
-	if (lacks)
+	if (where.lacks)
 		io->recv = io->aside;
 	else
 		io->send = io->aside;

@@ -40,6 +40,8 @@ struct ccs_module {
 	const struct ccs_param *params;
 	const struct ccs_buffer *buffers;
 	uint32_t nbuffers;
+	const char *cuda;		/* source of the kernels, or NULL: for the CPU only */
+	const struct ccs_kernel *kernels;
 	struct plan_view *plans;
 	size_t nplans;
 	pthread_mutex_t lock;		/* of the plans' prep */

@@ -13,24 +13,32 @@
 #ifndef CCS_RUNTIME_NARROW_H
 #define CCS_RUNTIME_NARROW_H
 
+#if !defined(__CUDACC_RTC__)	/* NVRTC has both built in, or from device/args.h */
 #include <stdint.h>
 #include <string.h>
+#endif
 
-static inline float bits_float(uint32_t u)
+#if defined(__CUDACC__)		/* kernels use these too: the same bits on both sides */
+#define NARROW static __device__ inline
+#else
+#define NARROW static inline
+#endif
+
+NARROW float bits_float(uint32_t u)
 {
 	float f;
 	memcpy(&f, &u, sizeof(f));
 	return f;
 }
 
-static inline uint32_t float_bits(float f)
+NARROW uint32_t float_bits(float f)
 {
 	uint32_t u;
 	memcpy(&u, &f, sizeof(u));
 	return u;
 }
 
-static inline float half_to_float(uint16_t h)
+NARROW float half_to_float(uint16_t h)
 {
 	uint32_t sign = (uint32_t)(h & 0x8000) << 16;
 	uint32_t u = (uint32_t)(h & 0x7fff) << 13;
@@ -42,7 +50,7 @@ static inline float half_to_float(uint16_t h)
 	return bits_float(v | sign);
 }
 
-static inline uint16_t half_from_float(float f)
+NARROW uint16_t half_from_float(float f)
 {
 	uint32_t u = float_bits(f);
 	uint32_t sign = (u >> 16) & 0x8000u;
@@ -57,12 +65,12 @@ static inline uint16_t half_from_float(float f)
 	return (uint16_t)(r | sign);
 }
 
-static inline float bfloat_to_float(uint16_t h)
+NARROW float bfloat_to_float(uint16_t h)
 {
 	return bits_float((uint32_t)h << 16);
 }
 
-static inline uint16_t bfloat_from_float(float f)
+NARROW uint16_t bfloat_from_float(float f)
 {
 	uint32_t u = float_bits(f);
 	uint32_t r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
@@ -70,7 +78,7 @@ static inline uint16_t bfloat_from_float(float f)
 	return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : r);
 }
 
-static inline float e4m3_to_float(uint8_t h)
+NARROW float e4m3_to_float(uint8_t h)
 {
 	uint32_t sign = (uint32_t)(h & 0x80) << 24;
 	uint32_t u = (uint32_t)(h & 0x7f) << 20;
@@ -80,7 +88,7 @@ static inline float e4m3_to_float(uint8_t h)
 	return bits_float(v | sign);
 }
 
-static inline uint8_t e4m3_from_float(float f)
+NARROW uint8_t e4m3_from_float(float f)
 {
 	uint32_t u = float_bits(f);
 	uint32_t sign = (u >> 24) & 0x80u;
@@ -94,12 +102,12 @@ static inline uint8_t e4m3_from_float(float f)
 	return (uint8_t)(a > 0x7f800000u ? 0x7fu : r | sign);
 }
 
-static inline float e5m2_to_float(uint8_t h)
+NARROW float e5m2_to_float(uint8_t h)
 {
 	return half_to_float((uint16_t)((uint32_t)h << 8));
 }
 
-static inline uint8_t e5m2_from_float(float f)
+NARROW uint8_t e5m2_from_float(float f)
 {
 	uint32_t u = float_bits(f);
 	uint32_t sign = (u >> 24) & 0x80u;

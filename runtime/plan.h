@@ -48,7 +48,7 @@
 #include <stdint.h>
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 1u
+#define CCS_PLAN_ABI 2u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */
@@ -75,6 +75,8 @@ struct ccs_module_head {
 	struct ccs_table params;	/* struct ccs_param: the schedule's, as compiled */
 	struct ccs_table buffers;	/* struct ccs_buffer */
 	struct ccs_table plans;		/* struct ccs_plan, ascending by (nranks, root) */
+	struct ccs_table cuda;		/* char: CUDA source, ends in NUL; empty: CPU only */
+	struct ccs_table kernels;	/* struct ccs_kernel; each key once, in no order */
 };
 
 #define CCS_MODULE_REDUCES     1u	/* the contract combines values: an operator matters */
@@ -84,6 +86,21 @@ struct ccs_module_head {
 					   only counts that `chunks` divides */
 #define CCS_MODULE_BY_COLUMN   8u	/* has a buffer `by column`: cannot be run yet */
 #define CCS_MODULE_SIZED       16u	/* has a `sized` buffer: cannot be run yet */
+
+/* How messages are announced on CUDA. */
+enum ccs_protocol { CCS_SIMPLE = 0, CCS_LL = 1 };
+#define CCS_NPROTOCOLS 2u
+
+/* A compiled kernel. Where no operator matters, type is the first in ccs_dtype
+ * of its size, and op is 0; avg is a sum, divided; premul-sum is 5. */
+struct ccs_kernel {
+	uint32_t arch;		/* 10 * major + minor compute capability: 90 */
+	uint32_t variant;	/* 'a', 'f' (as in sm_90a), or 0 */
+	uint32_t type, op;	/* ccs_dtype, ccs_redop or 5 */
+	uint32_t protocol;	/* enum ccs_protocol */
+	uint32_t reserved;
+	struct ccs_table cubin;	/* char */
+};
 
 struct ccs_file {
 	uint32_t name;		/* text offset */
@@ -188,5 +205,24 @@ struct ccs_sum {
 	uint8_t last, reduced;
 	uint8_t reserved[6];
 };
+
+/* The shape of a worker: a hash of which parts each of its operations has.
+ * Generated code has a straight line for some shapes (device/ccs_device.h); it
+ * finds a worker's by this number. Never UINT32_MAX. O(nops) */
+static inline uint32_t ccs_plan_form(const struct ccs_op *o)
+{
+	return (o->in != CCS_NONE ? 1u : 0) | (o->a != CCS_NONE ? 2u : 0) |
+	       (o->b != CCS_NONE ? 4u : 0) | (o->dst != CCS_NONE ? 8u : 0) |
+	       (o->out != CCS_NONE ? 16u : 0);
+}
+
+static inline uint32_t ccs_plan_shape(const struct ccs_op *o, uint32_t nops)
+{
+	uint32_t h = 2166136261u;
+
+	for (uint32_t i = 0; i < nops; i++)
+		h = (h ^ ccs_plan_form(o + i)) * 16777619u;
+	return h == CCS_NONE ? 0 : h;
+}
 
 #endif

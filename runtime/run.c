@@ -66,6 +66,10 @@ static void start_current(struct world *w)
 {
 	struct run *r = w->runs;
 
+	if (w->gpu) {
+		gpu_start(w, r);
+		return;
+	}
 	r->started = true;
 	if (r->failed)
 		return;
@@ -171,7 +175,7 @@ void run_join(struct world *w, struct call *c)
 		return;
 	if (!r->started)
 		start_current(w);
-	else if (!r->failed)
+	else if (!r->failed && !w->gpu)
 		rank_start(w, (uint32_t)c->comm->rank);
 	run_retire(w);
 }

@@ -70,8 +70,31 @@ static const char *check_names(const struct ccs_module *m)
 	return NULL;
 }
 
+/* Kernels are handed to the driver as they are: it checks what is inside. */
+static const char *check_kernels(struct ccs_module *m)
+{
+	const struct ccs_module_head *h = m->head;
+
+	m->cuda = h->cuda.n ? table_at(m, h->cuda, 1) : NULL;
+	m->kernels = table_at(m, h->kernels, sizeof(struct ccs_kernel));
+	if (!m->kernels || (h->cuda.n && !m->cuda))
+		return "a table lies outside the module";
+	if (h->cuda.n && m->cuda[h->cuda.n - 1])
+		return "its CUDA source has no end";
+	for (uint64_t i = 0; i < h->kernels.n; i++) {
+		const struct ccs_kernel *k = m->kernels + i;
+
+		if (k->type >= CCS_NDTYPES || k->op > CCS_NREDOPS ||
+		    k->protocol >= CCS_NPROTOCOLS || !k->cubin.n ||
+		    !table_at(m, k->cubin, 1))
+			return "a kernel is described wrongly";
+	}
+	return NULL;
+}
+
 static const char *check_tables(struct ccs_module *m)
 {
+	const char *wrong;
 	const struct ccs_module_head *h = m->head;
 
 	m->text = table_at(m, h->text, 1);
@@ -84,7 +107,8 @@ static const char *check_tables(struct ccs_module *m)
 	m->nbuffers = (uint32_t)h->buffers.n;
 	if (!h->slots)
 		return "its plans are for FIFOs without slots";
-	return check_names(m);
+	wrong = check_kernels(m);
+	return wrong ? wrong : check_names(m);
 }
 
 static bool view(const struct ccs_module *m, const struct ccs_plan *p, struct plan_view *v)

@@ -17,9 +17,9 @@ say "lang includes lang only" \
 	"$(grep -nE '#include "(compiler|runtime|tests)/' lang/*.[chly])"
 say "runtime includes runtime only" \
 	"$(grep -nE '#include "(compiler|lang|tests)/' runtime/*.[ch])"
-say "compiler includes lang, compiler, and the runtime's ccs.h and plan.h" \
+say "compiler includes lang, compiler, and the runtime's common headers" \
 	"$(grep -nE '#include "' compiler/*.[ch] |
-	   grep -vE '"(lang/[a-z_]+\.h|compiler/[a-z_]+\.h|runtime/(ccs|plan)\.h)"')"
+	   grep -vE '"(lang/[a-z_]+\.h|compiler/[a-z_]+\.h|runtime/(ccs|plan|nvrtc|kernel)\.h)"')"
 say "examples include public headers and generated ones only" \
 	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c)"
 

@@ -43,8 +43,6 @@ status "a wrong schedule" 1 "$ccc" check "$tmp/broken.ccs"
 holds "... errors go to stderr, nothing to stdout" test ! -s "$tmp/out"
 status "N that where refuses" 1 "$ccc" check schedules/swing_allreduce.ccs -n 3
 says "... says E0205" "$tmp/err" 'E0205'
-status "the CUDA target, which this build lacks" 4 "$ccc" $ring --target=cuda -o "$tmp/x.so"
-status "--emit=cuda" 4 "$ccc" $ring --emit=cuda
 status "stdin" 0 sh -c "'$ccc' check - <$ring"
 status "a file without a schedule has nothing to compile" 2 "$ccc" /dev/null -o "$tmp/x.so"
 status "... but its names can be checked" 0 "$ccc" check /dev/null
@@ -259,7 +257,6 @@ says "... prints nccl-tests' columns" "$tmp/out" 'size +count +type +redop +root
 says "... checks every element" "$tmp/out" '#wrong'
 status "ccrun with an N that the module lacks" 2 "$ccrun" -n 7 "$tmp/ring.so"
 says "... says which it has" "$tmp/err" '2.*4'
-status "ccrun --device cuda, which this build lacks" 4 "$ccrun" -n 4 --device cuda "$tmp/ring.so"
 status "ccrun --against nccl" 4 "$ccrun" -n 4 "$tmp/ring.so" --against nccl
 status "ccrun --against mpi" 4 "$ccrun" -n 4 "$tmp/ring.so" --against mpi
 status "ccrun, another type and operator" 0 "$ccrun" -n 3 "$tmp/ring.so" -d bfloat16 -o max -e 4K

@@ -14,6 +14,15 @@ $(BUILD)/tests/%.o: tests/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/tests/%.o
 
+# A driver and an NVRTC of our own (tests/fake_cuda/fake.h).
+FAKE_CUDA := $(BUILD)/tests/fake_cuda/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc.so
+$(BUILD)/tests/fake_cuda/libcuda.so.1: $(BUILD)/tests/fake_cuda/driver.o \
+		$(BUILD)/tests/fake_cuda/run.o $(BUILD)/runtime/reduce.o $(BUILD)/runtime/dtype.o
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread -lm
+$(BUILD)/tests/fake_cuda/libnvrtc.so: $(BUILD)/tests/fake_cuda/fake_nvrtc.o
+	$(CC) $(LDFLAGS) -shared -o $@ $^
+$(BUILD)/tests/fake_cuda/%.o: TEST_WARN += -Wno-missing-prototypes
+
 # Modules for the runtime's tests: every schedule of the library.
 TEST_MODULES := $(patsubst schedules/%.ccs,$(BUILD)/tests/modules/%.so,$(wildcard schedules/*.ccs))
 $(BUILD)/tests/modules/%.so: schedules/%.ccs $(BIN)/ccc
@@ -29,7 +38,7 @@ T := $(BUILD)/tests
 deps:
 	@tests/deps.sh check
 
-test-programs: all $(TEST_PROGRAMS) $(TEST_MODULES)
+test-programs: all $(TEST_PROGRAMS) $(TEST_MODULES) $(FAKE_CUDA)
 
 check: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) test-programs
@@ -55,6 +64,7 @@ check-built: test-programs
 		"$(T)/mutants_test schedules" \
 		"$(T)/results_test $(TEST_MODULES)" \
 		"$(T)/runtime_test $(T)/modules" \
+		"tests/cuda_test.sh $(BUILD)" \
 		"tests/examples_test.sh $(BUILD)" \
 		"tests/docs_test.sh $(BUILD)" \
 		"tests/install_test.sh $(BUILD)"
@@ -110,4 +120,4 @@ fuzz-built: $(T)/fuzz
 		-artifact_prefix=$(T)/found/ $(T)/found tests/corpus tests/good tests/diag schedules
 $(T)/fuzz: tests/fuzz_test.c $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ -ljansson -lm
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ -ljansson -lpthread -ldl -lm

@@ -1,0 +1,26 @@
+/*
+ * Kernels that were compiled before, on disk: $CCS_CACHE_DIR (empty: no cache), or
+ * ccs below $XDG_CACHE_HOME or ~/.cache. It may be emptied at any time.
+ */
+#ifndef CCS_RUNTIME_CACHE_H
+#define CCS_RUNTIME_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Names an entry by all that its bytes depend on. */
+struct cache_key {
+	uint64_t hash[2];
+};
+
+struct cache_key cache_key_of(const void *const *parts, const size_t *lengths, size_t n);
+
+/** The entry's bytes, malloc'ed and with a NUL behind them; NULL: there is none that
+ *  is whole and that this user wrote. */
+void *cache_read(const struct cache_key *key, size_t *len);
+
+/** Stores an entry, whole or not at all. A cache that cannot be written is no error. */
+void cache_write(const struct cache_key *key, const void *data, size_t len);
+
+#endif

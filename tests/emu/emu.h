@@ -1,0 +1,127 @@
+/*
+ * Kernels on the CPU: the generated source, compiled as C++ behind this header.
+ * It takes the place of the primitives of runtime/device/ccs_device.h; emu.cc holds
+ * fibers and memory. C declarations are for the test's host side.
+ */
+#ifndef TESTS_EMU_H
+#define TESTS_EMU_H
+
+#include "runtime/device/args.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "Device" memory: one range, zeroed; plain memory while no kernel runs. */
+void *emu_alloc(size_t bytes);
+void emu_alloc_reset(void);
+
+struct emu_kernel {
+	const char *schedule;
+	void (*run)(const struct ccs_dev_call *c);
+};
+extern const struct emu_kernel emu_kernels[];	/* ends in NULL */
+extern const int emu_proto, emu_type, emu_op;
+
+/* Runs a kernel to its end. NULL, or why it cannot end. `stall`: this thread stops
+ * for ever at its first wait (-1: none): for the watchdog. */
+const char *emu_launch(void (*run)(const struct ccs_dev_call *), const struct ccs_dev_call *c,
+		       unsigned blocks, unsigned threads, uint64_t seed);
+/* Of emu_launch: nanoseconds that one look at the clock takes. */
+uint32_t emu_random(uint32_t below);
+void emu_seed(uint64_t seed);
+
+#ifdef __cplusplus
+}
+
+struct emu_dim {
+	unsigned x;
+};
+struct ccs_block;
+struct ccs_vec;
+
+extern struct emu_dim threadIdx, blockIdx, blockDim;
+void *emu_shared(void);
+void emu_load(void *to, const void *from, size_t n);
+void emu_store(void *to, const void *from, size_t n);
+uint64_t emu_atomic_load(const uint64_t *p, bool acquire);
+void emu_atomic_store(uint64_t *p, uint64_t v);
+void emu_fence(void);
+int emu_barrier(int stop);
+void emu_pause(void);
+uint64_t emu_clock(void);
+
+#define CCS_EMULATION
+#define CCS_FN static inline
+#define CCS_CALL static
+#define CCS_KERNEL static void
+#define CCS_CONSTANT
+#define CCS_ROWS 4	/* so that groups of rows occur */
+#define ccs_b (*(struct ccs_block *)emu_shared())
+
+CCS_FN uint64_t ccs_ld_acquire(const uint64_t *p) { return emu_atomic_load(p, true); }
+CCS_FN uint64_t ccs_ld_relaxed(const uint64_t *p) { return emu_atomic_load(p, false); }
+CCS_FN void ccs_st_relaxed(uint64_t *p, uint64_t v) { emu_atomic_store(p, v); }
+CCS_FN void ccs_fence(void) { emu_fence(); }
+CCS_FN uint32_t ccs_ld_flag(const uint32_t *p) { emu_pause(); return *p; }
+CCS_FN void ccs_st_flag(uint32_t *p, uint32_t v) { *p = v; }
+CCS_FN void ccs_ld_entries(const uint64_t *p, uint64_t v[2])
+{
+	v[0] = emu_atomic_load(p, false);
+	v[1] = emu_atomic_load(p + 1, false);
+}
+CCS_FN void ccs_st_entries(uint64_t *p, uint64_t v0, uint64_t v1)
+{
+	bool first = emu_random(2);
+
+	emu_atomic_store(first ? p : p + 1, first ? v0 : v1);
+	emu_atomic_store(first ? p + 1 : p, first ? v1 : v0);
+}
+template <typename V = ccs_vec> static inline V emu_load16(const uint8_t *p)
+{
+	V v;
+
+	emu_load(&v, p, 16);
+	return v;
+}
+#define ccs_load16(p) emu_load16<>(p)
+#define ccs_store16(p, v) emu_store(p, &(v), 16)
+template <typename T> static inline T ccs_load(const uint8_t *p)
+{
+	T v;
+
+	emu_load(&v, p, sizeof(v));
+	return v;
+}
+template <typename T> static inline void ccs_store(uint8_t *p, T v)
+{
+	emu_store(p, &v, sizeof(v));
+}
+CCS_FN int ccs_barrier(int stop) { return emu_barrier(stop); }
+CCS_FN uint64_t ccs_clock(void) { return emu_clock(); }
+CCS_FN bool ccs_take(uint32_t *p) { return !*p && (*p = 1); }
+CCS_FN float ccs_times(float x, float y) { return x * y; }
+CCS_FN double ccs_times(double x, double y) { return x * y; }
+
+#include "runtime/narrow.h"
+#define ccs_from_half half_to_float
+#define ccs_to_half half_from_float
+#define ccs_to_bfloat bfloat_from_float
+
+template <typename To, typename From> static inline To emu_bits(From from)
+{
+	To to;
+
+	static_assert(sizeof(to) == sizeof(from), "");
+	__builtin_memcpy(&to, &from, sizeof(to));
+	return to;
+}
+#define __uint_as_float emu_bits<float, uint32_t>
+#define __float_as_uint emu_bits<uint32_t, float>
+#define __longlong_as_double emu_bits<double, long long>
+#define __double_as_longlong emu_bits<long long, double>
+#endif
+
+#endif
