@@ -194,7 +194,7 @@ static int judge(const char *folder)
 		return 1;
 	if (s)
 		return -1;
-	snprintf(command, sizeof command, "%s -I %s %s/m.ccs -o %s/m.so >/dev/null 2>&1 && "
+	snprintf(command, sizeof command, "%s -I %s %s/m.ccs --target=cpu -o %s/m.so >/dev/null 2>&1 && "
 		 "%s --short %s/m.so >%s/said", ccc, folder, dir, dir, results, dir, dir);
 	return status_of(command) ? -1 : 0;
 }

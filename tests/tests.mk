@@ -27,7 +27,7 @@ $(BUILD)/tests/fake_cuda/%.o: TEST_WARN += -Wno-missing-prototypes
 TEST_MODULES := $(patsubst schedules/%.ccs,$(BUILD)/tests/modules/%.so,$(wildcard schedules/*.ccs))
 $(BUILD)/tests/modules/%.so: schedules/%.ccs $(BIN)/ccc
 	@mkdir -p $(@D)
-	$(BIN)/ccc $< $$(tests/admitted.sh $(BIN)/ccc $<) -o $@
+	$(BIN)/ccc $< $$(tests/admitted.sh $(BIN)/ccc $<) --target=cpu -o $@
 
 export CCC := $(BIN)/ccc
 export CCRUN := $(BIN)/ccrun
@@ -65,6 +65,7 @@ check-built: test-programs
 		"$(T)/results_test $(TEST_MODULES)" \
 		"$(T)/runtime_test $(T)/modules" \
 		"tests/cuda_test.sh $(BUILD)" \
+		"tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
 		"tests/examples_test.sh $(BUILD)" \
 		"tests/docs_test.sh $(BUILD)" \
 		"tests/install_test.sh $(BUILD)"
