@@ -238,8 +238,8 @@ const char *cuda_source(struct ctx *c, const struct bytes *module);
 
 /* --target, --arch and --kernels. */
 struct cuda_options {
-	bool asked;		/* --target names cuda: not to have it is an error */
-	bool off;		/* --target=cpu */
+	bool ahead;		/* kernels are compiled now: --target=cuda, --arch or --kernels */
+	bool off;		/* --target=cpu: no CUDA source either */
 	bool lines;		/* -g: kernels name the lines of the schedule */
 	const char *const *archs;	/* "sm_90"; at least one */
 	size_t narchs;
@@ -248,8 +248,7 @@ struct cuda_options {
 
 /** Adds the CUDA source and its compiled kernels to a module (kernels.c). Returns 0
  *  or the exit status (4: no NVRTC, or it does not know the GPU; 70: it refuses the
- *  source), reported as a diagnostic. Without NVRTC and without --target=cuda the
- *  module stays as it is, and a note says so. */
+ *  source), reported as a diagnostic. */
 int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *o);
 
 /** --emit=ptx: float32 sum, for the first architecture. Returns as kernels_add. */

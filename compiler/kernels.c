@@ -6,8 +6,9 @@
  * is left out is compiled when it is first used, by libccs.
  *
  * Kernels are the same for every N, so this costs the same for one plan as for a
- * hundred: about 0.1 s a kernel. They are independent, and are compiled by as many
- * threads as there are processors.
+ * hundred: one to two seconds a kernel. They are independent, and are compiled by as
+ * many threads as there are processors; and only where CUDA was asked for, since
+ * most compilations are those of someone who is writing a schedule.
  */
 #include "compiler/compile.h"
 #include "runtime/kernel.h"
@@ -58,20 +59,14 @@ static const char *known_archs(struct arena *a, const struct nvrtc *n)
 	return text;
 }
 
-/* Opens NVRTC and checks the architectures. 0, 4, or -1: do without, a note is made. */
+/* Opens NVRTC and checks the architectures. 0, or 4 and an error is reported. */
 static int open_nvrtc(struct ctx *c, const struct cuda_options *o, struct nvrtc *n)
 {
 	char why[800];
 
 	if (!nvrtc_open(n, why, sizeof why)) {
-		if (o->asked) {
-			say(c, SEV_ERROR, arena_printf(c->arena,
-				"compiling for CUDA needs NVRTC: %s", why));
-			return 4;
-		}
-		say(c, SEV_NOTE, arena_printf(c->arena,
-			"compiled for the CPU alone: %s; --target=cpu asks for no more", why));
-		return -1;
+		say(c, SEV_ERROR, arena_printf(c->arena, "compiling for CUDA needs NVRTC: %s", why));
+		return 4;
 	}
 	for (size_t i = 0; i < o->narchs; i++) {
 		struct nvrtc_arch arch;
@@ -178,9 +173,13 @@ int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *
 
 	if (o->off)
 		return 0;
+	if (!o->ahead) {
+		module_add_cuda(c, module, cuda_source(c, module), NULL, NULL, 0);
+		return 0;
+	}
 	int status = open_nvrtc(c, o, &n);
 	if (status)
-		return status < 0 ? 0 : status;
+		return status;
 	struct makings m = { .nvrtc = &n, .source = cuda_source(c, module),
 			      .flags = o->lines ? KERNEL_LINES : 0 };
 	list_kernels(c, o, h->flags, &m);
@@ -204,11 +203,9 @@ int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *
 int kernels_ptx(struct ctx *c, const struct bytes *module, const struct cuda_options *o, FILE *out)
 {
 	const struct ccs_module_head *h = (const void *)module->data;
-	struct cuda_options must = *o;
 	struct nvrtc n;
+	int status = open_nvrtc(c, o, &n);
 
-	must.asked = true;
-	int status = open_nvrtc(c, &must, &n);
 	if (status)
 		return status;
 	const char *source = cuda_source(c, module);

@@ -200,7 +200,7 @@ static int parse_target(struct options *o, const char *text)
 		if (!*s)
 			break;
 	}
-	o->cuda.asked = cuda;
+	o->cuda.ahead = cuda;
 	o->cuda.off = !cuda;
 	return -1;
 }
@@ -362,11 +362,13 @@ static int apply(struct command *c, enum option option, const char *value)
 	case OPT_TARGET:
 		return parse_target(o, value);
 	case OPT_ARCH:
+		o->cuda.ahead = true;
 		return parse_arch(c, value);
 	case OPT_LINES:
 		o->cuda.lines = true;
 		return -1;
 	case OPT_KERNELS:
+		o->cuda.ahead = true;
 		return parse_kernels(o, value);
 	case OPT_EMIT:
 		return parse_emit(o, value);
