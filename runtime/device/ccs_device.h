@@ -272,6 +272,16 @@ CCS_FN ccs_order ccs_ordered(ccs_elem e)
 #endif
 }
 
+CCS_FN bool ccs_number(ccs_order v)
+{
+#if CCS_TYPE <= 5
+	(void)v;
+	return true;
+#else
+	return v == v;
+#endif
+}
+
 CCS_FN ccs_elem ccs_combine(ccs_elem x, ccs_elem y)
 {
 #if CCS_OP == CCS_DEV_PROD
@@ -279,11 +289,11 @@ CCS_FN ccs_elem ccs_combine(ccs_elem x, ccs_elem y)
 #elif CCS_OP == CCS_DEV_MAX
 	ccs_order p = ccs_ordered(x), q = ccs_ordered(y);
 
-	return p > q || q != q ? x : y;
+	return p > q || !ccs_number(q) ? x : y;
 #elif CCS_OP == CCS_DEV_MIN
 	ccs_order p = ccs_ordered(x), q = ccs_ordered(y);
 
-	return p < q || q != q ? x : y;
+	return p < q || !ccs_number(q) ? x : y;
 #else
 	return ccs_narrow(ccs_wide(x) + ccs_wide(y));
 #endif

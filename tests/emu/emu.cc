@@ -373,9 +373,10 @@ int emu_barrier(int stop)
 /* ---- a launch ------------------------------------------------------------------------- */
 
 const char *emu_launch(void (*run)(const struct ccs_dev_call *), const struct ccs_dev_call *c,
-		       unsigned nblocks, unsigned threads, uint64_t seed)
+		       unsigned nblocks, unsigned threads, uint64_t seed, uint64_t stop_after)
 {
 	const char *why = nullptr;
+	uint64_t rounds = 0;
 
 	emu_seed(seed);
 	kernel = run;
@@ -406,6 +407,8 @@ const char *emu_launch(void (*run)(const struct ccs_dev_call *), const struct cc
 		unsigned i = emu_random((uint32_t)live.size());
 		fiber *f = &fibers[live[i]];
 
+		if (++rounds == stop_after)
+			*c->abort = 1;
 		if (!f->at_barrier)
 			enter(f);
 		if (f->over) {

@@ -25,11 +25,10 @@ struct emu_kernel {
 extern const struct emu_kernel emu_kernels[];	/* ends in NULL */
 extern const int emu_proto, emu_type, emu_op;
 
-/* Runs a kernel to its end. NULL, or why it cannot end. `stall`: this thread stops
- * for ever at its first wait (-1: none): for the watchdog. */
+/* Runs a kernel to its end, the call's abort flag set after `stop_after` rounds (0:
+ * never). NULL, or why it cannot end. */
 const char *emu_launch(void (*run)(const struct ccs_dev_call *), const struct ccs_dev_call *c,
-		       unsigned blocks, unsigned threads, uint64_t seed);
-/* Of emu_launch: nanoseconds that one look at the clock takes. */
+		       unsigned blocks, unsigned threads, uint64_t seed, uint64_t stop_after);
 uint32_t emu_random(uint32_t below);
 void emu_seed(uint64_t seed);
 

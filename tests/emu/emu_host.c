@@ -8,6 +8,7 @@
  * changes), and after a call that was stopped in its middle.
  *
  * usage: emu_test FIRST NUMBER MODULE.so ...
+ *        emu_test watchdog 0 MODULE.so ...	(compiled with CCS_WATCHDOG)
  */
 #include "runtime/cuda_tables.h"
 #include "tests/emu/emu.h"
@@ -354,9 +355,8 @@ static bool one_call(struct state *s, uint32_t call, uint64_t seed, bool stopped
 	const char *why;
 
 	make_buffers(s, call);
-	*s->call.abort = stopped;
 	why = emu_launch(s->kernel->run, &s->call, s->call.nworkers * s->call.replicas, s->threads,
-			 seed * 8 + call);
+			 seed * 8 + call, stopped ? 1 + seed * 37 % 3000 : 0);
 	if (!why && !counters(s))
 		why = "counters are not where they belong";
 	if (!why && !stopped && !compare(s, call))
@@ -399,6 +399,71 @@ static bool run_seed(uint64_t seed, struct ccs_module **modules, const struct em
 	return ok;
 }
 
+/* Whether no chunk is empty: nobody waits for an LL message without data. */
+static bool every_chunk(const struct state *s)
+{
+	for (uint32_t i = 0; i < s->m->nbuffers; i++)
+		if (!s->call.count || s->call.count % s->v->shapes[i].chunks)
+			return false;
+	return true;
+}
+
+/* A call whose last workers never start: the watchdog says who waits for it, and the
+ * others end. */
+static bool run_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, uint64_t seed)
+{
+	struct plan_view *v = m->plans + m->nplans - 1;
+	const struct ccs_dev_report *r;
+	struct state s;
+	const char *why;
+	uint32_t last, line = 0;
+	bool ok;
+
+	while (v->plan->nranks > MAX_N)
+		v--;
+	emu_seed(seed);
+	emu_alloc_reset();
+	if (!state_make(&s, m, v, kernel))
+		return false;
+	do {
+		if (!choose_sizes(&s))
+			return false;
+	} while (!every_chunk(&s));
+	s.call.longest = (cuda_longest(m, v, s.call.count) + 15) / 16 * 16;
+	s.call.replicas = 1;
+	s.call.ntiles = (s.call.longest + s.call.tile - 1) / s.call.tile;
+	s.call.limit = 1000;	/* ten looks at the clock */
+	s.call.divide = 0;
+	make_buffers(&s, 0);
+	/* the last worker that sends: those behind it do not start either */
+	for (last = s.call.nworkers - 1; last; last--) {
+		const struct ccs_dev_worker *w = s.call.workers + last;
+		uint32_t forms = 0;
+
+		for (uint32_t k = 0; k < w->nops; k++)
+			forms |= s.call.ops[w->op + k].form;
+		if (forms & CCS_DEV_OUT)
+			break;
+	}
+	why = emu_launch(kernel->run, &s.call, last, s.threads, seed, 0);
+	r = s.call.report;
+	for (uint32_t k = 0; k < s.call.workers[r->worker].nops; k++) {
+		const struct ccs_dev_op *o = s.call.ops + s.call.workers[r->worker].op + k;
+		if (o->done == r->op + 1)
+			line = o->line;
+	}
+	/* It names an operation that really waits: of the worker it names, and its line. */
+	ok = !why && r->taken == 1 && r->kind >= CCS_DEV_STUCK_RECV &&
+	     r->kind <= CCS_DEV_STUCK_WORKER && r->rank == s.call.workers[r->worker].rank &&
+	     r->worker < last && r->line == line && line && *s.call.abort;
+	if (!ok)
+		printf("# watchdog, %s: %s, kind %u rank %u worker %u op %u line %u peer %u\n",
+		       kernel->schedule, why ? why : "a wrong report", r->kind, r->rank, r->worker,
+		       r->op, r->line, r->peer);
+	cuda_tables_free(&s.tables);
+	return ok;
+}
+
 int main(int argc, char **argv)
 {
 	struct ccs_module *modules[MAX_MODULES];
@@ -423,7 +488,9 @@ int main(int argc, char **argv)
 			return 2;
 		count++;
 	}
-	for (uint64_t seed = first; seed < first + n && failed < 1; seed++)
+	for (int i = 0; i < count && !strcmp(argv[1], "watchdog"); i++)
+		failed += !run_watchdog(modules[i], kernels[i], 1 + (uint64_t)i);
+	for (uint64_t seed = first; first && seed < first + n && failed < 1; seed++)
 		failed += !run_seed(seed, modules, kernels, count);
 	for (int i = 0; i < count; i++)
 		ccs_module_free(modules[i]);

@@ -44,9 +44,9 @@ $cxx $flags -O2 -c tests/emu/emu.cc -o "$T/emu.o" &&
 ${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -g -I. -Wall -Wextra -c tests/emu/emu_host.c \
 	-o "$T/emu_host.o" || exit 1
 
-# build NAME SOURCE TYPE OP PROTO
+# build NAME SOURCE TYPE OP PROTO [OPTION]
 build() {
-	$cxx $flags -x c++ -include tests/emu/emu.h -DCCS_TYPE="$3" -DCCS_OP="$4" \
+	$cxx $flags ${6-} -x c++ -include tests/emu/emu.h -DCCS_TYPE="$3" -DCCS_OP="$4" \
 		-DCCS_PROTO="$5" -c "$2" -o "$T/$1.o" &&
 	$cxx -o "$T/$1" "$T/$1.o" "$T/emu.o" "$T/emu_host.o" "$build/lib/libccs.a" -lpthread -ldl -lm
 }
@@ -58,10 +58,17 @@ run() { # run NAME FIRST N WHAT MODULES
 	result $? "$what, $n seeds"
 }
 
-build simple "$T/kernels.inc" 7 0 0 && run simple 1 500 "float32 sum and avg, Simple" "$@"
-build ll "$T/kernels.inc" 7 0 1 && run ll 1 500 "float32 sum and avg, LL" "$@"
+build simple "$T/kernels.inc" 7 0 0 && run simple 1 1500 "float32 sum and avg, Simple" "$@"
+build ll "$T/kernels.inc" 7 0 1 && run ll 1 1500 "float32 sum and avg, LL" "$@"
 build int8 "$T/kernels.inc" 0 2 0 && run int8 1 100 "int8 max, Simple" "$@"
+build int64 "$T/kernels.inc" 4 1 1 && run int64 1 100 "int64 prod, LL" "$@"
 build premul "$T/kernels.inc" 9 5 1 && run premul 1 100 "bfloat16 premul-sum, LL" "$@"
+
+for proto in 0 1; do
+	build watchdog "$T/kernels.inc" 7 0 $proto -DCCS_WATCHDOG &&
+	timeout 300 "$T/watchdog" watchdog 0 "$@"
+	result $? "a worker that never starts is reported by those who wait for it, protocol $proto"
+done
 
 # The control.
 grep -n 'ORDER:' "$T/kernels.inc" >"$T/marked"
