@@ -62,14 +62,14 @@ struct ccs_module_head {
 	uint64_t size;		/* bytes of the whole module, this head included */
 	char magic[8];		/* CCS_PLAN_MAGIC */
 	uint32_t abi;		/* CCS_PLAN_ABI; another number: do not read on */
-	uint32_t flags;		/* CCS_MODULE_* */
+	uint32_t reserved;	/* 0 */
 	uint64_t checksum;	/* FNV-1a, 64 bits, over all bytes behind this field */
 	uint32_t schedule;	/* names: offsets of NUL-terminated text in `text` */
 	uint32_t contract;
 	uint32_t compiler;	/* version of the compiler */
 	uint32_t root_param;	/* name of the parameter that is the root, or CCS_NONE */
 	uint32_t slots;		/* FIFO depth that the plans were checked for */
-	uint32_t reserved;
+	uint32_t flags;		/* CCS_MODULE_* */
 	struct ccs_table text;		/* char: all strings; ends in NUL */
 	struct ccs_table files;		/* struct ccs_file: the sources, main file last */
 	struct ccs_table params;	/* struct ccs_param: the schedule's, as compiled */

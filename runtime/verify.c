@@ -174,8 +174,7 @@ static ccs_status check_plans(struct ccs_module *m, const char *what)
 	return CCS_OK;
 }
 
-/* The flags lie before the checksum, so they are held against the tables, which
- * say the same: all but EVEN_COUNTS, which only the compiler can know. */
+/* The tables say the same: all but EVEN_COUNTS, which only the compiler can know. */
 static bool flags_ok(const struct ccs_module *m)
 {
 	uint32_t flags = m->head->flags & CCS_MODULE_EVEN_COUNTS;
@@ -206,7 +205,7 @@ ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size, c
 	const char *wrong;
 	ccs_status s;
 
-	if (size < offsetof(struct ccs_module_head, flags) ||
+	if (size < offsetof(struct ccs_module_head, reserved) ||
 	    memcmp(h->magic, CCS_PLAN_MAGIC, sizeof(h->magic)))
 		return error_set(CCS_EFILE, "%s: no module of ccc", what);
 	if (h->abi != CCS_PLAN_ABI)
@@ -218,7 +217,7 @@ ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size, c
 				 what, size, (unsigned long long)h->size);
 	m->bytes = bytes;
 	m->head = h;
-	if (h->checksum != fnv1a(m->bytes + from, (size_t)h->size - from))
+	if (h->reserved || h->checksum != fnv1a(m->bytes + from, (size_t)h->size - from))
 		return error_set(CCS_EFILE, "%s: the module is damaged: wrong checksum", what);
 	wrong = check_tables(m);
 	if (wrong)

@@ -280,28 +280,36 @@ static void truncated_files(void **state)
 	free(p);
 }
 
-/* Any one byte changed: refused, or (outside of the module) still a good module. */
+/* Any one byte of the module changed is noticed; outside of it, the ELF file is
+ * refused, or still a good module. */
 static void damaged_files(void **state)
 {
 	char path[512];
 	unsigned char *p;
 	uint64_t x = 88172645463325252u;
-	size_t n;
+	size_t n, from = 0, size;
 
 	(void)state;
 	snprintf(path, sizeof path, "%s/ring_allreduce.so", modules);
 	p = slurp(path, &n);
+	while (from + 16 < n && memcmp(p + from + 8, CCS_PLAN_MAGIC, 8))
+		from += 8;
+	memcpy(&size, p + from, sizeof size);
 	for (int k = 0; k < 2000; k++) {
 		size_t at;
 		unsigned char old;
+		ccs_status s;
 
 		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-		at = (size_t)(k % 4 ? x % n : x % 512);
+		at = k % 4 == 0 ? x % 512 : k % 4 == 1 ? from + x % 512 : x % n;
 		old = p[at];
-		p[at] = (unsigned char)(x >> 32);
-		load_bytes(p, n);
+		p[at] ^= (unsigned char)(1u << (x >> 32 & 7));
+		s = load_bytes(p, n);
+		if (at >= from && at < from + size)
+			assert_int_equal(s, CCS_EFILE);
 		p[at] = old;
 	}
+	assert_int_equal(load_bytes(p, n), CCS_OK);
 	free(p);
 }
 
