@@ -20,7 +20,7 @@
 #define COUNT 1000u
 
 struct api {
-	void *library;
+	void *handle;
 	int (*init)(unsigned), (*retain)(void **, int), (*push)(void *), (*release)(int);
 	int (*pop)(void **), (*alloc)(unsigned long long *, size_t), (*free)(unsigned long long);
 	int (*stream_new)(void **, unsigned), (*stream_free)(void *);
@@ -36,17 +36,17 @@ static bool load(struct api *a)
 		"cuMemFree_v2", "cuStreamCreate", "cuStreamDestroy_v2", "fake_capture",
 		"fake_work", "fake_replay", "fake_ordered",
 	};
-	char *at = (char *)a + sizeof(a->library);
+	char *at = (char *)a + sizeof(a->handle);
 
-	a->library = dlopen("libcuda.so.1", RTLD_NOW);
-	for (size_t i = 0; a->library && i < sizeof(names) / sizeof(*names); i++) {
-		void *p = dlsym(a->library, names[i]);
+	a->handle = dlopen("libcuda.so.1", RTLD_NOW);
+	for (size_t i = 0; a->handle && i < sizeof(names) / sizeof(*names); i++) {
+		void *p = dlsym(a->handle, names[i]);
 
 		if (!p)
 			return false;
 		memcpy(at + i * sizeof(p), &p, sizeof(p));
 	}
-	return a->library != NULL;
+	return a->handle != NULL;
 }
 
 static bool say(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -500,6 +500,6 @@ int main(int argc, char **argv)
 	test_failing(&a, ring);
 	ccs_module_free(ring);
 	ccs_module_free(reduce);
-	dlclose(a.library);
+	dlclose(a.handle);
 	return 0;
 }

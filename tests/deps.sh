@@ -22,6 +22,7 @@ need bison bison
 header jansson.h libjansson-dev
 if [ "${1:-}" = check ]; then
 	header cmocka.h libcmocka-dev
+	need ${CXX:-g++} g++
 	need spin spin
 	need man man-db
 	need pkg-config pkg-config
