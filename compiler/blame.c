@@ -55,6 +55,7 @@ struct trace {
 	uint64_t stores, limit;
 	bool more;		/* not all chunks were looked at */
 	bool own_numbers;	/* the contract asks for chunk i only in chunk i */
+	uint64_t left_out;	/* wrong chunks of kinds beyond MAX_MISTAKES */
 };
 
 /* ---- what is wrong -------------------------------------------------------------- */
@@ -76,8 +77,10 @@ static void add_mistake(struct trace *t, const struct ensures *clause, int code,
 
 	while (m < t->v + t->n && (m->clause != clause || m->code != code))
 		m++;
-	if (m == t->v + MAX_MISTAKES)
+	if (m == t->v + MAX_MISTAKES) {
+		t->left_out++;
 		return;
+	}
 	if (m == t->v + t->n) {
 		t->n++;
 		*m = (struct mistake){
@@ -334,4 +337,8 @@ void blame(struct ctx *c, const struct program *p, const struct contract *k, con
 				others += t->v[j].chunks;
 		report(t, c, m, others);
 	}
+	if (t->left_out)
+		diag_add(c->diags, SEV_NOTE, 0, p->instance.schedule->name.span, NO_RANK,
+			 "%" PRIu64 " more final chunks are wrong in ways that are not shown: "
+			 "these are the first %u", t->left_out, MAX_MISTAKES);
 }

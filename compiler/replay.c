@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_REPORTS 1000u	/* of chunks without a value; more say nothing new */
+#define LIMIT_NO_VALUE 1000u	/* of chunks without a value; more say nothing new */
 
 #define AHEAD 16		/* operations */
 
@@ -143,7 +143,7 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 	const struct program *p = r->p;
 
 	r->failed = true;
-	if (r->silent || r->reports >= LIMIT_REPORTS)
+	if (r->silent || r->reports >= LIMIT_NO_VALUE)
 		return;
 	r->reports++;
 	r->c->diags->phase = PHASE_DATA;

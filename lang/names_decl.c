@@ -303,14 +303,19 @@ static void resolve_implements(struct resolver *r, struct decl *d)
 		       "an argument of the contract");
 }
 
-/* The parameters and buffers; the buffers' counts see all parameters. */
-static void define_formals(struct resolver *r, struct decl *d)
+static void define_numbers(struct resolver *r, struct param *formals)
 {
-	for (struct param *p = d->formals; p; p = p->next)
+	for (struct param *p = formals; p; p = p->next)
 		if (p->number)
 			names_define(r, SPACE_VALUE,
 				     (struct ident){ p->number->name, p->number->span },
 				     p->number, NULL);
+}
+
+/* The parameters and buffers; the buffers' counts see all parameters. */
+static void define_formals(struct resolver *r, struct decl *d)
+{
+	define_numbers(r, d->formals);
 	for (struct param *p = d->formals; p; p = p->next)
 		if (p->view)
 			define_buffer(r, p->view);
@@ -335,11 +340,7 @@ static void resolve_run(struct resolver *r, struct decl *d)
 	for (struct binding *p = d->params; p; p = p->next)
 		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
 	/* In define_formals' order, so that a name defined twice is one mistake. */
-	for (struct param *p = d->formals; p; p = p->next)
-		if (p->number)
-			names_define(r, SPACE_VALUE,
-				     (struct ident){ p->number->name, p->number->span },
-				     p->number, NULL);
+	define_numbers(r, d->formals);
 	for (struct param *p = d->formals; p; p = p->next)
 		if (p->view)
 			names_define(r, SPACE_VALUE, p->view->name, p->view->sym, NULL);

@@ -97,6 +97,13 @@ echo 'let which = 3' >"$tmp/at/which.ccs"
 status "an import beside the file goes before -I" 0 "$ccc" check "$tmp/at/main.ccs" -D W=3 \
 	-I "$tmp/first"
 
+# ---- no limit is silent -----------------------------------------------------------
+{ echo 'contract c(inout d[30])'
+  for i in $(seq 0 29); do echo "  ensures d[$i] == sum(q in 0..N: d[$i]@q)"; done
+  printf 'schedule s\n  implements c(inout d[30])\n{\n}\n'; } >"$tmp/many.ccs"
+status "more wrong clauses than are shown" 1 "$ccc" check "$tmp/many.ccs" -n 2
+says "... are counted" "$tmp/err" '12 more final chunks are wrong'
+
 # ---- the report --------------------------------------------------------------------
 "$ccc" check $ring >"$tmp/report" 2>/dev/null
 says "report: title" "$tmp/report" '^ring_allreduce: allreduce, N = 2\.\.16$'
