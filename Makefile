@@ -57,7 +57,8 @@ $(BUILD)/lang/prelude.c: lang/prelude.ccs
 	  echo ';'; } > $@
 
 # The device header as a C array: no include path is needed to compile a kernel.
-DEVICE_SRC := runtime/device/args.h runtime/narrow.h runtime/device/ccs_device.h
+DEVICE_SRC := runtime/device/args.h runtime/narrow.h \
+	$(addprefix runtime/device/,memory.h element.h block.h wait.h ll.h move.h step.h)
 $(BUILD)/compiler/device_source.c: $(DEVICE_SRC)
 	@mkdir -p $(@D)
 	{ echo 'extern const char device_source[];'; \
@@ -80,8 +81,8 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
-# What ccc and libccs do alike: NVRTC, and the names of types and operators.
-COMMON_OBJ := $(BUILD)/runtime/nvrtc.o $(BUILD)/runtime/kernel.o $(BUILD)/runtime/dtype.o
+# What ccc and libccs do alike: NVRTC, the names of types and operators, tables of protocols.
+COMMON_OBJ := $(addprefix $(BUILD)/runtime/,nvrtc.o library.o kernel.o cache.o dtype.o choice.o)
 
 $(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
@@ -134,6 +135,7 @@ help:
 	@echo 'make check      installs what is missing, builds, runs all tests'
 	@echo 'make sanitize   a shorter selection under ASan, UBSan and TSan (asan, tsan: one)'
 	@echo 'make bench      prints the tables of measurements'
+	@echo 'make bench-gpu  checks and measures all on the first GPU; bench/results/'
 	@echo 'make fuzz       fuzzes the checker for SECONDS=60'
 	@echo 'make bless      renews the golden messages; read their diff'
 	@echo 'make examples   builds examples/'

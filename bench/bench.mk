@@ -1,4 +1,5 @@
-# Measurements: never part of a test. `make bench` prints the tables.
+# Measurements: never part of a test. `make bench` prints the tables;
+# `make bench-gpu` checks and measures on the first GPU, into bench/results/.
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)/libccc.a $(LIB)/libccs.a
 	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
@@ -8,3 +9,31 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)/libccc.a $(LIB)/libccs.a
 bench: all $(BUILD)/bench/check_bench
 	$(BUILD)/bench/check_bench
 	bench/commands.sh $(BUILD)
+
+# What gpu.sh runs: may be made on another machine than the GPU's. GPU_ARCH: whose
+# kernels are made ahead, where there is NVRTC; for another GPU they are made there.
+GPU_ARCH ?= sm_90
+GPU_MODULES := $(patsubst schedules/%.ccs,$(BUILD)/bench/gpu/%.so,$(wildcard schedules/*.ccs))
+# The same without straight-line code (compiler/cuda.c), to see what that is worth.
+GPU_TABLES := $(patsubst %,$(BUILD)/bench/gpu/table/%.so,direct_allreduce ring_allreduce)
+
+gpu_module = $(1) $(2) --target=cpu,cuda --arch=$(GPU_ARCH) -o $(3) 2>$(3).log || \
+	$(1) $(2) -o $(3)
+$(GPU_MODULES): $(BUILD)/bench/gpu/%.so: schedules/%.ccs $(BIN)/ccc
+	@mkdir -p $(@D)
+	admitted=$$(tests/admitted.sh $(BIN)/ccc $<); $(call gpu_module,$(BIN)/ccc,$< $$admitted,$@)
+$(GPU_TABLES): $(BUILD)/bench/gpu/table/%.so: schedules/%.ccs $(BUILD)/bench/ccc_table
+	@mkdir -p $(@D)
+	$(call gpu_module,$(BUILD)/bench/ccc_table,$< -n 2..8,$@)
+$(BUILD)/bench/cuda_table.o: compiler/cuda.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DLINE_OPS=0 -MMD -MP -c -o $@ $<
+$(BUILD)/bench/ccc_table: $(BUILD)/compiler/ccc.o $(BUILD)/bench/cuda_table.o $(LIB)/libccc.a
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
+$(BUILD)/bench/gpu_hand: $(BUILD)/bench/gpu_hand.o $(LIB)/libccs.a
+	$(CC) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+
+.PHONY: bench-gpu bench-gpu-files
+bench-gpu-files: all $(BUILD)/bench/gpu_hand $(GPU_MODULES) $(GPU_TABLES)
+bench-gpu:
+	bench/gpu.sh --build $(BUILD)

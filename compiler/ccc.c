@@ -22,6 +22,7 @@ static const char help[] =
 "  --target=cpu,cuda    what the .so holds; default both where NVRTC is found\n"
 "  --arch=sm_90,...     the GPUs that kernels are compiled for; default sm_90\n"
 "  --kernels=TYPE:OP,... kernels compiled ahead, beside float32:sum; all:sum\n"
+"  --protocols=64K:ll,simple  protocol by bytes a rank, and /CHANNELS; default by model\n"
 "  -g                   kernels name the schedule's lines, for debuggers\n"
 "  --emit=STAGE         ast, program, plan, json, header, cuda or ptx, to -o or stdout\n"
 "  --diagnostics-format=text|json\n"

@@ -207,9 +207,13 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 		return;
 	}
 	pass_done(c, "lower", l->program->nops, &since);
-	ARENA_PUSH(&s->arena, j->planned, j->nplanned, j->capplanned) =
-		(struct planned){ .source = k->program, .lowered = l, .contract = k->contract,
-				  .steps = k->proof.steps };
+	direct(c, l);
+	pass_done(c, "direct", l->program->nops, &since);
+	ARENA_PUSH(&s->arena, j->planned, j->nplanned, j->capplanned) = (struct planned){
+		.source = k->program, .lowered = l, .contract = k->contract,
+		.steps = k->proof.steps,
+		.choices = o->protocols ? o->protocols : protocols_choose(c, l),
+	};
 }
 
 /* Whether later stages need what instances leave behind. */

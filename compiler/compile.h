@@ -9,6 +9,8 @@
  *   proof               proof.c, contract.c           values against the contract
  *   lower, fuse         lower.c, flow.c, fuse.c, waits.c   program -> lowered program
  *   match, deadlock, race, proof again, on the lowered program
+ *   direct              direct.c, before.c            messages that need no slot
+ *   protocols           protocols.c                   which of them by size, on GPUs
  *   emit                module.c, link.c              plans -> ccs_module_v1 -> ar.so
  *                       cuda.c, kernels.c             plans -> CUDA source -> kernels in it
  *
@@ -210,8 +212,22 @@ void report_print(struct ctx *c, const struct decl *schedule, const struct findi
 struct lowered {
 	struct program *program;
 	struct proof proof;
+	const bool *direct;	/* by message, see direct(); NULL: none is */
 };
 struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k);
+
+/* ---- direct (direct.c, before.c) ------------------------------------------------------- */
+
+/* Finds the messages that may be written where their receiver stores them, as soon as
+ * they are sent (runtime/plan.h, Direct copies). O(operations + cells touched), nearly
+ * always. */
+void direct(struct ctx *c, struct lowered *l);
+
+/* ---- protocols (protocols.c) ----------------------------------------------------------- */
+
+/* For which sizes which protocol pays on GPUs, and on how many channels. In c->arena. */
+struct choice_list;
+const struct choice_list *protocols_choose(struct ctx *c, const struct lowered *l);
 
 /* ---- emit (module.c, plan_print.c, link.c, header.c) -------------------------------------- */
 
@@ -221,6 +237,7 @@ struct planned {
 	const struct lowered *lowered;
 	const struct contract *contract;
 	uint32_t steps;		/* of the program, as the report counts them */
+	const struct choice_list *choices;	/* protocols by size (runtime/choice.h) */
 };
 
 /* The bytes of ccs_module_v1. Reproducible. */
@@ -238,7 +255,8 @@ const char *cuda_source(struct ctx *c, const struct bytes *module);
 
 /* --target, --arch and --kernels. */
 struct cuda_options {
-	bool ahead;		/* kernels are compiled now: --target=cuda, --arch or --kernels */
+	bool asked;		/* --target=cuda, --arch or --kernels: without NVRTC it is an
+				   error; else kernels are compiled where it is found */
 	bool off;		/* --target=cpu: no CUDA source either */
 	bool lines;		/* -g: kernels name the lines of the schedule */
 	const char *const *archs;	/* "sm_90"; at least one */
@@ -301,6 +319,7 @@ struct options {
 	uint32_t slots;
 	enum emit emit;
 	struct cuda_options cuda;
+	const struct choice_list *protocols;	/* --protocols, or NULL: protocols_choose */
 	bool format_check;		/* fmt --check */
 	bool werror, verbose;
 	struct diag_style style;

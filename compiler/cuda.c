@@ -2,35 +2,40 @@
  * The CUDA source of a module's kernels.
  *
  * In:  a module's bytes. Out: one text, complete: the device header
- * (runtime/device/), then code that only calls its primitives:
+ * (runtime/device/), then code that only calls its primitives. The header's table
+ * runs any worker; for those with few operations there is
  *
- *   ccs_table   any worker: looks up each operation's form, and calls the step
- *               that is compiled for it. Only forms that occur are compiled.
- *   ccs_lineN   workers of one shape (plan.h: which parts each operation has):
- *               the steps in a straight line, runs of one form rolled into loops,
- *               with #line to the schedule.
+ *   ccs_lineN   workers whose operations come in one sequence of forms, whatever
+ *               their number (and in part of it): the steps in a straight line, a
+ *               loop for each form, with #line to the schedule. What a line cannot
+ *               do, the table does.
  *
- * The rule: a shape gets a line if its workers have at most LINE_OPS operations,
- * until MAX_LINES steps are written; all others go by the table. A worker that goes
- * by way of a stage, or whose shape's number another shape has too, always does.
- * O(operations), and O(shapes^2) at most MAX_SHAPES^2.
+ * The rule: workers of at most LINE_OPS operations get a line, until MAX_RUNS loops
+ * are written; all others go by the table. The LL protocol, which is for messages so
+ * small that only waiting counts, has one step for all forms and no lines.
+ * O(operations), and O(workers) at most MAX_SHAPES + MAX_RUNS x LINE_OPS each.
  */
 #include "compiler/module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_OPS 200
-#define MAX_LINES 400
+#ifndef LINE_OPS	/* 0: everything by the table, to compare (bench/bench.mk) */
+#define LINE_OPS 32		/* as CCS_ROWS in device/block.h */
+#endif
+#define MAX_RUNS 24
 #define MAX_SHAPES 64
 
 extern const char device_source[];	/* made by the Makefile from runtime/device */
 
-struct shape {
-	uint32_t number;
-	const struct ccs_op *ops;
+struct line {
+	const struct ccs_op *ops;	/* of the first worker */
 	uint32_t nops;
-	bool ambiguous;
+};
+
+struct shape {
+	uint32_t number;	/* plan.h */
+	uint32_t line;
 };
 
 struct writer {
@@ -38,10 +43,10 @@ struct writer {
 	const struct bytes *module;
 	char *text;
 	size_t n, cap;
+	struct line lines[MAX_RUNS];
+	uint32_t nlines, runs;
 	struct shape shapes[MAX_SHAPES];
-	size_t nshapes;
-	uint32_t lines;			/* steps written in lines */
-	uint32_t forms;			/* bit f: form f occurs */
+	uint32_t nshapes;
 };
 
 static void put(struct writer *w, const char *s)
@@ -75,75 +80,93 @@ static bool goes_by_stage(const struct ccs_op *o)
 /* Form bits, ccs_plan_form. */
 enum { IN = 1, A = 2, B = 4, DST = 8, OUT = 16 };
 
-static bool same_shape(const struct shape *s, const struct ccs_op *ops, uint32_t n)
+/* The end of the run of one form that begins at i. */
+static uint32_t run_end(const struct ccs_op *ops, uint32_t n, uint32_t i)
 {
-	if (s->nops != n)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		if (ccs_plan_form(s->ops + i) != ccs_plan_form(ops + i))
-			return false;
-	return true;
+	uint32_t form = ccs_plan_form(ops + i);
+
+	while (i < n && ccs_plan_form(ops + i) == form)
+		i++;
+	return i;
 }
 
-/* Steps that a line has: runs of one form are one. */
-static uint32_t count_runs(const struct ccs_op *ops, uint32_t n)
+/* Whether the runs of `part` are among those of `whole`, in their order: then the
+ * line for `whole` serves both, its other loops do nothing. */
+static bool runs_within(const struct line *part, const struct line *whole)
+{
+	uint32_t i = 0, j = 0;
+
+	for (; i < part->nops && j < whole->nops; j = run_end(whole->ops, whole->nops, j))
+		if (ccs_plan_form(part->ops + i) == ccs_plan_form(whole->ops + j))
+			i = run_end(part->ops, part->nops, i);
+	return i == part->nops;
+}
+
+static uint32_t count_runs(const struct line *l)
 {
 	uint32_t runs = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		runs += !i || ccs_plan_form(ops + i) != ccs_plan_form(ops + i - 1);
+	for (uint32_t i = 0; i < l->nops; i = run_end(l->ops, l->nops, i))
+		runs++;
 	return runs;
 }
 
+/* The line for such a worker, an old one, or one that grows, or a new one; MAX_RUNS:
+ * there is no room. */
+static uint32_t line_of(struct writer *w, struct line l)
+{
+	uint32_t i = 0, had;
+
+	while (i < w->nlines && !runs_within(&l, w->lines + i))
+		i++;
+	if (i < w->nlines)
+		return i;
+	for (i = 0; i < w->nlines && !runs_within(w->lines + i, &l); )
+		i++;
+	had = i < w->nlines ? count_runs(w->lines + i) : 0;
+	if (w->runs - had + count_runs(&l) > MAX_RUNS)
+		return MAX_RUNS;
+	w->runs += count_runs(&l) - had;
+	w->lines[i] = l;
+	w->nlines += i == w->nlines;
+	return i;
+}
+
+/* Two shapes of one number: the first one's line serves both, by way of the table. */
 static void add_shape(struct writer *w, const struct ccs_op *ops, uint32_t n)
 {
-	uint32_t number = ccs_plan_shape(ops, n);
+	uint32_t number = ccs_plan_shape(ops, n), line;
 
-	for (size_t i = 0; i < w->nshapes; i++)
-		if (w->shapes[i].number == number) {
-			w->shapes[i].ambiguous |= !same_shape(w->shapes + i, ops, n);
+	for (uint32_t i = 0; i < w->nshapes; i++)
+		if (w->shapes[i].number == number)
 			return;
-		}
 	if (n == 0 || n > LINE_OPS || w->nshapes == MAX_SHAPES)
 		return;
-	if (w->lines + count_runs(ops, n) > MAX_LINES)
-		return;
-	w->lines += count_runs(ops, n);
-	w->shapes[w->nshapes++] = (struct shape){ number, ops, n, false };
+	line = line_of(w, (struct line){ ops, n });
+	if (line < MAX_RUNS)
+		w->shapes[w->nshapes++] = (struct shape){ number, line };
 }
 
 static void look_at_worker(struct writer *w, const struct ccs_op *ops, uint32_t n)
 {
-	bool stage = false;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t form = ccs_plan_form(ops + i);
-		if (goes_by_stage(ops + i)) {
-			stage = true;
-			w->forms |= 1u << ((form & (IN | A | B)) | OUT);
-			w->forms |= 1u << ((form & (DST | OUT)) | IN);
-		} else {
-			w->forms |= 1u << form;
-		}
-	}
-	if (!stage)
-		add_shape(w, ops, n);
+	for (uint32_t i = 0; i < n; i++)
+		if (goes_by_stage(ops + i))
+			return;
+	add_shape(w, ops, n);
 }
 
-/* Shapes are added in a first walk; a second finds numbers that two shapes have,
- * whichever came first. */
 static void look(struct writer *w)
 {
 	const struct ccs_module_head *h = module_head(w->module);
 	const struct ccs_plan *plan = MODULE_TABLE(w->module, h->plans);
 
-	for (int walk = 0; walk < 2; walk++)
-		for (uint64_t p = 0; p < h->plans.n; p++) {
-			const struct ccs_worker *v = MODULE_TABLE(w->module, plan[p].workers);
-			const struct ccs_op *ops = MODULE_TABLE(w->module, plan[p].ops);
-			for (uint64_t i = 0; i < plan[p].workers.n; i++)
-				look_at_worker(w, ops + v[i].op, v[i].nops);
-		}
+	for (uint64_t p = 0; p < h->plans.n; p++) {
+		const struct ccs_worker *v = MODULE_TABLE(w->module, plan[p].workers);
+		const struct ccs_op *ops = MODULE_TABLE(w->module, plan[p].ops);
+
+		for (uint64_t i = 0; i < plan[p].workers.n; i++)
+			look_at_worker(w, ops + v[i].op, v[i].nops);
+	}
 }
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -181,63 +204,55 @@ static void put_line(struct writer *w, const struct ccs_op *o)
 	put(w, "\"\n");
 }
 
-static void put_run(struct writer *w, const struct shape *s, uint32_t from, uint32_t to)
+static void put_line_code(struct writer *w, uint32_t i)
 {
-	uint32_t form = ccs_plan_form(s->ops + from);
+	const struct line *l = w->lines + i;
 
-	put_line(w, s->ops + from);
-	if (to - from == 1) {
-		PUT(w, "\tif (ccs_at<%s>(%u, t))\n\t\treturn 1;\t/*%s */\n", form_text(w, form),
-		    from, form_words(w, form));
-		return;
+	PUT(w, "\nCCS_FN uint32_t ccs_line%u(uint64_t t, int *stop)\n{\n\tuint32_t k = 0;\n\n", i);
+	for (uint32_t k = 0; k < l->nops; k = run_end(l->ops, l->nops, k)) {
+		uint32_t form = ccs_plan_form(l->ops + k);
+
+		put_line(w, l->ops + k);
+		PUT(w, "\tk = ccs_run<%s>(k, t, stop);\t/*%s */\n", form_text(w, form),
+		    form_words(w, form));
 	}
-	PUT(w, "\tfor (uint32_t k = %u; k < %u; k++)\t/*%s */\n", from, to, form_words(w, form));
-	PUT(w, "\t\tif (ccs_at<%s>(k, t))\n\t\t\treturn 1;\n", form_text(w, form));
+	put(w, "\treturn k;\n}\n#line 1 \"kernels.cu\"\n");
 }
 
-static void put_shape(struct writer *w, size_t i)
+/* Which line, by the worker's shape. */
+static void put_lines(struct writer *w)
 {
-	const struct shape *s = w->shapes + i;
-
-	PUT(w, "\n/* Workers of %u operation%s, shape %08x. */\n", s->nops, s->nops == 1 ? "" : "s",
-	    s->number);
-	PUT(w, "CCS_CALL int ccs_line%zu(uint64_t t)\n{\n", i);
-	for (uint32_t from = 0, to; from < s->nops; from = to) {
-		for (to = from + 1; to < s->nops; to++)
-			if (ccs_plan_form(s->ops + to) != ccs_plan_form(s->ops + from))
-				break;
-		put_run(w, s, from, to);
+	put(w, "\n#if CCS_PROTO == CCS_DEV_SIMPLE\n");
+	for (uint32_t i = 0; i < w->nlines; i++)
+		put_line_code(w, i);
+	put(w, "\nCCS_FN uint32_t ccs_line(uint64_t t, int *stop)\n{\n");
+	put(w, w->nlines ? "\tswitch (ccs_b.w.shape) {\n" : "\t(void)t;\n\t(void)stop;\n");
+	for (uint32_t i = 0; i < w->nlines; i++) {
+		for (uint32_t j = 0; j < w->nshapes; j++)
+			if (w->shapes[j].line == i)
+				PUT(w, "\tcase 0x%08xu:\n", w->shapes[j].number);
+		PUT(w, "\t\treturn ccs_line%u(t, stop);\n", i);
 	}
-	put(w, "\treturn 0;\n}\n");
-	put(w, "#line 1 \"kernels.cu\"\n");
-}
-
-static void put_table(struct writer *w)
-{
-	put(w, "\n/* Any worker. */\n"
-	       "CCS_CALL int ccs_table(uint64_t t)\n"
-	       "{\n"
-	       "\tint stop = 0;\n"
-	       "\n"
-	       "\tfor (uint32_t k = 0; k < ccs_b.w.nops && !stop; k++) {\n"
-	       "\t\tccs_rows(k, t);\n"
-	       "\t\tswitch (ccs_b.rows[k % CCS_ROWS].op.form & CCS_DEV_FORM) {\n");
-	for (uint32_t form = 0; form < 32; form++) {
-		if (!(w->forms & 1u << form))
-			continue;
-		PUT(w, "\t\tcase %s:\n", form_text(w, form));
-		PUT(w, "\t\t\tstop = ccs_step<%s>(k, t);\n\t\t\tbreak;\n", form_text(w, form));
-	}
-	put(w, "\t\t}\n\t}\n\treturn stop;\n}\n");
+	put(w, w->nlines ? "\t}\n" : "");
+	put(w, "\treturn 0;\n}\n#endif\n");
 }
 
 static void put_kernel(struct writer *w)
 {
-	put(w, "\nCCS_FN int ccs_tile(uint64_t t)\n{\n\tswitch (ccs_b.w.shape) {\n");
-	for (size_t i = 0; i < w->nshapes; i++)
-		if (!w->shapes[i].ambiguous)
-			PUT(w, "\tcase 0x%08xu:\n\t\treturn ccs_line%zu(t);\n", w->shapes[i].number, i);
-	put(w, "\t}\n\treturn ccs_table(t);\n}\n"
+	put(w, "\nCCS_FN int ccs_tile(uint64_t t)\n"
+	       "{\n"
+	       "\tint stop = 0;\n"
+	       "\n"
+	       "\tfor (uint32_t k = 0; k < ccs_b.w.nops && !stop; ) {\n"
+	       "\t\tccs_rows(k, t);\n"
+	       "#if CCS_PROTO == CCS_DEV_SIMPLE\n"
+	       "\t\tif (ccs_b.w.nops <= CCS_ROWS)\n"
+	       "\t\t\tk = ccs_line(t, &stop);\n"
+	       "#endif\n"
+	       "\t\tk = ccs_table(k, t, &stop);\n"
+	       "\t}\n"
+	       "\treturn stop;\n"
+	       "}\n"
 	       "\n"
 	       "CCS_KERNEL ccs_kernel(const CCS_CONSTANT struct ccs_dev_call c)\n"
 	       "{\n"
@@ -259,10 +274,7 @@ const char *cuda_source(struct ctx *c, const struct bytes *module)
 		" * schedule's workers, at the end. */\n", module_text(module, h->schedule));
 	put(&w, device_source);
 	put(&w, "\n#line 1 \"kernels.cu\"\n");
-	for (size_t i = 0; i < w.nshapes; i++)
-		if (!w.shapes[i].ambiguous)
-			put_shape(&w, i);
-	put_table(&w);
+	put_lines(&w);
 	put_kernel(&w);
 	return w.text;
 }

@@ -3,14 +3,17 @@
  *
  * In:  a module's bytes; which GPUs, element types and operators. Out: the module
  * with the source and a kernel for each, in each protocol, in a fixed order. What
- * is left out is compiled when it is first used, by libccs.
+ * is left out is compiled when it is first used, by libccs. Where CUDA was not asked
+ * for and NVRTC is not found, the source is all.
  *
  * Kernels are the same for every N, so this costs the same for one plan as for a
- * hundred: one to two seconds a kernel. They are independent, and are compiled by as
- * many threads as there are processors; and only where CUDA was asked for, since
- * most compilations are those of someone who is writing a schedule.
+ * hundred: about a second a kernel. They are independent, and are compiled by as
+ * many threads as there are processors; and once: they go into the disk cache
+ * (runtime/cache.h) under all that they are made from, and come from there as the
+ * same bytes, so that who compiles a schedule again does not wait.
  */
 #include "compiler/compile.h"
+#include "runtime/cache.h"
 #include "runtime/kernel.h"
 
 #include <pthread.h>
@@ -59,27 +62,33 @@ static const char *known_archs(struct arena *a, const struct nvrtc *n)
 	return text;
 }
 
-/* Opens NVRTC and checks the architectures. 0, or 4 and an error is reported. */
-static int open_nvrtc(struct ctx *c, const struct cuda_options *o, struct nvrtc *n)
+/* Opens NVRTC, one that knows all architectures; else returns why not. */
+static const char *open_nvrtc(struct ctx *c, const struct cuda_options *o, struct nvrtc *n)
 {
+	const char *text;
 	char why[800];
 
-	if (!nvrtc_open(n, why, sizeof why)) {
-		say(c, SEV_ERROR, arena_printf(c->arena, "compiling for CUDA needs NVRTC: %s", why));
-		return 4;
-	}
+	if (!nvrtc_open(n, why, sizeof why))
+		return arena_printf(c->arena, "compiling for CUDA needs NVRTC: %s", why);
 	for (size_t i = 0; i < o->narchs; i++) {
 		struct nvrtc_arch arch;
 		nvrtc_arch_read(o->archs[i], strlen(o->archs[i]), &arch);
 		if (nvrtc_knows(n, arch))
 			continue;
-		say(c, SEV_ERROR, arena_printf(c->arena,
+		text = arena_printf(c->arena,
 			"--arch: NVRTC %d.%d (%s) does not compile for %s; it does for %s",
-			n->major, n->minor, n->path, o->archs[i], known_archs(c->arena, n)));
+			n->major, n->minor, n->path, o->archs[i], known_archs(c->arena, n));
 		nvrtc_close(n);
-		return 4;
+		return text;
 	}
-	return 0;
+	return NULL;
+}
+
+/* 4: this machine lacks something. */
+static int lacks(struct ctx *c, const char *why)
+{
+	say(c, SEV_ERROR, why);
+	return 4;
 }
 
 static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
@@ -96,14 +105,41 @@ static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
 
 /* ---- all kernels ----------------------------------------------------------------- */
 
+/* Another NVRTC may make other code, hence its version. */
+static struct cache_key cache_key_for(const struct makings *m, const struct making *k)
+{
+	const int numbers[] = { m->nvrtc->major, m->nvrtc->minor, k->arch.number, k->arch.variant,
+				(int)m->flags };
+	const void *parts[] = { m->source, &k->key, numbers, CCS_VERSION };
+	const size_t lengths[] = { strlen(m->source), sizeof k->key, sizeof numbers,
+				   sizeof CCS_VERSION };
+
+	return cache_key_of(parts, lengths, 4);
+}
+
+static void make(const struct makings *m, struct making *k)
+{
+	struct cache_key key = cache_key_for(m, k);
+	size_t len;
+	void *cached = cache_read(&key, &len);
+
+	if (cached) {
+		k->out = (struct nvrtc_output){ .data = cached, .len = len, .log = NULL };
+		k->done = true;
+		return;
+	}
+	k->done = kernel_compile(m->nvrtc, m->source, &k->key, k->arch, m->flags, &k->out);
+	if (k->done)
+		cache_write(&key, k->out.data, k->out.len);
+}
+
 static void *make_some(void *arg)
 {
 	struct makings *m = arg;
 	size_t i;
 
 	while ((i = atomic_fetch_add(&m->next, 1)) < m->n)
-		m->v[i].done = kernel_compile(m->nvrtc, m->source, &m->v[i].key, m->v[i].arch,
-					      m->flags, &m->v[i].out);
+		make(m, &m->v[i]);
 	return NULL;
 }
 
@@ -173,21 +209,24 @@ int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *
 
 	if (o->off)
 		return 0;
-	if (!o->ahead) {
-		module_add_cuda(c, module, cuda_source(c, module), NULL, NULL, 0);
+	const char *why = open_nvrtc(c, o, &n);
+	if (why && o->asked)
+		return lacks(c, why);
+	const char *source = cuda_source(c, module);
+	if (why) {
+		if (c->progress)
+			fprintf(c->progress, "  no kernels for GPUs, only their source: %s\n", why);
+		module_add_cuda(c, module, source, NULL, NULL, 0);
 		return 0;
 	}
-	int status = open_nvrtc(c, o, &n);
-	if (status)
-		return status;
-	struct makings m = { .nvrtc = &n, .source = cuda_source(c, module),
-			      .flags = o->lines ? KERNEL_LINES : 0 };
+	int status = 0;
+	struct makings m = { .nvrtc = &n, .source = source, .flags = o->lines ? KERNEL_LINES : 0 };
 	list_kernels(c, o, h->flags, &m);
 	make_all(&m);
 	for (size_t i = 0; i < m.n && !status; i++) {
 		if (!m.v[i].done)
 			status = refused(c, &n, &m.v[i]);
-		else if (c->progress && *m.v[i].out.log)
+		else if (c->progress && m.v[i].out.log && *m.v[i].out.log)
 			fprintf(c->progress, "%s", m.v[i].out.log);
 	}
 	if (!status)
@@ -204,10 +243,11 @@ int kernels_ptx(struct ctx *c, const struct bytes *module, const struct cuda_opt
 {
 	const struct ccs_module_head *h = (const void *)module->data;
 	struct nvrtc n;
-	int status = open_nvrtc(c, o, &n);
+	const char *why = open_nvrtc(c, o, &n);
 
-	if (status)
-		return status;
+	if (why)
+		return lacks(c, why);
+	int status = 0;
 	const char *source = cuda_source(c, module);
 	for (uint32_t p = 0; p < CCS_NPROTOCOLS && !status; p++) {
 		struct making m = { .key = kernel_key_of(h->flags, CCS_FLOAT32, CCS_SUM,

@@ -13,7 +13,7 @@
  * O(operations + ranks * cells + runs of the contract).
  */
 #include "compiler/compile.h"
-#include "runtime/plan.h"
+#include "runtime/choice.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "modules are little-endian");
 _Static_assert(sizeof(struct ccs_op) == 48 && sizeof(struct ccs_sum) == 24 &&
-	       sizeof(struct ccs_plan) == 24 + 8 * sizeof(struct ccs_table),
+	       sizeof(struct ccs_plan) == 24 + 9 * sizeof(struct ccs_table),
 	       "rows have no padding");
 
 struct builder {
@@ -283,17 +283,18 @@ static uint64_t fill_ops(struct ccs_op *v, struct ccs_plan *plan, const struct p
 	return nwaits;
 }
 
-/* Where the receiver of each message stores it unchanged. */
-static void fill_remote(struct ccs_op *v, const struct ccs_worker *w, const struct program *p,
+/* Where the receiver of each direct message stores it. */
+static void fill_remote(struct ccs_op *v, const struct ccs_worker *w, const struct lowered *l,
 			uint32_t *const *count)
 {
+	const struct program *p = l->program;
+
 	for (uint32_t f = 0; f < p->nfifos; f++) {
 		const struct fifo *q = &p->fifos[f];
 		for (uint32_t k = 0; k < q->nsends; k++) {
 			const struct message *m = &p->messages[q->first + k];
 			const struct op *r = &p->tasks[q->dst_task].ops[m->recv];
-			if ((op_kind(r) == OP_RECV || op_kind(r) == OP_RECV_SEND) &&
-			    !(r->kind & OP_NOSTORE))
+			if (l->direct && l->direct[q->first + k])
 				v[w[q->src_task].op + count[q->src_task][m->send]].remote = r->cell;
 		}
 	}
@@ -440,10 +441,12 @@ static struct ccs_plan add_plan(struct builder *b, struct arena *scratch, const 
 	add_workers(b, &plan, p, count);
 	struct ccs_op *ops = add_table(b, &plan.ops, p->nops, sizeof *ops);
 	uint64_t nwaits = fill_ops(ops, &plan, in, site_lines(b, scratch, p));
-	fill_remote(ops, (const struct ccs_worker *)(b->data + plan.workers.at), p, count);
+	fill_remote(ops, (const struct ccs_worker *)(b->data + plan.workers.at), in->lowered, count);
 	add_waits(b, &plan, p, count, nwaits);
 	add_fifos(b, &plan, p);
 	add_expected(b, scratch, &plan, p, in->contract);
+	struct ccs_choice *rows = add_table(b, &plan.choices, in->choices->n, sizeof *rows);
+	memcpy(rows, in->choices->rows, in->choices->n * sizeof *rows);
 	return plan;
 }
 

@@ -19,8 +19,9 @@
 
 enum option {
 	OPT_RANKS, OPT_DEFINE, OPT_INCLUDE, OPT_OUTPUT, OPT_VERBOSE, OPT_SCHEDULE, OPT_SLOTS,
-	OPT_TARGET, OPT_ARCH, OPT_KERNELS, OPT_LINES, OPT_EMIT, OPT_FORMAT, OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY,
-	OPT_WERROR, OPT_WARNING, OPT_CHECK, OPT_IN_PLACE, OPT_HELP, OPT_VERSION, OPT_EXPLAIN
+	OPT_TARGET, OPT_ARCH, OPT_KERNELS, OPT_PROTOCOLS, OPT_LINES, OPT_EMIT, OPT_FORMAT,
+	OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY, OPT_WERROR, OPT_WARNING, OPT_CHECK,
+	OPT_IN_PLACE, OPT_HELP, OPT_VERSION, OPT_EXPLAIN
 };
 
 struct row {
@@ -46,6 +47,7 @@ static const struct row table[] = {
 	{ "--target", OPT_TARGET, true },
 	{ "--arch", OPT_ARCH, true },
 	{ "--kernels", OPT_KERNELS, true },
+	{ "--protocols", OPT_PROTOCOLS, true },
 	{ "--emit", OPT_EMIT, true },
 	{ "--diagnostics-format", OPT_FORMAT, true },
 	{ "--color", OPT_COLOR, true },
@@ -200,7 +202,7 @@ static int parse_target(struct options *o, const char *text)
 		if (!*s)
 			break;
 	}
-	o->cuda.ahead = cuda;
+	o->cuda.asked = cuda;
 	o->cuda.off = !cuda;
 	return -1;
 }
@@ -269,6 +271,20 @@ static int parse_kernels(struct options *o, const char *text)
 		if (!*s)
 			return -1;
 	}
+}
+
+/* 64K:ll,simple */
+static int parse_protocols(struct command *c, const char *text)
+{
+	char why[256];
+
+	if (choice_read(&c->protocols, text, why, sizeof why)) {
+		c->options.protocols = &c->protocols;
+		return -1;
+	}
+	fprintf(stderr, "ccc: --protocols takes a table such as 64K:ll,16M:simple/8,simple; %s\n",
+		why);
+	return 2;
 }
 
 static int parse_choice(const char *option, const char *text, const char *const *names, size_t n)
@@ -362,14 +378,16 @@ static int apply(struct command *c, enum option option, const char *value)
 	case OPT_TARGET:
 		return parse_target(o, value);
 	case OPT_ARCH:
-		o->cuda.ahead = true;
+		o->cuda.asked = true;
 		return parse_arch(c, value);
 	case OPT_LINES:
 		o->cuda.lines = true;
 		return -1;
 	case OPT_KERNELS:
-		o->cuda.ahead = true;
+		o->cuda.asked = true;
 		return parse_kernels(o, value);
+	case OPT_PROTOCOLS:
+		return parse_protocols(c, value);
 	case OPT_EMIT:
 		return parse_emit(o, value);
 	case OPT_FORMAT:

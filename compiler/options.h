@@ -5,6 +5,7 @@
 #define CCS_COMPILER_OPTIONS_H
 
 #include "compiler/compile.h"
+#include "runtime/choice.h"
 
 struct command {
 	struct arena arena;	/* owns the lists below */
@@ -15,6 +16,7 @@ struct command {
 	size_t ndirs, capdirs;
 	const char **archs;
 	size_t narchs, caparchs;
+	struct choice_list protocols;
 	size_t capsettings;
 	int explain_code;	/* --explain E0304: 304; 0: none */
 	bool help, version;

@@ -2,10 +2,12 @@
  * --emit=plan: a module's plans, for a person to read; and as JSON.
  *
  * In:  the bytes of a module. Out: text: for each plan, rank and worker the
- * operations in words, numbered as waits count them. JSON: one object with the same
- * facts under the names of runtime/plan.h. O(bytes).
+ * operations in words, numbered as waits count them; a direct message goes to cells
+ * of the other rank. JSON: one object with the same facts under the names of
+ * runtime/plan.h. O(bytes).
  */
 #include "compiler/module.h"
+#include "runtime/choice.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -23,6 +25,7 @@ struct view {
 	const struct ccs_op *ops;
 	const struct ccs_wait *waits;
 	const struct ccs_fifo *fifos;
+	const struct ccs_choice *choices;
 };
 
 static struct view view_plan(const struct bytes *m, uint64_t i)
@@ -37,6 +40,7 @@ static struct view view_plan(const struct bytes *m, uint64_t i)
 	v.ops = MODULE_TABLE(m, v.plan->ops);
 	v.waits = MODULE_TABLE(m, v.plan->waits);
 	v.fifos = MODULE_TABLE(m, v.plan->fifos);
+	v.choices = MODULE_TABLE(m, v.plan->choices);
 	return v;
 }
 
@@ -112,16 +116,18 @@ static void print_op(const struct view *v, const struct ccs_worker *w, uint32_t 
 {
 	const struct ccs_op *o = &v->ops[w->op + i];
 	const struct ccs_file *files = MODULE_TABLE(v->m, v->head->files);
-	char text[1024], from[64] = "", to[64] = "";
+	char text[1024], from[64] = "", to[320] = "", cells[256];
 
 	operand_text(text, v, o, w->rank);
 	if (o->in != CCS_NONE)
 		snprintf(from, sizeof from, "from rank %" PRIu32 " (fifo %" PRIu32 ")",
 			 v->fifos[o->in].src, o->in);
 	if (o->out != CCS_NONE)
-		snprintf(to, sizeof to, "to rank %" PRIu32 " (fifo %" PRIu32 ")",
-			 v->fifos[o->out].dst, o->out);
-	fprintf(out, "    %4" PRIu32 "  %-21s  %-27s %-21s %-20s  ", i, op_name(o), text, from, to);
+		snprintf(to, sizeof to, "to rank %" PRIu32 "%s%s (fifo %" PRIu32 ")",
+			 v->fifos[o->out].dst, o->remote == CCS_NONE ? "" : "'s ",
+			 o->remote == CCS_NONE ? "" :
+			 cells_text(cells, v, o->remote, o->n, false, 0), o->out);
+	fprintf(out, "    %4" PRIu32 "  %-21s  %-27s %-21s %-28s  ", i, op_name(o), text, from, to);
 	if (o->file + 1u < v->head->files.n)
 		fprintf(out, "%s:%" PRIu32, module_text(v->m, files[o->file].name), o->line);
 	else
@@ -134,6 +140,21 @@ static void print_op(const struct view *v, const struct ccs_worker *w, uint32_t 
 	putc('\n', out);
 }
 
+/* What a GPU does with messages: which need no slot, and the protocols by size. */
+static void print_messages(const struct view *v, FILE *out)
+{
+	uint64_t messages = 0, direct = 0;
+	char text[512];
+
+	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
+		messages += v->ops[i].out != CCS_NONE;
+		direct += v->ops[i].remote != CCS_NONE;
+	}
+	choice_text(v->choices, v->plan->choices.n, text, sizeof text);
+	fprintf(out, "  %" PRIu64 " messages, %" PRIu64 " direct; protocols %s\n", messages, direct,
+		text);
+}
+
 static void print_plan(const struct view *v, FILE *out)
 {
 	const struct ccs_plan *p = v->plan;
@@ -144,6 +165,7 @@ static void print_plan(const struct view *v, FILE *out)
 	fprintf(out, ": %" PRIu64 " operations, %" PRIu64 " workers, %" PRIu64 " waits, %" PRIu64
 		" fifos, %" PRIu32 " steps; %" PRIu32 " cells and %" PRIu32 " of scratch a rank\n",
 		p->ops.n, p->workers.n, p->waits.n, p->fifos.n, p->steps, p->cells, p->scratch);
+	print_messages(v, out);
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		uint32_t first = v->ranks[r].worker;
 		fprintf(out, "  rank %" PRIu32 "\n", r);
@@ -237,6 +259,22 @@ static json_t *json_fifos(const struct view *v)
 	return all;
 }
 
+/* Protocols by size: bytes is null in the last row. */
+static json_t *json_choices(const struct view *v)
+{
+	json_t *all = json_array();
+
+	for (uint64_t i = 0; i < v->plan->choices.n; i++) {
+		const struct ccs_choice *c = &v->choices[i];
+		json_array_append_new(all, json_pack("{s:o, s:s, s:I}",
+			"bytes", c->bytes == UINT64_MAX ? json_null() :
+							  json_integer((json_int_t)c->bytes),
+			"protocol", c->protocol == CCS_LL ? "ll" : "simple",
+			"channels", (json_int_t)c->channels));
+	}
+	return all;
+}
+
 /* Final values: null, or runs of [cell, first, n, times]. */
 static json_t *json_expect(const struct view *v)
 {
@@ -264,12 +302,13 @@ static json_t *json_plan(const struct view *v)
 			"chunks", (json_int_t)v->shapes[i].chunks,
 			"blocks", (json_int_t)v->shapes[i].blocks,
 			"cell", (json_int_t)v->shapes[i].cell));
-	json_t *plan = json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+	json_t *plan = json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
 		"nranks", (json_int_t)v->plan->nranks, "root", number(v->plan->root),
 		"cells", (json_int_t)v->plan->cells, "scratch", (json_int_t)v->plan->scratch,
 		"steps", (json_int_t)v->plan->steps,
 		"max_message", (json_int_t)v->plan->max_message,
-		"shapes", shapes, "workers", json_workers(v), "fifos", json_fifos(v));
+		"shapes", shapes, "workers", json_workers(v), "fifos", json_fifos(v),
+		"choices", json_choices(v));
 	json_t *expect = json_expect(v);
 	json_object_update(plan, expect);
 	json_decref(expect);

@@ -2,14 +2,49 @@
  * ccrun: runs a compiled schedule, checks it, times it.
  *
  *     ccrun -n 4 ar.so
+ *     torchrun --nproc-per-node 8 --no-python ccrun --device cuda ar.so
  *
  * In: a module and options. Out: nccl-tests' table on stdout, all else on stderr,
  * and an exit status: 0 all right, 2 usage or file, 3 wrong elements or no
  * progress, 4 what this machine or build lacks, 70 a bug.
  */
-#include "runtime/ccrun.h"
+#include "runtime/ccrun_bench.h"
 
+#include "runtime/comm.h"
+#include "runtime/group.h"
+
+#include <stdarg.h>
 #include <string.h>
+
+static void say(const struct options *o, bool rank, const char *format, va_list ap)
+{
+	char text[ERROR_TEXT];
+
+	vsnprintf(text, sizeof(text), format, ap);
+	if (rank)
+		fprintf(stderr, "ccrun: rank %d: %s\n", o->rank, text);
+	else
+		fprintf(stderr, "ccrun: %s\n", text);
+}
+
+void complain(const struct options *o, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	say(o, o->launcher != NULL, format, ap);
+	va_end(ap);
+}
+
+void complain_once(const struct options *o, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	if (!o->rank)
+		say(o, false, format, ap);
+	va_end(ap);
+}
 
 /* Adds "2..16" or "4" to the list. */
 static void add_range(char *text, size_t size, uint32_t from, uint32_t to)
@@ -42,42 +77,114 @@ void module_ranks_text(const struct ccs_module *m, char *text, size_t size)
 		add_range(text, size, from, to);
 }
 
-static int unsupported(const struct ccs_module *m)
+static int unsupported(const struct options *o, const struct ccs_module *m)
 {
 	bool sized = m->head->flags & CCS_MODULE_SIZED;
 
-	fprintf(stderr, "ccrun: %s has a buffer `%s`: parsed and checked, cannot be run yet\n",
-		ccs_module_schedule(m), sized ? "sized" : "by column");
+	complain_once(o, "%s has a buffer `%s`: parsed and checked, cannot be run yet",
+		      ccs_module_schedule(m), sized ? "sized" : "by column");
 	return EXIT_LACKS;
 }
 
-static int run(const struct options *o, struct ccs_module *m)
+/* ---- what is asked for, against what there is ---------------------------------------- */
+
+/* Whether this is one of several processes, and which. */
+static int find_launcher(struct options *o)
+{
+	struct group_env env;
+	ccs_status s = CCS_OK;
+
+	if (o->local || o->helper >= 0 || !group_env_read(&env, &s))
+		return EXIT_DONE;
+	if (s) {
+		complain(o, "%s (--transport local: this process is a run of its own)",
+			 ccs_error());
+		return EXIT_USAGE;
+	}
+	if (env.nranks < 2)
+		return EXIT_DONE;
+	o->launcher = env.launcher;
+	o->rank = env.rank;
+	if (!o->cuda) {
+		complain_once(o, "%s has started %d processes, but on the CPU all ranks live in "
+			      "one: start ccrun by itself, with -n %d; or give --device cuda, "
+			      "where each process is a rank (--transport local: each is a run of "
+			      "its own)",
+			      env.launcher, env.nranks, env.nranks);
+		return EXIT_USAGE;
+	}
+	if (o->ndevices) {
+		complain_once(o, "--device cuda:%d: each process takes the GPU of its rank on its "
+			      "host: give --device cuda (CUDA_VISIBLE_DEVICES tells which there "
+			      "are)", o->devices[0]);
+		return EXIT_USAGE;
+	}
+	if (o->ranks && o->ranks != env.nranks) {
+		complain_once(o, "-n %d, but %s has started %d processes, a rank each", o->ranks,
+			      env.launcher, env.nranks);
+		return EXIT_USAGE;
+	}
+	o->ranks = env.nranks;
+	return EXIT_DONE;
+}
+
+static int check_module(const struct options *o, const struct ccs_module *m)
 {
 	char ranks[256];
 
 	module_ranks_text(m, ranks, sizeof(ranks));
 	if (!o->ranks) {
-		fprintf(stderr, "ccrun: -n is missing; %s has plans for %s ranks\n",
-			ccs_module_schedule(m), *ranks ? ranks : "no");
+		complain_once(o, "-n is missing; %s has plans for %s ranks",
+			      ccs_module_schedule(m), *ranks ? ranks : "no");
 		return EXIT_USAGE;
 	}
 	if (!ccs_module_has(m, o->ranks)) {
-		fprintf(stderr, "ccrun: %s has no plan for %d ranks; it has plans for %s\n",
-			ccs_module_schedule(m), o->ranks, *ranks ? ranks : "none");
+		complain_once(o, "%s has no plan for %d ranks; it has plans for %s",
+			      ccs_module_schedule(m), o->ranks, *ranks ? ranks : "none");
 		return EXIT_USAGE;
 	}
 	if (o->root >= o->ranks && ccs_module_rooted(m)) {
-		fprintf(stderr, "ccrun: root %d is no rank of 0..%d\n", o->root, o->ranks - 1);
+		complain_once(o, "root %d is no rank of 0..%d", o->root, o->ranks - 1);
 		return EXIT_USAGE;
 	}
 	if (m->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
-		return unsupported(m);
-	if (o->nccl && !o->cuda) {
-		fprintf(stderr, "ccrun: --against nccl: NCCL's ranks are on GPUs: give --device cuda "
-			"too\n");
-		return EXIT_LACKS;
+		return unsupported(o, m);
+	return o->nccl ? nccl_side_possible(o, m) : EXIT_DONE;
+}
+
+/* ---- the run -------------------------------------------------------------------------- */
+
+static int run_here(struct bench *b)
+{
+	struct ccs_comm *first = b->at->comm[b->at->first];
+	int rc = EXIT_DONE;
+
+	ccs_comm_set_timeout(first, b->o->timeout * 1000);
+	ccs_comm_set_threads(first, b->o->threads);
+	sched_limit(first->world);
+	if (b->o->nccl)
+		rc = nccl_side_open(b);
+	if (rc == EXIT_DONE)
+		rc = table_print(b);
+	nccl_side_close(b);
+	return rc;
+}
+
+static int run(const struct options *o, struct ccs_module *m)
+{
+	struct home at;
+	struct bench b = { .o = o, .m = m, .at = &at, .out = o->rank ? NULL : stdout };
+	int rc = home_open(&at, o);
+
+	if (rc == EXIT_DONE && !buffers_open(&b)) {
+		complain(o, "out of memory");
+		rc = EXIT_LACKS;
 	}
-	return table_print(o, m, stdout);
+	if (rc == EXIT_DONE)
+		rc = run_here(&b);
+	buffers_close(&b);
+	home_close(&at);
+	return rc;
 }
 
 int main(int argc, char **argv)
@@ -86,14 +193,18 @@ int main(int argc, char **argv)
 	struct ccs_module *m;
 	int rc = options_read(&o, argc, argv);
 
-	if (rc < 0) {
-		if (ccs_module_load(&m, o.file)) {
-			fprintf(stderr, "ccrun: %s\n", ccs_error());
-			return EXIT_USAGE;
-		}
-		rc = run(&o, m);
+	if (rc < 0)
+		rc = find_launcher(&o);
+	if (rc == EXIT_DONE && o.file && ccs_module_load(&m, o.file)) {
+		complain(&o, "%s", ccs_error());
+		rc = EXIT_USAGE;
+	} else if (rc == EXIT_DONE && o.file) {
+		rc = o.helper < 0 ? check_module(&o, m) : EXIT_DONE;
+		if (rc == EXIT_DONE)
+			rc = o.helper < 0 ? run(&o, m) : helper_main(&o, m);
 		ccs_module_free(m);
 	}
+	options_free(&o);
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "ccrun: cannot write the table\n");
 		return rc ? rc : EXIT_USAGE;

@@ -3,9 +3,15 @@
  *
  *   ccrun.c          main: options in, exit status out
  *   ccrun_options.c  the command line
- *   ccrun_table.c    sizes, timing, the table
+ *   ccrun_home.c    where the ranks live: this process, its GPUs, other processes
+ *   ccrun_table.c    sizes, types, operators, roots: the table
+ *   ccrun_measure.c  one side of a row: the module beside NCCL, medians, checks
+ *   ccrun_buffers.c  the ranks' buffers
+ *   ccrun_time.c     calls, timed by the clock or by a GPU's events, or in a graph
  *   ccrun_check.c    inputs, and what must come out
- *   ccrun_device.c   buffers on a GPU
+ *   ccrun_device.c   buffers and streams on GPUs
+ *   ccrun_nccl.c     --against nccl
+ *   ccrun_helper.c   ... where each of NCCL's ranks needs a process
  */
 #ifndef CCS_RUNTIME_CCRUN_H
 #define CCS_RUNTIME_CCRUN_H
@@ -32,6 +38,8 @@ struct options {
 	size_t least, most;	/* -b -e */
 	size_t step, factor;	/* -i, or -f */
 	unsigned warmup, iters;	/* -w --iters */
+	unsigned repeats;	/* --repeats: the median of so many means */
+	unsigned graphs;	/* -G: launches of a graph of --iters calls; 0: no graph */
 	bool check;		/* -c */
 	unsigned types;		/* -d: bits by ccs_dtype */
 	unsigned ops;		/* -o: bits by operator */
@@ -39,16 +47,27 @@ struct options {
 	int root;		/* -r; -1: all */
 	unsigned threads;	/* --threads; 0: one a core */
 	unsigned timeout;	/* --timeout, seconds */
-	bool cuda;		/* --device cuda, or cuda:1 */
-	int device;
+	bool cuda;		/* --device cuda, cuda:1, cuda:0,1 */
+	int *devices;		/* those of the list */
+	int ndevices;		/* 0: no list */
 	bool nccl;		/* --against nccl */
+	bool copy_rate;		/* --copy-rate */
+	bool local;		/* --transport local: whatever the environment says */
+	const char *launcher;	/* what started the processes of which this is one; NULL: none */
+	int rank;		/* of this process; 0 without a launcher */
+	int helper;		/* --nccl-helper: a rank of NCCL's, told what to do; -1: no */
 };
 
 /** Reads the command line. Returns -1 to go on, or the exit status. */
 int options_read(struct options *o, int argc, char **argv);
+void options_free(struct options *o);
 
-/** Prints the table. Returns the exit status. */
-int table_print(const struct options *o, struct ccs_module *m, FILE *out);
+/** A line on stderr; it names the rank, where each has a process. */
+void complain(const struct options *o, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/** The same, for what is the same in every process: the first says it. */
+void complain_once(const struct options *o, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /** "2..16", "2, 4, 8": the numbers of ranks that a module has plans for. */
 void module_ranks_text(const struct ccs_module *m, char *text, size_t size);
@@ -62,6 +81,7 @@ struct check {
 	ccs_dtype type;
 	int op;			/* OP_PREMUL too */
 	bool numbers;		/* an operator matters: inputs are numbers, not just bits */
+	bool scaled_first;	/* an average may divide before it adds, as NCCL's does */
 	double *values;		/* of all bit patterns of a narrow float, or NULL */
 };
 
@@ -72,13 +92,17 @@ void check_free(struct check *c);
 /** The scalar of premul-sum. */
 void check_scalar(const struct check *c, unsigned char scalar[8]);
 
+/** Elements of a cell of a buffer. */
+size_t check_cell(const struct check *c, uint32_t cell);
+
 /** Writes the rank's whole input. */
 void check_fill(const struct check *c, uint32_t rank, void *send);
 
 /** Elements of the input that differ from what check_fill wrote. */
 size_t check_input(const struct check *c, uint32_t rank, const void *send);
 
-/** Elements of all ranks' outputs that are wrong. Tells of the first in `text`. */
+/** Elements of the ranks' outputs that are wrong; recv[r] NULL: rank r's are another
+ *  process's to check. Tells of the first in `text`. */
 size_t check_outputs(const struct check *c, void *const *recv, char *text, size_t size);
 
 #endif

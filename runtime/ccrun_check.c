@@ -13,7 +13,9 @@
  *                        is wide enough for the number of ranks. Then the result
  *                        must be exact. Otherwise it must be within
  *                        (terms + 1) * u * sum of |x|, u being half a unit in the
- *                        last place of 1. An average may be rounded once more.
+ *                        last place of 1. An average may be rounded once more; one
+ *                        that divides first (NCCL's), once for each term and once
+ *                        for 1/N.
  *
  * O(elements x contributions), but a value that all ranks must end with is
  * computed once.
@@ -327,6 +329,14 @@ static size_t cell_start(const struct check *c, uint32_t cell, bool recv, size_t
 	return 0;
 }
 
+size_t check_cell(const struct check *c, uint32_t cell)
+{
+	size_t len;
+
+	(void)cell_start(c, cell, false, &len);
+	return len;
+}
+
 static int64_t widen(const struct check *c, uint64_t bits)
 {
 	unsigned shift = (unsigned)(64 - 8 * ccs_dtype_size(c->type));
@@ -407,7 +417,9 @@ static void finish_floats(const struct check *c, struct wanted *w, size_t n)
 
 		w->value[i] = w->value[i] * times / by;
 		w->slack[i] = exact ? 0 : (w->terms + 1) * u * sum / by;
-		if (c->op == CCS_AVG)
+		if (c->op == CCS_AVG && c->scaled_first)
+			w->slack[i] = ((2 * w->terms + 4) * u * sum) / by + (w->terms + 1) * tiny;
+		else if (c->op == CCS_AVG)
 			w->slack[i] += u * fabs(w->value[i]) * 1.001 + tiny;
 	}
 }
@@ -491,10 +503,11 @@ static size_t check_block(const struct check *c, struct wanted *w, void *const *
 
 	for (uint32_t r = 0; r < c->nranks; r++) {
 		uint32_t row = c->view->expect[(size_t)r * c->view->plan->cells + cell];
-		const unsigned char *p = (const unsigned char *)recv[r] + at * esize;
+		const unsigned char *p;
 
-		if (row == CCS_NONE)
+		if (row == CCS_NONE || !recv[r])
 			continue;
+		p = (const unsigned char *)recv[r] + at * esize;
 		if (!have || !same_sums(have, c->view->sums + row))
 			want(c, w, c->view->sums + row, from, n);
 		have = c->view->sums + row;

@@ -1,34 +1,50 @@
 /*
- * The ranks' buffers on a GPU, beside those of the host that ccrun fills and checks.
+ * The ranks' buffers on GPUs, beside those of the host that ccrun fills and checks; and
+ * lanes: a stream on a GPU, with two events that keep the time.
  * On the CPU there is none of this.
  */
 #ifndef CCS_RUNTIME_CCRUN_DEVICE_H
 #define CCS_RUNTIME_CCRUN_DEVICE_H
 
-#include "runtime/ccs.h"
-
-#include <stdbool.h>
-#include <stdio.h>
+#include "runtime/cuda_driver.h"
 
 struct device;
 
-/** For communicators of ccs_comm_init_cuda; NULL: out of memory. */
-struct device *device_open(struct ccs_comm **comm, int nranks);
-void device_close(struct device *d);
-void device_print(const struct device *d, FILE *out);
+struct lane {
+	struct cuda *cuda;
+	cuda_stream stream;
+	cuda_event from, to;
+	cuda_graph graph;	/* NULL: none was captured */
+};
 
-/** A buffer on the GPU for each one of the host: base[0..1][rank], `bytes` each. */
+struct lanes {
+	struct lane *lane;
+	int n;
+	int *of;		/* [rank]: its lane, or -1 */
+};
+
+/** For ranks [first, first + local) of `nranks`, rank r on cuda[r]. NULL: out of memory. */
+struct device *device_open(struct cuda *const *cuda, int nranks, int first, int local);
+void device_close(struct device *d);
+/** Our lanes: one for each GPU of this process. */
+struct lanes *device_lanes(struct device *d);
+struct cuda *device_cuda(const struct device *d, int rank);
+
+/** A buffer on its GPU for each one of the host: base[0..1][rank], `bytes` each. */
 ccs_status device_alloc(struct device *d, unsigned char **const base[2], size_t bytes);
 void device_free(struct device *d);
-/** All to the GPU, and back. */
+/** All to the GPUs, and back. */
 ccs_status device_push(struct device *d);
 ccs_status device_pull(struct device *d);
-/** Where a place of a host buffer is on the GPU. */
-void *device_pointer(const struct device *d, const void *host);
-/** Waits for all calls; what they left behind. */
-ccs_status device_wait(struct device *d);
+/** Where a place of a rank's host buffer is on its GPU. */
+void *device_pointer(const struct device *d, int rank, const void *host);
 
-/** --against nccl: what keeps NCCL from running beside the module; exit status 4. */
-int device_against_nccl(int nranks, FILE *err);
+/** One lane for each GPU, or `each`: for each rank. Close it in any case. */
+ccs_status lanes_open(struct lanes *l, const struct device *d, bool each);
+void lanes_close(struct lanes *l);
+/** The rank's stream. */
+cuda_stream lanes_stream(const struct lanes *l, int rank);
+/** Waits until all lanes are done; `timeout` in seconds, 0: without limit. */
+ccs_status lanes_wait(struct lanes *l, double timeout);
 
 #endif

@@ -12,15 +12,16 @@
 
 enum {
 	LONG_ITERS = 256, LONG_DEVICE, LONG_AGAINST, LONG_TRANSPORT, LONG_THREADS, LONG_TIMEOUT,
-	LONG_HELP, LONG_VERSION
+	LONG_REPEATS, LONG_COPY_RATE, LONG_HELPER, LONG_HELP, LONG_VERSION
 };
 
 static const char help[] =
 "usage: ccrun -n RANKS [options] MODULE.so\n"
+"       torchrun, mpirun or srun ... ccrun --device cuda [options] MODULE.so\n"
 "Runs a compiled schedule on RANKS ranks here, checks every element of every\n"
 "result, and prints a table of times by size.\n"
 "\n"
-"  -n RANKS        number of ranks\n"
+"  -n RANKS        number of ranks; where each has a process, that of the processes\n"
 "  -b SIZE         least size in bytes (8); K, M and G are powers of 1024\n"
 "  -e SIZE         largest size (8M)\n"
 "  -f FACTOR       next size is this many times as large (4)\n"
@@ -31,13 +32,18 @@ static const char help[] =
 "  -r ROOT         a rank, or all (0)\n"
 "  -w N            runs before the timed ones (2)\n"
 "  --iters N       timed runs, of which the mean is printed (20)\n"
+"  --repeats N     such means, of which the median is printed (1; on GPUs 5)\n"
+"  -G N            on GPUs: the timed runs are captured into a graph, which is launched\n"
+"                  N times; 0: no graph (0)\n"
 "  -c 0|1          check the results (1)\n"
 "  --threads N     threads that run the ranks (one a core, at most RANKS)\n"
 "  --timeout S     seconds without progress after which it gives up (30); 0: never\n"
-"  --device WHERE  where the ranks live: cpu (the default), or all on one GPU: cuda,\n"
-"                  cuda:1\n"
-"  --against nccl  NCCL's times beside them; says what is missing and ends with 4\n"
-"  --transport local\n"
+"  --device WHERE  where the ranks live: cpu (the default); cuda: on all GPUs, in blocks;\n"
+"                  cuda:1, or cuda:0,1,4: on these\n"
+"  --against nccl  NCCL beside the module, in turn; what keeps it from running is said,\n"
+"                  and ends with 4\n"
+"  --copy-rate     on GPUs: the messages' bytes a second, as part of a plain copy's\n"
+"  --transport local  one process, though a launcher may have started several\n"
 "  --help, --version\n"
 "\n"
 "Size is that of nccl-tests: the larger of a rank's send and receive buffers.\n"
@@ -155,18 +161,42 @@ static int lacks(const char *what, const char *why)
 	return EXIT_LACKS;
 }
 
-/* cpu, cuda, cuda:1 */
+/* "0,1,4" */
+static bool read_list(struct options *o, const char *s)
+{
+	int n = 1;
+
+	for (const char *p = s; *p; p++)
+		n += *p == ',';
+	free(o->devices);
+	o->devices = calloc((size_t)n, sizeof(*o->devices));
+	for (o->ndevices = 0; o->devices && o->ndevices < n; o->ndevices++) {
+		unsigned long long x;
+		char one[16];
+		size_t len = strcspn(s, ",");
+
+		if (len >= sizeof(one))
+			return false;
+		memcpy(one, s, len);
+		one[len] = '\0';
+		if (!read_number(one, INT_MAX, &x))
+			return false;
+		o->devices[o->ndevices] = (int)x;
+		s += len + 1;
+	}
+	return o->devices != NULL;
+}
+
+/* cpu, cuda, cuda:1, cuda:0,1,4 */
 static int read_device(struct options *o, const char *s)
 {
-	unsigned long long n = 0;
-
 	o->cuda = !strncmp(s, "cuda", 4);
+	o->ndevices = 0;
 	if (!strcmp(s, "cpu") || !strcmp(s, "cuda"))
 		return -1;
-	if (!o->cuda || s[4] != ':' || !read_number(s + 5, INT_MAX, &n))
-		return usage("--device: unknown device '%s'; there are cpu, cuda and cuda:NUMBER",
-			     s);
-	o->device = (int)n;
+	if (!o->cuda || s[4] != ':' || !read_list(o, s + 5))
+		return usage("--device: unknown device '%s'; there are cpu, cuda, cuda:NUMBER and "
+			     "cuda:NUMBER,NUMBER...", s);
 	return -1;
 }
 
@@ -180,9 +210,10 @@ static int read_against(struct options *o, const char *s)
 	return usage("--against: unknown baseline '%s'; there are nccl and mpi", s);
 }
 
-static int read_transport(const char *s)
+static int read_transport(struct options *o, const char *s)
 {
-	if (!strcmp(s, "local"))
+	o->local = !strcmp(s, "local");
+	if (o->local)
 		return -1;
 	if (!strcmp(s, "mpi"))
 		return lacks("--transport mpi", "this build has no MPI transport; ranks are in "
@@ -217,6 +248,43 @@ static int read_unsigned(unsigned *out, const char *s, unsigned long long least,
 static int read_bytes(size_t *out, const char *s, const char *format)
 {
 	return read_size(s, out) ? -1 : usage(format, s);
+}
+
+static int read_helper(struct options *o, const char *s)
+{
+	unsigned n;
+	int rc = read_unsigned(&n, s, 0, "--nccl-helper: '%s' is no rank");
+
+	if (rc < 0)
+		o->helper = (int)n;
+	return rc;
+}
+
+static int read_long(struct options *o, int option, const char *s)
+{
+	switch (option) {
+	case LONG_ITERS:
+		return read_unsigned(&o->iters, s, 1, "--iters: '%s' is no number of runs");
+	case LONG_REPEATS:
+		return read_unsigned(&o->repeats, s, 1, "--repeats: '%s' is no number of times");
+	case LONG_THREADS:
+		return read_unsigned(&o->threads, s, 1, "--threads: '%s' is no number of threads");
+	case LONG_TIMEOUT:
+		return read_unsigned(&o->timeout, s, 0, "--timeout: '%s' is no number of seconds");
+	case LONG_DEVICE:
+		return read_device(o, s);
+	case LONG_AGAINST:
+		return read_against(o, s);
+	case LONG_TRANSPORT:
+		return read_transport(o, s);
+	case LONG_COPY_RATE:
+		o->copy_rate = true;
+		return -1;
+	case LONG_HELPER:
+		return read_helper(o, s);
+	default:
+		return usage("unknown option%s", "");
+	}
 }
 
 static int read_one(struct options *o, int letter, const char *s)
@@ -257,20 +325,10 @@ static int read_one(struct options *o, int letter, const char *s)
 		       usage("-o: '%s' is no operator", s);
 	case 'r':
 		return read_root(o, s);
-	case LONG_ITERS:
-		return read_unsigned(&o->iters, s, 1, "--iters: '%s' is no number of runs");
-	case LONG_THREADS:
-		return read_unsigned(&o->threads, s, 1, "--threads: '%s' is no number of threads");
-	case LONG_TIMEOUT:
-		return read_unsigned(&o->timeout, s, 0, "--timeout: '%s' is no number of seconds");
-	case LONG_DEVICE:
-		return read_device(o, s);
-	case LONG_AGAINST:
-		return read_against(o, s);
-	case LONG_TRANSPORT:
-		return read_transport(s);
+	case 'G':
+		return read_unsigned(&o->graphs, s, 0, "-G: '%s' is no number of launches");
 	default:
-		return usage("unknown option%s", "");
+		return read_long(o, letter, s);
 	}
 }
 
@@ -285,7 +343,19 @@ static int check_options(struct options *o, int argc, char **argv, int at)
 		return usage("%s", "-b is larger than -e");
 	if (o->timeout > UINT_MAX / 1000)
 		return usage("%s", "--timeout is too long");
+	if (o->graphs && !o->cuda)
+		return usage("%s", "-G: graphs are CUDA's: give --device cuda");
+	if (o->copy_rate && !o->cuda)
+		return usage("%s", "--copy-rate measures GPUs: give --device cuda");
+	if (!o->repeats)
+		o->repeats = o->cuda ? 5 : 1;
 	return -1;
+}
+
+void options_free(struct options *o)
+{
+	free(o->devices);
+	o->devices = NULL;
 }
 
 int options_read(struct options *o, int argc, char **argv)
@@ -295,6 +365,10 @@ int options_read(struct options *o, int argc, char **argv)
 		{ "device", required_argument, NULL, LONG_DEVICE },
 		{ "against", required_argument, NULL, LONG_AGAINST },
 		{ "transport", required_argument, NULL, LONG_TRANSPORT },
+		{ "repeats", required_argument, NULL, LONG_REPEATS },
+		{ "cudagraph", required_argument, NULL, 'G' },
+		{ "copy-rate", no_argument, NULL, LONG_COPY_RATE },
+		{ "nccl-helper", required_argument, NULL, LONG_HELPER },
 		{ "threads", required_argument, NULL, LONG_THREADS },
 		{ "timeout", required_argument, NULL, LONG_TIMEOUT },
 		{ "help", no_argument, NULL, LONG_HELP },
@@ -305,8 +379,8 @@ int options_read(struct options *o, int argc, char **argv)
 
 	*o = (struct options){ .least = 8, .most = 8u << 20, .factor = 4, .warmup = 2,
 			       .iters = 20, .check = true, .types = 1u << CCS_FLOAT32,
-			       .ops = 1u << CCS_SUM, .timeout = 30 };
-	while ((letter = getopt_long(argc, argv, ":n:b:e:i:f:d:o:r:w:c:h", longs, NULL)) != -1) {
+			       .ops = 1u << CCS_SUM, .timeout = 30, .helper = -1 };
+	while ((letter = getopt_long(argc, argv, ":n:b:e:i:f:d:o:r:w:c:G:h", longs, NULL)) != -1) {
 		if (letter == LONG_HELP || letter == 'h') {
 			fputs(help, stdout);
 			return EXIT_DONE;

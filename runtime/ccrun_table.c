@@ -1,235 +1,40 @@
 /*
  * The table: nccl-tests' columns, for every size, type, operator and root asked.
  *
- * A row: buffers are allocated for its count; for out of place and then in place
- * the call is warmed up, timed (the mean of --iters), and then run once more on
- * fresh inputs and poisoned outputs, of which every element is checked. Out of
- * place the inputs must be as before, and nothing may be written behind a
- * receive buffer. In place is NCCL's: a gathered buffer's own part, a scattered
- * one's, else the same pointer.
+ * A row: buffers are allocated for its count, and it is measured out of place and then in
+ * place (ccrun_measure.c). With --against nccl NCCL's columns follow ours, and how many
+ * times as long NCCL takes; with --copy-rate, how much of a copy's rate the messages'
+ * bytes come to.
  */
-#include "runtime/ccrun.h"
+#include "runtime/ccrun_bench.h"
 
-#include "runtime/ccrun_device.h"
 #include "runtime/comm.h"
 
-#include <stdlib.h>
+#include <stdarg.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#define GUARD 64	/* bytes behind a buffer */
-#define POISON 0xff	/* NaN in all float types */
+/* Where another process prints, this one is silent. */
+static void print(const struct bench *b, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-/* A run of ccrun. */
-struct bench {
-	const struct options *o;
-	struct ccs_module *m;
-	struct ccs_comm **comm;
-	FILE *out;
-	unsigned char **base[2];	/* [out of place, in place][rank]; allocated */
-	void **send, **recv;		/* [rank] of the current side */
-	struct device *device;		/* with copies of them; NULL: on the CPU */
-	size_t wrong;
-	double busbw;			/* sum over timed columns, and their number */
-	unsigned columns;
-};
-
-/* A row. */
-struct row {
-	struct check check;
-	int root;			/* -1: none */
-	size_t size, send, recv;	/* bytes */
-	size_t base;			/* bytes of one base allocation, without guard */
-	unsigned char scalar[8];
-};
-
-struct result {
-	bool measured;
-	double us;
-	size_t wrong;
-	char text[384];			/* of the first wrong element */
-};
-
-static int fail(ccs_status s)
+static void print(const struct bench *b, const char *format, ...)
 {
-	fprintf(stderr, "ccrun: %s\n", ccs_error());
-	switch (s) {
-	case CCS_ETIMEOUT:
-		return EXIT_WRONG;
-	case CCS_EINVAL:
-	case CCS_EFILE:
-	case CCS_ENOPLAN:
-		return EXIT_USAGE;
-	case CCS_ENOMEM:
-	case CCS_EUNSUPPORTED:
-	case CCS_ESYSTEM:
-		return EXIT_LACKS;
-	case CCS_OK:
-	case CCS_EABORTED:
-		break;
-	}
-	return EXIT_INTERNAL;
+	va_list ap;
+
+	if (!b->out)
+		return;
+	va_start(ap, format);
+	vfprintf(b->out, format, ap);
+	va_end(ap);
 }
 
-/* ---- one call of all ranks --------------------------------------------------------- */
-
-static ccs_status call_all(const struct bench *b, const struct row *r)
+static void flush(const struct bench *b)
 {
-	const struct check *c = &r->check;
-	ccs_status s;
-
-	ccs_group_start();
-	for (int i = 0; i < b->o->ranks; i++) {
-		void *send = b->send[i], *recv = b->recv[i];
-
-		if (b->device) {
-			send = device_pointer(b->device, send);
-			recv = device_pointer(b->device, recv);
-		}
-		if (c->op == OP_PREMUL && c->numbers)
-			s = ccs_run_premul(b->m, send, recv, c->count, c->type, r->scalar,
-					   r->root, b->comm[i], NULL);
-		else
-			s = ccs_run(b->m, send, recv, c->count, c->type, (ccs_redop)c->op,
-				    r->root, b->comm[i], NULL);
-		if (s)
-			break;
-	}
-	return ccs_group_end();
-}
-
-static ccs_status wait_all(const struct bench *b)
-{
-	return b->device ? device_wait(b->device) : CCS_OK;
-}
-
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-/* ---- buffers -------------------------------------------------------------------------- */
-
-/* Blocks of `count` elements in all buffers of a kind; *n: how many buffers. */
-static uint32_t blocks_of(const struct bench *b, const struct row *r, bool recv, uint32_t *n)
-{
-	uint32_t blocks = 0;
-
-	*n = 0;
-	for (uint32_t i = 0; i < b->m->nbuffers; i++) {
-		if (b->m->buffers[i].direction == (recv ? CCS_IN : CCS_OUT))
-			continue;
-		blocks += r->check.view->shapes[i].blocks;
-		++*n;
-	}
-	return blocks;
-}
-
-/* Sets send and recv of all ranks. false: this module has no in-place form. */
-static bool place(struct bench *b, const struct row *r, bool in_place)
-{
-	uint32_t ns, nr, in = blocks_of(b, r, false, &ns), out = blocks_of(b, r, true, &nr);
-	size_t block = r->check.count * ccs_dtype_size(r->check.type);
-
-	if (in_place && (ns != 1 || nr != 1))
-		return false;
-	for (int i = 0; i < b->o->ranks; i++) {
-		size_t mine = (size_t)i * block;
-
-		if (!in_place) {
-			b->send[i] = b->base[0][i];
-			b->recv[i] = b->base[1][i];
-			continue;
-		}
-		b->send[i] = b->base[1][i] + (in == 1 && out > 1 ? mine : 0);
-		b->recv[i] = b->base[1][i] + (in > 1 && out == 1 ? mine : 0);
-	}
-	return true;
-}
-
-static ccs_status prepare(struct bench *b, const struct row *r, bool in_place)
-{
-	for (int i = 0; i < b->o->ranks; i++) {
-		if (!in_place)
-			memset(b->base[0][i], POISON, r->base + GUARD);
-		memset(b->base[1][i], POISON, r->base + GUARD);
-		check_fill(&r->check, (uint32_t)i, b->send[i]);
-	}
-	return b->device ? device_push(b->device) : CCS_OK;
-}
-
-/* Bytes written behind a buffer. */
-static size_t overrun(const unsigned char *from, const unsigned char *to)
-{
-	size_t n = 0;
-
-	for (; from < to; from++)
-		n += *from != POISON;
-	return n;
-}
-
-static void verify(struct bench *b, const struct row *r, bool in_place, struct result *result)
-{
-	char text[256] = "";
-	size_t wrong = check_outputs(&r->check, b->recv, text, sizeof(text));
-
-	for (int i = 0; i < b->o->ranks; i++) {
-		size_t inputs = in_place ? 0 : check_input(&r->check, (uint32_t)i, b->send[i]);
-		size_t used = in_place ? r->base : r->recv;
-		size_t behind = overrun(b->base[1][i] + used, b->base[1][i] + r->base + GUARD);
-
-		if (inputs && !*text)
-			snprintf(text, sizeof(text), "rank %d changed its sendbuff", i);
-		if (behind && !*text)
-			snprintf(text, sizeof(text), "rank %d wrote behind its recvbuff", i);
-		wrong += inputs + behind;
-	}
-	result->wrong = wrong;
-	if (wrong)
-		snprintf(result->text, sizeof(result->text), "%s %s, size %zu, %s: %s",
-			 ccs_dtype_name(r->check.type), ccrun_op_name(r->check.op), r->size,
-			 in_place ? "in place" : "out of place", text);
+	if (b->out)
+		fflush(b->out);
 }
 
 /* ---- one row ------------------------------------------------------------------------------ */
-
-static ccs_status measure(struct bench *b, const struct row *r, bool in_place,
-			  struct result *result)
-{
-	ccs_status s = CCS_OK;
-	double start;
-
-	*result = (struct result){ .measured = place(b, r, in_place) };
-	if (!result->measured)
-		return CCS_OK;
-	s = prepare(b, r, in_place);
-	for (unsigned i = 0; i < b->o->warmup && !s; i++)
-		s = call_all(b, r);
-	if (!s)
-		s = wait_all(b);
-	start = now_us();
-	for (unsigned i = 0; i < b->o->iters && !s; i++)
-		s = call_all(b, r);
-	if (!s)
-		s = wait_all(b);
-	result->us = (now_us() - start) / b->o->iters;
-	if (s || !b->o->check)
-		return s;
-	s = prepare(b, r, in_place);
-	if (!s)
-		s = call_all(b, r);
-	if (!s)
-		s = wait_all(b);
-	if (!s && b->device)
-		s = device_pull(b->device);
-	if (!s)
-		verify(b, r, in_place, result);
-	return s;
-}
 
 /* nccl-tests' factor between algorithm and bus bandwidth. */
 static double bus_factor(const char *contract, int ranks)
@@ -248,131 +53,107 @@ static double bus_factor(const char *contract, int ranks)
 	return 1;
 }
 
-static void print_result(struct bench *b, const struct row *r, const struct result *x)
+static void print_result(struct bench *b, const struct row *r, enum side side,
+			 const struct result *x)
 {
 	double alg, bus;
 	char wrong[24] = "n/a";
 
 	if (!x->measured) {
-		fprintf(b->out, "  %8s %7s %7s %6s", "n/a", "n/a", "n/a", "n/a");
+		print(b, "  %8s %7s %7s %6s", "n/a", "n/a", "n/a", "n/a");
 		return;
 	}
 	alg = x->us > 0 ? (double)r->size / x->us * 1e-3 : 0;
-	bus = alg * bus_factor(ccs_module_contract(b->m), b->o->ranks);
-	b->busbw += bus;
-	b->columns++;
-	b->wrong += x->wrong;
+	bus = alg * bus_factor(ccs_module_contract(b->m), b->at->ranks);
+	b->busbw[side] += bus;
+	b->columns[side]++;
+	b->wrong[side] += x->wrong;
 	if (b->o->check)
 		snprintf(wrong, sizeof(wrong), "%zu", x->wrong);
-	fprintf(b->out, "  %8.*f %7.2f %7.2f %6s", x->us < 10 ? 2 : x->us < 10000 ? 1 : 0, x->us,
-		alg, bus, wrong);
+	print(b, "  %8.*f %7.2f %7.2f %6s", x->us < 10 ? 2 : x->us < 10000 ? 1 : 0, x->us, alg,
+	      bus, wrong);
+}
+
+/* GPUs that the ranks of all processes live on. */
+static int count_gpus(const struct home *p)
+{
+	return p->group ? p->ranks : device_lanes(p->device)->n;
+}
+
+/* The part of the copy's rate that the messages come to: each byte of theirs is read once
+ * and written once, as a copy's is, by all GPUs together. */
+static void print_copy(struct bench *b, const struct row *r, const struct result *x)
+{
+	double rate = x->copy_us > 0 ? (double)r->size / x->copy_us : 0;
+	double moved = x->us > 0 ? measure_moved(r) / x->us / count_gpus(b->at) : 0;
+
+	if (!x->measured || !(rate > 0)) {
+		print(b, " %5s", "n/a");
+		return;
+	}
+	b->copy_rate = 2 * rate * 1e-3;
+	print(b, " %5.1f", 100 * moved / rate);
+}
+
+static void print_both(struct bench *b, const struct row *r, const struct result x[SIDES])
+{
+	const struct result *ours = x + SIDE_OURS, *nccl = x + SIDE_NCCL;
+
+	print_result(b, r, SIDE_OURS, ours);
+	if (b->o->copy_rate)
+		print_copy(b, r, ours);
+	if (!b->nccl)
+		return;
+	print_result(b, r, SIDE_NCCL, nccl);
+	if (ours->measured && nccl->measured && ours->us > 0)
+		print(b, " %6.2f", nccl->us / ours->us);
+	else
+		print(b, " %6s", "n/a");
+}
+
+static void print_wrong(const struct bench *b, const struct row *r, bool in_place,
+			const struct result x[SIDES])
+{
+	for (int side = 0; side < SIDES && !b->o->rank; side++)
+		if (x[side].wrong)
+			complain(b->o, "%s%s %s, size %zu, %s: %s",
+				 side == SIDE_NCCL ? "NCCL: " : "", ccs_dtype_name(r->check.type),
+				 ccrun_op_name(r->check.op), r->size,
+				 in_place ? "in place" : "out of place", x[side].text);
 }
 
 static int row_run(struct bench *b, struct row *r)
 {
-	struct result result[2];
-	ccs_status s;
+	struct result result[2][SIDES];
+	enum side side = SIDE_OURS;
+	ccs_status s = CCS_OK;
 
-	fprintf(b->out, "%12zu %12zu %11s %7s %5d", r->size, r->check.count,
-		ccs_dtype_name(r->check.type),
-		r->check.numbers ? ccrun_op_name(r->check.op) : "none", r->root);
-	fflush(b->out);
-	for (int in_place = 0; in_place < 2; in_place++) {
-		s = measure(b, r, in_place, result + in_place);
-		if (s) {
-			fprintf(b->out, "\n");
-			fflush(b->out);
-			return fail(s);
-		}
-		print_result(b, r, result + in_place);
-		fflush(b->out);
+	print(b, "%12zu %12zu %11s %7s %5d", r->size, r->check.count,
+	      ccs_dtype_name(r->check.type),
+	      r->check.numbers ? ccrun_op_name(r->check.op) : "none", r->root);
+	flush(b);
+	for (int in_place = 0; in_place < 2 && !s; in_place++) {
+		s = measure(b, r, in_place, result[in_place], &side);
+		if (!s)
+			print_both(b, r, result[in_place]);
+		flush(b);
 	}
-	fprintf(b->out, "\n");
-	fflush(b->out);
-	for (int in_place = 0; in_place < 2; in_place++)
-		if (result[in_place].wrong)
-			fprintf(stderr, "ccrun: %s\n", result[in_place].text);
-	return EXIT_DONE;
-}
-
-static int lacks_memory(const struct bench *b, const struct row *r)
-{
-	fprintf(stderr, "ccrun: size %zu needs two buffers of %zu bytes for each of %d ranks: more "
-		"than this machine's memory\n", r->size, r->base, b->o->ranks);
-	return EXIT_LACKS;
-}
-
-static void free_buffers(struct bench *b)
-{
-	if (b->device)
-		device_free(b->device);
-	for (int side = 0; side < 2; side++) {
-		for (int i = 0; i < b->o->ranks; i++) {
-			free(b->base[side][i]);
-			b->base[side][i] = NULL;
-		}
-	}
-}
-
-static bool alloc_buffers(struct bench *b, const struct row *r)
-{
-	double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-	void *p;
-
-	if (2.0 * b->o->ranks * (double)r->base > 0.9 * have)
-		return false;
-	for (int side = 0; side < 2; side++) {
-		for (int i = 0; i < b->o->ranks; i++) {
-			if (posix_memalign(&p, 4096, r->base + GUARD))
-				return false;
-			b->base[side][i] = p;
-		}
-	}
-	return true;
-}
-
-/* Sets the count whose larger buffer has at most `size` bytes. */
-static bool set_size(const struct bench *b, struct row *r, size_t size)
-{
-	struct check *c = &r->check;
-	uint32_t n, in = blocks_of(b, r, false, &n), out = blocks_of(b, r, true, &n);
-	size_t esize = ccs_dtype_size(c->type), units = in > out ? in : out;
-	size_t send = 0, recv = 0;
-
-	c->count = size / esize / (units ? units : 1);
-	for (uint32_t i = 0; b->m->head->flags & CCS_MODULE_EVEN_COUNTS && i < b->m->nbuffers; ) {
-		uint32_t chunks = c->view->shapes[i].chunks;
-
-		if (!chunks || c->count % chunks == 0) {
-			i++;
-			continue;
-		}
-		c->count -= c->count % chunks;	/* down to a count that all divide */
-		i = 0;
-	}
-	if (module_sizes(c->module, c->view, c->count, &send, &recv))
-		return false;
-	r->send = send * esize;
-	r->recv = recv * esize;
-	r->base = r->send > r->recv ? r->send : r->recv;
-	r->size = r->base;
-	return true;
+	print(b, "\n");
+	flush(b);
+	for (int in_place = 0; in_place < 2 && !s; in_place++)
+		print_wrong(b, r, in_place, result[in_place]);
+	return s ? measure_fail(b, side, s) : EXIT_DONE;
 }
 
 static int size_run(struct bench *b, struct row *r, size_t size)
 {
-	ccs_status s;
+	ccs_status s = buffers_size(b, r, size);
 	int rc;
 
-	if (!set_size(b, r, size))
-		return fail(CCS_EINVAL);
-	if (!alloc_buffers(b, r))
-		rc = lacks_memory(b, r);
-	else if (b->device && (s = device_alloc(b->device, b->base, r->base + GUARD)))
-		rc = fail(s);
-	else
-		rc = row_run(b, r);
-	free_buffers(b);
+	if (!s)
+		s = home_agree(b->at, buffers_alloc(b, r));
+	rc = s ? measure_fail(b, SIDE_OURS, s) : row_run(b, r);
+	buffers_free(b);
 	return rc;
 }
 
@@ -384,14 +165,14 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	size_t size = b->o->least;
 	int rc = EXIT_DONE;
 
-	r.check.view = module_plan(b->m, b->o->ranks, root);
+	r.check.view = module_plan(b->m, b->at->ranks, root);
 	if (!r.check.view) {
-		fprintf(stderr, "ccrun: %s has no plan for root %d of %d ranks\n",
-			ccs_module_schedule(b->m), root, b->o->ranks);
+		complain_once(b->o, "%s has no plan for root %d of %d ranks",
+			      ccs_module_schedule(b->m), root, b->at->ranks);
 		return EXIT_USAGE;
 	}
 	if (!check_init(&r.check)) {
-		fprintf(stderr, "ccrun: out of memory\n");
+		complain(b->o, "out of memory");
 		return EXIT_LACKS;
 	}
 	check_scalar(&r.check, r.scalar);
@@ -416,7 +197,7 @@ static int roots_run(struct bench *b, ccs_dtype type, int op)
 		return sizes_run(b, type, op, -1);
 	if (b->o->root >= 0)
 		return sizes_run(b, type, op, b->o->root);
-	for (int root = 0; root < b->o->ranks && rc == EXIT_DONE; root++)
+	for (int root = 0; root < b->at->ranks && rc == EXIT_DONE; root++)
 		rc = sizes_run(b, type, op, root);
 	return rc;
 }
@@ -443,101 +224,101 @@ static int rows_run(struct bench *b)
 	return rc;
 }
 
+/* ---- head and foot ---------------------------------------------------------------- */
+
+static void print_runs(const struct bench *b)
+{
+	const struct options *o = b->o;
+
+	print(b, "# ");
+	if (o->repeats > 1)
+		print(b, "median of %u times the ", o->repeats);
+	if (o->graphs)
+		print(b, "mean of %u launches of a graph of %u runs after %u; ", o->graphs,
+		      o->iters, o->warmup);
+	else
+		print(b, "mean of %u runs after %u; ", o->iters, o->warmup);
+	print(b, "%s\n", o->check ? "then every element of one more is checked"
+				  : "results not checked");
+}
+
+/* A line of the columns' names. */
+static void print_names(const struct bench *b, const char *const row[5],
+			const char *const side[4], const char *copy, const char *ratio)
+{
+	print(b, "#%11s %12s %11s %7s %5s", row[0], row[1], row[2], row[3], row[4]);
+	for (int in_place = 0; in_place < 2; in_place++) {
+		print(b, "  %8s %7s %7s %6s", side[0], side[1], side[2], side[3]);
+		if (b->o->copy_rate)
+			print(b, " %5s", copy);
+		if (b->nccl)
+			print(b, "  %8s %7s %7s %6s %6s", side[0], side[1], side[2], side[3],
+			      ratio);
+	}
+	print(b, "\n");
+}
+
 static void print_head(const struct bench *b)
 {
-	unsigned threads = b->comm[0]->world->limit;
+	static const char *const names[] = { "size", "count", "type", "redop", "root" };
+	static const char *const units[] = { "(B)", "(elements)", "", "", "" };
+	static const char *const times[] = { "time", "algbw", "busbw", "#wrong" };
+	static const char *const time_units[] = { "(us)", "(GB/s)", "(GB/s)", "" };
+	static const struct {
+		const char *ours, *nccl;
+		int left, right;	/* columns up to its end, and behind it */
+	} title[] = { { "out of place", "NCCL, out of place", 21, 10 },
+		      { "in place", "NCCL, in place", 19, 12 } };
+	char where[512];
 
-	fprintf(b->out, "# %s: %s, %d rank%s ", ccs_module_schedule(b->m),
-		ccs_module_contract(b->m), b->o->ranks, b->o->ranks == 1 ? "" : "s");
-	if (b->device)
-		device_print(b->device, b->out);
-	else
-		fprintf(b->out, "on the CPU, run by %u thread%s of this process", threads,
-			threads == 1 ? "" : "s");
-	fprintf(b->out, "\n");
+	home_describe(b->at, where, sizeof(where));
+	print(b, "# %s: %s, %s\n", ccs_module_schedule(b->m), ccs_module_contract(b->m), where);
+	if (b->nccl)
+		print(b, "# %s\n", nccl_side_label(b->nccl));
 	if (b->m->head->flags & CCS_MODULE_MIXED && b->o->ops_all)
-		fprintf(b->out, "# avg and premul left out: some results are no sums\n");
-	fprintf(b->out, "# mean of %u runs after %u; %s\n#\n", b->o->iters, b->o->warmup,
-		b->o->check ? "then every element of one more is checked" : "results not checked");
-	fprintf(b->out, "#%11s %12s %11s %7s %5s  %31s  %31s\n", "", "", "", "", "",
-		"out of place          ", "in place            ");
-	fprintf(b->out, "#%11s %12s %11s %7s %5s  %8s %7s %7s %6s  %8s %7s %7s %6s\n", "size",
-		"count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
-		"algbw", "busbw", "#wrong");
-	fprintf(b->out, "#%11s %12s %11s %7s %5s  %8s %7s %7s %6s  %8s %7s %7s %6s\n", "(B)",
-		"(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
-		"(GB/s)", "");
+		print(b, "# avg and premul left out: some results are no sums\n");
+	print_runs(b);
+	print(b, "#\n#%11s %12s %11s %7s %5s", "", "", "", "", "");
+	for (int k = 0; k < 2; k++) {
+		print(b, "  %*s%*s", title[k].left, title[k].ours,
+		      title[k].right + (b->o->copy_rate ? 6 : 0), "");
+		if (b->nccl)
+			print(b, "  %*s%*s", title[k].left + 3, title[k].nccl,
+			      title[k].right + 4, "");
+	}
+	print(b, "\n");
+	print_names(b, names, times, "copy", "ratio");
+	print_names(b, units, time_units, "(%)", "");
 }
 
 static void print_foot(const struct bench *b)
 {
-	fprintf(b->out, "#\n");
+	print(b, "#\n");
 	if (b->o->check)
-		fprintf(b->out, "# wrong elements    : %zu%s\n", b->wrong, b->wrong ? "" : " OK");
-	if (b->columns)
-		fprintf(b->out, "# mean bus bandwidth: %.3f GB/s\n", b->busbw / b->columns);
+		print(b, "# wrong elements    : %zu%s\n", b->wrong[SIDE_OURS],
+		      b->wrong[SIDE_OURS] ? "" : " OK");
+	if (b->o->check && b->nccl)
+		print(b, "# ... of NCCL's     : %zu%s\n", b->wrong[SIDE_NCCL],
+		      b->wrong[SIDE_NCCL] ? "" : " OK");
+	if (b->columns[SIDE_OURS])
+		print(b, "# mean bus bandwidth: %.3f GB/s\n",
+		      b->busbw[SIDE_OURS] / b->columns[SIDE_OURS]);
+	if (b->columns[SIDE_NCCL])
+		print(b, "# ... of NCCL's     : %.3f GB/s\n",
+		      b->busbw[SIDE_NCCL] / b->columns[SIDE_NCCL]);
+	if (b->copy_rate > 0)
+		print(b, "# last copy's rate  : %.3f GB/s read and written\n", b->copy_rate);
 }
 
-static int bench_rows(struct bench *b)
+int table_print(struct bench *b)
 {
 	int rc;
 
-	ccs_comm_set_timeout(b->comm[0], b->o->timeout * 1000);
-	ccs_comm_set_threads(b->comm[0], b->o->threads);
-	sched_limit(b->comm[0]->world);
 	print_head(b);
 	rc = rows_run(b);
 	if (rc == EXIT_DONE) {
 		print_foot(b);
-		rc = b->wrong ? EXIT_WRONG : EXIT_DONE;
+		rc = b->wrong[SIDE_OURS] || b->wrong[SIDE_NCCL] ? EXIT_WRONG : EXIT_DONE;
 	}
-	return rc;
-}
-
-static int bench_run(struct bench *b)
-{
-	size_t n = (size_t)b->o->ranks;
-	ccs_status s;
-	int rc;
-
-	b->base[0] = calloc(n, sizeof(*b->base[0]));
-	b->base[1] = calloc(n, sizeof(*b->base[1]));
-	b->send = calloc(n, sizeof(*b->send));
-	b->recv = calloc(n, sizeof(*b->recv));
-	if (!b->base[0] || !b->base[1] || !b->send || !b->recv) {
-		fprintf(stderr, "ccrun: out of memory\n");
-		return EXIT_LACKS;
-	}
-	s = b->o->cuda ? ccs_comm_init_cuda(b->comm, b->o->ranks, b->o->device)
-		       : ccs_comm_init_all(b->comm, b->o->ranks);
-	if (s)
-		return fail(s);
-	if (b->o->cuda)
-		b->device = device_open(b->comm, b->o->ranks);
-	if (b->o->cuda && !b->device)
-		rc = EXIT_LACKS;
-	else
-		rc = b->o->nccl ? device_against_nccl(b->o->ranks, stderr) : bench_rows(b);
-	device_close(b->device);
-	for (int i = 0; i < b->o->ranks; i++)
-		ccs_comm_free(b->comm[i]);
-	return rc;
-}
-
-int table_print(const struct options *o, struct ccs_module *m, FILE *out)
-{
-	struct bench b = { .o = o, .m = m, .out = out };
-	int rc = EXIT_LACKS;
-
-	b.comm = calloc((size_t)o->ranks, sizeof(struct ccs_comm *));
-	if (b.comm)
-		rc = bench_run(&b);
-	else
-		fprintf(stderr, "ccrun: out of memory\n");
-	free(b.comm);
-	free(b.base[0]);
-	free(b.base[1]);
-	free(b.send);
-	free(b.recv);
 	return rc;
 }

@@ -109,13 +109,44 @@ CCS_API ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks);
  * buffers are its memory, and one kernel does the work of all. ccs_run takes a
  * CUstream (or cudaStream_t; NULL is the default stream), returns when the work is
  * put there, and can be captured into a graph; every rank may have a stream of its
- * own. CCS_EUNSUPPORTED: no driver, or no GPU that can do it.
+ * own. Calls, and replays of graphs, that could run side by side take turns (the first
+ * capture waits for earlier calls). CCS_EUNSUPPORTED: no driver, or no GPU that can do it.
  */
 CCS_API ccs_status ccs_comm_init_cuda(struct ccs_comm **comm, int nranks, int device);
+/**
+ * The same on several GPUs: rank i on GPU devices[i]. GPUs that reach one another's
+ * memory exchange messages there, others by way of the host's (all do, if
+ * CCS_P2P_DISABLE=1). A rank's buffers and streams are those of its GPU. Calls and
+ * replays that could run side by side must come in the same order on all GPUs: one that
+ * is first here and last there waits for itself, and ends in CCS_ETIMEOUT.
+ */
+CCS_API ccs_status ccs_comm_init_devices(struct ccs_comm **comm, int nranks, const int *devices);
+
+/* What the processes of a communicator find one another by: an ncclUniqueId. */
+typedef struct ccs_unique_id {
+	char internal[128];
+} ccs_unique_id;
+
+/** One process makes it and gives it to the others. CCS_EUNSUPPORTED: no NCCL. */
+CCS_API ccs_status ccs_get_unique_id(ccs_unique_id *id);
+/**
+ * A communicator of `nranks` processes, of which this is rank `rank`, on GPU `device`.
+ * Returns when all have called it. Ranks on one host exchange messages through their
+ * GPUs' memory (CUDA IPC) or the host's; ranks on several hosts by NCCL. All ranks make
+ * the same calls in the same order; the first one of a plan, type and operator waits for
+ * all of them. When a rank fails or gets stuck, ccs_comm_check tells of it in all.
+ */
+CCS_API ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const ccs_unique_id *id,
+				      int rank, int device);
+/** The same, by what torchrun, mpirun or srun has put into the environment: rank, number
+ *  of ranks, GPU, and where rank 0 is ($CCS_RENDEZVOUS=HOST:PORT, if they don't say).
+ *  CCS_EINVAL: they did not start this process. */
+CCS_API ccs_status ccs_comm_init_env(struct ccs_comm **comm);
 /** Whether a call that has returned has failed since, on the GPU. A communicator that
  *  failed stays so. */
 CCS_API ccs_status ccs_comm_check(struct ccs_comm *c);
-/** Frees one rank's handle; the last one ends the threads. */
+/** Frees one rank's handle; the last one ends the threads. A process waits there for the
+ *  others' ends, as they may use its memory: no longer than the timeout. */
 CCS_API void ccs_comm_free(struct ccs_comm *c);
 CCS_API int ccs_comm_rank(const struct ccs_comm *c);
 CCS_API int ccs_comm_size(const struct ccs_comm *c);

@@ -1,8 +1,8 @@
 /*
  * Communicators: making, freeing, and setting them.
  *
- * All ranks are in this process and share one world. The last handle that is
- * freed ends its threads and frees it. O(ranks).
+ * The ranks of this process (on the CPU: all) share one world. The last handle that
+ * is freed ends its threads and frees it. O(ranks).
  */
 #include "runtime/comm.h"
 
@@ -31,10 +31,10 @@ static bool sync_init(struct world *w)
 	return ok;
 }
 
-static void world_free(struct world *w)
+void world_free(struct world *w)
 {
 	sched_stop(w);
-	gpu_free(w->gpu);
+	gpu_free(w);
 	while (w->runs) {
 		struct run *next = w->runs->next;
 
@@ -62,13 +62,14 @@ static void world_free(struct world *w)
 	free(w);
 }
 
-static struct world *world_new(int nranks)
+struct world *world_new(int nranks, int nlocal)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
-	w->nranks = w->handles = nranks;
+	w->nranks = nranks;
+	w->nlocal = w->handles = nlocal;
 	w->timeout = 30000;
 	w->ranks = calloc((size_t)nranks, sizeof(*w->ranks));
 	if (!w->ranks || !sync_init(w)) {
@@ -89,7 +90,7 @@ ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks)
 				      : "comm must not be NULL");
 	for (int r = 0; r < nranks; r++)
 		comm[r] = NULL;
-	w = world_new(nranks);
+	w = world_new(nranks, nranks);
 	if (!w)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
 	for (int r = 0; r < nranks; r++) {

@@ -114,7 +114,7 @@ struct run {
 	struct call params;		/* a copy of the first call: all must agree with it */
 	int first_rank;
 	struct seat *seats;		/* [nranks] */
-	int arrived, finished;
+	int arrived, finished;		/* of this process's ranks */
 	int refs;			/* calls that have not returned, and the list */
 	bool started;
 	_Atomic bool failed;
@@ -159,7 +159,8 @@ struct world {
 	pthread_mutex_t lock;
 	pthread_cond_t work;		/* helpers sleep here */
 	pthread_cond_t calls;		/* threads inside a call sleep here */
-	int nranks, handles;
+	int nranks, nlocal;		/* ranks in all; of this process */
+	int handles;
 	unsigned threads;		/* as set; 0: one a core */
 	unsigned timeout;		/* ms; 0: never */
 	struct task *first, *last;	/* ready tasks */
@@ -188,6 +189,11 @@ struct ccs_comm {
 	uint64_t seq;			/* calls so far */
 };
 
+/* ---- comm.c ------------------------------------------------------------------------- */
+
+/** For `nranks` ranks, of which `nlocal` have a handle in this process. NULL: no memory. */
+struct world *world_new(int nranks, int nlocal);
+void world_free(struct world *w);
 
 /* ---- run.c: runs, under world.lock ---------------------------------------------- */
 
@@ -203,6 +209,18 @@ void run_retire(struct world *w);
  *  thread's text if *s was CCS_OK before. */
 bool run_call_over(struct world *w, struct call *c, ccs_status *s);
 void run_unref(struct run *r);
+/* What must be the same in all ranks' calls; and how it is called in messages. */
+struct call_name {
+	uint64_t size, checksum;	/* of the module */
+	uint64_t count;
+	uint32_t type, op, reduces, premul;
+	int32_t root;
+	char text[236];			/* "rank 1 calls ring_allreduce with count 3 of ..." */
+};
+void run_name(const struct call *c, int rank, struct call_name *name);
+bool run_same(const struct call_name *x, const struct call_name *y);
+/** CCS_EINVAL, with both. */
+ccs_status run_differ(const struct call_name *x, const struct call_name *y);
 
 /* ---- layout.c ---------------------------------------------------------------------- */
 
@@ -256,7 +274,7 @@ void sched_wait(struct world *w, struct call *calls, ccs_status *first);
 
 /** On a GPU: launches the run if all ranks have called. Under world.lock. */
 void gpu_start(struct world *w, struct run *r);
-void gpu_free(struct gpu *g);
+void gpu_free(struct world *w);
 
 /* ---- watch.c ------------------------------------------------------------------------ */
 

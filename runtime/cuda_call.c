@@ -1,114 +1,64 @@
 /*
- * One call on the GPU: what to launch, where, and after what.
+ * One call on the GPUs: what to launch, where, and after what.
  *
- * In: a run that all ranks have joined. Out: one cooperative kernel in the stream of
- * rank 0, after all that was in the ranks' streams, and before all that follows in
- * them; nothing is waited for. The first call of a plan, type, operator and protocol
- * makes what it needs; later ones only fill in the arguments.
+ * In: a run that all ranks of this process have joined. Out: on each part one
+ * cooperative kernel, in the stream of the part's first rank, after all that was in its
+ * ranks' streams, and before all that follows in them; nothing is waited for. The first
+ * call of a plan, type, operator and protocol makes what it needs (cuda_ready.c); later
+ * ones only fill in the arguments.
  *
- * Protocol: LL where a rank's larger buffer has at most 64 KiB, else Simple.
- * Threads: 512 a block, or fewer where the plan's workers would not be resident
- * together. Replicas: one for each 64 KiB of the longest chunk, as many as fit.
- * Tiles: of one size, at most what a slot holds.
+ * Protocol and most replicas: by the size of a rank's larger buffer, from the plan's
+ * table or the user's (choice.h). Where that leaves replicas open: one for each 64 KiB
+ * of the longest chunk, as many as fit. Tiles: of one size, at most what a slot holds.
+ * All of it depends on the call and on what the parts have agreed upon, so that all
+ * parts do the same.
  *
- * Order. Calls of a communicator share FIFOs, so that one follows the other, whatever
- * their streams. In a capture that holds for the calls of one graph; a graph that
- * runs beside other calls of its communicator is the caller's to order.
+ * Order. Calls of a communicator share FIFOs, so that on each part one follows the
+ * other, whatever their streams: by events, and once one was captured, and may be
+ * replayed beside others, also by turns that kernels take (device/args.h). The first
+ * capture waits for earlier launches, which take no turns: the one wait of the host.
+ *
+ * Either all parts launch or none. If the driver refuses a launch when others have been
+ * made, these are stopped by the abort flag, and the communicator is dead.
  * O(ranks).
  */
-#include "runtime/cuda_comm.h"
+#include "runtime/cuda_hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define REPLICA_BYTES ((uint64_t)64 << 10)
-#define MOST_REPLICAS 64u
-#define LEAST_THREADS 32u
 
 struct launch {
 	struct world *w;
 	struct run *r;
 	struct gpu *g;
 	const struct call *c;		/* what all ranks agree on */
-	enum ccs_protocol protocol;
-	struct gpu_kernel *kernel;
 	struct gpu_state *state;
-	unsigned threads;
+	struct gpu_fit *fit;
 	uint32_t replicas;
-	uint32_t nworkers;
-	uint64_t longest;
-	cuda_stream stream;
-	bool capturing;
-	struct ccs_dev_call args;
+	uint64_t longest, tile, ntiles;
+	bool entered;			/* the only part's GPU is, all the time */
 };
 
 /* ---- sizes ---------------------------------------------------------------------- */
 
-static enum ccs_protocol choose_protocol(const struct gpu *g, const struct call *c)
+const struct ccs_choice *gpu_choice(const struct gpu *g, const struct call *c)
 {
+	const struct choice_list *own = &g->settings.choices;
 	size_t bytes = c->send_bytes > c->recv_bytes ? c->send_bytes : c->recv_bytes;
 
-	if (g->settings.protocol >= 0)
-		return (enum ccs_protocol)g->settings.protocol;
-	return bytes <= g->settings.ll_bytes ? CCS_LL : CCS_SIMPLE;
+	if (own->n)
+		return choice_find(own->rows, own->n, bytes);
+	return choice_find(c->view->choices, c->view->plan->choices.n, bytes);
 }
 
-/* Workers as cuda_tables_make counts them: a rank has at least one. */
-static uint32_t count_workers(const struct plan_view *v)
+static void choose_replicas(struct launch *l, uint32_t channels, size_t esize)
 {
-	uint32_t n = 0;
+	uint64_t want = channels ? channels : l->longest * esize / REPLICA_BYTES + 1;
 
-	for (uint32_t r = 0; r < v->plan->nranks; r++) {
-		uint32_t has = v->ranks[r + 1].worker - v->ranks[r].worker;
-
-		n += has ? has : 1;
-	}
-	return n;
-}
-
-/* ccs(5) 7, E0501: blocks that wait for one another must all be resident. */
-static ccs_status does_not_fit(const struct launch *l, unsigned threads, uint64_t fit)
-{
-	return error_set(CCS_EUNSUPPORTED, "E0501: %s for %d ranks needs %u blocks that are "
-			 "resident together, one for each worker of the plan, and %s holds %llu "
-			 "(%d multiprocessors, blocks of %u threads): use fewer ranks, or a "
-			 "schedule with fewer links", ccs_module_schedule(l->c->module),
-			 l->w->nranks, l->nworkers, l->g->cuda.name, (unsigned long long)fit,
-			 l->g->cuda.sms, threads);
-}
-
-/* The most threads a block with which all workers fit; and how many replicas do. */
-static ccs_status choose_threads(struct launch *l)
-{
-	unsigned threads = l->g->settings.threads ? l->g->settings.threads : CCS_THREADS;
-	uint64_t fit;
-	ccs_status s;
-	int blocks;
-
-	for (;; threads /= 2) {
-		s = cuda_occupancy(&l->g->cuda, &blocks, l->kernel->function, (int)threads, 0);
-		if (s)
-			return s;
-		fit = (uint64_t)(blocks > 0 ? blocks : 0) * (uint64_t)l->g->cuda.sms;
-		if (fit >= l->nworkers)
-			break;
-		if (l->g->settings.threads || threads / 2 < LEAST_THREADS)
-			return does_not_fit(l, threads, fit);
-	}
-	l->threads = threads;
-	fit /= l->nworkers;
-	l->replicas = fit < MOST_REPLICAS ? (uint32_t)fit : MOST_REPLICAS;
-	return CCS_OK;
-}
-
-static void choose_replicas(struct launch *l, size_t esize)
-{
-	uint64_t want = l->longest * esize / REPLICA_BYTES + 1;
-
-	if (l->g->settings.replicas)
-		want = l->g->settings.replicas;
-	if (l->replicas > l->state->replicas)
-		l->replicas = l->state->replicas;
+	l->replicas = l->fit->replicas < l->state->replicas ? l->fit->replicas
+							    : l->state->replicas;
 	if (want < l->replicas)
 		l->replicas = (uint32_t)want;
 }
@@ -132,232 +82,231 @@ static void choose_tile(struct launch *l, size_t esize)
 	uint64_t tiles = ceil_div(part, most);
 
 	tiles = tiles ? tiles : 1;
-	l->args.tile = round_up(ceil_div(part, tiles), unit);
-	l->args.tile = l->args.tile ? l->args.tile : unit;
-	l->args.ntiles = ceil_div(l->longest, l->args.tile * l->replicas);
-	l->args.longest = round_up(l->longest, unit);
-}
-
-/* ---- buffers --------------------------------------------------------------------- */
-
-static ccs_status place_rank(struct launch *l, uint32_t rank, struct ccs_dev_rank *to)
-{
-	const struct call *c = l->r->seats[rank].call;
-	struct placing p = call_placing(c, c->prep->ranks + rank);
-	struct cuda *d = &l->g->cuda;
-	struct gpu_room *room = l->g->aside + rank;
-	ccs_status s = CCS_OK;
-
-	to->send = c->send;
-	to->recv = c->recv;
-	if (c->send && c->send_bytes)
-		s = cuda_check_pointer(d, c->send, "sendbuff");
-	if (!s && c->recv && c->recv_bytes)
-		s = cuda_check_pointer(d, c->recv, "recvbuff");
-	if (!s && (p.copy_aside || p.lacks))
-		s = gpu_room(l->g, room, p.lacks ? c->recv_bytes : c->send_bytes,
-			     "a copy of the input");
-	if (s)
-		return s;
-	if (p.lacks)
-		to->recv = (unsigned char *)(uintptr_t)room->p;
-	else if (p.copy_aside)
-		to->send = (const unsigned char *)(uintptr_t)room->p;
-	return CCS_OK;
-}
-
-static ccs_status place_scratch(struct launch *l, size_t esize, struct ccs_dev_rank *rows)
-{
-	uint64_t cell = l->args.longest * esize, each, all;
-	uint32_t cells = l->state->tables.scratch, n = (uint32_t)l->w->nranks;
-	ccs_status s;
-
-	if (!cells)
-		return CCS_OK;
-	if (__builtin_mul_overflow(cell, (uint64_t)cells, &each) ||
-	    __builtin_mul_overflow(each, (uint64_t)n, &all) || all > PTRDIFF_MAX)
-		return error_set(CCS_ENOMEM, "the scratch of %s is larger than any memory",
-				 ccs_module_schedule(l->c->module));
-	s = gpu_room(l->g, &l->g->scratch, (size_t)all, "scratch");
-	for (uint32_t r = 0; r < n && !s; r++)
-		rows[r].scratch = (unsigned char *)(uintptr_t)(l->g->scratch.p + r * each);
-	return s;
-}
-
-/* The ranks' pointers: in the arguments, or, where they are many, in memory that is
- * kept, since this call is not the only one that may read them. */
-static ccs_status place_ranks(struct launch *l, size_t esize)
-{
-	uint32_t n = (uint32_t)l->w->nranks;
-	size_t bytes = n * sizeof(struct ccs_dev_rank);
-	struct ccs_dev_rank *rows = calloc(n, sizeof(*rows));
-	ccs_status s = CCS_OK;
-	cuda_ptr far;
-
-	if (!rows)
-		return error_set(CCS_ENOMEM, "out of memory for a call");
-	for (uint32_t r = 0; r < n && !s; r++)
-		s = place_rank(l, r, rows + r);
-	if (!s)
-		s = place_scratch(l, esize, rows);
-	if (!s && n <= CCS_DEV_RANKS) {
-		memcpy(l->args.ranks, rows, bytes);
-	} else if (!s) {
-		s = gpu_rows(l->g, rows, bytes, l->capturing, &far);
-		l->args.far_ranks = (const struct ccs_dev_rank *)(uintptr_t)far;
-	}
-	free(rows);
-	return s;
-}
-
-/* Inputs that overlap their outputs are read from a copy. */
-static ccs_status copy_asides(struct launch *l)
-{
-	ccs_status s = CCS_OK;
-
-	for (int i = 0; i < l->w->nranks && !s; i++) {
-		const struct call *c = l->r->seats[i].call;
-
-		if (call_placing(c, c->prep->ranks + i).copy_aside)
-			s = cuda_copy_async(&l->g->cuda, l->g->aside[i].p,
-					    (cuda_ptr)(uintptr_t)c->send, c->send_bytes, l->stream,
-					    "sendbuff");
-	}
-	return s;
+	l->tile = round_up(ceil_div(part, tiles), unit);
+	l->tile = l->tile ? l->tile : unit;
+	l->ntiles = ceil_div(l->longest, l->tile * l->replicas);
 }
 
 /* ---- streams ----------------------------------------------------------------------- */
+
+/* The next rank of the part, from `rank` on; nranks: none. */
+static int next_rank(const struct launch *l, const struct gpu_part *p, int rank)
+{
+	while (rank < l->w->nranks && l->g->places.part_of[rank] != p->index)
+		rank++;
+	return rank;
+}
 
 static cuda_stream stream_of(const struct launch *l, int rank)
 {
 	return l->r->seats[rank].call->stream;
 }
 
-/* Whether a rank before this one has the same stream. */
-static bool seen(const struct launch *l, int rank)
+/* Whether a rank of the part before this one has the same stream. */
+static bool seen(const struct launch *l, const struct gpu_part *p, int rank)
 {
-	for (int i = 0; i < rank; i++)
+	for (int i = p->first; i < rank; i = next_rank(l, p, i + 1))
 		if (stream_of(l, i) == stream_of(l, rank))
 			return true;
 	return false;
 }
 
-/* The launch comes after what is in all ranks' streams, and after the last call. */
-static ccs_status join_streams(struct launch *l)
+/* The launch comes after what is in all its ranks' streams, and after the last call. */
+static ccs_status join_streams(const struct launch *l, struct gpu_part *p)
 {
 	ccs_status s = CCS_OK;
+	int i = p->first;
 
-	for (int i = 1; i < l->w->nranks && !s; i++)
-		if (!seen(l, i))
-			s = cuda_order(&l->g->cuda, l->g->fork, stream_of(l, i), l->stream);
-	if (!s && !l->capturing && l->g->ran && l->g->stream != l->stream)
-		s = cuda_wait(&l->g->cuda, l->g->last, l->stream);
+	while ((i = next_rank(l, p, i + 1)) < l->w->nranks && !s)
+		if (!seen(l, p, i))
+			s = cuda_order(&p->cuda, p->fork, stream_of(l, i), p->now);
+	if (!s && !p->capturing && p->ran && p->stream != p->now)
+		s = cuda_wait(&p->cuda, p->last, p->now);
 	return s;
 }
 
-static ccs_status split_streams(struct launch *l)
+static ccs_status split_streams(const struct launch *l, struct gpu_part *p)
 {
-	cuda_event e = l->capturing ? l->g->fork : l->g->last;
+	cuda_event e = p->capturing ? p->fork : p->last;
 	bool others = false;
 	ccs_status s = CCS_OK;
+	int i = p->first;
 
-	for (int i = 1; i < l->w->nranks; i++)
-		others |= !seen(l, i);
-	if (!l->capturing || others)
-		s = cuda_record(&l->g->cuda, e, l->stream);
-	for (int i = 1; i < l->w->nranks && !s; i++)
-		if (!seen(l, i))
-			s = cuda_wait(&l->g->cuda, e, stream_of(l, i));
+	while ((i = next_rank(l, p, i + 1)) < l->w->nranks)
+		others |= !seen(l, p, i);
+	if (!p->capturing || others)
+		s = cuda_record(&p->cuda, e, p->now);
+	i = p->first;
+	while ((i = next_rank(l, p, i + 1)) < l->w->nranks && !s)
+		if (!seen(l, p, i))
+			s = cuda_wait(&p->cuda, e, stream_of(l, i));
 	return s;
 }
 
-/* ---- the launch ---------------------------------------------------------------------- */
+/* ---- the launches -------------------------------------------------------------------- */
 
-static ccs_status same_scalars(const struct launch *l)
+/* A kernel has one factor for all its ranks. */
+static ccs_status same_scalars(const struct launch *l, struct gpu_part *p)
 {
-	for (int i = 1; l->c->premul && i < l->w->nranks; i++)
-		if (memcmp(l->r->seats[i].call->scalar, l->c->scalar, sizeof(l->c->scalar)))
+	const struct call *first = l->r->seats[p->first].call;
+
+	for (int i = p->first; l->c->premul && i < l->w->nranks; i = next_rank(l, p, i + 1))
+		if (memcmp(l->r->seats[i].call->scalar, first->scalar, sizeof(first->scalar)))
 			return error_set(CCS_EUNSUPPORTED, "on a GPU all ranks' scalars must be "
 					 "the same, and those of ranks %d and %d differ",
-					 l->r->first_rank, i);
+					 p->first, i);
+	return CCS_OK;
+}
+
+static ccs_status look_at_stream(const struct launch *l, struct gpu_part *p)
+{
+	p->now = stream_of(l, p->first);
+	return cuda_capturing(&p->cuda, p->now, &p->capturing);
+}
+
+/* The first capture waits for what was launched before it without a turn: a replay might
+ * begin beside it. */
+static ccs_status first_capture(struct gpu_part *p)
+{
+	if (!p->capturing || p->captured)
+		return CCS_OK;
+	p->captured = true;
+	return p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
+}
+
+static ccs_status fill(const struct launch *l, struct gpu_part *p)
+{
+	const struct call *c = l->r->seats[p->first].call;
+	uint64_t unit = 16 / ccs_dtype_size(c->type);
+	ccs_status s = first_capture(p);
+
+	if (s)
+		return s;
+	p->launched = false;
+	p->args = l->state->parts[p - l->g->parts].call;
+	p->args.tile = l->tile;
+	p->args.ntiles = l->ntiles;
+	p->args.longest = round_up(l->longest, unit);
+	p->args.count = c->count;
+	p->args.replicas = l->replicas;
+	p->args.limit = (uint64_t)l->w->timeout * 1000000;
+	p->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
+	p->args.direct = l->state->protocol == CCS_SIMPLE && !l->g->settings.indirect;
+	p->args.turn = p->captured ? (uint64_t *)(uintptr_t)p->turn : NULL;
+	memcpy(&p->args.scalar, c->scalar, sizeof(p->args.scalar));
+	return gpu_place_ranks(l->w, l->r, l->state, p);
+}
+
+static ccs_status submit(const struct launch *l, struct gpu_part *p)
+{
+	void *params[] = { &p->args };
+	ccs_status s = join_streams(l, p);
+
+	if (!s)
+		s = gpu_copy_asides(l->w, l->r, p);
+	if (!s)
+		s = cuda_launch(&p->cuda, l->fit->function[p - l->g->parts],
+				p->args.nworkers * l->replicas, l->fit->threads, 0, p->now, params);
+	if (s)
+		return s;
+	p->launched = true;
+	if (!p->capturing) {
+		p->ran = true;
+		p->stream = p->now;
+	}
+	return split_streams(l, p);
+}
+
+/* Does a step on each part, with its GPU entered. */
+static ccs_status each(const struct launch *l, ccs_status (*step)(const struct launch *,
+								  struct gpu_part *))
+{
+	ccs_status s = CCS_OK;
+	int mode;
+
+	for (uint32_t i = 0; i < l->g->nparts && !s; i++) {
+		struct gpu_part *p = l->g->parts + i;
+
+		if (l->entered)
+			return step(l, p);
+		s = cuda_enter(&p->cuda, &mode);
+		if (s)
+			return s;
+		s = step(l, p);
+		cuda_leave(&p->cuda, mode);
+	}
+	return s;
+}
+
+/* Whether kernels have been launched that wait for one that was not. */
+static bool others_wait(const struct gpu *g)
+{
+	bool launched = g->group != NULL;
+
+	for (uint32_t i = 0; i < g->nparts; i++)
+		launched |= g->parts[i].launched;
+	return g->places.nparts > 1 && launched;
+}
+
+static ccs_status all_captured(const struct launch *l)
+{
+	const struct gpu_part *p = l->g->parts;
+
+	for (uint32_t i = 1; i < l->g->nparts; i++)
+		if (p[i].capturing != p->capturing)
+			return error_set(CCS_EINVAL, "ccs_run: the stream of rank %d is captured, "
+					 "and that of rank %d is not",
+					 p->capturing ? p->first : p[i].first,
+					 p->capturing ? p[i].first : p->first);
 	return CCS_OK;
 }
 
 static ccs_status prepare(struct launch *l)
 {
-	const struct call *c = l->c;
-	uint32_t op = c->premul ? KERNEL_PREMUL : (uint32_t)c->op;
-	struct kernel_key key = kernel_key_of(c->module->head->flags, c->type, op, l->protocol);
-	ccs_status s = gpu_kernel_get(l->g, c->module, &key, &l->kernel);
+	const struct ccs_choice *choice = gpu_choice(l->g, l->c);
+	size_t esize = ccs_dtype_size(l->c->type);
+	ccs_status s = each(l, same_scalars);
 
 	if (!s)
-		s = choose_threads(l);
+		s = each(l, look_at_stream);
 	if (!s)
-		s = gpu_state_get(l->g, c, l->protocol, l->replicas, &l->state);
-	return s;
-}
-
-static ccs_status fill(struct launch *l)
-{
-	const struct call *c = l->c;
-	size_t esize = ccs_dtype_size(c->type);
-
-	choose_replicas(l, esize);
-	l->args = l->state->call;
-	choose_tile(l, esize);
-	l->args.count = c->count;
-	l->args.replicas = l->replicas;
-	l->args.limit = (uint64_t)l->w->timeout * 1000000;
-	l->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
-	memcpy(&l->args.scalar, c->scalar, sizeof(l->args.scalar));
-	l->args.abort = (uint32_t *)(uintptr_t)l->g->abort;
-	return place_ranks(l, esize);
-}
-
-static ccs_status submit(struct launch *l)
-{
-	void *params[] = { &l->args };
-	struct gpu *g = l->g;
-	ccs_status s = join_streams(l);
-
+		s = all_captured(l);
 	if (!s)
-		s = copy_asides(l);
-	if (!s)
-		s = cuda_launch(&g->cuda, l->kernel->function, l->nworkers * l->replicas,
-				l->threads, 0, l->stream, params);
+		s = gpu_ready(l->g, l->c, (enum ccs_protocol)choice->protocol, &l->state, &l->fit);
 	if (s)
 		return s;
-	if (!l->capturing) {
-		g->ran = true;
-		g->stream = l->stream;
-	}
-	return split_streams(l);
+	l->longest = cuda_longest(l->c->module, l->c->view, l->c->count);
+	choose_replicas(l, choice->channels, esize);
+	choose_tile(l, esize);
+	return each(l, fill);
+}
+
+static ccs_status run(struct launch *l)
+{
+	ccs_status s = prepare(l);
+
+	if (s)
+		return s;
+	s = each(l, submit);
+	return s && others_wait(l->g) ? gpu_break(l->w, s) : s;
 }
 
 ccs_status gpu_run(struct world *w, struct run *r)
 {
 	struct launch l = { .w = w, .r = r, .g = w->gpu, .c = &r->params };
-	struct gpu *g = w->gpu;
+	struct cuda *d = &w->gpu->parts->cuda;
 	ccs_status s;
 	int mode;
 
-	l.longest = cuda_longest(l.c->module, l.c->view, l.c->count);
-	l.stream = stream_of(&l, 0);
-	l.protocol = choose_protocol(g, l.c);
-	l.nworkers = count_workers(l.c->view);
-	s = same_scalars(&l);
-	if (!s)
-		s = cuda_enter(&g->cuda, &mode);
+	if (w->gpu->between_hosts)
+		return hosts_run(w, r);
+	if (w->gpu->nparts > 1)
+		return run(&l);
+	s = cuda_enter(d, &mode);
 	if (s)
 		return s;
-	s = cuda_capturing(&g->cuda, l.stream, &l.capturing);
-	g->captured |= l.capturing;
-	if (!s)
-		s = prepare(&l);
-	if (!s)
-		s = fill(&l);
-	if (!s)
-		s = submit(&l);
-	cuda_leave(&g->cuda, mode);
+	l.entered = true;
+	s = run(&l);
+	cuda_leave(d, mode);
 	return s;
 }

@@ -1,68 +1,24 @@
 /*
  * Calls of the CUDA driver. See cuda_driver.h. O(1) each.
- *
- * The names that are looked up are those with version suffixes, where a function
- * has them: they are the driver's ABI, and stay.
  */
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda_api.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Of cuda.h: the values that are used. */
 enum {
-	OUT_OF_MEMORY = 2, STUB_LIBRARY = 34, NO_DEVICE = 100, NO_BINARY = 209, NOT_READY = 600,
-	TOO_LARGE = 720, CAPTURE_FIRST = 900, CAPTURE_LAST = 908
+	OUT_OF_MEMORY = 2, STUB_LIBRARY = 34, NO_DEVICE = 100, NO_BINARY = 209,
+	PEER_UNSUPPORTED = 217, NOT_READY = 600, TOO_LARGE = 720, CAPTURE_FIRST = 900, CAPTURE_LAST = 908
 };
 enum { ATTRIBUTE_SMS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, ATTRIBUTE_COOPERATIVE = 95 };
-enum { POINTER_MEMORY_TYPE = 2, POINTER_DEVICE = 9 };
+enum { POINTER_MEMORY_TYPE = 2, POINTER_MANAGED = 8, POINTER_DEVICE = 9 };
 enum { MEMORY_DEVICE = 2 };
-enum { CAPTURE_RELAXED = 2, STREAM_NON_BLOCKING = 1, EVENT_NO_TIMING = 2, HOST_PORTABLE_MAPPED = 3 };
-
-struct cuda_api {
-	int (*init)(unsigned);
-	int (*version)(int *);
-	int (*error_name)(int, const char **);
-	int (*error_string)(int, const char **);
-	int (*device_count)(int *);
-	int (*device_get)(int *, int);
-	int (*device_name)(char *, int, int);
-	int (*device_attribute)(int *, int, int);
-	int (*retain)(void **, int);
-	int (*release)(int);
-	int (*push)(void *);
-	int (*pop)(void **);
-	int (*exchange_mode)(int *);
-	int (*alloc)(cuda_ptr *, size_t);
-	int (*free)(cuda_ptr);
-	int (*host_alloc)(void **, size_t, unsigned);
-	int (*host_free)(void *);
-	int (*host_pointer)(cuda_ptr *, void *, unsigned);
-	int (*upload)(cuda_ptr, const void *, size_t, cuda_stream);
-	int (*download)(void *, cuda_ptr, size_t, cuda_stream);
-	int (*copy)(cuda_ptr, cuda_ptr, size_t, cuda_stream);
-	int (*set)(cuda_ptr, unsigned char, size_t, cuda_stream);
-	int (*load)(cuda_module *, const void *);
-	int (*unload)(cuda_module);
-	int (*function)(cuda_function *, cuda_module, const char *);
-	int (*occupancy)(int *, cuda_function, int, size_t);
-	int (*launch)(cuda_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-		      unsigned, cuda_stream, void **);
-	int (*stream_new)(cuda_stream *, unsigned);
-	int (*stream_free)(cuda_stream);
-	int (*stream_sync)(cuda_stream);
-	int (*stream_capturing)(cuda_stream, int *);
-	int (*stream_wait)(cuda_stream, cuda_event, unsigned);
-	int (*event_new)(cuda_event *, unsigned);
-	int (*event_free)(cuda_event);
-	int (*event_record)(cuda_event, cuda_stream);
-	int (*event_query)(cuda_event);
-	int (*event_sync)(cuda_event);
-	int (*pointer_attribute)(void *, int, cuda_ptr);
-};
+enum { CAPTURE_RELAXED = 2, EVENT_NO_TIMING = 2 };
 
 static const char *const symbols[] = {
 	"cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString",
@@ -78,7 +34,30 @@ static const char *const symbols[] = {
 	"cuEventQuery", "cuEventSynchronize", "cuPointerGetAttribute",
 };
 #define NSYMBOLS (sizeof(symbols) / sizeof(*symbols))
-_Static_assert(sizeof(struct cuda_api) == NSYMBOLS * sizeof(void *),
+_Static_assert(offsetof(struct cuda_api, o) == NSYMBOLS * sizeof(void *),
+	       "one symbol for each function, in the same order");
+
+/* The first that there is. */
+static const char *const wanted[][2] = {
+	{ "cuDeviceGetUuid_v2", "cuDeviceGetUuid" },
+	{ "cuDeviceCanAccessPeer", NULL },
+	{ "cuCtxEnablePeerAccess", NULL },
+	{ "cuMemGetAddressRange_v2", NULL },
+	{ "cuIpcGetMemHandle", NULL },
+	{ "cuIpcOpenMemHandle_v2", NULL },
+	{ "cuIpcCloseMemHandle", NULL },
+	{ "cuMemHostRegister_v2", NULL },
+	{ "cuMemHostUnregister", NULL },
+	{ "cuEventElapsedTime_v2", "cuEventElapsedTime" },
+	{ "cuStreamBeginCapture_v2", NULL },
+	{ "cuStreamEndCapture", NULL },
+	{ "cuGraphInstantiateWithFlags", NULL },
+	{ "cuGraphDestroy", NULL },
+	{ "cuGraphLaunch", NULL },
+	{ "cuGraphExecDestroy", NULL },
+};
+#define NWANTED (sizeof(wanted) / sizeof(*wanted))
+_Static_assert(sizeof(struct cuda_wanted) == NWANTED * sizeof(void *),
 	       "one symbol for each function, in the same order");
 
 /* ---- errors --------------------------------------------------------------------- */
@@ -87,18 +66,15 @@ static ccs_status status_of(int e)
 {
 	if (e == OUT_OF_MEMORY)
 		return CCS_ENOMEM;
-	if (e == NO_DEVICE || e == STUB_LIBRARY || e == NO_BINARY || e == TOO_LARGE)
+	if (e == NO_DEVICE || e == STUB_LIBRARY || e == NO_BINARY ||
+	    e == PEER_UNSUPPORTED || e == TOO_LARGE)
 		return CCS_EUNSUPPORTED;
 	if (e >= CAPTURE_FIRST && e <= CAPTURE_LAST)
 		return CCS_EINVAL;
 	return CCS_ESYSTEM;
 }
 
-/* CCS_OK, or the status and text of a driver call's error. */
-static ccs_status check(const struct cuda *d, int e, const char *call, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static ccs_status check(const struct cuda *d, int e, const char *call, const char *format, ...)
+ccs_status cuda_check(const struct cuda *d, int e, const char *call, const char *format, ...)
 {
 	const char *name = NULL, *text = NULL;
 	char what[256];
@@ -116,6 +92,13 @@ static ccs_status check(const struct cuda *d, int e, const char *call, const cha
 			 text ? text : "", text ? ")" : "");
 }
 
+ccs_status cuda_has(bool there, const char *call, const char *what)
+{
+	return there ? CCS_OK :
+	       error_set(CCS_EUNSUPPORTED, "%s: NVIDIA's driver is too old: libcuda.so.1 has "
+			 "no %s", what, call);
+}
+
 /* ---- opening ---------------------------------------------------------------------- */
 
 static ccs_status load_library(struct cuda *d)
@@ -127,7 +110,8 @@ static ccs_status load_library(struct cuda *d)
 	char why[300] = "";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !d->library; i++) {
-		d->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+		/* never unloaded: threads of its own may still be in it */
+		d->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 		if (!d->library && !i)
 			snprintf(why, sizeof(why), "%s", dlerror());
 	}
@@ -137,14 +121,21 @@ static ccs_status load_library(struct cuda *d)
 	d->api = calloc(1, sizeof(*d->api));
 	if (!d->api)
 		return error_set(CCS_ENOMEM, "out of memory");
+	/* a function's address from a void *, as POSIX has it */
 	for (size_t i = 0; i < NSYMBOLS; i++) {
 		void *p = dlsym(d->library, symbols[i]);
 
 		if (!p)
 			return error_set(CCS_EUNSUPPORTED, "NVIDIA's driver is too old: "
 					 "libcuda.so.1 has no %s", symbols[i]);
-		/* a function's address, as POSIX has it */
 		memcpy((char *)d->api + i * sizeof(p), &p, sizeof(p));
+	}
+	for (size_t i = 0; i < NWANTED; i++) {
+		void *p = dlsym(d->library, wanted[i][0]);
+
+		if (!p && wanted[i][1])
+			p = dlsym(d->library, wanted[i][1]);
+		memcpy((char *)&d->api->o + i * sizeof(p), &p, sizeof(p));
 	}
 	return CCS_OK;
 }
@@ -152,12 +143,12 @@ static ccs_status load_library(struct cuda *d)
 static ccs_status find_device(struct cuda *d, int device)
 {
 	int count = 0, major = 0, minor = 0, cooperative = 0;
-	ccs_status s = check(d, d->api->init(0), "cuInit", "starting NVIDIA's driver");
+	ccs_status s = cuda_check(d, d->api->init(0), "cuInit", "starting NVIDIA's driver");
 
 	if (!s)
-		s = check(d, d->api->version(&d->driver), "cuDriverGetVersion", "GPUs");
+		s = cuda_check(d, d->api->version(&d->driver), "cuDriverGetVersion", "GPUs");
 	if (!s)
-		s = check(d, d->api->device_count(&count), "cuDeviceGetCount", "GPUs");
+		s = cuda_check(d, d->api->device_count(&count), "cuDeviceGetCount", "GPUs");
 	if (s)
 		return s;
 	if (!count)
@@ -165,29 +156,48 @@ static ccs_status find_device(struct cuda *d, int device)
 	if (device < 0 || device >= count)
 		return error_set(CCS_EINVAL, "there is no GPU %d: they are 0..%d", device,
 				 count - 1);
-	s = check(d, d->api->device_get(&d->device, device), "cuDeviceGet", "GPU %d", device);
+	s = cuda_check(d, d->api->device_get(&d->device, device), "cuDeviceGet", "GPU %d",
+		       device);
 	if (!s)
-		s = check(d, d->api->device_name(d->name, (int)sizeof(d->name), d->device),
-			  "cuDeviceGetName", "GPU %d", device);
+		s = cuda_check(d, d->api->device_name(d->name, (int)sizeof(d->name), d->device),
+			       "cuDeviceGetName", "GPU %d", device);
 	if (!s)
-		s = check(d, d->api->device_attribute(&d->sms, ATTRIBUTE_SMS, d->device),
-			  "cuDeviceGetAttribute", "GPU %d", device);
+		s = cuda_check(d, d->api->device_attribute(&d->sms, ATTRIBUTE_SMS, d->device),
+			       "cuDeviceGetAttribute", "GPU %d", device);
 	if (!s)
-		s = check(d, d->api->device_attribute(&major, ATTRIBUTE_MAJOR, d->device),
-			  "cuDeviceGetAttribute", "GPU %d", device);
+		s = cuda_check(d, d->api->device_attribute(&major, ATTRIBUTE_MAJOR, d->device),
+			       "cuDeviceGetAttribute", "GPU %d", device);
 	if (!s)
-		s = check(d, d->api->device_attribute(&minor, ATTRIBUTE_MINOR, d->device),
-			  "cuDeviceGetAttribute", "GPU %d", device);
+		s = cuda_check(d, d->api->device_attribute(&minor, ATTRIBUTE_MINOR, d->device),
+			       "cuDeviceGetAttribute", "GPU %d", device);
 	if (!s)
-		s = check(d, d->api->device_attribute(&cooperative, ATTRIBUTE_COOPERATIVE,
-						      d->device),
-			  "cuDeviceGetAttribute", "GPU %d", device);
+		s = cuda_check(d, d->api->device_attribute(&cooperative, ATTRIBUTE_COOPERATIVE,
+							   d->device),
+			       "cuDeviceGetAttribute", "GPU %d", device);
 	d->name[sizeof(d->name) - 1] = '\0';
 	d->capability = 10 * major + minor;
 	if (!s && (!cooperative || d->capability < 70))
 		return error_set(CCS_EUNSUPPORTED, "GPU %d (%s, compute capability %d.%d) cannot "
 				 "keep all blocks of a kernel resident together", device, d->name,
 				 major, minor);
+	return s;
+}
+
+ccs_status cuda_count(int *n)
+{
+	struct cuda d = { 0 };
+	ccs_status s = load_library(&d);
+	int e;
+
+	*n = 0;
+	if (!s) {
+		e = d.api->init(0);
+		if (e != NO_DEVICE)
+			s = cuda_check(&d, e, "cuInit", "starting NVIDIA's driver");
+		if (!s && e != NO_DEVICE)
+			s = cuda_check(&d, d.api->device_count(n), "cuDeviceGetCount", "GPUs");
+	}
+	cuda_close(&d);
 	return s;
 }
 
@@ -201,16 +211,16 @@ ccs_status cuda_open(struct cuda *d, int device)
 	if (!s)
 		s = find_device(d, device);
 	if (!s) {
-		s = check(d, d->api->retain(&d->context, d->device), "cuDevicePrimaryCtxRetain",
-			  "GPU %d (%s)", device, d->name);
+		s = cuda_check(d, d->api->retain(&d->context, d->device),
+			       "cuDevicePrimaryCtxRetain", "GPU %d (%s)", device, d->name);
 		if (s)
 			d->context = NULL;
 	}
 	if (!s) {
 		s = cuda_enter(d, &mode);
 		if (!s) {
-			s = check(d, d->api->stream_new(&d->setup, STREAM_NON_BLOCKING),
-				  "cuStreamCreate", "a stream");
+			s = cuda_check(d, d->api->stream_new(&d->setup, CUDA_STREAM_NON_BLOCKING),
+				       "cuStreamCreate", "a stream");
 			if (s)
 				d->setup = NULL;
 			cuda_leave(d, mode);
@@ -240,13 +250,14 @@ void cuda_close(struct cuda *d)
 
 ccs_status cuda_enter(struct cuda *d, int *mode)
 {
-	ccs_status s = check(d, d->api->push(d->context), "cuCtxPushCurrent", "GPU %s", d->name);
+	ccs_status s = cuda_check(d, d->api->push(d->context), "cuCtxPushCurrent", "GPU %s",
+				  d->name);
 
 	if (s)
 		return s;
 	*mode = CAPTURE_RELAXED;
-	s = check(d, d->api->exchange_mode(mode), "cuThreadExchangeStreamCaptureMode", "GPU %s",
-		  d->name);
+	s = cuda_check(d, d->api->exchange_mode(mode), "cuThreadExchangeStreamCaptureMode",
+		       "GPU %s", d->name);
 	if (s) {
 		void *popped;
 
@@ -268,8 +279,8 @@ void cuda_leave(struct cuda *d, int mode)
 
 ccs_status cuda_alloc(struct cuda *d, cuda_ptr *p, size_t bytes, const char *what)
 {
-	ccs_status s = check(d, d->api->alloc(p, bytes ? bytes : 1), "cuMemAlloc",
-			     "%zu bytes on %s for %s", bytes, d->name, what);
+	ccs_status s = cuda_check(d, d->api->alloc(p, bytes ? bytes : 1), "cuMemAlloc",
+				  "%zu bytes on %s for %s", bytes, d->name, what);
 
 	if (s)
 		*p = 0;
@@ -285,15 +296,17 @@ void cuda_free(struct cuda *d, cuda_ptr p)
 ccs_status cuda_alloc_host(struct cuda *d, void **host, cuda_ptr *dev, size_t bytes,
 			   const char *what)
 {
-	ccs_status s = check(d, d->api->host_alloc(host, bytes, HOST_PORTABLE_MAPPED),
-			     "cuMemHostAlloc", "%zu bytes of pinned memory for %s", bytes, what);
+	ccs_status s = cuda_check(d, d->api->host_alloc(host, bytes, CUDA_PORTABLE_MAPPED),
+				  "cuMemHostAlloc", "%zu bytes of pinned memory for %s", bytes,
+				  what);
 
 	if (s) {
 		*host = NULL;
 		return s;
 	}
 	memset(*host, 0, bytes);
-	s = check(d, d->api->host_pointer(dev, *host, 0), "cuMemHostGetDevicePointer", "%s", what);
+	s = cuda_check(d, d->api->host_pointer(dev, *host, 0), "cuMemHostGetDevicePointer", "%s",
+		       what);
 	if (s) {
 		d->api->host_free(*host);
 		*host = NULL;
@@ -314,8 +327,8 @@ ccs_status cuda_upload(struct cuda *d, cuda_ptr to, const void *from, size_t byt
 
 	if (!bytes)
 		return CCS_OK;
-	s = check(d, d->api->upload(to, from, bytes, d->setup), "cuMemcpyHtoDAsync",
-		  "%zu bytes of %s to %s", bytes, what, d->name);
+	s = cuda_check(d, d->api->upload(to, from, bytes, d->setup), "cuMemcpyHtoDAsync",
+		       "%zu bytes of %s to %s", bytes, what, d->name);
 	return s ? s : cuda_sync(d, d->setup);
 }
 
@@ -325,8 +338,8 @@ ccs_status cuda_download(struct cuda *d, void *to, cuda_ptr from, size_t bytes, 
 
 	if (!bytes)
 		return CCS_OK;
-	s = check(d, d->api->download(to, from, bytes, d->setup), "cuMemcpyDtoHAsync",
-		  "%zu bytes of %s from %s", bytes, what, d->name);
+	s = cuda_check(d, d->api->download(to, from, bytes, d->setup), "cuMemcpyDtoHAsync",
+		       "%zu bytes of %s from %s", bytes, what, d->name);
 	return s ? s : cuda_sync(d, d->setup);
 }
 
@@ -336,21 +349,21 @@ ccs_status cuda_zero(struct cuda *d, cuda_ptr p, size_t bytes, const char *what)
 
 	if (!bytes)
 		return CCS_OK;
-	s = check(d, d->api->set(p, 0, bytes, d->setup), "cuMemsetD8Async", "%zu bytes of %s",
-		  bytes, what);
+	s = cuda_check(d, d->api->set(p, 0, bytes, d->setup), "cuMemsetD8Async", "%zu bytes of %s",
+		       bytes, what);
 	return s ? s : cuda_sync(d, d->setup);
 }
 
 ccs_status cuda_copy_async(struct cuda *d, cuda_ptr to, cuda_ptr from, size_t bytes,
 			   cuda_stream s, const char *what)
 {
-	return bytes ? check(d, d->api->copy(to, from, bytes, s), "cuMemcpyDtoDAsync",
-			     "%zu bytes of %s", bytes, what) : CCS_OK;
+	return bytes ? cuda_check(d, d->api->copy(to, from, bytes, s), "cuMemcpyDtoDAsync",
+				  "%zu bytes of %s", bytes, what) : CCS_OK;
 }
 
 ccs_status cuda_check_pointer(struct cuda *d, const void *p, const char *name)
 {
-	unsigned type = 0;
+	unsigned type = 0, managed = 0;
 	int device = -1;
 
 	if (d->api->pointer_attribute(&type, POINTER_MEMORY_TYPE, (uintptr_t)p))
@@ -358,9 +371,13 @@ ccs_status cuda_check_pointer(struct cuda *d, const void *p, const char *name)
 				 "with cudaMalloc", name);
 	if (type == MEMORY_DEVICE &&
 	    !d->api->pointer_attribute(&device, POINTER_DEVICE, (uintptr_t)p) &&
-	    device != d->device)
+	    device != d->device) {
+		/* which may lie anywhere */
+		if (!d->api->pointer_attribute(&managed, POINTER_MANAGED, (uintptr_t)p) && managed)
+			return CCS_OK;
 		return error_set(CCS_EINVAL, "%s is memory of GPU %d, but the communicator is on "
 				 "GPU %d", name, device, d->device);
+	}
 	return CCS_OK;
 }
 
@@ -369,15 +386,15 @@ ccs_status cuda_check_pointer(struct cuda *d, const void *p, const char *name)
 ccs_status cuda_load(struct cuda *d, cuda_module *m, cuda_function *f, const void *cubin,
 		     const char *function)
 {
-	ccs_status s = check(d, d->api->load(m, cubin), "cuModuleLoadData",
-			     "loading a kernel on %s", d->name);
+	ccs_status s = cuda_check(d, d->api->load(m, cubin), "cuModuleLoadData",
+				  "loading a kernel on %s", d->name);
 
 	if (s) {
 		*m = NULL;
 		return s;
 	}
-	s = check(d, d->api->function(f, *m, function), "cuModuleGetFunction", "the kernel %s",
-		  function);
+	s = cuda_check(d, d->api->function(f, *m, function), "cuModuleGetFunction", "the kernel %s",
+		       function);
 	if (s) {
 		cuda_unload(d, *m);
 		*m = NULL;
@@ -393,17 +410,17 @@ void cuda_unload(struct cuda *d, cuda_module m)
 
 ccs_status cuda_occupancy(struct cuda *d, int *blocks, cuda_function f, int threads, size_t shared)
 {
-	return check(d, d->api->occupancy(blocks, f, threads, shared),
-		     "cuOccupancyMaxActiveBlocksPerMultiprocessor", "blocks of %d threads",
-		     threads);
+	return cuda_check(d, d->api->occupancy(blocks, f, threads, shared),
+			  "cuOccupancyMaxActiveBlocksPerMultiprocessor", "blocks of %d threads",
+			  threads);
 }
 
 ccs_status cuda_launch(struct cuda *d, cuda_function f, unsigned blocks, unsigned threads,
 		       unsigned shared, cuda_stream s, void **params)
 {
-	return check(d, d->api->launch(f, blocks, 1, 1, threads, 1, 1, shared, s, params),
-		     "cuLaunchCooperativeKernel", "%u blocks of %u threads on %s", blocks, threads,
-		     d->name);
+	return cuda_check(d, d->api->launch(f, blocks, 1, 1, threads, 1, 1, shared, s, params),
+			  "cuLaunchCooperativeKernel", "%u blocks of %u threads on %s", blocks,
+			  threads, d->name);
 }
 
 /* ---- streams ------------------------------------------------------------------------------ */
@@ -411,8 +428,8 @@ ccs_status cuda_launch(struct cuda *d, cuda_function f, unsigned blocks, unsigne
 ccs_status cuda_capturing(struct cuda *d, cuda_stream s, bool *capturing)
 {
 	int status = 0;
-	ccs_status rc = check(d, d->api->stream_capturing(s, &status), "cuStreamIsCapturing",
-			      "the stream");
+	ccs_status rc = cuda_check(d, d->api->stream_capturing(s, &status), "cuStreamIsCapturing",
+				   "the stream");
 
 	*capturing = status != 0;
 	return rc;
@@ -420,7 +437,8 @@ ccs_status cuda_capturing(struct cuda *d, cuda_stream s, bool *capturing)
 
 ccs_status cuda_event_new(struct cuda *d, cuda_event *e)
 {
-	ccs_status s = check(d, d->api->event_new(e, EVENT_NO_TIMING), "cuEventCreate", "an event");
+	ccs_status s = cuda_check(d, d->api->event_new(e, EVENT_NO_TIMING), "cuEventCreate",
+				  "an event");
 
 	if (s)
 		*e = NULL;
@@ -435,12 +453,12 @@ void cuda_event_free(struct cuda *d, cuda_event e)
 
 ccs_status cuda_record(struct cuda *d, cuda_event e, cuda_stream s)
 {
-	return check(d, d->api->event_record(e, s), "cuEventRecord", "the stream");
+	return cuda_check(d, d->api->event_record(e, s), "cuEventRecord", "the stream");
 }
 
 ccs_status cuda_wait(struct cuda *d, cuda_event e, cuda_stream s)
 {
-	return check(d, d->api->stream_wait(s, e, 0), "cuStreamWaitEvent", "the stream");
+	return cuda_check(d, d->api->stream_wait(s, e, 0), "cuStreamWaitEvent", "the stream");
 }
 
 ccs_status cuda_order(struct cuda *d, cuda_event e, cuda_stream before, cuda_stream later)
@@ -455,15 +473,15 @@ ccs_status cuda_done(struct cuda *d, cuda_event e, bool *done)
 	int rc = d->api->event_query(e);
 
 	*done = rc != NOT_READY;
-	return rc == NOT_READY ? CCS_OK : check(d, rc, "cuEventQuery", "an earlier call");
+	return rc == NOT_READY ? CCS_OK : cuda_check(d, rc, "cuEventQuery", "an earlier call");
 }
 
 ccs_status cuda_finish(struct cuda *d, cuda_event e)
 {
-	return check(d, d->api->event_sync(e), "cuEventSynchronize", "an earlier call");
+	return cuda_check(d, d->api->event_sync(e), "cuEventSynchronize", "an earlier call");
 }
 
 ccs_status cuda_sync(struct cuda *d, cuda_stream s)
 {
-	return check(d, d->api->stream_sync(s), "cuStreamSynchronize", "the stream");
+	return cuda_check(d, d->api->stream_sync(s), "cuStreamSynchronize", "the stream");
 }

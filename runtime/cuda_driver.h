@@ -18,6 +18,7 @@ typedef struct CUstream_st *cuda_stream;
 typedef struct CUevent_st *cuda_event;
 typedef struct CUmod_st *cuda_module;
 typedef struct CUfunc_st *cuda_function;
+typedef struct CUgraphExec_st *cuda_graph;	/* ready to be launched */
 
 struct cuda_api;
 
@@ -57,6 +58,7 @@ ccs_status cuda_upload(struct cuda *d, cuda_ptr to, const void *from, size_t byt
 		       const char *what);
 ccs_status cuda_download(struct cuda *d, void *to, cuda_ptr from, size_t bytes, const char *what);
 ccs_status cuda_zero(struct cuda *d, cuda_ptr p, size_t bytes, const char *what);
+
 /** In stream order. */
 ccs_status cuda_copy_async(struct cuda *d, cuda_ptr to, cuda_ptr from, size_t bytes,
 			   cuda_stream s, const char *what);
@@ -86,5 +88,54 @@ ccs_status cuda_sync(struct cuda *d, cuda_stream s);
 /** Whether the pointer is memory of this GPU (or managed, or pinned): CCS_EINVAL, if
  *  not. `name` is what the caller calls it. */
 ccs_status cuda_check_pointer(struct cuda *d, const void *p, const char *name);
+
+/* ---- cuda_share.c: memory of other GPUs, of other processes, of the host ------------- */
+
+struct cuda_uuid {
+	unsigned char bytes[16];
+};
+/* Names an allocation to another process of this host. */
+struct cuda_shared {
+	unsigned char bytes[64];
+};
+
+/** How many GPUs this process sees: perhaps 0. Needs no open GPU. CCS_EUNSUPPORTED: no
+ *  driver. */
+ccs_status cuda_count(int *n);
+ccs_status cuda_identity(struct cuda *d, struct cuda_uuid *id);
+/** Whether this GPU can be given access to the memory of that one: it is this one, or
+ *  is visible here and a peer. */
+ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reaches);
+/** Gives it access to all memory of `peer`, opened by this process. Again is fine. */
+ccs_status cuda_reach(struct cuda *d, const struct cuda *peer);
+/** As cuda_alloc, but memory that can be shared: nothing else lies in the blocks of
+ *  2 MiB that the driver maps into another process. */
+ccs_status cuda_alloc_shared(struct cuda *d, cuda_ptr *p, size_t bytes, const char *what);
+/** Memory of cuda_alloc_shared, from its beginning, for another process; and its address
+ *  there. A process cannot map what is its own. Unmap before the owner frees. */
+ccs_status cuda_share(struct cuda *d, cuda_ptr p, struct cuda_shared *shared, const char *what);
+ccs_status cuda_map(struct cuda *d, const struct cuda_shared *shared, cuda_ptr *p,
+		    const char *what);
+void cuda_unmap(struct cuda *d, cuda_ptr p);
+/** Pins memory of the host that there is, a shared segment for instance (page-aligned),
+ *  for every GPU of this process; and its address on this one. */
+ccs_status cuda_pin(struct cuda *d, void *host, size_t bytes, const char *what);
+ccs_status cuda_pinned(struct cuda *d, void *host, cuda_ptr *p, const char *what);
+void cuda_unpin(struct cuda *d, void *host);
+
+/* ---- cuda_graph.c: streams of one's own, times, graphs --------------------------------- */
+
+ccs_status cuda_stream_new(struct cuda *d, cuda_stream *s);
+void cuda_stream_free(struct cuda *d, cuda_stream s);
+/** As cuda_event_new, but it keeps the time. */
+ccs_status cuda_timer_new(struct cuda *d, cuda_event *e);
+/** From one timer to another, both recorded and done. */
+ccs_status cuda_elapsed(struct cuda *d, cuda_event from, cuda_event to, double *us);
+/** What the thread puts into the stream from now on is captured ... */
+ccs_status cuda_capture_begin(struct cuda *d, cuda_stream s);
+/** ... and made a graph. In failure too the stream captures no more. */
+ccs_status cuda_capture_end(struct cuda *d, cuda_stream s, cuda_graph *g);
+ccs_status cuda_graph_launch(struct cuda *d, cuda_graph g, cuda_stream s);
+void cuda_graph_free(struct cuda *d, cuda_graph g);
 
 #endif

@@ -43,7 +43,7 @@ static bool runs_on(const struct ccs_kernel *k, int capability)
 	return k->arch / 10 == has / 10 && k->arch <= has;
 }
 
-static const struct ccs_kernel *find_compiled(const struct gpu *g, const struct ccs_module *m,
+static const struct ccs_kernel *find_compiled(const struct gpu_part *p, const struct ccs_module *m,
 					      const struct kernel_key *key)
 {
 	const struct ccs_kernel *best = NULL;
@@ -52,7 +52,7 @@ static const struct ccs_kernel *find_compiled(const struct gpu *g, const struct 
 		const struct ccs_kernel *k = m->kernels + i;
 		const struct kernel_key has = { k->type, k->op, k->protocol };
 
-		if (same_key(&has, key) && runs_on(k, g->cuda.capability) &&
+		if (same_key(&has, key) && runs_on(k, p->cuda.capability) &&
 		    (!best || k->arch > best->arch ||
 		     (k->arch == best->arch && k->variant > best->variant)))
 			best = k;
@@ -62,7 +62,7 @@ static const struct ccs_kernel *find_compiled(const struct gpu *g, const struct 
 
 /* ---- compiling -------------------------------------------------------------------- */
 
-static ccs_status lacks(const struct gpu *g, const struct ccs_module *m,
+static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
 			const struct kernel_key *key, const char *why)
 {
 	char text[80];
@@ -71,11 +71,11 @@ static ccs_status lacks(const struct gpu *g, const struct ccs_module *m,
 	if (!m->cuda)
 		return error_set(CCS_EUNSUPPORTED, "%s was compiled for the CPU alone: compile it "
 				 "with ccc --target=cpu,cuda --arch=sm_%d", ccs_module_schedule(m),
-				 g->cuda.capability);
+				 p->cuda.capability);
 	return error_set(CCS_EUNSUPPORTED, "%s has no kernel for %s on sm_%d, and it cannot be "
 			 "compiled here: %s. Compile the schedule with ccc --arch=sm_%d "
-			 "--kernels=%s:%s", ccs_module_schedule(m), text, g->cuda.capability, why,
-			 g->cuda.capability, ccs_dtype_name((ccs_dtype)key->type),
+			 "--kernels=%s:%s", ccs_module_schedule(m), text, p->cuda.capability, why,
+			 p->cuda.capability, ccs_dtype_name((ccs_dtype)key->type),
 			 kernel_op_name(key->op));
 }
 
@@ -90,18 +90,18 @@ static bool choose_arch(const struct nvrtc *n, int capability, struct nvrtc_arch
 	return arch->number != 0;
 }
 
-static struct cache_key cache_key(const struct gpu *g, const struct ccs_module *m,
+static struct cache_key cache_key(const struct gpu_part *p, const struct ccs_module *m,
 				  const struct kernel_key *key)
 {
-	const void *parts[] = { m->cuda, key, &g->cuda.capability, CCS_VERSION };
-	const size_t lengths[] = { strlen(m->cuda), sizeof(*key), sizeof(g->cuda.capability),
+	const void *parts[] = { m->cuda, key, &p->cuda.capability, CCS_VERSION };
+	const size_t lengths[] = { strlen(m->cuda), sizeof(*key), sizeof(p->cuda.capability),
 				   sizeof(CCS_VERSION) };
 
 	return cache_key_of(parts, lengths, 4);
 }
 
-static ccs_status compile(struct gpu *g, const struct ccs_module *m, const struct kernel_key *key,
-			  void **data, size_t *len)
+static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct ccs_module *m,
+			  const struct kernel_key *key, void **data, size_t *len)
 {
 	struct nvrtc_output out;
 	struct nvrtc_arch arch;
@@ -109,13 +109,13 @@ static ccs_status compile(struct gpu *g, const struct ccs_module *m, const struc
 	bool ptx;
 
 	if (!m->cuda)
-		return lacks(g, m, key, "");
+		return lacks(p, m, key, "");
 	if (!g->nvrtc.api && !nvrtc_open(&g->nvrtc, why, sizeof(why)))
-		return lacks(g, m, key, why);
-	if (!choose_arch(&g->nvrtc, g->cuda.capability, &arch, &ptx)) {
+		return lacks(p, m, key, why);
+	if (!choose_arch(&g->nvrtc, p->cuda.capability, &arch, &ptx)) {
 		snprintf(why, sizeof(why), "NVRTC %d.%d is for newer GPUs only", g->nvrtc.major,
 			 g->nvrtc.minor);
-		return lacks(g, m, key, why);
+		return lacks(p, m, key, why);
 	}
 	if (!kernel_compile(&g->nvrtc, m->cuda, key, arch, ptx ? KERNEL_PTX : 0, &out)) {
 		error_set(CCS_ESYSTEM, "%s: NVRTC %d.%d refuses the kernel's source for sm_%d: %s",
@@ -133,21 +133,22 @@ static ccs_status compile(struct gpu *g, const struct ccs_module *m, const struc
 
 /* ---- loading ------------------------------------------------------------------------ */
 
-static ccs_status load(struct gpu *g, const struct ccs_module *m, struct gpu_kernel *k)
+static ccs_status load(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
+		       struct gpu_kernel *k)
 {
-	const struct ccs_kernel *ahead = find_compiled(g, m, &k->key);
+	const struct ccs_kernel *ahead = find_compiled(p, m, &k->key);
 	struct cache_key ck;
 	ccs_status s = CCS_OK;
 	void *data = NULL;
 	size_t len = 0;
 
 	if (ahead)
-		return cuda_load(&g->cuda, &k->module, &k->function, m->bytes + ahead->cubin.at,
+		return cuda_load(&p->cuda, &k->module, &k->function, m->bytes + ahead->cubin.at,
 				 CCS_DEV_KERNEL);
 	if (m->cuda) {
-		ck = cache_key(g, m, &k->key);
+		ck = cache_key(p, m, &k->key);
 		data = cache_read(&ck, &len);
-		if (data && !cuda_load(&g->cuda, &k->module, &k->function, data,
+		if (data && !cuda_load(&p->cuda, &k->module, &k->function, data,
 				       CCS_DEV_KERNEL)) {
 			free(data);
 			return CCS_OK;
@@ -155,20 +156,20 @@ static ccs_status load(struct gpu *g, const struct ccs_module *m, struct gpu_ker
 		free(data);	/* whatever is wrong with it: it is made again */
 		data = NULL;
 	}
-	s = compile(g, m, &k->key, &data, &len);
+	s = compile(g, p, m, &k->key, &data, &len);
 	if (!s)
-		s = cuda_load(&g->cuda, &k->module, &k->function, data, CCS_DEV_KERNEL);
+		s = cuda_load(&p->cuda, &k->module, &k->function, data, CCS_DEV_KERNEL);
 	if (!s)
 		cache_write(&ck, data, len);
 	free(data);
 	return s;
 }
 
-ccs_status gpu_kernel_get(struct gpu *g, const struct ccs_module *m, const struct kernel_key *key,
-			  struct gpu_kernel **kernel)
+ccs_status gpu_kernel_get(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
+			  const struct kernel_key *key, struct gpu_kernel **kernel)
 {
 	struct gpu_module_id id = gpu_module_id(m);
-	struct gpu_kernel *k = g->kernels;
+	struct gpu_kernel *k = p->kernels;
 	ccs_status s;
 
 	while (k && !(same_module(k->id, id) && same_key(&k->key, key)))
@@ -181,12 +182,12 @@ ccs_status gpu_kernel_get(struct gpu *g, const struct ccs_module *m, const struc
 		return error_set(CCS_ENOMEM, "out of memory for a kernel");
 	k->id = id;
 	k->key = *key;
-	s = load(g, m, k);
+	s = load(g, p, m, k);
 	if (s) {
 		free(k);
 		return s;
 	}
-	k->next = g->kernels;
-	g->kernels = *kernel = k;
+	k->next = p->kernels;
+	p->kernels = *kernel = k;
 	return CCS_OK;
 }

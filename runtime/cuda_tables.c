@@ -1,10 +1,13 @@
 /*
  * A plan's tables in the form that kernels read.
  *
- * In: a verified plan. Out: one block of bytes (cuda_tables.h). Workers are
- * numbered anew, since a rank without any gets one that only does what follows
- * the operations; an operation that writes what it has yet to read becomes two,
- * by way of the worker's stage. O(operations + cells).
+ * In: a verified plan, and which part (device) each rank lives in. Out: one block of
+ * bytes (cuda_tables.h). Workers are numbered anew, by part and then by rank, since
+ * a part launches its own; a rank without any gets one that only does what follows
+ * the operations. An operation that writes what it has yet to read becomes two, by
+ * way of the worker's stage. A message is direct (device/args.h) where the plan says
+ * that the receiver's cells are free, and the row that receives this very message, the
+ * k-th of its FIFO, stores it there as it comes. O(operations + cells + ranks x parts).
  */
 #include "runtime/cuda_tables.h"
 
@@ -18,9 +21,19 @@ struct maker {
 	const struct ccs_module *m;
 	const struct plan_view *v;
 	const struct prep *p;
+	const uint32_t *part_of;	/* [ranks], or NULL: one part */
+	uint32_t nparts;
 	uint32_t *renumbered;	/* [workers of the plan] */
 	uint32_t *in_seq, *out_seq;	/* [fifos]: messages so far */
+	uint32_t *takes;	/* [fifos + 1]: where a FIFO's rows of `taken` begin */
+	struct ccs_dev_op **taken;	/* [receiving operations], by FIFO, then by message:
+					   the row that moves its data */
 };
+
+static uint32_t part_of(const struct maker *k, uint32_t rank)
+{
+	return k->part_of ? k->part_of[rank] : 0;
+}
 
 static size_t place(size_t *at, uint64_t n, size_t row)
 {
@@ -39,20 +52,32 @@ static uint64_t count_ops(const struct plan_view *v)
 	return n;
 }
 
-static void count_workers(struct maker *k)
+static uint32_t workers_of(const struct plan_view *v, uint32_t rank)
+{
+	uint32_t n = v->ranks[rank + 1].worker - v->ranks[rank].worker;
+
+	return n ? n : 1;
+}
+
+static void number_workers(struct maker *k)
 {
 	const struct plan_view *v = k->v;
 	uint32_t n = 0;
 
-	for (uint32_t r = 0; r < v->plan->nranks; r++) {
-		uint32_t first = v->ranks[r].worker, end = v->ranks[r + 1].worker;
+	for (uint32_t part = 0; part < k->nparts; part++) {
+		k->t->part_worker[part] = n;
+		for (uint32_t r = 0; r < v->plan->nranks; r++) {
+			uint32_t first = v->ranks[r].worker, end = v->ranks[r + 1].worker;
 
-		k->t->first_worker[r] = n;
-		for (uint32_t w = first; w < end; w++)
-			k->renumbered[w] = n + (w - first);
-		n += end > first ? end - first : 1;
+			if (part_of(k, r) != part)
+				continue;
+			k->t->first_worker[r] = n;
+			for (uint32_t w = first; w < end; w++)
+				k->renumbered[w] = n + (w - first);
+			n += workers_of(v, r);
+		}
 	}
-	k->t->first_worker[v->plan->nranks] = n;
+	k->t->part_worker[k->nparts] = n;
 	k->t->nworkers = n;
 }
 
@@ -80,7 +105,8 @@ static uint32_t form_of(const struct ccs_op *o)
 	       (o->b != CCS_NONE ? CCS_DEV_B : 0) | (o->dst != CCS_NONE ? CCS_DEV_DST : 0) |
 	       (o->out != CCS_NONE ? CCS_DEV_OUT : 0) |
 	       (o->flags & CCS_OP_A_INITIAL ? CCS_DEV_A_INITIAL : 0) |
-	       (o->flags & CCS_OP_B_INITIAL ? CCS_DEV_B_INITIAL : 0);
+	       (o->flags & CCS_OP_B_INITIAL ? CCS_DEV_B_INITIAL : 0) |
+	       (o->flags & CCS_OP_LEN_SAME ? CCS_DEV_LEN_SAME : 0);
 }
 
 /* Appends the rows of one operation; returns how many. */
@@ -97,6 +123,8 @@ static uint32_t make_op(struct maker *k, const struct ccs_op *o, uint32_t index,
 		d->in_seq = k->in_seq[o->in]++;
 	if (o->out != CCS_NONE)
 		d->out_seq = k->out_seq[o->out]++;
+	if (o->in != CCS_NONE)
+		k->taken[k->takes[o->in] + d->in_seq] = d;
 	if (!prep_shifted(o))
 		return 1;
 	d[1] = d[0];
@@ -121,12 +149,12 @@ static void make_workers(struct maker *k)
 	for (uint32_t i = 0; i < t->nworkers; i++)
 		d[i].shape = CCS_DEV_NONE;
 	for (uint32_t r = 0; r < v->plan->nranks; r++) {
-		uint32_t first = t->first_worker[r], end = t->first_worker[r + 1];
+		uint32_t first = t->first_worker[r], n = workers_of(v, r);
 
-		for (uint32_t i = first; i < end; i++) {
-			d[i].rank = r;
-			d[i].index = i - first;
-			d[i].of = end - first;
+		for (uint32_t i = 0; i < n; i++) {
+			d[first + i].rank = r;
+			d[first + i].index = i;
+			d[first + i].of = n;
 		}
 	}
 	for (uint64_t w = 0; w < v->plan->workers.n; w++) {
@@ -144,6 +172,57 @@ static void make_workers(struct maker *k)
 		t->stage_cells += to->stage_cells;
 		if (!to->stage_cells)
 			to->shape = ccs_plan_shape(v->ops + from->op, from->nops);
+	}
+}
+
+/* ---- direct copies ------------------------------------------------------------------ */
+
+/* FIFO i's messages are takes[i] .. takes[i + 1] of all that are received. */
+static void count_takes(struct maker *k)
+{
+	const struct ccs_plan *p = k->v->plan;
+
+	for (uint64_t i = 0; i < p->ops.n; i++)
+		if (k->v->ops[i].in != CCS_NONE)
+			k->takes[k->v->ops[i].in + 1]++;
+	for (uint64_t i = 0; i < p->fifos.n; i++)
+		k->takes[i + 1] += k->takes[i];
+}
+
+#define STAGED (CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE)
+
+/* Whether `to` stores what `from` sends, unchanged, where `from` would write it. */
+static bool fits_directly(const struct ccs_dev_op *from, const struct ccs_dev_op *to)
+{
+	uint32_t parts = to->form & (CCS_DEV_IN | CCS_DEV_A | CCS_DEV_B | CCS_DEV_DST | STAGED);
+
+	return !(from->form & STAGED) && parts == (CCS_DEV_IN | CCS_DEV_DST) &&
+	       from->n == to->n && from->remote == to->dst;
+}
+
+static void make_direct(struct maker *k)
+{
+	const struct cuda_tables *t = k->t;
+	const struct ccs_dev_worker *w =
+		(const struct ccs_dev_worker *)(const void *)(t->bytes + t->workers);
+	struct ccs_dev_op *ops = (struct ccs_dev_op *)(void *)(t->bytes + t->ops);
+	uint32_t nops = 0;
+
+	for (uint32_t i = 0; i < t->nworkers; i++)
+		nops += w[i].nops;
+	for (struct ccs_dev_op *o = ops; o < ops + nops; o++) {
+		const struct ccs_fifo *f;
+		uint32_t at;
+
+		if (!(o->form & CCS_DEV_OUT) || o->form & STAGED || o->remote == CCS_NONE)
+			continue;
+		f = k->v->fifos + o->out;
+		at = k->takes[o->out] + o->out_seq;
+		if (part_of(k, f->src) != part_of(k, f->dst) || at >= k->takes[o->out + 1] ||
+		    !fits_directly(o, k->taken[at]))
+			continue;
+		o->form |= CCS_DEV_OUT_DIRECT;
+		k->taken[at]->form |= CCS_DEV_IN_DIRECT;
 	}
 }
 
@@ -235,25 +314,34 @@ static bool allocate(struct maker *k)
 {
 	const struct ccs_plan *p = k->v->plan;
 
+	for (uint32_t r = 0; r < p->nranks; r++)
+		if (k->nparts <= part_of(k, r))
+			k->nparts = part_of(k, r) + 1;
 	k->renumbered = calloc((size_t)p->workers.n + 1, sizeof(uint32_t));
 	k->in_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
 	k->out_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
+	k->takes = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
+	k->taken = calloc((size_t)p->ops.n + 1, sizeof(*k->taken));
 	k->t->first_worker = calloc((size_t)p->nranks + 1, sizeof(uint32_t));
-	if (!k->renumbered || !k->in_seq || !k->out_seq || !k->t->first_worker)
+	k->t->part_worker = calloc((size_t)k->nparts + 1, sizeof(uint32_t));
+	if (!k->renumbered || !k->in_seq || !k->out_seq || !k->takes || !k->taken ||
+	    !k->t->first_worker || !k->t->part_worker)
 		return false;
 	k->t->nfifos = (uint32_t)p->fifos.n;
 	k->t->max_cells = k->p->max_cells ? k->p->max_cells : 1;
 	k->t->scratch = p->scratch;
-	count_workers(k);
+	number_workers(k);
+	count_takes(k);
 	lay_out(k);
 	k->t->bytes = calloc(k->t->size / 16 + 1, 16);
 	return k->t->bytes;
 }
 
 ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
-			    const struct plan_view *v, const struct prep *p)
+			    const struct plan_view *v, const struct prep *p,
+			    const uint32_t *part_of_rank)
 {
-	struct maker k = { .t = t, .m = m, .v = v, .p = p };
+	struct maker k = { .t = t, .m = m, .v = v, .p = p, .part_of = part_of_rank };
 	bool ok;
 
 	*t = (struct cuda_tables){ 0 };
@@ -264,12 +352,15 @@ ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 		make_cells(&k);
 		make_fifos(&k);
 		make_posts(&k);
+		make_direct(&k);
 	} else {
 		cuda_tables_free(t);
 	}
 	free(k.renumbered);
 	free(k.in_seq);
 	free(k.out_seq);
+	free(k.takes);
+	free(k.taken);
 	return ok ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's tables");
 }
 
@@ -277,6 +368,7 @@ void cuda_tables_free(struct cuda_tables *t)
 {
 	free(t->bytes);
 	free(t->first_worker);
+	free(t->part_worker);
 	*t = (struct cuda_tables){ 0 };
 }
 

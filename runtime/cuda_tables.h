@@ -14,17 +14,21 @@ struct cuda_tables {
 	size_t ops, workers, waits, cells, fifos, posts, ranges;
 	uint32_t nworkers;	/* rows; a rank without workers has one that does nothing */
 	uint32_t nfifos;
-	uint32_t *first_worker;	/* [nranks + 1]: a rank's workers are adjacent */
+	uint32_t *first_worker;	/* [nranks]: a rank's workers are adjacent */
+	uint32_t *part_worker;	/* [nparts + 1]: and so are those of a part */
 	uint32_t max_cells;	/* most cells of a message: at least 1 */
 	uint64_t stage_cells;	/* of all workers together, for one replica */
 	uint32_t scratch;	/* scratch cells of a rank */
 };
 
-/** Builds them; pointers of FIFOs, slots and slot_bytes stay 0: the caller fills
+/** Builds them, for ranks that live in parts part_of[nranks] (NULL: all in one), numbered
+ *  from 0 without a gap: workers are ordered by part, then by rank, and messages between
+ *  ranks of one part may be direct. Pointers of FIFOs, slots and slot_bytes stay 0: the caller fills
  *  them in (cuda_tables_fifos) before it copies the bytes. CCS_ENOMEM.
  *  O(operations + cells). */
 ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
-			    const struct plan_view *v, const struct prep *p);
+			    const struct plan_view *v, const struct prep *p,
+			    const uint32_t *part_of);
 void cuda_tables_free(struct cuda_tables *t);
 struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t);
 

@@ -39,7 +39,7 @@ bool kernel_compile(const struct nvrtc *n, const char *source, const struct kern
 	struct nvrtc_job job = {
 		.name = "kernels.cu", .source = source, .arch = arch, .defines = defines,
 		.ndefines = sizeof(defines) / sizeof(*defines), .ptx = flags & KERNEL_PTX,
-		.lines = flags & KERNEL_LINES,
+		.lines = flags & KERNEL_LINES, .report = flags & KERNEL_REPORT,
 	};
 
 	snprintf(type, sizeof(type), "CCS_TYPE=%u", k->type);

@@ -28,6 +28,7 @@ struct plan_view {
 	const struct ccs_fifo *fifos;
 	const uint32_t *expect;
 	const struct ccs_sum *sums;
+	const struct ccs_choice *choices;
 	struct prep *prep;		/* made at first use (prep.c); under the module's lock */
 };
 
@@ -55,9 +56,9 @@ void module_ref(struct ccs_module *m);
 ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size,
 			 const char *what);
 
-/** Checks one plan, whose tables are known to lie inside the module. Returns
- *  NULL, or what is wrong with it. O(rows). */
-const char *plan_verify(const struct ccs_module *m, const struct plan_view *v);
+/** Checks one plan, whose tables are known to lie inside the module. *wrong: NULL, or
+ *  what is wrong with it. False: no memory to tell. O(rows). */
+bool plan_verify(const struct ccs_module *m, const struct plan_view *v, const char **wrong);
 
 /** The plan for that number of ranks and root (ignored where the module has
  *  none), or NULL. O(log plans). */

@@ -8,6 +8,8 @@
  */
 #include "runtime/nvrtc.h"
 
+#include "runtime/library.h"
+
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -43,27 +45,7 @@ static const char *const symbols[] = {
 _Static_assert(sizeof(struct nvrtc_api) == NSYMBOLS * sizeof(void *),
 	       "one symbol for each function, in the same order");
 
-static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12" };
-
-/* Where CUDA is installed without telling the loader; the last ones are wheels. */
-static const char *const places[] = {
-	"/usr/local/cuda/lib64", "/usr/local/cuda-1[23]*/lib64", "/opt/cuda/lib64",
-	"/usr/lib/*-linux-gnu",
-	"/usr/local/lib/python3*/site-packages/nvidia/*/lib",
-	"/usr/local/lib/python3*/dist-packages/nvidia/*/lib",
-	"/usr/lib/python3*/site-packages/nvidia/*/lib",
-	"/usr/lib/python3/dist-packages/nvidia/*/lib",
-};
-/* The same, below directories that the environment names. */
-static const struct {
-	const char *variable, *below;
-} homes[] = {
-	{ "CUDA_HOME", "lib64" }, { "CUDA_PATH", "lib64" },
-	{ "VIRTUAL_ENV", "lib/python3*/site-packages/nvidia/*/lib" },
-	{ "CONDA_PREFIX", "lib" },
-	{ "CONDA_PREFIX", "lib/python3*/site-packages/nvidia/*/lib" },
-	{ "HOME", ".local/lib/python3*/site-packages/nvidia/*/lib" },
-};
+static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", NULL };
 
 /* ---- finding it --------------------------------------------------------------- */
 
@@ -85,87 +67,23 @@ static void open_builtins(const char *path)
 	}
 }
 
-static bool try_path(struct nvrtc *n, const char *path)
+static bool load(struct nvrtc *n, char *why, size_t size)
 {
-	if (strlen(path) >= sizeof(n->path))
+	static const struct library_search search = {
+		.variable = "CCS_NVRTC", .names = names, .before = open_builtins,
+		.missing = "there is no libnvrtc.so.13 or .12 (it comes with CUDA, or by "
+			   "`pip install nvidia-cuda-nvrtc`",
+	};
+
+	n->library = library_open(&search, n->path, sizeof(n->path), why, size);
+	if (!n->library)
 		return false;
-	open_builtins(path);
-	n->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (n->library)
-		strcpy(n->path, path);
-	return n->library != NULL;
-}
-
-static bool try_pattern(struct nvrtc *n, const char *dir, const char *below, const char *name)
-{
-	char pattern[600];
-	bool open = false;
-	glob_t found;
-	int len = snprintf(pattern, sizeof(pattern), "%s%s%s/%s", dir, *below ? "/" : "", below,
-			   name);
-
-	if (len < 0 || (size_t)len >= sizeof(pattern) || glob(pattern, 0, NULL, &found))
-		return false;
-	for (size_t i = found.gl_pathc; i > 0 && !open; i--)	/* the last: the newest */
-		open = try_path(n, found.gl_pathv[i - 1]);
-	globfree(&found);
-	return open;
-}
-
-static bool try_name(struct nvrtc *n, const char *name)
-{
-	if (try_path(n, name))
-		return true;
-	for (size_t i = 0; i < sizeof(homes) / sizeof(*homes); i++) {
-		const char *dir = getenv(homes[i].variable);
-
-		if (dir && *dir && try_pattern(n, dir, homes[i].below, name))
-			return true;
-	}
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		if (try_pattern(n, places[i], "", name))
-			return true;
-	return false;
-}
-
-static bool find(struct nvrtc *n, char *why, size_t size)
-{
-	const char *given = getenv("CCS_NVRTC");
-
-	if (given && *given) {
-		if (strcmp(given, "none") && try_path(n, given))
-			return true;
-		snprintf(why, size, "CCS_NVRTC is %s%s%s", given,
-			 strcmp(given, "none") ? ": " : "",
-			 strcmp(given, "none") ? dlerror() : "");
-		return false;
-	}
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (try_name(n, names[i]))
-			return true;
-	snprintf(why, size, "there is no libnvrtc.so.13 or .12 (it comes with CUDA, or by "
-		 "`pip install nvidia-cuda-nvrtc`; CCS_NVRTC can name it)");
-	return false;
-}
-
-static bool load_symbols(struct nvrtc *n, char *why, size_t size)
-{
 	n->api = calloc(1, sizeof(*n->api));
 	if (!n->api) {
 		snprintf(why, size, "out of memory");
 		return false;
 	}
-	for (size_t i = 0; i < NSYMBOLS; i++) {
-		void *p = dlsym(n->library, symbols[i]);
-
-		if (!p) {
-			snprintf(why, size, "%s has no %s", n->path, symbols[i]);
-			return false;
-		}
-		/* a function's address, as POSIX has it */
-		memcpy((char *)n->api + i * sizeof(p), &p, sizeof(p));
-	}
-	return true;
+	return library_functions(n->library, n->path, symbols, NSYMBOLS, 0, n->api, why, size);
 }
 
 static bool load_archs(struct nvrtc *n)
@@ -180,9 +98,7 @@ static bool load_archs(struct nvrtc *n)
 bool nvrtc_open(struct nvrtc *n, char *why, size_t size)
 {
 	*n = (struct nvrtc){ 0 };
-	if (!find(n, why, size))
-		return false;
-	if (!load_symbols(n, why, size)) {
+	if (!load(n, why, size)) {
 		nvrtc_close(n);
 		return false;
 	}
@@ -263,6 +179,8 @@ static bool compile_program(const struct nvrtc *n, const struct nvrtc_job *job, 
 	options[count++] = "--std=c++17";
 	if (job->lines)
 		options[count++] = "--generate-line-info";
+	if (job->report)
+		options[count++] = "--ptxas-options=-v";
 	options[count++] = "--device-as-default-execution-space";
 	for (size_t i = 0; i < job->ndefines && i < MAX_DEFINES; i++) {
 		snprintf(define[i], sizeof(define[i]), "-D%s", job->defines[i]);

@@ -46,6 +46,7 @@ struct nvrtc_job {
 	size_t ndefines;
 	bool lines;			/* with the .ccs lines, for debuggers */
 	bool ptx;			/* text for a person, not a CUBIN */
+	bool report;			/* the log tells of registers and spills too */
 };
 
 struct nvrtc_output {

@@ -39,8 +39,14 @@
  * own: "channels" in NCCL's sense. A plan says nothing about R.
  *
  * Direct copies. `remote` of a sending operation is the cell where the receiver
- * stores the message unchanged, so that an executor that sees both memories may
- * write there at once, when the receiver has arrived at that operation.
+ * stores the message unchanged. It is given only where that cell is free: all
+ * operations of the receiver that touch it before it is stored have happened before
+ * the sending operation starts (by the orders of workers, waits, and messages that
+ * were received; not by free slots). So an executor that sees both memories may
+ * write there instead of into a slot, once the receiver has begun the call.
+ *
+ * Protocols. `choices` of a plan tells for which sizes which protocol pays on GPUs,
+ * and on how many channels (replicas). A user can override it (choice.h).
  */
 #ifndef CCS_RUNTIME_PLAN_H
 #define CCS_RUNTIME_PLAN_H
@@ -48,7 +54,7 @@
 #include <stdint.h>
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 2u
+#define CCS_PLAN_ABI 3u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */
@@ -146,6 +152,14 @@ struct ccs_plan {
 	struct ccs_table expect;	/* uint32_t, nranks * cells: row of `sums` where the final
 					   value of the cell begins, or CCS_NONE: may be anything */
 	struct ccs_table sums;		/* struct ccs_sum, runs of contributions */
+	struct ccs_table choices;	/* struct ccs_choice, ascending; the last has no limit */
+};
+
+/* For calls whose larger buffer has at most `bytes` bytes a rank. */
+struct ccs_choice {
+	uint64_t bytes;		/* UINT64_MAX: the last row */
+	uint32_t protocol;	/* enum ccs_protocol */
+	uint32_t channels;	/* most replicas; 0: as many as pay */
 };
 
 struct ccs_rank {
@@ -172,7 +186,7 @@ struct ccs_op {
 	uint32_t n;		/* number of cells; 0 is legal and still a message */
 	uint32_t len;		/* cell of a buffer: cell j of the operation is as long as cell
 				   len + j, or with CCS_OP_LEN_SAME, as cell len */
-	uint32_t remote;	/* with `out`: where the receiver stores it, or CCS_NONE */
+	uint32_t remote;	/* with `out`: free cell where the receiver stores it, or CCS_NONE */
 	uint32_t wait, nwaits;	/* rows of `waits`: all must hold before it starts */
 	uint32_t line;		/* source line, for messages */
 	uint16_t file;		/* row of `files` */
@@ -207,7 +221,7 @@ struct ccs_sum {
 };
 
 /* The shape of a worker: a hash of which parts each of its operations has.
- * Generated code has a straight line for some shapes (device/ccs_device.h); it
+ * Generated code has a straight line for some shapes (device/step.h); it
  * finds a worker's by this number. Never UINT32_MAX. O(nops) */
 static inline uint32_t ccs_plan_form(const struct ccs_op *o)
 {

@@ -1,5 +1,5 @@
 /*
- * Runs: the ranks' k-th calls, gathered.
+ * Runs: the k-th calls of this process's ranks, gathered.
  *
  * The list begins with the current run; the rest wait for it. A run starts when
  * it becomes the first and some rank has called, and each rank in it starts when
@@ -87,8 +87,8 @@ static void start_current(struct world *w)
 static bool run_over(const struct world *w, const struct run *r)
 {
 	if (r->failed)
-		return r->arrived == w->nranks && w->running == 0;
-	return r->finished == w->nranks;
+		return r->arrived == w->nlocal && w->running == 0;
+	return r->finished == w->nlocal;
 }
 
 void run_retire(struct world *w)
@@ -107,40 +107,60 @@ void run_retire(struct world *w)
 	}
 }
 
-static bool same_module(const struct ccs_module *x, const struct ccs_module *y)
-{
-	return x == y || (x->head->size == y->head->size &&
-			  x->head->checksum == y->head->checksum);
-}
-
-static bool agree(const struct call *x, const struct call *y)
-{
-	return same_module(x->module, y->module) && x->count == y->count &&
-	       x->type == y->type && x->root == y->root &&
-	       (!x->reduces || (x->op == y->op && x->premul == y->premul));
-}
-
-static void describe(const struct call *c, int rank, char *text, size_t size)
+void run_name(const struct call *c, int rank, struct call_name *name)
 {
 	char root[32] = "";
 
+	*name = (struct call_name){
+		.size = c->module->head->size, .checksum = c->module->head->checksum,
+		.count = c->count, .type = (uint32_t)c->type, .root = c->root,
+		.op = c->reduces && !c->premul ? (uint32_t)c->op : 0,
+		.reduces = c->reduces, .premul = c->premul,
+	};
 	if (c->root >= 0)
 		snprintf(root, sizeof(root), ", root %d", c->root);
-	snprintf(text, size, "rank %d calls %.100s with count %zu of %s%s%s%s", rank,
-		 ccs_module_schedule(c->module), c->count, ccs_dtype_name(c->type),
+	snprintf(name->text, sizeof(name->text), "rank %d calls %.100s with count %zu of %s%s%s%s",
+		 rank, ccs_module_schedule(c->module), c->count, ccs_dtype_name(c->type),
 		 c->reduces ? ", " : "",
 		 !c->reduces ? "" : c->premul ? "premul-sum" : ccs_redop_name(c->op), root);
 }
 
-static void mismatch(struct world *w, struct run *r, const struct call *c)
+static bool same_module(const struct call_name *x, const struct call_name *y)
 {
-	char one[256], other[256], text[600];
+	return x->size == y->size && x->checksum == y->checksum;
+}
 
-	describe(&r->params, r->first_rank, one, sizeof(one));
-	describe(c, c->comm->rank, other, sizeof(other));
-	snprintf(text, sizeof(text), "the ranks' calls differ: %s; %s%s", one, other,
-		 same_module(r->params.module, c->module) ? "" : " (another module)");
-	run_fail(w, r, CCS_EINVAL, text);
+bool run_same(const struct call_name *x, const struct call_name *y)
+{
+	return same_module(x, y) && x->count == y->count && x->type == y->type &&
+	       x->root == y->root && x->op == y->op && x->premul == y->premul;
+}
+
+ccs_status run_differ(const struct call_name *x, const struct call_name *y)
+{
+	return error_set(CCS_EINVAL, "the ranks' calls differ: %.250s; %.250s%s", x->text, y->text,
+			 same_module(x, y) ? "" : " (another module)");
+}
+
+/* Much the commonest case first, without making any text. */
+static bool agree(const struct call *x, const struct call *y)
+{
+	return x->module == y->module && x->count == y->count && x->type == y->type &&
+	       x->root == y->root && x->op == y->op && x->premul == y->premul;
+}
+
+static void compare(struct world *w, struct run *r, const struct call *c)
+{
+	struct call_name one, other;
+
+	if (agree(&r->params, c))
+		return;
+	run_name(&r->params, r->first_rank, &one);
+	run_name(c, c->comm->rank, &other);
+	if (run_same(&one, &other))
+		return;
+	run_differ(&one, &other);
+	run_fail(w, r, CCS_EINVAL, error_thread()->text);
 }
 
 void run_join(struct world *w, struct call *c)
@@ -169,8 +189,8 @@ void run_join(struct world *w, struct call *c)
 	r->refs++;
 	r->arrived++;
 	w->arrivals++;
-	if (!r->failed && !agree(&r->params, c))
-		mismatch(w, r, c);
+	if (!r->failed)
+		compare(w, r, c);
 	if (r != w->runs)
 		return;
 	if (!r->started)

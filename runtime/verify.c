@@ -123,9 +123,10 @@ static bool view(const struct ccs_module *m, const struct ccs_plan *p, struct pl
 		.fifos = table_at(m, p->fifos, sizeof(struct ccs_fifo)),
 		.expect = table_at(m, p->expect, sizeof(uint32_t)),
 		.sums = table_at(m, p->sums, sizeof(struct ccs_sum)),
+		.choices = table_at(m, p->choices, sizeof(struct ccs_choice)),
 	};
 	return v->shapes && v->ranks && v->workers && v->ops && v->waits && v->fifos &&
-	       v->expect && v->sums;
+	       v->expect && v->sums && v->choices;
 }
 
 /* Ascending by (nranks, root); where the root is chosen at the call each plan
@@ -165,8 +166,8 @@ static ccs_status check_plans(struct ccs_module *m, const char *what)
 			wrong = "a table lies outside the module";
 		else
 			wrong = check_order(m, i);
-		if (!wrong)
-			wrong = plan_verify(m, &m->plans[i]);
+		if (!wrong && !plan_verify(m, &m->plans[i], &wrong))
+			return error_set(CCS_ENOMEM, "%s: out of memory", what);
 		if (wrong)
 			return error_set(CCS_EFILE, "%s: the module is damaged: plan %zu: %s",
 					 what, i, wrong);

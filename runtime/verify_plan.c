@@ -1,10 +1,14 @@
 /*
- * Checks one plan: its shapes, ranks, workers, operations, waits, FIFOs, and
- * the expected results. What is accepted cannot lead a reader out of a table or
- * an executor out of a buffer, and each end of a FIFO has one owner.
- * O(rows x buffers).
+ * Checks one plan: its shapes, ranks, workers, operations, waits, FIFOs, the
+ * expected results, and the protocols. What is accepted cannot lead a reader out of
+ * a table or an executor out of a buffer, each end of a FIFO has one owner, and a
+ * direct message goes where its receiver stores it. O(rows x buffers).
  */
 #include "runtime/load.h"
+
+#include "runtime/choice.h"
+
+#include <stdlib.h>
 
 static const char *check_shapes(const struct ccs_module *m, const struct plan_view *v)
 {
@@ -175,17 +179,100 @@ static const char *check_expect(const struct ccs_module *m, const struct plan_vi
 	return NULL;
 }
 
-const char *plan_verify(const struct ccs_module *m, const struct plan_view *v)
+static const char *check_choices(const struct plan_view *v)
 {
-	const char *wrong = check_shapes(m, v);
+	uint64_t n = v->plan->choices.n;
 
-	if (!wrong)
-		wrong = check_workers(v);
-	if (!wrong)
-		wrong = check_fifos(v);
-	if (!wrong)
-		wrong = check_ops(m, v);
-	if (!wrong)
-		wrong = check_expect(m, v);
-	return wrong;
+	if (n < 1 || n > CHOICE_MOST || v->choices[n - 1].bytes != UINT64_MAX)
+		return "its table of protocols has no end";
+	for (uint64_t i = 0; i < n; i++) {
+		if (v->choices[i].protocol >= CCS_NPROTOCOLS)
+			return "it asks for an unknown protocol";
+		if (i && v->choices[i].bytes <= v->choices[i - 1].bytes)
+			return "its table of protocols is not in order";
+	}
+	return NULL;
+}
+
+/* A FIFO's receives, in the order of its messages, and how many sends were seen. */
+struct ends {
+	const struct ccs_op **receives;
+	uint64_t nreceives, nsends;
+};
+
+/* Sorts the receives by FIFO; `room` has a place for each. */
+static void sort_receives(const struct plan_view *v, struct ends *ends, const struct ccs_op **room)
+{
+	const struct ccs_plan *p = v->plan;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t w = 0; w < p->workers.n; w++) {
+			for (uint32_t i = 0; i < v->workers[w].nops; i++) {
+				const struct ccs_op *o = v->ops + v->workers[w].op + i;
+
+				if (o->in == CCS_NONE)
+					continue;
+				if (pass)
+					ends[o->in].receives[ends[o->in].nreceives] = o;
+				ends[o->in].nreceives++;
+			}
+		}
+		for (uint64_t f = 0; !pass && f < p->fifos.n; f++) {
+			ends[f].receives = room;
+			room += ends[f].nreceives;
+			ends[f].nreceives = 0;
+		}
+	}
+}
+
+/* `remote` is where the message's receiver stores it, unchanged and whole. */
+static const char *check_remote(const struct plan_view *v, struct ends *ends)
+{
+	for (uint32_t w = 0; w < v->plan->workers.n; w++) {
+		for (uint32_t i = 0; i < v->workers[w].nops; i++) {
+			const struct ccs_op *o = v->ops + v->workers[w].op + i, *r;
+			struct ends *e = o->out == CCS_NONE ? NULL : &ends[o->out];
+			uint64_t k = e ? e->nsends++ : 0;
+
+			if (o->remote == CCS_NONE)
+				continue;
+			r = e && k < e->nreceives ? e->receives[k] : NULL;
+			if (!r || r->a != CCS_NONE || r->b != CCS_NONE || r->dst != o->remote ||
+			    r->n != o->n)
+				return "a remote cell is not where the receiver stores the message";
+		}
+	}
+	return NULL;
+}
+
+/* False: no memory. */
+static bool check_ends(const struct plan_view *v, const char **wrong)
+{
+	struct ends *ends = calloc((size_t)v->plan->fifos.n + 1, sizeof(*ends));
+	const struct ccs_op **room = calloc((size_t)v->plan->ops.n + 1, sizeof(*room));
+	bool good = ends && room;
+
+	if (good) {
+		sort_receives(v, ends, room);
+		*wrong = check_remote(v, ends);
+	}
+	free(ends);
+	free(room);
+	return good;
+}
+
+bool plan_verify(const struct ccs_module *m, const struct plan_view *v, const char **wrong)
+{
+	*wrong = check_shapes(m, v);
+	if (!*wrong)
+		*wrong = check_workers(v);
+	if (!*wrong)
+		*wrong = check_fifos(v);
+	if (!*wrong)
+		*wrong = check_ops(m, v);
+	if (!*wrong)
+		*wrong = check_expect(m, v);
+	if (!*wrong)
+		*wrong = check_choices(v);
+	return *wrong || check_ends(v, wrong);
 }

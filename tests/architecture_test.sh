@@ -19,7 +19,7 @@ say "runtime includes runtime only" \
 	"$(grep -nE '#include "(compiler|lang|tests)/' runtime/*.[ch])"
 say "compiler includes lang, compiler, and the runtime's common headers" \
 	"$(grep -nE '#include "' compiler/*.[ch] |
-	   grep -vE '"(lang/[a-z_]+\.h|compiler/[a-z_]+\.h|runtime/(ccs|plan|nvrtc|kernel)\.h)"')"
+	   grep -vE '"(lang/[a-z_]+\.h|compiler/[a-z_]+\.h|runtime/(ccs|plan|nvrtc|kernel|cache|choice)\.h)"')"
 say "examples include public headers and generated ones only" \
 	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c)"
 

@@ -54,7 +54,7 @@ done
 status "--explain of no code" 2 "$ccc" --explain E0999
 for wrong in "-n 2," "-n ,2" "-n 2.." "-n 65537" "-n=2" "--slots 65537" "--slots x" \
 	     "--color=sometimes" "--diagnostics-format=xml" "--target=gpu" "--arch=90" \
-	     "--arch=sm_9x!" "--memory x" "--max-errors -1" "-Wnone" "--emit=ast" "--check" "-i"; do
+	     "--arch=sm_9x!" "--protocols=fast" "--protocols=64K:ll" "--protocols=" "--memory x" "--max-errors -1" "-Wnone" "--emit=ast" "--check" "-i"; do
 	# shellcheck disable=SC2086
 	status "ccc check $wrong is a usage error" 2 "$ccc" check $ring $wrong
 	holds "... and says so" test -s "$tmp/err"
@@ -96,6 +96,21 @@ status "an import from -I, the first first" 0 "$ccc" check "$tmp/at/main.ccs" -D
 echo 'let which = 3' >"$tmp/at/which.ccs"
 status "an import beside the file goes before -I" 0 "$ccc" check "$tmp/at/main.ccs" -D W=3 \
 	-I "$tmp/first"
+
+# ---- messages on GPUs ---------------------------------------------------------------
+status "--protocols" 0 "$ccc" $ring -n 3 --protocols=1K:ll/2,3M:simple,ll/4 --emit=plan
+says "... is what the plan has" "$tmp/out" 'protocols 1K:ll/2,3M:simple,ll/4$'
+says "a plan names its direct messages" "$tmp/out" "^  12 messages, 6 direct; "
+says "... and where they go" "$tmp/out" " to rank 1's data\\[0\\] \\(fifo 0\\)"
+status "--protocols, for programs" 0 "$ccc" $ring -n 3 --protocols 1K:ll/2,simple --emit=json
+says "... is there, too" "$tmp/out" '"choices":\[\{"bytes":1024,"protocol":"ll","channels":2\},\{"bytes":null,"protocol":"simple","channels":0\}\]'
+status "a plan without --protocols" 0 "$ccc" $ring -n 8 -v --emit=plan
+says "... has a table that ends with simple" "$tmp/out" 'protocols [0-9]+K:ll/1,.*,[0-9]+M:ll,simple$'
+says "-v counts direct messages" "$tmp/err" '56 of 112 messages are stored unchanged, 56 direct; 0 not'
+status "a wrong table" 2 "$ccc" $ring --protocols=64K:ll,32K:fast,simple --emit=plan
+says "... its row is named" "$tmp/err" "row 2, '32K:fast': sizes must ascend"
+status "an unknown protocol" 2 "$ccc" $ring --protocols=64K:ll,fast --emit=plan
+says "... those that there are" "$tmp/err" "there is no protocol 'fast'; there are ll and simple"
 
 # ---- no limit is silent -----------------------------------------------------------
 { echo 'contract c(inout d[30])'

@@ -9,8 +9,8 @@ ccc=$build/bin/ccc
 ccrun=$build/bin/ccrun
 fake=$build/tests/fake_cuda
 ring=schedules/ring_allreduce.ccs
-unset CCS_PROTOCOL CCS_REPLICAS CCS_THREADS CCS_TILE_BYTES CCS_LL_BYTES
-export CCS_CACHE_DIR="$tmp/cache"
+unset CCS_PROTOCOLS CCS_THREADS CCS_TILE_BYTES CCS_DIRECT CCS_P2P_DISABLE
+export CCS_CACHE_DIR=
 mkdir "$tmp/empty"
 
 none() { CCS_NVRTC=none "$@"; }
@@ -49,6 +49,7 @@ status "source that NVRTC refuses is a bug of ours" 70 faked "$ccc" $ring -n 4 -
 says "... with NVRTC's text" "$tmp/err" 'what a compiler.s error looks like'
 holds "... and makes no file" test ! -e "$tmp/x.so"
 unset FAKE_NVRTC_FAIL
+status "ccc compiles kernels where NVRTC is" 0 faked "$ccc" $ring -n 4 -o "$tmp/default.so"
 status "ccc for the GPU" 0 faked "$ccc" $ring -n 2..8,40 --target=cuda -o "$tmp/ring.so"
 holds "... is silent" test ! -s "$tmp/err"
 faked "$ccc" $ring -n 2..8,40 --target=cuda -o "$tmp/again.so"
@@ -57,6 +58,7 @@ faked "$ccc" $ring -n 2..8 --arch=sm_80,sm_90,sm_80 --kernels=float16:max,all:pr
 	-o "$tmp/more.so"
 kernels() { tr '\0' '\n' <"$1" | grep -ac '^FAKE CUBIN'; }
 holds "float32 sum in each protocol" test "$(kernels "$tmp/ring.so")" = 2
+holds "... by default, too" test "$(kernels "$tmp/default.so")" = 2
 holds "--arch, --kernels: 14 keys, 2 protocols, 2 GPUs" test "$(kernels "$tmp/more.so")" = 56
 status "a module with kernels runs on the CPU" 0 "$ccrun" -n 4 "$tmp/ring.so" -e 4K
 
@@ -80,18 +82,24 @@ status "a type that it lacks, without NVRTC" 4 none gpu "$ccrun" -n 4 --device c
 	"$tmp/ring.so" -d float16 -o max -e 1K
 says "... says what is missing" "$tmp/err" 'no kernel for float16 max, .* on sm_90'
 says "... and what makes it" "$tmp/err" '--kernels=float16:max'
-status "--against nccl" 4 gpu "$ccrun" -n 4 --device cuda --against nccl "$tmp/ring.so"
-says "... says why not" "$tmp/err" 'NCCL'
 status "blocks that do not fit" 4 env FAKE_CUDA_SMS=1 FAKE_CUDA_BLOCKS=1 LD_LIBRARY_PATH="$fake" \
 	"$ccrun" -n 40 --device cuda "$tmp/ring.so" -e 1K
 says "... E0501, with how many do" "$tmp/err" 'E0501: .* needs [0-9]+ blocks .* holds 16'
 status "a kernel that gives up" 3 env FAKE_CUDA_STUCK=1 LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 \
 	--device cuda "$tmp/ring.so" -e 1K
 says "... is told of with rank, line and peer" "$tmp/err" \
-	'rank 0 waits at ring_allreduce\.ccs:[0-9]+ to receive from rank 1'
+	'rank 2 waits at ring_allreduce\.ccs:[0-9]+ to receive from rank 1'
 
 # ---- the disk cache -------------------------------------------------------------------------------
-holds "nothing was cached so far" test ! -e "$CCS_CACHE_DIR"
+export CCS_CACHE_DIR="$tmp/cache"
+status "ccc caches the kernels that it compiles" 0 faked "$ccc" $ring -n 4 -o "$tmp/cached.so"
+holds "... float32 sum in each protocol" test "$(ls "$CCS_CACHE_DIR" | wc -l)" = 2
+status "... and takes them from there" 0 env FAKE_NVRTC_FAIL=1 CCS_NVRTC="$fake/libnvrtc.so" \
+	LD_LIBRARY_PATH="$fake" "$ccc" $ring -n 4 -o "$tmp/again.so"
+holds "... the same bytes" cmp -s "$tmp/cached.so" "$tmp/again.so"
+status "... not for another GPU" 70 env FAKE_NVRTC_FAIL=1 CCS_NVRTC="$fake/libnvrtc.so" \
+	LD_LIBRARY_PATH="$fake" "$ccc" $ring -n 4 --arch=sm_80 -o "$tmp/again.so"
+rm -r "$CCS_CACHE_DIR"
 status "a type that the module lacks is compiled" 0 faked "$ccrun" -n 4 --device cuda \
 	"$tmp/ring.so" -d int32 -o max -b 1K -e 1K
 holds "... and cached" test "$(ls "$CCS_CACHE_DIR" | wc -l)" = 1
@@ -147,13 +155,13 @@ for f in schedules/*.ccs; do
 done
 status "every type and operator" 0 faked "$ccrun" -n 4 --device cuda "$tmp/ring.so" -b 4 -e 1K \
 	-f 200 -d all -o all --iters 1 -w 0
-for settings in CCS_PROTOCOL=ll CCS_PROTOCOL=simple CCS_REPLICAS=3 CCS_THREADS=64 \
-		CCS_TILE_BYTES=64 "CCS_PROTOCOL=ll CCS_REPLICAS=5 CCS_TILE_BYTES=128"; do
+for settings in CCS_PROTOCOLS=ll CCS_PROTOCOLS=simple CCS_PROTOCOLS=simple/3 CCS_DIRECT=0 CCS_THREADS=64 \
+		CCS_TILE_BYTES=64 "CCS_PROTOCOLS=ll/5 CCS_TILE_BYTES=128"; do
 	status "$settings" 0 env $settings CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" \
 		"$ccrun" -n 8 --device cuda "$tmp/ring.so" -b 4 -e 400K -f 10 -d float32,int8 \
 		--iters 2
 done
-status "a setting that is none" 2 env CCS_PROTOCOL=fast LD_LIBRARY_PATH="$fake" "$ccrun" -n 8 \
+status "a setting that is none" 2 env CCS_PROTOCOLS=fast LD_LIBRARY_PATH="$fake" "$ccrun" -n 8 \
 	--device cuda "$tmp/ring.so"
 
 # ---- the library --------------------------------------------------------------------------------------
@@ -162,7 +170,7 @@ faked "$build/tests/cuda_host_test" "$tmp/ring.so" "$tmp/reduce.so" 2>&1 ||
 	not_ok "cuda_host_test" "it ended with status $?"
 
 # ---- the real NVRTC --------------------------------------------------------------------------------------
-unset CCS_NVRTC
+real_nvrtc
 if "$ccc" $ring -n 2..4 --target=cuda -o "$tmp/real.so" 2>"$tmp/err"; then
 	"$ccc" $ring -n 2..4 --target=cuda -o "$tmp/real2.so" 2>>"$tmp/err"
 	holds "NVRTC: kernels are the same bytes each time" cmp -s "$tmp/real.so" "$tmp/real2.so"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what building and testing need and this machine lacks, asking for
 # nothing. On a Debian-like system with the rights to do so it uses apt-get;
-# elsewhere it names what is missing and fails.
+# elsewhere it names what is missing and fails. NVRTC, for the tests that compile
+# kernels, comes as a wheel, into build/wheels; where it cannot, these are skipped.
 set -u
 
 missing=
@@ -30,6 +31,35 @@ fi
 if [ "${1:-}" = fuzz ]; then
 	need clang clang
 fi
+
+# Whether some place has NVRTC; runtime/library.c looks into more of them.
+has_nvrtc() {
+	ldconfig -p 2>/dev/null | grep -q 'libnvrtc\.so\.1[23]' && return 0
+	for lib in /usr/local/cuda*/lib64 /opt/cuda/lib64 "${CUDA_HOME:-/none}/lib64" \
+			"${VIRTUAL_ENV:-/none}"/lib/python3*/site-packages/nvidia/*/lib \
+			"${HOME:-/none}"/.local/lib/python3*/site-packages/nvidia/*/lib \
+			/usr/local/lib/python3*/*-packages/nvidia/*/lib \
+			build/wheels/lib/python3/site-packages/nvidia/*/lib; do
+		for file in "$lib"/libnvrtc.so.1[23]; do
+			[ -e "$file" ] && return 0
+		done
+	done
+	return 1
+}
+
+# Never an error: the suites say what they skip. tests.mk tells them of build/wheels.
+wheel_nvrtc() {
+	if ! python3 -m pip --version >/dev/null 2>&1; then
+		echo "NVRTC: not here, and no pip to fetch it (python3-pip)"
+		return
+	fi
+	echo "fetching NVRTC (the wheel nvidia-cuda-nvrtc) into build/wheels"
+	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary=:all: --target build/wheels/lib/python3/site-packages \
+		nvidia-cuda-nvrtc </dev/null >/dev/null 2>&1 ||
+		echo "NVRTC: could not be fetched; tests that need it are skipped"
+}
+[ "${1:-}" != check ] || [ "${CCS_NVRTC:-}" ] || has_nvrtc || wheel_nvrtc
 [ -n "$missing" ] || exit 0
 
 sudo=

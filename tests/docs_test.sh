@@ -216,8 +216,16 @@ for page in lang/ccs.5 docs/ccc.1 docs/ccrun.1; do
 		echo "skip - man $page: man-db and groff are not installed"
 	fi
 done
+for command in ccc ccrun; do	# also where a document shows what is not run here
+	say "options of $command in the documents are its own" \
+		"$(grep -hoE "(^|[ /\`])$command( [^\`#|>]+)" README.md docs/*.md bench/results/*.md |
+		sed "s/.*$command //" | grep -oE -e '(^| )--?[a-zA-Z][a-zA-Z-]*' | tr -d ' ' | sort -u |
+		while read -r o; do
+			"$build/bin/$command" --help | grep -qE -e "(^|[ ,[])$o([] =,]|\$)" || echo "$o"
+		done)"
+done
 say "links in the documents lead to files" \
-	"$(for f in README.md CONTRIBUTING.md docs/*.md; do
+	"$(for f in README.md CONTRIBUTING.md docs/*.md bench/results/*.md; do
 		grep -oE '\]\([^)#]+\)' "$f" | sed 's/^](//; s/)$//' | grep -v '^https*:' |
 		while read -r to; do [ -e "$(dirname "$f")/$to" ] || echo "$f: $to"; done; done)"
 exit $failed

@@ -10,6 +10,9 @@
  *   plan_test controls DIR          plans of DIR with a mistake put in: the simulator
  *                                   must notice it
  *
+ * Every plan also runs with its direct messages written by their senders, and must have
+ * exactly the direct messages that it can have.
+ *
  * What a schedule must compute is taken from the definition of its collective
  * (contract_wants below), not from the plan's own table.
  */
@@ -144,7 +147,7 @@ static struct sim_config nth_config(const struct sim_module *m, const struct sim
 {
 	struct sim_config c = {
 		.slots = m->slots, .tiles = 1 + k % 3, .in_place = k & 1, .slow = ABSENT,
-		.even_counts = m->even_counts, .seed = (uint64_t)(k / 2),
+		.even_counts = m->even_counts, .seed = (uint64_t)(k / 2), .direct = k / 4 & 1,
 	};
 
 	if (k / 2 % 3 == 2)
@@ -156,7 +159,8 @@ static struct sim_config nth_config(const struct sim_module *m, const struct sim
 static bool plan_holds(const struct sim_module *m, const struct sim_plan *p,
 		       const struct sim_want *want, struct sim_failure *why)
 {
-	if (!sim_check(p, why) || sim_races(p, false, why) || sim_races(p, true, why))
+	if (!sim_check(p, why) || sim_races(p, false, why) || sim_races(p, true, why) ||
+	    !sim_direct(p, why))
 		return false;
 	for (int k = 0; k < 2 * SEEDS; k++) {
 		struct sim_config c = nth_config(m, p, k);
@@ -170,7 +174,7 @@ static bool plan_holds(const struct sim_module *m, const struct sim_plan *p,
 /* ---- the library ----------------------------------------------------------------------- */
 
 struct totals {
-	int plans, bad, ops, waits, fused;
+	int plans, bad, ops, waits, fused, messages, direct;
 };
 
 static void count_plan(struct totals *t, const struct sim_plan *p)
@@ -178,8 +182,11 @@ static void count_plan(struct totals *t, const struct sim_plan *p)
 	t->plans++;
 	t->ops += p->nops;
 	t->waits += p->nwaits;
-	for (int i = 0; i < p->nops; i++)
+	for (int i = 0; i < p->nops; i++) {
 		t->fused += p->ops[i].in != ABSENT && p->ops[i].out != ABSENT;
+		t->messages += p->ops[i].out != ABSENT;
+		t->direct += p->ops[i].remote != ABSENT;
+	}
 }
 
 static void try_module(const char *file, const struct sim_module *m, int slots, struct totals *t)
@@ -223,8 +230,9 @@ static void try_schedule(const char *file, const int *n, int count)
 		}
 		sim_free(&m);
 	}
-	printf("%s - plans of %s: %d plans, %d operations (%d receive and send), %d waits\n",
-	       t.bad || !t.plans ? "not ok" : "ok", file, t.plans, t.ops, t.fused, t.waits);
+	printf("%s - plans of %s: %d plans, %d operations (%d receive and send), %d waits, "
+	       "%d messages (%d direct)\n", t.bad || !t.plans ? "not ok" : "ok", file, t.plans,
+	       t.ops, t.fused, t.waits, t.messages, t.direct);
 }
 
 static bool find_schedules(const char *folder, glob_t *g)
@@ -309,9 +317,10 @@ static void random_result(const char *what, int count, const struct totals *t)
 	printf("%s - plans of %s programs: %d programs, %d operations, %d wrong\n",
 	       t->bad ? "not ok" : "ok", what, count, t->ops, t->bad);
 	/* The programs must be worth it. */
-	printf("%s - plans of %s programs wait (%d waits) and fuse (%d receive and send)\n",
-	       t->waits > count / 10 && t->fused > count / 10 ? "ok" : "not ok", what, t->waits,
-	       t->fused);
+	printf("%s - plans of %s programs wait (%d waits) and fuse (%d receive and send), "
+	       "%d of %d messages are direct\n", t->waits > count / 10 && t->fused > count / 10 &&
+	       t->direct > count / 10 && t->direct < t->messages - count / 10 ? "ok" : "not ok",
+	       what, t->waits, t->fused, t->direct, t->messages);
 }
 
 static int run_random(int count, uint64_t seed)
@@ -389,7 +398,8 @@ static int run_long(int count, uint64_t seed)
 /* ---- controls ------------------------------------------------------------------------- */
 
 enum mutation {
-	DROP_OP, RETARGET, SWAP, LENGTH, REMOTE, WRONG_FIFO, DROP_WAIT, NO_SLOTS, MUTATIONS
+	DROP_OP, RETARGET, SWAP, LENGTH, REMOTE, NOT_FREE, UNMARK, WRONG_FIFO, DROP_WAIT,
+	NO_SLOTS, MUTATIONS
 };
 
 struct tally {
@@ -432,9 +442,20 @@ static bool mutate(struct sim_plan *p, enum mutation m, int w, int i, struct sim
 		o->len = x.len;
 		return true;
 	case REMOTE:
-		if (o->out == ABSENT)
+		if (o->remote == ABSENT || o->n == 0 || p->cells + p->scratch <= o->n)
 			return false;
-		o->remote = o->remote == ABSENT ? 0 : o->remote + 1;
+		o->remote += o->remote + o->n < p->cells + p->scratch ? 1 : -1;
+		return true;
+	case NOT_FREE:	/* right, but too early */
+		x.in = o->out == ABSENT || o->remote != ABSENT ? ABSENT : sim_receiver(p, i);
+		if (x.in == ABSENT || !sim_stores(&p->ops[x.in]))
+			return false;
+		o->remote = p->ops[x.in].dst;
+		return true;
+	case UNMARK:
+		if (o->remote == ABSENT)
+			return false;
+		o->remote = ABSENT;
 		return true;
 	case WRONG_FIFO:
 		if (o->out == ABSENT || p->nfifos < 2)
@@ -454,12 +475,43 @@ static bool mutate(struct sim_plan *p, enum mutation m, int w, int i, struct sim
 	return false;
 }
 
-/* Runs alone must notice, so neither sim_check nor the race check is asked; the
- * exception is a foreign FIFO, where only sim_check can tell. */
-static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
-			const struct sim_want *want, enum mutation kind, struct sim_wait gone)
+/* For a message that is not free: holds up one after the other of those who touch its
+ * place, before they begin and before they end, and gives FIFOs no end. */
+static void hold_up(const struct sim_plan *p, int send, int k, struct sim_config *c)
 {
-	int runs = kind == DROP_WAIT || kind == SWAP ? 200 : 2 * SEEDS;
+	const struct sim_op *r = &p->ops[sim_receiver(p, send)];
+	int rank = p->fifos[p->ops[send].out].dst, n = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		int at = n ? k / 2 % n : 0;
+
+		for (int w = 0; w < p->nworkers; w++)
+			for (int i = 0; i < p->workers[w].nops; i++) {
+				const struct sim_op *o = &p->ops[p->workers[w].op + i];
+
+				if (p->workers[w].rank != rank || o == r ||
+				    !sim_touches(o, r->dst, r->n))
+					continue;
+				if (pass == 0) {
+					n++;
+				} else if (at-- == 0) {
+					c->slow = w;
+					c->slow_from = 2 * i + k % 2;
+				}
+			}
+	}
+	c->in_place = true;
+	c->slots = most_messages(p) * c->tiles;
+}
+
+/* Runs alone must notice, so neither sim_check nor the race check is asked; the
+ * exception is a foreign FIFO, where only sim_check can tell. Operation `op` is the one
+ * that was changed. */
+static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
+			const struct sim_want *want, enum mutation kind, int op,
+			struct sim_wait gone)
+{
+	int runs = kind == DROP_WAIT || kind == SWAP || kind == NOT_FREE ? 200 : 2 * SEEDS;
 	struct sim_failure why;
 
 	if (kind == WRONG_FIFO)
@@ -472,7 +524,10 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 			c.slow = gone.worker;
 			c.slow_from = 2 * gone.ops - 1 - k / 4 % (2 * gone.ops);
 		}
+		if (kind == NOT_FREE)
+			hold_up(p, op, k, &c);
 		c.free_remote = kind != REMOTE;
+		c.direct = kind == NOT_FREE || kind == UNMARK;
 		if (kind == NO_SLOTS)
 			c.slots = 0;
 		if (!sim_run(p, want, &c, &why))
@@ -482,7 +537,8 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 }
 
 /* A wait that others imply may go, and independent operations may change places:
- * the race check decides that. Of a wait, runs and race check must agree both ways. */
+ * the race check decides that. Of a wait, runs and race check must agree both ways.
+ * A message that is not direct though it could be is as good; but it is found. */
 static void try_mutants(const struct sim_module *m, const struct sim_plan *p, enum mutation kind,
 			struct tally *t)
 {
@@ -502,8 +558,16 @@ static void try_mutants(const struct sim_module *m, const struct sim_plan *p, en
 			if (!mutate(&q, kind, w, i, &gone))
 				continue;
 			t->tried++;
-			noticed = run_notices(m, &q, want, kind, gone);
+			noticed = run_notices(m, &q, want, kind, i, gone);
+			if (kind == UNMARK) {
+				t->noticed += !sim_direct(&q, &why);
+				t->missed += sim_direct(&q, &why);
+				t->wrong += noticed;
+				continue;
+			}
 			t->noticed += noticed;
+			if (kind == NOT_FREE)
+				t->wrong += sim_direct(&q, &why);
 			if (kind != DROP_WAIT && kind != SWAP) {
 				t->missed += !noticed;
 				continue;
@@ -564,6 +628,8 @@ static int run_controls(const char *folder)
 		{ "a dropped operation", DROP_OP }, { "a wrong destination", RETARGET },
 		{ "two operations swapped", SWAP }, { "a wrong length", LENGTH },
 		{ "a wrong remote cell", REMOTE }, { "a foreign FIFO", WRONG_FIFO },
+		{ "a direct message into cells in use", NOT_FREE },
+		{ "a direct message less", UNMARK },
 		{ "a dropped wait", DROP_WAIT }, { "FIFOs without a place", NO_SLOTS },
 	};
 	struct tally t[MUTATIONS] = { { 0 } };
@@ -589,8 +655,8 @@ static int run_controls(const char *folder)
 		const struct tally *x = &t[row[k].m];
 
 		printf("%s - %s is noticed: %d of %d (%d harmless, %d missed, %d wrong)\n",
-		       x->missed || x->wrong || !x->noticed ? "not ok" : "ok", row[k].what,
-		       x->noticed, x->tried, x->harmless, x->missed, x->wrong);
+		       x->missed || x->wrong || !x->noticed ? "not ok" : "ok",
+		       row[k].what, x->noticed, x->tried, x->harmless, x->missed, x->wrong);
 	}
 	return 0;
 }

@@ -363,6 +363,118 @@ static void lying_modules(void **state)
 	free(p);
 }
 
+/* The module of a library, a copy of its own. */
+static unsigned char *module_of(const char *name, size_t *n)
+{
+	char path[512];
+	unsigned char *p, *copy;
+	size_t at = 0, size;
+
+	snprintf(path, sizeof path, "%s/%s.so", modules, name);
+	p = slurp(path, &size);
+	while (at + 16 < size && memcmp(p + at + 8, CCS_PLAN_MAGIC, 8))
+		at += 8;
+	memcpy(n, p + at, 8);
+	copy = malloc(*n);
+	assert_non_null(copy);
+	memcpy(copy, p + at, *n);
+	free(p);
+	return copy;
+}
+
+/* One lie each in a plan's messages and its table of protocols. */
+enum lie {
+	NO_ROWS, TOO_MANY_ROWS, NO_LAST_ROW, EQUAL_ROWS, DESCENDING_ROWS, NO_PROTOCOL, ROWS_OUTSIDE,
+	REMOTE_ELSEWHERE, REMOTE_OF_SUM, REMOTE_WITHOUT_SEND, OLD_FORMAT, LIES
+};
+
+static void tell(unsigned char *module, enum lie lie)
+{
+	struct ccs_module_head *h = (void *)module;
+	struct ccs_plan *plan = (struct ccs_plan *)(void *)(module + h->plans.at) + h->plans.n - 1;
+	struct ccs_choice *rows = (void *)(module + plan->choices.at);
+	struct ccs_op *ops = (void *)(module + plan->ops.at), *o = ops;
+
+	assert_true(plan->choices.n >= 2);
+	switch (lie) {
+	case NO_ROWS:
+		plan->choices.n = 0;
+		break;
+	case TOO_MANY_ROWS:
+		plan->choices.n = 17;
+		break;
+	case NO_LAST_ROW:
+		rows[plan->choices.n - 1].bytes--;
+		break;
+	case EQUAL_ROWS:
+		rows[plan->choices.n - 2].bytes = UINT64_MAX;
+		break;
+	case DESCENDING_ROWS:
+		rows[0].bytes = UINT64_MAX;
+		rows[1].bytes = 0;
+		plan->choices.n = 2;
+		break;
+	case NO_PROTOCOL:
+		rows[0].protocol = CCS_NPROTOCOLS;
+		break;
+	case ROWS_OUTSIDE:
+		plan->choices.at = h->size & ~(uint64_t)7;
+		break;
+	case REMOTE_ELSEWHERE:
+		while (o->remote == CCS_NONE)
+			o++;
+		o->remote = (o->remote + 1) % plan->cells;
+		break;
+	case REMOTE_OF_SUM:	/* a ring's first messages are added */
+		while (o->out == CCS_NONE || o->in != CCS_NONE)
+			o++;
+		o->remote = o->a;
+		break;
+	case REMOTE_WITHOUT_SEND:
+		while (o->out != CCS_NONE)
+			o++;
+		o->remote = o->dst;
+		break;
+	case OLD_FORMAT:
+		h->abi--;
+		break;
+	case LIES:
+		break;
+	}
+}
+
+static void lies_about_messages(void **state)
+{
+	static const char *const why[LIES] = {
+		[NO_ROWS] = "no end", [TOO_MANY_ROWS] = "no end", [NO_LAST_ROW] = "no end",
+		[EQUAL_ROWS] = "not in order", [DESCENDING_ROWS] = "no end",
+		[NO_PROTOCOL] = "protocol", [ROWS_OUTSIDE] = "outside the module",
+		[REMOTE_ELSEWHERE] = "remote cell", [REMOTE_OF_SUM] = "remote cell",
+		[REMOTE_WITHOUT_SEND] = "remote cell", [OLD_FORMAT] = "compile the schedule again",
+	};
+	size_t behind = offsetof(struct ccs_module_head, checksum) + 8;
+
+	(void)state;
+	for (int lie = 0; lie <= LIES; lie++) {
+		struct ccs_module *m;
+		size_t n;
+		unsigned char *p = module_of("ring_allreduce", &n);
+		uint64_t sum;
+		ccs_status s;
+
+		tell(p, (enum lie)lie);
+		sum = fnv(p + behind, n - behind);
+		memcpy(p + behind - 8, &sum, 8);
+		s = ccs_module_open(&m, p, n);
+		assert_int_equal(s, lie == LIES ? CCS_OK : CCS_EFILE);
+		if (lie < LIES && !strstr(ccs_error(), why[lie]))
+			fail_msg("lie %d: %s", lie, ccs_error());
+		if (s == CCS_OK)
+			ccs_module_free(m);
+		free(p);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +489,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(truncated_files),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(lying_modules),
+		cmocka_unit_test(lies_about_messages),
 	};
 
 	if (argc < 2)

@@ -14,20 +14,39 @@ $(BUILD)/tests/%.o: tests/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/tests/%.o
 
-# A driver and an NVRTC of our own (tests/fake_cuda/fake.h).
-FAKE_CUDA := $(BUILD)/tests/fake_cuda/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc.so
-$(BUILD)/tests/fake_cuda/libcuda.so.1: $(BUILD)/tests/fake_cuda/driver.o \
-		$(BUILD)/tests/fake_cuda/run.o $(BUILD)/runtime/reduce.o $(BUILD)/runtime/dtype.o
+# A driver and an NVRTC of our own (tests/fake_cuda/fake.h); and an old driver, which
+# lacks what only some features need.
+FAKE_CUDA := $(BUILD)/tests/fake_cuda/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc.so \
+	$(BUILD)/tests/fake_cuda/old/libcuda.so.1
+FAKE_DRIVER := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/fake_nvrtc.c,$(wildcard tests/fake_cuda/*.c))) \
+	$(BUILD)/runtime/reduce.o $(BUILD)/runtime/dtype.o
+$(BUILD)/tests/fake_cuda/libcuda.so.1: $(FAKE_DRIVER)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread -lm
+$(BUILD)/tests/fake_cuda/old/libcuda.so.1: $(FAKE_DRIVER) tests/fake_cuda/old.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--version-script=tests/fake_cuda/old.map \
+		-o $@ $(FAKE_DRIVER) -lpthread -lm
 $(BUILD)/tests/fake_cuda/libnvrtc.so: $(BUILD)/tests/fake_cuda/fake_nvrtc.o
 	$(CC) $(LDFLAGS) -shared -o $@ $^
 $(BUILD)/tests/fake_cuda/%.o: TEST_WARN += -Wno-missing-prototypes
+
+# And an NCCL (tests/fake_nccl/fake.h).
+FAKE_NCCL := $(BUILD)/tests/fake_nccl/libnccl.so.2
+$(FAKE_NCCL): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_nccl/*.c)) \
+		$(BUILD)/runtime/reduce.o $(BUILD)/runtime/dtype.o
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ -ldl
+$(BUILD)/tests/fake_nccl/%.o: TEST_WARN += -Wno-missing-prototypes
 
 # Modules for the runtime's tests: every schedule of the library.
 TEST_MODULES := $(patsubst schedules/%.ccs,$(BUILD)/tests/modules/%.so,$(wildcard schedules/*.ccs))
 $(BUILD)/tests/modules/%.so: schedules/%.ccs $(BIN)/ccc
 	@mkdir -p $(@D)
 	$(BIN)/ccc $< $$(tests/admitted.sh $(BIN)/ccc $<) --target=cpu -o $@
+
+# NVRTC, where deps.sh has fetched it: found as in an active Python environment.
+ifneq ($(wildcard build/wheels),)
+export VIRTUAL_ENV := $(CURDIR)/build/wheels
+endif
 
 export CCC := $(BIN)/ccc
 export CCRUN := $(BIN)/ccrun
@@ -38,7 +57,8 @@ T := $(BUILD)/tests
 deps:
 	@tests/deps.sh check
 
-test-programs: all $(TEST_PROGRAMS) $(TEST_MODULES) $(FAKE_CUDA)
+test-programs: all $(TEST_PROGRAMS) $(TEST_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) \
+		$(BUILD)/bench/gpu_hand
 
 check: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) test-programs
@@ -61,14 +81,28 @@ check-built: test-programs
 		"$(T)/plan_test random 1000 1" \
 		"$(T)/plan_test long 1000 1" \
 		"$(T)/plan_test controls schedules" \
+		"$(T)/rounds_test $(TEST_MODULES)" \
+		"$(T)/rounds_test random 500 1" \
 		"$(T)/mutants_test schedules" \
 		"$(T)/results_test $(TEST_MODULES)" \
 		"$(T)/runtime_test $(T)/modules" \
+		"tests/cuda_driver_test.sh $(BUILD)" \
 		"tests/cuda_test.sh $(BUILD)" \
+		"tests/ccrun_cuda_test.sh $(BUILD)" \
+		"tests/nccl_test.sh $(BUILD)" \
+		"tests/cuda_places_test.sh $(BUILD)" \
+		"tests/hosts_test.sh $(BUILD)" \
+		"tests/nvrtc_test.sh $(BUILD)" \
 		"tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
+		"tests/bench_test.sh $(BUILD)" \
 		"tests/examples_test.sh $(BUILD)" \
 		"tests/docs_test.sh $(BUILD)" \
 		"tests/install_test.sh $(BUILD)"
+
+# All that nvrtc_test.sh takes a sample of: hours.
+.PHONY: check-nvrtc
+check-nvrtc: test-programs
+	FULL=1 tests/nvrtc_test.sh $(BUILD)
 
 # A shorter selection, for builds that run slowly.
 check-short: test-programs
@@ -81,6 +115,8 @@ check-short: test-programs
 		"$(T)/plan_test library schedules 3 4" \
 		"$(T)/plan_test random 100 2" \
 		"$(T)/plan_test long 50 2" \
+		"$(T)/rounds_test $(TEST_MODULES)" \
+		"$(T)/rounds_test random 50 2" \
 		"$(T)/results_test --short $(TEST_MODULES)" \
 		"$(T)/runtime_test $(T)/modules"
 

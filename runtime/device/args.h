@@ -9,10 +9,11 @@
  * must be resident together. A block runs all its operations once a tile.
  *
  * Cuts. Replica r runs tiles t = 0 .. ntiles-1 on elements [lo, lo + tile) of
- * every chunk, lo = (t * replicas + r) * tile; so tile * ntiles * replicas must
- * be >= the longest chunk, and tile * element size a multiple of 16. A tile of
- * each of max_cells cells must fit into a slot: max_cells * tile * element size
- * <= slot_bytes, and for the LL protocol twice that.
+ * every chunk, lo = ((tile0 + t) * replicas + r) * tile; so all launches of a call
+ * together (one, with tile0 == 0, unless it says otherwise) must cover the longest
+ * chunk; tile * element size is a multiple of 16. A tile of each of max_cells cells
+ * must fit into a slot: max_cells * tile * element size <= slot_bytes, and for the
+ * LL protocol twice that. What follows the operations is done for those tiles, too.
  *
  * Counters are 64 bits, only grow (modulo 2^64), and are never reset. All of a
  * replica's blocks have run the same number of tiles, `epoch`; message k of a tile
@@ -29,6 +30,24 @@
  * epoch E: then head = tail = E * M, done = E * nops, and every 8-byte entry of an
  * LL slot is (E * M) << 32.) A replica may sit out a call: calls with fewer
  * replicas than the state has are fine.
+ *
+ * Several devices. Each device of a communicator launches its own part of the
+ * workers. Everything but FIFOs, the abort flag and its report is the device's own.
+ * `far` says that some FIFO of the launch reaches another device or the host: then
+ * fences are for the whole system.
+ *
+ * Direct copies. A message whose receiver stores it unchanged in cells that are free
+ * when the sender may send (plan.h) can be written there at once, if both ranks live
+ * on this device: the sender's row has CCS_DEV_OUT_DIRECT and `remote`, the
+ * receiver's CCS_DEV_IN_DIRECT. In a call with `direct` set (Simple only) the sender
+ * writes cell remote + j of rank fifos[out].dst instead of a slot; head and tail
+ * count as ever. The receiver finds cells dst .. in place: it stores nothing there,
+ * and what it sends on it reads from there.
+ *
+ * Turns. Launches of one communicator on one device share `turn`, if they may run
+ * side by side (a replayed graph beside another stream): a launch waits until no
+ * other one has the turn. turn[0]: 0, or 1 + the number of the grid that has it;
+ * turn[1]: blocks of it that are done. NULL: the host has ordered the launches.
  */
 #ifndef CCS_RUNTIME_DEVICE_ARGS_H
 #define CCS_RUNTIME_DEVICE_ARGS_H
@@ -88,6 +107,9 @@ struct ccs_dev_op {
 #define CCS_DEV_PUBLISH 128u	/* some worker waits for it */
 #define CCS_DEV_TO_STAGE 256u	/* OUT is the worker's stage, no FIFO */
 #define CCS_DEV_FROM_STAGE 512u	/* IN likewise */
+#define CCS_DEV_OUT_DIRECT 1024u	/* to cells `remote` of the peer, in a direct call */
+#define CCS_DEV_IN_DIRECT 2048u	/* lies in cells `dst` already, in a direct call */
+#define CCS_DEV_LEN_SAME 4096u	/* all cells are as long as cell `len`; else cell j as len + j */
 
 struct ccs_dev_worker {
 	uint32_t rank;
@@ -147,13 +169,15 @@ struct ccs_dev_rank {
 #define CCS_DEV_STUCK_RECV 1u	/* no message from `peer` */
 #define CCS_DEV_STUCK_SEND 2u	/* no free slot towards `peer` */
 #define CCS_DEV_STUCK_WORKER 3u	/* for worker `peer` of the same rank */
+#define CCS_DEV_STUCK_TURN 4u	/* another launch does not end */
 
 /* Written by the first block whose wait exceeds the limit. Zero it before use. */
 struct ccs_dev_report {
 	uint32_t taken;		/* 1 once somebody writes it */
 	uint32_t kind;
 	uint32_t rank, worker, replica;
-	uint32_t op;		/* in the worker's list, of this plan's operations */
+	uint32_t op;		/* in the worker's list, of this plan's operations; with
+				   CCS_DEV_STUCK_TURN, op, line and file mean nothing */
 	uint32_t line, file;
 	uint32_t peer, fifo;
 	uint64_t tile;
@@ -176,7 +200,8 @@ struct ccs_dev_call {
 	struct ccs_dev_report *report;
 	const struct ccs_dev_rank *far_ranks;	/* [nranks] or NULL: use ranks[] below */
 	uint64_t count;		/* elements of a block of the contract */
-	uint64_t tile;		/* elements */
+	uint64_t tile;		/* elements; a tile of all cells of a message has less than
+				   2^32 units of 16 bytes */
 	uint64_t ntiles;	/* of each replica */
 	uint64_t longest;	/* elements between scratch cells: at least the longest
 				   chunk, and a multiple of 16 bytes */
@@ -186,7 +211,10 @@ struct ccs_dev_call {
 	uint32_t worker0, nworkers;
 	uint32_t replicas, replicas_max;	/* of this call; of the state */
 	uint32_t divide;	/* CCS_AVG: the number of ranks; else 0 */
-	uint32_t reserved;
+	uint32_t far;		/* 1: FIFOs reach other devices or the host */
+	uint32_t direct;	/* 1: direct copies, see above */
+	uint32_t tile0;		/* see Cuts; 0 unless a call takes several launches */
+	uint64_t *turn;		/* [2], or NULL */
 	struct ccs_dev_rank ranks[CCS_DEV_RANKS];
 };
 

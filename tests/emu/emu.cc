@@ -2,17 +2,22 @@
  * Fibers and weak memory.
  *
  * Every CUDA thread is a fiber; which one goes on is drawn from a seed, at every
- * access to memory that others see.
+ * access to memory that others see. Blocks of several launches, on several devices,
+ * run side by side; a launch may begin when another one has ended.
  *
  * Memory. A plain store waits in its block's list; threads of the block other than
  * the writer see it after a barrier, other blocks once it has drained: when its
  * thread, or one that met it at a barrier, comes to a fence, or at any moment before
  * that, in any order. Stores of counters and LL entries (relaxed) take effect at
- * once, so they overtake data. A plain load may return what the location held at any
+ * once, so they overtake data. A fence for the device drains to the device's list,
+ * which its own blocks see, and others only once it has drained in turn: at any moment,
+ * when one of its blocks comes to a fence for the system, or at a launch's end. Where
+ * there is one device, there is no such list. A plain load may return what the location held at any
  * time since the thread's view: the last time that it is sure to know of. An
  * acquire moves the view to the time of what it read; so does a fence, for relaxed
  * loads before it; a barrier gives the block's threads their latest view. A block
- * always sees its own stores.
+ * always sees its own stores. Loads look at the past only: a load that a later store
+ * of another block overtakes is not modelled.
  *
  * Deadlock: no counter, entry or store has changed for many rounds in which every
  * fiber looked.
@@ -73,6 +78,7 @@ struct pending {
 };
 
 struct block {
+	unsigned launch, index, threads0;	/* index: in its launch; its first fiber */
 	std::vector<pending> stores;
 	unsigned waiting;
 	int stop, answer;
@@ -86,8 +92,8 @@ static void *home;
 #if !defined(__x86_64__)
 static ucontext_t home_context;
 #endif
-static const ccs_dev_call *call;
-static void (*kernel)(const ccs_dev_call *);
+static const emu_launch *launches;
+static std::vector<std::vector<pending>> devices;	/* drained from blocks, not yet further */
 static uint64_t now, quiet;
 static std::vector<unsigned> live;
 
@@ -112,7 +118,7 @@ static void enter(fiber *f)
 {
 	self = f;
 	threadIdx.x = f->thread;
-	blockIdx.x = f->block;
+	blockIdx.x = blocks[f->block].index;
 #if defined(__x86_64__)
 	emu_switch(&home, f->sp);
 #else
@@ -122,7 +128,9 @@ static void enter(fiber *f)
 
 static void fiber_main(void)
 {
-	kernel(call);
+	const emu_launch *l = launches + blocks[self->block].launch;
+
+	l->run(l->call);
 	self->over = true;
 	leave();
 	abort();
@@ -164,6 +172,11 @@ void *emu_shared(void)
 	return blocks[self->block].shared;
 }
 
+uint64_t emu_grid(void)
+{
+	return blocks[self->block].launch;
+}
+
 uint64_t emu_clock(void)
 {
 	static uint64_t ns;
@@ -175,14 +188,14 @@ uint64_t emu_clock(void)
 
 struct record {		/* a store that has taken effect */
 	uint64_t time;
-	unsigned block;
+	unsigned block;		/* or DEVICE | device */
 	uint8_t from, n;	/* in its line of 16 bytes */
 	unsigned char old[16];
 };
 
 static std::unordered_map<uintptr_t, std::vector<record>> history;
 
-enum { ARENA = 24 << 20 };
+enum { ARENA = 64 << 20 };
 static unsigned char *arena;
 static size_t used;
 
@@ -226,15 +239,36 @@ static bool overlaps(const pending &p, const unsigned char *at, size_t n)
 	return p.at < at + n && at < p.at + p.n;
 }
 
-/* Drains one store, after the older ones to the same bytes. */
-static void drain(unsigned b, size_t i)
+static unsigned device_of(unsigned b)
 {
-	std::vector<pending> &v = blocks[b].stores;
+	return launches[blocks[b].launch].device;
+}
+
+/* Who drains a device's list: its blocks have seen what is in there. */
+static const unsigned DEVICE = 1u << 31;
+
+/* What the device's list has for the bytes of p is older. */
+static void drain_older(const pending &p, unsigned d)
+{
+	std::vector<pending> &v = devices[d];
+
+	for (size_t i = 0; i < v.size(); )
+		if (overlaps(v[i], p.at, p.n)) {
+			effect(v[i].at, v[i].data, v[i].n, DEVICE | d);
+			v.erase(v.begin() + (ptrdiff_t)i);
+		} else {
+			i++;
+		}
+}
+
+/* Drains one store of a list, after the older ones to the same bytes. */
+static void drain(std::vector<pending> &v, size_t i, unsigned by)
+{
 	pending p = v[i];
 
 	for (size_t j = 0; j < i; )
 		if (overlaps(v[j], p.at, p.n)) {
-			drain(b, j);
+			drain(v, j, by);
 			i = std::find_if(v.begin(), v.end(), [&](const pending &q) {
 				return q.at == p.at && q.thread == p.thread && q.n == p.n &&
 				       !memcmp(q.data, p.data, p.n); }) - v.begin();
@@ -245,15 +279,25 @@ static void drain(unsigned b, size_t i)
 			j++;
 		}
 	v.erase(v.begin() + (ptrdiff_t)i);
-	effect(p.at, p.data, p.n, b);
+	if (!(by & DEVICE))
+		drain_older(p, device_of(by));
+	effect(p.at, p.data, p.n, by);
+}
+
+static void drain_device(unsigned d)
+{
+	for (const pending &p : devices[d])
+		effect(p.at, p.data, p.n, DEVICE | d);
+	devices[d].clear();
 }
 
 static void drain_some(void)
 {
-	unsigned b = emu_random((uint32_t)blocks.size());
+	unsigned n = (unsigned)blocks.size(), b = emu_random(n + (uint32_t)devices.size());
+	std::vector<pending> &v = b < n ? blocks[b].stores : devices[b - n];
 
-	if (!blocks[b].stores.empty())
-		drain(b, emu_random((uint32_t)blocks[b].stores.size()));
+	if (!v.empty())
+		drain(v, emu_random((uint32_t)v.size()), b < n ? b : DEVICE | (b - n));
 }
 
 /* A time at which a load may have looked. */
@@ -269,6 +313,8 @@ static uint64_t any_time(uint64_t view)
 /* What `n` bytes held at time s, for a block that knows its own stores. */
 static void look(unsigned char *to, const unsigned char *from, size_t n, uint64_t s)
 {
+	const unsigned device = DEVICE | device_of(self->block);
+
 	for (size_t i = 0; i < n; i++) {
 		uintptr_t at = (uintptr_t)from + i, line = at & ~(uintptr_t)15;
 		uint8_t off = (uint8_t)(at - line), v = from[i];
@@ -278,7 +324,7 @@ static void look(unsigned char *to, const unsigned char *from, size_t n, uint64_
 			for (auto r = h->second.rbegin(); r != h->second.rend() && r->time > s; ++r) {
 				if (off < r->from || off >= r->from + r->n)
 					continue;
-				if (r->block == self->block)
+				if (r->block == self->block || r->block == device)
 					break;
 				v = r->old[off];
 			}
@@ -286,18 +332,26 @@ static void look(unsigned char *to, const unsigned char *from, size_t n, uint64_
 	}
 }
 
+/* What of p lies in the n bytes at `from`. */
+static void overlay(unsigned char *to, const unsigned char *from, size_t n, const pending &p)
+{
+	for (size_t i = 0; i < n && overlaps(p, from, n); i++)
+		if (from + i >= p.at && from + i < p.at + p.n)
+			to[i] = p.data[from + i - p.at];
+}
+
 void emu_load(void *to, const void *from, size_t n)
 {
-	maybe_switch();
-	look((unsigned char *)to, (const unsigned char *)from, n, any_time(self->view));
-	for (const pending &p : blocks[self->block].stores)
-		if ((p.met || p.thread == self->thread) && overlaps(p, (const unsigned char *)from, n))
-			for (size_t i = 0; i < n; i++) {
-				const unsigned char *at = (const unsigned char *)from + i;
+	unsigned char *t = (unsigned char *)to;
+	const unsigned char *f = (const unsigned char *)from;
 
-				if (at >= p.at && at < p.at + p.n)
-					((unsigned char *)to)[i] = p.data[at - p.at];
-			}
+	maybe_switch();
+	look(t, f, n, any_time(self->view));
+	for (const pending &p : devices[device_of(self->block)])
+		overlay(t, f, n, p);
+	for (const pending &p : blocks[self->block].stores)
+		if (p.met || p.thread == self->thread)
+			overlay(t, f, n, p);
 }
 
 void emu_store(void *to, const void *from, size_t n)
@@ -328,16 +382,48 @@ void emu_atomic_store(uint64_t *p, uint64_t v)
 	effect((unsigned char *)p, (const unsigned char *)&v, sizeof(v), self->block);
 }
 
-void emu_fence(void)
+/* Nothing comes between reading and writing: as one. */
+uint64_t emu_swap(uint64_t *p, uint64_t from, uint64_t to)
 {
+	uint64_t v;
+
+	maybe_switch();
+	memcpy(&v, p, sizeof(v));
+	if (v == from)
+		effect((unsigned char *)p, (const unsigned char *)&to, sizeof(to), self->block);
+	self->seen = now;
+	return v;
+}
+
+uint64_t emu_add(uint64_t *p, uint64_t by)
+{
+	uint64_t v;
+
+	maybe_switch();
+	memcpy(&v, p, sizeof(v));
+	by += v;
+	effect((unsigned char *)p, (const unsigned char *)&by, sizeof(by), self->block);
+	self->seen = now;
+	return v;
+}
+
+/* A store's writer sees it in any case. */
+void emu_fence(bool system)
+{
+	const unsigned device = device_of(self->block);
 	std::vector<pending> &v = blocks[self->block].stores, rest;
 
 	maybe_switch();
+	system |= devices.size() == 1;
+	if (system)
+		drain_device(device);
 	for (const pending &p : v)
-		if (p.met || p.thread == self->thread)
+		if (!p.met && p.thread != self->thread)
+			rest.push_back(p);
+		else if (system)
 			effect(p.at, p.data, p.n, self->block);
 		else
-			rest.push_back(p);
+			devices[device].push_back(p);
 	v.swap(rest);
 	self->view = std::max(self->view, self->seen);
 }
@@ -345,7 +431,7 @@ void emu_fence(void)
 int emu_barrier(int stop)
 {
 	block &b = blocks[self->block];
-	unsigned first = self->block * blockDim.x;
+	unsigned first = b.threads0;
 	uint64_t view = 0;
 
 	b.stop |= stop;
@@ -370,61 +456,110 @@ int emu_barrier(int stop)
 	return b.answer;
 }
 
-/* ---- a launch ------------------------------------------------------------------------- */
+/* ---- launches --------------------------------------------------------------------------- */
 
-const char *emu_launch(void (*run)(const struct ccs_dev_call *), const struct ccs_dev_call *c,
-		       unsigned nblocks, unsigned threads, uint64_t seed, uint64_t stop_after)
+static void start(unsigned l, std::vector<unsigned> &left)
 {
-	const char *why = nullptr;
-	uint64_t rounds = 0;
+	unsigned b0 = 0;
 
-	emu_seed(seed);
-	kernel = run;
-	call = c;
+	for (unsigned i = 0; i < l; i++)
+		b0 += launches[i].blocks;
+	left[l] = launches[l].blocks * blockDim.x;
+	for (unsigned b = b0; b < b0 + launches[l].blocks; b++) {
+		blocks[b].launch = l;
+		blocks[b].index = b - b0;
+		blocks[b].threads0 = b * blockDim.x;
+		for (unsigned t = 0; t < blockDim.x; t++) {
+			fiber *f = &fibers[b * blockDim.x + t];
+
+			f->block = b;
+			f->thread = t;
+			f->over = f->at_barrier = false;
+			f->view = f->seen = now;
+			fiber_start(f);
+			live.push_back(b * blockDim.x + t);
+		}
+	}
+}
+
+/* A launch has ended: all see what it stored, and those after it start. */
+static void end(unsigned l, unsigned n, std::vector<unsigned> &left)
+{
+	drain_device(launches[l].device);
+	for (unsigned b = 0; b < blocks.size(); b++)
+		while (blocks[b].launch == l && !blocks[b].stores.empty())
+			drain(blocks[b].stores, 0, b);
+	for (unsigned i = 0; i < n; i++)
+		if (launches[i].after == (int)l)
+			start(i, left);
+}
+
+static void prepare(const emu_launch *l, unsigned n, unsigned threads)
+{
+	unsigned nblocks = 0, ndevices = 0;
+
+	launches = l;
 	blockDim.x = threads;
 	now = quiet = 0;
 	history.clear();
+	live.clear();
+	for (unsigned i = 0; i < n; i++) {
+		nblocks += l[i].blocks;
+		ndevices = std::max(ndevices, l[i].device + 1);
+	}
+	devices.clear();
+	devices.resize(ndevices);
 	blocks.resize(nblocks);
 	if (fibers.size() < nblocks * threads)
 		fibers.resize(nblocks * threads);
-	live.clear();
-	for (unsigned i = 0; i < nblocks * threads; i++) {
-		fiber *f = &fibers[i];
-
-		f->block = i / threads;
-		f->thread = i % threads;
-		f->over = f->at_barrier = false;
-		f->view = f->seen = 0;
-		fiber_start(f);
-		live.push_back(i);
-	}
 	for (block &b : blocks) {
+		b.launch = n;
 		b.stores.clear();
 		b.waiting = 0;
 		b.stop = b.answer = 0;
 	}
+}
+
+const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, uint64_t seed,
+		    uint64_t stop_after)
+{
+	std::vector<unsigned> left(n, 0);
+	uint64_t rounds = 0;
+
+	emu_seed(seed);
+	prepare(l, n, threads);
+	for (unsigned i = 0; i < n; i++)
+		if (l[i].after < 0)
+			start(i, left);
 	while (!live.empty()) {
 		unsigned i = emu_random((uint32_t)live.size());
 		fiber *f = &fibers[live[i]];
 
 		if (++rounds == stop_after)
-			*c->abort = 1;
+			*l->call->abort = 1;
 		if (!f->at_barrier)
 			enter(f);
 		if (f->over) {
+			unsigned of = blocks[f->block].launch;
+
 			live[i] = live.back();
 			live.pop_back();
 			quiet = 0;
+			if (!--left[of])
+				end(of, n, left);
 		}
-		if (emu_random(16) == 0 || quiet > 64 * fibers.size())
+		if (emu_random(16) == 0 || quiet > 64 * live.size())
 			drain_some();
-		if (++quiet > 400 * fibers.size() + 10000) {
-			why = "no thread can go on";
-			break;
-		}
+		if (++quiet > 400 * live.size() + 10000)
+			return "no thread can go on";
 	}
-	for (unsigned b = 0; b < nblocks; b++)
-		while (!blocks[b].stores.empty())
-			drain(b, 0);
-	return why;
+	return nullptr;
+}
+
+void emu_holder(const struct ccs_dev_call *c)
+{
+	while (threadIdx.x == 0 && !*c->abort)
+		emu_pause();
+	if (threadIdx.x == 0)
+		emu_atomic_store(c->turn, 0);
 }

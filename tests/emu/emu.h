@@ -1,6 +1,6 @@
 /*
  * Kernels on the CPU: the generated source, compiled as C++ behind this header.
- * It takes the place of the primitives of runtime/device/ccs_device.h; emu.cc holds
+ * It takes the place of the primitives of runtime/device/memory.h; emu.cc holds
  * fibers and memory. C declarations are for the test's host side.
  */
 #ifndef TESTS_EMU_H
@@ -25,10 +25,20 @@ struct emu_kernel {
 extern const struct emu_kernel emu_kernels[];	/* ends in NULL */
 extern const int emu_proto, emu_type, emu_op;
 
-/* Runs a kernel to its end, the call's abort flag set after `stop_after` rounds (0:
- * never). NULL, or why it cannot end. */
-const char *emu_launch(void (*run)(const struct ccs_dev_call *), const struct ccs_dev_call *c,
-		       unsigned blocks, unsigned threads, uint64_t seed, uint64_t stop_after);
+/* One launch. `after`: it starts when that launch has ended; -1: at once. */
+struct emu_launch {
+	void (*run)(const struct ccs_dev_call *c);
+	const struct ccs_dev_call *call;
+	unsigned blocks, device;
+	int after;
+};
+
+/* Runs launches to their end, the abort flag of the first one's call set after
+ * `stop_after` rounds (0: never). NULL, or why they cannot end. */
+const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, uint64_t seed,
+		    uint64_t stop_after);
+/* A kernel that has the turn already, and gives it back when the call is to stop. */
+void emu_holder(const struct ccs_dev_call *c);
 uint32_t emu_random(uint32_t below);
 void emu_seed(uint64_t seed);
 
@@ -47,7 +57,10 @@ void emu_load(void *to, const void *from, size_t n);
 void emu_store(void *to, const void *from, size_t n);
 uint64_t emu_atomic_load(const uint64_t *p, bool acquire);
 void emu_atomic_store(uint64_t *p, uint64_t v);
-void emu_fence(void);
+void emu_fence(bool system);
+uint64_t emu_swap(uint64_t *p, uint64_t from, uint64_t to);
+uint64_t emu_add(uint64_t *p, uint64_t by);
+uint64_t emu_grid(void);
 int emu_barrier(int stop);
 void emu_pause(void);
 uint64_t emu_clock(void);
@@ -57,13 +70,19 @@ uint64_t emu_clock(void);
 #define CCS_CALL static
 #define CCS_KERNEL static void
 #define CCS_CONSTANT
+#ifndef CCS_ROWS
 #define CCS_ROWS 4	/* so that groups of rows occur */
+#endif
 #define ccs_b (*(struct ccs_block *)emu_shared())
 
 CCS_FN uint64_t ccs_ld_acquire(const uint64_t *p) { return emu_atomic_load(p, true); }
 CCS_FN uint64_t ccs_ld_relaxed(const uint64_t *p) { return emu_atomic_load(p, false); }
 CCS_FN void ccs_st_relaxed(uint64_t *p, uint64_t v) { emu_atomic_store(p, v); }
-CCS_FN void ccs_fence(void) { emu_fence(); }
+CCS_FN void ccs_fence_device(void) { emu_fence(false); }
+CCS_FN void ccs_fence_system(void) { emu_fence(true); }
+CCS_FN uint64_t ccs_swap(uint64_t *p, uint64_t from, uint64_t to) { return emu_swap(p, from, to); }
+CCS_FN uint64_t ccs_add(uint64_t *p, uint64_t by) { return emu_add(p, by); }
+CCS_FN uint64_t ccs_grid(void) { return emu_grid(); }
 CCS_FN uint32_t ccs_ld_flag(const uint32_t *p) { emu_pause(); return *p; }
 CCS_FN void ccs_st_flag(uint32_t *p, uint32_t v) { *p = v; }
 CCS_FN void ccs_ld_entries(const uint64_t *p, uint64_t v[2])

@@ -1,7 +1,9 @@
 #!/bin/sh
 # Generated kernels in the emulation (tests/emu): all schedules, 2-8 ranks, odd counts,
-# both protocols, counters that run over, replays, and calls after stopped ones; and
-# the control: without any one of the lines marked ORDER the same runs fail.
+# both protocols, one device and several, direct copies, calls that take turns, counters
+# that run over, replays, and calls after stopped ones. And the controls: without any
+# one of the lines marked ORDER, with fences for the device where there are several,
+# without turns, or with direct copies into cells that are not free, the runs fail.
 # usage: emu_test.sh BUILD MODULE.so ...
 set -u
 build=$1
@@ -40,48 +42,86 @@ $list{ nullptr, nullptr } };
 END
 
 flags="-std=c++17 -O1 -I. -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas"
-$cxx $flags -O2 -c tests/emu/emu.cc -o "$T/emu.o" &&
-${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -g -I. -Wall -Wextra -c tests/emu/emu_host.c \
-	-o "$T/emu_host.o" || exit 1
+$cxx $flags -O2 -c tests/emu/emu.cc -o "$T/emu.o" || exit 1
+host=
+for f in emu_host emu_state emu_check; do
+	${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -g -I. -Wall -Wextra -c "tests/emu/$f.c" -o "$T/$f.o" ||
+		exit 1
+	host="$host $T/$f.o"
+done
 
 # build NAME SOURCE TYPE OP PROTO [OPTION]
 build() {
 	$cxx $flags ${6-} -x c++ -include tests/emu/emu.h -DCCS_TYPE="$3" -DCCS_OP="$4" \
 		-DCCS_PROTO="$5" -c "$2" -o "$T/$1.o" &&
-	$cxx -o "$T/$1" "$T/$1.o" "$T/emu.o" "$T/emu_host.o" "$build/lib/libccs.a" -lpthread -ldl -lm
+	$cxx -o "$T/$1" "$T/$1.o" "$T/emu.o" $host "$build/lib/libccs.a" -lpthread -ldl -lm
 }
 
-run() { # run NAME FIRST N WHAT MODULES
+# run NAME FIRST N WHAT MODULES
+run() {
 	name=$1 from=$2 n=$3 what=$4
 	shift 4
 	timeout 300 "$T/$name" "$from" "$n" "$@"
 	result $? "$what, $n seeds"
 }
 
-build simple "$T/kernels.inc" 7 0 0 && run simple 1 1500 "float32 sum and avg, Simple" "$@"
-build ll "$T/kernels.inc" 7 0 1 && run ll 1 1500 "float32 sum and avg, LL" "$@"
-build int8 "$T/kernels.inc" 0 2 0 && run int8 1 100 "int8 max, Simple" "$@"
-build int64 "$T/kernels.inc" 4 1 1 && run int64 1 100 "int64 prod, LL" "$@"
-build premul "$T/kernels.inc" 9 5 1 && run premul 1 100 "bfloat16 premul-sum, LL" "$@"
+# Must find something wrong, and not only be unable to run.
+fails() { # fails WHAT COMMAND
+	what=$1
+	shift
+	timeout 300 "$@" >"$T/control.out" 2>&1
+	[ $? -eq 1 ] && grep -q '^# seed' "$T/control.out"
+	result $? "$what"
+}
+
+lines=-DCCS_ROWS=32	# as on a device: straight-line code; else 4, and groups of rows
+build simple "$T/kernels.inc" 7 0 0 && run simple 1 2000 "float32 sum and avg, Simple" "$@"
+build straight "$T/kernels.inc" 7 0 0 $lines &&
+	run straight 5000 1000 "float32 sum and avg, Simple, straight lines" "$@"
+build ll "$T/kernels.inc" 7 0 1 && run ll 1 2000 "float32 sum and avg, LL" "$@"
+build int8 "$T/kernels.inc" 0 2 0 $lines && run int8 1 200 "int8 max, Simple" "$@"
+build int64 "$T/kernels.inc" 4 1 1 && run int64 1 200 "int64 prod, LL" "$@"
+build premul "$T/kernels.inc" 9 5 0 && run premul 1 200 "bfloat16 premul-sum, Simple" "$@"
 
 for proto in 0 1; do
 	build watchdog "$T/kernels.inc" 7 0 $proto -DCCS_WATCHDOG &&
-	timeout 300 "$T/watchdog" watchdog 0 "$@"
-	result $? "a worker that never starts is reported by those who wait for it, protocol $proto"
+	timeout 300 "$T/watchdog" watchdog 1 200 "$@"
+	result $? "workers that never start, and turns that do not end, are reported, protocol $proto"
 done
 
-# The control.
+# What ranks on several hosts do between NCCL's messages (runtime/rounds.h), by the same
+# kernels; and, as a control, by one that does not know where a call's launches begin.
+between() { # between NAME: the kernels that `build` has made under that name
+	$cxx -o "$T/rounds_$1" "$T/$1.o" "$T/emu.o" "$T/emu_rounds.o" "$build/lib/libccs.a" \
+		-lpthread -ldl -lm
+}
+${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -g -I. -Wall -Wextra -c tests/emu/emu_rounds.c \
+	-o "$T/emu_rounds.o" || exit 1
+between simple && run rounds_simple 1 1000 "between hosts: float32 sum and avg" "$@"
+between int8 && run rounds_int8 1 300 "between hosts: int8 max" "$@"
+build scaled "$T/kernels.inc" 4 5 0 && between scaled &&
+	run rounds_scaled 1 300 "between hosts: int64 premul-sum" "$@"
+sed 's/ccs_b\.tile0 + t/t/' "$T/kernels.inc" >"$T/mutant.inc"
+build untiled "$T/mutant.inc" 7 0 0 && between untiled
+fails "between hosts: launches that do not know their tile fail" "$T/rounds_untiled" 1 1000 "$@"
+
+timeout 300 "$T/simple" unstaged 1 300 "$@"
+result $? "direct messages touch no slot, 300 seeds"
+
+# The controls.
+fails "with fences for the device several devices fail" "$T/simple" near 1 500 "$@"
+fails "calls side by side fail without turns, Simple" "$T/simple" sides 1 500 "$@"
+fails "calls side by side fail without turns, LL" "$T/ll" sides 1 500 "$@"
+fails "direct copies into cells that are not free fail" "$T/simple" busy 1 500 "$@"
 grep -n 'ORDER:' "$T/kernels.inc" >"$T/marked"
 while IFS=: read -r line text; do
 	what=${text##*ORDER: }
 	what=${what%% \*/*}
-	sed -e "${line}s/ccs_ld_acquire/ccs_ld_relaxed/" -e "${line}s/ccs_fence();//" \
+	sed -e "${line}s/ccs_ld_acquire/ccs_ld_relaxed/" -e "${line}s/ccs_fence[a-z_]*();//" \
 		"$T/kernels.inc" >"$T/mutant.inc"
 	build mutant "$T/mutant.inc" 7 0 0 || exit 1
-	timeout 300 "$T/mutant" 1 2000 "$@" >"$T/mutant.out" 2>&1
-	[ $? -eq 1 ]
-	result $? "without order it fails: $what"
+	fails "without order it fails: $what" "$T/mutant" 1 3000 "$@"
 done <"$T/marked"
-[ "$(wc -l <"$T/marked")" -ge 4 ]
+[ "$(wc -l <"$T/marked")" -ge 5 ]
 result $? "there are marked lines"
 exit $failed

@@ -2,28 +2,56 @@
  * Runs a kernel launch by its contract (runtime/device/args.h), block after block, one
  * operation at a time, on host memory. It shares no code with the device header; values
  * are combined by the CPU runtime's functions. Every access is checked against live
- * allocations. A launch in which no block can move is an error.
+ * allocations, and who may use them.
+ *
+ * Blocks that cannot move wait for others: of this launch alone, and then none of them
+ * ever will, which is an error, unless the call has a limit; or of other devices and
+ * processes, and then the thread looks again a little later. A block that has waited
+ * for longer than the limit reports and stops all, as the device code does.
  */
 #include "tests/fake_cuda/fake.h"
 
 #include "runtime/reduce.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct block {
 	uint32_t worker, replica;
 	uint64_t tile;
 	uint32_t op;
 	uint64_t epoch;
+	uint64_t pass;			/* in which it last moved */
+	long long since;		/* and when */
 };
 
 struct machine {
+	const struct launch *l;
 	const struct ccs_dev_call *c;
 	const struct fake_kernel *k;
 	size_t esize;
 	const struct ccs_dev_rank *ranks;
+	struct block *blocks;
+	uint64_t pass;
 };
+
+/* Counters are read and written by other devices and processes. */
+static uint64_t load(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void store(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static bool reached(uint64_t have, uint64_t need)
+{
+	return (int64_t)(have - need) >= 0;
+}
 
 static const struct ccs_dev_rank *rank_of(const struct machine *m, uint32_t rank)
 {
@@ -69,7 +97,7 @@ static unsigned char *cell_at(const struct machine *m, uint32_t rank, uint32_t c
 	if (lo + n > len)
 		illegal("an operation leaves its cell %u: %llu elements at %llu of %llu", cell,
 			(unsigned long long)n, (unsigned long long)lo, (unsigned long long)len);
-	check_memory(p, n * m->esize, x->chunks ? "a buffer" : "scratch");
+	check_memory(m->l->device, p, n * m->esize, x->chunks ? "a buffer" : "scratch");
 	return p;
 }
 
@@ -82,7 +110,7 @@ static unsigned char *slot(const struct machine *m, const struct ccs_dev_fifo *f
 	if ((m->k->protocol == CCS_DEV_LL ? 2 : 1) * bytes > f->slot_bytes)
 		illegal("a message of %llu bytes in a slot of %llu", (unsigned long long)bytes,
 			(unsigned long long)f->slot_bytes);
-	check_memory(p, f->slot_bytes, "a slot");
+	check_memory(m->l->device, p, f->slot_bytes, "a slot");
 	return p;
 }
 
@@ -92,28 +120,62 @@ static uint64_t number_of(const struct machine *m, const struct block *b, uint32
 	return (b->epoch + b->tile) * m->c->fifos[fifo].messages + seq;
 }
 
-static bool ready(const struct machine *m, const struct block *b, const struct ccs_dev_op *o)
+static uint64_t *done_of(const struct machine *m, uint32_t worker, uint32_t replica)
+{
+	return m->c->done + ((uint64_t)worker * m->c->replicas_max + replica) * CCS_DEV_LINE;
+}
+
+/* What a block waits for. */
+struct waiting {
+	uint32_t kind, peer, fifo;
+	uint64_t need, have;
+};
+
+/* Whether an operation may start; if not, why. */
+static bool ready(const struct machine *m, const struct block *b, const struct ccs_dev_op *o,
+		  struct waiting *w)
 {
 	const struct ccs_dev_call *c = m->c;
 	size_t line = (size_t)b->replica * CCS_DEV_LINE;
 
 	for (uint32_t i = 0; i < o->nwaits; i++) {
-		const struct ccs_dev_wait *w = c->waits + o->wait + i;
-		uint64_t at = ((uint64_t)w->worker * c->replicas_max + b->replica) * CCS_DEV_LINE;
+		const struct ccs_dev_wait *x = c->waits + o->wait + i;
+		uint64_t tiles = (b->epoch + b->tile) * c->workers[x->worker].count;
 
-		if (c->done[at] < (b->epoch + b->tile) * c->workers[w->worker].count + w->ops)
+		*w = (struct waiting){ CCS_DEV_STUCK_WORKER, x->worker, CCS_DEV_NONE,
+				       tiles + x->ops, load(done_of(m, x->worker, b->replica)) };
+		if (!reached(w->have, w->need))
 			return false;
 	}
-	if (o->form & CCS_DEV_IN && !(o->form & CCS_DEV_FROM_STAGE) &&
-	    c->fifos[o->in].head[line] < number_of(m, b, o->in, o->in_seq) + 1)
-		return false;
+	if (o->form & CCS_DEV_IN && !(o->form & CCS_DEV_FROM_STAGE)) {
+		const struct ccs_dev_fifo *f = c->fifos + o->in;
+
+		*w = (struct waiting){ CCS_DEV_STUCK_RECV, f->src, o->in,
+				       number_of(m, b, o->in, o->in_seq) + 1,
+				       load(f->head + line) };
+		if (!reached(w->have, w->need))
+			return false;
+	}
 	if (o->form & CCS_DEV_OUT && !(o->form & CCS_DEV_TO_STAGE)) {
 		const struct ccs_dev_fifo *f = c->fifos + o->out;
 
-		if (f->tail[line] + f->slots < number_of(m, b, o->out, o->out_seq) + 1)
+		*w = (struct waiting){ CCS_DEV_STUCK_SEND, f->dst, o->out,
+				       number_of(m, b, o->out, o->out_seq) + 1 - f->slots,
+				       load(f->tail + line) };
+		if (!reached(w->have, w->need))
 			return false;
 	}
 	return true;
+}
+
+static bool direct_in(const struct machine *m, const struct ccs_dev_op *o)
+{
+	return m->c->direct && o->form & CCS_DEV_IN_DIRECT;
+}
+
+static bool direct_out(const struct machine *m, const struct ccs_dev_op *o)
+{
+	return m->c->direct && o->form & CCS_DEV_OUT_DIRECT;
 }
 
 /* One cell of one operation. */
@@ -122,7 +184,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 {
 	const struct ccs_dev_call *c = m->c;
 	uint32_t rank = c->workers[b->worker].rank;
-	uint64_t lo = (b->tile * c->replicas + b->replica) * c->tile;
+	uint64_t lo = ((c->tile0 + b->tile) * c->replicas + b->replica) * c->tile;
 	bool reduces = m->k->op != CCS_DEV_PREMUL;
 	reduce_combine *combine = reduce_combine_of((ccs_dtype)m->k->type,
 						    reduces ? (ccs_redop)m->k->op : CCS_SUM);
@@ -133,6 +195,8 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 		bool initial = part == 1 ? o->form & CCS_DEV_A_INITIAL : o->form & CCS_DEV_B_INITIAL;
 		const unsigned char *from = in;
 
+		if (!part && direct_in(m, o))
+			from = cell_at(m, rank, o->dst + j, false, lo, n);
 		if (!(o->form & (part == 0 ? CCS_DEV_IN : part == 1 ? CCS_DEV_A : CCS_DEV_B)))
 			continue;
 		if (part)
@@ -150,8 +214,10 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 		}
 		any = true;
 	}
-	if (o->form & CCS_DEV_DST)
+	if (o->form & CCS_DEV_DST && !direct_in(m, o))
 		memcpy(cell_at(m, rank, o->dst + j, false, lo, n), v, n * m->esize);
+	if (direct_out(m, o))
+		out = cell_at(m, c->fifos[o->out].dst, o->remote + j, false, lo, n);
 	if (o->form & CCS_DEV_OUT)
 		memcpy(out, v, n * m->esize);
 	free(v);
@@ -163,7 +229,7 @@ static unsigned char *stage(const struct machine *m, const struct block *b)
 	uint64_t cells = w->stage * m->c->replicas_max + (uint64_t)b->replica * w->stage_cells;
 	unsigned char *p = m->c->stage + cells * m->c->tile * m->esize;
 
-	check_memory(p, w->stage_cells * m->c->tile * m->esize, "a stage");
+	check_own(m->l->device, p, w->stage_cells * m->c->tile * m->esize, "a stage");
 	return p;
 }
 
@@ -171,7 +237,7 @@ static void step(const struct machine *m, struct block *b, const struct ccs_dev_
 {
 	const struct ccs_dev_call *c = m->c;
 	const struct ccs_dev_worker *w = c->workers + b->worker;
-	uint64_t lo = (b->tile * c->replicas + b->replica) * c->tile, at = 0;
+	uint64_t lo = ((c->tile0 + b->tile) * c->replicas + b->replica) * c->tile, at = 0;
 	uint64_t bytes = o->n * c->tile * m->esize;
 	size_t line = (size_t)b->replica * CCS_DEV_LINE;
 	unsigned char *in = NULL, *out = NULL;
@@ -196,27 +262,45 @@ static void step(const struct machine *m, struct block *b, const struct ccs_dev_
 		at += n * m->esize;
 	}
 	if (o->form & CCS_DEV_OUT && !(o->form & CCS_DEV_TO_STAGE))
-		c->fifos[o->out].head[line]++;
+		store(c->fifos[o->out].head + line, number_of(m, b, o->out, o->out_seq) + 1);
 	if (o->form & CCS_DEV_IN && !(o->form & CCS_DEV_FROM_STAGE))
-		c->fifos[o->in].tail[line]++;
+		store(c->fifos[o->in].tail + line, number_of(m, b, o->in, o->in_seq) + 1);
 	if (!(o->form & CCS_DEV_TO_STAGE))
-		c->done[((uint64_t)b->worker * c->replicas_max + b->replica) * CCS_DEV_LINE] =
-			(b->epoch + b->tile) * w->count + o->done;
+		store(done_of(m, b->worker, b->replica), (b->epoch + b->tile) * w->count + o->done);
 	if (++b->op == w->nops) {
 		b->op = 0;
 		b->tile++;
 	}
 }
 
+static bool over(const struct machine *m, const struct block *b)
+{
+	return !m->c->workers[b->worker].nops || b->tile >= m->c->ntiles;
+}
+
+static const struct ccs_dev_op *next_op(const struct machine *m, const struct block *b)
+{
+	return m->c->ops + m->c->workers[b->worker].op + b->op;
+}
+
+static bool stuck(const struct machine *m, const struct block *b)
+{
+	return m->l->stuck >= 0 && m->c->workers[b->worker].rank == (uint32_t)m->l->stuck;
+}
+
 /* Moves a block as far as it goes. */
 static bool move(const struct machine *m, struct block *b)
 {
-	const struct ccs_dev_worker *w = m->c->workers + b->worker;
+	struct waiting w;
 	bool moved = false;
 
-	while (w->nops && b->tile < m->c->ntiles && ready(m, b, m->c->ops + w->op + b->op)) {
-		step(m, b, m->c->ops + w->op + b->op);
+	while (!stuck(m, b) && !over(m, b) && ready(m, b, next_op(m, b), &w)) {
+		step(m, b, next_op(m, b));
 		moved = true;
+	}
+	if (moved) {
+		b->pass = m->pass;
+		b->since = now();
 	}
 	return moved;
 }
@@ -252,55 +336,186 @@ static void post(const struct machine *m, uint32_t rank)
 	}
 }
 
-static void check_call(const struct machine *m, unsigned blocks)
-{
-	const struct ccs_dev_call *c = m->c;
-	uint64_t unit = 16 / m->esize;
+/* ---- giving up ------------------------------------------------------------------------- */
 
-	if (c->worker0 || blocks != c->nworkers * c->replicas)
-		illegal("%u blocks for %u workers in %u replicas", blocks, c->nworkers,
-			c->replicas);
-	if (!c->replicas || c->replicas > c->replicas_max)
-		illegal("%u replicas of %u", c->replicas, c->replicas_max);
-	if (!c->tile || c->tile % unit || c->longest % unit)
-		illegal("tile %llu, longest %llu: no multiples of 16 bytes",
-			(unsigned long long)c->tile, (unsigned long long)c->longest);
-	if (c->abort && *c->abort)
-		illegal("a launch after an abort");
-	check_memory(c->ops, sizeof(*c->ops), "operations");
-	check_memory(c->report, sizeof(*c->report), "the report");
-	check_memory(c->abort, sizeof(*c->abort), "the abort flag");
+static bool aborted(const struct machine *m)
+{
+	return __atomic_load_n(m->c->abort, __ATOMIC_ACQUIRE);
 }
 
-void fake_run(const struct ccs_dev_call *c, const struct fake_kernel *k, unsigned blocks)
+static void give_up(const struct machine *m, const struct block *b, const struct waiting *w)
 {
-	struct machine m = { c, k, ccs_dtype_size((ccs_dtype)k->type),
-			     c->far_ranks ? c->far_ranks : c->ranks };
-	struct block *b = calloc(blocks + 1, sizeof(*b));
-	uint32_t nranks = 0;
-	bool moved = true;
+	static const struct ccs_dev_op none = { .done = 1 };
+	const struct ccs_dev_op *o = over(m, b) ? &none : next_op(m, b);
+	struct ccs_dev_report *r = m->c->report;
+	uint32_t nobody = 0;
 
-	check_call(&m, blocks);
-	for (uint32_t i = 0; i < blocks; i++) {
-		uint32_t w = c->worker0 + i / c->replicas, r = i % c->replicas;
+	if (__atomic_compare_exchange_n(&r->taken, &nobody, 1, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		*r = (struct ccs_dev_report){
+			.taken = 1, .kind = w->kind, .rank = m->c->workers[b->worker].rank,
+			.worker = b->worker, .replica = b->replica, .op = o->done - 1,
+			.line = o->line, .file = o->file, .peer = w->peer, .fifo = w->fifo,
+			.tile = b->tile, .need = w->need, .have = w->have,
+		};
+	__atomic_store_n(m->c->abort, 1, __ATOMIC_RELEASE);
+}
 
-		b[i] = (struct block){ .worker = w, .replica = r, .epoch =
-			c->epoch[((uint64_t)w * c->replicas_max + r) * CCS_DEV_LINE] };
-		nranks = c->workers[w].rank + 1;	/* they ascend */
+/* No block moves, and none of this launch alone ever will: as if the limit were over.
+ * The first that stopped reports. */
+static void nothing_moves(const struct machine *m)
+{
+	const struct block *first = NULL;
+	struct waiting w = { 0 };
+
+	for (uint32_t i = 0; i < m->l->blocks; i++) {
+		const struct block *b = m->blocks + i;
+
+		if (!over(m, b) && !stuck(m, b) && (!first || b->pass < first->pass))
+			first = b;
 	}
-	while (moved) {
-		moved = false;
-		for (uint32_t i = 0; i < blocks; i++)
-			moved |= move(&m, b + i);
+	if (!first)
+		illegal("a launch of which no block may move");
+	ready(m, first, next_op(m, first), &w);
+	if (!m->c->limit)
+		illegal("no block can move: worker %u, tile %llu, operation %u waits",
+			first->worker, (unsigned long long)first->tile, first->op);
+	give_up(m, first, &w);
+}
+
+/* Looks for a block that has waited too long; then a pause. */
+static void wait_a_little(const struct machine *m, long long *quiet, unsigned *looks)
+{
+	long long at = now();
+
+	for (uint32_t i = 0; i < m->l->blocks && m->c->limit; i++) {
+		const struct block *b = m->blocks + i;
+		struct waiting w;
+
+		if (over(m, b) || stuck(m, b) || at - b->since < (long long)m->c->limit ||
+		    ready(m, b, next_op(m, b), &w))
+			continue;
+		give_up(m, b, &w);
+		return;
 	}
-	for (uint32_t i = 0; i < blocks; i++) {
-		if (c->workers[b[i].worker].nops && b[i].tile < c->ntiles)
-			illegal("block %u cannot move: worker %u, tile %llu, operation %u", i,
-				b[i].worker, (unsigned long long)b[i].tile, b[i].op);
-		c->epoch[((uint64_t)b[i].worker * c->replicas_max + b[i].replica) *
-			 CCS_DEV_LINE] += c->ntiles;
+	if (at - *quiet > m->l->patience * 1000000000ll)
+		illegal("workers %u..%u on device %d wait for others, and nothing comes",
+			m->c->worker0, m->c->worker0 + m->c->nworkers, m->l->device);
+	if (++*looks < 64)
+		sched_yield();
+	else
+		usleep(100);
+}
+
+/* Whether all is done; else the call is given up. */
+static bool run_blocks(struct machine *m)
+{
+	long long quiet = now();
+	unsigned looks = 0;
+
+	for (m->pass = 1;; m->pass++) {
+		bool moved = false, all = true;
+
+		for (uint32_t i = 0; i < m->l->blocks; i++) {
+			moved |= move(m, m->blocks + i);
+			all &= over(m, m->blocks + i);
+		}
+		if (all)
+			return true;
+		if (moved) {
+			quiet = now();
+			looks = 0;
+			continue;
+		}
+		if (aborted(m))
+			return false;
+		if (m->l->alone)
+			nothing_moves(m);
+		else
+			wait_a_little(m, &quiet, &looks);
 	}
-	for (uint32_t r = 0; r < nranks; r++)
-		post(&m, r);
-	free(b);
+}
+
+/* The ends of a block's FIFOs, its `done` and its epoch, as a whole run leaves them. */
+static void leave(const struct machine *m, const struct block *b)
+{
+	const struct ccs_dev_call *c = m->c;
+	const struct ccs_dev_worker *w = c->workers + b->worker;
+	uint64_t end = b->epoch + c->ntiles;
+	size_t line = (size_t)b->replica * CCS_DEV_LINE;
+
+	for (uint32_t i = 0; i < w->nops; i++) {
+		const struct ccs_dev_op *o = c->ops + w->op + i;
+
+		if (o->form & CCS_DEV_IN && !(o->form & CCS_DEV_FROM_STAGE))
+			store(c->fifos[o->in].tail + line, end * c->fifos[o->in].messages);
+		if (o->form & CCS_DEV_OUT && !(o->form & CCS_DEV_TO_STAGE))
+			store(c->fifos[o->out].head + line, end * c->fifos[o->out].messages);
+	}
+	store(done_of(m, b->worker, b->replica), end * w->count);
+	c->epoch[((uint64_t)b->worker * c->replicas_max + b->replica) * CCS_DEV_LINE] = end;
+}
+
+/* ---- turns ------------------------------------------------------------------------------ */
+
+/* Whether it got the turn. */
+static bool take_turn(const struct machine *m)
+{
+	long long since = now();
+	uint64_t nobody = 0;
+
+	while (!__atomic_compare_exchange_n(m->c->turn, &nobody, 1, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE)) {
+		struct waiting w = { CCS_DEV_STUCK_TURN, 0, CCS_DEV_NONE, 0, nobody };
+
+		if (aborted(m))
+			return false;
+		if (m->c->limit && now() - since > (long long)m->c->limit)
+			give_up(m, m->blocks, &w);
+		else if (now() - since > m->l->patience * 1000000000ll)
+			illegal("a launch waits for its turn, and it does not come");
+		usleep(50);
+		nobody = 0;
+	}
+	return true;
+}
+
+/* ---- a launch ---------------------------------------------------------------------------- */
+
+void fake_run(const struct launch *l)
+{
+	const struct ccs_dev_call *c = &l->call;
+	struct machine m = { l, c, &l->kernel, ccs_dtype_size((ccs_dtype)l->kernel.type),
+			     c->far_ranks ? c->far_ranks : c->ranks, NULL, 0 };
+	bool turn, done = false;
+
+	check_memory(l->device, c->workers + c->worker0, c->nworkers * sizeof(*c->workers),
+		     "workers");
+	check_memory(l->device, c->abort, sizeof(*c->abort), "the abort flag");
+	m.blocks = calloc(l->blocks + 1, sizeof(*m.blocks));
+	for (uint32_t i = 0; i < l->blocks; i++) {
+		struct block *b = m.blocks + i;
+
+		b->worker = c->worker0 + i / c->replicas;
+		b->replica = i % c->replicas;
+		b->since = now();
+	}
+	if (l->alone && aborted(&m))
+		illegal("a launch after an abort");
+	turn = c->turn && take_turn(&m);
+	for (uint32_t i = 0; i < l->blocks; i++)
+		m.blocks[i].epoch = c->epoch[((uint64_t)m.blocks[i].worker * c->replicas_max +
+					      m.blocks[i].replica) * CCS_DEV_LINE];
+	if (turn || !c->turn)
+		done = run_blocks(&m);
+	for (uint32_t i = 0; i < l->blocks; i++) {
+		const struct ccs_dev_worker *w = c->workers + m.blocks[i].worker;
+
+		leave(&m, m.blocks + i);
+		if (done && !m.blocks[i].replica && !w->index)
+			post(&m, w->rank);	/* of all its workers and replicas */
+	}
+	if (turn)
+		store(c->turn, 0);
+	free(m.blocks);
 }

@@ -31,3 +31,9 @@ holds() {
 	shift
 	if "$@"; then ok "$what"; else not_ok "$what" "does not hold: $*"; fi
 }
+
+# Back to the NVRTC that the user has, after run.sh: see there.
+real_nvrtc() {
+	unset CCS_NVRTC
+	[ -z "${CCS_TEST_NVRTC-}" ] || export CCS_NVRTC="$CCS_TEST_NVRTC"
+}

@@ -4,6 +4,9 @@
  * waits, the k-th send of a FIFO before its k-th receive. Room in a FIFO orders
  * nothing: it would hold for one depth only. O(operations^2 / 64) for the sets,
  * O(operations^2) for the pairs: for plans of thousands of operations.
+ *
+ * Two questions are put to it: whether a rank's operations race, and which messages
+ * could be written to their place as soon as they are sent.
  */
 #include "tests/support/plan_sim.h"
 
@@ -18,6 +21,8 @@ struct order {
 	int *done;		/* operations done, by worker */
 	int *sent, *got;	/* messages, by FIFO */
 	int **sender;		/* [FIFO][message]: its operation */
+	int *senders;		/* all of them */
+	int *receiver;		/* by sending operation; ABSENT: none */
 };
 
 static void *rows(size_t n, size_t size)
@@ -65,8 +70,12 @@ static bool advance(struct order *d, int w)
 
 		after(d, op, p->workers[x->worker].op + x->ops - 1);
 	}
-	if (o->in != ABSENT)
-		after(d, op, d->sender[o->in][d->got[o->in]++]);
+	if (o->in != ABSENT) {
+		int sender = d->sender[o->in][d->got[o->in]++];
+
+		after(d, op, sender);
+		d->receiver[sender] = op;
+	}
 	if (o->out != ABSENT)
 		d->sender[o->out][d->sent[o->out]++] = op;
 	d->rank[op] = p->workers[w].rank;
@@ -121,34 +130,108 @@ static bool find_race(const struct order *d, bool in_place, struct sim_failure *
 	return false;
 }
 
-bool sim_races(const struct sim_plan *p, bool in_place, struct sim_failure *why)
+static void make_order(struct order *d, const struct sim_plan *p)
 {
-	struct order d = { .p = p, .words = ((size_t)p->nops + 63) / 64 };
-	bool moved = true, races;
-	int *senders = rows((size_t)p->nops, sizeof *senders), used = 0;
+	size_t nops = (size_t)p->nops;
+	bool moved = true;
+	int used = 0;
 
-	d.before = rows((size_t)p->nops * d.words, sizeof *d.before);
-	d.rank = rows((size_t)p->nops, sizeof *d.rank);
-	d.done = rows((size_t)p->nworkers, sizeof *d.done);
-	d.sent = rows((size_t)p->nfifos, sizeof *d.sent);
-	d.got = rows((size_t)p->nfifos, sizeof *d.got);
-	d.sender = rows((size_t)p->nfifos, sizeof *d.sender);
-	memset(d.rank, 0xff, (size_t)p->nops * sizeof *d.rank);
+	*d = (struct order) {
+		.p = p, .words = (nops + 63) / 64,
+		.rank = rows(nops, sizeof *d->rank),
+		.done = rows((size_t)p->nworkers, sizeof *d->done),
+		.sent = rows((size_t)p->nfifos, sizeof *d->sent),
+		.got = rows((size_t)p->nfifos, sizeof *d->got),
+		.sender = rows((size_t)p->nfifos, sizeof *d->sender),
+		.senders = rows(nops, sizeof *d->senders),
+		.receiver = rows(nops, sizeof *d->receiver),
+	};
+	d->before = rows(nops * d->words, sizeof *d->before);
+	memset(d->rank, 0xff, nops * sizeof *d->rank);
+	memset(d->receiver, 0xff, nops * sizeof *d->receiver);
 	for (int f = 0; f < p->nfifos; used += p->fifos[f++].messages)
-		d.sender[f] = senders + used;
+		d->sender[f] = d->senders + used;
 	while (moved) {
 		moved = false;
 		for (int w = 0; w < p->nworkers; w++)
-			while (advance(&d, w))
+			while (advance(d, w))
 				moved = true;
 	}
+}
+
+static void free_order(struct order *d)
+{
+	free(d->before);
+	free(d->rank);
+	free(d->done);
+	free(d->sent);
+	free(d->got);
+	free(d->sender);
+	free(d->senders);
+	free(d->receiver);
+}
+
+bool sim_races(const struct sim_plan *p, bool in_place, struct sim_failure *why)
+{
+	struct order d;
+	bool races;
+
+	make_order(&d, p);
 	races = find_race(&d, in_place, why);
-	free(senders);
-	free(d.before);
-	free(d.rank);
-	free(d.done);
-	free(d.sent);
-	free(d.got);
-	free(d.sender);
+	free_order(&d);
 	return races;
+}
+
+bool sim_stores(const struct sim_op *o)
+{
+	return o->in != ABSENT && o->a == ABSENT && o->b == ABSENT && o->dst != ABSENT && o->n > 0;
+}
+
+bool sim_touches(const struct sim_op *o, int cell, int n)
+{
+	return overlap(o->dst, cell, o->n, n) || overlap(o->a, cell, o->n, n) ||
+	       overlap(o->b, cell, o->n, n);
+}
+
+int sim_receiver(const struct sim_plan *p, int op)
+{
+	struct order d;
+	int r;
+
+	make_order(&d, p);
+	r = d.receiver[op];
+	free_order(&d);
+	return r;
+}
+
+/* Whether operation x, on the rank of receive r, lets s write where r stores. */
+static bool lets_write(const struct order *d, int x, int r, int s)
+{
+	const struct sim_op *to = &d->p->ops[r];
+
+	return d->rank[x] != d->rank[r] || x == r || !is_before(d, x, r) ||
+	       !sim_touches(&d->p->ops[x], to->dst, to->n) || is_before(d, x, s);
+}
+
+bool sim_direct(const struct sim_plan *p, struct sim_failure *why)
+{
+	bool right = true;
+	struct order d;
+
+	make_order(&d, p);
+	for (int s = 0; s < p->nops && right; s++) {
+		int r = d.receiver[s];
+		bool is_free = r != ABSENT && sim_stores(&p->ops[r]);
+
+		for (int x = 0; x < p->nops && is_free; x++)
+			is_free = lets_write(&d, x, r, s);
+		right = p->ops[s].remote == (is_free ? p->ops[r].dst : ABSENT);
+		if (!right)
+			snprintf(why->text, sizeof why->text,
+				 "rank %d, line %d: the message is %s, its remote cell %d",
+				 d.rank[s], p->ops[s].line, is_free ? "free" : "not free",
+				 p->ops[s].remote);
+	}
+	free_order(&d);
+	return right;
 }

@@ -3,6 +3,8 @@
  * can overlap: at its start it takes its message, reads, and marks what it will
  * write as torn; at its end it writes and sends. Whoever reads a torn cell, or
  * starts to write one that another is reading or writing, has found a race.
+ * A direct message is written likewise, but to its receiver's cells; the receiver
+ * must find it there, and reads it.
  */
 #include "tests/support/plan_sim.h"
 #include "tests/support/rng.h"
@@ -37,6 +39,7 @@ struct fifo {
 struct task {		/* a worker's state */
 	int pos, tile;
 	bool started;
+	bool in_place;		/* ... with a direct message: it lies in `dst` already */
 	struct value *v;	/* what the started operation will write and send */
 };
 
@@ -111,6 +114,8 @@ static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
 		return fail(why, "line %d: sends on a FIFO of another", o->line);
 	if (o->out == ABSENT && o->remote != ABSENT)
 		return fail(why, "line %d: remote without a FIFO", o->line);
+	if (!inside(o->remote, o->n, all))
+		return fail(why, "line %d: remote cells out of range", o->line);
 	if (o->in == ABSENT && o->a == ABSENT && o->b == ABSENT &&
 	    (o->out != ABSENT || o->dst != ABSENT))
 		return fail(why, "line %d: a value from nowhere", o->line);
@@ -348,18 +353,56 @@ static bool take_message(struct sim *s, int w, const struct sim_op *o)
 	struct fifo *f = &s->fifos[o->in];
 	const struct message *m = &f->ring[f->head];
 	int stored = o->a == ABSENT && o->b == ABSENT ? o->dst : ABSENT;
+	struct cell *to;
 
 	if (m->n != o->n || m->tile != s->tasks[w].tile)
 		return fail(s->why, "line %d: message of %d cells, tile %d", o->line, m->n,
 			    m->tile);
-	if (!s->c->free_remote && m->remote != stored)
+	if (!s->c->free_remote && m->remote != ABSENT && m->remote != stored)
 		return fail(s->why, "line %d: stores at %d, the sender thinks %d", o->line, stored,
 			    m->remote);
 	for (int j = 0; j < o->n; j++)
 		s->tasks[w].v[j] = m->v[j];
+	s->tasks[w].in_place = s->c->direct && m->remote != ABSENT;
+	to = s->tasks[w].in_place ? cell_at(s, m->tile, s->p->workers[w].rank, m->remote) : NULL;
+	for (int j = 0; to && j < o->n; j++) {
+		if (to[j].state != HELD || to[j].v.sum != m->v[j].sum)
+			return fail(s->why, "line %d, rank %d: cell %d does not hold the message",
+				    o->line, s->p->workers[w].rank, m->remote + j);
+		to[j].readers++;
+	}
 	f->head = (f->head + 1) % s->c->slots;
 	f->used--;
 	return true;
+}
+
+/* The cells that a direct message goes to, or NULL. */
+static struct cell *sent_to(const struct sim *s, int w, const struct sim_op *o)
+{
+	return s->c->direct && o->out != ABSENT && o->remote != ABSENT ?
+	       cell_at(s, s->tasks[w].tile, s->p->fifos[o->out].dst, o->remote) : NULL;
+}
+
+/* Somebody begins to write: nobody else may be at it. */
+static bool tear(struct sim *s, const struct sim_op *o, struct cell *to)
+{
+	for (int j = 0; to && j < o->n; j++) {
+		int at = (int)(to + j - s->cells);
+
+		if (to[j].state == TORN || to[j].readers)
+			return fail(s->why, "line %d: writes rank %d's cell %d while it is in use",
+				    o->line, at / s->width % s->p->nranks, at % s->width);
+		to[j].state = TORN;
+	}
+	return true;
+}
+
+static void settle(const struct task *t, const struct sim_op *o, struct cell *to)
+{
+	for (int j = 0; to && j < o->n; j++) {
+		to[j].v = t->v[j];
+		to[j].state = HELD;
+	}
 }
 
 static bool start_op(struct sim *s, int w)
@@ -368,10 +411,11 @@ static bool start_op(struct sim *s, int w)
 	struct task *t = &s->tasks[w];
 	struct cell *to = NULL;
 
-	if (o->dst != ABSENT)
-		to = cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
+	t->in_place = false;
 	if (o->in != ABSENT && !take_message(s, w, o))
 		return false;
+	if (o->dst != ABSENT && !t->in_place)
+		to = cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
 	for (int j = 0; j < o->n; j++) {
 		if ((o->a != ABSENT && !read_cell(s, w, o->a + j, o->a_initial, &t->v[j],
 						  o->in == ABSENT)) ||
@@ -389,13 +433,10 @@ static bool start_op(struct sim *s, int w)
 		if (o->dst + j < s->p->cells && !s->c->even_counts &&
 		    s->lengths[o->dst + j] != t->v[j].length)
 			return fail(s->why, "line %d: value in a cell of another length", o->line);
-		if (to[j].state == TORN || to[j].readers)
-			return fail(s->why, "line %d, rank %d: writes cell %d while it is in use",
-				    o->line, s->p->workers[w].rank, o->dst + j);
 	}
+	if (!tear(s, o, to) || !tear(s, o, sent_to(s, w, o)))
+		return false;
 	count_readers(s, w, 1);
-	for (int j = 0; to && j < o->n; j++)
-		to[j].state = TORN;
 	t->started = true;
 	return true;
 }
@@ -404,14 +445,16 @@ static void finish_op(struct sim *s, int w)
 {
 	const struct sim_op *o = current(s, w);
 	struct task *t = &s->tasks[w];
+	struct cell *dst = o->dst == ABSENT ? NULL :
+			   cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
 
 	count_readers(s, w, -1);
-	for (int j = 0; o->dst != ABSENT && j < o->n; j++) {
-		struct cell *to = cell_at(s, t->tile, s->p->workers[w].rank, o->dst + j);
-
-		to->v = t->v[j];
-		to->state = HELD;
-	}
+	if (t->in_place)
+		for (int j = 0; j < o->n; j++)
+			dst[j].readers--;
+	else
+		settle(t, o, dst);
+	settle(t, o, sent_to(s, w, o));
 	if (o->out != ABSENT) {
 		struct fifo *f = &s->fifos[o->out];
 		struct message *m = &f->ring[(f->head + f->used++) % s->c->slots];

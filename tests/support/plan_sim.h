@@ -74,6 +74,7 @@ struct sim_config {
 	bool in_place;		/* send and receive buffers of an inout are one */
 	bool even_counts;	/* values may move to cells of other lengths */
 	bool free_remote;	/* do not compare `remote` with what the receiver does */
+	bool direct;		/* messages with a remote cell are written there by their sender */
 	int slow, slow_from;	/* worker `slow` (or ABSENT) moves only if no other can, once
 				   it has made slow_from moves, two an operation */
 	uint64_t seed;
@@ -102,5 +103,18 @@ bool sim_run(const struct sim_plan *p, const struct sim_want *want, const struct
  * happens-before, exact for all interleavings. A plan that sticks is no race.
  */
 bool sim_races(const struct sim_plan *p, bool in_place, struct sim_failure *why);
+
+/**
+ * Whether exactly the free messages have a remote cell: those that their receiver stores
+ * unchanged where all that it does with these cells before must be done before the
+ * send begins, whatever the depth of FIFOs.
+ */
+bool sim_direct(const struct sim_plan *p, struct sim_failure *why);
+/** The operation that receives what operation `op` sends; ABSENT: none. */
+int sim_receiver(const struct sim_plan *p, int op);
+/** Whether it stores its message and nothing else, and some of it. */
+bool sim_stores(const struct sim_op *o);
+/** Whether an operation reads or writes one of n cells (initial values lie in them). */
+bool sim_touches(const struct sim_op *o, int cell, int n);
 
 #endif

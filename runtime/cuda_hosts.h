@@ -1,0 +1,64 @@
+/*
+ * The engine between hosts: a plan's messages go by NCCL's grouped send and receive,
+ * round by round (rounds.h); what a rank does with them in between is done by the same
+ * kernels as everywhere, a launch a level of a phase, with a stage in the place of FIFOs.
+ *
+ *   cuda_hosts_plan.c   what the first call of a plan needs
+ *   cuda_hosts.c        a call
+ *
+ * No kernel waits for another, so there is nothing to be resident together, and nothing
+ * to be stuck: a rank that does not call leaves the others in NCCL.
+ */
+#ifndef CCS_RUNTIME_CUDA_HOSTS_H
+#define CCS_RUNTIME_CUDA_HOSTS_H
+
+#include "runtime/cuda_comm.h"
+#include "runtime/rounds.h"
+
+/* A plan with one kernel, as this rank runs it. */
+struct hosts_plan {
+	struct gpu_module_id id;
+	uint32_t nranks, root;
+	struct kernel_key key;
+	cuda_function function;
+	unsigned threads;
+	uint32_t blocks;		/* of one launch, at most */
+	uint32_t replicas;		/* at most; all ranks have the same, as below: */
+	size_t slot_bytes;		/* of a cell in the stage, at most */
+	struct rounds_rank rank;
+	struct ccs_dev_cell *cells;	/* [cells and scratch] */
+	bool keeps;			/* cells that keep their value are to be copied */
+	bool reduces;			/* cells are sums, to be divided by CCS_AVG */
+	struct ccs_dev_call call;	/* pointers that stay; its posts are empty */
+	const struct ccs_dev_post *posts;
+	struct hosts_plan *next;
+};
+
+/* Calls follow one another: memory of one for all plans. */
+struct hosts_memory {
+	struct gpu_room stage, scratch;
+	struct gpu_room lines;		/* counters of a launch's blocks, which nobody reads */
+};
+
+/* A communicator's, kept in struct gpu; NULL before its first call. */
+struct hosts {
+	struct hosts_plan *plans;
+	struct hosts_memory direct;	/* of calls that run when they are made */
+	struct hosts_memory captured;	/* of those that are replayed, maybe beside others */
+};
+
+/** Puts this rank's part of a call into its stream. As gpu_run, under world.lock. */
+ccs_status hosts_run(struct world *w, struct run *r);
+/** What has gone wrong in NCCL since, if anything; the communicator is dead then. Under
+ *  world.lock. */
+ccs_status hosts_check(struct world *w);
+/** NULL is fine. With the GPU entered. */
+void hosts_free(struct gpu *g, struct hosts *h);
+
+/** Finds a call's plan; made at first use, when all ranks see to it that they make the
+ *  same call. With no GPU entered. */
+ccs_status hosts_plan_get(struct world *w, const struct call *c, struct hosts_plan **plan);
+/** Memory for the plan's stage and counters; with the GPU entered. */
+ccs_status hosts_room(struct gpu_part *p, const struct hosts_plan *h, struct hosts_memory *m);
+
+#endif

@@ -1,0 +1,313 @@
+/*
+ * A plan's state on emulated devices, and calls on it: sizes, buffers with their inputs,
+ * and what each part is handed. All of it is drawn from the seed.
+ */
+#include "tests/emu/emu_host.h"
+
+int64_t job_value(uint32_t rank, uint64_t element, uint32_t call)
+{
+	uint64_t h = ((uint64_t)rank * 7919 + element * 31 + call * 1009) * 2654435761u;
+
+	return emu_op == CCS_DEV_PROD ? 1 + (int64_t)(h >> 20 & 1) : 1 + (int64_t)(h >> 20) % 3;
+}
+
+/* Small whole numbers are exact in every type. */
+void write_element(uint8_t *p, int64_t x)
+{
+	float f = (float)x;
+	double d = (double)x;
+	uint32_t u;
+
+	switch (emu_type) {
+	case CCS_FLOAT32:
+		memcpy(p, &f, 4);
+		break;
+	case CCS_FLOAT64:
+		memcpy(p, &d, 8);
+		break;
+	case CCS_BFLOAT16:
+		memcpy(&u, &f, 4);
+		u >>= 16;
+		memcpy(p, &u, 2);
+		break;
+	default:
+		memcpy(p, &x, ccs_dtype_size((ccs_dtype)emu_type));
+	}
+}
+
+/* ---- state ---------------------------------------------------------------------------- */
+
+static uint32_t pow2(uint32_t at_least)
+{
+	uint32_t p = 1;
+
+	while (p < at_least)
+		p *= 2;
+	return p;
+}
+
+static void make_fifos(struct state *s, uint64_t epoch, uint32_t max_units)
+{
+	struct ccs_dev_fifo *f = cuda_tables_fifos(&s->tables);
+	uint32_t slots = pow2(s->m->head->slots ? s->m->head->slots : 1);
+	uint32_t replicas = s->replicas_max;
+
+	for (uint32_t i = 0; i < s->tables.nfifos; i++) {
+		f[i].slots = f[i].messages < slots && emu_random(2) ?
+			     pow2(f[i].messages ? f[i].messages : 1) : slots;
+		/* fewer slots than messages need no more than one a tile's worth */
+		f[i].slot_bytes = (uint64_t)s->tables.max_cells * max_units * (s->ll ? 32 : 16);
+		f[i].slot_bytes = (f[i].slot_bytes + 31) & ~(uint64_t)31;
+		f[i].data = emu_alloc(f[i].slot_bytes * f[i].slots * replicas);
+		f[i].head = emu_alloc(sizeof(uint64_t) * CCS_DEV_LINE * replicas);
+		f[i].tail = emu_alloc(sizeof(uint64_t) * CCS_DEV_LINE * replicas);
+		for (uint32_t r = 0; r < replicas; r++)
+			f[i].head[r * CCS_DEV_LINE] = f[i].tail[r * CCS_DEV_LINE] =
+				epoch * f[i].messages;
+		for (uint64_t b = 0; s->ll && b < f[i].slot_bytes * f[i].slots * replicas; b += 8) {
+			uint64_t entry = epoch * f[i].messages << 32;
+			memcpy(f[i].data + b, &entry, 8);
+		}
+	}
+}
+
+static void make_counters(struct state *s, struct ccs_dev_call *c, uint64_t epoch)
+{
+	size_t n = (size_t)s->tables.nworkers * s->replicas_max * CCS_DEV_LINE;
+
+	c->done = emu_alloc(n * sizeof(uint64_t));
+	c->epoch = emu_alloc(n * sizeof(uint64_t));
+	for (uint32_t w = 0; w < s->tables.nworkers; w++)
+		for (uint32_t r = 0; r < s->replicas_max; r++) {
+			size_t at = ((size_t)w * s->replicas_max + r) * CCS_DEV_LINE;
+			c->done[at] = epoch * c->workers[w].count;
+			c->epoch[at] = epoch;
+		}
+}
+
+/* Counters begin where 32 or 64 bits are about to run over, for FIFOs with a few
+ * messages a tile. */
+static uint64_t choose_epoch(void)
+{
+	uint64_t near = emu_random(6), by = 1 + emu_random(8);
+
+	switch (emu_random(5)) {
+	case 0:
+		return (UINT64_C(1) << 32) / by - near;
+	case 1:
+		return (UINT64_C(1) << 31) / by - near;
+	case 2:
+		return UINT64_MAX / by - near;
+	case 3:
+		return UINT64_MAX - near;
+	default:
+		return 0;
+	}
+}
+
+static bool all_inout(const struct ccs_module *m)
+{
+	for (uint32_t i = 0; i < m->nbuffers; i++)
+		if (m->buffers[i].direction != CCS_INOUT)
+			return false;
+	return true;
+}
+
+/* Parts without a gap: the first ranks' are drawn, so that each has one at least. */
+static void choose_parts(struct state *s)
+{
+	uint32_t n = s->v->plan->nranks, most = n < 4 ? n : 4;
+
+	s->nparts = s->mode == SIDES || s->mode == BUSY || s->mode == UNSTAGED ? 1 : emu_random(2) ? 1 :
+		    1 + emu_random(most);
+	if (s->mode == NEAR)
+		s->nparts = most;
+	for (uint32_t r = 0; r < n; r++)
+		s->part_of[r] = r < s->nparts ? (r + 1) % s->nparts : emu_random(s->nparts);
+}
+
+/* Proof that direct messages go by no slot: FIFOs that have no others get none. */
+static void drop_slots(struct state *s)
+{
+	const struct ccs_dev_worker *w =
+		(const struct ccs_dev_worker *)(const void *)(s->tables.bytes + s->tables.workers);
+	const struct ccs_dev_op *ops =
+		(const struct ccs_dev_op *)(const void *)(s->tables.bytes + s->tables.ops);
+	struct ccs_dev_fifo *f = cuda_tables_fifos(&s->tables);
+
+	for (uint32_t i = 0; i < s->tables.nfifos; i++) {
+		uint32_t direct = 0;
+
+		for (uint32_t x = 0; x < s->tables.nworkers; x++)
+			for (const struct ccs_dev_op *o = ops + w[x].op; o < ops + w[x].op + w[x].nops; o++)
+				direct += (o->form & CCS_DEV_OUT_DIRECT) && o->out == i;
+		if (!direct || direct != f[i].messages)
+			continue;
+		f[i].data = NULL;
+		s->unstaged++;
+	}
+}
+
+/* Control: messages that a receiver stores as they come are direct, whatever the
+ * plan says of the cells. The pair is found by the number in the FIFO. */
+static void force_direct(struct state *s)
+{
+	const struct ccs_dev_worker *w =
+		(const struct ccs_dev_worker *)(const void *)(s->tables.bytes + s->tables.workers);
+	struct ccs_dev_op *ops = (struct ccs_dev_op *)(void *)(s->tables.bytes + s->tables.ops);
+	const uint32_t staged = CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->tables.nworkers; i++)
+		n += w[i].nops;
+	for (struct ccs_dev_op *o = ops; o < ops + n; o++)
+		for (struct ccs_dev_op *q = ops; q < ops + n; q++) {
+			const uint32_t parts = CCS_DEV_IN | CCS_DEV_A | CCS_DEV_B | CCS_DEV_DST;
+
+			if (!(o->form & CCS_DEV_OUT) || (o->form | q->form) & staged ||
+			    (q->form & parts) != (CCS_DEV_IN | CCS_DEV_DST) || o->out != q->in ||
+			    o->out_seq != q->in_seq || o->n != q->n)
+				continue;
+			o->remote = q->dst;
+			o->form |= CCS_DEV_OUT_DIRECT;
+			q->form |= CCS_DEV_IN_DIRECT;
+		}
+}
+
+bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
+		       const struct emu_kernel *kernel, enum mode mode)
+{
+	const struct prep *p = prep_get(m, v);
+	uint64_t epoch = choose_epoch();
+	uint32_t *abort_flag;
+	void *report;
+
+	*s = (struct state){ .m = m, .v = v, .kernel = kernel, .mode = mode,
+			     .ll = emu_proto == CCS_DEV_LL };
+	s->esize = ccs_dtype_size((ccs_dtype)emu_type);
+	choose_parts(s);
+	if (!p || cuda_tables_make(&s->tables, m, v, p, s->nparts > 1 ? s->part_of : NULL) != CCS_OK)
+		return false;
+	if (mode == BUSY)
+		force_direct(s);
+	s->replicas_max = 1 + emu_random(2);
+	s->threads = 4 + emu_random(2) * 3;
+	s->in_place = all_inout(m) && emu_random(2);
+	s->shifted = emu_random(3) == 0;
+	make_fifos(s, epoch, 4);
+	if (mode == UNSTAGED)
+		drop_slots(s);
+	s->turn = emu_alloc(2 * sizeof(uint64_t));
+	abort_flag = emu_alloc(sizeof(uint32_t));
+	report = emu_alloc(sizeof(struct ccs_dev_report));
+	for (uint32_t i = 0; i < s->nparts; i++) {
+		struct ccs_dev_call *c = s->part + i;
+		uint8_t *copy = emu_alloc(s->tables.size);
+
+		memcpy(copy, s->tables.bytes, s->tables.size);
+		cuda_tables_bind(&s->tables, copy, c);
+		make_counters(s, c, epoch);
+		c->abort = abort_flag;
+		c->report = report;
+		c->stage = s->tables.stage_cells ?
+			emu_alloc(s->tables.stage_cells * s->replicas_max * 4 * 16) : NULL;
+		c->worker0 = s->tables.part_worker[i];
+		c->nworkers = s->tables.part_worker[i + 1] - c->worker0;
+		c->replicas_max = s->replicas_max;
+		c->far = s->nparts > 1 && mode != NEAR;
+	}
+	return true;
+}
+
+/* ---- a call ------------------------------------------------------------------------------ */
+
+static bool choose_sizes(const struct state *s, struct job *j)
+{
+	struct ccs_dev_call *c = &j->call;
+	uint32_t lanes = (uint32_t)(16 / s->esize), most = 1;
+	uint64_t pieces;
+
+	for (uint32_t i = 0; i < s->m->nbuffers; i++)
+		if (s->v->shapes[i].chunks > most)
+			most = s->v->shapes[i].chunks;
+	c->count = emu_random(4) ? emu_random(most * lanes * 6) : emu_random(8);
+	if (s->m->head->flags & CCS_MODULE_EVEN_COUNTS)
+		c->count -= c->count % most;
+	c->longest = cuda_longest(s->m, s->v, c->count);
+	c->tile = (1 + emu_random(4)) * lanes;
+	c->replicas = 1 + emu_random(s->replicas_max);
+	pieces = (c->longest + c->tile - 1) / c->tile;
+	c->ntiles = (pieces + c->replicas - 1) / c->replicas;
+	c->ntiles = c->ntiles ? c->ntiles : 1;
+	c->longest = (c->longest + lanes - 1) / lanes * lanes;
+	c->divide = emu_op == CCS_DEV_SUM && s->m->head->flags & CCS_MODULE_REDUCES &&
+		    !(s->m->head->flags & CCS_MODULE_MIXED) && emu_random(3) == 0 ?
+		    s->v->plan->nranks : 0;
+	c->direct = !s->ll && (s->mode == BUSY || s->mode == UNSTAGED || emu_random(2));
+	j->nsend = j->nrecv = 0;
+	return module_sizes(s->m, s->v, c->count, &j->nsend, &j->nrecv) == CCS_OK;
+}
+
+static void make_buffers(const struct state *s, struct job *j)
+{
+	struct ccs_dev_call *c = &j->call;
+	uint32_t n = s->v->plan->nranks, shift = s->shifted ? (uint32_t)s->esize : 0;
+	struct ccs_dev_rank *ranks = c->ranks, *far = NULL;
+
+	if (emu_random(4) == 0)
+		c->far_ranks = ranks = far = emu_alloc(n * sizeof(*far));
+	else
+		c->far_ranks = NULL;
+	for (uint32_t r = 0; r < n; r++) {
+		j->send[r] = (uint8_t *)emu_alloc(j->nsend * s->esize + GUARD + 16) + shift;
+		j->recv[r] = s->in_place ? j->send[r] :
+			(uint8_t *)emu_alloc(j->nrecv * s->esize + GUARD + 16) + shift;
+		memset(j->recv[r], 0xa5, j->nrecv * s->esize + GUARD);
+		memset(j->send[r] + j->nsend * s->esize, 0xa5, GUARD);
+		for (size_t i = 0; i < j->nsend; i++)
+			write_element(j->send[r] + i * s->esize, job_value(r, i, j->number));
+		ranks[r] = (struct ccs_dev_rank){
+			j->send[r], j->recv[r],
+			emu_alloc(s->tables.scratch * c->longest * s->esize + 16) };
+	}
+	write_element((uint8_t *)&c->scalar, 2);
+}
+
+/* What each part is handed. */
+static void make_parts(const struct state *s, struct job *j)
+{
+	for (uint32_t i = 0; i < s->nparts; i++) {
+		struct ccs_dev_call *c = j->part + i;
+		const struct ccs_dev_call *own = s->part + i;
+
+		*c = j->call;
+		cuda_tables_bind(&s->tables, (const unsigned char *)own->ops - s->tables.ops, c);
+		c->done = own->done;
+		c->epoch = own->epoch;
+		c->stage = own->stage;
+		c->abort = own->abort;
+		c->report = own->report;
+		c->worker0 = own->worker0;
+		c->nworkers = own->nworkers;
+		c->replicas_max = own->replicas_max;
+		c->far = own->far;
+	}
+}
+
+bool job_make(const struct state *s, struct job *j, uint32_t number)
+{
+	j->number = number;
+	if (!choose_sizes(s, j))
+		return false;
+	make_buffers(s, j);
+	make_parts(s, j);
+	return true;
+}
+
+void job_again(const struct state *s, struct job *j, const struct job *last, uint32_t number)
+{
+	*j = *last;
+	j->number = number;
+	make_buffers(s, j);
+	make_parts(s, j);
+}

@@ -1,0 +1,142 @@
+/*
+ * The table of live things, injected failures, the log. See fake.h. A search is O(live).
+ */
+#include "tests/fake_cuda/fake.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fake fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER };
+
+static const char *const kinds[] = {
+	"", "device memory", "host memory", "pinned memory", "managed memory", "mapped memory",
+	"event", "module", "graph", "executable graph",
+};
+
+void illegal(const char *format, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "fake_cuda: ILLEGAL: ");
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fprintf(stderr, "\n");
+	abort();
+}
+
+/* One write, so that lines of several processes stay whole. */
+void note(const char *format, ...)
+{
+	const char *path = getenv("FAKE_CUDA_LOG");
+	FILE *f = path ? fopen(path, "a") : NULL;
+	char line[512];
+	va_list ap;
+
+	if (!f)
+		return;
+	va_start(ap, format);
+	vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	fprintf(f, "%s\n", line);
+	fclose(f);
+}
+
+int number(const char *variable, int otherwise)
+{
+	const char *s = getenv(variable);
+
+	return s ? atoi(s) : otherwise;
+}
+
+/* Whether the call is to fail, with which error. Calls are counted while the plan is
+ * set, from when it was first set. */
+int fails(const char *name)
+{
+	static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
+	static char plan[128];
+	static int calls;
+	const char *asked = getenv("FAKE_CUDA_FAIL");
+	size_t n = strlen(name);
+	int k, code, failure = 0;
+
+	note("%s", name);
+	if (!asked)
+		return 0;
+	pthread_mutex_lock(&counting);
+	if (strcmp(asked, plan)) {
+		snprintf(plan, sizeof(plan), "%s", asked);
+		calls = 0;
+	}
+	if (!strncmp(plan, name, n) && sscanf(plan + n, ":%d:%d", &k, &code) == 2 && ++calls == k)
+		failure = code;
+	pthread_mutex_unlock(&counting);
+	return failure;
+}
+
+void lock(void)
+{
+	pthread_mutex_lock(&fake.lock);
+}
+
+void unlock(void)
+{
+	pthread_mutex_unlock(&fake.lock);
+}
+
+struct object *add(enum kind kind, void *p, size_t bytes, int device)
+{
+	int i = 0;
+
+	while (i < fake.nobjects && fake.objects[i].kind != FREE)
+		i++;
+	if (i == OBJECTS)
+		illegal("more than %d live things", OBJECTS);
+	if (i == fake.nobjects)
+		fake.nobjects++;
+	fake.objects[i] = (struct object){ .kind = kind, .p = p, .bytes = bytes,
+					   .device = device, .owner = device, .fd = -1 };
+	return fake.objects + i;
+}
+
+struct object *find(enum kind kind, const void *p, const char *name)
+{
+	for (int i = 0; i < fake.nobjects; i++)
+		if (fake.objects[i].kind == kind && fake.objects[i].p == p)
+			return fake.objects + i;
+	illegal("%s: %p is no live %s", name, p, kinds[kind]);
+}
+
+void drop(struct object *o)
+{
+	o->kind = FREE;
+	while (fake.nobjects && fake.objects[fake.nobjects - 1].kind == FREE)
+		fake.nobjects--;
+	__atomic_add_fetch(&fake.generation, 1, __ATOMIC_RELEASE);
+}
+
+struct object *memory_at(const void *p, size_t n)
+{
+	for (int i = 0; i < fake.nobjects; i++) {
+		struct object *o = fake.objects + i;
+
+		if (o->kind >= DEVICE && o->kind <= MAPPED && (const char *)p >= o->p &&
+		    (const char *)p + n <= o->p + o->bytes)
+			return o;
+	}
+	return NULL;
+}
+
+/* What a device's context leaves behind. */
+void report_leaks(int device)
+{
+	for (int i = 0; i < fake.nobjects; i++)
+		if (fake.objects[i].kind != FREE && fake.objects[i].device == device)
+			fprintf(stderr, "fake_cuda: LEAK: %s of %zu bytes\n",
+				kinds[fake.objects[i].kind], fake.objects[i].bytes);
+	for (int i = DEVICES; i < STREAMS; i++)
+		if (fake.streams[i].used && fake.streams[i].device == device)
+			fprintf(stderr, "fake_cuda: LEAK: stream %d\n", i);
+}

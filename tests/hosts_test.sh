@@ -1,0 +1,39 @@
+#!/bin/sh
+# Ranks on several hosts, on any machine: a process a rank, each told that it is on a host
+# of its own, against a driver and an NCCL of our own (tests/fake_cuda, tests/fake_nccl).
+# usage: hosts_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=$(cd "${1:-build}" && pwd)
+fake=$build/tests/fake_cuda
+unset CCS_PROTOCOLS CCS_THREADS CCS_TILE_BYTES CCS_DIRECT CCS_P2P_DISABLE CCS_HOSTID
+export CCS_CACHE_DIR="$tmp/cache" CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake"
+export CCS_NCCL="$build/tests/fake_nccl/libnccl.so.2"
+
+hosts() { # hosts WHAT MODULES SETTINGS...
+	what=$1 modules=$2
+	shift 2
+	echo "# $what${*:+, $*}"
+	env "$@" "$build/tests/hosts_run_test" $what $modules 2>&1 ||
+		not_ok "hosts_run_test $what $*" "it ended with status $?"
+}
+
+all=
+for f in schedules/*.ccs; do
+	name=$(basename "$f" .ccs)
+	"$build/bin/ccc" "$f" --target=cuda $(tests/admitted.sh "$build/bin/ccc" "$f") \
+		-o "$tmp/$name.so" 2>"$tmp/err" || not_ok "$name compiles" "$(cat "$tmp/err")"
+	all="$all $tmp/$name.so"
+done
+ring=$tmp/ring_allreduce.so
+some="$ring $tmp/direct_all_to_all.so $tmp/bruck_allgather.so $tmp/one_shot_allreduce.so"
+
+hosts "results 4" "$all"
+hosts "results 3" "$some"
+hosts "results 8" "$some"
+# Many tiles; few threads; a GPU on which one block fits at a time.
+hosts "results 4" "$all" CCS_TILE_BYTES=64
+hosts "results 4" "$some" CCS_TILE_BYTES=208 CCS_THREADS=64
+hosts "results 4" "$some" FAKE_CUDA_SMS=1 FAKE_CUDA_BLOCKS=1
+hosts "trouble" "$ring" FAKE_NCCL_SECONDS=2
+exit $failed

@@ -1,0 +1,40 @@
+/*
+ * Tests with a process a rank, against a driver and an NCCL of our own (tests/fake_cuda,
+ * tests/fake_nccl), which must be in LD_LIBRARY_PATH; and their lines.
+ */
+#ifndef TESTS_RANKS_H
+#define TESTS_RANKS_H
+
+#include "runtime/group.h"
+
+#include <stdbool.h>
+
+#define MOST 8		/* ranks */
+
+/** Prints the line of a test, and returns `ok`. */
+bool say(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Whether the status is that, with that in its text; prints what it is, if not. */
+bool is(ccs_status s, ccs_status want, const char *text, const char *what);
+
+struct rank {
+	int rank, nranks;
+	struct cuda cuda;
+	struct nccl nccl;
+	struct group *group;
+	struct ccs_unique_id id;
+	int port;
+	int k;			/* which of a series */
+};
+
+/* A process, with a GPU and NCCL open; what it returns is its verdict. It fails too if a
+ * communicator of NCCL is left. */
+typedef bool rank_test(struct rank *r);
+
+/** Runs `test` as that many processes that know one id; true if all say so. */
+bool run_ranks(int nranks, rank_test *test, int k);
+/** Joins the group of all. */
+bool rank_join(struct rank *r);
+/** Whether the group gathers that many bytes of each as it should. */
+bool rank_gathers(struct rank *r, size_t each);
+
+#endif
