@@ -11,6 +11,8 @@
  *        message itself (recv t; reduce t into x: is a receive-reduce of x).
  *      - partner: a receive, and the send of the same cells that is their next
  *        access; dead: how many of these cells are overwritten unread after it.
+ *      - after: for a reduction, who wrote the same cells before it, if nobody else
+ *        touched them between.
  *      - node: who runs it. Ends of FIFOs are nodes, and every local operation
  *        goes to the end that last wrote what it reads, or to that of the next
  *        reader of what it writes, within one par block.
@@ -116,7 +118,7 @@ static bool read_initial(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
 			.op = { .cell = c, .other = c, .fifo = NONE, .n = 1,
 				.kind = OP_COPY | OP_INITIAL, .site = l->items[i].op.site },
 			.task = l->items[i].task, .node = l->items[i].node, .partner = NONE,
-			.via = NONE,
+			.via = NONE, .after = NONE,
 		};
 		struct item *last = &l->items[l->nitems - 1];
 		if (l->nitems > l->nline && last->node == start.node &&
@@ -166,25 +168,43 @@ static void writes(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
 }
 
 /* The item of the same task and of as many cells that was the last to touch each
- * of the cells that item i reads; or NONE. */
-static uint32_t last_touched(const struct line *l, uint32_t i)
+ * of the cells from `cell` on that item i is about; or NONE. */
+static uint32_t last_touched(const struct line *l, uint32_t i, uint32_t cell)
 {
-	const struct op *o = &l->items[i].op;
-	uint32_t r = o->n ? l->cells[o->cell].access : NONE;
+	uint32_t n = l->items[i].op.n, r = n ? l->cells[cell].access : NONE;
 
-	if (r == NONE || l->items[r].task != l->items[i].task || l->items[r].op.n != o->n)
+	if (r == NONE || l->items[r].task != l->items[i].task || l->items[r].op.n != n)
 		return NONE;
-	for (uint32_t c = o->cell; c < o->cell + o->n; c++)
+	for (uint32_t c = cell; c < cell + n; c++)
 		if (l->cells[c].access != r)
 			return NONE;
 	return r;
+}
+
+/* The first of the cells that an operation writes, or NONE. */
+static uint32_t written_cell(const struct op *o)
+{
+	enum op_kind k = op_kind(o);
+
+	if (k == OP_COPY || k == OP_REDUCE_INTO)
+		return o->other;
+	return k == OP_RECV || k == OP_REDUCE_FROM ? o->cell : NONE;
+}
+
+/* A reduction into cells: whether it goes on with what was just put there. */
+static void find_after(struct line *l, uint32_t i, uint32_t cell)
+{
+	uint32_t r = last_touched(l, i, cell);
+
+	if (r != NONE && written_cell(&l->items[r].op) == cell)
+		l->items[i].after = r;
 }
 
 /* A send whose cells were last touched by one receive of exactly these (or by a
  * local operation that may become one). */
 static void find_partner(struct line *l, uint32_t i)
 {
-	uint32_t r = last_touched(l, i), got;
+	uint32_t r = last_touched(l, i, l->items[i].op.cell), got;
 
 	if (r == NONE)
 		return;
@@ -206,7 +226,7 @@ static void find_partner(struct line *l, uint32_t i)
 static void find_via(struct line *l, uint32_t i)
 {
 	struct item *it = &l->items[i];
-	uint32_t r = l->level == LOWER_FUSE ? last_touched(l, i) : NONE;
+	uint32_t r = l->level == LOWER_FUSE ? last_touched(l, i, it->op.cell) : NONE;
 
 	if (r == NONE || op_kind(&l->items[r].op) != OP_RECV ||
 	    l->items[r].op.cell != it->op.cell ||
@@ -255,6 +275,7 @@ static void flow_item(struct line *l, uint32_t i)
 		break;
 	case OP_REDUCE_FROM:
 		l->items[i].ordinal = l->received[o->fifo]++;
+		find_after(l, i, o->cell);
 		initial = reads(l, i, o->cell, o->n);
 		o = &l->items[i].op;
 		writes(l, i, o->cell, o->n);
@@ -267,6 +288,7 @@ static void flow_item(struct line *l, uint32_t i)
 		break;
 	case OP_REDUCE_INTO:
 		find_via(l, i);
+		find_after(l, i, o->other);
 		initial = reads(l, i, o->cell, o->n);
 		o = &l->items[i].op;
 		into = reads(l, i, o->other, o->n);
@@ -305,7 +327,7 @@ static void keep_at_end(struct line *l, uint32_t cell)
 			.kind = OP_COPY | OP_INITIAL,
 			.site = (by == NONE ? l->extra_site : l->items[by].op.site) & 0xffffff },
 		.task = by == NONE ? l->rank : l->items[by].task, .partner = NONE,
-		.via = NONE,
+		.via = NONE, .after = NONE,
 	};
 	end.node = by == NONE ? add_node(l, false) : l->items[by].node;
 	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = end;

@@ -5,8 +5,11 @@
  * In:  a line after flow. Out: worker and index of every item; a receive fused
  * with its partner has the fused kind, and the partner is gone.
  *
- * A worker has at most one receiving and one sending end (until fuse_chains puts
- * workers behind one another). Two are merged where
+ * A worker has at most one sending end, and one receiving end or the ends of a sum:
+ * where most of the messages of several ends are added to the same cells one after the
+ * other, they wait for one another anyway; one worker adds them without a wait, an
+ * executor even without storing what is between. (Then fuse_chains puts workers behind one another.) A
+ * receiving and a sending end are merged where
  *   - most of the one's messages are what the other sends next (a ring's
  *     chain), or else
  *   - they stand in one wave and the FIFOs hold all their messages (an exchange:
@@ -79,6 +82,45 @@ static void merge_chains(struct line *l)
 	}
 }
 
+/* Receives that are part of a sum, by FIFO: all, and those beside another end's. */
+static void count_sums(struct line *l)
+{
+	for (uint32_t i = 0; i < l->nline; i++) {
+		struct item *it = &l->items[i];
+		if (it->after == NONE)
+			continue;
+		struct item *of = &l->items[it->after];
+		bool same = op_in(&it->op) == op_in(&of->op);
+		if (op_in(&it->op) != NONE)
+			l->joined[it->op.fifo] += !same;
+		if (op_in(&of->op) != NONE)
+			l->joined[of->op.fifo] += !same;
+	}
+	for (uint32_t i = 0; i < l->nline; i++)
+		if (op_kind(&l->items[i].op) == OP_REDUCE_FROM)
+			l->sums[l->items[i].op.fifo]++;
+}
+
+static bool mostly_joined(const struct line *l, const struct item *it)
+{
+	uint32_t in = op_in(&it->op);
+
+	return it->node != NONE && (in == NONE || 2 * l->joined[in] >= l->sums[in]);
+}
+
+static void merge_sums(struct line *l)
+{
+	count_sums(l);
+	for (uint32_t i = 0; i < l->nline; i++) {
+		const struct item *it = &l->items[i];
+		if (it->after == NONE || it->gone || !mostly_joined(l, it))
+			continue;
+		const struct item *of = &l->items[it->after];
+		if (!of->gone && mostly_joined(l, of))
+			flow_union(l, it->node, of->node);
+	}
+}
+
 /* In every wave, the k-th lone sending end and the k-th lone receiving end. */
 static void merge_exchanges(struct line *l)
 {
@@ -146,6 +188,7 @@ static void fuse_item(struct line *l, struct item *it)
 void fuse_line(struct line *l)
 {
 	if (l->level != LOWER_PLAIN) {
+		merge_sums(l);
 		merge_chains(l);
 		merge_exchanges(l);
 	}

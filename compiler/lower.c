@@ -35,7 +35,7 @@ struct walk {
 static void add_item(struct line *l, const struct op *o, uint32_t task)
 {
 	struct item it = { .op = *o, .task = task, .wave = l->nwaves, .node = NONE,
-			   .partner = NONE, .via = NONE };
+			   .partner = NONE, .via = NONE, .after = NONE };
 
 	it.op.kind &= OP_KIND;
 	if (op_out(o) != NONE)
@@ -229,6 +229,8 @@ static void line_init(struct line *l, struct ctx *c, const struct program *p,
 	l->sent = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->received = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->votes = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->sums = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->joined = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->send_merged = ARENA_ARRAY(a, bool, p->nfifos);
 	l->recv_merged = ARENA_ARRAY(a, bool, p->nfifos);
 }

@@ -34,6 +34,8 @@ struct item {
 	uint32_t ordinal;	/* of a send or a receive, on its FIFO */
 	uint32_t via;		/* a local operation on what this receive just got; or NONE */
 	uint32_t unread;	/* with `via`: cells of the receive that nobody else reads */
+	uint32_t after;		/* a reduction: the item that wrote, right before it, what it
+				   adds to; or NONE */
 	uint32_t dead;		/* receive with a partner: cells that nobody reads after it */
 	uint32_t worker, index;	/* its place, by fuse */
 	uint32_t wait, nwaits;	/* rows of line.waits, by waits */
@@ -89,6 +91,8 @@ struct line {
 	uint32_t *received;	/* receives already seen */
 	uint32_t *vote, *votes;	/* receiving end: the sending end it feeds most */
 	uint32_t *feeder;	/* sending end: the receiving end that feeds it most */
+	uint32_t *sums, *joined;	/* receiving end: receives of sums; those that go on with
+					   another's, or that another goes on with */
 	bool *send_merged, *recv_merged;
 	uint32_t *own;		/* by task: worker of local operations without an end */
 
