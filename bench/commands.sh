@@ -20,7 +20,8 @@ row() { printf '%-66s %10s ms\n' "$1" "$2"; }
 echo
 echo "whole commands, with the start of the process"
 row "ccc ring_allreduce -n 256: check + lower + emit + link" \
-	"$(median 7 "$build/bin/ccc" schedules/ring_allreduce.ccs -n 256 -o "$tmp/r.so")"
+	"$(median 7 "$build/bin/ccc" schedules/ring_allreduce.ccs -n 256 \
+		--target=cpu -o "$tmp/r.so")"
 row "ccc check ring_allreduce -n 256" \
 	"$(median 7 "$build/bin/ccc" check schedules/ring_allreduce.ccs -n 256)"
 row "ccc check ring_allreduce -n 1024" \
@@ -30,7 +31,19 @@ row "ccc check direct_all_to_all -n 256" \
 row "ccc check pairwise_all_to_all -n 256" \
 	"$(median 7 "$build/bin/ccc" check schedules/pairwise_all_to_all.ccs -n 256)"
 row "ccc ring_allreduce, N = 2..16" \
-	"$(median 7 "$build/bin/ccc" schedules/ring_allreduce.ccs -o "$tmp/ar.so")"
+	"$(median 7 "$build/bin/ccc" schedules/ring_allreduce.ccs --target=cpu -o "$tmp/ar.so")"
+
+# The same with kernels for a GPU: compiled, and from the disk cache.
+kernels() { # kernels CACHE
+	env CCS_CACHE_DIR="$1" "$build/bin/ccc" schedules/ring_allreduce.ccs \
+		--target=cpu,cuda -o "$tmp/gpu.so"
+}
+if kernels "$tmp/cache" 2>"$tmp/out"; then
+	row "... with kernels, by NVRTC" "$(median 3 kernels '')"
+	row "... with kernels from the cache" "$(median 7 kernels "$tmp/cache")"
+else
+	echo "... with kernels: left out: $(head -1 "$tmp/out")"
+fi
 
 # Start and end of 4 ranks: a run of one empty size, beside a process that does nothing.
 run=$(median 31 "$build/bin/ccrun" -n 4 "$tmp/ar.so" -b 8 -e 8 --iters 1 -w 0)

@@ -13,6 +13,7 @@
 #   choices      LL and Simple by size; channels, threads, tiles; with and without
 #                straight-line code: what compiler/choose.c and cuda_call.c are set by
 #   nccl         the same job by NCCL, its ranks on the one GPU
+#   processes    a process a rank, all on the one GPU: over its memory, the host's, and NCCL
 #   places       where there are several GPUs: a rank on each, with and without peer
 #                access, beside NCCL
 #   goals        what is reached of what was asked for
@@ -261,6 +262,12 @@ sanitizer() {
 		say "Not run: there is no compute-sanitizer here."
 		return
 	fi
+	bounded 30 compute-sanitizer "$ccrun" -n 2 --device cuda:0 --timeout 0 -b 4 -e 4 --iters 1 \
+		-w 0 "$(module ring_allreduce)" >"$work/log" 2>&1 </dev/null
+	if grep -q 'Device not supported' "$work/log"; then	# some virtual machines
+		say "Not run: $(grep -m 1 'Device not supported' "$work/log" | sed 's/^=* *//')"
+		return
+	fi
 	for tool in memcheck racecheck synccheck; do
 		for s in ring_allreduce direct_allreduce; do
 			for p in ll simple/2; do
@@ -305,7 +312,8 @@ moves() { # how often a plan moves a rank's buffer, by key
 	done >"$work/moves"
 	say "Bytes read and written, as a multiple of a rank's buffer. The algorithm must: every"
 	say "message is written, and read unless it lies in its place; inputs and results once."
-	say "The plan does, operation by operation:"
+	say "The plan does, operation by operation (less, where messages of one sum have come in"
+	say "time to be added in one pass):"
 	say ""
 	awk 'BEGIN { print "| schedule | must | does, with direct copies | without |"
 			print "|---|---:|---:|---:|" }
@@ -408,6 +416,44 @@ nccl() {
 	esac
 }
 
+# Four processes, as torchrun starts them: results alone, since they take turns on the GPU.
+together() { # together SCHEDULE SETTING: RANK in it stands for the number
+	local rank rc=0 pids='' pid
+	port=$((port + 2))
+	for rank in 0 1 2 3; do
+		env RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=4 \
+			MASTER_ADDR=127.0.0.1 MASTER_PORT=$port CCS_RENDEZVOUS_SECONDS=30 "${2//RANK/$rank}" \
+			timeout -k 5 60 "$ccrun" --device cuda -b 4 -e 40000 -f 100 --iters 2 -w 1 \
+			"$(module "$1")" >"$work/process$rank" 2>&1 </dev/null &
+		pids="$pids $!"
+	done
+	for pid in $pids; do
+		wait "$pid" || rc=$?
+	done
+	cat "$work"/process? >"$work/log"
+	return $rc
+}
+
+processes() {
+	local rc port=$((20000 + $$ % 10000)) way
+	for way in "its memory:x=auto" "the host's memory:CCS_P2P_DISABLE=1" \
+			"NCCL, as if on four hosts:CCS_HOSTID=host-RANK"; do
+		for s in ring_allreduce direct_all_to_all; do
+			[ $((limit - SECONDS)) -ge 70 ] || { say "No time was left."; return; }
+			together $s "${way#*:}"
+			rc=$?
+			if [ $rc = 4 ]; then
+				say "- $s over ${way%:*}: not run: $(grep -m 1 ccrun: "$work/log")"
+			elif [ $rc != 0 ] || ! grep -q 'wrong elements *: 0 OK' "$work/log"; then
+				fails "$s over ${way%:*}: status $rc"
+				block "$work/log" 12
+			else
+				say "- $s over ${way%:*}: $(grep -m 1 'wrong elements' "$work/log" | sed 's/^# *//')"
+			fi
+		done
+	done
+}
+
 places() {
 	local n
 	n=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
@@ -487,6 +533,7 @@ do_part speed "Speed at 8 ranks" speed
 do_part replay "Replayed graphs" replay
 do_part sanitizer "compute-sanitizer" sanitizer
 do_part nccl "Beside NCCL" nccl
+do_part processes "Processes that share the GPU" processes
 do_part choices "What the choices rest on" choices
 do_part places "Several GPUs" places
 do_part goals "Goals" goals

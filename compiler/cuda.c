@@ -12,7 +12,9 @@
  *
  * The rule: workers of at most LINE_OPS operations get a line, until MAX_RUNS loops
  * are written; all others go by the table. The LL protocol, which is for messages so
- * small that only waiting counts, has one step for all forms and no lines.
+ * small that only waiting counts, has one step for all forms and no lines. Where a
+ * worker adds several messages to one cell, or sends one to several peers, CCS_CHAINS
+ * adds to the header what does that in one pass.
  * O(operations), and O(workers) at most MAX_SHAPES + MAX_RUNS x LINE_OPS each.
  */
 #include "compiler/module.h"
@@ -47,6 +49,7 @@ struct writer {
 	uint32_t nlines, runs;
 	struct shape shapes[MAX_SHAPES];
 	uint32_t nshapes;
+	bool chains;
 };
 
 static void put(struct writer *w, const char *s)
@@ -147,8 +150,19 @@ static void add_shape(struct writer *w, const struct ccs_op *ops, uint32_t n)
 		w->shapes[w->nshapes++] = (struct shape){ number, line };
 }
 
+/* Whether it goes on with the value that the one before it has left or sent. */
+static bool goes_on(const struct ccs_op *o, const struct ccs_op *before)
+{
+	return o->n == 1 && before->n == 1 && !o->nwaits &&
+	       (o->in != CCS_NONE || o->out != CCS_NONE) &&
+	       (before->in != CCS_NONE || before->out != CCS_NONE) && o->a != CCS_NONE &&
+	       o->a == (before->dst != CCS_NONE ? before->dst : before->a);
+}
+
 static void look_at_worker(struct writer *w, const struct ccs_op *ops, uint32_t n)
 {
+	for (uint32_t i = 1; i < n; i++)
+		w->chains |= goes_on(ops + i, ops + i - 1);
 	for (uint32_t i = 0; i < n; i++)
 		if (goes_by_stage(ops + i))
 			return;
@@ -272,6 +286,7 @@ const char *cuda_source(struct ctx *c, const struct bytes *module)
 	look(&w);
 	PUT(&w, "/* The kernels of schedule %s, made by ccc: the device header, then the\n"
 		" * schedule's workers, at the end. */\n", module_text(module, h->schedule));
+	put(&w, w.chains ? "#define CCS_CHAINS 1\n" : "");
 	put(&w, device_source);
 	put(&w, "\n#line 1 \"kernels.cu\"\n");
 	put_lines(&w);

@@ -110,7 +110,8 @@ CCS_API ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks);
  * CUstream (or cudaStream_t; NULL is the default stream), returns when the work is
  * put there, and can be captured into a graph; every rank may have a stream of its
  * own. Calls, and replays of graphs, that could run side by side take turns (the first
- * capture waits for earlier calls). CCS_EUNSUPPORTED: no driver, or no GPU that can do it.
+ * capture waits for earlier calls); but two graphs instantiated from one capture must
+ * not run side by side. CCS_EUNSUPPORTED: no driver, or no GPU that can do it.
  */
 CCS_API ccs_status ccs_comm_init_cuda(struct ccs_comm **comm, int nranks, int device);
 /**
@@ -132,7 +133,8 @@ CCS_API ccs_status ccs_get_unique_id(ccs_unique_id *id);
 /**
  * A communicator of `nranks` processes, of which this is rank `rank`, on GPU `device`.
  * Returns when all have called it. Ranks on one host exchange messages through their
- * GPUs' memory (CUDA IPC) or the host's; ranks on several hosts by NCCL. All ranks make
+ * GPUs' memory (CUDA IPC) or the host's; ranks on several hosts by NCCL, and then calls
+ * cannot be captured. All ranks make
  * the same calls in the same order; the first one of a plan, type and operator waits for
  * all of them. When a rank fails or gets stuck, ccs_comm_check tells of it in all.
  */

@@ -13,7 +13,7 @@
 
 typedef struct CUgraph_st *cuda_template;
 
-/* For several GPUs or processes, and for measuring. */
+/* For several GPUs or processes, and for measuring; and what newer drivers have. */
 struct cuda_wanted {
 	int (*uuid)(struct cuda_uuid *, int);
 	int (*can_access)(int *, int, int);
@@ -31,6 +31,7 @@ struct cuda_wanted {
 	int (*template_free)(cuda_template);
 	int (*graph_launch)(cuda_graph, cuda_stream);
 	int (*graph_free)(cuda_graph);
+	int (*function_load)(cuda_function);
 };
 
 struct cuda_api {

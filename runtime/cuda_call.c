@@ -23,6 +23,7 @@
  * O(ranks).
  */
 #include "runtime/cuda_hosts.h"
+#include "runtime/divide.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,16 +62,6 @@ static void choose_replicas(struct launch *l, uint32_t channels, size_t esize)
 							    : l->state->replicas;
 	if (want < l->replicas)
 		l->replicas = (uint32_t)want;
-}
-
-static uint64_t ceil_div(uint64_t n, uint64_t by)
-{
-	return n / by + (n % by != 0);
-}
-
-static uint64_t round_up(uint64_t n, uint64_t to)
-{
-	return ceil_div(n, to) * to;
 }
 
 /* device/args.h, Cuts: tile * ntiles * replicas >= the longest chunk, tiles in units
@@ -120,7 +111,8 @@ static ccs_status join_streams(const struct launch *l, struct gpu_part *p)
 	while ((i = next_rank(l, p, i + 1)) < l->w->nranks && !s)
 		if (!seen(l, p, i))
 			s = cuda_order(&p->cuda, p->fork, stream_of(l, i), p->now);
-	if (!s && !p->capturing && p->ran && p->stream != p->now)
+	/* also if the stream seems to be the last one: its handle may be another stream's now */
+	if (!s && !p->capturing && p->ran)
 		s = cuda_wait(&p->cuda, p->last, p->now);
 	return s;
 }
@@ -158,10 +150,34 @@ static ccs_status same_scalars(const struct launch *l, struct gpu_part *p)
 	return CCS_OK;
 }
 
-static ccs_status look_at_stream(const struct launch *l, struct gpu_part *p)
+static ccs_status one_captured(int captured, int other)
 {
+	return error_set(CCS_EINVAL, "ccs_run: the stream of rank %d is captured, and that of rank "
+			 "%d is not", captured, other);
+}
+
+/* All or none are captured: else the driver would draw a stream into a capture that it has
+ * no part in, or refuse a step when others are made. And cudaStreamPerThread is a stream
+ * of whichever thread calls the driver: that of the rank that comes last. */
+static ccs_status look_at_streams(const struct launch *l, struct gpu_part *p)
+{
+	ccs_status s = CCS_OK;
+	bool captured;
+
 	p->now = stream_of(l, p->first);
-	return cuda_capturing(&p->cuda, p->now, &p->capturing);
+	for (int i = p->first; i < l->w->nranks && !s; i = next_rank(l, p, i + 1)) {
+		if (seen(l, p, i))
+			continue;
+		if (l->w->nlocal > 1 && stream_of(l, i) == CUDA_STREAM_PER_THREAD)
+			return error_set(CCS_EINVAL, "ccs_run: the stream of rank %d is "
+					 "cudaStreamPerThread, which is another one in every "
+					 "thread: create one", i);
+		s = cuda_capturing(&p->cuda, stream_of(l, i), &captured);
+		if (!s && i > p->first && captured != p->capturing)
+			return captured ? one_captured(i, p->first) : one_captured(p->first, i);
+		p->capturing = captured;
+	}
+	return s;
 }
 
 /* The first capture waits for what was launched before it without a turn: a replay might
@@ -193,6 +209,7 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 	p->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
 	p->args.direct = l->state->protocol == CCS_SIMPLE && !l->g->settings.indirect;
 	p->args.turn = p->captured ? (uint64_t *)(uintptr_t)p->turn : NULL;
+	p->args.launch = p->captured ? ++p->launches : 0;
 	memcpy(&p->args.scalar, c->scalar, sizeof(p->args.scalar));
 	return gpu_place_ranks(l->w, l->r, l->state, p);
 }
@@ -210,10 +227,7 @@ static ccs_status submit(const struct launch *l, struct gpu_part *p)
 	if (s)
 		return s;
 	p->launched = true;
-	if (!p->capturing) {
-		p->ran = true;
-		p->stream = p->now;
-	}
+	p->ran |= !p->capturing;
 	return split_streams(l, p);
 }
 
@@ -254,10 +268,8 @@ static ccs_status all_captured(const struct launch *l)
 
 	for (uint32_t i = 1; i < l->g->nparts; i++)
 		if (p[i].capturing != p->capturing)
-			return error_set(CCS_EINVAL, "ccs_run: the stream of rank %d is captured, "
-					 "and that of rank %d is not",
-					 p->capturing ? p->first : p[i].first,
-					 p->capturing ? p[i].first : p->first);
+			return p->capturing ? one_captured(p->first, p[i].first)
+					    : one_captured(p[i].first, p->first);
 	return CCS_OK;
 }
 
@@ -268,7 +280,7 @@ static ccs_status prepare(struct launch *l)
 	ccs_status s = each(l, same_scalars);
 
 	if (!s)
-		s = each(l, look_at_stream);
+		s = each(l, look_at_streams);
 	if (!s)
 		s = all_captured(l);
 	if (!s)

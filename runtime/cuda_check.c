@@ -2,13 +2,15 @@
  * What a call that was launched earlier has left behind, and what there is, in words.
  *
  * A kernel that gives up (a wait exceeded the communicator's timeout) writes why into
- * the host's memory, sets the flag that stops all others, and ends; the next call, or
- * ccs_comm_check, in any process, finds that and the communicator is dead, as on the
- * CPU. O(plans x parts) a call.
+ * the host's memory, sets the flag that stops all others, and ends; those that have
+ * waited for long, too, write theirs. The next call, or ccs_comm_check, in any process,
+ * finds that and the communicator is dead, as on the CPU. O(plans x parts) a call.
+ *
+ * Where one GPU is late, all that wait for it, and those that wait for these, report:
+ * told first is who waits for a GPU that has not reported, for there the fault is.
  */
 #include "runtime/cuda_hosts.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,37 +18,24 @@
 
 #define MOST_REPORTS 8u
 
-struct text {
-	char buf[ERROR_TEXT - 64];
-	size_t len;
-};
-
-static void add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(struct text *t, const char *format, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, format);
-	n = vsnprintf(t->buf + t->len, sizeof(t->buf) - t->len, format, ap);
-	va_end(ap);
-	if (n > 0)
-		t->len += (size_t)n;
-	if (t->len >= sizeof(t->buf))
-		t->len = sizeof(t->buf) - 1;
-}
-
 /* ---- reports ----------------------------------------------------------------------- */
 
-/* A report is taken before it is written, and a GPU's writes come one by one. */
-static void let_it_come(const struct ccs_dev_report *r)
+/* Written by a GPU, at any time: NULL until all of it is. */
+static const struct ccs_dev_report *report_of(const struct gpu_state *s, uint32_t part)
 {
-	static const struct timespec nap = { 0, 200000 };
+	const struct ccs_dev_report *r = gpu_state_report(s, part);
 
-	for (int i = 0; i < 50 && !__atomic_load_n(&r->kind, __ATOMIC_ACQUIRE); i++)
-		nanosleep(&nap, NULL);
-	nanosleep(&nap, NULL);
+	return __atomic_load_n(&r->complete, __ATOMIC_ACQUIRE) ? r : NULL;
+}
+
+/* Whether it waits for a rank of another part, and that part has not reported. */
+static bool peer_silent(const struct gpu *g, const struct gpu_state *s, uint32_t part,
+		       const struct ccs_dev_report *r)
+{
+	bool of_rank = r->kind == CCS_DEV_STUCK_RECV || r->kind == CCS_DEV_STUCK_SEND;
+
+	return of_rank && r->peer < g->places.nranks && g->places.part_of[r->peer] != part &&
+	       !report_of(s, g->places.part_of[r->peer]);
 }
 
 static void tell(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r)
@@ -55,54 +44,74 @@ static void tell(struct text *t, const struct gpu_state *s, const struct ccs_dev
 	const char *file = r->file < m->head->files.n ? m->text + m->files[r->file].name : "?";
 
 	if (r->kind == CCS_DEV_STUCK_TURN) {
-		add(t, "rank %u waits for another launch of the communicator to end", r->rank);
+		text_add(t, "rank %u waits for another launch of the communicator to end", r->rank);
 		return;
 	}
 	if (r->line)
-		add(t, "rank %u waits at %.200s:%u", r->rank, file, r->line);
+		text_add(t, "rank %u waits at %.200s:%u", r->rank, file, r->line);
 	else	/* its operations are done */
-		add(t, "rank %u waits at its end", r->rank);
+		text_add(t, "rank %u waits at its end", r->rank);
 	switch (r->kind) {
 	case CCS_DEV_STUCK_RECV:
-		add(t, " to receive from rank %u", r->peer);
+		text_add(t, " to receive from rank %u", r->peer);
 		break;
 	case CCS_DEV_STUCK_SEND:
-		add(t, " to send to rank %u", r->peer);
+		text_add(t, " to send to rank %u", r->peer);
 		break;
 	case CCS_DEV_STUCK_WORKER:
-		add(t, " for its worker %u", r->peer);
+		text_add(t, " for its worker %u", r->peer);
 		break;
 	default:
 		break;
 	}
-	add(t, " (worker %u, operation %u, replica %u, tile %llu; it needs %llu and has %llu)",
-	    r->worker, r->op, r->replica, (unsigned long long)r->tile,
-	    (unsigned long long)r->need, (unsigned long long)r->have);
+	text_add(t, " (worker %u, operation %u, replica %u, tile %llu; it needs %llu and has %llu)",
+		 r->worker, r->op, r->replica, (unsigned long long)r->tile,
+		 (unsigned long long)r->need, (unsigned long long)r->have);
 }
 
-/* How many parts have reported; the text is of the first of them. */
-static unsigned collect(const struct gpu *g, struct text *t)
+/* Adds the reports whose peers are silent, or all the others, to n. */
+static unsigned tell_some(const struct gpu *g, bool silent, struct text *t, unsigned n)
 {
-	unsigned n = 0;
-
-	for (const struct gpu_state *s = g->states; s; s = s->next) {
+	for (const struct gpu_state *s = g->states; s; s = s->next)
 		for (uint32_t i = 0; i < g->places.nparts; i++) {
-			const struct ccs_dev_report *r = gpu_state_report(s, i);
+			const struct ccs_dev_report *r = report_of(s, i);
 
-			/* written by a GPU, at any time */
-			if (!__atomic_load_n(&r->taken, __ATOMIC_ACQUIRE))
+			if (!r || silent != peer_silent(g, s, i, r))
 				continue;
-			if (n < MOST_REPORTS) {
-				let_it_come(r);
-				add(t, "%s", n ? "; " : "no progress on the GPU: ");
-				tell(t, s, r);
-			}
-			n++;
+			if (n++ >= MOST_REPORTS)
+				continue;
+			text_add(t, "%s", n > 1 ? "; " : "no progress on the GPU: ");
+			tell(t, s, r);
+			if (silent)
+				text_add(t, ", and the GPU of rank %u waits for nobody", r->peer);
 		}
-	}
-	if (n > MOST_REPORTS)
-		add(t, "; and %u more", n - MOST_REPORTS);
 	return n;
+}
+
+static bool any_report(const struct gpu *g)
+{
+	for (const struct gpu_state *s = g->states; s; s = s->next)
+		for (uint32_t i = 0; i < g->places.nparts; i++)
+			if (report_of(s, i))
+				return true;
+	return false;
+}
+
+/* What parts have reported. After the first, the others get the time to: who is at fault
+ * never does. */
+static bool collect(const struct gpu *g, struct text *t)
+{
+	static const struct timespec nap = { 0, 20000000 };
+	unsigned n;
+
+	if (!any_report(g))
+		return false;
+	if (g->places.nparts > 1)
+		nanosleep(&nap, NULL);
+	n = tell_some(g, false, t, tell_some(g, true, t, 0));
+	if (n > MOST_REPORTS)
+		text_add(t, "; and %u more", n - MOST_REPORTS);
+	return true;
 }
 
 static struct gpu_control *control(const struct gpu *g)
@@ -143,20 +152,23 @@ ccs_status gpu_check(struct world *w)
 {
 	const struct gpu_control *c = control(w->gpu);
 	struct text t = { .len = 0 };
+	bool told;
 
 	if (w->dead)
 		return error_set(CCS_EABORTED, "the communicator failed before: %s",
 				 w->dead_text ? w->dead_text : "no memory for the text");
-	if (collect(w->gpu, &t))
+	/* A process that gave up is why others waited, if they did. */
+	told = c && __atomic_load_n(&c->told, __ATOMIC_ACQUIRE);
+	if (!told && collect(w->gpu, &t))
 		return gpu_die(w, CCS_ETIMEOUT, t.buf);
 	if (w->gpu->between_hosts)
 		return hosts_check(w);
 	if (!c || !__atomic_load_n(&c->abort, __ATOMIC_ACQUIRE))
 		return CCS_OK;
-	if (__atomic_load_n(&c->told, __ATOMIC_ACQUIRE))
-		add(&t, "rank %d has given up: %s", c->rank, c->why);
+	if (told)
+		text_add(&t, "rank %d has given up: %s", c->rank, c->why);
 	else
-		add(&t, "another process has given up");
+		text_add(&t, "another process has given up");
 	return gpu_die(w, CCS_EABORTED, t.buf);
 }
 

@@ -216,6 +216,15 @@ static ccs_status find_reach(struct gpu *g)
 	return s;
 }
 
+/* A debugging aid of the driver's, with which a launch would never return. */
+static ccs_status not_blocking(const struct gpu *g)
+{
+	return g->nparts < 2 || !number_of("CUDA_LAUNCH_BLOCKING", 0) ? CCS_OK :
+	       error_set(CCS_EUNSUPPORTED, "CUDA_LAUNCH_BLOCKING is set, so that a launch returns "
+			 "when its kernel has ended; but kernels on several GPUs of a process wait "
+			 "for one another: unset it, or use a process a GPU");
+}
+
 static ccs_status open_all(struct world *w, const int *devices)
 {
 	struct gpu *g = calloc(1, sizeof(*g));
@@ -233,6 +242,8 @@ static ccs_status open_all(struct world *w, const int *devices)
 		if (g->places.part_of[r] == g->nparts)	/* parts are numbered as they come */
 			s = gpu_part_open(g, g->parts + g->nparts++, g->places.part_of[r],
 					  devices[r]);
+	if (!s)
+		s = not_blocking(g);
 	if (!s && g->nparts > 1)
 		s = find_reach(g);
 	return s ? s : gpu_control_make(g);

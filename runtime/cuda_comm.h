@@ -135,9 +135,9 @@ struct gpu_part {
 	cuda_ptr abort;			/* as this GPU sees it */
 	cuda_ptr turn;
 	cuda_event fork, last;		/* `last`: behind the last call */
-	cuda_stream stream;		/* of the last call, if it `ran` */
-	bool ran;
+	bool ran;			/* some call has, outside captures */
 	bool captured;			/* some call was, so that nothing may be freed */
+	uint32_t launches;		/* that take turns */
 	/* the call that is being made */
 	struct ccs_dev_call args;
 	cuda_stream now;

@@ -12,8 +12,9 @@
 
 /* Of cuda.h: the values that are used. */
 enum {
-	OUT_OF_MEMORY = 2, STUB_LIBRARY = 34, NO_DEVICE = 100, NO_BINARY = 209,
-	PEER_UNSUPPORTED = 217, NOT_READY = 600, TOO_LARGE = 720, CAPTURE_FIRST = 900, CAPTURE_LAST = 908
+	OUT_OF_MEMORY = 2, STUB_LIBRARY = 34, NO_DEVICE = 100, INVALID_IMAGE = 200,
+	NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218, NO_JIT = 221, NEW_PTX = 222,
+	NOT_READY = 600, TOO_LARGE = 720, CAPTURE_FIRST = 900, CAPTURE_LAST = 908
 };
 enum { ATTRIBUTE_SMS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, ATTRIBUTE_COOPERATIVE = 95 };
 enum { POINTER_MEMORY_TYPE = 2, POINTER_MANAGED = 8, POINTER_DEVICE = 9 };
@@ -55,6 +56,7 @@ static const char *const wanted[][2] = {
 	{ "cuGraphDestroy", NULL },
 	{ "cuGraphLaunch", NULL },
 	{ "cuGraphExecDestroy", NULL },
+	{ "cuFuncLoad", NULL },
 };
 #define NWANTED (sizeof(wanted) / sizeof(*wanted))
 _Static_assert(sizeof(struct cuda_wanted) == NWANTED * sizeof(void *),
@@ -66,8 +68,11 @@ static ccs_status status_of(int e)
 {
 	if (e == OUT_OF_MEMORY)
 		return CCS_ENOMEM;
-	if (e == NO_DEVICE || e == STUB_LIBRARY || e == NO_BINARY ||
-	    e == PEER_UNSUPPORTED || e == TOO_LARGE)
+	if (e == NO_DEVICE || e == STUB_LIBRARY || e == PEER_UNSUPPORTED || e == TOO_LARGE)
+		return CCS_EUNSUPPORTED;
+	/* a driver that is too old, or that lacks a part, for what is loaded */
+	if (e == INVALID_IMAGE || e == NO_BINARY || e == INVALID_PTX || e == NO_JIT ||
+	    e == NEW_PTX)
 		return CCS_EUNSUPPORTED;
 	if (e >= CAPTURE_FIRST && e <= CAPTURE_LAST)
 		return CCS_EINVAL;
@@ -395,6 +400,10 @@ ccs_status cuda_load(struct cuda *d, cuda_module *m, cuda_function *f, const voi
 	}
 	s = cuda_check(d, d->api->function(f, *m, function), "cuModuleGetFunction", "the kernel %s",
 		       function);
+	/* else its first launch might, and wait for kernels that wait for that one */
+	if (!s && d->api->o.function_load)
+		s = cuda_check(d, d->api->o.function_load(*f), "cuFuncLoad", "the kernel %s",
+			       function);
 	if (s) {
 		cuda_unload(d, *m);
 		*m = NULL;

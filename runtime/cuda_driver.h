@@ -20,6 +20,9 @@ typedef struct CUmod_st *cuda_module;
 typedef struct CUfunc_st *cuda_function;
 typedef struct CUgraphExec_st *cuda_graph;	/* ready to be launched */
 
+/* As a handle: the calling thread's own default stream. */
+#define CUDA_STREAM_PER_THREAD ((cuda_stream)2)
+
 struct cuda_api;
 
 struct cuda {

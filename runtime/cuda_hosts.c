@@ -16,12 +16,12 @@
  * bytes.
  *
  * Order. Calls share memory and NCCL's communicator, so that one follows the other,
- * whatever their streams. Captured ones have memory of their own, since replays may run
- * beside calls that are made; NCCL orders their messages, and all ranks must have the
- * same order. Two replays at a time are the caller's to order.
+ * whatever their streams. Replays of captured calls could not be ordered among all hosts,
+ * so that calls cannot be captured.
  * O(tiles * (launches + pieces)).
  */
 #include "runtime/cuda_hosts.h"
+#include "runtime/divide.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,11 +44,6 @@ struct job {
 
 /* ---- sizes ---------------------------------------------------------------------------- */
 
-static uint64_t ceil_div(uint64_t n, uint64_t by)
-{
-	return n / by + (n % by != 0);
-}
-
 /* Cuts `part` elements of every chunk into replicas. */
 static void cut(const struct job *j, uint64_t part)
 {
@@ -57,7 +52,7 @@ static void cut(const struct job *j, uint64_t part)
 
 	c->replicas = replicas < j->h->replicas ? (uint32_t)replicas : j->h->replicas;
 	c->replicas_max = c->replicas;
-	c->tile = ceil_div(ceil_div(part, c->replicas), unit) * unit;
+	c->tile = round_up(ceil_div(part, c->replicas), unit);
 }
 
 static ccs_status choose_tile(struct job *j)
@@ -68,7 +63,7 @@ static ccs_status choose_tile(struct job *j)
 	cut(j, ceil_div(j->longest, ceil_div(j->longest, most)));
 	j->slot = c->tile * c->replicas;
 	j->ntiles = ceil_div(j->longest, j->slot);
-	c->longest = ceil_div(j->longest, unit) * unit;
+	c->longest = round_up(j->longest, unit);
 	return j->ntiles <= UINT32_MAX ? CCS_OK :
 	       error_set(CCS_EINVAL, "CCS_TILE_BYTES is too small for %zu elements", j->c->count);
 }
@@ -259,7 +254,7 @@ static ccs_status place(struct job *j, struct hosts_memory *m)
 static ccs_status fill(struct job *j)
 {
 	struct ccs_dev_call *c = &j->p->args;
-	struct hosts_memory *m = j->p->capturing ? &j->g->hosts->captured : &j->g->hosts->direct;
+	struct hosts_memory *m = &j->g->hosts->memory;
 	ccs_status s;
 
 	*c = j->h->call;
@@ -282,7 +277,7 @@ static ccs_status submit(struct job *j)
 {
 	ccs_status s = CCS_OK;
 
-	if (!j->p->capturing && j->p->ran && j->p->stream != j->p->now)
+	if (j->p->ran)
 		s = cuda_wait(&j->p->cuda, j->p->last, j->p->now);
 	if (!s)
 		s = gpu_copy_asides(j->w, j->r, j->p);
@@ -297,10 +292,9 @@ static ccs_status submit(struct job *j)
 	}
 	if (!s)
 		s = run_posts(j);
-	if (s || j->p->capturing)
+	if (s)
 		return s;
 	j->p->ran = true;
-	j->p->stream = j->p->now;
 	return cuda_record(&j->p->cuda, j->p->last, j->p->now);
 }
 
@@ -308,9 +302,11 @@ static ccs_status run_entered(struct job *j)
 {
 	ccs_status s = cuda_capturing(&j->p->cuda, j->p->now, &j->p->capturing);
 
+	if (!s && j->p->capturing)
+		s = error_set(CCS_EUNSUPPORTED, "ccs_run: the stream of rank %d is captured, and "
+			      "calls between hosts cannot be", j->p->first);
 	if (s || !j->longest)
 		return s;
-	j->p->captured |= j->p->capturing;
 	s = fill(j);
 	return s ? s : submit(j);
 }

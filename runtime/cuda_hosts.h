@@ -43,8 +43,7 @@ struct hosts_memory {
 /* A communicator's, kept in struct gpu; NULL before its first call. */
 struct hosts {
 	struct hosts_plan *plans;
-	struct hosts_memory direct;	/* of calls that run when they are made */
-	struct hosts_memory captured;	/* of those that are replayed, maybe beside others */
+	struct hosts_memory memory;
 };
 
 /** Puts this rank's part of a call into its stream. As gpu_run, under world.lock. */

@@ -256,7 +256,7 @@ static ccs_status make_together(struct gpu *g, struct gpu_part *p, struct hosts_
 		return s;
 	s = cuda_enter(&p->cuda, &mode);
 	if (!s) {
-		s = hosts_room(p, h, &g->hosts->direct);
+		s = hosts_room(p, h, &g->hosts->memory);
 		cuda_leave(&p->cuda, mode);
 	}
 	return gpu_agree(g, s);

@@ -133,18 +133,28 @@ static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct 
 
 /* ---- loading ------------------------------------------------------------------------ */
 
-static ccs_status load(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
-		       struct gpu_kernel *k)
+/* Why what was just compiled does not load, as far as it is known. */
+static ccs_status refused(const struct gpu *g, const struct gpu_part *p, ccs_status s)
 {
-	const struct ccs_kernel *ahead = find_compiled(p, m, &k->key);
+	const struct nvrtc *n = &g->nvrtc;
+	char text[ERROR_TEXT];
+
+	if (s != CCS_EUNSUPPORTED || n->major <= p->cuda.driver / 1000)
+		return s;
+	snprintf(text, sizeof(text), "%.600s", error_thread()->text);
+	return error_set(s, "%s: NVRTC %d.%d made it, and the driver is that of CUDA %d.%d: "
+			 "CCS_NVRTC can name an older NVRTC", text, n->major, n->minor,
+			 p->cuda.driver / 1000, p->cuda.driver % 1000 / 10);
+}
+
+static ccs_status load_compiled(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
+				struct gpu_kernel *k)
+{
 	struct cache_key ck;
 	ccs_status s = CCS_OK;
 	void *data = NULL;
 	size_t len = 0;
 
-	if (ahead)
-		return cuda_load(&p->cuda, &k->module, &k->function, m->bytes + ahead->cubin.at,
-				 CCS_DEV_KERNEL);
 	if (m->cuda) {
 		ck = cache_key(p, m, &k->key);
 		data = cache_read(&ck, &len);
@@ -158,10 +168,33 @@ static ccs_status load(struct gpu *g, struct gpu_part *p, const struct ccs_modul
 	}
 	s = compile(g, p, m, &k->key, &data, &len);
 	if (!s)
-		s = cuda_load(&p->cuda, &k->module, &k->function, data, CCS_DEV_KERNEL);
+		s = refused(g, p, cuda_load(&p->cuda, &k->module, &k->function, data,
+					    CCS_DEV_KERNEL));
 	if (!s)
 		cache_write(&ck, data, len);
 	free(data);
+	return s;
+}
+
+/* What the module holds may be newer than the driver: then an NVRTC that is here may do.
+ * If that fails, too, the first failure is told. */
+static ccs_status load(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
+		       struct gpu_kernel *k)
+{
+	const struct ccs_kernel *ahead = find_compiled(p, m, &k->key);
+	struct thread_state kept;
+	ccs_status s;
+
+	if (!ahead)
+		return load_compiled(g, p, m, k);
+	s = cuda_load(&p->cuda, &k->module, &k->function, m->bytes + ahead->cubin.at,
+		      CCS_DEV_KERNEL);
+	if (s != CCS_EUNSUPPORTED || !m->cuda)
+		return s;
+	kept = *error_thread();
+	if (!load_compiled(g, p, m, k))
+		return CCS_OK;
+	*error_thread() = kept;
 	return s;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "runtime/cuda_api.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define SHARED_BLOCK ((size_t)2 << 20)
@@ -70,6 +71,17 @@ ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reache
 	return s;
 }
 
+/* What containers and virtual machines refuse, though the GPUs could. */
+static ccs_status way_round(ccs_status s)
+{
+	char text[ERROR_TEXT];
+
+	if (!s)
+		return s;
+	snprintf(text, sizeof(text), "%.600s", error_thread()->text);
+	return error_set(s, "%s; with CCS_P2P_DISABLE=1 messages go by the host's memory", text);
+}
+
 ccs_status cuda_reach(struct cuda *d, const struct cuda *peer)
 {
 	ccs_status s;
@@ -83,8 +95,8 @@ ccs_status cuda_reach(struct cuda *d, const struct cuda *peer)
 		return s;
 	e = d->api->o.enable_access(peer->context, 0);
 	return e == PEER_ALREADY ? CCS_OK :
-	       cuda_check(d, e, "cuCtxEnablePeerAccess", "GPU %d's access to the memory of GPU %d",
-			  d->device, peer->device);
+	       way_round(cuda_check(d, e, "cuCtxEnablePeerAccess", "GPU %d's access to the memory "
+				    "of GPU %d", d->device, peer->device));
 }
 
 /* ---- other processes --------------------------------------------------------------- */
@@ -113,8 +125,8 @@ ccs_status cuda_share(struct cuda *d, cuda_ptr p, struct cuda_shared *shared, co
 				 "cuda_alloc_shared, but byte %llu of one of %zu bytes", what,
 				 (unsigned long long)(p - base), size);
 	if (!s)
-		s = cuda_check(d, d->api->o.ipc_get(shared, p), "cuIpcGetMemHandle",
-			       "sharing %s with another process", what);
+		s = way_round(cuda_check(d, d->api->o.ipc_get(shared, p), "cuIpcGetMemHandle",
+					 "sharing %s with another process", what));
 	return s;
 }
 
@@ -125,8 +137,9 @@ ccs_status cuda_map(struct cuda *d, const struct cuda_shared *shared, cuda_ptr *
 				"sharing memory between processes");
 
 	if (!s)
-		s = cuda_check(d, d->api->o.ipc_open(p, *shared, LAZY_PEER), "cuIpcOpenMemHandle",
-			       "mapping %s of another process on %s", what, d->name);
+		s = way_round(cuda_check(d, d->api->o.ipc_open(p, *shared, LAZY_PEER),
+					 "cuIpcOpenMemHandle", "mapping %s of another process on "
+					 "%s", what, d->name));
 	if (s)
 		*p = 0;
 	return s;

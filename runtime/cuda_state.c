@@ -11,8 +11,10 @@
  * all go on or none; after the last one all memory is in its first state everywhere, and
  * launches may begin.
  *
- * The tile. A cell's tile is 32 KiB (LL: 8 KiB, which take 16 of a slot); less where
- * messages have many cells, so that a slot stays within 256 KiB. Where FIFOs would
+ * The tile. A cell's tile is 128 KiB (LL: 8 KiB, which take 16 of a slot); less where
+ * messages have many cells, so that a slot stays within 256 KiB. A step waits and tells
+ * for some 2 us beside what it moves, and a block's share of a GPU's memory is some
+ * 40 KB/us: so most of the time is spent moving (an estimate; CCS_TILE_BYTES). Where FIFOs would
  * take more than 512 MiB in all there are fewer replicas, and then smaller tiles.
  * O(tables + FIFOs) for each part.
  */
@@ -21,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE_BYTES ((size_t)32 << 10)
+#define TILE_BYTES ((size_t)128 << 10)
 #define LL_TILE_BYTES ((size_t)8 << 10)
 #define SLOT_BYTES ((size_t)256 << 10)
 #define TILE_LEAST ((size_t)64)

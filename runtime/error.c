@@ -26,6 +26,20 @@ ccs_status error_set(ccs_status s, const char *format, ...)
 	return s;
 }
 
+void text_add(struct text *t, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(t->buf + t->len, sizeof(t->buf) - t->len, format, ap);
+	va_end(ap);
+	if (n > 0)
+		t->len += (size_t)n;
+	if (t->len >= sizeof(t->buf))
+		t->len = sizeof(t->buf) - 1;
+}
+
 const char *ccs_error(void)
 {
 	return state.text;

@@ -7,6 +7,8 @@
 
 #include "runtime/ccs.h"
 
+#include <stddef.h>
+
 #define ERROR_TEXT 2048
 
 struct call;
@@ -23,5 +25,13 @@ struct thread_state *error_thread(void);
 /** Sets this thread's text and returns `s`. */
 ccs_status error_set(ccs_status s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* A text that is put together; what does not fit is cut. */
+struct text {
+	size_t len;
+	char buf[ERROR_TEXT];
+};
+
+void text_add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

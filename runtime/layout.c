@@ -11,6 +11,7 @@
  * run to run and only grows. O(tasks + FIFOs + cells).
  */
 #include "runtime/comm.h"
+#include "runtime/divide.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +51,6 @@ static bool grow(struct arena_block *b, size_t bytes)
 	b->data = p;
 	b->cap = bytes;
 	return true;
-}
-
-static size_t ceil_div(size_t n, size_t by)
-{
-	return n / by + (n % by != 0);
 }
 
 static size_t longest_cell(const struct layout *l, const struct ccs_module *m, size_t count)
@@ -103,7 +99,7 @@ static void choose_tile(struct layout *l, const struct run *r)
 	}
 	/* tiles of one size, in whole cache lines */
 	l->tile = ceil_div(l->longest, (size_t)l->ntiles);
-	l->tile = ceil_div(l->tile, CACHE_LINE / l->esize) * (CACHE_LINE / l->esize);
+	l->tile = round_up(l->tile, CACHE_LINE / l->esize);
 	l->ntiles = ceil_div(l->longest, l->tile);
 }
 

@@ -17,8 +17,7 @@
 enum { INVALID_ARGUMENT = 4, INVALID_USAGE, REMOTE_ERROR, IN_PROGRESS };
 enum { SCALAR_OF_HOST = 1 };
 
-typedef struct ccs_unique_id unique_id;
-_Static_assert(sizeof(unique_id) == 128, "an ncclUniqueId");
+_Static_assert(sizeof(struct ccs_unique_id) == 128, "an ncclUniqueId");
 _Static_assert(CCS_INT8 == 0 && CCS_FLOAT32 == 7 && CCS_BFLOAT16 == 9 && CCS_FLOAT8E5M2 == 11,
 	       "types have NCCL's numbers");
 _Static_assert(CCS_SUM == 0 && CCS_PROD == 1 && CCS_MAX == 2 && CCS_MIN == 3 && CCS_AVG == 4,
@@ -27,8 +26,8 @@ _Static_assert(CCS_SUM == 0 && CCS_PROD == 1 && CCS_MAX == 2 && CCS_MIN == 3 && 
 struct nccl_api {
 	int (*version)(int *);
 	const char *(*error_string)(int);
-	int (*unique_id)(unique_id *);
-	int (*init_rank)(nccl_comm *, int nranks, unique_id, int rank);
+	int (*unique_id)(struct ccs_unique_id *);
+	int (*init_rank)(nccl_comm *, int nranks, struct ccs_unique_id, int rank);
 	int (*init_all)(nccl_comm *, int n, const int *devices);
 	int (*destroy)(nccl_comm);
 	int (*abort)(nccl_comm);

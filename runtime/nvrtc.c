@@ -70,9 +70,9 @@ static void open_builtins(const char *path)
 static bool load(struct nvrtc *n, char *why, size_t size)
 {
 	static const struct library_search search = {
-		.variable = "CCS_NVRTC", .names = names, .before = open_builtins,
+		.variable = "CCS_NVRTC", .names = names,
 		.missing = "there is no libnvrtc.so.13 or .12 (it comes with CUDA, or by "
-			   "`pip install nvidia-cuda-nvrtc`",
+			   "`pip install nvidia-cuda-nvrtc`", .before = open_builtins,
 	};
 
 	n->library = library_open(&search, n->path, sizeof(n->path), why, size);

@@ -8,33 +8,11 @@
  */
 #include "runtime/comm.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define REPORTED 16	/* ranks that the text names; the rest are counted */
-
-struct text {
-	char buf[ERROR_TEXT];
-	size_t len;
-};
-
-static void add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(struct text *t, const char *format, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, format);
-	n = vsnprintf(t->buf + t->len, sizeof(t->buf) - t->len, format, ap);
-	va_end(ap);
-	if (n > 0)
-		t->len += (size_t)n;
-	if (t->len >= sizeof(t->buf))
-		t->len = sizeof(t->buf) - 1;
-}
 
 uint64_t watch_progress(const struct world *w)
 {
@@ -75,16 +53,17 @@ static void report_task(struct text *out, const struct layout *l, const struct t
 	const struct ccs_op *o = l->view->ops + l->view->workers[t - l->tasks].op + t->op;
 	const struct ccs_module *m = l->run->params.module;
 
-	add(out, "rank %u waits at %.200s:%u", t->rank, m->text + m->files[o->file].name, o->line);
+	text_add(out, "rank %u waits at %.200s:%u", t->rank, m->text + m->files[o->file].name,
+		 o->line);
 	switch (how) {
 	case BLOCKED_RECV:
-		add(out, " to receive from rank %u", l->view->fifos[o->in].src);
+		text_add(out, " to receive from rank %u", l->view->fifos[o->in].src);
 		break;
 	case BLOCKED_SEND:
-		add(out, " to send to rank %u", l->view->fifos[o->out].dst);
+		text_add(out, " to send to rank %u", l->view->fifos[o->out].dst);
 		break;
 	case BLOCKED_WORKER:
-		add(out, " for an operation of its own");
+		text_add(out, " for an operation of its own");
 		break;
 	case BLOCKED_NOT:
 		break;
@@ -96,7 +75,7 @@ static void report(struct world *w, struct text *out)
 	struct run *r = w->runs;
 	int named = 0, more = 0;
 
-	add(out, "no progress for %u ms", w->timeout);
+	text_add(out, "no progress for %u ms", w->timeout);
 	for (int i = 0; r && i < w->nranks; i++) {
 		enum blocked how = BLOCKED_NOT;
 		struct task *t = NULL;
@@ -112,14 +91,14 @@ static void report(struct world *w, struct text *out)
 			more++;
 			continue;
 		}
-		add(out, "%s", named++ ? "; " : ": ");
+		text_add(out, "%s", named++ ? "; " : ": ");
 		if (t)
 			report_task(out, &w->layout, t, how);
 		else
-			add(out, "rank %d has not called", i);
+			text_add(out, "rank %d has not called", i);
 	}
 	if (more)
-		add(out, "; and %d more ranks", more);
+		text_add(out, "; and %d more ranks", more);
 }
 
 void watch_timeout(struct world *w)

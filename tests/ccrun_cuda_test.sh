@@ -9,12 +9,7 @@ build=$(cd "${1:-build}" && pwd)
 ccc=$build/bin/ccc
 ccrun=$build/bin/ccrun
 fake=$build/tests/fake_cuda
-for v in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT CCS_RENDEZVOUS \
-	 CCS_PROTOCOLS CCS_DIRECT CCS_THREADS CCS_TILE_BYTES CCS_P2P_DISABLE CCS_HOSTID \
-	 OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE SLURM_PROCID SLURM_NTASKS \
-	 NCCL_HOSTID NCCL_COMM_ID NCCL_MULTI_RANK_GPU_ENABLE; do
-	unset $v
-done
+bare_environment
 export CCS_CACHE_DIR= CCS_NVRTC="$fake/libnvrtc.so" CCS_NCCL="$build/tests/fake_nccl/libnccl.so.2"
 
 gpus() { # gpus N COMMAND...: on a machine with N of them
@@ -62,6 +57,12 @@ status "more GPUs than ranks in the list" 2 gpus 4 "$ccrun" -n 2 --device cuda:0
 says "... is refused" "$tmp/err" 'names 3 GPUs for 2 ranks'
 status "a GPU that is not there" 2 gpus 2 "$ccrun" -n 2 --device cuda:0,2 "$ring"
 says "... is named" "$tmp/err" 'no GPU 2'
+status "launches that wait for their end, on two GPUs" 4 env CUDA_LAUNCH_BLOCKING=1 \
+	FAKE_CUDA_GPUS=2 LD_LIBRARY_PATH="$fake" "$ccrun" -n 2 --device cuda "$ring" $quick
+says "... are refused" "$tmp/err" 'CUDA_LAUNCH_BLOCKING is set'
+holds "... and leave nothing behind" clean
+status "... on one they are fine" 0 env CUDA_LAUNCH_BLOCKING=1 FAKE_CUDA_GPUS=1 \
+	LD_LIBRARY_PATH="$fake" "$ccrun" -n 2 --device cuda "$ring" $quick
 for list in cuda: cuda:, cuda:0, cuda:,0 cuda:0,,1 cuda:0,x cuda:99999999999 cudax; do
 	status "--device $list" 2 gpus 2 "$ccrun" -n 2 --device $list "$ring"
 done
@@ -90,8 +91,8 @@ status "-G on the CPU" 2 "$ccrun" -n 3 "$ring" -G 3
 status "--copy-rate on the CPU" 2 "$ccrun" -n 3 "$ring" --copy-rate
 status "--repeats on the CPU" 0 "$ccrun" -n 3 "$ring" $quick --repeats 3
 says "... is said" "$tmp/out" 'median of 3 times the mean of 2 runs'
-status "a driver that cannot tell the time" 4 env LD_LIBRARY_PATH="$fake/old" "$ccrun" -n 3 \
-	--device cuda "$ring" $quick
+status "a driver that cannot tell the time" 4 env FAKE_CUDA_VERSION=12020 \
+	LD_LIBRARY_PATH="$fake/old" "$ccrun" -n 3 --device cuda "$ring" $quick
 says "... names what it lacks" "$tmp/err" 'cuEventElapsedTime'
 for call in cuMemAlloc_v2:3:2 cuEventCreate:3:2 cuEventRecord:9:999 cuEventElapsedTime:1:999 \
 	    cuStreamCreate:2:2 cuMemcpyDtoHAsync_v2:2:999; do

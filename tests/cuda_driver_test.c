@@ -5,56 +5,15 @@
  * usage: cuda_driver_test calls|failing|old, with FAKE_CUDA_GPUS=3 and the library in
  *        LD_LIBRARY_PATH (tests/cuda_driver_test.sh does that)
  */
-#include "runtime/cuda_driver.h"
+#include "tests/support/parts.h"
+#include "tests/support/processes.h"
+#include "tests/support/say.h"
 
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool say(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool say(bool ok, const char *format, ...)
-{
-	va_list ap;
-
-	printf(ok ? "ok - " : "not ok - ");
-	va_start(ap, format);
-	vprintf(format, ap);
-	va_end(ap);
-	printf("\n");
-	fflush(stdout);
-	return ok;
-}
-
-static bool says(ccs_status s, ccs_status want, const char *text, const char *what)
-{
-	bool ok = s == want && (!text || strstr(ccs_error(), text));
-
-	if (!ok)
-		printf("# %s: %s: %s\n", what, ccs_status_name(s), s ? ccs_error() : "");
-	return say(ok, "%s", what);
-}
-
-/* Opens a GPU and makes it current. */
-static int enter(struct cuda *d, int device)
-{
-	int mode;
-
-	if (cuda_open(d, device) || cuda_enter(d, &mode)) {
-		say(false, "GPU %d: %s", device, ccs_error());
-		exit(1);
-	}
-	return mode;
-}
-
-static void leave(struct cuda *d, int mode)
-{
-	cuda_leave(d, mode);
-	cuda_close(d);
-}
 
 /* ---- which GPUs there are -------------------------------------------------------------- */
 
@@ -79,15 +38,15 @@ static void test_identity(void)
 	struct cuda d;
 
 	for (int i = 0; i < 3; i++) {
-		int mode = enter(&d, i);
+		int mode = gpu_enter(&d, i);
 
 		says(cuda_identity(&d, id + i), CCS_OK, NULL, "a GPU's identity");
-		leave(&d, mode);
+		gpu_leave(&d, mode);
 	}
 	say(memcmp(id, id + 1, sizeof(*id)) && memcmp(id + 1, id + 2, sizeof(*id)) &&
 	    memcmp(id, id + 2, sizeof(*id)), "identities differ");
 	setenv("CUDA_VISIBLE_DEVICES", "2,1", 1);
-	int mode = enter(&d, 0);
+	int mode = gpu_enter(&d, 0);
 	say(!cuda_identity(&d, &again) && !memcmp(&again, id + 2, sizeof(*id)),
 	    "an identity does not depend on numbers");
 	say(!cuda_reaches(&d, id + 2, &reaches) && reaches, "a GPU reaches itself");
@@ -98,22 +57,22 @@ static void test_identity(void)
 	say(!cuda_reaches(&d, id + 1, &reaches) && !reaches, "... and none that is no peer");
 	say(!cuda_reaches(&d, id + 2, &reaches) && reaches, "... but itself still");
 	unsetenv("FAKE_CUDA_PEERS");
-	leave(&d, mode);
+	gpu_leave(&d, mode);
 	unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 static void test_pointers(void)
 {
+	static const char *const name[] = { "cuMemAllocManaged" };
 	int (*managed)(cuda_ptr *, size_t, unsigned), mode, mode1;
-	void *library = dlopen("libcuda.so.1", RTLD_NOW), *f = dlsym(library, "cuMemAllocManaged");
+	void *library = stand_in("libcuda.so.1", name, 1, &managed);
 	struct cuda d, e;
 	cuda_ptr here, there, both, seen;
 	void *pinned;
 	int local;
 
-	memcpy(&managed, &f, sizeof(f));
-	mode = enter(&d, 0);
-	mode1 = enter(&e, 1);
+	mode = gpu_enter(&d, 0);
+	mode1 = gpu_enter(&e, 1);
 	cuda_alloc(&e, &there, 100, "a test");
 	managed(&both, 100, 1);
 	cuda_alloc_host(&e, &pinned, &seen, 100, "a test");
@@ -135,7 +94,7 @@ static void test_pointers(void)
 	cuda_free(&e, there);
 	cuda_free(&e, both);
 	cuda_free_host(&e, pinned);
-	leave(&e, mode1);
+	gpu_leave(&e, mode1);
 	cuda_close(&d);
 	dlclose(library);
 }
@@ -147,7 +106,7 @@ static void test_shared(void)
 	struct cuda_shared shared;
 	cuda_ptr p, small, none = 1;
 	struct cuda d;
-	int mode = enter(&d, 0);
+	int mode = gpu_enter(&d, 0);
 
 	cuda_alloc(&d, &small, 100, "a test");
 	cuda_alloc_shared(&d, &p, 100, "a test");
@@ -157,12 +116,12 @@ static void test_shared(void)
 	     "... nor is part of an allocation");
 	says(cuda_share(&d, p, &shared, "a test"), CCS_OK, NULL, "... but all of it");
 	memset(&shared, 7, sizeof(shared));
-	says(cuda_map(&d, &shared, &none, "a test"), CCS_ESYSTEM, "cuIpcOpenMemHandle",
+	says(cuda_map(&d, &shared, &none, "a test"), CCS_ESYSTEM, "; with CCS_P2P_DISABLE=1",
 	     "nonsense cannot be mapped");
 	say(!none, "... and gives no address");
 	cuda_free(&d, small);
 	cuda_free(&d, p);
-	leave(&d, mode);
+	gpu_leave(&d, mode);
 }
 
 /* ---- times and graphs ------------------------------------------------------------------------ */
@@ -208,7 +167,7 @@ static void test_times(void)
 	double us = -1;
 	cuda_stream s;
 	struct cuda d;
-	int mode = enter(&d, 0);
+	int mode = gpu_enter(&d, 0);
 
 	says(cuda_stream_new(&d, &s), CCS_OK, NULL, "a stream");
 	says(cuda_timer_new(&d, &from), CCS_OK, NULL, "a timer");
@@ -227,7 +186,7 @@ static void test_times(void)
 	cuda_event_free(&d, to);
 	cuda_event_free(&d, timeless);
 	cuda_stream_free(&d, s);
-	leave(&d, mode);
+	gpu_leave(&d, mode);
 }
 
 /* ---- what fails, and what is missing ------------------------------------------------------ */
@@ -287,8 +246,8 @@ static void test_failing(void)
 	int mode, mode1;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		mode = enter(&d, 0);
-		mode1 = enter(&e, 1);
+		mode = gpu_enter(&d, 0);
+		mode1 = gpu_enter(&e, 1);
 		cuda_leave(&e, mode1);
 		snprintf(plan, sizeof(plan), "%s:1:999", names[i]);
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(names[i], "_"), names[i]);
@@ -296,7 +255,7 @@ static void test_failing(void)
 		says(all_of_it(&d, &e, host), CCS_ESYSTEM, name, names[i]);
 		unsetenv("FAKE_CUDA_FAIL");
 		says(all_of_it(&d, &e, host), CCS_OK, NULL, "... and nothing is left of that");
-		leave(&d, mode);
+		gpu_leave(&d, mode);
 		cuda_close(&e);
 	}
 	free(host);
@@ -309,12 +268,12 @@ static void test_old(void)
 	struct cuda_shared shared = { { 0 } };
 	struct cuda_uuid id = { { 0 } };
 	cuda_stream s;
-	cuda_event e;
+	cuda_event e = NULL;
 	struct cuda d;
 	cuda_ptr p;
 	double us;
 	bool yes;
-	int mode = enter(&d, 0), n;
+	int mode = gpu_enter(&d, 0), n;
 
 	say(!cuda_count(&n) && n == 3, "an old driver counts GPUs");
 	says(cuda_alloc_shared(&d, &p, 10, "a test"), CCS_OK, NULL, "... allocates");

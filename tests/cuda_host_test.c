@@ -4,12 +4,11 @@
  * any call. usage: cuda_host_test RING.so REDUCE.so, with the fake libcuda.so.1 in
  * LD_LIBRARY_PATH (tests/cuda_test.sh does that).
  */
-#include "runtime/ccs.h"
+#include "tests/support/processes.h"
+#include "tests/support/say.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,41 +39,10 @@ static bool load(struct api *a)
 		"cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
 		"cuGraphDestroy", "cuGraphExecDestroy", "fake_work", "fake_ordered",
 	};
-	char *at = (char *)a + sizeof(a->handle);
 
-	a->handle = dlopen("libcuda.so.1", RTLD_NOW);
-	for (size_t i = 0; a->handle && i < sizeof(names) / sizeof(*names); i++) {
-		void *p = dlsym(a->handle, names[i]);
-
-		if (!p)
-			return false;
-		memcpy(at + i * sizeof(p), &p, sizeof(p));
-	}
+	a->handle = stand_in("libcuda.so.1", names, sizeof(names) / sizeof(*names),
+				      (char *)a + sizeof(a->handle));
 	return a->handle != NULL;
-}
-
-static bool say(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool say(bool ok, const char *format, ...)
-{
-	va_list ap;
-
-	printf(ok ? "ok - " : "not ok - ");
-	va_start(ap, format);
-	vprintf(format, ap);
-	va_end(ap);
-	printf("\n");
-	fflush(stdout);
-	return ok;
-}
-
-static bool says(ccs_status s, ccs_status want, const char *text, const char *what)
-{
-	bool ok = s == want && (!text || strstr(ccs_error(), text));
-
-	if (!ok)
-		printf("# %s: %s: %s\n", what, ccs_status_name(s), s ? ccs_error() : "");
-	return say(ok, "%s", what);
 }
 
 /* ---- a communicator with buffers ---------------------------------------------------- */
@@ -259,11 +227,19 @@ static void test_capture_streams(struct api *a, const struct ccs_module *m)
 
 	rig_up(&r, a, 4, OWN);
 	a->capture(r.stream[0], 0);
-	says(call(&r, m), CCS_EINVAL, "CAPTURE_ISOLATION",
+	says(call(&r, m), CCS_EINVAL, "stream of rank 0 is captured, and that of rank 1 is not",
 	     "streams of which only one is captured are refused");
 	graph = captured(a, r.stream[0]);
 	say(graph != NULL, "... and the capture is not spoilt");
 	a->exec_free(graph);
+	a->capture(r.stream[2], 0);
+	says(call(&r, m), CCS_EINVAL, "stream of rank 2 is captured, and that of rank 0 is not",
+	     "... also if it is not the first");
+	graph = captured(a, r.stream[2]);
+	a->exec_free(graph);
+	says(call_on(&r, m, COUNT, (void *)2), CCS_EINVAL, "cudaStreamPerThread",
+	     "a stream that every thread has another of is refused");
+	says(call(&r, m), CCS_OK, NULL, "... and the communicator goes on");
 	rig_down(&r);
 }
 
@@ -445,24 +421,23 @@ static int scenario(struct api *a, const struct ccs_module *m, const char *name)
 	return !s ? 0 : strstr(text, call_name) ? 1 : 2;
 }
 
-/* Runs the scenario with the k-th call of `name` failing; its stderr goes to `log`. */
-static int run_failing(struct api *a, const struct ccs_module *m, const char *name, int k,
-		       FILE *log)
-{
-	char plan[128];
-	int status;
-	pid_t pid;
+/* The scenario, with the k-th call of `name` failing. */
+struct failing {
+	struct api *a;
+	const struct ccs_module *m;
+	const char *name;
+	int k;
+};
 
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		dup2(fileno(log), 2);
-		snprintf(plan, sizeof(plan), "%s:%d:999", name, k);
-		setenv("FAKE_CUDA_FAIL", plan, 1);
-		_exit(scenario(a, m, name));
-	}
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+static int run_failing(void *of, int index)
+{
+	const struct failing *f = of;
+	char plan[128];
+
+	(void)index;
+	snprintf(plan, sizeof(plan), "%s:%d:999", f->name, f->k);
+	setenv("FAKE_CUDA_FAIL", plan, 1);
+	return scenario(f->a, f->m, f->name);
 }
 
 static void test_failing(struct api *a, const struct ccs_module *m)
@@ -472,32 +447,33 @@ static void test_failing(struct api *a, const struct ccs_module *m)
 		"cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2",
 		"cuThreadExchangeStreamCaptureMode", "cuMemAlloc_v2", "cuMemHostAlloc",
 		"cuMemHostGetDevicePointer_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2",
-		"cuMemsetD8Async", "cuModuleLoadData", "cuModuleGetFunction",
+		"cuMemsetD8Async", "cuModuleLoadData", "cuModuleGetFunction", "cuFuncLoad",
 		"cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuLaunchCooperativeKernel",
 		"cuStreamCreate", "cuStreamSynchronize", "cuStreamIsCapturing",
 		"cuStreamWaitEvent", "cuEventCreate", "cuEventRecord", "cuEventQuery",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		int k = 1, rc = 1, since = 0, places = 0;
+		struct failing f = { a, m, names[i], 1 };
+		int rc = 1, since = 0, places = 0;
 		bool clean = true;
 
 		/* until none was left to fail; one that is only made at the end may fail */
-		for (; since < 8 && rc <= 1; k++) {
+		for (; since < 8 && rc <= 1; f.k++) {
 			FILE *log = tmpfile();
+			int status = process_run(run_failing, &f, log);
 			char line[512];
 
-			rc = run_failing(a, m, names[i], k, log);
-			rewind(log);
+			rc = WIFEXITED(status) ? WEXITSTATUS(status) : 3;
 			while (fgets(line, sizeof(line), log)) {
-				printf("# %s:%d: %s", names[i], k, line);
+				printf("# %s:%d: %s", names[i], f.k, line);
 				clean = false;
 			}
 			fclose(log);
 			since = rc ? 0 : since + 1;
 			places += rc == 1;
 			if (rc > 1)
-				printf("# %s:%d: the scenario ended with %d\n", names[i], k, rc);
+				printf("# %s:%d: the scenario ended with %d\n", names[i], f.k, rc);
 		}
 		say(rc == 0 && clean, "%s failing, at each of %d places, is said", names[i], places);
 	}

@@ -7,18 +7,17 @@ set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd)
 fake=$build/tests/fake_cuda
-unset CCS_PROTOCOLS CCS_THREADS CCS_TILE_BYTES CCS_DIRECT CCS_P2P_DISABLE CCS_HOSTID
-unset RANK WORLD_SIZE OMPI_COMM_WORLD_RANK PMI_RANK SLURM_PROCID CCS_RENDEZVOUS
+bare_environment
 export CCS_CACHE_DIR= CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake"
 export CCS_NCCL="$build/tests/fake_nccl/libnccl.so.2" FAKE_CUDA_GPUS=8
 export FAKE_CUDA_SMS=8	# fewer blocks fit: fewer replicas, less memory
 
 run() { # run PROGRAM WHAT MODULES SETTINGS...
-	program=$1 what=$2 modules=$3
+	program=$1 what=$2 which=$3
 	shift 3
 	title="$program $what${*:+ $*}"
 	echo "# $title"
-	env "$@" "$build/tests/cuda_${program}_test" "$what" $modules >"$tmp/out" 2>"$tmp/err" ||
+	env "$@" "$build/tests/cuda_${program}_test" "$what" $which >"$tmp/out" 2>"$tmp/err" ||
 		not_ok "$title" "it ended with status $?"
 	cat "$tmp/out"
 	# Memory that a process which died had mapped is left where it is.
@@ -36,15 +35,10 @@ ranks() { run ranks "$@"; }
 shared() { ls /dev/shm | grep '^ccs-'; }
 shared >"$tmp/before"
 
-all=
-for f in schedules/*.ccs; do
-	name=$(basename "$f" .ccs)
-	"$build/bin/ccc" "$f" --target=cuda $(tests/admitted.sh "$build/bin/ccc" "$f") \
-		-o "$tmp/$name.so" 2>"$tmp/err" || not_ok "$name compiles" "$(cat "$tmp/err")"
-	all="$all $tmp/$name.so"
-done
-ring=$tmp/ring_allreduce.so
-some="$ring $tmp/direct_all_to_all.so $tmp/binomial_reduce.so"
+modules=$build/tests/cuda_modules
+all=$(echo "$modules"/*.so)
+ring=$modules/ring_allreduce.so
+some="$ring $modules/direct_all_to_all.so $modules/binomial_reduce.so"
 
 places devices "$all" CCS_TILE_BYTES=2048
 places devices "$some"
@@ -57,7 +51,7 @@ ranks processes "$all"
 ranks processes "$all" CCS_P2P_DISABLE=1 CCS_TILE_BYTES=2048
 ranks processes "$some" FAKE_CUDA_PEERS=none CCS_PROTOCOLS=simple/3 CCS_TILE_BYTES=128
 ranks processes "$some" CCS_PROTOCOLS=ll
-places trouble "$ring $tmp/direct_all_to_all.so"
+places trouble "$ring $modules/direct_all_to_all.so"
 ranks trouble "$ring"
 ranks trouble "$ring" CCS_P2P_DISABLE=1
 

@@ -8,12 +8,12 @@
  *        libraries in LD_LIBRARY_PATH and CCS_NCCL.
  */
 #include "tests/support/places.h"
+#include "tests/support/processes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- a process a rank --------------------------------------------------------------------- */
@@ -32,6 +32,7 @@ struct scene {
 	struct told *told;		/* [n], shared */
 	const char *fail;		/* FAKE_CUDA_FAIL of rank 2 ... */
 	bool late;			/* ... once the communicator is made */
+	bool odd;			/* rank 3 has another setting */
 	int port;			/* they meet there, by torchrun's variables; 0: by the id */
 	unsigned timeout;
 	void (*play)(struct scene *, struct ccs_comm *, int rank);
@@ -58,57 +59,36 @@ static ccs_status join_by_env(const struct scene *s, struct ccs_comm **comm, int
 	return ccs_comm_init_env(comm);
 }
 
-static void act(struct scene *s, int rank)
+static int act(void *scene, int rank)
 {
+	struct scene *s = scene;
 	struct ccs_comm *comm;
 	ccs_status status;
 
 	alarm(100);		/* of a rank that hangs the others tell nothing */
 	if (s->fail && rank == 2 && !s->late)
 		setenv("FAKE_CUDA_FAIL", s->fail, 1);
+	if (s->odd)
+		setenv("CCS_TILE_BYTES", rank == 3 ? "128" : "256", 1);
 	status = s->port ? join_by_env(s, &comm, rank)
 			 : ccs_comm_init_rank(&comm, s->n, &s->id, rank, rank);
 	if (status) {
 		tell(s, rank, status);
-		return;
+		return 0;
 	}
 	if (s->timeout)
 		ccs_comm_set_timeout(comm, s->timeout);
 	s->play(s, comm, rank);
 	unsetenv("FAKE_CUDA_FAIL");
 	ccs_comm_free(comm);
+	return 0;
 }
 
 /* Whether all have ended by themselves. */
 static bool perform(struct scene *s)
 {
-	bool all = true;
-	pid_t pid[MOST];
-	int status;
-
-	s->told = mmap(NULL, MOST * sizeof(*s->told), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (ccs_get_unique_id(&s->id)) {
-		printf("# %s\n", ccs_error());
-		return false;
-	}
-	fflush(NULL);
-	for (int r = 0; r < s->n; r++) {
-		pid[r] = fork();
-		if (!pid[r]) {
-			act(s, r);
-			fflush(NULL);
-			_exit(0);
-		}
-	}
-	for (int r = 0; r < s->n; r++) {
-		waitpid(pid[r], &status, 0);
-		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-			printf("# rank %d ended with status 0x%x\n", r, (unsigned)status);
-			all = false;
-		}
-	}
-	return all;
+	s->told = processes_share(MOST * sizeof(*s->told));
+	return is(ccs_get_unique_id(&s->id), CCS_OK, NULL, "an id") && processes_run(s->n, act, s);
 }
 
 static void end(struct scene *s)
@@ -242,20 +222,20 @@ static void test_processes(const struct ccs_module **m, int nm)
 		if (!ccs_module_has(m[i], 4))
 			continue;
 		all = perform(&s);
-		verdict(all && went_well(&s), "%s: 4 processes, as on the CPU",
-			ccs_module_schedule(m[i]));
+		say(all && went_well(&s), "%s: 4 processes, as on the CPU",
+		    ccs_module_schedule(m[i]));
 		end(&s);
 	}
 	struct scene graphs = { .m = m, .nm = 1, .n = 4, .play = play_graph };
 
-	verdict(perform(&graphs) && went_well(&graphs), "4 processes replay a graph beside calls");
+	say(perform(&graphs) && went_well(&graphs), "4 processes replay a graph beside calls");
 	end(&graphs);
 	for (int n = 2; n <= 8; n += 6) {
 		struct scene s = { .m = m, .nm = nm, .n = n, .play = play_all };
 		bool all = perform(&s);
 
-		verdict(all && went_well(&s), "%d processes run all schedules in one communicator",
-			n);
+		say(all && went_well(&s), "%d processes run all schedules in one communicator",
+		    n);
 		end(&s);
 	}
 }
@@ -310,15 +290,15 @@ static void test_stuck(const struct ccs_module *m)
 	struct scene s = { .m = &m, .nm = 1, .n = 2, .timeout = 300, .play = play_stuck };
 	bool all = perform(&s);
 
-	verdict(all && all_say(&s, -1, CCS_ETIMEOUT, "rank 0 waits at ring_allreduce.ccs:",
-			   "to receive from rank 1"),
-		"a stuck rank is told of in both processes, with rank, line and peer");
+	say(all && all_say(&s, -1, CCS_ETIMEOUT, "rank 0 waits at ring_allreduce.ccs:",
+	    	   "to receive from rank 1"),
+	    "a stuck rank is told of in both processes, with rank, line and peer");
 	end(&s);
 	s.n = 4;
 	all = perform(&s);
-	verdict(all && all_say(&s, -1, CCS_ETIMEOUT, "waits at ring_allreduce.ccs:",
-			   "to receive from rank"),
-		"... and in all four");
+	say(all && all_say(&s, -1, CCS_ETIMEOUT, "waits at ring_allreduce.ccs:",
+	    	   "to receive from rank"),
+	    "... and in all four");
 	end(&s);
 }
 
@@ -348,9 +328,9 @@ static void test_refused(const struct ccs_module *m)
 	struct scene s = { .m = &m, .nm = 1, .n = 4, .play = play_refused };
 	bool all = perform(&s);
 
-	verdict(all && !s.told[2].bad &&
-		all_say(&s, 2, CCS_EABORTED, "rank 2 has given up: ", "cuLaunchCooperativeKernel"),
-		"a launch that is refused in one process ends those of all, with its text");
+	say(all && !s.told[2].bad &&
+	    all_say(&s, 2, CCS_EABORTED, "rank 2 has given up: ", "cuLaunchCooperativeKernel"),
+	    "a launch that is refused in one process ends those of all, with its text");
 	end(&s);
 }
 
@@ -372,8 +352,8 @@ static void test_death(const struct ccs_module *m)
 	struct scene s = { .m = &m, .nm = 1, .n = 4, .timeout = 400, .play = play_death };
 	bool all = perform(&s);
 
-	verdict(all && all_say(&s, 1, CCS_ETIMEOUT, "waits at ring_allreduce.ccs:", "rank"),
-		"a process that died is told of in all others, and none hangs");
+	say(all && all_say(&s, 1, CCS_ETIMEOUT, "waits at ring_allreduce.ccs:", "rank"),
+	    "a process that died is told of in all others, and none hangs");
 	end(&s);
 }
 
@@ -407,34 +387,20 @@ static void test_mismatch(const struct ccs_module *m)
 	struct scene s = { .m = &m, .nm = 1, .n = 4, .play = play_mismatch };
 	bool all = perform(&s);
 
-	verdict(all && all_say(&s, -1, CCS_EINVAL, "rank 0 calls ring_allreduce with count 840",
-			   "rank 1 calls ring_allreduce with count 13"),
-		"first calls that differ are refused in all processes, which go on");
+	say(all && all_say(&s, -1, CCS_EINVAL, "rank 0 calls ring_allreduce with count 840",
+	    	   "rank 1 calls ring_allreduce with count 13"),
+	    "first calls that differ are refused in all processes, which go on");
 	end(&s);
 }
 
 /* One rank is set otherwise. */
 static void test_settings(void)
 {
-	struct scene s = { .n = 4, .play = play_nothing };
-	pid_t pid[4];
+	struct scene s = { .n = 4, .odd = true, .play = play_nothing };
+	bool all = perform(&s);
 
-	s.told = mmap(NULL, MOST * sizeof(*s.told), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ccs_get_unique_id(&s.id);
-	fflush(NULL);
-	for (int r = 0; r < 4; r++) {
-		pid[r] = fork();
-		if (!pid[r]) {
-			setenv("CCS_TILE_BYTES", r == 3 ? "128" : "256", 1);
-			act(&s, r);
-			_exit(0);
-		}
-	}
-	for (int r = 0; r < 4; r++)
-		waitpid(pid[r], NULL, 0);
-	verdict(all_say(&s, -1, CCS_EINVAL, "CCS_TILE_BYTES 256", "rank 3 has"),
-		"settings that differ are refused in all processes");
+	say(all && all_say(&s, -1, CCS_EINVAL, "CCS_TILE_BYTES 256", "rank 3 has"),
+	    "settings that differ are refused in all processes");
 	end(&s);
 }
 
@@ -479,9 +445,9 @@ static void test_failing(const struct ccs_module *m, const char *name, bool late
 		since = failed ? 0 : since + 1;
 		end(&s);
 	}
-	verdict(right && places,
-		"%s failing in one process, at %d places, fails in all with its text",
-		name, places);
+	say(right && places,
+	    "%s failing in one process, at %d places, fails in all with its text",
+	    name, places);
 }
 
 static void test_env(const struct ccs_module *m)
@@ -491,10 +457,10 @@ static void test_env(const struct ccs_module *m)
 	bool all = perform(&s);
 	struct ccs_comm *comm;
 
-	verdict(all && went_well(&s), "4 processes meet by torchrun's variables");
+	say(all && went_well(&s), "4 processes meet by torchrun's variables");
 	end(&s);
-	verdict(ccs_comm_init_env(&comm) == CCS_EINVAL && strstr(ccs_error(), "torchrun") && !comm,
-		"without a launcher's variables that is said");
+	say(ccs_comm_init_env(&comm) == CCS_EINVAL && strstr(ccs_error(), "torchrun") && !comm,
+	    "without a launcher's variables that is said");
 }
 
 static void test_trouble(const struct ccs_module *m)

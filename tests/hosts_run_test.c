@@ -8,13 +8,13 @@
  *        tests/hosts_test.sh does that, with the libraries in LD_LIBRARY_PATH and CCS_NCCL.
  */
 #include "runtime/cuda_comm.h"
+#include "tests/support/processes.h"
+#include "tests/support/say.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MOST = 9, SAME = 1, PLACINGS = 2, PREMUL = CCS_NREDOPS, LARGE = 201600 };
@@ -32,28 +32,21 @@ struct told {
 	char text[1000];
 };
 
+/* What is right, as rank 0 has found it for all. */
+struct right {
+	pthread_barrier_t all;		/* it is there; nobody reads it any more */
+	bool takes;			/* whether the schedule takes such a call */
+	unsigned char out[];		/* the ranks', one behind another */
+};
+
 struct scene {
 	struct ccs_module **m;
 	int nm, n;
 	ccs_unique_id id;
 	struct told *told;		/* [n * nm], shared */
+	struct right *right;		/* shared */
 	void (*play)(struct scene *, struct ccs_comm *, int rank);
 };
-
-static bool say(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool say(bool ok, const char *format, ...)
-{
-	va_list ap;
-
-	printf(ok ? "ok - " : "not ok - ");
-	va_start(ap, format);
-	vprintf(format, ap);
-	va_end(ap);
-	printf("\n");
-	fflush(stdout);
-	return ok;
-}
 
 /* ---- one call ------------------------------------------------------------------------ */
 
@@ -108,8 +101,8 @@ static size_t room(const struct job *j)
 	return (j->recv + 63) / 64 * 64 + j->send + j->recv + 64;
 }
 
-/* On the CPU, all ranks here; true, and the rank's output, if the schedule takes such a
- * call. */
+/* On the CPU, all ranks here; true, and what they put out, one behind another, if the
+ * schedule takes such a call. */
 static bool reference(const struct job *j, unsigned char *out)
 {
 	struct ccs_comm *cpu[MOST];
@@ -124,8 +117,8 @@ static bool reference(const struct job *j, unsigned char *out)
 		s |= call(j, p[r], fill(j, r, p[r]), cpu[r], NULL);
 	}
 	s |= ccs_group_end();
-	memcpy(out, p[j->rank], j->recv);
 	for (int r = 0; r < j->n; r++) {
+		memcpy(out + (size_t)r * j->recv, p[r], j->recv);
 		free(p[r]);
 		ccs_comm_free(cpu[r]);
 	}
@@ -161,46 +154,49 @@ static bool compare(const struct job *j, struct ccs_comm *comm, const unsigned c
 
 /* ---- every schedule ------------------------------------------------------------------- */
 
-static void try_job(struct job *j, struct ccs_comm *comm, int number, struct told *t)
+static void try_job(struct job *j, struct ccs_comm *comm, struct right *right, int number,
+		    struct told *t)
 {
-	unsigned char *want;
-
 	if (ccs_module_elements(j->m, j->n, j->count, &j->send, &j->recv))
 		return;
 	j->send *= ccs_dtype_size(j->type);
 	j->recv *= ccs_dtype_size(j->type);
-	want = calloc(j->recv + 1, 1);
-	if (reference(j, want) && !compare(j, comm, want, number & 1, t)) {
+	if (!j->rank)
+		right->takes = reference(j, right->out);
+	pthread_barrier_wait(&right->all);
+	if (right->takes && !compare(j, comm, right->out + (size_t)j->rank * j->recv, number & 1,
+				     t)) {
 		if (!t->wrong++)
 			snprintf(t->text, sizeof(t->text), "count %zu, %s, operator %d, root %d, "
 				 "%s: %.600s", j->count, ccs_dtype_name(j->type), j->op, j->root,
 				 j->placing == SAME ? "in place" : "out of place",
 				 t->status ? ccs_error() : "a wrong result");
 	}
-	free(want);
+	pthread_barrier_wait(&right->all);
 }
 
-static void try_module(struct ccs_module *m, struct ccs_comm *comm, int n, int rank,
-		       struct told *t)
+static void try_module(const struct scene *s, int i, struct ccs_comm *comm, int rank)
 {
+	struct ccs_module *m = s->m[i];
+	struct told *t = s->told + rank * s->nm + i;
 	bool reduces = m->head->flags & CCS_MODULE_REDUCES;
 	bool sums = reduces && !(m->head->flags & CCS_MODULE_MIXED);
 	bool small = getenv("CCS_TILE_BYTES");	/* thousands of tiles */
-	int number = 0;
+	int number = 0, n = s->n;
 
 	for (int root = 0; root < n; root += ccs_module_rooted(m) && n > 1 ? n - 1 : n)
-		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		for (size_t c = 0; c < sizeof(counts) / sizeof(*counts); c++)
 			for (size_t k = 0; k < sizeof(types) / sizeof(*types); k++)
 				for (size_t o = 0; o < (sums ? 4 : reduces ? 2 : 1); o++)
 					for (int p = 0; p < PLACINGS; p++) {
 						struct job j = { .m = m, .n = n, .rank = rank,
 								 .root = root, .op = ops[o],
 								 .type = types[k],
-								 .count = counts[i], .placing = p };
+								 .count = counts[c], .placing = p };
 
 						if (j.count == LARGE && (o % 2 || p || small))
 							continue;
-						try_job(&j, comm, number++, t);
+						try_job(&j, comm, s->right, number++, t);
 					}
 }
 
@@ -208,14 +204,15 @@ static void play_results(struct scene *s, struct ccs_comm *comm, int rank)
 {
 	for (int i = 0; i < s->nm; i++)
 		if (ccs_module_has(s->m[i], s->n))
-			try_module(s->m[i], comm, s->n, rank, s->told + rank * s->nm + i);
+			try_module(s, i, comm, rank);
 	s->told[rank * s->nm].failed = ccs_comm_check(comm) || !comm->world->gpu->between_hosts;
 }
 
 /* ---- processes ---------------------------------------------------------------------------- */
 
-static void act(struct scene *s, int rank)
+static int act(void *scene, int rank)
 {
+	struct scene *s = scene;
 	struct ccs_comm *comm;
 	char host[32];
 
@@ -226,47 +223,38 @@ static void act(struct scene *s, int rank)
 	if (ccs_comm_init_rank(&comm, s->n, &s->id, rank, 0)) {
 		s->told[rank * s->nm].failed = 1;
 		snprintf(s->told[rank * s->nm].text, 1000, "%s", ccs_error());
-		return;
+		return 0;
 	}
 	s->play(s, comm, rank);
 	ccs_comm_free(comm);
+	return 0;
+}
+
+/* An allgather's output is the largest. */
+static size_t right_bytes(const struct scene *s)
+{
+	return sizeof(struct right) + (size_t)s->n * (size_t)s->n * LARGE * sizeof(int64_t);
 }
 
 /* Whether all have ended by themselves. */
 static bool perform(struct scene *s)
 {
-	pid_t pid[MOST];
-	bool all = true;
-	int status;
+	pthread_barrierattr_t shared;
 
-	s->told = mmap(NULL, (size_t)(s->n * s->nm) * sizeof(*s->told), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (ccs_get_unique_id(&s->id)) {
-		printf("# %s\n", ccs_error());
+	s->told = processes_share((size_t)(s->n * s->nm) * sizeof(*s->told));
+	s->right = processes_share(right_bytes(s));
+	pthread_barrierattr_init(&shared);
+	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&s->right->all, &shared, (unsigned)s->n);
+	if (!is(ccs_get_unique_id(&s->id), CCS_OK, NULL, "an id"))
 		return false;
-	}
-	fflush(NULL);
-	for (int r = 0; r < s->n; r++) {
-		pid[r] = fork();
-		if (!pid[r]) {
-			act(s, r);
-			fflush(NULL);
-			_exit(0);
-		}
-	}
-	for (int r = 0; r < s->n; r++) {
-		waitpid(pid[r], &status, 0);
-		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-			printf("# rank %d ended with status 0x%x\n", r, (unsigned)status);
-			all = false;
-		}
-	}
-	return all;
+	return processes_run(s->n, act, s);
 }
 
 static void end(struct scene *s)
 {
 	munmap(s->told, (size_t)(s->n * s->nm) * sizeof(*s->told));
+	munmap(s->right, right_bytes(s));
 }
 
 static bool test_results(struct ccs_module **m, int nm, int n)
@@ -302,11 +290,11 @@ static ccs_status one_call(struct scene *s, struct ccs_comm *comm, int rank, siz
 {
 	struct job j = { .m = s->m[0], .n = s->n, .rank = rank, .type = CCS_FLOAT32,
 			 .op = CCS_SUM, .count = count, .send = 4 * count, .recv = 4 * count };
-	unsigned char *want = calloc(j.recv + 1, 1);
+	unsigned char *want = calloc((size_t)s->n, j.recv);
 	struct told t = { 0 };
 
 	reference(&j, want);
-	*right = compare(&j, comm, want, 0, &t);
+	*right = compare(&j, comm, want + (size_t)rank * j.recv, 0, &t);
 	free(want);
 	return t.status;
 }
@@ -343,6 +331,33 @@ static void play_no_memory(struct scene *s, struct ccs_comm *comm, int rank)
 	if (one_call(s, comm, rank, 13, &right))
 		right = false;
 	s->told[rank].wrong = !right;
+}
+
+static void play_captured(struct scene *s, struct ccs_comm *comm, int rank)
+{
+	struct cuda *d = gpu_cuda_of(comm->world, rank);
+	cuda_graph graph = NULL;
+	ccs_status refused;
+	cuda_stream stream;
+	unsigned char *p;
+	cuda_ptr memory;
+	bool right;
+	int mode;
+
+	if (one_call(s, comm, rank, 13, &right) || cuda_enter(d, &mode))
+		return;
+	cuda_alloc(d, &memory, 128, "two buffers");
+	cuda_stream_new(d, &stream);
+	p = (unsigned char *)(uintptr_t)memory;
+	cuda_capture_begin(d, stream);
+	refused = ccs_run(s->m[0], p, p + 64, 13, CCS_FLOAT32, CCS_SUM, -1, comm, stream);
+	tell(s->told + rank, refused, true);
+	cuda_capture_end(d, stream, &graph);
+	cuda_graph_free(d, graph);
+	cuda_stream_free(d, stream);
+	cuda_free(d, memory);
+	cuda_leave(d, mode);
+	s->told[rank].wrong = one_call(s, comm, rank, 13, &right) || !right;
 }
 
 static void play_broken(struct scene *s, struct ccs_comm *comm, int rank)
@@ -390,6 +405,17 @@ static void test_trouble(struct ccs_module **m)
 		good &= s.told[r].status == CCS_ENOMEM &&
 			(r == 2 || strstr(s.told[r].text, "rank 2"));
 	say(good, "a kernel that one rank cannot load fails on all, with its rank");
+	for (int r = 0; r < 4; r++)
+		good &= !s.told[r].wrong;
+	say(good, "... and the next call is right");
+	end(&s);
+
+	s.play = play_captured;
+	good = perform(&s);
+	for (int r = 0; r < 4; r++)
+		good &= s.told[r].status == CCS_EUNSUPPORTED &&
+			strstr(s.told[r].text, "is captured");
+	say(good, "a captured stream is refused");
 	for (int r = 0; r < 4; r++)
 		good &= !s.told[r].wrong;
 	say(good, "... and the next call is right");

@@ -6,27 +6,23 @@ set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd)
 fake=$build/tests/fake_cuda
-unset CCS_PROTOCOLS CCS_THREADS CCS_TILE_BYTES CCS_DIRECT CCS_P2P_DISABLE CCS_HOSTID
+bare_environment
 export CCS_CACHE_DIR="$tmp/cache" CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake"
 export CCS_NCCL="$build/tests/fake_nccl/libnccl.so.2"
 
 hosts() { # hosts WHAT MODULES SETTINGS...
-	what=$1 modules=$2
+	what=$1 which=$2
 	shift 2
 	echo "# $what${*:+, $*}"
-	env "$@" "$build/tests/hosts_run_test" $what $modules 2>&1 ||
+	env "$@" "$build/tests/hosts_run_test" $what $which 2>&1 ||
 		not_ok "hosts_run_test $what $*" "it ended with status $?"
 }
 
-all=
-for f in schedules/*.ccs; do
-	name=$(basename "$f" .ccs)
-	"$build/bin/ccc" "$f" --target=cuda $(tests/admitted.sh "$build/bin/ccc" "$f") \
-		-o "$tmp/$name.so" 2>"$tmp/err" || not_ok "$name compiles" "$(cat "$tmp/err")"
-	all="$all $tmp/$name.so"
-done
-ring=$tmp/ring_allreduce.so
-some="$ring $tmp/direct_all_to_all.so $tmp/bruck_allgather.so $tmp/one_shot_allreduce.so"
+modules=$build/tests/cuda_modules
+all=$(echo "$modules"/*.so)
+ring=$modules/ring_allreduce.so
+some="$ring $modules/direct_all_to_all.so $modules/bruck_allgather.so"
+some="$some $modules/one_shot_allreduce.so"
 
 hosts "results 4" "$all"
 hosts "results 3" "$some"

@@ -4,9 +4,9 @@
  * stand-ins in LD_LIBRARY_PATH (tests/nccl_test.sh does that), and a library that is no
  * NCCL; or nccl_host_test real, for the NCCL of this machine.
  */
+#include "tests/support/processes.h"
 #include "tests/support/ranks.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,34 +28,30 @@ static bool gather_sizes(struct rank *r)
 }
 
 /* The fake driver's, which libccs does not call. */
-static void *driver(const char *name)
-{
-	void *library = dlopen("libcuda.so.1", RTLD_NOW);
-
-	return library ? dlsym(library, name) : NULL;
-}
+struct driver {
+	int (*create)(void **, unsigned), (*destroy)(void *);
+	void (*capture)(void *, int);
+};
 
 static bool gather_in_capture(struct rank *r)
 {
-	void *new_stream = driver("cuStreamCreate"), *free_stream = driver("cuStreamDestroy_v2");
-	void *begin_or_end = driver("fake_capture"), *stream = NULL;
-	int (*create)(void **, unsigned), (*destroy)(void *), mode;
-	void (*capture)(void *, int);
-	bool ok = new_stream && free_stream && begin_or_end && rank_join(r);
+	static const char *const names[] = { "cuStreamCreate", "cuStreamDestroy_v2",
+					     "fake_capture" };
+	void *stream = NULL;
+	struct driver d;
+	bool ok = stand_in("libcuda.so.1", names, 3, &d) && rank_join(r);
+	int mode;
 
 	if (!ok)
 		return false;
-	memcpy(&create, &new_stream, sizeof(create));
-	memcpy(&destroy, &free_stream, sizeof(destroy));
-	memcpy(&capture, &begin_or_end, sizeof(capture));
-	ok = !cuda_enter(&r->cuda, &mode) && !create(&stream, 1);
+	ok = !cuda_enter(&r->cuda, &mode) && !d.create(&stream, 1);
 	cuda_leave(&r->cuda, mode);
-	capture(stream, 1);
+	d.capture(stream, 1);
 	ok = ok && rank_gathers(r, 5000) && is(group_agree(r->group, CCS_OK), CCS_OK, NULL,
 					       "group_agree in a capture");
-	capture(stream, 0);
+	d.capture(stream, 0);
 	ok = !cuda_enter(&r->cuda, &mode) && ok;
-	destroy(stream);
+	d.destroy(stream);
 	cuda_leave(&r->cuda, mode);
 	group_leave(r->group, false);
 	return ok;

@@ -6,11 +6,7 @@ set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd)
 fake=$build/tests/fake_cuda
-# Nothing that the caller was started by, or has set, counts.
-for v in $(env | sed -nE 's/^((OMPI|PMI|PMIX|SLURM|MPI|NCCL|FAKE|CCS)_[A-Za-z0-9_]*)=.*/\1/p') \
-	RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT; do
-	unset "$v"
-done
+bare_environment
 
 faked() { LD_LIBRARY_PATH=$fake:$build/tests/fake_nccl "$@"; }
 

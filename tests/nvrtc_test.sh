@@ -5,17 +5,6 @@
 set -u
 . tests/support/lib.sh
 build=${1:-build}
-set -- # modules
-for f in schedules/*.ccs; do
-	so=$tmp/$(basename "$f" .ccs).so
-	# shellcheck disable=SC2046
-	if ! CCS_NVRTC=none "$build/bin/ccc" "$f" $(tests/admitted.sh "$build/bin/ccc" "$f") \
-			-o "$so" 2>"$tmp/err"; then
-		not_ok "$f compiles" "$(cat "$tmp/err")"
-		continue
-	fi
-	set -- "$@" "$so"
-done
 real_nvrtc
-"$build/tests/nvrtc_test" ${FULL:+--full} "$@" || failed=1
+"$build/tests/nvrtc_test" ${FULL:+--full} "$build"/tests/cuda_modules/*.so || failed=1
 exit $failed

@@ -14,9 +14,9 @@
  * exactly the direct messages that it can have.
  *
  * What a schedule must compute is taken from the definition of its collective
- * (contract_wants below), not from the plan's own table.
+ * (support/plan_want.c), not from the plan's own table.
  */
-#include "tests/support/plan_sim.h"
+#include "tests/support/plan_mutate.h"
 #include "tests/support/random_program.h"
 #include "tests/support/right_program.h"
 
@@ -60,66 +60,6 @@ static bool said(const char *code)
 
 	snprintf(command, sizeof command, "grep -q 'error.*%s' %s/said", code, dir);
 	return system(command) == 0;
-}
-
-/* ---- what collectives are --------------------------------------------------------- */
-
-static void wants(const struct sim_plan *p, struct sim_want *want, int rank, int cell, int from,
-		  int source)
-{
-	struct sim_want *w = &want[rank * p->cells + cell];
-
-	w->asked = true;
-	w->sum += sim_weight(from, source);
-}
-
-static bool is_block(const struct sim_buffer *b, int chunks, int blocks)
-{
-	return b->chunks == chunks && b->blocks == blocks;
-}
-
-/* Cells numbered as in NCCL's buffers; false: no such contract, or other shapes. */
-static bool contract_wants(const char *contract, const struct sim_plan *p, struct sim_want *want)
-{
-	enum { ONE, N };	/* blocks of a buffer */
-	static const struct { const char *name; int buffers, in, out; } row[] = {
-		{ "allreduce", 1, ONE, ONE }, { "broadcast", 1, ONE, ONE },
-		{ "reduce", 1, ONE, ONE }, { "allgather", 2, ONE, N },
-		{ "reduce_scatter", 2, N, ONE }, { "gather", 2, ONE, N },
-		{ "scatter", 2, N, ONE }, { "all_to_all", 2, N, N },
-	};
-	const struct sim_buffer *in = &p->buffers[0], *out = &p->buffers[p->nbuffers - 1];
-	int n = p->nranks, c = in->chunks, root = p->root == ABSENT ? 0 : p->root;
-	size_t k = 0;
-
-	while (k < sizeof row / sizeof *row && strcmp(row[k].name, contract))
-		k++;
-	if (k == sizeof row / sizeof *row || row[k].buffers != p->nbuffers || root >= n ||
-	    !is_block(in, c, row[k].in == N ? n : 1) ||
-	    !is_block(out, c, row[k].out == N ? n : 1))
-		return false;
-	for (int r = 0; r < n; r++)
-		for (int i = 0; i < out->chunks * out->blocks; i++) {
-			int to = out->cell + i, at = in->cell;
-
-			if (!strcmp(contract, "allreduce") ||
-			    (!strcmp(contract, "reduce") && r == root))
-				for (int q = 0; q < n; q++)
-					wants(p, want, r, to, q, at + i);
-			else if (!strcmp(contract, "broadcast"))
-				wants(p, want, r, to, root, at + i);
-			else if (!strcmp(contract, "reduce_scatter"))
-				for (int q = 0; q < n; q++)
-					wants(p, want, r, to, q, at + r * c + i);
-			else if (!strcmp(contract, "scatter"))
-				wants(p, want, r, to, root, at + r * c + i);
-			else if (!strcmp(contract, "all_to_all"))
-				wants(p, want, r, to, i / c, at + r * c + i % c);
-			else if (!strcmp(contract, "allgather") ||
-				 (!strcmp(contract, "gather") && r == root))
-				wants(p, want, r, to, i / c, at + i % c);
-		}
-	return true;
 }
 
 static struct sim_want *new_wants(const struct sim_plan *p)
@@ -197,7 +137,7 @@ static void try_module(const char *file, const struct sim_module *m, int slots, 
 		struct sim_failure why = { "no collective of this shape" };
 
 		count_plan(t, p);
-		if (!contract_wants(m->contract, p, want) || !plan_holds(m, p, want, &why)) {
+		if (!sim_contract(m->contract, p, want) || !plan_holds(m, p, want, &why)) {
 			t->bad++;
 			printf("# %s: N = %d, root %d, slots %d: %s\n", file, p->nranks, p->root,
 			       slots, why.text);
@@ -397,83 +337,9 @@ static int run_long(int count, uint64_t seed)
 
 /* ---- controls ------------------------------------------------------------------------- */
 
-enum mutation {
-	DROP_OP, RETARGET, SWAP, LENGTH, REMOTE, NOT_FREE, UNMARK, WRONG_FIFO, DROP_WAIT,
-	NO_SLOTS, MUTATIONS
-};
-
 struct tally {
 	int tried, noticed, harmless, missed, wrong;
 };
-
-/* Changes the i-th operation (wait, for DROP_WAIT); false: there is nothing to change. */
-static bool mutate(struct sim_plan *p, enum mutation m, int w, int i, struct sim_wait *gone)
-{
-	struct sim_op *o = &p->ops[i], x;
-
-	switch (m) {
-	case DROP_OP:
-		if (o->in == ABSENT && o->out == ABSENT && o->n == 0)
-			return false;
-		*o = (struct sim_op) {
-			.in = ABSENT, .out = ABSENT, .a = ABSENT, .b = ABSENT, .dst = ABSENT,
-			.remote = ABSENT, .wait = o->wait, .nwaits = o->nwaits, .line = o->line,
-		};
-		return true;
-	case RETARGET:
-		if (o->dst == ABSENT || o->n == 0 || p->cells + p->scratch <= o->n)
-			return false;
-		o->dst += o->dst + o->n < p->cells + p->scratch ? 1 : -1;
-		return true;
-	case SWAP:
-		if (i + 1 >= p->workers[w].op + p->workers[w].nops)
-			return false;
-		x = *o;
-		*o = o[1];
-		o[1] = x;
-		return true;
-	case LENGTH:
-		x.n = o->len_same ? 1 : o->n;
-		if (o->n == 0 || p->cells <= x.n)
-			return false;
-		x.len = o->len + x.n < p->cells ? o->len + 1 : o->len - 1;
-		if (sim_length_class(p, x.len) == sim_length_class(p, o->len))
-			return false;
-		o->len = x.len;
-		return true;
-	case REMOTE:
-		if (o->remote == ABSENT || o->n == 0 || p->cells + p->scratch <= o->n)
-			return false;
-		o->remote += o->remote + o->n < p->cells + p->scratch ? 1 : -1;
-		return true;
-	case NOT_FREE:	/* right, but too early */
-		x.in = o->out == ABSENT || o->remote != ABSENT ? ABSENT : sim_receiver(p, i);
-		if (x.in == ABSENT || !sim_stores(&p->ops[x.in]))
-			return false;
-		o->remote = p->ops[x.in].dst;
-		return true;
-	case UNMARK:
-		if (o->remote == ABSENT)
-			return false;
-		o->remote = ABSENT;
-		return true;
-	case WRONG_FIFO:
-		if (o->out == ABSENT || p->nfifos < 2)
-			return false;
-		o->out = (o->out + 1) % p->nfifos;
-		return true;
-	case DROP_WAIT:
-		if (o->nwaits == 0)
-			return false;
-		*gone = p->waits[o->wait + --o->nwaits];
-		return true;
-	case NO_SLOTS:
-		return i == 0 && p->nfifos;
-	case MUTATIONS:
-		break;
-	}
-	return false;
-}
 
 /* For a message that is not free: holds up one after the other of those who touch its
  * place, before they begin and before they end, and gives FIFOs no end. */
@@ -508,7 +374,7 @@ static void hold_up(const struct sim_plan *p, int send, int k, struct sim_config
  * exception is a foreign FIFO, where only sim_check can tell. Operation `op` is the one
  * that was changed. */
 static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
-			const struct sim_want *want, enum mutation kind, int op,
+			const struct sim_want *want, enum sim_mutation kind, int op,
 			struct sim_wait gone)
 {
 	int runs = kind == DROP_WAIT || kind == SWAP || kind == NOT_FREE ? 200 : 2 * SEEDS;
@@ -539,14 +405,14 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 /* A wait that others imply may go, and independent operations may change places:
  * the race check decides that. Of a wait, runs and race check must agree both ways.
  * A message that is not direct though it could be is as good; but it is found. */
-static void try_mutants(const struct sim_module *m, const struct sim_plan *p, enum mutation kind,
+static void try_mutants(const struct sim_module *m, const struct sim_plan *p, enum sim_mutation kind,
 			struct tally *t)
 {
 	struct sim_want *want = new_wants(p);
 	struct sim_plan q = *p;
 
 	q.ops = malloc(((size_t)p->nops + 1) * sizeof *q.ops);
-	if (!q.ops || !contract_wants(m->contract, p, want))
+	if (!q.ops || !sim_contract(m->contract, p, want))
 		abort();
 	for (int w = 0; w < p->nworkers; w++)
 		for (int i = p->workers[w].op; i < p->workers[w].op + p->workers[w].nops; i++) {
@@ -555,7 +421,7 @@ static void try_mutants(const struct sim_module *m, const struct sim_plan *p, en
 			bool noticed, races;
 
 			memcpy(q.ops, p->ops, (size_t)p->nops * sizeof *q.ops);
-			if (!mutate(&q, kind, w, i, &gone))
+			if (!sim_mutate(&q, kind, w, i, &gone))
 				continue;
 			t->tried++;
 			noticed = run_notices(m, &q, want, kind, i, gone);
@@ -624,7 +490,7 @@ static void control_depth(void)
 
 static int run_controls(const char *folder)
 {
-	static const struct { const char *what; enum mutation m; } row[] = {
+	static const struct { const char *what; enum sim_mutation m; } row[] = {
 		{ "a dropped operation", DROP_OP }, { "a wrong destination", RETARGET },
 		{ "two operations swapped", SWAP }, { "a wrong length", LENGTH },
 		{ "a wrong remote cell", REMOTE }, { "a foreign FIFO", WRONG_FIFO },

@@ -18,8 +18,9 @@ $(BUILD)/tests/%.o: tests/%.c
 # lacks what only some features need.
 FAKE_CUDA := $(BUILD)/tests/fake_cuda/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc.so \
 	$(BUILD)/tests/fake_cuda/old/libcuda.so.1
+FAKE_COMMON := $(BUILD)/tests/fake_common/inject.o $(BUILD)/runtime/reduce.o $(BUILD)/runtime/dtype.o
 FAKE_DRIVER := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/fake_nvrtc.c,$(wildcard tests/fake_cuda/*.c))) \
-	$(BUILD)/runtime/reduce.o $(BUILD)/runtime/dtype.o
+	$(FAKE_COMMON)
 $(BUILD)/tests/fake_cuda/libcuda.so.1: $(FAKE_DRIVER)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread -lm
 $(BUILD)/tests/fake_cuda/old/libcuda.so.1: $(FAKE_DRIVER) tests/fake_cuda/old.map
@@ -32,9 +33,8 @@ $(BUILD)/tests/fake_cuda/%.o: TEST_WARN += -Wno-missing-prototypes
 
 # And an NCCL (tests/fake_nccl/fake.h).
 FAKE_NCCL := $(BUILD)/tests/fake_nccl/libnccl.so.2
-$(FAKE_NCCL): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_nccl/*.c)) \
-		$(BUILD)/runtime/reduce.o $(BUILD)/runtime/dtype.o
-	$(CC) $(LDFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ -ldl
+$(FAKE_NCCL): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_nccl/*.c)) $(FAKE_COMMON)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ -lpthread -ldl
 $(BUILD)/tests/fake_nccl/%.o: TEST_WARN += -Wno-missing-prototypes
 
 # Modules for the runtime's tests: every schedule of the library.
@@ -42,6 +42,13 @@ TEST_MODULES := $(patsubst schedules/%.ccs,$(BUILD)/tests/modules/%.so,$(wildcar
 $(BUILD)/tests/modules/%.so: schedules/%.ccs $(BIN)/ccc
 	@mkdir -p $(@D)
 	$(BIN)/ccc $< $$(tests/admitted.sh $(BIN)/ccc $<) --target=cpu -o $@
+
+# The same with kernels: their source, and what our own NVRTC makes of it.
+CUDA_MODULES := $(patsubst $(BUILD)/tests/modules/%,$(BUILD)/tests/cuda_modules/%,$(TEST_MODULES))
+$(BUILD)/tests/cuda_modules/%.so: schedules/%.ccs $(BIN)/ccc $(BUILD)/tests/fake_cuda/libnvrtc.so
+	@mkdir -p $(@D)
+	CCS_CACHE_DIR= CCS_NVRTC=$(abspath $(BUILD))/tests/fake_cuda/libnvrtc.so \
+		$(BIN)/ccc $< $$(tests/admitted.sh $(BIN)/ccc $<) --target=cuda -o $@
 
 # NVRTC, where deps.sh has fetched it: found as in an active Python environment.
 ifneq ($(wildcard build/wheels),)
@@ -57,8 +64,8 @@ T := $(BUILD)/tests
 deps:
 	@tests/deps.sh check
 
-test-programs: all $(TEST_PROGRAMS) $(TEST_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) \
-		$(BUILD)/bench/gpu_hand
+test-programs: all $(TEST_PROGRAMS) $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) \
+		$(FAKE_NCCL) $(BUILD)/bench/gpu_hand
 
 check: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) test-programs
@@ -86,6 +93,7 @@ check-built: test-programs
 		"$(T)/mutants_test schedules" \
 		"$(T)/results_test $(TEST_MODULES)" \
 		"$(T)/runtime_test $(T)/modules" \
+		"tests/abi_test.sh $(BUILD)" \
 		"tests/cuda_driver_test.sh $(BUILD)" \
 		"tests/cuda_test.sh $(BUILD)" \
 		"tests/ccrun_cuda_test.sh $(BUILD)" \

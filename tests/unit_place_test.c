@@ -261,5 +261,6 @@ int main(void)
 		cmocka_unit_test(test_too_large),
 	};
 
-	return cmocka_run_group_tests_name("where ranks and FIFOs lie", tests, NULL, NULL);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,8 +46,10 @@
  *
  * Turns. Launches of one communicator on one device share `turn`, if they may run
  * side by side (a replayed graph beside another stream): a launch waits until no
- * other one has the turn. turn[0]: 0, or 1 + the number of the grid that has it;
- * turn[1]: blocks of it that are done. NULL: the host has ordered the launches.
+ * other one has the turn. turn[0]: 0, or who has it, from `launch` and the number that
+ * the device gives to the grid; turn[1]: blocks of it that are done. NULL: the host has
+ * ordered the launches. Both numbers are needed: those of the device are alike in two
+ * graphs, and `launch` is alike in two graphs made of one capture.
  */
 #ifndef CCS_RUNTIME_DEVICE_ARGS_H
 #define CCS_RUNTIME_DEVICE_ARGS_H
@@ -171,7 +173,10 @@ struct ccs_dev_rank {
 #define CCS_DEV_STUCK_WORKER 3u	/* for worker `peer` of the same rank */
 #define CCS_DEV_STUCK_TURN 4u	/* another launch does not end */
 
-/* Written by the first block whose wait exceeds the limit. Zero it before use. */
+/* Why a part gave up, a report a part: by the first of its blocks whose wait exceeded the
+ * limit, or that had waited for more than half of it when it saw that the call is to
+ * stop. So whoever waited in vain tells for whom, and who tells nothing is to be asked
+ * why. Zero it before use. */
 struct ccs_dev_report {
 	uint32_t taken;		/* 1 once somebody writes it */
 	uint32_t kind;
@@ -182,6 +187,8 @@ struct ccs_dev_report {
 	uint32_t peer, fifo;
 	uint64_t tile;
 	uint64_t need, have;	/* the counter's value (LL: the flag's) */
+	uint32_t complete;	/* 1: all of it is written; set last */
+	uint32_t reserved;
 };
 
 struct ccs_dev_call {
@@ -214,6 +221,8 @@ struct ccs_dev_call {
 	uint32_t far;		/* 1: FIFOs reach other devices or the host */
 	uint32_t direct;	/* 1: direct copies, see above */
 	uint32_t tile0;		/* see Cuts; 0 unless a call takes several launches */
+	uint32_t launch;	/* with `turn`: counts launches; a replay has its capture's */
+	uint32_t reserved;
 	uint64_t *turn;		/* [2], or NULL */
 	struct ccs_dev_rank ranks[CCS_DEV_RANKS];
 };

@@ -35,7 +35,24 @@ struct ccs_row {
 	uint32_t in_messages, out_messages;
 	uint32_t in_slots, out_slots;
 	uint32_t late;		/* the tail is told at the end */
-	uint32_t reserved;
+	uint32_t roomy;		/* there is a slot for each message of this call */
+	uint32_t chain;		/* so many operations from it on may be done in one pass */
+};
+
+/* A schedule has chains, by the generated code: operations, one behind the other, that
+ * add messages to one cell, and then send it, to one peer after the other. */
+#if !defined(CCS_CHAINS)
+#define CCS_CHAINS 0
+#endif
+#define CCS_PASSES (CCS_CHAINS && CCS_PROTO == CCS_DEV_SIMPLE)
+#define CCS_CHAIN 16		/* operations of a pass; at most a warp */
+
+/* Of operation i of a chain, in this tile: where its message comes from and goes to, and
+ * whether it could begin when somebody looked. */
+struct ccs_link {
+	const uint8_t *in;
+	uint8_t *out;
+	uint32_t here, reserved;
 };
 
 #ifndef CCS_ROWS
@@ -58,11 +75,15 @@ struct ccs_block {
 	struct ccs_dev_report *report;
 	uint64_t count, tile, tile0, ntiles, longest, limit, epoch;
 	uint32_t replicas, replicas_max;
+	uint32_t worker0, nworkers;
 	uint32_t far, direct;
 	uint32_t room;		/* units of a cell's tile, where it is whole */
 	ccs_elem scalar;
 	struct ccs_row rows[CCS_ROWS];
 	struct ccs_spot spots[CCS_ROWS];	/* of cells of one message of several */
+#if CCS_PASSES
+	struct ccs_link links[CCS_CHAIN];
+#endif
 };
 
 #if !defined(CCS_EMULATION)
@@ -100,42 +121,54 @@ struct ccs_place {
 	uint64_t at, len;	/* elements from the buffer's start; of the cell */
 };
 
+/* How long a block's chunks are. Dividing takes long; but cells mostly have as many
+ * chunks as the cell before. */
+struct ccs_cut {
+	uint64_t q;
+	uint32_t chunks;
+};
+
 /* plan.h: chunk c of block b begins at b * count + min(c * q, count). */
-CCS_FN struct ccs_place ccs_locate(uint32_t cell, bool initial)
+CCS_FN struct ccs_place ccs_locate(const struct ccs_dev_cell &d, bool initial, struct ccs_cut *cut)
 {
-	const struct ccs_dev_cell d = ccs_b.cells[cell];
-	uint64_t q, from;
+	uint64_t from;
 
 	if (!d.chunks)
 		return { d.recv * ccs_b.longest, ccs_b.longest };
-	q = ccs_b.count / d.chunks;
-	q += q * d.chunks != ccs_b.count;
-	from = d.pos * q < ccs_b.count ? d.pos * q : ccs_b.count;
+	if (d.chunks != cut->chunks) {
+		cut->chunks = d.chunks;
+		cut->q = ccs_b.count / d.chunks;
+		cut->q += cut->q * d.chunks != ccs_b.count;
+	}
+	from = d.pos * cut->q < ccs_b.count ? d.pos * cut->q : ccs_b.count;
 	return { (initial ? d.send : d.recv) * ccs_b.count + from,
-		 ccs_b.count - from < q ? ccs_b.count - from : q };
+		 ccs_b.count - from < cut->q ? ccs_b.count - from : cut->q };
 }
 
 /* The address of a rank's cell, and *own is at most its length. */
-CCS_FN uint8_t *ccs_cell(const struct ccs_dev_rank &io, uint32_t cell, bool initial,
-			 uint64_t *own)
+CCS_FN uint8_t *ccs_cell(const struct ccs_dev_rank &io, const struct ccs_dev_cell &d, bool initial,
+			 uint64_t *own, struct ccs_cut *cut)
 {
-	struct ccs_place at = ccs_locate(cell, initial);
-	uint8_t *base = !ccs_b.cells[cell].chunks ? io.scratch :
-			initial ? (uint8_t *)io.send : io.recv;
+	struct ccs_place at = ccs_locate(d, initial, cut);
+	uint8_t *base = !d.chunks ? io.scratch : initial ? (uint8_t *)io.send : io.recv;
 
 	if (at.len < *own)
 		*own = at.len;
 	return base + at.at * CCS_SIZE;
 }
 
-/* Cell j of an operation. Rolled: dividing takes much code. */
+/* Cell j of an operation. Rolled: it would take many registers. */
 CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spot *s)
 {
+	struct ccs_cut cut = { 0, 0 };
 	uint64_t len = 0, own = 0;
 	uintptr_t low = 0;
 
-	if (o.n)
-		len = own = ccs_locate(o.form & CCS_DEV_LEN_SAME ? o.len : o.len + j, false).len;
+	if (o.n) {
+		const uint32_t cell = o.form & CCS_DEV_LEN_SAME ? o.len : o.len + j;
+
+		len = own = ccs_locate(ccs_b.cells[cell], false, &cut).len;
+	}
 #pragma unroll 1
 	for (uint32_t i = 0; i < 4; i++) {
 		const uint32_t cell = i == CCS_SPOT_A ? o.a : i == CCS_SPOT_B ? o.b :
@@ -149,7 +182,7 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 
 		s->at[i] = 0;
 		if (o.n && o.form & bit)
-			s->at[i] = ccs_cell(io, cell + j, initial, &own);
+			s->at[i] = ccs_cell(io, ccs_b.cells[cell + j], initial, &own, &cut);
 		low |= (uintptr_t)s->at[i];
 	}
 	s->len = len;
@@ -187,7 +220,7 @@ CCS_FN void ccs_ends(struct ccs_row *r)
 	r->in = o.form & CCS_DEV_FROM_STAGE ? ccs_stage() : 0;
 	r->out = o.form & CCS_DEV_TO_STAGE ? ccs_stage() : 0;
 	r->in_bytes = r->out_bytes = r->in_number = r->out_number = 0;
-	r->in_messages = r->out_messages = r->late = 0;
+	r->in_messages = r->out_messages = r->late = r->roomy = 0;
 	r->in_slots = r->out_slots = 1;
 	if (CCS_IS_IN(o.form)) {
 		const struct ccs_dev_fifo f = ccs_b.fifos[o.in];
@@ -211,8 +244,43 @@ CCS_FN void ccs_ends(struct ccs_row *r)
 		r->out_messages = f.messages;
 		r->out_slots = f.slots;
 		r->out_number = ccs_b.epoch * f.messages + o.out_seq;
+		r->roomy = !ccs_b.far && f.messages * ccs_b.ntiles <= f.slots;
 	}
 }
+
+#if CCS_PASSES
+/* Operations from row i on that one pass may do: the first leaves its value in a cell, or
+ * sends one; then come some that add to it, then some that send it. They wait for nobody
+ * but for messages and slots. */
+CCS_FN uint32_t ccs_chain(uint32_t i, uint32_t rows)
+{
+	const struct ccs_row &f = ccs_b.rows[i];
+	const uint32_t staged = CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE, form = f.op.form;
+	const bool stores = form & CCS_DEV_DST;
+	const uint8_t *value = f.cell.at[stores ? CCS_SPOT_DST : CCS_SPOT_A];
+	const uint32_t initial = stores ? 0 : form & CCS_DEV_A_INITIAL;
+	uint32_t m = 1, sent = form & CCS_DEV_OUT;
+
+	if (f.op.n != 1 || !f.cell.aligned || form & staged ||
+	    (!stores && (form & CCS_DEV_FORM) != (CCS_DEV_A | CCS_DEV_OUT)))
+		return 1;
+	for (; m < CCS_CHAIN && i + m < rows; m++) {
+		const struct ccs_row &r = ccs_b.rows[i + m];
+		const uint32_t parts = r.op.form & CCS_DEV_FORM;
+
+		if (r.op.n != 1 || r.op.nwaits || r.op.form & staged || !r.cell.aligned ||
+		    r.cell.len != f.cell.len || r.cell.own != f.cell.own ||
+		    r.cell.at[CCS_SPOT_A] != value || (r.op.form & CCS_DEV_A_INITIAL) != initial)
+			break;
+		if (parts & CCS_DEV_IN ? sent || r.cell.at[CCS_SPOT_DST] != value ||
+		    (parts | CCS_DEV_OUT) != (CCS_DEV_FORM & ~CCS_DEV_B) :
+		    parts != (CCS_DEV_A | CCS_DEV_OUT))
+			break;
+		sent |= parts & CCS_DEV_OUT;
+	}
+	return m;
+}
+#endif
 
 /* Resolves operations k, k + 1, ... as many as there is room for. In a call that is
  * not direct no row is. */
@@ -233,4 +301,9 @@ CCS_FN void ccs_resolve(uint32_t k)
 		ccs_ends(r);
 	}
 	ccs_barrier(0);
+#if CCS_PASSES
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+		ccs_b.rows[i].chain = ccs_chain(i, n);
+	ccs_barrier(0);
+#endif
 }

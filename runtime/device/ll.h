@@ -23,12 +23,16 @@ CCS_FN int ccs_ll_poll(const uint64_t *p, uint32_t flag, const struct ccs_row &r
 
 	for (;;) {
 		ccs_ld_entries(p, v);
-		if (ccs_fits(v, flag))
+		const bool came = ccs_fits(v, flag);
+
+		if (came && looks < CCS_LONG_WAIT)
 			return 0;
 		if (ccs_patience(&looks, &since,
 				 { CCS_DEV_STUCK_RECV, ccs_b.fifos[r.op.in].src, r.op.in, k, t,
-				   flag, v[0] >> 32 }))
+				   flag, v[0] >> 32 }, came))
 			return 1;
+		if (came)
+			return 0;
 	}
 }
 

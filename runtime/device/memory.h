@@ -13,8 +13,8 @@
  *
  * This file: the primitives. They are the seam: the emulation of tests/emu defines
  * CCS_EMULATION and these with the same meaning. Lines marked ORDER in the other files
- * carry the memory order; tests/emu shows that each is needed. (Two fences more it cannot
- * show: it has no loads that a later store of another block overtakes.)
+ * carry the memory order; tests/emu shows that each is needed. (One fence more it cannot
+ * show, before a turn is handed on: its fences reach all other blocks at the same time.)
  *
  * Scopes. Loads and stores of counters and LL entries are for the whole system, which
  * costs no more than for the device. Fences do cost more: there are two, and
@@ -100,7 +100,7 @@ CCS_FN uint64_t ccs_add(uint64_t *p, uint64_t by)
 	return v;
 }
 
-/* The launch's number, unlike that of any other that runs on this device. */
+/* The launch's number: unlike that of any other of this context, or of its graph. */
 CCS_FN uint64_t ccs_grid(void)
 {
 	uint64_t v;
@@ -133,6 +133,14 @@ CCS_FN int ccs_barrier(int stop)
 {
 	return __syncthreads_or(stop);
 }
+
+/* Of use only to be in time: nothing relies on it. */
+CCS_FN void ccs_meet_warp(void)
+{
+	__syncwarp();
+}
+
+#define CCS_NOTE_PASS(operations)
 
 CCS_FN uint64_t ccs_clock(void)
 {

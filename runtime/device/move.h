@@ -217,3 +217,54 @@ CCS_FN void ccs_move(uint32_t k, uint64_t t, uint32_t j)
 	if (left)
 		ccs_each(k, t, j, false);
 }
+
+/* ---- one pass for a chain --------------------------------------------------------------- */
+
+#if CCS_PASSES
+/* Operations k .. k + m - 1 of a chain, of whole units: what each alone would store and
+ * load again is in registers. One by one they would add in this order, too, and round
+ * every sum. */
+CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const struct ccs_part p = ccs_part_of(r, r.cell, 0, t);
+	const uint32_t form = r.op.form, step = blockDim.x, whole = p.whole;
+	uint32_t sums = 1;
+
+	CCS_NOTE_PASS(m);
+	while (sums < m && ccs_b.rows[(k + sums) % CCS_ROWS].op.form & CCS_DEV_IN)
+		sums++;
+#pragma unroll 1
+	for (uint32_t u = threadIdx.x; u < whole; u += CCS_UNROLL * step) {
+		ccs_vec v[CCS_UNROLL], x[CCS_UNROLL], y[CCS_UNROLL];
+		const uint64_t at = (uint64_t)u * 16;
+		const uint32_t left = (whole - u + step - 1) / step;
+
+#define CCS_UNITS _Pragma("unroll") for (uint32_t i = 0; i < CCS_UNROLL; i++) if (i < left)
+#define CCS_AT (at + (uint64_t)(i * step) * 16)
+		CCS_UNITS {
+			v[i] = form & CCS_DEV_IN ? ccs_load16(p.in + CCS_AT) : ccs_zero();
+			x[i] = form & CCS_DEV_A ? ccs_load16(p.a + CCS_AT) : ccs_zero();
+			y[i] = form & CCS_DEV_B ? ccs_load16(p.b + CCS_AT) : ccs_zero();
+		}
+		CCS_UNITS
+			v[i] = ccs_value(form, v[i], x[i], y[i], form);
+#pragma unroll 1
+		for (uint32_t j = 1; j < sums; j++) {
+			CCS_UNITS
+				x[i] = ccs_load16(ccs_b.links[j].in + CCS_AT);
+			CCS_UNITS
+				v[i] = ccs_combine16(x[i], v[i]);
+		}
+		if (CCS_KEEPS(form) || sums > 1)
+			CCS_UNITS
+				ccs_store16(p.dst + CCS_AT, v[i]);
+#pragma unroll 1
+		for (uint32_t j = 0; j < m; j++)
+			if (ccs_b.links[j].out)
+				CCS_UNITS
+					ccs_store16(ccs_b.links[j].out + CCS_AT, v[i]);
+	}
+	ccs_tell_all(k, t, m);
+}
+#endif

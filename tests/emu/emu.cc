@@ -16,8 +16,9 @@
  * time since the thread's view: the last time that it is sure to know of. An
  * acquire moves the view to the time of what it read; so does a fence, for relaxed
  * loads before it; a barrier gives the block's threads their latest view. A block
- * always sees its own stores. Loads look at the past only: a load that a later store
- * of another block overtakes is not modelled.
+ * always sees its own stores. Loads look at the past only; but a load is open until its
+ * thread, or one that met it at a barrier, comes to a fence, and if another block stores to
+ * the same bytes before that, the run has failed: the load might have returned it.
  *
  * Deadlock: no counter, entry or store has changed for many rounds in which every
  * fiber looked.
@@ -77,9 +78,25 @@ struct pending {
 	unsigned char data[16];
 };
 
+struct open_load {
+	const unsigned char *at;
+	uint8_t n;
+	bool met;
+	unsigned thread;
+};
+
+/* The same, by line of 16 bytes: a load or a store lies in one. */
+struct open_line {
+	const unsigned char *at;
+	size_t n;
+	unsigned block;
+};
+static std::unordered_map<uintptr_t, std::vector<open_line>> open_lines;
+
 struct block {
 	unsigned launch, index, threads0;	/* index: in its launch; its first fiber */
 	std::vector<pending> stores;
+	std::vector<open_load> loads;
 	unsigned waiting;
 	int stop, answer;
 	alignas(16) unsigned char shared[SHARED];
@@ -95,6 +112,7 @@ static ucontext_t home_context;
 static const emu_launch *launches;
 static std::vector<std::vector<pending>> devices;	/* drained from blocks, not yet further */
 static uint64_t now, quiet;
+static bool late;	/* a load was overtaken */
 static std::vector<unsigned> live;
 
 #if defined(__x86_64__)
@@ -172,9 +190,10 @@ void *emu_shared(void)
 	return blocks[self->block].shared;
 }
 
+/* Of a node of a graph: other graphs have nodes of that number. */
 uint64_t emu_grid(void)
 {
-	return blocks[self->block].launch;
+	return 0;
 }
 
 uint64_t emu_clock(void)
@@ -182,6 +201,13 @@ uint64_t emu_clock(void)
 	static uint64_t ns;
 
 	return ns += 100;
+}
+
+unsigned emu_passes[EMU_PASSES];
+
+void emu_note_pass(uint32_t operations)
+{
+	emu_passes[operations]++;
 }
 
 /* ---- memory ------------------------------------------------------------------------- */
@@ -352,6 +378,34 @@ void emu_load(void *to, const void *from, size_t n)
 	for (const pending &p : blocks[self->block].stores)
 		if (p.met || p.thread == self->thread)
 			overlay(t, f, n, p);
+	blocks[self->block].loads.push_back({ f, (uint8_t)n, false, self->thread });
+	open_lines[(uintptr_t)f / 16].push_back({ f, n, self->block });
+}
+
+static void close_load(const open_load &l, unsigned block)
+{
+	std::vector<open_line> &v = open_lines[(uintptr_t)l.at / 16];
+
+	for (size_t i = 0; i < v.size(); i++)
+		if (v[i].at == l.at && v[i].n == l.n && v[i].block == block) {
+			v[i] = v.back();
+			v.pop_back();
+			break;
+		}
+}
+
+/* A fence of this thread: what it has loaded, and those it has met since. */
+static void close_loads(void)
+{
+	std::vector<open_load> &v = blocks[self->block].loads;
+	size_t left = 0;
+
+	for (const open_load &l : v)
+		if (!l.met && l.thread != self->thread)
+			v[left++] = l;
+		else
+			close_load(l, self->block);
+	v.resize(left);
 }
 
 void emu_store(void *to, const void *from, size_t n)
@@ -361,6 +415,10 @@ void emu_store(void *to, const void *from, size_t n)
 	maybe_switch();
 	memcpy(p.data, from, n);
 	blocks[self->block].stores.push_back(p);
+	auto o = open_lines.find((uintptr_t)to / 16);
+	if (o != open_lines.end())
+		for (const open_line &l : o->second)
+			late |= l.block != self->block && overlaps(p, l.at, l.n);
 }
 
 uint64_t emu_atomic_load(const uint64_t *p, bool acquire)
@@ -414,6 +472,7 @@ void emu_fence(bool system)
 	std::vector<pending> &v = blocks[self->block].stores, rest;
 
 	maybe_switch();
+	close_loads();
 	system |= devices.size() == 1;
 	if (system)
 		drain_device(device);
@@ -450,6 +509,8 @@ int emu_barrier(int stop)
 	}
 	for (pending &p : b.stores)
 		p.met = true;
+	for (open_load &l : b.loads)
+		l.met = true;
 	b.answer = b.stop;
 	b.stop = 0;
 	b.waiting = 0;
@@ -489,6 +550,10 @@ static void end(unsigned l, unsigned n, std::vector<unsigned> &left)
 	for (unsigned b = 0; b < blocks.size(); b++)
 		while (blocks[b].launch == l && !blocks[b].stores.empty())
 			drain(blocks[b].stores, 0, b);
+	for (unsigned b = 0; b < blocks.size(); b++)
+		for (const open_load &o : blocks[b].loads)
+			if (blocks[b].launch == l)
+				close_load(o, b);
 	for (unsigned i = 0; i < n; i++)
 		if (launches[i].after == (int)l)
 			start(i, left);
@@ -501,6 +566,8 @@ static void prepare(const emu_launch *l, unsigned n, unsigned threads)
 	launches = l;
 	blockDim.x = threads;
 	now = quiet = 0;
+	late = false;
+	open_lines.clear();
 	history.clear();
 	live.clear();
 	for (unsigned i = 0; i < n; i++) {
@@ -515,6 +582,7 @@ static void prepare(const emu_launch *l, unsigned n, unsigned threads)
 	for (block &b : blocks) {
 		b.launch = n;
 		b.stores.clear();
+		b.loads.clear();
 		b.waiting = 0;
 		b.stop = b.answer = 0;
 	}
@@ -553,7 +621,8 @@ const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, ui
 		if (++quiet > 400 * live.size() + 10000)
 			return "no thread can go on";
 	}
-	return nullptr;
+	/* a call that is to stop takes garbage */
+	return late && !*l->call->abort ? "a store has overtaken a load" : nullptr;
 }
 
 void emu_holder(const struct ccs_dev_call *c)

@@ -39,6 +39,9 @@ const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, ui
 		    uint64_t stop_after);
 /* A kernel that has the turn already, and gives it back when the call is to stop. */
 void emu_holder(const struct ccs_dev_call *c);
+/* Passes over so many operations, of all runs. */
+enum { EMU_PASSES = 17 };
+extern unsigned emu_passes[EMU_PASSES];
 uint32_t emu_random(uint32_t below);
 void emu_seed(uint64_t seed);
 
@@ -64,6 +67,7 @@ uint64_t emu_grid(void);
 int emu_barrier(int stop);
 void emu_pause(void);
 uint64_t emu_clock(void);
+void emu_note_pass(uint32_t operations);
 
 #define CCS_EMULATION
 #define CCS_FN static inline
@@ -73,6 +77,7 @@ uint64_t emu_clock(void);
 #ifndef CCS_ROWS
 #define CCS_ROWS 4	/* so that groups of rows occur */
 #endif
+#define CCS_LONG_WAIT 64u
 #define ccs_b (*(struct ccs_block *)emu_shared())
 
 CCS_FN uint64_t ccs_ld_acquire(const uint64_t *p) { return emu_atomic_load(p, true); }
@@ -118,6 +123,8 @@ template <typename T> static inline void ccs_store(uint8_t *p, T v)
 	emu_store(p, &v, sizeof(v));
 }
 CCS_FN int ccs_barrier(int stop) { return emu_barrier(stop); }
+CCS_FN void ccs_meet_warp(void) {}
+#define CCS_NOTE_PASS(operations) (threadIdx.x ? (void)0 : emu_note_pass(operations))
 CCS_FN uint64_t ccs_clock(void) { return emu_clock(); }
 CCS_FN bool ccs_take(uint32_t *p) { return !*p && (*p = 1); }
 CCS_FN float ccs_times(float x, float y) { return x * y; }

@@ -17,6 +17,7 @@
  *   sides	calls run side by side without turns
  *   busy	messages are direct also where the plan says that the cells are not free
  *   unstaged	FIFOs all of whose messages are direct have no slots: this must pass
+ *   chains	as without a mode; and short and long chains were done in one pass
  */
 #include "tests/emu/emu_host.h"
 
@@ -36,6 +37,7 @@ static const char *run_jobs(const struct state *s, struct job *jobs, uint32_t n,
 			struct ccs_dev_call *c = jobs[i].part + p;
 
 			c->turn = sides && s->mode != SIDES ? s->turn : NULL;
+			c->launch = i + 1;
 			l[i * s->nparts + p] = (struct emu_launch){
 				.run = s->kernel->run, .call = c,
 				.blocks = c->nworkers * c->replicas, .device = p,
@@ -126,9 +128,28 @@ static bool watchdog_state(struct state *s, struct job *j, struct ccs_module *m,
 	*j = (struct job){ 0 };
 	if (!job_make(s, j, 0))
 		return false;
+	/* looks at the clock: several parts must come to wait within half of them */
 	for (uint32_t i = 0; i < s->nparts; i++)
-		j->part[i].limit = 1000;	/* ten looks at the clock */
+		j->part[i].limit = s->nparts > 1 ? 8000 : 1000;
 	return true;
+}
+
+/* A report that names an operation that really waits: of the worker it names, with its
+ * line. */
+static bool report_right(const struct ccs_dev_call *c)
+{
+	const struct ccs_dev_report *r = c->report;
+	const struct ccs_dev_worker *w = c->workers + r->worker;
+	uint32_t line = 0;
+
+	if (!r->taken || !r->complete || r->worker < c->worker0 ||
+	    r->worker >= c->worker0 + c->nworkers)
+		return false;
+	for (const struct ccs_dev_op *o = c->ops + w->op; o < c->ops + w->op + w->nops; o++)
+		if (o->done == r->op + 1)
+			line = o->line;
+	return r->kind >= CCS_DEV_STUCK_RECV && r->kind <= CCS_DEV_STUCK_WORKER &&
+	       r->rank == w->rank && line && r->line == line;
 }
 
 /* A call whose last workers never start: the watchdog says who waits for it, and the
@@ -140,7 +161,7 @@ static bool run_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, 
 	struct state s;
 	struct job j;
 	const char *why;
-	uint32_t last, line = 0;
+	uint32_t last;
 	bool ok;
 
 	do {
@@ -163,21 +184,57 @@ static bool run_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, 
 	}
 	why = emu_run(&(struct emu_launch){ kernel->run, c, last, 0, -1 }, 1, s.threads, seed, 0);
 	r = c->report;
-	for (uint32_t k = 0; k < c->workers[r->worker].nops; k++) {
-		const struct ccs_dev_op *o = c->ops + c->workers[r->worker].op + k;
-		if (o->done == r->op + 1)
-			line = o->line;
-	}
-	/* It names an operation that really waits: of the worker it names, and its line. */
-	ok = !why && r->taken == 1 && r->kind >= CCS_DEV_STUCK_RECV &&
-	     r->kind <= CCS_DEV_STUCK_WORKER && r->rank == c->workers[r->worker].rank &&
-	     r->worker < last && r->line == line && line && *c->abort;
+	ok = !why && report_right(c) && r->worker < last && *c->abort;
 	if (!ok)
 		printf("# watchdog, %s: count %llu, %s, kind %u rank %u worker %u op %u line %u peer %u\n",
 		       kernel->schedule, (unsigned long long)c->count, why ? why : "a wrong report",
 		       r->kind, r->rank, r->worker, r->op, r->line, r->peer);
 	cuda_tables_free(&s.tables);
 	return ok;
+}
+
+/* Runs of several parts, the last of which never starts. */
+struct tally {
+	uint64_t several;	/* in which more than one part reported */
+	uint64_t cause;		/* ... and one told that it waits for the last */
+};
+
+/* A part of several ranks tells of one wait: it may be for another of its own. */
+static bool run_parts_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, uint64_t seed,
+			       struct tally *tally)
+{
+	struct emu_launch l[MAX_N];
+	uint32_t told = 0, gone;
+	bool ok = true, cause = false;
+	struct state s;
+	struct job j;
+	const char *why;
+
+	do {
+		if (!watchdog_state(&s, &j, m, kernel, seed))
+			return false;
+		seed += 100;
+	} while (s.nparts < 3);
+	gone = s.nparts - 1;
+	for (uint32_t i = 0; i < gone; i++)
+		l[i] = (struct emu_launch){ kernel->run, j.part + i,
+					    j.part[i].nworkers * j.part[i].replicas, i, -1 };
+	why = emu_run(l, gone, s.threads, seed, 0);
+	for (uint32_t i = 0; i < gone; i++) {
+		const struct ccs_dev_report *r = j.part[i].report;
+
+		if (!r->taken)
+			continue;
+		told++;
+		cause |= r->kind != CCS_DEV_STUCK_WORKER && s.part_of[r->peer] == gone;
+		ok &= report_right(j.part + i);
+	}
+	if (why || !ok)
+		printf("# several parts, %s: %s\n", kernel->schedule, why ? why : "a wrong report");
+	tally->several += told > 1;
+	tally->cause += told > 1 && cause;
+	cuda_tables_free(&s.tables);
+	return !why && ok;
 }
 
 /* A launch that waits for its turn reports it; and still leaves the counters in order,
@@ -211,16 +268,29 @@ static bool run_turn_watchdog(struct ccs_module *m, const struct emu_kernel *ker
 	return !why;
 }
 
+static bool chains_seen(void)
+{
+	unsigned longer = 0;
+
+	for (int i = 5; i < EMU_PASSES; i++)
+		longer += emu_passes[i];
+	printf("# passes over 2, 3, 4 and more operations: %u, %u, %u, %u\n", emu_passes[2],
+	       emu_passes[3], emu_passes[4], longer);
+	return emu_passes[2] && emu_passes[3] && emu_passes[4] && longer;
+}
+
 int main(int argc, char **argv)
 {
-	static const char *const modes[] = { "", "watchdog", "near", "sides", "busy", "unstaged" };
+	static const char *const modes[] = { "", "watchdog", "near", "sides", "busy", "unstaged",
+					     "chains" };
 	struct ccs_module *modules[MAX_MODULES];
 	const struct emu_kernel *kernels[MAX_MODULES];
 	uint64_t first, n, failed = 0, unstaged = 0;
+	struct tally tally = { 0, 0 };
 	enum mode mode = RIGHT;
 	int count = 0;
 
-	for (int i = WATCHDOG; i <= UNSTAGED && argc > 1; i++)
+	for (int i = WATCHDOG; i <= CHAINS && argc > 1; i++)
 		if (!strcmp(argv[1], modes[i])) {
 			mode = (enum mode)i;
 			argv++;
@@ -249,11 +319,20 @@ int main(int argc, char **argv)
 			failed += !run_watchdog(modules[seed % (uint64_t)count],
 						kernels[seed % (uint64_t)count], seed) +
 				  !run_turn_watchdog(modules[seed % (uint64_t)count],
-						     kernels[seed % (uint64_t)count], seed);
+						     kernels[seed % (uint64_t)count], seed) +
+				  !run_parts_watchdog(modules[seed % (uint64_t)count],
+						      kernels[seed % (uint64_t)count], seed,
+						      &tally);
 		else
 			failed += !run_seed(seed, modules, kernels, count, mode, &unstaged);
 	if (mode == UNSTAGED && !unstaged && !failed++)
 		printf("# no FIFO is without slots\n");
+	/* in some a part has told of a wait for its own ranks */
+	if (mode == WATCHDOG && (tally.several < n / 4 || tally.cause < tally.several / 2) &&
+	    !failed++)
+		printf("# several reports in %llu runs, with the cause in %llu\n",
+		       (unsigned long long)tally.several, (unsigned long long)tally.cause);
+	failed += mode == CHAINS && !failed && !chains_seen();
 	for (int i = 0; i < count; i++)
 		ccs_module_free(modules[i]);
 	return failed != 0;

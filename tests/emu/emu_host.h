@@ -14,7 +14,7 @@
 
 enum { MAX_MODULES = 64, MAX_N = 8, GUARD = 32 };
 
-enum mode { RIGHT, WATCHDOG, NEAR, SIDES, BUSY, UNSTAGED };
+enum mode { RIGHT, WATCHDOG, NEAR, SIDES, BUSY, UNSTAGED, CHAINS };
 
 struct state {
 	const struct ccs_module *m;

@@ -180,7 +180,6 @@ bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
 	const struct prep *p = prep_get(m, v);
 	uint64_t epoch = choose_epoch();
 	uint32_t *abort_flag;
-	void *report;
 
 	*s = (struct state){ .m = m, .v = v, .kernel = kernel, .mode = mode,
 			     .ll = emu_proto == CCS_DEV_LL };
@@ -199,7 +198,6 @@ bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
 		drop_slots(s);
 	s->turn = emu_alloc(2 * sizeof(uint64_t));
 	abort_flag = emu_alloc(sizeof(uint32_t));
-	report = emu_alloc(sizeof(struct ccs_dev_report));
 	for (uint32_t i = 0; i < s->nparts; i++) {
 		struct ccs_dev_call *c = s->part + i;
 		uint8_t *copy = emu_alloc(s->tables.size);
@@ -208,7 +206,7 @@ bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
 		cuda_tables_bind(&s->tables, copy, c);
 		make_counters(s, c, epoch);
 		c->abort = abort_flag;
-		c->report = report;
+		c->report = emu_alloc(sizeof(struct ccs_dev_report));
 		c->stage = s->tables.stage_cells ?
 			emu_alloc(s->tables.stage_cells * s->replicas_max * 4 * 16) : NULL;
 		c->worker0 = s->tables.part_worker[i];

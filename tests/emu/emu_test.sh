@@ -2,7 +2,7 @@
 # Generated kernels in the emulation (tests/emu): all schedules, 2-8 ranks, odd counts,
 # both protocols, one device and several, direct copies, calls that take turns, counters
 # that run over, replays, and calls after stopped ones. And the controls: without any
-# one of the lines marked ORDER, with fences for the device where there are several,
+# one of the lines marked ORDER, with passes over chains that begin too early, with fences for the device where there are several,
 # without turns, or with direct copies into cells that are not free, the runs fail.
 # usage: emu_test.sh BUILD MODULE.so ...
 set -u
@@ -41,7 +41,7 @@ extern "C" const struct emu_kernel emu_kernels[] = {
 $list{ nullptr, nullptr } };
 END
 
-flags="-std=c++17 -O1 -I. -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas"
+flags="-std=c++17 -O1 -I. -DCCS_CHAINS=1 -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas"
 $cxx $flags -O2 -c tests/emu/emu.cc -o "$T/emu.o" || exit 1
 host=
 for f in emu_host emu_state emu_check; do
@@ -77,7 +77,8 @@ fails() { # fails WHAT COMMAND
 lines=-DCCS_ROWS=32	# as on a device: straight-line code; else 4, and groups of rows
 build simple "$T/kernels.inc" 7 0 0 && run simple 1 2000 "float32 sum and avg, Simple" "$@"
 build straight "$T/kernels.inc" 7 0 0 $lines &&
-	run straight 5000 1000 "float32 sum and avg, Simple, straight lines" "$@"
+	timeout 300 "$T/straight" chains 5000 1000 "$@"
+result $? "float32 sum and avg, Simple, straight lines, and chains in one pass, 1000 seeds"
 build ll "$T/kernels.inc" 7 0 1 && run ll 1 2000 "float32 sum and avg, LL" "$@"
 build int8 "$T/kernels.inc" 0 2 0 $lines && run int8 1 200 "int8 max, Simple" "$@"
 build int64 "$T/kernels.inc" 4 1 1 && run int64 1 200 "int64 prod, LL" "$@"
@@ -112,7 +113,16 @@ result $? "direct messages touch no slot, 300 seeds"
 fails "with fences for the device several devices fail" "$T/simple" near 1 500 "$@"
 fails "calls side by side fail without turns, Simple" "$T/simple" sides 1 500 "$@"
 fails "calls side by side fail without turns, LL" "$T/ll" sides 1 500 "$@"
+sed 's/((uint64_t)c\.launch << 32) + //' "$T/kernels.inc" >"$T/mutant.inc"
+build nameless "$T/mutant.inc" 7 0 0 || exit 1
+fails "turns fail where launches have the device's number alone" "$T/nameless" 1 500 "$@"
 fails "direct copies into cells that are not free fail" "$T/simple" busy 1 500 "$@"
+for look in 's/head = ccs_ld_acquire(r\./head = ccs_ld_acquire(ccs_b.rows[k % CCS_ROWS]./' \
+	'/tail = ccs_ld_acquire/d'; do
+	sed "$look" "$T/kernels.inc" >"$T/mutant.inc"
+	build mutant "$T/mutant.inc" 7 0 0 $lines || exit 1
+	fails "a pass fails that looks wrongly: $look" "$T/mutant" 1 3000 "$@"
+done
 grep -n 'ORDER:' "$T/kernels.inc" >"$T/marked"
 while IFS=: read -r line text; do
 	what=${text##*ORDER: }
@@ -120,8 +130,8 @@ while IFS=: read -r line text; do
 	sed -e "${line}s/ccs_ld_acquire/ccs_ld_relaxed/" -e "${line}s/ccs_fence[a-z_]*();//" \
 		"$T/kernels.inc" >"$T/mutant.inc"
 	build mutant "$T/mutant.inc" 7 0 0 || exit 1
-	fails "without order it fails: $what" "$T/mutant" 1 3000 "$@"
+	fails "without order it fails: $what" "$T/mutant" 1 6000 "$@"
 done <"$T/marked"
-[ "$(wc -l <"$T/marked")" -ge 5 ]
+[ "$(wc -l <"$T/marked")" -ge 8 ]
 result $? "there are marked lines"
 exit $failed

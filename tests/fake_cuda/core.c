@@ -3,6 +3,8 @@
  */
 #include "tests/fake_cuda/fake.h"
 
+#include "tests/fake_common/inject.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +21,8 @@ void illegal(const char *format, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "fake_cuda: ILLEGAL: ");
 	va_start(ap, format);
-	vfprintf(stderr, format, ap);
-	va_end(ap);
-	fprintf(stderr, "\n");
-	abort();
+	abort_illegal("fake_cuda", format, ap);
 }
 
 /* One write, so that lines of several processes stay whole. */
@@ -51,29 +49,13 @@ int number(const char *variable, int otherwise)
 	return s ? atoi(s) : otherwise;
 }
 
-/* Whether the call is to fail, with which error. Calls are counted while the plan is
- * set, from when it was first set. */
+/* Whether the call is to fail, with which error. */
 int fails(const char *name)
 {
-	static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
-	static char plan[128];
-	static int calls;
-	const char *asked = getenv("FAKE_CUDA_FAIL");
-	size_t n = strlen(name);
-	int k, code, failure = 0;
+	static struct injection i = { "FAKE_CUDA_FAIL", PTHREAD_MUTEX_INITIALIZER, "", 0 };
 
 	note("%s", name);
-	if (!asked)
-		return 0;
-	pthread_mutex_lock(&counting);
-	if (strcmp(asked, plan)) {
-		snprintf(plan, sizeof(plan), "%s", asked);
-		calls = 0;
-	}
-	if (!strncmp(plan, name, n) && sscanf(plan + n, ":%d:%d", &k, &code) == 2 && ++calls == k)
-		failure = code;
-	pthread_mutex_unlock(&counting);
-	return failure;
+	return inject(&i, name);
 }
 
 void lock(void)

@@ -8,6 +8,7 @@
 
 struct module {
 	struct fake_kernel kernel;
+	bool loaded;		/* the kernel itself; an old driver has no call for that */
 };
 
 /* What fake_nvrtc.c wrote; a real CUBIN counts as float32 sum, Simple. */
@@ -88,6 +89,14 @@ EXPORT int cuModuleGetFunction(void **f, void *m, const char *name)
 	return 0;
 }
 
+EXPORT int cuFuncLoad(void *f)
+{
+	ENTER("cuFuncLoad");
+	module_of(f, "cuFuncLoad");
+	((struct module *)f)->loaded = true;
+	return 0;
+}
+
 static int blocks_per_sm(int threads)
 {
 	return number("FAKE_CUDA_BLOCKS", 2) * 512 / threads;
@@ -110,14 +119,15 @@ struct orders {
 	int device;
 	unsigned long all[STREAMS];	/* the last launch's tick in each stream */
 	unsigned long strict[STREAMS];	/* of those without turns */
+	uint32_t launch;		/* the last number of those with turns */
 	struct orders *next;
 };
 
 static struct orders *direct;		/* of launches outside captures */
 
-void order_launch(struct orders **orders, const struct stream *s, const struct launch *l)
+static struct orders *orders_of(struct orders **at, const struct launch *l)
 {
-	struct orders **at = orders ? orders : &direct, *o = *at;
+	struct orders *o = *at;
 
 	while (o && (o->comm != l->call.abort || o->device != l->device))
 		o = o->next;
@@ -128,6 +138,26 @@ void order_launch(struct orders **orders, const struct stream *s, const struct l
 		o->next = *at;
 		*at = o;
 	}
+	return o;
+}
+
+/* Graphs and calls that take turns are told apart by it. */
+static void check_number(const struct launch *l)
+{
+	struct orders *o = orders_of(&direct, l);
+
+	if (!l->call.turn)
+		return;
+	if (l->call.launch <= o->launch)
+		illegal("a launch that takes turns has number %u, and another one had %u",
+			l->call.launch, o->launch);
+	o->launch = l->call.launch;
+}
+
+void order_launch(struct orders **orders, const struct stream *s, const struct launch *l)
+{
+	struct orders *o = orders_of(orders ? orders : &direct, l);
+
 	for (int i = 0; i < STREAMS; i++) {
 		unsigned long last = l->call.turn ? o->strict[i] : o->all[i];
 
@@ -183,6 +213,7 @@ static int launch(struct launch *l, struct stream *s)
 	     (unsigned long long)l->call.ntiles, l->call.replicas, l->kernel.type, l->kernel.op,
 	     l->kernel.protocol, l->call.far ? " far" : "", l->call.direct ? " direct" : "",
 	     l->call.turn ? " turn" : "", s->capture ? " captured" : "");
+	check_number(l);
 	order_launch(s->capture ? capture_orders(s->capture) : NULL, s, l);
 	w.launch = malloc(sizeof(*l));
 	*w.launch = *l;
@@ -201,6 +232,8 @@ EXPORT int cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned
 
 	ENTER("cuLaunchCooperativeKernel");
 	l.device = need_context("cuLaunchCooperativeKernel");
+	if (!m->loaded && number("FAKE_CUDA_VERSION", 13000) >= 12040)
+		illegal("a kernel that is loaded by its first launch, which may wait for others");
 	(void)shared;
 	if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || bx > CCS_THREADS)
 		illegal("a launch of %u x %u x %u blocks of %u x %u x %u threads", gx, gy, gz, bx,

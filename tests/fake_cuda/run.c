@@ -7,7 +7,8 @@
  * Blocks that cannot move wait for others: of this launch alone, and then none of them
  * ever will, which is an error, unless the call has a limit; or of other devices and
  * processes, and then the thread looks again a little later. A block that has waited
- * for longer than the limit reports and stops all, as the device code does.
+ * for longer than the limit reports and stops all; one that has waited for more than half
+ * of it when another stops all reports, too, as the device code does.
  */
 #include "tests/fake_cuda/fake.h"
 
@@ -18,6 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What a block waits for. */
+struct waiting {
+	uint32_t kind, peer, fifo;
+	uint64_t need, have;
+};
+
 struct block {
 	uint32_t worker, replica;
 	uint64_t tile;
@@ -25,6 +32,7 @@ struct block {
 	uint64_t epoch;
 	uint64_t pass;			/* in which it last moved */
 	long long since;		/* and when */
+	struct waiting last;		/* for what it waited when last looked at */
 };
 
 struct machine {
@@ -124,12 +132,6 @@ static uint64_t *done_of(const struct machine *m, uint32_t worker, uint32_t repl
 {
 	return m->c->done + ((uint64_t)worker * m->c->replicas_max + replica) * CCS_DEV_LINE;
 }
-
-/* What a block waits for. */
-struct waiting {
-	uint32_t kind, peer, fifo;
-	uint64_t need, have;
-};
 
 /* Whether an operation may start; if not, why. */
 static bool ready(const struct machine *m, const struct block *b, const struct ccs_dev_op *o,
@@ -288,13 +290,25 @@ static bool stuck(const struct machine *m, const struct block *b)
 	return m->l->stuck >= 0 && m->c->workers[b->worker].rank == (uint32_t)m->l->stuck;
 }
 
+static bool aborted(const struct machine *m)
+{
+	return __atomic_load_n(m->c->abort, __ATOMIC_ACQUIRE);
+}
+
 /* Moves a block as far as it goes. */
 static bool move(const struct machine *m, struct block *b)
 {
 	struct waiting w;
 	bool moved = false;
 
-	while (!stuck(m, b) && !over(m, b) && ready(m, b, next_op(m, b), &w)) {
+	while (!stuck(m, b) && !over(m, b)) {
+		if (!ready(m, b, next_op(m, b), &w)) {
+			b->last = w;
+			break;
+		}
+		/* what came so late may be what one that gave up has left */
+		if (m->c->limit && now() - b->since > (long long)m->c->limit / 2 && aborted(m))
+			break;
 		step(m, b, next_op(m, b));
 		moved = true;
 	}
@@ -338,11 +352,6 @@ static void post(const struct machine *m, uint32_t rank)
 
 /* ---- giving up ------------------------------------------------------------------------- */
 
-static bool aborted(const struct machine *m)
-{
-	return __atomic_load_n(m->c->abort, __ATOMIC_ACQUIRE);
-}
-
 static void give_up(const struct machine *m, const struct block *b, const struct waiting *w)
 {
 	static const struct ccs_dev_op none = { .done = 1 };
@@ -351,13 +360,15 @@ static void give_up(const struct machine *m, const struct block *b, const struct
 	uint32_t nobody = 0;
 
 	if (__atomic_compare_exchange_n(&r->taken, &nobody, 1, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
+					__ATOMIC_ACQUIRE)) {
 		*r = (struct ccs_dev_report){
 			.taken = 1, .kind = w->kind, .rank = m->c->workers[b->worker].rank,
 			.worker = b->worker, .replica = b->replica, .op = o->done - 1,
 			.line = o->line, .file = o->file, .peer = w->peer, .fifo = w->fifo,
 			.tile = b->tile, .need = w->need, .have = w->have,
 		};
+		__atomic_store_n(&r->complete, 1, __ATOMIC_RELEASE);
+	}
 	__atomic_store_n(m->c->abort, 1, __ATOMIC_RELEASE);
 }
 
@@ -383,21 +394,47 @@ static void nothing_moves(const struct machine *m)
 	give_up(m, first, &w);
 }
 
-/* Looks for a block that has waited too long; then a pause. */
+/* Whether the one waited for is of this launch, too. */
+static bool is_near(const struct machine *m, const struct waiting *w)
+{
+	uint32_t worker = m->c->worker0;
+
+	if (w->kind == CCS_DEV_STUCK_RECV)
+		worker = m->c->fifos[w->fifo].src_worker;
+	if (w->kind == CCS_DEV_STUCK_SEND)
+		worker = m->c->fifos[w->fifo].dst_worker;
+	return worker - m->c->worker0 < m->c->nworkers;
+}
+
+/* Looks for a block that has waited for too long, which then reports; who waits for another
+ * worker leaves it to that one, if it can. `stop`: others have given up. */
+static bool too_long(const struct machine *m, bool stop)
+{
+	long long limit = (long long)m->c->limit;
+
+	for (uint32_t i = 0; i < m->l->blocks && limit; i++) {
+		const struct block *b = m->blocks + i;
+		const struct waiting *w = &b->last;
+		long long waited = now() - b->since;
+
+		if (over(m, b) || stuck(m, b))
+			continue;
+		if (stop ? waited <= limit / 2 || is_near(m, w) :
+		    waited < limit + (w->kind == CCS_DEV_STUCK_WORKER ? limit / 4 : 0))
+			continue;
+		give_up(m, b, w);
+		return true;
+	}
+	return false;
+}
+
+/* A pause, if none has waited too long. */
 static void wait_a_little(const struct machine *m, long long *quiet, unsigned *looks)
 {
 	long long at = now();
 
-	for (uint32_t i = 0; i < m->l->blocks && m->c->limit; i++) {
-		const struct block *b = m->blocks + i;
-		struct waiting w;
-
-		if (over(m, b) || stuck(m, b) || at - b->since < (long long)m->c->limit ||
-		    ready(m, b, next_op(m, b), &w))
-			continue;
-		give_up(m, b, &w);
+	if (too_long(m, false))
 		return;
-	}
 	if (at - *quiet > m->l->patience * 1000000000ll)
 		illegal("workers %u..%u on device %d wait for others, and nothing comes",
 			m->c->worker0, m->c->worker0 + m->c->nworkers, m->l->device);
@@ -427,8 +464,10 @@ static bool run_blocks(struct machine *m)
 			looks = 0;
 			continue;
 		}
-		if (aborted(m))
+		if (aborted(m)) {
+			too_long(m, true);
 			return false;
+		}
 		if (m->l->alone)
 			nothing_moves(m);
 		else

@@ -8,6 +8,7 @@
 #include "tests/fake_nccl/fake.h"
 
 #include "runtime/ccs.h"
+#include "tests/fake_common/inject.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -36,12 +37,8 @@ void illegal(const char *format, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "fake_nccl: ILLEGAL: ");
 	va_start(ap, format);
-	vfprintf(stderr, format, ap);
-	va_end(ap);
-	fprintf(stderr, "\n");
-	abort();
+	abort_illegal("fake_nccl", format, ap);
 }
 
 int failure(int code, const char *format, ...)
@@ -54,25 +51,13 @@ int failure(int code, const char *format, ...)
 	return code;
 }
 
-/* The code that this call is to fail with, or 0. Calls are counted while the plan is
- * set, from when it was first set. */
+/* The code that this call is to fail with, or 0. */
 static int fails(const char *name)
 {
-	static char plan[128];
-	static int calls;
-	const char *now = getenv("FAKE_NCCL_FAIL");
-	size_t n = strlen(name);
-	int k, code;
+	static struct injection i = { "FAKE_NCCL_FAIL", PTHREAD_MUTEX_INITIALIZER, "", 0 };
+	int code = inject(&i, name);
 
-	if (!now)
-		return 0;
-	if (strcmp(now, plan)) {
-		snprintf(plan, sizeof(plan), "%s", now);
-		calls = 0;
-	}
-	if (strncmp(plan, name, n) || sscanf(plan + n, ":%d:%d", &k, &code) != 2)
-		return 0;
-	return ++calls == k ? failure(code, "as the test asked for") : 0;
+	return code ? failure(code, "as the test asked for") : 0;
 }
 
 EXPORT const char *ncclGetErrorString(int e)

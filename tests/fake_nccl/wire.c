@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,24 +260,22 @@ static bool pass(struct transfers *all, size_t *left)
 	return moved;
 }
 
-/* A wait without end: whom for. */
-static int look_around(const struct transfers *all, bool late)
+/* A wait without end: whom for, and whose communicator that ends. */
+static int look_around(const struct transfers *all, bool late, struct comm **of)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		const struct transfer *t = all->at + i;
 
 		if (t->over)
 			continue;
-		if (gone(t->comm, t->peer)) {
-			t->comm->error = REMOTE_ERROR;
+		*of = t->comm;
+		if (gone(t->comm, t->peer))
 			return failure(REMOTE_ERROR, "rank %d is gone", t->peer);
-		}
 		if (!late)
 			continue;
 		fprintf(stderr, "fake_nccl: rank %d of %d has waited %.0f s in %s to %s rank %d\n",
 			t->comm->rank, t->comm->nranks, patience(), t->name,
 			t->out ? "send to" : "receive from", t->peer);
-		t->comm->error = SYSTEM_ERROR;
 		return failure(SYSTEM_ERROR, "no progress");
 	}
 	return SUCCESS;
@@ -285,6 +284,7 @@ static int look_around(const struct transfers *all, bool late)
 int transfer_all(struct transfers *all)
 {
 	double last = now();
+	struct comm *of = NULL;
 	unsigned idle = 0;
 	size_t left;
 	int e;
@@ -297,12 +297,18 @@ int transfer_all(struct transfers *all)
 		}
 		if (!left)
 			return SUCCESS;
-		usleep(++idle < 20 ? 10 : 200);
+		/* the peer may want this core: it is let go at once, but not slept through */
+		if (++idle < 100)
+			sched_yield();
+		else
+			usleep(100);
 		if (idle % 100)
 			continue;
-		e = look_around(all, now() - last > patience());
+		e = look_around(all, now() - last > patience(), &of);
 		/* what it sent before it left counts */
-		if (e && !pass(all, &left))
-			return e;
+		if (!e || pass(all, &left))
+			continue;
+		of->error = e;
+		return e;
 	}
 }

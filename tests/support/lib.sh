@@ -32,6 +32,15 @@ holds() {
 	if "$@"; then ok "$what"; else not_ok "$what" "does not hold: $*"; fi
 }
 
+# Nothing that the caller was started by, or has set, counts; but run.sh's settings.
+bare_environment() {
+	for v in $(env | sed -nE 's/^((OMPI|PMI|PMIX|SLURM|MPI|NCCL|FAKE|CCS)_[A-Za-z0-9_]*)=.*/\1/p') \
+		RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT \
+		CUDA_VISIBLE_DEVICES; do
+		case $v in CCS_NVRTC | CCS_TEST_NVRTC | CCS_CACHE_DIR) ;; *) unset "$v" ;; esac
+	done
+}
+
 # Back to the NVRTC that the user has, after run.sh: see there.
 real_nvrtc() {
 	unset CCS_NVRTC

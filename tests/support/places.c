@@ -1,25 +1,11 @@
 /* See places.h. */
 #include "tests/support/places.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const size_t places_counts[COUNTS] = { 1, 840, 13, 25200, 0 };
-
-bool verdict(bool ok, const char *format, ...)
-{
-	va_list ap;
-
-	printf(ok ? "ok - " : "not ok - ");
-	va_start(ap, format);
-	vprintf(format, ap);
-	va_end(ap);
-	printf("\n");
-	fflush(stdout);
-	return ok;
-}
 
 /* ---- what is right ---------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #define TESTS_SUPPORT_PLACES_H
 
 #include "runtime/cuda_comm.h"
+#include "tests/support/say.h"
 
 #define MOST 8
 #define COUNTS 5
@@ -25,8 +26,6 @@ struct spot {
 	struct cuda *cuda;
 	cuda_ptr in, out;
 };
-
-bool verdict(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** The results as the CPU has them; false: the schedule does not take that count. */
 bool data_make(struct data *d, const struct ccs_module *m, int n, size_t count);

@@ -92,6 +92,10 @@ int sim_length_class(const struct sim_plan *p, int cell);
 bool sim_load(FILE *f, struct sim_module *m);
 void sim_free(struct sim_module *m);
 
+/** What the cells of a plan must hold at the end; false: no such collective, or not with
+ * these buffers. */
+bool sim_contract(const char *contract, const struct sim_plan *p, struct sim_want *want);
+
 /** What does not depend on any order: numbers in range, ends of FIFOs. */
 bool sim_check(const struct sim_plan *p, struct sim_failure *why);
 /** One run; false, and why, if it is stuck, reads nonsense or ends with wrong values. */

@@ -1,53 +1,24 @@
 /*
- * Tests with a process a rank, and their lines. See ranks.h.
+ * Tests with a process a rank. See ranks.h.
  */
 #include "tests/support/ranks.h"
 
+#include "tests/support/processes.h"
+
 #include <arpa/inet.h>
-#include <dlfcn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-bool say(bool ok, const char *format, ...)
-{
-	va_list ap;
-
-	printf(ok ? "ok - " : "not ok - ");
-	va_start(ap, format);
-	vprintf(format, ap);
-	va_end(ap);
-	printf("\n");
-	fflush(stdout);
-	return ok;
-}
-
-bool is(ccs_status s, ccs_status want, const char *text, const char *what)
-{
-	bool ok = s == want && (!text || !s || strstr(ccs_error(), text));
-
-	if (!ok)
-		printf("# %s: %s, not %s%s%s: %s\n", what, ccs_status_name(s),
-		       ccs_status_name(want), text ? " with " : "", text ? text : "",
-		       s ? ccs_error() : "");
-	fflush(stdout);
-	return ok;
-}
-
+/* Communicators that are there still. */
 static int fake_live(void)
 {
-	void *library = dlopen("libnccl.so.2", RTLD_NOW), *p;
+	static const char *const name[] = { "fake_nccl_live" };
 	int (*live)(void);
 
-	p = library ? dlsym(library, "fake_nccl_live") : NULL;
-	if (!p)
-		return 0;
-	memcpy(&live, &p, sizeof(p));
-	return live();
+	return stand_in("libnccl.so.2", name, 1, &live) ? live() : 0;
 }
 
 static bool rank_open(struct rank *r)
@@ -92,16 +63,26 @@ bool rank_gathers(struct rank *r, size_t each)
 	return ok;
 }
 
-static bool run_rank(struct rank *r, rank_test *test)
-{
-	bool ok = rank_open(r) && test(r);
+struct test {
+	struct rank all;
+	rank_test *run;
+};
 
-	rank_close(r);
+static int run_rank(void *test, int index)
+{
+	const struct test *t = test;
+	struct rank r = t->all;
+	bool ok;
+
+	r.rank = index;
+	ok = rank_open(&r) && t->run(&r);
+	rank_close(&r);
 	if (fake_live()) {
-		printf("# rank %d leaves %d communicators\n", r->rank, fake_live());
+		printf("# rank %d leaves %d communicators\n", r.rank, fake_live());
 		ok = false;
 	}
-	return ok;
+	fflush(stdout);
+	exit(ok ? 0 : 1);	/* with the leak checker, where there is one */
 }
 
 static int free_port(void)
@@ -119,33 +100,11 @@ static int free_port(void)
 
 bool run_ranks(int nranks, rank_test *test, int k)
 {
-	struct rank all = { .nranks = nranks, .k = k, .port = free_port() };
-	bool ok = true;
-	pid_t pid[MOST];
+	struct test t = { { .nranks = nranks, .k = k, .port = free_port() }, test };
 
-	if (!is(nccl_open(&all.nccl), CCS_OK, NULL, "nccl_open") ||
-	    !is(nccl_unique_id(&all.nccl, &all.id), CCS_OK, NULL, "nccl_unique_id"))
+	if (!is(nccl_open(&t.all.nccl), CCS_OK, NULL, "nccl_open") ||
+	    !is(nccl_unique_id(&t.all.nccl, &t.all.id), CCS_OK, NULL, "nccl_unique_id"))
 		return false;
-	nccl_close(&all.nccl);
-	fflush(stdout);
-	for (int i = 0; i < nranks; i++) {
-		pid[i] = fork();
-		if (pid[i])
-			continue;
-		all.rank = i;
-		ok = run_rank(&all, test);
-		fflush(stdout);
-		exit(ok ? 0 : 1);	/* with the leak checker, where there is one */
-	}
-	for (int i = 0; i < nranks; i++) {
-		int status = 0;
-
-		if (waitpid(pid[i], &status, 0) != pid[i] || !WIFEXITED(status) ||
-		    WEXITSTATUS(status)) {
-			printf("# rank %d of %d ended with status %x\n", i, nranks,
-			       (unsigned)status);
-			ok = false;
-		}
-	}
-	return ok;
+	nccl_close(&t.all.nccl);
+	return processes_run(nranks, run_rank, &t);
 }

@@ -1,20 +1,14 @@
 /*
  * Tests with a process a rank, against a driver and an NCCL of our own (tests/fake_cuda,
- * tests/fake_nccl), which must be in LD_LIBRARY_PATH; and their lines.
+ * tests/fake_nccl), which must be in LD_LIBRARY_PATH.
  */
 #ifndef TESTS_RANKS_H
 #define TESTS_RANKS_H
 
 #include "runtime/group.h"
-
-#include <stdbool.h>
+#include "tests/support/say.h"
 
 #define MOST 8		/* ranks */
-
-/** Prints the line of a test, and returns `ok`. */
-bool say(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/** Whether the status is that, with that in its text; prints what it is, if not. */
-bool is(ccs_status s, ccs_status want, const char *text, const char *what);
 
 struct rank {
 	int rank, nranks;

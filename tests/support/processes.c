@@ -1,0 +1,82 @@
+/* See processes.h. */
+#include "tests/support/processes.h"
+
+#include "runtime/library.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t begin(int (*act)(void *of, int index), void *of, int index, FILE *log)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0) {
+		perror("fork");
+		exit(2);
+	}
+	if (pid)
+		return pid;
+	if (log)
+		dup2(fileno(log), 2);
+	status = act(of, index);
+	fflush(NULL);
+	_exit(status);
+}
+
+bool processes_run(int n, int (*act)(void *of, int index), void *of)
+{
+	pid_t *pid = calloc((size_t)n, sizeof(*pid));
+	bool all = true;
+
+	fflush(NULL);
+	for (int i = 0; i < n; i++)
+		pid[i] = begin(act, of, i, NULL);
+	for (int i = 0; i < n; i++) {
+		int status = 0;
+
+		if (waitpid(pid[i], &status, 0) == pid[i] && !status)
+			continue;
+		printf("# process %d of %d ended with status 0x%x\n", i, n, (unsigned)status);
+		all = false;
+	}
+	free(pid);
+	return all;
+}
+
+int process_run(int (*act)(void *of, int index), void *of, FILE *log)
+{
+	int status = -1;
+
+	fflush(NULL);
+	waitpid(begin(act, of, 0, log), &status, 0);
+	rewind(log);
+	return status;
+}
+
+void *processes_share(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p != MAP_FAILED)
+		return p;
+	perror("mmap");
+	exit(2);
+}
+
+void *stand_in(const char *library, const char *const *names, size_t n, void *to)
+{
+	void *handle = dlopen(library, RTLD_NOW);
+	char why[200] = "it is not there";
+
+	if (handle && library_functions(handle, library, names, n, 0, to, why, sizeof(why)))
+		return handle;
+	fprintf(stderr, "%s: %s\n", library, why);
+	if (handle)
+		dlclose(handle);
+	return NULL;
+}
