@@ -49,7 +49,7 @@ has_nvrtc() {
 
 # Never an error: the suites say what they skip. tests.mk tells them of build/wheels.
 wheel_nvrtc() {
-	if ! python3 -m pip --version >/dev/null 2>&1; then
+	if ! has_pip; then
 		echo "NVRTC: not here, and no pip to fetch it (python3-pip)"
 		return
 	fi
@@ -59,24 +59,32 @@ wheel_nvrtc() {
 		nvidia-cuda-nvrtc </dev/null >/dev/null 2>&1 ||
 		echo "NVRTC: could not be fetched; tests that need it are skipped"
 }
-[ "${1:-}" != check ] || [ "${CCS_NVRTC:-}" ] || has_nvrtc || wheel_nvrtc
-[ -n "$missing" ] || exit 0
+has_pip() { python3 -m pip --version >/dev/null 2>&1; }
 
-sudo=
-[ "$(id -u)" = 0 ] || sudo=sudo
-if ! command -v apt-get >/dev/null 2>&1; then
-	echo "missing:$missing; install them and try again" >&2
-	exit 1
-fi
-echo "installing:$missing"
-export DEBIAN_FRONTEND=noninteractive
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+install() { # install PACKAGE...
+	sudo=
+	[ "$(id -u)" = 0 ] || sudo=sudo
+	if ! command -v apt-get >/dev/null 2>&1; then
+		echo "missing: $*; install them and try again" >&2
+		return 1
+	fi
+	echo "installing: $*"
+	export DEBIAN_FRONTEND=noninteractive
+	log=$(mktemp) || return 1
+	if ! { $sudo apt-get install -y --no-install-recommends "$@" </dev/null >"$log" 2>&1 ||
+	       { $sudo apt-get update </dev/null >"$log" 2>&1 &&
+		 $sudo apt-get install -y --no-install-recommends "$@" </dev/null >>"$log" 2>&1; }; }; then
+		cat "$log" >&2
+		rm -f "$log"
+		echo "could not install: $*" >&2
+		return 1
+	fi
+	rm -f "$log"
+}
+
+nvrtc=
+[ "${1:-}" != check ] || [ "${CCS_NVRTC:-}" ] || has_nvrtc || nvrtc=wanted
+[ -z "$nvrtc" ] || has_pip || ! command -v apt-get >/dev/null 2>&1 || missing="$missing python3-pip"
 # shellcheck disable=SC2086
-if ! { $sudo apt-get install -y --no-install-recommends $missing </dev/null >"$log" 2>&1 ||
-       { $sudo apt-get update </dev/null >"$log" 2>&1 &&
-	 $sudo apt-get install -y --no-install-recommends $missing </dev/null >>"$log" 2>&1; }; }; then
-	cat "$log" >&2
-	echo "could not install:$missing" >&2
-	exit 1
-fi
+[ -z "$missing" ] || install $missing || exit 1
+[ -z "$nvrtc" ] || wheel_nvrtc
