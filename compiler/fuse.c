@@ -5,11 +5,12 @@
  * In:  a line after flow. Out: worker and index of every item; a receive fused
  * with its partner has the fused kind, and the partner is gone.
  *
- * A worker has at most one sending end, and one receiving end or the ends of a sum:
- * where most of the messages of several ends are added to the same cells one after the
- * other, they wait for one another anyway; one worker adds them without a wait, an
- * executor even without storing what is between. (Then fuse_chains puts workers behind one another.) A
- * receiving and a sending end are merged where
+ * A worker has one receiving and one sending end at most, but for sums: where most of
+ * the messages of several ends are added to the same cells one after the other, they
+ * wait for one another anyway. One worker adds them without a wait, an executor even
+ * without storing what is between; it also has the sending ends that are merged with
+ * any of these. (At last fuse_chains puts workers behind one another.) A receiving and
+ * a sending end are merged where
  *   - most of the one's messages are what the other sends next (a ring's
  *     chain), or else
  *   - they stand in one wave and the FIFOs hold all their messages (an exchange:

@@ -14,8 +14,9 @@
  * The tile. A cell's tile is 128 KiB (LL: 8 KiB, which take 16 of a slot); less where
  * messages have many cells, so that a slot stays within 256 KiB. A step waits and tells
  * for some 2 us beside what it moves, and a block's share of a GPU's memory is some
- * 40 KB/us: so most of the time is spent moving (an estimate; CCS_TILE_BYTES). Where FIFOs would
- * take more than 512 MiB in all there are fewer replicas, and then smaller tiles.
+ * 40 KB/us: so most of the time is spent moving (an estimate; CCS_TILE_BYTES). Where
+ * FIFOs would take more than 512 MiB in all there are fewer replicas, and then smaller
+ * tiles.
  * O(tables + FIFOs) for each part.
  */
 #include "runtime/cuda_comm.h"

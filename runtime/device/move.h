@@ -3,8 +3,9 @@
  *
  * Whole units of aligned cells go by ccs_units, with several loads in flight (Simple):
  * compiled for a form, in straight-line code, or for any. All the rest goes by
- * ccs_each, unit by unit, for any form: LL messages, unaligned cells, a cell's last elements, and messages of many
- * small cells, where a cell has less than a unit a thread.
+ * ccs_each, unit by unit, for any form: LL messages, unaligned cells, a cell's last
+ * elements, and messages of many small cells, where a cell has less than a unit a
+ * thread.
  *
  * Direct copies: `out` is then the peer's cell, and where the message is in its place
  * already, `in` is the own cell `dst`, and nothing is stored there.
