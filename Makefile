@@ -6,6 +6,11 @@
 CC ?= cc
 BUILD ?= build
 PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
 DESTDIR ?=
 VERSION := 0.1.0
 WERROR ?=
@@ -15,7 +20,7 @@ SAN ?=
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum $(WERROR)
 CPPFLAGS += -I. -I$(BUILD) -D_GNU_SOURCE -DCCS_VERSION='"$(VERSION)"' \
-	-DCCS_LIBRARY_DIR='"$(PREFIX)/share/ccs/schedules"'
+	-DCCS_LIBRARY_DIR='"$(DATADIR)/ccs/schedules"'
 CFLAGS += -std=c11 $(OPT) $(SAN) -fvisibility=hidden -fPIC
 LDFLAGS += $(SAN)
 # Generated scanners and parsers keep to fewer warnings: the code is not ours.
@@ -77,12 +82,22 @@ $(LANG_OBJ): | $(BUILD)/lang/parse.h $(BUILD)/lang/scan.h
 
 # ---- objects, libraries, programs ---------------------------------------------
 
-$(BUILD)/%.o: %.c
+# A system that cannot be built for is refused once, in words, before anything else.
+$(BUILD)/system.ok: runtime/ccs.h
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -fsyntax-only -x c $<
+	@touch $@
+$(LANG_OBJ): | $(BUILD)/system.ok
+
+$(BUILD)/%.o: %.c | $(BUILD)/system.ok
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
-# What ccc and libccs do alike: NVRTC, the names of types and operators, tables of protocols.
-COMMON_OBJ := $(addprefix $(BUILD)/runtime/,nvrtc.o library.o kernel.o cache.o dtype.o choice.o)
+# What ccc and libccs do alike: NVRTC, the names of types and operators, tables of protocols;
+# and reading a module, and proving it.
+COMMON_OBJ := $(addprefix $(BUILD)/runtime/,nvrtc.o library.o file.o kernel.o cache.o dtype.o choice.o \
+	load.o verify.o verify_plan.o module.o prep.o error.o) \
+	$(filter $(BUILD)/runtime/prove%,$(RUNTIME_OBJ))
 
 $(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
@@ -95,7 +110,7 @@ $(LIB)/libccs.a: $(RUNTIME_OBJ)
 $(LIB)/libccs.so.0: $(RUNTIME_OBJ) runtime/libccs.map
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libccs.so.0 -Wl,--version-script=runtime/libccs.map \
-		-Wl,-z,defs -o $@ $(RUNTIME_OBJ) -lpthread -ldl -lm
+		$(if $(SAN),,-Wl,-z,defs) -o $@ $(RUNTIME_OBJ) -lpthread -ldl -lm
 $(LIB)/libccs.so: $(LIB)/libccs.so.0
 	ln -sf libccs.so.0 $@
 
@@ -105,7 +120,7 @@ $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 
 $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
 
 -include tests/tests.mk bench/bench.mk docs/install.mk
 
@@ -139,5 +154,6 @@ help:
 	@echo 'make fuzz       fuzzes the checker for SECONDS=60'
 	@echo 'make bless      renews the golden messages; read their diff'
 	@echo 'make examples   builds examples/'
-	@echo 'make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it back'
+	@echo 'make install    to PREFIX=/usr/local (or BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR),'
+	@echo '                below DESTDIR; make uninstall takes it back'
 	@echo 'make format, lint, clean'

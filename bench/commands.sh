@@ -22,6 +22,7 @@ echo "whole commands, with the start of the process"
 row "ccc ring_allreduce -n 256: check + lower + emit + link" \
 	"$(median 7 "$build/bin/ccc" schedules/ring_allreduce.ccs -n 256 \
 		--target=cpu -o "$tmp/r.so")"
+row "ccrun --verify of it" "$(median 7 "$build/bin/ccrun" --verify "$tmp/r.so")"
 row "ccc check ring_allreduce -n 256" \
 	"$(median 7 "$build/bin/ccc" check schedules/ring_allreduce.ccs -n 256)"
 row "ccc check ring_allreduce -n 1024" \

@@ -25,6 +25,7 @@
 struct culprit {
 	uint32_t task, row;	/* task == NONE: no operation */
 	uint64_t when;		/* number of the store */
+	uint32_t step;		/* as the report counts them */
 	uint32_t before, after;
 };
 
@@ -214,7 +215,7 @@ static void watch(void *arg, const struct stored *s)
 	struct trace *t = arg;
 	uint32_t rank = t->r.runners[s->task].rank;
 	struct culprit here = {
-		.task = s->task, .row = s->row, .when = t->stores++,
+		.task = s->task, .row = s->row, .when = t->stores++, .step = s->depth,
 		.before = s->before, .after = s->after,
 	};
 
@@ -229,14 +230,15 @@ static void watch(void *arg, const struct stored *s)
 /* ---- telling ------------------------------------------------------------------------ */
 
 /* "rank 2, step 3 (s = 1), in f, called at line 9" */
-static const char *where_text(struct trace *t, struct ctx *c, uint32_t task, uint32_t row)
+static const char *where_text(struct trace *t, struct ctx *c, const struct culprit *k)
 {
 	const struct program *p = t->r.p;
-	struct where w = expand_where(c, p, task, row);
+	struct where w = expand_where(c, p, k->task, k->row);
 
-	return arena_printf(t->arena, "rank %" PRIu32 ", step %" PRIu32 "%s%s%s%s%s",
-			    p->tasks[task].rank, w.step, *w.loops ? " (" : "", w.loops,
-			    *w.loops ? ")" : "", *w.calls ? ", " : "", w.calls);
+	return arena_printf(t->arena, "rank %" PRIu32 ", %s%s%s%s%s%s",
+			    p->tasks[k->task].rank, where_step_text(t->arena, k->step),
+			    *w.loops ? " (" : "", w.loops, *w.loops ? ")" : "",
+			    *w.calls ? ", " : "", w.calls);
 }
 
 static const char *what_text(struct trace *t, const struct mistake *m, const struct culprit *k)
@@ -274,12 +276,13 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 				  m->code == 403 ? "without a contribution" :
 				  m->code == 404 ? "with a contribution counted twice" :
 				  "with the wrong data");
+	if (g && any)
+		g->operation = ((uint64_t)k->task << 32 | k->row) + 1;
 	diag_note(c->diags, g, m->clause->span, "expected: %s",
 		  runs_text(t->arena, p, m->want.v, m->want.n));
 	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, t->values, m->value));
 	if (any)
-		diag_note(c->diags, g, none, "%s: %s", where_text(t, c, k->task, k->row),
-			  what_text(t, m, k));
+		diag_note(c->diags, g, none, "%s: %s", where_text(t, c, k), what_text(t, m, k));
 	else
 		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %" PRIu32, name, m->rank);
 	if (m->chunks > 1)

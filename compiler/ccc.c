@@ -3,6 +3,7 @@
  */
 #include "compiler/options.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
 static const char help[] =
@@ -24,12 +25,15 @@ static const char help[] =
 "  --kernels=TYPE:OP,... kernels compiled ahead, beside float32:sum; all:sum\n"
 "  --protocols=64K:ll,simple  protocol by bytes a rank, and /CHANNELS; default by model\n"
 "  -g                   kernels name the schedule's lines, for debuggers\n"
+"  --chunk X[2]         explain: only what X[2], X[0..2] or X has to do with; also\n"
+"  --rank LIST          these ranks, --step LIST  these steps\n"
 "  --emit=STAGE         ast, program, plan, json, header, cuda or ptx, to -o or stdout\n"
-"  --diagnostics-format=text|json\n"
+"  --diagnostics-format=text|json|sarif\n"
 "  --color=auto|always|never\n"
 "  --max-errors N       how many errors are printed; default 20, 0: all\n"
 "  --memory MIB         most memory to use; default 8192, or 3/4 of the machine's\n"
-"  -Werror              warnings are errors\n"
+"  -Wno-NAME            silences a warning: unused, dead, empty; -w: all\n"
+"  -Werror[=NAME]       warnings are errors, or that one is\n"
 "  -v                   a line for each pass, with its time\n"
 "\n"
 "FILE - is stdin. Exit status: 0 done, 1 the schedule is wrong, 2 bad usage or\n"
@@ -48,14 +52,20 @@ static int explain_code(int code)
 {
 	const struct diag_code *d = diag_code(code);
 
-	printf("E%04d: %s\n\n%s", d->code, d->title, d->text);
+	printf("%s: %s\n\n%s", diag_code_text(code).s, d->title, d->text);
 	return written();
 }
 
-/* One file after the other; the worst exit status. */
+/* One file after the other; the worst exit status. One SARIF log is of them all. */
 static int compile_files(struct command *c)
 {
+	struct diag_style *style = &c->options.style;
 	int worst = 0;
+
+	if (style->format == DIAG_SARIF && !(style->log = diag_log_open())) {
+		perror("ccc");
+		return 4;
+	}
 
 	for (size_t i = 0; i < c->nfiles; i++) {
 		c->options.file = c->files[i];
@@ -63,14 +73,29 @@ static int compile_files(struct command *c)
 		if (status > worst)
 			worst = status;
 	}
+	if (style->log && !diag_log_close(style->log, worst, stderr)) {
+		fprintf(stderr, "ccc: cannot write the SARIF log\n");
+		return 2;
+	}
 	return worst;
+}
+
+/* Descriptors 0, 1 and 2 that are closed would be given to the next files opened, and
+ * messages written into these. Opened the wrong way round, so that use is an error. */
+static void hold_descriptors(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
 int main(int argc, char **argv)
 {
 	struct command c;
 
-	signal(SIGPIPE, SIG_IGN);
+	hold_descriptors();
+	signal(SIGPIPE, SIG_IGN);	/* a write fails instead, and we say so */
+	signal(SIGXFSZ, SIG_IGN);
 	int status = options_parse(&c, argc, argv);
 	if (status < 0) {
 		if (c.help) {

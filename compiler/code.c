@@ -254,6 +254,9 @@ static bool bounds(struct gen *g, const struct expr *e, uint32_t depth, int64_t 
 	case E_UNARY:
 	case E_COND:
 	case E_CALL:
+	case E_ENTRY:
+	case E_TABLE:
+	case E_TERM:
 		return false;
 	}
 	return false;
@@ -282,8 +285,8 @@ void code_topology_names(struct gen *g, const struct decl *topology)
 			continue;
 		int64_t range[2];
 		struct let_row row = { .stmt = s };
-		row.safe = bounds(g, s->e, 0, range);
-		row.reg = code_reg(g, 2);
+		row.safe = s->e->kind != E_TABLE && bounds(g, s->e, 0, range);
+		row.reg = code_reg(g, s->e->kind == E_TABLE ? 2 + s->e->nargs : 2);
 		code_bind(k, s->var, B_LET, row.reg, g->nlets, NULL);
 		ARENA_PUSH(k->arena, g->lets, g->nlets, g->caplets) = row;
 	}

@@ -20,12 +20,16 @@
 
 #include "compiler/compile.h"
 
-#define LIMIT_CELLS (1u << 30)		/* cells of one rank, E0501 */
+#define LIMIT_CELLS (1u << 27)		/* cells of all ranks, E0501 */
+#define LIMIT_TASKS (1u << 21)		/* main lines and blocks of pars, of all ranks, E0501 */
 #define LIMIT_REGISTERS 60000u		/* names alive at once in one function, E0501 */
 #define LIMIT_CODE (1u << 26)		/* instructions, E0501 */
 #define LIMIT_STACK (1u << 25)		/* registers of all active calls, E0204 */
-#define LIMIT_LINKS (1u << 27)		/* links of a topology, E0501 */
+#define LIMIT_LINKS (1u << 25)		/* links that the topology's body meets on one rank, and
+					   that it has of other ranks, E0501 */
 #define LIMIT_TERMS (1u << 24)		/* contributions in one value of a contract, E0501 */
+#define LIMIT_ALL_TERMS (1u << 26)	/* contributions in all values, before runs are made, E0501 */
+#define LIMIT_RUNS (1u << 25)		/* runs of contributions in a contract, E0501 */
 #define LIMIT_NESTING 2000u		/* nesting of an expression or of statements, E0204 */
 #define LIMIT_REPORTS (1u << 20)	/* mistakes (ranks times places) after which a run ends */
 
@@ -52,6 +56,8 @@ enum insn_op {
 	 * there is no iteration, NEXT goes back to m while there is one more; k is
 	 * the weight of an iteration. */
 	I_ENTER, I_NEXT, I_ENTERS, I_NEXTS,
+	/* d = entry a of a table of m: the constants from k on, the registers from b on */
+	I_ENTRY, I_ENTRYR,
 	/* fn: window of the callee starts at d, its result comes to d */
 	I_CALLF,	/* m: function */
 	I_RETF,		/* a: the result */
@@ -63,11 +69,13 @@ enum insn_op {
 	I_CHANNEL,	/* d = channel so far; channel = a; wrong: to m */
 	I_UNCHANNEL,	/* channel = a */
 	I_WITHIN,	/* a..a+2: first, count, stride; b: context; d..d+3: the group's; not in it: to m */
+	I_GROUP,	/* the same for row k of groups; a: its registers, if it has them */
+	I_LEAVE,	/* the block of context d ends */
 	I_PAR, I_BLOCK /* a: its number */, I_BLOCKEND, I_PAREND,
 	I_REF,		/* operand k: d, d+1 = cells [lo, n); wrong: to m */
 	I_CALL,		/* proc m; window at d, context at a, k: row of stmts */
 	I_RET,
-	I_VIEW,		/* view d (lo, cells) -> (lo, part, parts = b); argument a, for messages */
+	I_VIEW,		/* view d (lo, cells, parts) -> (lo, part, parts); k: argument, for messages */
 	I_SAMEPART,	/* parts a and b must be equal: a scratch needs one size */
 	I_WHERE,	/* a must hold at a call, else it is skipped; k: 1 the topology's */
 	I_MARK,		/* d = cells of scratch in use */
@@ -96,11 +104,26 @@ struct insn {
 /* Chunks that an operation or an argument names. */
 struct operand {
 	const struct ref *ref;
-	uint16_t lo, hi;	/* registers of the index or the bounds */
-	uint16_t view;		/* register of (lo, part, parts), or */
+	uint16_t block, lo, hi;	/* registers of the block, and of the index or the bounds */
+	uint16_t view;		/* register of (lo, part, parts, inner), or */
 	bool is_view;
+	bool blocked;		/* has blocks of `inner` chunks: two brackets */
 	bool readonly;		/* an `in` buffer */
 	uint32_t base, count;	/* a buffer of the schedule */
+	uint32_t inner;
+};
+
+/* Entries of a table: constants from `at` on, or registers from `reg` on. */
+struct entries {
+	bool known;
+	uint16_t reg;
+	uint32_t at, n;
+};
+
+/* The members of a group that a table gives. */
+struct group_row {
+	struct entries members;
+	const struct stmt *stmt;
 };
 
 /* One textual operation in one function. */
@@ -146,7 +169,9 @@ enum bind_kind {
 	B_EXPR,		/* expr, in the function's own context */
 	B_LET,		/* a topology's let: row `value` of the function's lets */
 	B_STATIC,	/* buffer `value` of the program */
-	B_VIEW		/* reg .. reg + 2 */
+	B_VIEW,		/* reg .. reg + 2; reg + 3: chunks in a block, if it has two brackets */
+	B_TABLE		/* of expr->nargs entries: constants from `value` on; -1: registers
+			   from reg on */
 };
 
 struct bind {
@@ -175,6 +200,10 @@ struct code {
 	uint32_t nstmts, capstmts;
 	const struct term **terms;
 	uint32_t nterms, capterms;
+	int64_t *constants;		/* entries of tables */
+	uint32_t nconstants, capconstants;
+	struct group_row *groups;
+	uint32_t ngroups, capgroups;
 	struct loop_row *loops;
 	uint32_t nloops, caploops;
 	struct bind *binds;		/* by symbol */
@@ -206,7 +235,8 @@ enum step_state { STEP_NOT, STEP_FIRST, STEP_LATER, STEP_UNKNOWN };
 /* A topology's let in the function being made. */
 struct let_row {
 	const struct stmt *stmt;
-	uint16_t reg;		/* value; reg + 1: made already (unless safe) */
+	uint16_t reg;		/* value; reg + 1: made already (unless safe); a table's entries
+				   are behind that */
 	bool safe;		/* cannot fail: made at the function's beginning, if used */
 	bool used;
 };
@@ -267,6 +297,12 @@ uint32_t code_schedule(struct code *k, const struct decl *schedule);
 /** A topology's body: I_LINKs. */
 uint32_t code_topology(struct code *k, const struct decl *topology);
 
+/** Most cells that a rank may have. */
+static inline uint32_t code_most_cells(const struct code *k)
+{
+	return LIMIT_CELLS / (uint32_t)k->nranks;
+}
+
 /* ---- code_expr.c */
 
 /** Value of an expression; if it must be computed, in register `dst`, or in a
@@ -281,6 +317,11 @@ uint16_t code_val_reg(struct gen *g, struct val v, struct span span);
 uint32_t code_jump_false(struct gen *g, const struct expr *e, bool *never);
 /** Lands a chain of jumps here. */
 void code_land_all(struct gen *g, uint32_t chain);
+/** The entries of an E_TABLE; of what a name stands for. */
+struct entries code_table(struct gen *g, const struct expr *table);
+struct entries code_table_of(struct gen *g, const struct symbol *s, struct span span);
+/** Lets the name stand for these entries of its value. */
+void code_bind_table(struct code *k, const struct symbol *s, struct entries t);
 /** Whether the expression (or NULL), or a fn that it calls, mentions `s` (or
  *  NULL), or, if so asked, `rank`. */
 bool code_mentions(struct arena *a, const struct expr *e, const struct symbol *s, bool rank);
@@ -292,7 +333,10 @@ void code_fns(struct gen *g);
 /* ---- code_stmt.c, code_call.c */
 
 void code_stmts(struct gen *g, const struct stmt *s);
+void code_let(struct gen *g, const struct stmt *s);
 struct operand code_operand(struct gen *g, const struct ref *r);
+/** Registers view + 2, view + 3: the number of parts, and of those in a block. */
+void code_parts(struct gen *g, const struct buffer_def *b, uint16_t view);
 void code_call(struct gen *g, const struct stmt *s);
 /** Makes the functions of all procs that were called so far, and that those call. */
 void code_procs(struct code *k);
@@ -301,7 +345,7 @@ void code_procs(struct code *k);
 
 enum fail {
 	FAIL_NONE, FAIL_OVERFLOW, FAIL_DIV, FAIL_MOD, FAIL_SHIFT, FAIL_LOG, FAIL_CTZ, FAIL_BY,
-	FAIL_DEPTH, FAIL_WORK, FAIL_STACK
+	FAIL_ENTRY, FAIL_DEPTH, FAIL_WORK, FAIL_STACK
 };
 
 static inline enum fail arith_div(int64_t a, int64_t b, int64_t *r)

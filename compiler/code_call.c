@@ -2,8 +2,8 @@
  * Procs, schedules that are called like procs, and their calls.
  *
  * A proc gets a function for each N that is known where it is called, and one for
- * all others. The caller fills the window: context, three registers a view (first
- * cell, number of cells, unused), one a number; the callee cuts the views and
+ * all others. The caller fills the window: context, four registers a view (first
+ * cell, number of cells, two unused), one a number; the callee cuts the views and
  * checks its `where` and its topology's before its body. ccs(5) 4.
  */
 #include "compiler/code.h"
@@ -40,10 +40,10 @@ static uint32_t window_size(const struct decl *d)
 {
 	uint32_t n = 4;
 	for (const struct param *p = d->formals; p; p = p->next)
-		n += p->view ? 3 : 1;
+		n += p->view ? 4 : 1;
 	if (d->kind == D_SCHEDULE) {
 		for (const struct buffer_def *b = d->buffers; b; b = b->next)
-			n += 3;
+			n += 4;
 		for (const struct binding *p = d->params; p; p = p->next)
 			n++;
 	}
@@ -98,7 +98,7 @@ void code_call(struct gen *g, const struct stmt *s)
 					     a->ref->span);
 		skips = jump + 1;
 		g->next = held;
-		r = (uint16_t)(r + 3);
+		r = (uint16_t)(r + 4);
 	}
 	if (s->callee->kind == D_SCHEDULE)
 		call_params(g, s, r);
@@ -118,7 +118,7 @@ static bool has_scratch(const struct stmt *s)
 /* Binds a view in the window, and cuts it. */
 static uint16_t bind_view(struct gen *g, const struct buffer_def *b)
 {
-	uint16_t r = code_reg(g, 3);
+	uint16_t r = code_reg(g, 4);
 	code_bind(g->code, b->sym, B_VIEW, r, 0, NULL);
 	return r;
 }
@@ -157,10 +157,8 @@ static uint32_t bind_window(struct gen *g, const struct decl *d, struct view_row
 static void cut_views(struct gen *g, const struct decl *d, const struct view_row *v, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t mark = g->next;
-		uint16_t parts = code_expr_reg(g, v[i].def->count);
-		code_emit_km(g, I_VIEW, v[i].reg, 0, parts, v[i].arg, 0, v[i].def->span);
-		g->next = mark;
+		code_parts(g, v[i].def, v[i].reg);
+		code_emit_km(g, I_VIEW, v[i].reg, 0, 0, v[i].arg, 0, v[i].def->span);
 	}
 	if (n == 0)
 		return;

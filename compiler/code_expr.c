@@ -254,19 +254,28 @@ static struct val modulo(struct gen *g, const struct expr *e, int dst)
 
 /* ---- names --------------------------------------------------------------------------- */
 
-static struct val let_value(struct gen *g, struct let_row *r, struct span span)
+static void table_into(struct gen *g, const struct expr *table, uint16_t reg)
+{
+	for (const struct expr *e = table->args; e; e = e->next)
+		code_expr_into(g, e, reg++);
+}
+
+/* Makes the let here, if it is not yet. */
+static void make_let(struct gen *g, struct let_row *r, struct span span)
 {
 	r->used = true;
 	if (r->safe)
-		return in_reg(r->reg);
+		return;
 	uint32_t over = code_emit_km(g, I_JNZ, 0, (uint16_t)(r->reg + 1), 0, 0, 0, span);
 	struct context at = g->at;
 	g->at = g->home;
-	code_expr_into(g, r->stmt->e, r->reg);
+	if (r->stmt->e->kind == E_TABLE)
+		table_into(g, r->stmt->e, (uint16_t)(r->reg + 2));
+	else
+		code_expr_into(g, r->stmt->e, r->reg);
 	g->at = at;
 	code_emit(g, I_LDI, (uint16_t)(r->reg + 1), 0, 0, 1, span);
 	code_land(g, over);
-	return in_reg(r->reg);
 }
 
 static struct val name_value(struct gen *g, const struct expr *e, int dst)
@@ -286,9 +295,11 @@ static struct val name_value(struct gen *g, const struct expr *e, int dst)
 		g->at = at;
 		return v;
 	case B_LET:
-		return let_value(g, &g->lets[b->value], e->span);
+		make_let(g, &g->lets[b->value], e->span);
+		return in_reg(g->lets[b->value].reg);
 	case B_STATIC:
 	case B_VIEW:
+	case B_TABLE:
 	case B_NONE:
 		break;
 	}
@@ -302,6 +313,80 @@ static struct val name_value(struct gen *g, const struct expr *e, int dst)
 	}
 	code_limit(g->code, e->span, 0, "internal error: a name has no value");
 	return known(0);
+}
+
+/* ---- tables ---------------------------------------------------------------------------- */
+
+/* Constants, as far as all entries are; else all in registers. */
+struct entries code_table(struct gen *g, const struct expr *table)
+{
+	struct code *k = g->code;
+	struct entries t = { .known = true, .at = k->nconstants, .n = table->nargs };
+	uint32_t i = 0;
+	for (const struct expr *e = table->args; e && !k->failed; e = e->next, i++) {
+		struct val v = code_expr(g, e, t.known ? -1 : t.reg + (int)i);
+		if (t.known && v.known) {
+			ARENA_PUSH(k->arena, k->constants, k->nconstants, k->capconstants) = v.k;
+			continue;
+		}
+		if (t.known) {
+			t.reg = code_reg(g, t.n);
+			for (uint32_t j = 0; j < i; j++)
+				code_emit(g, I_LDI, (uint16_t)(t.reg + j), 0, 0,
+					  k->constants[t.at + j], e->span);
+			k->nconstants = t.at;
+			t.known = false;
+		}
+		put(g, v, (uint16_t)(t.reg + i), e->span);
+		g->next = t.reg + t.n;
+	}
+	return t;
+}
+
+void code_bind_table(struct code *k, const struct symbol *s, struct entries t)
+{
+	code_bind(k, s, B_TABLE, t.reg, t.known ? (int64_t)t.at : -1, s->value);
+}
+
+struct entries code_table_of(struct gen *g, const struct symbol *s, struct span span)
+{
+	struct bind *b = code_binding(g->code, s);
+	struct context at = g->at;
+	struct entries t = { .n = s->value->nargs };
+	if (b && b->kind == B_TABLE) {
+		t.known = b->value >= 0;
+		t.at = t.known ? (uint32_t)b->value : 0;
+		t.reg = b->reg;
+		return t;
+	}
+	if (b && b->kind == B_LET) {
+		make_let(g, &g->lets[b->value], span);
+		t.reg = (uint16_t)(g->lets[b->value].reg + 2);
+		return t;
+	}
+	/* A name of the file, or of a topology whose parameters are not bound yet. */
+	g->at = b ? g->home : (struct context){ .whole = true, .outside = true,
+						.n = g->code->nranks };
+	t = code_table(g, s->value);
+	g->at = at;
+	if (!b && t.known)
+		code_bind_table(g->code, s, t);
+	return t;
+}
+
+static struct val entry(struct gen *g, const struct expr *e, int dst)
+{
+	uint32_t mark = g->next;
+	struct entries t = code_table_of(g, e->sym, e->name.span);
+	struct val i = code_expr(g, e->a, -1);
+	if (i.known && i.k >= 0 && i.k < t.n)
+		return t.known ? known(g->code->constants[t.at + i.k]) :
+				 in_reg((uint16_t)(t.reg + i.k));
+	uint16_t a = code_val_reg(g, i, e->a->span);
+	g->next = mark;
+	uint16_t d = target(g, dst);
+	code_emit_km(g, t.known ? I_ENTRY : I_ENTRYR, d, a, t.reg, (int32_t)t.at, t.n, e->span);
+	return in_reg(d);
 }
 
 /* ---- calls of built-in functions -------------------------------------------------------- */
@@ -328,6 +413,8 @@ static struct val builtin(struct gen *g, const struct expr *e, int dst)
 		[BUILTIN_CTZ] = I_CTZ
 	};
 	uint32_t mark = g->next;
+	if (e->builtin == BUILTIN_LEN)
+		return known(e->args->sym->value->nargs);
 	enum insn_op op = (enum insn_op)insn[e->builtin];
 	struct val v = code_expr(g, e->args, -1);
 	if (op != I_MIN && op != I_MAX)
@@ -501,7 +588,13 @@ static struct val compute(struct gen *g, const struct expr *e, int dst)
 		return conditional(g, e, dst);
 	case E_CALL:
 		return e->builtin != BUILTIN_NONE ? builtin(g, e, dst) : code_fn_call(g, e, dst);
+	case E_ENTRY:
+		return entry(g, e, dst);
+	case E_TABLE:
+	case E_TERM:
+		break;
 	}
+	code_limit(g->code, e->span, 0, "internal error: this has no value");
 	return known(0);
 }
 

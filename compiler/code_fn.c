@@ -39,9 +39,10 @@ static void walk_name(struct walk *w, struct symbol *s)
 	if (w->sym == s)
 		w->found = true;
 	struct bind *b = w->gen ? code_binding(w->gen->code, s) : NULL;
-	if (!b && s->kind == SYM_LET && !s->owner && s->value)
+	bool outer = !s->owner || s->owner->kind == D_CONTRACT;	/* has no registers */
+	if (!b && s->kind == SYM_LET && outer && s->value)
 		ARENA_PUSH(w->arena, w->todo, w->ntodo, w->captodo) = s->value;
-	if (!b || (b->kind != B_REG && b->kind != B_LET))
+	if (!b || (b->kind != B_REG && b->kind != B_LET && (b->kind != B_TABLE || b->value >= 0)))
 		return;
 	for (uint32_t i = 0; i < w->n; i++)
 		if (w->v[i] == s)
@@ -56,7 +57,7 @@ static void walk(struct walk *w, const struct expr *e)
 		e = w->todo[--w->ntodo];
 		if (e->kind == E_RANK && w->rank)
 			w->found = true;
-		if (e->kind == E_NAME)
+		if (e->kind == E_NAME || e->kind == E_ENTRY)
 			walk_name(w, e->sym);
 		if (e->kind == E_CALL && e->builtin == BUILTIN_NONE)
 			walk_fn(w, e->sym->fn);
@@ -64,7 +65,9 @@ static void walk(struct walk *w, const struct expr *e)
 		for (int i = 0; i < 3; i++)
 			if (kids[i])
 				ARENA_PUSH(w->arena, w->todo, w->ntodo, w->captodo) = kids[i];
-		for (const struct expr *a = e->kind == E_CALL ? e->args : NULL; a; a = a->next)
+		/* A table's length is known without its entries. */
+		const struct expr *list = e->builtin == BUILTIN_LEN ? NULL : e->args;
+		for (const struct expr *a = list; a; a = a->next)
 			ARENA_PUSH(w->arena, w->todo, w->ntodo, w->captodo) = a;
 	}
 }
@@ -122,6 +125,24 @@ static void context_into(struct gen *g, uint16_t d, struct span span)
 	code_emit(g, I_MOV, (uint16_t)(d + 1), (uint16_t)(g->at.g + 1), 0, 0, span);
 }
 
+/* Registers of a name that a function is given. */
+static uint32_t registers_of(const struct symbol *s)
+{
+	return symbol_is_table(s) ? s->value->nargs : 1;
+}
+
+static void captured_into(struct gen *g, struct symbol *s, uint16_t r, struct span span)
+{
+	struct expr name = { .kind = E_NAME, .span = span, .sym = s };
+	if (!symbol_is_table(s)) {
+		code_expr_into(g, &name, r);
+		return;
+	}
+	struct entries t = code_table_of(g, s, span);
+	for (uint32_t i = 0; i < t.n; i++)
+		code_emit(g, I_MOV, (uint16_t)(r + i), (uint16_t)(t.reg + i), 0, 0, span);
+}
+
 /* The window of the callee begins at our free registers: rank, N, two unused,
  * the names it sees, its arguments. */
 static struct val call_fn(struct gen *g, const struct expr *e, struct fn_def *f)
@@ -129,11 +150,14 @@ static struct val call_fn(struct gen *g, const struct expr *e, struct fn_def *f)
 	uint32_t row = fn_func(g, f);
 	struct symbol **captured = g->code->funcs[row].captured;
 	uint32_t n = g->code->funcs[row].ncaptured;
-	uint16_t d = code_reg(g, 4 + n + f->nparams);
+	uint32_t given = 0;
+	for (uint32_t i = 0; i < n; i++)
+		given += registers_of(captured[i]);
+	uint16_t d = code_reg(g, 4 + given + f->nparams);
 	uint16_t r = (uint16_t)(d + 4);
-	for (uint32_t i = 0; i < n; i++, r++) {
-		struct expr name = { .kind = E_NAME, .span = e->span, .sym = captured[i] };
-		code_expr_into(g, &name, r);
+	for (uint32_t i = 0; i < n; i++) {
+		captured_into(g, captured[i], r, e->span);
+		r = (uint16_t)(r + registers_of(captured[i]));
 	}
 	for (const struct expr *a = e->args; a; a = a->next, r++)
 		code_expr_into(g, a, r);
@@ -192,7 +216,11 @@ static void make_fn(struct gen *unit, uint32_t row)
 	for (uint32_t i = 0; i < n + f->nparams; i++) {
 		struct symbol *s = i < n ? captured[i] : f->params[i - n];
 		old[i] = k->binds[s->id];
-		code_bind(k, s, B_REG, code_reg(&g, 1), 0, NULL);
+		uint16_t r = code_reg(&g, i < n ? registers_of(s) : 1);
+		if (i < n && symbol_is_table(s))
+			code_bind(k, s, B_TABLE, r, -1, s->value);
+		else
+			code_bind(k, s, B_REG, r, 0, NULL);
 	}
 	k->funcs[row].entry = k->ninsns;
 	k->funcs[row].done = true;

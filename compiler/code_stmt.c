@@ -17,6 +17,7 @@ struct operand code_operand(struct gen *g, const struct ref *r)
 		const struct buffer *f = &k->program->buffers[b->value];
 		o.base = f->cell;
 		o.count = f->cells;
+		o.inner = f->inner;
 		o.readonly = f->def->dir == DIR_IN;
 	} else if (b && b->kind == B_VIEW) {
 		o.is_view = true;
@@ -24,6 +25,9 @@ struct operand code_operand(struct gen *g, const struct ref *r)
 	} else {
 		code_limit(k, r->span, 0, "internal error: a buffer has no place");
 	}
+	o.blocked = r->sym->buffer->blocks != NULL;
+	if (r->block)
+		o.block = code_expr_reg(g, r->block);
 	if (r->kind != REF_ALL)
 		o.lo = code_expr_reg(g, r->lo);
 	if (r->kind == REF_RANGE)
@@ -93,7 +97,7 @@ static void operation(struct gen *g, const struct stmt *s)
 		o->op.kind |= OP_JOINED;
 	if (g->step == STEP_FIRST)
 		g->step = STEP_LATER;
-	bool quick = message && s->x->kind == REF_ONE &&
+	bool quick = message && s->x->kind == REF_ONE && !x.blocked &&
 		     (s->kind == S_SEND || (x.is_view ? !any_in(k) : !x.readonly));
 	bool plain = !x.is_view && g->at.whole && !o->maybe_joined;
 	enum insn_op op = !quick ? I_OP : plain ? I_MESSAGE : I_MESSAGEV;
@@ -224,10 +228,39 @@ static void branch(struct gen *g, const struct stmt *s)
 	code_land_all(g, ends);
 }
 
+/* The block of a group; `skip` is the instruction that enters it, or not. */
+static void group_block(struct gen *g, const struct stmt *s, uint32_t skip, int64_t n)
+{
+	struct context at = g->at;
+	uint16_t d = g->code->insns[skip].d;
+	g->at = (struct context){ .g = d, .n = n > 0 ? n : -1 };
+	code_stmts(g, s->body);
+	code_emit(g, I_LEAVE, d, 0, 0, 0, s->span);
+	code_land(g, skip);
+	g->at = at;
+}
+
+/* group([0, 2, 1]), group(order) */
+static void within_table(struct gen *g, const struct stmt *s)
+{
+	struct code *k = g->code;
+	uint32_t mark = g->next, row = k->ngroups;
+	uint16_t d = code_reg(g, 4);
+	struct entries t = s->e->kind == E_TABLE ? code_table(g, s->e) :
+						   code_table_of(g, s->e->sym, s->e->span);
+	ARENA_PUSH(k->arena, k->groups, k->ngroups, k->capgroups) = (struct group_row){ t, s };
+	uint32_t skip = code_emit_km(g, I_GROUP, d, t.reg, g->at.g, (int32_t)row, 0, s->span);
+	group_block(g, s, skip, t.n);
+	g->next = mark;
+}
+
 static void within(struct gen *g, const struct stmt *s)
 {
 	uint32_t mark = g->next;
-	struct context at = g->at;
+	if (!s->e2) {
+		within_table(g, s);
+		return;
+	}
 	uint16_t d = code_reg(g, 4), a = code_reg(g, 3);
 	code_expr_into(g, s->e, a);
 	struct val n = code_expr(g, s->e2, a + 1);
@@ -236,12 +269,9 @@ static void within(struct gen *g, const struct stmt *s)
 	else if (n.reg != a + 1)
 		code_emit(g, I_MOV, (uint16_t)(a + 1), n.reg, 0, 0, s->e2->span);
 	code_expr_into(g, s->e3, (uint16_t)(a + 2));
-	uint32_t skip = code_emit_km(g, I_WITHIN, d, a, at.g, (int32_t)code_stmt_row(g->code, s), 0,
-				     s->span);
-	g->at = (struct context){ .g = d, .n = n.known && n.k > 0 ? n.k : -1 };
-	code_stmts(g, s->body);
-	code_land(g, skip);
-	g->at = at;
+	uint32_t skip = code_emit_km(g, I_WITHIN, d, a, g->at.g,
+				     (int32_t)code_stmt_row(g->code, s), 0, s->span);
+	group_block(g, s, skip, n.known ? n.k : -1);
 	g->next = mark;
 }
 
@@ -257,11 +287,33 @@ static void channel(struct gen *g, const struct stmt *s)
 	g->next = mark;
 }
 
+/* What is less than nothing is nothing. */
+static void count_into(struct gen *g, const struct expr *e, uint16_t reg)
+{
+	uint32_t mark = g->next;
+	struct val zero = { .known = true, .k = 0 };
+	code_expr_into(g, e, reg);
+	code_emit(g, I_MAX, reg, reg, code_val_reg(g, zero, e->span), 0, e->span);
+	g->next = mark;
+}
+
+void code_parts(struct gen *g, const struct buffer_def *b, uint16_t view)
+{
+	uint16_t parts = (uint16_t)(view + 2), inner = (uint16_t)(view + 3);
+	if (!b->blocks) {
+		code_expr_into(g, b->count, parts);
+		return;
+	}
+	count_into(g, b->blocks, parts);
+	count_into(g, b->count, inner);
+	code_emit(g, I_MUL, parts, parts, inner, 0, b->span);
+}
+
 static void scratch(struct gen *g, const struct stmt *s)
 {
-	uint16_t d = code_reg(g, 3);
+	uint16_t d = code_reg(g, 4);
 	uint32_t row = new_site(g, s);
-	code_expr_into(g, s->buffer->count, (uint16_t)(d + 2));
+	code_parts(g, s->buffer, d);
 	if (g->part)
 		code_emit(g, I_MOV, (uint16_t)(d + 1), g->part, 0, 0, s->span);
 	else
@@ -272,12 +324,16 @@ static void scratch(struct gen *g, const struct stmt *s)
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static void let(struct gen *g, const struct stmt *s)
+void code_let(struct gen *g, const struct stmt *s)
 {
 	struct code *k = g->code;
 	struct bind *b = code_binding(k, s->var);
 	if (b && b->kind == B_LET)	/* a topology's: on demand */
 		return;
+	if (s->e->kind == E_TABLE) {
+		code_bind_table(k, s->var, code_table(g, s->e));
+		return;
+	}
 	struct val v = code_expr(g, s->e, -1);
 	code_bind(k, s->var, v.known ? B_CONST : B_REG, v.reg, v.k, NULL);
 }
@@ -338,7 +394,7 @@ static void statement(struct gen *g, const struct stmt *s)
 		check(g, s);
 		break;
 	case S_LET:
-		let(g, s);
+		code_let(g, s);
 		break;
 	case S_SCRATCH:
 		scratch(g, s);

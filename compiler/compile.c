@@ -10,7 +10,8 @@
  * three arenas; running out of it comes back to `guarded` as E0501.
  */
 #include "compiler/compile.h"
-#include "compiler/output.h"
+#include "compiler/dead.h"
+#include "compiler/product.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +31,9 @@ struct session {
 	struct ctx ctx;
 	struct module *module;
 	struct output out;
-	uint64_t memory;
+	struct arena_budget budget;
+	bool same_text;		/* fmt -i: the file is canonical already */
+	int write_error;	/* as output_check */
 	int status;		/* if not 0: the exit status, whatever the diagnostics say */
 	jmp_buf full;
 };
@@ -52,6 +55,7 @@ struct job {
 	size_t nfindings, capfindings;
 	struct planned *planned;
 	size_t nplanned, capplanned;
+	struct dead_list dead;
 };
 
 /* ---- the passes over one instance ------------------------------------------- */
@@ -110,7 +114,7 @@ static bool check(struct ctx *c, const struct instance *in, bool quiet_where, bo
 	memset(k, 0, sizeof *k);
 	pass_begins(c, PHASE_EXPAND);
 	k->program = expand(c, in, quiet_where);
-	if (!k->program || c->diags->errors != errors) {
+	if (!k->program || k->program->partial) {
 		arena_free(c->scratch);
 		return false;
 	}
@@ -138,6 +142,8 @@ static bool check(struct ctx *c, const struct instance *in, bool quiet_where, bo
 	 * when either is there. */
 	pass_begins(c, PHASE_RACE);
 	bool ordered = race(c, k->program);
+	if (!ordered && contract_ok && !k->deadlock.deadlocked)
+		race_help(c, k->program, k->contract);
 	pass_done(c, "race", ops, &since);
 	if (k->deadlock.deadlocked || !ordered || !contract_ok)
 		return false;
@@ -145,7 +151,13 @@ static bool check(struct ctx *c, const struct instance *in, bool quiet_where, bo
 	pass_begins(c, PHASE_DATA);
 	k->proof = proof(c, k->program, k->contract, &k->deadlock.order, want_len);
 	pass_done(c, "proof", ops, &since);
-	return k->proof.proved && c->diags->errors == errors;
+	if (!k->proof.proved || c->diags->errors != errors)
+		return false;
+
+	pass_begins(c, PHASE_CONTRACT);
+	bool begun = after(c, k->program, k->contract, &k->deadlock.order);
+	pass_done(c, "after", ops, &since);
+	return begun;
 }
 
 /* ---- one schedule over its Ns and roots ----------------------------------------- */
@@ -188,6 +200,19 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
 	f->nops += k->program->nops + 1;
 }
 
+/* `ccc explain` of one instance; order == NULL: it is wrong. */
+static void explain_instance(struct session *s, struct ctx *c, const struct checked *k,
+			     const struct order *order, uint32_t first_diag)
+{
+	const char *why;
+
+	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream, &why)) {
+		diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s", why);
+		s->status = 2;
+	}
+	arena_free(c->scratch);
+}
+
 /* What the action makes of an instance that is right. */
 static void use_instance(struct session *s, struct ctx *c, struct job *j, const struct checked *k)
 {
@@ -196,8 +221,7 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 	if (!j->target || o->action == ACTION_CHECK)
 		return;
 	if (o->action == ACTION_EXPLAIN) {
-		explain(c, k->program, &k->deadlock.order, s->out.stream);
-		arena_free(c->scratch);
+		explain_instance(s, c, k, &k->deadlock.order, 0);
 		return;
 	}
 	double since = now();
@@ -229,6 +253,7 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 	struct ctx c = s->ctx;
 	struct checked k;
 	bool program_only = s->o->action == ACTION_COMPILE && s->o->emit == EMIT_PROGRAM;
+	uint32_t first_diag = s->diags.n;
 
 	c.arena = keeps_instances(s, j) ? &s->arena : &s->instance;
 	s->diags.where = in->root < 0 ?
@@ -241,15 +266,22 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 	if (program_only && j->target) {
 		pass_begins(&c, PHASE_EXPAND);
 		struct program *p = expand(&c, in, quiet_where);
-		right = p != NULL;
-		if (p)
+		right = p && !p->partial;
+		if (right)
 			program_dump(&c, p, s->out.stream);
 		arena_free(&s->scratch);
 	} else {
 		right = check(&c, in, quiet_where, keeps_instances(s, j), &k);
 		if (right) {
+			double since = now();
+			dead_find(&c, k.program, k.contract, &k.deadlock.order, &j->dead, &s->arena);
+			pass_done(&c, "dead", k.program->nops, &since);
 			merge_finding(f, &k, &s->arena);
 			use_instance(s, &c, j, &k);
+		} else if (k.program && j->target && s->o->action == ACTION_EXPLAIN &&
+			   s->diags.errors && !diags_have(&s->diags, first_diag, 501)) {
+			/* What is over a limit is not run. */
+			explain_instance(s, &c, &k, NULL, first_diag);
 		}
 	}
 	s->diags.where = NULL;
@@ -296,12 +328,12 @@ static void run_asked(struct session *s, struct job *j)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < s->o->nranks; i++) {
-		bool admitted = run_ranks(s, j, s->o->ranks[i], true);
+	for (size_t i = 0; i < s->o->ranks.n; i++) {
+		bool admitted = run_ranks(s, j, s->o->ranks.v[i], true);
 		if (s->diags.errors || s->status)
 			return;
 		if (!admitted && j->target) {	/* once more, for the error */
-			run_ranks(s, j, s->o->ranks[i], false);
+			run_ranks(s, j, s->o->ranks.v[i], false);
 			return;
 		}
 		any |= admitted;
@@ -314,7 +346,7 @@ static void run_asked(struct session *s, struct job *j)
 static void run_schedule(struct session *s, struct job *j)
 {
 	j->root = runtime_root(s->o, j->schedule);
-	if (s->o->ranks_given) {
+	if (s->o->ranks.n > 0) {
 		run_asked(s, j);
 		return;
 	}
@@ -405,28 +437,23 @@ static void note_unsupported(struct session *s, const struct decl *schedule)
 				 b->name.name, b->by_column ? "`by column`" : "`sized`", CCS_VERSION);
 }
 
-/* The shared object; `-o -` goes through a file of its own. */
 static void emit_object(struct session *s, const struct bytes *m)
 {
-	const char *error = NULL, *path = s->o->output;
-	char temp[] = "/tmp/ccc-XXXXXX";
-	bool pipe = !strcmp(path, "-");
+	const char *error = NULL;
+	void *object;
+	size_t len;
 
-	if (pipe) {
-		int fd = mkstemp(temp);
-		if (fd >= 0)
-			close(fd);
-		path = temp;
-	}
-	s->status = link_module(&s->ctx, m, path, &error);
-	if (pipe) {
-		if (!s->status && !output_copy(&s->out, temp))
-			s->status = 2;
-		unlink(temp);
-	}
-	if (s->status)
-		diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s",
-			 error ? error : strerror(errno));
+	s->status = link_module(&s->ctx, m, &object, &len, &error);
+	if (!s->status)
+		output_take(&s->out, object, len);
+	else
+		diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s", error);
+}
+
+/* For what does not take it from the arenas. */
+static uint64_t memory_left(const struct session *s)
+{
+	return s->budget.used < s->budget.limit ? s->budget.limit - s->budget.used : 1;
 }
 
 static void emit(struct session *s, const struct job *j)
@@ -435,9 +462,18 @@ static void emit(struct session *s, const struct job *j)
 	struct bytes m = module_build(&s->ctx, s->module, j->schedule, j->planned, j->nplanned);
 
 	pass_done(&s->ctx, "module", m.len, &since);
+	s->status = read_back(&s->ctx, &m, s->module, j->schedule, j->planned, j->nplanned,
+			      memory_left(s));
+	uint64_t sum = read_back_sum(&m, m.len);
+	size_t len = m.len;
+	pass_done(&s->ctx, "read back", m.len, &since);
+	if (s->status)
+		return;
 	switch (s->o->emit) {
 	case EMIT_SO:
 		s->status = kernels_add(&s->ctx, &m, &s->o->cuda);
+		if (!s->status)
+			s->status = read_back_again(&s->ctx, &m, j->schedule, len, sum);
 		pass_done(&s->ctx, "kernels", m.len, &since);
 		if (s->status)
 			break;
@@ -469,6 +505,7 @@ static void emit(struct session *s, const struct job *j)
 static void run_schedules(struct session *s)
 {
 	struct decl *target = find_target(s);
+	bool json = s->o->style.format != DIAG_TEXT;
 
 	check_settings(s);
 	if (s->status)
@@ -492,9 +529,11 @@ static void run_schedules(struct session *s)
 		/* What is wrong with one schedule is no reason to skip the next. */
 		s->diags.errors = 0;
 		run_schedule(s, &j);
+		if (!s->diags.errors && !s->status)
+			dead_warn(&s->ctx, &j.dead);
 		if (!s->diags.errors && !s->status && s->o->action == ACTION_CHECK && j.nfindings)
-			report_print(&s->ctx, d, j.findings, j.nfindings, s->o->style.json,
-				     s->o->style.json ? s->out.report : s->out.stream);
+			report_print(&s->ctx, d, j.findings, j.nfindings, json,
+				     json ? s->out.report : s->out.stream);
 		errors += s->diags.errors;
 		s->diags.errors = errors;
 		if (s->status)
@@ -502,7 +541,8 @@ static void run_schedules(struct session *s)
 		if (j.target)
 			chosen = j;
 	}
-	if (!errors && s->o->action == ACTION_COMPILE && s->o->emit != EMIT_PROGRAM) {
+	if (!errors && !s->diags.denied && s->o->action == ACTION_COMPILE &&
+	    s->o->emit != EMIT_PROGRAM) {
 		note_unsupported(s, target);
 		emit(s, &chosen);
 	}
@@ -513,10 +553,12 @@ static void format(struct session *s, struct front *f)
 	size_t len = 0;
 	const char *text = lang_format(f, s->module->main, &len);
 	const struct source *src = s->module->main->source;
+	bool same = len == src->len && !memcmp(text, src->text, len);
 
 	if (!s->o->format_check) {
 		fwrite(text, 1, len, s->out.stream);
-	} else if (len != src->len || memcmp(text, src->text, len)) {
+		s->same_text = same && s->o->format_in_place;
+	} else if (!same) {
 		fprintf(s->out.stream, "%s\n", src->name);
 		s->status = 1;
 	}
@@ -526,13 +568,17 @@ static void run(struct session *s)
 {
 	struct front f = {
 		.arena = &s->arena, .sources = &s->sources, .diags = &s->diags,
-		.include_dirs = s->o->include_dirs,
+		.include_dirs = s->o->include_dirs, .library_dir = s->o->library_dir,
 		.only_main = s->o->action == ACTION_FORMAT,
 	};
 
 	s->diags.phase = PHASE_TEXT;
 	s->module = lang_load(&f, s->o->file);
 	if (!s->module) {
+		s->status = 2;
+		return;
+	}
+	if (!product_check(s->o, &s->diags)) {	/* before all the work */
 		s->status = 2;
 		return;
 	}
@@ -551,23 +597,40 @@ static void run(struct session *s)
 		run_schedules(s);
 }
 
-/* ccs(5) 7, E0501: the arenas stay as they are; there must be room to say so. */
+/* The arenas stay as they are; there must be room to say so. What a limit of ours stopped
+ * is E0501, ccs(5) 7; what the system refuses is the machine's lack. */
 static void out_of_memory(struct session *s)
 {
-	s->arena.limit = 0;
+	struct span none = { 0, 0 };
+	uint64_t limit = s->budget.limit >> 20, used = s->budget.used >> 20;
+	bool usual = s->budget.limit == LIMIT_MEMORY;
+	struct diag *g;
+
 	arena_free(&s->scratch);
 	arena_free(&s->instance);
-	diag_add(&s->diags, SEV_ERROR, 501, (struct span){ 0, 0 }, NO_RANK,
-		 "out of memory: the operations, or a pass over them, need more than %" PRIu64 " MiB; "
-		 "ask for smaller N, or for more with --memory", s->memory >> 20);
+	s->budget.limit = 0;
+	if (!s->budget.spent) {
+		diag_add(&s->diags, SEV_ERROR, 0, none, NO_RANK,
+			 "the system gives no more memory: %" PRIu64 " MiB are in use, and the "
+			 "limit, %" PRIu64 " MiB, is not reached", used, limit);
+		s->status = 4;
+		return;
+	}
+	g = diag_add(&s->diags, SEV_ERROR, 501, none, NO_RANK,
+		     "out of memory: this takes more than %" PRIu64 " MiB, %s", limit,
+		     s->o->memory ? "the limit of --memory" :
+		     usual ? "the usual limit" :
+		     "three quarters of this machine's memory");
+	diag_help(&s->diags, g, "ask for smaller N, or for more memory with --memory");
 }
 
-static void guarded(struct session *s)
+/* Runs a part; false: memory ran out in it. */
+static bool guarded(struct session *s, void (*part)(struct session *))
 {
-	if (setjmp(s->full) == 0)
-		run(s);
-	else
-		out_of_memory(s);
+	if (setjmp(s->full))
+		return false;
+	part(s);
+	return true;
 }
 
 static uint64_t memory_limit(const struct options *o)
@@ -583,19 +646,43 @@ static void session_open(struct session *s, const struct options *o)
 {
 	memset(s, 0, sizeof *s);
 	s->o = o;
-	s->memory = memory_limit(o);
-	/* Programs are in one, a pass's own tables in the other. */
-	arena_init(&s->arena, s->memory / 2, &s->full);
-	arena_init(&s->instance, s->memory / 2, &s->full);
-	arena_init(&s->scratch, s->memory / 2, &s->full);
+	s->budget.limit = memory_limit(o);
+	arena_init(&s->arena, &s->budget, &s->full);
+	arena_init(&s->instance, &s->budget, &s->full);
+	arena_init(&s->scratch, &s->budget, &s->full);
 	s->sources.arena = &s->arena;
 	s->diags.arena = &s->arena;
 	s->diags.sources = &s->sources;
-	s->diags.werror = o->werror;
+	s->diags.warn = o->warn;
 	s->ctx = (struct ctx){
 		.arena = &s->arena, .scratch = &s->scratch, .sources = &s->sources,
 		.diags = &s->diags, .slots = o->slots, .progress = o->verbose ? stderr : NULL,
 	};
+}
+
+static void print_diags(struct session *s)
+{
+	diags_print(&s->diags, &s->o->style, stderr);
+}
+
+/* Whether what was collected is to be written. */
+static bool keeps_product(const struct session *s)
+{
+	if (s->o->action == ACTION_FORMAT && s->o->format_check)
+		return true;
+	/* A schedule that passed keeps its report when another one fails; and of one that is
+	 * wrong it is shown up to the fault. */
+	if ((s->o->action == ACTION_CHECK || s->o->action == ACTION_EXPLAIN) && s->status == 1)
+		return ftell(s->out.stream) > 0 || ftell(s->out.report) > 0;
+	return s->status == 0 && !s->same_text;
+}
+
+/* What went wrong after the other diagnostics were printed. */
+static void print_late(struct session *s)
+{
+	s->diags = (struct diags){ .arena = &s->arena, .sources = &s->sources };
+	product_refused(s->o, &s->diags, s->write_error);
+	print_diags(s);
 }
 
 int compile(const struct options *o)
@@ -605,21 +692,24 @@ int compile(const struct options *o)
 	session_open(&s, o);
 	if (!output_open(&s.out)) {
 		fprintf(stderr, "ccc: %s\n", strerror(errno));
-		return 2;
+		return 4;
 	}
-	guarded(&s);
-	diags_print(&s.diags, &o->style, stderr);
-
-	int status = s.status ? s.status : s.diags.errors ? 1 : 0;
-	bool product = status == 0 || (o->action == ACTION_FORMAT && o->format_check);
-	bool links = o->action == ACTION_COMPILE && o->emit == EMIT_SO && strcmp(o->output, "-") != 0;
-	/* A schedule that passed keeps its report when another one fails. */
-	if (o->action == ACTION_CHECK && status <= 1)
-		product = true;
-	int written = output_close(&s.out, product && !links,
-				   o->action == ACTION_FORMAT && o->format_in_place ? o->file : o->output);
+	bool told = guarded(&s, run) || guarded(&s, out_of_memory);
+	if (!s.status && (s.diags.errors || s.diags.denied))
+		s.status = 1;
+	told &= guarded(&s, print_diags);
+	s.write_error = product_write(&s.out, o, s.module ? s.module->main->source : NULL,
+				      keeps_product(&s));
+	if (s.write_error) {
+		s.status = 2;
+		told &= guarded(&s, print_late);
+	}
+	if (!told) {
+		fprintf(stderr, "ccc: the system gives no more memory\n");
+		s.status = 4;
+	}
 	arena_free(&s.scratch);
 	arena_free(&s.instance);
 	arena_free(&s.arena);
-	return written ? written : status;
+	return s.status;
 }

@@ -7,12 +7,16 @@
  *   deadlock            deadlock.c                    an order of all waves
  *   race                race.c                        within a rank
  *   proof               proof.c, contract.c           values against the contract
+ *   after               after.c                       who has begun before who ends
+ *   dead                dead.c                        what nothing needs
  *   lower, fuse         lower.c, flow.c, fuse.c, waits.c   program -> lowered program
- *   match, deadlock, race, proof again, on the lowered program
+ *   match, deadlock, race, proof, after again, on the lowered program
  *   direct              direct.c, before.c            messages that need no slot
  *   protocols           protocols.c                   which of them by size, on GPUs
- *   emit                module.c, link.c              plans -> ccs_module_v1 -> ar.so
+ *   emit                module.c                      plans -> ccs_module_v1
+ *   read back           read_back.c                   is it right, to the last byte?
  *                       cuda.c, kernels.c             plans -> CUDA source -> kernels in it
+ *                       link.c                        ccs_module_v1 -> ar.so
  *
  * A pass reports mistakes through diags and returns; it never prints and never
  * exits. A pass runs only if the ones before it, on the same program, found
@@ -45,7 +49,7 @@ enum phase {
 	PHASE_DEADLOCK,
 	PHASE_RACE,
 	PHASE_DATA,	/* E0401 */
-	PHASE_CONTRACT	/* the contract's own text, E0403-E0405 */
+	PHASE_CONTRACT	/* the contract's own text, E0403-E0405, E0408 */
 };
 
 /* Limits; each is named in the message of the error that it raises. */
@@ -61,25 +65,31 @@ enum phase {
 /* One expansion: evaluates parameters, `where`, the topology, and every rank's
  * statements. E0203-E0206, E0303 (local copies), E0305, E0306, E0406, E0501.
  * Returns NULL if `where` does not hold and `quiet_where` is set (that N is not
- * admitted), or after errors were reported. O(operations). */
+ * admitted), or after errors that leave nothing to look at; after others a program that is
+ * `partial`, for explain() alone. O(operations). */
 struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where);
 
 /* What a rank was doing at one of its operations, found by running the rank's
  * text again up to there. */
 struct where {
-	uint32_t step;		/* number of the wave that has it, from 1, in its task */
+	uint32_t step;		/* waves with messages in its task, up to its own */
 	const char *loops;	/* "s = 2, i = 0": the loop variables around it, or "" */
 	const char *calls;	/* "in ring_reduce_scatter, called at line 12", or "" */
 };
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task,
 			  uint32_t op);
+/** "step 3", or "before the first step". */
+const char *where_step_text(struct arena *a, uint32_t step);
 
 /** --emit=program */
 void program_dump(struct ctx *c, const struct program *p, FILE *out);
 
-/** "data[3]", "data[0..4]", "scratch[2]": cells in the schedule's terms. */
+/** "data[3]", "data[0..4]", "data[1][0..2]", "scratch[2]": cells in the schedule's terms. */
 const char *program_cells_text(struct arena *a, const struct program *p,
 			       uint32_t cell, uint32_t n);
+
+/** The buffer that has a cell (below program.cells). O(buffers). */
+const struct buffer *program_buffer(const struct program *p, uint32_t cell);
 
 /** The size of a cell on a rank (sizes.c). False: it has none of its own (scratch),
  *  or its expression failed, which is reported (E0204). */
@@ -130,6 +140,11 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p);
  * program; returns whether there were none. O(operations + cells touched). */
 bool race(struct ctx *c, struct program *p);
 
+/** After E0402 in a program that matches and does not deadlock: adds help to the reports
+ *  that a step with its writes behind it cures (race_cure.c). */
+struct contract;
+void race_help(struct ctx *c, const struct program *p, const struct contract *k);
+
 /* ---- proof (contract.c, proof.c) --------------------------------------------------- */
 
 /* A run of contributions: initial cell `cell` of ranks first .. first + n - 1,
@@ -151,12 +166,17 @@ struct contract {
 		const struct ensures *clause;
 	} *asked;
 	uint32_t nasked, capasked;
+	struct after {		/* rank `rank` ends after ranks first .. first + n - 1 have begun */
+		uint32_t rank, first, n;
+		const struct ensures *clause;
+	} *after;
+	uint32_t nafter, capafter;
 	uint64_t nruns;
 	bool any_reduced, any_single;	/* has sums; has values that are no sums */
 };
 
-/* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0406. */
-struct contract *contract_expand(struct ctx *c, const struct program *p);
+/* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0306, E0406. */
+struct contract *contract_expand(struct ctx *c, struct program *p);
 
 /* The clause that asked for a row of runs. */
 const struct ensures *contract_clause(const struct contract *k, uint32_t run);
@@ -175,10 +195,18 @@ struct proof {
 				   have it); made if asked for */
 };
 
-/* Runs the program on symbolic values in `order`. E0401, E0403-E0405 for a
- * program; for a lowered one only returns proved == false. */
+/* Runs the program on symbolic values in `order`. E0303 (lengths), E0401, E0403-E0405
+ * for a program; for a lowered one only returns proved == false. */
 struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 		   const struct order *order, bool want_len);
+
+/* ---- after (after.c) ----------------------------------------------------------------- */
+
+/* Whether every rank ends after the ranks have begun that the contract says. E0408 for a
+ * program; for a lowered one only the answer. O(operations * ranks / 512), where the
+ * contract asks for anything. */
+bool after(struct ctx *c, const struct program *p, const struct contract *contract,
+	   const struct order *order);
 
 /* ---- report (report.c) -------------------------------------------------------------- */
 
@@ -248,6 +276,21 @@ struct bytes {
 struct bytes module_build(struct ctx *c, const struct module *m, const struct decl *schedule,
 			  const struct planned *v, size_t n);
 
+/** Reads the module's bytes back, as whoever runs them will, proves all of it within so
+ *  many bytes of memory, and compares what it promises with the program and its contract
+ *  (read_back.c). Returns 0 or the exit status (70: a bug of ours; 1: E0501), reported as a
+ *  diagnostic. About as long as the checks before. */
+int read_back(struct ctx *c, const struct bytes *module, const struct module *sources,
+	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory);
+
+/** What was read back of the module, its first `len` bytes, as a number. */
+uint64_t read_back_sum(const struct bytes *module, size_t len);
+
+/** Whether, now that kernels were added, that is still the same, and the whole is of good
+ *  form. Returns as read_back. */
+int read_back_again(struct ctx *c, const struct bytes *module, const struct decl *schedule,
+		    size_t len, uint64_t sum);
+
 /** The source of a module's kernels (cuda.c): the same for every N, element type,
  *  operator and protocol; CCS_TYPE, CCS_OP and CCS_PROTO are defined when it is
  *  compiled. Complete: it includes nothing. In c->arena. */
@@ -287,15 +330,33 @@ void plan_print_json(const struct bytes *module, FILE *out);
 /** --emit=header: the C header of the module's typed function. */
 void header_print(const struct bytes *module, FILE *out);
 
-/** Writes the shared object, whole or not at all. Returns 0, or the exit status
- *  (2: cannot write, 4: no C compiler) with the reason in *error (arena). */
-int link_module(struct ctx *c, const struct bytes *module, const char *path,
+/** The shared object's bytes, in *object from malloc. Returns 0, or the exit status (2:
+ *  no place for temporary files, 4: no C compiler) with the reason in *error (arena). */
+int link_module(struct ctx *c, const struct bytes *module, void **object, size_t *len,
 		const char **error);
 
-/* ---- explain (explain.c) --------------------------------------------------------------------- */
+/* ---- explain (explain.c, explain_view.c, explain_fault.c) --------------------------------- */
 
-/** `ccc explain`: step by step, which chunk goes where and what every rank holds. */
-void explain(struct ctx *c, const struct program *p, const struct order *order, FILE *out);
+/* Ascending, each once. */
+struct numbers {
+	const uint32_t *v;
+	size_t n;
+};
+
+/* What explain() shows; empty lists: all. */
+struct shown {
+	const char *const *chunks;	/* "data", "data[2]", "data[0..2]" */
+	size_t nchunks;
+	struct numbers ranks, steps;
+};
+
+/** `ccc explain`: step by step, which chunk goes where and what every rank holds. With
+ *  `order` all of a program that is right; without (NULL) one that is wrong, and that
+ *  diags.v[first_diag...] are about, up to the fault, and then these and who is stuck.
+ *  `contract` may be NULL. False: the view names what is not there; *why says so. */
+bool explain(struct ctx *c, struct program *p, const struct contract *contract,
+	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
+	     const char **why);
 
 /* ---- the whole line (compile.c) ------------------------------------------------------------------ */
 
@@ -309,19 +370,20 @@ struct options {
 	enum action action;
 	const char *file;
 	const char *output;		/* -o, or NULL */
-	const uint32_t *ranks;		/* -n; NULL: every N in 2..16 that `where` admits */
-	size_t nranks;
-	bool ranks_given;
+	struct numbers ranks;		/* -n; none: every N in 2..16 that `where` admits */
+	struct shown view;		/* explain: --chunk --rank --step */
 	struct setting *settings;	/* -D */
 	size_t nsettings;
 	const char *schedule;		/* --schedule, or NULL */
 	const char *const *include_dirs;
+	const char *library_dir;	/* the installed library: no warnings about it */
 	uint32_t slots;
 	enum emit emit;
 	struct cuda_options cuda;
 	const struct choice_list *protocols;	/* --protocols, or NULL: protocols_choose */
 	bool format_check;		/* fmt --check */
-	bool werror, verbose;
+	bool verbose;
+	struct diag_warnings warn;	/* -W */
 	struct diag_style style;
 	bool format_in_place;		/* fmt -i */
 	uint64_t memory;		/* bytes that a compilation may hold; 0: LIMIT_MEMORY, or

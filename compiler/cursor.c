@@ -94,6 +94,8 @@ void cursor_start(struct cursor *v, uint32_t func, uint32_t rank)
 	if (v->most < v->top)
 		v->most = v->top;
 	v->nterms = 0;
+	v->nmembers = 0;
+	v->wrong = false;
 }
 
 /* x modulo m > 0, for an x that is mostly within one m of the right range. */
@@ -319,6 +321,15 @@ load:	/* the cursor's state into locals, after anything that may change it */
 			goto fail;
 		R[in->d] = r;
 		break;
+	case I_ENTRY:
+	case I_ENTRYR:
+		x = R[in->a];
+		y = in->m;
+		f = FAIL_ENTRY;
+		if ((uint64_t)x >= (uint64_t)y)
+			goto fail;
+		R[in->d] = in->op == I_ENTRY ? v->code->constants[in->k + x] : R[in->b + x];
+		break;
 	case I_JMP:
 		goto jump;
 	case I_JZ:
@@ -426,7 +437,7 @@ load:	/* the cursor's state into locals, after anything that may change it */
 		if (!s->whole) {	/* its own number is never a key */
 			if ((uint64_t)y >= (uint64_t)R[s->g + 1])
 				goto operation;
-			y = R[s->g + 2] + R[s->g + 3] * y;
+			y = cursor_whole(v, &R[s->g], y);
 		}
 		if ((s->key != (key ^ (uint64_t)y) || s->at != at) && !known_fifo(v, s, y))
 			goto operation;
@@ -471,6 +482,10 @@ load:	/* the cursor's state into locals, after anything that may change it */
 	case I_STEP:
 		v->joined = false;
 		break;
+	case I_LEAVE:
+		if (R[in->d + 3] == 0)
+			v->nmembers = (uint32_t)R[in->d + 2];
+		break;
 	case I_MARK:
 		R[in->d] = v->top;
 		break;
@@ -490,6 +505,7 @@ load:	/* the cursor's state into locals, after anything that may change it */
 	case I_CHANNEL:
 	case I_UNCHANNEL:
 	case I_WITHIN:
+	case I_GROUP:
 	case I_PAR:
 	case I_BLOCK:
 	case I_BLOCKEND:

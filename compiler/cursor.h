@@ -43,8 +43,10 @@ uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t 
 /* Links of a topology, by their source. */
 struct links {
 	bool all;		/* every pair */
-	uint32_t *first;	/* [nranks + 1]: rows of dst, ascending */
-	uint32_t *dst;
+	uint32_t *first;	/* [nranks + 1]: rows of runs */
+	struct link_run {	/* targets lo .. hi - 1; ascending, not adjacent */
+		uint32_t lo, hi;
+	} *runs;
 };
 
 /** Runs the topology's body for every rank. Reports E0204, E0205, E0306, E0501. */
@@ -120,6 +122,10 @@ struct cursor {
 	uint32_t npars, cappars;
 	struct join *joins;
 	uint32_t njoins, capjoins;
+	uint32_t *members;		/* of groups of tables that are entered: whole ranks */
+	uint32_t nmembers, capmembers;
+	uint32_t *met;			/* by rank: the last group of a table that had it */
+	uint32_t group;			/* number of the last one */
 	uint32_t top, high;		/* scratch: in use, most in use in this block */
 	uint32_t most;			/* scratch: most in use on any rank so far */
 	uint64_t nsilent;		/* FRESH and WAIT rows so far, of all ranks */
@@ -130,6 +136,10 @@ struct cursor {
 	uint32_t nterms, capterms;
 	int64_t value;			/* I_VALUE */
 	uint64_t reports;
+	bool wrong;			/* this rank has a report: the first one's path, and */
+	uint32_t wrong_path;		/* rows of its lane before it */
+	uint32_t wrong_row;
+	bool over;			/* a limit of the whole program was reached: E0501 */
 	char *text;			/* of the last report */
 	size_t captext;
 };
@@ -141,6 +151,13 @@ void cursor_start(struct cursor *v, uint32_t func, uint32_t rank);
 enum cursor_state cursor_next(struct cursor *v);
 /** Register `reg` of the function that was started (before it runs). */
 void cursor_set(struct cursor *v, uint32_t reg, int64_t value);
+
+/* The rank of the whole program that has a number in the group of the context at `g`:
+ * first + stride * number; without a stride, first is a row of members. */
+static inline uint32_t cursor_whole(const struct cursor *v, const int64_t *g, int64_t number)
+{
+	return g[3] ? (uint32_t)(g[2] + g[3] * number) : v->members[g[2] + number];
+}
 
 /* ---- cursor_op.c, cursor_slow.c, for cursor.c */
 

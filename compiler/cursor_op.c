@@ -1,9 +1,9 @@
 /*
- * The cursor's rarer instructions: operands and operations in general, groups,
- * calls, par, scratch; and its reports.
+ * The cursor's operations: their operands, peers and FIFOs, the lanes of a par and their
+ * room; and all that the cursor reports.
  *
  * An operation that has a mistake is left out and reported once a rank and
- * place; the rank goes on. ccs(5) 5-8.
+ * place; the rank goes on, so that later mistakes are found, too. ccs(5) 5-8.
  */
 #include "compiler/cursor.h"
 
@@ -17,6 +17,12 @@ struct diag *cursor_report(struct cursor *v, int number, struct span span, const
 	if (v->quiet)
 		return NULL;
 	v->reports++;
+	v->over |= number == 501;
+	if (!v->wrong) {
+		v->wrong = true;
+		v->wrong_path = (uint32_t)(v->at >> 32);
+		v->wrong_row = v->lane == NONE ? 0 : (uint32_t)(v->out - v->lanes[v->lane].ops);
+	}
 	/* One buffer for all texts: the same mistake may be met very often. */
 	va_start(ap, fmt);
 	int n = vsnprintf(v->text, v->captext, fmt, ap);
@@ -85,6 +91,12 @@ void cursor_fail(struct cursor *v, const struct insn *in, enum fail f, int64_t a
 		break;
 	case FAIL_BY:
 		cursor_report(v, 204, span, "a loop `by 0` does not end");
+		break;
+	case FAIL_ENTRY:
+		if (y)
+			cursor_report(v, 204, span, "entry %lld of a table that has entries 0..%lld", x, y);
+		else
+			cursor_report(v, 204, span, "entry %lld of a table without entries", x);
 		break;
 	case FAIL_DEPTH:
 		cursor_report(v, 204, span, "calls are nested more than %u deep "
@@ -192,6 +204,13 @@ static bool has_room(struct cursor *v, uint32_t lane)
 
 static const struct op wait_op = { .cell = 0, .kind = OP_WAIT };
 
+static enum slow too_many_tasks(struct cursor *v)
+{
+	cursor_report(v, 501, v->program->instance.schedule->name.span,
+		      "more than %u blocks of pars, of all ranks (LIMIT_TASKS)", LIMIT_TASKS);
+	return SLOW_STOP;
+}
+
 /* Blocks that get their first operation, from the outermost inwards: each begins
  * with a wait for what its parent has done before the par. */
 enum slow cursor_room(struct cursor *v)
@@ -200,6 +219,8 @@ enum slow cursor_room(struct cursor *v)
 	for (uint32_t i = 0; i < v->npars; i++) {
 		struct par_row *p = &v->pars[i];
 		if (p->lane == NONE) {
+			if (v->ntasks >= LIMIT_TASKS)
+				return too_many_tasks(v);
 			uint32_t path = v->tables ?
 				tables_path(v->tables, v->lanes[parent].path, p->block, true) : 0;
 			uint32_t lane = find_lane(v, path), before = rows(v, lane);
@@ -284,22 +305,56 @@ enum slow cursor_par_end(struct cursor *v, const struct insn *in)
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-static void report_range(struct cursor *v, const struct ref *ref, int64_t count, int64_t lo,
-			 int64_t hi)
+/* Bounds of a use of chunks, or of blocks, of which there are `count`. `before` is
+ * what is written before them. */
+static void report_range(struct cursor *v, const struct ref *ref, const char *before,
+			 const char *what, int64_t count, int64_t lo, int64_t hi)
 {
-	const char *name = ref->name.name;
 	long long a = lo, b = hi, n = count;
 	if (ref->kind == REF_ONE && n > 0)
-		cursor_report(v, 406, ref->span, "%s[%lld]: %s has chunks 0..%lld",
-			      name, a, name, n - 1);
+		cursor_report(v, 406, ref->span, "%s[%lld]: %s has %ss 0..%lld", before, a, before,
+			      what, n);
 	else if (ref->kind == REF_ONE)
-		cursor_report(v, 406, ref->span, "%s[%lld]: %s has no chunk", name, a, name);
+		cursor_report(v, 406, ref->span, "%s[%lld]: %s has no %s", before, a, before, what);
 	else if (hi < lo)
 		cursor_report(v, 406, ref->span, "%s[%lld..%lld]: the range ends before it begins",
-			      name, a, b);
+			      before, a, b);
 	else
-		cursor_report(v, 406, ref->span, "%s[%lld..%lld]: %s has %lld chunk%s, so bounds are "
-			      "0..%lld", name, a, b, name, n, n == 1 ? "" : "s", n);
+		cursor_report(v, 406, ref->span, "%s[%lld..%lld]: %s has %lld %s%s, so bounds are "
+			      "0..%lld", before, a, b, before, n, what, n == 1 ? "" : "s", n);
+}
+
+/* What is chosen from: `count` chunks or blocks, each of `size` parts. */
+struct choice {
+	const char *before, *what;
+	int64_t count, size;
+	int64_t at;		/* parts before the first */
+};
+
+/* ccs(5) 4, Cutting: x[b][e] is of block b, x[b] a block. */
+static bool choose(struct cursor *v, const struct operand *o, struct opsite *s, int64_t parts,
+		   int64_t inner, struct choice *c)
+{
+	const struct ref *ref = o->ref;
+	*c = (struct choice){ .before = ref->name.name, .what = "chunk", .count = parts, .size = 1 };
+	if (!o->blocked)
+		return true;
+	if (!ref->block) {
+		c->what = "block";
+		c->count = parts / inner;
+		c->size = inner;
+		return true;
+	}
+	int64_t b = v->stack[v->base + o->block];
+	if ((uint64_t)b >= (uint64_t)(parts / inner)) {
+		struct ref block = { .kind = REF_ONE, .span = ref->span, .name = ref->name };
+		if (!s || !told(v, s))
+			report_range(v, &block, c->before, "block", parts / inner, b, 0);
+		return false;
+	}
+	c->count = inner;
+	c->at = b * inner;
+	return true;
 }
 
 /* Cells of an operand. False: out of range; reported, unless `s` was before. */
@@ -307,28 +362,36 @@ bool cursor_cells(struct cursor *v, const struct operand *o, struct opsite *s,
 		     struct cells *cells)
 {
 	const int64_t *R = v->stack + v->base;
-	int64_t first = o->base, part = 1, count = o->count, lo = 0, hi;
+	int64_t first = o->base, part = 1, parts = o->count, inner = o->inner, lo = 0, hi;
+	struct choice c;
 	if (o->is_view) {
 		first = R[o->view];
 		part = R[o->view + 1];
-		count = R[o->view + 2];
+		parts = R[o->view + 2];
+		inner = R[o->view + 3];
 	}
-	hi = count;
+	if (!choose(v, o, s, parts, inner, &c))
+		return false;
+	hi = c.count;
 	if (o->ref->kind != REF_ALL)
 		lo = R[o->lo];
-	if (o->ref->kind == REF_ONE && (uint64_t)lo < (uint64_t)count)
+	if (o->ref->kind == REF_ONE && (uint64_t)lo < (uint64_t)c.count)
 		hi = lo + 1;
 	else if (o->ref->kind == REF_RANGE)
 		hi = R[o->hi];
 	else if (o->ref->kind == REF_ONE)
 		hi = -1;
-	if (lo < 0 || hi < lo || hi > count) {
-		if (!s || !told(v, s))
-			report_range(v, o->ref, count, lo, hi);
+	if (lo < 0 || hi < lo || hi > c.count) {
+		if (s && told(v, s))
+			return false;
+		if (o->ref->block)
+			c.before = arena_printf(v->arena, "%s[%lld]", c.before,
+						(long long)R[o->block]);
+		report_range(v, o->ref, c.before, c.what, c.count, lo, hi);
 		return false;
 	}
-	cells->lo = (uint32_t)(first + lo * part);
-	cells->n = (uint32_t)((hi - lo) * part);
+	cells->lo = (uint32_t)(first + (c.at + lo * c.size) * part);
+	cells->n = (uint32_t)((hi - lo) * c.size * part);
 	return true;
 }
 
@@ -373,27 +436,37 @@ static bool report_peer(struct cursor *v, struct opsite *s, int64_t peer, int64_
 			      s->stmt->kind == S_SEND ? "sends to" : "receives from");
 	else if (s->whole)
 		cursor_report(v, 306, span, "the peer is %lld, and ranks are 0..%lld",
-			      (long long)peer, (long long)(n - 1));
+			      (long long)peer, (long long)n);
 	else
 		cursor_report(v, 306, span, "the peer is %lld, and numbers in this group are "
-			      "0..%lld", (long long)peer, (long long)(n - 1));
+			      "0..%lld", (long long)peer, (long long)n);
 	return false;
 }
 
-/* The ranks that `src` has links to, nearest to `dst` first, as text. */
+static const char *run_text(struct arena *a, const struct link_run *r)
+{
+	if (r->hi - r->lo == 1)
+		return arena_printf(a, "%u", r->lo);
+	if (r->hi - r->lo == 2)
+		return arena_printf(a, "%u, %u", r->lo, r->lo + 1);
+	return arena_printf(a, "%u..%u", r->lo, r->hi);
+}
+
+/* The ranks that `src` has links to, nearest to `dst` first, as text: "0..4, 7, ...". */
 static const char *links_text(struct cursor *v, uint32_t src, uint32_t dst)
 {
 	const struct links *l = v->links;
-	uint32_t lo = l->first[src], hi = l->first[src + 1], b = lo, shown = 0;
+	uint32_t lo = l->first[src], hi = l->first[src + 1], b = lo;
 	struct arena *a = v->code->ctx->arena;
 	if (lo == hi)
 		return arena_printf(a, "rank %u has no links", src);
-	while (b < hi && l->dst[b] < dst)
+	while (b < hi && l->runs[b].hi <= dst)
 		b++;
 	uint32_t from = b - lo > 2 ? b - 2 : lo, to = hi - b > 2 ? b + 2 : hi;
 	const char *text = "";
-	for (uint32_t i = from; i < to; i++, shown++)
-		text = arena_printf(a, "%s%s%u", text, shown ? ", " : "", l->dst[i]);
+	for (uint32_t i = from; i < to; i++)
+		text = arena_printf(a, "%s%s%s", text, i > from ? ", " : "",
+				    run_text(a, &l->runs[i]));
 	return arena_printf(a, "rank %u has links to %s%s%s", src, from > lo ? "..., " : "", text,
 			    to < hi ? ", ..." : "");
 }
@@ -486,7 +559,7 @@ enum slow cursor_operation(struct cursor *v, const struct insn *in)
 		report_peer(v, s, peer, rank, n);
 		return stop_if_many(v);
 	}
-	uint32_t other = (uint32_t)(R[s->g + 2] + R[s->g + 3] * peer);
+	uint32_t other = cursor_whole(v, &R[s->g], peer);
 	uint64_t key = v->rank_key ^ other;
 	if (s->key != key || s->at != v->at) {
 		uint32_t fifo;

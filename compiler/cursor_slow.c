@@ -1,6 +1,7 @@
 /*
- * The cursor's rarer instructions: calls and views, groups, channels, scratch,
- * checks, links, and the terms of a contract.
+ * The cursor's instructions that are no operations, but for those that cursor.c has in its
+ * loop: calls and views, groups, channels, scratch, checks, links, and the terms of a
+ * contract.
  *
  * Each either lets the rank go on (perhaps behind the statement that has a
  * mistake) or stops it.
@@ -14,6 +15,11 @@ static enum slow go_to(struct cursor *v, uint32_t pc)
 }
 
 /* ---- groups ------------------------------------------------------------------------ */
+
+static void add_member(struct cursor *v, uint32_t rank)
+{
+	ARENA_PUSH(v->arena, v->members, v->nmembers, v->capmembers) = rank;
+}
 
 /* ccs(5) 4, within: every member must be a rank; who is none skips the block. */
 static enum slow within(struct cursor *v, const struct insn *in)
@@ -40,16 +46,67 @@ static enum slow within(struct cursor *v, const struct insn *in)
 		cursor_report(v, 306, s->span, "group(%lld, %lld, %lld): %s%lld is no rank, they are "
 			      "0..%lld", (long long)first, (long long)count, (long long)stride,
 			      over ? "a member beyond " : "member ", (long long)(over ? first : bad),
-			      (long long)(n - 1));
+			      (long long)n);
 		return go_to(v, in->m);
 	}
 	int64_t number = count == 1 ? 0 : (rank - first) / stride;
 	if (number < 0 || number >= count || first + number * stride != rank)
 		return go_to(v, in->m);
+	if (count == 1)
+		stride = 1;
 	R[in->d] = number;
 	R[in->d + 1] = count;
-	R[in->d + 2] = R[in->b + 2] + R[in->b + 3] * first;
 	R[in->d + 3] = R[in->b + 3] * stride;
+	if (R[in->d + 3]) {
+		R[in->d + 2] = R[in->b + 2] + R[in->b + 3] * first;
+		return SLOW_GO;
+	}
+	R[in->d + 2] = v->nmembers;	/* part of a group that a table gave */
+	for (int64_t i = 0; i < count; i++)
+		add_member(v, cursor_whole(v, &v->stack[v->base + in->b], first + i * stride));
+	return SLOW_GO;
+}
+
+/* The entries are numbers of the enclosing group, each once; who is none of them skips
+ * the block. */
+static enum slow group(struct cursor *v, const struct insn *in)
+{
+	const struct group_row *row = &v->code->groups[in->k];
+	int64_t *R = v->stack + v->base, *g = &R[in->b];
+	const int64_t *entry = row->members.known ? v->code->constants + row->members.at : &R[in->a];
+	struct span span = row->stmt->e->span;
+	uint32_t start = v->nmembers, number = NONE;
+	if (!v->met)
+		v->met = ARENA_ARRAY(v->arena, uint32_t, v->program->nranks);
+	v->group++;
+	for (uint32_t i = 0; i < row->members.n; i++) {
+		int64_t e = entry[i];
+		bool rank = (uint64_t)e < (uint64_t)g[1];
+		uint32_t whole = rank ? cursor_whole(v, g, e) : 0;
+		if (rank && v->met[whole] != v->group) {
+			v->met[whole] = v->group;
+			number = whole == v->rank ? i : number;
+			add_member(v, whole);
+			continue;
+		}
+		if (rank)
+			cursor_report(v, 306, span, "entry %u of the group, rank %lld, is in it "
+				      "already", i, (long long)e);
+		else
+			cursor_report(v, 306, span, "entry %u of the group, %lld, is no rank, they are "
+				      "0..%lld", i, (long long)e, (long long)g[1]);
+		v->nmembers = start;
+		return go_to(v, in->m);
+	}
+	v->idle += row->members.n;
+	if (number == NONE) {
+		v->nmembers = start;
+		return go_to(v, in->m);
+	}
+	R[in->d] = number;
+	R[in->d + 1] = row->members.n;
+	R[in->d + 2] = start;
+	R[in->d + 3] = 0;
 	return SLOW_GO;
 }
 
@@ -104,10 +161,9 @@ static struct span argument(struct cursor *v, int32_t arg, const char **callee)
 static enum slow view(struct cursor *v, const struct insn *in)
 {
 	int64_t *r = v->stack + v->base + in->d;
-	int64_t cells = r[1], parts = v->stack[v->base + in->b];
+	int64_t cells = r[1], parts = r[2];
 	if (parts >= 1 && cells % parts == 0) {
 		r[1] = cells / parts;
-		r[2] = parts;
 		return SLOW_GO;
 	}
 	const char *callee;
@@ -168,9 +224,10 @@ static enum slow scratch(struct cursor *v, const struct insn *in)
 			      "chunk", s->stmt->buffer->name.name, (long long)r[2]);
 		return SLOW_STOP;
 	}
-	if (__builtin_mul_overflow(r[1], r[2], &n) || n > (int64_t)LIMIT_CELLS - v->top) {
-		cursor_report(v, 501, s->stmt->span, "more than %u chunks on a rank (LIMIT_CELLS)",
-			      LIMIT_CELLS);
+	uint32_t most = code_most_cells(v->code);
+	if (__builtin_mul_overflow(r[1], r[2], &n) || n > (int64_t)most - v->top) {
+		cursor_report(v, 501, s->stmt->span, "more than %u chunks on each of %u ranks "
+			      "(LIMIT_CELLS: %u in all)", most, v->program->nranks, LIMIT_CELLS);
 		return SLOW_STOP;
 	}
 	r[0] = v->top;
@@ -208,7 +265,7 @@ static enum slow link(struct cursor *v, const struct insn *in)
 	v->idle = 0;
 	if ((uint64_t)a >= (uint64_t)n || (uint64_t)b >= (uint64_t)n) {
 		cursor_report(v, 306, span, "a link from %lld to %lld: ranks are 0..%lld",
-			      (long long)a, (long long)b, (long long)(n - 1));
+			      (long long)a, (long long)b, (long long)n);
 		return go_to(v, v->pc);
 	}
 	if (a == b)
@@ -224,27 +281,23 @@ static enum slow link(struct cursor *v, const struct insn *in)
 	return SLOW_GO;
 }
 
-/* x[e]@q: the buffer's cells come as the operand's, the index is checked here. */
+/* x[e]@q, for a range of ranks. */
 static enum slow term(struct cursor *v, const struct insn *in)
 {
 	const int64_t *R = v->stack + v->base;
-	const struct operand *o = &v->code->operands[in->k];
-	int64_t e = R[in->a], lo = R[in->b], n = v->program->nranks;
+	int64_t lo = R[in->b], n = v->program->nranks;
 	int64_t hi = in->op == I_TERMS ? R[in->b + 1] : lo + (lo < n);
+	struct cells c;
 	if (in->op == I_TERMS && hi <= lo)
 		return SLOW_GO;
 	const struct ident *who = &v->program->instance.schedule->contract_name;
-	if ((uint64_t)e >= o->count) {
-		cursor_report(v, 406, o->ref->span, "%s[%lld]: %s has chunks 0..%lld",
-			      o->ref->name.name, (long long)e, o->ref->name.name,
-			      (long long)o->count - 1);
+	if (!cursor_cells(v, &v->code->operands[in->k], NULL, &c))
 		return SLOW_STOP;
-	}
 	if (lo < 0 || lo >= n || hi > n) {
 		/* the contract is the prelude's, but its root is the schedule's */
 		diag_note(v->code->ctx->diags, cursor_report(v, 306,
 				v->code->spans[in - v->code->insns], "rank %lld: ranks are 0..%lld",
-				(long long)(lo < 0 || lo >= n ? lo : hi - 1), (long long)(n - 1)),
+				(long long)(lo < 0 || lo >= n ? lo : hi - 1), (long long)n),
 			  who->span, "the schedule implements the contract here");
 		return SLOW_STOP;
 	}
@@ -255,7 +308,7 @@ static enum slow term(struct cursor *v, const struct insn *in)
 	}
 	v->idle++;
 	ARENA_PUSH(v->arena, v->terms, v->nterms, v->capterms) =
-		(struct term_row){ o->base + (uint32_t)e, (uint32_t)lo, (uint32_t)(hi - lo) };
+		(struct term_row){ c.lo, (uint32_t)lo, (uint32_t)(hi - lo) };
 	return SLOW_GO;
 }
 
@@ -274,6 +327,8 @@ enum slow cursor_slow(struct cursor *v, const struct insn *in)
 		return SLOW_GO;
 	case I_WITHIN:
 		return within(v, in);
+	case I_GROUP:
+		return group(v, in);
 	case I_PAR:
 		cursor_par(v);
 		return SLOW_GO;

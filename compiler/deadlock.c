@@ -310,6 +310,14 @@ static struct order take_order(struct greedy *r)
 	return *o;
 }
 
+void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p)
+{
+	uint32_t most = most_messages(p);
+
+	run_init(r, c, p);
+	deadlock_run(r, c->slots < most ? c->slots : most);
+}
+
 struct deadlock_report deadlock(struct ctx *c, struct program *p)
 {
 	struct deadlock_report d = {.min_slots = -1};

@@ -51,6 +51,10 @@ struct greedy {
  * finishes. If not, `r` holds the state in which it is stuck. O(operations). */
 bool deadlock_run(struct greedy *r, uint32_t slots);
 
+/* Runs a program, right or wrong, from its begin as far as it goes at ctx.slots; `r` holds
+ * the state that it comes to, r->order the way there, in the compilation's arena. */
+void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p);
+
 /* Reports E0304 for a run that is stuck at `slots` (the number that the user
  * knows; r->slots may be less, as more than the messages of any FIFO are the same).
  * `least`: slots that cure it, or -1. */
@@ -62,6 +66,10 @@ const char *witness_phrase(struct greedy *r);
 
 /* Makes p->messages, if match() did not: it only does so where it needs them. */
 void match_messages(struct ctx *c, struct program *p);
+
+/* "waits to send data[1] to rank 3; the FIFO's 8 slots are full", in the scratch arena: an
+ * operation that is no OP_WAIT, at which a run is stuck. */
+const char *witness_wait_text(const struct greedy *r, const struct op *o);
 
 /* "par block 0.1", or "" for the main line. */
 const char *witness_path_text(struct arena *a, const struct program *p, uint32_t path);

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define MEASURE (1u << 22)	/* rows: before more are stored, all are counted */
+#define ROOM 1024u		/* rows of a lane while they are counted */
 #define FIRST_SLAB ((size_t)256)		/* operations */
 #define LAST_SLAB ((size_t)1024 * 1024)
 
@@ -19,6 +21,7 @@ struct expansion {
 	struct cursor v;
 	uint64_t stored;	/* rows of the ranks that are done */
 	uint64_t granted;	/* room given to the rank that runs */
+	bool measured;		/* all rows were counted, and are not too many */
 	uint32_t *hints;	/* by path: rows of the rank before */
 	uint32_t caphints;
 	struct op *base;	/* the newest slab of operations */
@@ -107,14 +110,49 @@ static void give_back(struct expansion *x, struct lane *l)
 	}
 }
 
+/* The rows of all ranks, up to LIMIT_OPS of them: runs code of its own, without storing. */
+static uint64_t count_rows(struct expansion *x)
+{
+	struct ctx *c = x->v.code->ctx;
+	struct op *room = ARENA_ARRAY(c->scratch, struct op, ROOM);
+	struct program copy = *x->p;
+	struct tables tables;
+	struct code k;
+	struct cursor v;
+	uint64_t n = 0;
+	copy.arena = c->scratch;
+	copy.paths = ARENA_ARRAY(c->scratch, struct path, copy.npaths);
+	memcpy(copy.paths, x->p->paths, copy.npaths * sizeof *copy.paths);
+	copy.cappaths = copy.npaths;
+	code_init(&k, c, &copy, true);
+	if (instance_make(&k, true) != INSTANCE_OK)
+		return 0;
+	uint32_t func = code_schedule(&k, copy.instance.schedule);
+	tables_init(&tables, c->scratch, &copy, false);
+	cursor_init(&v, &k, &tables, c->scratch);
+	for (uint32_t r = 0; r < copy.nranks && n <= LIMIT_OPS; r++) {
+		cursor_start(&v, func, r);
+		while (n <= LIMIT_OPS && cursor_next(&v) == CURSOR_ROOM) {
+			struct lane *l = &v.lanes[v.full];
+			n += l->n;
+			l->done += l->n;
+			l->n = 0;
+			l->ops = room;
+			l->cap = ROOM;
+		}
+		for (uint32_t i = 0; i < v.nlanes; i++)
+			n += v.lanes[i].n;
+	}
+	return n;
+}
+
+/* A program that will be refused is not stored first. */
 static bool over_limit(struct expansion *x)
 {
-	uint64_t n = x->stored;
-	if (x->stored + x->granted <= LIMIT_OPS)
+	if (x->measured || x->stored + x->granted <= MEASURE)
 		return false;
-	for (uint32_t i = 0; i < x->v.nlanes; i++)
-		n += x->v.lanes[i].n;
-	return n >= LIMIT_OPS;
+	x->measured = count_rows(x) <= LIMIT_OPS;
+	return !x->measured;
 }
 
 /* More room for the lane that is full: as much as the rank before needed there, or
@@ -132,13 +170,15 @@ static bool give_room(struct expansion *x)
 	return true;
 }
 
-/* The rank's lanes become tasks. */
+/* The rank's lanes become tasks. What is behind a mistake is of no use. */
 static void store(struct expansion *x)
 {
 	struct program *p = x->p;
 	for (uint32_t i = 0; i < x->v.nlanes; i++) {
 		struct lane *l = &x->v.lanes[i];
 		give_back(x, l);
+		if (x->v.wrong && x->v.wrong_path == l->path && x->v.wrong_row < l->n)
+			l->n = x->v.wrong_row;
 		struct task t = { .rank = x->v.rank, .path = l->path, .nops = l->n,
 				  .capops = l->cap, .ops = l->ops };
 		if (l->path == 0)
@@ -160,7 +200,7 @@ static bool run_ranks(struct expansion *x, uint32_t func)
 			if (!give_room(x))
 				return false;
 		store(x);
-		if (x->v.reports > LIMIT_REPORTS)
+		if (x->v.over || x->v.reports > LIMIT_REPORTS)
 			return false;
 	}
 	return true;
@@ -209,8 +249,9 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 	tables_init(&tables, c->scratch, p, true);
 	cursor_init(&x.v, &k, &tables, c->scratch);
 	x.v.links = &links;
-	if (!run_ranks(&x, func) || c->diags->errors != errors)
+	if (!run_ranks(&x, func))
 		return NULL;
+	p->partial = c->diags->errors != errors;
 	p->scratch = x.v.most - p->cells;
 	p->nops = x.stored - x.v.nsilent;
 	/* What the FIFOs' table has too much goes back. */

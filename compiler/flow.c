@@ -5,8 +5,10 @@
  * Out: - reads of the caller's value carry OP_INITIAL (an inout buffer may be
  *        run out of place, with a send buffer that nobody writes). An operation
  *        that reads both such cells and stored ones cannot say so; its initial
- *        cells are then copied at the very start, by items that wait for nothing.
- *        Cells that the contract names and nobody writes are copied at the end.
+ *        cells are then copied at the very start, by items that wait for nothing,
+ *        and every other operation finds them there, too (in place the copy may have
+ *        scaled them). Cells that the contract names and nobody writes are copied at
+ *        the end.
  *      - via: a copy or reduction of a message that is then not read again takes the
  *        message itself (recv t; reduce t into x: is a receive-reduce of x).
  *      - partner: a receive, and the send of the same cells that is their next
@@ -17,7 +19,7 @@
  *        goes to the end that last wrote what it reads, or to that of the next
  *        reader of what it writes, within one par block.
  *
- * One pass over the line with a state for each cell: O(cells touched).
+ * Two passes over the line with a state for each cell: O(cells touched).
  */
 #include "compiler/lower.h"
 
@@ -69,7 +71,7 @@ static void find_node(struct line *l, struct item *it)
 	const struct op *o = &it->op;
 	uint32_t *slot = NULL;
 
-	if (op_kind(o) == OP_FRESH)
+	if (op_kind(o) == OP_FRESH || op_kind(o) == OP_WAIT)
 		return;
 	if (op_out(o) != NONE)
 		slot = &l->send_node[op_out(o)];
@@ -95,39 +97,97 @@ static void join_writer(struct line *l, const struct item *it, uint32_t writer)
 		flow_union(l, a, b);
 }
 
+/* ---- values that are copied at the start ---------------------------------------------- */
+
 static bool is_initial(const struct cell_state *s)
 {
-	return s->direction == DIR_IN || (s->direction == DIR_INOUT && !s->written);
+	return s->direction == DIR_IN || (s->direction == DIR_INOUT && !s->written && !s->keep);
 }
 
-/* Whether the read is of initial values only; else they are kept where needed. */
-static bool read_initial(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+static uint32_t find_group(struct line *l, uint32_t cell)
 {
-	uint32_t initial = 0;
+	while (l->cells[cell].group != cell)
+		cell = l->cells[cell].group = l->cells[l->cells[cell].group].group;
+	return cell;
+}
+
+/* Initial values that are read together are copied together, or not at all; those that are
+ * read together with stored ones are. */
+static void group_read(struct line *l, uint32_t cell, uint32_t n)
+{
+	uint32_t initial = 0, group = NONE;
 
 	for (uint32_t c = cell; c < cell + n; c++)
 		initial += is_initial(&l->cells[c]);
-	if (initial == 0 || initial == n)
-		return initial != 0;
+	for (uint32_t c = cell; c < cell + n && initial; c++) {
+		uint32_t other = find_group(l, c);
+
+		if (!is_initial(&l->cells[c]))
+			continue;
+		group = group == NONE ? other : group;
+		l->cells[other].group = group;
+		l->cells[group].kept_group |= l->cells[other].kept_group || initial < n;
+	}
+}
+
+static void group_write(struct line *l, uint32_t cell, uint32_t n)
+{
+	for (uint32_t c = cell; c < cell + n; c++)
+		l->cells[c].written = true;
+}
+
+static void find_kept(struct line *l)
+{
+	for (uint32_t c = 0; c < l->ncells; c++)
+		l->cells[c].group = c;
+	for (uint32_t i = 0; i < l->nitems; i++) {
+		const struct op *o = &l->items[i].op;
+		enum op_kind k = op_kind(o);
+
+		if (k == OP_SEND || k == OP_REDUCE_FROM || k == OP_COPY || k == OP_REDUCE_INTO)
+			group_read(l, o->cell, o->n);
+		if (k == OP_REDUCE_INTO)
+			group_read(l, o->other, o->n);
+		if (k == OP_RECV || k == OP_REDUCE_FROM)
+			group_write(l, o->cell, o->n);
+		if (k == OP_COPY || k == OP_REDUCE_INTO)
+			group_write(l, o->other, o->n);
+	}
+	for (uint32_t c = 0; c < l->ncells; c++)
+		l->cells[c].keep = l->cells[find_group(l, c)].kept_group;
+	for (uint32_t c = 0; c < l->ncells; c++)
+		l->cells[c].written = false;
+}
+
+/* Copies the cell's initial value before all else, for item i, which reads it first. */
+static void keep_at_start(struct line *l, uint32_t i, uint32_t cell)
+{
+	struct item start = {
+		.op = { .cell = cell, .other = cell, .fifo = NONE, .n = 1,
+			.kind = OP_COPY | OP_INITIAL, .site = l->items[i].op.site },
+		.task = l->items[i].task, .node = l->items[i].node, .partner = NONE,
+		.via = NONE, .after = NONE,
+	};
+	struct item *last = &l->items[l->nitems - 1];
+
+	l->cells[cell].kept = true;
+	if (l->nitems > l->nline && last->node == start.node &&
+	    last->op.cell + last->op.n == cell)
+		last->op.n++;
+	else
+		ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = start;
+}
+
+/* Whether the read is of initial values: of all its cells, or of none (find_kept). */
+static bool read_initial(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+{
 	for (uint32_t c = cell; c < cell + n; c++) {
 		struct cell_state *s = &l->cells[c];
-		if (!is_initial(s) || s->kept)
-			continue;
-		s->kept = true;
-		struct item start = {
-			.op = { .cell = c, .other = c, .fifo = NONE, .n = 1,
-				.kind = OP_COPY | OP_INITIAL, .site = l->items[i].op.site },
-			.task = l->items[i].task, .node = l->items[i].node, .partner = NONE,
-			.via = NONE, .after = NONE,
-		};
-		struct item *last = &l->items[l->nitems - 1];
-		if (l->nitems > l->nline && last->node == start.node &&
-		    last->op.cell + last->op.n == c)
-			last->op.n++;
-		else
-			ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = start;
+
+		if (s->keep && !s->written && !s->kept)
+			keep_at_start(l, i, c);
 	}
-	return false;
+	return n && is_initial(&l->cells[cell]);
 }
 
 static bool reads(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
@@ -337,6 +397,7 @@ void flow_analyze(struct line *l)
 {
 	l->nnodes = 0;
 	l->nline = l->nitems;
+	find_kept(l);
 	for (uint32_t i = 0; i < l->nline; i++)
 		flow_item(l, i);
 	l->nstarts = l->nitems - l->nline;

@@ -149,11 +149,12 @@ static void merge_exchanges(struct line *l)
 }
 
 /* The worker that runs a node; local operations that belong to no end get one
- * for their par block. */
+ * for their par block. (A rank's main line is its first task.) */
 static uint32_t worker_of(struct line *l, const struct item *it)
 {
 	uint32_t root = flow_find(l, it->node);
-	uint32_t *w = l->has_end[root] ? &l->worker_of[root] : &l->own[it->task];
+	uint32_t *w = l->level == LOWER_ONE ? &l->own[l->rank] :
+		      l->has_end[root] ? &l->worker_of[root] : &l->own[it->task];
 
 	if (*w == NONE) {
 		ARENA_PUSH(l->arena, l->count, l->nworkers, l->capworkers) = 0;
@@ -188,7 +189,7 @@ static void fuse_item(struct line *l, struct item *it)
 
 void fuse_line(struct line *l)
 {
-	if (l->level != LOWER_PLAIN) {
+	if (l->level == LOWER_FUSE || l->level == LOWER_MERGE) {
 		merge_sums(l);
 		merge_chains(l);
 		merge_exchanges(l);

@@ -45,7 +45,8 @@ struct signature module_signature(const struct bytes *module)
 	const struct ccs_buffer *b = MODULE_TABLE(module, h->buffers);
 	const struct ccs_plan *plan = MODULE_TABLE(module, h->plans);
 	struct signature s = {
-		.count = "count", .redop = h->flags & CCS_MODULE_REDUCES,
+		.count = "count", .buffers = h->buffers.n > 0,
+		.redop = h->flags & CCS_MODULE_REDUCES,
 		.root = h->root_param != CCS_NONE,
 	};
 	uint32_t in = 0, out = 0;
@@ -78,10 +79,18 @@ static void print_buffers(const struct bytes *m, FILE *out)
 
 	if (h->plans.n == 0)
 		return;
-	for (uint64_t i = 0; i < h->buffers.n; i++)
-		fprintf(out, " *   %-8s %s%s elements %s\n", module_text(m, b[i].name),
-			module_blocks_vary(m, i) ? "(number of ranks) * " : "",
-			module_signature(m).count, held[b[i].direction]);
+	for (uint64_t i = 0; i < h->buffers.n; i++) {
+		uint32_t blocks = module_blocks(m, i);
+
+		fprintf(out, " *   %-8s ", module_text(m, b[i].name));
+		if (blocks == BLOCKS_N)
+			fprintf(out, "(number of ranks) * ");
+		else if (blocks == BLOCKS_VARY)
+			fprintf(out, "(number of blocks) * ");
+		else if (blocks > 1)
+			fprintf(out, "%" PRIu32 " * ", blocks);
+		fprintf(out, "%s elements %s\n", module_signature(m).count, held[b[i].direction]);
+	}
 }
 
 /* "2-16", "2, 4, 8": plans ascend by their number of ranks. */
@@ -109,9 +118,11 @@ static void print_prototype(const struct bytes *m, FILE *out)
 	struct signature s = module_signature(m);
 	struct function_name f = module_function(m);
 
-	fprintf(out, "ccs_status %s%s(const void *sendbuff, void *recvbuff, size_t %s,\n", f.name,
-		f.suffix, s.count);
-	fprintf(out, "\tccs_dtype datatype, %s%sstruct ccs_comm *comm, void *stream);\n",
+	fprintf(out, "ccs_status %s%s(", f.name, f.suffix);
+	if (s.buffers)
+		fprintf(out, "const void *sendbuff, void *recvbuff, size_t %s,\n"
+			"\tccs_dtype datatype, ", s.count);
+	fprintf(out, "%s%sstruct ccs_comm *comm, void *stream);\n",
 		s.redop ? "ccs_redop op, " : "", s.root ? "int root, " : "");
 }
 
@@ -134,8 +145,10 @@ static void print_comment(const struct bytes *m, FILE *out)
 
 	fprintf(out, "/**\n * %s: %s.\n", module_text(m, h->schedule), module_text(m, h->contract));
 	print_ranks(m, out);
-	fprintf(out, " *\n * `%s` is in elements of `datatype`, not in bytes. Each rank holds (buffers of\n"
-		" * one kind one after another, in this order):\n", s.count);
+	fprintf(out, " *\n");
+	if (s.buffers)
+		fprintf(out, " * `%s` is in elements of `datatype`, not in bytes. Each rank holds (buffers "
+			"of\n * one kind one after another, in this order):\n", s.count);
 	print_buffers(m, out);
 	if (has_inout(m))
 		fprintf(out, " * sendbuff == recvbuff: in place.\n");

@@ -119,11 +119,46 @@ static bool bind_all(struct code *k, const struct binding *params, const struct 
 	return true;
 }
 
+/* ccs(5) 7, E0306: a contract's root is a rank. */
+static bool root_is_rank(struct code *k)
+{
+	const struct decl *d = k->program->instance.schedule;
+	for (const struct binding *p = d->contract->params; p; p = p->next) {
+		int64_t root = code_binding(k, p->sym)->value;
+		struct span at = d->contract_name.span;
+		if (strcmp(p->name.name, "root") != 0 || (root >= 0 && root < k->nranks))
+			continue;
+		for (const struct binding *b = d->contract_args; b; b = b->next)
+			if (b->sym == p->sym)
+				at = b->span;
+		if (!k->quiet)
+			diag_add(k->ctx->diags, SEV_ERROR, 306, at, NO_RANK,
+				 "the root is %lld, and ranks are 0..%lld", (long long)root,
+				 (long long)k->nranks);
+		return false;
+	}
+	return true;
+}
+
 /* ---- buffers ---------------------------------------------------------------------- */
 
-static bool is_count(const struct expr *e)
+/* What a buffer's brackets say: [chunks] (blocks is 0), or [blocks][chunks]. */
+struct shape {
+	int64_t blocks, chunks;
+};
+
+/* -1: more than 64 bits. */
+static int64_t total(const struct shape *s)
 {
-	return e->kind == E_NAME && e->sym->kind == SYM_COUNT;
+	int64_t n;
+	if (!s->blocks)
+		return s->chunks;
+	return __builtin_mul_overflow(s->blocks, s->chunks, &n) ? -1 : n;
+}
+
+static const struct symbol *bare(const struct expr *e)
+{
+	return e && e->kind == E_NAME && e->sym->kind == SYM_COUNT ? e->sym : NULL;
 }
 
 /* `C * N` or `N * C`: C; else NULL. */
@@ -131,12 +166,12 @@ static const struct symbol *count_times_n(const struct expr *e)
 {
 	if (e->kind != E_BINARY || e->op != OP_MUL)
 		return NULL;
-	if (is_count(e->a) && e->b->kind == E_N)
-		return e->a->sym;
-	return is_count(e->b) && e->a->kind == E_N ? e->b->sym : NULL;
+	if (bare(e->a) && e->b->kind == E_N)
+		return bare(e->a);
+	return bare(e->b) && e->a->kind == E_N ? bare(e->b) : NULL;
 }
 
-/* Whether a count is a product and N one of its factors: N blocks. ccs(5) 4, Cutting. */
+/* Whether a count is a product and N one of its factors: N blocks. ccs(5) 8, Blocks. */
 static bool has_factor_n(const struct expr *e)
 {
 	if (e->kind != E_BINARY || e->op != OP_MUL)
@@ -144,45 +179,33 @@ static bool has_factor_n(const struct expr *e)
 	return e->a->kind == E_N || e->b->kind == E_N || has_factor_n(e->a) || has_factor_n(e->b);
 }
 
+/* "a[N][C]" */
+static const char *brackets_text(struct code *k, const struct buffer_def *b)
+{
+	struct arena *a = k->ctx->arena;
+	const char *count = lang_expr_text(a, b->count);
+	return b->blocks ? arena_printf(a, "%s[%s][%s]", b->name.name, lang_expr_text(a, b->blocks),
+					count) :
+			   arena_printf(a, "%s[%s]", b->name.name, count);
+}
+
 static void wrong_count(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
 			const char *why)
 {
 	const struct decl *s = k->program->instance.schedule;
+	struct span at = { b->blocks ? b->blocks->span.lo : b->count->span.lo, b->count->span.hi };
 	if (k->quiet)
 		return;
-	struct diag *g = diag_add(k->ctx->diags, SEV_ERROR, 203, b->count->span, NO_RANK, "%s", why);
-	diag_note(k->ctx->diags, g, q->count->span, "contract %s has %s[%s]", s->contract->name.name,
-		  q->name.name, lang_expr_text(k->ctx->arena, q->count));
-}
-
-/* The bare counts: first where one stands alone, then where it stands with N. */
-static bool bind_counts(struct code *k, const int64_t *numbers)
-{
-	const struct decl *s = k->program->instance.schedule;
-	for (int pass = 0; pass < 2; pass++) {
-		const struct buffer_def *q = s->contract->buffers, *b = s->buffers;
-		for (uint32_t i = 0; q && b; q = q->next, b = b->next, i++) {
-			const struct symbol *c = pass == 0 ? (is_count(q->count) ? q->count->sym : NULL) :
-							     count_times_n(q->count);
-			if (!c || code_binding(k, c))
-				continue;
-			if (pass == 1 && numbers[i] % k->nranks != 0) {
-				wrong_count(k, b, q, arena_printf(k->arena,
-					"%s has %lld chunks, which is no multiple of N = %lld",
-					b->name.name, (long long)numbers[i], (long long)k->nranks));
-				return false;
-			}
-			code_bind(k, c, B_CONST, 0, numbers[i] / (pass ? k->nranks : 1), NULL);
-		}
-	}
-	return true;
+	struct diag *g = diag_add(k->ctx->diags, SEV_ERROR, 203, at, NO_RANK, "%s", why);
+	diag_note(k->ctx->diags, g, q->span, "contract %s has %s", s->contract->name.name,
+		  brackets_text(k, q));
 }
 
 static bool unbound_count(struct code *k, const struct expr *e)
 {
 	if (!e)
 		return false;
-	if (is_count(e) && !code_binding(k, e->sym))
+	if (bare(e) && !code_binding(k, e->sym))
 		return true;
 	for (const struct expr *a = e->args; a; a = a->next)
 		if (unbound_count(k, a))
@@ -190,81 +213,156 @@ static bool unbound_count(struct code *k, const struct expr *e)
 	return unbound_count(k, e->a) || unbound_count(k, e->b) || unbound_count(k, e->c);
 }
 
-static bool counts_agree(struct code *k, const int64_t *numbers)
+static void bind_count(struct code *k, const struct symbol *c, int64_t value)
 {
-	const struct decl *s = k->program->instance.schedule;
-	const struct buffer_def *q = s->contract->buffers, *b = s->buffers;
-	bool ok = true;
-	for (uint32_t i = 0; q && b; q = q->next, b = b->next, i++) {
-		int64_t asked;
-		if (unbound_count(k, q->count)) {
-			wrong_count(k, b, q, "the contract's count cannot be found: a name in it stands "
-				    "nowhere alone, nor as a factor of N alone");
-			return false;
-		}
-		if (!code_eval(k, q->count, &asked))
-			return false;
-		if (asked != numbers[i]) {
-			wrong_count(k, b, q, arena_printf(k->arena,
-				"%s has %lld chunk%s, and its contract asks for %lld", b->name.name,
-				(long long)numbers[i], numbers[i] == 1 ? "" : "s",
-				(long long)asked));
-			ok = false;
-		}
-	}
-	return ok;
+	if (c && !code_binding(k, c))
+		code_bind(k, c, B_CONST, 0, value, NULL);
 }
 
-static bool count_of(struct code *k, const struct buffer_def *b, uint64_t used, int64_t *number)
+/* A count that stands for all of the brackets, or for those at its place. */
+static void bind_plain(struct code *k, const struct buffer_def *q, const struct shape *s)
 {
-	if (!code_eval(k, b->count, number))
+	if (!q->blocks)
+		bind_count(k, bare(q->count), total(s));
+	else if (s->blocks) {
+		bind_count(k, bare(q->blocks), s->blocks);
+		bind_count(k, bare(q->count), s->chunks);
+	}
+}
+
+/* A count that stands for a part of the chunks: a factor of N, or of the other bracket. */
+static bool bind_factor(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
+			const struct shape *s)
+{
+	const struct symbol *c = q->blocks ? NULL : count_times_n(q->count);
+	int64_t by = k->nranks;
+	if (q->blocks && bare(q->count) && !unbound_count(k, q->blocks)) {
+		c = bare(q->count);
+		if (!code_eval(k, q->blocks, &by))
+			return false;
+	} else if (q->blocks && bare(q->blocks) && !unbound_count(k, q->count)) {
+		c = bare(q->blocks);
+		if (!code_eval(k, q->count, &by))
+			return false;
+	}
+	if (!c || code_binding(k, c))
+		return true;
+	if (by < 1 || total(s) % by != 0) {
+		wrong_count(k, b, q, arena_printf(k->arena,
+			"%s has %lld chunks, which is no multiple of %s%lld", b->name.name,
+			(long long)total(s), q->blocks ? "" : "N = ", (long long)by));
 		return false;
-	if (*number >= 1 && *number <= (int64_t)(LIMIT_CELLS - used))
+	}
+	bind_count(k, c, total(s) / by);
+	return true;
+}
+
+/* The bare counts: first where one stands alone, then where it stands with another. */
+static bool bind_counts(struct code *k, const struct shape *shapes)
+{
+	const struct decl *d = k->program->instance.schedule;
+	const struct buffer_def *q, *b;
+	const struct shape *s;
+	for (q = d->contract->buffers, s = shapes; q; q = q->next, s++)
+		bind_plain(k, q, s);
+	for (q = d->contract->buffers, b = d->buffers, s = shapes; q && b; q = q->next, b = b->next, s++)
+		if (!bind_factor(k, b, q, s))
+			return false;
+	return true;
+}
+
+static const char *plural(int64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* The contract's brackets for one buffer, and how the schedule's agree with them. */
+static bool agrees(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
+		   const struct shape *s, struct shape *asked)
+{
+	*asked = (struct shape){ 0, 0 };
+	if (unbound_count(k, q->count) || unbound_count(k, q->blocks)) {
+		wrong_count(k, b, q, "the contract's count cannot be found: a name in it stands "
+			    "nowhere alone, nor as a factor of a number that is known");
+		return false;
+	}
+	if (!code_eval(k, q->count, &asked->chunks) ||
+	    (q->blocks && !code_eval(k, q->blocks, &asked->blocks)))
+		return false;
+	if (!q->blocks && has_factor_n(q->count)) {
+		asked->blocks = k->nranks;
+		asked->chunks /= k->nranks;
+	} else if (!q->blocks) {
+		asked->blocks = 1;
+	}
+	if (s->blocks && s->blocks != asked->blocks) {
+		wrong_count(k, b, q, arena_printf(k->arena, "%s has %lld block%s, and its contract asks "
+			    "for %lld", b->name.name, (long long)s->blocks, plural(s->blocks),
+			    (long long)asked->blocks));
+		return false;
+	}
+	if (total(s) == total(asked))
+		return true;
+	wrong_count(k, b, q, arena_printf(k->arena, "%s has %lld chunk%s, and its contract asks for "
+		    "%lld", b->name.name, (long long)total(s), plural(total(s)),
+		    (long long)total(asked)));
+	return false;
+}
+
+static bool shape_of(struct code *k, const struct buffer_def *b, uint64_t used, struct shape *s)
+{
+	*s = (struct shape){ 0, 0 };
+	if (!code_eval(k, b->count, &s->chunks) || (b->blocks && !code_eval(k, b->blocks, &s->blocks)))
+		return false;
+	bool none = s->chunks < 1 || (b->blocks && s->blocks < 1);
+	if (!none && total(s) >= 0 && (uint64_t)total(s) + used <= code_most_cells(k))
 		return true;
 	if (k->quiet)
 		return false;
-	if (*number < 1)
+	if (none)
 		diag_add(k->ctx->diags, SEV_ERROR, 203, b->count->span, NO_RANK,
-			 "%s has %lld chunks: it must have at least one", b->name.name,
-			 (long long)*number);
+			 "%s has %lld %s: it must have at least one", b->name.name,
+			 (long long)(s->chunks < 1 ? s->chunks : s->blocks),
+			 s->chunks < 1 ? "chunks" : "blocks");
 	else
 		diag_add(k->ctx->diags, SEV_ERROR, 501, b->count->span, NO_RANK,
-			 "more than %u chunks on a rank (LIMIT_CELLS)", LIMIT_CELLS);
+			 "more than %u chunks on each of %lld ranks (LIMIT_CELLS: %u in all)",
+			 code_most_cells(k), (long long)k->nranks, LIMIT_CELLS);
 	return false;
 }
 
 static bool buffers(struct code *k)
 {
 	struct program *p = k->program;
-	const struct decl *s = p->instance.schedule;
-	uint32_t n = 0;
+	const struct decl *d = p->instance.schedule;
+	const struct buffer_def *b, *q;
+	uint32_t n = 0, i;
 	uint64_t cells = 0;
-	for (const struct buffer_def *b = s->buffers; b; b = b->next)
+	bool ok = true;
+	for (b = d->buffers; b; b = b->next)
 		n++;
-	int64_t *numbers = ARENA_ARRAY(k->arena, int64_t, n + 1);
+	struct shape *shapes = ARENA_ARRAY(k->arena, struct shape, n + 1), asked;
 	struct buffer *v = ARENA_ARRAY(p->arena, struct buffer, n + 1);
-	n = 0;
-	for (const struct buffer_def *b = s->buffers; b; b = b->next, n++) {
-		if (!count_of(k, b, cells, &numbers[n]))
+	for (b = d->buffers, i = 0; b; b = b->next, i++) {
+		struct shape *s = &shapes[i];
+		if (!shape_of(k, b, cells, s))
 			return false;
-		v[n] = (struct buffer){ .def = b, .cell = (uint32_t)cells,
-					.cells = (uint32_t)numbers[n], .blocks = 1 };
-		cells += (uint64_t)numbers[n];
+		v[i] = (struct buffer){ .def = b, .cell = (uint32_t)cells, .cells = (uint32_t)total(s),
+					.inner = s->blocks ? (uint32_t)s->chunks : 0 };
+		cells += v[i].cells;
 		p->any_sized |= b->sized;
 	}
-	if (!bind_counts(k, numbers) || !counts_agree(k, numbers))
+	if (!bind_counts(k, shapes))
 		return false;
-	const struct buffer_def *q = s->contract->buffers;
-	for (uint32_t i = 0; i < n; i++, q = q ? q->next : NULL) {
-		/* numbers[i] is the product: N divides it. */
-		if (q && has_factor_n(q->count))
-			v[i].blocks = p->nranks;
-		v[i].chunks = v[i].cells / v[i].blocks;
+	for (b = d->buffers, q = d->contract->buffers, i = 0; b && q; b = b->next, q = q->next, i++) {
+		ok &= agrees(k, b, q, &shapes[i], &asked);
+		v[i].blocks = (uint32_t)asked.blocks;
+		v[i].chunks = (uint32_t)asked.chunks;
 	}
 	p->buffers = v;
 	p->nbuffers = n;
 	p->cells = (uint32_t)cells;
-	return true;
+	return ok;
 }
 
 enum instance_state instance_make(struct code *k, bool quiet_where)
@@ -284,7 +382,7 @@ enum instance_state instance_make(struct code *k, bool quiet_where)
 	state = t ? where(k, t, "topology", s->topology_name.span, quiet_where) : INSTANCE_OK;
 	if (state != INSTANCE_OK)
 		return failed(k, state);
-	if (!bind_all(k, s->contract->params, NULL, s->contract_args))
+	if (!bind_all(k, s->contract->params, NULL, s->contract_args) || !root_is_rank(k))
 		return INSTANCE_WRONG;
 	return failed(k, buffers(k) ? INSTANCE_OK : INSTANCE_WRONG);
 }

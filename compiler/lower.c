@@ -6,6 +6,10 @@
  * of a FIFO belongs to one, and waits are only where workers of a rank touch the
  * same cells. FRESH rows and the waits of pars are gone.
  *
+ * A contract that asks who has begun before who ends (ccs(5) 4, after) is kept by the
+ * order of messages, which no chunk may show: then a rank is one worker or, if that
+ * deadlocks, each send waits for the receives that stand before it.
+ *
  * Why it may be done: splitting a rank's order over workers, in the order of the
  * program, only removes waiting, so the plainest form never deadlocks where the
  * program did not. Merging two ends, and fusing a receive with a send, can add
@@ -79,6 +83,8 @@ static bool advance(struct walk *w)
 				w->stack[w->depth++] = (struct goal){ o->fifo, o->other };
 				return true;
 			}
+			if (w->l->ordered)
+				add_item(w->l, o, at->task);
 			++*done;
 			continue;
 		}
@@ -218,6 +224,7 @@ static void line_init(struct line *l, struct ctx *c, const struct program *p,
 
 	*l = (struct line){
 		.arena = a, .p = p, .k = k, .slots = c->slots, .level = level,
+		.ordered = k->nafter > 0 && level == LOWER_PLAIN,
 		.extra_site = p->nsites, .ncells = p->cells + p->scratch,
 	};
 	l->cells = ARENA_ARRAY(a, struct cell_state, l->ncells);
@@ -294,7 +301,7 @@ static struct program *candidate(struct ctx *c, const struct program *p,
 		flow_analyze(&m.line);
 		fuse_line(&m.line);
 		waits_compute(&m.line);
-		if (level != LOWER_PLAIN && fuse_chains(&m.line))
+		if (level != LOWER_PLAIN && level != LOWER_ONE && fuse_chains(&m.line))
 			waits_compute(&m.line);
 		make_tasks(&m);
 	}
@@ -319,7 +326,9 @@ struct lowered *lower(struct ctx *c, const struct program *p, const struct contr
 	struct lowered *out = ARENA_NEW(c->arena, struct lowered);
 
 	checks.diags = &quiet;
-	for (int level = LOWER_FUSE; level < LOWER_LEVELS; level++) {
+	for (int level = LOWER_ONE; level < LOWER_LEVELS; level++) {
+		if (level != LOWER_PLAIN && (level == LOWER_ONE) != (k->nafter > 0))
+			continue;
 		out->program = candidate(c, p, k, (enum lower_level)level);
 		if (!out->program)
 			return internal_error(c, p, "has tasks that wait for one another");
@@ -333,6 +342,8 @@ struct lowered *lower(struct ctx *c, const struct program *p, const struct contr
 		out->proof = proof(&checks, out->program, k, &d.order, true);
 		if (!out->proof.proved)
 			return internal_error(c, p, "computes something else");
+		if (!after(&checks, out->program, k, &d.order))
+			return internal_error(c, p, "lets a rank end too early");
 		return out;
 	}
 	return internal_error(c, p, "deadlocks");

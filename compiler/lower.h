@@ -17,8 +17,9 @@
 
 #include "compiler/compile.h"
 
-/* How much a candidate combines. Only FUSE can add waiting that matters. */
+/* How much a candidate combines. FUSE, and ONE, can add waiting that matters. */
 enum lower_level {
+	LOWER_ONE,	/* one worker a rank, in the order of the line */
 	LOWER_FUSE,	/* workers of two ends, receives and sends fused */
 	LOWER_MERGE,	/* workers of two ends */
 	LOWER_PLAIN,	/* a worker an end: never waits where the program does not */
@@ -29,7 +30,7 @@ struct item {
 	struct op op;		/* with the flags of a lowered operation */
 	uint32_t task;		/* of the program */
 	uint32_t wave;		/* number of its wave in the line */
-	uint32_t node;		/* who runs it (line.parent); NONE: OP_FRESH */
+	uint32_t node;		/* who runs it (line.parent); NONE: OP_FRESH, OP_WAIT */
 	uint32_t partner;	/* a receive's send of the same cells, and back; or NONE */
 	uint32_t ordinal;	/* of a send or a receive, on its FIFO */
 	uint32_t via;		/* a local operation on what this receive just got; or NONE */
@@ -53,7 +54,10 @@ struct cell_state {
 	uint32_t readers;	/* row of line.readers: items that read it since; or NONE */
 	uint8_t direction;	/* enum direction of its buffer */
 	bool written;		/* no longer the caller's value */
-	bool kept;		/* copied from the send buffer at the start */
+	bool keep;		/* its initial value is to be copied at the start */
+	bool kept;		/* ... and is */
+	uint32_t group;		/* of cells to be kept together: a cell of it; ... */
+	bool kept_group;	/* whether they are, at the last such cell */
 };
 
 struct reader {
@@ -67,6 +71,8 @@ struct line {
 	const struct contract *k;
 	uint32_t slots;
 	enum lower_level level;
+	bool ordered;		/* sends keep their order behind receives (ccs(5) 4, after): the
+				   line has the tasks' OP_WAITs, for waits.c */
 	uint32_t rank;
 	uint32_t extra_site;	/* for copies that no statement asked for */
 

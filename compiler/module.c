@@ -21,7 +21,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "modules are little-endian");
 _Static_assert(sizeof(struct ccs_op) == 48 && sizeof(struct ccs_sum) == 24 &&
-	       sizeof(struct ccs_plan) == 24 + 9 * sizeof(struct ccs_table),
+	       sizeof(struct ccs_plan) == 24 + 10 * sizeof(struct ccs_table),
 	       "rows have no padding");
 
 struct builder {
@@ -78,6 +78,18 @@ static uint32_t add_name(struct builder *b, const char *s)
 
 /* ---- what all plans share ---------------------------------------------------------- */
 
+/* The last part of a path. Modules' names are printed: none steers a terminal. */
+static uint32_t add_file_name(struct builder *b, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	uint32_t at = add_name(b, slash && slash[1] ? slash + 1 : path);
+
+	for (char *s = b->text + at; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			*s = '?';
+	return at;
+}
+
 /* The sources, imports first; the prelude is the compiler's own. */
 static void add_files(struct builder *b, struct ccs_module_head *h)
 {
@@ -90,8 +102,7 @@ static void add_files(struct builder *b, struct ccs_module_head *h)
 		const struct source *s = u->source;
 		if (s->prelude)
 			continue;
-		const char *slash = strrchr(s->name, '/');
-		f->name = add_name(b, slash && slash[1] ? slash + 1 : s->name);
+		f->name = add_file_name(b, s->name);
 		f->content = add_text(b, s->text, strnlen(s->text, s->len));
 		f++;
 	}
@@ -420,6 +431,15 @@ static void add_expected(struct builder *b, struct arena *scratch, struct ccs_pl
 		memcpy(sums, v.sums, v.nsums * sizeof *sums);
 }
 
+static void add_after(struct builder *b, struct ccs_plan *plan, const struct contract *k)
+{
+	struct ccs_after *v = add_table(b, &plan->after, k->nafter, sizeof *v);
+
+	for (uint32_t i = 0; i < k->nafter; i++)
+		v[i] = (struct ccs_after){ .rank = k->after[i].rank, .first = k->after[i].first,
+					   .n = k->after[i].n };
+}
+
 /* ---- one plan, and all ---------------------------------------------------------------------- */
 
 static struct ccs_plan add_plan(struct builder *b, struct arena *scratch, const struct planned *in)
@@ -447,6 +467,7 @@ static struct ccs_plan add_plan(struct builder *b, struct arena *scratch, const 
 	add_expected(b, scratch, &plan, p, in->contract);
 	struct ccs_choice *rows = add_table(b, &plan.choices, in->choices->n, sizeof *rows);
 	memcpy(rows, in->choices->rows, in->choices->n * sizeof *rows);
+	add_after(b, &plan, in->contract);
 	return plan;
 }
 

@@ -29,18 +29,25 @@ static inline const char *module_main_file(const struct bytes *m)
 	return h->files.n ? module_text(m, f[h->files.n - 1].name) : "";
 }
 
-/* Whether buffer `i` has N blocks rather than one. (With one rank both are one.) */
-static inline bool module_blocks_vary(const struct bytes *m, uint64_t i)
+/* The blocks of buffer `i`, the same for every N; BLOCKS_N: N of them; BLOCKS_VARY. */
+#define BLOCKS_N 0u
+#define BLOCKS_VARY UINT32_MAX
+
+static inline uint32_t module_blocks(const struct bytes *m, uint64_t i)
 {
 	const struct ccs_module_head *h = module_head(m);
 	const struct ccs_plan *plan = MODULE_TABLE(m, h->plans);
+	bool n = true, same = true;
+	uint32_t first = 1;
 
 	for (uint64_t p = 0; p < h->plans.n; p++) {
 		const struct ccs_shape *s = MODULE_TABLE(m, plan[p].shapes);
-		if (s[i].blocks > 1)
-			return true;
+		first = p ? first : s[i].blocks;
+		same &= s[i].blocks == first;
+		n &= s[i].blocks == plan[p].nranks;
 	}
-	return false;
+	/* With one number of ranks only, N blocks are more likely meant. */
+	return n && first > 1 ? BLOCKS_N : same ? first : n ? BLOCKS_N : BLOCKS_VARY;
 }
 
 /* header.c: the typed function. */
@@ -49,6 +56,7 @@ struct function_name {
 };
 struct signature {
 	const char *count;	/* name of the count parameter, as NCCL has it */
+	bool buffers;		/* has buffers, their count and type */
 	bool redop, root;	/* has the parameter */
 };
 struct function_name module_function(const struct bytes *module);

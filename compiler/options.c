@@ -15,61 +15,54 @@
 #include <unistd.h>
 
 #define LIMIT_SLOTS 65536u
-#define LIMIT_RANK_LIST 4096u
+#define LIMIT_NUMBER_LIST 4096u
 
 enum option {
 	OPT_RANKS, OPT_DEFINE, OPT_INCLUDE, OPT_OUTPUT, OPT_VERBOSE, OPT_SCHEDULE, OPT_SLOTS,
 	OPT_TARGET, OPT_ARCH, OPT_KERNELS, OPT_PROTOCOLS, OPT_LINES, OPT_EMIT, OPT_FORMAT,
-	OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY, OPT_WERROR, OPT_WARNING, OPT_CHECK,
-	OPT_IN_PLACE, OPT_HELP, OPT_VERSION, OPT_EXPLAIN
+	OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY, OPT_WARNING, OPT_QUIET, OPT_CHECK,
+	OPT_IN_PLACE, OPT_CHUNK, OPT_RANK, OPT_STEP, OPT_HELP, OPT_VERSION, OPT_EXPLAIN
 };
+
+enum value { NO_VALUE, VALUE, ATTACHED /* -Wall, never -W all */ };
 
 struct row {
 	const char *name;
 	enum option option;
-	bool value;
+	enum value value;
 };
 
 static const struct row table[] = {
-	{ "-n", OPT_RANKS, true },
-	{ "-D", OPT_DEFINE, true },
-	{ "-I", OPT_INCLUDE, true },
-	{ "-o", OPT_OUTPUT, true },
-	{ "-v", OPT_VERBOSE, false },
-	{ "-g", OPT_LINES, false },
-	{ "-i", OPT_IN_PLACE, false },
-	{ "-h", OPT_HELP, false },
-	{ "-Werror", OPT_WERROR, false },
-	{ "-Wall", OPT_WARNING, false },
-	{ "-Wextra", OPT_WARNING, false },
-	{ "--schedule", OPT_SCHEDULE, true },
-	{ "--slots", OPT_SLOTS, true },
-	{ "--target", OPT_TARGET, true },
-	{ "--arch", OPT_ARCH, true },
-	{ "--kernels", OPT_KERNELS, true },
-	{ "--protocols", OPT_PROTOCOLS, true },
-	{ "--emit", OPT_EMIT, true },
-	{ "--diagnostics-format", OPT_FORMAT, true },
-	{ "--color", OPT_COLOR, true },
-	{ "--max-errors", OPT_MAX_ERRORS, true },
-	{ "--memory", OPT_MEMORY, true },
-	{ "--check", OPT_CHECK, false },
-	{ "--help", OPT_HELP, false },
-	{ "--version", OPT_VERSION, false },
-	{ "--explain", OPT_EXPLAIN, true },
+	{ "-n", OPT_RANKS, VALUE },
+	{ "-D", OPT_DEFINE, VALUE },
+	{ "-I", OPT_INCLUDE, VALUE },
+	{ "-o", OPT_OUTPUT, VALUE },
+	{ "-v", OPT_VERBOSE, NO_VALUE },
+	{ "-g", OPT_LINES, NO_VALUE },
+	{ "-i", OPT_IN_PLACE, NO_VALUE },
+	{ "-h", OPT_HELP, NO_VALUE },
+	{ "-W", OPT_WARNING, ATTACHED },
+	{ "-w", OPT_QUIET, NO_VALUE },
+	{ "--schedule", OPT_SCHEDULE, VALUE },
+	{ "--slots", OPT_SLOTS, VALUE },
+	{ "--target", OPT_TARGET, VALUE },
+	{ "--arch", OPT_ARCH, VALUE },
+	{ "--kernels", OPT_KERNELS, VALUE },
+	{ "--protocols", OPT_PROTOCOLS, VALUE },
+	{ "--emit", OPT_EMIT, VALUE },
+	{ "--diagnostics-format", OPT_FORMAT, VALUE },
+	{ "--color", OPT_COLOR, VALUE },
+	{ "--max-errors", OPT_MAX_ERRORS, VALUE },
+	{ "--memory", OPT_MEMORY, VALUE },
+	{ "--check", OPT_CHECK, NO_VALUE },
+	{ "--chunk", OPT_CHUNK, VALUE },
+	{ "--rank", OPT_RANK, VALUE },
+	{ "--step", OPT_STEP, VALUE },
+	{ "--help", OPT_HELP, NO_VALUE },
+	{ "--version", OPT_VERSION, NO_VALUE },
+	{ "--explain", OPT_EXPLAIN, VALUE },
 };
 #define NTABLE (sizeof table / sizeof table[0])
-
-static int wrong(const char *what, const char *value, const char *const *names, size_t n)
-{
-	const char *near = names ? diag_nearest(value, names, n) : NULL;
-
-	fprintf(stderr, "ccc: %s '%s'", what, value);
-	if (near)
-		fprintf(stderr, "; did you mean '%s'?", near);
-	fprintf(stderr, "\n");
-	return 2;
-}
 
 /* A decimal number of digits only, at `*s`, at most `most`. */
 static bool number(const char **s, uint64_t most, uint64_t *value)
@@ -96,51 +89,63 @@ static bool whole_number(const char *s, uint64_t most, uint64_t *value)
 
 /* ---- the values of options ------------------------------------------------------ */
 
-static int compare_ranks(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	return (x > y) - (x < y);
 }
 
-/* `4`, `2,4,8`, `2..16` and lists of these; the Ns ascend, each once. */
-static int parse_ranks(struct command *c, const char *text)
+/* `4`, `2,4,8`, `2..16` and lists of these, added to `list`. False: they are not, or not
+ * from `least` to `most`. */
+static bool read_numbers(struct command *c, const char *text, uint64_t least, uint64_t most,
+			 struct numbers *list)
 {
-	uint32_t *v = (uint32_t *)(uintptr_t)c->options.ranks;
-	size_t n = c->options.nranks, cap = n;
+	uint32_t *v = (uint32_t *)(uintptr_t)list->v;
+	size_t n = list->n, cap = n, k = 0;
 
 	for (const char *s = text;; s++) {
 		uint64_t lo, hi;
-		if (!number(&s, LIMIT_RANKS, &lo) || lo < 1)
-			break;
+		if (!number(&s, most, &lo) || lo < least)
+			return false;
 		hi = lo;
 		if (s[0] == '.' && s[1] == '.') {
 			s += 2;
-			if (!number(&s, LIMIT_RANKS, &hi) || hi < lo)
-				break;
+			if (!number(&s, most, &hi) || hi < lo)
+				return false;
 		}
-		if (n + (hi - lo + 1) > LIMIT_RANK_LIST) {
-			fprintf(stderr, "ccc: -n '%s': more than %u numbers of ranks\n", text,
-				LIMIT_RANK_LIST);
-			return 2;
-		}
+		if (n + (hi - lo + 1) > LIMIT_NUMBER_LIST)
+			return false;
 		for (uint64_t i = lo; i <= hi; i++)
 			ARENA_PUSH(&c->arena, v, n, cap) = (uint32_t)i;
-		if (*s == ',')
-			continue;
-		if (*s != '\0')
+		if (*s == '\0')
 			break;
-		qsort(v, n, sizeof *v, compare_ranks);
-		size_t k = 0;
-		for (size_t i = 0; i < n; i++)
-			if (i == 0 || v[i] != v[k - 1])
-				v[k++] = v[i];
-		c->options.ranks = v;
-		c->options.nranks = k;
-		c->options.ranks_given = true;
-		return -1;
+		if (*s != ',')
+			return false;
 	}
-	fprintf(stderr, "ccc: -n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, not '%s'\n",
-		LIMIT_RANKS, text);
+	qsort(v, n, sizeof *v, compare_numbers);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || v[i] != v[k - 1])
+			v[k++] = v[i];
+	*list = (struct numbers){ v, k };
+	return true;
+}
+
+static int parse_ranks(struct command *c, const char *text)
+{
+	if (read_numbers(c, text, 1, LIMIT_RANKS, &c->options.ranks))
+		return -1;
+	fprintf(stderr, "ccc: -n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, and "
+		"no more than %u, not '%s'\n", LIMIT_RANKS, LIMIT_NUMBER_LIST, text);
+	return 2;
+}
+
+/* Of explain: which ranks, which steps. */
+static int parse_shown(struct command *c, const char *option, const char *text,
+		       struct numbers *list)
+{
+	if (read_numbers(c, text, 0, UINT32_MAX, list))
+		return -1;
+	fprintf(stderr, "ccc: %s takes numbers, such as 3, 0,2 or 1..4, not '%s'\n", option, text);
 	return 2;
 }
 
@@ -183,7 +188,7 @@ static int parse_emit(struct options *o, const char *text)
 			o->emit = values[i];
 			return -1;
 		}
-	return wrong("--emit: there is no stage", text, names, sizeof names / sizeof names[0]);
+	return options_wrong("--emit: there is no stage", text, names, sizeof names / sizeof names[0]);
 }
 
 /* A list of cpu and cuda. The CPU's part, the plan, is always there. */
@@ -196,8 +201,10 @@ static int parse_target(struct options *o, const char *text)
 		size_t n = strcspn(s, ",");
 		if (n == 4 && !strncmp(s, "cuda", n))
 			cuda = true;
+		else if (n == 3 && !strncmp(s, "gpu", n))
+			return options_wrong("--target: GPUs are 'cuda', not", text, names, 0);
 		else if (n != 3 || strncmp(s, "cpu", n))
-			return wrong("--target: there is no target", text, names, 2);
+			return options_wrong("--target: there is no target", text, names, 2);
 		s += n;
 		if (!*s)
 			break;
@@ -213,7 +220,7 @@ static int parse_arch(struct command *c, const char *text)
 		size_t n = strcspn(s, ",");
 		struct nvrtc_arch arch;
 		if (!nvrtc_arch_read(s, n, &arch))
-			return wrong("--arch takes names such as sm_90, not", text, NULL, 0);
+			return options_wrong("--arch takes names such as sm_90, not", text, NULL, 0);
 		const char *name = arena_strndup(&c->arena, s, n);
 		size_t i = 0;
 		while (i < c->narchs && strcmp(c->archs[i], name))
@@ -238,7 +245,7 @@ static uint32_t named(const char *what, const char *text, size_t n, const char *
 		if (strlen(names[i]) == n && !strncmp(text, names[i], n))
 			return 1u << i;
 	snprintf(name, sizeof name, "%.*s", (int)n, text);
-	wrong(what, name, names, count);
+	options_wrong(what, name, names, count);
 	return 0;
 }
 
@@ -294,7 +301,7 @@ static int parse_choice(const char *option, const char *text, const char *const 
 			return (int)i;
 	char what[64];
 	snprintf(what, sizeof what, "%s cannot be", option);
-	wrong(what, text, names, n);
+	options_wrong(what, text, names, n);
 	return -1;
 }
 
@@ -312,27 +319,29 @@ static int parse_color(struct options *o, const char *text)
 
 static int parse_format(struct options *o, const char *text)
 {
-	static const char *const names[] = { "text", "json" };
-	int k = parse_choice("--diagnostics-format", text, names, 2);
+	static const char *const names[] = { "text", "json", "sarif" };
+	static const enum diag_format formats[] = { DIAG_TEXT, DIAG_JSON, DIAG_SARIF };
+	int k = parse_choice("--diagnostics-format", text, names, 3);
 
 	if (k < 0)
 		return 2;
-	o->style.json = k;
+	o->style.format = formats[k];
 	return -1;
 }
 
-/* E0304, 0304, 304 */
+/* E0304, 0304, 304, W0201 */
 static int parse_explain(struct command *c, const char *text)
 {
+	bool warning = toupper((unsigned char)*text) == 'W';
 	uint64_t code;
 
-	if (!whole_number(text + (*text == 'E' || *text == 'e'), 9999, &code) ||
-	    !diag_code((int)code)) {
-		fprintf(stderr, "ccc: there is no error '%s'; the codes are listed in ccs(5) 7\n",
-			text);
+	if (!whole_number(text + (warning || toupper((unsigned char)*text) == 'E'), 9999, &code) ||
+	    !diag_code((int)code + (warning ? WARNING_CODES : 0))) {
+		fprintf(stderr, "ccc: there is no error or warning '%s'; the codes are listed in "
+			"ccs(5) 7\n", text);
 		return 2;
 	}
-	c->explain_code = (int)code;
+	c->explain_code = (int)code + (warning ? WARNING_CODES : 0);
 	return -1;
 }
 
@@ -402,10 +411,10 @@ static int apply(struct command *c, enum option option, const char *value)
 		status = parse_count("--memory", value, 1 << 20, &n);
 		o->memory = n << 20;
 		return status;
-	case OPT_WERROR:
-		o->werror = true;
-		return -1;
-	case OPT_WARNING:	/* all there are, are on */
+	case OPT_WARNING:
+		return options_warning(c, value);
+	case OPT_QUIET:
+		c->warnings.quiet = true;
 		return -1;
 	case OPT_CHECK:
 		o->format_check = true;
@@ -413,6 +422,13 @@ static int apply(struct command *c, enum option option, const char *value)
 	case OPT_IN_PLACE:
 		o->format_in_place = true;
 		return -1;
+	case OPT_CHUNK:
+		ARENA_PUSH(&c->arena, c->chunks, c->nchunks, c->capchunks) = value;
+		return -1;
+	case OPT_RANK:
+		return parse_shown(c, "--rank", value, &o->view.ranks);
+	case OPT_STEP:
+		return parse_shown(c, "--step", value, &o->view.steps);
 	case OPT_HELP:
 		c->help = true;
 		return -1;
@@ -435,7 +451,7 @@ static int unknown_option(const char *arg)
 		names[i] = table[i].name;
 	char name[64];
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
-	return wrong("unknown option", name, names, NTABLE);
+	return options_wrong("unknown option", name, names, NTABLE);
 }
 
 /* The option at argv[*i]; `*i` stays at the last argument used. */
@@ -452,7 +468,7 @@ static int parse_option(struct command *c, int argc, char **argv, int *i)
 		if (strncmp(arg, r->name, n))
 			continue;
 		if (arg[n] == '\0') {
-			if (r->value && *i + 1 >= argc) {
+			if (r->value == ATTACHED || (r->value == VALUE && *i + 1 >= argc)) {
 				fprintf(stderr, "ccc: %s needs a value\n", r->name);
 				return 2;
 			}
@@ -482,13 +498,21 @@ static int parse_action(struct options *o, const char *word)
 	return 0;
 }
 
+static bool names_stdin(const struct command *c)
+{
+	for (size_t i = 0; i < c->nfiles; i++)
+		if (!strcmp(c->files[i], "-"))
+			return true;
+	return false;
+}
+
 static int check_together(const struct command *c)
 {
 	const struct options *o = &c->options;
 	const char *text = NULL;
 
 	if (c->nfiles > 1 && o->action == ACTION_COMPILE && diag_nearest(c->files[0], action_names, 3))
-		return wrong("unknown command", c->files[0], action_names, 3);
+		return options_wrong("unknown command", c->files[0], action_names, 3);
 	if (c->help || c->version || c->explain_code)
 		return -1;
 	if (c->nfiles == 0)
@@ -497,14 +521,21 @@ static int check_together(const struct command *c)
 		text = "more than one schedule file is given; import the others";
 	else if (o->action != ACTION_FORMAT && (o->format_check || o->format_in_place))
 		text = "--check and -i belong to ccc fmt";
+	else if (o->action != ACTION_EXPLAIN &&
+		 (o->view.nchunks || o->view.ranks.n || o->view.steps.n))
+		text = "--chunk, --rank and --step belong to ccc explain";
 	else if (c->nfiles > 1 && o->output)
 		text = "-o takes the text of one file";
 	else if (o->format_in_place && (o->output || o->format_check))
 		text = "-i goes without -o and --check";
+	else if (o->format_in_place && names_stdin(c))
+		text = "-i rewrites files, not the standard input";
 	else if (o->action != ACTION_COMPILE && o->emit != EMIT_SO)
 		text = "--emit goes without check, explain and fmt";
 	else if (o->action == ACTION_COMPILE && o->emit == EMIT_SO && !o->output)
 		text = "-o OUT.so is missing (or --emit=..., or ccc check FILE)";
+	else if (o->verbose && o->style.format != DIAG_TEXT)
+		text = "-v goes with --diagnostics-format=text: its lines are neither JSON nor SARIF";
 	else if (o->cuda.off && (o->emit == EMIT_CUDA || o->emit == EMIT_PTX))
 		text = "--emit=cuda and --emit=ptx go without --target=cpu";
 	else if (o->action == ACTION_COMPILE && o->slots == 0 && o->emit != EMIT_AST &&
@@ -546,6 +577,10 @@ int options_parse(struct command *c, int argc, char **argv)
 	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = CCS_LIBRARY_DIR;
 	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = NULL;
 	c->options.include_dirs = c->include_dirs;
+	c->options.library_dir = CCS_LIBRARY_DIR;
+	c->options.warn = options_warnings(c);
+	c->options.view.chunks = c->chunks;
+	c->options.view.nchunks = c->nchunks;
 	if (!c->narchs)
 		ARENA_PUSH(&c->arena, c->archs, c->narchs, c->caparchs) = "sm_90";
 	c->options.cuda.archs = c->archs;

@@ -14,10 +14,17 @@ struct command {
 	size_t nfiles, capfiles;
 	const char **include_dirs;
 	size_t ndirs, capdirs;
+	const char **chunks;
+	size_t nchunks, capchunks;
 	const char **archs;
 	size_t narchs, caparchs;
 	struct choice_list protocols;
 	size_t capsettings;
+	struct {
+		bool werror, quiet;		/* -Werror, -w */
+		uint32_t off;			/* -Wno-NAME: bits by diag_warning_bit() */
+		uint32_t error, no_error;	/* -Werror=NAME, -Wno-error=NAME */
+	} warnings;
 	int explain_code;	/* --explain E0304: 304; 0: none */
 	bool help, version;
 };
@@ -27,5 +34,18 @@ struct command {
 int options_parse(struct command *c, int argc, char **argv);
 
 void options_free(struct command *c);
+
+/* ---- inside: options_warn.c ------------------------------------------------------- */
+
+/** "ccc: WHAT 'VALUE'", with the nearest of the names that there are. Returns 2. */
+int options_wrong(const char *what, const char *value, const char *const *names, size_t n);
+
+/** -W as in gcc: all, extra, NAME, no-NAME, error, error=NAME, no-error, no-error=NAME.
+ *  What names one goes before what is about all, in whatever order they stand. Returns as
+ *  options_parse. */
+int options_warning(struct command *c, const char *text);
+
+/** What all of -W comes to. */
+struct diag_warnings options_warnings(const struct command *c);
 
 #endif

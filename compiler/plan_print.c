@@ -155,6 +155,21 @@ static void print_messages(const struct view *v, FILE *out)
 		text);
 }
 
+static void print_after(const struct view *v, uint32_t rank, FILE *out)
+{
+	const struct ccs_after *a = MODULE_TABLE(v->m, v->plan->after);
+
+	for (uint64_t i = 0; i < v->plan->after.n; i++) {
+		if (a[i].rank != rank)
+			continue;
+		if (a[i].n == 1)
+			fprintf(out, "   ends after rank %" PRIu32 " has begun\n", a[i].first);
+		else
+			fprintf(out, "   ends after ranks %" PRIu32 "-%" PRIu32 " have begun\n",
+				a[i].first, a[i].first + a[i].n - 1);
+	}
+}
+
 static void print_plan(const struct view *v, FILE *out)
 {
 	const struct ccs_plan *p = v->plan;
@@ -169,6 +184,7 @@ static void print_plan(const struct view *v, FILE *out)
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		uint32_t first = v->ranks[r].worker;
 		fprintf(out, "  rank %" PRIu32 "\n", r);
+		print_after(v, r, out);
 		for (uint32_t w = first; w < v->ranks[r + 1].worker; w++) {
 			fprintf(out, "   w%" PRIu32 "\n", w - first);
 			for (uint32_t i = 0; i < v->workers[w].nops; i++)
@@ -293,6 +309,18 @@ static json_t *json_expect(const struct view *v)
 	return json_pack("{s:o, s:o}", "expect", all, "sums", runs);
 }
 
+static json_t *json_after(const struct view *v)
+{
+	const struct ccs_after *after = MODULE_TABLE(v->m, v->plan->after);
+	json_t *all = json_array();
+
+	for (uint64_t i = 0; i < v->plan->after.n; i++)
+		json_array_append_new(all, json_pack("{s:I, s:I, s:I}",
+			"rank", (json_int_t)after[i].rank, "first", (json_int_t)after[i].first,
+			"n", (json_int_t)after[i].n));
+	return all;
+}
+
 static json_t *json_plan(const struct view *v)
 {
 	json_t *shapes = json_array();
@@ -302,13 +330,13 @@ static json_t *json_plan(const struct view *v)
 			"chunks", (json_int_t)v->shapes[i].chunks,
 			"blocks", (json_int_t)v->shapes[i].blocks,
 			"cell", (json_int_t)v->shapes[i].cell));
-	json_t *plan = json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+	json_t *plan = json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
 		"nranks", (json_int_t)v->plan->nranks, "root", number(v->plan->root),
 		"cells", (json_int_t)v->plan->cells, "scratch", (json_int_t)v->plan->scratch,
 		"steps", (json_int_t)v->plan->steps,
 		"max_message", (json_int_t)v->plan->max_message,
 		"shapes", shapes, "workers", json_workers(v), "fifos", json_fifos(v),
-		"choices", json_choices(v));
+		"choices", json_choices(v), "after", json_after(v));
 	json_t *expect = json_expect(v);
 	json_object_update(plan, expect);
 	json_decref(expect);

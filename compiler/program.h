@@ -127,7 +127,8 @@ struct buffer {
 	const struct buffer_def *def;	/* of the schedule */
 	uint32_t cell;			/* its first cell */
 	uint32_t cells;			/* blocks * chunks */
-	uint32_t chunks, blocks;	/* language.md 4, Cutting */
+	uint32_t chunks, blocks;	/* ccs(5) 4, Cutting */
+	uint32_t inner;			/* written [blocks][inner]; 0: one pair of brackets */
 };
 
 /* The k-th message of a FIFO: both its ends. Made by match. */
@@ -175,6 +176,7 @@ struct program {
 	uint64_t nmessages;
 	uint64_t nreduced;		/* chunks that are reduced; by match */
 	bool lowered;
+	bool partial;			/* ranks' operations end where their text is wrong */
 	bool any_sized;			/* a buffer is `sized` */
 	struct sizes *sizes;		/* made by program_cell_size, as long as the program lives */
 };

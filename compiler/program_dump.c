@@ -5,20 +5,64 @@
 
 #include <inttypes.h>
 
+/* Of a buffer with two brackets: "b[1][0]", "b[1][0..2]", "b[1]", "b[0..2]". */
+static const char *blocks_text(struct arena *a, const char *name, uint32_t inner, uint32_t cell,
+			       uint32_t n)
+{
+	uint32_t block = cell / inner, at = cell % inner, rest = inner - at;
+
+	if (at == 0 && n == inner)
+		return arena_printf(a, "%s[%u]", name, block);
+	if (at == 0 && n % inner == 0)
+		return arena_printf(a, "%s[%u..%u]", name, block, block + n / inner);
+	if (n == 1)
+		return arena_printf(a, "%s[%u][%u]", name, block, at);
+	if (n <= rest)
+		return arena_printf(a, "%s[%u][%u..%u]", name, block, at, at + n);
+	if (at == 0)
+		rest = n - n % inner;
+	return arena_printf(a, "%s, %s", blocks_text(a, name, inner, cell, rest),
+			    blocks_text(a, name, inner, cell + rest, n - rest));
+}
+
+struct place_in {
+	const char *name;
+	uint32_t number;	/* of the first chunk */
+	uint32_t inner;		/* chunks of a block, if it has two brackets */
+};
+
+static struct place_in place_in(const struct program *p, uint32_t cell)
+{
+	for (uint32_t i = 0; i < p->nbuffers; i++) {
+		const struct buffer *b = &p->buffers[i];
+		if (cell >= b->cell && cell < b->cell + b->cells)
+			return (struct place_in){ b->def->name.name, cell - b->cell, b->inner };
+	}
+	return (struct place_in){ "scratch", cell < p->cells ? 0 : cell - p->cells, 0 };
+}
+
+static const char *range_text(struct arena *a, const char *name, uint32_t first, uint32_t n)
+{
+	if (n == 1)
+		return arena_printf(a, "%s[%u]", name, first);
+	return arena_printf(a, "%s[%u..%u]", name, first, first + n);
+}
+
 const char *program_cells_text(struct arena *a, const struct program *p, uint32_t cell,
 			       uint32_t n)
 {
-	const char *name = "scratch";
-	uint32_t first = p->cells;
-	for (uint32_t i = 0; i < p->nbuffers; i++)
-		if (cell >= p->buffers[i].cell && cell < p->buffers[i].cell + p->buffers[i].cells) {
-			name = p->buffers[i].def->name.name;
-			first = p->buffers[i].cell;
-		}
-	cell -= first <= cell ? first : cell;
-	if (n == 1)
-		return arena_printf(a, "%s[%u]", name, cell);
-	return arena_printf(a, "%s[%u..%u]", name, cell, cell + n);
+	struct place_in x = place_in(p, cell);
+
+	return x.inner ? blocks_text(a, x.name, x.inner, x.number, n) :
+		range_text(a, x.name, x.number, n);
+}
+
+/* In a dump the chunks of a buffer have one number: each operation is one line of one form. */
+static const char *dump_cells(struct arena *a, const struct program *p, uint32_t cell, uint32_t n)
+{
+	struct place_in x = place_in(p, cell);
+
+	return range_text(a, x.name, x.number, n);
 }
 
 static const char *path_text(struct arena *a, const struct program *p, uint32_t path)
@@ -49,8 +93,8 @@ static const char *channel_text(struct arena *a, const struct fifo *f)
 
 static const char *op_text(struct arena *a, const struct program *p, const struct op *o)
 {
-	const char *x = program_cells_text(a, p, o->cell, o->n);
-	const char *y = program_cells_text(a, p, o->other, o->n);
+	const char *x = dump_cells(a, p, o->cell, o->n);
+	const char *y = dump_cells(a, p, o->other, o->n);
 	uint32_t in = op_in(o), out = op_out(o);
 	const struct fifo *f = in != NONE ? &p->fifos[in] : out != NONE ? &p->fifos[out] : NULL;
 	const char *channel = f ? channel_text(a, f) : "";

@@ -251,9 +251,10 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 		}
 		r.len = f.len;
 	}
+	r.sized = p->any_sized && !p->lowered ? p : NULL;
 	replay_run(&r, order);
 	sum_up(&r, &f, c->arena);
-	if (r.failed)	/* what comes of reading nothing is no second mistake */
+	if (r.failed)	/* what comes of that is no second mistake */
 		return f;
 	f.proved = contract_holds(&r, k);
 	if (f.proved)

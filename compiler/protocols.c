@@ -91,7 +91,7 @@ const struct choice_list *protocols_choose(struct ctx *c, const struct lowered *
 	struct choice_list *v = ARENA_NEW(c->arena, struct choice_list);
 	struct traffic t = count_traffic(l);
 	double cells = (double)larger_buffer(l->program);
-	double channels = l->program->ntasks < BLOCKS ? BLOCKS / l->program->ntasks : 1;
+	double channels = BLOCKS / (l->program->ntasks ? l->program->ntasks : 1);
 	double gain = (double)t.messages * (SIMPLE_HOP - LL_HOP) * 1e3;	/* ps */
 	double loss = (double)t.staged * (LL_BYTE - SIMPLE_BYTE) +
 		      (double)t.direct * (LL_BYTE - DIRECT_BYTE);	/* ps a byte of a cell */

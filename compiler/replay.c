@@ -90,6 +90,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->c = c;
 	r->p = p;
 	r->silent = p->lowered;
+	r->told = p->lowered ? NULL : ARENA_ARRAY(arena, uint32_t, p->nsites);
 	r->width = p->cells + p->scratch;
 	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
 		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
@@ -182,15 +183,97 @@ static inline uint32_t get(struct replay *r, const struct runner *w, const struc
 	return v;
 }
 
-static inline uint32_t combine(struct replay *r, uint32_t a, uint32_t b)
+/* ---- lengths, ccs(5) 4 ------------------------------------------------------------- */
+
+/* Equal chunks where `count` is a multiple of all chunk numbers. */
+static bool equally_cut(const struct replay *r, uint32_t cell, uint32_t other)
+{
+	const struct buffer *b = r->p->buffers;
+
+	return b[r->buffer_of[cell]].chunks == b[r->buffer_of[other]].chunks;
+}
+
+/* "a[1], one of 4 chunks of a block" */
+static const char *part_text(struct replay *r, uint32_t cell)
+{
+	const struct buffer *b = &r->p->buffers[r->buffer_of[cell]];
+	const char *name = program_cells_text(r->c->scratch, r->p, cell, 1);
+
+	if (b->chunks == 1)
+		return arena_printf(r->c->scratch, "%s, a whole block", name);
+	return arena_printf(r->c->scratch, "%s, one of %" PRIu32 " chunks of a block", name, b->chunks);
+}
+
+/* ccs(5) 7, E0303: once for a place in the text and a rank. */
+static struct diag *wrong_length(struct replay *r, const struct runner *w, const struct op *o,
+				 const char *what, const char *other)
+{
+	const char *how = op_kind(o) == OP_REDUCE_FROM || op_kind(o) == OP_REDUCE_INTO ?
+		"combines" : "stores", *with = *how == 'c' ? "with" : "in";
+
+	r->failed = true;
+	if (r->silent || r->told[o->site] == w->rank + 1)
+		return NULL;
+	r->told[o->site] = w->rank + 1;
+	r->c->diags->phase = PHASE_DATA;
+	return diag_add(r->c->diags, SEV_ERROR, 303, r->p->sites[o->site].span, w->rank,
+			"rank %" PRIu32 " %s %s, %s %s: their lengths differ", w->rank, how, what, with,
+			other);
+}
+
+/* What came from cell `home` meets another place's chunk: the lengths are equal for
+ * some counts only, or for none. */
+static __attribute__((noinline)) void meets(struct replay *r, const struct runner *w,
+					    const struct op *o, uint32_t home, uint32_t cell)
+{
+	const struct buffer *b = r->p->buffers;
+
+	if (b[r->buffer_of[home]].def->sized && b[r->buffer_of[cell]].def->sized)
+		return;		/* same_sizes */
+	if (equally_cut(r, home, cell)) {
+		r->uneven = true;
+		return;
+	}
+	struct diag *g = wrong_length(r, w, o, part_text(r, home), part_text(r, cell));
+	diag_help(r->c->diags, g, "`x[C]` is one block cut into C chunks, `x[B][C]` is B blocks of C "
+		  "chunks each; what meets needs the same C");
+}
+
+/* ccs(5) 4, Sizes: chunks of `sized` buffers are compared by their expressions. */
+static __attribute__((noinline)) void same_sizes(struct replay *r, const struct runner *w,
+						 const struct op *o, uint32_t value, uint32_t rank,
+						 uint32_t cell)
+{
+	struct cell_size a, b;
+	uint32_t home = value_cell(&r->values, value);
+	uint32_t from = value < r->values.base ? value / r->values.cells :
+			r->values.nodes[value - r->values.base].first;
+	struct arena *t = r->c->scratch;
+
+	if (!program_cell_size(r->c, r->sized, from, home, &a) ||
+	    !program_cell_size(r->c, r->sized, rank, cell, &b) || program_size_same(&a, &b))
+		return;
+	wrong_length(r, w, o, arena_printf(t, "%s of rank %" PRIu32 ", of size %s",
+					   program_cells_text(t, r->p, home, 1), from,
+					   program_size_text(t, &a)),
+		     arena_printf(t, "%s of rank %" PRIu32 ", of size %s",
+				  program_cells_text(t, r->p, cell, 1), rank, program_size_text(t, &b)));
+}
+
+static inline uint32_t combine(struct replay *r, const struct runner *w, const struct op *o,
+			       uint32_t a, uint32_t b)
 {
 	if (UNLIKELY(a >= POISON || b >= POISON))
 		return POISON;
 	bool same_cell;
 	uint32_t v = value_combine_fast(&r->values, a, b, &same_cell);
-	if (!same_cell && r->place &&
-	    r->place[value_cell(&r->values, a)] != r->place[value_cell(&r->values, b)])
-		r->uneven = true;
+	if (!same_cell && r->place) {
+		uint32_t x = value_cell(&r->values, a), y = value_cell(&r->values, b);
+		if (r->place[x] != r->place[y])
+			meets(r, w, o, y, x);
+	}
+	if (UNLIKELY(r->sized != NULL) && a < r->values.base)
+		same_sizes(r, w, o, b, a / r->values.cells, a % r->values.cells);
 	return v;
 }
 
@@ -207,7 +290,9 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 	if (!reduced && r->place && cell < r->p->cells && v < POISON) {
 		uint32_t home = value_cell(&r->values, v);
 		if (home != cell && r->place[home] != r->place[cell])
-			r->uneven = true;
+			meets(r, w, o, home, cell);
+		if (UNLIKELY(r->sized != NULL))
+			same_sizes(r, w, o, v, w->rank, cell);
 	}
 }
 
@@ -218,14 +303,6 @@ static void no_length(struct replay *r, const struct runner *w, const struct op 
 	diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
 		 "the %" PRIu32 " chunks of this operation have lengths that differ, and that no "
 		 "adjacent chunks of a buffer have; move fewer at once", o->n);
-}
-
-/* Equal chunks where `count` is a multiple of all chunk numbers. */
-static bool equally_cut(const struct replay *r, uint32_t cell, uint32_t other)
-{
-	const struct buffer *b = r->p->buffers;
-
-	return b[r->buffer_of[cell]].chunks == b[r->buffer_of[other]].chunks;
 }
 
 /* Whether the values are as long as cells at, at + by, at + 2 by ... are. */
@@ -306,10 +383,10 @@ static uint32_t more_slots(struct replay *r, uint32_t n)
 	return r->nmore - n;
 }
 
-/* Where the n values of a message are. */
+/* Where the n values of a message are; with none, somewhere. */
 static inline uint32_t *slots(struct replay *r, struct sent *m, uint32_t n)
 {
-	return n == 1 ? &m->value : r->more + m->at;
+	return n <= 1 ? &m->value : r->more + m->at;
 }
 
 static __attribute__((noinline)) void more_messages(struct replay *r)
@@ -471,7 +548,7 @@ static void run_fused(struct replay *r, struct runner *w, const struct op *o)
 	for (uint32_t j = 0; j < o->n; j++) {
 		uint32_t got = from[j];
 		if (reduces)
-			got = combine(r, get(r, w, o, o->cell + j, OP_INITIAL), got);
+			got = combine(r, w, o, get(r, w, o, o->cell + j, OP_INITIAL), got);
 		v[j] = got;
 		if (!(o->kind & OP_NOSTORE))
 			put(r, w, o, o->cell + j, got, w->depth, reduces, in.row);
@@ -493,7 +570,7 @@ static void run_local(struct replay *r, struct runner *w, const struct op *o)
 		uint32_t j = up ? k : o->n - 1 - k;	/* as memmove does */
 		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL);
 		if (reduces)
-			v = combine(r, get(r, w, o, o->other + j, OP_INITIAL_INTO), v);
+			v = combine(r, w, o, get(r, w, o, o->other + j, OP_INITIAL_INTO), v);
 		put(r, w, o, o->other + j, v, w->depth, reduces, NONE);
 	}
 }
@@ -521,7 +598,7 @@ static inline void arrive(struct replay *r, struct runner *w, const struct op *o
 	bool reduces = op_kind(o) == OP_REDUCE_FROM;
 
 	if (reduces)
-		got = combine(r, get(r, w, o, cell, OP_INITIAL), got);
+		got = combine(r, w, o, get(r, w, o, cell, OP_INITIAL), got);
 	put(r, w, o, cell, got, depth, reduces, row);
 }
 
@@ -544,6 +621,8 @@ static inline uint32_t run_receive(struct replay *r, struct runner *w, const str
 		note_length(r, w, o, o->cell, v);
 	for (uint32_t j = 0; j < o->n; j++)
 		arrive(r, w, o, o->cell + j, v[j], depth, m->row);
+	if (o->n == 0 && r->empty)
+		r->empty(r->arg, (uint32_t)(w - r->runners), (uint32_t)(o - w->ops), depth, m->row);
 	return depth;
 }
 

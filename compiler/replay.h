@@ -79,10 +79,15 @@ struct replay {
 	bool one_size;		/* all buffers have equally many chunks */
 	bool uneven;		/* a value moved to a chunk of another length or place */
 	bool silent;		/* no reports: lowered, or run before */
-	bool failed;		/* some chunk was read before it had a value */
+	bool failed;		/* some chunk was read before it had a value, or stored where
+				   it is too long or too short */
+	uint32_t *told;		/* by site: 1 + the last rank that had E0303 there */
+	struct program *sized;	/* whose `sized` chunks are to be compared, or NULL */
 	uint32_t reports;
 	uint32_t **len;		/* struct proof.len, or NULL */
 	void (*hook)(void *arg, const struct stored *s);
+	/* With a hook: of a message of no chunks, which stores nothing; or NULL. */
+	void (*empty)(void *arg, uint32_t task, uint32_t row, uint32_t depth, uint32_t from);
 	void *arg;
 };
 

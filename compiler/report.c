@@ -225,8 +225,11 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 			m->below ? ")" : "");
 	fprintf(out, "  computes        %s, proved for every N asked\n", schedule->contract_name.name);
 	fprintf(out, "  races           none\n");
-	fprintf(out, "  same bits       %s\n", bits_text(a, v, n));
+	if (schedule->buffers)
+		fprintf(out, "  same bits       %s\n", bits_text(a, v, n));
 	fprintf(out, "  steps           %s\n", steps_text(a, v, n));
+	if (!schedule->buffers)	/* without data there are no bits and no volume */
+		return;
 	fprintf(out, "  sent per rank   %.2f S at N = %" PRIu32, e->sent, e->nranks);
 	if (e->bound >= 0)
 		fprintf(out, "; the lower bound is %.2f S\n", e->bound);

@@ -64,6 +64,14 @@ static bool index_value(struct sizes *s, uint32_t func, uint32_t rank, uint32_t 
 	return true;
 }
 
+const struct buffer *program_buffer(const struct program *p, uint32_t cell)
+{
+	const struct buffer *b = p->buffers;
+	while (cell - b->cell >= b->cells)
+		b++;
+	return b;
+}
+
 bool program_cell_size(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
 		       struct cell_size *size)
 {
@@ -74,9 +82,7 @@ bool program_cell_size(struct ctx *c, struct program *p, uint32_t rank, uint32_t
 		return true;
 	if (!p->sizes)
 		p->sizes = make(c, p);
-	uint32_t i = 0;
-	while (cell >= p->buffers[i].cell + p->buffers[i].cells)
-		i++;
+	uint32_t i = (uint32_t)(program_buffer(p, cell) - p->buffers);
 	const struct buffer_def *d = p->buffers[i].def;
 	if (!d->sized || p->sizes->wrong)
 		return !p->sizes->wrong;

@@ -11,10 +11,12 @@
 #define DIRECT_RANKS 2048u	/* 16 MiB of table */
 #define FEW_RANKS 128u		/* 64 KiB: at once */
 
+/* The upper half of a product depends on all bits: neighbours lie apart. */
 static uint32_t mix(uint64_t x)
 {
-	x *= 0x9e3779b97f4a7c15u;
-	return (uint32_t)(x >> 32) ^ (uint32_t)x;
+	x = (x ^ x >> 32) * 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+	return (uint32_t)(x >> 32);
 }
 
 static uint32_t path_hash(const struct path *p)

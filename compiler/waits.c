@@ -11,7 +11,11 @@
  * known to have finished when it starts (vector clocks). Reads of initial values
  * count as reads of the cell: in place they are.
  *
- * O(cells touched + waits * workers of the rank). Where a rank's vectors would take
+ * Where the order of messages matters by itself (line.ordered), a send also waits for
+ * the receives of earlier waves that its task knows of: its own, and those of tasks that
+ * it waited for.
+ *
+ * O(cells touched + waits * workers of the rank), and for ordered sends as much again. Where a rank's vectors would take
  * more than LIMIT_CLOCKS, waits are only merged by worker; that is correct, too.
  */
 #include "compiler/lower.h"
@@ -33,6 +37,8 @@ struct clocks {
 	uint32_t *list;		/* workers in `need` */
 	uint32_t nlist;
 	uint32_t item;
+	uint32_t **known;	/* ordered: by task, see known_by */
+	uint32_t wave;		/* ordered: the first item of the wave at hand */
 };
 
 static void depend(struct clocks *k, uint32_t on)
@@ -114,6 +120,65 @@ static void touches(struct clocks *k, const struct op *o)
 		break;
 	}
 }
+
+/* ---- ordered sends ------------------------------------------------------------------ */
+
+/* By worker: 1 + the last receive that the task knows of; 0: none. */
+static uint32_t *known_by(struct clocks *k, uint32_t task)
+{
+	if (!k->known[task])
+		k->known[task] = ARENA_ARRAY(k->l->arena, uint32_t, k->nw);
+	return k->known[task];
+}
+
+static void learn(uint32_t *known, uint32_t worker, uint32_t item)
+{
+	if (known[worker] < item + 1)
+		known[worker] = item + 1;
+}
+
+/* The receives of the wave that is over: items [from, to). */
+static void wave_over(struct clocks *k, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++) {
+		const struct item *it = &k->l->items[i];
+		if (it->node != NONE && op_in(&it->op) != NONE)
+			learn(known_by(k, it->task), it->worker, i);
+	}
+}
+
+static void follow_receives(struct clocks *k)
+{
+	struct line *l = k->l;
+	const struct item *it = &l->items[k->item];
+	uint32_t *known = known_by(k, it->task);
+
+	if (k->item >= l->nline)
+		return;
+	if (l->items[k->wave].wave != it->wave) {
+		wave_over(k, k->wave, k->item);
+		k->wave = k->item;
+	}
+	for (uint32_t w = 0; op_out(&it->op) != NONE && w < k->nw; w++)
+		if (known[w])
+			depend(k, known[w] - 1);
+}
+
+/* A task has waited for another. */
+static void follow_task(struct clocks *k, const struct item *it, uint32_t i)
+{
+	uint32_t *mine, *theirs;
+
+	wave_over(k, k->wave, i);
+	k->wave = i;
+	mine = known_by(k, it->task);
+	theirs = known_by(k, it->op.fifo);
+	for (uint32_t w = 0; w < k->nw; w++)
+		if (theirs[w])
+			learn(mine, w, theirs[w] - 1);
+}
+
+/* ---- waits ------------------------------------------------------------------------- */
 
 static uint32_t *clock_row(struct clocks *k, uint32_t row)
 {
@@ -201,16 +266,22 @@ void waits_compute(struct line *l)
 	k.stamp = ARENA_ARRAY(l->arena, uint32_t, k.nw);
 	k.list = ARENA_ARRAY(l->arena, uint32_t, k.nw);
 	k.at = ARENA_ARRAY(l->arena, uint32_t, l->nitems);
+	if (l->ordered)
+		k.known = ARENA_ARRAY(l->arena, uint32_t *, l->p->ntasks);
 	add_row(&k, NONE);
 	for (uint32_t c = 0; c < l->ncells; c++)
 		l->cells[c].writer = l->cells[c].readers = NONE;
 	for (uint32_t s = 0; s < l->nitems; s++) {
 		uint32_t i = line_at(l, s);
 		position[i] = s;
+		if (l->ordered && op_kind(&l->items[i].op) == OP_WAIT)
+			follow_task(&k, &l->items[i], i);
 		if (l->items[i].gone || l->items[i].node == NONE)
 			continue;
 		k.item = i;
 		k.nlist = 0;
+		if (l->ordered)
+			follow_receives(&k);
 		touches(&k, &l->items[i].op);
 		settle(&k, position);
 	}

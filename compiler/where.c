@@ -1,5 +1,5 @@
 /*
- * Where an operation comes from: loop variables, calls, number of its wave.
+ * Where an operation comes from: loop variables, calls, number of its step.
  *
  * Nothing of that is stored in a program. The rank's code is made again and run
  * up to the operation; registers and frames then tell. O(operations of the rank).
@@ -67,20 +67,31 @@ static const char *calls_text(const struct cursor *v, struct arena *a)
 	return text;
 }
 
-static uint32_t wave_of(const struct program *p, uint32_t task, uint32_t op)
+/* As the report counts steps: only waves that have messages. */
+static uint32_t step_of(const struct program *p, uint32_t task, uint32_t op)
 {
 	const struct op *ops = p->tasks[task].ops;
 	uint32_t n = 0;
-	for (uint32_t i = 0; i <= op; i++) {
+	bool counted = false;
+	for (uint32_t i = 0; i < p->tasks[task].nops && (i <= op || ops[i].kind & OP_JOINED); i++) {
 		enum op_kind kind = op_kind(&ops[i]);
-		n += !(ops[i].kind & OP_JOINED) && kind != OP_WAIT && kind != OP_FRESH;
+		bool message = kind == OP_SEND || kind == OP_RECV || kind == OP_REDUCE_FROM;
+		if (!(ops[i].kind & OP_JOINED))
+			counted = false;
+		n += message && !counted;
+		counted |= message;
 	}
 	return n;
 }
 
+const char *where_step_text(struct arena *a, uint32_t step)
+{
+	return step ? arena_printf(a, "step %u", step) : "before the first step";
+}
+
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op)
 {
-	struct where w = { .step = wave_of(p, task, op), .loops = "", .calls = "" };
+	struct where w = { .step = step_of(p, task, op), .loops = "", .calls = "" };
 	struct op room[ROOM];
 	struct program copy = *p;
 	struct tables tables;

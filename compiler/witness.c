@@ -67,13 +67,10 @@ static const char *slots_text(struct arena *a, uint32_t slots)
 	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
 }
 
-/* "waits to send data[1] to rank 3; the FIFO's 8 slots are full" */
-static const char *wait_text(const struct graph *g, uint32_t i)
+const char *witness_wait_text(const struct greedy *r, const struct op *o)
 {
-	struct greedy *r = g->r;
 	struct arena *a = r->ctx->scratch;
 	const struct program *p = r->p;
-	const struct op *o = graph_op(g, i);
 	const char *cells = program_cells_text(a, p, o->cell, o->n);
 	if (op_out(o) == NONE)
 		return arena_printf(a, "waits to receive %s from rank %u", cells,
@@ -119,7 +116,7 @@ static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, step %u%s%s%s%s%s: %s",
 		  graph_rank(g, i), *path ? ", " : "", path, w.step, loops ? " (" : "",
 		  loops ? w.loops : "", loops ? ")" : "", calls ? ", " : "",
-		  calls ? w.calls : "", wait_text(g, i));
+		  calls ? w.calls : "", witness_wait_text(g->r, graph_op(g, i)));
 }
 
 static bool same_line(const struct graph *g, uint32_t i, uint32_t j)
@@ -199,13 +196,12 @@ static void note_bystanders(const struct graph *g, const bool *behind, struct di
 static void help_slots(struct greedy *r, struct diag *d, int64_t least)
 {
 	struct diags *ds = r->ctx->diags;
-	struct span none = {0, 0};
 	d->has_slots = 1;
 	d->min_slots = least;
 	if (least < 0)
-		diag_note(ds, d, none, "help: no number of slots cures it");
+		diag_note(ds, d, (struct span){0, 0}, "no number of slots cures it");
 	else
-		diag_note(ds, d, none, "help: %lld slot%s or more cure%s it (--slots %lld)",
+		diag_help(ds, d, "%lld slot%s or more cure%s it (--slots %lld)",
 			  (long long)least, least == 1 ? "" : "s", least == 1 ? "s" : "",
 			  (long long)least);
 }
@@ -319,8 +315,8 @@ static void help_step(struct graph *g, struct diag *d, int64_t least)
 	for (uint32_t i = 0; i < c.n; i++)
 		r->p->tasks[c.v[i].task].ops[c.v[i].row].kind &= (uint8_t)~OP_JOINED;
 	if (cured)
-		diag_note(r->ctx->diags, d, (struct span){0, 0},
-			  "help: one `step { }` around %s cures it%s", c.text,
+		diag_help(r->ctx->diags, d,
+			  "one `step { }` around %s cures it%s", c.text,
 			  least < 0 ? "" : " too");
 }
 

@@ -1,54 +1,64 @@
 # make install, make uninstall, make examples.
 #
 #   make install PREFIX=/opt/ccs            under a directory of its own
+#   make install LIBDIR=/usr/lib64          a directory of another name; also BINDIR,
+#                                           INCLUDEDIR, DATADIR and MANDIR
 #   make install DESTDIR=/tmp/stage         for packagers: PREFIX stays in the files
 #
-# ccc looks for imports in $(PREFIX)/share/ccs/schedules, so PREFIX is part of
-# it: changing PREFIX builds the objects that know it again.
+# Paths may have spaces. ccc looks for imports in $(DATADIR)/ccs/schedules, so that is part
+# of it: another one builds the objects that know it again.
 
 INSTALL ?= install
-MANDIR ?= $(PREFIX)/share/man
 
 SCHEDULES := $(sort $(wildcard schedules/*.ccs))
 MAN1 := docs/ccc.1 docs/ccrun.1
 MAN5 := lang/ccs.5
+DIRS := $(PREFIX)|$(BINDIR)|$(LIBDIR)|$(INCLUDEDIR)|$(DATADIR)|$(MANDIR)
 
 .PHONY: prefix-always
 prefix-always:
 $(BUILD)/prefix: prefix-always
 	@mkdir -p $(@D)
-	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' > $@
+	@echo '$(DIRS)' | cmp -s - $@ || echo '$(DIRS)' > $@
 
 $(BUILD)/compiler/options.o: $(BUILD)/prefix
 
 $(BUILD)/ccs.pc: docs/ccs.pc.in $(BUILD)/prefix Makefile
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@DATADIR@|$(DATADIR)|' \
+		-e 's|@VERSION@|$(VERSION)|' -e 's|^\([a-z]*\)=$(PREFIX)/|\1=$${prefix}/|' $< > $@
+
+# Where things go, for the shell.
+TO_BIN := "$(DESTDIR)$(BINDIR)"
+TO_LIB := "$(DESTDIR)$(LIBDIR)"
+TO_PC := "$(DESTDIR)$(LIBDIR)/pkgconfig"
+TO_INCLUDE := "$(DESTDIR)$(INCLUDEDIR)"
+TO_DATA := "$(DESTDIR)$(DATADIR)/ccs"
+TO_MAN := "$(DESTDIR)$(MANDIR)"
 
 .PHONY: install
 install: all $(BUILD)/ccs.pc
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \
-		$(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/ccs/schedules \
-		$(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5
-	$(INSTALL) -m 755 $(BIN)/ccc $(BIN)/ccrun $(DESTDIR)$(PREFIX)/bin
-	$(INSTALL) -m 644 $(LIB)/libccs.a $(DESTDIR)$(PREFIX)/lib
-	$(INSTALL) -m 755 $(LIB)/libccs.so.0 $(DESTDIR)$(PREFIX)/lib
-	ln -sf libccs.so.0 $(DESTDIR)$(PREFIX)/lib/libccs.so
-	$(INSTALL) -m 644 $(BUILD)/ccs.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	$(INSTALL) -m 644 runtime/ccs.h $(DESTDIR)$(PREFIX)/include
-	$(INSTALL) -m 644 $(SCHEDULES) $(DESTDIR)$(PREFIX)/share/ccs/schedules
-	$(INSTALL) -m 644 $(MAN1) $(DESTDIR)$(MANDIR)/man1
-	$(INSTALL) -m 644 $(MAN5) $(DESTDIR)$(MANDIR)/man5
+	$(INSTALL) -d $(TO_BIN) $(TO_LIB) $(TO_PC) $(TO_INCLUDE) $(TO_DATA)/schedules \
+		$(TO_MAN)/man1 $(TO_MAN)/man5
+	$(INSTALL) -m 755 $(BIN)/ccc $(BIN)/ccrun $(TO_BIN)
+	$(INSTALL) -m 644 $(LIB)/libccs.a $(TO_LIB)
+	$(INSTALL) -m 755 $(LIB)/libccs.so.0 $(TO_LIB)
+	ln -sf libccs.so.0 $(TO_LIB)/libccs.so
+	$(INSTALL) -m 644 $(BUILD)/ccs.pc $(TO_PC)
+	$(INSTALL) -m 644 runtime/ccs.h $(TO_INCLUDE)
+	$(INSTALL) -m 644 $(SCHEDULES) $(TO_DATA)/schedules
+	$(INSTALL) -m 644 $(MAN1) $(TO_MAN)/man1
+	$(INSTALL) -m 644 $(MAN5) $(TO_MAN)/man5
 
 # Exactly what install puts there; directories only where nothing else is in them.
 .PHONY: uninstall
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/ccc $(DESTDIR)$(PREFIX)/bin/ccrun
-	rm -f $(DESTDIR)$(PREFIX)/lib/libccs.a $(DESTDIR)$(PREFIX)/lib/libccs.so.0 \
-		$(DESTDIR)$(PREFIX)/lib/libccs.so $(DESTDIR)$(PREFIX)/lib/pkgconfig/ccs.pc
-	rm -f $(DESTDIR)$(PREFIX)/include/ccs.h
-	rm -f $(SCHEDULES:%=$(DESTDIR)$(PREFIX)/share/ccs/%)
-	rm -f $(MAN1:docs/%=$(DESTDIR)$(MANDIR)/man1/%) $(MAN5:lang/%=$(DESTDIR)$(MANDIR)/man5/%)
-	@rmdir $(DESTDIR)$(PREFIX)/share/ccs/schedules $(DESTDIR)$(PREFIX)/share/ccs 2>/dev/null || :
+	rm -f $(TO_BIN)/ccc $(TO_BIN)/ccrun
+	rm -f $(TO_LIB)/libccs.a $(TO_LIB)/libccs.so.0 $(TO_LIB)/libccs.so $(TO_PC)/ccs.pc
+	rm -f $(TO_INCLUDE)/ccs.h
+	rm -f $(SCHEDULES:%=$(TO_DATA)/%)
+	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(MAN5:lang/%=$(TO_MAN)/man5/%)
+	@rmdir $(TO_DATA)/schedules $(TO_DATA) 2>/dev/null || :
 
 # ---- examples: built, and run where their modules are -----------------------------
 

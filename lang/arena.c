@@ -30,9 +30,9 @@ struct arena_block {
 	_Alignas(max_align_t) unsigned char data[];
 };
 
-void arena_init(struct arena *a, size_t limit, jmp_buf *full)
+void arena_init(struct arena *a, struct arena_budget *budget, jmp_buf *full)
 {
-	*a = (struct arena){ .limit = limit, .full = full };
+	*a = (struct arena){ .budget = budget, .full = full };
 }
 
 static void free_list(struct arena_block *b)
@@ -50,6 +50,8 @@ void arena_free(struct arena *a)
 	free_list(a->head);
 	free_list(a->big);
 	a->head = a->big = NULL;
+	if (a->budget)
+		a->budget->used -= a->used;
 	a->used = 0;
 }
 
@@ -68,10 +70,23 @@ static size_t round_up(struct arena *a, size_t n)
 	return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* Before more is asked from the system. */
 static void charge(struct arena *a, size_t n)
 {
-	if (a->limit && (n > a->limit || a->used > a->limit - n))
-		arena_fail(a);
+	struct arena_budget *b = a->budget;
+
+	if (!b || !b->limit || (n <= b->limit && b->used <= b->limit - n))
+		return;
+	b->spent = true;
+	arena_fail(a);
+}
+
+/* After it was given; `n` may be negative, modulo 2^64. */
+static void hold(struct arena *a, size_t n)
+{
+	a->used += n;
+	if (a->budget)
+		a->budget->used += n;
 }
 
 static void link_block(struct arena_block **list, struct arena_block *b)
@@ -115,7 +130,7 @@ static struct arena_block *new_block(struct arena *a, size_t size, bool zeroed)
 	if (!b)
 		arena_fail(a);
 	advise(b, total);
-	a->used += total;
+	hold(a, total);
 	b->prev = b->next = NULL;
 	b->size = size;
 	b->fill = 0;
@@ -167,7 +182,7 @@ static void *grow_large(struct arena *a, void *p, size_t n)
 		b->prev->next = b;
 	if (b->next)
 		b->next->prev = b;
-	a->used += n - b->size;	/* modulo arithmetic: may shrink */
+	hold(a, n - b->size);	/* may shrink */
 	b->size = n;
 	return b->data;
 }

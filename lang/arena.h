@@ -1,12 +1,13 @@
 /*
  * Memory of one compilation.
  *
- * An arena hands out zeroed memory that lives until the arena is freed. Two
- * are in use at a time: one for what lives as long as the compilation and one
- * scratch arena that is emptied after each pass.
+ * An arena hands out zeroed memory that lives until the arena is freed. Several
+ * are in use at a time: one for what lives as long as the compilation, one for an
+ * instance, and a scratch arena that is emptied after each pass. They share one
+ * budget.
  *
  * An allocation never returns NULL. When the system has no memory left, or the
- * arena's limit is reached, control goes back to the jmp_buf in `full`, which
+ * budget is spent, control goes back to the jmp_buf in `full`, which
  * the entry of the library sets (compile.c); whatever was allocated stays with
  * its arena and is freed there. Therefore nothing below that entry may hold a
  * resource (a file, a malloc'ed block) across an allocation.
@@ -16,22 +17,30 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct arena_block;
 
+/* What some arenas may hold together. */
+struct arena_budget {
+	size_t limit;			/* most bytes to hold, 0: no limit */
+	size_t used;			/* bytes held from the system */
+	bool spent;			/* a request was refused: it would have gone over */
+};
+
 struct arena {
 	struct arena_block *head;	/* small allocations, bumped */
 	struct arena_block *big;	/* blocks of their own, may be resized */
 	size_t used;			/* bytes held from the system */
-	size_t limit;			/* most bytes to hold, 0: no limit */
+	struct arena_budget *budget;	/* or NULL */
 	jmp_buf *full;			/* where to go when there is no more */
 };
 
-/** Sets up an empty arena. `limit` is in bytes (0: none); `full` may be NULL,
- *  then running out of memory aborts. */
-void arena_init(struct arena *a, size_t limit, jmp_buf *full);
+/** Sets up an empty arena. `budget` may be NULL: no limit; `full` too, then running
+ *  out of memory aborts. */
+void arena_init(struct arena *a, struct arena_budget *budget, jmp_buf *full);
 
 /** Goes to `full` as if memory had run out; for those who catch it on its way
  *  (they set `full` for a while) and for failures that must not happen. */

@@ -129,6 +129,113 @@ struct expr *ast_call(struct parse *ps, struct span span, struct ident name,
 	return e;
 }
 
+struct expr *ast_entry(struct parse *ps, struct span span, struct ident name, struct expr *a,
+		       struct expr *b)
+{
+	struct expr *e = new_expr(ps, span, E_ENTRY, deeper(deeper(1, a), b));
+
+	if (e->kind == E_INT)
+		return e;
+	e->name = name;
+	e->a = a;
+	e->b = b;
+	return e;
+}
+
+struct expr *ast_table(struct parse *ps, struct span span, struct expr_list entries)
+{
+	uint32_t depth = 1;
+	struct expr *e;
+
+	for (struct expr *entry = entries.first; entry; entry = entry->next)
+		depth = deeper(depth, entry);
+	e = new_expr(ps, span, E_TABLE, depth);
+	if (e->kind == E_INT)
+		return e;
+	e->args = entries.first;
+	e->nargs = entries.n;
+	return e;
+}
+
+/* ---- terms of a contract ------------------------------------------------------------ */
+
+static struct expr *new_term(struct parse *ps, struct span span, enum term_kind kind,
+			     uint32_t depth)
+{
+	struct expr *e = new_expr(ps, span, E_TERM, depth);
+
+	e->term = ARENA_NEW(ps->arena, struct term);
+	e->term->kind = kind;
+	e->term->span = span;
+	return e;
+}
+
+/* The chunk that the text calls name[e] or name[b][e]. */
+static struct ref *chunk_of(struct parse *ps, const struct expr *e)
+{
+	struct ref *r = ast_ref(ps, e->span, REF_ONE, e->name, e->b ? e->b : e->a, NULL);
+
+	return e->b ? ast_of_block(r, e->a) : r;
+}
+
+/* A term with a mistake in it, which was reported: it has no chunk. */
+static struct expr *bad_term(struct parse *ps, struct span span)
+{
+	return new_term(ps, span, T_INITIAL, 1);
+}
+
+static bool is_bad(const struct term *t)
+{
+	while (t->kind == T_SUM)
+		t = t->body;
+	return t->kind == T_INITIAL && !t->ref;
+}
+
+static const char whose[] =
+	"a clause says what a chunk is made of: x[e]@q is what rank q had in x[e] at the start, "
+	"x[e]@rank what this rank had";
+static const char clause_form[] =
+	"the forms are: ensures b[i] == a[i]@q, ensures b[i] == sum(q in 0..N: a[i]@q), and "
+	"ensures after(q in 0..N)";
+
+struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk,
+			 struct expr *rank)
+{
+	struct expr *e;
+
+	if (chunk->kind != E_ENTRY || chunk->parens) {
+		diag_help(ps->front->diags, parse_error(ps, chunk->span, "before `@` stands a chunk, as "
+							"in x[e]@q"), "%s", clause_form);
+		return bad_term(ps, span);
+	}
+	e = new_term(ps, span, T_INITIAL, deeper(deeper(1, chunk), rank));
+	e->term->ref = chunk_of(ps, chunk);
+	e->term->at = rank;
+	return e;
+}
+
+/* What a sum is over. */
+static struct term *summand(struct parse *ps, struct expr *e)
+{
+	if (e->kind == E_TERM && !e->parens)
+		return e->term;
+	diag_help(ps->front->diags, parse_error(ps, e->span, "a sum is over initial values"), "%s",
+		  "the form is: sum(q in 0..N: a[i]@q)");
+	return bad_term(ps, e->span)->term;
+}
+
+struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struct expr *lo,
+		     struct expr *hi, struct expr *body)
+{
+	struct expr *e = new_term(ps, span, T_SUM, deeper(deeper(deeper(1, lo), hi), body));
+
+	e->term->var = ast_symbol(ps, SYM_LOOP, var);
+	e->term->lo = lo;
+	e->term->hi = hi;
+	e->term->body = summand(ps, body);
+	return e;
+}
+
 /* ---- chunks, arguments, bindings ----------------------------------------------------- */
 
 struct ref *ast_ref(struct parse *ps, struct span span, enum ref_kind kind,
@@ -141,6 +248,12 @@ struct ref *ast_ref(struct parse *ps, struct span span, enum ref_kind kind,
 	r->name = name;
 	r->lo = lo;
 	r->hi = hi;
+	return r;
+}
+
+struct ref *ast_of_block(struct ref *r, struct expr *block)
+{
+	r->block = block;
 	return r;
 }
 
@@ -157,9 +270,12 @@ struct arg *ast_arg_expr(struct parse *ps, struct expr *e, struct span span)
 {
 	struct arg *arg;
 
-	/* A bare name may be a buffer or a number: the resolver decides. */
+	/* A bare name may be a buffer or a number, and an entry one of a table or a
+	 * chunk: the resolver decides. */
 	if (e->kind == E_NAME && !e->parens)
 		return ast_arg_ref(ps, ast_ref(ps, span, REF_ALL, e->name, NULL, NULL));
+	if (e->kind == E_ENTRY && !e->parens)
+		return ast_arg_ref(ps, chunk_of(ps, e));
 	arg = ARENA_NEW(ps->arena, struct arg);
 	arg->span = span;
 	arg->expr = e;
@@ -284,14 +400,14 @@ struct stmt *ast_if(struct parse *ps, struct span span, struct expr *e,
 	return s;
 }
 
-struct stmt *ast_within(struct parse *ps, struct span span, struct expr *first,
-			struct expr *count, struct expr *stride, struct stmt_list body)
+struct stmt *ast_within(struct parse *ps, struct span span, struct range members,
+			struct stmt_list body)
 {
 	struct stmt *s = ast_block(ps, span, S_WITHIN, body);
 
-	s->e = first;
-	s->e2 = count;
-	s->e3 = stride;
+	s->e = members.lo;
+	s->e2 = members.hi;
+	s->e3 = members.by;
 	return s;
 }
 
@@ -349,12 +465,12 @@ struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 }
 
 struct stmt *ast_scratch(struct parse *ps, struct span span, struct ident name,
-			 struct expr *count)
+			 struct counts counts)
 {
 	struct stmt *s = new_stmt(ps, span, S_SCRATCH);
 
 	s->name = name;
-	s->buffer = ast_buffer(ps, span, DIR_SCRATCH, name, count);
+	s->buffer = ast_buffer(ps, span, DIR_SCRATCH, name, counts);
 	return s;
 }
 
@@ -372,14 +488,15 @@ struct stmt *ast_link(struct parse *ps, struct span span, struct expr *from,
 /* ---- buffers and parameters --------------------------------------------------------------- */
 
 struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction dir,
-			      struct ident name, struct expr *count)
+			      struct ident name, struct counts counts)
 {
 	struct buffer_def *b = ARENA_NEW(ps->arena, struct buffer_def);
 
 	b->span = span;
 	b->dir = dir;
 	b->name = name;
-	b->count = count;
+	b->blocks = counts.blocks;
+	b->count = counts.chunks;
 	b->sym = ast_symbol(ps, SYM_BUFFER, name);
 	b->sym->buffer = b;
 	return b;
@@ -413,13 +530,13 @@ struct buffer_def *ast_sized(struct parse *ps, struct buffer_def *b, struct span
 }
 
 struct param *ast_formal(struct parse *ps, struct span span, struct ident name,
-			 struct expr *count)
+			 struct counts counts)
 {
 	struct param *p = ARENA_NEW(ps->arena, struct param);
 
 	p->span = span;
-	if (count)
-		p->view = ast_buffer(ps, span, DIR_VIEW, name, count);
+	if (counts.chunks)
+		p->view = ast_buffer(ps, span, DIR_VIEW, name, counts);
 	else
 		p->number = ast_symbol(ps, SYM_PARAM, name);
 	return p;
@@ -427,42 +544,75 @@ struct param *ast_formal(struct parse *ps, struct span span, struct ident name,
 
 /* ---- contracts ------------------------------------------------------------------------------ */
 
-struct term *ast_initial(struct parse *ps, struct span span, struct ref *ref,
-			 struct expr *at)
+struct term *ast_after(struct parse *ps, struct span span, struct ident name, struct ident var,
+		       struct expr *lo, struct expr *hi)
 {
 	struct term *t = ARENA_NEW(ps->arena, struct term);
 
-	t->kind = T_INITIAL;
-	t->span = span;
-	t->ref = ref;
-	t->at = at;
-	return t;
-}
-
-struct term *ast_sum(struct parse *ps, struct span span, struct ident var,
-		     struct expr *lo, struct expr *hi, struct term *body)
-{
-	struct term *t = ARENA_NEW(ps->arena, struct term);
-
-	t->kind = T_SUM;
+	if (name.name != lang_intern(ps->module, "after", 5))
+		parse_error(ps, name.span, "the forms of a clause are `x[i] == ...` and "
+			    "`after(q in a..b)`; a sum is `sum(q in a..b: x[i]@q)`");
+	t->kind = T_AFTER;
 	t->span = span;
 	t->var = ast_symbol(ps, SYM_LOOP, var);
 	t->lo = lo;
 	t->hi = hi;
-	t->body = body;
 	return t;
 }
 
-struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *cond,
-			    struct ref *left, struct term *right)
+static struct ensures *new_ensures(struct parse *ps, struct span span, struct expr *cond,
+				   struct term *right)
 {
 	struct ensures *e = ARENA_NEW(ps->arena, struct ensures);
 
 	e->span = span;
 	e->cond = cond;
-	e->left = left;
 	e->right = right;
 	return e;
+}
+
+struct ensures *ast_ensures_after(struct parse *ps, struct span span, struct expr *cond,
+				  struct term *after)
+{
+	return new_ensures(ps, span, cond, after);
+}
+
+/* What is wrong with an equation, and how it is written. */
+static void wrong_equation(struct parse *ps, const struct expr *e)
+{
+	struct diag *g;
+
+	if (e->kind != E_BINARY || e->op != OP_EQ || e->parens) {
+		g = parse_error(ps, e->span, "a clause is an equation");
+		diag_help(ps->front->diags, g, "%s", clause_form);
+	} else if (e->a->kind != E_ENTRY || e->a->parens) {
+		g = parse_error(ps, e->a->span, "on the left of a clause stands the chunk that it is "
+				"about");
+		diag_help(ps->front->diags, g, "%s", clause_form);
+	} else {
+		g = parse_error(ps, e->b->span, "on the right of a clause stands an initial value, or "
+				"a sum of such");
+		diag_help(ps->front->diags, g, "%s", e->b->kind == E_ENTRY ? whose : clause_form);
+	}
+}
+
+struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *cond,
+			    struct expr *equation)
+{
+	const struct expr *e = equation;
+	bool equal = e->kind == E_BINARY && e->op == OP_EQ && !e->parens;
+	bool term = equal && e->b->kind == E_TERM && !e->b->parens;
+	struct ensures *clause;
+
+	if (term && is_bad(e->b->term))
+		return NULL;
+	if (!term || e->a->kind != E_ENTRY || e->a->parens) {
+		wrong_equation(ps, e);
+		return NULL;
+	}
+	clause = new_ensures(ps, span, cond, e->b->term);
+	clause->left = chunk_of(ps, e->a);
+	return clause;
 }
 
 /* ---- declarations ----------------------------------------------------------------------------- */
@@ -499,15 +649,25 @@ void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s)
 	new_decl(ps, s->span, kind, s->name)->body = s;
 }
 
-void ast_contract(struct parse *ps, struct span span, struct ident name,
+void ast_contract(struct parse *ps, struct span span, struct span head, struct ident name,
 		  struct buffer_list buffers, struct binding_list params,
-		  struct ensures_list ensures)
+		  struct stmt_list lets, struct ensures_list ensures)
 {
-	struct decl *d = new_decl(ps, span, D_CONTRACT, name);
+	struct decl *d = new_decl(ps, ensures.first ? span : head, D_CONTRACT, name);
 
 	d->buffers = buffers.first;
 	d->params = params.first;
 	d->ensures = ensures.first;
+	if (ensures.first) {
+		d->body = lets.first;
+		return;
+	}
+	/* ccs(5) 4: a contract's lets stand before its clauses; these are the file's. */
+	for (struct stmt *s = lets.first, *next; s; s = next) {
+		next = s->next;
+		s->next = NULL;
+		ast_define(ps, D_LET, s);
+	}
 }
 
 void ast_topology(struct parse *ps, struct span span, struct ident name,

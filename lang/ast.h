@@ -48,6 +48,7 @@ struct symbol {
 	struct buffer_def *buffer;	/* SYM_BUFFER */
 	struct decl *owner;	/* the proc, schedule, topology or contract it belongs to;
 				   NULL: a name of the file */
+	bool used;		/* resolved */
 };
 
 /* ---- expressions --------------------------------------------------------- */
@@ -60,7 +61,10 @@ enum expr_kind {
 	E_UNARY,	/* op a:  '!' '~' '-' */
 	E_BINARY,	/* a op b */
 	E_COND,		/* a ? b : c */
-	E_CALL		/* name(args): a fn or a built-in function */
+	E_CALL,		/* name(args): a fn or a built-in function */
+	E_ENTRY,	/* name[a], or name[a][b], which only the chunk of a buffer can be */
+	E_TABLE,	/* [args]: the value of a let, or a group */
+	E_TERM		/* term: x[e]@q or a sum, in an ensures */
 };
 
 enum expr_op {
@@ -73,7 +77,8 @@ enum expr_op {
 enum builtin {
 	BUILTIN_NONE,	/* a fn of the text */
 	BUILTIN_MIN, BUILTIN_MAX, BUILTIN_ABS, BUILTIN_ILOG2, BUILTIN_CLOG2,
-	BUILTIN_ISPOW2, BUILTIN_POPCOUNT, BUILTIN_CTZ
+	BUILTIN_ISPOW2, BUILTIN_POPCOUNT, BUILTIN_CTZ,
+	BUILTIN_LEN	/* of a table: its argument is the name of one */
 };
 
 struct expr {
@@ -83,23 +88,33 @@ struct expr {
 	int64_t value;		/* E_INT */
 	enum expr_op op;	/* E_UNARY, E_BINARY */
 	struct expr *a, *b, *c;
-	struct ident name;	/* E_NAME, E_CALL */
-	struct expr *args;	/* E_CALL */
+	struct ident name;	/* E_NAME, E_CALL, E_ENTRY */
+	struct expr *args;	/* E_CALL, E_TABLE */
 	uint32_t nargs;
+	struct term *term;	/* E_TERM */
 	bool parens;		/* written in parentheses (kept for the formatter) */
-	struct symbol *sym;	/* resolved: E_NAME, and E_CALL of a fn */
+	struct symbol *sym;	/* resolved: E_NAME, E_ENTRY, and E_CALL of a fn */
 	enum builtin builtin;	/* resolved: E_CALL */
 	uint32_t depth;		/* 1 + its deepest operand; at most MAX_DEPTH (parse_support.h),
 				   so that recursion over trees is bounded */
 };
 
-/* A use of chunks: buf, buf[e], buf[lo..hi]. */
+/* Whether a name stands for a table: a let whose value is one. */
+static inline bool symbol_is_table(const struct symbol *s)
+{
+	return s->kind == SYM_LET && s->value && s->value->kind == E_TABLE;
+}
+
+/* A use of chunks: buf, buf[e], buf[lo..hi]; of some of a block: buf[block][e],
+ * buf[block][lo..hi]. Where buf has blocks and `block` is NULL, the others are
+ * numbers of blocks. */
 enum ref_kind { REF_ALL, REF_ONE, REF_RANGE };
 
 struct ref {
 	enum ref_kind kind;
 	struct span span;
 	struct ident name;
+	struct expr *block;
 	struct expr *lo, *hi;	/* REF_ONE: lo; REF_RANGE: both */
 	struct symbol *sym;	/* resolved: a SYM_BUFFER */
 };
@@ -118,7 +133,7 @@ enum stmt_kind {
 	S_CHANNEL,	/* channel e { body } */
 	S_FOR,		/* for var in e..e2 by e3 { body } */
 	S_IF,		/* if e { body } else { orelse }; else if: orelse is one S_IF */
-	S_WITHIN,	/* within group(e, e2, e3) { body } */
+	S_WITHIN,	/* within group(e, e2, e3) { body }; within group(e): a table or its name */
 	S_CALL,		/* callee(args; more) */
 	S_ASSERT,	/* assert e, "text" */
 	S_LET,		/* let var = e */
@@ -186,7 +201,8 @@ struct buffer_def {
 	struct span span;
 	enum direction dir;
 	struct ident name;
-	struct expr *count;		/* in the brackets */
+	struct expr *blocks;		/* [blocks][count], or NULL: [count] */
+	struct expr *count;
 	bool by_column;
 	bool sized;			/* sized S[a][b] */
 	struct ident table;		/* S */
@@ -203,25 +219,28 @@ struct param {
 	struct symbol *number;
 };
 
-/* sum(q in a..b: x[e]@q), x[e]@q */
-enum term_kind { T_INITIAL, T_SUM };
+/* x[e]@q, sum(q in a..b: x[e]@q), after(q in a..b) */
+enum term_kind { T_INITIAL, T_SUM, T_AFTER };
 
 struct term {
 	enum term_kind kind;
 	struct span span;
 	struct ref *ref;	/* T_INITIAL: a REF_ONE */
 	struct expr *at;	/* T_INITIAL: the rank */
-	struct symbol *var;	/* T_SUM */
-	struct expr *lo, *hi;	/* T_SUM */
+	struct symbol *var;	/* T_SUM, T_AFTER */
+	struct expr *lo, *hi;	/* T_SUM, T_AFTER */
 	struct term *body;	/* T_SUM */
 };
 
+/* left == right, or only right: T_AFTER. Each of left's indices is a free name or
+ * any expression. */
 struct ensures {
 	struct ensures *next;
 	struct span span;
 	struct expr *cond;	/* or NULL */
-	struct ref *left;	/* REF_ONE; lo is a free E_NAME (index != NULL) or any expression */
-	struct symbol *index;	/* resolved: the free index, or NULL: left names one chunk */
+	struct ref *left;	/* REF_ONE; NULL: T_AFTER */
+	struct symbol *block_index;	/* resolved: left->block, if free; or NULL */
+	struct symbol *index;	/* resolved: left->lo, if free; or NULL */
 	struct term *right;
 };
 
@@ -244,13 +263,15 @@ struct decl {
 	uint32_t ntopology_args;
 	struct expr *where;
 	struct ensures *ensures;	/* D_CONTRACT */
-	struct stmt *body;		/* D_TOPOLOGY, D_PROC, D_SCHEDULE; D_LET, D_FN: one S_LET, S_FN */
+	struct stmt *body;		/* D_TOPOLOGY, D_PROC, D_SCHEDULE; D_LET, D_FN: one S_LET, S_FN;
+					   D_CONTRACT: its S_LETs */
 	const char *path;		/* D_IMPORT, unescaped */
 	struct unit *imported;		/* D_IMPORT: the unit that was read, set by load.c; NULL: failed */
 	struct decl *contract;		/* resolved: D_SCHEDULE */
 	struct decl *topology;		/* resolved: D_SCHEDULE, D_PROC: or NULL (proc without `on`);
 					   a schedule without `on` gets the prelude's `full` */
 	struct span text_span;		/* D_IMPORT: the string as written, with its quotes */
+	bool used;			/* resolved: D_PROC, D_SCHEDULE */
 };
 
 /* A comment, for the formatter. */
@@ -269,6 +290,7 @@ struct unit {
 	struct decl *decls, **tail;
 	struct comments comments;	/* in the order of the text */
 	uint32_t mark;		/* names.c: the last walk over imports that met it */
+	bool used;		/* resolved: the main file uses something that it has */
 };
 
 /* All that one compilation reads. */

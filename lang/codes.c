@@ -1,5 +1,5 @@
 /*
- * The table behind --explain: one row a code of ccs(5) 7, ascending.
+ * The table behind --explain: one row a code of ccs(5) 7, ascending, warnings last.
  *
  * Numbers are permanent and never used again. A text says what the mistake is,
  * shows a small schedule that has it (the lines indented by four), why it
@@ -90,9 +90,15 @@ static const struct diag_code codes[] = {
 	  "      halves(data)\n"
 	  "    }\n"
 	  "\n"
-	  "Here 3 chunks cannot be regrouped into 2 equal parts. The same code stands\n"
-	  "for a buffer whose direction is not the contract's, for a count C that the\n"
-	  "contract's buffers give two values, and for a negative channel.\n"
+	  "Here 3 chunks cannot be regrouped into 2 equal parts. The same code stands for a\n"
+	  "buffer whose direction is not the contract's, for a count C that the contract's\n"
+	  "buffers give two values, for clauses that disagree, and for a negative channel.\n"
+	  "\n"
+	  "It also stands for a clause whose two sides differ in length. A chunk is a C-th\n"
+	  "of a block of the caller's `count` elements, so its length follows from how its\n"
+	  "block is cut. With `in a[N], out b[1]` the clause `b[0] == a[rank]@0` cannot\n"
+	  "hold: a[rank] is an N-th of one block, and b[0] a whole block. What is meant is\n"
+	  "N blocks, one for each rank: `in a[N][C], out b[C]`, and `b[i] == a[rank][i]@0`.\n"
 	  "\n"
 	  "Cure: look at the definition that the note shows. A proc's parameter d[K]\n"
 	  "cuts what is passed to it into K parts, so pass a multiple of K chunks.\n" },
@@ -160,7 +166,7 @@ static const struct diag_code codes[] = {
 	  "\n"
 	  "Cure: copy what is to be changed into a scratch, and work there.\n" },
 	{ 301, "a send that no receive meets",
-	  "Messages from one rank to another form a queue for each channel: the k-th\n"
+	  "Messages from one rank to another form a FIFO for each channel: the k-th\n"
 	  "send meets the k-th receive. This send is left over when all receives have\n"
 	  "had theirs.\n"
 	  "\n"
@@ -171,7 +177,7 @@ static const struct diag_code codes[] = {
 	  "      if rank == 0 { send data to next }\n"
 	  "    }\n"
 	  "\n"
-	  "On a real machine the message would stay in the queue and be taken by the\n"
+	  "On a real machine the message would stay in the FIFO and be taken by the\n"
 	  "next collective, which would then compute with the wrong data. So a send that\n"
 	  "nobody waits for is an error even where it blocks nobody.\n"
 	  "\n"
@@ -195,10 +201,10 @@ static const struct diag_code codes[] = {
 	  "\n"
 	  "Cure: let the peer send, under the condition that matches. In a par, block k\n"
 	  "talks to block k of the peer only; in `channel c`, only to channel c.\n" },
-	{ 303, "two ends of a message differ in their number of chunks",
+	{ 303, "two ends of a message or copy differ in number or length of chunks",
 	  "A send gives n chunks, and the receive that meets it takes another number; or\n"
-	  "a local copy or reduction has sides of different length. With `sized`\n"
-	  "buffers, the two ends must have the same size expression.\n"
+	  "a local copy or reduction has sides of different numbers of chunks; or the\n"
+	  "numbers agree, and the chunks differ in length.\n"
 	  "\n"
 	  "    schedule halves\n"
 	  "      implements nothing(inout data[4])\n"
@@ -211,11 +217,18 @@ static const struct diag_code codes[] = {
 	  "\n"
 	  "    contract nothing(inout data[C])\n"
 	  "\n"
-	  "Lengths are known when the schedule is compiled, so nothing is cut or padded\n"
-	  "in silence. `data[0..2]` has 2 chunks: the end of a range is not in it.\n"
+	  "Nothing is cut or padded in silence. `data[0..2]` has 2 chunks: the end of a\n"
+	  "range is not in it.\n"
 	  "\n"
-	  "Cure: make the ranges equally long. If the lengths look right, the messages\n"
-	  "may have changed places: the k-th send meets the k-th receive.\n" },
+	  "A value keeps the length of the chunk it came from: a C-th of a block of the\n"
+	  "caller's `count` elements. So with `in a[1], out b[2]`, where a is cut into 1\n"
+	  "chunk and b into 2, `copy a into b[0]` is this error: a whole block does not fit\n"
+	  "into half of one. A scratch chunk takes the length of what is put into it. With\n"
+	  "`sized` buffers, both chunks must have the same size expression.\n"
+	  "\n"
+	  "Cure: make the ranges equally long. If the numbers look right, the messages may\n"
+	  "have changed places: the k-th send meets the k-th receive. If the lengths\n"
+	  "differ, cut both buffers into as many chunks, or write blocks: b[2][C].\n" },
 	{ 304, "deadlock",
 	  "Some ranks wait for one another in a circle, and none of them can go on.\n"
 	  "\n"
@@ -232,7 +245,7 @@ static const struct diag_code codes[] = {
 	  "Every rank waits for its left neighbour before it sends. The report shows a\n"
 	  "shortest circle, a line for each wait.\n"
 	  "\n"
-	  "A queue holds `slots` messages (default 8); a send waits while it is full.\n"
+	  "A FIFO holds `slots` messages (default 8); a send waits while it is full.\n"
 	  "So there are two kinds. A circle of receives, as here, cannot be cured by\n"
 	  "slots. A circle that has a send in it goes away with enough slots: the report\n"
 	  "names the least number, and `ccc --slots K` checks for another depth. Since\n"
@@ -268,9 +281,10 @@ static const struct diag_code codes[] = {
 	  "called proc, the links are still those of the whole schedule's topology.\n"
 	  "\n"
 	  "Cure: go over neighbours, or choose a topology that has the link.\n" },
-	{ 306, "peer out of range, or the rank itself",
-	  "The peer of a message is not in 0..N, or is the rank that sends; or a group\n"
-	  "has a member that is no rank.\n"
+	{ 306, "peer or root out of range, or the rank itself",
+	  "The peer of a message is not in 0..N, or is the rank itself; or a group has a\n"
+	  "member that is no rank, or the same one twice; or a contract's root, or the @q\n"
+	  "of a clause, is no rank.\n"
 	  "\n"
 	  "    schedule chain\n"
 	  "      implements broadcast(inout data[1]; root = 0)\n"
@@ -281,7 +295,8 @@ static const struct diag_code codes[] = {
 	  "    }\n"
 	  "\n"
 	  "Rank 0 has no `prev`, and the last rank no `next`. Inside `within group`,\n"
-	  "peers are numbers in the group: 0 is its first member.\n"
+	  "peers are numbers in the group: 0 is its first member. A root is looked at for\n"
+	  "each N: with root = 3 there must be 4 ranks, so say `where N > 3`.\n"
 	  "\n"
 	  "Cure: guard the ends (if rank > 0 { ... }), or go around with % N, which\n"
 	  "never leaves 0..N here: -1 % 4 is 3. For a rank's own data use copy.\n" },
@@ -396,9 +411,10 @@ static const struct diag_code codes[] = {
 	  "and it has them backwards. The report shows for one chunk what was expected,\n"
 	  "what is there, and the first operation that put it there.\n"
 	  "\n"
-	  "Cure: follow that one chunk on paper, or with `ccc explain FILE -n 4`. Wrong\n"
-	  "data is nearly always an index: rank - s where rank - s - 1 was meant, or a\n"
-	  "peer's number in place of the own.\n" },
+	  "Cure: follow that one chunk: `ccc explain FILE -n 4 --chunk 'b[1]' --rank 0`\n"
+	  "shows each message that it comes by, and marks the first wrong one. Wrong data\n"
+	  "is nearly always an index: rank - s where rank - s - 1 was meant, or a peer's\n"
+	  "number in place of the own.\n" },
 	{ 406, "chunk index out of range",
 	  "An operation names a chunk that the buffer does not have, or a range that\n"
 	  "ends before it begins.\n"
@@ -417,10 +433,34 @@ static const struct diag_code codes[] = {
 	  "allowed, and is still a message.\n"
 	  "\n"
 	  "Cure: wrap the index with % N, or leave the last round out.\n" },
+	{ 408, "a rank may end before another has begun, which the contract forbids",
+	  "A contract can ask for an order: `ensures after(q in 0..N)` says that this rank\n"
+	  "ends after each rank q has begun, as in a barrier. Only the order of each rank's\n"
+	  "own statements and messages make one event come before another; that a schedule\n"
+	  "is quick or slow does not.\n"
+	  "\n"
+	  "    schedule neighbours\n"
+	  "      implements barrier()\n"
+	  "      on ring\n"
+	  "    {\n"
+	  "      scratch t[1]\n"
+	  "      step {\n"
+	  "        send t[0..0] to   next\n"
+	  "        recv t[0..0] from prev\n"
+	  "      }\n"
+	  "    }\n"
+	  "\n"
+	  "Rank 0 hears of its neighbour N - 1 alone: it may end before rank 1 has begun.\n"
+	  "(`t[0..0]` are no chunks: a message with nothing in it.)\n"
+	  "\n"
+	  "Cure: a chain of messages from the beginning of every such rank q to the end of\n"
+	  "this rank, where each message is sent after the one before was received. The\n"
+	  "operations of one step do not wait for one another: put the receive in a step\n"
+	  "before that of the send.\n" },
 	{ 501, "over a limit of the target",
 	  "The schedule is right, but too large: for the compiler (operations, ranks),\n"
 	  "or for the machine that is to run it (thread blocks that must all be on a GPU\n"
-	  "at the same time, memory for the queues).\n"
+	  "at the same time, memory for the FIFOs).\n"
 	  "\n"
 	  "    schedule huge\n"
 	  "      implements nothing(inout data[1000000])\n"
@@ -438,6 +478,73 @@ static const struct diag_code codes[] = {
 	  "\n"
 	  "Cure: fewer chunks or channels; a loop over larger ranges (data[0..8] is one\n"
 	  "operation, eight times data[i] are eight); fewer ranks to a GPU.\n" },
+	{ W_UNUSED, "a name that nothing uses",
+	  "A let, fn, proc, scratch, parameter or import is there, and nothing uses it.\n"
+	  "\n"
+	  "    schedule pass_on\n"
+	  "      implements broadcast(inout data[1]; root = 0)\n"
+	  "      on line\n"
+	  "    {\n"
+	  "      let last = N - 1\n"
+	  "      if rank > 0     { recv data from prev }\n"
+	  "      if rank < N - 1 { send data to next }\n"
+	  "    }\n"
+	  "\n"
+	  "It does no harm, but often it was meant to be used: a parameter that -D sets\n"
+	  "without any effect, or a second name for what the text computes again.\n"
+	  "\n"
+	  "Names that begin with an underscore are left alone, and so are those of the\n"
+	  "prelude and of the installed library.\n"
+	  "\n"
+	  "Cure: use it, or take it out; or begin its name with an underscore. -Wno-unused\n"
+	  "silences this warning.\n" },
+	{ W_DEAD, "an operation whose value nothing needs",
+	  "A statement could be left out, at least once, and no chunk that the contract\n"
+	  "promises would end with another value. A message is sent, or a sum is made, for\n"
+	  "nothing.\n"
+	  "\n"
+	  "    schedule one_round_too_many\n"
+	  "      implements allgather(in a[1], out b[N])\n"
+	  "      on ring\n"
+	  "    {\n"
+	  "      copy a into b[rank]\n"
+	  "      for s in 0..N {\n"
+	  "        step {\n"
+	  "          send b[(rank - s) % N]     to   next\n"
+	  "          recv b[(rank - s - 1) % N] from prev\n"
+	  "        }\n"
+	  "      }\n"
+	  "    }\n"
+	  "\n"
+	  "In the last round every rank gets its own chunk back, which it has. The result\n"
+	  "is right, and the schedule slower than it has to be: `sent per rank` in the\n"
+	  "report of ccc check is above the lower bound.\n"
+	  "\n"
+	  "All ranks run the same text, so an operation that one rank needs is kept for\n"
+	  "all; and one is only named if it is useless for every N that is checked.\n"
+	  "\n"
+	  "Cure: leave the operation out, or end the loop before it. -Wno-dead silences\n"
+	  "this warning.\n" },
+	{ W_EMPTY, "a contract that promises nothing",
+	  "For this number of ranks no `ensures` names any chunk: every schedule would\n"
+	  "fulfil the contract, so nothing is proved about results.\n"
+	  "\n"
+	  "    contract third(inout data[C])\n"
+	  "      ensures rank == 2: data[i] == data[i]@0\n"
+	  "\n"
+	  "    schedule to_third\n"
+	  "      implements third(inout data[1])\n"
+	  "    {\n"
+	  "      if N > 2 {\n"
+	  "        if rank == 0 { send data to 2 }\n"
+	  "        if rank == 2 { recv data from 0 }\n"
+	  "      }\n"
+	  "    }\n"
+	  "\n"
+	  "With N = 2 there is no rank 2. Deadlocks and races are still looked for.\n"
+	  "\n"
+	  "Cure: mend the clause's condition, or say in `where` for which N the schedule\n"
+	  "is meant. -Wno-empty silences this warning.\n" },
 };
 
 const struct diag_code *diag_code(int code)
@@ -452,4 +559,42 @@ const struct diag_code *diag_codes(size_t *n)
 {
 	*n = sizeof codes / sizeof *codes;
 	return codes;
+}
+
+static const struct diag_warning warnings[] = {
+	{ W_UNUSED, "unused" },
+	{ W_DEAD, "dead" },
+	{ W_EMPTY, "empty" },
+};
+
+const struct diag_warning *diag_warning_list(size_t *n)
+{
+	*n = sizeof warnings / sizeof *warnings;
+	return warnings;
+}
+
+uint32_t diag_warning_bit(int code)
+{
+	for (uint32_t i = 0; i < sizeof warnings / sizeof *warnings; i++)
+		if (warnings[i].code == code)
+			return 1u << i;
+	return 0;
+}
+
+const char *diag_warning_name(int code)
+{
+	for (size_t i = 0; i < sizeof warnings / sizeof *warnings; i++)
+		if (warnings[i].code == code)
+			return warnings[i].name;
+	return NULL;
+}
+
+struct diag_code_text diag_code_text(int code)
+{
+	bool warning = code >= WARNING_CODES;
+	struct diag_code_text text;
+
+	snprintf(text.s, sizeof text.s, "%c%04u", warning ? 'W' : 'E',
+		 (unsigned)(warning ? code - WARNING_CODES : code) % 10000);
+	return text;
 }

@@ -91,16 +91,12 @@ static void add_rank(struct diags *d, struct diag *g, int64_t rank)
 	g->ranks[lo] = rank;
 }
 
-struct diag *diag_add(struct diags *d, enum severity sev, int code,
-		      struct span span, int64_t rank, const char *fmt, ...)
+static struct diag *add(struct diags *d, enum severity sev, int code, struct span span,
+			int64_t rank, const char *fmt, va_list ap)
 {
 	const char *message = NULL;
 	struct diag *g;
-	va_list ap;
 
-	if (sev == SEV_WARNING && d->werror)
-		sev = SEV_ERROR;
-	va_start(ap, fmt);
 	/* With a place, the text does not decide whether it is the same: a
 	 * mistake seen again costs no memory. */
 	if (span.lo == 0)
@@ -108,7 +104,6 @@ struct diag *diag_add(struct diags *d, enum severity sev, int code,
 	g = find(d, sev, code, span, message);
 	if (!g && !message)
 		message = arena_vprintf(d->arena, fmt, ap);
-	va_end(ap);
 	if (g) {
 		add_rank(d, g, rank);
 		return NULL;
@@ -127,24 +122,95 @@ struct diag *diag_add(struct diags *d, enum severity sev, int code,
 	index_grow(d);
 	ARENA_PUSH(d->arena, d->v, d->n, d->cap) = g;
 	index_insert(d, d->n - 1);
-	if (sev == SEV_ERROR)
-		d->errors++;
-	else if (sev == SEV_WARNING)
+	if (sev == SEV_WARNING)
 		d->warnings++;
+	else if (code >= WARNING_CODES)
+		d->denied++;
+	else if (sev == SEV_ERROR)
+		d->errors++;
 	return g;
+}
+
+struct diag *diag_add(struct diags *d, enum severity sev, int code,
+		      struct span span, int64_t rank, const char *fmt, ...)
+{
+	struct diag *g;
+	va_list ap;
+
+	va_start(ap, fmt);
+	g = add(d, sev, code, span, rank, fmt, ap);
+	va_end(ap);
+	return g;
+}
+
+bool diags_have(const struct diags *d, uint32_t first, int code)
+{
+	for (uint32_t i = first; i < d->n; i++)
+		if (d->v[i]->code == code)
+			return true;
+	return false;
+}
+
+bool diag_warns(const struct diags *d, int code)
+{
+	return !(d->warn.off & diag_warning_bit(code));
+}
+
+struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank,
+		       const char *fmt, ...)
+{
+	const struct source *src = source_at(d->sources, span.lo);
+	struct diag *g;
+	va_list ap;
+
+	if (!diag_warns(d, code) || (src && (src->prelude || src->installed)))
+		return NULL;
+	va_start(ap, fmt);
+	g = add(d, d->warn.error & diag_warning_bit(code) ? SEV_ERROR : SEV_WARNING, code, span, rank,
+		fmt, ap);
+	va_end(ap);
+	return g;
+}
+
+static void push(struct diags *d, struct diag_notes *list, struct span span, const char *fmt,
+		 va_list ap)
+{
+	struct diag_note note = { span, arena_vprintf(d->arena, fmt, ap) };
+
+	ARENA_PUSH(d->arena, list->v, list->n, list->cap) = note;
 }
 
 void diag_note(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)
 {
-	struct diag_note note = { .span = span };
 	va_list ap;
 
 	if (!g)
 		return;
 	va_start(ap, fmt);
-	note.text = arena_vprintf(d->arena, fmt, ap);
+	push(d, &g->notes, span, fmt, ap);
 	va_end(ap);
-	ARENA_PUSH(d->arena, g->notes, g->nnotes, g->capnotes) = note;
+}
+
+void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!g)
+		return;
+	va_start(ap, fmt);
+	push(d, &g->help, (struct span){ 0 }, fmt, ap);
+	va_end(ap);
+}
+
+void diag_fix(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!g)
+		return;
+	va_start(ap, fmt);
+	g->fix = (struct diag_fix){ span, arena_vprintf(d->arena, fmt, ap) };
+	va_end(ap);
 }
 
 /* ---- helpers for messages --------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
- * Diagnostics: how they are printed, as text for people or as JSON, one object
- * a line.
+ * Diagnostics: how they are printed as text for people; and in which order, and how
+ * many, in any form.
  *
  * In: what diag_add collected. Out: the diagnostics sorted by pass, then by
  * place, capped, each with its source line and the place underlined. Texts
@@ -9,9 +9,8 @@
  * line only the neighbourhood of the place is shown, so a diagnostic costs
  * O(1) whatever the file looks like.
  */
-#include "lang/diag.h"
+#include "lang/diag_print.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,38 +19,6 @@
 #define TAB 8u
 
 /* ---- bytes that may be anything ------------------------------------------------ */
-
-/* Length of the UTF-8 character at s (n > 0 bytes are there) and the character
- * in *c, or 0 if the bytes are none. */
-static size_t utf8_char(const char *s, size_t n, uint32_t *c)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned char first = (unsigned char)s[0];
-	size_t len;
-
-	if (first < 0x80) {
-		*c = first;
-		return 1;
-	}
-	if (first >= 0xf0 && first < 0xf8)
-		len = 4;
-	else if (first >= 0xe0)
-		len = 3;
-	else
-		len = 2;
-	if (first < 0xc0 || first >= 0xf8 || len > n)
-		return 0;
-	*c = first & (0xffu >> (len + 1));
-	for (size_t i = 1; i < len; i++) {
-		unsigned char b = (unsigned char)s[i];
-		if ((b & 0xc0) != 0x80)
-			return 0;
-		*c = *c << 6 | (b & 0x3f);
-	}
-	if (*c < least[len] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000))
-		return 0;
-	return len;
-}
 
 /* Control characters, and those that turn the direction of the text round. */
 static bool is_control(uint32_t c)
@@ -66,7 +33,7 @@ static size_t put_char(const char *s, size_t n, size_t *width, FILE *out)
 {
 	char text[16];
 	uint32_t c = 0;
-	size_t len = utf8_char(s, n, &c);
+	size_t len = diag_utf8(s, n, &c);
 
 	if (len && !is_control(c)) {
 		if (out)
@@ -123,10 +90,11 @@ static const char *paint(const struct printer *p, const char *color)
 #define RED "\033[1;31m"
 #define MAGENTA "\033[1;35m"
 #define CYAN "\033[1;36m"
+#define GREEN "\033[32m"
 #define BLUE "\033[34m"
 #define PLAIN "\033[0m"
 
-static const char *severity_name(enum severity s)
+const char *diag_severity_name(enum severity s)
 {
 	return s == SEV_ERROR ? "error" : s == SEV_WARNING ? "warning" : "note";
 }
@@ -188,6 +156,31 @@ static void print_excerpt(const struct printer *p, struct span span, const char 
 	fprintf(p->out, "%s\n", paint(p, PLAIN));
 }
 
+/* Below the place: what the fix puts there. Not for a long line, or several. */
+static void print_fix(const struct printer *p, const struct diag *g)
+{
+	struct place at, place;
+	size_t indent = 0;
+	const char *line;
+	uint32_t len;
+
+	if (!g->fix.text || !g->fix.text[strspn(g->fix.text, " ")] || strchr(g->fix.text, '\n'))
+		return;
+	at = source_place(p->d->sources, g->span.lo);
+	place = source_place(p->d->sources, g->fix.span.lo);
+	if (place.source != at.source || place.line != at.line)
+		return;
+	line = source_line((struct source *)(uintptr_t)place.source, place.line, &len);
+	if (len > LINE_MAX_SHOWN || place.column - 1 > len)
+		return;
+	for (uint32_t i = 0; i < place.column - 1;)
+		i += (uint32_t)put_char(line + i, len - i, &indent, NULL);
+	fprintf(p->out, "%s      |%s %*s%s", paint(p, BLUE), paint(p, PLAIN), (int)indent, "",
+		paint(p, GREEN));
+	put_text(g->fix.text, p->out);
+	fprintf(p->out, "%s\n", paint(p, PLAIN));
+}
+
 /* "file:line:col: error: ", or "ccc: error: " without a place. */
 static bool print_head(const struct printer *p, struct span span, enum severity sev)
 {
@@ -203,7 +196,7 @@ static bool print_head(const struct printer *p, struct span span, enum severity 
 		fputs("ccc: ", p->out);
 	}
 	fprintf(p->out, "%s%s%s:%s ", paint(p, PLAIN), paint(p, severity_color(sev)),
-		severity_name(sev), paint(p, PLAIN));
+		diag_severity_name(sev), paint(p, PLAIN));
 	return place.source != NULL;
 }
 
@@ -242,6 +235,27 @@ static void print_ranks(const struct printer *p, const struct diag *g)
 			paint(p, PLAIN), n > 1 ? "s" : "", diag_ranks(p->d->arena, others, n));
 }
 
+/* " [E0304]", or " [W0201, -Wunused]" */
+static void print_code(const struct printer *p, const struct diag *g, const char *color)
+{
+	const char *name = diag_warning_name(g->code);
+
+	if (!g->code)
+		return;
+	fprintf(p->out, " %s[%s", paint(p, color), diag_code_text(g->code).s);
+	if (name)
+		fprintf(p->out, ", -W%s%s", g->severity == SEV_ERROR ? "error=" : "", name);
+	fprintf(p->out, "]%s", paint(p, PLAIN));
+}
+
+static void print_line(const struct printer *p, const char *what, const char *text)
+{
+	fprintf(p->out, "%s      =%s %s%s:%s ", paint(p, BLUE), paint(p, PLAIN), paint(p, CYAN),
+		what, paint(p, PLAIN));
+	put_text(text, p->out);
+	putc('\n', p->out);
+}
+
 static void print_text(const struct printer *p, const struct diag *g)
 {
 	const char *color = severity_color(g->severity);
@@ -255,124 +269,25 @@ static void print_text(const struct printer *p, const struct diag *g)
 		putc(')', p->out);
 	}
 	fputs(paint(p, PLAIN), p->out);
-	if (g->code)
-		fprintf(p->out, " %s[E%04d]%s", paint(p, color), g->code, paint(p, PLAIN));
+	print_code(p, g, color);
 	putc('\n', p->out);
 	if (placed)
 		print_excerpt(p, g->span, color);
+	if (placed)
+		print_fix(p, g);
 	print_ranks(p, g);
-	for (uint32_t i = 0; i < g->nnotes; i++) {
-		const struct diag_note *note = &g->notes[i];
+	for (uint32_t i = 0; i < g->notes.n; i++) {
+		const struct diag_note *note = &g->notes.v[i];
 		if (note->span.lo && print_head(p, note->span, SEV_NOTE)) {
 			put_text(note->text, p->out);
 			putc('\n', p->out);
 			print_excerpt(p, note->span, CYAN);
 			continue;
 		}
-		bool help = !strncmp(note->text, "help: ", 6);
-		fprintf(p->out, "%s      =%s %s%s:%s ", paint(p, BLUE), paint(p, PLAIN),
-			paint(p, CYAN), help ? "help" : "note", paint(p, PLAIN));
-		put_text(note->text + (help ? 6 : 0), p->out);
-		putc('\n', p->out);
+		print_line(p, "note", note->text);
 	}
-}
-
-/* ---- JSON ------------------------------------------------------------------------------ */
-
-/* A string with U+FFFD where the bytes are no UTF-8; `more` in parentheses. */
-static json_t *json_text(const char *s, const char *more)
-{
-	size_t n = strlen(s), extra = more ? strlen(more) + 3 : 0, at = 0;
-	char *joined = malloc(n + extra + 1);
-	char *clean = malloc(3 * (n + extra) + 1);
-	json_t *text = NULL;
-
-	if (joined && clean) {
-		snprintf(joined, n + extra + 1, "%s%s%s%s", s, more ? " (" : "",
-			 more ? more : "", more ? ")" : "");
-		n += extra;
-		for (size_t i = 0; i < n;) {
-			uint32_t c;
-			size_t len = utf8_char(joined + i, n - i, &c);
-			memcpy(clean + at, len ? joined + i : "\xef\xbf\xbd", len ? len : 3);
-			at += len ? len : 3;
-			i += len ? len : 1;
-		}
-		text = json_stringn(clean, at);
-	}
-	free(joined);
-	free(clean);
-	return text;
-}
-
-/* file, line and column of `span`; without a place they are null, or left out. */
-static void json_place(struct diags *d, json_t *object, struct span span, bool always)
-{
-	struct place place = { 0 };
-
-	if (span.lo)
-		place = source_place(d->sources, span.lo);
-	if (!place.source && !always)
-		return;
-	json_object_set_new(object, "file",
-			    place.source ? json_text(place.source->name, NULL) : json_null());
-	json_object_set_new(object, "line",
-			    place.source ? json_integer(place.line) : json_null());
-	json_object_set_new(object, "column",
-			    place.source ? json_integer(place.column) : json_null());
-}
-
-static json_t *json_notes(struct diags *d, const struct diag *g)
-{
-	json_t *notes = json_array();
-
-	for (uint32_t i = 0; i < g->nnotes; i++) {
-		json_t *note = json_object();
-		json_object_set_new(note, "message", json_text(g->notes[i].text, NULL));
-		json_place(d, note, g->notes[i].span, false);
-		json_array_append_new(notes, note);
-	}
-	return notes;
-}
-
-/* An arena's allocation might not return, and the object would be lost: so what
- * source_place makes on demand is made first. */
-static void find_places(struct diags *d, const struct diag *g)
-{
-	if (g->span.lo)
-		source_place(d->sources, g->span.lo);
-	for (uint32_t i = 0; i < g->nnotes; i++)
-		if (g->notes[i].span.lo)
-			source_place(d->sources, g->notes[i].span.lo);
-}
-
-static void print_json(struct diags *d, const struct diag *g, FILE *out)
-{
-	json_t *object;
-	char code[16];
-
-	find_places(d, g);
-	object = json_object();
-	snprintf(code, sizeof code, "E%04d", g->code);
-	json_object_set_new(object, "severity", json_string(severity_name(g->severity)));
-	json_object_set_new(object, "code", g->code ? json_string(code) : json_null());
-	json_object_set_new(object, "message", json_text(g->message, g->where));
-	json_place(d, object, g->span, true);
-	json_object_set_new(object, "rank",
-			    g->rank == NO_RANK ? json_null() : json_integer(g->rank));
-	json_object_set_new(object, "notes", json_notes(d, g));
-	if (g->nranks > 1) {
-		json_t *ranks = json_array();
-		for (uint32_t i = 0; i < g->nranks; i++)
-			json_array_append_new(ranks, json_integer(g->ranks[i]));
-		json_object_set_new(object, "ranks", ranks);
-	}
-	if (g->has_slots)
-		json_object_set_new(object, "min_slots", g->min_slots < 0 ?
-				    json_null() : json_integer(g->min_slots));
-	json_dumpf(object, out, JSON_COMPACT | JSON_PRESERVE_ORDER);
-	putc('\n', out);
-	json_decref(object);
+	for (uint32_t i = 0; i < g->help.n; i++)
+		print_line(p, "help", g->help.v[i].text);
 }
 
 /* ---- all of them ------------------------------------------------------------------------- */
@@ -393,6 +308,21 @@ static int compare(const void *pa, const void *pb)
 	return a->added < b->added ? -1 : 1;
 }
 
+static void print(const struct printer *p, const struct diag_style *style, const struct diag *g)
+{
+	switch (style->format) {
+	case DIAG_TEXT:
+		print_text(p, g);
+		return;
+	case DIAG_JSON:
+		diag_print_json(p->d, g, p->out);
+		return;
+	case DIAG_SARIF:
+		diag_log_add(style->log, p->d, g);
+		return;
+	}
+}
+
 /* The closing line of what the cap left out. */
 static void print_left_out(const struct printer *p, const struct diag_style *style,
 			   uint32_t errors, uint32_t warnings)
@@ -407,10 +337,10 @@ static void print_left_out(const struct printer *p, const struct diag_style *sty
 		g.message = arena_printf(p->d->arena, "and %u more %s%s "
 					 "(--max-errors=0 shows all)", errors + warnings,
 					 errors ? "error" : "warning", s);
-	if (style->json)
-		print_json(p->d, &g, p->out);
-	else
+	if (style->format == DIAG_TEXT)
 		fprintf(p->out, "%s\n", g.message);
+	else
+		print(p, style, &g);
 }
 
 void diags_print(struct diags *d, const struct diag_style *style, FILE *out)
@@ -430,10 +360,7 @@ void diags_print(struct diags *d, const struct diag_style *style, FILE *out)
 			continue;
 		}
 		shown[g->severity]++;
-		if (style->json)
-			print_json(d, g, out);
-		else
-			print_text(&p, g);
+		print(&p, style, g);
 	}
 	if (left[SEV_ERROR] || left[SEV_WARNING])
 		print_left_out(&p, style, left[SEV_ERROR], left[SEV_WARNING]);

@@ -85,6 +85,8 @@ static void dump_string(struct dump *d, const char *s)
 	fputc('"', d->out);
 }
 
+static void dump_term(struct dump *d, const struct term *t);
+
 static void dump_expr(struct dump *d, const struct expr *e)
 {
 	if (!e)
@@ -116,6 +118,15 @@ static void dump_expr(struct dump *d, const struct expr *e)
 	case E_CALL:
 		node(d, "call", e->name.name, e->span);
 		break;
+	case E_ENTRY:
+		node(d, "entry", e->name.name, e->span);
+		break;
+	case E_TABLE:
+		node(d, "table", NULL, e->span);
+		break;
+	case E_TERM:
+		dump_term(d, e->term);
+		return;
 	}
 	dump_expr(d, e->a);
 	dump_expr(d, e->b);
@@ -140,6 +151,7 @@ static void dump_ref(struct dump *d, const char *what, const struct ref *r)
 	if (!r)
 		return;
 	node(d, what, r->name.name, r->span);
+	dump_part(d, "block", r->block);
 	switch (r->kind) {
 	case REF_ALL:
 		break;
@@ -181,6 +193,7 @@ static void dump_buffer(struct dump *d, const struct buffer_def *b)
 	if (b->by_column)
 		fputs(" by column", d->out);
 	end(d, b->span);
+	dump_part(d, "blocks", b->blocks);
 	dump_part(d, "count", b->count);
 	if (b->sized) {
 		node(d, "sized", b->table.name, b->table.span);
@@ -215,6 +228,11 @@ static void dump_term(struct dump *d, const struct term *t)
 		dump_part(d, "from", t->lo);
 		dump_part(d, "to", t->hi);
 		dump_term(d, t->body);
+		break;
+	case T_AFTER:
+		node(d, "after", t->var->name, t->span);
+		dump_part(d, "from", t->lo);
+		dump_part(d, "to", t->hi);
 		break;
 	}
 	d->level--;
@@ -260,7 +278,7 @@ static void dump_operands(struct dump *d, const struct stmt *s)
 		what[1] = "to";
 		what[2] = "by";
 	} else if (s->kind == S_WITHIN) {
-		what[0] = "first";
+		what[0] = s->e2 ? "first" : "members";
 		what[1] = "count";
 		what[2] = "stride";
 	}

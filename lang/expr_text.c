@@ -29,6 +29,8 @@ static void put(struct text *t, const char *s)
 	t->n += n;
 }
 
+static void put_expr(struct text *t, const struct expr *e);
+
 static const char *operator_text(enum expr_op op)
 {
 	static const char *const text[] = {
@@ -40,6 +42,49 @@ static const char *operator_text(enum expr_op op)
 		[OP_MOD] = " % "
 	};
 	return text[op];
+}
+
+static void put_list(struct text *t, const struct expr *e)
+{
+	for (; e && !t->full; e = e->next) {
+		put_expr(t, e);
+		put(t, e->next ? ", " : "");
+	}
+}
+
+/* [i], [b][i] */
+static void put_indices(struct text *t, const struct expr *block, const struct expr *i)
+{
+	if (block) {
+		put(t, "[");
+		put_expr(t, block);
+		put(t, "]");
+	}
+	put(t, "[");
+	put_expr(t, i);
+	put(t, "]");
+}
+
+static void put_term(struct text *t, const struct term *term)
+{
+	if (term->kind == T_INITIAL) {
+		put(t, term->ref->name.name);
+		put_indices(t, term->ref->block, term->ref->lo);
+		put(t, "@");
+		put_expr(t, term->at);
+		return;
+	}
+	put(t, term->kind == T_SUM ? "sum(" : "after(");
+	put(t, term->var->name);
+	put(t, " in ");
+	put_expr(t, term->lo);
+	put(t, "..");
+	put_expr(t, term->hi);
+	if (term->kind == T_SUM) {
+		put(t, ": ");
+		put_term(t, term->body);
+	}
+	put(t, ")");
 }
 
 static void put_expr(struct text *t, const struct expr *e)
@@ -83,11 +128,20 @@ static void put_expr(struct text *t, const struct expr *e)
 	case E_CALL:
 		put(t, e->name.name);
 		put(t, "(");
-		for (const struct expr *arg = e->args; arg && !t->full; arg = arg->next) {
-			put_expr(t, arg);
-			put(t, arg->next ? ", " : "");
-		}
+		put_list(t, e->args);
 		put(t, ")");
+		break;
+	case E_ENTRY:
+		put(t, e->name.name);
+		put_indices(t, e->b ? e->a : NULL, e->b ? e->b : e->a);
+		break;
+	case E_TABLE:
+		put(t, "[");
+		put_list(t, e->args);
+		put(t, "]");
+		break;
+	case E_TERM:
+		put_term(t, e->term);
 		break;
 	}
 	if (e->parens)
@@ -144,6 +198,11 @@ const char *lang_ref_text(struct arena *a, const struct ref *r)
 	struct text t = { .n = 0 };
 
 	put(&t, r->name.name);
+	if (r->block) {
+		put(&t, "[");
+		put_expr(&t, r->block);
+		put(&t, "]");
+	}
 	if (r->kind != REF_ALL) {
 		bool range = r->kind == REF_RANGE;
 		bool tight = range && is_short(r->lo) && is_short(r->hi);

@@ -233,12 +233,34 @@ static bool is_name(const struct fmt_token *t, int before)
 	return t->id == FMT_REDUCE && (before == FMT_CONTRACT || before == FMT_IMPLEMENTS);
 }
 
+/* A let behind the head of a contract is the contract's if a clause follows the lets,
+ * else the file's (ccs(5) 4). */
+static bool clause_follows(const struct fmt_tokens *list, uint32_t i)
+{
+	uint32_t parens = 0;
+
+	for (; i < list->n; i++) {
+		int id = list->v[i].id;
+
+		if (id == '(' || id == '[')
+			parens++;
+		else if ((id == ')' || id == ']') && parens)
+			parens--;
+		else if (id == FMT_ENSURES)
+			return true;
+		else if (!parens && (starts_declaration(id) || id == FMT_FN))
+			return false;
+	}
+	return false;
+}
+
 static void find_starts(struct fmt_tokens *list)
 {
 	const struct fmt_token none = { .kind = FMT_END };
 	const struct fmt_token *before = &none;
 	uint32_t braces = 0, parens = 0;
 	int declaration = 0;	/* what the head at hand belongs to, 0: in no head */
+	bool lets = false;	/* that head is a contract's, and its lets are in it */
 
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct fmt_token *t = &list->v[i];
@@ -259,9 +281,13 @@ static void find_starts(struct fmt_tokens *list)
 		} else if (!parens && starts_declaration(t->id)) {
 			t->start = true;
 			declaration = t->id;
+			lets = t->id == FMT_CONTRACT && clause_follows(list, i + 1);
 		} else if (!parens && (t->id == FMT_IMPLEMENTS || t->id == FMT_ENSURES ||
 				       ((t->id == FMT_ON || t->id == FMT_WHERE) &&
 					declaration == FMT_SCHEDULE))) {
+			t->start = t->head = true;
+			lets = false;
+		} else if (!parens && t->id == FMT_LET && lets) {
 			t->start = t->head = true;
 		} else if (t->id == '{') {
 			t->body = !braces && declaration == FMT_SCHEDULE;
@@ -323,7 +349,7 @@ static void space_range(struct fmt_tokens *list, uint32_t at)
 			lo = list->v[lo].match;
 	}
 	while (hi < list->n && list->v[hi].id != FMT_BY && list->v[hi].id != '{' &&
-	       list->v[hi].id != ':' && list->v[hi].id != ']')
+	       list->v[hi].id != ':' && list->v[hi].id != ']' && list->v[hi].id != ')')
 		hi = (list->v[hi].id == '(' ? list->v[hi].match : hi) + 1;
 	if (!is_short(list, lo, at, &op1) || !is_short(list, at + 1, hi, &op2))
 		return;
@@ -375,7 +401,7 @@ static bool space_before(const struct fmt_tokens *list, uint32_t i, const struct
 			return false;
 		break;
 	case '[':
-		return !(before->kind == FMT_WORD || before->id == ']');
+		return !(before->kind == FMT_WORD || before->id == ']' || before->id == '(');
 	case '}':
 		return before->id != '{';
 	}

@@ -10,19 +10,12 @@
  */
 #include "lang/parse_support.h"
 #include "lang/parse.h"
+#include "lang/read.h"
 #include "lang/scan.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* The largest file that is read: far more than a person or a generator writes. */
-#define MAX_FILE_MIB 256
-#define MAX_FILE ((size_t)MAX_FILE_MIB * 1024 * 1024)
 
 extern const char lang_prelude[];
 
@@ -84,99 +77,57 @@ const char *lang_intern(struct module *m, const char *s, size_t n)
 
 /* ---- one text -------------------------------------------------------------------------- */
 
-struct unit *parse_source(struct front *f, struct module *m, struct source *src)
+/* Text of two bytes a character has a NUL in each that ASCII knows. */
+static void report_nul(struct parse *ps, const struct source *src, const char *nul)
+{
+	uint32_t at = src->base + (uint32_t)(nul - src->text);
+	bool wide = src->len > 1 && (!memcmp(src->text, "\xff\xfe", 2) ||
+				     !memcmp(src->text, "\xfe\xff", 2));
+	struct diag *g = parse_error(ps, (struct span){ at, at + 1 }, wide ?
+				     "this text is UTF-16" : "a NUL byte: this is no text");
+
+	if (wide)
+		parse_cure(ps, g, "save it as UTF-8", (struct span){ 0 }, NULL);
+}
+
+struct unit *parse_once(struct front *f, struct module *m, struct source *src,
+			struct parse *ps)
 {
 	struct unit *u = ARENA_NEW(m->arena, struct unit);
-	struct parse ps = { .front = f, .arena = m->arena, .module = m, .unit = u,
-			    .source = src };
 	const char *nul = memchr(src->text, '\0', src->len);
 	struct yy_buffer_state *buffer;
 	char none[2] = { 0 };
 
+	*ps = (struct parse){ .front = f, .arena = m->arena, .module = m, .unit = u,
+			      .source = src };
 	u->source = src;
 	u->tail = &u->decls;
 	if (nul) {
-		uint32_t at = src->base + (uint32_t)(nul - src->text);
-
-		parse_error(&ps, (struct span){ at, at + 1 },
-			    "a NUL byte: this is no text");
+		report_nul(ps, src, nul);
 		return u;
 	}
-	if (ccs_flex_lex_init_extra(&ps, &ps.scanner))
+	if (ccs_flex_lex_init_extra(ps, &ps->scanner))
 		arena_fail(m->arena);
 	/* Scanned in place: the two NULs behind the text are flex's end marks, and every
 	 * byte that it changes it puts back. */
 	buffer = ccs_flex__scan_buffer((char *)(uintptr_t)src->text, (size_t)src->len + 2,
-				       ps.scanner);
+				       ps->scanner);
 	if (!buffer)
 		arena_fail(m->arena);
-	ccs_parse(&ps);
+	ccs_parse(ps);
 	/* A change of buffers puts back the last one, if parsing stopped in the middle. */
-	ccs_flex__scan_buffer(none, sizeof none, ps.scanner);
-	ccs_flex_lex_destroy(ps.scanner);
+	ccs_flex__scan_buffer(none, sizeof none, ps->scanner);
+	ccs_flex_lex_destroy(ps->scanner);
 	return u;
 }
 
-/* ---- one file ---------------------------------------------------------------------------- */
-
-struct text {
-	char *p;
-	size_t n, cap;
-};
-
-/* Reads up to MAX_FILE + 1 bytes, and puts two NULs behind them. */
-static int read_fd(struct arena *a, int fd, size_t guess, struct text *t)
+struct unit *parse_source(struct front *f, struct module *m, struct source *src)
 {
-	*t = (struct text){ 0 };
-	t->p = arena_grow(a, NULL, 0, guess + 3);
-	t->cap = guess + 3;
-	for (;;) {
-		ssize_t got;
+	struct parse ps;
+	struct unit *u = parse_once(f, m, src, &ps);
 
-		if (t->cap - t->n < 3) {
-			t->p = arena_grow(a, t->p, t->cap, 2 * t->cap);
-			t->cap *= 2;
-		}
-		got = read(fd, t->p + t->n, t->cap - t->n - 2);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return errno;
-		if (got == 0)
-			break;
-		t->n += (size_t)got;
-		if (t->n > MAX_FILE)
-			return EFBIG;
-	}
-	t->p[t->n] = t->p[t->n + 1] = '\0';
-	return 0;
-}
-
-/* The same for a path. The file is closed even if memory runs out meanwhile. */
-static int read_path(struct arena *a, const char *path, struct text *t)
-{
-	jmp_buf *outer = a->full, here;
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
-
-	if (fd < 0)
-		return errno;
-	if (fstat(fd, &st) < 0) {
-		err = errno;
-		close(fd);
-		return err;
-	}
-	if (setjmp(here)) {
-		close(fd);
-		a->full = outer;
-		arena_fail(a);
-	}
-	a->full = &here;
-	err = read_fd(a, fd, st.st_size > 0 && (size_t)st.st_size <= MAX_FILE ?
-		      (size_t)st.st_size : 4096, t);
-	a->full = outer;
-	close(fd);
-	return err;
+	parse_try_fixes(&ps);
+	return u;
 }
 
 /* ---- the module --------------------------------------------------------------------------- */
@@ -197,7 +148,7 @@ struct loader {
 	uint32_t nseen, capseen;
 };
 
-static struct module *new_module(struct front *f)
+struct module *lang_module(struct front *f)
 {
 	struct module *m = ARENA_NEW(f->arena, struct module);
 
@@ -221,11 +172,6 @@ static void push(struct loader *l, struct unit *u)
 		ARENA_PUSH(l->front->arena, l->seen, l->nseen, l->capseen) = u;
 }
 
-static const char *why(int err)
-{
-	return err == EFBIG ? "it is too large" : strerror(err);
-}
-
 /* The canonical path, in the arena; NULL if there is no such file. */
 static const char *canonical(struct arena *a, const char *path)
 {
@@ -234,33 +180,51 @@ static const char *canonical(struct arena *a, const char *path)
 	return realpath(path, real) ? arena_strndup(a, real, strlen(real)) : NULL;
 }
 
-/* Parses the file, if it is not parsed yet. NULL and errno: it cannot be read. */
-static struct unit *open_unit(struct loader *l, const char *path)
+static bool is_below(struct arena *a, const char *dir, const char *path)
+{
+	const char *real = dir ? canonical(a, dir) : NULL;
+	size_t n = real ? strlen(real) : 0;
+
+	return real && path && !strncmp(path, real, n) && path[n] == '/';
+}
+
+/* All texts together have more than the space of offsets. */
+static const struct unread no_room = { .why = "all sources together have 4 GiB or more" };
+
+static struct unit *parse_text(struct loader *l, const char *name, const char *path,
+			       const struct text *text, struct unread *no)
+{
+	/* Some editors put a byte order mark before a text. */
+	size_t skip = text->n >= 3 && !memcmp(text->p, "\xef\xbb\xbf", 3) ? 3 : 0;
+	struct source *src = source_adopt(l->front->sources, name, text->p + skip,
+					  text->n - skip);
+	struct unit *u;
+
+	if (!src) {
+		*no = no_room;
+		return NULL;
+	}
+	src->path = path;
+	src->is_file = text->is_file;
+	src->file = text->file;
+	src->installed = is_below(l->front->arena, l->front->library_dir, path);
+	u = parse_source(l->front, l->module, src);
+	push(l, u);
+	return u;
+}
+
+/* Parses the file, if it is not parsed yet. NULL and *no: it cannot be read. */
+static struct unit *open_unit(struct loader *l, const char *path, struct unread *no)
 {
 	struct arena *a = l->front->arena;
 	const char *real = canonical(a, path);
-	struct source *src;
 	struct text text;
-	struct unit *u;
-	int err;
 
 	for (uint32_t i = 0; real && i < l->nseen; i++)
 		if (strcmp(l->seen[i]->source->path, real) == 0)
 			return l->seen[i];
-	err = read_path(a, path, &text);
-	if (err) {
-		errno = err;
-		return NULL;
-	}
-	src = source_adopt(l->front->sources, path, text.p, text.n);
-	if (!src) {
-		errno = EFBIG;
-		return NULL;
-	}
-	src->path = real;
-	u = parse_source(l->front, l->module, src);
-	push(l, u);
-	return u;
+	*no = read_file(a, path, &text);
+	return no->why ? NULL : parse_text(l, path, real, &text, no);
 }
 
 /* dir(`of`)/path, or path itself if it is absolute or `of` has no directory. */
@@ -273,39 +237,62 @@ static const char *beside(struct arena *a, const char *of, const char *path)
 	return arena_printf(a, "%.*s%s", (int)(slash - of + 1), of, path);
 }
 
-/* ccs(5) 4: relative to the importing file, then the include directories. */
-static struct unit *find_import(struct loader *l, struct source *from, const char *path)
+/* `tried` has nothing: says so, and whether a name was cut short. */
+static void not_found(struct loader *l, const struct decl *d, const char *why,
+		      const char *const *tried, uint32_t n)
+{
+	struct diags *diags = l->front->diags;
+	struct diag *g = diag_add(diags, SEV_ERROR, 201, d->text_span, NO_RANK,
+				  "cannot read '%s': %s", d->path, why);
+	bool found = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		diag_note(diags, g, (struct span){ 0 }, "it is not at '%s'", tried[i]);
+	for (uint32_t i = 0; i < n && !found; i++)
+		found = read_exists(arena_printf(l->front->arena, "%s.ccs", tried[i]));
+	if (found) {
+		diag_help(diags, g, "there is '%s.ccs'", d->path);
+		if (!strpbrk(d->path, "\"\\\n"))
+			diag_fix(diags, g, d->text_span, "\"%s.ccs\"", d->path);
+	} else if (d->path[0] != '/') {
+		diag_help(diags, g, "an import is looked for beside the file that has it, in the "
+			  "directories of -I, and in the installed library");
+	}
+}
+
+/* ccs(5) 4: relative to the importing file, then the include directories. What is there
+ * but cannot be read is not passed over. */
+static struct unit *import(struct loader *l, const struct decl *d)
 {
 	struct arena *a = l->front->arena;
 	const char *const *dirs = l->front->include_dirs;
-	struct unit *u;
-	int err;
+	const char *path = beside(a, d->source->path ? d->source->name : NULL, d->path);
+	const char **tried = NULL;
+	uint32_t n = 0, cap = 0;
 
-	if (!path[0]) {
-		errno = ENOENT;
+	if (!d->path[0]) {
+		diag_add(l->front->diags, SEV_ERROR, 201, d->text_span, NO_RANK,
+			 "an import needs the name of a file");
 		return NULL;
 	}
-	u = open_unit(l, beside(a, from->path ? from->name : NULL, path));
-	if (u || path[0] == '/')
-		return u;
-	err = errno;
-	for (; dirs && *dirs && !u; dirs++) {
-		u = open_unit(l, arena_printf(a, "%s/%s", *dirs, path));
-		if (!u && err == ENOENT)
-			err = errno;
+	for (;;) {
+		struct unread no;
+		struct unit *u = open_unit(l, path, &no);
+
+		if (u)
+			return u;
+		if (!no.absent) {
+			diag_add(l->front->diags, SEV_ERROR, 201, d->text_span, NO_RANK,
+				 "cannot read '%s': %s", path, no.why);
+			return NULL;
+		}
+		ARENA_PUSH(a, tried, n, cap) = path;
+		if (d->path[0] == '/' || !dirs || !*dirs) {
+			not_found(l, d, no.why, tried, n);
+			return NULL;
+		}
+		path = arena_printf(a, "%s/%s", *dirs++, d->path);
 	}
-	errno = err;
-	return u;
-}
-
-static void import(struct loader *l, struct decl *d)
-{
-	struct unit *u = find_import(l, d->source, d->path);
-
-	d->imported = u;
-	if (!u)
-		diag_add(l->front->diags, SEV_ERROR, 201, d->text_span, NO_RANK,
-			 "cannot read '%s': %s", d->path, why(errno));
 }
 
 /* Reads what the units on the stack import, and lists each after its imports. */
@@ -322,7 +309,7 @@ static void read_imports(struct loader *l)
 		}
 		top->next = d->next;
 		if (d->kind == D_IMPORT && !l->front->only_main)
-			import(l, d);	/* may move the stack */
+			d->imported = import(l, d);	/* may move the stack */
 	}
 }
 
@@ -331,7 +318,7 @@ static struct unit *start(struct loader *l, struct front *f)
 	struct source *src;
 	struct unit *prelude;
 
-	*l = (struct loader){ .front = f, .module = new_module(f) };
+	*l = (struct loader){ .front = f, .module = lang_module(f) };
 	l->tail = &l->module->units;
 	src = source_add(f->sources, "<prelude>", lang_prelude, strlen(lang_prelude));
 	if (!src)
@@ -344,66 +331,51 @@ static struct unit *start(struct loader *l, struct front *f)
 
 static struct module *finish(struct loader *l, struct unit *u)
 {
-	if (!u)
-		return NULL;
 	l->module->main = u;
 	read_imports(l);
 	return l->module;
 }
 
-static struct module *cannot_read(struct front *f, const char *path, int err)
+static struct module *cannot_read(struct front *f, const char *name, const struct unread *no)
 {
-	diag_add(f->diags, SEV_ERROR, 0, (struct span){ 0 }, NO_RANK,
-		 "cannot read '%s': %s", path, why(err));
+	struct diag *g = diag_add(f->diags, SEV_ERROR, 0, (struct span){ 0 }, NO_RANK,
+				  "cannot read %s: %s", name, no->why);
+
+	if (no->help)
+		diag_help(f->diags, g, "%s", no->help);
 	return NULL;
-}
-
-static struct module *load_adopted(struct loader *l, const char *name, const char *text,
-				   size_t len)
-{
-	struct source *src = source_adopt(l->front->sources, name, text, len);
-	struct unit *u;
-
-	if (!src)
-		return cannot_read(l->front, name, EFBIG);
-	u = parse_source(l->front, l->module, src);
-	push(l, u);
-	return finish(l, u);
 }
 
 struct module *lang_load(struct front *f, const char *path)
 {
+	bool is_stdin = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
+	const char *name = is_stdin ? "standard input" : arena_printf(f->arena, "'%s'", path);
+	struct unread no = no_room;
+	struct unit *u = NULL;
 	struct loader l;
-	struct unit *u;
 	struct text text;
-	int err;
 
 	if (!start(&l, f))
-		return cannot_read(f, path, EFBIG);
-	if (strcmp(path, "-") == 0) {
-		err = read_fd(f->arena, STDIN_FILENO, 4096, &text);
-		if (err)
-			return cannot_read(f, "standard input", err);
-		return load_adopted(&l, "<stdin>", text.p, text.n);
+		return cannot_read(f, name, &no);
+	if (is_stdin) {
+		no = read_stdin(f->arena, &text);
+		if (!no.why)
+			u = parse_text(&l, "<stdin>", NULL, &text, &no);
+	} else {
+		u = open_unit(&l, path, &no);
 	}
-	u = open_unit(&l, path);
-	if (!u)
-		return cannot_read(f, path, errno);
-	return finish(&l, u);
+	return u ? finish(&l, u) : cannot_read(f, name, &no);
 }
 
-struct module *lang_load_text(struct front *f, const char *name, const char *text,
-			      size_t len)
+struct module *lang_load_text(struct front *f, const char *name, const char *bytes, size_t len)
 {
+	struct text text = { .n = len, .p = arena_alloc(f->arena, len + 2) };
+	struct unread no = no_room;
 	struct loader l;
-	char *copy;
+	struct unit *u;
 
-	if (!start(&l, f))
-		return cannot_read(f, name, EFBIG);
-	if (len > MAX_FILE)
-		return cannot_read(f, name, EFBIG);
-	copy = arena_alloc(f->arena, len + 2);
 	if (len)
-		memcpy(copy, text, len);
-	return load_adopted(&l, name, copy, len);
+		memcpy(text.p, bytes, len);
+	u = start(&l, f) ? parse_text(&l, name, NULL, &text, &no) : NULL;
+	return u ? finish(&l, u) : cannot_read(f, name, &no);
 }

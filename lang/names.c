@@ -106,7 +106,7 @@ void lang_resolve(struct front *f, struct module *m)
 {
 	struct resolver *r = ARENA_NEW(m->arena, struct resolver);
 	struct unit **list;
-	uint32_t n = 0, mark = 0;
+	uint32_t n = 0;
 
 	r->f = f;
 	r->m = m;
@@ -121,8 +121,10 @@ void lang_resolve(struct front *f, struct module *m)
 	list = ARENA_ARRAY(m->arena, struct unit *, n);
 	for (int second = 0; second < 2; second++)
 		for (struct unit *u = m->units; u; u = u->next)
-			resolve_unit(r, u, list, ++mark, second);
+			resolve_unit(r, u, list, ++r->mark, second);
 	names_graph(r);
+	if (!f->diags->errors && diag_warns(f->diags, W_UNUSED))
+		names_unused(r);
 }
 
 static struct decl *find_in(struct unit *u, enum decl_kind kind, const char *name)

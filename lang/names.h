@@ -11,11 +11,14 @@
 enum space {
 	SPACE_VALUE, SPACE_CONTRACT, SPACE_TOPOLOGY, SPACE_RUN,
 	SPACE_PARAM,	/* a callee's parameters, while what is behind a ';' is walked */
-	SPACE_GIVEN	/* those that have a value there */
+	SPACE_GIVEN,	/* those that have a value there */
+	SPACE_UNKNOWN	/* those that were reported */
 };
 
 /* What a use of a name wants to find. */
-enum want { WANT_NUMBER, WANT_BUFFER, WANT_FN, WANT_ARG, WANT_CONTRACT, WANT_TOPOLOGY, WANT_RUN };
+enum want {
+	WANT_NUMBER, WANT_BUFFER, WANT_FN, WANT_ARG, WANT_TABLE, WANT_CONTRACT, WANT_TOPOLOGY, WANT_RUN
+};
 
 /* A name in scope. */
 struct def {
@@ -33,6 +36,7 @@ struct slot {
 	const char *name;
 	enum space space;
 	struct def *top;	/* NULL: none in scope */
+	const struct decl *unknown_in;	/* SPACE_UNKNOWN: reported in this one */
 };
 
 /* A file's let or fn that is used where `rank` may not be. */
@@ -62,14 +66,19 @@ struct resolver {
 	uint32_t capcandidates;
 	uint64_t suggest_work;	/* what may still be spent on "did you mean" */
 
+	uint32_t mark;		/* of the last walk over imports */
+
 	/* where the walk is */
 	struct unit *unit;
+	bool no_topology;	/* that of the declaration is unknown: so are its names */
+	const struct decl *other_topology;	/* declaration that lacks one, as was reported */
 	struct decl *owner;	/* whose symbols are being made, or NULL: the file's */
 	const struct symbol *node;	/* the file's let or fn whose text is walked, or NULL */
 	const char *rankless;	/* "a buffer's count": `rank` may not stand there; or NULL */
 	struct decl *counts;	/* contract whose counts are walked: new names are counts */
 	struct buffer_def *sizes;	/* buffer whose sizes are walked: a new name is the index */
-	const char *left_index;	/* while the condition of an ensures is walked */
+	const char *free_index[2];	/* of the left side of an ensures, where they are not known:
+					   its condition, and each other; or NULL */
 
 	/* names_graph.c: what the lets and fns of files use */
 	struct edge *edges;
@@ -86,22 +95,40 @@ struct resolver {
 void names_enter(struct resolver *r);
 void names_leave(struct resolver *r);
 struct def *names_find(struct resolver *r, enum space space, const char *name);
+/* The definition is used. */
+void names_use(struct resolver *r, const struct def *def);
 /* E0202 if the scope has the name already. `sym` or `decl`. */
 void names_define(struct resolver *r, enum space space, struct ident name,
 		  struct symbol *sym, struct decl *decl);
 /* The name is not what is wanted: E0201. */
 void names_unknown(struct resolver *r, struct ident name, enum want want);
-/* "; did you mean `x`?" or "", among `n` candidates. */
-const char *names_hint(struct resolver *r, const char *name, const char *const *v, uint32_t n);
+/* The nearest of `n` candidates, or NULL. */
+const char *names_near(struct resolver *r, const char *name, const char *const *v, uint32_t n);
+/* "; did you mean `x`?" or "" */
+const char *names_hint(struct resolver *r, const char *near);
 enum builtin names_builtin(const char *name);
 /* Fills in *slot (made if NULL) and gives it the next id. */
 struct symbol *names_symbol(struct resolver *r, struct symbol **slot, enum symbol_kind kind,
 			    struct ident name);
 
+/* names_hint.c: what to write for a name that nothing defines */
+bool names_of_topology(struct resolver *r, const char *name);
+bool names_is_known(const char *name, enum want want);
+void names_help(struct resolver *r, struct diag *g, struct ident name, enum want want,
+		const char *near);
+
 /* names_body.c */
 void names_expr(struct resolver *r, struct expr *e);
 void names_rankless_expr(struct resolver *r, struct expr *e, const char *what);
+/* The value of a let, or the members of a group: a table, too. */
+void names_value(struct resolver *r, struct expr *e);
+/* A let: in scope behind itself. */
+void names_let(struct resolver *r, struct stmt *s);
 void names_ref(struct resolver *r, struct ref *ref);
+/* E0203: one index for two, or two for one. */
+void names_wrong_indices(struct resolver *r, const struct ref *ref);
+/* E0203: a table stands where a number is wanted. */
+void names_not_a_number(struct resolver *r, struct ident name, const struct symbol *table);
 void names_block(struct resolver *r, struct stmt *body);
 void names_fn(struct resolver *r, struct fn_def *fn);
 
@@ -115,6 +142,9 @@ void names_bindings(struct resolver *r, struct binding *given, const struct decl
 /* names_decl.c */
 void names_signature(struct resolver *r, struct decl *d);	/* symbols of its parameters */
 void names_decl(struct resolver *r, struct decl *d);
+
+/* unused.c: W0201 */
+void names_unused(struct resolver *r);
 
 /* names_graph.c: lets that need themselves, and `rank` through a let or fn where it may not be */
 void names_graph(struct resolver *r);

@@ -41,17 +41,19 @@ void names_call_fn(struct resolver *r, struct expr *e)
 /* ccs(5) 4: what is behind a ';' names the callee's own parameters. */
 static void unknown_param(struct resolver *r, const struct binding *b, const struct decl *callee)
 {
-	const char *hint = "";
+	const char *near = NULL;
 	uint32_t n = 0;
 	struct diag *g;
 
 	if (r->suggest_work) {
 		for (const struct binding *p = callee->params; p; p = p->next)
 			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = p->name.name;
-		hint = names_hint(r, b->name.name, r->candidates, n);
+		near = names_near(r, b->name.name, r->candidates, n);
 	}
 	g = diag_add(r->d, SEV_ERROR, 201, b->name.span, NO_RANK, "`%s` has no parameter `%s`%s",
-		     callee->name.name, b->name.name, hint);
+		     callee->name.name, b->name.name, names_hint(r, near));
+	if (near)
+		diag_fix(r->d, g, b->name.span, "%s", near);
 	diag_note(r->d, g, callee->name.span, "`%s` is defined here", callee->name.name);
 }
 
@@ -117,8 +119,8 @@ static uint32_t formal_count(const struct decl *callee)
 	return n;
 }
 
-/* `data` alone parses as a use of chunks; it may name a number. Returns whether
- * the name means anything. */
+/* `x` and `x[e]` parse as uses of chunks; they may be a number, and an entry of a
+ * table. Returns whether the name means anything. */
 static bool resolve_arg(struct resolver *r, struct arg *a)
 {
 	struct def *def;
@@ -128,7 +130,8 @@ static bool resolve_arg(struct resolver *r, struct arg *a)
 		return true;
 	}
 	def = names_find(r, SPACE_VALUE, a->ref->name.name);
-	if (a->ref->kind != REF_ALL || (def && def->sym->kind == SYM_BUFFER)) {
+	bool entry = def && a->ref->kind == REF_ONE && symbol_is_table(def->sym);
+	if (!entry && (a->ref->kind != REF_ALL || (def && def->sym->kind == SYM_BUFFER))) {
 		names_ref(r, a->ref);
 		return a->ref->sym != NULL;
 	}
@@ -137,9 +140,11 @@ static bool resolve_arg(struct resolver *r, struct arg *a)
 		return false;
 	}
 	a->expr = ARENA_NEW(r->arena, struct expr);
-	a->expr->kind = E_NAME;
-	a->expr->span = a->ref->span;
-	a->expr->name = a->ref->name;
+	*a->expr = (struct expr){
+		.kind = entry ? E_ENTRY : E_NAME, .span = a->ref->span, .name = a->ref->name,
+		.a = a->ref->block ? a->ref->block : a->ref->lo,
+		.b = a->ref->block ? a->ref->lo : NULL,
+	};
 	a->ref = NULL;
 	names_expr(r, a->expr);
 	return true;
@@ -169,6 +174,8 @@ void names_call(struct resolver *r, struct stmt *s)
 	uint32_t given = 0, taken;
 
 	s->callee = def ? def->decl : NULL;
+	if (def)
+		names_use(r, def);
 	if (!callee)
 		names_unknown(r, s->name, WANT_RUN);
 	else if (callee->kind == D_PROC)

@@ -73,7 +73,12 @@ static void define_params(struct resolver *r, struct decl *d)
 
 static void define_buffer(struct resolver *r, struct buffer_def *b)
 {
+	names_rankless_expr(r, b->blocks, "the number of a buffer's blocks");
 	names_rankless_expr(r, b->count, "the number of a buffer's chunks");
+	if (b->blocks && (b->sized || b->by_column))
+		diag_add(r->d, SEV_ERROR, 203, b->span, NO_RANK,
+			 "`%s` is %s: its chunks stand in one row, `[C]`", b->name.name,
+			 b->sized ? "sized" : "by column");
 	if (b->sized) {
 		r->sizes = b;
 		names_expr(r, b->size_a);
@@ -106,6 +111,7 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 		return;
 	}
 	d->topology = def->decl;
+	names_use(r, def);
 	for (const struct binding *p = def->decl->params; p; p = p->next) {
 		most++;
 		if (!p->value)
@@ -121,28 +127,45 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 	diag_note(r->d, g, def->decl->name.span, "`%s` is defined here", d->topology_name.name);
 }
 
+/* A name that a topology brings; a file's own hides one of the prelude's. */
+static void topology_name(struct resolver *r, const struct decl *topology, struct ident name,
+			  struct symbol *sym)
+{
+	const struct def *own = names_find(r, SPACE_VALUE, name.name);
+
+	if (!topology->source->prelude || !own || !own->decl || own->decl->source->prelude)
+		names_define(r, SPACE_VALUE, name, sym, NULL);
+}
+
 /* ccs(5) 4: names that a topology defines are visible in a schedule that is on it */
 static void enter_topology(struct resolver *r, const struct decl *topology)
 {
 	names_enter(r);
 	for (struct binding *p = topology ? topology->params : NULL; p; p = p->next)
-		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
+		topology_name(r, topology, p->name, p->sym);
 	names_enter(r);
 	for (struct stmt *s = topology ? topology->body : NULL; s; s = s->next) {
 		if (s->kind == S_LET)
-			names_define(r, SPACE_VALUE, s->name, s->var, NULL);
+			topology_name(r, topology, s->name, s->var);
 		else if (s->kind == S_FN)
-			names_define(r, SPACE_VALUE, s->fn->name, s->fn->sym, NULL);
+			topology_name(r, topology, s->fn->name, s->fn->sym);
 	}
 }
 
 /* ---- contracts ---------------------------------------------------------------------------- */
 
+/* A chunk in a contract has as many indices as its buffer has brackets. */
+static void check_indices(struct resolver *r, const struct ref *ref)
+{
+	if (ref->sym && ref->sym->buffer->blocks && !ref->block)
+		names_wrong_indices(r, ref);
+}
+
 static void resolve_term(struct resolver *r, struct term *t)
 {
 	uint32_t scopes = 0;
 
-	for (; t && t->kind == T_SUM; t = t->body, scopes++) {
+	for (; t && t->kind != T_INITIAL; t = t->body, scopes++) {
 		struct ident name = { .name = t->var->name, .span = t->var->span };
 
 		names_expr(r, t->lo);
@@ -153,6 +176,7 @@ static void resolve_term(struct resolver *r, struct term *t)
 	}
 	if (t) {
 		names_ref(r, t->ref);
+		check_indices(r, t->ref);
 		names_expr(r, t->at);
 		if (t->ref->sym && t->ref->sym->buffer->dir == DIR_OUT)
 			diag_add(r->d, SEV_ERROR, 203, t->ref->span, NO_RANK,
@@ -163,34 +187,63 @@ static void resolve_term(struct resolver *r, struct term *t)
 		names_leave(r);
 }
 
-/* The left side's index, if it is a name that means nothing else, is free. */
-static void resolve_ensures(struct resolver *r, struct ensures *e)
+/* ccs(5) 8, Blocks: an index of the left side that is a name of nothing else is free. */
+static bool is_free(struct resolver *r, const struct expr *index)
 {
-	struct expr *lo = e->left->lo;
-	struct def *def = names_find(r, SPACE_VALUE, e->left->name.name);
-	bool is_free = lo && lo->kind == E_NAME && !names_find(r, SPACE_VALUE, lo->name.name);
+	return index && index->kind == E_NAME && !names_find(r, SPACE_VALUE, index->name.name);
+}
 
-	r->left_index = is_free ? lo->name.name : NULL;
+static void free_index(struct resolver *r, struct expr *index, struct symbol **slot)
+{
+	names_symbol(r, slot, SYM_INDEX, index->name);
+	names_define(r, SPACE_VALUE, index->name, *slot, NULL);
+	index->sym = *slot;
+}
+
+static void resolve_equation(struct resolver *r, struct ensures *e)
+{
+	struct ref *left = e->left;
+	bool free_block = is_free(r, left->block), free_lo = is_free(r, left->lo);
+
+	r->free_index[0] = free_block ? left->block->name.name : NULL;
+	r->free_index[1] = free_lo ? left->lo->name.name : NULL;
 	names_expr(r, e->cond);
-	r->left_index = NULL;
-	if (!is_free) {
-		names_ref(r, e->left);
-		resolve_term(r, e->right);
-		return;
-	}
-	if (def && def->sym->kind == SYM_BUFFER)
-		e->left->sym = def->sym;
-	else
-		names_unknown(r, e->left->name, WANT_BUFFER);
+	if (!free_block)
+		names_expr(r, left->block);
+	if (!free_lo)
+		names_expr(r, left->lo);
+	r->free_index[0] = r->free_index[1] = NULL;
 	names_enter(r);
-	names_symbol(r, &e->index, SYM_INDEX, lo->name);
-	names_define(r, SPACE_VALUE, lo->name, e->index, NULL);
-	lo->sym = e->index;
+	if (free_block)
+		free_index(r, left->block, &e->block_index);
+	if (free_lo)
+		free_index(r, left->lo, &e->index);
 	resolve_term(r, e->right);
 	names_leave(r);
 }
 
-/* The name that `count` gives a value: it is the bare name, or the name times N. */
+static void resolve_ensures(struct resolver *r, struct ensures *e)
+{
+	struct ref *left = e->left;
+	const struct def *def;
+
+	if (!left) {
+		names_expr(r, e->cond);
+		resolve_term(r, e->right);
+		return;
+	}
+	def = names_find(r, SPACE_VALUE, left->name.name);
+	if (def && def->sym->kind == SYM_BUFFER)
+		left->sym = def->sym;
+	else
+		names_unknown(r, left->name, WANT_BUFFER);
+	if (left->sym && !left->block != !left->sym->buffer->blocks)
+		names_wrong_indices(r, left);
+	resolve_equation(r, e);
+}
+
+/* A count that is a name alone, or a name times N: then the contract takes its
+ * value from the schedule. */
 static const struct symbol *given(const struct expr *count)
 {
 	if (count && count->kind == E_BINARY && count->op == OP_MUL) {
@@ -209,9 +262,12 @@ static void check_counts(struct resolver *r, const struct decl *d, uint32_t firs
 {
 	bool *known = ARENA_ARRAY(r->arena, bool, r->m->nsymbols - first);
 
-	for (const struct buffer_def *b = d->buffers; b; b = b->next)
+	for (const struct buffer_def *b = d->buffers; b; b = b->next) {
 		if (given(b->count))
 			known[given(b->count)->id - first] = true;
+		if (given(b->blocks))
+			known[given(b->blocks)->id - first] = true;
+	}
 	for (const struct def *def = r->top; def && def->depth == r->depth; def = def->below) {
 		if (def->slot->space != SPACE_VALUE || def->sym->kind != SYM_COUNT ||
 		    known[def->sym->id - first])
@@ -233,6 +289,8 @@ static void resolve_contract(struct resolver *r, struct decl *d)
 		define_buffer(r, b);
 	r->counts = NULL;
 	check_counts(r, d, first);
+	for (struct stmt *s = d->body; s; s = s->next)
+		names_let(r, s);
 	for (struct ensures *e = d->ensures; e; e = e->next)
 		resolve_ensures(r, e);
 	names_leave(r);
@@ -293,10 +351,12 @@ static void resolve_implements(struct resolver *r, struct decl *d)
 	if (!d->contract_name.name)
 		return;
 	def = names_find(r, SPACE_CONTRACT, d->contract_name.name);
-	if (def)
+	if (def) {
 		d->contract = def->decl;
-	else
+		names_use(r, def);
+	} else {
 		names_unknown(r, d->contract_name, WANT_CONTRACT);
+	}
 	if (d->contract)
 		check_buffers(r, d);
 	names_bindings(r, d->contract_args, d->contract, d->contract_name.span,
@@ -346,7 +406,9 @@ static void resolve_run(struct resolver *r, struct decl *d)
 			names_define(r, SPACE_VALUE, p->view->name, p->view->sym, NULL);
 	for (struct buffer_def *b = d->buffers; b; b = b->next)
 		names_define(r, SPACE_VALUE, b->name, b->sym, NULL);
+	r->no_topology = d->topology_name.name && !d->topology;
 	names_block(r, d->body);
+	r->no_topology = false;
 	names_leave(r);
 	names_leave(r);
 	names_leave(r);
@@ -368,7 +430,7 @@ void names_decl(struct resolver *r, struct decl *d)
 		return;
 	case D_LET:
 		r->node = d->body->var;
-		names_expr(r, d->body->e);
+		names_value(r, d->body->e);
 		r->node = NULL;
 		return;
 	case D_FN:

@@ -53,6 +53,18 @@ struct def *names_find(struct resolver *r, enum space space, const char *name)
 	return s ? s->top : NULL;
 }
 
+/* A definition's own text is no use of it. */
+void names_use(struct resolver *r, const struct def *def)
+{
+	if (def->sym && def->sym != r->node)
+		def->sym->used = true;
+	if (!def->decl || def->decl == r->owner)
+		return;
+	def->decl->used = true;
+	for (struct unit *u = r->m->units; u && r->unit == r->m->main; u = u->next)
+		u->used |= u->source == def->decl->source;
+}
+
 void names_enter(struct resolver *r)
 {
 	r->depth++;
@@ -150,12 +162,13 @@ struct symbol *names_symbol(struct resolver *r, struct symbol **slot, enum symbo
 static const char *const builtins[] = {
 	[BUILTIN_MIN] = "min", [BUILTIN_MAX] = "max", [BUILTIN_ABS] = "abs",
 	[BUILTIN_ILOG2] = "ilog2", [BUILTIN_CLOG2] = "clog2", [BUILTIN_ISPOW2] = "ispow2",
-	[BUILTIN_POPCOUNT] = "popcount", [BUILTIN_CTZ] = "ctz"
+	[BUILTIN_POPCOUNT] = "popcount", [BUILTIN_CTZ] = "ctz",
+	[BUILTIN_LEN] = "len"
 };
 
 enum builtin names_builtin(const char *name)
 {
-	for (enum builtin b = BUILTIN_MIN; b <= BUILTIN_CTZ; b++)
+	for (enum builtin b = BUILTIN_MIN; b <= BUILTIN_LEN; b++)
 		if (strcmp(builtins[b], name) == 0)
 			return b;
 	return BUILTIN_NONE;
@@ -165,7 +178,7 @@ enum builtin names_builtin(const char *name)
 
 static bool is_number(const struct symbol *s)
 {
-	return s->kind != SYM_FN && s->kind != SYM_BUFFER;
+	return s->kind != SYM_FN && s->kind != SYM_BUFFER && !symbol_is_table(s);
 }
 
 /* Whether the name would have served. */
@@ -180,6 +193,8 @@ static bool serves(const struct def *def, enum want want)
 		return def->slot->space == SPACE_VALUE && def->sym->kind == SYM_FN;
 	case WANT_ARG:
 		return def->slot->space == SPACE_VALUE && def->sym->kind != SYM_FN;
+	case WANT_TABLE:
+		return def->slot->space == SPACE_VALUE && symbol_is_table(def->sym);
 	case WANT_CONTRACT:
 		return def->slot->space == SPACE_CONTRACT;
 	case WANT_TOPOLOGY:
@@ -201,6 +216,8 @@ static const char *wanted(enum want want)
 		return "a function";
 	case WANT_ARG:
 		return "a buffer or a number";
+	case WANT_TABLE:
+		return "a table";
 	case WANT_CONTRACT:
 		return "a contract";
 	case WANT_TOPOLOGY:
@@ -216,7 +233,8 @@ static const char *described(const struct def *def)
 	switch (def->slot->space) {
 	case SPACE_VALUE:
 		return def->sym->kind == SYM_FN ? "a function" :
-		       def->sym->kind == SYM_BUFFER ? "a buffer" : "a number";
+		       def->sym->kind == SYM_BUFFER ? "a buffer" :
+		       symbol_is_table(def->sym) ? "a table" : "a number";
 	case SPACE_CONTRACT:
 		return "a contract";
 	case SPACE_TOPOLOGY:
@@ -225,23 +243,27 @@ static const char *described(const struct def *def)
 		return def->decl->kind == D_PROC ? "a proc" : "a schedule";
 	case SPACE_PARAM:
 	case SPACE_GIVEN:
+	case SPACE_UNKNOWN:
 		return "a parameter";
 	}
 	return "";
 }
 
-const char *names_hint(struct resolver *r, const char *name, const char *const *v, uint32_t n)
+const char *names_near(struct resolver *r, const char *name, const char *const *v, uint32_t n)
 {
 	uint64_t work = (uint64_t)n * (strlen(name) + 1);
-	const char *nearest;
 
 	if (work > r->suggest_work) {
 		r->suggest_work = 0;
-		return "";
+		return NULL;
 	}
 	r->suggest_work -= work;
-	nearest = diag_nearest(name, v, n);
-	return nearest ? arena_printf(r->arena, "; did you mean `%s`?", nearest) : "";
+	return diag_nearest(name, v, n);
+}
+
+const char *names_hint(struct resolver *r, const char *near)
+{
+	return near ? arena_printf(r->arena, "; did you mean `%s`?", near) : "";
 }
 
 /* The nearest of the names that would serve, innermost first. */
@@ -249,17 +271,42 @@ static const char *nearest(struct resolver *r, const char *name, enum want want)
 {
 	uint32_t n = 0;
 
-	if (!r->suggest_work)
-		return "";
+	if (!r->suggest_work || names_is_known(name, want))
+		return NULL;
 	for (const struct def *def = r->top; def; def = def->below)
 		if (serves(def, want))
 			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = def->slot->name;
 	if (want == WANT_NUMBER && !r->rankless)
 		ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = "rank";
 	if (want == WANT_FN)
-		for (enum builtin b = BUILTIN_MIN; b <= BUILTIN_CTZ; b++)
+		for (enum builtin b = BUILTIN_MIN; b <= BUILTIN_LEN; b++)
 			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = builtins[b];
-	return names_hint(r, name, r->candidates, n);
+	return names_near(r, name, r->candidates, n);
+}
+
+/* A name is reported once in a declaration. Where the topology is unknown, so are the
+ * names that it would have brought; and of names of another one, the first is enough. */
+static bool is_told(struct resolver *r, struct ident name, enum want want, const char *near)
+{
+	struct slot **at;
+
+	if (r->no_topology && !near && (want == WANT_NUMBER || want == WANT_FN))
+		return true;
+	if (!r->owner)
+		return false;
+	if (r->other_topology == r->owner && !near && names_of_topology(r, name.name))
+		return true;
+	grow(r);
+	at = slot_of(r, SPACE_UNKNOWN, name.name);
+	if (!*at) {
+		*at = ARENA_NEW(r->arena, struct slot);
+		**at = (struct slot){ .name = name.name, .space = SPACE_UNKNOWN };
+		r->nslots++;
+	} else if ((*at)->unknown_in == r->owner) {
+		return true;
+	}
+	(*at)->unknown_in = r->owner;
+	return false;
 }
 
 void names_unknown(struct resolver *r, struct ident name, enum want want)
@@ -268,6 +315,7 @@ void names_unknown(struct resolver *r, struct ident name, enum want want)
 		SPACE_VALUE, SPACE_RUN, SPACE_TOPOLOGY, SPACE_CONTRACT
 	};
 	const struct def *other = NULL;
+	const char *near;
 	struct diag *g;
 
 	if (!name.name)
@@ -285,6 +333,10 @@ void names_unknown(struct resolver *r, struct ident name, enum want want)
 			 "`%s` is a built-in function, not %s", name.name, wanted(want));
 		return;
 	}
-	diag_add(r->d, SEV_ERROR, 201, name.span, NO_RANK, "unknown name `%s`%s", name.name,
-		 nearest(r, name.name, want));
+	near = nearest(r, name.name, want);
+	if (is_told(r, name, want, near))
+		return;
+	g = diag_add(r->d, SEV_ERROR, 201, name.span, NO_RANK, "unknown name `%s`%s", name.name,
+		     names_hint(r, near));
+	names_help(r, g, name, want, near);
 }

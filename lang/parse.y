@@ -64,6 +64,8 @@ static struct parse *const ps = NULL;
 %token OR "||" AND "&&" EQ "==" NE "!=" LE "<=" GE ">=" SHL "<<" SHR ">>"
 %token YYEOF 0 "end of the text"
 
+%precedence NO_LET
+%precedence LET
 %right '?' ':'
 %left OR
 %left AND
@@ -78,12 +80,13 @@ static struct parse *const ps = NULL;
 %precedence UNARY
 
 %nterm <struct ident> ident promised_name
-%nterm <struct expr *> expr primary where
+%nterm <struct expr *> expr primary atom where value table
 %nterm <struct expr_list> exprs some_exprs
-%nterm <struct ref *> ref indexed
-%nterm <struct stmt_list> stmts block blocks else
+%nterm <struct ref *> ref chunks
+%nterm <struct stmt_list> stmts block blocks else lets
 %nterm <struct stmt *> stmt if
-%nterm <struct range> range
+%nterm <struct range> range group
+%nterm <struct counts> counts
 %nterm <struct arg *> arg
 %nterm <struct arg_list> args some_args
 %nterm <struct binding *> binding param attribute
@@ -91,11 +94,11 @@ static struct parse *const ps = NULL;
 %nterm <struct binding_list> contract_params
 %nterm <struct symbol_list> names some_names
 %nterm <struct buffer_def *> buffer
-%nterm <struct buffer_list> buffers
+%nterm <struct buffer_list> buffers some_buffers
 %nterm <enum direction> direction
 %nterm <struct param *> formal
 %nterm <struct param_list> formals some_formals
-%nterm <struct term *> term
+%nterm <struct term *> after
 %nterm <struct ensures *> clause
 %nterm <struct ensures_list> clauses
 %nterm <struct applied> on
@@ -116,13 +119,13 @@ decls:
 
 decl:
   IMPORT STRING			{ ast_import(ps, @$, $2, @2); }
-| CONTRACT promised_name '(' buffers contract_params ')' clauses
-	{ ast_contract(ps, @$, $2, $4, $5, $7); }
+| CONTRACT promised_name '(' buffers contract_params ')' lets clauses
+	{ ast_contract(ps, @$, (struct span){ @1.lo, @6.hi }, $2, $4, $5, $7, $8); }
 | TOPOLOGY ident params where block	{ ast_topology(ps, @$, $2, $3, $4, $5); }
 | PROC ident '(' formals ')' on block	{ ast_proc(ps, @$, $2, $4, $6, $7); }
 | SCHEDULE ident params IMPLEMENTS promise on where block
 	{ ast_schedule(ps, @$, $2, $3, $5, $6, $7, $8); }
-| LET ident '=' expr		{ ast_define(ps, D_LET, ast_let(ps, @$, $2, $4)); }
+| LET ident '=' value		{ ast_define(ps, D_LET, ast_let(ps, @$, $2, $4)); }
 | FN ident '(' names ')' '=' expr
 	{ ast_define(ps, D_FN, ast_fn(ps, @$, $2, $4, $7)); }
 | SCHEDULE error resync_head bad_body
@@ -180,12 +183,22 @@ contract_params:
 ;
 
 buffers:
-  buffer		{ $$ = (struct buffer_list){ $1, $1 }; }
-| buffers ',' buffer	{ $$ = $1; LIST_APPEND($$, $3); }
+  %empty		{ $$ = (struct buffer_list){ 0 }; }
+| some_buffers
+;
+
+some_buffers:
+  buffer			{ $$ = (struct buffer_list){ $1, $1 }; }
+| some_buffers ',' buffer	{ $$ = $1; LIST_APPEND($$, $3); }
+;
+
+counts:
+  '[' expr ']'			{ $$ = (struct counts){ NULL, $2 }; }
+| '[' expr ']' '[' expr ']'	{ $$ = (struct counts){ $2, $5 }; }
 ;
 
 buffer:
-  direction ident '[' expr ']'	{ $$ = ast_buffer(ps, @$, $1, $2, $4); }
+  direction ident counts	{ $$ = ast_buffer(ps, @$, $1, $2, $3); }
 | buffer BY ident		{ $$ = ast_by_column(ps, $1, $3, @$.hi); }
 | buffer SIZED ident '[' expr ']' '[' expr ']'
 	{ $$ = ast_sized(ps, $1, (struct span){ @2.lo, @$.hi }, $3, $5, $8); }
@@ -208,27 +221,41 @@ some_formals:
 ;
 
 formal:
-  ident			{ $$ = ast_formal(ps, @$, $1, NULL); }
-| ident '[' expr ']'	{ $$ = ast_formal(ps, @$, $1, $3); }
+  ident			{ $$ = ast_formal(ps, @$, $1, (struct counts){ 0 }); }
+| ident counts		{ $$ = ast_formal(ps, @$, $1, $2); }
+;
+
+/* Lets that no ensures follows are the file's: ast_contract. */
+lets:
+  %empty			{ $$ = (struct stmt_list){ 0 }; }
+| lets LET ident '=' value
+	{
+		struct stmt *s = ast_let(ps, (struct span){ @2.lo, @$.hi }, $3, $5);
+
+		$$ = $1;
+		LIST_APPEND($$, s);
+	}
 ;
 
 clauses:
-  %empty			{ $$ = (struct ensures_list){ 0 }; }
-| clauses clause		{ $$ = $1; LIST_APPEND($$, $2); }
+  %empty %prec NO_LET		{ $$ = (struct ensures_list){ 0 }; }
+| clauses clause		{ $$ = $1; if ($2) LIST_APPEND($$, $2); }
 | clauses ENSURES error resync_ensures
 ;
 
 resync_ensures: %empty	{ RESYNC(SKIP_ENSURES); } ;
 
+/* An equation is an expression until its clause is whole: a condition may begin alike. */
 clause:
-  ENSURES indexed EQ term		{ $$ = ast_ensures(ps, @$, NULL, $2, $4); }
-| ENSURES expr ':' indexed EQ term	{ $$ = ast_ensures(ps, @$, $2, $4, $6); }
+  ENSURES expr			{ $$ = ast_ensures(ps, @$, NULL, $2); }
+| ENSURES expr ':' expr		{ $$ = ast_ensures(ps, @$, $2, $4); }
+| ENSURES after			{ $$ = ast_ensures_after(ps, @$, NULL, $2); }
+| ENSURES expr ':' after	{ $$ = ast_ensures_after(ps, @$, $2, $4); }
 ;
 
-term:
-  indexed '@' primary		{ $$ = ast_initial(ps, @$, $1, $3); }
-| SUM '(' ident IN expr DOTDOT expr ':' term ')'
-	{ $$ = ast_sum(ps, @$, $3, $5, $7, $9); }
+after:
+  ident '(' ident IN expr DOTDOT expr ')'
+	{ $$ = ast_after(ps, @$, $1, $3, $5, $7); }
 ;
 
 /* ---- statements, ccs(5) 5 ----------------------------------------------------- */
@@ -257,13 +284,12 @@ stmt:
 | FOR ident range block		{ $$ = ast_loop(ps, @$, S_FOR, $2, $3, $4); }
 | CHANNEL expr block		{ $$ = ast_channel(ps, @$, $2, $3); }
 | if
-| WITHIN GROUP '(' expr ',' expr ',' expr ')' block
-	{ $$ = ast_within(ps, @$, $4, $6, $8, $10); }
+| WITHIN GROUP '(' group ')' block	{ $$ = ast_within(ps, @$, $4, $6); }
 | ident '(' args more ')'	{ $$ = ast_run(ps, @$, $1, $3, $4); }
 | ASSERT expr ',' STRING	{ $$ = ast_assert(ps, @$, $2, $4, @4); }
-| LET ident '=' expr		{ $$ = ast_let(ps, @$, $2, $4); }
+| LET ident '=' value		{ $$ = ast_let(ps, @$, $2, $4); }
 | FN ident '(' names ')' '=' expr	{ $$ = ast_fn(ps, @$, $2, $4, $7); }
-| SCRATCH ident '[' expr ']'	{ $$ = ast_scratch(ps, @$, $2, $4); }
+| SCRATCH ident counts		{ $$ = ast_scratch(ps, @$, $2, $3); }
 | LINK expr ARROW expr attributes	{ $$ = ast_link(ps, @$, $2, $4, $5); }
 ;
 
@@ -294,6 +320,12 @@ range:
 | IN expr DOTDOT expr BY expr	{ $$ = (struct range){ $2, $4, $6 }; }
 ;
 
+/* Members of a group: first, count, stride, or a table. */
+group:
+  expr ',' expr ',' expr	{ $$ = (struct range){ $1, $3, $5 }; }
+| value				{ $$ = (struct range){ $1, NULL, NULL }; }
+;
+
 args:
   %empty		{ $$ = (struct arg_list){ 0 }; }
 | some_args
@@ -306,9 +338,7 @@ some_args:
 
 arg:
   expr			{ $$ = ast_arg_expr(ps, $1, @1); }
-| indexed		{ $$ = ast_arg_ref(ps, $1); }
-| ident '[' expr DOTDOT expr ']'
-	{ $$ = ast_arg_ref(ps, ast_ref(ps, @$, REF_RANGE, $1, $3, $5)); }
+| chunks		{ $$ = ast_arg_ref(ps, $1); }
 ;
 
 more:
@@ -354,11 +384,17 @@ attribute:
 
 ref:
   ident				{ $$ = ast_ref(ps, @$, REF_ALL, $1, NULL, NULL); }
-| indexed
-| ident '[' expr DOTDOT expr ']'	{ $$ = ast_ref(ps, @$, REF_RANGE, $1, $3, $5); }
+| ident '[' expr ']'		{ $$ = ast_ref(ps, @$, REF_ONE, $1, $3, NULL); }
+| ident '[' expr ']' '[' expr ']'
+	{ $$ = ast_of_block(ast_ref(ps, @$, REF_ONE, $1, $6, NULL), $3); }
+| chunks
 ;
 
-indexed: ident '[' expr ']'	{ $$ = ast_ref(ps, @$, REF_ONE, $1, $3, NULL); } ;
+chunks:
+  ident '[' expr DOTDOT expr ']'	{ $$ = ast_ref(ps, @$, REF_RANGE, $1, $3, $5); }
+| ident '[' expr ']' '[' expr DOTDOT expr ']'
+	{ $$ = ast_of_block(ast_ref(ps, @$, REF_RANGE, $1, $6, $8), $3); }
+;
 
 /* ---- expressions, ccs(5) 3 ------------------------------------------------------- */
 
@@ -400,6 +436,11 @@ expr:
 ;
 
 primary:
+  atom
+| atom '@' atom		{ $$ = ast_initial(ps, @$, $1, $3); }
+;
+
+atom:
   INT			{ $$ = ast_int(ps, @$, $1); }
 | TRUE			{ $$ = ast_int(ps, @$, 1); }
 | FALSE			{ $$ = ast_int(ps, @$, 0); }
@@ -407,8 +448,16 @@ primary:
 | N			{ $$ = ast_leaf(ps, @$, E_N); }
 | ident			{ $$ = ast_name(ps, $1); }
 | ident '(' exprs ')'	{ $$ = ast_call(ps, @$, $1, $3); }
+| ident '[' expr ']'	{ $$ = ast_entry(ps, @$, $1, $3, NULL); }
+| ident '[' expr ']' '[' expr ']'	{ $$ = ast_entry(ps, @$, $1, $3, $6); }
+| SUM '(' ident IN expr DOTDOT expr ':' expr ')'
+	{ $$ = ast_sum(ps, @$, $3, $5, $7, $9); }
 | '(' expr ')'		{ $$ = $2; $$->parens = true; }
 ;
+
+table: '[' exprs ']'	{ $$ = ast_table(ps, @$, $2); } ;
+
+value: expr | table ;
 
 %%
 

@@ -33,6 +33,20 @@ struct open_brace {
 	uint32_t indent;	/* column of the first word of its line */
 };
 
+/* A token that the parser was given. */
+struct token {
+	int kind;
+	struct span span;
+};
+
+/* A fix that is still to be tried out. */
+struct untried {
+	struct diag *diag;
+	struct span span;
+	const char *text;
+	uint32_t reached;	/* where the last token began */
+};
+
 struct parse {
 	struct front *front;
 	struct arena *arena;
@@ -42,6 +56,8 @@ struct parse {
 	void *scanner;
 	uint32_t nerrors;
 	bool stopped;		/* gave up: no more tokens, no more reports */
+	struct untried *fixes;
+	uint32_t nfixes, capfixes;
 
 	/* the token stream */
 	enum skip skip;
@@ -53,14 +69,25 @@ struct parse {
 	bool line_first;	/* the last token stood first on its line */
 	bool after_arrow;	/* in a link, after its ->: '(' may open attributes */
 	uint32_t mute;		/* tokens for which errors are not reported */
+	bool quiet;		/* what is scanned is skipped: mistakes in it do not count */
 	bool bad_bytes;		/* bytes before the next token were no token */
 	uint32_t bad_string;	/* offset of the last string with a mistake in it */
 	uint32_t parens;	/* open ( and [ */
 	struct open_brace *braces;
 	uint32_t nbraces, capbraces;
 	uint32_t suspect;	/* offset of a '{' whose '}' seems to be missing, or 0 */
-	int previous;		/* the token before the last one, for messages */
-	int last;
+
+	/* for messages */
+	struct token last, previous, before;	/* the last three */
+	int head, statement;	/* the keywords that the declaration and the statement before
+				   the last token began with, or 0 */
+	int next_head, next_statement;	/* the same with the last token */
+
+	/* what follows from a report, and is no mistake of its own */
+	uint32_t mute_until;	/* before this offset nothing is */
+	uint32_t missing_close;	/* so many blocks have no `}` */
+	uint32_t extra_close;	/* so many `}` have no block */
+	bool no_braces;		/* blocks without braces were met: `else` has no if */
 };
 
 /* ---- the token stream (tokens.c) ------------------------------------------ */
@@ -69,8 +96,16 @@ struct parse {
 struct diag *parse_error(struct parse *ps, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/** Adds what to do to the report `g` (NULL: nothing); and, if `text` is not NULL, that
+ *  it stands in place of `span` then: tried out once the file is parsed (trial.c). */
+void parse_cure(struct parse *ps, struct diag *g, const char *help, struct span span,
+		const char *text);
+
 /** Reports that `what` goes deeper than MAX_DEPTH, once, and gives up the file. */
 void parse_too_deep(struct parse *ps, struct span span);
+
+/** Makes the text behind the last token readable (scan.l). */
+void parse_show_text(struct parse *ps);
 
 /** Reports that the token called `got` (as in parse.y) stands where only one of
  *  `names` may (syntax.c). */
@@ -90,12 +125,35 @@ const char *parse_string(struct parse *ps, const char *s, size_t n, struct span 
 /** True if the literal is a float rather than an integer. */
 bool parse_is_float(const char *s, size_t n);
 
+/** A character that the language has not, at s: reports it, and what to write. Returns
+ *  how many bytes it has; *token is what it stands for, 0: a space, or nothing known
+ *  (chars.c). */
+size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span, int *token);
+/** A text in quotes that are none: reports it. Returns what is in it. */
+const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote,
+			 struct span span);
+/** `#`, `.` and others: reports them. Returns how many bytes to go over. */
+size_t parse_stray(struct parse *ps, const char *s, struct span span);
+
 /** The first 40 bytes of a token, for messages. */
 const char *parse_clip(struct parse *ps, const char *s, size_t n);
 
 /* ---- files (load.c) -------------------------------------------------------- */
 
 struct unit *parse_source(struct front *f, struct module *m, struct source *src);
+
+/** The same, only to see how far it gets: nothing is tried out. */
+struct unit *parse_once(struct front *f, struct module *m, struct source *src,
+			struct parse *ps);
+
+/** An empty module, in f->arena. */
+struct module *lang_module(struct front *f);
+
+/* ---- fixes (trial.c) ---------------------------------------------------------- */
+
+/** Those of ps->fixes with which the text gets further become fixes of their
+ *  diagnostics. O(bytes) each, for a few. */
+void parse_try_fixes(struct parse *ps);
 
 /* ---- lists in semantic values ------------------------------------------------ */
 
@@ -108,8 +166,12 @@ struct buffer_list { struct buffer_def *first, *last; };
 struct ensures_list { struct ensures *first, *last; };
 struct symbol_list { struct symbol **v; uint32_t n, cap; };
 
-/* Where a message's parts stand: from..to by step of a loop. */
+/* The three expressions of a loop: from..to by step. Of a group: first, count,
+ * stride, or only the first: a table. */
 struct range { struct expr *lo, *hi, *by; };
+
+/* [chunks], or [blocks][chunks]; both NULL: no brackets. */
+struct counts { struct expr *blocks, *chunks; };
 
 /* A name with arguments, as after `on`; name.name == NULL: none. */
 struct applied { struct ident name; struct expr_list args; };
@@ -133,9 +195,21 @@ struct expr *ast_cond(struct parse *ps, struct span span, struct expr *a,
 		      struct expr *b, struct expr *c);
 struct expr *ast_call(struct parse *ps, struct span span, struct ident name,
 		      struct expr_list args);
+/** name[a], and name[a][b] where b is not NULL */
+struct expr *ast_entry(struct parse *ps, struct span span, struct ident name, struct expr *a,
+		       struct expr *b);
+struct expr *ast_table(struct parse *ps, struct span span, struct expr_list entries);
+/** chunk@rank, where `chunk` must be an E_ENTRY: E0101 */
+struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk,
+			 struct expr *rank);
+/** sum(var in lo..hi: body), where `body` must be an E_TERM: E0101 */
+struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struct expr *lo,
+		     struct expr *hi, struct expr *body);
 
 struct ref *ast_ref(struct parse *ps, struct span span, enum ref_kind kind,
 		    struct ident name, struct expr *lo, struct expr *hi);
+/** name[...] becomes name[block][...] */
+struct ref *ast_of_block(struct ref *r, struct expr *block);
 
 struct arg *ast_arg_expr(struct parse *ps, struct expr *e, struct span span);
 struct arg *ast_arg_ref(struct parse *ps, struct ref *r);
@@ -158,8 +232,8 @@ struct stmt *ast_loop(struct parse *ps, struct span span, enum stmt_kind kind,
 		      struct ident var, struct range range, struct stmt_list body);
 struct stmt *ast_if(struct parse *ps, struct span span, struct expr *e,
 		    struct stmt_list then, struct stmt_list orelse);
-struct stmt *ast_within(struct parse *ps, struct span span, struct expr *first,
-			struct expr *count, struct expr *stride, struct stmt_list body);
+struct stmt *ast_within(struct parse *ps, struct span span, struct range members,
+			struct stmt_list body);
 struct stmt *ast_run(struct parse *ps, struct span span, struct ident callee,
 		     struct arg_list args, struct binding_list more);
 struct stmt *ast_assert(struct parse *ps, struct span span, struct expr *e,
@@ -169,7 +243,7 @@ struct stmt *ast_let(struct parse *ps, struct span span, struct ident name,
 struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 		    struct symbol_list params, struct expr *body);
 struct stmt *ast_scratch(struct parse *ps, struct span span, struct ident name,
-			 struct expr *count);
+			 struct counts counts);
 struct stmt *ast_link(struct parse *ps, struct span span, struct expr *from,
 		      struct expr *to, struct binding_list attributes);
 
@@ -177,27 +251,30 @@ struct symbol *ast_symbol(struct parse *ps, enum symbol_kind kind, struct ident 
 void ast_add_symbol(struct parse *ps, struct symbol_list *list, struct ident name);
 
 struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction dir,
-			      struct ident name, struct expr *count);
+			      struct ident name, struct counts counts);
 struct buffer_def *ast_by_column(struct parse *ps, struct buffer_def *b,
 				 struct ident word, uint32_t hi);
 struct buffer_def *ast_sized(struct parse *ps, struct buffer_def *b, struct span span,
 			     struct ident table, struct expr *size_a, struct expr *size_b);
 struct param *ast_formal(struct parse *ps, struct span span, struct ident name,
-			 struct expr *count);
+			 struct counts counts);
 
-struct term *ast_initial(struct parse *ps, struct span span, struct ref *ref,
-			 struct expr *at);
-struct term *ast_sum(struct parse *ps, struct span span, struct ident var,
-		     struct expr *lo, struct expr *hi, struct term *body);
+/** after(var in lo..hi); another name than `after` is E0101 */
+struct term *ast_after(struct parse *ps, struct span span, struct ident name, struct ident var,
+		       struct expr *lo, struct expr *hi);
+/** cond: equation. What is no equation of a chunk with a term is E0101, and NULL. */
 struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *cond,
-			    struct ref *left, struct term *right);
+			    struct expr *equation);
+struct ensures *ast_ensures_after(struct parse *ps, struct span span, struct expr *cond,
+				  struct term *after);
 
 void ast_import(struct parse *ps, struct span span, const char *path,
 		struct span text_span);
 void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s);
-void ast_contract(struct parse *ps, struct span span, struct ident name,
+/** `head` ends at the ')'. */
+void ast_contract(struct parse *ps, struct span span, struct span head, struct ident name,
 		  struct buffer_list buffers, struct binding_list params,
-		  struct ensures_list ensures);
+		  struct stmt_list lets, struct ensures_list ensures);
 void ast_topology(struct parse *ps, struct span span, struct ident name,
 		  struct binding_list params, struct expr *where, struct stmt_list body);
 void ast_proc(struct parse *ps, struct span span, struct ident name,

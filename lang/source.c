@@ -54,10 +54,9 @@ static void find_lines(struct arena *a, struct source *s)
 	s->nlines = n;
 }
 
-/* The last source that starts at or before `offset`. */
-static struct source *find_source(struct sources *s, uint32_t offset)
+struct source *source_at(const struct sources *s, uint32_t offset)
 {
-	uint32_t lo = 0, hi = s->n;
+	uint32_t lo = 0, hi = s->n;	/* the last one that starts at or before it */
 
 	if (!s->n || offset < s->v[0]->base)
 		return NULL;
@@ -72,9 +71,17 @@ static struct source *find_source(struct sources *s, uint32_t offset)
 	return offset - s->v[lo]->base <= s->v[lo]->len ? s->v[lo] : NULL;
 }
 
+struct source *source_of_file(const struct sources *s, uint64_t dev, uint64_t ino)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->v[i]->is_file && s->v[i]->file.dev == dev && s->v[i]->file.ino == ino)
+			return s->v[i];
+	return NULL;
+}
+
 struct place source_place(struct sources *s, uint32_t offset)
 {
-	struct source *src = offset ? find_source(s, offset) : NULL;
+	struct source *src = source_at(s, offset);
 	uint32_t lo = 0, hi, at;
 
 	if (!src)

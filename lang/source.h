@@ -17,6 +17,12 @@ struct span {
 	uint32_t hi;	/* one past the last byte */
 };
 
+/* Which file, and which state of it. */
+struct file_stamp {
+	uint64_t dev, ino, size;
+	int64_t seconds, nanoseconds;	/* of its last change */
+};
+
 struct source {
 	const char *name;	/* as it is to be printed */
 	const char *path;	/* canonical, for "read once"; NULL for the prelude and stdin */
@@ -25,7 +31,10 @@ struct source {
 	uint32_t base;		/* offset of text[0]; the first source starts at 1 */
 	uint32_t *lines;	/* offsets (from base) of line starts, made on demand */
 	uint32_t nlines;
+	bool is_file;		/* a regular file was read: */
+	struct file_stamp file;
 	bool prelude;
+	bool installed;		/* of the installed library */
 };
 
 struct sources {
@@ -46,6 +55,12 @@ struct source *source_add(struct sources *s, const char *name, const char *text,
 /** The same without the copy: `text` is in the arena already, followed by two NULs. */
 struct source *source_adopt(struct sources *s, const char *name, const char *text,
 			    size_t len);
+
+/** The text that an offset lies in, or NULL. O(log texts). */
+struct source *source_at(const struct sources *s, uint32_t offset);
+
+/** The text that was read from that file, or NULL. O(texts). */
+struct source *source_of_file(const struct sources *s, uint64_t dev, uint64_t ino);
 
 /** File, line and column of an offset. O(log lines). */
 struct place source_place(struct sources *s, uint32_t offset);

@@ -1,32 +1,18 @@
 /*
- * What a syntax error says: "unexpected X, expected A, B or C", and, for the slips
- * that people make, how to write it.
+ * What a syntax error says: "unexpected X, expected A, B or C", and, for what people
+ * write who come from other languages, how to write it here (habits_*.c).
  *
  * In: the token, and the names of all tokens that could stand in its place (exact,
  * thanks to LAC). Where an expression, a statement or a declaration could start, it
  * is called that, and the operators that could continue an expression are left out,
- * so that what remains is short; more than a few are not listed at all.
+ * so that what remains is short; more than a few are not listed at all. Where a line
+ * ends too early, its end is the place, not the next line.
  */
-#include "lang/parse_support.h"
-#include "lang/parse.h"
+#include "lang/habits.h"
 
 #include <string.h>
 
 #define MAX_LISTED 5
-
-/* The tokens that could stand here. Names are as in parse.y: words, or 'c'. */
-struct expected {
-	const char *const *v;
-	int n;
-};
-
-static bool may_be(const struct expected *x, const char *name)
-{
-	for (int i = 0; i < x->n; i++)
-		if (strcmp(x->v[i], name) == 0)
-			return true;
-	return false;
-}
 
 static bool is_one_of(const char *name, const char *const *list)
 {
@@ -38,11 +24,11 @@ static bool is_one_of(const char *name, const char *const *list)
 
 static const char *const operators[] = {
 	"'?'", "||", "&&", "'|'", "'^'", "'&'", "==", "!=", "'<'", "'>'", "<=", ">=",
-	"<<", ">>", "'+'", "'-'", "'*'", "'/'", "'%'", "'('", "( ", NULL
+	"<<", ">>", "'+'", "'-'", "'*'", "'/'", "'%'", "'('", "( ", "'['", "'@'", NULL
 };
 static const char *const operands[] = {
 	"name", "number", "fraction", "rank", "N", "true", "false", "'('", "'-'", "'!'",
-	"'~'", "9223372036854775808", NULL
+	"'~'", "9223372036854775808", "sum", NULL
 };
 static const char *const statements[] = {
 	"send", "recv", "reduce", "copy", "step", "par", "for", "if", "within", "channel",
@@ -52,7 +38,6 @@ static const char *const declarations[] = {
 	"import", "contract", "topology", "proc", "schedule", "let", "fn", "';'",
 	"end of the text", NULL
 };
-static const char *const directions[] = { "in", "out", "inout", NULL };
 
 /* A token's name as it is printed. */
 static const char *print_name(struct parse *ps, const char *name)
@@ -72,14 +57,23 @@ static const char *print_name(struct parse *ps, const char *name)
 	return arena_printf(ps->arena, "`%s`", name);
 }
 
-/* Fills `list` with what to print; their number, or 0 if there are too many. */
-static int list_expected(struct parse *ps, const struct expected *x,
-			 const char *list[static MAX_LISTED + 1])
+/* What could stand here, but is seldom meant: a table, a second bracket, no buffers. */
+static bool is_unlikely(const struct mistake *m, const char *name)
 {
-	bool expr = may_be(x, "rank") && may_be(x, "'!'");
-	bool stmt = may_be(x, "send") && may_be(x, "let");
-	bool decl = may_be(x, "schedule") && may_be(x, "let");
-	bool oper = may_be(x, "'+'");
+	int before = m->ps->previous.kind;
+
+	if (strcmp(name, "'['") == 0)
+		return m->n > 1 && (before == ']' || before == '=' || before == '(');
+	return mistake_may(m, "inout") && (strcmp(name, "';'") == 0 || strcmp(name, "')'") == 0);
+}
+
+/* Fills `list` with what to print; their number, or 0 if there are too many. */
+static int list_expected(const struct mistake *m, const char *list[static MAX_LISTED + 1])
+{
+	bool expr = mistake_may_operand(m);
+	bool stmt = mistake_may_statement(m);
+	bool decl = mistake_may_declare(m);
+	bool oper = mistake_may_operator(m);
 	int n = 0;
 
 	if (expr)
@@ -88,23 +82,23 @@ static int list_expected(struct parse *ps, const struct expected *x,
 		list[n++] = "a statement";
 	if (decl)
 		list[n++] = "a declaration";
-	for (int i = 0; i < x->n; i++) {
-		const char *name = x->v[i];
+	for (int i = 0; i < m->n; i++) {
+		const char *name = m->names[i];
 
-		if ((expr && is_one_of(name, operands)) ||
+		if (is_unlikely(m, name) || (expr && is_one_of(name, operands)) ||
 		    (stmt && is_one_of(name, statements)) ||
 		    (decl && is_one_of(name, declarations)) ||
 		    (oper && is_one_of(name, operators)))
 			continue;
 		/* After contract and implements; in attributes; after '@'. */
-		if ((strcmp(name, "reduce") == 0 && may_be(x, "name")) ||
-		    strcmp(name, "fraction") == 0 || (!expr && may_be(x, "rank") &&
+		if ((strcmp(name, "reduce") == 0 && mistake_may(m, "name")) ||
+		    strcmp(name, "fraction") == 0 || (!expr && mistake_may(m, "rank") &&
 		    (strcmp(name, "N") == 0 || strcmp(name, "rank") == 0 ||
 		     strcmp(name, "true") == 0 || strcmp(name, "false") == 0)))
 			continue;
 		if (n == MAX_LISTED)
 			return 0;
-		list[n++] = print_name(ps, name);
+		list[n++] = print_name(m->ps, name);
 	}
 	if (!n && oper)
 		list[n++] = "an operator";
@@ -112,13 +106,13 @@ static int list_expected(struct parse *ps, const struct expected *x,
 }
 
 /* " expected A, B or C", or "". */
-static const char *expected_text(struct parse *ps, const struct expected *x)
+static const char *expected_text(const struct mistake *m)
 {
 	const char *list[MAX_LISTED + 1], *text = "";
-	int n = list_expected(ps, x, list);
+	int n = list_expected(m, list);
 
 	for (int i = 0; i < n; i++)
-		text = arena_printf(ps->arena, "%s%s%s", text,
+		text = arena_printf(m->ps->arena, "%s%s%s", text,
 				    i == 0 ? ", expected " : i == n - 1 ? " or " : ", ",
 				    list[i]);
 	return text;
@@ -148,100 +142,126 @@ static bool is_word(const char *name)
 	       strcmp(name, "string") != 0;
 }
 
-/* How an operation's rest is written, going by what could follow. */
-static const char *operation_form(const struct expected *x)
+/* Forms of statements that have no other habit. */
+static bool form(const struct mistake *m, struct cure *c)
 {
-	bool from = may_be(x, "from"), into = may_be(x, "into");
+	const char *at = m->at;
 
-	if (may_be(x, "to"))
-		return "the form is: send X to P";
-	if (from && into)
-		return "the forms are: reduce X from P, and: reduce X into Y";
-	if (from)
-		return "the form is: recv X from P";
-	if (into)
-		return "the form is: copy X into Y";
-	return NULL;
+	if (m->ps->statement == TOK_ASSERT && mistake_may(m, "','") && mistake_may_operator(m)) {
+		c->help = "an assert has a text: assert E, \"why\"";
+	} else if (m->ps->statement == TOK_ASSERT && mistake_got(m, "','") && mistake_may(m, "')'")) {
+		c->help = "an assert has no parentheses: assert E, \"why\"";
+	} else if (m->ps->statement == TOK_SCRATCH && m->n == 1 && mistake_may(m, "'['")) {
+		c->help = "a scratch has its number of chunks in brackets: scratch t[K]";
+	} else if (m->n == 1 && mistake_may(m, "group")) {
+		c->help = "the form is: within group(first, count, stride) { ... }";
+	} else if (mistake_got(m, "group")) {
+		c->help = "the form is: within group(first, count, stride) { ... }";
+		cure_fix(m, c, at, text_word_end(at), "within group");
+	} else if (mistake_got(m, "'='") && m->ps->previous.kind == TOK_IDENT && mistake_may(m, "'('")) {
+		c->help = "a name is given by let, and keeps its value";
+	} else if (m->ps->statement == TOK_LET && mistake_got(m, "':'") && mistake_may(m, "'='")) {
+		c->help = "numbers have no types: let x = ...";
+		cure_fix(m, c, at, text_word_end(text_skip(at + 1)), "");
+	} else if (mistake_may_statement(m) && mistake_got(m, "'-'") && at[1] == '-') {
+		c->help = "a comment begins with `//`";
+		cure_fix(m, c, at, at + 2, "//");
+	} else if (mistake_got(m, "else") && !mistake_may_operator(m)) {
+		c->help = "there is no if directly before this else";
+	} else if (!mistake_may(m, "send") && mistake_may(m, "'{'") && mistake_may(m, "'}'")) {
+		c->help = "each block of a par has braces of its own: par { { ... } { ... } }";
+	} else {
+		return false;
+	}
+	return true;
 }
 
-/* A cure where a statement or declaration was to start. */
-static const char *outer_cure(const char *got, const struct expected *x)
+/* A word that is nearly one that could stand here. */
+static bool misspelt(const struct mistake *m, struct cure *c)
 {
-	bool decl = may_be(x, "schedule") && may_be(x, "let");
+	const char *words[64], *near, *name;
+	size_t n = 0;
 
-	if (strcmp(got, "else") == 0)
-		return "there is no if directly before this else";
-	if (decl && strcmp(got, "'}'") == 0)
-		return "no block is open here: there is one `}` too many before this, or here";
-	if (decl && is_one_of(got, statements) && is_word(got))
-		return "statements stand in the body of a schedule, a proc or a topology";
-	if (!may_be(x, "send") && may_be(x, "'{'") && may_be(x, "'}'"))
-		return "each block of a par has braces of its own: par { { ... } { ... } }";
-	return NULL;
+	if (!mistake_got(m, "name"))
+		return false;
+	for (int i = 0; i < m->n && n < sizeof words / sizeof *words; i++)
+		if (is_word(m->names[i]))
+			words[n++] = m->names[i];
+	name = arena_strndup(m->ps->arena, m->at, (size_t)(text_word_end(m->at) - m->at));
+	near = diag_nearest(name, words, n);
+	if (!near)
+		return false;
+	c->help = arena_printf(m->ps->arena, "did you mean `%s`?", near);
+	cure_fix(m, c, m->at, text_word_end(m->at), near);
+	return true;
 }
 
-/* A cure for the head of a declaration. */
-static const char *head_cure(const char *got, const struct expected *x)
+static bool reserved(const struct mistake *m, struct cure *c)
 {
-	static const char *const heads[] = { "implements", "on", "where", NULL };
-
-	if (may_be(x, "inout"))
-		return strcmp(got, "name") == 0 ?
-		       "each buffer starts with its direction: in, out or inout" : NULL;
-	if (may_be(x, "implements"))
-		return "a schedule says what it computes, as in: implements "
-		       "allreduce(inout data[N]); what is only called is a proc";
-	if (is_one_of(got, heads) && may_be(x, "'{'"))
-		return "the order is: implements, on, where";
-	if (is_one_of(got, directions) && may_be(x, "name"))
-		return "parameters of a proc have no direction";
-	return NULL;
+	if (!is_word(m->got) || !mistake_may(m, "name") || mistake_may(m, "number") ||
+	    mistake_may(m, "send"))
+		return false;
+	c->help = "this is a word of the language, so it cannot be a name";
+	return true;
 }
 
-/* What to write instead, or NULL. */
-static const char *cure(const struct parse *ps, const char *got, const struct expected *x)
+/* Whether the text goes on with something new before it was complete: then the mistake
+ * is at the end of the line before. */
+static bool ends_early(const struct mistake *m)
 {
-	const char *text = operation_form(x);
+	static const char *const news[] = {
+		"send", "recv", "copy", "step", "par", "for", "if", "else", "within", "channel",
+		"assert", "let", "fn", "scratch", "link", "'}'", "import", "contract", "topology",
+		"proc", "schedule", "ensures", "implements", "on", "where", NULL
+	};
 
-	if (text)
-		return text;
-	if (strcmp(got, "'='") == 0 && may_be(x, "=="))
-		return "`=` defines a name, `==` compares";
-	if (strcmp(got, "'='") == 0 && ps->previous == TOK_IDENT && may_be(x, "'('"))
-		return "a name is defined by `let`, and keeps its value";
-	if (ps->previous == TOK_FOR || (may_be(x, "in") && !may_be(x, "out")))
-		return "the form is: for i in a..b { ... }";
-	if (strcmp(got, "fraction") == 0)
-		return "numbers are integers; only a link's attributes may be fractions";
-	if (strcmp(got, "'['") == 0 && may_be(x, "=="))
-		return "what a chunk holds cannot be used in an expression";
-	text = outer_cure(got, x);
-	if (!text)
-		text = head_cure(got, x);
-	if (!text && is_word(got) && may_be(x, "name") && !may_be(x, "number") &&
-	    !may_be(x, "send"))
-		text = "this is a word of the language, so it cannot be a name";
-	return text;
+	return m->ps->line_first && m->ps->previous.span.hi && !mistake_may_statement(m) &&
+	       !mistake_may_declare(m) && mistake_got_one(m, news) &&
+	       !mistake_may(m, "implements") &&
+	       (mistake_may_operand(m) || !mistake_may(m, "name"));
+}
+
+/* What follows from a mistake that was reported. */
+static bool is_consequence(struct parse *ps, struct span span, const char *got)
+{
+	if (span.lo < ps->mute_until || (ps->no_braces && !strcmp(got, "else")))
+		return true;
+	if (strcmp(got, "'}'") || !ps->extra_close)
+		return false;
+	ps->extra_close--;
+	return true;
 }
 
 void parse_unexpected(struct parse *ps, struct span span, const char *got,
 		      const char *const *names, int n)
 {
-	struct expected x = { names, n };
-	const char *help = cure(ps, got, &x);
+	struct mistake m = { ps, span, got, ps->source->text + (span.lo - ps->source->base),
+			     names, n };
+	struct cure c = { 0 };
+	const char *found;
 	struct diag *g;
 
-	if (ps->stopped || ps->mute || ps->is_virtual)
+	if (ps->stopped || ps->mute || ps->is_virtual || is_consequence(ps, span, got))
 		return;
+	parse_show_text(ps);
 	if (strcmp(got, "9223372036854775808") == 0) {
 		/* ccs(5) 8: a literal over 64 bits; -9223372036854775808 is none */
 		parse_error(ps, span, "the number `%s` needs more than 64 bits",
-			    parse_clip(ps, ps->source->text + (span.lo - ps->source->base),
-				       span.hi - span.lo));
+			    parse_clip(ps, m.at, span.hi - span.lo));
 		return;
 	}
-	g = parse_error(ps, span, "unexpected %s%s", found_text(ps, got, span),
-			expected_text(ps, &x));
-	if (help)
-		diag_note(ps->front->diags, g, (struct span){ 0 }, "%s", help);
+	if (!habit_statement(&m, &c) && !misspelt(&m, &c) && !habit_contract(&m, &c) &&
+	    !habit_head(&m, &c) && !form(&m, &c) && !habit_loop(&m, &c) &&
+	    !habit_operation(&m, &c) && !habit_expression(&m, &c))
+		reserved(&m, &c);
+	found = found_text(ps, got, span);
+	if (!c.span.lo && ends_early(&m)) {
+		c.span = (struct span){ ps->previous.span.hi, ps->previous.span.hi };
+		found = "end of the line";
+	}
+	g = parse_error(ps, c.span.lo ? c.span : span, "%s", c.message ? c.message :
+			arena_printf(ps->arena, "unexpected %s%s", found, expected_text(&m)));
+	parse_cure(ps, g, c.help, c.where, c.text);
+	if (c.mute)
+		ps->mute_until = mistake_span(&m, c.mute, c.mute).lo;
 }

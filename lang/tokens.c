@@ -26,7 +26,7 @@ struct diag *parse_error(struct parse *ps, struct span span, const char *fmt, ..
 	const char *text;
 	va_list ap;
 
-	if (ps->stopped)
+	if (ps->stopped || ps->quiet)
 		return NULL;
 	va_start(ap, fmt);
 	text = arena_vprintf(ps->arena, fmt, ap);
@@ -39,6 +39,19 @@ struct diag *parse_error(struct parse *ps, struct span span, const char *fmt, ..
 		  MAX_SYNTAX_ERRORS);
 	ps->stopped = true;
 	return g;
+}
+
+void parse_cure(struct parse *ps, struct diag *g, const char *help, struct span span,
+		const char *text)
+{
+	if (!g)
+		return;
+	if (help)
+		diag_help(ps->front->diags, g, "%s", help);
+	if (text)
+		ARENA_PUSH(ps->arena, ps->fixes, ps->nfixes, ps->capfixes) = (struct untried){
+			.diag = g, .span = span, .text = text, .reached = ps->last.span.lo,
+		};
 }
 
 void parse_too_deep(struct parse *ps, struct span span)
@@ -341,9 +354,11 @@ static void close_brace(struct parse *ps, uint32_t at)
 static void close_all(struct parse *ps, int t, struct span span)
 {
 	uint32_t at = ps->suspect ? ps->suspect : ps->braces[ps->nbraces - 1].at;
-	struct diag *g;
+	struct diag *g = NULL;
 
-	if (t == TOK_YYEOF)
+	if (ps->missing_close)
+		ps->missing_close = 0;
+	else if (t == TOK_YYEOF)
 		g = parse_error(ps, span, "the text ends inside a block: a `}` is missing");
 	else
 		g = parse_error(ps, span, "a declaration inside a block: a `}` is missing "
@@ -406,7 +421,9 @@ static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps
 		*span = end_of_text(ps->source);
 		return TOK_YYEOF;
 	}
+	ps->quiet = ps->skip != SKIP_NONE;
 	t = parse_scan(lval, span, ps->scanner);
+	ps->quiet = false;
 	if (t == TOK_YYEOF || ps->stopped) {
 		*span = end_of_text(ps->source);
 		ps->at_end = true;
@@ -447,7 +464,14 @@ int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps)
 		ps->bad_bytes = false;
 		ps->mute = 2;
 	}
+	ps->head = ps->next_head;
+	ps->statement = ps->next_statement;
+	if (!ps->nbraces && (starts_declaration(t) || t == TOK_LET || t == TOK_FN))
+		ps->next_head = t;
+	if (starts_statement(t))
+		ps->next_statement = t;
+	ps->before = ps->previous;
 	ps->previous = ps->last;
-	ps->last = t;
+	ps->last = (struct token){ t, *lloc };
 	return t;
 }

@@ -35,7 +35,7 @@ static ccs_status check_plan(struct call *c, int root)
 
 	c->root = ccs_module_rooted(m) ? root : -1;
 	if (ccs_module_rooted(m) && (root < 0 || root >= n))
-		return error_set(CCS_EINVAL, "%s: root %d is no rank of 0..%d", name, root, n - 1);
+		return error_set(CCS_EINVAL, "%s: root %d is no rank of 0 to %d", name, root, n - 1);
 	c->view = module_plan(m, n, root);
 	if (!c->view && ccs_module_has(m, n))
 		return error_set(CCS_ENOPLAN, "%s has no plan for root %d of %d ranks", name,
@@ -96,6 +96,9 @@ static ccs_status check(struct call *c, int root, void *stream)
 	if (!c->module || !c->comm)
 		return error_set(CCS_EINVAL, "ccs_run: the %s is NULL",
 				 c->module ? "communicator" : "module");
+	s = world_here(c->comm->world);
+	if (s)
+		return s;
 	if (!ccs_dtype_size(c->type))
 		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
 	if (!ccs_redop_name(c->op))
@@ -160,7 +163,7 @@ static ccs_status submit(struct call *c, int root, void *stream)
 ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, void *recvbuff, size_t count,
 		   ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm, void *stream)
 {
-	/* A module's plans are fixed; its lock and counters are not. */
+	/* A module's plans are fixed; its counters are not. */
 	struct call c = { .comm = comm, .module = (struct ccs_module *)(uintptr_t)m,
 			  .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
 			  .op = op };
@@ -206,6 +209,9 @@ ccs_status ccs_group_end(void)
 		return CCS_OK;
 	t->first = t->last = NULL;
 	t->failed = CCS_OK;
+	/* calls that were made before this process was forked */
+	for (struct call *c = calls; c && !s; c = c->next)
+		s = world_here(c->comm->world);
 	if (!s) {
 		for (struct call *c = calls; c; c = c->next)
 			join(c);
@@ -261,6 +267,9 @@ ccs_status ccs_call(const void *module, const void *sendbuff, void *recvbuff, si
 		s = error_set(CCS_EINVAL, "ccs_call: the %s",
 			      !comm ? "communicator is NULL" : "module is NULL or not aligned");
 	} else {
+		s = world_here(comm->world);
+	}
+	if (!s) {
 		pthread_mutex_lock(&comm->world->lock);
 		s = opened(comm->world, module, &m);
 		pthread_mutex_unlock(&comm->world->lock);

@@ -3,24 +3,28 @@
  *
  *     ccrun -n 4 ar.so
  *     torchrun --nproc-per-node 8 --no-python ccrun --device cuda ar.so
+ *     ccrun --verify ar.so
  *
- * In: a module and options. Out: nccl-tests' table on stdout, all else on stderr,
- * and an exit status: 0 all right, 2 usage or file, 3 wrong elements or no
- * progress, 4 what this machine or build lacks, 70 a bug.
+ * In: a module and options. Out: nccl-tests' table on stdout (with --json or --csv what
+ * these say, and the table on stderr), all else on stderr, and an exit status: 0 all
+ * right, 2 usage or file, 3 wrong elements or no progress, 4 what this machine or build
+ * lacks, 70 a bug.
  */
-#include "runtime/ccrun_bench.h"
+#include "runtime/ccrun_report.h"
 
 #include "runtime/comm.h"
 #include "runtime/group.h"
 
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 static void say(const struct options *o, bool rank, const char *format, va_list ap)
 {
 	char text[ERROR_TEXT];
 
 	vsnprintf(text, sizeof(text), format, ap);
+	report_error(o, text);
 	if (rank)
 		fprintf(stderr, "ccrun: rank %d: %s\n", o->rank, text);
 	else
@@ -99,6 +103,7 @@ static int find_launcher(struct options *o)
 	if (s) {
 		complain(o, "%s (--transport local: this process is a run of its own)",
 			 ccs_error());
+		o->rank = env.rank;
 		return EXIT_USAGE;
 	}
 	if (env.nranks < 2)
@@ -144,7 +149,7 @@ static int check_module(const struct options *o, const struct ccs_module *m)
 		return EXIT_USAGE;
 	}
 	if (o->root >= o->ranks && ccs_module_rooted(m)) {
-		complain_once(o, "root %d is no rank of 0..%d", o->root, o->ranks - 1);
+		complain_once(o, "root %d is no rank of 0 to %d", o->root, o->ranks - 1);
 		return EXIT_USAGE;
 	}
 	if (m->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
@@ -173,7 +178,9 @@ static int run_here(struct bench *b)
 static int run(const struct options *o, struct ccs_module *m)
 {
 	struct home at;
-	struct bench b = { .o = o, .m = m, .at = &at, .out = o->rank ? NULL : stdout };
+	struct bench b = { .o = o, .m = m, .at = &at,
+			   .checks = o->check && (m->nbuffers || !o->cuda),
+			   .out = o->rank ? NULL : o->report ? stderr : stdout };
 	int rc = home_open(&at, o);
 
 	if (rc == EXIT_DONE && !buffers_open(&b)) {
@@ -187,27 +194,78 @@ static int run(const struct options *o, struct ccs_module *m)
 	return rc;
 }
 
+/* What a file may have been meant to be. */
+static void suggest(const struct options *o, char *text, size_t size)
+{
+	size_t n = strlen(o->file), bare = n > 3 && !strcmp(o->file + n - 3, ".so") ? n - 3 : n;
+	char path[1024];
+
+	*text = '\0';
+	if (access(o->file, F_OK) == 0 || n + 5 > sizeof(path))
+		return;
+	snprintf(path, sizeof(path), "%.*s.so", (int)bare, o->file);
+	if (access(path, F_OK) == 0) {
+		snprintf(text, size, " (there is %s)", path);
+		return;
+	}
+	snprintf(path, sizeof(path), "%.*s.ccs", (int)bare, o->file);
+	if (access(path, F_OK) == 0)
+		snprintf(text, size, " (ccc %s -o %.*s.so makes it)", path, (int)bare, o->file);
+}
+
+static int run_module(struct options *o)
+{
+	struct ccs_module *m;
+	char instead[1200];
+	int rc;
+
+	if (ccs_module_load(&m, o->file)) {
+		suggest(o, instead, sizeof(instead));
+		complain(o, "%s%s", ccs_error(), instead);
+		return EXIT_USAGE;
+	}
+	report_module(o->report, o, m);
+	rc = o->helper < 0 ? check_module(o, m) : EXIT_DONE;
+	if (rc == EXIT_DONE)
+		rc = o->helper < 0 ? run(o, m) : helper_main(o, m);
+	ccs_module_free(m);
+	return rc;
+}
+
+/* A mistake in the command line is every process's: the first reports it. */
+static int mistaken(struct options *o, int rc)
+{
+	struct group_env env;
+	ccs_status s;
+
+	if (rc > 0 && o->report) {
+		report_error(o, ccs_error());
+		if (group_env_read(&env, &s))
+			o->rank = env.rank;
+	}
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
-	struct options o;
-	struct ccs_module *m;
-	int rc = options_read(&o, argc, argv);
+	ccs_status s;
+	struct options o = { .report = report_open(argc, argv, &s) };
+	int rc = s ? EXIT_LACKS : options_read(&o, argc, argv);
+	bool silent;
 
-	if (rc < 0)
-		rc = find_launcher(&o);
-	if (rc == EXIT_DONE && o.file && ccs_module_load(&m, o.file)) {
-		complain(&o, "%s", ccs_error());
-		rc = EXIT_USAGE;
-	} else if (rc == EXIT_DONE && o.file) {
-		rc = o.helper < 0 ? check_module(&o, m) : EXIT_DONE;
-		if (rc == EXIT_DONE)
-			rc = o.helper < 0 ? run(&o, m) : helper_main(&o, m);
-		ccs_module_free(m);
+	if (s)
+		fprintf(stderr, "ccrun: %s\n", ccs_error());
+	else if (rc >= 0)
+		rc = mistaken(&o, rc);
+	else
+		rc = o.verify ? verify_modules(&o) : find_launcher(&o);
+	if (rc == EXIT_DONE && o.file)
+		rc = run_module(&o);
+	silent = o.rank || (rc == EXIT_DONE && !o.file);	/* --help */
+	if (!report_close(o.report, rc, silent) || fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "ccrun: cannot write the table\n");
+		rc = rc ? rc : EXIT_USAGE;
 	}
 	options_free(&o);
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "ccrun: cannot write the table\n");
-		return rc ? rc : EXIT_USAGE;
-	}
 	return rc;
 }

@@ -5,6 +5,7 @@
  *   ccrun_options.c  the command line
  *   ccrun_home.c    where the ranks live: this process, its GPUs, other processes
  *   ccrun_table.c    sizes, types, operators, roots: the table
+ *   ccrun_report.c   the table for programs: --json, --csv
  *   ccrun_measure.c  one side of a row: the module beside NCCL, medians, checks
  *   ccrun_buffers.c  the ranks' buffers
  *   ccrun_time.c     calls, timed by the clock or by a GPU's events, or in a graph
@@ -12,6 +13,7 @@
  *   ccrun_device.c   buffers and streams on GPUs
  *   ccrun_nccl.c     --against nccl
  *   ccrun_helper.c   ... where each of NCCL's ranks needs a process
+ *   ccrun_verify.c   --verify
  */
 #ifndef CCS_RUNTIME_CCRUN_H
 #define CCS_RUNTIME_CCRUN_H
@@ -32,8 +34,12 @@ enum exit_status {
 enum { OP_PREMUL = CCS_NREDOPS, OP_COUNT };
 const char *ccrun_op_name(int op);
 
+struct report;
+
 struct options {
 	const char *file;
+	char **files;		/* all that are named, up to a NULL */
+	bool verify;		/* --verify: these are proved, and nothing is run */
 	int ranks;		/* -n; 0: not given */
 	size_t least, most;	/* -b -e */
 	size_t step, factor;	/* -i, or -f */
@@ -56,9 +62,11 @@ struct options {
 	const char *launcher;	/* what started the processes of which this is one; NULL: none */
 	int rank;		/* of this process; 0 without a launcher */
 	int helper;		/* --nccl-helper: a rank of NCCL's, told what to do; -1: no */
+	struct report *report;	/* --json, --csv; NULL: neither (ccrun_report.h) */
 };
 
-/** Reads the command line. Returns -1 to go on, or the exit status. */
+/** Reads the command line. Returns -1 to go on, or the exit status; then ccs_error() is
+ *  what was said, if it is not 0. */
 int options_read(struct options *o, int argc, char **argv);
 void options_free(struct options *o);
 
@@ -71,6 +79,9 @@ void complain_once(const struct options *o, const char *format, ...)
 
 /** "2..16", "2, 4, 8": the numbers of ranks that a module has plans for. */
 void module_ranks_text(const struct ccs_module *m, char *text, size_t size);
+
+/** --verify: proves modules, tells of each plan, and returns the exit status. */
+int verify_modules(const struct options *o);
 
 /* What one collective call is, for inputs and results. */
 struct check {

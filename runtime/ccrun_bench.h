@@ -46,6 +46,7 @@ struct bench {
 	const struct options *o;
 	struct ccs_module *m;
 	struct home *at;
+	bool checks;			/* -c; a module without buffers is not, on GPUs */
 	FILE *out;			/* NULL: another process prints the table */
 	unsigned char **base[2];	/* [out of place, in place][rank]; allocated */
 	void **send, **recv;		/* [rank] of the current placement */
@@ -90,6 +91,12 @@ ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place);
 /** Checks what has come out. */
 ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place,
 			 struct result *result);
+
+/* ---- ccrun_order.c --------------------------------------------------------------- */
+
+/** All ranks on the CPU of this process: adds to result->wrong how often a rank was
+ *  through before another had begun that it must wait for. */
+ccs_status order_check(const struct bench *b, const struct row *r, struct result *result);
 
 /* ---- ccrun_time.c --------------------------------------------------------------- */
 

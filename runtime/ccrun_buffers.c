@@ -63,7 +63,7 @@ ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
 	size_t send = 0, recv = 0;
 	ccs_status s;
 
-	c->count = size / esize / (units ? units : 1);
+	c->count = units ? size / esize / units : 0;
 	for (uint32_t i = 0; b->m->head->flags & CCS_MODULE_EVEN_COUNTS && i < b->m->nbuffers; ) {
 		uint32_t chunks = c->view->shapes[i].chunks;
 

@@ -11,7 +11,7 @@
  */
 #include "runtime/ccrun_bench.h"
 
-#include "runtime/group.h"
+#include "runtime/nccl_group.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -253,7 +253,7 @@ static ccs_status take(struct helpers *h, const struct pollfd *ready, int *left)
 		if (!a->status)
 			continue;
 		end_all(h, true);
-		return error_set(a->status, "rank %d: %s", i, a->text);
+		return error_set(error_of_peer(a->status), "rank %d: %s", i, a->text);
 	}
 	return CCS_OK;
 }

@@ -26,7 +26,7 @@ int measure_fail(const struct bench *b, enum side side, ccs_status s)
 	case CCS_ESYSTEM:
 		return EXIT_LACKS;
 	case CCS_EABORTED:	/* another process has ended */
-		if (b->at->group)
+		if (b->o->launcher)
 			return EXIT_WRONG;
 		break;
 	case CCS_OK:
@@ -95,7 +95,11 @@ static ccs_status check(struct bench *b, const struct row *r, bool in_place,
 
 	if (!s)
 		s = check_comm(b, time_run(b, r, put, lanes(b), 1));
-	return s ? s : buffers_check(b, r, in_place, result);
+	if (!s)
+		s = buffers_check(b, r, in_place, result);
+	if (!s && r->check.view->plan->after.n && !b->at->device)
+		s = order_check(b, r, result);
+	return s;
 }
 
 double measure_moved(const struct row *r)
@@ -234,7 +238,7 @@ ccs_status measure(struct bench *b, const struct row *r, bool in_place,
 		s = timed(b, r, wanted, result, side);
 	if (lanes(b))
 		time_release(lanes(b));
-	if (!s && b->o->check)
+	if (!s && b->checks)
 		s = check_all(b, r, in_place, result, side);
 	if (b->nccl)
 		nccl_side_done(b);

@@ -14,7 +14,7 @@
 #include "runtime/ccrun_bench.h"
 
 #include "runtime/comm.h"
-#include "runtime/group.h"
+#include "runtime/nccl_group.h"
 
 #include <stdlib.h>
 #include <string.h>

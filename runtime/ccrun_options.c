@@ -2,7 +2,7 @@
  * ccrun's command line. Anything that cannot be understood is said on stderr,
  * with exit status 2; what this build cannot do, with 4.
  */
-#include "runtime/ccrun.h"
+#include "runtime/ccrun_report.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -12,12 +12,14 @@
 
 enum {
 	LONG_ITERS = 256, LONG_DEVICE, LONG_AGAINST, LONG_TRANSPORT, LONG_THREADS, LONG_TIMEOUT,
-	LONG_REPEATS, LONG_COPY_RATE, LONG_HELPER, LONG_HELP, LONG_VERSION
+	LONG_REPEATS, LONG_COPY_RATE, LONG_JSON, LONG_CSV, LONG_HELPER, LONG_HELP, LONG_VERIFY,
+	LONG_VERSION
 };
 
 static const char help[] =
 "usage: ccrun -n RANKS [options] MODULE.so\n"
 "       torchrun, mpirun or srun ... ccrun --device cuda [options] MODULE.so\n"
+"       ccrun --verify MODULE.so...\n"
 "Runs a compiled schedule on RANKS ranks here, checks every element of every\n"
 "result, and prints a table of times by size.\n"
 "\n"
@@ -44,17 +46,18 @@ static const char help[] =
 "                  and ends with 4\n"
 "  --copy-rate     on GPUs: the messages' bytes a second, as part of a plain copy's\n"
 "  --transport local  one process, though a launcher may have started several\n"
+"  --verify        runs nothing: proves the modules' plans again, from their bytes\n"
+"  --json, --csv   the table for programs, on stdout; the one for people goes to stderr\n"
 "  --help, --version\n"
 "\n"
 "Size is that of nccl-tests: the larger of a rank's send and receive buffers.\n"
-"Exit status: 0 all right; 2 usage, or a file that is no module; 3 wrong elements,\n"
+"Exit status: 0 all right; 2 usage, or a file that is no right module; 3 wrong elements,\n"
 "or no progress; 4 this machine or build lacks something; 70 a bug of ours.\n";
 
 static int usage(const char *format, const char *what)
 {
-	fprintf(stderr, "ccrun: ");
-	fprintf(stderr, format, what);
-	fprintf(stderr, "\ntry: ccrun --help\n");
+	error_set(CCS_EINVAL, format, what);
+	fprintf(stderr, "ccrun: %s\ntry: ccrun --help\n", ccs_error());
 	return EXIT_USAGE;
 }
 
@@ -157,7 +160,8 @@ static bool read_set(const char *s, int (*number)(const char *), int count, unsi
 
 static int lacks(const char *what, const char *why)
 {
-	fprintf(stderr, "ccrun: %s: %s\n", what, why);
+	error_set(CCS_EUNSUPPORTED, "%s: %s", what, why);
+	fprintf(stderr, "ccrun: %s\n", ccs_error());
 	return EXIT_LACKS;
 }
 
@@ -277,9 +281,15 @@ static int read_long(struct options *o, int option, const char *s)
 		return read_against(o, s);
 	case LONG_TRANSPORT:
 		return read_transport(o, s);
+	case LONG_VERIFY:
+		o->verify = true;
+		return -1;
 	case LONG_COPY_RATE:
 		o->copy_rate = true;
 		return -1;
+	case LONG_JSON:		/* report_open has looked for these as they are spelt */
+	case LONG_CSV:
+		return o->report ? -1 : usage("%s", "--json and --csv cannot be abbreviated");
 	case LONG_HELPER:
 		return read_helper(o, s);
 	default:
@@ -294,7 +304,11 @@ static int read_one(struct options *o, int letter, const char *s)
 
 	switch (letter) {
 	case 'n':
-		rc = read_unsigned(&n, s, 1, "-n: '%s' is no number of ranks");
+		if (!strcmp(s, "p"))	/* mpirun's -np 4, as getopt reads it */
+			return usage("%s", "-np: the number of ranks is -n RANKS");
+		rc = read_unsigned(&n, s, 1, strstr(s, "..") || strchr(s, ',') ?
+				   "-n: ccrun runs one number of ranks at a time; what is '%s'?" :
+				   "-n: '%s' is no number of ranks");
 		if (rc < 0)
 			o->ranks = (int)n;
 		return rc;
@@ -312,17 +326,20 @@ static int read_one(struct options *o, int letter, const char *s)
 	case 'w':
 		return read_unsigned(&o->warmup, s, 0, "-w: '%s' is no number of runs");
 	case 'c':
-		rc = read_unsigned(&n, s, 0, "-c: '%s' is neither 0 nor 1");
-		if (rc < 0)
-			o->check = n != 0;
-		return rc;
+		if (strcmp(s, "0") && strcmp(s, "1"))
+			return usage("-c: '%s' is neither 0 nor 1", s);
+		o->check = *s == '1';
+		return -1;
 	case 'd':
 		return read_set(s, type_of, CCS_NDTYPES, &o->types) ? -1 :
-		       usage("-d: '%s' is no element type", s);
+		       usage("-d: '%s' is no element type; there are int8 uint8 int32 uint32 "
+			     "int64 uint64 float16 float32 float64 bfloat16 float8e4m3 "
+			     "float8e5m2, and all", s);
 	case 'o':
 		o->ops_all = !strcmp(s, "all");
 		return read_set(s, op_of, OP_COUNT, &o->ops) ? -1 :
-		       usage("-o: '%s' is no operator", s);
+		       usage("-o: '%s' is no operator; there are sum prod max min avg premul, and "
+			     "all", s);
 	case 'r':
 		return read_root(o, s);
 	case 'G':
@@ -332,15 +349,57 @@ static int read_one(struct options *o, int letter, const char *s)
 	}
 }
 
+/* Options of other programs that are given here, too. */
+static int unknown(int letter, const char *text)
+{
+	static const struct {
+		const char *option, *instead;
+	} others[] = {
+		{ "--np", "the number of ranks is -n RANKS" },
+		{ "--nranks", "the number of ranks is -n RANKS" },
+		{ "-p", "the number of ranks is -n RANKS" },
+		{ "-g", "the number of ranks is -n RANKS, and --device cuda spreads them over the "
+			"GPUs" },
+		{ "-t", "a number of threads is --threads N, and one of ranks -n RANKS" },
+	};
+	const char one[] = { '-', (char)letter, '\0' };
+	char why[160];
+	size_t n;
+
+	if (letter > 0 && letter < 128)		/* not a long one */
+		text = one;
+	else if (letter)
+		return usage("%s: this option takes no value", text);
+	n = strcspn(text, "=");
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (strlen(others[i].option) == n && !strncmp(text, others[i].option, n)) {
+			snprintf(why, sizeof(why), "%s: %s", others[i].option, others[i].instead);
+			return usage("%s", why);
+		}
+	return usage("unknown option %s", text);
+}
+
 static int check_options(struct options *o, int argc, char **argv, int at)
 {
+	unsigned long long n;
+
+	if (report_both(o->report))
+		return usage("%s", "--json or --csv, not both");
 	if (at == argc)
-		return usage("%s", "no module given");
+		return usage("%s", "no module given: ccrun -n RANKS MODULE.so (ccc SCHEDULE.ccs -o "
+			     "MODULE.so makes one)");
+	o->files = argv + at;
+	if (o->verify && at != 2)
+		return usage("%s", "--verify runs nothing, and has no other options");
+	if (o->verify)
+		return -1;
+	if (at + 1 < argc && read_number(argv[at], INT_MAX, &n))
+		return usage("'%s' is no module; the number of ranks is -n RANKS", argv[at]);
 	if (at + 1 < argc)
 		return usage("one module at a time; what is '%s'?", argv[at + 1]);
 	o->file = argv[at];
 	if (o->least > o->most)
-		return usage("%s", "-b is larger than -e");
+		return usage("%s", "-b is larger than -e (which is 8M, if it is not given)");
 	if (o->timeout > UINT_MAX / 1000)
 		return usage("%s", "--timeout is too long");
 	if (o->graphs && !o->cuda)
@@ -368,9 +427,12 @@ int options_read(struct options *o, int argc, char **argv)
 		{ "repeats", required_argument, NULL, LONG_REPEATS },
 		{ "cudagraph", required_argument, NULL, 'G' },
 		{ "copy-rate", no_argument, NULL, LONG_COPY_RATE },
+		{ "json", no_argument, NULL, LONG_JSON },
+		{ "csv", no_argument, NULL, LONG_CSV },
 		{ "nccl-helper", required_argument, NULL, LONG_HELPER },
 		{ "threads", required_argument, NULL, LONG_THREADS },
 		{ "timeout", required_argument, NULL, LONG_TIMEOUT },
+		{ "verify", no_argument, NULL, LONG_VERIFY },
 		{ "help", no_argument, NULL, LONG_HELP },
 		{ "version", no_argument, NULL, LONG_VERSION },
 		{ NULL, 0, NULL, 0 }
@@ -379,7 +441,8 @@ int options_read(struct options *o, int argc, char **argv)
 
 	*o = (struct options){ .least = 8, .most = 8u << 20, .factor = 4, .warmup = 2,
 			       .iters = 20, .check = true, .types = 1u << CCS_FLOAT32,
-			       .ops = 1u << CCS_SUM, .timeout = 30, .helper = -1 };
+			       .ops = 1u << CCS_SUM, .timeout = 30, .helper = -1,
+			       .report = o->report };
 	while ((letter = getopt_long(argc, argv, ":n:b:e:i:f:d:o:r:w:c:G:h", longs, NULL)) != -1) {
 		if (letter == LONG_HELP || letter == 'h') {
 			fputs(help, stdout);
@@ -392,7 +455,7 @@ int options_read(struct options *o, int argc, char **argv)
 		if (letter == ':')
 			return usage("%s needs a value", argv[optind - 1]);
 		if (letter == '?')
-			return usage("unknown option %s", argv[optind - 1]);
+			return unknown(optopt, argv[optind - 1]);
 		rc = read_one(o, letter, optarg);
 		if (rc >= 0)
 			return rc;

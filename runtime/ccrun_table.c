@@ -4,9 +4,9 @@
  * A row: buffers are allocated for its count, and it is measured out of place and then in
  * place (ccrun_measure.c). With --against nccl NCCL's columns follow ours, and how many
  * times as long NCCL takes; with --copy-rate, how much of a copy's rate the messages'
- * bytes come to.
+ * bytes come to. The same figures go to the report, if there is one.
  */
-#include "runtime/ccrun_bench.h"
+#include "runtime/ccrun_report.h"
 
 #include "runtime/comm.h"
 
@@ -53,60 +53,83 @@ static double bus_factor(const char *contract, int ranks)
 	return 1;
 }
 
-static void print_result(struct bench *b, const struct row *r, enum side side,
-			 const struct result *x)
-{
-	double alg, bus;
-	char wrong[24] = "n/a";
-
-	if (!x->measured) {
-		print(b, "  %8s %7s %7s %6s", "n/a", "n/a", "n/a", "n/a");
-		return;
-	}
-	alg = x->us > 0 ? (double)r->size / x->us * 1e-3 : 0;
-	bus = alg * bus_factor(ccs_module_contract(b->m), b->at->ranks);
-	b->busbw[side] += bus;
-	b->columns[side]++;
-	b->wrong[side] += x->wrong;
-	if (b->o->check)
-		snprintf(wrong, sizeof(wrong), "%zu", x->wrong);
-	print(b, "  %8.*f %7.2f %7.2f %6s", x->us < 10 ? 2 : x->us < 10000 ? 1 : 0, x->us, alg,
-	      bus, wrong);
-}
-
 /* GPUs that the ranks of all processes live on. */
 static int count_gpus(const struct home *p)
 {
 	return p->group ? p->ranks : device_lanes(p->device)->n;
 }
 
-/* The part of the copy's rate that the messages come to: each byte of theirs is read once
- * and written once, as a copy's is, by all GPUs together. */
-static void print_copy(struct bench *b, const struct row *r, const struct result *x)
+/* With --copy-rate: the part of the copy's rate that the messages come to. Each byte of
+ * theirs is read once and written once, as a copy's is, by all GPUs together. */
+static void copy_figures(const struct bench *b, const struct row *r, const struct result *x,
+			 struct figures *f)
 {
 	double rate = x->copy_us > 0 ? (double)r->size / x->copy_us : 0;
 	double moved = x->us > 0 ? measure_moved(r) / x->us / count_gpus(b->at) : 0;
 
-	if (!x->measured || !(rate > 0)) {
-		print(b, " %5s", "n/a");
+	if (!x->measured || !(rate > 0))
 		return;
-	}
-	b->copy_rate = 2 * rate * 1e-3;
-	print(b, " %5.1f", 100 * moved / rate);
+	f->copy_percent = 100 * moved / rate;
+	f->copy_rate = 2 * rate * 1e-3;
 }
 
-static void print_both(struct bench *b, const struct row *r, const struct result x[SIDES])
+static struct figures figures_of(struct bench *b, const struct row *r, enum side side,
+				 const struct result *x)
 {
-	const struct result *ours = x + SIDE_OURS, *nccl = x + SIDE_NCCL;
+	struct figures f = { .measured = x->measured, .us = x->us, .wrong = x->wrong,
+			     .text = x->text, .copy_percent = -1, .copy_rate = -1 };
 
-	print_result(b, r, SIDE_OURS, ours);
-	if (b->o->copy_rate)
-		print_copy(b, r, ours);
+	if (!x->measured)
+		return f;
+	f.alg = x->us > 0 ? (double)r->size / x->us * 1e-3 : 0;
+	f.bus = f.alg * bus_factor(ccs_module_contract(b->m), b->at->ranks);
+	b->busbw[side] += f.bus;
+	b->columns[side]++;
+	b->wrong[side] += x->wrong;
+	if (side == SIDE_OURS && b->o->copy_rate) {
+		copy_figures(b, r, x, &f);
+		if (f.copy_rate >= 0)
+			b->copy_rate = f.copy_rate;
+	}
+	return f;
+}
+
+static void print_side(const struct bench *b, const struct figures *f)
+{
+	char wrong[24] = "n/a";
+
+	if (!f->measured) {
+		print(b, "  %8s %7s %7s %6s", "n/a", "n/a", "n/a", "n/a");
+		return;
+	}
+	if (b->checks)
+		snprintf(wrong, sizeof(wrong), "%zu", f->wrong);
+	print(b, "  %8.*f %7.2f %7.2f %6s", f->us < 10 ? 2 : f->us < 10000 ? 1 : 0, f->us, f->alg,
+	      f->bus, wrong);
+}
+
+/* A placement, on both sides. */
+static void tell(struct bench *b, const struct row *r, bool in_place,
+		 const struct result x[SIDES])
+{
+	struct figures f[SIDES];
+	double ratio = -1;
+
+	for (int side = 0; side < SIDES; side++)
+		f[side] = figures_of(b, r, (enum side)side, x + side);
+	if (f[SIDE_OURS].measured && f[SIDE_NCCL].measured && f[SIDE_OURS].us > 0)
+		ratio = f[SIDE_NCCL].us / f[SIDE_OURS].us;
+	report_result(b, r, in_place, f, ratio);
+	print_side(b, f + SIDE_OURS);
+	if (b->o->copy_rate && f[SIDE_OURS].copy_percent >= 0)
+		print(b, " %5.1f", f[SIDE_OURS].copy_percent);
+	else if (b->o->copy_rate)
+		print(b, " %5s", "n/a");
 	if (!b->nccl)
 		return;
-	print_result(b, r, SIDE_NCCL, nccl);
-	if (ours->measured && nccl->measured && ours->us > 0)
-		print(b, " %6.2f", nccl->us / ours->us);
+	print_side(b, f + SIDE_NCCL);
+	if (ratio >= 0)
+		print(b, " %6.2f", ratio);
 	else
 		print(b, " %6s", "n/a");
 }
@@ -135,7 +158,7 @@ static int row_run(struct bench *b, struct row *r)
 	for (int in_place = 0; in_place < 2 && !s; in_place++) {
 		s = measure(b, r, in_place, result[in_place], &side);
 		if (!s)
-			print_both(b, r, result[in_place]);
+			tell(b, r, in_place, result[in_place]);
 		flush(b);
 	}
 	print(b, "\n");
@@ -178,6 +201,8 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	check_scalar(&r.check, r.scalar);
 	while (rc == EXIT_DONE) {
 		rc = size_run(b, &r, size);
+		if (!b->m->nbuffers)
+			break;		/* there is one size: none */
 		if (b->o->step ? size > b->o->most - b->o->step
 			       : size && size > b->o->most / b->o->factor)
 			break;
@@ -238,8 +263,12 @@ static void print_runs(const struct bench *b)
 		      o->iters, o->warmup);
 	else
 		print(b, "mean of %u runs after %u; ", o->iters, o->warmup);
-	print(b, "%s\n", o->check ? "then every element of one more is checked"
-				  : "results not checked");
+	if (!b->checks)
+		print(b, b->m->nbuffers ? "results not checked\n" : "order not checked\n");
+	else if (b->m->nbuffers)
+		print(b, "then every element of one more is checked\n");
+	else
+		print(b, "then each rank is late once: the others must wait for it\n");
 }
 
 /* A line of the columns' names. */
@@ -272,6 +301,7 @@ static void print_head(const struct bench *b)
 	char where[512];
 
 	home_describe(b->at, where, sizeof(where));
+	report_head(b, where);
 	print(b, "# %s: %s, %s\n", ccs_module_schedule(b->m), ccs_module_contract(b->m), where);
 	if (b->nccl)
 		print(b, "# %s\n", nccl_side_label(b->nccl));
@@ -294,13 +324,13 @@ static void print_head(const struct bench *b)
 static void print_foot(const struct bench *b)
 {
 	print(b, "#\n");
-	if (b->o->check)
-		print(b, "# wrong elements    : %zu%s\n", b->wrong[SIDE_OURS],
-		      b->wrong[SIDE_OURS] ? "" : " OK");
-	if (b->o->check && b->nccl)
+	if (b->checks)
+		print(b, "# %-18s: %zu%s\n", b->m->nbuffers ? "wrong elements" : "wrong order",
+		      b->wrong[SIDE_OURS], b->wrong[SIDE_OURS] ? "" : " OK");
+	if (b->checks && b->nccl)
 		print(b, "# ... of NCCL's     : %zu%s\n", b->wrong[SIDE_NCCL],
 		      b->wrong[SIDE_NCCL] ? "" : " OK");
-	if (b->columns[SIDE_OURS])
+	if (b->columns[SIDE_OURS] && b->m->nbuffers)
 		print(b, "# mean bus bandwidth: %.3f GB/s\n",
 		      b->busbw[SIDE_OURS] / b->columns[SIDE_OURS]);
 	if (b->columns[SIDE_NCCL])
@@ -318,6 +348,7 @@ int table_print(struct bench *b)
 	rc = rows_run(b);
 	if (rc == EXIT_DONE) {
 		print_foot(b);
+		report_summary(b);
 		rc = b->wrong[SIDE_OURS] || b->wrong[SIDE_NCCL] ? EXIT_WRONG : EXIT_DONE;
 	}
 	return rc;

@@ -14,9 +14,22 @@
  * gives the text, which belongs to the calling thread and holds until its next
  * call that fails. All functions may be called from any thread; one communicator
  * handle by one thread at a time.
+ *
+ * fork(): modules are the child's, too, whatever other threads of the parent were doing.
+ * A communicator stays its parent's, and goes on there. The child can free its copy (then
+ * its memory is given back, nobody is waited for, and no GPU is touched) and ask for rank
+ * and size; all else fails with CCS_EABORTED, also the end of a group that the parent has
+ * open with calls in it. It can make communicators of its own; on GPUs only if its parent
+ * had not used one yet, as with anything of CUDA's.
  */
 #ifndef CCS_H
 #define CCS_H
+
+#if !defined(__LP64__)
+#error "ccs needs a 64-bit system: modules and counts are 64 bits wide. Build it without -m32."
+#elif __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "ccs needs a little-endian system: modules are read as they lie in the file."
+#endif
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +51,8 @@ typedef enum ccs_status {
 	CCS_ENOPLAN = -3,	/* the module has no plan for that number of ranks or root */
 	CCS_ENOMEM = -4,
 	CCS_ETIMEOUT = -5,	/* no progress for the communicator's timeout */
-	CCS_EABORTED = -6,	/* the communicator failed before; make a new one */
+	CCS_EABORTED = -6,	/* the communicator failed before, or is another process's;
+				   make a new one */
 	CCS_EUNSUPPORTED = -7,	/* what this build or machine lacks; the text says what */
 	CCS_ESYSTEM = -8	/* the system refused (threads); the text has errno's */
 } ccs_status;
@@ -53,7 +67,7 @@ typedef enum ccs_dtype {
 
 /* Operators. Narrow floats are combined in float32 and rounded once an
  * operation. AVG divides by the number of ranks (integers: truncates toward
- * zero). CCS_PREMUL is given through ccs_redop_premul(). */
+ * zero). Premul-sum has a function of its own, ccs_run_premul(). */
 typedef enum ccs_redop {
 	CCS_SUM, CCS_PROD, CCS_MAX, CCS_MIN, CCS_AVG,
 	CCS_NREDOPS
@@ -80,12 +94,33 @@ CCS_API const char *ccs_redop_name(ccs_redop op);
  * Reads a module from a shared object made by ccc. No code of the file is run
  * or mapped executable: its table is checked in every field before use.
  * CCS_EFILE if the file is none, is truncated, damaged, or of another version.
+ *
+ * What loading promises is form, not sense. Every number of a plan is inside its range,
+ * so that a call on the CPU stays inside its buffers whatever the file's bytes are; on a
+ * GPU the module's kernels are run as they are. That a plan computes its contract without
+ * deadlock is what ccc has proved, and the checksum tells that these are still the bytes.
+ * A module that was altered, with its checksum mended by hand, loads if its form is right,
+ * and may compute something else, or deadlock, which ends in CCS_ETIMEOUT.
+ * ccs_module_verify / `ccrun --verify` proves a module again.
  */
 CCS_API ccs_status ccs_module_load(struct ccs_module **out, const char *path);
 /** The same from memory, e.g. &ccs_module_v1 of a linked schedule; `bytes` must
  *  outlive the module. `size` is the most that may be read. */
 CCS_API ccs_status ccs_module_open(struct ccs_module **out, const void *bytes, size_t size);
 CCS_API void ccs_module_free(struct ccs_module *m);
+
+/**
+ * Proves a module's plans again, from its bytes: that each ends, that nothing races,
+ * that every cell ends with what the module promises, and that all lengths agree, for
+ * every count that it can be run with, in place and out of place; and, where the contract
+ * asks for an order, as a barrier does, that no rank ends too early. CCS_EFILE: one is not
+ * right, and the text names the plan, the rank, the operation and its line; CCS_ENOMEM.
+ *
+ * A module that was made by ccc was proved like this before it was written, so this is
+ * for modules from elsewhere: see ccs_module_load. It takes about as long as ccc took to
+ * check the schedule; `ccrun --verify` calls it, too.
+ */
+CCS_API ccs_status ccs_module_verify(const struct ccs_module *m);
 
 CCS_API const char *ccs_module_schedule(const struct ccs_module *m);
 CCS_API const char *ccs_module_contract(const struct ccs_module *m);
@@ -95,7 +130,7 @@ CCS_API int ccs_module_has(const struct ccs_module *m, int nranks);
 CCS_API int ccs_module_rooted(const struct ccs_module *m);
 /** Elements that the send and the receive buffer of a rank hold for `count`
  *  (for an inout buffer both are the same). Modules with more than one buffer
- *  of a kind: the sum over them; they lie one after another. */
+ *  of a kind: the sum over them; they lie one after another. Without buffers: 0. */
 CCS_API ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t count,
 				       size_t *send, size_t *recv);
 
@@ -141,14 +176,17 @@ CCS_API ccs_status ccs_get_unique_id(ccs_unique_id *id);
 CCS_API ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const ccs_unique_id *id,
 				      int rank, int device);
 /** The same, by what torchrun, mpirun or srun has put into the environment: rank, number
- *  of ranks, GPU, and where rank 0 is ($CCS_RENDEZVOUS=HOST:PORT, if they don't say).
+ *  of ranks, GPU, where rank 0 is ($CCS_RENDEZVOUS=HOST:PORT, if they don't say), and the
+ *  job's name ($CCS_JOB_TOKEN): processes of other jobs are turned away. What fails in one
+ *  process fails in all that come within $CCS_RENDEZVOUS_SECONDS (300).
  *  CCS_EINVAL: they did not start this process. */
 CCS_API ccs_status ccs_comm_init_env(struct ccs_comm **comm);
 /** Whether a call that has returned has failed since, on the GPU. A communicator that
  *  failed stays so. */
 CCS_API ccs_status ccs_comm_check(struct ccs_comm *c);
 /** Frees one rank's handle; the last one ends the threads. A process waits there for the
- *  others' ends, as they may use its memory: no longer than the timeout. */
+ *  others' ends, as they may use its memory: no longer than the timeout. In a forked
+ *  process: see fork() above. */
 CCS_API void ccs_comm_free(struct ccs_comm *c);
 CCS_API int ccs_comm_rank(const struct ccs_comm *c);
 CCS_API int ccs_comm_size(const struct ccs_comm *c);
@@ -163,8 +201,14 @@ CCS_API ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads);
  * Runs a schedule as rank `comm`. `count` is the block of the contract, in
  * elements: NCCL's count of the same collective. `sendbuff == recvbuff`: in
  * place. Overlap of an `in` and an `out` buffer is allowed (the input is then
- * copied aside). `root` is ignored where the module has none. `stream` is for
- * GPUs; NULL on the CPU.
+ * copied aside). A buffer that has no elements, or that this rank does not use, may be
+ * NULL. `root` is ignored where the module has none. `stream` is for GPUs; NULL on the CPU.
+ *
+ * A module without buffers, such as a barrier, moves no data: pass NULL, NULL and a count
+ * of 0. `type` and `op` mean nothing then, but must be some that there are.
+ *
+ * CCS_EINVAL also for a count that the number of chunks does not divide, where a contract
+ * of the user's own moves values to other places in a block.
  *
  * Returns when this rank's part is done. Inside ccs_group_start/end it only
  * records the call; without a group, every rank must be called from a thread

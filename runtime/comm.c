@@ -2,7 +2,8 @@
  * Communicators: making, freeing, and setting them.
  *
  * The ranks of this process (on the CPU: all) share one world. The last handle that
- * is freed ends its threads and frees it. O(ranks).
+ * is freed ends its threads and frees it. A process that was forked has a copy, without
+ * the threads: it can only free that. O(ranks).
  */
 #include "runtime/comm.h"
 
@@ -31,14 +32,22 @@ static bool sync_init(struct world *w)
 	return ok;
 }
 
-void world_free(struct world *w)
+ccs_status world_here(const struct world *w)
 {
-	sched_stop(w);
-	gpu_free(w);
+	return origin_here(&w->origin) ? CCS_OK :
+	       error_set(CCS_EABORTED, "the communicator was made by another process, from which "
+			 "this one was forked: here it can only be freed; make a new one");
+}
+
+/* Memory alone. In a forked process calls of other threads never give their runs back. */
+static void free_memory(struct world *w)
+{
+	bool here = origin_here(&w->origin);
+
 	while (w->runs) {
 		struct run *next = w->runs->next;
 
-		run_unref(w->runs);
+		(here ? run_unref : run_drop)(w->runs);
 		w->runs = next;
 	}
 	while (w->opened) {
@@ -55,11 +64,35 @@ void world_free(struct world *w)
 	free(w->channels.data);
 	free(w->cells.data);
 	free(w->data.data);
+	free(w->helpers);
 	free(w->dead_text);
+	origin_free(&w->origin);
+	free(w);
+}
+
+void world_free(struct world *w)
+{
+	sched_stop(w);
+	gpu_free(w);
 	pthread_cond_destroy(&w->calls);
 	pthread_cond_destroy(&w->work);
 	pthread_mutex_destroy(&w->lock);
-	free(w);
+	free_memory(w);
+}
+
+/* In a forked process. If another thread held the lock when it was forked, what the lock
+ * guards is in no defined state, and is left as it is. Otherwise all is freed with the
+ * last handle. The lock is not destroyed: threads that are not here may wait for it. */
+static void forget(struct world *w)
+{
+	if (pthread_mutex_trylock(&w->lock))
+		return;
+	if (--w->handles) {
+		pthread_mutex_unlock(&w->lock);
+		return;
+	}
+	gpu_free(w);
+	free_memory(w);
 }
 
 struct world *world_new(int nranks, int nlocal)
@@ -68,11 +101,13 @@ struct world *world_new(int nranks, int nlocal)
 
 	if (!w)
 		return NULL;
+	origin_set(&w->origin);
 	w->nranks = nranks;
 	w->nlocal = w->handles = nlocal;
 	w->timeout = 30000;
 	w->ranks = calloc((size_t)nranks, sizeof(*w->ranks));
 	if (!w->ranks || !sync_init(w)) {
+		origin_free(&w->origin);
 		free(w->ranks);
 		free(w);
 		return NULL;
@@ -117,10 +152,14 @@ void ccs_comm_free(struct ccs_comm *c)
 	if (!c)
 		return;
 	w = c->world;
+	free(c);
+	if (!origin_here(&w->origin)) {
+		forget(w);
+		return;
+	}
 	pthread_mutex_lock(&w->lock);
 	left = --w->handles;
 	pthread_mutex_unlock(&w->lock);
-	free(c);
 	if (!left)
 		world_free(w);
 }
@@ -137,8 +176,13 @@ int ccs_comm_size(const struct ccs_comm *c)
 
 ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds)
 {
+	ccs_status s;
+
 	if (!c)
 		return error_set(CCS_EINVAL, "ccs_comm_set_timeout: the communicator is NULL");
+	s = world_here(c->world);
+	if (s)
+		return s;
 	pthread_mutex_lock(&c->world->lock);
 	c->world->timeout = milliseconds;
 	pthread_mutex_unlock(&c->world->lock);
@@ -147,10 +191,14 @@ ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds)
 
 ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads)
 {
+	ccs_status s;
 	bool late;
 
 	if (!c)
 		return error_set(CCS_EINVAL, "ccs_comm_set_threads: the communicator is NULL");
+	s = world_here(c->world);
+	if (s)
+		return s;
 	pthread_mutex_lock(&c->world->lock);
 	late = c->world->arrivals > 0;
 	if (!late)

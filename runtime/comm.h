@@ -16,9 +16,11 @@
 #define CCS_RUNTIME_COMM_H
 
 #include "runtime/error.h"
+#include "runtime/origin.h"
 #include "runtime/prep.h"
 #include "runtime/reduce.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define CACHE_LINE 64
@@ -156,6 +158,7 @@ struct opened {			/* a module of ccs_call */
 };
 
 struct world {
+	struct origin origin;		/* a forked process can only free it */
 	pthread_mutex_t lock;
 	pthread_cond_t work;		/* helpers sleep here */
 	pthread_cond_t calls;		/* threads inside a call sleep here */
@@ -194,6 +197,9 @@ struct ccs_comm {
 /** For `nranks` ranks, of which `nlocal` have a handle in this process. NULL: no memory. */
 struct world *world_new(int nranks, int nlocal);
 void world_free(struct world *w);
+/** CCS_EABORTED in a process that was forked from the one that made it: threads are
+ *  missing there, and locks may never be given back. O(1), without a call. */
+ccs_status world_here(const struct world *w);
 
 /* ---- run.c: runs, under world.lock ---------------------------------------------- */
 
@@ -209,6 +215,8 @@ void run_retire(struct world *w);
  *  thread's text if *s was CCS_OK before. */
 bool run_call_over(struct world *w, struct call *c, ccs_status *s);
 void run_unref(struct run *r);
+/** Frees it, whoever holds it. */
+void run_drop(struct run *r);
 /* What must be the same in all ranks' calls; and how it is called in messages. */
 struct call_name {
 	uint64_t size, checksum;	/* of the module */
@@ -274,6 +282,7 @@ void sched_wait(struct world *w, struct call *calls, ccs_status *first);
 
 /** On a GPU: launches the run if all ranks have called. Under world.lock. */
 void gpu_start(struct world *w, struct run *r);
+/** In a forked process: without a call of the driver, whose things are another's. */
 void gpu_free(struct world *w);
 
 /* ---- watch.c ------------------------------------------------------------------------ */

@@ -65,7 +65,7 @@ static void choose_replicas(struct launch *l, uint32_t channels, size_t esize)
 }
 
 /* device/args.h, Cuts: tile * ntiles * replicas >= the longest chunk, tiles in units
- * of 16 bytes. */
+ * of 16 bytes. A plan that promises an order exchanges its messages without elements, too. */
 static void choose_tile(struct launch *l, size_t esize)
 {
 	uint64_t unit = 16 / esize, most = l->state->tile_bytes / esize;
@@ -76,6 +76,8 @@ static void choose_tile(struct launch *l, size_t esize)
 	l->tile = round_up(ceil_div(part, tiles), unit);
 	l->tile = l->tile ? l->tile : unit;
 	l->ntiles = ceil_div(l->longest, l->tile * l->replicas);
+	if (!l->ntiles && l->c->view->plan->after.n)
+		l->ntiles = 1;
 }
 
 /* ---- streams ----------------------------------------------------------------------- */

@@ -204,6 +204,9 @@ ccs_status ccs_comm_check(struct ccs_comm *c)
 	if (!c)
 		return error_set(CCS_EINVAL, "ccs_comm_check: the communicator is NULL");
 	w = c->world;
+	s = world_here(w);
+	if (s)
+		return s;
 	pthread_mutex_lock(&w->lock);
 	if (w->gpu) {
 		s = gpu_check(w);

@@ -87,9 +87,11 @@ static void finish(struct gpu *g)
 
 static void part_free(struct gpu *g, struct gpu_part *p)
 {
+	bool entered;
 	int mode;
 
-	if (p->cuda.context && !cuda_enter(&p->cuda, &mode)) {
+	entered = p->cuda.context && !cuda_enter(&p->cuda, &mode);
+	if (entered || g->forked) {
 		if (g->hosts)
 			hosts_free(g, g->hosts);
 		g->hosts = NULL;
@@ -103,8 +105,9 @@ static void part_free(struct gpu *g, struct gpu_part *p)
 		gpu_memory_free(p);
 		cuda_event_free(&p->cuda, p->fork);
 		cuda_event_free(&p->cuda, p->last);
-		cuda_leave(&p->cuda, mode);
 	}
+	if (entered)
+		cuda_leave(&p->cuda, mode);
 	free(p->aside);
 }
 
@@ -114,8 +117,12 @@ void gpu_free(struct world *w)
 
 	if (!g)
 		return;
+	g->forked = !origin_here(&w->origin);
+	for (uint32_t i = 0; i < g->nparts && g->forked; i++)
+		cuda_forget(&g->parts[i].cuda);
 	finish(g);
-	gpu_end(w);
+	if (!g->forked)		/* the others wait for the parent's end, not for its child's */
+		gpu_end(w);
 	while (g->states) {
 		struct gpu_state *next = g->states->next;
 

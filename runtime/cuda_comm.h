@@ -32,7 +32,7 @@
 #include "runtime/cuda_driver.h"
 #include "runtime/cuda_place.h"
 #include "runtime/cuda_tables.h"
-#include "runtime/group.h"
+#include "runtime/nccl_group.h"
 #include "runtime/kernel.h"
 #include "runtime/nccl.h"
 
@@ -159,6 +159,7 @@ struct gpu {
 	uint64_t token;			/* names the processes' segments ... */
 	uint32_t segments;		/* ... of which there have been so many */
 	bool stranded;			/* others may use this one's memory still: it stays */
+	bool forked;			/* all of it is another process's */
 	struct hosts *hosts;
 	bool between_hosts;		/* some messages go from host to host */
 };

@@ -12,8 +12,9 @@
 
 /* Of cuda.h: the values that are used. */
 enum {
-	OUT_OF_MEMORY = 2, STUB_LIBRARY = 34, NO_DEVICE = 100, INVALID_IMAGE = 200,
-	NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218, NO_JIT = 221, NEW_PTX = 222,
+	OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, STUB_LIBRARY = 34, NO_DEVICE = 100,
+	INVALID_IMAGE = 200, NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218,
+	NO_JIT = 221, NEW_PTX = 222,
 	NOT_READY = 600, TOO_LARGE = 720, CAPTURE_FIRST = 900, CAPTURE_LAST = 908
 };
 enum { ATTRIBUTE_SMS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, ATTRIBUTE_COOPERATIVE = 95 };
@@ -145,10 +146,21 @@ static ccs_status load_library(struct cuda *d)
 	return CCS_OK;
 }
 
+/* *e: cuInit's error. */
+static ccs_status start_driver(struct cuda *d, int *e)
+{
+	*e = d->api->init(0);
+	if (*e == NOT_INITIALIZED)	/* what only a child's cuInit says */
+		return error_set(CCS_ESYSTEM, "this process was forked from one that had used "
+				 "a GPU already, and CUDA does not work here: fork before the "
+				 "first use, or execute a program anew");
+	return cuda_check(d, *e, "cuInit", "starting NVIDIA's driver");
+}
+
 static ccs_status find_device(struct cuda *d, int device)
 {
-	int count = 0, major = 0, minor = 0, cooperative = 0;
-	ccs_status s = cuda_check(d, d->api->init(0), "cuInit", "starting NVIDIA's driver");
+	int count = 0, major = 0, minor = 0, cooperative = 0, e;
+	ccs_status s = start_driver(d, &e);
 
 	if (!s)
 		s = cuda_check(d, d->api->version(&d->driver), "cuDriverGetVersion", "GPUs");
@@ -159,7 +171,7 @@ static ccs_status find_device(struct cuda *d, int device)
 	if (!count)
 		return error_set(CCS_EUNSUPPORTED, "NVIDIA's driver is there, but it finds no GPU");
 	if (device < 0 || device >= count)
-		return error_set(CCS_EINVAL, "there is no GPU %d: they are 0..%d", device,
+		return error_set(CCS_EINVAL, "there is no GPU %d: they are 0 to %d", device,
 				 count - 1);
 	s = cuda_check(d, d->api->device_get(&d->device, device), "cuDeviceGet", "GPU %d",
 		       device);
@@ -192,18 +204,15 @@ ccs_status cuda_count(int *n)
 {
 	struct cuda d = { 0 };
 	ccs_status s = load_library(&d);
-	int e;
+	int e = 0;
 
 	*n = 0;
-	if (!s) {
-		e = d.api->init(0);
-		if (e != NO_DEVICE)
-			s = cuda_check(&d, e, "cuInit", "starting NVIDIA's driver");
-		if (!s && e != NO_DEVICE)
-			s = cuda_check(&d, d.api->device_count(n), "cuDeviceGetCount", "GPUs");
-	}
+	if (!s)
+		s = start_driver(&d, &e);
+	if (!s)
+		s = cuda_check(&d, d.api->device_count(n), "cuDeviceGetCount", "GPUs");
 	cuda_close(&d);
-	return s;
+	return e == NO_DEVICE ? CCS_OK : s;
 }
 
 ccs_status cuda_open(struct cuda *d, int device)
@@ -253,10 +262,19 @@ void cuda_close(struct cuda *d)
 	*d = (struct cuda){ 0 };
 }
 
+void cuda_forget(struct cuda *d)
+{
+	free(d->api);
+	d->api = NULL;
+	d->context = NULL;
+	d->setup = NULL;
+}
+
 ccs_status cuda_enter(struct cuda *d, int *mode)
 {
-	ccs_status s = cuda_check(d, d->api->push(d->context), "cuCtxPushCurrent", "GPU %s",
-				  d->name);
+	ccs_status s = d->api ? cuda_check(d, d->api->push(d->context), "cuCtxPushCurrent", "GPU "
+					   "%s", d->name)
+			      : error_set(CCS_EABORTED, "the GPU was opened by another process");
 
 	if (s)
 		return s;
@@ -294,7 +312,7 @@ ccs_status cuda_alloc(struct cuda *d, cuda_ptr *p, size_t bytes, const char *wha
 
 void cuda_free(struct cuda *d, cuda_ptr p)
 {
-	if (p)
+	if (p && d->api)
 		d->api->free(p);
 }
 
@@ -413,7 +431,7 @@ ccs_status cuda_load(struct cuda *d, cuda_module *m, cuda_function *f, const voi
 
 void cuda_unload(struct cuda *d, cuda_module m)
 {
-	if (m)
+	if (m && d->api)
 		d->api->unload(m);
 }
 
@@ -456,7 +474,7 @@ ccs_status cuda_event_new(struct cuda *d, cuda_event *e)
 
 void cuda_event_free(struct cuda *d, cuda_event e)
 {
-	if (e)
+	if (e && d->api)
 		d->api->event_free(e);
 }
 

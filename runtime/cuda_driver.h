@@ -41,6 +41,10 @@ struct cuda {
  *  it; CCS_EINVAL: no such GPU. */
 ccs_status cuda_open(struct cuda *d, int device);
 void cuda_close(struct cuda *d);
+/** In a process that was forked from the one that opened it: no call of the driver's is
+ *  possible, and what there was on the GPU is the other's. From then on cuda_enter fails,
+ *  and what frees does nothing; cuda_close ends it. */
+void cuda_forget(struct cuda *d);
 
 /** Makes the GPU current for this thread, until cuda_leave. Captures that are going
  *  on in other streams of the thread are not disturbed by what follows. */

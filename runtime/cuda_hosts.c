@@ -15,6 +15,9 @@
  * whole. That follows from lengths alone, so both sides cut it alike. Everything goes as
  * bytes.
  *
+ * Tokens. Where the plan promises that ranks end after others have begun, a message that
+ * has no byte in the first tile is one byte long there, so that it is sent at all.
+ *
  * Order. Calls share memory and NCCL's communicator, so that one follows the other,
  * whatever their streams. Replays of captured calls could not be ordered among all hosts,
  * so that calls cannot be captured.
@@ -41,6 +44,12 @@ struct job {
 	uint64_t ntiles;
 	bool begun;			/* something is in the stream */
 };
+
+/* Whether ranks must end after others have begun. */
+static bool ordered(const struct job *j)
+{
+	return j->c->view->plan->after.n > 0;
+}
 
 /* ---- sizes ---------------------------------------------------------------------------- */
 
@@ -180,6 +189,14 @@ static ccs_status transfer_piece(struct job *j, const struct rounds_transfer *t,
 	return nccl_recv(nccl, p, (size_t)n, CCS_UINT8, (int)t->peer, comm, j->p->now);
 }
 
+/* A message whose order counts, though it has no elements. */
+static ccs_status transfer_token(struct job *j, const struct rounds_transfer *t)
+{
+	unsigned char *p = (unsigned char *)(uintptr_t)j->g->hosts->memory.tokens.p;
+
+	return transfer_piece(j, t, p + !t->sends, 1);
+}
+
 /* What of a message is in the tile. */
 static ccs_status transfer(struct job *j, const struct rounds_transfer *t, uint64_t tile)
 {
@@ -207,7 +224,11 @@ static ccs_status transfer(struct job *j, const struct rounds_transfer *t, uint6
 		bytes = (uint64_t)(at - from) + rest * j->esize;
 		joins = t->adjacent ? !lo && rest == len : (j->slot - rest) * 8 <= j->slot;
 	}
-	return s || !bytes ? s : transfer_piece(j, t, from, bytes);
+	if (!s && bytes)
+		s = transfer_piece(j, t, from, bytes);
+	else if (!s && !tile && ordered(j))
+		s = transfer_token(j, t);
+	return s;
 }
 
 static ccs_status run_round(struct job *j, uint32_t round, uint64_t tile)
@@ -305,6 +326,8 @@ static ccs_status run_entered(struct job *j)
 	if (!s && j->p->capturing)
 		s = error_set(CCS_EUNSUPPORTED, "ccs_run: the stream of rank %d is captured, and "
 			      "calls between hosts cannot be", j->p->first);
+	if (!s && !j->longest)
+		j->longest = ordered(j);	/* of a tile without elements */
 	if (s || !j->longest)
 		return s;
 	s = fill(j);

@@ -38,6 +38,8 @@ struct hosts_plan {
 struct hosts_memory {
 	struct gpu_room stage, scratch;
 	struct gpu_room lines;		/* counters of a launch's blocks, which nobody reads */
+	struct gpu_room tokens;		/* a byte that is sent, and one for what is received:
+					   messages of which only the order counts */
 };
 
 /* A communicator's, kept in struct gpu; NULL before its first call. */

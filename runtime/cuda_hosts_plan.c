@@ -213,6 +213,11 @@ ccs_status hosts_room(struct gpu_part *p, const struct hosts_plan *h, struct hos
 
 	if (!s && m->lines.bytes != had)
 		s = cuda_zero(&p->cuda, m->lines.p, lines, "counters");
+	had = m->tokens.bytes;
+	if (!s)
+		s = gpu_room(p, &m->tokens, 2, "tokens");
+	if (!s && m->tokens.bytes != had)
+		s = cuda_zero(&p->cuda, m->tokens.p, 2, "tokens");
 	if (!s && h->rank.stage_cells)
 		s = gpu_room(p, &m->stage, (size_t)stage_bytes(h), "messages");
 	return s;

@@ -285,7 +285,7 @@ void gpu_segment_free(struct gpu *g, struct gpu_segment *m)
 			cuda_free_host(d, m->host);
 		cuda_leave(d, mode);
 	}
-	if (m->shared)
+	if (m->shared && !g->forked)	/* pinned memory may be missing in a child */
 		munmap(m->host, m->bytes);
 	free(m->seen);
 	*m = (struct gpu_segment){ 0 };

@@ -1,7 +1,7 @@
 /*
  * Communicators of several processes, a rank each: how they meet, and how they part.
  *
- * They meet by NCCL's unique id (group.h), and tell one another which host and GPU each
+ * They meet by NCCL's unique id (nccl_group.h), and tell one another which host and GPU each
  * has, and how it is set. Whoever reaches whom is a matrix that all have; the rest
  * follows from it (cuda_place.h). If there are several hosts, no memory is shared at
  * all (cuda_hosts.h).
@@ -250,12 +250,13 @@ static ccs_status identity_of(int device, struct cuda_uuid *id)
 
 ccs_status ccs_comm_init_env(struct ccs_comm **comm)
 {
+	struct gpu_settings settings;	/* read again later; here a mistake is told to all */
 	struct group_env env;
 	struct nccl n = { 0 };
 	ccs_unique_id id;
 	ccs_status s = CCS_OK;
 	int gpus = 0, device = 0;
-	struct cuda_uuid gpu;
+	struct cuda_uuid gpu = { 0 };
 
 	if (!comm)
 		return error_set(CCS_EINVAL, "ccs_comm_init_env: comm is NULL");
@@ -264,6 +265,9 @@ ccs_status ccs_comm_init_env(struct ccs_comm **comm)
 		return error_set(CCS_EINVAL, "no launcher's variables are in the environment: "
 				 "neither RANK and WORLD_SIZE (torchrun), nor OMPI_COMM_WORLD_RANK "
 				 "(mpirun), nor PMI_RANK, nor SLURM_PROCID (srun)");
+	if (s)
+		return s;
+	s = gpu_settings_read(&settings);
 	if (!s)
 		s = nccl_open(&n);
 	if (!s)
@@ -272,8 +276,7 @@ ccs_status ccs_comm_init_env(struct ccs_comm **comm)
 		device = env.local_rank % gpus;
 	if (!s)
 		s = identity_of(device, &gpu);
-	if (!s)
-		s = group_env_id(&n, &env, &gpu, &id);
+	s = group_env_id(&n, &env, &gpu, &id, s);	/* what failed here, all hear */
 	if (!s)
 		s = ccs_comm_init_rank(comm, env.nranks, &id, env.rank, device);
 	nccl_close(&n);

@@ -40,6 +40,11 @@ void text_add(struct text *t, const char *format, ...)
 		t->len = sizeof(t->buf) - 1;
 }
 
+ccs_status error_of_peer(long long status)
+{
+	return status >= CCS_ESYSTEM && status <= CCS_EINVAL ? (ccs_status)status : CCS_ESYSTEM;
+}
+
 const char *ccs_error(void)
 {
 	return state.text;

@@ -26,6 +26,10 @@ struct thread_state *error_thread(void);
 ccs_status error_set(ccs_status s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/** A status that another process told: itself, if it is one of ccs.h's failures; else
+ *  CCS_ESYSTEM. */
+ccs_status error_of_peer(long long status);
+
 /* A text that is put together; what does not fit is cut. */
 struct text {
 	size_t len;

@@ -1,9 +1,10 @@
 /*
- * How processes that know an address alone get one unique id: rank 0 listens there,
- * makes the id, and gives it to each of the others once. See group_env_id.
+ * Meeting: see group_meet. Rank 0 holds the meeting (group_hold.c); here is what the
+ * others do.
  *
- * In: who this process is, and HOST:PORT. Out: the id, or who did not come, or what
- * two processes disagree about. O(ranks) connections.
+ * In: who this process is, its card, and where rank 0 listens. Out: rank 0's answer, or a
+ * reason. It calls again as long as nobody answers, or another job does: rank 0 may be
+ * late. All waits together end with the meeting's time. O(1) but for the calls.
  *
  * NCCL has a way of its own, NCCL_COMM_ID: as its sources have it, it must be in the
  * environment during ncclGetUniqueId, and again on rank 0 during
@@ -11,436 +12,242 @@
  * process would open it too, and changing the environment races with the threads of
  * whoever uses this library. So it is left alone.
  *
- * Anybody who reaches the port can get the id, as with NCCL's own: it is no secret,
- * and the hosts of a job are trusted.
+ * Anybody who reaches the port can take part, as with NCCL's own: the job's name tells
+ * jobs apart and is no secret, and the hosts of a job are trusted. But nobody can make a
+ * process wait beyond its time, or end otherwise than with an answer or a failure.
  */
-#include "runtime/group.h"
+#include "runtime/group_wire.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#define SECONDS 300		/* that rank 0 and the others wait for one another */
-#define PATIENCE 5		/* seconds for connecting, or for one message */
-#define GRACE 2			/* seconds that a failure is told to who comes */
-#define MAGIC "ccsmeet1"
+#define CONNECT_SECONDS 5	/* for one address, as there may be others */
 
-/* Hosts may differ in their byte order. */
-struct hello {
-	char magic[8];
-	uint32_t rank, nranks;
-	struct cuda_uuid gpu;	/* zeros: unknown */
-};
+_Static_assert(sizeof(CCS_VERSION) <= sizeof(((struct wire_hello *)0)->library),
+	       "the version fits into a hello");
 
-struct answer {
-	char magic[8];
-	uint32_t status;	/* minus a ccs_status */
-	uint32_t shared;	/* ranks share a GPU */
-	struct ccs_unique_id id;
-	char text[500];		/* of the failure */
-};
-
-struct place {
-	char host[240], port[8];
-};
-
-static void split(struct place *p, const char *address)
-{
-	const char *colon = strrchr(address, ':');
-	size_t n = (size_t)(colon - address);
-
-	if (*address == '[' && n > 2 && colon[-1] == ']') {	/* IPv6 */
-		address++;
-		n -= 2;
-	}
-	snprintf(p->host, sizeof(p->host), "%.*s", (int)n, address);
-	snprintf(p->port, sizeof(p->port), "%s", colon + 1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static double patience(void)
-{
-	const char *text = getenv("CCS_RENDEZVOUS_SECONDS");
-	int n = text ? atoi(text) : 0;
-
-	return n > 0 ? n : SECONDS;
-}
-
-/* Of connecting and sending, and of receiving. */
-static void set_limits(int fd, double receiving)
-{
-	struct timeval t = { .tv_sec = PATIENCE };
-
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
-	t.tv_sec = (time_t)receiving + 1;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
-}
-
-static bool send_all(int fd, const void *data, size_t n)
-{
-	const char *p = data;
-
-	while (n) {
-		ssize_t k = send(fd, p, n, MSG_NOSIGNAL);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return false;
-		p += k;
-		n -= (size_t)k;
-	}
-	return true;
-}
-
-/* How much has come until the end, or until nothing more does. */
-static size_t receive(int fd, void *data, size_t n)
-{
-	size_t got = 0;
-
-	while (got < n) {
-		ssize_t k = recv(fd, (char *)data + got, n - got, 0);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			break;
-		got += (size_t)k;
-	}
-	return got;
-}
-
-/* ---- rank 0 ------------------------------------------------------------------------------- */
-
-static int listen_at(const struct sockaddr *address, socklen_t size)
-{
-	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0;
-
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (address->sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, address, size) == 0 && listen(fd, 1024) == 0)
-		return fd;
-	on = errno;
-	close(fd);
-	errno = on;
-	return -1;
-}
-
-/* A number is taken as it is; behind a name, which often means 127.0.1.1 on its own
- * host, any of this host's addresses. */
-static ccs_status open_port(const struct place *p, int *fd)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST };
-	struct addrinfo *found = NULL;
-	unsigned short port = htons((unsigned short)atoi(p->port));
-	bool here = strcmp(p->host, "localhost") == 0;
-
-	if (getaddrinfo(here ? "127.0.0.1" : p->host, p->port, &hints, &found) == 0) {
-		*fd = listen_at(found->ai_addr, found->ai_addrlen);
-		freeaddrinfo(found);
-	} else {
-		struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = port };
-		struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = port };
-
-		*fd = listen_at((struct sockaddr *)&six, sizeof(six));
-		if (*fd < 0 && errno != EADDRINUSE)
-			*fd = listen_at((struct sockaddr *)&four, sizeof(four));
-	}
-	return *fd >= 0 ? CCS_OK : error_set(CCS_ESYSTEM, "rank 0 cannot listen at %s port %s: %s "
-			"(CCS_RENDEZVOUS=HOST:PORT names another place)", p->host, p->port,
-			strerror(errno));
-}
-
-/* What rank 0 knows. */
-struct meeting {
+/* One of the others. */
+struct visitor {
 	const struct group_env *env;
-	struct ccs_unique_id id;
-	ccs_status failed;	/* with `text`: everybody is told, for a while */
-	char text[500];
-	int *callers;		/* each rank's connection, or one of: */
-	struct cuda_uuid *gpus;	/* each rank's */
-	bool shared;
-	int left;
+	const struct group_meeting *meeting;
+	struct wire_hello hello;
+	double end;
+	char why[300];			/* nobody has answered so far */
 };
-enum { ABSENT = -1, TOLD = -2 };
 
-static void fail(struct meeting *m, ccs_status s)
+double group_limit(const struct group_env *env)
 {
-	if (m->failed)
-		return;
-	m->failed = s;
-	snprintf(m->text, sizeof(m->text), "%.499s", ccs_error());
+	return env->seconds ? env->seconds : GROUP_SECONDS;
 }
 
-/* Which rank a caller says to be; 0: it is nobody of ours. */
-static uint32_t check_hello(struct meeting *m, const struct hello *h)
+static void make_hello(struct visitor *v, ccs_status here)
 {
-	uint32_t rank = ntohl(h->rank), nranks = ntohl(h->nranks);
+	struct wire_hello *w = &v->hello;
+	struct timespec now;
 
-	if (memcmp(h->magic, MAGIC, sizeof(h->magic)))
-		return 0;
-	if (nranks != (uint32_t)m->env->nranks)
-		fail(m, error_set(CCS_EINVAL, "rank %u was started as one of %u, but rank 0 as "
-				  "one of %d", rank, nranks, m->env->nranks));
-	else if (!rank || rank >= nranks || m->callers[rank] != ABSENT)
-		fail(m, error_set(CCS_EINVAL, "two processes were started as rank %u", rank));
-	return rank ? rank : nranks;
+	clock_gettime(CLOCK_REALTIME, &now);
+	*w = (struct wire_hello){
+		.head = wire_head(sizeof(*w)), .library = CCS_VERSION,
+		.self = { (uint32_t)getpid(), (uint32_t)now.tv_sec, (uint32_t)now.tv_nsec,
+			  (uint32_t)(uintptr_t)w },
+		.rank = htonl((uint32_t)v->env->rank), .nranks = htonl((uint32_t)v->env->nranks),
+		.status = htonl((uint32_t)-(int)here),
+		.card_bytes = htonl((uint32_t)v->meeting->card_bytes),
+	};
+	memcpy(w->job, v->env->job, sizeof(w->job));
+	memcpy(w->card, v->meeting->card, v->meeting->card_bytes);
+	if (here)
+		snprintf(w->text, sizeof(w->text), "%.990s", ccs_error());
 }
 
-static ccs_status absent(const struct meeting *m)
-{
-	int missing = 0, first = 0;
+/* ---- what rank 0 says ---------------------------------------------------------------- */
 
-	for (int r = m->env->nranks - 1; r > 0; r--)
-		if (m->callers[r] == ABSENT) {
-			missing++;
-			first = r;
-		}
-	return error_set(CCS_ETIMEOUT, "rank %d%s did not come to %s in %.0f s", first,
-			 missing > 1 ? " and others" : "", m->env->address, patience());
+/* How a call turned out. */
+enum outcome { OVER, AGAIN };
+
+static ccs_status stranger(const struct visitor *v)
+{
+	return error_set(CCS_ESYSTEM, "somebody else than rank 0 listens at %s "
+			 "(CCS_RENDEZVOUS=HOST:PORT names another place)", v->env->address);
 }
 
-static void answer(const struct meeting *m, int fd)
+/* Whether what has come so far can become an answer. */
+static bool check_head(const struct visitor *v, const struct wire_answer *a, size_t got,
+		       ccs_status *s)
 {
-	struct answer a = { .magic = MAGIC, .status = htonl((uint32_t)-(int)m->failed) };
-
-	a.shared = htonl(m->shared);
-	a.id = m->id;
-	memcpy(a.text, m->text, sizeof(a.text));
-	send_all(fd, &a, sizeof(a));
-	close(fd);
-}
-
-static void answer_all(struct meeting *m)
-{
-	for (int r = 1; r < m->env->nranks; r++) {
-		if (m->callers[r] < 0)
-			continue;
-		answer(m, m->callers[r]);
-		m->callers[r] = TOLD;
+	if (!wire_ours(a, got)) {
+		*s = stranger(v);
+		return false;
 	}
-}
-
-static void serve(struct meeting *m, int fd)
-{
-	bool failed = m->failed != CCS_OK;
-	struct hello h;
-	uint32_t rank;
-
-	set_limits(fd, PATIENCE);
-	rank = receive(fd, &h, sizeof(h)) == sizeof(h) ? check_hello(m, &h) : 0;
-	if (!rank)
-		close(fd);
-	else if (m->failed)
-		answer(m, fd);
-	else {
-		m->callers[rank] = fd;
-		m->gpus[rank] = h.gpu;
-	}
-	if (rank)
-		m->left--;
-	if (m->failed && !failed)
-		answer_all(m);
-}
-
-/* Until all have come, or time is up: nobody gets an id before all are there. After a
- * failure a little is left, so that who comes then need not wait in vain. */
-static void serve_all(struct meeting *m, int port)
-{
-	double end = now() + patience();
-	bool failed = false;
-
-	while (m->left && now() < end) {
-		struct pollfd p = { .fd = port, .events = POLLIN };
-		int fd;
-
-		if (m->failed && !failed) {
-			failed = true;
-			end = now() + GRACE;
-		}
-		if (poll(&p, 1, 100) <= 0)
-			continue;
-		fd = accept4(port, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0)
-			serve(m, fd);
-	}
-	if (m->left && !m->failed)
-		fail(m, absent(m));
-}
-
-static bool shares(const struct meeting *m)
-{
-	const struct cuda_uuid unknown = { 0 };
-
-	for (int a = 0; a < m->env->nranks; a++)
-		for (int b = 0; b < a; b++)
-			if (!memcmp(m->gpus + a, m->gpus + b, sizeof(unknown)) &&
-			    memcmp(m->gpus + a, &unknown, sizeof(unknown)))
-				return true;
+	if (got < sizeof(a->head) || (a->head.version == v->hello.head.version &&
+				      a->head.bytes == wire_head(sizeof(*a)).bytes))
+		return true;
+	*s = error_set(CCS_EINVAL, "rank 0 at %s has another version of ccs than this process, "
+		       "%s: it meets by version %u of the protocol, not %u: all must have the "
+		       "same", v->env->address, CCS_VERSION, ntohl(a->head.version), WIRE_VERSION);
 	return false;
 }
 
-/* Before the first call of NCCL: it reads the environment once. */
-static ccs_status tell_nccl(const struct nccl *n, const struct group_env *env, bool shared)
+/* One answer, until `end`. AGAIN: it has not come. */
+static enum outcome receive(struct visitor *v, int fd, struct wire_answer *a, double end,
+			    ccs_status *s)
 {
-	return shared && env->local_nranks == env->nranks ? nccl_share_gpu(n, env->rank) : CCS_OK;
+	size_t got = 0;
+
+	*s = CCS_OK;
+	while (got < sizeof(*a)) {
+		ssize_t k;
+
+		if (!wire_wait(fd, POLLIN, end)) {
+			snprintf(v->why, sizeof(v->why), "somebody listens there, and does not "
+				 "answer");
+			return AGAIN;
+		}
+		k = recv(fd, (char *)a + got, sizeof(*a) - got, 0);
+		if (k < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
+			continue;
+		if (k <= 0) {
+			snprintf(v->why, sizeof(v->why), "who listens there hangs up without an "
+				 "answer");
+			return AGAIN;
+		}
+		got += (size_t)k;
+		if (!check_head(v, a, got, s))
+			return OVER;
+	}
+	return OVER;
 }
 
-static ccs_status hold(struct meeting *m, const struct nccl *n, const struct place *p)
+/* A whole answer. */
+static enum outcome understand(struct visitor *v, struct wire_answer *a, ccs_status *s)
 {
-	int port;
-	ccs_status s = open_port(p, &port);
+	uint32_t kind = ntohl(a->kind), n = ntohl(a->answer_bytes);
+	ccs_status told = error_of_peer(-(long long)ntohl(a->status));
 
-	if (s)
-		return s;
-	serve_all(m, port);
-	m->shared = !m->failed && shares(m);
-	s = m->failed ? m->failed : tell_nccl(n, m->env, m->shared);
-	if (!s)
-		s = nccl_unique_id(n, &m->id);
-	if (s)
-		fail(m, s);
-	answer_all(m);
-	close(port);
-	return m->failed ? error_set(m->failed, "%s", m->text) : CCS_OK;
+	wire_clean(a->text, sizeof(a->text));
+	switch (kind) {
+	case WIRE_DONE:
+		if (n != v->meeting->answer_bytes)
+			break;
+		memcpy(v->meeting->answer, a->answer, n);
+		*s = CCS_OK;
+		return OVER;
+	case WIRE_FAILED:
+	case WIRE_REFUSED:
+		*s = error_set(told, "%s", a->text);
+		return OVER;
+	case WIRE_ELSEWHERE:
+		snprintf(v->why, sizeof(v->why), "%.299s", a->text);
+		return AGAIN;
+	case WIRE_SEATED:
+	default:
+		break;
+	}
+	*s = error_set(CCS_ESYSTEM, "what rank 0 answers at %s makes no sense (kind %u, %u bytes)",
+		       v->env->address, kind, n);
+	return OVER;
 }
 
-static ccs_status give(const struct nccl *n, const struct group_env *env, const struct place *p,
-		       const struct cuda_uuid *gpu, struct ccs_unique_id *id)
+/* ---- calling it ------------------------------------------------------------------------ */
+
+/* With a seat it is rank 0's time that counts; but never more than twice its own. */
+static double end_of(const struct visitor *v, const struct wire_answer *seated)
 {
-	struct meeting m = { .env = env, .left = env->nranks - 1 };
+	double most = group_limit(v->env), left = ntohl(seated->status) * 0.001;
+
+	return wire_now() + (left < most ? left : most) + 2 * WIRE_GRACE;
+}
+
+static enum outcome talk(struct visitor *v, int fd, ccs_status *s)
+{
+	double now = wire_now(), end = v->end < now + WIRE_SECONDS ? v->end : now + WIRE_SECONDS;
+	struct wire_answer a = { .kind = 0 };
+	enum outcome how;
+
+	wire_send(fd, &v->hello, sizeof(v->hello), end);	/* if not, no answer comes */
+	how = receive(v, fd, &a, end, s);
+	if (how == OVER && !*s && ntohl(a.kind) == WIRE_SEATED)
+		how = receive(v, fd, &a, end_of(v, &a), s);
+	return how == AGAIN || *s ? how : understand(v, &a, s);
+}
+
+/* Each address of the host in turn, until one has an answer. */
+static enum outcome call(struct visitor *v, const struct wire_place *p, ccs_status *s)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+	int e = getaddrinfo(p->host, p->port, &hints, &found);
+	enum outcome how = AGAIN;
+
+	if (e)
+		snprintf(v->why, sizeof(v->why), "%s: %s", p->host, gai_strerror(e));
+	for (struct addrinfo *a = found; a && how == AGAIN; a = a->ai_next) {
+		double now = wire_now();
+		double end = v->end < now + CONNECT_SECONDS ? v->end : now + CONNECT_SECONDS;
+		int fd = wire_connect(a, end);
+
+		if (fd >= 0) {
+			how = talk(v, fd, s);
+			close(fd);
+		} else if (wire_exhausted(errno)) {
+			*s = wire_exhaustion(errno, "rank 0 cannot be called");
+			how = OVER;
+		} else if (wire_now() < v->end || !*v->why) {	/* not of a try cut short */
+			snprintf(v->why, sizeof(v->why), "%s", strerror(errno));
+		}
+	}
+	if (found)
+		freeaddrinfo(found);
+	return how;
+}
+
+static void nap(double seconds)
+{
+	struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+	nanosleep(&t, NULL);
+}
+
+static ccs_status visit(const struct group_env *env, const struct group_meeting *m,
+			ccs_status here)
+{
+	struct visitor v = { .env = env, .meeting = m, .end = wire_now() + group_limit(env) };
+	/* many ranks do not all call at once, for ever */
+	double pause = 0.01, longest = 0.2 + env->nranks * 0.0002;
+	struct wire_place p;
 	ccs_status s;
 
-	m.callers = malloc((size_t)env->nranks * sizeof(*m.callers));
-	m.gpus = calloc((size_t)env->nranks, sizeof(*m.gpus));
-	if (m.callers && m.gpus) {
-		for (int r = 0; r < env->nranks; r++)
-			m.callers[r] = ABSENT;
-		m.gpus[0] = *gpu;
-		s = hold(&m, n, p);
-		*id = m.id;
-	} else {
-		s = error_set(CCS_ENOMEM, "out of memory");
+	wire_place(&p, env->address);
+	make_hello(&v, here);
+	while (call(&v, &p, &s) == AGAIN) {
+		double left = v.end - wire_now();
+
+		if (left <= 0)
+			return error_set(CCS_ETIMEOUT, "rank %d did not reach rank 0 at %s in %g s: "
+					 "%s", env->rank, env->address, group_limit(env), v.why);
+		nap(pause < left ? pause : left);
+		pause = pause * 2 < longest ? pause * 2 : longest;
 	}
-	free(m.callers);
-	free(m.gpus);
 	return s;
 }
 
-/* ---- the others ------------------------------------------------------------------------------ */
-
-/* Once to each address of the host, until one answers; -1: none does. Rank 0 answers
- * when it has the id, which may take NCCL some time: who came asks once only. */
-static int call_on(const struct place *p, double end, const char **why)
+ccs_status group_meet(const struct group_env *env, const struct group_meeting *m, ccs_status here)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
-	int e = getaddrinfo(p->host, p->port, &hints, &found), fd = -1;
+	char own[ERROR_TEXT];
+	ccs_status s;
 
-	if (e) {
-		*why = gai_strerror(e);
-		return -1;
-	}
-	for (struct addrinfo *a = found; a && fd < 0; a = a->ai_next) {
-		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd < 0)
-			continue;
-		set_limits(fd, end > now() ? end - now() : 0);
-		if (connect(fd, a->ai_addr, a->ai_addrlen)) {
-			*why = strerror(errno);
-			close(fd);
-			fd = -1;
-		}
-	}
-	freeaddrinfo(found);
-	return fd;
-}
-
-/* One of the others. */
-struct caller {
-	const struct nccl *nccl;
-	const struct group_env *env;
-	const struct cuda_uuid *gpu;
-};
-
-/* True: that was rank 0's answer, or that of somebody else altogether (*s). */
-static bool ask(int fd, const struct caller *c, struct ccs_unique_id *id, ccs_status *s)
-{
-	struct hello h = {
-		.magic = MAGIC, .rank = htonl((uint32_t)c->env->rank),
-		.nranks = htonl((uint32_t)c->env->nranks), .gpu = *c->gpu,
-	};
-	struct answer a = { 0 };
-	size_t got;
-
-	if (!send_all(fd, &h, sizeof(h)))
-		return false;
-	got = receive(fd, &a, sizeof(a));
-	if (got >= sizeof(a.magic) && memcmp(a.magic, MAGIC, sizeof(a.magic))) {
-		*s = error_set(CCS_ESYSTEM, "somebody else than rank 0 listens at %s "
-			       "(CCS_RENDEZVOUS=HOST:PORT names another place)",
-			       c->env->address);
-		return true;
-	}
-	if (got < sizeof(a))
-		return false;
-	a.text[sizeof(a.text) - 1] = '\0';
-	*s = (ccs_status)-(int)ntohl(a.status);
-	*s = *s ? error_set(*s, "rank 0: %s", a.text)
-		: tell_nccl(c->nccl, c->env, ntohl(a.shared) != 0);
-	*id = a.id;
-	return true;
-}
-
-static ccs_status fetch(const struct caller *c, const struct place *p, struct ccs_unique_id *id)
-{
-	const struct group_env *env = c->env;
-	double end = now() + patience();
-	const char *why = "it does not answer";
-	useconds_t pause = 10000;
-	ccs_status s = CCS_OK;
-
-	for (;;) {
-		int fd = call_on(p, end, &why);
-		bool answered = fd >= 0 && ask(fd, c, id, &s);
-
-		if (fd >= 0)
-			close(fd);
-		if (answered)
-			return s;
-		if (now() >= end)
-			return error_set(CCS_ETIMEOUT, "rank %d did not reach rank 0 at %s in "
-					 "%.0f s: %s", env->rank, env->address, patience(), why);
-		usleep(pause);
-		pause = pause < 200000 ? pause * 2 : pause;
-	}
-}
-
-ccs_status group_env_id(const struct nccl *n, const struct group_env *env,
-			const struct cuda_uuid *gpu, struct ccs_unique_id *id)
-{
-	const struct cuda_uuid unknown = { 0 };
-	const struct caller c = { n, env, gpu ? gpu : &unknown };
-	struct place p;
-
+	if (m->card_bytes > GROUP_CARD || m->answer_bytes > GROUP_ANSWER)
+		return error_set(CCS_EINVAL, "a card of %zu bytes and an answer of %zu are too "
+				 "much: %d and %d", m->card_bytes, m->answer_bytes, GROUP_CARD,
+				 GROUP_ANSWER);
 	if (env->nranks == 1)
-		return nccl_unique_id(n, id);
-	split(&p, env->address);
-	return env->rank ? fetch(&c, &p, id) : give(n, env, &p, c.gpu, id);
+		return here ? here : m->make(m->of, m->card, m->answer);
+	snprintf(own, sizeof(own), "%s", here ? ccs_error() : "");
+	s = env->rank ? visit(env, m, here) : group_hold(env, m, here);
+	return here ? error_set(here, "%s", own) : s;
 }

@@ -7,6 +7,8 @@
  */
 #include "runtime/library.h"
 
+#include "runtime/file.h"
+
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -43,8 +45,9 @@ struct search {
 static void *try_path(const struct search *s, const char *path)
 {
 	void *library;
+	char why[100];
 
-	if (strlen(path) >= s->size)
+	if (strlen(path) >= s->size || (strchr(path, '/') && !file_regular(path, why, sizeof(why))))
 		return NULL;
 	if (s->what->before)
 		s->what->before(path);
@@ -92,10 +95,15 @@ void *library_open(const struct library_search *what, char *path, size_t size, c
 	const struct search s = { what, path, size };
 	const char *given = getenv(what->variable);
 	void *library = NULL;
+	char odd[100];
 
 	if (given && *given) {
 		bool none = strcmp(given, "none") == 0;
 
+		if (!none && !file_regular(given, odd, sizeof(odd))) {
+			snprintf(why, why_size, "%s is %s, which %s", what->variable, given, odd);
+			return NULL;
+		}
 		if (!none)
 			library = try_path(&s, given);
 		if (!library)

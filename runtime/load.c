@@ -3,107 +3,70 @@
  * or bytes in memory.
  *
  * In comes any file; out comes a module that module_verify has accepted, or a
- * text that says what is wrong. Nothing of the file is mapped or run: it is
- * read into memory, and the symbol is looked up in .dynsym by code that checks
- * every offset against the file's size. O(bytes).
+ * text that says what is wrong. Nothing of the file is mapped or run: the symbol
+ * is looked up in .dynsym by code that checks every offset against the file's size,
+ * and the module alone is read into memory. So a file that is none is refused
+ * whatever its size, and one that is no regular file is not opened at all.
+ * O(symbols + bytes of the module).
  */
 #include "runtime/load.h"
 
 #include "runtime/error.h"
+#include "runtime/file.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SYMBOL "ccs_module_v1"
+#define MOST_SYMBOLS 10000000u	/* else the file is made to keep its reader busy */
 
-struct blob {
-	unsigned char *data;
-	size_t len;
+/* A file that is open. */
+struct image {
+	int fd;
+	uint64_t size;
 };
 
-static ccs_status read_all(int fd, const char *path, struct blob *b)
+static bool inside(const struct image *f, uint64_t at, uint64_t len)
 {
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return error_set(CCS_EFILE, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return error_set(CCS_EFILE, "%s: not a regular file", path);
-	b->data = malloc((size_t)st.st_size + 1);
-	if (!b->data)
-		return error_set(CCS_ENOMEM, "%s: no memory for its %lld bytes", path,
-				 (long long)st.st_size);
-	while (b->len < (size_t)st.st_size) {
-		ssize_t n = read(fd, b->data + b->len, (size_t)st.st_size - b->len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_set(CCS_EFILE, "%s: %s", path, strerror(errno));
-		if (n == 0)
-			break;
-		b->len += (size_t)n;
-	}
-	return CCS_OK;
+	return at <= f->size && len <= f->size - at;
 }
 
-static ccs_status read_file(const char *path, struct blob *b)
+static bool get(const struct image *f, uint64_t at, void *to, size_t n)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ccs_status s;
-
-	*b = (struct blob){ 0 };
-	if (fd < 0)
-		return error_set(CCS_EFILE, "%s: %s", path, strerror(errno));
-	s = read_all(fd, path, b);
-	close(fd);
-	if (s) {
-		free(b->data);
-		b->data = NULL;
-	}
-	return s;
+	return inside(f, at, n) && file_read(f->fd, at, to, n);
 }
 
-static bool inside(const struct blob *b, uint64_t at, uint64_t len)
+/* ---- in a shared object ------------------------------------------------------------- */
+
+static bool section(const struct image *f, const Elf64_Ehdr *eh, uint32_t i, Elf64_Shdr *out)
 {
-	return at <= b->len && len <= b->len - at;
+	return i < eh->e_shnum && eh->e_shoff <= f->size &&
+	       get(f, eh->e_shoff + (uint64_t)i * sizeof(*out), out, sizeof(*out));
 }
 
-static bool section(const struct blob *b, const Elf64_Ehdr *eh, uint32_t i, Elf64_Shdr *out)
+static bool name_is(const struct image *f, const Elf64_Shdr *strings, uint32_t at)
 {
-	uint64_t at;
+	char name[sizeof(SYMBOL)];
 
-	if (i >= eh->e_shnum || eh->e_shoff > b->len)
-		return false;
-	at = eh->e_shoff + (uint64_t)i * sizeof(*out);
-	if (!inside(b, at, sizeof(*out)))
-		return false;
-	memcpy(out, b->data + at, sizeof(*out));
-	return true;
-}
-
-static bool name_is(const struct blob *b, const Elf64_Shdr *strings, uint32_t at)
-{
-	size_t len = sizeof(SYMBOL);
-
-	return at <= strings->sh_size && len <= strings->sh_size - at &&
-	       memcmp(b->data + strings->sh_offset + at, SYMBOL, len) == 0;
+	return at <= strings->sh_size && sizeof(name) <= strings->sh_size - at &&
+	       get(f, strings->sh_offset + at, name, sizeof(name)) &&
+	       memcmp(name, SYMBOL, sizeof(name)) == 0;
 }
 
 /* The symbol's bytes in the file, by its section: [*at, *at + *len). */
-static bool locate(const struct blob *b, const Elf64_Ehdr *eh, const Elf64_Sym *sym,
+static bool locate(const struct image *f, const Elf64_Ehdr *eh, const Elf64_Sym *sym,
 		   uint64_t *at, uint64_t *len)
 {
 	Elf64_Shdr in;
 	uint64_t into;
 
-	if (!section(b, eh, sym->st_shndx, &in) || in.sh_type != SHT_PROGBITS ||
-	    !inside(b, in.sh_offset, in.sh_size) || sym->st_value < in.sh_addr)
+	if (!section(f, eh, sym->st_shndx, &in) || in.sh_type != SHT_PROGBITS ||
+	    !inside(f, in.sh_offset, in.sh_size) || sym->st_value < in.sh_addr)
 		return false;
 	into = sym->st_value - in.sh_addr;
 	if (into > in.sh_size || sym->st_size > in.sh_size - into)
@@ -113,41 +76,121 @@ static bool locate(const struct blob *b, const Elf64_Ehdr *eh, const Elf64_Sym *
 	return true;
 }
 
-/* Finds the module in a shared object. Returns NULL, or what is wrong. */
-static const char *find_module(const struct blob *b, uint64_t *at, uint64_t *len)
+/* Among the symbols of a table. Returns NULL, or what is wrong; *found: whether it is there. */
+static const char *find_symbol(const struct image *f, const Elf64_Ehdr *eh,
+			       const Elf64_Shdr *table, bool *found, uint64_t *at, uint64_t *len)
 {
-	Elf64_Ehdr eh;
-	Elf64_Shdr table, strings;
+	Elf64_Shdr strings;
 	Elf64_Sym sym;
 
-	if (b->len < sizeof(eh))
+	*found = false;
+	if (!inside(f, table->sh_offset, table->sh_size) ||
+	    !section(f, eh, table->sh_link, &strings) ||
+	    !inside(f, strings.sh_offset, strings.sh_size))
+		return "is cut off inside its symbols";
+	if (table->sh_size / sizeof(sym) > MOST_SYMBOLS)
+		return "has more symbols than any that ccc makes";
+	for (uint64_t k = 0; k < table->sh_size / sizeof(sym) && !*found; k++) {
+		if (!get(f, table->sh_offset + k * sizeof(sym), &sym, sizeof(sym)))
+			return "is cut off inside its symbols";
+		*found = sym.st_shndx != SHN_UNDEF && name_is(f, &strings, sym.st_name);
+	}
+	return !*found || locate(f, eh, &sym, at, len) ? NULL : "is cut off inside " SYMBOL;
+}
+
+/* Finds the module in a shared object. Returns NULL, or what is wrong. */
+static const char *find_module(const struct image *f, uint64_t *at, uint64_t *len)
+{
+	Elf64_Ehdr eh;
+	Elf64_Shdr table;
+
+	if (!get(f, 0, &eh, sizeof(eh)))
 		return "is cut off inside its ELF header";
-	memcpy(&eh, b->data, sizeof(eh));
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
 		return "is no 64-bit little-endian ELF file";
 	if (eh.e_type != ET_DYN)
-		return "is no shared object";
-	if (eh.e_shentsize != sizeof(Elf64_Shdr) || !section(b, &eh, 0, &table))
+		return "is no shared object (ccc SCHEDULE.ccs -o x.so makes one)";
+	if (eh.e_shentsize != sizeof(Elf64_Shdr) || !section(f, &eh, 0, &table))
 		return "has no section headers (cut off, or stripped of them)";
 	for (uint32_t i = 0; i < eh.e_shnum; i++) {
-		if (!section(b, &eh, i, &table))
+		const char *wrong;
+		bool found;
+
+		if (!section(f, &eh, i, &table))
 			return "is cut off inside its section headers";
 		if (table.sh_type != SHT_DYNSYM)
 			continue;
-		if (!inside(b, table.sh_offset, table.sh_size) ||
-		    !section(b, &eh, table.sh_link, &strings) ||
-		    !inside(b, strings.sh_offset, strings.sh_size))
-			return "is cut off inside its symbols";
-		for (uint64_t k = 0; k < table.sh_size / sizeof(sym); k++) {
-			memcpy(&sym, b->data + table.sh_offset + k * sizeof(sym), sizeof(sym));
-			if (!name_is(b, &strings, sym.st_name) || sym.st_shndx == SHN_UNDEF)
-				continue;
-			if (!locate(b, &eh, &sym, at, len))
-				return "is cut off inside " SYMBOL;
-			return NULL;
-		}
+		wrong = find_symbol(f, &eh, &table, &found, at, len);
+		if (wrong || found)
+			return wrong;
 	}
-	return "has no symbol " SYMBOL ": it was not made by ccc";
+	return "has no symbol " SYMBOL ": it was not made by ccc (ccc SCHEDULE.ccs -o x.so)";
+}
+
+/* ---- in any file ---------------------------------------------------------------------- */
+
+/* Whether the file's name says that it is a source; then how it is compiled. */
+static bool is_source(const char *path, char *how, size_t size)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t n = strlen(name);
+
+	if (n < 5 || strcmp(name + n - 4, ".ccs"))
+		return false;
+	snprintf(how, size, "ccc %s -o %.*s.so", path, (int)(n - 4), name);
+	return true;
+}
+
+/* Where the module is in the file. */
+static ccs_status find(const struct image *f, const char *path, uint64_t *at, uint64_t *len)
+{
+	struct ccs_module_head head;
+	const char *wrong;
+	char how[600];
+
+	memset(&head, 0, sizeof(head));
+	if (!get(f, 0, &head, f->size < sizeof(head) ? (size_t)f->size : sizeof(head)))
+		return error_set(CCS_EFILE, "%s cannot be read: %s", path,
+				 errno ? strerror(errno) : "it has just become shorter");
+	if (memcmp(&head, ELFMAG, SELFMAG) == 0) {
+		wrong = find_module(f, at, len);
+		return !wrong ? CCS_OK : error_set(CCS_EFILE, "%s: the file %s", path, wrong);
+	}
+	*at = 0;
+	*len = f->size;
+	if (!memcmp(head.magic, CCS_PLAN_MAGIC, sizeof(head.magic)))
+		return CCS_OK;
+	if (is_source(path, how, sizeof(how)))
+		return error_set(CCS_EFILE, "%s is a schedule's source, not a module: compile it "
+				 "first, with %s", path, how);
+	return error_set(CCS_EFILE, "%s: the file is no module (ccc SCHEDULE.ccs -o x.so makes "
+			 "one)%s", path, f->size ? "" : ": it is empty");
+}
+
+/* The module's bytes alone, and no more than the file has now. */
+static ccs_status read_module(const char *path, unsigned char **data, uint64_t *len)
+{
+	struct image f;
+	char why[700];
+	uint64_t at = 0;
+	ccs_status s;
+
+	f.fd = file_open(AT_FDCWD, path, 0, &f.size, why, sizeof(why));
+	if (f.fd < 0)
+		return error_set(CCS_EFILE, "%s %s%s", path, why, strncmp(why, "is ", 3) ? "" :
+				 ": ccc SCHEDULE.ccs -o x.so makes a module");
+	s = find(&f, path, &at, len);
+	*data = s ? NULL : malloc((size_t)*len + 1);
+	if (!s && !*data)
+		s = error_set(CCS_ENOMEM, "%s: no memory for its %llu bytes", path,
+			      (unsigned long long)*len);
+	if (!s && !file_read(f.fd, at, *data, (size_t)*len)) {
+		s = error_set(CCS_EFILE, "%s cannot be read: %s", path,
+			      errno ? strerror(errno) : "it has just become shorter");
+		free(*data);
+	}
+	close(f.fd);
+	return s;
 }
 
 static ccs_status open_bytes(struct ccs_module **out, unsigned char *owned, const void *bytes,
@@ -162,7 +205,6 @@ static ccs_status open_bytes(struct ccs_module **out, unsigned char *owned, cons
 	}
 	m->owned = owned;
 	atomic_init(&m->refs, 1);
-	pthread_mutex_init(&m->lock, NULL);
 	s = module_verify(m, bytes, size, what);
 	if (s) {
 		ccs_module_free(m);
@@ -174,27 +216,15 @@ static ccs_status open_bytes(struct ccs_module **out, unsigned char *owned, cons
 
 ccs_status ccs_module_load(struct ccs_module **out, const char *path)
 {
-	struct blob b;
-	uint64_t at = 0, len;
-	const char *wrong;
+	unsigned char *data;
+	uint64_t len;
 	ccs_status s;
 
 	if (!out || !path)
 		return error_set(CCS_EINVAL, "ccs_module_load: out and path must not be NULL");
 	*out = NULL;
-	s = read_file(path, &b);
-	if (s)
-		return s;
-	len = b.len;
-	if (b.len >= SELFMAG && memcmp(b.data, ELFMAG, SELFMAG) == 0) {
-		wrong = find_module(&b, &at, &len);
-		if (wrong) {
-			free(b.data);
-			return error_set(CCS_EFILE, "%s: the file %s", path, wrong);
-		}
-		memmove(b.data, b.data + at, (size_t)len);	/* aligned, as malloc is */
-	}
-	return open_bytes(out, b.data, b.data, (size_t)len, path);
+	s = read_module(path, &data, &len);
+	return s ? s : open_bytes(out, data, data, (size_t)len, path);
 }
 
 ccs_status ccs_module_open(struct ccs_module **out, const void *bytes, size_t size)

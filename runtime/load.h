@@ -3,8 +3,11 @@
  *
  * Once module_verify has accepted the bytes, every offset, row number and range
  * that plan.h names is inside its table, so that whoever reads a plan needs no
- * further checks to stay within memory. (What a plan computes is the compiler's
- * promise; a plan that deadlocks runs into the communicator's timeout.)
+ * further checks to stay within memory. What a plan computes, and whether it ends,
+ * is another matter: prove.h.
+ *
+ * It has no lock, so that a process that was forked while another thread used it can go
+ * on using it.
  */
 #ifndef CCS_RUNTIME_LOAD_H
 #define CCS_RUNTIME_LOAD_H
@@ -12,7 +15,6 @@
 #include "runtime/ccs.h"
 #include "runtime/plan.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -29,7 +31,8 @@ struct plan_view {
 	const uint32_t *expect;
 	const struct ccs_sum *sums;
 	const struct ccs_choice *choices;
-	struct prep *prep;		/* made at first use (prep.c); under the module's lock */
+	const struct ccs_after *after;
+	struct prep *_Atomic prep;	/* made at first use (prep.c) */
 };
 
 struct ccs_module {
@@ -45,7 +48,6 @@ struct ccs_module {
 	const struct ccs_kernel *kernels;
 	struct plan_view *plans;
 	size_t nplans;
-	pthread_mutex_t lock;		/* of the plans' prep */
 	_Atomic unsigned refs;		/* the user's, and one a run */
 };
 

@@ -21,7 +21,6 @@ void ccs_module_free(struct ccs_module *m)
 		prep_free(m->plans[i].prep);
 	free(m->plans);
 	free(m->owned);
-	pthread_mutex_destroy(&m->lock);
 	free(m);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "runtime/nvrtc.h"
 
+#include "runtime/file.h"
 #include "runtime/library.h"
 
 #include <dlfcn.h>
@@ -53,7 +54,7 @@ static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", NULL };
 static void open_builtins(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char pattern[600];
+	char pattern[600], odd[100];
 	glob_t found;
 
 	if (!slash)
@@ -62,7 +63,8 @@ static void open_builtins(const char *path)
 		 path);
 	if (glob(pattern, 0, NULL, &found) == 0) {
 		for (size_t i = 0; i < found.gl_pathc; i++)
-			dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_GLOBAL);
+			if (file_regular(found.gl_pathv[i], odd, sizeof(odd)))
+				dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_GLOBAL);
 		globfree(&found);
 	}
 }

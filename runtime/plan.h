@@ -13,8 +13,8 @@
  *
  * A *cell* is a chunk of one rank: the cells of a rank number all chunks of its
  * buffers, in the order of the schedule, and then the scratch chunks. The
- * caller's `count` elements make a block; a buffer is `blocks` blocks (1 or N)
- * of `chunks` cells each, so chunk c of block b begins at element
+ * caller's `count` elements make a block; a buffer is `blocks` blocks of `chunks`
+ * cells each, so chunk c of block b begins at element
  * b * count + min(c * q, count) with q = ceil(count / chunks), and the last
  * chunks may be shorter or empty.
  *
@@ -54,7 +54,7 @@
 #include <stdint.h>
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 3u
+#define CCS_PLAN_ABI 4u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */
@@ -131,7 +131,7 @@ struct ccs_buffer {
 
 struct ccs_shape {
 	uint32_t chunks;	/* cells in a block */
-	uint32_t blocks;	/* blocks of `count` elements: 1 or N */
+	uint32_t blocks;	/* blocks of `count` elements */
 	uint32_t cell;		/* its first cell */
 	uint32_t reserved;
 };
@@ -153,6 +153,14 @@ struct ccs_plan {
 					   value of the cell begins, or CCS_NONE: may be anything */
 	struct ccs_table sums;		/* struct ccs_sum, runs of contributions */
 	struct ccs_table choices;	/* struct ccs_choice, ascending; the last has no limit */
+	struct ccs_table after;		/* struct ccs_after */
+};
+
+/* Rank `rank` ends after ranks first .. first + n - 1 have begun: the contract asks for
+ * it, and messages, workers and waits see to it. */
+struct ccs_after {
+	uint32_t rank, first, n;
+	uint32_t reserved;
 };
 
 /* For calls whose larger buffer has at most `bytes` bytes a rank. */

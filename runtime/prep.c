@@ -147,12 +147,13 @@ static struct prep *prep_make(const struct ccs_module *m, const struct plan_view
 
 const struct prep *prep_get(struct ccs_module *m, struct plan_view *v)
 {
-	struct prep *p;
+	struct prep *none = NULL, *p = atomic_load(&v->prep);
 
-	pthread_mutex_lock(&m->lock);
-	if (!v->prep)
-		v->prep = prep_make(m, v);
-	p = v->prep;
-	pthread_mutex_unlock(&m->lock);
-	return p;
+	if (p)
+		return p;
+	p = prep_make(m, v);
+	if (!p || atomic_compare_exchange_strong(&v->prep, &none, p))
+		return p;
+	prep_free(p);	/* another thread was first */
+	return none;
 }

@@ -33,6 +33,7 @@ struct maker {
 	struct rounds *r;
 	const struct ccs_module *m;
 	const struct plan_view *v;
+	bool ordered;		/* the plan promises an order of ranks */
 	uint32_t width;		/* cells of a rank */
 	uint32_t *base;		/* [workers + 1]: events of a worker */
 	uint32_t *done;		/* [workers]: its operations, so far */
@@ -198,14 +199,38 @@ static void later(uint64_t *time, uint64_t than)
 	*time = *time > than ? *time : than;
 }
 
+/* When an event is over. One that writes what it has yet to read takes two levels. */
+static uint64_t end_of(const struct maker *k, const struct rounds_event *e)
+{
+	return TIME(e->phase) + e->level + 1 + prep_shifted(op_of(k, e));
+}
+
+/* The plan promises an order, to which messages without cells may belong: the event comes
+ * after what its worker does before it, and after what it waits for. */
+static void keep_order(const struct maker *k, uint32_t w, const struct rounds_event *e, uint64_t *t)
+{
+	const struct ccs_op *o = op_of(k, e);
+
+	if (e > k->r->events + k->base[w])
+		later(t, end_of(k, e - 1));
+	for (uint32_t i = 0; i < o->nwaits; i++) {
+		const struct ccs_wait *x = k->v->waits + o->wait + i;
+
+		if (x->ops)
+			later(t, end_of(k, k->r->events + k->base[x->worker] + x->ops - 1));
+	}
+}
+
 /* When the event can be, by its message and its rank's cells. */
-static uint64_t time_of(const struct maker *k, const struct rounds_event *e)
+static uint64_t time_of(const struct maker *k, uint32_t w, const struct rounds_event *e)
 {
 	const struct ccs_op *o = op_of(k, e);
 	uint64_t t = 0;
 
 	if (e->in != CCS_NONE)
 		t = TIME(k->r->messages[e->in].round);
+	if (k->ordered)
+		keep_order(k, w, e, &t);
 	for (uint32_t j = 0; j < o->n; j++) {
 		if (o->a != CCS_NONE)
 			later(&t, *cell_of(k, k->read, e->rank, o->a + j));
@@ -217,11 +242,10 @@ static uint64_t time_of(const struct maker *k, const struct rounds_event *e)
 	return t;
 }
 
-/* One that writes what it has yet to read takes two levels. */
 static void note_time(struct maker *k, const struct rounds_event *e, uint64_t t)
 {
 	const struct ccs_op *o = op_of(k, e);
-	uint64_t end = t + 1 + prep_shifted(o);
+	uint64_t end = end_of(k, e);
 
 	for (uint32_t j = 0; j < o->n; j++) {
 		if (o->a != CCS_NONE)
@@ -235,11 +259,12 @@ static void note_time(struct maker *k, const struct rounds_event *e, uint64_t t)
 	}
 }
 
-static ccs_status walk_event(struct maker *k, uint32_t index)
+static ccs_status walk_event(struct maker *k, uint32_t w)
 {
+	uint32_t index = k->base[w] + k->done[w]++;
 	struct rounds_event *e = k->r->events + index;
 	const struct ccs_op *o = op_of(k, e);
-	uint64_t t = time_of(k, e);
+	uint64_t t = time_of(k, w, e);
 
 	e->phase = (uint32_t)(t >> 32);
 	e->level = (uint32_t)t;
@@ -253,7 +278,7 @@ static ccs_status walk_event(struct maker *k, uint32_t index)
 		x->to_cells = o->n && o->a == CCS_NONE && o->b == CCS_NONE &&
 			      o->dst != CCS_NONE && t == TIME(x->round) && whole(k, o, o->dst);
 	}
-	if (e->out != CCS_NONE && o->n) {
+	if (e->out != CCS_NONE && (o->n || k->ordered)) {
 		k->r->messages[e->out].round = e->phase + 1;
 		if (e->phase + 1 > k->r->nrounds)
 			k->r->nrounds = e->phase + 1;
@@ -297,7 +322,7 @@ static ccs_status walk_worker(struct maker *k, uint32_t w)
 			k->pending[w] = false;
 			depth--;
 		} else if (!waits_for(k, w, &other, &ops)) {
-			s = walk_event(k, k->base[w] + k->done[w]++);
+			s = walk_event(k, w);
 		} else if (k->pending[other]) {
 			s = wrong(k, "waits for itself");
 		} else {
@@ -432,7 +457,7 @@ static void let_go(struct maker *k)
 ccs_status rounds_make(struct rounds *r, const struct ccs_module *m, const struct plan_view *v,
 		       bool premul)
 {
-	struct maker k = { .r = r, .m = m, .v = v };
+	struct maker k = { .r = r, .m = m, .v = v, .ordered = v->plan->after.n > 0 };
 	ccs_status s;
 
 	*r = (struct rounds){ .premul = premul };

@@ -17,6 +17,11 @@
  * (more slots only remove waiting), so that orders of workers, waits and messages alone,
  * without the wait for free slots, have no cycle. Staging takes the place of slots.
  *
+ * Order. Where a plan promises that ranks end after others have begun, each operation also
+ * follows the one before it of its worker, and those that it waits for; and messages
+ * without cells have rounds, too. Elsewhere only values count, and such messages are not
+ * sent.
+ *
  * In place. A message is received where its receiver stores it unchanged, if the cells
  * are free at that round, and sent from cells that hold it, if nobody writes there before
  * the round: then one side needs no staging. A message of several cells is in place on
@@ -31,7 +36,7 @@
 struct rounds_message {
 	uint32_t fifo, seq;
 	uint32_t sends, receives;	/* rows of `events` */
-	uint32_t round;			/* from 1; 0: without cells, and never sent */
+	uint32_t round;			/* from 1; 0: without cells, and not sent */
 	bool from_cells, to_cells;	/* in place, on the sending and the receiving side */
 };
 

@@ -13,14 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-void run_unref(struct run *r)
+void run_drop(struct run *r)
 {
-	if (--r->refs)
-		return;
 	ccs_module_free(r->params.module);
 	free(r->text);
 	free(r->seats);
 	free(r);
+}
+
+void run_unref(struct run *r)
+{
+	if (!--r->refs)
+		run_drop(r);
 }
 
 static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)

@@ -160,7 +160,6 @@ void sched_stop(struct world *w)
 	pthread_mutex_unlock(&w->lock);
 	for (unsigned i = 0; i < w->nhelpers; i++)
 		pthread_join(w->helpers[i], NULL);
-	free(w->helpers);
 }
 
 /* ---- threads inside a call ------------------------------------------------------- */

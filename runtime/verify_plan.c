@@ -1,8 +1,9 @@
 /*
  * Checks one plan: its shapes, ranks, workers, operations, waits, FIFOs, the
  * expected results, and the protocols. What is accepted cannot lead a reader out of
- * a table or an executor out of a buffer, each end of a FIFO has one owner, and a
- * direct message goes where its receiver stores it. O(rows x buffers).
+ * a table or an executor out of a buffer; each row of operations and waits belongs to one
+ * worker and one operation; each end of a FIFO has one owner, and a direct message goes
+ * where its receiver stores it. O(rows x buffers).
  */
 #include "runtime/load.h"
 
@@ -22,7 +23,7 @@ static const char *check_shapes(const struct ccs_module *m, const struct plan_vi
 	for (uint32_t i = 0; i < m->nbuffers; i++) {
 		const struct ccs_shape *s = v->shapes + i;
 
-		if ((s->blocks != 1 && s->blocks != p->nranks) || s->cell != cell)
+		if (!s->blocks || !s->chunks || s->cell != cell)
 			return "a buffer's shape is wrong";
 		cell += (uint64_t)s->chunks * s->blocks;
 		if (cell > p->cells)
@@ -48,11 +49,11 @@ static const char *check_workers(const struct plan_view *v)
 				return "a worker has the wrong rank";
 	}
 	for (uint64_t w = 0; w < p->workers.n; w++) {
-		nops += v->workers[w].nops;	/* shared rows would make the checks quadratic */
-		if ((uint64_t)v->workers[w].op + v->workers[w].nops > p->ops.n || nops > p->ops.n)
-			return "a worker's operations lie outside the table";
+		if (v->workers[w].op != nops)
+			return "its workers' operations do not follow one another";
+		nops += v->workers[w].nops;
 	}
-	return NULL;
+	return nops == p->ops.n ? NULL : "its workers have not all of its operations";
 }
 
 static const char *check_fifos(const struct plan_view *v)
@@ -66,6 +67,8 @@ static const char *check_fifos(const struct plan_view *v)
 		    v->workers[f->src_worker].rank != f->src ||
 		    v->workers[f->dst_worker].rank != f->dst)
 			return "an end of a FIFO has no owner";
+		if (f->src == f->dst)
+			return "a FIFO leads from a rank to itself";
 		if (f->max_cells > p->cells + p->scratch)
 			return "a FIFO's messages are too large";
 	}
@@ -112,22 +115,27 @@ static bool ends_ok(const struct plan_view *v, const struct ccs_op *o, uint32_t 
 		o->n <= v->fifos[o->out].max_cells);
 }
 
-static bool waits_ok(const struct plan_view *v, const struct ccs_op *o, uint32_t rank)
+/* The operation's waits follow those of the operation before it. */
+static bool waits_ok(const struct plan_view *v, const struct ccs_op *o, uint32_t rank,
+		     uint64_t *nwaits)
 {
-	if ((uint64_t)o->wait + o->nwaits > v->plan->waits.n)
-		return o->nwaits == 0;
+	if (o->nwaits && o->wait != *nwaits)
+		return false;
+	*nwaits += o->nwaits;
+	if (*nwaits > v->plan->waits.n)
+		return false;
 	for (uint32_t i = 0; i < o->nwaits; i++) {
 		const struct ccs_wait *w = v->waits + o->wait + i;
 
 		if (w->worker >= v->plan->workers.n || v->workers[w->worker].rank != rank ||
-		    w->ops > v->workers[w->worker].nops)
+		    w->ops < 1 || w->ops > v->workers[w->worker].nops)
 			return false;
 	}
 	return true;
 }
 
 static const char *check_op(const struct ccs_module *m, const struct plan_view *v,
-			    const struct ccs_op *o, uint32_t worker)
+			    const struct ccs_op *o, uint32_t worker, uint64_t *nwaits)
 {
 	if (!ends_ok(v, o, worker))
 		return "an operation uses a FIFO that is not its worker's";
@@ -139,22 +147,25 @@ static const char *check_op(const struct ccs_module *m, const struct plan_view *
 		return "an operation's cells are wrong";
 	if (o->n && (uint64_t)o->len + (o->flags & CCS_OP_LEN_SAME ? 1 : o->n) > v->plan->cells)
 		return "an operation's length is wrong";
-	if (!waits_ok(v, o, v->workers[worker].rank))
+	if (!waits_ok(v, o, v->workers[worker].rank, nwaits))
 		return "an operation's wait is wrong";
 	return o->file < m->head->files.n ? NULL : "an operation's file is wrong";
 }
 
 static const char *check_ops(const struct ccs_module *m, const struct plan_view *v)
 {
+	uint64_t nwaits = 0;
+
 	for (uint32_t w = 0; w < v->plan->workers.n; w++) {
 		for (uint32_t i = 0; i < v->workers[w].nops; i++) {
-			const char *wrong = check_op(m, v, v->ops + v->workers[w].op + i, w);
+			const char *wrong = check_op(m, v, v->ops + v->workers[w].op + i, w,
+						     &nwaits);
 
 			if (wrong)
 				return wrong;
 		}
 	}
-	return NULL;
+	return nwaits == v->plan->waits.n ? NULL : "it has waits of no operation";
 }
 
 static const char *check_expect(const struct ccs_module *m, const struct plan_view *v)
@@ -164,9 +175,16 @@ static const char *check_expect(const struct ccs_module *m, const struct plan_vi
 
 	if (p->expect.n != n)
 		return "it has not one expected value a cell";
-	for (uint64_t i = 0; i < n; i++)
-		if (v->expect[i] != CCS_NONE && v->expect[i] >= p->sums.n)
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t row = v->expect[i];
+
+		if (row == CCS_NONE)
+			continue;
+		if (row >= p->sums.n)
 			return "an expected value lies outside the table";
+		if (row && !v->sums[row - 1].last)
+			return "an expected value begins inside another";
+	}
 	if (p->sums.n && !v->sums[p->sums.n - 1].last)
 		return "its last expected value has no end";
 	for (uint64_t i = 0; i < p->sums.n; i++) {
@@ -175,6 +193,19 @@ static const char *check_expect(const struct ccs_module *m, const struct plan_vi
 		if (s->cell >= p->cells || (uint64_t)s->first + s->n > p->nranks ||
 		    !module_cells_are(m, v, s->cell, 1, CELL_INITIAL))
 			return "a contribution is wrong";
+	}
+	return NULL;
+}
+
+static const char *check_after(const struct plan_view *v)
+{
+	const struct ccs_plan *p = v->plan;
+
+	for (uint64_t i = 0; i < p->after.n; i++) {
+		const struct ccs_after *a = v->after + i;
+
+		if (a->rank >= p->nranks || !a->n || (uint64_t)a->first + a->n > p->nranks)
+			return "an order of ranks is wrong";
 	}
 	return NULL;
 }
@@ -272,6 +303,8 @@ bool plan_verify(const struct ccs_module *m, const struct plan_view *v, const ch
 		*wrong = check_ops(m, v);
 	if (!*wrong)
 		*wrong = check_expect(m, v);
+	if (!*wrong)
+		*wrong = check_after(v);
 	if (!*wrong)
 		*wrong = check_choices(v);
 	return *wrong || check_ends(v, wrong);

@@ -19,7 +19,10 @@ say "runtime includes runtime only" \
 	"$(grep -nE '#include "(compiler|lang|tests)/' runtime/*.[ch])"
 say "compiler includes lang, compiler, and the runtime's common headers" \
 	"$(grep -nE '#include "' compiler/*.[ch] |
-	   grep -vE '"(lang/[a-z_]+\.h|compiler/[a-z_]+\.h|runtime/(ccs|plan|nvrtc|kernel|cache|choice)\.h)"')"
+	   grep -vE '"(lang/[a-z_]+\.h|compiler/[a-z_]+\.h|runtime/(ccs|plan|load|prove|nvrtc|kernel|cache|choice)\.h)"')"
+say "what processes meet by knows of no GPU" \
+	"$(grep -nE '#include "' runtime/group*.[ch] |
+	   grep -vE '"runtime/(group|group_wire|error)\.h"')"
 say "examples include public headers and generated ones only" \
 	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c)"
 
@@ -43,6 +46,16 @@ say "libccs.so exports ccs_* only" \
 say "nothing links the CUDA driver" \
 	"$(for f in "$build"/bin/ccc "$build"/bin/ccrun "$build"/lib/libccs.so; do
 		readelf -d "$f" | grep -E 'NEEDED.*(libcuda|libnvrtc|libnccl)'; done)"
+refuses() { # refuses TEXT OPTION...: the header does, before all else
+	text=$1
+	shift
+	echo '#include "runtime/ccs.h"' | ${CC:-cc} -std=c11 -I. "$@" -fsyntax-only -x c - 2>&1 |
+		grep 'error' | head -n 1 | grep -q "error.*$text" || echo "not refused: $*"
+}
+say "systems of 32 bits, or with the bytes the other way round, are refused in words" \
+	"$(refuses 'needs a 64-bit system' -U__LP64__
+	   refuses 'needs a little-endian system' -U__BYTE_ORDER__ \
+		-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__)"
 say "generated files are not in git" \
 	"$(git ls-files 2>/dev/null | grep -E '\.(o|so|a|d)$|^build/')"
 exit $failed

@@ -233,6 +233,47 @@ for n in 1 3; do
 	holds "... leaves nothing behind" clean
 done
 
+# ---- for programs ------------------------------------------------------------------------
+# json|csv WHAT ARGUMENTS-OF-REPORT_TEST...: of what stdout got last
+json() { what=$1; shift; passes "$what" json "$tmp/out" "$@"; }
+csv() { what=$1; shift; passes "$what" csv "$tmp/out" "$@"; }
+passes() {
+	title=$1
+	shift
+	if "$build/tests/report_test" "$@" >"$tmp/why"; then ok "$title"; else
+		not_ok "$title" "$(cat "$tmp/why")"; fi
+}
+all="-b 1K -e 4K --iters 2 --repeats 3 --against nccl --copy-rate"
+status "--json beside NCCL" 0 gpus 3 "$ccrun" -n 3 --device cuda "$ring" $all --json
+json "... has its columns, and the copies'" 'baseline.name="nccl"' 'baseline.label=~NCCL 2.28.3' \
+	'where=~3 ranks on 3 GPUs' settings.graph_launches=0 settings.repeats=3 rows.#=2 \
+	'rows.0.in_place.baseline.time_us=*' rows.0.in_place.baseline.wrong=0 \
+	'rows.1.out_of_place.baseline.busbw_gb_per_s=*' 'rows.1.out_of_place.ratio=*' \
+	'rows.1.out_of_place.copy_percent=*' 'rows.1.out_of_place.copy_rate_gb_per_s=*' \
+	summary.baseline.wrong=0 'summary.baseline.mean_busbw_gb_per_s=*' \
+	'summary.copy_rate_gb_per_s=*' errors.#=0 status=0
+cp "$tmp/out" "$tmp/json"
+status "--csv beside NCCL" 0 gpus 3 "$ccrun" -n 3 --device cuda "$ring" $all --csv
+passes "... says the same" same "$tmp/json" "$tmp/out"
+csv "... with the columns" 1 'copy_percent=*' 'copy_rate_gb_per_s=*' 'baseline_time_us=*' \
+	'baseline_algbw_gb_per_s=*' 'baseline_busbw_gb_per_s=*' baseline_wrong=0 'ratio=*'
+csv "... and the summary" -1 record=summary baseline_wrong=0 'baseline_busbw_gb_per_s=*' \
+	'copy_rate_gb_per_s=*'
+status "wrong elements" 3 gpus 3 env FAKE_NCCL_WRONG=ncclAllReduce "$ccrun" -n 3 --device cuda \
+	"$ring" $quick --against nccl --json
+json "... are counted, and the first is told" status=3 summary.wrong=0 summary.baseline.wrong=6 \
+	rows.0.in_place.baseline.wrong=3 \
+	'rows.0.in_place.baseline.first_wrong=~rank 0, element 0' \
+	'errors.0.text=~NCCL: float32 sum, size 1024, out of place: rank 0, element 0' errors.#=2
+status "a launch that fails in the second row" 4 gpus 1 env FAKE_CUDA_FAIL=cuGraphLaunch:14:999 \
+	"$ccrun" -n 3 --device cuda "$ring" -b 1K -e 4K --iters 2 --repeats 2 -G 2 --json
+json "... leaves what there is, and the reason" status=4 'errors.0.text=~cuGraphLaunch failed' \
+	settings.graph_launches=2 rows.0.out_of_place.wrong=0 rows.0.in_place.wrong=0 \
+	rows.1.out_of_place.wrong=0 rows.1.in_place=null summary=null
+status "no progress" 3 gpus 2 env FAKE_CUDA_STUCK=1 "$ccrun" -n 2 --device cuda "$ring" $quick \
+	--timeout 1 --json
+json "... tells who waits for whom" status=3 'errors.0.text=~to receive from rank' rows.#=0
+
 # ---- processes with NCCL's ranks -------------------------------------------------------
 helpers_of() { # of process $1, once there are $2
 	for i in $(seq 200); do
@@ -339,6 +380,11 @@ hosts() {
 	torchrun $1
 	export CCS_HOSTID=host-$1 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 CUDA_VISIBLE_DEVICES=$1
 }
+launched "... for programs" 0 torchrun "$ccrun" --device cuda "$ring" $quick --against nccl --json
+cp "$tmp/out0" "$tmp/out"
+json "... one of them prints" ranks=2 'where=~2 processes on 1 host' status=0 \
+	rows.0.in_place.baseline.wrong=0
+holds "... rank 1 nothing" test ! -s "$tmp/out1" -a ! -s "$tmp/err1"
 launched "... on two hosts" 0 hosts "$ccrun" --device cuda "$ring" $quick --against nccl
 says "... says so" "$tmp/out0" '2 processes on 2 hosts'
 says "... is right" "$tmp/out0" 'wrong elements *: 0 OK'
@@ -369,4 +415,35 @@ launched "... variables that contradict each other" 2 contrary "$ccrun" --device
 says "... are named" "$tmp/err0" 'RANK is 7, but WORLD_SIZE is 2'
 launched "... without NCCL" 4 torchrun env CCS_NCCL=none "$ccrun" --device cuda "$ring"
 says "... it is what they meet by" "$tmp/err1" '^ccrun: rank 1: .*NCCL'
+second_lacks() { torchrun $1; [ $1 = 0 ] || export CCS_NCCL=none; }
+launched "... without NCCL on rank 1" 4 second_lacks "$ccrun" --device cuda "$ring"
+says "... rank 0 need not wait for it" "$tmp/err0" '^ccrun: rank 0: rank 1: this needs NCCL'
+two_jobs() { torchrun $1; export TORCHELASTIC_RUN_ID=job-$1 CCS_RENDEZVOUS_SECONDS=1; }
+launched "... two jobs at one address" 3 two_jobs "$ccrun" --device cuda "$ring"
+says "... do not join: rank 0 tells of the other" "$tmp/err0" \
+	'rank 1 did not come .* of another job \(the last: .*, TORCHELASTIC_RUN_ID=job-1\)'
+says "... and the other of rank 0" "$tmp/err1" \
+	'another job meets there \(TORCHELASTIC_RUN_ID=job-0; this is one with .*=job-1\)'
+one_job() { torchrun $1; export TORCHELASTIC_RUN_ID=job-$1 CCS_JOB_TOKEN=both; }
+launched "... unless they say that they are one" 0 one_job "$ccrun" --device cuda "$ring" $quick
+
+# A rank 0 that tells rank 1 any status: its exit status is that of a failure, never 70.
+told() { # told STATUS WANTED
+	"$build/tests/group_fail_test" answer $port "$1" &
+	answering=$!
+	(
+		torchrun 1
+		export CCS_RENDEZVOUS=127.0.0.1:$port FAKE_CUDA_GPUS=2 LD_LIBRARY_PATH=$fake
+		timeout 60 "$ccrun" --device cuda "$ring" $quick >"$tmp/out" 2>"$tmp/err"
+	)
+	got=$?
+	wait $answering
+	port=$((port + 2))
+	[ $got = "$2" ] || echo "told $1: $got, not $2: $(cat "$tmp/err")"
+	grep -q '^ccrun: rank 1: rank 0: so be it$' "$tmp/err" || echo "told $1: $(cat "$tmp/err")"
+}
+wrong=$(told -1 2; told -2 2; told -3 2; told -4 4; told -5 3; told -6 3; told -7 4; told -8 4
+	told -9 4; told -70 4; told -4711 4; told 0 4; told 1 4)
+if [ -z "$wrong" ]; then ok "what a peer says ends ccrun with a status of its own"; else
+	not_ok "what a peer says ends ccrun with a status of its own" "$wrong"; fi
 exit $failed

@@ -47,11 +47,21 @@ status "stdin" 0 sh -c "'$ccc' check - <$ring"
 status "a file without a schedule has nothing to compile" 2 "$ccc" /dev/null -o "$tmp/x.so"
 status "... but its names can be checked" 0 "$ccc" check /dev/null
 for code in E0101 E0201 E0202 E0203 E0204 E0205 E0206 E0301 E0302 E0303 E0304 E0305 E0306 \
-	    E0401 E0402 E0403 E0404 E0405 E0406 E0501; do
+	    E0401 E0402 E0403 E0404 E0405 E0406 E0501 W0201 W0401 W0402; do
 	status "--explain $code" 0 "$ccc" --explain $code
 	says "... tells more than its title" "$tmp/out" '.{20}'
 done
 status "--explain of no code" 2 "$ccc" --explain E0999
+status "--explain of no warning" 2 "$ccc" --explain W0304
+for good in -Wall -Wextra -Wunused -Wno-unused -Werror -Werror=dead -Wno-error -Wno-error=empty -w; do
+	status "$good" 0 "$ccc" check $ring -n 2 $good
+done
+status "a misspelt warning" 2 "$ccc" check $ring -Wno-unsed
+says "... the nearest is named" "$tmp/err" "'no-unused'"
+says "... and all are" "$tmp/err" 'unused, dead, empty'
+for wrong in -W -Werror= -Wno-error= -Wno- -Werror=all; do
+	status "$wrong is a usage error" 2 "$ccc" check $ring $wrong
+done
 for wrong in "-n 2," "-n ,2" "-n 2.." "-n 65537" "-n=2" "--slots 65537" "--slots x" \
 	     "--color=sometimes" "--diagnostics-format=xml" "--target=gpu" "--arch=90" \
 	     "--arch=sm_9x!" "--protocols=fast" "--protocols=64K:ll" "--protocols=" "--memory x" "--max-errors -1" "-Wnone" "--emit=ast" "--check" "-i"; do
@@ -97,6 +107,16 @@ echo 'let which = 3' >"$tmp/at/which.ccs"
 status "an import beside the file goes before -I" 0 "$ccc" check "$tmp/at/main.ccs" -D W=3 \
 	-I "$tmp/first"
 
+# ---- the texts of --explain ----------------------------------------------------------
+for code in $(sed -n 's/^\([EW][0-9]\{4\}\)$/\1/p' lang/ccs.5); do
+	status "--explain $code" 0 "$ccc" --explain "$code"
+	awk '/^Cure/ { exit } /^    / { print substr($0, 5) }' "$tmp/out" >"$tmp/example.ccs"
+	"$ccc" check "$tmp/example.ccs" >"$tmp/said" 2>&1
+	holds "... its example has it, and nothing else" sh -c \
+		"test \"\$(grep -o '\[[EW][0-9][0-9]*' '$tmp/said' | sort -u)\" = '[$code'"
+	holds "... and lines of at most 80 columns" sh -c "! grep -q '.\{81\}' '$tmp/out'"
+done
+
 # ---- messages on GPUs ---------------------------------------------------------------
 status "--protocols" 0 "$ccc" $ring -n 3 --protocols=1K:ll/2,3M:simple,ll/4 --emit=plan
 says "... is what the plan has" "$tmp/out" 'protocols 1K:ll/2,3M:simple,ll/4$'
@@ -128,6 +148,42 @@ says "report: races" "$tmp/report" 'races +none'
 says "report: same bits" "$tmp/report" 'same bits +on every rank'
 says "report: steps" "$tmp/report" 'steps +2\(N-1\) = 6 at N = 4'
 says "report: volume" "$tmp/report" 'sent per rank +1\.50 S at N = 4; the lower bound is 1\.50 S'
+cat >"$tmp/turns.ccs" <<'EOF'
+// Each rank adds in an order of its own, which for two ranks is one.
+schedule turns
+  implements allreduce(inout data[1])
+{
+  scratch t[N]
+  copy data into t[rank]
+  for s in 1..N {
+    step {
+      send t[rank]           to   (rank + s) % N
+      recv t[(rank - s) % N] from (rank - s) % N
+    }
+    reduce t[(rank - s) % N] into data
+  }
+}
+EOF
+cat >"$tmp/pairs.ccs" <<'EOF'
+// Each rank adds in the order of one tree, though not of its operands.
+schedule pairs
+  implements allreduce(inout data[1])
+  where ispow2(N)
+{
+  for bit in 0..ilog2(N) {
+    send   data to   rank ^ (1 << bit)
+    reduce data from rank ^ (1 << bit)
+  }
+}
+EOF
+"$ccc" check "$tmp/turns.ccs" -n 2..4 >"$tmp/report" 2>/dev/null
+says "report: other bits at some N" "$tmp/report" 'same bits +no at N = 3, 4: ranks combine in different'
+"$ccc" check "$tmp/turns.ccs" -n 3 >"$tmp/report" 2>/dev/null
+says "report: other bits at every N" "$tmp/report" 'same bits +no: ranks combine in different orders'
+"$ccc" check "$tmp/pairs.ccs" -n 4,8 >"$tmp/report" 2>/dev/null
+says "report: the same tree" "$tmp/report" 'same bits +on every rank'
+"$ccc" check "$tmp/turns.ccs" -n 2..4 --diagnostics-format=json 2>"$tmp/json" >/dev/null
+says "same bits as JSON" "$tmp/json" '"same_bits":\[true,false,false\]'
 "$ccc" check $ring -n 4,8 --diagnostics-format=json 2>"$tmp/json" >/dev/null
 says "report as JSON" "$tmp/json" '"severity": ?"report"'
 says "JSON keys" "$tmp/json" '"min_slots".*|"sent_per_rank"'
@@ -154,7 +210,7 @@ EOF
 status "two deadlocks as JSON" 1 "$ccc" check "$tmp/dead.ccs" -n 2 --diagnostics-format=json
 cp "$tmp/err" "$tmp/json"
 holds "... one object a line" test "$(wc -l <"$tmp/json")" = 2
-for key in severity code message file line column rank notes; do
+for key in severity code message file line column end_line end_column rank notes help; do
 	says "... $key" "$tmp/json" "\"$key\":"
 done
 says "... no number of slots cures the first" "$tmp/json" '"line":5,.*"min_slots":null'
@@ -228,9 +284,101 @@ for stage in ast program plan header json; do
 done
 status "explain" 0 "$ccc" explain $ring -n 4
 says "... shows who sends what" "$tmp/out" 'data\[0\]'
+twice=schedules/broken/counted_twice.ccs
+status "explain of a wrong schedule" 1 "$ccc" explain $twice -n 3
+says "... shows its steps" "$tmp/out" '^  rank 0 -> rank 1: data\[0\] is combined into data\[0\] \(holds 0,1\), line 10$'
+says "... and the fault, where it is" "$tmp/out" '^  rank 2 -> rank 0: .*, line 16   <-- E0404$'
+says "... and says so last" "$tmp/out" '^  line 16, step 3, ranks 0-2: data\[0\] of rank 0 ends with a contribution counted twice \[E0404\]$'
+says "... beside the report" "$tmp/err" '16:7: error: .*E0404'
+status "explain of what other files do" 0 "$ccc" explain schedules/ring2d_allreduce.ccs -n 4
+says "... names them" "$tmp/out" ', schedules/ring_allgather\.ccs:[0-9]+$'
+status "explain of a part" 0 "$ccc" explain $ring -n 4 --chunk 'data[1..3]' --rank 0..1 --step 2
+holds "... leaves the rest out" sh -c "! grep -q '^step [13456]\|^  rank [23]  \|data.0. ' '$tmp/out'"
+says "... and has that" "$tmp/out" '^           data\[1\]  data\[2\]$'
+# refuses NAME TEXT ARGUMENTS: status 2, and one line, TEXT
+refuses() {
+	name=$1
+	text=$2
+	shift 2
+	status "$name" 2 "$ccc" "$@"
+	holds "... in these words" sh -c 'test "$(grep "^ccc:" "$1")" = "$2"' sh "$tmp/err" "$text"
+}
+for o in --rank --step; do
+	for value in x 1..0 -1 0.. 1,,2 ''; do
+		refuses "explain $o '$value'" "ccc: $o takes numbers, such as 3, 0,2 or 1..4, not '$value'" \
+			explain $ring -n 3 $o "$value"
+	done
+done
+for value in x 'data[3]' 'data[' 'data[1..1]' 'data[0..4]' 'data[-1]' 'data[0] ' ''; do
+	refuses "explain --chunk '$value'" \
+		"ccc: error: --chunk: there is no '$value'; there is data[0..3] (N = 3)" \
+		explain $ring -n 3 --chunk "$value"
+done
+printf 'contract none()\nschedule nobody\n  implements none()\n{\n}\n' >"$tmp/none.ccs"
+refuses "explain --chunk without chunks" \
+	"ccc: error: --chunk: there is no 'x'; there is no chunk at all (N = 2)" \
+	explain "$tmp/none.ccs" -n 2 --chunk x
+refuses "explain --rank of no rank" "ccc: error: --rank: there is no rank 3; the last is 2 (N = 3)" \
+	explain $ring -n 3 --rank 0..3
+cat >"$tmp/blocks.ccs" <<'EOF'
+schedule blocks
+  implements all_to_all(in a[N][2], out b[N][2])
+{
+  copy a[rank] into b[rank]
+  for k in 1..N {
+    step {
+      send a[(rank + k) % N]       to   (rank + k) % N
+      recv b[(rank - k) % N][0..2] from (rank - k) % N
+    }
+  }
+  copy b[0..N-1] into b[1..N]
+}
+EOF
+status "explain of blocks" 1 "$ccc" explain "$tmp/blocks.ccs" -n 3
+says "... a block" "$tmp/out" '^  rank 0 -> rank 1: a\[1\] is copied into b\[0\], line 8$'
+says "... several" "$tmp/out" '^  rank 0: b\[0\.\.2\] is copied into b\[1\.\.3\], line 11   <-- E0405$'
+says "... a chunk of one" "$tmp/out" '^  rank 0: b\[1\]\[0\] holds a\[0\]\[0\]@0; promised is a\[0\]\[0\]@1$'
+for value in 'b[1][0]' 'b[1]' 'b[2][0..2]' 'b[0..2]' b; do
+	status "explain --chunk $value" 1 "$ccc" explain "$tmp/blocks.ccs" -n 3 --chunk "$value"
+done
+for value in 'b[3]' 'b[1][2]' 'b[0..2][0]' 'b[1][0][0]' 'a[0] [1]'; do
+	refuses "explain --chunk '$value'" "ccc: error: --chunk: there is no '$value'; there is \
+a[0..3][0..2], b[0..3][0..2] (N = 3)" explain "$tmp/blocks.ccs" -n 3 --chunk "$value"
+done
+for o in "--chunk data" "--rank 0" "--step 1"; do
+	# shellcheck disable=SC2086
+	refuses "check $o" "ccc: --chunk, --rank and --step belong to ccc explain" check $ring $o
+done
+cat >"$tmp/large.ccs" <<'EOF'
+contract none(inout d[C])
+schedule large
+  implements none(inout d[100000])
+{
+  for i in 0..60000 {
+    step {
+      send d[0..50000]      to   (rank + 1) % N
+      recv d[50000..100000] from (rank - 1) % N
+    }
+  }
+}
+EOF
+status "explain of what is too large to be run" 1 "$ccc" explain "$tmp/large.ccs" -n 2
+says "... says so" "$tmp/err" 'touch 12000000000 chunks.*E0501'
+holds "... and runs nothing" test ! -s "$tmp/out"
 status "fmt --check of a canonical file" 0 "$ccc" fmt --check $ring
 sed 's/^    step/  step/' $ring >"$tmp/odd.ccs"
 status "fmt --check of another" 1 "$ccc" fmt --check "$tmp/odd.ccs"
+
+# ---- lowering --------------------------------------------------------------------------
+# emits FILE N SLOTS: whether its plan hands messages on, and how many workers it has
+emits() {
+	"$ccc" "$1" -n "$2" --slots "$3" --emit=plan 2>"$tmp/err" >"$tmp/plan"
+	echo "$(grep -c ' recv-copy-send ' "$tmp/plan") $(sed -nE 's/^N = .* ([0-9]+) workers.*/\1/p' "$tmp/plan")"
+}
+holds "with 8 slots messages are handed on" test "$(emits tests/good/unfused.ccs 2 8)" = "4 2"
+holds "with 1 slot they cannot be" test "$(emits tests/good/unfused.ccs 2 1)" = "0 2"
+holds "with 8 slots one worker receives and sends" test "$(emits tests/good/unmerged.ccs 3 8)" = "6 3"
+holds "with 1 slot it cannot" test "$(emits tests/good/unmerged.ccs 3 1)" = "0 6"
 
 # ---- options of gcc's kind -----------------------------------------------------------
 status "colour on demand" 1 "$ccc" check "$tmp/broken.ccs" --color=always

@@ -35,7 +35,7 @@ ranks() { run ranks "$@"; }
 shared() { ls /dev/shm | grep '^ccs-'; }
 shared >"$tmp/before"
 
-modules=$build/tests/cuda_modules
+modules=${1:-build}/tests/cuda_modules	# lists of words: no spaces may be in it
 all=$(echo "$modules"/*.so)
 ring=$modules/ring_allreduce.so
 some="$ring $modules/direct_all_to_all.so $modules/binomial_reduce.so"
@@ -47,6 +47,7 @@ places devices "$some" FAKE_CUDA_PEERS=none CCS_PROTOCOLS=ll/3 CCS_TILE_BYTES=12
 places devices "$some" CCS_PROTOCOLS=simple/5 CCS_TILE_BYTES=64
 places graphs "$some"
 places graphs "$some" CCS_P2P_DISABLE=1 CCS_PROTOCOLS=simple
+run fork forks "$ring"
 ranks processes "$all"
 ranks processes "$all" CCS_P2P_DISABLE=1 CCS_TILE_BYTES=2048
 ranks processes "$some" FAKE_CUDA_PEERS=none CCS_PROTOCOLS=simple/3 CCS_TILE_BYTES=128

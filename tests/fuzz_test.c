@@ -1,11 +1,12 @@
 /*
- * Any bytes through the whole checker: scanner, parser, names, expansion, match,
- * deadlock, race, proof, formatter. As a program it replays the files of the
- * folders it is given, and seeded mutations of each; built with -DFUZZING it is
- * the entry of libFuzzer (make fuzz). It finds crashes, hangs and, under the
- * sanitizers, leaks and undefined behaviour.
+ * Any bytes through the whole compiler: scanner, parser, names, expansion, match,
+ * deadlock, race, proof, warnings, lowering, direct messages, module, and the proof of what
+ * was written; explain, of right and of wrong programs; formatter. As a program it replays
+ * the files of the folders it is given, and seeded mutations of each; built with -DFUZZING
+ * it is the entry of libFuzzer (make fuzz). It finds crashes, hangs, modules that are not
+ * right and, under the sanitizers, leaks and undefined behaviour.
  */
-#include "compiler/compile.h"
+#include "compiler/dead.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -13,21 +14,77 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(struct ctx *c, struct module *m, struct decl *d)
+/* All that is known of one instance. */
+struct checked {
+	struct program *program;
+	struct contract *contract;
+	struct deadlock_report dead;
+	struct proof proof;
+};
+
+/* As compile.c does. */
+static bool check(struct ctx *c, const struct instance *in, struct checked *k)
+{
+	struct program *p = k->program = expand(c, in, true);
+
+	if (!p || p->partial)
+		return false;
+	k->contract = contract_expand(c, p);
+	bool fits = k->contract && c->diags->errors == 0;
+	if (!match(c, p))
+		return false;
+	k->dead = deadlock(c, p);
+	bool ordered = race(c, p);
+	if (!ordered && fits && !k->dead.deadlocked)
+		race_help(c, p, k->contract);
+	if (k->dead.deadlocked || !ordered || !fits)
+		return false;
+	k->proof = proof(c, p, k->contract, &k->dead.order, true);
+	if (!k->proof.proved || c->diags->errors != 0)
+		return false;
+	return after(c, p, k->contract, &k->dead.order);
+}
+
+static void build(struct ctx *c, const struct module *m, const struct decl *d,
+		  const struct checked *k)
+{
+	struct lowered *l = lower(c, k->program, k->contract);
+
+	if (!l)
+		abort();
+	direct(c, l);
+	struct planned planned = {
+		.source = k->program, .lowered = l, .contract = k->contract, .steps = k->proof.steps,
+		.choices = protocols_choose(c, l),
+	};
+	struct bytes b = module_build(c, m, d, &planned, 1);
+	int status = read_back(c, &b, m, d, &planned, 1, (uint64_t)1 << 30);
+	if (status == 70)
+		abort();
+}
+
+static void try_schedule(struct ctx *c, struct module *m, struct decl *d)
 {
 	struct instance in = { .module = m, .schedule = d, .nranks = 3, .root = -1 };
-	struct program *p = expand(c, &in, true);
-	struct deadlock_report dead;
-	struct contract *k;
+	struct shown all = { 0 };
+	struct dead_list list = { 0 };
+	struct checked k = { 0 };
+	const char *why;
+	FILE *out = fopen("/dev/null", "w");
 
-	if (!p || c->diags->errors || !match(c, p))
-		return;
-	dead = deadlock(c, p);
-	if (!race(c, p) || dead.deadlocked || !(k = contract_expand(c, p)))
-		return;
-	proof(c, p, k, &dead.order, false);
-	if (c->diags->errors == 0)
-		lower(c, p, k);
+	if (!out)
+		abort();
+	uint32_t first = c->diags->n;
+	c->diags->errors = 0;
+	if (check(c, &in, &k)) {
+		dead_find(c, k.program, k.contract, &k.dead.order, &list, c->arena);
+		dead_warn(c, &list);
+		explain(c, k.program, k.contract, &k.dead.order, first, &all, out, &why);
+		build(c, m, d, &k);
+	} else if (k.program && c->diags->errors) {
+		explain(c, k.program, k.contract, NULL, first, &all, out, &why);
+	}
+	fclose(out);
 }
 
 static void run(struct arena *a, struct arena *scratch, const uint8_t *data, size_t size)
@@ -41,7 +98,7 @@ static void run(struct arena *a, struct arena *scratch, const uint8_t *data, siz
 	struct ctx c = { .arena = a, .scratch = scratch, .sources = &sources, .diags = &diags,
 			 .slots = 2 };
 	struct module *m = lang_load_text(&front, "fuzz.ccs", (const char *)data, size);
-	struct diag_style style = { .json = 0 };
+	struct diag_style style = { .format = DIAG_TEXT };
 	FILE *out;
 	size_t len;
 
@@ -52,11 +109,11 @@ static void run(struct arena *a, struct arena *scratch, const uint8_t *data, siz
 	if (m && diags.errors == 0)
 		for (struct decl *d = m->main->decls; d; d = d->next)
 			if (d->kind == D_SCHEDULE)
-				check(&c, m, d);
+				try_schedule(&c, m, d);
 	out = fopen("/dev/null", "w");
 	if (out) {
 		diags_print(&diags, &style, out);
-		style.json = 1;
+		style.format = DIAG_JSON;
 		diags_print(&diags, &style, out);
 		fclose(out);
 	}
@@ -67,8 +124,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arena a, scratch;
 	jmp_buf full;
 
-	arena_init(&a, (size_t)512 << 20, &full);
-	arena_init(&scratch, (size_t)512 << 20, &full);
+	struct arena_budget budget = { .limit = (size_t)1 << 30 };
+
+	arena_init(&a, &budget, &full);
+	arena_init(&scratch, &budget, &full);
 	if (!setjmp(full))
 		run(&a, &scratch, data, size);
 	arena_free(&scratch);

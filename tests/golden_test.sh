@@ -29,7 +29,7 @@ for f in schedules/broken/*.ccs; do
 	"$ccc" check "$f" $opt --diagnostics-format=json >"$tmp/said" 2>&1
 	compare "$(basename "$f" .ccs).json"
 done
-for f in ring_allreduce double_binary_tree_allreduce bruck_all_to_all; do
+for f in ring_allreduce double_binary_tree_allreduce bruck_all_to_all dissemination_barrier; do
 	"$ccc" check schedules/$f.ccs >"$tmp/said" 2>&1
 	compare "report-$f.txt"
 done
@@ -41,6 +41,20 @@ compare "program-ring_allreduce-3.txt"
 compare "header-ring_allreduce.txt"
 "$ccc" explain schedules/ring_allreduce.ccs -n 3 >"$tmp/said" 2>&1
 compare "explain-ring_allreduce-3.txt"
+"$ccc" explain schedules/dissemination_barrier.ccs -n 3 >"$tmp/said" 2>&1
+compare "explain-dissemination_barrier-3.txt"
+# A wrong schedule: what happens up to the fault, and the fault.
+for f in all_send_first send_and_reduce forgotten_rank no_wrap; do
+	"$ccc" explain schedules/broken/$f.ccs >"$tmp/said" 2>/dev/null
+	compare "explain-$f.txt"
+done
+f=schedules/broken/counted_twice.ccs
+"$ccc" explain $f -n 3 >"$tmp/said" 2>/dev/null
+compare "explain-counted_twice-3.txt"
+"$ccc" explain $f -n 3 --chunk 'data[0]' --rank 0,2 --step 1..3 >"$tmp/said" 2>/dev/null
+compare "explain-counted_twice-3-part.txt"
+"$ccc" explain $f -n 3 --chunk 'data[0]' --rank 2 --step 4 >"$tmp/said" 2>/dev/null
+compare "explain-counted_twice-3-nothing.txt"
 "$ccc" --explain E0304 >"$tmp/said" 2>&1
 compare "explain-E0304.txt"
 exit $failed

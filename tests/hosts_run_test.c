@@ -8,6 +8,7 @@
  *        tests/hosts_test.sh does that, with the libraries in LD_LIBRARY_PATH and CCS_NCCL.
  */
 #include "runtime/cuda_comm.h"
+#include "tests/support/order.h"
 #include "tests/support/processes.h"
 #include "tests/support/say.h"
 
@@ -27,7 +28,7 @@ static const int ops[] = { CCS_SUM, CCS_MAX, CCS_AVG, PREMUL };
 
 /* What a process tells the one that started it. */
 struct told {
-	int calls, wrong, failed;	/* results, calls */
+	int calls, wrong, failed;	/* results, calls; wrong: also ranks that did not wait */
 	ccs_status status;
 	char text[1000];
 };
@@ -45,6 +46,7 @@ struct scene {
 	ccs_unique_id id;
 	struct told *told;		/* [n * nm], shared */
 	struct right *right;		/* shared */
+	struct order *order;
 	void (*play)(struct scene *, struct ccs_comm *, int rank);
 };
 
@@ -200,11 +202,26 @@ static void try_module(const struct scene *s, int i, struct ccs_comm *comm, int 
 					}
 }
 
+/* A module without buffers: only its order counts. */
+static void try_order(const struct scene *s, int i, struct ccs_comm *comm, int rank)
+{
+	struct told *t = s->told + rank * s->nm + i;
+
+	t->status = order_try(s->order, s->m[i], comm, &t->wrong);
+	t->failed = t->status != CCS_OK;
+	t->calls = s->n;
+}
+
 static void play_results(struct scene *s, struct ccs_comm *comm, int rank)
 {
-	for (int i = 0; i < s->nm; i++)
-		if (ccs_module_has(s->m[i], s->n))
+	for (int i = 0; i < s->nm; i++) {
+		if (!ccs_module_has(s->m[i], s->n))
+			continue;
+		if (s->m[i]->nbuffers)
 			try_module(s, i, comm, rank);
+		else
+			try_order(s, i, comm, rank);
+	}
 	s->told[rank * s->nm].failed = ccs_comm_check(comm) || !comm->world->gpu->between_hosts;
 }
 
@@ -243,6 +260,7 @@ static bool perform(struct scene *s)
 
 	s->told = processes_share((size_t)(s->n * s->nm) * sizeof(*s->told));
 	s->right = processes_share(right_bytes(s));
+	s->order = order_make(s->n);
 	pthread_barrierattr_init(&shared);
 	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&s->right->all, &shared, (unsigned)s->n);
@@ -255,6 +273,7 @@ static void end(struct scene *s)
 {
 	munmap(s->told, (size_t)(s->n * s->nm) * sizeof(*s->told));
 	munmap(s->right, right_bytes(s));
+	order_free(s->order);
 }
 
 static bool test_results(struct ccs_module **m, int nm, int n)

@@ -18,7 +18,7 @@ hosts() { # hosts WHAT MODULES SETTINGS...
 		not_ok "hosts_run_test $what $*" "it ended with status $?"
 }
 
-modules=$build/tests/cuda_modules
+modules=${1:-build}/tests/cuda_modules	# lists of words: no spaces may be in it
 all=$(echo "$modules"/*.so)
 ring=$modules/ring_allreduce.so
 some="$ring $modules/direct_all_to_all.so $modules/bruck_allgather.so"

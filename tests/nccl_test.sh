@@ -7,6 +7,7 @@ set -u
 build=$(cd "${1:-build}" && pwd)
 fake=$build/tests/fake_cuda
 bare_environment
+export FAKE_CUDA_FORK=1
 
 faked() { LD_LIBRARY_PATH=$fake:$build/tests/fake_nccl "$@"; }
 

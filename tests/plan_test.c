@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SEEDS = 4, MAX_N = 64 };
+enum { MAX_N = 64 };
 
 static const char *ccc;
 static char dir[] = "/tmp/ccs-plan-XXXXXX";
@@ -71,46 +71,6 @@ static struct sim_want *new_wants(const struct sim_plan *p)
 	return w;
 }
 
-/* ---- running a plan ------------------------------------------------------------------ */
-
-static int most_messages(const struct sim_plan *p)
-{
-	int most = 1;
-
-	for (int f = 0; f < p->nfifos; f++)
-		most = p->fifos[f].messages > most ? p->fifos[f].messages : most;
-	return most;
-}
-
-/* The k-th of a plan's runs: FIFOs as compiled or without end, 1 to 3 tiles. */
-static struct sim_config nth_config(const struct sim_module *m, const struct sim_plan *p, int k)
-{
-	struct sim_config c = {
-		.slots = m->slots, .tiles = 1 + k % 3, .in_place = k & 1, .slow = ABSENT,
-		.even_counts = m->even_counts, .seed = (uint64_t)(k / 2), .direct = k / 4 & 1,
-	};
-
-	if (k / 2 % 3 == 2)
-		c.slots = most_messages(p) * c.tiles;
-	return c;
-}
-
-/* All runs of one plan; false, and why, if one of them fails. */
-static bool plan_holds(const struct sim_module *m, const struct sim_plan *p,
-		       const struct sim_want *want, struct sim_failure *why)
-{
-	if (!sim_check(p, why) || sim_races(p, false, why) || sim_races(p, true, why) ||
-	    !sim_direct(p, why))
-		return false;
-	for (int k = 0; k < 2 * SEEDS; k++) {
-		struct sim_config c = nth_config(m, p, k);
-
-		if (!sim_run(p, want, &c, why))
-			return false;
-	}
-	return true;
-}
-
 /* ---- the library ----------------------------------------------------------------------- */
 
 struct totals {
@@ -137,7 +97,7 @@ static void try_module(const char *file, const struct sim_module *m, int slots, 
 		struct sim_failure why = { "no collective of this shape" };
 
 		count_plan(t, p);
-		if (!sim_contract(m->contract, p, want) || !plan_holds(m, p, want, &why)) {
+		if (!sim_contract(m->contract, p, want) || !sim_holds(m, p, want, &why)) {
 			t->bad++;
 			printf("# %s: N = %d, root %d, slots %d: %s\n", file, p->nranks, p->root,
 			       slots, why.text);
@@ -226,7 +186,7 @@ static bool text_holds(int nranks, int cells, int slots, const struct sim_want *
 		snprintf(why->text, sizeof why->text, "ccc ends with %d", status);
 	} else {
 		count_plan(t, &m.plans[0]);
-		good = plan_holds(&m, &m.plans[0], want, why);
+		good = sim_holds(&m, &m.plans[0], want, why);
 	}
 	sim_free(&m);
 	return good;
@@ -367,7 +327,7 @@ static void hold_up(const struct sim_plan *p, int send, int k, struct sim_config
 			}
 	}
 	c->in_place = true;
-	c->slots = most_messages(p) * c->tiles;
+	c->slots = sim_most_messages(p) * c->tiles;
 }
 
 /* Runs alone must notice, so neither sim_check nor the race check is asked; the
@@ -377,13 +337,13 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 			const struct sim_want *want, enum sim_mutation kind, int op,
 			struct sim_wait gone)
 {
-	int runs = kind == DROP_WAIT || kind == SWAP || kind == NOT_FREE ? 200 : 2 * SEEDS;
+	int runs = kind == DROP_WAIT || kind == SWAP || kind == NOT_FREE ? 200 : SIM_RUNS;
 	struct sim_failure why;
 
 	if (kind == WRONG_FIFO)
 		return !sim_check(p, &why);
 	for (int k = 0; k < runs; k++) {
-		struct sim_config c = nth_config(m, p, k);
+		struct sim_config c = sim_nth_config(m, p, k);
 
 		/* For a wait that is gone: hold up whom it waited for, at all places. */
 		if (kind == DROP_WAIT && k % 4 < 2) {
@@ -480,9 +440,9 @@ static void control_depth(void)
 	}
 	for (int i = 0; i < 4; i++)
 		want[i] = (struct sim_want) { true, sim_weight(1 - i / 2, 1 - i % 2) };
-	right = plan_holds(&m, m.plans, want, &why);
+	right = sim_holds(&m, m.plans, want, &why);
 	m.slots = 1;
-	sticks = !plan_holds(&m, m.plans, want, &why) && strstr(why.text, "deadlock");
+	sticks = !sim_holds(&m, m.plans, want, &why) && strstr(why.text, "deadlock");
 	printf("%s - a FIFO with a slot too few is noticed (%s)\n",
 	       right && sticks ? "ok" : "not ok", why.text);
 	sim_free(&m);

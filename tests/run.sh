@@ -1,40 +1,58 @@
 #!/bin/sh
-# Runs test suites and counts. A suite is a command that prints, one a line,
+# Runs test suites side by side and counts. A suite is a command that prints, one a line,
 #     ok - WHAT        not ok - WHAT        skip - WHAT: WHY
 # (other lines are passed on as they are) and exits with 0. A suite that ends
 # with another status has failed, whatever it printed; so has one that printed
 # no result. The last line is "N passed, N failed, N skipped".
 #
-# usage: run.sh [-v] SUITE...      -v: also print the ok lines
+# usage: run.sh [-v] [-j N] SUITE...   -v: also print the ok lines
+#                                      -j: so many at a time (one a core)
 set -u
 
 # Kernels for GPUs take NVRTC a second each: only the suites that are about them
 # compile them (real_nvrtc in support/lib.sh), and nobody writes to the user's cache.
-export CCS_TEST_NVRTC="${CCS_NVRTC-}" CCS_NVRTC=none CCS_CACHE_DIR=
+export CCS_TEST_NVRTC="${CCS_TEST_NVRTC-${CCS_NVRTC-}}" CCS_NVRTC=none CCS_CACHE_DIR=
 
-verbose=0
-[ "${1:-}" = -v ] && { verbose=1; shift; }
-out=$(mktemp) || exit 1
-trap 'rm -f "$out"' EXIT
-passed=0 failed=0 skipped=0
-for suite in "$@"; do
-	name=$(basename "${suite%% *}")
+# One suite; what it printed is passed on when it is over.
+one() {
+	name=$(basename "${1%% *}")
+	out=$(mktemp "$CCS_RUN/out.XXXXXX") || exit 1
 	start=$(date +%s)
-	$suite >"$out" 2>&1 </dev/null
+	$1 >"$out" 2>&1 </dev/null
 	status=$?
 	p=$(grep -c '^ok ' "$out")
 	f=$(grep -c '^not ok ' "$out")
 	s=$(grep -c '^skip ' "$out")
-	if [ "$verbose" = 1 ]; then cat "$out"; else grep -v '^ok ' "$out"; fi
 	if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then
-		echo "not ok - $name ended with status $status"
+		echo "not ok - $name ended with status $status" >>"$out"
 		f=1
 	elif [ $((p + f + s)) -eq 0 ]; then
-		echo "not ok - $name printed no result"
+		echo "not ok - $name printed no result" >>"$out"
 		f=1
 	fi
-	echo "# $name: $p passed, $f failed, $s skipped ($(($(date +%s) - start)) s)"
-	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	echo "# $name: $p passed, $f failed, $s skipped ($(($(date +%s) - start)) s)" >>"$out"
+	(
+		flock 9
+		if [ "$CCS_RUN_VERBOSE" = 1 ]; then cat "$out"; else grep -v '^ok ' "$out"; fi
+		echo "$p $f $s" >>"$CCS_RUN/counts"
+	) 9>"$CCS_RUN/lock"
+}
+[ "${1:-}" = --one ] && { one "$2"; exit 0; }
+
+export CCS_RUN_VERBOSE=0
+jobs=$(nproc)
+while :; do
+	case ${1:-} in
+	-v) CCS_RUN_VERBOSE=1; shift ;;
+	-j) jobs=$2; shift 2 ;;
+	*) break ;;
+	esac
 done
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+CCS_RUN=$(mktemp -d) || exit 1
+export CCS_RUN
+trap 'rm -rf "$CCS_RUN"' EXIT
+trap 'exit 130' INT TERM
+printf '%s\0' "$@" | xargs -0 -P "$jobs" -n 1 "$0" --one
+awk '{ p += $1; f += $2; s += $3 }
+     END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit !(NR == n && !f && p) }' \
+	n=$# "$CCS_RUN/counts"

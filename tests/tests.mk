@@ -3,7 +3,7 @@
 
 TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
-TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
+TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/faults.c,$(wildcard tests/support/*.c)))
 # Their paths and commands are cut on purpose: hence no format-truncation.
 TEST_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*_test.c))
 
@@ -37,6 +37,12 @@ $(FAKE_NCCL): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_nccl/*.c)) $(FAK
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ -lpthread -ldl
 $(BUILD)/tests/fake_nccl/%.o: TEST_WARN += -Wno-missing-prototypes
 
+# What the machine refuses, and a record of calls (tests/support/faults.c).
+FAULTS := $(BUILD)/tests/faults.so
+$(FAULTS): tests/support/faults.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(TEST_WARN) -Wno-missing-prototypes -fvisibility=default -shared -o $@ $<
+
 # Modules for the runtime's tests: every schedule of the library.
 TEST_MODULES := $(patsubst schedules/%.ccs,$(BUILD)/tests/modules/%.so,$(wildcard schedules/*.ccs))
 $(BUILD)/tests/modules/%.so: schedules/%.ccs $(BIN)/ccc
@@ -47,7 +53,7 @@ $(BUILD)/tests/modules/%.so: schedules/%.ccs $(BIN)/ccc
 CUDA_MODULES := $(patsubst $(BUILD)/tests/modules/%,$(BUILD)/tests/cuda_modules/%,$(TEST_MODULES))
 $(BUILD)/tests/cuda_modules/%.so: schedules/%.ccs $(BIN)/ccc $(BUILD)/tests/fake_cuda/libnvrtc.so
 	@mkdir -p $(@D)
-	CCS_CACHE_DIR= CCS_NVRTC=$(abspath $(BUILD))/tests/fake_cuda/libnvrtc.so \
+	CCS_CACHE_DIR= CCS_NVRTC="$$(cd $(BUILD) && pwd)/tests/fake_cuda/libnvrtc.so" \
 		$(BIN)/ccc $< $$(tests/admitted.sh $(BIN)/ccc $<) --target=cuda -o $@
 
 # NVRTC, where deps.sh has fetched it: found as in an active Python environment.
@@ -60,49 +66,68 @@ export CCRUN := $(BIN)/ccrun
 
 T := $(BUILD)/tests
 
-.PHONY: deps check check-built check-short sanitize asan tsan bless demo test-programs
+.PHONY: deps check check-built check-short sanitize asan tsan ubsan bless demo test-programs
 deps:
 	@tests/deps.sh check
 
 test-programs: all $(TEST_PROGRAMS) $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) \
-		$(FAKE_NCCL) $(BUILD)/bench/gpu_hand
+		$(FAKE_NCCL) $(FAULTS) $(BUILD)/bench/gpu_hand
 
 check: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) test-programs
 	@$(MAKE) --no-print-directory check-built
 
+# The suites that take longest come first: they run side by side.
 check-built: test-programs
 	@tests/run.sh \
+		"tests/nvrtc_test.sh $(BUILD)" \
+		"tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
+		"tests/cuda_test.sh $(BUILD)" \
+		"tests/bench_test.sh $(BUILD)" \
+		"tests/hosts_test.sh $(BUILD)" \
+		"$(T)/group_fail_test" \
+		"tests/read_back_test.sh $(BUILD)" \
+		"$(T)/oracle_test random 10000 1" \
+		"$(T)/rounds_test random 500 1" \
+		"tests/cuda_places_test.sh $(BUILD)" \
+		"tests/limits_test.sh $(BUILD)" \
 		"tests/architecture_test.sh $(BUILD)" \
+		"tests/musl_test.sh $(BUILD)" \
 		$(foreach u,$(filter $(T)/unit_%,$(TEST_PROGRAMS)),"$(u)") \
 		"$(T)/diag_test tests/diag tests/good schedules/broken schedules" \
+		"$(T)/mistakes_test tests/mistakes" \
 		"tests/golden_test.sh $(BUILD)" \
 		"tests/cli_test.sh $(BUILD)" \
+		"tests/output_test.sh $(BUILD)" \
+		"tests/diagnostics_test.sh $(BUILD)" \
 		"tests/format_test.sh $(BUILD)" \
 		"tests/module_test.sh $(BUILD)" \
-		"$(T)/fuzz_test tests/corpus" \
+		"$(T)/fuzz_test tests/corpus tests/good tests/diag schedules schedules/broken" \
 		"$(T)/oracle_test small 1" \
-		"$(T)/oracle_test random 10000 1" \
 		"$(T)/oracle_test spin 100 1" \
 		"$(T)/plan_test library schedules" \
 		"$(T)/plan_test random 1000 1" \
 		"$(T)/plan_test long 1000 1" \
 		"$(T)/plan_test controls schedules" \
+		"$(T)/good_test tests/good" \
+		"$(T)/prove_test library $(TEST_MODULES)" \
+		"$(T)/prove_test good tests/good" \
+		"$(T)/prove_test random 2000 1" \
+		"$(T)/prove_test alter 20000 1 schedules" \
 		"$(T)/rounds_test $(TEST_MODULES)" \
-		"$(T)/rounds_test random 500 1" \
 		"$(T)/mutants_test schedules" \
 		"$(T)/results_test $(TEST_MODULES)" \
 		"$(T)/runtime_test $(T)/modules" \
+		"$(T)/fork_test $(T)/modules" \
+		"$(T)/file_test $(T)/modules" \
+		"$(T)/cache_test" \
 		"tests/abi_test.sh $(BUILD)" \
 		"tests/cuda_driver_test.sh $(BUILD)" \
-		"tests/cuda_test.sh $(BUILD)" \
+		"tests/report_test.sh $(BUILD)" \
 		"tests/ccrun_cuda_test.sh $(BUILD)" \
+		"$(T)/group_env_test" \
+		"$(T)/group_meet_test" \
 		"tests/nccl_test.sh $(BUILD)" \
-		"tests/cuda_places_test.sh $(BUILD)" \
-		"tests/hosts_test.sh $(BUILD)" \
-		"tests/nvrtc_test.sh $(BUILD)" \
-		"tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
-		"tests/bench_test.sh $(BUILD)" \
 		"tests/examples_test.sh $(BUILD)" \
 		"tests/docs_test.sh $(BUILD)" \
 		"tests/install_test.sh $(BUILD)"
@@ -112,8 +137,14 @@ check-built: test-programs
 check-nvrtc: test-programs
 	FULL=1 tests/nvrtc_test.sh $(BUILD)
 
+# Many more altered modules than check has: minutes.
+.PHONY: check-prove
+check-prove: test-programs
+	@tests/run.sh "$(T)/prove_test random 50000 2" "$(T)/prove_test alter 500000 2 schedules"
+
 # A shorter selection, for builds that run slowly.
-check-short: test-programs
+SHORT := diag fuzz oracle plan prove rounds results runtime fork file cache group_meet group_fail
+check-short: all $(filter $(T)/unit_%,$(TEST_PROGRAMS)) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(filter $(T)/unit_%,$(TEST_PROGRAMS)),"$(u)") \
 		"$(T)/diag_test tests/diag tests/good schedules/broken schedules" \
@@ -123,26 +154,55 @@ check-short: test-programs
 		"$(T)/plan_test library schedules 3 4" \
 		"$(T)/plan_test random 100 2" \
 		"$(T)/plan_test long 50 2" \
+		"$(T)/prove_test library $(TEST_MODULES)" \
+		"$(T)/prove_test good tests/good" \
+		"$(T)/prove_test random 200 2" \
+		"$(T)/prove_test alter 4000 2 schedules" \
 		"$(T)/rounds_test $(TEST_MODULES)" \
 		"$(T)/rounds_test random 50 2" \
 		"$(T)/results_test --short $(TEST_MODULES)" \
-		"$(T)/runtime_test $(T)/modules"
+		"$(T)/runtime_test $(T)/modules" \
+		"$(T)/fork_test $(T)/modules quiet" \
+		"$(T)/file_test $(T)/modules" \
+		"$(T)/cache_test" \
+		"$(T)/group_meet_test" \
+		"$(T)/group_fail_test 500"
 
-# AddressSanitizer and UBSan on all, ThreadSanitizer on what has threads.
+# AddressSanitizer and UBSan on all, ThreadSanitizer on what has threads; and clang's UBSan,
+# which sees more than gcc's, on what is compiled from any text.
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" WERROR=$(WERROR) \
-		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" test-programs check-short
+		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" check-short
+THREADS := results runtime group_meet group_fail
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1 -g" WERROR=$(WERROR) \
-		SAN="-fsanitize=thread" test-programs check-threads
-check-threads: test-programs
+		SAN="-fsanitize=thread" check-threads
+check-threads: $(THREADS:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		"$(T)/results_test --short $(TEST_MODULES)" \
-		"$(T)/runtime_test $(T)/modules"
-.PHONY: check-threads
-sanitize: asan tsan
+		"$(T)/runtime_test $(T)/modules" \
+		"$(T)/group_meet_test" \
+		"$(T)/group_fail_test 200"
+ANY_TEXT := diag fuzz good plan prove
+ubsan:
+	@tests/deps.sh fuzz
+	@$(MAKE) --no-print-directory BUILD=build/ubsan CC=clang OPT="-O1 -g -Wno-pass-failed -Wno-unknown-warning-option" \
+		WERROR=$(WERROR) SAN="-fsanitize=undefined -fno-sanitize-recover=all" check-any-text
+check-any-text: all $(ANY_TEXT:%=$(T)/%_test)
+	@tests/run.sh \
+		"$(T)/fuzz_test tests/corpus tests/good tests/mistakes schedules schedules/broken" \
+		"$(T)/good_test tests/good" \
+		"$(T)/diag_test tests/diag tests/good schedules/broken schedules" \
+		"$(T)/plan_test library schedules 3 4" \
+		"$(T)/plan_test random 100 2" \
+		"$(T)/prove_test good tests/good" \
+		"$(T)/prove_test random 200 2" \
+		"$(T)/prove_test alter 4000 2 schedules"
+.PHONY: check-threads check-any-text
+sanitize: asan tsan ubsan
 
-bless: all
+bless: all $(T)/mistakes_test
+	@$(T)/mistakes_test --bless tests/mistakes
 	@tests/golden_test.sh $(BUILD) --bless
 	@tests/docs_test.sh $(BUILD) --bless
 

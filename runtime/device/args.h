@@ -83,7 +83,7 @@ typedef unsigned long long uintptr_t;
 #define CCS_DEV_RANKS 32	/* ranks whose pointers travel in the launch's arguments */
 #define CCS_DEV_LINE 16		/* counters are this many uint64_t apart: 128 bytes */
 
-/* An operation. Parts as in plan.h's ccs_op, and made from it by tables.c. */
+/* An operation. Parts as in plan.h's ccs_op, and made from it by cuda_tables.c. */
 struct ccs_dev_op {
 	uint32_t form;		/* CCS_DEV_IN ... below */
 	uint32_t in, out;	/* rows of fifos */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct fake fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER };
 
@@ -54,6 +55,11 @@ int fails(const char *name)
 {
 	static struct injection i = { "FAKE_CUDA_FAIL", PTHREAD_MUTEX_INITIALIZER, "", 0 };
 
+	if (fake.started && fake.started != getpid() && !number("FAKE_CUDA_FORK", 0)) {
+		if (!strcmp(name, "cuInit"))
+			return NOT_INITIALIZED;
+		illegal("%s in a process that was forked from the one that called cuInit", name);
+	}
 	note("%s", name);
 	return inject(&i, name);
 }

@@ -32,6 +32,8 @@
  *                               launch that waits for nobody else takes that as over
  *   FAKE_CUDA_PATIENCE=20       seconds without progress after which a launch that has
  *                               no limit is illegal
+ *   FAKE_CUDA_FORK=1            a forked process may go on with the driver, as no real one
+ *                               lets it: for tests that are forks of one process
  *   FAKE_CUDA_FAIL=NAME:K:CODE  the K-th call of NAME fails with CODE
  *   FAKE_CUDA_LOG=FILE          a line a call
  */
@@ -53,7 +55,8 @@ typedef unsigned long long ptr;
 
 /* The driver's errors that are given. */
 enum {
-	BAD_VALUE = 1, NO_MEMORY = 2, NO_DEVICE = 100, BAD_DEVICE = 101, BAD_IMAGE = 300,
+	BAD_VALUE = 1, NO_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, BAD_DEVICE = 101,
+	BAD_IMAGE = 300,
 	BAD_CONTEXT = 201, MAPPING_FAILED = 205, PEER_UNSUPPORTED = 217, BAD_HANDLE = 400,
 	NOT_FOUND = 500, NOT_READY = 600, PEER_ALREADY = 704, PEER_NOT_ENABLED = 705,
 	ALREADY_PINNED = 712, TOO_LARGE = 720, CAPTURE_UNSUPPORTED = 900,
@@ -113,7 +116,7 @@ struct device {
 struct fake {
 	pthread_mutex_t lock;
 	pthread_cond_t change;		/* some work is done */
-	bool started;
+	int started;			/* the process that called cuInit */
 	struct device devices[DEVICES];
 	struct object objects[OBJECTS];
 	int nobjects;			/* none is live from here on */

@@ -299,6 +299,12 @@ EXPORT int ncclGetUniqueId(unique_id *id)
 	return e ? e : random_id(id);
 }
 
+static void check_owner(const struct comm *c, const char *name)
+{
+	if (c->pid != getpid())
+		illegal("%s in a process that was forked from the one that joined", name);
+}
+
 static struct comm *comm_new(int nranks, int rank)
 {
 	struct comm *c = calloc(1, sizeof(*c));
@@ -307,6 +313,7 @@ static struct comm *comm_new(int nranks, int rank)
 		illegal("out of memory");
 	c->nranks = nranks;
 	c->rank = rank;
+	c->pid = (int)getpid();
 	for (int i = 0; i < PREMULS; i++)
 		c->scalar_type[i] = -1;
 	live++;
@@ -379,6 +386,7 @@ static int leave(struct comm *c, const char *name)
 
 	if (!c)
 		return e;
+	check_owner(c, name);
 	if (group.depth)
 		illegal("%s in a group that is open still", name);
 	for (int i = 0; i < PREMULS; i++)
@@ -443,6 +451,7 @@ static int call(struct job j, void *stream, size_t send_blocks, size_t recv_bloc
 {
 	int e = fails(j.name);
 
+	check_owner(j.comm, j.name);
 	if (!e && j.comm->error)
 		e = failure(j.comm->error, "the communicator has failed before");
 	if (!e && (j.type < 0 || j.type >= CCS_NDTYPES || j.op < 0 || j.peer < 0 ||

@@ -54,6 +54,7 @@ struct world {
 struct comm {
 	struct world *world;
 	int rank, nranks;
+	int pid;		/* of the process that joined, and alone may use it */
 	size_t mapped;
 	int error;		/* sticky */
 	char name[64];		/* of the shared memory */

@@ -81,9 +81,34 @@ static void load_workers(struct sim_plan *p, const json_t *workers)
 	}
 }
 
+/* By rank and cell a row of runs of contributions, or none. */
+static void load_promised(struct sim_plan *p, const json_t *expect, const json_t *sums)
+{
+	size_t i;
+	json_t *at;
+
+	p->promised = rows(json_array_size(expect), sizeof *p->promised);
+	json_array_foreach(expect, i, at) {
+		struct sim_want *w = &p->promised[i];
+		size_t k = (size_t)json_integer_value(at);
+		const json_t *s;
+
+		w->asked = !json_is_null(at);
+		if (!w->asked)
+			continue;
+		do {
+			s = json_array_get(sums, k++);
+			for (int q = 0; q < number(s, "n"); q++)
+				w->sum += (uint64_t)number(s, "times") *
+					  sim_weight(number(s, "first") + q, number(s, "cell"));
+		} while (s && !truth(s, "last"));
+	}
+}
+
 static bool load_plan(struct sim_plan *p, const json_t *o, const json_t *buffers)
 {
 	const json_t *shapes = json_object_get(o, "shapes"), *fifos = json_object_get(o, "fifos");
+	const json_t *after = json_object_get(o, "after");
 	size_t i;
 	json_t *row;
 
@@ -108,7 +133,13 @@ static bool load_plan(struct sim_plan *p, const json_t *o, const json_t *buffers
 			number(row, "dst_worker"), number(row, "messages"),
 			number(row, "max_cells"),
 		};
-	return p->nranks > 0 && p->cells >= 0 && p->scratch >= 0 && p->nbuffers > 0;
+	p->after = rows(json_array_size(after), sizeof *p->after);
+	json_array_foreach(after, i, row)
+		p->after[p->nafter++] = (struct sim_after) {
+			number(row, "rank"), number(row, "first"), number(row, "n"),
+		};
+	load_promised(p, json_object_get(o, "expect"), json_object_get(o, "sums"));
+	return p->nranks > 0 && p->cells >= 0 && p->scratch >= 0;
 }
 
 bool sim_load(FILE *f, struct sim_module *m)
@@ -124,6 +155,9 @@ bool sim_load(FILE *f, struct sim_module *m)
 		snprintf(m->contract, sizeof m->contract, "%s", contract);
 		m->slots = number(o, "slots");
 		m->even_counts = truth(o, "even_counts");
+		m->runs = true;
+		json_array_foreach(json_object_get(o, "buffers"), i, plan)
+			m->runs &= !truth(plan, "sized") && !truth(plan, "by_column");
 		m->plans = rows(json_array_size(plans), sizeof *m->plans);
 		json_array_foreach(plans, i, plan)
 			good &= load_plan(&m->plans[m->nplans++], plan,
@@ -143,6 +177,8 @@ void sim_free(struct sim_module *m)
 		free(p->ops);
 		free(p->waits);
 		free(p->fifos);
+		free(p->promised);
+		free(p->after);
 	}
 	free(m->plans);
 	memset(m, 0, sizeof *m);

@@ -6,8 +6,9 @@ bool sim_mutate(struct sim_plan *p, enum sim_mutation m, int w, int i, struct si
 	struct sim_op *o = &p->ops[i], x;
 
 	switch (m) {
-	case DROP_OP:
-		if (o->in == ABSENT && o->out == ABSENT && o->n == 0)
+	case DROP_OP:	/* whoever copies an initial value to its place does what executors do */
+		if (o->in == ABSENT && o->out == ABSENT &&
+		    (o->n == 0 || (o->a_initial && o->a == o->dst && o->b == ABSENT)))
 			return false;
 		*o = (struct sim_op) {
 			.in = ABSENT, .out = ABSENT, .a = ABSENT, .b = ABSENT, .dst = ABSENT,
@@ -31,7 +32,7 @@ bool sim_mutate(struct sim_plan *p, enum sim_mutation m, int w, int i, struct si
 		if (o->n == 0 || p->cells <= x.n)
 			return false;
 		x.len = o->len + x.n < p->cells ? o->len + 1 : o->len - 1;
-		if (sim_length_class(p, x.len) == sim_length_class(p, o->len))
+		if (sim_length_class(p, x.len, false) == sim_length_class(p, o->len, false))
 			return false;
 		o->len = x.len;
 		return true;

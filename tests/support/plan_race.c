@@ -5,8 +5,9 @@
  * nothing: it would hold for one depth only. O(operations^2 / 64) for the sets,
  * O(operations^2) for the pairs: for plans of thousands of operations.
  *
- * Two questions are put to it: whether a rank's operations race, and which messages
- * could be written to their place as soon as they are sent.
+ * Two questions are put to it: whether a rank's operations race, with the order that
+ * messages make or without it, and which messages could be written to their place as soon
+ * as they are sent.
  */
 #include "tests/support/plan_sim.h"
 
@@ -15,6 +16,7 @@
 
 struct order {
 	const struct sim_plan *p;
+	bool local;		/* messages order nothing */
 	size_t words;
 	uint64_t *before;	/* [operation][words] */
 	int *rank;		/* by operation */
@@ -73,7 +75,8 @@ static bool advance(struct order *d, int w)
 	if (o->in != ABSENT) {
 		int sender = d->sender[o->in][d->got[o->in]++];
 
-		after(d, op, sender);
+		if (!d->local)
+			after(d, op, sender);
 		d->receiver[sender] = op;
 	}
 	if (o->out != ABSENT)
@@ -87,7 +90,7 @@ static bool overlap(int x, int y, int xn, int yn)
 	return x != ABSENT && y != ABSENT && xn && yn && x < y + yn && y < x + xn;
 }
 
-static bool writes_memory(const struct sim_plan *p, int cell)
+static bool is_inout(const struct sim_plan *p, int cell)
 {
 	for (int i = 0; i < p->nbuffers; i++) {
 		const struct sim_buffer *b = &p->buffers[i];
@@ -98,18 +101,25 @@ static bool writes_memory(const struct sim_plan *p, int cell)
 	return false;
 }
 
-/* x writes what y reads or writes. An initial read is of the send buffer, which is
- * written only if it is an inout's, in place. */
+/* x writes what y reads by one of its parts. An initial read is of the send buffer, which
+ * is written only if it is an inout's, in place. */
+static bool spoils(const struct sim_plan *p, const struct sim_op *x, const struct sim_op *y,
+		   int part, bool initial, bool in_place)
+{
+	for (int j = 0; j < y->n && part != ABSENT; j++)
+		if (overlap(x->dst, part + j, x->n, 1) &&
+		    (!initial || (in_place && is_inout(p, part + j))))
+			return true;
+	return false;
+}
+
+/* x writes what y reads or writes. */
 static bool disturbs(const struct sim_plan *p, const struct sim_op *x, const struct sim_op *y,
 		     bool in_place)
 {
-	if (overlap(x->dst, y->dst, x->n, y->n))
-		return true;
-	if (overlap(x->dst, y->a, x->n, y->n) &&
-	    (!y->a_initial || (in_place && writes_memory(p, y->a))))
-		return true;
-	return overlap(x->dst, y->b, x->n, y->n) &&
-	       (!y->b_initial || (in_place && writes_memory(p, y->b)));
+	return overlap(x->dst, y->dst, x->n, y->n) ||
+	       spoils(p, x, y, y->a, y->a_initial, in_place) ||
+	       spoils(p, x, y, y->b, y->b_initial, in_place);
 }
 
 static bool find_race(const struct order *d, bool in_place, struct sim_failure *why)
@@ -130,14 +140,14 @@ static bool find_race(const struct order *d, bool in_place, struct sim_failure *
 	return false;
 }
 
-static void make_order(struct order *d, const struct sim_plan *p)
+static void make_order(struct order *d, const struct sim_plan *p, bool local)
 {
 	size_t nops = (size_t)p->nops;
 	bool moved = true;
 	int used = 0;
 
 	*d = (struct order) {
-		.p = p, .words = (nops + 63) / 64,
+		.p = p, .local = local, .words = (nops + 63) / 64,
 		.rank = rows(nops, sizeof *d->rank),
 		.done = rows((size_t)p->nworkers, sizeof *d->done),
 		.sent = rows((size_t)p->nfifos, sizeof *d->sent),
@@ -171,15 +181,56 @@ static void free_order(struct order *d)
 	free(d->receiver);
 }
 
-bool sim_races(const struct sim_plan *p, bool in_place, struct sim_failure *why)
+static bool races(const struct sim_plan *p, bool in_place, bool local, struct sim_failure *why)
 {
 	struct order d;
-	bool races;
+	bool found;
 
-	make_order(&d, p);
-	races = find_race(&d, in_place, why);
+	make_order(&d, p, local);
+	found = find_race(&d, in_place, why);
 	free_order(&d);
-	return races;
+	return found;
+}
+
+bool sim_races(const struct sim_plan *p, bool in_place, struct sim_failure *why)
+{
+	return races(p, in_place, false, why);
+}
+
+bool sim_local_races(const struct sim_plan *p, bool in_place, struct sim_failure *why)
+{
+	return races(p, in_place, true, why);
+}
+
+/* Something that rank q does comes before something that rank r does. */
+static bool begins_before_end(const struct order *d, int q, int r)
+{
+	if (q == r)
+		return true;
+	for (int x = 0; x < d->p->nops; x++)
+		for (int y = 0; d->rank[x] == q && y < d->p->nops; y++)
+			if (d->rank[y] == r && is_before(d, x, y))
+				return true;
+	return false;
+}
+
+bool sim_orders(const struct sim_plan *p, struct sim_failure *why)
+{
+	struct order d;
+	bool right = true;
+
+	if (!p->nafter)
+		return true;
+	make_order(&d, p, false);
+	for (int i = 0; i < p->nafter && right; i++)
+		for (int q = p->after[i].first; q < p->after[i].first + p->after[i].n && right; q++) {
+			right = begins_before_end(&d, q, p->after[i].rank);
+			if (!right)
+				snprintf(why->text, sizeof why->text, "rank %d may end before rank %d "
+					 "has begun", p->after[i].rank, q);
+		}
+	free_order(&d);
+	return right;
 }
 
 bool sim_stores(const struct sim_op *o)
@@ -198,7 +249,7 @@ int sim_receiver(const struct sim_plan *p, int op)
 	struct order d;
 	int r;
 
-	make_order(&d, p);
+	make_order(&d, p, false);
 	r = d.receiver[op];
 	free_order(&d);
 	return r;
@@ -213,16 +264,19 @@ static bool lets_write(const struct order *d, int x, int r, int s)
 	       !sim_touches(&d->p->ops[x], to->dst, to->n) || is_before(d, x, s);
 }
 
-bool sim_direct(const struct sim_plan *p, struct sim_failure *why)
+/* Whether messages have a remote cell that may, and with `all` all that may. */
+static bool check_direct(const struct sim_plan *p, bool all, struct sim_failure *why)
 {
 	bool right = true;
 	struct order d;
 
-	make_order(&d, p);
+	make_order(&d, p, false);
 	for (int s = 0; s < p->nops && right; s++) {
 		int r = d.receiver[s];
 		bool is_free = r != ABSENT && sim_stores(&p->ops[r]);
 
+		if ((p->ops[s].remote == ABSENT || !p->ops[s].n) && !all)
+			continue;	/* what has no cells is written nowhere */
 		for (int x = 0; x < p->nops && is_free; x++)
 			is_free = lets_write(&d, x, r, s);
 		right = p->ops[s].remote == (is_free ? p->ops[r].dst : ABSENT);
@@ -234,4 +288,14 @@ bool sim_direct(const struct sim_plan *p, struct sim_failure *why)
 	}
 	free_order(&d);
 	return right;
+}
+
+bool sim_direct(const struct sim_plan *p, struct sim_failure *why)
+{
+	return check_direct(p, true, why);
+}
+
+bool sim_free_only(const struct sim_plan *p, struct sim_failure *why)
+{
+	return check_direct(p, false, why);
 }

@@ -22,6 +22,7 @@ struct value {
 
 struct cell {
 	struct value v;
+	bool written;
 	uint8_t state;
 	uint8_t readers;
 };
@@ -122,9 +123,8 @@ static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
 	for (int i = 0; i < o->nwaits; i++) {
 		const struct sim_wait *x = &p->waits[o->wait + i];
 
-		if (x->worker < 0 || x->worker >= p->nworkers || x->worker == w ||
-		    p->workers[x->worker].rank != rank || x->ops < 1 ||
-		    x->ops > p->workers[x->worker].nops)
+		if (x->worker < 0 || x->worker >= p->nworkers ||
+		    p->workers[x->worker].rank != rank || x->ops < 1 || x->ops > p->workers[x->worker].nops)
 			return fail(why, "line %d: wait for nobody", o->line);
 	}
 	return true;
@@ -140,7 +140,7 @@ bool sim_check(const struct sim_plan *p, struct sim_failure *why)
 	for (int i = 0; i < p->nbuffers && good; i++) {
 		const struct sim_buffer *b = &p->buffers[i];
 
-		if (b->cell != next || b->chunks < 1 || b->blocks < 1)
+		if (b->cell != next || b->chunks < 0 || b->blocks < 0)
 			good = fail(why, "buffer %d has no right shape", i);
 		next += b->chunks * b->blocks;
 	}
@@ -168,14 +168,14 @@ bool sim_check(const struct sim_plan *p, struct sim_failure *why)
 
 /* ---- state ---------------------------------------------------------------------- */
 
-/* By the place in the block, and how often that is cut. */
-int sim_length_class(const struct sim_plan *p, int cell)
+/* By how often the block is cut, and the place in it. */
+int sim_length_class(const struct sim_plan *p, int cell, bool even_counts)
 {
 	const struct sim_buffer *b = p->buffers;
 
 	while (cell >= b->cell + b->chunks * b->blocks)
 		b++;
-	return b->chunks * 4096 + (cell - b->cell) % b->chunks;
+	return b->chunks * 4096 + (even_counts ? 0 : (cell - b->cell) % b->chunks);
 }
 
 static struct cell *cell_at(const struct sim *s, int tile, int rank, int cell)
@@ -193,7 +193,7 @@ static void set_cells(struct sim *s)
 		for (int c = b->cell; c < b->cell + b->chunks * b->blocks; c++) {
 			s->writable[c] = b->direction != SIM_IN;
 			s->readable[c] = b->direction != SIM_OUT;
-			s->lengths[c] = sim_length_class(s->p, c);
+			s->lengths[c] = sim_length_class(s->p, c, s->c->even_counts);
 		}
 		if (b->direction != SIM_INOUT || !s->c->in_place)
 			continue;
@@ -201,7 +201,7 @@ static void set_cells(struct sim *s)
 			for (int r = 0; r < s->p->nranks; r++)
 				for (int c = b->cell; c < b->cell + b->chunks * b->blocks; c++)
 					*cell_at(s, t, r, c) = (struct cell) {
-						{ sim_weight(r, c), s->lengths[c] }, HELD, 0,
+						{ sim_weight(r, c), s->lengths[c] }, false, HELD, 0,
 					};
 	}
 	for (int c = s->p->cells; c < s->width; c++)
@@ -297,7 +297,7 @@ static bool add_value(struct sim *s, const struct sim_op *o, struct value *v, bo
 {
 	if (first)
 		*v = *x;
-	else if (v->length != x->length && !s->c->even_counts)
+	else if (v->length != x->length)
 		return fail(s->why, "line %d: combines values of two lengths", o->line);
 	else
 		v->sum += x->sum;
@@ -324,7 +324,7 @@ static bool read_cell(struct sim *s, int w, int cell, bool initial, struct value
 	if (c->state == EMPTY)
 		return fail(s->why, "line %d, rank %d: reads cell %d before it has a value",
 			    o->line, rank, cell);
-	if (initial && c->v.sum != own.sum)
+	if (initial && (c->v.sum != own.sum || (s->c->scaled && c->written)))
 		return fail(s->why, "line %d, rank %d: initial value of cell %d is overwritten",
 			    o->line, rank, cell);
 	return add_value(s, o, v, first, &c->v);
@@ -402,6 +402,7 @@ static void settle(const struct task *t, const struct sim_op *o, struct cell *to
 	for (int j = 0; to && j < o->n; j++) {
 		to[j].v = t->v[j];
 		to[j].state = HELD;
+		to[j].written = true;
 	}
 }
 
@@ -423,15 +424,13 @@ static bool start_op(struct sim *s, int w)
 						  o->in == ABSENT && o->a == ABSENT)))
 			return false;
 		if ((o->in != ABSENT || o->a != ABSENT || o->b != ABSENT) &&
-		    !s->c->even_counts &&
 		    t->v[j].length != s->lengths[o->len + (o->len_same ? 0 : j)])
 			return fail(s->why, "line %d: len is not the value's", o->line);
 	}
 	for (int j = 0; to && j < o->n; j++) {
 		if (!s->writable[o->dst + j])
 			return fail(s->why, "line %d: writes an input", o->line);
-		if (o->dst + j < s->p->cells && !s->c->even_counts &&
-		    s->lengths[o->dst + j] != t->v[j].length)
+		if (o->dst + j < s->p->cells && s->lengths[o->dst + j] != t->v[j].length)
 			return fail(s->why, "line %d: value in a cell of another length", o->line);
 	}
 	if (!tear(s, o, to) || !tear(s, o, sent_to(s, w, o)))
@@ -520,9 +519,10 @@ static bool check_end(const struct sim *s, const struct sim_want *want)
 		for (int i = 0; i < p->nranks * p->cells; i++) {
 			int r = i / p->cells, c = i % p->cells;
 			const struct cell *k = cell_at(s, t, r, c);
-			/* An input keeps its value. */
-			bool has = s->writable[c] ? k->state == HELD : true;
-			uint64_t sum = s->writable[c] ? k->v.sum : sim_weight(r, c);
+			/* An input keeps its value, and what nobody writes. */
+			bool keeps = s->readable[c] && (!s->writable[c] || k->state == EMPTY);
+			bool has = keeps || k->state == HELD;
+			uint64_t sum = keeps ? sim_weight(r, c) : k->v.sum;
 
 			if (want[i].asked && (!has || sum != want[i].sum))
 				return fail(s->why, "rank %d ends with a wrong cell %d%s", r, c,

@@ -43,6 +43,18 @@ struct sim_fifo {
 	int src, dst, src_worker, dst_worker, messages, max_cells;
 };
 
+/* What a final cell must hold; a table of nranks * cells. An inout's cell that no
+ * operation writes keeps its initial value, which executors copy. */
+struct sim_want {
+	bool asked;
+	uint64_t sum;
+};
+
+/* Rank `rank` ends after ranks first .. first + n - 1 have begun. */
+struct sim_after {
+	int rank, first, n;
+};
+
 struct sim_plan {
 	int nranks, root, cells, scratch, max_message;
 	int most;		/* most cells in one operation */
@@ -52,27 +64,27 @@ struct sim_plan {
 	struct sim_op *ops;
 	struct sim_wait *waits;
 	struct sim_fifo *fifos;
+	struct sim_after *after;
+	int nafter;
+	struct sim_want *promised;	/* what the plan itself says that it computes */
 };
 
 struct sim_module {
 	char contract[32];
 	int slots;
 	bool even_counts;
+	bool runs;		/* has no layout that cannot be run yet */
 	int nplans;
 	struct sim_plan *plans;
 };
 
-/* What a final cell must hold; a table of nranks * cells. */
-struct sim_want {
-	bool asked;
-	uint64_t sum;
-};
 
 struct sim_config {
 	int slots;		/* places of a FIFO */
 	int tiles;
 	bool in_place;		/* send and receive buffers of an inout are one */
-	bool even_counts;	/* values may move to cells of other lengths */
+	bool even_counts;	/* values may move to other places of blocks cut alike */
+	bool scaled;		/* initial values are scaled when they are read */
 	bool free_remote;	/* do not compare `remote` with what the receiver does */
 	bool direct;		/* messages with a remote cell are written there by their sender */
 	int slow, slow_from;	/* worker `slow` (or ABSENT) moves only if no other can, once
@@ -85,8 +97,8 @@ struct sim_failure {
 };
 
 uint64_t sim_weight(int rank, int cell);
-/** Cells of a buffer in one class are equally long for every count. */
-int sim_length_class(const struct sim_plan *p, int cell);
+/** Cells of buffers in one class are equally long for every count; or for even ones. */
+int sim_length_class(const struct sim_plan *p, int cell, bool even_counts);
 
 /** Reads one module; false if the text is no such thing. */
 bool sim_load(FILE *f, struct sim_module *m);
@@ -101,12 +113,23 @@ bool sim_check(const struct sim_plan *p, struct sim_failure *why);
 /** One run; false, and why, if it is stuck, reads nonsense or ends with wrong values. */
 bool sim_run(const struct sim_plan *p, const struct sim_want *want, const struct sim_config *c,
 	     struct sim_failure *why);
+enum { SIM_RUNS = 8 };
+/** The k-th of a plan's runs: FIFOs as compiled or without end, 1 to 3 tiles. */
+struct sim_config sim_nth_config(const struct sim_module *m, const struct sim_plan *p, int k);
+/** Most messages of a FIFO. */
+int sim_most_messages(const struct sim_plan *p);
+/** All of these, and several runs: FIFOs as compiled or without end, 1 to 3 tiles, in place
+ *  or not, direct messages or not. */
+bool sim_holds(const struct sim_module *m, const struct sim_plan *p, const struct sim_want *want,
+	       struct sim_failure *why);
 /**
  * Whether two operations of a rank touch one cell, at least one to write it, and
  * neither must be done before the other begins, whatever the depth of FIFOs: by
  * happens-before, exact for all interleavings. A plan that sticks is no race.
  */
 bool sim_races(const struct sim_plan *p, bool in_place, struct sim_failure *why);
+/** The same by the order of workers and waits alone: what messages order is a race. */
+bool sim_local_races(const struct sim_plan *p, bool in_place, struct sim_failure *why);
 
 /**
  * Whether exactly the free messages have a remote cell: those that their receiver stores
@@ -114,6 +137,10 @@ bool sim_races(const struct sim_plan *p, bool in_place, struct sim_failure *why)
  * send begins, whatever the depth of FIFOs.
  */
 bool sim_direct(const struct sim_plan *p, struct sim_failure *why);
+/** Whether none but free messages have one. */
+bool sim_free_only(const struct sim_plan *p, struct sim_failure *why);
+/** Whether the ranks end in the order that the plan promises, in every run. */
+bool sim_orders(const struct sim_plan *p, struct sim_failure *why);
 /** The operation that receives what operation `op` sends; ABSENT: none. */
 int sim_receiver(const struct sim_plan *p, int op);
 /** Whether it stores its message and nothing else, and some of it. */

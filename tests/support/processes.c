@@ -3,9 +3,11 @@
 
 #include "runtime/library.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +68,19 @@ void *processes_share(size_t bytes)
 		return p;
 	perror("mmap");
 	exit(2);
+}
+
+int free_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) ||
+	    getsockname(fd, (struct sockaddr *)&a, &n))
+		exit(2);
+	close(fd);
+	return ntohs(a.sin_port);
 }
 
 void *stand_in(const char *library, const char *const *names, size_t n, void *to)

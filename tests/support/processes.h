@@ -18,6 +18,9 @@ int process_run(int (*act)(void *of, int index), void *of, FILE *log);
 /** Memory that they share, of zeros. */
 void *processes_share(size_t bytes);
 
+/** A port of the loopback interface that nobody uses now. */
+int free_port(void);
+
 /** The functions that a library has by these names, into an array of pointers to them.
  * For dlclose; NULL: it is not there, or one of them is not. */
 void *stand_in(const char *library, const char *const *names, size_t n, void *to);

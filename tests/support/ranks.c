@@ -5,11 +5,9 @@
 
 #include "tests/support/processes.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* Communicators that are there still. */
@@ -83,19 +81,6 @@ static int run_rank(void *test, int index)
 	}
 	fflush(stdout);
 	exit(ok ? 0 : 1);	/* with the leak checker, where there is one */
-}
-
-static int free_port(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t n = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) ||
-	    getsockname(fd, (struct sockaddr *)&a, &n))
-		exit(2);
-	close(fd);
-	return ntohs(a.sin_port);
 }
 
 bool run_ranks(int nranks, rank_test *test, int k)

@@ -1,5 +1,5 @@
 /*
- * The processes of a communicator: joining, and exchanging bytes. See group.h.
+ * The processes of a communicator: joining, and exchanging bytes. See nccl_group.h.
  *
  * In: a unique id, and bytes of each. Out: the same bytes everywhere, or an error with
  * its place. A gather goes in rounds of ROUND bytes a rank: up to this rank's GPU,
@@ -11,7 +11,7 @@
  * A rank that waits looks for errors that NCCL has met meanwhile (a process that died):
  * then the group is broken, and stays so.
  */
-#include "runtime/group.h"
+#include "runtime/nccl_group.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +137,7 @@ ccs_status group_agree(struct group *g, ccs_status here)
 		if (!all[r].status)
 			continue;
 		all[r].text[sizeof(all[r].text) - 1] = '\0';
-		s = error_set((ccs_status)all[r].status, "rank %d: %s", r, all[r].text);
+		s = error_set(error_of_peer(all[r].status), "rank %d: %s", r, all[r].text);
 	}
 	free(all);
 	return here ? error_set(here, "%s", mine.text) : s;
@@ -190,7 +190,7 @@ ccs_status group_join(struct group **out, const struct nccl *n, struct cuda *d, 
 
 	*out = NULL;
 	if (nranks < 1 || rank < 0 || rank >= nranks)
-		return error_set(CCS_EINVAL, "rank %d of %d: ranks are 0..%d", rank, nranks,
+		return error_set(CCS_EINVAL, "rank %d of %d: ranks are 0 to %d", rank, nranks,
 				 nranks - 1);
 	g = calloc(1, sizeof(*g));
 	if (!g)
@@ -224,4 +224,65 @@ void group_leave(struct group *g, bool abort)
 	}
 	tear_down(g, abort);
 	cuda_leave(d, mode);
+}
+
+/* ---- meeting ------------------------------------------------------------------------------ */
+
+/* What rank 0 tells all. */
+struct meeting_answer {
+	struct ccs_unique_id id;
+	unsigned char shared;	/* ranks share a GPU */
+};
+
+/* Rank 0, with its environment. */
+struct maker {
+	const struct nccl *nccl;
+	const struct group_env *env;
+};
+
+static bool shares(const struct cuda_uuid *gpus, int n)
+{
+	const struct cuda_uuid unknown = { 0 };
+
+	for (int a = 0; a < n; a++)
+		for (int b = 0; b < a; b++)
+			if (!memcmp(gpus + a, gpus + b, sizeof(unknown)) &&
+			    memcmp(gpus + a, &unknown, sizeof(unknown)))
+				return true;
+	return false;
+}
+
+/* Before the first call of NCCL: it reads the environment once. */
+static ccs_status tell_nccl(const struct nccl *n, const struct group_env *env, bool shared)
+{
+	return shared && env->local_nranks == env->nranks ? nccl_share_gpu(n, env->rank) : CCS_OK;
+}
+
+static ccs_status make(void *of, const void *cards, void *answer)
+{
+	const struct maker *k = of;
+	struct meeting_answer *a = answer;
+	ccs_status s;
+
+	a->shared = shares(cards, k->env->nranks);
+	s = tell_nccl(k->nccl, k->env, a->shared);
+	return s ? s : nccl_unique_id(k->nccl, &a->id);
+}
+
+ccs_status group_env_id(const struct nccl *n, const struct group_env *env,
+			const struct cuda_uuid *gpu, struct ccs_unique_id *id, ccs_status here)
+{
+	const struct cuda_uuid unknown = { 0 };
+	struct maker k = { n, env };
+	struct meeting_answer a = { .shared = 0 };
+	const struct group_meeting m = {
+		.card = gpu ? gpu : &unknown, .card_bytes = sizeof(unknown),
+		.answer = &a, .answer_bytes = sizeof(a), .make = make, .of = &k,
+	};
+	ccs_status s = group_meet(env, &m, here);
+
+	if (!s && env->rank)
+		s = tell_nccl(n, env, a.shared);
+	*id = a.id;
+	return s;
 }

@@ -1,0 +1,93 @@
+/*
+ * The command line's warnings (-W), and what is said of a name that is none.
+ */
+#include "compiler/options.h"
+
+#include <string.h>
+
+enum { MOST_LISTED = 12 };	/* of so many names all are listed */
+
+int options_wrong(const char *what, const char *value, const char *const *names, size_t n)
+{
+	const char *near = names ? diag_nearest(value, names, n) : NULL;
+
+	fprintf(stderr, "ccc: %s '%s'", what, value);
+	if (near)
+		fprintf(stderr, "; did you mean '%s'?", near);
+	fprintf(stderr, "\n");
+	for (size_t i = 0; i < n && n <= MOST_LISTED; i++)
+		fprintf(stderr, "%s%s%s", i == 0 ? "ccc: there are " : i + 1 == n ? " and " : ", ",
+			names[i], i + 1 == n ? "\n" : "");
+	return 2;
+}
+
+/* The warning's bit; all of them for "". */
+static uint32_t warning_bit(const char *name)
+{
+	size_t n;
+	const struct diag_warning *v = diag_warning_list(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(v[i].name, name))
+			return diag_warning_bit(v[i].code);
+	return *name ? 0 : (1u << n) - 1;
+}
+
+static int unknown_warning(struct command *c, const char *text)
+{
+	static const char *const forms[] = { "%s", "no-%s", "error=%s", "no-error=%s" };
+	const char **names = NULL, *list = "";
+	size_t n, k = 0, cap = 0;
+	const struct diag_warning *v = diag_warning_list(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		list = arena_printf(&c->arena, "%s%s%s", list, i ? ", " : "", v[i].name);
+		for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+			ARENA_PUSH(&c->arena, names, k, cap) =
+				arena_printf(&c->arena, forms[f], v[i].name);
+	}
+	ARENA_PUSH(&c->arena, names, k, cap) = "error";	/* too many to be listed */
+	options_wrong("-W: there is no warning", text, names, k);
+	fprintf(stderr, "ccc: warnings are %s: -Wno-NAME, -Werror=NAME, -Wno-error=NAME\n", list);
+	return 2;
+}
+
+int options_warning(struct command *c, const char *text)
+{
+	const char *name = text;
+	bool no = !strncmp(name, "no-", 3);
+	uint32_t bit;
+
+	name += no ? 3 : 0;
+	if (!no && (!strcmp(name, "all") || !strcmp(name, "extra")))
+		return -1;	/* they are on */
+	if (!strcmp(name, "error")) {
+		c->warnings.werror = !no;
+		return -1;
+	}
+	bool error = !strncmp(name, "error=", 6);
+	name += error ? 6 : 0;
+	bit = *name ? warning_bit(name) : 0;
+	if (!bit)
+		return unknown_warning(c, text);
+	if (error) {
+		*(no ? &c->warnings.no_error : &c->warnings.error) |= bit;
+		*(no ? &c->warnings.error : &c->warnings.no_error) &= ~bit;
+	}
+	if (no && !error)
+		c->warnings.off |= bit;
+	else if (!no)
+		c->warnings.off &= ~bit;
+	return -1;
+}
+
+struct diag_warnings options_warnings(const struct command *c)
+{
+	uint32_t all = warning_bit("");
+
+	return (struct diag_warnings){
+		.off = c->warnings.quiet ? all : c->warnings.off,
+		.error = ((c->warnings.werror ? all : 0) & ~c->warnings.no_error) |
+			 c->warnings.error,
+	};
+}

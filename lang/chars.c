@@ -1,0 +1,167 @@
+/*
+ * Characters that the language has not, and what is meant by them.
+ *
+ * The scanner calls these where nothing of the language matches. Each reports once, and
+ * where one sign stands for another of ours the scanner goes on as if it were that, so
+ * that nothing else follows.
+ */
+#include "lang/parse_support.h"
+#include "lang/parse.h"
+
+#include <string.h>
+
+static struct span part(struct span span, size_t from, size_t to)
+{
+	return (struct span){ span.lo + (uint32_t)from, span.lo + (uint32_t)to };
+}
+
+/* ---- outside ASCII -------------------------------------------------------------------- */
+
+static const struct sign {
+	const char *bytes;	/* UTF-8 */
+	const char *number;
+	const char *write;
+	int token;		/* 0: a space */
+} signs[] = {
+	{ "\xc2\xa0", "U+00A0, a space that does not break", " ", 0 },
+	{ "\xe2\x80\x83", "U+2003, a wide space", " ", 0 },
+	{ "\xe2\x80\xaf", "U+202F, a narrow space", " ", 0 },
+	{ "\xe3\x80\x80", "U+3000, a wide space", " ", 0 },
+	{ "\xe2\x80\x8b", "U+200B, a space without width", "", 0 },
+	{ "\xe2\x81\xa0", "U+2060, a mark without width", "", 0 },
+	{ "\xef\xbb\xbf", "U+FEFF, a byte order mark", "", 0 },
+	{ "\xe2\x88\x92", "U+2212, a minus sign", "-", '-' },
+	{ "\xe2\x80\x93", "U+2013, a dash", "-", '-' },
+	{ "\xe2\x80\x94", "U+2014, a dash", "-", '-' },
+	{ "\xc3\x97", "U+00D7, a multiplication sign", "*", '*' },
+	{ "\xc3\xb7", "U+00F7, a division sign", "/", '/' },
+	{ "\xe2\x89\xa4", "U+2264, less or equal", "<=", TOK_LE },
+	{ "\xe2\x89\xa5", "U+2265, greater or equal", ">=", TOK_GE },
+	{ "\xe2\x89\xa0", "U+2260, not equal", "!=", TOK_NE },
+	{ "\xe2\x86\x92", "U+2192, an arrow", "->", TOK_ARROW },
+	{ "\xe2\x80\xa6", "U+2026, an ellipsis", "..", TOK_DOTDOT },
+	{ "\xef\xbc\x88", "U+FF08, a wide parenthesis", "(", '(' },
+	{ "\xef\xbc\x89", "U+FF09, a wide parenthesis", ")", ')' },
+};
+
+size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span, int *token)
+{
+	static const char only[] = "bytes outside ASCII may stand only in comments and strings";
+	struct diag *g;
+
+	*token = 0;
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+		const struct sign *sign = &signs[i];
+		size_t len = strlen(sign->bytes);
+		struct span at = part(span, 0, len);
+
+		if (n < len || memcmp(s, sign->bytes, len))
+			continue;
+		g = parse_error(ps, at, "this is %s: %s", sign->number, only);
+		parse_cure(ps, g, *sign->write == ' ' ? "write a space" : *sign->write ?
+			   arena_printf(ps->arena, "write `%s`", sign->write) : "take it out",
+			   at, sign->write);
+		*token = sign->token;
+		return len;
+	}
+	ps->bad_bytes = true;
+	g = parse_error(ps, span, "%s", only);
+	parse_cure(ps, g, "names have the letters a to z and A to Z, digits and `_`", span, NULL);
+	return n;
+}
+
+const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote,
+			 struct span span)
+{
+	const char *text = arena_strndup(ps->arena, s + quote, n - 2 * quote);
+	struct diag *g = parse_error(ps, span, "a string stands in straight double quotes");
+
+	parse_cure(ps, g, NULL, span, strpbrk(text, "\\\"") ? NULL :
+		   arena_printf(ps->arena, "\"%s\"", text));
+	return text;
+}
+
+/* ---- signs of other languages ------------------------------------------------------------ */
+
+static bool is_word(const char *s, const char *word)
+{
+	size_t n = strlen(word);
+
+	return !strncmp(s, word, n) && !strchr("abcdefghijklmnopqrstuvwxyz_0123456789", s[n] | 0x20);
+}
+
+/* A comment of other languages, up to the end of its line; or #include. */
+static size_t hash(struct parse *ps, const char *s, struct span span)
+{
+	size_t n = strcspn(s, "\r\n"), used = 1 + strspn(s + 1, " \t");
+	struct diag *g = parse_error(ps, span, "`#` is no part of the language");
+
+	ps->bad_bytes = false;	/* the line is gone over, and nothing follows */
+	if (is_word(s + used, "include")) {
+		const char *name = s + used + 7 + strspn(s + used + 7, " \t");
+
+		parse_cure(ps, g, "names of another file come with: import \"FILE.ccs\"",
+			   part(span, 0, used + 7), *name == '"' ? "import" : NULL);
+	} else {
+		parse_cure(ps, g, "a comment begins with `//`", part(span, 0, 1), "//");
+	}
+	return n;
+}
+
+/* What a member of an object is called: comm.rank, self.size() */
+static const char *member(const char *s)
+{
+	static const char *const sizes[] = { "size", "nranks", "world_size", "num_ranks", "N", "n" };
+
+	if (is_word(s, "rank"))
+		return "rank";
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		if (is_word(s, sizes[i]))
+			return "N";
+	return NULL;
+}
+
+static size_t dot(struct parse *ps, const char *s, struct span span)
+{
+	bool behind_name = ps->last.kind == TOK_IDENT && ps->last.span.hi == span.lo;
+	const char *write = behind_name ? member(s + 1) : NULL;
+	size_t word = strspn(s + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+	struct span whole;
+	struct diag *g;
+
+	if (!word || !behind_name) {
+		parse_error(ps, span, "`.` is no part of the language");
+		return 1;
+	}
+	whole = (struct span){ ps->last.span.lo, span.lo + 1 + (uint32_t)word };
+	g = parse_error(ps, whole, "names have no parts: `.` is no part of the language");
+	if (write)
+		parse_cure(ps, g, arena_printf(ps->arena, "write `%s`", write), whole, write);
+	else if (!ps->nbraces)
+		parse_cure(ps, g, "a name has letters, digits and `_`", span, "_");
+	else
+		parse_cure(ps, g, "rank and N are there without a name before them", whole, NULL);
+	return 1 + word;
+}
+
+size_t parse_stray(struct parse *ps, const char *s, struct span span)
+{
+	struct diag *g;
+
+	ps->bad_bytes = true;
+	if (*s == '#')
+		return hash(ps, s, span);
+	if (*s == '.' && s[1] == '.') {		/* the third dot */
+		g = parse_error(ps, span, "a range has two dots");
+		parse_cure(ps, g, "a range is written a..b, without b", span, "");
+		ps->bad_bytes = false;
+		return 1;
+	}
+	if (*s == '.')
+		return dot(ps, s, span);
+	g = parse_error(ps, span, "`%s` is no part of the language",
+			parse_clip(ps, s, span.hi - span.lo));
+	if (*s == '$')
+		parse_cure(ps, g, "a name has no sign before it", span, "");
+	return 1;
+}

@@ -1,0 +1,32 @@
+/*
+ * Inside the printing of diagnostics: what diag_print.c, diag_json.c and
+ * diag_sarif.c share. Nobody else includes this.
+ */
+#ifndef CCS_LANG_DIAG_PRINT_H
+#define CCS_LANG_DIAG_PRINT_H
+
+#include "lang/diag.h"
+
+#include <jansson.h>
+
+/* "error" */
+const char *diag_severity_name(enum severity s);
+
+/* Length of the UTF-8 character at s (n > 0 bytes are there) and the character
+ * in *c, or 0 if the bytes are none. */
+size_t diag_utf8(const char *s, size_t n, uint32_t *c);
+
+/* A string with U+FFFD where the bytes are no UTF-8; `more` in parentheses, or NULL. */
+json_t *diag_json_text(const char *s, const char *more);
+
+/* Makes what the places of `g` need: an arena's allocation might not return, and objects
+ * of jansson's would be lost. */
+void diag_find_places(struct diags *d, const struct diag *g);
+
+/* Adds it to the log. */
+void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g);
+
+/* One object, on a line. */
+void diag_print_json(struct diags *d, const struct diag *g, FILE *out);
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * Loops and blocks as they are written elsewhere.
+ */
+#include "lang/habits.h"
+
+#include <string.h>
+
+static const char for_form[] = "the form is: for i in a..b { ... }";
+
+static int width(const char *from, const char *to)
+{
+	return (int)(to - from);
+}
+
+/* ---- behind `for` ------------------------------------------------------------------- */
+
+/* [int] i = A; i < B; i++: "i in A..B", or NULL. */
+static const char *c_style(struct arena *a, const char *s, const char *end)
+{
+	const char *semi = text_find(s, end, ';'), *semi2 = semi ? text_find(semi + 1, end, ';') : NULL;
+	const char *eq = semi ? text_find(s, semi, '=') : NULL, *less, *name, *name_end;
+
+	if (!semi2 || !eq)
+		return NULL;
+	name_end = eq;
+	while (name_end > s && name_end[-1] == ' ')
+		name_end--;
+	for (name = name_end; name > s && name[-1] != ' ' && name[-1] != '(';)
+		name--;
+	less = text_find(semi + 1, semi2, '<');
+	if (name == name_end || !less || less[1] == '=' || !strstr(semi2, "++"))
+		return NULL;
+	return arena_printf(a, "%.*s in %.*s..%.*s", width(name, name_end), name,
+			    width(text_skip(eq + 1), semi), text_skip(eq + 1),
+			    width(text_skip(less + 1), semi2), text_skip(less + 1));
+}
+
+/* for (...) */
+static void in_parens(const struct mistake *m, struct cure *c)
+{
+	const char *close = text_closing(m->at);
+	const char *text = close ? c_style(m->ps->arena, m->at + 1, close) : NULL;
+
+	if (!close)
+		return;
+	if (!text && !text_find(m->at + 1, close, ';'))
+		text = arena_strndup(m->ps->arena, m->at + 1, (size_t)(close - m->at - 1));
+	if (text)
+		cure_fix(m, c, m->at, close + 1, text);
+}
+
+static bool behind_for(const struct mistake *m, struct cure *c)
+{
+	int before = m->ps->before.kind;
+
+	if (m->ps->previous.kind == TOK_FOR) {
+		c->help = for_form;
+		if (mistake_got(m, "'('"))
+			in_parens(m, c);
+		else if (mistake_got(m, "let"))
+			cure_fix(m, c, m->at, text_skip(text_word_end(m->at)), "");
+		c->mute = text_line_end(m->at);
+		return true;
+	}
+	if (before != TOK_FOR || m->n != 1 || !mistake_may(m, "in"))
+		return false;
+	c->help = for_form;
+	if (mistake_got(m, "'='"))
+		cure_fix(m, c, m->at, m->at + 1, "in");
+	return true;
+}
+
+/* ---- the range of a loop ---------------------------------------------------------------- */
+
+/* range(a), range(a, b), range(a, b, c) */
+static bool python_range(const struct mistake *m, struct cure *c, const char *from)
+{
+	const char *open = text_skip(text_word_end(from)), *close, *one, *two;
+	struct arena *a = m->ps->arena;
+
+	if (!text_is(from, "range") || *open != '(' || !(close = text_closing(open)))
+		return false;
+	c->help = "a range is written a..b, without b; steps of c are a..b by c";
+	c->span = mistake_span(m, from, close + 1);
+	c->message = "a range is not a function";
+	open++;
+	one = text_find(open, close, ',');
+	two = one ? text_find(one + 1, close, ',') : NULL;
+	if (!one)
+		cure_fix(m, c, from, close + 1, arena_printf(a, "0..%.*s", width(open, close), open));
+	else
+		cure_fix(m, c, from, close + 1,
+			arena_printf(a, "%.*s..%.*s%s%.*s", width(open, one), open,
+				     width(text_skip(one + 1), two ? two : close), text_skip(one + 1),
+				     two ? " by " : "", two ? width(text_skip(two + 1), close) : 0,
+				     two ? text_skip(two + 1) : ""));
+	return true;
+}
+
+/* The `in` of the loop whose range ends at the mistake, on its line; or NULL. */
+static const char *range_begin(const struct mistake *m)
+{
+	const char *s = text_line_begin(m->at, m->ps->source->text), *found = NULL;
+
+	for (; s < m->at; s = text_word_end(s) > s ? text_word_end(s) : s + 1)
+		if (text_is(s, "in"))
+			found = text_skip(s + 2);
+	return found;
+}
+
+static bool range(const struct mistake *m, struct cure *c)
+{
+	const char *from;
+
+	if (!mistake_may(m, "..") || mistake_may(m, "']'") || mistake_may(m, "')'"))
+		return false;
+	from = range_begin(m);
+	if (!from)
+		return false;
+	if (python_range(m, c, from))
+		return true;
+	c->help = "a range is written a..b, without b";
+	if (mistake_got(m, "to"))
+		cure_fix(m, c, mistake_text(m, m->ps->previous.span.hi),
+			text_skip(text_word_end(m->at)), "..");
+	else if (mistake_got(m, "'{'"))
+		cure_fix(m, c, from, from, "0..");
+	return true;
+}
+
+/* `..=` */
+static bool closed_range(const struct mistake *m, struct cure *c)
+{
+	if (m->ps->previous.kind != TOK_DOTDOT || !mistake_got(m, "'='"))
+		return false;
+	c->help = "a range is written a..b, without b: the end is one more";
+	return true;
+}
+
+/* ---- blocks -------------------------------------------------------------------------------- */
+
+static const char braces[] = "a block stands in braces, also around one statement: { ... }";
+static const char *const statements[] = {
+	"send", "recv", "reduce", "copy", "step", "par", "for", "if", "within", "channel", "assert",
+	"let", "fn", "scratch", "link", NULL
+};
+
+/* A statement without braces, up to the end of its line. */
+static bool without_braces(const struct mistake *m, struct cure *c)
+{
+	static const char *const simple[] = { "send", "recv", "reduce", "copy", NULL };
+	const char *end = text_line_end(m->at);
+
+	c->help = braces;
+	m->ps->no_braces = true;
+	if (mistake_got_one(m, simple))
+		cure_fix(m, c, m->at, end, arena_printf(m->ps->arena, "{ %.*s }", width(m->at, end),
+						       m->at));
+	return true;
+}
+
+/* A comment that was to be a division: `N // 2`. */
+static bool commented(const struct mistake *m, struct cure *c)
+{
+	const char *behind = text_skip(mistake_text(m, m->ps->previous.span.hi));
+
+	if (strncmp(behind, "//", 2) || !strchr("0123456789N(", *text_skip(behind + 2)))
+		return false;
+	c->span = mistake_span(m, behind, behind + 2);
+	c->message = "a comment begins here";
+	c->help = "division is `/`, and rounds down";
+	cure_fix(m, c, behind, behind + 2, "/");
+	/* a block that was opened in it */
+	for (int i = 0; i < 1000 && behind[i] && behind[i] != '\n'; i++)
+		m->ps->extra_close += behind[i] == '{';
+	return true;
+}
+
+static bool block(const struct mistake *m, struct cure *c)
+{
+	static const char *const fillers[] = { "then", "do", "begin", NULL };
+	const char *next;
+
+	if (!mistake_may(m, "'{'"))
+		return false;
+	if (commented(m, c))
+		return true;
+	if (mistake_got(m, "':'") || text_is_one_of(m->at, fillers)) {
+		next = text_skip(*m->at == ':' ? m->at + 1 : text_word_end(m->at));
+		c->help = braces;
+		if (*next == '{')
+			cure_fix(m, c, m->at, next, "");
+		else
+			m->ps->no_braces = true;
+		return true;
+	}
+	if (mistake_may(m, "by") || m->n == 1 || mistake_may_operator(m))
+		return mistake_got_one(m, statements) && without_braces(m, c);
+	return false;
+}
+
+/* `else if:` and `else:` */
+static bool colon(const struct mistake *m, struct cure *c)
+{
+	int kind = m->ps->previous.kind;
+
+	if (!mistake_got(m, "':'") || (kind != TOK_IF && kind != TOK_ELSE))
+		return false;
+	c->help = kind == TOK_IF ? "an if has a condition, and a block in braces: if E { ... }" : braces;
+	return true;
+}
+
+bool habit_loop(const struct mistake *m, struct cure *c)
+{
+	return behind_for(m, c) || closed_range(m, c) || range(m, c) || colon(m, c) || block(m, c);
+}

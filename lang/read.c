@@ -1,0 +1,192 @@
+/*
+ * Source files: their bytes, or why there are none.
+ *
+ * In: a path, which may name anything. Out: the bytes of a regular file, at most
+ * MAX_FILE and no more than it had when it was opened, so that reading ends however
+ * fast somebody writes. Other kinds of files are told apart before they are opened,
+ * since opening alone may wait or do something, and again behind it, without waiting.
+ * O(bytes).
+ */
+#include "lang/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STR_(x) #x
+#define STR(x) STR_(x)
+
+static struct unread no(const char *why)
+{
+	return (struct unread){ .why = why };
+}
+
+static struct unread failed(int error)
+{
+	if (error == EFBIG)
+		return no("it has more than " STR(MAX_FILE_MIB) " MiB, the most that is read");
+	if (error == EISDIR)
+		return no("it is a directory");
+	return (struct unread){ .why = strerror(error), .absent = error == ENOENT ||
+								  error == ENOTDIR };
+}
+
+static void stamp(struct text *t, const struct stat *st)
+{
+	t->is_file = true;
+	t->file = (struct file_stamp){
+		.dev = (uint64_t)st->st_dev, .ino = (uint64_t)st->st_ino,
+		.size = (uint64_t)st->st_size, .seconds = (int64_t)st->st_mtim.tv_sec,
+		.nanoseconds = (int64_t)st->st_mtim.tv_nsec,
+	};
+}
+
+/* Reads to the end, or to `most` + 1 bytes, and puts two NULs behind them. */
+static int read_fd(struct arena *a, int fd, size_t guess, size_t most, struct text *t)
+{
+	t->cap = guess + 3;
+	t->p = arena_grow(a, NULL, 0, t->cap);
+	while (t->n <= most) {
+		ssize_t got;
+
+		if (t->cap - t->n < 3) {
+			t->p = arena_grow(a, t->p, t->cap, 2 * t->cap);
+			t->cap *= 2;
+		}
+		got = read(fd, t->p + t->n, t->cap - t->n - 2);
+		if (got < 0 && errno == EAGAIN && fd == STDIN_FILENO) {
+			/* somebody made a pipe of ours one that does not wait */
+			struct pollfd wait = { .fd = fd, .events = POLLIN };
+
+			poll(&wait, 1, -1);
+		} else if (got < 0 && errno != EINTR) {
+			return errno;
+		}
+		if (got == 0)
+			break;
+		t->n += got > 0 ? (size_t)got : 0;
+	}
+	t->p[t->n] = t->p[t->n + 1] = '\0';
+	return 0;
+}
+
+/* The same, closing the file even if memory runs out meanwhile. */
+static int read_and_close(struct arena *a, int fd, size_t guess, size_t most, struct text *t)
+{
+	jmp_buf *outer = a->full, here;
+	int error;
+
+	if (setjmp(here)) {
+		close(fd);
+		a->full = outer;
+		arena_fail(a);
+	}
+	a->full = &here;
+	error = read_fd(a, fd, guess, most, t);
+	a->full = outer;
+	close(fd);
+	return error;
+}
+
+/* ---- what is no regular file -------------------------------------------------------- */
+
+static bool is_null(const struct stat *st)
+{
+	struct stat null;
+
+	return S_ISCHR(st->st_mode) && !stat("/dev/null", &null) && null.st_rdev == st->st_rdev;
+}
+
+static struct unread refuse(struct arena *a, const char *path, const struct stat *st)
+{
+	const char *what = "a device";
+
+	if (S_ISDIR(st->st_mode))
+		return failed(EISDIR);
+	if (S_ISSOCK(st->st_mode))
+		return no("it is a socket");
+	if (S_ISFIFO(st->st_mode))
+		what = "a FIFO";
+	else if (S_ISBLK(st->st_mode))
+		what = "a block device";
+	return (struct unread){
+		.why = arena_printf(a, "it is %s, not a file", what),
+		.help = arena_printf(a, "`ccc - < %s` takes it as the standard input, and waits "
+				     "for its end", path),
+	};
+}
+
+/* No stat: perhaps a link to nothing. */
+static struct unread not_there(struct arena *a, const char *path, int error)
+{
+	char to[PATH_MAX];
+	ssize_t n = error == ENOENT ? readlink(path, to, sizeof to) : -1;
+
+	if (n <= 0)
+		return failed(error);
+	return no(arena_printf(a, "it is a link to '%.*s', which is not there", (int)n, to));
+}
+
+/* ---- the two entries ------------------------------------------------------------------ */
+
+struct unread read_file(struct arena *a, const char *path, struct text *t)
+{
+	struct stat st;
+	size_t size, most;
+	int fd, error;
+
+	*t = (struct text){ 0 };
+	if (stat(path, &st))
+		return not_there(a, path, errno);
+	if (is_null(&st))
+		st.st_size = 0;
+	else if (!S_ISREG(st.st_mode))
+		return refuse(a, path, &st);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return failed(errno);
+	if (fstat(fd, &st) || (!S_ISREG(st.st_mode) && !is_null(&st))) {
+		close(fd);
+		return no("it is being replaced; try again");
+	}
+	if (S_ISREG(st.st_mode))
+		stamp(t, &st);
+	size = t->is_file && st.st_size > 0 ? (size_t)st.st_size : 0;
+	if (size > MAX_FILE) {
+		close(fd);
+		return failed(EFBIG);
+	}
+	/* Files of /proc say 0 and have more. */
+	most = size ? size : MAX_FILE;
+	error = read_and_close(a, fd, size ? size : 4096, most, t);
+	if (error)
+		return failed(error);
+	if (t->n > most && !size)
+		return failed(EFBIG);
+	return size && t->n != size ? no("it is being written; try again") : no(NULL);
+}
+
+bool read_exists(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+struct unread read_stdin(struct arena *a, struct text *t)
+{
+	struct stat st;
+	int error;
+
+	*t = (struct text){ 0 };
+	if (!fstat(STDIN_FILENO, &st) && S_ISREG(st.st_mode))
+		stamp(t, &st);
+	error = read_fd(a, STDIN_FILENO, 4096, MAX_FILE, t);
+	if (!error && t->n > MAX_FILE)
+		error = EFBIG;
+	return error ? failed(error) : no(NULL);
+}

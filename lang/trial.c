@@ -1,0 +1,118 @@
+/*
+ * Fixes are tried out before they are offered.
+ *
+ * In: a file that was parsed, its syntax errors, and fixes that might cure some. Out:
+ * those with which the text gets further, as fixes of their errors: what is wrong
+ * before the place is as it was, and nothing is wrong there any more. For that the
+ * text is put together and parsed again, in an arena of its own. A few fixes of a file
+ * are tried, of a file that is not large: O(bytes) each.
+ */
+#include "lang/parse_support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TRIALS 10u
+#define MAX_BYTES ((uint32_t)1 << 20)
+
+struct trial {
+	struct parse *ps;
+	const struct untried *fix;
+	const uint32_t *errors;	/* where they are, ascending, from the text's beginning */
+	uint32_t nerrors;
+};
+
+static int ascending(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Where the syntax errors of a text begin. */
+static uint32_t *error_places(struct arena *a, const struct diags *d, const struct source *src,
+			      uint32_t *n)
+{
+	uint32_t *v = ARENA_ARRAY(a, uint32_t, d->n), k = 0;
+
+	for (uint32_t i = 0; i < d->n; i++) {
+		const struct diag *g = d->v[i];
+
+		if (g->severity == SEV_ERROR && g->span.lo >= src->base &&
+		    g->span.lo - src->base <= src->len)
+			v[k++] = g->span.lo - src->base;
+	}
+	if (k)
+		qsort(v, k, sizeof *v, ascending);
+	*n = k;
+	return v;
+}
+
+/* The errors of the text with the fix in it. */
+static uint32_t *errors_with_fix(struct arena *a, const struct trial *t, uint32_t *n)
+{
+	const struct source *src = t->ps->source;
+	uint32_t lo = t->fix->span.lo - src->base, hi = t->fix->span.hi - src->base;
+	size_t add = strlen(t->fix->text), len = lo + add + (src->len - hi);
+	char *text = arena_alloc(a, len + 2);
+	struct sources sources = { .arena = a };
+	struct diags diags = { .arena = a, .sources = &sources };
+	struct front front = { .arena = a, .sources = &sources, .diags = &diags };
+	struct source *again;
+	struct parse ps;
+
+	memcpy(text, src->text, lo);
+	memcpy(text + lo, t->fix->text, add);
+	memcpy(text + lo + add, src->text + hi, src->len - hi);
+	again = source_adopt(&sources, src->name, text, len);
+	parse_once(&front, lang_module(&front), again, &ps);
+	return error_places(a, &diags, again, n);
+}
+
+static bool gets_further(struct arena *a, const struct trial *t)
+{
+	const struct source *src = t->ps->source;
+	uint32_t at = t->fix->diag->span.lo - src->base, end = t->fix->diag->span.hi - src->base;
+	uint32_t lo = t->fix->span.lo - src->base, hi = t->fix->span.hi - src->base;
+	uint32_t first = at < lo ? at : lo, last = end > hi ? end : hi;
+	uint32_t reached = t->fix->reached - src->base;
+	int64_t longer = (int64_t)strlen(t->fix->text) - (hi - lo);
+	uint32_t n, i = 0;
+	const uint32_t *v = errors_with_fix(a, t, &n);
+
+	for (; i < n && v[i] < first; i++)
+		if (i >= t->nerrors || v[i] != t->errors[i])
+			return false;
+	if (i < t->nerrors && t->errors[i] < first)
+		return false;
+	return i == n || (v[i] >= (int64_t)last + longer &&
+			  (reached < hi || v[i] > (int64_t)reached + longer));
+}
+
+/* The same where memory may run out: then the fix is not offered. */
+static bool works(const struct trial *t)
+{
+	struct arena a;
+	jmp_buf full;
+	volatile bool result = false;
+
+	arena_init(&a, t->ps->arena->budget, &full);
+	if (!setjmp(full))
+		result = gets_further(&a, t);
+	arena_free(&a);
+	return result;
+}
+
+void parse_try_fixes(struct parse *ps)
+{
+	struct trial t = { .ps = ps };
+
+	if (!ps->nfixes || ps->source->len > MAX_BYTES)
+		return;
+	t.errors = error_places(ps->arena, ps->front->diags, ps->source, &t.nerrors);
+	for (uint32_t i = 0; i < ps->nfixes && i < MAX_TRIALS; i++) {
+		t.fix = &ps->fixes[i];
+		if (works(&t))
+			diag_fix(ps->front->diags, t.fix->diag, t.fix->span, "%s", t.fix->text);
+	}
+}

@@ -1,0 +1,109 @@
+/*
+ * W0201: what is defined in the main file and that nothing uses.
+ *
+ * In: a resolved tree, whose symbols and declarations tell whether something used them
+ * (names_*.c; a definition's own text does not count). Out: warnings. Names that begin
+ * with `_` are left alone. In a file without a schedule, its procs, lets and fns are for
+ * others, and so are they. O(text) of the main file.
+ */
+#include "lang/names.h"
+
+static void warn(struct resolver *r, struct span span, const char *what, const char *name)
+{
+	if (name[0] != '_')
+		diag_warn(r->d, W_UNUSED, span, NO_RANK, "%s `%s` is never used", what, name);
+}
+
+static void check_symbol(struct resolver *r, const char *what, const struct symbol *s)
+{
+	if (s && !s->used)
+		warn(r, s->span, what, s->name);
+}
+
+static void check_fn(struct resolver *r, const struct fn_def *fn)
+{
+	for (uint32_t i = 0; i < fn->nparams; i++)
+		check_symbol(r, "parameter", fn->params[i]);
+}
+
+static void check_body(struct resolver *r, const struct stmt *s)
+{
+	for (; s; s = s->next) {
+		if (s->kind == S_LET) {
+			check_symbol(r, "let", s->var);
+		} else if (s->kind == S_SCRATCH) {
+			check_symbol(r, "scratch", s->buffer->sym);
+		} else if (s->kind == S_FN) {
+			check_symbol(r, "fn", s->fn->sym);
+			check_fn(r, s->fn);
+		}
+		check_body(r, s->body);
+		check_body(r, s->orelse);
+	}
+}
+
+static void check_params(struct resolver *r, const struct decl *d)
+{
+	for (const struct binding *p = d->params; p; p = p->next)
+		check_symbol(r, "parameter", p->sym);
+	for (const struct param *p = d->formals; p; p = p->next)
+		check_symbol(r, "parameter", p->view ? p->view->sym : p->number);
+}
+
+/* Whether a file that the unit brings in, itself or in turn, has something that is used. */
+static bool brings_used(struct resolver *r, struct unit *u)
+{
+	if (u->mark == r->mark)
+		return false;
+	u->mark = r->mark;
+	if (u->used)
+		return true;
+	for (const struct decl *d = u->decls; d; d = d->next)
+		if (d->kind == D_IMPORT && d->imported && brings_used(r, d->imported))
+			return true;
+	return false;
+}
+
+static void check_import(struct resolver *r, const struct decl *d)
+{
+	r->mark++;
+	if (d->imported && !brings_used(r, d->imported))
+		diag_warn(r->d, W_UNUSED, d->text_span, NO_RANK, "nothing of \"%s\" is used",
+			  d->path);
+}
+
+void names_unused(struct resolver *r)
+{
+	bool for_others = true;
+
+	for (const struct decl *d = r->m->main->decls; d; d = d->next)
+		for_others &= d->kind != D_SCHEDULE;
+	for (const struct decl *d = r->m->main->decls; d; d = d->next) {
+		switch (d->kind) {
+		case D_IMPORT:
+			check_import(r, d);
+			break;
+		case D_LET:
+			if (!for_others)
+				check_symbol(r, "let", d->body->var);
+			break;
+		case D_FN:
+			if (!for_others)
+				check_symbol(r, "fn", d->body->fn->sym);
+			check_fn(r, d->body->fn);
+			break;
+		case D_PROC:
+			if (!for_others && !d->used)
+				warn(r, d->name.span, "proc", d->name.name);
+			check_params(r, d);
+			check_body(r, d->body);
+			break;
+		case D_CONTRACT:
+		case D_TOPOLOGY:
+		case D_SCHEDULE:
+			check_params(r, d);
+			check_body(r, d->body);
+			break;
+		}
+	}
+}
