@@ -27,12 +27,12 @@ LDFLAGS += $(SAN)
 GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
 
 LANG_SRC := $(sort $(wildcard lang/*.c))
-COMPILER_SRC := $(sort $(filter-out compiler/ccc.c,$(wildcard compiler/*.c)))
-RUNTIME_SRC := $(sort $(filter-out runtime/ccrun%.c,$(wildcard runtime/*.c)))
-CCRUN_SRC := $(sort $(wildcard runtime/ccrun*.c))
+COMPILER_SRC := $(sort $(filter-out compiler/ccc.c,$(wildcard compiler/*.c compiler/*/*.c)))
+RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c,$(wildcard runtime/*.c runtime/*/*.c)))
+CCRUN_SRC := $(sort $(wildcard runtime/ccrun/*.c))
 
 LANG_OBJ := $(LANG_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o $(BUILD)/lang/prelude.o
-COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(BUILD)/compiler/device_source.o
+COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(BUILD)/compiler/emit/device_source.o
 RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(BUILD)/%.o)
 CCRUN_OBJ := $(CCRUN_SRC:%.c=$(BUILD)/%.o)
 
@@ -62,16 +62,16 @@ $(BUILD)/lang/prelude.c: lang/prelude.ccs
 	  echo ';'; } > $@
 
 # The device header as a C array: no include path is needed to compile a kernel.
-DEVICE_SRC := runtime/device/args.h runtime/narrow.h \
-	$(addprefix runtime/device/,memory.h element.h block.h wait.h ll.h move.h step.h)
-$(BUILD)/compiler/device_source.c: $(DEVICE_SRC)
+DEVICE_SRC := runtime/cuda/device/args.h runtime/plan/narrow.h \
+	$(addprefix runtime/cuda/device/,memory.h element.h block.h wait.h ll.h move.h step.h)
+$(BUILD)/compiler/emit/device_source.c: $(DEVICE_SRC)
 	@mkdir -p $(@D)
 	{ echo 'extern const char device_source[];'; \
 	  echo 'const char device_source[] ='; \
 	  for f in $^; do echo "#line 1 \"$${f##*/}\""; cat $$f; done | \
 	  sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/'; \
 	  echo ';'; } > $@
-$(BUILD)/compiler/device_source.o: $(BUILD)/compiler/device_source.c
+$(BUILD)/compiler/emit/device_source.o: $(BUILD)/compiler/emit/device_source.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o: $(BUILD)/%.o: $(BUILD)/%.c
@@ -93,19 +93,17 @@ $(BUILD)/%.o: %.c | $(BUILD)/system.ok
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
-# What ccc and libccs do alike: NVRTC, the names of types and operators, tables of protocols;
-# and reading a module, and proving it.
-COMMON_OBJ := $(addprefix $(BUILD)/runtime/,nvrtc.o library.o file.o kernel.o cache.o dtype.o choice.o \
-	load.o verify.o verify_plan.o module.o prep.o error.o) \
-	$(filter $(BUILD)/runtime/prove%,$(RUNTIME_OBJ))
+# What ccc and libccs do alike: reading plans, proving them, and what both stand on.
+COMMON_OBJ := $(filter $(BUILD)/runtime/base/% $(BUILD)/runtime/plan/%,$(RUNTIME_OBJ))
 
+# Files of two folders may have one name: hence q, not r.
 $(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
-	rm -f $@ && ar rcsD $@ $^
+	rm -f $@ && ar qcsD $@ $^
 
 $(LIB)/libccs.a: $(RUNTIME_OBJ)
 	@mkdir -p $(@D)
-	rm -f $@ && ar rcsD $@ $^
+	rm -f $@ && ar qcsD $@ $^
 
 $(LIB)/libccs.so.0: $(RUNTIME_OBJ) runtime/libccs.map
 	@mkdir -p $(@D)
@@ -132,12 +130,15 @@ clean:
 
 # ---- upkeep --------------------------------------------------------------------
 
-C_FILES := $(wildcard lang/*.[ch] compiler/*.[ch] runtime/*.[ch] examples/*.c bench/*.c \
-	tests/*.c tests/support/*.[ch])
+# One version of clang-format, or its mind changes: deps.sh fetches it as a wheel.
+CLANG_FORMAT = $(firstword $(wildcard build/wheels/lib/python3/site-packages/clang_format/data/bin/clang-format) \
+	clang-format)
+C_FILES = $(sort $(foreach d,lang compiler runtime examples bench tests,$(shell find $(d) -name '*.[ch]')))
 
 .PHONY: format lint help
 format:
-	clang-format -i $(C_FILES)
+	@tests/deps.sh format
+	$(CLANG_FORMAT) -i $(C_FILES)
 	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs; do $(BIN)/ccc fmt -i $$f; done
 
 lint:
@@ -148,10 +149,13 @@ help:
 	@echo 'make            ccc, ccrun and libccs, under build/ (needs no network)'
 	@echo 'make demo       installs what is missing, builds, compiles and runs a schedule'
 	@echo 'make check      installs what is missing, builds, runs all tests'
+	@echo 'make check-PART the tests of one part: $(PARTS)'
+	@echo 'make coverage   which suites enter which source: tests/COVERAGE.md'
 	@echo 'make sanitize   a shorter selection under ASan, UBSan and TSan (asan, tsan: one)'
 	@echo 'make bench      prints the tables of measurements'
 	@echo 'make bench-gpu  checks and measures all on the first GPU; bench/results/'
 	@echo 'make fuzz       fuzzes the checker for SECONDS=60'
+	@echo 'make mutants    changes the compiler in 200 places; the tests must see 95 in 100'
 	@echo 'make bless      renews the golden messages; read their diff'
 	@echo 'make examples   builds examples/'
 	@echo 'make install    to PREFIX=/usr/local (or BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR),'

@@ -14,7 +14,7 @@ bench: all $(BUILD)/bench/check_bench
 # kernels are made ahead, where there is NVRTC; for another GPU they are made there.
 GPU_ARCH ?= sm_90
 GPU_MODULES := $(patsubst schedules/%.ccs,$(BUILD)/bench/gpu/%.so,$(wildcard schedules/*.ccs))
-# The same without straight-line code (compiler/cuda.c), to see what that is worth.
+# The same without straight-line code (compiler/emit/cuda.c), to see what that is worth.
 GPU_TABLES := $(patsubst %,$(BUILD)/bench/gpu/table/%.so,direct_allreduce ring_allreduce)
 
 gpu_module = $(1) $(2) --target=cpu,cuda --arch=$(GPU_ARCH) -o $(3) 2>$(3).log || \
@@ -25,7 +25,7 @@ $(GPU_MODULES): $(BUILD)/bench/gpu/%.so: schedules/%.ccs $(BIN)/ccc
 $(GPU_TABLES): $(BUILD)/bench/gpu/table/%.so: schedules/%.ccs $(BUILD)/bench/ccc_table
 	@mkdir -p $(@D)
 	$(call gpu_module,$(BUILD)/bench/ccc_table,$< -n 2..8,$@)
-$(BUILD)/bench/cuda_table.o: compiler/cuda.c
+$(BUILD)/bench/cuda_table.o: compiler/emit/cuda.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DLINE_OPS=0 -MMD -MP -c -o $@ $<
 $(BUILD)/bench/ccc_table: $(BUILD)/compiler/ccc.o $(BUILD)/bench/cuda_table.o $(LIB)/libccc.a

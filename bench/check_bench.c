@@ -26,7 +26,7 @@ struct sample {
 };
 
 struct outcome {
-	uint64_t nops, nchunks;	/* operations; chunks that they touch, the sum */
+	uint64_t nops, nchunks; /* operations; chunks that they touch, the sum */
 	size_t bytes;
 	struct sample v[MOST];
 	int n;
@@ -126,7 +126,10 @@ static bool bench(const char *file, uint32_t n, int repetitions)
 	struct sources sources = { .arena = &arena };
 	struct diags diags = { .arena = &arena, .sources = &sources };
 	struct front front = {
-		.arena = &arena, .sources = &sources, .diags = &diags, .include_dirs = nowhere,
+		.arena = &arena,
+		.sources = &sources,
+		.diags = &diags,
+		.include_dirs = nowhere,
 	};
 	struct ctx c = { .sources = &sources, .diags = &diags, .slots = 8 };
 	struct instance in = { .nranks = n, .root = -1 };
@@ -155,8 +158,8 @@ static bool bench(const char *file, uint32_t n, int repetitions)
 	for (int i = 0; i < PASSES; i++)
 		printf(" %8.2f", median(&o, i) * 1e9 / (double)o.nops);
 	printf(" %9.2f %9.1f %7.1f %7.1f\n", median(&o, PASSES) * 1e3,
-	       (double)o.nops / median(&o, PASSES) / 1e6,
-	       (double)o.bytes / (double)o.nops, (double)o.bytes / (double)o.nchunks);
+	       (double)o.nops / median(&o, PASSES) / 1e6, (double)o.bytes / (double)o.nops,
+	       (double)o.bytes / (double)o.nchunks);
 	arena_free(&arena);
 	return good;
 }

@@ -12,7 +12,7 @@
 #   latency      calls of up to 8 KiB in a replayed graph
 #   choices      LL and Simple by size; channels, threads, tiles; with and without
 #                straight-line code: what compiler/choose.c and cuda_call.c are set by
-#   nccl         the same job by NCCL, its ranks on the one GPU
+#   nccl         the same job by NCCL (2.30 or later), its ranks on the one GPU
 #   processes    a process a rank, all on the one GPU: over its memory, the host's, and NCCL
 #   places       where there are several GPUs: a rank on each, with and without peer
 #                access, beside NCCL

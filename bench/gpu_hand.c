@@ -13,9 +13,9 @@
  *        gpu_hand --nvrtc              which NVRTC there is
  *        gpu_hand --compile sm_90 SOURCE.cu
  */
-#include "runtime/cuda_driver.h"
-#include "runtime/load.h"
-#include "runtime/nvrtc.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/plan/load.h"
+#include "runtime/base/nvrtc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 
 enum { RANKS = 8, THREADS = 512, ROUNDS = 5, SMALL = 8192 };
 
-struct buffers {		/* as in gpu_hand.cu */
+struct buffers { /* as in gpu_hand.cu */
 	cuda_ptr in[RANKS], out[RANKS], slots;
 };
 
@@ -38,10 +38,10 @@ struct bench {
 	cuda_event from, to;
 	cuda_module module[JOBS];
 	cuda_function kernel[JOBS];
-	int resident[JOBS];		/* blocks that fit */
+	int resident[JOBS]; /* blocks that fit */
 	struct buffers buffers;
-	double copy_rate;		/* bytes a microsecond */
-	float *host;			/* of `checked` bytes */
+	double copy_rate; /* bytes a microsecond */
+	float *host;	  /* of `checked` bytes */
 	size_t checked;
 };
 
@@ -54,12 +54,12 @@ static bool good(ccs_status s)
 
 /* ---- bytes of a plan ------------------------------------------------------------------ */
 
-enum { INPUT = 1, READ = 2, WRITTEN = 4, PLACED = 8 };	/* of a cell of a rank */
+enum { INPUT = 1, READ = 2, WRITTEN = 4, PLACED = 8 }; /* of a cell of a rank */
 
 /* What is counted of a plan, with its direct copies: in cells. */
 struct moves {
 	const struct plan_view *v;
-	uint64_t *first, *next;	/* message k of FIFO f is number first[f] + k */
+	uint64_t *first, *next; /* message k of FIFO f is number first[f] + k */
 	bool *placed;		/* by message: written straight to where it belongs */
 	unsigned char *cells;	/* [rank * stride + cell]: INPUT ... */
 	uint32_t stride;
@@ -95,8 +95,8 @@ static void count_op(struct moves *x, const struct ccs_op *o, unsigned char *cel
 {
 	bool in = o->in != CCS_NONE, out = o->out != CCS_NONE;
 	bool placed = in && x->placed[x->first[o->in] + x->next[o->in]++];
-	uint32_t parts = (uint32_t)in + out + (o->a != CCS_NONE) + (o->b != CCS_NONE) +
-			 (o->dst != CCS_NONE);
+	uint32_t parts =
+		(uint32_t)in + out + (o->a != CCS_NONE) + (o->b != CCS_NONE) + (o->dst != CCS_NONE);
 
 	mark(cells, o->a, o->n, o->flags & CCS_OP_A_INITIAL ? INPUT : READ);
 	mark(cells, o->b, o->n, o->flags & CCS_OP_B_INITIAL ? INPUT : READ);
@@ -117,8 +117,8 @@ static void count_cells(struct moves *x)
 	for (uint32_t r = 0; r < p->nranks; r++)
 		for (uint32_t c = 0; c < x->stride; c++) {
 			int k = x->cells[(size_t)r * x->stride + c];
-			bool result = c < p->cells &&
-				      x->v->expect[(size_t)r * p->cells + c] != CCS_NONE;
+			bool result =
+				c < p->cells && x->v->expect[(size_t)r * p->cells + c] != CCS_NONE;
 			bool kept = result && !(k & (WRITTEN | PLACED));
 
 			x->must += (k & INPUT || kept) + (k & PLACED && k & READ) +
@@ -229,7 +229,10 @@ static int compile(const char *path, struct nvrtc_arch arch, struct nvrtc_output
 	char ranks[32], threads[32], why[800];
 	const char *const defines[] = { ranks, threads };
 	struct nvrtc_job job = {
-		.name = "gpu_hand.cu", .arch = arch, .defines = defines, .ndefines = 2,
+		.name = "gpu_hand.cu",
+		.arch = arch,
+		.defines = defines,
+		.ndefines = 2,
 	};
 	struct nvrtc nvrtc;
 	char *source = read_file(path);
@@ -389,7 +392,7 @@ static size_t wrong_elements(struct bench *b, size_t bytes)
 		if (!good(cuda_download(&b->cuda, b->host, b->buffers.out[r], bytes, "output")))
 			return bytes;
 		for (size_t i = 0; i < bytes / sizeof(float); i++) {
-			float sum = 0;	/* small whole numbers: exact */
+			float sum = 0; /* small whole numbers: exact */
 
 			for (int q = 0; q < RANKS; q++)
 				sum += input(q, i);
@@ -471,7 +474,8 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--nvrtc"))
 		return print_nvrtc();
 	if (argc < 2 || argc > 3 || most < 1024) {
-		fprintf(stderr, "usage: gpu_hand SOURCE.cu [MOST] | --bytes MODULE.so N | --nvrtc | "
+		fprintf(stderr,
+			"usage: gpu_hand SOURCE.cu [MOST] | --bytes MODULE.so N | --nvrtc | "
 			"--compile sm_90 SOURCE.cu\n");
 		return 2;
 	}

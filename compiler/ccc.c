@@ -7,37 +7,37 @@
 #include <signal.h>
 
 static const char help[] =
-"ccc FILE.ccs -o OUT.so               check, prove, compile\n"
-"ccc check FILE.ccs -n 2..16          check and prove only\n"
-"ccc explain FILE.ccs -n 4            show, step by step, which chunk goes where\n"
-"ccc fmt [--check | -i] FILE.ccs...   canonical text: to stdout, compared, or in place\n"
-"ccc --help, --version, --explain E0304\n"
-"\n"
-"  -n LIST              numbers of ranks: 4   2,4,8   2..16\n"
-"                       default: every N in 2..16 that the schedule's `where` admits\n"
-"  -D X=4               sets a schedule's parameter\n"
-"  --schedule NAME      which schedule of the file to compile; default the last\n"
-"  -I DIR               where imports are looked for, before the installed library\n"
-"  -o FILE              where the product goes; - is stdout\n"
-"  --slots K            FIFO depth, 0 for rendezvous (check only); default 8\n"
-"  --target=cpu,cuda    what the .so holds; default both where NVRTC is found\n"
-"  --arch=sm_90,...     the GPUs that kernels are compiled for; default sm_90\n"
-"  --kernels=TYPE:OP,... kernels compiled ahead, beside float32:sum; all:sum\n"
-"  --protocols=64K:ll,simple  protocol by bytes a rank, and /CHANNELS; default by model\n"
-"  -g                   kernels name the schedule's lines, for debuggers\n"
-"  --chunk X[2]         explain: only what X[2], X[0..2] or X has to do with; also\n"
-"  --rank LIST          these ranks, --step LIST  these steps\n"
-"  --emit=STAGE         ast, program, plan, json, header, cuda or ptx, to -o or stdout\n"
-"  --diagnostics-format=text|json|sarif\n"
-"  --color=auto|always|never\n"
-"  --max-errors N       how many errors are printed; default 20, 0: all\n"
-"  --memory MIB         most memory to use; default 8192, or 3/4 of the machine's\n"
-"  -Wno-NAME            silences a warning: unused, dead, empty; -w: all\n"
-"  -Werror[=NAME]       warnings are errors, or that one is\n"
-"  -v                   a line for each pass, with its time\n"
-"\n"
-"FILE - is stdin. Exit status: 0 done, 1 the schedule is wrong, 2 bad usage or\n"
-"file, 4 the machine lacks something, 70 a bug of the compiler.\n";
+	"ccc FILE.ccs -o OUT.so               check, prove, compile\n"
+	"ccc check FILE.ccs -n 2..16          check and prove only\n"
+	"ccc explain FILE.ccs -n 4            show, step by step, which chunk goes where\n"
+	"ccc fmt [--check | -i] FILE.ccs...   canonical text: to stdout, compared, or in place\n"
+	"ccc --help, --version, --explain E0304\n"
+	"\n"
+	"  -n LIST              numbers of ranks: 4   2,4,8   2..16\n"
+	"                       default: every N in 2..16 that the schedule's `where` admits\n"
+	"  -D X=4               sets a schedule's parameter\n"
+	"  --schedule NAME      which schedule of the file to compile; default the last\n"
+	"  -I DIR               where imports are looked for, before the installed library\n"
+	"  -o FILE              where the product goes; - is stdout\n"
+	"  --slots K            FIFO depth, 0 for rendezvous (check only); default 8\n"
+	"  --target=cpu,cuda    what the .so holds; default both where NVRTC is found\n"
+	"  --arch=sm_90,...     the GPUs that kernels are compiled for; default sm_90\n"
+	"  --kernels=TYPE:OP,... kernels compiled ahead, beside float32:sum; all:sum\n"
+	"  --protocols=64K:ll,simple  protocol by bytes a rank, and /CHANNELS; default by model\n"
+	"  -g                   kernels name the schedule's lines, for debuggers\n"
+	"  --chunk X[2]         explain: only what X[2], X[0..2] or X has to do with; also\n"
+	"  --rank LIST          these ranks, --step LIST  these steps\n"
+	"  --emit=STAGE         ast, program, plan, json, header, cuda or ptx, to -o or stdout\n"
+	"  --diagnostics-format=text|json|sarif\n"
+	"  --color=auto|always|never\n"
+	"  --max-errors N       how many errors are printed; default 20, 0: all\n"
+	"  --memory MIB         most memory to use; default 8192, or 3/4 of the machine's\n"
+	"  -Wno-NAME            silences a warning: unused, dead, empty; -w: all\n"
+	"  -Werror[=NAME]       warnings are errors, or that one is\n"
+	"  -v                   a line for each pass, with its time\n"
+	"\n"
+	"FILE - is stdin. Exit status: 0 done, 1 the schedule is wrong, 2 bad usage or\n"
+	"file, 4 the machine lacks something, 70 a bug of the compiler.\n";
 
 /* The exit status after a text for stdout. */
 static int written(void)
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 	struct command c;
 
 	hold_descriptors();
-	signal(SIGPIPE, SIG_IGN);	/* a write fails instead, and we say so */
+	signal(SIGPIPE, SIG_IGN); /* a write fails instead, and we say so */
 	signal(SIGXFSZ, SIG_IGN);
 	int status = options_parse(&c, argc, argv);
 	if (status < 0) {

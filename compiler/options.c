@@ -1,14 +1,14 @@
 /*
- * The command line of ccc. Every option is a row of `table`; long options take
- * their value after `=` or as the next argument, short ones attached or as the
- * next. A name that is none is an error with the nearest one that is.
+ * The command line of ccc, by getopt_long; names are written out. A name that is none is
+ * an error with the nearest one that is.
  */
 #include "compiler/options.h"
 
-#include "runtime/kernel.h"
+#include "runtime/plan/kernel.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,52 +17,51 @@
 #define LIMIT_SLOTS 65536u
 #define LIMIT_NUMBER_LIST 4096u
 
-enum option {
-	OPT_RANKS, OPT_DEFINE, OPT_INCLUDE, OPT_OUTPUT, OPT_VERBOSE, OPT_SCHEDULE, OPT_SLOTS,
-	OPT_TARGET, OPT_ARCH, OPT_KERNELS, OPT_PROTOCOLS, OPT_LINES, OPT_EMIT, OPT_FORMAT,
-	OPT_COLOR, OPT_MAX_ERRORS, OPT_MEMORY, OPT_WARNING, OPT_QUIET, OPT_CHECK,
-	OPT_IN_PLACE, OPT_CHUNK, OPT_RANK, OPT_STEP, OPT_HELP, OPT_VERSION, OPT_EXPLAIN
+/* Of options that have no letter. */
+enum {
+	OPT_SCHEDULE = 256,
+	OPT_SLOTS,
+	OPT_TARGET,
+	OPT_ARCH,
+	OPT_KERNELS,
+	OPT_PROTOCOLS,
+	OPT_EMIT,
+	OPT_FORMAT,
+	OPT_COLOR,
+	OPT_MAX_ERRORS,
+	OPT_MEMORY,
+	OPT_CHECK,
+	OPT_CHUNK,
+	OPT_RANK,
+	OPT_STEP,
+	OPT_VERSION,
+	OPT_EXPLAIN
 };
 
-enum value { NO_VALUE, VALUE, ATTACHED /* -Wall, never -W all */ };
+/* In the order of the arguments; -W has its value attached: -Wall, never -W all. */
+static const char letters[] = "-:n:D:I:o:vgihW::w";
 
-struct row {
-	const char *name;
-	enum option option;
-	enum value value;
-};
-
-static const struct row table[] = {
-	{ "-n", OPT_RANKS, VALUE },
-	{ "-D", OPT_DEFINE, VALUE },
-	{ "-I", OPT_INCLUDE, VALUE },
-	{ "-o", OPT_OUTPUT, VALUE },
-	{ "-v", OPT_VERBOSE, NO_VALUE },
-	{ "-g", OPT_LINES, NO_VALUE },
-	{ "-i", OPT_IN_PLACE, NO_VALUE },
-	{ "-h", OPT_HELP, NO_VALUE },
-	{ "-W", OPT_WARNING, ATTACHED },
-	{ "-w", OPT_QUIET, NO_VALUE },
-	{ "--schedule", OPT_SCHEDULE, VALUE },
-	{ "--slots", OPT_SLOTS, VALUE },
-	{ "--target", OPT_TARGET, VALUE },
-	{ "--arch", OPT_ARCH, VALUE },
-	{ "--kernels", OPT_KERNELS, VALUE },
-	{ "--protocols", OPT_PROTOCOLS, VALUE },
-	{ "--emit", OPT_EMIT, VALUE },
-	{ "--diagnostics-format", OPT_FORMAT, VALUE },
-	{ "--color", OPT_COLOR, VALUE },
-	{ "--max-errors", OPT_MAX_ERRORS, VALUE },
-	{ "--memory", OPT_MEMORY, VALUE },
-	{ "--check", OPT_CHECK, NO_VALUE },
-	{ "--chunk", OPT_CHUNK, VALUE },
-	{ "--rank", OPT_RANK, VALUE },
-	{ "--step", OPT_STEP, VALUE },
-	{ "--help", OPT_HELP, NO_VALUE },
-	{ "--version", OPT_VERSION, NO_VALUE },
-	{ "--explain", OPT_EXPLAIN, VALUE },
-};
-#define NTABLE (sizeof table / sizeof table[0])
+static const struct option table[] = { { "schedule", required_argument, NULL, OPT_SCHEDULE },
+				       { "slots", required_argument, NULL, OPT_SLOTS },
+				       { "target", required_argument, NULL, OPT_TARGET },
+				       { "arch", required_argument, NULL, OPT_ARCH },
+				       { "kernels", required_argument, NULL, OPT_KERNELS },
+				       { "protocols", required_argument, NULL, OPT_PROTOCOLS },
+				       { "emit", required_argument, NULL, OPT_EMIT },
+				       { "diagnostics-format", required_argument, NULL,
+					 OPT_FORMAT },
+				       { "color", required_argument, NULL, OPT_COLOR },
+				       { "max-errors", required_argument, NULL, OPT_MAX_ERRORS },
+				       { "memory", required_argument, NULL, OPT_MEMORY },
+				       { "check", no_argument, NULL, OPT_CHECK },
+				       { "chunk", required_argument, NULL, OPT_CHUNK },
+				       { "rank", required_argument, NULL, OPT_RANK },
+				       { "step", required_argument, NULL, OPT_STEP },
+				       { "help", no_argument, NULL, 'h' },
+				       { "version", no_argument, NULL, OPT_VERSION },
+				       { "explain", required_argument, NULL, OPT_EXPLAIN },
+				       { NULL, 0, NULL, 0 } };
+#define NTABLE (sizeof table / sizeof table[0] - 1)
 
 /* A decimal number of digits only, at `*s`, at most `most`. */
 static bool number(const char **s, uint64_t most, uint64_t *value)
@@ -134,8 +133,10 @@ static int parse_ranks(struct command *c, const char *text)
 {
 	if (read_numbers(c, text, 1, LIMIT_RANKS, &c->options.ranks))
 		return -1;
-	fprintf(stderr, "ccc: -n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, and "
-		"no more than %u, not '%s'\n", LIMIT_RANKS, LIMIT_NUMBER_LIST, text);
+	fprintf(stderr,
+		"ccc: -n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, and "
+		"no more than %u, not '%s'\n",
+		LIMIT_RANKS, LIMIT_NUMBER_LIST, text);
 	return 2;
 }
 
@@ -167,7 +168,7 @@ static int parse_define(struct command *c, const char *text)
 	const char *name = arena_strndup(&c->arena, text, (size_t)(eq - text));
 	struct options *o = &c->options;
 	for (size_t i = 0; i < o->nsettings; i++)
-		if (!strcmp(o->settings[i].name, name)) {	/* the last one counts */
+		if (!strcmp(o->settings[i].name, name)) { /* the last one counts */
 			o->settings[i].value = value;
 			return -1;
 		}
@@ -178,17 +179,18 @@ static int parse_define(struct command *c, const char *text)
 
 static int parse_emit(struct options *o, const char *text)
 {
-	static const char *const names[] = { "ast", "program", "plan", "json", "header", "so",
-					     "cuda", "ptx" };
-	static const enum emit values[] = { EMIT_AST, EMIT_PROGRAM, EMIT_PLAN, EMIT_JSON,
-					    EMIT_HEADER, EMIT_SO, EMIT_CUDA, EMIT_PTX };
+	static const char *const names[] = { "ast",    "program", "plan", "json",
+					     "header", "so",	  "cuda", "ptx" };
+	static const enum emit values[] = { EMIT_AST,	 EMIT_PROGRAM, EMIT_PLAN, EMIT_JSON,
+					    EMIT_HEADER, EMIT_SO,      EMIT_CUDA, EMIT_PTX };
 
 	for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
 		if (!strcmp(text, names[i])) {
 			o->emit = values[i];
 			return -1;
 		}
-	return options_wrong("--emit: there is no stage", text, names, sizeof names / sizeof names[0]);
+	return options_wrong("--emit: there is no stage", text, names,
+			     sizeof names / sizeof names[0]);
 }
 
 /* A list of cpu and cuda. The CPU's part, the plan, is always there. */
@@ -220,7 +222,8 @@ static int parse_arch(struct command *c, const char *text)
 		size_t n = strcspn(s, ",");
 		struct nvrtc_arch arch;
 		if (!nvrtc_arch_read(s, n, &arch))
-			return options_wrong("--arch takes names such as sm_90, not", text, NULL, 0);
+			return options_wrong("--arch takes names such as sm_90, not", text, NULL,
+					     0);
 		const char *name = arena_strndup(&c->arena, s, n);
 		size_t i = 0;
 		while (i < c->narchs && strcmp(c->archs[i], name))
@@ -261,7 +264,8 @@ static int parse_kernels(struct options *o, const char *text)
 	for (const char *s = text;; s++) {
 		size_t n = strcspn(s, ",:");
 		uint32_t type = named("--kernels: there is no element type", s, n, types,
-				      CCS_NDTYPES), op = 1u << CCS_SUM;
+				      CCS_NDTYPES),
+			 op = 1u << CCS_SUM;
 		if (!type)
 			return 2;
 		s += n;
@@ -337,8 +341,10 @@ static int parse_explain(struct command *c, const char *text)
 
 	if (!whole_number(text + (warning || toupper((unsigned char)*text) == 'E'), 9999, &code) ||
 	    !diag_code((int)code + (warning ? WARNING_CODES : 0))) {
-		fprintf(stderr, "ccc: there is no error or warning '%s'; the codes are listed in "
-			"ccs(5) 7\n", text);
+		fprintf(stderr,
+			"ccc: there is no error or warning '%s'; the codes are listed in "
+			"ccs(5) 7\n",
+			text);
 		return 2;
 	}
 	c->explain_code = (int)code + (warning ? WARNING_CODES : 0);
@@ -354,55 +360,36 @@ static int parse_count(const char *option, const char *text, uint64_t most, uint
 	return 2;
 }
 
-static int apply(struct command *c, enum option option, const char *value)
+static int apply(struct command *c, int option, const char *value)
 {
 	struct options *o = &c->options;
 	uint64_t n = 0;
 	int status = -1;
 
 	switch (option) {
-	case OPT_RANKS:
-		return parse_ranks(c, value);
-	case OPT_DEFINE:
-		return parse_define(c, value);
-	case OPT_INCLUDE:
-		ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = value;
-		return -1;
-	case OPT_OUTPUT:
+	case 'n': return parse_ranks(c, value);
+	case 'D': return parse_define(c, value);
+	case 'I': ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = value; return -1;
+	case 'o':
 		o->output = value;
 		if (*value)
 			return -1;
 		fprintf(stderr, "ccc: -o needs the name of a file\n");
 		return 2;
-	case OPT_VERBOSE:
-		o->verbose = true;
-		return -1;
-	case OPT_SCHEDULE:
-		o->schedule = value;
-		return -1;
+	case 'v': o->verbose = true; return -1;
+	case OPT_SCHEDULE: o->schedule = value; return -1;
 	case OPT_SLOTS:
 		status = parse_count("--slots", value, LIMIT_SLOTS, &n);
 		o->slots = (uint32_t)n;
 		return status;
-	case OPT_TARGET:
-		return parse_target(o, value);
-	case OPT_ARCH:
-		o->cuda.asked = true;
-		return parse_arch(c, value);
-	case OPT_LINES:
-		o->cuda.lines = true;
-		return -1;
-	case OPT_KERNELS:
-		o->cuda.asked = true;
-		return parse_kernels(o, value);
-	case OPT_PROTOCOLS:
-		return parse_protocols(c, value);
-	case OPT_EMIT:
-		return parse_emit(o, value);
-	case OPT_FORMAT:
-		return parse_format(o, value);
-	case OPT_COLOR:
-		return parse_color(o, value);
+	case OPT_TARGET: return parse_target(o, value);
+	case OPT_ARCH: o->cuda.asked = true; return parse_arch(c, value);
+	case 'g': o->cuda.lines = true; return -1;
+	case OPT_KERNELS: o->cuda.asked = true; return parse_kernels(o, value);
+	case OPT_PROTOCOLS: return parse_protocols(c, value);
+	case OPT_EMIT: return parse_emit(o, value);
+	case OPT_FORMAT: return parse_format(o, value);
+	case OPT_COLOR: return parse_color(o, value);
 	case OPT_MAX_ERRORS:
 		status = parse_count("--max-errors", value, 1000000, &n);
 		o->style.max_errors = (uint32_t)n;
@@ -411,32 +398,18 @@ static int apply(struct command *c, enum option option, const char *value)
 		status = parse_count("--memory", value, 1 << 20, &n);
 		o->memory = n << 20;
 		return status;
-	case OPT_WARNING:
-		return options_warning(c, value);
-	case OPT_QUIET:
-		c->warnings.quiet = true;
-		return -1;
-	case OPT_CHECK:
-		o->format_check = true;
-		return -1;
-	case OPT_IN_PLACE:
-		o->format_in_place = true;
-		return -1;
+	case 'W': return options_warning(c, value);
+	case 'w': c->warnings.quiet = true; return -1;
+	case OPT_CHECK: o->format_check = true; return -1;
+	case 'i': o->format_in_place = true; return -1;
 	case OPT_CHUNK:
 		ARENA_PUSH(&c->arena, c->chunks, c->nchunks, c->capchunks) = value;
 		return -1;
-	case OPT_RANK:
-		return parse_shown(c, "--rank", value, &o->view.ranks);
-	case OPT_STEP:
-		return parse_shown(c, "--step", value, &o->view.steps);
-	case OPT_HELP:
-		c->help = true;
-		return -1;
-	case OPT_VERSION:
-		c->version = true;
-		return -1;
-	case OPT_EXPLAIN:
-		return parse_explain(c, value);
+	case OPT_RANK: return parse_shown(c, "--rank", value, &o->view.ranks);
+	case OPT_STEP: return parse_shown(c, "--step", value, &o->view.steps);
+	case 'h': c->help = true; return -1;
+	case OPT_VERSION: c->version = true; return -1;
+	case OPT_EXPLAIN: return parse_explain(c, value);
 	}
 	return 2;
 }
@@ -445,43 +418,20 @@ static int apply(struct command *c, enum option option, const char *value)
 
 static int unknown_option(const char *arg)
 {
-	const char *names[NTABLE];
+	static const char *const short_names[] = { "-n", "-D", "-I", "-o", "-v",
+						   "-g", "-i", "-h", "-W", "-w" };
+	enum { NSHORT = sizeof short_names / sizeof short_names[0] };
+	char long_names[NTABLE][32], name[64];
+	const char *names[NSHORT + NTABLE];
 
-	for (size_t i = 0; i < NTABLE; i++)
-		names[i] = table[i].name;
-	char name[64];
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
-	return options_wrong("unknown option", name, names, NTABLE);
-}
-
-/* The option at argv[*i]; `*i` stays at the last argument used. */
-static int parse_option(struct command *c, int argc, char **argv, int *i)
-{
-	const char *arg = argv[*i];
-
-	for (size_t k = 0; k < NTABLE; k++) {
-		const struct row *r = &table[k];
-		size_t n = strlen(r->name);
-		bool is_long = r->name[1] == '-';
-		const char *value = NULL;
-
-		if (strncmp(arg, r->name, n))
-			continue;
-		if (arg[n] == '\0') {
-			if (r->value == ATTACHED || (r->value == VALUE && *i + 1 >= argc)) {
-				fprintf(stderr, "ccc: %s needs a value\n", r->name);
-				return 2;
-			}
-			if (r->value)
-				value = argv[++*i];
-		} else if (r->value && (!is_long || arg[n] == '=')) {
-			value = arg + n + is_long;
-		} else {
-			continue;
-		}
-		return apply(c, r->option, value);
+	for (size_t i = 0; i < NSHORT; i++)
+		names[i] = short_names[i];
+	for (size_t i = 0; i < NTABLE; i++) {
+		snprintf(long_names[i], sizeof long_names[i], "--%s", table[i].name);
+		names[NSHORT + i] = long_names[i];
 	}
-	return unknown_option(arg);
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
+	return options_wrong("unknown option", name, names, NSHORT + NTABLE);
 }
 
 static const char *const action_names[] = { "check", "explain", "fmt" };
@@ -498,6 +448,70 @@ static int parse_action(struct options *o, const char *word)
 	return 0;
 }
 
+static void take_file(struct command *c, const char *name)
+{
+	ARENA_PUSH(&c->arena, c->files, c->nfiles, c->capfiles) = name;
+}
+
+/* The first word may be an action. */
+static void take_word(struct command *c, const char *word, bool *any_word)
+{
+	if (*any_word || !parse_action(&c->options, word))
+		take_file(c, word);
+	*any_word = true;
+}
+
+/* getopt_long would take --slot for --slots. */
+static bool is_written_out(const char *arg)
+{
+	size_t n = strcspn(arg, "=");
+
+	if (arg[0] != '-' || arg[1] != '-')
+		return true;
+	for (size_t i = 0; i < NTABLE; i++)
+		if (strlen(table[i].name) + 2 == n && !strncmp(table[i].name, arg + 2, n - 2))
+			return true;
+	return false;
+}
+
+static int usage(const char *option, const char *what)
+{
+	fprintf(stderr, "ccc: %.*s %s\n", (int)strcspn(option, "="), option, what);
+	return 2;
+}
+
+/* The options, up to the first word behind them or to --; getopt_long keeps the order. */
+static int parse_options(struct command *c, int argc, char **argv)
+{
+	bool any_word = false;
+	int status = -1, option;
+
+	optind = 0;
+	opterr = 0;
+	while (status < 0) {
+		const char *arg = argv[optind ? optind : 1];
+
+		option = getopt_long(argc, argv, letters, table, NULL);
+		if (option < 0)
+			break;
+		if (option == 1)
+			take_word(c, optarg, &any_word);
+		else if (!is_written_out(arg))
+			status = unknown_option(arg);
+		else if (option == ':' || (option == 'W' && !optarg))
+			status = usage(arg, "needs a value");
+		else if (option == '?' && optopt >= OPT_SCHEDULE)
+			status = usage(arg, "takes no value");
+		else if (option == '?')
+			status = unknown_option(arg);
+		else
+			status = apply(c, option, optarg);
+	}
+	for (; status < 0 && optind < argc; optind++)
+		take_file(c, argv[optind]);
+	return status;
+}
+
 static bool names_stdin(const struct command *c)
 {
 	for (size_t i = 0; i < c->nfiles; i++)
@@ -511,7 +525,8 @@ static int check_together(const struct command *c)
 	const struct options *o = &c->options;
 	const char *text = NULL;
 
-	if (c->nfiles > 1 && o->action == ACTION_COMPILE && diag_nearest(c->files[0], action_names, 3))
+	if (c->nfiles > 1 && o->action == ACTION_COMPILE &&
+	    diag_nearest(c->files[0], action_names, 3))
 		return options_wrong("unknown command", c->files[0], action_names, 3);
 	if (c->help || c->version || c->explain_code)
 		return -1;
@@ -549,8 +564,8 @@ static int check_together(const struct command *c)
 
 int options_parse(struct command *c, int argc, char **argv)
 {
-	bool options = true, any_word = false;
 	const char *no_color = getenv("NO_COLOR");
+	int status;
 
 	memset(c, 0, sizeof *c);
 	arena_init(&c->arena, 0, NULL);
@@ -559,21 +574,9 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.slots = 8;
 	c->options.style.max_errors = 20;
 	c->options.style.color = -1;
-	for (int i = 1; i < argc; i++) {
-		int status = -1;
-		if (options && !strcmp(argv[i], "--"))
-			options = false;
-		else if (options && argv[i][0] == '-' && argv[i][1])
-			status = parse_option(c, argc, argv, &i);
-		else if (!any_word && parse_action(&c->options, argv[i]))
-			any_word = true;
-		else {
-			any_word = true;
-			ARENA_PUSH(&c->arena, c->files, c->nfiles, c->capfiles) = argv[i];
-		}
-		if (status >= 0)
-			return status;
-	}
+	status = parse_options(c, argc, argv);
+	if (status >= 0)
+		return status;
 	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = CCS_LIBRARY_DIR;
 	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = NULL;
 	c->options.include_dirs = c->include_dirs;

@@ -5,12 +5,12 @@
 #define CCS_COMPILER_OPTIONS_H
 
 #include "compiler/compile.h"
-#include "runtime/choice.h"
+#include "runtime/plan/choice.h"
 
 struct command {
-	struct arena arena;	/* owns the lists below */
+	struct arena arena; /* owns the lists below */
 	struct options options;
-	const char **files;	/* fmt takes several */
+	const char **files; /* fmt takes several */
 	size_t nfiles, capfiles;
 	const char **include_dirs;
 	size_t ndirs, capdirs;
@@ -21,11 +21,11 @@ struct command {
 	struct choice_list protocols;
 	size_t capsettings;
 	struct {
-		bool werror, quiet;		/* -Werror, -w */
-		uint32_t off;			/* -Wno-NAME: bits by diag_warning_bit() */
-		uint32_t error, no_error;	/* -Werror=NAME, -Wno-error=NAME */
+		bool werror, quiet;	  /* -Werror, -w */
+		uint32_t off;		  /* -Wno-NAME: bits by diag_warning_bit() */
+		uint32_t error, no_error; /* -Werror=NAME, -Wno-error=NAME */
 	} warnings;
-	int explain_code;	/* --explain E0304: 304; 0: none */
+	int explain_code; /* --explain E0304: 304; 0: none */
 	bool help, version;
 };
 

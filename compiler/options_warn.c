@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST_LISTED = 12 };	/* of so many names all are listed */
+enum { MOST_LISTED = 12 }; /* of so many names all are listed */
 
 int options_wrong(const char *what, const char *value, const char *const *names, size_t n)
 {
@@ -16,7 +16,10 @@ int options_wrong(const char *what, const char *value, const char *const *names,
 		fprintf(stderr, "; did you mean '%s'?", near);
 	fprintf(stderr, "\n");
 	for (size_t i = 0; i < n && n <= MOST_LISTED; i++)
-		fprintf(stderr, "%s%s%s", i == 0 ? "ccc: there are " : i + 1 == n ? " and " : ", ",
+		fprintf(stderr, "%s%s%s",
+			i == 0	     ? "ccc: there are "
+			: i + 1 == n ? " and "
+				     : ", ",
 			names[i], i + 1 == n ? "\n" : "");
 	return 2;
 }
@@ -46,7 +49,7 @@ static int unknown_warning(struct command *c, const char *text)
 			ARENA_PUSH(&c->arena, names, k, cap) =
 				arena_printf(&c->arena, forms[f], v[i].name);
 	}
-	ARENA_PUSH(&c->arena, names, k, cap) = "error";	/* too many to be listed */
+	ARENA_PUSH(&c->arena, names, k, cap) = "error"; /* too many to be listed */
 	options_wrong("-W: there is no warning", text, names, k);
 	fprintf(stderr, "ccc: warnings are %s: -Wno-NAME, -Werror=NAME, -Wno-error=NAME\n", list);
 	return 2;
@@ -60,7 +63,7 @@ int options_warning(struct command *c, const char *text)
 
 	name += no ? 3 : 0;
 	if (!no && (!strcmp(name, "all") || !strcmp(name, "extra")))
-		return -1;	/* they are on */
+		return -1; /* they are on */
 	if (!strcmp(name, "error")) {
 		c->warnings.werror = !no;
 		return -1;

@@ -21,9 +21,9 @@ static const char *path(const struct options *o)
 
 void product_refused(const struct options *o, struct diags *d, int error)
 {
-	struct diag *g = diag_add(d, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK,
-				  "cannot write %s: %s", output_name(path(o)),
-				  output_reason(error));
+	struct diag *g =
+		diag_add(d, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "cannot write %s: %s",
+			 output_name(path(o)), output_reason(error));
 
 	if (error == OUTPUT_SOURCE && o->action == ACTION_FORMAT)
 		diag_help(d, g, "`ccc fmt -i` rewrites a file");
@@ -64,8 +64,7 @@ static int log_reports(struct output *out, struct diag_log *log)
 	return ok ? 0 : ENOMEM;
 }
 
-int product_write(struct output *out, const struct options *o, const struct source *main,
-		  bool keep)
+int product_write(struct output *out, const struct options *o, const struct source *main, bool keep)
 {
 	bool object = o->action == ACTION_COMPILE && o->emit == EMIT_SO;
 	int error = keep && in_place(o) && main && changed_since(main) ? OUTPUT_CHANGED : 0;

@@ -1,12 +1,12 @@
 /*
- * The product of a compilation and the name that it gets: between compile.c, which knows
+ * The product of a compilation and the name that it gets: between session.c, which knows
  * when, and output.c, which knows how.
  */
 #ifndef CCS_COMPILER_PRODUCT_H
 #define CCS_COMPILER_PRODUCT_H
 
 #include "compiler/compile.h"
-#include "compiler/output.h"
+#include "compiler/emit/output.h"
 
 /** Whether -o, or the file of fmt -i, may be written; reports why not. A source of the
  *  compilation, of which `d` has the texts, may not. */

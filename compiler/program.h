@@ -44,32 +44,32 @@
 enum op_kind {
 	OP_SEND,	/* send cells [cell, +n) on fifo */
 	OP_RECV,	/* receive from fifo into cells [cell, +n) */
-	OP_REDUCE_FROM,	/* cells [cell, +n) (+)= message from fifo */
+	OP_REDUCE_FROM, /* cells [cell, +n) (+)= message from fifo */
 	OP_COPY,	/* cells [other, +n) = cells [cell, +n) */
-	OP_REDUCE_INTO,	/* cells [other, +n) (+)= cells [cell, +n) */
+	OP_REDUCE_INTO, /* cells [other, +n) (+)= cells [cell, +n) */
 	OP_FRESH,	/* scratch cells [cell, +n) have no value from here on */
 	OP_WAIT,	/* for task `fifo` to have finished `other` operations */
 	/* lowered programs only: receive on `fifo`, send on fifo `other` */
-	OP_RECV_SEND,	/* v = message; store v in cell (unless NOSTORE); send v */
-	OP_REDUCE_SEND	/* v = message (+) cell; store v in cell (unless NOSTORE); send v */
+	OP_RECV_SEND,  /* v = message; store v in cell (unless NOSTORE); send v */
+	OP_REDUCE_SEND /* v = message (+) cell; store v in cell (unless NOSTORE); send v */
 };
 
 enum {
-	OP_KIND = 0x0f,		/* mask */
-	OP_JOINED = 0x10,	/* in the same wave as the operation before it */
-	OP_INITIAL = 0x20,	/* lowered: reads of `cell` are of the caller's send buffer;
+	OP_KIND = 0x0f,	       /* mask */
+	OP_JOINED = 0x10,      /* in the same wave as the operation before it */
+	OP_INITIAL = 0x20,     /* lowered: reads of `cell` are of the caller's send buffer;
 				   a reduction writes its result to the cell proper */
-	OP_NOSTORE = 0x40,	/* lowered, fused: the cell is not written */
-	OP_INITIAL_INTO = 0x80	/* lowered, OP_REDUCE_INTO: the read of `other` likewise */
+	OP_NOSTORE = 0x40,     /* lowered, fused: the cell is not written */
+	OP_INITIAL_INTO = 0x80 /* lowered, OP_REDUCE_INTO: the read of `other` likewise */
 };
 
 struct op {
 	uint32_t cell;
 	uint32_t other;
-	uint32_t fifo;		/* also OP_WAIT's task; NONE for local operations */
+	uint32_t fifo; /* also OP_WAIT's task; NONE for local operations */
 	uint32_t n;
-	uint32_t kind : 8;	/* enum op_kind and flags */
-	uint32_t site : 24;	/* row of sites */
+	uint32_t kind : 8;  /* enum op_kind and flags */
+	uint32_t site : 24; /* row of sites */
 };
 
 static inline enum op_kind op_kind(const struct op *o)
@@ -81,39 +81,39 @@ static inline enum op_kind op_kind(const struct op *o)
 static inline uint32_t op_in(const struct op *o)
 {
 	enum op_kind k = op_kind(o);
-	return k == OP_RECV || k == OP_REDUCE_FROM || k == OP_RECV_SEND ||
-	       k == OP_REDUCE_SEND ? o->fifo : NONE;
+	return k == OP_RECV || k == OP_REDUCE_FROM || k == OP_RECV_SEND || k == OP_REDUCE_SEND
+		       ? o->fifo
+		       : NONE;
 }
 
 static inline uint32_t op_out(const struct op *o)
 {
 	enum op_kind k = op_kind(o);
-	return k == OP_SEND ? o->fifo :
-	       k == OP_RECV_SEND || k == OP_REDUCE_SEND ? o->other : NONE;
+	return k == OP_SEND ? o->fifo : k == OP_RECV_SEND || k == OP_REDUCE_SEND ? o->other : NONE;
 }
 
 struct task {
 	uint32_t rank;
-	uint32_t path;		/* row of program.paths; 0: the main line; unused after lowering */
+	uint32_t path; /* row of program.paths; 0: the main line; unused after lowering */
 	uint32_t nops, capops;
 	struct op *ops;
 };
 
 /* A path of par block numbers: equal paths are equal rows. */
 struct path {
-	uint32_t parent;	/* row; NONE for row 0, the main line */
+	uint32_t parent; /* row; NONE for row 0, the main line */
 	uint32_t block;
 };
 
 struct fifo {
-	uint16_t src, dst;	/* ranks: LIMIT_RANKS fits */
+	uint16_t src, dst; /* ranks: LIMIT_RANKS fits */
 	uint32_t path;
 	uint32_t channel;
 	/* filled in by match: */
 	uint32_t nsends, nrecvs;
-	uint32_t first;		/* its messages are rows first .. first + nsends of `messages`,
+	uint32_t first;		     /* its messages are rows first .. first + nsends of `messages`,
 				   if that was made */
-	uint32_t src_task, dst_task;	/* the tasks at its ends: one each, as
+	uint32_t src_task, dst_task; /* the tasks at its ends: one each, as
 					   paths are part of a FIFO's name */
 };
 
@@ -124,16 +124,16 @@ struct site {
 };
 
 struct buffer {
-	const struct buffer_def *def;	/* of the schedule */
-	uint32_t cell;			/* its first cell */
-	uint32_t cells;			/* blocks * chunks */
-	uint32_t chunks, blocks;	/* ccs(5) 4, Cutting */
-	uint32_t inner;			/* written [blocks][inner]; 0: one pair of brackets */
+	const struct buffer_def *def; /* of the schedule */
+	uint32_t cell;		      /* its first cell */
+	uint32_t cells;		      /* blocks * chunks */
+	uint32_t chunks, blocks;      /* ccs(5) 4, Cutting */
+	uint32_t inner;		      /* written [blocks][inner]; 0: one pair of brackets */
 };
 
 /* The k-th message of a FIFO: both its ends. Made by match. */
 struct message {
-	uint32_t send, recv;	/* rows of the ends' tasks' ops */
+	uint32_t send, recv; /* rows of the ends' tasks' ops */
 };
 
 /* What is fixed for one expansion. */
@@ -141,29 +141,29 @@ struct instance {
 	struct module *module;
 	struct decl *schedule;
 	uint32_t nranks;
-	int64_t root;			/* value of the run-time root, or -1 */
-	const struct symbol *root_param;	/* the schedule's parameter that is the root, or NULL */
-	const struct setting *settings;	/* -D */
+	int64_t root;			 /* value of the run-time root, or -1 */
+	const struct symbol *root_param; /* the schedule's parameter that is the root, or NULL */
+	const struct setting *settings;	 /* -D */
 	uint32_t nsettings;
 };
 
-struct setting {	/* -D name=value */
+struct setting { /* -D name=value */
 	const char *name;
 	int64_t value;
 	bool used;
 };
 
 struct program {
-	struct arena *arena;		/* owns all below */
+	struct arena *arena; /* owns all below */
 	struct instance instance;
 	uint32_t nranks;
-	struct buffer *buffers;		/* the schedule's, in order */
+	struct buffer *buffers; /* the schedule's, in order */
 	uint32_t nbuffers;
-	uint32_t cells;			/* of all buffers, the same on every rank */
-	uint32_t scratch;		/* scratch cells behind them, the most of any rank */
-	int64_t *params;		/* values of the schedule's parameters, in order */
+	uint32_t cells;	  /* of all buffers, the same on every rank */
+	uint32_t scratch; /* scratch cells behind them, the most of any rank */
+	int64_t *params;  /* values of the schedule's parameters, in order */
 	uint32_t nparams;
-	struct task *tasks;		/* tasks 0 .. nranks-1 are the ranks' main lines (not if lowered) */
+	struct task *tasks; /* tasks 0 .. nranks-1 are the ranks' main lines (not if lowered) */
 	uint32_t ntasks, captasks;
 	struct path *paths;
 	uint32_t npaths, cappaths;
@@ -171,14 +171,14 @@ struct program {
 	uint32_t nfifos, capfifos;
 	struct site *sites;
 	uint32_t nsites, capsites;
-	uint64_t nops;			/* sends, receives, reductions, copies of all ranks */
-	struct message *messages;	/* by match, if lowered; else when needed, or NULL */
+	uint64_t nops;		  /* sends, receives, reductions, copies of all ranks */
+	struct message *messages; /* by match, if lowered; else when needed, or NULL */
 	uint64_t nmessages;
-	uint64_t nreduced;		/* chunks that are reduced; by match */
+	uint64_t nreduced; /* chunks that are reduced; by match */
 	bool lowered;
-	bool partial;			/* ranks' operations end where their text is wrong */
-	bool any_sized;			/* a buffer is `sized` */
-	struct sizes *sizes;		/* made by program_cell_size, as long as the program lives */
+	bool partial;	     /* ranks' operations end where their text is wrong */
+	bool any_sized;	     /* a buffer is `sized` */
+	struct sizes *sizes; /* made by program_cell_size, as long as the program lives */
 };
 
 /* ccs(5) 4, Sizes: a chunk's size is table[a][b]; without `sized`, table is NULL.

@@ -25,8 +25,8 @@
 
 struct arena_block {
 	struct arena_block *prev, *next;
-	size_t size;	/* bytes in data */
-	size_t fill;	/* bytes used (head list) */
+	size_t size; /* bytes in data */
+	size_t fill; /* bytes used (head list) */
 	_Alignas(max_align_t) unsigned char data[];
 };
 
@@ -160,13 +160,13 @@ void *arena_alloc(struct arena *a, size_t n)
 	}
 	p = b->data + b->fill;
 	b->fill += n;
-	return memset(p, 0, n);	/* a shrunk allocation leaves bytes behind */
+	return memset(p, 0, n); /* a shrunk allocation leaves bytes behind */
 }
 
 static void *grow_large(struct arena *a, void *p, size_t n)
 {
-	struct arena_block *b = (struct arena_block *)
-		((unsigned char *)p - offsetof(struct arena_block, data));
+	struct arena_block *b =
+		(struct arena_block *)((unsigned char *)p - offsetof(struct arena_block, data));
 	struct arena_block *was = b;
 
 	if (n > b->size)
@@ -182,7 +182,7 @@ static void *grow_large(struct arena *a, void *p, size_t n)
 		b->prev->next = b;
 	if (b->next)
 		b->next->prev = b;
-	hold(a, n - b->size);	/* may shrink */
+	hold(a, n - b->size); /* may shrink */
 	b->size = n;
 	return b->data;
 }
@@ -194,15 +194,14 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t n)
 	size_t want = round_up(a, n ? n : 1);
 	void *q;
 
-	if (!p)		/* zeroing what the caller fills would cost as much as filling it */
+	if (!p) /* zeroing what the caller fills would cost as much as filling it */
 		return want > LARGE ? alloc_large(a, want, false) : arena_alloc(a, n);
 	if (held > LARGE && want > LARGE)
 		return grow_large(a, p, want);
 	if (want == held)
 		return p;
 	/* The newest small allocation is resized where it is. */
-	if (want <= LARGE && held <= LARGE && b &&
-	    (unsigned char *)p + held == b->data + b->fill &&
+	if (want <= LARGE && held <= LARGE && b && (unsigned char *)p + held == b->data + b->fill &&
 	    b->fill - held + want <= b->size) {
 		b->fill = b->fill - held + want;
 		return p;

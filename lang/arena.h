@@ -8,7 +8,7 @@
  *
  * An allocation never returns NULL. When the system has no memory left, or the
  * budget is spent, control goes back to the jmp_buf in `full`, which
- * the entry of the library sets (compile.c); whatever was allocated stays with
+ * the entry of the library sets (session.c); whatever was allocated stays with
  * its arena and is freed there. Therefore nothing below that entry may hold a
  * resource (a file, a malloc'ed block) across an allocation.
  */
@@ -25,17 +25,17 @@ struct arena_block;
 
 /* What some arenas may hold together. */
 struct arena_budget {
-	size_t limit;			/* most bytes to hold, 0: no limit */
-	size_t used;			/* bytes held from the system */
-	bool spent;			/* a request was refused: it would have gone over */
+	size_t limit; /* most bytes to hold, 0: no limit */
+	size_t used;  /* bytes held from the system */
+	bool spent;   /* a request was refused: it would have gone over */
 };
 
 struct arena {
-	struct arena_block *head;	/* small allocations, bumped */
-	struct arena_block *big;	/* blocks of their own, may be resized */
-	size_t used;			/* bytes held from the system */
-	struct arena_budget *budget;	/* or NULL */
-	jmp_buf *full;			/* where to go when there is no more */
+	struct arena_block *head;    /* small allocations, bumped */
+	struct arena_block *big;     /* blocks of their own, may be resized */
+	size_t used;		     /* bytes held from the system */
+	struct arena_budget *budget; /* or NULL */
+	jmp_buf *full;		     /* where to go when there is no more */
 };
 
 /** Sets up an empty arena. `budget` may be NULL: no limit; `full` too, then running
@@ -58,23 +58,21 @@ void *arena_alloc(struct arena *a, size_t n);
 void *arena_grow(struct arena *a, void *p, size_t old, size_t n);
 
 char *arena_strndup(struct arena *a, const char *s, size_t n);
-char *arena_printf(struct arena *a, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
-#define ARENA_ARRAY(a, type, n) \
-	((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
+#define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
 
 /** Makes room for one more element in the growing array `p` of `len` elements
  *  with capacity `cap` (both lvalues); use: ARENA_PUSH(a, v, n, cap) = x; */
 #define ARENA_PUSH(a, p, len, cap) \
-	(*(((len) == (cap) ? \
-	    (void)((p) = arena_grow((a), (p), (size_t)(cap) * sizeof *(p), \
-				    ((cap) ? 2 * (size_t)(cap) : 8) * sizeof *(p)), \
-		   (cap) = (cap) ? 2 * (cap) : 8) : \
-	    (void)0), \
+	(*(((len) == (cap) \
+		    ? (void)((p) = arena_grow((a), (p), (size_t)(cap) * sizeof *(p), \
+					      ((cap) ? 2 * (size_t)(cap) : 8) * sizeof *(p)), \
+			     (cap) = (cap) ? 2 * (cap) : 8) \
+		    : (void)0), \
 	   &(p)[(len)++]))
 
 #endif

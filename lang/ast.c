@@ -86,8 +86,8 @@ struct expr *ast_unary(struct parse *ps, struct span span, enum expr_op op, stru
 	return e;
 }
 
-struct expr *ast_binary(struct parse *ps, struct span span, enum expr_op op,
-			struct expr *a, struct expr *b)
+struct expr *ast_binary(struct parse *ps, struct span span, enum expr_op op, struct expr *a,
+			struct expr *b)
 {
 	struct expr *e = new_expr(ps, span, E_BINARY, deeper(deeper(1, a), b));
 
@@ -99,8 +99,8 @@ struct expr *ast_binary(struct parse *ps, struct span span, enum expr_op op,
 	return e;
 }
 
-struct expr *ast_cond(struct parse *ps, struct span span, struct expr *a,
-		      struct expr *b, struct expr *c)
+struct expr *ast_cond(struct parse *ps, struct span span, struct expr *a, struct expr *b,
+		      struct expr *c)
 {
 	struct expr *e = new_expr(ps, span, E_COND, deeper(deeper(deeper(1, a), b), c));
 
@@ -112,8 +112,7 @@ struct expr *ast_cond(struct parse *ps, struct span span, struct expr *a,
 	return e;
 }
 
-struct expr *ast_call(struct parse *ps, struct span span, struct ident name,
-		      struct expr_list args)
+struct expr *ast_call(struct parse *ps, struct span span, struct ident name, struct expr_list args)
 {
 	uint32_t depth = 1;
 	struct expr *e;
@@ -198,14 +197,16 @@ static const char clause_form[] =
 	"the forms are: ensures b[i] == a[i]@q, ensures b[i] == sum(q in 0..N: a[i]@q), and "
 	"ensures after(q in 0..N)";
 
-struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk,
-			 struct expr *rank)
+struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk, struct expr *rank)
 {
 	struct expr *e;
 
 	if (chunk->kind != E_ENTRY || chunk->parens) {
-		diag_help(ps->front->diags, parse_error(ps, chunk->span, "before `@` stands a chunk, as "
-							"in x[e]@q"), "%s", clause_form);
+		diag_help(ps->front->diags,
+			  parse_error(ps, chunk->span,
+				      "before `@` stands a chunk, as "
+				      "in x[e]@q"),
+			  "%s", clause_form);
 		return bad_term(ps, span);
 	}
 	e = new_term(ps, span, T_INITIAL, deeper(deeper(1, chunk), rank));
@@ -238,8 +239,8 @@ struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struc
 
 /* ---- chunks, arguments, bindings ----------------------------------------------------- */
 
-struct ref *ast_ref(struct parse *ps, struct span span, enum ref_kind kind,
-		    struct ident name, struct expr *lo, struct expr *hi)
+struct ref *ast_ref(struct parse *ps, struct span span, enum ref_kind kind, struct ident name,
+		    struct expr *lo, struct expr *hi)
 {
 	struct ref *r = ARENA_NEW(ps->arena, struct ref);
 
@@ -293,8 +294,7 @@ struct binding *ast_binding(struct parse *ps, struct span span, struct ident nam
 	return b;
 }
 
-struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
-			  struct expr *value)
+struct binding *ast_param(struct parse *ps, struct span span, struct ident name, struct expr *value)
 {
 	struct binding *b = ast_binding(ps, span, name, value);
 
@@ -303,8 +303,8 @@ struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
 	return b;
 }
 
-struct binding *ast_attribute(struct parse *ps, struct span span, struct ident name,
-			      double number, struct span number_span)
+struct binding *ast_attribute(struct parse *ps, struct span span, struct ident name, double number,
+			      struct span number_span)
 {
 	struct binding *b = ast_binding(ps, span, name, NULL);
 
@@ -343,8 +343,8 @@ static struct stmt *fill(struct parse *ps, struct stmt *s, struct stmt_list body
 	return s;
 }
 
-struct stmt *ast_message(struct parse *ps, struct span span, enum stmt_kind kind,
-			 struct ref *x, struct expr *peer)
+struct stmt *ast_message(struct parse *ps, struct span span, enum stmt_kind kind, struct ref *x,
+			 struct expr *peer)
 {
 	struct stmt *s = new_stmt(ps, span, kind);
 
@@ -353,8 +353,8 @@ struct stmt *ast_message(struct parse *ps, struct span span, enum stmt_kind kind
 	return s;
 }
 
-struct stmt *ast_local(struct parse *ps, struct span span, enum stmt_kind kind,
-		       struct ref *x, struct ref *y)
+struct stmt *ast_local(struct parse *ps, struct span span, enum stmt_kind kind, struct ref *x,
+		       struct ref *y)
 {
 	struct stmt *s = new_stmt(ps, span, kind);
 
@@ -369,8 +369,7 @@ struct stmt *ast_block(struct parse *ps, struct span span, enum stmt_kind kind,
 	return fill(ps, new_stmt(ps, span, kind), body, (struct stmt_list){ 0 });
 }
 
-struct stmt *ast_channel(struct parse *ps, struct span span, struct expr *e,
-			 struct stmt_list body)
+struct stmt *ast_channel(struct parse *ps, struct span span, struct expr *e, struct stmt_list body)
 {
 	struct stmt *s = ast_block(ps, span, S_CHANNEL, body);
 
@@ -378,8 +377,8 @@ struct stmt *ast_channel(struct parse *ps, struct span span, struct expr *e,
 	return s;
 }
 
-struct stmt *ast_loop(struct parse *ps, struct span span, enum stmt_kind kind,
-		      struct ident var, struct range range, struct stmt_list body)
+struct stmt *ast_loop(struct parse *ps, struct span span, enum stmt_kind kind, struct ident var,
+		      struct range range, struct stmt_list body)
 {
 	struct stmt *s = ast_block(ps, span, kind, body);
 
@@ -391,8 +390,8 @@ struct stmt *ast_loop(struct parse *ps, struct span span, enum stmt_kind kind,
 	return s;
 }
 
-struct stmt *ast_if(struct parse *ps, struct span span, struct expr *e,
-		    struct stmt_list then, struct stmt_list orelse)
+struct stmt *ast_if(struct parse *ps, struct span span, struct expr *e, struct stmt_list then,
+		    struct stmt_list orelse)
 {
 	struct stmt *s = fill(ps, new_stmt(ps, span, S_IF), then, orelse);
 
@@ -411,8 +410,8 @@ struct stmt *ast_within(struct parse *ps, struct span span, struct range members
 	return s;
 }
 
-struct stmt *ast_run(struct parse *ps, struct span span, struct ident callee,
-		     struct arg_list args, struct binding_list more)
+struct stmt *ast_run(struct parse *ps, struct span span, struct ident callee, struct arg_list args,
+		     struct binding_list more)
 {
 	struct stmt *s = new_stmt(ps, span, S_CALL);
 
@@ -422,8 +421,8 @@ struct stmt *ast_run(struct parse *ps, struct span span, struct ident callee,
 	return s;
 }
 
-struct stmt *ast_assert(struct parse *ps, struct span span, struct expr *e,
-			const char *text, struct span text_span)
+struct stmt *ast_assert(struct parse *ps, struct span span, struct expr *e, const char *text,
+			struct span text_span)
 {
 	struct stmt *s = new_stmt(ps, span, S_ASSERT);
 
@@ -433,8 +432,7 @@ struct stmt *ast_assert(struct parse *ps, struct span span, struct expr *e,
 	return s;
 }
 
-struct stmt *ast_let(struct parse *ps, struct span span, struct ident name,
-		     struct expr *e)
+struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, struct expr *e)
 {
 	struct stmt *s = new_stmt(ps, span, S_LET);
 
@@ -474,8 +472,8 @@ struct stmt *ast_scratch(struct parse *ps, struct span span, struct ident name,
 	return s;
 }
 
-struct stmt *ast_link(struct parse *ps, struct span span, struct expr *from,
-		      struct expr *to, struct binding_list attributes)
+struct stmt *ast_link(struct parse *ps, struct span span, struct expr *from, struct expr *to,
+		      struct binding_list attributes)
 {
 	struct stmt *s = new_stmt(ps, span, S_LINK);
 
@@ -502,8 +500,8 @@ struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction
 	return b;
 }
 
-struct buffer_def *ast_by_column(struct parse *ps, struct buffer_def *b,
-				 struct ident word, uint32_t hi)
+struct buffer_def *ast_by_column(struct parse *ps, struct buffer_def *b, struct ident word,
+				 uint32_t hi)
 {
 	if (word.name != lang_intern(ps->module, "column", 6))
 		parse_error(ps, word.span, "unexpected name `%s`, expected `column`",
@@ -550,7 +548,8 @@ struct term *ast_after(struct parse *ps, struct span span, struct ident name, st
 	struct term *t = ARENA_NEW(ps->arena, struct term);
 
 	if (name.name != lang_intern(ps->module, "after", 5))
-		parse_error(ps, name.span, "the forms of a clause are `x[i] == ...` and "
+		parse_error(ps, name.span,
+			    "the forms of a clause are `x[i] == ...` and "
 			    "`after(q in a..b)`; a sum is `sum(q in a..b: x[i]@q)`");
 	t->kind = T_AFTER;
 	t->span = span;
@@ -586,11 +585,13 @@ static void wrong_equation(struct parse *ps, const struct expr *e)
 		g = parse_error(ps, e->span, "a clause is an equation");
 		diag_help(ps->front->diags, g, "%s", clause_form);
 	} else if (e->a->kind != E_ENTRY || e->a->parens) {
-		g = parse_error(ps, e->a->span, "on the left of a clause stands the chunk that it is "
+		g = parse_error(ps, e->a->span,
+				"on the left of a clause stands the chunk that it is "
 				"about");
 		diag_help(ps->front->diags, g, "%s", clause_form);
 	} else {
-		g = parse_error(ps, e->b->span, "on the right of a clause stands an initial value, or "
+		g = parse_error(ps, e->b->span,
+				"on the right of a clause stands an initial value, or "
 				"a sum of such");
 		diag_help(ps->front->diags, g, "%s", e->b->kind == E_ENTRY ? whose : clause_form);
 	}
@@ -632,13 +633,12 @@ static struct decl *new_decl(struct parse *ps, struct span span, enum decl_kind 
 	return d;
 }
 
-void ast_import(struct parse *ps, struct span span, const char *path,
-		struct span text_span)
+void ast_import(struct parse *ps, struct span span, const char *path, struct span text_span)
 {
 	struct decl *d;
 
 	if (ps->bad_string == text_span.lo)
-		return;		/* not the path that was meant */
+		return; /* not the path that was meant */
 	d = new_decl(ps, span, D_IMPORT, (struct ident){ 0 });
 	d->path = path;
 	d->text_span = text_span;
@@ -650,8 +650,8 @@ void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s)
 }
 
 void ast_contract(struct parse *ps, struct span span, struct span head, struct ident name,
-		  struct buffer_list buffers, struct binding_list params,
-		  struct stmt_list lets, struct ensures_list ensures)
+		  struct buffer_list buffers, struct binding_list params, struct stmt_list lets,
+		  struct ensures_list ensures)
 {
 	struct decl *d = new_decl(ps, ensures.first ? span : head, D_CONTRACT, name);
 
@@ -670,8 +670,8 @@ void ast_contract(struct parse *ps, struct span span, struct span head, struct i
 	}
 }
 
-void ast_topology(struct parse *ps, struct span span, struct ident name,
-		  struct binding_list params, struct expr *where, struct stmt_list body)
+void ast_topology(struct parse *ps, struct span span, struct ident name, struct binding_list params,
+		  struct expr *where, struct stmt_list body)
 {
 	struct decl *d = new_decl(ps, span, D_TOPOLOGY, name);
 
@@ -688,8 +688,8 @@ static void set_topology(struct decl *d, struct applied topology)
 	d->ntopology_args = topology.args.n;
 }
 
-void ast_proc(struct parse *ps, struct span span, struct ident name,
-	      struct param_list formals, struct applied topology, struct stmt_list body)
+void ast_proc(struct parse *ps, struct span span, struct ident name, struct param_list formals,
+	      struct applied topology, struct stmt_list body)
 {
 	struct decl *d = new_decl(ps, span, D_PROC, name);
 
@@ -699,9 +699,9 @@ void ast_proc(struct parse *ps, struct span span, struct ident name,
 	ast_check_body(ps, d);
 }
 
-void ast_schedule(struct parse *ps, struct span span, struct ident name,
-		  struct binding_list params, struct promise promise,
-		  struct applied topology, struct expr *where, struct stmt_list body)
+void ast_schedule(struct parse *ps, struct span span, struct ident name, struct binding_list params,
+		  struct promise promise, struct applied topology, struct expr *where,
+		  struct stmt_list body)
 {
 	struct decl *d = new_decl(ps, span, D_SCHEDULE, name);
 

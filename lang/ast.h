@@ -24,78 +24,101 @@ struct unit;
 /* ---- names ------------------------------------------------------------- */
 
 struct ident {
-	const char *name;	/* interned: equal names are equal pointers */
+	const char *name; /* interned: equal names are equal pointers */
 	struct span span;
 };
 
 enum symbol_kind {
-	SYM_LET,	/* let, of a body, a topology or a file: an expression */
-	SYM_FN,		/* fn */
-	SYM_LOOP,	/* variable of for, par for, or sum */
-	SYM_PARAM,	/* number parameter of a proc, schedule, topology, contract or fn */
-	SYM_BUFFER,	/* in, out, inout, a proc's view, scratch */
-	SYM_COUNT,	/* a contract's bare count, such as C */
-	SYM_INDEX	/* the free index of an ensures' left side (`i`), and `i` of sized */
+	SYM_LET,    /* let, of a body, a topology or a file: an expression */
+	SYM_FN,	    /* fn */
+	SYM_LOOP,   /* variable of for, par for, or sum */
+	SYM_PARAM,  /* number parameter of a proc, schedule, topology, contract or fn */
+	SYM_BUFFER, /* in, out, inout, a proc's view, scratch */
+	SYM_COUNT,  /* a contract's bare count, such as C */
+	SYM_INDEX   /* the free index of an ensures' left side (`i`), and `i` of sized */
 };
 
 struct symbol {
 	enum symbol_kind kind;
 	const char *name;
-	struct span span;	/* of its definition */
-	uint32_t id;		/* dense over the whole compilation, from 0 */
-	struct expr *value;	/* SYM_LET: its expression; SYM_PARAM: its default or NULL */
-	struct fn_def *fn;	/* SYM_FN */
-	struct buffer_def *buffer;	/* SYM_BUFFER */
-	struct decl *owner;	/* the proc, schedule, topology or contract it belongs to;
+	struct span span;	   /* of its definition */
+	uint32_t id;		   /* dense over the whole compilation, from 0 */
+	struct expr *value;	   /* SYM_LET: its expression; SYM_PARAM: its default or NULL */
+	struct fn_def *fn;	   /* SYM_FN */
+	struct buffer_def *buffer; /* SYM_BUFFER */
+	struct decl *owner;	   /* the proc, schedule, topology or contract it belongs to;
 				   NULL: a name of the file */
-	bool used;		/* resolved */
+	bool used;		   /* resolved */
 };
 
 /* ---- expressions --------------------------------------------------------- */
 
 enum expr_kind {
-	E_INT,		/* value; also true (1), false (0) */
-	E_NAME,		/* name */
+	E_INT,	/* value; also true (1), false (0) */
+	E_NAME, /* name */
 	E_RANK,
 	E_N,
-	E_UNARY,	/* op a:  '!' '~' '-' */
-	E_BINARY,	/* a op b */
-	E_COND,		/* a ? b : c */
-	E_CALL,		/* name(args): a fn or a built-in function */
-	E_ENTRY,	/* name[a], or name[a][b], which only the chunk of a buffer can be */
-	E_TABLE,	/* [args]: the value of a let, or a group */
-	E_TERM		/* term: x[e]@q or a sum, in an ensures */
+	E_UNARY,  /* op a:  '!' '~' '-' */
+	E_BINARY, /* a op b */
+	E_COND,	  /* a ? b : c */
+	E_CALL,	  /* name(args): a fn or a built-in function */
+	E_ENTRY,  /* name[a], or name[a][b], which only the chunk of a buffer can be */
+	E_TABLE,  /* [args]: the value of a let, or a group */
+	E_TERM	  /* term: x[e]@q or a sum, in an ensures */
 };
 
 enum expr_op {
-	OP_NOT, OP_COMPL, OP_NEG,			/* unary */
-	OP_OR, OP_AND, OP_BOR, OP_BXOR, OP_BAND,	/* || && | ^ & */
-	OP_EQ, OP_NE, OP_LT, OP_GT, OP_LE, OP_GE,
-	OP_SHL, OP_SHR, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD
+	OP_NOT,
+	OP_COMPL,
+	OP_NEG, /* unary */
+	OP_OR,
+	OP_AND,
+	OP_BOR,
+	OP_BXOR,
+	OP_BAND, /* || && | ^ & */
+	OP_EQ,
+	OP_NE,
+	OP_LT,
+	OP_GT,
+	OP_LE,
+	OP_GE,
+	OP_SHL,
+	OP_SHR,
+	OP_ADD,
+	OP_SUB,
+	OP_MUL,
+	OP_DIV,
+	OP_MOD
 };
 
 enum builtin {
-	BUILTIN_NONE,	/* a fn of the text */
-	BUILTIN_MIN, BUILTIN_MAX, BUILTIN_ABS, BUILTIN_ILOG2, BUILTIN_CLOG2,
-	BUILTIN_ISPOW2, BUILTIN_POPCOUNT, BUILTIN_CTZ,
-	BUILTIN_LEN	/* of a table: its argument is the name of one */
+	BUILTIN_NONE, /* a fn of the text */
+	BUILTIN_MIN,
+	BUILTIN_MAX,
+	BUILTIN_ABS,
+	BUILTIN_ILOG2,
+	BUILTIN_CLOG2,
+	BUILTIN_ISPOW2,
+	BUILTIN_POPCOUNT,
+	BUILTIN_CTZ,
+	BUILTIN_LEN /* of a table: its argument is the name of one */
 };
 
 struct expr {
 	enum expr_kind kind;
 	struct span span;
-	struct expr *next;	/* in a list of arguments */
-	int64_t value;		/* E_INT */
-	enum expr_op op;	/* E_UNARY, E_BINARY */
+	struct expr *next; /* in a list of arguments */
+	int64_t value;	   /* E_INT */
+	enum expr_op op;   /* E_UNARY, E_BINARY */
 	struct expr *a, *b, *c;
-	struct ident name;	/* E_NAME, E_CALL, E_ENTRY */
-	struct expr *args;	/* E_CALL, E_TABLE */
+	struct ident name; /* E_NAME, E_CALL, E_ENTRY */
+	struct expr *args; /* E_CALL, E_TABLE */
 	uint32_t nargs;
-	struct term *term;	/* E_TERM */
-	bool parens;		/* written in parentheses (kept for the formatter) */
-	struct symbol *sym;	/* resolved: E_NAME, E_ENTRY, and E_CALL of a fn */
-	enum builtin builtin;	/* resolved: E_CALL */
-	uint32_t depth;		/* 1 + its deepest operand; at most MAX_DEPTH (parse_support.h),
+	struct term *term;    /* E_TERM */
+	bool parens;	      /* written in parentheses (kept for the formatter) */
+	struct symbol *sym;   /* resolved: E_NAME, E_ENTRY, and E_CALL of a fn */
+	enum builtin builtin; /* resolved: E_CALL */
+	uint32_t depth;	      /* 1 + its deepest operand; at most MAX_DEPTH (parse_support.h),
 				   so that recursion over trees is bounded */
 };
 
@@ -115,32 +138,32 @@ struct ref {
 	struct span span;
 	struct ident name;
 	struct expr *block;
-	struct expr *lo, *hi;	/* REF_ONE: lo; REF_RANGE: both */
-	struct symbol *sym;	/* resolved: a SYM_BUFFER */
+	struct expr *lo, *hi; /* REF_ONE: lo; REF_RANGE: both */
+	struct symbol *sym;   /* resolved: a SYM_BUFFER */
 };
 
 /* ---- statements ---------------------------------------------------------- */
 
 enum stmt_kind {
-	S_SEND,		/* send x to e */
-	S_RECV,		/* recv x from e */
-	S_REDUCE_FROM,	/* reduce x from e */
-	S_COPY,		/* copy x into y */
-	S_REDUCE_INTO,	/* reduce x into y */
-	S_STEP,		/* step { body } */
-	S_PAR,		/* par { {..} {..} }: body is a list of S_BLOCK */
-	S_PAR_FOR,	/* par for var in e..e2 by e3 { body } */
-	S_CHANNEL,	/* channel e { body } */
-	S_FOR,		/* for var in e..e2 by e3 { body } */
-	S_IF,		/* if e { body } else { orelse }; else if: orelse is one S_IF */
-	S_WITHIN,	/* within group(e, e2, e3) { body }; within group(e): a table or its name */
-	S_CALL,		/* callee(args; more) */
-	S_ASSERT,	/* assert e, "text" */
-	S_LET,		/* let var = e */
-	S_FN,		/* fn */
-	S_SCRATCH,	/* scratch t[K] */
-	S_BLOCK,	/* { body }, a block of a par */
-	S_LINK		/* link e -> e2 (bandwidth = .., latency = ..); topologies only */
+	S_SEND,	       /* send x to e */
+	S_RECV,	       /* recv x from e */
+	S_REDUCE_FROM, /* reduce x from e */
+	S_COPY,	       /* copy x into y */
+	S_REDUCE_INTO, /* reduce x into y */
+	S_STEP,	       /* step { body } */
+	S_PAR,	       /* par { {..} {..} }: body is a list of S_BLOCK */
+	S_PAR_FOR,     /* par for var in e..e2 by e3 { body } */
+	S_CHANNEL,     /* channel e { body } */
+	S_FOR,	       /* for var in e..e2 by e3 { body } */
+	S_IF,	       /* if e { body } else { orelse }; else if: orelse is one S_IF */
+	S_WITHIN,      /* within group(e, e2, e3) { body }; within group(e): a table or its name */
+	S_CALL,	       /* callee(args; more) */
+	S_ASSERT,      /* assert e, "text" */
+	S_LET,	       /* let var = e */
+	S_FN,	       /* fn */
+	S_SCRATCH,     /* scratch t[K] */
+	S_BLOCK,       /* { body }, a block of a par */
+	S_LINK	       /* link e -> e2 (bandwidth = .., latency = ..); topologies only */
 };
 
 /* An argument of a proc call: `buf`, `buf[..]` or a number. `data` alone parses
@@ -148,8 +171,8 @@ enum stmt_kind {
 struct arg {
 	struct arg *next;
 	struct span span;
-	struct ref *ref;	/* a view, or NULL */
-	struct expr *expr;	/* a number, or NULL */
+	struct ref *ref;   /* a view, or NULL */
+	struct expr *expr; /* a number, or NULL */
 };
 
 /* name = value, in `; root = R`, -D, defaults, link attributes. */
@@ -158,29 +181,29 @@ struct binding {
 	struct span span;
 	struct ident name;
 	struct expr *value;
-	double number;		/* link attributes only: value is NULL there */
-	struct symbol *sym;	/* resolved: the parameter's symbol. For the bindings that
+	double number;		 /* link attributes only: value is NULL there */
+	struct symbol *sym;	 /* resolved: the parameter's symbol. For the bindings that
 				   define parameters (decl.params) the parser makes it */
-	struct span number_span;	/* link attributes: the literal, for the formatter */
+	struct span number_span; /* link attributes: the literal, for the formatter */
 };
 
 struct stmt {
 	enum stmt_kind kind;
-	struct span span;	/* the whole statement */
+	struct span span; /* the whole statement */
 	struct stmt *next;
-	struct ref *x, *y;	/* operands of operations */
+	struct ref *x, *y; /* operands of operations */
 	struct expr *e, *e2, *e3;
 	struct stmt *body, *orelse;
-	struct symbol *var;	/* for, par for, let: made by the parser's action */
-	struct ident name;	/* S_CALL: callee; for, let, fn, scratch: its name */
-	struct arg *args;	/* S_CALL */
-	struct binding *more;	/* S_CALL: after ';'.  S_LINK: attributes */
-	const char *text;	/* S_ASSERT, unescaped */
-	struct fn_def *fn;	/* S_FN */
-	struct buffer_def *buffer;	/* S_SCRATCH */
-	struct decl *callee;	/* resolved: S_CALL, a D_PROC or D_SCHEDULE */
-	struct span text_span;	/* S_ASSERT: the string as written, with its quotes */
-	uint32_t depth;		/* 1 + its deepest inner statement, bounded as in expr */
+	struct symbol *var;	   /* for, par for, let: made by the parser's action */
+	struct ident name;	   /* S_CALL: callee; for, let, fn, scratch: its name */
+	struct arg *args;	   /* S_CALL */
+	struct binding *more;	   /* S_CALL: after ';'.  S_LINK: attributes */
+	const char *text;	   /* S_ASSERT, unescaped */
+	struct fn_def *fn;	   /* S_FN */
+	struct buffer_def *buffer; /* S_SCRATCH */
+	struct decl *callee;	   /* resolved: S_CALL, a D_PROC or D_SCHEDULE */
+	struct span text_span;	   /* S_ASSERT: the string as written, with its quotes */
+	uint32_t depth;		   /* 1 + its deepest inner statement, bounded as in expr */
 };
 
 struct fn_def {
@@ -201,12 +224,12 @@ struct buffer_def {
 	struct span span;
 	enum direction dir;
 	struct ident name;
-	struct expr *blocks;		/* [blocks][count], or NULL: [count] */
+	struct expr *blocks; /* [blocks][count], or NULL: [count] */
 	struct expr *count;
 	bool by_column;
-	bool sized;			/* sized S[a][b] */
-	struct ident table;		/* S */
-	struct symbol *index;		/* `i` of the size expressions, a SYM_INDEX */
+	bool sized;	      /* sized S[a][b] */
+	struct ident table;   /* S */
+	struct symbol *index; /* `i` of the size expressions, a SYM_INDEX */
 	struct expr *size_a, *size_b;
 	struct symbol *sym;
 };
@@ -215,7 +238,7 @@ struct buffer_def {
 struct param {
 	struct param *next;
 	struct span span;
-	struct buffer_def *view;	/* or */
+	struct buffer_def *view; /* or */
 	struct symbol *number;
 };
 
@@ -225,11 +248,11 @@ enum term_kind { T_INITIAL, T_SUM, T_AFTER };
 struct term {
 	enum term_kind kind;
 	struct span span;
-	struct ref *ref;	/* T_INITIAL: a REF_ONE */
-	struct expr *at;	/* T_INITIAL: the rank */
-	struct symbol *var;	/* T_SUM, T_AFTER */
-	struct expr *lo, *hi;	/* T_SUM, T_AFTER */
-	struct term *body;	/* T_SUM */
+	struct ref *ref;      /* T_INITIAL: a REF_ONE */
+	struct expr *at;      /* T_INITIAL: the rank */
+	struct symbol *var;   /* T_SUM, T_AFTER */
+	struct expr *lo, *hi; /* T_SUM, T_AFTER */
+	struct term *body;    /* T_SUM */
 };
 
 /* left == right, or only right: T_AFTER. Each of left's indices is a free name or
@@ -237,10 +260,10 @@ struct term {
 struct ensures {
 	struct ensures *next;
 	struct span span;
-	struct expr *cond;	/* or NULL */
-	struct ref *left;	/* REF_ONE; NULL: T_AFTER */
-	struct symbol *block_index;	/* resolved: left->block, if free; or NULL */
-	struct symbol *index;	/* resolved: left->lo, if free; or NULL */
+	struct expr *cond;	    /* or NULL */
+	struct ref *left;	    /* REF_ONE; NULL: T_AFTER */
+	struct symbol *block_index; /* resolved: left->block, if free; or NULL */
+	struct symbol *index;	    /* resolved: left->lo, if free; or NULL */
 	struct term *right;
 };
 
@@ -249,46 +272,48 @@ enum decl_kind { D_CONTRACT, D_TOPOLOGY, D_PROC, D_SCHEDULE, D_LET, D_FN, D_IMPO
 struct decl {
 	enum decl_kind kind;
 	struct span span;
-	struct decl *next;	/* in the order of the text */
+	struct decl *next; /* in the order of the text */
 	struct source *source;
 	struct ident name;
-	struct binding *params;		/* schedule, topology, contract: numbers with defaults
+	struct binding *params;	       /* schedule, topology, contract: numbers with defaults
 					   (value NULL: none, as in topology torus(X, Y)) */
-	struct param *formals;		/* D_PROC */
-	struct buffer_def *buffers;	/* D_CONTRACT, D_SCHEDULE */
-	struct ident contract_name;	/* D_SCHEDULE */
-	struct binding *contract_args;	/* D_SCHEDULE: after ';' */
-	struct ident topology_name;	/* D_SCHEDULE, D_PROC: name.name == NULL without `on` */
+	struct param *formals;	       /* D_PROC */
+	struct buffer_def *buffers;    /* D_CONTRACT, D_SCHEDULE */
+	struct ident contract_name;    /* D_SCHEDULE */
+	struct binding *contract_args; /* D_SCHEDULE: after ';' */
+	struct ident topology_name;    /* D_SCHEDULE, D_PROC: name.name == NULL without `on` */
 	struct expr *topology_args;
 	uint32_t ntopology_args;
 	struct expr *where;
-	struct ensures *ensures;	/* D_CONTRACT */
-	struct stmt *body;		/* D_TOPOLOGY, D_PROC, D_SCHEDULE; D_LET, D_FN: one S_LET, S_FN;
+	struct ensures *ensures; /* D_CONTRACT */
+	struct stmt *body;	 /* D_TOPOLOGY, D_PROC, D_SCHEDULE; D_LET, D_FN: one S_LET, S_FN;
 					   D_CONTRACT: its S_LETs */
-	const char *path;		/* D_IMPORT, unescaped */
-	struct unit *imported;		/* D_IMPORT: the unit that was read, set by load.c; NULL: failed */
-	struct decl *contract;		/* resolved: D_SCHEDULE */
-	struct decl *topology;		/* resolved: D_SCHEDULE, D_PROC: or NULL (proc without `on`);
+	const char *path;	 /* D_IMPORT, unescaped */
+	struct unit *imported;	 /* D_IMPORT: the unit that was read, set by load.c; NULL: failed */
+	struct decl *contract;	 /* resolved: D_SCHEDULE */
+	struct decl *topology;	 /* resolved: D_SCHEDULE, D_PROC: or NULL (proc without `on`);
 					   a schedule without `on` gets the prelude's `full` */
-	struct span text_span;		/* D_IMPORT: the string as written, with its quotes */
-	bool used;			/* resolved: D_PROC, D_SCHEDULE */
+	struct span text_span;	 /* D_IMPORT: the string as written, with its quotes */
+	bool used;		 /* resolved: D_PROC, D_SCHEDULE */
 };
 
 /* A comment, for the formatter. */
-struct comment {
-	struct span span;	/* with its // or its stars; without the line end */
+#define COMMENT (-1)
+struct lexeme {
+	int token;	  /* as the parser gets it, or COMMENT */
+	struct span span; /* of a comment with its // or its stars; without the line end */
 };
-struct comments {
-	struct comment *v;
+struct lexemes {
+	struct lexeme *v;
 	uint32_t n, cap;
 };
 
 /* One file. */
 struct unit {
-	struct unit *next;	/* all files read, imports before the file that imports them */
+	struct unit *next; /* all files read, imports before the file that imports them */
 	struct source *source;
 	struct decl *decls, **tail;
-	struct comments comments;	/* in the order of the text */
+	struct lexemes lexemes; /* for the formatter, in the order of the text */
 	uint32_t mark;		/* names.c: the last walk over imports that met it */
 	bool used;		/* resolved: the main file uses something that it has */
 };
@@ -296,10 +321,10 @@ struct unit {
 /* All that one compilation reads. */
 struct module {
 	struct arena *arena;
-	struct unit *units;	/* the prelude first, the main file last */
+	struct unit *units; /* the prelude first, the main file last */
 	struct unit *main;
 	uint32_t nsymbols;
-	struct intern *names;	/* all names, see lang_intern */
+	struct intern *names; /* all names, see lang_intern */
 };
 
 #endif

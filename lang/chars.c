@@ -18,10 +18,10 @@ static struct span part(struct span span, size_t from, size_t to)
 /* ---- outside ASCII -------------------------------------------------------------------- */
 
 static const struct sign {
-	const char *bytes;	/* UTF-8 */
+	const char *bytes; /* UTF-8 */
 	const char *number;
 	const char *write;
-	int token;		/* 0: a space */
+	int token; /* 0: a space */
 } signs[] = {
 	{ "\xc2\xa0", "U+00A0, a space that does not break", " ", 0 },
 	{ "\xe2\x80\x83", "U+2003, a wide space", " ", 0 },
@@ -58,8 +58,10 @@ size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span
 		if (n < len || memcmp(s, sign->bytes, len))
 			continue;
 		g = parse_error(ps, at, "this is %s: %s", sign->number, only);
-		parse_cure(ps, g, *sign->write == ' ' ? "write a space" : *sign->write ?
-			   arena_printf(ps->arena, "write `%s`", sign->write) : "take it out",
+		parse_cure(ps, g,
+			   *sign->write == ' ' ? "write a space"
+			   : *sign->write      ? arena_printf(ps->arena, "write `%s`", sign->write)
+					       : "take it out",
 			   at, sign->write);
 		*token = sign->token;
 		return len;
@@ -70,14 +72,13 @@ size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span
 	return n;
 }
 
-const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote,
-			 struct span span)
+const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote, struct span span)
 {
 	const char *text = arena_strndup(ps->arena, s + quote, n - 2 * quote);
 	struct diag *g = parse_error(ps, span, "a string stands in straight double quotes");
 
-	parse_cure(ps, g, NULL, span, strpbrk(text, "\\\"") ? NULL :
-		   arena_printf(ps->arena, "\"%s\"", text));
+	parse_cure(ps, g, NULL, span,
+		   strpbrk(text, "\\\"") ? NULL : arena_printf(ps->arena, "\"%s\"", text));
 	return text;
 }
 
@@ -87,7 +88,8 @@ static bool is_word(const char *s, const char *word)
 {
 	size_t n = strlen(word);
 
-	return !strncmp(s, word, n) && !strchr("abcdefghijklmnopqrstuvwxyz_0123456789", s[n] | 0x20);
+	return !strncmp(s, word, n) &&
+	       !strchr("abcdefghijklmnopqrstuvwxyz_0123456789", s[n] | 0x20);
 }
 
 /* A comment of other languages, up to the end of its line; or #include. */
@@ -96,7 +98,7 @@ static size_t hash(struct parse *ps, const char *s, struct span span)
 	size_t n = strcspn(s, "\r\n"), used = 1 + strspn(s + 1, " \t");
 	struct diag *g = parse_error(ps, span, "`#` is no part of the language");
 
-	ps->bad_bytes = false;	/* the line is gone over, and nothing follows */
+	ps->bad_bytes = false; /* the line is gone over, and nothing follows */
 	if (is_word(s + used, "include")) {
 		const char *name = s + used + 7 + strspn(s + used + 7, " \t");
 
@@ -111,7 +113,9 @@ static size_t hash(struct parse *ps, const char *s, struct span span)
 /* What a member of an object is called: comm.rank, self.size() */
 static const char *member(const char *s)
 {
-	static const char *const sizes[] = { "size", "nranks", "world_size", "num_ranks", "N", "n" };
+	static const char *const sizes[] = {
+		"size", "nranks", "world_size", "num_ranks", "N", "n"
+	};
 
 	if (is_word(s, "rank"))
 		return "rank";
@@ -125,7 +129,8 @@ static size_t dot(struct parse *ps, const char *s, struct span span)
 {
 	bool behind_name = ps->last.kind == TOK_IDENT && ps->last.span.hi == span.lo;
 	const char *write = behind_name ? member(s + 1) : NULL;
-	size_t word = strspn(s + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+	size_t word =
+		strspn(s + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
 	struct span whole;
 	struct diag *g;
 
@@ -151,7 +156,7 @@ size_t parse_stray(struct parse *ps, const char *s, struct span span)
 	ps->bad_bytes = true;
 	if (*s == '#')
 		return hash(ps, s, span);
-	if (*s == '.' && s[1] == '.') {		/* the third dot */
+	if (*s == '.' && s[1] == '.') { /* the third dot */
 		g = parse_error(ps, span, "a range has two dots");
 		parse_cure(ps, g, "a range is written a..b, without b", span, "");
 		ps->bad_bytes = false;

@@ -11,11 +11,11 @@
 #include <string.h>
 
 /* Two diagnostics without code and place are the same only if their text is. */
-static bool same(const struct diag *g, int phase, enum severity sev, int code,
-		 struct span span, const char *message)
+static bool same(const struct diag *g, int phase, enum severity sev, int code, struct span span,
+		 const char *message)
 {
-	if (g->phase != phase || g->severity != sev || g->code != code ||
-	    g->span.lo != span.lo || g->span.hi != span.hi)
+	if (g->phase != phase || g->severity != sev || g->code != code || g->span.lo != span.lo ||
+	    g->span.hi != span.hi)
 		return false;
 	return span.lo != 0 || strcmp(g->message, message) == 0;
 }
@@ -52,8 +52,8 @@ static void index_grow(struct diags *d)
 		index_insert(d, i);
 }
 
-static struct diag *find(const struct diags *d, enum severity sev, int code,
-			 struct span span, const char *message)
+static struct diag *find(const struct diags *d, enum severity sev, int code, struct span span,
+			 const char *message)
 {
 	uint32_t mask = d->nindex - 1;
 
@@ -131,8 +131,8 @@ static struct diag *add(struct diags *d, enum severity sev, int code, struct spa
 	return g;
 }
 
-struct diag *diag_add(struct diags *d, enum severity sev, int code,
-		      struct span span, int64_t rank, const char *fmt, ...)
+struct diag *diag_add(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
+		      const char *fmt, ...)
 {
 	struct diag *g;
 	va_list ap;
@@ -156,8 +156,8 @@ bool diag_warns(const struct diags *d, int code)
 	return !(d->warn.off & diag_warning_bit(code));
 }
 
-struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank,
-		       const char *fmt, ...)
+struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank, const char *fmt,
+		       ...)
 {
 	const struct source *src = source_at(d->sources, span.lo);
 	struct diag *g;
@@ -166,8 +166,8 @@ struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank
 	if (!diag_warns(d, code) || (src && (src->prelude || src->installed)))
 		return NULL;
 	va_start(ap, fmt);
-	g = add(d, d->warn.error & diag_warning_bit(code) ? SEV_ERROR : SEV_WARNING, code, span, rank,
-		fmt, ap);
+	g = add(d, d->warn.error & diag_warning_bit(code) ? SEV_ERROR : SEV_WARNING, code, span,
+		rank, fmt, ap);
 	va_end(ap);
 	return g;
 }
@@ -215,7 +215,7 @@ void diag_fix(struct diags *d, struct diag *g, struct span span, const char *fmt
 
 /* ---- helpers for messages --------------------------------------------------- */
 
-#define NEAREST_MAX 64	/* longer names are not compared: nobody mistypes those */
+#define NEAREST_MAX 64 /* longer names are not compared: nobody mistypes those */
 
 /* Edit distance with neighbours swapped as one edit (optimal string alignment):
  * three rows of the usual table. */
@@ -273,7 +273,7 @@ const char *diag_nearest(const char *name, const char *const *candidates, size_t
 	return best;
 }
 
-#define RANKS_RUNS 12	/* runs that are written before the rest is only counted */
+#define RANKS_RUNS 12 /* runs that are written before the rest is only counted */
 
 const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n)
 {
@@ -285,7 +285,7 @@ const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n)
 			;
 		if (runs == RANKS_RUNS)
 			return arena_printf(a, "%s, ... (%zu in all)", text, n);
-		if (j - i == 2)		/* "0, 1" reads better than "0-1" */
+		if (j - i == 2) /* "0, 1" reads better than "0-1" */
 			j = i + 1;
 		text = arena_printf(a, "%s%s%lld", text, i ? ", " : "", (long long)ranks[i]);
 		if (j - i > 1)

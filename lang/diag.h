@@ -22,15 +22,17 @@ enum severity { SEV_ERROR, SEV_WARNING, SEV_NOTE };
  * WARNING_CODES: 10201 is W0201. 0: none (files, notes). */
 #define WARNING_CODES 10000
 enum {
-	W_UNUSED = WARNING_CODES + 201,
-	W_DEAD = WARNING_CODES + 401,
-	W_EMPTY = WARNING_CODES + 402
+#define E(number, title, text)
+#define W(id, number, name, title, text) W_##id = WARNING_CODES + (number),
+#include "lang/codes.inc"
+#undef E
+#undef W
 };
 
 #define NO_RANK (-1)
 
 struct diag_note {
-	struct span span;	/* lo == 0: no place */
+	struct span span; /* lo == 0: no place */
 	const char *text;
 };
 
@@ -43,30 +45,30 @@ struct diag_notes {
  * be nothing. */
 struct diag_fix {
 	struct span span;
-	const char *text;	/* NULL: there is no fix */
+	const char *text; /* NULL: there is no fix */
 };
 
 struct diag {
 	enum severity severity;
 	int code;
-	int phase;		/* set from diags.phase when added */
+	int phase; /* set from diags.phase when added */
 	struct span span;
 	const char *message;
-	int64_t rank;		/* first rank it was seen on, or NO_RANK */
-	int64_t *ranks;		/* all of them, ascending by insertion */
+	int64_t rank;	/* first rank it was seen on, or NO_RANK */
+	int64_t *ranks; /* all of them, ascending by insertion */
 	uint32_t nranks, capranks;
 	struct diag_notes notes, help;
 	struct diag_fix fix;
-	int has_slots;		/* E0304: min_slots is meant */
-	int64_t min_slots;	/* least number of slots that cures it; -1: none does */
-	const char *where;	/* diags.where when it was added, or NULL */
-	uint64_t operation;	/* that it blames, as its pass numbers them; 0: none */
+	int has_slots;	    /* E0304: min_slots is meant */
+	int64_t min_slots;  /* least number of slots that cures it; -1: none does */
+	const char *where;  /* diags.where when it was added, or NULL */
+	uint64_t operation; /* that it blames, as its pass numbers them; 0: none */
 };
 
 /* What -W says: bits by diag_warning_bit(). */
 struct diag_warnings {
-	uint32_t off;		/* -Wno-NAME */
-	uint32_t error;		/* -Werror, -Werror=NAME */
+	uint32_t off;	/* -Wno-NAME */
+	uint32_t error; /* -Werror, -Werror=NAME */
 };
 
 struct diags {
@@ -74,31 +76,29 @@ struct diags {
 	struct sources *sources;
 	struct diag **v;
 	uint32_t n, cap;
-	uint32_t errors;	/* of the schedule; a pass stops at these */
+	uint32_t errors; /* of the schedule; a pass stops at these */
 	uint32_t warnings;
-	uint32_t denied;	/* warnings that -Werror made errors: no pass stops at
+	uint32_t denied;   /* warnings that -Werror made errors: no pass stops at
 				   these, but the exit status is that of errors */
-	int phase;		/* the running pass; sorts the report */
-	const char *where;	/* e.g. "N = 4" or "N = 4, root = 2": appended to
+	int phase;	   /* the running pass; sorts the report */
+	const char *where; /* e.g. "N = 4" or "N = 4, root = 2": appended to
 				   messages of errors found while it is set; or NULL */
 	struct diag_warnings warn;
-	uint32_t *index;	/* hash table of rows of v, by what makes two the same */
+	uint32_t *index; /* hash table of rows of v, by what makes two the same */
 	uint32_t nindex;
 };
 
 /** Adds an error or a note and returns it for more; if (code, span) is there already
  *  with severity and phase equal, only adds the rank to it and returns NULL (which
  *  diag_note and the others then pass over). `rank` may be NO_RANK. */
-struct diag *diag_add(struct diags *d, enum severity sev, int code,
-		      struct span span, int64_t rank, const char *fmt, ...)
-	__attribute__((format(printf, 6, 7)));
+struct diag *diag_add(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
+		      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
 /** The same for a warning, whose code is one of W_...: an error under -Werror. NULL
  *  also where it is switched off, and for places in the prelude and the installed
  *  library, which are never warned about. */
-struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank,
-		       const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank, const char *fmt,
+		       ...) __attribute__((format(printf, 5, 6)));
 
 /** Whether one of d->v[first...] has that code. */
 bool diags_have(const struct diags *d, uint32_t first, int code);
@@ -107,8 +107,8 @@ bool diags_have(const struct diags *d, uint32_t first, int code);
 bool diag_warns(const struct diags *d, int code);
 
 /** Adds to `g` (NULL: does nothing) why it is so; `span` may be without a place. */
-void diag_note(struct diags *d, struct diag *g, struct span span,
-	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void diag_note(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /** Adds to `g` (NULL: does nothing) what to do, which was checked to be a cure. */
 void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
@@ -116,8 +116,8 @@ void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
 
 /** Says of `g` (NULL: does nothing) which text in place of `span` cures it: once, and
  *  only if that was checked, so that the text with it gets further. */
-void diag_fix(struct diags *d, struct diag *g, struct span span,
-	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void diag_fix(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /** The candidate nearest to `name` by edit distance, if it is near enough to be
  *  a likely typing error (distance <= max(1, len / 3)), else NULL. */
@@ -135,9 +135,9 @@ struct diag_log;
 
 struct diag_style {
 	enum diag_format format;
-	int color;		/* of text */
-	uint32_t max_errors;	/* more are counted in one closing line; 0: no cap */
-	struct diag_log *log;	/* of SARIF */
+	int color;	      /* of text */
+	uint32_t max_errors;  /* more are counted in one closing line; 0: no cap */
+	struct diag_log *log; /* of SARIF */
 };
 
 /** Prints all, sorted by phase, then place: text with the source line and a caret; or
@@ -157,8 +157,8 @@ bool diag_log_close(struct diag_log *log, int status, FILE *out);
 /** One row a code: the table behind --explain. */
 struct diag_code {
 	int code;
-	const char *title;	/* one line, as in ccs(5) 7 */
-	const char *text;	/* what it means, an example that has it, the cure */
+	const char *title; /* one line, as in ccs(5) 7 */
+	const char *text;  /* what it means, an example that has it, the cure */
 };
 
 /** The row of a code (304, W_DEAD), or NULL. */

@@ -48,8 +48,8 @@ json_t *diag_json_text(const char *s, const char *more)
 	json_t *text = NULL;
 
 	if (joined && clean) {
-		snprintf(joined, n + extra + 1, "%s%s%s%s", s, more ? " (" : "",
-			 more ? more : "", more ? ")" : "");
+		snprintf(joined, n + extra + 1, "%s%s%s%s", s, more ? " (" : "", more ? more : "",
+			 more ? ")" : "");
 		n += extra;
 		for (size_t i = 0; i < n;) {
 			uint32_t c;
@@ -74,17 +74,19 @@ static void set_place(struct diags *d, json_t *object, struct span span, bool al
 		const char *key;
 		uint32_t value;
 	} keys[] = {
-		{ "line", lo.line }, { "column", lo.column },
-		{ "end_line", hi.line }, { "end_column", hi.column },
+		{ "line", lo.line },
+		{ "column", lo.column },
+		{ "end_line", hi.line },
+		{ "end_column", hi.column },
 	};
 
 	if (!lo.source && !always)
 		return;
-	json_object_set_new(object, "file", lo.source ? diag_json_text(lo.source->name, NULL) :
-							json_null());
+	json_object_set_new(object, "file",
+			    lo.source ? diag_json_text(lo.source->name, NULL) : json_null());
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		json_object_set_new(object, keys[i].key, lo.source ? json_integer(keys[i].value) :
-								     json_null());
+		json_object_set_new(object, keys[i].key,
+				    lo.source ? json_integer(keys[i].value) : json_null());
 }
 
 static json_t *notes(struct diags *d, const struct diag_notes *list)
@@ -125,8 +127,8 @@ void diag_print_json(struct diags *d, const struct diag *g, FILE *out)
 	diag_find_places(d, g);
 	o = json_object();
 	json_object_set_new(o, "severity", json_string(diag_severity_name(g->severity)));
-	json_object_set_new(o, "code", g->code ? json_string(diag_code_text(g->code).s) :
-						 json_null());
+	json_object_set_new(o, "code",
+			    g->code ? json_string(diag_code_text(g->code).s) : json_null());
 	json_object_set_new(o, "message", diag_json_text(g->message, g->where));
 	set_place(d, o, g->span, true);
 	json_object_set_new(o, "rank", g->rank == NO_RANK ? json_null() : json_integer(g->rank));
@@ -142,8 +144,8 @@ void diag_print_json(struct diags *d, const struct diag *g, FILE *out)
 		json_object_set_new(o, "ranks", ranks);
 	}
 	if (g->has_slots)
-		json_object_set_new(o, "min_slots", g->min_slots < 0 ?
-				    json_null() : json_integer(g->min_slots));
+		json_object_set_new(o, "min_slots",
+				    g->min_slots < 0 ? json_null() : json_integer(g->min_slots));
 	json_dumpf(o, out, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	putc('\n', out);
 	json_decref(o);

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_SHOWN 120u	/* bytes; a longer line is cut ... */
-#define LINE_BEFORE 40u		/* ... to this many before the place */
+#define LINE_MAX_SHOWN 120u /* bytes; a longer line is cut ... */
+#define LINE_BEFORE 40u	    /* ... to this many before the place */
 #define TAB 8u
 
 /* ---- bytes that may be anything ------------------------------------------------ */
@@ -223,8 +223,7 @@ static void print_ranks(const struct printer *p, const struct diag *g)
 	others = ARENA_ARRAY(p->d->arena, int64_t, g->nranks);
 	if (!names_rank(g->message, g->rank)) {
 		fprintf(p->out, "%s      =%s on rank%s %s\n", paint(p, BLUE), paint(p, PLAIN),
-			g->nranks > 1 ? "s" : "",
-			diag_ranks(p->d->arena, g->ranks, g->nranks));
+			g->nranks > 1 ? "s" : "", diag_ranks(p->d->arena, g->ranks, g->nranks));
 		return;
 	}
 	for (uint32_t i = 0; i < g->nranks; i++)
@@ -294,7 +293,7 @@ static void print_text(const struct printer *p, const struct diag *g)
 
 struct row {
 	const struct diag *diag;
-	uint32_t added;		/* keeps the sort stable */
+	uint32_t added; /* keeps the sort stable */
 };
 
 static int compare(const void *pa, const void *pb)
@@ -311,32 +310,29 @@ static int compare(const void *pa, const void *pb)
 static void print(const struct printer *p, const struct diag_style *style, const struct diag *g)
 {
 	switch (style->format) {
-	case DIAG_TEXT:
-		print_text(p, g);
-		return;
-	case DIAG_JSON:
-		diag_print_json(p->d, g, p->out);
-		return;
-	case DIAG_SARIF:
-		diag_log_add(style->log, p->d, g);
-		return;
+	case DIAG_TEXT: print_text(p, g); return;
+	case DIAG_JSON: diag_print_json(p->d, g, p->out); return;
+	case DIAG_SARIF: diag_log_add(style->log, p->d, g); return;
 	}
 }
 
 /* The closing line of what the cap left out. */
-static void print_left_out(const struct printer *p, const struct diag_style *style,
-			   uint32_t errors, uint32_t warnings)
+static void print_left_out(const struct printer *p, const struct diag_style *style, uint32_t errors,
+			   uint32_t warnings)
 {
 	struct diag g = { .severity = SEV_NOTE, .rank = NO_RANK };
 	const char *s = errors + warnings > 1 ? "s" : "";
 
 	if (errors && warnings)
-		g.message = arena_printf(p->d->arena, "and %u more errors and warnings "
-					 "(--max-errors=0 shows all)", errors + warnings);
+		g.message = arena_printf(p->d->arena,
+					 "and %u more errors and warnings "
+					 "(--max-errors=0 shows all)",
+					 errors + warnings);
 	else
-		g.message = arena_printf(p->d->arena, "and %u more %s%s "
-					 "(--max-errors=0 shows all)", errors + warnings,
-					 errors ? "error" : "warning", s);
+		g.message = arena_printf(p->d->arena,
+					 "and %u more %s%s "
+					 "(--max-errors=0 shows all)",
+					 errors + warnings, errors ? "error" : "warning", s);
 	if (style->format == DIAG_TEXT)
 		fprintf(p->out, "%s\n", g.message);
 	else

@@ -13,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" \
-	       "sarif-schema-2.1.0.json"
+#define SCHEMA \
+	"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" \
+	"sarif-schema-2.1.0.json"
 
 struct diag_log {
 	json_t *results, *rules;
-	bool failed;		/* no memory: something is missing */
+	bool failed; /* no memory: something is missing */
 };
 
 /* ---- small parts ---------------------------------------------------------------------- */
@@ -75,7 +76,8 @@ static json_t *uri(const struct source *src)
 static uint32_t character(const struct place *place)
 {
 	uint32_t len, n = 1, c;
-	const char *line = source_line((struct source *)(uintptr_t)place->source, place->line, &len);
+	const char *line =
+		source_line((struct source *)(uintptr_t)place->source, place->line, &len);
 
 	if (place->column - 1 < len)
 		len = place->column - 1;
@@ -137,8 +139,8 @@ static json_int_t rule(struct diag_log *log, int code)
 	size_t i;
 
 	for (i = 0; i < json_array_size(log->rules); i++) {
-		const char *other = json_string_value(json_object_get(json_array_get(log->rules, i),
-								      "id"));
+		const char *other =
+			json_string_value(json_object_get(json_array_get(log->rules, i), "id"));
 		if (other && !strcmp(other, id))
 			return (json_int_t)i;
 	}
@@ -203,7 +205,8 @@ static void set_properties(struct diag_log *log, json_t *result, const struct di
 		set(log, o, "ranks", ranks);
 	}
 	if (g->has_slots)
-		set(log, o, "min_slots", g->min_slots < 0 ? json_null() : json_integer(g->min_slots));
+		set(log, o, "min_slots",
+		    g->min_slots < 0 ? json_null() : json_integer(g->min_slots));
 	if (json_object_size(o))
 		set(log, result, "properties", o);
 	else
@@ -230,7 +233,8 @@ void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g)
 	if (g->notes.n) {
 		array = json_array();
 		for (uint32_t i = 0; i < g->notes.n; i++)
-			append(log, array, location(log, d, g->notes.v[i].span, g->notes.v[i].text));
+			append(log, array,
+			       location(log, d, g->notes.v[i].span, g->notes.v[i].text));
 		set(log, result, "relatedLocations", array);
 	}
 	if (g->fix.text)
@@ -247,9 +251,13 @@ bool diag_log_report(struct diag_log *log, const char *json)
 
 	set(log, result, "kind", json_string("pass"));
 	set(log, result, "level", json_string("none"));
-	set(log, result, "message", message(log, name && contract ?
-		json_sprintf("%s computes %s, without deadlocks and races: proved for every N asked",
-			     name, contract) : NULL));
+	set(log, result, "message",
+	    message(log,
+		    name && contract
+			    ? json_sprintf(
+				      "%s computes %s, without deadlocks and races: proved for every N asked",
+				      name, contract)
+			    : NULL));
 	set(log, result, "properties", report);
 	append(log, log->results, result);
 	return !log->failed;

@@ -50,8 +50,7 @@ struct dump {
 /* Starts a node's line. */
 static void begin(struct dump *d, const char *what, const char *name)
 {
-	fprintf(d->out, "%*s%s%s%s", 2 * d->level, "", what, name ? " " : "",
-		name ? name : "");
+	fprintf(d->out, "%*s%s%s%s", 2 * d->level, "", what, name ? " " : "", name ? name : "");
 }
 
 /* Ends it, with its place; what follows is inside, until d->level-- . */
@@ -97,36 +96,16 @@ static void dump_expr(struct dump *d, const struct expr *e)
 		fprintf(d->out, " %" PRId64, e->value);
 		end(d, e->span);
 		break;
-	case E_NAME:
-		node(d, "name", e->name.name, e->span);
-		break;
-	case E_RANK:
-		node(d, "rank", NULL, e->span);
-		break;
-	case E_N:
-		node(d, "N", NULL, e->span);
-		break;
-	case E_UNARY:
-		node(d, "unary", op_text(e->op), e->span);
-		break;
-	case E_BINARY:
-		node(d, "binary", op_text(e->op), e->span);
-		break;
-	case E_COND:
-		node(d, "cond", NULL, e->span);
-		break;
-	case E_CALL:
-		node(d, "call", e->name.name, e->span);
-		break;
-	case E_ENTRY:
-		node(d, "entry", e->name.name, e->span);
-		break;
-	case E_TABLE:
-		node(d, "table", NULL, e->span);
-		break;
-	case E_TERM:
-		dump_term(d, e->term);
-		return;
+	case E_NAME: node(d, "name", e->name.name, e->span); break;
+	case E_RANK: node(d, "rank", NULL, e->span); break;
+	case E_N: node(d, "N", NULL, e->span); break;
+	case E_UNARY: node(d, "unary", op_text(e->op), e->span); break;
+	case E_BINARY: node(d, "binary", op_text(e->op), e->span); break;
+	case E_COND: node(d, "cond", NULL, e->span); break;
+	case E_CALL: node(d, "call", e->name.name, e->span); break;
+	case E_ENTRY: node(d, "entry", e->name.name, e->span); break;
+	case E_TABLE: node(d, "table", NULL, e->span); break;
+	case E_TERM: dump_term(d, e->term); return;
 	}
 	dump_expr(d, e->a);
 	dump_expr(d, e->b);
@@ -153,11 +132,8 @@ static void dump_ref(struct dump *d, const char *what, const struct ref *r)
 	node(d, what, r->name.name, r->span);
 	dump_part(d, "block", r->block);
 	switch (r->kind) {
-	case REF_ALL:
-		break;
-	case REF_ONE:
-		dump_part(d, "index", r->lo);
-		break;
+	case REF_ALL: break;
+	case REF_ONE: dump_part(d, "index", r->lo); break;
 	case REF_RANGE:
 		dump_part(d, "from", r->lo);
 		dump_part(d, "to", r->hi);
@@ -368,26 +344,16 @@ static void dump_decl(struct dump *d, const struct decl *decl)
 {
 	switch (decl->kind) {
 	case D_LET:
-	case D_FN:
-		dump_stmts(d, decl->body);
-		return;
+	case D_FN: dump_stmts(d, decl->body); return;
 	case D_IMPORT:
 		begin(d, "import", NULL);
 		dump_string(d, decl->path);
 		end(d, decl->span);
 		break;
-	case D_CONTRACT:
-		node(d, "contract", decl->name.name, decl->span);
-		break;
-	case D_TOPOLOGY:
-		node(d, "topology", decl->name.name, decl->span);
-		break;
-	case D_PROC:
-		node(d, "proc", decl->name.name, decl->span);
-		break;
-	case D_SCHEDULE:
-		node(d, "schedule", decl->name.name, decl->span);
-		break;
+	case D_CONTRACT: node(d, "contract", decl->name.name, decl->span); break;
+	case D_TOPOLOGY: node(d, "topology", decl->name.name, decl->span); break;
+	case D_PROC: node(d, "proc", decl->name.name, decl->span); break;
+	case D_SCHEDULE: node(d, "schedule", decl->name.name, decl->span); break;
 	}
 	dump_head(d, decl);
 	dump_stmts(d, decl->body);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define MOST 100	/* bytes, before the "..." */
+#define MOST 100 /* bytes, before the "..." */
 
 struct text {
 	char v[MOST + 1];
@@ -34,11 +34,11 @@ static void put_expr(struct text *t, const struct expr *e);
 static const char *operator_text(enum expr_op op)
 {
 	static const char *const text[] = {
-		[OP_NOT] = "!", [OP_COMPL] = "~", [OP_NEG] = "-", [OP_OR] = " || ",
+		[OP_NOT] = "!",	   [OP_COMPL] = "~", [OP_NEG] = "-",	[OP_OR] = " || ",
 		[OP_AND] = " && ", [OP_BOR] = " | ", [OP_BXOR] = " ^ ", [OP_BAND] = " & ",
-		[OP_EQ] = " == ", [OP_NE] = " != ", [OP_LT] = " < ", [OP_GT] = " > ",
-		[OP_LE] = " <= ", [OP_GE] = " >= ", [OP_SHL] = " << ", [OP_SHR] = " >> ",
-		[OP_ADD] = " + ", [OP_SUB] = " - ", [OP_MUL] = " * ", [OP_DIV] = " / ",
+		[OP_EQ] = " == ",  [OP_NE] = " != ", [OP_LT] = " < ",	[OP_GT] = " > ",
+		[OP_LE] = " <= ",  [OP_GE] = " >= ", [OP_SHL] = " << ", [OP_SHR] = " >> ",
+		[OP_ADD] = " + ",  [OP_SUB] = " - ", [OP_MUL] = " * ",	[OP_DIV] = " / ",
 		[OP_MOD] = " % "
 	};
 	return text[op];
@@ -100,15 +100,9 @@ static void put_expr(struct text *t, const struct expr *e)
 		snprintf(number, sizeof number, "%lld", (long long)e->value);
 		put(t, number);
 		break;
-	case E_NAME:
-		put(t, e->name.name);
-		break;
-	case E_RANK:
-		put(t, "rank");
-		break;
-	case E_N:
-		put(t, "N");
-		break;
+	case E_NAME: put(t, e->name.name); break;
+	case E_RANK: put(t, "rank"); break;
+	case E_N: put(t, "N"); break;
 	case E_UNARY:
 		put(t, operator_text(e->op));
 		put_expr(t, e->a);
@@ -140,9 +134,7 @@ static void put_expr(struct text *t, const struct expr *e)
 		put_list(t, e->args);
 		put(t, "]");
 		break;
-	case E_TERM:
-		put_term(t, e->term);
-		break;
+	case E_TERM: put_term(t, e->term); break;
 	}
 	if (e->parens)
 		put(t, ")");
@@ -151,8 +143,8 @@ static void put_expr(struct text *t, const struct expr *e)
 /* The ends of a range as the formatter spaces them: `0..N-1`, `x * Y .. (x + 1) * Y`. */
 static bool is_leaf(const struct expr *e)
 {
-	return !e->parens && (e->kind == E_INT || e->kind == E_NAME || e->kind == E_RANK ||
-			      e->kind == E_N);
+	return !e->parens &&
+	       (e->kind == E_INT || e->kind == E_NAME || e->kind == E_RANK || e->kind == E_N);
 }
 
 static bool is_short(const struct expr *e)

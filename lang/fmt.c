@@ -15,21 +15,21 @@
 
 #include <string.h>
 
-#define WIDTH 92u	/* columns that a joined line may have */
-#define GAP 3u		/* columns before a comment behind a line */
+#define WIDTH 92u /* columns that a joined line may have */
+#define GAP 3u	  /* columns before a comment behind a line */
 
 enum line_kind { LINE_PLAIN, LINE_OPERATION, LINE_BLOCK };
 
 struct line {
-	uint32_t from, to;	/* tokens */
-	uint32_t comment;	/* number of comments behind it, tokens to .. to + comment */
-	uint32_t indent;	/* in steps of two columns */
-	bool blank;		/* a blank line before it */
-	bool opens;		/* ends in the '{' of a block over several lines */
-	bool whole;		/* has a whole statement, from its start */
+	uint32_t from, to; /* tokens */
+	uint32_t comment;  /* number of comments behind it, tokens to .. to + comment */
+	uint32_t indent;   /* in steps of two columns */
+	bool blank;	   /* a blank line before it */
+	bool opens;	   /* ends in the '{' of a block over several lines */
+	bool whole;	   /* has a whole statement, from its start */
 	enum line_kind kind;
-	uint32_t cut[3];	/* tokens where columns begin; `to`: none */
-	uint32_t pad[4];	/* spaces to add before each cut, and the comment */
+	uint32_t cut[3]; /* tokens where columns begin; `to`: none */
+	uint32_t pad[4]; /* spaces to add before each cut, and the comment */
 };
 
 enum choice { UNDECIDED, ONE_LINE, MANY_LINES };
@@ -37,17 +37,17 @@ enum choice { UNDECIDED, ONE_LINE, MANY_LINES };
 struct fmt {
 	struct arena *arena;
 	struct fmt_tokens t;
-	bool *short_block;	/* by '{': may stand on one line */
-	enum choice *choice;	/* by '{' */
+	bool *short_block;   /* by '{': may stand on one line */
+	enum choice *choice; /* by '{' */
 	struct line *lines;
 	uint32_t nlines, caplines;
-	bool open;		/* the last line can take more tokens */
-	bool only_comment;	/* ... and has a comment that begins it, and nothing else */
-	uint32_t depth;		/* blocks over several lines around */
-	uint32_t inside;	/* blocks on one line around */
-	uint32_t statement;	/* first token of the statement at hand */
-	uint32_t indent;	/* its indent */
-	uint32_t end;		/* its end, once somebody asked; 0: not yet */
+	bool open;	    /* the last line can take more tokens */
+	bool only_comment;  /* ... and has a comment that begins it, and nothing else */
+	uint32_t depth;	    /* blocks over several lines around */
+	uint32_t inside;    /* blocks on one line around */
+	uint32_t statement; /* first token of the statement at hand */
+	uint32_t indent;    /* its indent */
+	uint32_t end;	    /* its end, once somebody asked; 0: not yet */
 };
 
 /* ---- blocks ------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static void choose(struct fmt *f, uint32_t i)
 	for (;;) {
 		close = f->t.v[at].match;
 		fits = fits && f->short_block[at];
-		if (f->t.v[close + 1].id != FMT_ELSE)
+		if (f->t.v[close + 1].id != TOK_ELSE)
 			break;
 		fits = fits && f->t.v[close + 1].newlines == 0;
 		for (at = close + 2; at < f->t.n && f->t.v[at].id != '{'; at++)
@@ -111,7 +111,7 @@ static void choose(struct fmt *f, uint32_t i)
 	for (at = i;;) {
 		f->choice[at] = fits ? ONE_LINE : MANY_LINES;
 		close = f->t.v[at].match;
-		if (f->t.v[close + 1].id != FMT_ELSE)
+		if (f->t.v[close + 1].id != TOK_ELSE)
 			return;
 		for (at = close + 2; at < f->t.n && f->t.v[at].id != '{'; at++)
 			;
@@ -126,8 +126,8 @@ static struct line *new_line(struct fmt *f, uint32_t token, uint32_t indent, boo
 {
 	struct line line = { .from = token, .to = token, .indent = indent };
 
-	line.blank = blank && f->nlines && !f->lines[f->nlines - 1].opens &&
-		     f->t.v[token].newlines > 1;
+	line.blank =
+		blank && f->nlines && !f->lines[f->nlines - 1].opens && f->t.v[token].newlines > 1;
 	ARENA_PUSH(f->arena, f->lines, f->nlines, f->caplines) = line;
 	f->open = true;
 	f->only_comment = false;
@@ -149,7 +149,7 @@ static uint32_t comment_indent(const struct fmt *f, uint32_t i)
 
 	if (next->start)
 		return f->depth + next->head;
-	if (next->kind == FMT_END || next->id == '}' || next->id == FMT_ELSE)
+	if (next->kind == FMT_END || next->id == '}' || next->id == TOK_ELSE)
 		return f->depth;
 	return f->indent + 2;
 }
@@ -219,8 +219,8 @@ static void take_token(struct fmt *f, uint32_t i)
 		if (!f->open || !f->only_comment)
 			new_line(f, i, f->indent, !t->head && !t->body)->whole = true;
 	} else if (!f->open) {
-		new_line(f, i, f->indent + (t->id == FMT_ELSE ? 0 : 2), false);
-	} else if (t->newlines && t->id != '{' && t->id != FMT_ELSE && !f->only_comment &&
+		new_line(f, i, f->indent + (t->id == TOK_ELSE ? 0 : 2), false);
+	} else if (t->newlines && t->id != '{' && t->id != TOK_ELSE && !f->only_comment &&
 		   too_wide(f)) {
 		new_line(f, i, f->indent + 2, false);
 	}
@@ -255,7 +255,7 @@ static void make_lines(struct fmt *f)
 
 static bool is_operation(int id)
 {
-	return id == FMT_SEND || id == FMT_RECV || id == FMT_REDUCE || id == FMT_COPY;
+	return id == TOK_SEND || id == TOK_RECV || id == TOK_REDUCE || id == TOK_COPY;
 }
 
 /* What of the line can stand in columns. */
@@ -270,7 +270,7 @@ static void classify(const struct fmt *f, struct line *l, const struct line *nex
 	for (uint32_t i = l->from; i < l->to; i++) {
 		const struct fmt_token *t = &f->t.v[i];
 
-		if (t->kind == FMT_COMMENT || t->id == FMT_ELSE)
+		if (t->kind == FMT_COMMENT || t->id == TOK_ELSE)
 			return;
 		if (t->id == '{' && brace == l->to)
 			brace = i;
@@ -278,7 +278,7 @@ static void classify(const struct fmt *f, struct line *l, const struct line *nex
 	if (is_operation(first)) {
 		for (uint32_t i = l->from + 1; i < l->to; i++) {
 			int id = f->t.v[i].id;
-			if (id != FMT_TO && id != FMT_FROM && id != FMT_INTO)
+			if (id != TOK_TO && id != TOK_FROM && id != TOK_INTO)
 				continue;
 			l->cut[0] = l->from + 1;
 			l->cut[1] = i;
@@ -317,9 +317,8 @@ static void align(struct fmt *f, uint32_t from, uint32_t to)
 
 static bool aligns_with(const struct fmt *f, const struct line *a, const struct line *b)
 {
-	return a->kind == b->kind && a->kind != LINE_PLAIN && a->indent == b->indent &&
-	       !b->blank && (a->kind == LINE_OPERATION ||
-			     f->t.v[a->from].id == f->t.v[b->from].id);
+	return a->kind == b->kind && a->kind != LINE_PLAIN && a->indent == b->indent && !b->blank &&
+	       (a->kind == LINE_OPERATION || f->t.v[a->from].id == f->t.v[b->from].id);
 }
 
 static void align_lines(struct fmt *f)
@@ -327,8 +326,8 @@ static void align_lines(struct fmt *f)
 	for (uint32_t i = 0; i < f->nlines; i++)
 		classify(f, &f->lines[i], i + 1 < f->nlines ? &f->lines[i + 1] : NULL);
 	for (uint32_t i = 0, j; i < f->nlines; i = j) {
-		for (j = i + 1; j < f->nlines &&
-		     aligns_with(f, &f->lines[j - 1], &f->lines[j]); j++)
+		for (j = i + 1; j < f->nlines && aligns_with(f, &f->lines[j - 1], &f->lines[j]);
+		     j++)
 			;
 		if (f->lines[i].kind != LINE_PLAIN)
 			align(f, i, j);
@@ -346,9 +345,10 @@ static void align_comments(struct fmt *f)
 	for (uint32_t i = 0, j; i < f->nlines; i = j) {
 		uint32_t most = 0;
 
-		for (j = i; j < f->nlines && f->lines[j].comment &&
-		     f->lines[j].indent == f->lines[i].indent &&
-		     (j == i || !f->lines[j].blank); j++) {
+		for (j = i;
+		     j < f->nlines && f->lines[j].comment &&
+		     f->lines[j].indent == f->lines[i].indent && (j == i || !f->lines[j].blank);
+		     j++) {
 			uint32_t w = line_width(f, &f->lines[j]);
 			most = w > most ? w : most;
 		}
@@ -415,7 +415,7 @@ const char *lang_format(struct front *front, struct unit *u, size_t *len)
 	struct fmt f = { .arena = front->arena };
 	struct text out = { .arena = front->arena };
 
-	f.t = fmt_tokens(f.arena, u->source);
+	f.t = fmt_tokens(f.arena, u);
 	f.short_block = ARENA_ARRAY(f.arena, bool, f.t.n + 1);
 	f.choice = ARENA_ARRAY(f.arena, enum choice, f.t.n + 1);
 	find_short_blocks(&f);

@@ -12,28 +12,28 @@
 struct mistake {
 	struct parse *ps;
 	struct span span;
-	const char *got;		/* its name */
-	const char *at;			/* its text, and all that follows */
-	const char *const *names;	/* what could stand here */
+	const char *got;	  /* its name */
+	const char *at;		  /* its text, and all that follows */
+	const char *const *names; /* what could stand here */
 	int n;
 };
 
 /* What to say. */
 struct cure {
-	struct span span;	/* the place to report, or lo == 0: the token's */
-	const char *message;	/* or NULL: "unexpected X, expected Y" */
-	const char *help;	/* or NULL */
-	struct span where;	/* a fix: `text` in its place ... */
-	const char *text;	/* ... or NULL */
-	const char *mute;	/* up to there all is a consequence; or NULL */
+	struct span span;    /* the place to report, or lo == 0: the token's */
+	const char *message; /* or NULL: "unexpected X, expected Y" */
+	const char *help;    /* or NULL */
+	struct span where;   /* a fix: `text` in its place ... */
+	const char *text;    /* ... or NULL */
+	const char *mute;    /* up to there all is a consequence; or NULL */
 };
 
 /* Each knows some habits; false: it is none of them. */
-bool habit_statement(const struct mistake *m, struct cure *c);	/* a statement's first word */
-bool habit_operation(const struct mistake *m, struct cure *c);	/* send, recv, reduce, copy */
-bool habit_loop(const struct mistake *m, struct cure *c);	/* for, and blocks */
+bool habit_statement(const struct mistake *m, struct cure *c); /* a statement's first word */
+bool habit_operation(const struct mistake *m, struct cure *c); /* send, recv, reduce, copy */
+bool habit_loop(const struct mistake *m, struct cure *c);      /* for, and blocks */
 bool habit_expression(const struct mistake *m, struct cure *c);
-bool habit_head(const struct mistake *m, struct cure *c);	/* declarations */
+bool habit_head(const struct mistake *m, struct cure *c); /* declarations */
 bool habit_contract(const struct mistake *m, struct cure *c);
 
 /* The fix: `text` in place of from..to. */

@@ -14,9 +14,10 @@ bool habit_contract(const struct mistake *m, struct cure *c)
 		c->help = "a condition stands before a colon: ensures rank == 0: b[i] == a[i]@0";
 		cure_fix(m, c, m->at, text_skip(m->at + 2), "");
 	} else if (m->ps->before.kind == TOK_ENSURES) {
-		c->help = text_is(mistake_text(m, m->ps->previous.span.lo), "forall") ?
-			  "a clause holds for each index that its left side names: ensures b[i] == a[i]@0"
-			  : form;
+		c->help =
+			text_is(mistake_text(m, m->ps->previous.span.lo), "forall")
+				? "a clause holds for each index that its left side names: ensures b[i] == a[i]@0"
+				: form;
 	} else if (mistake_may(m, "ensures") && mistake_may_declare(m) && mistake_got(m, "'{'")) {
 		c->help = "clauses have no braces: ensures follows the buffers";
 	} else if (mistake_may(m, "in") && m->n == 1) {

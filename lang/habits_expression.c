@@ -41,8 +41,8 @@ static bool choice(const struct mistake *m, struct cure *c)
 {
 	bool operand = mistake_got(m, "if") && mistake_may_operand(m);
 
-	if (!operand && !(mistake_got(m, "else") && mistake_may(m, "'{'") &&
-			  mistake_may_operator(m)))
+	if (!operand &&
+	    !(mistake_got(m, "else") && mistake_may(m, "'{'") && mistake_may_operator(m)))
 		return false;
 	c->help = "a choice of values is: condition ? a : b";
 	c->mute = text_line_end(m->at);
@@ -74,14 +74,15 @@ static bool power(const struct mistake *m, struct cure *c)
 	end = *exponent == '(' ? text_closing(exponent) : text_word_end(exponent);
 	if (m->ps->before.kind == TOK_INT && text_is(base, "2") && end && end > exponent)
 		cure_fix(m, c, base, *exponent == '(' ? end + 1 : end,
-			arena_printf(m->ps->arena, "(1 << %.*s)",
-				     (int)((*exponent == '(' ? end + 1 : end) - exponent), exponent));
+			 arena_printf(m->ps->arena, "(1 << %.*s)",
+				      (int)((*exponent == '(' ? end + 1 : end) - exponent),
+				      exponent));
 	return true;
 }
 
 static bool comparison(const struct mistake *m, struct cure *c)
 {
-	if (mistake_got(m, "'='") && pair(m, "==")) {	/* the third of === */
+	if (mistake_got(m, "'='") && pair(m, "==")) { /* the third of === */
 		c->help = "`==` compares";
 		cure_fix(m, c, m->at, m->at + 1, "");
 	} else if (mistake_got(m, "'>'") && pair(m, "<>")) {
@@ -149,8 +150,8 @@ static bool slice(const struct mistake *m, struct cure *c)
 	}
 	if (!mistake_may_operand(m))
 		return false;
-	if (m->ps->previous.kind == '[' && (mistake_got(m, "':'") || mistake_got(m, "']'") ||
-					    mistake_got(m, ".."))) {
+	if (m->ps->previous.kind == '[' &&
+	    (mistake_got(m, "':'") || mistake_got(m, "']'") || mistake_got(m, ".."))) {
 		const char *open = mistake_text(m, m->ps->previous.span.lo);
 
 		c->help = help;

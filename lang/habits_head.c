@@ -11,18 +11,17 @@ static const char *const directions[] = { "in", "out", "inout", NULL };
 
 static bool outside(const struct mistake *m, struct cure *c)
 {
-	static const char *const functions[] = {
-		"def", "func", "function", "fun", "void", "sub", "procedure", "macro", "int",
-		"__global__", "__device__", "static", "inline", NULL
-	};
-	static const char *const statements[] = {
-		"send", "recv", "reduce", "copy", "step", "par", "for", "if", "within", "channel",
-		"assert", "scratch", "link", "else", NULL
-	};
+	static const char *const functions[] = { "def",	   "func",	 "function",   "fun",
+						 "void",   "sub",	 "procedure",  "macro",
+						 "int",	   "__global__", "__device__", "static",
+						 "inline", NULL };
+	static const char *const statements[] = { "send",   "recv",    "reduce", "copy",
+						  "step",   "par",     "for",	 "if",
+						  "within", "channel", "assert", "scratch",
+						  "link",   "else",    NULL };
 
-	static const char *const others[] = {
-		"class", "struct", "module", "namespace", "package", "program", "main", NULL
-	};
+	static const char *const others[] = { "class",	 "struct",  "module", "namespace",
+					      "package", "program", "main",   NULL };
 
 	if (!mistake_may_declare(m))
 		return false;
@@ -31,10 +30,12 @@ static bool outside(const struct mistake *m, struct cure *c)
 	else if (mistake_got_one(m, statements))
 		c->help = "statements stand in the body of a schedule, a proc or a topology";
 	else if (text_is_one_of(m->at, functions))
-		c->help = "what sends and receives is a proc: proc NAME(d[K]) { ... }; what computes "
-			  "a number is a fn: fn NAME(a, b) = a + b";
+		c->help =
+			"what sends and receives is a proc: proc NAME(d[K]) { ... }; what computes "
+			"a number is a fn: fn NAME(a, b) = a + b";
 	else if (text_is_one_of(m->at, others))
-		c->help = "a file has imports, contracts, topologies, procs, schedules, lets and fns";
+		c->help =
+			"a file has imports, contracts, topologies, procs, schedules, lets and fns";
 	else if (text_is(m->at, "from") || text_is(m->at, "include") || text_is(m->at, "using"))
 		c->help = "names of another file come with: import \"FILE.ccs\"";
 	else
@@ -53,10 +54,12 @@ static bool import(const struct mistake *m, struct cure *c)
 	if (!mistake_got(m, "name"))
 		return true;
 	end = text_line_end(m->at);
-	if (!memchr(m->at, ' ', (size_t)(end - m->at)) && !memchr(m->at, ';', (size_t)(end - m->at)))
+	if (!memchr(m->at, ' ', (size_t)(end - m->at)) &&
+	    !memchr(m->at, ';', (size_t)(end - m->at)))
 		cure_fix(m, c, m->at, end,
-			arena_printf(m->ps->arena, strncmp(end - 4, ".ccs", 4) ? "\"%.*s.ccs\"" :
-				     "\"%.*s\"", (int)(end - m->at), m->at));
+			 arena_printf(m->ps->arena,
+				      strncmp(end - 4, ".ccs", 4) ? "\"%.*s.ccs\"" : "\"%.*s\"",
+				      (int)(end - m->at), m->at));
 	return true;
 }
 
@@ -102,8 +105,8 @@ static bool schedule(const struct mistake *m, struct cure *c)
 		c->help = needs_contract;
 		return true;
 	}
-	if (m->ps->head == TOK_SCHEDULE && mistake_got_one(m, directions) && mistake_may(m, "name") &&
-	    !mistake_may(m, "inout") && m->ps->previous.kind == '(') {
+	if (m->ps->head == TOK_SCHEDULE && mistake_got_one(m, directions) &&
+	    mistake_may(m, "name") && !mistake_may(m, "inout") && m->ps->previous.kind == '(') {
 		c->help = "buffers stand in the contract: implements allreduce(inout data[N])";
 		return true;
 	}
@@ -117,9 +120,11 @@ static bool buffers(const struct mistake *m, struct cure *c)
 	int previous = m->ps->previous.kind;
 
 	if (mistake_may(m, "inout")) {
-		c->help = mistake_got(m, "sum") ? "the caller chooses the operator" :
-			  mistake_got(m, "name") ? "each buffer starts with its direction: in, out "
-			  "or inout; it has no type" : "buffers are: in a[C], out b[C], inout x[C]";
+		c->help = mistake_got(m, "sum") ? "the caller chooses the operator"
+			  : mistake_got(m, "name")
+				  ? "each buffer starts with its direction: in, out "
+				    "or inout; it has no type"
+				  : "buffers are: in a[C], out b[C], inout x[C]";
 		return true;
 	}
 	if (previous == TOK_IN && mistake_got(m, "out")) {
@@ -150,7 +155,8 @@ static bool parameters(const struct mistake *m, struct cure *c)
 	}
 	if (mistake_got(m, "'='") && mistake_may(m, "')'") && mistake_may(m, "','") &&
 	    mistake_may_operator(m) && m->ps->head == TOK_SCHEDULE && !m->ps->nbraces) {
-		c->help = "arguments of a topology stand in its order, without names: on torus(2, 4)";
+		c->help =
+			"arguments of a topology stand in its order, without names: on torus(2, 4)";
 		return true;
 	}
 	if ((mistake_got(m, "N") || mistake_got(m, "rank")) && mistake_may(m, "name") &&
@@ -177,8 +183,8 @@ static bool function(const struct mistake *m, struct cure *c)
 	if (end[strspn(end, "; \t\r\n")] != '}')
 		return true;
 	cure_fix(m, c, m->at, end + strspn(end, "; \t\r\n") + 1,
-		arena_printf(m->ps->arena, "= %.*s", (int)(text_line_end(s) < end ? text_line_end(s) - s :
-			     end - s), s));
+		 arena_printf(m->ps->arena, "= %.*s",
+			      (int)(text_line_end(s) < end ? text_line_end(s) - s : end - s), s));
 	return true;
 }
 

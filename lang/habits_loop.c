@@ -17,7 +17,8 @@ static int width(const char *from, const char *to)
 /* [int] i = A; i < B; i++: "i in A..B", or NULL. */
 static const char *c_style(struct arena *a, const char *s, const char *end)
 {
-	const char *semi = text_find(s, end, ';'), *semi2 = semi ? text_find(semi + 1, end, ';') : NULL;
+	const char *semi = text_find(s, end, ';'),
+		   *semi2 = semi ? text_find(semi + 1, end, ';') : NULL;
 	const char *eq = semi ? text_find(s, semi, '=') : NULL, *less, *name, *name_end;
 
 	if (!semi2 || !eq)
@@ -87,13 +88,15 @@ static bool python_range(const struct mistake *m, struct cure *c, const char *fr
 	one = text_find(open, close, ',');
 	two = one ? text_find(one + 1, close, ',') : NULL;
 	if (!one)
-		cure_fix(m, c, from, close + 1, arena_printf(a, "0..%.*s", width(open, close), open));
+		cure_fix(m, c, from, close + 1,
+			 arena_printf(a, "0..%.*s", width(open, close), open));
 	else
 		cure_fix(m, c, from, close + 1,
-			arena_printf(a, "%.*s..%.*s%s%.*s", width(open, one), open,
-				     width(text_skip(one + 1), two ? two : close), text_skip(one + 1),
-				     two ? " by " : "", two ? width(text_skip(two + 1), close) : 0,
-				     two ? text_skip(two + 1) : ""));
+			 arena_printf(a, "%.*s..%.*s%s%.*s", width(open, one), open,
+				      width(text_skip(one + 1), two ? two : close),
+				      text_skip(one + 1), two ? " by " : "",
+				      two ? width(text_skip(two + 1), close) : 0,
+				      two ? text_skip(two + 1) : ""));
 	return true;
 }
 
@@ -102,7 +105,7 @@ static const char *range_begin(const struct mistake *m)
 {
 	const char *s = text_line_begin(m->at, m->ps->source->text), *found = NULL;
 
-	for (; s < m->at; s = text_word_end(s) > s ? text_word_end(s) : s + 1)
+	for (; s<m->at; s = text_word_end(s)> s ? text_word_end(s) : s + 1)
 		if (text_is(s, "in"))
 			found = text_skip(s + 2);
 	return found;
@@ -122,7 +125,7 @@ static bool range(const struct mistake *m, struct cure *c)
 	c->help = "a range is written a..b, without b";
 	if (mistake_got(m, "to"))
 		cure_fix(m, c, mistake_text(m, m->ps->previous.span.hi),
-			text_skip(text_word_end(m->at)), "..");
+			 text_skip(text_word_end(m->at)), "..");
 	else if (mistake_got(m, "'{'"))
 		cure_fix(m, c, from, from, "0..");
 	return true;
@@ -140,10 +143,9 @@ static bool closed_range(const struct mistake *m, struct cure *c)
 /* ---- blocks -------------------------------------------------------------------------------- */
 
 static const char braces[] = "a block stands in braces, also around one statement: { ... }";
-static const char *const statements[] = {
-	"send", "recv", "reduce", "copy", "step", "par", "for", "if", "within", "channel", "assert",
-	"let", "fn", "scratch", "link", NULL
-};
+static const char *const statements[] = { "send", "recv",    "reduce", "copy",	  "step",   "par",
+					  "for",  "if",	     "within", "channel", "assert", "let",
+					  "fn",	  "scratch", "link",   NULL };
 
 /* A statement without braces, up to the end of its line. */
 static bool without_braces(const struct mistake *m, struct cure *c)
@@ -154,8 +156,8 @@ static bool without_braces(const struct mistake *m, struct cure *c)
 	c->help = braces;
 	m->ps->no_braces = true;
 	if (mistake_got_one(m, simple))
-		cure_fix(m, c, m->at, end, arena_printf(m->ps->arena, "{ %.*s }", width(m->at, end),
-						       m->at));
+		cure_fix(m, c, m->at, end,
+			 arena_printf(m->ps->arena, "{ %.*s }", width(m->at, end), m->at));
 	return true;
 }
 
@@ -206,7 +208,8 @@ static bool colon(const struct mistake *m, struct cure *c)
 
 	if (!mistake_got(m, "':'") || (kind != TOK_IF && kind != TOK_ELSE))
 		return false;
-	c->help = kind == TOK_IF ? "an if has a condition, and a block in braces: if E { ... }" : braces;
+	c->help = kind == TOK_IF ? "an if has a condition, and a block in braces: if E { ... }"
+				 : braces;
 	return true;
 }
 

@@ -8,7 +8,7 @@
 /* The operation's first word, if the parser is in one: going by what could follow. */
 struct form {
 	const char *text;
-	const char *word;	/* what joins its two parts; NULL: there are two */
+	const char *word; /* what joins its two parts; NULL: there are two */
 };
 
 static struct form form(const struct mistake *m)
@@ -18,7 +18,8 @@ static struct form form(const struct mistake *m)
 	if (mistake_may(m, "to"))
 		return (struct form){ "the form is: send X to P", "to" };
 	if (from && into)
-		return (struct form){ "the forms are: reduce X from P, and: reduce X into Y", NULL };
+		return (struct form){ "the forms are: reduce X from P, and: reduce X into Y",
+				      NULL };
 	if (from)
 		return (struct form){ "the form is: recv X from P", "from" };
 	if (into)
@@ -29,14 +30,12 @@ static struct form form(const struct mistake *m)
 static struct form form_of(int kind)
 {
 	switch (kind) {
-	case TOK_SEND:
-		return (struct form){ "the form is: send X to P", "to" };
-	case TOK_RECV:
-		return (struct form){ "the form is: recv X from P", "from" };
+	case TOK_SEND: return (struct form){ "the form is: send X to P", "to" };
+	case TOK_RECV: return (struct form){ "the form is: recv X from P", "from" };
 	case TOK_REDUCE:
-		return (struct form){ "the forms are: reduce X from P, and: reduce X into Y", NULL };
-	case TOK_COPY:
-		return (struct form){ "the form is: copy X into Y", NULL };
+		return (struct form){ "the forms are: reduce X from P, and: reduce X into Y",
+				      NULL };
+	case TOK_COPY: return (struct form){ "the form is: copy X into Y", NULL };
 	}
 	return (struct form){ NULL, NULL };
 }

@@ -12,7 +12,7 @@
 struct word {
 	const char *word;
 	const char *help;
-	const char *write;	/* in its place; or NULL: nothing can be put there */
+	const char *write; /* in its place; or NULL: nothing can be put there */
 };
 
 static const char use_for[] = "a loop runs over a range: for i in 0..K { ... }";
@@ -71,15 +71,15 @@ static const struct word words[] = {
 };
 
 /* Words before a name that gets a value. */
-static const char *const types[] = {
-	"int", "unsigned", "signed", "long", "short", "char", "bool", "float", "double", "auto",
-	"var", "val", "const", "mut", "static", "size_t", "int32_t", "int64_t", "uint32_t",
-	"uint64_t", "set", "define", NULL
-};
+static const char *const types[] = { "int",    "unsigned", "signed",  "long",	  "short",
+				     "char",   "bool",	   "float",   "double",	  "auto",
+				     "var",    "val",	   "const",   "mut",	  "static",
+				     "size_t", "int32_t",  "int64_t", "uint32_t", "uint64_t",
+				     "set",    "define",   NULL };
 
 static const char *const statements[] = {
-	"send", "recv", "reduce", "copy", "step", "par", "for", "if", "else", "within",
-	"channel", "assert", "let", "fn", "scratch", "link",
+	"send", "recv",	  "reduce",  "copy",   "step", "par", "for",	 "if",
+	"else", "within", "channel", "assert", "let",  "fn",  "scratch", "link",
 };
 
 /* `int x = 1` is a let, `float t[4]` a scratch. */
@@ -115,7 +115,7 @@ static bool assigned(const struct mistake *m, struct cure *c, const char *word)
 	if (*at == ':' && at[1] == '=') {
 		c->help = "a name is given by let, and keeps its value";
 		cure_fix(m, c, word, at + 2,
-			arena_printf(a, "let %.*s =", (int)(end - word), word));
+			 arena_printf(a, "let %.*s =", (int)(end - word), word));
 		return true;
 	}
 	if ((*at == '=' && at[1] != '=') || (*at && strchr("+-*/%|&^", *at) && at[1] == '=') ||
@@ -138,8 +138,8 @@ static bool assigned(const struct mistake *m, struct cure *c, const char *word)
 	value = text_skip(at + 1);
 	c->help = "a chunk gets its value by copy X into Y, recv X from P or reduce";
 	cure_fix(m, c, word, text_line_end(value),
-		arena_printf(a, "copy %.*s into %.*s", (int)(text_line_end(value) - value), value,
-			     (int)(close + 1 - word), word));
+		 arena_printf(a, "copy %.*s into %.*s", (int)(text_line_end(value) - value), value,
+			      (int)(close + 1 - word), word));
 	return true;
 }
 
@@ -156,7 +156,7 @@ static bool known(const struct mistake *m, struct cure *c, const char *word)
 		cure_fix(m, c, word, *words[i].write ? end : text_skip(end), words[i].write);
 		if (!strcmp(words[i].write, "}"))
 			m->ps->missing_close++;
-		else if (!strncmp(words[i].write, "par", 3))	/* its blocks are none else */
+		else if (!strncmp(words[i].write, "par", 3)) /* its blocks are none else */
 			c->mute = text_block_end(end);
 		return true;
 	}

@@ -15,9 +15,9 @@ struct front {
 	struct arena *arena;
 	struct sources *sources;
 	struct diags *diags;
-	const char *const *include_dirs;	/* -I, then the installed library; NULL-terminated */
-	const char *library_dir;	/* files below it are `installed`; or NULL */
-	bool only_main;		/* imports are not read: enough for the formatter */
+	const char *const *include_dirs; /* -I, then the installed library; NULL-terminated */
+	const char *library_dir;	 /* files below it are `installed`; or NULL */
+	bool only_main;			 /* imports are not read: enough for the formatter */
 };
 
 /**
@@ -30,8 +30,7 @@ struct front {
 struct module *lang_load(struct front *f, const char *path);
 
 /** The same for a text in memory (tests, fuzzing); imports resolve against `.`. */
-struct module *lang_load_text(struct front *f, const char *name, const char *text,
-			      size_t len);
+struct module *lang_load_text(struct front *f, const char *name, const char *text, size_t len);
 
 /** The one pointer that stands for this name in the module: equal names are equal
  *  pointers. O(n). */
@@ -39,9 +38,6 @@ const char *lang_intern(struct module *m, const char *s, size_t n);
 
 /** Resolves all names. Reports; the tree is fully resolved if no error was added. */
 void lang_resolve(struct front *f, struct module *m);
-
-/** The declaration of that kind and name that the main file sees, or NULL. */
-struct decl *lang_find(struct module *m, enum decl_kind kind, const char *name);
 
 /** Canonical text of the unit's source, in the arena; comments are kept.
  *  Only for a unit without syntax errors. */

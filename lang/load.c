@@ -81,25 +81,25 @@ const char *lang_intern(struct module *m, const char *s, size_t n)
 static void report_nul(struct parse *ps, const struct source *src, const char *nul)
 {
 	uint32_t at = src->base + (uint32_t)(nul - src->text);
-	bool wide = src->len > 1 && (!memcmp(src->text, "\xff\xfe", 2) ||
-				     !memcmp(src->text, "\xfe\xff", 2));
-	struct diag *g = parse_error(ps, (struct span){ at, at + 1 }, wide ?
-				     "this text is UTF-16" : "a NUL byte: this is no text");
+	bool wide = src->len > 1 &&
+		    (!memcmp(src->text, "\xff\xfe", 2) || !memcmp(src->text, "\xfe\xff", 2));
+	struct diag *g = parse_error(ps, (struct span){ at, at + 1 },
+				     wide ? "this text is UTF-16" : "a NUL byte: this is no text");
 
 	if (wide)
 		parse_cure(ps, g, "save it as UTF-8", (struct span){ 0 }, NULL);
 }
 
-struct unit *parse_once(struct front *f, struct module *m, struct source *src,
-			struct parse *ps)
+struct unit *parse_once(struct front *f, struct module *m, struct source *src, struct parse *ps)
 {
 	struct unit *u = ARENA_NEW(m->arena, struct unit);
 	const char *nul = memchr(src->text, '\0', src->len);
 	struct yy_buffer_state *buffer;
 	char none[2] = { 0 };
 
-	*ps = (struct parse){ .front = f, .arena = m->arena, .module = m, .unit = u,
-			      .source = src };
+	*ps = (struct parse){
+		.front = f, .arena = m->arena, .module = m, .unit = u, .source = src
+	};
 	u->source = src;
 	u->tail = &u->decls;
 	if (nul) {
@@ -135,7 +135,7 @@ struct unit *parse_source(struct front *f, struct module *m, struct source *src)
 /* A file whose imports are being read. */
 struct loading {
 	struct unit *unit;
-	struct decl *next;	/* its first declaration that was not looked at */
+	struct decl *next; /* its first declaration that was not looked at */
 };
 
 struct loader {
@@ -144,7 +144,7 @@ struct loader {
 	struct unit **done, **tail;
 	struct loading *stack;
 	uint32_t n, cap;
-	struct unit **seen;	/* all units with a path */
+	struct unit **seen; /* all units with a path */
 	uint32_t nseen, capseen;
 };
 
@@ -196,8 +196,7 @@ static struct unit *parse_text(struct loader *l, const char *name, const char *p
 {
 	/* Some editors put a byte order mark before a text. */
 	size_t skip = text->n >= 3 && !memcmp(text->p, "\xef\xbb\xbf", 3) ? 3 : 0;
-	struct source *src = source_adopt(l->front->sources, name, text->p + skip,
-					  text->n - skip);
+	struct source *src = source_adopt(l->front->sources, name, text->p + skip, text->n - skip);
 	struct unit *u;
 
 	if (!src) {
@@ -255,7 +254,8 @@ static void not_found(struct loader *l, const struct decl *d, const char *why,
 		if (!strpbrk(d->path, "\"\\\n"))
 			diag_fix(diags, g, d->text_span, "\"%s.ccs\"", d->path);
 	} else if (d->path[0] != '/') {
-		diag_help(diags, g, "an import is looked for beside the file that has it, in the "
+		diag_help(diags, g,
+			  "an import is looked for beside the file that has it, in the "
 			  "directories of -I, and in the installed library");
 	}
 }
@@ -309,7 +309,7 @@ static void read_imports(struct loader *l)
 		}
 		top->next = d->next;
 		if (d->kind == D_IMPORT && !l->front->only_main)
-			d->imported = import(l, d);	/* may move the stack */
+			d->imported = import(l, d); /* may move the stack */
 	}
 }
 

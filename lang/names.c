@@ -21,24 +21,13 @@
 static void define_decl(struct resolver *r, struct decl *d)
 {
 	switch (d->kind) {
-	case D_IMPORT:
-		return;
-	case D_LET:
-		names_define(r, SPACE_VALUE, d->body->name, d->body->var, d);
-		return;
-	case D_FN:
-		names_define(r, SPACE_VALUE, d->body->fn->name, d->body->fn->sym, d);
-		return;
-	case D_CONTRACT:
-		names_define(r, SPACE_CONTRACT, d->name, NULL, d);
-		return;
-	case D_TOPOLOGY:
-		names_define(r, SPACE_TOPOLOGY, d->name, NULL, d);
-		return;
+	case D_IMPORT: return;
+	case D_LET: names_define(r, SPACE_VALUE, d->body->name, d->body->var, d); return;
+	case D_FN: names_define(r, SPACE_VALUE, d->body->fn->name, d->body->fn->sym, d); return;
+	case D_CONTRACT: names_define(r, SPACE_CONTRACT, d->name, NULL, d); return;
+	case D_TOPOLOGY: names_define(r, SPACE_TOPOLOGY, d->name, NULL, d); return;
 	case D_PROC:
-	case D_SCHEDULE:
-		names_define(r, SPACE_RUN, d->name, NULL, d);
-		return;
+	case D_SCHEDULE: names_define(r, SPACE_RUN, d->name, NULL, d); return;
 	}
 }
 
@@ -51,8 +40,7 @@ static void define_unit(struct resolver *r, struct unit *u)
 /* Defines what `unit` imports, in turn: `list` has the units yet to be looked at,
  * and `mark` is on those that were. In the order of the module, so that two files
  * that do not go together are reported alike wherever they meet. */
-static void define_imports(struct resolver *r, struct unit *unit, struct unit **list,
-			   uint32_t mark)
+static void define_imports(struct resolver *r, struct unit *unit, struct unit **list, uint32_t mark)
 {
 	uint32_t n = 0;
 
@@ -83,8 +71,8 @@ static struct unit *prelude_of(struct module *m)
 }
 
 /* Walks one unit's declarations, with all that it sees in scope. */
-static void resolve_unit(struct resolver *r, struct unit *unit, struct unit **list,
-			 uint32_t mark, bool second)
+static void resolve_unit(struct resolver *r, struct unit *unit, struct unit **list, uint32_t mark,
+			 bool second)
 {
 	struct unit *prelude = prelude_of(r->m);
 
@@ -125,27 +113,4 @@ void lang_resolve(struct front *f, struct module *m)
 	names_graph(r);
 	if (!f->diags->errors && diag_warns(f->diags, W_UNUSED))
 		names_unused(r);
-}
-
-static struct decl *find_in(struct unit *u, enum decl_kind kind, const char *name)
-{
-	for (struct decl *d = u->decls; d; d = d->next)
-		if (d->kind == kind && d->name.name && strcmp(d->name.name, name) == 0)
-			return d;
-	return NULL;
-}
-
-/* The main file sees every file that was read; its own names first, the
- * prelude's last. */
-struct decl *lang_find(struct module *m, enum decl_kind kind, const char *name)
-{
-	struct unit *prelude = prelude_of(m);
-	struct decl *d = m->main ? find_in(m->main, kind, name) : NULL;
-
-	for (struct unit *u = m->units; u && !d; u = u->next)
-		if (u != m->main && u != prelude)
-			d = find_in(u, kind, name);
-	if (!d && prelude)
-		d = find_in(prelude, kind, name);
-	return d;
 }

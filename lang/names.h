@@ -9,24 +9,34 @@
 
 /* ccs(5) 3: contracts, topologies and what can be run have name spaces of their own. */
 enum space {
-	SPACE_VALUE, SPACE_CONTRACT, SPACE_TOPOLOGY, SPACE_RUN,
-	SPACE_PARAM,	/* a callee's parameters, while what is behind a ';' is walked */
-	SPACE_GIVEN,	/* those that have a value there */
-	SPACE_UNKNOWN	/* those that were reported */
+	SPACE_VALUE,
+	SPACE_CONTRACT,
+	SPACE_TOPOLOGY,
+	SPACE_RUN,
+	SPACE_PARAM,  /* a callee's parameters, while what is behind a ';' is walked */
+	SPACE_GIVEN,  /* those that have a value there */
+	SPACE_UNKNOWN /* those that were reported */
 };
 
 /* What a use of a name wants to find. */
 enum want {
-	WANT_NUMBER, WANT_BUFFER, WANT_FN, WANT_ARG, WANT_TABLE, WANT_CONTRACT, WANT_TOPOLOGY, WANT_RUN
+	WANT_NUMBER,
+	WANT_BUFFER,
+	WANT_FN,
+	WANT_ARG,
+	WANT_TABLE,
+	WANT_CONTRACT,
+	WANT_TOPOLOGY,
+	WANT_RUN
 };
 
 /* A name in scope. */
 struct def {
-	struct def *hidden;	/* the outer definition of the same name that this one hides */
-	struct def *below;	/* the one defined before it: the stack of all in scope */
+	struct def *hidden; /* the outer definition of the same name that this one hides */
+	struct def *below;  /* the one defined before it: the stack of all in scope */
 	struct slot *slot;
-	struct symbol *sym;	/* SPACE_VALUE */
-	struct decl *decl;	/* other spaces; and the declaration of a value of a file */
+	struct symbol *sym; /* SPACE_VALUE */
+	struct decl *decl;  /* other spaces; and the declaration of a value of a file */
 	struct span span;
 	uint32_t depth;
 };
@@ -35,8 +45,8 @@ struct def {
 struct slot {
 	const char *name;
 	enum space space;
-	struct def *top;	/* NULL: none in scope */
-	const struct decl *unknown_in;	/* SPACE_UNKNOWN: reported in this one */
+	struct def *top;	       /* NULL: none in scope */
+	const struct decl *unknown_in; /* SPACE_UNKNOWN: reported in this one */
 };
 
 /* A file's let or fn that is used where `rank` may not be. */
@@ -47,7 +57,7 @@ struct rankless_use {
 };
 
 struct edge {
-	uint32_t from, to;	/* ids of symbols */
+	uint32_t from, to; /* ids of symbols */
 };
 
 struct resolver {
@@ -57,37 +67,37 @@ struct resolver {
 	struct diags *d;
 
 	/* names_scope.c */
-	struct slot **slots;	/* open hash table */
+	struct slot **slots; /* open hash table */
 	uint32_t nslots, capslots;
 	struct def *top;
-	struct def *spare;	/* definitions that have left the scope, for use again */
+	struct def *spare; /* definitions that have left the scope, for use again */
 	uint32_t depth;
 	const char **candidates;
 	uint32_t capcandidates;
-	uint64_t suggest_work;	/* what may still be spent on "did you mean" */
+	uint64_t suggest_work; /* what may still be spent on "did you mean" */
 
-	uint32_t mark;		/* of the last walk over imports */
+	uint32_t mark; /* of the last walk over imports */
 
 	/* where the walk is */
 	struct unit *unit;
-	bool no_topology;	/* that of the declaration is unknown: so are its names */
-	const struct decl *other_topology;	/* declaration that lacks one, as was reported */
-	struct decl *owner;	/* whose symbols are being made, or NULL: the file's */
-	const struct symbol *node;	/* the file's let or fn whose text is walked, or NULL */
-	const char *rankless;	/* "a buffer's count": `rank` may not stand there; or NULL */
-	struct decl *counts;	/* contract whose counts are walked: new names are counts */
-	struct buffer_def *sizes;	/* buffer whose sizes are walked: a new name is the index */
-	const char *free_index[2];	/* of the left side of an ensures, where they are not known:
+	bool no_topology; /* that of the declaration is unknown: so are its names */
+	const struct decl *other_topology; /* declaration that lacks one, as was reported */
+	struct decl *owner;		   /* whose symbols are being made, or NULL: the file's */
+	const struct symbol *node;	   /* the file's let or fn whose text is walked, or NULL */
+	const char *rankless;	   /* "a buffer's count": `rank` may not stand there; or NULL */
+	struct decl *counts;	   /* contract whose counts are walked: new names are counts */
+	struct buffer_def *sizes;  /* buffer whose sizes are walked: a new name is the index */
+	const char *free_index[2]; /* of the left side of an ensures, where they are not known:
 					   its condition, and each other; or NULL */
 
 	/* names_graph.c: what the lets and fns of files use */
 	struct edge *edges;
 	uint32_t nedges, capedges;
-	const struct symbol **rank_users;	/* have `rank` in their text */
+	const struct symbol **rank_users; /* have `rank` in their text */
 	uint32_t nrank_users, caprank_users;
 	struct rankless_use *uses;
 	uint32_t nuses, capuses;
-	struct symbol **file_symbols;	/* all lets and fns of files */
+	struct symbol **file_symbols; /* all lets and fns of files */
 	uint32_t nfile_symbols, capfile_symbols;
 };
 
@@ -98,8 +108,8 @@ struct def *names_find(struct resolver *r, enum space space, const char *name);
 /* The definition is used. */
 void names_use(struct resolver *r, const struct def *def);
 /* E0202 if the scope has the name already. `sym` or `decl`. */
-void names_define(struct resolver *r, enum space space, struct ident name,
-		  struct symbol *sym, struct decl *decl);
+void names_define(struct resolver *r, enum space space, struct ident name, struct symbol *sym,
+		  struct decl *decl);
 /* The name is not what is wanted: E0201. */
 void names_unknown(struct resolver *r, struct ident name, enum want want);
 /* The nearest of `n` candidates, or NULL. */
@@ -140,7 +150,7 @@ void names_bindings(struct resolver *r, struct binding *given, const struct decl
 		    struct span at, const char *rankless);
 
 /* names_decl.c */
-void names_signature(struct resolver *r, struct decl *d);	/* symbols of its parameters */
+void names_signature(struct resolver *r, struct decl *d); /* symbols of its parameters */
 void names_decl(struct resolver *r, struct decl *d);
 
 /* unused.c: W0201 */

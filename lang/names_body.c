@@ -56,9 +56,10 @@ static void resolve_name(struct resolver *r, struct expr *e)
 	if (!def) {
 		e->sym = free_name(r, e->name);
 		if (!e->sym && is_free_index(r, e->name.name))
-			diag_add(r->d, SEV_ERROR, 201, e->span, NO_RANK,
-				 "unknown name `%s`: only the right side of a clause knows the index",
-				 e->name.name);
+			diag_add(
+				r->d, SEV_ERROR, 201, e->span, NO_RANK,
+				"unknown name `%s`: only the right side of a clause knows the index",
+				e->name.name);
 		else if (!e->sym)
 			names_unknown(r, e->name, WANT_NUMBER);
 		return;
@@ -79,9 +80,11 @@ static void resolve_name(struct resolver *r, struct expr *e)
 /* ccs(5) 3: a table is no number. */
 void names_not_a_number(struct resolver *r, struct ident name, const struct symbol *table)
 {
-	struct diag *g = diag_add(r->d, SEV_ERROR, 203, name.span, NO_RANK,
-				  "`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` their "
-				  "number", name.name, name.name, name.name);
+	struct diag *g =
+		diag_add(r->d, SEV_ERROR, 203, name.span, NO_RANK,
+			 "`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` their "
+			 "number",
+			 name.name, name.name, name.name);
 
 	diag_note(r->d, g, table->span, "`%s` is defined here", name.name);
 }
@@ -106,8 +109,8 @@ static struct symbol *table_named(struct resolver *r, struct ident name, const c
 			     "`%s` is a buffer: what a chunk holds cannot be used in an expression",
 			     name.name);
 	else
-		g = diag_add(r->d, SEV_ERROR, 203, name.span, NO_RANK,
-			     "`%s` is a number, and %s", name.name, use);
+		g = diag_add(r->d, SEV_ERROR, 203, name.span, NO_RANK, "`%s` is a number, and %s",
+			     name.name, use);
 	diag_note(r->d, g, def->span, "`%s` is defined here", name.name);
 	return NULL;
 }
@@ -183,19 +186,12 @@ void names_expr(struct resolver *r, struct expr *e)
 	while (e) {
 		switch (e->kind) {
 		case E_INT:
-		case E_N:
-			return;
-		case E_RANK:
-			resolve_rank(r, e);
-			return;
-		case E_NAME:
-			resolve_name(r, e);
-			return;
-		case E_CALL:
-			resolve_call(r, e);
-			return;
+		case E_N: return;
+		case E_RANK: resolve_rank(r, e); return;
+		case E_NAME: resolve_name(r, e); return;
+		case E_CALL: resolve_call(r, e); return;
 		case E_TABLE:
-			names_value(r, e);	/* reached only by what the grammar allows */
+			names_value(r, e); /* reached only by what the grammar allows */
 			return;
 		case E_TERM:
 			diag_add(r->d, SEV_ERROR, 101, e->span, NO_RANK,
@@ -206,11 +202,8 @@ void names_expr(struct resolver *r, struct expr *e)
 			resolve_entry(r, e);
 			names_expr(r, e->b);
 			break;
-		case E_UNARY:
-			break;
-		case E_BINARY:
-			names_expr(r, e->b);
-			break;
+		case E_UNARY: break;
+		case E_BINARY: names_expr(r, e->b); break;
 		case E_COND:
 			names_expr(r, e->b);
 			names_expr(r, e->c);
@@ -261,9 +254,10 @@ void names_wrong_indices(struct resolver *r, const struct ref *ref)
 			     "`%s` has chunks in one row: one index names a chunk, as in `%s[e]`",
 			     name, name);
 	else
-		g = diag_add(r->d, SEV_ERROR, 203, ref->span, NO_RANK,
-			     "`%s` has blocks of chunks: two indices name a chunk, as in `%s[block][e]`",
-			     name, name);
+		g = diag_add(
+			r->d, SEV_ERROR, 203, ref->span, NO_RANK,
+			"`%s` has blocks of chunks: two indices name a chunk, as in `%s[block][e]`",
+			name, name);
 	diag_note(r->d, g, b->span, "`%s` is defined here", name);
 }
 
@@ -362,16 +356,18 @@ static void resolve_link(struct resolver *r, struct stmt *s)
 	names_expr(r, s->e);
 	names_expr(r, s->e2);
 	for (struct binding *b = s->more; b; b = b->next) {
-		int i = strcmp(b->name.name, attributes[0]) == 0 ? 0 :
-			strcmp(b->name.name, attributes[1]) == 0 ? 1 : 2;
+		int i = strcmp(b->name.name, attributes[0]) == 0   ? 0
+			: strcmp(b->name.name, attributes[1]) == 0 ? 1
+								   : 2;
 
 		if (i == 2)
 			diag_add(r->d, SEV_ERROR, 201, b->name.span, NO_RANK,
-				 "a link has no `%s`, only `bandwidth` and `latency`%s", b->name.name,
+				 "a link has no `%s`, only `bandwidth` and `latency`%s",
+				 b->name.name,
 				 names_hint(r, names_near(r, b->name.name, attributes, 2)));
 		else if (given[i])
-			diag_add(r->d, SEV_ERROR, 202, b->name.span, NO_RANK,
-				 "`%s` is given twice", b->name.name);
+			diag_add(r->d, SEV_ERROR, 202, b->name.span, NO_RANK, "`%s` is given twice",
+				 b->name.name);
 		given[i] = true;
 	}
 }
@@ -395,34 +391,16 @@ static void resolve_stmt(struct resolver *r, struct stmt *s)
 		names_expr(r, s->e);
 		names_block(r, s->body);
 		return;
-	case S_WITHIN:
-		resolve_within(r, s);
-		return;
+	case S_WITHIN: resolve_within(r, s); return;
 	case S_PAR_FOR:
-	case S_FOR:
-		resolve_for(r, s);
-		return;
-	case S_IF:
-		resolve_if(r, s);
-		return;
-	case S_CALL:
-		names_call(r, s);
-		return;
-	case S_ASSERT:
-		names_expr(r, s->e);
-		return;
-	case S_LET:
-		names_let(r, s);
-		return;
-	case S_FN:
-		resolve_fn(r, s);
-		return;
-	case S_SCRATCH:
-		resolve_scratch(r, s);
-		return;
-	case S_LINK:
-		resolve_link(r, s);
-		return;
+	case S_FOR: resolve_for(r, s); return;
+	case S_IF: resolve_if(r, s); return;
+	case S_CALL: names_call(r, s); return;
+	case S_ASSERT: names_expr(r, s->e); return;
+	case S_LET: names_let(r, s); return;
+	case S_FN: resolve_fn(r, s); return;
+	case S_SCRATCH: resolve_scratch(r, s); return;
+	case S_LINK: resolve_link(r, s); return;
 	}
 }
 

@@ -141,7 +141,9 @@ static bool resolve_arg(struct resolver *r, struct arg *a)
 	}
 	a->expr = ARENA_NEW(r->arena, struct expr);
 	*a->expr = (struct expr){
-		.kind = entry ? E_ENTRY : E_NAME, .span = a->ref->span, .name = a->ref->name,
+		.kind = entry ? E_ENTRY : E_NAME,
+		.span = a->ref->span,
+		.name = a->ref->name,
 		.a = a->ref->block ? a->ref->block : a->ref->lo,
 		.b = a->ref->block ? a->ref->lo : NULL,
 	};
@@ -158,9 +160,9 @@ static void check_arg(struct resolver *r, const struct arg *a, const struct decl
 
 	if (view == (a->ref != NULL))
 		return;
-	g = diag_add(r->d, SEV_ERROR, 203, a->span, NO_RANK, view ?
-		     "`%s` of `%s` takes chunks of a buffer, not a number" :
-		     "`%s` of `%s` takes a number, not chunks of a buffer",
+	g = diag_add(r->d, SEV_ERROR, 203, a->span, NO_RANK,
+		     view ? "`%s` of `%s` takes chunks of a buffer, not a number"
+			  : "`%s` of `%s` takes a number, not chunks of a buffer",
 		     name, callee->name.name);
 	diag_note(r->d, g, span, "`%s` is defined here", name);
 }
@@ -204,8 +206,8 @@ void names_call(struct resolver *r, struct stmt *s)
 	taken = formal_count(callee);
 	if (given != taken) {
 		struct diag *g = diag_add(r->d, SEV_ERROR, 203, s->name.span, NO_RANK,
-					  "`%s` takes %u argument%s, not %u", s->name.name,
-					  taken, plural(taken), given);
+					  "`%s` takes %u argument%s, not %u", s->name.name, taken,
+					  plural(taken), given);
 		diag_note(r->d, g, callee->name.span, "`%s` is defined here", s->name.name);
 	}
 	names_bindings(r, s->more, callee, s->name.span, NULL);

@@ -22,8 +22,7 @@ static void buffer_symbol(struct resolver *r, struct buffer_def *b)
 void names_signature(struct resolver *r, struct decl *d)
 {
 	switch (d->kind) {
-	case D_IMPORT:
-		return;
+	case D_IMPORT: return;
 	case D_LET:
 		names_symbol(r, &d->body->var, SYM_LET, d->body->name);
 		d->body->var->value = d->body->e;
@@ -39,8 +38,7 @@ void names_signature(struct resolver *r, struct decl *d)
 	case D_CONTRACT:
 	case D_TOPOLOGY:
 	case D_PROC:
-	case D_SCHEDULE:
-		break;
+	case D_SCHEDULE: break;
 	}
 	r->owner = d;
 	for (struct binding *p = d->params; p; p = p->next) {
@@ -99,7 +97,8 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 		names_rankless_expr(r, e, "an argument of a topology");
 	if (!d->topology_name.name) {
 		if (d->kind == D_SCHEDULE)
-			for (struct decl *p = r->m->units ? r->m->units->decls : NULL; p; p = p->next)
+			for (struct decl *p = r->m->units ? r->m->units->decls : NULL; p;
+			     p = p->next)
 				if (p->kind == D_TOPOLOGY && p->source->prelude &&
 				    strcmp(p->name.name, "full") == 0)
 					d->topology = p;
@@ -122,8 +121,7 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 	g = diag_add(r->d, SEV_ERROR, 203, d->topology_name.span, NO_RANK,
 		     "topology `%s` takes %u argument%s, not %u", d->topology_name.name,
 		     d->ntopology_args < least ? least : most,
-		     (d->ntopology_args < least ? least : most) == 1 ? "" : "s",
-		     d->ntopology_args);
+		     (d->ntopology_args < least ? least : most) == 1 ? "" : "s", d->ntopology_args);
 	diag_note(r->d, g, def->decl->name.span, "`%s` is defined here", d->topology_name.name);
 }
 
@@ -252,8 +250,9 @@ static const struct symbol *given(const struct expr *count)
 		else if (count->a->kind == E_N)
 			count = count->b;
 	}
-	return count && count->kind == E_NAME && count->sym && count->sym->kind == SYM_COUNT ?
-	       count->sym : NULL;
+	return count && count->kind == E_NAME && count->sym && count->sym->kind == SYM_COUNT
+		       ? count->sym
+		       : NULL;
 }
 
 /* A bare count takes the schedule's number, where it stands alone or times N. The
@@ -273,8 +272,8 @@ static void check_counts(struct resolver *r, const struct decl *d, uint32_t firs
 		    known[def->sym->id - first])
 			continue;
 		diag_add(r->d, SEV_ERROR, 201, def->span, NO_RANK,
-			 "`%s` has no value: no buffer has `%s` or `%s * N` chunks",
-			 def->sym->name, def->sym->name, def->sym->name);
+			 "`%s` has no value: no buffer has `%s` or `%s * N` chunks", def->sym->name,
+			 def->sym->name, def->sym->name);
 	}
 }
 
@@ -301,16 +300,11 @@ static void resolve_contract(struct resolver *r, struct decl *d)
 static const char *direction_name(enum direction d)
 {
 	switch (d) {
-	case DIR_IN:
-		return "in";
-	case DIR_OUT:
-		return "out";
-	case DIR_INOUT:
-		return "inout";
-	case DIR_VIEW:
-		return "a view";
-	case DIR_SCRATCH:
-		return "scratch";
+	case DIR_IN: return "in";
+	case DIR_OUT: return "out";
+	case DIR_INOUT: return "inout";
+	case DIR_VIEW: return "a view";
+	case DIR_SCRATCH: return "scratch";
 	}
 	return "";
 }
@@ -340,8 +334,7 @@ static void check_buffers(struct resolver *r, const struct decl *d)
 	g = diag_add(r->d, SEV_ERROR, 203, d->contract_name.span, NO_RANK,
 		     "contract `%s` has %u buffer%s, not %u", d->contract->name.name, taken,
 		     taken == 1 ? "" : "s", given);
-	diag_note(r->d, g, d->contract->name.span, "`%s` is defined here",
-		  d->contract->name.name);
+	diag_note(r->d, g, d->contract->name.span, "`%s` is defined here", d->contract->name.name);
 }
 
 static void resolve_implements(struct resolver *r, struct decl *d)
@@ -368,8 +361,8 @@ static void define_numbers(struct resolver *r, struct param *formals)
 	for (struct param *p = formals; p; p = p->next)
 		if (p->number)
 			names_define(r, SPACE_VALUE,
-				     (struct ident){ p->number->name, p->number->span },
-				     p->number, NULL);
+				     (struct ident){ p->number->name, p->number->span }, p->number,
+				     NULL);
 }
 
 /* The parameters and buffers; the buffers' counts see all parameters. */
@@ -426,8 +419,7 @@ static void resolve_topology_decl(struct resolver *r, struct decl *d)
 void names_decl(struct resolver *r, struct decl *d)
 {
 	switch (d->kind) {
-	case D_IMPORT:
-		return;
+	case D_IMPORT: return;
 	case D_LET:
 		r->node = d->body->var;
 		names_value(r, d->body->e);

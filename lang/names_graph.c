@@ -17,17 +17,17 @@
 struct graph {
 	struct resolver *r;
 	uint32_t n;
-	uint32_t *first;	/* [n + 1]: edges of node i are to[first[i]] .. */
+	uint32_t *first; /* [n + 1]: edges of node i are to[first[i]] .. */
 	uint32_t *to;
-	uint32_t *next;		/* [n] the edge to follow next */
-	uint32_t *number;	/* [n] in the order of discovery, from 1; 0: not seen */
+	uint32_t *next;	  /* [n] the edge to follow next */
+	uint32_t *number; /* [n] in the order of discovery, from 1; 0: not seen */
 	uint32_t *low;
-	uint32_t *component;	/* [n] from 1; 0: not closed yet */
-	bool *rank;		/* [n] uses rank */
-	uint32_t *path, npath;	/* the walk's own stack */
-	uint32_t *open, nopen;	/* seen, component not closed */
+	uint32_t *component;   /* [n] from 1; 0: not closed yet */
+	bool *rank;	       /* [n] uses rank */
+	uint32_t *path, npath; /* the walk's own stack */
+	uint32_t *open, nopen; /* seen, component not closed */
 	uint32_t count, components;
-	const struct symbol **symbols;	/* [n] the lets and fns of files, else NULL */
+	const struct symbol **symbols; /* [n] the lets and fns of files, else NULL */
 };
 
 static struct graph *make(struct resolver *r)

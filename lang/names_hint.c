@@ -14,7 +14,7 @@
 static const struct known {
 	const char *name;
 	enum want want;
-	const char *write;	/* NULL: nothing can stand in its place */
+	const char *write; /* NULL: nothing can stand in its place */
 	const char *help;
 } known[] = {
 	{ "size", WANT_NUMBER, "N", NULL },
@@ -49,15 +49,19 @@ static const struct known {
 	{ "ceil", WANT_FN, NULL, "numbers are integers; (a + b - 1) / b rounds up" },
 	{ "int", WANT_FN, NULL, "numbers are integers, and a / b rounds down" },
 	{ "range", WANT_FN, NULL, "a range is written a..b, without b" },
-	{ "print", WANT_RUN, NULL, "nothing is printed when a schedule runs; `ccc explain` shows "
-				   "each step" },
-	{ "printf", WANT_RUN, NULL, "nothing is printed when a schedule runs; `ccc explain` shows "
-				    "each step" },
+	{ "print", WANT_RUN, NULL,
+	  "nothing is printed when a schedule runs; `ccc explain` shows "
+	  "each step" },
+	{ "printf", WANT_RUN, NULL,
+	  "nothing is printed when a schedule runs; `ccc explain` shows "
+	  "each step" },
 	{ "barrier", WANT_RUN, NULL, "operations wait for their messages, and for nothing else" },
 	{ "sync", WANT_RUN, NULL, "operations wait for their messages, and for nothing else" },
 	{ "wait", WANT_RUN, NULL, "operations wait for their messages, and for nothing else" },
-	{ "__syncthreads", WANT_RUN, NULL, "operations wait for their messages, and for nothing else" },
-	{ "sendrecv", WANT_RUN, NULL, "both at once are a step: step { send X to P recv Y from Q }" },
+	{ "__syncthreads", WANT_RUN, NULL,
+	  "operations wait for their messages, and for nothing else" },
+	{ "sendrecv", WANT_RUN, NULL,
+	  "both at once are a step: step { send X to P recv Y from Q }" },
 };
 
 static const struct known *find_known(const char *name, enum want want)
@@ -89,8 +93,8 @@ static const char *topologies(struct resolver *r, const char *name)
 	for (const struct def *def = r->top; def && r->suggest_work; def = def->below) {
 		r->suggest_work--;
 		if (def->slot->space == SPACE_TOPOLOGY && topology_has(r, def->decl, name))
-			text = text ? arena_printf(r->arena, "%s or %s", def->slot->name, text) :
-				      def->slot->name;
+			text = text ? arena_printf(r->arena, "%s or %s", def->slot->name, text)
+				    : def->slot->name;
 	}
 	return text;
 }

@@ -104,16 +104,17 @@ static void report_twice(struct resolver *r, const struct def *first, struct ide
 {
 	bool files = decl && first->decl && decl->source != first->decl->source;
 	struct diag *g = diag_add(r->d, SEV_ERROR, 202, name.span, NO_RANK,
-				  files ? "`%s` is defined in two files that are read together" :
-				  "`%s` is defined twice", name.name);
+				  files ? "`%s` is defined in two files that are read together"
+					: "`%s` is defined twice",
+				  name.name);
 
 	diag_note(r->d, g, first->span, files ? "the other one is here" : "first defined here");
 	if (files && decl->source != r->unit->source)
 		diag_note(r->d, g, (struct span){ 0 }, "%s reads both", r->unit->source->name);
 }
 
-void names_define(struct resolver *r, enum space space, struct ident name,
-		  struct symbol *sym, struct decl *decl)
+void names_define(struct resolver *r, enum space space, struct ident name, struct symbol *sym,
+		  struct decl *decl)
 {
 	struct slot **at;
 	struct def *def;
@@ -138,10 +139,13 @@ void names_define(struct resolver *r, enum space space, struct ident name,
 		r->spare = def->below;
 	else
 		def = ARENA_NEW(r->arena, struct def);
-	*def = (struct def){
-		.hidden = (*at)->top, .below = r->top, .slot = *at, .sym = sym,
-		.decl = decl, .span = name.span, .depth = r->depth
-	};
+	*def = (struct def){ .hidden = (*at)->top,
+			     .below = r->top,
+			     .slot = *at,
+			     .sym = sym,
+			     .decl = decl,
+			     .span = name.span,
+			     .depth = r->depth };
 	(*at)->top = def;
 	r->top = def;
 }
@@ -160,10 +164,9 @@ struct symbol *names_symbol(struct resolver *r, struct symbol **slot, enum symbo
 }
 
 static const char *const builtins[] = {
-	[BUILTIN_MIN] = "min", [BUILTIN_MAX] = "max", [BUILTIN_ABS] = "abs",
-	[BUILTIN_ILOG2] = "ilog2", [BUILTIN_CLOG2] = "clog2", [BUILTIN_ISPOW2] = "ispow2",
-	[BUILTIN_POPCOUNT] = "popcount", [BUILTIN_CTZ] = "ctz",
-	[BUILTIN_LEN] = "len"
+	[BUILTIN_MIN] = "min",		 [BUILTIN_MAX] = "max",	    [BUILTIN_ABS] = "abs",
+	[BUILTIN_ILOG2] = "ilog2",	 [BUILTIN_CLOG2] = "clog2", [BUILTIN_ISPOW2] = "ispow2",
+	[BUILTIN_POPCOUNT] = "popcount", [BUILTIN_CTZ] = "ctz",	    [BUILTIN_LEN] = "len"
 };
 
 enum builtin names_builtin(const char *name)
@@ -185,22 +188,14 @@ static bool is_number(const struct symbol *s)
 static bool serves(const struct def *def, enum want want)
 {
 	switch (want) {
-	case WANT_NUMBER:
-		return def->slot->space == SPACE_VALUE && is_number(def->sym);
-	case WANT_BUFFER:
-		return def->slot->space == SPACE_VALUE && def->sym->kind == SYM_BUFFER;
-	case WANT_FN:
-		return def->slot->space == SPACE_VALUE && def->sym->kind == SYM_FN;
-	case WANT_ARG:
-		return def->slot->space == SPACE_VALUE && def->sym->kind != SYM_FN;
-	case WANT_TABLE:
-		return def->slot->space == SPACE_VALUE && symbol_is_table(def->sym);
-	case WANT_CONTRACT:
-		return def->slot->space == SPACE_CONTRACT;
-	case WANT_TOPOLOGY:
-		return def->slot->space == SPACE_TOPOLOGY;
-	case WANT_RUN:
-		return def->slot->space == SPACE_RUN;
+	case WANT_NUMBER: return def->slot->space == SPACE_VALUE && is_number(def->sym);
+	case WANT_BUFFER: return def->slot->space == SPACE_VALUE && def->sym->kind == SYM_BUFFER;
+	case WANT_FN: return def->slot->space == SPACE_VALUE && def->sym->kind == SYM_FN;
+	case WANT_ARG: return def->slot->space == SPACE_VALUE && def->sym->kind != SYM_FN;
+	case WANT_TABLE: return def->slot->space == SPACE_VALUE && symbol_is_table(def->sym);
+	case WANT_CONTRACT: return def->slot->space == SPACE_CONTRACT;
+	case WANT_TOPOLOGY: return def->slot->space == SPACE_TOPOLOGY;
+	case WANT_RUN: return def->slot->space == SPACE_RUN;
 	}
 	return false;
 }
@@ -208,22 +203,14 @@ static bool serves(const struct def *def, enum want want)
 static const char *wanted(enum want want)
 {
 	switch (want) {
-	case WANT_NUMBER:
-		return "a number";
-	case WANT_BUFFER:
-		return "a buffer";
-	case WANT_FN:
-		return "a function";
-	case WANT_ARG:
-		return "a buffer or a number";
-	case WANT_TABLE:
-		return "a table";
-	case WANT_CONTRACT:
-		return "a contract";
-	case WANT_TOPOLOGY:
-		return "a topology";
-	case WANT_RUN:
-		return "a proc or a schedule";
+	case WANT_NUMBER: return "a number";
+	case WANT_BUFFER: return "a buffer";
+	case WANT_FN: return "a function";
+	case WANT_ARG: return "a buffer or a number";
+	case WANT_TABLE: return "a table";
+	case WANT_CONTRACT: return "a contract";
+	case WANT_TOPOLOGY: return "a topology";
+	case WANT_RUN: return "a proc or a schedule";
 	}
 	return "";
 }
@@ -232,19 +219,16 @@ static const char *described(const struct def *def)
 {
 	switch (def->slot->space) {
 	case SPACE_VALUE:
-		return def->sym->kind == SYM_FN ? "a function" :
-		       def->sym->kind == SYM_BUFFER ? "a buffer" :
-		       symbol_is_table(def->sym) ? "a table" : "a number";
-	case SPACE_CONTRACT:
-		return "a contract";
-	case SPACE_TOPOLOGY:
-		return "a topology";
-	case SPACE_RUN:
-		return def->decl->kind == D_PROC ? "a proc" : "a schedule";
+		return def->sym->kind == SYM_FN	      ? "a function"
+		       : def->sym->kind == SYM_BUFFER ? "a buffer"
+		       : symbol_is_table(def->sym)    ? "a table"
+						      : "a number";
+	case SPACE_CONTRACT: return "a contract";
+	case SPACE_TOPOLOGY: return "a topology";
+	case SPACE_RUN: return def->decl->kind == D_PROC ? "a proc" : "a schedule";
 	case SPACE_PARAM:
 	case SPACE_GIVEN:
-	case SPACE_UNKNOWN:
-		return "a parameter";
+	case SPACE_UNKNOWN: return "a parameter";
 	}
 	return "";
 }
@@ -311,9 +295,8 @@ static bool is_told(struct resolver *r, struct ident name, enum want want, const
 
 void names_unknown(struct resolver *r, struct ident name, enum want want)
 {
-	static const enum space spaces[] = {
-		SPACE_VALUE, SPACE_RUN, SPACE_TOPOLOGY, SPACE_CONTRACT
-	};
+	static const enum space spaces[] = { SPACE_VALUE, SPACE_RUN, SPACE_TOPOLOGY,
+					     SPACE_CONTRACT };
 	const struct def *other = NULL;
 	const char *near;
 	struct diag *g;

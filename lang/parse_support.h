@@ -21,16 +21,16 @@
 /* How far to drop tokens after a syntax error (tokens.c). */
 enum skip {
 	SKIP_NONE,
-	SKIP_STMT,	/* to a statement, or the block's end */
-	SKIP_PAR,	/* to the next block of a par, or the par's end */
-	SKIP_HEAD,	/* to the body of a declaration, or the next declaration */
-	SKIP_ENSURES,	/* to the next ensures, or the next declaration */
-	SKIP_DECL	/* to the next declaration */
+	SKIP_STMT,    /* to a statement, or the block's end */
+	SKIP_PAR,     /* to the next block of a par, or the par's end */
+	SKIP_HEAD,    /* to the body of a declaration, or the next declaration */
+	SKIP_ENSURES, /* to the next ensures, or the next declaration */
+	SKIP_DECL     /* to the next declaration */
 };
 
 struct open_brace {
-	uint32_t at;		/* offset of '{' */
-	uint32_t indent;	/* column of the first word of its line */
+	uint32_t at;	 /* offset of '{' */
+	uint32_t indent; /* column of the first word of its line */
 };
 
 /* A token that the parser was given. */
@@ -44,7 +44,7 @@ struct untried {
 	struct diag *diag;
 	struct span span;
 	const char *text;
-	uint32_t reached;	/* where the last token began */
+	uint32_t reached; /* where the last token began */
 };
 
 struct parse {
@@ -55,37 +55,37 @@ struct parse {
 	struct source *source;
 	void *scanner;
 	uint32_t nerrors;
-	bool stopped;		/* gave up: no more tokens, no more reports */
+	bool stopped; /* gave up: no more tokens, no more reports */
 	struct untried *fixes;
 	uint32_t nfixes, capfixes;
 
 	/* the token stream */
 	enum skip skip;
-	int queued;		/* token to deliver after `closing` virtual '}', 0: none */
+	int queued; /* token to deliver after `closing` virtual '}', 0: none */
 	uint32_t closing;
 	struct span queued_span;
-	bool at_end;		/* the queued token is the end of the file */
-	bool is_virtual;	/* the last token was not in the text */
-	bool line_first;	/* the last token stood first on its line */
-	bool after_arrow;	/* in a link, after its ->: '(' may open attributes */
-	uint32_t mute;		/* tokens for which errors are not reported */
-	bool quiet;		/* what is scanned is skipped: mistakes in it do not count */
-	bool bad_bytes;		/* bytes before the next token were no token */
-	uint32_t bad_string;	/* offset of the last string with a mistake in it */
-	uint32_t parens;	/* open ( and [ */
+	bool at_end;	     /* the queued token is the end of the file */
+	bool is_virtual;     /* the last token was not in the text */
+	bool line_first;     /* the last token stood first on its line */
+	bool after_arrow;    /* in a link, after its ->: '(' may open attributes */
+	uint32_t mute;	     /* tokens for which errors are not reported */
+	bool quiet;	     /* what is scanned is skipped: mistakes in it do not count */
+	bool bad_bytes;	     /* bytes before the next token were no token */
+	uint32_t bad_string; /* offset of the last string with a mistake in it */
+	uint32_t parens;     /* open ( and [ */
 	struct open_brace *braces;
 	uint32_t nbraces, capbraces;
-	uint32_t suspect;	/* offset of a '{' whose '}' seems to be missing, or 0 */
+	uint32_t suspect; /* offset of a '{' whose '}' seems to be missing, or 0 */
 
 	/* for messages */
-	struct token last, previous, before;	/* the last three */
-	int head, statement;	/* the keywords that the declaration and the statement before
+	struct token last, previous, before; /* the last three */
+	int head, statement;	       /* the keywords that the declaration and the statement before
 				   the last token began with, or 0 */
-	int next_head, next_statement;	/* the same with the last token */
+	int next_head, next_statement; /* the same with the last token */
 
 	/* what follows from a report, and is no mistake of its own */
 	uint32_t mute_until;	/* before this offset nothing is */
-	uint32_t missing_close;	/* so many blocks have no `}` */
+	uint32_t missing_close; /* so many blocks have no `}` */
 	uint32_t extra_close;	/* so many `}` have no block */
 	bool no_braces;		/* blocks without braces were met: `else` has no if */
 };
@@ -106,11 +106,13 @@ void parse_too_deep(struct parse *ps, struct span span);
 
 /** Makes the text behind the last token readable (scan.l). */
 void parse_show_text(struct parse *ps);
+/** Keeps a token, or a COMMENT, for the formatter. */
+void parse_keep(struct parse *ps, int token, struct span span);
 
 /** Reports that the token called `got` (as in parse.y) stands where only one of
  *  `names` may (syntax.c). */
-void parse_unexpected(struct parse *ps, struct span span, const char *got,
-		      const char *const *names, int n);
+void parse_unexpected(struct parse *ps, struct span span, const char *got, const char *const *names,
+		      int n);
 
 /** After a syntax error, with the parser's lookahead (or none): arranges that the next
  *  token is one that `mode` waits for. True: the parser must drop the lookahead. */
@@ -130,8 +132,7 @@ bool parse_is_float(const char *s, size_t n);
  *  (chars.c). */
 size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span, int *token);
 /** A text in quotes that are none: reports it. Returns what is in it. */
-const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote,
-			 struct span span);
+const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote, struct span span);
 /** `#`, `.` and others: reports them. Returns how many bytes to go over. */
 size_t parse_stray(struct parse *ps, const char *s, struct span span);
 
@@ -143,8 +144,7 @@ const char *parse_clip(struct parse *ps, const char *s, size_t n);
 struct unit *parse_source(struct front *f, struct module *m, struct source *src);
 
 /** The same, only to see how far it gets: nothing is tried out. */
-struct unit *parse_once(struct front *f, struct module *m, struct source *src,
-			struct parse *ps);
+struct unit *parse_once(struct front *f, struct module *m, struct source *src, struct parse *ps);
 
 /** An empty module, in f->arena. */
 struct module *lang_module(struct front *f);
@@ -157,24 +157,49 @@ void parse_try_fixes(struct parse *ps);
 
 /* ---- lists in semantic values ------------------------------------------------ */
 
-struct stmt_list { struct stmt *first, *last; };
-struct expr_list { struct expr *first, *last; uint32_t n; };
-struct arg_list { struct arg *first, *last; };
-struct binding_list { struct binding *first, *last; };
-struct param_list { struct param *first, *last; };
-struct buffer_list { struct buffer_def *first, *last; };
-struct ensures_list { struct ensures *first, *last; };
-struct symbol_list { struct symbol **v; uint32_t n, cap; };
+struct stmt_list {
+	struct stmt *first, *last;
+};
+struct expr_list {
+	struct expr *first, *last;
+	uint32_t n;
+};
+struct arg_list {
+	struct arg *first, *last;
+};
+struct binding_list {
+	struct binding *first, *last;
+};
+struct param_list {
+	struct param *first, *last;
+};
+struct buffer_list {
+	struct buffer_def *first, *last;
+};
+struct ensures_list {
+	struct ensures *first, *last;
+};
+struct symbol_list {
+	struct symbol **v;
+	uint32_t n, cap;
+};
 
 /* The three expressions of a loop: from..to by step. Of a group: first, count,
  * stride, or only the first: a table. */
-struct range { struct expr *lo, *hi, *by; };
+struct range {
+	struct expr *lo, *hi, *by;
+};
 
 /* [chunks], or [blocks][chunks]; both NULL: no brackets. */
-struct counts { struct expr *blocks, *chunks; };
+struct counts {
+	struct expr *blocks, *chunks;
+};
 
 /* A name with arguments, as after `on`; name.name == NULL: none. */
-struct applied { struct ident name; struct expr_list args; };
+struct applied {
+	struct ident name;
+	struct expr_list args;
+};
 
 /* Appends one node to a list value. */
 #define LIST_APPEND(list, node) \
@@ -189,25 +214,23 @@ struct expr *ast_int(struct parse *ps, struct span span, int64_t value);
 struct expr *ast_leaf(struct parse *ps, struct span span, enum expr_kind kind);
 struct expr *ast_name(struct parse *ps, struct ident name);
 struct expr *ast_unary(struct parse *ps, struct span span, enum expr_op op, struct expr *a);
-struct expr *ast_binary(struct parse *ps, struct span span, enum expr_op op,
-			struct expr *a, struct expr *b);
-struct expr *ast_cond(struct parse *ps, struct span span, struct expr *a,
-		      struct expr *b, struct expr *c);
-struct expr *ast_call(struct parse *ps, struct span span, struct ident name,
-		      struct expr_list args);
+struct expr *ast_binary(struct parse *ps, struct span span, enum expr_op op, struct expr *a,
+			struct expr *b);
+struct expr *ast_cond(struct parse *ps, struct span span, struct expr *a, struct expr *b,
+		      struct expr *c);
+struct expr *ast_call(struct parse *ps, struct span span, struct ident name, struct expr_list args);
 /** name[a], and name[a][b] where b is not NULL */
 struct expr *ast_entry(struct parse *ps, struct span span, struct ident name, struct expr *a,
 		       struct expr *b);
 struct expr *ast_table(struct parse *ps, struct span span, struct expr_list entries);
 /** chunk@rank, where `chunk` must be an E_ENTRY: E0101 */
-struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk,
-			 struct expr *rank);
+struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk, struct expr *rank);
 /** sum(var in lo..hi: body), where `body` must be an E_TERM: E0101 */
 struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struct expr *lo,
 		     struct expr *hi, struct expr *body);
 
-struct ref *ast_ref(struct parse *ps, struct span span, enum ref_kind kind,
-		    struct ident name, struct expr *lo, struct expr *hi);
+struct ref *ast_ref(struct parse *ps, struct span span, enum ref_kind kind, struct ident name,
+		    struct expr *lo, struct expr *hi);
 /** name[...] becomes name[block][...] */
 struct ref *ast_of_block(struct ref *r, struct expr *block);
 
@@ -217,43 +240,41 @@ struct binding *ast_binding(struct parse *ps, struct span span, struct ident nam
 			    struct expr *value);
 struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
 			  struct expr *value);
-struct binding *ast_attribute(struct parse *ps, struct span span, struct ident name,
-			      double number, struct span number_span);
+struct binding *ast_attribute(struct parse *ps, struct span span, struct ident name, double number,
+			      struct span number_span);
 
-struct stmt *ast_message(struct parse *ps, struct span span, enum stmt_kind kind,
-			 struct ref *x, struct expr *peer);
-struct stmt *ast_local(struct parse *ps, struct span span, enum stmt_kind kind,
-		       struct ref *x, struct ref *y);
+struct stmt *ast_message(struct parse *ps, struct span span, enum stmt_kind kind, struct ref *x,
+			 struct expr *peer);
+struct stmt *ast_local(struct parse *ps, struct span span, enum stmt_kind kind, struct ref *x,
+		       struct ref *y);
 struct stmt *ast_block(struct parse *ps, struct span span, enum stmt_kind kind,
 		       struct stmt_list body);
-struct stmt *ast_channel(struct parse *ps, struct span span, struct expr *e,
-			 struct stmt_list body);
-struct stmt *ast_loop(struct parse *ps, struct span span, enum stmt_kind kind,
-		      struct ident var, struct range range, struct stmt_list body);
-struct stmt *ast_if(struct parse *ps, struct span span, struct expr *e,
-		    struct stmt_list then, struct stmt_list orelse);
+struct stmt *ast_channel(struct parse *ps, struct span span, struct expr *e, struct stmt_list body);
+struct stmt *ast_loop(struct parse *ps, struct span span, enum stmt_kind kind, struct ident var,
+		      struct range range, struct stmt_list body);
+struct stmt *ast_if(struct parse *ps, struct span span, struct expr *e, struct stmt_list then,
+		    struct stmt_list orelse);
 struct stmt *ast_within(struct parse *ps, struct span span, struct range members,
 			struct stmt_list body);
-struct stmt *ast_run(struct parse *ps, struct span span, struct ident callee,
-		     struct arg_list args, struct binding_list more);
-struct stmt *ast_assert(struct parse *ps, struct span span, struct expr *e,
-			const char *text, struct span text_span);
-struct stmt *ast_let(struct parse *ps, struct span span, struct ident name,
-		     struct expr *e);
+struct stmt *ast_run(struct parse *ps, struct span span, struct ident callee, struct arg_list args,
+		     struct binding_list more);
+struct stmt *ast_assert(struct parse *ps, struct span span, struct expr *e, const char *text,
+			struct span text_span);
+struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, struct expr *e);
 struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 		    struct symbol_list params, struct expr *body);
 struct stmt *ast_scratch(struct parse *ps, struct span span, struct ident name,
 			 struct counts counts);
-struct stmt *ast_link(struct parse *ps, struct span span, struct expr *from,
-		      struct expr *to, struct binding_list attributes);
+struct stmt *ast_link(struct parse *ps, struct span span, struct expr *from, struct expr *to,
+		      struct binding_list attributes);
 
 struct symbol *ast_symbol(struct parse *ps, enum symbol_kind kind, struct ident name);
 void ast_add_symbol(struct parse *ps, struct symbol_list *list, struct ident name);
 
 struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction dir,
 			      struct ident name, struct counts counts);
-struct buffer_def *ast_by_column(struct parse *ps, struct buffer_def *b,
-				 struct ident word, uint32_t hi);
+struct buffer_def *ast_by_column(struct parse *ps, struct buffer_def *b, struct ident word,
+				 uint32_t hi);
 struct buffer_def *ast_sized(struct parse *ps, struct buffer_def *b, struct span span,
 			     struct ident table, struct expr *size_a, struct expr *size_b);
 struct param *ast_formal(struct parse *ps, struct span span, struct ident name,
@@ -268,17 +289,16 @@ struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *con
 struct ensures *ast_ensures_after(struct parse *ps, struct span span, struct expr *cond,
 				  struct term *after);
 
-void ast_import(struct parse *ps, struct span span, const char *path,
-		struct span text_span);
+void ast_import(struct parse *ps, struct span span, const char *path, struct span text_span);
 void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s);
 /** `head` ends at the ')'. */
 void ast_contract(struct parse *ps, struct span span, struct span head, struct ident name,
-		  struct buffer_list buffers, struct binding_list params,
-		  struct stmt_list lets, struct ensures_list ensures);
-void ast_topology(struct parse *ps, struct span span, struct ident name,
-		  struct binding_list params, struct expr *where, struct stmt_list body);
-void ast_proc(struct parse *ps, struct span span, struct ident name,
-	      struct param_list formals, struct applied topology, struct stmt_list body);
+		  struct buffer_list buffers, struct binding_list params, struct stmt_list lets,
+		  struct ensures_list ensures);
+void ast_topology(struct parse *ps, struct span span, struct ident name, struct binding_list params,
+		  struct expr *where, struct stmt_list body);
+void ast_proc(struct parse *ps, struct span span, struct ident name, struct param_list formals,
+	      struct applied topology, struct stmt_list body);
 
 /* The promise in a schedule's head: implements contract(buffers; args). */
 struct promise {
@@ -286,9 +306,9 @@ struct promise {
 	struct buffer_list buffers;
 	struct binding_list args;
 };
-void ast_schedule(struct parse *ps, struct span span, struct ident name,
-		  struct binding_list params, struct promise promise,
-		  struct applied topology, struct expr *where, struct stmt_list body);
+void ast_schedule(struct parse *ps, struct span span, struct ident name, struct binding_list params,
+		  struct promise promise, struct applied topology, struct expr *where,
+		  struct stmt_list body);
 
 /** What may not stand where it does: E0101 (check.c). */
 void ast_check_body(struct parse *ps, const struct decl *d);

@@ -31,16 +31,18 @@ static struct unread failed(int error)
 		return no("it has more than " STR(MAX_FILE_MIB) " MiB, the most that is read");
 	if (error == EISDIR)
 		return no("it is a directory");
-	return (struct unread){ .why = strerror(error), .absent = error == ENOENT ||
-								  error == ENOTDIR };
+	return (struct unread){ .why = strerror(error),
+				.absent = error == ENOENT || error == ENOTDIR };
 }
 
 static void stamp(struct text *t, const struct stat *st)
 {
 	t->is_file = true;
 	t->file = (struct file_stamp){
-		.dev = (uint64_t)st->st_dev, .ino = (uint64_t)st->st_ino,
-		.size = (uint64_t)st->st_size, .seconds = (int64_t)st->st_mtim.tv_sec,
+		.dev = (uint64_t)st->st_dev,
+		.ino = (uint64_t)st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.seconds = (int64_t)st->st_mtim.tv_sec,
 		.nanoseconds = (int64_t)st->st_mtim.tv_nsec,
 	};
 }
@@ -115,8 +117,10 @@ static struct unread refuse(struct arena *a, const char *path, const struct stat
 		what = "a block device";
 	return (struct unread){
 		.why = arena_printf(a, "it is %s, not a file", what),
-		.help = arena_printf(a, "`ccc - < %s` takes it as the standard input, and waits "
-				     "for its end", path),
+		.help = arena_printf(a,
+				     "`ccc - < %s` takes it as the standard input, and waits "
+				     "for its end",
+				     path),
 	};
 }
 

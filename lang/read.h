@@ -11,16 +11,16 @@
 #define MAX_FILE ((size_t)MAX_FILE_MIB * 1024 * 1024)
 
 struct text {
-	char *p;		/* n bytes and two NULs, in the arena */
+	char *p; /* n bytes and two NULs, in the arena */
 	size_t n, cap;
-	bool is_file;		/* a regular file: */
+	bool is_file; /* a regular file: */
 	struct file_stamp file;
 };
 
 struct unread {
-	const char *why;	/* behind "cannot read FILE: "; NULL: it was read */
-	const char *help;	/* what to do, or NULL */
-	bool absent;		/* there is no such file, so it may be looked for elsewhere */
+	const char *why;  /* behind "cannot read FILE: "; NULL: it was read */
+	const char *help; /* what to do, or NULL */
+	bool absent;	  /* there is no such file, so it may be looked for elsewhere */
 };
 
 /** Reads a regular file; of devices /dev/null, too. What might never end is refused

@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-struct source *source_adopt(struct sources *s, const char *name, const char *text,
-			    size_t len)
+struct source *source_adopt(struct sources *s, const char *name, const char *text, size_t len)
 {
 	struct source *last = s->n ? s->v[s->n - 1] : NULL;
 	uint64_t base = last ? (uint64_t)last->base + last->len + 1 : 1;
@@ -28,8 +27,7 @@ struct source *source_adopt(struct sources *s, const char *name, const char *tex
 	return src;
 }
 
-struct source *source_add(struct sources *s, const char *name, const char *text,
-			  size_t len)
+struct source *source_add(struct sources *s, const char *name, const char *text, size_t len)
 {
 	char *copy;
 
@@ -56,7 +54,7 @@ static void find_lines(struct arena *a, struct source *s)
 
 struct source *source_at(const struct sources *s, uint32_t offset)
 {
-	uint32_t lo = 0, hi = s->n;	/* the last one that starts at or before it */
+	uint32_t lo = 0, hi = s->n; /* the last one that starts at or before it */
 
 	if (!s->n || offset < s->v[0]->base)
 		return NULL;
@@ -98,8 +96,7 @@ struct place source_place(struct sources *s, uint32_t offset)
 		else
 			hi = mid;
 	}
-	return (struct place){ .source = src, .line = lo + 1,
-			       .column = at - src->lines[lo] + 1 };
+	return (struct place){ .source = src, .line = lo + 1, .column = at - src->lines[lo] + 1 };
 }
 
 /* Where line `line` starts when there is no table yet; len if there is no such line. */

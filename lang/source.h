@@ -13,28 +13,28 @@
 #include <stdbool.h>
 
 struct span {
-	uint32_t lo;	/* offset of the first byte; 0 means "no place" */
-	uint32_t hi;	/* one past the last byte */
+	uint32_t lo; /* offset of the first byte; 0 means "no place" */
+	uint32_t hi; /* one past the last byte */
 };
 
 /* Which file, and which state of it. */
 struct file_stamp {
 	uint64_t dev, ino, size;
-	int64_t seconds, nanoseconds;	/* of its last change */
+	int64_t seconds, nanoseconds; /* of its last change */
 };
 
 struct source {
-	const char *name;	/* as it is to be printed */
-	const char *path;	/* canonical, for "read once"; NULL for the prelude and stdin */
-	const char *text;	/* len bytes and two NULs, for flex's in-place scan */
+	const char *name; /* as it is to be printed */
+	const char *path; /* canonical, for "read once"; NULL for the prelude and stdin */
+	const char *text; /* len bytes and two NULs, for flex's in-place scan */
 	uint32_t len;
-	uint32_t base;		/* offset of text[0]; the first source starts at 1 */
-	uint32_t *lines;	/* offsets (from base) of line starts, made on demand */
+	uint32_t base;	 /* offset of text[0]; the first source starts at 1 */
+	uint32_t *lines; /* offsets (from base) of line starts, made on demand */
 	uint32_t nlines;
-	bool is_file;		/* a regular file was read: */
+	bool is_file; /* a regular file was read: */
 	struct file_stamp file;
 	bool prelude;
-	bool installed;		/* of the installed library */
+	bool installed; /* of the installed library */
 };
 
 struct sources {
@@ -44,17 +44,15 @@ struct sources {
 };
 
 struct place {
-	const struct source *source;	/* NULL if the span has no place */
-	uint32_t line, column;		/* from 1; columns count bytes */
+	const struct source *source; /* NULL if the span has no place */
+	uint32_t line, column;	     /* from 1; columns count bytes */
 };
 
 /** Adds a text (copied). NULL if the space of offsets (4 GiB) is full. */
-struct source *source_add(struct sources *s, const char *name, const char *text,
-			  size_t len);
+struct source *source_add(struct sources *s, const char *name, const char *text, size_t len);
 
 /** The same without the copy: `text` is in the arena already, followed by two NULs. */
-struct source *source_adopt(struct sources *s, const char *name, const char *text,
-			    size_t len);
+struct source *source_adopt(struct sources *s, const char *name, const char *text, size_t len);
 
 /** The text that an offset lies in, or NULL. O(log texts). */
 struct source *source_at(const struct sources *s, uint32_t offset);

@@ -9,6 +9,7 @@
  * ends too early, its end is the place, not the next line.
  */
 #include "lang/habits.h"
+#include "lang/keywords.h"
 
 #include <string.h>
 
@@ -22,22 +23,18 @@ static bool is_one_of(const char *name, const char *const *list)
 	return false;
 }
 
-static const char *const operators[] = {
-	"'?'", "||", "&&", "'|'", "'^'", "'&'", "==", "!=", "'<'", "'>'", "<=", ">=",
-	"<<", ">>", "'+'", "'-'", "'*'", "'/'", "'%'", "'('", "( ", "'['", "'@'", NULL
-};
-static const char *const operands[] = {
-	"name", "number", "fraction", "rank", "N", "true", "false", "'('", "'-'", "'!'",
-	"'~'", "9223372036854775808", "sum", NULL
-};
-static const char *const statements[] = {
-	"send", "recv", "reduce", "copy", "step", "par", "for", "if", "within", "channel",
-	"assert", "let", "fn", "scratch", "link", "name", "';'", "( ", NULL
-};
-static const char *const declarations[] = {
-	"import", "contract", "topology", "proc", "schedule", "let", "fn", "';'",
-	"end of the text", NULL
-};
+static const char *const operators[] = { "'?'", "||",  "&&",  "'|'", "'^'", "'&'", "==",  "!=",
+					 "'<'", "'>'", "<=",  ">=",  "<<",  ">>",  "'+'", "'-'",
+					 "'*'", "'/'", "'%'", "'('", "( ",  "'['", "'@'", NULL };
+static const char *const operands[] = { "name", "number", "fraction", "rank",
+					"N",	"true",	  "false",    "'('",
+					"'-'",	"'!'",	  "'~'",      "9223372036854775808",
+					"sum",	NULL };
+/* Beside the words that a statement can begin with. */
+static const char *const statements[] = { "name", "';'", "( ", NULL };
+static const char *const declarations[] = { "import",	       "contract", "topology", "proc",
+					    "schedule",	       "let",	   "fn",       "';'",
+					    "end of the text", NULL };
 
 /* A token's name as it is printed. */
 static const char *print_name(struct parse *ps, const char *name)
@@ -52,7 +49,7 @@ static const char *print_name(struct parse *ps, const char *name)
 		return "the end of the text";
 	if (strcmp(name, "( ") == 0)
 		return "`(`";
-	if (name[0] == '\'')		/* a character: 'c' */
+	if (name[0] == '\'') /* a character: 'c' */
 		return arena_printf(ps->arena, "`%c`", name[1]);
 	return arena_printf(ps->arena, "`%s`", name);
 }
@@ -86,15 +83,16 @@ static int list_expected(const struct mistake *m, const char *list[static MAX_LI
 		const char *name = m->names[i];
 
 		if (is_unlikely(m, name) || (expr && is_one_of(name, operands)) ||
-		    (stmt && is_one_of(name, statements)) ||
-		    (decl && is_one_of(name, declarations)) ||
-		    (oper && is_one_of(name, operators)))
+		    (stmt &&
+		     (is_one_of(name, statements) || keyword_text_starts_statement(name))) ||
+		    (decl && is_one_of(name, declarations)) || (oper && is_one_of(name, operators)))
 			continue;
 		/* After contract and implements; in attributes; after '@'. */
 		if ((strcmp(name, "reduce") == 0 && mistake_may(m, "name")) ||
-		    strcmp(name, "fraction") == 0 || (!expr && mistake_may(m, "rank") &&
-		    (strcmp(name, "N") == 0 || strcmp(name, "rank") == 0 ||
-		     strcmp(name, "true") == 0 || strcmp(name, "false") == 0)))
+		    strcmp(name, "fraction") == 0 ||
+		    (!expr && mistake_may(m, "rank") &&
+		     (strcmp(name, "N") == 0 || strcmp(name, "rank") == 0 ||
+		      strcmp(name, "true") == 0 || strcmp(name, "false") == 0)))
 			continue;
 		if (n == MAX_LISTED)
 			return 0;
@@ -113,7 +111,9 @@ static const char *expected_text(const struct mistake *m)
 
 	for (int i = 0; i < n; i++)
 		text = arena_printf(m->ps->arena, "%s%s%s", text,
-				    i == 0 ? ", expected " : i == n - 1 ? " or " : ", ",
+				    i == 0	 ? ", expected "
+				    : i == n - 1 ? " or "
+						 : ", ",
 				    list[i]);
 	return text;
 }
@@ -136,10 +136,9 @@ static const char *found_text(struct parse *ps, const char *name, struct span sp
 /* Is it one of the language's words? */
 static bool is_word(const char *name)
 {
-	return ((name[0] >= 'a' && name[0] <= 'z') || name[0] == 'N') &&
-	       !strchr(name, ' ') && strcmp(name, "name") != 0 &&
-	       strcmp(name, "number") != 0 && strcmp(name, "fraction") != 0 &&
-	       strcmp(name, "string") != 0;
+	return ((name[0] >= 'a' && name[0] <= 'z') || name[0] == 'N') && !strchr(name, ' ') &&
+	       strcmp(name, "name") != 0 && strcmp(name, "number") != 0 &&
+	       strcmp(name, "fraction") != 0 && strcmp(name, "string") != 0;
 }
 
 /* Forms of statements that have no other habit. */
@@ -149,7 +148,8 @@ static bool form(const struct mistake *m, struct cure *c)
 
 	if (m->ps->statement == TOK_ASSERT && mistake_may(m, "','") && mistake_may_operator(m)) {
 		c->help = "an assert has a text: assert E, \"why\"";
-	} else if (m->ps->statement == TOK_ASSERT && mistake_got(m, "','") && mistake_may(m, "')'")) {
+	} else if (m->ps->statement == TOK_ASSERT && mistake_got(m, "','") &&
+		   mistake_may(m, "')'")) {
 		c->help = "an assert has no parentheses: assert E, \"why\"";
 	} else if (m->ps->statement == TOK_SCRATCH && m->n == 1 && mistake_may(m, "'['")) {
 		c->help = "a scratch has its number of chunks in brackets: scratch t[K]";
@@ -158,7 +158,8 @@ static bool form(const struct mistake *m, struct cure *c)
 	} else if (mistake_got(m, "group")) {
 		c->help = "the form is: within group(first, count, stride) { ... }";
 		cure_fix(m, c, at, text_word_end(at), "within group");
-	} else if (mistake_got(m, "'='") && m->ps->previous.kind == TOK_IDENT && mistake_may(m, "'('")) {
+	} else if (mistake_got(m, "'='") && m->ps->previous.kind == TOK_IDENT &&
+		   mistake_may(m, "'('")) {
 		c->help = "a name is given by let, and keeps its value";
 	} else if (m->ps->statement == TOK_LET && mistake_got(m, "':'") && mistake_may(m, "'='")) {
 		c->help = "numbers have no types: let x = ...";
@@ -210,15 +211,15 @@ static bool reserved(const struct mistake *m, struct cure *c)
 static bool ends_early(const struct mistake *m)
 {
 	static const char *const news[] = {
-		"send", "recv", "copy", "step", "par", "for", "if", "else", "within", "channel",
-		"assert", "let", "fn", "scratch", "link", "'}'", "import", "contract", "topology",
-		"proc", "schedule", "ensures", "implements", "on", "where", NULL
+		"send",	   "recv",	 "copy",    "step",	"par",	    "for",  "if",
+		"else",	   "within",	 "channel", "assert",	"let",	    "fn",   "scratch",
+		"link",	   "'}'",	 "import",  "contract", "topology", "proc", "schedule",
+		"ensures", "implements", "on",	    "where",	NULL
 	};
 
 	return m->ps->line_first && m->ps->previous.span.hi && !mistake_may_statement(m) &&
 	       !mistake_may_declare(m) && mistake_got_one(m, news) &&
-	       !mistake_may(m, "implements") &&
-	       (mistake_may_operand(m) || !mistake_may(m, "name"));
+	       !mistake_may(m, "implements") && (mistake_may_operand(m) || !mistake_may(m, "name"));
 }
 
 /* What follows from a mistake that was reported. */
@@ -232,10 +233,10 @@ static bool is_consequence(struct parse *ps, struct span span, const char *got)
 	return true;
 }
 
-void parse_unexpected(struct parse *ps, struct span span, const char *got,
-		      const char *const *names, int n)
+void parse_unexpected(struct parse *ps, struct span span, const char *got, const char *const *names,
+		      int n)
 {
-	struct mistake m = { ps, span, got, ps->source->text + (span.lo - ps->source->base),
+	struct mistake m = { ps,    span, got, ps->source->text + (span.lo - ps->source->base),
 			     names, n };
 	struct cure c = { 0 };
 	const char *found;
@@ -259,8 +260,10 @@ void parse_unexpected(struct parse *ps, struct span span, const char *got,
 		c.span = (struct span){ ps->previous.span.hi, ps->previous.span.hi };
 		found = "end of the line";
 	}
-	g = parse_error(ps, c.span.lo ? c.span : span, "%s", c.message ? c.message :
-			arena_printf(ps->arena, "unexpected %s%s", found, expected_text(&m)));
+	g = parse_error(
+		ps, c.span.lo ? c.span : span, "%s",
+		c.message ? c.message
+			  : arena_printf(ps->arena, "unexpected %s%s", found, expected_text(&m)));
 	parse_cure(ps, g, c.help, c.where, c.text);
 	if (c.mute)
 		ps->mute_until = mistake_span(&m, c.mute, c.mute).lo;

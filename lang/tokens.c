@@ -8,6 +8,7 @@
  * where the parser's error productions can go on, so that one mistake is one report.
  * O(1) a token.
  */
+#include "lang/keywords.h"
 #include "lang/parse_support.h"
 #include "lang/parse.h"
 
@@ -50,7 +51,10 @@ void parse_cure(struct parse *ps, struct diag *g, const char *help, struct span 
 		diag_help(ps->front->diags, g, "%s", help);
 	if (text)
 		ARENA_PUSH(ps->arena, ps->fixes, ps->nfixes, ps->capfixes) = (struct untried){
-			.diag = g, .span = span, .text = text, .reached = ps->last.span.lo,
+			.diag = g,
+			.span = span,
+			.text = text,
+			.reached = ps->last.span.lo,
 		};
 }
 
@@ -66,8 +70,7 @@ void parse_too_deep(struct parse *ps, struct span span)
 
 const char *parse_clip(struct parse *ps, const char *s, size_t n)
 {
-	return n <= 40 ? arena_strndup(ps->arena, s, n) :
-			 arena_printf(ps->arena, "%.37s...", s);
+	return n <= 40 ? arena_strndup(ps->arena, s, n) : arena_printf(ps->arena, "%.37s...", s);
 }
 
 /* ---- literals ------------------------------------------------------------------- */
@@ -123,15 +126,14 @@ int64_t parse_int(struct parse *ps, const char *s, size_t n, struct span span, b
 		if (s[i] == '_') {
 			/* ccs(5) 2: '_' between digits */
 			if (i == (hex ? 2 : 0) || i + 1 == n || s[i + 1] == '_')
-				return bad_number(ps, s, n, span,
-						  "`_` stands only between digits");
+				return bad_number(ps, s, n, span, "`_` stands only between digits");
 			continue;
 		}
 		if (d < 0 || (uint64_t)d >= base)
-			return bad_number(ps, s, n, span, hex ?
-					  "only 0-9 and a-f follow 0x" :
-					  "a number has only digits, and a name "
-					  "does not start with one");
+			return bad_number(ps, s, n, span,
+					  hex ? "only 0-9 and a-f follow 0x"
+					      : "a number has only digits, and a name "
+						"does not start with one");
 		if (value > (most - (uint64_t)d) / base)
 			large = true;
 		else
@@ -201,7 +203,7 @@ static size_t unescape(const char *s, size_t n, char *out)
 		for (; i < n && i < 3 && s[i] >= '0' && s[i] <= '7'; i++)
 			value = value * 8 + (unsigned)(s[i] - '0');
 	}
-	if (value == 0 || value > 255)	/* NUL would end the text early */
+	if (value == 0 || value > 255) /* NUL would end the text early */
 		return 0;
 	*out = (char)value;
 	return i;
@@ -266,40 +268,22 @@ static uint32_t indent_of(const struct source *src, uint32_t at)
 
 /* ---- which tokens may be reached by skipping ---------------------------------------- */
 
-static bool starts_declaration(int t)
-{
-	return t == TOK_IMPORT || t == TOK_CONTRACT || t == TOK_TOPOLOGY ||
-	       t == TOK_PROC || t == TOK_SCHEDULE;
-}
-
-static bool starts_statement(int t)
-{
-	return t == TOK_SEND || t == TOK_RECV || t == TOK_REDUCE || t == TOK_COPY ||
-	       t == TOK_STEP || t == TOK_PAR || t == TOK_FOR || t == TOK_IF ||
-	       t == TOK_WITHIN || t == TOK_CHANNEL || t == TOK_ASSERT || t == TOK_LET ||
-	       t == TOK_FN || t == TOK_SCRATCH || t == TOK_LINK;
-}
-
 /* Can the parser, in that mode, go on with the last token? */
 static bool may_resume(const struct parse *ps, enum skip mode, int t)
 {
-	bool outside = t == TOK_YYEOF || (starts_declaration(t) && ps->line_first);
+	bool outside = t == TOK_YYEOF || (keyword_starts_declaration(t) && ps->line_first);
 
 	switch (mode) {
-	case SKIP_NONE:
-		return true;
+	case SKIP_NONE: return true;
 	case SKIP_STMT:
-		return starts_statement(t) || t == '{' || t == '}' ||
+		return keyword_starts_statement(t) || t == '{' || t == '}' ||
 		       (t == TOK_IDENT && ps->line_first);
-	case SKIP_PAR:
-		return t == '{' || t == '}';
-	case SKIP_HEAD:
-		return t == '{' || outside;
-	case SKIP_ENSURES:
-		return t == TOK_ENSURES || outside;
+	case SKIP_PAR: return t == '{' || t == '}';
+	case SKIP_HEAD: return t == '{' || outside;
+	case SKIP_ENSURES: return t == TOK_ENSURES || outside;
 	case SKIP_DECL:
-		return outside || ((t == TOK_LET || t == TOK_FN) && ps->line_first &&
-				   ps->nbraces == 0);
+		return outside ||
+		       ((t == TOK_LET || t == TOK_FN) && ps->line_first && ps->nbraces == 0);
 	}
 	return true;
 }
@@ -361,11 +345,12 @@ static void close_all(struct parse *ps, int t, struct span span)
 	else if (t == TOK_YYEOF)
 		g = parse_error(ps, span, "the text ends inside a block: a `}` is missing");
 	else
-		g = parse_error(ps, span, "a declaration inside a block: a `}` is missing "
+		g = parse_error(ps, span,
+				"a declaration inside a block: a `}` is missing "
 				"before this");
 	diag_note(ps->front->diags, g, (struct span){ at, at + 1 },
-		  ps->suspect ? "this `{` seems to have no `}`, going by the indentation" :
-				"this `{` has no `}`");
+		  ps->suspect ? "this `{` seems to have no `}`, going by the indentation"
+			      : "this `{` has no `}`");
 	ps->closing = ps->nbraces;
 	ps->nbraces = 0;
 	ps->suspect = 0;
@@ -386,7 +371,7 @@ static void follow(struct parse *ps, int t, struct span span)
 	}
 	if (t == TOK_ARROW)
 		ps->after_arrow = true;
-	else if (t == TOK_ATTR_OPEN || t == '{' || t == '}' || starts_statement(t))
+	else if (t == TOK_ATTR_OPEN || t == '{' || t == '}' || keyword_starts_statement(t))
 		ps->after_arrow = false;
 }
 
@@ -398,6 +383,13 @@ static struct span end_of_text(const struct source *src)
 	while (n && strchr(" \t\r\n\f\v", src->text[n - 1]))
 		n--;
 	return (struct span){ src->base + n, src->base + n };
+}
+
+void parse_keep(struct parse *ps, int token, struct span span)
+{
+	struct lexemes *l = &ps->unit->lexemes;
+
+	ARENA_PUSH(ps->arena, l->v, l->n, l->cap) = (struct lexeme){ token, span };
 }
 
 static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps)
@@ -428,6 +420,8 @@ static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps
 		*span = end_of_text(ps->source);
 		ps->at_end = true;
 		t = TOK_YYEOF;
+	} else {
+		parse_keep(ps, t, *span);
 	}
 	ps->line_first = first_on_line(ps->source, span->lo, &column);
 	follow(ps, t, *span);
@@ -436,10 +430,10 @@ static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps
 	else if (t == '}')
 		close_brace(ps, span->lo);
 	if (!ps->nbraces || ps->stopped ||
-	    !(t == TOK_YYEOF || (starts_declaration(t) && ps->line_first)))
+	    !(t == TOK_YYEOF || (keyword_starts_declaration(t) && ps->line_first)))
 		return t;
 	if (ps->skip == SKIP_DECL || ps->skip == SKIP_HEAD || ps->skip == SKIP_ENSURES) {
-		ps->nbraces = 0;	/* the block was skipped */
+		ps->nbraces = 0; /* the block was skipped */
 		return t;
 	}
 	close_all(ps, t, *span);
@@ -466,9 +460,9 @@ int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps)
 	}
 	ps->head = ps->next_head;
 	ps->statement = ps->next_statement;
-	if (!ps->nbraces && (starts_declaration(t) || t == TOK_LET || t == TOK_FN))
+	if (!ps->nbraces && (keyword_starts_declaration(t) || t == TOK_LET || t == TOK_FN))
 		ps->next_head = t;
-	if (starts_statement(t))
+	if (keyword_starts_statement(t))
 		ps->next_statement = t;
 	ps->before = ps->previous;
 	ps->previous = ps->last;

@@ -18,7 +18,7 @@
 struct trial {
 	struct parse *ps;
 	const struct untried *fix;
-	const uint32_t *errors;	/* where they are, ascending, from the text's beginning */
+	const uint32_t *errors; /* where they are, ascending, from the text's beginning */
 	uint32_t nerrors;
 };
 

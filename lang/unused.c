@@ -80,9 +80,7 @@ void names_unused(struct resolver *r)
 		for_others &= d->kind != D_SCHEDULE;
 	for (const struct decl *d = r->m->main->decls; d; d = d->next) {
 		switch (d->kind) {
-		case D_IMPORT:
-			check_import(r, d);
-			break;
+		case D_IMPORT: check_import(r, d); break;
 		case D_LET:
 			if (!for_others)
 				check_symbol(r, "let", d->body->var);

@@ -6,7 +6,7 @@
  * until it is over. In a group calls are recorded, join together at the end, and
  * the thread takes part until all are over. O(1) a call beside its run.
  */
-#include "runtime/comm.h"
+#include "runtime/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +18,15 @@ static ccs_status check_support(const struct ccs_module *m, const struct call *c
 	const char *name = ccs_module_schedule(m);
 
 	if (flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
-		return error_set(CCS_EUNSUPPORTED, "%s has a buffer `%s`: parsed and checked, "
-				 "cannot be run yet", name,
-				 flags & CCS_MODULE_SIZED ? "sized" : "by column");
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s has a buffer `%s`: parsed and checked, "
+				 "cannot be run yet",
+				 name, flags & CCS_MODULE_SIZED ? "sized" : "by column");
 	if (c->reduces && flags & CCS_MODULE_MIXED && (c->premul || c->op == CCS_AVG))
-		return error_set(CCS_EUNSUPPORTED, "%s has results that are no sums, so %s has no "
-				 "meaning for it", name, c->premul ? "premul-sum" : "avg");
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s has results that are no sums, so %s has no "
+				 "meaning for it",
+				 name, c->premul ? "premul-sum" : "avg");
 	return CCS_OK;
 }
 
@@ -35,11 +38,12 @@ static ccs_status check_plan(struct call *c, int root)
 
 	c->root = ccs_module_rooted(m) ? root : -1;
 	if (ccs_module_rooted(m) && (root < 0 || root >= n))
-		return error_set(CCS_EINVAL, "%s: root %d is no rank of 0 to %d", name, root, n - 1);
+		return error_set(CCS_EINVAL, "%s: root %d is no rank of 0 to %d", name, root,
+				 n - 1);
 	c->view = module_plan(m, n, root);
 	if (!c->view && ccs_module_has(m, n))
-		return error_set(CCS_ENOPLAN, "%s has no plan for root %d of %d ranks", name,
-				 root, n);
+		return error_set(CCS_ENOPLAN, "%s has no plan for root %d of %d ranks", name, root,
+				 n);
 	if (!c->view)
 		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", name, n);
 	c->prep = prep_get(m, c->view);
@@ -56,17 +60,21 @@ static ccs_status check_count(struct call *c)
 	if (__builtin_mul_overflow(c->send_bytes, esize, &c->send_bytes) ||
 	    __builtin_mul_overflow(c->recv_bytes, esize, &c->recv_bytes) ||
 	    c->send_bytes > PTRDIFF_MAX || c->recv_bytes > PTRDIFF_MAX)
-		return error_set(CCS_EINVAL, "count %zu is too large: the buffers would not fit "
-				 "into memory", c->count);
+		return error_set(CCS_EINVAL,
+				 "count %zu is too large: the buffers would not fit "
+				 "into memory",
+				 c->count);
 	if (!(c->module->head->flags & CCS_MODULE_EVEN_COUNTS))
 		return CCS_OK;
 	for (uint32_t i = 0; i < c->module->nbuffers; i++) {
 		uint32_t chunks = c->view->shapes[i].chunks;
 
 		if (chunks && c->count % chunks)
-			return error_set(CCS_EINVAL, "%s moves values to other chunks of their "
+			return error_set(CCS_EINVAL,
+					 "%s moves values to other chunks of their "
 					 "block, so it works for counts that %u divides; %zu is "
-					 "none", ccs_module_schedule(c->module), chunks, c->count);
+					 "none",
+					 ccs_module_schedule(c->module), chunks, c->count);
 	}
 	return CCS_OK;
 }
@@ -88,6 +96,30 @@ static ccs_status check_buffers(const struct call *c)
 	return CCS_OK;
 }
 
+static bool overlap(const unsigned char *a, size_t an, const unsigned char *b, size_t bn)
+{
+	uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+
+	return an && bn && x < y + bn && y < x + an;
+}
+
+static bool all_inout(const struct ccs_module *m)
+{
+	for (uint32_t i = 0; i < m->nbuffers; i++)
+		if (m->buffers[i].direction != CCS_INOUT)
+			return false;
+	return true;
+}
+
+struct placing call_placing(const struct call *c, const struct prep_rank *p)
+{
+	bool in_place = c->send == c->recv && all_inout(c->module);
+
+	return (struct placing){ p->send && !in_place &&
+					 overlap(c->send, c->send_bytes, c->recv, c->recv_bytes),
+				 !c->recv && p->recv };
+}
+
 /* c's module, comm, send, recv, count, type, op and premul are the caller's. */
 static ccs_status check(struct call *c, int root, void *stream)
 {
@@ -103,7 +135,7 @@ static ccs_status check(struct call *c, int root, void *stream)
 		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
 	if (!ccs_redop_name(c->op))
 		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
-	if (stream && !c->comm->world->gpu)
+	if (stream && !c->comm->world->engine->streams)
 		return error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
@@ -145,7 +177,7 @@ static ccs_status record(struct thread_state *t, const struct call *c)
 static ccs_status submit(struct call *c, int root, void *stream)
 {
 	struct thread_state *t = error_thread();
-	ccs_status s = t->failed;	/* in a group the first error wins */
+	ccs_status s = t->failed; /* in a group the first error wins */
 
 	if (!s)
 		s = check(c, root, stream);
@@ -156,7 +188,7 @@ static ccs_status submit(struct call *c, int root, void *stream)
 	if (s)
 		return s;
 	join(c);
-	sched_wait(c->comm->world, c, &s);
+	c->comm->world->engine->wait(c->comm->world, c, &s);
 	return s;
 }
 
@@ -164,8 +196,12 @@ ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, void *recvb
 		   ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm, void *stream)
 {
 	/* A module's plans are fixed; its counters are not. */
-	struct call c = { .comm = comm, .module = (struct ccs_module *)(uintptr_t)m,
-			  .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
+	struct call c = { .comm = comm,
+			  .module = (struct ccs_module *)(uintptr_t)m,
+			  .send = sendbuff,
+			  .recv = recvbuff,
+			  .count = count,
+			  .type = type,
 			  .op = op };
 
 	return submit(&c, root, stream);
@@ -175,9 +211,14 @@ ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void
 			  size_t count, ccs_dtype type, const void *scalar, int root,
 			  struct ccs_comm *comm, void *stream)
 {
-	struct call c = { .comm = comm, .module = (struct ccs_module *)(uintptr_t)m,
-			  .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
-			  .op = CCS_SUM, .premul = true };
+	struct call c = { .comm = comm,
+			  .module = (struct ccs_module *)(uintptr_t)m,
+			  .send = sendbuff,
+			  .recv = recvbuff,
+			  .count = count,
+			  .type = type,
+			  .op = CCS_SUM,
+			  .premul = true };
 	struct thread_state *t = error_thread();
 	ccs_status s = t->failed;
 
@@ -217,7 +258,7 @@ ccs_status ccs_group_end(void)
 			join(c);
 		for (struct call *c = calls; c; c = c->next)
 			if (!c->over)
-				sched_wait(c->comm->world, c, &s);
+				c->comm->world->engine->wait(c->comm->world, c, &s);
 	}
 	while (calls) {
 		struct call *next = calls->next;

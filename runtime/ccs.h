@@ -46,32 +46,38 @@ extern "C" {
 
 typedef enum ccs_status {
 	CCS_OK = 0,
-	CCS_EINVAL = -1,	/* an argument is wrong */
-	CCS_EFILE = -2,		/* the file cannot be read, or is no module of this version */
-	CCS_ENOPLAN = -3,	/* the module has no plan for that number of ranks or root */
+	CCS_EINVAL = -1,  /* an argument is wrong */
+	CCS_EFILE = -2,	  /* the file cannot be read, or is no module of this version */
+	CCS_ENOPLAN = -3, /* the module has no plan for that number of ranks or root */
 	CCS_ENOMEM = -4,
-	CCS_ETIMEOUT = -5,	/* no progress for the communicator's timeout */
-	CCS_EABORTED = -6,	/* the communicator failed before, or is another process's;
+	CCS_ETIMEOUT = -5,     /* no progress for the communicator's timeout */
+	CCS_EABORTED = -6,     /* the communicator failed before, or is another process's;
 				   make a new one */
-	CCS_EUNSUPPORTED = -7,	/* what this build or machine lacks; the text says what */
-	CCS_ESYSTEM = -8	/* the system refused (threads); the text has errno's */
+	CCS_EUNSUPPORTED = -7, /* what this build or machine lacks; the text says what */
+	CCS_ESYSTEM = -8       /* the system refused (threads); the text has errno's */
 } ccs_status;
 
 /* Element types, in NCCL's order. */
 typedef enum ccs_dtype {
-	CCS_INT8, CCS_UINT8, CCS_INT32, CCS_UINT32, CCS_INT64, CCS_UINT64,
-	CCS_FLOAT16, CCS_FLOAT32, CCS_FLOAT64, CCS_BFLOAT16,
-	CCS_FLOAT8E4M3, CCS_FLOAT8E5M2,
+	CCS_INT8,
+	CCS_UINT8,
+	CCS_INT32,
+	CCS_UINT32,
+	CCS_INT64,
+	CCS_UINT64,
+	CCS_FLOAT16,
+	CCS_FLOAT32,
+	CCS_FLOAT64,
+	CCS_BFLOAT16,
+	CCS_FLOAT8E4M3,
+	CCS_FLOAT8E5M2,
 	CCS_NDTYPES
 } ccs_dtype;
 
 /* Operators. Narrow floats are combined in float32 and rounded once an
  * operation. AVG divides by the number of ranks (integers: truncates toward
  * zero). Premul-sum has a function of its own, ccs_run_premul(). */
-typedef enum ccs_redop {
-	CCS_SUM, CCS_PROD, CCS_MAX, CCS_MIN, CCS_AVG,
-	CCS_NREDOPS
-} ccs_redop;
+typedef enum ccs_redop { CCS_SUM, CCS_PROD, CCS_MAX, CCS_MIN, CCS_AVG, CCS_NREDOPS } ccs_redop;
 
 struct ccs_module;
 struct ccs_comm;

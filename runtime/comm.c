@@ -1,16 +1,18 @@
 /*
- * Communicators: making, freeing, and setting them.
+ * Communicators: their handles, freeing, and setting them. Who makes one chooses its engine:
+ * cpu/, cuda/, hosts/.
  *
- * The ranks of this process (on the CPU: all) share one world. The last handle that
- * is freed ends its threads and frees it. A process that was forked has a copy, without
- * the threads: it can only free that. O(ranks).
+ * The ranks of this process share one world. The last handle that is freed ends its engine
+ * and frees it. A process that was forked has a copy, without the threads: it can only free
+ * that. O(ranks).
  */
-#include "runtime/comm.h"
+#include "runtime/run.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-static bool sync_init(struct world *w)
+bool world_cond_init(pthread_cond_t *c)
 {
 	pthread_condattr_t attr;
 	bool ok;
@@ -18,25 +20,57 @@ static bool sync_init(struct world *w)
 	if (pthread_condattr_init(&attr))
 		return false;
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	ok = !pthread_mutex_init(&w->lock, NULL);
-	if (ok && pthread_cond_init(&w->work, &attr)) {
-		pthread_mutex_destroy(&w->lock);
-		ok = false;
-	}
-	if (ok && pthread_cond_init(&w->calls, &attr)) {
-		pthread_cond_destroy(&w->work);
-		pthread_mutex_destroy(&w->lock);
-		ok = false;
-	}
+	ok = !pthread_cond_init(c, &attr);
 	pthread_condattr_destroy(&attr);
 	return ok;
 }
 
+static bool sync_init(struct world *w)
+{
+	if (pthread_mutex_init(&w->lock, NULL))
+		return false;
+	if (world_cond_init(&w->calls))
+		return true;
+	pthread_mutex_destroy(&w->lock);
+	return false;
+}
+
 ccs_status world_here(const struct world *w)
 {
-	return origin_here(&w->origin) ? CCS_OK :
-	       error_set(CCS_EABORTED, "the communicator was made by another process, from which "
-			 "this one was forked: here it can only be freed; make a new one");
+	return origin_here(&w->origin)
+		       ? CCS_OK
+		       : error_set(
+				 CCS_EABORTED,
+				 "the communicator was made by another process, from which "
+				 "this one was forked: here it can only be freed; make a new one");
+}
+
+ccs_status world_alive(const struct world *w)
+{
+	return !w->dead ? CCS_OK
+			: error_set(CCS_EABORTED, "the communicator failed before: %s",
+				    w->dead_text ? w->dead_text : "no memory for the text");
+}
+
+void world_die(struct world *w, const char *text)
+{
+	w->dead = true;
+	free(w->dead_text);
+	w->dead_text = strdup(text);
+}
+
+void world_describe(const struct world *w, char *text, size_t size)
+{
+	w->engine->describe(w, text, size);
+}
+
+/* ---- freeing -------------------------------------------------------------------------- */
+
+static void engine_free(struct world *w)
+{
+	if (w->engine)
+		w->engine->free(w);
+	w->state = NULL;
 }
 
 /* Memory alone. In a forked process calls of other threads never give their runs back. */
@@ -57,25 +91,15 @@ static void free_memory(struct world *w)
 		free(w->opened);
 		w->opened = next;
 	}
-	for (int r = 0; r < w->nranks; r++)
-		free(w->ranks[r].aside);
-	free(w->ranks);
-	free(w->tasks.data);
-	free(w->channels.data);
-	free(w->cells.data);
-	free(w->data.data);
-	free(w->helpers);
 	free(w->dead_text);
 	origin_free(&w->origin);
 	free(w);
 }
 
-void world_free(struct world *w)
+static void world_free(struct world *w)
 {
-	sched_stop(w);
-	gpu_free(w);
+	engine_free(w);
 	pthread_cond_destroy(&w->calls);
-	pthread_cond_destroy(&w->work);
 	pthread_mutex_destroy(&w->lock);
 	free_memory(w);
 }
@@ -91,31 +115,58 @@ static void forget(struct world *w)
 		pthread_mutex_unlock(&w->lock);
 		return;
 	}
-	gpu_free(w);
+	engine_free(w);
 	free_memory(w);
 }
 
-struct world *world_new(int nranks, int nlocal)
+void ccs_comm_free(struct ccs_comm *c)
+{
+	struct world *w;
+	int left;
+
+	if (!c)
+		return;
+	w = c->world;
+	free(c);
+	if (!origin_here(&w->origin)) {
+		forget(w);
+		return;
+	}
+	pthread_mutex_lock(&w->lock);
+	left = --w->handles;
+	pthread_mutex_unlock(&w->lock);
+	if (!left)
+		world_free(w);
+}
+
+void comm_drop(struct ccs_comm **comm, int nranks)
+{
+	for (int r = 0; r < nranks; r++) {
+		ccs_comm_free(comm[r]);
+		comm[r] = NULL;
+	}
+}
+
+/* ---- making --------------------------------------------------------------------------- */
+
+static struct world *world_new(int nranks, int nlocal)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
+	if (!sync_init(w)) {
+		free(w);
+		return NULL;
+	}
 	origin_set(&w->origin);
 	w->nranks = nranks;
 	w->nlocal = w->handles = nlocal;
 	w->timeout = 30000;
-	w->ranks = calloc((size_t)nranks, sizeof(*w->ranks));
-	if (!w->ranks || !sync_init(w)) {
-		origin_free(&w->origin);
-		free(w->ranks);
-		free(w);
-		return NULL;
-	}
 	return w;
 }
 
-ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks)
+ccs_status comm_new(struct ccs_comm **comm, int nranks)
 {
 	struct world *w;
 
@@ -144,25 +195,21 @@ ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks)
 	return CCS_OK;
 }
 
-void ccs_comm_free(struct ccs_comm *c)
+ccs_status comm_new_rank(struct ccs_comm **comm, int nranks, int rank)
 {
-	struct world *w;
-	int left;
-
-	if (!c)
-		return;
-	w = c->world;
-	free(c);
-	if (!origin_here(&w->origin)) {
-		forget(w);
-		return;
+	*comm = calloc(1, sizeof(**comm));
+	if (*comm)
+		(*comm)->world = world_new(nranks, 1);
+	if (!*comm || !(*comm)->world) {
+		free(*comm);
+		*comm = NULL;
+		return error_set(CCS_ENOMEM, "out of memory for a communicator");
 	}
-	pthread_mutex_lock(&w->lock);
-	left = --w->handles;
-	pthread_mutex_unlock(&w->lock);
-	if (!left)
-		world_free(w);
+	(*comm)->rank = rank;
+	return CCS_OK;
 }
+
+/* ---- asking and setting ----------------------------------------------------------------- */
 
 int ccs_comm_rank(const struct ccs_comm *c)
 {
@@ -205,5 +252,25 @@ ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads)
 		c->world->threads = threads;
 	pthread_mutex_unlock(&c->world->lock);
 	return late ? error_set(CCS_EINVAL, "ccs_comm_set_threads: the communicator has "
-				"already been used") : CCS_OK;
+					    "already been used")
+		    : CCS_OK;
+}
+
+ccs_status ccs_comm_check(struct ccs_comm *c)
+{
+	struct world *w;
+	ccs_status s;
+
+	if (!c)
+		return error_set(CCS_EINVAL, "ccs_comm_check: the communicator is NULL");
+	w = c->world;
+	s = world_here(w);
+	if (s)
+		return s;
+	pthread_mutex_lock(&w->lock);
+	s = world_alive(w);
+	if (!s && w->engine->check)
+		s = w->engine->check(w);
+	pthread_mutex_unlock(&w->lock);
+	return s;
 }

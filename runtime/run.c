@@ -7,7 +7,7 @@
  * until every rank has called, so that each learns of it, and the communicator
  * goes on; after a timeout it is dead instead. All under world.lock.
  */
-#include "runtime/comm.h"
+#include "runtime/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +52,17 @@ static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)
 	return r;
 }
 
+void run_wake(struct world *w)
+{
+	if (w->idle_calls)
+		pthread_cond_broadcast(&w->calls);
+}
+
+static bool halt(struct world *w)
+{
+	return !w->engine->halt || w->engine->halt(w);
+}
+
 void run_fail(struct world *w, struct run *r, ccs_status s, const char *text)
 {
 	if (r->failed)
@@ -59,39 +70,39 @@ void run_fail(struct world *w, struct run *r, ccs_status s, const char *text)
 	r->status = s;
 	r->text = strdup(text);
 	atomic_store(&r->failed, true);
-	if (r == w->runs) {
-		w->first = w->last = NULL;
-		atomic_store(&w->ready, 0);
-	}
-	sched_wake_calls(w);
+	if (r == w->runs)
+		(void)halt(w);
+	run_wake(w);
 }
 
 static void start_current(struct world *w)
 {
 	struct run *r = w->runs;
+	ccs_status s;
 
-	if (w->gpu) {
-		gpu_start(w, r);
-		return;
-	}
 	r->started = true;
 	if (r->failed)
 		return;
-	if (layout_make(w, r)) {
-		run_fail(w, r, CCS_ENOMEM, error_thread()->text);
-		return;
-	}
-	if (w->layout.parallel)
-		sched_start(w);
-	for (int i = 0; i < w->nranks && !r->failed; i++)
-		if (r->seats[i].called)
-			rank_start(w, (uint32_t)i);
+	s = w->engine->start(w, r);
+	if (s)
+		run_fail(w, r, s, error_thread()->text);
 }
 
-static bool run_over(const struct world *w, const struct run *r)
+static void join_current(struct world *w, int rank)
+{
+	struct run *r = w->runs;
+	ccs_status s = CCS_OK;
+
+	if (!r->failed && w->engine->join)
+		s = w->engine->join(w, r, rank);
+	if (s)
+		run_fail(w, r, s, error_thread()->text);
+}
+
+static bool run_over(struct world *w, const struct run *r)
 {
 	if (r->failed)
-		return r->arrived == w->nlocal && w->running == 0;
+		return r->arrived == w->nlocal && halt(w);
 	return r->finished == w->nlocal;
 }
 
@@ -101,10 +112,6 @@ void run_retire(struct world *w)
 		struct run *r = w->runs;
 
 		w->runs = r->next;
-		if (r->failed) {	/* tasks of it may have been made ready late */
-			w->first = w->last = NULL;
-			atomic_store(&w->ready, 0);
-		}
 		run_unref(r);
 		if (w->runs)
 			start_current(w);
@@ -116,17 +123,24 @@ void run_name(const struct call *c, int rank, struct call_name *name)
 	char root[32] = "";
 
 	*name = (struct call_name){
-		.size = c->module->head->size, .checksum = c->module->head->checksum,
-		.count = c->count, .type = (uint32_t)c->type, .root = c->root,
+		.size = c->module->head->size,
+		.checksum = c->module->head->checksum,
+		.count = c->count,
+		.type = (uint32_t)c->type,
+		.root = c->root,
 		.op = c->reduces && !c->premul ? (uint32_t)c->op : 0,
-		.reduces = c->reduces, .premul = c->premul,
+		.reduces = c->reduces,
+		.premul = c->premul,
 	};
 	if (c->root >= 0)
 		snprintf(root, sizeof(root), ", root %d", c->root);
 	snprintf(name->text, sizeof(name->text), "rank %d calls %.100s with count %zu of %s%s%s%s",
 		 rank, ccs_module_schedule(c->module), c->count, ccs_dtype_name(c->type),
 		 c->reduces ? ", " : "",
-		 !c->reduces ? "" : c->premul ? "premul-sum" : ccs_redop_name(c->op), root);
+		 !c->reduces ? ""
+		 : c->premul ? "premul-sum"
+			     : ccs_redop_name(c->op),
+		 root);
 }
 
 static bool same_module(const struct call_name *x, const struct call_name *y)
@@ -171,8 +185,6 @@ void run_join(struct world *w, struct call *c)
 {
 	struct run *r = w->runs;
 
-	if (!w->limit)
-		sched_limit(w);
 	if (w->dead) {
 		c->done = true;
 		c->status = CCS_EABORTED;
@@ -199,14 +211,14 @@ void run_join(struct world *w, struct call *c)
 		return;
 	if (!r->started)
 		start_current(w);
-	else if (!r->failed && !w->gpu)
-		rank_start(w, (uint32_t)c->comm->rank);
+	else
+		join_current(w, c->comm->rank);
 	run_retire(w);
 }
 
-void run_rank_done(struct world *w, struct layout *l, uint32_t rank)
+void run_rank_done(struct world *w, uint32_t rank)
 {
-	struct run *r = l->run;
+	struct run *r = w->runs;
 
 	if (r->failed)
 		return;
@@ -214,7 +226,19 @@ void run_rank_done(struct world *w, struct layout *l, uint32_t rank)
 	r->finished++;
 	w->arrivals++;
 	run_retire(w);
-	sched_wake_calls(w);
+	run_wake(w);
+}
+
+void run_all_done(struct world *w)
+{
+	struct run *r = w->runs;
+
+	for (int i = 0; i < w->nranks; i++)
+		if (r->seats[i].call)
+			r->seats[i].done = r->seats[i].call->done = true;
+	r->finished = w->nlocal;
+	w->arrivals++;
+	run_wake(w);
 }
 
 static void say(struct world *w, const struct call *c)
@@ -234,7 +258,7 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 
 	if (!c->done) {
 		/* the buffers are the caller's again only when nobody is at work */
-		if (!r->failed || (r == w->runs && w->running))
+		if (!r->failed || (r == w->runs && !halt(w)))
 			return false;
 		c->done = true;
 		c->status = r->status;

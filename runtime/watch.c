@@ -1,99 +1,38 @@
 /*
- * The watch over a communicator: whether anything moves, and if nothing has for
- * the timeout, a report of who waits for whom.
+ * Waiting inside a call, with a watch over the communicator: whether anything moves, and if
+ * nothing has for the timeout, a report of who waits for whom.
  *
- * Progress is a sum of counters, so that the tasks pay nothing for it. The
- * report is made while no task runs and none is ready, so that every task's
- * state is at rest. O(tasks).
+ * What moves is the calls, and what the engine says. O(ranks) a report beside the engine's.
  */
-#include "runtime/comm.h"
+#include "runtime/base/clock.h"
+#include "runtime/run.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <errno.h>
 
-#define REPORTED 16	/* ranks that the text names; the rest are counted */
+#define REPORTED 16 /* ranks that the text names; the rest are counted */
 
-uint64_t watch_progress(const struct world *w)
+static void report(const struct world *w, struct text *out)
 {
 	const struct run *r = w->runs;
-	uint64_t sum = w->arrivals;
-
-	if (r && r->started && !r->failed)
-		for (uint32_t i = 0; i < w->layout.nworkers; i++)
-			sum += atomic_load_explicit(&w->layout.tasks[i].done,
-						    memory_order_relaxed);
-	return sum;
-}
-
-/* The rank's task to report: one that waits for another rank, if any does. */
-static struct task *stuck(struct layout *l, uint32_t rank, enum blocked *how)
-{
-	const struct ccs_rank *r = l->view->ranks + rank;
-	struct task *found = NULL;
-
-	*how = BLOCKED_NOT;
-	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
-		enum blocked b = task_blocked(l, l->tasks + i);
-
-		if (b == BLOCKED_RECV || b == BLOCKED_SEND ||
-		    (b == BLOCKED_WORKER && !found)) {
-			*how = b;
-			found = l->tasks + i;
-		}
-		if (b == BLOCKED_RECV || b == BLOCKED_SEND)
-			break;
-	}
-	return found;
-}
-
-static void report_task(struct text *out, const struct layout *l, const struct task *t,
-			enum blocked how)
-{
-	const struct ccs_op *o = l->view->ops + l->view->workers[t - l->tasks].op + t->op;
-	const struct ccs_module *m = l->run->params.module;
-
-	text_add(out, "rank %u waits at %.200s:%u", t->rank, m->text + m->files[o->file].name,
-		 o->line);
-	switch (how) {
-	case BLOCKED_RECV:
-		text_add(out, " to receive from rank %u", l->view->fifos[o->in].src);
-		break;
-	case BLOCKED_SEND:
-		text_add(out, " to send to rank %u", l->view->fifos[o->out].dst);
-		break;
-	case BLOCKED_WORKER:
-		text_add(out, " for an operation of its own");
-		break;
-	case BLOCKED_NOT:
-		break;
-	}
-}
-
-static void report(struct world *w, struct text *out)
-{
-	struct run *r = w->runs;
 	int named = 0, more = 0;
 
 	text_add(out, "no progress for %u ms", w->timeout);
 	for (int i = 0; r && i < w->nranks; i++) {
-		enum blocked how = BLOCKED_NOT;
-		struct task *t = NULL;
+		struct text why = { .len = 0 };
 		bool called = r->seats[i].called;
 
 		if (r->seats[i].done)
 			continue;
-		if (called && r->started && !r->failed)
-			t = stuck(&w->layout, (uint32_t)i, &how);
-		if (called && !t)
+		if (called && (!r->started || r->failed || !w->engine->stuck ||
+			       !w->engine->stuck(w, i, &why)))
 			continue;
 		if (named == REPORTED) {
 			more++;
 			continue;
 		}
 		text_add(out, "%s", named++ ? "; " : ": ");
-		if (t)
-			report_task(out, &w->layout, t, how);
+		if (called)
+			text_add(out, "%s", why.buf);
 		else
 			text_add(out, "rank %d has not called", i);
 	}
@@ -101,13 +40,59 @@ static void report(struct world *w, struct text *out)
 		text_add(out, "; and %d more ranks", more);
 }
 
-void watch_timeout(struct world *w)
+static void time_out(struct world *w)
 {
 	struct text out = { .len = 0 };
 
 	report(w, &out);
-	w->dead = true;
-	w->dead_text = strdup(out.buf);
+	world_die(w, out.buf);
 	for (struct run *r = w->runs; r; r = r->next)
 		run_fail(w, r, CCS_ETIMEOUT, out.buf);
+}
+
+static bool moved(const struct world *w, struct vigil *v)
+{
+	bool calls = w->arrivals != v->arrivals;
+
+	v->arrivals = w->arrivals;
+	return (w->engine->moved && w->engine->moved(w, &v->mark)) || calls;
+}
+
+/* Notes progress; after the timeout without any the communicator dies. */
+static void look(struct world *w, struct vigil *v)
+{
+	if (moved(w, v) || !v->set) {
+		v->set = true;
+		v->since = clock_ns();
+	} else if (w->timeout && clock_ns() - v->since >= w->timeout * UINT64_C(1000000)) {
+		time_out(w);
+	}
+}
+
+void run_nap(struct world *w, struct vigil *v)
+{
+	struct timespec until = clock_after(w->timeout ? w->timeout / 8 + 1 : 3600000);
+	int rc;
+
+	if (!v->set)
+		look(w, v);
+	w->idle_calls++;
+	rc = pthread_cond_timedwait(&w->calls, &w->lock, &until);
+	w->idle_calls--;
+	if (rc == ETIMEDOUT)
+		look(w, v);
+}
+
+void run_wait(struct world *w, struct call *calls, ccs_status *first)
+{
+	struct vigil v = { 0 };
+
+	pthread_mutex_lock(&w->lock);
+	while (calls) {
+		if (calls->comm->world != w || run_call_over(w, calls, first))
+			calls = calls->next;
+		else
+			run_nap(w, &v);
+	}
+	pthread_mutex_unlock(&w->lock);
 }

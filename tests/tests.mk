@@ -1,11 +1,13 @@
-# Tests. `make check` runs them all; its last line is
-# `N passed, N failed, N skipped`. See tests/README.md.
+# Tests. `make check` runs them all, `make check-PART` those of a part (PARTS); their last
+# line is `N passed, N failed, N skipped`. See tests/README.md.
+
+PARTS := lang check lower plan cpu cuda hosts ccrun docs
 
 TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/faults.c,$(wildcard tests/support/*.c)))
 # Their paths and commands are cut on purpose: hence no format-truncation.
-TEST_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*_test.c))
+TEST_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/*_test.c))
 
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)/libccc.a $(LIB)/libccs.a
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -ljansson -lpthread -ldl -lm
@@ -18,7 +20,7 @@ $(BUILD)/tests/%.o: tests/%.c
 # lacks what only some features need.
 FAKE_CUDA := $(BUILD)/tests/fake_cuda/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc.so \
 	$(BUILD)/tests/fake_cuda/old/libcuda.so.1
-FAKE_COMMON := $(BUILD)/tests/fake_common/inject.o $(BUILD)/runtime/reduce.o $(BUILD)/runtime/dtype.o
+FAKE_COMMON := $(BUILD)/tests/fake_common/inject.o $(BUILD)/runtime/cpu/reduce.o $(BUILD)/runtime/plan/types.o
 FAKE_DRIVER := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/fake_nvrtc.c,$(wildcard tests/fake_cuda/*.c))) \
 	$(FAKE_COMMON)
 $(BUILD)/tests/fake_cuda/libcuda.so.1: $(FAKE_DRIVER)
@@ -66,145 +68,211 @@ export CCRUN := $(BIN)/ccrun
 
 T := $(BUILD)/tests
 
+# ---- suites: one list a part, one line a suite ---------------------------------------------
+# A number before a suite is about the seconds that it takes: run.sh begins with the most.
+
+SUITES_lang := \
+	"$(T)/lang/unit_lang_test" \
+	"$(T)/lang/mistakes_test tests/lang/mistakes" \
+	"tests/lang/diagnostics_test.sh $(BUILD)" \
+	"tests/lang/format_test.sh $(BUILD)" \
+	"15 $(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/check/diag schedules schedules/broken"
+NEEDS_lang := all
+
+SUITES_check := \
+	"$(T)/check/unit_before_test" \
+	"$(T)/check/unit_race_test" \
+	"$(T)/check/unit_value_test" \
+	"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
+	"tests/check/golden_test.sh $(BUILD)" \
+	"tests/check/cli_test.sh $(BUILD)" \
+	"12 tests/check/limits_test.sh $(BUILD)" \
+	"30 $(T)/check/oracle_test random 10000 1" \
+	"$(T)/check/oracle_test small 1" \
+	"$(T)/check/oracle_test spin 100 1" \
+	"$(T)/check/mutants_test schedules"
+NEEDS_check := all $(T)/cpu/results_test
+
+SUITES_lower := \
+	"$(T)/lower/plan_test library schedules" \
+	"$(T)/lower/plan_test random 1000 1" \
+	"$(T)/lower/plan_test long 1000 1" \
+	"$(T)/lower/plan_test controls schedules" \
+	"$(T)/lower/good_test tests/check/good" \
+	"28 tests/lower/read_back_test.sh $(BUILD)" \
+	"tests/lower/module_test.sh $(BUILD)" \
+	"tests/lower/output_test.sh $(BUILD)"
+NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
+
+SUITES_plan := \
+	"$(T)/plan/unit_choice_test" \
+	"$(T)/plan/unit_prove_test" \
+	"$(T)/plan/prove_test library $(TEST_MODULES)" \
+	"$(T)/plan/prove_test good tests/check/good" \
+	"$(T)/plan/prove_test random 2000 1" \
+	"$(T)/plan/prove_test alter 20000 1 schedules" \
+	"$(T)/plan/rounds_test $(TEST_MODULES)" \
+	"25 $(T)/plan/rounds_test random 500 1"
+NEEDS_plan := all $(TEST_MODULES)
+
+SUITES_cpu := \
+	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
+	"$(T)/cpu/runtime_test $(T)/modules" \
+	"$(T)/cpu/fork_test $(T)/modules" \
+	"$(T)/cpu/file_test $(T)/modules"
+NEEDS_cpu := all $(TEST_MODULES)
+
+SUITES_cuda := \
+	"80 tests/cuda/nvrtc_test.sh $(BUILD)" \
+	"55 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
+	"48 tests/cuda/cuda_test.sh $(BUILD)" \
+	"42 tests/cuda/bench_test.sh $(BUILD)" \
+	"$(T)/cuda/unit_place_test" \
+	"tests/cuda/cuda_driver_test.sh $(BUILD)" \
+	"25 tests/cuda/cuda_places_test.sh $(BUILD)" \
+	"tests/cuda/abi_test.sh $(BUILD)" \
+	"$(T)/cuda/cache_test"
+NEEDS_cuda := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(BUILD)/bench/gpu_hand
+
+SUITES_hosts := \
+	"$(T)/hosts/group_env_test" \
+	"$(T)/hosts/group_meet_test" \
+	"30 $(T)/hosts/group_fail_test" \
+	"tests/hosts/nccl_test.sh $(BUILD)" \
+	"30 tests/hosts/hosts_test.sh $(BUILD)"
+NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
+
+SUITES_ccrun := \
+	"tests/ccrun/report_test.sh $(BUILD)" \
+	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)"
+NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAULTS) \
+	$(T)/plan/prove_test $(T)/hosts/group_fail_test
+
+SUITES_docs := \
+	"tests/docs/architecture_test.sh $(BUILD)" \
+	"tests/docs/docs_test.sh $(BUILD)" \
+	"tests/docs/examples_test.sh $(BUILD)" \
+	"tests/docs/form_test.sh $(BUILD)" \
+	"tests/docs/install_test.sh $(BUILD)" \
+	"tests/docs/musl_test.sh $(BUILD)"
+NEEDS_docs := all $(TEST_MODULES) $(T)/ccrun/report_test
+
 .PHONY: deps check check-built check-short sanitize asan tsan ubsan bless demo test-programs
 deps:
 	@tests/deps.sh check
 
-test-programs: all $(TEST_PROGRAMS) $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) \
-		$(FAKE_NCCL) $(FAULTS) $(BUILD)/bench/gpu_hand
+# What the suites of a part run; of all parts.
+NEEDS := $(PARTS:%=needs-%)
+.PHONY: $(NEEDS)
+$(foreach p,$(PARTS),$(eval needs-$(p): $(NEEDS_$(p)) $(filter $(T)/$(p)/%,$(TEST_PROGRAMS))))
+test-programs: $(NEEDS)
 
 check: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) test-programs
 	@$(MAKE) --no-print-directory check-built
-
-# The suites that take longest come first: they run side by side.
 check-built: test-programs
-	@tests/run.sh \
-		"tests/nvrtc_test.sh $(BUILD)" \
-		"tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
-		"tests/cuda_test.sh $(BUILD)" \
-		"tests/bench_test.sh $(BUILD)" \
-		"tests/hosts_test.sh $(BUILD)" \
-		"$(T)/group_fail_test" \
-		"tests/read_back_test.sh $(BUILD)" \
-		"$(T)/oracle_test random 10000 1" \
-		"$(T)/rounds_test random 500 1" \
-		"tests/cuda_places_test.sh $(BUILD)" \
-		"tests/limits_test.sh $(BUILD)" \
-		"tests/architecture_test.sh $(BUILD)" \
-		"tests/musl_test.sh $(BUILD)" \
-		$(foreach u,$(filter $(T)/unit_%,$(TEST_PROGRAMS)),"$(u)") \
-		"$(T)/diag_test tests/diag tests/good schedules/broken schedules" \
-		"$(T)/mistakes_test tests/mistakes" \
-		"tests/golden_test.sh $(BUILD)" \
-		"tests/cli_test.sh $(BUILD)" \
-		"tests/output_test.sh $(BUILD)" \
-		"tests/diagnostics_test.sh $(BUILD)" \
-		"tests/format_test.sh $(BUILD)" \
-		"tests/module_test.sh $(BUILD)" \
-		"$(T)/fuzz_test tests/corpus tests/good tests/diag schedules schedules/broken" \
-		"$(T)/oracle_test small 1" \
-		"$(T)/oracle_test spin 100 1" \
-		"$(T)/plan_test library schedules" \
-		"$(T)/plan_test random 1000 1" \
-		"$(T)/plan_test long 1000 1" \
-		"$(T)/plan_test controls schedules" \
-		"$(T)/good_test tests/good" \
-		"$(T)/prove_test library $(TEST_MODULES)" \
-		"$(T)/prove_test good tests/good" \
-		"$(T)/prove_test random 2000 1" \
-		"$(T)/prove_test alter 20000 1 schedules" \
-		"$(T)/rounds_test $(TEST_MODULES)" \
-		"$(T)/mutants_test schedules" \
-		"$(T)/results_test $(TEST_MODULES)" \
-		"$(T)/runtime_test $(T)/modules" \
-		"$(T)/fork_test $(T)/modules" \
-		"$(T)/file_test $(T)/modules" \
-		"$(T)/cache_test" \
-		"tests/abi_test.sh $(BUILD)" \
-		"tests/cuda_driver_test.sh $(BUILD)" \
-		"tests/report_test.sh $(BUILD)" \
-		"tests/ccrun_cuda_test.sh $(BUILD)" \
-		"$(T)/group_env_test" \
-		"$(T)/group_meet_test" \
-		"tests/nccl_test.sh $(BUILD)" \
-		"tests/examples_test.sh $(BUILD)" \
-		"tests/docs_test.sh $(BUILD)" \
-		"tests/install_test.sh $(BUILD)"
+	@tests/run.sh $(foreach p,$(PARTS),$(SUITES_$(p)))
+
+CHECKS := $(PARTS:%=check-%)
+.PHONY: $(CHECKS)
+$(CHECKS): check-%: deps
+	@$(MAKE) --no-print-directory -j$$(nproc) needs-$*
+	@tests/run.sh $(SUITES_$*)
+
+# Which suites enter which source: the table of tests/COVERAGE.md, made anew. CC and CXX are
+# compilers that count, for what the suites build themselves, too. Minutes.
+COUNTED = --no-print-directory BUILD=build/coverage OPT="-O1 -g" \
+	CC="$(CURDIR)/build/coverage/cc" CXX="$(CURDIR)/build/coverage/c++"
+.PHONY: coverage coverage-built
+coverage: deps
+	@tests/coverage.sh compilers build/coverage
+	@$(MAKE) $(COUNTED) -j$$(nproc) test-programs
+	@$(MAKE) $(COUNTED) coverage-built
+coverage-built: test-programs
+	@rm -rf $(BUILD)/suites
+	-@CCS_COVERAGE="$(CURDIR)/$(BUILD)/suites" tests/run.sh $(foreach p,$(PARTS),$(SUITES_$(p)))
+	@tests/coverage.sh table $(BUILD)
 
 # All that nvrtc_test.sh takes a sample of: hours.
 .PHONY: check-nvrtc
 check-nvrtc: test-programs
-	FULL=1 tests/nvrtc_test.sh $(BUILD)
+	FULL=1 tests/cuda/nvrtc_test.sh $(BUILD)
 
 # Many more altered modules than check has: minutes.
 .PHONY: check-prove
 check-prove: test-programs
-	@tests/run.sh "$(T)/prove_test random 50000 2" "$(T)/prove_test alter 500000 2 schedules"
+	@tests/run.sh "$(T)/plan/prove_test random 50000 2" "$(T)/plan/prove_test alter 500000 2 schedules"
+
+# Changes the compiler in 200 places, one at a time, in a copy, and looks which suite sees
+# it: an hour. MUTANTS="--jobs 1 7": with these options; see tests/mutants/mutants.py.
+.PHONY: mutants
+mutants: deps
+	@tests/mutants/mutants.py $(MUTANTS)
 
 # A shorter selection, for builds that run slowly.
-SHORT := diag fuzz oracle plan prove rounds results runtime fork file cache group_meet group_fail
-check-short: all $(filter $(T)/unit_%,$(TEST_PROGRAMS)) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
+UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
+SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/fork cpu/file cuda/cache hosts/group_meet hosts/group_fail
+check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
-		$(foreach u,$(filter $(T)/unit_%,$(TEST_PROGRAMS)),"$(u)") \
-		"$(T)/diag_test tests/diag tests/good schedules/broken schedules" \
-		"tests/module_test.sh $(BUILD)" \
-		"$(T)/fuzz_test tests/corpus" \
-		"$(T)/oracle_test random 400 2" \
-		"$(T)/plan_test library schedules 3 4" \
-		"$(T)/plan_test random 100 2" \
-		"$(T)/plan_test long 50 2" \
-		"$(T)/prove_test library $(TEST_MODULES)" \
-		"$(T)/prove_test good tests/good" \
-		"$(T)/prove_test random 200 2" \
-		"$(T)/prove_test alter 4000 2 schedules" \
-		"$(T)/rounds_test $(TEST_MODULES)" \
-		"$(T)/rounds_test random 50 2" \
-		"$(T)/results_test --short $(TEST_MODULES)" \
-		"$(T)/runtime_test $(T)/modules" \
-		"$(T)/fork_test $(T)/modules quiet" \
-		"$(T)/file_test $(T)/modules" \
-		"$(T)/cache_test" \
-		"$(T)/group_meet_test" \
-		"$(T)/group_fail_test 500"
+		$(foreach u,$(UNITS),"$(u)") \
+		"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
+		"tests/lower/module_test.sh $(BUILD)" \
+		"$(T)/lang/fuzz_test tests/lang/corpus" \
+		"$(T)/check/oracle_test random 400 2" \
+		"$(T)/lower/plan_test library schedules 3 4" \
+		"$(T)/lower/plan_test random 100 2" \
+		"$(T)/lower/plan_test long 50 2" \
+		"$(T)/plan/prove_test library $(TEST_MODULES)" \
+		"$(T)/plan/prove_test good tests/check/good" \
+		"$(T)/plan/prove_test random 200 2" \
+		"$(T)/plan/prove_test alter 4000 2 schedules" \
+		"$(T)/plan/rounds_test $(TEST_MODULES)" \
+		"$(T)/plan/rounds_test random 50 2" \
+		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
+		"$(T)/cpu/runtime_test $(T)/modules" \
+		"$(T)/cpu/fork_test $(T)/modules quiet" \
+		"$(T)/cpu/file_test $(T)/modules" \
+		"$(T)/cuda/cache_test" \
+		"$(T)/hosts/group_meet_test" \
+		"$(T)/hosts/group_fail_test 500"
 
 # AddressSanitizer and UBSan on all, ThreadSanitizer on what has threads; and clang's UBSan,
 # which sees more than gcc's, on what is compiled from any text.
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" check-short
-THREADS := results runtime group_meet group_fail
+THREADS := cpu/results cpu/runtime hosts/group_meet hosts/group_fail
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=thread" check-threads
 check-threads: $(THREADS:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
-		"$(T)/results_test --short $(TEST_MODULES)" \
-		"$(T)/runtime_test $(T)/modules" \
-		"$(T)/group_meet_test" \
-		"$(T)/group_fail_test 200"
-ANY_TEXT := diag fuzz good plan prove
+		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
+		"$(T)/cpu/runtime_test $(T)/modules" \
+		"$(T)/hosts/group_meet_test" \
+		"$(T)/hosts/group_fail_test 200"
+ANY_TEXT := check/diag lang/fuzz lower/good lower/plan plan/prove
 ubsan:
 	@tests/deps.sh fuzz
 	@$(MAKE) --no-print-directory BUILD=build/ubsan CC=clang OPT="-O1 -g -Wno-pass-failed -Wno-unknown-warning-option" \
 		WERROR=$(WERROR) SAN="-fsanitize=undefined -fno-sanitize-recover=all" check-any-text
 check-any-text: all $(ANY_TEXT:%=$(T)/%_test)
 	@tests/run.sh \
-		"$(T)/fuzz_test tests/corpus tests/good tests/mistakes schedules schedules/broken" \
-		"$(T)/good_test tests/good" \
-		"$(T)/diag_test tests/diag tests/good schedules/broken schedules" \
-		"$(T)/plan_test library schedules 3 4" \
-		"$(T)/plan_test random 100 2" \
-		"$(T)/prove_test good tests/good" \
-		"$(T)/prove_test random 200 2" \
-		"$(T)/prove_test alter 4000 2 schedules"
+		"$(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/lang/mistakes schedules schedules/broken" \
+		"$(T)/lower/good_test tests/check/good" \
+		"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
+		"$(T)/lower/plan_test library schedules 3 4" \
+		"$(T)/lower/plan_test random 100 2" \
+		"$(T)/plan/prove_test good tests/check/good" \
+		"$(T)/plan/prove_test random 200 2" \
+		"$(T)/plan/prove_test alter 4000 2 schedules"
 .PHONY: check-threads check-any-text
 sanitize: asan tsan ubsan
 
-bless: all $(T)/mistakes_test
-	@$(T)/mistakes_test --bless tests/mistakes
-	@tests/golden_test.sh $(BUILD) --bless
-	@tests/docs_test.sh $(BUILD) --bless
+bless: all $(T)/lang/mistakes_test
+	@$(T)/lang/mistakes_test --bless tests/lang/mistakes
+	@tests/check/golden_test.sh $(BUILD) --bless
+	@tests/docs/docs_test.sh $(BUILD) --bless
 
 demo: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) all
@@ -212,7 +280,7 @@ demo: deps
 	$(BIN)/ccrun -n 4 $(BUILD)/ring_allreduce.so
 
 # Coverage-guided fuzzing of the whole checker, for SECONDS (clang's libFuzzer).
-# What it finds goes to tests/corpus under a telling name, with its mend.
+# What it finds goes to tests/lang/corpus under a telling name, with its mend.
 SECONDS ?= 60
 .PHONY: fuzz fuzz-built
 fuzz:
@@ -222,7 +290,7 @@ fuzz:
 fuzz-built: $(T)/fuzz
 	@mkdir -p $(T)/found
 	$(T)/fuzz -max_total_time=$(SECONDS) -timeout=20 -rss_limit_mb=3000 -max_len=4096 \
-		-artifact_prefix=$(T)/found/ $(T)/found tests/corpus tests/good tests/diag schedules
-$(T)/fuzz: tests/fuzz_test.c $(LIB)/libccc.a
+		-artifact_prefix=$(T)/found/ $(T)/found tests/lang/corpus tests/check/good tests/check/diag schedules
+$(T)/fuzz: tests/lang/fuzz_test.c $(LIB)/libccc.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ -ljansson -lpthread -ldl -lm

@@ -1,12 +1,12 @@
 /*
  * Kernels on the CPU: the generated source, compiled as C++ behind this header.
- * It takes the place of the primitives of runtime/device/memory.h; emu.cc holds
+ * It takes the place of the primitives of runtime/cuda/device/memory.h; emu.cc holds
  * fibers and memory. C declarations are for the test's host side.
  */
 #ifndef TESTS_EMU_H
 #define TESTS_EMU_H
 
-#include "runtime/device/args.h"
+#include "runtime/cuda/device/args.h"
 
 #include <stddef.h>
 
@@ -22,7 +22,7 @@ struct emu_kernel {
 	const char *schedule;
 	void (*run)(const struct ccs_dev_call *c);
 };
-extern const struct emu_kernel emu_kernels[];	/* ends in NULL */
+extern const struct emu_kernel emu_kernels[]; /* ends in NULL */
 extern const int emu_proto, emu_type, emu_op;
 
 /* One launch. `after`: it starts when that launch has ended; -1: at once. */
@@ -75,21 +75,52 @@ void emu_note_pass(uint32_t operations);
 #define CCS_KERNEL static void
 #define CCS_CONSTANT
 #ifndef CCS_ROWS
-#define CCS_ROWS 4	/* so that groups of rows occur */
+#define CCS_ROWS 4 /* so that groups of rows occur */
 #endif
 #define CCS_LONG_WAIT 64u
 #define ccs_b (*(struct ccs_block *)emu_shared())
 
-CCS_FN uint64_t ccs_ld_acquire(const uint64_t *p) { return emu_atomic_load(p, true); }
-CCS_FN uint64_t ccs_ld_relaxed(const uint64_t *p) { return emu_atomic_load(p, false); }
-CCS_FN void ccs_st_relaxed(uint64_t *p, uint64_t v) { emu_atomic_store(p, v); }
-CCS_FN void ccs_fence_device(void) { emu_fence(false); }
-CCS_FN void ccs_fence_system(void) { emu_fence(true); }
-CCS_FN uint64_t ccs_swap(uint64_t *p, uint64_t from, uint64_t to) { return emu_swap(p, from, to); }
-CCS_FN uint64_t ccs_add(uint64_t *p, uint64_t by) { return emu_add(p, by); }
-CCS_FN uint64_t ccs_grid(void) { return emu_grid(); }
-CCS_FN uint32_t ccs_ld_flag(const uint32_t *p) { emu_pause(); return *p; }
-CCS_FN void ccs_st_flag(uint32_t *p, uint32_t v) { *p = v; }
+CCS_FN uint64_t ccs_ld_acquire(const uint64_t *p)
+{
+	return emu_atomic_load(p, true);
+}
+CCS_FN uint64_t ccs_ld_relaxed(const uint64_t *p)
+{
+	return emu_atomic_load(p, false);
+}
+CCS_FN void ccs_st_relaxed(uint64_t *p, uint64_t v)
+{
+	emu_atomic_store(p, v);
+}
+CCS_FN void ccs_fence_device(void)
+{
+	emu_fence(false);
+}
+CCS_FN void ccs_fence_system(void)
+{
+	emu_fence(true);
+}
+CCS_FN uint64_t ccs_swap(uint64_t *p, uint64_t from, uint64_t to)
+{
+	return emu_swap(p, from, to);
+}
+CCS_FN uint64_t ccs_add(uint64_t *p, uint64_t by)
+{
+	return emu_add(p, by);
+}
+CCS_FN uint64_t ccs_grid(void)
+{
+	return emu_grid();
+}
+CCS_FN uint32_t ccs_ld_flag(const uint32_t *p)
+{
+	emu_pause();
+	return *p;
+}
+CCS_FN void ccs_st_flag(uint32_t *p, uint32_t v)
+{
+	*p = v;
+}
 CCS_FN void ccs_ld_entries(const uint64_t *p, uint64_t v[2])
 {
 	v[0] = emu_atomic_load(p, false);
@@ -122,15 +153,32 @@ template <typename T> static inline void ccs_store(uint8_t *p, T v)
 {
 	emu_store(p, &v, sizeof(v));
 }
-CCS_FN int ccs_barrier(int stop) { return emu_barrier(stop); }
-CCS_FN void ccs_meet_warp(void) {}
+CCS_FN int ccs_barrier(int stop)
+{
+	return emu_barrier(stop);
+}
+CCS_FN void ccs_meet_warp(void)
+{
+}
 #define CCS_NOTE_PASS(operations) (threadIdx.x ? (void)0 : emu_note_pass(operations))
-CCS_FN uint64_t ccs_clock(void) { return emu_clock(); }
-CCS_FN bool ccs_take(uint32_t *p) { return !*p && (*p = 1); }
-CCS_FN float ccs_times(float x, float y) { return x * y; }
-CCS_FN double ccs_times(double x, double y) { return x * y; }
+CCS_FN uint64_t ccs_clock(void)
+{
+	return emu_clock();
+}
+CCS_FN bool ccs_take(uint32_t *p)
+{
+	return !*p && (*p = 1);
+}
+CCS_FN float ccs_times(float x, float y)
+{
+	return x * y;
+}
+CCS_FN double ccs_times(double x, double y)
+{
+	return x * y;
+}
 
-#include "runtime/narrow.h"
+#include "runtime/plan/narrow.h"
 #define ccs_from_half half_to_float
 #define ccs_to_half half_from_float
 #define ccs_to_bfloat bfloat_from_float

@@ -36,14 +36,10 @@ static struct spot find(const struct state *s, const struct job *j, uint32_t cel
 static int64_t combined(int64_t x, int64_t y)
 {
 	switch (emu_op) {
-	case CCS_DEV_PROD:
-		return x * y;
-	case CCS_DEV_MAX:
-		return x > y ? x : y;
-	case CCS_DEV_MIN:
-		return x < y ? x : y;
-	default:
-		return x + y;
+	case CCS_DEV_PROD: return x * y;
+	case CCS_DEV_MAX: return x > y ? x : y;
+	case CCS_DEV_MIN: return x < y ? x : y;
+	default: return x + y;
 	}
 }
 
@@ -102,7 +98,8 @@ bool job_right(const struct state *s, const struct job *j)
 				if (!right(s, j, j->recv[r] + (at.recv + i) * s->esize,
 					   wanted(s, j, s->v->sums + row, i),
 					   s->v->sums[row].reduced)) {
-					printf("# rank %u, cell %u, element %zu is wrong\n", r, c, i);
+					printf("# rank %u, cell %u, element %zu is wrong\n", r, c,
+					       i);
 					return false;
 				}
 		}

@@ -39,9 +39,12 @@ static const char *run_jobs(const struct state *s, struct job *jobs, uint32_t n,
 			c->turn = sides && s->mode != SIDES ? s->turn : NULL;
 			c->launch = i + 1;
 			l[i * s->nparts + p] = (struct emu_launch){
-				.run = s->kernel->run, .call = c,
-				.blocks = c->nworkers * c->replicas, .device = p,
-				.after = sides || !i ? -1 : (int)((i - 1) * s->nparts + p) };
+				.run = s->kernel->run,
+				.call = c,
+				.blocks = c->nworkers * c->replicas,
+				.device = p,
+				.after = sides || !i ? -1 : (int)((i - 1) * s->nparts + p)
+			};
 		}
 	why = emu_run(l, n * s->nparts, s->threads, seed, stop_after);
 	if (!why && !counters_right(s))
@@ -55,10 +58,9 @@ static const char *run_jobs(const struct state *s, struct job *jobs, uint32_t n,
 static void say(const struct state *s, const struct job *j, uint32_t n, uint64_t seed,
 		const char *why)
 {
-	printf("# seed %llu: %s, N = %u, root %d, %u parts, %s, %s: %s\n",
-	       (unsigned long long)seed, s->kernel->schedule, s->v->plan->nranks,
-	       (int)s->v->plan->root, s->nparts, s->in_place ? "in place" : "two buffers",
-	       s->shifted ? "shifted" : "aligned", why);
+	printf("# seed %llu: %s, N = %u, root %d, %u parts, %s, %s: %s\n", (unsigned long long)seed,
+	       s->kernel->schedule, s->v->plan->nranks, (int)s->v->plan->root, s->nparts,
+	       s->in_place ? "in place" : "two buffers", s->shifted ? "shifted" : "aligned", why);
 	for (; n--; j++)
 		printf("#   call %u: count %llu, tile %llu x %llu, %u replicas%s%s\n", j->number,
 		       (unsigned long long)j->call.count, (unsigned long long)j->call.tile,
@@ -195,8 +197,8 @@ static bool run_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, 
 
 /* Runs of several parts, the last of which never starts. */
 struct tally {
-	uint64_t several;	/* in which more than one part reported */
-	uint64_t cause;		/* ... and one told that it waits for the last */
+	uint64_t several; /* in which more than one part reported */
+	uint64_t cause;	  /* ... and one told that it waits for the last */
 };
 
 /* A part of several ranks tells of one wait: it may be for another of its own. */
@@ -255,7 +257,8 @@ static bool run_turn_watchdog(struct ccs_module *m, const struct emu_kernel *ker
 	j.part->turn = s.turn;
 	s.turn[0] = 777;
 	l[0] = (struct emu_launch){ emu_holder, j.part, 1, 0, -1 };
-	l[1] = (struct emu_launch){ kernel->run, j.part, j.part->nworkers * j.part->replicas, 0, -1 };
+	l[1] = (struct emu_launch){ kernel->run, j.part, j.part->nworkers * j.part->replicas, 0,
+				    -1 };
 	why = emu_run(l, 2, s.threads, seed, 0);
 	r = j.part->report;
 	if (!why && !(r->taken == 1 && r->kind == CCS_DEV_STUCK_TURN && r->have == 777))
@@ -281,8 +284,8 @@ static bool chains_seen(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const modes[] = { "", "watchdog", "near", "sides", "busy", "unstaged",
-					     "chains" };
+	static const char *const modes[] = { "",     "watchdog", "near",  "sides",
+					     "busy", "unstaged", "chains" };
 	struct ccs_module *modules[MAX_MODULES];
 	const struct emu_kernel *kernels[MAX_MODULES];
 	uint64_t first, n, failed = 0, unstaged = 0;
@@ -316,13 +319,13 @@ int main(int argc, char **argv)
 	}
 	for (uint64_t seed = first; seed < first + n && !failed; seed++)
 		if (mode == WATCHDOG)
-			failed += !run_watchdog(modules[seed % (uint64_t)count],
-						kernels[seed % (uint64_t)count], seed) +
-				  !run_turn_watchdog(modules[seed % (uint64_t)count],
-						     kernels[seed % (uint64_t)count], seed) +
-				  !run_parts_watchdog(modules[seed % (uint64_t)count],
-						      kernels[seed % (uint64_t)count], seed,
-						      &tally);
+			failed +=
+				!run_watchdog(modules[seed % (uint64_t)count],
+					      kernels[seed % (uint64_t)count], seed) +
+				!run_turn_watchdog(modules[seed % (uint64_t)count],
+						   kernels[seed % (uint64_t)count], seed) +
+				!run_parts_watchdog(modules[seed % (uint64_t)count],
+						    kernels[seed % (uint64_t)count], seed, &tally);
 		else
 			failed += !run_seed(seed, modules, kernels, count, mode, &unstaged);
 	if (mode == UNSTAGED && !unstaged && !failed++)

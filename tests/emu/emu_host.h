@@ -4,7 +4,7 @@
 #ifndef TESTS_EMU_HOST_H
 #define TESTS_EMU_HOST_H
 
-#include "runtime/cuda_tables.h"
+#include "runtime/cuda/tables.h"
 #include "tests/emu/emu.h"
 
 #include <stdbool.h>
@@ -24,21 +24,21 @@ struct state {
 	enum mode mode;
 	uint32_t threads, ll, nparts;
 	uint32_t part_of[MAX_N];
-	struct ccs_dev_call part[MAX_N];	/* what all calls of a part have in common */
+	struct ccs_dev_call part[MAX_N]; /* what all calls of a part have in common */
 	uint32_t replicas_max;
 	uint64_t *turn;
-	uint32_t unstaged;	/* FIFOs without slots */
+	uint32_t unstaged; /* FIFOs without slots */
 	size_t esize;
-	bool in_place, shifted;		/* shifted: buffers are not 16-aligned */
+	bool in_place, shifted; /* shifted: buffers are not 16-aligned */
 };
 
 /* A call. */
 struct job {
-	struct ccs_dev_call call;	/* sizes and ranks */
+	struct ccs_dev_call call; /* sizes and ranks */
 	struct ccs_dev_call part[MAX_N];
 	uint32_t number;
 	uint8_t *send[MAX_N], *recv[MAX_N];
-	size_t nsend, nrecv;		/* elements */
+	size_t nsend, nrecv; /* elements */
 };
 
 /* emu_state.c */

@@ -1,13 +1,13 @@
 /*
- * The engine between hosts on the real kernels: every rank's rows (runtime/rounds.h) run in
+ * The engine between hosts on the real kernels: every rank's rows (runtime/plan/rounds.h) run in
  * the emulation, launch by launch, in replicas and tiles, and what NCCL would carry is
  * copied from place to place between them. Every element is compared with the contract's.
  *
  * A seed decides the schedule, N, root, count, tile, replicas, threads, placement, and every
  * choice of the emulation. usage: emu_rounds FIRST NUMBER MODULE.so ...
  */
-#include "runtime/cuda_tables.h"
-#include "runtime/rounds.h"
+#include "runtime/cuda/tables.h"
+#include "runtime/hosts/rounds_rank.h"
 #include "tests/emu/emu.h"
 
 #include <stdio.h>
@@ -79,13 +79,14 @@ static void make_buffers(struct sim *s, uint32_t rank, struct node *n)
 	size_t shift = emu_random(3) ? 0 : s->esize;
 
 	n->send = (uint8_t *)emu_alloc(s->nsend * s->esize + GUARD + 16) + shift;
-	n->recv = s->in_place ? n->send :
-		  (uint8_t *)emu_alloc(s->nrecv * s->esize + GUARD + 16) + shift;
+	n->recv = s->in_place ? n->send
+			      : (uint8_t *)emu_alloc(s->nrecv * s->esize + GUARD + 16) + shift;
 	memset(n->recv, 0xa5, s->nrecv * s->esize + GUARD);
 	for (size_t i = 0; i < s->nsend; i++)
 		write_element(n->send + i * s->esize, value(rank, i), 1);
-	n->call.ranks[0] = (struct ccs_dev_rank){ n->send, n->recv,
-		emu_alloc(s->tables.scratch * n->call.longest * s->esize + 16) };
+	n->call.ranks[0] = (struct ccs_dev_rank){
+		n->send, n->recv, emu_alloc(s->tables.scratch * n->call.longest * s->esize + 16)
+	};
 }
 
 static void make_node(struct sim *s, uint32_t rank, struct node *n)
@@ -119,8 +120,9 @@ static void make_node(struct sim *s, uint32_t rank, struct node *n)
 
 static bool launch(struct sim *s, struct node *n, uint32_t row, uint32_t rows)
 {
-	struct emu_launch l = { .run = s->kernel->run, .call = &n->call,
-				.blocks = rows * s->replicas, .after = -1 };
+	struct emu_launch l = {
+		.run = s->kernel->run, .call = &n->call, .blocks = rows * s->replicas, .after = -1
+	};
 
 	n->call.workers = n->workers + row;
 	n->call.nworkers = rows;
@@ -163,8 +165,8 @@ static uint8_t *cell_at(const struct sim *s, const struct node *n, const struct 
 	if (!x->chunks)
 		return n->call.ranks[0].scratch + (x->recv * n->call.longest + lo) * s->esize;
 	lo += cell_from(s, n, t->at + i, &len);
-	return t->where == ROUNDS_INITIAL ? n->send + (x->send * s->count + lo) * s->esize :
-					    n->recv + (x->recv * s->count + lo) * s->esize;
+	return t->where == ROUNDS_INITIAL ? n->send + (x->send * s->count + lo) * s->esize
+					  : n->recv + (x->recv * s->count + lo) * s->esize;
 }
 
 static const struct rounds_transfer *partner(const struct rounds_rank *k, uint32_t round,

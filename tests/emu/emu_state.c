@@ -19,19 +19,14 @@ void write_element(uint8_t *p, int64_t x)
 	uint32_t u;
 
 	switch (emu_type) {
-	case CCS_FLOAT32:
-		memcpy(p, &f, 4);
-		break;
-	case CCS_FLOAT64:
-		memcpy(p, &d, 8);
-		break;
+	case CCS_FLOAT32: memcpy(p, &f, 4); break;
+	case CCS_FLOAT64: memcpy(p, &d, 8); break;
 	case CCS_BFLOAT16:
 		memcpy(&u, &f, 4);
 		u >>= 16;
 		memcpy(p, &u, 2);
 		break;
-	default:
-		memcpy(p, &x, ccs_dtype_size((ccs_dtype)emu_type));
+	default: memcpy(p, &x, ccs_dtype_size((ccs_dtype)emu_type));
 	}
 }
 
@@ -53,8 +48,9 @@ static void make_fifos(struct state *s, uint64_t epoch, uint32_t max_units)
 	uint32_t replicas = s->replicas_max;
 
 	for (uint32_t i = 0; i < s->tables.nfifos; i++) {
-		f[i].slots = f[i].messages < slots && emu_random(2) ?
-			     pow2(f[i].messages ? f[i].messages : 1) : slots;
+		f[i].slots = f[i].messages < slots && emu_random(2)
+				     ? pow2(f[i].messages ? f[i].messages : 1)
+				     : slots;
 		/* fewer slots than messages need no more than one a tile's worth */
 		f[i].slot_bytes = (uint64_t)s->tables.max_cells * max_units * (s->ll ? 32 : 16);
 		f[i].slot_bytes = (f[i].slot_bytes + 31) & ~(uint64_t)31;
@@ -92,16 +88,11 @@ static uint64_t choose_epoch(void)
 	uint64_t near = emu_random(6), by = 1 + emu_random(8);
 
 	switch (emu_random(5)) {
-	case 0:
-		return (UINT64_C(1) << 32) / by - near;
-	case 1:
-		return (UINT64_C(1) << 31) / by - near;
-	case 2:
-		return UINT64_MAX / by - near;
-	case 3:
-		return UINT64_MAX - near;
-	default:
-		return 0;
+	case 0: return (UINT64_C(1) << 32) / by - near;
+	case 1: return (UINT64_C(1) << 31) / by - near;
+	case 2: return UINT64_MAX / by - near;
+	case 3: return UINT64_MAX - near;
+	default: return 0;
 	}
 }
 
@@ -118,8 +109,9 @@ static void choose_parts(struct state *s)
 {
 	uint32_t n = s->v->plan->nranks, most = n < 4 ? n : 4;
 
-	s->nparts = s->mode == SIDES || s->mode == BUSY || s->mode == UNSTAGED ? 1 : emu_random(2) ? 1 :
-		    1 + emu_random(most);
+	s->nparts = s->mode == SIDES || s->mode == BUSY || s->mode == UNSTAGED ? 1
+		    : emu_random(2)					       ? 1
+				    : 1 + emu_random(most);
 	if (s->mode == NEAR)
 		s->nparts = most;
 	for (uint32_t r = 0; r < n; r++)
@@ -139,7 +131,8 @@ static void drop_slots(struct state *s)
 		uint32_t direct = 0;
 
 		for (uint32_t x = 0; x < s->tables.nworkers; x++)
-			for (const struct ccs_dev_op *o = ops + w[x].op; o < ops + w[x].op + w[x].nops; o++)
+			for (const struct ccs_dev_op *o = ops + w[x].op;
+			     o < ops + w[x].op + w[x].nops; o++)
 				direct += (o->form & CCS_DEV_OUT_DIRECT) && o->out == i;
 		if (!direct || direct != f[i].messages)
 			continue;
@@ -175,17 +168,19 @@ static void force_direct(struct state *s)
 }
 
 bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
-		       const struct emu_kernel *kernel, enum mode mode)
+		const struct emu_kernel *kernel, enum mode mode)
 {
 	const struct prep *p = prep_get(m, v);
 	uint64_t epoch = choose_epoch();
 	uint32_t *abort_flag;
 
-	*s = (struct state){ .m = m, .v = v, .kernel = kernel, .mode = mode,
-			     .ll = emu_proto == CCS_DEV_LL };
+	*s = (struct state){
+		.m = m, .v = v, .kernel = kernel, .mode = mode, .ll = emu_proto == CCS_DEV_LL
+	};
 	s->esize = ccs_dtype_size((ccs_dtype)emu_type);
 	choose_parts(s);
-	if (!p || cuda_tables_make(&s->tables, m, v, p, s->nparts > 1 ? s->part_of : NULL) != CCS_OK)
+	if (!p ||
+	    cuda_tables_make(&s->tables, m, v, p, s->nparts > 1 ? s->part_of : NULL) != CCS_OK)
 		return false;
 	if (mode == BUSY)
 		force_direct(s);
@@ -207,8 +202,9 @@ bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
 		make_counters(s, c, epoch);
 		c->abort = abort_flag;
 		c->report = emu_alloc(sizeof(struct ccs_dev_report));
-		c->stage = s->tables.stage_cells ?
-			emu_alloc(s->tables.stage_cells * s->replicas_max * 4 * 16) : NULL;
+		c->stage = s->tables.stage_cells
+				   ? emu_alloc(s->tables.stage_cells * s->replicas_max * 4 * 16)
+				   : NULL;
 		c->worker0 = s->tables.part_worker[i];
 		c->nworkers = s->tables.part_worker[i + 1] - c->worker0;
 		c->replicas_max = s->replicas_max;
@@ -239,8 +235,9 @@ static bool choose_sizes(const struct state *s, struct job *j)
 	c->ntiles = c->ntiles ? c->ntiles : 1;
 	c->longest = (c->longest + lanes - 1) / lanes * lanes;
 	c->divide = emu_op == CCS_DEV_SUM && s->m->head->flags & CCS_MODULE_REDUCES &&
-		    !(s->m->head->flags & CCS_MODULE_MIXED) && emu_random(3) == 0 ?
-		    s->v->plan->nranks : 0;
+				    !(s->m->head->flags & CCS_MODULE_MIXED) && emu_random(3) == 0
+			    ? s->v->plan->nranks
+			    : 0;
 	c->direct = !s->ll && (s->mode == BUSY || s->mode == UNSTAGED || emu_random(2));
 	j->nsend = j->nrecv = 0;
 	return module_sizes(s->m, s->v, c->count, &j->nsend, &j->nrecv) == CCS_OK;
@@ -258,15 +255,17 @@ static void make_buffers(const struct state *s, struct job *j)
 		c->far_ranks = NULL;
 	for (uint32_t r = 0; r < n; r++) {
 		j->send[r] = (uint8_t *)emu_alloc(j->nsend * s->esize + GUARD + 16) + shift;
-		j->recv[r] = s->in_place ? j->send[r] :
-			(uint8_t *)emu_alloc(j->nrecv * s->esize + GUARD + 16) + shift;
+		j->recv[r] = s->in_place ? j->send[r]
+					 : (uint8_t *)emu_alloc(j->nrecv * s->esize + GUARD + 16) +
+						   shift;
 		memset(j->recv[r], 0xa5, j->nrecv * s->esize + GUARD);
 		memset(j->send[r] + j->nsend * s->esize, 0xa5, GUARD);
 		for (size_t i = 0; i < j->nsend; i++)
 			write_element(j->send[r] + i * s->esize, job_value(r, i, j->number));
 		ranks[r] = (struct ccs_dev_rank){
 			j->send[r], j->recv[r],
-			emu_alloc(s->tables.scratch * c->longest * s->esize + 16) };
+			emu_alloc(s->tables.scratch * c->longest * s->esize + 16)
+		};
 	}
 	write_element((uint8_t *)&c->scalar, 2);
 }

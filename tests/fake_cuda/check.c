@@ -1,12 +1,12 @@
 /*
- * A launch before it runs: the contract of runtime/device/args.h, as far as it can be
+ * A launch before it runs: the contract of runtime/cuda/device/args.h, as far as it can be
  * seen from the arguments and tables. Finds out whether the launch waits for others:
  * whether a message of its workers comes from or goes to a worker that is not its own.
  * O(operations log operations).
  */
 #include "tests/fake_cuda/fake.h"
 
-#include "runtime/reduce.h"
+#include "runtime/cpu/reduce.h"
 
 #include <stdlib.h>
 
@@ -57,8 +57,7 @@ static bool check_fifo(struct launch *l, uint32_t row)
 	bool far;
 
 	check_own(l->device, f, sizeof(*f), "FIFOs");
-	if ((uintptr_t)f->data % 16 || f->slot_bytes % 32 || !f->slots ||
-	    f->slots & (f->slots - 1))
+	if ((uintptr_t)f->data % 16 || f->slot_bytes % 32 || !f->slots || f->slots & (f->slots - 1))
 		illegal("FIFO %u: slots of %llu bytes, %u of them, at %p", row,
 			(unsigned long long)f->slot_bytes, f->slots, (void *)f->data);
 	far = check_memory(l->device, f->data, f->slot_bytes * f->slots * c->replicas, "slots") ==
@@ -111,7 +110,8 @@ static void check_worker(struct launch *l, uint32_t worker)
 		far |= to_fifo(o) && check_fifo(l, o->out);
 		if (far && !c->far)
 			illegal("worker %u, operation %u: its FIFO is not the device's own, and "
-				"`far` is not set", worker, i);
+				"`far` is not set",
+				worker, i);
 		if (o->nwaits)
 			check_waits(l, worker, o);
 	}
@@ -127,8 +127,9 @@ static int by_number(const void *a, const void *b)
 {
 	const struct message *x = a, *y = b;
 
-	return x->fifo != y->fifo ? (x->fifo < y->fifo ? -1 : 1) :
-	       x->seq != y->seq ? (x->seq < y->seq ? -1 : 1) : 0;
+	return x->fifo != y->fifo ? (x->fifo < y->fifo ? -1 : 1)
+	       : x->seq != y->seq ? (x->seq < y->seq ? -1 : 1)
+				  : 0;
 }
 
 /* Direct messages that are sent, or received, in the order of their numbers. */
@@ -144,13 +145,15 @@ static size_t collect(const struct ccs_dev_call *c, bool sent, struct message *t
 				if (!from_fifo(o) || !(o->form & CCS_DEV_DST) ||
 				    o->form & (CCS_DEV_A | CCS_DEV_B))
 					illegal("worker %u, operation %u: a direct message that is "
-						"not stored unchanged", w, i);
+						"not stored unchanged",
+						w, i);
 				to[n++] = (struct message){ o->in, o->in_seq, o->dst, o->n };
 			}
 			if (sent && o->form & CCS_DEV_OUT_DIRECT) {
 				if (!to_fifo(o) || !own(c, c->fifos[o->out].dst_worker))
 					illegal("worker %u, operation %u: a direct message to "
-						"another device", w, i);
+						"another device",
+						w, i);
 				to[n++] = (struct message){ o->out, o->out_seq, o->remote, o->n };
 			}
 		}
@@ -177,8 +180,8 @@ static void check_direct(const struct launch *l)
 		if (by_number(sent + i, received + i) || sent[i].cell != received[i].cell ||
 		    sent[i].n != received[i].n)
 			illegal("message %u of FIFO %u is sent to cells %u.. and received from "
-				"cells %u..", sent[i].seq, sent[i].fifo, sent[i].cell,
-				received[i].cell);
+				"cells %u..",
+				sent[i].seq, sent[i].fifo, sent[i].cell, received[i].cell);
 	free(sent);
 }
 

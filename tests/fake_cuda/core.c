@@ -14,8 +14,16 @@
 struct fake fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER };
 
 static const char *const kinds[] = {
-	"", "device memory", "host memory", "pinned memory", "managed memory", "mapped memory",
-	"event", "module", "graph", "executable graph",
+	"",
+	"device memory",
+	"host memory",
+	"pinned memory",
+	"managed memory",
+	"mapped memory",
+	"event",
+	"module",
+	"graph",
+	"executable graph",
 };
 
 void illegal(const char *format, ...)
@@ -84,8 +92,9 @@ struct object *add(enum kind kind, void *p, size_t bytes, int device)
 		illegal("more than %d live things", OBJECTS);
 	if (i == fake.nobjects)
 		fake.nobjects++;
-	fake.objects[i] = (struct object){ .kind = kind, .p = p, .bytes = bytes,
-					   .device = device, .owner = device, .fd = -1 };
+	fake.objects[i] = (struct object){
+		.kind = kind, .p = p, .bytes = bytes, .device = device, .owner = device, .fd = -1
+	};
 	return fake.objects + i;
 }
 

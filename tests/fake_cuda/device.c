@@ -83,11 +83,12 @@ EXPORT int cuDriverGetVersion(int *v)
 
 EXPORT int cuGetErrorName(int e, const char **s)
 {
-	*s = e == NO_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" :
-	     e == NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" :
-	     e == MAPPING_FAILED ? "CUDA_ERROR_MAP_FAILED" :
-	     e == PEER_UNSUPPORTED ? "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED" :
-	     e == CAPTURE_ISOLATION ? "CUDA_ERROR_STREAM_CAPTURE_ISOLATION" : "CUDA_ERROR_FAKE";
+	*s = e == NO_MEMORY	      ? "CUDA_ERROR_OUT_OF_MEMORY"
+	     : e == NO_DEVICE	      ? "CUDA_ERROR_NO_DEVICE"
+	     : e == MAPPING_FAILED    ? "CUDA_ERROR_MAP_FAILED"
+	     : e == PEER_UNSUPPORTED  ? "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"
+	     : e == CAPTURE_ISOLATION ? "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"
+				      : "CUDA_ERROR_FAKE";
 	return 0;
 }
 
@@ -137,20 +138,11 @@ EXPORT int cuDeviceGetAttribute(int *v, int what, int d)
 	if (d < 0 || d >= visible())
 		return BAD_DEVICE;
 	switch (what) {
-	case 16:
-		*v = number("FAKE_CUDA_SMS", 132);
-		return 0;
-	case 75:
-		*v = capability / 10;
-		return 0;
-	case 76:
-		*v = capability % 10;
-		return 0;
-	case 95:
-		*v = 1;
-		return 0;
-	default:
-		return BAD_VALUE;
+	case 16: *v = number("FAKE_CUDA_SMS", 132); return 0;
+	case 75: *v = capability / 10; return 0;
+	case 76: *v = capability % 10; return 0;
+	case 95: *v = 1; return 0;
+	default: return BAD_VALUE;
 	}
 }
 
@@ -210,7 +202,7 @@ EXPORT int cuCtxPopCurrent_v2(void **c)
 	return 0;
 }
 
-EXPORT int cuCtxGetDevice(int *d)	/* for tests/fake_nccl */
+EXPORT int cuCtxGetDevice(int *d) /* for tests/fake_nccl */
 {
 	ENTER("cuCtxGetDevice");
 	if (!depth)

@@ -40,7 +40,7 @@
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
-#include "runtime/device/args.h"
+#include "runtime/cuda/device/args.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -55,13 +55,28 @@ typedef unsigned long long ptr;
 
 /* The driver's errors that are given. */
 enum {
-	BAD_VALUE = 1, NO_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, BAD_DEVICE = 101,
+	BAD_VALUE = 1,
+	NO_MEMORY = 2,
+	NOT_INITIALIZED = 3,
+	NO_DEVICE = 100,
+	BAD_DEVICE = 101,
 	BAD_IMAGE = 300,
-	BAD_CONTEXT = 201, MAPPING_FAILED = 205, PEER_UNSUPPORTED = 217, BAD_HANDLE = 400,
-	NOT_FOUND = 500, NOT_READY = 600, PEER_ALREADY = 704, PEER_NOT_ENABLED = 705,
-	ALREADY_PINNED = 712, TOO_LARGE = 720, CAPTURE_UNSUPPORTED = 900,
-	CAPTURE_INVALID = 901, CAPTURE_UNMATCHED = 903, CAPTURE_UNJOINED = 904,
-	CAPTURE_ISOLATION = 905, CAPTURED_EVENT = 907
+	BAD_CONTEXT = 201,
+	MAPPING_FAILED = 205,
+	PEER_UNSUPPORTED = 217,
+	BAD_HANDLE = 400,
+	NOT_FOUND = 500,
+	NOT_READY = 600,
+	PEER_ALREADY = 704,
+	PEER_NOT_ENABLED = 705,
+	ALREADY_PINNED = 712,
+	TOO_LARGE = 720,
+	CAPTURE_UNSUPPORTED = 900,
+	CAPTURE_INVALID = 901,
+	CAPTURE_UNMATCHED = 903,
+	CAPTURE_UNJOINED = 904,
+	CAPTURE_ISOLATION = 905,
+	CAPTURED_EVENT = 907
 };
 
 /* ---- core.c ------------------------------------------------------------------------- */
@@ -73,13 +88,13 @@ struct object {
 	enum kind kind;
 	char *p;
 	size_t bytes;
-	int device;		/* whose; for MAPPED, who may use it */
-	int owner;		/* MAPPED: whose it is, or -1: not visible here */
-	bool portable;		/* HOST, PINNED */
-	int fd, refs;		/* DEVICE, MAPPED */
-	size_t mapped;		/* bytes, with the page behind the memory */
-	unsigned long id;	/* DEVICE: for IPC handles; MAPPED: the same there */
-	int pid;		/* MAPPED */
+	int device;	  /* whose; for MAPPED, who may use it */
+	int owner;	  /* MAPPED: whose it is, or -1: not visible here */
+	bool portable;	  /* HOST, PINNED */
+	int fd, refs;	  /* DEVICE, MAPPED */
+	size_t mapped;	  /* bytes, with the page behind the memory */
+	unsigned long id; /* DEVICE: for IPC handles; MAPPED: the same there */
+	int pid;	  /* MAPPED */
 };
 
 struct clock {
@@ -93,36 +108,36 @@ struct work;
 struct stream {
 	int number, device;
 	bool used;
-	struct clock clock, before;	/* before: as it was when a capture began */
+	struct clock clock, before; /* before: as it was when a capture began */
 	struct capture *capture;
-	struct work *first, *last;	/* to be done */
-	bool busy;			/* somebody does its work */
+	struct work *first, *last; /* to be done */
+	bool busy;		   /* somebody does its work */
 };
 
 struct event {
 	int device, refs;
 	bool timed;
-	unsigned long recorded, done;	/* number of the last record; of those done */
-	long long ns;			/* when the last one was done */
+	unsigned long recorded, done; /* number of the last record; of those done */
+	long long ns;		      /* when the last one was done */
 	struct clock clock;
-	unsigned long capture;		/* recorded in it; 0: in none */
+	unsigned long capture; /* recorded in it; 0: in none */
 };
 
 struct device {
 	int retained;
-	bool reaches[DEVICES];		/* its context may use that one's memory */
+	bool reaches[DEVICES]; /* its context may use that one's memory */
 };
 
 struct fake {
 	pthread_mutex_t lock;
-	pthread_cond_t change;		/* some work is done */
-	int started;			/* the process that called cuInit */
+	pthread_cond_t change; /* some work is done */
+	int started;	       /* the process that called cuInit */
 	struct device devices[DEVICES];
 	struct object objects[OBJECTS];
-	int nobjects;			/* none is live from here on */
-	unsigned long generation;	/* of memory: grows when some is freed */
+	int nobjects;		  /* none is live from here on */
+	unsigned long generation; /* of memory: grows when some is freed */
 	unsigned long ids;
-	struct stream streams[STREAMS];	/* the first DEVICES: default streams */
+	struct stream streams[STREAMS]; /* the first DEVICES: default streams */
 	struct clock host;		/* what the host has waited for */
 	int captures;			/* that forbid other threads unsafe calls */
 };
@@ -158,9 +173,9 @@ void report_leaks(int device);
 
 /** The current context's device; ends the process if there is none. */
 int need_context(const char *name);
-int visible(void);		/* how many devices */
-int physical(int device);	/* which one of the machine's that is */
-int visible_as(int which);	/* and back; or -1 */
+int visible(void);	   /* how many devices */
+int physical(int device);  /* which one of the machine's that is */
+int visible_as(int which); /* and back; or -1 */
 bool peers(int a, int b);
 /** For calls that a capture may forbid: 0 or the error. The capture is spoilt then. */
 int unsafe(const char *name);
@@ -192,7 +207,7 @@ struct work {
 	const char *from;
 	size_t n;
 	unsigned char value;
-	void *aside;		/* freed with it */
+	void *aside; /* freed with it */
 	void (*call)(void *);
 	void *data;
 	struct launch *launch;
@@ -245,9 +260,9 @@ struct launch {
 	struct ccs_dev_call call;
 	unsigned blocks;
 	int device;
-	int stuck;		/* a rank whose blocks don't move; -1: none */
-	int patience;		/* seconds */
-	bool alone;		/* waits for no message of others */
+	int stuck;    /* a rank whose blocks don't move; -1: none */
+	int patience; /* seconds */
+	bool alone;   /* waits for no message of others */
 };
 
 /** The launch must come after all of its communicator on its device, or take turns.

@@ -13,7 +13,7 @@
 struct node {
 	struct work work;
 	int stream;
-	struct clock clock;	/* after it */
+	struct clock clock; /* after it */
 };
 
 struct nodes {
@@ -133,8 +133,11 @@ static void begin_capture(struct stream *s, int mode)
 
 	if (s->capture)
 		illegal("a capture of a stream that is captured already");
-	*c = (struct capture){ .id = ++fake.ids, .origin = s, .mode = mode,
-			       .thread = pthread_self(), .next = captures };
+	*c = (struct capture){ .id = ++fake.ids,
+			       .origin = s,
+			       .mode = mode,
+			       .thread = pthread_self(),
+			       .next = captures };
 	captures = c;
 	s->before = s->clock;
 	s->capture = c;
@@ -176,7 +179,7 @@ static struct nodes end_capture(struct capture *c)
 
 		if (s->capture != c)
 			continue;
-		s->clock = s->before;	/* nothing of it has run */
+		s->clock = s->before; /* nothing of it has run */
 		s->clock.at[i] = own;
 		s->capture = NULL;
 	}
@@ -328,8 +331,8 @@ bool exec_alone(const struct exec *x)
 struct replay {
 	const struct nodes *nodes;
 	int stream;
-	struct replay *all;	/* [STREAMS] */
-	unsigned long done;	/* in this stream, up to that tick */
+	struct replay *all; /* [STREAMS] */
+	unsigned long done; /* in this stream, up to that tick */
 	pthread_t thread;
 };
 

@@ -15,7 +15,7 @@
 
 struct handle {
 	char magic[8];
-	int pid, fd, device;	/* of the machine's devices */
+	int pid, fd, device; /* of the machine's devices */
 	unsigned long id;
 	size_t bytes;
 };

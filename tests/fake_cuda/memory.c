@@ -21,22 +21,21 @@ static const char *denied(const struct object *o, int device)
 {
 	switch (o->kind) {
 	case DEVICE:
-		return o->device == device || fake.devices[device].reaches[o->device] ? NULL :
-		       "another device's memory, without peer access";
+		return o->device == device || fake.devices[device].reaches[o->device]
+			       ? NULL
+			       : "another device's memory, without peer access";
 	case HOST:
 	case PINNED:
-		return o->device == device || o->portable ? NULL :
-		       "host memory that is pinned for another device";
-	case MAPPED:
-		return o->device == device ? NULL : "memory that another device has mapped";
-	case MANAGED:
-		return NULL;
+		return o->device == device || o->portable
+			       ? NULL
+			       : "host memory that is pinned for another device";
+	case MAPPED: return o->device == device ? NULL : "memory that another device has mapped";
+	case MANAGED: return NULL;
 	case FREE:
 	case EVENT:
 	case MODULE:
 	case GRAPH:
-	case EXEC:
-		break;
+	case EXEC: break;
 	}
 	return "no memory";
 }
@@ -120,7 +119,7 @@ EXPORT int cuMemAlloc_v2(ptr *p, size_t n)
 		close(fd);
 		return NO_MEMORY;
 	}
-	memset(m, 0xa5, n);		/* nobody may count on zeros */
+	memset(m, 0xa5, n); /* nobody may count on zeros */
 	lock();
 	o = add(DEVICE, m, n, d);
 	o->fd = fd;
@@ -341,7 +340,7 @@ EXPORT int cuMemcpyHtoDAsync_v2(ptr to, const void *from, size_t n, void *s)
 	check_live(to, n, "cuMemcpyHtoDAsync");
 	if (at->capture)
 		illegal("cuMemcpyHtoDAsync from memory that is not pinned, in a capture");
-	w.aside = malloc(n);		/* the source may change from now on */
+	w.aside = malloc(n); /* the source may change from now on */
 	memcpy(w.aside, from, n);
 	w.from = w.aside;
 	e = submit(at, w);
@@ -371,8 +370,9 @@ EXPORT int cuMemcpyDtoHAsync_v2(void *to, ptr from, size_t n, void *s)
 
 EXPORT int cuMemcpyDtoDAsync_v2(ptr to, ptr from, size_t n, void *s)
 {
-	struct work w = { .what = COPY, .to = (char *)(uintptr_t)to,
-			  .from = (char *)(uintptr_t)from, .n = n };
+	struct work w = {
+		.what = COPY, .to = (char *)(uintptr_t)to, .from = (char *)(uintptr_t)from, .n = n
+	};
 	int e;
 
 	ENTER("cuMemcpyDtoDAsync_v2");

@@ -8,7 +8,7 @@
 
 struct module {
 	struct fake_kernel kernel;
-	bool loaded;		/* the kernel itself; an old driver has no call for that */
+	bool loaded; /* the kernel itself; an old driver has no call for that */
 };
 
 /* What fake_nvrtc.c wrote; a real CUBIN counts as float32 sum, Simple. */
@@ -41,8 +41,7 @@ EXPORT int cuModuleLoadData(void **module, const void *image)
 		return BAD_IMAGE;
 	m = calloc(1, sizeof(*m));
 	read_kernel(&m->kernel, image);
-	note("kernel type %u op %u protocol %u", m->kernel.type, m->kernel.op,
-	     m->kernel.protocol);
+	note("kernel type %u op %u protocol %u", m->kernel.type, m->kernel.op, m->kernel.protocol);
 	lock();
 	add(MODULE, m, sizeof(*m), d);
 	unlock();
@@ -117,13 +116,13 @@ EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int thre
 struct orders {
 	const uint32_t *comm;
 	int device;
-	unsigned long all[STREAMS];	/* the last launch's tick in each stream */
-	unsigned long strict[STREAMS];	/* of those without turns */
-	uint32_t launch;		/* the last number of those with turns */
+	unsigned long all[STREAMS];    /* the last launch's tick in each stream */
+	unsigned long strict[STREAMS]; /* of those without turns */
+	uint32_t launch;	       /* the last number of those with turns */
 	struct orders *next;
 };
 
-static struct orders *direct;		/* of launches outside captures */
+static struct orders *direct; /* of launches outside captures */
 
 static struct orders *orders_of(struct orders **at, const struct launch *l)
 {
@@ -163,9 +162,10 @@ void order_launch(struct orders **orders, const struct stream *s, const struct l
 
 		if (i != s->number && s->clock.at[i] < last)
 			illegal("a launch in stream %d is not ordered after the last one, in "
-				"stream %d, and they don't take turns", s->number, i);
+				"stream %d, and they don't take turns",
+				s->number, i);
 	}
-	o->all[s->number] = s->clock.at[s->number] + 1;	/* submit's tick */
+	o->all[s->number] = s->clock.at[s->number] + 1; /* submit's tick */
 	if (!l->call.turn)
 		o->strict[s->number] = o->all[s->number];
 }
@@ -208,11 +208,12 @@ static int launch(struct launch *l, struct stream *s)
 	struct work w = { .what = LAUNCH };
 
 	note("launch blocks %u device %d stream %d workers %u..%u tile %llu ntiles %llu "
-	     "replicas %u type %u op %u protocol %u%s%s%s%s", l->blocks, l->device, s->number, l->call.worker0,
-	     l->call.worker0 + l->call.nworkers, (unsigned long long)l->call.tile,
-	     (unsigned long long)l->call.ntiles, l->call.replicas, l->kernel.type, l->kernel.op,
-	     l->kernel.protocol, l->call.far ? " far" : "", l->call.direct ? " direct" : "",
-	     l->call.turn ? " turn" : "", s->capture ? " captured" : "");
+	     "replicas %u type %u op %u protocol %u%s%s%s%s",
+	     l->blocks, l->device, s->number, l->call.worker0, l->call.worker0 + l->call.nworkers,
+	     (unsigned long long)l->call.tile, (unsigned long long)l->call.ntiles, l->call.replicas,
+	     l->kernel.type, l->kernel.op, l->kernel.protocol, l->call.far ? " far" : "",
+	     l->call.direct ? " direct" : "", l->call.turn ? " turn" : "",
+	     s->capture ? " captured" : "");
 	check_number(l);
 	order_launch(s->capture ? capture_orders(s->capture) : NULL, s, l);
 	w.launch = malloc(sizeof(*l));
@@ -225,8 +226,10 @@ EXPORT int cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned
 				     void **params)
 {
 	const struct module *m = module_of(f, "cuLaunchCooperativeKernel");
-	struct launch l = { .kernel = m->kernel, .call = *(const struct ccs_dev_call *)params[0],
-			    .blocks = gx, .stuck = number("FAKE_CUDA_STUCK", -1),
+	struct launch l = { .kernel = m->kernel,
+			    .call = *(const struct ccs_dev_call *)params[0],
+			    .blocks = gx,
+			    .stuck = number("FAKE_CUDA_STUCK", -1),
 			    .patience = number("FAKE_CUDA_PATIENCE", 20) };
 	int e;
 

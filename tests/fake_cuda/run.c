@@ -1,5 +1,5 @@
 /*
- * Runs a kernel launch by its contract (runtime/device/args.h), block after block, one
+ * Runs a kernel launch by its contract (runtime/cuda/device/args.h), block after block, one
  * operation at a time, on host memory. It shares no code with the device header; values
  * are combined by the CPU runtime's functions. Every access is checked against live
  * allocations, and who may use them.
@@ -12,7 +12,7 @@
  */
 #include "tests/fake_cuda/fake.h"
 
-#include "runtime/reduce.h"
+#include "runtime/cpu/reduce.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -30,9 +30,9 @@ struct block {
 	uint64_t tile;
 	uint32_t op;
 	uint64_t epoch;
-	uint64_t pass;			/* in which it last moved */
-	long long since;		/* and when */
-	struct waiting last;		/* for what it waited when last looked at */
+	uint64_t pass;	     /* in which it last moved */
+	long long since;     /* and when */
+	struct waiting last; /* for what it waited when last looked at */
 };
 
 struct machine {
@@ -87,8 +87,8 @@ static uint64_t cell_from(const struct machine *m, uint32_t cell, uint64_t *len)
 	return from;
 }
 
-static unsigned char *cell_at(const struct machine *m, uint32_t rank, uint32_t cell,
-			      bool initial, uint64_t lo, uint64_t n)
+static unsigned char *cell_at(const struct machine *m, uint32_t rank, uint32_t cell, bool initial,
+			      uint64_t lo, uint64_t n)
 {
 	const struct ccs_dev_cell *x = m->c->cells + cell;
 	const struct ccs_dev_rank *r = rank_of(m, rank);
@@ -109,8 +109,8 @@ static unsigned char *cell_at(const struct machine *m, uint32_t rank, uint32_t c
 	return p;
 }
 
-static unsigned char *slot(const struct machine *m, const struct ccs_dev_fifo *f,
-			   uint32_t replica, uint64_t number, uint64_t bytes)
+static unsigned char *slot(const struct machine *m, const struct ccs_dev_fifo *f, uint32_t replica,
+			   uint64_t number, uint64_t bytes)
 {
 	unsigned char *p = f->data + replica * f->slots * f->slot_bytes +
 			   (number & (f->slots - 1)) * f->slot_bytes;
@@ -188,13 +188,14 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	uint32_t rank = c->workers[b->worker].rank;
 	uint64_t lo = ((c->tile0 + b->tile) * c->replicas + b->replica) * c->tile;
 	bool reduces = m->k->op != CCS_DEV_PREMUL;
-	reduce_combine *combine = reduce_combine_of((ccs_dtype)m->k->type,
-						    reduces ? (ccs_redop)m->k->op : CCS_SUM);
+	reduce_combine *combine =
+		reduce_combine_of((ccs_dtype)m->k->type, reduces ? (ccs_redop)m->k->op : CCS_SUM);
 	unsigned char *v = calloc(3 * n + 1, m->esize), *t = v + n * m->esize;
 	bool any = false;
 
 	for (int part = 0; part < 3; part++) {
-		bool initial = part == 1 ? o->form & CCS_DEV_A_INITIAL : o->form & CCS_DEV_B_INITIAL;
+		bool initial =
+			part == 1 ? o->form & CCS_DEV_A_INITIAL : o->form & CCS_DEV_B_INITIAL;
 		const unsigned char *from = in;
 
 		if (!part && direct_in(m, o))
@@ -204,8 +205,8 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 		if (part)
 			from = cell_at(m, rank, (part == 1 ? o->a : o->b) + j, initial, lo, n);
 		if (part && initial && m->k->op == CCS_DEV_PREMUL) {
-			reduce_scale_of((ccs_dtype)m->k->type)(t, from,
-				(const unsigned char *)&c->scalar, n);
+			reduce_scale_of((ccs_dtype)m->k->type)(
+				t, from, (const unsigned char *)&c->scalar, n);
 			from = t;
 		}
 		if (any) {
@@ -247,13 +248,13 @@ static void step(const struct machine *m, struct block *b, const struct ccs_dev_
 	if (o->form & CCS_DEV_FROM_STAGE)
 		in = stage(m, b);
 	else if (o->form & CCS_DEV_IN)
-		in = slot(m, c->fifos + o->in, b->replica,
-			  number_of(m, b, o->in, o->in_seq), bytes);
+		in = slot(m, c->fifos + o->in, b->replica, number_of(m, b, o->in, o->in_seq),
+			  bytes);
 	if (o->form & CCS_DEV_TO_STAGE)
 		out = stage(m, b);
 	else if (o->form & CCS_DEV_OUT)
-		out = slot(m, c->fifos + o->out, b->replica,
-			   number_of(m, b, o->out, o->out_seq), bytes);
+		out = slot(m, c->fifos + o->out, b->replica, number_of(m, b, o->out, o->out_seq),
+			   bytes);
 	for (uint32_t j = 0; j < o->n; j++) {
 		uint64_t len, n;
 
@@ -362,10 +363,19 @@ static void give_up(const struct machine *m, const struct block *b, const struct
 	if (__atomic_compare_exchange_n(&r->taken, &nobody, 1, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
 		*r = (struct ccs_dev_report){
-			.taken = 1, .kind = w->kind, .rank = m->c->workers[b->worker].rank,
-			.worker = b->worker, .replica = b->replica, .op = o->done - 1,
-			.line = o->line, .file = o->file, .peer = w->peer, .fifo = w->fifo,
-			.tile = b->tile, .need = w->need, .have = w->have,
+			.taken = 1,
+			.kind = w->kind,
+			.rank = m->c->workers[b->worker].rank,
+			.worker = b->worker,
+			.replica = b->replica,
+			.op = o->done - 1,
+			.line = o->line,
+			.file = o->file,
+			.peer = w->peer,
+			.fifo = w->fifo,
+			.tile = b->tile,
+			.need = w->need,
+			.have = w->have,
 		};
 		__atomic_store_n(&r->complete, 1, __ATOMIC_RELEASE);
 	}
@@ -419,8 +429,8 @@ static bool too_long(const struct machine *m, bool stop)
 
 		if (over(m, b) || stuck(m, b))
 			continue;
-		if (stop ? waited <= limit / 2 || is_near(m, w) :
-		    waited < limit + (w->kind == CCS_DEV_STUCK_WORKER ? limit / 4 : 0))
+		if (stop ? waited <= limit / 2 || is_near(m, w)
+			 : waited < limit + (w->kind == CCS_DEV_STUCK_WORKER ? limit / 4 : 0))
 			continue;
 		give_up(m, b, w);
 		return true;
@@ -524,8 +534,13 @@ static bool take_turn(const struct machine *m)
 void fake_run(const struct launch *l)
 {
 	const struct ccs_dev_call *c = &l->call;
-	struct machine m = { l, c, &l->kernel, ccs_dtype_size((ccs_dtype)l->kernel.type),
-			     c->far_ranks ? c->far_ranks : c->ranks, NULL, 0 };
+	struct machine m = { l,
+			     c,
+			     &l->kernel,
+			     ccs_dtype_size((ccs_dtype)l->kernel.type),
+			     c->far_ranks ? c->far_ranks : c->ranks,
+			     NULL,
+			     0 };
 	bool turn, done = false;
 
 	check_memory(l->device, c->workers + c->worker0, c->nworkers * sizeof(*c->workers),
@@ -544,7 +559,8 @@ void fake_run(const struct launch *l)
 	turn = c->turn && take_turn(&m);
 	for (uint32_t i = 0; i < l->blocks; i++)
 		m.blocks[i].epoch = c->epoch[((uint64_t)m.blocks[i].worker * c->replicas_max +
-					      m.blocks[i].replica) * CCS_DEV_LINE];
+					      m.blocks[i].replica) *
+					     CCS_DEV_LINE];
 	if (turn || !c->turn)
 		done = run_blocks(&m);
 	for (uint32_t i = 0; i < l->blocks; i++) {
@@ -552,7 +568,7 @@ void fake_run(const struct launch *l)
 
 		leave(&m, m.blocks + i);
 		if (done && !m.blocks[i].replica && !w->index)
-			post(&m, w->rank);	/* of all its workers and replicas */
+			post(&m, w->rank); /* of all its workers and replicas */
 	}
 	if (turn)
 		store(c->turn, 0);

@@ -31,7 +31,7 @@ struct stream *any_stream(const void *handle, const char *name)
 		illegal("%s: %p is no live stream", name, handle);
 	}
 	if (!s->capture)
-		merge(&s->clock, &fake.host);	/* what was waited for is before what comes */
+		merge(&s->clock, &fake.host); /* what was waited for is before what comes */
 	return s;
 }
 
@@ -91,18 +91,10 @@ static void work_free(struct work *w)
 void perform(const struct work *w)
 {
 	switch (w->what) {
-	case COPY:
-		memmove(w->to, w->from, w->n);
-		break;
-	case SET:
-		memset(w->to, w->value, w->n);
-		break;
-	case CALL:
-		w->call(w->data);
-		break;
-	case LAUNCH:
-		fake_run(w->launch);
-		break;
+	case COPY: memmove(w->to, w->from, w->n); break;
+	case SET: memset(w->to, w->value, w->n); break;
+	case CALL: w->call(w->data); break;
+	case LAUNCH: fake_run(w->launch); break;
 	case RECORD:
 		lock();
 		w->event->done = w->seq;
@@ -116,9 +108,7 @@ void perform(const struct work *w)
 			pthread_cond_wait(&fake.change, &fake.lock);
 		unlock();
 		break;
-	case REPLAY:
-		exec_run(w->exec);
-		break;
+	case REPLAY: exec_run(w->exec); break;
 	}
 }
 
@@ -128,16 +118,11 @@ static bool at_once(const struct work *w)
 	switch (w->what) {
 	case COPY:
 	case SET:
-	case RECORD:
-		return true;
-	case CALL:		/* by contract not in the caller's thread */
-		return false;
-	case LAUNCH:
-		return w->launch->alone && may_start(w->launch);
-	case WAIT:
-		return w->event->done >= w->seq;
-	case REPLAY:
-		return exec_alone(w->exec);
+	case RECORD: return true;
+	case CALL: /* by contract not in the caller's thread */ return false;
+	case LAUNCH: return w->launch->alone && may_start(w->launch);
+	case WAIT: return w->event->done >= w->seq;
+	case REPLAY: return exec_alone(w->exec);
 	}
 	return false;
 }
@@ -182,7 +167,7 @@ int submit(struct stream *s, struct work w)
 	if (w.what == RECORD)
 		w.event->clock = s->clock;
 	if (s->capture && (w.what == RECORD || w.what == WAIT)) {
-		work_free(&w);		/* the clocks have it */
+		work_free(&w); /* the clocks have it */
 		return 0;
 	}
 	if (s->capture) {
@@ -190,7 +175,7 @@ int submit(struct stream *s, struct work w)
 		return 0;
 	}
 	if (!s->busy && at_once(&w)) {
-		s->busy = true;		/* other threads wait for their turn */
+		s->busy = true; /* other threads wait for their turn */
 		unlock();
 		perform(&w);
 		lock();
@@ -361,7 +346,7 @@ EXPORT int cuEventRecord(void *event, void *s)
 	e->capture = capture_id(at->capture);
 	w.seq = ++e->recorded;
 	if (e->capture)
-		e->done = w.seq;	/* nothing that runs waits for it */
+		e->done = w.seq; /* nothing that runs waits for it */
 	e->refs++;
 	rc = submit(at, w);
 	unlock();

@@ -63,9 +63,15 @@ static int fails(const char *name)
 EXPORT const char *ncclGetErrorString(int e)
 {
 	static const char *const texts[] = {
-		"no error", "unhandled cuda error", "unhandled system error", "internal error",
-		"invalid argument", "invalid usage", "remote process exited or there was a "
-		"network error", "NCCL operation in progress",
+		"no error",
+		"unhandled cuda error",
+		"unhandled system error",
+		"internal error",
+		"invalid argument",
+		"invalid usage",
+		"remote process exited or there was a "
+		"network error",
+		"NCCL operation in progress",
 	};
 
 	return e >= 0 && e < 8 ? texts[e] : "unknown result code";
@@ -143,8 +149,8 @@ static void check_memory(const void *p, size_t bytes, const char *name)
 	int (*attribute)(void *, int, unsigned long long), type;
 
 	memcpy(&attribute, &f, sizeof(f));
-	if (bytes && (attribute(&type, 2, (uintptr_t)p) ||
-		      attribute(&type, 2, (uintptr_t)p + bytes - 1)))
+	if (bytes &&
+	    (attribute(&type, 2, (uintptr_t)p) || attribute(&type, 2, (uintptr_t)p + bytes - 1)))
 		illegal("%s: %zu bytes at %p are no memory of a GPU", name, bytes, p);
 }
 
@@ -161,13 +167,20 @@ static void forget(void)
 	group.last = NULL;
 }
 
+static bool is_one(const char *variable)
+{
+	const char *s = getenv(variable);
+
+	return s && !strcmp(s, "1");
+}
+
 static bool may_share(void)
 {
-	const char *s = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
 	int version;
 
 	ncclGetVersion(&version);
-	return version >= 23000 && s && *s == '1';
+	return version >= 23000 && is_one("NCCL_MULTI_RANK_GPU_ENABLE") &&
+	       !is_one("NCCL_NVLS_ENABLE");
 }
 
 static void drop(struct comm *c)
@@ -237,8 +250,10 @@ EXPORT int ncclGroupEnd(void)
 	if (!e)
 		return run_group();
 	for (struct job *j = group.first; j; j = j->next)
-		if (j->kind == JOIN)
+		if (j->kind == JOIN) {
+			world_forget(j->comm);
 			drop(j->comm);
+		}
 	forget();
 	return e;
 }
@@ -351,35 +366,6 @@ EXPORT int ncclCommInitRank(struct comm **out, int nranks, unique_id id, int ran
 	return submit(&j);
 }
 
-EXPORT int ncclCommInitAll(struct comm **out, int n, const int *devices)
-{
-	int e = fails("ncclCommInitAll"), made = 0;
-	unique_id id;
-
-	if (!e && (n < 1 || n > MOST))
-		e = failure(INVALID_ARGUMENT, "Invalid device count requested : %d", n);
-	if (!e)
-		e = random_id(&id);
-	while (!e && made < n) {
-		struct comm *c = comm_new(n, made);
-
-		out[made] = c;
-		memcpy(c->name, id.internal, sizeof(c->name));
-		e = world_open(c);
-		if (!e)
-			e = world_join(c, host_id(), gpu_identity(devices[made]));
-		made++;
-	}
-	for (int i = 0; !e && i < n; i++)
-		e = world_meet(out[i], may_share());
-	for (int i = 0; e && i < made; i++) {
-		world_forget(out[i]);
-		drop(out[i]);
-		out[i] = NULL;
-	}
-	return e;
-}
-
 static int leave(struct comm *c, const char *name)
 {
 	int e = fails(name);
@@ -474,53 +460,95 @@ static int call(struct job j, void *stream, size_t send_blocks, size_t recv_bloc
 
 EXPORT int ncclSend(const void *p, size_t n, int type, int peer, struct comm *c, void *stream)
 {
-	return call((struct job){ .name = "ncclSend", .kind = SEND, .comm = c, .send = p,
-				  .count = n, .type = type, .peer = peer }, stream, 1, 0);
+	return call((struct job){ .name = "ncclSend",
+				  .kind = SEND,
+				  .comm = c,
+				  .send = p,
+				  .count = n,
+				  .type = type,
+				  .peer = peer },
+		    stream, 1, 0);
 }
 
 EXPORT int ncclRecv(void *p, size_t n, int type, int peer, struct comm *c, void *stream)
 {
-	return call((struct job){ .name = "ncclRecv", .kind = RECV, .comm = c, .recv = p,
-				  .count = n, .type = type, .peer = peer }, stream, 0, 1);
+	return call((struct job){ .name = "ncclRecv",
+				  .kind = RECV,
+				  .comm = c,
+				  .recv = p,
+				  .count = n,
+				  .type = type,
+				  .peer = peer },
+		    stream, 0, 1);
 }
 
 EXPORT int ncclAllReduce(const void *in, void *out, size_t n, int type, int op, struct comm *c,
 			 void *stream)
 {
-	return call((struct job){ .name = "ncclAllReduce", .kind = ALL_REDUCE, .comm = c,
-				  .send = in, .recv = out, .count = n, .type = type, .op = op },
+	return call((struct job){ .name = "ncclAllReduce",
+				  .kind = ALL_REDUCE,
+				  .comm = c,
+				  .send = in,
+				  .recv = out,
+				  .count = n,
+				  .type = type,
+				  .op = op },
 		    stream, 1, 1);
 }
 
 EXPORT int ncclAllGather(const void *in, void *out, size_t n, int type, struct comm *c,
 			 void *stream)
 {
-	return call((struct job){ .name = "ncclAllGather", .kind = ALL_GATHER, .comm = c,
-				  .send = in, .recv = out, .count = n, .type = type },
+	return call((struct job){ .name = "ncclAllGather",
+				  .kind = ALL_GATHER,
+				  .comm = c,
+				  .send = in,
+				  .recv = out,
+				  .count = n,
+				  .type = type },
 		    stream, 1, (size_t)c->nranks);
 }
 
-EXPORT int ncclReduceScatter(const void *in, void *out, size_t n, int type, int op,
-			     struct comm *c, void *stream)
+EXPORT int ncclReduceScatter(const void *in, void *out, size_t n, int type, int op, struct comm *c,
+			     void *stream)
 {
-	return call((struct job){ .name = "ncclReduceScatter", .kind = REDUCE_SCATTER, .comm = c,
-				  .send = in, .recv = out, .count = n, .type = type, .op = op },
+	return call((struct job){ .name = "ncclReduceScatter",
+				  .kind = REDUCE_SCATTER,
+				  .comm = c,
+				  .send = in,
+				  .recv = out,
+				  .count = n,
+				  .type = type,
+				  .op = op },
 		    stream, (size_t)c->nranks, 1);
 }
 
-EXPORT int ncclBroadcast(const void *in, void *out, size_t n, int type, int root,
-			 struct comm *c, void *stream)
+EXPORT int ncclBroadcast(const void *in, void *out, size_t n, int type, int root, struct comm *c,
+			 void *stream)
 {
-	return call((struct job){ .name = "ncclBroadcast", .kind = BROADCAST, .comm = c,
-				  .send = in, .recv = out, .count = n, .type = type,
-				  .peer = root }, stream, c->rank == root, 1);
+	return call((struct job){ .name = "ncclBroadcast",
+				  .kind = BROADCAST,
+				  .comm = c,
+				  .send = in,
+				  .recv = out,
+				  .count = n,
+				  .type = type,
+				  .peer = root },
+		    stream, c->rank == root, 1);
 }
 
 EXPORT int ncclReduce(const void *in, void *out, size_t n, int type, int op, int root,
 		      struct comm *c, void *stream)
 {
-	return call((struct job){ .name = "ncclReduce", .kind = REDUCE, .comm = c, .send = in,
-				  .recv = out, .count = n, .type = type, .op = op, .peer = root },
+	return call((struct job){ .name = "ncclReduce",
+				  .kind = REDUCE,
+				  .comm = c,
+				  .send = in,
+				  .recv = out,
+				  .count = n,
+				  .type = type,
+				  .op = op,
+				  .peer = root },
 		    stream, 1, c->rank == root);
 }
 

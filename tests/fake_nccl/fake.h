@@ -14,7 +14,9 @@
  *   FAKE_NCCL_WRONG=1, =NAME    collectives, or that one, get their first element wrong
  *   FAKE_NCCL_VERSION           22803
  *   FAKE_NCCL_SECONDS           20
- *   NCCL_HOSTID, NCCL_MULTI_RANK_GPU_ENABLE, NCCL_COMM_ID  as NCCL has them
+ *   NCCL_HOSTID, NCCL_MULTI_RANK_GPU_ENABLE, NCCL_NVLS_ENABLE, NCCL_COMM_ID  as NCCL
+ *                               has them: from version 2.30 on ranks of one host may share
+ *                               a GPU, if the second is 1 and the third is not
  */
 #ifndef FAKE_NCCL_H
 #define FAKE_NCCL_H
@@ -24,12 +26,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MOST 64			/* ranks */
-#define RING 16384u		/* bytes under way between two ranks */
-#define PREMULS 16		/* operators of a communicator */
+#define MOST 64	    /* ranks */
+#define RING 16384u /* bytes under way between two ranks */
+#define PREMULS 16  /* operators of a communicator */
 
-enum { SUCCESS, CUDA_ERROR, SYSTEM_ERROR, INTERNAL_ERROR, INVALID_ARGUMENT, INVALID_USAGE,
-       REMOTE_ERROR, IN_PROGRESS };
+enum {
+	SUCCESS,
+	CUDA_ERROR,
+	SYSTEM_ERROR,
+	INTERNAL_ERROR,
+	INVALID_ARGUMENT,
+	INVALID_USAGE,
+	REMOTE_ERROR,
+	IN_PROGRESS
+};
 
 /* From one rank to another. The sender writes `head`, the receiver `tail`: bytes so far. */
 struct ring {
@@ -39,7 +49,7 @@ struct ring {
 };
 
 struct member {
-	_Atomic int here;	/* 0: not yet; 1; 2: it has left */
+	_Atomic int here; /* 0: not yet; 1; 2: it has left */
 	int pid;
 	uint64_t host, gpu;
 };
@@ -54,19 +64,19 @@ struct world {
 struct comm {
 	struct world *world;
 	int rank, nranks;
-	int pid;		/* of the process that joined, and alone may use it */
+	int pid; /* of the process that joined, and alone may use it */
 	size_t mapped;
-	int error;		/* sticky */
-	char name[64];		/* of the shared memory */
-	uint64_t scalar[PREMULS];	/* of premul-sum operators */
-	int scalar_type[PREMULS];	/* -1: free */
+	int error;		  /* sticky */
+	char name[64];		  /* of the shared memory */
+	uint64_t scalar[PREMULS]; /* of premul-sum operators */
+	int scalar_type[PREMULS]; /* -1: free */
 	bool busy_in[MOST], busy_out[MOST];
 };
 
 /* Both sides of a message must say the same. */
 struct frame {
 	uint64_t bytes;
-	uint32_t what;		/* hash of the call and its arguments */
+	uint32_t what; /* hash of the call and its arguments */
 	uint32_t magic;
 };
 
@@ -74,9 +84,9 @@ struct transfer {
 	struct comm *comm;
 	int peer;
 	bool out;
-	const char *name;	/* of the call */
+	const char *name; /* of the call */
 	char *data;
-	uint64_t done, end;	/* bytes with the frame; where it ends in the ring */
+	uint64_t done, end; /* bytes with the frame; where it ends in the ring */
 	struct frame frame, seen;
 	bool over;
 };
@@ -111,12 +121,12 @@ struct job {
 	const char *name;
 	enum { JOIN, SEND, RECV, ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE } kind;
 	struct comm *comm;
-	struct comm **out;		/* JOIN */
+	struct comm **out; /* JOIN */
 	const void *send;
 	void *recv;
 	size_t count, esize;
-	int type, op, peer;		/* peer: or root */
-	char *input, *inputs;		/* copies: this rank's, and of all */
+	int type, op, peer;   /* peer: or root */
+	char *input, *inputs; /* copies: this rank's, and of all */
 	struct job *next;
 };
 

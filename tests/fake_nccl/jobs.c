@@ -4,7 +4,7 @@
  */
 #include "tests/fake_nccl/fake.h"
 
-#include "runtime/reduce.h"
+#include "runtime/cpu/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,11 @@
 static uint32_t what_of(const struct job *j)
 {
 	const uint64_t facts[] = {
-		j->kind < ALL_REDUCE ? SEND : j->kind, (uint64_t)j->type, j->count,
-		(uint64_t)(j->op < 5 ? j->op : 5), j->kind < ALL_REDUCE ? 0 : (uint64_t)j->peer,
+		j->kind < ALL_REDUCE ? SEND : j->kind,
+		(uint64_t)j->type,
+		j->count,
+		(uint64_t)(j->op < 5 ? j->op : 5),
+		j->kind < ALL_REDUCE ? 0 : (uint64_t)j->peer,
 	};
 	uint32_t h = 2166136261u;
 
@@ -74,8 +77,8 @@ void job_prepare(struct job *j, struct transfers *all)
 
 	if (j->kind == SEND || j->kind == RECV) {
 		transfer_add(all, c, j->peer, j->kind == SEND,
-			     j->kind == SEND ? (void *)(uintptr_t)j->send : j->recv, block,
-			     j->name, what);
+			     j->kind == SEND ? (void *)(uintptr_t)j->send : j->recv, block, j->name,
+			     what);
 		return;
 	}
 	mine = input_bytes(j);

@@ -42,8 +42,8 @@ int world_open(struct comm *c)
 	int expected = 0, fd = shm_open(c->name, O_RDWR | O_CREAT, 0600);
 	void *p = MAP_FAILED;
 
-	c->mapped = sizeof(struct world) +
-		    (size_t)c->nranks * (size_t)c->nranks * sizeof(struct ring);
+	c->mapped =
+		sizeof(struct world) + (size_t)c->nranks * (size_t)c->nranks * sizeof(struct ring);
 	if (fd >= 0 && !ftruncate(fd, (off_t)c->mapped))
 		p = mmap(NULL, c->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd >= 0)
@@ -83,9 +83,11 @@ int world_meet(struct comm *c, bool share)
 
 	while (!atomic_load(&c->world->ready)) {
 		if (now() > end) {
-			fprintf(stderr, "fake_nccl: rank %d has waited %.0f s for %d of %d ranks "
-				"to join\n", c->rank, patience(),
-				c->nranks - atomic_load(&c->world->joined), c->nranks);
+			fprintf(stderr,
+				"fake_nccl: rank %d has waited %.0f s for %d of %d ranks "
+				"to join\n",
+				c->rank, patience(), c->nranks - atomic_load(&c->world->joined),
+				c->nranks);
 			world_forget(c);
 			return failure(SYSTEM_ERROR, "the others do not come");
 		}
@@ -93,9 +95,10 @@ int world_meet(struct comm *c, bool share)
 	}
 	for (int r = 0; !share && r < c->nranks; r++)
 		if (r != c->rank && m[r].host == m[c->rank].host && m[r].gpu == m[c->rank].gpu)
-			return failure(INVALID_USAGE, "Duplicate GPU detected : rank %d and rank "
-				       "%d both on CUDA device %llx", c->rank, r,
-				       (unsigned long long)m[r].gpu);
+			return failure(INVALID_USAGE,
+				       "Duplicate GPU detected : rank %d and rank "
+				       "%d both on CUDA device %llx",
+				       c->rank, r, (unsigned long long)m[r].gpu);
 	return SUCCESS;
 }
 
@@ -146,7 +149,11 @@ void transfer_add(struct transfers *all, struct comm *c, int peer, bool out, voi
 			illegal("out of memory");
 	}
 	all->at[all->n++] = (struct transfer){
-		.comm = c, .peer = peer, .out = out, .name = name, .data = data,
+		.comm = c,
+		.peer = peer,
+		.out = out,
+		.name = name,
+		.data = data,
 		.frame = { .bytes = bytes, .what = what, .magic = MAGIC },
 	};
 }

@@ -2,7 +2,7 @@
 #include "tests/support/make_module.h"
 
 #include "compiler/compile.h"
-#include "runtime/choice.h"
+#include "runtime/plan/choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,30 +26,21 @@ static bool make_plan(struct maker *k, uint32_t nranks)
 	static const struct choice_list any = { .rows = { { UINT64_MAX, CCS_SIMPLE, 0 } }, .n = 1 };
 	struct ctx *c = &k->ctx;
 	struct instance in = {
-		.module = k->module, .schedule = k->schedule, .nranks = nranks, .root = -1,
-		.settings = &k->setting, .nsettings = k->setting.name != NULL,
+		.module = k->module,
+		.schedule = k->schedule,
+		.nranks = nranks,
+		.root = -1,
+		.settings = &k->setting,
+		.nsettings = k->setting.name != NULL,
 	};
-	struct program *p = expand(c, &in, true);
-	struct deadlock_report dead;
-	struct contract *contract;
-	struct lowered *l;
-	struct proof f;
+	struct planned planned;
+	struct checked checked;
 
-	if (!p || k->diags.errors)
-		return !k->diags.errors;
-	contract = contract_expand(c, p);
-	if (!contract || k->diags.errors || !match(c, p))
+	if (!check_instance(c, &in, true, true, &checked))
+		return !k->diags.errors && !checked.program;
+	if (!plan_instance(c, &checked, &any, &planned))
 		return false;
-	dead = deadlock(c, p);
-	if (dead.deadlocked || !race(c, p))
-		return false;
-	f = proof(c, p, contract, &dead.order, true);
-	if (!f.proved || k->diags.errors || !(l = lower(c, p, contract)))
-		return false;
-	direct(c, l);
-	ARENA_PUSH(&k->arena, k->planned, k->nplanned, k->cap) = (struct planned){
-		.source = p, .lowered = l, .contract = contract, .steps = f.steps, .choices = &any,
-	};
+	ARENA_PUSH(&k->arena, k->planned, k->nplanned, k->cap) = planned;
 	arena_free(&k->scratch);
 	return true;
 }
@@ -58,14 +49,17 @@ static bool load(struct maker *k)
 {
 	static const char *const nowhere[] = { NULL };
 	struct front front = {
-		.arena = &k->arena, .sources = &k->sources, .diags = &k->diags,
+		.arena = &k->arena,
+		.sources = &k->sources,
+		.diags = &k->diags,
 		.include_dirs = nowhere,
 	};
 
 	if (k->what->file)
 		k->module = lang_load(&front, k->what->file);
 	else
-		k->module = lang_load_text(&front, "text.ccs", k->what->text, strlen(k->what->text));
+		k->module =
+			lang_load_text(&front, "text.ccs", k->what->text, strlen(k->what->text));
 	if (!k->module || k->diags.errors)
 		return false;
 	lang_resolve(&front, k->module);
@@ -92,8 +86,9 @@ static enum making make(struct maker *k, struct made *out)
 	if (!out->bytes)
 		abort();
 	memcpy(out->bytes, m.data, m.len);
-	return read_back(&k->ctx, &m, k->module, k->schedule, k->planned, k->nplanned, 0) ?
-	       NOT_RIGHT : MADE;
+	return read_back(&k->ctx, &m, k->module, k->schedule, k->planned, k->nplanned, 0)
+		       ? NOT_RIGHT
+		       : MADE;
 }
 
 enum making make_module(const struct make *what, struct made *out)
@@ -108,8 +103,11 @@ enum making make_module(const struct make *what, struct made *out)
 	k.diags.sources = &k.sources;
 	k.setting = (struct setting){ .name = what->name, .value = what->value };
 	k.ctx = (struct ctx){
-		.arena = &k.arena, .scratch = &k.scratch, .sources = &k.sources,
-		.diags = &k.diags, .slots = what->slots,
+		.arena = &k.arena,
+		.scratch = &k.scratch,
+		.sources = &k.sources,
+		.diags = &k.diags,
+		.slots = what->slots,
 	};
 	how = make(&k, out);
 	arena_free(&k.scratch);

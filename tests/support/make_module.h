@@ -9,25 +9,25 @@
 #include <stdint.h>
 
 struct made {
-	unsigned char *bytes;	/* of the caller, to be freed */
+	unsigned char *bytes; /* of the caller, to be freed */
 	size_t len;
 };
 
 /* What of a file: its last schedule. */
 struct make {
-	const char *file;	/* or NULL: a text */
+	const char *file; /* or NULL: a text */
 	const char *text;
-	uint32_t least, most;	/* numbers of ranks */
+	uint32_t least, most; /* numbers of ranks */
 	uint32_t slots;
-	const char *name;	/* -D name=value, or NULL */
+	const char *name; /* -D name=value, or NULL */
 	int64_t value;
 };
 
 enum making {
 	MADE,
-	NOT_ADMITTED,		/* by `where`, for any of these numbers */
-	WRONG,			/* the compiler found a mistake in it */
-	NOT_RIGHT		/* it was read back, and is not right: a bug */
+	NOT_ADMITTED, /* by `where`, for any of these numbers */
+	WRONG,	      /* the compiler found a mistake in it */
+	NOT_RIGHT     /* it was read back, and is not right: a bug */
 };
 
 /** Makes a module of it, and reads that back (read_back.c); where it is not right, its

@@ -34,8 +34,12 @@ static void *attend(void *arg)
 {
 	struct part *p = arg;
 	const struct group_meeting m = {
-		.card = &p->card, .card_bytes = sizeof(p->card),
-		.answer = &p->sum, .answer_bytes = sizeof(p->sum), .make = make, .of = p,
+		.card = &p->card,
+		.card_bytes = sizeof(p->card),
+		.answer = &p->sum,
+		.answer_bytes = sizeof(p->sum),
+		.make = make,
+		.of = p,
 	};
 
 	usleep(p->wait_ms * 1000);
@@ -56,7 +60,8 @@ void parts_make(struct part *p, int n, int port, unsigned seconds)
 	for (int r = 0; r < n; r++) {
 		p[r] = (struct part){
 			.env = { .rank = r, .nranks = n, .launcher = "test", .seconds = seconds },
-			.card = card_of(r), .status = CCS_ENOMEM,
+			.card = card_of(r),
+			.status = CCS_ENOMEM,
 		};
 		snprintf(p[r].env.address, sizeof(p[r].env.address), "127.0.0.1:%d", port);
 		snprintf(p[r].env.job, sizeof(p[r].env.job), "TEST=%d", port);
@@ -121,7 +126,8 @@ bool parts_have_sum(const struct part *p, int n)
 int connect_to(int port)
 {
 	struct sockaddr_in a = {
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 		.sin_port = htons((unsigned short)port),
 	};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -137,7 +143,8 @@ int connect_to(int port)
 int listen_on(int port)
 {
 	struct sockaddr_in a = {
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 		.sin_port = htons((unsigned short)port),
 	};
 	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
@@ -153,8 +160,11 @@ int listen_on(int port)
 struct wire_hello hello_of(const struct part *p)
 {
 	struct wire_hello w = {
-		.head = wire_head(sizeof(w)), .library = CCS_VERSION, .self = { 1, 2, 3, 4 },
-		.rank = htonl((uint32_t)p->env.rank), .nranks = htonl((uint32_t)p->env.nranks),
+		.head = wire_head(sizeof(w)),
+		.library = CCS_VERSION,
+		.self = { 1, 2, 3, 4 },
+		.rank = htonl((uint32_t)p->env.rank),
+		.nranks = htonl((uint32_t)p->env.nranks),
 		.card_bytes = htonl(sizeof(p->card)),
 	};
 

@@ -4,13 +4,13 @@
 #ifndef TESTS_SUPPORT_MEETING_H
 #define TESTS_SUPPORT_MEETING_H
 
-#include "runtime/group_wire.h"
+#include "runtime/meet/group_wire.h"
 #include "tests/support/say.h"
 
 #include <pthread.h>
 
 #define MOST 8
-#define ENOUGH 30	/* seconds for a meeting that should come about */
+#define ENOUGH 30 /* seconds for a meeting that should come about */
 
 /* What rank 0 makes of the cards: their sum, and rank 1's. */
 struct sum {
@@ -20,10 +20,10 @@ struct sum {
 
 struct part {
 	struct group_env env;
-	ccs_status here;		/* with this text */
+	ccs_status here; /* with this text */
 	const char *text;
-	unsigned wait_ms;		/* before it comes */
-	bool unwilling;			/* rank 0 cannot make an answer */
+	unsigned wait_ms; /* before it comes */
+	bool unwilling;	  /* rank 0 cannot make an answer */
 	uint32_t card;
 	struct sum sum;
 	ccs_status status;

@@ -13,7 +13,7 @@ void oracle_flatten(struct o_program *p)
 {
 	p->nops = 0;
 	for (int r = 0; r < p->nranks; r++) {
-		uint32_t done = 0;	/* everything earlier on this rank */
+		uint32_t done = 0; /* everything earlier on this rank */
 
 		for (int s = 0; s < p->nstmts[r]; s++) {
 			struct o_stmt *t = &p->stmts[r][s];
@@ -108,7 +108,7 @@ static uint32_t moves(const struct o_program *p, uint32_t done, int slots, int i
 		return 0;
 	if (!is_message(o->kind))
 		return 1u << i;
-	if (slots == 0) {	/* rendezvous: both ends at once, moved from the send */
+	if (slots == 0) { /* rendezvous: both ends at once, moved from the send */
 		if (o->kind != SEND || (j = partner(p, i)) < 0 || !active(p, done, j))
 			return 0;
 		return 1u << i | 1u << j;
@@ -222,7 +222,7 @@ static int judge_matching(const struct o_program *p)
 static bool reads(const struct o_op *o, int c)
 {
 	return o->kind != RECV && ((c >= o->lo && c < o->lo + o->n) ||
-	       (o->kind == REDUCE_INTO && c >= o->to && c < o->to + o->n));
+				   (o->kind == REDUCE_INTO && c >= o->to && c < o->to + o->n));
 }
 
 static bool writes(const struct o_op *o, int c)
@@ -375,8 +375,11 @@ static int put_op(const struct o_op *o, FILE *out)
 	fputs("    ", out);
 	if (o->channel)
 		fprintf(out, "channel %d { ", o->channel);
-	fputs(o->kind == SEND ? "send " : o->kind == RECV ? "recv " :
-	      o->kind == COPY ? "copy " : "reduce ", out);
+	fputs(o->kind == SEND	? "send "
+	      : o->kind == RECV ? "recv "
+	      : o->kind == COPY ? "copy "
+				: "reduce ",
+	      out);
 	put_ref(o->lo, o->n, out);
 	if (is_message(o->kind)) {
 		fprintf(out, " %s %d", o->kind == SEND ? "to" : "from", o->peer);
@@ -407,7 +410,8 @@ static int put_ensures(const struct o_program *p, FILE *out)
 				for (int q = 0; q < p->nranks; q++)
 					for (int k = 0; k < 2; k++)
 						for (int t = 0; t < p->want[r][c][q][k]; t++)
-							fprintf(out, "q == %d ? %d : ", i++, pass ? q : k);
+							fprintf(out, "q == %d ? %d : ", i++,
+								pass ? q : k);
 				fputs(pass ? "0)" : "0]@(", out);
 			}
 			fputs(")\n", out);

@@ -46,8 +46,7 @@ static ccs_status finish(struct ccs_comm *comm)
 	return s;
 }
 
-ccs_status order_try(struct order *o, const struct ccs_module *m, struct ccs_comm *comm,
-		     int *early)
+ccs_status order_try(struct order *o, const struct ccs_module *m, struct ccs_comm *comm, int *early)
 {
 	ccs_status s = CCS_OK;
 

@@ -4,9 +4,9 @@
 #ifndef TESTS_SUPPORT_ORDER_H
 #define TESTS_SUPPORT_ORDER_H
 
-#include "runtime/cuda_comm.h"
+#include "runtime/cuda/comm.h"
 
-struct order;	/* shared by the processes; made before they are */
+struct order; /* shared by the processes; made before they are */
 
 struct order *order_make(int nranks);
 void order_free(struct order *o);

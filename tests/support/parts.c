@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIMIT 50000000u		/* ns */
+#define LIMIT 50000000u /* ns */
 
 static const char cubin[] = "FAKE CUBIN -DCCS_TYPE=7 -DCCS_OP=0 -DCCS_PROTO=0";
 
@@ -60,13 +60,25 @@ struct ccs_dev_call part_call(const struct seen *s, unsigned rank)
 {
 	cuda_ptr own = s->part[rank];
 	struct ccs_dev_call c = {
-		.ops = AT(own, ops), .workers = AT(own, workers), .cells = AT(own, cell),
-		.fifos = AT(own, fifo), .posts = AT(own, posts), .done = AT(own, done),
-		.epoch = AT(own, epoch), .report = AT(own, report),
+		.ops = AT(own, ops),
+		.workers = AT(own, workers),
+		.cells = AT(own, cell),
+		.fifos = AT(own, fifo),
+		.posts = AT(own, posts),
+		.done = AT(own, done),
+		.epoch = AT(own, epoch),
+		.report = AT(own, report),
 		.abort = AT(s->host ? s->host : s->part[0], abort),
-		.count = COUNT, .tile = TILE, .ntiles = (COUNT + TILE - 1) / TILE,
-		.longest = (COUNT + 3) / 4 * 4, .limit = LIMIT, .worker0 = rank, .nworkers = 1,
-		.replicas = 1, .replicas_max = 1, .far = 1,
+		.count = COUNT,
+		.tile = TILE,
+		.ntiles = (COUNT + TILE - 1) / TILE,
+		.longest = (COUNT + 3) / 4 * 4,
+		.limit = LIMIT,
+		.worker0 = rank,
+		.nworkers = 1,
+		.replicas = 1,
+		.replicas_max = 1,
+		.far = 1,
 	};
 
 	c.ranks[rank].send = AT(own, buffer);
@@ -188,7 +200,7 @@ bool place_exchange(struct place *p, int fd, unsigned rank)
 	ok = socket_swap(fd, &mine, &others, sizeof(mine)) && ok;
 	ok = ok && !cuda_map(&p->cuda, &others, at, "a part") &&
 	     !cuda_map(&p->cuda, &others, &again, "a part") && again == *at;
-	cuda_unmap(&p->cuda, again);	/* it stays mapped once */
+	cuda_unmap(&p->cuda, again); /* it stays mapped once */
 	cuda_leave(&p->cuda, mode);
 	return ok;
 }

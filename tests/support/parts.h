@@ -7,8 +7,8 @@
 #ifndef TESTS_SUPPORT_PARTS_H
 #define TESTS_SUPPORT_PARTS_H
 
-#include "runtime/cuda_driver.h"
-#include "runtime/device/args.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/device/args.h"
 
 #include <stdbool.h>
 

@@ -81,7 +81,7 @@ void spot_leave(struct spot *s)
 }
 
 ccs_status spot_run_on(const struct spot *s, struct ccs_comm *c, const struct data *d,
-			      cuda_stream stream)
+		       cuda_stream stream)
 {
 	return ccs_run(d->m, (void *)(uintptr_t)s->in, (void *)(uintptr_t)s->out, d->count,
 		       CCS_FLOAT32, CCS_SUM, d->root, c, stream);

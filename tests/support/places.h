@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_PLACES_H
 #define TESTS_SUPPORT_PLACES_H
 
-#include "runtime/cuda_comm.h"
+#include "runtime/cuda/comm.h"
 #include "tests/support/say.h"
 
 #define MOST 8
@@ -18,7 +18,7 @@ extern const size_t places_counts[COUNTS];
 struct data {
 	const struct ccs_module *m;
 	int n, root;
-	size_t count, send, recv;	/* elements */
+	size_t count, send, recv; /* elements */
 	float *in[MOST], *out[MOST];
 };
 

@@ -22,7 +22,8 @@ static void view(struct altered *v, struct rng *g, unsigned char *module)
 {
 	v->g = g;
 	v->h = (void *)module;
-	v->p = (struct ccs_plan *)(void *)(module + v->h->plans.at) + rng_below(g, (int)v->h->plans.n);
+	v->p = (struct ccs_plan *)(void *)(module + v->h->plans.at) +
+	       rng_below(g, (int)v->h->plans.n);
 	v->shapes = (void *)(module + v->p->shapes.at);
 	v->workers = (void *)(module + v->p->workers.at);
 	v->ops = (void *)(module + v->p->ops.at);
@@ -41,12 +42,9 @@ static uint32_t below(const struct altered *v, uint64_t n)
 static uint32_t other(const struct altered *v, uint32_t x, uint64_t n)
 {
 	switch (below(v, 3)) {
-	case 0:
-		return x + 1;
-	case 1:
-		return x - 1;
-	default:
-		return below(v, n);
+	case 0: return x + 1;
+	case 1: return x - 1;
+	default: return below(v, n);
 	}
 }
 
@@ -158,8 +156,8 @@ static bool exchange_fields(const struct altered *v, struct ccs_op *o)
 	const struct ccs_worker *w = worker_of(v, o);
 	struct ccs_op *x = v->ops + w->op + below(v, w->nops);
 	uint32_t *const fields[][2] = {
-		{ &o->in, &x->in }, { &o->out, &x->out }, { &o->a, &x->a }, { &o->dst, &x->dst },
-		{ &o->len, &x->len }, { &o->remote, &x->remote },
+		{ &o->in, &x->in },   { &o->out, &x->out }, { &o->a, &x->a },
+		{ &o->dst, &x->dst }, { &o->len, &x->len }, { &o->remote, &x->remote },
 	};
 	uint32_t k = below(v, sizeof fields / sizeof *fields);
 
@@ -205,34 +203,20 @@ static bool swap(struct altered *v, struct ccs_op *o)
 static bool alter_this(struct altered *v, struct ccs_op *o, enum alteration a)
 {
 	switch ((int)a) {
-	case ALTER_IN:
-		return alter_end(v, o, true);
-	case ALTER_OUT:
-		return alter_end(v, o, false);
-	case ALTER_PART:
-		return alter_part(v, o);
-	case ALTER_PART_GONE:
-		return lose_part(v, o);
+	case ALTER_IN: return alter_end(v, o, true);
+	case ALTER_OUT: return alter_end(v, o, false);
+	case ALTER_PART: return alter_part(v, o);
+	case ALTER_PART_GONE: return lose_part(v, o);
 	case ALTER_INITIAL:
 		o->flags ^= o->b != CCS_NONE && below(v, 2) ? CCS_OP_B_INITIAL : CCS_OP_A_INITIAL;
 		return true;
-	case ALTER_N:
-		o->n = other(v, o->n, 4);
-		return true;
-	case ALTER_LEN:
-		o->len = other(v, o->len, v->p->cells);
-		return true;
-	case ALTER_LEN_SAME:
-		o->flags ^= CCS_OP_LEN_SAME;
-		return true;
-	case ALTER_STORE_ELSEWHERE:
-		return store_elsewhere(v, o);
-	case ALTER_EXCHANGE:
-		return exchange_fields(v, o);
-	case ALTER_SWAP:
-		return swap(v, o);
-	default:
-		return alter_remote(v, o, a);
+	case ALTER_N: o->n = other(v, o->n, 4); return true;
+	case ALTER_LEN: o->len = other(v, o->len, v->p->cells); return true;
+	case ALTER_LEN_SAME: o->flags ^= CCS_OP_LEN_SAME; return true;
+	case ALTER_STORE_ELSEWHERE: return store_elsewhere(v, o);
+	case ALTER_EXCHANGE: return exchange_fields(v, o);
+	case ALTER_SWAP: return swap(v, o);
+	default: return alter_remote(v, o, a);
 	}
 }
 
@@ -287,13 +271,9 @@ static bool alter_wait(struct altered *v, enum alteration a)
 	if (!o)
 		return false;
 	switch ((int)a) {
-	case ALTER_WAIT_GONE:
-		return lose_wait(v, o);
-	case ALTER_WAIT_WEAKER:
-		w->ops = other(v, w->ops, v->workers[w->worker].nops);
-		return true;
-	case ALTER_WAIT_MOVED:
-		return move_waits(v, o);
+	case ALTER_WAIT_GONE: return lose_wait(v, o);
+	case ALTER_WAIT_WEAKER: w->ops = other(v, w->ops, v->workers[w->worker].nops); return true;
+	case ALTER_WAIT_MOVED: return move_waits(v, o);
 	default:
 		w->worker = other(v, w->worker, v->p->workers.n);
 		w->ops = 1 + below(v, 3);
@@ -338,15 +318,9 @@ static bool alter_fifo(const struct altered *v)
 static bool alter_plan(const struct altered *v)
 {
 	switch (below(v, 4)) {
-	case 0:
-		v->p->max_message = other(v, v->p->max_message, 4);
-		return true;
-	case 1:
-		v->p->scratch = other(v, v->p->scratch, 6);
-		return true;
-	case 2:
-		v->p->steps++;
-		return true;
+	case 0: v->p->max_message = other(v, v->p->max_message, 4); return true;
+	case 1: v->p->scratch = other(v, v->p->scratch, 6); return true;
+	case 2: v->p->steps++; return true;
 	default:
 		v->p->root = other(v, v->p->root, v->p->nranks);
 		return v->h->root_param != CCS_NONE;
@@ -382,21 +356,11 @@ static bool alter_sums(const struct altered *v)
 	if (!v->p->sums.n)
 		return false;
 	switch (below(v, 5)) {
-	case 0:
-		s->cell = other(v, s->cell, v->p->cells);
-		return true;
-	case 1:
-		s->first = other(v, s->first, v->p->nranks);
-		return true;
-	case 2:
-		s->n = other(v, s->n, v->p->nranks);
-		return true;
-	case 3:
-		s->times = other(v, s->times, 3);
-		return true;
-	default:
-		s->last = !s->last;
-		return true;
+	case 0: s->cell = other(v, s->cell, v->p->cells); return true;
+	case 1: s->first = other(v, s->first, v->p->nranks); return true;
+	case 2: s->n = other(v, s->n, v->p->nranks); return true;
+	case 3: s->times = other(v, s->times, 3); return true;
+	default: s->last = !s->last; return true;
 	}
 }
 
@@ -429,15 +393,9 @@ static bool alter_after(const struct altered *v)
 		return false;
 	a += below(v, v->p->after.n);
 	switch (below(v, 3)) {
-	case 0:
-		a->rank = other(v, a->rank, v->p->nranks);
-		return true;
-	case 1:
-		a->first = other(v, a->first, v->p->nranks);
-		return true;
-	default:
-		a->n = other(v, a->n, v->p->nranks);
-		return true;
+	case 0: a->rank = other(v, a->rank, v->p->nranks); return true;
+	case 1: a->first = other(v, a->first, v->p->nranks); return true;
+	default: a->n = other(v, a->n, v->p->nranks); return true;
 	}
 }
 
@@ -446,21 +404,34 @@ static bool alter_after(const struct altered *v)
 const char *alteration_name(enum alteration a)
 {
 	static const char *const names[ALTERATIONS] = {
-		[ALTER_IN] = "another FIFO to receive from", [ALTER_OUT] = "another FIFO to send on",
-		[ALTER_PART] = "other cells", [ALTER_PART_GONE] = "a part less",
-		[ALTER_INITIAL] = "a read of the other buffer", [ALTER_N] = "another number of cells",
-		[ALTER_LEN] = "another length", [ALTER_LEN_SAME] = "lengths alike, or not",
-		[ALTER_REMOTE] = "another remote cell", [ALTER_REMOTE_GONE] = "a direct message less",
+		[ALTER_IN] = "another FIFO to receive from",
+		[ALTER_OUT] = "another FIFO to send on",
+		[ALTER_PART] = "other cells",
+		[ALTER_PART_GONE] = "a part less",
+		[ALTER_INITIAL] = "a read of the other buffer",
+		[ALTER_N] = "another number of cells",
+		[ALTER_LEN] = "another length",
+		[ALTER_LEN_SAME] = "lengths alike, or not",
+		[ALTER_REMOTE] = "another remote cell",
+		[ALTER_REMOTE_GONE] = "a direct message less",
 		[ALTER_REMOTE_MORE] = "a direct message more",
 		[ALTER_STORE_ELSEWHERE] = "a direct message elsewhere",
-		[ALTER_EXCHANGE] = "fields exchanged", [ALTER_SWAP] = "operations swapped",
-		[ALTER_WAIT_GONE] = "a wait less", [ALTER_WAIT_WEAKER] = "a wait for more or less",
-		[ALTER_WAIT_OTHER] = "a wait for another worker", [ALTER_WAIT_MOVED] = "waits of another",
-		[ALTER_WORKERS] = "operations of another worker", [ALTER_FIFO] = "other FIFO numbers",
-		[ALTER_PLAN] = "other numbers of the plan", [ALTER_SHAPES] = "other shapes",
-		[ALTER_DIRECTION] = "another direction", [ALTER_EXPECT] = "another value promised",
-		[ALTER_SUMS] = "another contribution", [ALTER_SLOTS] = "FIFOs of another depth",
-		[ALTER_EVEN] = "other counts admitted", [ALTER_REDUCED] = "sums that are none",
+		[ALTER_EXCHANGE] = "fields exchanged",
+		[ALTER_SWAP] = "operations swapped",
+		[ALTER_WAIT_GONE] = "a wait less",
+		[ALTER_WAIT_WEAKER] = "a wait for more or less",
+		[ALTER_WAIT_OTHER] = "a wait for another worker",
+		[ALTER_WAIT_MOVED] = "waits of another",
+		[ALTER_WORKERS] = "operations of another worker",
+		[ALTER_FIFO] = "other FIFO numbers",
+		[ALTER_PLAN] = "other numbers of the plan",
+		[ALTER_SHAPES] = "other shapes",
+		[ALTER_DIRECTION] = "another direction",
+		[ALTER_EXPECT] = "another value promised",
+		[ALTER_SUMS] = "another contribution",
+		[ALTER_SLOTS] = "FIFOs of another depth",
+		[ALTER_EVEN] = "other counts admitted",
+		[ALTER_REDUCED] = "sums that are none",
 		[ALTER_AFTER] = "another order of ranks",
 	};
 
@@ -472,34 +443,22 @@ static bool alter_table(struct altered *v, enum alteration a)
 	struct ccs_buffer *b = (void *)((unsigned char *)v->h + v->h->buffers.at);
 
 	switch ((int)a) {
-	case ALTER_WORKERS:
-		return alter_workers(v);
-	case ALTER_FIFO:
-		return alter_fifo(v);
-	case ALTER_PLAN:
-		return alter_plan(v);
-	case ALTER_SHAPES:
-		return alter_shapes(v);
+	case ALTER_WORKERS: return alter_workers(v);
+	case ALTER_FIFO: return alter_fifo(v);
+	case ALTER_PLAN: return alter_plan(v);
+	case ALTER_SHAPES: return alter_shapes(v);
 	case ALTER_DIRECTION:
 		if (!v->h->buffers.n)
 			return false;
 		b += below(v, v->h->buffers.n);
 		b->direction = (b->direction + 1 + below(v, 2)) % 3;
 		return true;
-	case ALTER_EXPECT:
-		return alter_expect(v);
-	case ALTER_SUMS:
-		return alter_sums(v);
-	case ALTER_SLOTS:
-		v->h->slots = 1 + below(v, 8);
-		return true;
-	case ALTER_EVEN:
-		v->h->flags ^= CCS_MODULE_EVEN_COUNTS;
-		return true;
-	case ALTER_AFTER:
-		return alter_after(v);
-	default:
-		return alter_reduced(v);
+	case ALTER_EXPECT: return alter_expect(v);
+	case ALTER_SUMS: return alter_sums(v);
+	case ALTER_SLOTS: v->h->slots = 1 + below(v, 8); return true;
+	case ALTER_EVEN: v->h->flags ^= CCS_MODULE_EVEN_COUNTS; return true;
+	case ALTER_AFTER: return alter_after(v);
+	default: return alter_reduced(v);
 	}
 }
 

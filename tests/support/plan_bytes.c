@@ -33,20 +33,27 @@ static void read_ops(struct sim_plan *p, const struct plan_view *v)
 	for (int i = 0; i < p->nops; i++) {
 		const struct ccs_op *o = &v->ops[i];
 
-		p->ops[i] = (struct sim_op) {
-			.in = number(o->in), .out = number(o->out), .a = part(o, o->a),
-			.b = part(o, o->b), .dst = part(o, o->dst), .n = (int)o->n,
-			.len = o->n ? (int)o->len : 0, .remote = part(o, o->remote),
+		p->ops[i] = (struct sim_op){
+			.in = number(o->in),
+			.out = number(o->out),
+			.a = part(o, o->a),
+			.b = part(o, o->b),
+			.dst = part(o, o->dst),
+			.n = (int)o->n,
+			.len = o->n ? (int)o->len : 0,
+			.remote = part(o, o->remote),
 			.a_initial = o->flags & CCS_OP_A_INITIAL,
 			.b_initial = o->flags & CCS_OP_B_INITIAL,
-			.len_same = o->flags & CCS_OP_LEN_SAME, .wait = (int)o->wait,
-			.nwaits = (int)o->nwaits, .line = (int)o->line,
+			.len_same = o->flags & CCS_OP_LEN_SAME,
+			.wait = (int)o->wait,
+			.nwaits = (int)o->nwaits,
+			.line = (int)o->line,
 		};
 		if (p->ops[i].n > p->most)
 			p->most = p->ops[i].n;
 	}
 	for (int i = 0; i < p->nwaits; i++)
-		p->waits[i] = (struct sim_wait) { (int)v->waits[i].worker, (int)v->waits[i].ops };
+		p->waits[i] = (struct sim_wait){ (int)v->waits[i].worker, (int)v->waits[i].ops };
 }
 
 void sim_read(const struct ccs_module *m, size_t i, struct sim_module *out)
@@ -55,39 +62,50 @@ void sim_read(const struct ccs_module *m, size_t i, struct sim_module *out)
 	const struct plan_view *v = &m->plans[i];
 	struct sim_plan *p = rows(1, sizeof *p);
 
-	*out = (struct sim_module) {
-		.slots = (int)m->head->slots, .nplans = 1, .plans = p,
+	*out = (struct sim_module){
+		.slots = (int)m->head->slots,
+		.nplans = 1,
+		.plans = p,
 		.even_counts = m->head->flags & CCS_MODULE_EVEN_COUNTS,
 	};
 	snprintf(out->contract, sizeof out->contract, "%s", ccs_module_contract(m));
-	*p = (struct sim_plan) {
-		.nranks = (int)v->plan->nranks, .root = number(v->plan->root),
-		.cells = (int)v->plan->cells, .scratch = (int)v->plan->scratch,
-		.max_message = (int)v->plan->max_message, .nbuffers = (int)m->nbuffers,
-		.nworkers = (int)v->plan->workers.n, .nfifos = (int)v->plan->fifos.n,
+	*p = (struct sim_plan){
+		.nranks = (int)v->plan->nranks,
+		.root = number(v->plan->root),
+		.cells = (int)v->plan->cells,
+		.scratch = (int)v->plan->scratch,
+		.max_message = (int)v->plan->max_message,
+		.nbuffers = (int)m->nbuffers,
+		.nworkers = (int)v->plan->workers.n,
+		.nfifos = (int)v->plan->fifos.n,
 		.buffers = rows(m->nbuffers, sizeof *p->buffers),
 		.workers = rows(v->plan->workers.n, sizeof *p->workers),
 		.fifos = rows(v->plan->fifos.n, sizeof *p->fifos),
 	};
 	for (int k = 0; k < p->nbuffers; k++)
-		p->buffers[k] = (struct sim_buffer) {
-			directions[m->buffers[k].direction], (int)v->shapes[k].chunks,
-			(int)v->shapes[k].blocks, (int)v->shapes[k].cell,
+		p->buffers[k] = (struct sim_buffer){
+			directions[m->buffers[k].direction],
+			(int)v->shapes[k].chunks,
+			(int)v->shapes[k].blocks,
+			(int)v->shapes[k].cell,
 		};
 	for (int k = 0; k < p->nworkers; k++)
-		p->workers[k] = (struct sim_worker) {
-			(int)v->workers[k].rank, (int)v->workers[k].op, (int)v->workers[k].nops,
+		p->workers[k] = (struct sim_worker){
+			(int)v->workers[k].rank,
+			(int)v->workers[k].op,
+			(int)v->workers[k].nops,
 		};
 	for (int k = 0; k < p->nfifos; k++)
-		p->fifos[k] = (struct sim_fifo) {
-			(int)v->fifos[k].src, (int)v->fifos[k].dst, (int)v->fifos[k].src_worker,
-			(int)v->fifos[k].dst_worker, (int)v->fifos[k].messages,
-			(int)v->fifos[k].max_cells,
+		p->fifos[k] = (struct sim_fifo){
+			(int)v->fifos[k].src,	     (int)v->fifos[k].dst,
+			(int)v->fifos[k].src_worker, (int)v->fifos[k].dst_worker,
+			(int)v->fifos[k].messages,   (int)v->fifos[k].max_cells,
 		};
 	p->after = rows(v->plan->after.n, sizeof *p->after);
 	for (; (uint64_t)p->nafter < v->plan->after.n; p->nafter++)
-		p->after[p->nafter] = (struct sim_after) {
-			(int)v->after[p->nafter].rank, (int)v->after[p->nafter].first,
+		p->after[p->nafter] = (struct sim_after){
+			(int)v->after[p->nafter].rank,
+			(int)v->after[p->nafter].first,
 			(int)v->after[p->nafter].n,
 		};
 	read_ops(p, v);

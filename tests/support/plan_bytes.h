@@ -4,7 +4,7 @@
 #ifndef CCS_TESTS_PLAN_BYTES_H
 #define CCS_TESTS_PLAN_BYTES_H
 
-#include "runtime/load.h"
+#include "runtime/plan/load.h"
 #include "tests/support/plan_sim.h"
 
 /** Plan i of the module, alone; sim_free gives it back. */

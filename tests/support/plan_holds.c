@@ -16,8 +16,13 @@ int sim_most_messages(const struct sim_plan *p)
 struct sim_config sim_nth_config(const struct sim_module *m, const struct sim_plan *p, int k)
 {
 	struct sim_config c = {
-		.slots = m->slots, .tiles = 1 + k % 3, .in_place = k & 1, .slow = ABSENT,
-		.even_counts = m->even_counts, .seed = (uint64_t)(k / 2), .direct = k / 4 & 1,
+		.slots = m->slots,
+		.tiles = 1 + k % 3,
+		.in_place = k & 1,
+		.slow = ABSENT,
+		.even_counts = m->even_counts,
+		.seed = (uint64_t)(k / 2),
+		.direct = k / 4 & 1,
 	};
 
 	if (k / 2 % 3 == 2)

@@ -51,9 +51,14 @@ static bool runs_right(const struct ccs_module *m, const struct sim_module *s,
 
 	for (int k = 0; k < 8; k++) {
 		struct sim_config c = {
-			.slots = s->slots, .tiles = 1 + k % 3, .in_place = k & 1, .slow = ABSENT,
-			.even_counts = even_counts, .scaled = sums == CCS_MODULE_REDUCES,
-			.direct = k / 2 & 1, .seed = (uint64_t)k,
+			.slots = s->slots,
+			.tiles = 1 + k % 3,
+			.in_place = k & 1,
+			.slow = ABSENT,
+			.even_counts = even_counts,
+			.scaled = sums == CCS_MODULE_REDUCES,
+			.direct = k / 2 & 1,
+			.seed = (uint64_t)k,
 		};
 
 		if (k / 2 % 3 == 2)
@@ -71,7 +76,8 @@ static enum verdict judge(const struct ccs_module *m, const struct plan_view *v,
 	const struct sim_plan *p = s->plans;
 
 	if (!sim_check(p, why) || sim_races(p, false, why) || sim_races(p, true, why) ||
-	    !sim_free_only(p, why) || !sim_orders(p, why) || !runs_right(m, s, want, s->even_counts, why))
+	    !sim_free_only(p, why) || !sim_orders(p, why) ||
+	    !runs_right(m, s, want, s->even_counts, why))
 		return NOT_PROVED;
 	if (!sums_say_so(v)) {
 		strcpy(why->text, "a promise of several contributions is no sum");
@@ -122,7 +128,7 @@ struct real {
 	const struct ccs_module *m;
 	const struct plan_view *v;
 	int n;
-	size_t count, send, recv;	/* elements */
+	size_t count, send, recv; /* elements */
 	bool premul;
 	uint64_t *in[MAX_N], *out[MAX_N];
 };
@@ -178,8 +184,10 @@ static bool check_cell(const struct real *r, int rank, uint32_t cell, struct sim
 	for (size_t i = 0; i < len; i++) {
 		if (r->out[rank][at + i] == promised(r, r->v->sums + row, i))
 			continue;
-		snprintf(why->text, sizeof why->text, "count %zu, %s: rank %d, cell %u, element %zu "
-			 "is wrong", r->count, r->premul ? "premul-sum" : "sum", rank, cell, i);
+		snprintf(why->text, sizeof why->text,
+			 "count %zu, %s: rank %d, cell %u, element %zu "
+			 "is wrong",
+			 r->count, r->premul ? "premul-sum" : "sum", rank, cell, i);
 		return false;
 	}
 	return true;
@@ -206,8 +214,8 @@ static bool run(struct real *r, struct ccs_comm **comm, bool in_place, struct si
 			ccs_run_premul(m, r->in[k], r->out[k], r->count, CCS_UINT64, &scalar, root,
 				       comm[k], NULL);
 		else
-			ccs_run(m, r->in[k], r->out[k], r->count, CCS_UINT64, CCS_SUM, root, comm[k],
-				NULL);
+			ccs_run(m, r->in[k], r->out[k], r->count, CCS_UINT64, CCS_SUM, root,
+				comm[k], NULL);
 	}
 	right = ccs_group_end() == CCS_OK;
 	if (!right)
@@ -251,7 +259,8 @@ static size_t nth_count(const struct real *r, int k)
 bool judge_runs(struct ccs_module *m, size_t i, struct sim_failure *why)
 {
 	struct real r = { .m = m, .v = &m->plans[i], .n = (int)m->plans[i].plan->nranks };
-	bool sums = (m->head->flags & (CCS_MODULE_REDUCES | CCS_MODULE_MIXED)) == CCS_MODULE_REDUCES;
+	bool sums =
+		(m->head->flags & (CCS_MODULE_REDUCES | CCS_MODULE_MIXED)) == CCS_MODULE_REDUCES;
 	struct ccs_comm *comm[MAX_N];
 	bool right = true;
 

@@ -1,5 +1,5 @@
 /*
- * Whether a module's plans are right, for the second time: as runtime/prove.h does, but by
+ * Whether a module's plans are right, for the second time: as runtime/plan/prove.h does, but by
  * the simulator, sets of operations as bits, and real runs, none of which scales. It shares
  * no code with the prover or the compiler.
  */
@@ -10,9 +10,9 @@
 
 enum verdict {
 	RIGHT,
-	FORMAL,		/* it runs right, but a number of it is not true, or only messages put
+	FORMAL,	   /* it runs right, but a number of it is not true, or only messages put
 			   two operations in order, which waits must */
-	NOT_PROVED	/* it does not */
+	NOT_PROVED /* it does not */
 };
 
 /** Plan i, alone. */

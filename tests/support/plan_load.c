@@ -38,21 +38,30 @@ static void load_op(struct sim_plan *p, const json_t *o)
 	json_t *waits = json_object_get(o, "waits");
 	int n = (int)json_array_size(waits);
 
-	p->ops[p->nops++] = (struct sim_op) {
-		.in = number(o, "in"), .out = number(o, "out"),
-		.a = number(o, "a"), .b = number(o, "b"), .dst = number(o, "dst"),
-		.n = number(o, "n"), .len = number(o, "len"),
-		.len_same = truth(o, "len_same"), .remote = number(o, "remote"),
-		.a_initial = truth(o, "a_initial"), .b_initial = truth(o, "b_initial"),
-		.wait = p->nwaits, .nwaits = n, .line = number(o, "line"),
+	p->ops[p->nops++] = (struct sim_op){
+		.in = number(o, "in"),
+		.out = number(o, "out"),
+		.a = number(o, "a"),
+		.b = number(o, "b"),
+		.dst = number(o, "dst"),
+		.n = number(o, "n"),
+		.len = number(o, "len"),
+		.len_same = truth(o, "len_same"),
+		.remote = number(o, "remote"),
+		.a_initial = truth(o, "a_initial"),
+		.b_initial = truth(o, "b_initial"),
+		.wait = p->nwaits,
+		.nwaits = n,
+		.line = number(o, "line"),
 	};
 	if (p->most < p->ops[p->nops - 1].n)
 		p->most = p->ops[p->nops - 1].n;
 	for (int i = 0; i < n; i++) {
 		const json_t *w = json_array_get(waits, (size_t)i);
 
-		p->waits[p->nwaits++] = (struct sim_wait) {
-			number(w, "worker"), number(w, "ops"),
+		p->waits[p->nwaits++] = (struct sim_wait){
+			number(w, "worker"),
+			number(w, "ops"),
 		};
 	}
 }
@@ -62,22 +71,24 @@ static void load_workers(struct sim_plan *p, const json_t *workers)
 	size_t nops = 0, nwaits = 0, i, j;
 	json_t *w, *o;
 
-	json_array_foreach(workers, i, w)
-		json_array_foreach(json_object_get(w, "ops"), j, o) {
-			nops++;
-			nwaits += json_array_size(json_object_get(o, "waits"));
-		}
+	json_array_foreach(workers, i, w) json_array_foreach(json_object_get(w, "ops"), j, o)
+	{
+		nops++;
+		nwaits += json_array_size(json_object_get(o, "waits"));
+	}
 	p->workers = rows(json_array_size(workers), sizeof *p->workers);
 	p->ops = rows(nops, sizeof *p->ops);
 	p->waits = rows(nwaits, sizeof *p->waits);
-	json_array_foreach(workers, i, w) {
+	json_array_foreach(workers, i, w)
+	{
 		json_t *ops = json_object_get(w, "ops");
 
-		p->workers[p->nworkers++] = (struct sim_worker) {
-			number(w, "rank"), p->nops, (int)json_array_size(ops),
+		p->workers[p->nworkers++] = (struct sim_worker){
+			number(w, "rank"),
+			p->nops,
+			(int)json_array_size(ops),
 		};
-		json_array_foreach(ops, j, o)
-			load_op(p, o);
+		json_array_foreach(ops, j, o) load_op(p, o);
 	}
 }
 
@@ -88,7 +99,8 @@ static void load_promised(struct sim_plan *p, const json_t *expect, const json_t
 	json_t *at;
 
 	p->promised = rows(json_array_size(expect), sizeof *p->promised);
-	json_array_foreach(expect, i, at) {
+	json_array_foreach(expect, i, at)
+	{
 		struct sim_want *w = &p->promised[i];
 		size_t k = (size_t)json_integer_value(at);
 		const json_t *s;
@@ -112,32 +124,37 @@ static bool load_plan(struct sim_plan *p, const json_t *o, const json_t *buffers
 	size_t i;
 	json_t *row;
 
-	*p = (struct sim_plan) {
-		.nranks = number(o, "nranks"), .root = number(o, "root"),
-		.cells = number(o, "cells"), .scratch = number(o, "scratch"),
+	*p = (struct sim_plan){
+		.nranks = number(o, "nranks"),
+		.root = number(o, "root"),
+		.cells = number(o, "cells"),
+		.scratch = number(o, "scratch"),
 		.max_message = number(o, "max_message"),
 	};
 	p->buffers = rows(json_array_size(buffers), sizeof *p->buffers);
-	json_array_foreach(buffers, i, row) {
+	json_array_foreach(buffers, i, row)
+	{
 		const json_t *s = json_array_get(shapes, i);
 
-		p->buffers[p->nbuffers++] = (struct sim_buffer) {
-			direction(row), number(s, "chunks"), number(s, "blocks"), number(s, "cell"),
+		p->buffers[p->nbuffers++] = (struct sim_buffer){
+			direction(row),
+			number(s, "chunks"),
+			number(s, "blocks"),
+			number(s, "cell"),
 		};
 	}
 	load_workers(p, json_object_get(o, "workers"));
 	p->fifos = rows(json_array_size(fifos), sizeof *p->fifos);
-	json_array_foreach(fifos, i, row)
-		p->fifos[p->nfifos++] = (struct sim_fifo) {
-			number(row, "src"), number(row, "dst"), number(row, "src_worker"),
-			number(row, "dst_worker"), number(row, "messages"),
-			number(row, "max_cells"),
-		};
+	json_array_foreach(fifos, i, row) p->fifos[p->nfifos++] = (struct sim_fifo){
+		number(row, "src"),	   number(row, "dst"),	    number(row, "src_worker"),
+		number(row, "dst_worker"), number(row, "messages"), number(row, "max_cells"),
+	};
 	p->after = rows(json_array_size(after), sizeof *p->after);
-	json_array_foreach(after, i, row)
-		p->after[p->nafter++] = (struct sim_after) {
-			number(row, "rank"), number(row, "first"), number(row, "n"),
-		};
+	json_array_foreach(after, i, row) p->after[p->nafter++] = (struct sim_after){
+		number(row, "rank"),
+		number(row, "first"),
+		number(row, "n"),
+	};
 	load_promised(p, json_object_get(o, "expect"), json_object_get(o, "sums"));
 	return p->nranks > 0 && p->cells >= 0 && p->scratch >= 0;
 }
@@ -156,12 +173,11 @@ bool sim_load(FILE *f, struct sim_module *m)
 		m->slots = number(o, "slots");
 		m->even_counts = truth(o, "even_counts");
 		m->runs = true;
-		json_array_foreach(json_object_get(o, "buffers"), i, plan)
-			m->runs &= !truth(plan, "sized") && !truth(plan, "by_column");
+		json_array_foreach(json_object_get(o, "buffers"), i, plan) m->runs &=
+			!truth(plan, "sized") && !truth(plan, "by_column");
 		m->plans = rows(json_array_size(plans), sizeof *m->plans);
-		json_array_foreach(plans, i, plan)
-			good &= load_plan(&m->plans[m->nplans++], plan,
-					  json_object_get(o, "buffers"));
+		json_array_foreach(plans, i, plan) good &=
+			load_plan(&m->plans[m->nplans++], plan, json_object_get(o, "buffers"));
 	}
 	json_decref(o);
 	return good;

@@ -6,13 +6,20 @@ bool sim_mutate(struct sim_plan *p, enum sim_mutation m, int w, int i, struct si
 	struct sim_op *o = &p->ops[i], x;
 
 	switch (m) {
-	case DROP_OP:	/* whoever copies an initial value to its place does what executors do */
+	case DROP_OP: /* whoever copies an initial value to its place does what executors do */
 		if (o->in == ABSENT && o->out == ABSENT &&
 		    (o->n == 0 || (o->a_initial && o->a == o->dst && o->b == ABSENT)))
 			return false;
-		*o = (struct sim_op) {
-			.in = ABSENT, .out = ABSENT, .a = ABSENT, .b = ABSENT, .dst = ABSENT,
-			.remote = ABSENT, .wait = o->wait, .nwaits = o->nwaits, .line = o->line,
+		*o = (struct sim_op){
+			.in = ABSENT,
+			.out = ABSENT,
+			.a = ABSENT,
+			.b = ABSENT,
+			.dst = ABSENT,
+			.remote = ABSENT,
+			.wait = o->wait,
+			.nwaits = o->nwaits,
+			.line = o->line,
 		};
 		return true;
 	case RETARGET:
@@ -41,7 +48,7 @@ bool sim_mutate(struct sim_plan *p, enum sim_mutation m, int w, int i, struct si
 			return false;
 		o->remote += o->remote + o->n < p->cells + p->scratch ? 1 : -1;
 		return true;
-	case NOT_FREE:	/* right, but too early */
+	case NOT_FREE: /* right, but too early */
 		x.in = o->out == ABSENT || o->remote != ABSENT ? ABSENT : sim_receiver(p, i);
 		if (x.in == ABSENT || !sim_stores(&p->ops[x.in]))
 			return false;
@@ -62,10 +69,8 @@ bool sim_mutate(struct sim_plan *p, enum sim_mutation m, int w, int i, struct si
 			return false;
 		*gone = p->waits[o->wait + --o->nwaits];
 		return true;
-	case NO_SLOTS:
-		return i == 0 && p->nfifos;
-	case MUTATIONS:
-		break;
+	case NO_SLOTS: return i == 0 && p->nfifos;
+	case MUTATIONS: break;
 	}
 	return false;
 }

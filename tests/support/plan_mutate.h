@@ -7,8 +7,17 @@
 #include "tests/support/plan_sim.h"
 
 enum sim_mutation {
-	DROP_OP, RETARGET, SWAP, LENGTH, REMOTE, NOT_FREE, UNMARK, WRONG_FIFO, DROP_WAIT,
-	NO_SLOTS, MUTATIONS
+	DROP_OP,
+	RETARGET,
+	SWAP,
+	LENGTH,
+	REMOTE,
+	NOT_FREE,
+	UNMARK,
+	WRONG_FIFO,
+	DROP_WAIT,
+	NO_SLOTS,
+	MUTATIONS
 };
 
 /** Changes operation i, of worker w; with DROP_WAIT the last of its waits, which is `gone`.

@@ -16,15 +16,15 @@
 
 struct order {
 	const struct sim_plan *p;
-	bool local;		/* messages order nothing */
+	bool local; /* messages order nothing */
 	size_t words;
-	uint64_t *before;	/* [operation][words] */
-	int *rank;		/* by operation */
-	int *done;		/* operations done, by worker */
-	int *sent, *got;	/* messages, by FIFO */
-	int **sender;		/* [FIFO][message]: its operation */
-	int *senders;		/* all of them */
-	int *receiver;		/* by sending operation; ABSENT: none */
+	uint64_t *before; /* [operation][words] */
+	int *rank;	  /* by operation */
+	int *done;	  /* operations done, by worker */
+	int *sent, *got;  /* messages, by FIFO */
+	int **sender;	  /* [FIFO][message]: its operation */
+	int *senders;	  /* all of them */
+	int *receiver;	  /* by sending operation; ABSENT: none */
 };
 
 static void *rows(size_t n, size_t size)
@@ -132,9 +132,8 @@ static bool find_race(const struct order *d, bool in_place, struct sim_failure *
 			    is_before(d, x, y) || is_before(d, y, x) ||
 			    !disturbs(d->p, &ops[x], &ops[y], in_place))
 				continue;
-			snprintf(why->text, sizeof why->text,
-				 "rank %d: lines %d and %d race", d->rank[x], ops[x].line,
-				 ops[y].line);
+			snprintf(why->text, sizeof why->text, "rank %d: lines %d and %d race",
+				 d->rank[x], ops[x].line, ops[y].line);
 			return true;
 		}
 	return false;
@@ -146,8 +145,10 @@ static void make_order(struct order *d, const struct sim_plan *p, bool local)
 	bool moved = true;
 	int used = 0;
 
-	*d = (struct order) {
-		.p = p, .local = local, .words = (nops + 63) / 64,
+	*d = (struct order){
+		.p = p,
+		.local = local,
+		.words = (nops + 63) / 64,
 		.rank = rows(nops, sizeof *d->rank),
 		.done = rows((size_t)p->nworkers, sizeof *d->done),
 		.sent = rows((size_t)p->nfifos, sizeof *d->sent),
@@ -223,11 +224,14 @@ bool sim_orders(const struct sim_plan *p, struct sim_failure *why)
 		return true;
 	make_order(&d, p, false);
 	for (int i = 0; i < p->nafter && right; i++)
-		for (int q = p->after[i].first; q < p->after[i].first + p->after[i].n && right; q++) {
+		for (int q = p->after[i].first; q < p->after[i].first + p->after[i].n && right;
+		     q++) {
 			right = begins_before_end(&d, q, p->after[i].rank);
 			if (!right)
-				snprintf(why->text, sizeof why->text, "rank %d may end before rank %d "
-					 "has begun", p->after[i].rank, q);
+				snprintf(why->text, sizeof why->text,
+					 "rank %d may end before rank %d "
+					 "has begun",
+					 p->after[i].rank, q);
 		}
 	free_order(&d);
 	return right;
@@ -276,7 +280,7 @@ static bool check_direct(const struct sim_plan *p, bool all, struct sim_failure 
 		bool is_free = r != ABSENT && sim_stores(&p->ops[r]);
 
 		if ((p->ops[s].remote == ABSENT || !p->ops[s].n) && !all)
-			continue;	/* what has no cells is written nowhere */
+			continue; /* what has no cells is written nowhere */
 		for (int x = 0; x < p->nops && is_free; x++)
 			is_free = lets_write(&d, x, r, s);
 		right = p->ops[s].remote == (is_free ? p->ops[r].dst : ABSENT);

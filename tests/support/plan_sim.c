@@ -17,7 +17,7 @@ enum cell_state { EMPTY, HELD, TORN };
 
 struct value {
 	uint64_t sum;
-	int length;		/* the class of its length: see sim_length_class */
+	int length; /* the class of its length: see sim_length_class */
 };
 
 struct cell {
@@ -28,7 +28,7 @@ struct cell {
 };
 
 struct message {
-	struct value *v;	/* p->most of them */
+	struct value *v; /* p->most of them */
 	int n, tile, remote;
 };
 
@@ -37,33 +37,33 @@ struct fifo {
 	int head, used, sent;
 };
 
-struct task {		/* a worker's state */
+struct task { /* a worker's state */
 	int pos, tile;
 	bool started;
-	bool in_place;		/* ... with a direct message: it lies in `dst` already */
-	struct value *v;	/* what the started operation will write and send */
+	bool in_place;	 /* ... with a direct message: it lies in `dst` already */
+	struct value *v; /* what the started operation will write and send */
 };
 
 struct sim {
 	const struct sim_plan *p;
 	const struct sim_config *c;
 	struct sim_failure *why;
-	struct cell *cells;	/* [tile][rank][cells and scratch] */
-	struct value *values;	/* storage of tasks and messages */
+	struct cell *cells;   /* [tile][rank][cells and scratch] */
+	struct value *values; /* storage of tasks and messages */
 	struct message *messages;
 	struct fifo *fifos;
 	struct task *tasks;
-	int *order;		/* workers, in order of preference */
-	uint8_t *writable, *readable;	/* by cell: of the run, and before it */
-	int *lengths;		/* by cell of a buffer */
+	int *order;		      /* workers, in order of preference */
+	uint8_t *writable, *readable; /* by cell: of the run, and before it */
+	int *lengths;		      /* by cell of a buffer */
 	int width;
 	struct rng rng;
 };
 
-uint64_t sim_weight(int rank, int cell)	/* splitmix64's finish */
+uint64_t sim_weight(int rank, int cell) /* splitmix64's finish */
 {
-	uint64_t z = ((uint64_t)rank << 32 | (uint32_t)cell) * 0x9e3779b97f4a7c15u +
-		     0xd1b54a32d192ed03u;
+	uint64_t z =
+		((uint64_t)rank << 32 | (uint32_t)cell) * 0x9e3779b97f4a7c15u + 0xd1b54a32d192ed03u;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -107,11 +107,11 @@ static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
 	if (o->n && (o->len < 0 || o->len > p->cells - (o->len_same ? 1 : o->n)))
 		return fail(why, "line %d: len %d + %d is behind %d cells", o->line, o->len, o->n,
 			    p->cells);
-	if (o->in != ABSENT && (o->in < 0 || o->in >= p->nfifos ||
-	    p->fifos[o->in].dst != rank || p->fifos[o->in].dst_worker != w))
+	if (o->in != ABSENT && (o->in < 0 || o->in >= p->nfifos || p->fifos[o->in].dst != rank ||
+				p->fifos[o->in].dst_worker != w))
 		return fail(why, "line %d: receives from a FIFO of another", o->line);
 	if (o->out != ABSENT && (o->out < 0 || o->out >= p->nfifos ||
-	    p->fifos[o->out].src != rank || p->fifos[o->out].src_worker != w))
+				 p->fifos[o->out].src != rank || p->fifos[o->out].src_worker != w))
 		return fail(why, "line %d: sends on a FIFO of another", o->line);
 	if (o->out == ABSENT && o->remote != ABSENT)
 		return fail(why, "line %d: remote without a FIFO", o->line);
@@ -124,7 +124,8 @@ static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
 		const struct sim_wait *x = &p->waits[o->wait + i];
 
 		if (x->worker < 0 || x->worker >= p->nworkers ||
-		    p->workers[x->worker].rank != rank || x->ops < 1 || x->ops > p->workers[x->worker].nops)
+		    p->workers[x->worker].rank != rank || x->ops < 1 ||
+		    x->ops > p->workers[x->worker].nops)
 			return fail(why, "line %d: wait for nobody", o->line);
 	}
 	return true;
@@ -180,8 +181,8 @@ int sim_length_class(const struct sim_plan *p, int cell, bool even_counts)
 
 static struct cell *cell_at(const struct sim *s, int tile, int rank, int cell)
 {
-	return &s->cells[((size_t)tile * (size_t)s->p->nranks + (size_t)rank) *
-			 (size_t)s->width + (size_t)cell];
+	return &s->cells[((size_t)tile * (size_t)s->p->nranks + (size_t)rank) * (size_t)s->width +
+			 (size_t)cell];
 }
 
 /* Values that each buffer has before the run, in place or not. */
@@ -200,8 +201,11 @@ static void set_cells(struct sim *s)
 		for (int t = 0; t < s->c->tiles; t++)
 			for (int r = 0; r < s->p->nranks; r++)
 				for (int c = b->cell; c < b->cell + b->chunks * b->blocks; c++)
-					*cell_at(s, t, r, c) = (struct cell) {
-						{ sim_weight(r, c), s->lengths[c] }, false, HELD, 0,
+					*cell_at(s, t, r, c) = (struct cell){
+						{ sim_weight(r, c), s->lengths[c] },
+						false,
+						HELD,
+						0,
 					};
 	}
 	for (int c = s->p->cells; c < s->width; c++)
@@ -262,8 +266,9 @@ static const struct sim_op *current(const struct sim *s, int w)
 {
 	const struct sim_worker *k = &s->p->workers[w];
 
-	return s->tasks[w].pos < k->nops && s->tasks[w].tile < s->c->tiles ?
-	       &s->p->ops[k->op + s->tasks[w].pos] : NULL;
+	return s->tasks[w].pos < k->nops && s->tasks[w].tile < s->c->tiles
+		       ? &s->p->ops[k->op + s->tasks[w].pos]
+		       : NULL;
 }
 
 static bool can_move(const struct sim *s, int w)
@@ -276,8 +281,7 @@ static bool can_move(const struct sim *s, int w)
 		const struct sim_wait *x = &s->p->waits[o->wait + i];
 		const struct task *t = &s->tasks[x->worker];
 
-		if (t->tile < s->tasks[w].tile ||
-		    (t->tile == s->tasks[w].tile && t->pos < x->ops))
+		if (t->tile < s->tasks[w].tile || (t->tile == s->tasks[w].tile && t->pos < x->ops))
 			return false;
 	}
 	return (o->in == ABSENT || s->fifos[o->in].used > 0) &&
@@ -379,8 +383,9 @@ static bool take_message(struct sim *s, int w, const struct sim_op *o)
 /* The cells that a direct message goes to, or NULL. */
 static struct cell *sent_to(const struct sim *s, int w, const struct sim_op *o)
 {
-	return s->c->direct && o->out != ABSENT && o->remote != ABSENT ?
-	       cell_at(s, s->tasks[w].tile, s->p->fifos[o->out].dst, o->remote) : NULL;
+	return s->c->direct && o->out != ABSENT && o->remote != ABSENT
+		       ? cell_at(s, s->tasks[w].tile, s->p->fifos[o->out].dst, o->remote)
+		       : NULL;
 }
 
 /* Somebody begins to write: nobody else may be at it. */
@@ -418,8 +423,8 @@ static bool start_op(struct sim *s, int w)
 	if (o->dst != ABSENT && !t->in_place)
 		to = cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
 	for (int j = 0; j < o->n; j++) {
-		if ((o->a != ABSENT && !read_cell(s, w, o->a + j, o->a_initial, &t->v[j],
-						  o->in == ABSENT)) ||
+		if ((o->a != ABSENT &&
+		     !read_cell(s, w, o->a + j, o->a_initial, &t->v[j], o->in == ABSENT)) ||
 		    (o->b != ABSENT && !read_cell(s, w, o->b + j, o->b_initial, &t->v[j],
 						  o->in == ABSENT && o->a == ABSENT)))
 			return false;
@@ -444,8 +449,8 @@ static void finish_op(struct sim *s, int w)
 {
 	const struct sim_op *o = current(s, w);
 	struct task *t = &s->tasks[w];
-	struct cell *dst = o->dst == ABSENT ? NULL :
-			   cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
+	struct cell *dst =
+		o->dst == ABSENT ? NULL : cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
 
 	count_readers(s, w, -1);
 	if (t->in_place)

@@ -23,10 +23,10 @@ struct sim_buffer {
 	int chunks, blocks, cell;
 };
 
-struct sim_op {		/* absent parts are ABSENT */
+struct sim_op { /* absent parts are ABSENT */
 	int in, out, a, b, dst, n, len, remote;
 	bool a_initial, b_initial;
-	bool len_same;		/* all its cells are as long as cell len */
+	bool len_same; /* all its cells are as long as cell len */
 	int wait, nwaits;
 	int line;
 };
@@ -57,7 +57,7 @@ struct sim_after {
 
 struct sim_plan {
 	int nranks, root, cells, scratch, max_message;
-	int most;		/* most cells in one operation */
+	int most; /* most cells in one operation */
 	int nbuffers, nworkers, nops, nwaits, nfifos;
 	struct sim_buffer *buffers;
 	struct sim_worker *workers;
@@ -66,28 +66,27 @@ struct sim_plan {
 	struct sim_fifo *fifos;
 	struct sim_after *after;
 	int nafter;
-	struct sim_want *promised;	/* what the plan itself says that it computes */
+	struct sim_want *promised; /* what the plan itself says that it computes */
 };
 
 struct sim_module {
 	char contract[32];
 	int slots;
 	bool even_counts;
-	bool runs;		/* has no layout that cannot be run yet */
+	bool runs; /* has no layout that cannot be run yet */
 	int nplans;
 	struct sim_plan *plans;
 };
 
-
 struct sim_config {
-	int slots;		/* places of a FIFO */
+	int slots; /* places of a FIFO */
 	int tiles;
-	bool in_place;		/* send and receive buffers of an inout are one */
-	bool even_counts;	/* values may move to other places of blocks cut alike */
-	bool scaled;		/* initial values are scaled when they are read */
-	bool free_remote;	/* do not compare `remote` with what the receiver does */
-	bool direct;		/* messages with a remote cell are written there by their sender */
-	int slow, slow_from;	/* worker `slow` (or ABSENT) moves only if no other can, once
+	bool in_place;	     /* send and receive buffers of an inout are one */
+	bool even_counts;    /* values may move to other places of blocks cut alike */
+	bool scaled;	     /* initial values are scaled when they are read */
+	bool free_remote;    /* do not compare `remote` with what the receiver does */
+	bool direct;	     /* messages with a remote cell are written there by their sender */
+	int slow, slow_from; /* worker `slow` (or ABSENT) moves only if no other can, once
 				   it has made slow_from moves, two an operation */
 	uint64_t seed;
 };

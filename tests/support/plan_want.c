@@ -22,14 +22,17 @@ static bool is_block(const struct sim_buffer *b, int chunks, int blocks)
 /* Cells numbered as in NCCL's buffers; false: no such contract, or other shapes. */
 bool sim_contract(const char *contract, const struct sim_plan *p, struct sim_want *want)
 {
-	enum { ONE, N };	/* blocks of a buffer */
-	static const struct { const char *name; int buffers, in, out; } row[] = {
-		{ "allreduce", 1, ONE, ONE }, { "broadcast", 1, ONE, ONE },
-		{ "reduce", 1, ONE, ONE }, { "allgather", 2, ONE, N },
+	enum { ONE, N }; /* blocks of a buffer */
+	static const struct {
+		const char *name;
+		int buffers, in, out;
+	} row[] = {
+		{ "allreduce", 1, ONE, ONE },	 { "broadcast", 1, ONE, ONE },
+		{ "reduce", 1, ONE, ONE },	 { "allgather", 2, ONE, N },
 		{ "reduce_scatter", 2, N, ONE }, { "gather", 2, ONE, N },
-		{ "scatter", 2, N, ONE }, { "all_to_all", 2, N, N },
+		{ "scatter", 2, N, ONE },	 { "all_to_all", 2, N, N },
 	};
-	if (!strcmp(contract, "barrier"))	/* of each rank with all, and nothing else */
+	if (!strcmp(contract, "barrier")) /* of each rank with all, and nothing else */
 		return p->nbuffers == 0 && p->nafter == p->nranks;
 	const struct sim_buffer *in = &p->buffers[0], *out = &p->buffers[p->nbuffers - 1];
 	int n = p->nranks, c = in->chunks, root = p->root == ABSENT ? 0 : p->root;
@@ -38,8 +41,7 @@ bool sim_contract(const char *contract, const struct sim_plan *p, struct sim_wan
 	while (k < sizeof row / sizeof *row && strcmp(row[k].name, contract))
 		k++;
 	if (k == sizeof row / sizeof *row || row[k].buffers != p->nbuffers || root >= n ||
-	    !is_block(in, c, row[k].in == N ? n : 1) ||
-	    !is_block(out, c, row[k].out == N ? n : 1))
+	    !is_block(in, c, row[k].in == N ? n : 1) || !is_block(out, c, row[k].out == N ? n : 1))
 		return false;
 	for (int r = 0; r < n; r++)
 		for (int i = 0; i < out->chunks * out->blocks; i++) {

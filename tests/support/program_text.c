@@ -19,15 +19,15 @@ struct value {
 
 struct row {
 	enum kind kind;
-	int x, n, y;		/* cells; y: of a local operation */
+	int x, n, y; /* cells; y: of a local operation */
 	int peer, channel;
-	int task, rows;		/* WAIT */
+	int task, rows; /* WAIT */
 	bool joined;
 };
 
 struct task {
 	int rank;
-	char path[NAME];	/* of par blocks, "" for the main line */
+	char path[NAME]; /* of par blocks, "" for the main line */
 	struct row *rows;
 	int nrows, caprows, next;
 	bool started;
@@ -43,10 +43,13 @@ struct message {
 struct run {
 	FILE *f;
 	char line[LINE];
-	bool again;		/* the line is still to be read */
+	bool again; /* the line is still to be read */
 	struct sim_failure *why;
 	int nranks, cells, width, nbuffers;
-	struct { char name[NAME]; int first; } buffers[BUFFERS];
+	struct {
+		char name[NAME];
+		int first;
+	} buffers[BUFFERS];
 	struct task *tasks;
 	int ntasks;
 	struct message *messages;
@@ -115,7 +118,7 @@ static bool read_cells(const struct run *r, const char **at, int *cell, int *n)
 			*cell = r->buffers[b].first + lo;
 			return *cell >= 0 && *cell + *n <= r->width;
 		}
-	return *n == 0;		/* the name of nothing may be any */
+	return *n == 0; /* the name of nothing may be any */
 }
 
 static bool read_peer(const char *at, const char *word, struct row *o)
@@ -144,7 +147,9 @@ static bool read_task(struct run *r, const char **at, int *task)
 
 static bool read_operation(struct run *r, const char *word, const char *at, struct row *o)
 {
-	static const char *const words[] = { "send", "recv", "reduce", "copy", "", "fresh", "wait" };
+	static const char *const words[] = {
+		"send", "recv", "reduce", "copy", "", "fresh", "wait"
+	};
 	int k = SEND;
 
 	while (k <= WAIT && strcmp(words[k], word))
@@ -189,7 +194,7 @@ static bool read_row(struct run *r, int task)
 		return fail(r, "no operation");
 	if (o.kind == FRESH || o.kind == WAIT)
 		o.joined = false;
-	t = &r->tasks[task];	/* which a wait may have moved */
+	t = &r->tasks[task]; /* which a wait may have moved */
 	if (t->nrows == t->caprows) {
 		t->caprows = t->caprows ? 2 * t->caprows : 64;
 		t->rows = grown(t->rows, (size_t)t->caprows * sizeof *t->rows);
@@ -240,8 +245,10 @@ static bool read_program(struct run *r)
 	while (next_line(r) && r->line[0]) {
 		if (r->nbuffers == BUFFERS)
 			return fail(r, "too many buffers");
-		if (sscanf(r->line, "%63[A-Za-z0-9_]: %d block%*[s] of %d", name, &blocks, &chunks) != 3 &&
-		    sscanf(r->line, "%63[A-Za-z0-9_]: %d block of %d", name, &blocks, &chunks) != 3) {
+		if (sscanf(r->line, "%63[A-Za-z0-9_]: %d block%*[s] of %d", name, &blocks,
+			   &chunks) != 3 &&
+		    sscanf(r->line, "%63[A-Za-z0-9_]: %d block of %d", name, &blocks, &chunks) !=
+			    3) {
 			if (sscanf(r->line, "%63[A-Za-z0-9_]: %d", name, &chunks) != 2)
 				return fail(r, "no buffer");
 			blocks = 1;
@@ -409,7 +416,7 @@ bool text_program_next(FILE *f, struct text_program *p, struct sim_failure *why)
 
 	if (good)
 		result(&r, p);
-	if (r.again)	/* the head of the next program is read again */
+	if (r.again) /* the head of the next program is read again */
 		fseek(f, -(long)strlen(r.line) - 1, SEEK_CUR);
 	for (int t = 0; t < r.ntasks; t++)
 		free(r.tasks[t].rows);

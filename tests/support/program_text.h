@@ -9,9 +9,9 @@
 #include "tests/support/plan_sim.h"
 
 struct text_program {
-	int nranks, cells;	/* of the buffers */
-	uint64_t *sum;		/* [nranks * cells]: values at the end */
-	bool *known;		/* ... of those that have one */
+	int nranks, cells; /* of the buffers */
+	uint64_t *sum;	   /* [nranks * cells]: values at the end */
+	bool *known;	   /* ... of those that have one */
 };
 
 /**

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-struct lists {		/* operations of one rank, by path (0: main line) */
+struct lists { /* operations of one rank, by path (0: main line) */
 	struct o_op v[3][MAX_OPS];
 	int n[3];
 };

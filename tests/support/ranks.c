@@ -80,7 +80,7 @@ static int run_rank(void *test, int index)
 		ok = false;
 	}
 	fflush(stdout);
-	exit(ok ? 0 : 1);	/* with the leak checker, where there is one */
+	exit(ok ? 0 : 1); /* with the leak checker, where there is one */
 }
 
 bool run_ranks(int nranks, rank_test *test, int k)

@@ -5,10 +5,10 @@
 #ifndef TESTS_RANKS_H
 #define TESTS_RANKS_H
 
-#include "runtime/nccl_group.h"
+#include "runtime/cuda/nccl_group.h"
 #include "tests/support/say.h"
 
-#define MOST 8		/* ranks */
+#define MOST 8 /* ranks */
 
 struct rank {
 	int rank, nranks;
@@ -17,7 +17,7 @@ struct rank {
 	struct group *group;
 	struct ccs_unique_id id;
 	int port;
-	int k;			/* which of a series */
+	int k; /* which of a series */
 };
 
 /* A process, with a GPU and NCCL open; what it returns is its verdict. It fails too if a

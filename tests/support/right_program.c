@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 24 };	/* contributions to a value: they all stand in the contract */
+enum { MOST = 24 }; /* contributions to a value: they all stand in the contract */
 
 struct maker {
 	struct rng *g;
 	struct right_program *p;
 	FILE *text[R_RANKS];
-	int last, cell, n;	/* who received last, and where: to be sent on */
+	int last, cell, n; /* who received last, and where: to be sent on */
 };
 
 static void put_cells(FILE *f, const char *verb, int cell, int n)

@@ -16,14 +16,14 @@ enum { R_RANKS = 6, R_CHUNKS = 3, R_CELLS = 2 * R_CHUNKS, R_ALL = 3 * R_CHUNKS }
 struct right_value {
 	bool has;
 	int total;
-	int of[R_RANKS][R_CHUNKS];	/* how often each initial chunk of d is in it */
+	int of[R_RANKS][R_CHUNKS]; /* how often each initial chunk of d is in it */
 };
 
 /* Cells: inout d[3], out b[3], scratch t[3]. */
 struct right_program {
 	int nranks;
 	bool asked[R_RANKS][R_CELLS];
-	struct right_value now[R_RANKS][R_ALL];	/* when all is done */
+	struct right_value now[R_RANKS][R_ALL]; /* when all is done */
 };
 
 /** Writes the schedule's text to `out`, and tells what it computes. */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 struct rng {
-	uint64_t state;		/* never 0 */
+	uint64_t state; /* never 0 */
 };
 
 /** A number in 0..n-1. */

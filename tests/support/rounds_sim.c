@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FACTOR = 3 };	/* premul-sum's */
+enum { FACTOR = 3 }; /* premul-sum's */
 
 static uint64_t weight(uint32_t rank, uint32_t cell)
 {
@@ -43,7 +43,7 @@ static void start(struct rounds_sim *s)
 	for (uint32_t r = 0; r < s->v->plan->nranks; r++) {
 		struct rounds_node *n = s->nodes + r;
 
-		if (s->step < n->k.nrows + 2)	/* more than any launch or group has */
+		if (s->step < n->k.nrows + 2) /* more than any launch or group has */
 			s->mark = s->step = n->k.nrows + 2;
 		n->cells = rows(s->width, sizeof *n->cells);
 		n->initial = rows(s->width, sizeof *n->initial);
@@ -116,8 +116,7 @@ static struct rounds_value *place(struct rounds_sim *s, uint32_t rank, uint32_t 
 {
 	struct rounds_node *n = s->nodes + rank;
 
-	return initial && !(s->in_place && writable(s, cell)) ? n->initial + cell :
-							       n->cells + cell;
+	return initial && !(s->in_place && writable(s, cell)) ? n->initial + cell : n->cells + cell;
 }
 
 static bool read_cell(struct rounds_sim *s, uint32_t rank, uint32_t cell, bool initial,
@@ -272,8 +271,8 @@ static bool run_group(struct rounds_sim *s, uint32_t round)
 
 			if (!u || u->n != t->n || u->len != t->len || u->len_same != t->len_same ||
 			    u->adjacent != t->adjacent) {
-				ok = fail(s, "round %u, %u to %u: no receive that fits", round,
-					  src, dst);
+				ok = fail(s, "round %u, %u to %u: no receive that fits", round, src,
+					  dst);
 			} else {
 				ok = take(s, src, t, v + (size_t)n * s->width);
 				rank[n] = dst;
@@ -281,7 +280,7 @@ static bool run_group(struct rounds_sim *s, uint32_t round)
 			}
 		}
 		if (ok && count(&s->nodes[src].k, round, dst, true) !=
-			  count(&s->nodes[dst].k, round, src, false))
+				  count(&s->nodes[dst].k, round, src, false))
 			ok = fail(s, "round %u, %u to %u: a receive too many", round, src, dst);
 	}
 	for (uint32_t i = 0; i < n && ok; i++)
@@ -329,8 +328,7 @@ static bool check(struct rounds_sim *s, uint32_t *depth)
 		for (uint32_t c = 0; c < s->v->plan->cells; c++) {
 			const struct rounds_value *v = s->nodes[r].cells + c;
 
-			if (s->v->expect[r * s->v->plan->cells + c] == CCS_NONE ||
-			    !writable(s, c))
+			if (s->v->expect[r * s->v->plan->cells + c] == CCS_NONE || !writable(s, c))
 				continue;
 			if (!v->has || v->sum != wanted(s, r, c))
 				return fail(s, "rank %u ends with a wrong cell %u", r, c);
@@ -353,8 +351,7 @@ bool rounds_sim_run(struct rounds_sim *s, uint32_t *depth)
 	return ok;
 }
 
-bool rounds_sim_open(struct rounds_sim *s, struct ccs_module *m, struct plan_view *v,
-		     bool premul)
+bool rounds_sim_open(struct rounds_sim *s, struct ccs_module *m, struct plan_view *v, bool premul)
 {
 	*s = (struct rounds_sim){ .m = m, .v = v, .prep = prep_get(m, v), .premul = premul };
 	if (rounds_make(&s->rounds, m, v, premul))

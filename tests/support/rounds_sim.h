@@ -1,5 +1,5 @@
 /*
- * Runs a plan that is cut into rounds (runtime/rounds.h) on symbolic values: every rank's
+ * Runs a plan that is cut into rounds (runtime/plan/rounds.h) on symbolic values: every rank's
  * rows, launch by launch, and its transfers, matched as NCCL matches them: of one group,
  * the k-th that a rank sends to a peer is the k-th that the peer receives from it. Rows of
  * one launch may run in any order, so they must not touch one another's cells; nor may
@@ -11,14 +11,14 @@
 #ifndef TESTS_SUPPORT_ROUNDS_SIM_H
 #define TESTS_SUPPORT_ROUNDS_SIM_H
 
-#include "runtime/prep.h"
-#include "runtime/rounds.h"
+#include "runtime/plan/prep.h"
+#include "runtime/hosts/rounds_rank.h"
 
 #include <stdbool.h>
 
 struct rounds_value {
 	uint64_t sum;
-	uint32_t depth;		/* most messages that a part of it went through */
+	uint32_t depth; /* most messages that a part of it went through */
 	bool has;
 };
 
@@ -27,7 +27,7 @@ struct rounds_node {
 	struct rounds_value *cells, *initial, *stage;
 	/* the row (or transfer) that last wrote or read there, in this launch (group) */
 	uint32_t *wrote, *reads, *stage_wrote;
-	uint32_t *shared;	/* the launch in which several rows last read it */
+	uint32_t *shared; /* the launch in which several rows last read it */
 };
 
 struct rounds_sim {
@@ -43,8 +43,7 @@ struct rounds_sim {
 
 /** A plan's rounds, of all ranks. False: `why` says what is wrong, here and below; it is
  * to be closed either way. */
-bool rounds_sim_open(struct rounds_sim *s, struct ccs_module *m, struct plan_view *v,
-		     bool premul);
+bool rounds_sim_open(struct rounds_sim *s, struct ccs_module *m, struct plan_view *v, bool premul);
 void rounds_sim_close(struct rounds_sim *s);
 /** Whether all ranks end with what the contract says; `depth`: of the values, the most
  * messages that one went through. */

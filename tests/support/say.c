@@ -14,7 +14,7 @@ bool say(bool ok, const char *format, ...)
 	vprintf(format, ap);
 	va_end(ap);
 	printf("\n");
-	fflush(stdout);		/* before a fork, or a signal */
+	fflush(stdout); /* before a fork, or a signal */
 	return ok;
 }
 

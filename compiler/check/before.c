@@ -1,0 +1,468 @@
+/*
+ * Happens-before over the operations of a lowered program.
+ *
+ * In:  a lowered program, matched, without deadlock and races. Out: for two operations,
+ * whether the one is over when the other begins, in every run and with FIFOs of any
+ * depth. That is so exactly if a way leads from the one to the other along
+ *   - the order of a worker,
+ *   - waits: what is waited for comes before what waits,
+ *   - messages: the send comes before its receive.
+ * Free slots are no such order: a send may go on when its FIFO is deeper.
+ *
+ * All operations are put in one order that keeps to these (events). Then:
+ *
+ * One question at a time (before_ask). Most are settled nearby. Each operation takes
+ * at most one message and sends at most one, so messages link operations to chains:
+ * in a ring a chunk's whole way round is one chain. Operations on one cell are
+ * ordered, too: whoever wrote a cell's first values comes before those who touch its
+ * later ones, as there are no races; a sum of many messages is one such chain. So:
+ * look back a few steps from the later operation; one in the worker, chain or cell of
+ * the earlier one, or of the receive of its message, and at or behind that, says yes.
+ * Nothing more to look at says no; so does the length of the longest way to each
+ * (level), which grows along every way.
+ *
+ * The rest together (before_ask_all), by vector clocks: for LANES workers at a time the
+ * events are gone through in order, each with LANES numbers: how far it knows those
+ * workers to have come. (Only events that learn, that others learn from, or that were
+ * asked about.) Vectors live as long as somebody needs them: a worker's own, and one
+ * for each operation whose message or end others still wait for; these places are
+ * used again, and are the same for every round of LANES. That is exact; it is
+ * O(events) a round, and stops at LIMIT_STEPS.
+ */
+#include "compiler/check/before.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT_EVENTS (1u << 22)	 /* some 80 bytes each */
+#define LIMIT_STEPS (1ull << 24) /* events gone through, in all rounds: a second */
+#define LIMIT_PLACES (1u << 19)	 /* vectors at a time: 128 MiB */
+
+enum { LANES = 64, LOOKS = 48 };
+
+/* ---- the order of events ---------------------------------------------------------- */
+
+struct walk {
+	struct before *b;
+	uint32_t *rows;	 /* by task: rows that are done */
+	uint32_t *stack; /* tasks that may go on */
+	uint32_t depth;
+	uint32_t *sent, *got; /* by FIFO: messages */
+	uint32_t *taker;      /* by FIFO: task that waits for a message, or NONE */
+	uint32_t *waiter;     /* by task: the first task that waits for it, or NONE */
+	uint32_t *next;	      /* by task: the next that waits for the same */
+	uint32_t *need;	      /* by task: rows that it waits for */
+	uint32_t *least;      /* by task: the least `need` of those that wait for it */
+};
+
+/* The last operation among a task's first rows: what a wait for them waits for. */
+static uint32_t last_event(const struct before *b, uint32_t task, uint32_t rows)
+{
+	while (rows > 0) {
+		uint32_t e = before_event(b, task, --rows);
+		if (e != NONE)
+			return e;
+	}
+	return NONE;
+}
+
+static void add_other(struct before *b, struct event *e, uint32_t other)
+{
+	if (other == NONE)
+		return;
+	ARENA_PUSH(b->ctx->scratch, b->others, b->nothers, b->capothers) = other;
+	if (b->events[other].level >= e->level)
+		e->level = b->events[other].level + 1;
+}
+
+/* The next operation of a task happens; the WAIT rows before it hold. */
+static void add_event(struct walk *w, uint32_t task, uint32_t row)
+{
+	struct before *b = w->b;
+	const struct op *ops = b->p->tasks[task].ops, *o = &ops[row];
+	struct event *e = &b->events[b->n];
+	uint32_t in = op_in(o), out = op_out(o), wait = row;
+
+	*e = (struct event){ .task = task,
+			     .row = row,
+			     .next = NONE,
+			     .chain = b->n,
+			     .cell = NONE,
+			     .others = b->nothers };
+	e->previous = last_event(b, task, row);
+	if (e->previous != NONE)
+		e->level = b->events[e->previous].level + 1;
+	while (wait > 0 && op_kind(&ops[wait - 1]) == OP_WAIT) {
+		wait--;
+		add_other(b, e, last_event(b, ops[wait].fifo, ops[wait].other));
+	}
+	if (in != NONE) {
+		const struct fifo *f = &b->p->fifos[in];
+		uint32_t k = f->first + w->got[in]++;
+		uint32_t from = before_event(b, f->src_task, b->p->messages[k].send);
+		add_other(b, e, from);
+		b->events[from].next = b->n;
+		e->chain = b->events[from].chain;
+		e->place = b->events[from].place + 1;
+	}
+	b->at[b->first[task] + row] = b->n++;
+	if (out != NONE) {
+		w->sent[out]++;
+		if (w->taker[out] != NONE)
+			w->stack[w->depth++] = w->taker[out];
+		w->taker[out] = NONE;
+	}
+}
+
+/* Those that wait for rows that are done now go on. */
+static void wake(struct walk *w, uint32_t task)
+{
+	uint32_t *link = &w->waiter[task];
+
+	w->least[task] = NONE;
+	while (*link != NONE) {
+		uint32_t t = *link;
+		if (w->need[t] <= w->rows[task]) {
+			*link = w->next[t];
+			w->stack[w->depth++] = t;
+			continue;
+		}
+		if (w->need[t] < w->least[task])
+			w->least[task] = w->need[t];
+		link = &w->next[t];
+	}
+}
+
+/* Runs a task until it has to wait, and notes for what. */
+static void run_task(struct walk *w, uint32_t task)
+{
+	const struct task *t = &w->b->p->tasks[task];
+
+	for (; w->rows[task] < t->nops;) {
+		uint32_t row = w->rows[task];
+		const struct op *o = &t->ops[row];
+		uint32_t in = op_in(o);
+		if (op_kind(o) == OP_WAIT && w->rows[o->fifo] < o->other) {
+			w->need[task] = o->other;
+			w->next[task] = w->waiter[o->fifo];
+			w->waiter[o->fifo] = task;
+			if (o->other < w->least[o->fifo])
+				w->least[o->fifo] = o->other;
+			return;
+		}
+		if (in != NONE && w->sent[in] == w->got[in]) {
+			w->taker[in] = task;
+			return;
+		}
+		if (op_kind(o) != OP_WAIT)
+			add_event(w, task, row);
+		w->rows[task]++;
+		if (w->rows[task] >= w->least[task])
+			wake(w, task);
+	}
+}
+
+static uint32_t *filled(struct arena *a, uint32_t n, uint32_t with)
+{
+	uint32_t *v = ARENA_ARRAY(a, uint32_t, n);
+
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = with;
+	return v;
+}
+
+static void walk_all(struct before *b)
+{
+	const struct program *p = b->p;
+	struct arena *a = b->ctx->scratch;
+	struct walk w = {
+		.b = b,
+		.rows = filled(a, p->ntasks, 0),
+		.stack = filled(a, p->ntasks, 0),
+		.sent = filled(a, p->nfifos, 0),
+		.got = filled(a, p->nfifos, 0),
+		.taker = filled(a, p->nfifos, NONE),
+		.waiter = filled(a, p->ntasks, NONE),
+		.next = filled(a, p->ntasks, NONE),
+		.need = filled(a, p->ntasks, 0),
+		.least = filled(a, p->ntasks, NONE),
+	};
+
+	for (uint32_t t = p->ntasks; t > 0;)
+		w.stack[w.depth++] = --t;
+	while (w.depth > 0)
+		run_task(&w, w.stack[--w.depth]);
+	b->events[b->n].others = b->nothers;
+}
+
+/* A counting sort, which keeps the order of a rank's events. */
+static void sort_ranks(struct before *b)
+{
+	const struct program *p = b->p;
+	uint32_t *first = filled(b->ctx->scratch, p->nranks + 2, 0);
+
+	b->by_rank = ARENA_ARRAY(b->ctx->scratch, uint32_t, b->n);
+	for (uint32_t e = 0; e < b->n; e++)
+		first[p->tasks[b->events[e].task].rank + 2]++;
+	for (uint32_t r = 2; r <= p->nranks; r++)
+		first[r] += first[r - 1];
+	for (uint32_t e = 0; e < b->n; e++)
+		b->by_rank[first[p->tasks[b->events[e].task].rank + 1]++] = e;
+	b->of_rank = first;
+}
+
+/* The cell that stands for an operation in its `cell`; NONE: it touches none. */
+static uint32_t main_cell(const struct op *o, bool *writes)
+{
+	enum op_kind k = op_kind(o);
+
+	*writes = k != OP_SEND && !(o->kind & OP_NOSTORE);
+	if (o->n == 0 || (k == OP_RECV_SEND && !*writes))
+		return NONE;
+	return k == OP_COPY || k == OP_REDUCE_INTO ? o->other : o->cell;
+}
+
+/* What is known of a cell, for one rank. */
+struct history {
+	uint32_t age, version;
+};
+
+static void number_versions(struct before *b)
+{
+	const struct program *p = b->p;
+	struct history *cells =
+		ARENA_ARRAY(b->ctx->scratch, struct history, (size_t)p->cells + p->scratch);
+
+	for (uint32_t r = 0; r < p->nranks; r++)
+		for (uint32_t i = b->of_rank[r]; i < b->of_rank[r + 1]; i++) {
+			struct event *v = &b->events[b->by_rank[i]];
+			bool writes;
+			v->cell = main_cell(&p->tasks[v->task].ops[v->row], &writes);
+			if (v->cell == NONE)
+				continue;
+			struct history *h = &cells[v->cell];
+			if (h->age != r + 1)
+				*h = (struct history){ .age = r + 1 };
+			h->version += writes;
+			v->version = h->version & 0x7fffffff;
+			v->writes = writes;
+		}
+}
+
+bool before_init(struct before *b, struct ctx *c, const struct program *p, const char **why)
+{
+	uint32_t rows = 0;
+
+	*b = (struct before){ .ctx = c, .p = p, .most_steps = LIMIT_STEPS };
+	if (p->nops > LIMIT_EVENTS) {
+		*why = arena_printf(c->scratch, "the plan has more than %u operations",
+				    LIMIT_EVENTS);
+		return false;
+	}
+	b->first = ARENA_ARRAY(c->scratch, uint32_t, (size_t)p->ntasks + 1);
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		b->first[t] = rows;
+		rows += p->tasks[t].nops;
+	}
+	b->at = filled(c->scratch, rows, NONE);
+	b->events = ARENA_ARRAY(c->scratch, struct event, p->nops + 1);
+	b->seen = filled(c->scratch, (uint32_t)p->nops, 0);
+	walk_all(b);
+	*why = "some operations never happen";
+	if (b->n != p->nops)
+		return false;
+	sort_ranks(b);
+	number_versions(b);
+	return true;
+}
+
+/* ---- one question ------------------------------------------------------------------- */
+
+/* x is `early`, or behind it in its worker, its chain or its cell. */
+static bool follows(const struct before *b, uint32_t x, uint32_t early)
+{
+	const struct event *v = &b->events[x], *e = &b->events[early];
+
+	return (v->task == e->task && v->row >= e->row) ||
+	       (v->chain == e->chain && v->place >= e->place) ||
+	       (e->writes && v->cell == e->cell && v->version >= e->version &&
+		b->p->tasks[v->task].rank == b->p->tasks[e->task].rank);
+}
+
+enum answer before_ask(struct before *b, uint32_t early, uint32_t late)
+{
+	uint32_t queue[LOOKS], n = 0, least = b->events[early].level;
+	uint32_t next = b->events[early].next;
+	bool all = true;
+
+	if (late <= early || b->events[late].level <= least)
+		return BEFORE_NO;
+	b->asked++;
+	queue[n++] = late;
+	for (uint32_t k = 0; k < n; k++) {
+		const struct event *v = &b->events[queue[k]];
+		if (follows(b, queue[k], early) || (next != NONE && follows(b, queue[k], next)))
+			return BEFORE_YES;
+		/* Its predecessors: others, and then the previous one. */
+		for (uint32_t i = v->others; i <= v[1].others; i++) {
+			uint32_t x = i < v[1].others ? b->others[i] : v->previous;
+			if (x == NONE || b->events[x].level < least || b->seen[x] == b->asked)
+				continue;
+			b->seen[x] = b->asked;
+			if (n == LOOKS)
+				all = false;
+			else
+				queue[n++] = x;
+		}
+	}
+	return all ? BEFORE_NO : BEFORE_OPEN;
+}
+
+/* ---- all the rest --------------------------------------------------------------------- */
+
+struct vector {
+	uint32_t rows[LANES]; /* by lane: rows of its worker that are over */
+};
+
+struct clocks {
+	struct before *b;
+	uint32_t *place; /* by event: where its vector is kept for others; NONE: nobody asks */
+	uint32_t nplaces;
+	struct vector *kept; /* by place */
+	struct vector *own;  /* by task */
+	uint32_t *lane;	     /* by task: its number among those asked for; NONE: none */
+	uint32_t nlanes;
+	uint32_t *told; /* the events to go through */
+	uint32_t ntold;
+};
+
+/* Places of vectors: one is free again when the last one who needs it has come. */
+static void give_places(struct clocks *k)
+{
+	struct before *b = k->b;
+	struct arena *a = b->ctx->scratch;
+	uint32_t *left = filled(a, b->n, 0), *spare = filled(a, b->n, 0), nspare = 0;
+
+	k->place = filled(a, b->n, NONE);
+	for (uint32_t i = 0; i < b->nothers; i++)
+		left[b->others[i]]++;
+	for (uint32_t e = 0; e < b->n; e++) {
+		for (uint32_t i = b->events[e].others; i < b->events[e + 1].others; i++)
+			if (--left[b->others[i]] == 0)
+				spare[nspare++] = k->place[b->others[i]];
+		if (left[e])
+			k->place[e] = nspare ? spare[--nspare] : k->nplaces++;
+	}
+}
+
+static void give_lanes(struct clocks *k, struct question *q, uint32_t n)
+{
+	const struct before *b = k->b;
+
+	k->lane = filled(b->ctx->scratch, b->p->ntasks, NONE);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t *lane = &k->lane[b->events[q[i].early].task];
+		if (*lane == NONE)
+			*lane = k->nlanes++;
+	}
+}
+
+/* Those that learn, that others learn from, and that are asked about. */
+static void pick_events(struct clocks *k, const struct question *q, uint32_t n)
+{
+	struct before *b = k->b;
+
+	b->asked++;
+	for (uint32_t i = 0; i < n; i++)
+		b->seen[q[i].late] = b->asked;
+	k->told = ARENA_ARRAY(b->ctx->scratch, uint32_t, b->n);
+	for (uint32_t e = 0; e < b->n; e++)
+		if (b->seen[e] == b->asked || k->place[e] != NONE ||
+		    b->events[e].others < b->events[e + 1].others)
+			k->told[k->ntold++] = e;
+}
+
+static void learn(struct vector *mine, const struct vector *theirs)
+{
+	for (int i = 0; i < LANES; i++)
+		mine->rows[i] = theirs->rows[i] > mine->rows[i] ? theirs->rows[i] : mine->rows[i];
+}
+
+/* One round: lanes lane0 ..; the questions are about these, and ascend by `late`. */
+static void run_round(struct clocks *k, uint32_t lane0, struct question *q, uint32_t n)
+{
+	const struct before *b = k->b;
+
+	memset(k->own, 0, b->p->ntasks * sizeof *k->own);
+	for (uint32_t t = 0, i = 0; i < n; t++) {
+		uint32_t e = k->told[t];
+		const struct event *v = &b->events[e];
+		struct vector *own = &k->own[v->task];
+		uint32_t lane = k->lane[v->task] - lane0;
+		for (uint32_t j = v->others; j < v[1].others; j++)
+			learn(own, &k->kept[k->place[b->others[j]]]);
+		for (; i < n && q[i].late == e; i++) {
+			const struct event *early = &b->events[q[i].early];
+			bool over = own->rows[k->lane[early->task] - lane0] > early->row;
+			q[i].answer = over ? BEFORE_YES : BEFORE_NO;
+		}
+		if (lane < LANES) /* with it, those before it in its worker */
+			own->rows[lane] = v->row + 1;
+		if (k->place[e] != NONE)
+			k->kept[k->place[e]] = *own;
+	}
+}
+
+static int by_late(const void *x, const void *y)
+{
+	const struct question *a = x, *b = y;
+
+	return a->late < b->late ? -1 : a->late > b->late;
+}
+
+/* Questions by rounds, in place of their order: a counting sort. first[] has rounds + 1. */
+static uint32_t *sort_rounds(const struct clocks *k, struct question *q, uint32_t n,
+			     uint32_t rounds)
+{
+	struct arena *a = k->b->ctx->scratch;
+	struct question *copy = ARENA_ARRAY(a, struct question, n);
+	uint32_t *first = filled(a, rounds + 2, 0);
+
+	memcpy(copy, q, n * sizeof *q);
+	for (uint32_t i = 0; i < n; i++)
+		first[k->lane[k->b->events[q[i].early].task] / LANES + 2]++;
+	for (uint32_t r = 2; r < rounds + 2; r++)
+		first[r] += first[r - 1];
+	for (uint32_t i = 0; i < n; i++)
+		q[first[k->lane[k->b->events[copy[i].early].task] / LANES + 1]++] = copy[i];
+	for (uint32_t r = 0; r < rounds; r++)
+		qsort(q + first[r], first[r + 1] - first[r], sizeof *q, by_late);
+	return first;
+}
+
+void before_ask_all(struct before *b, struct question *q, uint32_t n)
+{
+	struct clocks k = { .b = b };
+	struct arena *a = b->ctx->scratch;
+	uint64_t steps = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		q[i].answer = BEFORE_OPEN;
+	if (n == 0)
+		return;
+	give_places(&k);
+	if (k.nplaces > LIMIT_PLACES || b->p->ntasks > LIMIT_PLACES)
+		return;
+	give_lanes(&k, q, n);
+	pick_events(&k, q, n);
+	k.kept = ARENA_ARRAY(a, struct vector, k.nplaces);
+	k.own = ARENA_ARRAY(a, struct vector, b->p->ntasks);
+	uint32_t rounds = (k.nlanes + LANES - 1) / LANES;
+	uint32_t *first = sort_rounds(&k, q, n, rounds);
+	for (uint32_t r = 0; r < rounds; r++) {
+		steps += k.ntold;
+		if (steps > b->most_steps)
+			return;
+		run_round(&k, r * LANES, q + first[r], first[r + 1] - first[r]);
+	}
+}

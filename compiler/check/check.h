@@ -1,0 +1,124 @@
+/*
+ * Program -> verdicts. Each check takes a program as the ones before left it, and reports
+ * what is wrong. A program that was lowered is checked again: then only the answer counts.
+ */
+#ifndef CCS_COMPILER_CHECK_CHECK_H
+#define CCS_COMPILER_CHECK_CHECK_H
+
+#include "compiler/expand/expand.h"
+
+/* ---- match.c --------------------------------------------------------------------------- */
+
+/* Fills in fifos[] and nreduced, and messages[] if the program is lowered or they are
+ * needed (match.c); sends beyond the receives (or the other way) are not in messages[].
+ * Reports E0301, E0302, E0303; returns whether there were none. O(operations). */
+bool match(struct ctx *c, struct program *p);
+
+/* ---- deadlock.c ------------------------------------------------------------------------ */
+
+/* A linear order in which all waves can start and finish, with no wait broken: a
+ * task goes on by so many events, its waves' starts and finishes in turn. A fused or
+ * local operation starts and finishes likewise. */
+#define MOST_EVENTS 31u
+struct stretch {
+	uint32_t task : 27; /* LIMIT_OPS + LIMIT_RANKS fits */
+	uint32_t events : 5;
+};
+struct order {
+	struct stretch *v;
+	uint32_t n;
+};
+
+struct deadlock_report {
+	bool deadlocked;      /* at ctx.slots */
+	int64_t min_slots;    /* least slots without a deadlock; -1: none */
+	const char *below;    /* "at 0: every rank waits to send, line 9", or NULL; witness() */
+	struct order order;   /* only if not deadlocked */
+	struct greedy *stuck; /* a run that is stuck, at ctx.slots, or at one slot less than
+				   are enough; in the scratch arena; NULL: there is none */
+};
+
+/* Decides deadlock at ctx.slots; finds the least slots (of a program; not of one that is
+ * lowered). witness() reports it. O(operations) a run, O(log) runs. */
+struct deadlock_report deadlock(struct ctx *c, struct program *p);
+
+/* ---- race.c ---------------------------------------------------------------------------- */
+
+/* Two operations of a rank that touch a cell, one of them writing, with no order
+ * between them by waves and waits alone (so for every slot count). E0402 for a
+ * program; returns whether there were none. O(operations + cells touched). */
+bool race(struct ctx *c, struct program *p);
+
+/* ---- contract.c, proof.c --------------------------------------------------------------- */
+
+/* A run of contributions: initial cell `cell` of ranks first .. first + n - 1,
+ * each `times` times. A value is a sorted list of disjoint runs. */
+struct run {
+	uint32_t cell;
+	uint32_t first, n;
+	uint32_t times;
+};
+
+/* The contract, evaluated for one instance. */
+struct contract {
+	uint32_t *rows;	  /* nranks * cells: first row of runs, or NONE: may be anything */
+	struct run *runs; /* a value's runs are adjacent ... */
+	bool *last;	  /* ... up to the one that is marked here */
+	bool *reduced;	  /* the contract wrote a sum for it */
+	struct asked {	  /* where runs from row `run` on were asked, ascending */
+		uint32_t run;
+		const struct ensures *clause;
+	} *asked;
+	uint32_t nasked, capasked;
+	struct after { /* rank `rank` ends after ranks first .. first + n - 1 have begun */
+		uint32_t rank, first, n;
+		const struct ensures *clause;
+	} *after;
+	uint32_t nafter, capafter;
+	uint64_t nruns;
+	bool any_reduced, any_single; /* has sums; has values that are no sums */
+};
+
+/* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0306, E0406. */
+struct contract *contract_expand(struct ctx *c, struct program *p);
+
+/* The clause that asked for a row of runs. */
+const struct ensures *contract_clause(const struct contract *k, uint32_t run);
+
+/* The expected value of a final cell: rows of the contract. */
+struct expected {
+	const struct run *v;
+	uint32_t n;
+};
+struct expected contract_value(const struct contract *k, uint32_t row);
+
+#define LEN_SAME 0x80000000u /* of a proof's len; NONE has it too: look for that first */
+
+struct proof {
+	bool proved;
+	bool same_bits;	      /* every element has one reduction tree on all ranks that end
+				   with it (up to the order of ⊕'s two operands) */
+	bool even_counts;     /* some value moved to a chunk of another place or length */
+	uint32_t steps;	      /* longest chain of waves with messages */
+	double *sent;	      /* [nranks] sent by each, in blocks of `count` elements */
+	uint32_t **len;	      /* [ntasks][nops]: cell whose length the operation's first cell
+				   has (the following cells follow, or with LEN_SAME all
+				   have it); made if asked for */
+	struct replay *wrong; /* the run whose values are not the contract's, for blame(); in
+				   the scratch arena; NULL: there is none */
+};
+
+/* Runs the program on symbolic values in `order`. E0303 (lengths), E0401 for a program;
+ * E0403-E0405 are for blame() to report. For a lowered one only returns proved == false. */
+struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
+		   const struct order *order, bool want_len);
+
+/* ---- after.c --------------------------------------------------------------------------- */
+
+/* Whether every rank ends after the ranks have begun that the contract says. E0408 for a
+ * program; for a lowered one only the answer. O(operations * ranks / 512), where the
+ * contract asks for anything. */
+bool after(struct ctx *c, const struct program *p, const struct contract *contract,
+	   const struct order *order);
+
+#endif

@@ -1,0 +1,332 @@
+/*
+ * W0401: operations whose value nothing needs.
+ *
+ * In: a program that is right, an order to run it in, and what its contract promises. Out:
+ * for each statement that stores, whether it was run, and whether some of its operations
+ * are dead: what is stored is overwritten, or is left at the end, and no promised chunk
+ * and no later operation needs it; or it was there already (the same value, by the same
+ * way), as in one round too many around a ring. All ranks run the same text, and what is
+ * useless on one may be needed on another: so a statement's k-th operation is dead only if
+ * it is on every rank that comes to it, and if it is not, it is kept, and on all ranks what
+ * it reads must be there.
+ *
+ * The program is run once forwards, for what changes nothing, and then backwards, with
+ * the chunks whose value is needed, until nothing more is found to be kept. Nothing is said
+ * of contracts that promise no chunk, or an order (a message may serve that), of programs
+ * of more than LIMIT_DEAD operations, and where LIMIT_PASSES are not enough.
+ * O(passes x (operations + chunks touched)).
+ */
+#include "compiler/check/dead.h"
+
+#include "compiler/check/replay.h"
+
+#define LIMIT_DEAD (1u << 20)
+#define LIMIT_PASSES 32
+
+/* What was found of one statement. */
+struct found {
+	bool run;	    /* it has operations that store */
+	bool dead;	    /* one of them is, on all ranks: */
+	bool changes;	    /* it stores another value than was there */
+	uint32_t task, row; /* where a rank runs it */
+};
+
+struct finder {
+	const struct program *p;
+	struct replay r;
+	uint32_t width, nops; /* of all kinds */
+	uint32_t *base;	      /* by task: number of its first operation */
+	bool *changes;	      /* by operation: what it stores is new */
+	uint32_t *from;	      /* by operation: row of the message's sender */
+	bool *needed;	      /* by operation: its message is */
+	bool *live;	      /* [nranks][width] */
+	uint32_t *turn;	      /* by operation: how often its rank ran the statement before */
+	uint32_t *first;      /* by site: its first row of turns; then one more */
+	struct turn {
+		bool kept;	    /* some rank needs it */
+		bool changes;	    /* some rank's chunks get another value */
+		uint32_t task, row; /* one that has it */
+	} *turns;
+	uint32_t *next; /* by task: rows that are still to be gone back over */
+	bool *running;
+	bool grown;	   /* the pass found something to keep */
+	struct found *out; /* by site */
+};
+
+/* ---- forwards ------------------------------------------------------------------------ */
+
+static void stored(void *arg, const struct stored *s)
+{
+	struct finder *f = arg;
+	uint32_t op = f->base[s->task] + s->row;
+
+	f->changes[op] |= s->before != s->after;
+	f->from[op] = s->from;
+}
+
+/* ---- backwards ------------------------------------------------------------------------- */
+
+static bool any(const bool *live, uint32_t n)
+{
+	bool all = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		all |= live[i];
+	return all;
+}
+
+static void set(bool *live, uint32_t n, bool to)
+{
+	for (uint32_t i = 0; i < n; i++)
+		live[i] = to;
+}
+
+/* What the operation needs, which is run. Sets of chunks may overlap. */
+static void need(struct finder *f, uint32_t task, uint32_t row, bool *live)
+{
+	const struct op *o = &f->p->tasks[task].ops[row];
+	enum op_kind k = op_kind(o);
+
+	if (k == OP_COPY) {
+		set(live + o->other, o->n, false);
+		set(live + o->cell, o->n, true);
+	} else if (k == OP_REDUCE_INTO) {
+		set(live + o->cell, o->n, true);
+		set(live + o->other, o->n, true);
+	} else {
+		f->needed[f->base[f->p->fifos[o->fifo].src_task] + f->from[f->base[task] + row]] =
+			true;
+		set(live + o->cell, o->n, k != OP_RECV);
+	}
+}
+
+static struct turn *turn_of(struct finder *f, uint32_t task, uint32_t row)
+{
+	return &f->turns[f->first[f->p->tasks[task].ops[row].site] + f->turn[f->base[task] + row]];
+}
+
+static bool is_store(const struct op *o)
+{
+	enum op_kind k = op_kind(o);
+
+	return k != OP_SEND && k != OP_WAIT && k != OP_FRESH;
+}
+
+static void finish_back(struct finder *f, uint32_t task, uint32_t row, bool *live)
+{
+	const struct op *o = &f->p->tasks[task].ops[row];
+	bool local = op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO;
+	bool changes = f->changes[f->base[task] + row];
+
+	if (op_kind(o) == OP_FRESH)
+		set(live + o->cell, o->n, false);
+	if (!is_store(o))
+		return;
+	struct turn *t = turn_of(f, task, row);
+	if (!t->kept && (o->n == 0 || (changes && any(live + (local ? o->other : o->cell), o->n))))
+		t->kept = f->grown = true;
+	t->changes |= changes;
+	if (task <= t->task) {
+		t->task = task;
+		t->row = row;
+	}
+	if (t->kept)
+		need(f, task, row, live);
+}
+
+static void event_back(struct finder *f, uint32_t task)
+{
+	const struct task *t = &f->p->tasks[task];
+	bool *live = f->live + (size_t)t->rank * f->width;
+	uint32_t end = f->next[task], first = end - 1;
+
+	while (t->ops[first].kind & OP_JOINED)
+		first--;
+	if (!f->running[task]) {
+		for (uint32_t i = first; i < end; i++)
+			finish_back(f, task, i, live);
+	} else {
+		for (uint32_t i = first; i < end; i++)
+			for (uint32_t j = 0; j < t->ops[i].n && op_kind(&t->ops[i]) == OP_SEND; j++)
+				live[t->ops[i].cell + j] |= f->needed[f->base[task] + i];
+		f->next[task] = first;
+	}
+	f->running[task] = !f->running[task];
+}
+
+/* ---- all of it --------------------------------------------------------------------------- */
+
+/* The turns of each statement: as many as any rank has. Tasks of a rank are in no order
+ * here, but in the same one on all. */
+static void count_turns(struct finder *f, struct arena *a)
+{
+	const struct program *p = f->p;
+	uint32_t *count = ARENA_ARRAY(a, uint32_t, p->nsites),
+		 *of = ARENA_ARRAY(a, uint32_t, p->nsites);
+
+	f->first = ARENA_ARRAY(a, uint32_t, (size_t)p->nsites + 1);
+	for (uint32_t r = 0; r < p->nranks; r++)
+		for (uint32_t t = r; t < p->ntasks; t = t < p->nranks ? p->nranks : t + 1)
+			for (uint32_t i = 0; p->tasks[t].rank == r && i < p->tasks[t].nops; i++) {
+				const struct op *o = &p->tasks[t].ops[i];
+				if (!is_store(o))
+					continue;
+				if (of[o->site] != r + 1)
+					count[o->site] = 0;
+				of[o->site] = r + 1;
+				f->turn[f->base[t] + i] = count[o->site]++;
+				if (count[o->site] > f->first[o->site + 1u])
+					f->first[o->site + 1u] = count[o->site];
+			}
+	for (uint32_t s = 0; s < p->nsites; s++)
+		f->first[s + 1] += f->first[s];
+	f->turns = ARENA_ARRAY(a, struct turn, f->first[p->nsites]);
+	for (uint32_t i = 0; i < f->first[p->nsites]; i++)
+		f->turns[i].task = NONE;
+}
+
+/* The first turn of each statement that nobody needs. */
+static void sum_up(struct finder *f)
+{
+	for (uint32_t s = 0; s < f->p->nsites; s++) {
+		const struct turn *t = f->turns + f->first[s], *end = f->turns + f->first[s + 1];
+
+		f->out[s].run = t < end;
+		while (t < end && t->kept)
+			t++;
+		if (t < end)
+			f->out[s] = (struct found){ .run = true,
+						    .dead = true,
+						    .changes = t->changes,
+						    .task = t->task,
+						    .row = t->row };
+	}
+}
+
+static void set_out(struct finder *f, struct arena *a)
+{
+	const struct program *p = f->p;
+	uint32_t n = 0;
+
+	f->base = ARENA_ARRAY(a, uint32_t, p->ntasks);
+	f->next = ARENA_ARRAY(a, uint32_t, p->ntasks);
+	f->running = ARENA_ARRAY(a, bool, p->ntasks);
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		f->base[t] = n;
+		n += p->tasks[t].nops;
+	}
+	f->nops = n;
+	f->changes = ARENA_ARRAY(a, bool, n);
+	f->needed = ARENA_ARRAY(a, bool, n);
+	f->from = ARENA_ARRAY(a, uint32_t, n);
+	f->turn = ARENA_ARRAY(a, uint32_t, n);
+	count_turns(f, a);
+	f->width = p->cells + p->scratch;
+	f->live = ARENA_ARRAY(a, bool, (size_t)p->nranks * f->width);
+}
+
+/* Once backwards. */
+static void pass(struct finder *f, const struct contract *k, const struct order *order)
+{
+	const struct program *p = f->p;
+
+	f->grown = false;
+	set(f->needed, f->nops, false);
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		f->next[t] = p->tasks[t].nops;
+	for (uint32_t q = 0; q < p->nranks; q++)
+		for (uint32_t i = 0; i < f->width; i++)
+			f->live[(size_t)q * f->width + i] =
+				i < p->cells && k->rows[(size_t)q * p->cells + i] != NONE;
+	for (uint32_t i = order->n; i-- > 0;)
+		for (uint32_t n = order->v[i].events; n > 0; n--)
+			event_back(f, order->v[i].task);
+}
+
+static void find(struct finder *f, struct ctx *c, const struct contract *k,
+		 const struct order *order)
+{
+	f->out = ARENA_ARRAY(c->scratch, struct found, f->p->nsites);
+	set_out(f, c->scratch);
+	f->r.silent = true;
+	f->r.hook = stored;
+	f->r.arg = f;
+	replay_run(&f->r, order);
+	uint32_t left = LIMIT_PASSES;
+	do
+		pass(f, k, order);
+	while (f->grown && --left > 0);
+	if (!f->grown)
+		sum_up(f);
+}
+
+/* ---- over instances ------------------------------------------------------------------------ */
+
+static struct dead_site *site_of(struct dead_list *list, const struct stmt *s, struct arena *keep)
+{
+	for (size_t i = 0; i < list->n; i++) /* few: statements of the text */
+		if (list->v[i].stmt == s)
+			return &list->v[i];
+	ARENA_PUSH(keep, list->v, list->n, list->cap) = (struct dead_site){ .stmt = s };
+	return &list->v[list->n - 1];
+}
+
+static void describe(struct finder *f, struct ctx *c, const struct found *d, struct dead_site *s,
+		     struct arena *keep)
+{
+	const struct program *p = f->p;
+	const struct task *t = &p->tasks[d->task];
+	const struct op *o = &t->ops[d->row];
+	bool local = op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO;
+	struct where w = expand_where(c, p, d->task, d->row);
+	const char *cells = program_cells_text(c->scratch, p, local ? o->other : o->cell, o->n);
+	uint32_t from = f->from[f->base[d->task] + d->row];
+
+	s->message = arena_printf(
+		keep,
+		d->changes
+			? "rank %u, %s%s%s%s: nothing needs what is stored in %s"
+			: "rank %u, %s%s%s%s: what is stored in %s is there already, and nothing else "
+			  "needs it",
+		t->rank, where_step_text(c->scratch, w.step), *w.loops ? " (" : "", w.loops,
+		*w.loops ? ")" : "", cells);
+	s->where = c->diags->where;
+	s->span = p->sites[o->site].span;
+	if (!local)
+		s->sender = p->sites[p->tasks[p->fifos[o->fifo].src_task].ops[from].site].span;
+}
+
+void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
+	       const struct order *order, struct dead_list *list, struct arena *keep)
+{
+	struct finder f = { .p = p };
+
+	if (!diag_warns(c->diags, W_DEAD) || !k->nruns || k->nafter || p->nops > LIMIT_DEAD ||
+	    !replay_init(&f.r, c, p, c->scratch))
+		return;
+	find(&f, c, k, order);
+	for (uint32_t i = 0; i < p->nsites; i++) {
+		if (!f.out[i].run)
+			continue;
+		struct dead_site *s = site_of(list, p->sites[i].stmt, keep);
+		s->run++;
+		if (f.out[i].dead && !s->dead++)
+			describe(&f, c, &f.out[i], s, keep);
+	}
+}
+
+void dead_warn(struct ctx *c, const struct dead_list *list)
+{
+	const char *where = c->diags->where;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct dead_site *s = &list->v[i];
+		if (s->dead == 0 || s->dead < s->run)
+			continue;
+		c->diags->where = s->where;
+		struct diag *g = diag_warn(c->diags, W_DEAD, s->span, NO_RANK, "%s", s->message);
+		if (s->sender.lo)
+			diag_note(c->diags, g, s->sender, "so it need not be sent here");
+	}
+	c->diags->where = where;
+}

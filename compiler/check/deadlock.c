@@ -1,0 +1,356 @@
+/*
+ * deadlock: can the program finish? (ccs(5) 6, Blocking)
+ *
+ * In: a program after match. Out: whether it finishes at ctx.slots, the least
+ * number of slots at which it does, and a linear order of all starts and
+ * finishes of waves; E0304 if it is stuck (not for a lowered program).
+ *
+ * The idea: there is no wildcard receive, so what can happen stays possible
+ * until it happens, and one greedy run decides for all. A run keeps two counters
+ * a FIFO (program.h, Blocking). As an operation that has finished stays so, a task
+ * looks at the operations of its wave in order and parks at the first that has not
+ * finished; the peer that brings the FIFO's counter to the value needed wakes it.
+ * So every operation is looked at a constant number of times: O(operations) a run
+ * (O(log tasks) more for an OP_WAIT that has to wait).
+ *
+ * More slots never hurt, so the least number is found by bisection: 0 first, as
+ * most programs need none, then 1, 2, 4 ...
+ */
+#include "compiler/check/deadlock.h"
+
+/* The inner loop's bodies: `side` is a constant where they stand. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* ---- tasks that wait for tasks: leftist heaps --------------------------------- */
+
+static uint32_t dist(const struct greedy *r, uint32_t h)
+{
+	return h == NONE ? 0 : r->waiters[h].dist;
+}
+
+/* Depth of the recursion is O(log tasks): right spines of leftist heaps are short. */
+static uint32_t meld(struct greedy *r, uint32_t a, uint32_t b)
+{
+	if (a == NONE || b == NONE)
+		return a == NONE ? b : a;
+	if (r->waiters[b].need < r->waiters[a].need) {
+		uint32_t t = a;
+		a = b;
+		b = t;
+	}
+	struct waiter *w = &r->waiters[a];
+	w->right = meld(r, w->right, b);
+	if (dist(r, w->left) < dist(r, w->right)) {
+		uint32_t t = w->left;
+		w->left = w->right;
+		w->right = t;
+	}
+	w->dist = dist(r, w->right) + 1;
+	return a;
+}
+
+static void park_at_task(struct greedy *r, uint32_t t, uint32_t other, uint32_t need)
+{
+	r->waiters[t] = (struct waiter){ NONE, NONE, 1, need };
+	r->turns[other].waiters = meld(r, r->turns[other].waiters, t);
+}
+
+/* ---- the run --------------------------------------------------------------------- */
+
+/* What the inner loop works with, kept apart so that it can stay in registers. */
+struct pace {
+	struct greedy *r;
+	struct flow *flows;
+	uint32_t *ready, nready;
+	uint32_t slots;
+	struct stretch *at, *end; /* free part of the order; NULL: not recorded */
+};
+
+static __attribute__((noinline)) void more_order(struct pace *c)
+{
+	struct greedy *r = c->r;
+	size_t n = (size_t)(c->at - r->order.v), cap = 2 * (size_t)r->caporder;
+	r->order.v = arena_grow(r->ctx->arena, r->order.v, r->caporder * sizeof *c->at,
+				cap * sizeof *c->at);
+	r->caporder = (uint32_t)cap;
+	c->at = r->order.v + n;
+	c->end = r->order.v + cap;
+}
+
+/* Task `t` has gone on by so many events. */
+static inline void record(struct pace *c, uint32_t t, uint32_t events)
+{
+	if (!c->at)
+		return;
+	while (events) {
+		uint32_t n = events < MOST_EVENTS ? events : MOST_EVENTS;
+		*c->at++ = (struct stretch){ t & ((1u << 27) - 1), n & MOST_EVENTS };
+		if (c->at == c->end)
+			more_order(c);
+		events -= n;
+	}
+}
+
+/* One more send or receive has started; its peer may have waited for it. */
+ALWAYS_INLINE void start_end(struct pace *c, uint32_t fifo, uint32_t side)
+{
+	struct flow *f = &c->flows[fifo];
+	if (++f->started[side] == f->want[side]) {
+		f->want[side] = 0;
+		c->ready[c->nready++] = f->task[!side];
+	}
+}
+
+/* Whether the next send or receive to finish has finished (or, fused, could). If
+ * not, its task is parked. Slots help sends alone. */
+ALWAYS_INLINE bool end_done(const struct pace *c, struct flow *f, uint32_t side)
+{
+	uint32_t slots = side == SENDS ? c->slots : 0;
+	if (f->started[!side] + slots > f->done[side])
+		return true;
+	f->want[!side] = f->done[side] + 1 - slots;
+	return false;
+}
+
+ALWAYS_INLINE bool finish_end(const struct pace *c, uint32_t fifo, uint32_t side)
+{
+	struct flow *f = &c->flows[fifo];
+	if (!end_done(c, f, side))
+		return false;
+	f->done[side]++;
+	return true;
+}
+
+/* OP_SEND, OP_RECV, OP_REDUCE_FROM: one end of a message. */
+static inline bool is_end(const struct op *o)
+{
+	return op_kind(o) <= OP_REDUCE_FROM;
+}
+
+static inline bool is_fused(const struct op *o)
+{
+	return op_kind(o) >= OP_RECV_SEND;
+}
+
+static inline void start_op(struct pace *c, const struct op *o)
+{
+	if (op_kind(o) == OP_SEND) {
+		start_end(c, o->fifo, SENDS);
+	} else if (is_end(o)) {
+		start_end(c, o->fifo, RECVS);
+	} else if (is_fused(o)) {
+		start_end(c, o->fifo, RECVS);
+		start_end(c, o->other, SENDS);
+	}
+}
+
+/* Whether an operation that is not an end of a message has finished. */
+static __attribute__((noinline)) bool finish_other(struct pace *c, const struct op *o, uint32_t t)
+{
+	if (is_fused(o))
+		return finish_end(c, o->fifo, RECVS) && finish_end(c, o->other, SENDS);
+	if (op_kind(o) != OP_WAIT || c->r->turns[o->fifo].row >= o->other)
+		return true;
+	park_at_task(c->r, t, o->fifo, o->other);
+	return false;
+}
+
+/* Whether the operation, next of its wave, has finished; if not, `t` is parked. */
+static inline bool finish_op(struct pace *c, const struct op *o, uint32_t t)
+{
+	if (op_kind(o) == OP_SEND)
+		return finish_end(c, o->fifo, SENDS);
+	return is_end(o) ? finish_end(c, o->fifo, RECVS) : finish_other(c, o, t);
+}
+
+static void wake_waiters(struct pace *c, struct turn *u)
+{
+	const struct waiter *waiters = c->r->waiters;
+	while (u->waiters != NONE && waiters[u->waiters].need <= u->row) {
+		const struct waiter *w = &waiters[u->waiters];
+		c->ready[c->nready++] = u->waiters;
+		u->waiters = meld(c->r, w->left, w->right);
+	}
+}
+
+/* Whether the wave that begins with `o` must wait to start: a fused operation starts
+ * only when both its ends could finish. */
+static inline bool must_wait(struct pace *c, const struct op *o)
+{
+	return is_fused(o) && (!end_done(c, &c->flows[o->fifo], RECVS) ||
+			       !end_done(c, &c->flows[o->other], SENDS));
+}
+
+/* Runs a task until it is parked or has finished; returns how many waves have started
+ * and finished, the sum. */
+static inline uint32_t advance(struct pace *c, uint32_t t)
+{
+	struct greedy *r = c->r;
+	const struct op *ops = r->p->tasks[t].ops;
+	const uint32_t nops = r->p->tasks[t].nops;
+	struct turn *u = &r->turns[t];
+	uint32_t i = u->next, end = u->end, events = 0;
+	if (u->row != end)
+		goto wave; /* it was parked within one */
+	while (i < nops) {
+		if (must_wait(c, &ops[i]))
+			return events;
+		events++;
+		u->row = end = i;
+		do
+			start_op(c, &ops[end++]);
+		while (end < nops && ops[end].kind & OP_JOINED);
+		/* Many tasks take turns: too many streams for the hardware to foresee. */
+		__builtin_prefetch(&ops[end + 8 < nops ? end + 8 : nops - 1]);
+	wave:
+		for (; i < end; i++)
+			if (!finish_op(c, &ops[i], t)) {
+				u->next = i;
+				u->end = end;
+				return events;
+			}
+		events++;
+		u->row = u->end = u->next = end;
+		if (u->waiters != NONE)
+			wake_waiters(c, u);
+	}
+	r->finished++;
+	return events;
+}
+
+bool deadlock_run(struct greedy *r, uint32_t slots)
+{
+	const struct program *p = r->p;
+	struct pace c = {
+		.r = r, .flows = r->flows, .ready = r->ready, .nready = p->ntasks, .slots = slots
+	};
+	if (r->record) {
+		c.at = r->order.v;
+		c.end = r->order.v + r->caporder;
+	}
+	r->slots = slots;
+	r->finished = 0;
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		r->flows[f] =
+			(struct flow){ .task = { p->fifos[f].src_task, p->fifos[f].dst_task } };
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		r->turns[t] = (struct turn){ .waiters = NONE };
+	/* Task 0 on top. A task is on the stack or parked, so there is room. */
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		r->ready[t] = p->ntasks - 1 - t;
+	while (c.nready) {
+		uint32_t t = c.ready[--c.nready];
+		record(&c, t, advance(&c, t));
+	}
+	if (r->record)
+		r->order.n = (uint32_t)(c.at - r->order.v);
+	return r->finished == p->ntasks;
+}
+
+/* ---- the least number of slots ------------------------------------------------------ */
+
+/* The most messages of one FIFO: as many slots are as good as any number. */
+static uint32_t most_messages(const struct program *p)
+{
+	uint32_t most = 0;
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		if (p->fifos[f].nsends > most)
+			most = p->fifos[f].nsends;
+	return most;
+}
+
+/* The least number of slots at which the program finishes, or -1. If the last
+ * run was at that number, its order is in r->order. */
+static int64_t least_slots(struct greedy *r, uint32_t most)
+{
+	if (deadlock_run(r, 0))
+		return 0;
+	if (most == 0)
+		return -1;
+	uint32_t bad = 0, good = 1;
+	while (!deadlock_run(r, good)) {
+		if (good == most)
+			return -1;
+		/* 2 fails too: find out whether there is a cure at all. */
+		if (bad == 1 && !deadlock_run(r, most))
+			return -1;
+		bad = good;
+		good = good > most / 2 ? most : 2 * good;
+	}
+	while (good - bad > 1) {
+		uint32_t mid = bad + (good - bad) / 2;
+		if (deadlock_run(r, mid))
+			good = mid;
+		else
+			bad = mid;
+	}
+	return good;
+}
+
+static void run_init(struct greedy *r, struct ctx *c, struct program *p)
+{
+	*r = (struct greedy){ .ctx = c, .p = p };
+	r->flows = ARENA_ARRAY(c->scratch, struct flow, p->nfifos);
+	r->turns = ARENA_ARRAY(c->scratch, struct turn, p->ntasks);
+	r->waiters = ARENA_ARRAY(c->scratch, struct waiter, p->ntasks);
+	r->ready = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
+	r->record = true;
+	/* Room for stretches of a few operations each. */
+	uint64_t rows = 64;
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		rows += p->tasks[t].nops;
+	r->caporder = (uint32_t)(rows / 4);
+	r->order.v = arena_grow(c->arena, NULL, 0, r->caporder * sizeof *r->order.v);
+}
+
+/* Gives back what the order does not need. */
+static struct order take_order(struct greedy *r)
+{
+	struct order *o = &r->order;
+	o->v = arena_grow(r->ctx->arena, o->v, r->caporder * sizeof *o->v, o->n * sizeof *o->v);
+	return *o;
+}
+
+void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p)
+{
+	uint32_t most = most_messages(p);
+
+	run_init(r, c, p);
+	deadlock_run(r, c->slots < most ? c->slots : most);
+}
+
+struct deadlock_report deadlock(struct ctx *c, struct program *p)
+{
+	struct deadlock_report d = { .min_slots = -1 };
+	struct greedy *r = ARENA_ARRAY(c->scratch, struct greedy, 1);
+	uint32_t most = most_messages(p);
+	uint32_t slots = c->slots < most ? c->slots : most;
+	run_init(r, c, p);
+	if (p->lowered) {
+		d.deadlocked = !deadlock_run(r, slots);
+		d.min_slots = d.deadlocked ? -1 : (int64_t)c->slots;
+		if (!d.deadlocked)
+			d.order = take_order(r);
+		return d;
+	}
+	d.min_slots = least_slots(r, most);
+	d.deadlocked = d.min_slots < 0 || d.min_slots > slots;
+	if (d.deadlocked) {
+		r->record = false;
+		deadlock_run(r, slots);
+		match_messages(c, p);
+		d.stuck = r;
+		return d;
+	}
+	uint32_t least = (uint32_t)d.min_slots;
+	if (r->slots != least)
+		deadlock_run(r, least);
+	d.order = take_order(r);
+	if (least > 0) {
+		r->record = false;
+		deadlock_run(r, least - 1);
+		match_messages(c, p);
+		d.stuck = r;
+	}
+	return d;
+}

@@ -1,0 +1,61 @@
+/*
+ * A greedy run of a program (deadlock.c), in whatever state it is: witness/ explains those
+ * that are stuck.
+ */
+#ifndef CCS_COMPILER_CHECK_DEADLOCK_H
+#define CCS_COMPILER_CHECK_DEADLOCK_H
+
+#include "compiler/check/check.h"
+
+/* The two sides of a FIFO. */
+enum { SENDS, RECVS };
+
+/* A FIFO in a run; index [SENDS] is of its sends, [RECVS] of its receives. */
+struct flow {
+	uint32_t started[2]; /* AS, AR of program.h, Blocking: their wave has started */
+	uint32_t done[2];    /* of these, the ones that their task knows have finished */
+	uint32_t want[2];    /* value of started[] that the other side's task is parked
+				   for; 0: it is not */
+	uint32_t task[2];
+};
+
+/* A task in a run: its current wave is rows row .. end. */
+struct turn {
+	uint32_t row; /* == end: the wave has not started */
+	uint32_t end;
+	uint32_t next;	  /* first operation not known to have finished */
+	uint32_t waiters; /* heap of the tasks that wait for this one's rows, or NONE */
+};
+
+/* A task parked at an OP_WAIT: node of a leftist heap, least need on top. */
+struct waiter {
+	uint32_t left, right, dist;
+	uint32_t need;
+};
+
+struct greedy {
+	struct ctx *ctx;
+	struct program *p;
+	uint32_t slots;
+	struct flow *flows;
+	struct turn *turns;
+	struct waiter *waiters;
+	uint32_t *ready, nready; /* tasks that can go on, a stack */
+	uint32_t finished;	 /* tasks that have run all their rows */
+	bool record;		 /* into `order`, from its begin */
+	struct order order;
+	uint32_t caporder;
+};
+
+/* Runs the program from its begin with that many slots; returns whether it
+ * finishes. If not, `r` holds the state in which it is stuck. O(operations). */
+bool deadlock_run(struct greedy *r, uint32_t slots);
+
+/* Runs a program, right or wrong, from its begin as far as it goes at ctx.slots; `r` holds
+ * the state that it comes to, r->order the way there, in the compilation's arena. */
+void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p);
+
+/* Makes p->messages, if match() did not: it only does so where it needs them. */
+void match_messages(struct ctx *c, struct program *p);
+
+#endif

@@ -1,0 +1,587 @@
+/*
+ * match: the k-th send of a FIFO meets its k-th receive (ccs(5) 6, Matching).
+ *
+ * In: a program, lowered or not. Out: fifos[].nsends, nrecvs, first, src_task,
+ * dst_task; nreduced; messages[] if someone asks for it (match_messages), if the
+ * program is lowered, or where it was needed here; E0301, E0302 and E0303 unless the
+ * program is lowered (a lowered one only gets `false`, its caller knows what to make
+ * of it).
+ *
+ * The idea: task by task, count its ends of each FIFO. If all messages have one
+ * chunk, equal counts are all there is to check. Else fill in the rows of the
+ * messages: the task that comes first to a FIFO lays out its messages and leaves
+ * each one's number of chunks in the other end's place, where the other end compares
+ * it and writes its own row over it. So operations are read in order, and nothing is
+ * looked up across tasks. O(operations + FIFOs), and O(n log n) for n wrong FIFOs.
+ */
+#include "compiler/check/deadlock.h"
+
+#include <stdlib.h>
+
+/* The inner loops' bodies, which stand there twice or thrice. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* A FIFO while it is filled in; index [SENDS] is its sender's end. */
+struct ends {
+	uint32_t task[2];      /* + 1; 0: no operation yet */
+	uint32_t count[2];     /* operations */
+	uint32_t next[2];      /* row + 1 of the next one's message; 0: no row yet */
+	uint32_t first, limit; /* its messages' rows + 1; 0: not laid out */
+};
+
+/* A message whose ends differ. */
+struct unequal {
+	uint32_t fifo, row;
+};
+
+struct matching {
+	struct ctx *ctx;
+	struct program *p;
+	struct ends *ends;
+	struct message *messages;
+	uint32_t nmessages, capmessages;
+	struct unequal *unequal;
+	uint32_t nunequal, capunequal;
+	bool one_task;	  /* each end of every FIFO is one task's */
+	bool wide;	  /* some message has not one chunk */
+	uint64_t reduced; /* chunks */
+	uint32_t *told;	  /* by site: 1 + the rank that it was reported for last */
+};
+
+/* More pairs of unequal ends than this are not kept: they say nothing new. */
+enum { MOST_UNEQUAL = 1 << 16 };
+
+/* OP_SEND, OP_RECV, OP_REDUCE_FROM: one end of a message. */
+static inline bool is_end(const struct op *o)
+{
+	return op_kind(o) <= OP_REDUCE_FROM;
+}
+
+static inline bool is_fused(const struct op *o)
+{
+	return op_kind(o) >= OP_RECV_SEND;
+}
+
+/* Ends of one kind that follow one another in a task are mostly of one FIFO: what
+ * is known of it stays here, and goes back to `ends` when another one comes. */
+struct lane {
+	uint32_t side;
+	uint32_t fifo;	     /* NONE: nothing here */
+	uint32_t count;	     /* count: not yet in `ends` */
+	uint32_t row, limit; /* fill: of the next one's message, + 1 */
+	bool first;	     /* fill: the other end was not there yet */
+};
+
+static inline struct lane lane_init(uint32_t side)
+{
+	return (struct lane){ .side = side, .fifo = NONE };
+}
+
+ALWAYS_INLINE void put_count(struct matching *m, const struct lane *l, uint32_t t)
+{
+	if (l->fifo == NONE)
+		return;
+	struct ends *e = &m->ends[l->fifo];
+	if (e->task[l->side] && e->task[l->side] != t + 1)
+		m->one_task = false;
+	e->task[l->side] = t + 1;
+	e->count[l->side] += l->count;
+}
+
+ALWAYS_INLINE void count_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t t)
+{
+	if (fifo != l->fifo) {
+		put_count(m, l, t);
+		l->fifo = fifo;
+		l->count = 0;
+	}
+	l->count++;
+}
+
+static void count(struct matching *m, uint32_t t)
+{
+	const struct task *k = &m->p->tasks[t]; /* may have no operations at all */
+	struct lane sends = lane_init(SENDS), recvs = lane_init(RECVS);
+	uint64_t reduced = 0;
+	bool wide = false;
+	for (uint32_t i = 0; i < k->nops; i++) {
+		const struct op *o = &k->ops[i];
+		enum op_kind kind = op_kind(o);
+		if (kind == OP_SEND) {
+			count_end(m, &sends, o->fifo, t);
+			wide |= o->n != 1;
+		} else if (is_end(o)) {
+			count_end(m, &recvs, o->fifo, t);
+			wide |= o->n != 1;
+			reduced += kind == OP_REDUCE_FROM ? o->n : 0;
+		} else {
+			if (is_fused(o)) {
+				count_end(m, &recvs, o->fifo, t);
+				count_end(m, &sends, o->other, t);
+				wide |= o->n != 1;
+			}
+			if (kind == OP_REDUCE_INTO || kind == OP_REDUCE_SEND)
+				reduced += o->n;
+		}
+	}
+	put_count(m, &sends, t);
+	put_count(m, &recvs, t);
+	m->wide |= wide;
+	m->reduced += reduced;
+}
+
+/* The row + 1 of this end's first message; lays the messages out if the other
+ * end was not there yet. */
+static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends *e, uint32_t side)
+{
+	if (e->first)
+		return e->first;
+	uint32_t need = m->nmessages + e->count[side];
+	if (need > m->capmessages) {
+		uint32_t cap = need + need / 2;
+		m->messages =
+			arena_grow(m->ctx->arena, m->messages, m->capmessages * sizeof *m->messages,
+				   cap * sizeof *m->messages);
+		m->capmessages = cap;
+	}
+	e->first = m->nmessages + 1;
+	e->limit = need + 1;
+	m->nmessages = need;
+	return e->first;
+}
+
+/* On a FIFO with surplus ends nobody can say which was to meet which. */
+static __attribute__((noinline)) void note_unequal(struct matching *m, uint32_t fifo, uint32_t row)
+{
+	const struct ends *e = &m->ends[fifo];
+	if (e->count[SENDS] == e->count[RECVS] && m->nunequal < MOST_UNEQUAL)
+		ARENA_PUSH(m->ctx->scratch, m->unequal, m->nunequal, m->capunequal) =
+			(struct unequal){ fifo, row };
+}
+
+ALWAYS_INLINE void put_row(struct matching *m, const struct lane *l)
+{
+	if (l->fifo != NONE)
+		m->ends[l->fifo].next[l->side] = l->row;
+}
+
+ALWAYS_INLINE void take_lane(struct matching *m, struct lane *l, uint32_t fifo)
+{
+	struct ends *e = &m->ends[fifo];
+	put_row(m, l);
+	l->fifo = fifo;
+	l->row = e->next[l->side] ? e->next[l->side] : begin(m, e, l->side);
+	l->limit = e->limit;
+	l->first = e->next[!l->side] == 0;
+}
+
+/* Writes row `i` of an operation of `n` chunks into its message. */
+ALWAYS_INLINE void fill_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t i,
+			    uint32_t n)
+{
+	if (fifo != l->fifo)
+		take_lane(m, l, fifo);
+	uint32_t row = l->row++;
+	if (row >= l->limit)
+		return; /* surplus */
+	struct message *g = &m->messages[row - 1];
+	uint32_t *mine = l->side == SENDS ? &g->send : &g->recv;
+	uint32_t *other = l->side == SENDS ? &g->recv : &g->send;
+	if (l->first)
+		*other = n;
+	else if (*mine != n)
+		note_unequal(m, fifo, row - 1);
+	*mine = i;
+}
+
+static void fill(struct matching *m, uint32_t t)
+{
+	const struct op *ops = m->p->tasks[t].ops;
+	uint32_t nops = m->p->tasks[t].nops;
+	struct lane sends = lane_init(SENDS), recvs = lane_init(RECVS);
+	for (uint32_t i = 0; i < nops; i++) {
+		const struct op *o = &ops[i];
+		if (op_kind(o) == OP_SEND) {
+			fill_end(m, &sends, o->fifo, i, o->n);
+		} else if (is_end(o)) {
+			fill_end(m, &recvs, o->fifo, i, o->n);
+		} else if (is_fused(o)) {
+			fill_end(m, &recvs, o->fifo, i, o->n);
+			fill_end(m, &sends, o->other, i, o->n);
+		}
+	}
+	put_row(m, &sends);
+	put_row(m, &recvs);
+}
+
+/* Writes the FIFOs' ends; returns whether all have as many sends as receives. */
+static bool put_ends(struct matching *m)
+{
+	struct program *p = m->p;
+	bool equal = true;
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		const struct ends *e = &m->ends[f];
+		struct fifo *q = &p->fifos[f];
+		q->nsends = e->count[SENDS];
+		q->nrecvs = e->count[RECVS];
+		q->src_task = e->task[SENDS] - 1; /* NONE if there is none */
+		q->dst_task = e->task[RECVS] - 1;
+		equal = equal && q->nsends == q->nrecvs;
+	}
+	return equal;
+}
+
+/* Makes messages[]. */
+static void put_messages(struct matching *m)
+{
+	struct program *p = m->p;
+	uint64_t ends = 0;
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		ends += m->ends[f].count[SENDS] + m->ends[f].count[RECVS];
+	m->capmessages = (uint32_t)(ends / 2) + 1;
+	m->messages = arena_grow(m->ctx->arena, NULL, 0, m->capmessages * sizeof *m->messages);
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		fill(m, t);
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		p->fifos[f].first = m->ends[f].first ? m->ends[f].first - 1 : 0;
+	p->messages = arena_grow(m->ctx->arena, m->messages, m->capmessages * sizeof *m->messages,
+				 m->nmessages * sizeof *m->messages);
+	p->nmessages = m->nmessages;
+}
+
+void match_messages(struct ctx *c, struct program *p)
+{
+	struct matching m = { .ctx = c, .p = p };
+	if (p->messages)
+		return;
+	m.ends = ARENA_ARRAY(c->scratch, struct ends, p->nfifos);
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		m.ends[f].count[SENDS] = p->fifos[f].nsends;
+		m.ends[f].count[RECVS] = p->fifos[f].nrecvs;
+	}
+	put_messages(&m);
+}
+
+/* Whether this line was reported for this rank already: an all-to-all has as many
+ * wrong FIFOs as messages, and one line. */
+static bool told(struct matching *m, const struct op *o, uint32_t rank)
+{
+	if (m->told[o->site] == rank + 1)
+		return true;
+	m->told[o->site] = rank + 1;
+	return false;
+}
+
+/* ---- E0301, E0302 ------------------------------------------------------------ */
+
+/* A FIFO whose counts differ, and what a report on it names. */
+struct surplus {
+	uint32_t fifo;
+	uint32_t rank; /* of the end that has too many */
+	uint32_t row;  /* that end's first operation that nothing meets */
+	uint32_t last; /* the peer's last operation on the FIFO, or NONE */
+};
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct surplus *x = a, *y = b;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	return (x->fifo > y->fifo) - (x->fifo < y->fifo);
+}
+
+/* Lists the FIFOs with surplus ends, by rank, then by the order of operations. */
+static struct surplus *list_surplus(struct matching *m, uint32_t *n)
+{
+	struct program *p = m->p;
+	struct arena *a = m->ctx->scratch;
+	uint32_t *index = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	uint32_t *sends = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	uint32_t *recvs = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	struct surplus *v = NULL;
+	uint32_t cap = 0;
+	*n = 0;
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		const struct fifo *q = &p->fifos[f];
+		index[f] = NONE;
+		if (q->nsends == q->nrecvs)
+			continue;
+		index[f] = *n;
+		ARENA_PUSH(a, v, *n, cap) =
+			(struct surplus){ f, q->nsends > q->nrecvs ? q->src : q->dst, NONE, NONE };
+	}
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
+			const struct op *o = &p->tasks[t].ops[i];
+			bool send = op_out(o) != NONE;
+			uint32_t f = send ? op_out(o) : op_in(o);
+			if (f == NONE || index[f] == NONE)
+				continue;
+			const struct fifo *q = &p->fifos[f];
+			struct surplus *s = &v[index[f]];
+			uint32_t k = send ? sends[f]++ : recvs[f]++;
+			if (send == (q->nsends < q->nrecvs))
+				s->last = i;
+			else if (k == (send ? q->nrecvs : q->nsends))
+				s->row = i;
+		}
+	}
+	qsort(v, *n, sizeof *v, by_rank);
+	return v;
+}
+
+/* "", " on channel 2", " in par block 1", " in par block 1, on channel 2" */
+static const char *fifo_text(struct matching *m, const struct fifo *q)
+{
+	struct arena *a = m->ctx->scratch;
+	const char *path = program_path_text(a, m->p, q->path);
+	const char *text = *path ? arena_printf(a, " in %s", path) : "";
+	if (q->channel != 0)
+		text = arena_printf(a, "%s%s on channel %u", text, *text ? "," : "", q->channel);
+	return text;
+}
+
+static struct span op_span(const struct program *p, const struct op *o)
+{
+	return p->sites[o->site].span;
+}
+
+static const char *times(struct arena *a, uint32_t n, const char *one)
+{
+	return arena_printf(a, "%u %s%s", n, one, n == 1 ? "" : "s");
+}
+
+/* What the other rank does on this FIFO. */
+static void note_peer(struct matching *m, struct diag *g, const struct surplus *s)
+{
+	const struct program *p = m->p;
+	struct diags *d = m->ctx->diags;
+	const struct fifo *q = &p->fifos[s->fifo];
+	bool send = q->nsends > q->nrecvs;
+	uint32_t peer = send ? q->dst : q->src;
+	uint32_t n = send ? q->nrecvs : q->nsends;
+	if (n == 0) {
+		diag_note(d, g, (struct span){ 0, 0 },
+			  send ? "rank %u receives nothing from rank %u%s"
+			       : "rank %u sends nothing to rank %u%s",
+			  peer, s->rank, fifo_text(m, q));
+		return;
+	}
+	uint32_t task = send ? q->dst_task : q->src_task;
+	diag_note(d, g, op_span(p, &p->tasks[task].ops[s->last]),
+		  send ? "rank %u receives %s from rank %u%s, the last one here; "
+			 "rank %u sends %u"
+		       : "rank %u sends %s to rank %u%s, the last one here; "
+			 "rank %u receives %u",
+		  peer, times(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q), s->rank,
+		  send ? q->nsends : q->nrecvs);
+}
+
+/* The operation that was probably meant: one that nothing meets, of the other
+ * kind. Best is one of the same two ranks on another channel or par block, then
+ * one of the rank that is to receive (send), with somebody else. */
+static void note_meant(struct matching *m, struct diag *g, const struct surplus *s,
+		       const struct surplus *v, uint32_t n)
+{
+	const struct program *p = m->p;
+	const struct fifo *q = &p->fifos[s->fifo];
+	bool send = q->nsends > q->nrecvs;
+	const struct surplus *best = NULL;
+	int best_score = 0;
+	/* v is sorted by rank: the peer's own are adjacent. */
+	uint32_t peer = send ? q->dst : q->src, lo = 0, hi = n;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (v[mid].rank < peer)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < n && v[lo].rank == peer; lo++) {
+		const struct fifo *o = &p->fifos[v[lo].fifo];
+		if ((o->nsends > o->nrecvs) == send)
+			continue;
+		int score = o->src == q->src && o->dst == q->dst ? 2 : 1;
+		if (score > best_score) {
+			best_score = score;
+			best = &v[lo];
+		}
+	}
+	if (!best)
+		return;
+	const struct fifo *o = &p->fifos[best->fifo];
+	uint32_t task = send ? o->dst_task : o->src_task;
+	const char *text = fifo_text(m, o);
+	if (best_score == 2 && !*text)
+		text = q->channel ? " on channel 0" : " outside of any par";
+	diag_note(m->ctx->diags, g, op_span(p, &p->tasks[task].ops[best->row]),
+		  send ? "nor does anyone send what rank %u receives from rank %u%s here"
+		       : "nor does anyone receive what rank %u sends to rank %u%s here",
+		  peer, send ? o->src : o->dst, text);
+}
+
+/* Where a FIFO has more to its name than two ranks, the peer may do it elsewhere. */
+static const char *there(const struct fifo *q)
+{
+	return q->path || q->channel ? " there" : "";
+}
+
+static void report_surplus(struct matching *m)
+{
+	const struct program *p = m->p;
+	struct diags *d = m->ctx->diags;
+	uint32_t n;
+	struct surplus *v = list_surplus(m, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct surplus *s = &v[i];
+		const struct fifo *q = &p->fifos[s->fifo];
+		bool send = q->nsends > q->nrecvs;
+		uint32_t task = send ? q->src_task : q->dst_task;
+		const struct op *o = &p->tasks[task].ops[s->row];
+		if (told(m, o, s->rank))
+			continue;
+		const char *cells = program_cells_text(m->ctx->scratch, p, o->cell, o->n);
+		struct diag *g;
+		if (send)
+			g = diag_add(d, SEV_ERROR, 301, op_span(p, o), s->rank,
+				     "rank %u sends %s to rank %u%s, which never receives it%s",
+				     s->rank, cells, q->dst, fifo_text(m, q), there(q));
+		else
+			g = diag_add(d, SEV_ERROR, 302, op_span(p, o), s->rank,
+				     "rank %u receives %s from rank %u%s, which never sends it%s",
+				     s->rank, cells, q->src, fifo_text(m, q), there(q));
+		if (!g)
+			continue;
+		note_peer(m, g, s);
+		note_meant(m, g, s, v, n);
+	}
+}
+
+/* ---- E0303 ------------------------------------------------------------------- */
+
+static const struct op *end_op(const struct program *p, uint32_t task, uint32_t row)
+{
+	return &p->tasks[task].ops[row];
+}
+
+static const char *chunks(struct matching *m, const struct op *o)
+{
+	struct arena *a = m->ctx->scratch;
+	return arena_printf(a, "%s (%s)", times(a, o->n, "chunk"),
+			    program_cells_text(a, m->p, o->cell, o->n));
+}
+
+/* Reports by sending rank, then by the order of its operations: sorted, as the
+ * same line of several ranks is one report. A line's pair is reported once a FIFO. */
+static void report_unequal(struct matching *m)
+{
+	const struct program *p = m->p;
+	struct arena *a = m->ctx->scratch;
+	struct surplus *v = ARENA_ARRAY(a, struct surplus, m->nunequal);
+	for (uint32_t i = 0; i < m->nunequal; i++) {
+		const struct fifo *q = &p->fifos[m->unequal[i].fifo];
+		const struct message *g = &p->messages[m->unequal[i].row];
+		v[i] = (struct surplus){ m->unequal[i].fifo, q->src, g->send, g->recv };
+	}
+	qsort(v, m->nunequal, sizeof *v, by_rank);
+	for (uint32_t i = 0; i < m->nunequal; i++) {
+		const struct fifo *q = &p->fifos[v[i].fifo];
+		const struct op *send = end_op(p, q->src_task, v[i].row);
+		const struct op *recv = end_op(p, q->dst_task, v[i].last);
+		struct diag *g = diag_add(m->ctx->diags, SEV_ERROR, 303, op_span(p, send), q->src,
+					  "rank %u sends %s to rank %u%s, which receives %s",
+					  q->src, chunks(m, send), q->dst, fifo_text(m, q),
+					  times(a, recv->n, "chunk"));
+		if (g)
+			diag_note(m->ctx->diags, g, op_span(p, recv),
+				  "rank %u receives %s from rank %u here", q->dst, chunks(m, recv),
+				  q->src);
+	}
+}
+
+/* The first chunk of a message whose size differs at its ends; false: there is none.
+ * Scratch has no size of its own, and takes what comes. */
+static bool size_differs(struct matching *m, const struct fifo *q, const struct op *send,
+			 const struct op *recv, uint32_t *chunk)
+{
+	for (uint32_t i = 0; i < send->n; i++) {
+		struct cell_size a, b;
+		if (program_cell_size(m->ctx, m->p, q->src, send->cell + i, &a) &&
+		    program_cell_size(m->ctx, m->p, q->dst, recv->cell + i, &b) &&
+		    !program_size_same(&a, &b)) {
+			*chunk = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void report_size(struct matching *m, const struct fifo *q, const struct op *send,
+			const struct op *recv, uint32_t chunk)
+{
+	struct arena *a = m->ctx->scratch;
+	struct diags *d = m->ctx->diags;
+	struct cell_size x, y;
+	program_cell_size(m->ctx, m->p, q->src, send->cell + chunk, &x);
+	program_cell_size(m->ctx, m->p, q->dst, recv->cell + chunk, &y);
+	struct diag *g = diag_add(d, SEV_ERROR, 303, op_span(m->p, send), q->src,
+				  "rank %u sends %s, of size %s, to rank %u, "
+				  "which receives size %s",
+				  q->src, program_cells_text(a, m->p, send->cell + chunk, 1),
+				  program_size_text(a, &x), q->dst, program_size_text(a, &y));
+	diag_note(d, g, op_span(m->p, recv), "rank %u receives it as %s, of size %s, here", q->dst,
+		  program_cells_text(a, m->p, recv->cell + chunk, 1), program_size_text(a, &y));
+}
+
+/* ccs(5) 4, Sizes: both ends of a message have the same sizes. */
+static bool check_sizes(struct matching *m)
+{
+	const struct program *p = m->p;
+	bool same = true;
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		const struct fifo *q = &p->fifos[f];
+		for (uint32_t k = 0; k < q->nsends; k++) {
+			const struct message *g = &p->messages[q->first + k];
+			const struct op *send = end_op(p, q->src_task, g->send);
+			const struct op *recv = end_op(p, q->dst_task, g->recv);
+			uint32_t chunk;
+			if (!size_differs(m, q, send, recv, &chunk))
+				continue;
+			if (!told(m, send, q->src))
+				report_size(m, q, send, recv, chunk);
+			same = false;
+			break;
+		}
+	}
+	return same;
+}
+
+/* Fills in the FIFOs, and messages[]. ccs(5) 6, Matching; 5, same number of chunks */
+bool match(struct ctx *c, struct program *p)
+{
+	struct matching m = { .ctx = c, .p = p, .one_task = true };
+	m.ends = ARENA_ARRAY(c->scratch, struct ends, p->nfifos);
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		count(&m, t);
+	p->nreduced = m.reduced;
+	bool equal = put_ends(&m);
+	if (m.wide || p->lowered || p->any_sized)
+		put_messages(&m);
+	if (p->lowered)
+		return m.one_task && equal && m.nunequal == 0;
+	if (!m.one_task) {
+		diag_add(c->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK,
+			 "internal error: two tasks at one end of a FIFO");
+		return false;
+	}
+	m.told = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
+	if (!equal)
+		report_surplus(&m);
+	report_unequal(&m);
+	if (!equal || m.nunequal)
+		return false;
+	uint32_t errors = c->diags->errors;
+	return !p->any_sized || (check_sizes(&m) && c->diags->errors == errors);
+}

@@ -1,0 +1,566 @@
+/*
+ * race: two operations of a rank that touch a cell, one of them writing, and
+ * that neither waves nor waits put in order (ccs(5) 6, Races).
+ *
+ * In: a program, lowered or not; slots and messages play no part, so the answer
+ * holds for every number of slots. Out: E0402 for a program; whether there was no
+ * race. Operations that read and write a cell count as writers.
+ *
+ * Ranks with one task (nearly all) can only race within a wave: the operations
+ * of a short wave are compared pair by pair, those of a long one by the cells they
+ * touch. Ranks with several tasks are walked in an order that respects the waits,
+ * with the last writer of each cell and its readers since. Whether an earlier access
+ * comes before a later one is then a question of the waits alone:
+ *   - a program's tasks are blocks of nested pars: each time that a block is
+ *     entered is a segment that knows its fork. Two segments are unordered if their
+ *     ancestors below the common one left at the same fork (order by tree).
+ *   - a lowered program's workers wait as they like: a vector of rows for each
+ *     worker tells how far it knows the others to have come (vector clocks).
+ *
+ * O(operations + cells touched), times the depth of the pars; for a lowered
+ * program also waits x workers of a rank.
+ */
+#include "compiler/check/check.h"
+
+/* Longer waves are not compared pair by pair. */
+enum { SHORT_WAVE = 8 };
+
+/* What an operation touches: it writes [w, +wn) and reads [r, +rn). */
+struct touch {
+	uint32_t w, wn, r, rn;
+};
+
+/* Who touched a cell: a segment (a program) or a worker's number in its rank
+ * (lowered), at that row of its task. */
+struct access {
+	uint32_t who, row;
+};
+
+struct reader {
+	struct access by;
+	uint32_t next;
+};
+
+struct cell {
+	uint32_t age;		    /* only of the present age; else nobody touched it */
+	struct access writer;	    /* who == NONE: none */
+	uint32_t readers, nreaders; /* since the writer; newest first */
+};
+
+/* One entering of a par block, or the main line. */
+struct segment {
+	uint32_t task;
+	uint32_t parent, fork; /* segment and row where it left; parent NONE: main line */
+	uint32_t depth;
+};
+
+/* What a worker knows from row `row` on: words at `vector`. */
+struct version {
+	uint32_t row;
+	size_t vector;
+};
+
+/* A task of the rank that is walked. */
+struct strand {
+	uint32_t task;
+	uint32_t row; /* rows walked */
+	uint32_t segment;
+	bool waiting;  /* on the stack */
+	uint32_t mark; /* prune's */
+	struct version *versions;
+	uint32_t nversions, capversions;
+};
+
+struct goal {
+	uint32_t strand, row;
+};
+
+struct racing {
+	struct ctx *ctx;
+	struct program *p;
+	bool found;
+	uint32_t *reported; /* by site: 1 + the rank that reported it last */
+
+	struct cell *cells; /* made when first needed */
+	uint32_t age;
+	struct reader *readers;
+	uint32_t nreaders, capreaders, free;
+
+	uint32_t *local;	/* by task: its strand's number */
+	uint32_t *by_path;	/* by path: the strand that has it, if this rank has one */
+	struct strand *strands; /* of this rank */
+	uint32_t nstrands, capstrands;
+	struct goal *stack;
+	uint32_t depth;
+	uint32_t mark;
+	struct segment *segments;
+	uint32_t nsegments, capsegments;
+	uint32_t *words; /* of vectors, nstrands each; vector 0 is all zero */
+	size_t nwords, capwords;
+};
+
+static inline struct touch touch_of(const struct op *o)
+{
+	switch (op_kind(o)) {
+	case OP_SEND: return (struct touch){ 0, 0, o->cell, o->n };
+	case OP_RECV:
+	case OP_REDUCE_FROM:
+	case OP_FRESH: return (struct touch){ o->cell, o->n, 0, 0 };
+	case OP_COPY:
+	case OP_REDUCE_INTO: return (struct touch){ o->other, o->n, o->cell, o->n };
+	case OP_RECV_SEND: return (struct touch){ o->cell, o->kind & OP_NOSTORE ? 0 : o->n, 0, 0 };
+	case OP_REDUCE_SEND:
+		if (o->kind & OP_NOSTORE)
+			return (struct touch){ 0, 0, o->cell, o->n };
+		return (struct touch){ o->cell, o->n, 0, 0 };
+	case OP_WAIT: break;
+	}
+	return (struct touch){ 0, 0, 0, 0 };
+}
+
+static inline bool overlap(uint32_t a, uint32_t an, uint32_t b, uint32_t bn)
+{
+	return (a > b ? a : b) < (a + an < b + bn ? a + an : b + bn);
+}
+
+/* ---- reports ------------------------------------------------------------------- */
+
+/* One of the two operations of a race. */
+struct side {
+	const struct op *op;
+	bool writes;
+};
+
+static const char *does(const struct side *s)
+{
+	switch (op_kind(s->op)) {
+	case OP_SEND: return "sends it";
+	case OP_RECV: return "receives into it";
+	case OP_REDUCE_FROM: return "reduces into it";
+	case OP_COPY: return s->writes ? "copies into it" : "copies it";
+	case OP_REDUCE_INTO: return s->writes ? "reduces into it" : "reduces it into another";
+	case OP_FRESH: return "makes it anew";
+	case OP_RECV_SEND:
+	case OP_REDUCE_SEND:
+	case OP_WAIT: break; /* no operations of a program that is reported */
+	}
+	return "uses it";
+}
+
+static void report(struct racing *r, uint32_t rank, struct side a, struct side b, bool same_task)
+{
+	const struct program *p = r->p;
+	struct diags *d = r->ctx->diags;
+	r->found = true;
+	if (p->lowered)
+		return;
+	/* The main place is the later one in the text. */
+	if (p->sites[b.op->site].span.lo < p->sites[a.op->site].span.lo) {
+		struct side t = a;
+		a = b;
+		b = t;
+	}
+	if (r->reported[b.op->site] == rank + 1)
+		return;
+	r->reported[b.op->site] = rank + 1;
+	struct touch x = touch_of(a.op), y = touch_of(b.op);
+	uint32_t alo = a.writes ? x.w : x.r, blo = b.writes ? y.w : y.r;
+	uint32_t lo = alo > blo ? alo : blo;
+	uint32_t ahi = alo + a.op->n, bhi = blo + b.op->n;
+	const char *cells =
+		program_cells_text(r->ctx->scratch, p, lo, (ahi < bhi ? ahi : bhi) - lo);
+	struct span at = p->sites[b.op->site].span, other = p->sites[a.op->site].span;
+	bool same_place = at.lo == other.lo && at.hi == other.hi;
+	struct diag *g = diag_add(d, SEV_ERROR, 402, at, rank,
+				  "race on %s: rank %u %s and, %s, %s%s", cells, rank, does(&b),
+				  same_task ? "in the same step" : "in another block of the par",
+				  does(&a), same_place ? " (this line, run twice)" : "");
+	if (!same_place)
+		diag_note(d, g, other, "rank %u %s here", rank, does(&a));
+}
+
+/* ---- waves of a rank with one task, pair by pair ------------------------------------ */
+
+static void compare_any(struct racing *r, uint32_t rank, const struct op *a, const struct op *b)
+{
+	struct touch x = touch_of(a), y = touch_of(b);
+	if (overlap(x.w, x.wn, y.w, y.wn))
+		report(r, rank, (struct side){ a, true }, (struct side){ b, true }, true);
+	else if (overlap(x.w, x.wn, y.r, y.rn))
+		report(r, rank, (struct side){ a, true }, (struct side){ b, false }, true);
+	else if (overlap(x.r, x.rn, y.w, y.wn))
+		report(r, rank, (struct side){ a, false }, (struct side){ b, true }, true);
+}
+
+static inline void compare(struct racing *r, uint32_t rank, const struct op *a, const struct op *b)
+{
+	enum op_kind k = op_kind(a), l = op_kind(b);
+	/* Nearly all: two ends of messages. Of these, sends read and all others write. */
+	if (k <= OP_REDUCE_FROM && l <= OP_REDUCE_FROM &&
+	    ((k == OP_SEND && l == OP_SEND) || !overlap(a->cell, a->n, b->cell, b->n)))
+		return;
+	compare_any(r, rank, a, b);
+}
+
+/* ---- order between the tasks of a rank ----------------------------------------------- */
+
+static uint32_t strand_of(const struct racing *r, struct access x)
+{
+	return r->p->lowered ? x.who : r->local[r->segments[x.who].task];
+}
+
+/* Whether two segments are of different blocks of one par. */
+static bool parallel(const struct racing *r, uint32_t a, uint32_t b)
+{
+	const struct segment *s = r->segments;
+	while (s[a].depth > s[b].depth)
+		a = s[a].parent;
+	while (s[b].depth > s[a].depth)
+		b = s[b].parent;
+	if (a == b)
+		return false;
+	while (s[a].parent != s[b].parent) {
+		a = s[a].parent;
+		b = s[b].parent;
+	}
+	return s[a].fork == s[b].fork;
+}
+
+static const struct version *version_at(const struct strand *s, uint32_t row)
+{
+	uint32_t lo = 0, hi = s->nversions; /* the last with version.row <= row; 0 has 0 */
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (s->versions[mid].row <= row)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return &s->versions[lo];
+}
+
+/* Whether `x`, walked before, comes before the wave of `s` that begins at `wave`. */
+static bool before(const struct racing *r, struct access x, const struct strand *s, uint32_t wave)
+{
+	uint32_t other = strand_of(r, x);
+	if (&r->strands[other] == s)
+		return x.row < wave;
+	if (!r->p->lowered)
+		return !parallel(r, x.who, s->segment);
+	return r->words[s->versions[s->nversions - 1].vector + other] > x.row;
+}
+
+static void add_version(struct racing *r, struct strand *s, uint32_t row, size_t vector)
+{
+	ARENA_PUSH(r->ctx->scratch, s->versions, s->nversions, s->capversions) =
+		(struct version){ row, vector };
+}
+
+/* `s` learns at its row `row` that strand `j` has come to row `to`. */
+static void learn(struct racing *r, struct strand *s, uint32_t row, uint32_t j, uint32_t to)
+{
+	size_t m = r->nstrands, mine = s->versions[s->nversions - 1].vector;
+	if (r->words[mine + j] >= to)
+		return;
+	if (r->nwords + m > r->capwords) {
+		size_t cap = 2 * r->capwords + m;
+		r->words = arena_grow(r->ctx->scratch, r->words, r->capwords * sizeof *r->words,
+				      cap * sizeof *r->words);
+		r->capwords = cap;
+	}
+	size_t theirs = version_at(&r->strands[j], to)->vector;
+	uint32_t *v = r->words + r->nwords;
+	for (size_t i = 0; i < m; i++) {
+		uint32_t a = r->words[mine + i], b = r->words[theirs + i];
+		v[i] = a > b ? a : b;
+	}
+	v[j] = v[j] > to ? v[j] : to;
+	add_version(r, s, row + 1, r->nwords);
+	r->nwords += m;
+}
+
+/* A task has waited for its parent: it enters a block again. Other waits are the
+ * parent's, at the end of the par: there its segment goes on. */
+static void enter(struct racing *r, struct strand *s, uint32_t parent, uint32_t fork)
+{
+	const struct program *p = r->p;
+	const struct strand *q = &r->strands[parent];
+	if (p->paths[p->tasks[s->task].path].parent != p->tasks[q->task].path)
+		return;
+	s->segment = r->nsegments;
+	ARENA_PUSH(r->ctx->scratch, r->segments, r->nsegments, r->capsegments) =
+		(struct segment){ s->task, q->segment, fork, r->segments[q->segment].depth + 1 };
+}
+
+/* ---- accesses, cell by cell ------------------------------------------------------------ */
+
+static uint32_t new_reader(struct racing *r)
+{
+	uint32_t n = r->free;
+	if (n != NONE) {
+		r->free = r->readers[n].next;
+		return n;
+	}
+	n = r->nreaders;
+	ARENA_PUSH(r->ctx->scratch, r->readers, r->nreaders, r->capreaders) = (struct reader){ 0 };
+	return n;
+}
+
+/* Keeps the newest reader of each strand: what is unordered to an older one of its
+ * strand is unordered to it or was looked at. */
+static void prune(struct racing *r, struct cell *c)
+{
+	uint32_t *link = &c->readers;
+	r->mark++;
+	while (*link != NONE) {
+		struct reader *q = &r->readers[*link];
+		struct strand *s = &r->strands[strand_of(r, q->by)];
+		if (s->mark == r->mark) {
+			uint32_t n = *link;
+			*link = q->next;
+			q->next = r->free;
+			r->free = n;
+			c->nreaders--;
+		} else {
+			s->mark = r->mark;
+			link = &q->next;
+		}
+	}
+}
+
+static struct cell *cell_at(struct racing *r, uint32_t i)
+{
+	struct cell *c = &r->cells[i];
+	if (c->age != r->age)
+		*c = (struct cell){ r->age, { NONE, 0 }, NONE, 0 };
+	return c;
+}
+
+static void check_pair(struct racing *r, const struct strand *s, uint32_t wave, uint32_t row,
+		       bool writes, struct access x, bool x_writes)
+{
+	if (before(r, x, s, wave))
+		return;
+	const struct strand *q = &r->strands[strand_of(r, x)];
+	const struct task *a = &r->p->tasks[q->task], *b = &r->p->tasks[s->task];
+	report(r, b->rank, (struct side){ &a->ops[x.row], x_writes },
+	       (struct side){ &b->ops[row], writes }, q == s);
+}
+
+static void write_cell(struct racing *r, uint32_t i, const struct strand *s, struct access me,
+		       uint32_t wave)
+{
+	struct cell *c = cell_at(r, i);
+	if (c->writer.who != NONE)
+		check_pair(r, s, wave, me.row, true, c->writer, true);
+	for (uint32_t n = c->readers; n != NONE;) {
+		uint32_t next = r->readers[n].next;
+		check_pair(r, s, wave, me.row, true, r->readers[n].by, false);
+		r->readers[n].next = r->free;
+		r->free = n;
+		n = next;
+	}
+	c->writer = me;
+	c->readers = NONE;
+	c->nreaders = 0;
+}
+
+static void read_cell(struct racing *r, uint32_t i, const struct strand *s, struct access me,
+		      uint32_t wave)
+{
+	struct cell *c = cell_at(r, i);
+	if (c->writer.who == me.who && c->writer.row == me.row)
+		return; /* the same operation's write stands for both */
+	if (c->writer.who != NONE)
+		check_pair(r, s, wave, me.row, false, c->writer, true);
+	if (c->readers != NONE) {
+		struct reader *q = &r->readers[c->readers];
+		if (&r->strands[strand_of(r, q->by)] == s) {
+			q->by = me;
+			return;
+		}
+	}
+	uint32_t n = new_reader(r);
+	r->readers[n] = (struct reader){ me, c->readers };
+	c->readers = n;
+	if (++c->nreaders > 2 * r->nstrands + 8)
+		prune(r, c);
+}
+
+static void visit(struct racing *r, const struct strand *s, uint32_t row, uint32_t wave)
+{
+	struct touch x = touch_of(&r->p->tasks[s->task].ops[row]);
+	struct access me = { r->p->lowered ? (uint32_t)(s - r->strands) : s->segment, row };
+	for (uint32_t i = 0; i < x.wn; i++)
+		write_cell(r, x.w + i, s, me, wave);
+	for (uint32_t i = 0; i < x.rn; i++)
+		read_cell(r, x.r + i, s, me, wave);
+}
+
+/* Forgets all accesses. */
+static void new_age(struct racing *r)
+{
+	if (!r->cells)
+		r->cells = ARENA_ARRAY(r->ctx->scratch, struct cell,
+				       (size_t)r->p->cells + r->p->scratch);
+	r->age++;
+	r->nreaders = 0;
+	r->free = NONE;
+}
+
+/* ---- ranks --------------------------------------------------------------------------------- */
+
+/* A program's block that does not begin with a wait left its parent before the
+ * parent's first row: that is the segment it begins in. Parents have lower numbers. */
+static void first_segments(struct racing *r)
+{
+	const struct program *p = r->p;
+	r->nsegments = 0;
+	for (uint32_t i = 0; i < r->nstrands; i++)
+		r->by_path[p->tasks[r->strands[i].task].path] = i;
+	for (uint32_t i = 0; i < r->nstrands; i++) {
+		struct strand *s = &r->strands[i];
+		uint32_t path = p->paths[p->tasks[s->task].path].parent;
+		uint32_t parent = path == NONE ? NONE : r->strands[r->by_path[path]].segment;
+		s->segment = r->nsegments;
+		ARENA_PUSH(r->ctx->scratch, r->segments, r->nsegments, r->capsegments) =
+			(struct segment){ s->task, parent, 0,
+					  path == NONE ? 0 : r->segments[parent].depth + 1 };
+	}
+}
+
+static void set_strands(struct racing *r, const uint32_t *tasks, uint32_t n)
+{
+	struct arena *a = r->ctx->scratch;
+	if (n > r->capstrands) {
+		r->capstrands = 2 * n;
+		r->strands = ARENA_ARRAY(a, struct strand, r->capstrands);
+		r->stack = ARENA_ARRAY(a, struct goal, r->capstrands);
+	}
+	if (n > r->capwords) {
+		r->words = arena_grow(a, r->words, r->capwords * sizeof *r->words,
+				      n * sizeof *r->words);
+		r->capwords = n;
+	}
+	r->nstrands = n;
+	r->nwords = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct strand *s = &r->strands[i];
+		r->local[tasks[i]] = i;
+		r->words[i] = 0;
+		s->task = tasks[i];
+		s->row = 0;
+		s->waiting = false;
+		s->nversions = 0;
+		add_version(r, s, 0, 0);
+	}
+	if (!r->p->lowered)
+		first_segments(r);
+}
+
+/* The rank's one task: only a wave's operations can race. */
+static void walk_task(struct racing *r, uint32_t t)
+{
+	const struct task *task = &r->p->tasks[t];
+	const struct op *ops = task->ops;
+	bool set = false;
+	for (uint32_t w = 0, end; w < task->nops; w = end) {
+		end = w + 1;
+		while (end < task->nops && ops[end].kind & OP_JOINED)
+			end++;
+		if (end - w <= SHORT_WAVE) {
+			for (uint32_t i = w + 1; i < end; i++)
+				for (uint32_t j = w; j < i; j++)
+					compare(r, task->rank, &ops[j], &ops[i]);
+			continue;
+		}
+		if (!set)
+			set_strands(r, &t, 1);
+		set = true;
+		new_age(r);
+		for (uint32_t i = w; i < end; i++)
+			visit(r, r->strands, i, w);
+	}
+}
+
+/* Walks the strand on top of the stack up to its goal, or to a wait for rows that
+ * are not walked yet: their strand is put on top. False: waits in a circle. */
+static bool walk_strand(struct racing *r)
+{
+	const struct goal *g = &r->stack[r->depth - 1];
+	struct strand *s = &r->strands[g->strand];
+	const struct task *task = &r->p->tasks[s->task];
+	while (s->row < g->row) {
+		const struct op *o = &task->ops[s->row];
+		if (op_kind(o) == OP_WAIT) {
+			uint32_t j = r->local[o->fifo];
+			struct strand *q = &r->strands[j];
+			if (q->row < o->other) {
+				if (q->waiting)
+					return false;
+				q->waiting = true;
+				r->stack[r->depth++] = (struct goal){ j, o->other };
+				return true;
+			}
+			if (r->p->lowered)
+				learn(r, s, s->row, j, o->other);
+			else
+				enter(r, s, j, o->other);
+			s->row++;
+			continue;
+		}
+		uint32_t wave = s->row, end = wave + wave_length(task, wave);
+		for (uint32_t i = wave; i < end; i++)
+			visit(r, s, i, wave);
+		s->row = end;
+	}
+	s->waiting = false;
+	r->depth--;
+	return true;
+}
+
+/* A rank with several tasks, in an order that its waits allow. */
+static void walk_rank(struct racing *r, const uint32_t *tasks, uint32_t n)
+{
+	set_strands(r, tasks, n);
+	new_age(r);
+	for (uint32_t i = 0; i < n; i++) {
+		r->strands[i].waiting = true;
+		r->stack[0] = (struct goal){ i, r->p->tasks[tasks[i]].nops };
+		r->depth = 1;
+		while (r->depth)
+			if (!walk_strand(r)) {
+				/* Nobody can say what such waits order; they never end. */
+				r->found = true;
+				return;
+			}
+	}
+}
+
+/* ccs(5) 6, Races */
+bool race(struct ctx *c, struct program *p)
+{
+	struct racing r = { .ctx = c, .p = p, .free = NONE };
+	/* The tasks by rank. */
+	uint32_t *first = ARENA_ARRAY(c->scratch, uint32_t, (size_t)p->nranks + 2);
+	uint32_t *tasks = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		first[p->tasks[t].rank + 2]++;
+	for (uint32_t k = 2; k <= p->nranks; k++)
+		first[k + 1] += first[k];
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		tasks[first[p->tasks[t].rank + 1]++] = t;
+	r.local = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
+	r.by_path = ARENA_ARRAY(c->scratch, uint32_t, p->npaths);
+	r.reported = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
+	for (uint32_t k = 0; k < p->nranks; k++) {
+		uint32_t n = first[k + 1] - first[k];
+		if (n == 1)
+			walk_task(&r, tasks[first[k]]);
+		else if (n > 1)
+			walk_rank(&r, tasks + first[k], n);
+		if (r.found && p->lowered)
+			break;
+	}
+	return !r.found;
+}

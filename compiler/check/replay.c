@@ -1,0 +1,717 @@
+/*
+ * Runs a program on symbolic values: see replay.h.
+ *
+ * A wave's sends take their values when it starts, everything else happens when
+ * it finishes: in a program without races that is the same as reading all before
+ * the wave. A fused operation happens when it starts.
+ */
+#include "compiler/check/replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT_NO_VALUE 1000u /* of chunks without a value; more say nothing new */
+
+#define AHEAD 16 /* operations */
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static inline uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- set-up ------------------------------------------------------------------- */
+
+/* Numbers places: a chunk's number in its block, apart for each chunking. */
+static void number_places(struct replay *r, struct arena *arena)
+{
+	const struct program *p = r->p;
+	bool whole = true;
+
+	r->one_size = true;
+	r->buffer_of = ARENA_ARRAY(arena, uint32_t, p->cells);
+	r->given = ARENA_ARRAY(arena, uint8_t, p->cells);
+	for (uint32_t b = 0; b < p->nbuffers; b++) {
+		const struct buffer *f = &p->buffers[b];
+		whole &= f->chunks <= 1;
+		r->one_size &= f->chunks == p->buffers[0].chunks;
+		for (uint32_t i = 0; i < f->cells; i++) {
+			r->buffer_of[f->cell + i] = b;
+			r->given[f->cell + i] = f->def->dir == DIR_IN || f->def->dir == DIR_INOUT;
+		}
+	}
+	if (whole)
+		return;
+	r->place = ARENA_ARRAY(arena, uint32_t, p->cells);
+	uint32_t next = 0;
+	for (uint32_t b = 0; b < p->nbuffers; b++) {
+		const struct buffer *f = &p->buffers[b];
+		uint32_t base = next, k = 0;
+		while (k < b && p->buffers[k].chunks != f->chunks)
+			k++;
+		if (k < b && p->buffers[k].cells)
+			base = r->place[p->buffers[k].cell];
+		else
+			next += f->chunks;
+		for (uint32_t i = 0; i < f->cells; i++)
+			r->place[f->cell + i] = base + i % f->chunks;
+	}
+}
+
+static void start_values(struct replay *r)
+{
+	const struct program *p = r->p;
+
+	for (uint32_t q = 0; q < p->nranks; q++) {
+		uint32_t *s = r->state + (size_t)q * r->width;
+		memset(s, 0xff, r->width * sizeof *s); /* NONE */
+		for (uint32_t b = 0; b < p->nbuffers; b++) {
+			const struct buffer *f = &p->buffers[b];
+			/* Lowered: a result must have been written, as the caller's
+			 * receive buffer may be another one. */
+			if (f->def->dir != DIR_IN && (p->lowered || f->def->dir != DIR_INOUT))
+				continue;
+			for (uint32_t i = 0; i < f->cells; i++)
+				s[f->cell + i] = q * p->cells + f->cell + i;
+		}
+	}
+}
+
+static bool any_waits(const struct program *p)
+{
+	return p->lowered || p->ntasks > p->nranks;
+}
+
+bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena)
+{
+	memset(r, 0, sizeof *r);
+	r->c = c;
+	r->p = p;
+	r->silent = p->lowered;
+	r->told = p->lowered ? NULL : ARENA_ARRAY(arena, uint32_t, p->nsites);
+	r->width = p->cells + p->scratch;
+	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
+		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
+			 "%" PRIu32 " ranks with %" PRIu32
+			 " chunks each are more than can be proved",
+			 p->nranks, p->cells);
+		return false;
+	}
+	number_places(r, arena);
+	r->state = ARENA_ARRAY(arena, uint32_t, (size_t)p->nranks * r->width);
+	start_values(r);
+	r->runners = ARENA_ARRAY(arena, struct runner, p->ntasks);
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		const struct task *k = &p->tasks[t];
+		r->runners[t] = (struct runner){
+			.ops = k->ops,
+			.nops = k->nops,
+			.rank = k->rank,
+			.state = r->state + (size_t)k->rank * r->width,
+			.depth_at = any_waits(p) ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
+		};
+	}
+	r->free = NONE;
+	r->queues = ARENA_ARRAY(arena, struct queue, p->nfifos);
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		r->queues[f].few[0].value = r->queues[f].few[1].value = NONE;
+	r->moved = ARENA_ARRAY(arena, uint64_t, (size_t)p->nranks * p->nbuffers);
+	return true;
+}
+
+/* ---- chunks read and written ------------------------------------------------------ */
+
+/* The first operation of the rank's text that gives the cell a value. */
+static struct span first_write(const struct program *p, uint32_t rank, uint32_t cell)
+{
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		const struct task *k = &p->tasks[t];
+		if (k->rank != rank)
+			continue;
+		for (uint32_t i = 0; i < k->nops; i++) {
+			const struct op *o = &k->ops[i];
+			enum op_kind kind = op_kind(o);
+			uint32_t lo = kind == OP_COPY ? o->other : o->cell;
+			if ((kind == OP_COPY || kind == OP_RECV) && cell - lo < o->n)
+				return p->sites[o->site].span;
+		}
+	}
+	return (struct span){ 0, 0 };
+}
+
+/* ccs(5) 7, E0401 */
+static void no_value(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell)
+{
+	const struct program *p = r->p;
+
+	r->failed = true;
+	if (r->silent || r->reports >= LIMIT_NO_VALUE)
+		return;
+	r->reports++;
+	r->c->diags->phase = PHASE_DATA;
+	const char *name = program_cells_text(r->c->scratch, p, cell, 1);
+	const char *verb = op_kind(o) == OP_SEND   ? "sends"
+			   : op_kind(o) == OP_COPY ? "copies"
+						   : "reduces";
+	struct span span = p->sites[o->site].span;
+	struct diag *g =
+		diag_add(r->c->diags, SEV_ERROR, 401, span, w->rank,
+			 "rank %" PRIu32 " %s %s, which has no value yet", w->rank, verb, name);
+	if (!g)
+		return;
+	struct span at = first_write(p, w->rank, cell);
+	const char *why = cell < p->cells ? "an `out` buffer has no values at the start"
+					  : "a scratch has no values when its declaration has run";
+	struct span none = { 0, 0 };
+	diag_note(r->c->diags, g, cell < p->cells ? p->buffers[r->buffer_of[cell]].def->span : none,
+		  "%s", why);
+	if (at.lo)
+		diag_note(r->c->diags, g, at, "%s gets a value on rank %" PRIu32 " here", name,
+			  w->rank);
+	else
+		diag_note(r->c->diags, g, none,
+			  "rank %" PRIu32 " neither receives nor copies anything into %s", w->rank,
+			  name);
+}
+
+/* The value of a cell as the operation reads it; `initial` as in OP_INITIAL. */
+static inline uint32_t get(struct replay *r, const struct runner *w, const struct op *o,
+			   uint32_t cell, uint32_t initial)
+{
+	uint32_t v = w->state[cell];
+
+	if (UNLIKELY(o->kind & initial))
+		v = cell < r->p->cells && r->given[cell] ? w->rank * r->p->cells + cell : NONE;
+	if (UNLIKELY(v == NONE)) {
+		no_value(r, w, o, cell);
+		v = POISON;
+	}
+	return v;
+}
+
+/* ---- lengths, ccs(5) 4 ------------------------------------------------------------- */
+
+/* Equal chunks where `count` is a multiple of all chunk numbers. */
+static bool equally_cut(const struct replay *r, uint32_t cell, uint32_t other)
+{
+	const struct buffer *b = r->p->buffers;
+
+	return b[r->buffer_of[cell]].chunks == b[r->buffer_of[other]].chunks;
+}
+
+/* "a[1], one of 4 chunks of a block" */
+static const char *part_text(struct replay *r, uint32_t cell)
+{
+	const struct buffer *b = &r->p->buffers[r->buffer_of[cell]];
+	const char *name = program_cells_text(r->c->scratch, r->p, cell, 1);
+
+	if (b->chunks == 1)
+		return arena_printf(r->c->scratch, "%s, a whole block", name);
+	return arena_printf(r->c->scratch, "%s, one of %" PRIu32 " chunks of a block", name,
+			    b->chunks);
+}
+
+/* ccs(5) 7, E0303: once for a place in the text and a rank. */
+static struct diag *wrong_length(struct replay *r, const struct runner *w, const struct op *o,
+				 const char *what, const char *other)
+{
+	const char *how = op_kind(o) == OP_REDUCE_FROM || op_kind(o) == OP_REDUCE_INTO ? "combines"
+										       : "stores",
+		   *with = *how == 'c' ? "with" : "in";
+
+	r->failed = true;
+	if (r->silent || r->told[o->site] == w->rank + 1)
+		return NULL;
+	r->told[o->site] = w->rank + 1;
+	r->c->diags->phase = PHASE_DATA;
+	return diag_add(r->c->diags, SEV_ERROR, 303, r->p->sites[o->site].span, w->rank,
+			"rank %" PRIu32 " %s %s, %s %s: their lengths differ", w->rank, how, what,
+			with, other);
+}
+
+/* What came from cell `home` meets another place's chunk: the lengths are equal for
+ * some counts only, or for none. */
+static __attribute__((noinline)) void meets(struct replay *r, const struct runner *w,
+					    const struct op *o, uint32_t home, uint32_t cell)
+{
+	const struct buffer *b = r->p->buffers;
+
+	if (b[r->buffer_of[home]].def->sized && b[r->buffer_of[cell]].def->sized)
+		return; /* same_sizes */
+	if (equally_cut(r, home, cell)) {
+		r->uneven = true;
+		return;
+	}
+	struct diag *g = wrong_length(r, w, o, part_text(r, home), part_text(r, cell));
+	diag_help(r->c->diags, g,
+		  "`x[C]` is one block cut into C chunks, `x[B][C]` is B blocks of C "
+		  "chunks each; what meets needs the same C");
+}
+
+/* ccs(5) 4, Sizes: chunks of `sized` buffers are compared by their expressions. */
+static __attribute__((noinline)) void same_sizes(struct replay *r, const struct runner *w,
+						 const struct op *o, uint32_t value, uint32_t rank,
+						 uint32_t cell)
+{
+	struct cell_size a, b;
+	uint32_t home = value_cell(&r->values, value);
+	uint32_t from = value < r->values.base ? value / r->values.cells
+					       : r->values.nodes[value - r->values.base].first;
+	struct arena *t = r->c->scratch;
+
+	if (!program_cell_size(r->c, r->sized, from, home, &a) ||
+	    !program_cell_size(r->c, r->sized, rank, cell, &b) || program_size_same(&a, &b))
+		return;
+	wrong_length(
+		r, w, o,
+		arena_printf(t, "%s of rank %" PRIu32 ", of size %s",
+			     program_cells_text(t, r->p, home, 1), from, program_size_text(t, &a)),
+		arena_printf(t, "%s of rank %" PRIu32 ", of size %s",
+			     program_cells_text(t, r->p, cell, 1), rank, program_size_text(t, &b)));
+}
+
+static inline uint32_t combine(struct replay *r, const struct runner *w, const struct op *o,
+			       uint32_t a, uint32_t b)
+{
+	if (UNLIKELY(a >= POISON || b >= POISON))
+		return POISON;
+	bool same_cell;
+	uint32_t v = value_combine_fast(&r->values, a, b, &same_cell);
+	if (!same_cell && r->place) {
+		uint32_t x = value_cell(&r->values, a), y = value_cell(&r->values, b);
+		if (r->place[x] != r->place[y])
+			meets(r, w, o, y, x);
+	}
+	if (UNLIKELY(r->sized != NULL) && a < r->values.base)
+		same_sizes(r, w, o, b, a / r->values.cells, a % r->values.cells);
+	return v;
+}
+
+static inline void put(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
+		       uint32_t v, uint32_t depth, bool reduced, uint32_t from)
+{
+	if (UNLIKELY(r->hook != NULL))
+		r->hook(r->arg, &(struct stored){ .task = (uint32_t)(w - r->runners),
+						  .row = (uint32_t)(o - w->ops),
+						  .cell = cell,
+						  .before = w->state[cell],
+						  .after = v,
+						  .depth = depth,
+						  .reduced = reduced,
+						  .from = from });
+	w->state[cell] = v;
+	/* A sum has the length of what was there before. */
+	if (!reduced && r->place && cell < r->p->cells && v < POISON) {
+		uint32_t home = value_cell(&r->values, v);
+		if (home != cell && r->place[home] != r->place[cell])
+			meets(r, w, o, home, cell);
+		if (UNLIKELY(r->sized != NULL))
+			same_sizes(r, w, o, v, w->rank, cell);
+	}
+}
+
+/* A plan tells lengths by adjacent chunks of a buffer, or by one chunk for all
+ * (runtime/plan/plan.h). */
+static void no_length(struct replay *r, const struct runner *w, const struct op *o)
+{
+	diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
+		 "the %" PRIu32 " chunks of this operation have lengths that differ, and that no "
+		 "adjacent chunks of a buffer have; move fewer at once",
+		 o->n);
+}
+
+/* Whether the values are as long as cells at, at + by, at + 2 by ... are. */
+enum fit { NO_FIT, EVEN_FIT /* for even counts only */, FIT };
+
+static enum fit fit(const struct replay *r, const struct op *o, const uint32_t *v, uint32_t at,
+		    uint32_t by)
+{
+	enum fit all = FIT;
+
+	for (uint32_t j = 0; j < o->n; j++, at += by) {
+		if (v[j] >= POISON)
+			continue;
+		uint32_t from = value_cell(&r->values, v[j]);
+		if (!equally_cut(r, from, at))
+			return NO_FIT;
+		if (r->place && r->place[from] != r->place[at])
+			all = EVEN_FIT;
+	}
+	return all;
+}
+
+/* Notes whose length the operation's cells have: `cell` of a buffer has its own if
+ * the values are at home there, else they have that of where they came from. */
+static void note_length(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell,
+			const uint32_t *v)
+{
+	const struct program *p = r->p;
+	uint32_t *len = &r->len[w - r->runners][o - w->ops];
+
+	*len = 0;
+	if (o->n == 0)
+		return;
+	if (o->kind & OP_INITIAL) {
+		*len = o->cell;
+		return;
+	}
+	bool home = (uint64_t)cell + o->n <= p->cells;
+	for (uint32_t j = 0; home && j < o->n; j++)
+		home = v[j] >= POISON || !r->place ||
+		       r->place[value_cell(&r->values, v[j])] == r->place[cell + j];
+	if (home || v[0] >= POISON) {
+		*len = home ? cell : 0;
+		return;
+	}
+	uint32_t from = value_cell(&r->values, v[0]);
+	enum fit one = fit(r, o, v, from, 0), apart = NO_FIT;
+	uint32_t at = from;
+	if ((uint64_t)at + o->n > p->cells) /* any others will do that are as long */
+		at = p->cells - (o->n < p->cells ? o->n : p->cells);
+	if (o->n <= p->cells)
+		apart = fit(r, o, v, at, 1);
+	if (one == NO_FIT && apart == NO_FIT) {
+		no_length(r, w, o);
+		return;
+	}
+	*len = one > apart ? from | LEN_SAME : at;
+	if (max_u32(one, apart) == EVEN_FIT)
+		r->uneven = true;
+}
+
+/* ---- messages --------------------------------------------------------------------- */
+
+static uint32_t more_slots(struct replay *r, uint32_t n)
+{
+	uint64_t need = (uint64_t)r->nmore + n, cap = r->capmore ? r->capmore : 1024;
+
+	while (cap < need)
+		cap *= 2;
+	if (cap > UINT32_MAX && r->values.arena->full)
+		longjmp(*r->values.arena->full, 1);
+	if (cap > r->capmore) {
+		r->more = arena_grow(r->values.arena, r->more, r->capmore * sizeof *r->more,
+				     cap * sizeof *r->more);
+		r->capmore = (uint32_t)cap;
+	}
+	r->nmore += n;
+	return r->nmore - n;
+}
+
+/* Where the n values of a message are; with none, somewhere. */
+static inline uint32_t *slots(struct replay *r, struct sent *m, uint32_t n)
+{
+	return n <= 1 ? &m->value : r->more + m->at;
+}
+
+static __attribute__((noinline)) void more_messages(struct replay *r)
+{
+	ARENA_PUSH(r->values.arena, r->sent, r->nsent, r->capsent) = (struct sent){ .next = NONE };
+	r->free = r->nsent - 1;
+}
+
+static __attribute__((noinline)) void make_room(struct replay *r, struct sent *m, uint32_t n)
+{
+	m->at = more_slots(r, n);
+	m->room = n;
+}
+
+/* Puts a message of n cells into its FIFO's list; its values are for the caller. */
+static struct sent *enlist(struct replay *r, struct queue *q, uint32_t n, uint32_t depth,
+			   uint32_t row)
+{
+	if (r->free == NONE)
+		more_messages(r);
+	uint32_t i = r->free;
+	r->free = r->sent[i].next;
+	struct sent *m = &r->sent[i];
+	m->depth = depth;
+	m->next = NONE;
+	m->row = row;
+	if (n > 1 && m->room < n)
+		make_room(r, m, n);
+	if (q->few[0].head == NONE)
+		q->few[0].head = i;
+	else
+		r->sent[q->few[0].tail].next = i;
+	q->few[0].tail = i;
+	return m;
+}
+
+/* From now on the FIFO's messages are in a list. */
+static void make_list(struct replay *r, struct queue *q)
+{
+	struct queue was = *q;
+
+	q->few[0].head = NONE;
+	q->few[1].value = LISTED;
+	for (int k = 0; k < 2 && was.few[k].value != NONE; k++)
+		enlist(r, q, 1, was.few[k].depth, 0)->value = was.few[k].value;
+}
+
+/* Puts a message of n cells on its way, into the list. */
+static struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t depth, uint32_t row)
+{
+	struct queue *q = &r->queues[fifo];
+
+	if (q->few[1].value != LISTED)
+		make_list(r, q);
+	return enlist(r, q, n, depth, row);
+}
+
+/* Takes the next message from its FIFO's list: good until the next post. */
+static struct sent *take(struct replay *r, uint32_t fifo)
+{
+	struct queue *q = &r->queues[fifo];
+
+	uint32_t i = q->few[0].head;
+	struct sent *m = &r->sent[i];
+	q->few[0].head = m->next;
+	m->next = r->free;
+	r->free = i;
+	if (q->few[0].head == NONE && !r->hook)
+		q->few[1].value = NONE;
+	return m;
+}
+
+/* A message of one cell. Where a hook asks for rows, all are in lists. */
+static inline void post_one(struct replay *r, uint32_t fifo, uint32_t value, uint32_t depth,
+			    uint32_t row)
+{
+	struct queue *q = &r->queues[fifo];
+
+	if (UNLIKELY(q->few[1].value != NONE)) {
+		post(r, fifo, 1, depth, row)->value = value;
+		return;
+	}
+	uint32_t i = q->few[0].value != NONE;
+	q->few[i].value = value;
+	q->few[i].depth = depth;
+}
+
+/* A message of one cell that has arrived. */
+struct single {
+	uint32_t value, depth, row;
+};
+
+/* Takes the next message, of one cell. Its row is told if there is a hook. */
+static inline struct single take_one(struct replay *r, uint32_t fifo)
+{
+	struct queue *q = &r->queues[fifo];
+
+	if (UNLIKELY(q->few[1].value == LISTED)) {
+		const struct sent *m = take(r, fifo);
+		return (struct single){ m->value, m->depth, m->row };
+	}
+	struct single m = { q->few[0].value, q->few[0].depth, 0 };
+	q->few[0] = q->few[1];
+	q->few[1].value = NONE;
+	return m;
+}
+
+/* Counts what a rank sends, by the size of the chunks. */
+static inline void count_sent(struct replay *r, struct runner *w, const uint32_t *v, uint32_t n)
+{
+	if (r->one_size) {
+		w->sent += n;
+		return;
+	}
+	uint64_t *moved = r->moved + (size_t)w->rank * r->p->nbuffers;
+	for (uint32_t j = 0; j < n; j++)
+		if (v[j] < POISON)
+			moved[r->buffer_of[value_cell(&r->values, v[j])]]++;
+}
+
+static inline void run_send(struct replay *r, struct runner *w, const struct op *o)
+{
+	uint32_t one, *v = &one, row = (uint32_t)(o - w->ops);
+
+	if (o->n == 1) {
+		one = get(r, w, o, o->cell, OP_INITIAL);
+		post_one(r, o->fifo, one, w->depth, row);
+	} else {
+		v = slots(r, post(r, o->fifo, o->n, w->depth, row), o->n);
+		for (uint32_t j = 0; j < o->n; j++)
+			v[j] = get(r, w, o, o->cell + j, OP_INITIAL);
+	}
+	count_sent(r, w, v, o->n);
+	if (UNLIKELY(r->len != NULL))
+		note_length(r, w, o, o->cell, v);
+}
+
+/* RECV_SEND and REDUCE_SEND: takes a message and hands it on. The new message may
+ * lie where the old one did: values are read before they are written. */
+static void run_fused(struct replay *r, struct runner *w, const struct op *o)
+{
+	struct sent in = { .at = 0 };
+	if (o->n == 1) {
+		struct single m = take_one(r, o->fifo);
+		in.value = m.value;
+		in.depth = m.depth;
+		in.row = m.row;
+	} else {
+		in = *take(r, o->fifo);
+	}
+	uint32_t depth = max_u32(w->depth, in.depth + 1);
+	struct sent *out = post(r, o->other, o->n, depth, (uint32_t)(o - w->ops));
+	const uint32_t *from = slots(r, &in, o->n);
+	uint32_t *v = slots(r, out, o->n);
+	bool reduces = op_kind(o) == OP_REDUCE_SEND;
+
+	w->depth = depth + 1;
+	for (uint32_t j = 0; j < o->n; j++) {
+		uint32_t got = from[j];
+		if (reduces)
+			got = combine(r, w, o, get(r, w, o, o->cell + j, OP_INITIAL), got);
+		v[j] = got;
+		if (!(o->kind & OP_NOSTORE))
+			put(r, w, o, o->cell + j, got, w->depth, reduces, in.row);
+	}
+	count_sent(r, w, v, o->n);
+	if (r->len)
+		note_length(r, w, o, o->kind & OP_NOSTORE && !reduces ? NONE : o->cell, v);
+}
+
+/* ---- local operations ----------------------------------------------------------------- */
+
+static void run_local(struct replay *r, struct runner *w, const struct op *o)
+{
+	bool reduces = op_kind(o) == OP_REDUCE_INTO, up = o->other <= o->cell;
+
+	if (r->len) /* before the destination changes: it may overlap */
+		note_length(r, w, o, o->cell, w->state + o->cell);
+	for (uint32_t k = 0; k < o->n; k++) {
+		uint32_t j = up ? k : o->n - 1 - k; /* as memmove does */
+		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL);
+		if (reduces)
+			v = combine(r, w, o, get(r, w, o, o->other + j, OP_INITIAL_INTO), v);
+		put(r, w, o, o->other + j, v, w->depth, reduces, NONE);
+	}
+}
+
+/* ---- events ------------------------------------------------------------------------- */
+
+static inline void start(struct replay *r, struct runner *w)
+{
+	const struct op *o = w->ops + w->next, *end = w->ops + w->nops;
+
+	do {
+		enum op_kind k = op_kind(o);
+		if (k == OP_SEND)
+			run_send(r, w, o);
+		else if (k == OP_RECV_SEND || k == OP_REDUCE_SEND)
+			run_fused(r, w, o);
+		o++;
+	} while (o < end && o->kind & OP_JOINED);
+}
+
+/* A cell gets what came in a message. */
+static inline void arrive(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
+			  uint32_t got, uint32_t depth, uint32_t row)
+{
+	bool reduces = op_kind(o) == OP_REDUCE_FROM;
+
+	if (reduces)
+		got = combine(r, w, o, get(r, w, o, cell, OP_INITIAL), got);
+	put(r, w, o, cell, got, depth, reduces, row);
+}
+
+/* A receive at the end of its wave; returns the depth behind it. */
+static inline uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
+				   uint32_t depth)
+{
+	if (o->n == 1) {
+		struct single m = take_one(r, o->fifo);
+		depth = max_u32(depth, max_u32(w->depth, m.depth) + 1);
+		if (UNLIKELY(r->len != NULL))
+			note_length(r, w, o, o->cell, &m.value);
+		arrive(r, w, o, o->cell, m.value, depth, m.row);
+		return depth;
+	}
+	struct sent *m = take(r, o->fifo);
+	const uint32_t *v = slots(r, m, o->n);
+	depth = max_u32(depth, max_u32(w->depth, m->depth) + 1);
+	if (r->len)
+		note_length(r, w, o, o->cell, v);
+	for (uint32_t j = 0; j < o->n; j++)
+		arrive(r, w, o, o->cell + j, v[j], depth, m->row);
+	if (o->n == 0 && r->empty)
+		r->empty(r->arg, (uint32_t)(w - r->runners), (uint32_t)(o - w->ops), depth, m->row);
+	return depth;
+}
+
+/* An operation that is no end of a message; returns the depth behind it. */
+static __attribute__((noinline)) uint32_t finish_other(struct replay *r, struct runner *w,
+						       const struct op *o, uint32_t depth)
+{
+	switch (op_kind(o)) {
+	case OP_COPY:
+	case OP_REDUCE_INTO: run_local(r, w, o); break;
+	case OP_FRESH:
+		for (uint32_t j = 0; j < o->n; j++)
+			w->state[o->cell + j] = NONE;
+		break;
+	case OP_WAIT:
+		if (o->other)
+			depth = max_u32(depth, r->runners[o->fifo].depth_at[o->other - 1]);
+		break;
+	case OP_SEND:
+	case OP_RECV:
+	case OP_REDUCE_FROM:
+	case OP_RECV_SEND:
+	case OP_REDUCE_SEND: break;
+	}
+	return depth;
+}
+
+static inline void finish(struct replay *r, struct runner *w)
+{
+	const struct op *o = w->ops + w->next, *end = w->ops + w->nops;
+	uint32_t depth = w->depth;
+
+	do {
+		enum op_kind k = op_kind(o);
+		if (k == OP_SEND)
+			depth = max_u32(depth, w->depth + 1);
+		else if (k <= OP_REDUCE_FROM)
+			depth = run_receive(r, w, o, depth);
+		else
+			depth = finish_other(r, w, o, depth);
+		o++;
+	} while (o < end && o->kind & OP_JOINED);
+	w->depth = depth;
+	w->next = (uint32_t)(o - w->ops);
+	if (w->depth_at)
+		w->depth_at[w->next - 1] = depth;
+	/* Tasks take turns, each in memory of its own, too many for the processor to
+	 * foresee. */
+	__builtin_prefetch(o + AHEAD);
+}
+
+void replay_run(struct replay *r, const struct order *order)
+{
+	if (r->hook)
+		for (uint32_t f = 0; f < r->p->nfifos; f++)
+			make_list(r, &r->queues[f]);
+	for (uint32_t i = 0; i < order->n; i++) {
+		struct runner *w = &r->runners[order->v[i].task];
+		bool running = w->running;
+		if (i + 1 < order->n) {
+			const struct runner *then = &r->runners[order->v[i + 1].task];
+			__builtin_prefetch(then->ops + then->next);
+		}
+		for (uint32_t n = order->v[i].events; n > 0; n--) {
+			if (running)
+				finish(r, w);
+			else
+				start(r, w);
+			running = !running;
+		}
+		w->running = running;
+	}
+	if (r->one_size && r->p->nbuffers)
+		for (uint32_t t = 0; t < r->p->ntasks; t++)
+			r->moved[(size_t)r->runners[t].rank * r->p->nbuffers] += r->runners[t].sent;
+}

@@ -1,0 +1,101 @@
+/*
+ * Runs a program on symbolic values, in an order that deadlock() found.
+ *
+ * In: a matched program without races, and the order. Out: every cell's final
+ * value, and what is counted on the way. A hook may watch every store. O(1) an
+ * operation and chunk, and what combining values costs (value.h).
+ */
+#ifndef CCS_COMPILER_CHECK_REPLAY_H
+#define CCS_COMPILER_CHECK_REPLAY_H
+
+#include "compiler/check/value.h"
+
+/* A task while it runs. */
+struct runner {
+	const struct op *ops;
+	uint32_t *state; /* its rank's cells */
+	uint32_t next;	 /* row of the wave that starts or finishes next */
+	uint32_t rank;
+	uint32_t depth;	    /* waves with messages on the longest chain up to here */
+	uint32_t *depth_at; /* by row: depth behind it; only where tasks wait for tasks */
+	uint32_t nops;
+	bool running;  /* the wave has started */
+	uint64_t sent; /* chunks, where all have one size */
+};
+
+/* A message on its way; used again when it has arrived, so that few are alive. */
+struct sent {
+	uint32_t value;	   /* if it has one cell */
+	uint32_t depth;	   /* of the sender when it began */
+	uint32_t next;	   /* in its FIFO, or of the free ones; NONE: last */
+	uint32_t row;	   /* of the sender's operation */
+	uint32_t at, room; /* values of more cells: replay.more[at, +room) */
+};
+
+/* Messages of a FIFO that are on their way, oldest first. Up to two of one cell are
+ * here, in few[0] and few[1]; without a message the value is NONE. Others are in a
+ * list: then few[1].value is LISTED, and few[0] holds its rows of `sent`. */
+#define LISTED (POISON - 1) /* no value has this number: check_room */
+struct queue {
+	struct {
+		union {
+			uint32_t value; /* as in `sent` */
+			uint32_t head;	/* NONE: empty */
+		};
+		union {
+			uint32_t depth;
+			uint32_t tail;
+		};
+	} few[2];
+};
+
+/* A cell gets a value. */
+struct stored {
+	uint32_t task, row;
+	uint32_t cell;
+	uint32_t before, after; /* values */
+	uint32_t depth;		/* of the task when the wave is done */
+	bool reduced;		/* `after` was made by this operation */
+	uint32_t from;		/* the sender's operation, if it came in a message */
+};
+
+struct replay {
+	struct ctx *c;
+	const struct program *p;
+	struct values values;
+	uint32_t width;		/* cells of a rank, scratch included */
+	uint32_t *state;	/* [nranks][width] */
+	struct runner *runners; /* [ntasks] */
+	struct queue *queues;	/* [nfifos] */
+	struct sent *sent;
+	uint32_t nsent, capsent;
+	uint32_t free;	/* first free row of `sent`, or NONE */
+	uint32_t *more; /* values of messages of several cells */
+	uint32_t nmore, capmore;
+	uint32_t *place;       /* [cells]: equal for chunks of equal length; NULL: all are */
+	uint8_t *given;	       /* [cells]: has a value before the run */
+	uint32_t *buffer_of;   /* [cells] */
+	uint64_t *moved;       /* [nranks][nbuffers]: chunks of a buffer's size that were sent */
+	bool one_size;	       /* all buffers have equally many chunks */
+	bool uneven;	       /* a value moved to a chunk of another length or place */
+	bool silent;	       /* no reports: lowered, or run before */
+	bool failed;	       /* some chunk was read before it had a value, or stored where
+				   it is too long or too short */
+	uint32_t *told;	       /* by site: 1 + the last rank that had E0303 there */
+	struct program *sized; /* whose `sized` chunks are to be compared, or NULL */
+	uint32_t reports;
+	uint32_t **len; /* struct proof.len, or NULL */
+	void (*hook)(void *arg, const struct stored *s);
+	/* With a hook: of a message of no chunks, which stores nothing; or NULL. */
+	void (*empty)(void *arg, uint32_t task, uint32_t row, uint32_t depth, uint32_t from);
+	void *arg;
+};
+
+/** Sets up the start: values of in and inout buffers. Tables are in `arena`. False
+ *  after reporting that the program is too large for value numbers. */
+bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena);
+
+/** Runs all of `order`. Reports E0401 unless silent. */
+void replay_run(struct replay *r, const struct order *order);
+
+#endif

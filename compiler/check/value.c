@@ -1,0 +1,489 @@
+/*
+ * Symbolic values: multisets of initial chunks with their reduction trees.
+ *
+ * In: two values. Out: their combination, exactly. Two adjacent runs of one cell,
+ * each rank once, are one run: so it is in rings, chains and trees. Any other
+ * reduction is summed up when it is asked for. Nearly always it is of one cell, and
+ * of no rank twice: the history is a tree of at most nranks runs, whose ranks are
+ * marked in a set of bits. Where that fails, from the greatest number down (a
+ * reduction comes behind its operands, so that a value that is used many times is
+ * met once, with a count), until only runs are left; these are cut at their edges
+ * and added.
+ */
+#include "compiler/check/value.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells, uint64_t room)
+{
+	uint64_t base = (uint64_t)nranks * cells;
+
+	memset(v, 0, sizeof *v);
+	v->arena = a;
+	v->nranks = nranks;
+	v->cells = cells;
+	v->base = (uint32_t)base;
+	if (room && room < UINT32_MAX / 2) {
+		v->nodes = arena_grow(a, NULL, 0, room * sizeof *v->nodes);
+		v->cap = (uint32_t)room;
+	}
+	return base < UINT32_MAX / 2;
+}
+
+/* ---- sets of runs --------------------------------------------------------------- */
+
+/* Walks two sorted lists of runs together, piece by piece: within a piece all
+ * ranks are in the same runs. */
+struct walk {
+	const struct run *a, *b;
+	uint32_t na, nb;
+	uint32_t cuta, cutb; /* ranks of *a and *b that were walked over */
+};
+
+struct piece {
+	uint32_t cell, first, n;
+	uint32_t in_a, in_b; /* times */
+};
+
+static bool walk_next(struct walk *w, struct piece *p)
+{
+	if (!w->na && !w->nb)
+		return false;
+	uint32_t fa = w->na ? w->a->first + w->cuta : 0, fb = w->nb ? w->b->first + w->cutb : 0;
+	bool a_first = w->na && (!w->nb || w->a->cell < w->b->cell ||
+				 (w->a->cell == w->b->cell && fa <= fb));
+	bool same_cell = w->na && w->nb && w->a->cell == w->b->cell;
+	bool both = same_cell && fa == fb;
+
+	p->cell = a_first ? w->a->cell : w->b->cell;
+	p->first = a_first ? fa : fb;
+	p->in_a = a_first ? w->a->times : 0;
+	p->in_b = both || !a_first ? w->b->times : 0;
+	uint32_t n = a_first ? w->a->n - w->cuta : w->b->n - w->cutb;
+	if (both && w->b->n - w->cutb < n)
+		n = w->b->n - w->cutb;
+	if (same_cell && !both) { /* up to where the other one begins */
+		uint32_t gap = a_first ? fb - fa : fa - fb;
+		if (gap < n)
+			n = gap;
+	}
+	p->n = n;
+	if (p->in_a && (w->cuta += n) == w->a->n)
+		w->a++, w->na--, w->cuta = 0;
+	if (p->in_b && (w->cutb += n) == w->b->n)
+		w->b++, w->nb--, w->cutb = 0;
+	return true;
+}
+
+/* Appends a run to a sorted list, joined to the last one if it continues it. */
+static uint32_t append(struct run *v, uint32_t n, uint32_t cell, uint32_t first, uint32_t len,
+		       uint32_t times)
+{
+	if (n && v[n - 1].cell == cell && v[n - 1].times == times &&
+	    v[n - 1].first + v[n - 1].n == first) {
+		v[n - 1].n += len;
+		return n;
+	}
+	v[n] = (struct run){ .cell = cell, .first = first, .n = len, .times = times };
+	return n + 1;
+}
+
+struct difference runs_compare(const struct run *a, uint32_t na, const struct run *b, uint32_t nb)
+{
+	struct walk w = { .a = a, .b = b, .na = na, .nb = nb };
+	struct difference d = { 0 };
+	struct piece p;
+
+	while (walk_next(&w, &p)) {
+		d.lacks |= p.in_a < p.in_b;
+		d.foreign |= p.in_b == 0;
+		d.twice |= p.in_b > 0 && p.in_a > p.in_b;
+	}
+	return d;
+}
+
+bool runs_overlap(const struct run *a, uint32_t na, const struct run *b, uint32_t nb)
+{
+	struct walk w = { .a = a, .b = b, .na = na, .nb = nb };
+	struct piece p;
+
+	while (walk_next(&w, &p))
+		if (p.in_a && p.in_b)
+			return true;
+	return false;
+}
+
+struct run *runs_without(struct arena *arena, const struct run *a, uint32_t na, const struct run *b,
+			 uint32_t nb, bool times, uint32_t *n)
+{
+	struct walk w = { .a = a, .b = b, .na = na, .nb = nb };
+	struct run *v = ARENA_ARRAY(arena, struct run, 2 * ((size_t)na + nb) + 1);
+	struct piece p;
+
+	*n = 0;
+	while (walk_next(&w, &p)) {
+		uint32_t left = p.in_a > p.in_b ? p.in_a - p.in_b : 0;
+		if (left && (times || !p.in_b))
+			*n = append(v, *n, p.cell, p.first, p.n, left);
+	}
+	return v;
+}
+
+/* ---- making values ------------------------------------------------------------------ */
+
+/* Numbers have run out: the same as no memory. */
+static void check_room(const struct values *v)
+{
+	if ((uint64_t)v->base + 2 * (uint64_t)v->n < POISON || !v->arena->full)
+		return;
+	longjmp(*v->arena->full, 1);
+}
+
+/* Whether run y begins where run x ends. */
+static bool follows(const struct values *v, const struct one_run *x, const struct one_run *y)
+{
+	uint32_t end = x->first + x->n;
+
+	return end == y->first || end == y->first + v->nranks;
+}
+
+uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
+{
+	struct one_run x = value_run(v, a), y = value_run(v, b);
+	struct node z = { .left = a, .right = b, .cell = value_cell(v, a) };
+	uint32_t n = x.n + y.n;
+
+	*same_cell = x.cell == y.cell;
+	if (*same_cell && x.n && y.n && n <= v->nranks &&
+	    (follows(v, &x, &y) || follows(v, &y, &x))) {
+		z.more = (uint16_t)(n - 1);
+		z.first = (uint16_t)(n == v->nranks ? 0 : follows(v, &x, &y) ? x.first : y.first);
+	}
+	if (v->n == v->cap)
+		check_room(v);
+	ARENA_PUSH(v->arena, v->nodes, v->n, v->cap) = z;
+	return v->base + (v->n - 1);
+}
+
+/* ---- what a value is made of, part by part --------------------------------------------- */
+
+static void heap_push(struct values *v, uint32_t id, uint32_t times)
+{
+	struct part *h;
+	size_t i;
+
+	ARENA_PUSH(v->arena, v->heap, v->nheap, v->capheap) = (struct part){ id, times };
+	h = v->heap;
+	for (i = v->nheap - 1; i && h[(i - 1) / 2].id < id; i = (i - 1) / 2)
+		h[i] = h[(i - 1) / 2];
+	h[i] = (struct part){ id, times };
+}
+
+static struct part heap_pop(struct values *v)
+{
+	struct part *h = v->heap, top = h[0], last = h[--v->nheap];
+	size_t i = 0, n = v->nheap;
+
+	for (size_t k = 1; k < n; k = 2 * i + 1) {
+		if (k + 1 < n && h[k + 1].id > h[k].id)
+			k++;
+		if (h[k].id <= last.id)
+			break;
+		h[i] = h[k];
+		i = k;
+	}
+	h[i] = last;
+	return top;
+}
+
+static uint32_t add_times(uint32_t a, uint32_t b)
+{
+	return a > UINT32_MAX - b ? UINT32_MAX : a + b; /* more often than can be counted */
+}
+
+/* Where a run begins (times > 0) or ends. */
+struct edge {
+	uint32_t cell, at;
+	int64_t times;
+};
+
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	if (x->cell != y->cell)
+		return x->cell < y->cell ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static void push_edges(struct values *v, struct runs *out, uint32_t cell, uint32_t first,
+		       uint32_t n, uint32_t times)
+{
+	ARENA_PUSH(v->arena, out->edges, out->nedges, out->capedges) =
+		(struct edge){ cell, first, times };
+	ARENA_PUSH(v->arena, out->edges, out->nedges, out->capedges) =
+		(struct edge){ cell, first + n, -(int64_t)times };
+}
+
+static void room_for(struct values *v, struct runs *out, size_t n)
+{
+	if (n <= out->cap)
+		return;
+	n += n / 2 + 4;
+	out->v = arena_grow(v->arena, out->v, out->cap * sizeof *out->v, n * sizeof *out->v);
+	out->cap = n;
+}
+
+/* Adds up what overlaps. */
+static void sum_edges(struct values *v, struct runs *out)
+{
+	const struct edge *e = out->edges;
+	int64_t times = 0;
+
+	qsort(out->edges, out->nedges, sizeof *out->edges, compare_edges);
+	room_for(v, out, out->nedges);
+	for (size_t i = 0; i < out->nedges; i++) {
+		times += e[i].times;
+		if (times && e[i + 1].at > e[i].at) /* an end follows, of the same cell */
+			out->n = append(out->v, out->n, e[i].cell, e[i].at, e[i + 1].at - e[i].at,
+					times > UINT32_MAX ? UINT32_MAX : (uint32_t)times);
+	}
+}
+
+static void run_edges(struct values *v, struct runs *out, const struct one_run *x, uint32_t times)
+{
+	uint32_t end = x->first + x->n;
+
+	if (end > v->nranks) {
+		push_edges(v, out, x->cell, 0, end - v->nranks, times);
+		end = v->nranks;
+	}
+	push_edges(v, out, x->cell, x->first, end - x->first, times);
+}
+
+static void sum_history(struct values *v, uint32_t id, struct runs *out)
+{
+	out->nedges = v->nheap = 0;
+	heap_push(v, id, 1);
+	while (v->nheap) {
+		struct part p = heap_pop(v);
+		while (v->nheap && v->heap[0].id == p.id)
+			p.times = add_times(p.times, heap_pop(v).times);
+		v->work++;
+		struct one_run x = value_run(v, p.id);
+		if (x.n) {
+			run_edges(v, out, &x, p.times);
+		} else {
+			const struct node *y = &v->nodes[p.id - v->base];
+			uint32_t left = y->left, right = y->right;
+			heap_push(v, left, p.times);
+			heap_push(v, right, p.times);
+		}
+	}
+	sum_edges(v, out);
+}
+
+/* ---- the same, of one cell and without repetitions ------------------------------------ */
+
+/* Marks ranks; false if one was marked before. */
+static bool mark_ranks(uint64_t *bits, uint32_t first, uint32_t n)
+{
+	while (n) {
+		uint32_t at = first % 64, part = n < 64 - at ? n : 64 - at;
+		uint64_t mask = (part < 64 ? (UINT64_C(1) << part) - 1 : UINT64_MAX) << at;
+		if (bits[first / 64] & mask)
+			return false;
+		bits[first / 64] |= mask;
+		first += part;
+		n -= part;
+	}
+	return true;
+}
+
+static bool mark_run(struct values *v, const struct one_run *x)
+{
+	uint32_t end = x->first + x->n, over = end > v->nranks ? end - v->nranks : 0;
+
+	return mark_ranks(v->ranks, x->first, x->n - over) && mark_ranks(v->ranks, 0, over);
+}
+
+/* Marks the ranks of a history, if all its runs are of that cell and disjoint. Every
+ * part that is still to be looked at has a rank of its own then, or it fails. */
+static bool mark_history(struct values *v, uint32_t id, uint32_t cell)
+{
+	v->nheap = 0;
+	for (;;) {
+		struct one_run x = value_run(v, id);
+		v->work++;
+		if (x.n) {
+			if (x.cell != cell || !mark_run(v, &x))
+				return false;
+			if (!v->nheap)
+				return true;
+			id = v->heap[--v->nheap].id;
+			continue;
+		}
+		if (v->nheap == v->nranks)
+			return false;
+		const struct node *y = &v->nodes[id - v->base];
+		ARENA_PUSH(v->arena, v->heap, v->nheap, v->capheap) = (struct part){ y->right, 1 };
+		id = y->left;
+	}
+}
+
+/* The first rank from `at` on that is marked (or is not), or nranks. */
+static uint32_t find_rank(const struct values *v, uint32_t at, bool marked)
+{
+	while (at < v->nranks) {
+		uint64_t word = v->ranks[at / 64], left = (marked ? word : ~word) >> at % 64;
+		if (left) {
+			at += (uint32_t)__builtin_ctzll(left);
+			break;
+		}
+		at += 64 - at % 64;
+	}
+	return at < v->nranks ? at : v->nranks;
+}
+
+/* The runs of such a history; false: it is none. */
+static bool runs_by_rank(struct values *v, uint32_t id, struct runs *out)
+{
+	size_t bytes = ((size_t)v->nranks + 63) / 64 * sizeof *v->ranks;
+	uint32_t cell = value_cell(v, id);
+
+	if (!v->ranks)
+		v->ranks = arena_alloc(v->arena, bytes);
+	bool simple = mark_history(v, id, cell);
+	uint32_t end, at = simple ? find_rank(v, 0, true) : v->nranks;
+	for (; at < v->nranks; at = find_rank(v, end, true)) {
+		end = find_rank(v, at, false);
+		room_for(v, out, (size_t)out->n + 1);
+		out->v[out->n++] = (struct run){ cell, at, end - at, 1 };
+	}
+	memset(v->ranks, 0, bytes);
+	return simple;
+}
+
+/* ---- a value's runs -------------------------------------------------------------------- */
+
+/* If the sum is one run after all, the next question is O(1). */
+static void remember(struct values *v, uint32_t id, const struct runs *r)
+{
+	struct node *x = &v->nodes[id - v->base];
+
+	if (r->n == 1 && r->v[0].times == 1 && r->v[0].cell == x->cell) {
+		x->first = (uint16_t)r->v[0].first;
+		x->more = (uint16_t)(r->v[0].n - 1);
+	} else if (r->n == 2 && r->v[0].times == 1 && r->v[1].times == 1 &&
+		   r->v[0].cell == x->cell && r->v[1].cell == x->cell && r->v[0].first == 0 &&
+		   r->v[1].first + r->v[1].n == v->nranks) { /* it goes round */
+		x->first = (uint16_t)r->v[1].first;
+		x->more = (uint16_t)(r->v[0].n + r->v[1].n - 1);
+	}
+}
+
+void value_runs(struct values *v, uint32_t id, struct runs *out)
+{
+	out->n = 0;
+	if (id >= POISON)
+		return;
+	struct one_run x = value_run(v, id);
+	if (x.n) {
+		uint32_t end = x.first + x.n;
+		room_for(v, out, 2);
+		if (end > v->nranks) {
+			out->v[out->n++] = (struct run){ x.cell, 0, end - v->nranks, 1 };
+			end = v->nranks;
+		}
+		out->v[out->n++] = (struct run){ x.cell, x.first, end - x.first, 1 };
+		return;
+	}
+	if (!runs_by_rank(v, id, out))
+		sum_history(v, id, out);
+	remember(v, id, out);
+}
+
+bool value_is(struct values *v, uint32_t id, const struct run *want, uint32_t nwant,
+	      struct runs *room)
+{
+	value_runs(v, id, room);
+	struct difference d = runs_compare(room->v, room->n, want, nwant);
+	return !d.lacks && !d.foreign && !d.twice;
+}
+
+/* ---- as text ------------------------------------------------------------------------ */
+
+/* "ranks 0-2, 5" of the runs of one cell; those counted more than once follow. */
+static const char *cell_text(struct arena *arena, const struct program *p, const struct run *v,
+			     uint32_t n)
+{
+	const char *text = "", *more = "";
+	uint64_t ranks = 0;
+	uint32_t pieces = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t lo = v[i].first, hi = lo + v[i].n - 1;
+		/* adjacent runs that differ in times read as one */
+		while (i + 1 < n && v[i + 1].first == hi + 1) {
+			i++;
+			hi += v[i].n;
+		}
+		const char *comma = *text ? ", " : "";
+		ranks += hi - lo + 1;
+		if (++pieces > 8) {
+			text = arena_printf(arena, "%s, ...", text);
+			break;
+		}
+		text = lo == hi	      ? arena_printf(arena, "%s%s%" PRIu32, text, comma, lo)
+		       : hi == lo + 1 ? arena_printf(arena, "%s%s%" PRIu32 ", %" PRIu32, text,
+						     comma, lo, hi)
+				      : arena_printf(arena, "%s%s%" PRIu32 "-%" PRIu32, text, comma,
+						     lo, hi);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (v[i].times < 2)
+			continue;
+		if (++pieces > 12) {
+			more = arena_printf(arena, "%s, ...", more);
+			break;
+		}
+		const char *comma = *more ? ", " : "";
+		const char *who = v[i].n == 1 ? arena_printf(arena, "rank %" PRIu32, v[i].first)
+					      : arena_printf(arena, "ranks %" PRIu32 "-%" PRIu32,
+							     v[i].first, v[i].first + v[i].n - 1);
+		more = v[i].times == 2 ? arena_printf(arena, "%s%s%s twice", more, comma, who)
+				       : arena_printf(arena, "%s%s%s %" PRIu32 " times", more,
+						      comma, who, v[i].times);
+	}
+	return arena_printf(arena, "%s of %s %s%s%s%s", program_cells_text(arena, p, v->cell, 1),
+			    ranks == 1 ? "rank" : "ranks", text, *more ? " (" : "", more,
+			    *more ? ")" : "");
+}
+
+const char *runs_text(struct arena *arena, const struct program *p, const struct run *v, uint32_t n)
+{
+	const char *text = "";
+	uint32_t shown = 0;
+
+	for (uint32_t i = 0, k; i < n; i = k) {
+		for (k = i + 1; k < n && v[k].cell == v[i].cell; k++)
+			;
+		if (++shown > 4)
+			return arena_printf(arena, "%s, and more", text);
+		const char *one = cell_text(arena, p, v + i, k - i);
+		text = *text ? arena_printf(arena, "%s, %s", text, one) : one;
+	}
+	return *text ? text : "nothing";
+}
+
+const char *value_text(struct arena *arena, const struct program *p, struct values *v, uint32_t id)
+{
+	struct runs r = { 0 };
+
+	if (id >= POISON)
+		return "no value";
+	value_runs(v, id, &r);
+	return runs_text(arena, p, r.v, r.n);
+}

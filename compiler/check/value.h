@@ -1,0 +1,136 @@
+/*
+ * Symbolic values: which initial chunks a chunk's value was combined from, how
+ * often each, and in what order (the reduction tree). Exact: nothing is hashed.
+ *
+ * A value is a number. Numbers below `base` are initial values, of cell
+ * number % cells on rank number / cells. The others are reductions of two values
+ * with smaller numbers. A reduction knows its contributions if they are one run
+ * over the ranks, as rings and trees make them; else they are summed up from its
+ * history when someone asks, so that making a value is always O(1).
+ */
+#ifndef CCS_COMPILER_CHECK_VALUE_H
+#define CCS_COMPILER_CHECK_VALUE_H
+
+#include "compiler/check/check.h"
+
+/* NONE (program.h): no value. POISON: unknown after a reported mistake. */
+#define POISON (UINT32_MAX - 1)
+
+/* A reduction. If it is one run: cell `cell` of ranks first .. first + more, going
+ * round after the last rank, each once. With more == 0: something else; cell is then
+ * the one whose length the value has. (LIMIT_RANKS fits.) */
+struct node {
+	uint32_t left, right;
+	uint32_t cell;
+	uint16_t first, more;
+};
+
+/* The run that a value is; n == 0: it is none. */
+struct one_run {
+	uint32_t cell, first, n;
+};
+
+/* Part of a history that is still to be summed up: value `id`, `times` times. */
+struct part {
+	uint32_t id;
+	uint32_t times;
+};
+
+struct values {
+	struct arena *arena;
+	uint32_t nranks, cells;
+	uint32_t base; /* nranks * cells */
+	struct node *nodes;
+	uint32_t n, cap;
+	struct part *heap; /* for value_runs; the greatest number on top */
+	size_t nheap, capheap;
+	uint64_t *ranks; /* [nranks] bits, for value_runs; none is set in between */
+	uint64_t work;	 /* parts summed up so far */
+};
+
+/** Sets up no reductions, with room for `room` of them. False if nranks * cells is
+ *  more than numbers can tell. */
+bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells, uint64_t room);
+
+/** a (+) b; both are values. O(1). Says whether they have the length of the same
+ *  cell. */
+uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell);
+
+static inline struct one_run value_run(const struct values *v, uint32_t id)
+{
+	if (id < v->base)
+		return (struct one_run){ id % v->cells, id / v->cells, 1 };
+	const struct node *x = &v->nodes[id - v->base];
+	return (struct one_run){ x->cell, x->first, x->more ? x->more + 1u : 0 };
+}
+
+/* The same, for the commonest case at once: two adjacent runs of one cell. */
+static inline uint32_t value_combine_fast(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
+{
+	struct one_run x = value_run(v, a), y = value_run(v, b);
+	uint32_t n = x.n + y.n, first = y.first, end = y.first + y.n;
+
+	if (end >= v->nranks)
+		end -= v->nranks;
+	if (end != x.first) {
+		first = x.first;
+		end = x.first + x.n;
+		if (end >= v->nranks)
+			end -= v->nranks;
+		if (end != y.first)
+			return value_combine(v, a, b, same_cell);
+	}
+	if (x.cell != y.cell || !x.n || !y.n || n >= v->nranks || v->n == v->cap)
+		return value_combine(v, a, b, same_cell);
+	*same_cell = true;
+	v->nodes[v->n] = (struct node){ a, b, x.cell, (uint16_t)first, (uint16_t)(n - 1) };
+	return v->base + v->n++;
+}
+
+/* The runs of a value, sorted by (cell, first), disjoint, none going round. Begins
+ * as { 0 } and may be used again for another value. */
+struct runs {
+	struct run *v;
+	uint32_t n;
+	size_t cap;
+	struct edge *edges; /* room to work in */
+	size_t nedges, capedges;
+};
+
+/** O(1) for one run; O(h + nranks / 64) for a history of h values, of one cell and
+ *  without repetitions; else O(h log h). A history that turns out to be one run is
+ *  remembered as such. */
+void value_runs(struct values *v, uint32_t id, struct runs *out);
+
+/** Whether the value's contributions are `want` exactly; `want` is sorted and
+ *  disjoint, adjacent runs in it may be cut anywhere. `room` as in value_runs. */
+bool value_is(struct values *v, uint32_t id, const struct run *want, uint32_t nwant,
+	      struct runs *room);
+
+/* How two multisets differ. */
+struct difference {
+	bool lacks;   /* b has one that a has not, or has less often */
+	bool foreign; /* a has one that b has not at all */
+	bool twice;   /* a has one of b more often than b */
+};
+struct difference runs_compare(const struct run *a, uint32_t na, const struct run *b, uint32_t nb);
+
+/** Runs of a that are not in b (taking times into account if `times`), in `arena`. */
+struct run *runs_without(struct arena *arena, const struct run *a, uint32_t na, const struct run *b,
+			 uint32_t nb, bool times, uint32_t *n);
+
+/** Whether some contribution is in both. */
+bool runs_overlap(const struct run *a, uint32_t na, const struct run *b, uint32_t nb);
+
+/** "data[0] of ranks 0-2", "data[0] of ranks 0, 1 (rank 1 twice)", "no value". */
+const char *runs_text(struct arena *arena, const struct program *p, const struct run *v,
+		      uint32_t n);
+const char *value_text(struct arena *arena, const struct program *p, struct values *v, uint32_t id);
+
+/* The cell whose length the value has: where it came from. */
+static inline uint32_t value_cell(const struct values *v, uint32_t id)
+{
+	return id < v->base ? id % v->cells : v->nodes[id - v->base].cell;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * What every pass is given, and the limits.
+ */
+#ifndef CCS_COMPILER_CTX_H
+#define CCS_COMPILER_CTX_H
+
+#include "lang/lang.h"
+
+#include <stdio.h>
+
+/* All that a compilation holds; no globals anywhere. */
+struct ctx {
+	struct arena *arena;   /* lives as long as the compilation */
+	struct arena *scratch; /* emptied by compile.c after each pass */
+	struct sources *sources;
+	struct diags *diags;
+	uint32_t slots; /* --slots: FIFO depth K */
+	FILE *progress; /* -v: a line a pass with its time and operations; or NULL */
+};
+
+/* Values of diags.phase: the order of reports, ccs(5) 8. */
+enum phase {
+	PHASE_TEXT,   /* load, resolve */
+	PHASE_EXPAND, /* links and peers */
+	PHASE_MATCH,
+	PHASE_DEADLOCK,
+	PHASE_RACE,
+	PHASE_DATA,    /* E0401 */
+	PHASE_CONTRACT /* the contract's own text, E0403-E0405, E0408 */
+};
+
+/* Limits; each is named in the message of the error that it raises. */
+#define LIMIT_RANKS 65536u
+#define LIMIT_CALL_DEPTH 10000u	   /* E0204 */
+#define LIMIT_OPS (1u << 26)	   /* operations in one program, E0501 */
+#define LIMIT_TOUCHED (1ull << 33) /* chunks that a program's operations touch, E0501 */
+#define LIMIT_MEMORY (8ull << 30)  /* bytes, E0501 */
+#define LIMIT_IDLE_WORK 200000000u /* evaluation steps without an operation, E0204 */
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * Lowered programs -> the bytes of a module, and what is made of these.
+ */
+#ifndef CCS_COMPILER_EMIT_EMIT_H
+#define CCS_COMPILER_EMIT_EMIT_H
+
+#include "compiler/lower/lowered.h"
+#include "runtime/ccs.h"
+
+/* One instance, ready to be written. */
+struct planned {
+	const struct program *source;
+	const struct lowered *lowered;
+	const struct contract *contract;
+	uint32_t steps;			   /* of the program, as the report counts them */
+	const struct choice_list *choices; /* protocols by size (runtime/plan/choice.h) */
+};
+
+/* The bytes of ccs_module_v1. Reproducible. */
+struct bytes {
+	unsigned char *data;
+	size_t len;
+};
+struct bytes module_build(struct ctx *c, const struct module *m, const struct decl *schedule,
+			  const struct planned *v, size_t n);
+
+/** Reads the module's bytes back, as whoever runs them will, proves all of it within so
+ *  many bytes of memory, and compares what it promises with the program and its contract
+ *  (read_back.c). Returns 0 or the exit status (70: a bug of ours; 1: E0501), reported as a
+ *  diagnostic. About as long as the checks before. */
+int read_back(struct ctx *c, const struct bytes *module, const struct module *sources,
+	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory);
+
+/** What was read back of the module, its first `len` bytes, as a number. */
+uint64_t read_back_sum(const struct bytes *module, size_t len);
+
+/** Whether, now that kernels were added, that is still the same, and the whole is of good
+ *  form. Returns as read_back. */
+int read_back_again(struct ctx *c, const struct bytes *module, const struct decl *schedule,
+		    size_t len, uint64_t sum);
+
+/** The source of a module's kernels (cuda.c): the same for every N, element type,
+ *  operator and protocol; CCS_TYPE, CCS_OP and CCS_PROTO are defined when it is
+ *  compiled. Complete: it includes nothing. In c->arena. */
+const char *cuda_source(struct ctx *c, const struct bytes *module);
+
+/* --target, --arch and --kernels. */
+struct cuda_options {
+	bool asked;		  /* --target=cuda, --arch or --kernels: without NVRTC it is an
+				   error; else kernels are compiled where it is found */
+	bool off;		  /* --target=cpu: no CUDA source either */
+	bool lines;		  /* -g: kernels name the lines of the schedule */
+	const char *const *archs; /* "sm_90"; at least one */
+	size_t narchs;
+	uint8_t ops[CCS_NDTYPES]; /* kernels beside float32 sum: bits by ccs_redop */
+};
+
+/** Adds the CUDA source and its compiled kernels to a module (kernels.c). Returns 0
+ *  or the exit status (4: no NVRTC, or it does not know the GPU; 70: it refuses the
+ *  source), reported as a diagnostic. */
+int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *o);
+
+/** --emit=ptx: float32 sum, for the first architecture. Returns as kernels_add. */
+int kernels_ptx(struct ctx *c, const struct bytes *module, const struct cuda_options *o, FILE *out);
+
+/** Puts CUDA source and kernels into a module (module.c); kernels[i].cubin is set
+ *  here, to cubins[i]. */
+struct ccs_kernel;
+void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
+		     struct ccs_kernel *kernels, const struct bytes *cubins, size_t n);
+
+/** --emit=plan: a module's plans for a person to read. */
+void plan_print(const struct bytes *module, FILE *out);
+
+/** --emit=plan,json */
+void plan_print_json(const struct bytes *module, FILE *out);
+
+/** --emit=header: the C header of the module's typed function. */
+void header_print(const struct bytes *module, FILE *out);
+
+/** The shared object's bytes, in *object from malloc. Returns 0, or the exit status (2:
+ *  no place for temporary files, 4: no C compiler) with the reason in *error (arena). */
+int link_module(struct ctx *c, const struct bytes *module, void **object, size_t *len,
+		const char **error);
+
+#endif

@@ -1,0 +1,386 @@
+/*
+ * --emit=plan: a module's plans, for a person to read; and as JSON.
+ *
+ * In:  the bytes of a module. Out: text: for each plan, rank and worker the
+ * operations in words, numbered as waits count them; a direct message goes to cells
+ * of the other rank. JSON: one object with the same facts under the names of
+ * runtime/plan/plan.h. O(bytes).
+ */
+#include "compiler/emit/module.h"
+#include "runtime/plan/choice.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+/* A plan and its tables. */
+struct view {
+	const struct bytes *m;
+	const struct ccs_module_head *head;
+	const struct ccs_buffer *buffers;
+	const struct ccs_plan *plan;
+	const struct ccs_shape *shapes;
+	const struct ccs_rank *ranks;
+	const struct ccs_worker *workers;
+	const struct ccs_op *ops;
+	const struct ccs_wait *waits;
+	const struct ccs_fifo *fifos;
+	const struct ccs_choice *choices;
+};
+
+static struct view view_plan(const struct bytes *m, uint64_t i)
+{
+	struct view v = { .m = m, .head = module_head(m) };
+
+	v.buffers = MODULE_TABLE(m, v.head->buffers);
+	v.plan = (const struct ccs_plan *)MODULE_TABLE(m, v.head->plans) + i;
+	v.shapes = MODULE_TABLE(m, v.plan->shapes);
+	v.ranks = MODULE_TABLE(m, v.plan->ranks);
+	v.workers = MODULE_TABLE(m, v.plan->workers);
+	v.ops = MODULE_TABLE(m, v.plan->ops);
+	v.waits = MODULE_TABLE(m, v.plan->waits);
+	v.fifos = MODULE_TABLE(m, v.plan->fifos);
+	v.choices = MODULE_TABLE(m, v.plan->choices);
+	return v;
+}
+
+/* What an operation does, in a word. */
+static const char *op_name(const struct ccs_op *o)
+{
+	bool in = o->in != CCS_NONE, out = o->out != CCS_NONE, a = o->a != CCS_NONE;
+	bool dst = o->dst != CCS_NONE;
+
+	if (in && out)
+		return a     ? dst ? "recv-reduce-copy-send" : "recv-reduce-send"
+		       : dst ? "recv-copy-send"
+			     : "recv-send";
+	if (in)
+		return a ? "recv-reduce" : "recv";
+	if (out)
+		return "send";
+	return o->b != CCS_NONE ? "reduce" : "copy";
+}
+
+/* ---- text ------------------------------------------------------------------------ */
+
+/* "data[3]", "data[0..4]", "scratch[2]", in `text`; an initial value has its `@rank`,
+ * as contracts write it. */
+static const char *cells_text(char text[static 256], const struct view *v, uint32_t cell,
+			      uint32_t n, bool initial, uint32_t rank)
+{
+	const char *name = "scratch";
+	uint32_t base = v->plan->cells;
+	char at[24] = "";
+
+	for (uint64_t i = 0; i < v->head->buffers.n; i++) {
+		const struct ccs_shape *s = &v->shapes[i];
+		uint32_t size = s->chunks * s->blocks;
+		if (cell - s->cell < size || (n == 0 && cell - s->cell <= size)) {
+			name = module_text(v->m, v->buffers[i].name);
+			base = s->cell;
+			break;
+		}
+	}
+	if (initial)
+		snprintf(at, sizeof at, "@%" PRIu32, rank);
+	if (n == 1)
+		snprintf(text, 256, "%.200s[%" PRIu32 "]%s", name, cell - base, at);
+	else
+		snprintf(text, 256, "%.200s[%" PRIu32 "..%" PRIu32 "]%s", name, cell - base,
+			 cell - base + n, at);
+	return text;
+}
+
+/* The cells of an operation: "data[3]", "data[1] -> t[0]". */
+static void operand_text(char text[static 1024], const struct view *v, const struct ccs_op *o,
+			 uint32_t rank)
+{
+	char a[256] = "", b[256] = "", dst[256] = "";
+
+	if (o->a != CCS_NONE)
+		cells_text(a, v, o->a, o->n, o->flags & CCS_OP_A_INITIAL, rank);
+	if (o->b != CCS_NONE)
+		cells_text(b, v, o->b, o->n, o->flags & CCS_OP_B_INITIAL, rank);
+	if (o->dst != CCS_NONE)
+		cells_text(dst, v, o->dst, o->n, false, rank);
+	if (a[0] && b[0])
+		snprintf(text, 1024, "%s + %s -> %s", a, b, dst);
+	else if (a[0] && dst[0] && strcmp(a, dst))
+		snprintf(text, 1024, "%s -> %s", a, dst);
+	else if (a[0] || dst[0])
+		snprintf(text, 1024, "%s", a[0] ? a : dst);
+	else
+		snprintf(text, 1024, "%" PRIu32 " cell%s", o->n, o->n == 1 ? "" : "s");
+}
+
+static void print_op(const struct view *v, const struct ccs_worker *w, uint32_t i, FILE *out)
+{
+	const struct ccs_op *o = &v->ops[w->op + i];
+	const struct ccs_file *files = MODULE_TABLE(v->m, v->head->files);
+	char text[1024], from[64] = "", to[320] = "", cells[256];
+
+	operand_text(text, v, o, w->rank);
+	if (o->in != CCS_NONE)
+		snprintf(from, sizeof from, "from rank %" PRIu32 " (fifo %" PRIu32 ")",
+			 v->fifos[o->in].src, o->in);
+	if (o->out != CCS_NONE)
+		snprintf(to, sizeof to, "to rank %" PRIu32 "%s%s (fifo %" PRIu32 ")",
+			 v->fifos[o->out].dst, o->remote == CCS_NONE ? "" : "'s ",
+			 o->remote == CCS_NONE ? ""
+					       : cells_text(cells, v, o->remote, o->n, false, 0),
+			 o->out);
+	fprintf(out, "    %4" PRIu32 "  %-21s  %-27s %-21s %-28s  ", i, op_name(o), text, from, to);
+	if (o->file + 1u < v->head->files.n)
+		fprintf(out, "%s:%" PRIu32, module_text(v->m, files[o->file].name), o->line);
+	else
+		fprintf(out, "line %" PRIu32, o->line);
+	for (uint32_t k = 0; k < o->nwaits; k++) {
+		const struct ccs_wait *at = &v->waits[o->wait + k];
+		fprintf(out, "%s w%" PRIu32 ":%" PRIu32, k ? "," : "  after",
+			at->worker - v->ranks[w->rank].worker, at->ops - 1);
+	}
+	putc('\n', out);
+}
+
+/* What a GPU does with messages: which need no slot, and the protocols by size. */
+static void print_messages(const struct view *v, FILE *out)
+{
+	uint64_t messages = 0, direct = 0;
+	char text[512];
+
+	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
+		messages += v->ops[i].out != CCS_NONE;
+		direct += v->ops[i].remote != CCS_NONE;
+	}
+	choice_text(v->choices, v->plan->choices.n, text, sizeof text);
+	fprintf(out, "  %" PRIu64 " messages, %" PRIu64 " direct; protocols %s\n", messages, direct,
+		text);
+}
+
+static void print_after(const struct view *v, uint32_t rank, FILE *out)
+{
+	const struct ccs_after *a = MODULE_TABLE(v->m, v->plan->after);
+
+	for (uint64_t i = 0; i < v->plan->after.n; i++) {
+		if (a[i].rank != rank)
+			continue;
+		if (a[i].n == 1)
+			fprintf(out, "   ends after rank %" PRIu32 " has begun\n", a[i].first);
+		else
+			fprintf(out, "   ends after ranks %" PRIu32 "-%" PRIu32 " have begun\n",
+				a[i].first, a[i].first + a[i].n - 1);
+	}
+}
+
+static void print_plan(const struct view *v, FILE *out)
+{
+	const struct ccs_plan *p = v->plan;
+
+	fprintf(out, "\nN = %" PRIu32, p->nranks);
+	if (p->root != CCS_NONE)
+		fprintf(out, ", root = %" PRIu32, p->root);
+	fprintf(out,
+		": %" PRIu64 " operations, %" PRIu64 " workers, %" PRIu64 " waits, %" PRIu64
+		" fifos, %" PRIu32 " steps; %" PRIu32 " cells and %" PRIu32 " of scratch a rank\n",
+		p->ops.n, p->workers.n, p->waits.n, p->fifos.n, p->steps, p->cells, p->scratch);
+	print_messages(v, out);
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		uint32_t first = v->ranks[r].worker;
+		fprintf(out, "  rank %" PRIu32 "\n", r);
+		print_after(v, r, out);
+		for (uint32_t w = first; w < v->ranks[r + 1].worker; w++) {
+			fprintf(out, "   w%" PRIu32 "\n", w - first);
+			for (uint32_t i = 0; i < v->workers[w].nops; i++)
+				print_op(v, &v->workers[w], i, out);
+		}
+	}
+}
+
+void plan_print(const struct bytes *module, FILE *out)
+{
+	const struct ccs_module_head *h = module_head(module);
+	const struct ccs_param *params = MODULE_TABLE(module, h->params);
+
+	fprintf(out, "%s: %s, checked for FIFOs of %" PRIu32 " slot%s; %" PRIu64 " bytes\n",
+		module_text(module, h->schedule), module_text(module, h->contract), h->slots,
+		h->slots == 1 ? "" : "s", h->size);
+	for (uint64_t i = 0; i < h->params.n; i++) {
+		if (params[i].name == h->root_param)
+			fprintf(out, "  %s: the root, chosen at the call\n",
+				module_text(module, params[i].name));
+		else
+			fprintf(out, "  %s = %" PRId64 "\n", module_text(module, params[i].name),
+				params[i].value);
+	}
+	for (uint64_t i = 0; i < h->plans.n; i++) {
+		struct view v = view_plan(module, i);
+		print_plan(&v, out);
+	}
+}
+
+/* ---- JSON -------------------------------------------------------------------------- */
+
+/* A number, or null where there is none. */
+static json_t *number(uint32_t v)
+{
+	return v == CCS_NONE ? json_null() : json_integer(v);
+}
+
+static json_t *json_op(const struct view *v, const struct ccs_op *o)
+{
+	const struct ccs_file *files = MODULE_TABLE(v->m, v->head->files);
+	json_t *waits = json_array();
+
+	for (uint32_t k = 0; k < o->nwaits; k++) {
+		const struct ccs_wait *w = &v->waits[o->wait + k];
+		json_array_append_new(waits,
+				      json_pack("{s:I, s:I}", "worker", (json_int_t)w->worker,
+						"ops", (json_int_t)w->ops));
+	}
+	return json_pack(
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:b, s:b, s:s, s:I, s:o}", "op",
+		op_name(o), "in", number(o->in), "a", number(o->a), "b", number(o->b), "dst",
+		number(o->dst), "out", number(o->out), "n", (json_int_t)o->n, "len",
+		(json_int_t)o->len, "len_same", (o->flags & CCS_OP_LEN_SAME) != 0, "remote",
+		number(o->remote), "a_initial", (o->flags & CCS_OP_A_INITIAL) != 0, "b_initial",
+		(o->flags & CCS_OP_B_INITIAL) != 0, "file", module_text(v->m, files[o->file].name),
+		"line", (json_int_t)o->line, "waits", waits);
+}
+
+static json_t *json_workers(const struct view *v)
+{
+	json_t *all = json_array();
+
+	for (uint64_t w = 0; w < v->plan->workers.n; w++) {
+		json_t *ops = json_array();
+		for (uint32_t i = 0; i < v->workers[w].nops; i++)
+			json_array_append_new(ops, json_op(v, &v->ops[v->workers[w].op + i]));
+		json_array_append_new(all, json_pack("{s:I, s:o}", "rank",
+						     (json_int_t)v->workers[w].rank, "ops", ops));
+	}
+	return all;
+}
+
+static json_t *json_fifos(const struct view *v)
+{
+	json_t *all = json_array();
+
+	for (uint64_t i = 0; i < v->plan->fifos.n; i++) {
+		const struct ccs_fifo *f = &v->fifos[i];
+		json_array_append_new(all, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "src",
+						     (json_int_t)f->src, "dst", (json_int_t)f->dst,
+						     "channel", (json_int_t)f->channel, "messages",
+						     (json_int_t)f->messages, "max_cells",
+						     (json_int_t)f->max_cells, "src_worker",
+						     (json_int_t)f->src_worker, "dst_worker",
+						     (json_int_t)f->dst_worker));
+	}
+	return all;
+}
+
+/* Protocols by size: bytes is null in the last row. */
+static json_t *json_choices(const struct view *v)
+{
+	json_t *all = json_array();
+
+	for (uint64_t i = 0; i < v->plan->choices.n; i++) {
+		const struct ccs_choice *c = &v->choices[i];
+		json_array_append_new(
+			all, json_pack("{s:o, s:s, s:I}", "bytes",
+				       c->bytes == UINT64_MAX ? json_null()
+							      : json_integer((json_int_t)c->bytes),
+				       "protocol", c->protocol == CCS_LL ? "ll" : "simple",
+				       "channels", (json_int_t)c->channels));
+	}
+	return all;
+}
+
+/* Final values: null, or runs of [cell, first, n, times]. */
+static json_t *json_expect(const struct view *v)
+{
+	const uint32_t *rows = MODULE_TABLE(v->m, v->plan->expect);
+	const struct ccs_sum *sums = MODULE_TABLE(v->m, v->plan->sums);
+	json_t *all = json_array();
+
+	for (uint64_t i = 0; i < v->plan->expect.n; i++)
+		json_array_append_new(all, number(rows[i]));
+	json_t *runs = json_array();
+	for (uint64_t i = 0; i < v->plan->sums.n; i++)
+		json_array_append_new(
+			runs,
+			json_pack("{s:I, s:I, s:I, s:I, s:b, s:b}", "cell",
+				  (json_int_t)sums[i].cell, "first", (json_int_t)sums[i].first, "n",
+				  (json_int_t)sums[i].n, "times", (json_int_t)sums[i].times,
+				  "reduced", (int)sums[i].reduced, "last", (int)sums[i].last));
+	return json_pack("{s:o, s:o}", "expect", all, "sums", runs);
+}
+
+static json_t *json_after(const struct view *v)
+{
+	const struct ccs_after *after = MODULE_TABLE(v->m, v->plan->after);
+	json_t *all = json_array();
+
+	for (uint64_t i = 0; i < v->plan->after.n; i++)
+		json_array_append_new(all, json_pack("{s:I, s:I, s:I}", "rank",
+						     (json_int_t)after[i].rank, "first",
+						     (json_int_t)after[i].first, "n",
+						     (json_int_t)after[i].n));
+	return all;
+}
+
+static json_t *json_plan(const struct view *v)
+{
+	json_t *shapes = json_array();
+
+	for (uint64_t i = 0; i < v->head->buffers.n; i++)
+		json_array_append_new(shapes, json_pack("{s:I, s:I, s:I}", "chunks",
+							(json_int_t)v->shapes[i].chunks, "blocks",
+							(json_int_t)v->shapes[i].blocks, "cell",
+							(json_int_t)v->shapes[i].cell));
+	json_t *plan = json_pack(
+		"{s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "nranks",
+		(json_int_t)v->plan->nranks, "root", number(v->plan->root), "cells",
+		(json_int_t)v->plan->cells, "scratch", (json_int_t)v->plan->scratch, "steps",
+		(json_int_t)v->plan->steps, "max_message", (json_int_t)v->plan->max_message,
+		"shapes", shapes, "workers", json_workers(v), "fifos", json_fifos(v), "choices",
+		json_choices(v), "after", json_after(v));
+	json_t *expect = json_expect(v);
+	json_object_update(plan, expect);
+	json_decref(expect);
+	return plan;
+}
+
+void plan_print_json(const struct bytes *module, FILE *out)
+{
+	static const char *const direction[] = { "in", "out", "inout" };
+	const struct ccs_module_head *h = module_head(module);
+	const struct ccs_buffer *b = MODULE_TABLE(module, h->buffers);
+	const struct ccs_param *p = MODULE_TABLE(module, h->params);
+	json_t *buffers = json_array(), *params = json_object(), *plans = json_array();
+
+	for (uint64_t i = 0; i < h->buffers.n; i++)
+		json_array_append_new(buffers,
+				      json_pack("{s:s, s:s, s:b, s:b}", "name",
+						module_text(module, b[i].name), "direction",
+						direction[b[i].direction], "by_column",
+						(int)b[i].by_column, "sized", (int)b[i].sized));
+	for (uint64_t i = 0; i < h->params.n; i++)
+		json_object_set_new(params, module_text(module, p[i].name),
+				    p[i].name == h->root_param ? json_null()
+							       : json_integer(p[i].value));
+	for (uint64_t i = 0; i < h->plans.n; i++) {
+		struct view v = view_plan(module, i);
+		json_array_append_new(plans, json_plan(&v));
+	}
+	json_t *all = json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}", "compiler",
+		module_text(module, h->compiler), "schedule", module_text(module, h->schedule),
+		"contract", module_text(module, h->contract), "abi", (json_int_t)h->abi, "slots",
+		(json_int_t)h->slots, "reduces", (h->flags & CCS_MODULE_REDUCES) != 0, "mixed",
+		(h->flags & CCS_MODULE_MIXED) != 0, "even_counts",
+		(h->flags & CCS_MODULE_EVEN_COUNTS) != 0, "params", params, "buffers", buffers,
+		"plans", plans);
+	json_dumpf(all, out, JSON_COMPACT);
+	putc('\n', out);
+	json_decref(all);
+}

@@ -1,0 +1,347 @@
+/*
+ * Reads a module back, before anything is made of it.
+ *
+ * In:  the bytes that module.c wrote, and what they were to say. Out: 0, or the exit
+ * status: 70 where the bytes are not right, which is a bug of ours.
+ *
+ * The bytes go the way that they go for whoever runs them: the loader's own checks
+ * (runtime/plan/verify.c), then the prover (runtime/plan/prove.h), which runs each plan on symbolic
+ * values, by code that shares nothing with lowering and writing. That shows that each plan
+ * keeps the module's promises; here it is compared whether these are the promises that the
+ * source asked for, and whether names, parameters and shapes are the program's.
+ *
+ * O(bytes + ranks * cells + runs of the contract) beside the prover.
+ */
+#include "compiler/emit/emit.h"
+#include "runtime/plan/choice.h"
+#include "runtime/plan/prove.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct reader {
+	struct ctx *c;
+	const struct module *sources;
+	const struct decl *schedule;
+	struct ccs_module *m;
+	bool *found;	 /* [plans]: some instance is written there */
+	uint32_t *known; /* [runs]: see same_promises */
+};
+
+static const char *text_at(const struct reader *r, uint32_t at)
+{
+	return r->m->text + at;
+}
+
+static bool is_text(const struct reader *r, uint32_t at, const char *text)
+{
+	return !strcmp(text_at(r, at), text);
+}
+
+/* ---- what all plans share -------------------------------------------------------- */
+
+/* The last part of a path, fit to be printed. */
+static bool is_file_name(const char *written, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash && slash[1] ? slash + 1 : path;
+
+	for (; *name && *written; name++, written++)
+		if (*written != ((unsigned char)*name < ' ' || *name == 0x7f ? '?' : *name))
+			return false;
+	return !*name && !*written;
+}
+
+static bool same_files(const struct reader *r)
+{
+	uint64_t i = 0;
+
+	for (const struct unit *u = r->sources->units; u; u = u->next) {
+		const struct source *s = u->source;
+		size_t len = strnlen(s->text, s->len);
+		const char *content;
+
+		if (s->prelude)
+			continue;
+		if (i == r->m->head->files.n)
+			return false;
+		content = text_at(r, r->m->files[i].content);
+		if (!is_file_name(text_at(r, r->m->files[i++].name), s->name) ||
+		    strlen(content) != len || memcmp(content, s->text, len))
+			return false;
+	}
+	return i == r->m->head->files.n;
+}
+
+static bool same_params(const struct reader *r, const struct program *p)
+{
+	const struct symbol *root = p->instance.root_param;
+	const struct ccs_module_head *h = r->m->head;
+	uint32_t i = 0;
+
+	for (const struct binding *d = r->schedule->params; d && i < p->nparams; d = d->next, i++) {
+		bool at_run = root && !strcmp(d->name.name, root->name);
+
+		if (i >= h->params.n || !is_text(r, r->m->params[i].name, d->name.name) ||
+		    r->m->params[i].value != (at_run ? -1 : p->params[i]))
+			return false;
+	}
+	return i == h->params.n &&
+	       (root ? h->root_param != CCS_NONE && is_text(r, h->root_param, root->name)
+		     : h->root_param == CCS_NONE);
+}
+
+static bool same_buffers(const struct reader *r, const struct program *p)
+{
+	if (p->nbuffers != r->m->nbuffers)
+		return false;
+	for (uint32_t i = 0; i < p->nbuffers; i++) {
+		const struct buffer_def *d = p->buffers[i].def;
+		const struct ccs_buffer *b = r->m->buffers + i;
+		uint32_t direction = d->dir == DIR_IN	 ? CCS_IN
+				     : d->dir == DIR_OUT ? CCS_OUT
+							 : CCS_INOUT;
+
+		if (!is_text(r, b->name, d->name.name) || b->direction != direction ||
+		    !b->by_column != !d->by_column || !b->sized != !d->sized)
+			return false;
+	}
+	return true;
+}
+
+/* Returns what is wrong, or NULL. */
+static const char *compare_head(const struct reader *r, const struct program *p)
+{
+	const struct ccs_module_head *h = r->m->head;
+
+	if (!is_text(r, h->schedule, r->schedule->name.name) ||
+	    !is_text(r, h->contract, r->schedule->contract_name.name) ||
+	    !is_text(r, h->compiler, CCS_VERSION))
+		return "its names are others";
+	if (h->slots != r->c->slots)
+		return "its FIFOs have another depth";
+	if (!same_files(r))
+		return "its source files are others";
+	if (p && !same_params(r, p))
+		return "its parameters are others";
+	if (p && !same_buffers(r, p))
+		return "its buffers are others";
+	return NULL;
+}
+
+/* ---- one plan -------------------------------------------------------------------- */
+
+static bool same_shapes(const struct plan_view *v, const struct program *p)
+{
+	if (v->plan->cells != p->cells)
+		return false;
+	for (uint32_t i = 0; i < p->nbuffers; i++)
+		if (v->shapes[i].chunks != p->buffers[i].chunks ||
+		    v->shapes[i].blocks != p->buffers[i].blocks ||
+		    v->shapes[i].cell != p->buffers[i].cell)
+			return false;
+	return true;
+}
+
+static bool same_choices(const struct plan_view *v, const struct choice_list *list)
+{
+	if (v->plan->choices.n != list->n)
+		return false;
+	for (uint32_t i = 0; i < list->n; i++)
+		if (v->choices[i].bytes != list->rows[i].bytes ||
+		    v->choices[i].protocol != list->rows[i].protocol ||
+		    v->choices[i].channels != list->rows[i].channels)
+			return false;
+	return true;
+}
+
+/* A value of the contract, and rows of sums. */
+static bool same_value(const struct contract *k, uint32_t run, const struct ccs_sum *s)
+{
+	if (!s->reduced != !k->reduced[run])
+		return false;
+	for (;; run++, s++) {
+		const struct run *x = &k->runs[run];
+
+		if (s->cell != x->cell || s->first != x->first || s->n != x->n ||
+		    s->times != x->times || !s->last != !k->last[run])
+			return false;
+		if (k->last[run])
+			return true;
+	}
+}
+
+/* Values of a contract are shared: `known` has the rows of sums that one was compared
+ * with last. */
+static bool same_promises(const struct plan_view *v, const struct contract *k, uint32_t *known)
+{
+	uint64_t n = (uint64_t)v->plan->nranks * v->plan->cells;
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t run = k->rows[i], row = v->expect[i];
+
+		if ((run == NONE) != (row == CCS_NONE))
+			return false;
+		if (run == NONE || known[run] == row)
+			continue;
+		if (!same_value(k, run, v->sums + row))
+			return false;
+		known[run] = row;
+	}
+	return true;
+}
+
+static bool same_after(const struct plan_view *v, const struct contract *k)
+{
+	if (v->plan->after.n != k->nafter)
+		return false;
+	for (uint32_t i = 0; i < k->nafter; i++)
+		if (v->after[i].rank != k->after[i].rank ||
+		    v->after[i].first != k->after[i].first || v->after[i].n != k->after[i].n)
+			return false;
+	return true;
+}
+
+static const char *compare_plan(struct reader *r, const struct planned *in)
+{
+	const struct program *p = in->source;
+	const struct plan_view *v = module_plan(r->m, (int)p->nranks, (int)p->instance.root);
+
+	if (!v)
+		return "it is not there";
+	r->found[v - r->m->plans] = true;
+	if (!same_shapes(v, p))
+		return "its buffers have other shapes";
+	memset(r->known, 0xff, in->contract->nruns * sizeof *r->known);
+	if (!same_promises(v, in->contract, r->known))
+		return "it promises something else than the contract";
+	if (!same_after(v, in->contract))
+		return "it promises another order of ranks than the contract";
+	if (v->plan->steps != in->steps)
+		return "it has another number of steps";
+	return same_choices(v, in->choices) ? NULL : "its protocols are others";
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+static int bug(struct ctx *c, const struct decl *schedule, const char *what)
+{
+	diag_add(c->diags, SEV_ERROR, 0, schedule->name.span, NO_RANK,
+		 "internal error: the module of %s was read back, and is not right: %s; please "
+		 "report this schedule",
+		 schedule->name.name, what);
+	return 70;
+}
+
+static int bug_in_plan(struct reader *r, const struct program *p, const char *what)
+{
+	const char *root = p->instance.root < 0 ? ""
+						: arena_printf(r->c->scratch, ", root %d",
+							       (int)p->instance.root);
+
+	return bug(r->c, r->schedule,
+		   arena_printf(r->c->scratch, "the plan for N = %u%s: %s", (unsigned)p->nranks,
+				root, what));
+}
+
+static int compare(struct reader *r, const struct planned *v, size_t n)
+{
+	const char *what = compare_head(r, n ? v[0].source : NULL);
+
+	if (what)
+		return bug(r->c, r->schedule, what);
+	for (size_t i = 0; i < n; i++) {
+		what = compare_plan(r, &v[i]);
+		if (what)
+			return bug_in_plan(r, v[i].source, what);
+	}
+	for (size_t i = 0; i < r->m->nplans; i++)
+		if (!r->found[i])
+			return bug(r->c, r->schedule, "it has a plan that nobody asked for");
+	return 0;
+}
+
+/* A failure of the loader or the prover, in its own words. */
+static int failed(struct ctx *c, const struct decl *schedule, ccs_status s)
+{
+	if (s != CCS_ENOMEM)
+		return bug(c, schedule, ccs_error());
+	diag_add(c->diags, SEV_ERROR, 501, schedule->name.span, NO_RANK,
+		 "out of memory: %s, what --memory leaves; ask for smaller N, or for more",
+		 ccs_error());
+	return 1;
+}
+
+/* All memory of ours is there before the module is, which the arenas do not own. */
+static void reserve(struct reader *r, const struct planned *v, size_t n)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = v[i].contract->nruns > most ? v[i].contract->nruns : most;
+	r->found = ARENA_ARRAY(r->c->scratch, bool, n + 1);
+	r->known = ARENA_ARRAY(r->c->scratch, uint32_t, most + 1);
+}
+
+int read_back(struct ctx *c, const struct bytes *module, const struct module *sources,
+	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory)
+{
+	struct reader r = { .c = c, .sources = sources, .schedule = schedule };
+	ccs_status s;
+	int status;
+
+	reserve(&r, v, n);
+	s = ccs_module_open(&r.m, module->data, module->len);
+	if (s)
+		return failed(c, schedule, s);
+	status = r.m->nplans > n ? bug(c, schedule, "it has too many plans") : compare(&r, v, n);
+	if (!status) {
+		s = prove_module(r.m, memory);
+		if (s)
+			status = failed(c, schedule, s);
+	}
+	ccs_module_free(r.m);
+	return status;
+}
+
+/* ---- once more ------------------------------------------------------------------- */
+
+static uint64_t add_words(uint64_t sum, const void *from, size_t bytes)
+{
+	const unsigned char *p = from;
+
+	for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+		uint64_t word = 0;
+
+		memcpy(&word, p + i, bytes - i < sizeof word ? bytes - i : sizeof word);
+		sum = (sum ^ word) * 0x100000001b3u;
+		sum ^= sum >> 29;
+	}
+	return sum;
+}
+
+uint64_t read_back_sum(const struct bytes *module, size_t len)
+{
+	struct ccs_module_head h;
+
+	memcpy(&h, module->data, sizeof h);
+	h.size = h.checksum = 0;
+	h.cuda = h.kernels = (struct ccs_table){ 0 };
+	return add_words(add_words(len, &h, sizeof h), module->data + sizeof h, len - sizeof h);
+}
+
+int read_back_again(struct ctx *c, const struct bytes *module, const struct decl *schedule,
+		    size_t len, uint64_t sum)
+{
+	struct ccs_module *m;
+
+	if (module->len == len)
+		return 0;
+	if (read_back_sum(module, len) != sum)
+		return bug(c, schedule, "its plans changed when kernels were added");
+	ccs_status s = ccs_module_open(&m, module->data, module->len);
+	if (s)
+		return failed(c, schedule, s);
+	ccs_module_free(m);
+	return 0;
+}

@@ -1,0 +1,209 @@
+/*
+ * A file takes the place of another one, or of none.
+ *
+ * In: a path and bytes. Out: the path names a file with all of them, on the disk; or,
+ * after an error, what it named before.
+ *
+ * The new file has no name while it is written (O_TMPFILE), so that whatever ends the
+ * program then leaves nothing behind; where the file system cannot do that it has a
+ * name of its own beside the target, as it has for the moment between link and rename
+ * when a file is replaced. Signals that would end the program wait meanwhile: they are
+ * looked for between two blocks. The file is synced before the rename, and the
+ * directory after it. O(bytes).
+ */
+#include "compiler/emit/output.h"
+#include "runtime/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLOCK ((size_t)4 << 20) /* bytes between two looks at signals */
+
+struct replacement {
+	int dir, fd;	  /* the directory, the new file */
+	const char *name; /* in the directory */
+	bool named;	  /* temp is a name of the new file */
+	char temp[32];
+	sigset_t hold; /* signals that would end the program */
+};
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+static bool interrupted(const struct replacement *r)
+{
+	sigset_t pending, both;
+
+	sigpending(&pending);
+	return !sigandset(&both, &pending, &r->hold) && !sigisemptyset(&both);
+}
+
+static int write_blocks(struct replacement *r, const char *data, size_t len)
+{
+	while (len) {
+		size_t n = len < BLOCK ? len : BLOCK;
+		int error = interrupted(r) ? EINTR : file_put(r->fd, data, n);
+
+		if (error)
+			return error;
+		data += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* Some file systems have nothing to sync, and a directory that may not be read cannot be. */
+static int sync_fd(int fd)
+{
+	return !fsync(fd) || errno == EINVAL || errno == ENOTSUP || errno == EBADF ? 0 : errno;
+}
+
+/* ---- names ------------------------------------------------------------------------- */
+
+static void new_name(struct replacement *r)
+{
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof random, 0) != sizeof random)
+		random = (uint64_t)getpid();
+	snprintf(r->temp, sizeof r->temp, ".ccc-%016" PRIx64, random);
+}
+
+enum { TRIES = 100 };
+
+/* The new file, if possible without a name. */
+static int create(struct replacement *r)
+{
+	/* Its name in /proc is what gives it one later. */
+	if (!access("/proc/self/fd", X_OK)) {
+		r->fd = openat(r->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+		if (r->fd >= 0)
+			return 0;
+	}
+	for (int i = 0; i < TRIES; i++) {
+		new_name(r);
+		r->fd = openat(r->dir, r->temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+		r->named = r->fd >= 0;
+		if (r->named || errno != EEXIST)
+			break;
+	}
+	return r->named ? 0 : errno;
+}
+
+static int link_as(const struct replacement *r, const char *name)
+{
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", r->fd);
+	return linkat(AT_FDCWD, path, r->dir, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+}
+
+/* The new file takes the name; a link cannot replace what is there, a rename can. */
+static int publish(struct replacement *r)
+{
+	int error = r->named ? EEXIST : link_as(r, r->name);
+
+	for (int i = 0; i < TRIES && error == EEXIST && !r->named; i++) {
+		new_name(r);
+		error = link_as(r, r->temp);
+		r->named = !error;
+	}
+	if (!r->named)
+		return error;
+	if (renameat(r->dir, r->temp, r->dir, r->name))
+		return errno;
+	r->named = false;
+	return 0;
+}
+
+/* ---- the whole ---------------------------------------------------------------------- */
+
+/* The mode of what is there, else `mode`; what may not be written is not replaced. */
+static int final_mode(const struct replacement *r, unsigned mode, mode_t *result)
+{
+	struct stat st;
+	mode_t mask;
+
+	if (fstatat(r->dir, r->name, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (errno != ENOENT)
+			return errno;
+		mask = umask(0);
+		umask(mask);
+		*result = (mode_t)mode & ~mask;
+		return 0;
+	}
+	if (!S_ISREG(st.st_mode))
+		return EEXIST;
+	*result = st.st_mode & 0777;
+	return faccessat(r->dir, r->name, W_OK, AT_EACCESS) ? errno : 0;
+}
+
+static int replace(struct replacement *r, const void *data, size_t len, unsigned mode)
+{
+	mode_t final = 0;
+	int error = final_mode(r, mode, &final);
+
+	if (!error)
+		error = create(r);
+	if (error)
+		return error;
+	error = write_blocks(r, data, len);
+	if (!error && fchmod(r->fd, final))
+		error = errno;
+	if (!error)
+		error = sync_fd(r->fd);
+	if (!error && interrupted(r))
+		error = EINTR;
+	if (!error)
+		error = publish(r);
+	if (r->named)
+		unlinkat(r->dir, r->temp, 0);
+	if (close(r->fd) && !error)
+		error = errno;
+	return error ? error : sync_fd(r->dir);
+}
+
+sigset_t ending_signals(void)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	struct sigaction now;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		if (!sigaction(signals[i], NULL, &now) && now.sa_handler != SIG_IGN)
+			sigaddset(&set, signals[i]);
+	return set;
+}
+
+int file_replace(const char *path, const void *data, size_t len, unsigned mode)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+	struct replacement r = { .name = path + n, .hold = ending_signals() };
+	char dir[PATH_MAX] = ".";
+	sigset_t before;
+	int error;
+
+	if (n >= sizeof dir)
+		return ENAMETOOLONG;
+	if (n)
+		memcpy(dir, path, n);
+	dir[n ? n : 1] = '\0';
+	r.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r.dir < 0 && errno == EACCES)
+		r.dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (r.dir < 0)
+		return errno;
+	sigprocmask(SIG_BLOCK, &r.hold, &before);
+	error = replace(&r, data, len, mode);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(r.dir);
+	return error;
+}

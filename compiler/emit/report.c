@@ -1,0 +1,287 @@
+/*
+ * The report of `ccc check`: what was found for each N, as a table for people
+ * or one JSON object (ccc(1), Report).
+ *
+ * Counts are exact; a closed form of the steps is printed only where it fits
+ * every N that was proved, three at least.
+ */
+#include "compiler/emit/report.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+/* ---- volume ------------------------------------------------------------------ */
+
+/* The least that the busiest rank sends, in units of S; ccs(5) 4 has the contracts. */
+static double lower_bound(const struct decl *contract, uint32_t nranks)
+{
+	static const struct {
+		const char *name;
+		double at_ends, by_share; /* at_ends + by_share * (N-1)/N, of S */
+		double block;		  /* + block / N */
+	} known[] = {
+		{ "allreduce", 0, 2, 0 },  { "allgather", 0, 1, 0 }, { "reduce_scatter", 0, 1, 0 },
+		{ "all_to_all", 0, 1, 0 }, { "broadcast", 1, 0, 0 }, { "reduce", 1, 0, 0 },
+		{ "gather", 0, 0, 1 },	   { "scatter", 0, 1, 0 },
+	};
+	double n = nranks;
+
+	if (!contract || !contract->source || !contract->source->prelude)
+		return -1;
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+		if (!strcmp(contract->name.name, known[i].name))
+			return nranks < 2 ? 0
+					  : known[i].at_ends + known[i].by_share * (n - 1) / n +
+						    known[i].block / n;
+	return -1;
+}
+
+void report_volume(const struct program *p, const struct proof *f, double *sent, double *bound)
+{
+	uint32_t blocks = 1; /* S is the largest buffer of the collective */
+
+	for (uint32_t b = 0; b < p->nbuffers; b++)
+		if (p->buffers[b].blocks > blocks)
+			blocks = p->buffers[b].blocks;
+	*sent = 0;
+	for (uint32_t q = 0; q < p->nranks; q++)
+		if (f->sent[q] > *sent)
+			*sent = f->sent[q];
+	*sent /= blocks;
+	*bound = lower_bound(p->instance.schedule->contract, p->nranks);
+}
+
+/* ---- closed forms --------------------------------------------------------------- */
+
+enum basis { BASIS_N, BASIS_CLOG2, BASIS_ILOG2, BASIS_HALF, NBASES };
+
+static int64_t basis_value(enum basis b, uint32_t n)
+{
+	int64_t log = 0;
+
+	switch (b) {
+	case BASIS_N: return n;
+	case BASIS_HALF: return n / 2;
+	case BASIS_CLOG2:
+	case BASIS_ILOG2:
+		while ((uint64_t)1 << (log + 1) <= n)
+			log++;
+		return b == BASIS_CLOG2 && (n & (n - 1)) ? log + 1 : log;
+	case NBASES: break;
+	}
+	return 0;
+}
+
+/* a * basis(N) + b = steps for every N? */
+static bool fit(const struct finding *v, size_t n, enum basis basis, int64_t *a, int64_t *b)
+{
+	size_t k = 1;
+	int64_t x0 = basis_value(basis, v[0].nranks), x1 = x0;
+
+	for (; k < n && x1 == x0; k++)
+		x1 = basis_value(basis, v[k].nranks);
+	if (x1 == x0)
+		return false;
+	int64_t dy = (int64_t)v[k - 1].steps - v[0].steps;
+	if (dy % (x1 - x0))
+		return false;
+	*a = dy / (x1 - x0);
+	*b = (int64_t)v[0].steps - *a * x0;
+	for (size_t i = 0; i < n; i++)
+		if (*a * basis_value(basis, v[i].nranks) + *b != (int64_t)v[i].steps)
+			return false;
+	return true;
+}
+
+static const char *form_text(struct arena *arena, enum basis basis, int64_t a, int64_t b,
+			     bool powers)
+{
+	static const char *const names[] = { "N", "clog2 N", "ilog2 N", "floor(N/2)" };
+	const char *x =
+		powers && (basis == BASIS_CLOG2 || basis == BASIS_ILOG2) ? "log2 N" : names[basis];
+	const char *space = basis == BASIS_N ? "" : " ";
+
+	if (a == 0)
+		return arena_printf(arena, "%" PRId64, b);
+	if (b == -a && basis == BASIS_N)
+		return a == 1 ? "N-1" : arena_printf(arena, "%" PRId64 "(N-1)", a);
+	const char *ax = a == 1 ? x : arena_printf(arena, "%" PRId64 "%s%s", a, space, x);
+	if (b == 0)
+		return ax;
+	return arena_printf(arena, "%s%s%c%s%" PRId64, ax, space, b < 0 ? '-' : '+', space,
+			    b < 0 ? -b : b);
+}
+
+/* NULL: nothing simple fits. */
+static const char *closed_form(struct arena *arena, const struct finding *v, size_t n)
+{
+	bool powers = true;
+	int64_t a, b;
+
+	if (n < 3)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		powers &= (v[i].nranks & (v[i].nranks - 1)) == 0;
+	for (enum basis k = BASIS_N; k < NBASES; k++)
+		if (fit(v, n, k, &a, &b))
+			return form_text(arena, k, a, b, powers);
+	return NULL;
+}
+
+/* ---- the table ------------------------------------------------------------------- */
+
+/* "2..16", "2, 4..6" */
+static const char *ranks_text(struct arena *arena, const struct finding *v, size_t n)
+{
+	const char *text = "";
+
+	for (size_t i = 0, k; i < n; i = k) {
+		for (k = i + 1; k < n && v[k].nranks == v[k - 1].nranks + 1; k++)
+			;
+		const char *comma = *text ? ", " : "";
+		text = k - i == 1   ? arena_printf(arena, "%s%s%" PRIu32, text, comma, v[i].nranks)
+		       : k - i == 2 ? arena_printf(arena, "%s%s%" PRIu32 ", %" PRIu32, text, comma,
+						   v[i].nranks, v[k - 1].nranks)
+				    : arena_printf(arena, "%s%s%" PRIu32 "..%" PRIu32, text, comma,
+						   v[i].nranks, v[k - 1].nranks);
+	}
+	return text;
+}
+
+/* The N that figures are given at: 4, or else the largest. */
+static const struct finding *example(const struct finding *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].nranks == 4)
+			return &v[i];
+	return &v[n - 1];
+}
+
+static const struct finding *most_slots(const struct finding *v, size_t n)
+{
+	const struct finding *m = v;
+
+	for (size_t i = 1; i < n; i++)
+		if (v[i].min_slots > m->min_slots)
+			m = &v[i];
+	return m;
+}
+
+static const char *steps_text(struct arena *arena, const struct finding *v, size_t n)
+{
+	const struct finding *e = example(v, n);
+	const char *form = closed_form(arena, v, n), *text = "";
+	const char *from = "";
+
+	/* The smallest N is often a case of its own. */
+	if (!form && n > 4 && (form = closed_form(arena, v + 1, n - 1)) && e > v)
+		from = arena_printf(arena, ", and %" PRIu32 " at N = %" PRIu32, v[0].steps,
+				    v[0].nranks);
+	if (form && strspn(form, "0123456789") == strlen(form))
+		return arena_printf(arena, "%s%s", form, from);
+	if (form)
+		return arena_printf(arena, "%s = %" PRIu32 " at N = %" PRIu32 "%s", form, e->steps,
+				    e->nranks, from);
+	for (size_t i = 0; i < n; i++) {
+		if (n > 6 && i == 4) { /* the first four and the last */
+			text = arena_printf(arena, "%s, ...", text);
+			i = n - 1;
+		}
+		text = arena_printf(arena, "%s%s%" PRIu32 " at N = %" PRIu32, text, i ? ", " : "",
+				    v[i].steps, v[i].nranks);
+	}
+	return text;
+}
+
+static const char *bits_text(struct arena *arena, const struct finding *v, size_t n)
+{
+	struct finding *differ = NULL;
+	size_t k = 0, cap = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!v[i].same_bits)
+			ARENA_PUSH(arena, differ, k, cap) = v[i];
+	if (k == 0)
+		return "on every rank";
+	if (k == n)
+		return "no: ranks combine in different orders, so floats may differ in their last bits";
+	return arena_printf(arena,
+			    "no at N = %s: ranks combine in different orders, so floats may "
+			    "differ in their last bits",
+			    ranks_text(arena, differ, k));
+}
+
+static void print_text(struct ctx *c, const struct decl *schedule, const struct finding *v,
+		       size_t n, FILE *out)
+{
+	struct arena *a = c->scratch;
+	const struct finding *m = most_slots(v, n), *e = example(v, n);
+
+	fprintf(out, "%s: %s, N = %s\n", schedule->name.name, schedule->contract_name.name,
+		ranks_text(a, v, n));
+	if (m->min_slots == 0)
+		fprintf(out, "  deadlock-free   yes, with any number of slots, 0 too\n");
+	else
+		fprintf(out, "  deadlock-free   yes, with %" PRId64 " slot%s or more%s%s%s\n",
+			m->min_slots, m->min_slots == 1 ? "" : "s", m->below ? " (" : "",
+			m->below ? m->below : "", m->below ? ")" : "");
+	fprintf(out, "  computes        %s, proved for every N asked\n",
+		schedule->contract_name.name);
+	fprintf(out, "  races           none\n");
+	if (schedule->buffers)
+		fprintf(out, "  same bits       %s\n", bits_text(a, v, n));
+	fprintf(out, "  steps           %s\n", steps_text(a, v, n));
+	if (!schedule->buffers) /* without data there are no bits and no volume */
+		return;
+	fprintf(out, "  sent per rank   %.2f S at N = %" PRIu32, e->sent, e->nranks);
+	if (e->bound >= 0)
+		fprintf(out, "; the lower bound is %.2f S\n", e->bound);
+	else
+		fprintf(out, "; no lower bound is known\n");
+}
+
+/* ---- JSON --------------------------------------------------------------------------- */
+
+static bool print_json(const struct decl *schedule, const struct finding *v, size_t n, FILE *out)
+{
+	static const char *const keys[] = { "ranks", "min_slots",     "proved",	   "same_bits",
+					    "steps", "sent_per_rank", "sent_bound" };
+	json_t *o = json_object(), *lists[7];
+	int failed = json_object_set_new(o, "severity", json_string("report"));
+
+	failed |= json_object_set_new(o, "schedule", json_string(schedule->name.name));
+	failed |= json_object_set_new(o, "contract", json_string(schedule->contract_name.name));
+	for (size_t k = 0; k < 7; k++) {
+		lists[k] = json_array();
+		failed |= json_object_set_new(o, keys[k], lists[k]);
+	}
+	for (size_t i = 0; i < n && !failed; i++) {
+		const struct finding *f = &v[i];
+		failed |= json_array_append_new(lists[0], json_integer(f->nranks));
+		failed |= json_array_append_new(
+			lists[1], f->min_slots < 0 ? json_null() : json_integer(f->min_slots));
+		failed |= json_array_append_new(lists[2], json_true());
+		failed |= json_array_append_new(lists[3], json_boolean(f->same_bits));
+		failed |= json_array_append_new(lists[4], json_integer(f->steps));
+		failed |= json_array_append_new(lists[5], json_real(f->sent));
+		failed |= json_array_append_new(lists[6],
+						f->bound < 0 ? json_null() : json_real(f->bound));
+	}
+	failed |= json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
+	fputc('\n', out);
+	json_decref(o);
+	return !failed;
+}
+
+void report_print(struct ctx *c, const struct decl *schedule, const struct finding *v, size_t n,
+		  bool json, FILE *out)
+{
+	if (n == 0)
+		return;
+	if (!json)
+		print_text(c, schedule, v, n, out);
+	else if (!print_json(schedule, v, n, out) && c->arena->full)
+		longjmp(*c->arena->full, 1);
+	arena_free(c->scratch);
+}

@@ -1,0 +1,287 @@
+/*
+ * Expand: a schedule and N to a program.
+ *
+ * In: a resolved schedule, N, parameters. Out: every rank's operations, in tasks,
+ * with FIFOs, sites and buffers; or mistakes that were reported, and NULL. The
+ * schedule is compiled once (code.c) and its code is run for every rank
+ * (cursor.c): O(operations) in all, and O(instructions) for what makes none.
+ */
+#include "compiler/expand/cursor.h"
+#include "compiler/expand/instance.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MEASURE (1u << 22)	 /* rows: before more are stored, all are counted */
+#define ROOM 1024u		 /* rows of a lane while they are counted */
+#define FIRST_SLAB ((size_t)256) /* operations */
+#define LAST_SLAB ((size_t)1024 * 1024)
+
+struct expansion {
+	struct program *p;
+	struct cursor v;
+	uint64_t stored;  /* rows of the ranks that are done */
+	uint64_t granted; /* room given to the rank that runs */
+	bool measured;	  /* all rows were counted, and are not too many */
+	uint32_t *hints;  /* by path: rows of the rank before */
+	uint32_t caphints;
+	struct op *base;     /* the newest slab of operations */
+	struct op *at, *end; /* its free part */
+	size_t slab;	     /* operations in the first slabs */
+};
+
+static uint32_t hint(struct expansion *x, uint32_t path)
+{
+	uint32_t n = path < x->caphints ? x->hints[path] : 0;
+	return n > 8 ? n : 8;
+}
+
+static void set_hint(struct expansion *x, uint32_t path, uint32_t n)
+{
+	if (path >= x->caphints) {
+		uint32_t cap = x->caphints ? x->caphints : 16;
+		while (cap <= path)
+			cap *= 2;
+		x->hints = arena_grow(x->v.arena, x->hints, x->caphints * sizeof *x->hints,
+				      cap * sizeof *x->hints);
+		memset(x->hints + x->caphints, 0, (cap - x->caphints) * sizeof *x->hints);
+		x->caphints = cap;
+	}
+	x->hints[path] = n;
+}
+
+/* How many operations the next slab has: what the ranks to come will need, if they
+ * are as the ranks before. */
+static size_t slab_size(struct expansion *x)
+{
+	uint64_t rest;
+	if (x->v.rank == 0) {
+		x->slab = x->slab ? 2 * x->slab : FIRST_SLAB;
+		return x->slab < LAST_SLAB ? x->slab : LAST_SLAB;
+	}
+	rest = (x->stored / x->v.rank + 1) * (x->p->nranks - x->v.rank);
+	return rest < LAST_SLAB ? (size_t)rest : LAST_SLAB;
+}
+
+/* Room for `cap` operations from a slab; all tasks lie one after another in large
+ * blocks, which the system gives at less cost than many small ones. */
+static struct op *carve(struct expansion *x, size_t cap)
+{
+	if ((size_t)(x->end - x->at) < cap) {
+		size_t n = slab_size(x);
+		n = cap > n ? cap : n;
+		x->base = x->at = arena_grow(x->p->arena, NULL, 0, n * sizeof *x->at);
+		x->end = x->at + n;
+	}
+	struct op *p = x->at;
+	x->at += cap;
+	return p;
+}
+
+/* Enlarges a lane: where it is, if it is the newest of its slab; with the slab, if
+ * it has that for itself. */
+static void enlarge(struct expansion *x, struct lane *l, size_t cap)
+{
+	bool newest = l->ops && l->ops + l->cap == x->at;
+	if (newest && x->at < x->end) {
+		size_t room = (size_t)(x->end - l->ops);
+		cap = cap < room ? cap : room;
+		x->at = l->ops + cap;
+	} else if (newest && l->ops == x->base) {
+		l->ops = arena_grow(x->p->arena, l->ops, l->cap * sizeof *l->ops,
+				    cap * sizeof *l->ops);
+		x->base = l->ops;
+		x->at = x->end = l->ops + cap;
+	} else {
+		struct op *p = carve(x, cap);
+		if (l->n)
+			memcpy(p, l->ops, l->n * sizeof *p);
+		l->ops = p;
+	}
+	x->granted += cap - l->cap;
+	l->cap = (uint32_t)cap;
+}
+
+/* What the newest lane has too much is free again. */
+static void give_back(struct expansion *x, struct lane *l)
+{
+	if (l->ops && l->ops + l->cap == x->at) {
+		x->at = l->ops + l->n;
+		l->cap = l->n;
+	}
+}
+
+/* The rows of all ranks, up to LIMIT_OPS of them: runs code of its own, without storing. */
+static uint64_t count_rows(struct expansion *x)
+{
+	struct ctx *c = x->v.code->ctx;
+	struct op *room = ARENA_ARRAY(c->scratch, struct op, ROOM);
+	struct program copy = *x->p;
+	struct tables tables;
+	struct code k;
+	struct cursor v;
+	uint64_t n = 0;
+	copy.arena = c->scratch;
+	copy.paths = ARENA_ARRAY(c->scratch, struct path, copy.npaths);
+	memcpy(copy.paths, x->p->paths, copy.npaths * sizeof *copy.paths);
+	copy.cappaths = copy.npaths;
+	code_init(&k, c, &copy, true);
+	if (instance_make(&k, true) != INSTANCE_OK)
+		return 0;
+	uint32_t func = code_schedule(&k, copy.instance.schedule);
+	tables_init(&tables, c->scratch, &copy, false);
+	cursor_init(&v, &k, &tables, c->scratch);
+	for (uint32_t r = 0; r < copy.nranks && n <= LIMIT_OPS; r++) {
+		cursor_start(&v, func, r);
+		while (n <= LIMIT_OPS && cursor_next(&v) == CURSOR_ROOM) {
+			struct lane *l = &v.lanes[v.full];
+			n += l->n;
+			l->done += l->n;
+			l->n = 0;
+			l->ops = room;
+			l->cap = ROOM;
+		}
+		for (uint32_t i = 0; i < v.nlanes; i++)
+			n += v.lanes[i].n;
+	}
+	return n;
+}
+
+/* A program that will be refused is not stored first. */
+static bool over_limit(struct expansion *x)
+{
+	if (x->measured || x->stored + x->granted <= MEASURE)
+		return false;
+	x->measured = count_rows(x) <= LIMIT_OPS;
+	return !x->measured;
+}
+
+/* More room for the lane that is full: as much as the rank before needed there, or
+ * twice as much as it has. */
+static bool give_room(struct expansion *x)
+{
+	struct lane *l = &x->v.lanes[x->v.full];
+	uint64_t cap = l->cap ? 2 * (uint64_t)l->cap : hint(x, l->path);
+	if (over_limit(x)) {
+		diag_add(x->v.code->ctx->diags, SEV_ERROR, 501, x->p->instance.schedule->name.span,
+			 NO_RANK, "the schedule has more than %u operations (LIMIT_OPS)",
+			 LIMIT_OPS);
+		return false;
+	}
+	enlarge(x, l, cap < LIMIT_OPS + 1u ? cap : LIMIT_OPS + 1u);
+	return true;
+}
+
+/* The rank's lanes become tasks. What is behind a mistake is of no use. */
+static void store(struct expansion *x)
+{
+	struct program *p = x->p;
+	for (uint32_t i = 0; i < x->v.nlanes; i++) {
+		struct lane *l = &x->v.lanes[i];
+		give_back(x, l);
+		if (x->v.wrong && x->v.wrong_path == l->path && x->v.wrong_row < l->n)
+			l->n = x->v.wrong_row;
+		struct task t = { .rank = x->v.rank,
+				  .path = l->path,
+				  .nops = l->n,
+				  .capops = l->cap,
+				  .ops = l->ops };
+		if (l->path == 0)
+			p->tasks[t.rank] = t;
+		else
+			ARENA_PUSH(p->arena, p->tasks, p->ntasks, p->captasks) = t;
+		x->stored += l->n;
+		set_hint(x, l->path, l->n);
+	}
+	x->granted = 0;
+}
+
+static bool run_ranks(struct expansion *x, uint32_t func)
+{
+	for (uint32_t r = 0; r < x->p->nranks; r++) {
+		enum cursor_state s;
+		cursor_start(&x->v, func, r);
+		while ((s = cursor_next(&x->v)) == CURSOR_ROOM)
+			if (!give_room(x))
+				return false;
+		store(x);
+		if (x->v.over || x->v.reports > LIMIT_REPORTS)
+			return false;
+	}
+	return true;
+}
+
+static struct program *new_program(struct ctx *c, const struct instance *in)
+{
+	struct program *p = ARENA_NEW(c->arena, struct program);
+	p->arena = c->arena;
+	p->instance = *in;
+	p->nranks = in->nranks;
+	ARENA_PUSH(p->arena, p->paths, p->npaths, p->cappaths) =
+		(struct path){ .parent = NONE, .block = 0 };
+	return p;
+}
+
+static void new_tasks(struct program *p)
+{
+	p->tasks = ARENA_ARRAY(p->arena, struct task, p->nranks);
+	p->ntasks = p->captasks = p->nranks;
+	for (uint32_t r = 0; r < p->nranks; r++)
+		p->tasks[r].rank = r;
+}
+
+/* Race and proof look at every chunk of an operation. */
+static bool too_much_work(struct ctx *c, const struct program *p)
+{
+	uint64_t touched = 0;
+
+	if (p->nops <= LIMIT_TOUCHED / ((uint64_t)p->cells + p->scratch + 1))
+		return false;
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
+			if (op_kind(&p->tasks[t].ops[i]) != OP_WAIT)
+				touched += p->tasks[t].ops[i].n;
+	if (touched <= LIMIT_TOUCHED)
+		return false;
+	diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
+		 "the operations touch %" PRIu64 " chunks; the limit is %llu", touched,
+		 LIMIT_TOUCHED);
+	return true;
+}
+
+struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where)
+{
+	uint32_t errors = c->diags->errors;
+	struct code k;
+	struct tables tables;
+	struct links links;
+	struct expansion x = { .p = NULL };
+	if (in->nranks < 1 || in->nranks > LIMIT_RANKS) {
+		diag_add(c->diags, SEV_ERROR, 501, in->schedule->name.span, NO_RANK,
+			 "%u ranks: the number must be 1..%u (LIMIT_RANKS)", in->nranks,
+			 LIMIT_RANKS);
+		return NULL;
+	}
+	struct program *p = x.p = new_program(c, in);
+	code_init(&k, c, p, false);
+	if (instance_make(&k, quiet_where) != INSTANCE_OK)
+		return NULL;
+	links_make(&links, &k, in->schedule->topology);
+	uint32_t func = k.failed ? 0 : code_schedule(&k, in->schedule);
+	if (k.failed || c->diags->errors != errors)
+		return NULL;
+	new_tasks(p);
+	tables_init(&tables, c->scratch, p, true);
+	cursor_init(&x.v, &k, &tables, c->scratch);
+	x.v.links = &links;
+	if (!run_ranks(&x, func))
+		return NULL;
+	p->partial = c->diags->errors != errors;
+	p->scratch = x.v.most - p->cells;
+	p->nops = x.stored - x.v.nsilent;
+	/* What the FIFOs' table has too much goes back. */
+	p->fifos = arena_grow(p->arena, p->fifos, p->capfifos * sizeof *p->fifos,
+			      p->nfifos * sizeof *p->fifos);
+	p->capfifos = p->nfifos;
+	return too_much_work(c, p) ? NULL : p;
+}

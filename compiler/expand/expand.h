@@ -1,0 +1,48 @@
+/*
+ * AST and N -> program; and a program's things in the schedule's terms.
+ */
+#ifndef CCS_COMPILER_EXPAND_EXPAND_H
+#define CCS_COMPILER_EXPAND_EXPAND_H
+
+#include "compiler/ctx.h"
+#include "compiler/program.h"
+
+/* One expansion: evaluates parameters, `where`, the topology, and every rank's
+ * statements. E0203-E0206, E0303 (local copies), E0305, E0306, E0406, E0501.
+ * Returns NULL if `where` does not hold and `quiet_where` is set (that N is not
+ * admitted), or after errors that leave nothing to look at; after others a program that is
+ * `partial`, for explain() alone. O(operations). */
+struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where);
+
+/* What a rank was doing at one of its operations, found by running the rank's
+ * text again up to there. */
+struct where {
+	uint32_t step;	   /* waves with messages in its task, up to its own */
+	const char *loops; /* "s = 2, i = 0": the loop variables around it, or "" */
+	const char *calls; /* "in ring_reduce_scatter, called at line 12", or "" */
+};
+struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op);
+/** "step 3", or "before the first step". */
+const char *where_step_text(struct arena *a, uint32_t step);
+
+/** --emit=program */
+void program_dump(struct ctx *c, const struct program *p, FILE *out);
+
+/** "data[3]", "data[0..4]", "data[1][0..2]", "scratch[2]": cells in the schedule's terms. */
+const char *program_cells_text(struct arena *a, const struct program *p, uint32_t cell, uint32_t n);
+
+/** "par block 0.1", or "" for the main line. */
+const char *program_path_text(struct arena *a, const struct program *p, uint32_t path);
+
+/** The buffer that has a cell (below program.cells). O(buffers). */
+const struct buffer *program_buffer(const struct program *p, uint32_t cell);
+
+/** The size of a cell on a rank (sizes.c). False: it has none of its own (scratch),
+ *  or its expression failed, which is reported (E0204). */
+bool program_cell_size(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
+		       struct cell_size *size);
+bool program_size_same(const struct cell_size *a, const struct cell_size *b);
+/** "S[0][3]", "count / chunks" */
+const char *program_size_text(struct arena *a, const struct cell_size *s);
+
+#endif

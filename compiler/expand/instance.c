@@ -1,0 +1,402 @@
+/*
+ * Parameters, conditions and buffers of one instance.
+ *
+ * In: a schedule, N, -D, the run-time root. Out: every parameter is a constant
+ * for the code, every `where` holds, and each buffer has its cells. A contract's
+ * bare counts take the schedule's numbers, by position: ccs(5) 4, In an ensures.
+ */
+#include "compiler/expand/instance.h"
+
+#include <string.h>
+
+static enum instance_state failed(struct code *k, enum instance_state otherwise)
+{
+	return k->failed ? INSTANCE_WRONG : otherwise;
+}
+
+static bool given(const struct instance *in, const struct binding *p, int64_t *value)
+{
+	if (in->root >= 0 && in->root_param && p->sym == in->root_param) {
+		*value = in->root;
+		return true;
+	}
+	for (uint32_t i = in->nsettings; i-- > 0;) /* the last -D counts */
+		if (strcmp(in->settings[i].name, p->name.name) == 0) {
+			*value = in->settings[i].value;
+			return true;
+		}
+	return false;
+}
+
+static void mark_used(const struct instance *in, const struct binding *p)
+{
+	struct setting *s = (struct setting *)in->settings; /* the command's own array */
+	for (uint32_t i = 0; i < in->nsettings; i++)
+		if (strcmp(s[i].name, p->name.name) == 0)
+			s[i].used = true;
+}
+
+static bool parameters(struct code *k)
+{
+	struct program *p = k->program;
+	const struct instance *in = &p->instance;
+	uint32_t n = 0;
+	for (const struct binding *b = in->schedule->params; b; b = b->next)
+		n++;
+	int64_t *values = ARENA_ARRAY(p->arena, int64_t, n + 1);
+	n = 0;
+	for (const struct binding *b = in->schedule->params; b; b = b->next, n++) {
+		mark_used(in, b);
+		if (!given(in, b, &values[n])) {
+			if (!b->value) {
+				if (!k->quiet)
+					diag_add(
+						k->ctx->diags, SEV_ERROR, 203, b->span, NO_RANK,
+						"parameter %s has no value: give one with -D %s=...",
+						b->name.name, b->name.name);
+				return false;
+			}
+			if (!code_eval(k, b->value, &values[n]))
+				return false;
+		}
+		code_bind(k, b->sym, B_CONST, 0, values[n], NULL);
+	}
+	p->params = values;
+	p->nparams = n;
+	return true;
+}
+
+/* "N = 6, X = 4" */
+static const char *values_text(struct code *k, const struct binding *list)
+{
+	const char *text = arena_printf(k->arena, "N = %lld", (long long)k->nranks);
+	for (; list; list = list->next) {
+		const struct bind *b = code_binding(k, list->sym);
+		if (b && b->kind == B_CONST)
+			text = arena_printf(k->arena, "%s, %s = %lld", text, list->name.name,
+					    (long long)b->value);
+	}
+	return text;
+}
+
+/* `at`: the place in the schedule's own text that asks for it. */
+static enum instance_state where(struct code *k, const struct decl *d, const char *what,
+				 struct span at, bool quiet)
+{
+	int64_t holds;
+	if (!d->where)
+		return INSTANCE_OK;
+	if (!code_eval(k, d->where, &holds))
+		return INSTANCE_WRONG;
+	if (holds)
+		return INSTANCE_OK;
+	if (quiet || k->quiet)
+		return INSTANCE_REFUSED;
+	struct diag *g = diag_add(k->ctx->diags, SEV_ERROR, 205, at, NO_RANK,
+				  "`where` of %s %s does not hold for %s", what, d->name.name,
+				  values_text(k, d->params));
+	if (at.lo != d->where->span.lo)
+		diag_note(k->ctx->diags, g, d->where->span, "the condition");
+	return INSTANCE_REFUSED;
+}
+
+/* Values for a list of parameters: from expressions by position, by name, or their
+ * defaults. */
+static bool bind_all(struct code *k, const struct binding *params, const struct expr *by_position,
+		     const struct binding *by_name)
+{
+	for (const struct binding *p = params; p; p = p->next) {
+		const struct expr *e = by_position ? by_position : p->value;
+		int64_t value;
+		for (const struct binding *b = by_name; b; b = b->next)
+			if (b->sym == p->sym)
+				e = b->value;
+		if (!e || !code_eval(k, e, &value))
+			return false;
+		code_bind(k, p->sym, B_CONST, 0, value, NULL);
+		if (by_position)
+			by_position = by_position->next;
+	}
+	return true;
+}
+
+/* ccs(5) 7, E0306: a contract's root is a rank. */
+static bool root_is_rank(struct code *k)
+{
+	const struct decl *d = k->program->instance.schedule;
+	for (const struct binding *p = d->contract->params; p; p = p->next) {
+		int64_t root = code_binding(k, p->sym)->value;
+		struct span at = d->contract_name.span;
+		if (strcmp(p->name.name, "root") != 0 || (root >= 0 && root < k->nranks))
+			continue;
+		for (const struct binding *b = d->contract_args; b; b = b->next)
+			if (b->sym == p->sym)
+				at = b->span;
+		if (!k->quiet)
+			diag_add(k->ctx->diags, SEV_ERROR, 306, at, NO_RANK,
+				 "the root is %lld, and ranks are 0..%lld", (long long)root,
+				 (long long)k->nranks);
+		return false;
+	}
+	return true;
+}
+
+/* ---- buffers ---------------------------------------------------------------------- */
+
+/* What a buffer's brackets say: [chunks] (blocks is 0), or [blocks][chunks]. */
+struct shape {
+	int64_t blocks, chunks;
+};
+
+/* -1: more than 64 bits. */
+static int64_t total(const struct shape *s)
+{
+	int64_t n;
+	if (!s->blocks)
+		return s->chunks;
+	return __builtin_mul_overflow(s->blocks, s->chunks, &n) ? -1 : n;
+}
+
+static const struct symbol *bare(const struct expr *e)
+{
+	return e && e->kind == E_NAME && e->sym->kind == SYM_COUNT ? e->sym : NULL;
+}
+
+/* `C * N` or `N * C`: C; else NULL. */
+static const struct symbol *count_times_n(const struct expr *e)
+{
+	if (e->kind != E_BINARY || e->op != OP_MUL)
+		return NULL;
+	if (bare(e->a) && e->b->kind == E_N)
+		return bare(e->a);
+	return bare(e->b) && e->a->kind == E_N ? bare(e->b) : NULL;
+}
+
+/* Whether a count is a product and N one of its factors: N blocks. ccs(5) 8, Blocks. */
+static bool has_factor_n(const struct expr *e)
+{
+	if (e->kind != E_BINARY || e->op != OP_MUL)
+		return false;
+	return e->a->kind == E_N || e->b->kind == E_N || has_factor_n(e->a) || has_factor_n(e->b);
+}
+
+/* "a[N][C]" */
+static const char *brackets_text(struct code *k, const struct buffer_def *b)
+{
+	struct arena *a = k->ctx->arena;
+	const char *count = lang_expr_text(a, b->count);
+	return b->blocks ? arena_printf(a, "%s[%s][%s]", b->name.name, lang_expr_text(a, b->blocks),
+					count)
+			 : arena_printf(a, "%s[%s]", b->name.name, count);
+}
+
+static void wrong_count(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
+			const char *why)
+{
+	const struct decl *s = k->program->instance.schedule;
+	struct span at = { b->blocks ? b->blocks->span.lo : b->count->span.lo, b->count->span.hi };
+	if (k->quiet)
+		return;
+	struct diag *g = diag_add(k->ctx->diags, SEV_ERROR, 203, at, NO_RANK, "%s", why);
+	diag_note(k->ctx->diags, g, q->span, "contract %s has %s", s->contract->name.name,
+		  brackets_text(k, q));
+}
+
+static bool unbound_count(struct code *k, const struct expr *e)
+{
+	if (!e)
+		return false;
+	if (bare(e) && !code_binding(k, e->sym))
+		return true;
+	for (const struct expr *a = e->args; a; a = a->next)
+		if (unbound_count(k, a))
+			return true;
+	return unbound_count(k, e->a) || unbound_count(k, e->b) || unbound_count(k, e->c);
+}
+
+static void bind_count(struct code *k, const struct symbol *c, int64_t value)
+{
+	if (c && !code_binding(k, c))
+		code_bind(k, c, B_CONST, 0, value, NULL);
+}
+
+/* A count that stands for all of the brackets, or for those at its place. */
+static void bind_plain(struct code *k, const struct buffer_def *q, const struct shape *s)
+{
+	if (!q->blocks)
+		bind_count(k, bare(q->count), total(s));
+	else if (s->blocks) {
+		bind_count(k, bare(q->blocks), s->blocks);
+		bind_count(k, bare(q->count), s->chunks);
+	}
+}
+
+/* A count that stands for a part of the chunks: a factor of N, or of the other bracket. */
+static bool bind_factor(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
+			const struct shape *s)
+{
+	const struct symbol *c = q->blocks ? NULL : count_times_n(q->count);
+	int64_t by = k->nranks;
+	if (q->blocks && bare(q->count) && !unbound_count(k, q->blocks)) {
+		c = bare(q->count);
+		if (!code_eval(k, q->blocks, &by))
+			return false;
+	} else if (q->blocks && bare(q->blocks) && !unbound_count(k, q->count)) {
+		c = bare(q->blocks);
+		if (!code_eval(k, q->count, &by))
+			return false;
+	}
+	if (!c || code_binding(k, c))
+		return true;
+	if (by < 1 || total(s) % by != 0) {
+		wrong_count(k, b, q,
+			    arena_printf(k->arena,
+					 "%s has %lld chunks, which is no multiple of %s%lld",
+					 b->name.name, (long long)total(s),
+					 q->blocks ? "" : "N = ", (long long)by));
+		return false;
+	}
+	bind_count(k, c, total(s) / by);
+	return true;
+}
+
+/* The bare counts: first where one stands alone, then where it stands with another. */
+static bool bind_counts(struct code *k, const struct shape *shapes)
+{
+	const struct decl *d = k->program->instance.schedule;
+	const struct buffer_def *q, *b;
+	const struct shape *s;
+	for (q = d->contract->buffers, s = shapes; q; q = q->next, s++)
+		bind_plain(k, q, s);
+	for (q = d->contract->buffers, b = d->buffers, s = shapes; q && b;
+	     q = q->next, b = b->next, s++)
+		if (!bind_factor(k, b, q, s))
+			return false;
+	return true;
+}
+
+static const char *plural(int64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* The contract's brackets for one buffer, and how the schedule's agree with them. */
+static bool agrees(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
+		   const struct shape *s, struct shape *asked)
+{
+	*asked = (struct shape){ 0, 0 };
+	if (unbound_count(k, q->count) || unbound_count(k, q->blocks)) {
+		wrong_count(k, b, q,
+			    "the contract's count cannot be found: a name in it stands "
+			    "nowhere alone, nor as a factor of a number that is known");
+		return false;
+	}
+	if (!code_eval(k, q->count, &asked->chunks) ||
+	    (q->blocks && !code_eval(k, q->blocks, &asked->blocks)))
+		return false;
+	if (!q->blocks && has_factor_n(q->count)) {
+		asked->blocks = k->nranks;
+		asked->chunks /= k->nranks;
+	} else if (!q->blocks) {
+		asked->blocks = 1;
+	}
+	if (s->blocks && s->blocks != asked->blocks) {
+		wrong_count(k, b, q,
+			    arena_printf(k->arena,
+					 "%s has %lld block%s, and its contract asks "
+					 "for %lld",
+					 b->name.name, (long long)s->blocks, plural(s->blocks),
+					 (long long)asked->blocks));
+		return false;
+	}
+	if (total(s) == total(asked))
+		return true;
+	wrong_count(k, b, q,
+		    arena_printf(k->arena,
+				 "%s has %lld chunk%s, and its contract asks for "
+				 "%lld",
+				 b->name.name, (long long)total(s), plural(total(s)),
+				 (long long)total(asked)));
+	return false;
+}
+
+static bool shape_of(struct code *k, const struct buffer_def *b, uint64_t used, struct shape *s)
+{
+	*s = (struct shape){ 0, 0 };
+	if (!code_eval(k, b->count, &s->chunks) ||
+	    (b->blocks && !code_eval(k, b->blocks, &s->blocks)))
+		return false;
+	bool none = s->chunks < 1 || (b->blocks && s->blocks < 1);
+	if (!none && total(s) >= 0 && (uint64_t)total(s) + used <= code_most_cells(k))
+		return true;
+	if (k->quiet)
+		return false;
+	if (none)
+		diag_add(k->ctx->diags, SEV_ERROR, 203, b->count->span, NO_RANK,
+			 "%s has %lld %s: it must have at least one", b->name.name,
+			 (long long)(s->chunks < 1 ? s->chunks : s->blocks),
+			 s->chunks < 1 ? "chunks" : "blocks");
+	else
+		diag_add(k->ctx->diags, SEV_ERROR, 501, b->count->span, NO_RANK,
+			 "more than %u chunks on each of %lld ranks (LIMIT_CELLS: %u in all)",
+			 code_most_cells(k), (long long)k->nranks, LIMIT_CELLS);
+	return false;
+}
+
+static bool buffers(struct code *k)
+{
+	struct program *p = k->program;
+	const struct decl *d = p->instance.schedule;
+	const struct buffer_def *b, *q;
+	uint32_t n = 0, i;
+	uint64_t cells = 0;
+	bool ok = true;
+	for (b = d->buffers; b; b = b->next)
+		n++;
+	struct shape *shapes = ARENA_ARRAY(k->arena, struct shape, n + 1), asked;
+	struct buffer *v = ARENA_ARRAY(p->arena, struct buffer, n + 1);
+	for (b = d->buffers, i = 0; b; b = b->next, i++) {
+		struct shape *s = &shapes[i];
+		if (!shape_of(k, b, cells, s))
+			return false;
+		v[i] = (struct buffer){ .def = b,
+					.cell = (uint32_t)cells,
+					.cells = (uint32_t)total(s),
+					.inner = s->blocks ? (uint32_t)s->chunks : 0 };
+		cells += v[i].cells;
+		p->any_sized |= b->sized;
+	}
+	if (!bind_counts(k, shapes))
+		return false;
+	for (b = d->buffers, q = d->contract->buffers, i = 0; b && q;
+	     b = b->next, q = q->next, i++) {
+		ok &= agrees(k, b, q, &shapes[i], &asked);
+		v[i].blocks = (uint32_t)asked.blocks;
+		v[i].chunks = (uint32_t)asked.chunks;
+	}
+	p->buffers = v;
+	p->nbuffers = n;
+	p->cells = (uint32_t)cells;
+	return ok;
+}
+
+enum instance_state instance_make(struct code *k, bool quiet_where)
+{
+	const struct decl *s = k->program->instance.schedule, *t = s->topology;
+	enum instance_state state;
+	if (!parameters(k))
+		return INSTANCE_WRONG;
+	if (t)
+		code_bind_topology(k, s);
+	state = where(k, s, "schedule", s->where ? s->where->span : s->name.span, quiet_where);
+	if (state != INSTANCE_OK)
+		return failed(k, state);
+	if (t && !bind_all(k, t->params, s->topology_args, NULL))
+		return INSTANCE_WRONG;
+	state = t ? where(k, t, "topology", s->topology_name.span, quiet_where) : INSTANCE_OK;
+	if (state != INSTANCE_OK)
+		return failed(k, state);
+	if (!bind_all(k, s->contract->params, NULL, s->contract_args) || !root_is_rank(k))
+		return INSTANCE_WRONG;
+	return failed(k, buffers(k) ? INSTANCE_OK : INSTANCE_WRONG);
+}

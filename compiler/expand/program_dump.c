@@ -1,0 +1,174 @@
+/*
+ * Programs as text: --emit=program, and names of cells for messages.
+ */
+#include "compiler/expand/expand.h"
+
+#include <inttypes.h>
+
+/* Of a buffer with two brackets: "b[1][0]", "b[1][0..2]", "b[1]", "b[0..2]". */
+static const char *blocks_text(struct arena *a, const char *name, uint32_t inner, uint32_t cell,
+			       uint32_t n)
+{
+	uint32_t block = cell / inner, at = cell % inner, rest = inner - at;
+
+	if (at == 0 && n == inner)
+		return arena_printf(a, "%s[%u]", name, block);
+	if (at == 0 && n % inner == 0)
+		return arena_printf(a, "%s[%u..%u]", name, block, block + n / inner);
+	if (n == 1)
+		return arena_printf(a, "%s[%u][%u]", name, block, at);
+	if (n <= rest)
+		return arena_printf(a, "%s[%u][%u..%u]", name, block, at, at + n);
+	if (at == 0)
+		rest = n - n % inner;
+	return arena_printf(a, "%s, %s", blocks_text(a, name, inner, cell, rest),
+			    blocks_text(a, name, inner, cell + rest, n - rest));
+}
+
+struct place_in {
+	const char *name;
+	uint32_t number; /* of the first chunk */
+	uint32_t inner;	 /* chunks of a block, if it has two brackets */
+};
+
+static struct place_in place_in(const struct program *p, uint32_t cell)
+{
+	for (uint32_t i = 0; i < p->nbuffers; i++) {
+		const struct buffer *b = &p->buffers[i];
+		if (cell >= b->cell && cell < b->cell + b->cells)
+			return (struct place_in){ b->def->name.name, cell - b->cell, b->inner };
+	}
+	return (struct place_in){ "scratch", cell < p->cells ? 0 : cell - p->cells, 0 };
+}
+
+static const char *range_text(struct arena *a, const char *name, uint32_t first, uint32_t n)
+{
+	if (n == 1)
+		return arena_printf(a, "%s[%u]", name, first);
+	return arena_printf(a, "%s[%u..%u]", name, first, first + n);
+}
+
+const char *program_cells_text(struct arena *a, const struct program *p, uint32_t cell, uint32_t n)
+{
+	struct place_in x = place_in(p, cell);
+
+	return x.inner ? blocks_text(a, x.name, x.inner, x.number, n)
+		       : range_text(a, x.name, x.number, n);
+}
+
+/* In a dump the chunks of a buffer have one number: each operation is one line of one form. */
+static const char *dump_cells(struct arena *a, const struct program *p, uint32_t cell, uint32_t n)
+{
+	struct place_in x = place_in(p, cell);
+
+	return range_text(a, x.name, x.number, n);
+}
+
+static const char *path_text(struct arena *a, const struct program *p, uint32_t path)
+{
+	const char *text = "";
+	for (; path != 0; path = p->paths[path].parent)
+		text = arena_printf(a, "%u%s%s", p->paths[path].block, *text ? "." : "", text);
+	return text;
+}
+
+static const char *task_text(struct arena *a, const struct program *p, const struct task *t)
+{
+	if (p->lowered) {
+		uint32_t n = 0;
+		for (const struct task *s = p->tasks; s < t; s++)
+			n += s->rank == t->rank;
+		return arena_printf(a, "rank %u, worker %u", t->rank, n);
+	}
+	if (t->path == 0)
+		return arena_printf(a, "rank %u", t->rank);
+	return arena_printf(a, "rank %u, block %s", t->rank, path_text(a, p, t->path));
+}
+
+static const char *channel_text(struct arena *a, const struct fifo *f)
+{
+	return f->channel ? arena_printf(a, " (channel %u)", f->channel) : "";
+}
+
+static const char *op_text(struct arena *a, const struct program *p, const struct op *o)
+{
+	const char *x = dump_cells(a, p, o->cell, o->n);
+	const char *y = dump_cells(a, p, o->other, o->n);
+	uint32_t in = op_in(o), out = op_out(o);
+	const struct fifo *f = in != NONE ? &p->fifos[in] : out != NONE ? &p->fifos[out] : NULL;
+	const char *channel = f ? channel_text(a, f) : "";
+	const char *store = o->kind & OP_NOSTORE ? " without storing it" : "";
+	switch (op_kind(o)) {
+	case OP_SEND: return arena_printf(a, "send   %s to %u%s", x, f->dst, channel);
+	case OP_RECV: return arena_printf(a, "recv   %s from %u%s", x, f->src, channel);
+	case OP_REDUCE_FROM: return arena_printf(a, "reduce %s from %u%s", x, f->src, channel);
+	case OP_COPY: return arena_printf(a, "copy   %s into %s", x, y);
+	case OP_REDUCE_INTO: return arena_printf(a, "reduce %s into %s", x, y);
+	case OP_FRESH: return arena_printf(a, "fresh  %s", x);
+	case OP_WAIT:
+		return arena_printf(a, "wait   for %s, operation %u",
+				    task_text(a, p, &p->tasks[o->fifo]), o->other);
+	case OP_RECV_SEND:
+		return arena_printf(a, "recv   %s from %u%s%s, send it to %u%s", x, f->src, channel,
+				    store, p->fifos[out].dst, channel_text(a, &p->fifos[out]));
+	case OP_REDUCE_SEND:
+		return arena_printf(a, "reduce %s from %u%s%s, send it to %u%s", x, f->src, channel,
+				    store, p->fifos[out].dst, channel_text(a, &p->fifos[out]));
+	}
+	return "";
+}
+
+static void dump_task(struct ctx *c, const struct program *p, const struct task *t, FILE *out)
+{
+	struct arena a;
+	uint32_t wave = 0;
+	arena_init(&a, 0, NULL);
+	fprintf(out, "\n%s\n", task_text(&a, p, t));
+	for (uint32_t i = 0; i < t->nops; i++) {
+		const struct op *o = &t->ops[i];
+		bool silent = op_kind(o) == OP_WAIT || op_kind(o) == OP_FRESH;
+		if (!(o->kind & OP_JOINED) && !silent)
+			fprintf(out, "  %4u", ++wave);
+		else
+			fprintf(out, "      ");
+		if (op_kind(o) != OP_WAIT && o->site < p->nsites)
+			fprintf(out, "  line %-4u",
+				source_place(c->sources, p->sites[o->site].span.lo).line);
+		else
+			fprintf(out, "           ");
+		fprintf(out, "  %s\n", op_text(&a, p, o));
+		if (a.used > 1u << 20)
+			arena_free(&a);
+	}
+	arena_free(&a);
+}
+
+void program_dump(struct ctx *c, const struct program *p, FILE *out)
+{
+	const struct decl *s = p->instance.schedule;
+	uint32_t i = 0;
+	fprintf(out, "program %s, N = %u", s->name.name, p->nranks);
+	for (const struct binding *b = s->params; b; b = b->next, i++)
+		fprintf(out, ", %s = %" PRId64, b->name.name, p->params[i]);
+	fprintf(out, ": %" PRIu64 " operations, %u fifos\n", p->nops, p->nfifos);
+	for (i = 0; i < p->nbuffers; i++) {
+		const struct buffer *b = &p->buffers[i];
+		fprintf(out, "%s: %u block%s of %u chunk%s\n", b->def->name.name, b->blocks,
+			b->blocks == 1 ? "" : "s", b->chunks, b->chunks == 1 ? "" : "s");
+	}
+	if (p->scratch)
+		fprintf(out, "scratch: %u chunk%s\n", p->scratch, p->scratch == 1 ? "" : "s");
+	for (uint32_t r = 0; r < p->nranks; r++)
+		for (i = r; i < p->ntasks; i = i < p->nranks ? p->nranks : i + 1)
+			if (p->tasks[i].rank == r && (p->tasks[i].nops || i == r))
+				dump_task(c, p, &p->tasks[i], out);
+}
+
+const char *program_path_text(struct arena *a, const struct program *p, uint32_t path)
+{
+	const char *blocks = "";
+	for (; path != 0 && path < p->npaths; path = p->paths[path].parent)
+		blocks =
+			arena_printf(a, "%u%s%s", p->paths[path].block, *blocks ? "." : "", blocks);
+	return *blocks ? arena_printf(a, "par block %s", blocks) : "";
+}

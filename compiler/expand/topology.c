@@ -1,0 +1,160 @@
+/*
+ * Links: runs a topology's body on every rank, and keeps the pairs by source.
+ *
+ * In: code for which the topology's parameters are bound. Out: for each source
+ * its targets, as runs of ranks, ascending. A topology without `link` in its text
+ * connects every pair, without a table. What a rank says of itself, as nearly all
+ * topologies do, becomes runs at once: so where all pairs have a link, a rank costs two
+ * runs. O(ranks + links log links of a rank). ccs(5) 4, topology.
+ */
+#include "compiler/expand/cursor.h"
+
+#include <stdlib.h>
+
+/* The links of one source, or of all. */
+struct pairs {
+	struct arena *arena;
+	struct link_run *runs;
+	uint32_t nruns, capruns;
+	uint32_t *targets; /* to be sorted */
+	uint32_t captargets;
+	uint32_t (*others)[2]; /* that other ranks say of a source */
+	uint32_t nothers, capothers;
+};
+
+static bool has_link(const struct stmt *s)
+{
+	for (; s; s = s->next)
+		if (s->kind == S_LINK || has_link(s->body) || has_link(s->orelse))
+			return true;
+	return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+	return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] < y[1] ? -1 : x[1] > y[1];
+}
+
+static void add_target(struct pairs *p, uint32_t *n, uint32_t target)
+{
+	ARENA_PUSH(p->arena, p->targets, *n, p->captargets) = target;
+}
+
+/* The targets of one source become runs. */
+static void add_runs(struct pairs *p, uint32_t n)
+{
+	uint32_t *t = p->targets;
+	if (n > 1)
+		qsort(t, n, sizeof *t, compare);
+	for (uint32_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && t[j] - t[j - 1] <= 1; j++)
+			;
+		ARENA_PUSH(p->arena, p->runs, p->nruns, p->capruns) =
+			(struct link_run){ t[i], t[j - 1] + 1 };
+	}
+}
+
+/* What the body met on a rank: its own links to runs, the others' aside. */
+static void take_pairs(struct pairs *p, const struct cursor *v, uint32_t rank)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < v->npairs; i++) {
+		if (v->pairs[i][0] == rank) {
+			add_target(p, &n, v->pairs[i][1]);
+			continue;
+		}
+		uint32_t row = p->nothers;
+		(void)ARENA_PUSH(p->arena, p->others, p->nothers, p->capothers);
+		p->others[row][0] = v->pairs[i][0];
+		p->others[row][1] = v->pairs[i][1];
+	}
+	add_runs(p, n);
+}
+
+/* Runs again, with what other ranks said. */
+static void merge_others(struct links *l, struct pairs *p, uint32_t nranks)
+{
+	struct link_run *own = p->runs;
+	uint32_t k = 0, lo = 0;
+	qsort(p->others, p->nothers, sizeof *p->others, compare_pairs);
+	p->runs = NULL;
+	p->nruns = p->capruns = 0;
+	for (uint32_t r = 0; r < nranks; r++) {
+		uint32_t n = 0, hi = l->first[r + 1];
+		for (uint32_t i = lo; i < hi; i++)
+			for (uint32_t t = own[i].lo; t < own[i].hi; t++)
+				add_target(p, &n, t);
+		for (; k < p->nothers && p->others[k][0] == r; k++)
+			add_target(p, &n, p->others[k][1]);
+		l->first[r] = p->nruns;
+		add_runs(p, n);
+		lo = hi;
+	}
+	l->first[nranks] = p->nruns;
+}
+
+static bool too_many(struct code *k, const struct decl *topology)
+{
+	diag_add(k->ctx->diags, SEV_ERROR, 501, topology->name.span, NO_RANK,
+		 "more than %u links that other ranks than their source have (LIMIT_LINKS)",
+		 LIMIT_LINKS);
+	return false;
+}
+
+static bool run_body(struct links *l, struct pairs *p, struct code *k, const struct decl *topology)
+{
+	uint32_t func = code_topology(k, topology);
+	struct cursor v;
+	if (k->failed)
+		return false;
+	cursor_init(&v, k, NULL, k->arena);
+	for (uint32_t r = 0; r < k->program->nranks && v.reports <= LIMIT_REPORTS; r++) {
+		l->first[r] = p->nruns;
+		v.npairs = 0;
+		cursor_start(&v, func, r);
+		cursor_next(&v);
+		if (v.npairs >= LIMIT_LINKS)
+			return false; /* reported */
+		if (!l->all)
+			take_pairs(p, &v, r);
+		if (p->nothers >= LIMIT_LINKS)
+			return too_many(k, topology);
+	}
+	l->first[k->program->nranks] = p->nruns;
+	return v.reports <= LIMIT_REPORTS;
+}
+
+void links_make(struct links *l, struct code *k, const struct decl *topology)
+{
+	uint32_t n = k->program->nranks;
+	struct pairs p = { .arena = k->arena };
+	*l = (struct links){ .all = !has_link(topology->body),
+			     .first = ARENA_ARRAY(k->arena, uint32_t, (size_t)n + 1) };
+	if (run_body(l, &p, k, topology) && p.nothers)
+		merge_others(l, &p, n);
+	l->runs = p.runs;
+}
+
+bool links_has(const struct links *l, uint32_t src, uint32_t dst)
+{
+	if (l->all)
+		return true;
+	uint32_t lo = l->first[src], hi = l->first[src + 1];
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (l->runs[mid].lo <= dst && dst < l->runs[mid].hi)
+			return true;
+		if (l->runs[mid].hi <= dst)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return false;
+}

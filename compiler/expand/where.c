@@ -1,0 +1,116 @@
+/*
+ * Where an operation comes from: loop variables, calls, number of its step.
+ *
+ * Nothing of that is stored in a program. The rank's code is made again and run
+ * up to the operation; registers and frames then tell. O(operations of the rank).
+ */
+#include "compiler/expand/cursor.h"
+#include "compiler/expand/instance.h"
+
+#define ROOM 256u /* rows a lane gets at a time; they are thrown away */
+
+/* Runs until row `op` of the task with that path is about to be made. */
+static bool run_to(struct cursor *v, uint32_t path, uint32_t op, struct op *room)
+{
+	while (cursor_next(v) == CURSOR_ROOM) {
+		struct lane *l = &v->lanes[v->full];
+		l->done += l->n;
+		l->n = 0;
+		l->ops = room;
+		l->cap = ROOM;
+		if (l->path != path)
+			continue;
+		if (l->done == op)
+			return true;
+		if (op - l->done < ROOM)
+			l->cap = op - l->done;
+	}
+	return false;
+}
+
+static const char *loops_text(const struct cursor *v, struct arena *a)
+{
+	const struct code *k = v->code;
+	const char *text = "";
+	for (uint32_t f = 0; f <= v->nframes; f++) {
+		bool top = f == v->nframes;
+		uint32_t pc = top ? v->pc : v->frames[f].pc;
+		uint32_t base = top ? v->base : v->frames[f].base;
+		for (uint32_t i = 0; i < k->nloops; i++)
+			if (k->loops[i].lo <= pc && pc < k->loops[i].hi)
+				text = arena_printf(a, "%s%s%s = %lld", text, *text ? ", " : "",
+						    k->loops[i].var->name,
+						    (long long)v->stack[base + k->loops[i].reg]);
+	}
+	return text;
+}
+
+#define CALLS_SHOWN 8u
+
+static const char *calls_text(const struct cursor *v, struct arena *a)
+{
+	const char *text = "";
+	uint32_t shown = 0;
+	for (uint32_t f = v->nframes; f-- > 0;) {
+		const struct decl *d = v->code->funcs[v->frames[f].func].decl;
+		if (!d)
+			continue;
+		if (shown++ == CALLS_SHOWN)
+			return arena_printf(a, "%s, ...", text);
+		struct place at =
+			source_place(v->code->ctx->sources, v->code->spans[v->frames[f].pc].lo);
+		bool main = at.source == v->program->instance.module->main->source;
+		text = arena_printf(a, "%s%sin %s, called at %s%s%u", text, *text ? ", " : "",
+				    d->name.name, main || !at.source ? "line " : at.source->name,
+				    main || !at.source ? "" : ":", at.line);
+	}
+	return text;
+}
+
+/* As the report counts steps: only waves that have messages. */
+static uint32_t step_of(const struct program *p, uint32_t task, uint32_t op)
+{
+	const struct op *ops = p->tasks[task].ops;
+	uint32_t n = 0;
+	bool counted = false;
+	for (uint32_t i = 0; i < p->tasks[task].nops && (i <= op || ops[i].kind & OP_JOINED); i++) {
+		enum op_kind kind = op_kind(&ops[i]);
+		bool message = kind == OP_SEND || kind == OP_RECV || kind == OP_REDUCE_FROM;
+		if (!(ops[i].kind & OP_JOINED))
+			counted = false;
+		n += message && !counted;
+		counted |= message;
+	}
+	return n;
+}
+
+const char *where_step_text(struct arena *a, uint32_t step)
+{
+	return step ? arena_printf(a, "step %u", step) : "before the first step";
+}
+
+struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op)
+{
+	struct where w = { .step = step_of(p, task, op), .loops = "", .calls = "" };
+	struct op room[ROOM];
+	struct program copy = *p;
+	struct tables tables;
+	struct code k;
+	struct cursor v;
+	if (p->lowered)
+		return w;
+	code_init(&k, c, &copy, true);
+	if (instance_make(&k, true) != INSTANCE_OK)
+		return w;
+	uint32_t func = code_schedule(&k, p->instance.schedule);
+	tables_init(&tables, c->scratch, &copy, false);
+	cursor_init(&v, &k, &tables, c->scratch);
+	if (k.failed)
+		return w;
+	cursor_start(&v, func, p->tasks[task].rank);
+	if (run_to(&v, p->tasks[task].path, op, room)) {
+		w.loops = loops_text(&v, c->arena);
+		w.calls = calls_text(&v, c->arena);
+	}
+	return w;
+}

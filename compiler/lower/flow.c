@@ -1,0 +1,428 @@
+/*
+ * Flow of values along one rank's line.
+ *
+ * In:  line.items in an order that the program allows.
+ * Out: - reads of the caller's value carry OP_INITIAL (an inout buffer may be
+ *        run out of place, with a send buffer that nobody writes). An operation
+ *        that reads both such cells and stored ones cannot say so; its initial
+ *        cells are then copied at the very start, by items that wait for nothing,
+ *        and every other operation finds them there, too (in place the copy may have
+ *        scaled them). Cells that the contract names and nobody writes are copied at
+ *        the end.
+ *      - via: a copy or reduction of a message that is then not read again takes the
+ *        message itself (recv t; reduce t into x: is a receive-reduce of x).
+ *      - partner: a receive, and the send of the same cells that is their next
+ *        access; dead: how many of these cells are overwritten unread after it.
+ *      - after: for a reduction, who wrote the same cells before it, if nobody else
+ *        touched them between.
+ *      - node: who runs it. Ends of FIFOs are nodes, and every local operation
+ *        goes to the end that last wrote what it reads, or to that of the next
+ *        reader of what it writes, within one par block.
+ *
+ * Two passes over the line with a state for each cell: O(cells touched).
+ */
+#include "compiler/lower/parts.h"
+
+uint32_t flow_find(struct line *l, uint32_t node)
+{
+	while (l->parent[node] != node) {
+		l->parent[node] = l->parent[l->parent[node]];
+		node = l->parent[node];
+	}
+	return node;
+}
+
+void flow_union(struct line *l, uint32_t a, uint32_t b)
+{
+	a = flow_find(l, a);
+	b = flow_find(l, b);
+	if (a == b)
+		return;
+	/* The older node stays: roots are then stable, and small numbers. */
+	if (a > b) {
+		uint32_t t = a;
+		a = b;
+		b = t;
+	}
+	l->parent[b] = a;
+	l->has_end[a] = l->has_end[a] || l->has_end[b];
+}
+
+static uint32_t add_node(struct line *l, bool end)
+{
+	if (l->nnodes == l->capnodes) {
+		uint32_t old = l->capnodes, cap = old ? 2 * old : 64;
+		l->parent = arena_grow(l->arena, l->parent, old * sizeof *l->parent,
+				       cap * sizeof *l->parent);
+		l->has_end = arena_grow(l->arena, l->has_end, old * sizeof *l->has_end,
+					cap * sizeof *l->has_end);
+		l->worker_of = arena_grow(l->arena, l->worker_of, old * sizeof *l->worker_of,
+					  cap * sizeof *l->worker_of);
+		l->capnodes = cap;
+	}
+	l->parent[l->nnodes] = l->nnodes;
+	l->has_end[l->nnodes] = end;
+	l->worker_of[l->nnodes] = NONE;
+	return l->nnodes++;
+}
+
+static void find_node(struct line *l, struct item *it)
+{
+	const struct op *o = &it->op;
+	uint32_t *slot = NULL;
+
+	if (op_kind(o) == OP_FRESH || op_kind(o) == OP_WAIT)
+		return;
+	if (op_out(o) != NONE)
+		slot = &l->send_node[op_out(o)];
+	else if (op_in(o) != NONE)
+		slot = &l->recv_node[op_in(o)];
+	if (!slot)
+		it->node = add_node(l, false);
+	else if (*slot == NONE)
+		it->node = *slot = add_node(l, true);
+	else
+		it->node = *slot;
+}
+
+/* The item runs where the value that it reads was made, if one of the two is a
+ * local operation, and neither has a place of its own. */
+static void join_writer(struct line *l, const struct item *it, uint32_t writer)
+{
+	if (writer == NONE || l->items[writer].task != it->task || l->items[writer].node == NONE)
+		return;
+	uint32_t a = flow_find(l, it->node), b = flow_find(l, l->items[writer].node);
+	if (!(l->has_end[a] && l->has_end[b]))
+		flow_union(l, a, b);
+}
+
+/* ---- values that are copied at the start ---------------------------------------------- */
+
+static bool is_initial(const struct cell_state *s)
+{
+	return s->direction == DIR_IN || (s->direction == DIR_INOUT && !s->written && !s->keep);
+}
+
+static uint32_t find_group(struct line *l, uint32_t cell)
+{
+	while (l->cells[cell].group != cell)
+		cell = l->cells[cell].group = l->cells[l->cells[cell].group].group;
+	return cell;
+}
+
+/* Initial values that are read together are copied together, or not at all; those that are
+ * read together with stored ones are. */
+static void group_read(struct line *l, uint32_t cell, uint32_t n)
+{
+	uint32_t initial = 0, group = NONE;
+
+	for (uint32_t c = cell; c < cell + n; c++)
+		initial += is_initial(&l->cells[c]);
+	for (uint32_t c = cell; c < cell + n && initial; c++) {
+		uint32_t other = find_group(l, c);
+
+		if (!is_initial(&l->cells[c]))
+			continue;
+		group = group == NONE ? other : group;
+		l->cells[other].group = group;
+		l->cells[group].kept_group |= l->cells[other].kept_group || initial < n;
+	}
+}
+
+static void group_write(struct line *l, uint32_t cell, uint32_t n)
+{
+	for (uint32_t c = cell; c < cell + n; c++)
+		l->cells[c].written = true;
+}
+
+static void find_kept(struct line *l)
+{
+	for (uint32_t c = 0; c < l->ncells; c++)
+		l->cells[c].group = c;
+	for (uint32_t i = 0; i < l->nitems; i++) {
+		const struct op *o = &l->items[i].op;
+		enum op_kind k = op_kind(o);
+
+		if (k == OP_SEND || k == OP_REDUCE_FROM || k == OP_COPY || k == OP_REDUCE_INTO)
+			group_read(l, o->cell, o->n);
+		if (k == OP_REDUCE_INTO)
+			group_read(l, o->other, o->n);
+		if (k == OP_RECV || k == OP_REDUCE_FROM)
+			group_write(l, o->cell, o->n);
+		if (k == OP_COPY || k == OP_REDUCE_INTO)
+			group_write(l, o->other, o->n);
+	}
+	for (uint32_t c = 0; c < l->ncells; c++)
+		l->cells[c].keep = l->cells[find_group(l, c)].kept_group;
+	for (uint32_t c = 0; c < l->ncells; c++)
+		l->cells[c].written = false;
+}
+
+/* Copies the cell's initial value before all else, for item i, which reads it first. */
+static void keep_at_start(struct line *l, uint32_t i, uint32_t cell)
+{
+	struct item start = {
+		.op = { .cell = cell,
+			.other = cell,
+			.fifo = NONE,
+			.n = 1,
+			.kind = OP_COPY | OP_INITIAL,
+			.site = l->items[i].op.site },
+		.task = l->items[i].task,
+		.node = l->items[i].node,
+		.partner = NONE,
+		.via = NONE,
+		.after = NONE,
+	};
+	struct item *last = &l->items[l->nitems - 1];
+
+	l->cells[cell].kept = true;
+	if (l->nitems > l->nline && last->node == start.node && last->op.cell + last->op.n == cell)
+		last->op.n++;
+	else
+		ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = start;
+}
+
+/* Whether the read is of initial values: of all its cells, or of none (find_kept). */
+static bool read_initial(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+{
+	for (uint32_t c = cell; c < cell + n; c++) {
+		struct cell_state *s = &l->cells[c];
+
+		if (s->keep && !s->written && !s->kept)
+			keep_at_start(l, i, c);
+	}
+	return n && is_initial(&l->cells[cell]);
+}
+
+static bool reads(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+{
+	bool initial = read_initial(l, i, cell, n);
+
+	for (uint32_t c = cell; c < cell + n; c++) {
+		join_writer(l, &l->items[i], l->cells[c].writer);
+		l->cells[c].access = i;
+	}
+	return initial;
+}
+
+/* The value that the cell had is gone: was it only stored by a receive whose
+ * message a send passed on, or for the one local operation that read it? */
+static void value_dies(struct line *l, uint32_t cell)
+{
+	uint32_t last = l->cells[cell].access;
+
+	if (last == NONE)
+		return;
+	struct item *it = &l->items[last];
+	if (op_kind(&it->op) == OP_SEND && it->partner != NONE)
+		l->items[it->partner].dead++;
+	else if (it->via != NONE && cell - it->op.cell < it->op.n)
+		it->unread++;
+}
+
+static void writes(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+{
+	for (uint32_t c = cell; c < cell + n; c++) {
+		struct cell_state *s = &l->cells[c];
+		if (s->access != i)
+			value_dies(l, c);
+		s->access = s->writer = i;
+		s->written = true;
+	}
+}
+
+/* The item of the same task and of as many cells that was the last to touch each
+ * of the cells from `cell` on that item i is about; or NONE. */
+static uint32_t last_touched(const struct line *l, uint32_t i, uint32_t cell)
+{
+	uint32_t n = l->items[i].op.n, r = n ? l->cells[cell].access : NONE;
+
+	if (r == NONE || l->items[r].task != l->items[i].task || l->items[r].op.n != n)
+		return NONE;
+	for (uint32_t c = cell; c < cell + n; c++)
+		if (l->cells[c].access != r)
+			return NONE;
+	return r;
+}
+
+/* The first of the cells that an operation writes, or NONE. */
+static uint32_t written_cell(const struct op *o)
+{
+	enum op_kind k = op_kind(o);
+
+	if (k == OP_COPY || k == OP_REDUCE_INTO)
+		return o->other;
+	return k == OP_RECV || k == OP_REDUCE_FROM ? o->cell : NONE;
+}
+
+/* A reduction into cells: whether it goes on with what was just put there. */
+static void find_after(struct line *l, uint32_t i, uint32_t cell)
+{
+	uint32_t r = last_touched(l, i, cell);
+
+	if (r != NONE && written_cell(&l->items[r].op) == cell)
+		l->items[i].after = r;
+}
+
+/* A send whose cells were last touched by one receive of exactly these (or by a
+ * local operation that may become one). */
+static void find_partner(struct line *l, uint32_t i)
+{
+	uint32_t r = last_touched(l, i, l->items[i].op.cell), got;
+
+	if (r == NONE)
+		return;
+	struct item *from = &l->items[r];
+	if (from->via != NONE)
+		got = from->op.other;
+	else if (op_in(&from->op) != NONE)
+		got = from->op.cell;
+	else
+		return;
+	if (got != l->items[i].op.cell)
+		return;
+	from->partner = i;
+	l->items[i].partner = r;
+}
+
+/* A copy or reduction of what the last receive on a FIFO has just stored: it may
+ * take the message itself, if nobody else reads the cells between. */
+static void find_via(struct line *l, uint32_t i)
+{
+	struct item *it = &l->items[i];
+	uint32_t r = l->level == LOWER_FUSE ? last_touched(l, i, it->op.cell) : NONE;
+
+	if (r == NONE || op_kind(&l->items[r].op) != OP_RECV ||
+	    l->items[r].op.cell != it->op.cell ||
+	    l->items[r].ordinal + 1 != l->received[l->items[r].op.fifo])
+		return;
+	if (it->op.cell < it->op.other + it->op.n && it->op.other < it->op.cell + it->op.n)
+		return;
+	it->via = r;
+}
+
+/* The local operation becomes a receive, where the cells between turned out dead. */
+static void settle_via(struct line *l, struct item *it)
+{
+	struct item *r = &l->items[it->via];
+	struct op *o = &it->op;
+
+	if (it->unread != o->n) {
+		if (it->partner != NONE)
+			l->items[it->partner].partner = NONE;
+		it->via = it->partner = NONE;
+		return;
+	}
+	uint32_t kind = op_kind(o) == OP_COPY ? OP_RECV : OP_REDUCE_FROM;
+	if (o->kind & OP_INITIAL_INTO)
+		kind |= OP_INITIAL;
+	*o = (struct op){ .cell = o->other,
+			  .fifo = r->op.fifo,
+			  .n = o->n,
+			  .kind = kind & 0xff,
+			  .site = r->op.site };
+	r->gone = true;
+	it->node = r->node;
+}
+
+static void flow_item(struct line *l, uint32_t i)
+{
+	struct op *o = &l->items[i].op;
+	bool initial = false, into = false;
+
+	find_node(l, &l->items[i]);
+	switch (op_kind(o)) {
+	case OP_SEND:
+		find_partner(l, i);
+		initial = reads(l, i, o->cell, o->n);
+		break;
+	case OP_RECV:
+		l->items[i].ordinal = l->received[o->fifo]++;
+		writes(l, i, o->cell, o->n);
+		break;
+	case OP_REDUCE_FROM:
+		l->items[i].ordinal = l->received[o->fifo]++;
+		find_after(l, i, o->cell);
+		initial = reads(l, i, o->cell, o->n);
+		o = &l->items[i].op;
+		writes(l, i, o->cell, o->n);
+		break;
+	case OP_COPY:
+		find_via(l, i);
+		initial = reads(l, i, o->cell, o->n);
+		o = &l->items[i].op;
+		writes(l, i, o->other, o->n);
+		break;
+	case OP_REDUCE_INTO:
+		find_via(l, i);
+		find_after(l, i, o->other);
+		initial = reads(l, i, o->cell, o->n);
+		o = &l->items[i].op;
+		into = reads(l, i, o->other, o->n);
+		o = &l->items[i].op;
+		writes(l, i, o->other, o->n);
+		break;
+	case OP_FRESH:
+		for (uint32_t c = o->cell; c < o->cell + o->n; c++) {
+			value_dies(l, c);
+			l->cells[c].access = l->cells[c].writer = NONE;
+		}
+		break;
+	case OP_WAIT:
+	case OP_RECV_SEND:
+	case OP_REDUCE_SEND: break;
+	}
+	/* reads() may have moved the items */
+	l->items[i].op.kind |= (initial ? OP_INITIAL : 0u) | (into ? OP_INITIAL_INTO : 0u);
+}
+
+/* Final values that the contract names and that are still only the caller's. */
+static void keep_at_end(struct line *l, uint32_t cell)
+{
+	const struct cell_state *s = &l->cells[cell];
+	uint32_t by = s->access;
+	struct item *last = l->nitems ? &l->items[l->nitems - 1] : NULL;
+
+	if (last && l->nitems > l->nline + l->nstarts && last->op.cell + last->op.n == cell &&
+	    l->cells[last->op.cell].access == by) {
+		last->op.n++;
+		return;
+	}
+	struct item end = {
+		.op = { .cell = cell,
+			.other = cell,
+			.fifo = NONE,
+			.n = 1,
+			.kind = OP_COPY | OP_INITIAL,
+			.site = (by == NONE ? l->extra_site : l->items[by].op.site) & 0xffffff },
+		.task = by == NONE ? l->rank : l->items[by].task,
+		.partner = NONE,
+		.via = NONE,
+		.after = NONE,
+	};
+	end.node = by == NONE ? add_node(l, false) : l->items[by].node;
+	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = end;
+}
+
+void flow_analyze(struct line *l)
+{
+	l->nnodes = 0;
+	l->nline = l->nitems;
+	find_kept(l);
+	for (uint32_t i = 0; i < l->nline; i++)
+		flow_item(l, i);
+	l->nstarts = l->nitems - l->nline;
+	for (uint32_t c = 0; c < l->ncells; c++) {
+		bool named =
+			c < l->p->cells && l->k->rows[(size_t)l->rank * l->p->cells + c] != NONE;
+		if (!named)
+			value_dies(l, c);
+		else if (l->cells[c].direction == DIR_INOUT && !l->cells[c].written &&
+			 !l->cells[c].kept)
+			keep_at_end(l, c);
+	}
+	for (uint32_t i = 0; i < l->nline; i++)
+		if (l->items[i].via != NONE)
+			settle_via(l, &l->items[i]);
+}

@@ -1,0 +1,263 @@
+/*
+ * Which ends of FIFOs share a worker, in which order a worker runs, and which
+ * receives pass their message on at once.
+ *
+ * In:  a line after flow. Out: worker and index of every item; a receive fused
+ * with its partner has the fused kind, and the partner is gone.
+ *
+ * A worker has one receiving and one sending end at most, but for sums: where most of
+ * the messages of several ends are added to the same cells one after the other, they
+ * wait for one another anyway. One worker adds them without a wait, an executor even
+ * without storing what is between; it also has the sending ends that are merged with
+ * any of these. (At last fuse_chains puts workers behind one another.) A receiving and
+ * a sending end are merged where
+ *   - most of the one's messages are what the other sends next (a ring's
+ *     chain), or else
+ *   - they stand in one wave and the FIFOs hold all their messages (an exchange:
+ *     send to p, receive from q): such a send never waits for a slot.
+ * Workers run their items in the order of the line, in which a wave's sends come
+ * before its receives. That only splits the rank's own order, except inside a
+ * wave; so only fusion, and such waves, can make a deadlock, which the caller
+ * looks for.
+ *
+ * A receive is fused with its partner if no send that stands before the partner
+ * on its FIFO is still to come. The partner thereby moves up; nothing between the
+ * two can conflict with it, as it is the next access to the cells.
+ * A worker of one chain so becomes: send, receive-reduce-send ..., receive.
+ *
+ * O(items).
+ */
+#include "compiler/lower/parts.h"
+
+static void merge_ends(struct line *l, uint32_t in, uint32_t out)
+{
+	flow_union(l, l->recv_node[in], l->send_node[out]);
+	l->recv_merged[in] = l->send_merged[out] = true;
+}
+
+/* For each receiving end the sending end that most of its partners belong to
+ * (majority vote), and how many do. */
+static void count_partners(struct line *l)
+{
+	for (uint32_t i = 0; i < l->nline; i++) {
+		const struct item *it = &l->items[i];
+		if (it->partner == NONE || op_in(&it->op) == NONE)
+			continue;
+		uint32_t in = it->op.fifo, out = l->items[it->partner].op.fifo;
+		if (l->votes[in] == 0)
+			l->vote[in] = out;
+		if (l->vote[in] == out)
+			l->votes[in]++;
+		else
+			l->votes[in]--;
+	}
+	for (uint32_t i = 0; i < l->nline; i++)
+		if (op_in(&l->items[i].op) != NONE)
+			l->votes[l->items[i].op.fifo] = 0;
+	for (uint32_t i = 0; i < l->nline; i++) {
+		const struct item *it = &l->items[i];
+		if (it->partner != NONE && op_in(&it->op) != NONE &&
+		    l->vote[it->op.fifo] == l->items[it->partner].op.fifo)
+			l->votes[it->op.fifo]++;
+	}
+}
+
+static void merge_chains(struct line *l)
+{
+	count_partners(l);
+	for (uint32_t i = 0; i < l->nline; i++) {
+		uint32_t in = op_in(&l->items[i].op);
+		if (in == NONE || l->vote[in] == NONE)
+			continue;
+		uint32_t *best = &l->feeder[l->vote[in]];
+		if (*best == NONE || l->votes[*best] < l->votes[in])
+			*best = in;
+	}
+	for (uint32_t i = 0; i < l->nline; i++) {
+		uint32_t in = op_in(&l->items[i].op);
+		if (in == NONE || l->recv_merged[in] || l->vote[in] == NONE ||
+		    l->feeder[l->vote[in]] != in)
+			continue;
+		if (2 * l->votes[in] >= l->p->fifos[in].nrecvs)
+			merge_ends(l, in, l->vote[in]);
+	}
+}
+
+/* Receives that are part of a sum, by FIFO: all, and those beside another end's. */
+static void count_sums(struct line *l)
+{
+	for (uint32_t i = 0; i < l->nline; i++) {
+		struct item *it = &l->items[i];
+		if (it->after == NONE)
+			continue;
+		struct item *of = &l->items[it->after];
+		bool same = op_in(&it->op) == op_in(&of->op);
+		if (op_in(&it->op) != NONE)
+			l->joined[it->op.fifo] += !same;
+		if (op_in(&of->op) != NONE)
+			l->joined[of->op.fifo] += !same;
+	}
+	for (uint32_t i = 0; i < l->nline; i++)
+		if (op_kind(&l->items[i].op) == OP_REDUCE_FROM)
+			l->sums[l->items[i].op.fifo]++;
+}
+
+static bool mostly_joined(const struct line *l, const struct item *it)
+{
+	uint32_t in = op_in(&it->op);
+
+	return it->node != NONE && (in == NONE || 2 * l->joined[in] >= l->sums[in]);
+}
+
+static void merge_sums(struct line *l)
+{
+	count_sums(l);
+	for (uint32_t i = 0; i < l->nline; i++) {
+		const struct item *it = &l->items[i];
+		if (it->after == NONE || it->gone || !mostly_joined(l, it))
+			continue;
+		const struct item *of = &l->items[it->after];
+		if (!of->gone && mostly_joined(l, of))
+			flow_union(l, it->node, of->node);
+	}
+}
+
+/* In every wave, the k-th lone sending end and the k-th lone receiving end. */
+static void merge_exchanges(struct line *l)
+{
+	const struct fifo *fifos = l->p->fifos;
+
+	for (uint32_t i = 0, end; i < l->nline; i = end) {
+		uint32_t r = i;
+		for (end = i; end < l->nline && l->items[end].wave == l->items[i].wave;)
+			end++;
+		for (uint32_t s = i; s < end; s++) {
+			uint32_t out = op_out(&l->items[s].op), in = NONE;
+			if (out == NONE || l->send_merged[out] || fifos[out].nsends > l->slots)
+				continue;
+			for (; r < end && in == NONE; r++) {
+				in = op_in(&l->items[r].op);
+				if (in != NONE &&
+				    (l->recv_merged[in] || fifos[in].nrecvs > l->slots))
+					in = NONE;
+			}
+			if (in == NONE)
+				break;
+			merge_ends(l, in, out);
+		}
+	}
+}
+
+/* The worker that runs a node; local operations that belong to no end get one
+ * for their par block. (A rank's main line is its first task.) */
+static uint32_t worker_of(struct line *l, const struct item *it)
+{
+	uint32_t root = flow_find(l, it->node);
+	uint32_t *w = l->level == LOWER_ONE ? &l->own[l->rank]
+		      : l->has_end[root]    ? &l->worker_of[root]
+					    : &l->own[it->task];
+
+	if (*w == NONE) {
+		ARENA_PUSH(l->arena, l->count, l->nworkers, l->capworkers) = 0;
+		*w = l->nworkers - 1;
+	}
+	return *w;
+}
+
+/* Whether the receive may do its partner's send. */
+static bool may_fuse(struct line *l, const struct item *it)
+{
+	if (l->level != LOWER_FUSE || it->partner == NONE || op_in(&it->op) == NONE)
+		return false;
+	const struct item *send = &l->items[it->partner];
+	return flow_find(l, it->node) == flow_find(l, send->node) &&
+	       l->sent[send->op.fifo] == send->ordinal;
+}
+
+static void fuse_item(struct line *l, struct item *it)
+{
+	struct item *send = &l->items[it->partner];
+	uint32_t kind = op_kind(&it->op) == OP_RECV ? OP_RECV_SEND : OP_REDUCE_SEND;
+
+	kind |= it->op.kind & OP_INITIAL;
+	if (it->dead == it->op.n)
+		kind |= OP_NOSTORE;
+	it->op.kind = kind & 0xff;
+	it->op.other = send->op.fifo;
+	send->gone = true;
+	l->sent[send->op.fifo]++;
+}
+
+void fuse_line(struct line *l)
+{
+	if (l->level == LOWER_FUSE || l->level == LOWER_MERGE) {
+		merge_sums(l);
+		merge_chains(l);
+		merge_exchanges(l);
+	}
+	l->nworkers = 0;
+	for (uint32_t k = 0; k < l->nitems; k++) {
+		struct item *it = &l->items[line_at(l, k)];
+		if (it->gone || it->node == NONE)
+			continue;
+		if (may_fuse(l, it))
+			fuse_item(l, it);
+		else if (op_kind(&it->op) == OP_SEND)
+			l->sent[it->op.fifo]++;
+		it->worker = worker_of(l, it);
+		it->index = l->count[it->worker]++;
+	}
+}
+
+/* ---- workers one after the other ---------------------------------------------- */
+
+/* A worker whose last item this one, the first of its worker, waits for; or NONE. */
+static uint32_t find_before(const struct line *l, const struct item *first)
+{
+	for (uint32_t i = first->wait; i < first->wait + first->nwaits; i++)
+		if (l->waits[i].index == l->count[l->waits[i].worker] - 1)
+			return l->waits[i].worker;
+	return NONE;
+}
+
+/* Joins a worker to one whose end it waits for before it does anything: that adds
+ * no waiting at all (rounds, each with another partner, become one worker). Returns
+ * whether any were joined; waits must then be computed again. */
+bool fuse_chains(struct line *l)
+{
+	uint32_t n = l->nworkers, kept = 0;
+	uint32_t *offset = ARENA_ARRAY(l->arena, uint32_t, n);
+	uint32_t *name = ARENA_ARRAY(l->arena, uint32_t, n);
+	bool *followed = ARENA_ARRAY(l->arena, bool, n);
+
+	/* In the order of the line, a worker starts after the one that it waits for. */
+	for (uint32_t k = 0; k < l->nitems; k++) {
+		const struct item *it = &l->items[line_at(l, k)];
+		if (it->gone || it->node == NONE || it->index != 0)
+			continue;
+		uint32_t w = it->worker, b = find_before(l, it);
+		if (b == NONE || followed[b]) {
+			name[w] = kept++;
+			continue;
+		}
+		followed[b] = true;
+		name[w] = name[b];
+		offset[w] = offset[b] + l->count[b];
+	}
+	if (kept == n)
+		return false;
+	uint32_t *count = ARENA_ARRAY(l->arena, uint32_t, kept);
+	for (uint32_t i = 0; i < l->nitems; i++) {
+		struct item *it = &l->items[i];
+		if (it->gone || it->node == NONE)
+			continue;
+		it->index += offset[it->worker];
+		it->worker = name[it->worker];
+		it->nwaits = 0;
+		count[it->worker]++;
+	}
+	for (uint32_t w = 0; w < kept; w++)
+		l->count[w] = count[w];
+	l->nworkers = kept;
+	return true;
+}

@@ -1,0 +1,366 @@
+/*
+ * From what the text says to what runs: workers, waits, fused operations.
+ *
+ * In:  a program that passed all checks, and its contract.
+ * Out: a lowered program that passed them again. Its tasks are workers; every end
+ * of a FIFO belongs to one, and waits are only where workers of a rank touch the
+ * same cells. FRESH rows and the waits of pars are gone.
+ *
+ * A contract that asks who has begun before who ends (ccs(5) 4, after) is kept by the
+ * order of messages, which no chunk may show: then a rank is one worker or, if that
+ * deadlocks, each send waits for the receives that stand before it.
+ *
+ * Why it may be done: splitting a rank's order over workers, in the order of the
+ * program, only removes waiting, so the plainest form never deadlocks where the
+ * program did not. Merging two ends, and fusing a receive with a send, can add
+ * waiting; so candidates are tried from the most combined to the plainest, and the
+ * first one without a deadlock at ctx.slots is taken. Whatever is taken must then
+ * pass race and proof: a plan that does not is a bug of ours and never leaves here.
+ *
+ * O(operations + cells touched) a candidate; nearly always the first is taken.
+ */
+#include "compiler/lower/parts.h"
+
+#include <string.h>
+
+/* ---- line: the tasks of a rank in one order ---------------------------------- */
+
+struct goal {
+	uint32_t task, target; /* run this task until so many of its rows are done */
+};
+
+struct walk {
+	struct line *l;
+	uint32_t *done; /* by task */
+	struct goal *stack;
+	uint32_t depth, size;
+};
+
+static void add_item(struct line *l, const struct op *o, uint32_t task)
+{
+	struct item it = { .op = *o,
+			   .task = task,
+			   .wave = l->nwaves,
+			   .node = NONE,
+			   .partner = NONE,
+			   .via = NONE,
+			   .after = NONE };
+
+	it.op.kind &= OP_KIND;
+	if (op_out(o) != NONE)
+		it.ordinal = l->sent[o->fifo]++;
+	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = it;
+}
+
+/* Sends first, then receives, then what is local: in a wave nothing conflicts. */
+static void add_wave(struct line *l, const struct op *o, uint32_t n, uint32_t task)
+{
+	if (n == 1) {
+		add_item(l, o, task);
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			if (op_out(&o[i]) != NONE)
+				add_item(l, &o[i], task);
+		for (uint32_t i = 0; i < n; i++)
+			if (op_in(&o[i]) != NONE)
+				add_item(l, &o[i], task);
+		for (uint32_t i = 0; i < n; i++)
+			if (op_out(&o[i]) == NONE && op_in(&o[i]) == NONE)
+				add_item(l, &o[i], task);
+	}
+	l->nwaves++;
+}
+
+/* Runs the task on top of the stack up to its target, or to a wait on a task that
+ * has to run first. False if tasks wait for one another. */
+static bool advance(struct walk *w)
+{
+	struct goal *at = &w->stack[w->depth - 1];
+	const struct task *t = &w->l->p->tasks[at->task];
+	uint32_t *done = &w->done[at->task];
+
+	while (*done < at->target) {
+		const struct op *o = &t->ops[*done];
+		if (op_kind(o) == OP_WAIT) {
+			if (w->done[o->fifo] < o->other) {
+				if (w->depth == w->size)
+					return false;
+				w->stack[w->depth++] = (struct goal){ o->fifo, o->other };
+				return true;
+			}
+			if (w->l->ordered)
+				add_item(w->l, o, at->task);
+			++*done;
+			continue;
+		}
+		uint32_t n = wave_length(t, *done);
+		add_wave(w->l, o, n, at->task);
+		*done += n;
+	}
+	w->depth--;
+	return true;
+}
+
+static bool walk_rank(struct walk *w, const uint32_t *tasks, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		w->depth = 1;
+		w->stack[0] = (struct goal){ tasks[i], w->l->p->tasks[tasks[i]].nops };
+		while (w->depth > 0)
+			if (!advance(w))
+				return false;
+	}
+	return true;
+}
+
+/* ---- rows: items to tasks ------------------------------------------------------ */
+
+struct maker {
+	struct line line;
+	struct walk walk;
+	struct program *out;
+	uint32_t *rank_tasks; /* tasks of the program by rank */
+	uint32_t *first;      /* by rank: its first row of rank_tasks; nranks + 1 */
+	uint32_t *rows;	      /* of the rank's workers, one after another: rows up to and
+				   with their item */
+	uint32_t *row_base;   /* by worker */
+	uint32_t caprows, capbases;
+};
+
+static void *grown(struct arena *a, void *p, uint32_t *cap, uint32_t need, size_t size)
+{
+	if (need <= *cap)
+		return p;
+	p = arena_grow(a, p, *cap * size, 2 * (size_t)need * size);
+	*cap = 2 * need;
+	return p;
+}
+
+/* Where each item ends in its worker's rows, WAIT rows counted. */
+static void number_rows(struct maker *m)
+{
+	struct line *l = &m->line;
+	uint32_t base = 0;
+
+	m->rows = grown(l->arena, m->rows, &m->caprows, l->nitems, sizeof *m->rows);
+	m->row_base = grown(l->arena, m->row_base, &m->capbases, l->nworkers, sizeof *m->row_base);
+	for (uint32_t w = 0; w < l->nworkers; w++) {
+		m->row_base[w] = base;
+		base += l->count[w];
+	}
+	for (uint32_t k = 0; k < l->nitems; k++) {
+		const struct item *it = &l->items[line_at(l, k)];
+		if (it->gone || it->node == NONE)
+			continue;
+		uint32_t *row = &m->rows[m->row_base[it->worker] + it->index];
+		*row = (it->index ? row[-1] : 0) + it->nwaits + 1;
+	}
+}
+
+static void make_tasks(struct maker *m)
+{
+	struct line *l = &m->line;
+	struct program *out = m->out;
+	uint32_t base = out->ntasks;
+
+	number_rows(m);
+	for (uint32_t w = 0; w < l->nworkers; w++) {
+		uint32_t n = m->rows[m->row_base[w] + l->count[w] - 1];
+		ARENA_PUSH(out->arena, out->tasks, out->ntasks, out->captasks) = (struct task){
+			.rank = l->rank,
+			.capops = n,
+			.ops = ARENA_ARRAY(out->arena, struct op, n),
+		};
+	}
+	for (uint32_t k = 0; k < l->nitems; k++) {
+		const struct item *it = &l->items[line_at(l, k)];
+		if (it->gone || it->node == NONE)
+			continue;
+		struct task *t = &out->tasks[base + it->worker];
+		for (uint32_t i = it->wait; i < it->wait + it->nwaits; i++) {
+			const struct item_wait *w = &l->waits[i];
+			t->ops[t->nops++] = (struct op){
+				.kind = OP_WAIT,
+				.fifo = base + w->worker,
+				.site = it->op.site,
+				.other = m->rows[m->row_base[w->worker] + w->index],
+			};
+		}
+		t->ops[t->nops++] = it->op;
+		out->nops++;
+	}
+}
+
+/* ---- one candidate ---------------------------------------------------------------- */
+
+/* The program's own tables, with room for one more site. */
+static struct program *new_program(struct ctx *c, const struct program *p)
+{
+	struct program *out = ARENA_NEW(c->arena, struct program);
+
+	*out = *p;
+	out->arena = c->arena;
+	out->lowered = true;
+	out->tasks = NULL;
+	out->ntasks = out->captasks = 0;
+	out->nops = 0;
+	out->messages = NULL;
+	out->nmessages = 0;
+	out->fifos = ARENA_ARRAY(c->arena, struct fifo, p->nfifos);
+	if (p->nfifos)
+		memcpy(out->fifos, p->fifos, p->nfifos * sizeof *p->fifos);
+	out->sites = ARENA_ARRAY(c->arena, struct site, (size_t)p->nsites + 1);
+	if (p->nsites)
+		memcpy(out->sites, p->sites, p->nsites * sizeof *p->sites);
+	out->sites[p->nsites] = (struct site){ .span = p->instance.schedule->name.span };
+	out->nsites = out->capsites = p->nsites + 1;
+	return out;
+}
+
+static uint32_t *none_array(struct arena *a, uint32_t n)
+{
+	uint32_t *v = ARENA_ARRAY(a, uint32_t, n);
+
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = NONE;
+	return v;
+}
+
+static void line_init(struct line *l, struct ctx *c, const struct program *p,
+		      const struct contract *k, enum lower_level level)
+{
+	struct arena *a = c->scratch;
+
+	*l = (struct line){
+		.arena = a,
+		.p = p,
+		.k = k,
+		.slots = c->slots,
+		.level = level,
+		.ordered = k->nafter > 0 && level == LOWER_PLAIN,
+		.extra_site = p->nsites,
+		.ncells = p->cells + p->scratch,
+	};
+	l->cells = ARENA_ARRAY(a, struct cell_state, l->ncells);
+	l->send_node = none_array(a, p->nfifos);
+	l->recv_node = none_array(a, p->nfifos);
+	l->vote = none_array(a, p->nfifos);
+	l->feeder = none_array(a, p->nfifos);
+	l->own = none_array(a, p->ntasks);
+	l->sent = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->received = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->votes = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->sums = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->joined = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->send_merged = ARENA_ARRAY(a, bool, p->nfifos);
+	l->recv_merged = ARENA_ARRAY(a, bool, p->nfifos);
+}
+
+static void line_reset(struct line *l, uint32_t rank)
+{
+	l->rank = rank;
+	l->nitems = l->nline = l->nstarts = l->nwaves = l->nworkers = 0;
+	for (uint32_t c = 0; c < l->ncells; c++)
+		l->cells[c] = (struct cell_state){ .access = NONE,
+						   .writer = NONE,
+						   .direction = DIR_SCRATCH };
+	for (uint32_t b = 0; b < l->p->nbuffers; b++) {
+		const struct buffer *v = &l->p->buffers[b];
+		for (uint32_t c = v->cell; c < v->cell + v->cells; c++)
+			l->cells[c].direction = (uint8_t)v->def->dir;
+	}
+}
+
+/* Tasks by rank: a counting sort. */
+static void sort_tasks(struct maker *m, struct arena *a)
+{
+	const struct program *p = m->line.p;
+	uint32_t most = 0;
+
+	m->first = ARENA_ARRAY(a, uint32_t, (size_t)p->nranks + 2);
+	m->rank_tasks = ARENA_ARRAY(a, uint32_t, p->ntasks);
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		m->first[p->tasks[t].rank + 2]++;
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		most = m->first[r + 2] > most ? m->first[r + 2] : most;
+		m->first[r + 2] += m->first[r + 1];
+	}
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		m->rank_tasks[m->first[p->tasks[t].rank + 1]++] = t;
+	m->walk.size = most + 1;
+	m->walk.stack = ARENA_ARRAY(a, struct goal, m->walk.size);
+	m->walk.done = ARENA_ARRAY(a, uint32_t, p->ntasks);
+}
+
+/* The sends were counted while the line was made; now they are while it is cut. */
+static void forget_sends(struct line *l)
+{
+	for (uint32_t i = 0; i < l->nitems; i++)
+		if (op_kind(&l->items[i].op) == OP_SEND)
+			l->sent[l->items[i].op.fifo] = 0;
+}
+
+static struct program *candidate(struct ctx *c, const struct program *p, const struct contract *k,
+				 enum lower_level level)
+{
+	struct maker m = { .out = new_program(c, p) };
+
+	line_init(&m.line, c, p, k, level);
+	m.walk.l = &m.line;
+	sort_tasks(&m, c->scratch);
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		line_reset(&m.line, r);
+		if (!walk_rank(&m.walk, m.rank_tasks + m.first[r], m.first[r + 1] - m.first[r]))
+			return NULL;
+		forget_sends(&m.line);
+		flow_analyze(&m.line);
+		fuse_line(&m.line);
+		waits_compute(&m.line);
+		if (level != LOWER_PLAIN && level != LOWER_ONE && fuse_chains(&m.line))
+			waits_compute(&m.line);
+		make_tasks(&m);
+	}
+	return m.out;
+}
+
+/* ---- verify, and the choice ---------------------------------------------------------- */
+
+static struct lowered *internal_error(struct ctx *c, const struct program *p, const char *what)
+{
+	diag_add(c->diags, SEV_ERROR, 0, p->instance.schedule->name.span, NO_RANK,
+		 "internal error: the lowered plan of %s %s; please report this schedule",
+		 p->instance.schedule->name.name, what);
+	return NULL;
+}
+
+struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k)
+{
+	struct diags quiet = { .arena = c->scratch,
+			       .sources = c->sources,
+			       .phase = c->diags->phase };
+	struct ctx checks = *c;
+	struct lowered *out = ARENA_NEW(c->arena, struct lowered);
+
+	checks.diags = &quiet;
+	for (int level = LOWER_ONE; level < LOWER_LEVELS; level++) {
+		if (level != LOWER_PLAIN && (level == LOWER_ONE) != (k->nafter > 0))
+			continue;
+		out->program = candidate(c, p, k, (enum lower_level)level);
+		if (!out->program)
+			return internal_error(c, p, "has tasks that wait for one another");
+		if (!match(&checks, out->program))
+			return internal_error(c, p, "loses messages");
+		struct deadlock_report d = deadlock(&checks, out->program);
+		if (d.deadlocked)
+			continue;
+		if (!race(&checks, out->program))
+			return internal_error(c, p, "has a race");
+		out->proof = proof(&checks, out->program, k, &d.order, true);
+		if (!out->proof.proved)
+			return internal_error(c, p, "computes something else");
+		if (!after(&checks, out->program, k, &d.order))
+			return internal_error(c, p, "lets a rank end too early");
+		return out;
+	}
+	return internal_error(c, p, "deadlocks");
+}

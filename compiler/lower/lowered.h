@@ -1,0 +1,29 @@
+/*
+ * Program -> lowered program: what the plan says, proved again.
+ */
+#ifndef CCS_COMPILER_LOWER_LOWERED_H
+#define CCS_COMPILER_LOWER_LOWERED_H
+
+#include "compiler/check/check.h"
+
+/* The lowered program: workers, waits, fused forms. Verified (match, deadlock at
+ * ctx.slots, race, proof); where a candidate that merges or fuses would
+ * deadlock, the next plainer one is taken. NULL: a bug of ours, reported as a
+ * diagnostic without a code whose message begins "internal error". */
+struct lowered {
+	struct program *program;
+	struct proof proof;
+	const bool *direct; /* by message, see direct(); NULL: none is */
+};
+struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k);
+
+/* Finds the messages that may be written where their receiver stores them, as soon as
+ * they are sent (runtime/plan/plan.h, Direct copies). O(operations + cells touched), nearly
+ * always. */
+void direct(struct ctx *c, struct lowered *l);
+
+/* For which sizes which protocol pays on GPUs, and on how many channels. In c->arena. */
+struct choice_list;
+const struct choice_list *protocols_choose(struct ctx *c, const struct lowered *l);
+
+#endif

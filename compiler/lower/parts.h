@@ -1,0 +1,135 @@
+/*
+ * What the files of the lowering share: lower.c, flow.c, fuse.c, waits.c.
+ *
+ * Ranks are lowered one after another. A rank's operations are first put in
+ * one line (any order that its waves and waits allow; in a program without
+ * races every such order has the same conflicts), and each becomes an item:
+ *
+ *   line   lower.c   the rank's tasks -> items, in one line
+ *   flow   flow.c    which value an item reads; who runs local operations;
+ *                    which receive may hand its message on to which send
+ *   fuse   fuse.c    ends of FIFOs -> workers; order in a worker; fused items
+ *   waits  waits.c   waits between workers
+ *   rows   lower.c   items -> tasks of the lowered program
+ */
+#ifndef CCS_COMPILER_LOWER_PARTS_H
+#define CCS_COMPILER_LOWER_PARTS_H
+
+#include "compiler/lower/lowered.h"
+
+/* How much a candidate combines. FUSE, and ONE, can add waiting that matters. */
+enum lower_level {
+	LOWER_ONE,   /* one worker a rank, in the order of the line */
+	LOWER_FUSE,  /* workers of two ends, receives and sends fused */
+	LOWER_MERGE, /* workers of two ends */
+	LOWER_PLAIN, /* a worker an end: never waits where the program does not */
+	LOWER_LEVELS
+};
+
+struct item {
+	struct op op;		/* with the flags of a lowered operation */
+	uint32_t task;		/* of the program */
+	uint32_t wave;		/* number of its wave in the line */
+	uint32_t node;		/* who runs it (line.parent); NONE: OP_FRESH, OP_WAIT */
+	uint32_t partner;	/* a receive's send of the same cells, and back; or NONE */
+	uint32_t ordinal;	/* of a send or a receive, on its FIFO */
+	uint32_t via;		/* a local operation on what this receive just got; or NONE */
+	uint32_t unread;	/* with `via`: cells of the receive that nobody else reads */
+	uint32_t after;		/* a reduction: the item that wrote, right before it, what it
+				   adds to; or NONE */
+	uint32_t dead;		/* receive with a partner: cells that nobody reads after it */
+	uint32_t worker, index; /* its place, by fuse */
+	uint32_t wait, nwaits;	/* rows of line.waits, by waits */
+	bool gone;		/* another item does it: the send of a fused receive, `via` */
+};
+
+/* Operation `index` of worker `worker` (both of the rank) must have finished. */
+struct item_wait {
+	uint32_t worker, index;
+};
+
+struct cell_state {
+	uint32_t access;   /* last item that touched the cell, or NONE */
+	uint32_t writer;   /* last item that wrote it, or NONE */
+	uint32_t readers;  /* row of line.readers: items that read it since; or NONE */
+	uint8_t direction; /* enum direction of its buffer */
+	bool written;	   /* no longer the caller's value */
+	bool keep;	   /* its initial value is to be copied at the start */
+	bool kept;	   /* ... and is */
+	uint32_t group;	   /* of cells to be kept together: a cell of it; ... */
+	bool kept_group;   /* whether they are, at the last such cell */
+};
+
+struct reader {
+	uint32_t item, next;
+};
+
+/* The line of one rank; its arrays are used again for the next rank. */
+struct line {
+	struct arena *arena;
+	const struct program *p;
+	const struct contract *k;
+	uint32_t slots;
+	enum lower_level level;
+	bool ordered; /* sends keep their order behind receives (ccs(5) 4, after): the
+				   line has the tasks' OP_WAITs, for waits.c */
+	uint32_t rank;
+	uint32_t extra_site; /* for copies that no statement asked for */
+
+	struct item *items;
+	uint32_t nitems, capitems;
+	uint32_t nline;	  /* items 0 .. nline-1 stand in the text */
+	uint32_t nstarts; /* then come as many that run first, and the rest run last */
+	uint32_t nwaves;
+
+	struct cell_state *cells; /* buffers' cells, then scratch */
+	uint32_t ncells;
+
+	/* Union-find over FIFO ends and local operations. */
+	uint32_t *parent;
+	bool *has_end;
+	uint32_t *worker_of;
+	uint32_t nnodes, capnodes;
+
+	/* By FIFO: ends belong to one rank each, so these need no reset. */
+	uint32_t *send_node, *recv_node;
+	uint32_t *sent;		 /* sends already placed */
+	uint32_t *received;	 /* receives already seen */
+	uint32_t *vote, *votes;	 /* receiving end: the sending end it feeds most */
+	uint32_t *feeder;	 /* sending end: the receiving end that feeds it most */
+	uint32_t *sums, *joined; /* receiving end: receives of sums; those that go on with
+					   another's, or that another goes on with */
+	bool *send_merged, *recv_merged;
+	uint32_t *own; /* by task: worker of local operations without an end */
+
+	uint32_t *count; /* by worker: items placed */
+	uint32_t nworkers, capworkers;
+	struct item_wait *waits;
+	uint32_t nwaits, capwaits;
+	uint32_t *clocks; /* waits' vectors */
+	size_t capclocks;
+	struct reader *readers;
+	uint32_t nreaders, capreaders;
+};
+
+/* The k-th item in the order of execution: starts, the text, ends. */
+static inline uint32_t line_at(const struct line *l, uint32_t k)
+{
+	if (k < l->nstarts)
+		return l->nline + k;
+	return k < l->nstarts + l->nline ? k - l->nstarts : k;
+}
+
+/* flow.c */
+void flow_analyze(struct line *l);
+uint32_t flow_find(struct line *l, uint32_t node);
+void flow_union(struct line *l, uint32_t a, uint32_t b);
+
+/* fuse.c */
+void fuse_line(struct line *l);
+bool fuse_chains(struct line *l);
+
+/* waits.c */
+void waits_compute(struct line *l);
+
+#endif

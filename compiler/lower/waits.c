@@ -1,0 +1,285 @@
+/*
+ * Waits between the workers of a rank.
+ *
+ * In:  a line with every item's worker and index. Out: line.waits, and the rows
+ * of each item in it: what must have finished before the item starts.
+ *
+ * Items of different workers that touch one cell, where one of them writes, keep
+ * the order of the line (which is that of the program, as operations of one wave
+ * never conflict). A wait that follows from another, or from an earlier one of
+ * the same worker, is left out: each item that waits has a vector of what is
+ * known to have finished when it starts (vector clocks). Reads of initial values
+ * count as reads of the cell: in place they are.
+ *
+ * Where the order of messages matters by itself (line.ordered), a send also waits for
+ * the receives of earlier waves that its task knows of: its own, and those of tasks that
+ * it waited for.
+ *
+ * O(cells touched + waits * workers of the rank), and for ordered sends as much again. Where a rank's vectors would take
+ * more than LIMIT_CLOCKS, waits are only merged by worker; that is correct, too.
+ */
+#include "compiler/lower/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT_CLOCKS ((size_t)16 << 20) /* numbers */
+
+struct clocks {
+	struct line *l;
+	uint32_t nw;
+	bool exact;
+	uint32_t nrows; /* of line.clocks: [w] = items of worker w that have finished */
+	uint32_t *now;	/* by worker: row of its last item; row 0 is all zero */
+	uint32_t *at;	/* by item: its row */
+	uint32_t *need; /* by worker: item to wait for, valid where stamp is the item's */
+	uint32_t *stamp;
+	uint32_t *list; /* workers in `need` */
+	uint32_t nlist;
+	uint32_t item;
+	uint32_t **known; /* ordered: by task, see known_by */
+	uint32_t wave;	  /* ordered: the first item of the wave at hand */
+};
+
+static void depend(struct clocks *k, uint32_t on)
+{
+	const struct item *a = &k->l->items[on], *b = &k->l->items[k->item];
+
+	if (a->worker == b->worker)
+		return;
+	if (k->stamp[a->worker] != k->item + 1) {
+		k->stamp[a->worker] = k->item + 1;
+		k->list[k->nlist++] = a->worker;
+		k->need[a->worker] = on;
+	} else if (k->l->items[k->need[a->worker]].index < a->index) {
+		k->need[a->worker] = on;
+	}
+}
+
+static void reads(struct clocks *k, uint32_t cell, uint32_t n)
+{
+	struct line *l = k->l;
+
+	for (uint32_t c = cell; c < cell + n; c++) {
+		struct cell_state *s = &l->cells[c];
+		if (s->writer != NONE)
+			depend(k, s->writer);
+		if (s->readers != NONE && l->readers[s->readers].item == k->item)
+			continue;
+		ARENA_PUSH(l->arena, l->readers, l->nreaders, l->capreaders) =
+			(struct reader){ .item = k->item, .next = s->readers };
+		s->readers = l->nreaders - 1;
+	}
+}
+
+static void writes(struct clocks *k, uint32_t cell, uint32_t n)
+{
+	struct line *l = k->l;
+
+	for (uint32_t c = cell; c < cell + n; c++) {
+		struct cell_state *s = &l->cells[c];
+		if (s->writer != NONE)
+			depend(k, s->writer);
+		for (uint32_t r = s->readers; r != NONE; r = l->readers[r].next)
+			depend(k, l->readers[r].item);
+		s->readers = NONE;
+		s->writer = k->item;
+	}
+}
+
+static void touches(struct clocks *k, const struct op *o)
+{
+	bool stores = !(o->kind & OP_NOSTORE);
+
+	switch (op_kind(o)) {
+	case OP_SEND: reads(k, o->cell, o->n); break;
+	case OP_RECV:
+	case OP_RECV_SEND:
+		if (stores)
+			writes(k, o->cell, o->n);
+		break;
+	case OP_REDUCE_FROM:
+	case OP_REDUCE_SEND:
+		reads(k, o->cell, o->n);
+		if (stores)
+			writes(k, o->cell, o->n);
+		break;
+	case OP_COPY:
+		reads(k, o->cell, o->n);
+		writes(k, o->other, o->n);
+		break;
+	case OP_REDUCE_INTO:
+		reads(k, o->cell, o->n);
+		reads(k, o->other, o->n);
+		writes(k, o->other, o->n);
+		break;
+	case OP_FRESH:
+	case OP_WAIT: break;
+	}
+}
+
+/* ---- ordered sends ------------------------------------------------------------------ */
+
+/* By worker: 1 + the last receive that the task knows of; 0: none. */
+static uint32_t *known_by(struct clocks *k, uint32_t task)
+{
+	if (!k->known[task])
+		k->known[task] = ARENA_ARRAY(k->l->arena, uint32_t, k->nw);
+	return k->known[task];
+}
+
+static void learn(uint32_t *known, uint32_t worker, uint32_t item)
+{
+	if (known[worker] < item + 1)
+		known[worker] = item + 1;
+}
+
+/* The receives of the wave that is over: items [from, to). */
+static void wave_over(struct clocks *k, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++) {
+		const struct item *it = &k->l->items[i];
+		if (it->node != NONE && op_in(&it->op) != NONE)
+			learn(known_by(k, it->task), it->worker, i);
+	}
+}
+
+static void follow_receives(struct clocks *k)
+{
+	struct line *l = k->l;
+	const struct item *it = &l->items[k->item];
+	uint32_t *known = known_by(k, it->task);
+
+	if (k->item >= l->nline)
+		return;
+	if (l->items[k->wave].wave != it->wave) {
+		wave_over(k, k->wave, k->item);
+		k->wave = k->item;
+	}
+	for (uint32_t w = 0; op_out(&it->op) != NONE && w < k->nw; w++)
+		if (known[w])
+			depend(k, known[w] - 1);
+}
+
+/* A task has waited for another. */
+static void follow_task(struct clocks *k, const struct item *it, uint32_t i)
+{
+	uint32_t *mine, *theirs;
+
+	wave_over(k, k->wave, i);
+	k->wave = i;
+	mine = known_by(k, it->task);
+	theirs = known_by(k, it->op.fifo);
+	for (uint32_t w = 0; w < k->nw; w++)
+		if (theirs[w])
+			learn(mine, w, theirs[w] - 1);
+}
+
+/* ---- waits ------------------------------------------------------------------------- */
+
+static uint32_t *clock_row(struct clocks *k, uint32_t row)
+{
+	return k->l->clocks + (size_t)row * k->nw;
+}
+
+/* A new row, like row `copy_of` (NONE: all zero). */
+static uint32_t add_row(struct clocks *k, uint32_t copy_of)
+{
+	struct line *l = k->l;
+	size_t need = ((size_t)k->nrows + 1) * k->nw;
+
+	if (need > l->capclocks) {
+		l->clocks = arena_grow(l->arena, l->clocks, l->capclocks * sizeof *l->clocks,
+				       2 * need * sizeof *l->clocks);
+		l->capclocks = 2 * need;
+	}
+	if (copy_of == NONE)
+		memset(clock_row(k, k->nrows), 0, k->nw * sizeof *l->clocks);
+	else
+		memcpy(clock_row(k, k->nrows), clock_row(k, copy_of), k->nw * sizeof *l->clocks);
+	return k->nrows++;
+}
+
+static void add_wait(struct line *l, struct item *it, const struct item *on)
+{
+	ARENA_PUSH(l->arena, l->waits, l->nwaits, l->capwaits) =
+		(struct item_wait){ .worker = on->worker, .index = on->index };
+	it->nwaits++;
+}
+
+/* Latest in the line first: only a later item can know of an earlier one. */
+static void sort_needs(struct clocks *k, const uint32_t *rank_of)
+{
+	for (uint32_t i = 1; i < k->nlist; i++) { /* few, nearly always */
+		uint32_t w = k->list[i], j = i;
+		while (j > 0 && rank_of[k->need[k->list[j - 1]]] < rank_of[k->need[w]]) {
+			k->list[j] = k->list[j - 1];
+			j--;
+		}
+		k->list[j] = w;
+	}
+}
+
+static void settle(struct clocks *k, const uint32_t *rank_of)
+{
+	struct line *l = k->l;
+	struct item *it = &l->items[k->item];
+	uint32_t row = k->now[it->worker];
+
+	it->wait = l->nwaits;
+	sort_needs(k, rank_of);
+	for (uint32_t i = 0; i < k->nlist; i++) {
+		const struct item *on = &l->items[k->need[k->list[i]]];
+		if (!k->exact) {
+			add_wait(l, it, on);
+			continue;
+		}
+		if (clock_row(k, row)[on->worker] > on->index)
+			continue;
+		if (it->nwaits == 0)
+			row = add_row(k, row);
+		add_wait(l, it, on);
+		uint32_t *mine = clock_row(k, row);
+		const uint32_t *theirs = clock_row(k, k->at[k->need[k->list[i]]]);
+		for (uint32_t w = 0; w < k->nw; w++)
+			mine[w] = theirs[w] > mine[w] ? theirs[w] : mine[w];
+		mine[on->worker] = on->index + 1;
+	}
+	k->now[it->worker] = row;
+	k->at[k->item] = row;
+}
+
+void waits_compute(struct line *l)
+{
+	l->nwaits = l->nreaders = 0;
+	if (l->nworkers < 2)
+		return;
+	struct clocks k = { .l = l, .nw = l->nworkers };
+	uint32_t *position = ARENA_ARRAY(l->arena, uint32_t, l->nitems);
+
+	k.exact = (size_t)l->nitems * l->nworkers <= LIMIT_CLOCKS;
+	k.now = ARENA_ARRAY(l->arena, uint32_t, k.nw);
+	k.need = ARENA_ARRAY(l->arena, uint32_t, k.nw);
+	k.stamp = ARENA_ARRAY(l->arena, uint32_t, k.nw);
+	k.list = ARENA_ARRAY(l->arena, uint32_t, k.nw);
+	k.at = ARENA_ARRAY(l->arena, uint32_t, l->nitems);
+	if (l->ordered)
+		k.known = ARENA_ARRAY(l->arena, uint32_t *, l->p->ntasks);
+	add_row(&k, NONE);
+	for (uint32_t c = 0; c < l->ncells; c++)
+		l->cells[c].writer = l->cells[c].readers = NONE;
+	for (uint32_t s = 0; s < l->nitems; s++) {
+		uint32_t i = line_at(l, s);
+		position[i] = s;
+		if (l->ordered && op_kind(&l->items[i].op) == OP_WAIT)
+			follow_task(&k, &l->items[i], i);
+		if (l->items[i].gone || l->items[i].node == NONE)
+			continue;
+		k.item = i;
+		k.nlist = 0;
+		if (l->ordered)
+			follow_receives(&k);
+		touches(&k, &l->items[i].op);
+		settle(&k, position);
+	}
+}

@@ -1,0 +1,355 @@
+/*
+ * The schedules of a file, one after the other, each for its numbers of ranks and roots.
+ *
+ * In: a resolved file and the options. Each schedule is checked for one number of ranks
+ * (and one root, where the root is chosen at run time) after the other, and no further once
+ * one was found wrong; one schedule is the target of the action. When only checking, the
+ * memory is that of one such instance.
+ */
+#include "compiler/session.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* One schedule on its way through the line. */
+struct job {
+	struct decl *schedule;
+	bool target;		   /* the one to compile or explain */
+	const struct symbol *root; /* parameter that is the root, chosen at run time; or NULL */
+	struct finding *findings;
+	size_t nfindings, capfindings;
+	struct planned *planned;
+	size_t nplanned, capplanned;
+	struct dead_list dead;
+};
+
+/* ---- one schedule over its Ns and roots ----------------------------------------- */
+
+/* The parameter that is the contract's `root`, unless -D fixes it. ccs(5) 4, 8 */
+static const struct symbol *runtime_root(const struct options *o, const struct decl *schedule)
+{
+	for (const struct binding *b = schedule->contract_args; b; b = b->next) {
+		if (strcmp(b->name.name, "root") || !b->value || b->value->kind != E_NAME)
+			continue;
+		const struct symbol *s = b->value->sym;
+		if (!s || s->kind != SYM_PARAM || s->owner != schedule)
+			continue;
+		for (size_t i = 0; i < o->nsettings; i++)
+			if (!strcmp(o->settings[i].name, s->name))
+				return NULL;
+		return s;
+	}
+	return NULL;
+}
+
+/* Adds what was found for one root to what was found for its N: the worst. */
+static void merge_finding(struct finding *f, const struct checked *k, struct arena *keep)
+{
+	double sent, bound;
+	report_volume(k->program, &k->proof, &sent, &bound);
+	int64_t least = k->deadlock.min_slots;
+	if (f->nops == 0 || least < 0 || (f->min_slots >= 0 && least > f->min_slots)) {
+		f->min_slots = least;
+		const char *below = k->deadlock.below;
+		f->below = below ? arena_strndup(keep, below, strlen(below)) : NULL;
+	}
+	f->same_bits &= k->proof.same_bits;
+	if (k->proof.steps > f->steps)
+		f->steps = k->proof.steps;
+	if (sent > f->sent)
+		f->sent = sent;
+	if (bound > f->bound)
+		f->bound = bound;
+	f->nops += k->program->nops + 1;
+}
+
+/* `ccc explain` of one instance; order == NULL: it is wrong. */
+static void explain_instance(struct session *s, struct ctx *c, const struct checked *k,
+			     const struct order *order, uint32_t first_diag)
+{
+	const char *why;
+
+	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream,
+		     &why)) {
+		diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s", why);
+		s->status = 2;
+	}
+	arena_free(c->scratch);
+}
+
+/* What the action makes of an instance that is right. */
+static void use_instance(struct session *s, struct ctx *c, struct job *j, const struct checked *k)
+{
+	const struct options *o = s->o;
+
+	if (!j->target || o->action == ACTION_CHECK)
+		return;
+	if (o->action == ACTION_EXPLAIN) {
+		explain_instance(s, c, k, &k->deadlock.order, 0);
+		return;
+	}
+	struct planned planned;
+	if (plan_instance(c, k, o->protocols, &planned))
+		ARENA_PUSH(&s->arena, j->planned, j->nplanned, j->capplanned) = planned;
+	else
+		s->status = 70;
+}
+
+/* Whether later stages need what instances leave behind. */
+static bool keeps_instances(const struct session *s, const struct job *j)
+{
+	return s->o->action == ACTION_COMPILE && j->target;
+}
+
+/* One instance: returns whether `where` admits it and it is right. */
+static bool run_instance(struct session *s, struct job *j, const struct instance *in,
+			 bool quiet_where, struct finding *f)
+{
+	struct ctx c = s->ctx;
+	struct checked k;
+	bool program_only = s->o->action == ACTION_COMPILE && s->o->emit == EMIT_PROGRAM;
+	uint32_t first_diag = s->diags.n;
+
+	c.arena = keeps_instances(s, j) ? &s->arena : &s->instance;
+	s->diags.where = in->root < 0 ? arena_printf(&s->arena, "N = %" PRIu32, in->nranks)
+				      : arena_printf(&s->arena, "N = %" PRIu32 ", root = %" PRId64,
+						     in->nranks, in->root);
+	if (c.progress)
+		fprintf(c.progress, "%s, %s\n", j->schedule->name.name, s->diags.where);
+
+	bool right;
+	if (program_only && j->target) {
+		c.diags->phase = PHASE_EXPAND;
+		struct program *p = expand(&c, in, quiet_where);
+		right = p && !p->partial;
+		if (right)
+			program_dump(&c, p, s->out.stream);
+		arena_free(&s->scratch);
+	} else {
+		right = check_instance(&c, in, quiet_where, keeps_instances(s, j), &k);
+		if (right) {
+			find_dead(&c, &k, &j->dead, &s->arena);
+			merge_finding(f, &k, &s->arena);
+			use_instance(s, &c, j, &k);
+		} else if (k.program && j->target && s->o->action == ACTION_EXPLAIN &&
+			   s->diags.errors && !diags_have(&s->diags, first_diag, 501)) {
+			/* What is over a limit is not run. */
+			explain_instance(s, &c, &k, NULL, first_diag);
+		}
+	}
+	s->diags.where = NULL;
+	arena_free(&s->instance);
+	return right;
+}
+
+/* One N, every root. Returns whether `where` admits it for some root. */
+static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool quiet_where)
+{
+	struct finding f = { .nranks = nranks, .same_bits = true, .bound = -1 };
+	struct instance in = {
+		.module = s->module,
+		.schedule = j->schedule,
+		.nranks = nranks,
+		.root = -1,
+		.root_param = j->root,
+		.settings = s->o->settings,
+		.nsettings = (uint32_t)s->o->nsettings,
+	};
+	bool admitted = false;
+
+	for (uint32_t r = 0; r < (j->root ? nranks : 1); r++) {
+		if (j->root)
+			in.root = r;
+		admitted |= run_instance(s, j, &in, quiet_where, &f);
+		if (s->diags.errors || s->status)
+			return admitted;
+		if (admitted && j->target && s->o->action == ACTION_EXPLAIN)
+			return true; /* one root shows it; -D asks for another */
+	}
+	if (admitted)
+		ARENA_PUSH(&s->arena, j->findings, j->nfindings, j->capfindings) = f;
+	return admitted;
+}
+
+static void none_admitted(struct session *s, const struct job *j, const char *which)
+{
+	const struct decl *d = j->schedule;
+
+	s->diags.phase = PHASE_EXPAND;
+	diag_add(&s->diags, SEV_ERROR, 205, d->where ? d->where->span : d->name.span, NO_RANK,
+		 "%s: `where` admits no N %s", d->name.name, which);
+}
+
+/* The Ns that were asked for, up to the first that is wrong. */
+static void run_asked(struct session *s, struct job *j)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->o->ranks.n; i++) {
+		bool admitted = run_ranks(s, j, s->o->ranks.v[i], true);
+		if (s->diags.errors || s->status)
+			return;
+		if (!admitted && j->target) { /* once more, for the error */
+			run_ranks(s, j, s->o->ranks.v[i], false);
+			return;
+		}
+		any |= admitted;
+	}
+	if (!any)
+		diag_add(&s->diags, SEV_NOTE, 0, j->schedule->name.span, NO_RANK,
+			 "%s is not checked: its `where` admits no N of -n",
+			 j->schedule->name.name);
+}
+
+static void run_schedule(struct session *s, struct job *j)
+{
+	j->root = runtime_root(s->o, j->schedule);
+	if (s->o->ranks.n > 0) {
+		run_asked(s, j);
+		return;
+	}
+	bool any = false;
+	if (s->o->action == ACTION_EXPLAIN) { /* one N is enough to show: 4, or the least */
+		any = run_ranks(s, j, 4, true);
+		for (uint32_t n = 2; n <= 16 && !any && !s->diags.errors; n++)
+			any = run_ranks(s, j, n, true);
+	} else {
+		for (uint32_t n = 2; n <= 16 && !s->diags.errors && !s->status; n++)
+			any |= run_ranks(s, j, n, true);
+	}
+	if (!any && !s->diags.errors && !s->status)
+		none_admitted(s, j, "in 2..16; -n asks for others");
+}
+
+/* ---- the schedules of a file ------------------------------------------------------------ */
+
+/* A mistake in the options that only shows with the file at hand. */
+static void usage_error(struct session *s, const char *what, const char *name,
+			const char *const *candidates, size_t n)
+{
+	const char *near = diag_nearest(name, candidates, n);
+	const char *cure = near ? arena_printf(&s->arena, "; did you mean '%s'?", near) : "";
+
+	if (!near && n > 0) {
+		cure = "; there is";
+		for (size_t i = 0; i < n && i < 8; i++)
+			cure = arena_printf(&s->arena, "%s%s '%s'", cure, i ? "," : "",
+					    candidates[i]);
+	}
+	diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s '%s'%s", what, name,
+		 cure);
+	s->status = 2;
+}
+
+static struct decl *next_schedule(struct decl *d)
+{
+	while (d && d->kind != D_SCHEDULE)
+		d = d->next;
+	return d;
+}
+
+/* The schedule to compile: --schedule, or the last of the file. NULL if there is none. */
+static struct decl *find_target(struct session *s)
+{
+	const char **names = NULL;
+	size_t n = 0, cap = 0;
+	struct decl *last = NULL;
+
+	for (struct decl *d = next_schedule(s->module->main->decls); d;
+	     d = next_schedule(d->next)) {
+		last = d;
+		if (s->o->schedule && !strcmp(d->name.name, s->o->schedule))
+			return d;
+		ARENA_PUSH(&s->arena, names, n, cap) = d->name.name;
+	}
+	if (!s->o->schedule)
+		return last;
+	usage_error(s, "--schedule: the file has no schedule", s->o->schedule, names, n);
+	return NULL;
+}
+
+/* -D names a parameter of some schedule of the file. */
+static void check_settings(struct session *s)
+{
+	const char **names = NULL;
+	size_t n = 0, cap = 0;
+
+	for (struct decl *d = next_schedule(s->module->main->decls); d; d = next_schedule(d->next))
+		for (struct binding *b = d->params; b; b = b->next)
+			ARENA_PUSH(&s->arena, names, n, cap) = b->name.name;
+	for (size_t i = 0; i < s->o->nsettings; i++) {
+		size_t k = 0;
+		while (k < n && strcmp(names[k], s->o->settings[i].name))
+			k++;
+		if (k == n)
+			usage_error(s, "-D: no schedule of the file has a parameter",
+				    s->o->settings[i].name, names, n);
+	}
+}
+
+/* What is checked but cannot be run yet says so. ccs(5) 4, Layout, Sizes */
+static void note_unsupported(struct session *s, const struct decl *schedule)
+{
+	for (const struct buffer_def *b = schedule->buffers; b; b = b->next)
+		if (b->by_column || b->sized)
+			diag_add(&s->diags, SEV_NOTE, 0, b->span, NO_RANK,
+				 "'%s' is %s: this was checked and is compiled, but libccs %s "
+				 "cannot run it yet",
+				 b->name.name, b->by_column ? "`by column`" : "`sized`",
+				 CCS_VERSION);
+}
+
+void run_schedules(struct session *s)
+{
+	struct decl *target = find_target(s);
+	bool json = s->o->style.format != DIAG_TEXT;
+
+	check_settings(s);
+	if (s->status)
+		return;
+	if (!target && s->o->action != ACTION_CHECK) {
+		diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK,
+			 "%s has no schedule to %s", s->module->main->source->name,
+			 s->o->action == ACTION_EXPLAIN ? "explain" : "compile");
+		s->status = 2;
+		return;
+	}
+	if (!target)
+		diag_add(&s->diags, SEV_NOTE, 0, (struct span){ 0, 0 }, NO_RANK,
+			 "%s has no schedule: only its names were checked",
+			 s->module->main->source->name);
+	struct job chosen = { 0 };
+	uint32_t errors = s->diags.errors;
+	for (struct decl *d = next_schedule(s->module->main->decls); d;
+	     d = next_schedule(d->next)) {
+		struct job j = { .schedule = d, .target = d == target };
+
+		/* What is wrong with one schedule is no reason to skip the next. */
+		s->diags.errors = 0;
+		run_schedule(s, &j);
+		if (!s->diags.errors && !s->status)
+			dead_warn(&s->ctx, &j.dead);
+		if (!s->diags.errors && !s->status && s->o->action == ACTION_CHECK && j.nfindings)
+			report_print(&s->ctx, d, j.findings, j.nfindings, json,
+				     json ? s->out.report : s->out.stream);
+		errors += s->diags.errors;
+		s->diags.errors = errors;
+		if (s->status)
+			return;
+		if (j.target)
+			chosen = j;
+	}
+	if (!errors && !s->diags.denied && s->o->action == ACTION_COMPILE &&
+	    s->o->emit != EMIT_PROGRAM) {
+		struct emission e = {
+			.options = s->o,
+			.module = s->module,
+			.schedule = target,
+			.planned = chosen.planned,
+			.nplanned = chosen.nplanned,
+			.out = &s->out,
+		};
+		note_unsupported(s, target);
+		s->status = emit_module(&s->ctx, &e);
+	}
+}

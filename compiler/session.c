@@ -1,0 +1,190 @@
+/*
+ * One compilation: memory, the file, diagnostics, products, the exit status.
+ *
+ * In: options. Out: products on stdout or -o (only if all went well; a file is replaced in
+ * one rename), diagnostics on stderr, the exit status of ccc(1). All memory is in three
+ * arenas; running out of it comes back to `guarded` as E0501.
+ */
+#include "compiler/product.h"
+#include "compiler/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void format(struct session *s, struct front *f)
+{
+	size_t len = 0;
+	const char *text = lang_format(f, s->module->main, &len);
+	const struct source *src = s->module->main->source;
+	bool same = len == src->len && !memcmp(text, src->text, len);
+
+	if (!s->o->format_check) {
+		fwrite(text, 1, len, s->out.stream);
+		s->same_text = same && s->o->format_in_place;
+	} else if (!same) {
+		fprintf(s->out.stream, "%s\n", src->name);
+		s->status = 1;
+	}
+}
+
+static void run(struct session *s)
+{
+	struct front f = {
+		.arena = &s->arena,
+		.sources = &s->sources,
+		.diags = &s->diags,
+		.include_dirs = s->o->include_dirs,
+		.library_dir = s->o->library_dir,
+		.only_main = s->o->action == ACTION_FORMAT,
+	};
+
+	s->diags.phase = PHASE_TEXT;
+	s->module = lang_load(&f, s->o->file);
+	if (!s->module) {
+		s->status = 2;
+		return;
+	}
+	if (!product_check(s->o, &s->diags)) { /* before all the work */
+		s->status = 2;
+		return;
+	}
+	if (s->diags.errors)
+		return;
+	if (s->o->action == ACTION_FORMAT) {
+		format(s, &f);
+		return;
+	}
+	lang_resolve(&f, s->module);
+	if (s->diags.errors)
+		return;
+	if (s->o->action == ACTION_COMPILE && s->o->emit == EMIT_AST)
+		lang_dump(&f, s->module, s->out.stream);
+	else
+		run_schedules(s);
+}
+
+/* The arenas stay as they are; there must be room to say so. What a limit of ours stopped
+ * is E0501, ccs(5) 7; what the system refuses is the machine's lack. */
+static void out_of_memory(struct session *s)
+{
+	struct span none = { 0, 0 };
+	uint64_t limit = s->budget.limit >> 20, used = s->budget.used >> 20;
+	bool usual = s->budget.limit == LIMIT_MEMORY;
+	struct diag *g;
+
+	arena_free(&s->scratch);
+	arena_free(&s->instance);
+	s->budget.limit = 0;
+	if (!s->budget.spent) {
+		diag_add(&s->diags, SEV_ERROR, 0, none, NO_RANK,
+			 "the system gives no more memory: %" PRIu64 " MiB are in use, and the "
+			 "limit, %" PRIu64 " MiB, is not reached",
+			 used, limit);
+		s->status = 4;
+		return;
+	}
+	g = diag_add(&s->diags, SEV_ERROR, 501, none, NO_RANK,
+		     "out of memory: this takes more than %" PRIu64 " MiB, %s", limit,
+		     s->o->memory ? "the limit of --memory"
+		     : usual	  ? "the usual limit"
+				  : "three quarters of this machine's memory");
+	diag_help(&s->diags, g, "ask for smaller N, or for more memory with --memory");
+}
+
+/* Runs a part; false: memory ran out in it. */
+static bool guarded(struct session *s, void (*part)(struct session *))
+{
+	if (setjmp(s->full))
+		return false;
+	part(s);
+	return true;
+}
+
+static uint64_t memory_limit(const struct options *o)
+{
+	if (o->memory)
+		return o->memory;
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	uint64_t most =
+		pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 4 * 3 : LIMIT_MEMORY;
+	return most < LIMIT_MEMORY ? most : LIMIT_MEMORY;
+}
+
+static void session_open(struct session *s, const struct options *o)
+{
+	memset(s, 0, sizeof *s);
+	s->o = o;
+	s->budget.limit = memory_limit(o);
+	arena_init(&s->arena, &s->budget, &s->full);
+	arena_init(&s->instance, &s->budget, &s->full);
+	arena_init(&s->scratch, &s->budget, &s->full);
+	s->sources.arena = &s->arena;
+	s->diags.arena = &s->arena;
+	s->diags.sources = &s->sources;
+	s->diags.warn = o->warn;
+	s->ctx = (struct ctx){
+		.arena = &s->arena,
+		.scratch = &s->scratch,
+		.sources = &s->sources,
+		.diags = &s->diags,
+		.slots = o->slots,
+		.progress = o->verbose ? stderr : NULL,
+	};
+}
+
+static void print_diags(struct session *s)
+{
+	diags_print(&s->diags, &s->o->style, stderr);
+}
+
+/* Whether what was collected is to be written. */
+static bool keeps_product(const struct session *s)
+{
+	if (s->o->action == ACTION_FORMAT && s->o->format_check)
+		return true;
+	/* A schedule that passed keeps its report when another one fails; and of one that is
+	 * wrong it is shown up to the fault. */
+	if ((s->o->action == ACTION_CHECK || s->o->action == ACTION_EXPLAIN) && s->status == 1)
+		return ftell(s->out.stream) > 0 || ftell(s->out.report) > 0;
+	return s->status == 0 && !s->same_text;
+}
+
+/* What went wrong after the other diagnostics were printed. */
+static void print_late(struct session *s)
+{
+	s->diags = (struct diags){ .arena = &s->arena, .sources = &s->sources };
+	product_refused(s->o, &s->diags, s->write_error);
+	print_diags(s);
+}
+
+int compile(const struct options *o)
+{
+	struct session s;
+
+	session_open(&s, o);
+	if (!output_open(&s.out)) {
+		fprintf(stderr, "ccc: %s\n", strerror(errno));
+		return 4;
+	}
+	bool told = guarded(&s, run) || guarded(&s, out_of_memory);
+	if (!s.status && (s.diags.errors || s.diags.denied))
+		s.status = 1;
+	told &= guarded(&s, print_diags);
+	s.write_error = product_write(&s.out, o, s.module ? s.module->main->source : NULL,
+				      keeps_product(&s));
+	if (s.write_error) {
+		s.status = 2;
+		told &= guarded(&s, print_late);
+	}
+	if (!told) {
+		fprintf(stderr, "ccc: the system gives no more memory\n");
+		s.status = 4;
+	}
+	arena_free(&s.scratch);
+	arena_free(&s.instance);
+	arena_free(&s.arena);
+	return s.status;
+}

@@ -1,0 +1,36 @@
+/*
+ * One compilation, from options to exit status: session.c opens and ends it, schedules.c
+ * takes the file's schedules through the line.
+ */
+#ifndef CCS_COMPILER_SESSION_H
+#define CCS_COMPILER_SESSION_H
+
+#include "compiler/check/dead.h"
+#include "compiler/compile.h"
+#include "compiler/emit/output.h"
+#include "compiler/emit/report.h"
+
+#include <setjmp.h>
+
+struct session {
+	const struct options *o;
+	struct arena arena;    /* as long as the compilation */
+	struct arena instance; /* as long as the check of one instance */
+	struct arena scratch;  /* as long as a pass */
+	struct sources sources;
+	struct diags diags;
+	struct ctx ctx;
+	struct module *module;
+	struct output out;
+	struct arena_budget budget;
+	bool same_text;	 /* fmt -i: the file is canonical already */
+	int write_error; /* as output_check */
+	int status;	 /* if not 0: the exit status, whatever the diagnostics say */
+	jmp_buf full;
+};
+
+/* Checks every schedule of the file, and does with the target what was asked for. What is
+ * wrong is in s->diags, or in s->status. */
+void run_schedules(struct session *s);
+
+#endif

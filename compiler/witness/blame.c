@@ -1,0 +1,358 @@
+/*
+ * The witness of a wrong result: E0403, E0404, E0405.
+ *
+ * In: the final values of a run, and the contract. Out: one diagnostic for each
+ * clause that does not hold: the first chunk that is wrong, what it should hold and
+ * what it holds, and the first operation that went wrong. That operation is found by
+ * running the program once more and watching the stores that the wrong value came
+ * from:
+ *   counted twice      the first reduction of two values that share a contribution
+ *   lacks a part       the first store over a value that held the part, else the last
+ *                      store into the chunk
+ *   the wrong data     where each chunk is asked for under its own number: the first
+ *                      store of foreign data into the chunk of another number; else
+ *                      the store that brought it to its end
+ * O(operations x mistakes), at most MAX_MISTAKES of them.
+ */
+#include "compiler/check/replay.h"
+#include "compiler/witness/witness.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_MISTAKES 24u
+#define MAX_WORK (1ull << 25) /* parts of values looked at; then the witness may be less exact */
+
+struct culprit {
+	uint32_t task, row; /* task == NONE: no operation */
+	uint64_t when;	    /* number of the store */
+	uint32_t step;	    /* as the report counts them */
+	uint32_t before, after;
+};
+
+/* The first wrong chunk of a clause and code. */
+struct mistake {
+	const struct ensures *clause;
+	int code;
+	uint32_t rank, cell, value;
+	struct expected want;
+	uint64_t chunks; /* that are wrong like this, all ranks */
+	int64_t *ranks;
+	size_t nranks, capranks;
+	uint8_t *history;  /* reductions that the value was made of */
+	struct runs have;  /* the value's */
+	struct run *wrong; /* contributions that it lacks, or that are foreign */
+	uint32_t nwrong;
+	struct culprit first; /* certainly wrong */
+	struct culprit last;  /* what else to show */
+};
+
+struct trace {
+	struct replay r;
+	struct values *values; /* of the finished run: the second gives equal numbers */
+	struct arena *arena;
+	struct mistake v[MAX_MISTAKES];
+	uint32_t n;
+	struct runs a, b; /* room */
+	uint64_t stores, limit;
+	bool more;	   /* not all chunks were looked at */
+	bool own_numbers;  /* the contract asks for chunk i only in chunk i */
+	uint64_t left_out; /* wrong chunks of kinds beyond MAX_MISTAKES */
+};
+
+/* ---- what is wrong -------------------------------------------------------------- */
+
+/* ccs(5) 8, Order of reports. 0: nothing is wrong. */
+static int classify(struct trace *t, uint32_t id, struct expected want)
+{
+	if (id == POISON)
+		return 0;
+	value_runs(t->values, id, &t->a);
+	struct difference d = runs_compare(t->a.v, t->a.n, want.v, want.n);
+	return d.foreign ? 405 : d.lacks ? 403 : d.twice ? 404 : 0;
+}
+
+static void add_mistake(struct trace *t, const struct ensures *clause, int code, uint32_t rank,
+			uint32_t cell, uint32_t value, struct expected want)
+{
+	struct mistake *m = t->v;
+
+	while (m < t->v + t->n && (m->clause != clause || m->code != code))
+		m++;
+	if (m == t->v + MAX_MISTAKES) {
+		t->left_out++;
+		return;
+	}
+	if (m == t->v + t->n) {
+		t->n++;
+		*m = (struct mistake){
+			.clause = clause,
+			.code = code,
+			.rank = rank,
+			.cell = cell,
+			.value = value,
+			.want = want,
+			.first = { .task = NONE },
+			.last = { .task = NONE },
+		};
+	}
+	m->chunks++;
+	if (m->nranks == 0 || m->ranks[m->nranks - 1] != rank)
+		ARENA_PUSH(t->arena, m->ranks, m->nranks, m->capranks) = rank;
+}
+
+static void find_mistakes(struct trace *t, const struct contract *k, const struct replay *r)
+{
+	const struct program *p = r->p;
+
+	uint64_t limit = t->values->work + MAX_WORK;
+
+	t->own_numbers = true;
+	for (uint32_t q = 0; q < p->nranks; q++)
+		for (uint32_t i = 0; i < p->cells; i++) {
+			uint32_t row = k->rows[(size_t)q * p->cells + i];
+			if (row == NONE)
+				continue;
+			struct expected want = contract_value(k, row);
+			for (uint32_t j = 0; j < want.n; j++)
+				t->own_numbers &= want.v[j].cell == i;
+			uint32_t id = r->state[(size_t)q * r->width + i];
+			if (t->n && t->values->work > limit) {
+				t->more = true;
+				return;
+			}
+			int code = classify(t, id, want);
+			if (code)
+				add_mistake(t, contract_clause(k, row), code, q, i, id, want);
+		}
+}
+
+/* What the wrong value is made of, and which contributions are the trouble. */
+static void prepare(struct trace *t, struct mistake *m)
+{
+	struct values *v = t->values;
+
+	value_runs(v, m->value, &m->have);
+	if (m->code == 403)
+		m->wrong = runs_without(t->arena, m->want.v, m->want.n, m->have.v, m->have.n, true,
+					&m->nwrong);
+	else
+		m->wrong = runs_without(t->arena, m->have.v, m->have.n, m->want.v, m->want.n,
+					m->code == 404, &m->nwrong);
+	m->history = ARENA_ARRAY(t->arena, uint8_t, v->n);
+	if (m->value < v->base || m->value >= POISON)
+		return;
+	m->history[m->value - v->base] = 1;
+	for (uint32_t i = m->value - v->base + 1; i-- > 0;) {
+		if (!m->history[i])
+			continue;
+		if (v->nodes[i].left >= v->base)
+			m->history[v->nodes[i].left - v->base] = 1;
+		if (v->nodes[i].right >= v->base)
+			m->history[v->nodes[i].right - v->base] = 1;
+	}
+}
+
+/* ---- watching the stores ------------------------------------------------------------ */
+
+static bool overlaps(struct trace *t, uint32_t id, const struct mistake *m)
+{
+	value_runs(t->values, id, &t->a);
+	return runs_overlap(t->a.v, t->a.n, m->wrong, m->nwrong);
+}
+
+/* Whether the mistake's value was made of `id`. */
+static bool made_of(struct trace *t, const struct mistake *m, uint32_t id)
+{
+	if (id >= POISON || m->value >= POISON)
+		return false;
+	if (id >= t->values->base)
+		return m->history[id - t->values->base];
+	value_runs(t->values, id, &t->a);
+	return runs_overlap(m->have.v, m->have.n, t->a.v, t->a.n);
+}
+
+/* Whether a reduction's operands share a contribution. */
+static bool shares(struct trace *t, uint32_t id)
+{
+	const struct node *x = &t->values->nodes[id - t->values->base];
+
+	value_runs(t->values, x->left, &t->a);
+	value_runs(t->values, x->right, &t->b);
+	return runs_overlap(t->a.v, t->a.n, t->b.v, t->b.n);
+}
+
+/* Whether the value holds data of a chunk with another number than `cell`. */
+static bool is_astray(struct trace *t, uint32_t id, uint32_t cell)
+{
+	value_runs(t->values, id, &t->a);
+	for (uint32_t i = 0; i < t->a.n; i++)
+		if (t->a.v[i].cell != cell)
+			return true;
+	return false;
+}
+
+static bool goes_wrong(struct trace *t, const struct mistake *m, const struct stored *s)
+{
+	if (!made_of(t, m, s->after))
+		return false;
+	switch (m->code) {
+	case 404: return s->reduced && shares(t, s->after);
+	case 403: return !s->reduced && s->before < POISON && overlaps(t, s->before, m);
+	default:
+		return t->own_numbers && s->cell < t->values->cells && overlaps(t, s->after, m) &&
+		       is_astray(t, s->after, s->cell);
+	}
+}
+
+/* Whether a store into the wrong chunk itself is the one to show if no other is. */
+static bool is_last(struct trace *t, const struct mistake *m, const struct stored *s)
+{
+	if (m->code != 405 || t->values->work > t->limit)
+		return true;
+	/* Of wrong data, where it came in. */
+	return s->after < POISON && overlaps(t, s->after, m) &&
+	       (m->last.task == NONE || s->before >= POISON || !overlaps(t, s->before, m));
+}
+
+static void watch(void *arg, const struct stored *s)
+{
+	struct trace *t = arg;
+	uint32_t rank = t->r.runners[s->task].rank;
+	struct culprit here = {
+		.task = s->task,
+		.row = s->row,
+		.when = t->stores++,
+		.step = s->depth,
+		.before = s->before,
+		.after = s->after,
+	};
+
+	for (struct mistake *m = t->v; m < t->v + t->n; m++) {
+		if (m->first.task == NONE && t->values->work < t->limit && goes_wrong(t, m, s))
+			m->first = here;
+		if (rank == m->rank && s->cell == m->cell && is_last(t, m, s))
+			m->last = here;
+	}
+}
+
+/* ---- telling ------------------------------------------------------------------------ */
+
+/* "rank 2, step 3 (s = 1), in f, called at line 9" */
+static const char *where_text(struct trace *t, struct ctx *c, const struct culprit *k)
+{
+	const struct program *p = t->r.p;
+	struct where w = expand_where(c, p, k->task, k->row);
+
+	return arena_printf(t->arena, "rank %" PRIu32 ", %s%s%s%s%s%s", p->tasks[k->task].rank,
+			    where_step_text(t->arena, k->step), *w.loops ? " (" : "", w.loops,
+			    *w.loops ? ")" : "", *w.calls ? ", " : "", w.calls);
+}
+
+static const char *what_text(struct trace *t, const struct mistake *m, const struct culprit *k)
+{
+	const struct program *p = t->r.p;
+	struct values *v = t->values;
+	struct arena *a = t->arena;
+	const char *after = value_text(a, p, v, k->after), *before = value_text(a, p, v, k->before);
+
+	if (m->code == 404 && k == &m->first) {
+		const struct node *x = &v->nodes[k->after - v->base];
+		return arena_printf(a, "combines two values that share a contribution, %s and %s",
+				    value_text(a, p, v, x->left), value_text(a, p, v, x->right));
+	}
+	if (m->code == 403 && k == &m->first)
+		return arena_printf(a, "stores %s over %s, which is lost", after, before);
+	if (m->code == 403)
+		return arena_printf(a, "is the last to store here, %s", after);
+	return arena_printf(a, "stores %s here", after);
+}
+
+static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint64_t others)
+{
+	const struct program *p = t->r.p;
+	const struct culprit *k = m->first.task != NONE ? &m->first : &m->last;
+	bool any = k->task != NONE;
+	struct span none = { 0, 0 }, span = p->instance.schedule->name.span;
+	const char *name = program_cells_text(t->arena, p, m->cell, 1);
+
+	if (any)
+		span = p->sites[p->tasks[k->task].ops[k->row].site].span;
+	struct diag *g = diag_add(c->diags, SEV_ERROR, m->code, span, m->rank,
+				  "%s of rank %" PRIu32 " ends %s", name, m->rank,
+				  m->value == NONE ? "without a value"
+				  : m->code == 403 ? "without a contribution"
+				  : m->code == 404 ? "with a contribution counted twice"
+						   : "with the wrong data");
+	if (g && any)
+		g->operation = ((uint64_t)k->task << 32 | k->row) + 1;
+	diag_note(c->diags, g, m->clause->span, "expected: %s",
+		  runs_text(t->arena, p, m->want.v, m->want.n));
+	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, t->values, m->value));
+	if (any)
+		diag_note(c->diags, g, none, "%s: %s", where_text(t, c, k), what_text(t, m, k));
+	else
+		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %" PRIu32, name,
+			  m->rank);
+	if (m->chunks > 1)
+		diag_note(c->diags, g, none, "likewise %s%" PRIu64 " more final chunk%s",
+			  t->more ? "at least " : "", m->chunks - 1, m->chunks > 2 ? "s" : "");
+	if (others)
+		diag_note(c->diags, g, none,
+			  "%" PRIu64 " other chunk%s of this clause %s wrong in other ways", others,
+			  others > 1 ? "s" : "", others > 1 ? "are" : "is");
+	for (size_t i = 1; i < m->nranks; i++)
+		diag_add(c->diags, SEV_ERROR, m->code, span, m->ranks[i], "the same");
+}
+
+/* The mistake to show for a clause: where something certainly went wrong first. */
+static const struct mistake *choose(const struct trace *t, const struct ensures *clause)
+{
+	const struct mistake *best = NULL;
+
+	for (const struct mistake *m = t->v; m < t->v + t->n; m++) {
+		if (m->clause != clause)
+			continue;
+		bool sure = m->first.task != NONE;
+		bool best_sure = best && best->first.task != NONE;
+		if (!best || (sure && !best_sure) ||
+		    (sure && best_sure && m->first.when < best->first.when))
+			best = m;
+	}
+	return best;
+}
+
+void blame(struct ctx *c, const struct program *p, const struct contract *k,
+	   const struct order *order, struct replay *r)
+{
+	struct trace *t = ARENA_NEW(c->scratch, struct trace);
+
+	t->arena = c->scratch;
+	t->values = &r->values;
+	find_mistakes(t, k, r);
+	for (uint32_t i = 0; i < t->n; i++)
+		prepare(t, &t->v[i]);
+	if (!replay_init(&t->r, c, p, c->scratch))
+		return;
+	t->r.silent = true;
+	t->limit = t->values->work + MAX_WORK;
+	t->r.hook = watch;
+	t->r.arg = t;
+	replay_run(&t->r, order);
+	c->diags->phase = PHASE_CONTRACT;
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct mistake *m = choose(t, t->v[i].clause);
+		uint64_t others = 0;
+		if (m != &t->v[i])
+			continue;
+		for (uint32_t j = 0; j < t->n; j++)
+			if (j != i && t->v[j].clause == m->clause)
+				others += t->v[j].chunks;
+		report(t, c, m, others);
+	}
+	if (t->left_out)
+		diag_add(c->diags, SEV_NOTE, 0, p->instance.schedule->name.span, NO_RANK,
+			 "%" PRIu64 " more final chunks are wrong in ways that are not shown: "
+			 "these are the first %u",
+			 t->left_out, MAX_MISTAKES);
+}

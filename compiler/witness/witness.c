@@ -1,0 +1,404 @@
+/*
+ * witness: why a run is stuck, as the smallest set of facts (E0304).
+ *
+ * In: the state of a greedy run that cannot go on. Out: the report: a shortest
+ * cycle of waits (cycle.c), what the other ranks do, and cures, each of which was
+ * tried by a run before it is named. Cycles that have nothing to do with one another
+ * are reports of their own.
+ */
+#include "compiler/witness/cycle.h"
+#include "compiler/witness/witness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- texts ---------------------------------------------------------------------------- */
+
+static struct span span_of(const struct graph *g, uint32_t i)
+{
+	return g->r->p->sites[graph_op(g, i)->site].span;
+}
+
+/* OP_WAIT is no statement of its own: it has no place. */
+static bool is_wait(const struct graph *g, uint32_t i)
+{
+	return op_kind(graph_op(g, i)) == OP_WAIT;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* "rank 2", "ranks 0-3, 5"; sorts and dedupes `v`. */
+static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
+{
+	size_t k = 0;
+	qsort(v, n, sizeof *v, ascending);
+	for (size_t i = 0; i < n; i++)
+		if (k == 0 || v[k - 1] != v[i])
+			v[k++] = v[i];
+	return arena_printf(a, "rank%s %s", k == 1 ? "" : "s", diag_ranks(a, v, k));
+}
+
+static const char *line_text(struct greedy *r, struct span span)
+{
+	struct sources *s = r->ctx->sources;
+	const struct decl *d = r->p->instance.schedule;
+	struct place at = source_place(s, span.lo);
+	if (!at.source)
+		return "";
+	if (d && d->source && d->source != at.source)
+		return arena_printf(r->ctx->scratch, "%s:%u", at.source->name, at.line);
+	return arena_printf(r->ctx->scratch, "line %u", at.line);
+}
+
+static const char *slots_text(struct arena *a, uint32_t slots)
+{
+	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
+}
+
+const char *witness_wait_text(const struct greedy *r, const struct op *o)
+{
+	struct arena *a = r->ctx->scratch;
+	const struct program *p = r->p;
+	const char *cells = program_cells_text(a, p, o->cell, o->n);
+	if (op_out(o) == NONE)
+		return arena_printf(a, "waits to receive %s from rank %u", cells,
+				    p->fifos[op_in(o)].src);
+	uint32_t to = p->fifos[op_out(o)].dst;
+	if (r->slots == 0)
+		return arena_printf(a,
+				    "waits to send %s to rank %u, until that receives "
+				    "(rendezvous)",
+				    cells, to);
+	return arena_printf(a, "waits to send %s to rank %u; the FIFO's %s %s full", cells, to,
+			    slots_text(a, r->slots), r->slots == 1 ? "is" : "are");
+}
+
+/* ---- the cycle, line by line ------------------------------------------------------------ */
+
+/* A par: its blocks begin after what is before it, and it ends with its blocks. */
+static void note_par(const struct graph *g, struct diag *d, uint32_t i)
+{
+	struct greedy *r = g->r;
+	const struct program *p = r->p;
+	const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[graph_op(g, i)->fifo];
+	struct arena *a = r->ctx->scratch;
+	if (p->paths[t->path].parent == to->path)
+		diag_note(r->ctx->diags, d, (struct span){ 0, 0 },
+			  "rank %u: %s has not begun, as what is before the par has not finished",
+			  t->rank, program_path_text(a, p, t->path));
+	else
+		diag_note(r->ctx->diags, d, (struct span){ 0, 0 },
+			  "rank %u: the par has not ended, as %s has not", t->rank,
+			  program_path_text(a, p, to->path));
+}
+
+static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
+{
+	struct ctx *c = g->r->ctx;
+	const struct program *p = g->r->p;
+	if (is_wait(g, i)) {
+		note_par(g, d, i);
+		return;
+	}
+	struct where w = expand_where(c, p, g->tasks[i], g->cycle[i]->op);
+	const char *path = program_path_text(c->scratch, p, p->tasks[g->tasks[i]].path);
+	bool loops = w.loops && *w.loops, calls = w.calls && *w.calls;
+	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, step %u%s%s%s%s%s: %s",
+		  graph_rank(g, i), *path ? ", " : "", path, w.step, loops ? " (" : "",
+		  loops ? w.loops : "", loops ? ")" : "", calls ? ", " : "", calls ? w.calls : "",
+		  witness_wait_text(g->r, graph_op(g, i)));
+}
+
+static bool same_line(const struct graph *g, uint32_t i, uint32_t j)
+{
+	return !is_wait(g, i) && !is_wait(g, j) && graph_op(g, i)->site == graph_op(g, j)->site;
+}
+
+/* Every wait, but of more than MANY in a row at one place only the first two and
+ * the last, and the rest in one line. */
+static void note_cycle(const struct graph *g, struct diag *d)
+{
+	enum { MANY = 4 };
+	struct arena *a = g->r->ctx->scratch;
+	for (uint32_t i = 0, end; i < g->ncycle; i = end) {
+		for (end = i + 1; end < g->ncycle && same_line(g, i, end); end++)
+			;
+		uint32_t shown = end - i > MANY ? 2 : end - i;
+		for (uint32_t j = i; j < i + shown; j++)
+			note_wait(g, d, j);
+		if (shown == end - i)
+			continue;
+		uint32_t n = end - i - 3;
+		int64_t *v = ARENA_ARRAY(a, int64_t, n);
+		for (uint32_t j = 0; j < n; j++)
+			v[j] = graph_rank(g, i + 2 + j);
+		diag_note(g->r->ctx->diags, d, (struct span){ 0, 0 }, "the same for %s",
+			  ranks_text(a, v, n));
+		note_wait(g, d, end - 1);
+	}
+}
+
+/* ---- the bystanders -------------------------------------------------------------------------- */
+
+enum fate { FINISHED, STUCK, BEHIND, IN_CYCLE }; /* of a rank: the highest of its tasks' */
+
+static void raise(enum fate *fate, enum fate to)
+{
+	if (*fate < to)
+		*fate = to;
+}
+
+static void note_bystanders(const struct graph *g, const bool *behind, struct diag *d)
+{
+	struct greedy *r = g->r;
+	struct arena *a = r->ctx->scratch;
+	const struct task *tasks = r->p->tasks;
+	uint32_t nranks = r->p->nranks;
+	enum fate *fate = ARENA_ARRAY(a, enum fate, nranks);
+	for (uint32_t t = 0; t < g->n; t++)
+		if (g->first[t] < g->first[t + 1])
+			raise(&fate[tasks[t].rank], behind[t] ? BEHIND : STUCK);
+	for (uint32_t i = 0; i < g->ncycle; i++)
+		raise(&fate[graph_rank(g, i)], IN_CYCLE);
+	int64_t *v = ARENA_ARRAY(a, int64_t, nranks);
+	const char *text = "";
+	for (int f = BEHIND; f >= FINISHED; f--) {
+		size_t n = 0;
+		for (uint32_t k = 0; k < nranks; k++)
+			if ((int)fate[k] == f)
+				v[n++] = k;
+		if (n == 0)
+			continue;
+		bool one = n == 1;
+		const char *what = f == BEHIND ? (one ? "waits for these" : "wait for these")
+				   : f == STUCK
+					   ? (one ? "is stuck elsewhere" : "are stuck elsewhere")
+					   : (one ? "has finished" : "have finished");
+		text = arena_printf(a, "%s%s%s %s", text, *text ? "; " : "", ranks_text(a, v, n),
+				    what);
+	}
+	if (*text)
+		diag_note(r->ctx->diags, d, (struct span){ 0, 0 }, "%s", text);
+}
+
+/* ---- cures ----------------------------------------------------------------------------------- */
+
+static void help_slots(struct greedy *r, struct diag *d, int64_t least)
+{
+	struct diags *ds = r->ctx->diags;
+	d->has_slots = 1;
+	d->min_slots = least;
+	if (least < 0)
+		diag_note(ds, d, (struct span){ 0, 0 }, "no number of slots cures it");
+	else
+		diag_help(ds, d, "%lld slot%s or more cure%s it (--slots %lld)", (long long)least,
+			  least == 1 ? "" : "s", least == 1 ? "s" : "", (long long)least);
+}
+
+/* Rows of tasks that were joined to the wave before. */
+struct joined {
+	uint32_t task, row;
+};
+
+struct cure {
+	struct greedy *r;
+	struct joined *v;
+	uint32_t n, cap;
+	const char *text; /* "lines 9 and 10" */
+};
+
+static bool alone(const struct task *t, uint32_t row)
+{
+	return row < t->nops && !(t->ops[row].kind & OP_JOINED) &&
+	       (row + 1 == t->nops || !(t->ops[row + 1].kind & OP_JOINED));
+}
+
+/* The sites that a wait of the cycle and what it needs stand at, if they are one
+ * pair of statements that follow one another: a before b. */
+static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
+{
+	const struct program *p = g->r->p;
+	*a = *b = NONE;
+	for (uint32_t i = 0; i < g->ncycle; i++) {
+		const struct op *o = graph_op(g, i);
+		const struct op *n = &p->tasks[g->cycle[i]->to].ops[g->cycle[i]->needs];
+		if (op_kind(o) == OP_WAIT || op_kind(n) == OP_WAIT)
+			return false;
+		uint32_t x = o->site < n->site ? o->site : n->site;
+		uint32_t y = o->site < n->site ? n->site : o->site;
+		if (*a == NONE) {
+			*a = x;
+			*b = y;
+		}
+		if (*a != x || *b != y)
+			return false;
+	}
+	const struct stmt *x = p->sites[*a].stmt, *y = p->sites[*b].stmt;
+	if (x && y && y->next == x) {
+		uint32_t t = *a;
+		*a = *b;
+		*b = t;
+		return true;
+	}
+	return x && y && x->next == y;
+}
+
+/* Operations of `b` right behind one of `a`, each alone, become one wave with it. */
+static void join(struct cure *c, uint32_t a, uint32_t b)
+{
+	struct program *p = c->r->p;
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		const struct task *task = &p->tasks[t];
+		for (uint32_t i = 0; i + 1 < task->nops; i++) {
+			if (task->ops[i].site != a || task->ops[i + 1].site != b ||
+			    !alone(task, i) || !alone(task, i + 1))
+				continue;
+			task->ops[i + 1].kind |= OP_JOINED;
+			ARENA_PUSH(c->r->ctx->scratch, c->v, c->n, c->cap) =
+				(struct joined){ t, i + 1 };
+			i++;
+		}
+	}
+	struct greedy *r = c->r;
+	const char *x = line_text(r, p->sites[a].span), *y = line_text(r, p->sites[b].span);
+	bool same = !strcmp(x, y);
+	c->text = arena_printf(
+		r->ctx->scratch, "%s%s%s%s%s%s", c->text, *c->text ? ", and one around " : "",
+		same ? "the two operations of " : "", x, same ? "" : " and ", same ? "" : y);
+}
+
+/* Joins pairs of lines that wait for each other until the program finishes; false: it
+ * does not. A race in that program is no cure either; its reports go nowhere. */
+static bool join_pairs(struct cure *c, struct graph *g)
+{
+	enum { MOST = 4 };
+	struct greedy *r = c->r;
+	for (int i = 0; i < MOST; i++) {
+		uint32_t a, b, n = c->n;
+		if (!one_pair(g, &a, &b))
+			return false;
+		join(c, a, b);
+		if (c->n == n)
+			return false;
+		if (deadlock_run(r, r->slots)) {
+			struct ctx quiet = *r->ctx;
+			struct diags none = { .arena = quiet.scratch, .sources = quiet.sources };
+			quiet.diags = &none;
+			return race(&quiet, r->p);
+		}
+		graph_init(g, r);
+		if (!graph_find_cycle(g))
+			return false;
+	}
+	return false;
+}
+
+/* Proposes a step around pairs of lines if the program then finishes, without a
+ * race: as the two do not touch the same cells, values are as before. */
+static void help_step(struct graph *g, struct diag *d, int64_t least)
+{
+	struct greedy *r = g->r;
+	struct cure c = { .r = r, .text = "" };
+	bool cured = join_pairs(&c, g);
+	for (uint32_t i = 0; i < c.n; i++)
+		r->p->tasks[c.v[i].task].ops[c.v[i].row].kind &= (uint8_t)~OP_JOINED;
+	if (cured)
+		diag_help(r->ctx->diags, d, "one `step { }` around %s cures it%s", c.text,
+			  least < 0 ? "" : " too");
+}
+
+/* ---- the two entries ------------------------------------------------------------------ */
+
+static struct diag *report_cycle(const struct graph *g, const bool *behind, uint32_t slots,
+				 int64_t least)
+{
+	struct ctx *c = g->r->ctx;
+	int64_t *v = ARENA_ARRAY(c->scratch, int64_t, g->ncycle);
+	for (uint32_t i = 0; i < g->ncycle; i++)
+		v[i] = graph_rank(g, i);
+	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(g, 0), NO_RANK,
+				  "deadlock with %s%s: %s wait for each other",
+				  slots_text(c->scratch, slots), slots ? "" : " (rendezvous)",
+				  ranks_text(c->scratch, v, g->ncycle));
+	if (!d)
+		return NULL;
+	note_cycle(g, d);
+	note_bystanders(g, behind, d);
+	help_slots(g->r, d, least);
+	return d;
+}
+
+static void report(struct greedy *r, uint32_t slots, int64_t least)
+{
+	enum { MOST = 8 };
+	struct graph g;
+	struct diag *first = NULL;
+	bool *behind = ARENA_ARRAY(r->ctx->scratch, bool, r->p->ntasks);
+	graph_init(&g, r);
+	for (int i = 0; i < MOST && graph_find_cycle(&g); i++) {
+		graph_remove_cycle(&g, behind);
+		struct diag *d = report_cycle(&g, behind, slots, least);
+		if (!first)
+			first = d;
+	}
+	if (!first)
+		return;
+	graph_init(&g, r);
+	if (graph_find_cycle(&g))
+		help_step(&g, first, least);
+}
+
+/* The waits at the line of the cycle's wait `i`, the cycle's and all others. */
+static const char *group_text(const struct graph *g, uint32_t i)
+{
+	struct greedy *r = g->r;
+	struct arena *a = r->ctx->scratch;
+	const struct task *tasks = r->p->tasks;
+	bool *waits = ARENA_ARRAY(a, bool, r->p->nranks);
+	int64_t *v = ARENA_ARRAY(a, int64_t, r->p->nranks);
+	size_t n = 0;
+	for (uint32_t t = 0; t < g->n; t++)
+		for (uint32_t w = g->first[t]; w < g->first[t + 1]; w++)
+			if (op_kind(&tasks[t].ops[g->waits[w].op]) != OP_WAIT &&
+			    tasks[t].ops[g->waits[w].op].site == graph_op(g, i)->site)
+				waits[tasks[t].rank] = true;
+	for (uint32_t k = 0; k < r->p->nranks; k++)
+		if (waits[k])
+			v[n++] = k;
+	bool every = n == r->p->nranks;
+	const char *who = every ? "every rank" : ranks_text(a, v, n);
+	return arena_printf(a, "%s wait%s to %s, %s", who, every || n == 1 ? "s" : "",
+			    op_out(graph_op(g, i)) != NONE ? "send" : "receive",
+			    line_text(r, span_of(g, i)));
+}
+
+static const char *phrase(struct greedy *r)
+{
+	struct graph g;
+	struct arena *a = r->ctx->scratch;
+	graph_init(&g, r);
+	graph_find_cycle(&g);
+	bool *done = ARENA_ARRAY(a, bool, r->p->nsites);
+	const char *text = "";
+	for (uint32_t i = 0; i < g.ncycle; i++) {
+		if (is_wait(&g, i) || done[graph_op(&g, i)->site])
+			continue;
+		done[graph_op(&g, i)->site] = true;
+		text = arena_printf(a, "%s%s%s", text, *text ? "; " : "", group_text(&g, i));
+	}
+	return arena_printf(r->ctx->arena, "at %u: %s", r->slots, text);
+}
+
+void witness(struct ctx *c, struct deadlock_report *d)
+{
+	if (!d->stuck)
+		return;
+	if (d->deadlocked)
+		report(d->stuck, c->slots, d->min_slots);
+	else
+		d->below = phrase(d->stuck);
+}

@@ -1,0 +1,45 @@
+/*
+ * Verdicts -> the smallest reason; and a picture of what happens.
+ */
+#ifndef CCS_COMPILER_WITNESS_WITNESS_H
+#define CCS_COMPILER_WITNESS_WITNESS_H
+
+#include "compiler/check/check.h"
+
+/* Reports E0304, if a program is deadlocked, with a shortest cycle of waits; else says in
+ * d->below, in the compilation's arena, what one slot less would be stuck at. Needs
+ * d->stuck. O(operations) for each cure that is tried. */
+void witness(struct ctx *c, struct deadlock_report *d);
+
+/* Reports E0403-E0405, one for each clause that does not hold; `r` is proof's `wrong`.
+ * Runs the program once more to find the operations to blame. */
+struct replay;
+void blame(struct ctx *c, const struct program *p, const struct contract *k,
+	   const struct order *order, struct replay *r);
+
+/** After E0402 in a program that matches and does not deadlock: adds help to the reports
+ *  that a step with its writes behind it cures (race_cure.c). */
+void race_help(struct ctx *c, const struct program *p, const struct contract *k);
+
+/* Ascending, each once. */
+struct numbers {
+	const uint32_t *v;
+	size_t n;
+};
+
+/* What explain() shows; empty lists: all. */
+struct shown {
+	const char *const *chunks; /* "data", "data[2]", "data[0..2]" */
+	size_t nchunks;
+	struct numbers ranks, steps;
+};
+
+/** `ccc explain`: step by step, which chunk goes where and what every rank holds. With
+ *  `order` all of a program that is right; without (NULL) one that is wrong, and that
+ *  diags.v[first_diag...] are about, up to the fault, and then these and who is stuck.
+ *  `contract` may be NULL. False: the view names what is not there; *why says so. */
+bool explain(struct ctx *c, struct program *p, const struct contract *contract,
+	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
+	     const char **why);
+
+#endif

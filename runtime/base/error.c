@@ -1,0 +1,72 @@
+/*
+ * Failures of public calls: a status, and one text for the thread.
+ *
+ * The thread's state is the one thread-local object of the library; nothing
+ * else in it is both static and written. A text that does not fit is cut.
+ */
+#include "runtime/base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local struct thread_state state;
+
+struct thread_state *error_thread(void)
+{
+	return &state;
+}
+
+ccs_status error_set(ccs_status s, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(state.text, sizeof(state.text), format, ap);
+	va_end(ap);
+	return s;
+}
+
+void text_add(struct text *t, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(t->buf + t->len, sizeof(t->buf) - t->len, format, ap);
+	va_end(ap);
+	if (n > 0)
+		t->len += (size_t)n;
+	if (t->len >= sizeof(t->buf))
+		t->len = sizeof(t->buf) - 1;
+}
+
+ccs_status error_of_peer(long long status)
+{
+	return status >= CCS_ESYSTEM && status <= CCS_EINVAL ? (ccs_status)status : CCS_ESYSTEM;
+}
+
+const char *ccs_error(void)
+{
+	return state.text;
+}
+
+const char *ccs_status_name(ccs_status s)
+{
+	switch (s) {
+	case CCS_OK: return "CCS_OK";
+	case CCS_EINVAL: return "CCS_EINVAL";
+	case CCS_EFILE: return "CCS_EFILE";
+	case CCS_ENOPLAN: return "CCS_ENOPLAN";
+	case CCS_ENOMEM: return "CCS_ENOMEM";
+	case CCS_ETIMEOUT: return "CCS_ETIMEOUT";
+	case CCS_EABORTED: return "CCS_EABORTED";
+	case CCS_EUNSUPPORTED: return "CCS_EUNSUPPORTED";
+	case CCS_ESYSTEM: return "CCS_ESYSTEM";
+	}
+	return "unknown status";
+}
+
+const char *ccs_version(void)
+{
+	return CCS_VERSION;
+}

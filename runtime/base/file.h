@@ -1,0 +1,28 @@
+/*
+ * Files that somebody has named: opened if they are regular ones, without ever waiting.
+ *
+ * It knows nothing of the rest of the runtime, so that ccc uses it too.
+ */
+#ifndef CCS_RUNTIME_BASE_FILE_H
+#define CCS_RUNTIME_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Opens the file for reading, below the directory `dir` (or AT_FDCWD); `flags`: 0 or
+ *  O_NOFOLLOW. *size: its bytes now. -1: `why` has what it is instead ("is a FIFO, not a
+ *  regular file"), or the reason. */
+int file_open(int dir, const char *path, int flags, uint64_t *size, char *why, size_t why_size);
+
+/** Whether a library of that path can be opened without waiting for anybody. False: `why`
+ *  has what it is instead. A path that leads nowhere is true: the loader says so. */
+bool file_regular(const char *path, char *why, size_t why_size);
+
+/** Reads just these bytes. False: fewer are there, or errno says why. */
+bool file_read(int fd, uint64_t at, void *data, size_t n);
+
+/** Writes all of it, to a file or a pipe, whatever interrupts it. 0 or an errno. */
+int file_put(int fd, const void *data, size_t n);
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * A run of ccrun, as its parts see it: who runs where, the buffers of the current row,
+ * and the two sides that are measured: the module, and NCCL beside it.
+ *
+ * Ranks are numbered over all processes; this one has ranks [first, first + local). All
+ * arrays have a place for each rank, and NULL for those of other processes.
+ */
+#ifndef CCS_RUNTIME_CCRUN_BENCH_H
+#define CCS_RUNTIME_CCRUN_BENCH_H
+
+#include "runtime/ccrun/ccrun.h"
+#include "runtime/ccrun/device.h"
+
+#define CCRUN_TEXT 256
+
+enum side { SIDE_OURS, SIDE_NCCL, SIDES };
+
+struct nccl_side; /* nccl.c */
+
+/* Where the ranks live. */
+struct home {
+	int ranks, first, local;
+	struct ccs_comm **comm;
+	int *devices;	       /* of the ranks; NULL: on the CPU, or a process a rank */
+	struct group *group;   /* the processes; NULL: this one alone */
+	struct device *device; /* buffers and streams on GPUs; NULL: on the CPU */
+};
+
+struct row {
+	struct check check;
+	int root;		 /* -1: none */
+	size_t size, send, recv; /* bytes */
+	size_t base;		 /* bytes of one base allocation, without guard */
+	unsigned char scalar[8];
+};
+
+struct result {
+	bool measured;
+	double us;	/* of a call */
+	double copy_us; /* of a copy of as many bytes as a rank has */
+	size_t wrong;
+	char text[CCRUN_TEXT]; /* of the first wrong element */
+};
+
+struct bench {
+	const struct options *o;
+	struct ccs_module *m;
+	struct home *at;
+	bool checks;		       /* -c; a module without buffers is not, on GPUs */
+	FILE *out;		       /* NULL: another process prints the table */
+	unsigned char **base[2];       /* [out of place, in place][rank]; allocated */
+	void **send, **recv;	       /* [rank] of the current placement */
+	void **call_send, **call_recv; /* the same, as calls get them: on the GPU */
+	struct nccl_side *nccl;	       /* NULL: nothing is measured beside the module */
+	size_t wrong[SIDES];
+	double busbw[SIDES]; /* sums over timed columns, and their number */
+	unsigned columns[SIDES];
+	double copy_rate; /* the last one measured, in GB/s, read and written */
+};
+
+/* ---- home.c -------------------------------------------------------------- */
+
+/** Makes the communicators. Returns EXIT_DONE, or says why not. Close it in any case. */
+int home_open(struct home *p, const struct options *o);
+void home_close(struct home *p);
+/** "8 ranks on one GPU, ..." */
+void home_describe(const struct home *p, char *text, size_t size);
+/** How a step went on all processes: CCS_OK only if it did everywhere. */
+ccs_status home_agree(const struct home *p, ccs_status s);
+/** The largest of all processes' values. Waits for all. */
+ccs_status home_most(const struct home *p, double *value);
+/** Wrong elements of all processes, and the text of the first that has one. */
+ccs_status home_wrong(const struct home *p, struct result *r);
+
+/* ---- buffers.c ------------------------------------------------------------ */
+
+/** The arrays, for that many ranks. false: out of memory. */
+bool buffers_open(struct bench *b);
+void buffers_close(struct bench *b);
+/** Blocks of `count` elements in all buffers of a kind; *n: how many buffers. */
+uint32_t buffers_blocks(const struct bench *b, const struct row *r, bool recv, uint32_t *n);
+/** Sets the count whose larger buffer has at most `size` bytes. */
+ccs_status buffers_size(const struct bench *b, struct row *r, size_t size);
+/** Memory for the row, of the host and on the GPUs. */
+ccs_status buffers_alloc(struct bench *b, const struct row *r);
+void buffers_free(struct bench *b);
+/** Where the ranks' buffers lie. false: this module has no in-place form. */
+bool buffers_place(struct bench *b, const struct row *r, bool in_place);
+/** Fresh inputs, and outputs that are wrong in every byte. */
+ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place);
+/** Checks what has come out. */
+ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place,
+			 struct result *result);
+
+/* ---- order.c --------------------------------------------------------------- */
+
+/** All ranks on the CPU of this process: adds to result->wrong how often a rank was
+ *  through before another had begun that it must wait for. */
+ccs_status order_check(const struct bench *b, const struct row *r, struct result *result);
+
+/* ---- time.c --------------------------------------------------------------- */
+
+/** A call of all ranks of this process, put into the lanes' streams (NULL: done when it
+ *  returns). */
+typedef ccs_status put_call(struct bench *b, const struct row *r);
+
+/** `n` calls, and waits for them. */
+ccs_status time_run(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
+		    unsigned n);
+/** With -G: captures --iters calls in each lane. */
+ccs_status time_capture(struct bench *b, const struct row *r, put_call *put, struct lanes *l);
+void time_release(struct lanes *l);
+/** Microseconds of a call: the mean of --iters, or of -G launches of the graph. */
+ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
+		      double *us);
+/** Microseconds of a device-to-device copy of as many bytes as a rank has. */
+ccs_status time_copy(struct bench *b, const struct row *r, double *us);
+
+/* ---- measure.c -------------------------------------------------------------- */
+
+/** Measures a placement of a row, on both sides. In failure *side is the one that failed. */
+ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct result result[SIDES],
+		   enum side *side);
+/** Says the text of a failure; its exit status. `side` failed. */
+int measure_fail(const struct bench *b, enum side side, ccs_status s);
+/** Bytes of all messages of a call. */
+double measure_moved(const struct row *r);
+
+/* ---- table.c ---------------------------------------------------------------- */
+
+/** Prints the table. Returns the exit status. */
+int table_print(struct bench *b);
+
+/* ---- nccl.c ----------------------------------------------------------------- */
+
+/** Before any GPU is touched: whether NCCL can be measured beside this module. */
+int nccl_side_possible(const struct options *o, const struct ccs_module *m);
+/** Joins NCCL with this process's ranks. Returns the exit status. */
+int nccl_side_open(struct bench *b);
+void nccl_side_close(struct bench *b);
+/** What NCCL is here, for the table's head. */
+const char *nccl_side_label(const struct nccl_side *n);
+/** Whether NCCL's collective can be called so. */
+bool nccl_side_has(const struct bench *b, bool in_place);
+/** The same three steps as the module's side has. */
+ccs_status nccl_side_prepare(struct bench *b, const struct row *r);
+ccs_status nccl_side_time(struct bench *b, const struct row *r, double *us);
+ccs_status nccl_side_check(struct bench *b, const struct row *r, bool in_place,
+			   struct result *result);
+/** After each placement. */
+void nccl_side_done(struct bench *b);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * The ranks' buffers of a row: their sizes, where they lie, what is put in, and what
+ * must have come out.
+ *
+ * Every rank has two allocations of the same size, with some guarded bytes behind. Out
+ * of place they are its send and its receive buffer. In place is NCCL's: a gathered
+ * buffer's own part, a scattered one's, else the same pointer, all in the second one.
+ * O(bytes).
+ */
+#include "runtime/ccrun/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GUARD 64    /* bytes behind a buffer */
+#define POISON 0xff /* NaN in all float types */
+
+bool buffers_open(struct bench *b)
+{
+	size_t n = (size_t)b->at->ranks;
+
+	b->base[0] = calloc(n, sizeof(*b->base[0]));
+	b->base[1] = calloc(n, sizeof(*b->base[1]));
+	b->send = calloc(n, sizeof(*b->send));
+	b->recv = calloc(n, sizeof(*b->recv));
+	b->call_send = calloc(n, sizeof(*b->call_send));
+	b->call_recv = calloc(n, sizeof(*b->call_recv));
+	return b->base[0] && b->base[1] && b->send && b->recv && b->call_send && b->call_recv;
+}
+
+void buffers_close(struct bench *b)
+{
+	free(b->base[0]);
+	free(b->base[1]);
+	free(b->send);
+	free(b->recv);
+	free(b->call_send);
+	free(b->call_recv);
+}
+
+/* ---- sizes ------------------------------------------------------------------------- */
+
+uint32_t buffers_blocks(const struct bench *b, const struct row *r, bool recv, uint32_t *n)
+{
+	uint32_t blocks = 0;
+
+	*n = 0;
+	for (uint32_t i = 0; i < b->m->nbuffers; i++) {
+		if (b->m->buffers[i].direction == (recv ? CCS_IN : CCS_OUT))
+			continue;
+		blocks += r->check.view->shapes[i].blocks;
+		++*n;
+	}
+	return blocks;
+}
+
+ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
+{
+	struct check *c = &r->check;
+	uint32_t n, in = buffers_blocks(b, r, false, &n), out = buffers_blocks(b, r, true, &n);
+	size_t esize = ccs_dtype_size(c->type), units = in > out ? in : out;
+	size_t send = 0, recv = 0;
+	ccs_status s;
+
+	c->count = units ? size / esize / units : 0;
+	for (uint32_t i = 0; b->m->head->flags & CCS_MODULE_EVEN_COUNTS && i < b->m->nbuffers;) {
+		uint32_t chunks = c->view->shapes[i].chunks;
+
+		if (!chunks || c->count % chunks == 0) {
+			i++;
+			continue;
+		}
+		c->count -= c->count % chunks; /* down to a count that all divide */
+		i = 0;
+	}
+	s = module_sizes(c->module, c->view, c->count, &send, &recv);
+	if (s)
+		return s;
+	r->send = send * esize;
+	r->recv = recv * esize;
+	r->base = r->send > r->recv ? r->send : r->recv;
+	r->size = r->base;
+	return CCS_OK;
+}
+
+/* ---- memory --------------------------------------------------------------------------- */
+
+void buffers_free(struct bench *b)
+{
+	if (b->at->device)
+		device_free(b->at->device);
+	for (int side = 0; side < 2; side++) {
+		for (int i = 0; i < b->at->ranks; i++) {
+			free(b->base[side][i]);
+			b->base[side][i] = NULL;
+		}
+	}
+}
+
+ccs_status buffers_alloc(struct bench *b, const struct row *r)
+{
+	double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+	const struct home *at = b->at;
+	bool fits = 2.0 * at->local * (double)r->base <= 0.9 * have;
+	void *p;
+
+	for (int k = 0; k < 2 * at->local && fits; k++) {
+		fits = !posix_memalign(&p, 4096, r->base + GUARD);
+		if (fits)
+			b->base[k & 1][at->first + k / 2] = p;
+	}
+	if (!fits)
+		return error_set(CCS_ENOMEM,
+				 "size %zu needs two buffers of %zu bytes for each of "
+				 "%d ranks: more than this machine's memory",
+				 r->size, r->base, at->local);
+	return at->device ? device_alloc(at->device, b->base, r->base + GUARD) : CCS_OK;
+}
+
+bool buffers_place(struct bench *b, const struct row *r, bool in_place)
+{
+	uint32_t ns, nr;
+	uint32_t in = buffers_blocks(b, r, false, &ns), out = buffers_blocks(b, r, true, &nr);
+	size_t block = r->check.count * ccs_dtype_size(r->check.type);
+	const struct home *at = b->at;
+
+	if (in_place && (ns != 1 || nr != 1))
+		return false;
+	for (int i = at->first; i < at->first + at->local; i++) {
+		size_t mine = (size_t)i * block;
+
+		b->send[i] = b->base[in_place][i];
+		b->recv[i] = b->base[1][i];
+		if (in_place) {
+			b->send[i] = b->base[1][i] + (in == 1 && out > 1 ? mine : 0);
+			b->recv[i] = b->base[1][i] + (in > 1 && out == 1 ? mine : 0);
+		}
+		b->call_send[i] = b->send[i];
+		b->call_recv[i] = b->recv[i];
+		if (at->device) {
+			b->call_send[i] = device_pointer(at->device, i, b->send[i]);
+			b->call_recv[i] = device_pointer(at->device, i, b->recv[i]);
+		}
+	}
+	return true;
+}
+
+/* ---- what they hold -------------------------------------------------------------------- */
+
+ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place)
+{
+	const struct home *at = b->at;
+
+	for (int i = at->first; i < at->first + at->local; i++) {
+		if (!in_place)
+			memset(b->base[0][i], POISON, r->base + GUARD);
+		memset(b->base[1][i], POISON, r->base + GUARD);
+		check_fill(&r->check, (uint32_t)i, b->send[i]);
+	}
+	return at->device ? device_push(at->device) : CCS_OK;
+}
+
+/* Bytes written behind a buffer. */
+static size_t overrun(const unsigned char *from, const unsigned char *to)
+{
+	size_t n = 0;
+
+	for (; from < to; from++)
+		n += *from != POISON;
+	return n;
+}
+
+ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place, struct result *result)
+{
+	const struct home *at = b->at;
+	ccs_status s = at->device ? device_pull(at->device) : CCS_OK;
+
+	if (s)
+		return s;
+	*result->text = '\0';
+	result->wrong = check_outputs(&r->check, b->recv, result->text, sizeof(result->text));
+	for (int i = at->first; i < at->first + at->local; i++) {
+		size_t inputs = in_place ? 0 : check_input(&r->check, (uint32_t)i, b->send[i]);
+		size_t used = in_place ? r->base : r->recv;
+		size_t behind = overrun(b->base[1][i] + used, b->base[1][i] + r->base + GUARD);
+
+		if (inputs && !*result->text)
+			snprintf(result->text, sizeof(result->text), "rank %d changed its sendbuff",
+				 i);
+		if (behind && !*result->text)
+			snprintf(result->text, sizeof(result->text),
+				 "rank %d wrote behind its recvbuff", i);
+		result->wrong += inputs + behind;
+	}
+	return CCS_OK;
+}

@@ -1,0 +1,277 @@
+/*
+ * ccrun: runs a compiled schedule, checks it, times it.
+ *
+ *     ccrun -n 4 ar.so
+ *     torchrun --nproc-per-node 8 --no-python ccrun --device cuda ar.so
+ *     ccrun --verify ar.so
+ *
+ * In: a module and options. Out: nccl-tests' table on stdout (with --json or --csv what
+ * these say, and the table on stderr), all else on stderr, and an exit status: 0 all
+ * right, 2 usage or file, 3 wrong elements or no progress, 4 what this machine or build
+ * lacks, 70 a bug.
+ */
+#include "runtime/ccrun/report.h"
+
+#include "runtime/comm.h"
+#include "runtime/meet/group.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+static void say(const struct options *o, bool rank, const char *format, va_list ap)
+{
+	char text[ERROR_TEXT];
+
+	vsnprintf(text, sizeof(text), format, ap);
+	report_error(o, text);
+	if (rank)
+		fprintf(stderr, "ccrun: rank %d: %s\n", o->rank, text);
+	else
+		fprintf(stderr, "ccrun: %s\n", text);
+}
+
+void complain(const struct options *o, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	say(o, o->launcher != NULL, format, ap);
+	va_end(ap);
+}
+
+void complain_once(const struct options *o, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	if (!o->rank)
+		say(o, false, format, ap);
+	va_end(ap);
+}
+
+/* Adds "2..16" or "4" to the list. */
+static void add_range(char *text, size_t size, uint32_t from, uint32_t to)
+{
+	size_t len = strlen(text);
+
+	if (from == to)
+		snprintf(text + len, size - len, "%s%u", len ? ", " : "", from);
+	else
+		snprintf(text + len, size - len, "%s%u..%u", len ? ", " : "", from, to);
+}
+
+void module_ranks_text(const struct ccs_module *m, char *text, size_t size)
+{
+	uint32_t from = 0, to = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < m->nplans; i++) {
+		uint32_t n = m->plans[i].plan->nranks;
+
+		if (!from) {
+			from = n;
+		} else if (n > to + 1) {
+			add_range(text, size, from, to);
+			from = n;
+		}
+		to = n;
+	}
+	if (from)
+		add_range(text, size, from, to);
+}
+
+static int unsupported(const struct options *o, const struct ccs_module *m)
+{
+	bool sized = m->head->flags & CCS_MODULE_SIZED;
+
+	complain_once(o, "%s has a buffer `%s`: parsed and checked, cannot be run yet",
+		      ccs_module_schedule(m), sized ? "sized" : "by column");
+	return EXIT_LACKS;
+}
+
+/* ---- what is asked for, against what there is ---------------------------------------- */
+
+/* Whether this is one of several processes, and which. */
+static int find_launcher(struct options *o)
+{
+	struct group_env env;
+	ccs_status s = CCS_OK;
+
+	if (o->local || !group_env_read(&env, &s))
+		return EXIT_DONE;
+	if (s) {
+		complain(o, "%s (--transport local: this process is a run of its own)",
+			 ccs_error());
+		o->rank = env.rank;
+		return EXIT_USAGE;
+	}
+	if (env.nranks < 2)
+		return EXIT_DONE;
+	o->launcher = env.launcher;
+	o->rank = env.rank;
+	if (!o->cuda) {
+		complain_once(o,
+			      "%s has started %d processes, but on the CPU all ranks live in "
+			      "one: start ccrun by itself, with -n %d; or give --device cuda, "
+			      "where each process is a rank (--transport local: each is a run of "
+			      "its own)",
+			      env.launcher, env.nranks, env.nranks);
+		return EXIT_USAGE;
+	}
+	if (o->ndevices) {
+		complain_once(o,
+			      "--device cuda:%d: each process takes the GPU of its rank on its "
+			      "host: give --device cuda (CUDA_VISIBLE_DEVICES tells which there "
+			      "are)",
+			      o->devices[0]);
+		return EXIT_USAGE;
+	}
+	if (o->ranks && o->ranks != env.nranks) {
+		complain_once(o, "-n %d, but %s has started %d processes, a rank each", o->ranks,
+			      env.launcher, env.nranks);
+		return EXIT_USAGE;
+	}
+	o->ranks = env.nranks;
+	return EXIT_DONE;
+}
+
+static int check_module(const struct options *o, const struct ccs_module *m)
+{
+	char ranks[256];
+
+	module_ranks_text(m, ranks, sizeof(ranks));
+	if (!o->ranks) {
+		complain_once(o, "-n is missing; %s has plans for %s ranks", ccs_module_schedule(m),
+			      *ranks ? ranks : "no");
+		return EXIT_USAGE;
+	}
+	if (!ccs_module_has(m, o->ranks)) {
+		complain_once(o, "%s has no plan for %d ranks; it has plans for %s",
+			      ccs_module_schedule(m), o->ranks, *ranks ? ranks : "none");
+		return EXIT_USAGE;
+	}
+	if (o->root >= o->ranks && ccs_module_rooted(m)) {
+		complain_once(o, "root %d is no rank of 0 to %d", o->root, o->ranks - 1);
+		return EXIT_USAGE;
+	}
+	if (m->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
+		return unsupported(o, m);
+	return o->nccl ? nccl_side_possible(o, m) : EXIT_DONE;
+}
+
+/* ---- the run -------------------------------------------------------------------------- */
+
+static int run_here(struct bench *b)
+{
+	struct ccs_comm *first = b->at->comm[b->at->first];
+	int rc = EXIT_DONE;
+
+	ccs_comm_set_timeout(first, b->o->timeout * 1000);
+	ccs_comm_set_threads(first, b->o->threads);
+	if (b->o->nccl)
+		rc = nccl_side_open(b);
+	if (rc == EXIT_DONE)
+		rc = table_print(b);
+	nccl_side_close(b);
+	return rc;
+}
+
+static int run(const struct options *o, struct ccs_module *m)
+{
+	struct home at;
+	struct bench b = { .o = o,
+			   .m = m,
+			   .at = &at,
+			   .checks = o->check && (m->nbuffers || !o->cuda),
+			   .out = o->rank     ? NULL
+				  : o->report ? stderr
+					      : stdout };
+	int rc = home_open(&at, o);
+
+	if (rc == EXIT_DONE && !buffers_open(&b)) {
+		complain(o, "out of memory");
+		rc = EXIT_LACKS;
+	}
+	if (rc == EXIT_DONE)
+		rc = run_here(&b);
+	buffers_close(&b);
+	home_close(&at);
+	return rc;
+}
+
+/* What a file may have been meant to be. */
+static void suggest(const struct options *o, char *text, size_t size)
+{
+	size_t n = strlen(o->file), bare = n > 3 && !strcmp(o->file + n - 3, ".so") ? n - 3 : n;
+	char path[1024];
+
+	*text = '\0';
+	if (access(o->file, F_OK) == 0 || n + 5 > sizeof(path))
+		return;
+	snprintf(path, sizeof(path), "%.*s.so", (int)bare, o->file);
+	if (access(path, F_OK) == 0) {
+		snprintf(text, size, " (there is %s)", path);
+		return;
+	}
+	snprintf(path, sizeof(path), "%.*s.ccs", (int)bare, o->file);
+	if (access(path, F_OK) == 0)
+		snprintf(text, size, " (ccc %s -o %.*s.so makes it)", path, (int)bare, o->file);
+}
+
+static int run_module(struct options *o)
+{
+	struct ccs_module *m;
+	char instead[1200];
+	int rc;
+
+	if (ccs_module_load(&m, o->file)) {
+		suggest(o, instead, sizeof(instead));
+		complain(o, "%s%s", ccs_error(), instead);
+		return EXIT_USAGE;
+	}
+	report_module(o->report, o, m);
+	rc = check_module(o, m);
+	if (rc == EXIT_DONE)
+		rc = run(o, m);
+	ccs_module_free(m);
+	return rc;
+}
+
+/* A mistake in the command line is every process's: the first reports it. */
+static int mistaken(struct options *o, int rc)
+{
+	struct group_env env;
+	ccs_status s;
+
+	if (rc > 0 && o->report) {
+		report_error(o, ccs_error());
+		if (group_env_read(&env, &s))
+			o->rank = env.rank;
+	}
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	ccs_status s;
+	struct options o = { .report = report_open(argc, argv, &s) };
+	int rc = s ? EXIT_LACKS : options_read(&o, argc, argv);
+	bool silent;
+
+	if (s)
+		fprintf(stderr, "ccrun: %s\n", ccs_error());
+	else if (rc >= 0)
+		rc = mistaken(&o, rc);
+	else
+		rc = o.verify ? verify_modules(&o) : find_launcher(&o);
+	if (rc == EXIT_DONE && o.file)
+		rc = run_module(&o);
+	silent = o.rank || (rc == EXIT_DONE && !o.file); /* --help */
+	if (!report_close(o.report, rc, silent) || fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "ccrun: cannot write the table\n");
+		rc = rc ? rc : EXIT_USAGE;
+	}
+	options_free(&o);
+	return rc;
+}

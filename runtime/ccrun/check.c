@@ -1,0 +1,511 @@
+/*
+ * Inputs, and what must come out of them.
+ *
+ * An input element depends only on (rank, its place in the send buffer), so that
+ * the result can be found again from the plan's contract alone: for each cell
+ * the contract names the contributions, and they are generated again and combined
+ * here, by code that shares nothing with the executor.
+ *
+ *   no operator matters  any bits; must arrive as they are
+ *   integers             any bits; exact, modulo 2^bits
+ *   floats               small whole numbers such that every partial sum is exact
+ *                        in the type (products: powers of two), where the type
+ *                        is wide enough for the number of ranks. Then the result
+ *                        must be exact. Otherwise it must be within
+ *                        (terms + 1) * u * sum of |x|, u being half a unit in the
+ *                        last place of 1. An average may be rounded once more; one
+ *                        that divides first (NCCL's), once for each term and once
+ *                        for 1/N.
+ *
+ * O(elements x contributions), but a value that all ranks must end with is
+ * computed once.
+ */
+#include "runtime/ccrun/ccrun.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK 1024u
+
+static bool is_signed(ccs_dtype t)
+{
+	return type_fact(t)->has_sign && !type_fact(t)->mantissa;
+}
+
+static bool is_float(const struct check *c)
+{
+	return c->numbers && type_fact(c->type)->mantissa;
+}
+
+/* ---- element types, by their definition ---------------------------------------- */
+
+static double decode(ccs_dtype t, uint32_t bits)
+{
+	const struct type_fact *f = type_fact(t);
+	uint32_t width = (uint32_t)(f->exponent + f->mantissa);
+	uint32_t mantissa = bits & ((1u << f->mantissa) - 1);
+	uint32_t exponent = (bits >> f->mantissa) & ((1u << f->exponent) - 1);
+	int bias = (1 << (f->exponent - 1)) - 1;
+	double sign = bits >> width & 1 ? -1 : 1;
+
+	if (t == CCS_FLOAT8E4M3) {
+		if ((bits & 0x7f) == 0x7f)
+			return (double)NAN;
+	} else if (exponent == (1u << f->exponent) - 1) {
+		return mantissa ? (double)NAN : sign * (double)INFINITY;
+	}
+	if (!exponent)
+		return sign * ldexp(mantissa, 1 - bias - f->mantissa);
+	return sign * ldexp(mantissa + (1u << f->mantissa), (int)exponent - bias - f->mantissa);
+}
+
+/* Bits of a number that the type holds exactly, and not as a subnormal. */
+static uint32_t encode(ccs_dtype t, double x)
+{
+	const struct type_fact *f = type_fact(t);
+	int bias = (1 << (f->exponent - 1)) - 1, e;
+	uint32_t sign = x < 0 ? 1u << (f->exponent + f->mantissa) : 0;
+	double m;
+
+	if (x == 0)
+		return 0;
+	m = frexp(fabs(x), &e) * 2 - 1;
+	return sign | (uint32_t)(e - 1 + bias) << f->mantissa | (uint32_t)ldexp(m, f->mantissa);
+}
+
+static double get_float(const struct check *c, const unsigned char *p)
+{
+	uint16_t two;
+	float f;
+	double d;
+
+	if (c->type == CCS_FLOAT32) {
+		memcpy(&f, p, sizeof(f));
+		return f;
+	}
+	if (c->type == CCS_FLOAT64) {
+		memcpy(&d, p, sizeof(d));
+		return d;
+	}
+	if (ccs_dtype_size(c->type) == 1)
+		return c->values[*p];
+	memcpy(&two, p, sizeof(two));
+	return c->values[two];
+}
+
+static void put_float(ccs_dtype t, unsigned char *p, double x)
+{
+	float f = (float)x;
+	uint32_t bits;
+	uint16_t two;
+
+	if (t == CCS_FLOAT64) {
+		memcpy(p, &x, sizeof(x));
+	} else if (t == CCS_FLOAT32) {
+		memcpy(p, &f, sizeof(f));
+	} else {
+		bits = encode(t, x);
+		two = (uint16_t)bits;
+		if (ccs_dtype_size(t) == 1)
+			*p = (unsigned char)bits;
+		else
+			memcpy(p, &two, sizeof(two));
+	}
+}
+
+static uint64_t low(uint64_t x, size_t bytes)
+{
+	return bytes == 8 ? x : x & (((uint64_t)1 << (8 * bytes)) - 1);
+}
+
+static uint64_t get_bits(const unsigned char *p, size_t bytes)
+{
+	uint64_t x = 0;
+
+	memcpy(&x, p, bytes); /* little-endian, as plans are */
+	return x;
+}
+
+/* ---- inputs ------------------------------------------------------------------------ */
+
+static uint64_t hash(uint64_t x)
+{
+	x = (x ^ x >> 32) * 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+	return x ^ x >> 32;
+}
+
+/* Whole numbers up to this are exact in the type. */
+static double exact_up_to(ccs_dtype t)
+{
+	return ldexp(1, type_fact(t)->mantissa + 1);
+}
+
+/* How to make one call's floats. */
+struct maker {
+	int op;
+	uint64_t largest; /* numbers in -largest .. largest; 0: sparse */
+	uint64_t every;	  /* sparse: of that many ranks one is +-1, the rest 0 */
+};
+
+static struct maker maker_of(const struct check *c)
+{
+	double terms = c->op == CCS_MAX || c->op == CCS_MIN ? 1 : c->nranks;
+	double most;
+
+	if (c->op == OP_PREMUL)
+		terms *= 2;
+	most = floor(exact_up_to(c->type) / terms);
+	return (struct maker){ c->op, (uint64_t)(most < 1000 ? most : 1000),
+			       (uint64_t)ceil(terms / exact_up_to(c->type)) };
+}
+
+static double make_float(const struct maker *m, uint64_t rank, uint64_t at)
+{
+	uint64_t h = hash(at * 65537 + rank);
+
+	if (m->op == CCS_PROD) {
+		/* few factors other than +-1, evenly up and down */
+		int e = rank < 8 ? (int)((hash(at) % 3 + rank) % 3) - 1 : 0;
+
+		return h & 1 ? ldexp(1, e) : -ldexp(1, e);
+	}
+	if (m->largest)
+		return (double)(int64_t)(h % (2 * m->largest + 1)) - (double)m->largest;
+	if ((hash(at) + rank) % m->every)
+		return 0;
+	return h & 1 ? 1 : -1;
+}
+
+static uint64_t make_bits(uint64_t rank, uint64_t at)
+{
+	return hash(at * 65537 + rank + 1);
+}
+
+static void make(const struct check *c, uint32_t rank, uint64_t at, unsigned char *p)
+{
+	size_t esize = ccs_dtype_size(c->type);
+	struct maker m;
+	uint64_t bits;
+
+	if (is_float(c)) {
+		m = maker_of(c);
+		put_float(c->type, p, make_float(&m, rank, at));
+	} else {
+		bits = make_bits(rank, at);
+		memcpy(p, &bits, esize);
+	}
+}
+
+void check_scalar(const struct check *c, unsigned char scalar[8])
+{
+	uint64_t three = 3;
+
+	memset(scalar, 0, 8);
+	if (type_fact(c->type)->mantissa)
+		put_float(c->type, scalar, 2);
+	else
+		memcpy(scalar, &three, ccs_dtype_size(c->type));
+}
+
+static size_t send_elements(const struct check *c)
+{
+	size_t send = 0, recv = 0;
+
+	module_sizes(c->module, c->view, c->count, &send, &recv);
+	return send;
+}
+
+void check_fill(const struct check *c, uint32_t rank, void *send)
+{
+	size_t n = send_elements(c), esize = ccs_dtype_size(c->type);
+
+	for (size_t i = 0; i < n; i++)
+		make(c, rank, i, (unsigned char *)send + i * esize);
+}
+
+size_t check_input(const struct check *c, uint32_t rank, const void *send)
+{
+	size_t n = send_elements(c), esize = ccs_dtype_size(c->type), wrong = 0;
+	unsigned char want[8];
+
+	for (size_t i = 0; i < n; i++) {
+		make(c, rank, i, want);
+		wrong += memcmp((const unsigned char *)send + i * esize, want, esize) != 0;
+	}
+	return wrong;
+}
+
+bool check_init(struct check *c)
+{
+	size_t esize = ccs_dtype_size(c->type), n = (size_t)1 << (8 * (esize & 3));
+
+	c->numbers = c->module->head->flags & CCS_MODULE_REDUCES;
+	c->nranks = c->view->plan->nranks;
+	c->values = NULL;
+	if (!is_float(c) || esize > 2)
+		return true;
+	c->values = malloc(n * sizeof(*c->values));
+	if (!c->values)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		c->values[i] = decode(c->type, (uint32_t)i);
+	return true;
+}
+
+void check_free(struct check *c)
+{
+	free(c->values);
+	c->values = NULL;
+}
+
+/* ---- results --------------------------------------------------------------------------- */
+
+/* A block of a cell's elements, as they must be. */
+struct wanted {
+	uint64_t bits[BLOCK]; /* integers, and where no operator matters */
+	double value[BLOCK];  /* floats */
+	double slack[BLOCK];  /* allowed distance */
+	double sum_abs[BLOCK];
+	double terms;
+};
+
+/* Where a cell begins, in elements, in the send or the receive buffer. */
+static size_t cell_start(const struct check *c, uint32_t cell, bool recv, size_t *len)
+{
+	size_t base = 0;
+
+	for (uint32_t i = 0; i < c->module->nbuffers; i++) {
+		const struct ccs_shape *s = c->view->shapes + i;
+		bool has = c->module->buffers[i].direction != (recv ? CCS_IN : CCS_OUT);
+
+		if (cell - s->cell < s->chunks * s->blocks) {
+			size_t q = (c->count + s->chunks - 1) / s->chunks;
+			size_t from = (cell - s->cell) % s->chunks * q;
+			size_t to = from + q;
+
+			from = from < c->count ? from : c->count;
+			to = to < c->count ? to : c->count;
+			*len = to - from;
+			return base + (cell - s->cell) / s->chunks * c->count + from;
+		}
+		if (has)
+			base += s->blocks * c->count;
+	}
+	*len = 0;
+	return 0;
+}
+
+size_t check_cell(const struct check *c, uint32_t cell)
+{
+	size_t len;
+
+	(void)cell_start(c, cell, false, &len);
+	return len;
+}
+
+static int64_t widen(const struct check *c, uint64_t bits)
+{
+	unsigned shift = (unsigned)(64 - 8 * ccs_dtype_size(c->type));
+
+	return (int64_t)(bits << shift) >> shift;
+}
+
+static bool less(const struct check *c, uint64_t x, uint64_t y)
+{
+	return is_signed(c->type) ? widen(c, x) < widen(c, y) : x < y;
+}
+
+static uint64_t power(uint64_t x, uint32_t times)
+{
+	uint64_t r = 1;
+
+	for (; times; times >>= 1, x *= x)
+		if (times & 1)
+			r *= x;
+	return r;
+}
+
+static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uint32_t times,
+		     size_t at, size_t n, bool first)
+{
+	size_t esize = ccs_dtype_size(c->type);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t x = low(make_bits(rank, at + i), esize), *to = w->bits + i;
+
+		if (!c->numbers)
+			*to = x;
+		else if (c->op == CCS_PROD)
+			*to = low((first ? 1 : *to) * power(x, times), esize);
+		else if (c->op == CCS_MAX)
+			*to = first || less(c, *to, x) ? x : *to;
+		else if (c->op == CCS_MIN)
+			*to = first || less(c, x, *to) ? x : *to;
+		else
+			*to = low((first ? 0 : *to) + x * times * (c->op == OP_PREMUL ? 3 : 1),
+				  esize);
+	}
+}
+
+static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, uint32_t times,
+		       size_t at, size_t n, bool first)
+{
+	struct maker m = maker_of(c);
+
+	w->terms = (first ? 0 : w->terms) + times;
+	for (size_t i = 0; i < n; i++) {
+		double x = make_float(&m, rank, at + i), *to = w->value + i;
+
+		w->sum_abs[i] = (first ? 0 : w->sum_abs[i]) + times * fabs(x);
+		if (c->op == CCS_PROD)
+			*to = (first ? 1 : *to) * pow(x, times);
+		else if (c->op == CCS_MAX)
+			*to = first || *to < x ? x : *to;
+		else if (c->op == CCS_MIN)
+			*to = first || *to > x ? x : *to;
+		else
+			*to = (first ? 0 : *to) + times * x;
+	}
+}
+
+/* The average's division, the premultiplication, and the tolerance. */
+static void finish_floats(const struct check *c, struct wanted *w, size_t n)
+{
+	double u = ldexp(1, -type_fact(c->type)->mantissa - 1);
+	double tiny = ldexp(1, 1 - (1 << (type_fact(c->type)->exponent - 1)) -
+				       type_fact(c->type)->mantissa);
+	double times = c->op == OP_PREMUL ? 2 : 1, by = c->op == CCS_AVG ? c->nranks : 1;
+
+	for (size_t i = 0; i < n; i++) {
+		double sum = w->sum_abs[i] * times;
+		bool exact = sum <= exact_up_to(c->type) || c->op == CCS_PROD || c->op == CCS_MAX ||
+			     c->op == CCS_MIN;
+
+		w->value[i] = w->value[i] * times / by;
+		w->slack[i] = exact ? 0 : (w->terms + 1) * u * sum / by;
+		if (c->op == CCS_AVG && c->scaled_first)
+			w->slack[i] = ((2 * w->terms + 4) * u * sum) / by + (w->terms + 1) * tiny;
+		else if (c->op == CCS_AVG)
+			w->slack[i] += u * fabs(w->value[i]) * 1.001 + tiny;
+	}
+}
+
+static void finish_bits(const struct check *c, struct wanted *w, size_t n)
+{
+	size_t esize = ccs_dtype_size(c->type);
+
+	for (size_t i = 0; c->numbers && c->op == CCS_AVG && i < n; i++) {
+		if (is_signed(c->type))
+			w->bits[i] =
+				low((uint64_t)(widen(c, w->bits[i]) / (int64_t)c->nranks), esize);
+		else
+			w->bits[i] /= c->nranks;
+	}
+}
+
+/* Elements [from, from + n) of the value that a row of `sums` begins. */
+static void want(const struct check *c, struct wanted *w, const struct ccs_sum *s, size_t from,
+		 size_t n)
+{
+	bool first = true;
+	size_t len;
+
+	for (;; s++) {
+		size_t at = cell_start(c, s->cell, false, &len) + from;
+
+		for (uint32_t q = s->first; q < s->first + s->n; q++, first = false) {
+			if (is_float(c))
+				add_floats(c, w, q, s->times, at, n, first);
+			else
+				add_bits(c, w, q, s->times, at, n, first);
+		}
+		if (s->last)
+			break;
+	}
+	if (is_float(c))
+		finish_floats(c, w, n);
+	else
+		finish_bits(c, w, n);
+}
+
+static bool right(const struct check *c, const struct wanted *w, size_t i, const unsigned char *p)
+{
+	if (!is_float(c))
+		return get_bits(p, ccs_dtype_size(c->type)) == w->bits[i];
+	return fabs(get_float(c, p) - w->value[i]) <= w->slack[i];
+}
+
+static void tell(const struct check *c, const struct wanted *w, size_t i, uint32_t rank, size_t at,
+		 const unsigned char *p, char *text, size_t size)
+{
+	if (is_float(c))
+		snprintf(text, size, "rank %u, element %zu of recvbuff is %g; it must be %g, +-%g",
+			 rank, at, get_float(c, p), w->value[i], w->slack[i]);
+	else
+		snprintf(text, size,
+			 "rank %u, element %zu of recvbuff is 0x%llx; it must be "
+			 "0x%llx",
+			 rank, at, (unsigned long long)get_bits(p, ccs_dtype_size(c->type)),
+			 (unsigned long long)w->bits[i]);
+}
+
+static bool same_sums(const struct ccs_sum *x, const struct ccs_sum *y)
+{
+	for (;; x++, y++) {
+		if (x->cell != y->cell || x->first != y->first || x->n != y->n ||
+		    x->times != y->times || x->last != y->last)
+			return false;
+		if (x->last)
+			return true;
+	}
+}
+
+static size_t check_block(const struct check *c, struct wanted *w, void *const *recv, uint32_t cell,
+			  size_t from, size_t n, char *text, size_t size)
+{
+	const struct ccs_sum *have = NULL;
+	size_t wrong = 0, esize = ccs_dtype_size(c->type), len;
+	size_t at = cell_start(c, cell, true, &len) + from;
+
+	for (uint32_t r = 0; r < c->nranks; r++) {
+		uint32_t row = c->view->expect[(size_t)r * c->view->plan->cells + cell];
+		const unsigned char *p;
+
+		if (row == CCS_NONE || !recv[r])
+			continue;
+		p = (const unsigned char *)recv[r] + at * esize;
+		if (!have || !same_sums(have, c->view->sums + row))
+			want(c, w, c->view->sums + row, from, n);
+		have = c->view->sums + row;
+		for (size_t i = 0; i < n; i++) {
+			if (right(c, w, i, p + i * esize))
+				continue;
+			if (!wrong++ && !*text)
+				tell(c, w, i, r, at + i, p + i * esize, text, size);
+		}
+	}
+	return wrong;
+}
+
+size_t check_outputs(const struct check *c, void *const *recv, char *text, size_t size)
+{
+	struct wanted *w = malloc(sizeof(*w));
+	size_t wrong = 0, len;
+
+	if (!w) {
+		snprintf(text, size, "out of memory for the check");
+		return 1;
+	}
+	for (uint32_t cell = 0; cell < c->view->plan->cells; cell++) {
+		if (!module_cells_are(c->module, c->view, cell, 1, CELL_FINAL))
+			continue;
+		(void)cell_start(c, cell, true, &len);
+		for (size_t from = 0; from < len; from += BLOCK)
+			wrong += check_block(c, w, recv, cell, from,
+					     len - from < BLOCK ? len - from : BLOCK, text, size);
+	}
+	free(w);
+	return wrong;
+}

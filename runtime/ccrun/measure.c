@@ -1,0 +1,241 @@
+/*
+ * One placement of a row: the module's time, and NCCL's beside it.
+ *
+ * Each side is warmed up; then they are timed in turn, --repeats times, and the medians
+ * count. At last each side runs once more on fresh inputs and poisoned outputs, of which
+ * every element is checked. Where each rank has a process, all do each step together; a
+ * call's time is that of the slowest, and a step that fails on one fails on all.
+ * O(calls).
+ */
+#include "runtime/ccrun/bench.h"
+
+#include <stdlib.h>
+
+int measure_fail(const struct bench *b, enum side side, ccs_status s)
+{
+	complain(b->o, "%s%s", side == SIDE_NCCL ? "--against nccl: " : "", ccs_error());
+	switch (s) {
+	case CCS_ETIMEOUT: return EXIT_WRONG;
+	case CCS_EINVAL:
+	case CCS_EFILE:
+	case CCS_ENOPLAN: return side == SIDE_NCCL ? EXIT_LACKS : EXIT_USAGE;
+	case CCS_ENOMEM:
+	case CCS_EUNSUPPORTED:
+	case CCS_ESYSTEM: return EXIT_LACKS;
+	case CCS_EABORTED: /* another process has ended */
+		if (b->o->launcher)
+			return EXIT_WRONG;
+		break;
+	case CCS_OK: break;
+	}
+	return side == SIDE_NCCL ? EXIT_LACKS : EXIT_INTERNAL;
+}
+
+/* ---- the module ----------------------------------------------------------------------- */
+
+static ccs_status put(struct bench *b, const struct row *r)
+{
+	const struct check *c = &r->check;
+	const struct home *at = b->at;
+	struct lanes *l = at->device ? device_lanes(at->device) : NULL;
+	ccs_status s = CCS_OK;
+
+	ccs_group_start();
+	for (int i = at->first; i < at->first + at->local && !s; i++) {
+		void *send = b->call_send[i], *recv = b->call_recv[i];
+		void *stream = l ? lanes_stream(l, i) : NULL;
+
+		if (c->op == OP_PREMUL && c->numbers)
+			s = ccs_run_premul(b->m, send, recv, c->count, c->type, r->scalar, r->root,
+					   at->comm[i], stream);
+		else
+			s = ccs_run(b->m, send, recv, c->count, c->type, (ccs_redop)c->op, r->root,
+				    at->comm[i], stream);
+	}
+	return ccs_group_end();
+}
+
+static struct lanes *lanes(const struct bench *b)
+{
+	return b->at->device ? device_lanes(b->at->device) : NULL;
+}
+
+/* What a kernel that gave up has left behind says more than what followed from it. */
+static ccs_status check_comm(const struct bench *b, ccs_status s)
+{
+	struct thread_state kept = *error_thread();
+	ccs_status left = s != CCS_EABORTED && b->at->device
+				  ? ccs_comm_check(b->at->comm[b->at->first])
+				  : CCS_OK;
+
+	if (left && left != CCS_EABORTED)
+		return left;
+	if (s)
+		*error_thread() = kept;
+	return s ? s : left;
+}
+
+static ccs_status prepare(struct bench *b, const struct row *r)
+{
+	ccs_status s = time_run(b, r, put, lanes(b), b->o->warmup);
+
+	if (!s && b->o->graphs && !b->o->warmup)
+		s = time_run(b, r, put, lanes(b), 1); /* what a first call makes is no part */
+	s = check_comm(b, s);
+	return s ? s : time_capture(b, r, put, lanes(b));
+}
+
+static ccs_status check(struct bench *b, const struct row *r, bool in_place, struct result *result)
+{
+	ccs_status s = buffers_fill(b, r, in_place);
+
+	if (!s)
+		s = check_comm(b, time_run(b, r, put, lanes(b), 1));
+	if (!s)
+		s = buffers_check(b, r, in_place, result);
+	if (!s && r->check.view->plan->after.n && !b->at->device)
+		s = order_check(b, r, result);
+	return s;
+}
+
+double measure_moved(const struct row *r)
+{
+	const struct plan_view *v = r->check.view;
+	double cells = 0;
+
+	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
+		const struct ccs_op *o = v->ops + i;
+
+		for (uint32_t j = 0; o->out != CCS_NONE && j < o->n; j++)
+			cells += (double)check_cell(&r->check,
+						    o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j));
+	}
+	return cells * (double)ccs_dtype_size(r->check.type);
+}
+
+/* ---- both sides, in turn -------------------------------------------------------------- */
+
+static int compare(const void *x, const void *y)
+{
+	double a = *(const double *)x, b = *(const double *)y;
+
+	return (a > b) - (a < b);
+}
+
+static double median(double *x, unsigned n)
+{
+	qsort(x, n, sizeof(*x), compare);
+	return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+/* Times of one side, by repeat; the last: the copy's. */
+enum { TIMES = SIDES + 1, COPY = SIDES };
+
+static ccs_status one_time(struct bench *b, const struct row *r, int what, double *us)
+{
+	ccs_status s;
+
+	*us = 0;
+	if (what == COPY)
+		s = time_copy(b, r, us);
+	else if (what == SIDE_NCCL)
+		s = nccl_side_time(b, r, us);
+	else
+		s = check_comm(b, time_calls(b, r, put, lanes(b), us));
+	s = home_agree(b->at, s);
+	return s ? s : home_most(b->at, us);
+}
+
+static ccs_status time_all(struct bench *b, const struct row *r, const bool wanted[TIMES],
+			   double *us[TIMES], enum side *side)
+{
+	ccs_status s = CCS_OK;
+
+	for (unsigned i = 0; i < b->o->repeats; i++) {
+		for (int what = 0; what < TIMES && !s; what++) {
+			*side = what == SIDE_NCCL ? SIDE_NCCL : SIDE_OURS;
+			if (wanted[what])
+				s = one_time(b, r, what, us[what] + i);
+		}
+		if (s)
+			break;
+	}
+	return s;
+}
+
+static ccs_status timed(struct bench *b, const struct row *r, const bool wanted[TIMES],
+			struct result result[SIDES], enum side *side)
+{
+	unsigned n = b->o->repeats;
+	double *all = calloc(n, TIMES * sizeof(*all)), *us[TIMES];
+	ccs_status s = all ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for %u times", n);
+
+	s = home_agree(b->at, s);
+	for (int what = 0; what < TIMES && !s; what++)
+		us[what] = all + (size_t)what * n;
+	if (!s)
+		s = time_all(b, r, wanted, us, side);
+	for (int k = 0; k < SIDES && !s; k++)
+		result[k].us = median(us[k], n);
+	if (!s)
+		result[SIDE_OURS].copy_us = median(us[COPY], n);
+	free(all);
+	return s;
+}
+
+static ccs_status prepare_all(struct bench *b, const struct row *r, bool in_place, bool nccl,
+			      enum side *side)
+{
+	ccs_status s = buffers_fill(b, r, in_place);
+
+	*side = SIDE_OURS;
+	s = home_agree(b->at, s ? s : prepare(b, r));
+	if (s || !nccl)
+		return s;
+	*side = SIDE_NCCL;
+	return home_agree(b->at, nccl_side_prepare(b, r));
+}
+
+static ccs_status check_all(struct bench *b, const struct row *r, bool in_place,
+			    struct result result[SIDES], enum side *side)
+{
+	ccs_status s = CCS_OK;
+
+	for (int k = 0; k < SIDES && !s; k++) {
+		struct result *x = result + k;
+
+		if (!x->measured)
+			continue;
+		*side = (enum side)k;
+		s = k == SIDE_NCCL ? nccl_side_check(b, r, in_place, x) : check(b, r, in_place, x);
+		s = home_agree(b->at, s);
+		if (!s)
+			s = home_wrong(b->at, x);
+	}
+	return s;
+}
+
+ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct result result[SIDES],
+		   enum side *side)
+{
+	bool wanted[TIMES] = { true, b->nccl && nccl_side_has(b, in_place),
+			       b->o->copy_rate && r->size > 0 };
+	ccs_status s;
+
+	for (int k = 0; k < SIDES; k++)
+		result[k] = (struct result){ .measured = false };
+	if (!buffers_place(b, r, in_place))
+		return CCS_OK;
+	result[SIDE_OURS].measured = true;
+	result[SIDE_NCCL].measured = wanted[SIDE_NCCL];
+	s = prepare_all(b, r, in_place, wanted[SIDE_NCCL], side);
+	if (!s)
+		s = timed(b, r, wanted, result, side);
+	if (lanes(b))
+		time_release(lanes(b));
+	if (!s && b->checks)
+		s = check_all(b, r, in_place, result, side);
+	if (b->nccl)
+		nccl_side_done(b);
+	return s;
+}

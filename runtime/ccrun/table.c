@@ -1,0 +1,360 @@
+/*
+ * The table: nccl-tests' columns, for every size, type, operator and root asked.
+ *
+ * A row: buffers are allocated for its count, and it is measured out of place and then in
+ * place (measure.c). With --against nccl NCCL's columns follow ours, and how many
+ * times as long NCCL takes; with --copy-rate, how much of a copy's rate the messages'
+ * bytes come to. The same figures go to the report, if there is one.
+ */
+#include "runtime/ccrun/report.h"
+
+#include "runtime/comm.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* Where another process prints, this one is silent. */
+static void print(const struct bench *b, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void print(const struct bench *b, const char *format, ...)
+{
+	va_list ap;
+
+	if (!b->out)
+		return;
+	va_start(ap, format);
+	vfprintf(b->out, format, ap);
+	va_end(ap);
+}
+
+static void flush(const struct bench *b)
+{
+	if (b->out)
+		fflush(b->out);
+}
+
+/* ---- one row ------------------------------------------------------------------------------ */
+
+/* nccl-tests' factor between algorithm and bus bandwidth. */
+static double bus_factor(const char *contract, int ranks)
+{
+	static const struct {
+		const char *name;
+		double times;
+	} known[] = {
+		{ "allreduce", 2 },  { "allgather", 1 }, { "reduce_scatter", 1 },
+		{ "all_to_all", 1 }, { "gather", 1 },	 { "scatter", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(contract, known[i].name))
+			return known[i].times * (ranks - 1) / ranks;
+	return 1;
+}
+
+/* GPUs that the ranks of all processes live on. */
+static int count_gpus(const struct home *p)
+{
+	return p->group ? p->ranks : device_lanes(p->device)->n;
+}
+
+/* With --copy-rate: the part of the copy's rate that the messages come to. Each byte of
+ * theirs is read once and written once, as a copy's is, by all GPUs together. */
+static void copy_figures(const struct bench *b, const struct row *r, const struct result *x,
+			 struct figures *f)
+{
+	double rate = x->copy_us > 0 ? (double)r->size / x->copy_us : 0;
+	double moved = x->us > 0 ? measure_moved(r) / x->us / count_gpus(b->at) : 0;
+
+	if (!x->measured || !(rate > 0))
+		return;
+	f->copy_percent = 100 * moved / rate;
+	f->copy_rate = 2 * rate * 1e-3;
+}
+
+static struct figures figures_of(struct bench *b, const struct row *r, enum side side,
+				 const struct result *x)
+{
+	struct figures f = { .measured = x->measured,
+			     .us = x->us,
+			     .wrong = x->wrong,
+			     .text = x->text,
+			     .copy_percent = -1,
+			     .copy_rate = -1 };
+
+	if (!x->measured)
+		return f;
+	f.alg = x->us > 0 ? (double)r->size / x->us * 1e-3 : 0;
+	f.bus = f.alg * bus_factor(ccs_module_contract(b->m), b->at->ranks);
+	b->busbw[side] += f.bus;
+	b->columns[side]++;
+	b->wrong[side] += x->wrong;
+	if (side == SIDE_OURS && b->o->copy_rate) {
+		copy_figures(b, r, x, &f);
+		if (f.copy_rate >= 0)
+			b->copy_rate = f.copy_rate;
+	}
+	return f;
+}
+
+static void print_side(const struct bench *b, const struct figures *f)
+{
+	char wrong[24] = "n/a";
+
+	if (!f->measured) {
+		print(b, "  %8s %7s %7s %6s", "n/a", "n/a", "n/a", "n/a");
+		return;
+	}
+	if (b->checks)
+		snprintf(wrong, sizeof(wrong), "%zu", f->wrong);
+	print(b, "  %8.*f %7.2f %7.2f %6s",
+	      f->us < 10      ? 2
+	      : f->us < 10000 ? 1
+			      : 0,
+	      f->us, f->alg, f->bus, wrong);
+}
+
+/* A placement, on both sides. */
+static void tell(struct bench *b, const struct row *r, bool in_place, const struct result x[SIDES])
+{
+	struct figures f[SIDES];
+	double ratio = -1;
+
+	for (int side = 0; side < SIDES; side++)
+		f[side] = figures_of(b, r, (enum side)side, x + side);
+	if (f[SIDE_OURS].measured && f[SIDE_NCCL].measured && f[SIDE_OURS].us > 0)
+		ratio = f[SIDE_NCCL].us / f[SIDE_OURS].us;
+	report_result(b, r, in_place, f, ratio);
+	print_side(b, f + SIDE_OURS);
+	if (b->o->copy_rate && f[SIDE_OURS].copy_percent >= 0)
+		print(b, " %5.1f", f[SIDE_OURS].copy_percent);
+	else if (b->o->copy_rate)
+		print(b, " %5s", "n/a");
+	if (!b->nccl)
+		return;
+	print_side(b, f + SIDE_NCCL);
+	if (ratio >= 0)
+		print(b, " %6.2f", ratio);
+	else
+		print(b, " %6s", "n/a");
+}
+
+static void print_wrong(const struct bench *b, const struct row *r, bool in_place,
+			const struct result x[SIDES])
+{
+	for (int side = 0; side < SIDES && !b->o->rank; side++)
+		if (x[side].wrong)
+			complain(b->o, "%s%s %s, size %zu, %s: %s",
+				 side == SIDE_NCCL ? "NCCL: " : "", ccs_dtype_name(r->check.type),
+				 op_name(r->check.op), r->size,
+				 in_place ? "in place" : "out of place", x[side].text);
+}
+
+static int row_run(struct bench *b, struct row *r)
+{
+	struct result result[2][SIDES];
+	enum side side = SIDE_OURS;
+	ccs_status s = CCS_OK;
+
+	print(b, "%12zu %12zu %11s %7s %5d", r->size, r->check.count, ccs_dtype_name(r->check.type),
+	      r->check.numbers ? op_name(r->check.op) : "none", r->root);
+	flush(b);
+	for (int in_place = 0; in_place < 2 && !s; in_place++) {
+		s = measure(b, r, in_place, result[in_place], &side);
+		if (!s)
+			tell(b, r, in_place, result[in_place]);
+		flush(b);
+	}
+	print(b, "\n");
+	flush(b);
+	for (int in_place = 0; in_place < 2 && !s; in_place++)
+		print_wrong(b, r, in_place, result[in_place]);
+	return s ? measure_fail(b, side, s) : EXIT_DONE;
+}
+
+static int size_run(struct bench *b, struct row *r, size_t size)
+{
+	ccs_status s = buffers_size(b, r, size);
+	int rc;
+
+	if (!s)
+		s = home_agree(b->at, buffers_alloc(b, r));
+	rc = s ? measure_fail(b, SIDE_OURS, s) : row_run(b, r);
+	buffers_free(b);
+	return rc;
+}
+
+/* ---- all rows ---------------------------------------------------------------------- */
+
+static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
+{
+	struct row r = { .check = { .module = b->m, .type = type, .op = op }, .root = root };
+	size_t size = b->o->least;
+	int rc = EXIT_DONE;
+
+	r.check.view = module_plan(b->m, b->at->ranks, root);
+	if (!r.check.view) {
+		complain_once(b->o, "%s has no plan for root %d of %d ranks",
+			      ccs_module_schedule(b->m), root, b->at->ranks);
+		return EXIT_USAGE;
+	}
+	if (!check_init(&r.check)) {
+		complain(b->o, "out of memory");
+		return EXIT_LACKS;
+	}
+	check_scalar(&r.check, r.scalar);
+	while (rc == EXIT_DONE) {
+		rc = size_run(b, &r, size);
+		if (!b->m->nbuffers)
+			break; /* there is one size: none */
+		if (b->o->step ? size > b->o->most - b->o->step
+			       : size && size > b->o->most / b->o->factor)
+			break;
+		size = b->o->step ? size + b->o->step : size ? size * b->o->factor : 1;
+		if (size > b->o->most)
+			break;
+	}
+	check_free(&r.check);
+	return rc;
+}
+
+static int roots_run(struct bench *b, ccs_dtype type, int op)
+{
+	int rc = EXIT_DONE;
+
+	if (!ccs_module_rooted(b->m))
+		return sizes_run(b, type, op, -1);
+	if (b->o->root >= 0)
+		return sizes_run(b, type, op, b->o->root);
+	for (int root = 0; root < b->at->ranks && rc == EXIT_DONE; root++)
+		rc = sizes_run(b, type, op, root);
+	return rc;
+}
+
+static int rows_run(struct bench *b)
+{
+	bool reduces = b->m->head->flags & CCS_MODULE_REDUCES;
+	bool mixed = b->m->head->flags & CCS_MODULE_MIXED;
+	int rc = EXIT_DONE;
+
+	for (int type = 0; type < CCS_NDTYPES; type++) {
+		if (!(b->o->types >> type & 1))
+			continue;
+		for (int op = 0; op < OP_COUNT && rc == EXIT_DONE; op++) {
+			if (!reduces && op)
+				break;
+			if (reduces && !(b->o->ops >> op & 1))
+				continue;
+			if (reduces && mixed && b->o->ops_all && (op == CCS_AVG || op == OP_PREMUL))
+				continue;
+			rc = roots_run(b, (ccs_dtype)type, op);
+		}
+	}
+	return rc;
+}
+
+/* ---- head and foot ---------------------------------------------------------------- */
+
+static void print_runs(const struct bench *b)
+{
+	const struct options *o = b->o;
+
+	print(b, "# ");
+	if (o->repeats > 1)
+		print(b, "median of %u times the ", o->repeats);
+	if (o->graphs)
+		print(b, "mean of %u launches of a graph of %u runs after %u; ", o->graphs,
+		      o->iters, o->warmup);
+	else
+		print(b, "mean of %u runs after %u; ", o->iters, o->warmup);
+	if (!b->checks)
+		print(b, b->m->nbuffers ? "results not checked\n" : "order not checked\n");
+	else if (b->m->nbuffers)
+		print(b, "then every element of one more is checked\n");
+	else
+		print(b, "then each rank is late once: the others must wait for it\n");
+}
+
+/* A line of the columns' names. */
+static void print_names(const struct bench *b, const char *const row[5], const char *const side[4],
+			const char *copy, const char *ratio)
+{
+	print(b, "#%11s %12s %11s %7s %5s", row[0], row[1], row[2], row[3], row[4]);
+	for (int in_place = 0; in_place < 2; in_place++) {
+		print(b, "  %8s %7s %7s %6s", side[0], side[1], side[2], side[3]);
+		if (b->o->copy_rate)
+			print(b, " %5s", copy);
+		if (b->nccl)
+			print(b, "  %8s %7s %7s %6s %6s", side[0], side[1], side[2], side[3],
+			      ratio);
+	}
+	print(b, "\n");
+}
+
+static void print_head(const struct bench *b)
+{
+	static const char *const names[] = { "size", "count", "type", "redop", "root" };
+	static const char *const units[] = { "(B)", "(elements)", "", "", "" };
+	static const char *const times[] = { "time", "algbw", "busbw", "#wrong" };
+	static const char *const time_units[] = { "(us)", "(GB/s)", "(GB/s)", "" };
+	static const struct {
+		const char *ours, *nccl;
+		int left, right; /* columns up to its end, and behind it */
+	} title[] = { { "out of place", "NCCL, out of place", 21, 10 },
+		      { "in place", "NCCL, in place", 19, 12 } };
+	char where[512];
+
+	home_describe(b->at, where, sizeof(where));
+	report_head(b, where);
+	print(b, "# %s: %s, %s\n", ccs_module_schedule(b->m), ccs_module_contract(b->m), where);
+	if (b->nccl)
+		print(b, "# %s\n", nccl_side_label(b->nccl));
+	if (b->m->head->flags & CCS_MODULE_MIXED && b->o->ops_all)
+		print(b, "# avg and premul left out: some results are no sums\n");
+	print_runs(b);
+	print(b, "#\n#%11s %12s %11s %7s %5s", "", "", "", "", "");
+	for (int k = 0; k < 2; k++) {
+		print(b, "  %*s%*s", title[k].left, title[k].ours,
+		      title[k].right + (b->o->copy_rate ? 6 : 0), "");
+		if (b->nccl)
+			print(b, "  %*s%*s", title[k].left + 3, title[k].nccl, title[k].right + 4,
+			      "");
+	}
+	print(b, "\n");
+	print_names(b, names, times, "copy", "ratio");
+	print_names(b, units, time_units, "(%)", "");
+}
+
+static void print_foot(const struct bench *b)
+{
+	print(b, "#\n");
+	if (b->checks)
+		print(b, "# %-18s: %zu%s\n", b->m->nbuffers ? "wrong elements" : "wrong order",
+		      b->wrong[SIDE_OURS], b->wrong[SIDE_OURS] ? "" : " OK");
+	if (b->checks && b->nccl)
+		print(b, "# ... of NCCL's     : %zu%s\n", b->wrong[SIDE_NCCL],
+		      b->wrong[SIDE_NCCL] ? "" : " OK");
+	if (b->columns[SIDE_OURS] && b->m->nbuffers)
+		print(b, "# mean bus bandwidth: %.3f GB/s\n",
+		      b->busbw[SIDE_OURS] / b->columns[SIDE_OURS]);
+	if (b->columns[SIDE_NCCL])
+		print(b, "# ... of NCCL's     : %.3f GB/s\n",
+		      b->busbw[SIDE_NCCL] / b->columns[SIDE_NCCL]);
+	if (b->copy_rate > 0)
+		print(b, "# last copy's rate  : %.3f GB/s read and written\n", b->copy_rate);
+}
+
+int table_print(struct bench *b)
+{
+	int rc;
+
+	print_head(b);
+	rc = rows_run(b);
+	if (rc == EXIT_DONE) {
+		print_foot(b);
+		report_summary(b);
+		rc = b->wrong[SIDE_OURS] || b->wrong[SIDE_NCCL] ? EXIT_WRONG : EXIT_DONE;
+	}
+	return rc;
+}

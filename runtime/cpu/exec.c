@@ -1,0 +1,289 @@
+/*
+ * The executor: one worker of a plan as a task that can stop and go on.
+ *
+ * A task runs its operations in order, tile after tile. Before each it looks
+ * whether the message is there, a slot is free, and the workers that it waits
+ * for are far enough. If not, it announces itself (the channel's or the other
+ * task's flag), looks again, and parks. Whoever publishes a message, a free slot
+ * or progress looks at that flag afterwards. All four accesses are sequentially
+ * consistent, so at least one side sees the other; a wake-up that comes between
+ * the second look and the parking turns RUNNING into NOTIFIED, and parking
+ * fails. No thread ever spins on a message.
+ *
+ * O(1) an operation beside its data.
+ */
+#include "runtime/cpu/cpu.h"
+
+#include <stdlib.h>
+
+static const struct ccs_op *next_op(const struct layout *l, const struct task *t)
+{
+	return l->view->ops + l->view->workers[t - l->tasks].op + t->op;
+}
+
+/* ---- waiting ----------------------------------------------------------------- */
+
+static bool has_message(struct channel *c)
+{
+	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
+
+	if (atomic_load_explicit(&c->head, memory_order_acquire) != tail)
+		return true;
+	atomic_store(&c->dst_waits, 1);
+	return atomic_load(&c->head) != tail;
+}
+
+static bool has_slot(struct channel *c)
+{
+	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
+
+	if (head - atomic_load_explicit(&c->tail, memory_order_acquire) < c->slots)
+		return true;
+	atomic_store(&c->src_waits, 1);
+	return head - atomic_load(&c->tail) < c->slots;
+}
+
+static bool has_waits(const struct layout *l, struct task *t, const struct ccs_op *o)
+{
+	for (uint32_t i = 0; i < o->nwaits; i++) {
+		const struct ccs_wait *w = l->view->waits + o->wait + i;
+		struct task *other = l->tasks + w->worker;
+		uint64_t need = t->tile * l->view->workers[w->worker].nops + w->ops;
+
+		if (atomic_load_explicit(&other->done, memory_order_acquire) >= need)
+			continue;
+		atomic_store(&t->watches, 1);
+		atomic_store(&other->watched, 1);
+		if (atomic_load(&other->done) < need)
+			return false;
+	}
+	return true;
+}
+
+static bool ready(const struct layout *l, struct task *t, const struct ccs_op *o)
+{
+	return has_waits(l, t, o) && (o->in == CCS_NONE || has_message(l->channels + o->in)) &&
+	       (o->out == CCS_NONE || has_slot(l->channels + o->out));
+}
+
+enum blocked task_blocked(const struct layout *l, struct task *t)
+{
+	const struct ccs_op *o = next_op(l, t);
+
+	if (atomic_load(&t->state) != TASK_PARKED)
+		return BLOCKED_NOT;
+	if (!has_waits(l, t, o))
+		return BLOCKED_WORKER;
+	if (o->in != CCS_NONE && !has_message(l->channels + o->in))
+		return BLOCKED_RECV;
+	return BLOCKED_SEND;
+}
+
+/* ---- waking -------------------------------------------------------------------- */
+
+static void wake(struct cpu *e, struct task *t)
+{
+	uint32_t s = atomic_load(&t->state);
+
+	for (;;) {
+		if (s == TASK_PARKED) {
+			if (!atomic_compare_exchange_weak(&t->state, &s, TASK_QUEUED))
+				continue;
+			pthread_mutex_lock(&e->world->lock);
+			sched_push(e, t);
+			pthread_mutex_unlock(&e->world->lock);
+			return;
+		}
+		if (s != TASK_RUNNING || atomic_compare_exchange_weak(&t->state, &s, TASK_NOTIFIED))
+			return;
+	}
+}
+
+static void wake_watchers(struct cpu *e, const struct layout *l, uint32_t rank)
+{
+	const struct ccs_rank *r = l->view->ranks + rank;
+
+	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
+		struct task *t = l->tasks + i;
+
+		if (atomic_load(&t->watches) && atomic_exchange(&t->watches, 0))
+			wake(e, t);
+	}
+}
+
+static void sent(struct cpu *e, const struct layout *l, uint32_t fifo)
+{
+	struct channel *c = l->channels + fifo;
+	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
+
+	c->src_slot = c->src_slot + 1 == c->slots ? 0 : c->src_slot + 1;
+	atomic_store(&c->head, head + 1);
+	if (atomic_load(&c->dst_waits) && atomic_exchange(&c->dst_waits, 0))
+		wake(e, l->tasks + l->view->fifos[fifo].dst_worker);
+}
+
+static void received(struct cpu *e, const struct layout *l, uint32_t fifo)
+{
+	struct channel *c = l->channels + fifo;
+	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
+
+	c->dst_slot = c->dst_slot + 1 == c->slots ? 0 : c->dst_slot + 1;
+	atomic_store(&c->tail, tail + 1);
+	if (atomic_load(&c->src_waits) && atomic_exchange(&c->src_waits, 0))
+		wake(e, l->tasks + l->view->fifos[fifo].src_worker);
+}
+
+static void advanced(struct cpu *e, const struct layout *l, struct task *t)
+{
+	uint64_t done = atomic_load_explicit(&t->done, memory_order_relaxed) + 1;
+
+	if (!l->prep->watched[t - l->tasks]) {
+		atomic_store_explicit(&t->done, done, memory_order_relaxed);
+		return;
+	}
+	atomic_store(&t->done, done);
+	if (atomic_load(&t->watched) && atomic_exchange(&t->watched, 0))
+		wake_watchers(e, l, t->rank);
+}
+
+/* ---- running -------------------------------------------------------------------- */
+
+static void step(struct cpu *e, const struct layout *l, struct task *t, const struct ccs_op *o)
+{
+	const unsigned char *in = NULL;
+	unsigned char *out = NULL;
+	const struct channel *c;
+
+	if (o->in != CCS_NONE) {
+		c = l->channels + o->in;
+		in = c->data + c->dst_slot * c->slot_bytes;
+	}
+	if (o->out != CCS_NONE) {
+		c = l->channels + o->out;
+		out = c->data + c->src_slot * c->slot_bytes;
+	}
+	if (o->n)
+		piece_op(l, t, o, (size_t)t->tile * l->tile, in, out);
+	if (out)
+		sent(e, l, o->out);
+	if (in)
+		received(e, l, o->in);
+	advanced(e, l, t);
+	if (++t->op == l->view->workers[t - l->tasks].nops) {
+		t->op = 0;
+		t->tile++;
+	}
+}
+
+/* After this the run may be over, and the task's memory used for the next. */
+static void finish(struct cpu *e, struct layout *l, uint32_t rank)
+{
+	if (atomic_fetch_sub(&l->ranks[rank].left, 1) != 1)
+		return;
+	piece_after(l, rank);
+	pthread_mutex_lock(&e->world->lock);
+	run_rank_done(e->world, rank);
+	pthread_mutex_unlock(&e->world->lock);
+}
+
+static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
+{
+	const struct ccs_rank *r = l->view->ranks + rank;
+
+	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
+		atomic_store(&l->tasks[i].state, TASK_QUEUED);
+		sched_push(e, l->tasks + i);
+	}
+}
+
+/* The task of a rank's beginning counts as one of the rank's, so that the rank
+ * cannot finish before it returns. */
+static void begin(struct cpu *e, struct layout *l, uint32_t rank)
+{
+	piece_before(l->ranks + rank);
+	pthread_mutex_lock(&e->world->lock);
+	if (!atomic_load(&l->run->failed))
+		push_workers(e, l, rank);
+	pthread_mutex_unlock(&e->world->lock);
+	finish(e, l, rank);
+}
+
+void task_run(struct cpu *e, struct task *t)
+{
+	struct layout *l = &e->layout;
+	uint32_t i = (uint32_t)(t - l->tasks), running, rank = t->rank;
+
+	if (atomic_load(&l->run->failed))
+		return;
+	atomic_exchange(&t->state, TASK_RUNNING);
+	if (i >= l->nworkers) {
+		begin(e, l, rank);
+		return;
+	}
+	while (l->view->workers[i].nops && t->tile < l->ntiles) {
+		const struct ccs_op *o = next_op(l, t);
+
+		if (atomic_load_explicit(&l->run->failed, memory_order_relaxed))
+			return;
+		if (ready(l, t, o)) {
+			step(e, l, t, o);
+			continue;
+		}
+		running = TASK_RUNNING;
+		if (atomic_compare_exchange_strong(&t->state, &running, TASK_PARKED))
+			return;
+		atomic_exchange(&t->state, TASK_RUNNING); /* was NOTIFIED */
+	}
+	atomic_store(&t->state, TASK_FINISHED);
+	finish(e, l, rank);
+}
+
+/* Where the rank reads and writes: the caller's buffers; or aside, if input and
+ * output overlap otherwise than in place, or there is no output buffer (and the
+ * contract promises nothing in it). */
+static bool place_buffers(struct rank_io *io, const struct call *c, const struct prep_rank *p)
+{
+	struct placing where = call_placing(c, p);
+	size_t need;
+	void *aside;
+
+	io->send = c->send;
+	io->recv = c->recv;
+	io->copy_aside = where.copy_aside;
+	if (!where.copy_aside && !where.lacks)
+		return true;
+	need = where.lacks ? c->recv_bytes : c->send_bytes;
+	if (need > io->aside_bytes || !io->aside) {
+		if (posix_memalign(&aside, CACHE_LINE, need + 1))
+			return false;
+		free(io->aside);
+		io->aside = aside;
+		io->aside_bytes = need;
+	}
+	if (where.lacks)
+		io->recv = io->aside;
+	else
+		io->send = io->aside;
+	return true;
+}
+
+ccs_status rank_start(struct cpu *e, uint32_t rank)
+{
+	struct layout *l = &e->layout;
+	struct rank_io *io = l->ranks + rank;
+	const struct ccs_rank *r = l->view->ranks + rank;
+	uint32_t workers = r[1].worker - r[0].worker;
+
+	io->call = l->run->seats[rank].call;
+	if (!place_buffers(io, io->call, l->prep->ranks + rank))
+		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
+	if (workers && !io->copy_aside) {
+		atomic_store(&io->left, workers);
+		push_workers(e, l, rank);
+		return CCS_OK;
+	}
+	atomic_store(&io->left, workers + 1);
+	atomic_store(&l->tasks[l->nworkers + rank].state, TASK_QUEUED);
+	sched_push(e, l->tasks + l->nworkers + rank);
+	return CCS_OK;
+}

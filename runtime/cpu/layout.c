@@ -1,0 +1,242 @@
+/*
+ * Lays out a run: where cells lie for this count, how chunks are cut into tiles,
+ * and the memory of tasks, FIFOs and scratch.
+ *
+ * The tile. A cell's tile is 32 KiB; less where messages have many cells, so
+ * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
+ * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
+ * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
+ * adjoin move as one piece. A FIFO has the slots that the plan was checked with,
+ * or as many as it has messages in all, whichever is less. Memory is kept from
+ * run to run and only grows. O(tasks + FIFOs + cells).
+ */
+#include "runtime/base/divide.h"
+#include "runtime/cpu/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TILE_BYTES ((size_t)32 << 10)
+#define SLOT_BYTES ((size_t)256 << 10)
+#define TILE_LEAST ((size_t)512)
+#define FIFOS_BYTES ((uint64_t)256 << 20)
+/* Less data than this in all is moved faster than a thread wakes up. */
+#define PARALLEL_BYTES ((size_t)128 << 10)
+
+static ccs_status no_memory(void)
+{
+	return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
+}
+
+/* Adds n * each bytes, rounded up to a cache line. */
+static bool take(size_t *total, size_t n, size_t each)
+{
+	size_t bytes;
+
+	return !__builtin_mul_overflow(n, each, &bytes) &&
+	       !__builtin_add_overflow(bytes, (size_t)(CACHE_LINE - 1), &bytes) &&
+	       !__builtin_add_overflow(*total, bytes & ~(size_t)(CACHE_LINE - 1), total);
+}
+
+static bool grow(struct arena_block *b, size_t bytes)
+{
+	void *p;
+
+	if (bytes <= b->cap && b->data)
+		return true;
+	bytes = bytes < CACHE_LINE ? CACHE_LINE : bytes;
+	if (bytes > PTRDIFF_MAX || posix_memalign(&p, CACHE_LINE, bytes))
+		return false;
+	free(b->data);
+	b->data = p;
+	b->cap = bytes;
+	return true;
+}
+
+static size_t longest_cell(const struct layout *l, const struct ccs_module *m, size_t count)
+{
+	size_t longest = 0;
+
+	for (uint32_t i = 0; i < m->nbuffers; i++) {
+		uint32_t chunks = l->view->shapes[i].chunks;
+
+		if (chunks && ceil_div(count, chunks) > longest)
+			longest = ceil_div(count, chunks);
+	}
+	return longest;
+}
+
+static uint64_t slots_of(const struct run *r, const struct ccs_fifo *f, uint64_t ntiles)
+{
+	uint64_t slots = r->params.module->head->slots, most;
+
+	if (__builtin_mul_overflow((uint64_t)f->messages, ntiles, &most))
+		most = slots;
+	most = most ? most : 1;
+	return slots < most ? slots : most;
+}
+
+static void choose_tile(struct layout *l, const struct run *r)
+{
+	size_t bytes = TILE_BYTES, most = SLOT_BYTES;
+	uint64_t weight = 0;
+
+	if (l->prep->max_cells && most / l->prep->max_cells < bytes)
+		bytes = most / l->prep->max_cells;
+	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
+	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++)
+		weight += slots_of(r, l->view->fifos + i, UINT32_MAX) * l->view->fifos[i].max_cells;
+	if (weight > FIFOS_BYTES / bytes)
+		bytes = (size_t)(FIFOS_BYTES / weight);
+	bytes = bytes < 64 ? 64 : bytes;
+	l->tile = bytes / l->esize;
+	l->ntiles = ceil_div(l->longest, l->tile);
+	if (l->ntiles <= 1) {
+		l->ntiles = 1;
+		l->tile = l->longest;
+		return;
+	}
+	/* tiles of one size, in whole cache lines */
+	l->tile = ceil_div(l->longest, (size_t)l->ntiles);
+	l->tile = round_up(l->tile, CACHE_LINE / l->esize);
+	l->ntiles = ceil_div(l->longest, l->tile);
+}
+
+/* plan.h: chunk c of block b begins at b * count + min(c * q, count). */
+static void place_cells(const struct layout *l, const struct run *r, struct cell_at *at)
+{
+	const struct ccs_module *m = r->params.module;
+	size_t count = r->params.count, send = 0, recv = 0;
+
+	for (uint32_t i = 0; i < m->nbuffers; i++) {
+		const struct ccs_shape *s = l->view->shapes + i;
+		size_t q = s->chunks ? ceil_div(count, s->chunks) : 0;
+
+		for (uint32_t b = 0; b < s->blocks; b++) {
+			size_t from = 0;
+
+			for (uint32_t c = 0; c < s->chunks; c++) {
+				size_t len = count - from < q ? count - from : q;
+
+				*at++ = (struct cell_at){ send + b * count + from,
+							  recv + b * count + from, len };
+				from += len;
+			}
+		}
+		if (m->buffers[i].direction != CCS_OUT)
+			send += s->blocks * count;
+		if (m->buffers[i].direction != CCS_IN)
+			recv += s->blocks * count;
+	}
+	for (uint32_t i = 0; i < l->view->plan->scratch; i++)
+		*at++ = (struct cell_at){ 0, i * l->longest, l->longest };
+}
+
+static size_t slot_bytes(const struct layout *l, const struct ccs_fifo *f)
+{
+	size_t bytes = (size_t)f->max_cells * l->tile * l->esize;
+
+	bytes = bytes ? bytes : 1;
+	return (bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+}
+
+static bool data_size(const struct layout *l, const struct run *r, size_t *total)
+{
+	const struct ccs_plan *p = l->view->plan;
+	size_t scratch = 0, cell;
+
+	*total = 0;
+	/* a slot fits: max_cells < 2^32, and a tile of at most 32 KiB */
+	for (uint64_t i = 0; i < p->fifos.n; i++)
+		if (!take(total, (size_t)slots_of(r, l->view->fifos + i, l->ntiles),
+			  slot_bytes(l, l->view->fifos + i)))
+			return false;
+	for (uint64_t i = 0; i < p->workers.n; i++)
+		if (!take(total, l->prep->shifted[i], l->tile * l->esize))
+			return false;
+	return !__builtin_mul_overflow(l->longest, l->esize, &cell) &&
+	       take(&scratch, p->scratch, cell) && take(total, p->nranks, scratch);
+}
+
+static unsigned char *cut(unsigned char **at, size_t n, size_t each)
+{
+	unsigned char *p = *at;
+	size_t bytes = 0;
+
+	(void)take(&bytes, n, each); /* did not overflow in data_size */
+	*at += bytes;
+	return p;
+}
+
+static void init_tasks(const struct layout *l, unsigned char **at)
+{
+	for (uint32_t i = 0; i < l->nworkers + l->nranks; i++) {
+		struct task *t = l->tasks + i;
+		size_t stage = i < l->nworkers ? l->prep->shifted[i] : 0;
+
+		memset(t, 0, sizeof(*t));
+		atomic_init(&t->state, TASK_INACTIVE);
+		t->rank = i < l->nworkers ? l->view->workers[i].rank : i - l->nworkers;
+		t->stage = stage ? cut(at, stage, l->tile * l->esize) : NULL;
+	}
+}
+
+static void init_data(struct cpu *e, const struct layout *l, const struct run *r)
+{
+	unsigned char *at = e->data.data;
+	const struct ccs_plan *p = l->view->plan;
+	size_t scratch = 0;
+
+	for (uint64_t i = 0; i < p->fifos.n; i++) {
+		struct channel *c = l->channels + i;
+
+		memset(c, 0, sizeof(*c));
+		c->slots = (uint32_t)slots_of(r, l->view->fifos + i, l->ntiles);
+		c->slot_bytes = slot_bytes(l, l->view->fifos + i);
+		c->data = cut(&at, c->slots, c->slot_bytes);
+	}
+	init_tasks(l, &at);
+	(void)take(&scratch, p->scratch, l->longest * l->esize);
+	for (uint32_t i = 0; i < l->nranks; i++) {
+		l->ranks[i].call = NULL;
+		l->ranks[i].scratch = at + i * scratch;
+	}
+}
+
+ccs_status layout_make(struct cpu *e, struct run *r)
+{
+	struct layout *l = &e->layout;
+	const struct call *c = &r->params;
+	const struct ccs_plan *p = c->view->plan;
+	size_t tasks = 0, channels = 0, cells = 0, data;
+
+	*l = (struct layout){
+		.run = r,
+		.view = c->view,
+		.prep = c->prep,
+		.ranks = e->ranks,
+		.nworkers = (uint32_t)p->workers.n,
+		.nranks = p->nranks,
+		.esize = ccs_dtype_size(c->type),
+		.combine = reduce_combine_of(c->type, c->reduces ? c->op : CCS_SUM),
+		.scale = reduce_scale_of(c->type),
+		.divide = c->reduces && c->op == CCS_AVG ? reduce_divide_of(c->type) : NULL,
+		.premul = c->premul,
+	};
+	l->longest = longest_cell(l, c->module, c->count);
+	choose_tile(l, r);
+	if (!take(&tasks, (size_t)l->nworkers + l->nranks, sizeof(struct task)) ||
+	    !take(&channels, (size_t)p->fifos.n, sizeof(struct channel)) ||
+	    !take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) ||
+	    !data_size(l, r, &data) || !grow(&e->tasks, tasks) || !grow(&e->channels, channels) ||
+	    !grow(&e->cells, cells) || !grow(&e->data, data))
+		return no_memory();
+	l->tasks = (struct task *)(void *)e->tasks.data;
+	l->channels = (struct channel *)(void *)e->channels.data;
+	l->cells = (const struct cell_at *)(const void *)e->cells.data;
+	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
+	init_data(e, l, r);
+	l->parallel = c->send_bytes > PARALLEL_BYTES / l->nranks ||
+		      c->recv_bytes > PARALLEL_BYTES / l->nranks;
+	return CCS_OK;
+}

@@ -1,0 +1,235 @@
+/*
+ * Moves and combines the data of one operation, for one tile.
+ *
+ * In: an operation whose waits hold, its message slots, the tile's first
+ * element. The cells' parts of the tile lie packed in a message, each as long as
+ * the operation says. Adjoining cells are handled as one piece. A piece goes in
+ * one pass: straight from its sources to its one target; or, with more of
+ * either, in blocks that stay in the first-level cache. O(bytes + cells).
+ *
+ * Lengths are clamped to the cells' own, so that no plan can leave a buffer.
+ */
+#include "runtime/cpu/cpu.h"
+
+#include <string.h>
+
+#define BLOCK 4096
+
+/* Parts of an operation for one piece; absent ones are NULL. */
+struct parts {
+	const unsigned char *in, *a, *b;
+	unsigned char *dst, *out;
+};
+
+/* Where the current operation reads and writes. */
+struct place {
+	const struct layout *l;
+	const struct rank_io *io;
+	const struct ccs_op *op;
+	bool scale_a, scale_b; /* premul-sum: initial values are scaled */
+};
+
+static void copy(unsigned char *to, const unsigned char *from, size_t n)
+{
+	if (to != from)
+		memcpy(to, from, n);
+}
+
+/* Combines up to three sources into `to`, which may be one of them. */
+static void combine_block(const struct place *p, unsigned char *to, const struct parts *s, size_t n)
+{
+	const struct layout *l = p->l;
+	const unsigned char *scalar = p->io->call->scalar;
+	_Alignas(CACHE_LINE) unsigned char scaled[2][BLOCK];
+	const unsigned char *src[3];
+	int k = 0;
+
+	if (s->in)
+		src[k++] = s->in;
+	if (s->a && p->scale_a)
+		l->scale(scaled[0], s->a, scalar, n);
+	if (s->a)
+		src[k++] = p->scale_a ? scaled[0] : s->a;
+	if (s->b && p->scale_b)
+		l->scale(scaled[1], s->b, scalar, n);
+	if (s->b)
+		src[k++] = p->scale_b ? scaled[1] : s->b;
+	if (k == 1) {
+		copy(to, src[0], n * l->esize);
+	} else if (k == 2) {
+		l->combine(to, src[0], src[1], n);
+	} else if (k == 3) {
+		_Alignas(CACHE_LINE) unsigned char two[BLOCK];
+
+		l->combine(two, src[0], src[1], n);
+		l->combine(to, two, src[2], n);
+	}
+}
+
+static const unsigned char *past(const unsigned char *p, size_t n)
+{
+	return p ? p + n : NULL;
+}
+
+static void piece_blocks(const struct place *p, const struct parts *s, size_t n)
+{
+	size_t esize = p->l->esize, step = BLOCK / esize;
+
+	for (size_t i = 0; i < n; i += step) {
+		size_t now = n - i < step ? n - i : step, at = i * esize;
+		struct parts part = { past(s->in, at), past(s->a, at), past(s->b, at), NULL, NULL };
+		unsigned char *to = s->dst ? s->dst + at : s->out + at;
+
+		combine_block(p, to, &part, now);
+		if (s->dst && s->out)
+			memcpy(s->out + at, to, now * esize);
+	}
+}
+
+static void piece_do(const struct place *p, const struct parts *s, size_t n)
+{
+	int sources = !!s->in + !!s->a + !!s->b;
+	bool scaled = (s->a && p->scale_a) || (s->b && p->scale_b);
+	unsigned char *to = s->dst ? s->dst : s->out;
+
+	if (!to || !n)
+		return;
+	if (scaled || sources > 2 || (s->dst && s->out))
+		piece_blocks(p, s, n);
+	else if (sources == 1)
+		copy(to, s->in ? s->in : s->a ? s->a : s->b, n * p->l->esize);
+	else
+		p->l->combine(to, s->in ? s->in : s->a, s->in && s->a ? s->a : s->b, n);
+}
+
+static unsigned char *cell_final(const struct place *p, uint32_t cell, size_t lo)
+{
+	unsigned char *base = cell < p->l->view->plan->cells ? p->io->recv : p->io->scratch;
+
+	return base + (p->l->cells[cell].recv + lo) * p->l->esize;
+}
+
+static const unsigned char *cell_read(const struct place *p, uint32_t cell, size_t lo, bool initial)
+{
+	if (initial)
+		return p->io->send + (p->l->cells[cell].send + lo) * p->l->esize;
+	return cell_final(p, cell, lo);
+}
+
+static size_t tile_len(const struct place *p, uint32_t cell, size_t lo)
+{
+	size_t len = p->l->cells[cell].len;
+
+	len = len > lo ? len - lo : 0;
+	return len < p->l->tile ? len : p->l->tile;
+}
+
+static size_t clamp(const struct place *p, uint32_t cell, uint32_t j, size_t lo, size_t n)
+{
+	size_t own;
+
+	if (cell == CCS_NONE)
+		return n;
+	own = tile_len(p, cell + j, lo);
+	return own < n ? own : n;
+}
+
+/* Whether the parts of the next cell continue those of the piece so far. */
+static bool continues(const struct parts *s, const struct parts *next, size_t bytes)
+{
+	return (!s->in || s->in + bytes == next->in) && (!s->a || s->a + bytes == next->a) &&
+	       (!s->b || s->b + bytes == next->b) && (!s->dst || s->dst + bytes == next->dst) &&
+	       (!s->out || s->out + bytes == next->out);
+}
+
+static void cells_do(const struct place *p, size_t lo, const unsigned char *in, unsigned char *out)
+{
+	const struct ccs_op *o = p->op;
+	struct parts piece = { 0 };
+	uint32_t next = o->flags & CCS_OP_LEN_SAME ? 0 : 1;
+	size_t esize = p->l->esize, at = 0, n = 0;
+
+	for (uint32_t j = 0; j < o->n; j++) {
+		size_t len = tile_len(p, o->len + j * next, lo), use = len;
+		struct parts s = { 0 };
+
+		if (!len)
+			continue;
+		use = clamp(p, o->a, j, lo, use);
+		use = clamp(p, o->b, j, lo, use);
+		use = clamp(p, o->dst, j, lo, use);
+		if (in)
+			s.in = in + at * esize;
+		if (o->a != CCS_NONE)
+			s.a = cell_read(p, o->a + j, lo, o->flags & CCS_OP_A_INITIAL);
+		if (o->b != CCS_NONE)
+			s.b = cell_read(p, o->b + j, lo, o->flags & CCS_OP_B_INITIAL);
+		if (o->dst != CCS_NONE)
+			s.dst = cell_final(p, o->dst + j, lo);
+		if (out)
+			s.out = out + at * esize;
+		at += len;
+		if (n && continues(&piece, &s, n * esize)) {
+			n += use;
+			continue;
+		}
+		piece_do(p, &piece, n);
+		piece = s;
+		n = use;
+	}
+	piece_do(p, &piece, n);
+}
+
+void piece_op(const struct layout *l, const struct task *t, const struct ccs_op *o, size_t lo,
+	      const unsigned char *in, unsigned char *out)
+{
+	struct place p = { l, l->ranks + t->rank, o, l->premul && o->flags & CCS_OP_A_INITIAL,
+			   l->premul && o->flags & CCS_OP_B_INITIAL };
+	struct ccs_op first, second;
+
+	if (!t->stage || !prep_shifted(o)) {
+		cells_do(&p, lo, in, out);
+		return;
+	}
+	/* It writes what it has yet to read: by way of a copy. */
+	first = second = *o;
+	first.dst = CCS_NONE;
+	second.a = second.b = CCS_NONE;
+	p.op = &first;
+	cells_do(&p, lo, in, t->stage);
+	p.op = &second;
+	p.scale_a = p.scale_b = false;
+	cells_do(&p, lo, t->stage, out);
+}
+
+void piece_before(struct rank_io *io)
+{
+	if (io->copy_aside && io->call->send_bytes)
+		memcpy(io->aside, io->call->send, io->call->send_bytes);
+}
+
+void piece_after(const struct layout *l, uint32_t rank)
+{
+	struct rank_io *io = l->ranks + rank;
+	struct place p = { l, io, NULL, l->premul, false };
+	const struct prep_rank *r = l->prep->ranks + rank;
+
+	for (uint32_t i = r->keep; i < r->reduced; i++) {
+		const struct cell_range *g = l->prep->ranges + i;
+
+		for (uint32_t c = g->first; c < g->first + g->n; c++) {
+			struct parts s = { .a = cell_read(&p, c, 0, true),
+					   .dst = cell_final(&p, c, 0) };
+
+			if (s.a != s.dst || l->premul)
+				piece_do(&p, &s, l->cells[c].len);
+		}
+	}
+	for (uint32_t i = r->reduced; l->divide && i < r[1].keep; i++) {
+		const struct cell_range *g = l->prep->ranges + i;
+
+		for (uint32_t c = g->first; c < g->first + g->n; c++)
+			if (l->cells[c].len)
+				l->divide(cell_final(&p, c, 0), l->cells[c].len, l->nranks);
+	}
+}

@@ -1,0 +1,30 @@
+/*
+ * Arithmetic on arrays of elements, for every type and operator.
+ *
+ * Integers: sums and products wrap (two's complement); an average is the
+ * wrapped sum divided, truncated toward zero. float32 and float64 are combined
+ * in their own type. Narrow floats are combined in float32 and rounded once an
+ * operation (narrow.h). A minimum or maximum returns one of its operands, bit
+ * for bit, and a number rather than a NaN.
+ *
+ * All arrays are aligned to their element. `dst` may be one of the operands,
+ * but may not overlap one otherwise.
+ */
+#ifndef CCS_RUNTIME_CPU_REDUCE_H
+#define CCS_RUNTIME_CPU_REDUCE_H
+
+#include "runtime/ccs.h"
+
+/* dst[i] = x[i] (+) y[i] */
+typedef void reduce_combine(void *dst, const void *x, const void *y, size_t n);
+/* dst[i] = x[i] * *scalar */
+typedef void reduce_scale(void *dst, const void *x, const void *scalar, size_t n);
+/* data[i] /= by */
+typedef void reduce_divide(void *data, size_t n, uint32_t by);
+
+/** CCS_AVG combines as CCS_SUM does. */
+reduce_combine *reduce_combine_of(ccs_dtype t, ccs_redop op);
+reduce_scale *reduce_scale_of(ccs_dtype t);
+reduce_divide *reduce_divide_of(ccs_dtype t);
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * The queue of ready tasks, and the threads that serve it.
+ *
+ * Threads are those of the communicator (helpers: one a core this process may
+ * use, less one, and no more than ranks; made at the first run that is large
+ * enough to need them), and every thread inside a call. At most `limit` tasks
+ * run at a time. A thread that finds nothing spins for a few microseconds and
+ * then sleeps. Whoever adds a task wakes a sleeper only in runs that are worth
+ * it: a small one is done by its callers alone, as waking costs more.
+ *
+ * No wake-up is lost: a thread looks at the queue under the lock before it
+ * sleeps, and one that leaves wakes another if tasks remain.
+ */
+#include "runtime/cpu/cpu.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#define SPINS 200u
+#define MOST_THREADS 1024u
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#endif
+}
+
+static unsigned cores(void)
+{
+	cpu_set_t set;
+	int n;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	n = CPU_COUNT(&set);
+	return n > 0 ? (unsigned)n : 1;
+}
+
+unsigned sched_threads(const struct world *w)
+{
+	unsigned n = w->threads ? w->threads : cores(), most = (unsigned)w->nranks;
+
+	n = n < most ? n : most;
+	return n < MOST_THREADS ? n : MOST_THREADS;
+}
+
+static void wake_one(struct cpu *e)
+{
+	if (e->idle_helpers)
+		pthread_cond_signal(&e->work);
+	else if (e->world->idle_calls)
+		pthread_cond_signal(&e->world->calls);
+}
+
+void sched_push(struct cpu *e, struct task *t)
+{
+	t->next = NULL;
+	if (e->first)
+		e->last->next = t;
+	else
+		e->first = t;
+	e->last = t;
+	atomic_fetch_add(&e->ready, 1);
+	if (e->layout.parallel && e->running < e->limit)
+		wake_one(e);
+}
+
+static struct task *pop(struct cpu *e)
+{
+	struct task *t = e->first;
+
+	if (!t || e->running >= e->limit)
+		return NULL;
+	e->first = t->next;
+	if (!e->first)
+		e->last = NULL;
+	atomic_fetch_sub(&e->ready, 1);
+	return t;
+}
+
+bool sched_halt(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+
+	e->first = e->last = NULL;
+	atomic_store(&e->ready, 0);
+	return !e->running;
+}
+
+/* Runs one task; the lock is held before and after. */
+static void serve(struct cpu *e, struct task *t)
+{
+	e->running++;
+	pthread_mutex_unlock(&e->world->lock);
+	task_run(e, t);
+	pthread_mutex_lock(&e->world->lock);
+	e->running--;
+	if (!e->running && e->world->runs && atomic_load(&e->world->runs->failed)) {
+		run_retire(e->world);
+		run_wake(e->world);
+	}
+}
+
+/* Waits a little for a task without the lock. */
+static void spin(struct cpu *e)
+{
+	pthread_mutex_unlock(&e->world->lock);
+	for (unsigned i = 0; i < SPINS && !atomic_load_explicit(&e->ready, memory_order_relaxed);
+	     i++)
+		relax();
+	pthread_mutex_lock(&e->world->lock);
+}
+
+/* Runs a task that is ready, or looks for one a little while longer, once: true. False: it
+ * has done both in vain; *spun is the thread's own. */
+static bool take(struct cpu *e, bool *spun)
+{
+	struct task *t = pop(e);
+
+	if (t)
+		serve(e, t);
+	else if (!*spun)
+		spin(e);
+	*spun = !t && !*spun;
+	return t || *spun;
+}
+
+static void *helper(void *arg)
+{
+	struct cpu *e = arg;
+	bool spun = false;
+
+	pthread_mutex_lock(&e->world->lock);
+	while (!atomic_load(&e->stop)) {
+		if (take(e, &spun))
+			continue;
+		e->idle_helpers++;
+		pthread_cond_wait(&e->work, &e->world->lock);
+		e->idle_helpers--;
+	}
+	pthread_mutex_unlock(&e->world->lock);
+	return NULL;
+}
+
+void sched_start(struct cpu *e)
+{
+	unsigned want = e->limit - 1;
+
+	if (e->helpers_tried)
+		return;
+	e->helpers_tried = true;
+	e->helpers = calloc(want + 1, sizeof(*e->helpers));
+	if (!e->helpers)
+		return; /* the callers do it alone */
+	while (e->nhelpers < want && !pthread_create(e->helpers + e->nhelpers, NULL, helper, e))
+		e->nhelpers++;
+}
+
+void sched_stop(struct cpu *e)
+{
+	pthread_mutex_lock(&e->world->lock);
+	atomic_store(&e->stop, true);
+	pthread_cond_broadcast(&e->work);
+	pthread_mutex_unlock(&e->world->lock);
+	for (unsigned i = 0; i < e->nhelpers; i++)
+		pthread_join(e->helpers[i], NULL);
+}
+
+/* ---- threads inside a call ------------------------------------------------------- */
+
+void sched_wait(struct world *w, struct call *calls, ccs_status *first)
+{
+	struct cpu *e = cpu_of(w);
+	struct vigil v = { 0 };
+	bool spun = false;
+
+	pthread_mutex_lock(&w->lock);
+	while (calls) {
+		if (calls->comm->world != w || run_call_over(w, calls, first))
+			calls = calls->next;
+		else if (!take(e, &spun))
+			run_nap(w, &v);
+	}
+	if (e->first)
+		wake_one(e);
+	pthread_mutex_unlock(&w->lock);
+}

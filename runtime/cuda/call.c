@@ -1,0 +1,342 @@
+/*
+ * One call on the GPUs: what to launch, where, and after what.
+ *
+ * In: a run that all ranks of this process have joined. Out: on each part one
+ * cooperative kernel, in the stream of the part's first rank, after all that was in its
+ * ranks' streams, and before all that follows in them; nothing is waited for. The first
+ * call of a plan, type, operator and protocol makes what it needs (ready.c); later
+ * ones only fill in the arguments.
+ *
+ * Protocol and most replicas: by the size of a rank's larger buffer, from the plan's
+ * table or the user's (choice.h). Where that leaves replicas open: one for each 64 KiB
+ * of the longest chunk, as many as fit. Tiles: of one size, at most what a slot holds.
+ * All of it depends on the call and on what the parts have agreed upon, so that all
+ * parts do the same.
+ *
+ * Order. Calls of a communicator share FIFOs, so that on each part one follows the
+ * other, whatever their streams: by events, and once one was captured, and may be
+ * replayed beside others, also by turns that kernels take (device/args.h). The first
+ * capture waits for earlier launches, which take no turns: the one wait of the host.
+ *
+ * Either all parts launch or none. If the driver refuses a launch when others have been
+ * made, these are stopped by the abort flag, and the communicator is dead.
+ * O(ranks).
+ */
+#include "runtime/base/divide.h"
+#include "runtime/cuda/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REPLICA_BYTES ((uint64_t)64 << 10)
+
+struct launch {
+	struct world *w;
+	struct run *r;
+	struct gpu *g;
+	const struct call *c; /* what all ranks agree on */
+	struct gpu_state *state;
+	struct gpu_fit *fit;
+	uint32_t replicas;
+	uint64_t longest, tile, ntiles;
+	bool entered; /* the only part's GPU is, all the time */
+};
+
+/* ---- sizes ---------------------------------------------------------------------- */
+
+const struct ccs_choice *gpu_choice(const struct gpu *g, const struct call *c)
+{
+	const struct choice_list *own = &g->settings.choices;
+	size_t bytes = c->send_bytes > c->recv_bytes ? c->send_bytes : c->recv_bytes;
+
+	if (own->n)
+		return choice_find(own->rows, own->n, bytes);
+	return choice_find(c->view->choices, c->view->plan->choices.n, bytes);
+}
+
+static void choose_replicas(struct launch *l, uint32_t channels, size_t esize)
+{
+	uint64_t want = channels ? channels : l->longest * esize / REPLICA_BYTES + 1;
+
+	l->replicas = l->fit->replicas < l->state->replicas ? l->fit->replicas : l->state->replicas;
+	if (want < l->replicas)
+		l->replicas = (uint32_t)want;
+}
+
+/* device/args.h, Cuts: tile * ntiles * replicas >= the longest chunk, tiles in units
+ * of 16 bytes. A plan that promises an order exchanges its messages without elements, too. */
+static void choose_tile(struct launch *l, size_t esize)
+{
+	uint64_t unit = 16 / esize, most = l->state->tile_bytes / esize;
+	uint64_t part = ceil_div(l->longest, l->replicas);
+	uint64_t tiles = ceil_div(part, most);
+
+	tiles = tiles ? tiles : 1;
+	l->tile = round_up(ceil_div(part, tiles), unit);
+	l->tile = l->tile ? l->tile : unit;
+	l->ntiles = ceil_div(l->longest, l->tile * l->replicas);
+	if (!l->ntiles && l->c->view->plan->after.n)
+		l->ntiles = 1;
+}
+
+/* ---- streams ----------------------------------------------------------------------- */
+
+/* The next rank of the part, from `rank` on; nranks: none. */
+static int next_rank(const struct launch *l, const struct gpu_part *p, int rank)
+{
+	while (rank < l->w->nranks && l->g->places.part_of[rank] != p->index)
+		rank++;
+	return rank;
+}
+
+static cuda_stream stream_of(const struct launch *l, int rank)
+{
+	return l->r->seats[rank].call->stream;
+}
+
+/* Whether a rank of the part before this one has the same stream. */
+static bool seen(const struct launch *l, const struct gpu_part *p, int rank)
+{
+	for (int i = p->first; i < rank; i = next_rank(l, p, i + 1))
+		if (stream_of(l, i) == stream_of(l, rank))
+			return true;
+	return false;
+}
+
+/* The launch comes after what is in all its ranks' streams, and after the last call. */
+static ccs_status join_streams(const struct launch *l, struct gpu_part *p)
+{
+	ccs_status s = CCS_OK;
+	int i = p->first;
+
+	while ((i = next_rank(l, p, i + 1)) < l->w->nranks && !s)
+		if (!seen(l, p, i))
+			s = cuda_order(&p->cuda, p->fork, stream_of(l, i), p->now);
+	/* also if the stream seems to be the last one: its handle may be another stream's now */
+	if (!s && !p->capturing && p->ran)
+		s = cuda_wait(&p->cuda, p->last, p->now);
+	return s;
+}
+
+static ccs_status split_streams(const struct launch *l, struct gpu_part *p)
+{
+	cuda_event e = p->capturing ? p->fork : p->last;
+	bool others = false;
+	ccs_status s = CCS_OK;
+	int i = p->first;
+
+	while ((i = next_rank(l, p, i + 1)) < l->w->nranks)
+		others |= !seen(l, p, i);
+	if (!p->capturing || others)
+		s = cuda_record(&p->cuda, e, p->now);
+	i = p->first;
+	while ((i = next_rank(l, p, i + 1)) < l->w->nranks && !s)
+		if (!seen(l, p, i))
+			s = cuda_wait(&p->cuda, e, stream_of(l, i));
+	return s;
+}
+
+/* ---- the launches -------------------------------------------------------------------- */
+
+/* A kernel has one factor for all its ranks. */
+static ccs_status same_scalars(const struct launch *l, struct gpu_part *p)
+{
+	const struct call *first = l->r->seats[p->first].call;
+
+	for (int i = p->first; l->c->premul && i < l->w->nranks; i = next_rank(l, p, i + 1))
+		if (memcmp(l->r->seats[i].call->scalar, first->scalar, sizeof(first->scalar)))
+			return error_set(CCS_EUNSUPPORTED,
+					 "on a GPU all ranks' scalars must be "
+					 "the same, and those of ranks %d and %d differ",
+					 p->first, i);
+	return CCS_OK;
+}
+
+static ccs_status one_captured(int captured, int other)
+{
+	return error_set(CCS_EINVAL,
+			 "ccs_run: the stream of rank %d is captured, and that of rank "
+			 "%d is not",
+			 captured, other);
+}
+
+/* All or none are captured: else the driver would draw a stream into a capture that it has
+ * no part in, or refuse a step when others are made. And cudaStreamPerThread is a stream
+ * of whichever thread calls the driver: that of the rank that comes last. */
+static ccs_status look_at_streams(const struct launch *l, struct gpu_part *p)
+{
+	ccs_status s = CCS_OK;
+	bool captured;
+
+	p->now = stream_of(l, p->first);
+	for (int i = p->first; i < l->w->nranks && !s; i = next_rank(l, p, i + 1)) {
+		if (seen(l, p, i))
+			continue;
+		if (l->w->nlocal > 1 && stream_of(l, i) == CUDA_STREAM_PER_THREAD)
+			return error_set(CCS_EINVAL,
+					 "ccs_run: the stream of rank %d is "
+					 "cudaStreamPerThread, which is another one in every "
+					 "thread: create one",
+					 i);
+		s = cuda_capturing(&p->cuda, stream_of(l, i), &captured);
+		if (!s && i > p->first && captured != p->capturing)
+			return captured ? one_captured(i, p->first) : one_captured(p->first, i);
+		p->capturing = captured;
+	}
+	return s;
+}
+
+/* The first capture waits for what was launched before it without a turn: a replay might
+ * begin beside it. */
+static ccs_status first_capture(struct gpu_part *p)
+{
+	if (!p->capturing || p->captured)
+		return CCS_OK;
+	p->captured = true;
+	return p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
+}
+
+static ccs_status fill(const struct launch *l, struct gpu_part *p)
+{
+	const struct call *c = l->r->seats[p->first].call;
+	uint64_t unit = 16 / ccs_dtype_size(c->type);
+	ccs_status s = first_capture(p);
+
+	if (s)
+		return s;
+	p->launched = false;
+	p->args = l->state->parts[p - l->g->parts].call;
+	p->args.tile = l->tile;
+	p->args.ntiles = l->ntiles;
+	p->args.longest = round_up(l->longest, unit);
+	p->args.count = c->count;
+	p->args.replicas = l->replicas;
+	p->args.limit = (uint64_t)l->w->timeout * 1000000;
+	p->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
+	p->args.direct = l->state->protocol == CCS_SIMPLE && !l->g->settings.indirect;
+	p->args.turn = p->captured ? (uint64_t *)(uintptr_t)p->turn : NULL;
+	p->args.launch = p->captured ? ++p->launches : 0;
+	memcpy(&p->args.scalar, c->scalar, sizeof(p->args.scalar));
+	return gpu_place_ranks(l->w, l->r, l->state, p);
+}
+
+static ccs_status submit(const struct launch *l, struct gpu_part *p)
+{
+	void *params[] = { &p->args };
+	ccs_status s = join_streams(l, p);
+
+	if (!s)
+		s = gpu_copy_asides(l->w, l->r, p);
+	if (!s)
+		s = cuda_launch(&p->cuda, l->fit->function[p - l->g->parts],
+				p->args.nworkers * l->replicas, l->fit->threads, 0, p->now, params);
+	if (s)
+		return s;
+	p->launched = true;
+	p->ran |= !p->capturing;
+	return split_streams(l, p);
+}
+
+/* Does a step on each part, with its GPU entered. */
+static ccs_status each(const struct launch *l,
+		       ccs_status (*step)(const struct launch *, struct gpu_part *))
+{
+	ccs_status s = CCS_OK;
+	int mode;
+
+	for (uint32_t i = 0; i < l->g->nparts && !s; i++) {
+		struct gpu_part *p = l->g->parts + i;
+
+		if (l->entered)
+			return step(l, p);
+		s = cuda_enter(&p->cuda, &mode);
+		if (s)
+			return s;
+		s = step(l, p);
+		cuda_leave(&p->cuda, mode);
+	}
+	return s;
+}
+
+/* Whether kernels have been launched that wait for one that was not. */
+static bool others_wait(const struct gpu *g)
+{
+	bool launched = g->group != NULL;
+
+	for (uint32_t i = 0; i < g->nparts; i++)
+		launched |= g->parts[i].launched;
+	return g->places.nparts > 1 && launched;
+}
+
+static ccs_status all_captured(const struct launch *l)
+{
+	const struct gpu_part *p = l->g->parts;
+
+	for (uint32_t i = 1; i < l->g->nparts; i++)
+		if (p[i].capturing != p->capturing)
+			return p->capturing ? one_captured(p->first, p[i].first)
+					    : one_captured(p[i].first, p->first);
+	return CCS_OK;
+}
+
+static ccs_status prepare(struct launch *l)
+{
+	const struct ccs_choice *choice = gpu_choice(l->g, l->c);
+	size_t esize = ccs_dtype_size(l->c->type);
+	ccs_status s = each(l, same_scalars);
+
+	if (!s)
+		s = each(l, look_at_streams);
+	if (!s)
+		s = all_captured(l);
+	if (!s)
+		s = gpu_ready(l->g, l->c, (enum ccs_protocol)choice->protocol, &l->state, &l->fit);
+	if (s)
+		return s;
+	l->longest = cuda_longest(l->c->module, l->c->view, l->c->count);
+	choose_replicas(l, choice->channels, esize);
+	choose_tile(l, esize);
+	return each(l, fill);
+}
+
+static ccs_status run(struct launch *l)
+{
+	ccs_status s = prepare(l);
+
+	if (s)
+		return s;
+	s = each(l, submit);
+	return s && others_wait(l->g) ? gpu_break(l->w, s) : s;
+}
+
+static ccs_status run_entered(struct world *w, struct run *r)
+{
+	struct gpu *g = gpu_of(w);
+	struct launch l = { .w = w, .r = r, .g = g, .c = &r->params };
+	ccs_status s;
+	int mode;
+
+	if (g->nparts > 1)
+		return run(&l);
+	s = cuda_enter(&g->parts->cuda, &mode);
+	if (s)
+		return s;
+	l.entered = true;
+	s = run(&l);
+	cuda_leave(&g->parts->cuda, mode);
+	return s;
+}
+
+ccs_status gpu_start(struct world *w, struct run *r)
+{
+	ccs_status s;
+
+	if (r->arrived != w->nlocal)
+		return CCS_OK;
+	s = gpu_check(w);
+	if (!s)
+		s = run_entered(w, r);
+	if (!s)
+		run_all_done(w);
+	return s;
+}

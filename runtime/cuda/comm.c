@@ -1,0 +1,283 @@
+/*
+ * Communicators on the GPUs of one process: making them, and freeing all.
+ *
+ * Ranks that live on one GPU are a part, with one context, its own kernels and its own
+ * memory. With several parts there is one more thing: the flag that stops them all,
+ * in memory of the host. (Processes: ranks.c.) O(ranks^2).
+ */
+#include "runtime/cuda/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- settings ---------------------------------------------------------------------------- */
+
+static size_t number_of(const char *variable, size_t otherwise)
+{
+	const char *text = getenv(variable);
+	char *end;
+	unsigned long long n;
+
+	if (!text || *text < '0' || *text > '9')
+		return otherwise;
+	n = strtoull(text, &end, 10);
+	return *end ? otherwise : (size_t)n;
+}
+
+ccs_status gpu_settings_read(struct gpu_settings *o)
+{
+	const char *protocols = getenv("CCS_PROTOCOLS");
+	char why[200];
+
+	*o = (struct gpu_settings){
+		.threads = (unsigned)number_of("CCS_THREADS", 0),
+		.tile_bytes = number_of("CCS_TILE_BYTES", 0),
+		.indirect = !number_of("CCS_DIRECT", 1),
+		.apart = number_of("CCS_P2P_DISABLE", 0) != 0,
+	};
+	if (protocols && *protocols && !choice_read(&o->choices, protocols, why, sizeof(why)))
+		return error_set(CCS_EINVAL, "CCS_PROTOCOLS is '%.200s': %s", protocols, why);
+	if (o->threads && (o->threads % 32 || o->threads > CCS_THREADS))
+		return error_set(CCS_EINVAL,
+				 "CCS_THREADS is %u; it can be a multiple of 32 up to "
+				 "%u",
+				 o->threads, CCS_THREADS);
+	if (o->tile_bytes > (size_t)1 << 30)
+		return error_set(CCS_EINVAL, "CCS_TILE_BYTES is more than a GiB");
+	return CCS_OK;
+}
+
+/* ---- freeing ------------------------------------------------------------------------------ */
+
+static void finish(struct gpu *g)
+{
+	int mode;
+
+	for (uint32_t i = 0; i < g->nparts; i++) {
+		struct gpu_part *p = g->parts + i;
+
+		if (!p->ran || cuda_enter(&p->cuda, &mode))
+			continue;
+		cuda_finish(&p->cuda, p->last);
+		cuda_leave(&p->cuda, mode);
+	}
+}
+
+static void part_free(struct gpu *g, struct gpu_part *p)
+{
+	bool entered;
+	int mode;
+
+	entered = p->cuda.context && !cuda_enter(&p->cuda, &mode);
+	if (entered || g->forked) {
+		while (p->kernels) {
+			struct gpu_kernel *next = p->kernels->next;
+
+			cuda_unload(&p->cuda, p->kernels->module);
+			free(p->kernels);
+			p->kernels = next;
+		}
+		gpu_memory_free(p);
+		cuda_event_free(&p->cuda, p->fork);
+		cuda_event_free(&p->cuda, p->last);
+	}
+	if (entered)
+		cuda_leave(&p->cuda, mode);
+	free(p->aside);
+}
+
+void gpu_free(struct world *w)
+{
+	struct gpu *g = gpu_of(w);
+
+	if (!g)
+		return;
+	g->forked = !origin_here(&w->origin);
+	for (uint32_t i = 0; i < g->nparts && g->forked; i++)
+		cuda_forget(&g->parts[i].cuda);
+	finish(g);
+	if (!g->forked) /* the others wait for the parent's end, not for its child's */
+		gpu_end(w);
+	while (g->states) {
+		struct gpu_state *next = g->states->next;
+
+		gpu_state_free(g, g->states);
+		g->states = next;
+	}
+	if (g->parts)
+		gpu_segment_free(g, &g->control);
+	for (uint32_t i = 0; i < g->nparts; i++)
+		part_free(g, g->parts + i);
+	group_leave(g->group, w->dead || g->stranded);
+	for (uint32_t i = 0; i < g->nparts; i++)
+		cuda_close(&g->parts[i].cuda);
+	nccl_close(&g->nccl);
+	nvrtc_close(&g->nvrtc);
+	places_free(&g->places);
+	free(g->parts);
+	free(g);
+}
+
+/* ---- the engine ------------------------------------------------------------------------- */
+
+static ccs_status join(struct world *w, struct run *r, int rank)
+{
+	(void)rank;
+	return gpu_start(w, r);
+}
+
+const struct engine cuda_engine = {
+	.streams = true,
+	.start = gpu_start,
+	.join = join,
+	.wait = run_wait,
+	.check = gpu_check_all,
+	.describe = gpu_describe,
+	.free = gpu_free,
+};
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+ccs_status gpu_part_open(struct gpu *g, struct gpu_part *p, uint32_t index, int device)
+{
+	ccs_status s = cuda_open(&p->cuda, device);
+	int mode;
+
+	p->index = index;
+	while ((uint32_t)p->first < g->places.nranks && g->places.part_of[p->first] != index)
+		p->first++;
+	p->aside = calloc(g->places.nranks, sizeof(*p->aside));
+	if (!s && !p->aside)
+		s = error_set(CCS_ENOMEM, "out of memory for %u ranks", g->places.nranks);
+	if (!s)
+		s = cuda_enter(&p->cuda, &mode);
+	if (s)
+		return s;
+	s = cuda_event_new(&p->cuda, &p->fork);
+	if (!s)
+		s = cuda_event_new(&p->cuda, &p->last);
+	if (!s)
+		s = gpu_keep(p, &p->turn, 2 * sizeof(uint64_t), "flags");
+	if (!s)
+		s = cuda_zero(&p->cuda, p->turn, 2 * sizeof(uint64_t), "flags");
+	cuda_leave(&p->cuda, mode);
+	return s;
+}
+
+/* A part that is alone polls its own memory. */
+static ccs_status own_flag(struct gpu_part *p)
+{
+	int mode;
+	ccs_status s = cuda_enter(&p->cuda, &mode);
+
+	if (s)
+		return s;
+	s = gpu_keep(p, &p->abort, sizeof(uint32_t), "flags");
+	if (!s)
+		s = cuda_zero(&p->cuda, p->abort, sizeof(uint32_t), "flags");
+	cuda_leave(&p->cuda, mode);
+	return s;
+}
+
+ccs_status gpu_control_make(struct gpu *g)
+{
+	ccs_status s;
+
+	if (g->places.nparts == 1 || places_hosts(&g->places) > 1)
+		return gpu_agree(g, own_flag(g->parts));
+	s = gpu_segment_make(g, &g->control, sizeof(struct gpu_control), "flags");
+	for (uint32_t i = 0; i < g->nparts && !s; i++)
+		g->parts[i].abort = g->control.seen[i] + offsetof(struct gpu_control, abort);
+	return s;
+}
+
+/* Which GPUs use the others' memory, where they can. */
+static ccs_status find_reach(struct gpu *g)
+{
+	uint32_t n = g->nparts;
+	ccs_status s = CCS_OK;
+	struct cuda_uuid id;
+	int mode;
+
+	for (uint32_t i = 0; i < n * n && !s; i++) {
+		struct gpu_part *from = g->parts + i / n, *to = g->parts + i % n;
+
+		if (from == to || g->settings.apart)
+			continue;
+		s = cuda_identity(&to->cuda, &id);
+		if (!s)
+			s = cuda_enter(&from->cuda, &mode);
+		if (s)
+			return s;
+		s = cuda_reaches(&from->cuda, &id, g->places.reach + i);
+		cuda_leave(&from->cuda, mode);
+	}
+	return s;
+}
+
+/* A debugging aid of the driver's, with which a launch would never return. */
+static ccs_status not_blocking(const struct gpu *g)
+{
+	return g->nparts < 2 || !number_of("CUDA_LAUNCH_BLOCKING", 0)
+		       ? CCS_OK
+		       : error_set(
+				 CCS_EUNSUPPORTED,
+				 "CUDA_LAUNCH_BLOCKING is set, so that a launch returns "
+				 "when its kernel has ended; but kernels on several GPUs of a process wait "
+				 "for one another: unset it, or use a process a GPU");
+}
+
+static ccs_status open_all(struct world *w, const int *devices)
+{
+	struct gpu *g = calloc(1, sizeof(*g));
+	uint32_t n = (uint32_t)w->nranks;
+	ccs_status s;
+
+	w->engine = &cuda_engine;
+	w->state = g; /* freed with the world, whatever there is of it */
+	if (!g || !places_make(&g->places, n, devices))
+		return error_set(CCS_ENOMEM, "out of memory for %u ranks", n);
+	g->parts = calloc(g->places.nparts, sizeof(*g->parts));
+	if (!g->parts)
+		return error_set(CCS_ENOMEM, "out of memory for %u ranks", n);
+	s = gpu_settings_read(&g->settings);
+	for (uint32_t r = 0; r < n && !s; r++)
+		if (g->places.part_of[r] == g->nparts) /* parts are numbered as they come */
+			s = gpu_part_open(g, g->parts + g->nparts++, g->places.part_of[r],
+					  devices[r]);
+	if (!s)
+		s = not_blocking(g);
+	if (!s && g->nparts > 1)
+		s = find_reach(g);
+	return s ? s : gpu_control_make(g);
+}
+
+ccs_status ccs_comm_init_devices(struct ccs_comm **comm, int nranks, const int *devices)
+{
+	ccs_status s = !comm || devices
+			       ? CCS_OK
+			       : error_set(CCS_EINVAL, "ccs_comm_init_devices: devices is NULL");
+
+	if (!s)
+		s = comm_new(comm, nranks);
+	if (s)
+		return s;
+	s = open_all(comm[0]->world, devices);
+	if (s)
+		comm_drop(comm, nranks);
+	return s;
+}
+
+ccs_status ccs_comm_init_cuda(struct ccs_comm **comm, int nranks, int device)
+{
+	int *devices = calloc(nranks > 0 ? (size_t)nranks : 1, sizeof(*devices));
+	ccs_status s =
+		devices ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
+
+	for (int i = 0; i < nranks && !s; i++)
+		devices[i] = device;
+	if (!s)
+		s = ccs_comm_init_devices(comm, nranks, devices);
+	free(devices);
+	return s;
+}

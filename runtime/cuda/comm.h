@@ -1,0 +1,289 @@
+/*
+ * The engine on GPUs.
+ *
+ *   driver.c, graph.c, share.c   calls of the driver
+ *   nccl.c        calls of NCCL
+ *   nccl_group.c  the processes of a communicator: joining, and exchanging bytes
+ *   kernels.c     the kernel for a call: from the module, the disk cache, or NVRTC
+ *   tables.c      a plan's tables as kernels read them
+ *   place.c       who lives where, and where a FIFO lies then; pure
+ *   memory.c      memory that a GPU keeps, and memory that all GPUs share
+ *   state.c       a plan on the GPUs: tables, FIFOs, counters
+ *   ready.c       what the first call of a plan needs, made by all processes together
+ *   buffers.c     where the ranks' data lie, in one call
+ *   call.c        one call: protocol, tiles, replicas; streams; the launches
+ *   check.c       what an asynchronous call left behind; what there is, in words
+ *   comm.c        making and freeing, in one process; the engine's row
+ *   ranks.c       meeting and parting of processes
+ *
+ * The engine between hosts (hosts/hosts.h) uses all of this but call.c, state.c and ready.c.
+ *
+ * A *part* is one GPU of one process, with the ranks that live there. Each part launches
+ * a kernel of its own for its own workers. A process has one or several parts, and then
+ * the communicator is its own; or it has one with a single rank, among other processes.
+ * Parts are numbered alike by all: by the first rank that lives there.
+ *
+ * The ranks' calls are gathered by run.c, as on the CPU: when the last rank of this
+ * process has called, its kernels are launched. From then on the host takes no part.
+ * Everything is under world.lock.
+ */
+#ifndef CCS_RUNTIME_CUDA_COMM_H
+#define CCS_RUNTIME_CUDA_COMM_H
+
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/nccl.h"
+#include "runtime/cuda/nccl_group.h"
+#include "runtime/cuda/place.h"
+#include "runtime/cuda/tables.h"
+#include "runtime/plan/choice.h"
+#include "runtime/plan/kernel.h"
+#include "runtime/run.h"
+
+/* A module, by its bytes: the user may have freed the struct. */
+struct gpu_module_id {
+	uint64_t size, checksum;
+};
+
+/* A loaded kernel. */
+struct gpu_kernel {
+	struct gpu_module_id id;
+	struct kernel_key key;
+	cuda_module module;
+	cuda_function function;
+	struct gpu_kernel *next;
+};
+
+/* Pinned memory of the host that all parts see: one process's own, or a segment that
+ * the processes of a host share. Zeroed. */
+struct gpu_segment {
+	unsigned char *host;
+	size_t bytes;
+	bool shared, pinned; /* a segment; ... that is pinned */
+	cuda_ptr *seen;	     /* [parts of this process]: as their GPUs see it */
+};
+
+/* A plan on one GPU. */
+struct gpu_state_part {
+	cuda_ptr memory;	  /* tables, counters, FIFOs, stages */
+	cuda_ptr *seen;		  /* [parts of all]: their memory, as this one sees it; 0 */
+	struct ccs_dev_call call; /* with the pointers that stay */
+};
+
+/* How a kernel is launched for a state, as agreed by all parts. */
+struct gpu_fit {
+	struct kernel_key key;
+	unsigned threads;  /* of a block */
+	uint32_t replicas; /* that fit, on every part */
+	struct gpu_fit *next;
+	cuda_function function[]; /* [parts of this process] */
+};
+
+/* A plan on the GPUs, for one protocol. */
+struct gpu_state {
+	struct gpu_module_id id;
+	uint32_t nranks, root;
+	enum ccs_protocol protocol;
+	uint32_t replicas; /* that it has room for */
+	size_t tile_bytes; /* most bytes of a cell in a tile */
+	struct cuda_tables tables;
+	struct place_map map;
+	struct ccs_module *module;    /* held, for reports */
+	struct gpu_segment segment;   /* reports; FIFOs between parts that do not meet */
+	struct gpu_state_part *parts; /* [parts of this process] */
+	struct gpu_fit *fits;
+	struct gpu_state *next;
+};
+
+/* Device memory that is kept till the end, because captured launches may name it. */
+struct gpu_block {
+	cuda_ptr p;
+	size_t bytes;
+	struct gpu_block *next;
+};
+
+/* Memory that grows: the newest block. */
+struct gpu_room {
+	cuda_ptr p;
+	size_t bytes;
+};
+
+/* The ranks' pointers, where they are too many for a launch's arguments. */
+#define GPU_MOST_ROWS 64u
+struct gpu_rows {
+	cuda_ptr p;
+	bool captured;
+	size_t bytes;
+	struct gpu_rows *next;
+	unsigned char copy[];
+};
+
+/* From the environment, once: all processes must have the same. */
+struct gpu_settings {
+	struct choice_list choices; /* CCS_PROTOCOLS; empty: the plan's */
+	unsigned threads;	    /* CCS_THREADS; 0: as many as fit */
+	size_t tile_bytes;	    /* CCS_TILE_BYTES; 0: by plan */
+	bool indirect;		    /* CCS_DIRECT=0 */
+	bool apart;		    /* CCS_P2P_DISABLE=1: by way of the host */
+};
+
+/* One GPU of this process. */
+struct gpu_part {
+	uint32_t index; /* which part of the communicator it is */
+	int first;	/* its first rank */
+	struct cuda cuda;
+	struct gpu_kernel *kernels;
+	struct gpu_block *blocks;
+	struct gpu_rows *rows;
+	struct gpu_room *aside, scratch; /* aside: [nranks] */
+	cuda_ptr abort;			 /* as this GPU sees it */
+	cuda_ptr turn;
+	cuda_event fork, last; /* `last`: behind the last call */
+	bool ran;	       /* some call has, outside captures */
+	bool captured;	       /* some call was, so that nothing may be freed */
+	uint32_t launches;     /* that take turns */
+	/* the call that is being made */
+	struct ccs_dev_call args;
+	cuda_stream now;
+	bool capturing, launched;
+};
+
+/* What world.state is, or begins with. */
+struct gpu {
+	struct gpu_settings settings;
+	struct nvrtc nvrtc;	/* opened when first needed */
+	struct nccl nccl;	/* likewise; always, if there is a group */
+	struct group *group;	/* the processes; NULL: this one alone */
+	struct places places;	/* of all parts of the communicator */
+	struct gpu_part *parts; /* of this process */
+	uint32_t nparts;
+	struct gpu_state *states;
+	struct gpu_segment control; /* with several parts: struct gpu_control */
+	uint64_t token;		    /* names the processes' segments ... */
+	uint32_t segments;	    /* ... of which there have been so many */
+	bool stranded;		    /* others may use this one's memory still: it stays */
+	bool forked;		    /* all of it is another process's */
+};
+
+static inline struct gpu *gpu_of(const struct world *w)
+{
+	return w->state;
+}
+
+/* What all parts see of one another, beside FIFOs. */
+struct gpu_control {
+	uint32_t abort;	      /* see device/args.h */
+	uint32_t ended;	      /* processes that use no other's memory any more */
+	uint32_t taken, told; /* somebody on the host has given up; why is written */
+	int32_t rank;
+	char why[500];
+};
+
+struct gpu_module_id gpu_module_id(const struct ccs_module *m);
+/** The part of this process where the rank lives; NULL: in another process. */
+struct gpu_part *gpu_part_of(const struct gpu *g, int rank);
+
+/* ---- memory.c; with the part's GPU entered ---------------------------------- */
+
+/** Memory that is freed with the communicator only. */
+ccs_status gpu_keep(struct gpu_part *p, cuda_ptr *at, size_t bytes, const char *what);
+/** The rows in device memory; kept, and found again by what they hold. */
+ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, bool capturing,
+		    cuda_ptr *at);
+/** At least that much; what was there before is not copied. */
+ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const char *what);
+void gpu_memory_free(struct gpu_part *p);
+
+/** Memory that all parts see; among processes all must call it. With no GPU entered. */
+ccs_status gpu_segment_make(struct gpu *g, struct gpu_segment *m, size_t bytes, const char *what);
+void gpu_segment_free(struct gpu *g, struct gpu_segment *m);
+
+/* ---- kernels.c ------------------------------------------------------------ */
+
+/** The kernel on that part; its GPU is entered. */
+ccs_status gpu_kernel_get(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
+			  const struct kernel_key *key, struct gpu_kernel **kernel);
+
+/* ---- state.c ---------------------------------------------------------------- */
+
+/** Makes a plan's state, with room for `replicas`; all processes call it together. */
+ccs_status gpu_state_make(struct gpu *g, const struct call *c, enum ccs_protocol protocol,
+			  uint32_t replicas, struct gpu_state **state);
+void gpu_state_free(struct gpu *g, struct gpu_state *s);
+/** Lets go of other processes' memory, in all states. */
+void gpu_state_unmap(struct gpu *g);
+/** What a kernel of that part has reported. */
+const struct ccs_dev_report *gpu_state_report(const struct gpu_state *s, uint32_t part);
+
+/* ---- ready.c ---------------------------------------------------------------- */
+
+/** That all processes make the same call; all must call it. With no GPU entered. */
+ccs_status gpu_same_call(struct gpu *g, const struct call *c);
+/** The state of a call's plan, and how its kernel is launched; made at first use, when
+ *  the processes also see to it that they have made the same call. */
+ccs_status gpu_ready(struct gpu *g, const struct call *c, enum ccs_protocol protocol,
+		     struct gpu_state **state, struct gpu_fit **fit);
+
+/* ---- buffers.c -------------------------------------------------------------- */
+
+/** The caller's buffers of one rank, or what takes their place. */
+ccs_status gpu_place_rank(const struct run *r, struct gpu_part *p, uint32_t rank,
+			  struct ccs_dev_rank *to);
+/** Fills in the pointers of the part's ranks, with the part's GPU entered. */
+ccs_status gpu_place_ranks(const struct world *w, struct run *r, const struct gpu_state *s,
+			   struct gpu_part *p);
+/** Puts into the part's stream what must be there before the launch. */
+ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gpu_part *p);
+
+/* ---- call.c ------------------------------------------------------------------- */
+
+/** The protocol and the most channels (0: as many as pay) of a call of that size. */
+const struct ccs_choice *gpu_choice(const struct gpu *g, const struct call *c);
+/** If all ranks of this process have joined the run: launches it, and they are done. */
+ccs_status gpu_start(struct world *w, struct run *r);
+
+/* ---- ranks.c ---------------------------------------------------------------- */
+
+/** How it went here becomes how it went on all; CCS_OK at once if there is no group. */
+ccs_status gpu_agree(struct gpu *g, ccs_status here);
+/** Opens the GPU of one rank of several processes, and meets the others. What there is of
+ *  it at a failure is freed by gpu_free. */
+ccs_status gpu_open_rank(struct world *w, const ccs_unique_id *id, int rank, int device);
+/** Waits until no process uses this one's memory, but not for ever. */
+void gpu_end(struct world *w);
+
+/* ---- comm.c ------------------------------------------------------------------- */
+
+extern const struct engine cuda_engine;
+/** An engine's `free`: `w->state`, of whatever size, and all that struct gpu has. NULL is
+ *  fine. */
+void gpu_free(struct world *w);
+/** Reads the environment. CCS_EINVAL names the variable. */
+ccs_status gpu_settings_read(struct gpu_settings *o);
+/** Opens part `part` on that GPU, with the places known. */
+ccs_status gpu_part_open(struct gpu *g, struct gpu_part *p, uint32_t index, int device);
+/** What is the same for all parts, once they are open. */
+ccs_status gpu_control_make(struct gpu *g);
+
+/* ---- check.c ------------------------------------------------------------------ */
+
+/** The GPU of a rank of this process; NULL for another's rank. */
+struct cuda *gpu_cuda_of(const struct world *w, int rank);
+/** The processes of the communicator; NULL: this one alone. */
+struct group *gpu_group(const struct world *w);
+/** For people: "8 ranks on one GPU, NVIDIA H200 (compute capability 9.0, CUDA 13.0)",
+ *  "8 ranks on 4 GPUs, ...", "8 processes on 2 hosts, over NCCL 2.28.3, ...". */
+void gpu_describe(const struct world *w, char *text, size_t size);
+
+/** Looks for what a kernel has reported, or another process. If one has given up, the
+ *  communicator dies, and the text says who waited where. Under world.lock. */
+ccs_status gpu_check(struct world *w);
+/** The same, and whether the last call's kernels have failed. */
+ccs_status gpu_check_all(struct world *w);
+/** Whether they have. */
+ccs_status gpu_check_last(struct world *w);
+/** The communicator dies of that; returns `s`. */
+ccs_status gpu_die(struct world *w, ccs_status s, const char *text);
+/** The same, of this thread's last failure; and kernels that wait are stopped. */
+ccs_status gpu_break(struct world *w, ccs_status s);
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * The launch contract: what the host hands to a kernel. Plain structs, the same
+ * in C11, in NVRTC (which has no headers) and in the emulation of tests/emu.
+ *
+ * One launch runs one call, for the workers [worker0, worker0 + nworkers) of the
+ * plan, which live on this device, in `replicas` replicas: block b runs worker
+ * worker0 + b / replicas in replica b % replicas, with CCS_THREADS threads or
+ * fewer (at least 4, a multiple of 32 on a device). All blocks of all devices
+ * must be resident together. A block runs all its operations once a tile.
+ *
+ * Cuts. Replica r runs tiles t = 0 .. ntiles-1 on elements [lo, lo + tile) of
+ * every chunk, lo = ((tile0 + t) * replicas + r) * tile; so all launches of a call
+ * together (one, with tile0 == 0, unless it says otherwise) must cover the longest
+ * chunk; tile * element size is a multiple of 16. A tile of each of max_cells cells
+ * must fit into a slot: max_cells * tile * element size <= slot_bytes, and for the
+ * LL protocol twice that. What follows the operations is done for those tiles, too.
+ *
+ * Counters are 64 bits, only grow (modulo 2^64), and are never reset. All of a
+ * replica's blocks have run the same number of tiles, `epoch`; message k of a tile
+ * of a FIFO with M messages a tile is number (epoch + t) * M + k; it lies in slot
+ * number & (slots - 1). head: messages sent. tail: messages taken. A sender may
+ * write number m when tail >= m + 1 - slots; a receiver may read it when head >=
+ * m + 1. `done` of a worker: operations of the plan, (epoch + t) * nops + k. At
+ * its end, in success or not, a block leaves its ends of FIFOs, its `done` and
+ * its epoch where a whole run of the call leaves them; so the next launch needs
+ * nothing from the host, and a captured launch can be replayed.
+ *
+ * State (FIFOs, done, epochs) belongs to one plan and one protocol: LL and Simple
+ * have FIFOs of their own. Fresh state is all zero bytes. (A state may begin at any
+ * epoch E: then head = tail = E * M, done = E * nops, and every 8-byte entry of an
+ * LL slot is (E * M) << 32.) A replica may sit out a call: calls with fewer
+ * replicas than the state has are fine.
+ *
+ * Several devices. Each device of a communicator launches its own part of the
+ * workers. Everything but FIFOs, the abort flag and its report is the device's own.
+ * `far` says that some FIFO of the launch reaches another device or the host: then
+ * fences are for the whole system.
+ *
+ * Direct copies. A message whose receiver stores it unchanged in cells that are free
+ * when the sender may send (plan.h) can be written there at once, if both ranks live
+ * on this device: the sender's row has CCS_DEV_OUT_DIRECT and `remote`, the
+ * receiver's CCS_DEV_IN_DIRECT. In a call with `direct` set (Simple only) the sender
+ * writes cell remote + j of rank fifos[out].dst instead of a slot; head and tail
+ * count as ever. The receiver finds cells dst .. in place: it stores nothing there,
+ * and what it sends on it reads from there.
+ *
+ * Turns. Launches of one communicator on one device share `turn`, if they may run
+ * side by side (a replayed graph beside another stream): a launch waits until no
+ * other one has the turn. turn[0]: 0, or who has it, from `launch` and the number that
+ * the device gives to the grid; turn[1]: blocks of it that are done. NULL: the host has
+ * ordered the launches. Both numbers are needed: those of the device are alike in two
+ * graphs, and `launch` is alike in two graphs made of one capture.
+ */
+#ifndef CCS_RUNTIME_CUDA_DEVICE_ARGS_H
+#define CCS_RUNTIME_CUDA_DEVICE_ARGS_H
+
+#if defined(__CUDACC_RTC__)
+typedef unsigned char uint8_t;
+typedef signed char int8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef int int32_t;
+typedef unsigned long long uint64_t;
+typedef long long int64_t;
+typedef unsigned long long uintptr_t;
+#else
+#include <stdint.h>
+#endif
+
+/* What a kernel is specialised by: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=. Types
+ * and sum .. min have the numbers of ccs_dtype and ccs_redop. CCS_AVG runs the
+ * sum's kernel with `divide` set. A premul-sum has a kernel of its own. */
+#define CCS_DEV_SUM 0
+#define CCS_DEV_PROD 1
+#define CCS_DEV_MAX 2
+#define CCS_DEV_MIN 3
+#define CCS_DEV_PREMUL 5
+
+#define CCS_DEV_SIMPLE 0
+#define CCS_DEV_LL 1
+
+#define CCS_DEV_NONE 0xffffffffu
+#define CCS_DEV_RANKS 32 /* ranks whose pointers travel in the launch's arguments */
+#define CCS_DEV_LINE 16	 /* counters are this many uint64_t apart: 128 bytes */
+
+/* An operation. Parts as in plan.h's ccs_op, and made from it by tables.c. */
+struct ccs_dev_op {
+	uint32_t form;		  /* CCS_DEV_IN ... below */
+	uint32_t in, out;	  /* rows of fifos */
+	uint32_t in_seq, out_seq; /* number of the message in its FIFO, within a tile */
+	uint32_t a, b, dst;	  /* cells */
+	uint32_t n, len;
+	uint32_t wait, nwaits;
+	uint32_t done; /* operations of the plan that are done after it, if
+				   CCS_DEV_PUBLISH */
+	uint32_t line;
+	uint32_t file;
+	uint32_t remote;
+};
+
+#define CCS_DEV_IN 1u
+#define CCS_DEV_A 2u
+#define CCS_DEV_B 4u
+#define CCS_DEV_DST 8u
+#define CCS_DEV_OUT 16u
+#define CCS_DEV_FORM 31u      /* these five choose the code */
+#define CCS_DEV_A_INITIAL 32u /* read `a` from the send buffer */
+#define CCS_DEV_B_INITIAL 64u
+#define CCS_DEV_PUBLISH 128u	 /* some worker waits for it */
+#define CCS_DEV_TO_STAGE 256u	 /* OUT is the worker's stage, no FIFO */
+#define CCS_DEV_FROM_STAGE 512u	 /* IN likewise */
+#define CCS_DEV_OUT_DIRECT 1024u /* to cells `remote` of the peer, in a direct call */
+#define CCS_DEV_IN_DIRECT 2048u	 /* lies in cells `dst` already, in a direct call */
+#define CCS_DEV_LEN_SAME 4096u	 /* all cells are as long as cell `len`; else cell j as len + j */
+
+struct ccs_dev_worker {
+	uint32_t rank;
+	uint32_t op, nops;    /* rows of ops */
+	uint32_t count;	      /* operations of the plan: what `done` counts a tile */
+	uint32_t index, of;   /* which of the rank's workers it is */
+	uint32_t shape;	      /* of the generated straight-line code; CCS_DEV_NONE: the table */
+	uint32_t stage_cells; /* 0: no stage */
+	uint64_t stage;	      /* cells of stages before it: its bytes begin at
+				   (stage * replicas_max + replica * stage_cells) * tile */
+};
+
+struct ccs_dev_wait {
+	uint32_t worker, ops;
+};
+
+/* Cell: chunk `pos` of `chunks` of block `send` of the send buffer and block
+ * `recv` of the receive buffer. Scratch: chunks == 0, and `recv` is its number. */
+struct ccs_dev_cell {
+	uint32_t send, recv;
+	uint32_t pos, chunks;
+};
+
+/* Pointers are as this device sees them. Replica r has data + r * slots *
+ * slot_bytes, head[r * CCS_DEV_LINE], tail[r * CCS_DEV_LINE]. Head is best near the
+ * receiver, tail near the sender. */
+struct ccs_dev_fifo {
+	uint8_t *data; /* 16-aligned */
+	uint64_t *head, *tail;
+	uint64_t slot_bytes; /* a multiple of 32 */
+	uint32_t slots;	     /* a power of two, at least what the plan was checked with
+				   or its messages in all */
+	uint32_t messages;   /* a tile */
+	uint32_t src, dst;   /* ranks, for the report */
+	uint32_t src_worker, dst_worker;
+};
+
+/* After a rank's operations: cells whose initial value is their final one are
+ * copied (keep), sums are divided (if `divide`). Rows of ranges:
+ * [keep, reduced) and [reduced, end). */
+struct ccs_dev_post {
+	uint32_t keep, reduced, end, reserved;
+};
+
+struct ccs_dev_range {
+	uint32_t first, n;
+};
+
+/* Aligned to the element. */
+struct ccs_dev_rank {
+	const uint8_t *send;
+	uint8_t *recv;
+	uint8_t *scratch; /* 16-aligned; cell i at i * longest elements */
+};
+
+/* Which end is stuck, as in the host's report. */
+#define CCS_DEV_STUCK_RECV 1u	/* no message from `peer` */
+#define CCS_DEV_STUCK_SEND 2u	/* no free slot towards `peer` */
+#define CCS_DEV_STUCK_WORKER 3u /* for worker `peer` of the same rank */
+#define CCS_DEV_STUCK_TURN 4u	/* another launch does not end */
+
+/* Why a part gave up, a report a part: by the first of its blocks whose wait exceeded the
+ * limit, or that had waited for more than half of it when it saw that the call is to
+ * stop. So whoever waited in vain tells for whom, and who tells nothing is to be asked
+ * why. Zero it before use. */
+struct ccs_dev_report {
+	uint32_t taken; /* 1 once somebody writes it */
+	uint32_t kind;
+	uint32_t rank, worker, replica;
+	uint32_t op; /* in the worker's list, of this plan's operations; with
+				   CCS_DEV_STUCK_TURN, op, line and file mean nothing */
+	uint32_t line, file;
+	uint32_t peer, fifo;
+	uint64_t tile;
+	uint64_t need, have; /* the counter's value (LL: the flag's) */
+	uint32_t complete;   /* 1: all of it is written; set last */
+	uint32_t reserved;
+};
+
+struct ccs_dev_call {
+	const struct ccs_dev_op *ops;
+	const struct ccs_dev_worker *workers;
+	const struct ccs_dev_wait *waits;
+	const struct ccs_dev_cell *cells;
+	const struct ccs_dev_fifo *fifos;
+	const struct ccs_dev_post *posts; /* [nranks of the plan] */
+	const struct ccs_dev_range *ranges;
+	uint64_t *done;	 /* [(worker * replicas_max + replica) * CCS_DEV_LINE] */
+	uint64_t *epoch; /* likewise */
+	uint8_t *stage;	 /* 16-aligned, or NULL where no worker has one */
+	uint32_t *abort; /* non-zero: stop. Set by whoever gives up; may be the
+				   host's memory. The host zeroes it after the call. */
+	struct ccs_dev_report *report;
+	const struct ccs_dev_rank *far_ranks; /* [nranks] or NULL: use ranks[] below */
+	uint64_t count;			      /* elements of a block of the contract */
+	uint64_t tile;	  /* elements; a tile of all cells of a message has less than
+				   2^32 units of 16 bytes */
+	uint64_t ntiles;  /* of each replica */
+	uint64_t longest; /* elements between scratch cells: at least the longest
+				   chunk, and a multiple of 16 bytes */
+	uint64_t limit;	  /* ns without progress in one wait; 0: none. Only in kernels
+				   compiled with -D CCS_WATCHDOG */
+	uint64_t scalar;  /* premul-sum's factor: an element, in the low bytes */
+	uint32_t worker0, nworkers;
+	uint32_t replicas, replicas_max; /* of this call; of the state */
+	uint32_t divide;		 /* CCS_AVG: the number of ranks; else 0 */
+	uint32_t far;			 /* 1: FIFOs reach other devices or the host */
+	uint32_t direct;		 /* 1: direct copies, see above */
+	uint32_t tile0;			 /* see Cuts; 0 unless a call takes several launches */
+	uint32_t launch; /* with `turn`: counts launches; a replay has its capture's */
+	uint32_t reserved;
+	uint64_t *turn; /* [2], or NULL */
+	struct ccs_dev_rank ranks[CCS_DEV_RANKS];
+};
+
+/* The kernel: extern "C" __global__ void ccs_kernel(const struct ccs_dev_call c) */
+#define CCS_DEV_KERNEL "ccs_kernel"
+
+#ifndef CCS_THREADS
+#define CCS_THREADS 512 /* most threads of a block; -D CCS_THREADS= */
+#endif
+
+#endif

@@ -1,0 +1,316 @@
+/*
+ * What a block knows: ccs_b, in shared memory. At the beginning its threads resolve
+ * the worker's operations, side by side, into rows of addresses, so that a step
+ * itself reads only shared memory. Workers of more operations than there are rows
+ * resolve them group by group.
+ *
+ *   row    an operation: the slots and counters of its FIFOs, and its first cell
+ *   spot   a cell's addresses, for the tile at element 0
+ */
+
+/* `own`: the elements that the operation may touch, the least of the message's
+ * length and of what the cells named have. Absent addresses are 0. */
+struct ccs_spot {
+	uint8_t *at[4]; /* CCS_SPOT_* */
+	uint64_t len, own;
+	uint64_t aligned; /* all four are, to 16 bytes */
+};
+
+#define CCS_SPOT_A 0
+#define CCS_SPOT_B 1
+#define CCS_SPOT_DST 2
+#define CCS_SPOT_TO 3 /* in a direct call: the peer's cell */
+
+/* Its message comes by a FIFO, goes by one. Else by a stage, a FIFO of one slot. */
+#define CCS_IS_IN(form) (((form) & (CCS_DEV_IN | CCS_DEV_FROM_STAGE)) == CCS_DEV_IN)
+#define CCS_IS_OUT(form) (((form) & (CCS_DEV_OUT | CCS_DEV_TO_STAGE)) == CCS_DEV_OUT)
+
+struct ccs_row {
+	struct ccs_dev_op op;
+	struct ccs_spot cell; /* the first */
+	uint8_t *in, *out;    /* slot 0 */
+	uint64_t *in_head, *in_tail, *out_head, *out_tail;
+	uint64_t in_bytes, out_bytes;	/* of a slot */
+	uint64_t in_number, out_number; /* the message's in tile 0 of this call */
+	uint32_t in_messages, out_messages;
+	uint32_t in_slots, out_slots;
+	uint32_t late;	/* the tail is told at the end */
+	uint32_t roomy; /* there is a slot for each message of this call */
+	uint32_t chain; /* so many operations from it on may be done in one pass */
+};
+
+/* A schedule has chains, by the generated code: operations, one behind the other, that
+ * add messages to one cell, and then send it, to one peer after the other. */
+#if !defined(CCS_CHAINS)
+#define CCS_CHAINS 0
+#endif
+#define CCS_PASSES (CCS_CHAINS && CCS_PROTO == CCS_DEV_SIMPLE)
+#define CCS_CHAIN 16 /* operations of a pass; at most a warp */
+
+/* Of operation i of a chain, in this tile: where its message comes from and goes to, and
+ * whether it could begin when somebody looked. */
+struct ccs_link {
+	const uint8_t *in;
+	uint8_t *out;
+	uint32_t here, reserved;
+};
+
+#ifndef CCS_ROWS
+#define CCS_ROWS 32 /* rows held at a time, and spots */
+#endif
+
+struct ccs_block {
+	struct ccs_dev_worker w;
+	struct ccs_dev_rank io;
+	uint32_t worker, replica;
+	const struct ccs_dev_op *ops;
+	const struct ccs_dev_wait *waits;
+	const struct ccs_dev_worker *workers;
+	const struct ccs_dev_cell *cells;
+	const struct ccs_dev_fifo *fifos;
+	const struct ccs_dev_rank *ranks;
+	uint64_t *done;
+	uint8_t *stage;
+	uint32_t *abort;
+	struct ccs_dev_report *report;
+	uint64_t count, tile, tile0, ntiles, longest, limit, epoch;
+	uint32_t replicas, replicas_max;
+	uint32_t worker0, nworkers;
+	uint32_t far, direct;
+	uint32_t room; /* units of a cell's tile, where it is whole */
+	ccs_elem scalar;
+	struct ccs_row rows[CCS_ROWS];
+	struct ccs_spot spots[CCS_ROWS]; /* of cells of one message of several */
+#if CCS_PASSES
+	struct ccs_link links[CCS_CHAIN];
+#endif
+};
+
+#if !defined(CCS_EMULATION)
+__shared__ struct ccs_block ccs_b;
+#endif
+
+#define CCS_LINE_OF(worker) \
+	(((uint64_t)(worker) * ccs_b.replicas_max + ccs_b.replica) * CCS_DEV_LINE)
+
+/* Orders what the block did before what this thread does, for all that may see it. */
+CCS_FN void ccs_fence(void)
+{
+	if (ccs_b.far)
+		ccs_fence_system();
+	else
+		ccs_fence_device();
+}
+
+/* Where tile t of this replica begins in every chunk. */
+CCS_FN uint64_t ccs_lo(uint64_t t)
+{
+	return ((ccs_b.tile0 + t) * ccs_b.replicas + ccs_b.replica) * ccs_b.tile;
+}
+
+/* What remains of n elements in the tile that begins at lo. */
+CCS_FN uint32_t ccs_rest(uint64_t n, uint64_t lo)
+{
+	n = n > lo ? n - lo : 0;
+	return (uint32_t)(n < ccs_b.tile ? n : ccs_b.tile);
+}
+
+/* ---- cells ------------------------------------------------------------------------ */
+
+struct ccs_place {
+	uint64_t at, len; /* elements from the buffer's start; of the cell */
+};
+
+/* How long a block's chunks are. Dividing takes long; but cells mostly have as many
+ * chunks as the cell before. */
+struct ccs_cut {
+	uint64_t q;
+	uint32_t chunks;
+};
+
+/* plan.h: chunk c of block b begins at b * count + min(c * q, count). */
+CCS_FN struct ccs_place ccs_locate(const struct ccs_dev_cell &d, bool initial, struct ccs_cut *cut)
+{
+	uint64_t from;
+
+	if (!d.chunks)
+		return { d.recv * ccs_b.longest, ccs_b.longest };
+	if (d.chunks != cut->chunks) {
+		cut->chunks = d.chunks;
+		cut->q = ccs_b.count / d.chunks;
+		cut->q += cut->q * d.chunks != ccs_b.count;
+	}
+	from = d.pos * cut->q < ccs_b.count ? d.pos * cut->q : ccs_b.count;
+	return { (initial ? d.send : d.recv) * ccs_b.count + from,
+		 ccs_b.count - from < cut->q ? ccs_b.count - from : cut->q };
+}
+
+/* The address of a rank's cell, and *own is at most its length. */
+CCS_FN uint8_t *ccs_cell(const struct ccs_dev_rank &io, const struct ccs_dev_cell &d, bool initial,
+			 uint64_t *own, struct ccs_cut *cut)
+{
+	struct ccs_place at = ccs_locate(d, initial, cut);
+	uint8_t *base = !d.chunks ? io.scratch : initial ? (uint8_t *)io.send : io.recv;
+
+	if (at.len < *own)
+		*own = at.len;
+	return base + at.at * CCS_SIZE;
+}
+
+/* Cell j of an operation. Rolled: it would take many registers. */
+CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spot *s)
+{
+	struct ccs_cut cut = { 0, 0 };
+	uint64_t len = 0, own = 0;
+	uintptr_t low = 0;
+
+	if (o.n) {
+		const uint32_t cell = o.form & CCS_DEV_LEN_SAME ? o.len : o.len + j;
+
+		len = own = ccs_locate(ccs_b.cells[cell], false, &cut).len;
+	}
+#pragma unroll 1
+	for (uint32_t i = 0; i < 4; i++) {
+		const uint32_t cell = i == CCS_SPOT_A	  ? o.a
+				      : i == CCS_SPOT_B	  ? o.b
+				      : i == CCS_SPOT_DST ? o.dst
+							  : o.remote;
+		const uint32_t bit = i == CCS_SPOT_A	 ? CCS_DEV_A
+				     : i == CCS_SPOT_B	 ? CCS_DEV_B
+				     : i == CCS_SPOT_DST ? CCS_DEV_DST
+							 : CCS_DEV_OUT_DIRECT;
+		const struct ccs_dev_rank &io = i == CCS_SPOT_TO && o.form & CCS_DEV_OUT_DIRECT
+							? ccs_b.ranks[ccs_b.fifos[o.out].dst]
+							: ccs_b.io;
+		const bool initial = (i == CCS_SPOT_A && o.form & CCS_DEV_A_INITIAL) ||
+				     (i == CCS_SPOT_B && o.form & CCS_DEV_B_INITIAL);
+
+		s->at[i] = 0;
+		if (o.n && o.form & bit)
+			s->at[i] = ccs_cell(io, ccs_b.cells[cell + j], initial, &own, &cut);
+		low |= (uintptr_t)s->at[i];
+	}
+	s->len = len;
+	s->own = own;
+	s->aligned = !(low & 15);
+}
+
+/* Cells j .. of an operation, as many as there is room for, by all threads. */
+CCS_FN void ccs_spots_make(uint32_t k, uint32_t j)
+{
+	const struct ccs_dev_op &o = ccs_b.rows[k % CCS_ROWS].op;
+	const uint32_t n = o.n - j < CCS_ROWS ? o.n - j : CCS_ROWS;
+
+	ccs_barrier(0); /* nobody reads the last ones any more */
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+		ccs_spot_make(o, j + i, ccs_b.spots + i);
+	ccs_barrier(0);
+}
+
+/* ---- operations -------------------------------------------------------------------- */
+
+CCS_FN uint8_t *ccs_stage(void)
+{
+	return ccs_b.stage + (ccs_b.w.stage * ccs_b.replicas_max +
+			      (uint64_t)ccs_b.replica * ccs_b.w.stage_cells) *
+				     ccs_b.tile * CCS_SIZE;
+}
+
+CCS_FN void ccs_ends(struct ccs_row *r)
+{
+	const struct ccs_dev_op &o = r->op;
+	const uint64_t replica = ccs_b.replica, line = replica * CCS_DEV_LINE;
+
+	r->in = o.form & CCS_DEV_FROM_STAGE ? ccs_stage() : 0;
+	r->out = o.form & CCS_DEV_TO_STAGE ? ccs_stage() : 0;
+	r->in_bytes = r->out_bytes = r->in_number = r->out_number = 0;
+	r->in_messages = r->out_messages = r->late = r->roomy = 0;
+	r->in_slots = r->out_slots = 1;
+	if (CCS_IS_IN(o.form)) {
+		const struct ccs_dev_fifo f = ccs_b.fifos[o.in];
+
+		r->in = f.data + replica * f.slots * f.slot_bytes;
+		r->in_head = f.head + line;
+		r->in_tail = f.tail + line;
+		r->in_bytes = f.slot_bytes;
+		r->in_messages = f.messages;
+		r->in_slots = f.slots;
+		r->in_number = ccs_b.epoch * f.messages + o.in_seq;
+		r->late = f.messages * ccs_b.ntiles <= f.slots;
+	}
+	if (CCS_IS_OUT(o.form)) {
+		const struct ccs_dev_fifo f = ccs_b.fifos[o.out];
+
+		r->out = f.data + replica * f.slots * f.slot_bytes;
+		r->out_head = f.head + line;
+		r->out_tail = f.tail + line;
+		r->out_bytes = f.slot_bytes;
+		r->out_messages = f.messages;
+		r->out_slots = f.slots;
+		r->out_number = ccs_b.epoch * f.messages + o.out_seq;
+		r->roomy = !ccs_b.far && f.messages * ccs_b.ntiles <= f.slots;
+	}
+}
+
+#if CCS_PASSES
+/* Operations from row i on that one pass may do: the first leaves its value in a cell, or
+ * sends one; then come some that add to it, then some that send it. They wait for nobody
+ * but for messages and slots. */
+CCS_FN uint32_t ccs_chain(uint32_t i, uint32_t rows)
+{
+	const struct ccs_row &f = ccs_b.rows[i];
+	const uint32_t staged = CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE, form = f.op.form;
+	const bool stores = form & CCS_DEV_DST;
+	const uint8_t *value = f.cell.at[stores ? CCS_SPOT_DST : CCS_SPOT_A];
+	const uint32_t initial = stores ? 0 : form & CCS_DEV_A_INITIAL;
+	uint32_t m = 1, sent = form & CCS_DEV_OUT;
+
+	if (f.op.n != 1 || !f.cell.aligned || form & staged ||
+	    (!stores && (form & CCS_DEV_FORM) != (CCS_DEV_A | CCS_DEV_OUT)))
+		return 1;
+	for (; m < CCS_CHAIN && i + m < rows; m++) {
+		const struct ccs_row &r = ccs_b.rows[i + m];
+		const uint32_t parts = r.op.form & CCS_DEV_FORM;
+
+		if (r.op.n != 1 || r.op.nwaits || r.op.form & staged || !r.cell.aligned ||
+		    r.cell.len != f.cell.len || r.cell.own != f.cell.own ||
+		    r.cell.at[CCS_SPOT_A] != value || (r.op.form & CCS_DEV_A_INITIAL) != initial)
+			break;
+		if (parts & CCS_DEV_IN
+			    ? sent || r.cell.at[CCS_SPOT_DST] != value ||
+				      (parts | CCS_DEV_OUT) != (CCS_DEV_FORM & ~CCS_DEV_B)
+			    : parts != (CCS_DEV_A | CCS_DEV_OUT))
+			break;
+		sent |= parts & CCS_DEV_OUT;
+	}
+	return m;
+}
+#endif
+
+/* Resolves operations k, k + 1, ... as many as there is room for. In a call that is
+ * not direct no row is. */
+CCS_FN void ccs_resolve(uint32_t k)
+{
+	uint32_t n = ccs_b.w.nops - k < CCS_ROWS ? ccs_b.w.nops - k : CCS_ROWS;
+	const uint32_t not_direct = CCS_PROTO == CCS_DEV_SIMPLE && ccs_b.direct
+					    ? 0
+					    : CCS_DEV_OUT_DIRECT | CCS_DEV_IN_DIRECT;
+
+	ccs_barrier(0); /* nobody reads the rows any more */
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
+		struct ccs_row *r = ccs_b.rows + i;
+
+		r->op = ccs_b.ops[ccs_b.w.op + k + i];
+		r->op.form &= ~not_direct;
+		ccs_spot_make(r->op, 0, &r->cell);
+		ccs_ends(r);
+	}
+	ccs_barrier(0);
+#if CCS_PASSES
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+		ccs_b.rows[i].chain = ccs_chain(i, n);
+	ccs_barrier(0);
+#endif
+}

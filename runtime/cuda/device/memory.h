@@ -1,0 +1,200 @@
+/*
+ * What generated kernels are made of: args.h, narrow.h, and then, in one text that
+ * the Makefile joins, memory.h, element.h, block.h, wait.h, ll.h, move.h and step.h.
+ * No includes: NVRTC's own built-ins do the rest. Specialised by CCS_TYPE, CCS_OP
+ * and CCS_PROTO, see args.h.
+ *
+ * A block runs one worker of one replica. A step: thread 0 waits for the message,
+ * another for the free slot, another for other workers (ld.acquire); a barrier; all
+ * threads move 16-byte units, several in flight; a barrier; thread 0 tells (one
+ * fence, then stores). A barrier orders threads of the block, the fence is cumulative,
+ * so what any thread of the block wrote is visible to whoever acquires the counter,
+ * and what any thread read was read before.
+ *
+ * This file: the primitives. They are the seam: the emulation of tests/emu defines
+ * CCS_EMULATION and these with the same meaning. Lines marked ORDER in the other files
+ * carry the memory order; tests/emu shows that each is needed. (One fence more it cannot
+ * show, before a turn is handed on: its fences reach all other blocks at the same time.)
+ *
+ * Scopes. Loads and stores of counters and LL entries are for the whole system, which
+ * costs no more than for the device. Fences do cost more: there are two, and
+ * ccs_fence (block.h) takes the wide one where FIFOs reach other devices or the host.
+ */
+
+struct __attribute__((aligned(16))) ccs_vec {
+	uint32_t w[4];
+};
+
+#if !defined(CCS_EMULATION)
+
+#define CCS_FN static __device__ __forceinline__
+#define CCS_CALL static __device__ __noinline__
+#define CCS_KERNEL extern "C" __global__ __launch_bounds__(CCS_THREADS) void
+#define CCS_CONSTANT __grid_constant__
+
+CCS_FN uint64_t ccs_ld_acquire(const uint64_t *p)
+{
+	uint64_t v;
+
+	asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+	return v;
+}
+
+CCS_FN void ccs_st_relaxed(uint64_t *p, uint64_t v)
+{
+	asm volatile("st.relaxed.sys.global.u64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
+}
+
+CCS_FN void ccs_fence_device(void)
+{
+	asm volatile("fence.acq_rel.gpu;" : : : "memory");
+}
+
+CCS_FN void ccs_fence_system(void)
+{
+	asm volatile("fence.acq_rel.sys;" : : : "memory");
+}
+
+CCS_FN uint32_t ccs_ld_flag(const uint32_t *p)
+{
+	uint32_t v;
+
+	asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+	return v;
+}
+
+CCS_FN void ccs_st_flag(uint32_t *p, uint32_t v)
+{
+	asm volatile("st.relaxed.sys.global.u32 [%0], %1;" : : "l"(p), "r"(v) : "memory");
+}
+
+/* Two LL entries; each is loaded or stored as one. */
+CCS_FN void ccs_ld_entries(const uint64_t *p, uint64_t v[2])
+{
+	asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+		     : "=l"(v[0]), "=l"(v[1])
+		     : "l"(p)
+		     : "memory");
+}
+
+CCS_FN void ccs_st_entries(uint64_t *p, uint64_t v0, uint64_t v1)
+{
+	asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};"
+		     :
+		     : "l"(p), "l"(v0), "l"(v1)
+		     : "memory");
+}
+
+/* *p = to, if it is `from`; returns what it was. Relaxed, as is the next. */
+CCS_FN uint64_t ccs_swap(uint64_t *p, uint64_t from, uint64_t to)
+{
+	uint64_t v;
+
+	asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
+		     : "=l"(v)
+		     : "l"(p), "l"(from), "l"(to)
+		     : "memory");
+	return v;
+}
+
+CCS_FN uint64_t ccs_add(uint64_t *p, uint64_t by)
+{
+	uint64_t v;
+
+	asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
+		     : "=l"(v)
+		     : "l"(p), "l"(by)
+		     : "memory");
+	return v;
+}
+
+/* The launch's number: unlike that of any other of this context, or of its graph. */
+CCS_FN uint64_t ccs_grid(void)
+{
+	uint64_t v;
+
+	asm volatile("mov.u64 %0, %%gridid;" : "=l"(v));
+	return v;
+}
+
+CCS_FN ccs_vec ccs_load16(const uint8_t *p)
+{
+	return *(const ccs_vec *)p;
+}
+
+CCS_FN void ccs_store16(uint8_t *p, ccs_vec v)
+{
+	*(ccs_vec *)p = v;
+}
+
+template <typename T> CCS_FN T ccs_load(const uint8_t *p)
+{
+	return *(const T *)p;
+}
+
+template <typename T> CCS_FN void ccs_store(uint8_t *p, T v)
+{
+	*(T *)p = v;
+}
+
+CCS_FN int ccs_barrier(int stop)
+{
+	return __syncthreads_or(stop);
+}
+
+/* Of use only to be in time: nothing relies on it. */
+CCS_FN void ccs_meet_warp(void)
+{
+	__syncwarp();
+}
+
+#define CCS_NOTE_PASS(operations)
+
+CCS_FN uint64_t ccs_clock(void)
+{
+	uint64_t ns;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+	return ns;
+}
+
+CCS_FN bool ccs_take(uint32_t *p)
+{
+	return atomicCAS_system(p, 0, 1) == 0;
+}
+
+CCS_FN float ccs_times(float x, float y)
+{
+	return __fmul_rn(x, y);
+}
+
+CCS_FN double ccs_times(double x, double y)
+{
+	return __dmul_rn(x, y);
+}
+
+CCS_FN float ccs_from_half(uint16_t h)
+{
+	float f;
+
+	asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+	return f;
+}
+
+CCS_FN uint16_t ccs_to_half(float f)
+{
+	uint16_t h;
+
+	asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+	return h;
+}
+
+CCS_FN uint16_t ccs_to_bfloat(float f)
+{
+	uint16_t h;
+
+	asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
+	return h;
+}
+
+#endif

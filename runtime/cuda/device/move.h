@@ -1,0 +1,274 @@
+/*
+ * Moving a tile of an operation's cells: v = in (+) a (+) b, to dst and to out.
+ *
+ * Whole units of aligned cells go by ccs_units, with several loads in flight (Simple):
+ * compiled for a form, in straight-line code, or for any. All the rest goes by
+ * ccs_each, unit by unit, for any form: LL messages, unaligned cells, a cell's last
+ * elements, and messages of many small cells, where a cell has less than a unit a
+ * thread.
+ *
+ * Direct copies: `out` is then the peer's cell, and where the message is in its place
+ * already, `in` is the own cell `dst`, and nothing is stored there.
+ */
+
+#define CCS_LL (CCS_PROTO == CCS_DEV_LL)
+#define CCS_IN_UNIT(form) (CCS_LL && CCS_IS_IN(form) ? 32u : 16u) /* bytes in the slot */
+#define CCS_OUT_UNIT(form) (CCS_LL && CCS_IS_OUT(form) ? 32u : 16u)
+#define CCS_KEEPS(form) (((form) & (CCS_DEV_DST | CCS_DEV_IN_DIRECT)) == CCS_DEV_DST)
+
+/* Addresses at the tile's beginning. Part j of a message begins at unit j * room. */
+struct ccs_part {
+	const uint8_t *in, *a, *b;
+	uint8_t *dst, *out;
+	uint32_t units; /* of the message */
+	uint32_t own;	/* elements of the caller's that it may touch */
+	uint32_t whole; /* units that ccs_units moves */
+};
+
+/* The message's slots in a tile. */
+CCS_FN const uint8_t *ccs_in_slot(const struct ccs_row &r, uint64_t number)
+{
+	return r.in + (number & (r.in_slots - 1)) * r.in_bytes;
+}
+
+CCS_FN uint8_t *ccs_out_slot(const struct ccs_row &r, uint64_t number)
+{
+	return r.out + (number & (r.out_slots - 1)) * r.out_bytes;
+}
+
+CCS_FN struct ccs_part ccs_part_of(const struct ccs_row &r, const struct ccs_spot &s, uint32_t j,
+				   uint64_t t)
+{
+	const uint64_t lo = ccs_lo(t), at = lo * CCS_SIZE, unit = (uint64_t)j * ccs_b.room;
+	const uint32_t form = r.op.form;
+	struct ccs_part p;
+
+	p.units = (ccs_rest(s.len, lo) + CCS_LANES - 1) / CCS_LANES;
+	p.own = ccs_rest(s.own, lo);
+	p.whole = s.aligned ? p.own / CCS_LANES : 0;
+	p.a = s.at[CCS_SPOT_A] + at;
+	p.b = s.at[CCS_SPOT_B] + at;
+	p.dst = s.at[CCS_SPOT_DST] + at;
+	p.in = form & CCS_DEV_IN_DIRECT
+		       ? p.dst
+		       : ccs_in_slot(r, r.in_number + t * r.in_messages) + unit * CCS_IN_UNIT(form);
+	p.out = form & CCS_DEV_OUT_DIRECT ? s.at[CCS_SPOT_TO] + at
+					  : ccs_out_slot(r, r.out_number + t * r.out_messages) +
+						    unit * CCS_OUT_UNIT(form);
+	return p;
+}
+
+/* v = in (+) a (+) b */
+CCS_FN ccs_vec ccs_value(uint32_t form, ccs_vec in, ccs_vec a, ccs_vec b, uint32_t initial)
+{
+	if (CCS_OP == CCS_DEV_PREMUL && form & CCS_DEV_A && initial & CCS_DEV_A_INITIAL)
+		a = ccs_scale16(a, ccs_b.scalar);
+	if (CCS_OP == CCS_DEV_PREMUL && form & CCS_DEV_B && initial & CCS_DEV_B_INITIAL)
+		b = ccs_scale16(b, ccs_b.scalar);
+	if (form & CCS_DEV_A)
+		in = form & CCS_DEV_IN ? ccs_combine16(in, a) : a;
+	if (form & CCS_DEV_B)
+		in = form & (CCS_DEV_IN | CCS_DEV_A) ? ccs_combine16(in, b) : b;
+	return in;
+}
+
+/* ---- unit by unit -------------------------------------------------------------------- */
+
+CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t u, uint32_t k,
+		    uint64_t t)
+{
+	const uint32_t form = r.op.form, first = u * CCS_LANES;
+	const uint32_t n = p.own > first ? p.own - first : 0;
+	const uint64_t at = (uint64_t)u * 16;
+	ccs_vec in = ccs_zero(), a = in, b = in;
+
+	if (form & CCS_DEV_A)
+		a = ccs_fetch(p.a + at, n);
+	if (form & CCS_DEV_B)
+		b = ccs_fetch(p.b + at, n);
+	if (CCS_LL && CCS_IS_IN(form)) {
+		if (ccs_ll_take(p.in + 2 * at, (uint32_t)(r.in_number + t * r.in_messages) + 1, &in,
+				r, k, t))
+			return 1;
+	} else if (form & CCS_DEV_IN) {
+		in = form & CCS_DEV_IN_DIRECT ? ccs_fetch(p.in + at, n) : ccs_load16(p.in + at);
+	}
+	in = ccs_value(form, in, a, b, form);
+	if (CCS_LL && CCS_IS_OUT(form))
+		ccs_ll_give(p.out + 2 * at, (uint32_t)(r.out_number + t * r.out_messages) + 1, in);
+	else if (form & CCS_DEV_OUT_DIRECT)
+		ccs_keep(p.out + at, in, n);
+	else if (form & CCS_DEV_OUT)
+		ccs_store16(p.out + at, in);
+	if (CCS_KEEPS(form))
+		ccs_keep(p.dst + at, in, n);
+	return 0;
+}
+
+/* Cells are moved one after another, or all at a time, where they are small. */
+CCS_FN bool ccs_one_by_one(const struct ccs_row &r)
+{
+	return r.op.n == 1 || ccs_b.room >= blockDim.x;
+}
+
+CCS_FN uint32_t ccs_cells_here(const struct ccs_row &r, uint32_t j)
+{
+	const uint32_t n = r.op.n ? r.op.n : 1;
+
+	return n - j < CCS_ROWS ? n - j : CCS_ROWS;
+}
+
+CCS_FN const struct ccs_spot *ccs_spots_here(const struct ccs_row &r)
+{
+	return r.op.n > 1 ? ccs_b.spots : &r.cell;
+}
+
+/* What ccs_units has not moved of the cells j .. whose spots are known. `fill`: an LL
+ * message that fills its slot. */
+CCS_FN int ccs_each(uint32_t k, uint64_t t, uint32_t j, bool fill)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const struct ccs_spot *s = ccs_spots_here(r);
+	const uint32_t room = ccs_b.room, n = ccs_cells_here(r, j), end = n * room;
+	const bool skip = !CCS_LL && ccs_one_by_one(r);
+	struct ccs_part p = ccs_part_of(r, s[0], j, t);
+	uint32_t at = 0;
+
+	if (CCS_LL && j == 0 && p.units == 0)
+		p.units = 1;
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < end; i += blockDim.x) {
+		uint32_t u;
+
+		if (n > 1 && i / room != at) {
+			at = i / room;
+			p = ccs_part_of(r, s[at], j + at, t);
+		}
+		u = i - at * room;
+		if (u < p.units) {
+			if ((!skip || u >= p.whole) && ccs_unit(r, p, u, k, t))
+				return 1;
+		} else if (CCS_LL && fill) {
+			ccs_ll_give(p.out + (uint64_t)u * 32,
+				    (uint32_t)(r.out_number + t * r.out_messages) + 1, ccs_zero());
+		}
+	}
+	return 0;
+}
+
+/* ---- whole units ----------------------------------------------------------------------- */
+
+#define CCS_UNROLL 4
+#define CCS_ANY (~0u) /* a form that is known at run time only */
+
+template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t form)
+{
+	const uint32_t f = F == CCS_ANY ? form : F, step = blockDim.x, whole = p.whole;
+
+#pragma unroll 1
+	for (uint32_t u = threadIdx.x; u < whole; u += CCS_UNROLL * step) {
+		ccs_vec in[CCS_UNROLL], a[CCS_UNROLL], b[CCS_UNROLL];
+
+#pragma unroll
+		for (uint32_t i = 0; i < CCS_UNROLL; i++) {
+			const uint64_t at = (uint64_t)(u + i * step) * 16;
+
+			if (u + i * step >= whole)
+				continue;
+			in[i] = f & CCS_DEV_IN ? ccs_load16(p.in + at) : ccs_zero();
+			a[i] = f & CCS_DEV_A ? ccs_load16(p.a + at) : ccs_zero();
+			b[i] = f & CCS_DEV_B ? ccs_load16(p.b + at) : ccs_zero();
+		}
+#pragma unroll
+		for (uint32_t i = 0; i < CCS_UNROLL; i++) {
+			const uint64_t at = (uint64_t)(u + i * step) * 16;
+
+			if (u + i * step >= whole)
+				continue;
+			in[i] = ccs_value(f, in[i], a[i], b[i], form);
+			if (f & CCS_DEV_OUT)
+				ccs_store16(p.out + at, in[i]);
+			if (f & CCS_DEV_DST && CCS_KEEPS(form))
+				ccs_store16(p.dst + at, in[i]);
+		}
+	}
+}
+
+/* Whether the message is in its place already, and goes no further. */
+CCS_FN bool ccs_in_place(uint32_t form)
+{
+	return (form & (CCS_DEV_IN_DIRECT | CCS_DEV_OUT)) == CCS_DEV_IN_DIRECT;
+}
+
+/* The cells j .. whose spots are known. */
+CCS_FN void ccs_move(uint32_t k, uint64_t t, uint32_t j)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const struct ccs_spot *s = ccs_spots_here(r);
+	const uint32_t n = ccs_cells_here(r, j);
+	bool left = !ccs_one_by_one(r);
+
+	if (ccs_in_place(r.op.form))
+		return;
+#pragma unroll 1
+	for (uint32_t i = 0; i < n && ccs_one_by_one(r); i++) {
+		const struct ccs_part p = ccs_part_of(r, s[i], j + i, t);
+
+		ccs_units<CCS_ANY>(p, r.op.form);
+		left |= p.whole < p.units;
+	}
+	if (left)
+		ccs_each(k, t, j, false);
+}
+
+/* ---- one pass for a chain --------------------------------------------------------------- */
+
+#if CCS_PASSES
+/* Operations k .. k + m - 1 of a chain, of whole units: what each alone would store and
+ * load again is in registers. One by one they would add in this order, too, and round
+ * every sum. */
+CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const struct ccs_part p = ccs_part_of(r, r.cell, 0, t);
+	const uint32_t form = r.op.form, step = blockDim.x, whole = p.whole;
+	uint32_t sums = 1;
+
+	CCS_NOTE_PASS(m);
+	while (sums < m && ccs_b.rows[(k + sums) % CCS_ROWS].op.form & CCS_DEV_IN)
+		sums++;
+#pragma unroll 1
+	for (uint32_t u = threadIdx.x; u < whole; u += CCS_UNROLL * step) {
+		ccs_vec v[CCS_UNROLL], x[CCS_UNROLL], y[CCS_UNROLL];
+		const uint64_t at = (uint64_t)u * 16;
+		const uint32_t left = (whole - u + step - 1) / step;
+
+#define CCS_UNITS _Pragma("unroll") for (uint32_t i = 0; i < CCS_UNROLL; i++) if (i < left)
+#define CCS_AT (at + (uint64_t)(i * step) * 16)
+		CCS_UNITS
+		{
+			v[i] = form & CCS_DEV_IN ? ccs_load16(p.in + CCS_AT) : ccs_zero();
+			x[i] = form & CCS_DEV_A ? ccs_load16(p.a + CCS_AT) : ccs_zero();
+			y[i] = form & CCS_DEV_B ? ccs_load16(p.b + CCS_AT) : ccs_zero();
+		}
+		CCS_UNITS
+		v[i] = ccs_value(form, v[i], x[i], y[i], form);
+#pragma unroll 1
+		for (uint32_t j = 1; j < sums; j++) {
+			CCS_UNITS
+			x[i] = ccs_load16(ccs_b.links[j].in + CCS_AT);
+			CCS_UNITS
+			v[i] = ccs_combine16(x[i], v[i]);
+		}
+		if (CCS_KEEPS(form) || sums > 1)
+			CCS_UNITS
+		ccs_store16(p.dst + CCS_AT, v[i]);
+#pragma unroll 1
+		for (uint32_t j = 0; j < m; j++)
+			if (ccs_b.links[j].out)
+				CCS_UNITS
+		ccs_store16(ccs_b.links[j].out + CCS_AT, v[i]);
+	}
+	ccs_tell_all(k, t, m);
+}
+#endif

@@ -1,0 +1,346 @@
+/*
+ * What generated code calls: all else is here and above.
+ *
+ *   ccs_begin(c)		turn, epoch
+ *   ccs_rows(k, t)		resolves the group of operations that begins at k
+ *   ccs_run<FORM>(k, t, &stop)	straight-line code: operations k, k + 1, ... of one form
+ *   ccs_table(k, t, &stop)	operations of any form, to the end of the group
+ *   ccs_end(c, stop)		what follows the operations; counters to the call's end
+ *
+ * An operation: wait, move, tell. Both return the first operation that they have not
+ * done. ccs_run does what is plain: one cell, of aligned whole units; what is not,
+ * and where another form comes than it expects, is left to the table. So a line
+ * is right for any worker. Chains are the table's, too: when an operation may start, those
+ * of its chain that may start by then are done with it, in one pass.
+ * All is one function, but for the waits: nothing is spilt.
+ *
+ * At the end. What a block leaves is for the next launch on this device, which is ordered
+ * behind this one, by the stream or by the turn. A call leaves heads, tails, `done` and
+ * epoch as a whole run does, also when it stops. Where FIFOs reach another device, the peer may be in the same call
+ * still, or in the next one already, so even then
+ *   - what this block has read of slots is read before it tells the tail: a fence,
+ *     behind a barrier, before the late tails;
+ *   - a block that stops moves heads past messages that it never sent, and LL flags
+ *     likewise. A peer that takes such a message for one goes on with garbage. But
+ *     this block has seen the abort flag set, or set it, before the barrier and the
+ *     fence, and then tells the head: so whoever acquires the head, and whatever is
+ *     ordered after that, the end of the peer's launch too, finds the flag set
+ *     (coherence: no later look at the flag sees an older value). The host looks at
+ *     the flag after the launch: a call that took garbage is known to have failed.
+ */
+
+CCS_FN void ccs_rows(uint32_t k, uint64_t t)
+{
+	if (t == 0 || ccs_b.w.nops > CCS_ROWS)
+		ccs_resolve(k);
+}
+
+#if CCS_PROTO == CCS_DEV_SIMPLE
+/* Whether operation k, which may start, is done, with others of its chain: k is the last
+ * of them then. */
+CCS_FN bool ccs_passes(uint32_t &k, uint64_t t, const struct ccs_part &p)
+{
+#if CCS_PASSES
+	const uint32_t m = p.whole < p.units ? 1 : ccs_come(k);
+
+	if (m > 1) {
+		ccs_pass(k, t, m);
+		k += m - 1;
+	}
+	return m > 1;
+#else
+	(void)k;
+	(void)t;
+	(void)p;
+	return false;
+#endif
+}
+
+CCS_FN int ccs_step(uint32_t &k, uint64_t t)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const uint32_t n = r.op.n;
+	int stop = ccs_ready(k, t);
+
+	if (CCS_PASSES && !stop && ccs_passes(k, t, ccs_part_of(r, r.cell, 0, t)))
+		return 0;
+	for (uint32_t j = 0; j < n && !stop; j += CCS_ROWS) {
+		if (n > 1)
+			ccs_spots_make(k, j);
+		ccs_move(k, t, j);
+	}
+	return stop || ccs_tell(k, t, 0);
+}
+
+template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *stop)
+{
+#pragma unroll 1
+	for (; k < ccs_b.w.nops && !*stop; k++) {
+		const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+		struct ccs_part p;
+
+		if ((r.op.form & CCS_DEV_FORM) != F || r.op.n != 1 || (CCS_PASSES && r.chain > 1))
+			return k;
+		p = ccs_part_of(r, r.cell, 0, t);
+		if (p.whole < p.units)
+			return k;
+		*stop = ccs_ready(k, t);
+		if (*stop)
+			return k;
+		if (!ccs_in_place(r.op.form))
+			ccs_units<F>(p, r.op.form);
+		*stop = ccs_tell(k, t, 0);
+	}
+	return k;
+}
+
+CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
+{
+	do {
+		if (k >= ccs_b.w.nops || *stop)
+			return k;
+		*stop = ccs_step(k, t);
+		k++;
+	} while (k % CCS_ROWS);
+	return k;
+}
+#else
+/* One step for all forms. Unit u of a cell is the same thread's in all operations of one
+ * cell, so that these need no barrier between them; others have one on either side. A
+ * thread that waited in vain (`gone`) comes to the barriers that the others come to,
+ * and does no more. */
+CCS_FN int ccs_step(uint32_t k, uint64_t t, int *gone)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const uint64_t number = r.out_number + t * r.out_messages;
+	const bool fill = CCS_IS_OUT(r.op.form) && ccs_ll_fills(number, r.out_slots);
+	const bool tells = r.op.form & CCS_DEV_PUBLISH || (CCS_IS_IN(r.op.form) && !r.late);
+	const uint32_t n = r.op.n ? r.op.n : 1;
+
+	if (ccs_ready(k, t))
+		return 1;
+	for (uint32_t j = 0; j < n; j += CCS_ROWS) {
+		if (n > 1)
+			ccs_spots_make(k, j);
+		*gone = *gone || ccs_each(k, t, j, fill);
+	}
+	if (fill && !*gone)
+		ccs_ll_fill(ccs_out_slot(r, number), (uint64_t)n * ccs_b.room, r.out_bytes,
+			    (uint32_t)number + 1);
+	return tells || n > 1 ? ccs_tell(k, t, *gone) : 0;
+}
+
+CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
+{
+	int gone = 0;
+
+	do {
+		if (k >= ccs_b.w.nops || *stop)
+			break;
+		*stop = ccs_step(k, t, &gone);
+		k++;
+	} while (k % CCS_ROWS);
+	*stop = *stop || ccs_barrier(gone);
+	return k;
+}
+#endif
+
+CCS_FN int ccs_begin(const struct ccs_dev_call &c)
+{
+	int stop = 0;
+
+	if (threadIdx.x == 0) {
+		const uint64_t mine = c.turn ? ((uint64_t)c.launch << 32) + ccs_grid() + 1 : 0;
+		const uint64_t had = c.turn ? ccs_swap(c.turn, 0, mine) : 0; /* on its way */
+
+		ccs_b.worker = c.worker0 + blockIdx.x / c.replicas;
+		ccs_b.replica = blockIdx.x % c.replicas;
+		ccs_b.replicas = c.replicas;
+		ccs_b.replicas_max = c.replicas_max;
+		ccs_b.ops = c.ops;
+		ccs_b.waits = c.waits;
+		ccs_b.workers = c.workers;
+		ccs_b.cells = c.cells;
+		ccs_b.fifos = c.fifos;
+		ccs_b.ranks = c.far_ranks ? c.far_ranks : c.ranks;
+		ccs_b.done = c.done;
+		ccs_b.stage = c.stage;
+		ccs_b.abort = c.abort;
+		ccs_b.report = c.report;
+		ccs_b.count = c.count;
+		ccs_b.tile = c.tile;
+		ccs_b.tile0 = c.tile0;
+		ccs_b.ntiles = c.ntiles;
+		ccs_b.longest = c.longest;
+		ccs_b.limit = c.limit;
+		ccs_b.scalar = (ccs_elem)c.scalar;
+		ccs_b.worker0 = c.worker0;
+		ccs_b.nworkers = c.nworkers;
+		ccs_b.far = c.far;
+		ccs_b.direct = c.direct;
+		ccs_b.room = (uint32_t)(c.tile * CCS_SIZE / 16);
+		ccs_b.w = c.workers[ccs_b.worker];
+		ccs_b.io = ccs_b.ranks[ccs_b.w.rank];
+		if (had != 0 && had != mine)
+			stop = ccs_turn_wait(c.turn, mine);
+		if (c.turn)
+			ccs_fence_device(); /* ORDER: the turn before what the last grid left */
+		ccs_b.epoch =
+			ccs_load<uint64_t>((const uint8_t *)(c.epoch + CCS_LINE_OF(ccs_b.worker)));
+	}
+	return ccs_barrier(stop);
+}
+
+/* Cells whose initial value is their final one (by == 0), or the quotient of sums;
+ * the rank's workers share them, each replica does its own tiles. */
+CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t by)
+{
+	struct ccs_cut cut = { 0, 0 };
+	uint32_t turn = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t cell = g[i].first; cell < g[i].first + g[i].n; cell++) {
+			uint64_t len = ~(uint64_t)0;
+			const struct ccs_dev_cell d = ccs_b.cells[cell];
+			uint8_t *to = ccs_cell(ccs_b.io, d, false, &len, &cut);
+			const uint8_t *from = by ? to : ccs_cell(ccs_b.io, d, true, &len, &cut);
+
+			if (from == to && !by && CCS_OP != CCS_DEV_PREMUL)
+				continue;
+			for (uint64_t t = 0; t < ccs_b.ntiles; t++) {
+				const uint64_t lo = ccs_lo(t), at = lo * CCS_SIZE;
+				const uint32_t own = ccs_rest(len, lo);
+
+				if (turn++ % ccs_b.w.of != ccs_b.w.index)
+					continue;
+#pragma unroll 1
+				for (uint32_t u = threadIdx.x; u * CCS_LANES < own;
+				     u += blockDim.x) {
+					const uint64_t off = at + (uint64_t)u * 16;
+					const uint32_t left = own - u * CCS_LANES;
+					ccs_vec v = ccs_fetch(from + off, left);
+
+					if (by)
+						v = ccs_divide16(v, by);
+					else if (CCS_OP == CCS_DEV_PREMUL)
+						v = ccs_scale16(v, ccs_b.scalar);
+					ccs_keep(to + off, v, left);
+				}
+			}
+		}
+}
+
+/* All workers of the rank have done all their operations. */
+CCS_CALL int ccs_meet(void)
+{
+	const uint32_t first = ccs_b.worker - ccs_b.w.index;
+	const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
+	int stop = 0;
+
+	if (ccs_b.w.of == 1)
+		return ccs_barrier(0);
+	ccs_barrier(0);
+	if (threadIdx.x == 0) {
+		ccs_fence(); /* ORDER: results before the rank's other workers divide them */
+		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker), end * ccs_b.w.count);
+	}
+	for (uint32_t i = threadIdx.x; i < ccs_b.w.of; i += blockDim.x)
+		stop |= ccs_wait_for(ccs_b.done + CCS_LINE_OF(first + i),
+				     { CCS_DEV_STUCK_WORKER, first + i, CCS_DEV_NONE, CCS_DEV_NONE,
+				       ccs_b.ntiles, end * ccs_b.workers[first + i].count, 0 });
+	return ccs_barrier(stop);
+}
+
+/* The ends of this worker's FIFOs, to where the call leaves them, if they are not there:
+ * each by the thread of the FIFO's last message. */
+CCS_FN void ccs_leave_row(const struct ccs_row &r)
+{
+	const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
+
+	if (CCS_IS_IN(r.op.form) && r.late && r.op.in_seq + 1 == r.in_messages)
+		ccs_st_relaxed(r.in_tail, end * r.in_messages);
+	if (CCS_LL && CCS_IS_OUT(r.op.form) && r.op.out_seq + 1 == r.out_messages)
+		ccs_st_relaxed(r.out_head, end * r.out_messages);
+}
+
+/* Operation k's, in a call that stops, or that has more operations than rows. */
+CCS_CALL void ccs_leave_op(uint32_t k, int stop)
+{
+	const uint64_t end = ccs_b.epoch + ccs_b.ntiles,
+		       line = (uint64_t)ccs_b.replica * CCS_DEV_LINE;
+	const struct ccs_dev_op o = ccs_b.ops[ccs_b.w.op + k];
+
+	if (CCS_IS_IN(o.form)) {
+		const struct ccs_dev_fifo f = ccs_b.fifos[o.in];
+
+		if (o.in_seq + 1 == f.messages && (stop || f.messages * ccs_b.ntiles <= f.slots))
+			ccs_st_relaxed(f.tail + line, end * f.messages);
+	}
+	if (CCS_IS_OUT(o.form) && (stop || CCS_LL)) {
+		const struct ccs_dev_fifo f = ccs_b.fifos[o.out];
+
+		if (o.out_seq + 1 == f.messages)
+			ccs_st_relaxed(f.head + line, end * f.messages);
+	}
+}
+
+/* LL messages that were not sent: their slots as after a filling. */
+CCS_CALL void ccs_leave_slots(void)
+{
+	const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
+
+	for (uint32_t k = 0; k < ccs_b.w.nops; k++) {
+		const struct ccs_dev_op o = ccs_b.ops[ccs_b.w.op + k];
+
+		if (CCS_IS_OUT(o.form)) {
+			const struct ccs_dev_fifo f = ccs_b.fifos[o.out];
+
+			ccs_ll_fill(f.data + ccs_b.replica * f.slots * f.slot_bytes, 0,
+				    f.slots * f.slot_bytes, (uint32_t)(end * f.messages));
+		}
+	}
+}
+
+CCS_FN void ccs_leave_fifos(int stop)
+{
+	const bool rows = !stop && ccs_b.w.nops <= CCS_ROWS && ccs_b.ntiles;
+
+	if (ccs_b.far && (stop || threadIdx.x < ccs_b.w.nops)) {
+		ccs_fence(); /* ORDER: what was read of slots, before late tails */
+	}
+#pragma unroll 1
+	for (uint32_t k = threadIdx.x; k < ccs_b.w.nops; k += blockDim.x) {
+		if (rows)
+			ccs_leave_row(ccs_b.rows[k]);
+		else
+			ccs_leave_op(k, stop);
+	}
+	if (stop && CCS_LL)
+		ccs_leave_slots();
+}
+
+CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
+{
+	const struct ccs_dev_post post = c.posts[ccs_b.w.rank];
+
+	if (!stop && post.reduced > post.keep)
+		ccs_post_cells(c.ranges + post.keep, post.reduced - post.keep, 0);
+	if (!stop && c.divide && post.end > post.reduced) {
+		stop = ccs_meet();
+		if (!stop)
+			ccs_post_cells(c.ranges + post.reduced, post.end - post.reduced, c.divide);
+	}
+	stop = ccs_barrier(stop);
+	ccs_leave_fifos(stop);
+	if (threadIdx.x == 0) {
+		const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
+
+		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker), end * ccs_b.w.count);
+		ccs_store<uint64_t>((uint8_t *)(c.epoch + CCS_LINE_OF(ccs_b.worker)), end);
+	}
+	if (!c.turn)
+		return;
+	ccs_barrier(0);
+	if (threadIdx.x == 0)
+		ccs_turn_give(c.turn, (uint64_t)c.nworkers * c.replicas);
+}

@@ -1,0 +1,297 @@
+/*
+ * Waiting, telling, and giving up.
+ *
+ * A wait looks at a counter until it is far enough. From time to time it looks at
+ * the abort flag, too, and with CCS_WATCHDOG at the clock: who waits too long reports
+ * where, and sets the flag, which stops all others; who has waited for long then, too,
+ * reports for its part. Functions return non-zero where
+ * the call is to stop; all threads of a block get the same answer, since it comes
+ * from a barrier. Whoever stops has seen the flag set, or set it.
+ *
+ * Where all messages of a call fit into a FIFO's slots, nobody waits for its tail,
+ * and it is told once, at the end (`late`). Its sender need not even look (`roomy`), if
+ * the receiver's last call is over: on one device it is, when this call begins.
+ */
+
+#if CCS_PROTO == CCS_DEV_LL
+#define CCS_PART CCS_FN /* it is needed once */
+#else
+#define CCS_PART CCS_CALL /* all lines share it */
+#endif
+
+#if !defined(CCS_LONG_WAIT)
+#define CCS_LONG_WAIT (1u << 14) /* looks: milliseconds */
+#endif
+
+struct ccs_stuck {
+	uint32_t kind, peer, fifo, op;
+	uint64_t t, need, have;
+};
+
+/* Whether who is waited for runs in this launch, too. */
+CCS_FN bool ccs_is_near(uint32_t kind, uint32_t fifo)
+{
+	uint32_t worker = ccs_b.worker0;
+
+	if (kind == CCS_DEV_STUCK_RECV)
+		worker = ccs_b.fifos[fifo].src_worker;
+	if (kind == CCS_DEV_STUCK_SEND)
+		worker = ccs_b.fifos[fifo].dst_worker;
+	return worker - ccs_b.worker0 < ccs_b.nworkers;
+}
+
+/* The call is to stop, or somebody has waited for too long: stops it, and says why if
+ * nobody of this part has. Where others were first, that is who has waited for more than
+ * half of the limit, and for another part. Each argument for itself: a struct would lie in
+ * memory, and take registers in the loops that wait. */
+CCS_CALL void ccs_give_up(uint32_t kind, uint32_t peer, uint32_t fifo, uint32_t op, uint64_t t,
+			  uint64_t need, uint64_t have, uint64_t waited)
+{
+	struct ccs_dev_report *r = ccs_b.report;
+	const uint64_t limit = ccs_b.limit;
+
+	if (r && limit && waited > (ccs_is_near(kind, fifo) ? limit : limit / 2) &&
+	    ccs_take(&r->taken)) {
+		r->kind = kind;
+		r->rank = ccs_b.w.rank;
+		r->worker = ccs_b.worker;
+		r->replica = ccs_b.replica;
+		if (op < ccs_b.w.nops) {
+			const struct ccs_dev_op &o = ccs_b.ops[ccs_b.w.op + op];
+
+			r->op = o.done - 1;
+			r->line = o.line;
+			r->file = o.file;
+		}
+		r->peer = peer;
+		r->fifo = fifo;
+		r->tile = t;
+		r->need = need;
+		r->have = have;
+		ccs_fence_system();
+		ccs_st_flag(&r->complete, 1);
+	}
+	ccs_st_flag(ccs_b.abort, 1);
+}
+
+/* One more look, that failed, or that saw it come after a long time: maybe from somebody who
+ * had given up, and left his counters. Non-zero: stop. Who waits for another worker of its
+ * rank leaves it to that one, for a while, to say for whom the rank waits. */
+CCS_FN int ccs_patience(uint32_t *looks, uint64_t *since, const struct ccs_stuck &s, bool came)
+{
+	if (++*looks & 31 && !came)
+		return 0;
+	const bool stop = ccs_ld_flag(ccs_b.abort);
+#if defined(CCS_WATCHDOG)
+	const uint64_t now = ccs_clock();
+
+	if (!*since)
+		*since = now;
+	if (!stop &&
+	    (came || !ccs_b.limit ||
+	     now - *since <= ccs_b.limit + (s.kind == CCS_DEV_STUCK_WORKER ? ccs_b.limit / 4 : 0)))
+		return 0;
+	ccs_give_up(s.kind, s.peer, s.fifo, s.op, s.t, s.need, s.have, now - *since);
+	return 1;
+#else
+	(void)since;
+	(void)s;
+	return stop;
+#endif
+}
+
+/* Waits until the counter is at least `need`. */
+CCS_FN int ccs_wait_for(const uint64_t *p, struct ccs_stuck s)
+{
+	uint32_t looks = 0;
+	uint64_t since = 0;
+
+	for (;;) {
+		s.have = ccs_ld_acquire(p); /* ORDER: the wait before what comes after it */
+		const bool came = (int64_t)(s.have - s.need) >= 0;
+
+		if (came && looks < CCS_LONG_WAIT)
+			return 0;
+		if (ccs_patience(&looks, &since, s, came))
+			return 1;
+		if (came)
+			return 0;
+	}
+}
+
+/* For wait i of an operation. */
+CCS_FN int ccs_wait_worker(const struct ccs_row &r, uint32_t i, uint32_t k, uint64_t t)
+{
+	const struct ccs_dev_wait w = ccs_b.waits[r.op.wait + i];
+
+	return ccs_wait_for(ccs_b.done + CCS_LINE_OF(w.worker),
+			    { CCS_DEV_STUCK_WORKER, w.worker, CCS_DEV_NONE, k, t,
+			      (ccs_b.epoch + t) * ccs_b.workers[w.worker].count + w.ops, 0 });
+}
+
+/* Threads that wait: in warps of their own, if there are enough. */
+CCS_FN uint32_t ccs_apart(void)
+{
+	return blockDim.x >= 128 ? 32 : 1;
+}
+
+#if CCS_PASSES
+/* Whether the others of operation k's chain may start, too, and their addresses: by
+ * threads of the warp that waited for k's message, when it has come. */
+CCS_FN void ccs_look(uint32_t k, uint64_t t, uint32_t from)
+{
+	const uint32_t chain = ccs_b.rows[k % CCS_ROWS].chain;
+
+	ccs_meet_warp();
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x - from; i < chain; i += blockDim.x - from) {
+		const struct ccs_row &r = ccs_b.rows[(k + i) % CCS_ROWS];
+		const uint64_t in = r.in_number + t * r.in_messages;
+		const uint64_t out = r.out_number + t * r.out_messages;
+		uint64_t head = in + 1, tail = out + 1;
+
+		if (i && r.op.form & CCS_DEV_IN)
+			head = ccs_ld_acquire(r.in_head); /* ORDER: a look at a head */
+		if (i && r.op.form & CCS_DEV_OUT && !r.roomy)
+			tail = ccs_ld_acquire(r.out_tail);
+		ccs_b.links[i].here = (int64_t)(head - in - 1) >= 0 &&
+				      (int64_t)(tail - out - 1 + r.out_slots) >= 0;
+		ccs_b.links[i].in = r.in + (in & (r.in_slots - 1)) * r.in_bytes;
+		ccs_b.links[i].out = !(r.op.form & CCS_DEV_OUT) ? 0
+				     : r.op.form & CCS_DEV_OUT_DIRECT
+					     ? r.cell.at[CCS_SPOT_TO] + ccs_lo(t) * CCS_SIZE
+					     : r.out + (out & (r.out_slots - 1)) * r.out_bytes;
+	}
+}
+
+/* Behind ccs_ready: how many operations from k on may be done in one pass. */
+CCS_FN uint32_t ccs_come(uint32_t k)
+{
+	const uint32_t chain = ccs_b.rows[k % CCS_ROWS].chain;
+	uint32_t m = 1;
+
+#pragma unroll 1
+	while (m < chain && ccs_b.links[m].here)
+		m++;
+	return m;
+}
+#endif
+
+/* Until operation k may start. LL messages are waited for where they lie. */
+CCS_PART int ccs_ready(uint32_t k, uint64_t t)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const bool heads = CCS_PROTO == CCS_DEV_SIMPLE && CCS_IS_IN(r.op.form);
+	const bool tails = CCS_IS_OUT(r.op.form) && !r.roomy;
+	const uint32_t apart = ccs_apart();
+	int stop = 0;
+
+	if (!heads && !tails && !r.op.nwaits && !(CCS_PASSES && r.chain > 1))
+		return 0;
+	if (heads && threadIdx.x == 0)
+		stop = ccs_wait_for(r.in_head,
+				    { CCS_DEV_STUCK_RECV, ccs_b.fifos[r.op.in].src, r.op.in, k, t,
+				      r.in_number + t * r.in_messages + 1, 0 });
+	if (tails && threadIdx.x == apart)
+		stop = ccs_wait_for(r.out_tail,
+				    { CCS_DEV_STUCK_SEND, ccs_b.fifos[r.op.out].dst, r.op.out, k, t,
+				      r.out_number + t * r.out_messages + 1 - r.out_slots, 0 });
+	if (threadIdx.x == 2 * apart)
+#pragma unroll 1
+		for (uint32_t i = 0; i < r.op.nwaits && !stop; i++)
+			stop = ccs_wait_worker(r, i, k, t);
+#if CCS_PASSES
+	if (r.chain > 1)
+		ccs_look(k, t, heads ? 0 : apart);
+#endif
+	return ccs_barrier(stop);
+}
+
+/* After the data: a barrier, then thread 0 tells the others. LL messages tell themselves;
+ * and where there is no more to tell, the threads go on, each with its own units
+ * (ccs_step). */
+CCS_PART int ccs_tell(uint32_t k, uint64_t t, int stop)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const bool sent = CCS_PROTO == CCS_DEV_SIMPLE && CCS_IS_OUT(r.op.form);
+	const bool taken = CCS_IS_IN(r.op.form) && !r.late;
+	const bool done = r.op.form & CCS_DEV_PUBLISH;
+
+	stop = ccs_barrier(stop);
+	if (threadIdx.x == 0 && (sent || taken || done) && !stop) {
+		ccs_fence(); /* ORDER: data before counters */
+		if (sent)
+			ccs_st_relaxed(r.out_head, r.out_number + t * r.out_messages + 1);
+		if (taken)
+			ccs_st_relaxed(r.in_tail, r.in_number + t * r.in_messages + 1);
+		if (done)
+			ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker),
+				       (ccs_b.epoch + t) * ccs_b.w.count + r.op.done);
+	}
+	return stop;
+}
+
+#if CCS_PASSES
+/* The same for m operations: one fence. What an inner one publishes, the last one that
+ * publishes does. */
+CCS_FN void ccs_tell_all(uint32_t k, uint64_t t, uint32_t m)
+{
+	uint32_t done = 0;
+
+	ccs_barrier(0);
+	if (threadIdx.x)
+		return;
+	ccs_fence(); /* ORDER: data before the counters of a pass */
+#pragma unroll 1
+	for (uint32_t i = 0; i < m; i++) {
+		const struct ccs_row &r = ccs_b.rows[(k + i) % CCS_ROWS];
+
+		if (r.op.form & CCS_DEV_OUT)
+			ccs_st_relaxed(r.out_head, r.out_number + t * r.out_messages + 1);
+		if (r.op.form & CCS_DEV_IN && !r.late)
+			ccs_st_relaxed(r.in_tail, r.in_number + t * r.in_messages + 1);
+		if (r.op.form & CCS_DEV_PUBLISH)
+			done = r.op.done;
+	}
+	if (done)
+		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker),
+			       (ccs_b.epoch + t) * ccs_b.w.count + done);
+}
+#endif
+
+/* ---- turns --------------------------------------------------------------------------
+ * turn[0]: 0, or the number of the grid whose blocks may go on. The first of a
+ * grid's blocks takes it for all of them; the last that is done gives it back, so all
+ * have had it by then. A block never leaves without having had the turn, or the
+ * state's counters would be left at different calls: when the call is to stop, it
+ * still waits, since the grid that has the turn stops as well, and then stops itself. */
+
+CCS_CALL int ccs_turn_wait(uint64_t *turn, uint64_t mine)
+{
+	struct ccs_stuck s = {
+		CCS_DEV_STUCK_TURN, CCS_DEV_NONE, CCS_DEV_NONE, CCS_DEV_NONE, 0, mine, 0
+	};
+	uint32_t looks = 0;
+	uint64_t since = 0;
+	int stop = 0;
+
+	for (;;) {
+		s.have = ccs_ld_acquire(turn);
+		if (!s.have)
+			s.have = ccs_swap(turn, 0, mine);
+		if (s.have == 0 || s.have == mine)
+			return stop;
+		stop |= ccs_patience(&looks, &since, s, false);
+	}
+}
+
+/* After all that this block has left to the next grid: by one thread. */
+CCS_FN void ccs_turn_give(uint64_t *turn, uint64_t blocks)
+{
+	ccs_fence_device(); /* ORDER: what a block leaves, before it is done */
+	if (ccs_add(turn + 1, 1) + 1 < blocks)
+		return;
+	ccs_st_relaxed(turn + 1, 0);
+	ccs_fence_device(); /* what the other blocks left, before the turn */
+	ccs_st_relaxed(turn, 0);
+}

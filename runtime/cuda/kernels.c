@@ -1,0 +1,234 @@
+/*
+ * The kernel for a call, on this GPU.
+ *
+ * In the order of cost: one that is loaded; one that the module holds for this GPU;
+ * one of the disk cache; one that NVRTC compiles now from the module's source, which
+ * goes into the cache. Kernels stay loaded as long as the communicator.
+ *
+ * Where NVRTC is older than the GPU, the newest PTX that it can write is made instead,
+ * and the driver compiles that.
+ */
+#include "runtime/base/cache.h"
+#include "runtime/cuda/comm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)CCS_DEV_SUM == CCS_SUM && (int)CCS_DEV_PROD == CCS_PROD &&
+		       (int)CCS_DEV_MAX == CCS_MAX && (int)CCS_DEV_MIN == CCS_MIN &&
+		       CCS_DEV_PREMUL == OP_PREMUL,
+	       "kernels have ccs.h's numbers of operators");
+
+struct gpu_module_id gpu_module_id(const struct ccs_module *m)
+{
+	return (struct gpu_module_id){ m->head->size, m->head->checksum };
+}
+
+static bool same_module(struct gpu_module_id a, struct gpu_module_id b)
+{
+	return a.size == b.size && a.checksum == b.checksum;
+}
+
+static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
+{
+	return a->type == b->type && a->op == b->op && a->protocol == b->protocol;
+}
+
+/* ---- what there is --------------------------------------------------------------- */
+
+/* Whether a CUBIN for that architecture runs on the GPU: within a major version
+ * upwards, but 'a' on that one only. */
+static bool runs_on(const struct ccs_kernel *k, int capability)
+{
+	uint32_t has = (uint32_t)capability;
+
+	if (k->variant == 'a')
+		return k->arch == has;
+	return k->arch / 10 == has / 10 && k->arch <= has;
+}
+
+static const struct ccs_kernel *find_compiled(const struct gpu_part *p, const struct ccs_module *m,
+					      const struct kernel_key *key)
+{
+	const struct ccs_kernel *best = NULL;
+
+	for (uint64_t i = 0; i < m->head->kernels.n; i++) {
+		const struct ccs_kernel *k = m->kernels + i;
+		const struct kernel_key has = { k->type, k->op, k->protocol };
+
+		if (same_key(&has, key) && runs_on(k, p->cuda.capability) &&
+		    (!best || k->arch > best->arch ||
+		     (k->arch == best->arch && k->variant > best->variant)))
+			best = k;
+	}
+	return best;
+}
+
+/* ---- compiling -------------------------------------------------------------------- */
+
+static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
+			const struct kernel_key *key, const char *why)
+{
+	char text[80];
+
+	kernel_key_text(key, text, sizeof(text));
+	if (!m->cuda)
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s was compiled for the CPU alone: compile it "
+				 "with ccc --target=cpu,cuda --arch=sm_%d",
+				 ccs_module_schedule(m), p->cuda.capability);
+	return error_set(CCS_EUNSUPPORTED,
+			 "%s has no kernel for %s on sm_%d, and it cannot be "
+			 "compiled here: %s. Compile the schedule with ccc --arch=sm_%d "
+			 "--kernels=%s:%s",
+			 ccs_module_schedule(m), text, p->cuda.capability, why, p->cuda.capability,
+			 ccs_dtype_name((ccs_dtype)key->type), kernel_op_name(key->op));
+}
+
+/* The best that this NVRTC can do for the GPU. */
+static bool choose_arch(const struct nvrtc *n, int capability, struct nvrtc_arch *arch, bool *ptx)
+{
+	*arch = (struct nvrtc_arch){ 0 };
+	for (int i = 0; i < n->narchs; i++)
+		if (n->archs[i] <= capability && n->archs[i] > arch->number)
+			arch->number = n->archs[i];
+	*ptx = arch->number / 10 != capability / 10;
+	return arch->number != 0;
+}
+
+static struct cache_key cache_key(const struct gpu_part *p, const struct ccs_module *m,
+				  const struct kernel_key *key)
+{
+	const void *parts[] = { m->cuda, key, &p->cuda.capability, CCS_VERSION };
+	const size_t lengths[] = { strlen(m->cuda), sizeof(*key), sizeof(p->cuda.capability),
+				   sizeof(CCS_VERSION) };
+
+	return cache_key_of(parts, lengths, 4);
+}
+
+static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct ccs_module *m,
+			  const struct kernel_key *key, void **data, size_t *len)
+{
+	struct nvrtc_output out;
+	struct nvrtc_arch arch;
+	char why[800];
+	bool ptx;
+
+	if (!m->cuda)
+		return lacks(p, m, key, "");
+	if (!g->nvrtc.api && !nvrtc_open(&g->nvrtc, why, sizeof(why)))
+		return lacks(p, m, key, why);
+	if (!choose_arch(&g->nvrtc, p->cuda.capability, &arch, &ptx)) {
+		snprintf(why, sizeof(why), "NVRTC %d.%d is for newer GPUs only", g->nvrtc.major,
+			 g->nvrtc.minor);
+		return lacks(p, m, key, why);
+	}
+	if (!kernel_compile(&g->nvrtc, m->cuda, key, arch, ptx ? KERNEL_PTX : 0, &out)) {
+		error_set(CCS_ESYSTEM, "%s: NVRTC %d.%d refuses the kernel's source for sm_%d: %s",
+			  ccs_module_schedule(m), g->nvrtc.major, g->nvrtc.minor, arch.number,
+			  out.log ? out.log : "out of memory");
+		free(out.data);
+		free(out.log);
+		return CCS_ESYSTEM;
+	}
+	free(out.log);
+	*data = out.data;
+	*len = out.len;
+	return CCS_OK;
+}
+
+/* ---- loading ------------------------------------------------------------------------ */
+
+/* Why what was just compiled does not load, as far as it is known. */
+static ccs_status refused(const struct gpu *g, const struct gpu_part *p, ccs_status s)
+{
+	const struct nvrtc *n = &g->nvrtc;
+	char text[ERROR_TEXT];
+
+	if (s != CCS_EUNSUPPORTED || n->major <= p->cuda.driver / 1000)
+		return s;
+	snprintf(text, sizeof(text), "%.600s", error_thread()->text);
+	return error_set(s,
+			 "%s: NVRTC %d.%d made it, and the driver is that of CUDA %d.%d: "
+			 "CCS_NVRTC can name an older NVRTC",
+			 text, n->major, n->minor, p->cuda.driver / 1000,
+			 p->cuda.driver % 1000 / 10);
+}
+
+static ccs_status load_compiled(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
+				struct gpu_kernel *k)
+{
+	struct cache_key ck;
+	ccs_status s = CCS_OK;
+	void *data = NULL;
+	size_t len = 0;
+
+	if (m->cuda) {
+		ck = cache_key(p, m, &k->key);
+		data = cache_read(&ck, &len);
+		if (data && !cuda_load(&p->cuda, &k->module, &k->function, data, CCS_DEV_KERNEL)) {
+			free(data);
+			return CCS_OK;
+		}
+		free(data); /* whatever is wrong with it: it is made again */
+		data = NULL;
+	}
+	s = compile(g, p, m, &k->key, &data, &len);
+	if (!s)
+		s = refused(g, p,
+			    cuda_load(&p->cuda, &k->module, &k->function, data, CCS_DEV_KERNEL));
+	if (!s)
+		cache_write(&ck, data, len);
+	free(data);
+	return s;
+}
+
+/* What the module holds may be newer than the driver: then an NVRTC that is here may do.
+ * If that fails, too, the first failure is told. */
+static ccs_status load(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
+		       struct gpu_kernel *k)
+{
+	const struct ccs_kernel *ahead = find_compiled(p, m, &k->key);
+	struct thread_state kept;
+	ccs_status s;
+
+	if (!ahead)
+		return load_compiled(g, p, m, k);
+	s = cuda_load(&p->cuda, &k->module, &k->function, m->bytes + ahead->cubin.at,
+		      CCS_DEV_KERNEL);
+	if (s != CCS_EUNSUPPORTED || !m->cuda)
+		return s;
+	kept = *error_thread();
+	if (!load_compiled(g, p, m, k))
+		return CCS_OK;
+	*error_thread() = kept;
+	return s;
+}
+
+ccs_status gpu_kernel_get(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
+			  const struct kernel_key *key, struct gpu_kernel **kernel)
+{
+	struct gpu_module_id id = gpu_module_id(m);
+	struct gpu_kernel *k = p->kernels;
+	ccs_status s;
+
+	while (k && !(same_module(k->id, id) && same_key(&k->key, key)))
+		k = k->next;
+	*kernel = k;
+	if (k)
+		return CCS_OK;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return error_set(CCS_ENOMEM, "out of memory for a kernel");
+	k->id = id;
+	k->key = *key;
+	s = load(g, p, m, k);
+	if (s) {
+		free(k);
+		return s;
+	}
+	k->next = p->kernels;
+	p->kernels = *kernel = k;
+	return CCS_OK;
+}

@@ -1,0 +1,294 @@
+/*
+ * Memory for calls on GPUs: what a part keeps on its GPU, and what all parts share in
+ * the host's memory.
+ *
+ * Device memory that a captured launch names is kept till the communicator's end; else
+ * memory that has become too small is freed once the last call is done.
+ *
+ * The host's memory, within one process, is pinned for all its GPUs. Among processes it
+ * is a POSIX shared segment: rank 0 makes it, with all of its bytes (so that a full
+ * /dev/shm is an error now, and no signal later), all map and pin it, and its name is
+ * gone as soon as they have, or as somebody could not. O(1) beside the calls.
+ */
+#include "runtime/cuda/comm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- a GPU's ------------------------------------------------------------------------ */
+
+ccs_status gpu_keep(struct gpu_part *p, cuda_ptr *at, size_t bytes, const char *what)
+{
+	struct gpu_block *b = calloc(1, sizeof(*b));
+	ccs_status s;
+
+	if (!b)
+		return error_set(CCS_ENOMEM, "out of memory for %s", what);
+	s = cuda_alloc(&p->cuda, &b->p, bytes, what);
+	if (s) {
+		free(b);
+		return s;
+	}
+	b->next = p->blocks;
+	p->blocks = b;
+	*at = b->p;
+	return CCS_OK;
+}
+
+/* Frees a block, once nothing that was launched uses it. */
+static ccs_status drop(struct gpu_part *p, cuda_ptr dead)
+{
+	struct gpu_block **at = &p->blocks, *b;
+	ccs_status s = p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
+
+	if (s)
+		return s;
+	while (*at && (*at)->p != dead)
+		at = &(*at)->next;
+	b = *at;
+	if (b) {
+		*at = b->next;
+		cuda_free(&p->cuda, b->p);
+		free(b);
+	}
+	return CCS_OK;
+}
+
+/* A captured launch may be replayed at any time: what it names is kept. */
+ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const char *what)
+{
+	ccs_status s = CCS_OK;
+
+	if (r->p && bytes <= r->bytes)
+		return CCS_OK;
+	if (r->p && !p->captured) {
+		s = drop(p, r->p);
+		*r = (struct gpu_room){ 0 };
+	}
+	if (!s)
+		s = gpu_keep(p, &r->p, bytes, what);
+	if (!s)
+		r->bytes = bytes;
+	else
+		*r = (struct gpu_room){ 0 };
+	return s;
+}
+
+ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, bool capturing,
+		    cuda_ptr *at)
+{
+	struct gpu_rows *f = p->rows, *reuse = NULL;
+	uint32_t n = 0;
+	ccs_status s;
+
+	for (; f; f = f->next, n++) {
+		if (f->bytes == bytes && !memcmp(f->copy, rows, bytes))
+			break;
+		if (f->bytes == bytes && !f->captured)
+			reuse = f; /* the oldest: new ones go to the front */
+	}
+	if (!f && n >= GPU_MOST_ROWS && reuse) {
+		s = p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
+		if (s)
+			return s;
+		f = reuse;
+		memcpy(f->copy, rows, bytes);
+		s = cuda_upload(&p->cuda, f->p, rows, bytes, "the ranks' pointers");
+	} else if (!f) {
+		f = calloc(1, sizeof(*f) + bytes);
+		if (!f)
+			return error_set(CCS_ENOMEM, "out of memory for the ranks' pointers");
+		s = gpu_keep(p, &f->p, bytes, "the ranks' pointers");
+		if (!s)
+			s = cuda_upload(&p->cuda, f->p, rows, bytes, "the ranks' pointers");
+		if (s) {
+			free(f);
+			return s;
+		}
+		memcpy(f->copy, rows, bytes);
+		f->bytes = bytes;
+		f->next = p->rows;
+		p->rows = f;
+	} else {
+		s = CCS_OK;
+	}
+	f->captured |= capturing;
+	*at = f->p;
+	return s;
+}
+
+void gpu_memory_free(struct gpu_part *p)
+{
+	while (p->blocks) {
+		struct gpu_block *next = p->blocks->next;
+
+		cuda_free(&p->cuda, p->blocks->p);
+		free(p->blocks);
+		p->blocks = next;
+	}
+	while (p->rows) {
+		struct gpu_rows *next = p->rows->next;
+
+		free(p->rows);
+		p->rows = next;
+	}
+}
+
+/* ---- the host's, in one process ----------------------------------------------------- */
+
+/* As each GPU of this process sees it. */
+static ccs_status look(struct gpu *g, struct gpu_segment *m, const char *what)
+{
+	ccs_status s = CCS_OK;
+	int mode;
+
+	for (uint32_t i = 0; i < g->nparts && !s; i++) {
+		struct cuda *d = &g->parts[i].cuda;
+
+		s = cuda_enter(d, &mode);
+		if (s)
+			return s;
+		s = cuda_pinned(d, m->host, m->seen + i, what);
+		cuda_leave(d, mode);
+	}
+	return s;
+}
+
+static ccs_status pin_own(struct gpu *g, struct gpu_segment *m, const char *what)
+{
+	struct cuda *d = &g->parts[0].cuda;
+	void *host;
+	int mode;
+	ccs_status s = cuda_enter(d, &mode);
+
+	if (s)
+		return s;
+	s = cuda_alloc_host(d, &host, m->seen, m->bytes, what);
+	cuda_leave(d, mode);
+	if (s)
+		return s;
+	m->host = host;
+	return g->nparts > 1 ? look(g, m, what) : CCS_OK;
+}
+
+/* ---- the host's, among processes ------------------------------------------------------ */
+
+static ccs_status refused(const char *call, const char *name, size_t bytes, const char *what,
+			  int error)
+{
+	return error_set(error == ENOSPC || error == ENOMEM ? CCS_ENOMEM : CCS_ESYSTEM,
+			 "%s of /dev/shm%s, %zu bytes for %s: %s%s", call, name, bytes, what,
+			 strerror(error),
+			 error == ENOSPC ? " (make /dev/shm larger, in a "
+					   "container with --shm-size, or set CCS_TILE_BYTES)"
+					 : "");
+}
+
+static ccs_status map(struct gpu_segment *m, const char *name, bool make, const char *what)
+{
+	int fd = shm_open(name, make ? O_RDWR | O_CREAT | O_EXCL : O_RDWR, 0600), error;
+	void *p;
+
+	if (fd < 0)
+		return refused("shm_open", name, m->bytes, what, errno);
+	error = make ? posix_fallocate(fd, 0, (off_t)m->bytes) : 0;
+	if (error) {
+		close(fd);
+		shm_unlink(name);
+		return refused("posix_fallocate", name, m->bytes, what, error);
+	}
+	p = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	error = errno;
+	close(fd);
+	if (p == MAP_FAILED) {
+		if (make)
+			shm_unlink(name);
+		return refused("mmap", name, m->bytes, what, error);
+	}
+	m->host = p;
+	m->shared = true;
+	return CCS_OK;
+}
+
+static ccs_status pin_shared(struct gpu *g, struct gpu_segment *m, const char *what)
+{
+	struct cuda *d = &g->parts[0].cuda;
+	int mode;
+	ccs_status s = cuda_enter(d, &mode);
+
+	if (s)
+		return s;
+	s = cuda_pin(d, m->host, m->bytes, what);
+	m->pinned = !s;
+	cuda_leave(d, mode);
+	return s ? s : look(g, m, what);
+}
+
+static ccs_status share(struct gpu *g, struct gpu_segment *m, const char *what)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	bool make = group_rank(g->group) == 0, made;
+	char name[64];
+	ccs_status s;
+
+	m->bytes = (m->bytes + page - 1) / page * page;
+	snprintf(name, sizeof(name), "/ccs-%016llx-%u", (unsigned long long)g->token,
+		 g->segments++);
+	s = make ? map(m, name, true, what) : CCS_OK;
+	made = make && !s;
+	s = gpu_agree(g, s);
+	if (s) {
+		if (made)
+			shm_unlink(name);
+		return s;
+	}
+	if (!make)
+		s = map(m, name, false, what);
+	if (!s)
+		s = pin_shared(g, m, what);
+	s = gpu_agree(g, s);
+	if (made)
+		shm_unlink(name);
+	return s;
+}
+
+ccs_status gpu_segment_make(struct gpu *g, struct gpu_segment *m, size_t bytes, const char *what)
+{
+	ccs_status s;
+
+	*m = (struct gpu_segment){ .bytes = bytes };
+	m->seen = calloc(g->nparts, sizeof(*m->seen));
+	s = m->seen ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for %s", what);
+	if (g->group) {
+		s = gpu_agree(g, s);
+		s = s ? s : share(g, m, what);
+	} else if (!s) {
+		s = pin_own(g, m, what);
+	}
+	if (s)
+		gpu_segment_free(g, m);
+	return s;
+}
+
+void gpu_segment_free(struct gpu *g, struct gpu_segment *m)
+{
+	struct cuda *d = &g->parts[0].cuda;
+	int mode;
+
+	if (m->host && (m->pinned || !m->shared) && !cuda_enter(d, &mode)) {
+		if (m->pinned)
+			cuda_unpin(d, m->host);
+		else
+			cuda_free_host(d, m->host);
+		cuda_leave(d, mode);
+	}
+	if (m->shared && !g->forked) /* pinned memory may be missing in a child */
+		munmap(m->host, m->bytes);
+	free(m->seen);
+	*m = (struct gpu_segment){ 0 };
+}

@@ -1,0 +1,41 @@
+/*
+ * The processes of a communicator on GPUs, a rank each: what they tell one another while
+ * it is set up. Never during a call.
+ *
+ * They meet by NCCL's unique id, and exchange bytes by its all-gather, through a
+ * small buffer on each rank's GPU and a stream of their own.
+ */
+#ifndef CCS_RUNTIME_CUDA_NCCL_GROUP_H
+#define CCS_RUNTIME_CUDA_NCCL_GROUP_H
+
+#include "runtime/meet/group.h"
+#include "runtime/cuda/nccl.h"
+
+struct group;
+
+/** Joins; returns when all `nranks` have. `n` and `d` must outlive the group. */
+ccs_status group_join(struct group **g, const struct nccl *n, struct cuda *d, int nranks,
+		      const struct ccs_unique_id *id, int rank);
+/** NULL is fine. `abort`: without waiting for the others. */
+void group_leave(struct group *g, bool abort);
+int group_rank(const struct group *g);
+int group_size(const struct group *g);
+nccl_comm group_comm(const struct group *g);
+const struct nccl *group_nccl(const struct group *g);
+
+/** Every process gives `each` bytes and gets those of all, in the order of ranks:
+ *  all[size * each]. All must call it, in the same order. It waits for the others. */
+ccs_status group_gather(struct group *g, const void *mine, void *all, size_t each);
+
+/** Says how it went here, and learns how it went elsewhere: CCS_OK if it did on all;
+ *  else `here`, with the text it had, or the first other's status, with its rank and
+ *  its text. All must call it. */
+ccs_status group_agree(struct group *g, ccs_status here);
+
+/** An id of NCCL's, made by rank 0 and told to all that group_meet brings together; with
+ *  `here` as there. If ranks turn out to share a GPU, all on this host, NCCL is told so
+ *  (nccl_share_gpu): NCCL must not have been called yet. `gpu` may be NULL: unknown. */
+ccs_status group_env_id(const struct nccl *n, const struct group_env *env,
+			const struct cuda_uuid *gpu, struct ccs_unique_id *id, ccs_status here);
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * Communicators of several processes, a rank each: how they meet, and how they part.
+ *
+ * They meet by NCCL's unique id (nccl_group.h), and tell one another which host and GPU each
+ * has, and how it is set. Whoever reaches whom is a matrix that all have; the rest
+ * follows from it (place.h). If there are several hosts, no memory is shared at
+ * all (hosts/).
+ *
+ * They part in two steps, since memory must not be freed while another process has it
+ * mapped: each lets go of the others' memory, and waits until all have, but no longer
+ * than the communicator's timeout; then it frees its own, or leaves it, if somebody
+ * never came. O(ranks^2).
+ */
+#include "runtime/base/clock.h"
+#include "runtime/cuda/comm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE 30000u /* ms, if the communicator has no timeout */
+
+ccs_status gpu_agree(struct gpu *g, ccs_status here)
+{
+	return g->group ? group_agree(g->group, here) : here;
+}
+
+/* ---- meeting ------------------------------------------------------------------------- */
+
+/* What a process tells of itself. */
+struct card {
+	char host[160], settings[320];
+	struct cuda_uuid gpu;
+	uint64_t token;
+};
+
+/* Containers may have one name, and yet no memory in common. */
+static void read_host(char *text, size_t size)
+{
+	const char *set = getenv("CCS_HOSTID");
+	char name[80] = "", boot[64] = "";
+	struct stat shm;
+	FILE *f;
+
+	if (set && *set) {
+		snprintf(text, size, "%s", set);
+		return;
+	}
+	gethostname(name, sizeof(name) - 1);
+	f = fopen("/proc/sys/kernel/random/boot_id", "r");
+	if (f) {
+		if (!fgets(boot, sizeof(boot), f))
+			boot[0] = 0;
+		fclose(f);
+	}
+	boot[strcspn(boot, "\n")] = 0;
+	snprintf(text, size, "%s %s %llx", name, boot,
+		 stat("/dev/shm", &shm) ? 0 : (unsigned long long)shm.st_dev);
+}
+
+static void settings_text(const struct gpu_settings *o, char *text, size_t size)
+{
+	char choices[200] = "the plan's";
+
+	if (o->choices.n)
+		choice_text(o->choices.rows, o->choices.n, choices, sizeof(choices));
+	snprintf(text, size,
+		 "CCS_PROTOCOLS %s, CCS_THREADS %u, CCS_TILE_BYTES %zu, CCS_DIRECT %d, "
+		 "CCS_P2P_DISABLE %d",
+		 choices, o->threads, o->tile_bytes, !o->indirect, o->apart);
+}
+
+static ccs_status fill_card(struct gpu *g, struct card *c)
+{
+	struct cuda *d = &g->parts->cuda;
+
+	*c = (struct card){ 0 };
+	read_host(c->host, sizeof(c->host));
+	settings_text(&g->settings, c->settings, sizeof(c->settings));
+	if (getrandom(&c->token, sizeof(c->token), 0) != (ssize_t)sizeof(c->token))
+		return error_set(CCS_ESYSTEM, "getrandom gives no random number");
+	return cuda_identity(d, &c->gpu);
+}
+
+static ccs_status compare_settings(const struct card *all, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (strcmp(all->settings, all[i].settings))
+			return error_set(CCS_EINVAL,
+					 "the ranks are set differently: rank 0 has "
+					 "%s; rank %u has %s",
+					 all->settings, i, all[i].settings);
+	return CCS_OK;
+}
+
+static void find_hosts(struct places *p, const struct card *all)
+{
+	for (uint32_t i = 0; i < p->nparts; i++) {
+		p->host_of[i] = i;
+		for (uint32_t j = 0; j < i; j++)
+			if (!strcmp(all[j].host, all[i].host)) {
+				p->host_of[i] = j;
+				break;
+			}
+	}
+}
+
+/* One row of the matrix: whom this GPU reaches. */
+static ccs_status find_reach(struct gpu *g, const struct card *all, bool *row)
+{
+	struct gpu_part *p = g->parts;
+	ccs_status s;
+	int mode;
+
+	s = cuda_enter(&p->cuda, &mode);
+	if (s)
+		return s;
+	for (uint32_t j = 0; j < g->places.nparts && !s; j++) {
+		row[j] = j == p->index;
+		if (!row[j] && !g->settings.apart &&
+		    g->places.host_of[j] == g->places.host_of[p->index])
+			s = cuda_reaches(&p->cuda, &all[j].gpu, row + j);
+	}
+	cuda_leave(&p->cuda, mode);
+	return s;
+}
+
+static ccs_status exchange(struct gpu *g, struct card *all, bool *row)
+{
+	uint32_t n = g->places.nparts;
+	struct card mine;
+	ccs_status s = gpu_agree(g, fill_card(g, &mine));
+
+	if (!s)
+		s = group_gather(g->group, &mine, all, sizeof(mine));
+	if (!s)
+		s = compare_settings(all, n);
+	if (s)
+		return s;
+	g->token = all->token;
+	find_hosts(&g->places, all);
+	s = gpu_agree(g, find_reach(g, all, row));
+	return s ? s : group_gather(g->group, row, g->places.reach, n * sizeof(*row));
+}
+
+static ccs_status meet(struct gpu *g)
+{
+	uint32_t n = g->places.nparts;
+	struct card *all = calloc(n, sizeof(*all));
+	bool *row = calloc(n, sizeof(*row));
+	ccs_status s = gpu_agree(g, all && row ? CCS_OK
+					       : error_set(CCS_ENOMEM,
+							   "out of memory for "
+							   "%u ranks",
+							   n));
+
+	if (!s)
+		s = exchange(g, all, row);
+	free(all);
+	free(row);
+	return s ? s : gpu_control_make(g);
+}
+
+static ccs_status numbered(struct gpu *g, uint32_t n)
+{
+	int *seats = calloc(n, sizeof(*seats));
+	bool ok = seats != NULL;
+
+	for (uint32_t i = 0; i < n && ok; i++)
+		seats[i] = (int)i;
+	ok = ok && places_make(&g->places, n, seats);
+	free(seats);
+	return ok ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for %u ranks", n);
+}
+
+ccs_status gpu_open_rank(struct world *w, const ccs_unique_id *id, int rank, int device)
+{
+	struct gpu *g = gpu_of(w);
+	ccs_status s;
+
+	g->parts = calloc(1, sizeof(*g->parts));
+	if (!g->parts)
+		return error_set(CCS_ENOMEM, "out of memory for a communicator");
+	s = numbered(g, (uint32_t)w->nranks);
+	if (!s)
+		s = gpu_settings_read(&g->settings);
+	if (!s)
+		s = nccl_open(&g->nccl);
+	if (s)
+		return s;
+	g->nparts = 1;
+	s = gpu_part_open(g, g->parts, (uint32_t)rank, device);
+	if (!s)
+		s = group_join(&g->group, &g->nccl, &g->parts->cuda, w->nranks, id, rank);
+	return s ? s : meet(g);
+}
+
+ccs_status ccs_get_unique_id(ccs_unique_id *id)
+{
+	struct nccl n = { 0 };
+	ccs_status s;
+
+	if (!id)
+		return error_set(CCS_EINVAL, "ccs_get_unique_id: id is NULL");
+	s = nccl_open(&n);
+	if (!s)
+		s = nccl_unique_id(&n, id);
+	nccl_close(&n);
+	return s;
+}
+
+/* ---- parting ------------------------------------------------------------------------- */
+
+void gpu_end(struct world *w)
+{
+	static const struct timespec nap = { 0, 200000 };
+	struct gpu *g = gpu_of(w);
+	struct gpu_control *c = (struct gpu_control *)(void *)g->control.host;
+	uint64_t patience = w->timeout ? w->timeout : PATIENCE, from = clock_ms();
+
+	if (!g->group || !c)
+		return;
+	gpu_state_unmap(g);
+	__atomic_add_fetch(&c->ended, 1, __ATOMIC_ACQ_REL);
+	while (__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) < g->places.nparts && !g->stranded) {
+		nanosleep(&nap, NULL);
+		g->stranded = clock_ms() - from >= patience;
+	}
+}

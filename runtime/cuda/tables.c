@@ -1,0 +1,417 @@
+/*
+ * A plan's tables in the form that kernels read.
+ *
+ * In: a verified plan, and which part (device) each rank lives in. Out: one block of
+ * bytes (tables.h). Workers are numbered anew, by part and then by rank, since
+ * a part launches its own; a rank without any gets one that only does what follows
+ * the operations. An operation that writes what it has yet to read becomes two, by
+ * way of the worker's stage. A message is direct (device/args.h) where the plan says
+ * that the receiver's cells are free, and the row that receives this very message, the
+ * k-th of its FIFO, stores it there as it comes. O(operations + cells + ranks x parts).
+ */
+#include "runtime/cuda/tables.h"
+
+#include "runtime/base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct maker {
+	struct cuda_tables *t;
+	const struct ccs_module *m;
+	const struct plan_view *v;
+	const struct prep *p;
+	const uint32_t *part_of; /* [ranks], or NULL: one part */
+	uint32_t nparts;
+	uint32_t *renumbered;	    /* [workers of the plan] */
+	uint32_t *in_seq, *out_seq; /* [fifos]: messages so far */
+	uint32_t *takes;	    /* [fifos + 1]: where a FIFO's rows of `taken` begin */
+	struct ccs_dev_op **taken;  /* [receiving operations], by FIFO, then by message:
+					   the row that moves its data */
+};
+
+static uint32_t part_of(const struct maker *k, uint32_t rank)
+{
+	return k->part_of ? k->part_of[rank] : 0;
+}
+
+static size_t place(size_t *at, uint64_t n, size_t row)
+{
+	size_t from = *at;
+
+	*at = (from + (size_t)n * row + 15) & ~(size_t)15;
+	return from;
+}
+
+static uint64_t count_ops(const struct plan_view *v)
+{
+	uint64_t n = v->plan->ops.n;
+
+	for (uint64_t i = 0; i < v->plan->ops.n; i++)
+		n += prep_shifted(v->ops + i);
+	return n;
+}
+
+static uint32_t workers_of(const struct plan_view *v, uint32_t rank)
+{
+	uint32_t n = v->ranks[rank + 1].worker - v->ranks[rank].worker;
+
+	return n ? n : 1;
+}
+
+static void number_workers(struct maker *k)
+{
+	const struct plan_view *v = k->v;
+	uint32_t n = 0;
+
+	for (uint32_t part = 0; part < k->nparts; part++) {
+		k->t->part_worker[part] = n;
+		for (uint32_t r = 0; r < v->plan->nranks; r++) {
+			uint32_t first = v->ranks[r].worker, end = v->ranks[r + 1].worker;
+
+			if (part_of(k, r) != part)
+				continue;
+			k->t->first_worker[r] = n;
+			for (uint32_t w = first; w < end; w++)
+				k->renumbered[w] = n + (w - first);
+			n += workers_of(v, r);
+		}
+	}
+	k->t->part_worker[k->nparts] = n;
+	k->t->nworkers = n;
+}
+
+static void lay_out(struct maker *k)
+{
+	struct cuda_tables *t = k->t;
+	const struct ccs_plan *p = k->v->plan;
+	size_t at = 0;
+
+	t->ops = place(&at, count_ops(k->v), sizeof(struct ccs_dev_op));
+	t->workers = place(&at, t->nworkers, sizeof(struct ccs_dev_worker));
+	t->waits = place(&at, p->waits.n, sizeof(struct ccs_dev_wait));
+	t->cells = place(&at, (uint64_t)p->cells + p->scratch, sizeof(struct ccs_dev_cell));
+	t->fifos = place(&at, p->fifos.n, sizeof(struct ccs_dev_fifo));
+	t->posts = place(&at, p->nranks, sizeof(struct ccs_dev_post));
+	t->ranges = place(&at, k->p->nranges, sizeof(struct ccs_dev_range));
+	t->size = at;
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static uint32_t form_of(const struct ccs_op *o)
+{
+	return (o->in != CCS_NONE ? CCS_DEV_IN : 0) | (o->a != CCS_NONE ? CCS_DEV_A : 0) |
+	       (o->b != CCS_NONE ? CCS_DEV_B : 0) | (o->dst != CCS_NONE ? CCS_DEV_DST : 0) |
+	       (o->out != CCS_NONE ? CCS_DEV_OUT : 0) |
+	       (o->flags & CCS_OP_A_INITIAL ? CCS_DEV_A_INITIAL : 0) |
+	       (o->flags & CCS_OP_B_INITIAL ? CCS_DEV_B_INITIAL : 0) |
+	       (o->flags & CCS_OP_LEN_SAME ? CCS_DEV_LEN_SAME : 0);
+}
+
+/* Appends the rows of one operation; returns how many. */
+static uint32_t make_op(struct maker *k, const struct ccs_op *o, uint32_t index,
+			struct ccs_dev_op *d)
+{
+	d[0] = (struct ccs_dev_op){
+		.form = form_of(o),
+		.in = o->in,
+		.out = o->out,
+		.a = o->a,
+		.b = o->b,
+		.dst = o->dst,
+		.n = o->n,
+		.len = o->len,
+		.wait = o->wait,
+		.nwaits = o->nwaits,
+		.done = index + 1,
+		.line = o->line,
+		.file = o->file,
+		.remote = o->remote,
+	};
+	if (o->in != CCS_NONE)
+		d->in_seq = k->in_seq[o->in]++;
+	if (o->out != CCS_NONE)
+		d->out_seq = k->out_seq[o->out]++;
+	if (o->in != CCS_NONE)
+		k->taken[k->takes[o->in] + d->in_seq] = d;
+	if (!prep_shifted(o))
+		return 1;
+	d[1] = d[0];
+	d[0].form &= ~(CCS_DEV_DST | CCS_DEV_OUT);
+	d[0].form |= CCS_DEV_OUT | CCS_DEV_TO_STAGE;
+	d[0].dst = CCS_NONE;
+	d[1].form &= ~(CCS_DEV_A | CCS_DEV_B | CCS_DEV_A_INITIAL | CCS_DEV_B_INITIAL);
+	d[1].form |= CCS_DEV_IN | CCS_DEV_FROM_STAGE;
+	d[1].a = d[1].b = CCS_NONE;
+	d[1].nwaits = 0;
+	return 2;
+}
+
+static void make_workers(struct maker *k)
+{
+	struct cuda_tables *t = k->t;
+	const struct plan_view *v = k->v;
+	struct ccs_dev_op *ops = (struct ccs_dev_op *)(void *)(t->bytes + t->ops);
+	struct ccs_dev_worker *d = (struct ccs_dev_worker *)(void *)(t->bytes + t->workers);
+	uint32_t op = 0;
+
+	for (uint32_t i = 0; i < t->nworkers; i++)
+		d[i].shape = CCS_DEV_NONE;
+	for (uint32_t r = 0; r < v->plan->nranks; r++) {
+		uint32_t first = t->first_worker[r], n = workers_of(v, r);
+
+		for (uint32_t i = 0; i < n; i++) {
+			d[first + i].rank = r;
+			d[first + i].index = i;
+			d[first + i].of = n;
+		}
+	}
+	for (uint64_t w = 0; w < v->plan->workers.n; w++) {
+		const struct ccs_worker *from = v->workers + w;
+		struct ccs_dev_worker *to = d + k->renumbered[w];
+		uint32_t begin = op;
+
+		for (uint32_t i = 0; i < from->nops; i++)
+			op += make_op(k, v->ops + from->op + i, i, ops + op);
+		to->op = begin;
+		to->nops = op - begin;
+		to->count = from->nops;
+		to->stage_cells = k->p->shifted[w];
+		to->stage = t->stage_cells;
+		t->stage_cells += to->stage_cells;
+		if (!to->stage_cells)
+			to->shape = ccs_plan_shape(v->ops + from->op, from->nops);
+	}
+}
+
+/* ---- direct copies ------------------------------------------------------------------ */
+
+/* FIFO i's messages are takes[i] .. takes[i + 1] of all that are received. */
+static void count_takes(struct maker *k)
+{
+	const struct ccs_plan *p = k->v->plan;
+
+	for (uint64_t i = 0; i < p->ops.n; i++)
+		if (k->v->ops[i].in != CCS_NONE)
+			k->takes[k->v->ops[i].in + 1]++;
+	for (uint64_t i = 0; i < p->fifos.n; i++)
+		k->takes[i + 1] += k->takes[i];
+}
+
+#define STAGED (CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE)
+
+/* Whether `to` stores what `from` sends, unchanged, where `from` would write it. */
+static bool fits_directly(const struct ccs_dev_op *from, const struct ccs_dev_op *to)
+{
+	uint32_t parts = to->form & (CCS_DEV_IN | CCS_DEV_A | CCS_DEV_B | CCS_DEV_DST | STAGED);
+
+	return !(from->form & STAGED) && parts == (CCS_DEV_IN | CCS_DEV_DST) && from->n == to->n &&
+	       from->remote == to->dst;
+}
+
+static void make_direct(struct maker *k)
+{
+	const struct cuda_tables *t = k->t;
+	const struct ccs_dev_worker *w =
+		(const struct ccs_dev_worker *)(const void *)(t->bytes + t->workers);
+	struct ccs_dev_op *ops = (struct ccs_dev_op *)(void *)(t->bytes + t->ops);
+	uint32_t nops = 0;
+
+	for (uint32_t i = 0; i < t->nworkers; i++)
+		nops += w[i].nops;
+	for (struct ccs_dev_op *o = ops; o < ops + nops; o++) {
+		const struct ccs_fifo *f;
+		uint32_t at;
+
+		if (!(o->form & CCS_DEV_OUT) || o->form & STAGED || o->remote == CCS_NONE)
+			continue;
+		f = k->v->fifos + o->out;
+		at = k->takes[o->out] + o->out_seq;
+		if (part_of(k, f->src) != part_of(k, f->dst) || at >= k->takes[o->out + 1] ||
+		    !fits_directly(o, k->taken[at]))
+			continue;
+		o->form |= CCS_DEV_OUT_DIRECT;
+		k->taken[at]->form |= CCS_DEV_IN_DIRECT;
+	}
+}
+
+/* A row that someone waits for is published. */
+static void publish(struct maker *k, uint32_t worker, uint32_t done)
+{
+	struct cuda_tables *t = k->t;
+	struct ccs_dev_op *ops = (struct ccs_dev_op *)(void *)(t->bytes + t->ops);
+	const struct ccs_dev_worker *w =
+		(const struct ccs_dev_worker *)(const void *)(t->bytes + t->workers) + worker;
+	uint32_t low = 0, high = w->nops;
+
+	while (low < high) { /* the last row with .done <= done; .done ascends */
+		uint32_t middle = low + (high - low) / 2;
+
+		if (ops[w->op + middle].done <= done)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low)
+		ops[w->op + low - 1].form |= CCS_DEV_PUBLISH;
+}
+
+static void make_waits(struct maker *k)
+{
+	struct cuda_tables *t = k->t;
+	struct ccs_dev_wait *d = (struct ccs_dev_wait *)(void *)(t->bytes + t->waits);
+
+	for (uint64_t i = 0; i < k->v->plan->waits.n; i++) {
+		const struct ccs_wait *w = k->v->waits + i;
+
+		d[i] = (struct ccs_dev_wait){ k->renumbered[w->worker], w->ops };
+		publish(k, d[i].worker, w->ops);
+	}
+}
+
+static void make_cells(struct maker *k)
+{
+	const struct plan_view *v = k->v;
+	struct ccs_dev_cell *d = (struct ccs_dev_cell *)(void *)(k->t->bytes + k->t->cells);
+	uint32_t send = 0, recv = 0;
+
+	for (uint32_t i = 0; i < k->m->nbuffers; i++) {
+		const struct ccs_shape *s = v->shapes + i;
+
+		for (uint32_t b = 0; b < s->blocks; b++)
+			for (uint32_t c = 0; c < s->chunks; c++)
+				*d++ = (struct ccs_dev_cell){ send + b, recv + b, c, s->chunks };
+		if (k->m->buffers[i].direction != CCS_OUT)
+			send += s->blocks;
+		if (k->m->buffers[i].direction != CCS_IN)
+			recv += s->blocks;
+	}
+	for (uint32_t i = 0; i < v->plan->scratch; i++)
+		*d++ = (struct ccs_dev_cell){ 0, i, 0, 0 };
+}
+
+static void make_fifos(struct maker *k)
+{
+	struct ccs_dev_fifo *d = cuda_tables_fifos(k->t);
+
+	for (uint32_t i = 0; i < k->t->nfifos; i++) {
+		const struct ccs_fifo *f = k->v->fifos + i;
+
+		d[i] = (struct ccs_dev_fifo){
+			.messages = f->messages,
+			.src = f->src,
+			.dst = f->dst,
+			.src_worker = k->renumbered[f->src_worker],
+			.dst_worker = k->renumbered[f->dst_worker],
+		};
+	}
+}
+
+static void make_posts(struct maker *k)
+{
+	struct ccs_dev_post *d = (struct ccs_dev_post *)(void *)(k->t->bytes + k->t->posts);
+	struct ccs_dev_range *g = (struct ccs_dev_range *)(void *)(k->t->bytes + k->t->ranges);
+
+	for (uint32_t r = 0; r < k->v->plan->nranks; r++)
+		d[r] = (struct ccs_dev_post){ k->p->ranks[r].keep, k->p->ranks[r].reduced,
+					      k->p->ranks[r + 1].keep, 0 };
+	for (uint32_t i = 0; i < k->p->nranges; i++)
+		g[i] = (struct ccs_dev_range){ k->p->ranges[i].first, k->p->ranges[i].n };
+}
+
+/* ---- all of it ------------------------------------------------------------------------ */
+
+static bool allocate(struct maker *k)
+{
+	const struct ccs_plan *p = k->v->plan;
+
+	for (uint32_t r = 0; r < p->nranks; r++)
+		if (k->nparts <= part_of(k, r))
+			k->nparts = part_of(k, r) + 1;
+	k->renumbered = calloc((size_t)p->workers.n + 1, sizeof(uint32_t));
+	k->in_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
+	k->out_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
+	k->takes = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
+	k->taken = calloc((size_t)p->ops.n + 1, sizeof(*k->taken));
+	k->t->first_worker = calloc((size_t)p->nranks + 1, sizeof(uint32_t));
+	k->t->part_worker = calloc((size_t)k->nparts + 1, sizeof(uint32_t));
+	if (!k->renumbered || !k->in_seq || !k->out_seq || !k->takes || !k->taken ||
+	    !k->t->first_worker || !k->t->part_worker)
+		return false;
+	k->t->nfifos = (uint32_t)p->fifos.n;
+	k->t->max_cells = k->p->max_cells ? k->p->max_cells : 1;
+	k->t->scratch = p->scratch;
+	number_workers(k);
+	count_takes(k);
+	lay_out(k);
+	k->t->bytes = calloc(k->t->size / 16 + 1, 16);
+	return k->t->bytes;
+}
+
+ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
+			    const struct plan_view *v, const struct prep *p,
+			    const uint32_t *part_of_rank)
+{
+	struct maker k = { .t = t, .m = m, .v = v, .p = p, .part_of = part_of_rank };
+	bool ok;
+
+	*t = (struct cuda_tables){ 0 };
+	ok = allocate(&k);
+	if (ok) {
+		make_workers(&k);
+		make_waits(&k);
+		make_cells(&k);
+		make_fifos(&k);
+		make_posts(&k);
+		make_direct(&k);
+	} else {
+		cuda_tables_free(t);
+	}
+	free(k.renumbered);
+	free(k.in_seq);
+	free(k.out_seq);
+	free(k.takes);
+	free(k.taken);
+	return ok ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's tables");
+}
+
+void cuda_tables_free(struct cuda_tables *t)
+{
+	free(t->bytes);
+	free(t->first_worker);
+	free(t->part_worker);
+	*t = (struct cuda_tables){ 0 };
+}
+
+struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t)
+{
+	return (struct ccs_dev_fifo *)(void *)(t->bytes + t->fifos);
+}
+
+uint64_t cuda_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count)
+{
+	uint64_t longest = 0;
+
+	for (uint32_t i = 0; i < m->nbuffers; i++) {
+		uint32_t chunks = v->shapes[i].chunks;
+		uint64_t q = chunks ? count / chunks + (count % chunks != 0) : 0;
+
+		longest = q > longest ? q : longest;
+	}
+	return longest;
+}
+
+#define AT(type, offset) ((const type *)(const void *)(device + (offset)))
+
+void cuda_tables_bind(const struct cuda_tables *t, const unsigned char *device,
+		      struct ccs_dev_call *c)
+{
+	c->ops = AT(struct ccs_dev_op, t->ops);
+	c->workers = AT(struct ccs_dev_worker, t->workers);
+	c->waits = AT(struct ccs_dev_wait, t->waits);
+	c->cells = AT(struct ccs_dev_cell, t->cells);
+	c->fifos = AT(struct ccs_dev_fifo, t->fifos);
+	c->posts = AT(struct ccs_dev_post, t->posts);
+	c->ranges = AT(struct ccs_dev_range, t->ranges);
+}

@@ -1,0 +1,42 @@
+/*
+ * A plan's tables as kernels read them (device/args.h), in one block of bytes
+ * that the host copies to a device. Pure: no CUDA here.
+ */
+#ifndef CCS_RUNTIME_CUDA_TABLES_H
+#define CCS_RUNTIME_CUDA_TABLES_H
+
+#include "runtime/cuda/device/args.h"
+#include "runtime/plan/prep.h"
+
+struct cuda_tables {
+	unsigned char *bytes; /* 16-aligned; offsets of the tables in it: */
+	size_t size;
+	size_t ops, workers, waits, cells, fifos, posts, ranges;
+	uint32_t nworkers; /* rows; a rank without workers has one that does nothing */
+	uint32_t nfifos;
+	uint32_t *first_worker; /* [nranks]: a rank's workers are adjacent */
+	uint32_t *part_worker;	/* [nparts + 1]: and so are those of a part */
+	uint32_t max_cells;	/* most cells of a message: at least 1 */
+	uint64_t stage_cells;	/* of all workers together, for one replica */
+	uint32_t scratch;	/* scratch cells of a rank */
+};
+
+/** Builds them, for ranks that live in parts part_of[nranks] (NULL: all in one), numbered
+ *  from 0 without a gap: workers are ordered by part, then by rank, and messages between
+ *  ranks of one part may be direct. Pointers of FIFOs, slots and slot_bytes stay 0: the caller fills
+ *  them in (cuda_tables_fifos) before it copies the bytes. CCS_ENOMEM.
+ *  O(operations + cells). */
+ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
+			    const struct plan_view *v, const struct prep *p,
+			    const uint32_t *part_of);
+void cuda_tables_free(struct cuda_tables *t);
+struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t);
+
+/** The longest chunk for `count`, in elements. */
+uint64_t cuda_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count);
+
+/** Fills in the table pointers of a call, for tables copied to address `device`. */
+void cuda_tables_bind(const struct cuda_tables *t, const unsigned char *device,
+		      struct ccs_dev_call *c);
+
+#endif

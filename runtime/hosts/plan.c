@@ -1,0 +1,329 @@
+/*
+ * What the first call of a plan between hosts needs: its rounds, this rank's tables on
+ * the GPU, the kernel, and the stage.
+ *
+ * All ranks do this together, so that they find the same: that they make the same call,
+ * how large a cell of the stage is, and in how many replicas it is cut, since a message
+ * must look alike on both sides. Each step can fail on one rank alone; then it fails on
+ * all. Later calls of the plan with that type and operator exchange nothing.
+ *
+ * The stage has 64 MiB: a call whose messages need more is cut into tiles, one after
+ * another. O(what rounds_make says) once a plan.
+ */
+#include "runtime/hosts/hosts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STAGE_BYTES ((uint64_t)64 << 20)
+#define REPLICA_BYTES ((uint64_t)64 << 10) /* as in call.c */
+#define MOST_REPLICAS 32u
+#define LEAST_THREADS 32u
+#define SLOT_LEAST 64u
+#define MOST_BYTES ((uint64_t)1 << 30) /* kernels count a tile in 32 bits */
+#define LINE (CCS_DEV_LINE * sizeof(uint64_t))
+
+/* What ranks tell one another. */
+struct card {
+	uint64_t stage_cells;
+	uint32_t blocks, nrounds;
+};
+
+/* ---- the kernel ----------------------------------------------------------------------- */
+
+/* As many threads a block as run at all; and how many blocks do at a time. */
+static ccs_status choose_threads(struct gpu *g, struct gpu_part *p, struct hosts_plan *h)
+{
+	unsigned least = g->settings.threads ? g->settings.threads : LEAST_THREADS;
+	ccs_status s;
+	int blocks;
+
+	h->threads = g->settings.threads ? g->settings.threads : CCS_THREADS;
+	for (;; h->threads /= 2) {
+		s = cuda_occupancy(&p->cuda, &blocks, h->function, (int)h->threads, 0);
+		if (s)
+			return s;
+		h->blocks = (uint32_t)(blocks > 0 ? blocks : 0) * (uint32_t)p->cuda.sms;
+		if (h->blocks)
+			return CCS_OK;
+		if (h->threads / 2 < least)
+			return error_set(CCS_EUNSUPPORTED,
+					 "E0501: no block of %u threads fits on "
+					 "%s",
+					 h->threads, p->cuda.name);
+	}
+}
+
+static ccs_status load_kernel(struct gpu *g, struct gpu_part *p, const struct call *c,
+			      struct hosts_plan *h)
+{
+	struct gpu_kernel *k;
+	ccs_status s = gpu_kernel_get(g, p, c->module, &h->key, &k);
+
+	if (s)
+		return s;
+	h->function = k->function;
+	return choose_threads(g, p, h);
+}
+
+/* ---- tables ---------------------------------------------------------------------------- */
+
+/* Where the tables lie in one block of the GPU's memory. */
+struct parts {
+	size_t ops, workers, cells, none, posts, ranges, report, size;
+};
+
+static size_t take(size_t *at, uint64_t n, size_t row)
+{
+	size_t from = *at;
+
+	*at = (from + (size_t)n * row + 255) & ~(size_t)255;
+	return from;
+}
+
+static void lay_out(struct parts *p, const struct hosts_plan *h, const struct call *c)
+{
+	const struct ccs_plan *plan = c->view->plan;
+	size_t at = 0;
+
+	p->ops = take(&at, h->rank.nrows + 1, sizeof(struct ccs_dev_op));
+	p->workers = take(&at, h->rank.nrows + 1, sizeof(struct ccs_dev_worker));
+	p->cells = take(&at, (uint64_t)plan->cells + plan->scratch, sizeof(struct ccs_dev_cell));
+	p->none = take(&at, 1, sizeof(struct ccs_dev_post));
+	p->posts = take(&at, 1, sizeof(struct ccs_dev_post));
+	p->ranges = take(&at, c->prep->nranges, sizeof(struct ccs_dev_range));
+	p->report = take(&at, 1, sizeof(struct ccs_dev_report));
+	p->size = at;
+}
+
+static void copy(unsigned char *to, const void *from, size_t bytes)
+{
+	if (bytes)
+		memcpy(to, from, bytes);
+}
+
+/* Cells, posts and ranges are those of every kernel. */
+static void fill(unsigned char *bytes, const struct parts *p, const struct hosts_plan *h,
+		 const struct call *c, const struct cuda_tables *t, uint32_t rank)
+{
+	const struct ccs_plan *plan = c->view->plan;
+	size_t post = rank * sizeof(struct ccs_dev_post);
+
+	copy(bytes + p->ops, h->rank.ops, h->rank.nrows * sizeof(struct ccs_dev_op));
+	copy(bytes + p->workers, h->rank.workers,
+	     (h->rank.nrows + 1) * sizeof(struct ccs_dev_worker));
+	copy(bytes + p->cells, t->bytes + t->cells,
+	     ((size_t)plan->cells + plan->scratch) * sizeof(struct ccs_dev_cell));
+	copy(bytes + p->posts, t->bytes + t->posts + post, sizeof(struct ccs_dev_post));
+	copy(bytes + p->ranges, t->bytes + t->ranges,
+	     c->prep->nranges * sizeof(struct ccs_dev_range));
+	copy((unsigned char *)h->cells, t->bytes + t->cells,
+	     ((size_t)plan->cells + plan->scratch) * sizeof(struct ccs_dev_cell));
+}
+
+static void bind(struct hosts_plan *h, const struct parts *p, cuda_ptr at)
+{
+	h->call.ops = (const struct ccs_dev_op *)(uintptr_t)(at + p->ops);
+	h->call.workers = (const struct ccs_dev_worker *)(uintptr_t)(at + p->workers);
+	h->call.cells = (const struct ccs_dev_cell *)(uintptr_t)(at + p->cells);
+	h->call.posts = (const struct ccs_dev_post *)(uintptr_t)(at + p->none);
+	h->call.ranges = (const struct ccs_dev_range *)(uintptr_t)(at + p->ranges);
+	h->call.report = (struct ccs_dev_report *)(uintptr_t)(at + p->report);
+	h->posts = (const struct ccs_dev_post *)(uintptr_t)(at + p->posts);
+}
+
+static ccs_status upload(struct gpu_part *p, const struct call *c, struct hosts_plan *h,
+			 const struct cuda_tables *t, uint32_t rank)
+{
+	struct parts parts;
+	unsigned char *bytes;
+	ccs_status s;
+	cuda_ptr at;
+
+	lay_out(&parts, h, c);
+	bytes = calloc(parts.size + 1, 1);
+	h->cells = calloc((size_t)c->view->plan->cells + c->view->plan->scratch + 1,
+			  sizeof(*h->cells));
+	s = bytes && h->cells ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's tables");
+	if (!s) {
+		fill(bytes, &parts, h, c, t, rank);
+		s = gpu_keep(p, &at, parts.size, "a plan's tables");
+	}
+	if (!s) {
+		bind(h, &parts, at);
+		s = cuda_upload(&p->cuda, at, bytes, parts.size, "a plan's tables");
+	}
+	free(bytes);
+	return s;
+}
+
+static ccs_status make_tables(struct gpu_part *p, const struct call *c, struct hosts_plan *h)
+{
+	const struct prep_rank *own = c->prep->ranks + p->first;
+	uint32_t rank = (uint32_t)p->first;
+	struct cuda_tables t;
+	struct rounds r;
+	ccs_status s = rounds_make(&r, c->module, c->view, h->key.op == KERNEL_PREMUL);
+
+	if (s)
+		return s;
+	s = rounds_rank_make(&h->rank, &r, c->view, rank);
+	rounds_free(&r);
+	if (!s)
+		s = cuda_tables_make(&t, c->module, c->view, c->prep, NULL);
+	if (s)
+		return s;
+	s = upload(p, c, h, &t, rank);
+	cuda_tables_free(&t);
+	h->keeps = own->reduced > own->keep;
+	h->reduces = own[1].keep > own->reduced;
+	return s;
+}
+
+/* ---- what all ranks have in common ------------------------------------------------------- */
+
+static void agree_sizes(const struct gpu *g, const struct card *all, uint32_t n,
+			struct hosts_plan *h)
+{
+	uint64_t cells = 0, slot;
+
+	h->replicas = MOST_REPLICAS;
+	for (uint32_t i = 0; i < n; i++) {
+		cells = all[i].stage_cells > cells ? all[i].stage_cells : cells;
+		h->replicas = all[i].blocks < h->replicas ? all[i].blocks : h->replicas;
+	}
+	if (!cells) /* nobody stages anything: cut only as kernels need it */
+		slot = MOST_BYTES;
+	else
+		slot = g->settings.tile_bytes ? g->settings.tile_bytes : STAGE_BYTES / cells;
+	slot &= ~(uint64_t)15;
+	h->slot_bytes = (size_t)(slot < SLOT_LEAST ? SLOT_LEAST : slot);
+}
+
+/* A cell is cut into replicas of whole units of 16 bytes, and may be longer for it. */
+static uint64_t stage_bytes(const struct hosts_plan *h)
+{
+	uint64_t cell = h->slot_bytes + (h->slot_bytes / REPLICA_BYTES + 1) * 16;
+
+	return h->rank.stage_cells * cell;
+}
+
+ccs_status hosts_room(struct gpu_part *p, const struct hosts_plan *h, struct hosts_memory *m)
+{
+	size_t lines = (size_t)h->blocks * LINE, had = m->lines.bytes;
+	ccs_status s = gpu_room(p, &m->lines, lines, "counters");
+
+	if (!s && m->lines.bytes != had)
+		s = cuda_zero(&p->cuda, m->lines.p, lines, "counters");
+	had = m->tokens.bytes;
+	if (!s)
+		s = gpu_room(p, &m->tokens, 2, "tokens");
+	if (!s && m->tokens.bytes != had)
+		s = cuda_zero(&p->cuda, m->tokens.p, 2, "tokens");
+	if (!s && h->rank.stage_cells)
+		s = gpu_room(p, &m->stage, (size_t)stage_bytes(h), "messages");
+	return s;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static ccs_status make_here(struct gpu *g, struct gpu_part *p, const struct call *c,
+			    struct hosts_plan *h)
+{
+	ccs_status s;
+	int mode;
+
+	if (!h)
+		return error_set(CCS_ENOMEM, "out of memory for a plan");
+	s = cuda_enter(&p->cuda, &mode);
+	if (s)
+		return s;
+	s = load_kernel(g, p, c, h);
+	if (!s)
+		s = make_tables(p, c, h);
+	cuda_leave(&p->cuda, mode);
+	return s;
+}
+
+static ccs_status make_together(struct hosts *own, struct gpu_part *p, struct hosts_plan *h)
+{
+	struct gpu *g = &own->gpu;
+	uint32_t n = (uint32_t)group_size(g->group);
+	struct card mine = { h->rank.stage_cells, h->blocks, h->rank.nrounds }, *all;
+	ccs_status s;
+	int mode;
+
+	all = calloc(n, sizeof(*all));
+	s = gpu_agree(g, all ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan"));
+	if (!s)
+		s = group_gather(g->group, &mine, all, sizeof(mine));
+	if (!s)
+		agree_sizes(g, all, n, h);
+	free(all);
+	if (s)
+		return s;
+	s = cuda_enter(&p->cuda, &mode);
+	if (!s) {
+		s = hosts_room(p, h, &own->memory);
+		cuda_leave(&p->cuda, mode);
+	}
+	return gpu_agree(g, s);
+}
+
+static void plan_free(struct hosts_plan *h)
+{
+	if (!h)
+		return;
+	rounds_rank_free(&h->rank);
+	free(h->cells);
+	free(h);
+}
+
+ccs_status hosts_plan_get(struct world *w, const struct call *c, struct hosts_plan **plan)
+{
+	uint32_t op = c->premul ? KERNEL_PREMUL : (uint32_t)c->op;
+	struct kernel_key key = kernel_key_of(c->module->head->flags, c->type, op, CCS_SIMPLE);
+	struct gpu_module_id id = gpu_module_id(c->module);
+	const struct ccs_plan *v = c->view->plan;
+	struct hosts *own = hosts_of(w);
+	struct gpu *g = &own->gpu;
+	struct hosts_plan *h = own->plans;
+	ccs_status s;
+
+	while (h &&
+	       !(h->id.size == id.size && h->id.checksum == id.checksum && h->nranks == v->nranks &&
+		 h->root == v->root && h->key.type == key.type && h->key.op == key.op))
+		h = h->next;
+	*plan = h;
+	if (h)
+		return CCS_OK;
+	s = gpu_same_call(g, c);
+	if (s)
+		return s;
+	h = calloc(1, sizeof(*h));
+	if (h)
+		*h = (struct hosts_plan){
+			.id = id, .nranks = v->nranks, .root = v->root, .key = key
+		};
+	s = gpu_agree(g, make_here(g, g->parts, c, h));
+	if (!s)
+		s = make_together(own, g->parts, h);
+	if (s) {
+		plan_free(h);
+		return s;
+	}
+	h->next = own->plans;
+	own->plans = *plan = h;
+	return CCS_OK;
+}
+
+/* The GPU's memory is the part's. */
+void hosts_plans_free(struct hosts_plan *h)
+{
+	while (h) {
+		struct hosts_plan *next = h->next;
+
+		plan_free(h);
+		h = next;
+	}
+}

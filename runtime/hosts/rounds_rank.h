@@ -1,0 +1,51 @@
+/*
+ * One rank's part of a plan's rounds (rounds.h): rows for kernels, and what it exchanges
+ * with its peers in each round.
+ */
+#ifndef CCS_RUNTIME_HOSTS_ROUNDS_RANK_H
+#define CCS_RUNTIME_HOSTS_ROUNDS_RANK_H
+
+#include "runtime/cuda/device/args.h"
+#include "runtime/plan/rounds.h"
+
+enum rounds_where {
+	ROUNDS_STAGE,  /* `at` is a cell of the stage */
+	ROUNDS_CELLS,  /* ... of the receive buffer, or scratch */
+	ROUNDS_INITIAL /* ... of the send buffer */
+};
+
+struct rounds_transfer {
+	uint32_t peer;
+	bool sends;
+	bool adjacent; /* several cells, in place on both sides */
+	bool len_same; /* as CCS_OP_LEN_SAME */
+	enum rounds_where where;
+	uint32_t at, n, len; /* cells; the sender's `len` */
+};
+
+/* Rows [row, row + n), which do not touch one another's cells. */
+struct rounds_launch {
+	uint32_t row, n;
+};
+
+/* Rows are workers of one operation of one cell, of rank 0, the only one in these
+ * tables. What they send and receive is cells of the stage; one without operations is
+ * behind the last. */
+struct rounds_rank {
+	uint32_t nrounds;
+	uint32_t nrows;
+	struct ccs_dev_op *ops;		/* [nrows + 1] */
+	struct ccs_dev_worker *workers; /* [nrows + 1] */
+	uint32_t stage_cells;
+	struct rounds_launch *launches;
+	uint32_t *phase; /* [nrounds + 2]: launches of phase i, in order */
+	struct rounds_transfer *transfers;
+	uint32_t *round; /* [nrounds + 2]: transfers of round i */
+};
+
+/** The rank's part; `r` is not needed any more then. CCS_ENOMEM. */
+ccs_status rounds_rank_make(struct rounds_rank *k, const struct rounds *r,
+			    const struct plan_view *v, uint32_t rank);
+void rounds_rank_free(struct rounds_rank *k);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * The processes of a job: who they are, as their launcher tells, and how they meet.
+ *
+ * Nothing here knows of GPUs or of NCCL: processes on the CPU meet by the same code. What
+ * is told when they meet is up to the caller: each process has a card, rank 0 makes one
+ * answer of all cards, and everybody gets the answer, or the reason why there is none.
+ */
+#ifndef CCS_RUNTIME_MEET_GROUP_H
+#define CCS_RUNTIME_MEET_GROUP_H
+
+#include "runtime/base/error.h"
+
+#include <stdbool.h>
+
+#define GROUP_JOB 128	  /* bytes of a job's name, with its NUL */
+#define GROUP_CARD 256	  /* most bytes of a card, */
+#define GROUP_ANSWER 2048 /* and of the answer */
+#define GROUP_SECONDS 300 /* that a meeting may take, if nothing else is said */
+
+/* What the launcher has put into the environment. */
+struct group_env {
+	int rank, nranks, local_rank, local_nranks;
+	const char *launcher; /* "torchrun" (also: any that sets RANK), "mpirun", "srun" */
+	char address[256];    /* HOST:PORT where rank 0 listens */
+	char job[GROUP_JOB];  /* "VARIABLE=VALUE" that no other job has; "": nobody told */
+	unsigned seconds;     /* that the meeting may take in all; 0: GROUP_SECONDS */
+};
+
+/** Reads RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ... (torchrun), OMPI_COMM_WORLD_RANK
+ *  ... (Open MPI), PMI_RANK ... (MPICH) or SLURM_PROCID ...; the address is
+ *  $CCS_RENDEZVOUS, the job $CCS_JOB_TOKEN and the time $CCS_RENDEZVOUS_SECONDS, if set.
+ *  False: none of them is there. A set that contradicts itself: *s = CCS_EINVAL, with
+ *  the variable in the text. */
+bool group_env_read(struct group_env *env, ccs_status *s);
+
+struct group_meeting {
+	const void *card; /* of this process; all have as many bytes */
+	size_t card_bytes;
+	void *answer; /* filled in everywhere; all have as many bytes */
+	size_t answer_bytes;
+	/** On rank 0, when all are there: cards[rank * card_bytes] to the answer. */
+	ccs_status (*make)(void *of, const void *cards, void *answer);
+	void *of;
+};
+
+/** Meets the other processes of the job at env->address, and returns when all have come
+ *  and have the answer; or with one and the same failure in all that come. `here`: how it
+ *  went in this process so far; if it failed, with the thread's text, that is what all get
+ *  to hear, and what is returned here. Failures: those of ccs.h, whatever a peer says.
+ *  CCS_ETIMEOUT if somebody has not come in env->seconds: it tells who, and which callers
+ *  were turned away and why. */
+ccs_status group_meet(const struct group_env *env, const struct group_meeting *m, ccs_status here);
+
+#endif

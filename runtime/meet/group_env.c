@@ -1,0 +1,315 @@
+/*
+ * What a launcher has put into the environment: who this process is among which, where
+ * they meet, and which job they are. See group.h.
+ *
+ * In: the environment. Out: struct group_env, every number checked against the others,
+ * or the variable that is wrong. The first launcher of the table whose variables are all
+ * there counts: torchrun under srun sets its own, and those are meant, but srun with PMI
+ * sets only some of Hydra's. If none is whole, the first that has a rank is asked for the
+ * rest. O(1).
+ */
+#include "runtime/meet/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A launcher's variables; NULL: it has none such. */
+struct launcher {
+	const char *name;
+	const char *rank, *nranks, *local_rank, *local_nranks;
+	const char *only_with; /* the others mean nothing without it */
+	const char *jobs[5];   /* name the job, alike in all its processes; the first counts */
+	const char *step;      /* ... together with this */
+};
+
+static const struct launcher launchers[] = {
+	/* A run's id is the same in all its restarts, and their number is each agent's own. */
+	{ "torchrun",
+	  "RANK",
+	  "WORLD_SIZE",
+	  "LOCAL_RANK",
+	  "LOCAL_WORLD_SIZE",
+	  NULL,
+	  { "TORCHELASTIC_RUN_ID" },
+	  NULL },
+	/* both by Open MPI 4; by 5 the first */
+	{ "mpirun",
+	  "OMPI_COMM_WORLD_RANK",
+	  "OMPI_COMM_WORLD_SIZE",
+	  "OMPI_COMM_WORLD_LOCAL_RANK",
+	  "OMPI_COMM_WORLD_LOCAL_SIZE",
+	  NULL,
+	  { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid" },
+	  NULL },
+	/* Hydra: MPICH's tells nothing of its own, so the batch job's must do. Its proxies
+	 * may be steps of their own: a step tells nothing. */
+	{ "mpirun",
+	  "PMI_RANK",
+	  "PMI_SIZE",
+	  "MPI_LOCALRANKID",
+	  "MPI_LOCALNRANKS",
+	  NULL,
+	  { "I_MPI_HYDRA_UUID", "PMI_JOBID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID" },
+	  NULL },
+	/* a batch script has the same without a step, and is one process */
+	{ "srun",
+	  "SLURM_PROCID",
+	  "SLURM_NTASKS",
+	  "SLURM_LOCALID",
+	  NULL,
+	  "SLURM_STEP_ID",
+	  { "SLURM_JOB_ID" },
+	  "SLURM_STEP_ID" },
+};
+#define NLAUNCHERS (sizeof(launchers) / sizeof(*launchers))
+#define NJOBS (sizeof(launchers->jobs) / sizeof(*launchers->jobs))
+
+#define MOST_SECONDS 86400
+
+#define FIRST_PORT 10000u /* below those that the system hands out by itself */
+#define PORTS 22000u
+
+/* A variable's text; NULL if it is empty or not set. */
+static const char *text_of(const char *variable)
+{
+	const char *text = variable ? getenv(variable) : NULL;
+
+	return text && *text ? text : NULL;
+}
+
+static bool read_number(const char *text, int *value)
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+
+	*value = (int)v;
+	return *text >= '0' && *text <= '9' && !*end && v <= 1 << 30;
+}
+
+/* A variable that must be there. */
+static ccs_status need(const struct launcher *l, const char *variable, int *value)
+{
+	const char *text = text_of(variable);
+
+	if (!text)
+		return error_set(CCS_EINVAL,
+				 "%s is not set, but %s is: does %s start this "
+				 "process?",
+				 variable, l->rank, l->name);
+	if (!read_number(text, value))
+		return error_set(CCS_EINVAL, "%s is \"%s\", not a number", variable, text);
+	return CCS_OK;
+}
+
+/* ---- how many there are on this host ----------------------------------------------- */
+
+/* srun's "2(x3),1": tasks on each node, in order; the entry for node `node`, or 0. */
+static int entry_of(const char *list, int node)
+{
+	int tasks, times, used;
+
+	for (; sscanf(list, "%d%n", &tasks, &used) == 1; list += *list == ',') {
+		list += used;
+		times = 1;
+		if (sscanf(list, "(x%d)%n", &times, &used) == 1)
+			list += used;
+		if (node < times)
+			return tasks;
+		node -= times;
+	}
+	return 0;
+}
+
+static ccs_status local_size(const struct launcher *l, struct group_env *env)
+{
+	const char *list, *node;
+	int number;
+
+	env->local_nranks = 0;
+	if (l->local_nranks)
+		return text_of(l->local_nranks) ? need(l, l->local_nranks, &env->local_nranks)
+						: CCS_OK;
+	list = text_of("SLURM_STEP_TASKS_PER_NODE");
+	node = text_of("SLURM_NODEID");
+	if (list && node && read_number(node, &number))
+		env->local_nranks = entry_of(list, number);
+	return CCS_OK;
+}
+
+/* ---- who this is ------------------------------------------------------------------- */
+
+/* A size of 0 was not told: then these are all, for want of better knowledge. */
+static ccs_status check_numbers(const struct launcher *l, const struct group_env *env)
+{
+	if (env->nranks < 1)
+		return error_set(CCS_EINVAL, "%s is %d", l->nranks, env->nranks);
+	if (env->rank >= env->nranks)
+		return error_set(CCS_EINVAL, "%s is %d, but %s is %d", l->rank, env->rank,
+				 l->nranks, env->nranks);
+	if (env->local_nranks > env->nranks)
+		return error_set(CCS_EINVAL, "%s is %d, but %s is %d",
+				 l->local_nranks ? l->local_nranks : "SLURM_STEP_TASKS_PER_NODE",
+				 env->local_nranks, l->nranks, env->nranks);
+	if (env->local_rank >= (env->local_nranks ? env->local_nranks : env->nranks))
+		return error_set(CCS_EINVAL, "%s is %d, but there are only %d ranks on this host",
+				 l->local_rank, env->local_rank,
+				 env->local_nranks ? env->local_nranks : env->nranks);
+	return CCS_OK;
+}
+
+static ccs_status read_numbers(const struct launcher *l, struct group_env *env)
+{
+	ccs_status s = need(l, l->rank, &env->rank);
+
+	if (!s)
+		s = need(l, l->nranks, &env->nranks);
+	if (!s)
+		s = need(l, l->local_rank, &env->local_rank);
+	if (!s)
+		s = local_size(l, env);
+	return s ? s : check_numbers(l, env);
+}
+
+/* ---- where they meet --------------------------------------------------------------- */
+
+static ccs_status set_address(struct group_env *env, const char *host, unsigned port)
+{
+	int n = snprintf(env->address, sizeof(env->address), "%s:%u", host, port);
+
+	return n > 0 && (size_t)n < sizeof(env->address)
+		       ? CCS_OK
+		       : error_set(CCS_EINVAL, "the address %.40s... is too long", host);
+}
+
+static uint32_t hash_of(const char *text)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 16777619u;
+	return h;
+}
+
+static ccs_status given_address(struct group_env *env, const char *given)
+{
+	const char *colon = strrchr(given, ':');
+	int port;
+
+	if (!colon || colon == given || !read_number(colon + 1, &port) || port < 1 || port > 65535)
+		return error_set(CCS_EINVAL, "CCS_RENDEZVOUS is \"%s\", not HOST:PORT", given);
+	if (strlen(given) >= sizeof(env->address))
+		return error_set(CCS_EINVAL, "CCS_RENDEZVOUS is too long");
+	strcpy(env->address, given);
+	return CCS_OK;
+}
+
+/* At MASTER_PORT the launcher's own store, or PyTorch's, listens: the next one is
+ * taken, as far as there is one that needs no privilege. */
+static ccs_status master_address(struct group_env *env, const char *host, const char *port)
+{
+	int p;
+
+	if (!read_number(port, &p) || p < 1 || p > 65535)
+		return error_set(CCS_EINVAL, "MASTER_PORT is \"%s\", not a port", port);
+	return set_address(env, host, p < 1023 || p == 65535 ? 1024 : (unsigned)p + 1);
+}
+
+static ccs_status find_address(struct group_env *env)
+{
+	const char *given = text_of("CCS_RENDEZVOUS");
+	const char *host = text_of("MASTER_ADDR"), *port = text_of("MASTER_PORT");
+
+	if (given)
+		return given_address(env, given);
+	if (host && port)
+		return master_address(env, host, port);
+	if (env->nranks == 1) /* nobody asks */
+		return set_address(env, "127.0.0.1", FIRST_PORT);
+	if (env->local_nranks == env->nranks && *env->job)
+		return set_address(env, "127.0.0.1", FIRST_PORT + hash_of(env->job) % PORTS);
+	return error_set(CCS_EINVAL,
+			 "%s does not say where the %d ranks can meet: set "
+			 "CCS_RENDEZVOUS=HOST:PORT, HOST being rank 0's%s",
+			 env->launcher, env->nranks,
+			 *env->job ? ""
+				   : "; and CCS_JOB_TOKEN, a text that no other "
+				     "job has: it is enough where all ranks are on one host");
+}
+
+/* ---- which job, and how long ------------------------------------------------------- */
+
+/* "VARIABLE=VALUE"; of a long one the beginning, and a number made of all. */
+static void set_job(struct group_env *env, const char *variable, const char *value,
+		    const char *step)
+{
+	size_t room = sizeof(env->job);
+	int n = snprintf(env->job, room, "%s=%s%s%s", variable, value, step ? "." : "",
+			 step ? step : "");
+
+	if (n >= (int)room)
+		snprintf(env->job + room - 13, 13, "...#%08x", (unsigned)hash_of(value));
+}
+
+/* No name at all is one, too: then all callers must have none. */
+static void find_job(const struct launcher *l, struct group_env *env)
+{
+	const char *token = text_of("CCS_JOB_TOKEN");
+
+	*env->job = '\0';
+	if (token)
+		set_job(env, "CCS_JOB_TOKEN", token, NULL);
+	for (size_t i = 0; i < NJOBS && l->jobs[i] && !*env->job; i++) {
+		const char *value = text_of(l->jobs[i]);
+
+		if (value)
+			set_job(env, l->jobs[i], value, text_of(l->step));
+	}
+}
+
+static ccs_status find_seconds(struct group_env *env)
+{
+	const char *text = text_of("CCS_RENDEZVOUS_SECONDS");
+	int n = GROUP_SECONDS;
+
+	if (text && (!read_number(text, &n) || n < 1 || n > MOST_SECONDS))
+		return error_set(CCS_EINVAL,
+				 "CCS_RENDEZVOUS_SECONDS is \"%s\", not a number of "
+				 "seconds in 1..%d",
+				 text, MOST_SECONDS);
+	env->seconds = (unsigned)n;
+	return CCS_OK;
+}
+
+/* ---- all of it --------------------------------------------------------------------- */
+
+static bool is_whole(const struct launcher *l)
+{
+	return text_of(l->rank) && text_of(l->nranks) && text_of(l->local_rank) &&
+	       (!l->only_with || text_of(l->only_with));
+}
+
+bool group_env_read(struct group_env *env, ccs_status *s)
+{
+	const struct launcher *found = NULL;
+
+	*env = (struct group_env){ 0 };
+	*s = CCS_OK;
+	for (size_t i = 0; i < 2 * NLAUNCHERS && !found; i++) {
+		const struct launcher *l = launchers + i % NLAUNCHERS;
+
+		if (is_whole(l) || (i >= NLAUNCHERS && text_of(l->rank) &&
+				    (!l->only_with || text_of(l->only_with))))
+			found = l;
+	}
+	if (!found)
+		return false;
+	env->launcher = found->name;
+	find_job(found, env);
+	*s = read_numbers(found, env);
+	if (!*s)
+		*s = find_seconds(env);
+	if (!*s)
+		*s = find_address(env);
+	return true;
+}

@@ -1,0 +1,602 @@
+/*
+ * The meeting, as rank 0 holds it: see group_meet.
+ *
+ * In: a place to listen at. Out: every process of the job has rank 0's answer, or the
+ * reason of the failure. One loop polls all callers at once, so that none of them holds
+ * up another, whatever it says or does not say; and the loop has one end, which no caller
+ * can move. A caller whose hello is that of a rank of this job gets the rank's seat. Any
+ * other is turned away, is told why if it speaks our protocol, and is counted: that is
+ * part of the text if time runs out. A failure is told to all who are there, and until
+ * the end to all who come. O(ranks) memory, and time for each poll.
+ */
+#include "runtime/meet/group_wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STRANGERS 64	  /* callers that may be silent at once, beside the ranks */
+#define HELLO_PART 0.25	  /* of the meeting's time, for a hello, if that is less */
+#define SILENT_SECONDS 1  /* then a caller may have to make room for another */
+#define PORT_SECONDS 5	  /* that a port in use may become free */
+#define RETRY_SECONDS 0.1 /* without descriptors, before it is tried again */
+
+/* Why callers are turned away. */
+enum reason { SILENT, FOREIGN, VERSION, JOB, SIZE, NO_RANK, TWICE, LEFT, CROWD, REASONS };
+static const char *const reasons[REASONS] = {
+	[SILENT] = "did not say in time who they are",
+	[FOREIGN] = "speak another protocol",
+	[VERSION] = "are of another version of ccs",
+	[JOB] = "are of another job",
+	[SIZE] = "count the ranks differently",
+	[NO_RANK] = "are no rank of this job",
+	[TWICE] = "are a rank that is there already",
+	[LEFT] = "went away again",
+	[CROWD] = "had not said who they are when there were too many",
+};
+
+struct turned_away {
+	unsigned n;
+	char last[160]; /* who, and what about it */
+};
+
+/* A connection. */
+struct caller {
+	int fd;	      /* -1: closed */
+	int rank;     /* its seat; 0: it has none yet */
+	double until; /* without a seat: when it must have said its hello */
+	size_t got;   /* of it */
+	struct wire_hello hello;
+	char from[WIRE_FROM];
+};
+
+/* A rank's seat: the number of its caller, or one of: */
+enum { ABSENT = -1, TOLD = -2 };
+
+struct hold {
+	const struct group_env *env;
+	const struct group_meeting *meeting;
+	double end, accept_at; /* no caller is accepted before that */
+	double hello;	       /* seconds for one */
+	int port;
+	struct caller *callers;
+	struct pollfd *polls; /* [1 + room]: the port, and the callers */
+	size_t n, room;
+	int *seats; /* [nranks] */
+	int left;   /* ranks that are absent */
+	struct turned_away away[REASONS];
+	struct wire_answer answer;
+	ccs_status failed;
+	char why[ERROR_TEXT]; /* as this process tells it */
+};
+
+/* ---- turning away ------------------------------------------------------------------ */
+
+static void hang_up(struct caller *c)
+{
+	close(c->fd);
+	c->fd = -1;
+}
+
+static void turn_away(struct hold *h, struct caller *c, enum reason why, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void turn_away(struct hold *h, struct caller *c, enum reason why, const char *format, ...)
+{
+	struct turned_away *a = h->away + why;
+	char detail[160];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(detail, sizeof(detail), format, ap);
+	va_end(ap);
+	a->n++;
+	snprintf(a->last, sizeof(a->last), "%.70s%s%.80s", c->from, *detail ? ", " : "", detail);
+	if (c->rank && h->seats[c->rank] != TOLD) {
+		h->seats[c->rank] = ABSENT;
+		h->left++;
+	}
+	hang_up(c);
+}
+
+static void make_answer(struct wire_answer *a, enum wire_kind kind, ccs_status s)
+{
+	a->head = wire_head(sizeof(*a));
+	a->kind = htonl(kind);
+	a->status = htonl((uint32_t)-(int)s);
+}
+
+/* An answer fits into what a fresh connection buffers; nobody is waited for. */
+static bool answer(struct caller *c, const struct wire_answer *a)
+{
+	bool told = wire_send(c->fd, a, sizeof(*a), 0);
+
+	hang_up(c);
+	return told;
+}
+
+static void tell_seated(struct hold *h, struct caller *c)
+{
+	double left = h->end - clock_seconds();
+	struct wire_answer a = { .kind = 0 };
+
+	make_answer(&a, WIRE_SEATED, CCS_OK);
+	a.status = htonl(left > 0 ? (uint32_t)(left * 1000) : 0);
+	wire_send(c->fd, &a, sizeof(a), 0); /* if not, its end will be heard */
+}
+
+/* A caller that speaks our protocol, but does not belong here: it is told. */
+static void refuse(struct hold *h, struct caller *c, enum reason why, const char *detail,
+		   const char *text)
+{
+	struct wire_answer a = { .kind = 0 };
+
+	make_answer(&a, why == JOB ? WIRE_ELSEWHERE : WIRE_REFUSED, CCS_EINVAL);
+	snprintf(a.text, sizeof(a.text), "%s", text);
+	wire_send(c->fd, &a, sizeof(a), 0);
+	turn_away(h, c, why, "%s", detail);
+}
+
+/* ", and 12 callers were turned away: 11 are of another job (the last: ...), ..." */
+static void tell_away(const struct hold *h, struct text *t)
+{
+	unsigned all = 0;
+	const char *comma = "";
+
+	for (int i = 0; i < REASONS; i++)
+		all += h->away[i].n;
+	if (!all)
+		return;
+	text_add(t, "; %u caller%s turned away: ", all, all == 1 ? " was" : "s were");
+	for (int i = 0; i < REASONS; i++) {
+		if (!h->away[i].n)
+			continue;
+		text_add(t, "%s%u that %s (the last: %s)", comma, h->away[i].n, reasons[i],
+			 h->away[i].last);
+		comma = ", ";
+	}
+}
+
+/* ---- failing ----------------------------------------------------------------------- */
+
+/* All who are there hear it, and all who come. The first failure counts. */
+static void fail(struct hold *h, ccs_status s, int rank, const char *why)
+{
+	if (h->failed)
+		return;
+	h->failed = s;
+	make_answer(&h->answer, WIRE_FAILED, s);
+	snprintf(h->answer.text, sizeof(h->answer.text), "rank %d: %.980s", rank, why);
+	snprintf(h->why, sizeof(h->why), "%s", rank ? h->answer.text : why);
+	for (int r = 1; r < h->env->nranks; r++) {
+		if (h->seats[r] < 0)
+			continue;
+		answer(h->callers + h->seats[r], &h->answer);
+		h->seats[r] = TOLD;
+	}
+}
+
+static ccs_status absent(const struct hold *h)
+{
+	struct text t = { .len = 0 };
+	int first = 1;
+
+	while (h->seats[first] != ABSENT)
+		first++;
+	text_add(&t, "rank %d", first);
+	if (h->left > 1)
+		text_add(&t, " and %d other%s", h->left - 1, h->left > 2 ? "s" : "");
+	text_add(&t, " did not come to %s in %g s", h->env->address, group_limit(h->env));
+	tell_away(h, &t);
+	return error_set(CCS_ETIMEOUT, "%s", t.buf);
+}
+
+/* ---- a hello ----------------------------------------------------------------------- */
+
+/* The process itself, again: its old connection is dead, though nobody said so. */
+static bool same_process(const struct hold *h, const struct caller *c, uint32_t rank)
+{
+	const struct caller *old = h->callers + h->seats[rank];
+
+	return !memcmp(old->hello.self, c->hello.self, sizeof(c->hello.self));
+}
+
+static void seat(struct hold *h, struct caller *c, uint32_t rank)
+{
+	const struct wire_hello *w = &c->hello;
+	uint32_t status = ntohl(w->status);
+
+	if (h->seats[rank] == ABSENT)
+		h->left--;
+	else if (h->seats[rank] >= 0)
+		hang_up(h->callers + h->seats[rank]);
+	if (h->failed) {
+		answer(c, &h->answer);
+		h->seats[rank] = TOLD;
+		return;
+	}
+	c->rank = (int)rank;
+	h->seats[rank] = (int)(c - h->callers);
+	tell_seated(h, c);
+	if (status)
+		fail(h, error_of_peer(-(long long)status), c->rank, w->text);
+}
+
+/* The seat is another process's, which is there still. */
+static bool taken(struct hold *h, const struct caller *c, uint32_t rank)
+{
+	struct caller *old;
+	char byte;
+
+	if (h->seats[rank] < 0 || same_process(h, c, rank))
+		return false;
+	old = h->callers + h->seats[rank];
+	if (recv(old->fd, &byte, 1, MSG_PEEK) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return true;
+	turn_away(h, old, LEFT, "rank %d", old->rank);
+	return false;
+}
+
+/* A whole hello. Only the job's name tells its own callers from those of another job. */
+static void check_hello(struct hold *h, struct caller *c)
+{
+	const struct group_env *env = h->env;
+	struct wire_hello *w = &c->hello;
+	uint32_t rank = ntohl(w->rank), nranks = ntohl(w->nranks);
+	char text[WIRE_TEXT], detail[160];
+	bool ours = memchr(w->job, '\0', sizeof(w->job)) && !strcmp(w->job, env->job);
+
+	wire_clean(w->library, sizeof(w->library));
+	wire_clean(w->job, sizeof(w->job));
+	wire_clean(w->text, sizeof(w->text));
+	if (!ours) {
+		snprintf(detail, sizeof(detail), "%s", *w->job ? w->job : "without a name");
+		snprintf(text, sizeof(text), "another job meets there (%s; this is one %s%s)",
+			 *env->job ? env->job : "without a name", *w->job ? "with " : "", detail);
+		refuse(h, c, JOB, detail, text);
+	} else if (strcmp(w->library, CCS_VERSION) ||
+		   ntohl(w->card_bytes) != h->meeting->card_bytes) {
+		snprintf(detail, sizeof(detail), "rank %u with ccs %s", rank, w->library);
+		snprintf(text, sizeof(text), "%s, but rank 0 has ccs %s: all must have the same",
+			 detail, CCS_VERSION);
+		refuse(h, c, VERSION, detail, text);
+	} else if (nranks != (uint32_t)env->nranks) {
+		snprintf(detail, sizeof(detail), "rank %u was started as one of %u", rank, nranks);
+		snprintf(text, sizeof(text), "%s, but rank 0 as one of %d", detail, env->nranks);
+		refuse(h, c, SIZE, detail, text);
+	} else if (!rank || rank >= nranks) {
+		snprintf(detail, sizeof(detail), "rank %u", rank);
+		snprintf(text, sizeof(text), "%s calls rank 0, but only ranks 1..%u may", detail,
+			 nranks - 1);
+		refuse(h, c, NO_RANK, detail, text);
+	} else if (taken(h, c, rank)) {
+		snprintf(detail, sizeof(detail), "rank %u", rank);
+		snprintf(text, sizeof(text),
+			 "two processes were started as rank %u: this one, and "
+			 "that at %s",
+			 rank, h->callers[h->seats[rank]].from);
+		refuse(h, c, TWICE, detail, text);
+	} else {
+		seat(h, c, rank);
+	}
+}
+
+/* What has come so far: false, if no hello of this version begins like that. */
+static bool check_head(struct hold *h, struct caller *c)
+{
+	const struct wire_head *head = &c->hello.head;
+	char text[WIRE_TEXT];
+
+	if (!wire_ours(head, c->got)) {
+		turn_away(h, c, FOREIGN, "%s", "");
+		return false;
+	}
+	if (c->got < sizeof(*head) || (head->version == htonl(WIRE_VERSION) &&
+				       head->bytes == wire_head(sizeof(c->hello)).bytes))
+		return true;
+	snprintf(text, sizeof(text),
+		 "rank 0 has ccs %s, and meets by version %u of the protocol, "
+		 "not %u: all must have the same",
+		 CCS_VERSION, WIRE_VERSION, ntohl(head->version));
+	refuse(h, c, VERSION, "", text);
+	return false;
+}
+
+/* Something has come from a caller, or it has gone. */
+static void read_hello(struct hold *h, struct caller *c)
+{
+	char *to = (char *)&c->hello;
+	char beyond;
+
+	for (;;) {
+		size_t room = sizeof(c->hello) - c->got;
+		ssize_t k = recv(c->fd, room ? to + c->got : &beyond, room ? room : 1, 0);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return;
+		if (k <= 0)
+			turn_away(h, c, LEFT, "%s %d", c->rank ? "rank" : "bytes it said:",
+				  c->rank ? c->rank : (int)c->got);
+		else if (!room)
+			turn_away(h, c, FOREIGN, "rank %d, which says more than a hello", c->rank);
+		else
+			c->got += (size_t)k;
+		if (c->fd < 0 || !check_head(h, c))
+			return;
+		if (room && c->got == sizeof(c->hello)) {
+			check_hello(h, c);
+			return;
+		}
+	}
+}
+
+/* ---- the loop ---------------------------------------------------------------------- */
+
+/* The caller that has been silent the longest; NULL: all have seats. */
+static struct caller *oldest(struct hold *h)
+{
+	struct caller *first = NULL;
+
+	for (size_t i = 0; i < h->n; i++) {
+		struct caller *c = h->callers + i;
+
+		if (c->fd >= 0 && !c->rank && (!first || c->until < first->until))
+			first = c;
+	}
+	return first;
+}
+
+/* Forgets those that are closed. */
+static void compact(struct hold *h)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < h->n; i++) {
+		if (h->callers[i].fd < 0)
+			continue;
+		if (to != i)
+			h->callers[to] = h->callers[i];
+		if (h->callers[to].rank)
+			h->seats[h->callers[to].rank] = (int)to;
+		to++;
+	}
+	h->n = to;
+}
+
+/* No descriptor for one more: who has been silent makes room; if nobody has, and nobody
+ * may yet, that is the end. */
+static bool make_room(struct hold *h, int e)
+{
+	struct caller *c = oldest(h);
+	double now = clock_seconds();
+	char what[120];
+
+	if (c && c->until - h->hello + SILENT_SECONDS < now) {
+		turn_away(h, c, CROWD, "%s", "");
+		return true;
+	}
+	h->accept_at = now + RETRY_SECONDS;
+	if (c)
+		return false;
+	snprintf(what, sizeof(what),
+		 "rank 0 cannot let more in of the %d ranks, %d of which "
+		 "are missing",
+		 h->env->nranks, h->left);
+	fail(h, wire_exhaustion(e, what), 0, ccs_error());
+	return false;
+}
+
+/* Those who wait at the port; not more at a time than there is room for, as they may
+ * come faster than they can be turned away. */
+static void accept_all(struct hold *h)
+{
+	for (size_t i = 0; i < h->room; i++) {
+		struct sockaddr_storage from;
+		socklen_t n = sizeof(from);
+		struct caller *c;
+		int fd;
+
+		if (h->n == h->room) {
+			c = oldest(h);
+			if (c)
+				turn_away(h, c, CROWD, "%s", "");
+			compact(h);
+		}
+		fd = accept4(h->port, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && wire_exhausted(errno) && make_room(h, errno)) {
+			compact(h);
+			continue;
+		}
+		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+			continue;
+		if (fd < 0)
+			return;
+		c = h->callers + h->n++;
+		*c = (struct caller){ .fd = fd, .until = clock_seconds() + h->hello };
+		wire_from((struct sockaddr *)&from, n, c->from);
+	}
+}
+
+/* Milliseconds until something is due. */
+static int pause_of(const struct hold *h, double now)
+{
+	double next = h->end;
+
+	if (!h->left)
+		return 0;
+	for (size_t i = 0; i < h->n; i++)
+		if (!h->callers[i].rank && h->callers[i].until < next)
+			next = h->callers[i].until;
+	if (h->accept_at > now && h->accept_at < next)
+		next = h->accept_at;
+	return next <= now ? 0 : next - now > 1 ? 1000 : (int)((next - now) * 1000) + 1;
+}
+
+/* One turn: what has happened at all sockets. */
+static void poll_once(struct hold *h)
+{
+	double now = clock_seconds();
+	int n;
+
+	h->polls[0] = (struct pollfd){ .fd = h->accept_at > now ? -1 : h->port, .events = POLLIN };
+	for (size_t i = 0; i < h->n; i++)
+		h->polls[1 + i] = (struct pollfd){ .fd = h->callers[i].fd, .events = POLLIN };
+	n = poll(h->polls, (nfds_t)(1 + h->n), pause_of(h, now));
+	if (n < 0 && errno != EINTR) {
+		fail(h, error_set(CCS_ESYSTEM, "poll: %s", strerror(errno)), 0, ccs_error());
+		h->left = 0; /* nobody else can be told */
+		return;
+	}
+	now = clock_seconds();
+	for (size_t i = 0; i < h->n; i++) {
+		struct caller *c = h->callers + i;
+
+		if (c->fd >= 0 && n > 0 && h->polls[1 + i].revents)
+			read_hello(h, c);
+		if (c->fd >= 0 && !c->rank && now >= c->until)
+			turn_away(h, c, SILENT, "%zu bytes in %g s", c->got, h->hello);
+	}
+	compact(h);
+	if (n > 0 && h->polls[0].revents)
+		accept_all(h);
+}
+
+/* Until all are there, and nothing tells that one of them has gone. */
+static void wait_for_all(struct hold *h)
+{
+	while (!h->failed && clock_seconds() < h->end) {
+		bool all = !h->left;
+
+		poll_once(h);
+		if (all && !h->left)
+			return;
+	}
+	if (!h->failed && h->left)
+		fail(h, absent(h), 0, ccs_error());
+}
+
+/* The reason of a failure, to all who are still to come. */
+static void tell_the_late(struct hold *h)
+{
+	h->end += WIRE_GRACE;
+	while (h->left && clock_seconds() < h->end)
+		poll_once(h);
+}
+
+/* ---- the answer -------------------------------------------------------------------- */
+
+static ccs_status decide(struct hold *h)
+{
+	const struct group_meeting *m = h->meeting;
+	size_t each = m->card_bytes;
+	unsigned char *cards = calloc((size_t)h->env->nranks, each + 1);
+	ccs_status s;
+
+	if (!cards)
+		return error_set(CCS_ENOMEM, "out of memory for %d ranks", h->env->nranks);
+	memcpy(cards, m->card, each);
+	for (int r = 1; r < h->env->nranks; r++)
+		memcpy(cards + (size_t)r * each, h->callers[h->seats[r]].hello.card, each);
+	s = m->make(m->of, cards, m->answer);
+	free(cards);
+	return s;
+}
+
+static ccs_status answer_all(struct hold *h)
+{
+	ccs_status s = CCS_OK;
+
+	make_answer(&h->answer, WIRE_DONE, CCS_OK);
+	h->answer.answer_bytes = htonl((uint32_t)h->meeting->answer_bytes);
+	memcpy(h->answer.answer, h->meeting->answer, h->meeting->answer_bytes);
+	for (int r = 1; r < h->env->nranks; r++) {
+		struct caller *c = h->callers + h->seats[r];
+
+		if (!answer(c, &h->answer) && !s)
+			s = error_set(CCS_EABORTED,
+				      "rank %d (%s) went away before it could be "
+				      "told how to go on",
+				      r, c->from);
+		h->seats[r] = TOLD;
+	}
+	return s;
+}
+
+static ccs_status meet(struct hold *h, ccs_status here)
+{
+	ccs_status s = here;
+
+	if (here)
+		fail(h, here, 0, ccs_error());
+	wait_for_all(h);
+	if (!h->failed) {
+		s = decide(h);
+		if (!s)
+			return answer_all(h);
+		fail(h, s, 0, ccs_error());
+	}
+	tell_the_late(h);
+	return error_set(h->failed, "%s", h->why);
+}
+
+static bool make_seats(struct hold *h)
+{
+	size_t n = (size_t)h->env->nranks;
+
+	h->room = n + STRANGERS;
+	h->callers = calloc(h->room, sizeof(*h->callers));
+	h->polls = calloc(1 + h->room, sizeof(*h->polls));
+	h->seats = malloc(n * sizeof(*h->seats));
+	if (!h->callers || !h->polls || !h->seats)
+		return false;
+	for (size_t r = 0; r < n; r++)
+		h->seats[r] = ABSENT;
+	h->left = h->env->nranks - 1;
+	return true;
+}
+
+static void free_all(struct hold *h)
+{
+	for (size_t i = 0; i < h->n; i++)
+		hang_up(h->callers + i);
+	if (h->port >= 0)
+		close(h->port);
+	free(h->callers);
+	free(h->polls);
+	free(h->seats);
+	free(h);
+}
+
+ccs_status group_hold(const struct group_env *env, const struct group_meeting *m, ccs_status here)
+{
+	double limit = group_limit(env), begin = clock_seconds();
+	struct hold *h = calloc(1, sizeof(*h));
+	struct wire_place p;
+	ccs_status s;
+
+	if (!h)
+		return error_set(CCS_ENOMEM, "out of memory");
+	*h = (struct hold){ .env = env, .meeting = m, .end = begin + limit, .port = -1 };
+	h->hello = limit * HELLO_PART < WIRE_SECONDS ? limit * HELLO_PART : WIRE_SECONDS;
+	wire_place(&p, env->address);
+	s = make_seats(h) ? CCS_OK
+			  : error_set(CCS_ENOMEM,
+				      "out of memory for a meeting of %d "
+				      "ranks",
+				      env->nranks);
+	if (!s)
+		s = wire_listen(&p, begin + (limit < PORT_SECONDS ? limit : PORT_SECONDS),
+				&h->port);
+	if (!s)
+		s = meet(h, here);
+	free_all(h);
+	return s;
+}

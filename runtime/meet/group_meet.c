@@ -1,0 +1,259 @@
+/*
+ * Meeting: see group_meet. Rank 0 holds the meeting (group_hold.c); here is what the
+ * others do.
+ *
+ * In: who this process is, its card, and where rank 0 listens. Out: rank 0's answer, or a
+ * reason. It calls again as long as nobody answers, or another job does: rank 0 may be
+ * late. All waits together end with the meeting's time. O(1) but for the calls.
+ *
+ * NCCL has a way of its own, NCCL_COMM_ID: as its sources have it, it must be in the
+ * environment during ncclGetUniqueId, and again on rank 0 during
+ * ncclCommInitRank, which opens the port then; rank 0 of any other communicator of the
+ * process would open it too, and changing the environment races with the threads of
+ * whoever uses this library. So it is left alone.
+ *
+ * Anybody who reaches the port can take part, as with NCCL's own: the job's name tells
+ * jobs apart and is no secret, and the hosts of a job are trusted. But nobody can make a
+ * process wait beyond its time, or end otherwise than with an answer or a failure.
+ */
+#include "runtime/meet/group_wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONNECT_SECONDS 5 /* for one address, as there may be others */
+
+_Static_assert(sizeof(CCS_VERSION) <= sizeof(((struct wire_hello *)0)->library),
+	       "the version fits into a hello");
+
+/* One of the others. */
+struct visitor {
+	const struct group_env *env;
+	const struct group_meeting *meeting;
+	struct wire_hello hello;
+	double end;
+	char why[300]; /* nobody has answered so far */
+};
+
+double group_limit(const struct group_env *env)
+{
+	return env->seconds ? env->seconds : GROUP_SECONDS;
+}
+
+static void make_hello(struct visitor *v, ccs_status here)
+{
+	struct wire_hello *w = &v->hello;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	*w = (struct wire_hello){
+		.head = wire_head(sizeof(*w)),
+		.library = CCS_VERSION,
+		.self = { (uint32_t)getpid(), (uint32_t)now.tv_sec, (uint32_t)now.tv_nsec,
+			  (uint32_t)(uintptr_t)w },
+		.rank = htonl((uint32_t)v->env->rank),
+		.nranks = htonl((uint32_t)v->env->nranks),
+		.status = htonl((uint32_t)-(int)here),
+		.card_bytes = htonl((uint32_t)v->meeting->card_bytes),
+	};
+	memcpy(w->job, v->env->job, sizeof(w->job));
+	memcpy(w->card, v->meeting->card, v->meeting->card_bytes);
+	if (here)
+		snprintf(w->text, sizeof(w->text), "%.990s", ccs_error());
+}
+
+/* ---- what rank 0 says ---------------------------------------------------------------- */
+
+/* How a call turned out. */
+enum outcome { OVER, AGAIN };
+
+static ccs_status stranger(const struct visitor *v)
+{
+	return error_set(CCS_ESYSTEM,
+			 "somebody else than rank 0 listens at %s "
+			 "(CCS_RENDEZVOUS=HOST:PORT names another place)",
+			 v->env->address);
+}
+
+/* Whether what has come so far can become an answer. */
+static bool check_head(const struct visitor *v, const struct wire_answer *a, size_t got,
+		       ccs_status *s)
+{
+	if (!wire_ours(a, got)) {
+		*s = stranger(v);
+		return false;
+	}
+	if (got < sizeof(a->head) || (a->head.version == v->hello.head.version &&
+				      a->head.bytes == wire_head(sizeof(*a)).bytes))
+		return true;
+	*s = error_set(CCS_EINVAL,
+		       "rank 0 at %s has another version of ccs than this process, "
+		       "%s: it meets by version %u of the protocol, not %u: all must have the "
+		       "same",
+		       v->env->address, CCS_VERSION, ntohl(a->head.version), WIRE_VERSION);
+	return false;
+}
+
+/* One answer, until `end`. AGAIN: it has not come. */
+static enum outcome receive(struct visitor *v, int fd, struct wire_answer *a, double end,
+			    ccs_status *s)
+{
+	size_t got = 0;
+
+	*s = CCS_OK;
+	while (got < sizeof(*a)) {
+		ssize_t k;
+
+		if (!wire_wait(fd, POLLIN, end)) {
+			snprintf(v->why, sizeof(v->why),
+				 "somebody listens there, and does not "
+				 "answer");
+			return AGAIN;
+		}
+		k = recv(fd, (char *)a + got, sizeof(*a) - got, 0);
+		if (k < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
+			continue;
+		if (k <= 0) {
+			snprintf(v->why, sizeof(v->why),
+				 "who listens there hangs up without an "
+				 "answer");
+			return AGAIN;
+		}
+		got += (size_t)k;
+		if (!check_head(v, a, got, s))
+			return OVER;
+	}
+	return OVER;
+}
+
+/* A whole answer. */
+static enum outcome understand(struct visitor *v, struct wire_answer *a, ccs_status *s)
+{
+	uint32_t kind = ntohl(a->kind), n = ntohl(a->answer_bytes);
+	ccs_status told = error_of_peer(-(long long)ntohl(a->status));
+
+	wire_clean(a->text, sizeof(a->text));
+	switch (kind) {
+	case WIRE_DONE:
+		if (n != v->meeting->answer_bytes)
+			break;
+		memcpy(v->meeting->answer, a->answer, n);
+		*s = CCS_OK;
+		return OVER;
+	case WIRE_FAILED:
+	case WIRE_REFUSED: *s = error_set(told, "%s", a->text); return OVER;
+	case WIRE_ELSEWHERE: snprintf(v->why, sizeof(v->why), "%.299s", a->text); return AGAIN;
+	case WIRE_SEATED:
+	default: break;
+	}
+	*s = error_set(CCS_ESYSTEM, "what rank 0 answers at %s makes no sense (kind %u, %u bytes)",
+		       v->env->address, kind, n);
+	return OVER;
+}
+
+/* ---- calling it ------------------------------------------------------------------------ */
+
+/* With a seat it is rank 0's time that counts; but never more than twice its own. */
+static double end_of(const struct visitor *v, const struct wire_answer *seated)
+{
+	double most = group_limit(v->env), left = ntohl(seated->status) * 0.001;
+
+	return clock_seconds() + (left < most ? left : most) + 2 * WIRE_GRACE;
+}
+
+static enum outcome talk(struct visitor *v, int fd, ccs_status *s)
+{
+	double now = clock_seconds(),
+	       end = v->end < now + WIRE_SECONDS ? v->end : now + WIRE_SECONDS;
+	struct wire_answer a = { .kind = 0 };
+	enum outcome how;
+
+	wire_send(fd, &v->hello, sizeof(v->hello), end); /* if not, no answer comes */
+	how = receive(v, fd, &a, end, s);
+	if (how == OVER && !*s && ntohl(a.kind) == WIRE_SEATED)
+		how = receive(v, fd, &a, end_of(v, &a), s);
+	return how == AGAIN || *s ? how : understand(v, &a, s);
+}
+
+/* Each address of the host in turn, until one has an answer. */
+static enum outcome call(struct visitor *v, const struct wire_place *p, ccs_status *s)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+	int e = getaddrinfo(p->host, p->port, &hints, &found);
+	enum outcome how = AGAIN;
+
+	if (e)
+		snprintf(v->why, sizeof(v->why), "%s: %s", p->host, gai_strerror(e));
+	for (struct addrinfo *a = found; a && how == AGAIN; a = a->ai_next) {
+		double now = clock_seconds();
+		double end = v->end < now + CONNECT_SECONDS ? v->end : now + CONNECT_SECONDS;
+		int fd = wire_connect(a, end);
+
+		if (fd >= 0) {
+			how = talk(v, fd, s);
+			close(fd);
+		} else if (wire_exhausted(errno)) {
+			*s = wire_exhaustion(errno, "rank 0 cannot be called");
+			how = OVER;
+		} else if (clock_seconds() < v->end || !*v->why) { /* not of a try cut short */
+			snprintf(v->why, sizeof(v->why), "%s", strerror(errno));
+		}
+	}
+	if (found)
+		freeaddrinfo(found);
+	return how;
+}
+
+static void nap(double seconds)
+{
+	struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+	nanosleep(&t, NULL);
+}
+
+static ccs_status visit(const struct group_env *env, const struct group_meeting *m, ccs_status here)
+{
+	struct visitor v = { .env = env, .meeting = m, .end = clock_seconds() + group_limit(env) };
+	/* many ranks do not all call at once, for ever */
+	double pause = 0.01, longest = 0.2 + env->nranks * 0.0002;
+	struct wire_place p;
+	ccs_status s;
+
+	wire_place(&p, env->address);
+	make_hello(&v, here);
+	while (call(&v, &p, &s) == AGAIN) {
+		double left = v.end - clock_seconds();
+
+		if (left <= 0)
+			return error_set(CCS_ETIMEOUT,
+					 "rank %d did not reach rank 0 at %s in %g s: "
+					 "%s",
+					 env->rank, env->address, group_limit(env), v.why);
+		nap(pause < left ? pause : left);
+		pause = pause * 2 < longest ? pause * 2 : longest;
+	}
+	return s;
+}
+
+ccs_status group_meet(const struct group_env *env, const struct group_meeting *m, ccs_status here)
+{
+	char own[ERROR_TEXT];
+	ccs_status s;
+
+	if (m->card_bytes > GROUP_CARD || m->answer_bytes > GROUP_ANSWER)
+		return error_set(CCS_EINVAL,
+				 "a card of %zu bytes and an answer of %zu are too "
+				 "much: %d and %d",
+				 m->card_bytes, m->answer_bytes, GROUP_CARD, GROUP_ANSWER);
+	if (env->nranks == 1)
+		return here ? here : m->make(m->of, m->card, m->answer);
+	snprintf(own, sizeof(own), "%s", here ? ccs_error() : "");
+	s = env->rank ? visit(env, m, here) : group_hold(env, m, here);
+	return here ? error_set(here, "%s", own) : s;
+}

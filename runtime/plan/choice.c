@@ -1,0 +1,198 @@
+/*
+ * Tables of protocols by size, and their text: see choice.h.
+ *
+ *     table = { size ":" what "," } what
+ *     what  = ( "ll" | "simple" ) [ "/" channels ]
+ *     size  = number [ "K" | "M" | "G" ]
+ *
+ * In: any text. Out: a table that module_verify would accept, or what is wrong with
+ * the text: which row, and what could stand there. O(text).
+ */
+#include "runtime/plan/choice.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_CHANNELS 65535u
+#define MOST_BYTES ((uint64_t)INT64_MAX)
+
+static const char *const names[CCS_NPROTOCOLS] = { [CCS_SIMPLE] = "simple", [CCS_LL] = "ll" };
+
+/* A row of the text while it is read. */
+struct reader {
+	const char *row; /* where it begins */
+	size_t len;	 /* up to its comma, or the end */
+	uint32_t number; /* from 1 */
+	char *why;
+	size_t size;
+};
+
+static bool wrong(const struct reader *r, const char *format, ...)
+{
+	char text[160];
+	va_list v;
+
+	va_start(v, format);
+	vsnprintf(text, sizeof(text), format, v);
+	va_end(v);
+	if (r->size)
+		snprintf(r->why, r->size, "row %u, '%.*s'%s: %s", r->number,
+			 (int)(r->len < 40 ? r->len : 40), r->row, r->len > 40 ? "..." : "", text);
+	return false;
+}
+
+/* Digits only. */
+static bool number(const char **s, const char *end, uint64_t most, uint64_t *value)
+{
+	const char *p = *s;
+	uint64_t v = 0;
+
+	for (; p < end && *p >= '0' && *p <= '9'; p++) {
+		uint64_t digit = (uint64_t)(*p - '0');
+
+		if (v > (most - digit) / 10)
+			return false;
+		v = v * 10 + digit;
+	}
+	if (p == *s)
+		return false;
+	*s = p;
+	*value = v;
+	return true;
+}
+
+/* "64K" and the colon behind it. */
+static bool read_size(const struct reader *r, const char **s, const char *colon, uint64_t *bytes)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	unsigned shift = 0;
+
+	if (!number(s, colon, MOST_BYTES, bytes))
+		return wrong(r, "before ':' stands a size such as 512, 64K, 16M or 1G");
+	if (*s < colon) {
+		unit = strchr(units, **s);
+		if (!unit || *s + 1 != colon)
+			return wrong(r, "the unit of a size is K, M or G, or there is none");
+		shift = 10 * (unsigned)(unit - units + 1);
+	}
+	if (*bytes > MOST_BYTES >> shift)
+		return wrong(r, "the size is beyond 2^63");
+	*bytes <<= shift;
+	*s = colon + 1;
+	return true;
+}
+
+/* "ll", "simple/8" */
+static bool read_what(const struct reader *r, const char *s, const char *end, struct ccs_choice *c)
+{
+	const char *slash = memchr(s, '/', (size_t)(end - s));
+	size_t n = (size_t)((slash ? slash : end) - s);
+	uint64_t channels = 0;
+	uint32_t p = 0;
+
+	while (p < CCS_NPROTOCOLS && (strlen(names[p]) != n || memcmp(names[p], s, n)))
+		p++;
+	if (p == CCS_NPROTOCOLS)
+		return wrong(r, "there is no protocol '%.*s'; there are ll and simple",
+			     (int)(n < 20 ? n : 20), s);
+	if (slash) {
+		s = slash + 1;
+		if (!number(&s, end, MOST_CHANNELS, &channels) || s != end || !channels)
+			return wrong(r, "behind '/' stands a number of channels, 1 to %u",
+				     MOST_CHANNELS);
+	}
+	c->protocol = p;
+	c->channels = (uint32_t)channels;
+	return true;
+}
+
+static bool read_row(const struct reader *r, struct choice_list *list, bool last)
+{
+	const char *s = r->row, *end = r->row + r->len;
+	const char *colon = memchr(s, ':', r->len);
+	struct ccs_choice *c = &list->rows[list->n];
+
+	c->bytes = UINT64_MAX;
+	if (last && colon)
+		return wrong(r, "the last row holds for all larger sizes, so it has none; add "
+				"',simple' or ',ll'");
+	if (!last && !colon)
+		return wrong(r,
+			     "only the last row goes without a size; write SIZE:%.*s, or end "
+			     "here",
+			     (int)(r->len < 20 ? r->len : 20), r->row);
+	if (colon && !read_size(r, &s, colon, &c->bytes))
+		return false;
+	if (list->n && c->bytes <= list->rows[list->n - 1].bytes)
+		return wrong(r, "sizes must ascend");
+	if (!read_what(r, s, end, c))
+		return false;
+	list->n++;
+	return true;
+}
+
+bool choice_read(struct choice_list *list, const char *text, char *why, size_t size)
+{
+	struct reader r = { .row = text, .why = why, .size = size };
+
+	list->n = 0;
+	for (;;) {
+		bool last;
+
+		r.len = strcspn(r.row, ",");
+		r.number++;
+		last = !r.row[r.len];
+		if (list->n == CHOICE_MOST)
+			return wrong(&r, "a table has at most %u rows", CHOICE_MOST);
+		if (!read_row(&r, list, last))
+			return false;
+		if (last)
+			return true;
+		r.row += r.len + 1;
+	}
+}
+
+/* In the largest unit that leaves no rest. */
+static void size_text(char *text, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = { "", "K", "M", "G" };
+	unsigned u = 0;
+
+	while (u < 3 && bytes && bytes % 1024 == 0) {
+		bytes /= 1024;
+		u++;
+	}
+	snprintf(text, size, "%" PRIu64 "%s:", bytes, units[u]);
+}
+
+void choice_text(const struct ccs_choice *rows, uint64_t n, char *text, size_t size)
+{
+	size_t at = 0;
+
+	if (size)
+		text[0] = '\0';
+	for (uint64_t i = 0; i < n && at < size; i++) {
+		const char *name =
+			rows[i].protocol < CCS_NPROTOCOLS ? names[rows[i].protocol] : "?";
+		char bytes[32] = "", channels[16] = "";
+
+		if (rows[i].bytes != UINT64_MAX)
+			size_text(bytes, sizeof(bytes), rows[i].bytes);
+		if (rows[i].channels)
+			snprintf(channels, sizeof(channels), "/%" PRIu32, rows[i].channels);
+		at += (size_t)snprintf(text + at, size - at, "%s%s%s%s", i ? "," : "", bytes, name,
+				       channels);
+	}
+}
+
+const struct ccs_choice *choice_find(const struct ccs_choice *rows, uint64_t n, uint64_t bytes)
+{
+	uint64_t i = 0;
+
+	while (i + 1 < n && rows[i].bytes < bytes)
+		i++;
+	return &rows[i];
+}

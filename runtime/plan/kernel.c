@@ -1,0 +1,54 @@
+/*
+ * Keys of kernels, and compiling for one. O(1) beside NVRTC.
+ */
+#include "runtime/plan/kernel.h"
+
+#include <stdio.h>
+
+struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, uint32_t op,
+				enum ccs_protocol protocol)
+{
+	struct kernel_key k = { (uint32_t)type, op, (uint32_t)protocol };
+
+	if (op == CCS_AVG)
+		k.op = CCS_SUM;
+	if (flags & CCS_MODULE_REDUCES)
+		return k;
+	k.op = CCS_SUM;
+	for (k.type = 0; ccs_dtype_size((ccs_dtype)k.type) != ccs_dtype_size(type);)
+		k.type++;
+	return k;
+}
+
+const char *kernel_op_name(uint32_t op)
+{
+	return op_name((int)op);
+}
+
+void kernel_key_text(const struct kernel_key *k, char *text, size_t size)
+{
+	snprintf(text, size, "%s %s, protocol %s", ccs_dtype_name((ccs_dtype)k->type),
+		 kernel_op_name(k->op), k->protocol == CCS_LL ? "LL" : "Simple");
+}
+
+bool kernel_compile(const struct nvrtc *n, const char *source, const struct kernel_key *k,
+		    struct nvrtc_arch arch, unsigned flags, struct nvrtc_output *out)
+{
+	char type[32], op[32], protocol[32];
+	const char *const defines[] = { type, op, protocol, "CCS_WATCHDOG" };
+	struct nvrtc_job job = {
+		.name = "kernels.cu",
+		.source = source,
+		.arch = arch,
+		.defines = defines,
+		.ndefines = sizeof(defines) / sizeof(*defines),
+		.ptx = flags & KERNEL_PTX,
+		.lines = flags & KERNEL_LINES,
+		.report = flags & KERNEL_REPORT,
+	};
+
+	snprintf(type, sizeof(type), "CCS_TYPE=%u", k->type);
+	snprintf(op, sizeof(op), "CCS_OP=%u", k->op);
+	snprintf(protocol, sizeof(protocol), "CCS_PROTO=%u", k->protocol);
+	return nvrtc_compile(n, &job, out);
+}

@@ -1,0 +1,42 @@
+/*
+ * One compiled kernel: which element type, operator, protocol and GPU it is for,
+ * and how it is made. ccc makes kernels ahead with this, libccs at first use.
+ */
+#ifndef CCS_RUNTIME_PLAN_KERNEL_H
+#define CCS_RUNTIME_PLAN_KERNEL_H
+
+#include "runtime/ccs.h"
+#include "runtime/base/nvrtc.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/types.h"
+
+/* Operators that have kernels: as ccs_redop, and premul-sum. */
+#define KERNEL_PREMUL ((uint32_t)OP_PREMUL)
+#define KERNEL_NOPS ((uint32_t)OP_COUNT)
+
+struct kernel_key {
+	uint32_t type, op, protocol;
+};
+
+/** The kernel that a call needs. `flags` are the module's: where no operator
+ *  matters, types of one size share a kernel; avg is a sum, divided. */
+struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, uint32_t op,
+				enum ccs_protocol protocol);
+
+/** "sum", "premul"; NULL for a number that is no operator. */
+const char *kernel_op_name(uint32_t op);
+
+/** "float32 sum, protocol simple"; cut to `size`. */
+void kernel_key_text(const struct kernel_key *k, char *text, size_t size);
+
+/* What else can be chosen: text instead of a CUBIN; the .ccs lines in it; the
+ * assembler's report in the log. */
+#define KERNEL_PTX 1u
+#define KERNEL_LINES 2u
+#define KERNEL_REPORT 4u
+
+/** Compiles a module's source for one key. As nvrtc_compile. */
+bool kernel_compile(const struct nvrtc *n, const char *source, const struct kernel_key *k,
+		    struct nvrtc_arch arch, unsigned flags, struct nvrtc_output *out);
+
+#endif

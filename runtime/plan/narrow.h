@@ -1,0 +1,124 @@
+/*
+ * Narrow floats to float32 and back: float16, bfloat16, float8 e4m3 and e5m2.
+ *
+ * To float32 is exact. From float32 rounds to nearest, ties to even; subnormals
+ * are kept. float16 and bfloat16 overflow to infinity as IEEE 754 says. The
+ * float8 types follow CUDA's saturating conversions (`satfinite`): whatever
+ * lies beyond the largest finite number, infinity too, becomes that number with
+ * its sign (448 for e4m3, 57344 for e5m2), and NaN becomes 0x7f. e4m3 has no
+ * infinity; e5m2's is read as one, and only a minimum or maximum returns it.
+ *
+ * All functions are free of branches once compiled, so that loops vectorise.
+ */
+#ifndef CCS_RUNTIME_PLAN_NARROW_H
+#define CCS_RUNTIME_PLAN_NARROW_H
+
+#if !defined(__CUDACC_RTC__) /* NVRTC has both built in, or from device/args.h */
+#include <stdint.h>
+#include <string.h>
+#endif
+
+#if defined(__CUDACC__) /* kernels use these too: the same bits on both sides */
+#define NARROW static __device__ inline
+#else
+#define NARROW static inline
+#endif
+
+NARROW float bits_float(uint32_t u)
+{
+	float f;
+	memcpy(&f, &u, sizeof(f));
+	return f;
+}
+
+NARROW uint32_t float_bits(float f)
+{
+	uint32_t u;
+	memcpy(&u, &f, sizeof(u));
+	return u;
+}
+
+NARROW float half_to_float(uint16_t h)
+{
+	uint32_t sign = (uint32_t)(h & 0x8000) << 16;
+	uint32_t u = (uint32_t)(h & 0x7fff) << 13;
+	/* The exponent's bias differs by 112; the product is exact, subnormals
+	 * included. Infinity and NaN need the largest exponent put back. */
+	uint32_t v = float_bits(bits_float(u) * 0x1p112f);
+
+	v |= u >= 0x0f800000u ? 0x7f800000u : 0;
+	return bits_float(v | sign);
+}
+
+NARROW uint16_t half_from_float(float f)
+{
+	uint32_t u = float_bits(f);
+	uint32_t sign = (u >> 16) & 0x8000u;
+	uint32_t a = u & 0x7fffffffu;
+	/* subnormal: adding 0.5 leaves the rounded mantissa in the low bits */
+	uint32_t sub = float_bits(bits_float(a) + 0.5f) - 0x3f000000u;
+	uint32_t nor = (a - (112u << 23) + 0xfffu + ((a >> 13) & 1u)) >> 13;
+	uint32_t r = a < (113u << 23) ? sub : nor;
+
+	r = a >= (143u << 23) ? 0x7c00u : r;
+	r = a > 0x7f800000u ? 0x7e00u : r;
+	return (uint16_t)(r | sign);
+}
+
+NARROW float bfloat_to_float(uint16_t h)
+{
+	return bits_float((uint32_t)h << 16);
+}
+
+NARROW uint16_t bfloat_from_float(float f)
+{
+	uint32_t u = float_bits(f);
+	uint32_t r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+
+	return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : r);
+}
+
+NARROW float e4m3_to_float(uint8_t h)
+{
+	uint32_t sign = (uint32_t)(h & 0x80) << 24;
+	uint32_t u = (uint32_t)(h & 0x7f) << 20;
+	uint32_t v = float_bits(bits_float(u) * 0x1p120f);
+
+	v = (h & 0x7f) == 0x7f ? 0x7fc00000u : v;
+	return bits_float(v | sign);
+}
+
+NARROW uint8_t e4m3_from_float(float f)
+{
+	uint32_t u = float_bits(f);
+	uint32_t sign = (u >> 24) & 0x80u;
+	uint32_t a = u & 0x7fffffffu;
+	/* ulp of a subnormal is 2^-9: 2^14 + x rounds to it */
+	uint32_t sub = float_bits(bits_float(a) + 0x1p14f) - 0x46800000u;
+	uint32_t nor = (a - (120u << 23) + 0x7ffffu + ((a >> 20) & 1u)) >> 20;
+	uint32_t r = a < (121u << 23) ? sub : nor;
+
+	r = a > 0x43e00000u ? 0x7eu : r; /* 448 */
+	return (uint8_t)(a > 0x7f800000u ? 0x7fu : r | sign);
+}
+
+NARROW float e5m2_to_float(uint8_t h)
+{
+	return half_to_float((uint16_t)((uint32_t)h << 8));
+}
+
+NARROW uint8_t e5m2_from_float(float f)
+{
+	uint32_t u = float_bits(f);
+	uint32_t sign = (u >> 24) & 0x80u;
+	uint32_t a = u & 0x7fffffffu;
+	/* ulp of a subnormal is 2^-16: 2^7 + x rounds to it */
+	uint32_t sub = float_bits(bits_float(a) + 0x1p7f) - 0x43000000u;
+	uint32_t nor = (a - (112u << 23) + 0xfffffu + ((a >> 21) & 1u)) >> 21;
+	uint32_t r = a < (113u << 23) ? sub : nor;
+
+	r = a > 0x47600000u ? 0x7bu : r; /* 57344 */
+	return (uint8_t)(a > 0x7f800000u ? 0x7fu : r | sign);
+}
+
+#endif

@@ -1,0 +1,159 @@
+/*
+ * Facts of a plan for the executor.
+ *
+ * In: a verified plan. Out: struct prep. One sweep over the operations of each
+ * rank notes which cells are written; one over its cells turns that and the
+ * expected values into ranges. O(operations + nranks x cells).
+ */
+#include "runtime/plan/prep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool overlap(uint32_t x, uint32_t dst, uint32_t n)
+{
+	return x != CCS_NONE && x != dst && x < dst + n && dst < x + n;
+}
+
+bool prep_shifted(const struct ccs_op *o)
+{
+	return o->dst != CCS_NONE && (overlap(o->a, o->dst, o->n) || overlap(o->b, o->dst, o->n));
+}
+
+static bool range_add(struct prep *p, uint32_t *cap, uint32_t from, uint32_t cell)
+{
+	struct cell_range *last = p->nranges > from ? p->ranges + p->nranges - 1 : NULL;
+
+	if (last && last->first + last->n == cell) {
+		last->n++;
+		return true;
+	}
+	if (p->nranges == *cap) {
+		uint32_t more = *cap ? 2 * *cap : 64;
+		struct cell_range *r = realloc(p->ranges, more * sizeof(*r));
+
+		if (!r)
+			return false;
+		p->ranges = r;
+		*cap = more;
+	}
+	p->ranges[p->nranges++] = (struct cell_range){ cell, 1 };
+	return true;
+}
+
+static void sweep_op(struct prep *p, const struct plan_view *v, uint32_t worker,
+		     const struct ccs_op *o, bool *written)
+{
+	struct prep_rank *rank = p->ranks + v->workers[worker].rank;
+	const uint32_t part[3] = { o->a, o->b, o->dst };
+	const bool initial[3] = { o->flags & CCS_OP_A_INITIAL, o->flags & CCS_OP_B_INITIAL, false };
+
+	for (uint32_t i = 0; i < o->nwaits; i++)
+		p->watched[v->waits[o->wait + i].worker] = true;
+	if (!o->n)
+		return;
+	for (int i = 0; i < 3; i++) {
+		if (part[i] == CCS_NONE || part[i] >= v->plan->cells)
+			continue; /* ranges do not run from buffers into scratch, or are
+					   at least taken for what they begin with */
+		if (initial[i])
+			rank->send = true;
+		else
+			rank->recv = true;
+	}
+	if (o->dst != CCS_NONE)
+		for (uint32_t j = 0; j < o->n && o->dst + j < v->plan->cells; j++)
+			written[o->dst + j] = true;
+	if (prep_shifted(o) && o->n > p->shifted[worker])
+		p->shifted[worker] = o->n;
+}
+
+/* The ranges of one rank. A cell of an `in` buffer has no final value. */
+static bool sweep_cells(struct prep *p, const struct ccs_module *m, const struct plan_view *v,
+			uint32_t r, const bool *written, uint32_t *cap)
+{
+	const uint32_t *expect = v->expect + (size_t)r * v->plan->cells;
+	uint32_t from = p->nranges;
+
+	p->ranks[r].keep = from;
+	for (uint32_t c = 0; c < v->plan->cells; c++) {
+		if (expect[c] == CCS_NONE || !module_cells_are(m, v, c, 1, CELL_FINAL))
+			continue;
+		p->ranks[r].wants = true;
+		if (!written[c] && module_cells_are(m, v, c, 1, CELL_INITIAL)) {
+			p->ranks[r].send = p->ranks[r].recv = true;
+			if (!range_add(p, cap, from, c))
+				return false;
+		}
+	}
+	from = p->ranks[r].reduced = p->nranges;
+	for (uint32_t c = 0; c < v->plan->cells; c++)
+		if (expect[c] != CCS_NONE && v->sums[expect[c]].reduced &&
+		    module_cells_are(m, v, c, 1, CELL_FINAL) && !range_add(p, cap, from, c))
+			return false;
+	return true;
+}
+
+static bool sweep(struct prep *p, const struct ccs_module *m, const struct plan_view *v,
+		  bool *written)
+{
+	uint32_t cap = 0, nranks = v->plan->nranks;
+
+	for (uint32_t r = 0; r < nranks; r++) {
+		memset(written, 0, v->plan->cells * sizeof(*written));
+		for (uint32_t w = v->ranks[r].worker; w < v->ranks[r + 1].worker; w++)
+			for (uint32_t i = 0; i < v->workers[w].nops; i++)
+				sweep_op(p, v, w, v->ops + v->workers[w].op + i, written);
+		if (!sweep_cells(p, m, v, r, written, &cap))
+			return false;
+	}
+	p->ranks[nranks].keep = p->ranks[nranks].reduced = p->nranges;
+	for (uint64_t i = 0; i < v->plan->fifos.n; i++)
+		if (v->fifos[i].max_cells > p->max_cells)
+			p->max_cells = v->fifos[i].max_cells;
+	return true;
+}
+
+void prep_free(struct prep *p)
+{
+	if (!p)
+		return;
+	free(p->ranks);
+	free(p->ranges);
+	free(p->watched);
+	free(p->shifted);
+	free(p);
+}
+
+static struct prep *prep_make(const struct ccs_module *m, const struct plan_view *v)
+{
+	struct prep *p = calloc(1, sizeof(*p));
+	bool *written = calloc((size_t)v->plan->cells + 1, sizeof(*written));
+	bool ok = p && written;
+
+	if (ok) {
+		p->ranks = calloc((size_t)v->plan->nranks + 1, sizeof(*p->ranks));
+		p->watched = calloc((size_t)v->plan->workers.n + 1, sizeof(*p->watched));
+		p->shifted = calloc((size_t)v->plan->workers.n + 1, sizeof(*p->shifted));
+		ok = p->ranks && p->watched && p->shifted && sweep(p, m, v, written);
+	}
+	free(written);
+	if (!ok) {
+		prep_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+const struct prep *prep_get(struct ccs_module *m, struct plan_view *v)
+{
+	struct prep *none = NULL, *p = atomic_load(&v->prep);
+
+	if (p)
+		return p;
+	p = prep_make(m, v);
+	if (!p || atomic_compare_exchange_strong(&v->prep, &none, p))
+		return p;
+	prep_free(p); /* another thread was first */
+	return none;
+}

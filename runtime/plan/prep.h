@@ -1,0 +1,42 @@
+/*
+ * What an executor wants to know of a plan, found once a plan and kept with the
+ * module.
+ */
+#ifndef CCS_RUNTIME_PLAN_PREP_H
+#define CCS_RUNTIME_PLAN_PREP_H
+
+#include "runtime/plan/load.h"
+
+/* Cells [first, first + n). */
+struct cell_range {
+	uint32_t first, n;
+};
+
+struct prep_rank {
+	bool send, recv; /* some operation touches the caller's buffer */
+	bool wants;	 /* the contract says what some cell of recvbuff ends with */
+	/* Rows of `ranges`. Cells of inout buffers that keep their value, though
+	 * no operation writes them: [keep, reduced). Cells that end with what the
+	 * contract calls a sum: [reduced, next rank's keep). */
+	uint32_t keep, reduced;
+};
+
+struct prep {
+	struct prep_rank *ranks; /* nranks + 1: the last closes */
+	struct cell_range *ranges;
+	uint32_t nranges;
+	bool *watched;	    /* [workers] some wait is for this worker */
+	uint32_t *shifted;  /* [workers] most cells of an operation that reads and
+					   writes overlapping, unequal ranges; 0: none */
+	uint32_t max_cells; /* most cells in one message */
+};
+
+/** The plan's facts, made now if there are none yet; NULL if memory is short.
+ *  Thread-safe. O(operations + nranks x cells) once. */
+const struct prep *prep_get(struct ccs_module *m, struct plan_view *v);
+void prep_free(struct prep *p);
+
+/** Whether the operation reads cells by `part` that it also writes, shifted. */
+bool prep_shifted(const struct ccs_op *o);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * The prover: whether a module's plans are right, from their bytes alone.
+ *
+ * In: a module whose form was checked (verify.c). Out: CCS_OK, and what was proved, or
+ * the first thing that is wrong, in words. It is for those who must not trust the bytes:
+ * `ccc`, before it writes them, and `ccrun --verify`. It knows plan.h and what executors
+ * do with a plan, and shares nothing with what makes plans.
+ *
+ * Proved of each plan, for every number of tiles and replicas, for every timing, in
+ * place and out of place:
+ *   - it ends, with FIFOs of the module's slots (prove_run.c);
+ *   - operations of a rank that touch the same cell, one of them to write it, are in an
+ *     order by workers and waits alone; cells of a direct message are free when it is
+ *     sent (prove_step.c, prove_before.c);
+ *   - every cell that the module promises ends with what it promises (prove_cells.c);
+ *   - no rank ends before those have begun that the plan names (prove_after.c);
+ *   - all parts of an operation, and both ends of a message, have the same length, for
+ *     every count that can be run (prove_step.c).
+ * Not proved: the length of `sized` chunks (a module does not know their sizes), and that a
+ * chunk `by column` is as long as another that is cut alike; `steps`, `choices` and source
+ * lines, which no result depends on.
+ */
+#ifndef CCS_RUNTIME_PLAN_PROVE_H
+#define CCS_RUNTIME_PLAN_PROVE_H
+
+#include "runtime/plan/load.h"
+
+/* What was proved of a plan. */
+struct prove_facts {
+	uint64_t messages, direct;
+	uint64_t promised;     /* final values */
+	bool uneven;	       /* values move to chunks at other places in their block */
+	uint64_t asked;	       /* orders of two operations that are not plain to see ... */
+	uint64_t asked_direct; /* ... and those that direct messages need */
+	uint64_t bytes;	       /* memory that it took */
+};
+
+/** Proves one plan within so many bytes of memory (0: three quarters of the machine's).
+ *  CCS_EFILE: it is not right; CCS_ENOMEM. Thread-safe.
+ *  Time: O(cells that operations touch + waits + nranks * cells + contributions), and where
+ *  an order is not plain to see, O(operations) for each 64 workers that such questions
+ *  are about. Memory: 20 bytes a cell of a rank, 4 an operation, and the values held at a
+ *  time; for questions 4 an operation and 8 a wait more, 20 a question (a million at a
+ *  time), and 256 for each worker, wait and message under way. */
+ccs_status prove_plan(const struct ccs_module *m, const struct plan_view *v, uint64_t memory,
+		      struct prove_facts *facts);
+
+/** What the plans together say of the module: `uneven` is whether any of them is. */
+ccs_status prove_flags(const struct ccs_module *m, bool uneven);
+
+/** All plans, and the flags. */
+ccs_status prove_module(const struct ccs_module *m, uint64_t memory);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * Whether ranks end after those ranks have begun that the plan says: plan.h, ccs_after.
+ *
+ * In: an order in which all operations can be done. Out: yes, or a rank that may end too
+ * early. What is known of a rank's beginning goes the way of prove_before.c: from an
+ * operation to the next one of its worker, to those that wait for it, and to the one that
+ * receives what it sends; a worker knows of its own rank from the start. What an operation
+ * sends it knew when it began, its own message included.
+ *
+ * O(operations + waits) for each 64 ranks, and 16 bytes an operation.
+ */
+#include "runtime/plan/prove_parts.h"
+
+#include <string.h>
+
+struct begun {
+	struct prove *p;
+	const struct plan_view *v;
+	uint32_t base;	       /* bit i is rank base + i */
+	uint32_t *done;	       /* [workers]: operations */
+	uint64_t *known;       /* [workers] */
+	uint64_t *behind;      /* [ops]: known when it is over */
+	uint64_t *told;	       /* messages, by FIFO: known when they were sent */
+	uint32_t *put, *taken; /* [fifos]: rows of `told`: the next to be sent, and received */
+	uint64_t *end;	       /* [ranks] */
+};
+
+static uint64_t bit_of(const struct begun *b, uint32_t rank)
+{
+	return rank - b->base < 64 ? (uint64_t)1 << (rank - b->base) : 0;
+}
+
+static void set_out(struct begun *b)
+{
+	const struct ccs_plan *plan = b->v->plan;
+	uint32_t at = 0;
+
+	for (uint64_t f = 0; f < plan->fifos.n; f++) {
+		b->put[f] = b->taken[f] = at;
+		at += b->v->fifos[f].messages;
+	}
+	for (uint64_t w = 0; w < plan->workers.n; w++) {
+		b->done[w] = 0;
+		b->known[w] = bit_of(b, b->v->workers[w].rank);
+	}
+	for (uint32_t r = 0; r < plan->nranks; r++)
+		b->end[r] = bit_of(b, r);
+}
+
+static void run_op(struct begun *b, uint32_t w)
+{
+	uint32_t row = b->v->workers[w].op + b->done[w]++;
+	const struct ccs_op *o = b->v->ops + row;
+	uint64_t known = b->known[w];
+
+	for (uint32_t i = o->wait; i - o->wait < o->nwaits; i++) {
+		const struct ccs_wait *x = b->v->waits + i;
+
+		if (x->ops)
+			known |= b->behind[b->v->workers[x->worker].op + x->ops - 1];
+	}
+	if (o->in != CCS_NONE)
+		known |= b->told[b->taken[o->in]++];
+	if (o->out != CCS_NONE)
+		b->told[b->put[o->out]++] = known;
+	b->known[w] = b->behind[row] = known;
+	b->end[b->v->workers[w].rank] |= known;
+}
+
+static bool check(const struct begun *b)
+{
+	for (uint64_t i = 0; i < b->v->plan->after.n; i++) {
+		const struct ccs_after *a = b->v->after + i;
+
+		for (uint32_t q = a->first; q - a->first < a->n; q++)
+			if (bit_of(b, q) & ~b->end[a->rank])
+				return prove_wrong(b->p,
+						   "rank %u may end before rank %u has begun, "
+						   "which the plan rules out",
+						   a->rank, q);
+	}
+	return true;
+}
+
+bool prove_after(struct prove *p)
+{
+	const struct ccs_plan *plan = p->v->plan;
+	struct begun b = { .p = p, .v = p->v };
+	bool right = true;
+
+	if (!plan->after.n)
+		return true;
+	b.done = prove_rows(p, plan->workers.n, sizeof(*b.done));
+	b.known = prove_rows(p, plan->workers.n, sizeof(*b.known));
+	b.behind = prove_rows(p, plan->ops.n, sizeof(*b.behind));
+	b.told = prove_rows(p, p->facts->messages, sizeof(*b.told));
+	b.put = prove_rows(p, plan->fifos.n, sizeof(*b.put));
+	b.taken = prove_rows(p, plan->fifos.n, sizeof(*b.taken));
+	b.end = prove_rows(p, plan->nranks, sizeof(*b.end));
+	if (p->status)
+		return false;
+	for (; right && b.base < plan->nranks; b.base += 64) {
+		set_out(&b);
+		for (uint64_t i = 0; i < plan->ops.n; i++)
+			run_op(&b, p->order[i]);
+		right = check(&b);
+	}
+	return right;
+}

@@ -1,0 +1,280 @@
+/*
+ * An order in which a plan's operations can all be done.
+ *
+ * In: a plan of good form. Out: p->order; or what is wrong: a FIFO or the plan has other
+ * numbers than it says, or the plan does not end.
+ *
+ * The rule of executors: an operation starts when its waits hold, its message is there,
+ * and a slot of its FIFO is free. A FIFO has one sending and one receiving worker, so
+ * whatever is done, an operation that can start stays so: one run decides for all, and
+ * more slots never hurt. FIFOs end empty, and waits count the operations of a tile: so
+ * tile after tile, each run like this one, is a run of them all, and decides for them.
+ *
+ * O(operations + waits), whatever waits for whom: who waits for an operation is noted
+ * with it.
+ */
+#include "runtime/plan/prove_parts.h"
+
+/* What a worker waits for. */
+enum reason { RUNS, MESSAGE, SLOT, WORKER };
+
+struct runner {
+	struct prove *p;
+	const struct plan_view *v;
+	uint32_t *done;	       /* [workers]: operations */
+	unsigned char *reason; /* [workers]: enum reason */
+	uint32_t *what;	       /* [workers]: the FIFO, or the row of `waits` */
+	uint32_t *sent, *got;  /* [fifos] */
+	uint32_t *waiter;      /* [ops]: 1 + a worker that waits for it, or 0 */
+	uint32_t *next;	       /* [workers]: 1 + the next one that waits for the same */
+	uint32_t *queue;       /* workers that may go on, a ring; each at most once */
+	uint32_t head, queued, ran;
+};
+
+/* ---- numbers --------------------------------------------------------------------- */
+
+/* What FIFOs carry: messages sent and received, and most cells. */
+static void count_messages(struct prove *p, uint32_t *sent, uint32_t *got, uint32_t *most)
+{
+	const struct plan_view *v = p->v;
+
+	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
+		const struct ccs_op *o = v->ops + i;
+
+		if (o->in != CCS_NONE)
+			got[o->in]++;
+		if (o->out == CCS_NONE)
+			continue;
+		sent[o->out]++;
+		p->facts->messages++;
+		p->facts->direct += o->remote != CCS_NONE;
+		if (o->n > most[o->out])
+			most[o->out] = o->n;
+	}
+}
+
+static bool check_numbers(struct prove *p, const uint32_t *sent, const uint32_t *got,
+			  const uint32_t *most)
+{
+	const struct plan_view *v = p->v;
+	uint32_t largest = 0;
+
+	for (uint32_t i = 0; i < v->plan->fifos.n; i++) {
+		const struct ccs_fifo *f = v->fifos + i;
+
+		if (sent[i] != got[i] || sent[i] != f->messages)
+			return prove_wrong(p,
+					   "FIFO %u, from rank %u to rank %u, has %u messages by "
+					   "its row, but %u are sent and %u received",
+					   i, f->src, f->dst, f->messages, sent[i], got[i]);
+		if (most[i] != f->max_cells)
+			return prove_wrong(p,
+					   "FIFO %u, from rank %u to rank %u, has messages of up "
+					   "to %u cells by its row, but the largest has %u",
+					   i, f->src, f->dst, f->max_cells, most[i]);
+		largest = most[i] > largest ? most[i] : largest;
+	}
+	if (largest != v->plan->max_message)
+		return prove_wrong(p,
+				   "messages have up to %u cells by the plan's row, but the "
+				   "largest has %u",
+				   v->plan->max_message, largest);
+	return true;
+}
+
+static bool numbers(struct prove *p)
+{
+	uint64_t n = p->v->plan->fifos.n;
+	uint32_t *sent = prove_rows(p, n, sizeof(*sent));
+	uint32_t *got = prove_rows(p, n, sizeof(*got));
+	uint32_t *most = prove_rows(p, n, sizeof(*most));
+	bool right = sent && got && most;
+
+	if (right) {
+		count_messages(p, sent, got, most);
+		right = check_numbers(p, sent, got, most);
+	}
+	prove_drop(p, sent);
+	prove_drop(p, got);
+	prove_drop(p, most);
+	return right;
+}
+
+/* ---- one run --------------------------------------------------------------------- */
+
+static void push(struct runner *r, uint32_t w)
+{
+	uint64_t n = r->v->plan->workers.n;
+
+	r->reason[w] = RUNS;
+	r->queue[((uint64_t)r->head + r->queued++) % n] = w;
+}
+
+static uint32_t pop(struct runner *r)
+{
+	uint32_t w = r->queue[r->head];
+
+	r->head = r->head + 1 == r->v->plan->workers.n ? 0 : r->head + 1;
+	r->queued--;
+	return w;
+}
+
+static bool stops(struct runner *r, uint32_t w, enum reason reason, uint32_t what)
+{
+	r->reason[w] = (unsigned char)reason;
+	r->what[w] = what;
+	return true;
+}
+
+/* Whether the worker's next operation has to wait; if so, it is noted where it will be
+ * seen. */
+static bool must_wait(struct runner *r, uint32_t w, const struct ccs_op *o)
+{
+	for (uint32_t i = o->wait; i - o->wait < o->nwaits; i++) {
+		const struct ccs_wait *x = r->v->waits + i;
+		uint32_t row = r->v->workers[x->worker].op + x->ops - 1;
+
+		if (r->done[x->worker] >= x->ops)
+			continue;
+		r->next[w] = r->waiter[row];
+		r->waiter[row] = w + 1;
+		return stops(r, w, WORKER, i);
+	}
+	if (o->in != CCS_NONE && r->sent[o->in] == r->got[o->in])
+		return stops(r, w, MESSAGE, o->in);
+	if (o->out != CCS_NONE && r->sent[o->out] - r->got[o->out] >= r->p->m->head->slots)
+		return stops(r, w, SLOT, o->out);
+	return false;
+}
+
+static void wake(struct runner *r, uint32_t w, enum reason reason, uint32_t what)
+{
+	if (r->reason[w] == reason && r->what[w] == what)
+		push(r, w);
+}
+
+static void do_op(struct runner *r, uint32_t w, uint32_t row)
+{
+	const struct ccs_op *o = r->v->ops + row;
+
+	r->p->order[r->ran++] = w;
+	r->done[w]++;
+	if (o->in != CCS_NONE) {
+		r->got[o->in]++;
+		wake(r, r->v->fifos[o->in].src_worker, SLOT, o->in);
+	}
+	if (o->out != CCS_NONE) {
+		r->sent[o->out]++;
+		wake(r, r->v->fifos[o->out].dst_worker, MESSAGE, o->out);
+	}
+	for (uint32_t i = r->waiter[row]; i; i = r->next[i - 1])
+		push(r, i - 1);
+}
+
+static void run(struct runner *r)
+{
+	for (uint32_t w = 0; w < r->v->plan->workers.n; w++)
+		push(r, w);
+	while (r->queued) {
+		uint32_t w = pop(r);
+		const struct ccs_worker *k = r->v->workers + w;
+
+		while (r->done[w] < k->nops && !must_wait(r, w, r->v->ops + k->op + r->done[w]))
+			do_op(r, w, k->op + r->done[w]);
+	}
+}
+
+/* ---- a deadlock ------------------------------------------------------------------ */
+
+/* Whom a worker waits for. That one is not done either: FIFOs have as many sends as
+ * receives, and no wait is for more operations than there are. */
+static uint32_t awaited(const struct runner *r, uint32_t w)
+{
+	if (r->reason[w] == WORKER)
+		return r->v->waits[r->what[w]].worker;
+	return r->reason[w] == SLOT ? r->v->fifos[r->what[w]].dst_worker
+				    : r->v->fifos[r->what[w]].src_worker;
+}
+
+/* The least worker of a cycle of those that wait for one another, and its length. */
+static uint32_t find_cycle(const struct runner *r, uint32_t *length)
+{
+	uint32_t w = 0, least;
+
+	while (r->done[w] == r->v->workers[w].nops)
+		w++;
+	for (uint64_t i = 0; i < r->v->plan->workers.n; i++)
+		w = awaited(r, w);
+	least = w;
+	*length = 1;
+	for (uint32_t x = awaited(r, w); x != w; x = awaited(r, x), ++*length)
+		least = x < least ? x : least;
+	return least;
+}
+
+static bool deadlock(const struct runner *r)
+{
+	uint32_t length, w = find_cycle(r, &length), what = r->what[w];
+	uint32_t row = r->v->workers[w].op + r->done[w];
+	struct prove_text at;
+
+	if (r->reason[w] == MESSAGE)
+		return prove_wrong_at(r->p, row,
+				      "waits for ever for a message from rank %u: a "
+				      "deadlock of %u workers with %u slots",
+				      r->v->fifos[what].src, length, r->p->m->head->slots);
+	if (r->reason[w] == SLOT)
+		return prove_wrong_at(r->p, row,
+				      "waits for ever for a free slot towards rank %u: a "
+				      "deadlock of %u workers with %u slots",
+				      r->v->fifos[what].dst, length, r->p->m->head->slots);
+	at = prove_op_text(r->p,
+			   r->v->workers[r->v->waits[what].worker].op + r->v->waits[what].ops - 1);
+	return prove_wrong_at(r->p, row,
+			      "waits for ever for %s: a deadlock of %u workers with %u "
+			      "slots",
+			      at.s, length, r->p->m->head->slots);
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+static bool allocate(struct runner *r)
+{
+	const struct ccs_plan *plan = r->v->plan;
+
+	r->done = prove_rows(r->p, plan->workers.n, sizeof(*r->done));
+	r->reason = prove_rows(r->p, plan->workers.n, sizeof(*r->reason));
+	r->what = prove_rows(r->p, plan->workers.n, sizeof(*r->what));
+	r->sent = prove_rows(r->p, plan->fifos.n, sizeof(*r->sent));
+	r->got = prove_rows(r->p, plan->fifos.n, sizeof(*r->got));
+	r->waiter = prove_rows(r->p, plan->ops.n, sizeof(*r->waiter));
+	r->next = prove_rows(r->p, plan->workers.n, sizeof(*r->next));
+	r->queue = prove_rows(r->p, plan->workers.n, sizeof(*r->queue));
+	r->p->order = prove_rows(r->p, plan->ops.n, sizeof(*r->p->order));
+	return r->p->status == CCS_OK;
+}
+
+static void let_go(struct runner *r)
+{
+	prove_drop(r->p, r->done);
+	prove_drop(r->p, r->reason);
+	prove_drop(r->p, r->what);
+	prove_drop(r->p, r->sent);
+	prove_drop(r->p, r->got);
+	prove_drop(r->p, r->waiter);
+	prove_drop(r->p, r->next);
+	prove_drop(r->p, r->queue);
+}
+
+bool prove_run(struct prove *p)
+{
+	struct runner r = { .p = p, .v = p->v };
+	bool right = numbers(p) && allocate(&r);
+
+	if (right) {
+		run(&r);
+		right = r.ran == p->v->plan->ops.n || deadlock(&r);
+	}
+	let_go(&r);
+	return right;
+}

@@ -1,0 +1,229 @@
+/*
+ * One operation on symbolic values.
+ *
+ * In: its worker. Its message, its cells and its FIFO are as after all operations before
+ * it. What is found: a read of nothing; an initial value that was overwritten (in place
+ * the cell is the send buffer); a message of another size, or with a mark that is not
+ * where it is stored; and parts that are not equally long.
+ *
+ * Lengths. A chunk has a class, by how often its block is cut and its place in the block:
+ * two are equally long for every count if they are of one class, and otherwise differ for
+ * some count; for counts that the cut divides, if they are of one cut. A value keeps the
+ * class of the chunk that it came from, also in scratch, whose cells are as long as any.
+ * An operation's `len` must be of that class: sender and receiver each pack a message by
+ * their own.
+ *
+ * O(cells + contributions of their values).
+ */
+#include "runtime/plan/prove_sweep.h"
+
+/* ---- lengths --------------------------------------------------------------------- */
+
+/* Whether both are equally long for all counts that can be run. */
+static bool same_length(const struct prove_sweep *s, uint32_t x, uint32_t y)
+{
+	if (x == y || x == PROVE_UNKNOWN || y == PROVE_UNKNOWN)
+		return true;
+	if (s->lengths[x].cut != s->lengths[y].cut ||
+	    !(s->p->m->head->flags & CCS_MODULE_EVEN_COUNTS))
+		return false;
+	s->p->facts->uneven = true;
+	return true;
+}
+
+static bool wrong_length(const struct prove_sweep *s, const struct prove_step *t, uint32_t x,
+			 uint32_t y, const char *what)
+{
+	struct prove_text a = prove_cell_text(s->p, s->lengths[x].cell);
+	struct prove_text b = prove_cell_text(s->p, s->lengths[y].cell);
+
+	return prove_wrong_at(s->p, t->row,
+			      "%s: one is as long as %s, the other as %s, which differ "
+			      "for %s counts",
+			      what, a.s, b.s,
+			      s->lengths[x].cut == s->lengths[y].cut ? "some" : "most");
+}
+
+static bool check_lengths(const struct prove_sweep *s, const struct prove_step *t)
+{
+	const struct ccs_op *o = t->o;
+
+	for (uint32_t j = 0; j < o->n; j++) {
+		uint32_t said = s->length[o->flags & CCS_OP_LEN_SAME ? o->len : o->len + j];
+		uint32_t is = s->length[s->value[j].cell];
+
+		if (!same_length(s, said, is))
+			return wrong_length(s, t, said, is, "its `len` is not its value's");
+	}
+	return true;
+}
+
+/* ---- messages -------------------------------------------------------------------- */
+
+/* Values that do not fit into a message's unit are in a block. */
+static uint32_t block_size(uint32_t n)
+{
+	return n / 2 + n % 2;
+}
+
+static bool wrong_message(const struct prove_sweep *s, const struct prove_step *t)
+{
+	const struct ccs_op *o = t->o, *from = s->v->ops + t->sender;
+	struct prove_text sender = prove_op_text(s->p, t->sender);
+	uint32_t rank = s->v->fifos[o->in].src;
+
+	if (from->n != o->n)
+		return prove_wrong_at(s->p, t->row, "receives %u cells, but rank %u, %s sends %u",
+				      o->n, rank, sender.s, from->n);
+	return prove_wrong_at(s->p, t->row,
+			      "does not store its message where rank %u, %s writes it", rank,
+			      sender.s);
+}
+
+/* A direct message must be stored where its sender writes it, unchanged. */
+static bool message_fits(const struct ccs_op *o, const struct ccs_op *from)
+{
+	return from->n == o->n &&
+	       (from->remote == CCS_NONE ||
+		(o->a == CCS_NONE && o->b == CCS_NONE && o->dst == from->remote));
+}
+
+static bool receive(struct prove_sweep *s, struct prove_step *t)
+{
+	uint32_t unit = s->first[t->o->in], *word = s->values.units[unit].word;
+	uint32_t n = t->o->n, block = word[2];
+	const struct ccs_op *from = s->v->ops + word[1];
+
+	t->sender = word[1];
+	t->direct = from->remote != CCS_NONE;
+	if (!message_fits(t->o, from))
+		return wrong_message(s, t);
+	s->first[t->o->in] = word[0];
+	if (n == 1)
+		s->value[0] = s->values.units[unit].value[1];
+	prove_values_give(&s->values, unit, 1);
+	for (uint32_t j = 0; j < n && n > 1; j++)
+		s->value[j] = s->values.units[block + j / 2].value[j % 2];
+	if (n > 1)
+		prove_values_give(&s->values, block, block_size(n));
+	return true;
+}
+
+/* The message takes over the values. */
+static bool send(struct prove_sweep *s, const struct prove_step *t)
+{
+	uint32_t fifo = t->o->out, n = t->o->n, unit = prove_values_take(&s->values, 1);
+	uint32_t block = n > 1 ? prove_values_take(&s->values, block_size(n)) : 0;
+
+	if (!unit || (n > 1 && !block))
+		return false;
+	for (uint32_t j = 0; j < n; j++)
+		prove_leaves(s, t, s->value[j]);
+	for (uint32_t j = 0; j < n && n > 1; j++)
+		s->values.units[block + j / 2].value[j % 2] = s->value[j];
+	s->values.units[unit].word[0] = 0;
+	s->values.units[unit].word[1] = t->row;
+	s->values.units[unit].word[2] = block;
+	if (n == 1)
+		s->values.units[unit].value[1] = s->value[0];
+	if (s->first[fifo])
+		s->values.units[s->last[fifo]].word[0] = unit;
+	else
+		s->first[fifo] = unit;
+	s->last[fifo] = unit;
+	return true;
+}
+
+/* ---- cells ----------------------------------------------------------------------- */
+
+/* The value that the operation reads there; false: something is wrong. */
+static bool read_cell(struct prove_sweep *s, const struct prove_step *t, uint32_t cell,
+		      bool initial, struct prove_value *x)
+{
+	const struct prove_cell *c = prove_cell(s, t->rank, cell);
+	bool written = c->value.set != SET_NONE;
+
+	*x = initial ? prove_value_initial(t->rank, cell) : c->value;
+	if (initial && s->input[cell])
+		return true;
+	if (!prove_reads(s, t, cell))
+		return false;
+	if (!initial && !written)
+		return prove_wrong_at(s->p, t->row, "reads %s before it has a value",
+				      prove_cell_text(s->p, cell).s);
+	if (initial && written && (!prove_value_same(c->value, *x) || s->scaled))
+		return prove_wrong_at(s->p, t->row,
+				      "reads the initial value of %s, which in place "
+				      "was overwritten",
+				      prove_cell_text(s->p, cell).s);
+	return true;
+}
+
+/* Adds cells first .. to the operation's values, or begins with them. */
+static bool add_cells(struct prove_sweep *s, const struct prove_step *t, uint32_t first,
+		      bool initial, bool begins)
+{
+	for (uint32_t j = 0; j < t->o->n; j++) {
+		uint32_t is, length;
+		struct prove_value x;
+
+		if (!read_cell(s, t, first + j, initial, &x))
+			return false;
+		prove_value_own(&s->values, x);
+		if (begins) {
+			s->value[j] = x;
+			continue;
+		}
+		is = s->length[s->value[j].cell];
+		length = s->length[x.cell];
+		if (!same_length(s, is, length))
+			return wrong_length(s, t, is, length, "combines values of two lengths");
+		s->value[j] = prove_value_add(&s->values, s->value[j], x);
+		if (s->value[j].set == SET_NONE)
+			return false;
+	}
+	return true;
+}
+
+/* Puts the values into cells, which own them, too. */
+static bool store(struct prove_sweep *s, const struct prove_step *t)
+{
+	for (uint32_t j = 0; j < t->o->n; j++) {
+		uint32_t cell = t->o->dst + j, is = s->length[s->value[j].cell];
+		struct prove_cell *c = prove_cell(s, t->rank, cell);
+		struct prove_value x = s->value[j];
+
+		if (!prove_writes(s, t, cell, x))
+			return false;
+		if (cell < s->v->plan->cells && !same_length(s, s->length[cell], is))
+			return wrong_length(s, t, s->length[cell], is,
+					    "stores a value in a cell of "
+					    "another length");
+		prove_value_own(&s->values, x);
+		prove_value_drop(&s->values, c->value);
+		c->value = x;
+	}
+	return true;
+}
+
+bool prove_step(struct prove_sweep *s, uint32_t worker)
+{
+	const struct ccs_worker *w = s->v->workers + worker;
+	struct prove_step t = { .worker = worker,
+				.rank = w->rank,
+				.row = w->op + s->done[worker]++ };
+	const struct ccs_op *o = t.o = s->v->ops + t.row;
+
+	if (!prove_waits(s, &t) || (o->in != CCS_NONE && !receive(s, &t)) ||
+	    (o->a != CCS_NONE &&
+	     !add_cells(s, &t, o->a, o->flags & CCS_OP_A_INITIAL, o->in == CCS_NONE)) ||
+	    (o->b != CCS_NONE && !add_cells(s, &t, o->b, o->flags & CCS_OP_B_INITIAL,
+					    o->in == CCS_NONE && o->a == CCS_NONE)) ||
+	    !check_lengths(s, &t) || (o->dst != CCS_NONE && !store(s, &t)))
+		return false;
+	if (o->out != CCS_NONE)
+		return send(s, &t);
+	for (uint32_t j = 0; j < o->n; j++)
+		prove_value_drop(&s->values, s->value[j]);
+	return true;
+}

@@ -1,0 +1,21 @@
+#!/bin/sh
+# What will be refused because it is too large is refused before it costs much: every
+# tests/check/limits/ file, on 16 ranks, within 1 GiB. (The processor's time is limited far
+# above what it takes, so that a machine that is busy with other things cannot fail.)
+# usage: limits_test.sh BUILD
+set -u
+build=$1
+. tests/support/lib.sh
+
+for file in tests/check/limits/*.ccs; do
+	name=${file##*/}
+	(ulimit -v 1100000 && ulimit -t 60 && exec "$build/bin/ccc" check "$file" -n 16) \
+		>"$tmp/out" 2>"$tmp/err" </dev/null
+	got=$?
+	code=$(sed -nE 's/.*error: .*LIMIT_.*\[(E0[0-9]+)\]$/\1/p' "$tmp/err" | sort -u)
+	case $got:$code in
+	1:E0501 | 1:E0204) ok "$name is refused, $code" ;;
+	*) not_ok "$name is refused" "status $got, code ${code:-none}: $(head -3 "$tmp/err")" ;;
+	esac
+done
+exit $failed

@@ -1,0 +1,431 @@
+/*
+ * Runs compiled schedules over every N, type, operator, count, root and
+ * placement, and compares each element with a reference of its own: integers
+ * exactly (modulo 2^bits), floats against double within the error that N
+ * roundings of that type may make. Outputs are poisoned first, and bytes behind
+ * every buffer are guarded.
+ *
+ * usage: results_test [--short] MODULE.so ...
+ */
+#include "runtime/ccs.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_N = 9, GUARD = 64, PREMUL = CCS_NREDOPS };
+
+static const struct type {
+	const char *name;
+	size_t size;
+	int exponent, mantissa; /* floats; 0: an integer */
+	bool is_signed;
+} TYPES[CCS_NDTYPES] = {
+	{ "int8", 1, 0, 0, true },	 { "uint8", 1, 0, 0, false },
+	{ "int32", 4, 0, 0, true },	 { "uint32", 4, 0, 0, false },
+	{ "int64", 8, 0, 0, true },	 { "uint64", 8, 0, 0, false },
+	{ "float16", 2, 5, 10, true },	 { "float32", 4, 8, 23, true },
+	{ "float64", 8, 11, 52, true },	 { "bfloat16", 2, 8, 7, true },
+	{ "float8e4m3", 1, 4, 3, true }, { "float8e5m2", 1, 5, 2, true },
+};
+
+/* ---- elements -------------------------------------------------------------------- */
+
+static double read_float(const struct type *t, const unsigned char *p)
+{
+	uint64_t bits = 0;
+	int bias = (1 << (t->exponent - 1)) - 1, e;
+	double m;
+
+	memcpy(&bits, p, t->size);
+	e = (int)(bits >> t->mantissa) & ((1 << t->exponent) - 1);
+	m = ldexp((double)(bits & ((1ull << t->mantissa) - 1)), -t->mantissa);
+	m = e ? ldexp(1 + m, e - bias) : ldexp(m, 1 - bias);
+	return bits >> (8 * t->size - 1) & 1 ? -m : m;
+}
+
+/* Exact for the small numbers that the test uses. */
+static void write_float(const struct type *t, unsigned char *p, double x)
+{
+	int e, bias = (1 << (t->exponent - 1)) - 1;
+	double m = frexp(fabs(x), &e);
+	uint64_t bits = 0;
+
+	if (x != 0)
+		bits = (uint64_t)(e - 1 + bias) << t->mantissa |
+		       (uint64_t)ldexp(2 * m - 1, t->mantissa);
+	if (x < 0)
+		bits |= 1ull << (8 * t->size - 1);
+	memcpy(p, &bits, t->size);
+}
+
+static int64_t read_int(const struct type *t, const unsigned char *p)
+{
+	uint64_t bits = 0;
+	int shift = 64 - 8 * (int)t->size;
+
+	memcpy(&bits, p, t->size);
+	return t->is_signed ? (int64_t)(bits << shift) >> shift : (int64_t)bits;
+}
+
+static void write_number(const struct type *t, unsigned char *p, int x)
+{
+	int64_t i = x;
+
+	if (t->exponent)
+		write_float(t, p, x);
+	else
+		memcpy(p, &i, t->size);
+}
+
+/* The input: element i of rank q. Small, so that narrow types hold it. */
+static int input(ccs_redop op, int q, size_t i)
+{
+	size_t h = ((size_t)q * 7919 + i) * 2654435761u >> 7;
+
+	return op == CCS_PROD ? 1 + (int)(h % 2) : 1 + (int)(h % 7);
+}
+
+/* ---- the reference ---------------------------------------------------------------- */
+
+struct want {
+	int64_t i;
+	double x, slack;
+};
+
+/* ⊕ over all ranks of element i. */
+static struct want reduced(const struct type *t, int op, int n, size_t i)
+{
+	struct want w = { op == CCS_PROD, op == CCS_PROD, 0 };
+	double sum = 0;
+
+	for (int q = 0; q < n; q++) {
+		int v = input((ccs_redop)op, q, i);
+
+		switch (op) {
+		case CCS_PROD: w.i *= v, w.x *= v; break;
+		case CCS_MAX: w.i = q && w.i > v ? w.i : v, w.x = (double)w.i; break;
+		case CCS_MIN: w.i = q && w.i < v ? w.i : v, w.x = (double)w.i; break;
+		case PREMUL: w.i += 2 * v, w.x += 2 * v; break;
+		default: w.i += v, w.x += v; break;
+		}
+		sum += fabs(w.x);
+	}
+	if (op == CCS_AVG)
+		w.i /= n, w.x /= n;
+	if (t->exponent && op != CCS_MAX && op != CCS_MIN && op != CCS_PROD)
+		w.slack = ldexp(w.x, -t->mantissa) * n; /* n roundings, half an ulp each, doubled */
+	return w;
+}
+
+static struct want single(int op, int q, size_t i)
+{
+	int v = input((ccs_redop)op, q, i);
+
+	return (struct want){ v, v, 0 };
+}
+
+enum contract {
+	ALLREDUCE,
+	ALLGATHER,
+	REDUCE_SCATTER,
+	BROADCAST,
+	REDUCE,
+	GATHER,
+	SCATTER,
+	ALL_TO_ALL,
+	NCONTRACTS
+};
+static const char *const CONTRACTS[NCONTRACTS] = { "allreduce", "allgather", "reduce_scatter",
+						   "broadcast", "reduce",    "gather",
+						   "scatter",	"all_to_all" };
+
+/* Element i of rank r's result; false: nothing is promised. */
+static bool result(enum contract k, const struct type *t, int op, int n, int root, int r,
+		   size_t count, size_t i, struct want *w)
+{
+	switch (k) {
+	case ALLREDUCE: *w = reduced(t, op, n, i); return true;
+	case REDUCE: *w = reduced(t, op, n, i); return r == root;
+	case REDUCE_SCATTER: *w = reduced(t, op, n, (size_t)r * count + i); return true;
+	case BROADCAST: *w = single(op, root, i); return true;
+	case GATHER: *w = single(op, (int)(i / count), i % count); return r == root;
+	case ALLGATHER: *w = single(op, (int)(i / count), i % count); return true;
+	case SCATTER: *w = single(op, root, (size_t)r * count + i); return true;
+	case ALL_TO_ALL:
+		*w = single(op, (int)(i / count), (size_t)r * count + i % count);
+		return true;
+	case NCONTRACTS: break;
+	}
+	return false;
+}
+
+/* ---- one run ------------------------------------------------------------------------ */
+
+struct run {
+	const struct ccs_module *m;
+	const char *name;
+	enum contract contract;
+	int n, type, op, root;
+	size_t count;
+	bool in_place;
+};
+
+static long runs, wrong;
+
+static void complain(const struct run *u, const char *what, int rank, size_t i)
+{
+	if (wrong++ < 20)
+		printf("# %s n=%d %s op %d root %d count %zu %s: %s at rank %d element %zu\n",
+		       u->name, u->n, TYPES[u->type].name, u->op, u->root, u->count,
+		       u->in_place ? "in place" : "out of place", what, rank, i);
+}
+
+static void check(const struct run *u, int r, const unsigned char *out, size_t elements)
+{
+	const struct type *t = &TYPES[u->type];
+
+	for (size_t i = 0; i < elements; i++) {
+		const unsigned char *p = out + i * t->size;
+		struct want w;
+
+		if (!result(u->contract, t, u->op, u->n, u->root, r, u->count, i, &w))
+			return;
+		if (t->exponent) {
+			if (!(fabs(read_float(t, p) - w.x) <= w.slack)) {
+				complain(u, "a wrong value", r, i);
+				return;
+			}
+		} else {
+			uint64_t mask = t->size == 8 ? ~0ull : (1ull << 8 * t->size) - 1;
+
+			if (((uint64_t)read_int(t, p) & mask) != ((uint64_t)w.i & mask)) {
+				complain(u, "a wrong value", r, i);
+				return;
+			}
+		}
+	}
+	for (size_t i = elements * t->size; i < elements * t->size + GUARD; i++)
+		if (out[i] != 0xa5) {
+			complain(u, "a byte behind the buffer was written", r, i);
+			return;
+		}
+}
+
+static void run(const struct run *u, struct ccs_comm **comm)
+{
+	const struct type *t = &TYPES[u->type];
+	unsigned char *in[MAX_N], *out[MAX_N], two[8];
+	size_t send, recv;
+	ccs_status s;
+
+	if (ccs_module_elements(u->m, u->n, u->count, &send, &recv) != CCS_OK) {
+		complain(u, ccs_error(), 0, 0);
+		return;
+	}
+	write_number(t, two, 2);
+	for (int r = 0; r < u->n; r++) {
+		size_t big = (send > recv ? send : recv) * t->size + GUARD;
+
+		in[r] = malloc(big);
+		out[r] = u->in_place ? in[r] : malloc(big);
+		if (!in[r] || !out[r])
+			abort();
+		memset(in[r], 0xa5, big);
+		memset(out[r], 0xa5, big);
+		if (u->in_place && u->contract == ALLGATHER)
+			in[r] += (size_t)r * u->count * t->size;
+		for (size_t i = 0; i < send; i++)
+			write_number(t, in[r] + i * t->size, input((ccs_redop)u->op, r, i));
+		if (u->in_place && u->contract == REDUCE_SCATTER)
+			out[r] += (size_t)r * u->count * t->size;
+	}
+	ccs_group_start();
+	for (int r = 0; r < u->n; r++) {
+		if (u->op == PREMUL)
+			s = ccs_run_premul(u->m, in[r], out[r], u->count, (ccs_dtype)u->type, two,
+					   u->root, comm[r], NULL);
+		else
+			s = ccs_run(u->m, in[r], out[r], u->count, (ccs_dtype)u->type,
+				    (ccs_redop)u->op, u->root, comm[r], NULL);
+		if (s != CCS_OK)
+			complain(u, ccs_error(), r, 0);
+	}
+	s = ccs_group_end();
+	if (s != CCS_OK)
+		complain(u, ccs_error(), 0, 0);
+	runs++;
+	for (int r = 0; r < u->n; r++) {
+		if (u->in_place && u->contract == REDUCE_SCATTER) {
+			size_t own = (size_t)r * u->count * t->size;
+			unsigned char saved[GUARD];
+
+			/* Behind the result lies the rest of the input: no guard there. */
+			memcpy(saved, out[r] + recv * t->size, GUARD);
+			memset(out[r] + recv * t->size, 0xa5, GUARD);
+			check(u, r, out[r], recv);
+			memcpy(out[r] + recv * t->size, saved, GUARD);
+			out[r] -= own;
+		} else {
+			check(u, r, out[r], recv);
+		}
+		if (u->in_place && u->contract == ALLGATHER)
+			in[r] = out[r];
+		if (out[r] != in[r])
+			free(out[r]);
+		free(in[r]);
+	}
+}
+
+/* ---- all runs of a module --------------------------------------------------------------- */
+
+static void run_counts(struct run u, struct ccs_comm **comm, bool few)
+{
+	size_t n = (size_t)u.n;
+	size_t counts[] = { 0, 1, n - 1, n, n + 1, 13, 257, 100003 };
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+		bool large = counts[i] > 1000;
+
+		if ((few && counts[i] != n + 1 && counts[i] != 13) ||
+		    (large && (u.type != CCS_FLOAT32 || u.op != CCS_SUM || u.n % 4)))
+			continue;
+		u.count = counts[i];
+		u.in_place = false;
+		run(&u, comm);
+		if (u.contract == ALLREDUCE || u.contract == BROADCAST || u.contract == REDUCE ||
+		    u.contract == ALLGATHER || u.contract == REDUCE_SCATTER) {
+			u.in_place = true;
+			run(&u, comm);
+		}
+	}
+}
+
+static bool reduces(enum contract k)
+{
+	return k == ALLREDUCE || k == REDUCE || k == REDUCE_SCATTER;
+}
+
+static void run_module(struct run u, bool few)
+{
+	struct ccs_comm *comm[MAX_N];
+	int most = ccs_module_rooted(u.m) ? u.n : 1;
+
+	if (ccs_comm_init_all(comm, u.n) != CCS_OK) {
+		complain(&u, ccs_error(), 0, 0);
+		return;
+	}
+	for (u.type = 0; u.type < CCS_NDTYPES; u.type++) {
+		if (few && u.type % 5 != 2)
+			continue;
+		for (u.op = 0; u.op <= (reduces(u.contract) ? PREMUL : 0); u.op++)
+			for (u.root = 0; u.root < most; u.root++)
+				if (u.root < 2 || u.root == u.n - 1)
+					run_counts(u, comm, few);
+	}
+	for (int r = 0; r < u.n; r++)
+		ccs_comm_free(comm[r]);
+}
+
+/* ---- a barrier ----------------------------------------------------------------------------- */
+
+/* One of the ranks, each in a thread of its own. */
+struct meeting {
+	const struct run *u;
+	struct ccs_comm *comm;
+	atomic_int *begun; /* [n] */
+	int rank;
+	bool late, early; /* comes late; ended before all had begun */
+	ccs_status status;
+};
+
+static void *meet(void *arg)
+{
+	struct meeting *t = arg;
+
+	if (t->late)
+		usleep(2000);
+	atomic_store(&t->begun[t->rank], 1);
+	t->status = ccs_run(t->u->m, NULL, NULL, 0, CCS_INT32, CCS_SUM, 0, t->comm, NULL);
+	for (int q = 0; q < t->u->n; q++)
+		t->early |= !atomic_load(&t->begun[q]);
+	return NULL;
+}
+
+/* Nobody is through before the one that comes late has come. */
+static void run_barrier(const struct run *u)
+{
+	struct ccs_comm *comm[MAX_N];
+
+	if (ccs_comm_init_all(comm, u->n) != CCS_OK) {
+		complain(u, ccs_error(), 0, 0);
+		return;
+	}
+	for (int late = 0; late < u->n; late++, runs++) {
+		struct meeting ranks[MAX_N];
+		pthread_t threads[MAX_N];
+		atomic_int begun[MAX_N];
+
+		for (int r = 0; r < u->n; r++) {
+			atomic_init(&begun[r], 0);
+			ranks[r] = (struct meeting){ .u = u,
+						     .comm = comm[r],
+						     .begun = begun,
+						     .rank = r,
+						     .late = r == late };
+		}
+		for (int r = 0; r < u->n; r++)
+			if (pthread_create(&threads[r], NULL, meet, &ranks[r]))
+				abort();
+		for (int r = 0; r < u->n; r++) {
+			pthread_join(threads[r], NULL);
+			if (ranks[r].early || ranks[r].status)
+				complain(u, ranks[r].early ? "it did not wait" : "a failure", r, 0);
+		}
+	}
+	for (int r = 0; r < u->n; r++)
+		ccs_comm_free(comm[r]);
+}
+
+int main(int argc, char **argv)
+{
+	bool few = argc > 1 && !strcmp(argv[1], "--short"), failed = false;
+
+	for (int i = 1 + few; i < argc; i++) {
+		struct ccs_module *m;
+		struct run u = { .name = strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1
+							       : argv[i] };
+		const char *contract;
+		long before = wrong, first = runs;
+
+		if (ccs_module_load(&m, argv[i]) != CCS_OK) {
+			printf("not ok - %s: %s\n", argv[i], ccs_error());
+			failed = true;
+			continue;
+		}
+		u.m = m;
+		contract = ccs_module_contract(m);
+		while (u.contract < NCONTRACTS && strcmp(CONTRACTS[u.contract], contract))
+			u.contract++;
+		for (u.n = 1; u.n <= MAX_N && u.contract < NCONTRACTS; u.n++)
+			if (ccs_module_has(m, u.n) && (!few || u.n == 3 || u.n == 4 || u.n == 6))
+				run_module(u, few);
+		for (u.n = 1; u.n <= MAX_N && !strcmp(contract, "barrier"); u.n++)
+			if (ccs_module_has(m, u.n))
+				run_barrier(&u);
+		if (u.contract == NCONTRACTS && runs == first)
+			printf("not ok - %s: no reference for contract %s\n", u.name, contract);
+		else
+			printf("%s - results of %s: %ld runs\n",
+			       wrong != before || runs == first ? "not ok" : "ok", u.name,
+			       runs - first);
+		failed |= wrong != before || runs == first;
+		ccs_module_free(m);
+	}
+	return failed;
+}

@@ -1,0 +1,348 @@
+/*
+ * Communicators over several GPUs of one process, against a driver of our own
+ * (tests/fake_cuda): results are those of the CPU's executor, byte by byte; graphs beside
+ * calls; GPUs that get stuck, or refuse a launch.
+ *
+ * usage: cuda_places_test devices|graphs|trouble MODULE...
+ *        (trouble: ring_allreduce.so direct_all_to_all.so); tests/cuda/cuda_places_test.sh does that.
+ */
+#include "tests/support/places.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- several GPUs, one process --------------------------------------------------------- */
+
+static bool run_all(struct ccs_comm **comm, const struct data *d)
+{
+	struct spot spots[MOST] = { { 0 } };
+	bool right = true;
+
+	for (int r = 0; r < d->n; r++)
+		right &= spot_take(spots + r, comm[r], d);
+	for (int k = 0; k < 2 && right; k++) {
+		ccs_group_start();
+		for (int r = 0; r < d->n; r++)
+			spot_run(spots + r, comm[r], d);
+		right = !ccs_group_end();
+	}
+	for (int r = 0; r < d->n && right; r++)
+		right = spot_right(spots + r, r, d);
+	right = right && !ccs_comm_check(comm[0]);
+	if (!right)
+		printf("# count %zu: %s\n", d->count, ccs_error());
+	for (int r = 0; r < d->n; r++)
+		spot_leave(spots + r);
+	return right;
+}
+
+static bool on_devices(const struct ccs_module *m, int n, const int *devices)
+{
+	struct ccs_comm *comm[MOST];
+	ccs_status s = ccs_comm_init_devices(comm, n, devices);
+	bool right = !s;
+	struct data d;
+
+	if (s) {
+		printf("# %s\n", ccs_error());
+		return false;
+	}
+	for (int i = 0; i < COUNTS && right; i++) {
+		if (!data_make(&d, m, n, places_counts[i]))
+			continue;
+		right = run_all(comm, &d);
+		data_free(&d);
+	}
+	for (int r = 0; r < n; r++)
+		ccs_comm_free(comm[r]);
+	return right;
+}
+
+static void test_devices(const struct ccs_module *m)
+{
+	int devices[MOST], ran = 0;
+	bool right = true;
+
+	for (int n = 2; n <= 8 && right; n *= 2) {
+		if (!ccs_module_has(m, n))
+			continue;
+		for (int gpus = 2; gpus <= 4 && gpus <= n && right; gpus += 2) {
+			for (int r = 0; r < n; r++)
+				devices[r] = r * gpus / n;
+			right = on_devices(m, n, devices);
+			for (int r = 0; r < n; r++) /* not adjacent, not ascending */
+				devices[r] = gpus - 1 - r % gpus;
+			right = right && on_devices(m, n, devices);
+			ran += 2;
+		}
+	}
+	say(right && ran, "%s: %d placements on 2 and 4 GPUs, as on the CPU",
+	    ccs_module_schedule(m), ran);
+}
+
+/* ---- graphs beside calls ------------------------------------------------------------------ */
+
+/* Ranks of one GPU share a stream for calls and one for graphs. */
+struct stage {
+	int n;
+	struct ccs_comm *comm[4];
+	struct spot calls[4], graphs[4];
+	struct cuda *cuda[4]; /* [gpus] */
+	cuda_stream call[4], graph[4];
+	cuda_graph replay[4];
+	const int *devices;
+	int gpus;
+	struct data d;
+};
+
+static ccs_status each_rank(struct stage *t, bool graph)
+{
+	ccs_group_start();
+	for (int r = 0; r < t->n; r++)
+		spot_run_on(graph ? t->graphs + r : t->calls + r, t->comm[r], &t->d,
+			    (graph ? t->graph : t->call)[t->devices[r]]);
+	return ccs_group_end();
+}
+
+/* Does something with each GPU's stream. */
+enum act { MAKE, BEGIN, END, REPLAY, SYNC, UNMAKE };
+static ccs_status each_gpu(struct stage *t, enum act what)
+{
+	ccs_status s = CCS_OK;
+	int mode;
+
+	for (int g = 0; g < t->gpus && !s; g++) {
+		struct cuda *d = t->cuda[g];
+
+		s = cuda_enter(d, &mode);
+		if (s)
+			return s;
+		switch (what) {
+		case MAKE:
+			s = cuda_stream_new(d, t->call + g);
+			s = s ? s : cuda_stream_new(d, t->graph + g);
+			break;
+		case BEGIN: s = cuda_capture_begin(d, t->graph[g]); break;
+		case END: s = cuda_capture_end(d, t->graph[g], t->replay + g); break;
+		case REPLAY: s = cuda_graph_launch(d, t->replay[g], t->graph[g]); break;
+		case SYNC:
+			s = cuda_sync(d, t->call[g]);
+			s = s ? s : cuda_sync(d, t->graph[g]);
+			break;
+		case UNMAKE:
+			cuda_graph_free(d, t->replay[g]);
+			cuda_stream_free(d, t->call[g]);
+			cuda_stream_free(d, t->graph[g]);
+			break;
+		}
+		cuda_leave(d, mode);
+	}
+	return s;
+}
+
+/* Nothing orders the graph's stream and the calls' but turns; the fake driver looks. */
+static ccs_status mixed(struct stage *t)
+{
+	ccs_status s = each_gpu(t, MAKE);
+
+	s = s ? s : each_rank(t, false);
+	s = s ? s : each_gpu(t, BEGIN);
+	s = s ? s : each_rank(t, true);
+	s = s ? s : each_gpu(t, END);
+	for (int k = 0; k < 5; k++) {
+		s = s ? s : each_gpu(t, REPLAY);
+		s = s ? s : each_rank(t, false);
+	}
+	return s ? s : each_gpu(t, SYNC);
+}
+
+static void test_turns(const struct ccs_module *m, const int *devices, int gpus)
+{
+	struct stage t = { .n = 4, .devices = devices, .gpus = gpus };
+	bool right = true;
+	ccs_status s;
+
+	if (!data_make(&t.d, m, 4, 840) || ccs_comm_init_devices(t.comm, 4, devices)) {
+		say(false, "%d GPUs: %s", gpus, ccs_error());
+		return;
+	}
+	for (int r = 0; r < 4; r++) {
+		t.cuda[devices[r]] = gpu_cuda_of(t.comm[0]->world, r);
+		right &= spot_take(t.calls + r, t.comm[r], &t.d) &&
+			 spot_take(t.graphs + r, t.comm[r], &t.d);
+	}
+	s = mixed(&t);
+	if (s)
+		printf("# %s\n", ccs_error());
+	for (int r = 0; r < 4 && !s; r++)
+		right &= spot_right(t.calls + r, r, &t.d) && spot_right(t.graphs + r, r, &t.d);
+	say(!s && right && !ccs_comm_check(t.comm[0]),
+	    "%s, %d GPUs: replays of a graph beside calls take turns", ccs_module_schedule(m),
+	    gpus);
+	each_gpu(&t, UNMAKE);
+	for (int r = 0; r < 4; r++) {
+		spot_leave(t.calls + r);
+		spot_leave(t.graphs + r);
+		ccs_comm_free(t.comm[r]);
+	}
+	data_free(&t.d);
+}
+
+static void test_graphs(const struct ccs_module *m)
+{
+	static const int one[] = { 0, 0, 0, 0 }, two[] = { 0, 1, 0, 1 };
+
+	if (!ccs_module_has(m, 4))
+		return;
+	test_turns(m, one, 1);
+	test_turns(m, two, 2);
+}
+
+/* ---- trouble ---------------------------------------------------------------------- */
+
+/* Rank 1 of a ring never starts. Every other GPU tells for whom it waits; first of all the
+ * one that waits for rank 1. */
+static bool chain_told(const char *text, int n)
+{
+	static const char first[] = "no progress on the GPU: rank ";
+	const char *culprit = strstr(text, "and the GPU of rank 1 waits for nobody");
+	const char *next = strstr(text, "; rank ");
+	char peer[40];
+
+	for (int r = 0; r < n; r++) {
+		snprintf(peer, sizeof(peer), "to receive from rank %d ", r);
+		if (!!strstr(text, peer) != (r != 0))
+			return false;
+	}
+	return !strncmp(text, first, strlen(first)) && culprit && (!next || culprit < next) &&
+	       !strstr(culprit + 1, "and the GPU of rank");
+}
+
+static void stuck_devices(const struct ccs_module *m, int n)
+{
+	static const int devices[] = { 0, 1, 2, 3 };
+	struct ccs_comm *comm[4];
+	struct spot spots[4];
+	struct data d;
+	ccs_status s;
+
+	if (ccs_comm_init_devices(comm, n, devices) || !data_make(&d, m, n, 840)) {
+		say(false, "%d GPUs: %s", n, ccs_error());
+		return;
+	}
+	ccs_comm_set_timeout(comm[0], 300);
+	for (int r = 0; r < n; r++)
+		spot_take(spots + r, comm[r], &d);
+	setenv("FAKE_CUDA_STUCK", "1", 1);
+	ccs_group_start();
+	for (int r = 0; r < n; r++)
+		spot_run(spots + r, comm[r], &d);
+	s = ccs_group_end();
+	unsetenv("FAKE_CUDA_STUCK");
+	for (int r = 0; r < n; r++)
+		spot_sync(spots + r);
+	if (!say(!s && ccs_comm_check(comm[1]) == CCS_ETIMEOUT && chain_told(ccs_error(), n),
+		 "a stuck GPU of %d is told of, and first who waits for it", n))
+		printf("# %s\n", ccs_error());
+	say(ccs_comm_check(comm[0]) == CCS_EABORTED, "... and the communicator is dead");
+	for (int r = 0; r < n; r++) {
+		spot_leave(spots + r);
+		ccs_comm_free(comm[r]);
+	}
+	data_free(&d);
+}
+
+/* The third GPU's launch is refused, when two have been made. */
+static void refused_devices(const struct ccs_module *m)
+{
+	static const int devices[] = { 0, 1, 2, 3 };
+	struct ccs_comm *comm[4];
+	struct spot spots[4];
+	struct data d;
+	ccs_status s;
+
+	if (ccs_comm_init_devices(comm, 4, devices) || !data_make(&d, m, 4, 840)) {
+		say(false, "four GPUs: %s", ccs_error());
+		return;
+	}
+	for (int r = 0; r < 4; r++)
+		spot_take(spots + r, comm[r], &d);
+	setenv("FAKE_CUDA_FAIL", "cuLaunchCooperativeKernel:3:999", 1);
+	ccs_group_start();
+	for (int r = 0; r < 4; r++)
+		spot_run(spots + r, comm[r], &d);
+	s = ccs_group_end();
+	unsetenv("FAKE_CUDA_FAIL");
+	say(s && strstr(ccs_error(), "cuLaunchCooperativeKernel"),
+	    "a launch that is refused is told");
+	for (int r = 0; r < 4; r++) /* without a timeout they would wait for ever */
+		spot_sync(spots + r);
+	say(ccs_comm_check(comm[0]) == CCS_EABORTED && strstr(ccs_error(), "cuLaunchCooperative"),
+	    "... stops those that were made, and the communicator is dead");
+	for (int r = 0; r < 4; r++) {
+		spot_leave(spots + r);
+		ccs_comm_free(comm[r]);
+	}
+	data_free(&d);
+}
+
+/* More workers on one GPU than it holds. */
+static void test_fullest(const struct ccs_module *m)
+{
+	static const int devices[8] = { 1, 0, 0, 0, 0, 0, 0, 0 };
+	struct ccs_comm *comm[8];
+	struct spot spots[8];
+	struct data d;
+	ccs_status s;
+
+	setenv("FAKE_CUDA_SMS", "1", 1);
+	setenv("FAKE_CUDA_BLOCKS", "1", 1);
+	if (ccs_comm_init_devices(comm, 8, devices) || !data_make(&d, m, 8, 840)) {
+		say(false, "two GPUs: %s", ccs_error());
+		return;
+	}
+	for (int r = 0; r < 8; r++)
+		spot_take(spots + r, comm[r], &d);
+	ccs_group_start();
+	for (int r = 0; r < 8; r++)
+		spot_run(spots + r, comm[r], &d);
+	s = ccs_group_end();
+	if (!say(s == CCS_EUNSUPPORTED && strstr(ccs_error(), "E0501") &&
+			 strstr(ccs_error(), "blocks on the GPU of rank 1 ") &&
+			 strstr(ccs_error(), "holds 16 "),
+		 "E0501 names the fullest GPU"))
+		printf("# %s\n", ccs_error());
+	for (int r = 0; r < 8; r++) {
+		spot_leave(spots + r);
+		ccs_comm_free(comm[r]);
+	}
+	data_free(&d);
+	unsetenv("FAKE_CUDA_SMS");
+	unsetenv("FAKE_CUDA_BLOCKS");
+}
+
+int main(int argc, char **argv)
+{
+	const struct ccs_module *m[64];
+	int n = modules_load(m, 64, argv + 2, argc - 2);
+
+	if (n < 1) {
+		fprintf(stderr, "usage: cuda_places_test devices|graphs|trouble MODULE...\n");
+		return 2;
+	}
+	for (int i = 0; i < n; i++) {
+		if (!strcmp(argv[1], "devices"))
+			test_devices(m[i]);
+		else if (!strcmp(argv[1], "graphs"))
+			test_graphs(m[i]);
+	}
+	if (!strcmp(argv[1], "trouble")) {
+		stuck_devices(m[0], 2);
+		stuck_devices(m[0], 4);
+		refused_devices(m[0]);
+		test_fullest(m[n - 1]);
+	}
+	modules_free(m, n);
+	return 0;
+}

@@ -1,0 +1,68 @@
+#!/bin/sh
+# Several GPUs in one process, and a process a rank, on any machine: against a driver and
+# an NCCL of our own (tests/fake_cuda, tests/fake_nccl). The GPUs reach one another's
+# memory, or do not, or are told not to use it.
+# usage: cuda_places_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=$(cd "${1:-build}" && pwd)
+fake=$build/tests/fake_cuda
+bare_environment
+export CCS_CACHE_DIR= CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake"
+export CCS_NCCL="$build/tests/fake_nccl/libnccl.so.2" FAKE_CUDA_GPUS=8
+export FAKE_CUDA_SMS=8	# fewer blocks fit: fewer replicas, less memory
+
+run() { # run PROGRAM WHAT MODULES SETTINGS...
+	program=$1 what=$2 which=$3
+	shift 3
+	title="$program $what${*:+ $*}"
+	echo "# $title"
+	env "$@" "$build/tests/cuda/$program" "$what" $which >"$tmp/out" 2>"$tmp/err" ||
+		not_ok "$title" "it ended with status $?"
+	cat "$tmp/out"
+	# Memory that a process which died had mapped is left where it is.
+	[ "$program" = cuda_ranks_test ] && [ "$what" = trouble ] &&
+		sed -i '/fake_cuda: LEAK: device memory/d' "$tmp/err"
+	if [ -s "$tmp/err" ]; then
+		not_ok "$title: every call is legal, and nothing is left" "$(sort -u "$tmp/err")"
+	else
+		ok "$title: every call is legal, and nothing is left"
+	fi
+}
+places() { run cuda_places_test "$@"; }
+ranks() { run cuda_ranks_test "$@"; }
+
+shared() { ls /dev/shm | grep '^ccs-'; }
+shared >"$tmp/before"
+
+modules=${1:-build}/tests/cuda_modules	# lists of words: no spaces may be in it
+all=$(echo "$modules"/*.so)
+ring=$modules/ring_allreduce.so
+some="$ring $modules/direct_all_to_all.so $modules/binomial_reduce.so"
+
+places devices "$all" CCS_TILE_BYTES=2048
+places devices "$some"
+places devices "$some" CCS_P2P_DISABLE=1
+places devices "$some" FAKE_CUDA_PEERS=none CCS_PROTOCOLS=ll/3 CCS_TILE_BYTES=128
+places devices "$some" CCS_PROTOCOLS=simple/5 CCS_TILE_BYTES=64
+places graphs "$some"
+places graphs "$some" CCS_P2P_DISABLE=1 CCS_PROTOCOLS=simple
+run cuda_fork_test forks "$ring"
+ranks processes "$all"
+ranks processes "$all" CCS_P2P_DISABLE=1 CCS_TILE_BYTES=2048
+ranks processes "$some" FAKE_CUDA_PEERS=none CCS_PROTOCOLS=simple/3 CCS_TILE_BYTES=128
+ranks processes "$some" CCS_PROTOCOLS=ll
+places trouble "$ring $modules/direct_all_to_all.so"
+ranks trouble "$ring"
+ranks trouble "$ring" CCS_P2P_DISABLE=1
+
+# What another run of tests has there goes within a second.
+shared | grep -vxFf "$tmp/before" >"$tmp/after"
+sleep 1
+shared | grep -xFf "$tmp/after" >"$tmp/left"
+if [ -s "$tmp/after" ] && [ -s "$tmp/left" ]; then
+	not_ok "no shared segment is left behind" "$(cat "$tmp/left")"
+else
+	ok "no shared segment is left behind"
+fi
+exit $failed

@@ -1,0 +1,459 @@
+/*
+ * Every schedule's kernels, compiled by NVRTC as ccc and libccs compile them.
+ *
+ * In: modules that hold their CUDA source. What must hold of each kernel: NVRTC says
+ * nothing at all, and the CUBIN is for the GPU that was asked for and has the entry
+ * ccs_kernel. Float32 sum on sm_90 also spills no register, as the assembler's own
+ * report tells; asked of NVRTC 13 only, since another one may see it otherwise.
+ *
+ * Which kernels. All of them are schedules x protocols x GPUs x types x operators,
+ * some thousands at about a second each. The short run takes each schedule for two or three
+ * GPUs, once each. Every second schedule that reduces has float32 sum on sm_90; for the others
+ * protocol, type and operator are chosen one kernel after the other, each time so that
+ * most pairs are seen for the first time. It fails unless every (schedule, protocol),
+ * (type, protocol), (operator, protocol), (type, GPU) and (operator, GPU) was seen, and
+ * spills were looked for in each protocol. O(kernels x keys) beside NVRTC.
+ *
+ * usage: nvrtc_test [--full] MODULE.so...
+ */
+#include "runtime/cuda/device/args.h"
+#include "runtime/plan/kernel.h"
+#include "runtime/plan/load.h"
+
+#include <elf.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NARCHS = 3, MAX_THREADS = 64 };
+static const int ARCH[NARCHS] = { 80, 90, 100 };
+
+struct job {
+	const char *source;
+	int module; /* which; -1: a control */
+	int arch;   /* of ARCH */
+	struct kernel_key key;
+	bool report;	/* with the assembler's report: no spills */
+	char why[1500]; /* "": as it must be */
+};
+
+struct jobs {
+	const struct nvrtc *nvrtc;
+	struct job *v;
+	size_t n, room;
+	atomic_size_t next;
+};
+
+static int failed;
+
+__attribute__((format(printf, 2, 3))) static void result(bool good, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	printf("%s - ", good ? "ok" : "not ok");
+	vprintf(format, ap);
+	printf("\n");
+	va_end(ap);
+	failed |= !good;
+}
+
+/* ---- what a CUBIN says of itself ------------------------------------------------ */
+
+/* A part of the file, or NULL. */
+static const void *part(const struct nvrtc_output *o, uint64_t at, uint64_t size)
+{
+	return at <= o->len && size <= o->len - at ? o->data + at : NULL;
+}
+
+static const Elf64_Shdr *section(const struct nvrtc_output *o, const Elf64_Ehdr *e,
+				 const char *name)
+{
+	const Elf64_Shdr *s = part(o, e->e_shoff, (uint64_t)e->e_shnum * sizeof(*s));
+
+	for (size_t i = 0; s && e->e_shstrndx < e->e_shnum && i < e->e_shnum; i++) {
+		const char *text =
+			part(o, s[e->e_shstrndx].sh_offset + s[i].sh_name, strlen(name) + 1);
+		if (text && !memcmp(text, name, strlen(name) + 1))
+			return s + i;
+	}
+	return NULL;
+}
+
+/* Compute capability, as in "sm_90": it moved to the second byte with CUDA 13. */
+static int elf_arch(const Elf64_Ehdr *e)
+{
+	return (int)(e->e_ident[EI_ABIVERSION] >= 8 ? e->e_flags >> 8 & 0xff : e->e_flags & 0xff);
+}
+
+static bool has_entry(const struct nvrtc_output *o, const Elf64_Ehdr *e)
+{
+	const Elf64_Shdr *symbols = section(o, e, ".symtab"), *names = section(o, e, ".strtab");
+	const Elf64_Sym *y = symbols ? part(o, symbols->sh_offset, symbols->sh_size) : NULL;
+
+	for (size_t i = 0; y && names && i < symbols->sh_size / sizeof(*y); i++) {
+		const char *name = part(o, names->sh_offset + y[i].st_name, sizeof(CCS_DEV_KERNEL));
+		if (name && !strcmp(name, CCS_DEV_KERNEL) &&
+		    ELF64_ST_TYPE(y[i].st_info) == STT_FUNC &&
+		    ELF64_ST_BIND(y[i].st_info) == STB_GLOBAL)
+			return true;
+	}
+	return false;
+}
+
+/* ---- one kernel ------------------------------------------------------------------- */
+
+/*
+ * The assembler's report: lines that begin with "ptxas", some of which say
+ * "N bytes spill stores". All others are left in the log. Returns the bytes, of all
+ * functions, or -1 if it tells nothing.
+ */
+static long take_report(char *log)
+{
+	long spills = -1;
+	char *to = log, *line = log, *end;
+
+	for (; *line; line = end) {
+		const char *what;
+
+		end = strchr(line, '\n');
+		end = end ? end + 1 : line + strlen(line);
+		if (strncmp(line, "ptxas", 5) || !memcmp(line, "ptxas warning", 13) ||
+		    !memcmp(line, "ptxas error", 11)) {
+			memmove(to, line, (size_t)(end - line));
+			to += end - line;
+			continue;
+		}
+		what = strstr(line, " bytes spill stores");
+		if (!what || what >= end)
+			continue;
+		while (what > line && what[-1] >= '0' && what[-1] <= '9')
+			what--;
+		spills = (spills < 0 ? 0 : spills) + atol(what);
+	}
+	*to = '\0';
+	return spills;
+}
+
+static void look(struct job *j, const struct nvrtc_output *o)
+{
+	const Elf64_Ehdr *e = part(o, 0, sizeof(*e));
+
+	if (*o->log)
+		snprintf(j->why, sizeof(j->why), "NVRTC says: %.1400s", o->log);
+	else if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG))
+		snprintf(j->why, sizeof(j->why), "the CUBIN is no ELF file");
+	else if (e->e_machine != EM_CUDA || elf_arch(e) != ARCH[j->arch])
+		snprintf(j->why, sizeof(j->why), "the CUBIN is for machine %d, sm_%d", e->e_machine,
+			 elf_arch(e));
+	else if (!has_entry(o, e))
+		snprintf(j->why, sizeof(j->why), "the CUBIN has no entry " CCS_DEV_KERNEL);
+}
+
+static void compile(const struct nvrtc *n, struct job *j)
+{
+	struct nvrtc_arch arch = { ARCH[j->arch], 0 };
+	struct nvrtc_output o;
+
+	if (kernel_compile(n, j->source, &j->key, arch, j->report ? KERNEL_REPORT : 0, &o)) {
+		long spills = j->report ? take_report(o.log) : 0;
+
+		look(j, &o);
+		if (!*j->why && spills < 0)
+			snprintf(j->why, sizeof(j->why), "NVRTC does not tell of spills");
+		else if (!*j->why && spills)
+			snprintf(j->why, sizeof(j->why), "it spills %ld bytes of registers",
+				 spills);
+	} else {
+		snprintf(j->why, sizeof(j->why), "NVRTC refuses it: %.1400s",
+			 o.log ? o.log : "out of memory");
+	}
+	free(o.data);
+	free(o.log);
+}
+
+static void *compile_some(void *arg)
+{
+	struct jobs *q = arg;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&q->next, 1)) < q->n)
+		compile(q->nvrtc, q->v + i);
+	return NULL;
+}
+
+static void compile_all(struct jobs *q)
+{
+	pthread_t threads[MAX_THREADS];
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	int n = 0;
+
+	while (n < MAX_THREADS && n + 1 < cores &&
+	       !pthread_create(&threads[n], NULL, compile_some, q))
+		n++;
+	compile_some(q);
+	while (n)
+		pthread_join(threads[--n], NULL);
+}
+
+static void add(struct jobs *q, const struct job *j)
+{
+	if (q->n == q->room) {
+		q->room = 2 * q->room + 64;
+		q->v = realloc(q->v, q->room * sizeof(*q->v));
+		if (!q->v)
+			abort();
+	}
+	q->v[q->n++] = *j;
+}
+
+/* ---- which kernels ---------------------------------------------------------------- */
+
+/* Pairs that were seen. */
+struct seen {
+	bool type_protocol[CCS_NDTYPES][CCS_NPROTOCOLS];
+	bool op_protocol[KERNEL_NOPS][CCS_NPROTOCOLS];
+	bool type_arch[CCS_NDTYPES][NARCHS];
+	bool op_arch[KERNEL_NOPS][NARCHS];
+	bool type_op[CCS_NDTYPES][KERNEL_NOPS];
+	bool protocol[CCS_NPROTOCOLS]; /* of this module */
+	int firsts[CCS_NPROTOCOLS];    /* float32 sums on sm_90 */
+};
+
+/* All keys of a module, one after the other: each number once. */
+static bool key_at(const struct ccs_module *m, uint32_t i, struct kernel_key *k)
+{
+	*k = (struct kernel_key){ i / KERNEL_NOPS % CCS_NDTYPES, i % KERNEL_NOPS,
+				  i / KERNEL_NOPS / CCS_NDTYPES };
+	struct kernel_key real = kernel_key_of(m->head->flags, (ccs_dtype)k->type, k->op,
+					       (enum ccs_protocol)k->protocol);
+	return real.type == k->type && real.op == k->op;
+}
+enum { NKEYS = (int)(CCS_NDTYPES * KERNEL_NOPS * CCS_NPROTOCOLS) };
+
+/* Whether a kernel must do without spills. */
+static bool looked_at(const struct nvrtc *n, const struct ccs_module *m, const struct job *j)
+{
+	return n->major == 13 && m->head->flags & CCS_MODULE_REDUCES && ARCH[j->arch] == 90 &&
+	       j->key.type == CCS_FLOAT32 && j->key.op == CCS_SUM;
+}
+
+static int news(const struct seen *s, const struct kernel_key *k, int arch)
+{
+	return 100 * !s->protocol[k->protocol] + 4 * !s->type_protocol[k->type][k->protocol] +
+	       4 * !s->op_protocol[k->op][k->protocol] + 3 * !s->type_arch[k->type][arch] +
+	       3 * !s->op_arch[k->op][arch] + !s->type_op[k->type][k->op];
+}
+
+static void see(struct seen *s, const struct kernel_key *k, int arch)
+{
+	s->protocol[k->protocol] = s->type_protocol[k->type][k->protocol] = true;
+	s->op_protocol[k->op][k->protocol] = s->type_arch[k->type][arch] = true;
+	s->op_arch[k->op][arch] = s->type_op[k->type][k->op] = true;
+}
+
+/* The best key for this module and GPU. `first`: float32 sum, in the protocol of which
+ * fewer were chosen so far. */
+static struct kernel_key choose(const struct ccs_module *m, const struct seen *s, int arch,
+				bool first)
+{
+	struct kernel_key best = { 0 }, k;
+	int most = -1;
+
+	for (uint32_t i = 0; i < NKEYS; i++) {
+		if (!key_at(m, i, &k) ||
+		    (first && (k.type != CCS_FLOAT32 || k.op != CCS_SUM ||
+			       s->firsts[k.protocol] > s->firsts[!k.protocol])))
+			continue;
+		if (news(s, &k, arch) > most) {
+			most = news(s, &k, arch);
+			best = k;
+		}
+	}
+	return best;
+}
+
+/* Adds a module's kernels for one GPU: all, or one. */
+static void add_keys(struct jobs *q, const struct ccs_module *m, int module, int arch, bool full,
+		     struct seen *s)
+{
+	struct job j = { .source = m->cuda, .module = module, .arch = arch };
+	bool first = m->head->flags & CCS_MODULE_REDUCES && ARCH[arch] == 90 && module % 2;
+
+	for (uint32_t i = 0; full && i < NKEYS; i++)
+		if (key_at(m, i, &j.key)) {
+			j.report = looked_at(q->nvrtc, m, &j);
+			see(s, &j.key, arch);
+			add(q, &j);
+		}
+	if (full)
+		return;
+	j.key = choose(m, s, arch, first);
+	j.report = looked_at(q->nvrtc, m, &j);
+	see(s, &j.key, arch);
+	s->firsts[j.key.protocol] += first;
+	add(q, &j);
+}
+
+/* Says which of a table's cells were not seen. `skip`: a row that no kernel has. */
+static void all_seen(const char *what, const bool *cells, int rows, int columns, int skip)
+{
+	int missing = 0;
+
+	for (int i = 0; i < rows * columns; i++)
+		missing += i / columns != skip && !cells[i];
+	result(!missing, "every %s is among them%s", what, missing ? ": no" : "");
+}
+
+/* The GPU of ARCH that the short run leaves out for a module, or -1: not sm_90 where that has
+ * float32 sum (add_keys). */
+static int left_out(int module)
+{
+	return module % 2 ? 2 * (module / 2 % 2) : -1;
+}
+
+static void cover(struct jobs *q, struct ccs_module *const *m, int n, bool full)
+{
+	struct seen s = { 0 };
+	int missing = 0;
+
+	for (int i = 0; i < n; i++) {
+		memset(s.protocol, 0, sizeof(s.protocol));
+		for (int a = 0; a < NARCHS; a++)
+			if ((full || a != left_out(i)) &&
+			    nvrtc_knows(q->nvrtc, (struct nvrtc_arch){ ARCH[a], 0 }))
+				add_keys(q, m[i], i, a, full, &s);
+		for (uint32_t p = 0; p < CCS_NPROTOCOLS; p++)
+			missing += !s.protocol[p];
+	}
+	result(!missing, "every schedule in each protocol is among the kernels");
+	/* avg is a sum's kernel */
+	all_seen("type in each protocol", &s.type_protocol[0][0], CCS_NDTYPES, CCS_NPROTOCOLS, -1);
+	all_seen("operator in each protocol", &s.op_protocol[0][0], KERNEL_NOPS, CCS_NPROTOCOLS,
+		 CCS_AVG);
+	for (int a = 0; a < NARCHS; a++)
+		if (!nvrtc_knows(q->nvrtc, (struct nvrtc_arch){ ARCH[a], 0 })) {
+			printf("skip - sm_%d: this NVRTC, %d.%d, does not know it\n", ARCH[a],
+			       q->nvrtc->major, q->nvrtc->minor);
+			return;
+		}
+	all_seen("type on each GPU", &s.type_arch[0][0], CCS_NDTYPES, NARCHS, -1);
+	all_seen("operator on each GPU", &s.op_arch[0][0], KERNEL_NOPS, NARCHS, CCS_AVG);
+}
+
+/* ---- results ------------------------------------------------------------------------ */
+
+static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
+{
+	size_t reports[CCS_NPROTOCOLS] = { 0 };
+	char key[80];
+
+	for (int i = 0; i < n; i++) {
+		int kernels = 0, bad = 0;
+
+		for (size_t k = 0; k < q->n; k++) {
+			const struct job *j = q->v + k;
+
+			if (j->module != i)
+				continue;
+			kernels++;
+			reports[j->key.protocol] += j->report;
+			if (!*j->why)
+				continue;
+			kernel_key_text(&j->key, key, sizeof(key));
+			if (++bad <= 3)
+				printf("# sm_%d, %s: %s\n", ARCH[j->arch], key, j->why);
+		}
+		result(kernels && !bad, "%s: %d kernels, without a word of NVRTC's",
+		       ccs_module_schedule(m[i]), kernels);
+	}
+	printf("# %zu kernels\n", q->n);
+	if (q->nvrtc->major != 13)
+		printf("skip - spills: looked for with NVRTC 13 only; this is %d.%d\n",
+		       q->nvrtc->major, q->nvrtc->minor);
+	else
+		result(reports[CCS_SIMPLE] && reports[CCS_LL],
+		       "of these were looked at for spills: %zu of Simple, %zu of LL",
+		       reports[CCS_SIMPLE], reports[CCS_LL]);
+}
+
+/* What must not pass. Each is a module's source with something done to it. */
+static void control(const struct nvrtc *n, const char *what, const char *before, const char *source,
+		    const char *after, const char *pattern)
+{
+	size_t len = strlen(before) + strlen(source) + strlen(after) + 1;
+	struct job j = {
+		.module = -1, .arch = 1, .report = true, .key = { CCS_FLOAT32, CCS_SUM, CCS_SIMPLE }
+	};
+	char *text = malloc(len);
+
+	if (!text)
+		abort();
+	snprintf(text, len, "%s%s%s", before, source, after);
+	j.source = text;
+	compile(n, &j);
+	result(strstr(j.why, pattern), "control: %s is noticed", what);
+	if (!strstr(j.why, pattern))
+		printf("# said: %s\n", *j.why ? j.why : "nothing");
+	free(text);
+}
+
+/* More floats than 64 registers hold. */
+static const char SPILLS[] =
+	"extern \"C\" __global__ void __launch_bounds__(1024) ccs_kernel(float *p, int n)\n"
+	"{\n"
+	"	float a[96];\n"
+	"	for (int i = 0; i < 96; i++)\n"
+	"		a[i] = p[i * 1024 + threadIdx.x];\n"
+	"	for (int k = 0; k < n; k++)\n"
+	"		for (int i = 0; i < 96; i++)\n"
+	"			a[i] = a[i] * a[(i * 7 + 3) % 96] + p[k];\n"
+	"	for (int i = 0; i < 96; i++)\n"
+	"		p[i * 1024 + threadIdx.x] = a[i];\n"
+	"}\n";
+
+static void controls(const struct nvrtc *n, const char *source)
+{
+	control(n, "a mistake in the source", "", source, "\nint f() { return }\n", "refuses it");
+	control(n, "a warning", "", source, "\nvoid f() { int unused; }\n", "NVRTC says");
+	control(n, "another entry", "#define ccs_kernel another\n", source, "", "no entry");
+	control(n, "a kernel that spills", "", SPILLS, "", "it spills");
+}
+
+int main(int argc, char **argv)
+{
+	bool full = argc > 1 && !strcmp(argv[1], "--full");
+	char **files = argv + 1 + full;
+	int n = argc - 1 - full;
+	struct ccs_module **m = calloc((size_t)n + 1, sizeof(struct ccs_module *));
+	struct nvrtc nvrtc;
+	struct jobs q = { .nvrtc = &nvrtc };
+	char why[800];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!m || !n)
+		return 2;
+	if (!nvrtc_open(&nvrtc, why, sizeof(why))) {
+		printf("skip - kernels of every schedule, by NVRTC: %s\n", why);
+		return 0;
+	}
+	printf("# NVRTC %d.%d, %s\n", nvrtc.major, nvrtc.minor, nvrtc.path);
+	for (int i = 0; i < n; i++)
+		if (ccs_module_load(&m[i], files[i]) || !m[i]->cuda) {
+			result(false, "%s has its source: %s", files[i], ccs_error());
+			return 1;
+		}
+	cover(&q, m, n, full);
+	compile_all(&q);
+	tell(&q, m, n);
+	controls(&nvrtc, m[0]->cuda);
+	for (int i = 0; i < n; i++)
+		ccs_module_free(m[i]);
+	nvrtc_close(&nvrtc);
+	free(q.v);
+	free(m);
+	return failed;
+}

@@ -1,0 +1,270 @@
+/*
+ * cuda/place.c: parts, what fits on them, and where the FIFOs of a plan lie. Pure.
+ */
+#include "runtime/cuda/place.h"
+#include "runtime/cuda/device/args.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LINE (CCS_DEV_LINE * sizeof(uint64_t))
+
+static void reach(struct places *p, uint32_t a, uint32_t b)
+{
+	p->reach[a * p->nparts + b] = true;
+}
+
+/* ---- parts ------------------------------------------------------------------------ */
+
+static void test_parts(void **state)
+{
+	static const int seats[] = { 7, 3, 7, 0, 3, 7 };
+	static const uint32_t want[] = { 0, 1, 0, 2, 1, 0 };
+	struct places p;
+
+	(void)state;
+	assert_true(places_make(&p, 6, seats));
+	assert_int_equal(p.nranks, 6);
+	assert_int_equal(p.nparts, 3);
+	assert_memory_equal(p.part_of, want, sizeof(want));
+	for (uint32_t a = 0; a < 3; a++)
+		for (uint32_t b = 0; b < 3; b++)
+			assert_int_equal(places_meet(&p, a, b), a == b);
+	reach(&p, 0, 1);
+	assert_false(places_meet(&p, 0, 1)); /* one way is none */
+	assert_false(places_meet(&p, 1, 0));
+	reach(&p, 1, 0);
+	assert_true(places_meet(&p, 0, 1));
+	assert_true(places_meet(&p, 1, 0));
+	assert_int_equal(places_hosts(&p), 1);
+	p.host_of[2] = 2;
+	assert_int_equal(places_hosts(&p), 2);
+	p.host_of[0] = 2;
+	assert_int_equal(places_hosts(&p), 2);
+	places_free(&p);
+}
+
+static void test_workers(void **state)
+{
+	static const int seats[] = { 1, 0, 1, 0 };
+	static const struct ccs_rank ranks[] = { { 0, 0 }, { 2, 0 }, { 2, 0 }, { 7, 0 }, { 8, 0 } };
+	uint32_t workers[2] = { 99, 99 };
+	struct places p;
+
+	(void)state;
+	assert_true(places_make(&p, 4, seats));
+	place_workers(&p, ranks, workers);
+	assert_int_equal(workers[0], 2 + 5);
+	assert_int_equal(workers[1], 1 + 1); /* rank 1 has none: one all the same */
+	places_free(&p);
+}
+
+/* ---- blocks ------------------------------------------------------------------------ */
+
+static void test_fit(void **state)
+{
+	struct place_room r[2] = {
+		{ { 100, 200, 400, 800, 1600 }, { 512, 256, 128, 64, 32 } },
+		{ { 10, 20, 40, 80, 160 }, { 512, 256, 128, 64, 32 } },
+	};
+	uint32_t workers[2] = { 8, 2 }, try = 9, part = 9;
+	uint64_t replicas = 0;
+
+	(void)state;
+	assert_true(place_fit(r, workers, 2, &try, &replicas, &part));
+	assert_int_equal(try, 0);
+	assert_int_equal(replicas, 5); /* the second has room for 5, the first for 12 */
+	workers[1] = 40;
+	assert_true(place_fit(r, workers, 2, &try, &replicas, &part));
+	assert_int_equal(try, 2);
+	assert_int_equal(replicas, 1);
+	workers[0] = 1700;
+	workers[1] = 161;
+	assert_false(place_fit(r, workers, 2, &try, &replicas, &part));
+	assert_int_equal(part, 0); /* it lacks 100, the other one */
+	assert_int_equal(try, 4);
+	workers[0] = 1600;
+	assert_false(place_fit(r, workers, 2, &try, &replicas, &part));
+	assert_int_equal(part, 1);
+	r[0].threads[1] = r[1].threads[1] = 0; /* one number of threads alone is tried */
+	workers[0] = 101;
+	workers[1] = 1;
+	assert_false(place_fit(r, workers, 2, &try, &replicas, &part));
+	assert_int_equal(part, 0);
+	assert_int_equal(try, 0);
+}
+
+/* ---- memory -------------------------------------------------------------------------- */
+
+#define RANKS 5u
+
+/* All pairs of ranks, with messages of 0 to 4 cells. */
+static struct ccs_fifo fifos[RANKS * RANKS];
+
+static struct place_need need(void)
+{
+	for (uint32_t i = 0; i < RANKS * RANKS; i++)
+		fifos[i] = (struct ccs_fifo){
+			.src = i / RANKS, .dst = i % RANKS, .max_cells = i % 5, .messages = 3
+		};
+	return (struct place_need){
+		.fifos = fifos,
+		.nfifos = RANKS * RANKS,
+		.slots = 4,
+		.replicas = 3,
+		.cell_bytes = 1000,
+		.tables = 12345,
+		.workers = 11,
+		.stage_bytes = 77,
+		.report_bytes = 80,
+	};
+}
+
+struct piece {
+	uint32_t in;
+	uint64_t from, to;
+};
+
+static int by_place(const void *x, const void *y)
+{
+	const struct piece *a = x, *b = y;
+
+	if (a->in != b->in)
+		return a->in < b->in ? -1 : 1;
+	return a->from < b->from ? -1 : a->from > b->from;
+}
+
+/* All that lies in a part or on the host lies inside, and nothing overlaps. */
+static void check_pieces(const struct place_map *m, const struct places *p,
+			 const struct place_need *n)
+{
+	static struct piece pieces[8 * RANKS + 3 * RANKS * RANKS];
+	uint64_t lines = n->workers * n->replicas * LINE;
+	size_t k = 0;
+
+	for (uint32_t i = 0; i < p->nparts; i++) {
+		pieces[k++] = (struct piece){ i, m->tables, m->tables + n->tables };
+		pieces[k++] = (struct piece){ i, m->done, m->done + lines };
+		pieces[k++] = (struct piece){ i, m->epoch, m->epoch + lines };
+		pieces[k++] = (struct piece){ i, m->stage, m->stage + n->stage_bytes };
+		pieces[k++] = (struct piece){ PLACE_HOST, i * m->report,
+					      i * m->report + n->report_bytes };
+	}
+	for (uint64_t i = 0; i < n->nfifos; i++) {
+		const struct place_fifo *f = m->fifos + i;
+		uint64_t slots = (uint64_t)n->slots * n->replicas;
+
+		assert_true(f->slot_bytes >= (fifos[i].max_cells ? fifos[i].max_cells : 1) * 1000);
+		assert_int_equal(f->slot_bytes % 32, 0);
+		assert_int_equal(f->data % 16, 0);
+		pieces[k++] =
+			(struct piece){ f->data_in, f->data, f->data + slots * f->slot_bytes };
+		pieces[k++] = (struct piece){ f->data_in, f->head, f->head + n->replicas * LINE };
+		pieces[k++] = (struct piece){ f->tail_in, f->tail, f->tail + n->replicas * LINE };
+	}
+	qsort(pieces, k, sizeof(*pieces), by_place);
+	for (size_t i = 0; i < k; i++) {
+		uint64_t size = pieces[i].in == PLACE_HOST ? m->host : m->block[pieces[i].in];
+
+		assert_true(pieces[i].to <= size);
+		if (i && pieces[i].in == pieces[i - 1].in)
+			assert_true(pieces[i].from >= pieces[i - 1].to);
+	}
+}
+
+static void test_map(void **state)
+{
+	static const int seats[RANKS] = { 0, 1, 2, 1, 0 }; /* parts 0, 1, 2 */
+	struct place_need n = need();
+	struct place_map m;
+	struct places p;
+
+	(void)state;
+	assert_true(places_make(&p, RANKS, seats));
+	reach(&p, 0, 1);
+	reach(&p, 1, 0);
+	reach(&p, 2, 1);
+	assert_int_equal(place_map_make(&m, &p, &n), PLACE_OK);
+	check_pieces(&m, &p, &n);
+	for (uint64_t i = 0; i < n.nfifos; i++) {
+		uint32_t src = p.part_of[fifos[i].src], dst = p.part_of[fifos[i].dst];
+		bool host = src != dst && (src == 2 || dst == 2);
+
+		assert_int_equal(m.fifos[i].data_in, host ? PLACE_HOST : dst);
+		assert_int_equal(m.fifos[i].tail_in, host ? PLACE_HOST : src);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(place_far(&m, &p, &n, i));
+	place_map_free(&m);
+	places_free(&p);
+}
+
+static void test_near(void **state)
+{
+	static const int one[RANKS] = { 4, 4, 4, 4, 4 }, two[RANKS] = { 0, 0, 0, 0, 1 };
+	struct place_need n = need();
+	struct place_map m;
+	struct places p;
+
+	(void)state;
+	assert_true(places_make(&p, RANKS, one));
+	assert_int_equal(place_map_make(&m, &p, &n), PLACE_OK);
+	check_pieces(&m, &p, &n);
+	assert_false(place_far(&m, &p, &n, 0));
+	assert_int_equal(m.host, m.report);
+	place_map_free(&m);
+	places_free(&p);
+
+	/* two parts without a FIFO between them */
+	for (uint64_t i = 0; i < n.nfifos; i++)
+		if ((fifos[i].src == 4) != (fifos[i].dst == 4))
+			fifos[i].src = fifos[i].dst;
+	assert_true(places_make(&p, RANKS, two));
+	assert_int_equal(place_map_make(&m, &p, &n), PLACE_OK);
+	check_pieces(&m, &p, &n);
+	assert_false(place_far(&m, &p, &n, 0));
+	assert_false(place_far(&m, &p, &n, 1));
+	assert_int_equal(m.host, 2 * m.report);
+	place_map_free(&m);
+	places_free(&p);
+}
+
+static void test_too_large(void **state)
+{
+	static const int seats[RANKS] = { 0, 1, 2, 3, 4 };
+	struct place_need n = need();
+	struct place_map m;
+	struct places p;
+
+	(void)state;
+	assert_true(places_make(&p, RANKS, seats));
+	n.cell_bytes = UINT64_MAX / 3;
+	assert_int_equal(place_map_make(&m, &p, &n), PLACE_TOO_LARGE);
+	n = need();
+	n.slots = 1u << 31;
+	n.replicas = UINT32_MAX;
+	assert_int_equal(place_map_make(&m, &p, &n), PLACE_TOO_LARGE);
+	n = need();
+	n.workers = UINT64_MAX / 2;
+	assert_int_equal(place_map_make(&m, &p, &n), PLACE_TOO_LARGE);
+	n = need();
+	n.stage_bytes = (uint64_t)PTRDIFF_MAX + 1;
+	assert_int_equal(place_map_make(&m, &p, &n), PLACE_TOO_LARGE);
+	places_free(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parts), cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_fit),   cmocka_unit_test(test_map),
+		cmocka_unit_test(test_near),  cmocka_unit_test(test_too_large),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+#!/bin/sh
+# The architecture as tests: includes go one way, headers compile alone, there
+# are no writable globals, and the library exports ccs_* only.
+# usage: architecture_test.sh BUILD
+set -u
+build=${1:-build}
+failed=0
+say() { # say WHAT PROBLEMS
+	if [ -z "$2" ]; then echo "ok - $1"; else
+		printf '%s\n' "$2" | sed 's/^/# /'
+		echo "not ok - $1"
+		failed=1
+	fi
+}
+
+# ---- folders ----------------------------------------------------------------------
+# What a folder may include, in its own words: `lang` is lang/*, `compiler/check`
+# compiler/check/*. A header of the folder above that includes nothing of its folders is what
+# they have in common, and all of them may.
+may() { # may FOLDER FOLDER...
+	folder=$1
+	for file in "$folder"/*.[chly] "$folder"/*.inc; do
+		[ -e "$file" ] || continue
+		sed -n 's/^#include "\(.*\)".*/\1/p' "$file" | while read -r header; do
+			from=${header%/*}
+			case " $* parse.h scan.h " in *" $from "*|*" $header "*) continue ;; esac
+			[ "$from" = "${folder%/*}" ] && ! grep -q "^#include \"$from/.*/" "$header" &&
+				continue
+			echo "$file includes $header"
+		done
+	done
+}
+c=compiler
+say "compiler: includes go one way" "$(
+	may lang
+	may $c/expand lang
+	may $c/check lang $c/expand
+	may $c/witness lang $c/expand $c/check
+	may $c/lower lang $c/expand $c/check runtime/plan
+	may $c/emit lang $c/expand $c/check $c/lower runtime runtime/base runtime/plan
+	may $c lang $c/expand $c/check $c/witness $c/lower $c/emit runtime runtime/base runtime/plan)"
+
+say "runtime includes runtime only" \
+	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
+say "what processes meet by knows of no GPU" \
+	"$(grep -rnE '#include "' runtime/meet/group* |
+	   grep -vE '"runtime/(meet/group|meet/group_wire|base/[a-z]+)\.h"')"
+
+# Calls between folders, by the object files' symbols: tsort finds circles.
+circles() { # circles FOLDER...: below $build
+	nm -A $(for folder; do ls "$build/$folder"/*.o; done 2>/dev/null) 2>/dev/null |
+	awk '{ file = $1; sub(/\.o:.*/, "", file); sub(/\/[^\/]*$/, "", file)
+	       kind = $(NF - 1); name = $NF
+	       if (kind ~ /^[TDRBV]$/) home[name] = file
+	       else if (kind == "U") { n++; from[n] = file; used[n] = name } }
+	     END { for (i = 1; i <= n; i++)
+			if (used[i] in home && home[used[i]] != from[i])
+				print from[i], home[used[i]] }' | sort -u | tsort 2>&1 >/dev/null |
+	sed "s|$build/||"
+}
+say "compiler: calls between folders have no circles" \
+	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/lower \
+		compiler/emit runtime/base runtime/plan)"
+
+r=runtime
+say "runtime: includes go one way" "$(
+	may $r/base $r
+	may $r/plan $r/base $r
+	may $r $r/base $r/plan
+	may $r/cpu $r/base $r/plan $r
+	may $r/meet $r/base $r/plan $r
+	may $r/cuda $r/base $r/plan $r $r/meet $r/cuda/device
+	may $r/hosts $r/base $r/plan $r $r/meet $r/cuda $r/cuda/device
+	# what the public header and the plan stand on is below all else
+	grep -nE '#include "runtime/[a-z_]*\.h"' $r/base/*.[ch] $r/plan/*.[ch] | grep -v '/ccs\.h"')"
+say "runtime: calls between folders have no circles" \
+	"$(circles $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/ccrun)"
+say "runtime: what gathers calls knows no engine" \
+	"$(nm -u "$build"/runtime/*.o | awk '{ print $NF }' | sort -u |
+	   grep -Fx "$(nm --defined-only $(ls "$build"/$r/cpu/*.o "$build"/$r/cuda/*.o \
+		"$build"/$r/hosts/*.o "$build"/$r/meet/*.o) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
+
+say "examples include public headers and generated ones only" \
+	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c)"
+
+bad=
+for h in $(find lang compiler runtime -name '*.h' ! -path 'runtime/cuda/device/*'); do
+	echo "#include \"$h\"" | ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -I"$build" -Wall -Wextra \
+		-Werror -fsyntax-only -x c - 2>/dev/null || bad="$bad $h"
+done
+say "every header compiles alone" "$bad"
+
+# Objects in .data and .bss; constant tables of pointers lie in .data.rel.ro, and
+# the last error's text is each thread's own (.tbss).
+say "no writable globals in the libraries" \
+	"$(for lib in "$build"/lib/libccc.a "$build"/lib/libccs.a; do
+		objdump -t "$lib" | awk '$0 ~ / O / && $0 ~ / \.(data|bss)(\.[A-Za-z_0-9]*)?\t/ &&
+			$0 !~ /\.data\.rel\.ro/ && $NF !~ /^__(asan|odr_asan|sancov|gcov|tsan)/'
+	   done)"
+say "libccs.so exports ccs_* only" \
+	"$(nm -D --defined-only "$build"/lib/libccs.so | awk '{ print $3 }' |
+	   grep -vE '^ccs_|^CCS_|^_init$|^_fini$')"
+say "nothing links the CUDA driver" \
+	"$(for f in "$build"/bin/ccc "$build"/bin/ccrun "$build"/lib/libccs.so; do
+		readelf -d "$f" | grep -E 'NEEDED.*(libcuda|libnvrtc|libnccl)'; done)"
+refuses() { # refuses TEXT OPTION...: the header does, before all else
+	text=$1
+	shift
+	echo '#include "runtime/ccs.h"' | ${CC:-cc} -std=c11 -I. "$@" -fsyntax-only -x c - 2>&1 |
+		grep 'error' | head -n 1 | grep -q "error.*$text" || echo "not refused: $*"
+}
+say "systems of 32 bits, or with the bytes the other way round, are refused in words" \
+	"$(refuses 'needs a 64-bit system' -U__LP64__
+	   refuses 'needs a little-endian system' -U__BYTE_ORDER__ \
+		-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__)"
+say "generated files are not in git" \
+	"$(git ls-files 2>/dev/null | grep -E '\.(o|so|a|d)$|^build/')"
+exit $failed

@@ -1,0 +1,280 @@
+#!/bin/sh
+# Runs the commands that README.md and docs/*.md show, and compares what they show.
+#
+# In a block that begins with ```sh, a line `$ COMMAND` is run (a following line
+# `> MORE` continues it), and the lines below it are its output, both streams. A
+# line of `...` stands for any lines. Where no output is shown none is compared.
+# The exit status must be 0, or N where the command ends in `# exit status N`.
+# A block after `<!-- file: NAME -->` is written to NAME first.
+#
+# Every document runs in a directory of its own that has what a checkout has after
+# `make`. For ccrun, numbers with a decimal point (times) and of threads are not compared.
+# usage: docs_test.sh BUILD [--bless]     --bless: shows what the commands say now
+set -u
+build=${1:-build}
+bless=${2:-}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+# What is not run here, as the reader sees it: it builds, installs or is this test.
+not_run() {
+	case $1 in
+	make | make\ * | sudo\ * | apt-get\ * | man\ * | git\ * | cd\ *) return 0 ;;
+	esac
+	return 1
+}
+
+# Splits a document: NNN.cmd NNN.status [NNN.out], or NNN.file NNN.name.
+split() { # split DOCUMENT DIRECTORY
+	awk -v dir="$2" '
+	function next_base() { base = sprintf("%s/%03d", dir, ++n) }
+	block == "file" && /^```$/ { block = ""; close(base ".file"); next }
+	block == "file" { print > (base ".file"); next }
+	block == "other" { if (/^```$/) block = ""; next }
+	block == "sh" && /^```$/ { block = ""; next }
+	block == "sh" && /^\$ / {
+		next_base()
+		status = 0
+		if (match($0, /# exit status [0-9]+$/))
+			status = substr($0, RSTART + 14)
+		print substr($0, 3) > (base ".cmd")
+		print status > (base ".status")
+		print FNR > (base ".line")
+		next
+	}
+	block == "sh" && /^> / { print substr($0, 3) > (base ".cmd"); next }
+	block == "sh" { print > (base ".out"); next }
+	/^<!-- file: .* -->$/ {
+		name = $3
+		next
+	}
+	/^```/ {
+		if (name != "") {
+			next_base()
+			print name > (base ".name")
+			printf "" > (base ".file")
+			name = ""
+			block = "file"
+		} else
+			block = ($0 == "```sh") ? "sh" : "other"
+	}' "$1"
+}
+
+# Whether the lines of $2 are as $1 shows them; else prints the first that is not.
+same() { # same SHOWN ACTUAL TIMES
+	awk -v times="$3" -v shown="$1" '
+	function norm(s,   f, k, n) {
+		if (times) {
+			n = split(s, f, " ")
+			if (n == 13 && f[1] ~ /^[0-9]+$/) {	# a row of the table
+				s = f[1]
+				for (k = 2; k <= n; k++)
+					s = s " " (k >= 6 && k <= 12 && k != 9 ? "#" : f[k])
+			}
+			gsub(/[0-9]+\.[0-9]+/, "#", s)
+			sub(/run by [0-9]+ threads?/, "run by # threads", s)
+			gsub(/[ \t]+/, " ", s)
+		}
+		sub(/[ \t\r]+$/, "", s)
+		return s
+	}
+	FILENAME == shown { e[++ne] = norm($0); next }
+	{ a[++na] = norm($0) }
+	END {
+		while (ne && e[ne] == "") ne--
+		while (na && a[na] == "") na--
+		i = j = 1
+		star = 0
+		far = 0
+		while (j <= na) {
+			if (i <= ne && e[i] == "...") { star = i++; mark = j; continue }
+			if (i <= ne && e[i] == a[j]) {
+				if (j > far) { far = j }
+				i++; j++
+				continue
+			}
+			if (!star) break
+			i = star + 1
+			j = ++mark
+		}
+		while (i <= ne && e[i] == "...") i++
+		if (i > ne && j > na) exit 0
+		print "shown:  " (i <= ne ? e[i] : "(end)")
+		print "actual: " (j <= na ? a[j] : "(end)")
+		exit 1
+	}' "$1" "$2"
+}
+
+fresh() { # fresh DIRECTORY
+	mkdir -p "$1/build" "$1/runtime" "$1/lang" || return 1
+	cp -R "$build/bin" "$build/lib" "$1/build" &&
+		cp -R schedules examples docs "$1" &&
+		cp runtime/ccs.h "$1/runtime" && cp lang/ccs.5 "$1/lang"
+}
+
+run_one() { # run_one BASE DOCUMENT, in the document's directory
+	command=$(cat "$1.cmd")
+	title="$2:$(cat "$1.line"): $(head -1 "$1.cmd")"
+	if not_run "$command"; then
+		echo "# not run by this test: $title"
+		return
+	fi
+	(cd "$tmp/at" && NO_COLOR=1 timeout 120 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
+	status=$?
+	why=
+	[ "$status" -eq "$(cat "$1.status")" ] || why="exit status $status"
+	case $command in *ccrun*) times=1 ;; *) times=0 ;; esac
+	if [ -z "$why" ] && [ -s "$1.out" ]; then
+		difference=$(same "$1.out" "$tmp/actual" $times) || why="another output"
+		if [ -n "$why" ] && [ -n "$bless" ] && ! grep -qx '\.\.\.' "$1.out"; then
+			sed 's/[[:space:]]*$//' "$tmp/actual" >"$1.new"
+			why=
+		fi
+	fi
+	if [ -z "$why" ]; then
+		echo "ok - $title"
+		return
+	fi
+	failed=1
+	echo "not ok - $title: $why"
+	if [ "$why" = "another output" ]; then
+		echo "$difference" | sed 's/^/# /'
+	else
+		head -20 "$tmp/actual" | sed 's/^/# /'
+	fi
+}
+
+# Puts the new outputs of $2/NNN.new in their places.
+renew() { # renew DOCUMENT DIRECTORY
+	awk -v dir="$2" '
+	/^<!-- file: .* -->$/ { name = 1 }
+	/^```/ {
+		if (block == "") {
+			if (name) { n++; name = 0; block = "other" }
+			else block = ($0 == "```sh") ? "sh" : "other"
+		} else if ($0 == "```") { block = ""; skip = 0 }
+	}
+	block == "sh" && /^\$ / {
+		print
+		new = sprintf("%s/%03d.new", dir, ++n)
+		skip = 0
+		while ((getline line < new) > 0) { print line; skip = 1 }
+		next
+	}
+	block == "sh" && skip && !/^```/ { next }
+	{ print }' "$1" >"$tmp/renewed" && cp "$tmp/renewed" "$1"
+}
+
+for document in README.md docs/*.md; do
+	rm -rf "$tmp/parts" "$tmp/at"
+	mkdir -p "$tmp/parts"
+	split "$document" "$tmp/parts"
+	ls "$tmp/parts"/*.cmd >/dev/null 2>&1 || continue
+	fresh "$tmp/at" || { echo "not ok - $document: no copy of $build"; exit 1; }
+	for part in "$tmp"/parts/*.cmd "$tmp"/parts/*.name; do
+		[ -e "$part" ] && echo "${part%.*}"
+	done | sort >"$tmp/order"
+	while read -r base; do
+		if [ -e "$base.name" ]; then
+			cp "$base.file" "$tmp/at/$(cat "$base.name")"
+		else
+			run_one "$base" "$document"
+		fi
+	done <"$tmp/order"
+	! ls "$tmp/parts"/*.new >/dev/null 2>&1 || renew "$document" "$tmp/parts"
+done
+
+# The examples of ccrun(1) that write files for programs, after the one that compiles.
+fresh "$tmp/page" && cp schedules/ring_allreduce.ccs "$tmp/page" || exit 1
+sed -n '/^\.SH EXAMPLES/,/^\.SH "SEE/ s/^\$ //p' docs/ccrun.1 | sed 's/\\-/-/g' |
+	grep -E '^ccc |--json|--csv' >"$tmp/examples"
+[ "$(grep -c . "$tmp/examples")" -ge 3 ] || { echo "not ok - ccrun(1) has examples"; failed=1; }
+while read -r command; do
+	if (cd "$tmp/page" && PATH="$tmp/page/build/bin:$PATH" timeout 120 sh -c "$command") \
+			>"$tmp/actual" 2>&1 </dev/null; then
+		echo "ok - docs/ccrun.1: $command"
+	else
+		sed 's/^/# /' "$tmp/actual" | head -20
+		echo "not ok - docs/ccrun.1: $command"
+		failed=1
+	fi
+done <"$tmp/examples"
+for form in json csv; do	# and read by a parser
+	what=$form
+	[ $form = json ] && set -- status=0 'rows.0.out_of_place.time_us=*'
+	[ $form = csv ] && set -- -1 record=summary status=0
+	if "$build/tests/ccrun/report_test" $what "$tmp/page/ar.$form" "$@"; then
+		echo "ok - docs/ccrun.1: ar.$form is $form"
+	else
+		echo "not ok - docs/ccrun.1: ar.$form is $form"
+		failed=1
+	fi
+done
+
+say() { # say WHAT PROBLEMS
+	if [ -z "$2" ]; then echo "ok - $1"; else
+		echo "$2" | sed 's/^/# /'
+		echo "not ok - $1"
+		failed=1
+	fi
+}
+
+say "every schedule of the library has its row in README.md" \
+	"$(for f in schedules/*.ccs; do grep -q "^| \[[a-z0-9_]*\]($f) |" README.md || echo "$f"; done)"
+say "ccs(5) has sections 1 to 8" \
+	"$(for n in 1 2 3 4 5 6 7 8; do grep -q "^\.SH \"$n\. " lang/ccs.5 || echo "$n"; done)"
+codes=$(grep -oE '^[EW]0[0-9]{3}$' lang/ccs.5 | sort -u)
+say "ccc explains every code of ccs(5) 7" \
+	"$([ -n "$codes" ] || echo none; for c in $codes; do
+		"$build/bin/ccc" --explain "$c" >/dev/null 2>&1 || echo "$c"; done)"
+for command in ccc ccrun; do
+	say "$command(1) has every option of $command --help" \
+		"$("$build/bin/$command" --help | grep -oE '(^  |, )--?[a-zA-Z-]+' | tr -d ' ,' | sort -u |
+		while read -r o; do
+			sed 's/\\-/-/g; s/\\f[BIR]//g' "docs/$command.1" | grep -qE -e "(^|[^-a-zA-Z])$o([^-a-zA-Z]|$)" || echo "$o"
+		done)"
+done
+for page in lang/ccs.5 docs/ccc.1 docs/ccrun.1; do
+	if command -v man >/dev/null && command -v groff >/dev/null; then
+		say "man $page has no warnings" \
+			"$(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l "$page" 2>&1 >/dev/null)"
+	else
+		echo "skip - man $page: man-db and groff are not installed"
+	fi
+done
+for command in ccc ccrun; do	# also where a document shows what is not run here
+	say "options of $command in the documents are its own" \
+		"$(grep -hoE "(^|[ /\`])$command( [^\`#|>]+)" README.md docs/*.md bench/results/*.md |
+		sed "s/.*$command //" | grep -oE -e '(^| )--?[a-zA-Z][a-zA-Z-]*' | tr -d ' ' | sort -u |
+		while read -r o; do
+			"$build/bin/$command" --help | grep -qE -e "(^|[ ,[])$o([] =,]|\$)" || echo "$o"
+		done)"
+done
+say "tests/README.md names every suite" \
+	"$(for suite in tests/*/*_test.*; do
+		name=${suite#tests/}
+		grep -qF "\`$name\`" tests/README.md || grep -qF "\`${name##*/}\`" tests/README.md || echo "$suite"
+	done)"
+say "every suite is in a list of tests.mk, or run by one that is" \
+	"$(sed -n '/^SUITES_/,/^NEEDS_/p' tests/tests.mk >"$tmp/suites"
+	for suite in tests/*/*_test.sh tests/*/*_test.c; do
+		name=${suite%.c}
+		grep -qE "${name#tests/}[ \"]" "$tmp/suites" && continue
+		[ "$name" != "$suite" ] && grep -qw "${name##*/}" "${suite%/*}"/*_test.sh || echo "$suite"
+	done)"
+say "tests/COVERAGE.md has a row for every source, and suites that there are" \
+	"$(tests/coverage.sh verify)"
+# The walks of CONTRIBUTING.md still fit the sources: each ```diff after a heading.
+awk -v dir="$tmp" '/^## /{ n++ } /^```diff/ { file = dir "/walk" n ".diff"; next }
+	/^```/ { file = "" } file != "" { print >file }' CONTRIBUTING.md
+for walk in "$tmp"/walk*.diff; do
+	command -v git >/dev/null || { echo "skip - the walks of CONTRIBUTING.md: there is no git"; break; }
+	say "CONTRIBUTING.md: the change of $(sed -n 's/^+++ b\///p' "$walk" | wc -l) files still applies" \
+		"$([ -s "$walk" ] || echo "there is none"; git apply --check -C1 "$walk" 2>&1)"
+done
+say "links in the documents lead to files" \
+	"$(for f in README.md CONTRIBUTING.md docs/*.md bench/results/*.md; do
+		grep -oE '\]\([^)#]+\)' "$f" | sed 's/^](//; s/)$//' | grep -v '^https*:' |
+		while read -r to; do [ -e "$(dirname "$f")/$to" ] || echo "$f: $to"; done; done)"
+exit $failed

@@ -1,0 +1,88 @@
+#!/bin/sh
+# make install and uninstall: what is installed works from there, and uninstalling leaves
+# nothing; with directories of any names, and spaces in all paths.
+# usage: install_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=${1:-build}
+dest=$tmp/stage
+
+cat >"$tmp/p.c" <<'EOP'
+#include <ccs.h>
+#include <stdio.h>
+int main(void) { return puts(ccs_version()) < 0; }
+EOP
+# A file of the library, and one that imports another.
+cat >"$tmp/own.ccs" <<'EOP'
+import "ring_allreduce.ccs"
+schedule own implements allreduce(inout data[N]) on ring { ring_allreduce(data) }
+EOP
+
+# installed WHAT BIN LIB INCLUDE DATA MAN: all is there, below $dest, and works
+installed() {
+	what=$1
+	for f in "$2/ccc" "$2/ccrun" "$3/libccs.so" "$3/libccs.so.0" "$3/libccs.a" \
+			"$3/pkgconfig/ccs.pc" "$4/ccs.h" "$5/ccs/schedules/ring_allreduce.ccs" \
+			"$6/man1/ccc.1" "$6/man1/ccrun.1" "$6/man5/ccs.5"; do
+		holds "$what: $f" test -e "$dest$f"
+	done
+	status "$what: ccc runs" 0 "$dest$2/ccc" --version
+	status "... pkg-config knows ccs" 0 env PKG_CONFIG_PATH="$dest$3/pkgconfig" \
+		PKG_CONFIG_SYSROOT_DIR="$dest" pkg-config --cflags --libs ccs
+	says "... and gives the library" "$tmp/out" '-lccs'
+	# its words are quoted for the shell
+	eval "status '... a program builds against it' 0 ${CC:-cc} -o '$tmp/p' '$tmp/p.c' \
+		$(cat "$tmp/out") ${SAN:-}"
+	status "... and runs" 0 env LD_LIBRARY_PATH="$dest$3" "$tmp/p"
+}
+emptied() { # emptied WHAT
+	left=$(find "$dest" -type f -o -type l 2>/dev/null)
+	if [ -z "$left" ]; then ok "$1 leaves no file"; else not_ok "$1 leaves no file" "$left"; fi
+	rm -rf "$dest"
+}
+
+# A checkout of its own: what is installed is linked for where it goes, and other suites
+# use ccc meanwhile. What was built comes along: its files are no newer than they were.
+here="$tmp/a check out"
+mkdir -p "$here/$build"
+cp -a Makefile lang compiler runtime schedules docs examples tests bench "$here"
+for part in lang compiler runtime bin lib system.ok prefix; do
+	cp -a "$build/$part" "$here/$build"
+done
+remake() { make -s -C "$here" BUILD="$build" "$@"; }
+
+status "make install" 0 remake PREFIX=/usr DESTDIR="$dest" install
+installed "PREFIX" /usr/bin /usr/lib /usr/include /usr/share /usr/share/man
+status "make uninstall" 0 remake PREFIX=/usr DESTDIR="$dest" uninstall
+emptied "uninstall"
+
+# Directories of other names. ccc finds its library there: nothing is below DESTDIR now.
+dest=
+top=$tmp/opt
+set -- PREFIX="$top" BINDIR="$top/b" LIBDIR="$top/lib64/multi" INCLUDEDIR="$top/inc/ccs" \
+	DATADIR="$top/data" MANDIR="$top/manuals"
+status "make install with all directories" 0 remake "$@" install
+installed "directories" "$top/b" "$top/lib64/multi" "$top/inc/ccs" "$top/data" "$top/manuals"
+says "ccs.pc follows its prefix" "$top/lib64/multi/pkgconfig/ccs.pc" \
+	'^libdir=\$\{prefix\}/lib64/multi$'
+status "ccc finds the schedules there" 0 "$top/b/ccc" check -n 2..4 "$tmp/own.ccs"
+status "make uninstall with all directories" 0 remake "$@" uninstall
+dest=$top
+emptied "uninstall of these"
+
+# Spaces everywhere: in the checkout's path, where some is compiled and all linked anew, and
+# in where it goes.
+dest="$tmp/a stage"
+touch "$here/lang/arena.c" "$here/compiler/check/deadlock.c" "$here/runtime/plan/load.c"
+status "make install where all paths have spaces" 0 remake \
+	PREFIX="/opt/my ccs" DESTDIR="$dest" install
+installed "spaces" "/opt/my ccs/bin" "/opt/my ccs/lib" "/opt/my ccs/include" \
+	"/opt/my ccs/share" "/opt/my ccs/share/man"
+(cd "$here" && "$dest/opt/my ccs/bin/ccc" schedules/ring_allreduce.ccs -n 4 --target=cpu \
+	-o "a module.so") 2>"$tmp/err"
+status "... ccrun runs a module there" 0 "$dest/opt/my ccs/bin/ccrun" -n 4 -e 1K --iters 1 \
+	"$here/a module.so"
+status "make uninstall there" 0 remake PREFIX="/opt/my ccs" \
+	DESTDIR="$dest" uninstall
+emptied "uninstall there"
+exit $failed

@@ -1,0 +1,453 @@
+/*
+ * Processes meet: what they tell one another, and everybody who disturbs them. Each rank
+ * is a thread here, and so is whoever disturbs.
+ *
+ * Nothing asserts a time; but a meeting has an end, and one that somebody holds up beyond
+ * it fails. usage: group_meet_test
+ */
+#include "tests/support/meeting.h"
+#include "tests/support/processes.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- meetings that come about ------------------------------------------------------ */
+
+static bool meet_at(const char *host, int n, int late)
+{
+	struct part p[MOST];
+	int port = free_port();
+
+	parts_make(p, n, port, ENOUGH);
+	for (int r = 0; r < n; r++)
+		snprintf(p[r].env.address, sizeof(p[r].env.address), "%s:%d", host, port);
+	if (late >= 0)
+		p[late].wait_ms = 300;
+	parts_run(p, n);
+	return parts_have_sum(p, n);
+}
+
+/* Whatever a job is called, its ranks know one another. */
+static bool meet_called(const char *job)
+{
+	struct part p[3];
+
+	parts_make(p, 3, free_port(), ENOUGH);
+	for (int r = 0; r < 3; r++)
+		snprintf(p[r].env.job, sizeof(p[r].env.job), "%s", job);
+	parts_run(p, 3);
+	return parts_have_sum(p, 3);
+}
+
+static void test_meeting(void)
+{
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST }, *six = NULL;
+	char name[256] = "";
+	bool ok = true;
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+
+	for (int n = 1; n <= MOST; n++)
+		ok = meet_at("127.0.0.1", n, -1) && ok;
+	say(ok, "1 to %d ranks meet, and know rank 0's answer", MOST);
+	say(meet_at("127.0.0.1", 4, 0), "... rank 0 last");
+	say(meet_at("127.0.0.1", 4, 3), "... rank 0 first");
+	say(meet_at("localhost", 3, -1), "... at localhost");
+	say(meet_called("") && meet_called("TEST=\ttab\n\033[0m\377"),
+	    "... without a name, and with a strange one");
+	gethostname(name, sizeof(name) - 1);
+	if (getaddrinfo(name, NULL, &hints, &six) != 0 && getaddrinfo(name, NULL, NULL, &six))
+		printf("skip - ... at this host's name: %s has no address\n", name);
+	else
+		say(meet_at(name, 3, -1), "... at this host's name");
+	if (six)
+		freeaddrinfo(six);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)))
+		printf("skip - ... at [::1]: this machine has no IPv6\n");
+	else
+		say(meet_at("[::1]", 3, -1), "... at [::1]");
+	close(fd);
+}
+
+/* ---- strangers that come first ----------------------------------------------------- */
+
+/* What disturbs a meeting, between rank 0's coming and that of the others. It returns when
+ * it has said what it has to say. */
+struct trouble {
+	struct part *p;
+	int port;
+	int open[300]; /* connections that stay */
+	int n;
+	bool ok;
+};
+typedef void make_trouble(struct trouble *t);
+
+static void test_trouble(make_trouble *act, const char *what)
+{
+	struct trouble t = { .port = free_port(), .ok = true };
+	struct part p[3];
+	bool ok;
+
+	t.p = p;
+	parts_make(p, 3, t.port, ENOUGH);
+	part_start(p + 0);
+	act(&t);
+	part_start(p + 1);
+	part_start(p + 2);
+	for (int r = 0; r < 3; r++)
+		part_end(p + r);
+	ok = parts_have_sum(p, 3);
+	say(ok && t.ok, "%s", what);
+	for (int i = 0; i < t.n; i++)
+		close(t.open[i]);
+}
+
+static void say_nothing(struct trouble *t)
+{
+	while (t->n < 10)
+		t->open[t->n++] = connect_to(t->port);
+}
+
+static void say_nothing_in_crowds(struct trouble *t)
+{
+	while (t->n < 300)
+		t->open[t->n++] = connect_to(t->port);
+}
+
+static void say_half_of_it(struct trouble *t)
+{
+	struct wire_hello w = hello_of(t->p + 1);
+
+	for (; t->n < 10; t->n++)
+		t->open[t->n] = say_to(t->port, &w, sizeof(w) / 10 * (size_t)t->n);
+}
+
+static void go_in_the_middle(struct trouble *t)
+{
+	struct wire_hello w = hello_of(t->p + 1);
+
+	close(say_to(t->port, &w, sizeof(w) / 2));
+	close(say_to(t->port, &w, sizeof(w))); /* the seat is free again */
+	close(connect_to(t->port));
+}
+
+/* What is left of it is not read: the connection is reset. */
+static void go_rudely(struct trouble *t)
+{
+	const struct linger at_once = { 1, 0 };
+	struct wire_hello w = hello_of(t->p + 2);
+
+	for (size_t n = 1; n <= sizeof(w); n += sizeof(w) - 1) {
+		int fd = say_to(t->port, &w, n);
+
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+		close(fd);
+	}
+}
+
+static void shut_down_half(struct trouble *t)
+{
+	struct wire_hello w = hello_of(t->p + 1);
+	int fd = say_to(t->port, &w, sizeof(w));
+
+	shutdown(fd, SHUT_WR); /* its end is what counts */
+	t->open[t->n++] = fd;
+}
+
+static void say_something_else(struct trouble *t)
+{
+	static const char text[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	static const char zeros[4096];
+	struct wire_hello w = hello_of(t->p + 1);
+
+	t->open[t->n++] = say_to(t->port, text, sizeof(text));
+	t->open[t->n++] = say_to(t->port, zeros, sizeof(zeros));
+	w.head.magic[7] ^= 1;
+	t->open[t->n++] = say_to(t->port, &w, sizeof(w));
+}
+
+static void say_too_much(struct trouble *t)
+{
+	char text[sizeof(struct wire_hello) + 100] = "";
+	struct wire_hello w = hello_of(t->p + 1);
+
+	memcpy(text, &w, sizeof(w));
+	t->open[t->n++] = say_to(t->port, text, sizeof(text));
+	usleep(50000);
+}
+
+static void be_of_another_version(struct trouble *t)
+{
+	struct wire_hello w = hello_of(t->p + 1);
+
+	w.head.version = htonl(WIRE_VERSION + 1);
+	t->ok = refused(say_to(t->port, &w, sizeof(w.head)), WIRE_REFUSED,
+			"by version 2 of the protocol, not 3");
+	w = hello_of(t->p + 1);
+	strcpy(w.library, "9.9.9");
+	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "rank 1 with ccs 9.9.9") &&
+		t->ok;
+	memset(w.library, 0x1b, sizeof(w.library)); /* no end, and nothing to print */
+	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "ccs ????????") && t->ok;
+	w = hello_of(t->p + 1);
+	w.card_bytes = htonl(0xffffffffu);
+	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "the same") && t->ok;
+}
+
+static void claim_a_huge_length(struct trouble *t)
+{
+	struct wire_hello w = hello_of(t->p + 1);
+
+	w.head.bytes = htonl(0xffffffffu);
+	t->ok = refused(say_to(t->port, &w, sizeof(w.head)), WIRE_REFUSED, "the same");
+}
+
+static void be_of_another_job(struct trouble *t)
+{
+	struct wire_hello w = hello_of(t->p + 1);
+
+	strcpy(w.job, "TEST=elsewhere");
+	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_ELSEWHERE, "with TEST=elsewhere");
+	*w.job = '\0';
+	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_ELSEWHERE, "without a name") && t->ok;
+	memset(w.job, 'x', sizeof(w.job));
+	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_ELSEWHERE, "xxxx") && t->ok;
+}
+
+static void count_differently(struct trouble *t)
+{
+	struct wire_hello w = hello_of(t->p + 2);
+
+	w.nranks = htonl(5);
+	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED,
+			"rank 2 was started as one of 5, but rank 0 as one of 3");
+}
+
+static void be_no_rank(struct trouble *t)
+{
+	static const uint32_t none[] = { 0, 3, 0x7fffffff, 0x80000000, 0xffffffff };
+	struct wire_hello w = hello_of(t->p + 1);
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		w.rank = htonl(none[i]);
+		t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "only ranks 1..2") &&
+			t->ok;
+	}
+}
+
+/* A connection that is dead, though nobody has told rank 0: the process calls again. */
+static void call_again(struct trouble *t)
+{
+	struct wire_hello w = hello_of(t->p + 1);
+	int first = say_to(t->port, &w, sizeof(w)), again = say_to(t->port, &w, sizeof(w));
+	struct wire_answer a;
+	char c;
+
+	/* the old one is dropped for the new */
+	t->ok = recv(first, &a, sizeof(a), MSG_WAITALL) == (ssize_t)sizeof(a) &&
+		ntohl(a.kind) == WIRE_SEATED && recv(first, &c, 1, 0) == 0;
+	close(first);
+	close(again);
+}
+
+static void test_strangers(void)
+{
+	test_trouble(say_nothing, "ten callers that say nothing do not disturb");
+	test_trouble(say_nothing_in_crowds, "... nor do 300");
+	test_trouble(say_half_of_it, "... nor those that say half of it");
+	test_trouble(go_in_the_middle, "... or go in the middle, or behind it");
+	test_trouble(go_rudely, "... or reset their connection");
+	test_trouble(shut_down_half, "... or shut down half of it");
+	test_trouble(say_something_else, "... or speak another protocol");
+	test_trouble(say_too_much, "... or say more than a hello");
+	test_trouble(be_of_another_version, "callers of other versions are told");
+	test_trouble(claim_a_huge_length, "... and those whose hello would be huge");
+	test_trouble(be_of_another_job, "... and those of another job, or of none");
+	test_trouble(count_differently, "... and those that count the ranks differently");
+	test_trouble(be_no_rank, "... and those that are no rank");
+	test_trouble(call_again, "a process that calls again keeps its seat");
+}
+
+/* ---- slow ones --------------------------------------------------------------------- */
+
+struct drip {
+	int port;
+	struct wire_hello hello;
+	size_t each;
+	_Atomic bool stop;
+};
+
+static void *drip(void *arg)
+{
+	struct drip *d = arg;
+	const char *p = (const char *)&d->hello;
+	int fd = connect_to(d->port);
+	size_t n = 0;
+
+	while (!d->stop && n < sizeof(d->hello)) {
+		size_t k = sizeof(d->hello) - n < d->each ? sizeof(d->hello) - n : d->each;
+
+		if (send(fd, p + n, k, MSG_NOSIGNAL) != (ssize_t)k)
+			break;
+		n += k;
+		usleep(20000);
+	}
+	while (!d->stop)
+		usleep(1000);
+	close(fd);
+	return NULL;
+}
+
+/* One drips so slowly that its time is over before its hello is; rank 2 comes then. */
+static bool meet_drips(void)
+{
+	struct drip d = { .port = free_port(), .each = 1 };
+	struct part p[3];
+	pthread_t thread;
+
+	parts_make(p, 3, d.port, 4);
+	p[2].wait_ms = 2000;
+	d.hello = hello_of(p + 1);
+	part_start(p + 0);
+	pthread_create(&thread, NULL, drip, &d);
+	part_start(p + 1);
+	part_start(p + 2);
+	for (int r = 0; r < 3; r++)
+		part_end(p + r);
+	d.stop = true;
+	pthread_join(thread, NULL);
+	return parts_have_sum(p, 3);
+}
+
+/* A rank itself is slow, but not too slow. */
+static bool meet_slow(void)
+{
+	struct drip d = { .port = free_port(), .each = 100 };
+	struct part p[2];
+	pthread_t thread;
+
+	parts_make(p, 2, d.port, ENOUGH);
+	d.hello = hello_of(p + 1);
+	pthread_create(&thread, NULL, drip, &d);
+	part_start(p + 0);
+	part_end(p + 0);
+	d.stop = true;
+	pthread_join(thread, NULL);
+	return part_has_sum(p + 0);
+}
+
+/* ---- the end of the time ----------------------------------------------------------- */
+
+static bool holds_all(const char *text, const char *const *want)
+{
+	bool ok = true;
+
+	for (; *want; want++)
+		if (!strstr(text, *want)) {
+			printf("# \"%s\" is not in: %s\n", *want, text);
+			ok = false;
+		}
+	return ok;
+}
+
+/* Everybody who was turned away, in one text. */
+static bool tell_all(void)
+{
+	static const char *const want[] = {
+		"rank 2 and 1 other did not come to 127.0.0.1:",
+		" in 2 s; 8 callers were turned away",
+		"1 that did not say in time who they are (the last: 127.0.0.1:",
+		", 4 bytes in 0.5 s)",
+		"1 that speak another protocol",
+		"1 that are of another version of ccs",
+		", rank 2 with ccs 7)",
+		"1 that are of another job",
+		", TEST=other)",
+		"1 that count the ranks differently",
+		", rank 2 was started as one of 9)",
+		"1 that are no rank of this job",
+		", rank 77)",
+		"1 that are a rank that is there already",
+		", rank 1)",
+		"1 that went away again",
+		", rank 3)",
+		NULL
+	};
+	struct wire_hello w;
+	struct part p[4];
+	int port = free_port(), fd[8];
+
+	parts_make(p, 4, port, 2);
+	part_start(p + 0);
+	part_start(p + 1);
+	usleep(200000);
+	fd[0] = say_to(port, WIRE_MAGIC, 4);
+	fd[1] = say_to(port, "SSH-2.0", 7);
+	w = hello_of(p + 2);
+	strcpy(w.library, "7");
+	fd[2] = say_to(port, &w, sizeof(w));
+	w = hello_of(p + 2);
+	strcpy(w.job, "TEST=other");
+	fd[3] = say_to(port, &w, sizeof(w));
+	w = hello_of(p + 2);
+	w.nranks = htonl(9);
+	fd[4] = say_to(port, &w, sizeof(w));
+	w = hello_of(p + 2);
+	w.rank = htonl(77);
+	fd[5] = say_to(port, &w, sizeof(w));
+	w = hello_of(p + 1);
+	fd[6] = say_to(port, &w, sizeof(w));
+	w = hello_of(p + 3);
+	fd[7] = say_to(port, &w, sizeof(w));
+	close(fd[7]);
+	for (int r = 0; r < 2; r++)
+		part_end(p + r);
+	for (int i = 0; i < 7; i++)
+		close(fd[i]);
+	return p[0].status == CCS_ETIMEOUT && holds_all(p[0].error, want) &&
+	       part_failed(p + 1, CCS_ETIMEOUT, "rank 0: rank 2 and 1 other did not come");
+}
+
+static bool meet_nobody(void)
+{
+	struct part p[2];
+
+	parts_make(p, 2, free_port(), 1);
+	part_start(p + 1);
+	part_end(p + 1);
+	return part_failed(p + 1, CCS_ETIMEOUT, "rank 1 did not reach rank 0 at 127.0.0.1:") &&
+	       part_failed(p + 1, CCS_ETIMEOUT, " in 1 s: Connection refused");
+}
+
+static bool meet_nowhere(void)
+{
+	struct part p[2];
+
+	parts_make(p, 2, free_port(), 1);
+	strcpy(p[1].env.address, "no.such.host.invalid:4000");
+	part_start(p + 1);
+	part_end(p + 1);
+	return part_failed(p + 1, CCS_ETIMEOUT, "no.such.host.invalid: ");
+}
+
+static void test_time(void)
+{
+	say(meet_drips(), "a caller of a byte at a time holds nobody up");
+	say(meet_slow(), "a rank whose hello comes in pieces is heard");
+	say(tell_all(), "when time is up: who is missing, and who was turned away and why");
+	say(meet_nobody(), "a rank 0 that does not come");
+	say(meet_nowhere(), "a host that has no address");
+}
+
+int main(void)
+{
+	test_meeting();
+	test_strangers();
+	test_time();
+	return 0;
+}

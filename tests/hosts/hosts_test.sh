@@ -1,0 +1,35 @@
+#!/bin/sh
+# Ranks on several hosts, on any machine: a process a rank, each told that it is on a host
+# of its own, against a driver and an NCCL of our own (tests/fake_cuda, tests/fake_nccl).
+# usage: hosts_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=$(cd "${1:-build}" && pwd)
+fake=$build/tests/fake_cuda
+bare_environment
+export CCS_CACHE_DIR="$tmp/cache" CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake"
+export CCS_NCCL="$build/tests/fake_nccl/libnccl.so.2"
+
+hosts() { # hosts WHAT MODULES SETTINGS...
+	what=$1 which=$2
+	shift 2
+	echo "# $what${*:+, $*}"
+	env "$@" "$build/tests/hosts/hosts_run_test" $what $which 2>&1 ||
+		not_ok "hosts_run_test $what $*" "it ended with status $?"
+}
+
+modules=${1:-build}/tests/cuda_modules	# lists of words: no spaces may be in it
+all=$(echo "$modules"/*.so)
+ring=$modules/ring_allreduce.so
+some="$ring $modules/direct_all_to_all.so $modules/bruck_allgather.so"
+some="$some $modules/one_shot_allreduce.so"
+
+hosts "results 4" "$all"
+hosts "results 3" "$some"
+hosts "results 8" "$some"
+# Many tiles; few threads; a GPU on which one block fits at a time.
+hosts "results 4" "$all" CCS_TILE_BYTES=64
+hosts "results 4" "$some" CCS_TILE_BYTES=208 CCS_THREADS=64
+hosts "results 4" "$some" FAKE_CUDA_SMS=1 FAKE_CUDA_BLOCKS=1
+hosts "trouble" "$ring" FAKE_NCCL_SECONDS=2
+exit $failed

@@ -1,0 +1,169 @@
+#!/bin/bash
+# What is written is what is checked: bugs are put behind the compiler's own checks, where
+# direct marks, lengths and the bytes of a module are made, one at a time. Each compiler
+# with a bug must end with 70 and write nothing; or write the very bytes that it should,
+# or others that run right, where the bug happens to do no harm.
+# A bug is a line of a source, changed by sed; whoever changes that line mends it here.
+# usage: read_back_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=${1:-build}
+version=$("$build/bin/ccc" --version | sed 's/.* //')
+flags="-std=c11 -O1 -I. -I$build -D_GNU_SOURCE -DCCS_VERSION=\"$version\""
+export CCS_CACHE_DIR=
+
+# What shows a bug: rings, trees, messages of many cells, roots, several buffers, waits,
+# values that move to another place, sums of one rank.
+cat >"$tmp/moved.ccs" <<'END'
+contract moved(in a[C], inout x[C])
+  ensures x[i] == x[C - 1 - i]@((rank + 1) % N)
+schedule moved(T = 7)
+  implements moved(in a[3], inout x[3])
+{
+  assert T > 0, "a parameter"
+  scratch t[3]
+  step {
+    send x[0..3] to (rank + N - 1) % N
+    recv t from (rank + 1) % N
+  }
+  for i in 0..3 { copy t[i] into x[2 - i] }
+}
+END
+cat >"$tmp/alike.ccs" <<'END'
+contract alike(in a[C * N], out b[C * N])
+  ensures b[0] == a[2]@((rank + 1) % N)
+  ensures b[2] == a[0]@((rank + 1) % N)
+  ensures b[3] == a[1]@((rank + 1) % N)
+schedule alike
+  implements alike(in a[2 * N], out b[2 * N])
+{
+  scratch t[2]
+  scratch u[2]
+  copy a[0] into t[1]
+  copy a[2] into t[0]
+  step {
+    send t to (rank + N - 1) % N
+    send a[1] to (rank + N - 1) % N
+    recv u from (rank + 1) % N
+    recv b[3] from (rank + 1) % N
+  }
+  copy u[0] into b[0]
+  copy u[1] into b[2]
+}
+END
+inputs="schedules/ring_allreduce.ccs schedules/ring2d_allreduce.ccs schedules/bruck_all_to_all.ccs
+	schedules/halving_doubling_allreduce.ccs schedules/binomial_broadcast.ccs
+	schedules/direct_allreduce.ccs schedules/binary_tree_allreduce.ccs
+	tests/check/good/prefix_sum.ccs tests/check/good/after_and_data.ccs $tmp/moved.ccs $tmp/alike.ccs"
+
+# emit CCC FILE OUTPUT: its module, as the object holds it; stderr stays in $tmp/err
+emit() {
+	"$1" "$2" -n 4 --target="$target" -o "$3" >"$tmp/out" 2>"$tmp/err" </dev/null
+}
+
+good=
+target=cpu
+mkdir "$tmp/good"
+for f in $inputs; do
+	if emit "$build/bin/ccc" "$f" "$tmp/good/$(basename "$f").so"; then
+		good="$good $f"
+	fi
+done
+holds "the compiler without bugs compiles what shows them" \
+	test "$(echo $good | wc -w)" = "$(echo $inputs | wc -w)"
+
+# broken NAME SOURCE SED: builds the compiler with that bug, as $tmp/ccc
+broken() {
+	source=$(find compiler -name "$2.c")
+	sed -E "$3" "$source" >"$tmp/$2.c"
+	if cmp -s "$source" "$tmp/$2.c"; then
+		not_ok "a bug in $2.c: $1" "no line fits any more: $3"
+		return 1
+	fi
+	# shellcheck disable=SC2086
+	${CC:-cc} $flags -w -c -o "$tmp/$2.o" "$tmp/$2.c" 2>"$tmp/err" &&
+		${CC:-cc} -o "$tmp/ccc" "$build/compiler/ccc.o" "$tmp/$2.o" "$build/lib/libccc.a" \
+			-ljansson -lpthread -ldl -lm 2>>"$tmp/err" && return
+	not_ok "a bug in $2.c: $1" "$(cat "$tmp/err")"
+	return 1
+}
+
+# bug NAME SOURCE SED [HOW MANY INPUTS SHOW IT]
+bug() {
+	found=0 missed=
+	broken "$1" "$2" "$3" || return
+	for f in $good; do
+		rm -f "$tmp/bad.so"
+		emit "$tmp/ccc" "$f" "$tmp/bad.so"
+		case $? in
+		0)
+			cmp -s "$tmp/bad.so" "$tmp/good/$(basename "$f").so" ||
+				"$build/bin/ccrun" -n 4 -b 4 -e 4K --iters 1 -w 0 --timeout 2 \
+					"$tmp/bad.so" >"$tmp/out" 2>&1 || missed="$missed $f"
+			;;
+		70)
+			found=$((found + 1))
+			[ -e "$tmp/bad.so" ] && missed="$missed $f: written"
+			grep -q 'read back, and is not right' "$tmp/err" || missed="$missed $(cat "$tmp/err")"
+			;;
+		*) missed="$missed $f: $(cat "$tmp/err")" ;;
+		esac
+	done
+	if [ $found -gt 0 ] && [ -z "$missed" ]; then
+		ok "a bug in $2.c: $1: status 70 for $found of $(echo $good | wc -w) schedules"
+	else
+		not_ok "a bug in $2.c: $1" "status 70 for $found; otherwise written:$missed"
+	fi
+}
+
+bug "all that is stored unchanged is direct" direct \
+	's/mark\[m\] = f.state\[m\] == FREE;/mark[m] = f.state[m] != NO_COPY;/'
+bug "operations that read a cell do not count" direct 's/^(\t\task\(f, t->message, e\);)$/\t\t;/'
+bug "a direct message goes to the next cell" module 's/\.remote = r->cell;/.remote = r->cell + 1;/'
+bug "a direct mark at the next send" module \
+	's/count\[q->src_task\]\[m->send\]\]\.remote/count[q->src_task][m->send] + 1].remote/'
+bug "another cell's length" module 's/(v->len = .*)len \& ~LEN_SAME;/\1(len ^ 1) \& ~LEN_SAME;/'
+bug "all cells as long as the first" module 's/len \& LEN_SAME\)/v->n > 1)/'
+bug "lengths of cells that are alike" module 's/v->flags \|= CCS_OP_LEN_SAME;/;/'
+bug "waits for an operation less" module \
+	's/(\.ops = count\[o->fifo\]\[o->other\])/\1 - (count[o->fifo][o->other] > 1)/'
+bug "waits for the first operation only" module 's/\.ops = count\[o->fifo\]\[o->other\]/.ops = 1/'
+bug "waits of the operation before" module 's/v->wait = first;/v->wait = first ? first - 1 : 0;/'
+bug "a last wait is lost" module 's/v->nwaits = nwaits - first;/v->nwaits = (nwaits - first) \/ 2;/'
+bug "stores of fused operations are lost" module \
+	's/(case OP_REDUCE_SEND:)/\1 stored = op_out(o) != NONE ? CCS_NONE : stored;/'
+bug "initial values are read from the result" module 's/r->flags \|= CCS_OP_A_INITIAL;/;/'
+bug "what is stored is read as initial" module 's/(r->a != CCS_NONE) \&\& o->kind \& OP_INITIAL/\1/'
+bug "copies go the other way round" module 's/(r->a = o->cell;)/\1 if (op_kind(o) == OP_COPY) { r->a = o->other; o = \&(struct op){ .kind = o->kind, .other = o->cell }; }/'
+bug "messages of FIFOs are counted wrongly" module 's/\.messages = q->nsends/.messages = q->nsends + 1/'
+bug "the largest message of a FIFO is the last" module 's/n > v\[f\].max_cells \? n :/1 ? n :/'
+bug "the largest message is not noted" module 's/plan->max_message = v->n;/plan->max_message = 1;/'
+bug "a promise for another cell" module \
+	's/(CCS_NONE : )value_row\(\&v, k->rows\[i\]\)/\1value_row(\&v, k->rows[i \/ 2 * 2] == NONE ? k->rows[i] : k->rows[i \/ 2 * 2])/'
+bug "a promise is forgotten" module 's/k->rows\[i\] == NONE \?/k->rows[i] == NONE || i % 3 == 2 ?/'
+bug "contributions twice" module 's/\.times = k->runs\[i\]\.times/.times = 2/'
+bug "sums are no sums" module 's/\.reduced = k->reduced\[run\]/.reduced = 0/'
+bug "odd counts are not refused" module 's/h->flags \|= CCS_MODULE_EVEN_COUNTS;/;/'
+bug "odd counts are refused" module 's/if \(v->lowered->proof.even_counts\)/if (1)/'
+bug "an operator matters" module 's/if \(v->contract->any_reduced\)$/if (1)/'
+bug "FIFOs are deeper than they were checked with" module 's/\.slots = c->slots/.slots = 2 * c->slots/'
+bug "blocks and chunks change places" module \
+	's/\.chunks = p->buffers\[i\]\.chunks/.chunks = p->buffers[i].blocks/;s/\.blocks = p->buffers\[i\]\.blocks/.blocks = p->buffers[i].chunks/'
+bug "another direction" module 's/DIR_IN +\? CCS_IN/DIR_IN ? CCS_INOUT/'
+bug "another parameter" module 's/\? -1 : p->params\[i\]/? -1 : p->params[i] + 1/'
+bug "another name" module 's/(h\.contract = add_name\(\&b, schedule->)contract_name/\1name/'
+bug "a source that is cut off" module 's/strnlen\(s->text, s->len\)/strnlen(s->text, s->len) - 1/'
+bug "another number of steps" module 's/\.steps = in->steps/.steps = in->steps + 1/'
+bug "another protocol" module 's/in->choices->n \* sizeof \*rows\);/&\n\trows->channels++;/'
+bug "scratch that is not there" module 's/\.scratch = p->scratch/.scratch = 0/'
+bug "an order after fewer ranks" module 's/\.n = k->after\[i\]\.n/.n = 1/'
+bug "plans in another order" module 's/return a->root < b->root \? -1 : a->root > b->root;/return a->root > b->root ? -1 : a->root < b->root;/'
+
+# Kernels are added to what was proved.
+export CCS_NVRTC="$PWD/$build/tests/fake_cuda/libnvrtc.so"
+target=cuda good=schedules/ring_allreduce.ccs
+emit "$build/bin/ccc" $good "$tmp/good/ring_allreduce.ccs.so"
+holds "... with kernels" test -s "$tmp/good/ring_allreduce.ccs.so"
+bug "kernels are written over plans" module \
+	's/^(\tmemcpy\(add_table\(\&b, \&h\.cuda, len, 1\), source, len\);)/\1\n\tb.data[h.plans.at + sizeof(struct ccs_plan) + 9] ^= 1;/'
+exit $failed
