@@ -55,7 +55,7 @@ struct options {
 	size_t nsettings;
 	const char *schedule; /* --schedule, or NULL */
 	const char *const *include_dirs;
-	const char *library_dir; /* the installed library: no warnings about it */
+	const char *installed_dir; /* the installed library: no warnings about it */
 	uint32_t slots;
 	enum emit emit;
 	struct cuda_options cuda;

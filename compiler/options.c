@@ -580,7 +580,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = CCS_LIBRARY_DIR;
 	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = NULL;
 	c->options.include_dirs = c->include_dirs;
-	c->options.library_dir = CCS_LIBRARY_DIR;
+	c->options.installed_dir = CCS_LIBRARY_DIR;
 	c->options.warn = options_warnings(c);
 	c->options.view.chunks = c->chunks;
 	c->options.view.nchunks = c->nchunks;

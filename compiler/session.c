@@ -37,7 +37,7 @@ static void run(struct session *s)
 		.sources = &s->sources,
 		.diags = &s->diags,
 		.include_dirs = s->o->include_dirs,
-		.library_dir = s->o->library_dir,
+		.installed_dir = s->o->installed_dir,
 		.only_main = s->o->action == ACTION_FORMAT,
 	};
 

@@ -16,7 +16,7 @@ struct front {
 	struct sources *sources;
 	struct diags *diags;
 	const char *const *include_dirs; /* -I, then the installed library; NULL-terminated */
-	const char *library_dir;	 /* files below it are `installed`; or NULL */
+	const char *installed_dir;	 /* files below it are `installed`; or NULL */
 	bool only_main;			 /* imports are not read: enough for the formatter */
 };
 

@@ -206,7 +206,7 @@ static struct unit *parse_text(struct loader *l, const char *name, const char *p
 	src->path = path;
 	src->is_file = text->is_file;
 	src->file = text->file;
-	src->installed = is_below(l->front->arena, l->front->library_dir, path);
+	src->installed = is_below(l->front->arena, l->front->installed_dir, path);
 	u = parse_source(l->front, l->module, src);
 	push(l, u);
 	return u;

@@ -13,7 +13,7 @@
  * The program is run once forwards, for what changes nothing, and then backwards, with
  * the chunks whose value is needed, until nothing more is found to be kept. Nothing is said
  * of contracts that promise no chunk, or an order (a message may serve that), of programs
- * of more than LIMIT_DEAD operations, and where LIMIT_PASSES are not enough.
+ * of more than LIMIT_DEAD operations, and where LIMIT_PASSES are not enough; -v tells of it.
  * O(passes x (operations + chunks touched)).
  */
 #include "compiler/check/dead.h"
@@ -243,6 +243,12 @@ static void pass(struct finder *f, const struct contract *k, const struct order 
 			event_back(f, order->v[i].task);
 }
 
+static void not_looked_for(const struct ctx *c, const char *why)
+{
+	if (c->progress)
+		fprintf(c->progress, "  what nothing needs (W0401) is not looked for: %s\n", why);
+}
+
 static void find(struct finder *f, struct ctx *c, const struct contract *k,
 		 const struct order *order)
 {
@@ -256,7 +262,10 @@ static void find(struct finder *f, struct ctx *c, const struct contract *k,
 	do
 		pass(f, k, order);
 	while (f->grown && --left > 0);
-	if (!f->grown)
+	if (f->grown)
+		not_looked_for(
+			c, arena_printf(c->scratch, "%d passes do not settle it", LIMIT_PASSES));
+	else
 		sum_up(f);
 }
 
@@ -301,8 +310,13 @@ void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
 {
 	struct finder f = { .p = p };
 
-	if (!diag_warns(c->diags, W_DEAD) || !k->nruns || k->nafter || p->nops > LIMIT_DEAD ||
-	    !replay_init(&f.r, c, p, c->scratch))
+	if (!diag_warns(c->diags, W_DEAD) || !k->nruns || k->nafter)
+		return;
+	if (p->nops > LIMIT_DEAD) {
+		not_looked_for(c, arena_printf(c->scratch, "more than %u operations", LIMIT_DEAD));
+		return;
+	}
+	if (!replay_init(&f.r, c, p, c->scratch))
 		return;
 	find(&f, c, k, order);
 	for (uint32_t i = 0; i < p->nsites; i++) {

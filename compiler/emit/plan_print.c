@@ -45,7 +45,7 @@ static struct view view_plan(const struct bytes *m, uint64_t i)
 }
 
 /* What an operation does, in a word. */
-static const char *op_name(const struct ccs_op *o)
+static const char *op_word(const struct ccs_op *o)
 {
 	bool in = o->in != CCS_NONE, out = o->out != CCS_NONE, a = o->a != CCS_NONE;
 	bool dst = o->dst != CCS_NONE;
@@ -129,7 +129,7 @@ static void print_op(const struct view *v, const struct ccs_worker *w, uint32_t 
 			 o->remote == CCS_NONE ? ""
 					       : cells_text(cells, v, o->remote, o->n, false, 0),
 			 o->out);
-	fprintf(out, "    %4" PRIu32 "  %-21s  %-27s %-21s %-28s  ", i, op_name(o), text, from, to);
+	fprintf(out, "    %4" PRIu32 "  %-21s  %-27s %-21s %-28s  ", i, op_word(o), text, from, to);
 	if (o->file + 1u < v->head->files.n)
 		fprintf(out, "%s:%" PRIu32, module_text(v->m, files[o->file].name), o->line);
 	else
@@ -239,7 +239,7 @@ static json_t *json_op(const struct view *v, const struct ccs_op *o)
 	}
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:b, s:b, s:s, s:I, s:o}", "op",
-		op_name(o), "in", number(o->in), "a", number(o->a), "b", number(o->b), "dst",
+		op_word(o), "in", number(o->in), "a", number(o->a), "b", number(o->b), "dst",
 		number(o->dst), "out", number(o->out), "n", (json_int_t)o->n, "len",
 		(json_int_t)o->len, "len_same", (o->flags & CCS_OP_LEN_SAME) != 0, "remote",
 		number(o->remote), "a_initial", (o->flags & CCS_OP_A_INITIAL) != 0, "b_initial",

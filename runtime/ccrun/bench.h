@@ -94,6 +94,8 @@ ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place,
 
 /* ---- order.c --------------------------------------------------------------- */
 
+/** How many of the ranks come late: all, or as many as are tried. */
+int order_late(const struct bench *b);
 /** All ranks on the CPU of this process: adds to result->wrong how often a rank was
  *  through before another had begun that it must wait for. */
 ccs_status order_check(const struct bench *b, const struct row *r, struct result *result);

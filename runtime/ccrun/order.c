@@ -106,9 +106,14 @@ static ccs_status finish(struct caller *x, int n)
 	return s;
 }
 
+int order_late(const struct bench *b)
+{
+	return b->at->ranks < MOST_LATE ? b->at->ranks : MOST_LATE;
+}
+
 ccs_status order_check(const struct bench *b, const struct row *r, struct result *result)
 {
-	int n = b->at->ranks, rounds = n < MOST_LATE ? n : MOST_LATE;
+	int n = b->at->ranks, rounds = order_late(b);
 	struct caller *x = calloc((size_t)n, sizeof(*x));
 	ccs_status s = CCS_OK;
 

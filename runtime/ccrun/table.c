@@ -273,7 +273,8 @@ static void print_runs(const struct bench *b)
 	else if (b->m->nbuffers)
 		print(b, "then every element of one more is checked\n");
 	else
-		print(b, "then each rank is late once: the others must wait for it\n");
+		print(b, "then %d ranks are late, one at a time: the others must wait\n",
+		      order_late(b));
 }
 
 /* A line of the columns' names. */

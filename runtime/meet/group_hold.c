@@ -252,7 +252,7 @@ static void check_hello(struct hold *h, struct caller *c)
 	char text[WIRE_TEXT], detail[160];
 	bool ours = memchr(w->job, '\0', sizeof(w->job)) && !strcmp(w->job, env->job);
 
-	wire_clean(w->library, sizeof(w->library));
+	wire_clean(w->release, sizeof(w->release));
 	wire_clean(w->job, sizeof(w->job));
 	wire_clean(w->text, sizeof(w->text));
 	if (!ours) {
@@ -260,9 +260,9 @@ static void check_hello(struct hold *h, struct caller *c)
 		snprintf(text, sizeof(text), "another job meets there (%s; this is one %s%s)",
 			 *env->job ? env->job : "without a name", *w->job ? "with " : "", detail);
 		refuse(h, c, JOB, detail, text);
-	} else if (strcmp(w->library, CCS_VERSION) ||
+	} else if (strcmp(w->release, CCS_VERSION) ||
 		   ntohl(w->card_bytes) != h->meeting->card_bytes) {
-		snprintf(detail, sizeof(detail), "rank %u with ccs %s", rank, w->library);
+		snprintf(detail, sizeof(detail), "rank %u with ccs %s", rank, w->release);
 		snprintf(text, sizeof(text), "%s, but rank 0 has ccs %s: all must have the same",
 			 detail, CCS_VERSION);
 		refuse(h, c, VERSION, detail, text);

@@ -29,7 +29,7 @@
 
 #define CONNECT_SECONDS 5 /* for one address, as there may be others */
 
-_Static_assert(sizeof(CCS_VERSION) <= sizeof(((struct wire_hello *)0)->library),
+_Static_assert(sizeof(CCS_VERSION) <= sizeof(((struct wire_hello *)0)->release),
 	       "the version fits into a hello");
 
 /* One of the others. */
@@ -54,7 +54,7 @@ static void make_hello(struct visitor *v, ccs_status here)
 	clock_gettime(CLOCK_REALTIME, &now);
 	*w = (struct wire_hello){
 		.head = wire_head(sizeof(*w)),
-		.library = CCS_VERSION,
+		.release = CCS_VERSION,
 		.self = { (uint32_t)getpid(), (uint32_t)now.tv_sec, (uint32_t)now.tv_nsec,
 			  (uint32_t)(uintptr_t)w },
 		.rank = htonl((uint32_t)v->env->rank),

@@ -32,7 +32,7 @@ struct wire_head {
 
 struct wire_hello {
 	struct wire_head head;
-	char library[16], job[GROUP_JOB]; /* ccs's version; struct group_env */
+	char release[16], job[GROUP_JOB]; /* ccs's version; struct group_env */
 	uint32_t self[4];		  /* the same in all calls of one process */
 	uint32_t rank, nranks;
 	uint32_t status; /* minus a ccs_status: it failed before, as `text` says */

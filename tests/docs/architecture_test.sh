@@ -46,9 +46,17 @@ say "what processes meet by knows of no GPU" \
 	"$(grep -rnE '#include "' runtime/meet/group* |
 	   grep -vE '"runtime/(meet/group|meet/group_wire|base/[a-z]+)\.h"')"
 
+# A build may hold objects of sources that are no more.
+objects() { # objects FOLDER...: of the sources that are there
+	for source in $(for folder; do ls "$folder"/*.[cly]; done 2>/dev/null); do
+		object=$build/${source%.*}.o
+		[ -e "$object" ] && echo "$object"
+	done
+}
+
 # Calls between folders, by the object files' symbols: tsort finds circles.
 circles() { # circles FOLDER...: below $build
-	nm -A $(for folder; do ls "$build/$folder"/*.o; done 2>/dev/null) 2>/dev/null |
+	nm -A $(objects "$@") |
 	awk '{ file = $1; sub(/\.o:.*/, "", file); sub(/\/[^\/]*$/, "", file)
 	       kind = $(NF - 1); name = $NF
 	       if (kind ~ /^[TDRBV]$/) home[name] = file
@@ -76,9 +84,8 @@ say "runtime: includes go one way" "$(
 say "runtime: calls between folders have no circles" \
 	"$(circles $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/ccrun)"
 say "runtime: what gathers calls knows no engine" \
-	"$(nm -u "$build"/runtime/*.o | awk '{ print $NF }' | sort -u |
-	   grep -Fx "$(nm --defined-only $(ls "$build"/$r/cpu/*.o "$build"/$r/cuda/*.o \
-		"$build"/$r/hosts/*.o "$build"/$r/meet/*.o) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
+	"$(nm -u $(objects $r) | awk '{ print $NF }' | sort -u |
+	   grep -Fx "$(nm --defined-only $(objects $r/cpu $r/cuda $r/hosts $r/meet) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
 
 say "examples include public headers and generated ones only" \
 	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c)"

@@ -189,10 +189,10 @@ static void be_of_another_version(struct trouble *t)
 	t->ok = refused(say_to(t->port, &w, sizeof(w.head)), WIRE_REFUSED,
 			"by version 2 of the protocol, not 3");
 	w = hello_of(t->p + 1);
-	strcpy(w.library, "9.9.9");
+	strcpy(w.release, "9.9.9");
 	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "rank 1 with ccs 9.9.9") &&
 		t->ok;
-	memset(w.library, 0x1b, sizeof(w.library)); /* no end, and nothing to print */
+	memset(w.release, 0x1b, sizeof(w.release)); /* no end, and nothing to print */
 	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "ccs ????????") && t->ok;
 	w = hello_of(t->p + 1);
 	w.card_bytes = htonl(0xffffffffu);
@@ -389,7 +389,7 @@ static bool tell_all(void)
 	fd[0] = say_to(port, WIRE_MAGIC, 4);
 	fd[1] = say_to(port, "SSH-2.0", 7);
 	w = hello_of(p + 2);
-	strcpy(w.library, "7");
+	strcpy(w.release, "7");
 	fd[2] = say_to(port, &w, sizeof(w));
 	w = hello_of(p + 2);
 	strcpy(w.job, "TEST=other");

@@ -161,7 +161,7 @@ struct wire_hello hello_of(const struct part *p)
 {
 	struct wire_hello w = {
 		.head = wire_head(sizeof(w)),
-		.library = CCS_VERSION,
+		.release = CCS_VERSION,
 		.self = { 1, 2, 3, 4 },
 		.rank = htonl((uint32_t)p->env.rank),
 		.nranks = htonl((uint32_t)p->env.nranks),
