@@ -54,7 +54,7 @@ static double median(const struct outcome *o, int pass)
 
 	for (int i = 0; i < o->n; i++)
 		v[i] = pass == PASSES ? o->v[i].all : o->v[i].pass[pass];
-	qsort(v, (size_t)o->n, sizeof *v, ascending);
+	qsort(v, (size_t)o->n, sizeof(*v), ascending);
 	return v[o->n / 2];
 }
 

@@ -13,6 +13,7 @@
  *        gpu_hand --nvrtc              which NVRTC there is
  *        gpu_hand --compile sm_90 SOURCE.cu
  */
+#include "runtime/ccrun/driver.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/plan/load.h"
 #include "runtime/base/nvrtc.h"
@@ -34,6 +35,7 @@ static const double MOVES[JOBS] = { 0, 2, 2 * RANKS, 5 * RANKS - 4 };
 
 struct bench {
 	struct cuda cuda;
+	struct driver driver; /* streams, times and graphs */
 	cuda_stream stream;
 	cuda_event from, to;
 	cuda_module module[JOBS];
@@ -59,29 +61,17 @@ enum { INPUT = 1, READ = 2, WRITTEN = 4, PLACED = 8 }; /* of a cell of a rank */
 /* What is counted of a plan, with its direct copies: in cells. */
 struct moves {
 	const struct plan_view *v;
-	uint64_t *first, *next; /* message k of FIFO f is number first[f] + k */
-	bool *placed;		/* by message: written straight to where it belongs */
-	unsigned char *cells;	/* [rank * stride + cell]: INPUT ... */
+	bool *placed;	      /* by operation: its message comes straight to where it belongs */
+	unsigned char *cells; /* [rank * stride + cell]: INPUT ... */
 	uint32_t stride;
 	double must, direct, plain, messages;
 };
 
 static void find_placed(struct moves *x)
 {
-	const struct ccs_plan *p = x->v->plan;
-	uint64_t n = 0;
-
-	for (uint64_t f = 0; f < p->fifos.n; f++) {
-		x->first[f] = n;
-		n += x->v->fifos[f].messages;
-	}
-	for (uint64_t i = 0; i < p->ops.n; i++) {
-		uint32_t f = x->v->ops[i].out;
-
-		if (f != CCS_NONE)
-			x->placed[x->first[f] + x->next[f]++] = x->v->ops[i].remote != CCS_NONE;
-	}
-	memset(x->next, 0, p->fifos.n * sizeof(*x->next));
+	for (uint64_t i = 0; i < x->v->plan->ops.n; i++)
+		if (x->v->ops[i].flags & CCS_OP_DIRECT)
+			x->placed[x->v->ops[i].to] = true;
 }
 
 static void mark(unsigned char *cells, uint32_t first, uint32_t n, int what)
@@ -94,7 +84,7 @@ static void mark(unsigned char *cells, uint32_t first, uint32_t n, int what)
 static void count_op(struct moves *x, const struct ccs_op *o, unsigned char *cells)
 {
 	bool in = o->in != CCS_NONE, out = o->out != CCS_NONE;
-	bool placed = in && x->placed[x->first[o->in] + x->next[o->in]++];
+	bool placed = x->placed[o - x->v->ops];
 	uint32_t parts =
 		(uint32_t)in + out + (o->a != CCS_NONE) + (o->b != CCS_NONE) + (o->dst != CCS_NONE);
 
@@ -142,11 +132,9 @@ static bool plan_moves(const struct ccs_module *m, struct moves *x)
 	double buffer = 0;
 
 	x->stride = p->cells + p->scratch;
-	x->first = calloc(p->fifos.n + 1, sizeof(*x->first));
-	x->next = calloc(p->fifos.n + 1, sizeof(*x->next));
 	x->placed = calloc(p->ops.n + 1, sizeof(*x->placed));
 	x->cells = calloc((size_t)p->nranks * x->stride + 1, 1);
-	if (x->first && x->next && x->placed && x->cells) {
+	if (x->placed && x->cells) {
 		find_placed(x);
 		for (uint64_t w = 0; w < p->workers.n; w++) {
 			const struct ccs_worker *k = x->v->workers + w;
@@ -162,8 +150,6 @@ static bool plan_moves(const struct ccs_module *m, struct moves *x)
 			buffer = size > buffer ? size : buffer;
 		}
 	}
-	free(x->first);
-	free(x->next);
 	free(x->placed);
 	free(x->cells);
 	x->must /= buffer;
@@ -196,7 +182,7 @@ static int print_nvrtc(void)
 	struct nvrtc n;
 	char why[800];
 
-	if (nvrtc_open(&n, why, sizeof why)) {
+	if (nvrtc_open(&n, why, sizeof(why))) {
 		printf("%d.%d, %s\n", n.major, n.minor, n.path);
 		nvrtc_close(&n);
 		return 0;
@@ -238,13 +224,13 @@ static int compile(const char *path, struct nvrtc_arch arch, struct nvrtc_output
 	char *source = read_file(path);
 	bool done;
 
-	snprintf(ranks, sizeof ranks, "RANKS=%d", RANKS);
-	snprintf(threads, sizeof threads, "THREADS=%d", THREADS);
+	snprintf(ranks, sizeof(ranks), "RANKS=%d", RANKS);
+	snprintf(threads, sizeof(threads), "THREADS=%d", THREADS);
 	*out = (struct nvrtc_output){ 0 };
 	job.source = source;
 	if (!source)
 		return 2;
-	if (!nvrtc_open(&nvrtc, why, sizeof why)) {
+	if (!nvrtc_open(&nvrtc, why, sizeof(why))) {
 		fprintf(stderr, "gpu_hand: %s\n", why);
 		free(source);
 		return 4;
@@ -327,7 +313,7 @@ static double time_of(struct bench *b, enum job job, size_t bytes, cuda_graph gr
 
 		for (int i = 0; fine && i < times; i++) {
 			if (graph)
-				fine = good(cuda_graph_launch(&b->cuda, graph, b->stream));
+				fine = good(driver_graph_launch(&b->driver, graph, b->stream));
 			else if (job == JOBS)
 				fine = good(cuda_copy_async(&b->cuda, b->buffers.out[0],
 							    b->buffers.in[0], bytes, b->stream,
@@ -337,11 +323,11 @@ static double time_of(struct bench *b, enum job job, size_t bytes, cuda_graph gr
 		}
 		fine = fine && good(cuda_record(&b->cuda, b->to, b->stream)) &&
 		       good(cuda_finish(&b->cuda, b->to)) &&
-		       good(cuda_elapsed(&b->cuda, b->from, b->to, &us[round < 0 ? 0 : round]));
+		       good(driver_elapsed(&b->driver, b->from, b->to, &us[round < 0 ? 0 : round]));
 		if (!fine)
 			return -1;
 	}
-	qsort(us, ROUNDS, sizeof *us, ascending);
+	qsort(us, ROUNDS, sizeof(*us), ascending);
 	return us[ROUNDS / 2] / times;
 }
 
@@ -349,15 +335,15 @@ static double graph_time(struct bench *b, enum job job, size_t bytes, int times)
 {
 	cuda_graph graph = NULL;
 	double us = -1;
-	bool fine = good(cuda_capture_begin(&b->cuda, b->stream));
+	bool fine = good(driver_capture_begin(&b->driver, b->stream));
 
 	if (fine) {
 		fine = launch(b, job, bytes);
-		fine = good(cuda_capture_end(&b->cuda, b->stream, &graph)) && fine;
+		fine = good(driver_capture_end(&b->driver, b->stream, &graph)) && fine;
 	}
 	if (fine)
 		us = time_of(b, job, bytes, graph, times);
-	cuda_graph_free(&b->cuda, graph);
+	driver_graph_free(&b->driver, graph);
 	return us;
 }
 
@@ -414,7 +400,7 @@ static bool row(struct bench *b, enum job job, size_t bytes)
 		return false;
 	if (job == DIRECT && bytes <= b->checked) {
 		wrong = wrong_elements(b, bytes);
-		snprintf(checked, sizeof checked, "%zu", wrong);
+		snprintf(checked, sizeof(checked), "%zu", wrong);
 	}
 	printf("%-12s %12zu %10.2f %10.2f %10.1f %8.3f %8s\n", NAME[job], bytes, us, graph,
 	       moved / us / 1e3, moved / us / b->copy_rate, checked);
@@ -446,9 +432,10 @@ static bool run(struct bench *b, size_t most)
 static bool prepare(struct bench *b, const char *source, size_t most)
 {
 	size_t slots;
-	bool fine = load(b, source) && good(cuda_stream_new(&b->cuda, &b->stream)) &&
-		    good(cuda_timer_new(&b->cuda, &b->from)) &&
-		    good(cuda_timer_new(&b->cuda, &b->to));
+	bool fine = load(b, source) && good(driver_open(&b->driver)) &&
+		    good(driver_stream_new(&b->driver, &b->stream)) &&
+		    good(driver_timer_new(&b->driver, &b->from)) &&
+		    good(driver_timer_new(&b->driver, &b->to));
 
 	slots = (size_t)b->resident[RING] * (size_t)b->cuda.sms * 8 * 4 * THREADS * 16;
 	fine = fine && good(cuda_alloc(&b->cuda, &b->buffers.slots, slots, "slots"));
@@ -491,7 +478,7 @@ int main(int argc, char **argv)
 	cuda_free(&b.cuda, b.buffers.slots);
 	cuda_event_free(&b.cuda, b.from);
 	cuda_event_free(&b.cuda, b.to);
-	cuda_stream_free(&b.cuda, b.stream);
+	driver_stream_free(&b.driver, b.stream);
 	for (int i = 0; i < JOBS; i++)
 		if (b.module[i])
 			cuda_unload(&b.cuda, b.module[i]);

@@ -37,7 +37,7 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	uint32_t errors = c->diags->errors;
 	double since = clock_seconds();
 
-	memset(k, 0, sizeof *k);
+	memset(k, 0, sizeof(*k));
 	pass_begins(c, PHASE_EXPAND);
 	k->program = expand(c, in, quiet_where);
 	if (!k->program || k->program->partial) {
@@ -164,8 +164,9 @@ int emit_module(struct ctx *c, const struct emission *e)
 		return status;
 	switch (e->options->emit) {
 	case EMIT_SO: return emit_object(c, &m, e);
-	case EMIT_PLAN: plan_print(&m, e->out->stream); break;
-	case EMIT_JSON: plan_print_json(&m, e->out->stream); break;
+	case EMIT_PLAN: return read_back_failed(c, e->schedule, plan_print(&m, e->out->stream));
+	case EMIT_JSON:
+		return read_back_failed(c, e->schedule, plan_print_json(&m, e->out->stream));
 	case EMIT_HEADER: header_print(&m, e->out->stream); break;
 	case EMIT_CUDA: fputs(cuda_source(c, &m), e->out->stream); break;
 	case EMIT_PTX: return kernels_ptx(c, &m, &e->options->cuda, e->out->stream);

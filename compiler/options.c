@@ -61,7 +61,7 @@ static const struct option table[] = { { "schedule", required_argument, NULL, OP
 				       { "version", no_argument, NULL, OPT_VERSION },
 				       { "explain", required_argument, NULL, OPT_EXPLAIN },
 				       { NULL, 0, NULL, 0 } };
-#define NTABLE (sizeof table / sizeof table[0] - 1)
+#define NTABLE (sizeof(table) / sizeof(table[0]) - 1)
 
 /* A decimal number of digits only, at `*s`, at most `most`. */
 static bool number(const char **s, uint64_t most, uint64_t *value)
@@ -121,7 +121,7 @@ static bool read_numbers(struct command *c, const char *text, uint64_t least, ui
 		if (*s != ',')
 			return false;
 	}
-	qsort(v, n, sizeof *v, compare_numbers);
+	qsort(v, n, sizeof(*v), compare_numbers);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || v[i] != v[k - 1])
 			v[k++] = v[i];
@@ -184,13 +184,13 @@ static int parse_emit(struct options *o, const char *text)
 	static const enum emit values[] = { EMIT_AST,	 EMIT_PROGRAM, EMIT_PLAN, EMIT_JSON,
 					    EMIT_HEADER, EMIT_SO,      EMIT_CUDA, EMIT_PTX };
 
-	for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		if (!strcmp(text, names[i])) {
 			o->emit = values[i];
 			return -1;
 		}
 	return options_wrong("--emit: there is no stage", text, names,
-			     sizeof names / sizeof names[0]);
+			     sizeof(names) / sizeof(names[0]));
 }
 
 /* A list of cpu and cuda. The CPU's part, the plan, is always there. */
@@ -247,7 +247,7 @@ static uint32_t named(const char *what, const char *text, size_t n, const char *
 	for (size_t i = 0; i < count; i++)
 		if (strlen(names[i]) == n && !strncmp(text, names[i], n))
 			return 1u << i;
-	snprintf(name, sizeof name, "%.*s", (int)n, text);
+	snprintf(name, sizeof(name), "%.*s", (int)n, text);
 	options_wrong(what, name, names, count);
 	return 0;
 }
@@ -278,7 +278,7 @@ static int parse_kernels(struct options *o, const char *text)
 		}
 		for (unsigned i = 0; i < CCS_NDTYPES; i++)
 			if (type >> i & 1)
-				o->cuda.ops[i] |= (uint8_t)op;
+				o->cuda.ops[i] |= op;
 		if (!*s)
 			return -1;
 	}
@@ -289,7 +289,7 @@ static int parse_protocols(struct command *c, const char *text)
 {
 	char why[256];
 
-	if (choice_read(&c->protocols, text, why, sizeof why)) {
+	if (choice_read(&c->protocols, text, why, sizeof(why))) {
 		c->options.protocols = &c->protocols;
 		return -1;
 	}
@@ -304,7 +304,7 @@ static int parse_choice(const char *option, const char *text, const char *const 
 		if (!strcmp(text, names[i]))
 			return (int)i;
 	char what[64];
-	snprintf(what, sizeof what, "%s cannot be", option);
+	snprintf(what, sizeof(what), "%s cannot be", option);
 	options_wrong(what, text, names, n);
 	return -1;
 }
@@ -420,17 +420,17 @@ static int unknown_option(const char *arg)
 {
 	static const char *const short_names[] = { "-n", "-D", "-I", "-o", "-v",
 						   "-g", "-i", "-h", "-W", "-w" };
-	enum { NSHORT = sizeof short_names / sizeof short_names[0] };
+	enum { NSHORT = sizeof(short_names) / sizeof(short_names[0]) };
 	char long_names[NTABLE][32], name[64];
 	const char *names[NSHORT + NTABLE];
 
 	for (size_t i = 0; i < NSHORT; i++)
 		names[i] = short_names[i];
 	for (size_t i = 0; i < NTABLE; i++) {
-		snprintf(long_names[i], sizeof long_names[i], "--%s", table[i].name);
+		snprintf(long_names[i], sizeof(long_names[i]), "--%s", table[i].name);
 		names[NSHORT + i] = long_names[i];
 	}
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(arg, "="), arg);
 	return options_wrong("unknown option", name, names, NSHORT + NTABLE);
 }
 
@@ -567,7 +567,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	const char *no_color = getenv("NO_COLOR");
 	int status;
 
-	memset(c, 0, sizeof *c);
+	memset(c, 0, sizeof(*c));
 	arena_init(&c->arena, 0, NULL);
 	c->options.action = ACTION_COMPILE;
 	c->options.emit = EMIT_SO;

@@ -28,12 +28,13 @@ int options_wrong(const char *what, const char *value, const char *const *names,
 static uint32_t warning_bit(const char *name)
 {
 	size_t n;
-	const struct diag_warning *v = diag_warning_list(&n);
+	const struct diag_code *v = diag_codes(&n);
+	uint32_t bits = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!strcmp(v[i].name, name))
-			return diag_warning_bit(v[i].code);
-	return *name ? 0 : (1u << n) - 1;
+		if (v[i].name && (!*name || !strcmp(v[i].name, name)))
+			bits |= diag_warning_bit(v[i].code);
+	return bits;
 }
 
 static int unknown_warning(struct command *c, const char *text)
@@ -41,11 +42,13 @@ static int unknown_warning(struct command *c, const char *text)
 	static const char *const forms[] = { "%s", "no-%s", "error=%s", "no-error=%s" };
 	const char **names = NULL, *list = "";
 	size_t n, k = 0, cap = 0;
-	const struct diag_warning *v = diag_warning_list(&n);
+	const struct diag_code *v = diag_codes(&n);
 
 	for (size_t i = 0; i < n; i++) {
-		list = arena_printf(&c->arena, "%s%s%s", list, i ? ", " : "", v[i].name);
-		for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+		if (!v[i].name)
+			continue;
+		list = arena_printf(&c->arena, "%s%s%s", list, *list ? ", " : "", v[i].name);
+		for (size_t f = 0; f < sizeof(forms) / sizeof(*forms); f++)
 			ARENA_PUSH(&c->arena, names, k, cap) =
 				arena_printf(&c->arena, forms[f], v[i].name);
 	}

@@ -92,6 +92,30 @@ static inline uint32_t op_out(const struct op *o)
 	return k == OP_SEND ? o->fifo : k == OP_RECV_SEND || k == OP_REDUCE_SEND ? o->other : NONE;
 }
 
+/* The cells that an operation touches: it writes [w, w + wn), and reads [r, r + rn). What is
+ * read to be written again, as a reduction's sum, counts as written only. */
+struct touch {
+	uint32_t w, wn, r, rn;
+};
+
+static inline struct touch op_touch(const struct op *o)
+{
+	uint32_t stored = o->kind & OP_NOSTORE ? 0 : o->n;
+
+	switch (op_kind(o)) {
+	case OP_SEND: return (struct touch){ 0, 0, o->cell, o->n };
+	case OP_RECV:
+	case OP_RECV_SEND:
+	case OP_FRESH: return (struct touch){ o->cell, stored, 0, 0 };
+	case OP_REDUCE_FROM:
+	case OP_REDUCE_SEND: return (struct touch){ o->cell, stored, o->cell, o->n - stored };
+	case OP_COPY:
+	case OP_REDUCE_INTO: return (struct touch){ o->other, o->n, o->cell, o->n };
+	case OP_WAIT: break;
+	}
+	return (struct touch){ 0, 0, 0, 0 };
+}
+
 struct task {
 	uint32_t rank;
 	uint32_t path; /* row of program.paths; 0: the main line; unused after lowering */
@@ -197,8 +221,7 @@ static inline uint32_t wave_length(const struct task *t, uint32_t i)
 	return j - i;
 }
 
-/* The range of cells that an operation reads or writes (n == 0: touches none).
- * REDUCE_FROM reads and writes cell; REDUCE_INTO reads cell, other, writes other. */
+/* A range of cells (n == 0: none). */
 struct cells {
 	uint32_t lo, n;
 };

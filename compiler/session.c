@@ -115,7 +115,7 @@ static uint64_t memory_limit(const struct options *o)
 
 static void session_open(struct session *s, const struct options *o)
 {
-	memset(s, 0, sizeof *s);
+	memset(s, 0, sizeof(*s));
 	s->o = o;
 	s->budget.limit = memory_limit(o);
 	arena_init(&s->arena, &s->budget, &s->full);

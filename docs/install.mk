@@ -62,7 +62,7 @@ uninstall:
 
 # ---- examples: built, and run where their modules are -----------------------------
 
-EXAMPLES := load_and_run custom_contract typed_call
+EXAMPLES := load_and_run custom_contract typed_call check_any
 EX := $(BUILD)/examples
 
 $(EX)/ar.so $(EX)/ring_allreduce.h: schedules/ring_allreduce.ccs
@@ -86,3 +86,4 @@ examples: $(EXAMPLES:%=$(EX)/%) $(EX)/ar.so $(EX)/custom_contract.so
 	cd $(EX) && ./load_and_run
 	cd $(EX) && ./custom_contract
 	cd $(EX) && ./typed_call
+	cd $(EX) && ./check_any

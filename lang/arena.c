@@ -155,7 +155,7 @@ void *arena_alloc(struct arena *a, size_t n)
 		return alloc_large(a, n, true);
 	b = a->head;
 	if (!b || b->size - b->fill < n) {
-		b = new_block(a, BLOCK - sizeof *b, false);
+		b = new_block(a, BLOCK - sizeof(*b), false);
 		link_block(&a->head, b);
 	}
 	p = b->data + b->fill;
@@ -171,11 +171,11 @@ static void *grow_large(struct arena *a, void *p, size_t n)
 
 	if (n > b->size)
 		charge(a, n - b->size);
-	b = realloc(b, sizeof *b + n);
+	b = realloc(b, sizeof(*b) + n);
 	if (!b)
 		arena_fail(a);
 	if (n > b->size)
-		advise(b, sizeof *b + n);
+		advise(b, sizeof(*b) + n);
 	if (a->big == was)
 		a->big = b;
 	else
@@ -209,6 +209,11 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t n)
 	q = arena_alloc(a, n);
 	memcpy(q, p, old < n ? old : n);
 	return q;
+}
+
+void *arena_copy(struct arena *a, const void *p, size_t n)
+{
+	return memcpy(arena_alloc(a, n), p, n);
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)

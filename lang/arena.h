@@ -57,20 +57,24 @@ void *arena_alloc(struct arena *a, size_t n);
  *  resized in place where the system can. */
 void *arena_grow(struct arena *a, void *p, size_t old, size_t n);
 
+void *arena_copy(struct arena *a, const void *p, size_t n);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
+/** A copy of what `p` points to; a new object with these fields. */
+#define ARENA_COPY(a, p) ((__typeof__(p))arena_copy((a), (p), sizeof(*(p))))
+#define ARENA_MAKE(a, type, ...) ((type *)arena_copy((a), &(type){ __VA_ARGS__ }, sizeof(type)))
 #define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
 
 /** Makes room for one more element in the growing array `p` of `len` elements
  *  with capacity `cap` (both lvalues); use: ARENA_PUSH(a, v, n, cap) = x; */
 #define ARENA_PUSH(a, p, len, cap) \
 	(*(((len) == (cap) \
-		    ? (void)((p) = arena_grow((a), (p), (size_t)(cap) * sizeof *(p), \
-					      ((cap) ? 2 * (size_t)(cap) : 8) * sizeof *(p)), \
+		    ? (void)((p) = arena_grow((a), (p), (size_t)(cap) * sizeof(*(p)), \
+					      ((cap) ? 2 * (size_t)(cap) : 8) * sizeof(*(p))), \
 			     (cap) = (cap) ? 2 * (cap) : 8) \
 		    : (void)0), \
 	   &(p)[(len)++]))

@@ -2,10 +2,10 @@
  * The syntax tree of a `.ccs` text, and the symbols that names resolve to.
  *
  * The parser builds it through one constructor a grammar action (ast.c). It also
- * makes the symbol of every definition whose kind is known from the syntax: let,
- * fn (fn_def.sym, stmt.var) and its parameters, loop variables, buffers and
- * scratch (buffer_def.sym), number parameters, `i` of sized. Owners, a contract's
- * counts and the index of an ensures are the resolver's.
+ * makes the symbol of every definition: let, fn (fn_def.sym, stmt.var) and its
+ * parameters, loop variables, buffers and scratch (buffer_def.sym), number
+ * parameters, `i` of sized. A contract's counts and the index of an ensures, which
+ * only their use defines, are the resolver's.
  *
  * The resolver (names.c) fills in the fields marked "resolved", and nothing changes
  * it afterwards. Lists are linked through `next`. Every node has its span.
@@ -23,8 +23,19 @@ struct unit;
 
 /* ---- names ------------------------------------------------------------- */
 
+/* A name of the text, for all its uses. */
+struct name {
+	struct name *next; /* of equal hash */
+	uint32_t hash;
+	size_t n;
+	struct slot *slots;	       /* what it means: names_scope.c */
+	const struct decl *unknown_in; /* the last declaration in which that it means nothing
+					  was reported */
+	char s[];
+};
+
 struct ident {
-	const char *name; /* interned: equal names are equal pointers */
+	const char *name; /* the text of a struct name: equal names are equal pointers */
 	struct span span;
 };
 
@@ -46,8 +57,8 @@ struct symbol {
 	struct expr *value;	   /* SYM_LET: its expression; SYM_PARAM: its default or NULL */
 	struct fn_def *fn;	   /* SYM_FN */
 	struct buffer_def *buffer; /* SYM_BUFFER */
-	struct decl *owner;	   /* the proc, schedule, topology or contract it belongs to;
-				   NULL: a name of the file */
+	struct decl *owner;	   /* resolved: the proc, schedule, topology or contract it belongs
+				   to; NULL: a name of the file */
 	bool used;		   /* resolved */
 };
 
@@ -106,18 +117,20 @@ enum builtin {
 
 struct expr {
 	enum expr_kind kind;
+	enum expr_op op; /* E_UNARY, E_BINARY */
+	int64_t value;	 /* E_INT */
+	struct expr *a, *b, *c;
+	struct expr *first; /* a chain of E_BINARY, all but || and &&: its leftmost operand */
+	struct expr *up;    /* the next link of the chain that has it on its left */
+	struct symbol *sym; /* resolved: E_NAME, E_ENTRY, and E_CALL of a fn */
 	struct span span;
 	struct expr *next; /* in a list of arguments */
-	int64_t value;	   /* E_INT */
-	enum expr_op op;   /* E_UNARY, E_BINARY */
-	struct expr *a, *b, *c;
 	struct ident name; /* E_NAME, E_CALL, E_ENTRY */
 	struct expr *args; /* E_CALL, E_TABLE */
 	uint32_t nargs;
+	enum builtin builtin; /* resolved: E_CALL */
 	struct term *term;    /* E_TERM */
 	bool parens;	      /* written in parentheses (kept for the formatter) */
-	struct symbol *sym;   /* resolved: E_NAME, E_ENTRY, and E_CALL of a fn */
-	enum builtin builtin; /* resolved: E_CALL */
 	uint32_t depth;	      /* 1 + its deepest operand; at most MAX_DEPTH (parse_support.h),
 				   so that recursion over trees is bounded */
 };
@@ -149,7 +162,7 @@ enum stmt_kind {
 	S_RECV,	       /* recv x from e */
 	S_REDUCE_FROM, /* reduce x from e */
 	S_COPY,	       /* copy x into y */
-	S_REDUCE_INTO, /* reduce x into y */
+	S_REDUCE_INTO, /* reduce x into y; the last one that is an operation */
 	S_STEP,	       /* step { body } */
 	S_PAR,	       /* par { {..} {..} }: body is a list of S_BLOCK */
 	S_PAR_FOR,     /* par for var in e..e2 by e3 { body } */
@@ -182,13 +195,14 @@ struct binding {
 	struct ident name;
 	struct expr *value;
 	double number;		 /* link attributes only: value is NULL there */
-	struct symbol *sym;	 /* resolved: the parameter's symbol. For the bindings that
-				   define parameters (decl.params) the parser makes it */
+	struct symbol *sym;	 /* the parameter's symbol. Resolved, but for the bindings that
+				   define parameters (decl.params) */
 	struct span number_span; /* link attributes: the literal, for the formatter */
 };
 
 struct stmt {
 	enum stmt_kind kind;
+	uint32_t number;  /* dense over the whole compilation, from 0 */
 	struct span span; /* the whole statement */
 	struct stmt *next;
 	struct ref *x, *y; /* operands of operations */
@@ -323,7 +337,7 @@ struct module {
 	struct arena *arena;
 	struct unit *units; /* the prelude first, the main file last */
 	struct unit *main;
-	uint32_t nsymbols;
+	uint32_t nsymbols, nstmts;
 	struct intern *names; /* all names, see lang_intern */
 };
 

@@ -5,6 +5,7 @@
  * where one sign stands for another of ours the scanner goes on as if it were that, so
  * that nothing else follows.
  */
+#include "lang/keywords.h"
 #include "lang/parse_support.h"
 #include "lang/parse.h"
 
@@ -50,7 +51,7 @@ size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span
 	struct diag *g;
 
 	*token = 0;
-	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
 		const struct sign *sign = &signs[i];
 		size_t len = strlen(sign->bytes);
 		struct span at = part(span, 0, len);
@@ -75,22 +76,13 @@ size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span
 const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote, struct span span)
 {
 	const char *text = arena_strndup(ps->arena, s + quote, n - 2 * quote);
-	struct diag *g = parse_error(ps, span, "a string stands in straight double quotes");
 
-	parse_cure(ps, g, NULL, span,
-		   strpbrk(text, "\\\"") ? NULL : arena_printf(ps->arena, "\"%s\"", text));
+	parse_cure(ps, parse_error(ps, span, "a string stands in straight double quotes"), NULL,
+		   span, strpbrk(text, "\\\"") ? NULL : arena_printf(ps->arena, "\"%s\"", text));
 	return text;
 }
 
 /* ---- signs of other languages ------------------------------------------------------------ */
-
-static bool is_word(const char *s, const char *word)
-{
-	size_t n = strlen(word);
-
-	return !strncmp(s, word, n) &&
-	       !strchr("abcdefghijklmnopqrstuvwxyz_0123456789", s[n] | 0x20);
-}
 
 /* A comment of other languages, up to the end of its line; or #include. */
 static size_t hash(struct parse *ps, const char *s, struct span span)
@@ -99,7 +91,7 @@ static size_t hash(struct parse *ps, const char *s, struct span span)
 	struct diag *g = parse_error(ps, span, "`#` is no part of the language");
 
 	ps->bad_bytes = false; /* the line is gone over, and nothing follows */
-	if (is_word(s + used, "include")) {
+	if (word_is_one_of(s + used, "include")) {
 		const char *name = s + used + 7 + strspn(s + used + 7, " \t");
 
 		parse_cure(ps, g, "names of another file come with: import \"FILE.ccs\"",
@@ -113,24 +105,16 @@ static size_t hash(struct parse *ps, const char *s, struct span span)
 /* What a member of an object is called: comm.rank, self.size() */
 static const char *member(const char *s)
 {
-	static const char *const sizes[] = {
-		"size", "nranks", "world_size", "num_ranks", "N", "n"
-	};
-
-	if (is_word(s, "rank"))
+	if (word_is_one_of(s, "rank"))
 		return "rank";
-	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		if (is_word(s, sizes[i]))
-			return "N";
-	return NULL;
+	return word_is_one_of(s, "size nranks world_size num_ranks N n") ? "N" : NULL;
 }
 
 static size_t dot(struct parse *ps, const char *s, struct span span)
 {
 	bool behind_name = ps->last.kind == TOK_IDENT && ps->last.span.hi == span.lo;
 	const char *write = behind_name ? member(s + 1) : NULL;
-	size_t word =
-		strspn(s + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+	size_t word = word_length(s + 1);
 	struct span whole;
 	struct diag *g;
 
@@ -157,8 +141,8 @@ size_t parse_stray(struct parse *ps, const char *s, struct span span)
 	if (*s == '#')
 		return hash(ps, s, span);
 	if (*s == '.' && s[1] == '.') { /* the third dot */
-		g = parse_error(ps, span, "a range has two dots");
-		parse_cure(ps, g, "a range is written a..b, without b", span, "");
+		parse_cure(ps, parse_error(ps, span, "a range has two dots"),
+			   "a range is written a..b, without b", span, "");
 		ps->bad_bytes = false;
 		return 1;
 	}

@@ -1,5 +1,6 @@
 /*
- * Statements that may not stand where they do: ccs(5) 5 and 8.
+ * What each kind of statement is called, and statements that may not stand where they
+ * do: ccs(5) 5 and 8.
  *
  * A step holds operations, let, for, if, channel and within, also deeper inside
  * these; a topology holds let, fn, link, if, for and assert; a link stands in a
@@ -9,61 +10,37 @@
  */
 #include "lang/parse_support.h"
 
-enum where { IN_BODY, IN_STEP, IN_TOPOLOGY };
+enum where { IN_BODY = 1, IN_STEP = 2, IN_TOPOLOGY = 4 };
 
-static const char *noun(enum stmt_kind kind)
+struct stmt_rule lang_stmt_rule(enum stmt_kind kind)
 {
+	const int run = IN_BODY | IN_STEP, outer = IN_BODY | IN_TOPOLOGY, all = run | outer;
+
 	switch (kind) {
-	case S_SEND: return "a send";
-	case S_RECV: return "a recv";
-	case S_REDUCE_FROM:
-	case S_REDUCE_INTO: return "a reduce";
-	case S_COPY: return "a copy";
-	case S_STEP: return "a step";
-	case S_PAR:
-	case S_PAR_FOR: return "a par";
-	case S_CHANNEL: return "a channel";
-	case S_FOR: return "a for";
-	case S_IF: return "an if";
-	case S_WITHIN: return "a within";
-	case S_CALL: return "a call of a proc";
-	case S_ASSERT: return "an assert";
-	case S_LET: return "a let";
-	case S_FN: return "a fn";
-	case S_SCRATCH: return "a scratch";
-	case S_BLOCK: return "a block";
-	case S_LINK: return "a link";
+	case S_SEND: return (struct stmt_rule){ "send", "a send", run };
+	case S_RECV: return (struct stmt_rule){ "recv", "a recv", run };
+	case S_REDUCE_FROM: return (struct stmt_rule){ "reduce_from", "a reduce", run };
+	case S_COPY: return (struct stmt_rule){ "copy", "a copy", run };
+	case S_REDUCE_INTO: return (struct stmt_rule){ "reduce_into", "a reduce", run };
+	case S_STEP: return (struct stmt_rule){ "step", "a step", IN_BODY };
+	case S_PAR: return (struct stmt_rule){ "par", "a par", IN_BODY };
+	case S_PAR_FOR: return (struct stmt_rule){ "par_for", "a par", IN_BODY };
+	case S_CHANNEL: return (struct stmt_rule){ "channel", "a channel", run };
+	case S_FOR: return (struct stmt_rule){ "for", "a for", all };
+	case S_IF: return (struct stmt_rule){ "if", "an if", all };
+	case S_WITHIN: return (struct stmt_rule){ "within", "a within", run };
+	case S_CALL: return (struct stmt_rule){ "run", "a call of a proc", IN_BODY };
+	case S_ASSERT: return (struct stmt_rule){ "assert", "an assert", outer };
+	case S_LET: return (struct stmt_rule){ "let", "a let", all };
+	case S_FN: return (struct stmt_rule){ "fn", "a fn", outer };
+	case S_SCRATCH: return (struct stmt_rule){ "scratch", "a scratch", IN_BODY };
+	case S_BLOCK: return (struct stmt_rule){ "block", "a block", IN_BODY };
+	case S_LINK: return (struct stmt_rule){ "link", "a link", IN_TOPOLOGY };
 	}
-	return "this";
+	return (struct stmt_rule){ "?", "this", 0 };
 }
 
-static bool allowed(enum stmt_kind kind, enum where where)
-{
-	switch (kind) {
-	case S_LET:
-	case S_FOR:
-	case S_IF: return true;
-	case S_SEND:
-	case S_RECV:
-	case S_REDUCE_FROM:
-	case S_REDUCE_INTO:
-	case S_COPY:
-	case S_CHANNEL:
-	case S_WITHIN: return where != IN_TOPOLOGY;
-	case S_FN:
-	case S_ASSERT: return where != IN_STEP;
-	case S_LINK: return where == IN_TOPOLOGY;
-	case S_STEP:
-	case S_PAR:
-	case S_PAR_FOR:
-	case S_CALL:
-	case S_SCRATCH:
-	case S_BLOCK: return where == IN_BODY;
-	}
-	return false;
-}
-
-/* The statement's first word: enough to point at, however long its block is. */
+/* The first word of what begins with one: enough to point at, however long its block is. */
 static struct span first_word(const struct parse *ps, struct span span)
 {
 	const char *text = ps->source->text;
@@ -71,46 +48,33 @@ static struct span first_word(const struct parse *ps, struct span span)
 
 	while (hi < span.hi && ((text[hi - base] | 0x20) >= 'a' && (text[hi - base] | 0x20) <= 'z'))
 		hi++;
-	return (struct span){ span.lo, hi > span.lo ? hi : span.lo + 1 };
+	return (struct span){ span.lo, hi };
 }
 
 static void refuse(struct parse *ps, const struct stmt *s, enum where where, struct span outer)
 {
 	struct span at = s->kind == S_CALL ? s->name.span : first_word(ps, s->span);
-	const char *what = noun(s->kind);
-	struct diag *g = NULL;
+	const char *what = lang_stmt_rule(s->kind).noun,
+		   *in = where == IN_STEP ? "step" : "topology";
+	struct diag *g;
 
-	switch (where) {
-	case IN_BODY: parse_error(ps, at, "%s may stand only in a topology", what); return;
-	case IN_STEP:
-		g = parse_error(ps, at,
-				"%s may not stand in a step: it holds only operations, "
-				"let, for, if, channel and within",
-				what);
-		break;
-	case IN_TOPOLOGY:
-		g = parse_error(ps, at,
-				"%s may not stand in a topology: it holds only let, fn, "
-				"link, if, for and assert",
-				what);
-		break;
+	if (where == IN_BODY) {
+		parse_error(ps, at, "%s may stand only in a topology", what);
+		return;
 	}
-	diag_note(ps->front->diags, g, outer,
-		  where == IN_STEP ? "the step starts here" : "the topology starts here");
+	g = parse_error(ps, at, "%s may not stand in a %s: it holds only %s", what, in,
+			where == IN_STEP ? "operations, let, for, if, channel and within"
+					 : "let, fn, link, if, for and assert");
+	diag_note(ps->front->diags, g, outer, "the %s starts here", in);
 }
 
 static void check(struct parse *ps, const struct stmt *s, enum where where, struct span outer)
 {
 	for (; s; s = s->next) {
-		if (!allowed(s->kind, where)) {
+		if (!(lang_stmt_rule(s->kind).where & (int)where)) {
 			refuse(ps, s, where, outer);
-			continue; /* what is in it would only repeat this */
-		}
-		if (s->kind == S_STEP) {
+		} else if (s->kind == S_STEP) {
 			check(ps, s->body, IN_STEP, first_word(ps, s->span));
-		} else if (s->kind == S_PAR) {
-			for (const struct stmt *b = s->body; b; b = b->next)
-				check(ps, b->body, where, outer);
 		} else {
 			check(ps, s->body, where, outer);
 			check(ps, s->orelse, where, outer);

@@ -31,15 +31,22 @@ static uint32_t hash(int phase, enum severity sev, int code, struct span span)
 	return (uint32_t)(h >> 32);
 }
 
+/* The place of a mistake in the index: with its row + 1, or 0 where it would be. */
+static uint32_t *place_of(const struct diags *d, int phase, enum severity sev, int code,
+			  struct span span, const char *message)
+{
+	uint32_t mask = d->nindex - 1, at = hash(phase, sev, code, span) & mask;
+
+	while (d->index[at] && !same(d->v[d->index[at] - 1], phase, sev, code, span, message))
+		at = (at + 1) & mask;
+	return &d->index[at];
+}
+
 static void index_insert(struct diags *d, uint32_t row)
 {
 	const struct diag *g = d->v[row];
-	uint32_t mask = d->nindex - 1;
-	uint32_t at = hash(g->phase, g->severity, g->code, g->span) & mask;
 
-	while (d->index[at])
-		at = (at + 1) & mask;
-	d->index[at] = row + 1;
+	*place_of(d, g->phase, g->severity, g->code, g->span, g->message) = row + 1;
 }
 
 static void index_grow(struct diags *d)
@@ -50,22 +57,6 @@ static void index_grow(struct diags *d)
 	d->index = ARENA_ARRAY(d->arena, uint32_t, d->nindex);
 	for (uint32_t i = 0; i < d->n; i++)
 		index_insert(d, i);
-}
-
-static struct diag *find(const struct diags *d, enum severity sev, int code, struct span span,
-			 const char *message)
-{
-	uint32_t mask = d->nindex - 1;
-
-	if (!d->nindex)
-		return NULL;
-	for (uint32_t at = hash(d->phase, sev, code, span) & mask; d->index[at];
-	     at = (at + 1) & mask) {
-		struct diag *g = d->v[d->index[at] - 1];
-		if (same(g, d->phase, sev, code, span, message))
-			return g;
-	}
-	return NULL;
 }
 
 /* Keeps the ranks sorted; they mostly come in ascending order. */
@@ -87,7 +78,7 @@ static void add_rank(struct diags *d, struct diag *g, int64_t rank)
 	if (lo < g->nranks && g->ranks[lo] == rank)
 		return;
 	ARENA_PUSH(d->arena, g->ranks, g->nranks, g->capranks) = rank;
-	memmove(g->ranks + lo + 1, g->ranks + lo, (g->nranks - 1 - lo) * sizeof *g->ranks);
+	memmove(g->ranks + lo + 1, g->ranks + lo, (g->nranks - 1 - lo) * sizeof(*g->ranks));
 	g->ranks[lo] = rank;
 }
 
@@ -96,28 +87,23 @@ static struct diag *add(struct diags *d, enum severity sev, int code, struct spa
 {
 	const char *message = NULL;
 	struct diag *g;
+	uint32_t row;
 
 	/* With a place, the text does not decide whether it is the same: a
 	 * mistake seen again costs no memory. */
 	if (span.lo == 0)
 		message = arena_vprintf(d->arena, fmt, ap);
-	g = find(d, sev, code, span, message);
-	if (!g && !message)
-		message = arena_vprintf(d->arena, fmt, ap);
-	if (g) {
-		add_rank(d, g, rank);
+	row = d->nindex ? *place_of(d, d->phase, sev, code, span, message) : 0;
+	if (row) {
+		add_rank(d, d->v[row - 1], rank);
 		return NULL;
 	}
-
-	g = ARENA_NEW(d->arena, struct diag);
-	g->severity = sev;
-	g->code = code;
-	g->phase = d->phase;
-	g->span = span;
-	g->message = message;
+	if (!message)
+		message = arena_vprintf(d->arena, fmt, ap);
+	g = ARENA_MAKE(d->arena, struct diag, .severity = sev, .code = code, .phase = d->phase,
+		       .span = span, .message = message, .rank = rank);
 	if (d->where && sev != SEV_NOTE)
 		g->where = arena_strndup(d->arena, d->where, strlen(d->where));
-	g->rank = rank;
 	add_rank(d, g, rank);
 	index_grow(d);
 	ARENA_PUSH(d->arena, d->v, d->n, d->cap) = g;
@@ -224,7 +210,7 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 	size_t rows[3][NEAREST_MAX + 1];
 	size_t *before = rows[0], *last = rows[1], *now = rows[2];
 
-	memset(rows, 0, sizeof rows);
+	memset(rows, 0, sizeof(rows));
 	for (size_t j = 0; j <= nb; j++)
 		last[j] = j;
 	for (size_t i = 1; i <= na; i++) {

@@ -22,8 +22,8 @@ enum severity { SEV_ERROR, SEV_WARNING, SEV_NOTE };
  * WARNING_CODES: 10201 is W0201. 0: none (files, notes). */
 #define WARNING_CODES 10000
 enum {
-#define E(number, title, text)
-#define W(id, number, name, title, text) W_##id = WARNING_CODES + (number),
+#define E(...)
+#define W(id, number, ...) W_##id = WARNING_CODES + (number),
 #include "lang/codes.inc"
 #undef E
 #undef W
@@ -157,6 +157,7 @@ bool diag_log_close(struct diag_log *log, int status, FILE *out);
 /** One row a code: the table behind --explain. */
 struct diag_code {
 	int code;
+	const char *name;  /* of a warning: what -Wno-NAME calls it; else NULL */
 	const char *title; /* one line, as in ccs(5) 7 */
 	const char *text;  /* what it means, an example that has it, the cure */
 };
@@ -166,16 +167,8 @@ const struct diag_code *diag_code(int code);
 /** All rows, ascending; their number in *n. */
 const struct diag_code *diag_codes(size_t *n);
 
-/** One row a warning: what -Wno-NAME calls it. */
-struct diag_warning {
-	int code;
-	const char *name;
-};
-const struct diag_warning *diag_warning_list(size_t *n);
 /** The warning's bit in struct diag_warnings; 0: it is none. */
 uint32_t diag_warning_bit(int code);
-/** Its name, or NULL. */
-const char *diag_warning_name(int code);
 
 /* "E0304" */
 struct diag_code_text {

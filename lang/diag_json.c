@@ -20,12 +20,7 @@ size_t diag_utf8(const char *s, size_t n, uint32_t *c)
 		*c = first;
 		return 1;
 	}
-	if (first >= 0xf0 && first < 0xf8)
-		len = 4;
-	else if (first >= 0xe0)
-		len = 3;
-	else
-		len = 2;
+	len = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
 	if (first < 0xc0 || first >= 0xf8 || len > n)
 		return 0;
 	*c = first & (0xffu >> (len + 1));
@@ -40,112 +35,104 @@ size_t diag_utf8(const char *s, size_t n, uint32_t *c)
 	return len;
 }
 
-json_t *diag_json_text(const char *s, const char *more)
+json_t *diag_json_text(const char *s)
 {
-	size_t n = strlen(s), extra = more ? strlen(more) + 3 : 0, at = 0;
-	char *joined = malloc(n + extra + 1);
-	char *clean = malloc(3 * (n + extra) + 1);
-	json_t *text = NULL;
+	size_t n = strlen(s), at = 0, len;
+	char *clean = malloc(3 * n + 1);
+	json_t *text;
+	uint32_t c;
 
-	if (joined && clean) {
-		snprintf(joined, n + extra + 1, "%s%s%s%s", s, more ? " (" : "", more ? more : "",
-			 more ? ")" : "");
-		n += extra;
-		for (size_t i = 0; i < n;) {
-			uint32_t c;
-			size_t len = diag_utf8(joined + i, n - i, &c);
-			memcpy(clean + at, len ? joined + i : "\xef\xbf\xbd", len ? len : 3);
-			at += len ? len : 3;
-			i += len ? len : 1;
-		}
-		text = json_stringn(clean, at);
+	if (!clean)
+		return NULL;
+	for (size_t i = 0; i < n; i += len ? len : 1) {
+		len = diag_utf8(s + i, n - i, &c);
+		memcpy(clean + at, len ? s + i : "\xef\xbf\xbd", len ? len : 3);
+		at += len ? len : 3;
 	}
-	free(joined);
+	text = json_stringn(clean, at);
 	free(clean);
 	return text;
 }
 
-/* Where `span` begins and ends; without a place the keys are null, or left out. */
-static void set_place(struct diags *d, json_t *object, struct span span, bool always)
+json_t *diag_json_ranks(const struct diag *g)
 {
-	struct place lo = source_place(d->sources, span.lo);
-	struct place hi = source_place(d->sources, span.hi);
-	const struct {
-		const char *key;
-		uint32_t value;
-	} keys[] = {
-		{ "line", lo.line },
-		{ "column", lo.column },
-		{ "end_line", hi.line },
-		{ "end_column", hi.column },
-	};
+	json_t *ranks = json_array();
 
-	if (!lo.source && !always)
-		return;
-	json_object_set_new(object, "file",
-			    lo.source ? diag_json_text(lo.source->name, NULL) : json_null());
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		json_object_set_new(object, keys[i].key,
-				    lo.source ? json_integer(keys[i].value) : json_null());
+	for (uint32_t i = 0; i < g->nranks; i++)
+		json_array_append_new(ranks, json_integer(g->ranks[i]));
+	return ranks;
 }
 
-static json_t *notes(struct diags *d, const struct diag_notes *list)
+json_t *diag_json_slots(const struct diag *g)
 {
-	json_t *array = json_array();
-
-	for (uint32_t i = 0; i < list->n; i++) {
-		json_t *note = json_object();
-
-		json_object_set_new(note, "message", diag_json_text(list->v[i].text, NULL));
-		set_place(d, note, list->v[i].span, false);
-		json_array_append_new(array, note);
-	}
-	return array;
+	return g->min_slots < 0 ? json_null() : json_integer(g->min_slots);
 }
 
-static json_t *fix(struct diags *d, const struct diag *g)
-{
-	json_t *object = json_object();
-
-	set_place(d, object, g->fix.span, false);
-	json_object_set_new(object, "text", diag_json_text(g->fix.text, NULL));
-	return object;
-}
-
-void diag_find_places(struct diags *d, const struct diag *g)
+const char *diag_json_prepare(struct diags *d, const struct diag *g)
 {
 	source_place(d->sources, g->span.lo);
 	source_place(d->sources, g->fix.span.lo);
 	for (uint32_t i = 0; i < g->notes.n; i++)
 		source_place(d->sources, g->notes.v[i].span.lo);
+	return g->where ? arena_printf(d->arena, "%s (%s)", g->message, g->where) : g->message;
+}
+
+/* Adds where `span` begins and ends; without a place nulls. */
+static void set_place(struct diags *d, json_t *object, struct span span)
+{
+	struct place lo = source_place(d->sources, span.lo);
+	struct place hi = source_place(d->sources, span.hi);
+	json_t *place;
+
+	if (lo.source)
+		place = json_pack("{s:o, s:i, s:i, s:i, s:i}", "file",
+				  diag_json_text(lo.source->name), "line", (int)lo.line, "column",
+				  (int)lo.column, "end_line", (int)hi.line, "end_column",
+				  (int)hi.column);
+	else
+		place = json_pack("{s:n, s:n, s:n, s:n, s:n}", "file", "line", "column", "end_line",
+				  "end_column");
+	json_object_update(object, place);
+	json_decref(place);
+}
+
+/* Notes or help: those without a place have no keys for it. */
+static json_t *notes(struct diags *d, const struct diag_notes *list)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < list->n; i++) {
+		json_t *note = json_pack("{s:o}", "message", diag_json_text(list->v[i].text));
+
+		if (source_at(d->sources, list->v[i].span.lo))
+			set_place(d, note, list->v[i].span);
+		json_array_append_new(array, note);
+	}
+	return array;
 }
 
 void diag_print_json(struct diags *d, const struct diag *g, FILE *out)
 {
-	json_t *o;
+	const char *message = diag_json_prepare(d, g);
+	json_t *o = json_pack("{s:s, s:s?, s:o}", "severity", diag_severity_name(g->severity),
+			      "code", g->code ? diag_code_text(g->code).s : NULL, "message",
+			      diag_json_text(message));
 
-	diag_find_places(d, g);
-	o = json_object();
-	json_object_set_new(o, "severity", json_string(diag_severity_name(g->severity)));
-	json_object_set_new(o, "code",
-			    g->code ? json_string(diag_code_text(g->code).s) : json_null());
-	json_object_set_new(o, "message", diag_json_text(g->message, g->where));
-	set_place(d, o, g->span, true);
+	set_place(d, o, g->span);
 	json_object_set_new(o, "rank", g->rank == NO_RANK ? json_null() : json_integer(g->rank));
 	json_object_set_new(o, "notes", notes(d, &g->notes));
 	json_object_set_new(o, "help", notes(d, &g->help));
-	if (g->fix.text)
-		json_object_set_new(o, "fix", fix(d, g));
-	if (g->nranks > 1) {
-		json_t *ranks = json_array();
+	if (g->fix.text) {
+		json_t *fix = json_object();
 
-		for (uint32_t i = 0; i < g->nranks; i++)
-			json_array_append_new(ranks, json_integer(g->ranks[i]));
-		json_object_set_new(o, "ranks", ranks);
+		set_place(d, fix, g->fix.span);
+		json_object_set_new(fix, "text", diag_json_text(g->fix.text));
+		json_object_set_new(o, "fix", fix);
 	}
+	if (g->nranks > 1)
+		json_object_set_new(o, "ranks", diag_json_ranks(g));
 	if (g->has_slots)
-		json_object_set_new(o, "min_slots",
-				    g->min_slots < 0 ? json_null() : json_integer(g->min_slots));
+		json_object_set_new(o, "min_slots", diag_json_slots(g));
 	json_dumpf(o, out, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	putc('\n', out);
 	json_decref(o);

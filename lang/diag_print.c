@@ -49,9 +49,9 @@ static size_t put_char(const char *s, size_t n, size_t *width, FILE *out)
 		return len;
 	}
 	if (len && c >= 0x80)
-		snprintf(text, sizeof text, "<U+%04X>", (unsigned)c);
+		snprintf(text, sizeof(text), "<U+%04X>", (unsigned)c);
 	else
-		snprintf(text, sizeof text, "\\x%02x", (unsigned)(unsigned char)s[0]);
+		snprintf(text, sizeof(text), "\\x%02x", (unsigned)(unsigned char)s[0]);
 	if (out)
 		fputs(text, out);
 	*width += strlen(text);
@@ -104,6 +104,12 @@ static const char *severity_color(enum severity s)
 	return s == SEV_ERROR ? RED : s == SEV_WARNING ? MAGENTA : CYAN;
 }
 
+/* The margin of lines without a number. */
+static void put_margin(const struct printer *p, char sign)
+{
+	fprintf(p->out, "%s      %c%s ", paint(p, BLUE), sign, paint(p, PLAIN));
+}
+
 /* First byte of the character that byte `at` belongs to. */
 static uint32_t char_start(const char *text, uint32_t at)
 {
@@ -122,7 +128,7 @@ static void print_excerpt(const struct printer *p, struct span span, const char 
 
 	if (!place.source)
 		return;
-	line = source_line((struct source *)(uintptr_t)place.source, place.line, &len);
+	line = source_line(place.source, place.line, &len);
 	at = place.column - 1 < len ? place.column - 1 : len;
 	end = span.hi > span.lo ? at + (span.hi - span.lo) : at;
 	if (end > len || end < at)
@@ -143,8 +149,9 @@ static void print_excerpt(const struct printer *p, struct span span, const char 
 		from ? "..." : "");
 	for (uint32_t i = from; i < to;)
 		i += (uint32_t)put_char(line + i, to - i, &width, p->out);
-	fprintf(p->out, "%s\n%s      |%s %s", to < len ? "..." : "", paint(p, BLUE),
-		paint(p, PLAIN), from ? "   " : "");
+	fputs(to < len ? "...\n" : "\n", p->out);
+	put_margin(p, '|');
+	fputs(from ? "   " : "", p->out);
 	for (uint32_t i = from; i < at;)
 		i += (uint32_t)put_char(line + i, to - i, &indent, NULL);
 	width = indent;
@@ -170,13 +177,13 @@ static void print_fix(const struct printer *p, const struct diag *g)
 	place = source_place(p->d->sources, g->fix.span.lo);
 	if (place.source != at.source || place.line != at.line)
 		return;
-	line = source_line((struct source *)(uintptr_t)place.source, place.line, &len);
+	line = source_line(place.source, place.line, &len);
 	if (len > LINE_MAX_SHOWN || place.column - 1 > len)
 		return;
 	for (uint32_t i = 0; i < place.column - 1;)
 		i += (uint32_t)put_char(line + i, len - i, &indent, NULL);
-	fprintf(p->out, "%s      |%s %*s%s", paint(p, BLUE), paint(p, PLAIN), (int)indent, "",
-		paint(p, GREEN));
+	put_margin(p, '|');
+	fprintf(p->out, "%*s%s", (int)indent, "", paint(p, GREEN));
 	put_text(g->fix.text, p->out);
 	fprintf(p->out, "%s\n", paint(p, PLAIN));
 }
@@ -184,10 +191,8 @@ static void print_fix(const struct printer *p, const struct diag *g)
 /* "file:line:col: error: ", or "ccc: error: " without a place. */
 static bool print_head(const struct printer *p, struct span span, enum severity sev)
 {
-	struct place place = { 0 };
+	struct place place = source_place(p->d->sources, span.lo);
 
-	if (span.lo)
-		place = source_place(p->d->sources, span.lo);
 	fputs(paint(p, BOLD), p->out);
 	if (place.source) {
 		put_text(place.source->name, p->out);
@@ -204,7 +209,7 @@ static bool print_head(const struct printer *p, struct span span, enum severity 
 static bool names_rank(const char *message, int64_t rank)
 {
 	char text[32];
-	size_t n = (size_t)snprintf(text, sizeof text, "rank %lld", (long long)rank);
+	size_t n = (size_t)snprintf(text, sizeof(text), "rank %lld", (long long)rank);
 
 	for (const char *s = strstr(message, text); s; s = strstr(s + 1, text))
 		if (s[n] < '0' || s[n] > '9')
@@ -215,42 +220,37 @@ static bool names_rank(const char *message, int64_t rank)
 /* Which ranks it is true for: all of them, or those that the text leaves out. */
 static void print_ranks(const struct printer *p, const struct diag *g)
 {
-	int64_t *others;
+	int64_t *ranks = ARENA_ARRAY(p->d->arena, int64_t, g->nranks);
+	bool named = g->nranks && names_rank(g->message, g->rank);
 	uint32_t n = 0;
 
-	if (!g->nranks)
-		return;
-	others = ARENA_ARRAY(p->d->arena, int64_t, g->nranks);
-	if (!names_rank(g->message, g->rank)) {
-		fprintf(p->out, "%s      =%s on rank%s %s\n", paint(p, BLUE), paint(p, PLAIN),
-			g->nranks > 1 ? "s" : "", diag_ranks(p->d->arena, g->ranks, g->nranks));
-		return;
-	}
 	for (uint32_t i = 0; i < g->nranks; i++)
-		if (g->ranks[i] != g->rank)
-			others[n++] = g->ranks[i];
-	if (n)
-		fprintf(p->out, "%s      =%s the same for rank%s %s\n", paint(p, BLUE),
-			paint(p, PLAIN), n > 1 ? "s" : "", diag_ranks(p->d->arena, others, n));
+		if (!named || g->ranks[i] != g->rank)
+			ranks[n++] = g->ranks[i];
+	if (!n)
+		return;
+	put_margin(p, '=');
+	fprintf(p->out, "%s rank%s %s\n", named ? "the same for" : "on", n > 1 ? "s" : "",
+		diag_ranks(p->d->arena, ranks, n));
 }
 
 /* " [E0304]", or " [W0201, -Wunused]" */
 static void print_code(const struct printer *p, const struct diag *g, const char *color)
 {
-	const char *name = diag_warning_name(g->code);
+	const struct diag_code *row = diag_code(g->code);
 
 	if (!g->code)
 		return;
 	fprintf(p->out, " %s[%s", paint(p, color), diag_code_text(g->code).s);
-	if (name)
-		fprintf(p->out, ", -W%s%s", g->severity == SEV_ERROR ? "error=" : "", name);
+	if (row && row->name)
+		fprintf(p->out, ", -W%s%s", g->severity == SEV_ERROR ? "error=" : "", row->name);
 	fprintf(p->out, "]%s", paint(p, PLAIN));
 }
 
 static void print_line(const struct printer *p, const char *what, const char *text)
 {
-	fprintf(p->out, "%s      =%s %s%s:%s ", paint(p, BLUE), paint(p, PLAIN), paint(p, CYAN),
-		what, paint(p, PLAIN));
+	put_margin(p, '=');
+	fprintf(p->out, "%s%s:%s ", paint(p, CYAN), what, paint(p, PLAIN));
 	put_text(text, p->out);
 	putc('\n', p->out);
 }
@@ -321,18 +321,10 @@ static void print_left_out(const struct printer *p, const struct diag_style *sty
 			   uint32_t warnings)
 {
 	struct diag g = { .severity = SEV_NOTE, .rank = NO_RANK };
-	const char *s = errors + warnings > 1 ? "s" : "";
+	const char *what = errors && warnings ? "errors and warning" : errors ? "error" : "warning";
 
-	if (errors && warnings)
-		g.message = arena_printf(p->d->arena,
-					 "and %u more errors and warnings "
-					 "(--max-errors=0 shows all)",
-					 errors + warnings);
-	else
-		g.message = arena_printf(p->d->arena,
-					 "and %u more %s%s "
-					 "(--max-errors=0 shows all)",
-					 errors + warnings, errors ? "error" : "warning", s);
+	g.message = arena_printf(p->d->arena, "and %u more %s%s (--max-errors=0 shows all)",
+				 errors + warnings, what, errors + warnings > 1 ? "s" : "");
 	if (style->format == DIAG_TEXT)
 		fprintf(p->out, "%s\n", g.message);
 	else
@@ -348,7 +340,7 @@ void diags_print(struct diags *d, const struct diag_style *style, FILE *out)
 	for (uint32_t i = 0; i < d->n; i++)
 		rows[i] = (struct row){ .diag = d->v[i], .added = i };
 	if (d->n)
-		qsort(rows, d->n, sizeof *rows, compare);
+		qsort(rows, d->n, sizeof(*rows), compare);
 	for (uint32_t i = 0; i < d->n; i++) {
 		const struct diag *g = rows[i].diag;
 		if (style->max_errors && shown[g->severity] >= style->max_errors) {

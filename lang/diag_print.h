@@ -16,12 +16,15 @@ const char *diag_severity_name(enum severity s);
  * in *c, or 0 if the bytes are none. */
 size_t diag_utf8(const char *s, size_t n, uint32_t *c);
 
-/* A string with U+FFFD where the bytes are no UTF-8; `more` in parentheses, or NULL. */
-json_t *diag_json_text(const char *s, const char *more);
+/* The whole message of `g`. This also makes what its places need, and comes before any
+ * object of jansson's: an arena's allocation might not return, and they would be lost. */
+const char *diag_json_prepare(struct diags *d, const struct diag *g);
 
-/* Makes what the places of `g` need: an arena's allocation might not return, and objects
- * of jansson's would be lost. */
-void diag_find_places(struct diags *d, const struct diag *g);
+/* A string with U+FFFD where the bytes are no UTF-8. */
+json_t *diag_json_text(const char *s);
+/* Which ranks it is true for, and how many slots cure it. */
+json_t *diag_json_ranks(const struct diag *g);
+json_t *diag_json_slots(const struct diag *g);
 
 /* Adds it to the log. */
 void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g);

@@ -34,13 +34,9 @@ static void append(struct diag_log *log, json_t *array, json_t *value)
 	log->failed |= json_array_append_new(array, value) != 0;
 }
 
-/* {"text": s} */
-static json_t *message(struct diag_log *log, json_t *text)
+static json_t *message(const char *text)
 {
-	json_t *o = json_object();
-
-	set(log, o, "text", text);
-	return o;
+	return json_pack("{s:o}", "text", diag_json_text(text));
 }
 
 /* A path as a URI; what is no file has a scheme of ours. */
@@ -76,8 +72,7 @@ static json_t *uri(const struct source *src)
 static uint32_t character(const struct place *place)
 {
 	uint32_t len, n = 1, c;
-	const char *line =
-		source_line((struct source *)(uintptr_t)place->source, place->line, &len);
+	const char *line = source_line(place->source, place->line, &len);
 
 	if (place->column - 1 < len)
 		len = place->column - 1;
@@ -89,41 +84,28 @@ static uint32_t character(const struct place *place)
 	return n;
 }
 
-static json_t *region(struct diag_log *log, struct diags *d, struct span span)
+static json_t *region(struct diags *d, struct span span)
 {
 	struct place lo = source_place(d->sources, span.lo);
 	struct place hi = source_place(d->sources, span.hi < span.lo ? span.lo : span.hi);
-	json_t *o = json_object();
 
-	set(log, o, "startLine", json_integer(lo.line));
-	set(log, o, "startColumn", json_integer(character(&lo)));
-	set(log, o, "endLine", json_integer(hi.line));
-	set(log, o, "endColumn", json_integer(character(&hi)));
-	return o;
-}
-
-static json_t *artifact(struct diag_log *log, const struct source *src)
-{
-	json_t *o = json_object();
-
-	set(log, o, "uri", uri(src));
-	return o;
+	return json_pack("{s:i, s:i, s:i, s:i}", "startLine", (int)lo.line, "startColumn",
+			 (int)character(&lo), "endLine", (int)hi.line, "endColumn",
+			 (int)character(&hi));
 }
 
 /* A location with a text, either of which may be missing. */
 static json_t *location(struct diag_log *log, struct diags *d, struct span span, const char *text)
 {
 	const struct source *src = source_at(d->sources, span.lo);
-	json_t *o = json_object(), *physical;
+	json_t *o = json_object();
 
-	if (src) {
-		physical = json_object();
-		set(log, physical, "artifactLocation", artifact(log, src));
-		set(log, physical, "region", region(log, d, span));
-		set(log, o, "physicalLocation", physical);
-	}
+	if (src)
+		set(log, o, "physicalLocation",
+		    json_pack("{s:{s:o}, s:o}", "artifactLocation", "uri", uri(src), "region",
+			      region(d, span)));
 	if (text)
-		set(log, o, "message", message(log, diag_json_text(text, NULL)));
+		set(log, o, "message", message(text));
 	return o;
 }
 
@@ -134,102 +116,67 @@ static json_int_t rule(struct diag_log *log, int code)
 {
 	const struct diag_code *row = diag_code(code);
 	const struct diag_code_text text = diag_code_text(code);
-	const char *id = text.s;
-	json_t *o;
 	size_t i;
 
 	for (i = 0; i < json_array_size(log->rules); i++) {
 		const char *other =
 			json_string_value(json_object_get(json_array_get(log->rules, i), "id"));
-		if (other && !strcmp(other, id))
+		if (other && !strcmp(other, text.s))
 			return (json_int_t)i;
 	}
-	o = json_object();
-	set(log, o, "id", json_string(id));
-	if (diag_warning_name(code))
-		set(log, o, "name", json_string(diag_warning_name(code)));
-	if (row) {
-		set(log, o, "shortDescription", message(log, json_string(row->title)));
-		set(log, o, "help", message(log, json_string(row->text)));
-	}
-	append(log, log->rules, o);
+	append(log, log->rules,
+	       json_pack("{s:s, s:s*, s:{s:s}, s:{s:s}}", "id", text.s, "name", row->name,
+			 "shortDescription", "text", row->title, "help", "text", row->text));
 	return (json_int_t)i;
 }
 
 /* ---- results ------------------------------------------------------------------------------ */
 
-/* The message, and below it what to do, since results have no place for that. */
-static json_t *text_of(const struct diag *g)
-{
-	json_t *first = diag_json_text(g->message, g->where), *all = first;
-
-	for (uint32_t i = 0; i < g->help.n && all; i++) {
-		json_t *help = diag_json_text(g->help.v[i].text, NULL);
-		json_t *both = json_sprintf("%s\nhelp: %s", json_string_value(all),
-					    json_string_value(help));
-
-		json_decref(help);
-		json_decref(all);
-		all = both;
-	}
-	return all;
-}
-
 static json_t *fixes(struct diag_log *log, struct diags *d, const struct diag *g)
 {
-	json_t *array = json_array(), *fix = json_object(), *changes = json_array();
-	json_t *change = json_object(), *replacements = json_array(), *r = json_object();
+	json_t *fix = json_object();
 
-	set(log, r, "deletedRegion", region(log, d, g->fix.span));
-	set(log, r, "insertedContent", message(log, diag_json_text(g->fix.text, NULL)));
-	append(log, replacements, r);
-	set(log, change, "artifactLocation", artifact(log, source_at(d->sources, g->fix.span.lo)));
-	set(log, change, "replacements", replacements);
-	append(log, changes, change);
 	if (g->help.n)
-		set(log, fix, "description", message(log, diag_json_text(g->help.v[0].text, NULL)));
-	set(log, fix, "artifactChanges", changes);
-	append(log, array, fix);
-	return array;
+		set(log, fix, "description", message(g->help.v[0].text));
+	set(log, fix, "artifactChanges",
+	    json_pack("[{s:{s:o}, s:[{s:o, s:o}]}]", "artifactLocation", "uri",
+		      uri(source_at(d->sources, g->fix.span.lo)), "replacements", "deletedRegion",
+		      region(d, g->fix.span), "insertedContent", message(g->fix.text)));
+	return json_pack("[o]", fix);
 }
 
 /* What SARIF has no key for. */
 static void set_properties(struct diag_log *log, json_t *result, const struct diag *g)
 {
-	json_t *o = json_object(), *ranks;
+	json_t *o;
 
-	if (g->nranks) {
-		ranks = json_array();
-		for (uint32_t i = 0; i < g->nranks; i++)
-			append(log, ranks, json_integer(g->ranks[i]));
-		set(log, o, "ranks", ranks);
-	}
+	if (!g->nranks && !g->has_slots)
+		return;
+	o = json_object();
+	if (g->nranks)
+		set(log, o, "ranks", diag_json_ranks(g));
 	if (g->has_slots)
-		set(log, o, "min_slots",
-		    g->min_slots < 0 ? json_null() : json_integer(g->min_slots));
-	if (json_object_size(o))
-		set(log, result, "properties", o);
-	else
-		json_decref(o);
+		set(log, o, "min_slots", diag_json_slots(g));
+	set(log, result, "properties", o);
 }
 
 void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g)
 {
+	const char *text = diag_json_prepare(d, g);
 	json_t *result, *array;
 
-	diag_find_places(d, g);
+	/* Results have no place for what to do. */
+	for (uint32_t i = 0; i < g->help.n; i++)
+		text = arena_printf(d->arena, "%s\nhelp: %s", text, g->help.v[i].text);
 	result = json_object();
 	if (g->code) {
 		set(log, result, "ruleId", json_string(diag_code_text(g->code).s));
 		set(log, result, "ruleIndex", json_integer(rule(log, g->code)));
 	}
 	set(log, result, "level", json_string(diag_severity_name(g->severity)));
-	set(log, result, "message", message(log, text_of(g)));
-	if (g->span.lo) {
-		array = json_array();
-		append(log, array, location(log, d, g->span, NULL));
-		set(log, result, "locations", array);
-	}
+	set(log, result, "message", message(text));
+	if (g->span.lo)
+		set(log, result, "locations", json_pack("[o]", location(log, d, g->span, NULL)));
 	if (g->notes.n) {
 		array = json_array();
 		for (uint32_t i = 0; i < g->notes.n; i++)
@@ -245,21 +192,17 @@ void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g)
 
 bool diag_log_report(struct diag_log *log, const char *json)
 {
-	json_t *report = json_loads(json, 0, NULL), *result = json_object();
+	json_t *report = json_loads(json, 0, NULL);
 	const char *name = json_string_value(json_object_get(report, "schedule"));
 	const char *contract = json_string_value(json_object_get(report, "contract"));
 
-	set(log, result, "kind", json_string("pass"));
-	set(log, result, "level", json_string("none"));
-	set(log, result, "message",
-	    message(log,
-		    name && contract
-			    ? json_sprintf(
-				      "%s computes %s, without deadlocks and races: proved for every N asked",
-				      name, contract)
-			    : NULL));
-	set(log, result, "properties", report);
-	append(log, log->results, result);
+	append(log, log->results,
+	       json_pack("{s:s, s:s, s:{s:o}, s:o}", "kind", "pass", "level", "none", "message",
+			 "text",
+			 json_sprintf("%s computes %s, without deadlocks and races: proved for "
+				      "every N asked",
+				      name, contract),
+			 "properties", report));
 	return !log->failed;
 }
 
@@ -267,7 +210,7 @@ bool diag_log_report(struct diag_log *log, const char *json)
 
 struct diag_log *diag_log_open(void)
 {
-	struct diag_log *log = calloc(1, sizeof *log);
+	struct diag_log *log = calloc(1, sizeof(*log));
 
 	if (!log)
 		return NULL;
@@ -279,26 +222,13 @@ struct diag_log *diag_log_open(void)
 
 bool diag_log_close(struct diag_log *log, int status, FILE *out)
 {
-	json_t *top = json_object(), *runs = json_array(), *run = json_object();
-	json_t *tool = json_object(), *driver = json_object();
-	json_t *invocations = json_array(), *invocation = json_object();
+	json_t *top = json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:[{s:b, s:i}], s:s, s:o}]}",
+				"$schema", SCHEMA, "version", "2.1.0", "runs", "tool", "driver",
+				"name", "ccc", "version", CCS_VERSION, "rules", log->rules,
+				"invocations", "executionSuccessful", status <= 1, "exitCode",
+				status, "columnKind", "unicodeCodePoints", "results", log->results);
 	bool ok;
 
-	set(log, driver, "name", json_string("ccc"));
-	set(log, driver, "version", json_string(CCS_VERSION));
-	set(log, driver, "rules", log->rules);
-	set(log, tool, "driver", driver);
-	set(log, run, "tool", tool);
-	set(log, invocation, "executionSuccessful", json_boolean(status <= 1));
-	set(log, invocation, "exitCode", json_integer(status));
-	append(log, invocations, invocation);
-	set(log, run, "invocations", invocations);
-	set(log, run, "columnKind", json_string("unicodeCodePoints"));
-	set(log, run, "results", log->results);
-	append(log, runs, run);
-	set(log, top, "$schema", json_string(SCHEMA));
-	set(log, top, "version", json_string("2.1.0"));
-	set(log, top, "runs", runs);
 	ok = !log->failed && !json_dumpf(top, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	fputc('\n', out);
 	ok &= !fflush(out);

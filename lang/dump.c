@@ -10,35 +10,6 @@
 
 #include <inttypes.h>
 
-/* By enum expr_op. */
-static const char *op_text(enum expr_op op)
-{
-	switch (op) {
-	case OP_NOT: return "!";
-	case OP_COMPL: return "~";
-	case OP_NEG: return "-";
-	case OP_OR: return "||";
-	case OP_AND: return "&&";
-	case OP_BOR: return "|";
-	case OP_BXOR: return "^";
-	case OP_BAND: return "&";
-	case OP_EQ: return "==";
-	case OP_NE: return "!=";
-	case OP_LT: return "<";
-	case OP_GT: return ">";
-	case OP_LE: return "<=";
-	case OP_GE: return ">=";
-	case OP_SHL: return "<<";
-	case OP_SHR: return ">>";
-	case OP_ADD: return "+";
-	case OP_SUB: return "-";
-	case OP_MUL: return "*";
-	case OP_DIV: return "/";
-	case OP_MOD: return "%";
-	}
-	return "?";
-}
-
 /* ---- the dump ---------------------------------------------------------------------------- */
 
 struct dump {
@@ -88,25 +59,23 @@ static void dump_term(struct dump *d, const struct term *t);
 
 static void dump_expr(struct dump *d, const struct expr *e)
 {
+	static const char *const words[] = {
+		[E_INT] = "int",     [E_NAME] = "name",	    [E_RANK] = "rank", [E_N] = "N",
+		[E_UNARY] = "unary", [E_BINARY] = "binary", [E_COND] = "cond", [E_CALL] = "call",
+		[E_ENTRY] = "entry", [E_TABLE] = "table"
+	};
+	bool has_op = e && (e->kind == E_UNARY || e->kind == E_BINARY);
+
 	if (!e)
 		return;
-	switch (e->kind) {
-	case E_INT:
-		begin(d, "int", NULL);
-		fprintf(d->out, " %" PRId64, e->value);
-		end(d, e->span);
-		break;
-	case E_NAME: node(d, "name", e->name.name, e->span); break;
-	case E_RANK: node(d, "rank", NULL, e->span); break;
-	case E_N: node(d, "N", NULL, e->span); break;
-	case E_UNARY: node(d, "unary", op_text(e->op), e->span); break;
-	case E_BINARY: node(d, "binary", op_text(e->op), e->span); break;
-	case E_COND: node(d, "cond", NULL, e->span); break;
-	case E_CALL: node(d, "call", e->name.name, e->span); break;
-	case E_ENTRY: node(d, "entry", e->name.name, e->span); break;
-	case E_TABLE: node(d, "table", NULL, e->span); break;
-	case E_TERM: dump_term(d, e->term); return;
+	if (e->kind == E_TERM) {
+		dump_term(d, e->term);
+		return;
 	}
+	begin(d, words[e->kind], has_op ? lang_op_text(e->op) : e->name.name);
+	if (e->kind == E_INT)
+		fprintf(d->out, " %" PRId64, e->value);
+	end(d, e->span);
 	dump_expr(d, e->a);
 	dump_expr(d, e->b);
 	dump_expr(d, e->c);
@@ -131,14 +100,8 @@ static void dump_ref(struct dump *d, const char *what, const struct ref *r)
 		return;
 	node(d, what, r->name.name, r->span);
 	dump_part(d, "block", r->block);
-	switch (r->kind) {
-	case REF_ALL: break;
-	case REF_ONE: dump_part(d, "index", r->lo); break;
-	case REF_RANGE:
-		dump_part(d, "from", r->lo);
-		dump_part(d, "to", r->hi);
-		break;
-	}
+	dump_part(d, r->kind == REF_ONE ? "index" : "from", r->lo);
+	dump_part(d, "to", r->hi);
 	d->level--;
 }
 
@@ -156,16 +119,7 @@ static void dump_bindings(struct dump *d, const char *what, const struct binding
 
 static void dump_buffer(struct dump *d, const struct buffer_def *b)
 {
-	const char *what = "view";
-
-	switch (b->dir) {
-	case DIR_IN: what = "in"; break;
-	case DIR_OUT: what = "out"; break;
-	case DIR_INOUT: what = "inout"; break;
-	case DIR_VIEW: what = "view"; break;
-	case DIR_SCRATCH: what = "scratch"; break;
-	}
-	begin(d, what, b->name.name);
+	begin(d, lang_direction_text(b->dir), b->name.name);
 	if (b->by_column)
 		fputs(" by column", d->out);
 	end(d, b->span);
@@ -200,47 +154,18 @@ static void dump_term(struct dump *d, const struct term *t)
 		dump_part(d, "at", t->at);
 		break;
 	case T_SUM:
-		node(d, "sum", t->var->name, t->span);
-		dump_part(d, "from", t->lo);
-		dump_part(d, "to", t->hi);
-		dump_term(d, t->body);
-		break;
 	case T_AFTER:
-		node(d, "after", t->var->name, t->span);
+		node(d, t->body ? "sum" : "after", t->var->name, t->span);
 		dump_part(d, "from", t->lo);
 		dump_part(d, "to", t->hi);
+		if (t->body)
+			dump_term(d, t->body);
 		break;
 	}
 	d->level--;
 }
 
 /* ---- statements ---------------------------------------------------------------------------- */
-
-static const char *stmt_word(enum stmt_kind kind)
-{
-	switch (kind) {
-	case S_SEND: return "send";
-	case S_RECV: return "recv";
-	case S_REDUCE_FROM: return "reduce_from";
-	case S_COPY: return "copy";
-	case S_REDUCE_INTO: return "reduce_into";
-	case S_STEP: return "step";
-	case S_PAR: return "par";
-	case S_PAR_FOR: return "par_for";
-	case S_CHANNEL: return "channel";
-	case S_FOR: return "for";
-	case S_IF: return "if";
-	case S_WITHIN: return "within";
-	case S_CALL: return "run";
-	case S_ASSERT: return "assert";
-	case S_LET: return "let";
-	case S_FN: return "fn";
-	case S_SCRATCH: return "scratch";
-	case S_BLOCK: return "block";
-	case S_LINK: return "link";
-	}
-	return "?";
-}
 
 /* How a statement's three expressions are called in the dump. */
 static void dump_operands(struct dump *d, const struct stmt *s)
@@ -275,7 +200,7 @@ static void dump_stmt(struct dump *d, const struct stmt *s)
 		dump_buffer(d, s->buffer);
 		return;
 	}
-	begin(d, stmt_word(s->kind), s->name.name);
+	begin(d, lang_stmt_rule(s->kind).word, s->name.name);
 	if (s->kind == S_ASSERT)
 		dump_string(d, s->text);
 	end(d, s->span);

@@ -1,6 +1,6 @@
 /*
- * An expression, or a use of chunks, as text for a message: as the formatter
- * writes it, from the tree alone. Long ones are cut, so a message stays one
+ * A count, or a use of chunks, as text for a message: as the formatter writes it,
+ * from the resolved tree alone. Long ones are cut, so a message stays one
  * line and costs O(1).
  */
 #include "lang/lang.h"
@@ -31,60 +31,33 @@ static void put(struct text *t, const char *s)
 
 static void put_expr(struct text *t, const struct expr *e);
 
-static const char *operator_text(enum expr_op op)
+const char *lang_op_text(enum expr_op op)
 {
 	static const char *const text[] = {
-		[OP_NOT] = "!",	   [OP_COMPL] = "~", [OP_NEG] = "-",	[OP_OR] = " || ",
-		[OP_AND] = " && ", [OP_BOR] = " | ", [OP_BXOR] = " ^ ", [OP_BAND] = " & ",
-		[OP_EQ] = " == ",  [OP_NE] = " != ", [OP_LT] = " < ",	[OP_GT] = " > ",
-		[OP_LE] = " <= ",  [OP_GE] = " >= ", [OP_SHL] = " << ", [OP_SHR] = " >> ",
-		[OP_ADD] = " + ",  [OP_SUB] = " - ", [OP_MUL] = " * ",	[OP_DIV] = " / ",
-		[OP_MOD] = " % "
+		[OP_NOT] = "!",	 [OP_COMPL] = "~", [OP_NEG] = "-",  [OP_OR] = "||", [OP_AND] = "&&",
+		[OP_BOR] = "|",	 [OP_BXOR] = "^",  [OP_BAND] = "&", [OP_EQ] = "==", [OP_NE] = "!=",
+		[OP_LT] = "<",	 [OP_GT] = ">",	   [OP_LE] = "<=",  [OP_GE] = ">=", [OP_SHL] = "<<",
+		[OP_SHR] = ">>", [OP_ADD] = "+",   [OP_SUB] = "-",  [OP_MUL] = "*", [OP_DIV] = "/",
+		[OP_MOD] = "%"
 	};
 	return text[op];
 }
 
-static void put_list(struct text *t, const struct expr *e)
+const char *lang_direction_text(enum direction d)
 {
-	for (; e && !t->full; e = e->next) {
-		put_expr(t, e);
-		put(t, e->next ? ", " : "");
-	}
+	static const char *const text[] = { [DIR_IN] = "in",
+					    [DIR_OUT] = "out",
+					    [DIR_INOUT] = "inout",
+					    [DIR_VIEW] = "view",
+					    [DIR_SCRATCH] = "scratch" };
+	return text[d];
 }
 
-/* [i], [b][i] */
-static void put_indices(struct text *t, const struct expr *block, const struct expr *i)
+static void put_index(struct text *t, const struct expr *e)
 {
-	if (block) {
-		put(t, "[");
-		put_expr(t, block);
-		put(t, "]");
-	}
 	put(t, "[");
-	put_expr(t, i);
+	put_expr(t, e);
 	put(t, "]");
-}
-
-static void put_term(struct text *t, const struct term *term)
-{
-	if (term->kind == T_INITIAL) {
-		put(t, term->ref->name.name);
-		put_indices(t, term->ref->block, term->ref->lo);
-		put(t, "@");
-		put_expr(t, term->at);
-		return;
-	}
-	put(t, term->kind == T_SUM ? "sum(" : "after(");
-	put(t, term->var->name);
-	put(t, " in ");
-	put_expr(t, term->lo);
-	put(t, "..");
-	put_expr(t, term->hi);
-	if (term->kind == T_SUM) {
-		put(t, ": ");
-		put_term(t, term->body);
-	}
-	put(t, ")");
 }
 
 static void put_expr(struct text *t, const struct expr *e)
@@ -97,19 +70,21 @@ static void put_expr(struct text *t, const struct expr *e)
 		put(t, "(");
 	switch (e->kind) {
 	case E_INT:
-		snprintf(number, sizeof number, "%lld", (long long)e->value);
+		snprintf(number, sizeof(number), "%lld", (long long)e->value);
 		put(t, number);
 		break;
 	case E_NAME: put(t, e->name.name); break;
 	case E_RANK: put(t, "rank"); break;
 	case E_N: put(t, "N"); break;
 	case E_UNARY:
-		put(t, operator_text(e->op));
+		put(t, lang_op_text(e->op));
 		put_expr(t, e->a);
 		break;
 	case E_BINARY:
 		put_expr(t, e->a);
-		put(t, operator_text(e->op));
+		put(t, " ");
+		put(t, lang_op_text(e->op));
+		put(t, " ");
 		put_expr(t, e->b);
 		break;
 	case E_COND:
@@ -122,19 +97,18 @@ static void put_expr(struct text *t, const struct expr *e)
 	case E_CALL:
 		put(t, e->name.name);
 		put(t, "(");
-		put_list(t, e->args);
+		for (const struct expr *arg = e->args; arg; arg = arg->next) {
+			put_expr(t, arg);
+			put(t, arg->next ? ", " : "");
+		}
 		put(t, ")");
 		break;
 	case E_ENTRY:
 		put(t, e->name.name);
-		put_indices(t, e->b ? e->a : NULL, e->b ? e->b : e->a);
+		put_index(t, e->a);
 		break;
-	case E_TABLE:
-		put(t, "[");
-		put_list(t, e->args);
-		put(t, "]");
-		break;
-	case E_TERM: put_term(t, e->term); break;
+	case E_TABLE: /* ccs(5) 3, 5: neither is a chunk's place or a count */
+	case E_TERM: break;
 	}
 	if (e->parens)
 		put(t, ")");
@@ -167,7 +141,7 @@ static void put_end(struct text *t, const struct expr *e, bool tight)
 		return;
 	}
 	put_expr(t, e->a);
-	put(t, (char[]){ operator_text(e->op)[1], '\0' });
+	put(t, lang_op_text(e->op));
 	put_expr(t, e->b);
 }
 
@@ -190,11 +164,8 @@ const char *lang_ref_text(struct arena *a, const struct ref *r)
 	struct text t = { .n = 0 };
 
 	put(&t, r->name.name);
-	if (r->block) {
-		put(&t, "[");
-		put_expr(&t, r->block);
-		put(&t, "]");
-	}
+	if (r->block)
+		put_index(&t, r->block);
 	if (r->kind != REF_ALL) {
 		bool range = r->kind == REF_RANGE;
 		bool tight = range && is_short(r->lo) && is_short(r->hi);

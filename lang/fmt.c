@@ -13,8 +13,6 @@
  */
 #include "lang/fmt.h"
 
-#include <string.h>
-
 #define WIDTH 92u /* columns that a joined line may have */
 #define GAP 3u	  /* columns before a comment behind a line */
 
@@ -89,35 +87,32 @@ static uint32_t width(const struct fmt *f, uint32_t from, uint32_t to, uint32_t 
 	return w;
 }
 
+/* The block of the else behind the block at `i`; 0: there is none. */
+static uint32_t else_block(const struct fmt *f, uint32_t i)
+{
+	uint32_t at = f->t.v[i].match + 1;
+
+	if (f->t.v[at].id != TOK_ELSE)
+		return 0;
+	while (f->t.v[at].id != '{')
+		at++;
+	return at;
+}
+
 /* Decides for the block at `i` and for what its `else`s have: all of them alike. */
 static void choose(struct fmt *f, uint32_t i)
 {
-	uint32_t from = f->lines[f->nlines - 1].from, at = i, close, most;
+	uint32_t from = f->lines[f->nlines - 1].from, close = 0;
+	uint32_t most = WIDTH > 2 * f->depth ? WIDTH - 2 * f->depth : 0;
 	bool fits = true;
 
-	for (;;) {
+	for (uint32_t at = i; at; at = else_block(f, at)) {
+		fits = fits && f->short_block[at] && (at == i || !f->t.v[close + 1].newlines);
 		close = f->t.v[at].match;
-		fits = fits && f->short_block[at];
-		if (f->t.v[close + 1].id != TOK_ELSE)
-			break;
-		fits = fits && f->t.v[close + 1].newlines == 0;
-		for (at = close + 2; at < f->t.n && f->t.v[at].id != '{'; at++)
-			;
-		if (at == f->t.n)
-			break;
 	}
-	most = WIDTH > 2 * f->depth ? WIDTH - 2 * f->depth : 0;
 	fits = fits && width(f, from, close + 1, most) <= most;
-	for (at = i;;) {
+	for (uint32_t at = i; at; at = else_block(f, at))
 		f->choice[at] = fits ? ONE_LINE : MANY_LINES;
-		close = f->t.v[at].match;
-		if (f->t.v[close + 1].id != TOK_ELSE)
-			return;
-		for (at = close + 2; at < f->t.n && f->t.v[at].id != '{'; at++)
-			;
-		if (at == f->t.n)
-			return;
-	}
 }
 
 /* ---- lines -------------------------------------------------------------------------------- */
@@ -276,7 +271,7 @@ static void classify(const struct fmt *f, struct line *l, const struct line *nex
 			brace = i;
 	}
 	if (is_operation(first)) {
-		for (uint32_t i = l->from + 1; i < l->to; i++) {
+		for (uint32_t i = l->from; i < l->to; i++) {
 			int id = f->t.v[i].id;
 			if (id != TOK_TO && id != TOK_FROM && id != TOK_INTO)
 				continue;
@@ -368,14 +363,8 @@ struct text {
 
 static void put(struct text *t, const char *s, size_t n)
 {
-	if (t->n + n + 1 > t->cap) {
-		size_t cap = 2 * (t->n + n + 1);
-		t->v = arena_grow(t->arena, t->v, t->cap, cap);
-		t->cap = cap;
-	}
-	memcpy(t->v + t->n, s, n);
-	t->n += n;
-	t->v[t->n] = '\0';
+	while (n--)
+		ARENA_PUSH(t->arena, t->v, t->n, t->cap) = *s++;
 }
 
 static void put_spaces(struct text *t, uint32_t n)
@@ -422,9 +411,9 @@ const char *lang_format(struct front *front, struct unit *u, size_t *len)
 	make_lines(&f);
 	align_lines(&f);
 	align_comments(&f);
-	put(&out, "", 0);
 	for (uint32_t i = 0; i < f.nlines; i++)
 		put_line(&out, &f, &f.lines[i]);
 	*len = out.n;
+	put(&out, "", 1); /* its NUL */
 	return out.v;
 }

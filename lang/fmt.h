@@ -17,6 +17,7 @@ struct fmt_token {
 	int id;		   /* TOK_..., or a character; 0: a name, number, string or comment */
 	uint32_t newlines; /* line ends before it */
 	uint32_t match;	   /* of a bracket: the other one */
+	bool inside;	   /* of parentheses or brackets */
 	bool drop;	   /* a `;` between statements */
 	bool space;	   /* a space before it, if it is not first in its line */
 	bool start;	   /* a statement, a declaration, or a part of a head starts here */

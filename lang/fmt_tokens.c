@@ -85,6 +85,7 @@ static void match_brackets(struct arena *a, struct fmt_tokens *list)
 		int id = list->v[i].id;
 
 		list->v[i].match = i;
+		list->v[i].inside = n && list->v[open[n - 1]].id != '{';
 		if (id == '(' || id == '[' || id == '{') {
 			open[n++] = i;
 		} else if ((id == ')' || id == ']' || id == '}') && n) {
@@ -96,10 +97,16 @@ static void match_brackets(struct arena *a, struct fmt_tokens *list)
 
 /* ---- what begins where ------------------------------------------------------------------ */
 
+/* A word or a number. */
+static bool is_atom(const struct fmt_token *t)
+{
+	return t->kind == FMT_WORD || t->kind == FMT_NUMBER ||
+	       (t->id >= TOK_RANK && t->id <= TOK_FALSE);
+}
+
 static bool ends_operand(const struct fmt_token *t)
 {
-	return t->kind == FMT_WORD || t->kind == FMT_NUMBER || t->kind == FMT_STRING ||
-	       t->id == ')' || t->id == ']' || (t->id >= TOK_RANK && t->id <= TOK_FALSE);
+	return is_atom(t) || t->kind == FMT_STRING || t->id == ')' || t->id == ']';
 }
 
 static bool starts_statement(int id, int before)
@@ -108,31 +115,19 @@ static bool starts_statement(int id, int before)
 		return before != TOK_PAR;
 	if (id == TOK_IF)
 		return before != TOK_ELSE;
-	return keyword_starts_statement(id);
-}
-
-/* The keyword is a name after contract and implements (ccs(5) 2). */
-static bool is_name(const struct fmt_token *t, int before)
-{
-	return t->id == TOK_REDUCE && (before == TOK_CONTRACT || before == TOK_IMPLEMENTS);
+	return keyword_starts(id) == STATEMENT;
 }
 
 /* A let behind the head of a contract is the contract's if a clause follows the lets,
  * else the file's (ccs(5) 4). */
 static bool clause_follows(const struct fmt_tokens *list, uint32_t i)
 {
-	uint32_t parens = 0;
-
 	for (; i < list->n; i++) {
 		int id = list->v[i].id;
 
-		if (id == '(' || id == '[')
-			parens++;
-		else if ((id == ')' || id == ']') && parens)
-			parens--;
-		else if (id == TOK_ENSURES)
+		if (id == TOK_ENSURES)
 			return true;
-		else if (!parens && (keyword_starts_declaration(id) || id == TOK_FN))
+		if (!list->v[i].inside && (keyword_starts(id) == DECLARATION || id == TOK_FN))
 			return false;
 	}
 	return false;
@@ -142,7 +137,7 @@ static void find_starts(struct fmt_tokens *list)
 {
 	const struct fmt_token none = { .kind = FMT_END };
 	const struct fmt_token *before = &none;
-	uint32_t braces = 0, parens = 0;
+	uint32_t braces = 0;
 	int declaration = 0; /* what the head at hand belongs to, 0: in no head */
 	bool lets = false;   /* that head is a contract's, and its lets are in it */
 
@@ -151,27 +146,25 @@ static void find_starts(struct fmt_tokens *list)
 
 		if (t->kind == FMT_COMMENT)
 			continue;
-		if (is_name(t, before->id)) {
+		/* ccs(5) 2: after contract and implements, reduce is a name */
+		if (t->id == TOK_REDUCE &&
+		    (before->id == TOK_CONTRACT || before->id == TOK_IMPLEMENTS)) {
 			t->kind = FMT_WORD;
 			t->id = 0;
 		}
-		if (t->id == '(' || t->id == '[')
-			parens++;
-		else if ((t->id == ')' || t->id == ']') && parens)
-			parens--;
-		else if (t->id == ';' && !parens) {
+		if (t->id == ';' && !t->inside) {
 			t->drop = true;
 			list->v[i + 1].newlines += t->newlines;
-		} else if (!parens && keyword_starts_declaration(t->id)) {
+		} else if (!t->inside && keyword_starts(t->id) == DECLARATION) {
 			t->start = true;
 			declaration = t->id;
 			lets = t->id == TOK_CONTRACT && clause_follows(list, i + 1);
-		} else if (!parens && (t->id == TOK_IMPLEMENTS || t->id == TOK_ENSURES ||
-				       ((t->id == TOK_ON || t->id == TOK_WHERE) &&
-					declaration == TOK_SCHEDULE))) {
+		} else if (!t->inside && (t->id == TOK_IMPLEMENTS || t->id == TOK_ENSURES ||
+					  ((t->id == TOK_ON || t->id == TOK_WHERE) &&
+					   declaration == TOK_SCHEDULE))) {
 			t->start = t->head = true;
 			lets = false;
-		} else if (!parens && t->id == TOK_LET && lets) {
+		} else if (!t->inside && t->id == TOK_LET && lets) {
 			t->start = t->head = true;
 		} else if (t->id == '{') {
 			t->body = !braces && declaration == TOK_SCHEDULE;
@@ -180,9 +173,9 @@ static void find_starts(struct fmt_tokens *list)
 			braces++;
 		} else if (t->id == '}') {
 			braces -= braces > 0;
-		} else if (!parens && starts_statement(t->id, before->id)) {
+		} else if (!t->inside && starts_statement(t->id, before->id)) {
 			t->start = true;
-		} else if (!parens && braces && t->kind == FMT_WORD) {
+		} else if (!t->inside && braces && t->kind == FMT_WORD) {
 			t->start = ends_operand(before) || before->id == '{' || before->id == '}' ||
 				   before->id == ';';
 		}
@@ -191,13 +184,6 @@ static void find_starts(struct fmt_tokens *list)
 }
 
 /* ---- spaces -------------------------------------------------------------------------------- */
-
-/* A word or a number. */
-static bool is_atom(const struct fmt_token *t)
-{
-	return t->kind == FMT_WORD || t->kind == FMT_NUMBER ||
-	       (t->id >= TOK_RANK && t->id <= TOK_FALSE);
-}
 
 /* Whether tokens [i, end) are `x`, `-x`, `f(x)` or `x - y`; *op is the operator
  * of the last, or `end`. */
@@ -240,16 +226,10 @@ static void space_range(struct fmt_tokens *list, uint32_t at)
 		list->v[op2].space = list->v[op2 + 1].space = false;
 }
 
-struct spacing {
-	const struct fmt_token *before; /* last token that is no comment */
-	bool unary;			/* it was a unary operator */
-};
-
-static bool space_before(const struct fmt_tokens *list, uint32_t i, const struct spacing *sp,
+/* `before`: the last token that is no comment; `unary`: it was a unary operator. */
+static bool space_before(const struct fmt_token *t, const struct fmt_token *before, bool unary,
 			 bool ternary)
 {
-	const struct fmt_token *t = &list->v[i], *before = sp->before;
-
 	switch (t->id) {
 	case ',':
 	case ';':
@@ -266,14 +246,15 @@ static bool space_before(const struct fmt_tokens *list, uint32_t i, const struct
 	case '[': return !(before->kind == FMT_WORD || before->id == ']' || before->id == '(');
 	case '}': return before->id != '{';
 	}
-	return !(sp->unary || before->id == '(' || before->id == '[' || before->id == '@');
+	return !(unary || before->id == '(' || before->id == '[' || before->id == '@');
 }
 
 static void find_spaces(struct arena *a, struct fmt_tokens *list)
 {
 	const struct fmt_token none = { .kind = FMT_END };
-	struct spacing sp = { .before = &none };
+	const struct fmt_token *before = &none;
 	uint32_t *questions = ARENA_ARRAY(a, uint32_t, list->n + 1), depth = 0;
+	bool unary = false;
 
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct fmt_token *t = &list->v[i];
@@ -284,10 +265,9 @@ static void find_spaces(struct arena *a, struct fmt_tokens *list)
 			continue;
 		if (t->start && !depth)
 			questions[0] = 0;
-		t->space = space_before(list, i, &sp, ternary) ||
+		t->space = space_before(t, before, unary, ternary) ||
 			   (i && list->v[i - 1].kind == FMT_COMMENT);
-		sp.unary =
-			t->id == '!' || t->id == '~' || (t->id == '-' && !ends_operand(sp.before));
+		unary = t->id == '!' || t->id == '~' || (t->id == '-' && !ends_operand(before));
 		if (t->id == '(' || t->id == '[')
 			questions[++depth] = 0;
 		else if ((t->id == ')' || t->id == ']') && depth)
@@ -296,7 +276,7 @@ static void find_spaces(struct arena *a, struct fmt_tokens *list)
 			questions[depth]++;
 		else if (ternary)
 			questions[depth]--;
-		sp.before = t;
+		before = t;
 	}
 	for (uint32_t i = 0; i < list->n; i++)
 		if (list->v[i].id == TOK_DOTDOT)

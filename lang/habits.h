@@ -5,6 +5,7 @@
 #ifndef CCS_LANG_HABITS_H
 #define CCS_LANG_HABITS_H
 
+#include "lang/keywords.h"
 #include "lang/parse_support.h"
 #include "lang/parse.h"
 
@@ -34,17 +35,20 @@ bool habit_operation(const struct mistake *m, struct cure *c); /* send, recv, re
 bool habit_loop(const struct mistake *m, struct cure *c);      /* for, and blocks */
 bool habit_expression(const struct mistake *m, struct cure *c);
 bool habit_head(const struct mistake *m, struct cure *c); /* declarations */
-bool habit_contract(const struct mistake *m, struct cure *c);
 
 /* The fix: `text` in place of from..to. */
 void cure_fix(const struct mistake *m, struct cure *c, const char *from, const char *to,
 	      const char *text);
+/* All true: the help; and a fix; and one in place of the token. */
+bool cure_help(struct cure *c, const char *help);
+bool cure_both(const struct mistake *m, struct cure *c, const char *help, const char *from,
+	       const char *to, const char *text);
+bool cure_token(const struct mistake *m, struct cure *c, const char *help, const char *text);
 
 /* ---- what could stand here, and what does ------------------------------------- */
 
 bool mistake_may(const struct mistake *m, const char *name);
 bool mistake_got(const struct mistake *m, const char *name);
-bool mistake_got_one(const struct mistake *m, const char *const *names);
 /* A statement, a declaration, an expression, an operator. */
 bool mistake_may_statement(const struct mistake *m);
 bool mistake_may_declare(const struct mistake *m);
@@ -56,10 +60,6 @@ bool mistake_may_operator(const struct mistake *m);
 /* Behind the spaces of a line. */
 const char *text_skip(const char *s);
 const char *text_word_end(const char *s);
-/* Whether the word at s is this one. */
-bool text_is(const char *s, const char *word);
-/* Whether it is one of a NULL-ended list. */
-bool text_is_one_of(const char *s, const char *const *words);
 /* The bracket that closes the one at s, on the same line, or NULL. */
 const char *text_closing(const char *s);
 /* The first `c` in from..to that is in no brackets, or NULL. */

@@ -14,12 +14,10 @@ static bool word_operator(const struct mistake *m, struct cure *c)
 
 	if (!mistake_may_operator(m) || !mistake_got(m, "name"))
 		return false;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (text_is(m->at, words[i])) {
-			c->help = arena_printf(m->ps->arena, "write `%s`", signs[i]);
-			cure_fix(m, c, m->at, text_word_end(m->at), signs[i]);
-			return true;
-		}
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (word_is_one_of(m->at, words[i]))
+			return cure_token(m, c, arena_printf(m->ps->arena, "write `%s`", signs[i]),
+					  signs[i]);
 	return false;
 }
 
@@ -28,12 +26,11 @@ static bool word_not(const struct mistake *m, struct cure *c)
 {
 	const char *word = mistake_text(m, m->ps->previous.span.lo);
 
-	if (m->ps->previous.kind != TOK_IDENT || !text_is(word, "not"))
+	if (m->ps->previous.kind != TOK_IDENT || !word_is_one_of(word, "not"))
 		return false;
 	c->span = m->ps->previous.span;
 	c->message = "unexpected name `not`, expected an expression";
-	c->help = "write !(a == b), or a != b";
-	return true;
+	return cure_help(c, "write !(a == b), or a != b");
 }
 
 /* `a if b else c`, `if b { a } else { c }` */
@@ -44,9 +41,8 @@ static bool choice(const struct mistake *m, struct cure *c)
 	if (!operand &&
 	    !(mistake_got(m, "else") && mistake_may(m, "'{'") && mistake_may_operator(m)))
 		return false;
-	c->help = "a choice of values is: condition ? a : b";
 	c->mute = text_line_end(m->at);
-	return true;
+	return cure_help(c, "a choice of values is: condition ? a : b");
 }
 
 /* ---- signs ------------------------------------------------------------------------------- */
@@ -71,34 +67,32 @@ static bool power(const struct mistake *m, struct cure *c)
 	c->span = mistake_span(m, m->at - 1, m->at + 1);
 	base = mistake_text(m, m->ps->before.span.lo);
 	exponent = text_skip(m->at + 1);
-	end = *exponent == '(' ? text_closing(exponent) : text_word_end(exponent);
-	if (m->ps->before.kind == TOK_INT && text_is(base, "2") && end && end > exponent)
-		cure_fix(m, c, base, *exponent == '(' ? end + 1 : end,
-			 arena_printf(m->ps->arena, "(1 << %.*s)",
-				      (int)((*exponent == '(' ? end + 1 : end) - exponent),
-				      exponent));
+	end = text_word_end(exponent);
+	if (*exponent == '(') {
+		end = text_closing(exponent);
+		end = end ? end + 1 : exponent;
+	}
+	if (m->ps->before.kind == TOK_INT && word_is_one_of(base, "2") && end > exponent)
+		cure_fix(
+			m, c, base, end,
+			arena_printf(m->ps->arena, "(1 << %.*s)", (int)(end - exponent), exponent));
 	return true;
 }
 
 static bool comparison(const struct mistake *m, struct cure *c)
 {
-	if (mistake_got(m, "'='") && pair(m, "==")) { /* the third of === */
-		c->help = "`==` compares";
-		cure_fix(m, c, m->at, m->at + 1, "");
-	} else if (mistake_got(m, "'>'") && pair(m, "<>")) {
-		c->help = "write `!=`";
-		cure_fix(m, c, m->at - 1, m->at + 1, "!=");
-	} else if (mistake_got(m, "'='") && mistake_may(m, "==") &&
-		   (m->at[1] == '<' || m->at[1] == '>')) {
-		c->help = arena_printf(m->ps->arena, "write `%c=`", m->at[1]);
-		cure_fix(m, c, m->at, m->at + 2, m->at[1] == '<' ? "<=" : ">=");
-	} else if (mistake_got(m, "'='") && mistake_may(m, "==")) {
-		c->help = "`=` defines a name, `==` compares";
-		cure_fix(m, c, m->at, m->at + 1, "==");
-	} else {
+	bool equal = mistake_got(m, "'='");
+
+	if (equal && pair(m, "==")) /* the third of === */
+		return cure_token(m, c, "`==` compares", "");
+	if (mistake_got(m, "'>'") && pair(m, "<>"))
+		return cure_both(m, c, "write `!=`", m->at - 1, m->at + 1, "!=");
+	if (!equal || !mistake_may(m, "=="))
 		return false;
-	}
-	return true;
+	if (m->at[1] == '<' || m->at[1] == '>')
+		return cure_both(m, c, arena_printf(m->ps->arena, "write `%c=`", m->at[1]), m->at,
+				 m->at + 2, m->at[1] == '<' ? "<=" : ">=");
+	return cure_token(m, c, "`=` defines a name, `==` compares", "==");
 }
 
 static bool doubled(const struct mistake *m, struct cure *c)
@@ -111,9 +105,8 @@ static bool doubled(const struct mistake *m, struct cure *c)
 		at--;
 	if (*at != *m->at || at == m->at - 1)
 		return false;
-	c->help = arena_printf(m->ps->arena, "write `%c%c` without a space", *at, *at);
-	cure_fix(m, c, at, m->at + 1, *at == '&' ? "&&" : "||");
-	return true;
+	return cure_both(m, c, arena_printf(m->ps->arena, "write `%c%c` without a space", *at, *at),
+			 at, m->at + 1, *at == '&' ? "&&" : "||");
 }
 
 /* ---- values that are none ------------------------------------------------------------------ */
@@ -136,48 +129,37 @@ static bool called_number(const struct mistake *m, struct cure *c)
 /* x[0:2], x[:], x[1..], x[], x[0, 1] */
 static bool slice(const struct mistake *m, struct cure *c)
 {
-	static const char help[] =
-		"x is all chunks, x[e] one, x[lo..hi] those from lo on and before hi";
+	bool colon = mistake_got(m, "':'"), empty = mistake_got(m, "']'");
+	bool begins = m->ps->previous.kind == '[' && (colon || empty || mistake_got(m, ".."));
 	const char *close = text_skip(m->at + 1);
 
 	if (mistake_may(m, "..") && mistake_may(m, "']'")) {
-		if (!mistake_got(m, "':'") && !mistake_got(m, "','"))
+		if (!colon && !mistake_got(m, "','"))
 			return false;
-		c->help = help;
-		if (mistake_got(m, "':'") && *close != ']')
+		if (colon && *close != ']')
 			cure_fix(m, c, m->at, m->at + 1, "..");
-		return true;
-	}
-	if (!mistake_may_operand(m))
-		return false;
-	if (m->ps->previous.kind == '[' &&
-	    (mistake_got(m, "':'") || mistake_got(m, "']'") || mistake_got(m, ".."))) {
+	} else if (mistake_may_operand(m) && begins) {
 		const char *open = mistake_text(m, m->ps->previous.span.lo);
 
-		c->help = help;
-		if (mistake_got(m, "']'"))
+		if (empty)
 			cure_fix(m, c, open, m->at + 1, "");
-		else if (mistake_got(m, "':'") && *close == ']')
+		else if (colon && *close == ']')
 			cure_fix(m, c, open, close + 1, "");
-		return true;
-	}
-	if (m->ps->previous.kind != TOK_DOTDOT || !mistake_got(m, "']'"))
+	} else if (!mistake_may_operand(m) || m->ps->previous.kind != TOK_DOTDOT || !empty) {
 		return false;
-	c->help = help;
-	return true;
+	}
+	return cure_help(c, "x is all chunks, x[e] one, x[lo..hi] those from lo on and before hi");
 }
 
 static bool number(const struct mistake *m, struct cure *c)
 {
 	if (mistake_got(m, "fraction"))
-		c->help = "numbers are integers; only a link's attributes may be fractions";
-	else if (mistake_got(m, "'['") && mistake_may_operand(m))
-		c->help = "a table stands only behind `let name =`, and in `group( )`";
-	else if (mistake_got(m, "string") && mistake_may_operand(m))
-		c->help = "expressions are numbers; texts stand in import and assert";
-	else
-		return false;
-	return true;
+		return cure_help(c,
+				 "numbers are integers; only a link's attributes may be fractions");
+	if (mistake_got(m, "'['") && mistake_may_operand(m))
+		return cure_help(c, "a table stands only behind `let name =`, and in `group( )`");
+	return mistake_got(m, "string") && mistake_may_operand(m) &&
+	       cure_help(c, "expressions are numbers; texts stand in import and assert");
 }
 
 bool habit_expression(const struct mistake *m, struct cure *c)

@@ -1,46 +1,37 @@
 /*
- * Heads of declarations, and what stands outside of them, as they are written elsewhere.
+ * Heads of declarations, clauses of contracts, and what stands outside of them, as they
+ * are written elsewhere.
  */
 #include "lang/habits.h"
 
 #include <string.h>
 
-static const char *const directions[] = { "in", "out", "inout", NULL };
+static const char directions[] = "in out inout";
 
 /* ---- where a declaration was to begin ----------------------------------------------- */
 
 static bool outside(const struct mistake *m, struct cure *c)
 {
-	static const char *const functions[] = { "def",	   "func",	 "function",   "fun",
-						 "void",   "sub",	 "procedure",  "macro",
-						 "int",	   "__global__", "__device__", "static",
-						 "inline", NULL };
-	static const char *const statements[] = { "send",   "recv",    "reduce", "copy",
-						  "step",   "par",     "for",	 "if",
-						  "within", "channel", "assert", "scratch",
-						  "link",   "else",    NULL };
-
-	static const char *const others[] = { "class",	 "struct",  "module", "namespace",
-					      "package", "program", "main",   NULL };
-
 	if (!mistake_may_declare(m))
 		return false;
 	if (mistake_got(m, "'}'"))
-		c->help = "no block is open here: there is one `}` too many before this, or here";
-	else if (mistake_got_one(m, statements))
-		c->help = "statements stand in the body of a schedule, a proc or a topology";
-	else if (text_is_one_of(m->at, functions))
-		c->help =
+		return cure_help(
+			c, "no block is open here: there is one `}` too many before this, or here");
+	if (keyword_text_starts(m->got) == STATEMENT || mistake_got(m, "else"))
+		return cure_help(
+			c, "statements stand in the body of a schedule, a proc or a topology");
+	if (word_is_one_of(m->at, "def func function fun void sub procedure macro int __global__ "
+				  "__device__ static inline"))
+		return cure_help(
+			c,
 			"what sends and receives is a proc: proc NAME(d[K]) { ... }; what computes "
-			"a number is a fn: fn NAME(a, b) = a + b";
-	else if (text_is_one_of(m->at, others))
-		c->help =
-			"a file has imports, contracts, topologies, procs, schedules, lets and fns";
-	else if (text_is(m->at, "from") || text_is(m->at, "include") || text_is(m->at, "using"))
-		c->help = "names of another file come with: import \"FILE.ccs\"";
-	else
-		return false;
-	return true;
+			"a number is a fn: fn NAME(a, b) = a + b");
+	if (word_is_one_of(m->at, "class struct module namespace package program main"))
+		return cure_help(
+			c,
+			"a file has imports, contracts, topologies, procs, schedules, lets and fns");
+	return word_is_one_of(m->at, "from include using") &&
+	       cure_help(c, "names of another file come with: import \"FILE.ccs\"");
 }
 
 /* import ring */
@@ -63,11 +54,31 @@ static bool import(const struct mistake *m, struct cure *c)
 	return true;
 }
 
-/* ---- the head of a schedule ------------------------------------------------------------- */
+/* ---- clauses of a contract --------------------------------------------------------------- */
 
-static const char needs_contract[] =
-	"a schedule says what it computes, as in: implements allreduce(inout data[N]); what is "
-	"only called is a proc";
+static bool contract(const struct mistake *m, struct cure *c)
+{
+	if (m->ps->head != TOK_CONTRACT)
+		return false;
+	if (m->ps->previous.kind == TOK_ENSURES && mistake_got(m, "if"))
+		return cure_both(
+			m, c,
+			"a condition stands before a colon: ensures rank == 0: b[i] == a[i]@0",
+			m->at, text_skip(m->at + 2), "");
+	if (m->ps->before.kind == TOK_ENSURES)
+		return cure_help(
+			c,
+			word_is_one_of(mistake_text(m, m->ps->previous.span.lo), "forall")
+				? "a clause holds for each index that its left side names: ensures b[i] == a[i]@0"
+				: "the form is: ensures b[i] == a[i]@q, or: ensures b[i] == "
+				  "sum(q in 0..N: a[i]@q)");
+	if (mistake_may(m, "ensures") && mistake_may_declare(m) && mistake_got(m, "'{'"))
+		return cure_help(c, "clauses have no braces: ensures follows the buffers");
+	return mistake_may(m, "in") && m->n == 1 &&
+	       cure_help(c, "a sum is: sum(q in 0..N: a[i]@q)");
+}
+
+/* ---- the head of a schedule ------------------------------------------------------------- */
 
 /* Whether the words before the body have this one. */
 static bool head_has(const struct mistake *m, const char *word)
@@ -75,42 +86,29 @@ static bool head_has(const struct mistake *m, const char *word)
 	for (const char *s = m->at; s < m->at + 1000 && *s && *s != '{' && *s != '}';) {
 		const char *end = text_word_end(s);
 
-		if (text_is(s, word))
+		if (word_is_one_of(s, word))
 			return true;
 		s = end > s ? end : s + 1;
 	}
 	return false;
 }
 
-/* schedule a-b, schedule a.b */
-static bool name(const struct mistake *m, struct cure *c)
-{
-	if (!mistake_may(m, "implements") || !mistake_got(m, "'-'"))
-		return false;
-	c->help = "a name has letters, digits and `_`";
-	cure_fix(m, c, m->at, m->at + 1, "_");
-	return true;
-}
-
 static bool schedule(const struct mistake *m, struct cure *c)
 {
-	static const char *const heads[] = { "implements", "on", "where", NULL };
+	bool head = word_is_one_of(m->got, "implements on where");
 
-	if (mistake_got_one(m, heads) && (mistake_may(m, "'{'") || mistake_may(m, "implements")) &&
-	    (mistake_got(m, "implements") || head_has(m, "implements"))) {
-		c->help = "the order is: implements, on, where";
-		return true;
-	}
-	if (mistake_may(m, "implements")) {
-		c->help = needs_contract;
-		return true;
-	}
-	if (m->ps->head == TOK_SCHEDULE && mistake_got_one(m, directions) &&
-	    mistake_may(m, "name") && !mistake_may(m, "inout") && m->ps->previous.kind == '(') {
-		c->help = "buffers stand in the contract: implements allreduce(inout data[N])";
-		return true;
-	}
-	return false;
+	if (mistake_may(m, "implements") && mistake_got(m, "'-'")) /* schedule a-b */
+		return cure_token(m, c, "a name has letters, digits and `_`", "_");
+	if (head && (mistake_may(m, "'{'") || mistake_may(m, "implements")) &&
+	    (mistake_got(m, "implements") || head_has(m, "implements")))
+		return cure_help(c, "the order is: implements, on, where");
+	if (mistake_may(m, "implements"))
+		return cure_help(
+			c, "a schedule says what it computes, as in: implements allreduce(inout "
+			   "data[N]); what is only called is a proc");
+	return m->ps->head == TOK_SCHEDULE && word_is_one_of(m->got, directions) &&
+	       mistake_may(m, "name") && !mistake_may(m, "inout") && m->ps->previous.kind == '(' &&
+	       cure_help(c, "buffers stand in the contract: implements allreduce(inout data[N])");
 }
 
 /* ---- buffers and parameters ------------------------------------------------------------------ */
@@ -119,52 +117,35 @@ static bool buffers(const struct mistake *m, struct cure *c)
 {
 	int previous = m->ps->previous.kind;
 
-	if (mistake_may(m, "inout")) {
-		c->help = mistake_got(m, "sum") ? "the caller chooses the operator"
-			  : mistake_got(m, "name")
-				  ? "each buffer starts with its direction: in, out "
-				    "or inout; it has no type"
-				  : "buffers are: in a[C], out b[C], inout x[C]";
-		return true;
-	}
-	if (previous == TOK_IN && mistake_got(m, "out")) {
-		const char *in = mistake_text(m, m->ps->previous.span.lo);
-
-		c->help = "write `inout`";
-		cure_fix(m, c, in, text_word_end(m->at), "inout");
-		return true;
-	}
-	if (previous == TOK_IDENT && m->n == 1 && mistake_may(m, "'['") &&
-	    (mistake_got(m, "')'") || mistake_got(m, "','"))) {
-		c->help = "a buffer has its number of chunks in brackets: inout data[N]";
-		return true;
-	}
-	return false;
+	if (mistake_may(m, "inout"))
+		return cure_help(c, mistake_got(m, "sum") ? "the caller chooses the operator"
+				    : mistake_got(m, "name")
+					    ? "each buffer starts with its direction: in, out "
+					      "or inout; it has no type"
+					    : "buffers are: in a[C], out b[C], inout x[C]");
+	if (previous == TOK_IN && mistake_got(m, "out"))
+		return cure_both(m, c, "write `inout`", mistake_text(m, m->ps->previous.span.lo),
+				 text_word_end(m->at), "inout");
+	return previous == TOK_IDENT && m->n == 1 && mistake_may(m, "'['") &&
+	       (mistake_got(m, "')'") || mistake_got(m, "','")) &&
+	       cure_help(c, "a buffer has its number of chunks in brackets: inout data[N]");
 }
 
 static bool parameters(const struct mistake *m, struct cure *c)
 {
-	if (m->ps->head == TOK_PROC && mistake_got_one(m, directions) && mistake_may(m, "name")) {
-		c->help = "parameters of a proc have no direction";
-		cure_fix(m, c, m->at, text_skip(text_word_end(m->at)), "");
-		return true;
-	}
-	if (m->ps->head == TOK_PROC && mistake_got(m, "':'") && mistake_may(m, "'['")) {
-		c->help = "a parameter is d[K], chunks in K equal parts, or a number: n";
-		return true;
-	}
+	if (m->ps->head == TOK_PROC && word_is_one_of(m->got, directions) && mistake_may(m, "name"))
+		return cure_both(m, c, "parameters of a proc have no direction", m->at,
+				 text_skip(text_word_end(m->at)), "");
+	if (m->ps->head == TOK_PROC && mistake_got(m, "':'") && mistake_may(m, "'['"))
+		return cure_help(c, "a parameter is d[K], chunks in K equal parts, or a number: n");
 	if (mistake_got(m, "'='") && mistake_may(m, "')'") && mistake_may(m, "','") &&
-	    mistake_may_operator(m) && m->ps->head == TOK_SCHEDULE && !m->ps->nbraces) {
-		c->help =
-			"arguments of a topology stand in its order, without names: on torus(2, 4)";
-		return true;
-	}
-	if ((mistake_got(m, "N") || mistake_got(m, "rank")) && mistake_may(m, "name") &&
-	    m->ps->previous.kind == '(') {
-		c->help = "N and rank are there always; N is what -n says";
-		return true;
-	}
-	return false;
+	    mistake_may_operator(m) && m->ps->head == TOK_SCHEDULE && !m->ps->nbraces)
+		return cure_help(
+			c,
+			"arguments of a topology stand in its order, without names: on torus(2, 4)");
+	return (mistake_got(m, "N") || mistake_got(m, "rank")) && mistake_may(m, "name") &&
+	       m->ps->previous.kind == '(' &&
+	       cure_help(c, "N and rank are there always; N is what -n says");
 }
 
 /* fn f(x) { return x } */
@@ -177,7 +158,7 @@ static bool function(const struct mistake *m, struct cure *c)
 	c->help = "a fn is one expression: fn NAME(a, b) = a + b";
 	while (*s == ' ' || *s == '\t' || *s == '\n' || *s == '\r')
 		s++;
-	if (text_is(s, "return"))
+	if (word_is_one_of(s, "return"))
 		s = text_skip(s + 6);
 	end = s + strcspn(s, ";\n}");
 	if (end[strspn(end, "; \t\r\n")] != '}')
@@ -190,6 +171,6 @@ static bool function(const struct mistake *m, struct cure *c)
 
 bool habit_head(const struct mistake *m, struct cure *c)
 {
-	return outside(m, c) || import(m, c) || name(m, c) || schedule(m, c) || buffers(m, c) ||
+	return contract(m, c) || outside(m, c) || import(m, c) || schedule(m, c) || buffers(m, c) ||
 	       parameters(m, c) || function(m, c);
 }

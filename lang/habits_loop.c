@@ -7,9 +7,9 @@
 
 static const char for_form[] = "the form is: for i in a..b { ... }";
 
-static int width(const char *from, const char *to)
+static const char *piece(struct arena *a, const char *from, const char *to)
 {
-	return (int)(to - from);
+	return arena_strndup(a, from, (size_t)(to - from));
 }
 
 /* ---- behind `for` ------------------------------------------------------------------- */
@@ -31,9 +31,9 @@ static const char *c_style(struct arena *a, const char *s, const char *end)
 	less = text_find(semi + 1, semi2, '<');
 	if (name == name_end || !less || less[1] == '=' || !strstr(semi2, "++"))
 		return NULL;
-	return arena_printf(a, "%.*s in %.*s..%.*s", width(name, name_end), name,
-			    width(text_skip(eq + 1), semi), text_skip(eq + 1),
-			    width(text_skip(less + 1), semi2), text_skip(less + 1));
+	return arena_printf(a, "%s in %s..%s", piece(a, name, name_end),
+			    piece(a, text_skip(eq + 1), semi),
+			    piece(a, text_skip(less + 1), semi2));
 }
 
 /* for (...) */
@@ -45,7 +45,7 @@ static void in_parens(const struct mistake *m, struct cure *c)
 	if (!close)
 		return;
 	if (!text && !text_find(m->at + 1, close, ';'))
-		text = arena_strndup(m->ps->arena, m->at + 1, (size_t)(close - m->at - 1));
+		text = piece(m->ps->arena, m->at + 1, close);
 	if (text)
 		cure_fix(m, c, m->at, close + 1, text);
 }
@@ -79,7 +79,7 @@ static bool python_range(const struct mistake *m, struct cure *c, const char *fr
 	const char *open = text_skip(text_word_end(from)), *close, *one, *two;
 	struct arena *a = m->ps->arena;
 
-	if (!text_is(from, "range") || *open != '(' || !(close = text_closing(open)))
+	if (!word_is_one_of(from, "range") || *open != '(' || !(close = text_closing(open)))
 		return false;
 	c->help = "a range is written a..b, without b; steps of c are a..b by c";
 	c->span = mistake_span(m, from, close + 1);
@@ -87,16 +87,11 @@ static bool python_range(const struct mistake *m, struct cure *c, const char *fr
 	open++;
 	one = text_find(open, close, ',');
 	two = one ? text_find(one + 1, close, ',') : NULL;
-	if (!one)
-		cure_fix(m, c, from, close + 1,
-			 arena_printf(a, "0..%.*s", width(open, close), open));
-	else
-		cure_fix(m, c, from, close + 1,
-			 arena_printf(a, "%.*s..%.*s%s%.*s", width(open, one), open,
-				      width(text_skip(one + 1), two ? two : close),
-				      text_skip(one + 1), two ? " by " : "",
-				      two ? width(text_skip(two + 1), close) : 0,
-				      two ? text_skip(two + 1) : ""));
+	cure_fix(m, c, from, close + 1,
+		 arena_printf(a, "%s..%s%s%s", one ? piece(a, open, one) : "0",
+			      one ? piece(a, text_skip(one + 1), two ? two : close)
+				  : piece(a, open, close),
+			      two ? " by " : "", two ? piece(a, text_skip(two + 1), close) : ""));
 	return true;
 }
 
@@ -106,7 +101,7 @@ static const char *range_begin(const struct mistake *m)
 	const char *s = text_line_begin(m->at, m->ps->source->text), *found = NULL;
 
 	for (; s<m->at; s = text_word_end(s)> s ? text_word_end(s) : s + 1)
-		if (text_is(s, "in"))
+		if (word_is_one_of(s, "in"))
 			found = text_skip(s + 2);
 	return found;
 }
@@ -115,6 +110,8 @@ static bool range(const struct mistake *m, struct cure *c)
 {
 	const char *from;
 
+	if (m->ps->previous.kind == TOK_DOTDOT && mistake_got(m, "'='")) /* ..= */
+		return cure_help(c, "a range is written a..b, without b: the end is one more");
 	if (!mistake_may(m, "..") || mistake_may(m, "']'") || mistake_may(m, "')'"))
 		return false;
 	from = range_begin(m);
@@ -131,33 +128,20 @@ static bool range(const struct mistake *m, struct cure *c)
 	return true;
 }
 
-/* `..=` */
-static bool closed_range(const struct mistake *m, struct cure *c)
-{
-	if (m->ps->previous.kind != TOK_DOTDOT || !mistake_got(m, "'='"))
-		return false;
-	c->help = "a range is written a..b, without b: the end is one more";
-	return true;
-}
-
 /* ---- blocks -------------------------------------------------------------------------------- */
 
 static const char braces[] = "a block stands in braces, also around one statement: { ... }";
-static const char *const statements[] = { "send", "recv",    "reduce", "copy",	  "step",   "par",
-					  "for",  "if",	     "within", "channel", "assert", "let",
-					  "fn",	  "scratch", "link",   NULL };
 
 /* A statement without braces, up to the end of its line. */
 static bool without_braces(const struct mistake *m, struct cure *c)
 {
-	static const char *const simple[] = { "send", "recv", "reduce", "copy", NULL };
 	const char *end = text_line_end(m->at);
 
 	c->help = braces;
 	m->ps->no_braces = true;
-	if (mistake_got_one(m, simple))
+	if (word_is_one_of(m->got, "send recv reduce copy"))
 		cure_fix(m, c, m->at, end,
-			 arena_printf(m->ps->arena, "{ %.*s }", width(m->at, end), m->at));
+			 arena_printf(m->ps->arena, "{ %s }", piece(m->ps->arena, m->at, end)));
 	return true;
 }
 
@@ -180,14 +164,13 @@ static bool commented(const struct mistake *m, struct cure *c)
 
 static bool block(const struct mistake *m, struct cure *c)
 {
-	static const char *const fillers[] = { "then", "do", "begin", NULL };
 	const char *next;
 
 	if (!mistake_may(m, "'{'"))
 		return false;
 	if (commented(m, c))
 		return true;
-	if (mistake_got(m, "':'") || text_is_one_of(m->at, fillers)) {
+	if (mistake_got(m, "':'") || word_is_one_of(m->at, "then do begin")) {
 		next = text_skip(*m->at == ':' ? m->at + 1 : text_word_end(m->at));
 		c->help = braces;
 		if (*next == '{')
@@ -197,7 +180,7 @@ static bool block(const struct mistake *m, struct cure *c)
 		return true;
 	}
 	if (mistake_may(m, "by") || m->n == 1 || mistake_may_operator(m))
-		return mistake_got_one(m, statements) && without_braces(m, c);
+		return keyword_text_starts(m->got) == STATEMENT && without_braces(m, c);
 	return false;
 }
 
@@ -208,12 +191,12 @@ static bool colon(const struct mistake *m, struct cure *c)
 
 	if (!mistake_got(m, "':'") || (kind != TOK_IF && kind != TOK_ELSE))
 		return false;
-	c->help = kind == TOK_IF ? "an if has a condition, and a block in braces: if E { ... }"
-				 : braces;
-	return true;
+	return cure_help(c, kind == TOK_IF
+				    ? "an if has a condition, and a block in braces: if E { ... }"
+				    : braces);
 }
 
 bool habit_loop(const struct mistake *m, struct cure *c)
 {
-	return behind_for(m, c) || closed_range(m, c) || range(m, c) || colon(m, c) || block(m, c);
+	return behind_for(m, c) || range(m, c) || colon(m, c) || block(m, c);
 }

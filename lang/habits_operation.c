@@ -5,107 +5,98 @@
 
 #include <string.h>
 
-/* The operation's first word, if the parser is in one: going by what could follow. */
-struct form {
-	const char *text;
-	const char *word; /* what joins its two parts; NULL: there are two */
-};
+/* What joins the two parts of an operation; "": there are two forms, NULL: it is none. */
+static const char *word_of(int kind)
+{
+	return kind == TOK_SEND	    ? "to"
+	       : kind == TOK_RECV   ? "from"
+	       : kind == TOK_COPY   ? "into"
+	       : kind == TOK_REDUCE ? ""
+				    : NULL;
+}
 
-static struct form form(const struct mistake *m)
+/* Of the one that the parser is in, going by what could follow. */
+static const char *word_behind(const struct mistake *m)
 {
 	bool from = mistake_may(m, "from"), into = mistake_may(m, "into");
 
-	if (mistake_may(m, "to"))
-		return (struct form){ "the form is: send X to P", "to" };
-	if (from && into)
-		return (struct form){ "the forms are: reduce X from P, and: reduce X into Y",
-				      NULL };
-	if (from)
-		return (struct form){ "the form is: recv X from P", "from" };
-	if (into)
-		return (struct form){ "the form is: copy X into Y", "into" };
-	return (struct form){ NULL, NULL };
+	return mistake_may(m, "to") ? "to"
+	       : from && into	    ? ""
+	       : from		    ? "from"
+	       : into		    ? "into"
+				    : NULL;
 }
 
-static struct form form_of(int kind)
+static bool form(struct cure *c, const char *word)
 {
-	switch (kind) {
-	case TOK_SEND: return (struct form){ "the form is: send X to P", "to" };
-	case TOK_RECV: return (struct form){ "the form is: recv X from P", "from" };
-	case TOK_REDUCE:
-		return (struct form){ "the forms are: reduce X from P, and: reduce X into Y",
-				      NULL };
-	case TOK_COPY: return (struct form){ "the form is: copy X into Y", NULL };
-	}
-	return (struct form){ NULL, NULL };
+	return cure_help(c, !strcmp(word, "to")	    ? "the form is: send X to P"
+			    : !strcmp(word, "from") ? "the form is: recv X from P"
+			    : !strcmp(word, "into")
+				    ? "the form is: copy X into Y"
+				    : "the forms are: reduce X from P, and: reduce X into Y");
+}
+
+/* The end of the text from `begin` to `end` without spaces there. */
+static const char *trimmed(const char *begin, const char *end)
+{
+	while (end > begin && end[-1] == ' ')
+		end--;
+	return end;
 }
 
 /* send(X, P) */
 static bool called(const struct mistake *m, struct cure *c)
 {
-	struct form f = form_of(m->ps->previous.kind);
-	const char *close, *comma, *first, *second, *end;
+	const char *word = word_of(m->ps->previous.kind);
+	const char *close, *comma, *first, *second;
 
-	if (!f.text || !mistake_got(m, "'('"))
+	if (!word || !mistake_got(m, "'('"))
 		return false;
-	c->help = f.text;
 	close = text_closing(m->at);
-	comma = close && f.word ? text_find(m->at + 1, close, ',') : NULL;
+	comma = close && (!strcmp(word, "to") || !strcmp(word, "from"))
+			? text_find(m->at + 1, close, ',')
+			: NULL;
 	if (!comma || text_find(comma + 1, close, ','))
-		return true;
-	second = text_skip(comma + 1);
-	for (end = close; end > second && end[-1] == ' ';)
-		end--;
+		return form(c, word);
 	first = text_skip(m->at + 1);
+	second = text_skip(comma + 1);
 	cure_fix(m, c, mistake_text(m, m->ps->previous.span.hi), close + 1,
-		 arena_printf(m->ps->arena, " %.*s %s %.*s", (int)(comma - first), first, f.word,
-			      (int)(end - second), second));
-	return true;
-}
-
-/* send to P X, recv from P into X */
-static bool turned(const struct mistake *m, struct cure *c)
-{
-	struct form f = form_of(m->ps->previous.kind);
-
-	if (!f.text || !(mistake_got(m, "to") || mistake_got(m, "from") || mistake_got(m, "into")))
-		return false;
-	c->help = f.text;
-	return true;
+		 arena_printf(m->ps->arena, " %.*s %s %.*s", (int)(trimmed(first, comma) - first),
+			      first, word, (int)(trimmed(second, close) - second), second));
+	return form(c, word);
 }
 
 /* data(0) */
 static bool parenthesized(const struct mistake *m, struct cure *c)
 {
-	const char *close;
+	const char *close = text_closing(m->at);
 
 	if (!mistake_got(m, "'('") || !mistake_may(m, "'['"))
 		return false;
-	c->help = "chunks stand in brackets: x[e], or x[lo..hi]";
-	close = text_closing(m->at);
 	if (close)
 		cure_fix(m, c, m->at, close + 1,
 			 arena_printf(m->ps->arena, "[%.*s]", (int)(close - m->at - 1), m->at + 1));
-	return true;
+	return cure_help(c, "chunks stand in brackets: x[e], or x[lo..hi]");
 }
 
 bool habit_operation(const struct mistake *m, struct cure *c)
 {
-	struct form f;
+	const char *word = word_of(m->ps->previous.kind);
 
-	if (called(m, c) || turned(m, c))
+	if (called(m, c))
 		return true;
-	f = form(m);
-	if (!f.text)
+	if (word && word_is_one_of(m->got, "to from into")) /* send to P X */
+		return form(c, word);
+	word = word_behind(m);
+	if (!word)
 		return false;
 	if (parenthesized(m, c))
 		return true;
-	c->help = f.text;
-	if (f.word && (mistake_got(m, "','") || mistake_got(m, "->") ||
-		       (mistake_got(m, "to") && !strcmp(f.word, "into")) ||
-		       (mistake_got(m, "into") && !strcmp(f.word, "to"))))
-		cure_fix(m, c, m->at, mistake_text(m, m->span.hi),
-			 arena_printf(m->ps->arena, "%s%s", mistake_got(m, "','") ? " " : "",
-				      f.word));
-	return true;
+	if (*word && (mistake_got(m, "','") || mistake_got(m, "->") ||
+		      (mistake_got(m, "to") && !strcmp(word, "into")) ||
+		      (mistake_got(m, "into") && !strcmp(word, "to"))))
+		cure_fix(
+			m, c, m->at, mistake_text(m, m->span.hi),
+			arena_printf(m->ps->arena, "%s%s", mistake_got(m, "','") ? " " : "", word));
+	return form(c, word);
 }

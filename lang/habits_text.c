@@ -1,6 +1,7 @@
 /*
  * Looking at the text around a syntax error. The text ends in NULs (source.h), which no
- * function goes past, nor further than FAR: what is longer, no person wrote. O(FAR).
+ * function goes past; nor do those that look at lines go further than FAR: what is
+ * longer, no person wrote.
  */
 #include "lang/habits.h"
 
@@ -8,28 +9,14 @@
 
 #define FAR 4096
 
-static bool is_word(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       c == '_';
-}
-
 const char *text_skip(const char *s)
 {
-	const char *far = s + FAR;
-
-	while (s < far && (*s == ' ' || *s == '\t'))
-		s++;
-	return s;
+	return s + strspn(s, " \t");
 }
 
 const char *text_word_end(const char *s)
 {
-	const char *far = s + FAR;
-
-	while (s < far && is_word(*s))
-		s++;
-	return s;
+	return s + word_length(s);
 }
 
 const char *text_line_begin(const char *s, const char *text)
@@ -39,21 +26,6 @@ const char *text_line_begin(const char *s, const char *text)
 	while (s > far && s[-1] != '\n')
 		s--;
 	return s;
-}
-
-bool text_is(const char *s, const char *word)
-{
-	size_t n = strlen(word);
-
-	return !strncmp(s, word, n) && !is_word(s[n]);
-}
-
-bool text_is_one_of(const char *s, const char *const *words)
-{
-	for (; *words; words++)
-		if (text_is(s, *words))
-			return true;
-	return false;
 }
 
 const char *text_line_end(const char *s)
@@ -131,6 +103,24 @@ void cure_fix(const struct mistake *m, struct cure *c, const char *from, const c
 	c->text = text;
 }
 
+bool cure_help(struct cure *c, const char *help)
+{
+	c->help = help;
+	return true;
+}
+
+bool cure_both(const struct mistake *m, struct cure *c, const char *help, const char *from,
+	       const char *to, const char *text)
+{
+	cure_fix(m, c, from, to, text);
+	return cure_help(c, help);
+}
+
+bool cure_token(const struct mistake *m, struct cure *c, const char *help, const char *text)
+{
+	return cure_both(m, c, help, m->at, mistake_text(m, m->span.hi), text);
+}
+
 /* ---- tokens ----------------------------------------------------------------------------- */
 
 bool mistake_may(const struct mistake *m, const char *name)
@@ -144,14 +134,6 @@ bool mistake_may(const struct mistake *m, const char *name)
 bool mistake_got(const struct mistake *m, const char *name)
 {
 	return !strcmp(m->got, name);
-}
-
-bool mistake_got_one(const struct mistake *m, const char *const *names)
-{
-	for (; *names; names++)
-		if (mistake_got(m, *names))
-			return true;
-	return false;
 }
 
 bool mistake_may_statement(const struct mistake *m)

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum starts { NOTHING, DECLARATION, STATEMENT };
-
 static const struct keyword {
 	const char *text;
 	int token;
@@ -55,7 +53,7 @@ static const struct keyword {
 	{ "false", TOK_FALSE, NOTHING },
 };
 
-enum { MANY = sizeof keywords / sizeof *keywords };
+enum { MANY = sizeof(keywords) / sizeof(*keywords) };
 
 int keyword_token(const char *s, size_t n)
 {
@@ -66,27 +64,32 @@ int keyword_token(const char *s, size_t n)
 	return 0;
 }
 
-static bool starts(int token, enum starts what)
+enum starts keyword_starts(int token)
 {
 	for (int i = 0; i < MANY; i++)
 		if (keywords[i].token == token)
-			return keywords[i].starts == what;
+			return keywords[i].starts;
+	return NOTHING;
+}
+
+enum starts keyword_text_starts(const char *text)
+{
+	return keyword_starts(keyword_token(text, strlen(text)));
+}
+
+size_t word_length(const char *s)
+{
+	return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+}
+
+bool word_is_one_of(const char *s, const char *words)
+{
+	size_t n = word_length(s), len;
+
+	for (; n && *words; words += len + (words[len] == ' ')) {
+		len = strcspn(words, " ");
+		if (len == n && !memcmp(s, words, n))
+			return true;
+	}
 	return false;
-}
-
-bool keyword_starts_declaration(int token)
-{
-	return starts(token, DECLARATION);
-}
-
-bool keyword_starts_statement(int token)
-{
-	return starts(token, STATEMENT);
-}
-
-bool keyword_text_starts_statement(const char *text)
-{
-	int token = keyword_token(text, strlen(text));
-
-	return token && keyword_starts_statement(token);
 }

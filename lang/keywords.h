@@ -10,9 +10,12 @@
 
 /** The token of a word, or 0 if it is a name. O(words that begin so). */
 int keyword_token(const char *s, size_t n);
-/** Whether a declaration of a file, or a statement, can begin with the token or its text. */
-bool keyword_starts_declaration(int token);
-bool keyword_starts_statement(int token);
-bool keyword_text_starts_statement(const char *text);
+/** What can begin with the token, or its text. */
+enum starts { NOTHING, DECLARATION, STATEMENT };
+enum starts keyword_starts(int token);
+enum starts keyword_text_starts(const char *text);
+/** How long the word at `s` is; and whether it is one of these, which have spaces between them. */
+size_t word_length(const char *s);
+bool word_is_one_of(const char *s, const char *words);
 
 #endif

@@ -46,7 +46,19 @@ const char *lang_format(struct front *f, struct unit *u, size_t *len);
 /** --emit=ast: the main file's tree, one node a line, indented. */
 void lang_dump(struct front *f, struct module *m, FILE *out);
 
-/** An expression as text, as the formatter writes it (for messages). */
+/* What is known of a kind of statement (check.c). */
+struct stmt_rule {
+	const char *word; /* in the dump */
+	const char *noun; /* in messages */
+	int where;	  /* what it may stand in */
+};
+struct stmt_rule lang_stmt_rule(enum stmt_kind kind);
+
+/** "&&", "inout" */
+const char *lang_op_text(enum expr_op op);
+const char *lang_direction_text(enum direction d);
+
+/** A count or a use of chunks as text, as the formatter writes it (for messages). */
 const char *lang_expr_text(struct arena *a, const struct expr *e);
 const char *lang_ref_text(struct arena *a, const struct ref *r);
 

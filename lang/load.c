@@ -22,31 +22,21 @@ extern const char lang_prelude[];
 /* ---- names ------------------------------------------------------------------------- */
 
 struct intern {
-	struct intern_name {
-		struct intern_name *next;
-		uint32_t hash;
-		size_t n;
-		const char *s;
-	} **slots;
+	struct name **slots;
 	size_t nslots, n;
 };
 
 static void rehash(struct arena *a, struct intern *t)
 {
 	size_t nslots = t->nslots ? 4 * t->nslots : 256;
-	struct intern_name **slots = ARENA_ARRAY(a, struct intern_name *, nslots);
+	struct name **slots = ARENA_ARRAY(a, struct name *, nslots);
 
-	for (size_t i = 0; i < t->nslots; i++) {
-		struct intern_name *e = t->slots[i];
-
-		while (e) {
-			struct intern_name *next = e->next;
-
+	for (size_t i = 0; i < t->nslots; i++)
+		for (struct name *e = t->slots[i], *next; e; e = next) {
+			next = e->next;
 			e->next = slots[e->hash & (nslots - 1)];
 			slots[e->hash & (nslots - 1)] = e;
-			e = next;
 		}
-	}
 	t->slots = slots;
 	t->nslots = nslots;
 }
@@ -55,22 +45,21 @@ const char *lang_intern(struct module *m, const char *s, size_t n)
 {
 	struct intern *t = m->names;
 	uint32_t hash = 2166136261u;
-	struct intern_name *e;
+	struct name *e, **slot;
 
 	for (size_t i = 0; i < n; i++)
 		hash = (hash ^ (unsigned char)s[i]) * 16777619u;
 	hash ^= hash >> 15;
 	if (t->n >= t->nslots)
 		rehash(m->arena, t);
-	for (e = t->slots[hash & (t->nslots - 1)]; e; e = e->next)
+	slot = &t->slots[hash & (t->nslots - 1)];
+	for (e = *slot; e; e = e->next)
 		if (e->hash == hash && e->n == n && memcmp(e->s, s, n) == 0)
 			return e->s;
-	e = ARENA_NEW(m->arena, struct intern_name);
-	e->hash = hash;
-	e->n = n;
-	e->s = arena_strndup(m->arena, s, n);
-	e->next = t->slots[hash & (t->nslots - 1)];
-	t->slots[hash & (t->nslots - 1)] = e;
+	e = arena_alloc(m->arena, sizeof(*e) + n + 1);
+	*e = (struct name){ .next = *slot, .hash = hash, .n = n };
+	memcpy(e->s, s, n);
+	*slot = e;
 	t->n++;
 	return e->s;
 }
@@ -116,12 +105,12 @@ struct unit *parse_once(struct front *f, struct module *m, struct source *src, s
 		arena_fail(m->arena);
 	ccs_parse(ps);
 	/* A change of buffers puts back the last one, if parsing stopped in the middle. */
-	ccs_flex__scan_buffer(none, sizeof none, ps->scanner);
+	ccs_flex__scan_buffer(none, sizeof(none), ps->scanner);
 	ccs_flex_lex_destroy(ps->scanner);
 	return u;
 }
 
-struct unit *parse_source(struct front *f, struct module *m, struct source *src)
+static struct unit *parse_source(struct front *f, struct module *m, struct source *src)
 {
 	struct parse ps;
 	struct unit *u = parse_once(f, m, src, &ps);
@@ -141,7 +130,7 @@ struct loading {
 struct loader {
 	struct front *front;
 	struct module *module;
-	struct unit **done, **tail;
+	struct unit **tail;
 	struct loading *stack;
 	uint32_t n, cap;
 	struct unit **seen; /* all units with a path */
@@ -150,11 +139,8 @@ struct loader {
 
 struct module *lang_module(struct front *f)
 {
-	struct module *m = ARENA_NEW(f->arena, struct module);
-
-	m->arena = f->arena;
-	m->names = ARENA_NEW(f->arena, struct intern);
-	return m;
+	return ARENA_MAKE(f->arena, struct module, .arena = f->arena,
+			  .names = ARENA_NEW(f->arena, struct intern));
 }
 
 static void add_unit(struct loader *l, struct unit *u)

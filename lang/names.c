@@ -6,9 +6,8 @@
  * independent mistake is reported once, and nothing follows from it.
  *
  * A file sees its own names, those of all files that it imports, in turn, and
- * the prelude's, which both may hide. First all signatures get their symbols,
- * then contracts, topologies, lets and fns are walked, then what can be run,
- * because a body sees the names of its topology. O(text) a file, and a file
+ * the prelude's, which both may hide. First contracts, topologies, lets and fns
+ * are walked, then what can be run, because a body sees the names of its topology. O(text) a file, and a file
  * costs the names that it sees.
  */
 #include "lang/names.h"
@@ -18,23 +17,19 @@
 /* Most comparisons, in name lengths, that "did you mean" may cost in all. */
 #define SUGGEST_WORK 10000000u
 
-static void define_decl(struct resolver *r, struct decl *d)
-{
-	switch (d->kind) {
-	case D_IMPORT: return;
-	case D_LET: names_define(r, SPACE_VALUE, d->body->name, d->body->var, d); return;
-	case D_FN: names_define(r, SPACE_VALUE, d->body->fn->name, d->body->fn->sym, d); return;
-	case D_CONTRACT: names_define(r, SPACE_CONTRACT, d->name, NULL, d); return;
-	case D_TOPOLOGY: names_define(r, SPACE_TOPOLOGY, d->name, NULL, d); return;
-	case D_PROC:
-	case D_SCHEDULE: names_define(r, SPACE_RUN, d->name, NULL, d); return;
-	}
-}
-
 static void define_unit(struct resolver *r, struct unit *u)
 {
-	for (struct decl *d = u->decls; d; d = d->next)
-		define_decl(r, d);
+	for (struct decl *d = u->decls; d; d = d->next) {
+		switch (d->kind) {
+		case D_IMPORT: break;
+		case D_LET:
+		case D_FN: names_define(r, SPACE_VALUE, d->body->name, d->body->var, d); break;
+		case D_CONTRACT: names_define(r, SPACE_CONTRACT, d->name, NULL, d); break;
+		case D_TOPOLOGY: names_define(r, SPACE_TOPOLOGY, d->name, NULL, d); break;
+		case D_PROC:
+		case D_SCHEDULE: names_define(r, SPACE_RUN, d->name, NULL, d); break;
+		}
+	}
 }
 
 /* Defines what `unit` imports, in turn: `list` has the units yet to be looked at,
@@ -60,31 +55,21 @@ static void define_imports(struct resolver *r, struct unit *unit, struct unit **
 			define_unit(r, u);
 }
 
-static bool runs(const struct decl *d)
-{
-	return d->kind == D_PROC || d->kind == D_SCHEDULE;
-}
-
-static struct unit *prelude_of(struct module *m)
-{
-	return m->units && m->units->source->prelude ? m->units : NULL;
-}
-
 /* Walks one unit's declarations, with all that it sees in scope. */
 static void resolve_unit(struct resolver *r, struct unit *unit, struct unit **list, uint32_t mark,
 			 bool second)
 {
-	struct unit *prelude = prelude_of(r->m);
+	struct unit *prelude = r->m->units;
 
 	r->unit = unit;
 	names_enter(r);
-	if (prelude && prelude != unit)
+	if (prelude->source->prelude && prelude != unit)
 		define_unit(r, prelude);
 	names_enter(r);
 	define_imports(r, unit, list, mark);
 	define_unit(r, unit);
 	for (struct decl *d = unit->decls; d; d = d->next)
-		if (runs(d) == second)
+		if ((d->kind == D_PROC || d->kind == D_SCHEDULE) == second)
 			names_decl(r, d);
 	names_leave(r);
 	names_leave(r);
@@ -92,20 +77,14 @@ static void resolve_unit(struct resolver *r, struct unit *unit, struct unit **li
 
 void lang_resolve(struct front *f, struct module *m)
 {
-	struct resolver *r = ARENA_NEW(m->arena, struct resolver);
+	struct resolver *r =
+		ARENA_MAKE(m->arena, struct resolver, .f = f, .m = m, .arena = m->arena,
+			   .d = f->diags, .suggest_work = SUGGEST_WORK);
 	struct unit **list;
 	uint32_t n = 0;
 
-	r->f = f;
-	r->m = m;
-	r->arena = m->arena;
-	r->d = f->diags;
-	r->suggest_work = SUGGEST_WORK;
-	for (struct unit *u = m->units; u; u = u->next) {
+	for (const struct unit *u = m->units; u; u = u->next)
 		n++;
-		for (struct decl *d = u->decls; d; d = d->next)
-			names_signature(r, d);
-	}
 	list = ARENA_ARRAY(m->arena, struct unit *, n);
 	for (int second = 0; second < 2; second++)
 		for (struct unit *u = m->units; u; u = u->next)

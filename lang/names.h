@@ -13,21 +13,20 @@ enum space {
 	SPACE_CONTRACT,
 	SPACE_TOPOLOGY,
 	SPACE_RUN,
-	SPACE_PARAM,  /* a callee's parameters, while what is behind a ';' is walked */
-	SPACE_GIVEN,  /* those that have a value there */
-	SPACE_UNKNOWN /* those that were reported */
+	SPACE_PARAM, /* a callee's parameters, while what is behind a ';' is walked */
+	SPACE_GIVEN  /* those that have a value there */
 };
 
-/* What a use of a name wants to find. */
+/* What a use of a name wants to find: bits. */
 enum want {
-	WANT_NUMBER,
-	WANT_BUFFER,
-	WANT_FN,
-	WANT_ARG,
-	WANT_TABLE,
-	WANT_CONTRACT,
-	WANT_TOPOLOGY,
-	WANT_RUN
+	WANT_NUMBER = 1,
+	WANT_BUFFER = 2,
+	WANT_TABLE = 4,
+	WANT_ARG = WANT_NUMBER | WANT_BUFFER | WANT_TABLE,
+	WANT_FN = 8,
+	WANT_CONTRACT = 16,
+	WANT_TOPOLOGY = 32,
+	WANT_RUN = 64
 };
 
 /* A name in scope. */
@@ -43,10 +42,10 @@ struct def {
 
 /* A name in a name space, and its innermost definition. */
 struct slot {
+	struct slot *next; /* of the same name */
 	const char *name;
 	enum space space;
-	struct def *top;	       /* NULL: none in scope */
-	const struct decl *unknown_in; /* SPACE_UNKNOWN: reported in this one */
+	struct def *top; /* NULL: none in scope */
 };
 
 /* A file's let or fn that is used where `rank` may not be. */
@@ -67,8 +66,6 @@ struct resolver {
 	struct diags *d;
 
 	/* names_scope.c */
-	struct slot **slots; /* open hash table */
-	uint32_t nslots, capslots;
 	struct def *top;
 	struct def *spare; /* definitions that have left the scope, for use again */
 	uint32_t depth;
@@ -82,7 +79,7 @@ struct resolver {
 	struct unit *unit;
 	bool no_topology; /* that of the declaration is unknown: so are its names */
 	const struct decl *other_topology; /* declaration that lacks one, as was reported */
-	struct decl *owner;		   /* whose symbols are being made, or NULL: the file's */
+	struct decl *owner;		   /* whose symbols are walked, or NULL: the file's */
 	const struct symbol *node;	   /* the file's let or fn whose text is walked, or NULL */
 	const char *rankless;	   /* "a buffer's count": `rank` may not stand there; or NULL */
 	struct decl *counts;	   /* contract whose counts are walked: new names are counts */
@@ -97,19 +94,25 @@ struct resolver {
 	uint32_t nrank_users, caprank_users;
 	struct rankless_use *uses;
 	uint32_t nuses, capuses;
-	struct symbol **file_symbols; /* all lets and fns of files */
-	uint32_t nfile_symbols, capfile_symbols;
 };
+
+/* An error at a place; a note where a name is defined. */
+#define NAMES_ERROR(r, code, span, ...) \
+	diag_add((r)->d, SEV_ERROR, (code), (span), NO_RANK, __VA_ARGS__)
+#define NAMES_DEFINED(r, diag, span, name) \
+	diag_note((r)->d, (diag), (span), "`%s` is defined here", (name))
 
 /* names_scope.c */
 void names_enter(struct resolver *r);
 void names_leave(struct resolver *r);
-struct def *names_find(struct resolver *r, enum space space, const char *name);
-/* The definition is used. */
-void names_use(struct resolver *r, const struct def *def);
+struct def *names_find(enum space space, const char *name);
 /* E0202 if the scope has the name already. `sym` or `decl`. */
 void names_define(struct resolver *r, enum space space, struct ident name, struct symbol *sym,
 		  struct decl *decl);
+/* The same for a symbol of the declaration that is walked. */
+void names_own(struct resolver *r, struct symbol *sym);
+/* The definition that serves, which is used there; or NULL, and E0201. */
+struct def *names_wanted(struct resolver *r, struct ident name, enum want want);
 /* The name is not what is wanted: E0201. */
 void names_unknown(struct resolver *r, struct ident name, enum want want);
 /* The nearest of `n` candidates, or NULL. */
@@ -117,12 +120,13 @@ const char *names_near(struct resolver *r, const char *name, const char *const *
 /* "; did you mean `x`?" or "" */
 const char *names_hint(struct resolver *r, const char *near);
 enum builtin names_builtin(const char *name);
-/* Fills in *slot (made if NULL) and gives it the next id. */
-struct symbol *names_symbol(struct resolver *r, struct symbol **slot, enum symbol_kind kind,
-			    struct ident name);
+/* Makes the symbol of a name that its use defines. */
+struct symbol *names_symbol(struct resolver *r, enum symbol_kind kind, struct ident name);
 
 /* names_hint.c: what to write for a name that nothing defines */
-bool names_of_topology(struct resolver *r, const char *name);
+/* "ring or line": the topologies that bring the name; NULL: none, or it was looked for
+ * too often. */
+const char *names_topologies(struct resolver *r, const char *name);
 bool names_is_known(const char *name, enum want want);
 void names_help(struct resolver *r, struct diag *g, struct ident name, enum want want,
 		const char *near);
@@ -130,19 +134,18 @@ void names_help(struct resolver *r, struct diag *g, struct ident name, enum want
 /* names_body.c */
 void names_expr(struct resolver *r, struct expr *e);
 void names_rankless_expr(struct resolver *r, struct expr *e, const char *what);
-/* The value of a let, or the members of a group: a table, too. */
-void names_value(struct resolver *r, struct expr *e);
 /* A let: in scope behind itself. */
 void names_let(struct resolver *r, struct stmt *s);
 void names_ref(struct resolver *r, struct ref *ref);
 /* E0203: one index for two, or two for one. */
 void names_wrong_indices(struct resolver *r, const struct ref *ref);
-/* E0203: a table stands where a number is wanted. */
-void names_not_a_number(struct resolver *r, struct ident name, const struct symbol *table);
 void names_block(struct resolver *r, struct stmt *body);
 void names_fn(struct resolver *r, struct fn_def *fn);
 
 /* names_call.c: E0203 */
+/* `what`, such as "topology ", of that name takes so many arguments. */
+void names_wrong_number(struct resolver *r, const char *what, struct ident name, uint32_t taken,
+			uint32_t given, struct span defined);
 void names_call_fn(struct resolver *r, struct expr *e);
 void names_call(struct resolver *r, struct stmt *s);
 /* The bindings behind a ';': names are those of the callee's parameters. */
@@ -150,7 +153,6 @@ void names_bindings(struct resolver *r, struct binding *given, const struct decl
 		    struct span at, const char *rankless);
 
 /* names_decl.c */
-void names_signature(struct resolver *r, struct decl *d); /* symbols of its parameters */
 void names_decl(struct resolver *r, struct decl *d);
 
 /* unused.c: W0201 */

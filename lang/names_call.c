@@ -9,31 +9,29 @@
  */
 #include "lang/names.h"
 
-static const char *plural(uint32_t n)
+void names_wrong_number(struct resolver *r, const char *what, struct ident name, uint32_t taken,
+			uint32_t given, struct span defined)
 {
-	return n == 1 ? "" : "s";
+	struct diag *g = NAMES_ERROR(r, 203, name.span, "%s`%s` takes %u argument%s, not %u", what,
+				     name.name, taken, taken == 1 ? "" : "s", given);
+
+	NAMES_DEFINED(r, g, defined, name.name);
 }
 
 void names_call_fn(struct resolver *r, struct expr *e)
 {
-	struct diag *g;
+	bool any = e->builtin == BUILTIN_MIN || e->builtin == BUILTIN_MAX;
 
-	if (!e->sym) {
-		bool any = e->builtin == BUILTIN_MIN || e->builtin == BUILTIN_MAX;
-
-		if (any && e->nargs == 0)
-			diag_add(r->d, SEV_ERROR, 203, e->span, NO_RANK,
-				 "`%s` takes 1 or more arguments, not 0", e->name.name);
-		else if (!any && e->nargs != 1)
-			diag_add(r->d, SEV_ERROR, 203, e->span, NO_RANK,
-				 "`%s` takes 1 argument, not %u", e->name.name, e->nargs);
-		return;
+	if (e->sym) {
+		if (e->nargs != e->sym->fn->nparams)
+			names_wrong_number(r, "", (struct ident){ e->name.name, e->span },
+					   e->sym->fn->nparams, e->nargs, e->sym->span);
+	} else if (any && e->nargs == 0) {
+		NAMES_ERROR(r, 203, e->span, "`%s` takes 1 or more arguments, not 0", e->name.name);
+	} else if (!any && e->nargs != 1) {
+		NAMES_ERROR(r, 203, e->span, "`%s` takes 1 argument, not %u", e->name.name,
+			    e->nargs);
 	}
-	if (e->nargs == e->sym->fn->nparams)
-		return;
-	g = diag_add(r->d, SEV_ERROR, 203, e->span, NO_RANK, "`%s` takes %u argument%s, not %u",
-		     e->name.name, e->sym->fn->nparams, plural(e->sym->fn->nparams), e->nargs);
-	diag_note(r->d, g, e->sym->span, "`%s` is defined here", e->name.name);
 }
 
 /* ---- parameters by name -------------------------------------------------------------- */
@@ -50,23 +48,23 @@ static void unknown_param(struct resolver *r, const struct binding *b, const str
 			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = p->name.name;
 		near = names_near(r, b->name.name, r->candidates, n);
 	}
-	g = diag_add(r->d, SEV_ERROR, 201, b->name.span, NO_RANK, "`%s` has no parameter `%s`%s",
-		     callee->name.name, b->name.name, names_hint(r, near));
+	g = NAMES_ERROR(r, 201, b->name.span, "`%s` has no parameter `%s`%s", callee->name.name,
+			b->name.name, names_hint(r, near));
 	if (near)
 		diag_fix(r->d, g, b->name.span, "%s", near);
-	diag_note(r->d, g, callee->name.span, "`%s` is defined here", callee->name.name);
+	NAMES_DEFINED(r, g, callee->name.span, callee->name.name);
 }
 
 static void resolve_binding(struct resolver *r, struct binding *b, const struct decl *callee)
 {
-	struct def *def = names_find(r, SPACE_PARAM, b->name.name);
-	struct def *first = names_find(r, SPACE_GIVEN, b->name.name);
+	struct def *def = names_find(SPACE_PARAM, b->name.name);
+	struct def *first = names_find(SPACE_GIVEN, b->name.name);
 
 	if (!def) {
 		unknown_param(r, b, callee);
 	} else if (first) {
-		struct diag *g = diag_add(r->d, SEV_ERROR, 202, b->name.span, NO_RANK,
-					  "`%s` is given twice", b->name.name);
+		struct diag *g =
+			NAMES_ERROR(r, 202, b->name.span, "`%s` is given twice", b->name.name);
 		diag_note(r->d, g, first->span, "first given here");
 	} else {
 		b->sym = def->sym;
@@ -77,47 +75,29 @@ static void resolve_binding(struct resolver *r, struct binding *b, const struct 
 void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
 		    struct span at, const char *rankless)
 {
-	for (struct binding *b = given; b; b = b->next) {
-		if (rankless)
-			names_rankless_expr(r, b->value, rankless);
-		else
-			names_expr(r, b->value);
-	}
+	for (struct binding *b = given; b; b = b->next)
+		names_rankless_expr(r, b->value, rankless);
 	if (!callee)
 		return;
 	names_enter(r);
 	for (const struct binding *p = callee->params; p; p = p->next)
-		if (!names_find(r, SPACE_PARAM, p->name.name))
+		if (!names_find(SPACE_PARAM, p->name.name))
 			names_define(r, SPACE_PARAM, p->name, p->sym, NULL);
 	for (struct binding *b = given; b; b = b->next)
 		resolve_binding(r, b, callee);
 	for (const struct binding *p = callee->params; p; p = p->next) {
 		struct diag *g;
 
-		if (p->value || names_find(r, SPACE_GIVEN, p->name.name))
+		if (p->value || names_find(SPACE_GIVEN, p->name.name))
 			continue;
-		g = diag_add(r->d, SEV_ERROR, 203, at, NO_RANK,
-			     "`%s` needs a value for its parameter `%s`", callee->name.name,
-			     p->name.name);
+		g = NAMES_ERROR(r, 203, at, "`%s` needs a value for its parameter `%s`",
+				callee->name.name, p->name.name);
 		diag_note(r->d, g, p->span, "it has no default");
 	}
 	names_leave(r);
 }
 
 /* ---- procs, and schedules called like procs ------------------------------------------- */
-
-static uint32_t formal_count(const struct decl *callee)
-{
-	uint32_t n = 0;
-
-	if (callee->kind == D_PROC)
-		for (const struct param *p = callee->formals; p; p = p->next)
-			n++;
-	else
-		for (const struct buffer_def *b = callee->buffers; b; b = b->next)
-			n++;
-	return n;
-}
 
 /* `x` and `x[e]` parse as uses of chunks; they may be a number, and an entry of a
  * table. Returns whether the name means anything. */
@@ -129,7 +109,7 @@ static bool resolve_arg(struct resolver *r, struct arg *a)
 		names_expr(r, a->expr);
 		return true;
 	}
-	def = names_find(r, SPACE_VALUE, a->ref->name.name);
+	def = names_find(SPACE_VALUE, a->ref->name.name);
 	bool entry = def && a->ref->kind == REF_ONE && symbol_is_table(def->sym);
 	if (!entry && (a->ref->kind != REF_ALL || (def && def->sym->kind == SYM_BUFFER))) {
 		names_ref(r, a->ref);
@@ -139,14 +119,10 @@ static bool resolve_arg(struct resolver *r, struct arg *a)
 		names_unknown(r, a->ref->name, WANT_ARG);
 		return false;
 	}
-	a->expr = ARENA_NEW(r->arena, struct expr);
-	*a->expr = (struct expr){
-		.kind = entry ? E_ENTRY : E_NAME,
-		.span = a->ref->span,
-		.name = a->ref->name,
-		.a = a->ref->block ? a->ref->block : a->ref->lo,
-		.b = a->ref->block ? a->ref->lo : NULL,
-	};
+	a->expr = ARENA_MAKE(r->arena, struct expr, .kind = entry ? E_ENTRY : E_NAME,
+			     .span = a->ref->span, .name = a->ref->name,
+			     .a = a->ref->block ? a->ref->block : a->ref->lo,
+			     .b = a->ref->block ? a->ref->lo : NULL);
 	a->ref = NULL;
 	names_expr(r, a->expr);
 	return true;
@@ -160,55 +136,52 @@ static void check_arg(struct resolver *r, const struct arg *a, const struct decl
 
 	if (view == (a->ref != NULL))
 		return;
-	g = diag_add(r->d, SEV_ERROR, 203, a->span, NO_RANK,
-		     view ? "`%s` of `%s` takes chunks of a buffer, not a number"
-			  : "`%s` of `%s` takes a number, not chunks of a buffer",
-		     name, callee->name.name);
-	diag_note(r->d, g, span, "`%s` is defined here", name);
+	g = NAMES_ERROR(r, 203, a->span,
+			view ? "`%s` of `%s` takes chunks of a buffer, not a number"
+			     : "`%s` of `%s` takes a number, not chunks of a buffer",
+			name, callee->name.name);
+	NAMES_DEFINED(r, g, span, name);
 }
 
 void names_call(struct resolver *r, struct stmt *s)
 {
-	struct def *def = names_find(r, SPACE_RUN, s->name.name);
+	struct def *def = names_wanted(r, s->name, WANT_RUN);
 	const struct decl *callee = def ? def->decl : NULL;
 	const struct param *p = NULL;
 	const struct buffer_def *b = NULL;
-	uint32_t given = 0, taken;
+	uint32_t given = 0, taken = 0;
 
 	s->callee = def ? def->decl : NULL;
-	if (def)
-		names_use(r, def);
-	if (!callee)
-		names_unknown(r, s->name, WANT_RUN);
-	else if (callee->kind == D_PROC)
+	if (callee && callee->kind == D_PROC)
 		p = callee->formals;
-	else
+	else if (callee)
 		b = callee->buffers;
 	for (struct arg *a = s->args; a; a = a->next, given++) {
 		bool known = resolve_arg(r, a);
 
 		if (p) {
-			if (known && p->view)
-				check_arg(r, a, callee, p->view->name.name, p->span, true);
-			else if (known)
-				check_arg(r, a, callee, p->number->name, p->span, false);
+			if (known)
+				check_arg(r, a, callee,
+					  p->view ? p->view->name.name : p->number->name, p->span,
+					  p->view != NULL);
 			p = p->next;
+			taken++;
 		} else if (b) {
 			if (known)
 				check_arg(r, a, callee, b->name.name, b->span, true);
 			b = b->next;
+			taken++;
 		}
 	}
 	if (!callee) {
 		names_bindings(r, s->more, NULL, s->span, NULL);
 		return;
 	}
-	taken = formal_count(callee);
-	if (given != taken) {
-		struct diag *g = diag_add(r->d, SEV_ERROR, 203, s->name.span, NO_RANK,
-					  "`%s` takes %u argument%s, not %u", s->name.name, taken,
-					  plural(taken), given);
-		diag_note(r->d, g, callee->name.span, "`%s` is defined here", s->name.name);
-	}
+	for (; p; p = p->next)
+		taken++;
+	for (; b; b = b->next)
+		taken++;
+	if (given != taken)
+		names_wrong_number(r, "", s->name, taken, given, callee->name.span);
 	names_bindings(r, s->more, callee, s->name.span, NULL);
 }

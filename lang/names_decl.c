@@ -11,53 +11,6 @@
 
 #include <string.h>
 
-/* ---- signatures: symbols that other declarations refer to ----------------------------- */
-
-static void buffer_symbol(struct resolver *r, struct buffer_def *b)
-{
-	names_symbol(r, &b->sym, SYM_BUFFER, b->name);
-	b->sym->buffer = b;
-}
-
-void names_signature(struct resolver *r, struct decl *d)
-{
-	switch (d->kind) {
-	case D_IMPORT: return;
-	case D_LET:
-		names_symbol(r, &d->body->var, SYM_LET, d->body->name);
-		d->body->var->value = d->body->e;
-		ARENA_PUSH(r->arena, r->file_symbols, r->nfile_symbols, r->capfile_symbols) =
-			d->body->var;
-		return;
-	case D_FN:
-		names_symbol(r, &d->body->fn->sym, SYM_FN, d->body->fn->name);
-		d->body->fn->sym->fn = d->body->fn;
-		ARENA_PUSH(r->arena, r->file_symbols, r->nfile_symbols, r->capfile_symbols) =
-			d->body->fn->sym;
-		return;
-	case D_CONTRACT:
-	case D_TOPOLOGY:
-	case D_PROC:
-	case D_SCHEDULE: break;
-	}
-	r->owner = d;
-	for (struct binding *p = d->params; p; p = p->next) {
-		names_symbol(r, &p->sym, SYM_PARAM, p->name);
-		p->sym->value = p->value;
-	}
-	for (struct buffer_def *b = d->buffers; b; b = b->next)
-		buffer_symbol(r, b);
-	for (struct param *p = d->formals; p; p = p->next) {
-		if (p->view) {
-			buffer_symbol(r, p->view);
-		} else {
-			struct ident name = { .name = p->number->name, .span = p->number->span };
-			names_symbol(r, &p->number, SYM_PARAM, name);
-		}
-	}
-	r->owner = NULL;
-}
-
 /* ---- parts ------------------------------------------------------------------------------ */
 
 /* A default sees the parameters before it. */
@@ -65,25 +18,23 @@ static void define_params(struct resolver *r, struct decl *d)
 {
 	for (struct binding *p = d->params; p; p = p->next) {
 		names_rankless_expr(r, p->value, "a parameter's default");
-		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
+		names_own(r, p->sym);
 	}
 }
 
-static void define_buffer(struct resolver *r, struct buffer_def *b)
+static void resolve_counts(struct resolver *r, struct buffer_def *b)
 {
 	names_rankless_expr(r, b->blocks, "the number of a buffer's blocks");
 	names_rankless_expr(r, b->count, "the number of a buffer's chunks");
 	if (b->blocks && (b->sized || b->by_column))
-		diag_add(r->d, SEV_ERROR, 203, b->span, NO_RANK,
-			 "`%s` is %s: its chunks stand in one row, `[C]`", b->name.name,
-			 b->sized ? "sized" : "by column");
+		NAMES_ERROR(r, 203, b->span, "`%s` is %s: its chunks stand in one row, `[C]`",
+			    b->name.name, b->sized ? "sized" : "by column");
 	if (b->sized) {
 		r->sizes = b;
 		names_expr(r, b->size_a);
 		names_expr(r, b->size_b);
 		r->sizes = NULL;
 	}
-	names_define(r, SPACE_VALUE, b->name, b->sym, NULL);
 }
 
 /* ccs(5) 4: `on ring`, `on torus(X, N / X)` */
@@ -91,48 +42,39 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 {
 	struct def *def;
 	uint32_t least = 0, most = 0;
-	struct diag *g;
 
 	for (struct expr *e = d->topology_args; e; e = e->next)
 		names_rankless_expr(r, e, "an argument of a topology");
 	if (!d->topology_name.name) {
 		if (d->kind == D_SCHEDULE)
-			for (struct decl *p = r->m->units ? r->m->units->decls : NULL; p;
-			     p = p->next)
+			for (struct decl *p = r->m->units->decls; p; p = p->next)
 				if (p->kind == D_TOPOLOGY && p->source->prelude &&
 				    strcmp(p->name.name, "full") == 0)
 					d->topology = p;
 		return;
 	}
-	def = names_find(r, SPACE_TOPOLOGY, d->topology_name.name);
-	if (!def) {
-		names_unknown(r, d->topology_name, WANT_TOPOLOGY);
+	def = names_wanted(r, d->topology_name, WANT_TOPOLOGY);
+	if (!def)
 		return;
-	}
 	d->topology = def->decl;
-	names_use(r, def);
 	for (const struct binding *p = def->decl->params; p; p = p->next) {
 		most++;
 		if (!p->value)
 			least = most;
 	}
-	if (d->ntopology_args >= least && d->ntopology_args <= most)
-		return;
-	g = diag_add(r->d, SEV_ERROR, 203, d->topology_name.span, NO_RANK,
-		     "topology `%s` takes %u argument%s, not %u", d->topology_name.name,
-		     d->ntopology_args < least ? least : most,
-		     (d->ntopology_args < least ? least : most) == 1 ? "" : "s", d->ntopology_args);
-	diag_note(r->d, g, def->decl->name.span, "`%s` is defined here", d->topology_name.name);
+	if (d->ntopology_args < least || d->ntopology_args > most)
+		names_wrong_number(r, "topology ", d->topology_name,
+				   d->ntopology_args < least ? least : most, d->ntopology_args,
+				   def->decl->name.span);
 }
 
 /* A name that a topology brings; a file's own hides one of the prelude's. */
-static void topology_name(struct resolver *r, const struct decl *topology, struct ident name,
-			  struct symbol *sym)
+static void topology_name(struct resolver *r, const struct decl *topology, struct symbol *sym)
 {
-	const struct def *own = names_find(r, SPACE_VALUE, name.name);
+	const struct def *own = names_find(SPACE_VALUE, sym->name);
 
 	if (!topology->source->prelude || !own || !own->decl || own->decl->source->prelude)
-		names_define(r, SPACE_VALUE, name, sym, NULL);
+		names_define(r, SPACE_VALUE, (struct ident){ sym->name, sym->span }, sym, NULL);
 }
 
 /* ccs(5) 4: names that a topology defines are visible in a schedule that is on it */
@@ -140,68 +82,57 @@ static void enter_topology(struct resolver *r, const struct decl *topology)
 {
 	names_enter(r);
 	for (struct binding *p = topology ? topology->params : NULL; p; p = p->next)
-		topology_name(r, topology, p->name, p->sym);
+		topology_name(r, topology, p->sym);
 	names_enter(r);
-	for (struct stmt *s = topology ? topology->body : NULL; s; s = s->next) {
-		if (s->kind == S_LET)
-			topology_name(r, topology, s->name, s->var);
-		else if (s->kind == S_FN)
-			topology_name(r, topology, s->fn->name, s->fn->sym);
-	}
+	for (struct stmt *s = topology ? topology->body : NULL; s; s = s->next)
+		if (s->kind == S_LET || s->kind == S_FN)
+			topology_name(r, topology, s->var);
 }
 
 /* ---- contracts ---------------------------------------------------------------------------- */
-
-/* A chunk in a contract has as many indices as its buffer has brackets. */
-static void check_indices(struct resolver *r, const struct ref *ref)
-{
-	if (ref->sym && ref->sym->buffer->blocks && !ref->block)
-		names_wrong_indices(r, ref);
-}
 
 static void resolve_term(struct resolver *r, struct term *t)
 {
 	uint32_t scopes = 0;
 
 	for (; t && t->kind != T_INITIAL; t = t->body, scopes++) {
-		struct ident name = { .name = t->var->name, .span = t->var->span };
-
 		names_expr(r, t->lo);
 		names_expr(r, t->hi);
 		names_enter(r);
-		names_symbol(r, &t->var, SYM_LOOP, name);
-		names_define(r, SPACE_VALUE, name, t->var, NULL);
+		names_own(r, t->var);
 	}
 	if (t) {
 		names_ref(r, t->ref);
-		check_indices(r, t->ref);
+		/* a chunk in a contract has as many indices as its buffer has brackets */
+		if (t->ref->sym && t->ref->sym->buffer->blocks && !t->ref->block)
+			names_wrong_indices(r, t->ref);
 		names_expr(r, t->at);
 		if (t->ref->sym && t->ref->sym->buffer->dir == DIR_OUT)
-			diag_add(r->d, SEV_ERROR, 203, t->ref->span, NO_RANK,
-				 "`%s` is an out buffer: it has no initial value",
-				 t->ref->name.name);
+			NAMES_ERROR(r, 203, t->ref->span,
+				    "`%s` is an out buffer: it has no initial value",
+				    t->ref->name.name);
 	}
 	while (scopes--)
 		names_leave(r);
 }
 
 /* ccs(5) 8, Blocks: an index of the left side that is a name of nothing else is free. */
-static bool is_free(struct resolver *r, const struct expr *index)
+static bool is_free(const struct expr *index)
 {
-	return index && index->kind == E_NAME && !names_find(r, SPACE_VALUE, index->name.name);
+	return index && index->kind == E_NAME && !names_find(SPACE_VALUE, index->name.name);
 }
 
-static void free_index(struct resolver *r, struct expr *index, struct symbol **slot)
+static struct symbol *free_index(struct resolver *r, struct expr *index)
 {
-	names_symbol(r, slot, SYM_INDEX, index->name);
-	names_define(r, SPACE_VALUE, index->name, *slot, NULL);
-	index->sym = *slot;
+	index->sym = names_symbol(r, SYM_INDEX, index->name);
+	names_own(r, index->sym);
+	return index->sym;
 }
 
 static void resolve_equation(struct resolver *r, struct ensures *e)
 {
 	struct ref *left = e->left;
-	bool free_block = is_free(r, left->block), free_lo = is_free(r, left->lo);
+	bool free_block = is_free(left->block), free_lo = is_free(left->lo);
 
 	r->free_index[0] = free_block ? left->block->name.name : NULL;
 	r->free_index[1] = free_lo ? left->lo->name.name : NULL;
@@ -213,9 +144,9 @@ static void resolve_equation(struct resolver *r, struct ensures *e)
 	r->free_index[0] = r->free_index[1] = NULL;
 	names_enter(r);
 	if (free_block)
-		free_index(r, left->block, &e->block_index);
+		e->block_index = free_index(r, left->block);
 	if (free_lo)
-		free_index(r, left->lo, &e->index);
+		e->index = free_index(r, left->lo);
 	resolve_term(r, e->right);
 	names_leave(r);
 }
@@ -230,11 +161,8 @@ static void resolve_ensures(struct resolver *r, struct ensures *e)
 		resolve_term(r, e->right);
 		return;
 	}
-	def = names_find(r, SPACE_VALUE, left->name.name);
-	if (def && def->sym->kind == SYM_BUFFER)
-		left->sym = def->sym;
-	else
-		names_unknown(r, left->name, WANT_BUFFER);
+	def = names_wanted(r, left->name, WANT_BUFFER);
+	left->sym = def ? def->sym : NULL;
 	if (left->sym && !left->block != !left->sym->buffer->blocks)
 		names_wrong_indices(r, left);
 	resolve_equation(r, e);
@@ -271,9 +199,9 @@ static void check_counts(struct resolver *r, const struct decl *d, uint32_t firs
 		if (def->slot->space != SPACE_VALUE || def->sym->kind != SYM_COUNT ||
 		    known[def->sym->id - first])
 			continue;
-		diag_add(r->d, SEV_ERROR, 201, def->span, NO_RANK,
-			 "`%s` has no value: no buffer has `%s` or `%s * N` chunks", def->sym->name,
-			 def->sym->name, def->sym->name);
+		NAMES_ERROR(r, 201, def->span,
+			    "`%s` has no value: no buffer has `%s` or `%s * N` chunks",
+			    def->sym->name, def->sym->name, def->sym->name);
 	}
 }
 
@@ -284,8 +212,10 @@ static void resolve_contract(struct resolver *r, struct decl *d)
 	names_enter(r);
 	define_params(r, d);
 	r->counts = d;
-	for (struct buffer_def *b = d->buffers; b; b = b->next)
-		define_buffer(r, b);
+	for (struct buffer_def *b = d->buffers; b; b = b->next) {
+		resolve_counts(r, b);
+		names_own(r, b->sym);
+	}
 	r->counts = NULL;
 	check_counts(r, d, first);
 	for (struct stmt *s = d->body; s; s = s->next)
@@ -297,18 +227,6 @@ static void resolve_contract(struct resolver *r, struct decl *d)
 
 /* ---- procs and schedules ------------------------------------------------------------------ */
 
-static const char *direction_name(enum direction d)
-{
-	switch (d) {
-	case DIR_IN: return "in";
-	case DIR_OUT: return "out";
-	case DIR_INOUT: return "inout";
-	case DIR_VIEW: return "a view";
-	case DIR_SCRATCH: return "scratch";
-	}
-	return "";
-}
-
 /* ccs(5) 4: buffers correspond by position */
 static void check_buffers(struct resolver *r, const struct decl *d)
 {
@@ -319,10 +237,9 @@ static void check_buffers(struct resolver *r, const struct decl *d)
 	for (; b && want; b = b->next, want = want->next, given++, taken++) {
 		if (b->dir == want->dir)
 			continue;
-		g = diag_add(r->d, SEV_ERROR, 203, b->span, NO_RANK,
-			     "`%s` is %s, but in the contract `%s` it is %s", b->name.name,
-			     direction_name(b->dir), d->contract->name.name,
-			     direction_name(want->dir));
+		g = NAMES_ERROR(r, 203, b->span, "`%s` is %s, but in the contract `%s` it is %s",
+				b->name.name, lang_direction_text(b->dir), d->contract->name.name,
+				lang_direction_text(want->dir));
 		diag_note(r->d, g, want->span, "its buffer is `%s`", want->name.name);
 	}
 	if (!b && !want)
@@ -331,10 +248,9 @@ static void check_buffers(struct resolver *r, const struct decl *d)
 		given++;
 	for (; want; want = want->next)
 		taken++;
-	g = diag_add(r->d, SEV_ERROR, 203, d->contract_name.span, NO_RANK,
-		     "contract `%s` has %u buffer%s, not %u", d->contract->name.name, taken,
-		     taken == 1 ? "" : "s", given);
-	diag_note(r->d, g, d->contract->name.span, "`%s` is defined here", d->contract->name.name);
+	g = NAMES_ERROR(r, 203, d->contract_name.span, "contract `%s` has %u buffer%s, not %u",
+			d->contract->name.name, taken, taken == 1 ? "" : "s", given);
+	NAMES_DEFINED(r, g, d->contract->name.span, d->contract->name.name);
 }
 
 static void resolve_implements(struct resolver *r, struct decl *d)
@@ -343,37 +259,34 @@ static void resolve_implements(struct resolver *r, struct decl *d)
 
 	if (!d->contract_name.name)
 		return;
-	def = names_find(r, SPACE_CONTRACT, d->contract_name.name);
+	def = names_wanted(r, d->contract_name, WANT_CONTRACT);
 	if (def) {
 		d->contract = def->decl;
-		names_use(r, def);
-	} else {
-		names_unknown(r, d->contract_name, WANT_CONTRACT);
-	}
-	if (d->contract)
 		check_buffers(r, d);
+	}
 	names_bindings(r, d->contract_args, d->contract, d->contract_name.span,
 		       "an argument of the contract");
 }
 
-static void define_numbers(struct resolver *r, struct param *formals)
+/* The parameters of a proc and the buffers, in the order in which their counts are walked
+ * the first time: these see all numbers. */
+static void define_formals(struct resolver *r, struct decl *d, bool counts)
 {
-	for (struct param *p = formals; p; p = p->next)
-		if (p->number)
-			names_define(r, SPACE_VALUE,
-				     (struct ident){ p->number->name, p->number->span }, p->number,
-				     NULL);
-}
-
-/* The parameters and buffers; the buffers' counts see all parameters. */
-static void define_formals(struct resolver *r, struct decl *d)
-{
-	define_numbers(r, d->formals);
 	for (struct param *p = d->formals; p; p = p->next)
-		if (p->view)
-			define_buffer(r, p->view);
-	for (struct buffer_def *b = d->buffers; b; b = b->next)
-		define_buffer(r, b);
+		if (p->number)
+			names_own(r, p->number);
+	for (struct param *p = d->formals; p; p = p->next) {
+		if (!p->view)
+			continue;
+		if (counts)
+			resolve_counts(r, p->view);
+		names_own(r, p->view->sym);
+	}
+	for (struct buffer_def *b = d->buffers; b; b = b->next) {
+		if (counts)
+			resolve_counts(r, b);
+		names_own(r, b->sym);
+	}
 }
 
 /* The head is walked in the scope of the parameters alone; for the body they are
@@ -382,7 +295,7 @@ static void resolve_run(struct resolver *r, struct decl *d)
 {
 	names_enter(r);
 	define_params(r, d);
-	define_formals(r, d);
+	define_formals(r, d, true);
 	resolve_implements(r, d);
 	resolve_topology(r, d);
 	names_rankless_expr(r, d->where, "`where`");
@@ -391,14 +304,8 @@ static void resolve_run(struct resolver *r, struct decl *d)
 	enter_topology(r, d->topology);
 	names_enter(r);
 	for (struct binding *p = d->params; p; p = p->next)
-		names_define(r, SPACE_VALUE, p->name, p->sym, NULL);
-	/* In define_formals' order, so that a name defined twice is one mistake. */
-	define_numbers(r, d->formals);
-	for (struct param *p = d->formals; p; p = p->next)
-		if (p->view)
-			names_define(r, SPACE_VALUE, p->view->name, p->view->sym, NULL);
-	for (struct buffer_def *b = d->buffers; b; b = b->next)
-		names_define(r, SPACE_VALUE, b->name, b->sym, NULL);
+		names_own(r, p->sym);
+	define_formals(r, d, false); /* in the same order: a name twice is one mistake */
 	r->no_topology = d->topology_name.name && !d->topology;
 	names_block(r, d->body);
 	r->no_topology = false;
@@ -418,31 +325,19 @@ static void resolve_topology_decl(struct resolver *r, struct decl *d)
 
 void names_decl(struct resolver *r, struct decl *d)
 {
+	bool of_file = d->kind == D_LET || d->kind == D_FN;
+
+	r->owner = of_file ? NULL : d;
+	r->node = of_file ? d->body->var : NULL;
 	switch (d->kind) {
-	case D_IMPORT: return;
-	case D_LET:
-		r->node = d->body->var;
-		names_value(r, d->body->e);
-		r->node = NULL;
-		return;
-	case D_FN:
-		r->node = d->body->fn->sym;
-		names_fn(r, d->body->fn);
-		r->node = NULL;
-		return;
-	case D_CONTRACT:
-		r->owner = d;
-		resolve_contract(r, d);
-		break;
-	case D_TOPOLOGY:
-		r->owner = d;
-		resolve_topology_decl(r, d);
-		break;
+	case D_IMPORT: break;
+	case D_LET: names_expr(r, d->body->e); break;
+	case D_FN: names_fn(r, d->body->fn); break;
+	case D_CONTRACT: resolve_contract(r, d); break;
+	case D_TOPOLOGY: resolve_topology_decl(r, d); break;
 	case D_PROC:
-	case D_SCHEDULE:
-		r->owner = d;
-		resolve_run(r, d);
-		break;
+	case D_SCHEDULE: resolve_run(r, d); break;
 	}
 	r->owner = NULL;
+	r->node = NULL;
 }

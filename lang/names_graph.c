@@ -14,51 +14,48 @@
 
 #include <string.h>
 
+struct node {
+	const struct symbol *symbol; /* a let or fn of a file, or NULL */
+	uint32_t first, end;	     /* its edges are to[first] .. */
+	uint32_t next;		     /* the edge to follow next */
+	uint32_t number;	     /* in the order of discovery, from 1; 0: not seen */
+	uint32_t low;
+	bool closed; /* its component is complete */
+	bool rank;   /* uses rank */
+};
+
 struct graph {
 	struct resolver *r;
-	uint32_t n;
-	uint32_t *first; /* [n + 1]: edges of node i are to[first[i]] .. */
+	struct node *v; /* by ids of symbols */
 	uint32_t *to;
-	uint32_t *next;	  /* [n] the edge to follow next */
-	uint32_t *number; /* [n] in the order of discovery, from 1; 0: not seen */
-	uint32_t *low;
-	uint32_t *component;   /* [n] from 1; 0: not closed yet */
-	bool *rank;	       /* [n] uses rank */
 	uint32_t *path, npath; /* the walk's own stack */
 	uint32_t *open, nopen; /* seen, component not closed */
-	uint32_t count, components;
-	const struct symbol **symbols; /* [n] the lets and fns of files, else NULL */
+	uint32_t count;
 };
 
 static struct graph *make(struct resolver *r)
 {
 	struct graph *g = ARENA_NEW(r->arena, struct graph);
-	uint32_t n = r->m->nsymbols;
+	uint32_t n = r->m->nsymbols, at = 0;
 
-	*g = (struct graph){ .r = r, .n = n };
-	g->first = ARENA_ARRAY(r->arena, uint32_t, n + 1);
+	g->r = r;
+	g->v = ARENA_ARRAY(r->arena, struct node, n);
 	g->to = ARENA_ARRAY(r->arena, uint32_t, r->nedges);
-	g->next = ARENA_ARRAY(r->arena, uint32_t, n);
-	g->number = ARENA_ARRAY(r->arena, uint32_t, n);
-	g->low = ARENA_ARRAY(r->arena, uint32_t, n);
-	g->component = ARENA_ARRAY(r->arena, uint32_t, n);
-	g->rank = ARENA_ARRAY(r->arena, bool, n);
 	g->path = ARENA_ARRAY(r->arena, uint32_t, n);
 	g->open = ARENA_ARRAY(r->arena, uint32_t, n);
-	g->symbols = ARENA_ARRAY(r->arena, const struct symbol *, n);
 	for (uint32_t i = 0; i < r->nedges; i++)
-		g->first[r->edges[i].from + 1]++;
+		g->v[r->edges[i].from].end++;
 	for (uint32_t i = 0; i < n; i++) {
-		g->first[i + 1] += g->first[i];
-		g->next[i] = g->first[i];
+		struct node *v = &g->v[i];
+
+		v->first = v->next = at;
+		at += v->end;
+		v->end = v->first;
 	}
 	for (uint32_t i = 0; i < r->nedges; i++)
-		g->to[g->next[r->edges[i].from]++] = r->edges[i].to;
-	memcpy(g->next, g->first, n * sizeof *g->next);
+		g->to[g->v[r->edges[i].from].end++] = r->edges[i].to;
 	for (uint32_t i = 0; i < r->nrank_users; i++)
-		g->rank[r->rank_users[i]->id] = true;
-	for (uint32_t i = 0; i < r->nfile_symbols; i++)
-		g->symbols[r->file_symbols[i]->id] = r->file_symbols[i];
+		g->v[r->rank_users[i]->id].rank = true;
 	return g;
 }
 
@@ -68,32 +65,31 @@ static void close_component(struct graph *g, uint32_t root)
 	uint32_t from = g->nopen, size;
 	bool rank = false;
 
-	g->components++;
 	do {
-		uint32_t v = g->open[--from];
-		g->component[v] = g->components;
-		rank = rank || g->rank[v];
+		struct node *v = &g->v[g->open[--from]];
+
+		v->closed = true;
+		rank = rank || v->rank;
 	} while (g->open[from] != root);
 	size = g->nopen - from;
 	for (uint32_t i = from; i < g->nopen; i++) {
-		uint32_t v = g->open[i];
-		const struct symbol *s = g->symbols[v];
+		struct node *v = &g->v[g->open[i]];
+		const struct symbol *s = v->symbol;
 		bool circle = size > 1;
 
-		g->rank[v] = rank;
-		for (uint32_t e = g->first[v]; e < g->first[v + 1]; e++)
-			circle = circle || g->to[e] == v;
-		if (circle && s && s->kind == SYM_LET)
-			diag_add(g->r->d, SEV_ERROR, 201, s->span, NO_RANK,
-				 "`%s` is used in its own definition%s", s->name,
-				 size > 1 ? ", through others" : "");
+		v->rank = rank;
+		for (uint32_t e = v->first; e < v->end; e++)
+			circle = circle || g->to[e] == g->open[i];
+		if (circle && s->kind == SYM_LET)
+			NAMES_ERROR(g->r, 201, s->span, "`%s` is used in its own definition%s",
+				    s->name, size > 1 ? ", through others" : "");
 	}
 	g->nopen = from;
 }
 
 static void discover(struct graph *g, uint32_t v)
 {
-	g->number[v] = g->low[v] = ++g->count;
+	g->v[v].number = g->v[v].low = ++g->count;
 	g->path[g->npath++] = v;
 	g->open[g->nopen++] = v;
 }
@@ -102,25 +98,26 @@ static void walk(struct graph *g, uint32_t start)
 {
 	discover(g, start);
 	while (g->npath) {
-		uint32_t v = g->path[g->npath - 1];
+		uint32_t at = g->path[g->npath - 1];
+		struct node *v = &g->v[at], *w;
 
-		if (g->next[v] < g->first[v + 1]) {
-			uint32_t w = g->to[g->next[v]++];
-			if (!g->number[w])
-				discover(g, w);
-			else if (!g->component[w] && g->number[w] < g->low[v])
-				g->low[v] = g->number[w];
+		if (v->next < v->end) {
+			w = &g->v[g->to[v->next]];
+			if (!w->number)
+				discover(g, g->to[v->next]);
+			else if (!w->closed && w->number < v->low)
+				v->low = w->number;
+			v->next++;
 			continue;
 		}
-		for (uint32_t e = g->first[v]; e < g->first[v + 1]; e++)
-			g->rank[v] = g->rank[v] || g->rank[g->to[e]];
-		if (g->low[v] == g->number[v])
-			close_component(g, v);
+		for (uint32_t e = v->first; e < v->end; e++)
+			v->rank = v->rank || g->v[g->to[e]].rank;
+		if (v->low == v->number)
+			close_component(g, at);
 		g->npath--;
 		if (g->npath) {
-			uint32_t up = g->path[g->npath - 1];
-			if (g->low[v] < g->low[up])
-				g->low[up] = g->low[v];
+			w = &g->v[g->path[g->npath - 1]];
+			w->low = v->low < w->low ? v->low : w->low;
 		}
 	}
 }
@@ -129,18 +126,21 @@ void names_graph(struct resolver *r)
 {
 	struct graph *g = make(r);
 
-	for (uint32_t i = 0; i < r->nfile_symbols; i++)
-		if (!g->number[r->file_symbols[i]->id])
-			walk(g, r->file_symbols[i]->id);
+	for (const struct unit *u = r->m->units; u; u = u->next)
+		for (const struct decl *d = u->decls; d; d = d->next)
+			if (d->kind == D_LET || d->kind == D_FN)
+				g->v[d->body->var->id].symbol = d->body->var;
+	for (uint32_t i = 0; i < r->m->nsymbols; i++)
+		if (g->v[i].symbol && !g->v[i].number)
+			walk(g, i);
 	for (uint32_t i = 0; i < r->nuses; i++) {
 		const struct rankless_use *use = &r->uses[i];
 		struct diag *d;
 
-		if (!g->rank[use->sym->id])
+		if (!g->v[use->sym->id].rank)
 			continue;
-		d = diag_add(r->d, SEV_ERROR, 201, use->span, NO_RANK,
-			     "`%s` needs `rank`, which may not stand in %s", use->sym->name,
-			     use->what);
-		diag_note(r->d, d, use->sym->span, "`%s` is defined here", use->sym->name);
+		d = NAMES_ERROR(r, 201, use->span, "`%s` needs `rank`, which may not stand in %s",
+				use->sym->name, use->what);
+		NAMES_DEFINED(r, d, use->sym->span, use->sym->name);
 	}
 }

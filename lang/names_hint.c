@@ -6,59 +6,35 @@
  * schedule is not on, or nearly one that is in sight. O(names in sight and topologies),
  * all of it within SUGGEST_WORK (names.c).
  */
+#include "lang/keywords.h"
 #include "lang/names.h"
 
 #include <string.h>
 
 /* Names that other libraries have for what needs none here. */
 static const struct known {
-	const char *name;
+	const char *names;
 	enum want want;
 	const char *write; /* NULL: nothing can stand in its place */
 	const char *help;
 } known[] = {
-	{ "size", WANT_NUMBER, "N", NULL },
-	{ "nranks", WANT_NUMBER, "N", NULL },
-	{ "nRanks", WANT_NUMBER, "N", NULL },
-	{ "n_ranks", WANT_NUMBER, "N", NULL },
-	{ "num_ranks", WANT_NUMBER, "N", NULL },
-	{ "world_size", WANT_NUMBER, "N", NULL },
-	{ "comm_size", WANT_NUMBER, "N", NULL },
-	{ "nprocs", WANT_NUMBER, "N", NULL },
-	{ "nproc", WANT_NUMBER, "N", NULL },
-	{ "num_gpus", WANT_NUMBER, "N", NULL },
-	{ "ranks", WANT_NUMBER, "N", NULL },
-	{ "n", WANT_NUMBER, "N", NULL },
-	{ "my_rank", WANT_NUMBER, "rank", NULL },
-	{ "myrank", WANT_NUMBER, "rank", NULL },
-	{ "rank_id", WANT_NUMBER, "rank", NULL },
-	{ "Rank", WANT_NUMBER, "rank", NULL },
-	{ "me", WANT_NUMBER, "rank", NULL },
-	{ "self", WANT_NUMBER, "rank", NULL },
-	{ "True", WANT_NUMBER, "true", NULL },
-	{ "TRUE", WANT_NUMBER, "true", NULL },
-	{ "False", WANT_NUMBER, "false", NULL },
-	{ "FALSE", WANT_NUMBER, "false", NULL },
-	{ "None", WANT_NUMBER, NULL, "all values are numbers: there is none that is no value" },
-	{ "NULL", WANT_NUMBER, NULL, "all values are numbers: there is none that is no value" },
+	{ "size nranks nRanks n_ranks num_ranks world_size comm_size nprocs nproc num_gpus ranks n",
+	  WANT_NUMBER, "N", NULL },
+	{ "my_rank myrank rank_id Rank me self", WANT_NUMBER, "rank", NULL },
+	{ "True TRUE", WANT_NUMBER, "true", NULL },
+	{ "False FALSE", WANT_NUMBER, "false", NULL },
+	{ "None NULL", WANT_NUMBER, NULL,
+	  "all values are numbers: there is none that is no value" },
 	{ "pow", WANT_FN, NULL, "there is no power; 2 to the k is 1 << k" },
 	{ "mod", WANT_FN, NULL, "the remainder is a % b, and never negative" },
 	{ "log2", WANT_FN, NULL, "ilog2 rounds down, clog2 up" },
 	{ "log", WANT_FN, NULL, "ilog2 is the logarithm to base 2, rounded down, clog2 up" },
-	{ "floor", WANT_FN, NULL, "numbers are integers, and a / b rounds down" },
+	{ "floor int", WANT_FN, NULL, "numbers are integers, and a / b rounds down" },
 	{ "ceil", WANT_FN, NULL, "numbers are integers; (a + b - 1) / b rounds up" },
-	{ "int", WANT_FN, NULL, "numbers are integers, and a / b rounds down" },
 	{ "range", WANT_FN, NULL, "a range is written a..b, without b" },
-	{ "print", WANT_RUN, NULL,
-	  "nothing is printed when a schedule runs; `ccc explain` shows "
-	  "each step" },
-	{ "printf", WANT_RUN, NULL,
-	  "nothing is printed when a schedule runs; `ccc explain` shows "
-	  "each step" },
-	{ "barrier", WANT_RUN, NULL, "operations wait for their messages, and for nothing else" },
-	{ "sync", WANT_RUN, NULL, "operations wait for their messages, and for nothing else" },
-	{ "wait", WANT_RUN, NULL, "operations wait for their messages, and for nothing else" },
-	{ "__syncthreads", WANT_RUN, NULL,
+	{ "print printf", WANT_RUN, NULL,
+	  "nothing is printed when a schedule runs; `ccc explain` shows each step" },
+	{ "barrier sync wait __syncthreads", WANT_RUN, NULL,
 	  "operations wait for their messages, and for nothing else" },
 	{ "sendrecv", WANT_RUN, NULL,
 	  "both at once are a step: step { send X to P recv Y from Q }" },
@@ -66,8 +42,8 @@ static const struct known {
 
 static const struct known *find_known(const char *name, enum want want)
 {
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (known[i].want == want && !strcmp(known[i].name, name))
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].want == want && word_is_one_of(name, known[i].names))
 			return &known[i];
 	return NULL;
 }
@@ -75,18 +51,15 @@ static const struct known *find_known(const char *name, enum want want)
 static bool topology_has(struct resolver *r, const struct decl *d, const char *name)
 {
 	for (const struct binding *p = d->params; p; p = p->next)
-		if (!strcmp(p->name.name, name))
+		if (p->name.name == name)
 			return true;
 	for (const struct stmt *s = d->body; s && r->suggest_work; s = s->next, r->suggest_work--)
-		if ((s->kind == S_LET && !strcmp(s->name.name, name)) ||
-		    (s->kind == S_FN && !strcmp(s->fn->name.name, name)))
+		if ((s->kind == S_LET || s->kind == S_FN) && s->name.name == name)
 			return true;
 	return false;
 }
 
-/* "ring or line": the topologies that bring the name; NULL: none, or it was looked for
- * too often. */
-static const char *topologies(struct resolver *r, const char *name)
+const char *names_topologies(struct resolver *r, const char *name)
 {
 	const char *text = NULL;
 
@@ -97,11 +70,6 @@ static const char *topologies(struct resolver *r, const char *name)
 				    : def->slot->name;
 	}
 	return text;
-}
-
-bool names_of_topology(struct resolver *r, const char *name)
-{
-	return topologies(r, name) != NULL;
 }
 
 bool names_is_known(const char *name, enum want want)
@@ -115,20 +83,17 @@ void names_help(struct resolver *r, struct diag *g, struct ident name, enum want
 	const struct known *k = find_known(name.name, want);
 	const char *where;
 
-	if (k && k->write) {
+	if (k && k->write)
 		diag_help(r->d, g, "write `%s`", k->write);
-		diag_fix(r->d, g, name.span, "%s", k->write);
-		return;
-	}
-	if (k) {
+	else if (k)
 		diag_help(r->d, g, "%s", k->help);
-		return;
-	}
-	if (near) {
+	if (k)
+		near = k->write;
+	if (near)
 		diag_fix(r->d, g, name.span, "%s", near);
+	if (k || near)
 		return;
-	}
-	where = want == WANT_NUMBER || want == WANT_FN ? topologies(r, name.name) : NULL;
+	where = want == WANT_NUMBER || want == WANT_FN ? names_topologies(r, name.name) : NULL;
 	if (!where)
 		return;
 	diag_help(r->d, g, "a topology brings that name: on %s", where);

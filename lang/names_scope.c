@@ -1,63 +1,56 @@
 /*
  * Scopes: which definition a name means, and what to say when it means none.
  *
- * One hash table over (name space, name) holds a stack of definitions for each
- * name, innermost on top; entering and leaving a scope pushes and pops. So a
- * lookup is O(1) however deep the scopes are, and leaving costs what was
- * defined. Suggestions compare with every name in scope: their whole work is
+ * Each name has a stack of definitions for each name space, innermost on top;
+ * entering and leaving a scope pushes and pops. So a lookup is O(1) however deep
+ * the scopes are, and leaving costs what was defined. Suggestions compare with every name in scope: their whole work is
  * bounded, and a text with too many mistakes gets the later ones without.
  */
 #include "lang/names.h"
 
 #include <string.h>
 
-static uint32_t hash(enum space space, const char *name)
+static struct name *name_of(const char *s)
 {
-	uint32_t h = 2166136261u ^ (uint32_t)space;
-
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 16777619u;
-	return h ^ h >> 15;
+	return (struct name *)(uintptr_t)(s - offsetof(struct name, s));
 }
 
-/* The name's place in the table: its slot, or the NULL where it would be. */
-static struct slot **slot_of(struct resolver *r, enum space space, const char *name)
+static struct slot *slot_of(enum space space, const char *name)
 {
-	uint32_t mask = r->capslots - 1;
-	uint32_t at = hash(space, name) & mask;
+	struct slot *slot = name_of(name)->slots;
 
-	while (r->slots[at] && (r->slots[at]->space != space ||
-				(r->slots[at]->name != name && strcmp(r->slots[at]->name, name))))
-		at = (at + 1) & mask;
-	return &r->slots[at];
+	while (slot && slot->space != space)
+		slot = slot->next;
+	return slot;
 }
 
-static void grow(struct resolver *r)
+struct def *names_find(enum space space, const char *name)
 {
-	struct slot **old = r->slots;
-	uint32_t n = r->capslots;
+	struct slot *slot = slot_of(space, name);
 
-	if (n > 2 * (r->nslots + 1))
+	return slot ? slot->top : NULL;
+}
+
+/* Of a file's let or fn: names_graph wants to know where. */
+static void note_use(struct resolver *r, const struct symbol *sym, struct span span)
+{
+	if (sym->owner || (sym->kind != SYM_LET && sym->kind != SYM_FN))
 		return;
-	r->capslots = n ? 4 * n : 256;
-	r->slots = ARENA_ARRAY(r->arena, struct slot *, r->capslots);
-	for (uint32_t i = 0; i < n; i++)
-		if (old[i])
-			*slot_of(r, old[i]->space, old[i]->name) = old[i];
-}
-
-struct def *names_find(struct resolver *r, enum space space, const char *name)
-{
-	struct slot *s = r->capslots ? *slot_of(r, space, name) : NULL;
-
-	return s ? s->top : NULL;
+	if (r->node)
+		ARENA_PUSH(r->arena, r->edges, r->nedges, r->capedges) =
+			(struct edge){ .from = r->node->id, .to = sym->id };
+	if (r->rankless)
+		ARENA_PUSH(r->arena, r->uses, r->nuses, r->capuses) =
+			(struct rankless_use){ .sym = sym, .span = span, .what = r->rankless };
 }
 
 /* A definition's own text is no use of it. */
-void names_use(struct resolver *r, const struct def *def)
+static void use(struct resolver *r, const struct def *def, struct span span)
 {
 	if (def->sym && def->sym != r->node)
 		def->sym->used = true;
+	if (def->sym)
+		note_use(r, def->sym, span);
 	if (!def->decl || def->decl == r->owner)
 		return;
 	def->decl->used = true;
@@ -103,10 +96,10 @@ static void report_twice(struct resolver *r, const struct def *first, struct ide
 			 const struct decl *decl)
 {
 	bool files = decl && first->decl && decl->source != first->decl->source;
-	struct diag *g = diag_add(r->d, SEV_ERROR, 202, name.span, NO_RANK,
-				  files ? "`%s` is defined in two files that are read together"
-					: "`%s` is defined twice",
-				  name.name);
+	struct diag *g = NAMES_ERROR(r, 202, name.span,
+				     files ? "`%s` is defined in two files that are read together"
+					   : "`%s` is defined twice",
+				     name.name);
 
 	diag_note(r->d, g, first->span, files ? "the other one is here" : "first defined here");
 	if (files && decl->source != r->unit->source)
@@ -116,19 +109,18 @@ static void report_twice(struct resolver *r, const struct def *first, struct ide
 void names_define(struct resolver *r, enum space space, struct ident name, struct symbol *sym,
 		  struct decl *decl)
 {
-	struct slot **at;
+	struct slot *slot;
 	struct def *def;
 
 	if (!name.name)
 		return;
-	grow(r);
-	at = slot_of(r, space, name.name);
-	if (!*at) {
-		*at = ARENA_NEW(r->arena, struct slot);
-		**at = (struct slot){ .name = name.name, .space = space };
-		r->nslots++;
+	slot = slot_of(space, name.name);
+	if (!slot) {
+		slot = ARENA_MAKE(r->arena, struct slot, .next = name_of(name.name)->slots,
+				  .name = name.name, .space = space);
+		name_of(name.name)->slots = slot;
 	}
-	def = (*at)->top;
+	def = slot->top;
 	if (def && def->depth == r->depth) {
 		if (!decl || !same_text(def->decl, decl))
 			report_twice(r, def, name, decl);
@@ -139,28 +131,27 @@ void names_define(struct resolver *r, enum space space, struct ident name, struc
 		r->spare = def->below;
 	else
 		def = ARENA_NEW(r->arena, struct def);
-	*def = (struct def){ .hidden = (*at)->top,
+	*def = (struct def){ .hidden = slot->top,
 			     .below = r->top,
-			     .slot = *at,
+			     .slot = slot,
 			     .sym = sym,
 			     .decl = decl,
 			     .span = name.span,
 			     .depth = r->depth };
-	(*at)->top = def;
+	slot->top = def;
 	r->top = def;
 }
 
-struct symbol *names_symbol(struct resolver *r, struct symbol **slot, enum symbol_kind kind,
-			    struct ident name)
+void names_own(struct resolver *r, struct symbol *sym)
 {
-	if (!*slot)
-		*slot = ARENA_NEW(r->arena, struct symbol);
-	(*slot)->kind = kind;
-	(*slot)->name = name.name;
-	(*slot)->span = name.span;
-	(*slot)->owner = r->owner;
-	(*slot)->id = r->m->nsymbols++;
-	return *slot;
+	sym->owner = r->owner;
+	names_define(r, SPACE_VALUE, (struct ident){ sym->name, sym->span }, sym, NULL);
+}
+
+struct symbol *names_symbol(struct resolver *r, enum symbol_kind kind, struct ident name)
+{
+	return ARENA_MAKE(r->arena, struct symbol, .kind = kind, .name = name.name,
+			  .span = name.span, .id = r->m->nsymbols++);
 }
 
 static const char *const builtins[] = {
@@ -179,30 +170,27 @@ enum builtin names_builtin(const char *name)
 
 /* ---- E0201 ---------------------------------------------------------------------- */
 
-static bool is_number(const struct symbol *s)
+/* The one of WANT_... that the definition is; 0: another. */
+static int kind_of(const struct def *def)
 {
-	return s->kind != SYM_FN && s->kind != SYM_BUFFER && !symbol_is_table(s);
-}
-
-/* Whether the name would have served. */
-static bool serves(const struct def *def, enum want want)
-{
-	switch (want) {
-	case WANT_NUMBER: return def->slot->space == SPACE_VALUE && is_number(def->sym);
-	case WANT_BUFFER: return def->slot->space == SPACE_VALUE && def->sym->kind == SYM_BUFFER;
-	case WANT_FN: return def->slot->space == SPACE_VALUE && def->sym->kind == SYM_FN;
-	case WANT_ARG: return def->slot->space == SPACE_VALUE && def->sym->kind != SYM_FN;
-	case WANT_TABLE: return def->slot->space == SPACE_VALUE && symbol_is_table(def->sym);
-	case WANT_CONTRACT: return def->slot->space == SPACE_CONTRACT;
-	case WANT_TOPOLOGY: return def->slot->space == SPACE_TOPOLOGY;
-	case WANT_RUN: return def->slot->space == SPACE_RUN;
+	switch (def->slot->space) {
+	case SPACE_VALUE:
+		return def->sym->kind == SYM_FN	      ? WANT_FN
+		       : def->sym->kind == SYM_BUFFER ? WANT_BUFFER
+		       : symbol_is_table(def->sym)    ? WANT_TABLE
+						      : WANT_NUMBER;
+	case SPACE_CONTRACT: return WANT_CONTRACT;
+	case SPACE_TOPOLOGY: return WANT_TOPOLOGY;
+	case SPACE_RUN: return WANT_RUN;
+	case SPACE_PARAM:
+	case SPACE_GIVEN: return 0;
 	}
-	return false;
+	return 0;
 }
 
-static const char *wanted(enum want want)
+static const char *kind_text(int kind)
 {
-	switch (want) {
+	switch ((enum want)kind) {
 	case WANT_NUMBER: return "a number";
 	case WANT_BUFFER: return "a buffer";
 	case WANT_FN: return "a function";
@@ -217,20 +205,25 @@ static const char *wanted(enum want want)
 
 static const char *described(const struct def *def)
 {
-	switch (def->slot->space) {
-	case SPACE_VALUE:
-		return def->sym->kind == SYM_FN	      ? "a function"
-		       : def->sym->kind == SYM_BUFFER ? "a buffer"
-		       : symbol_is_table(def->sym)    ? "a table"
-						      : "a number";
-	case SPACE_CONTRACT: return "a contract";
-	case SPACE_TOPOLOGY: return "a topology";
-	case SPACE_RUN: return def->decl->kind == D_PROC ? "a proc" : "a schedule";
-	case SPACE_PARAM:
-	case SPACE_GIVEN:
-	case SPACE_UNKNOWN: return "a parameter";
+	if (def->slot->space == SPACE_RUN)
+		return def->decl->kind == D_PROC ? "a proc" : "a schedule";
+	return kind_text(kind_of(def));
+}
+
+struct def *names_wanted(struct resolver *r, struct ident name, enum want want)
+{
+	enum space space = want == WANT_CONTRACT   ? SPACE_CONTRACT
+			   : want == WANT_TOPOLOGY ? SPACE_TOPOLOGY
+			   : want == WANT_RUN	   ? SPACE_RUN
+						   : SPACE_VALUE;
+	struct def *def = names_find(space, name.name);
+
+	if (!def || !(kind_of(def) & (int)want)) {
+		names_unknown(r, name, want);
+		return NULL;
 	}
-	return "";
+	use(r, def, name.span);
+	return def;
 }
 
 const char *names_near(struct resolver *r, const char *name, const char *const *v, uint32_t n)
@@ -258,7 +251,7 @@ static const char *nearest(struct resolver *r, const char *name, enum want want)
 	if (!r->suggest_work || names_is_known(name, want))
 		return NULL;
 	for (const struct def *def = r->top; def; def = def->below)
-		if (serves(def, want))
+		if (kind_of(def) & (int)want)
 			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = def->slot->name;
 	if (want == WANT_NUMBER && !r->rankless)
 		ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = "rank";
@@ -272,24 +265,17 @@ static const char *nearest(struct resolver *r, const char *name, enum want want)
  * names that it would have brought; and of names of another one, the first is enough. */
 static bool is_told(struct resolver *r, struct ident name, enum want want, const char *near)
 {
-	struct slot **at;
+	const struct decl **told = &name_of(name.name)->unknown_in;
 
 	if (r->no_topology && !near && (want == WANT_NUMBER || want == WANT_FN))
 		return true;
 	if (!r->owner)
 		return false;
-	if (r->other_topology == r->owner && !near && names_of_topology(r, name.name))
+	if (r->other_topology == r->owner && !near && names_topologies(r, name.name))
 		return true;
-	grow(r);
-	at = slot_of(r, SPACE_UNKNOWN, name.name);
-	if (!*at) {
-		*at = ARENA_NEW(r->arena, struct slot);
-		**at = (struct slot){ .name = name.name, .space = SPACE_UNKNOWN };
-		r->nslots++;
-	} else if ((*at)->unknown_in == r->owner) {
+	if (*told == r->owner)
 		return true;
-	}
-	(*at)->unknown_in = r->owner;
+	*told = r->owner;
 	return false;
 }
 
@@ -303,23 +289,22 @@ void names_unknown(struct resolver *r, struct ident name, enum want want)
 
 	if (!name.name)
 		return;
-	for (size_t i = 0; i < sizeof spaces / sizeof *spaces && !other; i++)
-		other = names_find(r, spaces[i], name.name);
+	for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces) && !other; i++)
+		other = names_find(spaces[i], name.name);
 	if (other) {
-		g = diag_add(r->d, SEV_ERROR, 201, name.span, NO_RANK, "`%s` is %s, not %s",
-			     name.name, described(other), wanted(want));
-		diag_note(r->d, g, other->span, "`%s` is defined here", name.name);
+		g = NAMES_ERROR(r, 201, name.span, "`%s` is %s, not %s", name.name,
+				described(other), kind_text((int)want));
+		NAMES_DEFINED(r, g, other->span, name.name);
 		return;
 	}
 	if (names_builtin(name.name) != BUILTIN_NONE) {
-		diag_add(r->d, SEV_ERROR, 201, name.span, NO_RANK,
-			 "`%s` is a built-in function, not %s", name.name, wanted(want));
+		NAMES_ERROR(r, 201, name.span, "`%s` is a built-in function, not %s", name.name,
+			    kind_text((int)want));
 		return;
 	}
 	near = nearest(r, name.name, want);
 	if (is_told(r, name, want, near))
 		return;
-	g = diag_add(r->d, SEV_ERROR, 201, name.span, NO_RANK, "unknown name `%s`%s", name.name,
-		     names_hint(r, near));
+	g = NAMES_ERROR(r, 201, name.span, "unknown name `%s`%s", name.name, names_hint(r, near));
 	names_help(r, g, name, want, near);
 }

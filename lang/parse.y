@@ -37,6 +37,20 @@ static struct parse *const ps = NULL;
 #define YYFREE(p) ((void)(p))
 #define YYMAXDEPTH 100000
 
+/* Nodes, by their fields. */
+#define NEW(type, ...) ARENA_MAKE(ps->arena, struct type, __VA_ARGS__)
+#define EXPR(...) ast_expr(ps, (struct expr){ __VA_ARGS__ })
+#define BINARY(at, operator, left, right) \
+	EXPR(.kind = E_BINARY, .span = (at), .op = (operator), .a = (left), .b = (right))
+#define STMT(...) ast_stmt(ps, (struct stmt){ __VA_ARGS__ })
+#define LOOP(loop, at, name_, range, inside) \
+	STMT(.kind = (loop), .span = (at), .name = (name_), \
+	     .var = ast_symbol(ps, SYM_LOOP, (name_)), .e = (range).lo, .e2 = (range).hi, \
+	     .e3 = (range).by, .body = (inside).first)
+#define ADD_NAME(list, name) \
+	(ARENA_PUSH(ps->arena, (list).v, (list).n, (list).cap) = ast_symbol(ps, SYM_PARAM, (name)))
+#define DECL(...) ast_decl(ps, (struct decl){ __VA_ARGS__ })
+
 /* Goes on behind a syntax error, or gives up. */
 #define RESYNC(mode) \
 	do { \
@@ -94,7 +108,7 @@ static struct parse *const ps = NULL;
 %nterm <struct binding_list> contract_params
 %nterm <struct symbol_list> names some_names
 %nterm <struct buffer_def *> buffer
-%nterm <struct buffer_list> buffers some_buffers
+%nterm <struct buffer_def_list> buffers some_buffers
 %nterm <enum direction> direction
 %nterm <struct param *> formal
 %nterm <struct param_list> formals some_formals
@@ -118,13 +132,37 @@ decls:
 ;
 
 decl:
-  IMPORT STRING			{ ast_import(ps, @$, $2, @2); }
+  IMPORT STRING
+	{
+		if (ps->bad_string != @2.lo) /* else it is not the path that was meant */
+			DECL(.kind = D_IMPORT, .span = @$, .path = $2, .text_span = @2);
+	}
 | CONTRACT promised_name '(' buffers contract_params ')' lets clauses
-	{ ast_contract(ps, @$, (struct span){ @1.lo, @6.hi }, $2, $4, $5, $7, $8); }
-| TOPOLOGY ident params where block	{ ast_topology(ps, @$, $2, $3, $4, $5); }
-| PROC ident '(' formals ')' on block	{ ast_proc(ps, @$, $2, $4, $6, $7); }
+	{
+		struct decl d = { .kind = D_CONTRACT, .span = @$, .name = $2, .buffers = $4.first,
+				  .params = $5.first, .ensures = $8.first };
+
+		ast_contract(ps, d, (struct span){ @1.lo, @6.hi }, $7.first);
+	}
+| TOPOLOGY ident params where block
+	{
+		DECL(.kind = D_TOPOLOGY, .span = @$, .name = $2, .params = $3.first, .where = $4,
+		     .body = $5.first);
+	}
+| PROC ident '(' formals ')' on block
+	{
+		DECL(.kind = D_PROC, .span = @$, .name = $2, .formals = $4.first,
+		     .topology_name = $6.name, .topology_args = $6.args.first,
+		     .ntopology_args = $6.args.n, .body = $7.first);
+	}
 | SCHEDULE ident params IMPLEMENTS promise on where block
-	{ ast_schedule(ps, @$, $2, $3, $5, $6, $7, $8); }
+	{
+		DECL(.kind = D_SCHEDULE, .span = @$, .name = $2, .params = $3.first,
+		     .contract_name = $5.contract, .buffers = $5.buffers.first,
+		     .contract_args = $5.args.first, .topology_name = $6.name,
+		     .topology_args = $6.args.first, .ntopology_args = $6.args.n, .where = $7,
+		     .body = $8.first);
+	}
 | LET ident '=' value		{ ast_define(ps, D_LET, ast_let(ps, @$, $2, $4)); }
 | FN ident '(' names ')' '=' expr
 	{ ast_define(ps, D_FN, ast_fn(ps, @$, $2, $4, $7)); }
@@ -137,12 +175,12 @@ resync_decl: %empty	{ RESYNC(SKIP_DECL); } ;
 resync_head: %empty	{ RESYNC(SKIP_HEAD); } ;
 bad_body: %empty | block ;
 
-ident: IDENT		{ $$ = ast_ident($1, @1); } ;
+ident: IDENT		{ $$ = (struct ident){ $1, @1 }; } ;
 
 /* ccs(5) 2: after contract and implements, reduce is a name. */
 promised_name:
   ident
-| REDUCE	{ $$ = ast_ident(lang_intern(ps->module, "reduce", 6), @1); }
+| REDUCE	{ $$ = (struct ident){ lang_intern(ps->module, "reduce", 6), @1 }; }
 ;
 
 promise:
@@ -183,12 +221,12 @@ contract_params:
 ;
 
 buffers:
-  %empty		{ $$ = (struct buffer_list){ 0 }; }
+  %empty		{ $$ = (struct buffer_def_list){ 0 }; }
 | some_buffers
 ;
 
 some_buffers:
-  buffer			{ $$ = (struct buffer_list){ $1, $1 }; }
+  buffer			{ $$ = (struct buffer_def_list){ $1, $1 }; }
 | some_buffers ',' buffer	{ $$ = $1; LIST_APPEND($$, $3); }
 ;
 
@@ -221,20 +259,16 @@ some_formals:
 ;
 
 formal:
-  ident			{ $$ = ast_formal(ps, @$, $1, (struct counts){ 0 }); }
-| ident counts		{ $$ = ast_formal(ps, @$, $1, $2); }
+  ident			{ $$ = NEW(param, .span = @$, .number = ast_symbol(ps, SYM_PARAM, $1)); }
+| ident counts
+	{ $$ = NEW(param, .span = @$, .view = ast_buffer(ps, @$, DIR_VIEW, $1, $2)); }
 ;
 
 /* Lets that no ensures follows are the file's: ast_contract. */
 lets:
   %empty			{ $$ = (struct stmt_list){ 0 }; }
 | lets LET ident '=' value
-	{
-		struct stmt *s = ast_let(ps, (struct span){ @2.lo, @$.hi }, $3, $5);
-
-		$$ = $1;
-		LIST_APPEND($$, s);
-	}
+	{ $$ = $1; LIST_APPEND($$, ast_let(ps, (struct span){ @2.lo, @$.hi }, $3, $5)); }
 ;
 
 clauses:
@@ -249,8 +283,8 @@ resync_ensures: %empty	{ RESYNC(SKIP_ENSURES); } ;
 clause:
   ENSURES expr			{ $$ = ast_ensures(ps, @$, NULL, $2); }
 | ENSURES expr ':' expr		{ $$ = ast_ensures(ps, @$, $2, $4); }
-| ENSURES after			{ $$ = ast_ensures_after(ps, @$, NULL, $2); }
-| ENSURES expr ':' after	{ $$ = ast_ensures_after(ps, @$, $2, $4); }
+| ENSURES after			{ $$ = NEW(ensures, .span = @$, .right = $2); }
+| ENSURES expr ':' after	{ $$ = NEW(ensures, .span = @$, .cond = $2, .right = $4); }
 ;
 
 after:
@@ -273,41 +307,56 @@ resync_stmt: %empty	{ RESYNC(SKIP_STMT); } ;
 bad_tail: %empty | block else ;
 
 stmt:
-  SEND ref TO expr		{ $$ = ast_message(ps, @$, S_SEND, $2, $4); }
-| RECV ref FROM expr		{ $$ = ast_message(ps, @$, S_RECV, $2, $4); }
-| REDUCE ref FROM expr		{ $$ = ast_message(ps, @$, S_REDUCE_FROM, $2, $4); }
-| COPY ref INTO ref		{ $$ = ast_local(ps, @$, S_COPY, $2, $4); }
-| REDUCE ref INTO ref		{ $$ = ast_local(ps, @$, S_REDUCE_INTO, $2, $4); }
-| STEP block			{ $$ = ast_block(ps, @$, S_STEP, $2); }
-| PAR '{' blocks '}'		{ $$ = ast_block(ps, @$, S_PAR, $3); }
-| PAR FOR ident range block	{ $$ = ast_loop(ps, @$, S_PAR_FOR, $3, $4, $5); }
-| FOR ident range block		{ $$ = ast_loop(ps, @$, S_FOR, $2, $3, $4); }
-| CHANNEL expr block		{ $$ = ast_channel(ps, @$, $2, $3); }
+  SEND ref TO expr	{ $$ = STMT(.kind = S_SEND, .span = @$, .x = $2, .e = $4); }
+| RECV ref FROM expr	{ $$ = STMT(.kind = S_RECV, .span = @$, .x = $2, .e = $4); }
+| REDUCE ref FROM expr	{ $$ = STMT(.kind = S_REDUCE_FROM, .span = @$, .x = $2, .e = $4); }
+| COPY ref INTO ref	{ $$ = STMT(.kind = S_COPY, .span = @$, .x = $2, .y = $4); }
+| REDUCE ref INTO ref	{ $$ = STMT(.kind = S_REDUCE_INTO, .span = @$, .x = $2, .y = $4); }
+| STEP block		{ $$ = STMT(.kind = S_STEP, .span = @$, .body = $2.first); }
+| PAR '{' blocks '}'	{ $$ = STMT(.kind = S_PAR, .span = @$, .body = $3.first); }
+| PAR FOR ident range block	{ $$ = LOOP(S_PAR_FOR, @$, $3, $4, $5); }
+| FOR ident range block		{ $$ = LOOP(S_FOR, @$, $2, $3, $4); }
+| CHANNEL expr block
+	{ $$ = STMT(.kind = S_CHANNEL, .span = @$, .e = $2, .body = $3.first); }
 | if
-| WITHIN GROUP '(' group ')' block	{ $$ = ast_within(ps, @$, $4, $6); }
-| ident '(' args more ')'	{ $$ = ast_run(ps, @$, $1, $3, $4); }
-| ASSERT expr ',' STRING	{ $$ = ast_assert(ps, @$, $2, $4, @4); }
-| LET ident '=' value		{ $$ = ast_let(ps, @$, $2, $4); }
+| WITHIN GROUP '(' group ')' block
+	{
+		$$ = STMT(.kind = S_WITHIN, .span = @$, .e = $4.lo, .e2 = $4.hi, .e3 = $4.by,
+			  .body = $6.first);
+	}
+| ident '(' args more ')'
+	{
+		$$ = STMT(.kind = S_CALL, .span = @$, .name = $1, .args = $3.first,
+			  .more = $4.first);
+	}
+| ASSERT expr ',' STRING
+	{ $$ = STMT(.kind = S_ASSERT, .span = @$, .e = $2, .text = $4, .text_span = @4); }
+| LET ident '=' value	{ $$ = ast_let(ps, @$, $2, $4); }
 | FN ident '(' names ')' '=' expr	{ $$ = ast_fn(ps, @$, $2, $4, $7); }
-| SCRATCH ident counts		{ $$ = ast_scratch(ps, @$, $2, $3); }
-| LINK expr ARROW expr attributes	{ $$ = ast_link(ps, @$, $2, $4, $5); }
+| SCRATCH ident counts
+	{
+		$$ = STMT(.kind = S_SCRATCH, .span = @$, .name = $2,
+			  .buffer = ast_buffer(ps, @$, DIR_SCRATCH, $2, $3));
+	}
+| LINK expr ARROW expr attributes
+	{ $$ = STMT(.kind = S_LINK, .span = @$, .e = $2, .e2 = $4, .more = $5.first); }
 ;
 
 blocks:
   %empty		{ $$ = (struct stmt_list){ 0 }; }
 | blocks block
-	{
-		struct stmt *s = ast_block(ps, @2, S_BLOCK, $2);
-
-		$$ = $1;
-		LIST_APPEND($$, s);
-	}
+	{ $$ = $1; LIST_APPEND($$, STMT(.kind = S_BLOCK, .span = @2, .body = $2.first)); }
 | blocks error resync_par
 ;
 
 resync_par: %empty	{ RESYNC(SKIP_PAR); } ;
 
-if: IF expr block else	{ $$ = ast_if(ps, @$, $2, $3, $4); } ;
+if: IF expr block else
+	{
+		$$ = STMT(.kind = S_IF, .span = @$, .e = $2, .body = $3.first,
+			  .orelse = $4.first);
+	}
+;
 
 else:
   %empty		{ $$ = (struct stmt_list){ 0 }; }
@@ -337,8 +386,8 @@ some_args:
 ;
 
 arg:
-  expr			{ $$ = ast_arg_expr(ps, $1, @1); }
-| chunks		{ $$ = ast_arg_ref(ps, $1); }
+  expr			{ $$ = ast_arg(ps, $1, @1); }
+| chunks		{ $$ = NEW(arg, .span = @$, .ref = $1); }
 ;
 
 more:
@@ -351,7 +400,7 @@ bindings:
 | bindings ',' binding	{ $$ = $1; LIST_APPEND($$, $3); }
 ;
 
-binding: ident '=' expr	{ $$ = ast_binding(ps, @$, $1, $3); } ;
+binding: ident '=' expr	{ $$ = NEW(binding, .span = @$, .name = $1, .value = $3); } ;
 
 names:
   %empty		{ $$ = (struct symbol_list){ 0 }; }
@@ -359,12 +408,8 @@ names:
 ;
 
 some_names:
-  ident
-	{
-		$$ = (struct symbol_list){ 0 };
-		ast_add_symbol(ps, &$$, $1);
-	}
-| some_names ',' ident	{ $$ = $1; ast_add_symbol(ps, &$$, $3); }
+  ident			{ $$ = (struct symbol_list){ 0 }; ADD_NAME($$, $1); }
+| some_names ',' ident	{ $$ = $1; ADD_NAME($$, $3); }
 ;
 
 attributes:
@@ -378,22 +423,28 @@ some_attributes:
 ;
 
 attribute:
-  ident '=' FLOAT	{ $$ = ast_attribute(ps, @$, $1, $3, @3); }
-| ident '=' INT		{ $$ = ast_attribute(ps, @$, $1, (double)$3, @3); }
+  ident '=' FLOAT
+	{ $$ = NEW(binding, .span = @$, .name = $1, .number = $3, .number_span = @3); }
+| ident '=' INT
+	{ $$ = NEW(binding, .span = @$, .name = $1, .number = (double)$3, .number_span = @3); }
 ;
 
 ref:
-  ident				{ $$ = ast_ref(ps, @$, REF_ALL, $1, NULL, NULL); }
-| ident '[' expr ']'		{ $$ = ast_ref(ps, @$, REF_ONE, $1, $3, NULL); }
+  ident			{ $$ = NEW(ref, .kind = REF_ALL, .span = @$, .name = $1); }
+| ident '[' expr ']'	{ $$ = NEW(ref, .kind = REF_ONE, .span = @$, .name = $1, .lo = $3); }
 | ident '[' expr ']' '[' expr ']'
-	{ $$ = ast_of_block(ast_ref(ps, @$, REF_ONE, $1, $6, NULL), $3); }
+	{ $$ = NEW(ref, .kind = REF_ONE, .span = @$, .name = $1, .block = $3, .lo = $6); }
 | chunks
 ;
 
 chunks:
-  ident '[' expr DOTDOT expr ']'	{ $$ = ast_ref(ps, @$, REF_RANGE, $1, $3, $5); }
+  ident '[' expr DOTDOT expr ']'
+	{ $$ = NEW(ref, .kind = REF_RANGE, .span = @$, .name = $1, .lo = $3, .hi = $5); }
 | ident '[' expr ']' '[' expr DOTDOT expr ']'
-	{ $$ = ast_of_block(ast_ref(ps, @$, REF_RANGE, $1, $6, $8), $3); }
+	{
+		$$ = NEW(ref, .kind = REF_RANGE, .span = @$, .name = $1, .block = $3, .lo = $6,
+			 .hi = $8);
+	}
 ;
 
 /* ---- expressions, ccs(5) 3 ------------------------------------------------------- */
@@ -410,29 +461,30 @@ some_exprs:
 
 expr:
   primary
-| '-' expr %prec UNARY	{ $$ = ast_unary(ps, @$, OP_NEG, $2); }
-| '!' expr %prec UNARY	{ $$ = ast_unary(ps, @$, OP_NOT, $2); }
-| '~' expr %prec UNARY	{ $$ = ast_unary(ps, @$, OP_COMPL, $2); }
-| '-' BIGINT		{ $$ = ast_int(ps, @$, $2); }
-| expr OR expr		{ $$ = ast_binary(ps, @$, OP_OR, $1, $3); }
-| expr AND expr		{ $$ = ast_binary(ps, @$, OP_AND, $1, $3); }
-| expr '|' expr		{ $$ = ast_binary(ps, @$, OP_BOR, $1, $3); }
-| expr '^' expr		{ $$ = ast_binary(ps, @$, OP_BXOR, $1, $3); }
-| expr '&' expr		{ $$ = ast_binary(ps, @$, OP_BAND, $1, $3); }
-| expr EQ expr		{ $$ = ast_binary(ps, @$, OP_EQ, $1, $3); }
-| expr NE expr		{ $$ = ast_binary(ps, @$, OP_NE, $1, $3); }
-| expr '<' expr		{ $$ = ast_binary(ps, @$, OP_LT, $1, $3); }
-| expr '>' expr		{ $$ = ast_binary(ps, @$, OP_GT, $1, $3); }
-| expr LE expr		{ $$ = ast_binary(ps, @$, OP_LE, $1, $3); }
-| expr GE expr		{ $$ = ast_binary(ps, @$, OP_GE, $1, $3); }
-| expr SHL expr		{ $$ = ast_binary(ps, @$, OP_SHL, $1, $3); }
-| expr SHR expr		{ $$ = ast_binary(ps, @$, OP_SHR, $1, $3); }
-| expr '+' expr		{ $$ = ast_binary(ps, @$, OP_ADD, $1, $3); }
-| expr '-' expr		{ $$ = ast_binary(ps, @$, OP_SUB, $1, $3); }
-| expr '*' expr		{ $$ = ast_binary(ps, @$, OP_MUL, $1, $3); }
-| expr '/' expr		{ $$ = ast_binary(ps, @$, OP_DIV, $1, $3); }
-| expr '%' expr		{ $$ = ast_binary(ps, @$, OP_MOD, $1, $3); }
-| expr '?' expr ':' expr	{ $$ = ast_cond(ps, @$, $1, $3, $5); }
+| '-' expr %prec UNARY	{ $$ = EXPR(.kind = E_UNARY, .span = @$, .op = OP_NEG, .a = $2); }
+| '!' expr %prec UNARY	{ $$ = EXPR(.kind = E_UNARY, .span = @$, .op = OP_NOT, .a = $2); }
+| '~' expr %prec UNARY	{ $$ = EXPR(.kind = E_UNARY, .span = @$, .op = OP_COMPL, .a = $2); }
+| '-' BIGINT		{ $$ = EXPR(.kind = E_INT, .span = @$, .value = $2); }
+| expr OR expr		{ $$ = BINARY(@$, OP_OR, $1, $3); }
+| expr AND expr		{ $$ = BINARY(@$, OP_AND, $1, $3); }
+| expr '|' expr		{ $$ = BINARY(@$, OP_BOR, $1, $3); }
+| expr '^' expr		{ $$ = BINARY(@$, OP_BXOR, $1, $3); }
+| expr '&' expr		{ $$ = BINARY(@$, OP_BAND, $1, $3); }
+| expr EQ expr		{ $$ = BINARY(@$, OP_EQ, $1, $3); }
+| expr NE expr		{ $$ = BINARY(@$, OP_NE, $1, $3); }
+| expr '<' expr		{ $$ = BINARY(@$, OP_LT, $1, $3); }
+| expr '>' expr		{ $$ = BINARY(@$, OP_GT, $1, $3); }
+| expr LE expr		{ $$ = BINARY(@$, OP_LE, $1, $3); }
+| expr GE expr		{ $$ = BINARY(@$, OP_GE, $1, $3); }
+| expr SHL expr		{ $$ = BINARY(@$, OP_SHL, $1, $3); }
+| expr SHR expr		{ $$ = BINARY(@$, OP_SHR, $1, $3); }
+| expr '+' expr		{ $$ = BINARY(@$, OP_ADD, $1, $3); }
+| expr '-' expr		{ $$ = BINARY(@$, OP_SUB, $1, $3); }
+| expr '*' expr		{ $$ = BINARY(@$, OP_MUL, $1, $3); }
+| expr '/' expr		{ $$ = BINARY(@$, OP_DIV, $1, $3); }
+| expr '%' expr		{ $$ = BINARY(@$, OP_MOD, $1, $3); }
+| expr '?' expr ':' expr
+	{ $$ = EXPR(.kind = E_COND, .span = @$, .a = $1, .b = $3, .c = $5); }
 ;
 
 primary:
@@ -441,21 +493,25 @@ primary:
 ;
 
 atom:
-  INT			{ $$ = ast_int(ps, @$, $1); }
-| TRUE			{ $$ = ast_int(ps, @$, 1); }
-| FALSE			{ $$ = ast_int(ps, @$, 0); }
-| RANK			{ $$ = ast_leaf(ps, @$, E_RANK); }
-| N			{ $$ = ast_leaf(ps, @$, E_N); }
-| ident			{ $$ = ast_name(ps, $1); }
-| ident '(' exprs ')'	{ $$ = ast_call(ps, @$, $1, $3); }
-| ident '[' expr ']'	{ $$ = ast_entry(ps, @$, $1, $3, NULL); }
-| ident '[' expr ']' '[' expr ']'	{ $$ = ast_entry(ps, @$, $1, $3, $6); }
+  INT			{ $$ = EXPR(.kind = E_INT, .span = @$, .value = $1); }
+| TRUE			{ $$ = EXPR(.kind = E_INT, .span = @$, .value = 1); }
+| FALSE			{ $$ = EXPR(.kind = E_INT, .span = @$, .value = 0); }
+| RANK			{ $$ = EXPR(.kind = E_RANK, .span = @$); }
+| N			{ $$ = EXPR(.kind = E_N, .span = @$); }
+| ident			{ $$ = EXPR(.kind = E_NAME, .span = @$, .name = $1); }
+| ident '(' exprs ')'
+	{ $$ = EXPR(.kind = E_CALL, .span = @$, .name = $1, .args = $3.first, .nargs = $3.n); }
+| ident '[' expr ']'	{ $$ = EXPR(.kind = E_ENTRY, .span = @$, .name = $1, .a = $3); }
+| ident '[' expr ']' '[' expr ']'
+	{ $$ = EXPR(.kind = E_ENTRY, .span = @$, .name = $1, .a = $3, .b = $6); }
 | SUM '(' ident IN expr DOTDOT expr ':' expr ')'
 	{ $$ = ast_sum(ps, @$, $3, $5, $7, $9); }
 | '(' expr ')'		{ $$ = $2; $$->parens = true; }
 ;
 
-table: '[' exprs ']'	{ $$ = ast_table(ps, @$, $2); } ;
+table: '[' exprs ']'
+	{ $$ = EXPR(.kind = E_TABLE, .span = @$, .args = $2.first, .nargs = $2.n); }
+;
 
 value: expr | table ;
 

@@ -141,9 +141,7 @@ const char *parse_clip(struct parse *ps, const char *s, size_t n);
 
 /* ---- files (load.c) -------------------------------------------------------- */
 
-struct unit *parse_source(struct front *f, struct module *m, struct source *src);
-
-/** The same, only to see how far it gets: nothing is tried out. */
+/** Parses a file; the fixes of its mistakes are not tried out. */
 struct unit *parse_once(struct front *f, struct module *m, struct source *src, struct parse *ps);
 
 /** An empty module, in f->arena. */
@@ -157,27 +155,19 @@ void parse_try_fixes(struct parse *ps);
 
 /* ---- lists in semantic values ------------------------------------------------ */
 
-struct stmt_list {
-	struct stmt *first, *last;
-};
+#define LIST_OF(type) \
+	struct type##_list { \
+		struct type *first, *last; \
+	}
+LIST_OF(stmt);
+LIST_OF(arg);
+LIST_OF(binding);
+LIST_OF(param);
+LIST_OF(buffer_def);
+LIST_OF(ensures);
 struct expr_list {
 	struct expr *first, *last;
 	uint32_t n;
-};
-struct arg_list {
-	struct arg *first, *last;
-};
-struct binding_list {
-	struct binding *first, *last;
-};
-struct param_list {
-	struct param *first, *last;
-};
-struct buffer_list {
-	struct buffer_def *first, *last;
-};
-struct ensures_list {
-	struct ensures *first, *last;
 };
 struct symbol_list {
 	struct symbol **v;
@@ -201,75 +191,37 @@ struct applied {
 	struct expr_list args;
 };
 
+/* The promise in a schedule's head: implements contract(buffers; args). */
+struct promise {
+	struct ident contract;
+	struct buffer_def_list buffers;
+	struct binding_list args;
+};
+
 /* Appends one node to a list value. */
 #define LIST_APPEND(list, node) \
-	((void)((list).last ? ((list).last->next = (node)) : ((list).first = (node))), \
-	 (void)((list).last = (node)))
+	((list).last = *((list).last ? &(list).last->next : &(list).first) = (node))
 
 /* ---- constructors (ast.c), one a grammar action ------------------------------- */
 
-struct ident ast_ident(const char *name, struct span span);
-
-struct expr *ast_int(struct parse *ps, struct span span, int64_t value);
-struct expr *ast_leaf(struct parse *ps, struct span span, enum expr_kind kind);
-struct expr *ast_name(struct parse *ps, struct ident name);
-struct expr *ast_unary(struct parse *ps, struct span span, enum expr_op op, struct expr *a);
-struct expr *ast_binary(struct parse *ps, struct span span, enum expr_op op, struct expr *a,
-			struct expr *b);
-struct expr *ast_cond(struct parse *ps, struct span span, struct expr *a, struct expr *b,
-		      struct expr *c);
-struct expr *ast_call(struct parse *ps, struct span span, struct ident name, struct expr_list args);
-/** name[a], and name[a][b] where b is not NULL */
-struct expr *ast_entry(struct parse *ps, struct span span, struct ident name, struct expr *a,
-		       struct expr *b);
-struct expr *ast_table(struct parse *ps, struct span span, struct expr_list entries);
+/** An expression of these fields. What is too deep is reported, and becomes a leaf. */
+struct expr *ast_expr(struct parse *ps, struct expr fields);
 /** chunk@rank, where `chunk` must be an E_ENTRY: E0101 */
 struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk, struct expr *rank);
 /** sum(var in lo..hi: body), where `body` must be an E_TERM: E0101 */
 struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struct expr *lo,
 		     struct expr *hi, struct expr *body);
 
-struct ref *ast_ref(struct parse *ps, struct span span, enum ref_kind kind, struct ident name,
-		    struct expr *lo, struct expr *hi);
-/** name[...] becomes name[block][...] */
-struct ref *ast_of_block(struct ref *r, struct expr *block);
-
-struct arg *ast_arg_expr(struct parse *ps, struct expr *e, struct span span);
-struct arg *ast_arg_ref(struct parse *ps, struct ref *r);
-struct binding *ast_binding(struct parse *ps, struct span span, struct ident name,
-			    struct expr *value);
+struct arg *ast_arg(struct parse *ps, struct expr *e, struct span span);
+struct symbol *ast_symbol(struct parse *ps, enum symbol_kind kind, struct ident name);
 struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
 			  struct expr *value);
-struct binding *ast_attribute(struct parse *ps, struct span span, struct ident name, double number,
-			      struct span number_span);
 
-struct stmt *ast_message(struct parse *ps, struct span span, enum stmt_kind kind, struct ref *x,
-			 struct expr *peer);
-struct stmt *ast_local(struct parse *ps, struct span span, enum stmt_kind kind, struct ref *x,
-		       struct ref *y);
-struct stmt *ast_block(struct parse *ps, struct span span, enum stmt_kind kind,
-		       struct stmt_list body);
-struct stmt *ast_channel(struct parse *ps, struct span span, struct expr *e, struct stmt_list body);
-struct stmt *ast_loop(struct parse *ps, struct span span, enum stmt_kind kind, struct ident var,
-		      struct range range, struct stmt_list body);
-struct stmt *ast_if(struct parse *ps, struct span span, struct expr *e, struct stmt_list then,
-		    struct stmt_list orelse);
-struct stmt *ast_within(struct parse *ps, struct span span, struct range members,
-			struct stmt_list body);
-struct stmt *ast_run(struct parse *ps, struct span span, struct ident callee, struct arg_list args,
-		     struct binding_list more);
-struct stmt *ast_assert(struct parse *ps, struct span span, struct expr *e, const char *text,
-			struct span text_span);
+/** A statement of these fields. What is too deep is reported, and left out. */
+struct stmt *ast_stmt(struct parse *ps, struct stmt fields);
 struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, struct expr *e);
 struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 		    struct symbol_list params, struct expr *body);
-struct stmt *ast_scratch(struct parse *ps, struct span span, struct ident name,
-			 struct counts counts);
-struct stmt *ast_link(struct parse *ps, struct span span, struct expr *from, struct expr *to,
-		      struct binding_list attributes);
-
-struct symbol *ast_symbol(struct parse *ps, enum symbol_kind kind, struct ident name);
-void ast_add_symbol(struct parse *ps, struct symbol_list *list, struct ident name);
 
 struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction dir,
 			      struct ident name, struct counts counts);
@@ -277,8 +229,6 @@ struct buffer_def *ast_by_column(struct parse *ps, struct buffer_def *b, struct 
 				 uint32_t hi);
 struct buffer_def *ast_sized(struct parse *ps, struct buffer_def *b, struct span span,
 			     struct ident table, struct expr *size_a, struct expr *size_b);
-struct param *ast_formal(struct parse *ps, struct span span, struct ident name,
-			 struct counts counts);
 
 /** after(var in lo..hi); another name than `after` is E0101 */
 struct term *ast_after(struct parse *ps, struct span span, struct ident name, struct ident var,
@@ -286,29 +236,13 @@ struct term *ast_after(struct parse *ps, struct span span, struct ident name, st
 /** cond: equation. What is no equation of a chunk with a term is E0101, and NULL. */
 struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *cond,
 			    struct expr *equation);
-struct ensures *ast_ensures_after(struct parse *ps, struct span span, struct expr *cond,
-				  struct term *after);
 
-void ast_import(struct parse *ps, struct span span, const char *path, struct span text_span);
+/** Puts a declaration of these fields at the end of the unit. */
+void ast_decl(struct parse *ps, struct decl fields);
+/** A file's let or fn. */
 void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s);
-/** `head` ends at the ')'. */
-void ast_contract(struct parse *ps, struct span span, struct span head, struct ident name,
-		  struct buffer_list buffers, struct binding_list params, struct stmt_list lets,
-		  struct ensures_list ensures);
-void ast_topology(struct parse *ps, struct span span, struct ident name, struct binding_list params,
-		  struct expr *where, struct stmt_list body);
-void ast_proc(struct parse *ps, struct span span, struct ident name, struct param_list formals,
-	      struct applied topology, struct stmt_list body);
-
-/* The promise in a schedule's head: implements contract(buffers; args). */
-struct promise {
-	struct ident contract;
-	struct buffer_list buffers;
-	struct binding_list args;
-};
-void ast_schedule(struct parse *ps, struct span span, struct ident name, struct binding_list params,
-		  struct promise promise, struct applied topology, struct expr *where,
-		  struct stmt_list body);
+/** `head` ends at the ')': without clauses the lets behind it are the file's. */
+void ast_contract(struct parse *ps, struct decl contract, struct span head, struct stmt *lets);
 
 /** What may not stand where it does: E0101 (check.c). */
 void ast_check_body(struct parse *ps, const struct decl *d);

@@ -128,7 +128,7 @@ static struct unread refuse(struct arena *a, const char *path, const struct stat
 static struct unread not_there(struct arena *a, const char *path, int error)
 {
 	char to[PATH_MAX];
-	ssize_t n = error == ENOENT ? readlink(path, to, sizeof to) : -1;
+	ssize_t n = error == ENOENT ? readlink(path, to, sizeof(to)) : -1;
 
 	if (n <= 0)
 		return failed(error);

@@ -18,11 +18,9 @@ struct source *source_adopt(struct sources *s, const char *name, const char *tex
 
 	if (len > UINT32_MAX || base + len + 1 > UINT32_MAX)
 		return NULL;
-	src = ARENA_NEW(s->arena, struct source);
-	src->name = arena_strndup(s->arena, name, strlen(name));
-	src->text = text;
-	src->len = (uint32_t)len;
-	src->base = (uint32_t)base;
+	src = ARENA_MAKE(s->arena, struct source,
+			 .name = arena_strndup(s->arena, name, strlen(name)), .text = text,
+			 .len = (uint32_t)len, .base = (uint32_t)base);
 	ARENA_PUSH(s->arena, s->v, s->n, s->cap) = src;
 	return src;
 }
@@ -99,31 +97,11 @@ struct place source_place(struct sources *s, uint32_t offset)
 	return (struct place){ .source = src, .line = lo + 1, .column = at - src->lines[lo] + 1 };
 }
 
-/* Where line `line` starts when there is no table yet; len if there is no such line. */
-static uint32_t seek_line(const struct source *s, uint32_t line)
+const char *source_line(const struct source *s, uint32_t line, uint32_t *len)
 {
-	uint32_t at = 0;
+	uint32_t at = s->lines[line - 1], n;
+	const char *nl = memchr(s->text + at, '\n', s->len - at);
 
-	while (--line) {
-		const char *nl = memchr(s->text + at, '\n', s->len - at);
-
-		if (!nl)
-			return s->len;
-		at = (uint32_t)(nl - s->text) + 1;
-	}
-	return at;
-}
-
-const char *source_line(struct source *s, uint32_t line, uint32_t *len)
-{
-	uint32_t at, n;
-	const char *nl;
-
-	if (s->lines)
-		at = line && line <= s->nlines ? s->lines[line - 1] : s->len;
-	else
-		at = line ? seek_line(s, line) : s->len;
-	nl = memchr(s->text + at, '\n', s->len - at);
 	n = nl ? (uint32_t)(nl - s->text) - at : s->len - at;
 	if (n && s->text[at + n - 1] == '\r')
 		n--;

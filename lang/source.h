@@ -63,7 +63,7 @@ struct source *source_of_file(const struct sources *s, uint64_t dev, uint64_t in
 /** File, line and column of an offset. O(log lines). */
 struct place source_place(struct sources *s, uint32_t offset);
 
-/** The text of line `line` (from 1), without its line end; its length in *len. */
-const char *source_line(struct source *s, uint32_t line, uint32_t *len);
+/** The text of a line that source_place() has told, without its line end; its length in *len. */
+const char *source_line(const struct source *s, uint32_t line, uint32_t *len);
 
 #endif

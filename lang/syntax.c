@@ -9,42 +9,32 @@
  * ends too early, its end is the place, not the next line.
  */
 #include "lang/habits.h"
-#include "lang/keywords.h"
 
 #include <string.h>
 
 #define MAX_LISTED 5
 
-static bool is_one_of(const char *name, const char *const *list)
-{
-	for (; *list; list++)
-		if (strcmp(name, *list) == 0)
-			return true;
-	return false;
-}
+/* Names of tokens, each in spaces. */
+static const char operators[] = " '?' || && '|' '^' '&' == != '<' '>' <= >= << >> '+' '-' '*' '/' "
+				"'%' '(' (  '[' '@' ";
+static const char operands[] = " name number fraction rank N true false '(' '-' '!' '~' "
+			       "9223372036854775808 sum ";
+/* Beside the words that one can begin with. */
+static const char statements[] = " name ';' (  ";
+static const char declarations[] = " let fn ';' end of the text ";
 
-static const char *const operators[] = { "'?'", "||",  "&&",  "'|'", "'^'", "'&'", "==",  "!=",
-					 "'<'", "'>'", "<=",  ">=",  "<<",  ">>",  "'+'", "'-'",
-					 "'*'", "'/'", "'%'", "'('", "( ",  "'['", "'@'", NULL };
-static const char *const operands[] = { "name", "number", "fraction", "rank",
-					"N",	"true",	  "false",    "'('",
-					"'-'",	"'!'",	  "'~'",      "9223372036854775808",
-					"sum",	NULL };
-/* Beside the words that a statement can begin with. */
-static const char *const statements[] = { "name", "';'", "( ", NULL };
-static const char *const declarations[] = { "import",	       "contract", "topology", "proc",
-					    "schedule",	       "let",	   "fn",       "';'",
-					    "end of the text", NULL };
+static bool is_one_of(const struct mistake *m, const char *name, const char *list)
+{
+	return strstr(list, arena_printf(m->ps->arena, " %s ", name)) != NULL;
+}
 
 /* A token's name as it is printed. */
 static const char *print_name(struct parse *ps, const char *name)
 {
-	if (strcmp(name, "name") == 0)
-		return "a name";
-	if (strcmp(name, "number") == 0 || strcmp(name, "fraction") == 0)
+	if (strcmp(name, "fraction") == 0)
 		return "a number";
-	if (strcmp(name, "string") == 0)
-		return "a string";
+	if (word_is_one_of(name, "name number string"))
+		return arena_printf(ps->arena, "a %s", name);
 	if (strcmp(name, "end of the text") == 0)
 		return "the end of the text";
 	if (strcmp(name, "( ") == 0)
@@ -82,17 +72,17 @@ static int list_expected(const struct mistake *m, const char *list[static MAX_LI
 	for (int i = 0; i < m->n; i++) {
 		const char *name = m->names[i];
 
-		if (is_unlikely(m, name) || (expr && is_one_of(name, operands)) ||
+		if (is_unlikely(m, name) || (expr && is_one_of(m, name, operands)) ||
 		    (stmt &&
-		     (is_one_of(name, statements) || keyword_text_starts_statement(name))) ||
-		    (decl && is_one_of(name, declarations)) || (oper && is_one_of(name, operators)))
+		     (is_one_of(m, name, statements) || keyword_text_starts(name) == STATEMENT)) ||
+		    (decl && (is_one_of(m, name, declarations) ||
+			      keyword_text_starts(name) == DECLARATION)) ||
+		    (oper && is_one_of(m, name, operators)))
 			continue;
 		/* After contract and implements; in attributes; after '@'. */
 		if ((strcmp(name, "reduce") == 0 && mistake_may(m, "name")) ||
 		    strcmp(name, "fraction") == 0 ||
-		    (!expr && mistake_may(m, "rank") &&
-		     (strcmp(name, "N") == 0 || strcmp(name, "rank") == 0 ||
-		      strcmp(name, "true") == 0 || strcmp(name, "false") == 0)))
+		    (!expr && mistake_may(m, "rank") && word_is_one_of(name, "N rank true false")))
 			continue;
 		if (n == MAX_LISTED)
 			return 0;
@@ -133,48 +123,33 @@ static const char *found_text(struct parse *ps, const char *name, struct span sp
 	return arena_printf(ps->arena, "`%s`", text);
 }
 
-/* Is it one of the language's words? */
-static bool is_word(const char *name)
-{
-	return ((name[0] >= 'a' && name[0] <= 'z') || name[0] == 'N') && !strchr(name, ' ') &&
-	       strcmp(name, "name") != 0 && strcmp(name, "number") != 0 &&
-	       strcmp(name, "fraction") != 0 && strcmp(name, "string") != 0;
-}
-
 /* Forms of statements that have no other habit. */
 static bool form(const struct mistake *m, struct cure *c)
 {
+	static const char within[] = "the form is: within group(first, count, stride) { ... }";
 	const char *at = m->at;
 
-	if (m->ps->statement == TOK_ASSERT && mistake_may(m, "','") && mistake_may_operator(m)) {
-		c->help = "an assert has a text: assert E, \"why\"";
-	} else if (m->ps->statement == TOK_ASSERT && mistake_got(m, "','") &&
-		   mistake_may(m, "')'")) {
-		c->help = "an assert has no parentheses: assert E, \"why\"";
-	} else if (m->ps->statement == TOK_SCRATCH && m->n == 1 && mistake_may(m, "'['")) {
-		c->help = "a scratch has its number of chunks in brackets: scratch t[K]";
-	} else if (m->n == 1 && mistake_may(m, "group")) {
-		c->help = "the form is: within group(first, count, stride) { ... }";
-	} else if (mistake_got(m, "group")) {
-		c->help = "the form is: within group(first, count, stride) { ... }";
-		cure_fix(m, c, at, text_word_end(at), "within group");
-	} else if (mistake_got(m, "'='") && m->ps->previous.kind == TOK_IDENT &&
-		   mistake_may(m, "'('")) {
-		c->help = "a name is given by let, and keeps its value";
-	} else if (m->ps->statement == TOK_LET && mistake_got(m, "':'") && mistake_may(m, "'='")) {
-		c->help = "numbers have no types: let x = ...";
-		cure_fix(m, c, at, text_word_end(text_skip(at + 1)), "");
-	} else if (mistake_may_statement(m) && mistake_got(m, "'-'") && at[1] == '-') {
-		c->help = "a comment begins with `//`";
-		cure_fix(m, c, at, at + 2, "//");
-	} else if (mistake_got(m, "else") && !mistake_may_operator(m)) {
-		c->help = "there is no if directly before this else";
-	} else if (!mistake_may(m, "send") && mistake_may(m, "'{'") && mistake_may(m, "'}'")) {
-		c->help = "each block of a par has braces of its own: par { { ... } { ... } }";
-	} else {
-		return false;
-	}
-	return true;
+	if (m->ps->statement == TOK_ASSERT && mistake_may(m, "','") && mistake_may_operator(m))
+		return cure_help(c, "an assert has a text: assert E, \"why\"");
+	if (m->ps->statement == TOK_ASSERT && mistake_got(m, "','") && mistake_may(m, "')'"))
+		return cure_help(c, "an assert has no parentheses: assert E, \"why\"");
+	if (m->ps->statement == TOK_SCRATCH && m->n == 1 && mistake_may(m, "'['"))
+		return cure_help(c, "a scratch has its number of chunks in brackets: scratch t[K]");
+	if (m->n == 1 && mistake_may(m, "group"))
+		return cure_help(c, within);
+	if (mistake_got(m, "group"))
+		return cure_token(m, c, within, "within group");
+	if (mistake_got(m, "'='") && m->ps->previous.kind == TOK_IDENT && mistake_may(m, "'('"))
+		return cure_help(c, "a name is given by let, and keeps its value");
+	if (m->ps->statement == TOK_LET && mistake_got(m, "':'") && mistake_may(m, "'='"))
+		return cure_both(m, c, "numbers have no types: let x = ...", at,
+				 text_word_end(text_skip(at + 1)), "");
+	if (mistake_may_statement(m) && mistake_got(m, "'-'") && at[1] == '-')
+		return cure_both(m, c, "a comment begins with `//`", at, at + 2, "//");
+	if (mistake_got(m, "else") && !mistake_may_operator(m))
+		return cure_help(c, "there is no if directly before this else");
+	return !mistake_may(m, "send") && mistake_may(m, "'{'") && mistake_may(m, "'}'") &&
+	       cure_help(c, "each block of a par has braces of its own: par { { ... } { ... } }");
 }
 
 /* A word that is nearly one that could stand here. */
@@ -185,40 +160,33 @@ static bool misspelt(const struct mistake *m, struct cure *c)
 
 	if (!mistake_got(m, "name"))
 		return false;
-	for (int i = 0; i < m->n && n < sizeof words / sizeof *words; i++)
-		if (is_word(m->names[i]))
+	for (int i = 0; i < m->n && n < sizeof(words) / sizeof(*words); i++)
+		if (keyword_token(m->names[i], strlen(m->names[i])))
 			words[n++] = m->names[i];
 	name = arena_strndup(m->ps->arena, m->at, (size_t)(text_word_end(m->at) - m->at));
 	near = diag_nearest(name, words, n);
-	if (!near)
-		return false;
-	c->help = arena_printf(m->ps->arena, "did you mean `%s`?", near);
-	cure_fix(m, c, m->at, text_word_end(m->at), near);
-	return true;
+	return near &&
+	       cure_token(m, c, arena_printf(m->ps->arena, "did you mean `%s`?", near), near);
 }
 
 static bool reserved(const struct mistake *m, struct cure *c)
 {
-	if (!is_word(m->got) || !mistake_may(m, "name") || mistake_may(m, "number") ||
-	    mistake_may(m, "send"))
-		return false;
-	c->help = "this is a word of the language, so it cannot be a name";
-	return true;
+	return keyword_token(m->got, strlen(m->got)) && mistake_may(m, "name") &&
+	       !mistake_may(m, "number") && !mistake_may(m, "send") &&
+	       cure_help(c, "this is a word of the language, so it cannot be a name");
 }
 
 /* Whether the text goes on with something new before it was complete: then the mistake
  * is at the end of the line before. */
 static bool ends_early(const struct mistake *m)
 {
-	static const char *const news[] = {
-		"send",	   "recv",	 "copy",    "step",	"par",	    "for",  "if",
-		"else",	   "within",	 "channel", "assert",	"let",	    "fn",   "scratch",
-		"link",	   "'}'",	 "import",  "contract", "topology", "proc", "schedule",
-		"ensures", "implements", "on",	    "where",	NULL
-	};
+	/* reduce may be a contract's name */
+	bool begins = (keyword_text_starts(m->got) == STATEMENT && !mistake_got(m, "reduce")) ||
+		      keyword_text_starts(m->got) == DECLARATION || mistake_got(m, "'}'") ||
+		      word_is_one_of(m->got, "else ensures implements on where");
 
-	return m->ps->line_first && m->ps->previous.span.hi && !mistake_may_statement(m) &&
-	       !mistake_may_declare(m) && mistake_got_one(m, news) &&
+	return begins && m->ps->line_first && m->ps->previous.span.hi &&
+	       !mistake_may_statement(m) && !mistake_may_declare(m) &&
 	       !mistake_may(m, "implements") && (mistake_may_operand(m) || !mistake_may(m, "name"));
 }
 
@@ -251,10 +219,9 @@ void parse_unexpected(struct parse *ps, struct span span, const char *got, const
 			    parse_clip(ps, m.at, span.hi - span.lo));
 		return;
 	}
-	if (!habit_statement(&m, &c) && !misspelt(&m, &c) && !habit_contract(&m, &c) &&
-	    !habit_head(&m, &c) && !form(&m, &c) && !habit_loop(&m, &c) &&
-	    !habit_operation(&m, &c) && !habit_expression(&m, &c))
-		reserved(&m, &c);
+	(void)(habit_statement(&m, &c) || misspelt(&m, &c) || habit_head(&m, &c) || form(&m, &c) ||
+	       habit_loop(&m, &c) || habit_operation(&m, &c) || habit_expression(&m, &c) ||
+	       reserved(&m, &c));
 	found = found_text(ps, got, span);
 	if (!c.span.lo && ends_early(&m)) {
 		c.span = (struct span){ ps->previous.span.hi, ps->previous.span.hi };

@@ -152,41 +152,30 @@ int64_t parse_int(struct parse *ps, const char *s, size_t n, struct span span, b
 double parse_float(struct parse *ps, const char *s, size_t n, struct span span)
 {
 	char *text = arena_alloc(ps->arena, n + 1), *end;
+	const char *why = NULL;
 	size_t k = 0;
 	double value;
 
 	for (size_t i = 0; i < n; i++) {
-		if (s[i] != '_') {
+		if (s[i] != '_')
 			text[k++] = s[i];
-			continue;
-		}
-		if (digit(s[i - 1]) < 0 || i + 1 == n || digit(s[i + 1]) < 0) {
-			bad_number(ps, s, n, span, "`_` stands only between digits");
-			return 1;
-		}
-	}
-	/* strtod knows more forms than we do, hexadecimal ones among them. */
-	if (strspn(text, "0123456789.eE+-") != k) {
-		bad_number(ps, s, n, span, "a fraction has only digits, `.` and an exponent");
-		return 1;
+		else if (digit(s[i - 1]) < 0 || i + 1 == n || digit(s[i + 1]) < 0)
+			why = "`_` stands only between digits";
 	}
 	value = strtod(text, &end);
-	if (*end) {
-		bad_number(ps, s, n, span, "a fraction has only digits, `.` and an exponent");
-		return 1;
-	}
-	if (isinf(value)) {
-		bad_number(ps, s, n, span, "it is too large");
-		return 1;
-	}
-	return value;
+	/* strtod knows more forms than we do, hexadecimal ones among them. */
+	if (!why && (*end || strspn(text, "0123456789.eE+-") != k))
+		why = "a fraction has only digits, `.` and an exponent";
+	else if (!why && isinf(value))
+		why = "it is too large";
+	return why ? (double)bad_number(ps, s, n, span, why) : value;
 }
 
 /* One escape at s (behind the backslash); how many characters it takes, 0: bad. */
 static size_t unescape(const char *s, size_t n, char *out)
 {
 	static const char from[] = "abfnrtv\\\"'?", to[] = "\a\b\f\n\r\t\v\\\"'?";
-	const char *at = n ? memchr(from, s[0], sizeof from - 1) : NULL;
+	const char *at = n ? memchr(from, s[0], sizeof(from) - 1) : NULL;
 	unsigned value = 0;
 	size_t i = 0;
 
@@ -271,12 +260,12 @@ static uint32_t indent_of(const struct source *src, uint32_t at)
 /* Can the parser, in that mode, go on with the last token? */
 static bool may_resume(const struct parse *ps, enum skip mode, int t)
 {
-	bool outside = t == TOK_YYEOF || (keyword_starts_declaration(t) && ps->line_first);
+	bool outside = t == TOK_YYEOF || (keyword_starts(t) == DECLARATION && ps->line_first);
 
 	switch (mode) {
 	case SKIP_NONE: return true;
 	case SKIP_STMT:
-		return keyword_starts_statement(t) || t == '{' || t == '}' ||
+		return keyword_starts(t) == STATEMENT || t == '{' || t == '}' ||
 		       (t == TOK_IDENT && ps->line_first);
 	case SKIP_PAR: return t == '{' || t == '}';
 	case SKIP_HEAD: return t == '{' || outside;
@@ -342,12 +331,12 @@ static void close_all(struct parse *ps, int t, struct span span)
 
 	if (ps->missing_close)
 		ps->missing_close = 0;
-	else if (t == TOK_YYEOF)
-		g = parse_error(ps, span, "the text ends inside a block: a `}` is missing");
 	else
-		g = parse_error(ps, span,
-				"a declaration inside a block: a `}` is missing "
-				"before this");
+		g = parse_error(
+			ps, span,
+			t == TOK_YYEOF
+				? "the text ends inside a block: a `}` is missing"
+				: "a declaration inside a block: a `}` is missing before this");
 	diag_note(ps->front->diags, g, (struct span){ at, at + 1 },
 		  ps->suspect ? "this `{` seems to have no `}`, going by the indentation"
 			      : "this `{` has no `}`");
@@ -371,7 +360,7 @@ static void follow(struct parse *ps, int t, struct span span)
 	}
 	if (t == TOK_ARROW)
 		ps->after_arrow = true;
-	else if (t == TOK_ATTR_OPEN || t == '{' || t == '}' || keyword_starts_statement(t))
+	else if (t == TOK_ATTR_OPEN || t == '{' || t == '}' || keyword_starts(t) == STATEMENT)
 		ps->after_arrow = false;
 }
 
@@ -430,7 +419,7 @@ static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps
 	else if (t == '}')
 		close_brace(ps, span->lo);
 	if (!ps->nbraces || ps->stopped ||
-	    !(t == TOK_YYEOF || (keyword_starts_declaration(t) && ps->line_first)))
+	    !(t == TOK_YYEOF || (keyword_starts(t) == DECLARATION && ps->line_first)))
 		return t;
 	if (ps->skip == SKIP_DECL || ps->skip == SKIP_HEAD || ps->skip == SKIP_ENSURES) {
 		ps->nbraces = 0; /* the block was skipped */
@@ -460,9 +449,9 @@ int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps)
 	}
 	ps->head = ps->next_head;
 	ps->statement = ps->next_statement;
-	if (!ps->nbraces && (keyword_starts_declaration(t) || t == TOK_LET || t == TOK_FN))
+	if (!ps->nbraces && (keyword_starts(t) == DECLARATION || t == TOK_LET || t == TOK_FN))
 		ps->next_head = t;
-	if (keyword_starts_statement(t))
+	if (keyword_starts(t) == STATEMENT)
 		ps->next_statement = t;
 	ps->before = ps->previous;
 	ps->previous = ps->last;

@@ -43,7 +43,7 @@ static uint32_t *error_places(struct arena *a, const struct diags *d, const stru
 			v[k++] = g->span.lo - src->base;
 	}
 	if (k)
-		qsort(v, k, sizeof *v, ascending);
+		qsort(v, k, sizeof(*v), ascending);
 	*n = k;
 	return v;
 }

@@ -82,23 +82,18 @@ void names_unused(struct resolver *r)
 		switch (d->kind) {
 		case D_IMPORT: check_import(r, d); break;
 		case D_LET:
-			if (!for_others)
-				check_symbol(r, "let", d->body->var);
-			break;
 		case D_FN:
 			if (!for_others)
-				check_symbol(r, "fn", d->body->fn->sym);
-			check_fn(r, d->body->fn);
-			break;
-		case D_PROC:
-			if (!for_others && !d->used)
-				warn(r, d->name.span, "proc", d->name.name);
-			check_params(r, d);
-			check_body(r, d->body);
+				check_body(r, d->body);
+			else if (d->kind == D_FN)
+				check_fn(r, d->body->fn);
 			break;
 		case D_CONTRACT:
 		case D_TOPOLOGY:
+		case D_PROC:
 		case D_SCHEDULE:
+			if (d->kind == D_PROC && !for_others && !d->used)
+				warn(r, d->name.span, "proc", d->name.name);
 			check_params(r, d);
 			check_body(r, d->body);
 			break;

@@ -17,8 +17,8 @@
  *
  * fork(): modules are the child's, too, whatever other threads of the parent were doing.
  * A communicator stays its parent's, and goes on there. The child can free its copy (then
- * its memory is given back, nobody is waited for, and no GPU is touched) and ask for rank
- * and size; all else fails with CCS_EABORTED, also the end of a group that the parent has
+ * its memory is given back, nobody is waited for, and no GPU is touched) and ask for rank,
+ * size and device; all else fails with CCS_EABORTED, also the end of a group that the parent has
  * open with calls in it. It can make communicators of its own; on GPUs only if its parent
  * had not used one yet, as with anything of CUDA's.
  */
@@ -40,8 +40,10 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define CCS_API __attribute__((visibility("default")))
+#define CCS_PRINTF __attribute__((format(printf, 2, 3)))
 #else
 #define CCS_API
+#define CCS_PRINTF
 #endif
 
 typedef enum ccs_status {
@@ -74,16 +76,27 @@ typedef enum ccs_dtype {
 	CCS_NDTYPES
 } ccs_dtype;
 
-/* Operators. Narrow floats are combined in float32 and rounded once an
- * operation. AVG divides by the number of ranks (integers: truncates toward
- * zero). Premul-sum has a function of its own, ccs_run_premul(). */
-typedef enum ccs_redop { CCS_SUM, CCS_PROD, CCS_MAX, CCS_MIN, CCS_AVG, CCS_NREDOPS } ccs_redop;
+/* Operators. Narrow floats are combined in float32 and rounded once an operation.
+ * Premul-sum has a function of its own, ccs_run_premul(). */
+typedef enum ccs_redop {
+	CCS_SUM,
+	CCS_PROD,
+	CCS_MAX, /* and MIN: of floats, a number rather than a NaN */
+	CCS_MIN,
+	CCS_AVG, /* divided by the number of ranks (integers: truncated toward zero) */
+	CCS_NREDOPS
+} ccs_redop;
 
 struct ccs_module;
 struct ccs_comm;
 
+#define CCS_TEXT 2048 /* bytes of the longest text of a failure, with its NUL */
+
 /** The text of this thread's last failure; never NULL. */
 CCS_API const char *ccs_error(void);
+/** Sets that text, cut to CCS_TEXT, and returns `s`: for programs that tell of failures of
+ *  their own, or keep a text over calls that may fail. */
+CCS_API ccs_status ccs_error_set(ccs_status s, const char *format, ...) CCS_PRINTF;
 /** "CCS_ETIMEOUT" */
 CCS_API const char *ccs_status_name(ccs_status s);
 /** Version of this library, "MAJOR.MINOR.PATCH". */
@@ -95,6 +108,32 @@ CCS_API size_t ccs_dtype_size(ccs_dtype t);
 CCS_API const char *ccs_dtype_name(ccs_dtype t);
 /** "sum" */
 CCS_API const char *ccs_redop_name(ccs_redop op);
+
+/* What an element type is. A float has its sign in the highest bit, then exponent and
+ * mantissa, as in IEEE 754; but CCS_FLOAT8E4M3 has no infinities, and a NaN only where all
+ * bits of both are set. */
+struct ccs_dtype_info {
+	const char *name, *alias; /* alias: nccl-tests' name; NULL if it is the same */
+	size_t size;		  /* bytes */
+	int exponent, mantissa;	  /* bits of them; 0 of integers */
+	int is_signed;
+};
+
+/** CCS_EINVAL: no such type. */
+CCS_API ccs_status ccs_dtype_describe(ccs_dtype t, struct ccs_dtype_info *info);
+
+/* What an operator is. */
+struct ccs_redop_info {
+	const char *name;
+	int chooses; /* its result is one of its operands, bit for bit */
+	int nccl;    /* NCCL's number; -1: it has none */
+};
+
+/** CCS_EINVAL: no such operator. */
+CCS_API ccs_status ccs_redop_describe(ccs_redop op, struct ccs_redop_info *info);
+/** Whether an operator that chooses takes *p rather than *q, of a wide type: CCS_INT64,
+ *  CCS_UINT64 or CCS_FLOAT64. 0 for other types, and operators that compute. */
+CCS_API int ccs_redop_takes(ccs_redop op, ccs_dtype wide, const void *p, const void *q);
 
 /**
  * Reads a module from a shared object made by ccc. No code of the file is run
@@ -115,19 +154,6 @@ CCS_API ccs_status ccs_module_load(struct ccs_module **out, const char *path);
 CCS_API ccs_status ccs_module_open(struct ccs_module **out, const void *bytes, size_t size);
 CCS_API void ccs_module_free(struct ccs_module *m);
 
-/**
- * Proves a module's plans again, from its bytes: that each ends, that nothing races,
- * that every cell ends with what the module promises, and that all lengths agree, for
- * every count that it can be run with, in place and out of place; and, where the contract
- * asks for an order, as a barrier does, that no rank ends too early. CCS_EFILE: one is not
- * right, and the text names the plan, the rank, the operation and its line; CCS_ENOMEM.
- *
- * A module that was made by ccc was proved like this before it was written, so this is
- * for modules from elsewhere: see ccs_module_load. It takes about as long as ccc took to
- * check the schedule; `ccrun --verify` calls it, too.
- */
-CCS_API ccs_status ccs_module_verify(const struct ccs_module *m);
-
 CCS_API const char *ccs_module_schedule(const struct ccs_module *m);
 CCS_API const char *ccs_module_contract(const struct ccs_module *m);
 /** Whether there is a plan for that number of ranks. */
@@ -140,9 +166,111 @@ CCS_API int ccs_module_rooted(const struct ccs_module *m);
 CCS_API ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t count,
 				       size_t *send, size_t *recv);
 
+/*
+ * What a module holds, for programs that take any module: to test, measure or draw it.
+ * Plans are numbered from 0, by number of ranks, then by root; buffers as the contract names
+ * them. Texts are the module's. CCS_EINVAL: no plan, buffer, rank ... has that number.
+ */
+
+struct ccs_module_info {
+	int plans, buffers;   /* how many */
+	unsigned slots;	      /* of every FIFO: what the plans were proved with */
+	int reduces;	      /* an operator matters */
+	int averages;	      /* ... and all results are sums, so that CCS_AVG and premul-sum have
+			       a meaning */
+	int even_counts;      /* a count must be divided by every buffer's number of chunks */
+	int by_column, sized; /* has such buffers: it cannot be run yet */
+};
+
+CCS_API ccs_status ccs_module_describe(const struct ccs_module *m, struct ccs_module_info *info);
+
+/** The plan for that number of ranks and root (ignored where the module has none); -1: there
+ *  is none. */
+CCS_API int ccs_module_find(const struct ccs_module *m, int nranks, int root);
+
+/* Chunks are numbered from 0 over a rank's buffers: buffer by buffer, block by block. */
+struct ccs_plan_info {
+	int nranks, root;    /* root -1: it has none */
+	uint32_t chunks;     /* of a rank */
+	uint32_t orders;     /* for ccs_module_after */
+	uint64_t operations; /* of all ranks */
+};
+
+CCS_API ccs_status ccs_module_plan(const struct ccs_module *m, int plan,
+				   struct ccs_plan_info *info);
+
+typedef enum ccs_direction { CCS_IN, CCS_OUT, CCS_INOUT } ccs_direction;
+
+/* With q = count / chunks, rounded up, chunk c of a block is its elements from
+ * min(c q, count) to min((c + 1) q, count). */
+struct ccs_buffer_info {
+	const char *name;
+	ccs_direction direction;
+	uint32_t blocks; /* of `count` elements */
+	uint32_t chunks; /* of a block */
+	uint32_t first;	 /* number of its first chunk */
+};
+
+CCS_API ccs_status ccs_module_buffer(const struct ccs_module *m, int plan, int buffer,
+				     struct ccs_buffer_info *info);
+
+/* What chunk `chunk` of ranks first to first + ranks - 1 holds before the call, each `times`
+ * times. */
+struct ccs_term {
+	uint32_t chunk, first, ranks, times;
+};
+
+/**
+ * What a chunk of a rank must hold after a call: the contract's word, whatever the plan's
+ * operations do. Element k of it is element k of all its terms, combined by the operator.
+ * Writes the first `room` terms; *n is how many there are: 0 if nothing is promised of the
+ * chunk. O(terms).
+ */
+CCS_API ccs_status ccs_module_expects(const struct ccs_module *m, int plan, int rank,
+				      uint32_t chunk, struct ccs_term *terms, size_t room,
+				      size_t *n);
+
+/* Rank `rank` ends a call after ranks first to first + ranks - 1 have begun it. */
+struct ccs_order {
+	uint32_t rank, first, ranks;
+};
+
+/** Order number `order` of those that the contract asks for, as a barrier does. */
+CCS_API ccs_status ccs_module_after(const struct ccs_module *m, int plan, uint32_t order,
+				    struct ccs_order *after);
+
+/** Elements in all messages of a call, of all ranks together. CCS_EINVAL: they, or `count`,
+ *  are too many to be run; CCS_EUNSUPPORTED, as with ccs_module_elements. O(operations). */
+CCS_API ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count,
+				    uint64_t *elements);
+
+/* What was proved of a plan. */
+struct ccs_proof {
+	uint64_t promised;	   /* chunks that end with what the contract says */
+	uint64_t messages, direct; /* how many there are; ... that need no FIFO */
+};
+/** Told of every plan: CCS_OK, or what is wrong with it (ccs_error() says more; `proof` is
+ *  zero then). `of` is the caller's. */
+typedef void ccs_proved(void *of, int plan, ccs_status s, const struct ccs_proof *proof);
+
+/**
+ * Proves a module's plans again, from its bytes: that each ends, that nothing races,
+ * that every cell ends with what the module promises, and that all lengths agree, for
+ * every count that it can be run with, in place and out of place; and, where the contract
+ * asks for an order, as a barrier does, that no rank ends too early. CCS_EFILE: one is not
+ * right, and the text names the plan, the rank, the operation and its line; CCS_ENOMEM.
+ * With `proved` all plans are looked at, and the first failure is returned; NULL: it ends
+ * there.
+ *
+ * A module that was made by ccc was proved like this before it was written, so this is
+ * for modules from elsewhere: see ccs_module_load. It takes about as long as ccc took to
+ * check the schedule; `ccrun --verify` calls it, too.
+ */
+CCS_API ccs_status ccs_module_verify(const struct ccs_module *m, ccs_proved *proved, void *of);
+
 /**
  * A communicator of `nranks` ranks, all in this process: one handle a rank in
- * comm[0..nranks-1]. The ranks' workers are tasks, run by one thread per core.
+ * comm[0..nranks-1]. The ranks' workers are fibers, run by one thread per core.
  */
 CCS_API ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks);
 /**
@@ -156,7 +284,8 @@ CCS_API ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks);
  */
 CCS_API ccs_status ccs_comm_init_cuda(struct ccs_comm **comm, int nranks, int device);
 /**
- * The same on several GPUs: rank i on GPU devices[i]. GPUs that reach one another's
+ * The same on several GPUs: rank i on GPU devices[i]; NULL: on all GPUs of this machine, in
+ * contiguous blocks as even as can be. GPUs that reach one another's
  * memory exchange messages there, others by way of the host's (all do, if
  * CCS_P2P_DISABLE=1). A rank's buffers and streams are those of its GPU. Calls and
  * replays that could run side by side must come in the same order on all GPUs: one that
@@ -187,6 +316,19 @@ CCS_API ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const 
  *  process fails in all that come within $CCS_RENDEZVOUS_SECONDS (300).
  *  CCS_EINVAL: they did not start this process. */
 CCS_API ccs_status ccs_comm_init_env(struct ccs_comm **comm);
+
+/* What a launcher has put into the environment of this process. */
+struct ccs_env {
+	const char *launcher; /* "torchrun" (or any that sets RANK), "mpirun", "srun"; NULL: none
+				 has started it, and it is rank 0 of 1 */
+	int rank, size;
+	int local_rank, local_size; /* on this host; local_size 0: nobody told */
+};
+
+/** Reads it, and asks nobody else. CCS_EINVAL: it contradicts itself, and the text names the
+ *  variable; *env has what could be read. */
+CCS_API ccs_status ccs_env_read(struct ccs_env *env);
+
 /** Whether a call that has returned has failed since, on the GPU. A communicator that
  *  failed stays so. */
 CCS_API ccs_status ccs_comm_check(struct ccs_comm *c);
@@ -196,10 +338,28 @@ CCS_API ccs_status ccs_comm_check(struct ccs_comm *c);
 CCS_API void ccs_comm_free(struct ccs_comm *c);
 CCS_API int ccs_comm_rank(const struct ccs_comm *c);
 CCS_API int ccs_comm_size(const struct ccs_comm *c);
+/** The GPU where this rank lives, as this process numbers GPUs; -1: on the CPU. */
+CCS_API int ccs_comm_device(const struct ccs_comm *c);
+/** Where the ranks live, for people: "8 ranks on one GPU, NVIDIA H200 (...)". */
+CCS_API ccs_status ccs_comm_describe(struct ccs_comm *c, char *text, size_t size);
+
+/* What the processes of a communicator tell one another, between calls: a few bytes, times,
+ * failures. All call it, in the same order, and it waits for them. */
+
+/** Every rank's process gives `bytes` bytes, and gets those of all in the order of ranks, at
+ *  all[rank * bytes]. Where one process has all ranks they are `mine`, for each. */
+CCS_API ccs_status ccs_comm_gather(struct ccs_comm *c, const void *mine, void *all, size_t bytes);
+/** How a step went on all processes: `here`, with its text (ccs_error_set), if it failed in
+ *  this one; else what the first other failed with; CCS_OK if none did. */
+CCS_API ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here);
+/** The processes' ncclComm_t, for NCCL's calls beside ccs's: it belongs to the communicator,
+ *  and NCCL is ccs_nccl_library's. NULL: there is one process, or it can no longer be used. */
+CCS_API void *ccs_comm_nccl(const struct ccs_comm *c);
+
 /** Milliseconds without any progress after which a call fails with
  *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
-/** Threads that run the tasks; 0 (default): one per core this process may use.
+/** Threads that run the fibers; 0 (default): one per core this process may use.
  *  Before the first call only. */
 CCS_API ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads);
 
@@ -234,6 +394,12 @@ CCS_API ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbu
  *  returns when all are done, with the first error. Groups nest. */
 CCS_API ccs_status ccs_group_start(void);
 CCS_API ccs_status ccs_group_end(void);
+
+/** NVIDIA's driver, and NCCL, as this library has found them, for programs that link neither:
+ *  handles for dlsym(), which stay open. CCS_EUNSUPPORTED: there is none, and the text says
+ *  what to install. */
+CCS_API ccs_status ccs_cuda_library(void **library);
+CCS_API ccs_status ccs_nccl_library(void **library);
 
 /* Called by the typed functions that ccc generates; `module` is ccs_module_v1.
  * The module is opened once a process and module. */

@@ -59,11 +59,6 @@ void world_die(struct world *w, const char *text)
 	w->dead_text = strdup(text);
 }
 
-void world_describe(const struct world *w, char *text, size_t size)
-{
-	w->engine->describe(w, text, size);
-}
-
 /* ---- freeing -------------------------------------------------------------------------- */
 
 static void engine_free(struct world *w)
@@ -221,56 +216,110 @@ int ccs_comm_size(const struct ccs_comm *c)
 	return c ? c->world->nranks : -1;
 }
 
-ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds)
+int ccs_comm_device(const struct ccs_comm *c)
+{
+	return c && c->world->engine->device ? c->world->engine->device(c->world, c->rank) : -1;
+}
+
+/* That the communicator is one, and of this process: then it is locked. */
+static ccs_status enter(struct ccs_comm *c, bool arguments, const char *call)
 {
 	ccs_status s;
 
-	if (!c)
-		return error_set(CCS_EINVAL, "ccs_comm_set_timeout: the communicator is NULL");
+	if (!c || !arguments)
+		return error_set(CCS_EINVAL, "%s: %s is NULL", call,
+				 c ? "an argument" : "the communicator");
 	s = world_here(c->world);
+	if (!s)
+		pthread_mutex_lock(&c->world->lock);
+	return s;
+}
+
+static ccs_status leave(struct ccs_comm *c, ccs_status s)
+{
+	pthread_mutex_unlock(&c->world->lock);
+	return s;
+}
+
+ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds)
+{
+	ccs_status s = enter(c, true, "ccs_comm_set_timeout");
+
 	if (s)
 		return s;
-	pthread_mutex_lock(&c->world->lock);
 	c->world->timeout = milliseconds;
-	pthread_mutex_unlock(&c->world->lock);
-	return CCS_OK;
+	return leave(c, CCS_OK);
 }
 
 ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads)
 {
-	ccs_status s;
-	bool late;
+	ccs_status s = enter(c, true, "ccs_comm_set_threads");
 
-	if (!c)
-		return error_set(CCS_EINVAL, "ccs_comm_set_threads: the communicator is NULL");
-	s = world_here(c->world);
 	if (s)
 		return s;
-	pthread_mutex_lock(&c->world->lock);
-	late = c->world->arrivals > 0;
-	if (!late)
+	if (c->world->arrivals > 0)
+		s = error_set(CCS_EINVAL, "ccs_comm_set_threads: the communicator has already "
+					  "been used");
+	else
 		c->world->threads = threads;
-	pthread_mutex_unlock(&c->world->lock);
-	return late ? error_set(CCS_EINVAL, "ccs_comm_set_threads: the communicator has "
-					    "already been used")
-		    : CCS_OK;
+	return leave(c, s);
 }
 
 ccs_status ccs_comm_check(struct ccs_comm *c)
 {
-	struct world *w;
-	ccs_status s;
+	ccs_status s = enter(c, true, "ccs_comm_check");
 
-	if (!c)
-		return error_set(CCS_EINVAL, "ccs_comm_check: the communicator is NULL");
-	w = c->world;
-	s = world_here(w);
 	if (s)
 		return s;
-	pthread_mutex_lock(&w->lock);
-	s = world_alive(w);
-	if (!s && w->engine->check)
-		s = w->engine->check(w);
-	pthread_mutex_unlock(&w->lock);
-	return s;
+	s = world_alive(c->world);
+	if (!s && c->world->engine->check)
+		s = c->world->engine->check(c->world);
+	return leave(c, s);
+}
+
+ccs_status ccs_comm_describe(struct ccs_comm *c, char *text, size_t size)
+{
+	ccs_status s = enter(c, text && size, "ccs_comm_describe");
+
+	if (s)
+		return s;
+	c->world->engine->describe(c->world, text, size);
+	return leave(c, CCS_OK);
+}
+
+/* ---- what processes tell one another ---------------------------------------------------- */
+
+static bool has_all(const struct world *w)
+{
+	return w->nlocal == w->nranks;
+}
+
+ccs_status ccs_comm_gather(struct ccs_comm *c, const void *mine, void *all, size_t bytes)
+{
+	ccs_status s = enter(c, !bytes || (mine && all), "ccs_comm_gather");
+
+	if (s)
+		return s;
+	if (!has_all(c->world))
+		s = c->world->engine->gather(c->world, mine, all, bytes);
+	for (int r = 0; bytes && has_all(c->world) && r < c->world->nranks; r++)
+		memcpy((char *)all + (size_t)r * bytes, mine, bytes);
+	return leave(c, s);
+}
+
+ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here)
+{
+	ccs_status s;
+
+	if (c && has_all(c->world))
+		return here;
+	s = enter(c, true, "ccs_comm_agree");
+	return s ? s : leave(c, c->world->engine->agree(c->world, here));
+}
+
+void *ccs_comm_nccl(const struct ccs_comm *c)
+{
+	return c && origin_here(&c->world->origin) && c->world->engine->nccl
+		       ? c->world->engine->nccl(c->world)
+		       : NULL;
 }

@@ -108,8 +108,6 @@ ccs_status world_alive(const struct world *w);
 void world_die(struct world *w, const char *text);
 /** A condition that can be waited for until a time of CLOCK_MONOTONIC. */
 bool world_cond_init(pthread_cond_t *c);
-/** See engine.h. */
-void world_describe(const struct world *w, char *text, size_t size);
 
 /* ---- call.c ------------------------------------------------------------------------- */
 

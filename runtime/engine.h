@@ -2,7 +2,7 @@
  * What a communicator asks of whatever runs its plans: the engine.
  *
  * A communicator (comm.h) gathers its ranks' calls into runs, one after another (run.c). An
- * engine moves the data of the current run: tasks on this machine's cores (cpu/), kernels
+ * engine moves the data of the current run: fibers on this machine's cores (cpu/), kernels
  * on GPUs (cuda/), rounds of messages between hosts (hosts/). It keeps what it needs in
  * world.state. Whoever makes a communicator chooses its engine; nothing else knows one by
  * name.
@@ -48,6 +48,15 @@ struct engine {
 	/** Whether something has failed behind the calls' backs: CCS_OK, or the communicator is
 	 *  dead now (world_die), and the text says why. NULL: nothing can. */
 	ccs_status (*check)(struct world *w);
+	/** The communicator has several processes, and all call it: each gives so many bytes,
+	 *  and gets those of all, in the order of ranks. NULL: there is never but one. */
+	ccs_status (*gather)(struct world *w, const void *mine, void *all, size_t bytes);
+	/** Likewise; `here` with its text, or what the first other process failed with. */
+	ccs_status (*agree)(struct world *w, ccs_status here);
+	/** Without the lock. The GPU of a rank of this process. NULL: ranks are on the CPU. */
+	int (*device)(const struct world *w, int rank);
+	/** NCCL's communicator of the processes, or NULL, as the function may be. */
+	void *(*nccl)(const struct world *w);
 	/** Where the ranks live, for people: "4 ranks on the CPU, run by ...". */
 	void (*describe)(const struct world *w, char *text, size_t size);
 	/** Without the lock: nobody else has a handle any more. Stops and frees all that is in

@@ -6,6 +6,8 @@ PARTS := lang check lower plan cpu cuda hosts ccrun docs
 TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/faults.c,$(wildcard tests/support/*.c)))
+# What ccrun has of its own to call the driver and NCCL.
+TEST_SUPPORT += $(BUILD)/runtime/ccrun/driver.o $(BUILD)/runtime/ccrun/nccl_calls.o
 # Their paths and commands are cut on purpose: hence no format-truncation.
 TEST_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/*_test.c))
 
@@ -76,6 +78,7 @@ SUITES_lang := \
 	"$(T)/lang/mistakes_test tests/lang/mistakes" \
 	"tests/lang/diagnostics_test.sh $(BUILD)" \
 	"tests/lang/format_test.sh $(BUILD)" \
+	"tests/lang/depth_test.sh $(BUILD)" \
 	"15 $(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/check/diag schedules schedules/broken"
 NEEDS_lang := all
 
@@ -118,6 +121,7 @@ NEEDS_plan := all $(TEST_MODULES)
 SUITES_cpu := \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
+	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
 	"$(T)/cpu/file_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
@@ -211,7 +215,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/fork cpu/file cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -230,6 +234,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/plan/rounds_test random 50 2" \
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
+		"$(T)/cpu/public_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \
 		"$(T)/cpu/file_test $(T)/modules" \
 		"$(T)/cuda/cache_test" \
@@ -272,6 +277,7 @@ sanitize: asan tsan ubsan
 bless: all $(T)/lang/mistakes_test
 	@$(T)/lang/mistakes_test --bless tests/lang/mistakes
 	@tests/check/golden_test.sh $(BUILD) --bless
+	@for f in tests/lang/format/*.ccs; do $(BIN)/ccc fmt $$f >$${f%.ccs}.txt; done
 	@tests/docs/docs_test.sh $(BUILD) --bless
 
 demo: deps

@@ -65,7 +65,7 @@ static void join(struct known *a, const struct known *b)
 
 static void begin(struct known *k, uint32_t first, uint32_t rank)
 {
-	memset(k, 0, sizeof *k);
+	memset(k, 0, sizeof(*k));
 	if (rank - first < BATCH)
 		k->word[(rank - first) / 64] = 1ull << (rank - first) % 64;
 }

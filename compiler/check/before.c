@@ -21,8 +21,8 @@
  * Nothing more to look at says no; so does the length of the longest way to each
  * (level), which grows along every way.
  *
- * The rest together (before_ask_all), by vector clocks: for LANES workers at a time the
- * events are gone through in order, each with LANES numbers: how far it knows those
+ * The rest together (before_ask_all), by vector clocks (clocks.h): for LANES workers at a time
+ * the events are gone through in order, each with LANES numbers: how far it knows those
  * workers to have come. (Only events that learn, that others learn from, or that were
  * asked about.) Vectors live as long as somebody needs them: a worker's own, and one
  * for each operation whose message or end others still wait for; these places are
@@ -30,6 +30,7 @@
  * O(events) a round, and stops at LIMIT_STEPS.
  */
 #include "compiler/check/before.h"
+#include "compiler/check/clocks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -211,17 +212,6 @@ static void sort_ranks(struct before *b)
 	b->of_rank = first;
 }
 
-/* The cell that stands for an operation in its `cell`; NONE: it touches none. */
-static uint32_t main_cell(const struct op *o, bool *writes)
-{
-	enum op_kind k = op_kind(o);
-
-	*writes = k != OP_SEND && !(o->kind & OP_NOSTORE);
-	if (o->n == 0 || (k == OP_RECV_SEND && !*writes))
-		return NONE;
-	return k == OP_COPY || k == OP_REDUCE_INTO ? o->other : o->cell;
-}
-
 /* What is known of a cell, for one rank. */
 struct history {
 	uint32_t age, version;
@@ -236,16 +226,16 @@ static void number_versions(struct before *b)
 	for (uint32_t r = 0; r < p->nranks; r++)
 		for (uint32_t i = b->of_rank[r]; i < b->of_rank[r + 1]; i++) {
 			struct event *v = &b->events[b->by_rank[i]];
-			bool writes;
-			v->cell = main_cell(&p->tasks[v->task].ops[v->row], &writes);
-			if (v->cell == NONE)
+			struct touch t = op_touch(&p->tasks[v->task].ops[v->row]);
+			if (!t.wn && !t.rn)
 				continue;
+			v->cell = t.wn ? t.w : t.r;
 			struct history *h = &cells[v->cell];
 			if (h->age != r + 1)
 				*h = (struct history){ .age = r + 1 };
-			h->version += writes;
+			h->version += t.wn > 0;
 			v->version = h->version & 0x7fffffff;
-			v->writes = writes;
+			v->writes = t.wn > 0;
 		}
 }
 
@@ -320,24 +310,20 @@ enum answer before_ask(struct before *b, uint32_t early, uint32_t late)
 
 /* ---- all the rest --------------------------------------------------------------------- */
 
-struct vector {
-	uint32_t rows[LANES]; /* by lane: rows of its worker that are over */
-};
-
-struct clocks {
+struct sweep {
 	struct before *b;
 	uint32_t *place; /* by event: where its vector is kept for others; NONE: nobody asks */
 	uint32_t nplaces;
-	struct vector *kept; /* by place */
-	struct vector *own;  /* by task */
-	uint32_t *lane;	     /* by task: its number among those asked for; NONE: none */
+	struct clocks clocks; /* LANES wide */
+	size_t own, kept;     /* rows: by task; by place */
+	uint32_t *lane;	      /* by task: its number among those asked for; NONE: none */
 	uint32_t nlanes;
 	uint32_t *told; /* the events to go through */
 	uint32_t ntold;
 };
 
 /* Places of vectors: one is free again when the last one who needs it has come. */
-static void give_places(struct clocks *k)
+static void give_places(struct sweep *k)
 {
 	struct before *b = k->b;
 	struct arena *a = b->ctx->scratch;
@@ -355,7 +341,7 @@ static void give_places(struct clocks *k)
 	}
 }
 
-static void give_lanes(struct clocks *k, struct question *q, uint32_t n)
+static void give_lanes(struct sweep *k, struct question *q, uint32_t n)
 {
 	const struct before *b = k->b;
 
@@ -368,7 +354,7 @@ static void give_lanes(struct clocks *k, struct question *q, uint32_t n)
 }
 
 /* Those that learn, that others learn from, and that are asked about. */
-static void pick_events(struct clocks *k, const struct question *q, uint32_t n)
+static void pick_events(struct sweep *k, const struct question *q, uint32_t n)
 {
 	struct before *b = k->b;
 
@@ -382,34 +368,29 @@ static void pick_events(struct clocks *k, const struct question *q, uint32_t n)
 			k->told[k->ntold++] = e;
 }
 
-static void learn(struct vector *mine, const struct vector *theirs)
-{
-	for (int i = 0; i < LANES; i++)
-		mine->rows[i] = theirs->rows[i] > mine->rows[i] ? theirs->rows[i] : mine->rows[i];
-}
-
 /* One round: lanes lane0 ..; the questions are about these, and ascend by `late`. */
-static void run_round(struct clocks *k, uint32_t lane0, struct question *q, uint32_t n)
+static void run_round(struct sweep *k, uint32_t lane0, struct question *q, uint32_t n)
 {
 	const struct before *b = k->b;
 
-	memset(k->own, 0, b->p->ntasks * sizeof *k->own);
+	memset(clocks_row(&k->clocks, k->own), 0, b->p->ntasks * LANES * sizeof(uint32_t));
 	for (uint32_t t = 0, i = 0; i < n; t++) {
 		uint32_t e = k->told[t];
 		const struct event *v = &b->events[e];
-		struct vector *own = &k->own[v->task];
+		uint32_t *own = clocks_row(&k->clocks, k->own + v->task);
 		uint32_t lane = k->lane[v->task] - lane0;
 		for (uint32_t j = v->others; j < v[1].others; j++)
-			learn(own, &k->kept[k->place[b->others[j]]]);
+			clocks_join(&k->clocks, k->own + v->task, k->kept + k->place[b->others[j]]);
 		for (; i < n && q[i].late == e; i++) {
 			const struct event *early = &b->events[q[i].early];
-			bool over = own->rows[k->lane[early->task] - lane0] > early->row;
+			bool over = own[k->lane[early->task] - lane0] > early->row;
 			q[i].answer = over ? BEFORE_YES : BEFORE_NO;
 		}
 		if (lane < LANES) /* with it, those before it in its worker */
-			own->rows[lane] = v->row + 1;
+			own[lane] = v->row + 1;
 		if (k->place[e] != NONE)
-			k->kept[k->place[e]] = *own;
+			memcpy(clocks_row(&k->clocks, k->kept + k->place[e]), own,
+			       LANES * sizeof(*own));
 	}
 }
 
@@ -421,14 +402,13 @@ static int by_late(const void *x, const void *y)
 }
 
 /* Questions by rounds, in place of their order: a counting sort. first[] has rounds + 1. */
-static uint32_t *sort_rounds(const struct clocks *k, struct question *q, uint32_t n,
-			     uint32_t rounds)
+static uint32_t *sort_rounds(const struct sweep *k, struct question *q, uint32_t n, uint32_t rounds)
 {
 	struct arena *a = k->b->ctx->scratch;
 	struct question *copy = ARENA_ARRAY(a, struct question, n);
 	uint32_t *first = filled(a, rounds + 2, 0);
 
-	memcpy(copy, q, n * sizeof *q);
+	memcpy(copy, q, n * sizeof(*q));
 	for (uint32_t i = 0; i < n; i++)
 		first[k->lane[k->b->events[q[i].early].task] / LANES + 2]++;
 	for (uint32_t r = 2; r < rounds + 2; r++)
@@ -436,14 +416,13 @@ static uint32_t *sort_rounds(const struct clocks *k, struct question *q, uint32_
 	for (uint32_t i = 0; i < n; i++)
 		q[first[k->lane[k->b->events[copy[i].early].task] / LANES + 1]++] = copy[i];
 	for (uint32_t r = 0; r < rounds; r++)
-		qsort(q + first[r], first[r + 1] - first[r], sizeof *q, by_late);
+		qsort(q + first[r], first[r + 1] - first[r], sizeof(*q), by_late);
 	return first;
 }
 
 void before_ask_all(struct before *b, struct question *q, uint32_t n)
 {
-	struct clocks k = { .b = b };
-	struct arena *a = b->ctx->scratch;
+	struct sweep k = { .b = b };
 	uint64_t steps = 0;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -455,8 +434,9 @@ void before_ask_all(struct before *b, struct question *q, uint32_t n)
 		return;
 	give_lanes(&k, q, n);
 	pick_events(&k, q, n);
-	k.kept = ARENA_ARRAY(a, struct vector, k.nplaces);
-	k.own = ARENA_ARRAY(a, struct vector, b->p->ntasks);
+	clocks_begin(&k.clocks, b->ctx->scratch, LANES);
+	k.own = clocks_add(&k.clocks, b->p->ntasks);
+	k.kept = clocks_add(&k.clocks, k.nplaces);
 	uint32_t rounds = (k.nlanes + LANES - 1) / LANES;
 	uint32_t *first = sort_rounds(&k, q, n, rounds);
 	for (uint32_t r = 0; r < rounds; r++) {

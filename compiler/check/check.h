@@ -51,9 +51,9 @@ bool race(struct ctx *c, struct program *p);
 
 /* ---- contract.c, proof.c --------------------------------------------------------------- */
 
-/* A run of contributions: initial cell `cell` of ranks first .. first + n - 1,
- * each `times` times. A value is a sorted list of disjoint runs. */
-struct run {
+/* A share of contributions: initial cell `cell` of ranks first .. first + n - 1,
+ * each `times` times. A value is a sorted list of disjoint shares. */
+struct share {
 	uint32_t cell;
 	uint32_t first, n;
 	uint32_t times;
@@ -61,12 +61,12 @@ struct run {
 
 /* The contract, evaluated for one instance. */
 struct contract {
-	uint32_t *rows;	  /* nranks * cells: first row of runs, or NONE: may be anything */
-	struct run *runs; /* a value's runs are adjacent ... */
-	bool *last;	  /* ... up to the one that is marked here */
-	bool *reduced;	  /* the contract wrote a sum for it */
-	struct asked {	  /* where runs from row `run` on were asked, ascending */
-		uint32_t run;
+	uint32_t *rows;	      /* nranks * cells: first row of shares, or NONE: may be anything */
+	struct share *shares; /* a value's shares are adjacent ... */
+	bool *last;	      /* ... up to the one that is marked here */
+	bool *reduced;	      /* the contract wrote a sum for it */
+	struct asked {	      /* where shares from row `share` on were asked, ascending */
+		uint32_t share;
 		const struct ensures *clause;
 	} *asked;
 	uint32_t nasked, capasked;
@@ -75,19 +75,19 @@ struct contract {
 		const struct ensures *clause;
 	} *after;
 	uint32_t nafter, capafter;
-	uint64_t nruns;
+	uint64_t nshares;
 	bool any_reduced, any_single; /* has sums; has values that are no sums */
 };
 
 /* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0306, E0406. */
 struct contract *contract_expand(struct ctx *c, struct program *p);
 
-/* The clause that asked for a row of runs. */
-const struct ensures *contract_clause(const struct contract *k, uint32_t run);
+/* The clause that asked for a row of shares. */
+const struct ensures *contract_clause(const struct contract *k, uint32_t share);
 
 /* The expected value of a final cell: rows of the contract. */
 struct expected {
-	const struct run *v;
+	const struct share *v;
 	uint32_t n;
 };
 struct expected contract_value(const struct contract *k, uint32_t row);

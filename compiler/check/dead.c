@@ -40,13 +40,13 @@ struct finder {
 	uint32_t *from;	      /* by operation: row of the message's sender */
 	bool *needed;	      /* by operation: its message is */
 	bool *live;	      /* [nranks][width] */
-	uint32_t *turn;	      /* by operation: how often its rank ran the statement before */
-	uint32_t *first;      /* by site: its first row of turns; then one more */
-	struct turn {
+	uint32_t *visit;      /* by operation: how often its rank ran the statement before */
+	uint32_t *first;      /* by site: its first row of visits; then one more */
+	struct visit {
 		bool kept;	    /* some rank needs it */
 		bool changes;	    /* some rank's chunks get another value */
 		uint32_t task, row; /* one that has it */
-	} *turns;
+	} *visits;
 	uint32_t *next; /* by task: rows that are still to be gone back over */
 	bool *running;
 	bool grown;	   /* the pass found something to keep */
@@ -100,9 +100,10 @@ static void need(struct finder *f, uint32_t task, uint32_t row, bool *live)
 	}
 }
 
-static struct turn *turn_of(struct finder *f, uint32_t task, uint32_t row)
+static struct visit *visit_of(struct finder *f, uint32_t task, uint32_t row)
 {
-	return &f->turns[f->first[f->p->tasks[task].ops[row].site] + f->turn[f->base[task] + row]];
+	return &f->visits[f->first[f->p->tasks[task].ops[row].site] +
+			  f->visit[f->base[task] + row]];
 }
 
 static bool is_store(const struct op *o)
@@ -122,7 +123,7 @@ static void finish_back(struct finder *f, uint32_t task, uint32_t row, bool *liv
 		set(live + o->cell, o->n, false);
 	if (!is_store(o))
 		return;
-	struct turn *t = turn_of(f, task, row);
+	struct visit *t = visit_of(f, task, row);
 	if (!t->kept && (o->n == 0 || (changes && any(live + (local ? o->other : o->cell), o->n))))
 		t->kept = f->grown = true;
 	t->changes |= changes;
@@ -156,7 +157,7 @@ static void event_back(struct finder *f, uint32_t task)
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
-/* The turns of each statement: as many as any rank has. Tasks of a rank are in no order
+/* The visits of each statement: as many as any rank has. Tasks of a rank are in no order
  * here, but in the same one on all. */
 static void count_turns(struct finder *f, struct arena *a)
 {
@@ -174,22 +175,22 @@ static void count_turns(struct finder *f, struct arena *a)
 				if (of[o->site] != r + 1)
 					count[o->site] = 0;
 				of[o->site] = r + 1;
-				f->turn[f->base[t] + i] = count[o->site]++;
+				f->visit[f->base[t] + i] = count[o->site]++;
 				if (count[o->site] > f->first[o->site + 1u])
 					f->first[o->site + 1u] = count[o->site];
 			}
 	for (uint32_t s = 0; s < p->nsites; s++)
 		f->first[s + 1] += f->first[s];
-	f->turns = ARENA_ARRAY(a, struct turn, f->first[p->nsites]);
+	f->visits = ARENA_ARRAY(a, struct visit, f->first[p->nsites]);
 	for (uint32_t i = 0; i < f->first[p->nsites]; i++)
-		f->turns[i].task = NONE;
+		f->visits[i].task = NONE;
 }
 
-/* The first turn of each statement that nobody needs. */
+/* The first visit of each statement that nobody needs. */
 static void sum_up(struct finder *f)
 {
 	for (uint32_t s = 0; s < f->p->nsites; s++) {
-		const struct turn *t = f->turns + f->first[s], *end = f->turns + f->first[s + 1];
+		const struct visit *t = f->visits + f->first[s], *end = f->visits + f->first[s + 1];
 
 		f->out[s].run = t < end;
 		while (t < end && t->kept)
@@ -219,7 +220,7 @@ static void set_out(struct finder *f, struct arena *a)
 	f->changes = ARENA_ARRAY(a, bool, n);
 	f->needed = ARENA_ARRAY(a, bool, n);
 	f->from = ARENA_ARRAY(a, uint32_t, n);
-	f->turn = ARENA_ARRAY(a, uint32_t, n);
+	f->visit = ARENA_ARRAY(a, uint32_t, n);
 	count_turns(f, a);
 	f->width = p->cells + p->scratch;
 	f->live = ARENA_ARRAY(a, bool, (size_t)p->nranks * f->width);
@@ -310,7 +311,7 @@ void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
 {
 	struct finder f = { .p = p };
 
-	if (!diag_warns(c->diags, W_DEAD) || !k->nruns || k->nafter)
+	if (!diag_warns(c->diags, W_DEAD) || !k->nshares || k->nafter)
 		return;
 	if (p->nops > LIMIT_DEAD) {
 		not_looked_for(c, arena_printf(c->scratch, "more than %u operations", LIMIT_DEAD));

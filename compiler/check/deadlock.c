@@ -52,7 +52,7 @@ static uint32_t meld(struct greedy *r, uint32_t a, uint32_t b)
 static void park_at_task(struct greedy *r, uint32_t t, uint32_t other, uint32_t need)
 {
 	r->waiters[t] = (struct waiter){ NONE, NONE, 1, need };
-	r->turns[other].waiters = meld(r, r->turns[other].waiters, t);
+	r->progress[other].waiters = meld(r, r->progress[other].waiters, t);
 }
 
 /* ---- the run --------------------------------------------------------------------- */
@@ -70,8 +70,8 @@ static __attribute__((noinline)) void more_order(struct pace *c)
 {
 	struct greedy *r = c->r;
 	size_t n = (size_t)(c->at - r->order.v), cap = 2 * (size_t)r->caporder;
-	r->order.v = arena_grow(r->ctx->arena, r->order.v, r->caporder * sizeof *c->at,
-				cap * sizeof *c->at);
+	r->order.v = arena_grow(r->ctx->arena, r->order.v, r->caporder * sizeof(*c->at),
+				cap * sizeof(*c->at));
 	r->caporder = (uint32_t)cap;
 	c->at = r->order.v + n;
 	c->end = r->order.v + cap;
@@ -149,7 +149,7 @@ static __attribute__((noinline)) bool finish_other(struct pace *c, const struct 
 {
 	if (is_fused(o))
 		return finish_end(c, o->fifo, RECVS) && finish_end(c, o->other, SENDS);
-	if (op_kind(o) != OP_WAIT || c->r->turns[o->fifo].row >= o->other)
+	if (op_kind(o) != OP_WAIT || c->r->progress[o->fifo].row >= o->other)
 		return true;
 	park_at_task(c->r, t, o->fifo, o->other);
 	return false;
@@ -163,7 +163,7 @@ static inline bool finish_op(struct pace *c, const struct op *o, uint32_t t)
 	return is_end(o) ? finish_end(c, o->fifo, RECVS) : finish_other(c, o, t);
 }
 
-static void wake_waiters(struct pace *c, struct turn *u)
+static void wake_waiters(struct pace *c, struct progress *u)
 {
 	const struct waiter *waiters = c->r->waiters;
 	while (u->waiters != NONE && waiters[u->waiters].need <= u->row) {
@@ -188,7 +188,7 @@ static inline uint32_t advance(struct pace *c, uint32_t t)
 	struct greedy *r = c->r;
 	const struct op *ops = r->p->tasks[t].ops;
 	const uint32_t nops = r->p->tasks[t].nops;
-	struct turn *u = &r->turns[t];
+	struct progress *u = &r->progress[t];
 	uint32_t i = u->next, end = u->end, events = 0;
 	if (u->row != end)
 		goto wave; /* it was parked within one */
@@ -234,7 +234,7 @@ bool deadlock_run(struct greedy *r, uint32_t slots)
 		r->flows[f] =
 			(struct flow){ .task = { p->fifos[f].src_task, p->fifos[f].dst_task } };
 	for (uint32_t t = 0; t < p->ntasks; t++)
-		r->turns[t] = (struct turn){ .waiters = NONE };
+		r->progress[t] = (struct progress){ .waiters = NONE };
 	/* Task 0 on top. A task is on the stack or parked, so there is room. */
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		r->ready[t] = p->ntasks - 1 - t;
@@ -291,7 +291,7 @@ static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 {
 	*r = (struct greedy){ .ctx = c, .p = p };
 	r->flows = ARENA_ARRAY(c->scratch, struct flow, p->nfifos);
-	r->turns = ARENA_ARRAY(c->scratch, struct turn, p->ntasks);
+	r->progress = ARENA_ARRAY(c->scratch, struct progress, p->ntasks);
 	r->waiters = ARENA_ARRAY(c->scratch, struct waiter, p->ntasks);
 	r->ready = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
 	r->record = true;
@@ -300,14 +300,14 @@ static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		rows += p->tasks[t].nops;
 	r->caporder = (uint32_t)(rows / 4);
-	r->order.v = arena_grow(c->arena, NULL, 0, r->caporder * sizeof *r->order.v);
+	r->order.v = arena_grow(c->arena, NULL, 0, r->caporder * sizeof(*r->order.v));
 }
 
 /* Gives back what the order does not need. */
 static struct order take_order(struct greedy *r)
 {
 	struct order *o = &r->order;
-	o->v = arena_grow(r->ctx->arena, o->v, r->caporder * sizeof *o->v, o->n * sizeof *o->v);
+	o->v = arena_grow(r->ctx->arena, o->v, r->caporder * sizeof(*o->v), o->n * sizeof(*o->v));
 	return *o;
 }
 

@@ -20,7 +20,7 @@ struct flow {
 };
 
 /* A task in a run: its current wave is rows row .. end. */
-struct turn {
+struct progress {
 	uint32_t row; /* == end: the wave has not started */
 	uint32_t end;
 	uint32_t next;	  /* first operation not known to have finished */
@@ -38,7 +38,7 @@ struct greedy {
 	struct program *p;
 	uint32_t slots;
 	struct flow *flows;
-	struct turn *turns;
+	struct progress *progress;
 	struct waiter *waiters;
 	uint32_t *ready, nready; /* tasks that can go on, a stack */
 	uint32_t finished;	 /* tasks that have run all their rows */

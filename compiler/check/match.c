@@ -64,7 +64,7 @@ static inline bool is_fused(const struct op *o)
 
 /* Ends of one kind that follow one another in a task are mostly of one FIFO: what
  * is known of it stays here, and goes back to `ends` when another one comes. */
-struct lane {
+struct latest {
 	uint32_t side;
 	uint32_t fifo;	     /* NONE: nothing here */
 	uint32_t count;	     /* count: not yet in `ends` */
@@ -72,12 +72,12 @@ struct lane {
 	bool first;	     /* fill: the other end was not there yet */
 };
 
-static inline struct lane lane_init(uint32_t side)
+static inline struct latest latest_init(uint32_t side)
 {
-	return (struct lane){ .side = side, .fifo = NONE };
+	return (struct latest){ .side = side, .fifo = NONE };
 }
 
-ALWAYS_INLINE void put_count(struct matching *m, const struct lane *l, uint32_t t)
+ALWAYS_INLINE void put_count(struct matching *m, const struct latest *l, uint32_t t)
 {
 	if (l->fifo == NONE)
 		return;
@@ -88,7 +88,7 @@ ALWAYS_INLINE void put_count(struct matching *m, const struct lane *l, uint32_t 
 	e->count[l->side] += l->count;
 }
 
-ALWAYS_INLINE void count_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t t)
+ALWAYS_INLINE void count_end(struct matching *m, struct latest *l, uint32_t fifo, uint32_t t)
 {
 	if (fifo != l->fifo) {
 		put_count(m, l, t);
@@ -101,7 +101,7 @@ ALWAYS_INLINE void count_end(struct matching *m, struct lane *l, uint32_t fifo, 
 static void count(struct matching *m, uint32_t t)
 {
 	const struct task *k = &m->p->tasks[t]; /* may have no operations at all */
-	struct lane sends = lane_init(SENDS), recvs = lane_init(RECVS);
+	struct latest sends = latest_init(SENDS), recvs = latest_init(RECVS);
 	uint64_t reduced = 0;
 	bool wide = false;
 	for (uint32_t i = 0; i < k->nops; i++) {
@@ -139,9 +139,9 @@ static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends 
 	uint32_t need = m->nmessages + e->count[side];
 	if (need > m->capmessages) {
 		uint32_t cap = need + need / 2;
-		m->messages =
-			arena_grow(m->ctx->arena, m->messages, m->capmessages * sizeof *m->messages,
-				   cap * sizeof *m->messages);
+		m->messages = arena_grow(m->ctx->arena, m->messages,
+					 m->capmessages * sizeof(*m->messages),
+					 cap * sizeof(*m->messages));
 		m->capmessages = cap;
 	}
 	e->first = m->nmessages + 1;
@@ -159,13 +159,13 @@ static __attribute__((noinline)) void note_unequal(struct matching *m, uint32_t 
 			(struct unequal){ fifo, row };
 }
 
-ALWAYS_INLINE void put_row(struct matching *m, const struct lane *l)
+ALWAYS_INLINE void put_row(struct matching *m, const struct latest *l)
 {
 	if (l->fifo != NONE)
 		m->ends[l->fifo].next[l->side] = l->row;
 }
 
-ALWAYS_INLINE void take_lane(struct matching *m, struct lane *l, uint32_t fifo)
+ALWAYS_INLINE void take_latest(struct matching *m, struct latest *l, uint32_t fifo)
 {
 	struct ends *e = &m->ends[fifo];
 	put_row(m, l);
@@ -176,11 +176,11 @@ ALWAYS_INLINE void take_lane(struct matching *m, struct lane *l, uint32_t fifo)
 }
 
 /* Writes row `i` of an operation of `n` chunks into its message. */
-ALWAYS_INLINE void fill_end(struct matching *m, struct lane *l, uint32_t fifo, uint32_t i,
+ALWAYS_INLINE void fill_end(struct matching *m, struct latest *l, uint32_t fifo, uint32_t i,
 			    uint32_t n)
 {
 	if (fifo != l->fifo)
-		take_lane(m, l, fifo);
+		take_latest(m, l, fifo);
 	uint32_t row = l->row++;
 	if (row >= l->limit)
 		return; /* surplus */
@@ -198,7 +198,7 @@ static void fill(struct matching *m, uint32_t t)
 {
 	const struct op *ops = m->p->tasks[t].ops;
 	uint32_t nops = m->p->tasks[t].nops;
-	struct lane sends = lane_init(SENDS), recvs = lane_init(RECVS);
+	struct latest sends = latest_init(SENDS), recvs = latest_init(RECVS);
 	for (uint32_t i = 0; i < nops; i++) {
 		const struct op *o = &ops[i];
 		if (op_kind(o) == OP_SEND) {
@@ -239,13 +239,13 @@ static void put_messages(struct matching *m)
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		ends += m->ends[f].count[SENDS] + m->ends[f].count[RECVS];
 	m->capmessages = (uint32_t)(ends / 2) + 1;
-	m->messages = arena_grow(m->ctx->arena, NULL, 0, m->capmessages * sizeof *m->messages);
+	m->messages = arena_grow(m->ctx->arena, NULL, 0, m->capmessages * sizeof(*m->messages));
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		fill(m, t);
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		p->fifos[f].first = m->ends[f].first ? m->ends[f].first - 1 : 0;
-	p->messages = arena_grow(m->ctx->arena, m->messages, m->capmessages * sizeof *m->messages,
-				 m->nmessages * sizeof *m->messages);
+	p->messages = arena_grow(m->ctx->arena, m->messages, m->capmessages * sizeof(*m->messages),
+				 m->nmessages * sizeof(*m->messages));
 	p->nmessages = m->nmessages;
 }
 
@@ -328,7 +328,7 @@ static struct surplus *list_surplus(struct matching *m, uint32_t *n)
 				s->row = i;
 		}
 	}
-	qsort(v, *n, sizeof *v, by_rank);
+	qsort(v, *n, sizeof(*v), by_rank);
 	return v;
 }
 
@@ -485,7 +485,7 @@ static void report_unequal(struct matching *m)
 		const struct message *g = &p->messages[m->unequal[i].row];
 		v[i] = (struct surplus){ m->unequal[i].fifo, q->src, g->send, g->recv };
 	}
-	qsort(v, m->nunequal, sizeof *v, by_rank);
+	qsort(v, m->nunequal, sizeof(*v), by_rank);
 	for (uint32_t i = 0; i < m->nunequal; i++) {
 		const struct fifo *q = &p->fifos[v[i].fifo];
 		const struct op *send = end_op(p, q->src_task, v[i].row);

@@ -17,18 +17,18 @@ struct expected contract_value(const struct contract *k, uint32_t row)
 
 	while (!k->last[row + n - 1])
 		n++;
-	return (struct expected){ .v = k->runs + row, .n = n };
+	return (struct expected){ .v = k->shares + row, .n = n };
 }
 
-/* The common case at once: a single run on both sides. */
+/* The common case at once: a single share on both sides. */
 static inline bool holds(struct replay *r, const struct contract *k, uint32_t row, uint32_t id,
-			 struct runs *room)
+			 struct shares *room)
 {
 	struct values *v = &r->values;
 
 	if (id >= POISON)
 		return id == POISON; /* was reported where it was read */
-	const struct run *w = &k->runs[row];
+	const struct share *w = &k->shares[row];
 	if (id >= v->base && k->last[row]) {
 		const struct node *x = &v->nodes[id - v->base];
 		if (x->more && x->more + 1u == w->n && x->cell == w->cell && x->first == w->first &&
@@ -42,7 +42,7 @@ static inline bool holds(struct replay *r, const struct contract *k, uint32_t ro
 static bool contract_holds(struct replay *r, const struct contract *k)
 {
 	const struct program *p = r->p;
-	struct runs room = { 0 };
+	struct shares room = { 0 };
 	bool ok = true;
 
 	for (uint32_t q = 0; q < p->nranks && ok; q++) {
@@ -67,7 +67,7 @@ struct groups {
 	uint32_t *table; /* values; NONE: free */
 	uint32_t *hashes;
 	uint32_t mask, n;
-	struct runs a, b; /* room */
+	struct shares a, b; /* room */
 };
 
 static uint32_t mix(uint32_t h, uint32_t x)
@@ -76,7 +76,7 @@ static uint32_t mix(uint32_t h, uint32_t x)
 	return h ^ h >> 15;
 }
 
-static uint32_t hash_runs(const struct runs *r)
+static uint32_t hash_shares(const struct shares *r)
 {
 	uint32_t h = 1;
 
@@ -92,7 +92,7 @@ static void grow_groups(struct groups *g, struct arena *arena)
 	g->mask = mask ? mask * 2 + 1 : 1023;
 	g->table = ARENA_ARRAY(arena, uint32_t, (size_t)g->mask + 1);
 	g->hashes = ARENA_ARRAY(arena, uint32_t, (size_t)g->mask + 1);
-	memset(g->table, 0xff, ((size_t)g->mask + 1) * sizeof *g->table);
+	memset(g->table, 0xff, ((size_t)g->mask + 1) * sizeof(*g->table));
 	for (size_t i = 0; table && i <= mask; i++) {
 		if (table[i] == NONE)
 			continue;
@@ -109,8 +109,8 @@ static uint32_t group_of(struct values *v, struct groups *g, struct arena *arena
 {
 	if (g->n * 2 >= g->mask)
 		grow_groups(g, arena);
-	value_runs(v, id, &g->a);
-	uint32_t h = hash_runs(&g->a), at = h & g->mask;
+	value_shares(v, id, &g->a);
+	uint32_t h = hash_shares(&g->a), at = h & g->mask;
 	while (g->table[at] != NONE &&
 	       (g->hashes[at] != h || !value_is(v, g->table[at], g->a.v, g->a.n, &g->b)))
 		at = (at + 1) & g->mask;
@@ -144,8 +144,8 @@ static struct pairs find_pairs(struct replay *r, const struct contract *k, struc
 				continue;
 			if (out.n == out.cap) {
 				size_t cap = out.cap ? 2 * out.cap : 64;
-				out.v = arena_grow(arena, out.v, out.cap * sizeof *out.v,
-						   cap * sizeof *out.v);
+				out.v = arena_grow(arena, out.v, out.cap * sizeof(*out.v),
+						   cap * sizeof(*out.v));
 				out.cap = cap;
 			}
 			out.v[out.n][0] = first;
@@ -179,7 +179,7 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 	while (mask < count * 2)
 		mask = mask * 2 + 1;
 	uint32_t *table = ARENA_ARRAY(arena, uint32_t, mask + 1);
-	memset(table, 0xff, (mask + 1) * sizeof *table);
+	memset(table, 0xff, (mask + 1) * sizeof(*table));
 	for (uint32_t i = 0; i < v->n; i++) {
 		if (!used[i])
 			continue;
@@ -248,7 +248,7 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 		f.len = ARENA_ARRAY(c->arena, uint32_t *, p->ntasks);
 		for (uint32_t t = 0; t < p->ntasks; t++) {
 			f.len[t] = ARENA_ARRAY(c->arena, uint32_t, p->tasks[t].nops);
-			memset(f.len[t], 0xff, p->tasks[t].nops * sizeof *f.len[t]);
+			memset(f.len[t], 0xff, p->tasks[t].nops * sizeof(*f.len[t]));
 		}
 		r->len = f.len;
 	}

@@ -21,14 +21,10 @@
  * program also waits x workers of a rank.
  */
 #include "compiler/check/check.h"
+#include "compiler/check/clocks.h"
 
 /* Longer waves are not compared pair by pair. */
 enum { SHORT_WAVE = 8 };
-
-/* What an operation touches: it writes [w, +wn) and reads [r, +rn). */
-struct touch {
-	uint32_t w, wn, r, rn;
-};
 
 /* Who touched a cell: a segment (a program) or a worker's number in its rank
  * (lowered), at that row of its task. */
@@ -41,7 +37,7 @@ struct reader {
 	uint32_t next;
 };
 
-struct cell {
+struct touched {
 	uint32_t age;		    /* only of the present age; else nobody touched it */
 	struct access writer;	    /* who == NONE: none */
 	uint32_t readers, nreaders; /* since the writer; newest first */
@@ -54,10 +50,10 @@ struct segment {
 	uint32_t depth;
 };
 
-/* What a worker knows from row `row` on: words at `vector`. */
+/* What a worker knows from row `row` on. */
 struct version {
 	uint32_t row;
-	size_t vector;
+	size_t clock;
 };
 
 /* A task of the rank that is walked. */
@@ -81,7 +77,7 @@ struct racing {
 	bool found;
 	uint32_t *reported; /* by site: 1 + the rank that reported it last */
 
-	struct cell *cells; /* made when first needed */
+	struct touched *cells; /* made when first needed */
 	uint32_t age;
 	struct reader *readers;
 	uint32_t nreaders, capreaders, free;
@@ -95,28 +91,8 @@ struct racing {
 	uint32_t mark;
 	struct segment *segments;
 	uint32_t nsegments, capsegments;
-	uint32_t *words; /* of vectors, nstrands each; vector 0 is all zero */
-	size_t nwords, capwords;
+	struct clocks clocks; /* of a lowered program's strands */
 };
-
-static inline struct touch touch_of(const struct op *o)
-{
-	switch (op_kind(o)) {
-	case OP_SEND: return (struct touch){ 0, 0, o->cell, o->n };
-	case OP_RECV:
-	case OP_REDUCE_FROM:
-	case OP_FRESH: return (struct touch){ o->cell, o->n, 0, 0 };
-	case OP_COPY:
-	case OP_REDUCE_INTO: return (struct touch){ o->other, o->n, o->cell, o->n };
-	case OP_RECV_SEND: return (struct touch){ o->cell, o->kind & OP_NOSTORE ? 0 : o->n, 0, 0 };
-	case OP_REDUCE_SEND:
-		if (o->kind & OP_NOSTORE)
-			return (struct touch){ 0, 0, o->cell, o->n };
-		return (struct touch){ o->cell, o->n, 0, 0 };
-	case OP_WAIT: break;
-	}
-	return (struct touch){ 0, 0, 0, 0 };
-}
 
 static inline bool overlap(uint32_t a, uint32_t an, uint32_t b, uint32_t bn)
 {
@@ -163,7 +139,7 @@ static void report(struct racing *r, uint32_t rank, struct side a, struct side b
 	if (r->reported[b.op->site] == rank + 1)
 		return;
 	r->reported[b.op->site] = rank + 1;
-	struct touch x = touch_of(a.op), y = touch_of(b.op);
+	struct touch x = op_touch(a.op), y = op_touch(b.op);
 	uint32_t alo = a.writes ? x.w : x.r, blo = b.writes ? y.w : y.r;
 	uint32_t lo = alo > blo ? alo : blo;
 	uint32_t ahi = alo + a.op->n, bhi = blo + b.op->n;
@@ -183,7 +159,7 @@ static void report(struct racing *r, uint32_t rank, struct side a, struct side b
 
 static void compare_any(struct racing *r, uint32_t rank, const struct op *a, const struct op *b)
 {
-	struct touch x = touch_of(a), y = touch_of(b);
+	struct touch x = op_touch(a), y = op_touch(b);
 	if (overlap(x.w, x.wn, y.w, y.wn))
 		report(r, rank, (struct side){ a, true }, (struct side){ b, true }, true);
 	else if (overlap(x.w, x.wn, y.r, y.rn))
@@ -247,36 +223,22 @@ static bool before(const struct racing *r, struct access x, const struct strand 
 		return x.row < wave;
 	if (!r->p->lowered)
 		return !parallel(r, x.who, s->segment);
-	return r->words[s->versions[s->nversions - 1].vector + other] > x.row;
+	return clocks_row(&r->clocks, s->versions[s->nversions - 1].clock)[other] > x.row;
 }
 
-static void add_version(struct racing *r, struct strand *s, uint32_t row, size_t vector)
+static void add_version(struct racing *r, struct strand *s, uint32_t row, size_t clock)
 {
 	ARENA_PUSH(r->ctx->scratch, s->versions, s->nversions, s->capversions) =
-		(struct version){ row, vector };
+		(struct version){ row, clock };
 }
 
 /* `s` learns at its row `row` that strand `j` has come to row `to`. */
 static void learn(struct racing *r, struct strand *s, uint32_t row, uint32_t j, uint32_t to)
 {
-	size_t m = r->nstrands, mine = s->versions[s->nversions - 1].vector;
-	if (r->words[mine + j] >= to)
-		return;
-	if (r->nwords + m > r->capwords) {
-		size_t cap = 2 * r->capwords + m;
-		r->words = arena_grow(r->ctx->scratch, r->words, r->capwords * sizeof *r->words,
-				      cap * sizeof *r->words);
-		r->capwords = cap;
-	}
-	size_t theirs = version_at(&r->strands[j], to)->vector;
-	uint32_t *v = r->words + r->nwords;
-	for (size_t i = 0; i < m; i++) {
-		uint32_t a = r->words[mine + i], b = r->words[theirs + i];
-		v[i] = a > b ? a : b;
-	}
-	v[j] = v[j] > to ? v[j] : to;
-	add_version(r, s, row + 1, r->nwords);
-	r->nwords += m;
+	size_t clock = s->versions[s->nversions - 1].clock;
+
+	if (clocks_learn(&r->clocks, &clock, false, j, to, version_at(&r->strands[j], to)->clock))
+		add_version(r, s, row + 1, clock);
 }
 
 /* A task has waited for its parent: it enters a block again. Other waits are the
@@ -308,7 +270,7 @@ static uint32_t new_reader(struct racing *r)
 
 /* Keeps the newest reader of each strand: what is unordered to an older one of its
  * strand is unordered to it or was looked at. */
-static void prune(struct racing *r, struct cell *c)
+static void prune(struct racing *r, struct touched *c)
 {
 	uint32_t *link = &c->readers;
 	r->mark++;
@@ -328,11 +290,11 @@ static void prune(struct racing *r, struct cell *c)
 	}
 }
 
-static struct cell *cell_at(struct racing *r, uint32_t i)
+static struct touched *cell_at(struct racing *r, uint32_t i)
 {
-	struct cell *c = &r->cells[i];
+	struct touched *c = &r->cells[i];
 	if (c->age != r->age)
-		*c = (struct cell){ r->age, { NONE, 0 }, NONE, 0 };
+		*c = (struct touched){ r->age, { NONE, 0 }, NONE, 0 };
 	return c;
 }
 
@@ -350,7 +312,7 @@ static void check_pair(struct racing *r, const struct strand *s, uint32_t wave, 
 static void write_cell(struct racing *r, uint32_t i, const struct strand *s, struct access me,
 		       uint32_t wave)
 {
-	struct cell *c = cell_at(r, i);
+	struct touched *c = cell_at(r, i);
 	if (c->writer.who != NONE)
 		check_pair(r, s, wave, me.row, true, c->writer, true);
 	for (uint32_t n = c->readers; n != NONE;) {
@@ -368,7 +330,7 @@ static void write_cell(struct racing *r, uint32_t i, const struct strand *s, str
 static void read_cell(struct racing *r, uint32_t i, const struct strand *s, struct access me,
 		      uint32_t wave)
 {
-	struct cell *c = cell_at(r, i);
+	struct touched *c = cell_at(r, i);
 	if (c->writer.who == me.who && c->writer.row == me.row)
 		return; /* the same operation's write stands for both */
 	if (c->writer.who != NONE)
@@ -389,7 +351,7 @@ static void read_cell(struct racing *r, uint32_t i, const struct strand *s, stru
 
 static void visit(struct racing *r, const struct strand *s, uint32_t row, uint32_t wave)
 {
-	struct touch x = touch_of(&r->p->tasks[s->task].ops[row]);
+	struct touch x = op_touch(&r->p->tasks[s->task].ops[row]);
 	struct access me = { r->p->lowered ? (uint32_t)(s - r->strands) : s->segment, row };
 	for (uint32_t i = 0; i < x.wn; i++)
 		write_cell(r, x.w + i, s, me, wave);
@@ -401,7 +363,7 @@ static void visit(struct racing *r, const struct strand *s, uint32_t row, uint32
 static void new_age(struct racing *r)
 {
 	if (!r->cells)
-		r->cells = ARENA_ARRAY(r->ctx->scratch, struct cell,
+		r->cells = ARENA_ARRAY(r->ctx->scratch, struct touched,
 				       (size_t)r->p->cells + r->p->scratch);
 	r->age++;
 	r->nreaders = 0;
@@ -437,17 +399,11 @@ static void set_strands(struct racing *r, const uint32_t *tasks, uint32_t n)
 		r->strands = ARENA_ARRAY(a, struct strand, r->capstrands);
 		r->stack = ARENA_ARRAY(a, struct goal, r->capstrands);
 	}
-	if (n > r->capwords) {
-		r->words = arena_grow(a, r->words, r->capwords * sizeof *r->words,
-				      n * sizeof *r->words);
-		r->capwords = n;
-	}
 	r->nstrands = n;
-	r->nwords = n;
+	clocks_begin(&r->clocks, a, r->p->lowered ? n : 0);
 	for (uint32_t i = 0; i < n; i++) {
 		struct strand *s = &r->strands[i];
 		r->local[tasks[i]] = i;
-		r->words[i] = 0;
 		s->task = tasks[i];
 		s->row = 0;
 		s->waiting = false;

@@ -66,7 +66,7 @@ static void start_values(struct replay *r)
 
 	for (uint32_t q = 0; q < p->nranks; q++) {
 		uint32_t *s = r->state + (size_t)q * r->width;
-		memset(s, 0xff, r->width * sizeof *s); /* NONE */
+		memset(s, 0xff, r->width * sizeof(*s)); /* NONE */
 		for (uint32_t b = 0; b < p->nbuffers; b++) {
 			const struct buffer *f = &p->buffers[b];
 			/* Lowered: a result must have been written, as the caller's
@@ -86,7 +86,7 @@ static bool any_waits(const struct program *p)
 
 bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena)
 {
-	memset(r, 0, sizeof *r);
+	memset(r, 0, sizeof(*r));
 	r->c = c;
 	r->p = p;
 	r->silent = p->lowered;
@@ -256,9 +256,7 @@ static __attribute__((noinline)) void same_sizes(struct replay *r, const struct 
 						 uint32_t cell)
 {
 	struct cell_size a, b;
-	uint32_t home = value_cell(&r->values, value);
-	uint32_t from = value < r->values.base ? value / r->values.cells
-					       : r->values.nodes[value - r->values.base].first;
+	uint32_t home = value_cell(&r->values, value), from = value_rank(&r->values, value);
 	struct arena *t = r->c->scratch;
 
 	if (!program_cell_size(r->c, r->sized, from, home, &a) ||
@@ -284,8 +282,8 @@ static inline uint32_t combine(struct replay *r, const struct runner *w, const s
 		if (r->place[x] != r->place[y])
 			meets(r, w, o, y, x);
 	}
-	if (UNLIKELY(r->sized != NULL) && a < r->values.base)
-		same_sizes(r, w, o, b, a / r->values.cells, a % r->values.cells);
+	if (UNLIKELY(r->sized != NULL))
+		same_sizes(r, w, o, b, value_rank(&r->values, a), value_cell(&r->values, a));
 	return v;
 }
 
@@ -392,8 +390,8 @@ static uint32_t more_slots(struct replay *r, uint32_t n)
 	if (cap > UINT32_MAX && r->values.arena->full)
 		longjmp(*r->values.arena->full, 1);
 	if (cap > r->capmore) {
-		r->more = arena_grow(r->values.arena, r->more, r->capmore * sizeof *r->more,
-				     cap * sizeof *r->more);
+		r->more = arena_grow(r->values.arena, r->more, r->capmore * sizeof(*r->more),
+				     cap * sizeof(*r->more));
 		r->capmore = (uint32_t)cap;
 	}
 	r->nmore += n;
@@ -542,25 +540,23 @@ static inline void run_send(struct replay *r, struct runner *w, const struct op 
 }
 
 /* RECV_SEND and REDUCE_SEND: takes a message and hands it on. The new message may
- * lie where the old one did: values are read before they are written. */
+ * lie where the old one did: values are read before they are written. Only a lowered
+ * program has these, and nobody asks for its steps. */
 static void run_fused(struct replay *r, struct runner *w, const struct op *o)
 {
 	struct sent in = { .at = 0 };
 	if (o->n == 1) {
 		struct single m = take_one(r, o->fifo);
 		in.value = m.value;
-		in.depth = m.depth;
 		in.row = m.row;
 	} else {
 		in = *take(r, o->fifo);
 	}
-	uint32_t depth = max_u32(w->depth, in.depth + 1);
-	struct sent *out = post(r, o->other, o->n, depth, (uint32_t)(o - w->ops));
+	struct sent *out = post(r, o->other, o->n, w->depth, (uint32_t)(o - w->ops));
 	const uint32_t *from = slots(r, &in, o->n);
 	uint32_t *v = slots(r, out, o->n);
 	bool reduces = op_kind(o) == OP_REDUCE_SEND;
 
-	w->depth = depth + 1;
 	for (uint32_t j = 0; j < o->n; j++) {
 		uint32_t got = from[j];
 		if (reduces)

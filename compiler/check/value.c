@@ -1,13 +1,13 @@
 /*
  * Symbolic values: multisets of initial chunks with their reduction trees.
  *
- * In: two values. Out: their combination, exactly. Two adjacent runs of one cell,
- * each rank once, are one run: so it is in rings, chains and trees. Any other
+ * In: two values. Out: their combination, exactly. Two adjacent shares of one cell,
+ * each rank once, are one share: so it is in rings, chains and trees. Any other
  * reduction is summed up when it is asked for. Nearly always it is of one cell, and
- * of no rank twice: the history is a tree of at most nranks runs, whose ranks are
+ * of no rank twice: the history is a tree of at most nranks shares, whose ranks are
  * marked in a set of bits. Where that fails, from the greatest number down (a
  * reduction comes behind its operands, so that a value that is used many times is
- * met once, with a count), until only runs are left; these are cut at their edges
+ * met once, with a count), until only shares are left; these are cut at their edges
  * and added.
  */
 #include "compiler/check/value.h"
@@ -20,24 +20,24 @@ bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t ce
 {
 	uint64_t base = (uint64_t)nranks * cells;
 
-	memset(v, 0, sizeof *v);
+	memset(v, 0, sizeof(*v));
 	v->arena = a;
 	v->nranks = nranks;
 	v->cells = cells;
 	v->base = (uint32_t)base;
 	if (room && room < UINT32_MAX / 2) {
-		v->nodes = arena_grow(a, NULL, 0, room * sizeof *v->nodes);
+		v->nodes = arena_grow(a, NULL, 0, room * sizeof(*v->nodes));
 		v->cap = (uint32_t)room;
 	}
 	return base < UINT32_MAX / 2;
 }
 
-/* ---- sets of runs --------------------------------------------------------------- */
+/* ---- sets of shares --------------------------------------------------------------- */
 
-/* Walks two sorted lists of runs together, piece by piece: within a piece all
- * ranks are in the same runs. */
+/* Walks two sorted lists of shares together, piece by piece: within a piece all
+ * ranks are in the same shares. */
 struct walk {
-	const struct run *a, *b;
+	const struct share *a, *b;
 	uint32_t na, nb;
 	uint32_t cuta, cutb; /* ranks of *a and *b that were walked over */
 };
@@ -77,8 +77,8 @@ static bool walk_next(struct walk *w, struct piece *p)
 	return true;
 }
 
-/* Appends a run to a sorted list, joined to the last one if it continues it. */
-static uint32_t append(struct run *v, uint32_t n, uint32_t cell, uint32_t first, uint32_t len,
+/* Appends a share to a sorted list, joined to the last one if it continues it. */
+static uint32_t append(struct share *v, uint32_t n, uint32_t cell, uint32_t first, uint32_t len,
 		       uint32_t times)
 {
 	if (n && v[n - 1].cell == cell && v[n - 1].times == times &&
@@ -86,11 +86,12 @@ static uint32_t append(struct run *v, uint32_t n, uint32_t cell, uint32_t first,
 		v[n - 1].n += len;
 		return n;
 	}
-	v[n] = (struct run){ .cell = cell, .first = first, .n = len, .times = times };
+	v[n] = (struct share){ .cell = cell, .first = first, .n = len, .times = times };
 	return n + 1;
 }
 
-struct difference runs_compare(const struct run *a, uint32_t na, const struct run *b, uint32_t nb)
+struct difference shares_compare(const struct share *a, uint32_t na, const struct share *b,
+				 uint32_t nb)
 {
 	struct walk w = { .a = a, .b = b, .na = na, .nb = nb };
 	struct difference d = { 0 };
@@ -104,7 +105,7 @@ struct difference runs_compare(const struct run *a, uint32_t na, const struct ru
 	return d;
 }
 
-bool runs_overlap(const struct run *a, uint32_t na, const struct run *b, uint32_t nb)
+bool shares_overlap(const struct share *a, uint32_t na, const struct share *b, uint32_t nb)
 {
 	struct walk w = { .a = a, .b = b, .na = na, .nb = nb };
 	struct piece p;
@@ -115,11 +116,11 @@ bool runs_overlap(const struct run *a, uint32_t na, const struct run *b, uint32_
 	return false;
 }
 
-struct run *runs_without(struct arena *arena, const struct run *a, uint32_t na, const struct run *b,
-			 uint32_t nb, bool times, uint32_t *n)
+struct share *shares_without(struct arena *arena, const struct share *a, uint32_t na,
+			     const struct share *b, uint32_t nb, bool times, uint32_t *n)
 {
 	struct walk w = { .a = a, .b = b, .na = na, .nb = nb };
-	struct run *v = ARENA_ARRAY(arena, struct run, 2 * ((size_t)na + nb) + 1);
+	struct share *v = ARENA_ARRAY(arena, struct share, 2 * ((size_t)na + nb) + 1);
 	struct piece p;
 
 	*n = 0;
@@ -141,8 +142,8 @@ static void check_room(const struct values *v)
 	longjmp(*v->arena->full, 1);
 }
 
-/* Whether run y begins where run x ends. */
-static bool follows(const struct values *v, const struct one_run *x, const struct one_run *y)
+/* Whether share y begins where share x ends. */
+static bool follows(const struct values *v, const struct one_share *x, const struct one_share *y)
 {
 	uint32_t end = x->first + x->n;
 
@@ -151,8 +152,10 @@ static bool follows(const struct values *v, const struct one_run *x, const struc
 
 uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
 {
-	struct one_run x = value_run(v, a), y = value_run(v, b);
-	struct node z = { .left = a, .right = b, .cell = value_cell(v, a) };
+	struct one_share x = value_share(v, a), y = value_share(v, b);
+	struct node z = {
+		.left = a, .right = b, .cell = value_cell(v, a), .first = (uint16_t)value_rank(v, a)
+	};
 	uint32_t n = x.n + y.n;
 
 	*same_cell = x.cell == y.cell;
@@ -171,19 +174,19 @@ uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell
 
 static void heap_push(struct values *v, uint32_t id, uint32_t times)
 {
-	struct part *h;
+	struct pending *h;
 	size_t i;
 
-	ARENA_PUSH(v->arena, v->heap, v->nheap, v->capheap) = (struct part){ id, times };
+	ARENA_PUSH(v->arena, v->heap, v->nheap, v->capheap) = (struct pending){ id, times };
 	h = v->heap;
 	for (i = v->nheap - 1; i && h[(i - 1) / 2].id < id; i = (i - 1) / 2)
 		h[i] = h[(i - 1) / 2];
-	h[i] = (struct part){ id, times };
+	h[i] = (struct pending){ id, times };
 }
 
-static struct part heap_pop(struct values *v)
+static struct pending heap_pop(struct values *v)
 {
-	struct part *h = v->heap, top = h[0], last = h[--v->nheap];
+	struct pending *h = v->heap, top = h[0], last = h[--v->nheap];
 	size_t i = 0, n = v->nheap;
 
 	for (size_t k = 1; k < n; k = 2 * i + 1) {
@@ -203,7 +206,7 @@ static uint32_t add_times(uint32_t a, uint32_t b)
 	return a > UINT32_MAX - b ? UINT32_MAX : a + b; /* more often than can be counted */
 }
 
-/* Where a run begins (times > 0) or ends. */
+/* Where a share begins (times > 0) or ends. */
 struct edge {
 	uint32_t cell, at;
 	int64_t times;
@@ -218,7 +221,7 @@ static int compare_edges(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-static void push_edges(struct values *v, struct runs *out, uint32_t cell, uint32_t first,
+static void push_edges(struct values *v, struct shares *out, uint32_t cell, uint32_t first,
 		       uint32_t n, uint32_t times)
 {
 	ARENA_PUSH(v->arena, out->edges, out->nedges, out->capedges) =
@@ -227,22 +230,22 @@ static void push_edges(struct values *v, struct runs *out, uint32_t cell, uint32
 		(struct edge){ cell, first + n, -(int64_t)times };
 }
 
-static void room_for(struct values *v, struct runs *out, size_t n)
+static void room_for(struct values *v, struct shares *out, size_t n)
 {
 	if (n <= out->cap)
 		return;
 	n += n / 2 + 4;
-	out->v = arena_grow(v->arena, out->v, out->cap * sizeof *out->v, n * sizeof *out->v);
+	out->v = arena_grow(v->arena, out->v, out->cap * sizeof(*out->v), n * sizeof(*out->v));
 	out->cap = n;
 }
 
 /* Adds up what overlaps. */
-static void sum_edges(struct values *v, struct runs *out)
+static void sum_edges(struct values *v, struct shares *out)
 {
 	const struct edge *e = out->edges;
 	int64_t times = 0;
 
-	qsort(out->edges, out->nedges, sizeof *out->edges, compare_edges);
+	qsort(out->edges, out->nedges, sizeof(*out->edges), compare_edges);
 	room_for(v, out, out->nedges);
 	for (size_t i = 0; i < out->nedges; i++) {
 		times += e[i].times;
@@ -252,7 +255,8 @@ static void sum_edges(struct values *v, struct runs *out)
 	}
 }
 
-static void run_edges(struct values *v, struct runs *out, const struct one_run *x, uint32_t times)
+static void share_edges(struct values *v, struct shares *out, const struct one_share *x,
+			uint32_t times)
 {
 	uint32_t end = x->first + x->n;
 
@@ -263,18 +267,18 @@ static void run_edges(struct values *v, struct runs *out, const struct one_run *
 	push_edges(v, out, x->cell, x->first, end - x->first, times);
 }
 
-static void sum_history(struct values *v, uint32_t id, struct runs *out)
+static void sum_history(struct values *v, uint32_t id, struct shares *out)
 {
 	out->nedges = v->nheap = 0;
 	heap_push(v, id, 1);
 	while (v->nheap) {
-		struct part p = heap_pop(v);
+		struct pending p = heap_pop(v);
 		while (v->nheap && v->heap[0].id == p.id)
 			p.times = add_times(p.times, heap_pop(v).times);
 		v->work++;
-		struct one_run x = value_run(v, p.id);
+		struct one_share x = value_share(v, p.id);
 		if (x.n) {
-			run_edges(v, out, &x, p.times);
+			share_edges(v, out, &x, p.times);
 		} else {
 			const struct node *y = &v->nodes[p.id - v->base];
 			uint32_t left = y->left, right = y->right;
@@ -302,23 +306,23 @@ static bool mark_ranks(uint64_t *bits, uint32_t first, uint32_t n)
 	return true;
 }
 
-static bool mark_run(struct values *v, const struct one_run *x)
+static bool mark_share(struct values *v, const struct one_share *x)
 {
 	uint32_t end = x->first + x->n, over = end > v->nranks ? end - v->nranks : 0;
 
 	return mark_ranks(v->ranks, x->first, x->n - over) && mark_ranks(v->ranks, 0, over);
 }
 
-/* Marks the ranks of a history, if all its runs are of that cell and disjoint. Every
+/* Marks the ranks of a history, if all its shares are of that cell and disjoint. Every
  * part that is still to be looked at has a rank of its own then, or it fails. */
 static bool mark_history(struct values *v, uint32_t id, uint32_t cell)
 {
 	v->nheap = 0;
 	for (;;) {
-		struct one_run x = value_run(v, id);
+		struct one_share x = value_share(v, id);
 		v->work++;
 		if (x.n) {
-			if (x.cell != cell || !mark_run(v, &x))
+			if (x.cell != cell || !mark_share(v, &x))
 				return false;
 			if (!v->nheap)
 				return true;
@@ -328,7 +332,8 @@ static bool mark_history(struct values *v, uint32_t id, uint32_t cell)
 		if (v->nheap == v->nranks)
 			return false;
 		const struct node *y = &v->nodes[id - v->base];
-		ARENA_PUSH(v->arena, v->heap, v->nheap, v->capheap) = (struct part){ y->right, 1 };
+		ARENA_PUSH(v->arena, v->heap, v->nheap, v->capheap) =
+			(struct pending){ y->right, 1 };
 		id = y->left;
 	}
 }
@@ -347,10 +352,10 @@ static uint32_t find_rank(const struct values *v, uint32_t at, bool marked)
 	return at < v->nranks ? at : v->nranks;
 }
 
-/* The runs of such a history; false: it is none. */
-static bool runs_by_rank(struct values *v, uint32_t id, struct runs *out)
+/* The shares of such a history; false: it is none. */
+static bool shares_by_rank(struct values *v, uint32_t id, struct shares *out)
 {
-	size_t bytes = ((size_t)v->nranks + 63) / 64 * sizeof *v->ranks;
+	size_t bytes = ((size_t)v->nranks + 63) / 64 * sizeof(*v->ranks);
 	uint32_t cell = value_cell(v, id);
 
 	if (!v->ranks)
@@ -360,16 +365,16 @@ static bool runs_by_rank(struct values *v, uint32_t id, struct runs *out)
 	for (; at < v->nranks; at = find_rank(v, end, true)) {
 		end = find_rank(v, at, false);
 		room_for(v, out, (size_t)out->n + 1);
-		out->v[out->n++] = (struct run){ cell, at, end - at, 1 };
+		out->v[out->n++] = (struct share){ cell, at, end - at, 1 };
 	}
 	memset(v->ranks, 0, bytes);
 	return simple;
 }
 
-/* ---- a value's runs -------------------------------------------------------------------- */
+/* ---- a value's shares -------------------------------------------------------------------- */
 
-/* If the sum is one run after all, the next question is O(1). */
-static void remember(struct values *v, uint32_t id, const struct runs *r)
+/* If the sum is one share after all, the next question is O(1). */
+static void remember(struct values *v, uint32_t id, const struct shares *r)
 {
 	struct node *x = &v->nodes[id - v->base];
 
@@ -384,39 +389,39 @@ static void remember(struct values *v, uint32_t id, const struct runs *r)
 	}
 }
 
-void value_runs(struct values *v, uint32_t id, struct runs *out)
+void value_shares(struct values *v, uint32_t id, struct shares *out)
 {
 	out->n = 0;
 	if (id >= POISON)
 		return;
-	struct one_run x = value_run(v, id);
+	struct one_share x = value_share(v, id);
 	if (x.n) {
 		uint32_t end = x.first + x.n;
 		room_for(v, out, 2);
 		if (end > v->nranks) {
-			out->v[out->n++] = (struct run){ x.cell, 0, end - v->nranks, 1 };
+			out->v[out->n++] = (struct share){ x.cell, 0, end - v->nranks, 1 };
 			end = v->nranks;
 		}
-		out->v[out->n++] = (struct run){ x.cell, x.first, end - x.first, 1 };
+		out->v[out->n++] = (struct share){ x.cell, x.first, end - x.first, 1 };
 		return;
 	}
-	if (!runs_by_rank(v, id, out))
+	if (!shares_by_rank(v, id, out))
 		sum_history(v, id, out);
 	remember(v, id, out);
 }
 
-bool value_is(struct values *v, uint32_t id, const struct run *want, uint32_t nwant,
-	      struct runs *room)
+bool value_is(struct values *v, uint32_t id, const struct share *want, uint32_t nwant,
+	      struct shares *room)
 {
-	value_runs(v, id, room);
-	struct difference d = runs_compare(room->v, room->n, want, nwant);
+	value_shares(v, id, room);
+	struct difference d = shares_compare(room->v, room->n, want, nwant);
 	return !d.lacks && !d.foreign && !d.twice;
 }
 
 /* ---- as text ------------------------------------------------------------------------ */
 
-/* "ranks 0-2, 5" of the runs of one cell; those counted more than once follow. */
-static const char *cell_text(struct arena *arena, const struct program *p, const struct run *v,
+/* "ranks 0-2, 5" of the shares of one cell; those counted more than once follow. */
+static const char *cell_text(struct arena *arena, const struct program *p, const struct share *v,
 			     uint32_t n)
 {
 	const char *text = "", *more = "";
@@ -425,7 +430,7 @@ static const char *cell_text(struct arena *arena, const struct program *p, const
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t lo = v[i].first, hi = lo + v[i].n - 1;
-		/* adjacent runs that differ in times read as one */
+		/* adjacent shares that differ in times read as one */
 		while (i + 1 < n && v[i + 1].first == hi + 1) {
 			i++;
 			hi += v[i].n;
@@ -462,7 +467,8 @@ static const char *cell_text(struct arena *arena, const struct program *p, const
 			    *more ? ")" : "");
 }
 
-const char *runs_text(struct arena *arena, const struct program *p, const struct run *v, uint32_t n)
+const char *shares_text(struct arena *arena, const struct program *p, const struct share *v,
+			uint32_t n)
 {
 	const char *text = "";
 	uint32_t shown = 0;
@@ -480,10 +486,10 @@ const char *runs_text(struct arena *arena, const struct program *p, const struct
 
 const char *value_text(struct arena *arena, const struct program *p, struct values *v, uint32_t id)
 {
-	struct runs r = { 0 };
+	struct shares r = { 0 };
 
 	if (id >= POISON)
 		return "no value";
-	value_runs(v, id, &r);
-	return runs_text(arena, p, r.v, r.n);
+	value_shares(v, id, &r);
+	return shares_text(arena, p, r.v, r.n);
 }

@@ -4,7 +4,7 @@
  *
  * A value is a number. Numbers below `base` are initial values, of cell
  * number % cells on rank number / cells. The others are reductions of two values
- * with smaller numbers. A reduction knows its contributions if they are one run
+ * with smaller numbers. A reduction knows its contributions if they are one share
  * over the ranks, as rings and trees make them; else they are summed up from its
  * history when someone asks, so that making a value is always O(1).
  */
@@ -16,22 +16,22 @@
 /* NONE (program.h): no value. POISON: unknown after a reported mistake. */
 #define POISON (UINT32_MAX - 1)
 
-/* A reduction. If it is one run: cell `cell` of ranks first .. first + more, going
- * round after the last rank, each once. With more == 0: something else; cell is then
- * the one whose length the value has. (LIMIT_RANKS fits.) */
+/* A reduction. If it is one share: cell `cell` of ranks first .. first + more, going
+ * round after the last rank, each once. With more == 0: something else; cell, of
+ * rank first, then is one whose length the value has. (LIMIT_RANKS fits.) */
 struct node {
 	uint32_t left, right;
 	uint32_t cell;
 	uint16_t first, more;
 };
 
-/* The run that a value is; n == 0: it is none. */
-struct one_run {
+/* The share that a value is; n == 0: it is none. */
+struct one_share {
 	uint32_t cell, first, n;
 };
 
 /* Part of a history that is still to be summed up: value `id`, `times` times. */
-struct part {
+struct pending {
 	uint32_t id;
 	uint32_t times;
 };
@@ -42,9 +42,9 @@ struct values {
 	uint32_t base; /* nranks * cells */
 	struct node *nodes;
 	uint32_t n, cap;
-	struct part *heap; /* for value_runs; the greatest number on top */
+	struct pending *heap; /* for value_shares; the greatest number on top */
 	size_t nheap, capheap;
-	uint64_t *ranks; /* [nranks] bits, for value_runs; none is set in between */
+	uint64_t *ranks; /* [nranks] bits, for value_shares; none is set in between */
 	uint64_t work;	 /* parts summed up so far */
 };
 
@@ -56,18 +56,18 @@ bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t ce
  *  cell. */
 uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell);
 
-static inline struct one_run value_run(const struct values *v, uint32_t id)
+static inline struct one_share value_share(const struct values *v, uint32_t id)
 {
 	if (id < v->base)
-		return (struct one_run){ id % v->cells, id / v->cells, 1 };
+		return (struct one_share){ id % v->cells, id / v->cells, 1 };
 	const struct node *x = &v->nodes[id - v->base];
-	return (struct one_run){ x->cell, x->first, x->more ? x->more + 1u : 0 };
+	return (struct one_share){ x->cell, x->first, x->more ? x->more + 1u : 0 };
 }
 
-/* The same, for the commonest case at once: two adjacent runs of one cell. */
+/* The same, for the commonest case at once: two adjacent shares of one cell. */
 static inline uint32_t value_combine_fast(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
 {
-	struct one_run x = value_run(v, a), y = value_run(v, b);
+	struct one_share x = value_share(v, a), y = value_share(v, b);
 	uint32_t n = x.n + y.n, first = y.first, end = y.first + y.n;
 
 	if (end >= v->nranks)
@@ -87,25 +87,25 @@ static inline uint32_t value_combine_fast(struct values *v, uint32_t a, uint32_t
 	return v->base + v->n++;
 }
 
-/* The runs of a value, sorted by (cell, first), disjoint, none going round. Begins
+/* The shares of a value, sorted by (cell, first), disjoint, none going round. Begins
  * as { 0 } and may be used again for another value. */
-struct runs {
-	struct run *v;
+struct shares {
+	struct share *v;
 	uint32_t n;
 	size_t cap;
 	struct edge *edges; /* room to work in */
 	size_t nedges, capedges;
 };
 
-/** O(1) for one run; O(h + nranks / 64) for a history of h values, of one cell and
- *  without repetitions; else O(h log h). A history that turns out to be one run is
+/** O(1) for one share; O(h + nranks / 64) for a history of h values, of one cell and
+ *  without repetitions; else O(h log h). A history that turns out to be one share is
  *  remembered as such. */
-void value_runs(struct values *v, uint32_t id, struct runs *out);
+void value_shares(struct values *v, uint32_t id, struct shares *out);
 
 /** Whether the value's contributions are `want` exactly; `want` is sorted and
- *  disjoint, adjacent runs in it may be cut anywhere. `room` as in value_runs. */
-bool value_is(struct values *v, uint32_t id, const struct run *want, uint32_t nwant,
-	      struct runs *room);
+ *  disjoint, adjacent shares in it may be cut anywhere. `room` as in value_shares. */
+bool value_is(struct values *v, uint32_t id, const struct share *want, uint32_t nwant,
+	      struct shares *room);
 
 /* How two multisets differ. */
 struct difference {
@@ -113,24 +113,31 @@ struct difference {
 	bool foreign; /* a has one that b has not at all */
 	bool twice;   /* a has one of b more often than b */
 };
-struct difference runs_compare(const struct run *a, uint32_t na, const struct run *b, uint32_t nb);
+struct difference shares_compare(const struct share *a, uint32_t na, const struct share *b,
+				 uint32_t nb);
 
 /** Runs of a that are not in b (taking times into account if `times`), in `arena`. */
-struct run *runs_without(struct arena *arena, const struct run *a, uint32_t na, const struct run *b,
-			 uint32_t nb, bool times, uint32_t *n);
+struct share *shares_without(struct arena *arena, const struct share *a, uint32_t na,
+			     const struct share *b, uint32_t nb, bool times, uint32_t *n);
 
 /** Whether some contribution is in both. */
-bool runs_overlap(const struct run *a, uint32_t na, const struct run *b, uint32_t nb);
+bool shares_overlap(const struct share *a, uint32_t na, const struct share *b, uint32_t nb);
 
 /** "data[0] of ranks 0-2", "data[0] of ranks 0, 1 (rank 1 twice)", "no value". */
-const char *runs_text(struct arena *arena, const struct program *p, const struct run *v,
-		      uint32_t n);
+const char *shares_text(struct arena *arena, const struct program *p, const struct share *v,
+			uint32_t n);
 const char *value_text(struct arena *arena, const struct program *p, struct values *v, uint32_t id);
 
 /* The cell whose length the value has: where it came from. */
 static inline uint32_t value_cell(const struct values *v, uint32_t id)
 {
 	return id < v->base ? id % v->cells : v->nodes[id - v->base].cell;
+}
+
+/* And its rank, where ranks have lengths of their own. */
+static inline uint32_t value_rank(const struct values *v, uint32_t id)
+{
+	return id < v->base ? id / v->cells : v->nodes[id - v->base].first;
 }
 
 #endif

@@ -30,7 +30,7 @@
 
 extern const char device_source[]; /* made by the Makefile from runtime/device */
 
-struct line {
+struct straight {
 	const struct ccs_op *ops; /* of the first worker */
 	uint32_t nops;
 };
@@ -45,7 +45,7 @@ struct writer {
 	const struct bytes *module;
 	char *text;
 	size_t n, cap;
-	struct line lines[MAX_RUNS];
+	struct straight lines[MAX_RUNS];
 	uint32_t nlines, runs;
 	struct shape shapes[MAX_SHAPES];
 	uint32_t nshapes;
@@ -95,7 +95,7 @@ static uint32_t run_end(const struct ccs_op *ops, uint32_t n, uint32_t i)
 
 /* Whether the runs of `part` are among those of `whole`, in their order: then the
  * line for `whole` serves both, its other loops do nothing. */
-static bool runs_within(const struct line *part, const struct line *whole)
+static bool runs_within(const struct straight *part, const struct straight *whole)
 {
 	uint32_t i = 0, j = 0;
 
@@ -105,7 +105,7 @@ static bool runs_within(const struct line *part, const struct line *whole)
 	return i == part->nops;
 }
 
-static uint32_t count_runs(const struct line *l)
+static uint32_t count_runs(const struct straight *l)
 {
 	uint32_t runs = 0;
 
@@ -116,7 +116,7 @@ static uint32_t count_runs(const struct line *l)
 
 /* The line for such a worker, an old one, or one that grows, or a new one; MAX_RUNS:
  * there is no room. */
-static uint32_t line_of(struct writer *w, struct line l)
+static uint32_t line_of(struct writer *w, struct straight l)
 {
 	uint32_t i = 0, had;
 
@@ -145,7 +145,7 @@ static void add_shape(struct writer *w, const struct ccs_op *ops, uint32_t n)
 			return;
 	if (n == 0 || n > LINE_OPS || w->nshapes == MAX_SHAPES)
 		return;
-	line = line_of(w, (struct line){ ops, n });
+	line = line_of(w, (struct straight){ ops, n });
 	if (line < MAX_RUNS)
 		w->shapes[w->nshapes++] = (struct shape){ number, line };
 }
@@ -220,7 +220,7 @@ static void put_line(struct writer *w, const struct ccs_op *o)
 
 static void put_line_code(struct writer *w, uint32_t i)
 {
-	const struct line *l = w->lines + i;
+	const struct straight *l = w->lines + i;
 
 	PUT(w, "\nCCS_FN uint32_t ccs_line%u(uint64_t t, int *stop)\n{\n\tuint32_t k = 0;\n\n", i);
 	for (uint32_t k = 0; k < l->nops; k = run_end(l->ops, l->nops, k)) {

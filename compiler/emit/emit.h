@@ -31,6 +31,9 @@ struct bytes module_build(struct ctx *c, const struct module *m, const struct de
 int read_back(struct ctx *c, const struct bytes *module, const struct module *sources,
 	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory);
 
+/** Reports that the module could not be read; returns as read_back. */
+int read_back_failed(struct ctx *c, const struct decl *schedule, ccs_status s);
+
 /** What was read back of the module, its first `len` bytes, as a number. */
 uint64_t read_back_sum(const struct bytes *module, size_t len);
 
@@ -52,7 +55,7 @@ struct cuda_options {
 	bool lines;		  /* -g: kernels name the lines of the schedule */
 	const char *const *archs; /* "sm_90"; at least one */
 	size_t narchs;
-	uint8_t ops[CCS_NDTYPES]; /* kernels beside float32 sum: bits by ccs_redop */
+	uint32_t ops[CCS_NDTYPES]; /* kernels beside float32 sum: bits by ccs_redop */
 };
 
 /** Adds the CUDA source and its compiled kernels to a module (kernels.c). Returns 0
@@ -69,11 +72,10 @@ struct ccs_kernel;
 void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
 		     struct ccs_kernel *kernels, const struct bytes *cubins, size_t n);
 
-/** --emit=plan: a module's plans for a person to read. */
-void plan_print(const struct bytes *module, FILE *out);
-
-/** --emit=plan,json */
-void plan_print_json(const struct bytes *module, FILE *out);
+/** --emit=plan: a module's plans for a person to read; --emit=json. CCS_ENOMEM, or as the
+ *  loader says. */
+ccs_status plan_print(const struct bytes *module, FILE *out);
+ccs_status plan_print_json(const struct bytes *module, FILE *out);
 
 /** --emit=header: the C header of the module's typed function. */
 void header_print(const struct bytes *module, FILE *out);

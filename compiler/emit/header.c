@@ -35,7 +35,7 @@ struct function_name module_function(const struct bytes *module)
 	const char *name = module_text(module, h->schedule);
 	bool taken = !strncmp(name, "ccs_", 4);
 
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		taken |= !strcmp(name, words[i]);
 	return (struct function_name){ .name = name, .suffix = taken ? "_" : "" };
 }

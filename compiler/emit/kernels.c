@@ -68,7 +68,7 @@ static const char *open_nvrtc(struct ctx *c, const struct cuda_options *o, struc
 	const char *text;
 	char why[800];
 
-	if (!nvrtc_open(n, why, sizeof why))
+	if (!nvrtc_open(n, why, sizeof(why)))
 		return arena_printf(c->arena, "compiling for CUDA needs NVRTC: %s", why);
 	for (size_t i = 0; i < o->narchs; i++) {
 		struct nvrtc_arch arch;
@@ -96,7 +96,7 @@ static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
 {
 	char key[80];
 
-	kernel_key_text(&m->key, key, sizeof key);
+	kernel_key_text(&m->key, key, sizeof(key));
 	say(c, SEV_ERROR,
 	    arena_printf(
 		    c->arena,
@@ -114,8 +114,8 @@ static struct cache_key cache_key_for(const struct makings *m, const struct maki
 	const int numbers[] = { m->nvrtc->major, m->nvrtc->minor, k->arch.number, k->arch.variant,
 				(int)m->flags };
 	const void *parts[] = { m->source, &k->key, numbers, CCS_VERSION };
-	const size_t lengths[] = { strlen(m->source), sizeof k->key, sizeof numbers,
-				   sizeof CCS_VERSION };
+	const size_t lengths[] = { strlen(m->source), sizeof(k->key), sizeof(numbers),
+				   sizeof(CCS_VERSION) };
 
 	return cache_key_of(parts, lengths, 4);
 }
@@ -198,7 +198,7 @@ static void store(struct ctx *c, struct bytes *module, const struct makings *m)
 			.arch = (uint32_t)k->arch.number,
 			.variant = (uint8_t)k->arch.variant,
 			.type = k->key.type,
-			.op = k->key.op,
+			.op = op_fact((int)k->key.op)->number,
 			.protocol = k->key.protocol,
 		};
 		cubins[i].len = k->out.len;

@@ -87,7 +87,7 @@ static char *make_source(struct ctx *c, const struct bytes *m)
 static char **make_argv(struct ctx *c)
 {
 	const char *cc = getenv("CC");
-	size_t nflags = sizeof compile_flags / sizeof *compile_flags, n = 0;
+	size_t nflags = sizeof(compile_flags) / sizeof(*compile_flags), n = 0;
 
 	if (!cc || !cc[strspn(cc, " \t")])
 		cc = "cc";
@@ -133,7 +133,7 @@ static void make_janitor(struct arena *a, struct link *l)
 		"rm -rf -- \"$1\" || { sleep 1; rm -rf -- \"$1\"; }\n",
 		"ccc-janitor",
 	};
-	size_t n = sizeof argv / sizeof *argv;
+	size_t n = sizeof(argv) / sizeof(*argv);
 
 	l->janitor_argv = ARENA_ARRAY(a, char *, n + 2);
 	for (size_t i = 0; i < n; i++)
@@ -185,7 +185,7 @@ int link_module(struct ctx *c, const struct bytes *module, void **object, size_t
 		const char **error)
 {
 	struct link *l = ARENA_NEW(c->scratch, struct link);
-	enum stage stage;
+	enum link_end stage;
 
 	l->module = module;
 	l->source = make_source(c, module);

@@ -37,7 +37,7 @@ struct link {
 };
 
 /* How far it came. */
-enum stage {
+enum link_end {
 	DIRECTORY,
 	FILES,	  /* these could not be made: error */
 	SPAWN,	  /* nor the compiler be started: error, or signal */
@@ -48,6 +48,6 @@ enum stage {
 
 /* Runs argv in a private directory that has module.bin and module.c, and takes what it
  * makes, module.so. The directory is gone when this returns, and when it does not. */
-enum stage link_run(struct link *l);
+enum link_end link_run(struct link *l);
 
 #endif

@@ -41,8 +41,8 @@ static bool make_dir(struct link *l)
 		l->error = errno;
 		return false;
 	}
-	n = snprintf(l->dir, sizeof l->dir, "%s/ccc-XXXXXX", real);
-	if (n < 0 || (size_t)n >= sizeof l->dir)
+	n = snprintf(l->dir, sizeof(l->dir), "%s/ccc-XXXXXX", real);
+	if (n < 0 || (size_t)n >= sizeof(l->dir))
 		l->error = ENAMETOOLONG;
 	else if (!mkdtemp(l->dir))
 		l->error = errno;
@@ -219,7 +219,7 @@ static bool start_compiler(struct link *l, pid_t *pid)
 	posix_spawn_file_actions_destroy(&files);
 	if (l->error)
 		return false;
-	snprintf(line, sizeof line, "%ld\n", (long)*pid);
+	snprintf(line, sizeof(line), "%ld\n", (long)*pid);
 	tell_janitor(l, line);
 	return true;
 }
@@ -287,7 +287,7 @@ static bool read_object(struct link *l)
 }
 
 /* All that happens while the directory is there. How far it came. */
-static enum stage build(struct link *l)
+static enum link_end build(struct link *l)
 {
 	if (!make_dir(l))
 		return DIRECTORY;
@@ -306,11 +306,11 @@ static enum stage build(struct link *l)
 
 /* The same with signals held, and SIGCHLD as waiting for a child needs it, whatever
  * we were started with. */
-enum stage link_run(struct link *l)
+enum link_end link_run(struct link *l)
 {
 	struct sigaction usual = { .sa_handler = SIG_DFL }, before;
 	sigset_t hold;
-	enum stage stage;
+	enum link_end stage;
 
 	l->janitor = -1;
 	l->ending = ending_signals();

@@ -7,12 +7,13 @@
  *
  * Tables are appended to one growing block, the head first and the texts last;
  * behind them CUDA source and kernels, once they are made.
- * Final values that are alike share their rows of sums: the contract's runs are
+ * Final values that are alike share their rows of sums: the contract's shares are
  * looked up by their content, so an allreduce of N chunks has N rows, not N * N.
  *
- * O(operations + ranks * cells + runs of the contract).
+ * O(operations + ranks * cells + shares of the contract).
  */
 #include "compiler/emit/emit.h"
+#include "compiler/emit/facts.h"
 #include "runtime/base/hash.h"
 #include "runtime/plan/choice.h"
 
@@ -21,8 +22,8 @@
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "modules are little-endian");
-_Static_assert(sizeof(struct ccs_op) == 48 && sizeof(struct ccs_sum) == 24 &&
-		       sizeof(struct ccs_plan) == 24 + 10 * sizeof(struct ccs_table),
+_Static_assert(sizeof(struct ccs_op) == 56 && sizeof(struct ccs_sum) == 24 &&
+		       sizeof(struct ccs_plan) == 32 + 10 * sizeof(struct ccs_table),
 	       "rows have no padding");
 
 struct builder {
@@ -35,6 +36,7 @@ struct builder {
 	uint32_t ntext;
 	size_t captext;
 	uint32_t nfiles;
+	struct facts_room room;
 };
 
 /* ---- the block ------------------------------------------------------------------ */
@@ -55,6 +57,11 @@ static void *add_table(struct builder *b, struct ccs_table *t, uint64_t n, size_
 	b->len = end;
 	*t = (struct ccs_table){ .at = at, .n = n };
 	return b->data + at;
+}
+
+static void *rows_at(struct builder *b, struct ccs_table t)
+{
+	return b->data + t.at;
 }
 
 static uint32_t add_text(struct builder *b, const char *s, size_t n)
@@ -98,7 +105,7 @@ static void add_files(struct builder *b, struct ccs_module_head *h)
 
 	for (const struct unit *u = b->module->units; u; u = u->next)
 		n += !u->source->prelude;
-	struct ccs_file *f = add_table(b, &h->files, n, sizeof *f);
+	struct ccs_file *f = add_table(b, &h->files, n, sizeof(*f));
 	for (const struct unit *u = b->module->units; u; u = u->next) {
 		const struct source *s = u->source;
 		if (s->prelude)
@@ -113,7 +120,7 @@ static void add_files(struct builder *b, struct ccs_module_head *h)
 static void add_params(struct builder *b, struct ccs_module_head *h, const struct decl *schedule,
 		       const struct program *p)
 {
-	struct ccs_param *v = add_table(b, &h->params, p->nparams, sizeof *v);
+	struct ccs_param *v = add_table(b, &h->params, p->nparams, sizeof(*v));
 	const struct symbol *root = p->instance.root_param;
 	uint32_t i = 0;
 
@@ -129,7 +136,7 @@ static void add_params(struct builder *b, struct ccs_module_head *h, const struc
 
 static void add_buffers(struct builder *b, struct ccs_module_head *h, const struct program *p)
 {
-	struct ccs_buffer *v = add_table(b, &h->buffers, p->nbuffers, sizeof *v);
+	struct ccs_buffer *v = add_table(b, &h->buffers, p->nbuffers, sizeof(*v));
 
 	for (uint32_t i = 0; i < p->nbuffers; i++) {
 		const struct buffer_def *d = p->buffers[i].def;
@@ -183,7 +190,7 @@ static void expand_op(struct ccs_op *r, const struct op *o)
 		.b = CCS_NONE,
 		.dst = CCS_NONE,
 		.n = o->n,
-		.remote = CCS_NONE,
+		.to = CCS_NONE,
 	};
 	switch (op_kind(o)) {
 	case OP_SEND: r->a = o->cell; break;
@@ -233,13 +240,13 @@ static uint32_t **count_ops(struct arena *scratch, const struct program *p)
 static void add_workers(struct builder *b, struct ccs_plan *plan, const struct program *p,
 			uint32_t *const *count)
 {
-	struct ccs_rank *r = add_table(b, &plan->ranks, (uint64_t)p->nranks + 1, sizeof *r);
+	struct ccs_rank *r = add_table(b, &plan->ranks, (uint64_t)p->nranks + 1, sizeof(*r));
 
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		r[p->tasks[t].rank + 1].worker++;
 	for (uint32_t i = 0; i < p->nranks; i++)
 		r[i + 1].worker += r[i].worker;
-	struct ccs_worker *w = add_table(b, &plan->workers, p->ntasks, sizeof *w);
+	struct ccs_worker *w = add_table(b, &plan->workers, p->ntasks, sizeof(*w));
 	uint32_t at = 0;
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		w[t] = (struct ccs_worker){
@@ -254,7 +261,7 @@ static void add_workers(struct builder *b, struct ccs_plan *plan, const struct p
 static void add_waits(struct builder *b, struct ccs_plan *plan, const struct program *p,
 		      uint32_t *const *count, uint64_t nwaits)
 {
-	struct ccs_wait *w = add_table(b, &plan->waits, nwaits, sizeof *w);
+	struct ccs_wait *w = add_table(b, &plan->waits, nwaits, sizeof(*w));
 
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
@@ -298,26 +305,27 @@ static uint64_t fill_ops(struct ccs_op *v, struct ccs_plan *plan, const struct p
 	return nwaits;
 }
 
-/* Where the receiver of each direct message stores it. */
-static void fill_remote(struct ccs_op *v, const struct ccs_worker *w, const struct lowered *l,
-			uint32_t *const *count)
+/* The ends of each message. */
+static void fill_messages(struct ccs_op *v, const struct ccs_worker *w, const struct lowered *l,
+			  uint32_t *const *count)
 {
 	const struct program *p = l->program;
 
 	for (uint32_t f = 0; f < p->nfifos; f++) {
 		const struct fifo *q = &p->fifos[f];
-		for (uint32_t k = 0; k < q->nsends; k++) {
-			const struct message *m = &p->messages[q->first + k];
-			const struct op *r = &p->tasks[q->dst_task].ops[m->recv];
-			if (l->direct && l->direct[q->first + k])
-				v[w[q->src_task].op + count[q->src_task][m->send]].remote = r->cell;
+		for (uint32_t k = q->first; k < q->first + q->nsends; k++) {
+			const struct message *m = &p->messages[k];
+			struct ccs_op *o = &v[w[q->src_task].op + count[q->src_task][m->send]];
+			o->to = w[q->dst_task].op + count[q->dst_task][m->recv];
+			if (l->direct && l->direct[k])
+				o->flags |= CCS_OP_DIRECT;
 		}
 	}
 }
 
 static void add_fifos(struct builder *b, struct ccs_plan *plan, const struct program *p)
 {
-	struct ccs_fifo *v = add_table(b, &plan->fifos, p->nfifos, sizeof *v);
+	struct ccs_fifo *v = add_table(b, &plan->fifos, p->nfifos, sizeof(*v));
 
 	for (uint32_t f = 0; f < p->nfifos; f++) {
 		const struct fifo *q = &p->fifos[f];
@@ -347,7 +355,7 @@ struct values {
 	uint32_t nsums, capsums;
 	uint32_t *slots; /* first row, or NONE */
 	uint32_t nslots, used;
-	uint32_t *row_of; /* by run row of the contract: the row of sums, or NONE */
+	uint32_t *row_of; /* by share row of the contract: the row of sums, or NONE */
 };
 
 static uint64_t hash_value(const struct ccs_sum *s)
@@ -356,7 +364,7 @@ static uint64_t hash_value(const struct ccs_sum *s)
 
 	for (;; s++) {
 		const uint32_t v[] = { s->cell, s->first, s->n, s->times, s->reduced };
-		h = hash_fnv1a(h, v, sizeof v);
+		h = hash_fnv1a(h, v, sizeof(v));
 		if (s->last)
 			return h ^ h >> 32;
 	}
@@ -365,7 +373,7 @@ static uint64_t hash_value(const struct ccs_sum *s)
 static bool same_value(const struct ccs_sum *a, const struct ccs_sum *b)
 {
 	for (;; a++, b++) {
-		if (memcmp(a, b, sizeof *a))
+		if (memcmp(a, b, sizeof(*a)))
 			return false;
 		if (a->last)
 			return true;
@@ -387,30 +395,30 @@ static void grow_slots(struct values *v)
 
 	v->nslots = n ? 2 * n : 64;
 	v->slots = ARENA_ARRAY(v->scratch, uint32_t, v->nslots);
-	memset(v->slots, 0xff, v->nslots * sizeof *v->slots);
+	memset(v->slots, 0xff, v->nslots * sizeof(*v->slots));
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i] != NONE)
 			*find_slot(v, &v->sums[old[i]]) = old[i];
 }
 
-/* The row of sums for the value that begins at `run`; a new one is appended. */
-static uint32_t value_row(struct values *v, uint32_t run)
+/* The row of sums for the value that begins at `share`; a new one is appended. */
+static uint32_t value_row(struct values *v, uint32_t share)
 {
 	const struct contract *k = v->k;
 	uint32_t first = v->nsums;
 
-	if (v->row_of[run] != NONE)
-		return v->row_of[run];
+	if (v->row_of[share] != NONE)
+		return v->row_of[share];
 	if (2 * (v->used + 1) > v->nslots)
 		grow_slots(v);
-	for (uint32_t i = run;; i++) {
+	for (uint32_t i = share;; i++) {
 		struct ccs_sum s = {
-			.cell = k->runs[i].cell,
-			.first = k->runs[i].first,
-			.n = k->runs[i].n,
-			.times = k->runs[i].times,
+			.cell = k->shares[i].cell,
+			.first = k->shares[i].first,
+			.n = k->shares[i].n,
+			.times = k->shares[i].times,
 			.last = k->last[i],
-			.reduced = k->reduced[run],
+			.reduced = k->reduced[share],
 		};
 		ARENA_PUSH(v->scratch, v->sums, v->nsums, v->capsums) = s;
 		if (k->last[i])
@@ -423,7 +431,7 @@ static uint32_t value_row(struct values *v, uint32_t run)
 	} else {
 		v->nsums = first;
 	}
-	return v->row_of[run] = *slot;
+	return v->row_of[share] = *slot;
 }
 
 static void add_expected(struct builder *b, struct arena *scratch, struct ccs_plan *plan,
@@ -431,20 +439,20 @@ static void add_expected(struct builder *b, struct arena *scratch, struct ccs_pl
 {
 	struct values v = { .k = k, .scratch = scratch };
 	uint64_t n = (uint64_t)p->nranks * p->cells;
-	uint32_t *rows = add_table(b, &plan->expect, n, sizeof *rows);
+	uint32_t *rows = add_table(b, &plan->expect, n, sizeof(*rows));
 
-	v.row_of = ARENA_ARRAY(scratch, uint32_t, k->nruns);
-	memset(v.row_of, 0xff, k->nruns * sizeof *v.row_of);
+	v.row_of = ARENA_ARRAY(scratch, uint32_t, k->nshares);
+	memset(v.row_of, 0xff, k->nshares * sizeof(*v.row_of));
 	for (uint64_t i = 0; i < n; i++)
 		rows[i] = k->rows[i] == NONE ? CCS_NONE : value_row(&v, k->rows[i]);
-	struct ccs_sum *sums = add_table(b, &plan->sums, v.nsums, sizeof *sums);
+	struct ccs_sum *sums = add_table(b, &plan->sums, v.nsums, sizeof(*sums));
 	if (v.nsums)
-		memcpy(sums, v.sums, v.nsums * sizeof *sums);
+		memcpy(sums, v.sums, v.nsums * sizeof(*sums));
 }
 
 static void add_after(struct builder *b, struct ccs_plan *plan, const struct contract *k)
 {
-	struct ccs_after *v = add_table(b, &plan->after, k->nafter, sizeof *v);
+	struct ccs_after *v = add_table(b, &plan->after, k->nafter, sizeof(*v));
 
 	for (uint32_t i = 0; i < k->nafter; i++)
 		v[i] = (struct ccs_after){ .rank = k->after[i].rank,
@@ -454,7 +462,24 @@ static void add_after(struct builder *b, struct ccs_plan *plan, const struct con
 
 /* ---- one plan, and all ---------------------------------------------------------------------- */
 
-static struct ccs_plan add_plan(struct builder *b, struct arena *scratch, const struct planned *in)
+static void add_facts(struct builder *b, struct arena *scratch, struct ccs_plan *plan,
+		      const struct lowered *l, bool even)
+{
+	struct plan_view v = {
+		.plan = plan,
+		.shapes = rows_at(b, plan->shapes),
+		.workers = rows_at(b, plan->workers),
+		.ops = rows_at(b, plan->ops),
+		.waits = rows_at(b, plan->waits),
+		.fifos = rows_at(b, plan->fifos),
+	};
+
+	facts_fill(scratch, &b->room, &v, plan, rows_at(b, plan->workers), rows_at(b, plan->ops), l,
+		   even);
+}
+
+static struct ccs_plan add_plan(struct builder *b, struct arena *scratch, const struct planned *in,
+				bool even)
 {
 	const struct program *p = in->lowered->program;
 	int64_t root = in->source->instance.root;
@@ -465,7 +490,7 @@ static struct ccs_plan add_plan(struct builder *b, struct arena *scratch, const 
 		.root = root < 0 ? CCS_NONE : (uint32_t)root,
 		.steps = in->steps,
 	};
-	struct ccs_shape *shapes = add_table(b, &plan.shapes, p->nbuffers, sizeof *shapes);
+	struct ccs_shape *shapes = add_table(b, &plan.shapes, p->nbuffers, sizeof(*shapes));
 
 	for (uint32_t i = 0; i < p->nbuffers; i++)
 		shapes[i] = (struct ccs_shape){ .chunks = p->buffers[i].chunks,
@@ -473,16 +498,17 @@ static struct ccs_plan add_plan(struct builder *b, struct arena *scratch, const 
 						.cell = p->buffers[i].cell };
 	uint32_t **count = count_ops(scratch, p);
 	add_workers(b, &plan, p, count);
-	struct ccs_op *ops = add_table(b, &plan.ops, p->nops, sizeof *ops);
+	struct ccs_op *ops = add_table(b, &plan.ops, p->nops, sizeof(*ops));
+	struct ccs_worker *workers = rows_at(b, plan.workers);
 	uint64_t nwaits = fill_ops(ops, &plan, in, site_lines(b, scratch, p));
-	fill_remote(ops, (const struct ccs_worker *)(b->data + plan.workers.at), in->lowered,
-		    count);
+	fill_messages(ops, workers, in->lowered, count);
 	add_waits(b, &plan, p, count, nwaits);
 	add_fifos(b, &plan, p);
 	add_expected(b, scratch, &plan, p, in->contract);
-	struct ccs_choice *rows = add_table(b, &plan.choices, in->choices->n, sizeof *rows);
-	memcpy(rows, in->choices->rows, in->choices->n * sizeof *rows);
+	struct ccs_choice *rows = add_table(b, &plan.choices, in->choices->n, sizeof(*rows));
+	memcpy(rows, in->choices->rows, in->choices->n * sizeof(*rows));
 	add_after(b, &plan, in->contract);
+	add_facts(b, scratch, &plan, in->lowered, even);
 	return plan;
 }
 
@@ -504,7 +530,7 @@ static const struct planned **sort_planned(struct arena *a, const struct planned
 
 	for (size_t i = 0; i < *n; i++)
 		s[i] = &v[i];
-	qsort(s, *n, sizeof *s, compare_planned);
+	qsort(s, *n, sizeof(*s), compare_planned);
 	for (size_t i = 0; i < *n; i++)
 		if (kept == 0 || compare_planned(&s[kept - 1], &s[i]))
 			s[kept++] = s[i];
@@ -525,12 +551,12 @@ static void set_flags(struct ccs_module_head *h, const struct planned *v)
 /* The head, with the size and the checksum of all the rest. */
 static struct bytes complete(struct builder *b, struct ccs_module_head *h)
 {
-	size_t behind = offsetof(struct ccs_module_head, checksum) + sizeof h->checksum;
+	size_t behind = offsetof(struct ccs_module_head, checksum) + sizeof(h->checksum);
 
 	h->size = b->len;
-	memcpy(b->data, h, sizeof *h);
+	memcpy(b->data, h, sizeof(*h));
 	h->checksum = hash_fnv1a(HASH_START, b->data + behind, b->len - behind);
-	memcpy(b->data, h, sizeof *h);
+	memcpy(b->data, h, sizeof(*h));
 	return (struct bytes){ .data = b->data, .len = b->len };
 }
 
@@ -543,8 +569,8 @@ struct bytes module_build(struct ctx *c, const struct module *m, const struct de
 	struct ccs_module_head h = { .abi = CCS_PLAN_ABI, .slots = c->slots };
 	struct ccs_table head;
 
-	memcpy(h.magic, CCS_PLAN_MAGIC, sizeof h.magic);
-	add_table(&b, &head, 1, sizeof h);
+	memcpy(h.magic, CCS_PLAN_MAGIC, sizeof(h.magic));
+	add_table(&b, &head, 1, sizeof(h));
 	h.schedule = add_name(&b, schedule->name.name);
 	h.contract = add_name(&b, schedule->contract_name.name);
 	h.compiler = add_name(&b, CCS_VERSION);
@@ -554,13 +580,13 @@ struct bytes module_build(struct ctx *c, const struct module *m, const struct de
 		add_params(&b, &h, schedule, sorted[0]->source);
 		add_buffers(&b, &h, sorted[0]->source);
 	}
-	add_table(&b, &h.plans, n, sizeof *plans);
-	for (size_t i = 0; i < n; i++) {
-		plans[i] = add_plan(&b, c->scratch, sorted[i]);
+	add_table(&b, &h.plans, n, sizeof(*plans));
+	for (size_t i = 0; i < n; i++)
 		set_flags(&h, sorted[i]);
-	}
+	for (size_t i = 0; i < n; i++)
+		plans[i] = add_plan(&b, c->scratch, sorted[i], h.flags & CCS_MODULE_EVEN_COUNTS);
 	if (n)
-		memcpy(b.data + h.plans.at, plans, n * sizeof *plans);
+		memcpy(b.data + h.plans.at, plans, n * sizeof(*plans));
 	char *text = add_table(&b, &h.text, b.ntext, 1);
 	memcpy(text, b.text, b.ntext);
 	add_table(&b, &h.cuda, 0, 1);
@@ -577,13 +603,13 @@ void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
 	struct ccs_module_head h;
 	size_t len = strlen(source) + 1;
 
-	memcpy(&h, b.data, sizeof h);
+	memcpy(&h, b.data, sizeof(h));
 	memcpy(add_table(&b, &h.cuda, len, 1), source, len);
 	for (size_t i = 0; i < n; i++)
 		memcpy(add_table(&b, &kernels[i].cubin, cubins[i].len, 1), cubins[i].data,
 		       cubins[i].len);
-	struct ccs_kernel *rows = add_table(&b, &h.kernels, n, sizeof *kernels);
+	struct ccs_kernel *rows = add_table(&b, &h.kernels, n, sizeof(*kernels));
 	if (n)
-		memcpy(rows, kernels, n * sizeof *kernels);
+		memcpy(rows, kernels, n * sizeof(*kernels));
 	*module = complete(&b, &h);
 }

@@ -21,7 +21,7 @@
 
 bool output_open(struct output *o)
 {
-	memset(o, 0, sizeof *o);
+	memset(o, 0, sizeof(*o));
 	o->stream = open_memstream(&o->text, &o->len);
 	o->report = open_memstream(&o->report_text, &o->report_len);
 	if (o->stream && o->report)
@@ -60,7 +60,7 @@ static int descriptor(const char *path)
 		return STDOUT_FILENO;
 	if (!strcmp(path, "/dev/stderr"))
 		return STDERR_FILENO;
-	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		size_t len = strlen(folders[i]);
 
 		if (strncmp(path, folders[i], len) || path[len] < '0' || path[len] > '9')
@@ -86,7 +86,7 @@ static int follow(const char *path, char real[PATH_MAX])
 		return ENAMETOOLONG;
 	strcpy(real, path);
 	for (int i = 0; i < 40; i++) {
-		ssize_t n = readlink(real, link, sizeof link - 1);
+		ssize_t n = readlink(real, link, sizeof(link) - 1);
 		const char *slash = strrchr(real, '/');
 		size_t keep = 0;
 

@@ -6,43 +6,13 @@
  * of the other rank. JSON: one object with the same facts under the names of
  * runtime/plan/plan.h. O(bytes).
  */
-#include "compiler/emit/module.h"
+#include "compiler/emit/emit.h"
 #include "runtime/plan/choice.h"
+#include "runtime/plan/load.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
-
-/* A plan and its tables. */
-struct view {
-	const struct bytes *m;
-	const struct ccs_module_head *head;
-	const struct ccs_buffer *buffers;
-	const struct ccs_plan *plan;
-	const struct ccs_shape *shapes;
-	const struct ccs_rank *ranks;
-	const struct ccs_worker *workers;
-	const struct ccs_op *ops;
-	const struct ccs_wait *waits;
-	const struct ccs_fifo *fifos;
-	const struct ccs_choice *choices;
-};
-
-static struct view view_plan(const struct bytes *m, uint64_t i)
-{
-	struct view v = { .m = m, .head = module_head(m) };
-
-	v.buffers = MODULE_TABLE(m, v.head->buffers);
-	v.plan = (const struct ccs_plan *)MODULE_TABLE(m, v.head->plans) + i;
-	v.shapes = MODULE_TABLE(m, v.plan->shapes);
-	v.ranks = MODULE_TABLE(m, v.plan->ranks);
-	v.workers = MODULE_TABLE(m, v.plan->workers);
-	v.ops = MODULE_TABLE(m, v.plan->ops);
-	v.waits = MODULE_TABLE(m, v.plan->waits);
-	v.fifos = MODULE_TABLE(m, v.plan->fifos);
-	v.choices = MODULE_TABLE(m, v.plan->choices);
-	return v;
-}
 
 /* What an operation does, in a word. */
 static const char *op_word(const struct ccs_op *o)
@@ -61,28 +31,35 @@ static const char *op_word(const struct ccs_op *o)
 	return o->b != CCS_NONE ? "reduce" : "copy";
 }
 
+/* Where a direct message goes; or CCS_NONE. */
+static uint32_t remote_of(const struct plan_view *v, const struct ccs_op *o)
+{
+	return o->flags & CCS_OP_DIRECT ? v->ops[o->to].dst : CCS_NONE;
+}
+
 /* ---- text ------------------------------------------------------------------------ */
 
 /* "data[3]", "data[0..4]", "scratch[2]", in `text`; an initial value has its `@rank`,
  * as contracts write it. */
-static const char *cells_text(char text[static 256], const struct view *v, uint32_t cell,
-			      uint32_t n, bool initial, uint32_t rank)
+static const char *cells_text(char text[static 256], const struct ccs_module *m,
+			      const struct plan_view *v, uint32_t cell, uint32_t n, bool initial,
+			      uint32_t rank)
 {
 	const char *name = "scratch";
 	uint32_t base = v->plan->cells;
 	char at[24] = "";
 
-	for (uint64_t i = 0; i < v->head->buffers.n; i++) {
+	for (uint64_t i = 0; i < m->nbuffers; i++) {
 		const struct ccs_shape *s = &v->shapes[i];
 		uint32_t size = s->chunks * s->blocks;
 		if (cell - s->cell < size || (n == 0 && cell - s->cell <= size)) {
-			name = module_text(v->m, v->buffers[i].name);
+			name = m->text + m->buffers[i].name;
 			base = s->cell;
 			break;
 		}
 	}
 	if (initial)
-		snprintf(at, sizeof at, "@%" PRIu32, rank);
+		snprintf(at, sizeof(at), "@%" PRIu32, rank);
 	if (n == 1)
 		snprintf(text, 256, "%.200s[%" PRIu32 "]%s", name, cell - base, at);
 	else
@@ -92,17 +69,17 @@ static const char *cells_text(char text[static 256], const struct view *v, uint3
 }
 
 /* The cells of an operation: "data[3]", "data[1] -> t[0]". */
-static void operand_text(char text[static 1024], const struct view *v, const struct ccs_op *o,
-			 uint32_t rank)
+static void operand_text(char text[static 1024], const struct ccs_module *m,
+			 const struct plan_view *v, const struct ccs_op *o, uint32_t rank)
 {
 	char a[256] = "", b[256] = "", dst[256] = "";
 
 	if (o->a != CCS_NONE)
-		cells_text(a, v, o->a, o->n, o->flags & CCS_OP_A_INITIAL, rank);
+		cells_text(a, m, v, o->a, o->n, o->flags & CCS_OP_A_INITIAL, rank);
 	if (o->b != CCS_NONE)
-		cells_text(b, v, o->b, o->n, o->flags & CCS_OP_B_INITIAL, rank);
+		cells_text(b, m, v, o->b, o->n, o->flags & CCS_OP_B_INITIAL, rank);
 	if (o->dst != CCS_NONE)
-		cells_text(dst, v, o->dst, o->n, false, rank);
+		cells_text(dst, m, v, o->dst, o->n, false, rank);
 	if (a[0] && b[0])
 		snprintf(text, 1024, "%s + %s -> %s", a, b, dst);
 	else if (a[0] && dst[0] && strcmp(a, dst))
@@ -113,25 +90,25 @@ static void operand_text(char text[static 1024], const struct view *v, const str
 		snprintf(text, 1024, "%" PRIu32 " cell%s", o->n, o->n == 1 ? "" : "s");
 }
 
-static void print_op(const struct view *v, const struct ccs_worker *w, uint32_t i, FILE *out)
+static void print_op(const struct ccs_module *m, const struct plan_view *v,
+		     const struct ccs_worker *w, uint32_t i, FILE *out)
 {
 	const struct ccs_op *o = &v->ops[w->op + i];
-	const struct ccs_file *files = MODULE_TABLE(v->m, v->head->files);
 	char text[1024], from[64] = "", to[320] = "", cells[256];
+	uint32_t remote = remote_of(v, o);
 
-	operand_text(text, v, o, w->rank);
+	operand_text(text, m, v, o, w->rank);
 	if (o->in != CCS_NONE)
-		snprintf(from, sizeof from, "from rank %" PRIu32 " (fifo %" PRIu32 ")",
+		snprintf(from, sizeof(from), "from rank %" PRIu32 " (fifo %" PRIu32 ")",
 			 v->fifos[o->in].src, o->in);
 	if (o->out != CCS_NONE)
-		snprintf(to, sizeof to, "to rank %" PRIu32 "%s%s (fifo %" PRIu32 ")",
-			 v->fifos[o->out].dst, o->remote == CCS_NONE ? "" : "'s ",
-			 o->remote == CCS_NONE ? ""
-					       : cells_text(cells, v, o->remote, o->n, false, 0),
+		snprintf(to, sizeof(to), "to rank %" PRIu32 "%s%s (fifo %" PRIu32 ")",
+			 v->fifos[o->out].dst, remote == CCS_NONE ? "" : "'s ",
+			 remote == CCS_NONE ? "" : cells_text(cells, m, v, remote, o->n, false, 0),
 			 o->out);
 	fprintf(out, "    %4" PRIu32 "  %-21s  %-27s %-21s %-28s  ", i, op_word(o), text, from, to);
-	if (o->file + 1u < v->head->files.n)
-		fprintf(out, "%s:%" PRIu32, module_text(v->m, files[o->file].name), o->line);
+	if (o->file + 1u < m->head->files.n)
+		fprintf(out, "%s:%" PRIu32, m->text + m->files[o->file].name, o->line);
 	else
 		fprintf(out, "line %" PRIu32, o->line);
 	for (uint32_t k = 0; k < o->nwaits; k++) {
@@ -143,23 +120,23 @@ static void print_op(const struct view *v, const struct ccs_worker *w, uint32_t 
 }
 
 /* What a GPU does with messages: which need no slot, and the protocols by size. */
-static void print_messages(const struct view *v, FILE *out)
+static void print_messages(const struct plan_view *v, FILE *out)
 {
 	uint64_t messages = 0, direct = 0;
 	char text[512];
 
 	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
 		messages += v->ops[i].out != CCS_NONE;
-		direct += v->ops[i].remote != CCS_NONE;
+		direct += (v->ops[i].flags & CCS_OP_DIRECT) != 0;
 	}
-	choice_text(v->choices, v->plan->choices.n, text, sizeof text);
+	choice_text(v->choices, v->plan->choices.n, text, sizeof(text));
 	fprintf(out, "  %" PRIu64 " messages, %" PRIu64 " direct; protocols %s\n", messages, direct,
 		text);
 }
 
-static void print_after(const struct view *v, uint32_t rank, FILE *out)
+static void print_after(const struct plan_view *v, uint32_t rank, FILE *out)
 {
-	const struct ccs_after *a = MODULE_TABLE(v->m, v->plan->after);
+	const struct ccs_after *a = v->after;
 
 	for (uint64_t i = 0; i < v->plan->after.n; i++) {
 		if (a[i].rank != rank)
@@ -172,7 +149,7 @@ static void print_after(const struct view *v, uint32_t rank, FILE *out)
 	}
 }
 
-static void print_plan(const struct view *v, FILE *out)
+static void print_plan(const struct ccs_module *m, const struct plan_view *v, FILE *out)
 {
 	const struct ccs_plan *p = v->plan;
 
@@ -191,31 +168,28 @@ static void print_plan(const struct view *v, FILE *out)
 		for (uint32_t w = first; w < v->ranks[r + 1].worker; w++) {
 			fprintf(out, "   w%" PRIu32 "\n", w - first);
 			for (uint32_t i = 0; i < v->workers[w].nops; i++)
-				print_op(v, &v->workers[w], i, out);
+				print_op(m, v, &v->workers[w], i, out);
 		}
 	}
 }
 
-void plan_print(const struct bytes *module, FILE *out)
+static void print_module(const struct ccs_module *m, FILE *out)
 {
-	const struct ccs_module_head *h = module_head(module);
-	const struct ccs_param *params = MODULE_TABLE(module, h->params);
+	const struct ccs_module_head *h = m->head;
 
 	fprintf(out, "%s: %s, checked for FIFOs of %" PRIu32 " slot%s; %" PRIu64 " bytes\n",
-		module_text(module, h->schedule), module_text(module, h->contract), h->slots,
-		h->slots == 1 ? "" : "s", h->size);
+		m->text + h->schedule, m->text + h->contract, h->slots, h->slots == 1 ? "" : "s",
+		h->size);
 	for (uint64_t i = 0; i < h->params.n; i++) {
-		if (params[i].name == h->root_param)
-			fprintf(out, "  %s: the root, chosen at the call\n",
-				module_text(module, params[i].name));
+		const char *name = m->text + m->params[i].name;
+
+		if (m->params[i].name == h->root_param)
+			fprintf(out, "  %s: the root, chosen at the call\n", name);
 		else
-			fprintf(out, "  %s = %" PRId64 "\n", module_text(module, params[i].name),
-				params[i].value);
+			fprintf(out, "  %s = %" PRId64 "\n", name, m->params[i].value);
 	}
-	for (uint64_t i = 0; i < h->plans.n; i++) {
-		struct view v = view_plan(module, i);
-		print_plan(&v, out);
-	}
+	for (size_t i = 0; i < m->nplans; i++)
+		print_plan(m, &m->plans[i], out);
 }
 
 /* ---- JSON -------------------------------------------------------------------------- */
@@ -226,9 +200,9 @@ static json_t *number(uint32_t v)
 	return v == CCS_NONE ? json_null() : json_integer(v);
 }
 
-static json_t *json_op(const struct view *v, const struct ccs_op *o)
+static json_t *json_op(const struct ccs_module *m, const struct plan_view *v,
+		       const struct ccs_op *o)
 {
-	const struct ccs_file *files = MODULE_TABLE(v->m, v->head->files);
 	json_t *waits = json_array();
 
 	for (uint32_t k = 0; k < o->nwaits; k++) {
@@ -238,30 +212,36 @@ static json_t *json_op(const struct view *v, const struct ccs_op *o)
 						"ops", (json_int_t)w->ops));
 	}
 	return json_pack(
-		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:b, s:b, s:s, s:I, s:o}", "op",
-		op_word(o), "in", number(o->in), "a", number(o->a), "b", number(o->b), "dst",
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:b, s:b, s:s, s:I, s:o, s:o, "
+		"s:b, s:b, s:I, s:I, s:b, s:b}",
+		"op", op_word(o), "in", number(o->in), "a", number(o->a), "b", number(o->b), "dst",
 		number(o->dst), "out", number(o->out), "n", (json_int_t)o->n, "len",
 		(json_int_t)o->len, "len_same", (o->flags & CCS_OP_LEN_SAME) != 0, "remote",
-		number(o->remote), "a_initial", (o->flags & CCS_OP_A_INITIAL) != 0, "b_initial",
-		(o->flags & CCS_OP_B_INITIAL) != 0, "file", module_text(v->m, files[o->file].name),
-		"line", (json_int_t)o->line, "waits", waits);
+		number(remote_of(v, o)), "a_initial", (o->flags & CCS_OP_A_INITIAL) != 0,
+		"b_initial", (o->flags & CCS_OP_B_INITIAL) != 0, "file",
+		m->text + m->files[o->file].name, "line", (json_int_t)o->line, "waits", waits, "to",
+		number(o->to), "shifted", (o->flags & CCS_OP_SHIFTED) != 0, "awaited",
+		(o->flags & CCS_OP_AWAITED) != 0, "phase", (json_int_t)o->phase, "level",
+		(json_int_t)o->level, "from_cells", (o->flags & CCS_OP_FROM_CELLS) != 0, "to_cells",
+		(o->flags & CCS_OP_TO_CELLS) != 0);
 }
 
-static json_t *json_workers(const struct view *v)
+static json_t *json_workers(const struct ccs_module *m, const struct plan_view *v)
 {
 	json_t *all = json_array();
 
 	for (uint64_t w = 0; w < v->plan->workers.n; w++) {
 		json_t *ops = json_array();
 		for (uint32_t i = 0; i < v->workers[w].nops; i++)
-			json_array_append_new(ops, json_op(v, &v->ops[v->workers[w].op + i]));
-		json_array_append_new(all, json_pack("{s:I, s:o}", "rank",
-						     (json_int_t)v->workers[w].rank, "ops", ops));
+			json_array_append_new(ops, json_op(m, v, &v->ops[v->workers[w].op + i]));
+		json_array_append_new(all, json_pack("{s:I, s:I, s:o}", "rank",
+						     (json_int_t)v->workers[w].rank, "stage",
+						     (json_int_t)v->workers[w].stage, "ops", ops));
 	}
 	return all;
 }
 
-static json_t *json_fifos(const struct view *v)
+static json_t *json_fifos(const struct plan_view *v)
 {
 	json_t *all = json_array();
 
@@ -279,7 +259,7 @@ static json_t *json_fifos(const struct view *v)
 }
 
 /* Protocols by size: bytes is null in the last row. */
-static json_t *json_choices(const struct view *v)
+static json_t *json_choices(const struct plan_view *v)
 {
 	json_t *all = json_array();
 
@@ -296,14 +276,13 @@ static json_t *json_choices(const struct view *v)
 }
 
 /* Final values: null, or runs of [cell, first, n, times]. */
-static json_t *json_expect(const struct view *v)
+static json_t *json_expect(const struct plan_view *v)
 {
-	const uint32_t *rows = MODULE_TABLE(v->m, v->plan->expect);
-	const struct ccs_sum *sums = MODULE_TABLE(v->m, v->plan->sums);
+	const struct ccs_sum *sums = v->sums;
 	json_t *all = json_array();
 
 	for (uint64_t i = 0; i < v->plan->expect.n; i++)
-		json_array_append_new(all, number(rows[i]));
+		json_array_append_new(all, number(v->expect[i]));
 	json_t *runs = json_array();
 	for (uint64_t i = 0; i < v->plan->sums.n; i++)
 		json_array_append_new(
@@ -315,9 +294,9 @@ static json_t *json_expect(const struct view *v)
 	return json_pack("{s:o, s:o}", "expect", all, "sums", runs);
 }
 
-static json_t *json_after(const struct view *v)
+static json_t *json_after(const struct plan_view *v)
 {
-	const struct ccs_after *after = MODULE_TABLE(v->m, v->plan->after);
+	const struct ccs_after *after = v->after;
 	json_t *all = json_array();
 
 	for (uint64_t i = 0; i < v->plan->after.n; i++)
@@ -328,59 +307,82 @@ static json_t *json_after(const struct view *v)
 	return all;
 }
 
-static json_t *json_plan(const struct view *v)
+static json_t *json_plan(const struct ccs_module *m, const struct plan_view *v)
 {
 	json_t *shapes = json_array();
 
-	for (uint64_t i = 0; i < v->head->buffers.n; i++)
+	for (uint64_t i = 0; i < m->nbuffers; i++)
 		json_array_append_new(shapes, json_pack("{s:I, s:I, s:I}", "chunks",
 							(json_int_t)v->shapes[i].chunks, "blocks",
 							(json_int_t)v->shapes[i].blocks, "cell",
 							(json_int_t)v->shapes[i].cell));
-	json_t *plan = json_pack(
-		"{s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "nranks",
-		(json_int_t)v->plan->nranks, "root", number(v->plan->root), "cells",
-		(json_int_t)v->plan->cells, "scratch", (json_int_t)v->plan->scratch, "steps",
-		(json_int_t)v->plan->steps, "max_message", (json_int_t)v->plan->max_message,
-		"shapes", shapes, "workers", json_workers(v), "fifos", json_fifos(v), "choices",
-		json_choices(v), "after", json_after(v));
+	json_t *plan =
+		json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "nranks",
+			  (json_int_t)v->plan->nranks, "root", number(v->plan->root), "cells",
+			  (json_int_t)v->plan->cells, "scratch", (json_int_t)v->plan->scratch,
+			  "steps", (json_int_t)v->plan->steps, "max_message",
+			  (json_int_t)v->plan->max_message, "rounds", (json_int_t)v->plan->rounds,
+			  "shapes", shapes, "workers", json_workers(m, v), "fifos", json_fifos(v),
+			  "choices", json_choices(v), "after", json_after(v));
 	json_t *expect = json_expect(v);
 	json_object_update(plan, expect);
 	json_decref(expect);
 	return plan;
 }
 
-void plan_print_json(const struct bytes *module, FILE *out)
+static void print_module_json(const struct ccs_module *m, FILE *out)
 {
 	static const char *const direction[] = { "in", "out", "inout" };
-	const struct ccs_module_head *h = module_head(module);
-	const struct ccs_buffer *b = MODULE_TABLE(module, h->buffers);
-	const struct ccs_param *p = MODULE_TABLE(module, h->params);
+	const struct ccs_module_head *h = m->head;
+	const struct ccs_buffer *b = m->buffers;
+	const struct ccs_param *p = m->params;
 	json_t *buffers = json_array(), *params = json_object(), *plans = json_array();
 
 	for (uint64_t i = 0; i < h->buffers.n; i++)
 		json_array_append_new(buffers,
-				      json_pack("{s:s, s:s, s:b, s:b}", "name",
-						module_text(module, b[i].name), "direction",
-						direction[b[i].direction], "by_column",
+				      json_pack("{s:s, s:s, s:b, s:b}", "name", m->text + b[i].name,
+						"direction", direction[b[i].direction], "by_column",
 						(int)b[i].by_column, "sized", (int)b[i].sized));
 	for (uint64_t i = 0; i < h->params.n; i++)
-		json_object_set_new(params, module_text(module, p[i].name),
+		json_object_set_new(params, m->text + p[i].name,
 				    p[i].name == h->root_param ? json_null()
 							       : json_integer(p[i].value));
-	for (uint64_t i = 0; i < h->plans.n; i++) {
-		struct view v = view_plan(module, i);
-		json_array_append_new(plans, json_plan(&v));
-	}
-	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}", "compiler",
-		module_text(module, h->compiler), "schedule", module_text(module, h->schedule),
-		"contract", module_text(module, h->contract), "abi", (json_int_t)h->abi, "slots",
-		(json_int_t)h->slots, "reduces", (h->flags & CCS_MODULE_REDUCES) != 0, "mixed",
-		(h->flags & CCS_MODULE_MIXED) != 0, "even_counts",
-		(h->flags & CCS_MODULE_EVEN_COUNTS) != 0, "params", params, "buffers", buffers,
-		"plans", plans);
+	for (size_t i = 0; i < m->nplans; i++)
+		json_array_append_new(plans, json_plan(m, &m->plans[i]));
+	json_t *all =
+		json_pack("{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}", "compiler",
+			  m->text + h->compiler, "schedule", m->text + h->schedule, "contract",
+			  m->text + h->contract, "abi", (json_int_t)h->abi, "slots",
+			  (json_int_t)h->slots, "reduces", (h->flags & CCS_MODULE_REDUCES) != 0,
+			  "mixed", (h->flags & CCS_MODULE_MIXED) != 0, "even_counts",
+			  (h->flags & CCS_MODULE_EVEN_COUNTS) != 0, "params", params, "buffers",
+			  buffers, "plans", plans);
 	json_dumpf(all, out, JSON_COMPACT);
 	putc('\n', out);
 	json_decref(all);
+}
+
+/* ---- both -------------------------------------------------------------------------- */
+
+static ccs_status print(const struct bytes *module, FILE *out,
+			void (*with)(const struct ccs_module *m, FILE *out))
+{
+	struct ccs_module *m;
+	ccs_status s = ccs_module_open(&m, module->data, module->len);
+
+	if (s)
+		return s;
+	with(m, out);
+	ccs_module_free(m);
+	return CCS_OK;
+}
+
+ccs_status plan_print(const struct bytes *module, FILE *out)
+{
+	return print(module, out, print_module);
+}
+
+ccs_status plan_print_json(const struct bytes *module, FILE *out)
+{
+	return print(module, out, print_module_json);
 }

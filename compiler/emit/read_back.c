@@ -10,7 +10,7 @@
  * keeps the module's promises; here it is compared whether these are the promises that the
  * source asked for, and whether names, parameters and shapes are the program's.
  *
- * O(bytes + ranks * cells + runs of the contract) beside the prover.
+ * O(bytes + ranks * cells + shares of the contract) beside the prover.
  */
 #include "compiler/emit/emit.h"
 #include "runtime/plan/choice.h"
@@ -25,7 +25,7 @@ struct reader {
 	const struct decl *schedule;
 	struct ccs_module *m;
 	bool *found;	 /* [plans]: some instance is written there */
-	uint32_t *known; /* [runs]: see same_promises */
+	uint32_t *known; /* [shares]: see same_promises */
 };
 
 static const char *text_at(const struct reader *r, uint32_t at)
@@ -156,17 +156,17 @@ static bool same_choices(const struct plan_view *v, const struct choice_list *li
 }
 
 /* A value of the contract, and rows of sums. */
-static bool same_value(const struct contract *k, uint32_t run, const struct ccs_sum *s)
+static bool same_value(const struct contract *k, uint32_t share, const struct ccs_sum *s)
 {
-	if (!s->reduced != !k->reduced[run])
+	if (!s->reduced != !k->reduced[share])
 		return false;
-	for (;; run++, s++) {
-		const struct run *x = &k->runs[run];
+	for (;; share++, s++) {
+		const struct share *x = &k->shares[share];
 
 		if (s->cell != x->cell || s->first != x->first || s->n != x->n ||
-		    s->times != x->times || !s->last != !k->last[run])
+		    s->times != x->times || !s->last != !k->last[share])
 			return false;
-		if (k->last[run])
+		if (k->last[share])
 			return true;
 	}
 }
@@ -178,15 +178,15 @@ static bool same_promises(const struct plan_view *v, const struct contract *k, u
 	uint64_t n = (uint64_t)v->plan->nranks * v->plan->cells;
 
 	for (uint64_t i = 0; i < n; i++) {
-		uint32_t run = k->rows[i], row = v->expect[i];
+		uint32_t share = k->rows[i], row = v->expect[i];
 
-		if ((run == NONE) != (row == CCS_NONE))
+		if ((share == NONE) != (row == CCS_NONE))
 			return false;
-		if (run == NONE || known[run] == row)
+		if (share == NONE || known[share] == row)
 			continue;
-		if (!same_value(k, run, v->sums + row))
+		if (!same_value(k, share, v->sums + row))
 			return false;
-		known[run] = row;
+		known[share] = row;
 	}
 	return true;
 }
@@ -212,7 +212,7 @@ static const char *compare_plan(struct reader *r, const struct planned *in)
 	r->found[v - r->m->plans] = true;
 	if (!same_shapes(v, p))
 		return "its buffers have other shapes";
-	memset(r->known, 0xff, in->contract->nruns * sizeof *r->known);
+	memset(r->known, 0xff, in->contract->nshares * sizeof(*r->known));
 	if (!same_promises(v, in->contract, r->known))
 		return "it promises something else than the contract";
 	if (!same_after(v, in->contract))
@@ -262,8 +262,10 @@ static int compare(struct reader *r, const struct planned *v, size_t n)
 }
 
 /* A failure of the loader or the prover, in its own words. */
-static int failed(struct ctx *c, const struct decl *schedule, ccs_status s)
+int read_back_failed(struct ctx *c, const struct decl *schedule, ccs_status s)
 {
+	if (!s)
+		return 0;
 	if (s != CCS_ENOMEM)
 		return bug(c, schedule, ccs_error());
 	diag_add(c->diags, SEV_ERROR, 501, schedule->name.span, NO_RANK,
@@ -278,7 +280,7 @@ static void reserve(struct reader *r, const struct planned *v, size_t n)
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < n; i++)
-		most = v[i].contract->nruns > most ? v[i].contract->nruns : most;
+		most = v[i].contract->nshares > most ? v[i].contract->nshares : most;
 	r->found = ARENA_ARRAY(r->c->scratch, bool, n + 1);
 	r->known = ARENA_ARRAY(r->c->scratch, uint32_t, most + 1);
 }
@@ -293,12 +295,11 @@ int read_back(struct ctx *c, const struct bytes *module, const struct module *so
 	reserve(&r, v, n);
 	s = ccs_module_open(&r.m, module->data, module->len);
 	if (s)
-		return failed(c, schedule, s);
+		return read_back_failed(c, schedule, s);
 	status = r.m->nplans > n ? bug(c, schedule, "it has too many plans") : compare(&r, v, n);
 	if (!status) {
-		s = prove_module(r.m, memory);
-		if (s)
-			status = failed(c, schedule, s);
+		s = prove_module(r.m, memory, NULL, NULL);
+		status = read_back_failed(c, schedule, s);
 	}
 	ccs_module_free(r.m);
 	return status;
@@ -313,7 +314,7 @@ static uint64_t add_words(uint64_t sum, const void *from, size_t bytes)
 	for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
 		uint64_t word = 0;
 
-		memcpy(&word, p + i, bytes - i < sizeof word ? bytes - i : sizeof word);
+		memcpy(&word, p + i, bytes - i < sizeof(word) ? bytes - i : sizeof(word));
 		sum = (sum ^ word) * 0x100000001b3u;
 		sum ^= sum >> 29;
 	}
@@ -324,10 +325,10 @@ uint64_t read_back_sum(const struct bytes *module, size_t len)
 {
 	struct ccs_module_head h;
 
-	memcpy(&h, module->data, sizeof h);
+	memcpy(&h, module->data, sizeof(h));
 	h.size = h.checksum = 0;
 	h.cuda = h.kernels = (struct ccs_table){ 0 };
-	return add_words(add_words(len, &h, sizeof h), module->data + sizeof h, len - sizeof h);
+	return add_words(add_words(len, &h, sizeof(h)), module->data + sizeof(h), len - sizeof(h));
 }
 
 int read_back_again(struct ctx *c, const struct bytes *module, const struct decl *schedule,
@@ -341,7 +342,7 @@ int read_back_again(struct ctx *c, const struct bytes *module, const struct decl
 		return bug(c, schedule, "its plans changed when kernels were added");
 	ccs_status s = ccs_module_open(&m, module->data, module->len);
 	if (s)
-		return failed(c, schedule, s);
+		return read_back_failed(c, schedule, s);
 	ccs_module_free(m);
 	return 0;
 }

@@ -70,9 +70,9 @@ static void new_name(struct replacement *r)
 {
 	uint64_t random = 0;
 
-	if (getrandom(&random, sizeof random, 0) != sizeof random)
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		random = (uint64_t)getpid();
-	snprintf(r->temp, sizeof r->temp, ".ccc-%016" PRIx64, random);
+	snprintf(r->temp, sizeof(r->temp), ".ccc-%016" PRIx64, random);
 }
 
 enum { TRIES = 100 };
@@ -100,7 +100,7 @@ static int link_as(const struct replacement *r, const char *name)
 {
 	char path[32];
 
-	snprintf(path, sizeof path, "/proc/self/fd/%d", r->fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->fd);
 	return linkat(AT_FDCWD, path, r->dir, name, AT_SYMLINK_FOLLOW) ? errno : 0;
 }
 
@@ -176,7 +176,7 @@ sigset_t ending_signals(void)
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		if (!sigaction(signals[i], NULL, &now) && now.sa_handler != SIG_IGN)
 			sigaddset(&set, signals[i]);
 	return set;
@@ -191,7 +191,7 @@ int file_replace(const char *path, const void *data, size_t len, unsigned mode)
 	sigset_t before;
 	int error;
 
-	if (n >= sizeof dir)
+	if (n >= sizeof(dir))
 		return ENAMETOOLONG;
 	if (n)
 		memcpy(dir, path, n);

@@ -29,7 +29,7 @@ static double lower_bound(const struct decl *contract, uint32_t nranks)
 
 	if (!contract || !contract->source || !contract->source->prelude)
 		return -1;
-	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(contract->name.name, known[i].name))
 			return nranks < 2 ? 0
 					  : known[i].at_ends + known[i].by_share * (n - 1) / n +

@@ -1,450 +1,322 @@
 /*
- * The cursor's engine: one loop over instructions.
+ * Statements: the cursor's walk over a text.
  *
- * In: the code of one function for the whole program, a rank. Out: the rank's
- * operations in the lanes' room, in the order of the text. The window, the room
- * and the counters are in locals while it runs; what is rare is in cursor_op.c.
- * A rank costs O(instructions run).
- *
- * Work without operations is counted, by the length of the code of each iteration
- * and call, and is limited: every program ends. ccs(5) 8.
+ * In: a list of statements, a rank. Out: the rank's operations in the lanes' room, in the
+ * order of the text. What is run is a stack of lists; a row ends when its list does, and
+ * says what its statement does then: the next iteration, the names and the group outside,
+ * the waits of a par. A rank costs O(statements run, and their expressions).
  */
 #include "compiler/expand/cursor.h"
 
-#include <string.h>
+#include <inttypes.h>
+#include <sys/resource.h>
 
-void cursor_init(struct cursor *v, struct code *k, struct tables *t, struct arena *a)
+/* ---- beginning ------------------------------------------------------------------------ */
+
+/* What the C stack may hold: three quarters, so that what is called from the deepest place
+ * has the rest. */
+static ptrdiff_t c_room(void)
 {
-	memset(v, 0, sizeof *v);
-	v->code = k;
-	v->program = k->program;
-	v->tables = t;
-	v->arena = a;
-	v->quiet = k->quiet;
-	v->ntasks = k->program->nranks;
+	const rlim_t most = (rlim_t)256 << 20;
+	struct rlimit l;
+	if (getrlimit(RLIMIT_STACK, &l) != 0 || l.rlim_cur > most)
+		l.rlim_cur = most;
+	return (ptrdiff_t)(l.rlim_cur / 4 * 3);
 }
 
-static bool reserve(struct cursor *v, uint64_t n)
+/* The names of files are there before all others. */
+static void bind_files(struct cursor *v)
 {
-	if (n <= v->capstack)
-		return true;
-	if (n > LIMIT_STACK)
-		return false;
-	uint32_t cap = v->capstack ? v->capstack : 256;
-	while (cap < n)
-		cap *= 2;
-	v->stack = arena_grow(v->arena, v->stack, v->capstack * sizeof *v->stack,
-			      cap * sizeof *v->stack);
-	v->capstack = cap;
-	return true;
+	for (const struct unit *u = v->program->instance.module->units; u; u = u->next)
+		for (const struct decl *d = u->decls; d; d = d->next)
+			if (d->kind == D_LET)
+				bind_lazy(v, d->body->var, d->body->e);
+	v->nfixed = v->nentries;
 }
 
-bool cursor_push(struct cursor *v, const struct insn *in, uint32_t func, uint32_t d)
+void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct arena *a, bool quiet)
 {
-	const struct func *f = &v->code->funcs[func];
-	if (v->nframes >= LIMIT_CALL_DEPTH) {
-		cursor_fail(v, in, FAIL_DEPTH, 0, 0);
-		return false;
-	}
-	if (!reserve(v, (uint64_t)v->base + d + f->nregs)) {
-		cursor_fail(v, in, FAIL_STACK, 0, 0);
-		return false;
-	}
-	v->idle += 1 + (f->end - f->entry) / 4;
-	if (v->idle > LIMIT_IDLE_WORK) {
-		cursor_fail(v, in, FAIL_WORK, 0, 0);
-		return false;
-	}
-	ARENA_PUSH(v->arena, v->frames, v->nframes, v->capframes) =
-		(struct frame){ (uint32_t)(in - v->code->insns), v->base, func, v->top };
-	v->base += d;
-	v->pc = f->entry;
-	return true;
+	*v = (struct cursor){
+		.ctx = c,
+		.program = p,
+		.arena = a,
+		.quiet = quiet,
+		.ntasks = p->nranks,
+		.c_room = c_room(),
+		.binds = ARENA_ARRAY(a, struct bind, p->instance.module->nsymbols + 1),
+		.sites = ARENA_ARRAY(a, struct opsite, p->instance.module->nstmts + 1),
+	};
+	bind_files(v);
 }
 
-void cursor_set(struct cursor *v, uint32_t reg, int64_t value)
+void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 {
-	v->stack[reg] = value;
-}
-
-void cursor_start(struct cursor *v, uint32_t func, uint32_t rank)
-{
-	const struct func *f = &v->code->funcs[func];
+	struct group whole = {
+		.number = rank, .size = v->program->nranks, .first = 0, .stride = 1
+	};
+	bind_undo(v, 0);
+	v->c_stack = __builtin_frame_address(0);
+	v->call = ++v->ncalls;
 	v->rank = rank;
 	v->report_rank = rank;
 	v->rank_key = ((uint64_t)rank + 1) << 32;
-	v->func = func;
-	v->pc = f->entry;
-	v->base = 0;
-	reserve(v, f->nregs + 4u); /* below LIMIT_STACK: LIMIT_REGISTERS */
-	v->stack[0] = rank;
-	v->stack[1] = v->program->nranks;
-	v->stack[2] = 0;
-	v->stack[3] = 1;
-	v->nframes = 0;
+	v->here = v->home = whole;
+	v->part = 1;
+	v->depth = 0;
+	v->nentries = v->nfixed;
+	v->nrows = v->noutside = 0;
 	for (uint32_t i = 0; i < v->nlanes; i++)
 		v->lane_of[v->lanes[i].path] = 0;
 	v->nlanes = 0;
-	v->npars = v->njoins = 0;
+	v->npars = v->njoins = v->nmembers = 0;
 	v->channel = 0;
 	v->at = 0;
 	v->lane = NONE;
-	v->out = v->end = NULL;
+	v->step = false;
 	v->top = v->high = v->program->cells;
 	if (v->most < v->top)
 		v->most = v->top;
-	v->nterms = 0;
-	v->nmembers = 0;
-	v->wrong = false;
+	v->wrong = v->stopped = false;
+	cursor_push(v, NULL, body);
 }
 
-/* x modulo m > 0, for an x that is mostly within one m of the right range. */
-static inline int64_t modulo(int64_t x, int64_t m)
+void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *body)
 {
-	if ((uint64_t)x < (uint64_t)m)
-		return x;
-	if (x < 0 && x >= -m)
-		return x + m;
-	if (x > 0 && x - m < m)
-		return x - m;
-	int64_t r = x % m;
-	return r < 0 ? r + m : r;
+	ARENA_PUSH(v->arena, v->rows, v->nrows, v->caprows) =
+		(struct row){ .of = of, .next = body, .top = v->top, .nentries = v->nentries };
 }
 
-static void set_lane(struct cursor *v, struct op *out)
+/* ---- loops ------------------------------------------------------------------------------- */
+
+/* An iteration: of a par it is a block. */
+static inline void iterate(struct cursor *v, struct row *r)
 {
-	if (v->lane != NONE)
-		v->lanes[v->lane].n = (uint32_t)(out - v->lanes[v->lane].ops);
-	v->out = out;
+	bind_number(v, r->of->var, r->i);
+	if (r->of->kind == S_PAR_FOR)
+		cursor_block(v, r->block++);
+	r->next = r->of->body;
 }
 
-/* Another peer than the last time: its FIFO, if it is there already and is one that
- * needs no check. Most are, where a rank talks to many. */
-static bool known_fifo(struct cursor *v, struct opsite *s, int64_t peer)
+static void loop(struct cursor *v, const struct stmt *s)
 {
-	const struct tables *t = v->tables;
-	uint64_t n = v->program->nranks;
-	if (!t->direct || v->at != 0 || (uint64_t)peer >= n || v->quiet || !v->links->all)
+	int64_t i = eval(v, s->e), end = eval(v, s->e2), by = s->e3 ? eval(v, s->e3) : 1;
+	if (v->stopped)
+		return;
+	if (by == 0)
+		cursor_fail(v, s->e3->span, "a loop `by 0` does not end");
+	if (by == 0 || (by > 0 ? i >= end : i <= end))
+		return;
+	if (s->kind == S_PAR_FOR)
+		cursor_par(v);
+	cursor_push(v, s, NULL);
+	struct row *r = &v->rows[v->nrows - 1];
+	r->i = i;
+	r->end = end;
+	r->by = by;
+	iterate(v, r);
+}
+
+/* Whether there is one more iteration; past the last number there is nothing to do. */
+static inline bool next_iteration(struct cursor *v, struct row *r)
+{
+	int64_t i;
+	if (__builtin_add_overflow(r->i, r->by, &i) || (r->by > 0 ? i >= r->end : i <= r->end) ||
+	    !eval_work(v, r->of->span, r->of->span))
 		return false;
-	uint64_t row = s->stmt->kind == S_SEND ? v->rank * n + (uint64_t)peer
-					       : (uint64_t)peer * n + v->rank;
-	if (!t->direct[row])
-		return false;
-	s->op.fifo = t->direct[row] - 1;
-	s->key = v->rank_key ^ (uint64_t)peer;
-	s->at = 0;
+	r->i = i;
+	iterate(v, r);
 	return true;
 }
 
-/* Cases that are alike: d is set, after which the next instruction comes; d is set unless
- * it overflows; a jump. */
-#define SET(OP, VALUE) \
-	case OP: R[in->d] = (VALUE); break;
-#define CHECKED(OP, WHAT, X, Y) \
-	case OP: \
-		x = (X); \
-		y = (Y); \
-		if (__builtin_##WHAT##_overflow(x, y, &r)) \
-			goto overflow; \
-		R[in->d] = r; \
+/* ---- statements ----------------------------------------------------------------------------- */
+
+/* A chain of else-ifs is a loop here: it may be long. */
+static void branch(struct cursor *v, const struct stmt *s)
+{
+	while (s && !eval(v, s->e) && !v->stopped) {
+		if (s->orelse && (s->orelse->kind != S_IF || s->orelse->next)) {
+			cursor_push(v, s, s->orelse);
+			return;
+		}
+		s = s->orelse;
+	}
+	if (s && !v->stopped)
+		cursor_push(v, s, s->body);
+}
+
+/* A step is run within its list: there is one for each few operations. */
+static void begin_step(struct cursor *v, const struct stmt *s)
+{
+	struct row *r = &v->rows[v->nrows - 1];
+	v->step = true;
+	v->joined = 0;
+	r->step = s;
+	r->next = s->body;
+}
+
+static void end_step(struct cursor *v, struct row *r)
+{
+	v->step = false;
+	v->joined = 0;
+	r->next = r->step->next;
+	r->step = NULL;
+}
+
+static void let(struct cursor *v, const struct stmt *s)
+{
+	uint32_t at;
+	if (v->binds[s->var->id].kind == B_LAZY) /* a topology's */
+		return;
+	if (s->e->kind != E_TABLE) {
+		bind_number(v, s->var, eval(v, s->e));
+		return;
+	}
+	uint32_t n = eval_table(v, s->e, &at);
+	bind_table(v, s->var, at, n);
+}
+
+static void channel(struct cursor *v, const struct stmt *s)
+{
+	int64_t x = eval(v, s->e);
+	if (v->stopped)
+		return;
+	if (x < 0 || x > UINT32_MAX) {
+		cursor_report(v, 203, s->e->span,
+			      "channel %" PRId64 ": channels are numbered from 0%s", x,
+			      x < 0 ? "" : " to 4294967295");
+		return;
+	}
+	cursor_push(v, s, s->body);
+	v->rows[v->nrows - 1].i = v->channel;
+	cursor_use_channel(v, (uint32_t)x);
+}
+
+static void check(struct cursor *v, const struct stmt *s)
+{
+	int64_t holds = eval(v, s->e);
+	if (!holds && !v->stopped)
+		cursor_report(v, 205, s->span, "%s", s->text ? s->text : "assertion fails");
+}
+
+static void link(struct cursor *v, const struct stmt *s)
+{
+	int64_t a = eval(v, s->e), b = eval(v, s->e2), n = v->program->nranks;
+	if (v->stopped || a == b)
+		return;
+	v->idle = 0;
+	if ((uint64_t)a >= (uint64_t)n || (uint64_t)b >= (uint64_t)n) {
+		cursor_report(v, 306, s->e2->span,
+			      "a link from %" PRId64 " to %" PRId64 ": ranks are 0..%" PRId64, a, b,
+			      n);
+		return;
+	}
+	if (v->npairs >= LIMIT_LINKS) {
+		cursor_report(v, 501, s->e2->span, "more than %u links (LIMIT_LINKS)", LIMIT_LINKS);
+		v->stopped = true;
+		return;
+	}
+	uint32_t row = v->npairs;
+	(void)ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs);
+	v->pairs[row][0] = (uint32_t)a;
+	v->pairs[row][1] = (uint32_t)b;
+}
+
+/* False: there is no room for its operation; nothing was done. */
+static bool statement(struct cursor *v, const struct stmt *s)
+{
+	switch (s->kind) {
+	case S_SEND:
+	case S_RECV:
+	case S_REDUCE_FROM:
+	case S_COPY:
+	case S_REDUCE_INTO: break; /* operations() */
+	case S_SCRATCH: return cursor_scratch(v, s);
+	case S_STEP:
+		if (s->body)
+			begin_step(v, s);
 		break;
-#define JUMP(OP, IF) \
-	case OP: \
-		if (IF) \
-			goto jump; \
+	case S_PAR:
+		cursor_par(v);
+		cursor_push(v, s, s->body);
 		break;
+	case S_BLOCK: /* of a par */
+		cursor_block(v, v->rows[v->nrows - 1].block++);
+		cursor_push(v, s, s->body);
+		break;
+	case S_PAR_FOR:
+	case S_FOR: loop(v, s); break;
+	case S_CHANNEL: channel(v, s); break;
+	case S_IF: branch(v, s); break;
+	case S_WITHIN: cursor_within(v, s); break;
+	case S_CALL: cursor_call(v, s); break;
+	case S_ASSERT: check(v, s); break;
+	case S_LET: let(v, s); break;
+	case S_LINK: link(v, s); break;
+	case S_FN: break;
+	}
+	return true;
+}
+
+/* The end of a list: its scratch and its tables end with it. False: there is no room for the
+ * waits of a par. */
+static bool end(struct cursor *v)
+{
+	struct row *r = &v->rows[v->nrows - 1];
+	v->top = r->top;
+	v->nentries = r->nentries;
+	switch (r->of ? (int)r->of->kind : -1) {
+	case S_FOR:
+	case S_PAR_FOR:
+		if (r->of->kind == S_PAR_FOR)
+			cursor_block_end(v);
+		if (next_iteration(v, r))
+			return true;
+		if (r->of->kind == S_PAR_FOR && !cursor_par_end(v))
+			return false;
+		break;
+	case S_PAR:
+		if (!cursor_par_end(v))
+			return false;
+		break;
+	case S_BLOCK: cursor_block_end(v); break;
+	case S_CHANNEL: cursor_use_channel(v, (uint32_t)r->i); break;
+	case S_WITHIN:
+	case S_CALL: cursor_leave(v); break;
+	default: break;
+	}
+	v->nrows--;
+	return true;
+}
+
+/* Operations, one behind another. False: there is no room for one, or v->stopped. */
+static inline bool operations(struct cursor *v, struct row *r)
+{
+	const struct stmt *s = r->next;
+	bool ok = true;
+	while (s && s->kind <= S_REDUCE_INTO && (ok = cursor_operation(v, s)))
+		s = s->next;
+	r->next = s;
+	return ok;
+}
 
 enum cursor_state cursor_next(struct cursor *v)
 {
-	const struct insn *const code = v->code->insns, *in = code + v->pc;
-	struct opsite *const sites = v->code->sites, *s;
-	int64_t *R, x = 0, y = 0, r;
-	uint64_t idle, at, key = v->rank_key;
-	struct op *out, *end;
-	enum fail f;
-	enum slow slow;
-
-	if (v->lane != NONE) {
-		v->out = v->lanes[v->lane].ops + v->lanes[v->lane].n;
-		v->end = v->lanes[v->lane].ops + v->lanes[v->lane].cap;
-	}
-load: /* the cursor's state into locals, after anything that may change it */
-	R = v->stack + v->base;
-	out = v->out;
-	end = v->end;
-	at = v->at;
-	idle = v->idle;
-	for (;; in++)
-		switch ((enum insn_op)in->op) {
-			SET(I_LDI, in->imm)
-			SET(I_MOV, R[in->a])
-			SET(I_WHOLE, v->rank)
-			CHECKED(I_ADD, add, R[in->a], R[in->b])
-			CHECKED(I_SUB, sub, R[in->a], R[in->b])
-			CHECKED(I_MUL, mul, R[in->a], R[in->b])
-			CHECKED(I_ADDI, add, R[in->a], in->imm)
-			CHECKED(I_RSUBI, sub, in->imm, R[in->a])
-			CHECKED(I_MULI, mul, R[in->a], in->imm)
-			SET(I_EQ, R[in->a] == R[in->b])
-			SET(I_NE, R[in->a] != R[in->b])
-			SET(I_LT, R[in->a] < R[in->b])
-			SET(I_LE, R[in->a] <= R[in->b])
-			SET(I_EQI, R[in->a] == in->imm)
-			SET(I_NEI, R[in->a] != in->imm)
-			SET(I_LTI, R[in->a] < in->imm)
-			SET(I_LEI, R[in->a] <= in->imm)
-			SET(I_GTI, R[in->a] > in->imm)
-			SET(I_GEI, R[in->a] >= in->imm)
-			SET(I_BANDI, R[in->a] & in->imm)
-			SET(I_SARI, R[in->a] >> in->imm)
-			SET(I_NOT, !R[in->a])
-			SET(I_COMPL, ~R[in->a])
-			SET(I_BOOL, R[in->a] != 0)
-		case I_MOD:
-			x = R[in->a];
-			y = R[in->b];
-			if (y > 0 && y <= INT32_MAX) {
-				R[in->d] = modulo(x, y);
-				break;
-			}
-			goto binary;
-		case I_DIV:
-		case I_SHL:
-		case I_SHR:
-		case I_BAND:
-		case I_BOR:
-		case I_BXOR:
-		case I_MIN:
-		case I_MAX:
-			x = R[in->a];
-			y = R[in->b];
-		binary:
-			f = arith_binary((enum insn_op)in->op, x, y, &r);
-			if (f != FAIL_NONE)
-				goto fail;
-			R[in->d] = r;
-			break;
-		case I_NEG:
-		case I_ABS:
-		case I_ILOG2:
-		case I_CLOG2:
-		case I_ISPOW2:
-		case I_POPCOUNT:
-		case I_CTZ:
-			x = R[in->a];
-			f = arith_unary((enum insn_op)in->op, x, &r);
-			if (f != FAIL_NONE)
-				goto fail;
-			R[in->d] = r;
-			break;
-		case I_DIVI: /* imm > 0: cannot fail */
-			(void)arith_div(R[in->a], in->imm, &R[in->d]);
-			break;
-		case I_MODI:
-			x = R[in->a];
-			if (in->imm <= INT32_MAX)
-				R[in->d] = modulo(x, in->imm);
-			else
-				(void)arith_mod(x, in->imm, &R[in->d]);
-			break;
-		case I_ADDMOD:
-			x = R[in->a];
-			y = R[in->b];
-			if (__builtin_add_overflow(x, y, &r))
-				goto overflow;
-			goto add_k;
-		case I_SUBMOD:
-			x = R[in->a];
-			y = R[in->b];
-			if (__builtin_sub_overflow(x, y, &r))
-				goto overflow;
-			goto add_k;
-		case I_ADDIMOD:
-			r = R[in->a];
-		add_k:
-			x = r;
-			y = in->k;
-			if (__builtin_add_overflow(x, y, &r))
-				goto overflow;
-			R[in->d] = modulo(r, (int64_t)in->m);
-			break;
-		case I_ENTRY:
-		case I_ENTRYR:
-			x = R[in->a];
-			y = in->m;
-			f = FAIL_ENTRY;
-			if ((uint64_t)x >= (uint64_t)y)
-				goto fail;
-			R[in->d] = in->op == I_ENTRY ? v->code->constants[in->k + x] : R[in->b + x];
-			break;
-			JUMP(I_JMP, true)
-			JUMP(I_JZ, R[in->a] == 0)
-			JUMP(I_JNZ, R[in->a] != 0)
-			JUMP(I_JEQ, R[in->a] == R[in->b])
-			JUMP(I_JNE, R[in->a] != R[in->b])
-			JUMP(I_JLT, R[in->a] < R[in->b])
-			JUMP(I_JLE, R[in->a] <= R[in->b])
-			JUMP(I_JEQI, R[in->a] == in->k)
-			JUMP(I_JNEI, R[in->a] != in->k)
-			JUMP(I_JLTI, R[in->a] < in->k)
-			JUMP(I_JLEI, R[in->a] <= in->k)
-			JUMP(I_JGTI, R[in->a] > in->k)
-			JUMP(I_JGEI, R[in->a] >= in->k)
-			JUMP(I_ENTER, R[in->d] >= R[in->d + 1])
-		case I_NEXT:
-			if (++R[in->d] < R[in->d + 1])
-				goto again;
-			break;
-		case I_ENTERS:
-			x = R[in->d + 2];
-			f = FAIL_BY;
-			if (x == 0)
-				goto fail;
-			if (x > 0 ? R[in->d] >= R[in->d + 1] : R[in->d] <= R[in->d + 1])
-				goto jump;
-			break;
-		case I_NEXTS: /* past the last number there is nothing more to do */
-			x = R[in->d + 2];
-			if (!__builtin_add_overflow(R[in->d], x, &r) &&
-			    (x > 0 ? r < R[in->d + 1] : r > R[in->d + 1])) {
-				R[in->d] = r;
-				goto again;
-			}
-			break;
-		again:
-			idle += (uint64_t)in->k;
-			if (idle > LIMIT_IDLE_WORK) {
-				f = FAIL_WORK;
-				goto fail;
-			}
-		jump:
-			in = code + in->m - 1;
-			break;
-		case I_MESSAGE:
-			s = &sites[in->m];
-			x = R[in->a];
-			y = R[in->b];
-			if (out == end)
-				goto room;
-			if ((uint64_t)x >= s->count)
-				goto operation;
-			if ((s->key != (key ^ (uint64_t)y) || s->at != at) && !known_fifo(v, s, y))
-				goto operation;
-			*out = s->op;
-			out->cell = s->base + (uint32_t)x;
-			out++;
-			idle = 0;
-			break;
-		case I_MESSAGEV:
-			s = &sites[in->m];
-			x = R[in->a];
-			y = R[in->b];
-			if (out == end)
-				goto room;
-			if (!s->whole) { /* its own number is never a key */
-				if ((uint64_t)y >= (uint64_t)R[s->g + 1])
-					goto operation;
-				y = cursor_whole(v, &R[s->g], y);
-			}
-			if ((s->key != (key ^ (uint64_t)y) || s->at != at) && !known_fifo(v, s, y))
-				goto operation;
-			if (s->x.is_view) {
-				const int64_t *view = &R[s->x.view];
-				if ((uint64_t)x >= (uint64_t)view[2])
-					goto operation;
-				*out = s->op;
-				out->cell = (uint32_t)(view[0] + x * view[1]);
-				out->n = (uint32_t)view[1];
-			} else {
-				if ((uint64_t)x >= s->count)
-					goto operation;
-				*out = s->op;
-				out->cell = s->base + (uint32_t)x;
-			}
-			if (s->maybe_joined) {
-				if (v->joined)
-					out->kind |= OP_JOINED;
-				v->joined = true;
-			}
-			out++;
-			idle = 0;
-			break;
-		case I_OP:
-			if (out == end)
-				goto room;
-		operation:
-			v->idle = idle;
-			set_lane(v, out);
-			v->pc = (uint32_t)(in - code) + 1;
-			slow = cursor_operation(v, in);
-			goto slow_done;
-		case I_RETF:
-			x = R[in->a];
-			R[0] = x;
-			v->nframes--;
-			in = code + v->frames[v->nframes].pc;
-			v->base = v->frames[v->nframes].base;
-			R = v->stack + v->base;
-			break;
-		case I_STEP: v->joined = false; break;
-		case I_LEAVE:
-			if (R[in->d + 3] == 0)
-				v->nmembers = (uint32_t)R[in->d + 2];
-			break;
-		case I_MARK: R[in->d] = v->top; break;
-		case I_RELEASE: v->top = (uint32_t)R[in->a]; break;
-		case I_VALUE: v->value = R[in->a]; goto done;
-		case I_END: goto done;
-		case I_SCRATCH:
-			if (out == end)
-				goto room;
-			goto rare;
-		case I_CALLF:
-		case I_CHANNEL:
-		case I_UNCHANNEL:
-		case I_WITHIN:
-		case I_GROUP:
-		case I_PAR:
-		case I_BLOCK:
-		case I_BLOCKEND:
-		case I_PAREND:
-		case I_REF:
-		case I_CALL:
-		case I_RET:
-		case I_VIEW:
-		case I_SAMEPART:
-		case I_WHERE:
-		case I_ASSERT:
-		case I_LINK:
-		case I_TERM:
-		case I_TERMS:
-		rare:
-			v->idle = idle;
-			set_lane(v, out);
-			v->pc = (uint32_t)(in - code) + 1;
-			slow = cursor_slow(v, in);
-			goto slow_done;
+	while (v->nrows > 0 && !v->stopped) {
+		struct row *r = &v->rows[v->nrows - 1];
+		bool ok = operations(v, r);
+		const struct stmt *s = r->next;
+		if (ok && s) {
+			r->next = s->next;
+			ok = statement(v, s);
+			if (!ok)
+				v->rows[v->nrows - 1].next = s; /* it is run again */
+		} else if (ok && r->step) {
+			end_step(v, r);
+		} else if (ok) {
+			ok = end(v);
 		}
-room: /* no room for the instruction's operation: it is run again afterwards */
-	v->idle = idle;
-	set_lane(v, out);
-	v->pc = (uint32_t)(in - code);
-	slow = cursor_room(v);
-slow_done:
-	if (slow == SLOW_GO) {
-		in = code + v->pc;
-		goto load;
+		if (!ok && !v->stopped)
+			return CURSOR_ROOM;
 	}
-	return slow == SLOW_ROOM ? CURSOR_ROOM : CURSOR_STOPPED;
-done:
-	v->idle = idle;
-	set_lane(v, out);
-	return CURSOR_DONE;
-overflow:
-	f = FAIL_OVERFLOW;
-fail:
-	v->idle = idle;
-	set_lane(v, out);
-	cursor_fail(v, in, f, x, y);
-	return CURSOR_STOPPED;
+	return v->stopped ? CURSOR_STOPPED : CURSOR_DONE;
 }

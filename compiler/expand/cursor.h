@@ -1,22 +1,49 @@
 /*
- * The cursor: runs one rank's code and yields its operations.
+ * The cursor: runs a text on one rank, and yields its operations.
+ *
+ *   eval.c     names and expressions
+ *   cursor.c   statements; where it starts and stops
+ *   calls.c    calls of procs and schedules, groups, scratch
+ *   lanes.c    where operations go: lanes, and the waits of pars
+ *   message.c  operations: their operands, peers and FIFOs
+ *
+ * It walks the syntax tree; nothing is compiled. What a name stands for lies in one
+ * table, by the symbol's number (struct bind). A call keeps what it hides on a trail, and
+ * puts it back at its end: a name costs one look into the table, however deep the calls.
+ * Statements are run from a stack of lists (struct row), so the walk stops at any operation
+ * and goes on there. Expressions recurse in C: a tree's depth is bounded by the parser, and
+ * calls of fns by the limits below.
  *
  * The caller gives room for operations, lane by lane (a lane is what becomes a
  * task: the rank's main line, or one path of par blocks). cursor_next runs until
  * a lane's room is used up, or the rank is done. Who stores the operations
  * enlarges the room; who streams them consumes the lane's rows and empties it:
  *
- *     cursor_start(v, func, rank);
- *     while ((s = cursor_next(v)) == CURSOR_ROOM)
+ *     cursor_start(v, body, rank);
+ *     while (cursor_next(v) == CURSOR_ROOM)
  *             ... v->lanes[v->full]: more room, or consumed: done += n, n = 0 ...
  *
  * Mistakes are reported as they are met; an operation that has one is left out,
- * and a failing expression stops the rank.
+ * and a failing expression stops the rank. Work without operations is counted by the length
+ * of the text that is run, and limited: every program ends. ccs(5) 8.
  */
 #ifndef CCS_COMPILER_EXPAND_CURSOR_H
 #define CCS_COMPILER_EXPAND_CURSOR_H
 
-#include "compiler/expand/code.h"
+#include "compiler/expand/expand.h"
+
+#define LIMIT_CELLS (1u << 27) /* cells of all ranks, E0501 */
+#define LIMIT_TASKS (1u << 21) /* main lines and blocks of pars, of all ranks, E0501 */
+#define LIMIT_LINKS \
+	(1u << 25)		   /* links that the topology's body meets on one rank, and
+					   that it has of other ranks, E0501 */
+#define LIMIT_TERMS (1u << 24)	   /* contributions in one value of a contract, E0501 */
+#define LIMIT_ALL_TERMS (1u << 26) /* contributions in all values, before runs are made, E0501 */
+#define LIMIT_RUNS (1u << 25)	   /* runs of contributions in a contract, E0501 */
+#define MOST_SITES (1u << 24)	   /* statements that make operations, E0501 */
+#define LIMIT_REPORTS (1u << 20)   /* mistakes (ranks times places) after which a run ends */
+
+/* ---- paths, FIFOs, links ---------------------------------------------------------------- */
 
 /* Paths and FIFOs by name: hash tables over the program's rows. */
 struct tables {
@@ -49,9 +76,74 @@ struct links {
 	} *runs;
 };
 
+struct cursor;
 /** Runs the topology's body for every rank. Reports E0204, E0205, E0306, E0501. */
-void links_make(struct links *l, struct code *k, const struct decl *topology);
+void links_make(struct links *l, struct cursor *v, const struct decl *topology);
 bool links_has(const struct links *l, uint32_t src, uint32_t dst);
+
+/* ---- what is run --------------------------------------------------------------------------- */
+
+/* Chunks of a buffer: parts of `part` cells each, from cell `first` on. */
+struct view {
+	uint32_t first, part, parts;
+	uint32_t inner; /* parts of a block; 0: one pair of brackets */
+};
+
+enum bind_kind {
+	B_NONE,
+	B_NUMBER,
+	B_LAZY,	 /* evaluated when asked for: a topology's names, and the file's */
+	B_TABLE, /* its entries: v->entries[at .. at + n] */
+	B_VIEW
+};
+
+/* What a name stands for. */
+struct bind {
+	enum bind_kind kind;
+	uint64_t call; /* that bound it; 0: what is fixed for the instance */
+	union {
+		int64_t value;
+		struct view view;
+		struct {
+			const struct expr *expr;
+			uint32_t at, n; /* TABLE; LAZY: room for the entries, if it is a table */
+		};
+	};
+};
+
+/* Whose `rank` and `N`: a group, or all ranks. first + stride * number is the rank of the
+ * whole program that has a number; without a stride, first is a row of members. */
+struct group {
+	int64_t number, size; /* rank, N */
+	int64_t first, stride;
+};
+
+/* A list of statements that is being run. */
+struct row {
+	const struct stmt *of;	 /* it is the body of; NULL: of all */
+	const struct stmt *next; /* NULL: it is at its end */
+	const struct stmt *step; /* whose statements are run within the list; or NULL */
+	uint32_t top, nentries;	 /* scratch and entries in use at its beginning */
+	int64_t i, end, by;	 /* for: the variable, its limit and step; channel: i: the one
+				    outside */
+	uint32_t block;		 /* par: number of the running block */
+};
+
+/* What a group's block or a call hides, until it ends. */
+struct outside {
+	struct group here, home;
+	uint64_t call;
+	uint32_t ntrail, nmembers, part, depth;
+};
+
+/* One textual operation. */
+struct opsite {
+	const struct stmt *stmt; /* NULL: it was not met yet */
+	struct op op;		 /* as it will be; op.fifo is the one of (key, at) */
+	uint64_t key;		 /* (rank + 1) << 32 ^ peer */
+	uint64_t at;		 /* path << 32 | channel */
+	uint32_t bad;		 /* 1 + last rank that was told off here */
+};
 
 struct lane {
 	struct op *ops; /* room for cap */
@@ -75,49 +167,53 @@ struct join {
 	uint32_t lane, rows;
 };
 
-struct frame {
-	uint32_t pc;   /* of the call */
-	uint32_t base; /* the caller's window */
-	uint32_t func; /* the callee */
-	uint32_t top;  /* scratch in use at the call */
-};
-
-/* One contribution of a contract's clause. */
-struct term_row {
-	uint32_t cell, first, n;
-};
-
 enum cursor_state { CURSOR_ROOM, CURSOR_DONE, CURSOR_STOPPED };
 
 struct cursor {
-	struct code *code;
+	struct ctx *ctx;
+	struct arena *arena;
 	struct program *program;
 	struct tables *tables;	   /* NULL: no FIFO is made (quiet runs) */
 	const struct links *links; /* NULL: no check of links */
-	struct arena *arena;
-	bool quiet;	     /* report nothing */
-	int64_t report_rank; /* rank of reports, or NO_RANK */
+	bool quiet;		   /* report nothing */
+	bool any_in;		   /* there is a buffer that must not be written */
+	int64_t report_rank;	   /* rank of reports, or NO_RANK */
 	uint32_t rank;
 	uint64_t rank_key;
-	uint32_t ntasks; /* next task's row */
+	uint32_t ntasks;     /* next task's row */
+	const char *c_stack; /* where the C stack begins, and how much of it there is */
+	ptrdiff_t c_room;
 
-	uint32_t pc, base, func;
-	int64_t *stack;
-	uint32_t capstack;
-	struct frame *frames;
-	uint32_t nframes, capframes;
+	struct bind *binds; /* by symbol */
+	struct hidden {	    /* what binds were, to be put back */
+		uint32_t symbol;
+		struct bind bind;
+	} *trail;
+	uint32_t ntrail, captrail;
+	uint64_t call, ncalls;	 /* the running call, all so far */
+	uint32_t depth;		 /* calls that are open, of procs and fns */
+	struct group here, home; /* of the statement; of the call that it is in */
+	uint32_t part;		 /* cells in a part of the call's views: scratch has such parts */
+	int64_t *entries;	 /* of tables, and arguments */
+	uint32_t nentries, capentries, nfixed;
+	struct row *rows;
+	uint32_t nrows, caprows;
+	struct outside *outside;
+	uint32_t noutside, capoutside;
 	uint64_t idle; /* work since the last operation */
+	bool stopped;  /* an expression failed, or a limit was reached; reported */
 
+	struct opsite *sites; /* by the statement's number */
 	struct lane *lanes;
 	uint32_t nlanes, caplanes;
 	uint32_t lane;	   /* that operations go to; NONE: a block without any yet */
 	uint32_t full;	   /* CURSOR_ROOM: the lane that needs room */
 	uint32_t *lane_of; /* by path: 1 + lane of this rank */
 	uint32_t caplane_of;
-	struct op *out, *end; /* in the lane's room */
-	uint64_t at;	      /* path << 32 | channel */
+	uint64_t at; /* path << 32 | channel */
 	uint32_t channel;
-	bool joined; /* the step has an operation */
+	bool step;	/* in a step */
+	uint8_t joined; /* OP_JOINED: it has an operation */
 	struct par_row *pars;
 	uint32_t npars, cappars;
 	struct join *joins;
@@ -130,11 +226,8 @@ struct cursor {
 	uint32_t most;	    /* scratch: most in use on any rank so far */
 	uint64_t nsilent;   /* FRESH and WAIT rows so far, of all ranks */
 
-	uint32_t (*pairs)[2]; /* I_LINK: source, target */
+	uint32_t (*pairs)[2]; /* of links: source, target */
 	uint32_t npairs, cappairs;
-	struct term_row *terms; /* I_TERM, I_TERMS */
-	uint32_t nterms, capterms;
-	int64_t value; /* I_VALUE */
 	uint64_t reports;
 	bool wrong;	     /* this rank has a report: the first one's path, and */
 	uint32_t wrong_path; /* rows of its lane before it */
@@ -144,44 +237,148 @@ struct cursor {
 	size_t captext;
 };
 
-void cursor_init(struct cursor *v, struct code *k, struct tables *t, struct arena *a);
-/** Begins `func` for a rank; its registers 0-3 are set. */
-void cursor_start(struct cursor *v, uint32_t func, uint32_t rank);
+void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct arena *a, bool quiet);
+/** Begins a list of statements (or NULL: expressions alone) for a rank. */
+void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
 /** Runs on from where it stopped. */
 enum cursor_state cursor_next(struct cursor *v);
-/** Register `reg` of the function that was started (before it runs). */
-void cursor_set(struct cursor *v, uint32_t reg, int64_t value);
+/** Runs the list before what is run now; `of` says what its end does. */
+void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *body);
 
-/* The rank of the whole program that has a number in the group of the context at `g`:
- * first + stride * number; without a stride, first is a row of members. */
-static inline uint32_t cursor_whole(const struct cursor *v, const int64_t *g, int64_t number)
+/** Most cells that a rank may have. */
+static inline uint32_t cursor_most_cells(const struct cursor *v)
 {
-	return g[3] ? (uint32_t)(g[2] + g[3] * number) : v->members[g[2] + number];
+	return LIMIT_CELLS / v->program->nranks;
 }
 
-/* ---- cursor_op.c, cursor_slow.c, for cursor.c */
+/* ---- eval.c */
 
-enum slow { SLOW_GO, SLOW_ROOM, SLOW_STOP };
+/* What is rare stays out of the registers of what is not. */
+#define RARE __attribute__((noinline))
+
+/** The value of what is more than a leaf; see eval(). */
+int64_t eval_tree(struct cursor *v, const struct expr *e);
+/** The value of an expression that needs no rank. Reports; false on failure. */
+bool eval_fixed(struct cursor *v, const struct expr *e, int64_t *value);
+/** Evaluates a table to entries: their number; the first is v->entries[*at]. */
+uint32_t eval_table(struct cursor *v, const struct expr *table, uint32_t *at);
+/** The entries of the table that a name stands for. */
+uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at);
+/** Whether the expression (or NULL), or a fn that it calls, mentions `s` (or
+ *  NULL), or, if so asked, `rank`. */
+bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *s, bool rank);
+void eval_push(struct cursor *v, int64_t entry);
+/** Reports that too much work was done without an operation. */
+bool eval_too_much(struct cursor *v, struct span report);
+/** Keeps what the name stands for, until bind_undo. */
+void bind_hide(struct cursor *v, const struct symbol *s);
+/** Puts back what was hidden since the trail was that long. */
+void bind_undo(struct cursor *v, uint32_t ntrail);
+/** What is fixed for the instance: before any rank runs. */
+void bind_fixed(struct cursor *v, const struct symbol *s, struct bind b);
+/** The let's value when it is asked for; if it is a table, room for it is taken now. */
+void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e);
+/** The parameters and lets of d's topology, all lazy. */
+void bind_topology(struct cursor *v, const struct decl *d);
+
+/** The value; 0 and v->stopped if it fails, which is reported (E0204). Most expressions are
+ *  a name, `rank`, `N` or a number: not worth a call. */
+static inline int64_t eval(struct cursor *v, const struct expr *e)
+{
+	if (e->kind == E_NAME && v->binds[e->sym->id].kind == B_NUMBER)
+		return v->binds[e->sym->id].value;
+	if (e->kind == E_RANK)
+		return v->here.number;
+	if (e->kind == E_N)
+		return v->here.size;
+	return e->kind == E_INT ? e->value : eval_tree(v, e);
+}
+
+/** Counts the work of running `text` once. False: too much; reported. */
+static inline bool eval_work(struct cursor *v, struct span text, struct span report)
+{
+	v->idle += 1 + (text.hi - text.lo) / 8;
+	return v->idle <= LIMIT_IDLE_WORK || eval_too_much(v, report);
+}
+
+/** The name's place in the table, for a value of the running call, until its end. */
+static inline struct bind *bind_own(struct cursor *v, const struct symbol *s, enum bind_kind kind)
+{
+	struct bind *b = &v->binds[s->id];
+	if (b->call != v->call)
+		bind_hide(v, s);
+	b->kind = kind;
+	return b;
+}
+
+static inline void bind_number(struct cursor *v, const struct symbol *s, int64_t value)
+{
+	bind_own(v, s, B_NUMBER)->value = value;
+}
+
+static inline void bind_view(struct cursor *v, const struct symbol *s, struct view view)
+{
+	bind_own(v, s, B_VIEW)->view = view;
+}
+
+static inline void bind_table(struct cursor *v, const struct symbol *s, uint32_t at, uint32_t n)
+{
+	struct bind *b = bind_own(v, s, B_TABLE);
+	b->at = at;
+	b->n = n;
+}
+
+/* ---- calls.c */
+
+/** Begins the callee's body, unless a mistake is reported. */
+void cursor_call(struct cursor *v, const struct stmt *s);
+/** Begins the block, if the rank is in the group. */
+void cursor_within(struct cursor *v, const struct stmt *s);
+/** The end of both. */
+void cursor_leave(struct cursor *v);
+/** False: there is no room; nothing was done. */
+bool cursor_scratch(struct cursor *v, const struct stmt *s);
+
+/* The rank of the whole program that has a number in a group. */
+static inline uint32_t cursor_whole(const struct cursor *v, const struct group *g, int64_t number)
+{
+	return g->stride ? (uint32_t)(g->first + g->stride * number)
+			 : v->members[g->first + number];
+}
+
+/* ---- lanes.c */
 
 void cursor_par(struct cursor *v);
-void cursor_block(struct cursor *v, int64_t number);
+void cursor_block(struct cursor *v, uint32_t number);
 void cursor_block_end(struct cursor *v);
-enum slow cursor_par_end(struct cursor *v, const struct insn *in);
+/** False: there is no room for all waits yet. */
+bool cursor_par_end(struct cursor *v);
+/** Creates the tasks of blocks that have no operation yet, with their waits. False: v->full
+ *  needs room first, or v->stopped. */
+bool cursor_make_room(struct cursor *v);
+void cursor_use_channel(struct cursor *v, uint32_t channel);
+
+/** Whether the lane has room for an operation; false as above. */
+static inline bool cursor_room(struct cursor *v)
+{
+	return (v->lane != NONE && v->lanes[v->lane].n < v->lanes[v->lane].cap) ||
+	       cursor_make_room(v);
+}
+
+/* ---- message.c */
+
+/** A send, receive, reduction or copy. False: there is no room, and nothing was done; or
+ *  v->stopped. */
+bool cursor_operation(struct cursor *v, const struct stmt *s);
 /** Cells of an operand. False: out of range; reported, unless `s` (or NULL) was
  *  before, for this rank. */
-bool cursor_cells(struct cursor *v, const struct operand *o, struct opsite *s, struct cells *cells);
-/** A rarer instruction; v->pc is behind it and may be changed. */
-enum slow cursor_slow(struct cursor *v, const struct insn *in);
-/** An I_OP or an I_MESSAGE that is not of the quick kind. */
-enum slow cursor_operation(struct cursor *v, const struct insn *in);
-/** Makes room where out == end: creates the tasks of blocks that have no
- *  operation yet, with their waits. SLOW_ROOM: v->full needs room first. */
-enum slow cursor_room(struct cursor *v);
-/** E0204 at the instruction. */
-void cursor_fail(struct cursor *v, const struct insn *in, enum fail f, int64_t a, int64_t b);
+bool cursor_cells(struct cursor *v, const struct ref *r, struct opsite *s, struct cells *cells);
+/** The row of the statement, with its site in the program. */
+struct opsite *cursor_site(struct cursor *v, const struct stmt *s);
 struct diag *cursor_report(struct cursor *v, int number, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/** Opens a window for a call; false: E0204 was reported. */
-bool cursor_push(struct cursor *v, const struct insn *in, uint32_t func, uint32_t d);
+/** E0204: the rank stops here. Returns 0. */
+int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

@@ -3,8 +3,8 @@
  *
  * In: a resolved schedule, N, parameters. Out: every rank's operations, in tasks,
  * with FIFOs, sites and buffers; or mistakes that were reported, and NULL. The
- * schedule is compiled once (code.c) and its code is run for every rank
- * (cursor.c): O(operations) in all, and O(instructions) for what makes none.
+ * cursor runs the schedule's text for every rank: O(operations) in all, and O(statements
+ * run) for what makes none.
  */
 #include "compiler/expand/cursor.h"
 #include "compiler/expand/instance.h"
@@ -42,9 +42,9 @@ static void set_hint(struct expansion *x, uint32_t path, uint32_t n)
 		uint32_t cap = x->caphints ? x->caphints : 16;
 		while (cap <= path)
 			cap *= 2;
-		x->hints = arena_grow(x->v.arena, x->hints, x->caphints * sizeof *x->hints,
-				      cap * sizeof *x->hints);
-		memset(x->hints + x->caphints, 0, (cap - x->caphints) * sizeof *x->hints);
+		x->hints = arena_grow(x->v.arena, x->hints, x->caphints * sizeof(*x->hints),
+				      cap * sizeof(*x->hints));
+		memset(x->hints + x->caphints, 0, (cap - x->caphints) * sizeof(*x->hints));
 		x->caphints = cap;
 	}
 	x->hints[path] = n;
@@ -70,7 +70,7 @@ static struct op *carve(struct expansion *x, size_t cap)
 	if ((size_t)(x->end - x->at) < cap) {
 		size_t n = slab_size(x);
 		n = cap > n ? cap : n;
-		x->base = x->at = arena_grow(x->p->arena, NULL, 0, n * sizeof *x->at);
+		x->base = x->at = arena_grow(x->p->arena, NULL, 0, n * sizeof(*x->at));
 		x->end = x->at + n;
 	}
 	struct op *p = x->at;
@@ -88,14 +88,14 @@ static void enlarge(struct expansion *x, struct lane *l, size_t cap)
 		cap = cap < room ? cap : room;
 		x->at = l->ops + cap;
 	} else if (newest && l->ops == x->base) {
-		l->ops = arena_grow(x->p->arena, l->ops, l->cap * sizeof *l->ops,
-				    cap * sizeof *l->ops);
+		l->ops = arena_grow(x->p->arena, l->ops, l->cap * sizeof(*l->ops),
+				    cap * sizeof(*l->ops));
 		x->base = l->ops;
 		x->at = x->end = l->ops + cap;
 	} else {
 		struct op *p = carve(x, cap);
 		if (l->n)
-			memcpy(p, l->ops, l->n * sizeof *p);
+			memcpy(p, l->ops, l->n * sizeof(*p));
 		l->ops = p;
 	}
 	x->granted += cap - l->cap;
@@ -111,28 +111,26 @@ static void give_back(struct expansion *x, struct lane *l)
 	}
 }
 
-/* The rows of all ranks, up to LIMIT_OPS of them: runs code of its own, without storing. */
+/* The rows of all ranks, up to LIMIT_OPS of them: by a cursor of its own, without storing. */
 static uint64_t count_rows(struct expansion *x)
 {
-	struct ctx *c = x->v.code->ctx;
+	struct ctx *c = x->v.ctx;
 	struct op *room = ARENA_ARRAY(c->scratch, struct op, ROOM);
 	struct program copy = *x->p;
 	struct tables tables;
-	struct code k;
 	struct cursor v;
 	uint64_t n = 0;
 	copy.arena = c->scratch;
 	copy.paths = ARENA_ARRAY(c->scratch, struct path, copy.npaths);
-	memcpy(copy.paths, x->p->paths, copy.npaths * sizeof *copy.paths);
+	memcpy(copy.paths, x->p->paths, copy.npaths * sizeof(*copy.paths));
 	copy.cappaths = copy.npaths;
-	code_init(&k, c, &copy, true);
-	if (instance_make(&k, true) != INSTANCE_OK)
+	cursor_init(&v, c, &copy, c->scratch, true);
+	if (instance_make(&v, true) != INSTANCE_OK)
 		return 0;
-	uint32_t func = code_schedule(&k, copy.instance.schedule);
 	tables_init(&tables, c->scratch, &copy, false);
-	cursor_init(&v, &k, &tables, c->scratch);
+	v.tables = &tables;
 	for (uint32_t r = 0; r < copy.nranks && n <= LIMIT_OPS; r++) {
-		cursor_start(&v, func, r);
+		cursor_start(&v, copy.instance.schedule->body, r);
 		while (n <= LIMIT_OPS && cursor_next(&v) == CURSOR_ROOM) {
 			struct lane *l = &v.lanes[v.full];
 			n += l->n;
@@ -163,7 +161,7 @@ static bool give_room(struct expansion *x)
 	struct lane *l = &x->v.lanes[x->v.full];
 	uint64_t cap = l->cap ? 2 * (uint64_t)l->cap : hint(x, l->path);
 	if (over_limit(x)) {
-		diag_add(x->v.code->ctx->diags, SEV_ERROR, 501, x->p->instance.schedule->name.span,
+		diag_add(x->v.ctx->diags, SEV_ERROR, 501, x->p->instance.schedule->name.span,
 			 NO_RANK, "the schedule has more than %u operations (LIMIT_OPS)",
 			 LIMIT_OPS);
 		return false;
@@ -196,12 +194,11 @@ static void store(struct expansion *x)
 	x->granted = 0;
 }
 
-static bool run_ranks(struct expansion *x, uint32_t func)
+static bool run_ranks(struct expansion *x)
 {
 	for (uint32_t r = 0; r < x->p->nranks; r++) {
-		enum cursor_state s;
-		cursor_start(&x->v, func, r);
-		while ((s = cursor_next(&x->v)) == CURSOR_ROOM)
+		cursor_start(&x->v, x->p->instance.schedule->body, r);
+		while (cursor_next(&x->v) == CURSOR_ROOM)
 			if (!give_room(x))
 				return false;
 		store(x);
@@ -252,7 +249,6 @@ static bool too_much_work(struct ctx *c, const struct program *p)
 struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where)
 {
 	uint32_t errors = c->diags->errors;
-	struct code k;
 	struct tables tables;
 	struct links links;
 	struct expansion x = { .p = NULL };
@@ -263,25 +259,24 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 		return NULL;
 	}
 	struct program *p = x.p = new_program(c, in);
-	code_init(&k, c, p, false);
-	if (instance_make(&k, quiet_where) != INSTANCE_OK)
+	cursor_init(&x.v, c, p, c->scratch, false);
+	if (instance_make(&x.v, quiet_where) != INSTANCE_OK)
 		return NULL;
-	links_make(&links, &k, in->schedule->topology);
-	uint32_t func = k.failed ? 0 : code_schedule(&k, in->schedule);
-	if (k.failed || c->diags->errors != errors)
+	links_make(&links, &x.v, in->schedule->topology);
+	if (c->diags->errors != errors)
 		return NULL;
 	new_tasks(p);
 	tables_init(&tables, c->scratch, p, true);
-	cursor_init(&x.v, &k, &tables, c->scratch);
+	x.v.tables = &tables;
 	x.v.links = &links;
-	if (!run_ranks(&x, func))
+	if (!run_ranks(&x))
 		return NULL;
 	p->partial = c->diags->errors != errors;
 	p->scratch = x.v.most - p->cells;
 	p->nops = x.stored - x.v.nsilent;
 	/* What the FIFOs' table has too much goes back. */
-	p->fifos = arena_grow(p->arena, p->fifos, p->capfifos * sizeof *p->fifos,
-			      p->nfifos * sizeof *p->fifos);
+	p->fifos = arena_grow(p->arena, p->fifos, p->capfifos * sizeof(*p->fifos),
+			      p->nfifos * sizeof(*p->fifos));
 	p->capfifos = p->nfifos;
 	return too_much_work(c, p) ? NULL : p;
 }

@@ -9,9 +9,16 @@
 
 #include <string.h>
 
-static enum instance_state failed(struct code *k, enum instance_state otherwise)
+static void fix_number(struct cursor *v, const struct symbol *s, int64_t value)
 {
-	return k->failed ? INSTANCE_WRONG : otherwise;
+	bind_fixed(v, s, (struct bind){ .kind = B_NUMBER, .value = value });
+}
+
+/* NULL: not a number yet. */
+static const struct bind *number_of(const struct cursor *v, const struct symbol *s)
+{
+	const struct bind *b = &v->binds[s->id];
+	return b->kind == B_NUMBER ? b : NULL;
 }
 
 static bool given(const struct instance *in, const struct binding *p, int64_t *value)
@@ -36,9 +43,9 @@ static void mark_used(const struct instance *in, const struct binding *p)
 			s[i].used = true;
 }
 
-static bool parameters(struct code *k)
+static bool parameters(struct cursor *v)
 {
-	struct program *p = k->program;
+	struct program *p = v->program;
 	const struct instance *in = &p->instance;
 	uint32_t n = 0;
 	for (const struct binding *b = in->schedule->params; b; b = b->next)
@@ -49,17 +56,17 @@ static bool parameters(struct code *k)
 		mark_used(in, b);
 		if (!given(in, b, &values[n])) {
 			if (!b->value) {
-				if (!k->quiet)
+				if (!v->quiet)
 					diag_add(
-						k->ctx->diags, SEV_ERROR, 203, b->span, NO_RANK,
+						v->ctx->diags, SEV_ERROR, 203, b->span, NO_RANK,
 						"parameter %s has no value: give one with -D %s=...",
 						b->name.name, b->name.name);
 				return false;
 			}
-			if (!code_eval(k, b->value, &values[n]))
+			if (!eval_fixed(v, b->value, &values[n]))
 				return false;
 		}
-		code_bind(k, b->sym, B_CONST, 0, values[n], NULL);
+		fix_number(v, b->sym, values[n]);
 	}
 	p->params = values;
 	p->nparams = n;
@@ -67,42 +74,42 @@ static bool parameters(struct code *k)
 }
 
 /* "N = 6, X = 4" */
-static const char *values_text(struct code *k, const struct binding *list)
+static const char *values_text(struct cursor *v, const struct binding *list)
 {
-	const char *text = arena_printf(k->arena, "N = %lld", (long long)k->nranks);
+	const char *text = arena_printf(v->arena, "N = %lld", (long long)v->program->nranks);
 	for (; list; list = list->next) {
-		const struct bind *b = code_binding(k, list->sym);
-		if (b && b->kind == B_CONST)
-			text = arena_printf(k->arena, "%s, %s = %lld", text, list->name.name,
+		const struct bind *b = number_of(v, list->sym);
+		if (b)
+			text = arena_printf(v->arena, "%s, %s = %lld", text, list->name.name,
 					    (long long)b->value);
 	}
 	return text;
 }
 
 /* `at`: the place in the schedule's own text that asks for it. */
-static enum instance_state where(struct code *k, const struct decl *d, const char *what,
+static enum instance_state where(struct cursor *v, const struct decl *d, const char *what,
 				 struct span at, bool quiet)
 {
 	int64_t holds;
 	if (!d->where)
 		return INSTANCE_OK;
-	if (!code_eval(k, d->where, &holds))
+	if (!eval_fixed(v, d->where, &holds))
 		return INSTANCE_WRONG;
 	if (holds)
 		return INSTANCE_OK;
-	if (quiet || k->quiet)
+	if (quiet || v->quiet)
 		return INSTANCE_REFUSED;
-	struct diag *g = diag_add(k->ctx->diags, SEV_ERROR, 205, at, NO_RANK,
+	struct diag *g = diag_add(v->ctx->diags, SEV_ERROR, 205, at, NO_RANK,
 				  "`where` of %s %s does not hold for %s", what, d->name.name,
-				  values_text(k, d->params));
+				  values_text(v, d->params));
 	if (at.lo != d->where->span.lo)
-		diag_note(k->ctx->diags, g, d->where->span, "the condition");
+		diag_note(v->ctx->diags, g, d->where->span, "the condition");
 	return INSTANCE_REFUSED;
 }
 
 /* Values for a list of parameters: from expressions by position, by name, or their
  * defaults. */
-static bool bind_all(struct code *k, const struct binding *params, const struct expr *by_position,
+static bool bind_all(struct cursor *v, const struct binding *params, const struct expr *by_position,
 		     const struct binding *by_name)
 {
 	for (const struct binding *p = params; p; p = p->next) {
@@ -111,9 +118,9 @@ static bool bind_all(struct code *k, const struct binding *params, const struct 
 		for (const struct binding *b = by_name; b; b = b->next)
 			if (b->sym == p->sym)
 				e = b->value;
-		if (!e || !code_eval(k, e, &value))
+		if (!e || !eval_fixed(v, e, &value))
 			return false;
-		code_bind(k, p->sym, B_CONST, 0, value, NULL);
+		fix_number(v, p->sym, value);
 		if (by_position)
 			by_position = by_position->next;
 	}
@@ -121,21 +128,21 @@ static bool bind_all(struct code *k, const struct binding *params, const struct 
 }
 
 /* ccs(5) 7, E0306: a contract's root is a rank. */
-static bool root_is_rank(struct code *k)
+static bool root_is_rank(struct cursor *v)
 {
-	const struct decl *d = k->program->instance.schedule;
+	const struct decl *d = v->program->instance.schedule;
 	for (const struct binding *p = d->contract->params; p; p = p->next) {
-		int64_t root = code_binding(k, p->sym)->value;
+		int64_t root = number_of(v, p->sym)->value;
 		struct span at = d->contract_name.span;
-		if (strcmp(p->name.name, "root") != 0 || (root >= 0 && root < k->nranks))
+		if (strcmp(p->name.name, "root") != 0 || (root >= 0 && root < v->program->nranks))
 			continue;
 		for (const struct binding *b = d->contract_args; b; b = b->next)
 			if (b->sym == p->sym)
 				at = b->span;
-		if (!k->quiet)
-			diag_add(k->ctx->diags, SEV_ERROR, 306, at, NO_RANK,
+		if (!v->quiet)
+			diag_add(v->ctx->diags, SEV_ERROR, 306, at, NO_RANK,
 				 "the root is %lld, and ranks are 0..%lld", (long long)root,
-				 (long long)k->nranks);
+				 (long long)v->program->nranks);
 		return false;
 	}
 	return true;
@@ -181,96 +188,96 @@ static bool has_factor_n(const struct expr *e)
 }
 
 /* "a[N][C]" */
-static const char *brackets_text(struct code *k, const struct buffer_def *b)
+static const char *brackets_text(struct cursor *v, const struct buffer_def *b)
 {
-	struct arena *a = k->ctx->arena;
+	struct arena *a = v->ctx->arena;
 	const char *count = lang_expr_text(a, b->count);
 	return b->blocks ? arena_printf(a, "%s[%s][%s]", b->name.name, lang_expr_text(a, b->blocks),
 					count)
 			 : arena_printf(a, "%s[%s]", b->name.name, count);
 }
 
-static void wrong_count(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
+static void wrong_count(struct cursor *v, const struct buffer_def *b, const struct buffer_def *q,
 			const char *why)
 {
-	const struct decl *s = k->program->instance.schedule;
+	const struct decl *s = v->program->instance.schedule;
 	struct span at = { b->blocks ? b->blocks->span.lo : b->count->span.lo, b->count->span.hi };
-	if (k->quiet)
+	if (v->quiet)
 		return;
-	struct diag *g = diag_add(k->ctx->diags, SEV_ERROR, 203, at, NO_RANK, "%s", why);
-	diag_note(k->ctx->diags, g, q->span, "contract %s has %s", s->contract->name.name,
-		  brackets_text(k, q));
+	struct diag *g = diag_add(v->ctx->diags, SEV_ERROR, 203, at, NO_RANK, "%s", why);
+	diag_note(v->ctx->diags, g, q->span, "contract %s has %s", s->contract->name.name,
+		  brackets_text(v, q));
 }
 
-static bool unbound_count(struct code *k, const struct expr *e)
+static bool unbound_count(struct cursor *v, const struct expr *e)
 {
 	if (!e)
 		return false;
-	if (bare(e) && !code_binding(k, e->sym))
+	if (bare(e) && !number_of(v, e->sym))
 		return true;
 	for (const struct expr *a = e->args; a; a = a->next)
-		if (unbound_count(k, a))
+		if (unbound_count(v, a))
 			return true;
-	return unbound_count(k, e->a) || unbound_count(k, e->b) || unbound_count(k, e->c);
+	return unbound_count(v, e->a) || unbound_count(v, e->b) || unbound_count(v, e->c);
 }
 
-static void bind_count(struct code *k, const struct symbol *c, int64_t value)
+static void bind_count(struct cursor *v, const struct symbol *c, int64_t value)
 {
-	if (c && !code_binding(k, c))
-		code_bind(k, c, B_CONST, 0, value, NULL);
+	if (c && !number_of(v, c))
+		fix_number(v, c, value);
 }
 
 /* A count that stands for all of the brackets, or for those at its place. */
-static void bind_plain(struct code *k, const struct buffer_def *q, const struct shape *s)
+static void bind_plain(struct cursor *v, const struct buffer_def *q, const struct shape *s)
 {
 	if (!q->blocks)
-		bind_count(k, bare(q->count), total(s));
+		bind_count(v, bare(q->count), total(s));
 	else if (s->blocks) {
-		bind_count(k, bare(q->blocks), s->blocks);
-		bind_count(k, bare(q->count), s->chunks);
+		bind_count(v, bare(q->blocks), s->blocks);
+		bind_count(v, bare(q->count), s->chunks);
 	}
 }
 
 /* A count that stands for a part of the chunks: a factor of N, or of the other bracket. */
-static bool bind_factor(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
+static bool bind_factor(struct cursor *v, const struct buffer_def *b, const struct buffer_def *q,
 			const struct shape *s)
 {
 	const struct symbol *c = q->blocks ? NULL : count_times_n(q->count);
-	int64_t by = k->nranks;
-	if (q->blocks && bare(q->count) && !unbound_count(k, q->blocks)) {
+	int64_t by = v->program->nranks;
+	if (q->blocks && bare(q->count) && !unbound_count(v, q->blocks)) {
 		c = bare(q->count);
-		if (!code_eval(k, q->blocks, &by))
+		if (!eval_fixed(v, q->blocks, &by))
 			return false;
-	} else if (q->blocks && bare(q->blocks) && !unbound_count(k, q->count)) {
+	} else if (q->blocks && bare(q->blocks) && !unbound_count(v, q->count)) {
 		c = bare(q->blocks);
-		if (!code_eval(k, q->count, &by))
+		if (!eval_fixed(v, q->count, &by))
 			return false;
 	}
-	if (!c || code_binding(k, c))
+	if (!c || number_of(v, c))
 		return true;
 	if (by < 1 || total(s) % by != 0) {
-		wrong_count(k, b, q,
-			    arena_printf(k->arena,
+		wrong_count(v, b, q,
+			    arena_printf(v->arena,
 					 "%s has %lld chunks, which is no multiple of %s%lld",
 					 b->name.name, (long long)total(s),
 					 q->blocks ? "" : "N = ", (long long)by));
 		return false;
 	}
-	bind_count(k, c, total(s) / by);
+	bind_count(v, c, total(s) / by);
 	return true;
 }
 
 /* The bare counts: first where one stands alone, then where it stands with another. */
-static bool bind_counts(struct code *k, const struct shape *shapes)
+static bool bind_counts(struct cursor *v, const struct shape *shapes)
 {
-	const struct decl *d = k->program->instance.schedule;
+	const struct decl *d = v->program->instance.schedule;
 	const struct buffer_def *q, *b;
 	const struct shape *s;
 	for (q = d->contract->buffers, s = shapes; q; q = q->next, s++)
-		bind_plain(k, q, s);
+		bind_plain(v, q, s);
 	for (q = d->contract->buffers, b = d->buffers, s = shapes; q && b;
 	     q = q->next, b = b->next, s++)
-		if (!bind_factor(k, b, q, s))
+		if (!bind_factor(v, b, q, s))
 			return false;
 	return true;
 }
@@ -281,28 +288,28 @@ static const char *plural(int64_t n)
 }
 
 /* The contract's brackets for one buffer, and how the schedule's agree with them. */
-static bool agrees(struct code *k, const struct buffer_def *b, const struct buffer_def *q,
+static bool agrees(struct cursor *v, const struct buffer_def *b, const struct buffer_def *q,
 		   const struct shape *s, struct shape *asked)
 {
 	*asked = (struct shape){ 0, 0 };
-	if (unbound_count(k, q->count) || unbound_count(k, q->blocks)) {
-		wrong_count(k, b, q,
+	if (unbound_count(v, q->count) || unbound_count(v, q->blocks)) {
+		wrong_count(v, b, q,
 			    "the contract's count cannot be found: a name in it stands "
 			    "nowhere alone, nor as a factor of a number that is known");
 		return false;
 	}
-	if (!code_eval(k, q->count, &asked->chunks) ||
-	    (q->blocks && !code_eval(k, q->blocks, &asked->blocks)))
+	if (!eval_fixed(v, q->count, &asked->chunks) ||
+	    (q->blocks && !eval_fixed(v, q->blocks, &asked->blocks)))
 		return false;
 	if (!q->blocks && has_factor_n(q->count)) {
-		asked->blocks = k->nranks;
-		asked->chunks /= k->nranks;
+		asked->blocks = v->program->nranks;
+		asked->chunks /= v->program->nranks;
 	} else if (!q->blocks) {
 		asked->blocks = 1;
 	}
 	if (s->blocks && s->blocks != asked->blocks) {
-		wrong_count(k, b, q,
-			    arena_printf(k->arena,
+		wrong_count(v, b, q,
+			    arena_printf(v->arena,
 					 "%s has %lld block%s, and its contract asks "
 					 "for %lld",
 					 b->name.name, (long long)s->blocks, plural(s->blocks),
@@ -311,8 +318,8 @@ static bool agrees(struct code *k, const struct buffer_def *b, const struct buff
 	}
 	if (total(s) == total(asked))
 		return true;
-	wrong_count(k, b, q,
-		    arena_printf(k->arena,
+	wrong_count(v, b, q,
+		    arena_printf(v->arena,
 				 "%s has %lld chunk%s, and its contract asks for "
 				 "%lld",
 				 b->name.name, (long long)total(s), plural(total(s)),
@@ -320,32 +327,32 @@ static bool agrees(struct code *k, const struct buffer_def *b, const struct buff
 	return false;
 }
 
-static bool shape_of(struct code *k, const struct buffer_def *b, uint64_t used, struct shape *s)
+static bool shape_of(struct cursor *v, const struct buffer_def *b, uint64_t used, struct shape *s)
 {
 	*s = (struct shape){ 0, 0 };
-	if (!code_eval(k, b->count, &s->chunks) ||
-	    (b->blocks && !code_eval(k, b->blocks, &s->blocks)))
+	if (!eval_fixed(v, b->count, &s->chunks) ||
+	    (b->blocks && !eval_fixed(v, b->blocks, &s->blocks)))
 		return false;
 	bool none = s->chunks < 1 || (b->blocks && s->blocks < 1);
-	if (!none && total(s) >= 0 && (uint64_t)total(s) + used <= code_most_cells(k))
+	if (!none && total(s) >= 0 && (uint64_t)total(s) + used <= cursor_most_cells(v))
 		return true;
-	if (k->quiet)
+	if (v->quiet)
 		return false;
 	if (none)
-		diag_add(k->ctx->diags, SEV_ERROR, 203, b->count->span, NO_RANK,
+		diag_add(v->ctx->diags, SEV_ERROR, 203, b->count->span, NO_RANK,
 			 "%s has %lld %s: it must have at least one", b->name.name,
 			 (long long)(s->chunks < 1 ? s->chunks : s->blocks),
 			 s->chunks < 1 ? "chunks" : "blocks");
 	else
-		diag_add(k->ctx->diags, SEV_ERROR, 501, b->count->span, NO_RANK,
+		diag_add(v->ctx->diags, SEV_ERROR, 501, b->count->span, NO_RANK,
 			 "more than %u chunks on each of %lld ranks (LIMIT_CELLS: %u in all)",
-			 code_most_cells(k), (long long)k->nranks, LIMIT_CELLS);
+			 cursor_most_cells(v), (long long)v->program->nranks, LIMIT_CELLS);
 	return false;
 }
 
-static bool buffers(struct code *k)
+static bool buffers(struct cursor *v)
 {
-	struct program *p = k->program;
+	struct program *p = v->program;
 	const struct decl *d = p->instance.schedule;
 	const struct buffer_def *b, *q;
 	uint32_t n = 0, i;
@@ -353,50 +360,58 @@ static bool buffers(struct code *k)
 	bool ok = true;
 	for (b = d->buffers; b; b = b->next)
 		n++;
-	struct shape *shapes = ARENA_ARRAY(k->arena, struct shape, n + 1), asked;
-	struct buffer *v = ARENA_ARRAY(p->arena, struct buffer, n + 1);
+	struct shape *shapes = ARENA_ARRAY(v->arena, struct shape, n + 1), asked;
+	struct buffer *made = ARENA_ARRAY(p->arena, struct buffer, n + 1);
 	for (b = d->buffers, i = 0; b; b = b->next, i++) {
 		struct shape *s = &shapes[i];
-		if (!shape_of(k, b, cells, s))
+		if (!shape_of(v, b, cells, s))
 			return false;
-		v[i] = (struct buffer){ .def = b,
-					.cell = (uint32_t)cells,
-					.cells = (uint32_t)total(s),
-					.inner = s->blocks ? (uint32_t)s->chunks : 0 };
-		cells += v[i].cells;
+		made[i] = (struct buffer){ .def = b,
+					   .cell = (uint32_t)cells,
+					   .cells = (uint32_t)total(s),
+					   .inner = s->blocks ? (uint32_t)s->chunks : 0 };
+		cells += made[i].cells;
 		p->any_sized |= b->sized;
+		v->any_in |= b->dir == DIR_IN;
+		bind_fixed(
+			v, b->sym,
+			(struct bind){ .kind = B_VIEW,
+				       .view = { made[i].cell, 1, made[i].cells, made[i].inner } });
 	}
-	if (!bind_counts(k, shapes))
+	if (!bind_counts(v, shapes))
 		return false;
 	for (b = d->buffers, q = d->contract->buffers, i = 0; b && q;
 	     b = b->next, q = q->next, i++) {
-		ok &= agrees(k, b, q, &shapes[i], &asked);
-		v[i].blocks = (uint32_t)asked.blocks;
-		v[i].chunks = (uint32_t)asked.chunks;
+		ok &= agrees(v, b, q, &shapes[i], &asked);
+		made[i].blocks = (uint32_t)asked.blocks;
+		made[i].chunks = (uint32_t)asked.chunks;
 	}
-	p->buffers = v;
+	p->buffers = made;
 	p->nbuffers = n;
 	p->cells = (uint32_t)cells;
 	return ok;
 }
 
-enum instance_state instance_make(struct code *k, bool quiet_where)
+enum instance_state instance_make(struct cursor *v, bool quiet_where)
 {
-	const struct decl *s = k->program->instance.schedule, *t = s->topology;
+	const struct decl *s = v->program->instance.schedule, *t = s->topology;
 	enum instance_state state;
-	if (!parameters(k))
+	if (!parameters(v))
 		return INSTANCE_WRONG;
+	v->call = 0;
+	v->nentries = v->nfixed;
 	if (t)
-		code_bind_topology(k, s);
-	state = where(k, s, "schedule", s->where ? s->where->span : s->name.span, quiet_where);
+		bind_topology(v, s);
+	v->nfixed = v->nentries;
+	state = where(v, s, "schedule", s->where ? s->where->span : s->name.span, quiet_where);
 	if (state != INSTANCE_OK)
-		return failed(k, state);
-	if (t && !bind_all(k, t->params, s->topology_args, NULL))
+		return state;
+	if (t && !bind_all(v, t->params, s->topology_args, NULL))
 		return INSTANCE_WRONG;
-	state = t ? where(k, t, "topology", s->topology_name.span, quiet_where) : INSTANCE_OK;
+	state = t ? where(v, t, "topology", s->topology_name.span, quiet_where) : INSTANCE_OK;
 	if (state != INSTANCE_OK)
-		return failed(k, state);
-	if (!bind_all(k, s->contract->params, NULL, s->contract_args) || !root_is_rank(k))
+		return state;
+	if (!bind_all(v, s->contract->params, NULL, s->contract_args) || !root_is_rank(v))
 		return INSTANCE_WRONG;
-	return failed(k, buffers(k) ? INSTANCE_OK : INSTANCE_WRONG);
+	return buffers(v) ? INSTANCE_OK : INSTANCE_WRONG;
 }

@@ -5,7 +5,7 @@
 #ifndef CCS_COMPILER_EXPAND_INSTANCE_H
 #define CCS_COMPILER_EXPAND_INSTANCE_H
 
-#include "compiler/expand/code.h"
+#include "compiler/expand/cursor.h"
 
 enum instance_state {
 	INSTANCE_OK,
@@ -13,9 +13,9 @@ enum instance_state {
 	INSTANCE_WRONG	  /* mistakes were reported */
 };
 
-/** Binds the schedule's, its topology's and its contract's parameters in `k`, and
- *  fills in k->program's parameters and buffers. May be repeated for the same
- *  program with other code. Reports E0203-E0205, E0501. */
-enum instance_state instance_make(struct code *k, bool quiet_where);
+/** Binds the schedule's, its topology's and its contract's parameters and the buffers for
+ *  the cursor, and fills in its program's parameters and buffers. May be repeated for the
+ *  same program with another cursor. Reports E0203-E0205, E0501. */
+enum instance_state instance_make(struct cursor *v, bool quiet_where);
 
 #endif

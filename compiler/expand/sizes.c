@@ -1,67 +1,39 @@
 /*
  * Sizes of chunks of `sized` buffers: table, and the values of both its indices.
  *
- * The code for a program's size expressions is made once and kept with the
- * program; a question costs O(the expression). ccs(5) 4, Sizes.
+ * A cursor for them is kept with the program; a question costs O(the expression).
+ * ccs(5) 4, Sizes.
  */
 #include "compiler/expand/cursor.h"
 #include "compiler/expand/instance.h"
 
 struct sizes {
-	struct code code;
 	struct cursor cursor;
-	uint32_t *a, *b; /* by buffer: functions of its two indices; register 4: the chunk */
 	bool wrong;
 };
 
-static uint32_t index_func(struct code *k, const struct buffer_def *d, const struct expr *e)
-{
-	uint32_t func;
-	struct gen g = code_root(k, &func);
-	if (d->index)
-		code_bind(k, d->index, B_REG, code_reg(&g, 1), 0, NULL);
-	code_emit(&g, I_VALUE, 0, code_expr_reg(&g, e), 0, 0, e->span);
-	code_gen_end(&g);
-	code_fns(&g);
-	return func;
-}
-
 static struct sizes *make(struct ctx *c, struct program *p)
 {
-	struct ctx kept = *c;
 	struct sizes *s = ARENA_NEW(p->arena, struct sizes);
 	struct ctx *own = ARENA_NEW(p->arena, struct ctx);
-	kept.scratch = p->arena; /* it outlives the pass */
-	*own = kept;
-	code_init(&s->code, own, p, true);
-	s->wrong = instance_make(&s->code, true) != INSTANCE_OK;
-	s->code.quiet = false;
-	s->a = ARENA_ARRAY(p->arena, uint32_t, p->nbuffers + 1);
-	s->b = ARENA_ARRAY(p->arena, uint32_t, p->nbuffers + 1);
-	if (!s->wrong && s->code.program->instance.schedule->topology)
-		code_bind_topology(&s->code, p->instance.schedule);
-	for (uint32_t i = 0; i < p->nbuffers && !s->wrong; i++) {
-		const struct buffer_def *d = p->buffers[i].def;
-		if (!d->sized)
-			continue;
-		s->a[i] = index_func(&s->code, d, d->size_a);
-		s->b[i] = index_func(&s->code, d, d->size_b);
-	}
-	s->wrong |= s->code.failed;
-	cursor_init(&s->cursor, &s->code, NULL, p->arena);
+	*own = *c;
+	own->scratch = p->arena; /* it outlives the pass */
+	cursor_init(&s->cursor, own, p, p->arena, true);
+	s->wrong = instance_make(&s->cursor, true) != INSTANCE_OK;
+	s->cursor.quiet = false;
 	return s;
 }
 
-static bool index_value(struct sizes *s, uint32_t func, uint32_t rank, uint32_t chunk, int64_t *v)
+static bool index_value(struct sizes *s, const struct buffer_def *d, const struct expr *e,
+			uint32_t rank, uint32_t chunk, int64_t *value)
 {
-	struct cursor *u = &s->cursor;
-	cursor_start(u, func, rank);
-	cursor_set(u, 4, chunk);
-	u->idle = 0;
-	if (cursor_next(u) != CURSOR_DONE)
-		return false;
-	*v = u->value;
-	return true;
+	struct cursor *v = &s->cursor;
+	cursor_start(v, NULL, rank);
+	v->idle = 0;
+	if (d->index)
+		bind_number(v, d->index, chunk);
+	*value = eval(v, e);
+	return !v->stopped;
 }
 
 const struct buffer *program_buffer(const struct program *p, uint32_t cell)
@@ -88,8 +60,8 @@ bool program_cell_size(struct ctx *c, struct program *p, uint32_t rank, uint32_t
 		return !p->sizes->wrong;
 	size->table = d->table.name;
 	cell -= p->buffers[i].cell;
-	return index_value(p->sizes, p->sizes->a[i], rank, cell, &size->a) &&
-	       index_value(p->sizes, p->sizes->b[i], rank, cell, &size->b);
+	return index_value(p->sizes, d, d->size_a, rank, cell, &size->a) &&
+	       index_value(p->sizes, d, d->size_b, rank, cell, &size->b);
 }
 
 bool program_size_same(const struct cell_size *a, const struct cell_size *b)

@@ -1,7 +1,7 @@
 /*
  * Links: runs a topology's body on every rank, and keeps the pairs by source.
  *
- * In: code for which the topology's parameters are bound. Out: for each source
+ * In: a cursor for which the topology's parameters are bound. Out: for each source
  * its targets, as runs of ranks, ascending. A topology without `link` in its text
  * connects every pair, without a table. What a rank says of itself, as nearly all
  * topologies do, becomes runs at once: so where all pairs have a link, a rank costs two
@@ -52,7 +52,7 @@ static void add_runs(struct pairs *p, uint32_t n)
 {
 	uint32_t *t = p->targets;
 	if (n > 1)
-		qsort(t, n, sizeof *t, compare);
+		qsort(t, n, sizeof(*t), compare);
 	for (uint32_t i = 0, j; i < n; i = j) {
 		for (j = i + 1; j < n && t[j] - t[j - 1] <= 1; j++)
 			;
@@ -83,7 +83,7 @@ static void merge_others(struct links *l, struct pairs *p, uint32_t nranks)
 {
 	struct link_run *own = p->runs;
 	uint32_t k = 0, lo = 0;
-	qsort(p->others, p->nothers, sizeof *p->others, compare_pairs);
+	qsort(p->others, p->nothers, sizeof(*p->others), compare_pairs);
 	p->runs = NULL;
 	p->nruns = p->capruns = 0;
 	for (uint32_t r = 0; r < nranks; r++) {
@@ -100,44 +100,41 @@ static void merge_others(struct links *l, struct pairs *p, uint32_t nranks)
 	l->first[nranks] = p->nruns;
 }
 
-static bool too_many(struct code *k, const struct decl *topology)
+static bool too_many(struct cursor *v, const struct decl *topology)
 {
-	diag_add(k->ctx->diags, SEV_ERROR, 501, topology->name.span, NO_RANK,
+	diag_add(v->ctx->diags, SEV_ERROR, 501, topology->name.span, NO_RANK,
 		 "more than %u links that other ranks than their source have (LIMIT_LINKS)",
 		 LIMIT_LINKS);
 	return false;
 }
 
-static bool run_body(struct links *l, struct pairs *p, struct code *k, const struct decl *topology)
+static bool run_body(struct links *l, struct pairs *p, struct cursor *v,
+		     const struct decl *topology)
 {
-	uint32_t func = code_topology(k, topology);
-	struct cursor v;
-	if (k->failed)
-		return false;
-	cursor_init(&v, k, NULL, k->arena);
-	for (uint32_t r = 0; r < k->program->nranks && v.reports <= LIMIT_REPORTS; r++) {
+	uint32_t n = v->program->nranks;
+	for (uint32_t r = 0; r < n && v->reports <= LIMIT_REPORTS; r++) {
 		l->first[r] = p->nruns;
-		v.npairs = 0;
-		cursor_start(&v, func, r);
-		cursor_next(&v);
-		if (v.npairs >= LIMIT_LINKS)
+		v->npairs = 0;
+		cursor_start(v, topology->body, r);
+		cursor_next(v);
+		if (v->npairs >= LIMIT_LINKS)
 			return false; /* reported */
 		if (!l->all)
-			take_pairs(p, &v, r);
+			take_pairs(p, v, r);
 		if (p->nothers >= LIMIT_LINKS)
-			return too_many(k, topology);
+			return too_many(v, topology);
 	}
-	l->first[k->program->nranks] = p->nruns;
-	return v.reports <= LIMIT_REPORTS;
+	l->first[n] = p->nruns;
+	return v->reports <= LIMIT_REPORTS;
 }
 
-void links_make(struct links *l, struct code *k, const struct decl *topology)
+void links_make(struct links *l, struct cursor *v, const struct decl *topology)
 {
-	uint32_t n = k->program->nranks;
-	struct pairs p = { .arena = k->arena };
+	uint32_t n = v->program->nranks;
+	struct pairs p = { .arena = v->arena };
 	*l = (struct links){ .all = !has_link(topology->body),
-			     .first = ARENA_ARRAY(k->arena, uint32_t, (size_t)n + 1) };
-	if (run_body(l, &p, k, topology) && p.nothers)
+			     .first = ARENA_ARRAY(v->arena, uint32_t, (size_t)n + 1) };
+	if (run_body(l, &p, v, topology) && p.nothers)
 		merge_others(l, &p, n);
 	l->runs = p.runs;
 }

@@ -1,8 +1,8 @@
 /*
  * Where an operation comes from: loop variables, calls, number of its step.
  *
- * Nothing of that is stored in a program. The rank's code is made again and run
- * up to the operation; registers and frames then tell. O(operations of the rank).
+ * Nothing of that is stored in a program. The rank's text is run again, up to the
+ * operation; the cursor's rows then tell. O(operations of the rank).
  */
 #include "compiler/expand/cursor.h"
 #include "compiler/expand/instance.h"
@@ -30,18 +30,11 @@ static bool run_to(struct cursor *v, uint32_t path, uint32_t op, struct op *room
 
 static const char *loops_text(const struct cursor *v, struct arena *a)
 {
-	const struct code *k = v->code;
 	const char *text = "";
-	for (uint32_t f = 0; f <= v->nframes; f++) {
-		bool top = f == v->nframes;
-		uint32_t pc = top ? v->pc : v->frames[f].pc;
-		uint32_t base = top ? v->base : v->frames[f].base;
-		for (uint32_t i = 0; i < k->nloops; i++)
-			if (k->loops[i].lo <= pc && pc < k->loops[i].hi)
-				text = arena_printf(a, "%s%s%s = %lld", text, *text ? ", " : "",
-						    k->loops[i].var->name,
-						    (long long)v->stack[base + k->loops[i].reg]);
-	}
+	for (const struct row *r = v->rows; r < v->rows + v->nrows; r++)
+		if (r->of && (r->of->kind == S_FOR || r->of->kind == S_PAR_FOR))
+			text = arena_printf(a, "%s%s%s = %lld", text, *text ? ", " : "",
+					    r->of->var->name, (long long)r->i);
 	return text;
 }
 
@@ -51,17 +44,16 @@ static const char *calls_text(const struct cursor *v, struct arena *a)
 {
 	const char *text = "";
 	uint32_t shown = 0;
-	for (uint32_t f = v->nframes; f-- > 0;) {
-		const struct decl *d = v->code->funcs[v->frames[f].func].decl;
-		if (!d)
+	for (uint32_t i = v->nrows; i-- > 0;) {
+		const struct stmt *s = v->rows[i].of;
+		if (!s || s->kind != S_CALL)
 			continue;
 		if (shown++ == CALLS_SHOWN)
 			return arena_printf(a, "%s, ...", text);
-		struct place at =
-			source_place(v->code->ctx->sources, v->code->spans[v->frames[f].pc].lo);
+		struct place at = source_place(v->ctx->sources, s->span.lo);
 		bool main = at.source == v->program->instance.module->main->source;
 		text = arena_printf(a, "%s%sin %s, called at %s%s%u", text, *text ? ", " : "",
-				    d->name.name, main || !at.source ? "line " : at.source->name,
+				    s->name.name, main || !at.source ? "line " : at.source->name,
 				    main || !at.source ? "" : ":", at.line);
 	}
 	return text;
@@ -95,19 +87,15 @@ struct where expand_where(struct ctx *c, const struct program *p, uint32_t task,
 	struct op room[ROOM];
 	struct program copy = *p;
 	struct tables tables;
-	struct code k;
 	struct cursor v;
 	if (p->lowered)
 		return w;
-	code_init(&k, c, &copy, true);
-	if (instance_make(&k, true) != INSTANCE_OK)
+	cursor_init(&v, c, &copy, c->scratch, true);
+	if (instance_make(&v, true) != INSTANCE_OK)
 		return w;
-	uint32_t func = code_schedule(&k, p->instance.schedule);
 	tables_init(&tables, c->scratch, &copy, false);
-	cursor_init(&v, &k, &tables, c->scratch);
-	if (k.failed)
-		return w;
-	cursor_start(&v, func, p->tasks[task].rank);
+	v.tables = &tables;
+	cursor_start(&v, p->instance.schedule->body, p->tasks[task].rank);
 	if (run_to(&v, p->tasks[task].path, op, room)) {
 		w.loops = loops_text(&v, c->arena);
 		w.calls = calls_text(&v, c->arena);

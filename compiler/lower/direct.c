@@ -93,7 +93,7 @@ static void ask_open(struct finder *f)
 		uint8_t *state = &f->state[f->open[i].subject];
 		if (f->open[i].answer == BEFORE_NO)
 			*state = TAKEN;
-		else if (f->open[i].answer == BEFORE_OPEN && *state == FREE)
+		else if (f->open[i].answer == BEFORE_OPEN)
 			*state = UNKNOWN;
 	}
 }
@@ -129,36 +129,6 @@ static void reads(struct finder *f, uint32_t e, uint32_t cell, uint32_t n)
 			continue;
 		ask(f, t->message, e);
 		t->read = true;
-	}
-}
-
-/* What an operation reads it reads before it writes: so here the writes come first,
- * and of a cell that it reads and writes the read does not count. */
-static void touches(struct finder *f, uint32_t e, const struct op *o, uint32_t message)
-{
-	bool stores = !(o->kind & OP_NOSTORE);
-
-	switch (op_kind(o)) {
-	case OP_SEND: reads(f, e, o->cell, o->n); break;
-	case OP_RECV:
-	case OP_RECV_SEND:
-		if (stores)
-			writes(f, e, o->cell, o->n, message);
-		break;
-	case OP_REDUCE_FROM:
-	case OP_REDUCE_SEND:
-		if (stores)
-			writes(f, e, o->cell, o->n, NONE);
-		else
-			reads(f, e, o->cell, o->n);
-		break;
-	case OP_COPY:
-	case OP_REDUCE_INTO:
-		writes(f, e, o->other, o->n, NONE);
-		reads(f, e, o->cell, o->n);
-		break;
-	case OP_FRESH:
-	case OP_WAIT: break;
 	}
 }
 
@@ -200,7 +170,11 @@ static void walk_ranks(struct finder *f)
 		for (uint32_t i = b->of_rank[r + 1]; i > b->of_rank[r];) {
 			uint32_t e = b->by_rank[--i];
 			const struct event *v = &b->events[e];
-			touches(f, e, &p->tasks[v->task].ops[v->row], wanted[e]);
+			struct touch t = op_touch(&p->tasks[v->task].ops[v->row]);
+			/* It reads before it writes; of what it reads and writes the read
+			 * does not count. */
+			writes(f, e, t.w, t.wn, wanted[e]);
+			reads(f, e, t.r, t.rn);
 		}
 	}
 }

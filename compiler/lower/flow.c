@@ -23,7 +23,7 @@
  */
 #include "compiler/lower/parts.h"
 
-uint32_t flow_find(struct line *l, uint32_t node)
+uint32_t flow_find(struct rank_ops *l, uint32_t node)
 {
 	while (l->parent[node] != node) {
 		l->parent[node] = l->parent[l->parent[node]];
@@ -32,7 +32,7 @@ uint32_t flow_find(struct line *l, uint32_t node)
 	return node;
 }
 
-void flow_union(struct line *l, uint32_t a, uint32_t b)
+void flow_union(struct rank_ops *l, uint32_t a, uint32_t b)
 {
 	a = flow_find(l, a);
 	b = flow_find(l, b);
@@ -48,16 +48,16 @@ void flow_union(struct line *l, uint32_t a, uint32_t b)
 	l->has_end[a] = l->has_end[a] || l->has_end[b];
 }
 
-static uint32_t add_node(struct line *l, bool end)
+static uint32_t add_node(struct rank_ops *l, bool end)
 {
 	if (l->nnodes == l->capnodes) {
 		uint32_t old = l->capnodes, cap = old ? 2 * old : 64;
-		l->parent = arena_grow(l->arena, l->parent, old * sizeof *l->parent,
-				       cap * sizeof *l->parent);
-		l->has_end = arena_grow(l->arena, l->has_end, old * sizeof *l->has_end,
-					cap * sizeof *l->has_end);
-		l->worker_of = arena_grow(l->arena, l->worker_of, old * sizeof *l->worker_of,
-					  cap * sizeof *l->worker_of);
+		l->parent = arena_grow(l->arena, l->parent, old * sizeof(*l->parent),
+				       cap * sizeof(*l->parent));
+		l->has_end = arena_grow(l->arena, l->has_end, old * sizeof(*l->has_end),
+					cap * sizeof(*l->has_end));
+		l->worker_of = arena_grow(l->arena, l->worker_of, old * sizeof(*l->worker_of),
+					  cap * sizeof(*l->worker_of));
 		l->capnodes = cap;
 	}
 	l->parent[l->nnodes] = l->nnodes;
@@ -66,7 +66,7 @@ static uint32_t add_node(struct line *l, bool end)
 	return l->nnodes++;
 }
 
-static void find_node(struct line *l, struct item *it)
+static void find_node(struct rank_ops *l, struct item *it)
 {
 	const struct op *o = &it->op;
 	uint32_t *slot = NULL;
@@ -87,7 +87,7 @@ static void find_node(struct line *l, struct item *it)
 
 /* The item runs where the value that it reads was made, if one of the two is a
  * local operation, and neither has a place of its own. */
-static void join_writer(struct line *l, const struct item *it, uint32_t writer)
+static void join_writer(struct rank_ops *l, const struct item *it, uint32_t writer)
 {
 	if (writer == NONE || l->items[writer].task != it->task || l->items[writer].node == NONE)
 		return;
@@ -103,7 +103,7 @@ static bool is_initial(const struct cell_state *s)
 	return s->direction == DIR_IN || (s->direction == DIR_INOUT && !s->written && !s->keep);
 }
 
-static uint32_t find_group(struct line *l, uint32_t cell)
+static uint32_t find_group(struct rank_ops *l, uint32_t cell)
 {
 	while (l->cells[cell].group != cell)
 		cell = l->cells[cell].group = l->cells[l->cells[cell].group].group;
@@ -112,7 +112,7 @@ static uint32_t find_group(struct line *l, uint32_t cell)
 
 /* Initial values that are read together are copied together, or not at all; those that are
  * read together with stored ones are. */
-static void group_read(struct line *l, uint32_t cell, uint32_t n)
+static void group_read(struct rank_ops *l, uint32_t cell, uint32_t n)
 {
 	uint32_t initial = 0, group = NONE;
 
@@ -129,13 +129,13 @@ static void group_read(struct line *l, uint32_t cell, uint32_t n)
 	}
 }
 
-static void group_write(struct line *l, uint32_t cell, uint32_t n)
+static void group_write(struct rank_ops *l, uint32_t cell, uint32_t n)
 {
 	for (uint32_t c = cell; c < cell + n; c++)
 		l->cells[c].written = true;
 }
 
-static void find_kept(struct line *l)
+static void find_kept(struct rank_ops *l)
 {
 	for (uint32_t c = 0; c < l->ncells; c++)
 		l->cells[c].group = c;
@@ -159,7 +159,7 @@ static void find_kept(struct line *l)
 }
 
 /* Copies the cell's initial value before all else, for item i, which reads it first. */
-static void keep_at_start(struct line *l, uint32_t i, uint32_t cell)
+static void keep_at_start(struct rank_ops *l, uint32_t i, uint32_t cell)
 {
 	struct item start = {
 		.op = { .cell = cell,
@@ -184,7 +184,7 @@ static void keep_at_start(struct line *l, uint32_t i, uint32_t cell)
 }
 
 /* Whether the read is of initial values: of all its cells, or of none (find_kept). */
-static bool read_initial(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+static bool read_initial(struct rank_ops *l, uint32_t i, uint32_t cell, uint32_t n)
 {
 	for (uint32_t c = cell; c < cell + n; c++) {
 		struct cell_state *s = &l->cells[c];
@@ -195,7 +195,7 @@ static bool read_initial(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
 	return n && is_initial(&l->cells[cell]);
 }
 
-static bool reads(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+static bool reads(struct rank_ops *l, uint32_t i, uint32_t cell, uint32_t n)
 {
 	bool initial = read_initial(l, i, cell, n);
 
@@ -208,7 +208,7 @@ static bool reads(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
 
 /* The value that the cell had is gone: was it only stored by a receive whose
  * message a send passed on, or for the one local operation that read it? */
-static void value_dies(struct line *l, uint32_t cell)
+static void value_dies(struct rank_ops *l, uint32_t cell)
 {
 	uint32_t last = l->cells[cell].access;
 
@@ -221,7 +221,7 @@ static void value_dies(struct line *l, uint32_t cell)
 		it->unread++;
 }
 
-static void writes(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
+static void writes(struct rank_ops *l, uint32_t i, uint32_t cell, uint32_t n)
 {
 	for (uint32_t c = cell; c < cell + n; c++) {
 		struct cell_state *s = &l->cells[c];
@@ -234,7 +234,7 @@ static void writes(struct line *l, uint32_t i, uint32_t cell, uint32_t n)
 
 /* The item of the same task and of as many cells that was the last to touch each
  * of the cells from `cell` on that item i is about; or NONE. */
-static uint32_t last_touched(const struct line *l, uint32_t i, uint32_t cell)
+static uint32_t last_touched(const struct rank_ops *l, uint32_t i, uint32_t cell)
 {
 	uint32_t n = l->items[i].op.n, r = n ? l->cells[cell].access : NONE;
 
@@ -257,7 +257,7 @@ static uint32_t written_cell(const struct op *o)
 }
 
 /* A reduction into cells: whether it goes on with what was just put there. */
-static void find_after(struct line *l, uint32_t i, uint32_t cell)
+static void find_after(struct rank_ops *l, uint32_t i, uint32_t cell)
 {
 	uint32_t r = last_touched(l, i, cell);
 
@@ -267,7 +267,7 @@ static void find_after(struct line *l, uint32_t i, uint32_t cell)
 
 /* A send whose cells were last touched by one receive of exactly these (or by a
  * local operation that may become one). */
-static void find_partner(struct line *l, uint32_t i)
+static void find_partner(struct rank_ops *l, uint32_t i)
 {
 	uint32_t r = last_touched(l, i, l->items[i].op.cell), got;
 
@@ -288,7 +288,7 @@ static void find_partner(struct line *l, uint32_t i)
 
 /* A copy or reduction of what the last receive on a FIFO has just stored: it may
  * take the message itself, if nobody else reads the cells between. */
-static void find_via(struct line *l, uint32_t i)
+static void find_via(struct rank_ops *l, uint32_t i)
 {
 	struct item *it = &l->items[i];
 	uint32_t r = l->level == LOWER_FUSE ? last_touched(l, i, it->op.cell) : NONE;
@@ -303,7 +303,7 @@ static void find_via(struct line *l, uint32_t i)
 }
 
 /* The local operation becomes a receive, where the cells between turned out dead. */
-static void settle_via(struct line *l, struct item *it)
+static void settle_via(struct rank_ops *l, struct item *it)
 {
 	struct item *r = &l->items[it->via];
 	struct op *o = &it->op;
@@ -326,7 +326,7 @@ static void settle_via(struct line *l, struct item *it)
 	it->node = r->node;
 }
 
-static void flow_item(struct line *l, uint32_t i)
+static void flow_item(struct rank_ops *l, uint32_t i)
 {
 	struct op *o = &l->items[i].op;
 	bool initial = false, into = false;
@@ -378,7 +378,7 @@ static void flow_item(struct line *l, uint32_t i)
 }
 
 /* Final values that the contract names and that are still only the caller's. */
-static void keep_at_end(struct line *l, uint32_t cell)
+static void keep_at_end(struct rank_ops *l, uint32_t cell)
 {
 	const struct cell_state *s = &l->cells[cell];
 	uint32_t by = s->access;
@@ -405,7 +405,7 @@ static void keep_at_end(struct line *l, uint32_t cell)
 	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = end;
 }
 
-void flow_analyze(struct line *l)
+void flow_analyze(struct rank_ops *l)
 {
 	l->nnodes = 0;
 	l->nline = l->nitems;

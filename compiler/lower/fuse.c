@@ -29,7 +29,7 @@
  */
 #include "compiler/lower/parts.h"
 
-static void merge_ends(struct line *l, uint32_t in, uint32_t out)
+static void merge_ends(struct rank_ops *l, uint32_t in, uint32_t out)
 {
 	flow_union(l, l->recv_node[in], l->send_node[out]);
 	l->recv_merged[in] = l->send_merged[out] = true;
@@ -37,7 +37,7 @@ static void merge_ends(struct line *l, uint32_t in, uint32_t out)
 
 /* For each receiving end the sending end that most of its partners belong to
  * (majority vote), and how many do. */
-static void count_partners(struct line *l)
+static void count_partners(struct rank_ops *l)
 {
 	for (uint32_t i = 0; i < l->nline; i++) {
 		const struct item *it = &l->items[i];
@@ -62,7 +62,7 @@ static void count_partners(struct line *l)
 	}
 }
 
-static void merge_chains(struct line *l)
+static void merge_chains(struct rank_ops *l)
 {
 	count_partners(l);
 	for (uint32_t i = 0; i < l->nline; i++) {
@@ -84,7 +84,7 @@ static void merge_chains(struct line *l)
 }
 
 /* Receives that are part of a sum, by FIFO: all, and those beside another end's. */
-static void count_sums(struct line *l)
+static void count_sums(struct rank_ops *l)
 {
 	for (uint32_t i = 0; i < l->nline; i++) {
 		struct item *it = &l->items[i];
@@ -102,14 +102,14 @@ static void count_sums(struct line *l)
 			l->sums[l->items[i].op.fifo]++;
 }
 
-static bool mostly_joined(const struct line *l, const struct item *it)
+static bool mostly_joined(const struct rank_ops *l, const struct item *it)
 {
 	uint32_t in = op_in(&it->op);
 
 	return it->node != NONE && (in == NONE || 2 * l->joined[in] >= l->sums[in]);
 }
 
-static void merge_sums(struct line *l)
+static void merge_sums(struct rank_ops *l)
 {
 	count_sums(l);
 	for (uint32_t i = 0; i < l->nline; i++) {
@@ -123,7 +123,7 @@ static void merge_sums(struct line *l)
 }
 
 /* In every wave, the k-th lone sending end and the k-th lone receiving end. */
-static void merge_exchanges(struct line *l)
+static void merge_exchanges(struct rank_ops *l)
 {
 	const struct fifo *fifos = l->p->fifos;
 
@@ -150,7 +150,7 @@ static void merge_exchanges(struct line *l)
 
 /* The worker that runs a node; local operations that belong to no end get one
  * for their par block. (A rank's main line is its first task.) */
-static uint32_t worker_of(struct line *l, const struct item *it)
+static uint32_t worker_of(struct rank_ops *l, const struct item *it)
 {
 	uint32_t root = flow_find(l, it->node);
 	uint32_t *w = l->level == LOWER_ONE ? &l->own[l->rank]
@@ -165,7 +165,7 @@ static uint32_t worker_of(struct line *l, const struct item *it)
 }
 
 /* Whether the receive may do its partner's send. */
-static bool may_fuse(struct line *l, const struct item *it)
+static bool may_fuse(struct rank_ops *l, const struct item *it)
 {
 	if (l->level != LOWER_FUSE || it->partner == NONE || op_in(&it->op) == NONE)
 		return false;
@@ -174,7 +174,7 @@ static bool may_fuse(struct line *l, const struct item *it)
 	       l->sent[send->op.fifo] == send->ordinal;
 }
 
-static void fuse_item(struct line *l, struct item *it)
+static void fuse_item(struct rank_ops *l, struct item *it)
 {
 	struct item *send = &l->items[it->partner];
 	uint32_t kind = op_kind(&it->op) == OP_RECV ? OP_RECV_SEND : OP_REDUCE_SEND;
@@ -188,7 +188,7 @@ static void fuse_item(struct line *l, struct item *it)
 	l->sent[send->op.fifo]++;
 }
 
-void fuse_line(struct line *l)
+void fuse_line(struct rank_ops *l)
 {
 	if (l->level == LOWER_FUSE || l->level == LOWER_MERGE) {
 		merge_sums(l);
@@ -212,7 +212,7 @@ void fuse_line(struct line *l)
 /* ---- workers one after the other ---------------------------------------------- */
 
 /* A worker whose last item this one, the first of its worker, waits for; or NONE. */
-static uint32_t find_before(const struct line *l, const struct item *first)
+static uint32_t find_before(const struct rank_ops *l, const struct item *first)
 {
 	for (uint32_t i = first->wait; i < first->wait + first->nwaits; i++)
 		if (l->waits[i].index == l->count[l->waits[i].worker] - 1)
@@ -223,7 +223,7 @@ static uint32_t find_before(const struct line *l, const struct item *first)
 /* Joins a worker to one whose end it waits for before it does anything: that adds
  * no waiting at all (rounds, each with another partner, become one worker). Returns
  * whether any were joined; waits must then be computed again. */
-bool fuse_chains(struct line *l)
+bool fuse_chains(struct rank_ops *l)
 {
 	uint32_t n = l->nworkers, kept = 0;
 	uint32_t *offset = ARENA_ARRAY(l->arena, uint32_t, n);

@@ -30,13 +30,13 @@ struct goal {
 };
 
 struct walk {
-	struct line *l;
+	struct rank_ops *l;
 	uint32_t *done; /* by task */
 	struct goal *stack;
 	uint32_t depth, size;
 };
 
-static void add_item(struct line *l, const struct op *o, uint32_t task)
+static void add_item(struct rank_ops *l, const struct op *o, uint32_t task)
 {
 	struct item it = { .op = *o,
 			   .task = task,
@@ -53,7 +53,7 @@ static void add_item(struct line *l, const struct op *o, uint32_t task)
 }
 
 /* Sends first, then receives, then what is local: in a wave nothing conflicts. */
-static void add_wave(struct line *l, const struct op *o, uint32_t n, uint32_t task)
+static void add_wave(struct rank_ops *l, const struct op *o, uint32_t n, uint32_t task)
 {
 	if (n == 1) {
 		add_item(l, o, task);
@@ -116,7 +116,7 @@ static bool walk_rank(struct walk *w, const uint32_t *tasks, uint32_t n)
 /* ---- rows: items to tasks ------------------------------------------------------ */
 
 struct maker {
-	struct line line;
+	struct rank_ops line;
 	struct walk walk;
 	struct program *out;
 	uint32_t *rank_tasks; /* tasks of the program by rank */
@@ -139,11 +139,11 @@ static void *grown(struct arena *a, void *p, uint32_t *cap, uint32_t need, size_
 /* Where each item ends in its worker's rows, WAIT rows counted. */
 static void number_rows(struct maker *m)
 {
-	struct line *l = &m->line;
+	struct rank_ops *l = &m->line;
 	uint32_t base = 0;
 
-	m->rows = grown(l->arena, m->rows, &m->caprows, l->nitems, sizeof *m->rows);
-	m->row_base = grown(l->arena, m->row_base, &m->capbases, l->nworkers, sizeof *m->row_base);
+	m->rows = grown(l->arena, m->rows, &m->caprows, l->nitems, sizeof(*m->rows));
+	m->row_base = grown(l->arena, m->row_base, &m->capbases, l->nworkers, sizeof(*m->row_base));
 	for (uint32_t w = 0; w < l->nworkers; w++) {
 		m->row_base[w] = base;
 		base += l->count[w];
@@ -159,7 +159,7 @@ static void number_rows(struct maker *m)
 
 static void make_tasks(struct maker *m)
 {
-	struct line *l = &m->line;
+	struct rank_ops *l = &m->line;
 	struct program *out = m->out;
 	uint32_t base = out->ntasks;
 
@@ -208,10 +208,10 @@ static struct program *new_program(struct ctx *c, const struct program *p)
 	out->nmessages = 0;
 	out->fifos = ARENA_ARRAY(c->arena, struct fifo, p->nfifos);
 	if (p->nfifos)
-		memcpy(out->fifos, p->fifos, p->nfifos * sizeof *p->fifos);
+		memcpy(out->fifos, p->fifos, p->nfifos * sizeof(*p->fifos));
 	out->sites = ARENA_ARRAY(c->arena, struct site, (size_t)p->nsites + 1);
 	if (p->nsites)
-		memcpy(out->sites, p->sites, p->nsites * sizeof *p->sites);
+		memcpy(out->sites, p->sites, p->nsites * sizeof(*p->sites));
 	out->sites[p->nsites] = (struct site){ .span = p->instance.schedule->name.span };
 	out->nsites = out->capsites = p->nsites + 1;
 	return out;
@@ -226,12 +226,12 @@ static uint32_t *none_array(struct arena *a, uint32_t n)
 	return v;
 }
 
-static void line_init(struct line *l, struct ctx *c, const struct program *p,
+static void line_init(struct rank_ops *l, struct ctx *c, const struct program *p,
 		      const struct contract *k, enum lower_level level)
 {
 	struct arena *a = c->scratch;
 
-	*l = (struct line){
+	*l = (struct rank_ops){
 		.arena = a,
 		.p = p,
 		.k = k,
@@ -256,7 +256,7 @@ static void line_init(struct line *l, struct ctx *c, const struct program *p,
 	l->recv_merged = ARENA_ARRAY(a, bool, p->nfifos);
 }
 
-static void line_reset(struct line *l, uint32_t rank)
+static void line_reset(struct rank_ops *l, uint32_t rank)
 {
 	l->rank = rank;
 	l->nitems = l->nline = l->nstarts = l->nwaves = l->nworkers = 0;
@@ -293,7 +293,7 @@ static void sort_tasks(struct maker *m, struct arena *a)
 }
 
 /* The sends were counted while the line was made; now they are while it is cut. */
-static void forget_sends(struct line *l)
+static void forget_sends(struct rank_ops *l)
 {
 	for (uint32_t i = 0; i < l->nitems; i++)
 		if (op_kind(&l->items[i].op) == OP_SEND)
@@ -360,6 +360,7 @@ struct lowered *lower(struct ctx *c, const struct program *p, const struct contr
 			return internal_error(c, p, "computes something else");
 		if (!after(&checks, out->program, k, &d.order))
 			return internal_error(c, p, "lets a rank end too early");
+		out->order = d.order;
 		return out;
 	}
 	return internal_error(c, p, "deadlocks");

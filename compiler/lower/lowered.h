@@ -13,6 +13,7 @@
 struct lowered {
 	struct program *program;
 	struct proof proof;
+	struct order order; /* that it can be run in */
 	const bool *direct; /* by message, see direct(); NULL: none is */
 };
 struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k);

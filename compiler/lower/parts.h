@@ -15,6 +15,7 @@
 #ifndef CCS_COMPILER_LOWER_PARTS_H
 #define CCS_COMPILER_LOWER_PARTS_H
 
+#include "compiler/check/clocks.h"
 #include "compiler/lower/lowered.h"
 
 /* How much a candidate combines. FUSE, and ONE, can add waiting that matters. */
@@ -65,7 +66,7 @@ struct reader {
 };
 
 /* The line of one rank; its arrays are used again for the next rank. */
-struct line {
+struct rank_ops {
 	struct arena *arena;
 	const struct program *p;
 	const struct contract *k;
@@ -106,14 +107,13 @@ struct line {
 	uint32_t nworkers, capworkers;
 	struct item_wait *waits;
 	uint32_t nwaits, capwaits;
-	uint32_t *clocks; /* waits' vectors */
-	size_t capclocks;
+	struct clocks clocks; /* waits' */
 	struct reader *readers;
 	uint32_t nreaders, capreaders;
 };
 
 /* The k-th item in the order of execution: starts, the text, ends. */
-static inline uint32_t line_at(const struct line *l, uint32_t k)
+static inline uint32_t line_at(const struct rank_ops *l, uint32_t k)
 {
 	if (k < l->nstarts)
 		return l->nline + k;
@@ -121,15 +121,15 @@ static inline uint32_t line_at(const struct line *l, uint32_t k)
 }
 
 /* flow.c */
-void flow_analyze(struct line *l);
-uint32_t flow_find(struct line *l, uint32_t node);
-void flow_union(struct line *l, uint32_t a, uint32_t b);
+void flow_analyze(struct rank_ops *l);
+uint32_t flow_find(struct rank_ops *l, uint32_t node);
+void flow_union(struct rank_ops *l, uint32_t a, uint32_t b);
 
 /* fuse.c */
-void fuse_line(struct line *l);
-bool fuse_chains(struct line *l);
+void fuse_line(struct rank_ops *l);
+bool fuse_chains(struct rank_ops *l);
 
 /* waits.c */
-void waits_compute(struct line *l);
+void waits_compute(struct rank_ops *l);
 
 #endif

@@ -8,30 +8,27 @@
  * the order of the line (which is that of the program, as operations of one wave
  * never conflict). A wait that follows from another, or from an earlier one of
  * the same worker, is left out: each item that waits has a vector of what is
- * known to have finished when it starts (vector clocks). Reads of initial values
+ * known to have finished when it starts (clocks.h). Reads of initial values
  * count as reads of the cell: in place they are.
  *
  * Where the order of messages matters by itself (line.ordered), a send also waits for
  * the receives of earlier waves that its task knows of: its own, and those of tasks that
  * it waited for.
  *
- * O(cells touched + waits * workers of the rank), and for ordered sends as much again. Where a rank's vectors would take
- * more than LIMIT_CLOCKS, waits are only merged by worker; that is correct, too.
+ * O(cells touched + waits * workers of the rank), and for ordered sends as much again.
+ * Where a rank's vectors would take more than LIMIT_CLOCKS, waits are only merged by
+ * worker; that is correct, too.
  */
 #include "compiler/lower/parts.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define LIMIT_CLOCKS ((size_t)16 << 20) /* numbers */
 
-struct clocks {
-	struct line *l;
+struct waiting {
+	struct rank_ops *l;
 	uint32_t nw;
 	bool exact;
-	uint32_t nrows; /* of line.clocks: [w] = items of worker w that have finished */
-	uint32_t *now;	/* by worker: row of its last item; row 0 is all zero */
-	uint32_t *at;	/* by item: its row */
+	size_t *now;	/* by worker: row of line.clocks of its last item */
+	size_t *at;	/* by item: its row */
 	uint32_t *need; /* by worker: item to wait for, valid where stamp is the item's */
 	uint32_t *stamp;
 	uint32_t *list; /* workers in `need` */
@@ -41,7 +38,7 @@ struct clocks {
 	uint32_t wave;	  /* ordered: the first item of the wave at hand */
 };
 
-static void depend(struct clocks *k, uint32_t on)
+static void depend(struct waiting *k, uint32_t on)
 {
 	const struct item *a = &k->l->items[on], *b = &k->l->items[k->item];
 
@@ -56,9 +53,9 @@ static void depend(struct clocks *k, uint32_t on)
 	}
 }
 
-static void reads(struct clocks *k, uint32_t cell, uint32_t n)
+static void reads(struct waiting *k, uint32_t cell, uint32_t n)
 {
-	struct line *l = k->l;
+	struct rank_ops *l = k->l;
 
 	for (uint32_t c = cell; c < cell + n; c++) {
 		struct cell_state *s = &l->cells[c];
@@ -72,9 +69,9 @@ static void reads(struct clocks *k, uint32_t cell, uint32_t n)
 	}
 }
 
-static void writes(struct clocks *k, uint32_t cell, uint32_t n)
+static void writes(struct waiting *k, uint32_t cell, uint32_t n)
 {
-	struct line *l = k->l;
+	struct rank_ops *l = k->l;
 
 	for (uint32_t c = cell; c < cell + n; c++) {
 		struct cell_state *s = &l->cells[c];
@@ -87,41 +84,10 @@ static void writes(struct clocks *k, uint32_t cell, uint32_t n)
 	}
 }
 
-static void touches(struct clocks *k, const struct op *o)
-{
-	bool stores = !(o->kind & OP_NOSTORE);
-
-	switch (op_kind(o)) {
-	case OP_SEND: reads(k, o->cell, o->n); break;
-	case OP_RECV:
-	case OP_RECV_SEND:
-		if (stores)
-			writes(k, o->cell, o->n);
-		break;
-	case OP_REDUCE_FROM:
-	case OP_REDUCE_SEND:
-		reads(k, o->cell, o->n);
-		if (stores)
-			writes(k, o->cell, o->n);
-		break;
-	case OP_COPY:
-		reads(k, o->cell, o->n);
-		writes(k, o->other, o->n);
-		break;
-	case OP_REDUCE_INTO:
-		reads(k, o->cell, o->n);
-		reads(k, o->other, o->n);
-		writes(k, o->other, o->n);
-		break;
-	case OP_FRESH:
-	case OP_WAIT: break;
-	}
-}
-
 /* ---- ordered sends ------------------------------------------------------------------ */
 
 /* By worker: 1 + the last receive that the task knows of; 0: none. */
-static uint32_t *known_by(struct clocks *k, uint32_t task)
+static uint32_t *known_by(struct waiting *k, uint32_t task)
 {
 	if (!k->known[task])
 		k->known[task] = ARENA_ARRAY(k->l->arena, uint32_t, k->nw);
@@ -135,7 +101,7 @@ static void learn(uint32_t *known, uint32_t worker, uint32_t item)
 }
 
 /* The receives of the wave that is over: items [from, to). */
-static void wave_over(struct clocks *k, uint32_t from, uint32_t to)
+static void wave_over(struct waiting *k, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
 		const struct item *it = &k->l->items[i];
@@ -144,9 +110,9 @@ static void wave_over(struct clocks *k, uint32_t from, uint32_t to)
 	}
 }
 
-static void follow_receives(struct clocks *k)
+static void follow_receives(struct waiting *k)
 {
-	struct line *l = k->l;
+	struct rank_ops *l = k->l;
 	const struct item *it = &l->items[k->item];
 	uint32_t *known = known_by(k, it->task);
 
@@ -162,7 +128,7 @@ static void follow_receives(struct clocks *k)
 }
 
 /* A task has waited for another. */
-static void follow_task(struct clocks *k, const struct item *it, uint32_t i)
+static void follow_task(struct waiting *k, const struct item *it, uint32_t i)
 {
 	uint32_t *mine, *theirs;
 
@@ -177,30 +143,7 @@ static void follow_task(struct clocks *k, const struct item *it, uint32_t i)
 
 /* ---- waits ------------------------------------------------------------------------- */
 
-static uint32_t *clock_row(struct clocks *k, uint32_t row)
-{
-	return k->l->clocks + (size_t)row * k->nw;
-}
-
-/* A new row, like row `copy_of` (NONE: all zero). */
-static uint32_t add_row(struct clocks *k, uint32_t copy_of)
-{
-	struct line *l = k->l;
-	size_t need = ((size_t)k->nrows + 1) * k->nw;
-
-	if (need > l->capclocks) {
-		l->clocks = arena_grow(l->arena, l->clocks, l->capclocks * sizeof *l->clocks,
-				       2 * need * sizeof *l->clocks);
-		l->capclocks = 2 * need;
-	}
-	if (copy_of == NONE)
-		memset(clock_row(k, k->nrows), 0, k->nw * sizeof *l->clocks);
-	else
-		memcpy(clock_row(k, k->nrows), clock_row(k, copy_of), k->nw * sizeof *l->clocks);
-	return k->nrows++;
-}
-
-static void add_wait(struct line *l, struct item *it, const struct item *on)
+static void add_wait(struct rank_ops *l, struct item *it, const struct item *on)
 {
 	ARENA_PUSH(l->arena, l->waits, l->nwaits, l->capwaits) =
 		(struct item_wait){ .worker = on->worker, .index = on->index };
@@ -208,7 +151,7 @@ static void add_wait(struct line *l, struct item *it, const struct item *on)
 }
 
 /* Latest in the line first: only a later item can know of an earlier one. */
-static void sort_needs(struct clocks *k, const uint32_t *rank_of)
+static void sort_needs(struct waiting *k, const uint32_t *rank_of)
 {
 	for (uint32_t i = 1; i < k->nlist; i++) { /* few, nearly always */
 		uint32_t w = k->list[i], j = i;
@@ -220,52 +163,42 @@ static void sort_needs(struct clocks *k, const uint32_t *rank_of)
 	}
 }
 
-static void settle(struct clocks *k, const uint32_t *rank_of)
+static void settle(struct waiting *k, const uint32_t *rank_of)
 {
-	struct line *l = k->l;
+	struct rank_ops *l = k->l;
 	struct item *it = &l->items[k->item];
-	uint32_t row = k->now[it->worker];
+	size_t row = k->now[it->worker];
 
 	it->wait = l->nwaits;
 	sort_needs(k, rank_of);
 	for (uint32_t i = 0; i < k->nlist; i++) {
 		const struct item *on = &l->items[k->need[k->list[i]]];
-		if (!k->exact) {
-			add_wait(l, it, on);
+		if (k->exact && !clocks_learn(&l->clocks, &row, it->nwaits > 0, on->worker,
+					      on->index + 1, k->at[k->need[k->list[i]]]))
 			continue;
-		}
-		if (clock_row(k, row)[on->worker] > on->index)
-			continue;
-		if (it->nwaits == 0)
-			row = add_row(k, row);
 		add_wait(l, it, on);
-		uint32_t *mine = clock_row(k, row);
-		const uint32_t *theirs = clock_row(k, k->at[k->need[k->list[i]]]);
-		for (uint32_t w = 0; w < k->nw; w++)
-			mine[w] = theirs[w] > mine[w] ? theirs[w] : mine[w];
-		mine[on->worker] = on->index + 1;
 	}
 	k->now[it->worker] = row;
 	k->at[k->item] = row;
 }
 
-void waits_compute(struct line *l)
+void waits_compute(struct rank_ops *l)
 {
 	l->nwaits = l->nreaders = 0;
 	if (l->nworkers < 2)
 		return;
-	struct clocks k = { .l = l, .nw = l->nworkers };
+	struct waiting k = { .l = l, .nw = l->nworkers };
 	uint32_t *position = ARENA_ARRAY(l->arena, uint32_t, l->nitems);
 
 	k.exact = (size_t)l->nitems * l->nworkers <= LIMIT_CLOCKS;
-	k.now = ARENA_ARRAY(l->arena, uint32_t, k.nw);
+	k.now = ARENA_ARRAY(l->arena, size_t, k.nw);
 	k.need = ARENA_ARRAY(l->arena, uint32_t, k.nw);
 	k.stamp = ARENA_ARRAY(l->arena, uint32_t, k.nw);
 	k.list = ARENA_ARRAY(l->arena, uint32_t, k.nw);
-	k.at = ARENA_ARRAY(l->arena, uint32_t, l->nitems);
+	k.at = ARENA_ARRAY(l->arena, size_t, l->nitems);
 	if (l->ordered)
 		k.known = ARENA_ARRAY(l->arena, uint32_t *, l->p->ntasks);
-	add_row(&k, NONE);
+	clocks_begin(&l->clocks, l->arena, k.nw);
 	for (uint32_t c = 0; c < l->ncells; c++)
 		l->cells[c].writer = l->cells[c].readers = NONE;
 	for (uint32_t s = 0; s < l->nitems; s++) {
@@ -279,7 +212,9 @@ void waits_compute(struct line *l)
 		k.nlist = 0;
 		if (l->ordered)
 			follow_receives(&k);
-		touches(&k, &l->items[i].op);
+		struct touch t = op_touch(&l->items[i].op);
+		reads(&k, t.r, t.rn);
+		writes(&k, t.w, t.wn);
 		settle(&k, position);
 	}
 }

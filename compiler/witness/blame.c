@@ -39,9 +39,9 @@ struct mistake {
 	uint64_t chunks; /* that are wrong like this, all ranks */
 	int64_t *ranks;
 	size_t nranks, capranks;
-	uint8_t *history;  /* reductions that the value was made of */
-	struct runs have;  /* the value's */
-	struct run *wrong; /* contributions that it lacks, or that are foreign */
+	uint8_t *history;    /* reductions that the value was made of */
+	struct shares have;  /* the value's */
+	struct share *wrong; /* contributions that it lacks, or that are foreign */
 	uint32_t nwrong;
 	struct culprit first; /* certainly wrong */
 	struct culprit last;  /* what else to show */
@@ -53,7 +53,7 @@ struct trace {
 	struct arena *arena;
 	struct mistake v[MAX_MISTAKES];
 	uint32_t n;
-	struct runs a, b; /* room */
+	struct shares a, b; /* room */
 	uint64_t stores, limit;
 	bool more;	   /* not all chunks were looked at */
 	bool own_numbers;  /* the contract asks for chunk i only in chunk i */
@@ -67,8 +67,8 @@ static int classify(struct trace *t, uint32_t id, struct expected want)
 {
 	if (id == POISON)
 		return 0;
-	value_runs(t->values, id, &t->a);
-	struct difference d = runs_compare(t->a.v, t->a.n, want.v, want.n);
+	value_shares(t->values, id, &t->a);
+	struct difference d = shares_compare(t->a.v, t->a.n, want.v, want.n);
 	return d.foreign ? 405 : d.lacks ? 403 : d.twice ? 404 : 0;
 }
 
@@ -132,13 +132,13 @@ static void prepare(struct trace *t, struct mistake *m)
 {
 	struct values *v = t->values;
 
-	value_runs(v, m->value, &m->have);
+	value_shares(v, m->value, &m->have);
 	if (m->code == 403)
-		m->wrong = runs_without(t->arena, m->want.v, m->want.n, m->have.v, m->have.n, true,
-					&m->nwrong);
+		m->wrong = shares_without(t->arena, m->want.v, m->want.n, m->have.v, m->have.n,
+					  true, &m->nwrong);
 	else
-		m->wrong = runs_without(t->arena, m->have.v, m->have.n, m->want.v, m->want.n,
-					m->code == 404, &m->nwrong);
+		m->wrong = shares_without(t->arena, m->have.v, m->have.n, m->want.v, m->want.n,
+					  m->code == 404, &m->nwrong);
 	m->history = ARENA_ARRAY(t->arena, uint8_t, v->n);
 	if (m->value < v->base || m->value >= POISON)
 		return;
@@ -157,8 +157,8 @@ static void prepare(struct trace *t, struct mistake *m)
 
 static bool overlaps(struct trace *t, uint32_t id, const struct mistake *m)
 {
-	value_runs(t->values, id, &t->a);
-	return runs_overlap(t->a.v, t->a.n, m->wrong, m->nwrong);
+	value_shares(t->values, id, &t->a);
+	return shares_overlap(t->a.v, t->a.n, m->wrong, m->nwrong);
 }
 
 /* Whether the mistake's value was made of `id`. */
@@ -168,8 +168,8 @@ static bool made_of(struct trace *t, const struct mistake *m, uint32_t id)
 		return false;
 	if (id >= t->values->base)
 		return m->history[id - t->values->base];
-	value_runs(t->values, id, &t->a);
-	return runs_overlap(m->have.v, m->have.n, t->a.v, t->a.n);
+	value_shares(t->values, id, &t->a);
+	return shares_overlap(m->have.v, m->have.n, t->a.v, t->a.n);
 }
 
 /* Whether a reduction's operands share a contribution. */
@@ -177,15 +177,15 @@ static bool shares(struct trace *t, uint32_t id)
 {
 	const struct node *x = &t->values->nodes[id - t->values->base];
 
-	value_runs(t->values, x->left, &t->a);
-	value_runs(t->values, x->right, &t->b);
-	return runs_overlap(t->a.v, t->a.n, t->b.v, t->b.n);
+	value_shares(t->values, x->left, &t->a);
+	value_shares(t->values, x->right, &t->b);
+	return shares_overlap(t->a.v, t->a.n, t->b.v, t->b.n);
 }
 
 /* Whether the value holds data of a chunk with another number than `cell`. */
 static bool is_astray(struct trace *t, uint32_t id, uint32_t cell)
 {
-	value_runs(t->values, id, &t->a);
+	value_shares(t->values, id, &t->a);
 	for (uint32_t i = 0; i < t->a.n; i++)
 		if (t->a.v[i].cell != cell)
 			return true;
@@ -287,7 +287,7 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	if (g && any)
 		g->operation = ((uint64_t)k->task << 32 | k->row) + 1;
 	diag_note(c->diags, g, m->clause->span, "expected: %s",
-		  runs_text(t->arena, p, m->want.v, m->want.n));
+		  shares_text(t->arena, p, m->want.v, m->want.n));
 	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, t->values, m->value));
 	if (any)
 		diag_note(c->diags, g, none, "%s: %s", where_text(t, c, k), what_text(t, m, k));

@@ -36,15 +36,13 @@ static void list_waits(struct graph *g, uint32_t *mark, uint32_t t)
 {
 	const struct greedy *r = g->r;
 	const struct program *p = r->p;
-	const struct turn *u = &r->turns[t];
+	const struct progress *u = &r->progress[t];
 	const struct op *ops = p->tasks[t].ops;
 	uint32_t from = u->next > u->row ? u->next : u->row;
 	uint32_t end = u->end;
-	if (end == u->row) /* a fused operation that could not start */
-		end = u->row < p->tasks[t].nops ? u->row + 1 : u->row;
 	for (uint32_t i = from; i < end; i++) {
 		uint32_t in = op_in(&ops[i]), out = op_out(&ops[i]);
-		if (op_kind(&ops[i]) == OP_WAIT && r->turns[ops[i].fifo].row < ops[i].other)
+		if (op_kind(&ops[i]) == OP_WAIT && r->progress[ops[i].fifo].row < ops[i].other)
 			add_wait(g, mark, t, ops[i].fifo, i, ops[i].other - 1);
 		if (in != NONE) {
 			struct flow *f = &r->flows[in];
@@ -225,8 +223,8 @@ bool graph_find_cycle(struct graph *g)
 		return false;
 	uint32_t best = first_wait(g), n = g->ncycle;
 	struct wait **cycle = ARENA_ARRAY(g->r->ctx->scratch, struct wait *, n);
-	memcpy(cycle, g->cycle, n * sizeof *cycle);
-	memcpy(g->queue, g->tasks, n * sizeof *g->queue);
+	memcpy(cycle, g->cycle, n * sizeof(*cycle));
+	memcpy(g->queue, g->tasks, n * sizeof(*g->queue));
 	for (uint32_t i = 0; i < n; i++) {
 		g->cycle[i] = cycle[(best + i) % n];
 		g->tasks[i] = g->queue[(best + i) % n];

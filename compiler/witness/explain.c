@@ -51,7 +51,7 @@ static void record_empty(void *arg, uint32_t task, uint32_t row, uint32_t depth,
 
 /* ---- values in few letters ----------------------------------------------------------- */
 
-const char *explain_runs_text(struct script *x, const struct run *v, uint32_t n, uint32_t cell)
+const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell)
 {
 	struct arena *a = x->arena;
 	const char *text = "";
@@ -78,12 +78,12 @@ const char *explain_runs_text(struct script *x, const struct run *v, uint32_t n,
 
 const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell)
 {
-	struct runs r = { 0 };
+	struct shares r = { 0 };
 
 	if (id >= POISON)
 		return "-";
-	value_runs(&x->r.values, id, &r);
-	return explain_runs_text(x, r.v, r.n, cell);
+	value_shares(&x->r.values, id, &r);
+	return explain_shares_text(x, r.v, r.n, cell);
 }
 
 const char *explain_line_text(struct script *x, struct span span)
@@ -321,7 +321,7 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	if (!explain_view_read(x, view, why))
 		return false;
 	uint32_t *state = ARENA_ARRAY(x->arena, uint32_t, (size_t)p->nranks * x->r.width);
-	memcpy(state, x->r.state, (size_t)p->nranks * x->r.width * sizeof *state);
+	memcpy(state, x->r.state, (size_t)p->nranks * x->r.width * sizeof(*state));
 	if (!right)
 		order = explain_run_far(x, p, &far);
 	x->r.silent = true;

@@ -42,7 +42,7 @@ struct script {
 };
 
 /** "0-2" for this cell's own number on ranks 0-2, else "a[3]@0-2". */
-const char *explain_runs_text(struct script *x, const struct run *v, uint32_t n, uint32_t cell);
+const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell);
 /** The same of a value; "-": none. */
 const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
 

@@ -153,12 +153,12 @@ static void print_wait(struct script *x, const struct greedy *r, uint32_t task, 
 {
 	const struct program *p = r->p;
 	const struct task *k = &p->tasks[task];
-	const struct op *o = &k->ops[r->turns[task].next];
+	const struct op *o = &k->ops[r->progress[task].next];
 	struct ctx quiet = *x->r.c;
 	struct diags none = { .arena = x->arena, .sources = quiet.sources };
 
 	quiet.diags = &none; /* the text may be wrong further on */
-	struct where w = expand_where(&quiet, p, task, r->turns[task].next);
+	struct where w = expand_where(&quiet, p, task, r->progress[task].next);
 	const char *path = program_path_text(x->arena, p, k->path);
 	fprintf(out, "  %s, rank %" PRIu32 "%s%s, step %" PRIu32 "%s%s%s%s%s: %s\n",
 		explain_line_text(x, p->sites[o->site].span), k->rank, *path ? ", " : "", path,
@@ -172,7 +172,7 @@ static void print_stuck(struct script *x, const struct greedy *r, FILE *out)
 	uint32_t n = 0;
 
 	for (uint32_t t = 0; t < p->ntasks; t++) {
-		const struct turn *u = &r->turns[t];
+		const struct progress *u = &r->progress[t];
 		const struct task *k = &p->tasks[t];
 		if (u->next >= k->nops || op_kind(&k->ops[u->next]) == OP_WAIT || !x->rank[k->rank])
 			continue;
@@ -188,7 +188,7 @@ static void print_stuck(struct script *x, const struct greedy *r, FILE *out)
 static void print_results(struct script *x, const struct contract *k, FILE *out)
 {
 	const struct program *p = x->r.p;
-	struct runs room = { 0 };
+	struct shares room = { 0 };
 	uint32_t n = 0;
 
 	for (uint32_t q = 0; q < p->nranks; q++)
@@ -207,7 +207,7 @@ static void print_results(struct script *x, const struct contract *k, FILE *out)
 				fprintf(out, "  rank %" PRIu32 ": %s holds %s; promised is %s\n", q,
 					program_cells_text(x->arena, p, i, 1),
 					id < POISON ? explain_value_text(x, id, i) : "nothing",
-					explain_runs_text(x, e.v, e.n, i));
+					explain_shares_text(x, e.v, e.n, i));
 		}
 	print_more(n, out);
 }

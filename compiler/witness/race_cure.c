@@ -98,7 +98,7 @@ static bool change(struct cure *c, struct program *q)
 	q->messages = NULL;
 	q->fifos = ARENA_ARRAY(a, struct fifo, q->nfifos);
 	if (q->nfifos)
-		memcpy(q->fifos, c->p->fifos, q->nfifos * sizeof *q->fifos);
+		memcpy(q->fifos, c->p->fifos, q->nfifos * sizeof(*q->fifos));
 	q->tasks = ARENA_ARRAY(a, struct task, q->ntasks);
 	for (uint32_t t = 0; t < q->ntasks; t++) {
 		const struct task *old = &c->p->tasks[t];
@@ -107,7 +107,7 @@ static bool change(struct cure *c, struct program *q)
 		q->tasks[t].ops = ARENA_ARRAY(a, struct op, old->nops);
 		for (uint32_t i = 0, n; i < old->nops; i += n) {
 			n = wave_length(old, i);
-			memcpy(q->tasks[t].ops + i, old->ops + i, n * sizeof *old->ops);
+			memcpy(q->tasks[t].ops + i, old->ops + i, n * sizeof(*old->ops));
 			if (in_step(c, old->ops + i, n) &&
 			    !rewrite(c, old->ops + i, n, q->tasks[t].ops + i))
 				return false;
@@ -211,7 +211,7 @@ static void help(struct ctx *c, const struct program *p, const struct contract *
 
 	if (!find_step(&cure, g->span))
 		return;
-	for (int i = 0; i < (k->nruns ? 2 : 1); i++) {
+	for (int i = 0; i < (k->nshares ? 2 : 1); i++) {
 		cure.as_written = i == 1;
 		if (change(&cure, &changed) && is_right(c, &changed, k)) {
 			say(&cure, g);

@@ -35,7 +35,7 @@ static int ascending(const void *a, const void *b)
 static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
 {
 	size_t k = 0;
-	qsort(v, n, sizeof *v, ascending);
+	qsort(v, n, sizeof(*v), ascending);
 	for (size_t i = 0; i < n; i++)
 		if (k == 0 || v[k - 1] != v[i])
 			v[k++] = v[i];

@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static _Thread_local struct thread_state state;
 
@@ -16,12 +17,31 @@ struct thread_state *error_thread(void)
 	return &state;
 }
 
+/* The new text may be made of the old one. */
+static void set(const char *format, va_list ap)
+{
+	char text[CCS_TEXT];
+
+	vsnprintf(text, sizeof(text), format, ap);
+	strcpy(state.text, text);
+}
+
 ccs_status error_set(ccs_status s, const char *format, ...)
 {
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(state.text, sizeof(state.text), format, ap);
+	set(format, ap);
+	va_end(ap);
+	return s;
+}
+
+ccs_status ccs_error_set(ccs_status s, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	set(format, ap);
 	va_end(ap);
 	return s;
 }

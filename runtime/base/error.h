@@ -9,12 +9,10 @@
 
 #include <stddef.h>
 
-#define ERROR_TEXT 2048
-
 struct call;
 
 struct thread_state {
-	char text[ERROR_TEXT];
+	char text[CCS_TEXT];
 	int depth;		   /* of ccs_group_start */
 	ccs_status failed;	   /* first failure inside the open group */
 	struct call *first, *last; /* calls recorded by the open group, in order */
@@ -32,7 +30,7 @@ ccs_status error_of_peer(long long status);
 /* A text that is put together; what does not fit is cut. */
 struct text {
 	size_t len;
-	char buf[ERROR_TEXT];
+	char buf[CCS_TEXT];
 };
 
 void text_add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -88,15 +88,15 @@ static bool load(struct nvrtc *n, char *why, size_t size)
 		.before = open_builtins,
 	};
 
-	n->library = library_open(&search, n->path, sizeof(n->path), why, size);
-	if (!n->library)
+	n->handle = library_open(&search, n->path, sizeof(n->path), why, size);
+	if (!n->handle)
 		return false;
 	n->api = calloc(1, sizeof(*n->api));
 	if (!n->api) {
 		snprintf(why, size, "out of memory");
 		return false;
 	}
-	return library_functions(n->library, n->path, symbols, NSYMBOLS, 0, n->api, why, size);
+	return library_functions(n->handle, n->path, symbols, NSYMBOLS, 0, n->api, why, size);
 }
 
 static bool load_archs(struct nvrtc *n)
@@ -129,7 +129,7 @@ void nvrtc_close(struct nvrtc *n)
 	free(n->archs);
 	n->api = NULL;
 	n->archs = NULL;
-	n->library = NULL;
+	n->handle = NULL;
 }
 
 /* ---- architectures --------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 struct nvrtc_api; /* its functions */
 
 struct nvrtc {
-	void *library;
+	void *handle;
 	struct nvrtc_api *api;
 	char path[512]; /* as it was opened */
 	int major, minor;

@@ -21,8 +21,6 @@ struct nccl_side; /* nccl.c */
 struct home {
 	int ranks, first, local;
 	struct ccs_comm **comm;
-	int *devices;	       /* of the ranks; NULL: on the CPU, or a process a rank */
-	struct group *group;   /* the processes; NULL: this one alone */
 	struct device *device; /* buffers and streams on GPUs; NULL: on the CPU */
 };
 
@@ -45,6 +43,7 @@ struct result {
 struct bench {
 	const struct options *o;
 	struct ccs_module *m;
+	struct ccs_module_info has; /* what the module is */
 	struct home *at;
 	bool checks;		       /* -c; a module without buffers is not, on GPUs */
 	FILE *out;		       /* NULL: another process prints the table */
@@ -78,7 +77,7 @@ ccs_status home_wrong(const struct home *p, struct result *r);
 bool buffers_open(struct bench *b);
 void buffers_close(struct bench *b);
 /** Blocks of `count` elements in all buffers of a kind; *n: how many buffers. */
-uint32_t buffers_blocks(const struct bench *b, const struct row *r, bool recv, uint32_t *n);
+uint32_t buffers_blocks(const struct row *r, bool recv, uint32_t *n);
 /** Sets the count whose larger buffer has at most `size` bytes. */
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size);
 /** Memory for the row, of the host and on the GPUs. */
@@ -101,6 +100,9 @@ int order_late(const struct bench *b);
 ccs_status order_check(const struct bench *b, const struct row *r, struct result *result);
 
 /* ---- time.c --------------------------------------------------------------- */
+
+/** Seconds, from some time on that stays. */
+double time_now(void);
 
 /** A call of all ranks of this process, put into the lanes' streams (NULL: done when it
  *  returns). */
@@ -125,8 +127,6 @@ ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct r
 		   enum side *side);
 /** Says the text of a failure; its exit status. `side` failed. */
 int measure_fail(const struct bench *b, enum side side, ccs_status s);
-/** Bytes of all messages of a call. */
-double measure_moved(const struct row *r);
 
 /* ---- table.c ---------------------------------------------------------------- */
 

@@ -41,15 +41,16 @@ void buffers_close(struct bench *b)
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
-uint32_t buffers_blocks(const struct bench *b, const struct row *r, bool recv, uint32_t *n)
+uint32_t buffers_blocks(const struct row *r, bool recv, uint32_t *n)
 {
+	const struct check *c = &r->check;
 	uint32_t blocks = 0;
 
 	*n = 0;
-	for (uint32_t i = 0; i < b->m->nbuffers; i++) {
-		if (b->m->buffers[i].direction == (recv ? CCS_IN : CCS_OUT))
+	for (int i = 0; i < c->nbuffers; i++) {
+		if (c->buffers[i].direction == (recv ? CCS_IN : CCS_OUT))
 			continue;
-		blocks += r->check.view->shapes[i].blocks;
+		blocks += c->buffers[i].blocks;
 		++*n;
 	}
 	return blocks;
@@ -58,14 +59,14 @@ uint32_t buffers_blocks(const struct bench *b, const struct row *r, bool recv, u
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
 {
 	struct check *c = &r->check;
-	uint32_t n, in = buffers_blocks(b, r, false, &n), out = buffers_blocks(b, r, true, &n);
+	uint32_t n, in = buffers_blocks(r, false, &n), out = buffers_blocks(r, true, &n);
 	size_t esize = ccs_dtype_size(c->type), units = in > out ? in : out;
 	size_t send = 0, recv = 0;
 	ccs_status s;
 
 	c->count = units ? size / esize / units : 0;
-	for (uint32_t i = 0; b->m->head->flags & CCS_MODULE_EVEN_COUNTS && i < b->m->nbuffers;) {
-		uint32_t chunks = c->view->shapes[i].chunks;
+	for (int i = 0; b->has.even_counts && i < c->nbuffers;) {
+		uint32_t chunks = c->buffers[i].chunks;
 
 		if (!chunks || c->count % chunks == 0) {
 			i++;
@@ -74,7 +75,7 @@ ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
 		c->count -= c->count % chunks; /* down to a count that all divide */
 		i = 0;
 	}
-	s = module_sizes(c->module, c->view, c->count, &send, &recv);
+	s = ccs_module_elements(c->module, c->of.nranks, c->count, &send, &recv);
 	if (s)
 		return s;
 	r->send = send * esize;
@@ -111,17 +112,17 @@ ccs_status buffers_alloc(struct bench *b, const struct row *r)
 			b->base[k & 1][at->first + k / 2] = p;
 	}
 	if (!fits)
-		return error_set(CCS_ENOMEM,
-				 "size %zu needs two buffers of %zu bytes for each of "
-				 "%d ranks: more than this machine's memory",
-				 r->size, r->base, at->local);
+		return ccs_error_set(CCS_ENOMEM,
+				     "size %zu needs two buffers of %zu bytes for each of "
+				     "%d ranks: more than this machine's memory",
+				     r->size, r->base, at->local);
 	return at->device ? device_alloc(at->device, b->base, r->base + GUARD) : CCS_OK;
 }
 
 bool buffers_place(struct bench *b, const struct row *r, bool in_place)
 {
 	uint32_t ns, nr;
-	uint32_t in = buffers_blocks(b, r, false, &ns), out = buffers_blocks(b, r, true, &nr);
+	uint32_t in = buffers_blocks(r, false, &ns), out = buffers_blocks(r, true, &nr);
 	size_t block = r->check.count * ccs_dtype_size(r->check.type);
 	const struct home *at = b->at;
 

@@ -12,16 +12,13 @@
  */
 #include "runtime/ccrun/report.h"
 
-#include "runtime/comm.h"
-#include "runtime/meet/group.h"
-
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
 static void say(const struct options *o, bool rank, const char *format, va_list ap)
 {
-	char text[ERROR_TEXT];
+	char text[CCS_TEXT];
 
 	vsnprintf(text, sizeof(text), format, ap);
 	report_error(o, text);
@@ -51,43 +48,34 @@ void complain_once(const struct options *o, const char *format, ...)
 }
 
 /* Adds "2..16" or "4" to the list. */
-static void add_range(char *text, size_t size, uint32_t from, uint32_t to)
+static void add_range(char *text, size_t size, int from, int to)
 {
 	size_t len = strlen(text);
 
 	if (from == to)
-		snprintf(text + len, size - len, "%s%u", len ? ", " : "", from);
+		snprintf(text + len, size - len, "%s%d", len ? ", " : "", from);
 	else
-		snprintf(text + len, size - len, "%s%u..%u", len ? ", " : "", from, to);
+		snprintf(text + len, size - len, "%s%d..%d", len ? ", " : "", from, to);
 }
 
-void module_ranks_text(const struct ccs_module *m, char *text, size_t size)
+/* "2..16", "2, 4, 8": the numbers of ranks that it has plans for. */
+static void ranks_text(const struct ccs_module *m, char *text, size_t size)
 {
-	uint32_t from = 0, to = 0;
+	struct ccs_plan_info p;
+	int from = 0, to = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < m->nplans; i++) {
-		uint32_t n = m->plans[i].plan->nranks;
-
+	for (int i = 0; !ccs_module_plan(m, i, &p); i++) {
 		if (!from) {
-			from = n;
-		} else if (n > to + 1) {
+			from = p.nranks;
+		} else if (p.nranks > to + 1) {
 			add_range(text, size, from, to);
-			from = n;
+			from = p.nranks;
 		}
-		to = n;
+		to = p.nranks;
 	}
 	if (from)
 		add_range(text, size, from, to);
-}
-
-static int unsupported(const struct options *o, const struct ccs_module *m)
-{
-	bool sized = m->head->flags & CCS_MODULE_SIZED;
-
-	complain_once(o, "%s has a buffer `%s`: parsed and checked, cannot be run yet",
-		      ccs_module_schedule(m), sized ? "sized" : "by column");
-	return EXIT_LACKS;
 }
 
 /* ---- what is asked for, against what there is ---------------------------------------- */
@@ -95,18 +83,17 @@ static int unsupported(const struct options *o, const struct ccs_module *m)
 /* Whether this is one of several processes, and which. */
 static int find_launcher(struct options *o)
 {
-	struct group_env env;
-	ccs_status s = CCS_OK;
+	struct ccs_env env;
 
-	if (o->local || !group_env_read(&env, &s))
+	if (o->local)
 		return EXIT_DONE;
-	if (s) {
+	if (ccs_env_read(&env)) {
 		complain(o, "%s (--transport local: this process is a run of its own)",
 			 ccs_error());
 		o->rank = env.rank;
 		return EXIT_USAGE;
 	}
-	if (env.nranks < 2)
+	if (env.size < 2)
 		return EXIT_DONE;
 	o->launcher = env.launcher;
 	o->rank = env.rank;
@@ -116,7 +103,7 @@ static int find_launcher(struct options *o)
 			      "one: start ccrun by itself, with -n %d; or give --device cuda, "
 			      "where each process is a rank (--transport local: each is a run of "
 			      "its own)",
-			      env.launcher, env.nranks, env.nranks);
+			      env.launcher, env.size, env.size);
 		return EXIT_USAGE;
 	}
 	if (o->ndevices) {
@@ -127,20 +114,22 @@ static int find_launcher(struct options *o)
 			      o->devices[0]);
 		return EXIT_USAGE;
 	}
-	if (o->ranks && o->ranks != env.nranks) {
+	if (o->ranks && o->ranks != env.size) {
 		complain_once(o, "-n %d, but %s has started %d processes, a rank each", o->ranks,
-			      env.launcher, env.nranks);
+			      env.launcher, env.size);
 		return EXIT_USAGE;
 	}
-	o->ranks = env.nranks;
+	o->ranks = env.size;
 	return EXIT_DONE;
 }
 
-static int check_module(const struct options *o, const struct ccs_module *m)
+static int check_module(const struct options *o, const struct ccs_module *m,
+			struct ccs_module_info *has)
 {
 	char ranks[256];
 
-	module_ranks_text(m, ranks, sizeof(ranks));
+	ccs_module_describe(m, has);
+	ranks_text(m, ranks, sizeof(ranks));
 	if (!o->ranks) {
 		complain_once(o, "-n is missing; %s has plans for %s ranks", ccs_module_schedule(m),
 			      *ranks ? ranks : "no");
@@ -155,8 +144,11 @@ static int check_module(const struct options *o, const struct ccs_module *m)
 		complain_once(o, "root %d is no rank of 0 to %d", o->root, o->ranks - 1);
 		return EXIT_USAGE;
 	}
-	if (m->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
-		return unsupported(o, m);
+	if (has->by_column || has->sized) {
+		complain_once(o, "%s has a buffer `%s`: parsed and checked, cannot be run yet",
+			      ccs_module_schedule(m), has->sized ? "sized" : "by column");
+		return EXIT_LACKS;
+	}
 	return o->nccl ? nccl_side_possible(o, m) : EXIT_DONE;
 }
 
@@ -177,13 +169,14 @@ static int run_here(struct bench *b)
 	return rc;
 }
 
-static int run(const struct options *o, struct ccs_module *m)
+static int run(const struct options *o, struct ccs_module *m, const struct ccs_module_info *has)
 {
 	struct home at;
 	struct bench b = { .o = o,
 			   .m = m,
+			   .has = *has,
 			   .at = &at,
-			   .checks = o->check && (m->nbuffers || !o->cuda),
+			   .checks = o->check && (has->buffers || !o->cuda),
 			   .out = o->rank     ? NULL
 				  : o->report ? stderr
 					      : stdout };
@@ -221,6 +214,7 @@ static void suggest(const struct options *o, char *text, size_t size)
 
 static int run_module(struct options *o)
 {
+	struct ccs_module_info has;
 	struct ccs_module *m;
 	char instead[1200];
 	int rc;
@@ -231,9 +225,9 @@ static int run_module(struct options *o)
 		return EXIT_USAGE;
 	}
 	report_module(o->report, o, m);
-	rc = check_module(o, m);
+	rc = check_module(o, m, &has);
 	if (rc == EXIT_DONE)
-		rc = run(o, m);
+		rc = run(o, m, &has);
 	ccs_module_free(m);
 	return rc;
 }
@@ -241,13 +235,12 @@ static int run_module(struct options *o)
 /* A mistake in the command line is every process's: the first reports it. */
 static int mistaken(struct options *o, int rc)
 {
-	struct group_env env;
-	ccs_status s;
+	struct ccs_env env;
 
 	if (rc > 0 && o->report) {
 		report_error(o, ccs_error());
-		if (group_env_read(&env, &s))
-			o->rank = env.rank;
+		ccs_env_read(&env); /* as far as it goes */
+		o->rank = env.rank;
 	}
 	return rc;
 }

@@ -1,5 +1,6 @@
 /*
- * ccrun: runs a module's ranks here, checks every element, prints the table.
+ * ccrun: runs a module's ranks here, checks every element, prints the table. It knows the
+ * library by ccs.h alone, as any program does.
  *
  *   ccrun.c    main: options in, exit status out
  *   options.c  the command line
@@ -11,17 +12,20 @@
  *   time.c     calls, timed by the clock or by a GPU's events, or in a graph
  *   check.c    inputs, and what must come out
  *   order.c    schedules without buffers: who waited for whom
- *   device.c   buffers and streams on GPUs
- *   nccl.c     --against nccl
+ *   device.c   buffers and streams on GPUs; driver.c: calls of CUDA's driver
+ *   nccl.c     --against nccl; nccl_calls.c: calls of NCCL
  *   verify.c   --verify
  */
 #ifndef CCS_RUNTIME_CCRUN_CCRUN_H
 #define CCS_RUNTIME_CCRUN_CCRUN_H
 
-#include "runtime/plan/load.h"
-#include "runtime/plan/types.h"
+#include "runtime/ccs.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+
+/* Operators: ccs_redop's, and one that has a function of its own. */
+enum { OP_PREMUL = CCS_NREDOPS, OP_COUNT };
 
 enum exit_status {
 	EXIT_DONE = 0,
@@ -66,6 +70,8 @@ struct options {
  *  what was said, if it is not 0. */
 int options_read(struct options *o, int argc, char **argv);
 void options_free(struct options *o);
+/** "sum", "premul" */
+const char *redop_name(int op);
 
 /** A line on stderr; it names the rank, where each has a process. */
 void complain(const struct options *o, const char *format, ...)
@@ -74,8 +80,16 @@ void complain(const struct options *o, const char *format, ...)
 void complain_once(const struct options *o, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/** "2..16", "2, 4, 8": the numbers of ranks that a module has plans for. */
-void module_ranks_text(const struct ccs_module *m, char *text, size_t size);
+/* A failure, kept while something else may fail. */
+struct failure {
+	ccs_status status;
+	char text[CCS_TEXT];
+};
+
+/** `s`, with its text. */
+struct failure failure_keep(ccs_status s);
+/** That one and its text, if it is one; else `s`. */
+ccs_status failure_first(const struct failure *f, ccs_status s);
 
 /** --verify: proves modules, tells of each plan, and returns the exit status. */
 int verify_modules(const struct options *o);
@@ -83,25 +97,25 @@ int verify_modules(const struct options *o);
 /* What one collective call is, for inputs and results. */
 struct check {
 	const struct ccs_module *module;
-	const struct plan_view *view;
-	uint32_t nranks;
+	int plan;
+	struct ccs_plan_info of; /* what the plan is ... */
+	struct ccs_buffer_info *buffers;
+	int nbuffers;
 	size_t count;
 	ccs_dtype type;
-	int op;		   /* of plan/types.h */
+	struct ccs_dtype_info format;
+	int op;
 	bool numbers;	   /* an operator matters: inputs are numbers, not just bits */
 	bool scaled_first; /* an average may divide before it adds, as NCCL's does */
 	double *values;	   /* of all bit patterns of a narrow float, or NULL */
 };
 
-/** Completes module, view, count, type and op. false: out of memory. */
+/** Completes module, plan, type and op. false: out of memory. */
 bool check_init(struct check *c);
 void check_free(struct check *c);
 
 /** The scalar of premul-sum. */
 void check_scalar(const struct check *c, unsigned char scalar[8]);
-
-/** Elements of a cell of a buffer. */
-size_t check_cell(const struct check *c, uint32_t cell);
 
 /** Writes the rank's whole input. */
 void check_fill(const struct check *c, uint32_t rank, void *send);

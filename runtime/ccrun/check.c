@@ -2,9 +2,9 @@
  * Inputs, and what must come out of them.
  *
  * An input element depends only on (rank, its place in the send buffer), so that
- * the result can be found again from the plan's contract alone: for each cell
- * the contract names the contributions, and they are generated again and combined
- * here, by code that shares nothing with the executor.
+ * the result can be found again from the contract alone: for each cell
+ * ccs_module_expects names the contributions, and they are generated again and
+ * combined here, by code that shares nothing with the executor.
  *
  *   no operator matters  any bits; must arrive as they are
  *   integers             any bits; exact, modulo 2^bits
@@ -28,28 +28,35 @@
 
 #define BLOCK 1024u
 
-static bool is_signed(ccs_dtype t)
+static bool is_signed(const struct check *c)
 {
-	return type_fact(t)->has_sign && !type_fact(t)->mantissa;
+	return c->format.is_signed && !c->format.mantissa;
 }
 
 static bool is_float(const struct check *c)
 {
-	return c->numbers && type_fact(c->type)->mantissa;
+	return c->numbers && c->format.mantissa;
+}
+
+/* Whether the operator's result is one of its operands. */
+static bool chooses(const struct check *c)
+{
+	struct ccs_redop_info info;
+	return ccs_redop_describe((ccs_redop)c->op, &info) == CCS_OK && info.chooses;
 }
 
 /* ---- element types, by their definition ---------------------------------------- */
 
-static double decode(ccs_dtype t, uint32_t bits)
+static double decode(const struct check *c, uint32_t bits)
 {
-	const struct type_fact *f = type_fact(t);
+	const struct ccs_dtype_info *f = &c->format;
 	uint32_t width = (uint32_t)(f->exponent + f->mantissa);
 	uint32_t mantissa = bits & ((1u << f->mantissa) - 1);
 	uint32_t exponent = (bits >> f->mantissa) & ((1u << f->exponent) - 1);
 	int bias = (1 << (f->exponent - 1)) - 1;
 	double sign = bits >> width & 1 ? -1 : 1;
 
-	if (t == CCS_FLOAT8E4M3) {
+	if (c->type == CCS_FLOAT8E4M3) {
 		if ((bits & 0x7f) == 0x7f)
 			return (double)NAN;
 	} else if (exponent == (1u << f->exponent) - 1) {
@@ -61,9 +68,9 @@ static double decode(ccs_dtype t, uint32_t bits)
 }
 
 /* Bits of a number that the type holds exactly, and not as a subnormal. */
-static uint32_t encode(ccs_dtype t, double x)
+static uint32_t encode(const struct check *c, double x)
 {
-	const struct type_fact *f = type_fact(t);
+	const struct ccs_dtype_info *f = &c->format;
 	int bias = (1 << (f->exponent - 1)) - 1, e;
 	uint32_t sign = x < 0 ? 1u << (f->exponent + f->mantissa) : 0;
 	double m;
@@ -88,26 +95,26 @@ static double get_float(const struct check *c, const unsigned char *p)
 		memcpy(&d, p, sizeof(d));
 		return d;
 	}
-	if (ccs_dtype_size(c->type) == 1)
+	if (c->format.size == 1)
 		return c->values[*p];
 	memcpy(&two, p, sizeof(two));
 	return c->values[two];
 }
 
-static void put_float(ccs_dtype t, unsigned char *p, double x)
+static void put_float(const struct check *c, unsigned char *p, double x)
 {
 	float f = (float)x;
 	uint32_t bits;
 	uint16_t two;
 
-	if (t == CCS_FLOAT64) {
+	if (c->type == CCS_FLOAT64) {
 		memcpy(p, &x, sizeof(x));
-	} else if (t == CCS_FLOAT32) {
+	} else if (c->type == CCS_FLOAT32) {
 		memcpy(p, &f, sizeof(f));
 	} else {
-		bits = encode(t, x);
+		bits = encode(c, x);
 		two = (uint16_t)bits;
-		if (ccs_dtype_size(t) == 1)
+		if (c->format.size == 1)
 			*p = (unsigned char)bits;
 		else
 			memcpy(p, &two, sizeof(two));
@@ -137,9 +144,9 @@ static uint64_t hash(uint64_t x)
 }
 
 /* Whole numbers up to this are exact in the type. */
-static double exact_up_to(ccs_dtype t)
+static double exact_up_to(const struct check *c)
 {
-	return ldexp(1, type_fact(t)->mantissa + 1);
+	return ldexp(1, c->format.mantissa + 1);
 }
 
 /* How to make one call's floats. */
@@ -151,14 +158,14 @@ struct maker {
 
 static struct maker maker_of(const struct check *c)
 {
-	double terms = c->op == CCS_MAX || c->op == CCS_MIN ? 1 : c->nranks;
+	double terms = chooses(c) ? 1 : c->of.nranks;
 	double most;
 
 	if (c->op == OP_PREMUL)
 		terms *= 2;
-	most = floor(exact_up_to(c->type) / terms);
+	most = floor(exact_up_to(c) / terms);
 	return (struct maker){ c->op, (uint64_t)(most < 1000 ? most : 1000),
-			       (uint64_t)ceil(terms / exact_up_to(c->type)) };
+			       (uint64_t)ceil(terms / exact_up_to(c)) };
 }
 
 static double make_float(const struct maker *m, uint64_t rank, uint64_t at)
@@ -185,13 +192,13 @@ static uint64_t make_bits(uint64_t rank, uint64_t at)
 
 static void make(const struct check *c, uint32_t rank, uint64_t at, unsigned char *p)
 {
-	size_t esize = ccs_dtype_size(c->type);
+	size_t esize = c->format.size;
 	struct maker m;
 	uint64_t bits;
 
 	if (is_float(c)) {
 		m = maker_of(c);
-		put_float(c->type, p, make_float(&m, rank, at));
+		put_float(c, p, make_float(&m, rank, at));
 	} else {
 		bits = make_bits(rank, at);
 		memcpy(p, &bits, esize);
@@ -203,23 +210,23 @@ void check_scalar(const struct check *c, unsigned char scalar[8])
 	uint64_t three = 3;
 
 	memset(scalar, 0, 8);
-	if (type_fact(c->type)->mantissa)
-		put_float(c->type, scalar, 2);
+	if (c->format.mantissa)
+		put_float(c, scalar, 2);
 	else
-		memcpy(scalar, &three, ccs_dtype_size(c->type));
+		memcpy(scalar, &three, c->format.size);
 }
 
 static size_t send_elements(const struct check *c)
 {
 	size_t send = 0, recv = 0;
 
-	module_sizes(c->module, c->view, c->count, &send, &recv);
+	ccs_module_elements(c->module, c->of.nranks, c->count, &send, &recv);
 	return send;
 }
 
 void check_fill(const struct check *c, uint32_t rank, void *send)
 {
-	size_t n = send_elements(c), esize = ccs_dtype_size(c->type);
+	size_t n = send_elements(c), esize = c->format.size;
 
 	for (size_t i = 0; i < n; i++)
 		make(c, rank, i, (unsigned char *)send + i * esize);
@@ -227,7 +234,7 @@ void check_fill(const struct check *c, uint32_t rank, void *send)
 
 size_t check_input(const struct check *c, uint32_t rank, const void *send)
 {
-	size_t n = send_elements(c), esize = ccs_dtype_size(c->type), wrong = 0;
+	size_t n = send_elements(c), esize = c->format.size, wrong = 0;
 	unsigned char want[8];
 
 	for (size_t i = 0; i < n; i++) {
@@ -237,27 +244,39 @@ size_t check_input(const struct check *c, uint32_t rank, const void *send)
 	return wrong;
 }
 
-bool check_init(struct check *c)
-{
-	size_t esize = ccs_dtype_size(c->type), n = (size_t)1 << (8 * (esize & 3));
-
-	c->numbers = c->module->head->flags & CCS_MODULE_REDUCES;
-	c->nranks = c->view->plan->nranks;
-	c->values = NULL;
-	if (!is_float(c) || esize > 2)
-		return true;
-	c->values = malloc(n * sizeof(*c->values));
-	if (!c->values)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		c->values[i] = decode(c->type, (uint32_t)i);
-	return true;
-}
-
 void check_free(struct check *c)
 {
+	free(c->buffers);
 	free(c->values);
+	c->buffers = NULL;
 	c->values = NULL;
+}
+
+bool check_init(struct check *c)
+{
+	struct ccs_module_info has;
+	size_t n;
+
+	ccs_module_describe(c->module, &has);
+	ccs_module_plan(c->module, c->plan, &c->of);
+	ccs_dtype_describe(c->type, &c->format);
+	c->numbers = has.reduces;
+	c->nbuffers = has.buffers;
+	c->values = NULL;
+	c->buffers = calloc((size_t)has.buffers + 1, sizeof(*c->buffers));
+	for (int i = 0; c->buffers && i < has.buffers; i++)
+		ccs_module_buffer(c->module, c->plan, i, c->buffers + i);
+	if (!c->buffers || !is_float(c) || c->format.size > 2)
+		return c->buffers != NULL;
+	n = (size_t)1 << (8 * c->format.size);
+	c->values = malloc(n * sizeof(*c->values));
+	if (!c->values) {
+		check_free(c);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++)
+		c->values[i] = decode(c, (uint32_t)i);
+	return true;
 }
 
 /* ---- results --------------------------------------------------------------------------- */
@@ -269,6 +288,9 @@ struct wanted {
 	double slack[BLOCK];  /* allowed distance */
 	double sum_abs[BLOCK];
 	double terms;
+	struct ccs_term *of; /* the value's, and ... */
+	size_t n, room;
+	struct ccs_term *next; /* ... the next rank's */
 };
 
 /* Where a cell begins, in elements, in the send or the receive buffer. */
@@ -276,19 +298,19 @@ static size_t cell_start(const struct check *c, uint32_t cell, bool recv, size_t
 {
 	size_t base = 0;
 
-	for (uint32_t i = 0; i < c->module->nbuffers; i++) {
-		const struct ccs_shape *s = c->view->shapes + i;
-		bool has = c->module->buffers[i].direction != (recv ? CCS_IN : CCS_OUT);
+	for (int i = 0; i < c->nbuffers; i++) {
+		const struct ccs_buffer_info *s = c->buffers + i;
+		bool has = s->direction != (recv ? CCS_IN : CCS_OUT);
 
-		if (cell - s->cell < s->chunks * s->blocks) {
+		if (cell - s->first < s->chunks * s->blocks) {
 			size_t q = (c->count + s->chunks - 1) / s->chunks;
-			size_t from = (cell - s->cell) % s->chunks * q;
+			size_t from = (cell - s->first) % s->chunks * q;
 			size_t to = from + q;
 
 			from = from < c->count ? from : c->count;
 			to = to < c->count ? to : c->count;
 			*len = to - from;
-			return base + (cell - s->cell) / s->chunks * c->count + from;
+			return base + (cell - s->first) / s->chunks * c->count + from;
 		}
 		if (has)
 			base += s->blocks * c->count;
@@ -297,24 +319,27 @@ static size_t cell_start(const struct check *c, uint32_t cell, bool recv, size_t
 	return 0;
 }
 
-size_t check_cell(const struct check *c, uint32_t cell)
-{
-	size_t len;
-
-	(void)cell_start(c, cell, false, &len);
-	return len;
-}
-
 static int64_t widen(const struct check *c, uint64_t bits)
 {
-	unsigned shift = (unsigned)(64 - 8 * ccs_dtype_size(c->type));
+	unsigned shift = (unsigned)(64 - 8 * c->format.size);
 
 	return (int64_t)(bits << shift) >> shift;
 }
 
-static bool less(const struct check *c, uint64_t x, uint64_t y)
+/* For an operator that chooses: whether it takes x rather than y. */
+static bool takes_bits(const struct check *c, uint64_t x, uint64_t y)
 {
-	return is_signed(c->type) ? widen(c, x) < widen(c, y) : x < y;
+	int64_t p, q;
+	if (!is_signed(c))
+		return ccs_redop_takes((ccs_redop)c->op, CCS_UINT64, &x, &y);
+	p = widen(c, x);
+	q = widen(c, y);
+	return ccs_redop_takes((ccs_redop)c->op, CCS_INT64, &p, &q);
+}
+
+static bool takes_float(const struct check *c, double p, double q)
+{
+	return ccs_redop_takes((ccs_redop)c->op, CCS_FLOAT64, &p, &q);
 }
 
 static uint64_t power(uint64_t x, uint32_t times)
@@ -330,7 +355,7 @@ static uint64_t power(uint64_t x, uint32_t times)
 static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uint32_t times,
 		     size_t at, size_t n, bool first)
 {
-	size_t esize = ccs_dtype_size(c->type);
+	size_t esize = c->format.size;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t x = low(make_bits(rank, at + i), esize), *to = w->bits + i;
@@ -339,10 +364,8 @@ static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uin
 			*to = x;
 		else if (c->op == CCS_PROD)
 			*to = low((first ? 1 : *to) * power(x, times), esize);
-		else if (c->op == CCS_MAX)
-			*to = first || less(c, *to, x) ? x : *to;
-		else if (c->op == CCS_MIN)
-			*to = first || less(c, x, *to) ? x : *to;
+		else if (chooses(c))
+			*to = first || takes_bits(c, x, *to) ? x : *to;
 		else
 			*to = low((first ? 0 : *to) + x * times * (c->op == OP_PREMUL ? 3 : 1),
 				  esize);
@@ -361,10 +384,8 @@ static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, u
 		w->sum_abs[i] = (first ? 0 : w->sum_abs[i]) + times * fabs(x);
 		if (c->op == CCS_PROD)
 			*to = (first ? 1 : *to) * pow(x, times);
-		else if (c->op == CCS_MAX)
-			*to = first || *to < x ? x : *to;
-		else if (c->op == CCS_MIN)
-			*to = first || *to > x ? x : *to;
+		else if (chooses(c))
+			*to = first || takes_float(c, x, *to) ? x : *to;
 		else
 			*to = (first ? 0 : *to) + times * x;
 	}
@@ -373,15 +394,13 @@ static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, u
 /* The average's division, the premultiplication, and the tolerance. */
 static void finish_floats(const struct check *c, struct wanted *w, size_t n)
 {
-	double u = ldexp(1, -type_fact(c->type)->mantissa - 1);
-	double tiny = ldexp(1, 1 - (1 << (type_fact(c->type)->exponent - 1)) -
-				       type_fact(c->type)->mantissa);
-	double times = c->op == OP_PREMUL ? 2 : 1, by = c->op == CCS_AVG ? c->nranks : 1;
+	double u = ldexp(1, -c->format.mantissa - 1);
+	double tiny = ldexp(1, 1 - (1 << (c->format.exponent - 1)) - c->format.mantissa);
+	double times = c->op == OP_PREMUL ? 2 : 1, by = c->op == CCS_AVG ? c->of.nranks : 1;
 
 	for (size_t i = 0; i < n; i++) {
 		double sum = w->sum_abs[i] * times;
-		bool exact = sum <= exact_up_to(c->type) || c->op == CCS_PROD || c->op == CCS_MAX ||
-			     c->op == CCS_MIN;
+		bool exact = sum <= exact_up_to(c) || c->op == CCS_PROD || chooses(c);
 
 		w->value[i] = w->value[i] * times / by;
 		w->slack[i] = exact ? 0 : (w->terms + 1) * u * sum / by;
@@ -394,35 +413,31 @@ static void finish_floats(const struct check *c, struct wanted *w, size_t n)
 
 static void finish_bits(const struct check *c, struct wanted *w, size_t n)
 {
-	size_t esize = ccs_dtype_size(c->type);
+	size_t esize = c->format.size;
 
 	for (size_t i = 0; c->numbers && c->op == CCS_AVG && i < n; i++) {
-		if (is_signed(c->type))
-			w->bits[i] =
-				low((uint64_t)(widen(c, w->bits[i]) / (int64_t)c->nranks), esize);
+		if (is_signed(c))
+			w->bits[i] = low((uint64_t)(widen(c, w->bits[i]) / c->of.nranks), esize);
 		else
-			w->bits[i] /= c->nranks;
+			w->bits[i] /= (unsigned)c->of.nranks;
 	}
 }
 
-/* Elements [from, from + n) of the value that a row of `sums` begins. */
-static void want(const struct check *c, struct wanted *w, const struct ccs_sum *s, size_t from,
-		 size_t n)
+/* Elements [from, from + n) of the value that is made of w->of. */
+static void want(const struct check *c, struct wanted *w, size_t from, size_t n)
 {
 	bool first = true;
 	size_t len;
 
-	for (;; s++) {
-		size_t at = cell_start(c, s->cell, false, &len) + from;
+	for (const struct ccs_term *t = w->of; t < w->of + w->n; t++) {
+		size_t at = cell_start(c, t->chunk, false, &len) + from;
 
-		for (uint32_t q = s->first; q < s->first + s->n; q++, first = false) {
+		for (uint32_t q = t->first; q < t->first + t->ranks; q++, first = false) {
 			if (is_float(c))
-				add_floats(c, w, q, s->times, at, n, first);
+				add_floats(c, w, q, t->times, at, n, first);
 			else
-				add_bits(c, w, q, s->times, at, n, first);
+				add_bits(c, w, q, t->times, at, n, first);
 		}
-		if (s->last)
-			break;
 	}
 	if (is_float(c))
 		finish_floats(c, w, n);
@@ -433,7 +448,7 @@ static void want(const struct check *c, struct wanted *w, const struct ccs_sum *
 static bool right(const struct check *c, const struct wanted *w, size_t i, const unsigned char *p)
 {
 	if (!is_float(c))
-		return get_bits(p, ccs_dtype_size(c->type)) == w->bits[i];
+		return get_bits(p, c->format.size) == w->bits[i];
 	return fabs(get_float(c, p) - w->value[i]) <= w->slack[i];
 }
 
@@ -447,43 +462,63 @@ static void tell(const struct check *c, const struct wanted *w, size_t i, uint32
 		snprintf(text, size,
 			 "rank %u, element %zu of recvbuff is 0x%llx; it must be "
 			 "0x%llx",
-			 rank, at, (unsigned long long)get_bits(p, ccs_dtype_size(c->type)),
+			 rank, at, (unsigned long long)get_bits(p, c->format.size),
 			 (unsigned long long)w->bits[i]);
 }
 
-static bool same_sums(const struct ccs_sum *x, const struct ccs_sum *y)
+/* What the chunk of that rank is made of, in w->next. False: out of memory. */
+static bool expect(const struct check *c, struct wanted *w, uint32_t rank, uint32_t cell, size_t *n)
 {
-	for (;; x++, y++) {
-		if (x->cell != y->cell || x->first != y->first || x->n != y->n ||
-		    x->times != y->times || x->last != y->last)
-			return false;
-		if (x->last)
-			return true;
-	}
+	ccs_module_expects(c->module, c->plan, (int)rank, cell, w->next, w->room, n);
+	if (*n <= w->room)
+		return true;
+	free(w->of);
+	free(w->next);
+	w->of = calloc(*n, sizeof(*w->of));
+	w->next = calloc(*n, sizeof(*w->next));
+	w->room = w->of && w->next ? *n : 0;
+	w->n = 0;
+	return w->room && expect(c, w, rank, cell, n);
+}
+
+/* Makes the value that w->next is of, unless it is the last one. */
+static void take(const struct check *c, struct wanted *w, size_t terms, size_t from, size_t n)
+{
+	struct ccs_term *last = w->of;
+
+	if (terms == w->n && !memcmp(w->of, w->next, terms * sizeof(*w->of)))
+		return;
+	w->of = w->next;
+	w->n = terms;
+	w->next = last;
+	want(c, w, from, n);
 }
 
 static size_t check_block(const struct check *c, struct wanted *w, void *const *recv, uint32_t cell,
 			  size_t from, size_t n, char *text, size_t size)
 {
-	const struct ccs_sum *have = NULL;
-	size_t wrong = 0, esize = ccs_dtype_size(c->type), len;
+	size_t wrong = 0, esize = c->format.size, terms, len;
 	size_t at = cell_start(c, cell, true, &len) + from;
 
-	for (uint32_t r = 0; r < c->nranks; r++) {
-		uint32_t row = c->view->expect[(size_t)r * c->view->plan->cells + cell];
+	w->n = 0; /* the last one was of other elements */
+	for (int r = 0; r < c->of.nranks; r++) {
 		const unsigned char *p;
 
-		if (row == CCS_NONE || !recv[r])
+		if (!recv[r])
+			continue;
+		if (!expect(c, w, (uint32_t)r, cell, &terms)) {
+			snprintf(text, size, "out of memory for the check");
+			return wrong + 1;
+		}
+		if (!terms)
 			continue;
 		p = (const unsigned char *)recv[r] + at * esize;
-		if (!have || !same_sums(have, c->view->sums + row))
-			want(c, w, c->view->sums + row, from, n);
-		have = c->view->sums + row;
+		take(c, w, terms, from, n);
 		for (size_t i = 0; i < n; i++) {
 			if (right(c, w, i, p + i * esize))
 				continue;
 			if (!wrong++ && !*text)
-				tell(c, w, i, r, at + i, p + i * esize, text, size);
+				tell(c, w, i, (uint32_t)r, at + i, p + i * esize, text, size);
 		}
 	}
 	return wrong;
@@ -491,21 +526,21 @@ static size_t check_block(const struct check *c, struct wanted *w, void *const *
 
 size_t check_outputs(const struct check *c, void *const *recv, char *text, size_t size)
 {
-	struct wanted *w = malloc(sizeof(*w));
+	struct wanted *w = calloc(1, sizeof(*w));
 	size_t wrong = 0, len;
 
 	if (!w) {
 		snprintf(text, size, "out of memory for the check");
 		return 1;
 	}
-	for (uint32_t cell = 0; cell < c->view->plan->cells; cell++) {
-		if (!module_cells_are(c->module, c->view, cell, 1, CELL_FINAL))
-			continue;
+	for (uint32_t cell = 0; cell < c->of.chunks; cell++) {
 		(void)cell_start(c, cell, true, &len);
 		for (size_t from = 0; from < len; from += BLOCK)
 			wrong += check_block(c, w, recv, cell, from,
 					     len - from < BLOCK ? len - from : BLOCK, text, size);
 	}
+	free(w->of);
+	free(w->next);
 	free(w);
 	return wrong;
 }

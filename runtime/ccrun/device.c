@@ -1,17 +1,20 @@
 /*
  * ccrun on GPUs: buffers there, mirrors of the host's; streams. See device.h.
  *
- * All goes through the communicator's own driver (cuda/driver.h), so that ccrun links no
- * CUDA either. O(bytes) to copy.
+ * In: communicators, which tell the GPUs that the ranks live on. All goes through the driver's
+ * own functions (driver.h), so that ccrun links no CUDA either. O(bytes) to copy.
  */
-#include "runtime/base/clock.h"
-#include "runtime/ccrun/device.h"
+#include "runtime/ccrun/bench.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
 struct device {
-	struct cuda **cuda; /* [rank] */
+	struct driver driver;
+	struct gpu *gpus; /* as many as are open */
+	struct gpu **of;  /* [rank] */
+	int ngpus;
 	int nranks, first, local;
 	unsigned char **base[2]; /* the host's */
 	cuda_ptr *dev[2];
@@ -19,41 +22,94 @@ struct device {
 	struct lanes lanes;
 };
 
-struct device *device_open(struct cuda *const *cuda, int nranks, int first, int local)
+/* ---- GPUs ------------------------------------------------------------------------------ */
+
+ccs_status device_use(const struct gpu *g)
+{
+	return driver_check(g->driver, g->driver->use(g->context), "cuCtxSetCurrent", "GPU %s",
+			    g->name);
+}
+
+static ccs_status gpu_open(struct gpu *g, const struct driver *d, int number)
+{
+	ccs_status s;
+
+	*g = (struct gpu){ .driver = d, .number = number };
+	s = driver_check(d, d->device_name(g->name, (int)sizeof(g->name) - 1, number),
+			 "cuDeviceGetName", "GPU %d", number);
+	if (!s)
+		s = driver_check(d, d->retain(&g->context, number), "cuDevicePrimaryCtxRetain",
+				 "GPU %d (%s)", number, g->name);
+	if (s) {
+		g->context = NULL;
+		return s;
+	}
+	s = device_use(g);
+	return s ? s : driver_stream_new(d, &g->setup);
+}
+
+static void gpu_close(struct gpu *g)
+{
+	if (!g->context)
+		return;
+	if (!device_use(g))
+		driver_stream_free(g->driver, g->setup);
+	g->driver->release(g->number);
+}
+
+static ccs_status open_gpus(struct device *d, struct ccs_comm *const *comm)
+{
+	ccs_status s = CCS_OK;
+
+	for (int i = d->first; i < d->first + d->local && !s; i++) {
+		int number = ccs_comm_device(comm[i]), k = 0;
+
+		while (k < d->ngpus && d->gpus[k].number != number)
+			k++;
+		d->of[i] = d->gpus + k;
+		if (k == d->ngpus)
+			s = gpu_open(d->gpus + d->ngpus++, &d->driver, number);
+	}
+	return s;
+}
+
+ccs_status device_open(struct device **out, struct ccs_comm *const *comm, int nranks, int first,
+		       int local)
 {
 	struct device *d = calloc(1, sizeof(*d));
+	ccs_status s;
 
+	*out = d;
 	if (!d)
-		return NULL;
+		return ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks' buffers", nranks);
 	d->nranks = nranks;
 	d->first = first;
 	d->local = local;
-	d->cuda = calloc((size_t)nranks, sizeof(struct cuda *));
+	d->gpus = calloc((size_t)local, sizeof(*d->gpus));
+	d->of = calloc((size_t)nranks, sizeof(*d->of));
 	for (int side = 0; side < 2; side++)
 		d->dev[side] = calloc((size_t)nranks, sizeof(cuda_ptr));
-	if (!d->cuda || !d->dev[0] || !d->dev[1]) {
-		device_close(d);
-		return NULL;
-	}
-	for (int i = first; i < first + local; i++)
-		d->cuda[i] = cuda[i];
-	if (lanes_open(&d->lanes, d, false)) {
-		device_close(d);
-		return NULL;
-	}
-	return d;
+	if (!d->gpus || !d->of || !d->dev[0] || !d->dev[1])
+		return ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks' buffers", nranks);
+	s = driver_open(&d->driver);
+	if (!s)
+		s = open_gpus(d, comm);
+	return s ? s : lanes_open(&d->lanes, d, false);
 }
 
 void device_close(struct device *d)
 {
 	if (!d)
 		return;
-	if (d->cuda && d->dev[0] && d->dev[1])
+	if (d->dev[0] && d->dev[1])
 		device_free(d);
 	lanes_close(&d->lanes);
+	for (int k = 0; k < d->ngpus; k++)
+		gpu_close(d->gpus + k);
 	free(d->dev[0]);
 	free(d->dev[1]);
-	free(d->cuda);
+	free(d->gpus);
+	free(d->of);
 	free(d);
 }
 
@@ -62,25 +118,12 @@ struct lanes *device_lanes(struct device *d)
 	return &d->lanes;
 }
 
-struct cuda *device_cuda(const struct device *d, int rank)
+struct gpu *device_gpu(const struct device *d, int rank)
 {
-	return d->cuda[rank];
+	return d->of[rank];
 }
 
 /* ---- buffers ---------------------------------------------------------------------- */
-
-static ccs_status alloc(struct device *d, int rank)
-{
-	int mode;
-	ccs_status s = cuda_enter(d->cuda[rank], &mode);
-
-	if (s)
-		return s;
-	for (int side = 0; side < 2 && !s; side++)
-		s = cuda_alloc(d->cuda[rank], &d->dev[side][rank], d->bytes, "a rank's buffer");
-	cuda_leave(d->cuda[rank], mode);
-	return s;
-}
 
 ccs_status device_alloc(struct device *d, unsigned char **const base[2], size_t bytes)
 {
@@ -89,51 +132,61 @@ ccs_status device_alloc(struct device *d, unsigned char **const base[2], size_t 
 	d->bytes = bytes;
 	d->base[0] = base[0];
 	d->base[1] = base[1];
-	for (int i = d->first; i < d->first + d->local && !s; i++)
-		s = alloc(d, i);
+	for (int k = 0; k < 2 * d->local && !s; k++) {
+		int rank = d->first + k / 2;
+		cuda_ptr *p = d->dev[k & 1] + rank;
+
+		s = device_use(d->of[rank]);
+		if (!s)
+			s = driver_check(&d->driver, d->driver.alloc(p, bytes), "cuMemAlloc",
+					 "%zu bytes on %s for a rank's buffer", bytes,
+					 d->of[rank]->name);
+		if (s)
+			*p = 0;
+	}
 	return s;
 }
 
 void device_free(struct device *d)
 {
-	int mode;
+	for (int k = 0; k < 2 * d->local; k++) {
+		int rank = d->first + k / 2;
+		cuda_ptr *p = d->dev[k & 1] + rank;
 
-	for (int i = d->first; i < d->first + d->local; i++) {
-		if (!d->cuda[i] || cuda_enter(d->cuda[i], &mode))
-			continue;
-		for (int side = 0; side < 2; side++) {
-			cuda_free(d->cuda[i], d->dev[side][i]);
-			d->dev[side][i] = 0;
-		}
-		cuda_leave(d->cuda[i], mode);
+		if (*p && !device_use(d->of[rank]))
+			d->driver.free(*p);
+		*p = 0;
 	}
 }
 
-static ccs_status copy(struct device *d, int rank, bool push)
+static ccs_status copy(struct device *d, int rank, int side, bool push)
 {
-	struct cuda *cuda = d->cuda[rank];
-	int mode;
-	ccs_status s = cuda_enter(cuda, &mode);
+	const struct gpu *g = d->of[rank];
+	unsigned char *host = d->base[side][rank];
+	cuda_ptr dev = d->dev[side][rank];
+	ccs_status s = device_use(g);
 
 	if (s)
 		return s;
-	for (int side = 0; side < 2 && !s; side++) {
-		cuda_ptr dev = d->dev[side][rank];
-		unsigned char *host = d->base[side][rank];
-
-		s = push ? cuda_upload(cuda, dev, host, d->bytes, "a rank's buffer")
-			 : cuda_download(cuda, host, dev, d->bytes, "a rank's buffer");
-	}
-	cuda_leave(cuda, mode);
-	return s;
+	if (push)
+		s = driver_check(&d->driver, d->driver.upload(dev, host, d->bytes, g->setup),
+				 "cuMemcpyHtoDAsync", "%zu bytes of a rank's buffer to %s",
+				 d->bytes, g->name);
+	else
+		s = driver_check(&d->driver, d->driver.download(host, dev, d->bytes, g->setup),
+				 "cuMemcpyDtoHAsync", "%zu bytes of a rank's buffer from %s",
+				 d->bytes, g->name);
+	return s ? s
+		 : driver_check(&d->driver, d->driver.stream_sync(g->setup), "cuStreamSynchronize",
+				"the stream");
 }
 
 static ccs_status copy_all(struct device *d, bool push)
 {
 	ccs_status s = CCS_OK;
 
-	for (int i = d->first; i < d->first + d->local && !s; i++)
-		s = copy(d, i, push);
+	for (int k = 0; k < 2 * d->local && !s; k++)
+		s = copy(d, d->first + k / 2, k & 1, push);
 	return s;
 }
 
@@ -162,20 +215,17 @@ void *device_pointer(const struct device *d, int rank, const void *host)
 
 /* ---- lanes ---------------------------------------------------------------------------- */
 
-static ccs_status lane_open(struct lane *l, struct cuda *cuda)
+static ccs_status lane_open(struct lane *l, struct gpu *g)
 {
-	int mode;
-	ccs_status s = cuda_enter(cuda, &mode);
+	ccs_status s = device_use(g);
 
-	if (s)
-		return s;
-	l->cuda = cuda;
-	s = cuda_stream_new(cuda, &l->stream);
+	l->gpu = g;
 	if (!s)
-		s = cuda_timer_new(cuda, &l->from);
+		s = driver_stream_new(g->driver, &l->stream);
 	if (!s)
-		s = cuda_timer_new(cuda, &l->to);
-	cuda_leave(cuda, mode);
+		s = driver_timer_new(g->driver, &l->from);
+	if (!s)
+		s = driver_timer_new(g->driver, &l->to);
 	return s;
 }
 
@@ -187,38 +237,39 @@ ccs_status lanes_open(struct lanes *l, const struct device *d, bool each)
 	l->lane = calloc((size_t)d->local, sizeof(*l->lane));
 	l->of = calloc((size_t)d->nranks, sizeof(*l->of));
 	if (!l->lane || !l->of)
-		return error_set(CCS_ENOMEM, "out of memory for streams");
+		return ccs_error_set(CCS_ENOMEM, "out of memory for streams");
 	for (int i = 0; i < d->nranks; i++)
 		l->of[i] = -1;
 	for (int i = d->first; i < d->first + d->local && !s; i++) {
 		int k = each ? l->n : 0;
 
-		while (k < l->n && l->lane[k].cuda != d->cuda[i])
+		while (k < l->n && l->lane[k].gpu != d->of[i])
 			k++;
 		l->of[i] = k;
 		if (k < l->n)
 			continue;
 		l->n++;
-		s = lane_open(l->lane + k, d->cuda[i]);
+		s = lane_open(l->lane + k, d->of[i]);
 	}
 	return s;
 }
 
+static void lane_close(struct lane *l)
+{
+	const struct driver *d = l->gpu->driver;
+
+	if (device_use(l->gpu))
+		return;
+	driver_graph_free(d, l->graph);
+	driver_timer_free(d, l->from);
+	driver_timer_free(d, l->to);
+	driver_stream_free(d, l->stream);
+}
+
 void lanes_close(struct lanes *l)
 {
-	int mode;
-
-	for (int k = 0; k < l->n; k++) {
-		struct lane *x = l->lane + k;
-
-		if (!x->cuda || cuda_enter(x->cuda, &mode))
-			continue;
-		cuda_graph_free(x->cuda, x->graph);
-		cuda_event_free(x->cuda, x->from);
-		cuda_event_free(x->cuda, x->to);
-		cuda_stream_free(x->cuda, x->stream);
-		cuda_leave(x->cuda, mode);
-	}
+	for (int k = 0; k < l->n; k++)
+		lane_close(l->lane + k);
 	free(l->lane);
 	free(l->of);
 	*l = (struct lanes){ 0 };
@@ -229,50 +280,85 @@ cuda_stream lanes_stream(const struct lanes *l, int rank)
 	return l->lane[l->of[rank]].stream;
 }
 
+/* ---- times ------------------------------------------------------------------------------ */
+
+static ccs_status record(const struct lane *l, cuda_event e)
+{
+	const struct driver *d = l->gpu->driver;
+	ccs_status s = device_use(l->gpu);
+
+	return s ? s
+		 : driver_check(d, d->event_record(e, l->stream), "cuEventRecord", "the stream");
+}
+
+ccs_status lanes_start(struct lanes *l)
+{
+	ccs_status s = CCS_OK;
+
+	for (int k = 0; k < l->n && !s; k++)
+		s = record(l->lane + k, l->lane[k].from);
+	return s;
+}
+
 /* The events tell the time: how often the host looks is all the same. */
-static ccs_status wait_until(struct lane *l, double end, double timeout)
+static ccs_status wait_until(const struct lane *l, double end, double timeout)
 {
 	struct timespec pause = { .tv_nsec = 20000 };
-	bool done = false;
-	ccs_status s;
+	const struct driver *d = l->gpu->driver;
 
 	for (;;) {
-		s = cuda_done(l->cuda, l->to, &done);
-		if (s || done)
-			return s;
-		if (clock_seconds() > end)
-			return error_set(CCS_ETIMEOUT,
-					 "no call came to its end on %s for %g "
-					 "seconds (--timeout)",
-					 l->cuda->name, timeout);
+		int e = d->event_query(l->to);
+
+		if (e != DRIVER_NOT_READY)
+			return driver_check(d, e, "cuEventQuery", "an earlier call");
+		if (time_now() > end)
+			return ccs_error_set(CCS_ETIMEOUT,
+					     "no call came to its end on %s for %g "
+					     "seconds (--timeout)",
+					     l->gpu->name, timeout);
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 1000000)
 			pause.tv_nsec *= 2;
 	}
 }
 
-static ccs_status end_one(struct lane *l, double end, double timeout, bool record)
+static ccs_status wait_for(const struct lane *l, double end, double timeout)
 {
-	int mode;
-	ccs_status s = cuda_enter(l->cuda, &mode);
+	const struct driver *d = l->gpu->driver;
+	ccs_status s = device_use(l->gpu);
 
-	if (s)
-		return s;
-	if (record)
-		s = cuda_record(l->cuda, l->to, l->stream);
-	else
-		s = timeout > 0 ? wait_until(l, end, timeout) : cuda_finish(l->cuda, l->to);
-	cuda_leave(l->cuda, mode);
-	return s;
+	if (!s && timeout > 0)
+		return wait_until(l, end, timeout);
+	return s ? s
+		 : driver_check(d, d->event_sync(l->to), "cuEventSynchronize", "an earlier call");
 }
 
 ccs_status lanes_wait(struct lanes *l, double timeout)
 {
-	double end = clock_seconds() + timeout;
+	double end = time_now() + timeout;
 	ccs_status s = CCS_OK;
 
 	/* all ends are marked before any is waited for */
-	for (int k = 0; k < 2 * l->n && !s; k++)
-		s = end_one(l->lane + k % l->n, end, timeout, k < l->n);
+	for (int k = 0; k < l->n && !s; k++)
+		s = record(l->lane + k, l->lane[k].to);
+	for (int k = 0; k < l->n && !s; k++)
+		s = wait_for(l->lane + k, end, timeout);
+	return s;
+}
+
+ccs_status lanes_elapsed(struct lanes *l, double *us)
+{
+	ccs_status s = CCS_OK;
+	double one = 0;
+
+	*us = 0;
+	for (int k = 0; k < l->n && !s; k++) {
+		const struct lane *x = l->lane + k;
+
+		s = device_use(x->gpu);
+		if (!s)
+			s = driver_elapsed(x->gpu->driver, x->from, x->to, &one);
+		*us = one > *us ? one : *us;
+	}
 	return s;
 }

@@ -6,12 +6,23 @@
 #ifndef CCS_RUNTIME_CCRUN_DEVICE_H
 #define CCS_RUNTIME_CCRUN_DEVICE_H
 
-#include "runtime/cuda/driver.h"
+#include "runtime/ccrun/driver.h"
+
+#include <stdbool.h>
 
 struct device;
 
+/* A GPU, by its primary context, in which CUDA's runtime and the library work, too. */
+struct gpu {
+	const struct driver *driver;
+	int number;	   /* of ccs_comm_device */
+	void *context;	   /* NULL: not opened */
+	cuda_stream setup; /* for copies of buffers */
+	char name[96];
+};
+
 struct lane {
-	struct cuda *cuda;
+	struct gpu *gpu;
 	cuda_stream stream;
 	cuda_event from, to;
 	cuda_graph graph; /* NULL: none was captured */
@@ -23,12 +34,17 @@ struct lanes {
 	int *of; /* [rank]: its lane, or -1 */
 };
 
-/** For ranks [first, first + local) of `nranks`, rank r on cuda[r]. NULL: out of memory. */
-struct device *device_open(struct cuda *const *cuda, int nranks, int first, int local);
+/** For ranks [first, first + local) of `nranks`, each on its communicator's GPU. Close it in
+ *  any case. */
+ccs_status device_open(struct device **d, struct ccs_comm *const *comm, int nranks, int first,
+		       int local);
 void device_close(struct device *d);
 /** Our lanes: one for each GPU of this process. */
 struct lanes *device_lanes(struct device *d);
-struct cuda *device_cuda(const struct device *d, int rank);
+struct gpu *device_gpu(const struct device *d, int rank);
+
+/** From here on the thread's calls of CUDA and NCCL are about that GPU. */
+ccs_status device_use(const struct gpu *g);
 
 /** A buffer on its GPU for each one of the host: base[0..1][rank], `bytes` each. */
 ccs_status device_alloc(struct device *d, unsigned char **const base[2], size_t bytes);
@@ -44,7 +60,11 @@ ccs_status lanes_open(struct lanes *l, const struct device *d, bool each);
 void lanes_close(struct lanes *l);
 /** The rank's stream. */
 cuda_stream lanes_stream(const struct lanes *l, int rank);
-/** Waits until all lanes are done; `timeout` in seconds, 0: without limit. */
+/** Begins to keep the time in all lanes; ... ends it, and waits until they are done. `timeout`
+ *  in seconds, 0: without limit. */
+ccs_status lanes_start(struct lanes *l);
 ccs_status lanes_wait(struct lanes *l, double timeout);
+/** Between start and wait; of the longest lane. */
+ccs_status lanes_elapsed(struct lanes *l, double *us);
 
 #endif

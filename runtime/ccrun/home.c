@@ -12,10 +12,6 @@
  */
 #include "runtime/ccrun/bench.h"
 
-#include "runtime/comm.h"
-#include "runtime/cuda/comm.h"
-#include "runtime/cuda/nccl_group.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,49 +24,25 @@ static bool alloc(struct home *p, int ranks)
 
 /* ---- one process --------------------------------------------------------------------- */
 
-/* GPUs 0 .. n-1, where no list was given. At least one, so that its error tells. */
-static ccs_status all_devices(int *n)
-{
-	ccs_status s = cuda_count(n);
-
-	if (!s && *n < 1)
-		*n = 1;
-	return s;
-}
-
-static ccs_status spread(struct home *p, const struct options *o)
-{
-	int n = o->ndevices;
-	ccs_status s = n ? CCS_OK : all_devices(&n);
-
-	if (s)
-		return s;
-	if (o->ndevices > p->ranks)
-		return error_set(CCS_EINVAL, "--device names %d GPUs for %d rank%s", o->ndevices,
-				 p->ranks, p->ranks == 1 ? "" : "s");
-	n = n < p->ranks ? n : p->ranks;
-	p->devices = calloc((size_t)p->ranks, sizeof(*p->devices));
-	if (!p->devices)
-		return error_set(CCS_ENOMEM, "out of memory for %d ranks", p->ranks);
-	for (int i = 0; i < p->ranks; i++) {
-		int k = (int)((long long)i * n / p->ranks);
-
-		p->devices[i] = o->ndevices ? o->devices[k] : k;
-	}
-	return CCS_OK;
-}
-
+/* In blocks over the list of GPUs; without a list over all, which the library does. */
 static ccs_status open_devices(struct home *p, const struct options *o)
 {
-	ccs_status s = spread(p, o);
-	bool one = true;
+	int n = o->ndevices, *devices;
+	ccs_status s;
 
-	if (s)
-		return s;
-	for (int i = 1; i < p->ranks; i++)
-		one = one && p->devices[i] == p->devices[0];
-	return one ? ccs_comm_init_cuda(p->comm, p->ranks, p->devices[0])
-		   : ccs_comm_init_devices(p->comm, p->ranks, p->devices);
+	if (!n)
+		return ccs_comm_init_devices(p->comm, p->ranks, NULL);
+	if (n > p->ranks)
+		return ccs_error_set(CCS_EINVAL, "--device names %d GPUs for %d rank%s", n,
+				     p->ranks, p->ranks == 1 ? "" : "s");
+	devices = calloc((size_t)p->ranks, sizeof(*devices));
+	if (!devices)
+		return ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks", p->ranks);
+	for (int i = 0; i < p->ranks; i++)
+		devices[i] = o->devices[(long long)i * n / p->ranks];
+	s = ccs_comm_init_devices(p->comm, p->ranks, devices);
+	free(devices);
+	return s;
 }
 
 /* ---- a process a rank ------------------------------------------------------------------ */
@@ -83,35 +55,21 @@ static ccs_status open_env(struct home *p, const struct options *o)
 	if (s)
 		return s;
 	if (ccs_comm_size(mine) != p->ranks || ccs_comm_rank(mine) != o->rank) {
-		s = error_set(CCS_EINVAL,
-			      "%s made this rank %d of %d, and the communicator has it "
-			      "as rank %d of %d",
-			      o->launcher, o->rank, p->ranks, ccs_comm_rank(mine),
-			      ccs_comm_size(mine));
+		s = ccs_error_set(CCS_EINVAL,
+				  "%s made this rank %d of %d, and the communicator has it "
+				  "as rank %d of %d",
+				  o->launcher, o->rank, p->ranks, ccs_comm_rank(mine),
+				  ccs_comm_size(mine));
 		ccs_comm_free(mine);
 		return s;
 	}
 	p->first = o->rank;
 	p->local = 1;
 	p->comm[p->first] = mine;
-	p->group = gpu_group(mine->world);
 	return CCS_OK;
 }
 
 /* ---- both ---------------------------------------------------------------------------------- */
-
-static ccs_status open_buffers(struct home *p)
-{
-	struct cuda **cuda = calloc((size_t)p->ranks, sizeof(struct cuda *));
-
-	for (int i = p->first; cuda && i < p->first + p->local; i++)
-		cuda[i] = gpu_cuda_of(p->comm[i]->world, i);
-	if (cuda)
-		p->device = device_open(cuda, p->ranks, p->first, p->local);
-	free(cuda);
-	return p->device ? CCS_OK
-			 : error_set(CCS_ENOMEM, "out of memory for %d ranks' buffers", p->ranks);
-}
 
 int home_open(struct home *p, const struct options *o)
 {
@@ -119,7 +77,7 @@ int home_open(struct home *p, const struct options *o)
 	ccs_status s = CCS_OK;
 
 	if (!alloc(p, o->ranks))
-		s = error_set(CCS_ENOMEM, "out of memory for %d ranks", o->ranks);
+		s = ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks", o->ranks);
 	else if (o->cuda && o->launcher)
 		s = open_env(p, o);
 	else if (o->cuda)
@@ -130,7 +88,8 @@ int home_open(struct home *p, const struct options *o)
 		return measure_fail(&b, SIDE_OURS, s);
 	if (!p->local)
 		p->local = p->ranks;
-	s = o->cuda ? home_agree(p, open_buffers(p)) : CCS_OK;
+	if (o->cuda)
+		s = home_agree(p, device_open(&p->device, p->comm, p->ranks, p->first, p->local));
 	return s ? measure_fail(&b, SIDE_OURS, s) : EXIT_DONE;
 }
 
@@ -140,34 +99,46 @@ void home_close(struct home *p)
 	for (int i = 0; p->comm && i < p->ranks; i++)
 		ccs_comm_free(p->comm[i]);
 	free(p->comm);
-	free(p->devices);
 	*p = (struct home){ 0 };
+}
+
+static struct ccs_comm *mine(const struct home *p)
+{
+	return p->comm[p->first];
 }
 
 void home_describe(const struct home *p, char *text, size_t size)
 {
-	world_describe(p->comm[p->first]->world, text, size);
+	ccs_comm_describe(mine(p), text, size);
 }
 
 /* ---- what processes tell one another ------------------------------------------------- */
 
 ccs_status home_agree(const struct home *p, ccs_status s)
 {
-	return p->group ? group_agree(p->group, s) : s;
+	return ccs_comm_agree(mine(p), s);
+}
+
+/* What all processes give, by ranks: to be freed. NULL, with the reason: *s. */
+static void *gather(const struct home *p, const void *of, size_t bytes, ccs_status *s)
+{
+	void *all = calloc((size_t)p->ranks, bytes);
+
+	*s = home_agree(p, all ? CCS_OK : ccs_error_set(CCS_ENOMEM, "out of memory"));
+	if (!*s)
+		*s = ccs_comm_gather(mine(p), of, all, bytes);
+	if (!*s)
+		return all;
+	free(all);
+	return NULL;
 }
 
 ccs_status home_most(const struct home *p, double *value)
 {
-	double *all;
 	ccs_status s;
+	double *all = gather(p, value, sizeof(*all), &s);
 
-	if (!p->group)
-		return CCS_OK;
-	all = calloc((size_t)p->ranks, sizeof(*all));
-	s = home_agree(p, all ? CCS_OK : error_set(CCS_ENOMEM, "out of memory"));
-	if (!s)
-		s = group_gather(p->group, value, all, sizeof(*all));
-	for (int i = 0; i < p->ranks && !s; i++)
+	for (int i = 0; all && i < p->ranks; i++)
 		*value = all[i] > *value ? all[i] : *value;
 	free(all);
 	return s;
@@ -181,23 +152,19 @@ struct found {
 
 ccs_status home_wrong(const struct home *p, struct result *r)
 {
-	struct found mine = { .wrong = r->wrong }, *all;
+	struct found here = { .wrong = r->wrong }, *all;
 	ccs_status s;
 
-	if (!p->group)
-		return CCS_OK;
-	memcpy(mine.text, r->text, sizeof(mine.text));
-	all = calloc((size_t)p->ranks, sizeof(*all));
-	s = home_agree(p, all ? CCS_OK : error_set(CCS_ENOMEM, "out of memory"));
-	if (!s)
-		s = group_gather(p->group, &mine, all, sizeof(mine));
-	if (!s)
-		r->wrong = 0;
-	for (int i = 0; i < p->ranks && !s; i++) {
+	memcpy(here.text, r->text, sizeof(here.text));
+	all = gather(p, &here, sizeof(here), &s);
+	if (!all)
+		return s;
+	r->wrong = 0;
+	for (int i = 0; i < p->ranks; i += p->local) {
 		if (all[i].wrong && !r->wrong)
 			memcpy(r->text, all[i].text, sizeof(r->text));
 		r->wrong += (size_t)all[i].wrong;
 	}
 	free(all);
-	return s;
+	return CCS_OK;
 }

@@ -31,6 +31,20 @@ int measure_fail(const struct bench *b, enum side side, ccs_status s)
 	return side == SIDE_NCCL ? EXIT_LACKS : EXIT_INTERNAL;
 }
 
+struct failure failure_keep(ccs_status s)
+{
+	struct failure f = { .status = s };
+
+	if (s)
+		snprintf(f.text, sizeof(f.text), "%s", ccs_error());
+	return f;
+}
+
+ccs_status failure_first(const struct failure *f, ccs_status s)
+{
+	return f->status ? ccs_error_set(f->status, "%s", f->text) : s;
+}
+
 /* ---- the module ----------------------------------------------------------------------- */
 
 static ccs_status put(struct bench *b, const struct row *r)
@@ -63,16 +77,14 @@ static struct lanes *lanes(const struct bench *b)
 /* What a kernel that gave up has left behind says more than what followed from it. */
 static ccs_status check_comm(const struct bench *b, ccs_status s)
 {
-	struct thread_state kept = *error_thread();
+	struct failure first = failure_keep(s);
 	ccs_status left = s != CCS_EABORTED && b->at->device
 				  ? ccs_comm_check(b->at->comm[b->at->first])
 				  : CCS_OK;
 
 	if (left && left != CCS_EABORTED)
 		return left;
-	if (s)
-		*error_thread() = kept;
-	return s ? s : left;
+	return failure_first(&first, left);
 }
 
 static ccs_status prepare(struct bench *b, const struct row *r)
@@ -93,24 +105,9 @@ static ccs_status check(struct bench *b, const struct row *r, bool in_place, str
 		s = check_comm(b, time_run(b, r, put, lanes(b), 1));
 	if (!s)
 		s = buffers_check(b, r, in_place, result);
-	if (!s && r->check.view->plan->after.n && !b->at->device)
+	if (!s && r->check.of.orders && !b->at->device)
 		s = order_check(b, r, result);
 	return s;
-}
-
-double measure_moved(const struct row *r)
-{
-	const struct plan_view *v = r->check.view;
-	double cells = 0;
-
-	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
-		const struct ccs_op *o = v->ops + i;
-
-		for (uint32_t j = 0; o->out != CCS_NONE && j < o->n; j++)
-			cells += (double)check_cell(&r->check,
-						    o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j));
-	}
-	return cells * (double)ccs_dtype_size(r->check.type);
 }
 
 /* ---- both sides, in turn -------------------------------------------------------------- */
@@ -168,7 +165,7 @@ static ccs_status timed(struct bench *b, const struct row *r, const bool wanted[
 {
 	unsigned n = b->o->repeats;
 	double *all = calloc(n, TIMES * sizeof(*all)), *us[TIMES];
-	ccs_status s = all ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for %u times", n);
+	ccs_status s = all ? CCS_OK : ccs_error_set(CCS_ENOMEM, "out of memory for %u times", n);
 
 	s = home_agree(b->at, s);
 	for (int what = 0; what < TIMES && !s; what++)

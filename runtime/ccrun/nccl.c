@@ -10,18 +10,15 @@
  * O(calls * ranks).
  */
 #include "runtime/ccrun/bench.h"
-
-#include "runtime/comm.h"
-#include "runtime/cuda/nccl_group.h"
+#include "runtime/ccrun/nccl_calls.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct nccl_side {
-	struct nccl own;
-	const struct nccl *nccl; /* `own`, or the group's */
-	nccl_comm *comm;	 /* [rank]; of the local ones */
-	nccl_op *premul;	 /* [rank] */
+	struct baseline nccl;
+	nccl_comm *comm; /* [rank]; of the local ones */
+	nccl_op *premul; /* [rank] */
 	bool joined, broken;
 	bool has_premul;
 	struct lanes lanes;
@@ -35,7 +32,7 @@ int nccl_side_possible(const struct options *o, const struct ccs_module *m)
 				 "too");
 		return EXIT_LACKS;
 	}
-	if (!nccl_has(ccs_module_contract(m))) {
+	if (!baseline_has(ccs_module_contract(m))) {
 		complain_once(o,
 			      "--against nccl: NCCL has no %s; it has allreduce, allgather, "
 			      "reduce_scatter, broadcast, reduce, gather, scatter and all_to_all",
@@ -62,26 +59,32 @@ static bool shares_gpus(const struct home *at)
 {
 	for (int i = 0; i < at->ranks; i++)
 		for (int k = 0; k < i; k++)
-			if (at->devices[i] == at->devices[k])
+			if (device_gpu(at->device, i) == device_gpu(at->device, k))
 				return true;
 	return false;
 }
 
-/* Ends a group. A call in it that failed says more than its end. */
+static ccs_status check(const struct nccl_side *n, int e, const char *call)
+{
+	return baseline_check(&n->nccl, e, call, NULL);
+}
+
+static ccs_status start_group(const struct nccl_side *n)
+{
+	return check(n, n->nccl.calls.group_start(), "ncclGroupStart");
+}
+
+/* A call in it that failed says more than its end. */
 static ccs_status end_group(const struct nccl_side *n, ccs_status s)
 {
-	struct thread_state kept = *error_thread();
-	ccs_status ended = nccl_group_end(n->nccl);
+	struct failure first = failure_keep(s);
 
-	if (!s)
-		return ended;
-	*error_thread() = kept;
-	return s;
+	return failure_first(&first, check(n, n->nccl.calls.group_end(), "ncclGroupEnd"));
 }
 
 static void label(struct nccl_side *n, const char *format)
 {
-	int v = n->nccl->version;
+	int v = n->nccl.version;
 	char version[40];
 
 	snprintf(version, sizeof(version), "%d.%d.%d", v / 10000, v / 100 % 100, v % 100);
@@ -92,57 +95,49 @@ static void label(struct nccl_side *n, const char *format)
 static ccs_status join_each(struct bench *b, struct nccl_side *n)
 {
 	const struct home *at = b->at;
-	struct ccs_unique_id id;
-	ccs_status s = nccl_unique_id(n->nccl, &id);
-	int mode;
+	ccs_unique_id id;
+	ccs_status s = check(n, n->nccl.calls.unique_id(&id), "ncclGetUniqueId");
 
 	if (!s)
-		s = nccl_group_start(n->nccl);
+		s = start_group(n);
 	if (s)
 		return s;
 	for (int i = at->first; i < at->first + at->local && !s; i++) {
-		s = cuda_enter(device_cuda(at->device, i), &mode);
-		if (s)
-			break;
-		s = nccl_join(n->nccl, n->comm + i, at->ranks, &id, i);
-		cuda_leave(device_cuda(at->device, i), mode);
+		s = device_use(device_gpu(at->device, i));
+		if (!s)
+			s = check(n, n->nccl.calls.init_rank(n->comm + i, at->ranks, id, i),
+				  "ncclCommInitRank");
 	}
 	return end_group(n, s);
 }
 
 /* Whether two processes have one GPU. */
-static ccs_status group_shares(const struct home *at, bool *shares)
+static ccs_status processes_share(const struct home *at, bool *shares)
 {
-	struct cuda *cuda = device_cuda(at->device, at->first);
-	struct cuda_uuid mine, *all = calloc((size_t)at->ranks, sizeof(*all));
-	ccs_status s;
-	int mode;
+	const struct gpu *g = device_gpu(at->device, at->first);
+	unsigned char id[16], *all = calloc((size_t)at->ranks, sizeof(id));
+	ccs_status s = all ? driver_identity(g->driver, g->number, id)
+			   : ccs_error_set(CCS_ENOMEM, "out of memory for the ranks");
 
-	*shares = false;
-	s = all ? cuda_enter(cuda, &mode) : error_set(CCS_ENOMEM, "out of memory for the ranks");
-	if (!s) {
-		s = cuda_identity(cuda, &mine);
-		cuda_leave(cuda, mode);
-	}
 	s = home_agree(at, s);
 	if (!s)
-		s = group_gather(at->group, &mine, all, sizeof(mine));
-	for (int i = 0; i < at->ranks && !s; i++)
-		for (int j = 0; j < i; j++)
-			*shares |= !memcmp(all + i, all + j, sizeof(mine));
+		s = ccs_comm_gather(at->comm[at->first], id, all, sizeof(id));
+	*shares = false;
+	for (size_t i = 0; i < (size_t)at->ranks && !s; i++)
+		for (size_t j = 0; j < i; j++)
+			*shares |= !memcmp(all + i * sizeof(id), all + j * sizeof(id), sizeof(id));
 	free(all);
 	return s;
 }
 
-static ccs_status join_group(struct nccl_side *n, const struct home *at)
+static ccs_status join_processes(struct nccl_side *n, const struct home *at)
 {
 	bool shares;
-	ccs_status s = group_shares(at, &shares);
+	ccs_status s = processes_share(at, &shares);
 
-	n->nccl = group_nccl(at->group);
-	n->comm[at->first] = group_comm(at->group);
+	n->comm[at->first] = ccs_comm_nccl(at->comm[at->first]);
 	label(n,
-	      !s && shares && n->nccl->version < NCCL_SHARES_GPUS
+	      !s && shares && n->nccl.version < NCCL_SHARES_GPUS
 		      ? "beside it NCCL %s over sockets, processes sharing GPUs: a correctness baseline, "
 			"not its speed"
 		      : "beside it NCCL %s, in the same processes");
@@ -155,15 +150,12 @@ static ccs_status refused(ccs_status s)
 	static const struct {
 		const char *name, *value;
 	} settings[] = { { "NCCL_MULTI_RANK_GPU_ENABLE", "0" }, { "NCCL_NVLS_ENABLE", "1" } };
-	char text[ERROR_TEXT];
-
-	snprintf(text, sizeof(text), "%s", ccs_error());
 	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
 		const char *value = getenv(settings[i].name);
 
 		if (value && !strcmp(value, settings[i].value))
-			error_set(s, "%s; with several ranks on a GPU %s=%s must not be set", text,
-				  settings[i].name, value);
+			ccs_error_set(s, "%s; with several ranks on a GPU %s=%s must not be set",
+				      ccs_error(), settings[i].name, value);
 	}
 	return s;
 }
@@ -171,19 +163,19 @@ static ccs_status refused(ccs_status s)
 /* Several ranks of this process on one GPU. */
 static ccs_status join_sharing(struct bench *b, struct nccl_side *n)
 {
-	int v = n->own.version;
+	int v = n->nccl.version;
 	ccs_status s;
 
 	if (v < NCCL_SHARES_GPUS)
-		return error_set(CCS_EUNSUPPORTED,
-				 "NCCL %d.%d.%d (%s) cannot have several ranks of "
-				 "a process on one GPU: install NCCL 2.30 or later (pip install "
-				 "nvidia-nccl-cu13), or take a GPU for each rank",
-				 v / 10000, v / 100 % 100, v % 100, n->own.path);
+		return ccs_error_set(
+			CCS_EUNSUPPORTED,
+			"NCCL %d.%d.%d (%s) cannot have several ranks of "
+			"a process on one GPU: install NCCL 2.30 or later (pip install "
+			"nvidia-nccl-cu13), or take a GPU for each rank",
+			v / 10000, v / 100 % 100, v % 100, n->nccl.path);
 	label(n, "beside it NCCL %s, its ranks on the same GPUs (NCCL_MULTI_RANK_GPU_ENABLE=1)");
-	s = nccl_share_gpu(n->nccl, 0);
-	if (s)
-		return s;
+	if (setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0)) /* what the user has set stays */
+		return ccs_error_set(CCS_ENOMEM, "out of memory");
 	s = join_each(b, n);
 	return s ? refused(s) : CCS_OK;
 }
@@ -193,12 +185,11 @@ static ccs_status join(struct bench *b, struct nccl_side *n)
 	const struct home *at = b->at;
 	ccs_status s;
 
-	if (at->group)
-		return join_group(n, at);
-	s = nccl_open(&n->own);
-	n->nccl = &n->own;
+	s = home_agree(at, baseline_open(&n->nccl));
 	if (s)
 		return s;
+	if (at->local < at->ranks)
+		return join_processes(n, at);
 	label(n, "beside it NCCL %s, on the same GPUs");
 	s = shares_gpus(at) ? join_sharing(b, n) : join_each(b, n);
 	n->joined = !s;
@@ -216,7 +207,7 @@ static ccs_status open_side(struct bench *b)
 		n->premul = calloc(ranks, sizeof(nccl_op));
 	}
 	if (!n || !n->comm || !n->premul)
-		return error_set(CCS_ENOMEM, "out of memory for %d ranks", b->at->ranks);
+		return ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks", b->at->ranks);
 	return lanes_open(&n->lanes, b->at->device, true);
 }
 
@@ -237,10 +228,13 @@ void nccl_side_close(struct bench *b)
 
 	if (!n)
 		return;
-	for (int i = at->first; n->joined && i < at->first + at->local; i++)
-		nccl_leave(n->nccl, n->comm[i], n->broken);
+	for (int i = at->first; n->joined && i < at->first + at->local; i++) {
+		if (n->comm[i] && n->broken)
+			n->nccl.calls.abort(n->comm[i]);
+		else if (n->comm[i])
+			n->nccl.calls.destroy(n->comm[i]);
+	}
 	lanes_close(&n->lanes);
-	nccl_close(&n->own);
 	free(n->comm);
 	free(n->premul);
 	free(n);
@@ -252,25 +246,26 @@ void nccl_side_close(struct bench *b)
 static ccs_status put_one(struct bench *b, const struct row *r, int rank)
 {
 	struct nccl_side *n = b->nccl;
-	struct nccl_job job = {
+	struct baseline_job job = {
 		.contract = ccs_module_contract(b->m),
 		.send = b->call_send[rank],
 		.recv = b->call_recv[rank],
 		.count = r->check.count,
 		.type = r->check.type,
-		.op = n->has_premul ? n->premul[rank] : (nccl_op)r->check.op,
 		.root = r->root < 0 ? 0 : r->root,
 	};
-	struct cuda *cuda = device_cuda(b->at->device, rank);
-	int mode;
-	ccs_status s = cuda_enter(cuda, &mode);
+	struct ccs_redop_info info;
+	ccs_status s = device_use(device_gpu(b->at->device, rank));
 
-	if (s)
-		return s;
-	s = nccl_run(n->nccl, &job, rank, b->at->ranks, n->comm[rank],
-		     lanes_stream(&n->lanes, rank));
-	cuda_leave(cuda, mode);
-	return s;
+	if (n->has_premul)
+		job.op = n->premul[rank];
+	else if (r->check.numbers && ccs_redop_describe((ccs_redop)r->check.op, &info) == CCS_OK)
+		job.op = info.nccl;
+	if (!s && job.op < 0)
+		s = ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", redop_name(r->check.op));
+	return s ? s
+		 : baseline_run(&n->nccl, &job, rank, b->at->ranks, n->comm[rank],
+				lanes_stream(&n->lanes, rank));
 }
 
 static ccs_status put(struct bench *b, const struct row *r)
@@ -281,7 +276,7 @@ static ccs_status put(struct bench *b, const struct row *r)
 
 	if (at->local == 1)
 		return put_one(b, r, at->first);
-	s = nccl_group_start(n->nccl);
+	s = start_group(n);
 	if (s)
 		return s;
 	for (int i = at->first; i < at->first + at->local && !s; i++)
@@ -292,18 +287,23 @@ static ccs_status put(struct bench *b, const struct row *r)
 /* What NCCL says of a call that failed or never ended. */
 static ccs_status check_all(struct bench *b, ccs_status s)
 {
-	struct thread_state kept = *error_thread();
+	struct failure first = failure_keep(s);
+	const struct nccl_side *n = b->nccl;
 	const struct home *at = b->at;
 	ccs_status left = CCS_OK;
 
-	for (int i = at->first; i < at->first + at->local && !left; i++)
-		if (b->nccl->comm[i])
-			left = nccl_check(b->nccl->nccl, b->nccl->comm[i]);
+	for (int i = at->first; i < at->first + at->local && !left; i++) {
+		int e = 0;
+
+		if (!n->comm[i])
+			continue;
+		left = baseline_check(&n->nccl, n->nccl.calls.async_error(n->comm[i], &e),
+				      "ncclCommGetAsyncError", n->comm[i]);
+		if (!left && e != NCCL_IN_PROGRESS)
+			left = baseline_check(&n->nccl, e, "an earlier call", n->comm[i]);
+	}
 	b->nccl->broken |= s || left;
-	if (!s || (s == CCS_ETIMEOUT && left))
-		return left;
-	*error_thread() = kept;
-	return s;
+	return s == CCS_ETIMEOUT && left ? left : failure_first(&first, left);
 }
 
 static ccs_status make_premul(struct bench *b, const struct row *r)
@@ -315,7 +315,7 @@ static ccs_status make_premul(struct bench *b, const struct row *r)
 	if (r->check.op != OP_PREMUL || !r->check.numbers)
 		return CCS_OK;
 	for (int i = at->first; i < at->first + at->local && !s; i++) {
-		s = nccl_premul(n->nccl, n->premul + i, r->scalar, r->check.type, n->comm[i]);
+		s = baseline_premul(&n->nccl, n->premul + i, r->scalar, r->check.type, n->comm[i]);
 		n->has_premul |= !s;
 	}
 	return s;
@@ -361,7 +361,7 @@ void nccl_side_done(struct bench *b)
 	time_release(&n->lanes);
 	for (int i = b->at->first; n->has_premul && i < b->at->first + b->at->local; i++) {
 		if (n->premul[i])
-			nccl_op_free(n->nccl, n->premul[i], n->comm[i]);
+			n->nccl.calls.op_free(n->premul[i], n->comm[i]);
 		n->premul[i] = 0;
 	}
 	n->has_premul = false;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +58,10 @@ static const char help[] =
 	"  -e SIZE         largest size (8M)\n"
 	"  -f FACTOR       next size is this many times as large (4)\n"
 	"  -i SIZE         next size is larger by this, instead of -f\n"
-	"  -d TYPE         int8 uint8 int32 uint32 int64 uint64 float16 float32 float64\n"
-	"                  bfloat16 float8e4m3 float8e5m2, several with commas, or all (float32)\n"
-	"  -o OP           sum prod max min avg premul, several with commas, or all (sum)\n"
+	"  -d TYPE         several with commas, or all (float32):\n"
+	"                 %s\n"
+	"  -o OP           several with commas, or all (sum):\n"
+	"                 %s\n"
 	"  -r ROOT         a rank, or all (0)\n"
 	"  -w N            runs before the timed ones (2)\n"
 	"  --iters N       timed runs, of which the mean is printed (20)\n"
@@ -83,9 +85,15 @@ static const char help[] =
 	"Exit status: 0 all right; 2 usage, or a file that is no right module; 3 wrong elements,\n"
 	"or no progress; 4 this machine or build lacks something; 70 a bug of ours.\n";
 
-static int usage(const char *format, const char *what)
+__attribute__((format(printf, 1, 2))) static int usage(const char *format, ...)
 {
-	error_set(CCS_EINVAL, format, what);
+	char text[CCS_TEXT];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	ccs_error_set(CCS_EINVAL, "%s", text);
 	fprintf(stderr, "ccrun: %s\ntry: ccrun --help\n", ccs_error());
 	return EXIT_USAGE;
 }
@@ -127,6 +135,55 @@ static int read_size(size_t *out, const char *text, const char *format)
 		return usage(format, text);
 	*out = (size_t)n << shift;
 	return -1;
+}
+
+/* The number of a type's name; -1: of none. */
+static int number_of_type(const char *name)
+{
+	struct ccs_dtype_info t;
+
+	for (int i = 0; i < CCS_NDTYPES; i++) {
+		ccs_dtype_describe((ccs_dtype)i, &t);
+		if (!strcmp(name, t.name) || (t.alias && !strcmp(name, t.alias)))
+			return i;
+	}
+	return -1;
+}
+
+const char *redop_name(int op)
+{
+	return op == OP_PREMUL ? "premul" : ccs_redop_name((ccs_redop)op);
+}
+
+static const char *type_name(int type)
+{
+	return ccs_dtype_name((ccs_dtype)type);
+}
+
+/* A list for a person, with a space before each. */
+struct names {
+	char text[256];
+};
+
+static struct names names(const char *(*name)(int), int count)
+{
+	struct names n = { "" };
+	size_t at = 0;
+
+	for (int i = 0; i < count && at < sizeof(n.text); i++)
+		at += (size_t)snprintf(n.text + at, sizeof(n.text) - at, " %s", name(i));
+	return n;
+}
+
+static int number_of_op(const char *name)
+{
+	int op = 0;
+
+	while (op < OP_COUNT && strcmp(name, redop_name(op)) != 0)
+		op++;
+	if (!strcmp(name, "mulsum")) /* nccl-tests' name */
+		op = OP_PREMUL;
+	return op < OP_COUNT ? op : -1;
 }
 
 /* A list with commas, or "all"; as bits. */
@@ -198,7 +255,7 @@ static int read_either(bool *is, const char *s, const char *name, const char *la
 		return -1;
 	if (strcmp(s, "mpi"))
 		return usage(format, s);
-	error_set(CCS_EUNSUPPORTED, "%s", lacks);
+	ccs_error_set(CCS_EUNSUPPORTED, "%s", lacks);
 	fprintf(stderr, "ccrun: %s\n", ccs_error());
 	return EXIT_LACKS;
 }
@@ -254,19 +311,16 @@ static int read_value(struct options *o, int option, const char *s)
 		o->check = !strcmp(s, "1");
 		return o->check || !strcmp(s, "0") ? -1 : usage("-c: '%s' is neither 0 nor 1", s);
 	case 'd':
-		return read_set(s, type_of_name, CCS_NDTYPES, &o->types)
+		return read_set(s, number_of_type, CCS_NDTYPES, &o->types)
 			       ? -1
-			       : usage("-d: '%s' is no element type; there are int8 uint8 int32 uint32 "
-				       "int64 uint64 float16 float32 float64 bfloat16 float8e4m3 "
-				       "float8e5m2, and all",
-				       s);
+			       : usage("-d: '%s' is no element type; there are%s, and all", s,
+				       names(type_name, CCS_NDTYPES).text);
 	case 'o':
 		o->ops_all = !strcmp(s, "all");
-		return read_set(s, op_of_name, OP_COUNT, &o->ops)
+		return read_set(s, number_of_op, OP_COUNT, &o->ops)
 			       ? -1
-			       : usage("-o: '%s' is no operator; there are sum prod max min avg premul, and "
-				       "all",
-				       s);
+			       : usage("-o: '%s' is no operator; there are%s, and all", s,
+				       names(redop_name, OP_COUNT).text);
 	case LONG_DEVICE: return read_device(o, s);
 	case LONG_AGAINST:
 		return read_either(&o->nccl, s, "nccl",
@@ -357,7 +411,7 @@ static int take(struct options *o, const char *arg, int option)
 	if (option == '?')
 		return unknown(letter);
 	if (option == 'h')
-		fputs(help, stdout);
+		printf(help, names(type_name, CCS_NDTYPES).text, names(redop_name, OP_COUNT).text);
 	else if (option == LONG_VERSION)
 		printf("ccrun %s\n", ccs_version());
 	else

@@ -1,6 +1,6 @@
 /*
- * Whether ranks end after those ranks have begun that the contract names (plan.h,
- * ccs_after), on the CPU.
+ * Whether ranks end after those ranks have begun that the contract names
+ * (ccs_module_after), on the CPU.
  *
  * Each rank comes late once (of many ranks, MOST_LATE): the others call from threads of
  * their own, and none that must wait for the late one may be through before it has called.
@@ -25,7 +25,7 @@ struct caller {
 	pthread_t thread;
 	atomic_bool called, through;
 	ccs_status status;
-	char text[ERROR_TEXT]; /* of its failure */
+	char text[CCS_TEXT]; /* of its failure */
 };
 
 static ccs_status call(const struct caller *x)
@@ -69,18 +69,18 @@ static void start(struct caller *x, int n, int late)
 /* Ranks that are through, though they must wait for the late one. */
 static size_t early(const struct caller *x, int late, struct result *result)
 {
-	const struct plan_view *v = x->r->check.view;
+	const struct check *c = &x->r->check;
+	struct ccs_order a;
 	size_t n = 0;
 
-	for (uint64_t i = 0; i < v->plan->after.n; i++) {
-		const struct ccs_after *a = v->after + i;
-
-		if ((uint32_t)late < a->first || (uint32_t)late - a->first >= a->n ||
-		    !atomic_load(&x[a->rank].through))
+	for (uint32_t i = 0; i < c->of.orders; i++) {
+		ccs_module_after(c->module, c->plan, i, &a);
+		if ((uint32_t)late < a.first || (uint32_t)late - a.first >= a.ranks ||
+		    !atomic_load(&x[a.rank].through))
 			continue;
 		if (!*result->text)
 			snprintf(result->text, sizeof(result->text),
-				 "rank %u ended before rank %d had begun", a->rank, late);
+				 "rank %u ended before rank %d had begun", a.rank, late);
 		n++;
 	}
 	return n;
@@ -101,7 +101,7 @@ static ccs_status finish(struct caller *x, int n)
 			continue;
 		pthread_join(x[i].thread, NULL);
 		if (x[i].status && !s)
-			s = error_set(x[i].status, "%s", x[i].text);
+			s = ccs_error_set(x[i].status, "%s", x[i].text);
 	}
 	return s;
 }
@@ -118,7 +118,7 @@ ccs_status order_check(const struct bench *b, const struct row *r, struct result
 	ccs_status s = CCS_OK;
 
 	if (!x)
-		return error_set(CCS_ENOMEM, "out of memory for %d threads", n);
+		return ccs_error_set(CCS_ENOMEM, "out of memory for %d threads", n);
 	for (int k = 0; k < rounds && !s; k++) {
 		int late = (int)((long long)k * n / rounds);
 

@@ -24,7 +24,7 @@ struct report {
 static json_t *string(const char *text)
 {
 	json_t *s = json_string(text);
-	char plain[ERROR_TEXT];
+	char plain[CCS_TEXT];
 
 	if (s)
 		return s;
@@ -158,7 +158,7 @@ struct report *report_open(int argc, char **argv, ccs_status *s)
 		r->errors = json_object_get(r->document, "errors");
 	}
 	if (!r || !r->document)
-		*s = error_set(CCS_ENOMEM, "out of memory");
+		*s = ccs_error_set(CCS_ENOMEM, "out of memory");
 	return r;
 }
 
@@ -206,7 +206,7 @@ static json_t *make_row(const struct row *r)
 
 	return json_pack("{s:I, s:I, s:s, s:s, s:o, s:n, s:n}", "size_bytes", (json_int_t)r->size,
 			 "count", (json_int_t)r->check.count, "type", ccs_dtype_name(r->check.type),
-			 "redop", r->check.numbers ? op_name(r->check.op) : "none", "root", root,
+			 "redop", r->check.numbers ? redop_name(r->check.op) : "none", "root", root,
 			 "out_of_place", "in_place");
 }
 

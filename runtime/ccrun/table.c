@@ -8,8 +8,6 @@
  */
 #include "runtime/ccrun/report.h"
 
-#include "runtime/comm.h"
-
 #include <stdarg.h>
 #include <string.h>
 
@@ -56,7 +54,7 @@ static double bus_factor(const char *contract, int ranks)
 /* GPUs that the ranks of all processes live on. */
 static int count_gpus(const struct home *p)
 {
-	return p->group ? p->ranks : device_lanes(p->device)->n;
+	return p->local < p->ranks ? p->ranks : device_lanes(p->device)->n;
 }
 
 /* With --copy-rate: the part of the copy's rate that the messages come to. Each byte of
@@ -65,10 +63,15 @@ static void copy_figures(const struct bench *b, const struct row *r, const struc
 			 struct figures *f)
 {
 	double rate = x->copy_us > 0 ? (double)r->size / x->copy_us : 0;
-	double moved = x->us > 0 ? measure_moved(r) / x->us / count_gpus(b->at) : 0;
+	const struct check *c = &r->check;
+	uint64_t elements = 0;
+	double moved;
 
 	if (!x->measured || !(rate > 0))
 		return;
+	ccs_module_moved(c->module, c->plan, c->count, &elements);
+	moved = (double)elements * (double)c->format.size;
+	moved = x->us > 0 ? moved / x->us / count_gpus(b->at) : 0;
 	f->copy_percent = 100 * moved / rate;
 	f->copy_rate = 2 * rate * 1e-3;
 }
@@ -147,7 +150,7 @@ static void print_wrong(const struct bench *b, const struct row *r, bool in_plac
 		if (x[side].wrong)
 			complain(b->o, "%s%s %s, size %zu, %s: %s",
 				 side == SIDE_NCCL ? "NCCL: " : "", ccs_dtype_name(r->check.type),
-				 op_name(r->check.op), r->size,
+				 redop_name(r->check.op), r->size,
 				 in_place ? "in place" : "out of place", x[side].text);
 }
 
@@ -158,7 +161,7 @@ static int row_run(struct bench *b, struct row *r)
 	ccs_status s = CCS_OK;
 
 	print(b, "%12zu %12zu %11s %7s %5d", r->size, r->check.count, ccs_dtype_name(r->check.type),
-	      r->check.numbers ? op_name(r->check.op) : "none", r->root);
+	      r->check.numbers ? redop_name(r->check.op) : "none", r->root);
 	flush(b);
 	for (int in_place = 0; in_place < 2 && !s; in_place++) {
 		s = measure(b, r, in_place, result[in_place], &side);
@@ -193,8 +196,8 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	size_t size = b->o->least;
 	int rc = EXIT_DONE;
 
-	r.check.view = module_plan(b->m, b->at->ranks, root);
-	if (!r.check.view) {
+	r.check.plan = ccs_module_find(b->m, b->at->ranks, root);
+	if (r.check.plan < 0) {
 		complain_once(b->o, "%s has no plan for root %d of %d ranks",
 			      ccs_module_schedule(b->m), root, b->at->ranks);
 		return EXIT_USAGE;
@@ -206,7 +209,7 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	check_scalar(&r.check, r.scalar);
 	while (rc == EXIT_DONE) {
 		rc = size_run(b, &r, size);
-		if (!b->m->nbuffers)
+		if (!b->has.buffers)
 			break; /* there is one size: none */
 		if (b->o->step ? size > b->o->most - b->o->step
 			       : size && size > b->o->most / b->o->factor)
@@ -234,8 +237,7 @@ static int roots_run(struct bench *b, ccs_dtype type, int op)
 
 static int rows_run(struct bench *b)
 {
-	bool reduces = b->m->head->flags & CCS_MODULE_REDUCES;
-	bool mixed = b->m->head->flags & CCS_MODULE_MIXED;
+	bool reduces = b->has.reduces, mixed = reduces && !b->has.averages;
 	int rc = EXIT_DONE;
 
 	for (int type = 0; type < CCS_NDTYPES; type++) {
@@ -269,8 +271,8 @@ static void print_runs(const struct bench *b)
 	else
 		print(b, "mean of %u runs after %u; ", o->iters, o->warmup);
 	if (!b->checks)
-		print(b, b->m->nbuffers ? "results not checked\n" : "order not checked\n");
-	else if (b->m->nbuffers)
+		print(b, b->has.buffers ? "results not checked\n" : "order not checked\n");
+	else if (b->has.buffers)
 		print(b, "then every element of one more is checked\n");
 	else
 		print(b, "then %d ranks are late, one at a time: the others must wait\n",
@@ -311,7 +313,7 @@ static void print_head(const struct bench *b)
 	print(b, "# %s: %s, %s\n", ccs_module_schedule(b->m), ccs_module_contract(b->m), where);
 	if (b->nccl)
 		print(b, "# %s\n", nccl_side_label(b->nccl));
-	if (b->m->head->flags & CCS_MODULE_MIXED && b->o->ops_all)
+	if (b->has.reduces && !b->has.averages && b->o->ops_all)
 		print(b, "# avg and premul left out: some results are no sums\n");
 	print_runs(b);
 	print(b, "#\n#%11s %12s %11s %7s %5s", "", "", "", "", "");
@@ -331,12 +333,12 @@ static void print_foot(const struct bench *b)
 {
 	print(b, "#\n");
 	if (b->checks)
-		print(b, "# %-18s: %zu%s\n", b->m->nbuffers ? "wrong elements" : "wrong order",
+		print(b, "# %-18s: %zu%s\n", b->has.buffers ? "wrong elements" : "wrong order",
 		      b->wrong[SIDE_OURS], b->wrong[SIDE_OURS] ? "" : " OK");
 	if (b->checks && b->nccl)
 		print(b, "# ... of NCCL's     : %zu%s\n", b->wrong[SIDE_NCCL],
 		      b->wrong[SIDE_NCCL] ? "" : " OK");
-	if (b->columns[SIDE_OURS] && b->m->nbuffers)
+	if (b->columns[SIDE_OURS] && b->has.buffers)
 		print(b, "# mean bus bandwidth: %.3f GB/s\n",
 		      b->busbw[SIDE_OURS] / b->columns[SIDE_OURS]);
 	if (b->columns[SIDE_NCCL])

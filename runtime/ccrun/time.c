@@ -7,12 +7,16 @@
  * graphs are launched -G times between the events, so that the host's part is out of it.
  * O(calls).
  */
-#include "runtime/base/clock.h"
 #include "runtime/ccrun/bench.h"
 
-static double now_us(void)
+#include <time.h>
+
+double time_now(void)
 {
-	return (double)clock_ns() * 1e-3;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 static ccs_status put_all(struct bench *b, const struct row *r, put_call *put, unsigned n)
@@ -41,30 +45,6 @@ ccs_status time_run(struct bench *b, const struct row *r, put_call *put, struct 
 
 /* ---- graphs ------------------------------------------------------------------------------ */
 
-static ccs_status begin(struct lane *l)
-{
-	int mode;
-	ccs_status s = cuda_enter(l->cuda, &mode);
-
-	if (s)
-		return s;
-	s = cuda_capture_begin(l->cuda, l->stream);
-	cuda_leave(l->cuda, mode);
-	return s;
-}
-
-static ccs_status end(struct lane *l)
-{
-	int mode;
-	ccs_status s = cuda_enter(l->cuda, &mode);
-
-	if (s)
-		return s;
-	s = cuda_capture_end(l->cuda, l->stream, &l->graph);
-	cuda_leave(l->cuda, mode);
-	return s;
-}
-
 ccs_status time_capture(struct bench *b, const struct row *r, put_call *put, struct lanes *l)
 {
 	ccs_status s = CCS_OK;
@@ -73,53 +53,50 @@ ccs_status time_capture(struct bench *b, const struct row *r, put_call *put, str
 	if (!l || !b->o->graphs)
 		return CCS_OK;
 	while (begun < l->n && !s) {
-		s = begin(l->lane + begun);
+		struct lane *x = l->lane + begun;
+
+		s = device_use(x->gpu);
+		if (!s)
+			s = driver_capture_begin(x->gpu->driver, x->stream);
 		begun += !s;
 	}
 	if (!s)
 		s = put_all(b, r, put, b->o->iters);
 	for (int k = 0; k < begun; k++) {
-		/* the first failure is the one to tell of; the rest follows from it */
-		struct thread_state kept = *error_thread();
-		ccs_status ended = end(l->lane + k);
+		struct lane *x = l->lane + k;
+		struct failure first = failure_keep(s); /* what follows is its consequence */
 
-		if (s)
-			*error_thread() = kept;
-		else
-			s = ended;
+		s = device_use(x->gpu);
+		if (!s)
+			s = driver_capture_end(x->gpu->driver, x->stream, &x->graph);
+		s = failure_first(&first, s);
 	}
 	return s;
 }
 
 void time_release(struct lanes *l)
 {
-	int mode;
-
 	for (int k = 0; l && k < l->n; k++) {
 		struct lane *x = l->lane + k;
 
-		if (!x->graph || cuda_enter(x->cuda, &mode))
+		if (!x->graph || device_use(x->gpu))
 			continue;
-		cuda_graph_free(x->cuda, x->graph);
+		driver_graph_free(x->gpu->driver, x->graph);
 		x->graph = NULL;
-		cuda_leave(x->cuda, mode);
 	}
 }
 
 static ccs_status launch_graphs(struct bench *b, struct lanes *l)
 {
 	ccs_status s = CCS_OK;
-	int mode;
 
 	for (unsigned i = 0; i < b->o->graphs; i++) {
 		for (int k = 0; k < l->n && !s; k++) {
 			struct lane *x = l->lane + k;
 
-			s = cuda_enter(x->cuda, &mode);
-			if (s)
-				return s;
-			s = cuda_graph_launch(x->cuda, x->graph, x->stream);
-			cuda_leave(x->cuda, mode);
+			s = device_use(x->gpu);
+			if (!s)
+				s = driver_graph_launch(x->gpu->driver, x->graph, x->stream);
 		}
 	}
 	return s;
@@ -127,58 +104,20 @@ static ccs_status launch_graphs(struct bench *b, struct lanes *l)
 
 /* ---- times ------------------------------------------------------------------------------- */
 
-static ccs_status start(struct lanes *l)
-{
-	ccs_status s = CCS_OK;
-	int mode;
-
-	for (int k = 0; k < l->n && !s; k++) {
-		struct lane *x = l->lane + k;
-
-		s = cuda_enter(x->cuda, &mode);
-		if (s)
-			return s;
-		s = cuda_record(x->cuda, x->from, x->stream);
-		cuda_leave(x->cuda, mode);
-	}
-	return s;
-}
-
-/* Between the lanes' events; the longest. */
-static ccs_status elapsed(struct lanes *l, double *us)
-{
-	ccs_status s = CCS_OK;
-	double one = 0;
-	int mode;
-
-	*us = 0;
-	for (int k = 0; k < l->n && !s; k++) {
-		struct lane *x = l->lane + k;
-
-		s = cuda_enter(x->cuda, &mode);
-		if (s)
-			return s;
-		s = cuda_elapsed(x->cuda, x->from, x->to, &one);
-		cuda_leave(x->cuda, mode);
-		*us = one > *us ? one : *us;
-	}
-	return s;
-}
-
 ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
 		      double *us)
 {
 	bool graph = l && b->o->graphs;
-	double calls = (double)b->o->iters * (graph ? b->o->graphs : 1), from = now_us();
-	ccs_status s = l ? start(l) : CCS_OK;
+	double calls = (double)b->o->iters * (graph ? b->o->graphs : 1), from = time_now();
+	ccs_status s = l ? lanes_start(l) : CCS_OK;
 
 	if (!s)
 		s = graph ? launch_graphs(b, l) : put_all(b, r, put, b->o->iters);
 	if (!s)
 		s = wait_all(b, l, calls);
-	*us = now_us() - from;
+	*us = (time_now() - from) * 1e6;
 	if (!s && l)
-		s = elapsed(l, us);
+		s = lanes_elapsed(l, us);
 	*us /= calls;
 	return s;
 }
@@ -186,19 +125,17 @@ ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struc
 /* From the first rank's one buffer to its other. */
 static ccs_status put_copy(struct bench *b, const struct row *r)
 {
-	int first = b->at->first, mode;
-	const struct lanes *l = device_lanes(b->at->device);
-	struct cuda *cuda = device_cuda(b->at->device, first);
-	ccs_status s = cuda_enter(cuda, &mode);
+	struct device *at = b->at->device;
+	int first = b->at->first;
+	const struct gpu *g = device_gpu(at, first);
+	ccs_status s = device_use(g);
+	cuda_ptr to = (uintptr_t)device_pointer(at, first, b->base[1][first]);
+	cuda_ptr from = (uintptr_t)device_pointer(at, first, b->base[0][first]);
+	cuda_stream stream = lanes_stream(device_lanes(at), first);
 
-	if (s)
-		return s;
-	s = cuda_copy_async(cuda,
-			    (uintptr_t)device_pointer(b->at->device, first, b->base[1][first]),
-			    (uintptr_t)device_pointer(b->at->device, first, b->base[0][first]),
-			    r->size, lanes_stream(l, first), "a rank's buffer");
-	cuda_leave(cuda, mode);
-	return s;
+	return s ? s
+		 : driver_check(g->driver, g->driver->copy(to, from, r->size, stream),
+				"cuMemcpyDtoDAsync", "%zu bytes of a rank's buffer", r->size);
 }
 
 ccs_status time_copy(struct bench *b, const struct row *r, double *us)
@@ -209,13 +146,13 @@ ccs_status time_copy(struct bench *b, const struct row *r, double *us)
 
 	*us = 0;
 	if (!s)
-		s = start(&one);
+		s = lanes_start(&one);
 	if (!s)
 		s = put_all(b, r, put_copy, b->o->iters);
 	if (!s)
 		s = wait_all(b, &one, b->o->iters);
 	if (!s)
-		s = elapsed(&one, us);
+		s = lanes_elapsed(&one, us);
 	*us /= b->o->iters;
 	return s;
 }

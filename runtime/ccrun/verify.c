@@ -1,5 +1,5 @@
 /*
- * --verify: proves modules again, from their bytes (prove.h), and tells of each plan.
+ * --verify: proves modules again, from their bytes, and tells of each plan.
  *
  * In: the files' names. Out: on stdout a line a plan that is right, and on stderr one for
  * what is wrong; all files and plans are looked at. The exit status is 0 if all are right,
@@ -7,21 +7,13 @@
  */
 #include "runtime/ccrun/ccrun.h"
 
-#include "runtime/plan/prove.h"
-
-static void tell(const struct ccs_module *m, const struct plan_view *v, const struct prove_facts *f)
-{
-	char root[32] = "";
-
-	if (v->plan->root != CCS_NONE)
-		snprintf(root, sizeof(root), ", root %u", v->plan->root);
-	printf("  N = %u%s: ends with %u slots, no races, %llu final values as promised%s%s; "
-	       "%llu operations, %llu messages (%llu direct)\n",
-	       v->plan->nranks, root, m->head->slots, (unsigned long long)f->promised,
-	       m->head->flags & CCS_MODULE_SIZED ? "" : ", lengths agree",
-	       v->plan->after.n ? ", ranks end in order" : "", (unsigned long long)v->plan->ops.n,
-	       (unsigned long long)f->messages, (unsigned long long)f->direct);
-}
+/* A module's plans, as they are told of. */
+struct telling {
+	const struct ccs_module *m;
+	const char *file;
+	struct ccs_module_info has;
+	int rc;
+};
 
 /* The worse of two: 0 is best, then what the machine lacks. */
 static int worse(int x, int y)
@@ -36,32 +28,43 @@ static int failed(const char *file, ccs_status s)
 	return s == CCS_ENOMEM ? EXIT_LACKS : EXIT_USAGE;
 }
 
+static void tell(void *of, int plan, ccs_status s, const struct ccs_proof *proof)
+{
+	struct telling *t = of;
+	struct ccs_plan_info p;
+	char root[32] = "";
+
+	if (s) {
+		t->rc = worse(t->rc, failed(t->file, s));
+		return;
+	}
+	ccs_module_plan(t->m, plan, &p);
+	if (p.root >= 0)
+		snprintf(root, sizeof(root), ", root %d", p.root);
+	printf("  N = %d%s: ends with %u slots, no races, %llu final values as promised%s%s; "
+	       "%llu operations, %llu messages (%llu direct)\n",
+	       p.nranks, root, t->has.slots, (unsigned long long)proof->promised,
+	       t->has.sized ? "" : ", lengths agree", p.orders ? ", ranks end in order" : "",
+	       (unsigned long long)p.operations, (unsigned long long)proof->messages,
+	       (unsigned long long)proof->direct);
+}
+
 static int verify_plans(const struct ccs_module *m, const char *file)
 {
-	bool uneven = false;
-	int rc = EXIT_DONE;
+	struct telling t = { .m = m, .file = file, .rc = EXIT_DONE };
 	ccs_status s;
 
 	printf("%s: %s, %s\n", file, ccs_module_schedule(m), ccs_module_contract(m));
-	for (size_t i = 0; i < m->nplans; i++) {
-		struct prove_facts f;
-
-		s = prove_plan(m, m->plans + i, 0, &f);
-		uneven |= f.uneven;
-		if (s)
-			rc = worse(rc, failed(file, s));
-		else
-			tell(m, m->plans + i, &f);
-	}
-	s = rc == EXIT_DONE ? prove_flags(m, uneven) : CCS_OK;
-	if (s)
-		rc = failed(file, s);
-	if (m->head->flags & CCS_MODULE_SIZED)
+	ccs_module_describe(m, &t.has);
+	s = ccs_module_verify(m, tell, &t);
+	if (s && t.rc == EXIT_DONE) /* it is no single plan's */
+		t.rc = failed(file, s);
+	if (t.has.sized)
 		printf("  not proved: the lengths of `sized` chunks, which a module does not know\n");
-	if (m->head->flags & CCS_MODULE_BY_COLUMN)
+	if (t.has.by_column)
 		printf("  not proved: that chunks `by column` are as long as others that are cut "
 		       "alike\n");
-	return rc;
+	return t.rc;
 }
 
 int verify_modules(const struct options *o)

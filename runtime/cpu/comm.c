@@ -50,8 +50,8 @@ static void end(struct world *w)
 	for (int r = 0; r < w->nranks; r++)
 		free(e->ranks[r].aside);
 	free(e->ranks);
-	free(e->tasks.data);
-	free(e->channels.data);
+	free(e->fibers.data);
+	free(e->fifos.data);
 	free(e->cells.data);
 	free(e->data.data);
 	free(e->helpers);

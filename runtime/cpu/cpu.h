@@ -1,21 +1,21 @@
 /*
- * The engine on this machine's cores: tasks, FIFOs, and the queue of what is ready.
+ * The engine on this machine's cores: fibers, FIFOs, and the queue of what is ready.
  *
  *   comm.c     communicators on the CPU, and the engine's row
- *   layout.c   a run in memory: cells, tiles, FIFOs, tasks
- *   exec.c     a task: one worker of a plan, that can stop and go on
+ *   layout.c   a run in memory: cells, tiles, FIFOs, fibers
+ *   exec.c     a fiber: one worker of a plan, that can stop and go on
  *   piece.c    the data of one operation
  *   reduce.c   combining elements
  *   sched.c    threads, and the queue
  *   watch.c    what moves, and who waits for whom
  *
- * A rank's work is a task a worker of the plan; a task runs on any thread, until its next
+ * A rank's work is a fiber a worker of the plan; a fiber runs on any thread, until its next
  * operation has to wait; then it is parked, and whoever makes that operation possible makes
- * it ready again (exec.c). Threads take tasks from one queue: those of the communicator, and
+ * it ready again (exec.c). Threads take fibers from one queue: those of the communicator, and
  * all that are inside a call (sched.c).
  *
  * Everything that is not said to be atomic is under world.lock, or belongs to the thread
- * that runs the task.
+ * that runs the fiber.
  */
 #ifndef CCS_RUNTIME_CPU_CPU_H
 #define CCS_RUNTIME_CPU_CPU_H
@@ -25,32 +25,32 @@
 
 #define CACHE_LINE 64
 
-enum task_state {
-	TASK_INACTIVE, /* its rank has not called */
-	TASK_PARKED,
-	TASK_QUEUED,
-	TASK_RUNNING,
-	TASK_NOTIFIED, /* running, and something changed since it looked */
-	TASK_FINISHED
+enum fiber_state {
+	FIBER_INACTIVE, /* its rank has not called */
+	FIBER_PARKED,
+	FIBER_QUEUED,
+	FIBER_RUNNING,
+	FIBER_NOTIFIED, /* running, and something changed since it looked */
+	FIBER_FINISHED
 };
 
 /* A worker of the plan (rows 0 .. workers-1), or what a rank does before its
  * workers start (rows workers .. workers+nranks-1). */
-struct task {
+struct fiber {
 	_Alignas(CACHE_LINE) _Atomic uint32_t state;
-	_Atomic uint32_t watched; /* a task of its rank waits for `done` */
-	_Atomic uint32_t watches; /* it waits for another task's `done` */
+	_Atomic uint32_t watched; /* a fiber of its rank waits for `done` */
+	_Atomic uint32_t watches; /* it waits for another fiber's `done` */
 	_Atomic uint64_t done;	  /* operations done, over all tiles */
 	uint32_t op;		  /* next operation, in its worker */
 	uint32_t rank;
 	uint64_t tile;
 	unsigned char *stage; /* for shifted operations, or NULL */
-	struct task *next;    /* in the queue */
+	struct fiber *next;   /* in the queue */
 };
 
 /* A FIFO. The sender writes the first line, the receiver the second; each sets
- * its flag before it parks, and the other clears it and wakes the task. */
-struct channel {
+ * its flag before it parks, and the other clears it and wakes the fiber. */
+struct fifo {
 	_Alignas(CACHE_LINE) _Atomic uint64_t head; /* messages sent */
 	_Atomic uint32_t src_waits;
 	uint32_t src_slot;
@@ -74,7 +74,7 @@ struct rank_io {
 	const unsigned char *send;
 	unsigned char *recv;
 	unsigned char *scratch;
-	_Atomic uint32_t left; /* tasks to finish */
+	_Atomic uint32_t left; /* fibers to finish */
 	/* kept between runs: a copy of the input, or a receive buffer that the
 	 * caller left out */
 	unsigned char *aside;
@@ -82,14 +82,14 @@ struct rank_io {
 	bool copy_aside;
 };
 
-/* What the current run's tasks read; fixed while it runs. */
+/* What the current run's fibers read; fixed while it runs. */
 struct layout {
 	struct run *run;
 	const struct plan_view *view;
 	const struct prep *prep;
 	const struct cell_at *cells;
-	struct task *tasks;
-	struct channel *channels;
+	struct fiber *fibers;
+	struct fifo *fifos;
 	struct rank_io *ranks;
 	uint32_t nworkers, nranks;
 	size_t esize;
@@ -110,11 +110,11 @@ struct arena_block {
 
 struct cpu {
 	struct world *world;
-	pthread_cond_t work;	   /* helpers sleep here */
-	struct task *first, *last; /* ready tasks */
-	_Atomic uint32_t ready;	   /* their number */
-	unsigned running;	   /* threads inside a task */
-	unsigned limit;		   /* most of them at a time; set at the first run */
+	pthread_cond_t work;	    /* helpers sleep here */
+	struct fiber *first, *last; /* ready fibers */
+	_Atomic uint32_t ready;	    /* their number */
+	unsigned running;	    /* threads inside a fiber */
+	unsigned limit;		    /* most of them at a time; set at the first run */
 	unsigned idle_helpers;
 	pthread_t *helpers;
 	unsigned nhelpers;
@@ -122,7 +122,7 @@ struct cpu {
 	_Atomic bool stop;
 	struct layout layout; /* of the current run */
 	struct rank_io *ranks;
-	struct arena_block tasks, channels, cells, data;
+	struct arena_block fibers, fifos, cells, data;
 };
 
 static inline struct cpu *cpu_of(const struct world *w)
@@ -133,37 +133,37 @@ static inline struct cpu *cpu_of(const struct world *w)
 /* ---- layout.c ---------------------------------------------------------------------- */
 
 /** Lays the run out in the engine's memory. CCS_ENOMEM. Under world.lock, and
- *  with no task running. O(tasks + FIFOs + cells). */
+ *  with no fiber running. O(fibers + FIFOs + cells). */
 ccs_status layout_make(struct cpu *e, struct run *r);
 
 /* ---- exec.c ------------------------------------------------------------------------- */
 
-/** Runs a task until it waits, finishes, or its run has failed. Without the lock. */
-void task_run(struct cpu *e, struct task *t);
-/** Makes an arrived rank's tasks ready. CCS_ENOMEM. Under world.lock. */
+/** Runs a fiber until it waits, finishes, or its run has failed. Without the lock. */
+void fiber_run(struct cpu *e, struct fiber *t);
+/** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
 
-/* What the task's next operation waits for (watch.c); none if it is not parked. */
+/* What the fiber's next operation waits for (watch.c); none if it is not parked. */
 enum blocked { BLOCKED_NOT, BLOCKED_RECV, BLOCKED_SEND, BLOCKED_WORKER };
-enum blocked task_blocked(const struct layout *l, struct task *t);
+enum blocked fiber_blocked(const struct layout *l, struct fiber *t);
 
 /* ---- piece.c ------------------------------------------------------------------------ */
 
 /** Does an operation's data movement for the tile that begins at element `lo`;
  *  `in` and `out` are its messages' slots, or NULL. */
-void piece_op(const struct layout *l, const struct task *t, const struct ccs_op *o, size_t lo,
+void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
 	      const unsigned char *in, unsigned char *out);
-/** A rank's work before its tasks, and after them. */
+/** A rank's work before its fibers, and after them. */
 void piece_before(struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank);
 
 /* ---- sched.c: under world.lock, but for what says otherwise --------------------------- */
 
-/** Adds a ready task. */
-void sched_push(struct cpu *e, struct task *t);
+/** Adds a ready fiber. */
+void sched_push(struct cpu *e, struct fiber *t);
 /** Nothing more of the current run begins; whether nothing of it runs any more. */
 bool sched_halt(struct world *w);
-/** How many threads run tasks at a time. */
+/** How many threads run fibers at a time. */
 unsigned sched_threads(const struct world *w);
 /** Starts the communicator's threads, once. */
 void sched_start(struct cpu *e);

@@ -1,10 +1,10 @@
 /*
- * The executor: one worker of a plan as a task that can stop and go on.
+ * The executor: one worker of a plan as a fiber that can stop and go on.
  *
- * A task runs its operations in order, tile after tile. Before each it looks
+ * A fiber runs its operations in order, tile after tile. Before each it looks
  * whether the message is there, a slot is free, and the workers that it waits
- * for are far enough. If not, it announces itself (the channel's or the other
- * task's flag), looks again, and parks. Whoever publishes a message, a free slot
+ * for are far enough. If not, it announces itself (the FIFO's or the other
+ * fiber's flag), looks again, and parks. Whoever publishes a message, a free slot
  * or progress looks at that flag afterwards. All four accesses are sequentially
  * consistent, so at least one side sees the other; a wake-up that comes between
  * the second look and the parking turns RUNNING into NOTIFIED, and parking
@@ -16,14 +16,14 @@
 
 #include <stdlib.h>
 
-static const struct ccs_op *next_op(const struct layout *l, const struct task *t)
+static const struct ccs_op *next_op(const struct layout *l, const struct fiber *t)
 {
-	return l->view->ops + l->view->workers[t - l->tasks].op + t->op;
+	return l->view->ops + l->view->workers[t - l->fibers].op + t->op;
 }
 
 /* ---- waiting ----------------------------------------------------------------- */
 
-static bool has_message(struct channel *c)
+static bool has_message(struct fifo *c)
 {
 	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 
@@ -33,7 +33,7 @@ static bool has_message(struct channel *c)
 	return atomic_load(&c->head) != tail;
 }
 
-static bool has_slot(struct channel *c)
+static bool has_slot(struct fifo *c)
 {
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 
@@ -43,11 +43,11 @@ static bool has_slot(struct channel *c)
 	return head - atomic_load(&c->tail) < c->slots;
 }
 
-static bool has_waits(const struct layout *l, struct task *t, const struct ccs_op *o)
+static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o)
 {
 	for (uint32_t i = 0; i < o->nwaits; i++) {
 		const struct ccs_wait *w = l->view->waits + o->wait + i;
-		struct task *other = l->tasks + w->worker;
+		struct fiber *other = l->fibers + w->worker;
 		uint64_t need = t->tile * l->view->workers[w->worker].nops + w->ops;
 
 		if (atomic_load_explicit(&other->done, memory_order_acquire) >= need)
@@ -60,41 +60,42 @@ static bool has_waits(const struct layout *l, struct task *t, const struct ccs_o
 	return true;
 }
 
-static bool ready(const struct layout *l, struct task *t, const struct ccs_op *o)
+static bool ready(const struct layout *l, struct fiber *t, const struct ccs_op *o)
 {
-	return has_waits(l, t, o) && (o->in == CCS_NONE || has_message(l->channels + o->in)) &&
-	       (o->out == CCS_NONE || has_slot(l->channels + o->out));
+	return has_waits(l, t, o) && (o->in == CCS_NONE || has_message(l->fifos + o->in)) &&
+	       (o->out == CCS_NONE || has_slot(l->fifos + o->out));
 }
 
-enum blocked task_blocked(const struct layout *l, struct task *t)
+enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
 {
 	const struct ccs_op *o = next_op(l, t);
 
-	if (atomic_load(&t->state) != TASK_PARKED)
+	if (atomic_load(&t->state) != FIBER_PARKED)
 		return BLOCKED_NOT;
 	if (!has_waits(l, t, o))
 		return BLOCKED_WORKER;
-	if (o->in != CCS_NONE && !has_message(l->channels + o->in))
+	if (o->in != CCS_NONE && !has_message(l->fifos + o->in))
 		return BLOCKED_RECV;
 	return BLOCKED_SEND;
 }
 
 /* ---- waking -------------------------------------------------------------------- */
 
-static void wake(struct cpu *e, struct task *t)
+static void wake(struct cpu *e, struct fiber *t)
 {
 	uint32_t s = atomic_load(&t->state);
 
 	for (;;) {
-		if (s == TASK_PARKED) {
-			if (!atomic_compare_exchange_weak(&t->state, &s, TASK_QUEUED))
+		if (s == FIBER_PARKED) {
+			if (!atomic_compare_exchange_weak(&t->state, &s, FIBER_QUEUED))
 				continue;
 			pthread_mutex_lock(&e->world->lock);
 			sched_push(e, t);
 			pthread_mutex_unlock(&e->world->lock);
 			return;
 		}
-		if (s != TASK_RUNNING || atomic_compare_exchange_weak(&t->state, &s, TASK_NOTIFIED))
+		if (s != FIBER_RUNNING ||
+		    atomic_compare_exchange_weak(&t->state, &s, FIBER_NOTIFIED))
 			return;
 	}
 }
@@ -104,7 +105,7 @@ static void wake_watchers(struct cpu *e, const struct layout *l, uint32_t rank)
 	const struct ccs_rank *r = l->view->ranks + rank;
 
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
-		struct task *t = l->tasks + i;
+		struct fiber *t = l->fibers + i;
 
 		if (atomic_load(&t->watches) && atomic_exchange(&t->watches, 0))
 			wake(e, t);
@@ -113,32 +114,32 @@ static void wake_watchers(struct cpu *e, const struct layout *l, uint32_t rank)
 
 static void sent(struct cpu *e, const struct layout *l, uint32_t fifo)
 {
-	struct channel *c = l->channels + fifo;
+	struct fifo *c = l->fifos + fifo;
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 
 	c->src_slot = c->src_slot + 1 == c->slots ? 0 : c->src_slot + 1;
 	atomic_store(&c->head, head + 1);
 	if (atomic_load(&c->dst_waits) && atomic_exchange(&c->dst_waits, 0))
-		wake(e, l->tasks + l->view->fifos[fifo].dst_worker);
+		wake(e, l->fibers + l->view->fifos[fifo].dst_worker);
 }
 
 static void received(struct cpu *e, const struct layout *l, uint32_t fifo)
 {
-	struct channel *c = l->channels + fifo;
+	struct fifo *c = l->fifos + fifo;
 	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 
 	c->dst_slot = c->dst_slot + 1 == c->slots ? 0 : c->dst_slot + 1;
 	atomic_store(&c->tail, tail + 1);
 	if (atomic_load(&c->src_waits) && atomic_exchange(&c->src_waits, 0))
-		wake(e, l->tasks + l->view->fifos[fifo].src_worker);
+		wake(e, l->fibers + l->view->fifos[fifo].src_worker);
 }
 
-static void advanced(struct cpu *e, const struct layout *l, struct task *t)
+static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, const struct ccs_op *o)
 {
 	uint64_t done = atomic_load_explicit(&t->done, memory_order_relaxed) + 1;
 
-	if (!l->prep->watched[t - l->tasks]) {
-		atomic_store_explicit(&t->done, done, memory_order_relaxed);
+	if (!(o->flags & CCS_OP_AWAITED)) { /* who waits for one before may find this one */
+		atomic_store_explicit(&t->done, done, memory_order_release);
 		return;
 	}
 	atomic_store(&t->done, done);
@@ -148,18 +149,18 @@ static void advanced(struct cpu *e, const struct layout *l, struct task *t)
 
 /* ---- running -------------------------------------------------------------------- */
 
-static void step(struct cpu *e, const struct layout *l, struct task *t, const struct ccs_op *o)
+static void step(struct cpu *e, const struct layout *l, struct fiber *t, const struct ccs_op *o)
 {
 	const unsigned char *in = NULL;
 	unsigned char *out = NULL;
-	const struct channel *c;
+	const struct fifo *c;
 
 	if (o->in != CCS_NONE) {
-		c = l->channels + o->in;
+		c = l->fifos + o->in;
 		in = c->data + c->dst_slot * c->slot_bytes;
 	}
 	if (o->out != CCS_NONE) {
-		c = l->channels + o->out;
+		c = l->fifos + o->out;
 		out = c->data + c->src_slot * c->slot_bytes;
 	}
 	if (o->n)
@@ -168,14 +169,14 @@ static void step(struct cpu *e, const struct layout *l, struct task *t, const st
 		sent(e, l, o->out);
 	if (in)
 		received(e, l, o->in);
-	advanced(e, l, t);
-	if (++t->op == l->view->workers[t - l->tasks].nops) {
+	advanced(e, l, t, o);
+	if (++t->op == l->view->workers[t - l->fibers].nops) {
 		t->op = 0;
 		t->tile++;
 	}
 }
 
-/* After this the run may be over, and the task's memory used for the next. */
+/* After this the run may be over, and the fiber's memory used for the next. */
 static void finish(struct cpu *e, struct layout *l, uint32_t rank)
 {
 	if (atomic_fetch_sub(&l->ranks[rank].left, 1) != 1)
@@ -191,12 +192,12 @@ static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
 	const struct ccs_rank *r = l->view->ranks + rank;
 
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
-		atomic_store(&l->tasks[i].state, TASK_QUEUED);
-		sched_push(e, l->tasks + i);
+		atomic_store(&l->fibers[i].state, FIBER_QUEUED);
+		sched_push(e, l->fibers + i);
 	}
 }
 
-/* The task of a rank's beginning counts as one of the rank's, so that the rank
+/* The fiber of a rank's beginning counts as one of the rank's, so that the rank
  * cannot finish before it returns. */
 static void begin(struct cpu *e, struct layout *l, uint32_t rank)
 {
@@ -208,14 +209,14 @@ static void begin(struct cpu *e, struct layout *l, uint32_t rank)
 	finish(e, l, rank);
 }
 
-void task_run(struct cpu *e, struct task *t)
+void fiber_run(struct cpu *e, struct fiber *t)
 {
 	struct layout *l = &e->layout;
-	uint32_t i = (uint32_t)(t - l->tasks), running, rank = t->rank;
+	uint32_t i = (uint32_t)(t - l->fibers), running, rank = t->rank;
 
 	if (atomic_load(&l->run->failed))
 		return;
-	atomic_exchange(&t->state, TASK_RUNNING);
+	atomic_exchange(&t->state, FIBER_RUNNING);
 	if (i >= l->nworkers) {
 		begin(e, l, rank);
 		return;
@@ -229,12 +230,12 @@ void task_run(struct cpu *e, struct task *t)
 			step(e, l, t, o);
 			continue;
 		}
-		running = TASK_RUNNING;
-		if (atomic_compare_exchange_strong(&t->state, &running, TASK_PARKED))
+		running = FIBER_RUNNING;
+		if (atomic_compare_exchange_strong(&t->state, &running, FIBER_PARKED))
 			return;
-		atomic_exchange(&t->state, TASK_RUNNING); /* was NOTIFIED */
+		atomic_exchange(&t->state, FIBER_RUNNING); /* was NOTIFIED */
 	}
-	atomic_store(&t->state, TASK_FINISHED);
+	atomic_store(&t->state, FIBER_FINISHED);
 	finish(e, l, rank);
 }
 
@@ -283,7 +284,7 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 		return CCS_OK;
 	}
 	atomic_store(&io->left, workers + 1);
-	atomic_store(&l->tasks[l->nworkers + rank].state, TASK_QUEUED);
-	sched_push(e, l->tasks + l->nworkers + rank);
+	atomic_store(&l->fibers[l->nworkers + rank].state, FIBER_QUEUED);
+	sched_push(e, l->fibers + l->nworkers + rank);
 	return CCS_OK;
 }

@@ -1,6 +1,6 @@
 /*
  * Lays out a run: where cells lie for this count, how chunks are cut into tiles,
- * and the memory of tasks, FIFOs and scratch.
+ * and the memory of fibers, FIFOs and scratch.
  *
  * The tile. A cell's tile is 32 KiB; less where messages have many cells, so
  * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
@@ -8,7 +8,7 @@
  * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
  * adjoin move as one piece. A FIFO has the slots that the plan was checked with,
  * or as many as it has messages in all, whichever is less. Memory is kept from
- * run to run and only grows. O(tasks + FIFOs + cells).
+ * run to run and only grows. O(fibers + FIFOs + cells).
  */
 #include "runtime/base/divide.h"
 #include "runtime/cpu/cpu.h"
@@ -79,10 +79,11 @@ static uint64_t slots_of(const struct run *r, const struct ccs_fifo *f, uint64_t
 static void choose_tile(struct layout *l, const struct run *r)
 {
 	size_t bytes = TILE_BYTES, most = SLOT_BYTES;
+	uint32_t max_cells = l->view->plan->max_message;
 	uint64_t weight = 0;
 
-	if (l->prep->max_cells && most / l->prep->max_cells < bytes)
-		bytes = most / l->prep->max_cells;
+	if (max_cells && most / max_cells < bytes)
+		bytes = most / max_cells;
 	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
 	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++)
 		weight += slots_of(r, l->view->fifos + i, UINT32_MAX) * l->view->fifos[i].max_cells;
@@ -152,7 +153,7 @@ static bool data_size(const struct layout *l, const struct run *r, size_t *total
 			  slot_bytes(l, l->view->fifos + i)))
 			return false;
 	for (uint64_t i = 0; i < p->workers.n; i++)
-		if (!take(total, l->prep->shifted[i], l->tile * l->esize))
+		if (!take(total, l->view->workers[i].stage, l->tile * l->esize))
 			return false;
 	return !__builtin_mul_overflow(l->longest, l->esize, &cell) &&
 	       take(&scratch, p->scratch, cell) && take(total, p->nranks, scratch);
@@ -168,14 +169,14 @@ static unsigned char *cut(unsigned char **at, size_t n, size_t each)
 	return p;
 }
 
-static void init_tasks(const struct layout *l, unsigned char **at)
+static void init_fibers(const struct layout *l, unsigned char **at)
 {
 	for (uint32_t i = 0; i < l->nworkers + l->nranks; i++) {
-		struct task *t = l->tasks + i;
-		size_t stage = i < l->nworkers ? l->prep->shifted[i] : 0;
+		struct fiber *t = l->fibers + i;
+		size_t stage = i < l->nworkers ? l->view->workers[i].stage : 0;
 
 		memset(t, 0, sizeof(*t));
-		atomic_init(&t->state, TASK_INACTIVE);
+		atomic_init(&t->state, FIBER_INACTIVE);
 		t->rank = i < l->nworkers ? l->view->workers[i].rank : i - l->nworkers;
 		t->stage = stage ? cut(at, stage, l->tile * l->esize) : NULL;
 	}
@@ -188,14 +189,14 @@ static void init_data(struct cpu *e, const struct layout *l, const struct run *r
 	size_t scratch = 0;
 
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
-		struct channel *c = l->channels + i;
+		struct fifo *c = l->fifos + i;
 
 		memset(c, 0, sizeof(*c));
 		c->slots = (uint32_t)slots_of(r, l->view->fifos + i, l->ntiles);
 		c->slot_bytes = slot_bytes(l, l->view->fifos + i);
 		c->data = cut(&at, c->slots, c->slot_bytes);
 	}
-	init_tasks(l, &at);
+	init_fibers(l, &at);
 	(void)take(&scratch, p->scratch, l->longest * l->esize);
 	for (uint32_t i = 0; i < l->nranks; i++) {
 		l->ranks[i].call = NULL;
@@ -208,7 +209,7 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 	struct layout *l = &e->layout;
 	const struct call *c = &r->params;
 	const struct ccs_plan *p = c->view->plan;
-	size_t tasks = 0, channels = 0, cells = 0, data;
+	size_t fibers = 0, fifos = 0, cells = 0, data;
 
 	*l = (struct layout){
 		.run = r,
@@ -218,21 +219,21 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 		.nworkers = (uint32_t)p->workers.n,
 		.nranks = p->nranks,
 		.esize = ccs_dtype_size(c->type),
-		.combine = reduce_combine_of(c->type, c->reduces ? c->op : CCS_SUM),
+		.combine = reduce_combine_of(c->type, c->reduces ? (int)c->op : CCS_SUM),
 		.scale = reduce_scale_of(c->type),
 		.divide = c->reduces && c->op == CCS_AVG ? reduce_divide_of(c->type) : NULL,
 		.premul = c->premul,
 	};
 	l->longest = longest_cell(l, c->module, c->count);
 	choose_tile(l, r);
-	if (!take(&tasks, (size_t)l->nworkers + l->nranks, sizeof(struct task)) ||
-	    !take(&channels, (size_t)p->fifos.n, sizeof(struct channel)) ||
+	if (!take(&fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) ||
+	    !take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) ||
 	    !take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) ||
-	    !data_size(l, r, &data) || !grow(&e->tasks, tasks) || !grow(&e->channels, channels) ||
+	    !data_size(l, r, &data) || !grow(&e->fibers, fibers) || !grow(&e->fifos, fifos) ||
 	    !grow(&e->cells, cells) || !grow(&e->data, data))
 		return no_memory();
-	l->tasks = (struct task *)(void *)e->tasks.data;
-	l->channels = (struct channel *)(void *)e->channels.data;
+	l->fibers = (struct fiber *)(void *)e->fibers.data;
+	l->fifos = (struct fifo *)(void *)e->fifos.data;
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;
 	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
 	init_data(e, l, r);

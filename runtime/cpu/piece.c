@@ -22,7 +22,7 @@ struct parts {
 };
 
 /* Where the current operation reads and writes. */
-struct place {
+struct current {
 	const struct layout *l;
 	const struct rank_io *io;
 	const struct ccs_op *op;
@@ -36,7 +36,8 @@ static void copy(unsigned char *to, const unsigned char *from, size_t n)
 }
 
 /* Combines up to three sources into `to`, which may be one of them. */
-static void combine_block(const struct place *p, unsigned char *to, const struct parts *s, size_t n)
+static void combine_block(const struct current *p, unsigned char *to, const struct parts *s,
+			  size_t n)
 {
 	const struct layout *l = p->l;
 	const unsigned char *scalar = p->io->call->scalar;
@@ -71,7 +72,7 @@ static const unsigned char *past(const unsigned char *p, size_t n)
 	return p ? p + n : NULL;
 }
 
-static void piece_blocks(const struct place *p, const struct parts *s, size_t n)
+static void piece_blocks(const struct current *p, const struct parts *s, size_t n)
 {
 	size_t esize = p->l->esize, step = BLOCK / esize;
 
@@ -86,7 +87,7 @@ static void piece_blocks(const struct place *p, const struct parts *s, size_t n)
 	}
 }
 
-static void piece_do(const struct place *p, const struct parts *s, size_t n)
+static void piece_do(const struct current *p, const struct parts *s, size_t n)
 {
 	int sources = !!s->in + !!s->a + !!s->b;
 	bool scaled = (s->a && p->scale_a) || (s->b && p->scale_b);
@@ -102,21 +103,22 @@ static void piece_do(const struct place *p, const struct parts *s, size_t n)
 		p->l->combine(to, s->in ? s->in : s->a, s->in && s->a ? s->a : s->b, n);
 }
 
-static unsigned char *cell_final(const struct place *p, uint32_t cell, size_t lo)
+static unsigned char *cell_final(const struct current *p, uint32_t cell, size_t lo)
 {
 	unsigned char *base = cell < p->l->view->plan->cells ? p->io->recv : p->io->scratch;
 
 	return base + (p->l->cells[cell].recv + lo) * p->l->esize;
 }
 
-static const unsigned char *cell_read(const struct place *p, uint32_t cell, size_t lo, bool initial)
+static const unsigned char *cell_read(const struct current *p, uint32_t cell, size_t lo,
+				      bool initial)
 {
 	if (initial)
 		return p->io->send + (p->l->cells[cell].send + lo) * p->l->esize;
 	return cell_final(p, cell, lo);
 }
 
-static size_t tile_len(const struct place *p, uint32_t cell, size_t lo)
+static size_t tile_len(const struct current *p, uint32_t cell, size_t lo)
 {
 	size_t len = p->l->cells[cell].len;
 
@@ -124,7 +126,7 @@ static size_t tile_len(const struct place *p, uint32_t cell, size_t lo)
 	return len < p->l->tile ? len : p->l->tile;
 }
 
-static size_t clamp(const struct place *p, uint32_t cell, uint32_t j, size_t lo, size_t n)
+static size_t clamp(const struct current *p, uint32_t cell, uint32_t j, size_t lo, size_t n)
 {
 	size_t own;
 
@@ -142,7 +144,8 @@ static bool continues(const struct parts *s, const struct parts *next, size_t by
 	       (!s->out || s->out + bytes == next->out);
 }
 
-static void cells_do(const struct place *p, size_t lo, const unsigned char *in, unsigned char *out)
+static void cells_do(const struct current *p, size_t lo, const unsigned char *in,
+		     unsigned char *out)
 {
 	const struct ccs_op *o = p->op;
 	struct parts piece = { 0 };
@@ -180,14 +183,14 @@ static void cells_do(const struct place *p, size_t lo, const unsigned char *in, 
 	piece_do(p, &piece, n);
 }
 
-void piece_op(const struct layout *l, const struct task *t, const struct ccs_op *o, size_t lo,
+void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
 	      const unsigned char *in, unsigned char *out)
 {
-	struct place p = { l, l->ranks + t->rank, o, l->premul && o->flags & CCS_OP_A_INITIAL,
-			   l->premul && o->flags & CCS_OP_B_INITIAL };
+	struct current p = { l, l->ranks + t->rank, o, l->premul && o->flags & CCS_OP_A_INITIAL,
+			     l->premul && o->flags & CCS_OP_B_INITIAL };
 	struct ccs_op first, second;
 
-	if (!t->stage || !prep_shifted(o)) {
+	if (!(o->flags & CCS_OP_SHIFTED)) {
 		cells_do(&p, lo, in, out);
 		return;
 	}
@@ -211,7 +214,7 @@ void piece_before(struct rank_io *io)
 void piece_after(const struct layout *l, uint32_t rank)
 {
 	struct rank_io *io = l->ranks + rank;
-	struct place p = { l, io, NULL, l->premul, false };
+	struct current p = { l, io, NULL, l->premul, false };
 	const struct prep_rank *r = l->prep->ranks + rank;
 
 	for (uint32_t i = r->keep; i < r->reduced; i++) {

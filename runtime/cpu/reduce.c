@@ -20,142 +20,137 @@
 #define VECTORISE
 #endif
 
-#define NAME u8
-#define ELEM uint8_t
-#define WIDE uint32_t
-#define LOAD(e) ((uint32_t)(e))
-#define STORE(w) ((uint8_t)(w))
-#define ISNAN(w) 0
-#define SUMS 1
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME u32
-#define ELEM uint32_t
-#define WIDE uint32_t
-#define LOAD(e) (e)
-#define STORE(w) (w)
-#define ISNAN(w) 0
-#define SUMS 1
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME u64
-#define ELEM uint64_t
-#define WIDE uint64_t
-#define LOAD(e) (e)
-#define STORE(w) (w)
-#define ISNAN(w) 0
-#define SUMS 1
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME i8
-#define ELEM int8_t
-#define WIDE int64_t
-#define LOAD(e) ((int64_t)(e))
-#define STORE(w) ((int8_t)(w))
-#define ISNAN(w) 0
-#define SUMS 0
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME i32
-#define ELEM int32_t
-#define WIDE int64_t
-#define LOAD(e) ((int64_t)(e))
-#define STORE(w) ((int32_t)(w))
-#define ISNAN(w) 0
-#define SUMS 0
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME i64
-#define ELEM int64_t
-#define WIDE int64_t
-#define LOAD(e) (e)
-#define STORE(w) (w)
-#define ISNAN(w) 0
-#define SUMS 0
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME f32
-#define ELEM float
-#define WIDE float
-#define LOAD(e) (e)
-#define STORE(w) (w)
-#define ISNAN(w) ((w) != (w))
-#define SUMS 1
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME f64
-#define ELEM double
-#define WIDE double
-#define LOAD(e) (e)
-#define STORE(w) (w)
-#define ISNAN(w) ((w) != (w))
-#define SUMS 1
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME f16
-#define ELEM uint16_t
-#define WIDE float
-#define LOAD(e) half_to_float(e)
-#define STORE(w) half_from_float(w)
-#define ISNAN(w) ((w) != (w))
-#define SUMS 1
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME bf16
-#define ELEM uint16_t
-#define WIDE float
-#define LOAD(e) bfloat_to_float(e)
-#define STORE(w) bfloat_from_float(w)
-#define ISNAN(w) ((w) != (w))
-#define SUMS 1
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME e4m3
-#define ELEM uint8_t
-#define WIDE float
-#define LOAD(e) e4m3_to_float(e)
-#define STORE(w) e4m3_from_float(w)
-#define ISNAN(w) ((w) != (w))
-#define SUMS 1
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME e5m2
-#define ELEM uint8_t
-#define WIDE float
-#define LOAD(e) e5m2_to_float(e)
-#define STORE(w) e5m2_from_float(w)
-#define ISNAN(w) ((w) != (w))
-#define SUMS 1
-#include "runtime/cpu/reduce_ops.inc"
-
-struct kernels {
-	reduce_combine *sum, *prod, *max, *min;
+/* What there is for one type. */
+struct reduce {
+	reduce_combine *combine[OP_COUNT];
 	reduce_scale *scale;
 	reduce_divide *divide;
 };
 
-static const struct kernels table[CCS_NDTYPES] = {
-#define KERNELS(t, number, name, alias, size, exponent, mantissa, has_sign, order, sums) \
-	[t] = { sum_##sums, prod_##sums, max_##order, min_##order, scale_##sums, divide_##order },
-	TYPES(KERNELS)
+#define NAME u8
+#define ELEM uint8_t
+#define SUMS uint32_t
+#define WIDE uint32_t
+#define LOAD(e) ((uint32_t)(e))
+#define STORE(w) ((uint8_t)(w))
+#define ISNAN(w) 0
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME u32
+#define ELEM uint32_t
+#define SUMS uint32_t
+#define WIDE uint32_t
+#define LOAD(e) (e)
+#define STORE(w) (w)
+#define ISNAN(w) 0
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME u64
+#define ELEM uint64_t
+#define SUMS uint64_t
+#define WIDE uint64_t
+#define LOAD(e) (e)
+#define STORE(w) (w)
+#define ISNAN(w) 0
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME i8
+#define ELEM int8_t
+#define SUMS uint32_t
+#define WIDE int64_t
+#define LOAD(e) ((int64_t)(e))
+#define STORE(w) ((int8_t)(w))
+#define ISNAN(w) 0
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME i32
+#define ELEM int32_t
+#define SUMS uint32_t
+#define WIDE int64_t
+#define LOAD(e) ((int64_t)(e))
+#define STORE(w) ((int32_t)(w))
+#define ISNAN(w) 0
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME i64
+#define ELEM int64_t
+#define SUMS uint64_t
+#define WIDE int64_t
+#define LOAD(e) (e)
+#define STORE(w) ((int64_t)(w))
+#define ISNAN(w) 0
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME f32
+#define ELEM float
+#define SUMS float
+#define WIDE float
+#define LOAD(e) (e)
+#define STORE(w) (w)
+#define ISNAN(w) ((w) != (w))
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME f64
+#define ELEM double
+#define SUMS double
+#define WIDE double
+#define LOAD(e) (e)
+#define STORE(w) (w)
+#define ISNAN(w) ((w) != (w))
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME f16
+#define ELEM uint16_t
+#define SUMS float
+#define WIDE float
+#define LOAD(e) half_to_float(e)
+#define STORE(w) half_from_float(w)
+#define ISNAN(w) ((w) != (w))
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME bf16
+#define ELEM uint16_t
+#define SUMS float
+#define WIDE float
+#define LOAD(e) bfloat_to_float(e)
+#define STORE(w) bfloat_from_float(w)
+#define ISNAN(w) ((w) != (w))
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME e4m3
+#define ELEM uint8_t
+#define SUMS float
+#define WIDE float
+#define LOAD(e) e4m3_to_float(e)
+#define STORE(w) e4m3_from_float(w)
+#define ISNAN(w) ((w) != (w))
+#include "runtime/cpu/reduce_ops.inc"
+
+#define NAME e5m2
+#define ELEM uint8_t
+#define SUMS float
+#define WIDE float
+#define LOAD(e) e5m2_to_float(e)
+#define STORE(w) e5m2_from_float(w)
+#define ISNAN(w) ((w) != (w))
+#include "runtime/cpu/reduce_ops.inc"
+
+static const struct reduce *const table[CCS_NDTYPES] = {
+#define TYPE(t, number, name, alias, size, exponent, mantissa, has_sign, code) [t] = &reduce_##code,
+	TYPES(TYPE)
 };
 
-reduce_combine *reduce_combine_of(ccs_dtype t, ccs_redop op)
+reduce_combine *reduce_combine_of(ccs_dtype t, int op)
 {
-	switch ((int)op) {
-#define COMBINE(op, number, name, alias, function) \
-	case op: return table[t].function;
-		OPS(COMBINE)
-	}
-	return NULL;
+	return table[t]->combine[op];
 }
 
 reduce_scale *reduce_scale_of(ccs_dtype t)
 {
-	return table[t].scale;
+	return table[t]->scale;
 }
 
 reduce_divide *reduce_divide_of(ccs_dtype t)
 {
-	return table[t].divide;
+	return table[t]->divide;
 }

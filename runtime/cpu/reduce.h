@@ -22,8 +22,8 @@ typedef void reduce_scale(void *dst, const void *x, const void *scalar, size_t n
 /* data[i] /= by */
 typedef void reduce_divide(void *data, size_t n, uint32_t by);
 
-/** CCS_AVG combines as CCS_SUM does. */
-reduce_combine *reduce_combine_of(ccs_dtype t, ccs_redop op);
+/** `op` is a ccs_redop or OP_PREMUL (plan/types.h). CCS_AVG and OP_PREMUL combine as CCS_SUM. */
+reduce_combine *reduce_combine_of(ccs_dtype t, int op);
 reduce_scale *reduce_scale_of(ccs_dtype t);
 reduce_divide *reduce_divide_of(ccs_dtype t);
 

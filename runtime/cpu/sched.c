@@ -1,15 +1,15 @@
 /*
- * The queue of ready tasks, and the threads that serve it.
+ * The queue of ready fibers, and the threads that serve it.
  *
  * Threads are those of the communicator (helpers: one a core this process may
  * use, less one, and no more than ranks; made at the first run that is large
- * enough to need them), and every thread inside a call. At most `limit` tasks
+ * enough to need them), and every thread inside a call. At most `limit` fibers
  * run at a time. A thread that finds nothing spins for a few microseconds and
- * then sleeps. Whoever adds a task wakes a sleeper only in runs that are worth
+ * then sleeps. Whoever adds a fiber wakes a sleeper only in runs that are worth
  * it: a small one is done by its callers alone, as waking costs more.
  *
  * No wake-up is lost: a thread looks at the queue under the lock before it
- * sleeps, and one that leaves wakes another if tasks remain.
+ * sleeps, and one that leaves wakes another if fibers remain.
  */
 #include "runtime/cpu/cpu.h"
 
@@ -53,7 +53,7 @@ static void wake_one(struct cpu *e)
 		pthread_cond_signal(&e->world->calls);
 }
 
-void sched_push(struct cpu *e, struct task *t)
+void sched_push(struct cpu *e, struct fiber *t)
 {
 	t->next = NULL;
 	if (e->first)
@@ -66,9 +66,9 @@ void sched_push(struct cpu *e, struct task *t)
 		wake_one(e);
 }
 
-static struct task *pop(struct cpu *e)
+static struct fiber *pop(struct cpu *e)
 {
-	struct task *t = e->first;
+	struct fiber *t = e->first;
 
 	if (!t || e->running >= e->limit)
 		return NULL;
@@ -88,12 +88,12 @@ bool sched_halt(struct world *w)
 	return !e->running;
 }
 
-/* Runs one task; the lock is held before and after. */
-static void serve(struct cpu *e, struct task *t)
+/* Runs one fiber; the lock is held before and after. */
+static void serve(struct cpu *e, struct fiber *t)
 {
 	e->running++;
 	pthread_mutex_unlock(&e->world->lock);
-	task_run(e, t);
+	fiber_run(e, t);
 	pthread_mutex_lock(&e->world->lock);
 	e->running--;
 	if (!e->running && e->world->runs && atomic_load(&e->world->runs->failed)) {
@@ -102,7 +102,7 @@ static void serve(struct cpu *e, struct task *t)
 	}
 }
 
-/* Waits a little for a task without the lock. */
+/* Waits a little for a fiber without the lock. */
 static void spin(struct cpu *e)
 {
 	pthread_mutex_unlock(&e->world->lock);
@@ -112,11 +112,11 @@ static void spin(struct cpu *e)
 	pthread_mutex_lock(&e->world->lock);
 }
 
-/* Runs a task that is ready, or looks for one a little while longer, once: true. False: it
+/* Runs a fiber that is ready, or looks for one a little while longer, once: true. False: it
  * has done both in vain; *spun is the thread's own. */
 static bool take(struct cpu *e, bool *spun)
 {
-	struct task *t = pop(e);
+	struct fiber *t = pop(e);
 
 	if (t)
 		serve(e, t);

@@ -1,9 +1,9 @@
 /*
  * What moves in the current run, and who waits for whom.
  *
- * Progress is a sum of counters, so that the tasks pay nothing for it. A rank that is stuck
- * is told while no task runs and none is ready, so that every task's state is at rest.
- * O(tasks).
+ * Progress is a sum of counters, so that the fibers pay nothing for it. A rank that is stuck
+ * is told while no fiber runs and none is ready, so that every fiber's state is at rest.
+ * O(fibers).
  */
 #include "runtime/cpu/cpu.h"
 
@@ -15,24 +15,25 @@ bool watch_moved(const struct world *w, uint64_t *mark)
 
 	if (r && r->started && !r->failed)
 		for (uint32_t i = 0; i < e->layout.nworkers; i++)
-			sum += atomic_load_explicit(&e->layout.tasks[i].done, memory_order_relaxed);
+			sum += atomic_load_explicit(&e->layout.fibers[i].done,
+						    memory_order_relaxed);
 	*mark = sum;
 	return sum != before || e->running || e->first;
 }
 
-/* The rank's task to report: one that waits for another rank, if any does. */
-static struct task *stuck_task(const struct layout *l, uint32_t rank, enum blocked *how)
+/* The rank's fiber to report: one that waits for another rank, if any does. */
+static struct fiber *stuck_fiber(const struct layout *l, uint32_t rank, enum blocked *how)
 {
 	const struct ccs_rank *r = l->view->ranks + rank;
-	struct task *found = NULL;
+	struct fiber *found = NULL;
 
 	*how = BLOCKED_NOT;
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
-		enum blocked b = task_blocked(l, l->tasks + i);
+		enum blocked b = fiber_blocked(l, l->fibers + i);
 
 		if (b == BLOCKED_RECV || b == BLOCKED_SEND || (b == BLOCKED_WORKER && !found)) {
 			*how = b;
-			found = l->tasks + i;
+			found = l->fibers + i;
 		}
 		if (b == BLOCKED_RECV || b == BLOCKED_SEND)
 			break;
@@ -40,10 +41,10 @@ static struct task *stuck_task(const struct layout *l, uint32_t rank, enum block
 	return found;
 }
 
-static void report_task(struct text *out, const struct layout *l, const struct task *t,
-			enum blocked how)
+static void report_fiber(struct text *out, const struct layout *l, const struct fiber *t,
+			 enum blocked how)
 {
-	const struct ccs_op *o = l->view->ops + l->view->workers[t - l->tasks].op + t->op;
+	const struct ccs_op *o = l->view->ops + l->view->workers[t - l->fibers].op + t->op;
 	const struct ccs_module *m = l->run->params.module;
 
 	text_add(out, "rank %u waits at %.200s:%u", t->rank, m->text + m->files[o->file].name,
@@ -62,9 +63,9 @@ bool watch_stuck(const struct world *w, int rank, struct text *t)
 {
 	const struct layout *l = &cpu_of(w)->layout;
 	enum blocked how;
-	struct task *task = stuck_task(l, (uint32_t)rank, &how);
+	struct fiber *fiber = stuck_fiber(l, (uint32_t)rank, &how);
 
-	if (task)
-		report_task(t, l, task, how);
-	return task;
+	if (fiber)
+		report_fiber(t, l, fiber, how);
+	return fiber;
 }

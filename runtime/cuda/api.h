@@ -1,5 +1,5 @@
 /*
- * The driver's functions as driver.c, share.c and graph.c call them.
+ * The driver's functions as driver.c and share.c call them.
  * Private to these: everybody else has driver.h.
  *
  * The names that are looked up are those with version suffixes, where a function has
@@ -11,9 +11,7 @@
 
 #include "runtime/cuda/driver.h"
 
-typedef struct CUgraph_st *cuda_template;
-
-/* For several GPUs or processes, and for measuring; and what newer drivers have. */
+/* For several GPUs or processes; and what newer drivers have. */
 struct cuda_wanted {
 	int (*uuid)(struct cuda_uuid *, int);
 	int (*can_access)(int *, int, int);
@@ -24,13 +22,6 @@ struct cuda_wanted {
 	int (*ipc_close)(cuda_ptr);
 	int (*pin)(void *, size_t, unsigned);
 	int (*unpin)(void *);
-	int (*elapsed)(float *, cuda_event, cuda_event);
-	int (*capture_begin)(cuda_stream, int);
-	int (*capture_end)(cuda_stream, cuda_template *);
-	int (*instantiate)(cuda_graph *, cuda_template, unsigned long long);
-	int (*template_free)(cuda_template);
-	int (*graph_launch)(cuda_graph, cuda_stream);
-	int (*graph_free)(cuda_graph);
 	int (*function_load)(cuda_function);
 };
 

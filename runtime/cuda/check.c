@@ -211,9 +211,24 @@ struct cuda *gpu_cuda_of(const struct world *w, int rank)
 	return p ? &p->cuda : NULL;
 }
 
-struct group *gpu_group(const struct world *w)
+ccs_status gpu_gather(struct world *w, const void *mine, void *all, size_t bytes)
 {
-	return gpu_of(w)->group;
+	return group_gather(gpu_of(w)->group, mine, all, bytes);
+}
+
+ccs_status gpu_agree_all(struct world *w, ccs_status here)
+{
+	return gpu_agree(gpu_of(w), here);
+}
+
+int gpu_device(const struct world *w, int rank)
+{
+	return gpu_cuda_of(w, rank)->device;
+}
+
+void *gpu_nccl(const struct world *w)
+{
+	return gpu_of(w)->group ? group_comm(gpu_of(w)->group) : NULL;
 }
 
 static bool by_host(const struct places *p)

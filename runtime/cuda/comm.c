@@ -132,6 +132,10 @@ const struct engine cuda_engine = {
 	.join = join,
 	.wait = run_wait,
 	.check = gpu_check_all,
+	.gather = gpu_gather,
+	.agree = gpu_agree_all,
+	.device = gpu_device,
+	.nccl = gpu_nccl,
 	.describe = gpu_describe,
 	.free = gpu_free,
 };
@@ -252,19 +256,37 @@ static ccs_status open_all(struct world *w, const int *devices)
 	return s ? s : gpu_control_make(g);
 }
 
-ccs_status ccs_comm_init_devices(struct ccs_comm **comm, int nranks, const int *devices)
+/* At least one GPU, so that its error tells. */
+static ccs_status spread_over_all(int **devices, int nranks)
 {
-	ccs_status s = !comm || devices
-			       ? CCS_OK
-			       : error_set(CCS_EINVAL, "ccs_comm_init_devices: devices is NULL");
+	int n = 0;
+	ccs_status s = cuda_count(&n);
 
-	if (!s)
-		s = comm_new(comm, nranks);
+	*devices = s ? NULL : calloc((size_t)nranks, sizeof(**devices));
 	if (s)
 		return s;
-	s = open_all(comm[0]->world, devices);
+	if (!*devices)
+		return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
+	n = n < 1 ? 1 : n < nranks ? n : nranks;
+	for (int i = 0; i < nranks; i++)
+		(*devices)[i] = (int)((long long)i * n / nranks);
+	return CCS_OK;
+}
+
+ccs_status ccs_comm_init_devices(struct ccs_comm **comm, int nranks, const int *devices)
+{
+	int *spread = NULL;
+	ccs_status s = comm_new(comm, nranks);
+
+	if (s)
+		return s;
+	if (!devices)
+		s = spread_over_all(&spread, nranks);
+	if (!s)
+		s = open_all(comm[0]->world, devices ? devices : spread);
 	if (s)
 		comm_drop(comm, nranks);
+	free(spread);
 	return s;
 }
 

@@ -1,7 +1,7 @@
 /*
  * The engine on GPUs.
  *
- *   driver.c, graph.c, share.c   calls of the driver
+ *   driver.c, share.c   calls of the driver
  *   nccl.c        calls of NCCL
  *   nccl_group.c  the processes of a communicator: joining, and exchanging bytes
  *   kernels.c     the kernel for a call: from the module, the disk cache, or NVRTC
@@ -268,8 +268,11 @@ ccs_status gpu_control_make(struct gpu *g);
 
 /** The GPU of a rank of this process; NULL for another's rank. */
 struct cuda *gpu_cuda_of(const struct world *w, int rank);
-/** The processes of the communicator; NULL: this one alone. */
-struct group *gpu_group(const struct world *w);
+/* Of struct engine, where all is done by struct gpu. */
+ccs_status gpu_gather(struct world *w, const void *mine, void *all, size_t bytes);
+ccs_status gpu_agree_all(struct world *w, ccs_status here);
+int gpu_device(const struct world *w, int rank);
+void *gpu_nccl(const struct world *w);
 /** For people: "8 ranks on one GPU, NVIDIA H200 (compute capability 9.0, CUDA 13.0)",
  *  "8 ranks on 4 GPUs, ...", "8 processes on 2 hosts, over NCCL 2.28.3, ...". */
 void gpu_describe(const struct world *w, char *text, size_t size);

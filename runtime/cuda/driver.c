@@ -87,13 +87,6 @@ static const char *const wanted[][2] = {
 	{ "cuIpcCloseMemHandle", NULL },
 	{ "cuMemHostRegister_v2", NULL },
 	{ "cuMemHostUnregister", NULL },
-	{ "cuEventElapsedTime_v2", "cuEventElapsedTime" },
-	{ "cuStreamBeginCapture_v2", NULL },
-	{ "cuStreamEndCapture", NULL },
-	{ "cuGraphInstantiateWithFlags", NULL },
-	{ "cuGraphDestroy", NULL },
-	{ "cuGraphLaunch", NULL },
-	{ "cuGraphExecDestroy", NULL },
 	{ "cuFuncLoad", NULL },
 };
 #define NWANTED (sizeof(wanted) / sizeof(*wanted))
@@ -145,7 +138,7 @@ ccs_status cuda_has(bool there, const char *call, const char *what)
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-static ccs_status load_library(struct cuda *d)
+static ccs_status open_library(void **library)
 {
 	static const char *const names[] = {
 		"libcuda.so.1",
@@ -154,23 +147,38 @@ static ccs_status load_library(struct cuda *d)
 	};
 	char why[300] = "";
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !d->library; i++) {
+	*library = NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !*library; i++) {
 		/* never unloaded: threads of its own may still be in it */
-		d->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-		if (!d->library && !i)
+		*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+		if (!*library && !i)
 			snprintf(why, sizeof(why), "%s", dlerror());
 	}
-	if (!d->library)
-		return error_set(CCS_EUNSUPPORTED,
-				 "running on a GPU needs NVIDIA's driver, and "
-				 "libcuda.so.1 cannot be opened: %s",
-				 why);
+	return *library ? CCS_OK
+			: error_set(CCS_EUNSUPPORTED,
+				    "running on a GPU needs NVIDIA's driver, and "
+				    "libcuda.so.1 cannot be opened: %s",
+				    why);
+}
+
+ccs_status ccs_cuda_library(void **library)
+{
+	return library ? open_library(library)
+		       : error_set(CCS_EINVAL, "ccs_cuda_library: library is NULL");
+}
+
+static ccs_status load_library(struct cuda *d)
+{
+	ccs_status s = open_library(&d->handle);
+
+	if (s)
+		return s;
 	d->api = calloc(1, sizeof(*d->api));
 	if (!d->api)
 		return error_set(CCS_ENOMEM, "out of memory");
 	/* a function's address from a void *, as POSIX has it */
 	for (size_t i = 0; i < NSYMBOLS; i++) {
-		void *p = dlsym(d->library, symbols[i]);
+		void *p = dlsym(d->handle, symbols[i]);
 
 		if (!p)
 			return error_set(CCS_EUNSUPPORTED,
@@ -180,10 +188,10 @@ static ccs_status load_library(struct cuda *d)
 		memcpy((char *)d->api + i * sizeof(p), &p, sizeof(p));
 	}
 	for (size_t i = 0; i < NWANTED; i++) {
-		void *p = dlsym(d->library, wanted[i][0]);
+		void *p = dlsym(d->handle, wanted[i][0]);
 
 		if (!p && wanted[i][1])
-			p = dlsym(d->library, wanted[i][1]);
+			p = dlsym(d->handle, wanted[i][1]);
 		memcpy((char *)&d->api->o + i * sizeof(p), &p, sizeof(p));
 	}
 	return CCS_OK;
@@ -301,8 +309,8 @@ void cuda_close(struct cuda *d)
 	if (d->context)
 		d->api->release(d->device);
 	free(d->api);
-	if (d->library)
-		dlclose(d->library);
+	if (d->handle)
+		dlclose(d->handle);
 	*d = (struct cuda){ 0 };
 }
 

@@ -18,7 +18,6 @@ typedef struct CUstream_st *cuda_stream;
 typedef struct CUevent_st *cuda_event;
 typedef struct CUmod_st *cuda_module;
 typedef struct CUfunc_st *cuda_function;
-typedef struct CUgraphExec_st *cuda_graph; /* ready to be launched */
 
 /* As a handle: the calling thread's own default stream. */
 #define CUDA_STREAM_PER_THREAD ((cuda_stream)2)
@@ -26,7 +25,7 @@ typedef struct CUgraphExec_st *cuda_graph; /* ready to be launched */
 struct cuda_api;
 
 struct cuda {
-	void *library;
+	void *handle;
 	struct cuda_api *api;
 	int device;
 	void *context;	   /* the device's primary one */
@@ -128,20 +127,5 @@ void cuda_unmap(struct cuda *d, cuda_ptr p);
 ccs_status cuda_pin(struct cuda *d, void *host, size_t bytes, const char *what);
 ccs_status cuda_pinned(struct cuda *d, void *host, cuda_ptr *p, const char *what);
 void cuda_unpin(struct cuda *d, void *host);
-
-/* ---- graph.c: streams of one's own, times, graphs --------------------------------- */
-
-ccs_status cuda_stream_new(struct cuda *d, cuda_stream *s);
-void cuda_stream_free(struct cuda *d, cuda_stream s);
-/** As cuda_event_new, but it keeps the time. */
-ccs_status cuda_timer_new(struct cuda *d, cuda_event *e);
-/** From one timer to another, both recorded and done. */
-ccs_status cuda_elapsed(struct cuda *d, cuda_event from, cuda_event to, double *us);
-/** What the thread puts into the stream from now on is captured ... */
-ccs_status cuda_capture_begin(struct cuda *d, cuda_stream s);
-/** ... and made a graph. In failure too the stream captures no more. */
-ccs_status cuda_capture_end(struct cuda *d, cuda_stream s, cuda_graph *g);
-ccs_status cuda_graph_launch(struct cuda *d, cuda_graph g, cuda_stream s);
-void cuda_graph_free(struct cuda *d, cuda_graph g);
 
 #endif

@@ -15,11 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)CCS_DEV_SUM == CCS_SUM && (int)CCS_DEV_PROD == CCS_PROD &&
-		       (int)CCS_DEV_MAX == CCS_MAX && (int)CCS_DEV_MIN == CCS_MIN &&
-		       CCS_DEV_PREMUL == OP_PREMUL,
-	       "kernels have ccs.h's numbers of operators");
-
 struct gpu_module_id gpu_module_id(const struct ccs_module *m)
 {
 	return (struct gpu_module_id){ m->head->size, m->head->checksum };
@@ -55,7 +50,8 @@ static const struct ccs_kernel *find_compiled(const struct gpu_part *p, const st
 
 	for (uint64_t i = 0; i < m->head->kernels.n; i++) {
 		const struct ccs_kernel *k = m->kernels + i;
-		const struct kernel_key has = { k->type, k->op, k->protocol };
+		const struct kernel_key has = { k->type, (uint32_t)op_of_number(k->op),
+						k->protocol };
 
 		if (same_key(&has, key) && runs_on(k, p->cuda.capability) &&
 		    (!best || k->arch > best->arch ||
@@ -144,7 +140,7 @@ static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct 
 static ccs_status refused(const struct gpu *g, const struct gpu_part *p, ccs_status s)
 {
 	const struct nvrtc *n = &g->nvrtc;
-	char text[ERROR_TEXT];
+	char text[CCS_TEXT];
 
 	if (s != CCS_EUNSUPPORTED || n->major <= p->cuda.driver / 1000)
 		return s;

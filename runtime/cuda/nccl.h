@@ -1,6 +1,6 @@
 /*
- * NCCL, opened at run time: to meet the other processes of a communicator, as the
- * engine between hosts, and to be measured beside a schedule.
+ * NCCL, opened at run time: to meet the other processes of a communicator, and as the
+ * engine between hosts.
  *
  * Nothing is kept in static storage. A failure names the call and gives NCCL's own
  * text (ncclGetErrorString, and ncclGetLastError where it has one).
@@ -17,10 +17,9 @@
 
 struct nccl_api; /* its functions */
 typedef struct ncclComm *nccl_comm;
-typedef int nccl_op; /* ncclRedOp_t */
 
 struct nccl {
-	void *library;
+	void *handle;
 	struct nccl_api *api;
 	int version;	/* 10000 * major + 100 * minor + patch */
 	char path[512]; /* as it was opened */
@@ -58,24 +57,5 @@ ccs_status nccl_recv(const struct nccl *n, void *p, size_t count, ccs_dtype type
 		     nccl_comm comm, cuda_stream s);
 ccs_status nccl_all_gather(const struct nccl *n, const void *send, void *recv, size_t count,
 			   ccs_dtype type, nccl_comm comm, cuda_stream s);
-
-/* The collective that a contract of the prelude names, as NCCL has it. */
-struct nccl_job {
-	const char *contract; /* "allreduce", "allgather", ... */
-	const void *send;
-	void *recv;
-	size_t count; /* as ccs_run's */
-	ccs_dtype type;
-	nccl_op op;
-	int root;
-};
-/** Whether NCCL has it (all_to_all, gather and scatter: by grouped send and recv). */
-bool nccl_has(const char *contract);
-ccs_status nccl_run(const struct nccl *n, const struct nccl_job *job, int rank, int nranks,
-		    nccl_comm comm, cuda_stream s);
-/** ccs_redop has NCCL's numbers; premul-sum is made for a communicator. */
-ccs_status nccl_premul(const struct nccl *n, nccl_op *op, const void *scalar, ccs_dtype type,
-		       nccl_comm comm);
-void nccl_op_free(const struct nccl *n, nccl_op op, nccl_comm comm);
 
 #endif

@@ -73,7 +73,7 @@ ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reache
 /* What containers and virtual machines refuse, though the GPUs could. */
 static ccs_status way_round(ccs_status s)
 {
-	char text[ERROR_TEXT];
+	char text[CCS_TEXT];
 
 	if (!s)
 		return s;

@@ -344,7 +344,7 @@ static ccs_status make(struct maker *k)
 /* What others have mapped is freed after they have let it go. */
 static void give_up(struct gpu *g, struct gpu_state *s)
 {
-	char text[ERROR_TEXT];
+	char text[CCS_TEXT];
 
 	memcpy(text, error_thread()->text, sizeof(text));
 	unmap(g, s);

@@ -6,8 +6,8 @@
  * a part launches its own; a rank without any gets one that only does what follows
  * the operations. An operation that writes what it has yet to read becomes two, by
  * way of the worker's stage. A message is direct (device/args.h) where the plan says
- * that the receiver's cells are free, and the row that receives this very message, the
- * k-th of its FIFO, stores it there as it comes. O(operations + cells + ranks x parts).
+ * that the receiver's cells are free, and both ranks are of one part.
+ * O(operations + cells + ranks x parts).
  */
 #include "runtime/cuda/tables.h"
 
@@ -25,9 +25,7 @@ struct maker {
 	uint32_t nparts;
 	uint32_t *renumbered;	    /* [workers of the plan] */
 	uint32_t *in_seq, *out_seq; /* [fifos]: messages so far */
-	uint32_t *takes;	    /* [fifos + 1]: where a FIFO's rows of `taken` begin */
-	struct ccs_dev_op **taken;  /* [receiving operations], by FIFO, then by message:
-					   the row that moves its data */
+	uint32_t *row;		    /* [operations of the plan]: their first row */
 };
 
 static uint32_t part_of(const struct maker *k, uint32_t rank)
@@ -48,7 +46,7 @@ static uint64_t count_ops(const struct plan_view *v)
 	uint64_t n = v->plan->ops.n;
 
 	for (uint64_t i = 0; i < v->plan->ops.n; i++)
-		n += prep_shifted(v->ops + i);
+		n += (v->ops[i].flags & CCS_OP_SHIFTED) != 0;
 	return n;
 }
 
@@ -109,10 +107,13 @@ static uint32_t form_of(const struct ccs_op *o)
 	       (o->flags & CCS_OP_LEN_SAME ? CCS_DEV_LEN_SAME : 0);
 }
 
-/* Appends the rows of one operation; returns how many. */
+/* Appends the rows of one operation; returns how many. The last is published to those that
+ * wait for it. */
 static uint32_t make_op(struct maker *k, const struct ccs_op *o, uint32_t index,
 			struct ccs_dev_op *d)
 {
+	uint32_t publish = o->flags & CCS_OP_AWAITED ? CCS_DEV_PUBLISH : 0;
+
 	d[0] = (struct ccs_dev_op){
 		.form = form_of(o),
 		.in = o->in,
@@ -127,22 +128,22 @@ static uint32_t make_op(struct maker *k, const struct ccs_op *o, uint32_t index,
 		.done = index + 1,
 		.line = o->line,
 		.file = o->file,
-		.remote = o->remote,
+		.remote = o->flags & CCS_OP_DIRECT ? k->v->ops[o->to].dst : CCS_DEV_NONE,
 	};
 	if (o->in != CCS_NONE)
 		d->in_seq = k->in_seq[o->in]++;
 	if (o->out != CCS_NONE)
 		d->out_seq = k->out_seq[o->out]++;
-	if (o->in != CCS_NONE)
-		k->taken[k->takes[o->in] + d->in_seq] = d;
-	if (!prep_shifted(o))
+	if (!(o->flags & CCS_OP_SHIFTED)) {
+		d->form |= publish;
 		return 1;
+	}
 	d[1] = d[0];
 	d[0].form &= ~(CCS_DEV_DST | CCS_DEV_OUT);
 	d[0].form |= CCS_DEV_OUT | CCS_DEV_TO_STAGE;
 	d[0].dst = CCS_NONE;
 	d[1].form &= ~(CCS_DEV_A | CCS_DEV_B | CCS_DEV_A_INITIAL | CCS_DEV_B_INITIAL);
-	d[1].form |= CCS_DEV_IN | CCS_DEV_FROM_STAGE;
+	d[1].form |= CCS_DEV_IN | CCS_DEV_FROM_STAGE | publish;
 	d[1].a = d[1].b = CCS_NONE;
 	d[1].nwaits = 0;
 	return 2;
@@ -172,12 +173,14 @@ static void make_workers(struct maker *k)
 		struct ccs_dev_worker *to = d + k->renumbered[w];
 		uint32_t begin = op;
 
-		for (uint32_t i = 0; i < from->nops; i++)
+		for (uint32_t i = 0; i < from->nops; i++) {
+			k->row[from->op + i] = op;
 			op += make_op(k, v->ops + from->op + i, i, ops + op);
+		}
 		to->op = begin;
 		to->nops = op - begin;
 		to->count = from->nops;
-		to->stage_cells = k->p->shifted[w];
+		to->stage_cells = from->stage;
 		to->stage = t->stage_cells;
 		t->stage_cells += to->stage_cells;
 		if (!to->stage_cells)
@@ -187,74 +190,23 @@ static void make_workers(struct maker *k)
 
 /* ---- direct copies ------------------------------------------------------------------ */
 
-/* FIFO i's messages are takes[i] .. takes[i + 1] of all that are received. */
-static void count_takes(struct maker *k)
-{
-	const struct ccs_plan *p = k->v->plan;
-
-	for (uint64_t i = 0; i < p->ops.n; i++)
-		if (k->v->ops[i].in != CCS_NONE)
-			k->takes[k->v->ops[i].in + 1]++;
-	for (uint64_t i = 0; i < p->fifos.n; i++)
-		k->takes[i + 1] += k->takes[i];
-}
-
-#define STAGED (CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE)
-
-/* Whether `to` stores what `from` sends, unchanged, where `from` would write it. */
-static bool fits_directly(const struct ccs_dev_op *from, const struct ccs_dev_op *to)
-{
-	uint32_t parts = to->form & (CCS_DEV_IN | CCS_DEV_A | CCS_DEV_B | CCS_DEV_DST | STAGED);
-
-	return !(from->form & STAGED) && parts == (CCS_DEV_IN | CCS_DEV_DST) && from->n == to->n &&
-	       from->remote == to->dst;
-}
-
+/* A shifted operation sends from its second row: not directly. */
 static void make_direct(struct maker *k)
 {
-	const struct cuda_tables *t = k->t;
-	const struct ccs_dev_worker *w =
-		(const struct ccs_dev_worker *)(const void *)(t->bytes + t->workers);
-	struct ccs_dev_op *ops = (struct ccs_dev_op *)(void *)(t->bytes + t->ops);
-	uint32_t nops = 0;
+	struct ccs_dev_op *rows = (struct ccs_dev_op *)(void *)(k->t->bytes + k->t->ops);
 
-	for (uint32_t i = 0; i < t->nworkers; i++)
-		nops += w[i].nops;
-	for (struct ccs_dev_op *o = ops; o < ops + nops; o++) {
+	for (uint64_t i = 0; i < k->v->plan->ops.n; i++) {
+		const struct ccs_op *o = k->v->ops + i;
 		const struct ccs_fifo *f;
-		uint32_t at;
 
-		if (!(o->form & CCS_DEV_OUT) || o->form & STAGED || o->remote == CCS_NONE)
+		if (!(o->flags & CCS_OP_DIRECT) || o->flags & CCS_OP_SHIFTED)
 			continue;
 		f = k->v->fifos + o->out;
-		at = k->takes[o->out] + o->out_seq;
-		if (part_of(k, f->src) != part_of(k, f->dst) || at >= k->takes[o->out + 1] ||
-		    !fits_directly(o, k->taken[at]))
+		if (part_of(k, f->src) != part_of(k, f->dst))
 			continue;
-		o->form |= CCS_DEV_OUT_DIRECT;
-		k->taken[at]->form |= CCS_DEV_IN_DIRECT;
+		rows[k->row[i]].form |= CCS_DEV_OUT_DIRECT;
+		rows[k->row[o->to]].form |= CCS_DEV_IN_DIRECT;
 	}
-}
-
-/* A row that someone waits for is published. */
-static void publish(struct maker *k, uint32_t worker, uint32_t done)
-{
-	struct cuda_tables *t = k->t;
-	struct ccs_dev_op *ops = (struct ccs_dev_op *)(void *)(t->bytes + t->ops);
-	const struct ccs_dev_worker *w =
-		(const struct ccs_dev_worker *)(const void *)(t->bytes + t->workers) + worker;
-	uint32_t low = 0, high = w->nops;
-
-	while (low < high) { /* the last row with .done <= done; .done ascends */
-		uint32_t middle = low + (high - low) / 2;
-
-		if (ops[w->op + middle].done <= done)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low)
-		ops[w->op + low - 1].form |= CCS_DEV_PUBLISH;
 }
 
 static void make_waits(struct maker *k)
@@ -266,7 +218,6 @@ static void make_waits(struct maker *k)
 		const struct ccs_wait *w = k->v->waits + i;
 
 		d[i] = (struct ccs_dev_wait){ k->renumbered[w->worker], w->ops };
-		publish(k, d[i].worker, w->ops);
 	}
 }
 
@@ -332,18 +283,16 @@ static bool allocate(struct maker *k)
 	k->renumbered = calloc((size_t)p->workers.n + 1, sizeof(uint32_t));
 	k->in_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
 	k->out_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
-	k->takes = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
-	k->taken = calloc((size_t)p->ops.n + 1, sizeof(*k->taken));
+	k->row = calloc((size_t)p->ops.n + 1, sizeof(uint32_t));
 	k->t->first_worker = calloc((size_t)p->nranks + 1, sizeof(uint32_t));
 	k->t->part_worker = calloc((size_t)k->nparts + 1, sizeof(uint32_t));
-	if (!k->renumbered || !k->in_seq || !k->out_seq || !k->takes || !k->taken ||
-	    !k->t->first_worker || !k->t->part_worker)
+	if (!k->renumbered || !k->in_seq || !k->out_seq || !k->row || !k->t->first_worker ||
+	    !k->t->part_worker)
 		return false;
 	k->t->nfifos = (uint32_t)p->fifos.n;
-	k->t->max_cells = k->p->max_cells ? k->p->max_cells : 1;
+	k->t->max_cells = p->max_message ? p->max_message : 1;
 	k->t->scratch = p->scratch;
 	number_workers(k);
-	count_takes(k);
 	lay_out(k);
 	k->t->bytes = calloc(k->t->size / 16 + 1, 16);
 	return k->t->bytes;
@@ -371,8 +320,7 @@ ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 	free(k.renumbered);
 	free(k.in_seq);
 	free(k.out_seq);
-	free(k.takes);
-	free(k.taken);
+	free(k.row);
 	return ok ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's tables");
 }
 

@@ -236,7 +236,7 @@ static ccs_status run_round(struct job *j, uint32_t round, uint64_t tile)
 {
 	const struct nccl *nccl = group_nccl(j->g->group);
 	const struct rounds_rank *k = &j->h->rank;
-	char why[ERROR_TEXT];
+	char why[CCS_TEXT];
 	ccs_status s;
 
 	if (k->round[round] == k->round[round + 1])
@@ -405,6 +405,10 @@ const struct engine hosts_engine = {
 	.start = start,
 	.wait = run_wait,
 	.check = check,
+	.gather = gpu_gather,
+	.agree = gpu_agree_all,
+	.device = gpu_device,
+	.nccl = gpu_nccl,
 	.describe = gpu_describe,
 	.free = end,
 };

@@ -1,6 +1,6 @@
 /*
  * The engine between hosts: a plan's messages go by NCCL's grouped send and receive,
- * round by round (rounds.h); what a rank does with them in between is done by the same
+ * round by round (plan.h, Rounds); what a rank does with them in between is done by the same
  * kernels as everywhere, a launch a level of a phase, with a stage in the place of FIFOs.
  *
  *   rounds_rank.c   one rank's part of a plan's rounds

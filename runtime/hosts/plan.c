@@ -8,7 +8,7 @@
  * all. Later calls of the plan with that type and operator exchange nothing.
  *
  * The stage has 64 MiB: a call whose messages need more is cut into tiles, one after
- * another. O(what rounds_make says) once a plan.
+ * another. O(what rounds_rank_make says) once a plan.
  */
 #include "runtime/hosts/hosts.h"
 
@@ -162,13 +162,8 @@ static ccs_status make_tables(struct gpu_part *p, const struct call *c, struct h
 	const struct prep_rank *own = c->prep->ranks + p->first;
 	uint32_t rank = (uint32_t)p->first;
 	struct cuda_tables t;
-	struct rounds r;
-	ccs_status s = rounds_make(&r, c->module, c->view, h->key.op == KERNEL_PREMUL);
+	ccs_status s = rounds_rank_make(&h->rank, c->view, rank, h->key.op == KERNEL_PREMUL);
 
-	if (s)
-		return s;
-	s = rounds_rank_make(&h->rank, &r, c->view, rank);
-	rounds_free(&r);
 	if (!s)
 		s = cuda_tables_make(&t, c->module, c->view, c->prep, NULL);
 	if (s)

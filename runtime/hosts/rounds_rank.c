@@ -1,25 +1,25 @@
 /*
  * One rank's part of a plan's rounds: rows for kernels, and what it exchanges.
  *
- * In: struct rounds. Out: struct rounds_rank, with the rank's operations as workers of
+ * In: a verified plan. Out: struct rounds_rank, with the rank's operations as workers of
  * one cell each, by phase and level; its transfers, by round, those with one peer in the
- * same order on both sides; and a stage. What is received into the stage, combined, and
- * sent on keeps its place there; places are used again when nobody needs them any more.
- * O(cells of the rank's operations * log + operations * places in use).
+ * same order on both sides: by FIFO, then by its messages; and a stage. What is received
+ * into the stage, combined, and sent on keeps its place there; rooms are used again when
+ * nobody needs them any more. O(cells of the rank's operations * log + operations * rooms
+ * in use).
  */
 #include "runtime/hosts/rounds_rank.h"
 
 #include "runtime/base/error.h"
-#include "runtime/plan/prep.h"
 
 #include <stdlib.h>
 
-/* What the rank does with an event. */
-struct part {
-	const struct rounds_event *e;
+/* What the rank does with an operation. */
+struct action {
 	const struct ccs_op *o;
-	bool from_stage, in_place; /* its message is in the stage; in `dst` */
-	bool to_stage;		   /* what it sends must be there */
+	const struct ccs_op *sender; /* of its message, or NULL */
+	bool from_stage, in_place;   /* its message is in the stage; in `dst` */
+	bool to_stage;		     /* what it sends must be there */
 	bool shifted;
 	uint32_t form; /* of its rows; 0: none */
 	uint32_t stage;
@@ -27,29 +27,36 @@ struct part {
 };
 
 /* A row to be. A shifted operation has two: `second` stores what the first staged. */
-struct step {
-	const struct part *p;
+struct draft {
+	const struct action *p;
 	uint32_t cell, level;
 	bool second;
 };
 
-/* A place of the stage, [at, at + n), until that time. */
-struct place {
+/* A room of the stage, [at, at + n), until that time. */
+struct room {
 	uint32_t at, n;
 	uint64_t until;
 };
 
+/* A message that the rank sends, or receives. */
+struct end {
+	uint32_t round, fifo;
+	const struct action *p;
+	bool sends;
+};
+
 struct maker {
 	struct rounds_rank *k;
-	const struct rounds *r;
 	const struct plan_view *v;
-	uint32_t rank, nparts;
-	struct part *parts;
-	struct part **by_time; /* those with a stage */
-	struct place *places;
-	uint32_t nplaces;
-	struct step *steps;
-	uint32_t nsteps;
+	bool premul;
+	uint32_t first, nactions; /* the rank's rows of ops */
+	struct action *actions;
+	struct action **by_time; /* those with a stage */
+	struct room *rooms;
+	uint32_t nrooms;
+	struct draft *drafts;
+	uint32_t ndrafts;
 };
 
 /* Round i is moment 2i - 1, phase i moment 2i. */
@@ -58,9 +65,9 @@ static uint64_t moment(uint32_t i, bool round)
 	return 2 * (uint64_t)i - round;
 }
 
-/* ---- parts -------------------------------------------------------------------------- */
+/* ---- actions -------------------------------------------------------------------------- */
 
-static void set_form(struct part *p)
+static void set_form(struct action *p)
 {
 	const struct ccs_op *o = p->o;
 	bool more = o->a != CCS_NONE || o->b != CCS_NONE;
@@ -80,25 +87,49 @@ static void set_form(struct part *p)
 		p->form = 0;
 }
 
-static void set_part(const struct maker *k, struct part *p, const struct rounds_event *e)
+/* Whether it is sent from cells: initial ones may have to be scaled before. */
+static bool from_cells(const struct maker *k, const struct ccs_op *o)
 {
-	const struct ccs_op *o = k->v->ops + e->op;
-	const struct rounds_message *in = e->in == CCS_NONE ? NULL : k->r->messages + e->in;
-	const struct rounds_message *out = e->out == CCS_NONE ? NULL : k->r->messages + e->out;
-
-	*p = (struct part){ .e = e, .o = o };
-	if (!o->n)
-		return;
-	p->in_place = in && in->to_cells;
-	p->from_stage = in && !in->to_cells;
-	p->to_stage = out && !out->from_cells;
-	p->shifted = prep_shifted(o);
-	set_form(p);
-	p->from = p->from_stage ? moment(in->round, true) : moment(e->phase, false);
-	p->until = p->to_stage ? moment(out->round, true) : moment(e->phase, false);
+	return o->flags & CCS_OP_FROM_CELLS &&
+	       !(k->premul && o->dst == CCS_NONE && o->flags & CCS_OP_A_INITIAL);
 }
 
-static bool has_stage(const struct part *p)
+/* A message of several cells is in place on both sides or on none. */
+static bool to_cells(const struct maker *k, const struct action *p)
+{
+	return p->o->flags & CCS_OP_TO_CELLS && (p->o->n == 1 || from_cells(k, p->sender));
+}
+
+static void set_action(const struct maker *k, struct action *p)
+{
+	const struct ccs_op *o = p->o;
+
+	if (!o->n)
+		return;
+	p->in_place = p->sender && to_cells(k, p);
+	p->from_stage = p->sender && !p->in_place;
+	p->to_stage = o->out != CCS_NONE && !from_cells(k, o);
+	p->shifted = o->flags & CCS_OP_SHIFTED;
+	set_form(p);
+	p->from = p->from_stage ? moment(p->sender->phase + 1, true) : moment(o->phase, false);
+	p->until = p->to_stage ? moment(o->phase + 1, true) : moment(o->phase, false);
+}
+
+static void set_actions(struct maker *k)
+{
+	for (uint32_t i = 0; i < k->nactions; i++)
+		k->actions[i].o = k->v->ops + k->first + i;
+	for (uint64_t i = 0; i < k->v->plan->ops.n; i++) {
+		const struct ccs_op *o = k->v->ops + i;
+
+		if (o->out != CCS_NONE && o->to - k->first < k->nactions)
+			k->actions[o->to - k->first].sender = o;
+	}
+	for (uint32_t i = 0; i < k->nactions; i++)
+		set_action(k, k->actions + i);
+}
+
+static bool has_stage(const struct action *p)
 {
 	return p->from_stage || p->to_stage || p->shifted;
 }
@@ -107,30 +138,30 @@ static bool has_stage(const struct part *p)
 
 static int by_time(const void *x, const void *y)
 {
-	const struct part *a = *(struct part *const *)x, *b = *(struct part *const *)y;
+	const struct action *a = *(struct action *const *)x, *b = *(struct action *const *)y;
 
 	if (a->from != b->from)
 		return a->from < b->from ? -1 : 1;
-	return a->e < b->e ? -1 : a->e > b->e;
+	return a->o < b->o ? -1 : a->o > b->o;
 }
 
 /* The first gap that holds it. Places ascend. */
-static bool take_place(struct maker *k, struct part *p)
+static bool take_room(struct maker *k, struct action *p)
 {
 	uint32_t kept = 0, i;
 	uint64_t at = 0;
 
-	for (i = 0; i < k->nplaces; i++)
-		if (k->places[i].until >= p->from)
-			k->places[kept++] = k->places[i];
-	k->nplaces = kept;
-	for (i = 0; i < kept && k->places[i].at - at < p->o->n; i++)
-		at = (uint64_t)k->places[i].at + k->places[i].n;
+	for (i = 0; i < k->nrooms; i++)
+		if (k->rooms[i].until >= p->from)
+			k->rooms[kept++] = k->rooms[i];
+	k->nrooms = kept;
+	for (i = 0; i < kept && k->rooms[i].at - at < p->o->n; i++)
+		at = (uint64_t)k->rooms[i].at + k->rooms[i].n;
 	if (at + p->o->n >= CCS_NONE)
 		return false;
-	for (uint32_t j = k->nplaces++; j > i; j--)
-		k->places[j] = k->places[j - 1];
-	k->places[i] = (struct place){ (uint32_t)at, p->o->n, p->until };
+	for (uint32_t j = k->nrooms++; j > i; j--)
+		k->rooms[j] = k->rooms[j - 1];
+	k->rooms[i] = (struct room){ (uint32_t)at, p->o->n, p->until };
 	p->stage = (uint32_t)at;
 	if (at + p->o->n > k->k->stage_cells)
 		k->k->stage_cells = (uint32_t)at + p->o->n;
@@ -141,12 +172,12 @@ static ccs_status make_stage(struct maker *k)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < k->nparts; i++)
-		if (has_stage(k->parts + i))
-			k->by_time[n++] = k->parts + i;
-	qsort(k->by_time, n, sizeof(struct part *), by_time);
+	for (uint32_t i = 0; i < k->nactions; i++)
+		if (has_stage(k->actions + i))
+			k->by_time[n++] = k->actions + i;
+	qsort(k->by_time, n, sizeof(struct action *), by_time);
 	for (uint32_t i = 0; i < n; i++)
-		if (!take_place(k, k->by_time[i]))
+		if (!take_room(k, k->by_time[i]))
 			return error_set(CCS_ENOMEM, "a plan's messages are too many to be "
 						     "staged");
 	return CCS_OK;
@@ -156,40 +187,41 @@ static ccs_status make_stage(struct maker *k)
 
 static int by_level(const void *x, const void *y)
 {
-	const struct step *a = x, *b = y;
+	const struct draft *a = x, *b = y;
 
-	if (a->p->e->phase != b->p->e->phase)
-		return a->p->e->phase < b->p->e->phase ? -1 : 1;
+	if (a->p->o->phase != b->p->o->phase)
+		return a->p->o->phase < b->p->o->phase ? -1 : 1;
 	if (a->level != b->level)
 		return a->level < b->level ? -1 : 1;
-	if (a->p->e != b->p->e)
-		return a->p->e < b->p->e ? -1 : 1;
+	if (a->p != b->p)
+		return a->p < b->p ? -1 : 1;
 	return a->cell < b->cell ? -1 : a->cell > b->cell;
 }
 
-static ccs_status make_steps(struct maker *k)
+static ccs_status make_drafts(struct maker *k)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < k->nparts; i++)
-		if (k->parts[i].form)
-			n += (uint64_t)k->parts[i].o->n << k->parts[i].shifted;
+	for (uint32_t i = 0; i < k->nactions; i++)
+		if (k->actions[i].form)
+			n += (uint64_t)k->actions[i].o->n << k->actions[i].shifted;
 	if (n < CCS_NONE)
-		k->steps = calloc((size_t)n + 1, sizeof(*k->steps));
-	if (!k->steps)
+		k->drafts = calloc((size_t)n + 1, sizeof(*k->drafts));
+	if (!k->drafts)
 		return error_set(CCS_ENOMEM, "out of memory for a plan's rounds");
-	for (uint32_t i = 0; i < k->nparts; i++) {
-		const struct part *p = k->parts + i;
+	for (uint32_t i = 0; i < k->nactions; i++) {
+		const struct action *p = k->actions + i;
 
 		for (uint32_t s = 0; s <= p->shifted && p->form; s++)
 			for (uint32_t j = 0; j < p->o->n; j++)
-				k->steps[k->nsteps++] = (struct step){ p, j, p->e->level + s, s };
+				k->drafts[k->ndrafts++] =
+					(struct draft){ p, j, p->o->level + s, s };
 	}
-	qsort(k->steps, k->nsteps, sizeof(*k->steps), by_level);
+	qsort(k->drafts, k->ndrafts, sizeof(*k->drafts), by_level);
 	return CCS_OK;
 }
 
-static void make_row(const struct step *s, struct ccs_dev_op *d)
+static void make_row(const struct draft *s, struct ccs_dev_op *d)
 {
 	const struct ccs_op *o = s->p->o;
 	uint32_t form = s->p->form, a = s->p->in_place ? o->dst : o->a;
@@ -219,26 +251,26 @@ static ccs_status make_rows(struct maker *k)
 	struct rounds_rank *to = k->k;
 	uint32_t nlaunches = 0, phase = 0;
 
-	to->nrows = k->nsteps;
-	to->ops = calloc((size_t)k->nsteps + 1, sizeof(*to->ops));
-	to->workers = calloc((size_t)k->nsteps + 1, sizeof(*to->workers));
-	to->launches = calloc((size_t)k->nsteps + 1, sizeof(*to->launches));
+	to->nrows = k->ndrafts;
+	to->ops = calloc((size_t)k->ndrafts + 1, sizeof(*to->ops));
+	to->workers = calloc((size_t)k->ndrafts + 1, sizeof(*to->workers));
+	to->launches = calloc((size_t)k->ndrafts + 1, sizeof(*to->launches));
 	to->phase = calloc((size_t)to->nrounds + 2, sizeof(*to->phase));
 	if (!to->ops || !to->workers || !to->launches || !to->phase)
 		return error_set(CCS_ENOMEM, "out of memory for a plan's rounds");
-	for (uint32_t i = 0; i <= k->nsteps; i++)
+	for (uint32_t i = 0; i <= k->ndrafts; i++)
 		to->workers[i] = (struct ccs_dev_worker){ .op = i, .of = 1, .shape = CCS_DEV_NONE };
-	for (uint32_t i = 0; i < k->nsteps; i++) {
-		const struct step *s = k->steps + i;
+	for (uint32_t i = 0; i < k->ndrafts; i++) {
+		const struct draft *s = k->drafts + i;
 		struct ccs_dev_worker *w = to->workers + i;
 
 		make_row(s, to->ops + i);
 		w->nops = w->count = 1;
 		w->stage_cells = has_stage(s->p);
 		w->stage = w->stage_cells ? s->p->stage + s->cell : 0;
-		while (phase < s->p->e->phase)
+		while (phase < s->p->o->phase)
 			to->phase[++phase] = nlaunches;
-		if (!i || s[-1].p->e->phase != phase || s[-1].level != s->level)
+		if (!i || s[-1].p->o->phase != phase || s[-1].level != s->level)
 			to->launches[nlaunches++] = (struct rounds_launch){ i, 0 };
 		to->launches[nlaunches - 1].n++;
 	}
@@ -249,91 +281,116 @@ static ccs_status make_rows(struct maker *k)
 
 /* ---- transfers ---------------------------------------------------------------------------- */
 
-static void make_transfer(const struct maker *k, const struct rounds_message *x, bool sends,
-			  struct rounds_transfer *t)
+static void make_transfer(const struct maker *k, const struct end *e, struct rounds_transfer *t)
 {
-	const struct rounds_event *e = k->r->events + (sends ? x->sends : x->receives);
-	const struct part *p = k->parts + (e - k->r->events - k->r->first[k->rank]);
-	const struct ccs_op *from = k->v->ops + k->r->events[x->sends].op;
-	bool initial = false;
+	const struct action *p = e->p;
+	const struct ccs_op *from = e->sends ? p->o : p->sender;
+	bool cells = e->sends ? from_cells(k, from) : p->in_place;
 
 	*t = (struct rounds_transfer){
-		.peer = sends ? k->v->fifos[x->fifo].dst : k->v->fifos[x->fifo].src,
-		.sends = sends,
+		.peer = e->sends ? k->v->fifos[e->fifo].dst : k->v->fifos[e->fifo].src,
+		.sends = e->sends,
 		.len = from->len,
 		.n = from->n,
-		.adjacent = from->n > 1 && x->from_cells,
+		.adjacent = from->n > 1 && cells,
 		.len_same = from->flags & CCS_OP_LEN_SAME,
 		.where = ROUNDS_STAGE,
 		.at = p->stage,
 	};
-	if (sends ? x->from_cells : x->to_cells) {
-		t->at = sends ? rounds_source(k->r, p->o, &initial) : p->o->dst;
-		t->where = initial ? ROUNDS_INITIAL : ROUNDS_CELLS;
+	if (!cells)
+		return;
+	t->at = e->sends ? ccs_plan_source(from) : p->o->dst;
+	t->where = e->sends && from->dst == CCS_NONE && from->flags & CCS_OP_A_INITIAL
+			   ? ROUNDS_INITIAL
+			   : ROUNDS_CELLS;
+}
+
+static int by_round(const void *x, const void *y)
+{
+	const struct end *a = x, *b = y;
+
+	if (a->round != b->round)
+		return a->round < b->round ? -1 : 1;
+	if (a->fifo != b->fifo)
+		return a->fifo < b->fifo ? -1 : 1;
+	return a->p < b->p ? -1 : a->p > b->p;
+}
+
+/* The ends of messages that go; `e` has room for two an operation. */
+static uint32_t find_ends(const struct maker *k, struct end *e)
+{
+	uint32_t n = 0;
+
+	for (const struct action *p = k->actions; p < k->actions + k->nactions; p++) {
+		if (ccs_plan_goes(k->v->plan, p->o))
+			e[n++] = (struct end){ p->o->phase + 1, p->o->out, p, true };
+		if (p->sender && ccs_plan_goes(k->v->plan, p->sender))
+			e[n++] = (struct end){ p->sender->phase + 1, p->o->in, p, false };
 	}
+	qsort(e, n, sizeof(*e), by_round);
+	return n;
 }
 
 static ccs_status make_transfers(struct maker *k)
 {
 	struct rounds_rank *to = k->k;
-	const struct rounds *r = k->r;
-	uint32_t n = 0;
+	struct end *ends = calloc(2 * (size_t)k->nactions + 1, sizeof(*ends));
+	uint32_t n = ends ? find_ends(k, ends) : 0, round = 0;
 
-	for (uint32_t i = r->begin[1]; i < r->nmessages; i++) {
-		const struct ccs_fifo *f = k->v->fifos + r->messages[i].fifo;
-
-		n += (f->src == k->rank ? 1u : 0) + (f->dst == k->rank ? 1u : 0);
-	}
 	to->transfers = calloc((size_t)n + 1, sizeof(*to->transfers));
-	to->round = calloc((size_t)r->nrounds + 2, sizeof(*to->round));
-	if (!to->transfers || !to->round)
+	to->round = calloc((size_t)to->nrounds + 2, sizeof(*to->round));
+	if (!ends || !to->transfers || !to->round) {
+		free(ends);
 		return error_set(CCS_ENOMEM, "out of memory for a plan's rounds");
-	n = 0;
-	for (uint32_t i = 1; i <= r->nrounds; i++) {
-		to->round[i] = n;
-		for (uint32_t x = r->begin[i]; x < r->begin[i + 1]; x++) {
-			const struct ccs_fifo *f = k->v->fifos + r->messages[x].fifo;
-
-			if (f->src == k->rank)
-				make_transfer(k, r->messages + x, true, to->transfers + n++);
-			if (f->dst == k->rank)
-				make_transfer(k, r->messages + x, false, to->transfers + n++);
-		}
 	}
-	to->round[r->nrounds + 1] = n;
+	for (uint32_t i = 0; i < n; i++) {
+		while (round < ends[i].round)
+			to->round[++round] = i;
+		make_transfer(k, ends + i, to->transfers + i);
+	}
+	while (round <= to->nrounds)
+		to->round[++round] = n;
+	free(ends);
 	return CCS_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-ccs_status rounds_rank_make(struct rounds_rank *to, const struct rounds *r,
-			    const struct plan_view *v, uint32_t rank)
+/* The first row of a rank's. */
+static uint32_t first_row(const struct plan_view *v, uint32_t rank)
 {
-	struct maker k = {
-		.k = to, .r = r, .v = v, .rank = rank, .nparts = r->first[rank + 1] - r->first[rank]
-	};
+	uint32_t w = v->ranks[rank].worker;
+
+	return w == v->plan->workers.n ? (uint32_t)v->plan->ops.n : v->workers[w].op;
+}
+
+ccs_status rounds_rank_make(struct rounds_rank *to, const struct plan_view *v, uint32_t rank,
+			    bool premul)
+{
+	struct maker k = { .k = to, .v = v, .premul = premul, .first = first_row(v, rank) };
 	ccs_status s = CCS_OK;
 
-	*to = (struct rounds_rank){ .nrounds = r->nrounds };
-	k.parts = calloc((size_t)k.nparts + 1, sizeof(*k.parts));
-	k.by_time = calloc((size_t)k.nparts + 1, sizeof(*k.by_time));
-	k.places = calloc((size_t)k.nparts + 1, sizeof(*k.places));
-	if (!k.parts || !k.by_time || !k.places)
+	k.nactions = first_row(v, rank + 1) - k.first;
+	*to = (struct rounds_rank){ .nrounds = v->plan->rounds };
+	k.actions = calloc((size_t)k.nactions + 1, sizeof(*k.actions));
+	k.by_time = calloc((size_t)k.nactions + 1, sizeof(*k.by_time));
+	k.rooms = calloc((size_t)k.nactions + 1, sizeof(*k.rooms));
+	if (!k.actions || !k.by_time || !k.rooms)
 		s = error_set(CCS_ENOMEM, "out of memory for a plan's rounds");
-	for (uint32_t i = 0; !s && i < k.nparts; i++)
-		set_part(&k, k.parts + i, r->events + r->first[rank] + i);
+	else
+		set_actions(&k);
 	if (!s)
 		s = make_stage(&k);
 	if (!s)
-		s = make_steps(&k);
+		s = make_drafts(&k);
 	if (!s)
 		s = make_rows(&k);
 	if (!s)
 		s = make_transfers(&k);
-	free(k.parts);
+	free(k.actions);
 	free(k.by_time);
-	free(k.places);
-	free(k.steps);
+	free(k.rooms);
+	free(k.drafts);
 	if (s)
 		rounds_rank_free(to);
 	return s;

@@ -1,12 +1,12 @@
 /*
- * One rank's part of a plan's rounds (rounds.h): rows for kernels, and what it exchanges
+ * One rank's part of a plan's rounds (plan.h, Rounds): rows for kernels, and what it exchanges
  * with its peers in each round.
  */
 #ifndef CCS_RUNTIME_HOSTS_ROUNDS_RANK_H
 #define CCS_RUNTIME_HOSTS_ROUNDS_RANK_H
 
 #include "runtime/cuda/device/args.h"
-#include "runtime/plan/rounds.h"
+#include "runtime/plan/load.h"
 
 enum rounds_where {
 	ROUNDS_STAGE,  /* `at` is a cell of the stage */
@@ -43,9 +43,10 @@ struct rounds_rank {
 	uint32_t *round; /* [nrounds + 2]: transfers of round i */
 };
 
-/** The rank's part; `r` is not needed any more then. CCS_ENOMEM. */
-ccs_status rounds_rank_make(struct rounds_rank *k, const struct rounds *r,
-			    const struct plan_view *v, uint32_t rank);
+/** The rank's part. `premul`: initial values are scaled, so not sent as they are. CCS_ENOMEM.
+ *  O(operations + cells of the rank's * log + those * places in use). */
+ccs_status rounds_rank_make(struct rounds_rank *k, const struct plan_view *v, uint32_t rank,
+			    bool premul);
 void rounds_rank_free(struct rounds_rank *k);
 
 #endif

@@ -313,3 +313,17 @@ bool group_env_read(struct group_env *env, ccs_status *s)
 		*s = find_address(env);
 	return true;
 }
+
+ccs_status ccs_env_read(struct ccs_env *env)
+{
+	struct group_env found;
+	ccs_status s;
+
+	if (!env)
+		return error_set(CCS_EINVAL, "ccs_env_read: env is NULL");
+	*env = (struct ccs_env){ .size = 1, .local_size = 1 };
+	if (group_env_read(&found, &s))
+		*env = (struct ccs_env){ found.launcher, found.rank, found.nranks, found.local_rank,
+					 found.local_nranks };
+	return s;
+}

@@ -73,7 +73,7 @@ struct hold {
 	struct turned_away away[REASONS];
 	struct wire_answer answer;
 	ccs_status failed;
-	char why[ERROR_TEXT]; /* as this process tells it */
+	char why[CCS_TEXT]; /* as this process tells it */
 };
 
 /* ---- turning away ------------------------------------------------------------------ */

@@ -243,7 +243,7 @@ static ccs_status visit(const struct group_env *env, const struct group_meeting 
 
 ccs_status group_meet(const struct group_env *env, const struct group_meeting *m, ccs_status here)
 {
-	char own[ERROR_TEXT];
+	char own[CCS_TEXT];
 	ccs_status s;
 
 	if (m->card_bytes > GROUP_CARD || m->answer_bytes > GROUP_ANSWER)

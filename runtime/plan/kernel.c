@@ -48,7 +48,7 @@ bool kernel_compile(const struct nvrtc *n, const char *source, const struct kern
 	};
 
 	snprintf(type, sizeof(type), "CCS_TYPE=%u", k->type);
-	snprintf(op, sizeof(op), "CCS_OP=%u", k->op);
+	snprintf(op, sizeof(op), "CCS_OP=%u", op_fact((int)k->op)->number);
 	snprintf(protocol, sizeof(protocol), "CCS_PROTO=%u", k->protocol);
 	return nvrtc_compile(n, &job, out);
 }

@@ -57,9 +57,13 @@ void module_ref(struct ccs_module *m);
  *  pointers. `what` names the file in the error's text. O(size). */
 ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size, const char *what);
 
-/** Checks one plan, whose tables are known to lie inside the module. *wrong: NULL, or
- *  what is wrong with it. False: no memory to tell. O(rows). */
-bool plan_verify(const struct ccs_module *m, const struct plan_view *v, const char **wrong);
+/** Checks one plan, whose tables are known to lie inside the module. NULL, or what is
+ *  wrong with it. O(rows x buffers). */
+const char *plan_verify(const struct ccs_module *m, const struct plan_view *v);
+
+/** Whether n cells of the operation's lengths lie at `cell` without a gap; `even`: for counts
+ *  that chunks divide. O(n x buffers). */
+bool plan_whole(const struct plan_view *v, bool even, const struct ccs_op *o, uint32_t cell);
 
 /** The plan for that number of ranks and root (ignored where the module has
  *  none), or NULL. O(log plans). */

@@ -38,12 +38,29 @@
  * an R-th of every chunk (cut as tiles are), each with FIFOs and workers of its
  * own: "channels" in NCCL's sense. A plan says nothing about R.
  *
- * Direct copies. `remote` of a sending operation is the cell where the receiver
- * stores the message unchanged. It is given only where that cell is free: all
- * operations of the receiver that touch it before it is stored have happened before
- * the sending operation starts (by the orders of workers, waits, and messages that
- * were received; not by free slots). So an executor that sees both memories may
- * write there instead of into a slot, once the receiver has begun the call.
+ * Direct copies. CCS_OP_DIRECT marks a sending operation whose message the receiver
+ * stores unchanged, in cells that are free: all operations of the receiver that touch
+ * them before it is stored have happened before the sending operation starts (by the
+ * orders of workers, waits, and messages that were received; not by free slots). So an
+ * executor that sees both memories may write there instead of into a slot, once the
+ * receiver has begun the call.
+ *
+ * Rounds. An engine that exchanges messages in groups (NCCL's grouped send and receive)
+ * sends all of a round at once, and between two rounds each rank does what it can.
+ * Phase p comes after round p (phase 0: before all) and holds the operations that can be
+ * done then: an operation follows the message that it receives and the operations of its
+ * rank that touch the same cells before it, at least one of the two to write; those of one
+ * phase that follow one another have ascending levels, and a shifted one takes two. The
+ * message that an operation of phase p sends goes in round p + 1: no plan can do with fewer
+ * rounds. They always exist: a plan that ends with some slots ends with more, so that the
+ * orders of workers, waits and messages alone have no cycle.
+ *   Where the plan promises an order of ranks (`after`), an operation also follows the one
+ * before it of its worker, and those that it waits for. Elsewhere only values count, and
+ * messages without cells are not sent.
+ *   A message is in place on the sending side if nobody writes the cells that hold it
+ * before its round, and on the receiving side if it is stored unchanged in cells that
+ * nobody uses any more at that round: no staging is needed then. One of several cells is in
+ * place on both sides or on none, so that both cut it alike.
  *
  * Protocols. `choices` of a plan tells for which sizes which protocol pays on GPUs,
  * and on how many channels (replicas). A user can override it (choice.h).
@@ -51,10 +68,10 @@
 #ifndef CCS_RUNTIME_PLAN_PLAN_H
 #define CCS_RUNTIME_PLAN_PLAN_H
 
-#include <stdint.h>
+#include "runtime/ccs.h"
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 4u
+#define CCS_PLAN_ABI 5u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */
@@ -121,12 +138,10 @@ struct ccs_param {
 	int64_t value;
 };
 
-enum ccs_direction { CCS_IN = 0, CCS_OUT = 1, CCS_INOUT = 2 };
-
 /* chunks and blocks depend on N: each plan has its own struct ccs_shape rows. */
 struct ccs_buffer {
 	uint32_t name;
-	uint32_t direction; /* enum ccs_direction */
+	uint32_t direction; /* ccs_direction */
 	uint32_t by_column;
 	uint32_t sized;
 };
@@ -140,11 +155,13 @@ struct ccs_shape {
 
 struct ccs_plan {
 	uint32_t nranks;
-	uint32_t root;		  /* or CCS_NONE */
-	uint32_t cells;		  /* cells of all buffers, the same on every rank */
-	uint32_t scratch;	  /* scratch cells behind them, the most of any rank */
-	uint32_t steps;		  /* steps on the critical path */
-	uint32_t max_message;	  /* most cells in one message; a local copy may have more */
+	uint32_t root;	      /* or CCS_NONE */
+	uint32_t cells;	      /* cells of all buffers, the same on every rank */
+	uint32_t scratch;     /* scratch cells behind them, the most of any rank */
+	uint32_t steps;	      /* steps on the critical path */
+	uint32_t max_message; /* most cells in one message; a local copy may have more */
+	uint32_t rounds;      /* between hosts */
+	uint32_t reserved;
 	struct ccs_table shapes;  /* struct ccs_shape, one a buffer */
 	struct ccs_table ranks;	  /* struct ccs_rank, nranks + 1: the last closes */
 	struct ccs_table workers; /* struct ccs_worker */
@@ -180,7 +197,7 @@ struct ccs_rank {
 struct ccs_worker {
 	uint32_t rank;
 	uint32_t op, nops; /* its rows of ops */
-	uint32_t reserved;
+	uint32_t stage;	   /* most cells of an operation that is shifted; 0: none is */
 };
 
 #define CCS_OP_A_INITIAL \
@@ -188,6 +205,13 @@ struct ccs_worker {
 				   value before the run; premul-sum scales it) */
 #define CCS_OP_B_INITIAL 2u /* the same for `b` */
 #define CCS_OP_LEN_SAME 4u  /* all cells of the operation are as long as cell `len` */
+#define CCS_OP_SHIFTED 8u   /* it writes what it has yet to read: `a` or `b` overlaps `dst` */
+#define CCS_OP_AWAITED 16u  /* some wait is for it */
+#define CCS_OP_DIRECT 32u   /* its message may be written where the receiver stores it */
+#define CCS_OP_FROM_CELLS \
+	64u		     /* between hosts: what it sends is sent from its cells
+				   (ccs_plan_source) */
+#define CCS_OP_TO_CELLS 128u /* ... what it receives is received in `dst` */
 
 /* Cells a.., b.., dst.. are n cells each. Absent parts are CCS_NONE. A cell of
  * an `in` buffer is always read with its _INITIAL flag set. */
@@ -197,8 +221,9 @@ struct ccs_op {
 	uint32_t n;	       /* number of cells; 0 is legal and still a message */
 	uint32_t len;	       /* cell of a buffer: cell j of the operation is as long as cell
 				   len + j, or with CCS_OP_LEN_SAME, as cell len */
-	uint32_t remote;       /* with `out`: free cell where the receiver stores it, or CCS_NONE */
+	uint32_t to;	       /* with `out`: the operation that receives it, or CCS_NONE */
 	uint32_t wait, nwaits; /* rows of `waits`: all must hold before it starts */
+	uint32_t phase, level; /* between hosts: when it is done */
 	uint32_t line;	       /* source line, for messages */
 	uint16_t file;	       /* row of `files` */
 	uint16_t flags;	       /* CCS_OP_* */
@@ -230,6 +255,21 @@ struct ccs_sum {
 	uint8_t last, reduced;
 	uint8_t reserved[6];
 };
+
+/* Where the value that an operation sends lies in cells of its rank when it is done: where it
+ * stores it, or read it; CCS_NONE: nowhere. */
+static inline uint32_t ccs_plan_source(const struct ccs_op *o)
+{
+	if (o->dst != CCS_NONE)
+		return o->dst;
+	return o->in == CCS_NONE && o->b == CCS_NONE ? o->a : CCS_NONE;
+}
+
+/* Whether that message has a round. */
+static inline int ccs_plan_goes(const struct ccs_plan *p, const struct ccs_op *o)
+{
+	return o->out != CCS_NONE && (o->n || p->after.n);
+}
 
 /* The shape of a worker: a hash of which parts each of its operations has.
  * Generated code has a straight line for some shapes (device/step.h); it

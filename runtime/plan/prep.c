@@ -10,16 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool overlap(uint32_t x, uint32_t dst, uint32_t n)
-{
-	return x != CCS_NONE && x != dst && x < dst + n && dst < x + n;
-}
-
-bool prep_shifted(const struct ccs_op *o)
-{
-	return o->dst != CCS_NONE && (overlap(o->a, o->dst, o->n) || overlap(o->b, o->dst, o->n));
-}
-
 static bool range_add(struct prep *p, uint32_t *cap, uint32_t from, uint32_t cell)
 {
 	struct cell_range *last = p->nranges > from ? p->ranges + p->nranges - 1 : NULL;
@@ -41,15 +31,12 @@ static bool range_add(struct prep *p, uint32_t *cap, uint32_t from, uint32_t cel
 	return true;
 }
 
-static void sweep_op(struct prep *p, const struct plan_view *v, uint32_t worker,
-		     const struct ccs_op *o, bool *written)
+static void sweep_op(struct prep_rank *rank, const struct plan_view *v, const struct ccs_op *o,
+		     bool *written)
 {
-	struct prep_rank *rank = p->ranks + v->workers[worker].rank;
 	const uint32_t part[3] = { o->a, o->b, o->dst };
 	const bool initial[3] = { o->flags & CCS_OP_A_INITIAL, o->flags & CCS_OP_B_INITIAL, false };
 
-	for (uint32_t i = 0; i < o->nwaits; i++)
-		p->watched[v->waits[o->wait + i].worker] = true;
 	if (!o->n)
 		return;
 	for (int i = 0; i < 3; i++) {
@@ -64,8 +51,6 @@ static void sweep_op(struct prep *p, const struct plan_view *v, uint32_t worker,
 	if (o->dst != CCS_NONE)
 		for (uint32_t j = 0; j < o->n && o->dst + j < v->plan->cells; j++)
 			written[o->dst + j] = true;
-	if (prep_shifted(o) && o->n > p->shifted[worker])
-		p->shifted[worker] = o->n;
 }
 
 /* The ranges of one rank. A cell of an `in` buffer has no final value. */
@@ -103,14 +88,11 @@ static bool sweep(struct prep *p, const struct ccs_module *m, const struct plan_
 		memset(written, 0, v->plan->cells * sizeof(*written));
 		for (uint32_t w = v->ranks[r].worker; w < v->ranks[r + 1].worker; w++)
 			for (uint32_t i = 0; i < v->workers[w].nops; i++)
-				sweep_op(p, v, w, v->ops + v->workers[w].op + i, written);
+				sweep_op(p->ranks + r, v, v->ops + v->workers[w].op + i, written);
 		if (!sweep_cells(p, m, v, r, written, &cap))
 			return false;
 	}
 	p->ranks[nranks].keep = p->ranks[nranks].reduced = p->nranges;
-	for (uint64_t i = 0; i < v->plan->fifos.n; i++)
-		if (v->fifos[i].max_cells > p->max_cells)
-			p->max_cells = v->fifos[i].max_cells;
 	return true;
 }
 
@@ -120,8 +102,6 @@ void prep_free(struct prep *p)
 		return;
 	free(p->ranks);
 	free(p->ranges);
-	free(p->watched);
-	free(p->shifted);
 	free(p);
 }
 
@@ -133,9 +113,7 @@ static struct prep *prep_make(const struct ccs_module *m, const struct plan_view
 
 	if (ok) {
 		p->ranks = calloc((size_t)v->plan->nranks + 1, sizeof(*p->ranks));
-		p->watched = calloc((size_t)v->plan->workers.n + 1, sizeof(*p->watched));
-		p->shifted = calloc((size_t)v->plan->workers.n + 1, sizeof(*p->shifted));
-		ok = p->ranks && p->watched && p->shifted && sweep(p, m, v, written);
+		ok = p->ranks && sweep(p, m, v, written);
 	}
 	free(written);
 	if (!ok) {

@@ -25,18 +25,11 @@ struct prep {
 	struct prep_rank *ranks; /* nranks + 1: the last closes */
 	struct cell_range *ranges;
 	uint32_t nranges;
-	bool *watched;	    /* [workers] some wait is for this worker */
-	uint32_t *shifted;  /* [workers] most cells of an operation that reads and
-					   writes overlapping, unequal ranges; 0: none */
-	uint32_t max_cells; /* most cells in one message */
 };
 
 /** The plan's facts, made now if there are none yet; NULL if memory is short.
  *  Thread-safe. O(operations + nranks x cells) once. */
 const struct prep *prep_get(struct ccs_module *m, struct plan_view *v);
 void prep_free(struct prep *p);
-
-/** Whether the operation reads cells by `part` that it also writes, shifted. */
-bool prep_shifted(const struct ccs_op *o);
 
 #endif

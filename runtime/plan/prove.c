@@ -209,8 +209,8 @@ ccs_status prove_plan(const struct ccs_module *m, const struct plan_view *v, uin
 	};
 
 	*facts = (struct prove_facts){ 0 };
-	if (prove_run(&p) && prove_cells(&p))
-		prove_after(&p);
+	if (prove_run(&p) && prove_cells(&p) && prove_after(&p))
+		prove_rounds(&p);
 	while (p.blocks)
 		prove_drop(&p, p.blocks + 1);
 	return p.status;
@@ -229,23 +229,33 @@ ccs_status prove_flags(const struct ccs_module *m, bool uneven)
 			 ccs_module_schedule(m));
 }
 
-ccs_status prove_module(const struct ccs_module *m, uint64_t memory)
+ccs_status prove_module(const struct ccs_module *m, uint64_t memory, ccs_proved *proved, void *of)
 {
 	bool uneven = false;
-	ccs_status s = CCS_OK;
+	ccs_status first = CCS_OK;
+	struct text text = { .len = 0 };
 
-	for (size_t i = 0; i < m->nplans && !s; i++) {
+	for (size_t i = 0; i < m->nplans && (!first || proved); i++) {
 		struct prove_facts f;
+		struct ccs_proof proof = { 0 };
+		ccs_status s = prove_plan(m, m->plans + i, memory, &f);
 
-		s = prove_plan(m, m->plans + i, memory, &f);
 		uneven |= f.uneven;
+		if (!s)
+			proof = (struct ccs_proof){ f.promised, f.messages, f.direct };
+		if (s && !first) {
+			first = s;
+			text_add(&text, "%s", ccs_error());
+		}
+		if (proved)
+			proved(of, (int)i, s, &proof);
 	}
-	return s ? s : prove_flags(m, uneven);
+	return first ? error_set(first, "%s", text.buf) : prove_flags(m, uneven);
 }
 
-ccs_status ccs_module_verify(const struct ccs_module *m)
+ccs_status ccs_module_verify(const struct ccs_module *m, ccs_proved *proved, void *of)
 {
 	if (!m)
 		return error_set(CCS_EINVAL, "ccs_module_verify: the module is NULL");
-	return prove_module(m, 0);
+	return prove_module(m, 0, proved, of);
 }

@@ -15,7 +15,10 @@
  *   - every cell that the module promises ends with what it promises (prove_cells.c);
  *   - no rank ends before those have begun that the plan names (prove_after.c);
  *   - all parts of an operation, and both ends of a message, have the same length, for
- *     every count that can be run (prove_step.c).
+ *     every count that can be run, and who receives a message is what the plan says
+ *     (prove_step.c);
+ *   - between hosts, operations keep their order, in as few rounds as can be, and messages
+ *     in place are free to be (prove_rounds.c).
  * Not proved: the length of `sized` chunks (a module does not know their sizes), and that a
  * chunk `by column` is as long as another that is cut alike; `steps`, `choices` and source
  * lines, which no result depends on.
@@ -39,7 +42,7 @@ struct prove_facts {
  *  CCS_EFILE: it is not right; CCS_ENOMEM. Thread-safe.
  *  Time: O(cells that operations touch + waits + nranks * cells + contributions), and where
  *  an order is not plain to see, O(operations) for each 64 workers that such questions
- *  are about. Memory: 20 bytes a cell of a rank, 4 an operation, and the values held at a
+ *  are about. Memory: 24 bytes a cell of a rank, 12 an operation, and the values held at a
  *  time; for questions 4 an operation and 8 a wait more, 20 a question (a million at a
  *  time), and 256 for each worker, wait and message under way. */
 ccs_status prove_plan(const struct ccs_module *m, const struct plan_view *v, uint64_t memory,
@@ -48,7 +51,7 @@ ccs_status prove_plan(const struct ccs_module *m, const struct plan_view *v, uin
 /** What the plans together say of the module: `uneven` is whether any of them is. */
 ccs_status prove_flags(const struct ccs_module *m, bool uneven);
 
-/** All plans, and the flags. */
-ccs_status prove_module(const struct ccs_module *m, uint64_t memory);
+/** All plans, and the flags: see ccs_module_verify. */
+ccs_status prove_module(const struct ccs_module *m, uint64_t memory, ccs_proved *proved, void *of);
 
 #endif

@@ -8,6 +8,7 @@
  *   prove_touch.c   ... and who must come before whom
  *   prove_before.c  whether one operation is over before another begins
  *   prove_after.c   whether ranks end after others have begun
+ *   prove_rounds.c  when operations are done between hosts
  *   prove_cells.c   all operations in that order, and what the cells end with
  *
  * An operation is named by its row in `ops`: each row belongs to one worker, and a
@@ -88,5 +89,10 @@ bool prove_cells(struct prove *p);
 
 /** Whether no rank ends before the ranks have begun that the plan names. Needs p->order. */
 bool prove_after(struct prove *p);
+
+/* ---- prove_rounds.c --------------------------------------------------------------------- */
+
+/** Whether operations are done when they can be between hosts. Needs p->order. */
+bool prove_rounds(struct prove *p);
 
 #endif

@@ -47,7 +47,7 @@ static void count_messages(struct prove *p, uint32_t *sent, uint32_t *got, uint3
 			continue;
 		sent[o->out]++;
 		p->facts->messages++;
-		p->facts->direct += o->remote != CCS_NONE;
+		p->facts->direct += (o->flags & CCS_OP_DIRECT) != 0;
 		if (o->n > most[o->out])
 			most[o->out] = o->n;
 	}

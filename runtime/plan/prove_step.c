@@ -3,8 +3,8 @@
  *
  * In: its worker. Its message, its cells and its FIFO are as after all operations before
  * it. What is found: a read of nothing; an initial value that was overwritten (in place
- * the cell is the send buffer); a message of another size, or with a mark that is not
- * where it is stored; and parts that are not equally long.
+ * the cell is the send buffer); a message of another size, or that says that another
+ * operation receives it; and parts that are not equally long.
  *
  * Lengths. A chunk has a class, by how often its block is cut and its place in the block:
  * two are equally long for every count if they are of one class, and otherwise differ for
@@ -75,17 +75,8 @@ static bool wrong_message(const struct prove_sweep *s, const struct prove_step *
 	if (from->n != o->n)
 		return prove_wrong_at(s->p, t->row, "receives %u cells, but rank %u, %s sends %u",
 				      o->n, rank, sender.s, from->n);
-	return prove_wrong_at(s->p, t->row,
-			      "does not store its message where rank %u, %s writes it", rank,
-			      sender.s);
-}
-
-/* A direct message must be stored where its sender writes it, unchanged. */
-static bool message_fits(const struct ccs_op *o, const struct ccs_op *from)
-{
-	return from->n == o->n &&
-	       (from->remote == CCS_NONE ||
-		(o->a == CCS_NONE && o->b == CCS_NONE && o->dst == from->remote));
+	return prove_wrong_at(s->p, t->row, "receives what rank %u, %s sends to another operation",
+			      rank, sender.s);
 }
 
 static bool receive(struct prove_sweep *s, struct prove_step *t)
@@ -95,8 +86,8 @@ static bool receive(struct prove_sweep *s, struct prove_step *t)
 	const struct ccs_op *from = s->v->ops + word[1];
 
 	t->sender = word[1];
-	t->direct = from->remote != CCS_NONE;
-	if (!message_fits(t->o, from))
+	t->direct = from->flags & CCS_OP_DIRECT;
+	if (from->n != t->o->n || from->to != t->row)
 		return wrong_message(s, t);
 	s->first[t->o->in] = word[0];
 	if (n == 1)

@@ -1,5 +1,5 @@
 /*
- * What the tables of types.h say. Numbers that are no type have size 0 and no name. O(1), and
+ * What the tables of rows.h say. Numbers that are no type have size 0 and no name. O(1), and
  * O(rows) for a name.
  */
 #include "runtime/plan/types.h"
@@ -9,24 +9,25 @@
 #define ASSERT(constant, number, ...) \
 	_Static_assert((int)(constant) == (number), "ccs.h's numbers are those of the table");
 TYPES(ASSERT)
-OPS(ASSERT)
 
 #define COUNT(...) +1
 _Static_assert(TYPES(COUNT) == CCS_NDTYPES, "each of ccs.h's types has a row");
 _Static_assert(OPS(COUNT) == OP_COUNT, "each of ccs.h's operators has a row");
 
 static const struct type_fact types[CCS_NDTYPES] = {
-#define TYPE(t, number, name, alias, size, exponent, mantissa, has_sign, ...) \
+#define TYPE(t, number, name, alias, size, exponent, mantissa, has_sign, code) \
 	[t] = { name, alias, size, exponent, mantissa, has_sign },
 	TYPES(TYPE)
 };
 
-static const struct {
-	const char *name, *alias;
-} ops[OP_COUNT] = {
-#define OP(op, number, name, alias, ...) [op] = { name, alias },
+enum { COMPUTE, CHOOSE };
+
+static const struct op_fact ops[OP_COUNT] = {
+#define OP(op, number, nccl, name, alias, how, result) \
+	[op] = { name, alias, number, nccl, how == CHOOSE },
 	OPS(OP)
 };
+#undef OP
 
 const struct type_fact *type_fact(ccs_dtype t)
 {
@@ -43,6 +44,11 @@ const char *ccs_dtype_name(ccs_dtype t)
 	return (unsigned)t < CCS_NDTYPES ? types[t].name : NULL;
 }
 
+const struct op_fact *op_fact(int op)
+{
+	return (unsigned)op < OP_COUNT ? ops + op : NULL;
+}
+
 const char *op_name(int op)
 {
 	return (unsigned)op < OP_COUNT ? ops[op].name : NULL;
@@ -51,6 +57,36 @@ const char *op_name(int op)
 const char *ccs_redop_name(ccs_redop op)
 {
 	return (unsigned)op < CCS_NREDOPS ? ops[op].name : NULL;
+}
+
+/* The rows' conditions, for numbers of one kind. */
+#define COMPUTE(expression) 0
+#define CHOOSE(condition) (condition)
+#define OP(op, number, nccl, name, alias, how, result) \
+	case op: return how(result);
+#define TAKES(kind, type) \
+	static int takes_##kind(int op, type p, type q) \
+	{ \
+		switch (op) { \
+			OPS(OP) \
+		} \
+		return 0; \
+	}
+#define ISNAN(v) false
+TAKES(signed, int64_t)
+TAKES(unsigned, uint64_t)
+#undef ISNAN
+#define ISNAN(v) ((v) != (v))
+TAKES(float, double)
+
+int ccs_redop_takes(ccs_redop op, ccs_dtype wide, const void *p, const void *q)
+{
+	switch ((int)wide) {
+	case CCS_INT64: return takes_signed((int)op, *(const int64_t *)p, *(const int64_t *)q);
+	case CCS_UINT64: return takes_unsigned((int)op, *(const uint64_t *)p, *(const uint64_t *)q);
+	case CCS_FLOAT64: return takes_float((int)op, *(const double *)p, *(const double *)q);
+	default: return 0;
+	}
 }
 
 static bool is(const char *name, const char *own, const char *alias)
@@ -70,6 +106,14 @@ int op_of_name(const char *name)
 {
 	for (int op = 0; op < OP_COUNT; op++)
 		if (is(name, ops[op].name, ops[op].alias))
+			return op;
+	return -1;
+}
+
+int op_of_number(uint32_t number)
+{
+	for (int op = 0; op < OP_COUNT; op++)
+		if (ops[op].number == number)
 			return op;
 	return -1;
 }

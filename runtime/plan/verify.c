@@ -10,6 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
+#include "runtime/plan/types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static const char *check_kernels(struct ccs_module *m)
 	for (uint64_t i = 0; i < h->kernels.n; i++) {
 		const struct ccs_kernel *k = m->kernels + i;
 
-		if (k->type >= CCS_NDTYPES || k->op > CCS_NREDOPS ||
+		if (k->type >= CCS_NDTYPES || op_of_number(k->op) < 0 ||
 		    k->protocol >= CCS_NPROTOCOLS || !k->cubin.n || !table_at(m, k->cubin, 1))
 			return "a kernel is described wrongly";
 	}
@@ -157,8 +158,8 @@ static ccs_status check_plans(struct ccs_module *m, const char *what)
 			wrong = "a table lies outside the module";
 		else
 			wrong = check_order(m, i);
-		if (!wrong && !plan_verify(m, &m->plans[i], &wrong))
-			return error_set(CCS_ENOMEM, "%s: out of memory", what);
+		if (!wrong)
+			wrong = plan_verify(m, &m->plans[i]);
 		if (wrong)
 			return error_set(CCS_EFILE, "%s: the module is damaged: plan %zu: %s", what,
 					 i, wrong);

@@ -2,14 +2,14 @@
  * Checks one plan: its shapes, ranks, workers, operations, waits, FIFOs, the
  * expected results, and the protocols. What is accepted cannot lead a reader out of
  * a table or an executor out of a buffer; each row of operations and waits belongs to one
- * worker and one operation; each end of a FIFO has one owner, and a direct message goes
- * where its receiver stores it. O(rows x buffers).
+ * worker and one operation; each end of a FIFO has one owner, and what moves a message
+ * past it moves as many cells as its receiver stores. Whether the numbers that follow from
+ * others (who receives a message, when it goes) are the right ones is for prove.h.
+ * O(rows x buffers).
  */
 #include "runtime/plan/load.h"
 
 #include "runtime/plan/choice.h"
-
-#include <stdlib.h>
 
 static const char *check_shapes(const struct ccs_module *m, const struct plan_view *v)
 {
@@ -51,6 +51,8 @@ static const char *check_workers(const struct plan_view *v)
 	for (uint64_t w = 0; w < p->workers.n; w++) {
 		if (v->workers[w].op != nops)
 			return "its workers' operations do not follow one another";
+		if (v->workers[w].stage > p->cells + p->scratch)
+			return "a worker's stage is too large";
 		nops += v->workers[w].nops;
 	}
 	return nops == p->ops.n ? NULL : "its workers have not all of its operations";
@@ -60,6 +62,8 @@ static const char *check_fifos(const struct plan_view *v)
 {
 	const struct ccs_plan *p = v->plan;
 
+	if (p->max_message > p->cells + p->scratch)
+		return "its messages are too large";
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		const struct ccs_fifo *f = v->fifos + i;
 
@@ -69,7 +73,7 @@ static const char *check_fifos(const struct plan_view *v)
 			return "an end of a FIFO has no owner";
 		if (f->src == f->dst)
 			return "a FIFO leads from a rank to itself";
-		if (f->max_cells > p->cells + p->scratch)
+		if (f->max_cells > p->max_message)
 			return "a FIFO's messages are too large";
 	}
 	return NULL;
@@ -126,11 +130,105 @@ static bool waits_ok(const struct plan_view *v, const struct ccs_op *o, uint32_t
 		const struct ccs_wait *w = v->waits + o->wait + i;
 
 		if (w->worker >= v->plan->workers.n || v->workers[w->worker].rank != rank ||
-		    w->ops < 1 || w->ops > v->workers[w->worker].nops)
+		    w->ops < 1 || w->ops > v->workers[w->worker].nops ||
+		    !(v->ops[v->workers[w->worker].op + w->ops - 1].flags & CCS_OP_AWAITED))
 			return false;
 	}
 	return true;
 }
+
+/* ---- what follows from the rest ------------------------------------------------------ */
+
+static const struct ccs_shape *shape_of(const struct plan_view *v, uint32_t cell)
+{
+	const struct ccs_shape *s = v->shapes;
+
+	while (cell - s->cell >= (uint64_t)s->chunks * s->blocks)
+		s++;
+	return s;
+}
+
+/* Whether two cells of buffers are equally long for every count that can be run. */
+static bool same_length(const struct plan_view *v, bool even, uint32_t x, uint32_t y)
+{
+	const struct ccs_shape *s = shape_of(v, x), *t = shape_of(v, y);
+
+	return x == y || (s->chunks == t->chunks &&
+			  (even || (x - s->cell) % s->chunks == (y - t->cell) % t->chunks));
+}
+
+bool plan_whole(const struct plan_view *v, bool even, const struct ccs_op *o, uint32_t cell)
+{
+	uint32_t cells = v->plan->cells;
+
+	if (cell >= cells || !o->n)
+		return o->n == 1; /* scratch is as long as any cell */
+	if ((uint64_t)cell + o->n > cells || shape_of(v, cell) != shape_of(v, cell + o->n - 1))
+		return false;
+	for (uint32_t j = 0; j < o->n; j++)
+		if (!same_length(v, even, o->flags & CCS_OP_LEN_SAME ? o->len : o->len + j,
+				 cell + j))
+			return false;
+	return true;
+}
+
+static bool overlaps(uint32_t x, uint32_t dst, uint32_t n)
+{
+	return x != CCS_NONE && x != dst && x < (uint64_t)dst + n && dst < (uint64_t)x + n;
+}
+
+static bool shifted(const struct ccs_op *o)
+{
+	return o->dst != CCS_NONE && (overlaps(o->a, o->dst, o->n) || overlaps(o->b, o->dst, o->n));
+}
+
+static bool stores_as_it_comes(const struct ccs_op *o)
+{
+	return o->in != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE && o->dst != CCS_NONE;
+}
+
+/* The two ends of a message fit together; `o` sends it. */
+static const char *check_message(const struct ccs_module *m, const struct plan_view *v,
+				 const struct ccs_op *o)
+{
+	bool even = m->head->flags & CCS_MODULE_EVEN_COUNTS;
+	uint32_t from = ccs_plan_source(o);
+	const struct ccs_op *to;
+
+	if (o->to >= v->plan->ops.n || v->ops[o->to].in != o->out)
+		return "a message's receiver does not receive it";
+	to = v->ops + o->to;
+	if (to->n != o->n)
+		return "a message has not as many cells as its receiver takes";
+	if (o->flags & CCS_OP_DIRECT && !stores_as_it_comes(to))
+		return "a direct message is not stored as it comes";
+	if ((o->flags & CCS_OP_FROM_CELLS && (from == CCS_NONE || !plan_whole(v, even, o, from))) ||
+	    (to->flags & CCS_OP_TO_CELLS && !plan_whole(v, even, o, to->dst)))
+		return "a message between hosts is not in cells that can hold it";
+	if (ccs_plan_goes(v->plan, o) && o->phase >= v->plan->rounds)
+		return "a message between hosts has no round";
+	return NULL;
+}
+
+static const char *check_facts(const struct ccs_module *m, const struct plan_view *v,
+			       const struct ccs_op *o, uint32_t worker)
+{
+	if (!(o->flags & CCS_OP_SHIFTED) == shifted(o))
+		return "an operation that writes what it has yet to read does not say so";
+	if (o->flags & CCS_OP_SHIFTED && o->n > v->workers[worker].stage)
+		return "a shifted operation has no stage";
+	if (o->flags & CCS_OP_TO_CELLS && !(o->n && stores_as_it_comes(o)))
+		return "a message between hosts is not stored as it comes";
+	if (o->phase > v->plan->rounds)
+		return "an operation comes after all rounds";
+	if (o->out != CCS_NONE)
+		return check_message(m, v, o);
+	if (o->to != CCS_NONE || o->flags & (CCS_OP_DIRECT | CCS_OP_FROM_CELLS))
+		return "an operation that sends nothing has a receiver";
+	return NULL;
+}
+
+/* ---- operations ---------------------------------------------------------------------- */
 
 static const char *check_op(const struct ccs_module *m, const struct plan_view *v,
 			    const struct ccs_op *o, uint32_t worker, uint64_t *nwaits)
@@ -147,13 +245,17 @@ static const char *check_op(const struct ccs_module *m, const struct plan_view *
 		return "an operation's length is wrong";
 	if (!waits_ok(v, o, v->workers[worker].rank, nwaits))
 		return "an operation's wait is wrong";
-	return o->file < m->head->files.n ? NULL : "an operation's file is wrong";
+	if (o->file >= m->head->files.n)
+		return "an operation's file is wrong";
+	return check_facts(m, v, o, worker);
 }
 
 static const char *check_ops(const struct ccs_module *m, const struct plan_view *v)
 {
 	uint64_t nwaits = 0;
 
+	if (v->plan->reserved || v->plan->rounds > v->plan->ops.n)
+		return "it has more rounds than operations";
 	for (uint32_t w = 0; w < v->plan->workers.n; w++) {
 		for (uint32_t i = 0; i < v->workers[w].nops; i++) {
 			const char *wrong =
@@ -223,87 +325,19 @@ static const char *check_choices(const struct plan_view *v)
 	return NULL;
 }
 
-/* A FIFO's receives, in the order of its messages, and how many sends were seen. */
-struct ends {
-	const struct ccs_op **receives;
-	uint64_t nreceives, nsends;
-};
-
-/* Sorts the receives by FIFO; `room` has a place for each. */
-static void sort_receives(const struct plan_view *v, struct ends *ends, const struct ccs_op **room)
+const char *plan_verify(const struct ccs_module *m, const struct plan_view *v)
 {
-	const struct ccs_plan *p = v->plan;
+	const char *wrong = check_shapes(m, v);
 
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t w = 0; w < p->workers.n; w++) {
-			for (uint32_t i = 0; i < v->workers[w].nops; i++) {
-				const struct ccs_op *o = v->ops + v->workers[w].op + i;
-
-				if (o->in == CCS_NONE)
-					continue;
-				if (pass)
-					ends[o->in].receives[ends[o->in].nreceives] = o;
-				ends[o->in].nreceives++;
-			}
-		}
-		for (uint64_t f = 0; !pass && f < p->fifos.n; f++) {
-			ends[f].receives = room;
-			room += ends[f].nreceives;
-			ends[f].nreceives = 0;
-		}
-	}
-}
-
-/* `remote` is where the message's receiver stores it, unchanged and whole. */
-static const char *check_remote(const struct plan_view *v, struct ends *ends)
-{
-	for (uint32_t w = 0; w < v->plan->workers.n; w++) {
-		for (uint32_t i = 0; i < v->workers[w].nops; i++) {
-			const struct ccs_op *o = v->ops + v->workers[w].op + i, *r;
-			struct ends *e = o->out == CCS_NONE ? NULL : &ends[o->out];
-			uint64_t k = e ? e->nsends++ : 0;
-
-			if (o->remote == CCS_NONE)
-				continue;
-			r = e && k < e->nreceives ? e->receives[k] : NULL;
-			if (!r || r->a != CCS_NONE || r->b != CCS_NONE || r->dst != o->remote ||
-			    r->n != o->n)
-				return "a remote cell is not where the receiver stores the message";
-		}
-	}
-	return NULL;
-}
-
-/* False: no memory. */
-static bool check_ends(const struct plan_view *v, const char **wrong)
-{
-	struct ends *ends = calloc((size_t)v->plan->fifos.n + 1, sizeof(*ends));
-	const struct ccs_op **room = calloc((size_t)v->plan->ops.n + 1, sizeof(*room));
-	bool good = ends && room;
-
-	if (good) {
-		sort_receives(v, ends, room);
-		*wrong = check_remote(v, ends);
-	}
-	free(ends);
-	free(room);
-	return good;
-}
-
-bool plan_verify(const struct ccs_module *m, const struct plan_view *v, const char **wrong)
-{
-	*wrong = check_shapes(m, v);
-	if (!*wrong)
-		*wrong = check_workers(v);
-	if (!*wrong)
-		*wrong = check_fifos(v);
-	if (!*wrong)
-		*wrong = check_ops(m, v);
-	if (!*wrong)
-		*wrong = check_expect(m, v);
-	if (!*wrong)
-		*wrong = check_after(v);
-	if (!*wrong)
-		*wrong = check_choices(v);
-	return *wrong || check_ends(v, wrong);
+	if (!wrong)
+		wrong = check_workers(v);
+	if (!wrong)
+		wrong = check_fifos(v);
+	if (!wrong)
+		wrong = check_ops(m, v);
+	if (!wrong)
+		wrong = check_expect(m, v);
+	if (!wrong)
+		wrong = check_after(v);
+	return wrong ? wrong : check_choices(v);
 }

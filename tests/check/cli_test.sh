@@ -394,6 +394,20 @@ status "fmt --check of a canonical file" 0 "$ccc" fmt --check $ring
 sed 's/^    step/  step/' $ring >"$tmp/odd.ccs"
 status "fmt --check of another" 1 "$ccc" fmt --check "$tmp/odd.ccs"
 
+# named NAME FUNCTION: what the C function of a schedule with this name is called
+named() {
+	sed "s/^schedule ring_allreduce/schedule $1/" $ring >"$tmp/named.ccs"
+	"$ccc" "$tmp/named.ccs" -n 2 --emit=header >"$tmp/out" 2>"$tmp/err"
+	says "the function of a schedule \`$1\` is $2" "$tmp/out" "^ccs_status $2\("
+}
+for word in alignas bool case char decltype enum extern goto int main not operator protected \
+	    register signed sizeof typeof using virtual xor ccs_ ccs_init; do
+	named $word ${word}_
+done
+for word in alignas_ xo ccs cc_s ccsx Main; do
+	named $word $word
+done
+
 # ---- lowering --------------------------------------------------------------------------
 # emits FILE N SLOTS: whether its plan hands messages on, and how many workers it has
 emits() {
@@ -440,6 +454,9 @@ schedule s
 EOF
 status "a message of chunks that are cut differently" 1 "$ccc" "$tmp/lengths.ccs" -n 2 -o "$tmp/l.so"
 says "... is E0501" "$tmp/err" 'lengths that differ.*E0501'
+status "... with -v" 1 "$ccc" "$tmp/lengths.ccs" -n 2 -o "$tmp/l.so" -v
+says "... is proved" "$tmp/err" '^  proof '
+holds "... and not lowered" sh -c "! grep -q '^  lower ' '$tmp/err'"
 
 # ---- ccrun ------------------------------------------------------------------------------
 status "ccrun --help" 0 "$ccrun" --help

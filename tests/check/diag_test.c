@@ -40,7 +40,7 @@ static bool read_file(const char *path, struct file *f)
 	size_t cap = 0;
 	FILE *in = fopen(path, "r");
 
-	memset(f, 0, sizeof *f);
+	memset(f, 0, sizeof(*f));
 	if (!in)
 		return false;
 	while (getline(&line, &cap, in) > 0) {
@@ -51,7 +51,7 @@ static bool read_file(const char *path, struct file *f)
 			continue;
 		at[strcspn(at, "\n")] = 0;
 		if (!strncmp(at + 4, "options: ", 9)) {
-			snprintf(f->options, sizeof f->options, "%s", at + 13);
+			snprintf(f->options, sizeof(f->options), "%s", at + 13);
 		} else if (sscanf(at + 4, "%15s %31s%n", code, place, &used) == 2 && f->n < MOST) {
 			snprintf(f->v[f->n].text, TEXT, "%s %s", code, place);
 			snprintf(f->v[f->n++].more, TEXT, "%s", at + 4 + used);
@@ -125,7 +125,7 @@ static bool test(const char *ccc, const char *path)
 		printf("not ok - %s: cannot be read\n", path);
 		return false;
 	}
-	snprintf(command, sizeof command,
+	snprintf(command, sizeof(command),
 		 "%s check %s %s --max-errors=0 --diagnostics-format=json "
 		 "2>&1 >/dev/null",
 		 ccc, path, f.options);
@@ -133,7 +133,7 @@ static bool test(const char *ccc, const char *path)
 	if (!in)
 		return false;
 	while (getline(&line, &cap, in) > 0)
-		if (!meet(&f, line, said, sizeof said)) {
+		if (!meet(&f, line, said, sizeof(said))) {
 			printf("# %s: not expected: %s\n", path, said);
 			ok = false;
 		}
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 		for (int k = 0; k < n; k++) {
 			char path[512];
 
-			snprintf(path, sizeof path, "%s/%s", argv[i], v[k]->d_name);
+			snprintf(path, sizeof(path), "%s/%s", argv[i], v[k]->d_name);
 			failed += !test(ccc, path);
 			free(v[k]);
 		}

@@ -41,6 +41,15 @@ compare "plan-dissemination_barrier.txt"
 compare "program-ring_allreduce-3.txt"
 "$ccc" schedules/ring_allreduce.ccs -n 4 --emit=header >"$tmp/said" 2>&1
 compare "header-ring_allreduce.txt"
+# Which of NCCL's parameters a function has, and for which numbers of ranks.
+for f in "schedules/ring_allgather.ccs -n 2,4,8" "schedules/ring_reduce_scatter.ccs -n 2,3" \
+	 "schedules/binomial_broadcast.ccs -n 2,3,5..7" "schedules/binomial_gather.ccs -n 3" \
+	 "schedules/dissemination_barrier.ccs -n 1..4" "schedules/bruck_all_to_all.ccs -n 2..4" \
+	 "tests/check/good/chunks_twice_n.ccs -n 2,4" "tests/check/good/blocks.ccs -n 2..4"; do
+	# shellcheck disable=SC2086
+	"$ccc" $f --emit=header 2>&1 | grep -E '^ \* ([a-z0-9_]+:|Compiled|  |sendbuff|`)|^ccs_|^	'
+done >"$tmp/said"
+compare headers.txt
 "$ccc" explain schedules/ring_allreduce.ccs -n 3 >"$tmp/said" 2>&1
 compare "explain-ring_allreduce-3.txt"
 "$ccc" explain schedules/dissemination_barrier.ccs -n 3 >"$tmp/said" 2>&1
@@ -82,6 +91,9 @@ for f in binary_tree_allreduce halving_doubling_allreduce; do
 	"$ccc" schedules/$f.ccs -n 2,4,8 --emit=cuda 2>&1 | sed -n '/^#line 1 "kernels.cu"/,$p' >"$tmp/said"
 	compare "cuda-$f.txt"
 done
+# What reads cells that it writes at other places is left to the table.
+"$ccc" tests/check/good/overlapping.ccs -n 2 --emit=cuda 2>&1 | sed -n '/^#line 1 "kernels.cu"/,$p' >"$tmp/said"
+compare "cuda-overlapping.txt"
 # The words of all that diag_test looks for the places of; and the reports of good files.
 for dir in diag good; do
 	for f in tests/check/$dir/[!_]*.ccs; do

@@ -50,7 +50,7 @@ static char *call(char *line)
 					     "schedule ", "on ",   "where ",  "}" };
 	char *at = line + strspn(line, " {"), *open = strchr(at, '(');
 
-	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+	for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++)
 		if (!strncmp(at, other[i], strlen(other[i])))
 			return NULL;
 	return open && open > at ? at : NULL;
@@ -73,7 +73,7 @@ static char *operation(char *line)
 	}
 	if (depth)
 		return NULL;
-	for (size_t i = 0; i < sizeof word / sizeof *word && !at; i++) {
+	for (size_t i = 0; i < sizeof(word) / sizeof(*word) && !at; i++) {
 		at = strstr(line, word[i]);
 		if (at && at > line && (isalnum((unsigned char)at[-1]) || at[-1] == '_'))
 			at = NULL;
@@ -86,7 +86,7 @@ static void splice(char *line, char *at, size_t n, const char *by)
 {
 	char rest[MAX_LINE];
 
-	snprintf(rest, sizeof rest, "%s", at + n);
+	snprintf(rest, sizeof(rest), "%s", at + n);
 	snprintf(at, MAX_LINE - (size_t)(at - line), "%s%s", by, rest);
 }
 
@@ -104,8 +104,8 @@ static bool retarget(char *line, char *op)
 	end = at + strcspn(at, "\n}");
 	while (end > at && (end[-1] == ' ' || end[-1] == ';'))
 		end--;
-	snprintf(inner, sizeof inner, "%.*s", (int)(end - at), at);
-	snprintf(by, sizeof by, "(%s + 1) %% N", inner);
+	snprintf(inner, sizeof(inner), "%.*s", (int)(end - at), at);
+	snprintf(by, sizeof(by), "(%s + 1) %% N", inner);
 	splice(line, at, (size_t)(end - at), by);
 	return true;
 }
@@ -125,12 +125,12 @@ static bool move_chunk(char *line, char *op)
 	} while (depth && *++close);
 	dots = strstr(open, "..");
 	if (dots && dots < close) {
-		snprintf(a, sizeof a, "%.*s", (int)(dots - open - 1), open + 1);
-		snprintf(b, sizeof b, "%.*s", (int)(close - dots - 2), dots + 2);
-		snprintf(by, sizeof by, "[%s + 1..%s + 1", a, b);
+		snprintf(a, sizeof(a), "%.*s", (int)(dots - open - 1), open + 1);
+		snprintf(b, sizeof(b), "%.*s", (int)(close - dots - 2), dots + 2);
+		snprintf(by, sizeof(by), "[%s + 1..%s + 1", a, b);
 	} else {
-		snprintf(a, sizeof a, "%.*s", (int)(close - open - 1), open + 1);
-		snprintf(by, sizeof by, "[(%s + 1) %% N", a);
+		snprintf(a, sizeof(a), "%.*s", (int)(close - open - 1), open + 1);
+		snprintf(by, sizeof(by), "[(%s + 1) %% N", a);
 	}
 	splice(line, open, (size_t)(close - open), by);
 	return true;
@@ -145,7 +145,7 @@ static bool mutate(struct text *t, int at, enum mutation m)
 	switch (m) {
 	case DROP: strcpy(line, "\n"); return true;
 	case DOUBLE:
-		snprintf(saved, sizeof saved, "%s", line);
+		snprintf(saved, sizeof(saved), "%s", line);
 		saved[strcspn(saved, "\n")] = 0;
 		splice(line, line, 0, saved);
 		return true;
@@ -184,14 +184,14 @@ static int judge(const char *folder)
 	char command[1024];
 	int s;
 
-	snprintf(command, sizeof command, "%s check -I %s %s/m.ccs >%s/said 2>&1", ccc, folder, dir,
-		 dir);
+	snprintf(command, sizeof(command), "%s check -I %s %s/m.ccs >%s/said 2>&1", ccc, folder,
+		 dir, dir);
 	s = status_of(command);
 	if (s == 1)
 		return 1;
 	if (s)
 		return -1;
-	snprintf(command, sizeof command,
+	snprintf(command, sizeof(command),
 		 "%s -I %s %s/m.ccs --target=cpu -o %s/m.so >/dev/null 2>&1 && "
 		 "%s --short %s/m.so >%s/said",
 		 ccc, folder, dir, dir, results, dir, dir);
@@ -203,7 +203,7 @@ static void save(const struct text *t)
 	char path[64];
 	FILE *out;
 
-	snprintf(path, sizeof path, "%s/m.ccs", dir);
+	snprintf(path, sizeof(path), "%s/m.ccs", dir);
 	out = fopen(path, "w");
 	for (int i = 0; out && i < t->n; i++)
 		fputs(t->line[i], out);
@@ -218,7 +218,7 @@ static bool fewer_slots(const char *path)
 	bool ok = true;
 	FILE *in;
 
-	snprintf(command, sizeof command, "%s check %s --diagnostics-format=json 2>&1 >/dev/null",
+	snprintf(command, sizeof(command), "%s check %s --diagnostics-format=json 2>&1 >/dev/null",
 		 ccc, path);
 	in = popen(command, "r");
 	while (in && getline(&line, &cap, in) > 0) {
@@ -233,7 +233,7 @@ static bool fewer_slots(const char *path)
 
 			if (least == 0)
 				continue;
-			snprintf(command, sizeof command,
+			snprintf(command, sizeof(command),
 				 "%s check %s -n %lld --slots %lld 2>&1 | "
 				 "grep -q E0304",
 				 ccc, path, json_integer_value(json_array_get(ranks, i)),
@@ -254,7 +254,7 @@ static bool test(const char *folder, const char *name)
 	int rejected = 0, equivalent = 0, failed = 0;
 	char path[512];
 
-	snprintf(path, sizeof path, "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	if (!read_text(path, &original))
 		return false;
 	for (int i = 0; i < original.n; i++)
@@ -298,7 +298,7 @@ int main(int argc, char **argv)
 	int n, failed = 0;
 
 	ccc = getenv("CCC") ? getenv("CCC") : "build/bin/ccc";
-	snprintf(self, sizeof self, "%s", argv[0]);
+	snprintf(self, sizeof(self), "%s", argv[0]);
 	at = strstr(self, "check/mutants_test");
 	if (at)
 		strcpy(at, "cpu/results_test");
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 		free(v[i]);
 	}
 	free(v);
-	snprintf(command, sizeof command, "rm -rf %s", dir);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	if (!failed && system(command))
 		return 1;
 	return failed != 0;

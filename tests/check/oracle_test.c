@@ -42,7 +42,7 @@ static int code_bit(const char *code)
 		{ "E0403", ERR_403 }, { "E0404", ERR_404 }, { "E0405", ERR_405 },
 	};
 
-	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
 		if (!strcmp(row[i].code, code))
 			return row[i].bit;
 	return 1 << 20; /* a code that no such program may have */
@@ -85,20 +85,20 @@ static bool compiler_judges(const struct o_program *p, int n, int slots, struct 
 	size_t cap = 0;
 	FILE *f;
 
-	snprintf(file, sizeof file, "%s/batch.ccs", dir);
+	snprintf(file, sizeof(file), "%s/batch.ccs", dir);
 	f = fopen(file, "w");
 	if (!f)
 		return false;
 	for (int i = 0; i < n; i++) {
 		char name[16];
 
-		snprintf(name, sizeof name, "p%d", i);
+		snprintf(name, sizeof(name), "p%d", i);
 		first[i] = at;
 		at += oracle_write(&p[i], name, f);
 	}
 	fclose(f);
-	memset(a, 0, (size_t)n * sizeof *a);
-	snprintf(command, sizeof command,
+	memset(a, 0, (size_t)n * sizeof(*a));
+	snprintf(command, sizeof(command),
 		 "%s check %s -n %d --slots %d --max-errors=0 "
 		 "--diagnostics-format=json 2>&1 >/dev/null",
 		 ccc, file, p->nranks, slots);
@@ -209,7 +209,7 @@ static bool nth_rank(struct o_program *p, int rank, int k)
 	grouping = len > 1 ? k % (len == 2 ? 2 : 4) : 0;
 	k /= len == 3 ? 4 : len == 2 ? 2 : 1;
 	p->nstmts[rank] = 0;
-	memset(t, 0, sizeof p->stmts[rank]);
+	memset(t, 0, sizeof(p->stmts[rank]));
 	for (int i = 0; i < len; i++, k /= 4) {
 		struct o_op o = { .kind = k % 4 < 2 ? SEND : RECV,
 				  .peer = 1 - rank,
@@ -235,7 +235,7 @@ static int run_small(int stride)
 	long count = 0, k = 0;
 	struct o_program p;
 
-	memset(&p, 0, sizeof p);
+	memset(&p, 0, sizeof(p));
 	p.nranks = 2;
 	for (int i = 0; nth_rank(&p, 0, i); i++)
 		for (int j = 0; nth_rank(&p, 1, j); j++) {
@@ -261,20 +261,20 @@ static int spin_deadlocks(const struct o_program *p, int slots)
 	char line[256];
 	int errors = -1;
 
-	snprintf(command, sizeof command, "%s/m.pml", dir);
+	snprintf(command, sizeof(command), "%s/m.pml", dir);
 	f = fopen(command, "w");
 	if (!f)
 		return -1;
 	oracle_promela(p, slots, f);
 	fclose(f);
-	snprintf(command, sizeof command,
+	snprintf(command, sizeof(command),
 		 "cd %s && spin -a m.pml >/dev/null && "
 		 "cc -O0 -w -DSAFETY -o pan pan.c 2>&1 && ./pan -m20000 2>&1",
 		 dir);
 	f = popen(command, "r");
 	if (!f)
 		return -1;
-	while (fgets(line, sizeof line, f)) {
+	while (fgets(line, sizeof(line), f)) {
 		char *at = strstr(line, "errors: ");
 
 		if (at)
@@ -333,7 +333,7 @@ int main(int argc, char **argv)
 	bad = !strcmp(argv[1], "random")  ? run_random(&g, atol(argv[2]))
 	      : !strcmp(argv[1], "small") ? run_small(atoi(argv[2]))
 					  : run_spin(&g, atol(argv[2]));
-	snprintf(command, sizeof command, "rm -rf %s", dir);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	if (!bad && system(command))
 		return 1;
 	return bad != 0;

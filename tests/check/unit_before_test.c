@@ -135,7 +135,7 @@ static void make_program(struct made *m, const struct shape *s, uint64_t seed)
 {
 	uint32_t ntasks = (uint32_t)(s->ranks * s->tasks);
 
-	memset(m, 0, sizeof *m);
+	memset(m, 0, sizeof(*m));
 	arena_init(&m->arena, 0, NULL);
 	m->ctx = (struct ctx){ .arena = &m->arena, .scratch = &m->arena };
 	m->g.state = seed * 2 + 1;
@@ -267,9 +267,9 @@ static void random_programs(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
 		for (uint64_t seed = 0; seed < (shapes[i].ops < 500 ? 40 : 3); seed++) {
-			struct made *m = malloc(sizeof *m);
+			struct made *m = malloc(sizeof(*m));
 			assert_non_null(m);
 			make_program(m, &shapes[i], seed * 8 + i);
 			check_program(m);

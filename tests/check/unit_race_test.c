@@ -28,7 +28,7 @@ struct made {
 
 static struct made *new_program(void)
 {
-	struct made *m = calloc(1, sizeof *m);
+	struct made *m = calloc(1, sizeof(*m));
 
 	assert_non_null(m);
 	arena_init(&m->arena, 0, NULL);
@@ -230,7 +230,7 @@ static void what_is_touched(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
 		for (int order = 0; order < 4; order++) {
 			struct made *m = new_program();
 			uint32_t a = worker(m, 0), b = worker(m, 0);
@@ -356,7 +356,7 @@ static void random_row(struct made *m, struct answer *x, struct rng *g, uint32_t
 
 	if (t->nops == MOST_ROWS)
 		return;
-	memset(x->before[x->n], 0, sizeof x->before[x->n]);
+	memset(x->before[x->n], 0, sizeof(x->before[x->n]));
 	if (t->nops)
 		inherit(x, task, t->nops - 1);
 	if (rng_below(g, 5) < 3 && other != task && done && m->tasks[other].rank == t->rank) {
@@ -387,7 +387,7 @@ static bool any_race(const struct made *m, const struct answer *x)
 
 static void random_programs(void **state)
 {
-	struct answer *x = malloc(sizeof *x);
+	struct answer *x = malloc(sizeof(*x));
 	struct rng g = { .state = 1 };
 	uint32_t with = 0, all = 20000;
 

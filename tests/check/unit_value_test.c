@@ -20,7 +20,7 @@ struct counts {
 	uint32_t n[ALL];
 };
 
-static struct counts count_runs(const struct run *v, uint32_t n)
+static struct counts count_shares(const struct share *v, uint32_t n)
 {
 	struct counts c = { { 0 } };
 
@@ -30,7 +30,7 @@ static struct counts count_runs(const struct run *v, uint32_t n)
 	return c;
 }
 
-static void runs_are_sorted(const struct run *v, uint32_t n)
+static void shares_are_sorted(const struct share *v, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
 		assert_true(
@@ -41,30 +41,30 @@ static void runs_are_sorted(const struct run *v, uint32_t n)
 static void compare(struct values *v, struct arena *a, uint32_t x, const struct counts *cx,
 		    uint32_t y, const struct counts *cy)
 {
-	struct runs rx = { 0 }, ry = { 0 }, room = { 0 };
+	struct shares rx = { 0 }, ry = { 0 }, room = { 0 };
 	bool lacks = false, foreign = false, twice = false, overlap = false;
 	struct difference d;
 
-	value_runs(v, x, &rx);
-	value_runs(v, y, &ry);
-	runs_are_sorted(rx.v, rx.n);
-	assert_memory_equal(count_runs(rx.v, rx.n).n, cx->n, sizeof cx->n);
+	value_shares(v, x, &rx);
+	value_shares(v, y, &ry);
+	shares_are_sorted(rx.v, rx.n);
+	assert_memory_equal(count_shares(rx.v, rx.n).n, cx->n, sizeof(cx->n));
 	for (int k = 0; k < ALL; k++) {
 		lacks = lacks || cx->n[k] < cy->n[k];
 		foreign = foreign || (cx->n[k] && !cy->n[k]);
 		twice = twice || (cy->n[k] && cx->n[k] > cy->n[k]);
 		overlap = overlap || (cx->n[k] && cy->n[k]);
 	}
-	d = runs_compare(rx.v, rx.n, ry.v, ry.n);
+	d = shares_compare(rx.v, rx.n, ry.v, ry.n);
 	assert_int_equal(d.lacks, lacks);
 	assert_int_equal(d.foreign, foreign);
 	assert_int_equal(d.twice, twice);
-	assert_int_equal(runs_overlap(rx.v, rx.n, ry.v, ry.n), overlap);
+	assert_int_equal(shares_overlap(rx.v, rx.n, ry.v, ry.n), overlap);
 	assert_int_equal(value_is(v, x, ry.v, ry.n, &room), !(lacks || foreign || twice));
 	for (int times = 0; times < 2; times++) {
 		uint32_t n;
-		struct run *left = runs_without(a, rx.v, rx.n, ry.v, ry.n, times, &n);
-		struct counts c = count_runs(left, n);
+		struct share *left = shares_without(a, rx.v, rx.n, ry.v, ry.n, times, &n);
+		struct counts c = count_shares(left, n);
 
 		for (int k = 0; k < ALL; k++) {
 			uint32_t want = cy->n[k] ? 0 : cx->n[k];
@@ -76,7 +76,7 @@ static void compare(struct values *v, struct arena *a, uint32_t x, const struct 
 	}
 }
 
-/* Most combinations are of recent values: longer histories, and longer runs. */
+/* Most combinations are of recent values: longer histories, and longer shares. */
 static void history(unsigned seed)
 {
 	struct counts counts[VALUES];
@@ -86,7 +86,7 @@ static void history(unsigned seed)
 
 	arena_init(&a, 0, NULL);
 	assert_true(values_init(&v, &a, RANKS, CELLS, 0));
-	memset(counts, 0, sizeof counts);
+	memset(counts, 0, sizeof(counts));
 	for (uint32_t i = 0; i < n; i++) {
 		id[i] = i;
 		counts[i].n[i] = 1;
@@ -117,11 +117,11 @@ static void random_histories(void **state)
 		history(seed);
 }
 
-/* As a ring builds them: one run that grows, and goes round behind the last rank. */
-static void runs_go_round(void **state)
+/* As a ring builds them: one share that grows, and goes round behind the last rank. */
+static void shares_go_round(void **state)
 {
 	struct values v;
-	struct runs r = { 0 };
+	struct shares r = { 0 };
 	struct arena a;
 	uint32_t sum = 5 * CELLS + 1;
 	bool same_cell;
@@ -134,7 +134,7 @@ static void runs_go_round(void **state)
 
 		sum = value_combine_fast(&v, next, sum, &same_cell);
 		assert_true(same_cell);
-		value_runs(&v, sum, &r);
+		value_shares(&v, sum, &r);
 		assert_int_equal(r.n, i >= 2 && i < RANKS - 1 ? 2 : 1);
 	}
 	assert_int_equal(r.v[0].cell, 1);
@@ -162,7 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_histories),
-		cmocka_unit_test(runs_go_round),
+		cmocka_unit_test(shares_go_round),
 		cmocka_unit_test(too_many_initial_values),
 	};
 

@@ -8,6 +8,7 @@
 #include "runtime/base/library.h"
 #include "tests/support/say.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -216,6 +217,67 @@ static void test_libraries(void)
 	library_refused(at(path, sizeof(path), "missing"), "No such file", "... nothing");
 }
 
+/* Which library is found below a directory that an environment's variable names: `want`, the
+ * end of its path, or none. */
+static void library_found(const char *variable, const char *name, const char *want)
+{
+	const char *const names[] = { "libno-such-library.so", name, NULL };
+	const struct library_search search = {
+		.variable = "FILE_TEST_LIBRARY",
+		.names = names,
+		.missing = "there is none (here",
+	};
+	char found[500] = "", why[500] = "", below[200];
+	size_t n = want ? strlen(want) : 0;
+	void *library;
+	bool ok;
+
+	setenv(variable, at(below, sizeof(below), "environment"), 1);
+	library = library_open(&search, found, sizeof(found), why, sizeof(why));
+	unsetenv(variable);
+	ok = want ? library && strlen(found) > n && !strcmp(found + strlen(found) - n, want)
+		  : !library && strstr(why, "there is none (here; FILE_TEST_LIBRARY can name it)");
+	if (!ok)
+		printf("# found: %s; why: %s\n", found, why);
+	say(ok, "%s: %s of %s is %s", variable, want ? want : "nothing", name,
+	    want ? "found" : "what there is");
+}
+
+static void test_environments(void)
+{
+	static const char *const made[] = {
+		"lib64/libfound.so.1",
+		"lib64/libfound.so.2",
+		"lib/libfound.so.3",
+		"lib/python3.11/site-packages/nvidia/some/lib/libfound.so.4",
+		".local/lib/python3.12/site-packages/nvidia/some/lib/libfound.so.5",
+	};
+	char command[1200], home[500];
+	const char *old = getenv("HOME");
+	void *some = dlopen("libm.so.6", RTLD_NOW);
+	Dl_info library;
+
+	if (!some || !dladdr(dlsym(some, "cos"), &library))
+		exit(2);
+	snprintf(home, sizeof(home), "%s", old ? old : "/");
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
+		snprintf(command, sizeof(command),
+			 "f='%s/environment/%s' && mkdir -p \"${f%%/*}\" && cp '%s' \"$f\"", dir,
+			 made[i], library.dli_fname);
+		if (system(command))
+			exit(2);
+	}
+	library_found("CUDA_HOME", "libfound.so.*", "/lib64/libfound.so.2");
+	library_found("CUDA_PATH", "libfound.so.1", "/lib64/libfound.so.1");
+	library_found("VIRTUAL_ENV", "libfound.so.[0-9]", "/nvidia/some/lib/libfound.so.4");
+	library_found("CONDA_PREFIX", "libfound.so.3", "/lib/libfound.so.3");
+	library_found("CONDA_PREFIX", "libfound.so.4", "/nvidia/some/lib/libfound.so.4");
+	library_found("CUDA_HOME", "libfound.so.3", NULL);
+	library_found("HOME", "libfound.so.*",
+		      "/.local/lib/python3.12/site-packages/nvidia/some/lib/libfound.so.5");
+	setenv("HOME", home, 1);
+}
+
 /* ---- the cache ----------------------------------------------------------------------------- */
 
 static struct cache_key key_of(const char *text)
@@ -312,6 +374,7 @@ int main(int argc, char **argv)
 	snprintf(module, sizeof(module), "%s/ring_allreduce.so", argv[1]);
 	test_growing(module);
 	test_libraries();
+	test_environments();
 	test_cache();
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command) ? 2 : 0;

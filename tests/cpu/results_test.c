@@ -2,7 +2,7 @@
  * Runs compiled schedules over every N, type, operator, count, root and
  * placement, and compares each element with a reference of its own: integers
  * exactly (modulo 2^bits), floats against double within the error that N
- * roundings of that type may make. Outputs are poisoned first, and bytes behind
+ * roundings of that type may make, with a NaN among them. Outputs are poisoned first, and bytes behind
  * every buffer are guarded.
  *
  * usage: results_test [--short] MODULE.so ...
@@ -83,6 +83,27 @@ static void write_number(const struct type *t, unsigned char *p, int x)
 		memcpy(p, &i, t->size);
 }
 
+/* Whether the input has a NaN there, and not a number. */
+static bool has_nan(const struct type *t, int q, size_t i)
+{
+	return t->exponent && q == 1 && i % 32 == 9;
+}
+
+static uint64_t nan_bits(const struct type *t)
+{
+	return (1ull << (8 * t->size - 1)) - 1;
+}
+
+/* e4m3 has one NaN, and no infinities. */
+static bool is_nan(const struct type *t, const unsigned char *p)
+{
+	uint64_t bits = 0, infinity = nan_bits(t) - ((1ull << t->mantissa) - 1);
+
+	memcpy(&bits, p, t->size);
+	bits &= nan_bits(t);
+	return t == &TYPES[CCS_FLOAT8E4M3] ? bits == nan_bits(t) : bits > infinity;
+}
+
 /* The input: element i of rank q. Small, so that narrow types hold it. */
 static int input(ccs_redop op, int q, size_t i)
 {
@@ -91,22 +112,36 @@ static int input(ccs_redop op, int q, size_t i)
 	return op == CCS_PROD ? 1 + (int)(h % 2) : 1 + (int)(h % 7);
 }
 
+static void write_input(const struct type *t, unsigned char *p, int op, int q, size_t i)
+{
+	uint64_t nan = nan_bits(t);
+
+	if (has_nan(t, q, i))
+		memcpy(p, &nan, t->size);
+	else
+		write_number(t, p, input((ccs_redop)op, q, i));
+}
+
 /* ---- the reference ---------------------------------------------------------------- */
 
 struct want {
 	int64_t i;
 	double x, slack;
+	bool nan;
 };
 
 /* ⊕ over all ranks of element i. */
 static struct want reduced(const struct type *t, int op, int n, size_t i)
 {
-	struct want w = { op == CCS_PROD, op == CCS_PROD, 0 };
-	double sum = 0;
+	struct want w = { op == CCS_PROD, op == CCS_PROD, 0, false };
 
 	for (int q = 0; q < n; q++) {
 		int v = input((ccs_redop)op, q, i);
 
+		if (has_nan(t, q, i)) {
+			w.nan = op != CCS_MAX && op != CCS_MIN;
+			continue;
+		}
 		switch (op) {
 		case CCS_PROD: w.i *= v, w.x *= v; break;
 		case CCS_MAX: w.i = q && w.i > v ? w.i : v, w.x = (double)w.i; break;
@@ -114,7 +149,6 @@ static struct want reduced(const struct type *t, int op, int n, size_t i)
 		case PREMUL: w.i += 2 * v, w.x += 2 * v; break;
 		default: w.i += v, w.x += v; break;
 		}
-		sum += fabs(w.x);
 	}
 	if (op == CCS_AVG)
 		w.i /= n, w.x /= n;
@@ -123,11 +157,11 @@ static struct want reduced(const struct type *t, int op, int n, size_t i)
 	return w;
 }
 
-static struct want single(int op, int q, size_t i)
+static struct want single(const struct type *t, int op, int q, size_t i)
 {
 	int v = input((ccs_redop)op, q, i);
 
-	return (struct want){ v, v, 0 };
+	return (struct want){ v, v, 0, has_nan(t, q, i) };
 }
 
 enum contract {
@@ -153,12 +187,12 @@ static bool result(enum contract k, const struct type *t, int op, int n, int roo
 	case ALLREDUCE: *w = reduced(t, op, n, i); return true;
 	case REDUCE: *w = reduced(t, op, n, i); return r == root;
 	case REDUCE_SCATTER: *w = reduced(t, op, n, (size_t)r * count + i); return true;
-	case BROADCAST: *w = single(op, root, i); return true;
-	case GATHER: *w = single(op, (int)(i / count), i % count); return r == root;
-	case ALLGATHER: *w = single(op, (int)(i / count), i % count); return true;
-	case SCATTER: *w = single(op, root, (size_t)r * count + i); return true;
+	case BROADCAST: *w = single(t, op, root, i); return true;
+	case GATHER: *w = single(t, op, (int)(i / count), i % count); return r == root;
+	case ALLGATHER: *w = single(t, op, (int)(i / count), i % count); return true;
+	case SCATTER: *w = single(t, op, root, (size_t)r * count + i); return true;
 	case ALL_TO_ALL:
-		*w = single(op, (int)(i / count), (size_t)r * count + i % count);
+		*w = single(t, op, (int)(i / count), (size_t)r * count + i % count);
 		return true;
 	case NCONTRACTS: break;
 	}
@@ -197,7 +231,7 @@ static void check(const struct run *u, int r, const unsigned char *out, size_t e
 		if (!result(u->contract, t, u->op, u->n, u->root, r, u->count, i, &w))
 			return;
 		if (t->exponent) {
-			if (!(fabs(read_float(t, p) - w.x) <= w.slack)) {
+			if (w.nan ? !is_nan(t, p) : !(fabs(read_float(t, p) - w.x) <= w.slack)) {
 				complain(u, "a wrong value", r, i);
 				return;
 			}
@@ -241,7 +275,7 @@ static void run(const struct run *u, struct ccs_comm **comm)
 		if (u->in_place && u->contract == ALLGATHER)
 			in[r] += (size_t)r * u->count * t->size;
 		for (size_t i = 0; i < send; i++)
-			write_number(t, in[r] + i * t->size, input((ccs_redop)u->op, r, i));
+			write_input(t, in[r] + i * t->size, u->op, r, i);
 		if (u->in_place && u->contract == REDUCE_SCATTER)
 			out[r] += (size_t)r * u->count * t->size;
 	}
@@ -289,7 +323,7 @@ static void run_counts(struct run u, struct ccs_comm **comm, bool few)
 	size_t n = (size_t)u.n;
 	size_t counts[] = { 0, 1, n - 1, n, n + 1, 13, 257, 100003 };
 
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		bool large = counts[i] > 1000;
 
 		if ((few && counts[i] != n + 1 && counts[i] != 13) ||

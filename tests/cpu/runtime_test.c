@@ -27,7 +27,7 @@ static struct ccs_module *load(const char *name)
 	struct ccs_module *m;
 	char path[512];
 
-	snprintf(path, sizeof path, "%s/%s.so", modules, name);
+	snprintf(path, sizeof(path), "%s/%s.so", modules, name);
 	if (ccs_module_load(&m, path) != CCS_OK)
 		fail_msg("%s", ccs_error());
 	return m;
@@ -41,7 +41,7 @@ struct world {
 
 static int setup(void **state)
 {
-	struct world *w = calloc(1, sizeof *w);
+	struct world *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return -1;
@@ -145,7 +145,7 @@ static void many_calls_back_to_back(void **state)
 	struct world *w = *state;
 
 	for (int k = 0; k < 500; k++) {
-		memset(w->out, 0xa5, sizeof w->out);
+		memset(w->out, 0xa5, sizeof(w->out));
 		ccs_group_start();
 		for (int r = 0; r < N; r++)
 			call(w, r, w->in[r]);
@@ -213,6 +213,30 @@ static void bad_arguments(void **state)
 	assert_true(strlen(ccs_error()) > 0);
 }
 
+static void statuses_have_names(void **state)
+{
+	static const struct {
+		ccs_status status;
+		const char *name;
+	} all[] = {
+		{ CCS_OK, "CCS_OK" },
+		{ CCS_EINVAL, "CCS_EINVAL" },
+		{ CCS_EFILE, "CCS_EFILE" },
+		{ CCS_ENOPLAN, "CCS_ENOPLAN" },
+		{ CCS_ENOMEM, "CCS_ENOMEM" },
+		{ CCS_ETIMEOUT, "CCS_ETIMEOUT" },
+		{ CCS_EABORTED, "CCS_EABORTED" },
+		{ CCS_EUNSUPPORTED, "CCS_EUNSUPPORTED" },
+		{ CCS_ESYSTEM, "CCS_ESYSTEM" },
+		{ (ccs_status)1, "unknown status" },
+		{ (ccs_status)-1000, "unknown status" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		assert_string_equal(ccs_status_name(all[i].status), all[i].name);
+}
+
 static void no_plan_for_that_number(void **state)
 {
 	struct ccs_module *m = load("swing_allreduce");
@@ -273,7 +297,7 @@ static void truncated_files(void **state)
 	size_t n;
 
 	(void)state;
-	snprintf(path, sizeof path, "%s/ring_allreduce.so", modules);
+	snprintf(path, sizeof(path), "%s/ring_allreduce.so", modules);
 	p = slurp(path, &n);
 	for (size_t k = 0; k < n; k += k < 4096 ? 61 : 4093) {
 		ccs_status s = load_bytes(p, k);
@@ -294,11 +318,11 @@ static void damaged_files(void **state)
 	size_t n, from = 0, size;
 
 	(void)state;
-	snprintf(path, sizeof path, "%s/ring_allreduce.so", modules);
+	snprintf(path, sizeof(path), "%s/ring_allreduce.so", modules);
 	p = slurp(path, &n);
 	while (from + 16 < n && memcmp(p + from + 8, CCS_PLAN_MAGIC, 8))
 		from += 8;
-	memcpy(&size, p + from, sizeof size);
+	memcpy(&size, p + from, sizeof(size));
 	for (int k = 0; k < 2000; k++) {
 		size_t at;
 		unsigned char old;
@@ -338,7 +362,7 @@ static void lying_modules(void **state)
 	int proved = 0;
 
 	(void)state;
-	snprintf(path, sizeof path, "%s/ring_reduce_scatter.so", modules);
+	snprintf(path, sizeof(path), "%s/ring_reduce_scatter.so", modules);
 	p = slurp(path, &n);
 	while (at + 16 < n && memcmp(p + at + 8, CCS_PLAN_MAGIC, 8))
 		at += 8;
@@ -363,14 +387,14 @@ static void lying_modules(void **state)
 		sum = fnv(copy + behind, n - behind);
 		memcpy(copy + behind - 8, &sum, 8);
 		if (ccs_module_open(&m, copy, n) == CCS_OK) {
-			proved += ccs_module_verify(m) == CCS_OK;
+			proved += ccs_module_verify(m, NULL, NULL) == CCS_OK;
 			ccs_module_free(m);
 		}
 		free(copy);
 	}
 	free(p);
 	assert_true(proved > 100); /* what nothing depends on may be anything */
-	assert_int_equal(ccs_module_verify(NULL), CCS_EINVAL);
+	assert_int_equal(ccs_module_verify(NULL, NULL, NULL), CCS_EINVAL);
 }
 
 /* The module of a library, a copy of its own. */
@@ -380,7 +404,7 @@ static unsigned char *module_of(const char *name, size_t *n)
 	unsigned char *p, *copy;
 	size_t at = 0, size;
 
-	snprintf(path, sizeof path, "%s/%s.so", modules, name);
+	snprintf(path, sizeof(path), "%s/%s.so", modules, name);
 	p = slurp(path, &size);
 	while (at + 16 < size && memcmp(p + at + 8, CCS_PLAN_MAGIC, 8))
 		at += 8;
@@ -401,12 +425,25 @@ enum lie {
 	DESCENDING_ROWS,
 	NO_PROTOCOL,
 	ROWS_OUTSIDE,
-	REMOTE_ELSEWHERE,
-	REMOTE_OF_SUM,
-	REMOTE_WITHOUT_SEND,
 	OLD_FORMAT,
+	TO_NOBODY,
+	TO_ANOTHER_FIFO,
+	TO_WITHOUT_SEND,
+	DIRECT_SUM,
+	DIRECT_WITHOUT_SEND,
+	NOT_SHIFTED,
+	NO_STAGE,
+	LARGE_STAGE,
+	LARGE_MESSAGES,
+	NO_ROUND,
+	LATE_PHASE,
+	MANY_ROUNDS,
+	SUM_TO_CELLS,
+	FROM_NO_CELLS,
+	FROM_LONG_CELLS,
 	OPS_SHARED,
 	OPS_OF_NOBODY,
+	NOT_AWAITED,
 	WAITS_SHARED,
 	WAITS_OF_NOBODY,
 	WAIT_FOR_NOTHING,
@@ -431,6 +468,9 @@ static void tell_of_rows(unsigned char *module, const struct ccs_plan *plan, enu
 		w[plan->workers.n - 1].nops--;
 		ops[plan->ops.n - 1].in = 0x7fffffff;
 		break;
+	case NOT_AWAITED:
+		ops[w[waits->worker].op + waits->ops - 1].flags &= (uint16_t)~CCS_OP_AWAITED;
+		break;
 	case WAITS_SHARED:
 		for (int n = 0; n < 2; n += o++->nwaits != 0)
 			;
@@ -451,12 +491,56 @@ static void tell_of_rows(unsigned char *module, const struct ccs_plan *plan, enu
 	}
 }
 
+/* What follows from other rows does not: here a reader could leave its tables, or a buffer. A
+ * ring's first messages are added, and its last operations only receive. */
+static void tell_of_facts(unsigned char *module, struct ccs_plan *plan, enum lie lie)
+{
+	struct ccs_op *ops = (void *)(module + plan->ops.at), *first = ops, *last = ops;
+	struct ccs_worker *w = (void *)(module + plan->workers.at);
+
+	while (first->out == CCS_NONE || first->in != CCS_NONE)
+		first++;
+	while (last->out != CCS_NONE)
+		last++;
+	switch ((int)lie) {
+	case TO_NOBODY: first->to = (uint32_t)plan->ops.n; break;
+	case TO_ANOTHER_FIFO: first->to = (uint32_t)(first - ops); break;
+	case TO_WITHOUT_SEND: last->to = 0; break;
+	case DIRECT_SUM: first->flags |= CCS_OP_DIRECT; break;
+	case DIRECT_WITHOUT_SEND: last->flags |= CCS_OP_DIRECT; break;
+	case NOT_SHIFTED: first->flags |= CCS_OP_SHIFTED; break;
+	case NO_STAGE: /* two cells to the next two */
+		*last = (struct ccs_op){ .in = CCS_NONE,
+					 .out = CCS_NONE,
+					 .b = CCS_NONE,
+					 .dst = 1,
+					 .n = 2,
+					 .to = CCS_NONE,
+					 .flags = CCS_OP_SHIFTED };
+		break;
+	case LARGE_STAGE: w->stage = plan->cells + plan->scratch + 1; break;
+	case LARGE_MESSAGES: plan->max_message = plan->cells + plan->scratch + 1; break;
+	case NO_ROUND: first->phase = plan->rounds; break;
+	case LATE_PHASE: last->phase = plan->rounds + 1; break;
+	case MANY_ROUNDS: plan->rounds = (uint32_t)plan->ops.n + 1; break;
+	case SUM_TO_CELLS: ops[first->to].flags |= CCS_OP_TO_CELLS; break;
+	case FROM_NO_CELLS:
+		while (first->in == CCS_NONE || first->out == CCS_NONE || first->dst != CCS_NONE)
+			first++;
+		first->flags |= CCS_OP_FROM_CELLS;
+		break;
+	case FROM_LONG_CELLS:
+		first->flags |= CCS_OP_FROM_CELLS;
+		first->len = (first->len + 1) % plan->cells;
+		break;
+	}
+}
+
 static void tell(unsigned char *module, enum lie lie)
 {
 	struct ccs_module_head *h = (void *)module;
 	struct ccs_plan *plan = (struct ccs_plan *)(void *)(module + h->plans.at) + h->plans.n - 1;
 	struct ccs_choice *rows = (void *)(module + plan->choices.at);
-	struct ccs_op *ops = (void *)(module + plan->ops.at), *o = ops;
 
 	assert_true(plan->choices.n >= 2);
 	switch (lie) {
@@ -471,24 +555,25 @@ static void tell(unsigned char *module, enum lie lie)
 		break;
 	case NO_PROTOCOL: rows[0].protocol = CCS_NPROTOCOLS; break;
 	case ROWS_OUTSIDE: plan->choices.at = h->size & ~(uint64_t)7; break;
-	case REMOTE_ELSEWHERE:
-		while (o->remote == CCS_NONE)
-			o++;
-		o->remote = (o->remote + 1) % plan->cells;
-		break;
-	case REMOTE_OF_SUM: /* a ring's first messages are added */
-		while (o->out == CCS_NONE || o->in != CCS_NONE)
-			o++;
-		o->remote = o->a;
-		break;
-	case REMOTE_WITHOUT_SEND:
-		while (o->out != CCS_NONE)
-			o++;
-		o->remote = o->dst;
-		break;
 	case OLD_FORMAT: h->abi--; break;
+	case TO_NOBODY:
+	case TO_ANOTHER_FIFO:
+	case TO_WITHOUT_SEND:
+	case DIRECT_SUM:
+	case DIRECT_WITHOUT_SEND:
+	case NOT_SHIFTED:
+	case NO_STAGE:
+	case LARGE_STAGE:
+	case LARGE_MESSAGES:
+	case NO_ROUND:
+	case LATE_PHASE:
+	case MANY_ROUNDS:
+	case SUM_TO_CELLS:
+	case FROM_NO_CELLS:
+	case FROM_LONG_CELLS: tell_of_facts(module, plan, lie); break;
 	case OPS_SHARED:
 	case OPS_OF_NOBODY:
+	case NOT_AWAITED:
 	case WAITS_SHARED:
 	case WAITS_OF_NOBODY:
 	case WAIT_FOR_NOTHING:
@@ -508,12 +593,25 @@ static void lies_about_plans(void **state)
 		[DESCENDING_ROWS] = "no end",
 		[NO_PROTOCOL] = "protocol",
 		[ROWS_OUTSIDE] = "outside the module",
-		[REMOTE_ELSEWHERE] = "remote cell",
-		[REMOTE_OF_SUM] = "remote cell",
-		[REMOTE_WITHOUT_SEND] = "remote cell",
 		[OLD_FORMAT] = "compile the schedule again",
+		[TO_NOBODY] = "receiver does not receive it",
+		[TO_ANOTHER_FIFO] = "receiver does not receive it",
+		[TO_WITHOUT_SEND] = "sends nothing has a receiver",
+		[DIRECT_SUM] = "direct message is not stored as it comes",
+		[DIRECT_WITHOUT_SEND] = "sends nothing has a receiver",
+		[NOT_SHIFTED] = "does not say so",
+		[NO_STAGE] = "has no stage",
+		[LARGE_STAGE] = "stage is too large",
+		[LARGE_MESSAGES] = "messages are too large",
+		[NO_ROUND] = "has no round",
+		[LATE_PHASE] = "after all rounds",
+		[MANY_ROUNDS] = "more rounds than operations",
+		[SUM_TO_CELLS] = "not stored as it comes",
+		[FROM_NO_CELLS] = "not in cells that can hold it",
+		[FROM_LONG_CELLS] = "not in cells that can hold it",
 		[OPS_SHARED] = "follow one another",
 		[OPS_OF_NOBODY] = "all of its operations",
+		[NOT_AWAITED] = "wait is wrong",
 		[WAITS_SHARED] = "wait is wrong",
 		[WAITS_OF_NOBODY] = "wait is wrong",
 		[WAIT_FOR_NOTHING] = "wait is wrong",
@@ -555,6 +653,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(a_rank_that_never_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(calls_that_differ, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_arguments, setup, teardown),
+		cmocka_unit_test(statuses_have_names),
 		cmocka_unit_test(no_plan_for_that_number),
 		cmocka_unit_test(truncated_files),
 		cmocka_unit_test(damaged_files),

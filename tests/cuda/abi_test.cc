@@ -5,12 +5,13 @@
  * fake_nccl) are written after the same declarations, and agree with any mistake in them.
  *
  * Compiled once for each file of the runtime that has such declarations, with ABI_FILE that
- * file, and ABI_DRIVER, ABI_NCCL or ABI_NVRTC; as C++, whose types can be taken apart.
+ * file, and ABI_DRIVER, ABI_NCCL, ABI_NVRTC, or for ccrun's, ABI_CCRUN_DRIVER or
+ * ABI_CCRUN_NCCL; as C++, whose types can be taken apart.
  * usage: abi_test [LIBRARY]
  */
-#if defined(ABI_DRIVER)
+#if defined(ABI_DRIVER) || defined(ABI_CCRUN_DRIVER)
 #include <cuda.h>
-#elif defined(ABI_NCCL)
+#elif defined(ABI_NCCL) || defined(ABI_CCRUN_NCCL)
 #include <nccl.h>
 #else
 #include <nvrtc.h>
@@ -103,7 +104,16 @@ static void says(bool holds, const char *what, const char *why)
 
 [[maybe_unused]] static bool is_name(const char *ours, const char *real)
 {
-	return !strcmp(ours, real);
+	size_t n = strlen(ours);
+
+	if (!strcmp(ours, real))
+		return true;
+#if defined(ABI_CCRUN_DRIVER) /* looked up with _v2, too */
+	for (size_t i = 0; i < NNEWER; i++)
+		if (ours == newer[i])
+			return !strncmp(ours, real, n) && !strcmp(real + n, "_v2");
+#endif
+	return false;
 }
 
 /* An older header may name the older of two. */
@@ -210,13 +220,6 @@ static void check_wanted(size_t *n)
 	O(ipc_close, cuIpcCloseMemHandle);
 	O(pin, cuMemHostRegister);
 	O(unpin, cuMemHostUnregister);
-	O(elapsed, cuEventElapsedTime);
-	O(capture_begin, cuStreamBeginCapture);
-	O(capture_end, cuStreamEndCapture);
-	O(instantiate, cuGraphInstantiateWithFlags);
-	O(template_free, cuGraphDestroy);
-	O(graph_launch, cuGraphLaunch);
-	O(graph_free, cuGraphExecDestroy);
 #if CUDA_VERSION >= 12040
 	O(function_load, cuFuncLoad);
 #else
@@ -246,7 +249,6 @@ static void check()
 	SAME(INVALID_USAGE, ncclInvalidUsage);
 	SAME(REMOTE_ERROR, ncclRemoteError);
 	SAME(IN_PROGRESS, ncclInProgress);
-	SAME(SCALAR_OF_HOST, ncclScalarHostImmediate);
 	SAME(sizeof(ccs_unique_id), sizeof(ncclUniqueId));
 	SAME(alignof(ccs_unique_id), alignof(ncclUniqueId));
 	SAME(CCS_INT8, ncclInt8);
@@ -263,13 +265,43 @@ static void check()
 	SAME(CCS_FLOAT8E4M3, ncclFloat8e4m3);
 	SAME(CCS_FLOAT8E5M2, ncclFloat8e5m2);
 #endif
+	C(version, ncclGetVersion);
+	C(error_string, ncclGetErrorString);
+	C(unique_id, ncclGetUniqueId);
+	C(init_rank, ncclCommInitRank);
+	C(destroy, ncclCommDestroy);
+	C(abort, ncclCommAbort);
+	C(async_error, ncclCommGetAsyncError);
+	C(group_start, ncclGroupStart);
+	C(group_end, ncclGroupEnd);
+	C(send, ncclSend);
+	C(recv, ncclRecv);
+	C(all_gather, ncclAllGather);
+	C(last_error, ncclGetLastError);
+	SAME(seen, NSYMBOLS);
+}
+#elif defined(ABI_CCRUN_NCCL)
+#define C(member, real) CALL(nccl_calls, member, symbols, real)
+
+static void check()
+{
+	size_t seen = 0;
+
+	SAME(NCCL_IN_PROGRESS, ncclInProgress);
+	SAME(REMOTE_ERROR, ncclRemoteError);
+	SAME(SCALAR_OF_HOST, ncclScalarHostImmediate);
 	SAME(CCS_SUM, ncclSum);
 	SAME(CCS_PROD, ncclProd);
 	SAME(CCS_MAX, ncclMax);
 	SAME(CCS_MIN, ncclMin);
 	SAME(CCS_AVG, ncclAvg);
-	SAME(CCS_NREDOPS, ncclNumOps);
-	C(version, ncclGetVersion);
+	int own = 0;
+	for (int op = 0; op < CCS_NREDOPS; op++) {
+		ccs_redop_info info;
+		own += ccs_redop_describe((ccs_redop)op, &info) == CCS_OK && info.nccl >= 0;
+	}
+	SAME(own, ncclNumOps);
+	C(get_version, ncclGetVersion);
 	C(error_string, ncclGetErrorString);
 	C(unique_id, ncclGetUniqueId);
 	C(init_rank, ncclCommInitRank);
@@ -289,6 +321,56 @@ static void check()
 	C(op_free, ncclRedOpDestroy);
 	C(last_error, ncclGetLastError);
 	SAME(seen, NSYMBOLS);
+}
+#elif defined(ABI_CCRUN_DRIVER)
+#define C(member, real) CALL(driver, member, symbols, real)
+#define O(member, real) CALL(driver, member, behind, real)
+
+/* Names of the functions behind the first NSYMBOLS. */
+static const struct {
+	const char *operator[](size_t at) const { return newer[at - NSYMBOLS]; }
+} behind;
+
+static void check()
+{
+	size_t seen = 0;
+
+	SAME(OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+	SAME(CAPTURE_FIRST, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	SAME(CAPTURE_LAST, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+	SAME(CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+	SAME(STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+	SAME(DRIVER_NOT_READY, CUDA_ERROR_NOT_READY);
+	SAME(sizeof(cuda_ptr), sizeof(CUdeviceptr));
+	C(error_name, cuGetErrorName);
+	C(error_string, cuGetErrorString);
+	C(device_name, cuDeviceGetName);
+	C(retain, cuDevicePrimaryCtxRetain);
+	C(release, cuDevicePrimaryCtxRelease);
+	C(use, cuCtxSetCurrent);
+	C(alloc, cuMemAlloc);
+	C(free, cuMemFree);
+	C(upload, cuMemcpyHtoDAsync);
+	C(download, cuMemcpyDtoHAsync);
+	C(copy, cuMemcpyDtoDAsync);
+	C(stream_new, cuStreamCreate);
+	C(stream_free, cuStreamDestroy);
+	C(stream_sync, cuStreamSynchronize);
+	C(event_new, cuEventCreate);
+	C(event_free, cuEventDestroy);
+	C(event_record, cuEventRecord);
+	C(event_query, cuEventQuery);
+	C(event_sync, cuEventSynchronize);
+	SAME(seen, NSYMBOLS); /* none is left out */
+	O(uuid, cuDeviceGetUuid);
+	O(elapsed, cuEventElapsedTime);
+	O(capture_begin, cuStreamBeginCapture);
+	O(capture_end, cuStreamEndCapture);
+	O(instantiate, cuGraphInstantiateWithFlags);
+	O(template_free, cuGraphDestroy);
+	O(graph_launch, cuGraphLaunch);
+	O(graph_free, cuGraphExecDestroy);
+	SAME(seen, NSYMBOLS + NNEWER);
 }
 #else
 #define C(member, real) CALL(nvrtc_api, member, symbols, real)
@@ -326,6 +408,9 @@ static void look_into(const char *path)
 	for (size_t i = 0; library && i < NWANTED; i++)
 		says(dlsym(library, wanted[i][0]) || (wanted[i][1] && dlsym(library, wanted[i][1])),
 		     wanted[i][0], "the library lacks it");
+#elif defined(ABI_CCRUN_DRIVER)
+	for (size_t i = 0; library && i < NNEWER; i++)
+		says(dlsym(library, newer[i]) != nullptr, newer[i], "the library lacks it");
 #endif
 }
 

@@ -144,18 +144,20 @@ static void test_graph(struct cuda *d, cuda_stream s)
 	cuda_alloc(d, &from, sizeof(int), "a test");
 	cuda_alloc(d, &to, sizeof(int), "a test");
 	cuda_upload(d, to, &v, sizeof(v), "a test");
-	says(cuda_capture_begin(d, s), CCS_OK, NULL, "a capture");
+	says(driver_capture_begin(the_driver(), s), CCS_OK, NULL, "a capture");
 	cuda_copy_async(d, to, from, sizeof(int), s, "a test");
-	says(cuda_capture_end(d, s, &g), CCS_OK, NULL, "... becomes a graph");
+	says(driver_capture_end(the_driver(), s, &g), CCS_OK, NULL, "... becomes a graph");
 	say(holds(d, to, 1), "nothing of it has run");
 	for (v = 2; v < 5; v++)
 		all &= !cuda_upload(d, from, &v, sizeof(v), "a test") &&
-		       !cuda_graph_launch(d, g, s) && !cuda_sync(d, s) && holds(d, to, v);
+		       !driver_graph_launch(the_driver(), g, s) && !cuda_sync(d, s) &&
+		       holds(d, to, v);
 	say(all, "each launch does it");
-	cuda_graph_free(d, g);
+	driver_graph_free(the_driver(), g);
 	setenv("FAKE_CUDA_FAIL", "cuStreamEndCapture:1:901", 1);
-	cuda_capture_begin(d, s);
-	says(cuda_capture_end(d, s, &g), CCS_EINVAL, "cuStreamEndCapture", "a capture that fails");
+	driver_capture_begin(the_driver(), s);
+	says(driver_capture_end(the_driver(), s, &g), CCS_EINVAL, "cuStreamEndCapture",
+	     "a capture that fails");
 	unsetenv("FAKE_CUDA_FAIL");
 	say(!g && !cuda_capturing(d, s, &capturing) && !capturing, "... is over all the same");
 	cuda_free(d, from);
@@ -170,23 +172,24 @@ static void test_times(void)
 	struct cuda d;
 	int mode = gpu_enter(&d, 0);
 
-	says(cuda_stream_new(&d, &s), CCS_OK, NULL, "a stream");
-	says(cuda_timer_new(&d, &from), CCS_OK, NULL, "a timer");
-	cuda_timer_new(&d, &to);
+	says(driver_stream_new(the_driver(), &s), CCS_OK, NULL, "a stream");
+	says(driver_timer_new(the_driver(), &from), CCS_OK, NULL, "a timer");
+	driver_timer_new(the_driver(), &to);
 	cuda_event_new(&d, &timeless);
 	cuda_record(&d, from, s);
 	cuda_record(&d, to, s);
 	cuda_record(&d, timeless, s);
 	cuda_finish(&d, to);
-	says(cuda_elapsed(&d, from, to, &us), CCS_OK, NULL, "the time between two events");
+	says(driver_elapsed(the_driver(), from, to, &us), CCS_OK, NULL,
+	     "the time between two events");
 	say(us > 0, "... is some");
-	says(cuda_elapsed(&d, from, timeless, &us), CCS_ESYSTEM, "cuEventElapsedTime",
+	says(driver_elapsed(the_driver(), from, timeless, &us), CCS_ESYSTEM, "cuEventElapsedTime",
 	     "an event without a time has none");
 	test_graph(&d, s);
 	cuda_event_free(&d, from);
 	cuda_event_free(&d, to);
 	cuda_event_free(&d, timeless);
-	cuda_stream_free(&d, s);
+	driver_stream_free(the_driver(), s);
 	gpu_leave(&d, mode);
 }
 
@@ -214,19 +217,19 @@ static ccs_status all_of_it(struct cuda *d, struct cuda *e, void *host)
 		s = cuda_pinned(d, host, &seen, "a test");
 		cuda_unpin(d, host);
 	}
-	s = s ? s : cuda_stream_new(d, &stream);
-	s = s ? s : cuda_timer_new(d, &from);
-	s = s ? s : cuda_timer_new(d, &to);
+	s = s ? s : driver_stream_new(the_driver(), &stream);
+	s = s ? s : driver_timer_new(the_driver(), &from);
+	s = s ? s : driver_timer_new(the_driver(), &to);
 	s = s ? s : cuda_record(d, from, stream);
 	s = s ? s : cuda_record(d, to, stream);
-	s = s ? s : cuda_elapsed(d, from, to, &us);
-	s = s ? s : cuda_capture_begin(d, stream);
-	s = s ? s : cuda_capture_end(d, stream, &g);
-	s = s ? s : cuda_graph_launch(d, g, stream);
-	cuda_graph_free(d, g);
+	s = s ? s : driver_elapsed(the_driver(), from, to, &us);
+	s = s ? s : driver_capture_begin(the_driver(), stream);
+	s = s ? s : driver_capture_end(the_driver(), stream, &g);
+	s = s ? s : driver_graph_launch(the_driver(), g, stream);
+	driver_graph_free(the_driver(), g);
 	cuda_event_free(d, from);
 	cuda_event_free(d, to);
-	cuda_stream_free(d, stream);
+	driver_stream_free(the_driver(), stream);
 	cuda_free(d, p);
 	return s;
 }
@@ -288,7 +291,8 @@ static void test_old(void)
 
 	say(!cuda_count(&n) && n == 3, "an old driver counts GPUs");
 	says(cuda_alloc_shared(&d, &p, 10, "a test"), CCS_OK, NULL, "... allocates");
-	say(!cuda_stream_new(&d, &s) && !cuda_timer_new(&d, &e), "... makes streams and events");
+	say(!driver_stream_new(the_driver(), &s) && !driver_timer_new(the_driver(), &e),
+	    "... makes streams and events");
 	says(cuda_identity(&d, &id), CCS_EUNSUPPORTED, "cuDeviceGetUuid", "... has no identities");
 	says(cuda_reaches(&d, &id, &yes), CCS_EUNSUPPORTED, "cuDeviceGetUuid", "... no peers");
 	says(cuda_share(&d, p, &shared, "a part"), CCS_EUNSUPPORTED, "cuIpcGetMemHandle",
@@ -297,11 +301,12 @@ static void test_old(void)
 	     "... maps nothing");
 	says(cuda_pin(&d, host, 4096, "a part"), CCS_EUNSUPPORTED, "cuMemHostRegister",
 	     "... pins nothing");
-	says(cuda_elapsed(&d, e, e, &us), CCS_EUNSUPPORTED, "cuEventElapsedTime",
+	says(driver_elapsed(the_driver(), e, e, &us), CCS_EUNSUPPORTED, "cuEventElapsedTime",
 	     "... has no times");
-	says(cuda_capture_begin(&d, s), CCS_EUNSUPPORTED, "cuGraph", "... and no graphs");
+	says(driver_capture_begin(the_driver(), s), CCS_EUNSUPPORTED, "cuGraph",
+	     "... and no graphs");
 	cuda_event_free(&d, e);
-	cuda_stream_free(&d, s);
+	driver_stream_free(the_driver(), s);
 	cuda_leave(&d, mode);
 	free(host);
 }

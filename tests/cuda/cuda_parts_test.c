@@ -162,7 +162,7 @@ static bool capture_two(struct place *p, cuda_event *e, cuda_graph *g)
 {
 	int mode;
 	bool ok = !cuda_enter(&p[0].cuda, &mode) && !cuda_event_new(&p[0].cuda, e) &&
-		  !cuda_capture_begin(&p[0].cuda, p[0].stream) &&
+		  !driver_capture_begin(the_driver(), p[0].stream) &&
 		  !cuda_order(&p[0].cuda, e[0], p[0].stream, p[1].stream) && place_start(p, 0) &&
 		  place_start(p + 1, 1);
 	int mode1 = 0;
@@ -170,7 +170,7 @@ static bool capture_two(struct place *p, cuda_event *e, cuda_graph *g)
 	ok = ok && !cuda_enter(&p[1].cuda, &mode1) && !cuda_event_new(&p[1].cuda, e + 1) &&
 	     !cuda_order(&p[1].cuda, e[1], p[1].stream, p[0].stream);
 	cuda_leave(&p[1].cuda, mode1);
-	ok = ok && !cuda_capture_end(&p[0].cuda, p[0].stream, g);
+	ok = ok && !driver_capture_end(the_driver(), p[0].stream, g);
 	cuda_leave(&p[0].cuda, mode);
 	return ok;
 }
@@ -188,10 +188,10 @@ static void test_graph_of_two(void)
 	say(ok && !place_arrived(p + 1), "kernels on two GPUs are captured");
 	cuda_enter(&p[0].cuda, &mode);
 	for (int i = 0; i < 10 && ok; i++)
-		ok = !cuda_graph_launch(&p[0].cuda, g, p[0].stream);
+		ok = !driver_graph_launch(the_driver(), g, p[0].stream);
 	ok = ok && !cuda_sync(&p[0].cuda, p[0].stream);
 	say(ok && place_arrived(p + 1), "... and replayed");
-	cuda_graph_free(&p[0].cuda, g);
+	driver_graph_free(the_driver(), g);
 	cuda_event_free(&p[0].cuda, e[0]);
 	cuda_leave(&p[0].cuda, mode);
 	cuda_enter(&p[1].cuda, &mode);

@@ -7,7 +7,9 @@
  *        (trouble: ring_allreduce.so direct_all_to_all.so); tests/cuda/cuda_places_test.sh does that.
  */
 #include "tests/support/places.h"
+#include "tests/support/processes.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,20 +122,22 @@ static ccs_status each_gpu(struct stage *t, enum act what)
 			return s;
 		switch (what) {
 		case MAKE:
-			s = cuda_stream_new(d, t->call + g);
-			s = s ? s : cuda_stream_new(d, t->graph + g);
+			s = driver_stream_new(the_driver(), t->call + g);
+			s = s ? s : driver_stream_new(the_driver(), t->graph + g);
 			break;
-		case BEGIN: s = cuda_capture_begin(d, t->graph[g]); break;
-		case END: s = cuda_capture_end(d, t->graph[g], t->replay + g); break;
-		case REPLAY: s = cuda_graph_launch(d, t->replay[g], t->graph[g]); break;
+		case BEGIN: s = driver_capture_begin(the_driver(), t->graph[g]); break;
+		case END: s = driver_capture_end(the_driver(), t->graph[g], t->replay + g); break;
+		case REPLAY:
+			s = driver_graph_launch(the_driver(), t->replay[g], t->graph[g]);
+			break;
 		case SYNC:
 			s = cuda_sync(d, t->call[g]);
 			s = s ? s : cuda_sync(d, t->graph[g]);
 			break;
 		case UNMAKE:
-			cuda_graph_free(d, t->replay[g]);
-			cuda_stream_free(d, t->call[g]);
-			cuda_stream_free(d, t->graph[g]);
+			driver_graph_free(the_driver(), t->replay[g]);
+			driver_stream_free(the_driver(), t->call[g]);
+			driver_stream_free(the_driver(), t->graph[g]);
 			break;
 		}
 		cuda_leave(d, mode);
@@ -322,6 +326,45 @@ static void test_fullest(const struct ccs_module *m)
 	unsetenv("FAKE_CUDA_BLOCKS");
 }
 
+/* Where ranks live if nobody says where: over all GPUs. */
+static void test_spread(void)
+{
+	static const int want[2][5] = { { 0, 0, 1, 1, 2 }, { 0, 1 } }, ranks[] = { 5, 2 };
+	struct ccs_comm *comm[5];
+	bool right = true;
+	void *library = NULL;
+	const char *gpus = getenv("FAKE_CUDA_GPUS");
+	char text[200], as_before[16];
+
+	snprintf(as_before, sizeof(as_before), "%s", gpus ? gpus : "1");
+	setenv("FAKE_CUDA_GPUS", "3", 1);
+	for (int i = 0; i < 2; i++) {
+		if (!is(ccs_comm_init_devices(comm, ranks[i], NULL), CCS_OK, NULL, "all GPUs")) {
+			right = false;
+			continue;
+		}
+		for (int r = 0; r < ranks[i]; r++)
+			right &= ccs_comm_device(comm[r]) == want[i][r];
+		right &= !ccs_comm_nccl(comm[0]) &&
+			 !ccs_comm_describe(comm[0], text, sizeof(text)) &&
+			 strstr(text, i ? "2 ranks on 2 GPUs" : "5 ranks on 3 GPUs");
+		for (int r = 0; r < ranks[i]; r++)
+			ccs_comm_free(comm[r]);
+	}
+	say(right, "without a list ranks are spread over all GPUs, in blocks");
+	says(ccs_comm_init_devices(NULL, 2, NULL), CCS_EINVAL, "NULL", "... into an array");
+	says(ccs_comm_init_devices(comm, 0, NULL), CCS_EINVAL, "at least one rank",
+	     "... if there are any");
+	setenv("FAKE_CUDA_GPUS", "0", 1);
+	says(ccs_comm_init_devices(comm, 2, NULL), CCS_EUNSUPPORTED, "finds no GPU",
+	     "... and there is a GPU");
+	setenv("FAKE_CUDA_GPUS", as_before, 1);
+	says(ccs_cuda_library(&library), CCS_OK, NULL, "the driver's handle");
+	say(library && dlsym(library, "cuInit"), "... is the driver's");
+	if (library)
+		dlclose(library);
+}
+
 int main(int argc, char **argv)
 {
 	const struct ccs_module *m[64];
@@ -338,6 +381,7 @@ int main(int argc, char **argv)
 			test_graphs(m[i]);
 	}
 	if (!strcmp(argv[1], "trouble")) {
+		test_spread();
 		stuck_devices(m[0], 2);
 		stuck_devices(m[0], 4);
 		refused_devices(m[0]);

@@ -184,22 +184,22 @@ static ccs_status mix(struct ccs_comm *comm, const struct spot *direct, const st
 	int mode;
 
 	s = cuda_enter(gpu, &mode);
-	s = s ? s : cuda_stream_new(gpu, &a);
-	s = s ? s : cuda_stream_new(gpu, &b);
-	s = s ? s : cuda_capture_begin(gpu, b);
+	s = s ? s : driver_stream_new(the_driver(), &a);
+	s = s ? s : driver_stream_new(the_driver(), &b);
+	s = s ? s : driver_capture_begin(the_driver(), b);
 	s = s ? s : spot_run_on(graph, comm, d, b);
-	s = s ? s : cuda_capture_end(gpu, b, &g);
+	s = s ? s : driver_capture_end(the_driver(), b, &g);
 	for (int k = 0; k < 3; k++) {
-		s = s ? s : cuda_graph_launch(gpu, g, b);
+		s = s ? s : driver_graph_launch(the_driver(), g, b);
 		s = s ? s : cuda_sync(gpu, b); /* all ranks in the same order */
 		s = s ? s : spot_run_on(direct, comm, d, a);
 	}
 	s = s ? s : cuda_sync(gpu, a);
 	if (s)
 		return s; /* the test has failed: whatever is left */
-	cuda_graph_free(gpu, g);
-	cuda_stream_free(gpu, a);
-	cuda_stream_free(gpu, b);
+	driver_graph_free(the_driver(), g);
+	driver_stream_free(the_driver(), a);
+	driver_stream_free(the_driver(), b);
 	cuda_leave(gpu, mode);
 	return CCS_OK;
 }
@@ -398,6 +398,45 @@ static void play_mismatch(struct scene *s, struct ccs_comm *comm, int rank)
 	data_free(&other);
 }
 
+/* What processes tell one another: bytes, and how it went, here and elsewhere. */
+static void play_words(struct scene *s, struct ccs_comm *comm, int rank)
+{
+	struct word {
+		int rank;
+		char text[5000];
+	} mine = { .rank = 10 + rank }, *all = calloc((size_t)s->n, sizeof(*all));
+	ccs_status status;
+	bool right = all != NULL;
+	char text[200];
+
+	memset(mine.text, 'a' + rank, sizeof(mine.text));
+	right = right &&
+		is(ccs_comm_gather(comm, &mine, all, sizeof(mine)), CCS_OK, NULL, "gather");
+	for (int r = 0; right && r < s->n; r++)
+		right = all[r].rank == 10 + r && all[r].text[0] == 'a' + r &&
+			all[r].text[4999] == 'a' + r;
+	right = right && !ccs_comm_gather(comm, NULL, NULL, 0) && !ccs_comm_agree(comm, CCS_OK) &&
+		ccs_comm_device(comm) == rank && ccs_comm_nccl(comm) &&
+		!ccs_comm_describe(comm, text, sizeof(text)) &&
+		strstr(text, "4 processes on 1 host");
+	free(all);
+	status = ccs_comm_agree(comm, rank == 2 ? ccs_error_set(CCS_EFILE, "of its own") : CCS_OK);
+	right = right && status == CCS_EFILE &&
+		!strcmp(ccs_error(), rank == 2 ? "of its own" : "rank 2: of its own");
+	s->told[rank].bad = !right || ccs_comm_agree(comm, CCS_OK);
+}
+
+static void test_words(void)
+{
+	struct scene s = { .n = 4, .play = play_words };
+	bool all = perform(&s);
+
+	for (int r = 0; r < s.n; r++)
+		all = all && !s.told[r].status && !s.told[r].bad;
+	say(all, "processes tell one another bytes, and what fails in one, between calls");
+	end(&s);
+}
+
 static void play_nothing(struct scene *s, struct ccs_comm *comm, int rank)
 {
 	(void)comm;
@@ -496,6 +535,7 @@ static void test_trouble(const struct ccs_module *m)
 	test_refused(m);
 	test_death(m);
 	test_mismatch(m);
+	test_words();
 	test_settings();
 	test_env(m);
 	test_failing(m, "cuMemHostRegister_v2", false, 0);

@@ -100,7 +100,7 @@ static void two_streams(cuda_ptr turn)
 	both(p, true);
 	c = part_call(&p[0].seen, 0);
 	cuda_enter(&p[0].cuda, &mode);
-	cuda_stream_new(&p[0].cuda, &other);
+	driver_stream_new(the_driver(), &other);
 	if (turn) {
 		cuda_alloc(&p[0].cuda, &turn, 16, "a turn");
 		cuda_zero(&p[0].cuda, turn, 16, "a turn");

@@ -87,6 +87,22 @@ say "runtime: what gathers calls knows no engine" \
 	"$(nm -u $(objects $r) | awk '{ print $NF }' | sort -u |
 	   grep -Fx "$(nm --defined-only $(objects $r/cpu $r/cuda $r/hosts $r/meet) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
 
+# The command is a user of the library like any other.
+names() { awk '{ print $NF }' | sort -u; }
+say "ccrun includes the public header and its own" \
+	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|ccrun/[a-z_]+)\.h"')"
+nm --defined-only $(objects $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts) |
+	awk '$2 ~ /[TDRBVW]/' | names >"$build/library.names"
+nm -D --defined-only "$build"/lib/libccs.so | names >"$build/public.names"
+say "ccrun calls what libccs.so exports, and nothing else of the library" \
+	"$(nm -u $(objects $r/ccrun) | names | grep -Fx -f "$build/library.names" |
+	   grep -vFx -f "$build/public.names"
+	   nm -u $(objects $r/ccrun) | names | grep -qFx ccs_run || echo "not even ccs_run")"
+
+say "every public call is called by a test" \
+	"$(grep '^ccs_' "$build/public.names" | while read -r name; do
+		grep -rqw --include='*.c' "$name" tests || echo "$name"; done)"
+
 say "examples include public headers and generated ones only" \
 	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c)"
 
@@ -116,6 +132,9 @@ refuses() { # refuses TEXT OPTION...: the header does, before all else
 	echo '#include "runtime/ccs.h"' | ${CC:-cc} -std=c11 -I. "$@" -fsyntax-only -x c - 2>&1 |
 		grep 'error' | head -n 1 | grep -q "error.*$text" || echo "not refused: $*"
 }
+say "the public header is C++, too" \
+	"$(echo '#include "runtime/ccs.h"' | ${CXX:-c++} -std=c++11 -I. -pedantic -Wall -Wextra \
+		-Werror -fsyntax-only -x c++ - 2>&1)"
 say "systems of 32 bits, or with the bytes the other way round, are refused in words" \
 	"$(refuses 'needs a 64-bit system' -U__LP64__
 	   refuses 'needs a little-endian system' -U__BYTE_ORDER__ \

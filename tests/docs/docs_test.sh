@@ -235,6 +235,10 @@ for command in ccc ccrun; do
 			sed 's/\\-/-/g; s/\\f[BIR]//g' "docs/$command.1" | grep -qE -e "(^|[^-a-zA-Z])$o([^-a-zA-Z]|$)" || echo "$o"
 		done)"
 done
+say "ccs(5) 5 names every type and operator of ccrun --help" \
+	"$("$build/bin/ccrun" --help | awk '/^  -[do] /{ getline; print; n++ } END { if (n != 2) print "none" }' |
+	tr -s ' ' '\n' | while read -r name; do
+		sed -n '/^\.SH "5\./,/^\.SH "6\./{s/\\f[BIR]//g;p}' lang/ccs.5 | grep -qwF -e "$name" || echo "$name"; done)"
 for page in lang/ccs.5 docs/ccc.1 docs/ccrun.1; do
 	if command -v man >/dev/null && command -v groff >/dev/null; then
 		say "man $page has no warnings" \
@@ -265,14 +269,30 @@ say "every suite is in a list of tests.mk, or run by one that is" \
 	done)"
 say "tests/COVERAGE.md has a row for every source, and suites that there are" \
 	"$(tests/coverage.sh verify)"
-# The walks of CONTRIBUTING.md still fit the sources: each ```diff after a heading.
-awk -v dir="$tmp" '/^## /{ n++ } /^```diff/ { file = dir "/walk" n ".diff"; next }
+# The walks of CONTRIBUTING.md still fit the sources, and are short: each ```diff after a heading.
+awk -v dir="$tmp" '/^## /{ what = $NF } /^```diff/ { file = dir "/walk_" what ".diff"; next }
 	/^```/ { file = "" } file != "" { print >file }' CONTRIBUTING.md
-for walk in "$tmp"/walk*.diff; do
+for what in warning statement operator; do
+	walk=$tmp/walk_$what.diff
+	most=4
+	[ $what = statement ] && most=8
+	files=$(grep -c '^+++ b/' "$walk")
 	command -v git >/dev/null || { echo "skip - the walks of CONTRIBUTING.md: there is no git"; break; }
-	say "CONTRIBUTING.md: the change of $(sed -n 's/^+++ b\///p' "$walk" | wc -l) files still applies" \
-		"$([ -s "$walk" ] || echo "there is none"; git apply --check -C1 "$walk" 2>&1)"
+	say "CONTRIBUTING.md: a new $what changes $files files, at most $most, and still applies" \
+		"$([ "$files" -gt 0 ] && [ "$files" -le $most ] || echo "$files files"
+		git apply --check -C1 "$walk" 2>&1)"
 done
+sed -n '/^## Words/,/^## The/s/^| \([^|]*\) | [^|]* | `\([^`|]*\)` |$/\2 \1/p' docs/internals.md >"$tmp/words"
+say "each word of docs/internals.md is in the header that defines it, and no struct elsewhere" \
+	"$([ "$(grep -c . "$tmp/words")" -ge 30 ] || echo "few words: $(grep -c . "$tmp/words")"
+	while read -r header word; do
+		grep -qwiF -e "$word" "$header" || echo "$header: no $word"
+		grep -rnE "(struct|enum) $word \{" compiler runtime --include='*.[ch]' |
+		grep -vE "^($header|runtime/ccrun/[a-z.]*):" # another thing of that name
+	done <"$tmp/words" 2>&1
+	cut -d' ' -f2- "$tmp/words" | sort | uniq -d
+	sed -n '/^## Words/,/^## The/p' docs/internals.md | grep -c '^| [a-zA-Z]' |
+	while read -r n; do [ "$n" -eq $(($(grep -c . "$tmp/words") + 1)) ] || echo "a row is not like the others"; done)"
 say "links in the documents lead to files" \
 	"$(for f in README.md CONTRIBUTING.md docs/*.md bench/results/*.md; do
 		grep -oE '\]\([^)#]+\)' "$f" | sed 's/^](//; s/)$//' | grep -v '^https*:' |

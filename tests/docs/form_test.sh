@@ -26,6 +26,15 @@ else
 	done
 fi
 
+# shellcheck disable=SC2046
+bare=$(grep -nE '\<sizeof[[:space:]]' $(find $formatted -name '*.[chyl]' -o -name '*.inc' -o \
+	-name '*.cc' -o -name '*.cu'))
+if [ "$bare" ]; then
+	not_ok "sizeof(x), of types and of expressions" "$bare"
+else
+	ok "sizeof(x), of types and of expressions"
+fi
+
 # Every ccs_... that a comment of a public header names is declared in it, or is a symbol
 # that the runtime asks a module for.
 for header in runtime/ccs.h; do

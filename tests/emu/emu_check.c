@@ -36,9 +36,9 @@ static struct spot find(const struct state *s, const struct job *j, uint32_t cel
 static int64_t combined(int64_t x, int64_t y)
 {
 	switch (emu_op) {
-	case CCS_DEV_PROD: return x * y;
-	case CCS_DEV_MAX: return x > y ? x : y;
-	case CCS_DEV_MIN: return x < y ? x : y;
+	case CCS_PROD: return x * y;
+	case CCS_MAX: return x > y ? x : y;
+	case CCS_MIN: return x < y ? x : y;
 	default: return x + y;
 	}
 }

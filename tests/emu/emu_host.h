@@ -5,6 +5,7 @@
 #define TESTS_EMU_HOST_H
 
 #include "runtime/cuda/tables.h"
+#include "runtime/plan/rows.h"
 #include "tests/emu/emu.h"
 
 #include <stdbool.h>

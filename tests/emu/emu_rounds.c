@@ -1,5 +1,5 @@
 /*
- * The engine between hosts on the real kernels: every rank's rows (runtime/plan/rounds.h) run in
+ * The engine between hosts on the real kernels: every rank's rows (runtime/plan/plan.h, Rounds) run in
  * the emulation, launch by launch, in replicas and tiles, and what NCCL would carry is
  * copied from place to place between them. Every element is compared with the contract's.
  *
@@ -8,6 +8,7 @@
  */
 #include "runtime/cuda/tables.h"
 #include "runtime/hosts/rounds_rank.h"
+#include "runtime/plan/rows.h"
 #include "tests/emu/emu.h"
 
 #include <stdio.h>
@@ -29,7 +30,6 @@ struct sim {
 	const struct plan_view *v;
 	const struct prep *prep;
 	const struct emu_kernel *kernel;
-	struct rounds rounds;
 	struct cuda_tables tables;
 	struct node nodes[MAX_N];
 	uint64_t count, longest, tile, slot, seed;
@@ -214,7 +214,7 @@ static bool run(struct sim *s)
 
 	for (uint32_t t = 0; ok && t * s->slot < s->longest; t++) {
 		ok = run_phase(s, 0, t);
-		for (uint32_t i = 1; ok && i <= s->rounds.nrounds; i++) {
+		for (uint32_t i = 1; ok && i <= s->v->plan->rounds; i++) {
 			run_group(s, i, t * s->slot);
 			ok = run_phase(s, i, t);
 		}
@@ -247,7 +247,7 @@ static int64_t wanted(const struct sim *s, const struct node *n, const struct cc
 			int64_t y = value(x->first + k / x->times, c->send * s->count + from + i);
 
 			y = emu_op == CCS_DEV_PREMUL ? 2 * y : y;
-			sum = emu_op != CCS_DEV_MAX || !any ? sum + y : y > sum ? y : sum;
+			sum = emu_op != CCS_MAX || !any ? sum + y : y > sum ? y : sum;
 			any = true;
 		}
 		if (x->last)
@@ -313,7 +313,7 @@ static bool choose(struct sim *s, struct ccs_module *m, uint64_t seed)
 	s->slot = s->tile * s->replicas;
 	s->threads = 4 + emu_random(2) * 3;
 	s->in_place = all_inout(m) && emu_random(2);
-	s->divide = emu_op == CCS_DEV_SUM && reduces && emu_random(2) ? v->plan->nranks : 0;
+	s->divide = emu_op == CCS_SUM && reduces && emu_random(2) ? v->plan->nranks : 0;
 	return module_sizes(m, v, s->count, &s->nsend, &s->nrecv) == CCS_OK;
 }
 
@@ -328,11 +328,10 @@ static bool run_seed(uint64_t seed, struct ccs_module **modules, int count)
 	for (s.kernel = emu_kernels; s.kernel->schedule; s.kernel++)
 		if (!strcmp(s.kernel->schedule, ccs_module_schedule(s.m)))
 			break;
-	if (!s.kernel->schedule || rounds_make(&s.rounds, s.m, s.v, emu_op == CCS_DEV_PREMUL) ||
-	    cuda_tables_make(&s.tables, s.m, s.v, s.prep, NULL))
+	if (!s.kernel->schedule || cuda_tables_make(&s.tables, s.m, s.v, s.prep, NULL))
 		return false;
 	for (uint32_t r = 0; r < s.v->plan->nranks && !s.why; r++) {
-		if (rounds_rank_make(&s.nodes[r].k, &s.rounds, s.v, r))
+		if (rounds_rank_make(&s.nodes[r].k, s.v, r, emu_op == CCS_DEV_PREMUL))
 			s.why = "no memory";
 		else
 			make_node(&s, r, s.nodes + r);
@@ -345,7 +344,6 @@ static bool run_seed(uint64_t seed, struct ccs_module **modules, int count)
 		       (unsigned long long)s.count, (unsigned long long)s.tile, s.replicas, s.why);
 	for (uint32_t r = 0; r < s.v->plan->nranks; r++)
 		rounds_rank_free(&s.nodes[r].k);
-	rounds_free(&s.rounds);
 	cuda_tables_free(&s.tables);
 	return !s.why;
 }

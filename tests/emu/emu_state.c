@@ -8,7 +8,7 @@ int64_t job_value(uint32_t rank, uint64_t element, uint32_t call)
 {
 	uint64_t h = ((uint64_t)rank * 7919 + element * 31 + call * 1009) * 2654435761u;
 
-	return emu_op == CCS_DEV_PROD ? 1 + (int64_t)(h >> 20 & 1) : 1 + (int64_t)(h >> 20) % 3;
+	return emu_op == CCS_PROD ? 1 + (int64_t)(h >> 20 & 1) : 1 + (int64_t)(h >> 20) % 3;
 }
 
 /* Small whole numbers are exact in every type. */
@@ -234,7 +234,7 @@ static bool choose_sizes(const struct state *s, struct job *j)
 	c->ntiles = (pieces + c->replicas - 1) / c->replicas;
 	c->ntiles = c->ntiles ? c->ntiles : 1;
 	c->longest = (c->longest + lanes - 1) / lanes * lanes;
-	c->divide = emu_op == CCS_DEV_SUM && s->m->head->flags & CCS_MODULE_REDUCES &&
+	c->divide = emu_op == CCS_SUM && s->m->head->flags & CCS_MODULE_REDUCES &&
 				    !(s->m->head->flags & CCS_MODULE_MIXED) && emu_random(3) == 0
 			    ? s->v->plan->nranks
 			    : 0;

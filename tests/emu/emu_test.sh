@@ -90,7 +90,7 @@ for proto in 0 1; do
 	result $? "workers that never start, and turns that do not end, are reported, protocol $proto"
 done
 
-# What ranks on several hosts do between NCCL's messages (runtime/plan/rounds.h), by the same
+# What ranks on several hosts do between NCCL's messages (runtime/plan/plan.h, Rounds), by the same
 # kernels; and, as a control, by one that does not know where a call's launches begin.
 between() { # between NAME: the kernels that `build` has made under that name
 	$cxx -o "$T/rounds_$1" "$T/$1.o" "$T/emu.o" "$T/emu_rounds.o" "$build/lib/libccs.a" \

@@ -194,6 +194,14 @@ EXPORT int cuCtxPushCurrent_v2(void *c)
 	return 0;
 }
 
+EXPORT int cuCtxSetCurrent(void *c)
+{
+	ENTER("cuCtxSetCurrent");
+	depth += !depth;
+	stack[depth - 1] = device_of(c, "cuCtxSetCurrent");
+	return 0;
+}
+
 EXPORT int cuCtxPopCurrent_v2(void **c)
 {
 	if (!depth)

@@ -3,6 +3,8 @@
  */
 #include "tests/fake_cuda/fake.h"
 
+#include "runtime/plan/types.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ static void read_kernel(struct fake_kernel *k, const char *text)
 	if ((s = strstr(text, "-DCCS_TYPE=")))
 		k->type = (unsigned)atoi(s + 11);
 	if ((s = strstr(text, "-DCCS_OP=")))
-		k->op = (unsigned)atoi(s + 9);
+		k->op = (unsigned)op_of_number((uint32_t)atoi(s + 9));
 	if ((s = strstr(text, "-DCCS_PROTO=")))
 		k->protocol = (unsigned)atoi(s + 12);
 }

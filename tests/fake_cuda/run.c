@@ -13,6 +13,7 @@
 #include "tests/fake_cuda/fake.h"
 
 #include "runtime/cpu/reduce.h"
+#include "runtime/plan/types.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -187,9 +188,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	const struct ccs_dev_call *c = m->c;
 	uint32_t rank = c->workers[b->worker].rank;
 	uint64_t lo = ((c->tile0 + b->tile) * c->replicas + b->replica) * c->tile;
-	bool reduces = m->k->op != CCS_DEV_PREMUL;
-	reduce_combine *combine =
-		reduce_combine_of((ccs_dtype)m->k->type, reduces ? (ccs_redop)m->k->op : CCS_SUM);
+	reduce_combine *combine = reduce_combine_of((ccs_dtype)m->k->type, (int)m->k->op);
 	unsigned char *v = calloc(3 * n + 1, m->esize), *t = v + n * m->esize;
 	bool any = false;
 
@@ -204,7 +203,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 			continue;
 		if (part)
 			from = cell_at(m, rank, (part == 1 ? o->a : o->b) + j, initial, lo, n);
-		if (part && initial && m->k->op == CCS_DEV_PREMUL) {
+		if (part && initial && m->k->op == OP_PREMUL) {
 			reduce_scale_of((ccs_dtype)m->k->type)(
 				t, from, (const unsigned char *)&c->scalar, n);
 			from = t;
@@ -342,7 +341,7 @@ static void post(const struct machine *m, uint32_t rank)
 				continue;
 			}
 			unsigned char *from = cell_at(m, rank, cell, true, 0, len);
-			if (m->k->op == CCS_DEV_PREMUL)
+			if (m->k->op == OP_PREMUL)
 				reduce_scale_of(type)(to, from, (const unsigned char *)&c->scalar,
 						      len);
 			else

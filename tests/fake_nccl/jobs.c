@@ -103,7 +103,7 @@ void job_prepare(struct job *j, struct transfers *all)
 static void reduce_inputs(const struct job *j)
 {
 	ccs_dtype type = (ccs_dtype)j->type;
-	ccs_redop op = j->op < 5 ? (ccs_redop)j->op : CCS_SUM;
+	int op = j->op < 5 ? j->op : CCS_SUM;
 
 	for (int r = 1; r < j->comm->nranks; r++)
 		reduce_combine_of(type, op)(j->inputs, j->inputs,

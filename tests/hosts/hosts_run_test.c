@@ -378,14 +378,14 @@ static void play_captured(struct scene *s, struct ccs_comm *comm, int rank)
 	if (one_call(s, comm, rank, 13, &right) || cuda_enter(d, &mode))
 		return;
 	cuda_alloc(d, &memory, 128, "two buffers");
-	cuda_stream_new(d, &stream);
+	driver_stream_new(the_driver(), &stream);
 	p = (unsigned char *)(uintptr_t)memory;
-	cuda_capture_begin(d, stream);
+	driver_capture_begin(the_driver(), stream);
 	refused = ccs_run(s->m[0], p, p + 64, 13, CCS_FLOAT32, CCS_SUM, -1, comm, stream);
 	tell(s->told + rank, refused, true);
-	cuda_capture_end(d, stream, &graph);
-	cuda_graph_free(d, graph);
-	cuda_stream_free(d, stream);
+	driver_capture_end(the_driver(), stream, &graph);
+	driver_graph_free(the_driver(), graph);
+	driver_stream_free(the_driver(), stream);
 	cuda_free(d, memory);
 	cuda_leave(d, mode);
 	s->told[rank].wrong = one_call(s, comm, rank, 13, &right) || !right;

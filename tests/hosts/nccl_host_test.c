@@ -28,7 +28,7 @@ static bool gather_sizes(struct rank *r)
 }
 
 /* The fake driver's, which libccs does not call. */
-struct driver {
+struct streams {
 	int (*create)(void **, unsigned), (*destroy)(void *);
 	void (*capture)(void *, int);
 };
@@ -38,7 +38,7 @@ static bool gather_in_capture(struct rank *r)
 	static const char *const names[] = { "cuStreamCreate", "cuStreamDestroy_v2",
 					     "fake_capture" };
 	void *stream = NULL;
-	struct driver d;
+	struct streams d;
 	bool ok = stand_in("libcuda.so.1", names, 3, &d) && rank_join(r);
 	int mode;
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Formatting: every .ccs in the tree that parses keeps its AST, formatting twice
-# changes nothing, and the library's own files are in canonical form.
+# changes nothing, the library's own files are in canonical form, and those of
+# tests/lang/format are what stands beside them (renewed by make bless).
 # usage: format_test.sh BUILD
 set -u
 ccc=${1:-build}/bin/ccc
@@ -30,6 +31,9 @@ for f in $(find lang schedules examples tests -name '*.ccs' | sort); do
 	case $f in
 	schedules/*|examples/*|lang/*)
 		cmp -s "$f" "$tmp/once.ccs" || why="it is not in canonical form" ;;
+	tests/lang/format/*)
+		diff "${f%.ccs}.txt" "$tmp/once.ccs" | sed 's/^/# /'
+		cmp -s "${f%.ccs}.txt" "$tmp/once.ccs" || why="it is not ${f%.ccs}.txt" ;;
 	esac
 	if [ -z "$why" ]; then echo "ok - fmt $f"; else
 		echo "not ok - fmt $f: $why"; failed=1; fi

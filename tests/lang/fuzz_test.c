@@ -134,7 +134,7 @@ static size_t mutate(uint8_t *v, size_t n)
 		memmove(v + at, v + at + len, n - at - len);
 		return n - len;
 	case 2: {
-		const char *w = word[below(sizeof word / sizeof *word)];
+		const char *w = word[below(sizeof(word) / sizeof(*word))];
 
 		len = strlen(w);
 		memmove(v + at + len, v + at, n - at);
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
 		for (int k = 0; k < n; k++) {
 			char path[512];
 
-			snprintf(path, sizeof path, "%s/%s", argv[i], v[k]->d_name);
+			snprintf(path, sizeof(path), "%s/%s", argv[i], v[k]->d_name);
 			if (v[k]->d_type != DT_DIR) {
 				replay(path, MUTATIONS);
 				files++;

@@ -37,7 +37,7 @@ static int run(const char *file, const char *input, const char *options, char *t
 	FILE *in;
 	int status;
 
-	snprintf(command, sizeof command, "%s check %s -n 4 -I schedules %s 2>&1 <%s", ccc(), file,
+	snprintf(command, sizeof(command), "%s check %s -n 4 -I schedules %s 2>&1 <%s", ccc(), file,
 		 options, input ? input : "/dev/null");
 	in = popen(command, "r");
 	if (!in)
@@ -166,12 +166,12 @@ static bool test(const char *file, bool bless)
 	char golden[512], line[128];
 	struct answer a = ask(file, NULL);
 	bool cure = a.first && names_cure(a.first);
-	bool fixed = a.first && try_fix(file, a.first, line, sizeof line);
+	bool fixed = a.first && try_fix(file, a.first, line, sizeof(line));
 	bool same;
 
 	run(file, NULL, "", text);
 	strncat(text, fixed ? line : "", SIZE - 1 - strlen(text));
-	snprintf(golden, sizeof golden, "%.*s.txt", (int)strlen(file) - 4, file);
+	snprintf(golden, sizeof(golden), "%.*s.txt", (int)strlen(file) - 4, file);
 	same = as_blessed(golden, text, bless);
 	if (a.errors != 1 || a.status != 1)
 		printf("# %d errors, exit status %d\n", a.errors, a.status);
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n; i++) {
 		char path[512];
 
-		snprintf(path, sizeof path, "%s/%s", folder, v[i]->d_name);
+		snprintf(path, sizeof(path), "%s/%s", folder, v[i]->d_name);
 		failed += !test(path, bless);
 		free(v[i]);
 	}

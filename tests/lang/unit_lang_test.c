@@ -205,7 +205,7 @@ static void help_and_fix_are_data(void **state)
 	diag_note(&d, NULL, g->span, "x"); /* a mistake that is there already */
 	diag_help(&d, NULL, "x");
 	diag_fix(&d, NULL, g->span, "x");
-	print(&d, DIAG_TEXT, text, sizeof text);
+	print(&d, DIAG_TEXT, text, sizeof(text));
 	assert_string_equal(text, "t.ccs:2:3: error: no [E0101]\n"
 				  "    2 |   sned b\n"
 				  "      |   ^~~~\n"
@@ -214,7 +214,7 @@ static void help_and_fix_are_data(void **state)
 				  "    1 | a {\n"
 				  "      | ^~~\n"
 				  "      = help: did you mean `send`?\n");
-	print(&d, DIAG_JSON, text, sizeof text);
+	print(&d, DIAG_JSON, text, sizeof(text));
 	assert_string_equal(
 		text,
 		"{\"severity\":\"error\",\"code\":\"E0101\",\"message\":\"no\",\"file\":\"t.ccs\","

@@ -28,10 +28,10 @@ static void read_options(struct file *f)
 	char line[TEXT], *at;
 	FILE *in = fopen(f->path, "r");
 
-	while (in && fgets(line, sizeof line, in))
+	while (in && fgets(line, sizeof(line), in))
 		if ((at = strstr(line, "//! options: "))) {
 			at[strcspn(at, "\n")] = 0;
-			snprintf(f->options, sizeof f->options, "%s", at + 13);
+			snprintf(f->options, sizeof(f->options), "%s", at + 13);
 		}
 	if (in)
 		fclose(in);
@@ -43,7 +43,7 @@ static int command(const char *name, const char *text)
 	char line[4 * TEXT];
 	int status;
 
-	snprintf(line, sizeof line, "%s >%s/%s 2>%s/said", text, dir, name, dir);
+	snprintf(line, sizeof(line), "%s >%s/%s 2>%s/said", text, dir, name, dir);
 	status = system(line);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -52,7 +52,7 @@ static FILE *output(const char *name)
 {
 	char path[TEXT];
 
-	snprintf(path, sizeof path, "%s/%s", dir, name);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	return fopen(path, "r");
 }
 
@@ -60,7 +60,7 @@ static bool compile(const struct file *f, const char *options, const char *name)
 {
 	char line[3 * TEXT];
 
-	snprintf(line, sizeof line, "%s '%s' --target=cpu %s %s", ccc, f->path, f->options,
+	snprintf(line, sizeof(line), "%s '%s' --target=cpu %s %s", ccc, f->path, f->options,
 		 options);
 	return command(name, line) == 0;
 }
@@ -72,12 +72,12 @@ static bool plan_is(const struct sim_module *m, const struct sim_plan *p,
 	struct sim_module as_run = *m;
 
 	if (p->nranks != t->nranks || p->cells != t->cells) {
-		snprintf(why->text, sizeof why->text, "the plan has another shape");
+		snprintf(why->text, sizeof(why->text), "the plan has another shape");
 		return false;
 	}
 	for (int i = 0; i < p->nranks * p->cells; i++)
 		if (p->promised[i].asked && (!t->known[i] || t->sum[i] != p->promised[i].sum)) {
-			snprintf(why->text, sizeof why->text,
+			snprintf(why->text, sizeof(why->text),
 				 "the program gives rank %d cell %d "
 				 "another value than the plan promises",
 				 i / p->cells, i % p->cells);
@@ -103,7 +103,7 @@ static bool plans_are(struct file *f, const struct sim_module *m, struct sim_fai
 	}
 	if (good && text_program_next(in, &t, why)) {
 		text_program_free(&t);
-		snprintf(why->text, sizeof why->text, "a program has no plan");
+		snprintf(why->text, sizeof(why->text), "a program has no plan");
 		good = false;
 	}
 	if (in)
@@ -123,13 +123,13 @@ static bool runs(const struct sim_module *m, struct sim_failure *why)
 		if (m->plans[i].nranks == last)
 			continue;
 		last = m->plans[i].nranks;
-		snprintf(line, sizeof line,
+		snprintf(line, sizeof(line),
 			 "%s -n %d %s/m.so -b 4 -e 4K -f 4 --iters 1 -w 0 -d int32", ccrun, last,
 			 dir);
 		status = command("run", line);
 		if (status == want)
 			continue;
-		snprintf(why->text, sizeof why->text, "ccrun -n %d ends with %d", last, status);
+		snprintf(why->text, sizeof(why->text), "ccrun -n %d ends with %d", last, status);
 		return false;
 	}
 	return true;
@@ -142,8 +142,8 @@ static bool try(struct file *f, struct sim_failure *why)
 	bool good;
 	FILE *in;
 
-	snprintf(so, sizeof so, "-o %s/m.so", dir);
-	snprintf(why->text, sizeof why->text, "it is not compiled");
+	snprintf(so, sizeof(so), "-o %s/m.so", dir);
+	snprintf(why->text, sizeof(why->text), "it is not compiled");
 	if (!compile(f, "--emit=program", "program") || !compile(f, "--emit=json", "plan") ||
 	    !compile(f, so, "object"))
 		return false;
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 
 	ccc = getenv("CCC") ? getenv("CCC") : "build/bin/ccc";
 	ccrun = getenv("CCRUN") ? getenv("CCRUN") : "build/bin/ccrun";
-	snprintf(pattern, sizeof pattern, "%s/*.ccs", argc > 1 ? argv[1] : "");
+	snprintf(pattern, sizeof(pattern), "%s/*.ccs", argc > 1 ? argv[1] : "");
 	if (argc != 2 || !mkdtemp(dir) || glob(pattern, 0, NULL, &g)) {
 		fputs("usage: good_test DIR\n", stderr);
 		return 2;
@@ -182,6 +182,6 @@ int main(int argc, char **argv)
 		printf("ok - %s: %d programs, compiled and run\n", f.path, f.programs);
 	}
 	globfree(&g);
-	snprintf(line, sizeof line, "rm -rf %s", dir);
+	snprintf(line, sizeof(line), "rm -rf %s", dir);
 	return system(line) || failed;
 }

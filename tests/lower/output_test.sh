@@ -232,11 +232,15 @@ ln -s far/back chained
 status "-o a chain of links" 0 plan chained
 holds "... goes to its end" cmp -s chain wanted
 holds "... and keeps it" test -L chained -a -L far/back
+ln -s short far/longer_than_that
+ln -s far/longer_than_that shrinking
+status "-o a chain of links whose names get shorter" 0 plan shrinking
+holds "... goes to its end" cmp -s far/short wanted
 echo old >far/target
 status "-o a link to a file" 0 plan link
 holds "... replaces the file" cmp -s far/target wanted
 status "-o a link in a circle" 2 plan round.ccs
-rm -r far link chained chain
+rm -r far link chained chain shrinking
 long=$(printf '%0255d' 0)
 status "-o a name of 255 bytes" 0 plan "$long"
 holds "... which is there" cmp -s "$long" wanted
@@ -323,6 +327,9 @@ for closed in '>&-' '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
 	timeout 60 sh -c "'$ccc' $ring -n 2 --emit=plan -o product $closed"
 	holds "with $closed the product has only what belongs there" cmp -s product wanted
 done
+status "no memory for what is to be written" 4 under stream "$ccc" $ring -n 2 --emit=plan -o product
+holds "... is told in a line" test "$(cat err)" = "ccc: Cannot allocate memory"
+holds "... and leaves what was there" cmp -s product wanted
 rm product log
 holds "... and nothing is left" test -z "$(find . -name '.ccc*')"
 now_is

@@ -41,8 +41,8 @@ static int compile(const char *file, int n, int slots, struct sim_module *m)
 	int status;
 	FILE *f;
 
-	memset(m, 0, sizeof *m);
-	snprintf(command, sizeof command, "%s '%s' -n %d --slots %d --emit=json 2>%s/said", ccc,
+	memset(m, 0, sizeof(*m));
+	snprintf(command, sizeof(command), "%s '%s' -n %d --slots %d --emit=json 2>%s/said", ccc,
 		 file, n, slots, dir);
 	f = popen(command, "r");
 	if (!f)
@@ -58,13 +58,13 @@ static bool said(const char *code)
 {
 	char command[128];
 
-	snprintf(command, sizeof command, "grep -q 'error.*%s' %s/said", code, dir);
+	snprintf(command, sizeof(command), "grep -q 'error.*%s' %s/said", code, dir);
 	return system(command) == 0;
 }
 
 static struct sim_want *new_wants(const struct sim_plan *p)
 {
-	struct sim_want *w = calloc((size_t)(p->nranks * p->cells) + 1, sizeof *w);
+	struct sim_want *w = calloc((size_t)(p->nranks * p->cells) + 1, sizeof(*w));
 
 	if (!w)
 		abort();
@@ -140,7 +140,7 @@ static bool find_schedules(const char *folder, glob_t *g)
 {
 	char pattern[256];
 
-	snprintf(pattern, sizeof pattern, "%s/*.ccs", folder);
+	snprintf(pattern, sizeof(pattern), "%s/*.ccs", folder);
 	return glob(pattern, 0, NULL, g) == 0;
 }
 
@@ -167,7 +167,7 @@ static FILE *program_file(const char *mode)
 {
 	char file[64];
 
-	snprintf(file, sizeof file, "%s/p.ccs", dir);
+	snprintf(file, sizeof(file), "%s/p.ccs", dir);
 	return fopen(file, mode);
 }
 
@@ -180,11 +180,11 @@ static bool text_holds(int nranks, int cells, int slots, const struct sim_want *
 	bool good;
 	int status;
 
-	snprintf(file, sizeof file, "%s/p.ccs", dir);
+	snprintf(file, sizeof(file), "%s/p.ccs", dir);
 	status = compile(file, nranks, slots, &m);
 	good = status == 0 && m.plans[0].nranks == nranks && m.plans[0].cells == cells;
 	if (!good) {
-		snprintf(why->text, sizeof why->text, "ccc ends with %d", status);
+		snprintf(why->text, sizeof(why->text), "ccc ends with %d", status);
 	} else {
 		count_plan(t, &m.plans[0]);
 		good = sim_holds(&m, &m.plans[0], want, why);
@@ -375,7 +375,7 @@ static void try_mutants(const struct sim_module *m, const struct sim_plan *p,
 	struct sim_want *want = new_wants(p);
 	struct sim_plan q = *p;
 
-	q.ops = malloc(((size_t)p->nops + 1) * sizeof *q.ops);
+	q.ops = malloc(((size_t)p->nops + 1) * sizeof(*q.ops));
 	if (!q.ops || !sim_contract(m->contract, p, want))
 		abort();
 	for (int w = 0; w < p->nworkers; w++)
@@ -384,7 +384,7 @@ static void try_mutants(const struct sim_module *m, const struct sim_plan *p,
 			struct sim_wait gone = { ABSENT, 0 };
 			bool noticed, races;
 
-			memcpy(q.ops, p->ops, (size_t)p->nops * sizeof *q.ops);
+			memcpy(q.ops, p->ops, (size_t)p->nops * sizeof(*q.ops));
 			if (!sim_mutate(&q, kind, w, i, &gone))
 				continue;
 			t->tried++;
@@ -430,7 +430,7 @@ static void control_depth(void)
 	char file[64];
 	FILE *f;
 
-	snprintf(file, sizeof file, "%s/two.ccs", dir);
+	snprintf(file, sizeof(file), "%s/two.ccs", dir);
 	f = fopen(file, "w");
 	if (!f)
 		return;
@@ -515,6 +515,6 @@ int main(int argc, char **argv)
 	      : !strcmp(argv[1], "long")
 		      ? run_long(atoi(argv[2]), argc > 3 ? strtoull(argv[3], NULL, 0) : 1)
 		      : run_controls(argv[2]);
-	snprintf(command, sizeof command, "rm -rf %s", dir);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command) || bad;
 }

@@ -13,7 +13,8 @@ flags="-std=c11 -O1 -I. -I$build -D_GNU_SOURCE -DCCS_VERSION=\"$version\""
 export CCS_CACHE_DIR=
 
 # What shows a bug: rings, trees, messages of many cells, roots, several buffers, waits,
-# values that move to another place, sums of one rank.
+# values that move to another place, sums of one rank, messages that lie in cells on one side
+# only, or come over one another, an order of ranks with waits.
 cat >"$tmp/moved.ccs" <<'END'
 contract moved(in a[C], inout x[C])
   ensures x[i] == x[C - 1 - i]@((rank + 1) % N)
@@ -51,10 +52,48 @@ schedule alike
   copy u[1] into b[2]
 }
 END
+cat >"$tmp/waited.ccs" <<'END'
+contract waited(inout x[C])
+  ensures x[i] == x[i]@rank
+  ensures after(q in 0..N)
+schedule waited
+  implements waited(inout x[1])
+{
+  scratch t[1]
+  step {
+    for i in 0..10 {
+      send t[0..0] to (rank + 1) % N
+      recv t[0..0] from (rank - 1) % N
+    }
+  }
+  send t[0..0] to (rank + 2) % N
+  recv t[0..0] from (rank - 2) % N
+}
+END
+cat >"$tmp/sided.ccs" <<'END'
+contract sided(in a[C], inout x[C])
+  ensures rank == 0: x[0] == x[1]@(N - 1)
+  ensures rank == 0: x[1] == x[0]@(N - 1)
+schedule sided
+  implements sided(in a[2], inout x[2])
+{
+  scratch t[2]
+  scratch u[1]
+  copy x[0] into t[1]
+  copy x[1] into t[0]
+  send t to (rank + 1) % N
+  recv x from (rank - 1) % N
+  send a[0] to (rank + 1) % N
+  send a[0] to (rank + 2) % N
+  recv u[0] from (rank - 1) % N
+  recv u[0] from (rank - 2) % N
+}
+END
 inputs="schedules/ring_allreduce.ccs schedules/ring2d_allreduce.ccs schedules/bruck_all_to_all.ccs
 	schedules/halving_doubling_allreduce.ccs schedules/binomial_broadcast.ccs
 	schedules/direct_allreduce.ccs schedules/binary_tree_allreduce.ccs
-	tests/check/good/prefix_sum.ccs tests/check/good/after_and_data.ccs $tmp/moved.ccs $tmp/alike.ccs"
+	tests/check/good/prefix_sum.ccs tests/check/good/after_and_data.ccs
+	tests/check/good/overlapping.ccs $tmp/moved.ccs $tmp/alike.ccs $tmp/waited.ccs $tmp/sided.ccs"
 
 # emit CCC FILE OUTPUT: its module, as the object holds it; stderr stays in $tmp/err
 emit() {
@@ -119,9 +158,29 @@ bug() {
 bug "all that is stored unchanged is direct" direct \
 	's/mark\[m\] = f.state\[m\] == FREE;/mark[m] = f.state[m] != NO_COPY;/'
 bug "operations that read a cell do not count" direct 's/^(\t\task\(f, t->message, e\);)$/\t\t;/'
-bug "a direct message goes to the next cell" module 's/\.remote = r->cell;/.remote = r->cell + 1;/'
-bug "a direct mark at the next send" module \
-	's/count\[q->src_task\]\[m->send\]\]\.remote/count[q->src_task][m->send] + 1].remote/'
+bug "a direct mark at the next operation" module 's/o->flags \|= CCS_OP_DIRECT;/o[1].flags |= CCS_OP_DIRECT;/'
+bug "a message goes to the next operation" module 's/(o->to = .*m->recv\]);/\1 + 1;/'
+bug "the receives of a FIFO change places" module \
+	's/(o->to = .*)m->recv\]/\1p->messages[q->first + q->nsends - 1 - (k - q->first)].recv]/'
+bug "another operation is waited for" facts 's/(\.op \+ x->ops) - 1(\]\.flags)/\1 - (x->ops > 1) - 1\2/'
+bug "what writes what it has yet to read does not say so" facts 's/o->flags \|= CCS_OP_SHIFTED;/;/'
+bug "a stage is too small" facts 's/(workers\[w\]\.stage = o->n);/\1 - 1;/'
+bug "operations come a phase later" facts 's/(o->phase = \(uint32_t\)\(t >> 32\));/\1 + (o->in != CCS_NONE);/'
+bug "operations of a phase are in no order" facts 's/o->level = \(uint32_t\)t;/o->level = 0;/'
+bug "what a message brings is there in its phase" facts 's/TIME\(k->ops\[row\]\.phase \+ 1\)/TIME(k->ops[row].phase)/'
+bug "reads keep back no writes" facts 's/k->write, w, o->([ab]) \+ j\), t \+ 1/k->write, w, o->\1 + j), 0/'
+bug "writes keep back no reads" facts 's/k->read, w, o->dst \+ j\), end_of\(o\)/k->read, w, o->dst + j), 0/'
+bug "writes keep back no writes" facts 's/k->write, w, o->dst \+ j\), end_of\(o\)/k->write, w, o->dst + j), 0/'
+bug "a shifted operation takes one level" facts 's/CCS_OP_SHIFTED \? 2 : 1/CCS_OP_SHIFTED ? 1 : 1/'
+bug "an order of ranks is not kept" facts 's/if \(k->ordered\)/if (0)/'
+bug "waits are no order of ranks" facts 's/later\(t, end_of\(k->ops \+ k->v->workers/if (0) &/'
+bug "a worker has no order" facts 's/later\(t, end_of\(o - 1\)\);/;/'
+bug "a round too many" facts 's/plan->rounds = o->phase \+ 1;/plan->rounds = o->phase + 2;/'
+bug "messages are received in cells too early" facts 's/t == message_at\(k, o\) \&\& //'
+bug "messages are received in cells that cannot hold them" facts 's/ \&\& plan_whole\(k->v, k->even, o, o->dst\)//'
+bug "messages are sent from cells that cannot hold them" facts 's/plan_whole\(k->v, k->even, o, from\)/true/'
+bug "messages are sent from cells that are written" facts 's/free = !next \|\| next > round_at\(o->phase \+ 1\)/free = true/'
+bug "one side alone is in place" facts 's/to->flags \&= \(uint16_t\)~CCS_OP_TO_CELLS;/;/'
 bug "another cell's length" module 's/(v->len = .*)len \& ~LEN_SAME;/\1(len ^ 1) \& ~LEN_SAME;/'
 bug "all cells as long as the first" module 's/len \& LEN_SAME\)/v->n > 1)/'
 bug "lengths of cells that are alike" module 's/v->flags \|= CCS_OP_LEN_SAME;/;/'
@@ -134,15 +193,16 @@ bug "stores of fused operations are lost" module \
 	's/(case OP_REDUCE_SEND:)/\1 stored = op_out(o) != NONE ? CCS_NONE : stored;/'
 bug "initial values are read from the result" module 's/r->flags \|= CCS_OP_A_INITIAL;/;/'
 bug "what is stored is read as initial" module 's/(r->a != CCS_NONE) \&\& o->kind \& OP_INITIAL/\1/'
-bug "copies go the other way round" module 's/(r->a = o->cell;)/\1 if (op_kind(o) == OP_COPY) { r->a = o->other; o = \&(struct op){ .kind = o->kind, .other = o->cell }; }/'
+bug "copies go the other way round" module \
+	'/case OP_COPY:/,/break/{s/o->cell/o->WAS/;s/o->other/o->cell/;s/WAS/other/}'
 bug "messages of FIFOs are counted wrongly" module 's/\.messages = q->nsends/.messages = q->nsends + 1/'
 bug "the largest message of a FIFO is the last" module 's/n > v\[f\].max_cells \? n :/1 ? n :/'
 bug "the largest message is not noted" module 's/plan->max_message = v->n;/plan->max_message = 1;/'
 bug "a promise for another cell" module \
 	's/(CCS_NONE : )value_row\(\&v, k->rows\[i\]\)/\1value_row(\&v, k->rows[i \/ 2 * 2] == NONE ? k->rows[i] : k->rows[i \/ 2 * 2])/'
 bug "a promise is forgotten" module 's/k->rows\[i\] == NONE \?/k->rows[i] == NONE || i % 3 == 2 ?/'
-bug "contributions twice" module 's/\.times = k->runs\[i\]\.times/.times = 2/'
-bug "sums are no sums" module 's/\.reduced = k->reduced\[run\]/.reduced = 0/'
+bug "contributions twice" module 's/\.times = k->shares\[i\]\.times/.times = 2/'
+bug "sums are no sums" module 's/\.reduced = k->reduced\[share\]/.reduced = 0/'
 bug "odd counts are not refused" module 's/h->flags \|= CCS_MODULE_EVEN_COUNTS;/;/'
 bug "odd counts are refused" module 's/if \(v->lowered->proof.even_counts\)/if (1)/'
 bug "an operator matters" module 's/if \(v->contract->any_reduced\)$/if (1)/'
@@ -152,9 +212,17 @@ bug "blocks and chunks change places" module \
 bug "another direction" module 's/DIR_IN +\? CCS_IN/DIR_IN ? CCS_INOUT/'
 bug "another parameter" module 's/\? -1 : p->params\[i\]/? -1 : p->params[i] + 1/'
 bug "another name" module 's/(h\.contract = add_name\(\&b, schedule->)contract_name/\1name/'
+bug "a schedule by its contract's name" module \
+	's/(h\.schedule = add_name\(&b, schedule->)name\.name/\1contract_name.name/'
+bug "another compiler" module 's/add_name\(&b, CCS_VERSION\)/add_name(\&b, "0")/'
+bug "a buffer by another name" module 's/v\[i\]\.name = add_name\(b, d->name\.name\);$/v[i].name = add_name(b, "z");/'
+bug "a buffer by column" module 's/v\[i\]\.by_column = d->by_column/v[i].by_column = !d->by_column/'
+bug "a source by another name" module 's/add_file_name\(b, s->name\)/add_file_name(b, "x.ccs")/'
+bug "a source by a longer name" module 's/add_file_name\(b, s->name\)/add_file_name(b, arena_printf(b->arena, "%ss", s->name))/'
+bug "another source of the same length" module 's/^\t\tf\+\+;/\t\tb->text[f->content] = 120;\n&/'
 bug "a source that is cut off" module 's/strnlen\(s->text, s->len\)/strnlen(s->text, s->len) - 1/'
 bug "another number of steps" module 's/\.steps = in->steps/.steps = in->steps + 1/'
-bug "another protocol" module 's/in->choices->n \* sizeof \*rows\);/&\n\trows->channels++;/'
+bug "another protocol" module 's/in->choices->n \* sizeof\(\*rows\)\);/&\n\trows->channels++;/'
 bug "scratch that is not there" module 's/\.scratch = p->scratch/.scratch = 0/'
 bug "an order after fewer ranks" module 's/\.n = k->after\[i\]\.n/.n = 1/'
 bug "plans in another order" module 's/return a->root < b->root \? -1 : a->root > b->root;/return a->root > b->root ? -1 : a->root < b->root;/'

@@ -69,13 +69,14 @@ FAST = [
     ("tests/lower/module_test.sh build", MODULE[:1]),
     (T + "lower/plan_test long 200 1", [T + "lower/plan_test"]),
     (T + "lower/plan_test library schedules", [T + "lower/plan_test"]),
-    (T + "lang/fuzz_test tests/lang/corpus", [T + "lang/fuzz_test"]),
-]
-SLOW = [
     (T + "check/diag_test tests/check/diag tests/check/good schedules/broken schedules", [T + "check/diag_test"]),
     ("tests/lang/diagnostics_test.sh build", []),
     ("tests/lower/output_test.sh build", [T + "faults.so"]),
     ("tests/lang/format_test.sh build", []),
+    ("tests/lang/depth_test.sh build", []),
+    (T + "lang/fuzz_test tests/lang/corpus", [T + "lang/fuzz_test"]),
+]
+SLOW = [
     (T + "check/mutants_test schedules", [T + "check/mutants_test", T + "cpu/results_test"]),
     (T + "lower/plan_test controls schedules", [T + "lower/plan_test"]),
     ("tests/check/limits_test.sh build", []),
@@ -84,7 +85,12 @@ SLOW = [
     (T + "check/oracle_test random 10000 1", [T + "check/oracle_test"]),
     (T + "check/oracle_test small 1", [T + "check/oracle_test"]),
     (T + "plan/prove_test random 2000 1", [T + "plan/prove_test"]),
+    (T + "plan/prove_test good tests/check/good", [T + "plan/prove_test"]),
+    (T + "plan/rounds_test " + " ".join(MODULE), [T + "plan/rounds_test", *MODULE]),
+    (T + "cpu/results_test --short " + " ".join(MODULE), [T + "cpu/results_test", *MODULE]),
     ("tests/lower/read_back_test.sh build", [T + "fake_cuda/libnvrtc.so"]),
+    ("tests/cuda/cuda_test.sh build", [T + "fake_cuda/libcuda.so.1", T + "fake_cuda/libnvrtc.so",
+                                       T + "cuda/cuda_host_test", T + "cuda_modules/ring_allreduce.so"]),
 ]
 
 # ---- places -----------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include "runtime/plan/prove.h"
 #include "tests/support/make_module.h"
 #include "tests/support/plan_alter.h"
+#include "tests/support/plan_facts.h"
 #include "tests/support/plan_judge.h"
 #include "tests/support/random_program.h"
 #include "tests/support/right_program.h"
@@ -30,13 +31,18 @@
 /* Proved, and judged right: every plan, the flags, and with real runs. */
 static bool agreed(struct ccs_module *m, struct sim_failure *why)
 {
-	if (ccs_module_verify(m)) {
-		snprintf(why->text, sizeof why->text, "%.190s", ccs_error());
+	if (ccs_module_verify(m, NULL, NULL)) {
+		snprintf(why->text, sizeof(why->text), "%.190s", ccs_error());
 		return false;
 	}
 	for (size_t i = 0; i < m->nplans; i++)
 		if (judge_plan(m, i, why) != RIGHT || !judge_runs(m, i, why))
 			return false;
+	for (size_t i = 0; i < m->nplans; i++)
+		if (!plan_facts_hold(m, i)) {
+			strcpy(why->text, "a fact of it is not what follows from its rows");
+			return false;
+		}
 	if (judge_counts(m))
 		return true;
 	strcpy(why->text, "odd counts are refused, or are not, without need");
@@ -89,7 +95,7 @@ static int library(char **files, int n)
 			messages += f.messages;
 		}
 		if (!s)
-			s = ccs_module_verify(m);
+			s = ccs_module_verify(m, NULL, NULL);
 		if (s)
 			printf("# %s\n", ccs_error());
 		printf("%s - proved: %s: %zu plans, %llu messages, %llu promises\n",
@@ -106,7 +112,7 @@ static void read_options(const char *file, struct make *what, char name[16])
 	FILE *f = fopen(file, "r");
 	char line[256];
 
-	while (f && fgets(line, sizeof line, f)) {
+	while (f && fgets(line, sizeof(line), f)) {
 		const char *n = strstr(line, "-n "), *slots = strstr(line, "--slots ");
 		const char *set = strstr(line, "-D ");
 
@@ -128,7 +134,7 @@ static int good(const char *folder)
 	char pattern[256], name[16];
 	glob_t g;
 
-	snprintf(pattern, sizeof pattern, "%s/*.ccs", folder);
+	snprintf(pattern, sizeof(pattern), "%s/*.ccs", folder);
 	if (glob(pattern, 0, NULL, &g))
 		return 1;
 	for (size_t i = 0; i < g.gl_pathc; i++) {
@@ -240,14 +246,14 @@ static void add_base(struct bases *b, const struct make *what, const char *name)
 	}
 	if (b->n == b->cap) {
 		b->cap = b->cap ? 2 * b->cap : 64;
-		more = realloc(b->v, (size_t)b->cap * sizeof *b->v);
+		more = realloc(b->v, (size_t)b->cap * sizeof(*b->v));
 		if (!more)
 			abort();
 		b->v = more;
 	}
 	b->v[b->n].made = made;
-	snprintf(b->v[b->n++].name, sizeof b->v->name, "%.40s, N = %u, %u slots", name, what->least,
-		 what->slots);
+	snprintf(b->v[b->n++].name, sizeof(b->v->name), "%.40s, N = %u, %u slots", name,
+		 what->least, what->slots);
 }
 
 static void make_bases(struct bases *b, const char *folder, struct rng *g)
@@ -256,7 +262,7 @@ static void make_bases(struct bases *b, const char *folder, struct rng *g)
 	char pattern[256];
 	glob_t files;
 
-	snprintf(pattern, sizeof pattern, "%s/*.ccs", folder);
+	snprintf(pattern, sizeof(pattern), "%s/*.ccs", folder);
 	if (glob(pattern, 0, NULL, &files))
 		abort();
 	for (size_t i = 0; i < files.gl_pathc; i++)
@@ -286,12 +292,16 @@ struct tally {
 static bool same_verdict(struct ccs_module *m, struct tally *t, char text[512])
 {
 	struct sim_failure why = { "" }, run = { "" };
-	bool proved = ccs_module_verify(m) == CCS_OK, runs = true;
+	bool proved = ccs_module_verify(m, NULL, NULL) == CCS_OK, runs = true;
 	enum verdict judged = judge_plan(m, 0, &why);
 
 	if (judged == RIGHT && !judge_counts(m)) {
 		judged = FORMAL;
 		strcpy(why.text, "odd counts are refused without need");
+	}
+	if (judged == RIGHT && !plan_facts_hold(m, 0)) {
+		judged = FORMAL;
+		strcpy(why.text, "a fact of it is not what follows from its rows");
 	}
 	t->proved += proved;
 	t->refused += !proved;
@@ -383,7 +393,7 @@ static int spoil(const char *from, const char *to)
 		return 1;
 	n = fread(bytes, 1, 1 << 24, f);
 	fclose(f);
-	while (at + sizeof *h < n && memcmp(bytes + at + 8, CCS_PLAN_MAGIC, 8))
+	while (at + sizeof(*h) < n && memcmp(bytes + at + 8, CCS_PLAN_MAGIC, 8))
 		at += 8;
 	h = (void *)(bytes + at);
 	plan = (struct ccs_plan *)(void *)(bytes + at + h->plans.at) + h->plans.n - 1;
@@ -393,6 +403,9 @@ static int spoil(const char *from, const char *to)
 		*after = (struct ccs_after){ .rank = after->rank, .n = plan->nranks };
 	else
 		ops->len++;
+	/* Else the loader would say that it does not fit where it is. */
+	for (uint64_t i = 0; i < plan->ops.n; i++)
+		ops[i].flags &= (uint16_t)~(CCS_OP_FROM_CELLS | CCS_OP_TO_CELLS);
 	alter_mend(bytes + at);
 	f = fopen(to, "wb");
 	if (!f || fwrite(bytes, 1, n, f) != n || fclose(f))

@@ -1,5 +1,5 @@
 /*
- * Plans as rounds (runtime/plan/rounds.h), run by a simulator of its own (support/rounds_sim.h).
+ * Plans as rounds (runtime/plan/plan.h, Rounds), run by a simulator of its own (support/rounds_sim.h).
  *
  *   rounds_test MODULE.so...          every plan must compute what its contract says, in as
  *                                     few rounds as its values have messages behind them;
@@ -26,11 +26,14 @@ struct totals {
 static void count_sim(struct totals *t, const struct rounds_sim *s)
 {
 	t->plans++;
-	t->messages += (int)s->rounds.nmessages;
-	for (uint32_t i = 0; i < s->rounds.nmessages; i++)
-		t->in_place += s->rounds.messages[i].from_cells + s->rounds.messages[i].to_cells;
-	for (uint32_t r = 0; r < s->v->plan->nranks; r++)
-		t->launches += (int)s->nodes[r].k.phase[s->rounds.nrounds + 1];
+	t->messages += (int)s->nmessages;
+	for (uint32_t r = 0; r < s->v->plan->nranks; r++) {
+		const struct rounds_rank *k = &s->nodes[r].k;
+
+		for (uint32_t i = 0; i < k->round[k->nrounds + 1]; i++)
+			t->in_place += k->transfers[i].where != ROUNDS_STAGE;
+		t->launches += (int)k->phase[k->nrounds + 1];
+	}
 }
 
 /* The rounds that some schedules are known for; 0: no figure. */
@@ -46,7 +49,7 @@ static uint32_t known(const char *schedule, uint32_t n)
 		{ "one_shot_allreduce", 0, 0, 1 },
 	};
 
-	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
 		if (!strcmp(row[i].name, schedule) && n > 1)
 			return row[i].per * (n - row[i].less) + row[i].fixed;
 	return 0;
@@ -66,14 +69,14 @@ static bool try_plan(struct ccs_module *m, struct plan_view *v, int ways, struct
 		ok = rounds_sim_open(&s, m, v, k >= 2);
 		s.in_place = k & 1;
 		ok = ok && rounds_sim_run(&s, &depth);
-		if (ok && want && s.rounds.nrounds != want) {
-			snprintf(s.why, sizeof s.why, "%u rounds instead of %u", s.rounds.nrounds,
+		if (ok && want && s.v->plan->rounds != want) {
+			snprintf(s.why, sizeof(s.why), "%u rounds instead of %u", s.v->plan->rounds,
 				 want);
 			ok = false;
 		}
 		if (ok && !k) {
 			count_sim(t, &s);
-			t->more += s.rounds.nrounds > depth;
+			t->more += s.v->plan->rounds > depth;
 		}
 		if (!ok)
 			printf("# %s, N = %u, root %d, %s%s: %s\n", ccs_module_schedule(m),
@@ -193,15 +196,15 @@ static bool compile(struct rng *g, const char *dir, struct ccs_module **m)
 	char command[512], path[128];
 	FILE *f;
 
-	snprintf(path, sizeof path, "%s/p.ccs", dir);
+	snprintf(path, sizeof(path), "%s/p.ccs", dir);
 	f = fopen(path, "w");
 	if (!f)
 		return false;
 	right_program(g, &p, f);
 	fclose(f);
-	snprintf(command, sizeof command, "%s %s -n %d --target=cpu -o %s/p.so 2>%s/said",
+	snprintf(command, sizeof(command), "%s %s -n %d --target=cpu -o %s/p.so 2>%s/said",
 		 getenv("CCC") ? getenv("CCC") : "build/bin/ccc", path, p.nranks, dir, dir);
-	snprintf(path, sizeof path, "%s/p.so", dir);
+	snprintf(path, sizeof(path), "%s/p.so", dir);
 	return system(command) == 0 && ccs_module_load(m, path) == CCS_OK;
 }
 
@@ -222,12 +225,12 @@ static int run_random(int n, uint64_t seed)
 			continue;
 		}
 		if (!try_plan(m, m->plans, 3, &t) && t.bad == 1) { /* the first is shown */
-			snprintf(command, sizeof command, "cat %s/p.ccs", dir);
+			snprintf(command, sizeof(command), "cat %s/p.ccs", dir);
 			t.bad += system(command) != 0;
 		}
 		ccs_module_free(m);
 	}
-	snprintf(command, sizeof command, "rm -rf %s", dir);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	t.bad += system(command) != 0;
 	printf("%s - rounds of %d random programs: %d messages (%d ends in place), %d launches, "
 	       "%d wrong\n",

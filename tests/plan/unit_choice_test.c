@@ -18,7 +18,7 @@ static void reads_rows(void **state)
 
 	(void)state;
 	assert_true(choice_read(&l, "0:simple/2,64K:ll,3M:ll/65535,16G:simple/8,simple", why,
-				sizeof why));
+				sizeof(why)));
 	assert_int_equal(l.n, 5);
 	const struct ccs_choice want[] = {
 		{ 0, CCS_SIMPLE, 2 },	       { 65536, CCS_LL, 0 },
@@ -30,7 +30,7 @@ static void reads_rows(void **state)
 		assert_int_equal(l.rows[i].protocol, want[i].protocol);
 		assert_int_equal(l.rows[i].channels, want[i].channels);
 	}
-	assert_true(choice_read(&l, "ll", why, sizeof why));
+	assert_true(choice_read(&l, "ll", why, sizeof(why)));
 	assert_int_equal(l.n, 1);
 	assert_int_equal(l.rows[0].protocol, CCS_LL);
 	assert_true(l.rows[0].bytes == UINT64_MAX);
@@ -48,15 +48,15 @@ static void text_is_read_back(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		struct choice_list l;
 		char why[200] = "", text[400];
 
-		assert_true(choice_read(&l, texts[i], why, sizeof why));
-		choice_text(l.rows, l.n, text, sizeof text);
+		assert_true(choice_read(&l, texts[i], why, sizeof(why)));
+		choice_text(l.rows, l.n, text, sizeof(text));
 		assert_string_equal(text, texts[i]);
 		/* Cut where there is no room, never beyond. */
-		memset(text, 'x', sizeof text);
+		memset(text, 'x', sizeof(text));
 		choice_text(l.rows, l.n, text, 3);
 		assert_true(strlen(text) == 2 && !strncmp(text, texts[i], 2) && text[3] == 'x');
 	}
@@ -68,7 +68,7 @@ static void finds_the_row_of_a_size(void **state)
 	char why[200];
 
 	(void)state;
-	assert_true(choice_read(&l, "1K:ll/1,1M:ll/2,simple/3", why, sizeof why));
+	assert_true(choice_read(&l, "1K:ll/1,1M:ll/2,simple/3", why, sizeof(why)));
 	static const struct {
 		uint64_t bytes;
 		uint32_t channels;
@@ -76,7 +76,7 @@ static void finds_the_row_of_a_size(void **state)
 		{ 0, 1 },	{ 1023, 1 },	      { 1024, 1 },	 { 1025, 2 },
 		{ 1 << 20, 2 }, { (1 << 20) + 1, 3 }, { UINT64_MAX, 3 },
 	};
-	for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
 		assert_int_equal(choice_find(l.rows, l.n, want[i].bytes)->channels,
 				 want[i].channels);
 }
@@ -113,11 +113,11 @@ static void says_what_is_wrong(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		struct choice_list l;
 		char why[200] = "";
 
-		assert_false(choice_read(&l, wrong[i].text, why, sizeof why));
+		assert_false(choice_read(&l, wrong[i].text, why, sizeof(why)));
 		if (!strstr(why, wrong[i].row) || !strstr(why, wrong[i].cure))
 			fail_msg("'%s': %s", wrong[i].text, why);
 		choice_read(&l, wrong[i].text, why, 0);

@@ -37,7 +37,7 @@ struct hand {
 
 static struct hand *new_hand(void)
 {
-	struct hand *h = calloc(1, sizeof *h);
+	struct hand *h = calloc(1, sizeof(*h));
 
 	assert_non_null(h);
 	h->m = (struct ccs_module){ .head = &h->head,
@@ -56,7 +56,7 @@ static struct hand *new_hand(void)
 				   .expect = h->expect,
 				   .sums = h->sums };
 	h->plan.root = CCS_NONE;
-	memset(h->expect, 0xff, sizeof h->expect);
+	memset(h->expect, 0xff, sizeof(h->expect));
 	return h;
 }
 
@@ -83,7 +83,7 @@ static struct hand *local_hand(uint32_t workers, uint32_t scratch)
 					     .b = CCS_NONE,
 					     .dst = CCS_NONE,
 					     .n = 1,
-					     .remote = CCS_NONE,
+					     .to = CCS_NONE,
 					     .line = w + 1 };
 	}
 	return h;
@@ -144,6 +144,7 @@ static void one_order_of_two(void **state)
 	h->ops[1].nwaits = h->ops[2].nwaits = h->ops[3].nwaits = 1;
 	h->ops[2].wait = 1;
 	h->ops[3].wait = 2;
+	h->ops[2].level = h->ops[3].level = 1;
 	assert_int_equal(prove(h), CCS_OK);
 	h->ops[3].nwaits = 0;
 	h->plan.waits.n = 2;
@@ -202,7 +203,9 @@ static void ends_after_others_begin(void **state)
 					     .a = CCS_NONE,
 					     .b = CCS_NONE,
 					     .dst = CCS_NONE,
-					     .remote = CCS_NONE };
+					     .to = fifo[w][1] == CCS_NONE ? CCS_NONE : w + 1,
+					     .phase = (w + 1) / 2,
+					     .level = w == 2 };
 	}
 	h->fifos[0] = (struct ccs_fifo){
 		.src = 0, .dst = 1, .messages = 1, .src_worker = 0, .dst_worker = 1
@@ -214,11 +217,17 @@ static void ends_after_others_begin(void **state)
 	h->plan.waits.n = 1;
 	h->ops[2].nwaits = 1;
 	h->plan.after.n = 1;
+	h->plan.rounds = 2;
 	assert_int_equal(prove(h), CCS_OK);
 	h->ops[2].nwaits = 0;
 	h->plan.waits.n = 0;
 	refused(h, "rank 2 may end before rank 0 has begun");
 	after = (struct ccs_after){ .rank = 2, .first = 1, .n = 2 };
+	refused(h, "done in phase 1, level 1, but can be from phase 0, level 0 on");
+	h->ops[2].phase = h->ops[2].level = 0;
+	h->ops[3].phase = 1;
+	refused(h, "it has 2 rounds by its row, but needs 1");
+	h->plan.rounds = 1;
 	assert_int_equal(prove(h), CCS_OK);
 	after = (struct ccs_after){ .rank = 1, .first = 2, .n = 1 };
 	refused(h, "rank 1 may end before rank 2 has begun");
@@ -392,7 +401,7 @@ static void make_rows(struct graph *g)
 			if (messages && o->in != CCS_NONE)
 				edges[n++] = sender[o->in][got[o->in]];
 			for (uint32_t k = 0; k < n; k++) {
-				for (size_t word = 0; word < sizeof **g->before / 8; word++)
+				for (size_t word = 0; word < sizeof(**g->before) / 8; word++)
 					g->before[messages][row][word] |=
 						g->before[messages][edges[k]][word];
 				g->before[messages][row][edges[k] / 64] |= 1ull << edges[k] % 64;
@@ -450,7 +459,7 @@ static void orders_among_many_workers(void **state)
 		struct prove_facts facts = { 0 };
 		struct prove p = { .facts = &facts, .limit = UINT64_MAX };
 
-		memset(&g, 0, sizeof g);
+		memset(&g, 0, sizeof(g));
 		g.g.state = (uint64_t)i * 2 + 1;
 		g.h = new_hand();
 		make_graph(&g, i % 3 == 0 ? 3 + below(&g, 10) : 40 + below(&g, WORKERS - 40));
@@ -568,7 +577,7 @@ static void values_are_multisets(void **state)
 		if (v[x].set == SET_NONE || v[y].set == SET_NONE || rng_below(&g, 60) == 0) {
 			prove_value_drop(&s, v[x]);
 			v[x] = prove_value_initial(r, cell);
-			memset(&c[x], 0, sizeof c[x]);
+			memset(&c[x], 0, sizeof(c[x]));
 			*count_of(&c[x], cell, r) = 1;
 		} else {
 			struct counts sum;

@@ -6,8 +6,10 @@
  *   FAULT=fsync       fsync fails: EIO
  *   FAULT=nospace     writes to files are short, and the disk is full after 1000 bytes
  *   FAULT=short       each write takes one byte less than it was given, then is interrupted
+ *   FAULT=stream      there is no memory for a second stream into memory
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -101,4 +103,17 @@ ssize_t write(int fd, const void *data, size_t n)
 		n--;
 	written += n;
 	return syscall(SYS_write, fd, data, n);
+}
+
+FILE *open_memstream(char **text, size_t *len)
+{
+	static int calls;
+	FILE *(*real)(char **, size_t *);
+
+	if (calls++ == 1 && fault("stream")) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	*(void **)&real = dlsym(RTLD_NEXT, "open_memstream");
+	return real(text, len);
 }

@@ -128,10 +128,10 @@ static bool seen_add(struct seen *s, uint32_t key)
 	if (2 * (s->n + 1) > s->cap) {
 		struct seen bigger = { NULL, 0, s->cap ? 2 * s->cap : 1024 };
 
-		bigger.v = malloc(bigger.cap * sizeof *bigger.v);
+		bigger.v = malloc(bigger.cap * sizeof(*bigger.v));
 		if (!bigger.v)
 			abort();
-		memset(bigger.v, 0xff, bigger.cap * sizeof *bigger.v);
+		memset(bigger.v, 0xff, bigger.cap * sizeof(*bigger.v));
 		for (size_t i = 0; i < s->cap; i++)
 			if (s->v[i] != UINT32_MAX)
 				seen_add(&bigger, s->v[i]);
@@ -161,7 +161,7 @@ static bool can_stick(const struct o_program *p, int slots)
 	if (p->nops == 0)
 		return false;
 	seen_add(&seen, 0);
-	stack = malloc((cap = 1024) * sizeof *stack);
+	stack = malloc((cap = 1024) * sizeof(*stack));
 	if (!stack)
 		abort();
 	stack[n++] = 0;
@@ -177,7 +177,7 @@ static bool can_stick(const struct o_program *p, int slots)
 			moved = true;
 			if (!seen_add(&seen, done | m))
 				continue;
-			if (n == cap && !(stack = realloc(stack, (cap *= 2) * sizeof *stack)))
+			if (n == cap && !(stack = realloc(stack, (cap *= 2) * sizeof(*stack))))
 				abort();
 			stack[n++] = done | m;
 		}
@@ -268,7 +268,7 @@ static bool run_values(const struct o_program *p, struct o_verdict *v)
 	struct cell now[MAX_RANKS][CHUNKS], message[MAX_OPS][CHUNKS];
 	uint32_t done = 0;
 
-	memset(now, 0, sizeof now);
+	memset(now, 0, sizeof(now));
 	for (int r = 0; r < p->nranks; r++)
 		for (int k = 0; k < 2; k++)
 			now[r][k].has = true, now[r][k].from[r][k] = 1;
@@ -307,7 +307,7 @@ static bool run_values(const struct o_program *p, struct o_verdict *v)
 	for (int r = 0; r < p->nranks; r++)
 		for (int c = 0; c < CHUNKS; c++) {
 			v->has[r][c] = now[r][c].has;
-			memcpy(v->value[r][c], now[r][c].from, sizeof now[r][c].from);
+			memcpy(v->value[r][c], now[r][c].from, sizeof(now[r][c].from));
 		}
 	return true;
 }

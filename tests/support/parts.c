@@ -1,5 +1,6 @@
 /* See parts.h. */
 #include "tests/support/parts.h"
+#include "tests/support/processes.h"
 #include "tests/support/say.h"
 
 #include <stddef.h>
@@ -94,7 +95,7 @@ bool place_open(struct place *p, int device, unsigned rank)
 	*p = (struct place){ 0 };
 	mode = gpu_enter(&p->cuda, device);
 	ok = !cuda_load(&p->cuda, &p->module, &p->kernel, cubin, CCS_DEV_KERNEL) &&
-	     !cuda_stream_new(&p->cuda, &p->stream) &&
+	     !driver_stream_new(the_driver(), &p->stream) &&
 	     !cuda_alloc_shared(&p->cuda, &p->seen.part[rank], sizeof(struct part), "a part");
 	cuda_leave(&p->cuda, mode);
 	return ok;
@@ -166,7 +167,7 @@ void place_close(struct place *p, unsigned rank)
 	cuda_enter(&p->cuda, &mode);
 	cuda_sync(&p->cuda, p->stream);
 	cuda_free(&p->cuda, p->seen.part[rank]);
-	cuda_stream_free(&p->cuda, p->stream);
+	driver_stream_free(the_driver(), p->stream);
 	cuda_unload(&p->cuda, p->module);
 	gpu_leave(&p->cuda, mode);
 }

@@ -1,6 +1,7 @@
 /* See plan_alter.h. What is altered stays inside its tables; whether it is still a good
  * form is for the loader to say. */
 #include "tests/support/plan_alter.h"
+#include "tests/support/plan_facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,27 +119,26 @@ static struct ccs_op *receiver(const struct altered *v, const struct ccs_op *o)
 	return NULL;
 }
 
-static bool alter_remote(const struct altered *v, struct ccs_op *o, enum alteration a)
+/* A message is direct, or is not. */
+static bool alter_direct(const struct altered *v, struct ccs_op *o, bool more)
 {
 	const struct ccs_op *to = o->out == CCS_NONE ? NULL : receiver(v, o);
-	uint32_t had = o->remote;
+	uint16_t had = o->flags;
 
-	if (a == ALTER_REMOTE_MORE)
-		o->remote = to && to->a == CCS_NONE && to->b == CCS_NONE ? to->dst : had;
-	else if (a == ALTER_REMOTE_GONE)
-		o->remote = CCS_NONE;
-	else if (o->out != CCS_NONE)
-		o->remote = other(v, o->remote, (uint64_t)v->p->cells + v->p->scratch);
-	return o->remote != had;
+	if (more && to && to->a == CCS_NONE && to->b == CCS_NONE && to->dst != CCS_NONE)
+		o->flags |= CCS_OP_DIRECT;
+	else if (!more)
+		o->flags &= (uint16_t)~CCS_OP_DIRECT;
+	return o->flags != had;
 }
 
-/* A direct message goes to other cells, at both its ends. */
+/* A direct message goes to other cells. */
 static bool store_elsewhere(const struct altered *v, struct ccs_op *o)
 {
-	struct ccs_op *to = o->remote == CCS_NONE ? NULL : receiver(v, o);
+	struct ccs_op *to = o->flags & CCS_OP_DIRECT ? receiver(v, o) : NULL;
 
 	if (to)
-		o->remote = to->dst = other(v, to->dst, (uint64_t)v->p->cells + v->p->scratch);
+		to->dst = other(v, to->dst, (uint64_t)v->p->cells + v->p->scratch);
 	return to;
 }
 
@@ -157,9 +157,9 @@ static bool exchange_fields(const struct altered *v, struct ccs_op *o)
 	struct ccs_op *x = v->ops + w->op + below(v, w->nops);
 	uint32_t *const fields[][2] = {
 		{ &o->in, &x->in },   { &o->out, &x->out }, { &o->a, &x->a },
-		{ &o->dst, &x->dst }, { &o->len, &x->len }, { &o->remote, &x->remote },
+		{ &o->dst, &x->dst }, { &o->len, &x->len },
 	};
-	uint32_t k = below(v, sizeof fields / sizeof *fields);
+	uint32_t k = below(v, sizeof(fields) / sizeof(*fields));
 
 	exchange(fields[k][0], fields[k][1]);
 	return *fields[k][0] != *fields[k][1];
@@ -168,12 +168,12 @@ static bool exchange_fields(const struct altered *v, struct ccs_op *o)
 /* Rows of waits stand in the order of their operations. */
 static bool put_waits_in_order(struct altered *v)
 {
-	struct ccs_wait *copy = malloc(v->p->waits.n * sizeof *copy + 1);
+	struct ccs_wait *copy = malloc(v->p->waits.n * sizeof(*copy) + 1);
 	uint32_t n = 0;
 
 	if (!copy)
 		abort();
-	memcpy(copy, v->waits, v->p->waits.n * sizeof *copy);
+	memcpy(copy, v->waits, v->p->waits.n * sizeof(*copy));
 	for (uint64_t i = 0; i < v->p->ops.n; i++) {
 		struct ccs_op *o = v->ops + i;
 
@@ -200,6 +200,39 @@ static bool swap(struct altered *v, struct ccs_op *o)
 	return put_waits_in_order(v);
 }
 
+/* Another operation is to receive the message, mostly the other of two of a FIFO. */
+static bool alter_to(const struct altered *v, struct ccs_op *o)
+{
+	uint32_t had = o->to;
+
+	for (uint32_t k = below(v, v->p->ops.n), i = 0; i < v->p->ops.n && had % 4; i++, k++) {
+		struct ccs_op *x = v->ops + k % v->p->ops.n;
+
+		if (x == o || o->out == CCS_NONE || x->out != o->out)
+			continue;
+		exchange(&o->to, &x->to);
+		return true;
+	}
+	o->to = other(v, o->to, v->p->ops.n);
+	return o->to != had;
+}
+
+static bool alter_fact(const struct altered *v, struct ccs_op *o, enum alteration a)
+{
+	uint32_t had = o->phase + o->level;
+
+	switch ((int)a) {
+	case ALTER_TO: return alter_to(v, o);
+	case ALTER_AWAITED: o->flags ^= CCS_OP_AWAITED; return true;
+	case ALTER_SHIFTED: o->flags ^= CCS_OP_SHIFTED; return true;
+	case ALTER_FROM_CELLS: o->flags ^= CCS_OP_FROM_CELLS; return o->out != CCS_NONE;
+	case ALTER_TO_CELLS: o->flags ^= CCS_OP_TO_CELLS; return o->in != CCS_NONE;
+	case ALTER_PHASE: o->phase = other(v, o->phase, v->p->rounds); break;
+	default: o->level = other(v, o->level, 3); break;
+	}
+	return had != o->phase + o->level;
+}
+
 static bool alter_this(struct altered *v, struct ccs_op *o, enum alteration a)
 {
 	switch ((int)a) {
@@ -216,7 +249,9 @@ static bool alter_this(struct altered *v, struct ccs_op *o, enum alteration a)
 	case ALTER_STORE_ELSEWHERE: return store_elsewhere(v, o);
 	case ALTER_EXCHANGE: return exchange_fields(v, o);
 	case ALTER_SWAP: return swap(v, o);
-	default: return alter_remote(v, o, a);
+	case ALTER_DIRECT_GONE: return alter_direct(v, o, false);
+	case ALTER_DIRECT_MORE: return alter_direct(v, o, true);
+	default: return alter_fact(v, o, a);
 	}
 }
 
@@ -317,10 +352,12 @@ static bool alter_fifo(const struct altered *v)
 
 static bool alter_plan(const struct altered *v)
 {
-	switch (below(v, 4)) {
+	switch (below(v, 6)) {
 	case 0: v->p->max_message = other(v, v->p->max_message, 4); return true;
 	case 1: v->p->scratch = other(v, v->p->scratch, 6); return true;
 	case 2: v->p->steps++; return true;
+	case 3: v->p->rounds = other(v, v->p->rounds, 6); return true;
+	case 4: v->workers[below(v, v->p->workers.n)].stage += 1 - below(v, 3); return true;
 	default:
 		v->p->root = other(v, v->p->root, v->p->nranks);
 		return v->h->root_param != CCS_NONE;
@@ -412,12 +449,18 @@ const char *alteration_name(enum alteration a)
 		[ALTER_N] = "another number of cells",
 		[ALTER_LEN] = "another length",
 		[ALTER_LEN_SAME] = "lengths alike, or not",
-		[ALTER_REMOTE] = "another remote cell",
-		[ALTER_REMOTE_GONE] = "a direct message less",
-		[ALTER_REMOTE_MORE] = "a direct message more",
+		[ALTER_DIRECT_GONE] = "a direct message less",
+		[ALTER_DIRECT_MORE] = "a direct message more",
 		[ALTER_STORE_ELSEWHERE] = "a direct message elsewhere",
 		[ALTER_EXCHANGE] = "fields exchanged",
 		[ALTER_SWAP] = "operations swapped",
+		[ALTER_TO] = "another receiver of a message",
+		[ALTER_AWAITED] = "waited for, or not",
+		[ALTER_SHIFTED] = "shifted, or not",
+		[ALTER_FROM_CELLS] = "sent from cells, or not",
+		[ALTER_TO_CELLS] = "received in cells, or not",
+		[ALTER_PHASE] = "another phase",
+		[ALTER_LEVEL] = "another level",
 		[ALTER_WAIT_GONE] = "a wait less",
 		[ALTER_WAIT_WEAKER] = "a wait for more or less",
 		[ALTER_WAIT_OTHER] = "a wait for another worker",
@@ -465,19 +508,28 @@ static bool alter_table(struct altered *v, enum alteration a)
 bool alter(struct rng *g, unsigned char *module, enum alteration a)
 {
 	struct altered v;
+	struct facts_plan f;
+	bool done;
 
 	if (((struct ccs_module_head *)(void *)module)->plans.n == 0)
 		return false;
 	view(&v, g, module);
-	if (a <= ALTER_SWAP)
-		return alter_op(&v, a);
-	return a <= ALTER_WAIT_MOVED ? alter_wait(&v, a) : alter_table(&v, a);
+	if (a <= ALTER_LEVEL)
+		done = alter_op(&v, a);
+	else
+		done = a <= ALTER_WAIT_MOVED ? alter_wait(&v, a) : alter_table(&v, a);
+	f = (struct facts_plan){ v.p, v.workers, v.ops, v.waits, v.fifos };
+	if (done && a <= ALTER_SWAP) /* what follows from it, too: else any part would do */
+		plan_facts_fill(&f);
+	else if (done && a > ALTER_LEVEL && a <= ALTER_WORKERS)
+		plan_facts_fill(&f);
+	return done;
 }
 
 void alter_mend(unsigned char *module)
 {
 	struct ccs_module_head *h = (void *)module;
-	size_t from = offsetof(struct ccs_module_head, checksum) + sizeof h->checksum;
+	size_t from = offsetof(struct ccs_module_head, checksum) + sizeof(h->checksum);
 	uint64_t sum = 0xcbf29ce484222325u;
 
 	for (size_t i = from; i < h->size; i++)

@@ -1,6 +1,7 @@
 /*
  * Modules that were altered: one field or row of one plan, or of the head, is another,
- * and the checksum is right again.
+ * and the checksum is right again. What follows from the altered row follows it
+ * (plan_facts.h), except where it is what was altered.
  */
 #ifndef CCS_TESTS_PLAN_ALTER_H
 #define CCS_TESTS_PLAN_ALTER_H
@@ -20,12 +21,18 @@ enum alteration {
 	ALTER_N,
 	ALTER_LEN,
 	ALTER_LEN_SAME,
-	ALTER_REMOTE,
-	ALTER_REMOTE_GONE,
-	ALTER_REMOTE_MORE,
+	ALTER_DIRECT_GONE,
+	ALTER_DIRECT_MORE,
 	ALTER_STORE_ELSEWHERE,
 	ALTER_EXCHANGE,
 	ALTER_SWAP,
+	ALTER_TO,
+	ALTER_AWAITED,
+	ALTER_SHIFTED,
+	ALTER_FROM_CELLS,
+	ALTER_TO_CELLS,
+	ALTER_PHASE,
+	ALTER_LEVEL,
 	ALTER_WAIT_GONE,
 	ALTER_WAIT_WEAKER,
 	ALTER_WAIT_OTHER,

@@ -28,8 +28,8 @@ static void read_ops(struct sim_plan *p, const struct plan_view *v)
 {
 	p->nops = (int)v->plan->ops.n;
 	p->nwaits = (int)v->plan->waits.n;
-	p->ops = rows((size_t)p->nops, sizeof *p->ops);
-	p->waits = rows((size_t)p->nwaits, sizeof *p->waits);
+	p->ops = rows((size_t)p->nops, sizeof(*p->ops));
+	p->waits = rows((size_t)p->nwaits, sizeof(*p->waits));
 	for (int i = 0; i < p->nops; i++) {
 		const struct ccs_op *o = &v->ops[i];
 
@@ -41,7 +41,7 @@ static void read_ops(struct sim_plan *p, const struct plan_view *v)
 			.dst = part(o, o->dst),
 			.n = (int)o->n,
 			.len = o->n ? (int)o->len : 0,
-			.remote = part(o, o->remote),
+			.remote = o->flags & CCS_OP_DIRECT ? part(o, v->ops[o->to].dst) : ABSENT,
 			.a_initial = o->flags & CCS_OP_A_INITIAL,
 			.b_initial = o->flags & CCS_OP_B_INITIAL,
 			.len_same = o->flags & CCS_OP_LEN_SAME,
@@ -60,7 +60,7 @@ void sim_read(const struct ccs_module *m, size_t i, struct sim_module *out)
 {
 	static const enum sim_direction directions[] = { SIM_IN, SIM_OUT, SIM_INOUT };
 	const struct plan_view *v = &m->plans[i];
-	struct sim_plan *p = rows(1, sizeof *p);
+	struct sim_plan *p = rows(1, sizeof(*p));
 
 	*out = (struct sim_module){
 		.slots = (int)m->head->slots,
@@ -68,7 +68,7 @@ void sim_read(const struct ccs_module *m, size_t i, struct sim_module *out)
 		.plans = p,
 		.even_counts = m->head->flags & CCS_MODULE_EVEN_COUNTS,
 	};
-	snprintf(out->contract, sizeof out->contract, "%s", ccs_module_contract(m));
+	snprintf(out->contract, sizeof(out->contract), "%s", ccs_module_contract(m));
 	*p = (struct sim_plan){
 		.nranks = (int)v->plan->nranks,
 		.root = number(v->plan->root),
@@ -78,9 +78,9 @@ void sim_read(const struct ccs_module *m, size_t i, struct sim_module *out)
 		.nbuffers = (int)m->nbuffers,
 		.nworkers = (int)v->plan->workers.n,
 		.nfifos = (int)v->plan->fifos.n,
-		.buffers = rows(m->nbuffers, sizeof *p->buffers),
-		.workers = rows(v->plan->workers.n, sizeof *p->workers),
-		.fifos = rows(v->plan->fifos.n, sizeof *p->fifos),
+		.buffers = rows(m->nbuffers, sizeof(*p->buffers)),
+		.workers = rows(v->plan->workers.n, sizeof(*p->workers)),
+		.fifos = rows(v->plan->fifos.n, sizeof(*p->fifos)),
 	};
 	for (int k = 0; k < p->nbuffers; k++)
 		p->buffers[k] = (struct sim_buffer){
@@ -101,7 +101,7 @@ void sim_read(const struct ccs_module *m, size_t i, struct sim_module *out)
 			(int)v->fifos[k].src_worker, (int)v->fifos[k].dst_worker,
 			(int)v->fifos[k].messages,   (int)v->fifos[k].max_cells,
 		};
-	p->after = rows(v->plan->after.n, sizeof *p->after);
+	p->after = rows(v->plan->after.n, sizeof(*p->after));
 	for (; (uint64_t)p->nafter < v->plan->after.n; p->nafter++)
 		p->after[p->nafter] = (struct sim_after){
 			(int)v->after[p->nafter].rank,
@@ -115,7 +115,7 @@ struct sim_want *sim_promised(const struct ccs_module *m, size_t i)
 {
 	const struct plan_view *v = &m->plans[i];
 	size_t n = (size_t)v->plan->nranks * v->plan->cells;
-	struct sim_want *want = rows(n, sizeof *want);
+	struct sim_want *want = rows(n, sizeof(*want));
 
 	for (size_t k = 0; k < n; k++) {
 		const struct ccs_sum *s = v->sums + v->expect[k];

@@ -184,7 +184,7 @@ static bool check_cell(const struct real *r, int rank, uint32_t cell, struct sim
 	for (size_t i = 0; i < len; i++) {
 		if (r->out[rank][at + i] == promised(r, r->v->sums + row, i))
 			continue;
-		snprintf(why->text, sizeof why->text,
+		snprintf(why->text, sizeof(why->text),
 			 "count %zu, %s: rank %d, cell %u, element %zu "
 			 "is wrong",
 			 r->count, r->premul ? "premul-sum" : "sum", rank, cell, i);
@@ -219,7 +219,7 @@ static bool run(struct real *r, struct ccs_comm **comm, bool in_place, struct si
 	}
 	right = ccs_group_end() == CCS_OK;
 	if (!right)
-		snprintf(why->text, sizeof why->text, "%.180s", ccs_error());
+		snprintf(why->text, sizeof(why->text), "%.180s", ccs_error());
 	for (int k = 0; k < r->n; k++)
 		for (uint32_t c = 0; c < r->v->plan->cells && right; c++)
 			right = check_cell(r, k, c, why);

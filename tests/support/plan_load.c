@@ -76,9 +76,9 @@ static void load_workers(struct sim_plan *p, const json_t *workers)
 		nops++;
 		nwaits += json_array_size(json_object_get(o, "waits"));
 	}
-	p->workers = rows(json_array_size(workers), sizeof *p->workers);
-	p->ops = rows(nops, sizeof *p->ops);
-	p->waits = rows(nwaits, sizeof *p->waits);
+	p->workers = rows(json_array_size(workers), sizeof(*p->workers));
+	p->ops = rows(nops, sizeof(*p->ops));
+	p->waits = rows(nwaits, sizeof(*p->waits));
 	json_array_foreach(workers, i, w)
 	{
 		json_t *ops = json_object_get(w, "ops");
@@ -98,7 +98,7 @@ static void load_promised(struct sim_plan *p, const json_t *expect, const json_t
 	size_t i;
 	json_t *at;
 
-	p->promised = rows(json_array_size(expect), sizeof *p->promised);
+	p->promised = rows(json_array_size(expect), sizeof(*p->promised));
 	json_array_foreach(expect, i, at)
 	{
 		struct sim_want *w = &p->promised[i];
@@ -131,7 +131,7 @@ static bool load_plan(struct sim_plan *p, const json_t *o, const json_t *buffers
 		.scratch = number(o, "scratch"),
 		.max_message = number(o, "max_message"),
 	};
-	p->buffers = rows(json_array_size(buffers), sizeof *p->buffers);
+	p->buffers = rows(json_array_size(buffers), sizeof(*p->buffers));
 	json_array_foreach(buffers, i, row)
 	{
 		const json_t *s = json_array_get(shapes, i);
@@ -144,12 +144,12 @@ static bool load_plan(struct sim_plan *p, const json_t *o, const json_t *buffers
 		};
 	}
 	load_workers(p, json_object_get(o, "workers"));
-	p->fifos = rows(json_array_size(fifos), sizeof *p->fifos);
+	p->fifos = rows(json_array_size(fifos), sizeof(*p->fifos));
 	json_array_foreach(fifos, i, row) p->fifos[p->nfifos++] = (struct sim_fifo){
 		number(row, "src"),	   number(row, "dst"),	    number(row, "src_worker"),
 		number(row, "dst_worker"), number(row, "messages"), number(row, "max_cells"),
 	};
-	p->after = rows(json_array_size(after), sizeof *p->after);
+	p->after = rows(json_array_size(after), sizeof(*p->after));
 	json_array_foreach(after, i, row) p->after[p->nafter++] = (struct sim_after){
 		number(row, "rank"),
 		number(row, "first"),
@@ -167,15 +167,15 @@ bool sim_load(FILE *f, struct sim_module *m)
 	bool good = contract && json_array_size(plans) > 0;
 	size_t i;
 
-	memset(m, 0, sizeof *m);
+	memset(m, 0, sizeof(*m));
 	if (good) {
-		snprintf(m->contract, sizeof m->contract, "%s", contract);
+		snprintf(m->contract, sizeof(m->contract), "%s", contract);
 		m->slots = number(o, "slots");
 		m->even_counts = truth(o, "even_counts");
 		m->runs = true;
 		json_array_foreach(json_object_get(o, "buffers"), i, plan) m->runs &=
 			!truth(plan, "sized") && !truth(plan, "by_column");
-		m->plans = rows(json_array_size(plans), sizeof *m->plans);
+		m->plans = rows(json_array_size(plans), sizeof(*m->plans));
 		json_array_foreach(plans, i, plan) good &=
 			load_plan(&m->plans[m->nplans++], plan, json_object_get(o, "buffers"));
 	}
@@ -197,5 +197,5 @@ void sim_free(struct sim_module *m)
 		free(p->after);
 	}
 	free(m->plans);
-	memset(m, 0, sizeof *m);
+	memset(m, 0, sizeof(*m));
 }

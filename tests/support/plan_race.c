@@ -132,7 +132,7 @@ static bool find_race(const struct order *d, bool in_place, struct sim_failure *
 			    is_before(d, x, y) || is_before(d, y, x) ||
 			    !disturbs(d->p, &ops[x], &ops[y], in_place))
 				continue;
-			snprintf(why->text, sizeof why->text, "rank %d: lines %d and %d race",
+			snprintf(why->text, sizeof(why->text), "rank %d: lines %d and %d race",
 				 d->rank[x], ops[x].line, ops[y].line);
 			return true;
 		}
@@ -149,17 +149,17 @@ static void make_order(struct order *d, const struct sim_plan *p, bool local)
 		.p = p,
 		.local = local,
 		.words = (nops + 63) / 64,
-		.rank = rows(nops, sizeof *d->rank),
-		.done = rows((size_t)p->nworkers, sizeof *d->done),
-		.sent = rows((size_t)p->nfifos, sizeof *d->sent),
-		.got = rows((size_t)p->nfifos, sizeof *d->got),
-		.sender = rows((size_t)p->nfifos, sizeof *d->sender),
-		.senders = rows(nops, sizeof *d->senders),
-		.receiver = rows(nops, sizeof *d->receiver),
+		.rank = rows(nops, sizeof(*d->rank)),
+		.done = rows((size_t)p->nworkers, sizeof(*d->done)),
+		.sent = rows((size_t)p->nfifos, sizeof(*d->sent)),
+		.got = rows((size_t)p->nfifos, sizeof(*d->got)),
+		.sender = rows((size_t)p->nfifos, sizeof(*d->sender)),
+		.senders = rows(nops, sizeof(*d->senders)),
+		.receiver = rows(nops, sizeof(*d->receiver)),
 	};
-	d->before = rows(nops * d->words, sizeof *d->before);
-	memset(d->rank, 0xff, nops * sizeof *d->rank);
-	memset(d->receiver, 0xff, nops * sizeof *d->receiver);
+	d->before = rows(nops * d->words, sizeof(*d->before));
+	memset(d->rank, 0xff, nops * sizeof(*d->rank));
+	memset(d->receiver, 0xff, nops * sizeof(*d->receiver));
 	for (int f = 0; f < p->nfifos; used += p->fifos[f++].messages)
 		d->sender[f] = d->senders + used;
 	while (moved) {
@@ -228,7 +228,7 @@ bool sim_orders(const struct sim_plan *p, struct sim_failure *why)
 		     q++) {
 			right = begins_before_end(&d, q, p->after[i].rank);
 			if (!right)
-				snprintf(why->text, sizeof why->text,
+				snprintf(why->text, sizeof(why->text),
 					 "rank %d may end before rank %d "
 					 "has begun",
 					 p->after[i].rank, q);
@@ -285,7 +285,7 @@ static bool check_direct(const struct sim_plan *p, bool all, struct sim_failure 
 			is_free = lets_write(&d, x, r, s);
 		right = p->ops[s].remote == (is_free ? p->ops[r].dst : ABSENT);
 		if (!right)
-			snprintf(why->text, sizeof why->text,
+			snprintf(why->text, sizeof(why->text),
 				 "rank %d, line %d: the message is %s, its remote cell %d",
 				 d.rank[s], p->ops[s].line, is_free ? "free" : "not free",
 				 p->ops[s].remote);

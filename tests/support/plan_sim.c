@@ -75,7 +75,7 @@ static bool fail(struct sim_failure *why, const char *format, ...)
 	va_list v;
 
 	va_start(v, format);
-	vsnprintf(why->text, sizeof why->text, format, v);
+	vsnprintf(why->text, sizeof(why->text), format, v);
 	va_end(v);
 	return false;
 }
@@ -133,8 +133,8 @@ static bool check_op(const struct sim_plan *p, int w, const struct sim_op *o,
 
 bool sim_check(const struct sim_plan *p, struct sim_failure *why)
 {
-	int *sent = rows((size_t)p->nfifos, sizeof *sent);
-	int *got = rows((size_t)p->nfifos, sizeof *got);
+	int *sent = rows((size_t)p->nfifos, sizeof(*sent));
+	int *got = rows((size_t)p->nfifos, sizeof(*got));
 	int next = 0;
 	bool good = true;
 
@@ -220,15 +220,15 @@ static void start_sim(struct sim *s)
 	size_t copies = (size_t)s->c->tiles * (size_t)p->nranks;
 
 	s->width = p->cells + p->scratch;
-	s->cells = rows(copies * (size_t)s->width, sizeof *s->cells);
+	s->cells = rows(copies * (size_t)s->width, sizeof(*s->cells));
 	s->writable = rows((size_t)s->width, 1);
 	s->readable = rows((size_t)s->width, 1);
-	s->lengths = rows((size_t)s->width, sizeof *s->lengths);
-	s->values = rows((places + (size_t)p->nworkers) * most, sizeof *s->values);
-	s->messages = rows(places, sizeof *s->messages);
-	s->fifos = rows((size_t)p->nfifos, sizeof *s->fifos);
-	s->tasks = rows((size_t)p->nworkers, sizeof *s->tasks);
-	s->order = rows((size_t)p->nworkers, sizeof *s->order);
+	s->lengths = rows((size_t)s->width, sizeof(*s->lengths));
+	s->values = rows((places + (size_t)p->nworkers) * most, sizeof(*s->values));
+	s->messages = rows(places, sizeof(*s->messages));
+	s->fifos = rows((size_t)p->nfifos, sizeof(*s->fifos));
+	s->tasks = rows((size_t)p->nworkers, sizeof(*s->tasks));
+	s->order = rows((size_t)p->nworkers, sizeof(*s->order));
 	for (size_t i = 0; i < places; i++)
 		s->messages[i].v = s->values + most * used++;
 	for (int f = 0; f < p->nfifos; f++)

@@ -38,9 +38,9 @@ bool sim_contract(const char *contract, const struct sim_plan *p, struct sim_wan
 	int n = p->nranks, c = in->chunks, root = p->root == ABSENT ? 0 : p->root;
 	size_t k = 0;
 
-	while (k < sizeof row / sizeof *row && strcmp(row[k].name, contract))
+	while (k < sizeof(row) / sizeof(*row) && strcmp(row[k].name, contract))
 		k++;
-	if (k == sizeof row / sizeof *row || row[k].buffers != p->nbuffers || root >= n ||
+	if (k == sizeof(row) / sizeof(*row) || row[k].buffers != p->nbuffers || root >= n ||
 	    !is_block(in, c, row[k].in == N ? n : 1) || !is_block(out, c, row[k].out == N ? n : 1))
 		return false;
 	for (int r = 0; r < n; r++)

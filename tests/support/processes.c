@@ -95,3 +95,14 @@ void *stand_in(const char *library, const char *const *names, size_t n, void *to
 		dlclose(handle);
 	return NULL;
 }
+
+const struct driver *the_driver(void)
+{
+	static struct driver found;
+
+	if (!found.use && driver_open(&found)) {
+		fprintf(stderr, "%s\n", ccs_error());
+		exit(1);
+	}
+	return &found;
+}

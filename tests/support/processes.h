@@ -5,6 +5,8 @@
 #ifndef TESTS_SUPPORT_PROCESSES_H
 #define TESTS_SUPPORT_PROCESSES_H
 
+#include "runtime/ccrun/driver.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -24,5 +26,7 @@ int free_port(void);
 /** The functions that a library has by these names, into an array of pointers to them.
  * For dlclose; NULL: it is not there, or one of them is not. */
 void *stand_in(const char *library, const char *const *names, size_t n, void *to);
+/** The driver's calls for streams, times and graphs; it ends the test if there is none. */
+const struct driver *the_driver(void);
 
 #endif

@@ -67,7 +67,7 @@ static void *grown(void *p, size_t size)
 
 static bool fail(struct run *r, const char *what)
 {
-	snprintf(r->why->text, sizeof r->why->text, "%s: %.120s", what, r->line);
+	snprintf(r->why->text, sizeof(r->why->text), "%s: %.120s", what, r->line);
 	return false;
 }
 
@@ -75,7 +75,7 @@ static bool next_line(struct run *r)
 {
 	if (r->again)
 		r->again = false;
-	else if (!fgets(r->line, sizeof r->line, r->f))
+	else if (!fgets(r->line, sizeof(r->line), r->f))
 		return false;
 	r->line[strcspn(r->line, "\n")] = 0;
 	return true;
@@ -88,7 +88,7 @@ static int task_at(struct run *r, int rank, const char *path)
 	for (int t = 0; t < r->ntasks; t++)
 		if (r->tasks[t].rank == rank && !strcmp(r->tasks[t].path, path))
 			return t;
-	r->tasks = grown(r->tasks, (size_t)(r->ntasks + 1) * sizeof *r->tasks);
+	r->tasks = grown(r->tasks, (size_t)(r->ntasks + 1) * sizeof(*r->tasks));
 	r->tasks[r->ntasks] = (struct task){ .rank = rank };
 	snprintf(r->tasks[r->ntasks].path, NAME, "%s", path);
 	return r->ntasks++;
@@ -197,7 +197,7 @@ static bool read_row(struct run *r, int task)
 	t = &r->tasks[task]; /* which a wait may have moved */
 	if (t->nrows == t->caprows) {
 		t->caprows = t->caprows ? 2 * t->caprows : 64;
-		t->rows = grown(t->rows, (size_t)t->caprows * sizeof *t->rows);
+		t->rows = grown(t->rows, (size_t)t->caprows * sizeof(*t->rows));
 	}
 	t->rows[t->nrows++] = o;
 	return true;
@@ -285,12 +285,12 @@ static void post(struct run *r, const struct task *t, const struct row *o)
 	struct message m = { .src = t->rank, .dst = o->peer, .channel = o->channel, .n = o->n };
 
 	snprintf(m.path, NAME, "%s", t->path);
-	m.v = grown(NULL, ((size_t)o->n + 1) * sizeof *m.v);
+	m.v = grown(NULL, ((size_t)o->n + 1) * sizeof(*m.v));
 	for (int i = 0; i < o->n; i++)
 		m.v[i] = *cell(r, t->rank, o->x + i);
 	if (r->nmessages == r->capmessages) {
 		r->capmessages = r->capmessages ? 2 * r->capmessages : 64;
-		r->messages = grown(r->messages, (size_t)r->capmessages * sizeof *r->messages);
+		r->messages = grown(r->messages, (size_t)r->capmessages * sizeof(*r->messages));
 	}
 	r->messages[r->nmessages++] = m;
 }
@@ -328,7 +328,7 @@ static void add(struct value *a, struct value b)
 
 static void do_row(struct run *r, const struct task *t, const struct row *o)
 {
-	struct value *v = grown(NULL, ((size_t)o->n + 1) * sizeof *v);
+	struct value *v = grown(NULL, ((size_t)o->n + 1) * sizeof(*v));
 	struct message *m = receives(o) ? arrived(r, t, o, 0) : NULL;
 
 	for (int i = 0; i < o->n; i++)
@@ -376,7 +376,7 @@ static bool run(struct run *r)
 {
 	bool moved = true;
 
-	r->state = grown(NULL, ((size_t)(r->nranks * r->width) + 1) * sizeof *r->state);
+	r->state = grown(NULL, ((size_t)(r->nranks * r->width) + 1) * sizeof(*r->state));
 	for (int q = 0; q < r->nranks; q++)
 		for (int i = 0; i < r->width; i++)
 			*cell(r, q, i) = (struct value){ sim_weight(q, i), i < r->cells };
@@ -400,8 +400,8 @@ static void result(const struct run *r, struct text_program *p)
 	size_t n = (size_t)(r->nranks * r->cells);
 
 	*p = (struct text_program){ .nranks = r->nranks, .cells = r->cells };
-	p->sum = grown(NULL, (n + 1) * sizeof *p->sum);
-	p->known = grown(NULL, (n + 1) * sizeof *p->known);
+	p->sum = grown(NULL, (n + 1) * sizeof(*p->sum));
+	p->known = grown(NULL, (n + 1) * sizeof(*p->known));
 	for (int q = 0; q < r->nranks; q++)
 		for (int i = 0; i < r->cells; i++) {
 			p->sum[q * r->cells + i] = r->state[q * r->width + i].sum;

@@ -17,7 +17,7 @@ static void insert(struct rng *g, struct lists *l, int path, struct o_op o, int 
 		l->n[path]--;
 		return;
 	}
-	memmove(&l->v[path][at + 1], &l->v[path][at], (size_t)(n - at) * sizeof o);
+	memmove(&l->v[path][at + 1], &l->v[path][at], (size_t)(n - at) * sizeof(o));
 	l->v[path][at] = o;
 }
 
@@ -57,7 +57,7 @@ static void group(struct rng *g, struct o_program *p, int rank, struct lists *l)
 	int at = 0, i = 0, par = l->n[1] || l->n[2] ? rng_below(g, 4) : -1;
 	struct o_stmt *v = p->stmts[rank];
 
-	memset(v, 0, sizeof p->stmts[rank]);
+	memset(v, 0, sizeof(p->stmts[rank]));
 	while (i < l->n[0] || par >= 0) {
 		struct o_stmt *t = &v[at];
 
@@ -66,7 +66,7 @@ static void group(struct rng *g, struct o_program *p, int rank, struct lists *l)
 			for (int b = 0; b < 2; b++) {
 				t->nops[b] = l->n[b + 1];
 				memcpy(t->ops[b], l->v[b + 1],
-				       (size_t)t->nops[b] * sizeof **t->ops);
+				       (size_t)t->nops[b] * sizeof(**t->ops));
 			}
 			par = -1;
 		} else {
@@ -74,7 +74,7 @@ static void group(struct rng *g, struct o_program *p, int rank, struct lists *l)
 			t->nops[0] = t->form == SINGLE ? 1 : 1 + rng_below(g, 3);
 			if (t->nops[0] > l->n[0] - i)
 				t->nops[0] = l->n[0] - i;
-			memcpy(t->ops[0], l->v[0] + i, (size_t)t->nops[0] * sizeof **t->ops);
+			memcpy(t->ops[0], l->v[0] + i, (size_t)t->nops[0] * sizeof(**t->ops));
 			i += t->nops[0];
 		}
 		if (++at == MAX_STMTS)
@@ -88,8 +88,8 @@ void random_program(struct rng *g, struct o_program *p)
 	struct lists l[MAX_RANKS];
 	int messages = 1 + rng_below(g, 7), jumble = rng_below(g, 3) ? 3 : 40;
 
-	memset(p, 0, sizeof *p);
-	memset(l, 0, sizeof l);
+	memset(p, 0, sizeof(*p));
+	memset(l, 0, sizeof(l));
 	p->nranks = 2 + rng_below(g, MAX_RANKS - 1);
 	for (int i = 0; i < messages; i++)
 		add_message(g, p, l, jumble);
@@ -114,7 +114,7 @@ void random_contract(struct rng *g, struct o_program *p, int slots)
 	for (int r = 0; r < p->nranks; r++)
 		for (int c = 0; c < CHUNKS; c++) {
 			p->asked[r][c] = v.has[r][c];
-			memcpy(p->want[r][c], v.value[r][c], sizeof v.value[r][c]);
+			memcpy(p->want[r][c], v.value[r][c], sizeof(v.value[r][c]));
 		}
 	if (rng_below(g, 2)) {
 		int r, c, q, k, tries = 0;

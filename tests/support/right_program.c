@@ -149,7 +149,7 @@ void right_program(struct rng *g, struct right_program *p, FILE *out)
 	size_t size[R_RANKS];
 	int ops = 5 + rng_below(g, 40);
 
-	memset(p, 0, sizeof *p);
+	memset(p, 0, sizeof(*p));
 	p->nranks = 2 + rng_below(g, R_RANKS - 1);
 	for (int r = 0; r < p->nranks; r++) {
 		m.text[r] = open_memstream(&text[r], &size[r]);

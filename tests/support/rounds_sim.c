@@ -20,7 +20,7 @@ static bool fail(struct rounds_sim *s, const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(s->why, sizeof s->why, format, ap);
+	vsnprintf(s->why, sizeof(s->why), format, ap);
 	va_end(ap);
 	return false;
 }
@@ -39,19 +39,19 @@ static void *rows(size_t n, size_t size)
 static void start(struct rounds_sim *s)
 {
 	s->width = s->v->plan->cells + s->v->plan->scratch;
-	s->mark = s->step = s->rounds.nmessages + 2;
+	s->mark = s->step = s->nmessages + 2;
 	for (uint32_t r = 0; r < s->v->plan->nranks; r++) {
 		struct rounds_node *n = s->nodes + r;
 
 		if (s->step < n->k.nrows + 2) /* more than any launch or group has */
 			s->mark = s->step = n->k.nrows + 2;
-		n->cells = rows(s->width, sizeof *n->cells);
-		n->initial = rows(s->width, sizeof *n->initial);
-		n->stage = rows(n->k.stage_cells, sizeof *n->stage);
-		n->wrote = rows(s->width, sizeof *n->wrote);
-		n->reads = rows(s->width, sizeof *n->reads);
-		n->shared = rows(s->width, sizeof *n->shared);
-		n->stage_wrote = rows(n->k.stage_cells, sizeof *n->stage_wrote);
+		n->cells = rows(s->width, sizeof(*n->cells));
+		n->initial = rows(s->width, sizeof(*n->initial));
+		n->stage = rows(n->k.stage_cells, sizeof(*n->stage));
+		n->wrote = rows(s->width, sizeof(*n->wrote));
+		n->reads = rows(s->width, sizeof(*n->reads));
+		n->shared = rows(s->width, sizeof(*n->shared));
+		n->stage_wrote = rows(n->k.stage_cells, sizeof(*n->stage_wrote));
 		for (uint32_t c = 0; c < s->v->plan->cells; c++) {
 			bool in = module_cells_are(s->m, s->v, c, 1, CELL_INITIAL);
 
@@ -255,9 +255,9 @@ static uint32_t count(const struct rounds_rank *k, uint32_t round, uint32_t peer
 static bool run_group(struct rounds_sim *s, uint32_t round)
 {
 	uint32_t nranks = s->v->plan->nranks, row = 1;
-	struct rounds_value *v = rows((size_t)s->rounds.nmessages * s->width, sizeof *v);
-	const struct rounds_transfer **to = rows(s->rounds.nmessages, sizeof *to);
-	uint32_t *rank = rows(s->rounds.nmessages, sizeof *rank), n = 0;
+	struct rounds_value *v = rows((size_t)s->nmessages * s->width, sizeof(*v));
+	const struct rounds_transfer **to = rows(s->nmessages, sizeof(*to));
+	uint32_t *rank = rows(s->nmessages, sizeof(*rank)), n = 0;
 	bool ok = true;
 
 	s->mark += s->step;
@@ -344,7 +344,7 @@ bool rounds_sim_run(struct rounds_sim *s, uint32_t *depth)
 
 	start(s);
 	ok = run_phase(s, 0);
-	for (uint32_t i = 1; ok && i <= s->rounds.nrounds; i++)
+	for (uint32_t i = 1; ok && i <= s->v->plan->rounds; i++)
 		ok = run_group(s, i) && run_phase(s, i);
 	ok = ok && check(s, depth);
 	end(s);
@@ -354,11 +354,11 @@ bool rounds_sim_run(struct rounds_sim *s, uint32_t *depth)
 bool rounds_sim_open(struct rounds_sim *s, struct ccs_module *m, struct plan_view *v, bool premul)
 {
 	*s = (struct rounds_sim){ .m = m, .v = v, .prep = prep_get(m, v), .premul = premul };
-	if (rounds_make(&s->rounds, m, v, premul))
-		return fail(s, "%s", ccs_error());
-	s->nodes = rows(v->plan->nranks, sizeof *s->nodes);
+	for (uint64_t i = 0; i < v->plan->fifos.n; i++)
+		s->nmessages += v->fifos[i].messages;
+	s->nodes = rows(v->plan->nranks, sizeof(*s->nodes));
 	for (uint32_t r = 0; r < v->plan->nranks; r++)
-		if (rounds_rank_make(&s->nodes[r].k, &s->rounds, v, r))
+		if (rounds_rank_make(&s->nodes[r].k, v, r, premul))
 			return fail(s, "%s", ccs_error());
 	return true;
 }
@@ -368,5 +368,4 @@ void rounds_sim_close(struct rounds_sim *s)
 	for (uint32_t r = 0; s->nodes && r < s->v->plan->nranks; r++)
 		rounds_rank_free(&s->nodes[r].k);
 	free(s->nodes);
-	rounds_free(&s->rounds);
 }

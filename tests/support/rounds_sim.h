@@ -1,5 +1,5 @@
 /*
- * Runs a plan that is cut into rounds (runtime/plan/rounds.h) on symbolic values: every rank's
+ * Runs a plan that is cut into rounds (runtime/plan/plan.h, Rounds) on symbolic values: every rank's
  * rows, launch by launch, and its transfers, matched as NCCL matches them: of one group,
  * the k-th that a rank sends to a peer is the k-th that the peer receives from it. Rows of
  * one launch may run in any order, so they must not touch one another's cells; nor may
@@ -35,7 +35,7 @@ struct rounds_sim {
 	const struct plan_view *v;
 	const struct prep *prep;
 	bool in_place, premul;
-	struct rounds rounds;
+	uint32_t nmessages;
 	struct rounds_node *nodes;
 	uint32_t width, mark, step;
 	char why[160];

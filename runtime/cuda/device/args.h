@@ -67,14 +67,9 @@ typedef unsigned long long uintptr_t;
 #include <stdint.h>
 #endif
 
-/* What a kernel is specialised by: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=. Types
- * and sum .. min have the numbers of ccs_dtype and ccs_redop. CCS_AVG runs the
- * sum's kernel with `divide` set. A premul-sum has a kernel of its own. */
-#define CCS_DEV_SUM 0
-#define CCS_DEV_PROD 1
-#define CCS_DEV_MAX 2
-#define CCS_DEV_MIN 3
-#define CCS_DEV_PREMUL 5
+/* What a kernel is specialised by: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=. Types and operators
+ * have the numbers of plan/rows.h. CCS_AVG runs the sum's kernel with `divide` set. A
+ * premul-sum has a kernel of its own. */
 
 #define CCS_DEV_SIMPLE 0
 #define CCS_DEV_LL 1

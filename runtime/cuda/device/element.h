@@ -2,142 +2,137 @@
  * Elements, and units of 16 bytes of them: combining, scaling, dividing, and the
  * caller's memory, where a unit may be unaligned or short.
  *
- * ELEM is stored, SUMS is combined in; sums, products and scales of integers are
- * unsigned (they wrap), maxima and quotients signed. As runtime/cpu/reduce.c.
+ * An `elem` is stored, `sums` are what it is combined in, and `order` what it is compared in:
+ * sums, products and scales of integers are unsigned (they wrap), maxima and quotients signed.
+ * As runtime/cpu/reduce.c. The operators are those of plan/rows.h.
  */
 
-#if CCS_TYPE == 0 || CCS_TYPE == 1
-typedef uint8_t ccs_elem;
-typedef uint32_t ccs_sums;
-#elif CCS_TYPE == 2 || CCS_TYPE == 3
-typedef uint32_t ccs_elem;
-typedef uint32_t ccs_sums;
-#elif CCS_TYPE == 4 || CCS_TYPE == 5
-typedef uint64_t ccs_elem;
-typedef uint64_t ccs_sums;
-#elif CCS_TYPE == 6 || CCS_TYPE == 9
-typedef uint16_t ccs_elem;
-typedef float ccs_sums;
-#elif CCS_TYPE == 7
-typedef uint32_t ccs_elem;
-typedef float ccs_sums;
-#elif CCS_TYPE == 8
-typedef uint64_t ccs_elem;
-typedef double ccs_sums;
-#elif CCS_TYPE == 10 || CCS_TYPE == 11
-typedef uint8_t ccs_elem;
-typedef float ccs_sums;
-#else
-#error "CCS_TYPE is no element type"
-#endif
+/* ---- types: under what rows.h calls their code -------------------------------------- */
 
-#if CCS_TYPE == 0
-typedef int8_t ccs_order;
-#elif CCS_TYPE == 2
-typedef int32_t ccs_order;
-#elif CCS_TYPE == 4
-typedef int64_t ccs_order;
-#else
-typedef ccs_sums ccs_order;
-#endif
+template <typename Elem, typename Sums, typename Order, typename Quotient> struct ccs_integer {
+	typedef Elem elem;
+	typedef Sums sums;
+	typedef Order order;
+
+	CCS_FN sums wide(elem e)
+	{
+		return e;
+	}
+	CCS_FN elem narrow(sums w)
+	{
+		return (elem)w;
+	}
+	CCS_FN order ordered(elem e)
+	{
+		return (order)e;
+	}
+	CCS_FN bool is_nan(order)
+	{
+		return false;
+	}
+	CCS_FN elem scaled(elem x, elem by)
+	{
+		return (elem)((sums)x * (sums)by);
+	}
+	CCS_FN elem divided(elem x, uint32_t by)
+	{
+		return (elem)((Quotient)(order)x / (Quotient)by);
+	}
+};
+
+template <typename Bits> struct ccs_float : Bits {
+	typedef typename Bits::elem elem;
+	typedef typename Bits::sums sums;
+	typedef sums order;
+
+	CCS_FN order ordered(elem e)
+	{
+		return Bits::wide(e);
+	}
+	CCS_FN bool is_nan(order v)
+	{
+		return v != v;
+	}
+	CCS_FN elem scaled(elem x, elem by)
+	{
+		return Bits::narrow(ccs_times(Bits::wide(x), Bits::wide(by)));
+	}
+	CCS_FN elem divided(elem x, uint32_t by)
+	{
+		return Bits::narrow(Bits::wide(x) / (sums)by);
+	}
+};
+
+/* A float is stored as its bits, e; it is combined as w. */
+#define CCS_FLOAT(code, Elem, Sums, Wide, Narrow) \
+	struct ccs_##code##_bits { \
+		typedef Elem elem; \
+		typedef Sums sums; \
+		CCS_FN sums wide(elem e) \
+		{ \
+			return Wide; \
+		} \
+		CCS_FN elem narrow(sums w) \
+		{ \
+			return Narrow; \
+		} \
+	}; \
+	typedef ccs_float<ccs_##code##_bits> ccs_##code
+
+typedef ccs_integer<uint8_t, uint32_t, int8_t, int64_t> ccs_i8;
+typedef ccs_integer<uint8_t, uint32_t, uint32_t, uint32_t> ccs_u8;
+typedef ccs_integer<uint32_t, uint32_t, int32_t, int64_t> ccs_i32;
+typedef ccs_integer<uint32_t, uint32_t, uint32_t, uint32_t> ccs_u32;
+typedef ccs_integer<uint64_t, uint64_t, int64_t, int64_t> ccs_i64;
+typedef ccs_integer<uint64_t, uint64_t, uint64_t, uint64_t> ccs_u64;
+CCS_FLOAT(f16, uint16_t, float, ccs_from_half(e), ccs_to_half(w));
+CCS_FLOAT(f32, uint32_t, float, __uint_as_float(e), __float_as_uint(w));
+CCS_FLOAT(f64, uint64_t, double, __longlong_as_double((long long)e), (elem)__double_as_longlong(w));
+CCS_FLOAT(bf16, uint16_t, float, bfloat_to_float(e), ccs_to_bfloat(w));
+CCS_FLOAT(e4m3, uint8_t, float, e4m3_to_float(e), e4m3_from_float(w));
+CCS_FLOAT(e5m2, uint8_t, float, e5m2_to_float(e), e5m2_from_float(w));
+
+template <uint32_t number> struct ccs_type_of;
+#define ROW(constant, number, name, alias, size, exponent, mantissa, has_sign, code) \
+	template <> struct ccs_type_of<number> : ccs_##code { \
+		enum : bool { is_float8 = size == 1 && mantissa }; \
+	};
+TYPES(ROW)
+#undef ROW
+
+typedef ccs_type_of<CCS_TYPE> ccs_type;
+typedef ccs_type::elem ccs_elem;
 
 #define CCS_SIZE ((uint32_t)sizeof(ccs_elem))
-#define CCS_LANES (16 / CCS_SIZE) /* elements of a unit */
+#define CCS_PER_UNIT (16 / CCS_SIZE) /* elements of a unit */
 
-CCS_FN ccs_sums ccs_wide(ccs_elem e)
-{
-#if CCS_TYPE == 6
-	return ccs_from_half(e);
-#elif CCS_TYPE == 9
-	return bfloat_to_float(e);
-#elif CCS_TYPE == 10
-	return e4m3_to_float(e);
-#elif CCS_TYPE == 11
-	return e5m2_to_float(e);
-#elif CCS_TYPE == 7
-	return __uint_as_float(e);
-#elif CCS_TYPE == 8
-	return __longlong_as_double((long long)e);
-#else
-	return e;
-#endif
-}
+/* ---- operators ---------------------------------------------------------------------- */
 
-CCS_FN ccs_elem ccs_narrow(ccs_sums w)
-{
-#if CCS_TYPE == 6
-	return ccs_to_half(w);
-#elif CCS_TYPE == 9
-	return ccs_to_bfloat(w);
-#elif CCS_TYPE == 10
-	return e4m3_from_float(w);
-#elif CCS_TYPE == 11
-	return e5m2_from_float(w);
-#elif CCS_TYPE == 7
-	return __float_as_uint(w);
-#elif CCS_TYPE == 8
-	return (ccs_elem)__double_as_longlong(w);
-#else
-	return (ccs_elem)w;
-#endif
-}
+#define ISNAN(v) ccs_type::is_nan(v)
+#define COMPUTE(expression) \
+	const ccs_type::sums p = ccs_type::wide(x), q = ccs_type::wide(y); \
+	return ccs_type::narrow(expression);
+#define CHOOSE(condition) \
+	const ccs_type::order p = ccs_type::ordered(x), q = ccs_type::ordered(y); \
+	return condition ? x : y;
 
-CCS_FN ccs_order ccs_ordered(ccs_elem e)
-{
-#if CCS_TYPE <= 5
-	return (ccs_order)e;
-#else
-	return ccs_wide(e);
-#endif
-}
+template <uint32_t number> struct ccs_op_of;
+#define ROW(constant, number, nccl, name, alias, how, result) \
+	template <> struct ccs_op_of<number> { \
+		CCS_FN ccs_elem combine(ccs_elem x, ccs_elem y) \
+		{ \
+			how(result) \
+		} \
+	};
+OPS(ROW)
+#undef ROW
+#undef COMPUTE
+#undef CHOOSE
+#undef ISNAN
 
-/* Whether it is no NaN: only floats have any. */
-CCS_FN bool ccs_number(ccs_order v)
-{
-#if CCS_TYPE <= 5
-	(void)v;
-	return true;
-#else
-	return v == v;
-#endif
-}
+typedef ccs_op_of<CCS_OP> ccs_operator;
 
-CCS_FN ccs_elem ccs_combine(ccs_elem x, ccs_elem y)
-{
-#if CCS_OP == CCS_DEV_PROD
-	return ccs_narrow(ccs_wide(x) * ccs_wide(y));
-#elif CCS_OP == CCS_DEV_MAX
-	ccs_order p = ccs_ordered(x), q = ccs_ordered(y);
-
-	return p > q || !ccs_number(q) ? x : y;
-#elif CCS_OP == CCS_DEV_MIN
-	ccs_order p = ccs_ordered(x), q = ccs_ordered(y);
-
-	return p < q || !ccs_number(q) ? x : y;
-#else
-	return ccs_narrow(ccs_wide(x) + ccs_wide(y));
-#endif
-}
-
-CCS_FN ccs_elem ccs_scale(ccs_elem x, ccs_elem by)
-{
-#if CCS_TYPE <= 5
-	return (ccs_elem)((ccs_sums)x * (ccs_sums)by);
-#else
-	return ccs_narrow(ccs_times(ccs_wide(x), ccs_wide(by)));
-#endif
-}
-
-CCS_FN ccs_elem ccs_divide(ccs_elem x, uint32_t by)
-{
-#if CCS_TYPE == 0 || CCS_TYPE == 2 || CCS_TYPE == 4
-	return (ccs_elem)((int64_t)ccs_ordered(x) / (int64_t)by);
-#elif CCS_TYPE <= 5
-	return (ccs_elem)(x / by);
-#else
-	return ccs_narrow(ccs_wide(x) / (ccs_sums)by);
-#endif
-}
+/* ---- units -------------------------------------------------------------------------- */
 
 /* Element i of a unit, from and to its words. */
 CCS_FN ccs_elem ccs_get(const ccs_vec &v, uint32_t i)
@@ -165,50 +160,58 @@ CCS_FN ccs_vec ccs_zero(void)
 	return v;
 }
 
-/* One loop over the elements of a unit: v's element i, from x's and y's. Converting
- * float8 takes much code: there the loop is rolled, and the units turn instead. */
-#if CCS_TYPE == 10 || CCS_TYPE == 11
-CCS_FN ccs_vec ccs_turned(const ccs_vec &v)
-{
-	return { { v.w[0] >> 8 | v.w[1] << 24, v.w[1] >> 8 | v.w[2] << 24,
-		   v.w[2] >> 8 | v.w[3] << 24, v.w[3] >> 8 | v.w[0] << 24 } };
-}
-
-template <typename Function> CCS_FN ccs_vec ccs_map(ccs_vec x, ccs_vec y, Function f)
-{
-#pragma unroll 1
-	for (uint32_t i = 0; i < CCS_LANES; i++) {
-		x.w[0] = (x.w[0] & ~0xffu) | f((ccs_elem)x.w[0], (ccs_elem)y.w[0]);
-		x = ccs_turned(x);
-		y = ccs_turned(y);
-	}
-	return x;
-}
-#else
-template <typename Function> CCS_FN ccs_vec ccs_map(const ccs_vec &x, const ccs_vec &y, Function f)
-{
-	ccs_vec v = ccs_zero();
+/* One loop over the elements of a unit: v's element i, from x's and y's. */
+template <bool is_float8> struct ccs_loop {
+	template <typename Function>
+	CCS_FN ccs_vec map(const ccs_vec &x, const ccs_vec &y, Function f)
+	{
+		ccs_vec v = ccs_zero();
 
 #pragma unroll
-	for (uint32_t i = 0; i < CCS_LANES; i++)
-		ccs_put(v, i, f(ccs_get(x, i), ccs_get(y, i)));
-	return v;
-}
-#endif
+		for (uint32_t i = 0; i < CCS_PER_UNIT; i++)
+			ccs_put(v, i, f(ccs_get(x, i), ccs_get(y, i)));
+		return v;
+	}
+};
+
+/* Converting float8 takes much code: there the loop is rolled, and the units turn instead. */
+template <> struct ccs_loop<true> {
+	CCS_FN ccs_vec turned(const ccs_vec &v)
+	{
+		return { { v.w[0] >> 8 | v.w[1] << 24, v.w[1] >> 8 | v.w[2] << 24,
+			   v.w[2] >> 8 | v.w[3] << 24, v.w[3] >> 8 | v.w[0] << 24 } };
+	}
+
+	template <typename Function> CCS_FN ccs_vec map(ccs_vec x, ccs_vec y, Function f)
+	{
+#pragma unroll 1
+		for (uint32_t i = 0; i < CCS_PER_UNIT; i++) {
+			x.w[0] = (x.w[0] & ~0xffu) | f((ccs_elem)x.w[0], (ccs_elem)y.w[0]);
+			x = turned(x);
+			y = turned(y);
+		}
+		return x;
+	}
+};
+
+typedef ccs_loop<ccs_type::is_float8> ccs_elements;
 
 CCS_FN ccs_vec ccs_combine16(const ccs_vec &x, const ccs_vec &y)
 {
-	return ccs_map(x, y, [](ccs_elem p, ccs_elem q) { return ccs_combine(p, q); });
+	return ccs_elements::map(
+		x, y, [](ccs_elem p, ccs_elem q) { return ccs_operator::combine(p, q); });
 }
 
 CCS_FN ccs_vec ccs_scale16(const ccs_vec &x, ccs_elem by)
 {
-	return ccs_map(x, x, [by](ccs_elem p, ccs_elem) { return ccs_scale(p, by); });
+	return ccs_elements::map(x, x,
+				 [by](ccs_elem p, ccs_elem) { return ccs_type::scaled(p, by); });
 }
 
 CCS_FN ccs_vec ccs_divide16(const ccs_vec &x, uint32_t by)
 {
-	return ccs_map(x, x, [by](ccs_elem p, ccs_elem) { return ccs_divide(p, by); });
+	return ccs_elements::map(x, x,
+				 [by](ccs_elem p, ccs_elem) { return ccs_type::divided(p, by); });
 }
 
 /* The caller's memory, of which n elements are the cell's: a whole unit where it is
@@ -218,7 +221,7 @@ CCS_FN ccs_vec ccs_fetch_elements(const uint8_t *p, uint32_t n)
 	ccs_vec v = ccs_zero();
 
 #pragma unroll
-	for (uint32_t i = 0; i < CCS_LANES; i++)
+	for (uint32_t i = 0; i < CCS_PER_UNIT; i++)
 		if (i < n)
 			ccs_put(v, i, ccs_load<ccs_elem>(p + i * CCS_SIZE));
 	return v;
@@ -227,14 +230,14 @@ CCS_FN ccs_vec ccs_fetch_elements(const uint8_t *p, uint32_t n)
 CCS_FN void ccs_keep_elements(uint8_t *p, ccs_vec v, uint32_t n)
 {
 #pragma unroll
-	for (uint32_t i = 0; i < CCS_LANES; i++)
+	for (uint32_t i = 0; i < CCS_PER_UNIT; i++)
 		if (i < n)
 			ccs_store<ccs_elem>(p + i * CCS_SIZE, ccs_get(v, i));
 }
 
 CCS_FN bool ccs_is_unit(const uint8_t *p, uint32_t n)
 {
-	return !((uintptr_t)p & 15) && n >= CCS_LANES;
+	return !((uintptr_t)p & 15) && n >= CCS_PER_UNIT;
 }
 
 CCS_FN ccs_vec ccs_fetch(const uint8_t *p, uint32_t n)

@@ -43,9 +43,9 @@ CCS_FN struct ccs_part ccs_part_of(const struct ccs_row &r, const struct ccs_spo
 	const uint32_t form = r.op.form;
 	struct ccs_part p;
 
-	p.units = (ccs_rest(s.len, lo) + CCS_LANES - 1) / CCS_LANES;
+	p.units = (ccs_rest(s.len, lo) + CCS_PER_UNIT - 1) / CCS_PER_UNIT;
 	p.own = ccs_rest(s.own, lo);
-	p.whole = s.aligned ? p.own / CCS_LANES : 0;
+	p.whole = s.aligned ? p.own / CCS_PER_UNIT : 0;
 	p.a = s.at[CCS_SPOT_A] + at;
 	p.b = s.at[CCS_SPOT_B] + at;
 	p.dst = s.at[CCS_SPOT_DST] + at;
@@ -77,7 +77,7 @@ CCS_FN ccs_vec ccs_value(uint32_t form, ccs_vec in, ccs_vec a, ccs_vec b, uint32
 CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t u, uint32_t k,
 		    uint64_t t)
 {
-	const uint32_t form = r.op.form, first = u * CCS_LANES;
+	const uint32_t form = r.op.form, first = u * CCS_PER_UNIT;
 	const uint32_t n = p.own > first ? p.own - first : 0;
 	const uint64_t at = (uint64_t)u * 16;
 	ccs_vec in = ccs_zero(), a = in, b = in;

@@ -214,10 +214,10 @@ CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t
 				if (turn++ % ccs_b.w.of != ccs_b.w.index)
 					continue;
 #pragma unroll 1
-				for (uint32_t u = threadIdx.x; u * CCS_LANES < own;
+				for (uint32_t u = threadIdx.x; u * CCS_PER_UNIT < own;
 				     u += blockDim.x) {
 					const uint64_t off = at + (uint64_t)u * 16;
-					const uint32_t left = own - u * CCS_LANES;
+					const uint32_t left = own - u * CCS_PER_UNIT;
 					ccs_vec v = ccs_fetch(from + off, left);
 
 					if (by)

@@ -1,0 +1,395 @@
+/*
+ * Calls of procs, schedules that are called like procs, groups, and scratch.
+ *
+ * A call evaluates its arguments in the caller's names, then binds the callee's, cuts the
+ * views, and checks the callee's `where` and its topology's. A statement that has a mistake
+ * is left out; the rank goes on behind it. ccs(5) 4.
+ */
+#include "compiler/expand/cursor.h"
+
+#include <inttypes.h>
+
+/* ---- what is outside of a block ---------------------------------------------------------- */
+
+static void enter(struct cursor *v, const struct stmt *s, const struct stmt *body)
+{
+	ARENA_PUSH(v->arena, v->outside, v->noutside, v->capoutside) = (struct outside){
+		.here = v->here,
+		.home = v->home,
+		.call = v->call,
+		.ntrail = v->ntrail,
+		.nmembers = v->nmembers,
+		.part = v->part,
+		.depth = v->depth,
+	};
+	cursor_push(v, s, body);
+}
+
+void cursor_leave(struct cursor *v)
+{
+	const struct outside *o = &v->outside[--v->noutside];
+	if (o->call != v->call)
+		bind_undo(v, o->ntrail);
+	v->here = o->here;
+	v->home = o->home;
+	v->call = o->call;
+	v->nmembers = o->nmembers;
+	v->part = o->part;
+	v->depth = o->depth;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+/* The arguments: cells of views (first, number), numbers, then those of a schedule's
+ * parameters that are given. False: one has a mistake. */
+static bool arguments(struct cursor *v, const struct stmt *s)
+{
+	struct cells c;
+	for (const struct arg *a = s->args; a; a = a->next) {
+		if (!a->ref) {
+			int64_t value = eval(v, a->expr);
+			eval_push(v, value);
+			continue;
+		}
+		if (!cursor_cells(v, a->ref, NULL, &c))
+			return false;
+		eval_push(v, c.lo);
+		eval_push(v, c.n);
+	}
+	for (const struct binding *m = s->more; m; m = m->next) {
+		int64_t value = eval(v, m->value);
+		eval_push(v, value);
+	}
+	return !v->stopped;
+}
+
+/* The callee's name for each argument, in order: a view, or a number. */
+struct formals {
+	const struct param *p;	    /* of a proc, or */
+	const struct buffer_def *b; /* of a schedule */
+};
+
+static const struct buffer_def *next_formal(struct formals *f, const struct symbol **number)
+{
+	const struct buffer_def *b = f->p ? f->p->view : f->b;
+	*number = f->p ? f->p->number : NULL;
+	if (f->p)
+		f->p = f->p->next;
+	else
+		f->b = b->next;
+	return b;
+}
+
+/* The callee's names; `at`: the first argument. */
+static void bind_arguments(struct cursor *v, const struct stmt *s, uint32_t at)
+{
+	struct formals f = { s->callee->formals, s->callee->buffers };
+	const struct symbol *number;
+	for (const struct arg *a = s->args; a; a = a->next, at++) {
+		const struct buffer_def *b = next_formal(&f, &number);
+		if (b) {
+			bind_view(v, b->sym,
+				  (struct view){ .first = (uint32_t)v->entries[at],
+						 .part = (uint32_t)v->entries[at + 1] });
+			at++;
+		} else {
+			bind_number(v, number, v->entries[at]);
+		}
+	}
+	for (const struct binding *m = s->more; m; m = m->next)
+		bind_number(v, m->sym, v->entries[at++]);
+}
+
+/* Defaults may use the parameters before them. */
+static void bind_defaults(struct cursor *v, const struct stmt *s)
+{
+	for (const struct binding *p = s->callee->params; p; p = p->next) {
+		bool given = false;
+		for (const struct binding *m = s->more; m; m = m->next)
+			given |= m->sym == p->sym;
+		if (!given && p->value)
+			bind_number(v, p->sym, eval(v, p->value));
+	}
+}
+
+/* The number of parts that the brackets ask for, and of those in a block. */
+static int64_t parts_of(struct cursor *v, const struct buffer_def *b, int64_t *inner)
+{
+	int64_t count, blocks = b->blocks ? eval(v, b->blocks) : 1, parts;
+	*inner = 0;
+	count = eval(v, b->count);
+	if (!b->blocks || v->stopped)
+		return count;
+	/* What is less than nothing is nothing. */
+	*inner = count < 0 ? 0 : count;
+	if (!__builtin_mul_overflow(blocks < 0 ? 0 : blocks, *inner, &parts))
+		return parts;
+	return cursor_fail(v, b->span,
+			   "overflow: %" PRId64 " * %" PRId64 " needs more than 64 bits", blocks,
+			   *inner);
+}
+
+/* ccs(5) 4: a view's parts are of one size. */
+static bool cut(struct cursor *v, const struct stmt *s, const struct arg *a,
+		const struct buffer_def *b)
+{
+	int64_t inner, parts = parts_of(v, b, &inner);
+	struct view *w = &v->binds[b->sym->id].view;
+	uint32_t cells = w->part;
+	if (v->stopped)
+		return false;
+	if (parts >= 1 && cells % parts == 0) {
+		w->part = (uint32_t)(cells / parts);
+		w->parts = (uint32_t)parts;
+		w->inner = (uint32_t)inner;
+		return true;
+	}
+	struct diag *g = cursor_report(v, 203, a->span,
+				       "%s takes %" PRId64 " parts here, and %u chunk%s passed: %s",
+				       s->name.name, parts, cells, cells == 1 ? " is" : "s are",
+				       parts < 1 ? "there must be a part" : "they do not divide");
+	diag_note(v->ctx->diags, g, b->span, "the parts");
+	return false;
+}
+
+static bool has_scratch(const struct stmt *s)
+{
+	for (; s; s = s->next)
+		if (s->kind == S_SCRATCH || has_scratch(s->body) || has_scratch(s->orelse))
+			return true;
+	return false;
+}
+
+/* Cuts the views. The callee's scratch has parts as theirs are, so they must be alike then. */
+static bool cut_all(struct cursor *v, const struct stmt *s)
+{
+	struct formals f = { s->callee->formals, s->callee->buffers };
+	const struct symbol *number;
+	bool first = true, alike = has_scratch(s->callee->body);
+	for (const struct arg *a = s->args; a; a = a->next) {
+		const struct buffer_def *b = next_formal(&f, &number);
+		if (!b)
+			continue;
+		if (!cut(v, s, a, b))
+			return false;
+		uint32_t part = v->binds[b->sym->id].view.part;
+		if (first)
+			v->part = part;
+		first = false;
+		if (!alike || part == v->part)
+			continue;
+		cursor_report(v, 203, a->span,
+			      "%s has a scratch, so the parts of its arguments must be of one "
+			      "size in chunks: it is %u here, and %u in the first argument",
+			      s->name.name, part, v->part);
+		return false;
+	}
+	return true;
+}
+
+static bool where(struct cursor *v, const struct stmt *s, const struct decl *d, const char *what)
+{
+	if (!d->where || eval(v, d->where) || v->stopped)
+		return !v->stopped;
+	struct diag *g =
+		cursor_report(v, 205, s->span, "`where` of %s %s does not hold for this call", what,
+			      d->name.name);
+	diag_note(v->ctx->diags, g, d->where->span, "the condition");
+	return false;
+}
+
+/* The callee's `where` may mention what its topology's parameters are. */
+static bool topology(struct cursor *v, const struct stmt *s)
+{
+	const struct decl *t = s->callee->topology;
+	if (t)
+		bind_topology(v, s->callee);
+	if (!where(v, s, s->callee, "schedule"))
+		return false;
+	if (!t)
+		return true;
+	const struct expr *a = s->callee->topology_args;
+	for (const struct binding *p = t->params; p; p = p->next, a = a ? a->next : NULL)
+		if (a || p->value)
+			bind_number(v, p->sym, eval(v, a ? a : p->value));
+	return !v->stopped && where(v, s, t, "topology");
+}
+
+void cursor_call(struct cursor *v, const struct stmt *s)
+{
+	uint32_t at = v->nentries;
+	if (!arguments(v, s)) {
+		v->nentries = at;
+		return;
+	}
+	if (v->depth >= LIMIT_CALL_DEPTH) {
+		cursor_fail(v, s->span, "calls are nested more than %u deep (LIMIT_CALL_DEPTH)",
+			    LIMIT_CALL_DEPTH);
+		return;
+	}
+	if (!eval_work(v, s->callee->span, s->span))
+		return;
+	enter(v, s, s->callee->body);
+	v->rows[v->nrows - 1].nentries = at;
+	v->depth++;
+	v->call = ++v->ncalls;
+	v->home = v->here;
+	v->part = 1;
+	bind_arguments(v, s, at);
+	bind_defaults(v, s);
+	if (!v->stopped && cut_all(v, s) && topology(v, s))
+		return;
+	v->rows[v->nrows - 1].next = NULL; /* it is left out */
+}
+
+/* ---- groups ------------------------------------------------------------------------------------- */
+
+static void add_member(struct cursor *v, uint32_t rank)
+{
+	ARENA_PUSH(v->arena, v->members, v->nmembers, v->capmembers) = rank;
+}
+
+static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t i, int64_t e)
+{
+	const struct group *g = &v->here;
+	bool rank = (uint64_t)e < (uint64_t)g->size;
+	uint32_t whole = rank ? cursor_whole(v, g, e) : 0;
+	if (rank && v->met[whole] != v->group) {
+		v->met[whole] = v->group;
+		add_member(v, whole);
+		return true;
+	}
+	if (rank)
+		cursor_report(v, 306, s->e->span,
+			      "entry %u of the group, rank %" PRId64 ", is in it already", i, e);
+	else
+		cursor_report(v, 306, s->e->span,
+			      "entry %u of the group, %" PRId64
+			      ", is no rank, they are 0..%" PRId64,
+			      i, e, g->size);
+	return false;
+}
+
+/* group([0, 2, 1]), group(order): the entries are numbers of the enclosing group, each once;
+ * who is none of them skips the block. */
+static void within_table(struct cursor *v, const struct stmt *s)
+{
+	uint32_t nentries = v->nentries, start = v->nmembers, number = NONE, at, n;
+	n = s->e->kind == E_TABLE ? eval_table(v, s->e, &at) : eval_table_of(v, s->e->sym, &at);
+	if (!v->met)
+		v->met = ARENA_ARRAY(v->arena, uint32_t, v->program->nranks);
+	v->group++;
+	bool ok = !v->stopped;
+	for (uint32_t i = 0; i < n && ok; i++) {
+		ok = add_entry(v, s, i, v->entries[at + i]);
+		if (ok && v->members[v->nmembers - 1] == v->rank)
+			number = i;
+	}
+	v->nentries = nentries;
+	v->idle += n;
+	if (ok && number != NONE) {
+		uint32_t nmembers = v->nmembers;
+		v->nmembers = start;
+		enter(v, s, s->body);
+		v->nmembers = nmembers;
+		v->here = (struct group){ .number = number, .size = n, .first = start };
+		return;
+	}
+	v->nmembers = start;
+}
+
+/* Whether the members of group(first, count, stride) are ranks. */
+static bool members_are_ranks(struct cursor *v, const struct stmt *s, int64_t first, int64_t count,
+			      int64_t stride)
+{
+	int64_t n = v->here.size, last;
+	if (count < 0) {
+		cursor_report(v, 306, s->e2->span, "a group of %" PRId64 " ranks", count);
+		return false;
+	}
+	if (stride == 0 && count > 1) {
+		cursor_report(v, 306, s->e3->span,
+			      "a group of %" PRId64 " ranks with stride 0: rank %" PRId64
+			      " would be in it more than once",
+			      count, first);
+		return false;
+	}
+	bool over = __builtin_mul_overflow(count - 1, stride, &last) ||
+		    __builtin_add_overflow(first, last, &last);
+	bool is_first = first >= 0 && first < n;
+	if (!over && is_first && last >= 0 && last < n)
+		return true;
+	cursor_report(v, 306, s->span,
+		      "group(%" PRId64 ", %" PRId64 ", %" PRId64 "): %s%" PRId64
+		      " is no rank, they are 0..%" PRId64,
+		      first, count, stride, over ? "a member beyond " : "member ",
+		      over || !is_first ? first : last, n);
+	return false;
+}
+
+/* ccs(5) 4, within: every member must be a rank; who is none skips the block. */
+void cursor_within(struct cursor *v, const struct stmt *s)
+{
+	if (!s->e2) {
+		within_table(v, s);
+		return;
+	}
+	int64_t first = eval(v, s->e), count = eval(v, s->e2), stride = eval(v, s->e3);
+	struct group g = v->here;
+	if (v->stopped || count == 0 || !members_are_ranks(v, s, first, count, stride))
+		return;
+	int64_t number = count == 1 ? 0 : (g.number - first) / stride;
+	if (number < 0 || number >= count || first + number * stride != g.number)
+		return;
+	if (count == 1)
+		stride = 1;
+	enter(v, s, s->body);
+	v->here = (struct group){ .number = number,
+				  .size = count,
+				  .first = g.first + g.stride * first,
+				  .stride = g.stride * stride };
+	if (g.stride)
+		return;
+	v->here.first = v->nmembers; /* part of a group that a table gave */
+	for (int64_t i = 0; i < count; i++)
+		add_member(v, cursor_whole(v, &g, first + i * stride));
+}
+
+/* ---- scratch -------------------------------------------------------------------------------------- */
+
+bool cursor_scratch(struct cursor *v, const struct stmt *s)
+{
+	int64_t inner, parts = parts_of(v, s->buffer, &inner), n;
+	uint32_t most = cursor_most_cells(v);
+	if (v->stopped || !cursor_room(v))
+		return false;
+	v->stopped = true;
+	if (parts < 1) {
+		cursor_report(v, 203, s->buffer->count->span,
+			      "scratch %s[%" PRId64 "]: it must have a chunk", s->buffer->name.name,
+			      parts);
+		return false;
+	}
+	if (__builtin_mul_overflow(v->part, parts, &n) || n > (int64_t)most - v->top) {
+		cursor_report(v, 501, s->span,
+			      "more than %u chunks on each of %u ranks (LIMIT_CELLS: %u in all)",
+			      most, v->program->nranks, LIMIT_CELLS);
+		return false;
+	}
+	v->stopped = false;
+	bind_view(v, s->buffer->sym,
+		  (struct view){ v->top, v->part, (uint32_t)parts, (uint32_t)inner });
+	struct op o = cursor_site(v, s)->op;
+	struct lane *l = &v->lanes[v->lane];
+	o.cell = v->top;
+	o.n = (uint32_t)n;
+	l->ops[l->n++] = o;
+	v->top += o.n;
+	if (v->top > v->high)
+		v->high = v->top;
+	if (v->high > v->most)
+		v->most = v->high;
+	v->nsilent++;
+	v->idle = 0;
+	return true;
+}

@@ -1,0 +1,384 @@
+/*
+ * Names and expressions: 64 bits, never a wrap; floor division and modulo. ccs(5) 3, 4.
+ *
+ * In: a tree whose names are resolved. Out: its value for the rank at hand, or E0204 at the
+ * place that fails. The first failure stops the rank; what is evaluated on the way back
+ * does nothing. O(nodes), and what the fns that are called take.
+ */
+#include "compiler/expand/cursor.h"
+
+#include <inttypes.h>
+
+/* ---- what names stand for ----------------------------------------------------------- */
+
+void bind_fixed(struct cursor *v, const struct symbol *s, struct bind b)
+{
+	b.call = 0;
+	v->binds[s->id] = b;
+}
+
+void bind_hide(struct cursor *v, const struct symbol *s)
+{
+	ARENA_PUSH(v->arena, v->trail, v->ntrail, v->captrail) =
+		(struct hidden){ s->id, v->binds[s->id] };
+	v->binds[s->id].call = v->call;
+}
+
+void bind_undo(struct cursor *v, uint32_t ntrail)
+{
+	while (v->ntrail > ntrail) {
+		const struct hidden *h = &v->trail[--v->ntrail];
+		v->binds[h->symbol] = h->bind;
+	}
+}
+
+void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e)
+{
+	struct bind *b = bind_own(v, s, B_LAZY);
+	b->expr = e;
+	b->at = v->nentries;
+	b->n = e->kind == E_TABLE ? e->nargs : 0;
+	for (uint32_t i = 0; i < b->n; i++)
+		eval_push(v, 0);
+}
+
+void bind_topology(struct cursor *v, const struct decl *d)
+{
+	const struct expr *a = d->topology_args;
+	for (const struct binding *p = d->topology->params; p; p = p->next) {
+		if (a || p->value)
+			bind_lazy(v, p->sym, a ? a : p->value);
+		a = a ? a->next : NULL;
+	}
+	for (const struct stmt *s = d->topology->body; s; s = s->next)
+		if (s->kind == S_LET)
+			bind_lazy(v, s->var, s->e);
+}
+
+void eval_push(struct cursor *v, int64_t entry)
+{
+	ARENA_PUSH(v->arena, v->entries, v->nentries, v->capentries) = entry;
+}
+
+/* A lazy name is evaluated where it was bound: a file's in the whole program, a topology's
+ * in the call that it is of. */
+static struct group enter_home(struct cursor *v, const struct symbol *s)
+{
+	struct group here = v->here;
+	v->here = s->owner ? v->home
+			   : (struct group){ v->rank, v->program->nranks, .first = 0, .stride = 1 };
+	return here;
+}
+
+/* A lazy name's value, which is its own from then on. */
+static int64_t lazy(struct cursor *v, const struct symbol *s)
+{
+	const struct bind *b = &v->binds[s->id];
+	struct group here = enter_home(v, s);
+	int64_t value = eval(v, b->expr);
+	v->here = here;
+	if (!v->stopped)
+		bind_number(v, s, value);
+	return value;
+}
+
+/* ---- tables ------------------------------------------------------------------------------- */
+
+uint32_t eval_table(struct cursor *v, const struct expr *table, uint32_t *at)
+{
+	*at = v->nentries;
+	for (const struct expr *e = table->args; e && !v->stopped; e = e->next)
+		eval_push(v, eval(v, e));
+	return v->nentries - *at;
+}
+
+uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
+{
+	const struct bind *b = &v->binds[s->id];
+	struct bind lazy = *b;
+	*at = b->at;
+	if (b->kind == B_TABLE)
+		return b->n;
+	struct group here = enter_home(v, s);
+	uint32_t i = lazy.at;
+	for (const struct expr *e = lazy.expr->args; e && !v->stopped; e = e->next) {
+		int64_t value = eval(v, e);
+		v->entries[i++] = value;
+	}
+	v->here = here;
+	if (v->stopped)
+		return 0;
+	bind_table(v, s, lazy.at, lazy.n);
+	return lazy.n;
+}
+
+static int64_t entry(struct cursor *v, const struct expr *e)
+{
+	uint32_t at, n = eval_table_of(v, e->sym, &at);
+	int64_t i = v->stopped ? 0 : eval(v, e->a);
+	if (v->stopped)
+		return 0;
+	if ((uint64_t)i < n)
+		return v->entries[at + i];
+	if (n == 0)
+		return cursor_fail(v, e->span, "entry %" PRId64 " of a table without entries", i);
+	return cursor_fail(v, e->span, "entry %" PRId64 " of a table that has entries 0..%u", i, n);
+}
+
+/* ---- operators -------------------------------------------------------------------------------- */
+
+static RARE int64_t overflow(struct cursor *v, const struct expr *e, int64_t a, const char *op,
+			     int64_t b)
+{
+	return cursor_fail(v, e->span,
+			   "overflow: %" PRId64 " %s %" PRId64 " needs more than 64 bits", a, op,
+			   b);
+}
+
+static int64_t unary(struct cursor *v, const struct expr *e)
+{
+	int64_t a = eval(v, e->a), r;
+	if (e->op == OP_NOT)
+		return !a;
+	if (e->op == OP_COMPL)
+		return ~a;
+	if (__builtin_sub_overflow((int64_t)0, a, &r))
+		return cursor_fail(v, e->span,
+				   "overflow: the negated number needs more than 64 bits");
+	return r;
+}
+
+static RARE int64_t divide(struct cursor *v, const struct expr *e, int64_t a, int64_t b)
+{
+	if (b == 0)
+		return cursor_fail(v, e->span, "division by zero: %" PRId64 " / 0", a);
+	if (b == -1 && a == INT64_MIN)
+		return overflow(v, e, a, "/", b);
+	return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static RARE int64_t modulo(struct cursor *v, const struct expr *e, int64_t a, int64_t b)
+{
+	if (b == 0)
+		return cursor_fail(v, e->span, "division by zero: %" PRId64 " %% 0", a);
+	if (b == -1)
+		return 0;
+	int64_t m = a % b;
+	return m != 0 && (m < 0) != (b < 0) ? m + b : m;
+}
+
+static RARE int64_t shift(struct cursor *v, const struct expr *e, int64_t a, int64_t b)
+{
+	if (b < 0 || b > 63)
+		return cursor_fail(v, e->span, "shift by %" PRId64 ": must be 0..63", b);
+	if (e->op == OP_SHR)
+		return a >> b;
+	int64_t r = (int64_t)((uint64_t)a << b);
+	return r >> b == a ? r : overflow(v, e, a, "<<", b);
+}
+
+/* ---- calls --------------------------------------------------------------------------------------- */
+
+static int64_t builtin(struct cursor *v, const struct expr *e)
+{
+	if (e->builtin == BUILTIN_LEN)
+		return e->args->sym->value->nargs;
+	int64_t a = eval(v, e->args), b;
+	bool log = e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2;
+	if (v->stopped)
+		return 0;
+	if (log && a < 1)
+		return cursor_fail(v, e->span, "%s(%" PRId64 "): the argument must be at least 1",
+				   e->name.name, a);
+	switch ((int)e->builtin) {
+	case BUILTIN_ABS:
+		if (a == INT64_MIN)
+			return cursor_fail(v, e->span, "overflow: abs needs more than 64 bits");
+		return a < 0 ? -a : a;
+	case BUILTIN_ILOG2: return 63 - __builtin_clzll((uint64_t)a);
+	case BUILTIN_CLOG2: return a == 1 ? 0 : 64 - __builtin_clzll((uint64_t)a - 1);
+	case BUILTIN_ISPOW2: return a > 0 && (a & (a - 1)) == 0;
+	case BUILTIN_POPCOUNT: return __builtin_popcountll((uint64_t)a);
+	case BUILTIN_CTZ:
+		if (a == 0)
+			return cursor_fail(v, e->span, "ctz(0) has no value");
+		return __builtin_ctzll((uint64_t)a);
+	default: break;
+	}
+	for (const struct expr *x = e->args->next; x; x = x->next) {
+		b = eval(v, x);
+		if ((b < a) == (e->builtin == BUILTIN_MIN))
+			a = b;
+	}
+	return a;
+}
+
+bool eval_too_much(struct cursor *v, struct span report)
+{
+	cursor_fail(v, report,
+		    "more than %u steps of evaluation without an operation (LIMIT_IDLE_WORK)",
+		    LIMIT_IDLE_WORK);
+	return false;
+}
+
+/* Whether one more call may begin: of fns, they are calls in C, too. */
+static bool may_call(struct cursor *v, const struct expr *e)
+{
+	ptrdiff_t used = v->c_stack - (const char *)__builtin_frame_address(0);
+	if (v->depth >= LIMIT_CALL_DEPTH)
+		cursor_fail(v, e->span, "calls are nested more than %u deep (LIMIT_CALL_DEPTH)",
+			    LIMIT_CALL_DEPTH);
+	else if (used > v->c_room)
+		cursor_fail(v, e->span,
+			    "calls are nested %u deep, and the stack has no room for more; "
+			    "`ulimit -s` says how large it is",
+			    v->depth);
+	return !v->stopped && eval_work(v, e->sym->fn->body->span, e->span);
+}
+
+/* The arguments are bound for the body alone; `rank` and `N` are the caller's. */
+static int64_t call_fn(struct cursor *v, const struct expr *e)
+{
+	const struct fn_def *f = e->sym->fn;
+	uint32_t nentries = v->nentries, ntrail = v->ntrail, i = 0;
+	int64_t r = 0;
+	for (const struct expr *a = e->args; a; a = a->next) {
+		int64_t value = eval(v, a);
+		eval_push(v, value);
+	}
+	if (!v->stopped && may_call(v, e)) {
+		for (; i < f->nparams; i++) {
+			bind_hide(v, f->params[i]);
+			bind_number(v, f->params[i], v->entries[nentries + i]);
+		}
+		v->depth++;
+		r = eval(v, f->body);
+		v->depth--;
+		bind_undo(v, ntrail);
+	}
+	v->nentries = nentries;
+	return r;
+}
+
+static RARE int64_t logic(struct cursor *v, const struct expr *e)
+{
+	int64_t a = eval(v, e->a);
+	return (a != 0) == (e->op == OP_OR) ? a != 0 : eval(v, e->b) != 0;
+}
+
+static RARE int64_t other(struct cursor *v, const struct expr *e)
+{
+	switch (e->kind) {
+	case E_NAME: return lazy(v, e->sym);
+	case E_BINARY: return logic(v, e);
+	case E_UNARY: return unary(v, e);
+	case E_COND: return eval(v, e->a) ? eval(v, e->b) : eval(v, e->c);
+	case E_CALL: return e->builtin != BUILTIN_NONE ? builtin(v, e) : call_fn(v, e);
+	case E_ENTRY: return entry(v, e);
+	case E_INT:
+	case E_RANK:
+	case E_N:
+	case E_TABLE:
+	case E_TERM: break;
+	}
+	return 0;
+}
+
+/* A chain, such as (rank - s) % N, from its leftmost operand on. */
+int64_t eval_tree(struct cursor *v, const struct expr *e)
+{
+	const struct expr *x = e->first;
+	int64_t a, b, r;
+	if (!x)
+		return other(v, e);
+	a = eval(v, x);
+	do {
+		x = x->up;
+		b = eval(v, x->b);
+		switch ((int)x->op) {
+		case OP_ADD:
+			r = __builtin_add_overflow(a, b, &r) ? overflow(v, x, a, "+", b) : r;
+			break;
+		case OP_SUB:
+			r = __builtin_sub_overflow(a, b, &r) ? overflow(v, x, a, "-", b) : r;
+			break;
+		case OP_MUL:
+			r = __builtin_mul_overflow(a, b, &r) ? overflow(v, x, a, "*", b) : r;
+			break;
+		case OP_MOD: /* mostly of what is within one b of the right range */
+			r = b > 0 && a < 0 ? a + b : a;
+			if (r < 0 || r >= b)
+				r = modulo(v, x, a, b);
+			break;
+		case OP_DIV: r = divide(v, x, a, b); break;
+		case OP_BOR: r = a | b; break;
+		case OP_BXOR: r = a ^ b; break;
+		case OP_BAND: r = a & b; break;
+		case OP_EQ: r = a == b; break;
+		case OP_NE: r = a != b; break;
+		case OP_LT: r = a < b; break;
+		case OP_GT: r = a > b; break;
+		case OP_LE: r = a <= b; break;
+		case OP_GE: r = a >= b; break;
+		default: r = shift(v, x, a, b); break;
+		}
+		a = r;
+	} while (x != e);
+	return a;
+}
+
+bool eval_fixed(struct cursor *v, const struct expr *e, int64_t *value)
+{
+	cursor_start(v, NULL, 0);
+	v->report_rank = NO_RANK;
+	*value = eval(v, e);
+	bind_undo(v, 0);
+	return !v->stopped;
+}
+
+/* ---- what an expression mentions ------------------------------------------------------------------ */
+
+struct walk {
+	struct arena *arena;
+	const struct symbol *sym; /* or NULL */
+	bool rank;
+	bool found;
+	const struct expr **seen; /* bodies of fns, and lets' values */
+	uint32_t nseen, capseen;
+};
+
+static void walk(struct walk *w, const struct expr *e);
+
+static void walk_once(struct walk *w, const struct expr *e)
+{
+	for (uint32_t i = 0; i < w->nseen; i++)
+		if (w->seen[i] == e)
+			return;
+	ARENA_PUSH(w->arena, w->seen, w->nseen, w->capseen) = e;
+}
+
+static void walk(struct walk *w, const struct expr *e)
+{
+	if (!e)
+		return;
+	w->found |= (e->kind == E_RANK && w->rank) || (w->sym && e->sym == w->sym);
+	if (e->sym && e->sym->kind == SYM_LET && e->sym->value)
+		walk_once(w, e->sym->value);
+	if (e->kind == E_CALL && e->builtin == BUILTIN_NONE)
+		walk_once(w, e->sym->fn->body);
+	walk(w, e->a);
+	walk(w, e->b);
+	walk(w, e->c);
+	/* A table's length is known without its entries. */
+	for (const struct expr *a = e->builtin == BUILTIN_LEN ? NULL : e->args; a; a = a->next)
+		walk(w, a);
+}
+
+bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *s, bool rank)
+{
+	struct walk w = { .arena = v->arena, .sym = s, .rank = rank };
+	walk(&w, e);
+	for (uint32_t i = 0; i < w.nseen; i++)
+		walk(&w, w.seen[i]);
+	return w.found;
+}

@@ -1,0 +1,156 @@
+/*
+ * Where a rank's operations go: a lane for its main line, and one for each path of par
+ * blocks; with the waits that pars are written with.
+ *
+ * A block gets its lane when its first operation comes. Everything here is O(1) an
+ * operation, beside O(depth of pars) where a block begins. ccs(5) 6.
+ */
+#include "compiler/expand/cursor.h"
+
+#include <string.h>
+
+static uint32_t rows(const struct cursor *v, uint32_t lane)
+{
+	return v->lanes[lane].done + v->lanes[lane].n;
+}
+
+static uint32_t find_lane(struct cursor *v, uint32_t path)
+{
+	if (path >= v->caplane_of) {
+		uint32_t cap = v->caplane_of ? v->caplane_of : 16;
+		while (cap <= path)
+			cap *= 2;
+		v->lane_of = arena_grow(v->arena, v->lane_of, v->caplane_of * sizeof(*v->lane_of),
+					cap * sizeof(*v->lane_of));
+		memset(v->lane_of + v->caplane_of, 0, (cap - v->caplane_of) * sizeof(*v->lane_of));
+		v->caplane_of = cap;
+	}
+	if (!v->lane_of[path]) {
+		uint32_t task = path == 0 ? v->rank : v->ntasks++;
+		ARENA_PUSH(v->arena, v->lanes, v->nlanes, v->caplanes) =
+			(struct lane){ .path = path, .task = task };
+		v->lane_of[path] = v->nlanes;
+	}
+	return v->lane_of[path] - 1;
+}
+
+/* Operations go to this lane from now on (NONE: to a block that has none yet). */
+static void use_lane(struct cursor *v, uint32_t lane)
+{
+	v->lane = lane;
+	v->at = lane == NONE ? UINT64_MAX : (uint64_t)v->lanes[lane].path << 32 | v->channel;
+}
+
+void cursor_use_channel(struct cursor *v, uint32_t channel)
+{
+	v->channel = channel;
+	if (v->lane != NONE)
+		use_lane(v, v->lane);
+}
+
+/* The lane waits until the task has finished so many rows. */
+static void push_wait(struct cursor *v, uint32_t lane, uint32_t task, uint32_t n)
+{
+	struct lane *l = &v->lanes[lane];
+	l->ops[l->n++] = (struct op){ .kind = OP_WAIT, .fifo = task, .other = n };
+	v->nsilent++;
+}
+
+static bool has_room(struct cursor *v, uint32_t lane)
+{
+	v->full = lane;
+	return v->lanes[lane].n < v->lanes[lane].cap;
+}
+
+static bool too_many_tasks(struct cursor *v)
+{
+	cursor_report(v, 501, v->program->instance.schedule->name.span,
+		      "more than %u blocks of pars, of all ranks (LIMIT_TASKS)", LIMIT_TASKS);
+	v->stopped = true;
+	return false;
+}
+
+/* Blocks that get their first operation, from the outermost inwards: each begins
+ * with a wait for what its parent has done before the par. */
+bool cursor_make_room(struct cursor *v)
+{
+	uint32_t parent = find_lane(v, 0);
+	for (uint32_t i = 0; i < v->npars; i++) {
+		struct par_row *p = &v->pars[i];
+		if (p->lane == NONE) {
+			if (v->ntasks >= LIMIT_TASKS)
+				return too_many_tasks(v);
+			uint32_t path = v->tables ? tables_path(v->tables, v->lanes[parent].path,
+								p->block, true)
+						  : 0;
+			uint32_t lane = find_lane(v, path), before = rows(v, lane);
+			if (!has_room(v, lane))
+				return false;
+			/* Also where the parent has done nothing: it marks the fork. */
+			push_wait(v, lane, v->lanes[parent].task, rows(v, parent));
+			p->start = before;
+			p->lane = lane;
+		}
+		parent = p->lane;
+	}
+	use_lane(v, parent);
+	return has_room(v, parent);
+}
+
+static uint32_t outer_lane(const struct cursor *v)
+{
+	if (v->npars > 0)
+		return v->pars[v->npars - 1].lane;
+	return v->nlanes > 0 ? 0 : NONE;
+}
+
+void cursor_par(struct cursor *v)
+{
+	ARENA_PUSH(v->arena, v->pars, v->npars, v->cappars) = (struct par_row){
+		.lane = NONE, .joins = v->njoins, .top = v->top, .high = v->high, .most = v->top
+	};
+}
+
+void cursor_block(struct cursor *v, uint32_t number)
+{
+	struct par_row *p = &v->pars[v->npars - 1];
+	p->block = number;
+	p->lane = NONE;
+	v->top = v->high = p->most; /* scratch of blocks does not overlap */
+	use_lane(v, NONE);
+}
+
+void cursor_block_end(struct cursor *v)
+{
+	struct par_row *p = &v->pars[v->npars - 1];
+	if (p->lane != NONE)
+		ARENA_PUSH(v->arena, v->joins, v->njoins, v->capjoins) =
+			(struct join){ p->lane, rows(v, p->lane) };
+	p->lane = NONE;
+	p->most = v->high;
+}
+
+bool cursor_par_end(struct cursor *v)
+{
+	struct par_row *p = &v->pars[v->npars - 1];
+	uint32_t parent = v->npars > 1 ? v->pars[v->npars - 2].lane : 0;
+	if (v->njoins > p->joins) { /* then the parent has a lane */
+		/* In order of blocks; p->start counts those that are written. */
+		if (p->block != NONE) {
+			p->block = NONE;
+			p->start = p->joins;
+		}
+		for (; p->start < v->njoins; p->start++) {
+			const struct join *j = &v->joins[p->start];
+			if (!has_room(v, parent))
+				return false;
+			push_wait(v, parent, v->lanes[j->lane].task, j->rows);
+		}
+	}
+	v->top = p->top;
+	v->high = p->most > p->high ? p->most : p->high;
+	v->njoins = p->joins;
+	v->npars--;
+	use_lane(v, outer_lane(v));
+	return true;
+}

@@ -1,0 +1,427 @@
+/*
+ * Operations: their operands, peers and FIFOs; and all that is reported of a rank.
+ *
+ * An operation that has a mistake is left out and reported once a rank and
+ * place; the rank goes on, so that later mistakes are found, too. ccs(5) 5-8.
+ */
+#include "compiler/expand/cursor.h"
+
+#include <inttypes.h>
+
+/* ---- reports --------------------------------------------------------------------- */
+
+static struct diag *report(struct cursor *v, int number, struct span span, const char *fmt,
+			   va_list ap)
+{
+	va_list again;
+	if (v->quiet)
+		return NULL;
+	v->stopped |= ++v->reports > LIMIT_REPORTS;
+	v->over |= number == 501;
+	if (!v->wrong) {
+		v->wrong = true;
+		v->wrong_path = (uint32_t)(v->at >> 32);
+		v->wrong_row = v->lane == NONE ? 0 : v->lanes[v->lane].n;
+	}
+	/* One buffer for all texts: the same mistake may be met very often. */
+	va_copy(again, ap);
+	int n = vsnprintf(v->text, v->captext, fmt, ap);
+	if (n >= 0 && (size_t)n >= v->captext) {
+		v->text = arena_grow(v->arena, v->text, v->captext, (size_t)n + 256);
+		v->captext = (size_t)n + 256;
+		vsnprintf(v->text, v->captext, fmt, again);
+	}
+	va_end(again);
+	return diag_add(v->ctx->diags, SEV_ERROR, number, span, v->report_rank, "%s", v->text);
+}
+
+struct diag *cursor_report(struct cursor *v, int number, struct span span, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	struct diag *g = report(v, number, span, fmt, ap);
+	va_end(ap);
+	return g;
+}
+
+int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	if (!v->stopped)
+		report(v, 204, span, fmt, ap);
+	va_end(ap);
+	v->stopped = true;
+	return 0;
+}
+
+/* Whether this place was reported for this rank already. */
+static RARE bool told(struct cursor *v, struct opsite *s)
+{
+	if (s->bad == v->rank + 1)
+		return true;
+	s->bad = v->rank + 1;
+	return false;
+}
+
+/* ccs(5) 4, Sizes: both ends of a local copy have the same sizes. */
+static bool sizes_copy(struct cursor *v, struct opsite *s, struct cells x, struct cells y)
+{
+	struct program *p = v->program;
+	struct cell_size a, b;
+	if (!p->any_sized)
+		return true;
+	for (uint32_t i = 0; i < x.n; i++) {
+		if (!program_cell_size(v->ctx, p, v->rank, x.lo + i, &a) ||
+		    !program_cell_size(v->ctx, p, v->rank, y.lo + i, &b) ||
+		    program_size_same(&a, &b))
+			continue;
+		if (!told(v, s))
+			cursor_report(v, 303, s->stmt->span, "%s has size %s, and %s has size %s",
+				      program_cells_text(v->arena, p, x.lo + i, 1),
+				      program_size_text(v->arena, &a),
+				      program_cells_text(v->arena, p, y.lo + i, 1),
+				      program_size_text(v->arena, &b));
+		return false;
+	}
+	return true;
+}
+
+/* ---- operands ------------------------------------------------------------------------------- */
+
+/* Bounds of a use of chunks, or of blocks, of which there are `count`. `before` is
+ * what is written before them. */
+static void report_range(struct cursor *v, const struct ref *ref, const char *before,
+			 const char *what, int64_t count, int64_t lo, int64_t hi)
+{
+	long long a = lo, b = hi, n = count;
+	if (ref->kind == REF_ONE && n > 0)
+		cursor_report(v, 406, ref->span, "%s[%lld]: %s has %ss 0..%lld", before, a, before,
+			      what, n);
+	else if (ref->kind == REF_ONE)
+		cursor_report(v, 406, ref->span, "%s[%lld]: %s has no %s", before, a, before, what);
+	else if (hi < lo)
+		cursor_report(v, 406, ref->span, "%s[%lld..%lld]: the range ends before it begins",
+			      before, a, b);
+	else
+		cursor_report(v, 406, ref->span,
+			      "%s[%lld..%lld]: %s has %lld %s%s, so bounds are "
+			      "0..%lld",
+			      before, a, b, before, n, what, n == 1 ? "" : "s", n);
+}
+
+/* What is chosen from: `count` chunks or blocks, each of `size` parts. */
+struct choice {
+	const char *before, *what;
+	int64_t count, size;
+	int64_t at; /* parts before the first */
+};
+
+/* ccs(5) 4, Cutting: x[b][e] is of block b, x[b] a block. */
+static bool choose(struct cursor *v, const struct ref *ref, struct opsite *s, const struct view *w,
+		   struct choice *c)
+{
+	*c = (struct choice){
+		.before = ref->name.name, .what = "chunk", .count = w->parts, .size = 1
+	};
+	if (!w->inner)
+		return true;
+	if (!ref->block) {
+		c->what = "block";
+		c->count = w->parts / w->inner;
+		c->size = w->inner;
+		return true;
+	}
+	int64_t b = eval(v, ref->block), n = w->parts / w->inner;
+	if (v->stopped)
+		return false;
+	if ((uint64_t)b >= (uint64_t)n) {
+		struct ref block = { .kind = REF_ONE, .span = ref->span, .name = ref->name };
+		if (!s || !told(v, s))
+			report_range(v, &block, c->before, "block", n, b, 0);
+		return false;
+	}
+	c->before = NULL;
+	c->count = w->inner;
+	c->at = b * w->inner;
+	return true;
+}
+
+static RARE bool any_cells(struct cursor *v, const struct ref *ref, struct opsite *s,
+			   struct cells *cells)
+{
+	struct view w = v->binds[ref->sym->id].view;
+	int64_t lo = 0, hi;
+	struct choice c;
+	if (!choose(v, ref, s, &w, &c))
+		return false;
+	hi = c.count;
+	if (ref->kind != REF_ALL)
+		lo = eval(v, ref->lo);
+	if (ref->kind == REF_RANGE)
+		hi = eval(v, ref->hi);
+	else if (ref->kind == REF_ONE)
+		hi = (uint64_t)lo < (uint64_t)c.count ? lo + 1 : -1;
+	if (v->stopped)
+		return false;
+	if (lo < 0 || hi < lo || hi > c.count) {
+		if (s && told(v, s))
+			return false;
+		if (!c.before)
+			c.before = arena_printf(v->arena, "%s[%" PRId64 "]", ref->name.name,
+						c.at / w.inner);
+		report_range(v, ref, c.before, c.what, c.count, lo, hi);
+		return false;
+	}
+	cells->lo = w.first + (uint32_t)(c.at + lo * c.size) * w.part;
+	cells->n = (uint32_t)((hi - lo) * c.size) * w.part;
+	return true;
+}
+
+static inline bool cells_of(struct cursor *v, const struct ref *ref, struct opsite *s,
+			    struct cells *cells)
+{
+	const struct view *w = &v->binds[ref->sym->id].view;
+	if (ref->kind != REF_ONE || w->inner)
+		return any_cells(v, ref, s, cells);
+	int64_t i = eval(v, ref->lo);
+	if ((uint64_t)i >= w->parts || v->stopped)
+		return !v->stopped && any_cells(v, ref, s, cells); /* which says so */
+	*cells = (struct cells){ w->first + (uint32_t)i * w->part, w->part };
+	return true;
+}
+
+bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s, struct cells *cells)
+{
+	return cells_of(v, ref, s, cells);
+}
+
+/* Whether cells are of an `in` buffer: a view may be one. */
+static const struct buffer *in_buffer(const struct cursor *v, struct cells c)
+{
+	const struct program *p = v->program;
+	for (uint32_t i = 0; i < p->nbuffers; i++) {
+		const struct buffer *b = &p->buffers[i];
+		if (b->def->dir == DIR_IN && c.lo >= b->cell && c.lo < b->cell + b->cells)
+			return b;
+	}
+	return NULL;
+}
+
+/* ccs(5) 4, Buffers: `in` is read only. */
+static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsite *s,
+			   struct cells c)
+{
+	const struct bind *bind = &v->binds[ref->sym->id];
+	const struct buffer *b = c.n > 0 ? in_buffer(v, c) : NULL;
+	bool itself = bind->call == 0; /* the schedule's own name for it */
+	if (itself ? ref->sym->buffer->dir != DIR_IN : !b)
+		return true;
+	if (told(v, s))
+		return false;
+	struct diag *g = cursor_report(v, 206, ref->span, "%s is written, and is an `in` buffer",
+				       ref->name.name);
+	if (!itself && g)
+		diag_note(v->ctx->diags, g, b->def->span, "the chunks are those of %s",
+			  b->def->name.name);
+	return false;
+}
+
+/* ---- peers and FIFOs ---------------------------------------------------------------------------- */
+
+static RARE bool report_peer(struct cursor *v, struct opsite *s, int64_t peer)
+{
+	const struct group *g = &v->here;
+	struct span span = s->stmt->e->span;
+	bool whole = v->noutside == 0;
+	if (told(v, s))
+		return false;
+	if (peer == g->number)
+		cursor_report(v, 306, span, "rank %" PRId64 " %s itself", peer,
+			      s->stmt->kind == S_SEND ? "sends to" : "receives from");
+	else
+		cursor_report(v, 306, span, "the peer is %" PRId64 ", and %s 0..%" PRId64, peer,
+			      whole ? "ranks are" : "numbers in this group are", g->size);
+	return false;
+}
+
+static const char *run_text(struct arena *a, const struct link_run *r)
+{
+	if (r->hi - r->lo == 1)
+		return arena_printf(a, "%u", r->lo);
+	if (r->hi - r->lo == 2)
+		return arena_printf(a, "%u, %u", r->lo, r->lo + 1);
+	return arena_printf(a, "%u..%u", r->lo, r->hi);
+}
+
+/* The ranks that `src` has links to, nearest to `dst` first, as text: "0..4, 7, ...". */
+static const char *links_text(struct cursor *v, uint32_t src, uint32_t dst)
+{
+	const struct links *l = v->links;
+	uint32_t lo = l->first[src], hi = l->first[src + 1], b = lo;
+	struct arena *a = v->ctx->arena;
+	if (lo == hi)
+		return arena_printf(a, "rank %u has no links", src);
+	while (b < hi && l->runs[b].hi <= dst)
+		b++;
+	uint32_t from = b - lo > 2 ? b - 2 : lo, to = hi - b > 2 ? b + 2 : hi;
+	const char *text = "";
+	for (uint32_t i = from; i < to; i++)
+		text = arena_printf(a, "%s%s%s", text, i > from ? ", " : "",
+				    run_text(a, &l->runs[i]));
+	return arena_printf(a, "rank %u has links to %s%s%s", src, from > lo ? "..., " : "", text,
+			    to < hi ? ", ..." : "");
+}
+
+/* The FIFO of a message, and the check of its link when it is made: at the sending
+ * end, so that one message is one report. */
+static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uint32_t *fifo)
+{
+	uint32_t path = (uint32_t)(v->at >> 32);
+	bool sends = s->stmt->kind == S_SEND;
+	uint32_t src = sends ? v->rank : other, dst = sends ? other : v->rank;
+	if (v->quiet || !v->tables) {
+		*fifo = 0;
+		return true;
+	}
+	*fifo = tables_fifo(v->tables, src, dst, path, v->channel);
+	if (*fifo == NONE)
+		*fifo = tables_new_fifo(v->tables, src, dst, path, v->channel,
+					!v->links || links_has(v->links, src, dst));
+	if (!sends || *fifo >= v->tables->nunlinked || !v->tables->unlinked[*fifo])
+		return true;
+	if (told(v, s))
+		return false;
+	const struct decl *t = v->program->instance.schedule->topology;
+	struct diag *g = cursor_report(v, 305, s->stmt->e->span,
+				       "no link from rank %u to rank %u in "
+				       "topology %s",
+				       src, dst, t->name.name);
+	if (g)
+		diag_note(v->ctx->diags, g, t->name.span, "%s", links_text(v, src, dst));
+	return false;
+}
+
+/* Another peer than the last time: its FIFO, if it is there already and is one that
+ * needs no check. Most are, where a rank talks to many. */
+static bool known_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
+{
+	const struct tables *t = v->tables;
+	size_t n = v->program->nranks;
+	if (v->quiet || !t->direct || v->at != 0 || !v->links->all)
+		return false;
+	size_t row = s->stmt->kind == S_SEND ? v->rank * n + peer : peer * n + v->rank;
+	if (!t->direct[row])
+		return false;
+	s->op.fifo = t->direct[row] - 1;
+	return true;
+}
+
+/* ---- operations ------------------------------------------------------------------------------------ */
+
+static enum op_kind kind_of(enum stmt_kind k)
+{
+	switch ((int)k) {
+	case S_SEND: return OP_SEND;
+	case S_RECV: return OP_RECV;
+	case S_REDUCE_FROM: return OP_REDUCE_FROM;
+	case S_COPY: return OP_COPY;
+	case S_REDUCE_INTO: return OP_REDUCE_INTO;
+	default: return OP_FRESH;
+	}
+}
+
+static RARE void make_site(struct cursor *v, struct opsite *s, const struct stmt *stmt)
+{
+	struct program *p = v->program;
+	*s = (struct opsite){ .stmt = stmt, .key = UINT64_MAX };
+	s->op = (struct op){ .kind = (uint8_t)kind_of(stmt->kind), .fifo = NONE };
+	if (v->quiet) /* nobody asks for its site */
+		return;
+	if (p->nsites >= MOST_SITES) {
+		cursor_report(v, 501, stmt->span, "more than %u statements", MOST_SITES);
+		v->stopped = true;
+		return;
+	}
+	s->op.site = p->nsites & 0xffffff;
+	ARENA_PUSH(p->arena, p->sites, p->nsites, p->capsites) = (struct site){ stmt, stmt->span };
+}
+
+struct opsite *cursor_site(struct cursor *v, const struct stmt *stmt)
+{
+	struct opsite *s = &v->sites[stmt->number];
+	if (__builtin_expect(!s->stmt, 0))
+		make_site(v, s, stmt);
+	return s;
+}
+
+/* The operation, its cells still to be said. */
+static inline struct op *new_op(struct cursor *v, const struct opsite *s)
+{
+	struct lane *l = &v->lanes[v->lane];
+	struct op *o = &l->ops[l->n++];
+	*o = s->op;
+	o->kind |= v->joined;
+	v->joined = v->step ? OP_JOINED : 0;
+	v->idle = 0;
+	return o;
+}
+
+static RARE void local_operation(struct cursor *v, struct opsite *s, struct cells x)
+{
+	const struct stmt *t = s->stmt;
+	struct cells y;
+	if (!cursor_cells(v, t->y, s, &y) || (v->any_in && !may_write(v, t->y, s, y)))
+		return;
+	/* ccs(5) 7, E0303 */
+	if (x.n != y.n) {
+		if (!told(v, s))
+			cursor_report(v, 303, t->span, "%s is %u chunk%s, and %s is %u",
+				      lang_ref_text(v->ctx->arena, t->x), x.n, x.n == 1 ? "" : "s",
+				      lang_ref_text(v->ctx->arena, t->y), y.n);
+		return;
+	}
+	if (!v->quiet && !sizes_copy(v, s, x, y))
+		return;
+	struct op *o = new_op(v, s);
+	o->cell = x.lo;
+	o->other = y.lo;
+	o->n = x.n;
+}
+
+static inline void message(struct cursor *v, struct opsite *s, struct cells x)
+{
+	int64_t peer = eval(v, s->stmt->e);
+	if (v->stopped || (v->any_in && s->stmt->kind != S_SEND && !may_write(v, s->stmt->x, s, x)))
+		return;
+	if (peer == v->here.number || (uint64_t)peer >= (uint64_t)v->here.size) {
+		report_peer(v, s, peer);
+		return;
+	}
+	uint32_t other = cursor_whole(v, &v->here, peer);
+	uint64_t key = v->rank_key ^ other;
+	if (s->key != key || s->at != v->at) {
+		if (!known_fifo(v, s, other) && !fifo_of(v, s, other, &s->op.fifo))
+			return;
+		s->key = key;
+		s->at = v->at;
+	}
+	struct op *o = new_op(v, s);
+	o->cell = x.lo;
+	o->n = x.n;
+}
+
+bool cursor_operation(struct cursor *v, const struct stmt *stmt)
+{
+	struct opsite *s = cursor_site(v, stmt);
+	struct cells x;
+	if (!cursor_room(v))
+		return false;
+	if (cells_of(v, stmt->x, s, &x)) {
+		if (stmt->y)
+			local_operation(v, s, x);
+		else
+			message(v, s, x);
+	}
+	return !v->stopped;
+}

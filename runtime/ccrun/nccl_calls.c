@@ -1,0 +1,202 @@
+/*
+ * Calls of NCCL. See nccl_calls.h.
+ */
+#include "runtime/ccrun/nccl_calls.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* Of nccl.h: ncclResult_t, and where a scalar is. */
+enum { REMOTE_ERROR = 6 };
+enum { SCALAR_OF_HOST = 1 };
+
+#define SYMBOL(result, name, parameters, symbol) symbol,
+static const char *const symbols[] = { NCCL(SYMBOL) NCCL_NEWER(SYMBOL) };
+#define NSYMBOLS (sizeof(symbols) / sizeof(*symbols))
+#define NEWER 3
+
+ccs_status baseline_check(const struct baseline *n, int e, const char *call, nccl_comm comm)
+{
+	const char *text, *last;
+
+	if (!e)
+		return CCS_OK;
+	if (e == NCCL_IN_PROGRESS) /* nobody here would wait for it */
+		return ccs_error_set(CCS_EUNSUPPORTED,
+				     "%s goes on in the background: "
+				     "NCCL_COMM_BLOCKING=0 cannot be used here",
+				     call);
+	text = n->calls.error_string(e);
+	last = n->calls.last_error ? n->calls.last_error(comm) : NULL;
+	return ccs_error_set(e == REMOTE_ERROR ? CCS_EABORTED : CCS_ESYSTEM,
+			     "NCCL %d.%d.%d: %s failed: %s%s%s%s", n->version / 10000,
+			     n->version / 100 % 100, n->version % 100, call,
+			     text ? text : "an error without a name", last && *last ? " (" : "",
+			     last && *last ? last : "", last && *last ? ")" : "");
+}
+
+ccs_status baseline_open(struct baseline *n)
+{
+	void *functions[NSYMBOLS], *library;
+	ccs_status s = ccs_nccl_library(&library);
+	Dl_info where;
+	int v;
+
+	_Static_assert(sizeof(functions) == sizeof(n->calls), "a symbol for each function");
+	for (size_t i = 0; i < NSYMBOLS && !s; i++) {
+		functions[i] = dlsym(library, symbols[i]);
+		if (!functions[i] && i + NEWER < NSYMBOLS)
+			s = ccs_error_set(CCS_EUNSUPPORTED,
+					  "this needs NCCL 2.7 or later: it has "
+					  "no %s",
+					  symbols[i]);
+	}
+	if (s)
+		return s;
+	/* a function's address from a void *, as POSIX has it */
+	memcpy(&n->calls, functions, sizeof(functions));
+	n->path = dladdr(functions[0], &where) ? where.dli_fname : "libnccl.so.2";
+	s = baseline_check(n, n->calls.get_version(&v), "ncclGetVersion", NULL);
+	/* before 2.9 the number was 1000 * major + 100 * minor + patch */
+	n->version = s ? 0 : v < 10000 ? v / 1000 * 10000 + v % 1000 : v;
+	return s;
+}
+
+/* ---- collectives ------------------------------------------------------------------------ */
+
+enum collective {
+	ALL_REDUCE,
+	ALL_GATHER,
+	REDUCE_SCATTER,
+	BROADCAST,
+	REDUCE,
+	GATHER,
+	SCATTER,
+	ALL_TO_ALL,
+	NONE
+};
+
+static enum collective collective_of(const char *contract)
+{
+	static const char *const names[NONE] = {
+		"allreduce", "allgather", "reduce_scatter", "broadcast",
+		"reduce",    "gather",	  "scatter",	    "all_to_all",
+	};
+	unsigned c = 0;
+
+	while (c < NONE && strcmp(contract, names[c]))
+		c++;
+	return (enum collective)c;
+}
+
+bool baseline_has(const char *contract)
+{
+	return collective_of(contract) != NONE;
+}
+
+/* A block of each rank to or from `peers` [from, to). */
+struct blocks {
+	const struct baseline_job *job;
+	nccl_comm comm;
+	cuda_stream stream;
+	size_t bytes; /* of a block */
+};
+
+static ccs_status send_block(const struct baseline *n, const struct blocks *b, int peer, int block)
+{
+	return baseline_check(n,
+			      n->calls.send((const char *)b->job->send + (size_t)block * b->bytes,
+					    b->job->count, (int)b->job->type, peer, b->comm,
+					    b->stream),
+			      "ncclSend", b->comm);
+}
+
+static ccs_status recv_block(const struct baseline *n, const struct blocks *b, int peer, int block)
+{
+	return baseline_check(n,
+			      n->calls.recv((char *)b->job->recv + (size_t)block * b->bytes,
+					    b->job->count, (int)b->job->type, peer, b->comm,
+					    b->stream),
+			      "ncclRecv", b->comm);
+}
+
+/* gather, scatter, all_to_all: what a rank sends and receives, all in one group. */
+static ccs_status exchange(const struct baseline *n, enum collective c, const struct blocks *b,
+			   int rank, int nranks)
+{
+	int root = b->job->root;
+	ccs_status s = baseline_check(n, n->calls.group_start(), "ncclGroupStart", NULL);
+
+	if (s)
+		return s;
+	if (c == GATHER)
+		s = send_block(n, b, root, 0);
+	if (c == SCATTER)
+		s = recv_block(n, b, root, 0);
+	for (int peer = 0; !s && peer < nranks; peer++) {
+		if (c == ALL_TO_ALL || (c == SCATTER && rank == root))
+			s = send_block(n, b, peer, peer);
+		if (!s && (c == ALL_TO_ALL || (c == GATHER && rank == root)))
+			s = recv_block(n, b, peer, peer);
+	}
+	if (s) { /* NCCL closes the group with the same error */
+		n->calls.group_end();
+		return s;
+	}
+	return baseline_check(n, n->calls.group_end(), "ncclGroupEnd", NULL);
+}
+
+ccs_status baseline_run(const struct baseline *n, const struct baseline_job *job, int rank,
+			int nranks, nccl_comm comm, cuda_stream s)
+{
+	const struct blocks b = { job, comm, s, job->count * ccs_dtype_size(job->type) };
+	enum collective c = collective_of(job->contract);
+	int type = (int)job->type;
+
+	switch (c) {
+	case ALL_REDUCE:
+		return baseline_check(n,
+				      n->calls.all_reduce(job->send, job->recv, job->count, type,
+							  job->op, comm, s),
+				      "ncclAllReduce", comm);
+	case ALL_GATHER:
+		return baseline_check(
+			n, n->calls.all_gather(job->send, job->recv, job->count, type, comm, s),
+			"ncclAllGather", comm);
+	case REDUCE_SCATTER:
+		return baseline_check(n,
+				      n->calls.reduce_scatter(job->send, job->recv, job->count,
+							      type, job->op, comm, s),
+				      "ncclReduceScatter", comm);
+	case BROADCAST:
+		return baseline_check(n,
+				      n->calls.broadcast(job->send, job->recv, job->count, type,
+							 job->root, comm, s),
+				      "ncclBroadcast", comm);
+	case REDUCE:
+		return baseline_check(n,
+				      n->calls.reduce(job->send, job->recv, job->count, type,
+						      job->op, job->root, comm, s),
+				      "ncclReduce", comm);
+	case GATHER:
+	case SCATTER:
+	case ALL_TO_ALL: return exchange(n, c, &b, rank, nranks);
+	case NONE: break;
+	}
+	return ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", job->contract);
+}
+
+ccs_status baseline_premul(const struct baseline *n, nccl_op *op, const void *scalar,
+			   ccs_dtype type, nccl_comm comm)
+{
+	union { /* NCCL reads it before it returns */
+		long double align;
+		unsigned char bytes[8];
+	} copy = { 0 };
+
+	if (!n->calls.premul || !n->calls.op_free)
+		return ccs_error_set(CCS_EUNSUPPORTED, "NCCL before 2.11 has no premul-sum");
+	memcpy(copy.bytes, scalar, ccs_dtype_size(type));
+	return baseline_check(n, n->calls.premul(op, copy.bytes, (int)type, SCALAR_OF_HOST, comm),
+			      "ncclRedOpCreatePreMulSum", comm);
+}
