@@ -89,10 +89,10 @@ SUITES_check := \
 	"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
-	"12 tests/check/limits_test.sh $(BUILD)" \
-	"30 $(T)/check/oracle_test random 10000 1" \
+	"28 tests/check/limits_test.sh $(BUILD)" \
+	"60 $(T)/check/oracle_test random 10000 1" \
 	"$(T)/check/oracle_test small 1" \
-	"$(T)/check/oracle_test spin 100 1" \
+	"30 $(T)/check/oracle_test spin 100 1" \
 	"$(T)/check/mutants_test schedules"
 NEEDS_check := all $(T)/cpu/results_test
 
@@ -102,7 +102,7 @@ SUITES_lower := \
 	"$(T)/lower/plan_test long 1000 1" \
 	"$(T)/lower/plan_test controls schedules" \
 	"$(T)/lower/good_test tests/check/good" \
-	"28 tests/lower/read_back_test.sh $(BUILD)" \
+	"50 tests/lower/read_back_test.sh $(BUILD)" \
 	"tests/lower/module_test.sh $(BUILD)" \
 	"tests/lower/output_test.sh $(BUILD)"
 NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
@@ -127,10 +127,10 @@ SUITES_cpu := \
 NEEDS_cpu := all $(TEST_MODULES)
 
 SUITES_cuda := \
-	"80 tests/cuda/nvrtc_test.sh $(BUILD)" \
-	"55 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
-	"48 tests/cuda/cuda_test.sh $(BUILD)" \
-	"42 tests/cuda/bench_test.sh $(BUILD)" \
+	"100 tests/cuda/nvrtc_test.sh $(BUILD)" \
+	"80 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
+	"55 tests/cuda/cuda_test.sh $(BUILD)" \
+	"55 tests/cuda/bench_test.sh $(BUILD)" \
 	"$(T)/cuda/unit_place_test" \
 	"tests/cuda/cuda_driver_test.sh $(BUILD)" \
 	"25 tests/cuda/cuda_places_test.sh $(BUILD)" \

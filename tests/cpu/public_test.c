@@ -112,8 +112,10 @@ static void operators(void **state)
 	for (int op = 0; op < CCS_NREDOPS; op++) {
 		assert_int_equal(ccs_redop_describe((ccs_redop)op, &info), CCS_OK);
 		assert_string_equal(info.name, ccs_redop_name((ccs_redop)op));
-		assert_int_equal(info.chooses, op == CCS_MAX || op == CCS_MIN);
-		assert_int_equal(info.nccl, op); /* as many as NCCL has */
+		if (op <= CCS_AVG) { /* NCCL has these */
+			assert_int_equal(info.nccl, op);
+			assert_int_equal(info.chooses, op == CCS_MAX || op == CCS_MIN);
+		}
 	}
 	assert_int_equal(ccs_redop_takes(CCS_MAX, CCS_INT64, &two, &minus), 1);
 	assert_int_equal(ccs_redop_takes(CCS_MAX, CCS_INT64, &minus, &two), 0);
@@ -123,7 +125,7 @@ static void operators(void **state)
 	assert_int_equal(ccs_redop_takes(CCS_MIN, CCS_FLOAT64, &nan, &one), 0);
 	assert_int_equal(ccs_redop_takes(CCS_SUM, CCS_INT64, &two, &minus), 0);
 	assert_int_equal(ccs_redop_takes(CCS_MAX, CCS_INT32, &two, &minus), 0);
-	assert_fails(ccs_redop_describe(CCS_NREDOPS, &info), CCS_EINVAL, "no operator 5");
+	assert_fails(ccs_redop_describe(CCS_NREDOPS, &info), CCS_EINVAL, "no operator");
 	assert_fails(ccs_redop_describe(CCS_SUM, NULL), CCS_EINVAL, "NULL");
 }
 
