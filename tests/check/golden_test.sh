@@ -37,6 +37,10 @@ done
 compare "plan-ring_allreduce-3.txt"
 "$ccc" schedules/dissemination_barrier.ccs -n 2,3 --emit=plan >"$tmp/said" 2>&1
 compare "plan-dissemination_barrier.txt"
+for f in schedules/ring_allreduce.ccs tests/check/good/overlapping.ccs; do
+	"$ccc" $f -n 2 --emit=json 2>&1 | sed 's/"compiler":"[^"]*"/"compiler":"-"/; s/},{/},\n{/g'
+done >"$tmp/said"
+compare json.txt
 "$ccc" schedules/ring_allreduce.ccs -n 3 --emit=program >"$tmp/said" 2>&1
 compare "program-ring_allreduce-3.txt"
 "$ccc" schedules/ring_allreduce.ccs -n 4 --emit=header >"$tmp/said" 2>&1
