@@ -73,6 +73,7 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 	v->at = 0;
 	v->lane = NONE;
 	v->step = false;
+	v->joined = 0;
 	v->top = v->high = v->program->cells;
 	if (v->most < v->top)
 		v->most = v->top;

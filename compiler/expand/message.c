@@ -233,7 +233,7 @@ static RARE bool report_peer(struct cursor *v, struct opsite *s, int64_t peer)
 {
 	const struct group *g = &v->here;
 	struct span span = s->stmt->e->span;
-	bool whole = v->noutside == 0;
+	bool whole = g->size == v->program->nranks && g->first == 0 && g->stride == 1;
 	if (told(v, s))
 		return false;
 	if (peer == g->number)

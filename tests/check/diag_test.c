@@ -11,7 +11,7 @@
  * A file fails on an error or warning that is missing, and on one that is not
  * expected. A file without expectations must be accepted without a word.
  */
-#include <dirent.h>
+#include <glob.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -154,34 +154,24 @@ static bool test(const char *ccc, const char *path)
 	return ok;
 }
 
-static int is_schedule(const struct dirent *d)
-{
-	const char *dot = strrchr(d->d_name, '.');
-
-	return dot && !strcmp(dot, ".ccs") && d->d_name[0] != '_'; /* _x.ccs: for imports */
-}
-
 int main(int argc, char **argv)
 {
 	const char *ccc = getenv("CCC") ? getenv("CCC") : "build/bin/ccc";
 	int failed = 0;
 
 	for (int i = 1; i < argc; i++) {
-		struct dirent **v;
-		int n = scandir(argv[i], &v, is_schedule, alphasort);
+		char pattern[512];
+		glob_t g;
 
-		if (n < 0) {
-			perror(argv[i]);
+		/* _x.ccs: for imports */
+		snprintf(pattern, sizeof(pattern), "%s/[!_]*.ccs", argv[i]);
+		if (glob(pattern, 0, NULL, &g)) {
+			fprintf(stderr, "%s: no schedules\n", argv[i]);
 			return 2;
 		}
-		for (int k = 0; k < n; k++) {
-			char path[512];
-
-			snprintf(path, sizeof(path), "%s/%s", argv[i], v[k]->d_name);
-			failed += !test(ccc, path);
-			free(v[k]);
-		}
-		free(v);
+		for (size_t k = 0; k < g.gl_pathc; k++)
+			failed += !test(ccc, g.gl_pathv[k]);
+		globfree(&g);
 	}
 	return failed != 0;
 }

@@ -9,7 +9,7 @@
 #include "compiler/check/dead.h"
 #include "compiler/compile.h"
 
-#include <dirent.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,34 +171,28 @@ static void replay(const char *path, int mutations)
 	free(w);
 }
 
-static int is_file(const struct dirent *d)
-{
-	return d->d_name[0] != '.';
-}
-
 int main(int argc, char **argv)
 {
 	long files = 0;
 
 	for (int i = 1; i < argc; i++) {
-		struct dirent **v;
-		int n = scandir(argv[i], &v, is_file, alphasort);
+		char pattern[512];
+		glob_t g;
 
-		if (n < 0) {
-			perror(argv[i]);
+		snprintf(pattern, sizeof(pattern), "%s/*", argv[i]);
+		if (glob(pattern, GLOB_MARK, NULL, &g)) {
+			fprintf(stderr, "%s: no files\n", argv[i]);
 			return 2;
 		}
-		for (int k = 0; k < n; k++) {
-			char path[512];
+		for (size_t k = 0; k < g.gl_pathc; k++) {
+			const char *path = g.gl_pathv[k];
 
-			snprintf(path, sizeof(path), "%s/%s", argv[i], v[k]->d_name);
-			if (v[k]->d_type != DT_DIR) {
-				replay(path, MUTATIONS);
-				files++;
-			}
-			free(v[k]);
+			if (path[strlen(path) - 1] == '/') /* a folder */
+				continue;
+			replay(path, MUTATIONS);
+			files++;
 		}
-		free(v);
+		globfree(&g);
 	}
 	printf("%s - replayed %ld files and %ld mutations of them\n", files ? "ok" : "not ok",
 	       files, files * MUTATIONS);
