@@ -29,6 +29,11 @@ says "... is told" "$tmp/err" '^ccc: --version takes no value'
 status "a missing file" 2 "$ccc" check "$tmp/none.ccs"
 says "... is named" "$tmp/err" 'none.ccs'
 status "a directory as file" 2 "$ccc" check "$tmp"
+mkdir "$tmp/ring.ccs"
+echo 'import "ring"' >"$tmp/imports.ccs"
+status "an import of what only has a directory's name" 1 "$ccc" check "$tmp/imports.ccs"
+holds "... is not told to name that" test -z "$(grep 'there is' "$tmp/err")"
+rm -r "$tmp/ring.ccs" "$tmp/imports.ccs"
 status "an unknown action's file" 2 "$ccc" chekc $ring
 status "-n 0" 2 "$ccc" check $ring -n 0
 status "-n 4..2" 2 "$ccc" check $ring -n 4..2

@@ -76,7 +76,8 @@ for only in "--step 2,4" "--rank 1" "--chunk data[0]" "--rank 0,2 --step 3..5" "
 done >"$tmp/said"
 compare "explain-only.txt"
 for f in schedules/broken/*.ccs tests/check/diag/e0303_length.ccs tests/check/diag/e0401_scratch_again.ccs \
-	 tests/check/diag/e0402_par.ccs tests/check/diag/several_race_and_deadlock.ccs; do
+	 tests/check/diag/e0402_par.ccs \
+	 tests/check/diag/e0402_on_some_ranks.ccs tests/check/diag/several_race_and_deadlock.ccs; do
 	opt=$(sed -n 's/^\/\/! options: //p' "$f")
 	# shellcheck disable=SC2086
 	"$ccc" explain "$f" $opt 2>/dev/null
