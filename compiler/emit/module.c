@@ -319,6 +319,8 @@ static void fill_messages(struct ccs_op *v, const struct ccs_worker *w, const st
 			o->to = w[q->dst_task].op + count[q->dst_task][m->recv];
 			if (l->direct && l->direct[k])
 				o->flags |= CCS_OP_DIRECT;
+			if (l->held && l->held[k])
+				o->flags |= CCS_OP_HELD;
 		}
 	}
 }

@@ -119,19 +119,21 @@ static void print_op(const struct ccs_module *m, const struct plan_view *v,
 	putc('\n', out);
 }
 
-/* What a GPU does with messages: which need no slot, and the protocols by size. */
+/* Which messages need no slot, and a GPU's protocols by size. */
 static void print_messages(const struct plan_view *v, FILE *out)
 {
-	uint64_t messages = 0, direct = 0;
+	uint64_t messages = 0, direct = 0, held = 0;
 	char text[512];
 
 	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
 		messages += v->ops[i].out != CCS_NONE;
 		direct += (v->ops[i].flags & CCS_OP_DIRECT) != 0;
+		held += (v->ops[i].flags & CCS_OP_HELD) != 0;
 	}
 	choice_text(v->choices, v->plan->choices.n, text, sizeof(text));
-	fprintf(out, "  %" PRIu64 " messages, %" PRIu64 " direct; protocols %s\n", messages, direct,
-		text);
+	fprintf(out,
+		"  %" PRIu64 " messages, %" PRIu64 " direct, %" PRIu64 " held; protocols %s\n",
+		messages, direct, held, text);
 }
 
 static void print_after(const struct plan_view *v, uint32_t rank, FILE *out)
@@ -213,7 +215,7 @@ static json_t *json_op(const struct ccs_module *m, const struct plan_view *v,
 	}
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:b, s:b, s:s, s:I, s:o, s:o, "
-		"s:b, s:b, s:I, s:I, s:b, s:b}",
+		"s:b, s:b, s:I, s:I, s:b, s:b, s:b}",
 		"op", op_word(o), "in", number(o->in), "a", number(o->a), "b", number(o->b), "dst",
 		number(o->dst), "out", number(o->out), "n", (json_int_t)o->n, "len",
 		(json_int_t)o->len, "len_same", (o->flags & CCS_OP_LEN_SAME) != 0, "remote",
@@ -223,7 +225,7 @@ static json_t *json_op(const struct ccs_module *m, const struct plan_view *v,
 		number(o->to), "shifted", (o->flags & CCS_OP_SHIFTED) != 0, "awaited",
 		(o->flags & CCS_OP_AWAITED) != 0, "phase", (json_int_t)o->phase, "level",
 		(json_int_t)o->level, "from_cells", (o->flags & CCS_OP_FROM_CELLS) != 0, "to_cells",
-		(o->flags & CCS_OP_TO_CELLS) != 0);
+		(o->flags & CCS_OP_TO_CELLS) != 0, "held", (o->flags & CCS_OP_HELD) != 0);
 }
 
 static json_t *json_workers(const struct ccs_module *m, const struct plan_view *v)

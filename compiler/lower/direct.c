@@ -1,9 +1,11 @@
 /*
- * Which messages may be copied directly: written by their sender to the cells where
- * the receiver would store them, past the FIFO's slots.
+ * Which messages need no slot of their FIFO: those that their sender may write to the cells
+ * where the receiver would store them (direct), and those that the receiver may read in
+ * the cells where the sender has them (held).
  *
- * In:  a lowered program that passed all checks. Out: lowered.direct, a mark for each
- * message: its receive d, on rank q, stores it unchanged in cells X.. of rank q, and
+ * In:  a lowered program that passed all checks. Out: two marks for each message.
+ *
+ * Direct. lowered.direct: its receive d, on rank q, stores it unchanged in cells X.. of rank q, and
  * every operation of q that touches one of X.. before d is over when its send s
  * begins (before.h). `in place` an initial value lies in the cell itself, so reads of
  * initial values count.
@@ -22,6 +24,16 @@
  * runs, those of which one writes keep the order they had, and nobody sees another
  * value. The next tile has other elements, the next call begins when this one is over.
  *
+ * Held. lowered.held: its send s, on rank p, reads or stores its value, unchanged, in cells
+ * X.. of rank p, and every operation of p that writes one of X.. after s begins when the
+ * message's receive d is over. Then d finds there what s sent: whoever writes such a cell
+ * before s is over when s begins, as p has no races. If such a writer's own message is
+ * direct, it is its send s' that writes: marked, so that s, which touches the cell before
+ * it, is over when s' begins; but not d, which may read until later. So an executor that
+ * does both must ask for more; none does. A copy of an initial value to its own cell does not
+ * count where that value is the message: in place it changes nothing, otherwise s and d use
+ * the send buffer.
+ *
  * The marks need no second check: nothing is marked but what was just shown. Tests
  * compare them with another program's answer, and run plans with them.
  *
@@ -29,8 +41,9 @@
  * in its cells until an earlier write: whoever touches a cell meanwhile must be over
  * when the message is sent; the write itself only if nobody reads it after (else it is
  * before such a reader). What nobody touches before needs no question: so it is
- * with messages into fresh buffers. What is beyond the limits of before.c is not
- * marked, and with -v counted.
+ * with messages into fresh buffers. For a held message, the next write of a cell that holds
+ * it is asked about: later ones come after that one. What is beyond the limits of before.c
+ * is not marked, and with -v counted.
  *
  * O(operations + cells touched), and the questions.
  */
@@ -44,41 +57,57 @@ struct target {
 	uint32_t age;	  /* of this rank; else nothing */
 	uint32_t message; /* that is wanted in it next; NONE: no such message */
 	bool read;	  /* and somebody reads it before */
+	uint32_t write;	  /* the next event that writes it, or NONE ... */
+	uint32_t change;  /* ... and not just its own initial value */
 };
 
+/* Subjects of questions: message m as a direct one is m, as a held one nmessages + m. */
 struct finder {
 	struct ctx *ctx;
 	const struct program *p;
 	struct before before;
-	uint8_t *state;	 /* by message: enum below */
-	uint32_t *send;	 /* by message: the event that sends it */
-	uint32_t *asked; /* by message: the last event that was asked about */
+	uint8_t *state;	 /* by subject: enum below */
+	uint32_t *asked; /* by subject: the last event that was asked about */
+	uint32_t *send;	 /* by message: the event that sends it ... */
+	uint32_t *recv;	 /* ... and that receives it */
+	uint32_t *sent;	 /* by event: the message that it sends, or NONE */
 	struct target *cells;
 	uint32_t age;
 	struct question *open;
 	uint32_t nopen, capopen;
 };
 
-enum { NO_COPY, FREE, TAKEN, UNKNOWN }; /* TAKEN: not free */
+enum { NEVER, FREE, TAKEN, UNKNOWN }; /* NEVER: no question of it; TAKEN: not free */
 
 /* ---- questions ------------------------------------------------------------------- */
 
-static void ask(struct finder *f, uint32_t message, uint32_t early)
+/* Is `early` over when `late` begins? `other` is the one of the two that is not the subject's. */
+static void ask(struct finder *f, uint32_t subject, uint32_t early, uint32_t late, uint32_t other)
 {
-	if (f->state[message] != FREE || f->asked[message] == early)
+	if (f->state[subject] != FREE || f->asked[subject] == other)
 		return;
-	f->asked[message] = early;
-	switch (before_ask(&f->before, early, f->send[message])) {
+	f->asked[subject] = other;
+	switch (before_ask(&f->before, early, late)) {
 	case BEFORE_YES: return;
-	case BEFORE_NO: f->state[message] = TAKEN; return;
+	case BEFORE_NO: f->state[subject] = TAKEN; return;
 	case BEFORE_OPEN: break;
 	}
 	if (f->nopen == LIMIT_QUESTIONS) {
-		f->state[message] = UNKNOWN;
+		f->state[subject] = UNKNOWN;
 		return;
 	}
 	ARENA_PUSH(f->ctx->scratch, f->open, f->nopen, f->capopen) =
-		(struct question){ .early = early, .late = f->send[message], .subject = message };
+		(struct question){ .early = early, .late = late, .subject = subject };
+}
+
+static void ask_direct(struct finder *f, uint32_t message, uint32_t early)
+{
+	ask(f, message, early, f->send[message], early);
+}
+
+static void ask_held(struct finder *f, uint32_t message, uint32_t late)
+{
+	ask(f, (uint32_t)f->p->nmessages + message, f->recv[message], late, late);
 }
 
 static void ask_open(struct finder *f)
@@ -105,19 +134,31 @@ static struct target *target_at(struct finder *f, uint32_t cell)
 	struct target *t = &f->cells[cell];
 
 	if (t->age != f->age)
-		*t = (struct target){ .age = f->age, .message = NONE };
+		*t = (struct target){ .age = f->age, .message = NONE, .write = NONE, .change = NONE };
 	return t;
 }
 
-/* An operation writes cells; `message`: it stores one unchanged, or NONE. */
-static void writes(struct finder *f, uint32_t e, uint32_t cell, uint32_t n, uint32_t message)
+/* It leaves in cells the initial values that they have in place. */
+static bool is_kept(const struct op *o)
 {
+	return op_kind(o) == OP_COPY && o->kind & OP_INITIAL && o->cell == o->other;
+}
+
+/* An operation writes cells; `message`: it stores one unchanged, or NONE. */
+static void writes(struct finder *f, uint32_t e, const struct op *o, uint32_t message)
+{
+	uint32_t cell = op_touch(o).w, n = op_touch(o).wn;
+	bool kept = is_kept(o);
+
 	for (uint32_t i = 0; i < n; i++) {
 		struct target *t = target_at(f, cell + i);
 		if (t->message != NONE && !t->read)
-			ask(f, t->message, e);
+			ask_direct(f, t->message, e);
 		t->message = message;
 		t->read = false;
+		t->write = e;
+		if (!kept)
+			t->change = e;
 	}
 }
 
@@ -127,8 +168,25 @@ static void reads(struct finder *f, uint32_t e, uint32_t cell, uint32_t n)
 		struct target *t = target_at(f, cell + i);
 		if (t->message == NONE)
 			continue;
-		ask(f, t->message, e);
+		ask_direct(f, t->message, e);
 		t->read = true;
+	}
+}
+
+/* The message stays in the cells where its sender has it, if it has it anywhere. */
+static void holds(struct finder *f, const struct op *o, uint32_t message)
+{
+	struct touch t = op_touch(o);
+	uint32_t cell = t.wn ? t.w : t.r;
+
+	if (!o->n || (!t.wn && op_kind(o) != OP_SEND))
+		return;
+	f->state[(uint32_t)f->p->nmessages + message] = FREE;
+	for (uint32_t i = 0; i < o->n; i++) {
+		const struct target *x = target_at(f, cell + i);
+		uint32_t write = !t.wn && o->kind & OP_INITIAL ? x->change : x->write;
+		if (write != NONE)
+			ask_held(f, message, write);
 	}
 }
 
@@ -140,7 +198,7 @@ static uint32_t *find_copies(struct finder *f)
 	uint32_t *wanted = ARENA_ARRAY(f->ctx->scratch, uint32_t, f->before.n);
 
 	for (uint32_t e = 0; e < f->before.n; e++)
-		wanted[e] = NONE;
+		wanted[e] = f->sent[e] = NONE;
 	for (uint32_t i = 0; i < p->nfifos; i++) {
 		const struct fifo *q = &p->fifos[i];
 		for (uint32_t m = q->first; m < q->first + q->nsends; m++) {
@@ -148,11 +206,12 @@ static uint32_t *find_copies(struct finder *f)
 			const struct op *r = &p->tasks[q->dst_task].ops[row];
 			bool whole = op_kind(r) == OP_RECV || op_kind(r) == OP_RECV_SEND;
 			f->send[m] = before_event(&f->before, q->src_task, p->messages[m].send);
-			f->asked[m] = NONE;
+			f->recv[m] = before_event(&f->before, q->dst_task, row);
+			f->sent[f->send[m]] = m;
 			if (!whole || r->kind & OP_NOSTORE || r->n == 0)
 				continue;
 			f->state[m] = FREE;
-			wanted[before_event(&f->before, q->dst_task, row)] = m;
+			wanted[f->recv[m]] = m;
 		}
 	}
 	return wanted;
@@ -169,43 +228,67 @@ static void walk_ranks(struct finder *f)
 		f->age++;
 		for (uint32_t i = b->of_rank[r + 1]; i > b->of_rank[r];) {
 			uint32_t e = b->by_rank[--i];
-			const struct event *v = &b->events[e];
-			struct touch t = op_touch(&p->tasks[v->task].ops[v->row]);
+			const struct op *o =
+				&p->tasks[b->events[e].task].ops[b->events[e].row];
+			struct touch t = op_touch(o);
+			if (f->sent[e] != NONE)
+				holds(f, o, f->sent[e]);
 			/* It reads before it writes; of what it reads and writes the read
 			 * does not count. */
-			writes(f, e, t.w, t.wn, wanted[e]);
+			writes(f, e, o, wanted[e]);
 			reads(f, e, t.r, t.rn);
 		}
 	}
 }
 
+static void start(struct finder *f, struct ctx *c)
+{
+	uint32_t n = (uint32_t)f->p->nmessages;
+
+	f->state = ARENA_ARRAY(c->scratch, uint8_t, 2 * (size_t)n);
+	f->asked = ARENA_ARRAY(c->scratch, uint32_t, 2 * (size_t)n);
+	f->send = ARENA_ARRAY(c->scratch, uint32_t, n);
+	f->recv = ARENA_ARRAY(c->scratch, uint32_t, n);
+	f->sent = ARENA_ARRAY(c->scratch, uint32_t, f->before.n);
+	for (size_t i = 0; i < 2 * (size_t)n; i++)
+		f->asked[i] = NONE;
+}
+
+/* Marks the subjects that are free, from the first of n on. */
+static void mark(const struct finder *f, bool *mark, uint32_t first, const char *what)
+{
+	uint32_t n = (uint32_t)f->p->nmessages, could = 0, marked = 0, unknown = 0;
+
+	for (uint32_t m = 0; m < n; m++) {
+		uint8_t state = f->state[first + m];
+		mark[m] = state == FREE;
+		could += state != NEVER;
+		marked += state == FREE;
+		unknown += state == UNKNOWN;
+	}
+	if (f->ctx->progress)
+		fprintf(f->ctx->progress,
+			"  %u of %u messages %s; %u not looked into, beyond the limit\n", marked,
+			could, what, unknown);
+}
+
 void direct(struct ctx *c, struct lowered *l)
 {
 	struct finder f = { .ctx = c, .p = l->program };
-	uint32_t n = (uint32_t)l->program->nmessages, copies = 0, marked = 0, unknown = 0;
+	uint32_t n = (uint32_t)l->program->nmessages;
+	bool *direct = ARENA_ARRAY(c->arena, bool, n), *held = ARENA_ARRAY(c->arena, bool, n);
 	const char *why;
-	bool *mark = ARENA_ARRAY(c->arena, bool, n);
 
-	l->direct = mark;
+	l->direct = direct;
+	l->held = held;
 	if (!before_init(&f.before, c, l->program, &why)) {
 		if (c->progress)
 			fprintf(c->progress, "  direct copies are not looked for: %s\n", why);
 		return;
 	}
-	f.state = ARENA_ARRAY(c->scratch, uint8_t, n);
-	f.send = ARENA_ARRAY(c->scratch, uint32_t, n);
-	f.asked = ARENA_ARRAY(c->scratch, uint32_t, n);
+	start(&f, c);
 	walk_ranks(&f);
 	ask_open(&f);
-	for (uint32_t m = 0; m < n; m++) {
-		mark[m] = f.state[m] == FREE;
-		copies += f.state[m] != NO_COPY;
-		marked += f.state[m] == FREE;
-		unknown += f.state[m] == UNKNOWN;
-	}
-	if (c->progress)
-		fprintf(c->progress,
-			"  %u of %u messages are stored unchanged, %u direct; "
-			"%u not looked into, beyond the limit\n",
-			copies, n, marked, unknown);
+	mark(&f, direct, 0, "that are stored unchanged are direct");
+	mark(&f, held, n, "that their sender has in cells are held there");
 }

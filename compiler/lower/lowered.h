@@ -14,12 +14,14 @@ struct lowered {
 	struct program *program;
 	struct proof proof;
 	struct order order; /* that it can be run in */
-	const bool *direct; /* by message, see direct(); NULL: none is */
+	/* By message, see direct(); NULL: none is. */
+	const bool *direct, *held;
 };
 struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k);
 
 /* Finds the messages that may be written where their receiver stores them, as soon as
- * they are sent (runtime/plan/plan.h, Direct copies). O(operations + cells touched), nearly
+ * they are sent, and those that their receiver may read where the sender has them
+ * (runtime/plan/plan.h, Direct copies and Held messages). O(operations + cells touched), nearly
  * always. */
 void direct(struct ctx *c, struct lowered *l);
 

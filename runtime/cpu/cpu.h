@@ -74,7 +74,7 @@ struct rank_io {
 	const unsigned char *send;
 	unsigned char *recv;
 	unsigned char *scratch;
-	_Atomic uint32_t left; /* fibers to finish */
+	_Atomic uint64_t left; /* fibers to finish, and held messages to be received */
 	/* kept between runs: a copy of the input, or a receive buffer that the
 	 * caller left out */
 	unsigned char *aside;
@@ -100,6 +100,7 @@ struct layout {
 	reduce_scale *scale;
 	reduce_divide *divide; /* NULL unless averaging */
 	bool premul;
+	bool holds;    /* held messages stay where they are */
 	bool parallel; /* enough work to wake other threads for */
 };
 
@@ -147,12 +148,25 @@ ccs_status rank_start(struct cpu *e, uint32_t rank);
 enum blocked { BLOCKED_NOT, BLOCKED_RECV, BLOCKED_SEND, BLOCKED_WORKER };
 enum blocked fiber_blocked(const struct layout *l, struct fiber *t);
 
+/** Whether the message that the operation sends stays where it is, to be read there. */
+static inline bool is_held(const struct layout *l, const struct ccs_op *o)
+{
+	return l->holds && o->flags & CCS_OP_HELD;
+}
+
 /* ---- piece.c ------------------------------------------------------------------------ */
 
-/** Does an operation's data movement for the tile that begins at element `lo`;
- *  `in` and `out` are its messages' slots, or NULL. */
+/* An operation's messages: their slots; or, of what it receives, the operation that sent it,
+ * if its rank holds it. NULL: neither. */
+struct ends {
+	const unsigned char *in;
+	const struct ccs_op *held;
+	unsigned char *out;
+};
+
+/** Does an operation's data movement for the tile that begins at element `lo`. */
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
-	      const unsigned char *in, unsigned char *out);
+	      struct ends ends);
 /** A rank's work before its fibers, and after them. */
 void piece_before(struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank);

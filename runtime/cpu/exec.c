@@ -149,34 +149,8 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 
 /* ---- running -------------------------------------------------------------------- */
 
-static void step(struct cpu *e, const struct layout *l, struct fiber *t, const struct ccs_op *o)
-{
-	const unsigned char *in = NULL;
-	unsigned char *out = NULL;
-	const struct fifo *c;
-
-	if (o->in != CCS_NONE) {
-		c = l->fifos + o->in;
-		in = c->data + c->dst_slot * c->slot_bytes;
-	}
-	if (o->out != CCS_NONE) {
-		c = l->fifos + o->out;
-		out = c->data + c->src_slot * c->slot_bytes;
-	}
-	if (o->n)
-		piece_op(l, t, o, (size_t)t->tile * l->tile, in, out);
-	if (out)
-		sent(e, l, o->out);
-	if (in)
-		received(e, l, o->in);
-	advanced(e, l, t, o);
-	if (++t->op == l->view->workers[t - l->fibers].nops) {
-		t->op = 0;
-		t->tile++;
-	}
-}
-
-/* After this the run may be over, and the fiber's memory used for the next. */
+/* A fiber of the rank is over, or one of its held messages received. After the last the run
+ * may be over, and what is in the layout used for the next. */
 static void finish(struct cpu *e, struct layout *l, uint32_t rank)
 {
 	if (atomic_fetch_sub(&l->ranks[rank].left, 1) != 1)
@@ -185,6 +159,46 @@ static void finish(struct cpu *e, struct layout *l, uint32_t rank)
 	pthread_mutex_lock(&e->world->lock);
 	run_rank_done(e->world, rank);
 	pthread_mutex_unlock(&e->world->lock);
+}
+
+static struct ends ends_of(const struct layout *l, const struct ccs_op *o)
+{
+	const struct ccs_op *from;
+	struct ends ends = { 0 };
+	const struct fifo *c;
+
+	if (o->in != CCS_NONE) {
+		from = l->view->ops + l->prep->from[o - l->view->ops];
+		c = l->fifos + o->in;
+		if (is_held(l, from))
+			ends.held = from;
+		else
+			ends.in = c->data + c->dst_slot * c->slot_bytes;
+	}
+	if (o->out != CCS_NONE && !is_held(l, o)) {
+		c = l->fifos + o->out;
+		ends.out = c->data + c->src_slot * c->slot_bytes;
+	}
+	return ends;
+}
+
+static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct ccs_op *o)
+{
+	struct ends ends = ends_of(l, o);
+
+	if (o->n)
+		piece_op(l, t, o, (size_t)t->tile * l->tile, ends);
+	if (o->out != CCS_NONE)
+		sent(e, l, o->out);
+	if (o->in != CCS_NONE)
+		received(e, l, o->in);
+	if (ends.held)
+		finish(e, l, l->view->fifos[o->in].src);
+	advanced(e, l, t, o);
+	if (++t->op == l->view->workers[t - l->fibers].nops) {
+		t->op = 0;
+		t->tile++;
+	}
 }
 
 static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
@@ -274,16 +288,18 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	struct rank_io *io = l->ranks + rank;
 	const struct ccs_rank *r = l->view->ranks + rank;
 	uint32_t workers = r[1].worker - r[0].worker;
+	uint64_t held;
 
 	io->call = l->run->seats[rank].call;
 	if (!place_buffers(io, io->call, l->prep->ranks + rank))
 		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
+	held = l->holds ? l->prep->ranks[rank].held * l->ntiles : 0;
 	if (workers && !io->copy_aside) {
-		atomic_store(&io->left, workers);
+		atomic_store(&io->left, workers + held);
 		push_workers(e, l, rank);
 		return CCS_OK;
 	}
-	atomic_store(&io->left, workers + 1);
+	atomic_store(&io->left, workers + held + 1);
 	atomic_store(&l->fibers[l->nworkers + rank].state, FIBER_QUEUED);
 	sched_push(e, l->fibers + l->nworkers + rank);
 	return CCS_OK;

@@ -20,6 +20,9 @@
 #define SLOT_BYTES ((size_t)256 << 10)
 #define TILE_LEAST ((size_t)512)
 #define FIFOS_BYTES ((uint64_t)256 << 20)
+/* Shorter chunks are copied into slots: their sender need not wait until they are read. A
+ * premul-sum scales initial values on their way. */
+#define HELD_BYTES ((size_t)4 << 10)
 /* Less data than this in all is moved faster than a thread wakes up. */
 #define PARALLEL_BYTES ((size_t)128 << 10)
 
@@ -225,6 +228,7 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 		.premul = c->premul,
 	};
 	l->longest = longest_cell(l, c->module, c->count);
+	l->holds = !c->premul && l->longest * l->esize >= HELD_BYTES;
 	choose_tile(l, r);
 	if (!take(&fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) ||
 	    !take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) ||

@@ -1,9 +1,9 @@
 /*
  * Moves and combines the data of one operation, for one tile.
  *
- * In: an operation whose waits hold, its message slots, the tile's first
- * element. The cells' parts of the tile lie packed in a message, each as long as
- * the operation says. Adjoining cells are handled as one piece. A piece goes in
+ * In: an operation whose waits hold, its messages, the tile's first element. The
+ * cells' parts of the tile lie packed in a slot, each as long as the operation
+ * says; a held message lies in cells of its sender. Adjoining cells are handled as one piece. A piece goes in
  * one pass: straight from its sources to its one target; or, with more of
  * either, in blocks that stay in the first-level cache. O(bytes + cells).
  *
@@ -118,6 +118,14 @@ static const unsigned char *cell_read(const struct current *p, uint32_t cell, si
 	return cell_final(p, cell, lo);
 }
 
+/* Cell j of a message that its sender, `from`, holds. */
+static const unsigned char *cell_held(const struct current *from, uint32_t j, size_t lo)
+{
+	bool initial = from->op->dst == CCS_NONE && from->op->flags & CCS_OP_A_INITIAL;
+
+	return cell_read(from, ccs_plan_source(from->op) + j, lo, initial);
+}
+
 static size_t tile_len(const struct current *p, uint32_t cell, size_t lo)
 {
 	size_t len = p->l->cells[cell].len;
@@ -144,14 +152,17 @@ static bool continues(const struct parts *s, const struct parts *next, size_t by
 	       (!s->out || s->out + bytes == next->out);
 }
 
-static void cells_do(const struct current *p, size_t lo, const unsigned char *in,
-		     unsigned char *out)
+static void cells_do(const struct current *p, size_t lo, struct ends ends)
 {
 	const struct ccs_op *o = p->op;
+	struct current from = { .l = p->l, .op = ends.held };
+	uint32_t source = ends.held ? ccs_plan_source(ends.held) : CCS_NONE;
 	struct parts piece = { 0 };
 	uint32_t next = o->flags & CCS_OP_LEN_SAME ? 0 : 1;
 	size_t esize = p->l->esize, at = 0, n = 0;
 
+	if (ends.held)
+		from.io = p->l->ranks + p->l->view->fifos[o->in].src;
 	for (uint32_t j = 0; j < o->n; j++) {
 		size_t len = tile_len(p, o->len + j * next, lo), use = len;
 		struct parts s = { 0 };
@@ -161,16 +172,19 @@ static void cells_do(const struct current *p, size_t lo, const unsigned char *in
 		use = clamp(p, o->a, j, lo, use);
 		use = clamp(p, o->b, j, lo, use);
 		use = clamp(p, o->dst, j, lo, use);
-		if (in)
-			s.in = in + at * esize;
+		use = clamp(p, source, j, lo, use);
+		if (ends.held)
+			s.in = cell_held(&from, j, lo);
+		else if (ends.in)
+			s.in = ends.in + at * esize;
 		if (o->a != CCS_NONE)
 			s.a = cell_read(p, o->a + j, lo, o->flags & CCS_OP_A_INITIAL);
 		if (o->b != CCS_NONE)
 			s.b = cell_read(p, o->b + j, lo, o->flags & CCS_OP_B_INITIAL);
 		if (o->dst != CCS_NONE)
 			s.dst = cell_final(p, o->dst + j, lo);
-		if (out)
-			s.out = out + at * esize;
+		if (ends.out)
+			s.out = ends.out + at * esize;
 		at += len;
 		if (n && continues(&piece, &s, n * esize)) {
 			n += use;
@@ -184,14 +198,14 @@ static void cells_do(const struct current *p, size_t lo, const unsigned char *in
 }
 
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
-	      const unsigned char *in, unsigned char *out)
+	      struct ends ends)
 {
 	struct current p = { l, l->ranks + t->rank, o, l->premul && o->flags & CCS_OP_A_INITIAL,
 			     l->premul && o->flags & CCS_OP_B_INITIAL };
 	struct ccs_op first, second;
 
 	if (!(o->flags & CCS_OP_SHIFTED)) {
-		cells_do(&p, lo, in, out);
+		cells_do(&p, lo, ends);
 		return;
 	}
 	/* It writes what it has yet to read: by way of a copy. */
@@ -199,10 +213,10 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	first.dst = CCS_NONE;
 	second.a = second.b = CCS_NONE;
 	p.op = &first;
-	cells_do(&p, lo, in, t->stage);
+	cells_do(&p, lo, (struct ends){ ends.in, ends.held, t->stage });
 	p.op = &second;
 	p.scale_a = p.scale_b = false;
-	cells_do(&p, lo, t->stage, out);
+	cells_do(&p, lo, (struct ends){ t->stage, NULL, ends.out });
 }
 
 void piece_before(struct rank_io *io)

@@ -45,6 +45,14 @@
  * executor that sees both memories may write there instead of into a slot, once the
  * receiver has begun the call.
  *
+ * Held messages. CCS_OP_HELD marks a sending operation whose message lies, when it is done,
+ * in cells of its rank (ccs_plan_source) that no operation of the rank writes until the
+ * receiving operation is over (by the same orders). So an executor that sees both memories
+ * may let the receiver read it there, and not by way of a slot; a rank's call is over
+ * only when its held messages have been received. An initial value that a premul-sum has to
+ * scale does not lie there scaled. The mark counts on messages that are not written
+ * directly: an executor does the one or the other.
+ *
  * Rounds. An engine that exchanges messages in groups (NCCL's grouped send and receive)
  * sends all of a round at once, and between two rounds each rank does what it can.
  * Phase p comes after round p (phase 0: before all) and holds the operations that can be
@@ -71,7 +79,7 @@
 #include "runtime/ccs.h"
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 5u
+#define CCS_PLAN_ABI 6u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */
@@ -212,6 +220,7 @@ struct ccs_worker {
 	64u		     /* between hosts: what it sends is sent from its cells
 				   (ccs_plan_source) */
 #define CCS_OP_TO_CELLS 128u /* ... what it receives is received in `dst` */
+#define CCS_OP_HELD 256u     /* its message may be read in the cells that hold it */
 
 /* Cells a.., b.., dst.. are n cells each. Absent parts are CCS_NONE. A cell of
  * an `in` buffer is always read with its _INITIAL flag set. */

@@ -3,7 +3,7 @@
  *
  * In: a verified plan. Out: struct prep. One sweep over the operations of each
  * rank notes which cells are written; one over its cells turns that and the
- * expected values into ranges. O(operations + nranks x cells).
+ * expected values into ranges. A third is about messages. O(operations + nranks x cells).
  */
 #include "runtime/plan/prep.h"
 
@@ -96,12 +96,27 @@ static bool sweep(struct prep *p, const struct ccs_module *m, const struct plan_
 	return true;
 }
 
+static void sweep_messages(struct prep *p, const struct plan_view *v)
+{
+	memset(p->from, 0xff, v->plan->ops.n * sizeof(*p->from));
+	for (uint32_t w = 0; w < v->plan->workers.n; w++) {
+		const struct ccs_worker *x = v->workers + w;
+
+		for (uint32_t i = x->op; i - x->op < x->nops; i++) {
+			if (v->ops[i].to != CCS_NONE)
+				p->from[v->ops[i].to] = i;
+			p->ranks[x->rank].held += (v->ops[i].flags & CCS_OP_HELD) != 0;
+		}
+	}
+}
+
 void prep_free(struct prep *p)
 {
 	if (!p)
 		return;
 	free(p->ranks);
 	free(p->ranges);
+	free(p->from);
 	free(p);
 }
 
@@ -113,7 +128,10 @@ static struct prep *prep_make(const struct ccs_module *m, const struct plan_view
 
 	if (ok) {
 		p->ranks = calloc((size_t)v->plan->nranks + 1, sizeof(*p->ranks));
-		ok = p->ranks && sweep(p, m, v, written);
+		p->from = malloc((v->plan->ops.n + 1) * sizeof(*p->from));
+		ok = p->ranks && p->from && sweep(p, m, v, written);
+		if (ok)
+			sweep_messages(p, v);
 	}
 	free(written);
 	if (!ok) {

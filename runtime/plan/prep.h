@@ -19,12 +19,14 @@ struct prep_rank {
 	 * no operation writes them: [keep, reduced). Cells that end with what the
 	 * contract calls a sum: [reduced, next rank's keep). */
 	uint32_t keep, reduced;
+	uint64_t held; /* messages that it sends from cells that hold them (CCS_OP_HELD) */
 };
 
 struct prep {
 	struct prep_rank *ranks; /* nranks + 1: the last closes */
 	struct cell_range *ranges;
 	uint32_t nranges;
+	uint32_t *from; /* by operation: the one that sends what it receives, or CCS_NONE */
 };
 
 /** The plan's facts, made now if there are none yet; NULL if memory is short.
