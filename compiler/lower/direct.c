@@ -134,7 +134,9 @@ static struct target *target_at(struct finder *f, uint32_t cell)
 	struct target *t = &f->cells[cell];
 
 	if (t->age != f->age)
-		*t = (struct target){ .age = f->age, .message = NONE, .write = NONE, .change = NONE };
+		*t = (struct target){
+			.age = f->age, .message = NONE, .write = NONE, .change = NONE
+		};
 	return t;
 }
 
@@ -228,8 +230,7 @@ static void walk_ranks(struct finder *f)
 		f->age++;
 		for (uint32_t i = b->of_rank[r + 1]; i > b->of_rank[r];) {
 			uint32_t e = b->by_rank[--i];
-			const struct op *o =
-				&p->tasks[b->events[e].task].ops[b->events[e].row];
+			const struct op *o = &p->tasks[b->events[e].task].ops[b->events[e].row];
 			struct touch t = op_touch(o);
 			if (f->sent[e] != NONE)
 				holds(f, o, f->sent[e]);

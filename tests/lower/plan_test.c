@@ -74,7 +74,7 @@ static struct sim_want *new_wants(const struct sim_plan *p)
 /* ---- the library ----------------------------------------------------------------------- */
 
 struct totals {
-	int plans, bad, ops, waits, fused, messages, direct;
+	int plans, bad, ops, waits, fused, messages, direct, held;
 };
 
 static void count_plan(struct totals *t, const struct sim_plan *p)
@@ -86,6 +86,7 @@ static void count_plan(struct totals *t, const struct sim_plan *p)
 		t->fused += p->ops[i].in != ABSENT && p->ops[i].out != ABSENT;
 		t->messages += p->ops[i].out != ABSENT;
 		t->direct += p->ops[i].remote != ABSENT;
+		t->held += p->ops[i].held;
 	}
 }
 
@@ -131,9 +132,9 @@ static void try_schedule(const char *file, const int *n, int count)
 		sim_free(&m);
 	}
 	printf("%s - plans of %s: %d plans, %d operations (%d receive and send), %d waits, "
-	       "%d messages (%d direct)\n",
+	       "%d messages (%d direct, %d held)\n",
 	       t.bad || !t.plans ? "not ok" : "ok", file, t.plans, t.ops, t.fused, t.waits,
-	       t.messages, t.direct);
+	       t.messages, t.direct, t.held);
 }
 
 static bool find_schedules(const char *folder, glob_t *g)
@@ -219,12 +220,13 @@ static void random_result(const char *what, int count, const struct totals *t)
 	       t->bad ? "not ok" : "ok", what, count, t->ops, t->bad);
 	/* The programs must be worth it. */
 	printf("%s - plans of %s programs wait (%d waits) and fuse (%d receive and send), "
-	       "%d of %d messages are direct\n",
+	       "%d of %d messages are direct, %d held\n",
 	       t->waits > count / 10 && t->fused > count / 10 && t->direct > count / 10 &&
-			       t->direct < t->messages - count / 10
+			       t->direct < t->messages - count / 10 && t->held > count / 10 &&
+			       t->held < t->messages - count / 10
 		       ? "ok"
 		       : "not ok",
-	       what, t->waits, t->fused, t->direct, t->messages);
+	       what, t->waits, t->fused, t->direct, t->messages, t->held);
 }
 
 static int run_random(int count, uint64_t seed)
@@ -334,6 +336,17 @@ static void hold_up(const struct sim_plan *p, int send, int k, struct sim_config
 	c->slots = sim_most_messages(p) * c->tiles;
 }
 
+/* For a message that is not held for long enough: holds up its receiver. */
+static void read_late(const struct sim_plan *p, int send, struct sim_config *c)
+{
+	int r = sim_receiver(p, send);
+
+	c->slow = p->fifos[p->ops[send].out].dst_worker;
+	c->slow_from = 2 * (r - p->workers[c->slow].op);
+	c->in_place = true;
+	c->slots = sim_most_messages(p) * c->tiles;
+}
+
 /* Runs alone must notice, so neither sim_check nor the race check is asked; the
  * exception is a foreign FIFO, where only sim_check can tell. Operation `op` is the one
  * that was changed. */
@@ -356,8 +369,11 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 		}
 		if (kind == NOT_FREE)
 			hold_up(p, op, k, &c);
+		if (kind == NOT_HELD)
+			read_late(p, op, &c);
 		c.free_remote = kind != REMOTE;
 		c.direct = kind == NOT_FREE || kind == UNMARK;
+		c.held = kind == NOT_HELD || kind == UNHOLD;
 		if (kind == NO_SLOTS)
 			c.slots = 0;
 		if (!sim_run(p, want, &c, &why))
@@ -368,7 +384,7 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 
 /* A wait that others imply may go, and independent operations may change places:
  * the race check decides that. Of a wait, runs and race check must agree both ways.
- * A message that is not direct though it could be is as good; but it is found. */
+ * A message that is not direct, or held, though it could be is as good; but it is found. */
 static void try_mutants(const struct sim_module *m, const struct sim_plan *p,
 			enum sim_mutation kind, struct tally *t)
 {
@@ -389,15 +405,20 @@ static void try_mutants(const struct sim_module *m, const struct sim_plan *p,
 				continue;
 			t->tried++;
 			noticed = run_notices(m, &q, want, kind, i, gone);
-			if (kind == UNMARK) {
-				t->noticed += !sim_direct(&q, &why);
-				t->missed += sim_direct(&q, &why);
+			if (kind == UNMARK || kind == UNHOLD) {
+				bool found = kind == UNMARK ? !sim_direct(&q, &why)
+							    : !sim_held(&q, &why);
+
+				t->noticed += found;
+				t->missed += !found;
 				t->wrong += noticed;
 				continue;
 			}
 			t->noticed += noticed;
 			if (kind == NOT_FREE)
 				t->wrong += sim_direct(&q, &why);
+			if (kind == NOT_HELD)
+				t->wrong += sim_held(&q, &why);
 			if (kind != DROP_WAIT && kind != SWAP) {
 				t->missed += !noticed;
 				continue;
@@ -465,6 +486,8 @@ static int run_controls(const char *folder)
 		{ "a foreign FIFO", WRONG_FIFO },
 		{ "a direct message into cells in use", NOT_FREE },
 		{ "a direct message less", UNMARK },
+		{ "a message held that is overwritten", NOT_HELD },
+		{ "a held message less", UNHOLD },
 		{ "a dropped wait", DROP_WAIT },
 		{ "FIFOs without a place", NO_SLOTS },
 	};

@@ -42,6 +42,7 @@ static void read_ops(struct sim_plan *p, const struct plan_view *v)
 			.n = (int)o->n,
 			.len = o->n ? (int)o->len : 0,
 			.remote = o->flags & CCS_OP_DIRECT ? part(o, v->ops[o->to].dst) : ABSENT,
+			.held = o->flags & CCS_OP_HELD,
 			.a_initial = o->flags & CCS_OP_A_INITIAL,
 			.b_initial = o->flags & CCS_OP_B_INITIAL,
 			.len_same = o->flags & CCS_OP_LEN_SAME,

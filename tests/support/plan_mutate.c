@@ -59,6 +59,16 @@ bool sim_mutate(struct sim_plan *p, enum sim_mutation m, int w, int i, struct si
 			return false;
 		o->remote = ABSENT;
 		return true;
+	case NOT_HELD: /* it lies there, but not for long enough */
+		if (o->out == ABSENT || o->held || sim_source(o) == ABSENT || o->n == 0)
+			return false;
+		o->held = true;
+		return true;
+	case UNHOLD:
+		if (!o->held)
+			return false;
+		o->held = false;
+		return true;
 	case WRONG_FIFO:
 		if (o->out == ABSENT || p->nfifos < 2)
 			return false;

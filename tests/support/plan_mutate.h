@@ -14,6 +14,8 @@ enum sim_mutation {
 	REMOTE,
 	NOT_FREE,
 	UNMARK,
+	NOT_HELD,
+	UNHOLD,
 	WRONG_FIFO,
 	DROP_WAIT,
 	NO_SLOTS,

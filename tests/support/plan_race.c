@@ -7,7 +7,7 @@
  *
  * Two questions are put to it: whether a rank's operations race, with the order that
  * messages make or without it, and which messages could be written to their place as soon
- * as they are sent.
+ * as they are sent, or read where they lie as late as they are received.
  */
 #include "tests/support/plan_sim.h"
 
@@ -266,6 +266,64 @@ static bool lets_write(const struct order *d, int x, int r, int s)
 
 	return d->rank[x] != d->rank[r] || x == r || !is_before(d, x, r) ||
 	       !sim_touches(&d->p->ops[x], to->dst, to->n) || is_before(d, x, s);
+}
+
+bool sim_keeps(const struct sim_op *o)
+{
+	return o->in == ABSENT && o->b == ABSENT && o->a_initial && o->a == o->dst;
+}
+
+int sim_source(const struct sim_op *o)
+{
+	if (o->dst != ABSENT)
+		return o->dst;
+	return o->in == ABSENT && o->b == ABSENT ? o->a : ABSENT;
+}
+
+/* Whether operation x, on the rank of send s, lets r read what s leaves where it lies. */
+static bool lets_read(const struct order *d, int x, int s, int r)
+{
+	const struct sim_op *from = &d->p->ops[s], *o = &d->p->ops[x];
+
+	if (d->rank[x] != d->rank[s] || x == s || is_before(d, x, s) ||
+	    !overlap(o->dst, sim_source(from), o->n, from->n))
+		return true;
+	return (sim_keeps(o) && from->dst == ABSENT && from->a_initial) || is_before(d, r, x);
+}
+
+/* Whether messages are held that may be, and with `all` all that may. */
+static bool check_held(const struct sim_plan *p, bool all, struct sim_failure *why)
+{
+	bool right = true;
+	struct order d;
+
+	make_order(&d, p, false);
+	for (int s = 0; s < p->nops && right; s++) {
+		int r = d.receiver[s];
+		bool may = r != ABSENT && sim_source(&p->ops[s]) != ABSENT && p->ops[s].n;
+
+		if (!p->ops[s].held && !all)
+			continue;
+		for (int x = 0; x < p->nops && may; x++)
+			may = lets_read(&d, x, s, r);
+		right = p->ops[s].held == may;
+		if (!right)
+			snprintf(why->text, sizeof(why->text),
+				 "rank %d, line %d: the message can%s be held", d.rank[s],
+				 p->ops[s].line, may ? "" : "not");
+	}
+	free_order(&d);
+	return right;
+}
+
+bool sim_held(const struct sim_plan *p, struct sim_failure *why)
+{
+	return check_held(p, true, why);
+}
+
+bool sim_held_only(const struct sim_plan *p, struct sim_failure *why)
+{
+	return check_held(p, false, why);
 }
 
 /* Whether messages have a remote cell that may, and with `all` all that may. */

@@ -4,7 +4,8 @@
  * write as torn; at its end it writes and sends. Whoever reads a torn cell, or
  * starts to write one that another is reading or writing, has found a race.
  * A direct message is written likewise, but to its receiver's cells; the receiver
- * must find it there, and reads it.
+ * must find it there, and reads it. A held message is read in its sender's cells while
+ * the receiving operation lasts, and must be there still.
  */
 #include "tests/support/plan_sim.h"
 #include "tests/support/rng.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum cell_state { EMPTY, HELD, TORN };
+enum cell_state { EMPTY, HELD, TORN, KEPT }; /* KEPT: torn by a copy of its initial value */
 
 struct value {
 	uint64_t sum;
@@ -25,11 +26,13 @@ struct cell {
 	bool written;
 	uint8_t state;
 	uint8_t readers;
+	uint8_t holders; /* readers of its initial value as a held message */
 };
 
 struct message {
 	struct value *v; /* p->most of them */
 	int n, tile, remote;
+	const struct sim_op *held; /* its sender, if it is read where that has it; or NULL */
 };
 
 struct fifo {
@@ -40,8 +43,9 @@ struct fifo {
 struct task { /* a worker's state */
 	int pos, tile;
 	bool started;
-	bool in_place;	 /* ... with a direct message: it lies in `dst` already */
-	struct value *v; /* what the started operation will write and send */
+	bool in_place;		   /* ... with a direct message: it lies in `dst` already */
+	const struct sim_op *held; /* ... that reads its message where this sender has it */
+	struct value *v;	   /* what the started operation will write and send */
 };
 
 struct sim {
@@ -206,6 +210,7 @@ static void set_cells(struct sim *s)
 						false,
 						HELD,
 						0,
+						0,
 					};
 	}
 	for (int c = s->p->cells; c < s->width; c++)
@@ -288,12 +293,25 @@ static bool can_move(const struct sim *s, int w)
 	       (o->out == ABSENT || s->fifos[o->out].used < s->c->slots);
 }
 
-/* The cell that `a` or `b` reads, or NULL: a send buffer, which nobody writes. */
-static struct cell *source(const struct sim *s, int w, int cell, bool initial)
+/* The cell of a rank that somebody reads, or NULL: a send buffer, which nobody writes. */
+static struct cell *read_at(const struct sim *s, int tile, int rank, int cell, bool initial)
 {
 	bool apart = initial && !(s->c->in_place && s->writable[cell]);
 
-	return apart ? NULL : cell_at(s, s->tasks[w].tile, s->p->workers[w].rank, cell);
+	return apart ? NULL : cell_at(s, tile, rank, cell);
+}
+
+/* The cell that `a` or `b` reads. */
+static struct cell *source(const struct sim *s, int w, int cell, bool initial)
+{
+	return read_at(s, s->tasks[w].tile, s->p->workers[w].rank, cell, initial);
+}
+
+/* The j-th cell of a held message that worker w receives on a FIFO, or NULL, likewise. */
+static struct cell *held_at(const struct sim *s, int w, int fifo, const struct sim_op *from, int j)
+{
+	return read_at(s, s->tasks[w].tile, s->p->fifos[fifo].src, sim_source(from) + j,
+		       from->dst == ABSENT && from->a_initial);
 }
 
 static bool add_value(struct sim *s, const struct sim_op *o, struct value *v, bool first,
@@ -322,7 +340,7 @@ static bool read_cell(struct sim *s, int w, int cell, bool initial, struct value
 	own.length = s->lengths[cell];
 	if (!c)
 		return add_value(s, o, v, first, &own);
-	if (c->state == TORN)
+	if (c->state == TORN || c->state == KEPT)
 		return fail(s->why, "line %d, rank %d: reads cell %d while it is written", o->line,
 			    rank, cell);
 	if (c->state == EMPTY)
@@ -352,6 +370,41 @@ static void count_readers(struct sim *s, int w, int by)
 	}
 }
 
+/* Counts the readers of a held message, likewise: those of an initial value apart, since a copy of
+ * that to its own cell is nothing in place. */
+static void count_holders(struct sim *s, int w, const struct sim_op *from, int by)
+{
+	const struct sim_op *o = current(s, w);
+	bool initial = from->dst == ABSENT && from->a_initial;
+
+	for (int j = 0; j < o->n; j++) {
+		struct cell *c = held_at(s, w, o->in, from, j);
+		uint8_t *readers = c && initial ? &c->holders : c ? &c->readers : NULL;
+
+		if (readers)
+			*readers = (uint8_t)(*readers + by);
+	}
+}
+
+/* The message is in its sender's cells still, and is read there. */
+static bool take_held(struct sim *s, int w, const struct sim_op *o, const struct message *m)
+{
+	bool initial = m->held->dst == ABSENT && m->held->a_initial;
+
+	for (int j = 0; j < o->n; j++) {
+		const struct cell *c = held_at(s, w, o->in, m->held, j);
+
+		if (!c)
+			continue;
+		if ((c->state != HELD && !(c->state == KEPT && initial)) || c->v.sum != m->v[j].sum)
+			return fail(s->why, "line %d, rank %d: the message is not held any more",
+				    o->line, s->p->workers[w].rank);
+	}
+	count_holders(s, w, m->held, 1);
+	s->tasks[w].held = m->held;
+	return true;
+}
+
 static bool take_message(struct sim *s, int w, const struct sim_op *o)
 {
 	struct fifo *f = &s->fifos[o->in];
@@ -375,6 +428,8 @@ static bool take_message(struct sim *s, int w, const struct sim_op *o)
 				    o->line, s->p->workers[w].rank, m->remote + j);
 		to[j].readers++;
 	}
+	if (m->held && !take_held(s, w, o, m))
+		return false;
 	f->head = (f->head + 1) % s->c->slots;
 	f->used--;
 	return true;
@@ -391,13 +446,16 @@ static struct cell *sent_to(const struct sim *s, int w, const struct sim_op *o)
 /* Somebody begins to write: nobody else may be at it. */
 static bool tear(struct sim *s, const struct sim_op *o, struct cell *to)
 {
+	bool keeps = s->c->in_place && sim_keeps(o);
+
 	for (int j = 0; to && j < o->n; j++) {
 		int at = (int)(to + j - s->cells);
 
-		if (to[j].state == TORN || to[j].readers)
+		if (to[j].state == TORN || to[j].state == KEPT || to[j].readers ||
+		    (to[j].holders && !keeps))
 			return fail(s->why, "line %d: writes rank %d's cell %d while it is in use",
 				    o->line, at / s->width % s->p->nranks, at % s->width);
-		to[j].state = TORN;
+		to[j].state = keeps ? KEPT : TORN;
 	}
 	return true;
 }
@@ -418,6 +476,7 @@ static bool start_op(struct sim *s, int w)
 	struct cell *to = NULL;
 
 	t->in_place = false;
+	t->held = NULL;
 	if (o->in != ABSENT && !take_message(s, w, o))
 		return false;
 	if (o->dst != ABSENT && !t->in_place)
@@ -453,6 +512,8 @@ static void finish_op(struct sim *s, int w)
 		o->dst == ABSENT ? NULL : cell_at(s, t->tile, s->p->workers[w].rank, o->dst);
 
 	count_readers(s, w, -1);
+	if (t->held)
+		count_holders(s, w, t->held, -1);
 	if (t->in_place)
 		for (int j = 0; j < o->n; j++)
 			dst[j].readers--;
@@ -466,6 +527,7 @@ static void finish_op(struct sim *s, int w)
 		m->n = o->n;
 		m->tile = t->tile;
 		m->remote = o->remote;
+		m->held = s->c->held && o->held ? o : NULL;
 		for (int j = 0; j < o->n; j++)
 			m->v[j] = t->v[j];
 	}

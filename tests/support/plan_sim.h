@@ -26,6 +26,7 @@ struct sim_buffer {
 struct sim_op { /* absent parts are ABSENT */
 	int in, out, a, b, dst, n, len, remote;
 	bool a_initial, b_initial;
+	bool held;     /* its message may be read in the cells that hold it */
 	bool len_same; /* all its cells are as long as cell len */
 	int wait, nwaits;
 	int line;
@@ -86,6 +87,7 @@ struct sim_config {
 	bool scaled;	     /* initial values are scaled when they are read */
 	bool free_remote;    /* do not compare `remote` with what the receiver does */
 	bool direct;	     /* messages with a remote cell are written there by their sender */
+	bool held;	     /* and messages that are held are read in their cells */
 	int slow, slow_from; /* worker `slow` (or ABSENT) moves only if no other can, once
 				   it has made slow_from moves, two an operation */
 	uint64_t seed;
@@ -118,7 +120,7 @@ struct sim_config sim_nth_config(const struct sim_module *m, const struct sim_pl
 /** Most messages of a FIFO. */
 int sim_most_messages(const struct sim_plan *p);
 /** All of these, and several runs: FIFOs as compiled or without end, 1 to 3 tiles, in place
- *  or not, direct messages or not. */
+ *  or not, direct and held messages or not. */
 bool sim_holds(const struct sim_module *m, const struct sim_plan *p, const struct sim_want *want,
 	       struct sim_failure *why);
 /**
@@ -138,12 +140,25 @@ bool sim_local_races(const struct sim_plan *p, bool in_place, struct sim_failure
 bool sim_direct(const struct sim_plan *p, struct sim_failure *why);
 /** Whether none but free messages have one. */
 bool sim_free_only(const struct sim_plan *p, struct sim_failure *why);
+/**
+ * Whether exactly those messages are held that can be: that lie in cells of their sender's
+ * rank all of whose later writes must begin after the receiving operation. A rank that copies
+ * its initial value to its place changes nothing of a message that is this value.
+ */
+bool sim_held(const struct sim_plan *p, struct sim_failure *why);
+/** Whether none but these are. */
+bool sim_held_only(const struct sim_plan *p, struct sim_failure *why);
 /** Whether the ranks end in the order that the plan promises, in every run. */
 bool sim_orders(const struct sim_plan *p, struct sim_failure *why);
 /** The operation that receives what operation `op` sends; ABSENT: none. */
 int sim_receiver(const struct sim_plan *p, int op);
 /** Whether it stores its message and nothing else, and some of it. */
 bool sim_stores(const struct sim_op *o);
+/** Whether it copies initial values to their own cells: in place that changes nothing. */
+bool sim_keeps(const struct sim_op *o);
+/** The first of the cells that hold what an operation sends, when it is done: where it stores
+ *  it, or else has read it unchanged; ABSENT: none. */
+int sim_source(const struct sim_op *o);
 /** Whether an operation reads or writes one of n cells (initial values lie in them). */
 bool sim_touches(const struct sim_op *o, int cell, int n);
 
