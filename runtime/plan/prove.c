@@ -86,6 +86,12 @@ void prove_drop(struct prove *p, void *rows)
 	free((struct prove_block *)rows - 1);
 }
 
+void prove_drop_since(struct prove *p, const struct prove_block *before)
+{
+	while (p->blocks != before)
+		prove_drop(p, p->blocks + 1);
+}
+
 void *prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t size)
 {
 	struct prove_block *b = rows ? (struct prove_block *)rows - 1 : NULL, *more;
@@ -211,8 +217,7 @@ ccs_status prove_plan(const struct ccs_module *m, const struct plan_view *v, uin
 	*facts = (struct prove_facts){ 0 };
 	if (prove_run(&p) && prove_cells(&p) && prove_after(&p))
 		prove_rounds(&p);
-	while (p.blocks)
-		prove_drop(&p, p.blocks + 1);
+	prove_drop_since(&p, NULL);
 	return p.status;
 }
 

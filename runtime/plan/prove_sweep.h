@@ -47,10 +47,9 @@ struct prove_sweep {
 	uint32_t *done;		      /* [workers]: operations */
 	uint32_t *waited;	      /* [workers]: whom it has waited for: units of the pool,
 					   { next, first row of another worker, operations } */
-	uint32_t *first, *last;	      /* [fifos]: messages on their way: units of the pool,
-					   { next, row that sent it, its value or their block } */
-	struct prove_value *value;    /* of the current operation's cells */
-	bool scaled;		      /* initial values may be scaled as they are read */
+	uint32_t *sent; /* [ops]: the values of its message on its way: a block of the pool */
+	struct prove_value *value; /* of the current operation's cells */
+	bool scaled;		   /* initial values may be scaled as they are read */
 	struct prove_asked order, direct;
 };
 
