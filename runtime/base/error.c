@@ -18,31 +18,15 @@ struct thread_state *error_thread(void)
 }
 
 /* The new text may be made of the old one. */
-static void set(const char *format, va_list ap)
-{
-	char text[CCS_TEXT];
-
-	vsnprintf(text, sizeof(text), format, ap);
-	strcpy(state.text, text);
-}
-
-ccs_status error_set(ccs_status s, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	set(format, ap);
-	va_end(ap);
-	return s;
-}
-
 ccs_status ccs_error_set(ccs_status s, const char *format, ...)
 {
+	char text[CCS_TEXT];
 	va_list ap;
 
 	va_start(ap, format);
-	set(format, ap);
+	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
+	strcpy(state.text, text);
 	return s;
 }
 

@@ -293,7 +293,7 @@ static ccs_status prepare(struct launch *l)
 		s = gpu_ready(l->g, l->c, (enum ccs_protocol)choice->protocol, &l->state, &l->fit);
 	if (s)
 		return s;
-	l->longest = cuda_longest(l->c->module, l->c->view, l->c->count);
+	l->longest = module_longest(l->c->module, l->c->view, l->c->count);
 	choose_replicas(l, choice->channels, esize);
 	choose_tile(l, esize);
 	return each(l, fill);

@@ -140,15 +140,13 @@ static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct 
 static ccs_status refused(const struct gpu *g, const struct gpu_part *p, ccs_status s)
 {
 	const struct nvrtc *n = &g->nvrtc;
-	char text[CCS_TEXT];
 
 	if (s != CCS_EUNSUPPORTED || n->major <= p->cuda.driver / 1000)
 		return s;
-	snprintf(text, sizeof(text), "%.600s", error_thread()->text);
 	return error_set(s,
-			 "%s: NVRTC %d.%d made it, and the driver is that of CUDA %d.%d: "
+			 "%.600s: NVRTC %d.%d made it, and the driver is that of CUDA %d.%d: "
 			 "CCS_NVRTC can name an older NVRTC",
-			 text, n->major, n->minor, p->cuda.driver / 1000,
+			 ccs_error(), n->major, n->minor, p->cuda.driver / 1000,
 			 p->cuda.driver % 1000 / 10);
 }
 

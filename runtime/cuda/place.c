@@ -26,7 +26,7 @@ bool places_make(struct places *p, uint32_t nranks, const int *seats)
 	if (!p->part_of)
 		return false;
 	for (uint32_t r = 0; r < nranks; r++) {
-		uint32_t other = 0;
+		uint32_t other = seats ? 0 : r;
 
 		while (other < r && seats[other] != seats[r])
 			other++;

@@ -8,7 +8,6 @@
  */
 #include "runtime/cuda/api.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SHARED_BLOCK ((size_t)2 << 20)
@@ -73,12 +72,9 @@ ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reache
 /* What containers and virtual machines refuse, though the GPUs could. */
 static ccs_status way_round(ccs_status s)
 {
-	char text[CCS_TEXT];
-
-	if (!s)
-		return s;
-	snprintf(text, sizeof(text), "%.600s", error_thread()->text);
-	return error_set(s, "%s; with CCS_P2P_DISABLE=1 messages go by the host's memory", text);
+	return s ? error_set(s, "%.600s; with CCS_P2P_DISABLE=1 messages go by the host's memory",
+			     ccs_error())
+		 : CCS_OK;
 }
 
 ccs_status cuda_reach(struct cuda *d, const struct cuda *peer)

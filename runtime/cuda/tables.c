@@ -97,12 +97,13 @@ static void lay_out(struct maker *k)
 
 /* ---- rows ------------------------------------------------------------------------ */
 
+_Static_assert(CCS_DEV_IN == 1 && CCS_DEV_A == 2 && CCS_DEV_B == 4 && CCS_DEV_DST == 8 &&
+		       CCS_DEV_OUT == 16,
+	       "the parts of an operation are those of ccs_plan_form");
+
 static uint32_t form_of(const struct ccs_op *o)
 {
-	return (o->in != CCS_NONE ? CCS_DEV_IN : 0) | (o->a != CCS_NONE ? CCS_DEV_A : 0) |
-	       (o->b != CCS_NONE ? CCS_DEV_B : 0) | (o->dst != CCS_NONE ? CCS_DEV_DST : 0) |
-	       (o->out != CCS_NONE ? CCS_DEV_OUT : 0) |
-	       (o->flags & CCS_OP_A_INITIAL ? CCS_DEV_A_INITIAL : 0) |
+	return ccs_plan_form(o) | (o->flags & CCS_OP_A_INITIAL ? CCS_DEV_A_INITIAL : 0) |
 	       (o->flags & CCS_OP_B_INITIAL ? CCS_DEV_B_INITIAL : 0) |
 	       (o->flags & CCS_OP_LEN_SAME ? CCS_DEV_LEN_SAME : 0);
 }
@@ -335,19 +336,6 @@ void cuda_tables_free(struct cuda_tables *t)
 struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t)
 {
 	return (struct ccs_dev_fifo *)(void *)(t->bytes + t->fifos);
-}
-
-uint64_t cuda_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count)
-{
-	uint64_t longest = 0;
-
-	for (uint32_t i = 0; i < m->nbuffers; i++) {
-		uint32_t chunks = v->shapes[i].chunks;
-		uint64_t q = chunks ? count / chunks + (count % chunks != 0) : 0;
-
-		longest = q > longest ? q : longest;
-	}
-	return longest;
 }
 
 #define AT(type, offset) ((const type *)(const void *)(device + (offset)))

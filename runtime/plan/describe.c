@@ -6,6 +6,7 @@
  */
 #include "runtime/plan/load.h"
 
+#include "runtime/base/divide.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/types.h"
 
@@ -154,7 +155,7 @@ static uint64_t cell_elements(const struct ccs_module *m, const struct plan_view
 
 	while (x + 1 < v->shapes + m->nbuffers && cell >= x[1].cell)
 		x++;
-	q = count / x->chunks + (count % x->chunks != 0);
+	q = ceil_div(count, x->chunks);
 	from = (cell - x->cell) % x->chunks * q;
 	return from >= count ? 0 : count - from < q ? count - from : q;
 }

@@ -3,6 +3,7 @@
  */
 #include "runtime/plan/load.h"
 
+#include "runtime/base/divide.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/prep.h"
 
@@ -102,6 +103,18 @@ ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, s
 	*send = s;
 	*recv = r;
 	return CCS_OK;
+}
+
+uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count)
+{
+	uint64_t longest = 0;
+
+	for (uint32_t i = 0; i < m->nbuffers; i++) {
+		uint64_t q = ceil_div(count, v->shapes[i].chunks);
+
+		longest = q > longest ? q : longest;
+	}
+	return longest;
 }
 
 ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t count, size_t *send,
