@@ -159,7 +159,7 @@ ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place)
 		memset(b->base[1][i], POISON, r->base + GUARD);
 		check_fill(&r->check, (uint32_t)i, b->send[i]);
 	}
-	return at->device ? device_push(at->device) : CCS_OK;
+	return at->device ? device_copy(at->device, true) : CCS_OK;
 }
 
 /* Bytes written behind a buffer. */
@@ -175,7 +175,7 @@ static size_t overrun(const unsigned char *from, const unsigned char *to)
 ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place, struct result *result)
 {
 	const struct home *at = b->at;
-	ccs_status s = at->device ? device_pull(at->device) : CCS_OK;
+	ccs_status s = at->device ? device_copy(at->device, false) : CCS_OK;
 
 	if (s)
 		return s;

@@ -27,18 +27,16 @@ struct nccl_side {
 
 int nccl_side_possible(const struct options *o, const struct ccs_module *m)
 {
-	if (!o->cuda) {
-		complain_once(o, "--against nccl: NCCL's ranks are on GPUs: give --device cuda "
-				 "too");
-		return EXIT_LACKS;
-	}
-	if (!baseline_has(ccs_module_contract(m))) {
-		complain_once(o,
-			      "--against nccl: NCCL has no %s; it has allreduce, allgather, "
-			      "reduce_scatter, broadcast, reduce, gather, scatter and all_to_all",
-			      ccs_module_contract(m));
-		return EXIT_LACKS;
-	}
+	if (!o->cuda)
+		return complain_once(o, EXIT_LACKS,
+				     "--against nccl: NCCL's ranks are on GPUs: give --device cuda "
+				     "too");
+	if (!baseline_has(ccs_module_contract(m)))
+		return complain_once(
+			o, EXIT_LACKS,
+			"--against nccl: NCCL has no %s; it has allreduce, allgather, "
+			"reduce_scatter, broadcast, reduce, gather, scatter and all_to_all",
+			ccs_module_contract(m));
 	return EXIT_DONE;
 }
 

@@ -1,10 +1,10 @@
 /*
- * The table for programs. See report.h.
+ * The table for programs. See bench.h.
  *
  * In: rows as they are measured, errors as they are said. Out: JSON at the end, since a
  * document is whole or none; CSV row by row. O(rows) memory.
  */
-#include "runtime/ccrun/report.h"
+#include "runtime/ccrun/bench.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * times as long NCCL takes; with --copy-rate, how much of a copy's rate the messages'
  * bytes come to. The same figures go to the report, if there is one.
  */
-#include "runtime/ccrun/report.h"
+#include "runtime/ccrun/bench.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -148,7 +148,7 @@ static void print_wrong(const struct bench *b, const struct row *r, bool in_plac
 {
 	for (int side = 0; side < SIDES && !b->o->rank; side++)
 		if (x[side].wrong)
-			complain(b->o, "%s%s %s, size %zu, %s: %s",
+			complain(b->o, EXIT_WRONG, "%s%s %s, size %zu, %s: %s",
 				 side == SIDE_NCCL ? "NCCL: " : "", ccs_dtype_name(r->check.type),
 				 redop_name(r->check.op), r->size,
 				 in_place ? "in place" : "out of place", x[side].text);
@@ -197,15 +197,11 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	int rc = EXIT_DONE;
 
 	r.check.plan = ccs_module_find(b->m, b->at->ranks, root);
-	if (r.check.plan < 0) {
-		complain_once(b->o, "%s has no plan for root %d of %d ranks",
-			      ccs_module_schedule(b->m), root, b->at->ranks);
-		return EXIT_USAGE;
-	}
-	if (!check_init(&r.check)) {
-		complain(b->o, "out of memory");
-		return EXIT_LACKS;
-	}
+	if (r.check.plan < 0)
+		return complain_once(b->o, EXIT_USAGE, "%s has no plan for root %d of %d ranks",
+				     ccs_module_schedule(b->m), root, b->at->ranks);
+	if (!check_init(&r.check))
+		return complain(b->o, EXIT_LACKS, "out of memory");
 	check_scalar(&r.check, r.scalar);
 	while (rc == EXIT_DONE) {
 		rc = size_run(b, &r, size);

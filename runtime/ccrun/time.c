@@ -104,10 +104,9 @@ static ccs_status launch_graphs(struct bench *b, struct lanes *l)
 
 /* ---- times ------------------------------------------------------------------------------- */
 
-ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
-		      double *us)
+static ccs_status time_them(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
+			    bool graph, double *us)
 {
-	bool graph = l && b->o->graphs;
 	double calls = (double)b->o->iters * (graph ? b->o->graphs : 1), from = time_now();
 	ccs_status s = l ? lanes_start(l) : CCS_OK;
 
@@ -120,6 +119,12 @@ ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struc
 		s = lanes_elapsed(l, us);
 	*us /= calls;
 	return s;
+}
+
+ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
+		      double *us)
+{
+	return time_them(b, r, put, l, l && b->o->graphs, us);
 }
 
 /* From the first rank's one buffer to its other. */
@@ -144,15 +149,5 @@ ccs_status time_copy(struct bench *b, const struct row *r, double *us)
 	struct lanes one = { .lane = l->lane + l->of[b->at->first], .n = 1, .of = l->of };
 	ccs_status s = time_run(b, r, put_copy, &one, b->o->warmup);
 
-	*us = 0;
-	if (!s)
-		s = lanes_start(&one);
-	if (!s)
-		s = put_all(b, r, put_copy, b->o->iters);
-	if (!s)
-		s = wait_all(b, &one, b->o->iters);
-	if (!s)
-		s = lanes_elapsed(&one, us);
-	*us /= b->o->iters;
-	return s;
+	return s ? s : time_them(b, r, put_copy, &one, false, us);
 }
