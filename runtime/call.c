@@ -6,7 +6,7 @@
  * until it is over. In a group calls are recorded, join together at the end, and
  * the thread takes part until all are over. O(1) a call beside its run.
  */
-#include "runtime/run.h"
+#include "runtime/comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

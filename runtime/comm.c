@@ -6,7 +6,7 @@
  * and frees it. A process that was forked has a copy, without the threads: it can only free
  * that. O(ranks).
  */
-#include "runtime/run.h"
+#include "runtime/comm.h"
 
 #include <stdlib.h>
 #include <string.h>

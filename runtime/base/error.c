@@ -56,18 +56,13 @@ const char *ccs_error(void)
 
 const char *ccs_status_name(ccs_status s)
 {
-	switch (s) {
-	case CCS_OK: return "CCS_OK";
-	case CCS_EINVAL: return "CCS_EINVAL";
-	case CCS_EFILE: return "CCS_EFILE";
-	case CCS_ENOPLAN: return "CCS_ENOPLAN";
-	case CCS_ENOMEM: return "CCS_ENOMEM";
-	case CCS_ETIMEOUT: return "CCS_ETIMEOUT";
-	case CCS_EABORTED: return "CCS_EABORTED";
-	case CCS_EUNSUPPORTED: return "CCS_EUNSUPPORTED";
-	case CCS_ESYSTEM: return "CCS_ESYSTEM";
-	}
-	return "unknown status";
+	static const char *const names[] = {
+		/* by minus the status */
+		"CCS_OK",	"CCS_EINVAL",	"CCS_EFILE",	    "CCS_ENOPLAN", "CCS_ENOMEM",
+		"CCS_ETIMEOUT", "CCS_EABORTED", "CCS_EUNSUPPORTED", "CCS_ESYSTEM",
+	};
+
+	return s <= CCS_OK && s >= CCS_ESYSTEM ? names[-(int)s] : "unknown status";
 }
 
 const char *ccs_version(void)

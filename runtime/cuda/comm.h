@@ -37,7 +37,7 @@
 #include "runtime/cuda/tables.h"
 #include "runtime/plan/choice.h"
 #include "runtime/plan/kernel.h"
-#include "runtime/run.h"
+#include "runtime/comm.h"
 
 /* A module, by its bytes: the user may have freed the struct. */
 struct gpu_module_id {

@@ -192,7 +192,8 @@ bool prove_step(struct prove_sweep *s, uint32_t worker)
 				.row = w->op + s->done[worker]++ };
 	const struct ccs_op *o = t.o = s->v->ops + t.row;
 
-	if (!prove_waits(s, &t) || (o->in != CCS_NONE && !receive(s, &t)) ||
+	prove_waits(s, &t);
+	if ((o->in != CCS_NONE && !receive(s, &t)) ||
 	    (o->a != CCS_NONE &&
 	     !add_cells(s, &t, o->a, o->flags & CCS_OP_A_INITIAL, o->in == CCS_NONE)) ||
 	    (o->b != CCS_NONE && !add_cells(s, &t, o->b, o->flags & CCS_OP_B_INITIAL,
