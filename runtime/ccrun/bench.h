@@ -62,8 +62,6 @@ struct bench {
 /** Makes the communicators. Returns EXIT_DONE, or says why not. Close it in any case. */
 int home_open(struct home *p, const struct options *o);
 void home_close(struct home *p);
-/** "8 ranks on one GPU, ..." */
-void home_describe(const struct home *p, char *text, size_t size);
 /** How a step went on all processes: CCS_OK only if it did everywhere. */
 ccs_status home_agree(const struct home *p, ccs_status s);
 /** The largest of all processes' values. Waits for all. */
@@ -76,8 +74,6 @@ ccs_status home_wrong(const struct home *p, struct result *r);
 /** The arrays, for that many ranks. false: out of memory. */
 bool buffers_open(struct bench *b);
 void buffers_close(struct bench *b);
-/** Blocks of `count` elements in all buffers of a kind; *n: how many buffers. */
-uint32_t buffers_blocks(const struct row *r, bool recv, uint32_t *n);
 /** Sets the count whose larger buffer has at most `size` bytes. */
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size);
 /** Memory for the row, of the host and on the GPUs. */

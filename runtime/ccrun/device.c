@@ -10,18 +10,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-struct device {
-	struct driver driver;
-	struct gpu *gpus; /* as many as are open */
-	struct gpu **of;  /* [rank] */
-	int ngpus;
-	const struct home *at;
-	unsigned char **base[2]; /* the host's */
-	cuda_ptr *dev[2];
-	size_t bytes;
-	struct lanes lanes;
-};
-
 /* ---- GPUs ------------------------------------------------------------------------------ */
 
 ccs_status device_use(const struct gpu *g)
@@ -110,16 +98,6 @@ void device_close(struct device *d)
 	free(d->gpus);
 	free(d->of);
 	free(d);
-}
-
-struct lanes *device_lanes(struct device *d)
-{
-	return &d->lanes;
-}
-
-struct gpu *device_gpu(const struct device *d, int rank)
-{
-	return d->of[rank];
 }
 
 /* ---- buffers ---------------------------------------------------------------------- */

@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 
-struct device;
 struct home;
 
 /* A GPU, by its primary context, in which CUDA's runtime and the library work, too. */
@@ -35,12 +34,21 @@ struct lanes {
 	int *of; /* [rank]: its lane, or -1 */
 };
 
+struct device {
+	struct driver driver;
+	struct gpu *gpus; /* as many as are open */
+	struct gpu **of;  /* [rank] */
+	int ngpus;
+	const struct home *at;
+	unsigned char **base[2]; /* the host's */
+	cuda_ptr *dev[2];
+	size_t bytes;
+	struct lanes lanes; /* ours: one for each GPU of this process */
+};
+
 /** For this process's ranks, each on its communicator's GPU. Close it in any case. */
 ccs_status device_open(struct device **d, const struct home *at);
 void device_close(struct device *d);
-/** Our lanes: one for each GPU of this process. */
-struct lanes *device_lanes(struct device *d);
-struct gpu *device_gpu(const struct device *d, int rank);
 
 /** From here on the thread's calls of CUDA and NCCL are about that GPU. */
 ccs_status device_use(const struct gpu *g);

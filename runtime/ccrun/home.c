@@ -107,11 +107,6 @@ static struct ccs_comm *mine(const struct home *p)
 	return p->comm[p->first];
 }
 
-void home_describe(const struct home *p, char *text, size_t size)
-{
-	ccs_comm_describe(mine(p), text, size);
-}
-
 /* ---- what processes tell one another ------------------------------------------------- */
 
 ccs_status home_agree(const struct home *p, ccs_status s)

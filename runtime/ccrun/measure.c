@@ -54,7 +54,7 @@ ccs_status failure_first(const struct failure *f, ccs_status s)
 
 static struct lanes *lanes(const struct bench *b)
 {
-	return b->at->device ? device_lanes(b->at->device) : NULL;
+	return b->at->device ? &b->at->device->lanes : NULL;
 }
 
 static ccs_status put(struct bench *b, const struct row *r)

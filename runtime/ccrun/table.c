@@ -12,10 +12,8 @@
 #include <string.h>
 
 /* Where another process prints, this one is silent. */
-static void print(const struct bench *b, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void print(const struct bench *b, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void print(const struct bench *b, const char *format,
+							...)
 {
 	va_list ap;
 
@@ -54,7 +52,7 @@ static double bus_factor(const char *contract, int ranks)
 /* GPUs that the ranks of all processes live on. */
 static int count_gpus(const struct home *p)
 {
-	return p->local < p->ranks ? p->ranks : device_lanes(p->device)->n;
+	return p->local < p->ranks ? p->ranks : p->device->lanes.n;
 }
 
 /* With --copy-rate: the part of the copy's rate that the messages come to. Each byte of
@@ -304,7 +302,7 @@ static void print_head(const struct bench *b)
 		      { "in place", "NCCL, in place", 19, 12 } };
 	char where[512];
 
-	home_describe(b->at, where, sizeof(where));
+	ccs_comm_describe(b->at->comm[b->at->first], where, sizeof(where));
 	report_head(b, where);
 	print(b, "# %s: %s, %s\n", ccs_module_schedule(b->m), ccs_module_contract(b->m), where);
 	if (b->nccl)

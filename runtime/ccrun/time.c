@@ -132,11 +132,11 @@ static ccs_status put_copy(struct bench *b, const struct row *r)
 {
 	struct device *at = b->at->device;
 	int first = b->at->first;
-	const struct gpu *g = device_gpu(at, first);
+	const struct gpu *g = at->of[first];
 	ccs_status s = device_use(g);
 	cuda_ptr to = (uintptr_t)device_pointer(at, first, b->base[1][first]);
 	cuda_ptr from = (uintptr_t)device_pointer(at, first, b->base[0][first]);
-	cuda_stream stream = lanes_stream(device_lanes(at), first);
+	cuda_stream stream = lanes_stream(&at->lanes, first);
 
 	return s ? s
 		 : driver_check(g->driver, g->driver->copy(to, from, r->size, stream),
@@ -145,7 +145,7 @@ static ccs_status put_copy(struct bench *b, const struct row *r)
 
 ccs_status time_copy(struct bench *b, const struct row *r, double *us)
 {
-	struct lanes *l = device_lanes(b->at->device);
+	struct lanes *l = &b->at->device->lanes;
 	struct lanes one = { .lane = l->lane + l->of[b->at->first], .n = 1, .of = l->of };
 	ccs_status s = time_run(b, r, put_copy, &one, b->o->warmup);
 

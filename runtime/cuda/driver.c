@@ -257,9 +257,7 @@ void cuda_forget(struct cuda *d)
 ccs_status cuda_enter(struct cuda *d, int *mode)
 {
 	ccs_status s = d->api ? cuda_check(d, d->api->push(d->context), "cuCtxPushCurrent",
-					   "GPU "
-					   "%s",
-					   d->name)
+					   "GPU %s", d->name)
 			      : error_set(CCS_EABORTED, "the GPU was opened by another process");
 
 	if (s)
@@ -302,24 +300,16 @@ void cuda_free(struct cuda *d, cuda_ptr p)
 		d->api->free(p);
 }
 
-ccs_status cuda_alloc_host(struct cuda *d, void **host, cuda_ptr *dev, size_t bytes,
-			   const char *what)
+ccs_status cuda_alloc_host(struct cuda *d, void **host, size_t bytes, const char *what)
 {
 	ccs_status s =
 		cuda_check(d, d->api->host_alloc(host, bytes, CUDA_PORTABLE_MAPPED),
 			   "cuMemHostAlloc", "%zu bytes of pinned memory for %s", bytes, what);
 
-	if (s) {
+	if (s)
 		*host = NULL;
-		return s;
-	}
-	memset(*host, 0, bytes);
-	s = cuda_check(d, d->api->host_pointer(dev, *host, 0), "cuMemHostGetDevicePointer", "%s",
-		       what);
-	if (s) {
-		d->api->host_free(*host);
-		*host = NULL;
-	}
+	else
+		memset(*host, 0, bytes);
 	return s;
 }
 

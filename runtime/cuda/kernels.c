@@ -20,7 +20,7 @@ struct gpu_module_id gpu_module_id(const struct ccs_module *m)
 	return (struct gpu_module_id){ m->head->size, m->head->checksum };
 }
 
-static bool same_module(struct gpu_module_id a, struct gpu_module_id b)
+bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b)
 {
 	return a.size == b.size && a.checksum == b.checksum;
 }
@@ -207,7 +207,7 @@ ccs_status gpu_kernel_get(struct gpu *g, struct gpu_part *p, const struct ccs_mo
 	struct gpu_kernel *k = p->kernels;
 	ccs_status s;
 
-	while (k && !(same_module(k->id, id) && same_key(&k->key, key)))
+	while (k && !(gpu_same_module(k->id, id) && same_key(&k->key, key)))
 		k = k->next;
 	*kernel = k;
 	if (k)

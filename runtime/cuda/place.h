@@ -40,6 +40,8 @@ void place_workers(const struct places *p, const struct ccs_rank *ranks, uint32_
 struct place_room {
 	uint64_t blocks[PLACE_TRIES];
 	uint32_t threads[PLACE_TRIES]; /* descending; 0: not tried */
+	int32_t sms;		       /* the part's GPU, for messages */
+	char name[96];
 };
 
 /** The most threads with which all workers of all parts are resident, and how many

@@ -320,14 +320,13 @@ ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count, 
 
 ccs_status ccs_dtype_describe(ccs_dtype t, struct ccs_dtype_info *info)
 {
-	const struct type_fact *f = type_fact(t);
+	const struct ccs_dtype_info *f = type_fact(t);
 
 	if (!info)
 		return is_null("ccs_dtype_describe");
 	if (!f)
 		return no_such("ccs_dtype_describe", "element type", (int)t, CCS_NDTYPES);
-	*info = (struct ccs_dtype_info){ f->name,     f->alias,	   f->size,
-					 f->exponent, f->mantissa, f->has_sign };
+	*info = *f;
 	return CCS_OK;
 }
 

@@ -25,6 +25,7 @@
 
 /* Row 0 knows of nothing. */
 struct row {
+	uint32_t owners; /* free: the next free row */
 	uint32_t done[COLUMNS];
 };
 
@@ -42,8 +43,7 @@ struct sweeps {
 	uint32_t *known;       /* [ops]: the row that an operation left, as long as ... */
 	uint32_t *hearers;     /* [ops]: so many have yet to hear of it */
 	struct row *rows;
-	uint32_t *owners; /* of rows; free: the next free row */
-	uint64_t nrows, caprows, capowners;
+	uint64_t nrows, caprows;
 	uint32_t free_row;
 	const struct prove_question *open;
 };
@@ -104,8 +104,8 @@ static void count_hearers(struct sweeps *s)
 
 static void let_row(struct sweeps *s, uint32_t row)
 {
-	if (row && !--s->owners[row]) {
-		s->owners[row] = s->free_row;
+	if (row && !--s->rows[row].owners) {
+		s->rows[row].owners = s->free_row;
 		s->free_row = row;
 	}
 }
@@ -113,43 +113,25 @@ static void let_row(struct sweeps *s, uint32_t row)
 static uint32_t own_row(struct sweeps *s, uint32_t row)
 {
 	if (row)
-		s->owners[row]++;
-	return row;
-}
-
-/* 0: no memory. */
-static uint32_t new_row(struct sweeps *s)
-{
-	uint32_t row = s->free_row;
-	struct row *rows;
-	uint32_t *owners;
-
-	if (row) {
-		s->free_row = s->owners[row];
-	} else {
-		rows = prove_grow(s->p, s->rows, &s->caprows, s->nrows + 1, sizeof(*rows));
-		s->rows = rows ? rows : s->rows;
-		owners = prove_grow(s->p, s->owners, &s->capowners, s->nrows + 1, sizeof(*owners));
-		s->owners = owners ? owners : s->owners;
-		if (!rows || !owners)
-			return 0;
-		row = (uint32_t)s->nrows++;
-	}
-	s->owners[row] = 1;
+		s->rows[row].owners++;
 	return row;
 }
 
 /* A row that worker w alone has, with what it knew: 0: no memory. */
 static uint32_t private_row(struct sweeps *s, uint32_t w)
 {
-	uint32_t row = s->row[w], own;
+	uint32_t row = s->row[w], own = s->free_row;
 
-	if (row && s->owners[row] == 1)
+	if (row && s->rows[row].owners == 1)
 		return row;
-	own = new_row(s);
-	if (!own)
+	if (own)
+		s->free_row = s->rows[own].owners;
+	else if (prove_grow(s->p, &s->rows, &s->caprows, s->nrows + 1, sizeof(*s->rows)))
+		own = (uint32_t)s->nrows++;
+	else
 		return 0;
 	s->rows[own] = s->rows[row];
+	s->rows[own].owners = 1;
 	let_row(s, row);
 	return s->row[w] = own;
 }
@@ -276,8 +258,7 @@ static bool allocate(struct sweeps *s)
 	s->asked = prove_rows(p, plan->workers.n, sizeof(*s->asked));
 	s->known = prove_rows(p, plan->ops.n, sizeof(*s->known));
 	s->hearers = prove_rows(p, plan->ops.n, sizeof(*s->hearers));
-	s->rows = prove_grow(p, NULL, &s->caprows, 1, sizeof(*s->rows));
-	s->owners = prove_grow(p, NULL, &s->capowners, 1, sizeof(*s->owners));
+	prove_grow(p, &s->rows, &s->caprows, 1, sizeof(*s->rows));
 	if (p->status)
 		return false;
 	memset(s->rows, 0, sizeof(*s->rows));

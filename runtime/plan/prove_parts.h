@@ -43,8 +43,9 @@ struct prove {
 
 /** Zeroed rows, which last as long as the proof; NULL: no memory, and p->status says so. */
 void *prove_rows(struct prove *p, uint64_t n, size_t size);
-/** Makes room for more of them, at least `n`; the new ones are not zeroed. */
-void *prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t size);
+/** Makes room for more of them, at least `n`, where `rows` is the address of the pointer to them;
+ *  the new ones are not zeroed. False: no memory, and all is as it was. */
+bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t size);
 /** Gives rows back before the end; ... all that were made since p->blocks was that. */
 void prove_drop(struct prove *p, void *rows);
 void prove_drop_since(struct prove *p, const struct prove_block *before);

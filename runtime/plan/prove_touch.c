@@ -66,16 +66,13 @@ bool prove_answers(struct prove_sweep *s)
 static bool ask(struct prove_sweep *s, struct prove_asked *a, struct prove_question q)
 {
 	const struct prove_question *last = a->n ? a->q + a->n - 1 : NULL;
-	struct prove_question *more;
 
 	if (last && last->x == q.x && last->y == q.y)
 		return true;
 	if (a->n == MOST_ASKED && !answer(s, a))
 		return false;
-	more = prove_grow(s->p, a->q, &a->cap, a->n + 1, sizeof(*more));
-	if (!more)
+	if (!prove_grow(s->p, &a->q, &a->cap, a->n + 1, sizeof(q)))
 		return false;
-	a->q = more;
 	a->q[a->n++] = q;
 	if (a->messages)
 		s->p->facts->asked_direct++;

@@ -12,7 +12,7 @@ TYPES(ASSERT)
 _Static_assert(TYPES(COUNT) == CCS_NDTYPES, "each of ccs.h's types has a row");
 _Static_assert(OPS(COUNT) == OP_COUNT, "each of ccs.h's operators has a row");
 
-static const struct type_fact types[CCS_NDTYPES] = {
+static const struct ccs_dtype_info types[CCS_NDTYPES] = {
 #define TYPE(t, number, name, alias, size, exponent, mantissa, has_sign, code) \
 	[t] = { name, alias, size, exponent, mantissa, has_sign },
 	TYPES(TYPE)
@@ -26,7 +26,7 @@ static const struct op_fact ops[OP_COUNT] = {
 };
 #undef OP
 
-const struct type_fact *type_fact(ccs_dtype t)
+const struct ccs_dtype_info *type_fact(ccs_dtype t)
 {
 	return (unsigned)t < CCS_NDTYPES ? types + t : NULL;
 }

@@ -11,13 +11,6 @@
 
 enum { OP_PREMUL = CCS_NREDOPS, OP_COUNT };
 
-struct type_fact {
-	const char *name, *alias;
-	size_t size;
-	int exponent, mantissa; /* bits of a float; 0 */
-	bool has_sign;
-};
-
 struct op_fact {
 	const char *name;
 	uint32_t number; /* in modules and kernels */
@@ -26,7 +19,7 @@ struct op_fact {
 };
 
 /** NULL for a number that is no type. */
-const struct type_fact *type_fact(ccs_dtype t);
+const struct ccs_dtype_info *type_fact(ccs_dtype t);
 
 /** Of a ccs_redop, or OP_PREMUL; NULL for a number that is neither. */
 const struct op_fact *op_fact(int op);
