@@ -98,17 +98,17 @@ static bool load_archs(struct nvrtc *n)
 
 bool nvrtc_open(struct nvrtc *n, char *why, size_t size)
 {
+	bool done;
+
 	*n = (struct nvrtc){ 0 };
-	if (!load(n, why, size)) {
-		nvrtc_close(n);
-		return false;
-	}
-	if (!load_archs(n)) {
+	done = load(n, why, size);
+	if (done && !load_archs(n)) {
 		snprintf(why, size, "%s does not say which GPUs it compiles for", n->path);
-		nvrtc_close(n);
-		return false;
+		done = false;
 	}
-	return true;
+	if (!done)
+		nvrtc_close(n);
+	return done;
 }
 
 /* The library stays mapped: its threads and its allocations are its own. */

@@ -155,10 +155,8 @@ void nccl_side_done(struct bench *b);
 
 /* One side's figures of a row's placement. */
 struct figures {
-	bool measured;
-	double us, alg, bus; /* a call's time; GB/s */
-	size_t wrong;
-	const char *text;		/* of the first wrong element */
+	const struct result *of;
+	double alg, bus;		/* GB/s */
 	double copy_percent, copy_rate; /* GB/s; negative: not measured */
 };
 

@@ -77,12 +77,7 @@ static void copy_figures(const struct bench *b, const struct row *r, const struc
 static struct figures figures_of(struct bench *b, const struct row *r, enum side side,
 				 const struct result *x)
 {
-	struct figures f = { .measured = x->measured,
-			     .us = x->us,
-			     .wrong = x->wrong,
-			     .text = x->text,
-			     .copy_percent = -1,
-			     .copy_rate = -1 };
+	struct figures f = { .of = x, .copy_percent = -1, .copy_rate = -1 };
 
 	if (!x->measured)
 		return f;
@@ -103,17 +98,17 @@ static void print_side(const struct bench *b, const struct figures *f)
 {
 	char wrong[24] = "n/a";
 
-	if (!f->measured) {
+	if (!f->of->measured) {
 		print(b, "  %8s %7s %7s %6s", "n/a", "n/a", "n/a", "n/a");
 		return;
 	}
 	if (b->checks)
-		snprintf(wrong, sizeof(wrong), "%zu", f->wrong);
+		snprintf(wrong, sizeof(wrong), "%zu", f->of->wrong);
 	print(b, "  %8.*f %7.2f %7.2f %6s",
-	      f->us < 10      ? 2
-	      : f->us < 10000 ? 1
-			      : 0,
-	      f->us, f->alg, f->bus, wrong);
+	      f->of->us < 10	  ? 2
+	      : f->of->us < 10000 ? 1
+				  : 0,
+	      f->of->us, f->alg, f->bus, wrong);
 }
 
 /* A placement, on both sides. */
@@ -124,8 +119,8 @@ static void tell(struct bench *b, const struct row *r, bool in_place, const stru
 
 	for (int side = 0; side < SIDES; side++)
 		f[side] = figures_of(b, r, (enum side)side, x + side);
-	if (f[SIDE_OURS].measured && f[SIDE_NCCL].measured && f[SIDE_OURS].us > 0)
-		ratio = f[SIDE_NCCL].us / f[SIDE_OURS].us;
+	if (x[SIDE_OURS].measured && x[SIDE_NCCL].measured && x[SIDE_OURS].us > 0)
+		ratio = x[SIDE_NCCL].us / x[SIDE_OURS].us;
 	report_result(b, r, in_place, f, ratio);
 	print_side(b, f + SIDE_OURS);
 	if (b->o->copy_rate && f[SIDE_OURS].copy_percent >= 0)

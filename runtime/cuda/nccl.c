@@ -114,7 +114,6 @@ ccs_status nccl_open(struct nccl *n)
 {
 	ccs_status s = open_library(n);
 	char why[700];
-	int e;
 
 	if (s)
 		return s;
@@ -122,18 +121,14 @@ ccs_status nccl_open(struct nccl *n)
 	if (!n->api)
 		return error_set(CCS_ENOMEM, "out of memory");
 	if (!library_functions(n->handle, n->path, symbols, NSYMBOLS, OPTIONAL, n->api, why,
-			       sizeof(why))) {
+			       sizeof(why)))
+		s = error_set(CCS_EUNSUPPORTED, "this needs NCCL 2.7 or later: %s", why);
+	else
+		s = check(n, n->api->version(&n->version), "ncclGetVersion", NULL);
+	if (s)
 		nccl_close(n);
-		return error_set(CCS_EUNSUPPORTED, "this needs NCCL 2.7 or later: %s", why);
-	}
-	e = n->api->version(&n->version);
-	if (e) {
-		s = check(n, e, "ncclGetVersion", NULL);
-		nccl_close(n);
-		return s;
-	}
 	n->version = full_version(n->version);
-	return CCS_OK;
+	return s;
 }
 
 /* The library stays mapped: its threads and its allocations are its own. */

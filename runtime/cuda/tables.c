@@ -23,7 +23,7 @@ struct maker {
 	const struct prep *p;
 	const uint32_t *part_of; /* [ranks], or NULL: one part */
 	uint32_t nparts;
-	uint32_t *renumbered;	    /* [workers of the plan] */
+	uint32_t *renumbered;	    /* [workers of the plan]; behind them: */
 	uint32_t *in_seq, *out_seq; /* [fifos]: messages so far */
 	uint32_t *row;		    /* [operations of the plan]: their first row */
 };
@@ -281,15 +281,15 @@ static bool allocate(struct maker *k)
 	for (uint32_t r = 0; r < p->nranks; r++)
 		if (k->nparts <= part_of(k, r))
 			k->nparts = part_of(k, r) + 1;
-	k->renumbered = calloc((size_t)p->workers.n + 1, sizeof(uint32_t));
-	k->in_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
-	k->out_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
-	k->row = calloc((size_t)p->ops.n + 1, sizeof(uint32_t));
+	k->renumbered =
+		calloc((size_t)(p->workers.n + 2 * p->fifos.n + p->ops.n) + 1, sizeof(uint32_t));
 	k->t->first_worker = calloc((size_t)p->nranks + 1, sizeof(uint32_t));
 	k->t->part_worker = calloc((size_t)k->nparts + 1, sizeof(uint32_t));
-	if (!k->renumbered || !k->in_seq || !k->out_seq || !k->row || !k->t->first_worker ||
-	    !k->t->part_worker)
+	if (!k->renumbered || !k->t->first_worker || !k->t->part_worker)
 		return false;
+	k->in_seq = k->renumbered + p->workers.n;
+	k->out_seq = k->in_seq + p->fifos.n;
+	k->row = k->out_seq + p->fifos.n;
 	k->t->nfifos = (uint32_t)p->fifos.n;
 	k->t->max_cells = p->max_message ? p->max_message : 1;
 	k->t->scratch = p->scratch;
@@ -319,9 +319,6 @@ ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 		cuda_tables_free(t);
 	}
 	free(k.renumbered);
-	free(k.in_seq);
-	free(k.out_seq);
-	free(k.row);
 	return ok ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's tables");
 }
 

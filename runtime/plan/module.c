@@ -76,14 +76,17 @@ struct plan_view *module_plan(const struct ccs_module *m, int nranks, int root)
 	return &m->plans[i];
 }
 
+/* The first plan for that number of ranks, or NULL. */
+static const struct plan_view *first_for(const struct ccs_module *m, int nranks)
+{
+	size_t i = nranks < 1 ? m->nplans : lower_bound(m, (uint32_t)nranks, 0);
+
+	return i < m->nplans && m->plans[i].plan->nranks == (uint32_t)nranks ? m->plans + i : NULL;
+}
+
 int ccs_module_has(const struct ccs_module *m, int nranks)
 {
-	size_t i;
-
-	if (!m || nranks < 1)
-		return 0;
-	i = lower_bound(m, (uint32_t)nranks, 0);
-	return i < m->nplans && m->plans[i].plan->nranks == (uint32_t)nranks;
+	return m && first_for(m, nranks);
 }
 
 ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, size_t count,
@@ -125,11 +128,12 @@ uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, u
 ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t count, size_t *send,
 			       size_t *recv)
 {
-	size_t i;
+	const struct plan_view *v;
 
 	if (!m || !send || !recv)
 		return error_set(CCS_EINVAL, "ccs_module_elements: an argument is NULL");
-	if (!ccs_module_has(m, nranks))
+	v = first_for(m, nranks);
+	if (!v)
 		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", ccs_module_schedule(m),
 				 nranks);
 	if (m->head->flags & CCS_MODULE_SIZED)
@@ -137,8 +141,7 @@ ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t co
 				 "%s has a `sized` buffer: parsed and checked, "
 				 "cannot be run yet",
 				 ccs_module_schedule(m));
-	i = lower_bound(m, (uint32_t)nranks, 0);
-	return module_sizes(m, &m->plans[i], count, send, recv);
+	return module_sizes(m, v, count, send, recv);
 }
 
 /* ---- by numbers ----------------------------------------------------------------------- */
