@@ -89,7 +89,7 @@ int home_open(struct home *p, const struct options *o)
 	if (!p->local)
 		p->local = p->ranks;
 	if (o->cuda)
-		s = home_agree(p, device_open(&p->device, p->comm, p->ranks, p->first, p->local));
+		s = home_agree(p, device_open(&p->device, p));
 	return s ? measure_fail(&b, SIDE_OURS, s) : EXIT_DONE;
 }
 
@@ -105,11 +105,6 @@ void home_close(struct home *p)
 static struct ccs_comm *mine(const struct home *p)
 {
 	return p->comm[p->first];
-}
-
-void home_describe(const struct home *p, char *text, size_t size)
-{
-	ccs_comm_describe(mine(p), text, size);
 }
 
 /* ---- what processes tell one another ------------------------------------------------- */

@@ -56,19 +56,6 @@ static bool grow(struct arena_block *b, size_t bytes)
 	return true;
 }
 
-static size_t longest_cell(const struct layout *l, const struct ccs_module *m, size_t count)
-{
-	size_t longest = 0;
-
-	for (uint32_t i = 0; i < m->nbuffers; i++) {
-		uint32_t chunks = l->view->shapes[i].chunks;
-
-		if (chunks && ceil_div(count, chunks) > longest)
-			longest = ceil_div(count, chunks);
-	}
-	return longest;
-}
-
 static uint64_t slots_of(const struct run *r, const struct ccs_fifo *f, uint64_t ntiles)
 {
 	uint64_t slots = r->params.module->head->slots, most;
@@ -114,7 +101,7 @@ static void place_cells(const struct layout *l, const struct run *r, struct cell
 
 	for (uint32_t i = 0; i < m->nbuffers; i++) {
 		const struct ccs_shape *s = l->view->shapes + i;
-		size_t q = s->chunks ? ceil_div(count, s->chunks) : 0;
+		size_t q = ceil_div(count, s->chunks);
 
 		for (uint32_t b = 0; b < s->blocks; b++) {
 			size_t from = 0;
@@ -227,7 +214,7 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 		.divide = c->reduces && c->op == CCS_AVG ? reduce_divide_of(c->type) : NULL,
 		.premul = c->premul,
 	};
-	l->longest = longest_cell(l, c->module, c->count);
+	l->longest = module_longest(c->module, c->view, c->count);
 	l->holds = !c->premul && l->longest * l->esize >= HELD_BYTES;
 	choose_tile(l, r);
 	if (!take(&fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) ||

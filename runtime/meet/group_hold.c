@@ -84,10 +84,8 @@ static void hang_up(struct caller *c)
 	c->fd = -1;
 }
 
-static void turn_away(struct hold *h, struct caller *c, enum reason why, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static void turn_away(struct hold *h, struct caller *c, enum reason why, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void
+turn_away(struct hold *h, struct caller *c, enum reason why, const char *format, ...)
 {
 	struct turned_away *a = h->away + why;
 	char detail[160];
@@ -109,7 +107,7 @@ static void make_answer(struct wire_answer *a, enum wire_kind kind, ccs_status s
 {
 	a->head = wire_head(sizeof(*a));
 	a->kind = htonl(kind);
-	a->status = htonl((uint32_t)-(int)s);
+	a->status = htonl((uint32_t) - (int)s);
 }
 
 /* An answer fits into what a fresh connection buffers; nobody is waited for. */
