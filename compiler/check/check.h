@@ -29,6 +29,11 @@ struct order {
 	uint32_t n;
 };
 
+/* Goes through an order: the wave of `n` operations at `row` of a task starts, or is over. */
+void order_walk(const struct order *order, const struct program *p, struct arena *scratch,
+		void (*event)(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts),
+		void *arg);
+
 struct deadlock_report {
 	bool deadlocked;      /* at ctx.slots */
 	int64_t min_slots;    /* least slots without a deadlock; -1: none */
@@ -68,12 +73,12 @@ struct contract {
 	struct asked {	      /* where shares from row `share` on were asked, ascending */
 		uint32_t share;
 		const struct ensures *clause;
-	} *asked;
+	} * asked;
 	uint32_t nasked, capasked;
 	struct after { /* rank `rank` ends after ranks first .. first + n - 1 have begun */
 		uint32_t rank, first, n;
 		const struct ensures *clause;
-	} *after;
+	} * after;
 	uint32_t nafter, capafter;
 	uint64_t nshares;
 	bool any_reduced, any_single; /* has sums; has values that are no sums */

@@ -311,6 +311,24 @@ static struct order take_order(struct greedy *r)
 	return *o;
 }
 
+void order_walk(const struct order *order, const struct program *p, struct arena *scratch,
+		void (*event)(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts),
+		void *arg)
+{
+	uint32_t *row = ARENA_ARRAY(scratch, uint32_t, p->ntasks);
+	bool *running = ARENA_ARRAY(scratch, bool, p->ntasks);
+
+	for (uint32_t i = 0; i < order->n; i++) {
+		uint32_t t = order->v[i].task;
+		for (uint32_t left = order->v[i].events; left > 0; left--) {
+			uint32_t n = wave_length(&p->tasks[t], row[t]);
+			running[t] = !running[t];
+			event(arg, t, row[t], n, running[t]);
+			row[t] += running[t] ? 0 : n;
+		}
+	}
+}
+
 void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p)
 {
 	uint32_t most = most_messages(p);

@@ -69,17 +69,6 @@ static void put(struct writer *w, const char *s)
 
 /* ---- what occurs ------------------------------------------------------------------ */
 
-static bool crosses(uint32_t x, uint32_t dst, uint32_t n)
-{
-	return x != CCS_NONE && x != dst && x < dst + n && dst < x + n;
-}
-
-/* It reads cells that it also writes, at other places: the host makes two of it. */
-static bool goes_by_stage(const struct ccs_op *o)
-{
-	return o->dst != CCS_NONE && (crosses(o->a, o->dst, o->n) || crosses(o->b, o->dst, o->n));
-}
-
 /* Form bits, ccs_plan_form. */
 enum { IN = 1, A = 2, B = 4, DST = 8, OUT = 16 };
 
@@ -164,7 +153,7 @@ static void look_at_worker(struct writer *w, const struct ccs_op *ops, uint32_t 
 	for (uint32_t i = 1; i < n; i++)
 		w->chains |= goes_on(ops + i, ops + i - 1);
 	for (uint32_t i = 0; i < n; i++)
-		if (goes_by_stage(ops + i))
+		if (ops[i].flags & CCS_OP_SHIFTED) /* the host makes two of it */
 			return;
 	add_shape(w, ops, n);
 }
