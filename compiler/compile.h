@@ -33,12 +33,12 @@
 #include "compiler/witness/witness.h"
 
 enum emit {
-	EMIT_SO,
 	EMIT_AST,
 	EMIT_PROGRAM,
 	EMIT_PLAN,
 	EMIT_JSON,
 	EMIT_HEADER,
+	EMIT_SO,
 	EMIT_CUDA,
 	EMIT_PTX
 };
