@@ -5,7 +5,6 @@
  * is emptied behind each.
  */
 #include "compiler/compile.h"
-#include "compiler/check/dead.h"
 #include "compiler/emit/output.h"
 #include "runtime/base/clock.h"
 

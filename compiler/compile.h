@@ -84,7 +84,6 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 		    struct checked *k);
 
 /** Adds to `to` what nothing needs of an instance that is right; dead_warn() tells of it. */
-struct dead_list;
 void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, struct arena *keep);
 
 /** Lowers an instance that is right. `protocols`: by size, or NULL: by the model. False: a

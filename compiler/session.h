@@ -5,10 +5,8 @@
 #ifndef CCS_COMPILER_SESSION_H
 #define CCS_COMPILER_SESSION_H
 
-#include "compiler/check/dead.h"
 #include "compiler/compile.h"
 #include "compiler/emit/output.h"
-#include "compiler/emit/report.h"
 
 #include <setjmp.h>
 

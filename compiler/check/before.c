@@ -99,20 +99,11 @@ static void add_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool s
 	b->at[b->first[task] + row] = b->n++;
 }
 
-static uint32_t *filled(struct arena *a, uint32_t n, uint32_t with)
-{
-	uint32_t *v = ARENA_ARRAY(a, uint32_t, n);
-
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = with;
-	return v;
-}
-
 /* A counting sort, which keeps the order of a rank's events. */
 static void sort_ranks(struct before *b)
 {
 	const struct program *p = b->p;
-	uint32_t *first = filled(b->ctx->scratch, p->nranks + 2, 0);
+	uint32_t *first = ARENA_ARRAY(b->ctx->scratch, uint32_t, p->nranks + 2);
 
 	b->by_rank = ARENA_ARRAY(b->ctx->scratch, uint32_t, b->n);
 	for (uint32_t e = 0; e < b->n; e++)
@@ -164,10 +155,10 @@ bool before_init(struct before *b, struct ctx *c, const struct program *p,
 		b->first[t] = rows;
 		rows += p->tasks[t].nops;
 	}
-	b->at = filled(c->scratch, rows, NONE);
+	b->at = none_array(c->scratch, rows);
 	b->events = ARENA_ARRAY(c->scratch, struct event, p->nops + 1);
-	b->seen = filled(c->scratch, (uint32_t)p->nops, 0);
-	b->got = filled(c->scratch, p->nfifos, 0);
+	b->seen = ARENA_ARRAY(c->scratch, uint32_t, (uint32_t)p->nops);
+	b->got = ARENA_ARRAY(c->scratch, uint32_t, p->nfifos);
 	order_walk(order, p, c->scratch, add_event, b);
 	b->events[b->n].others = b->nothers;
 	sort_ranks(b);
@@ -236,9 +227,10 @@ static void give_places(struct sweep *k)
 {
 	struct before *b = k->b;
 	struct arena *a = b->ctx->scratch;
-	uint32_t *left = filled(a, b->n, 0), *spare = filled(a, b->n, 0), nspare = 0;
+	uint32_t *left = ARENA_ARRAY(a, uint32_t, b->n), *spare = ARENA_ARRAY(a, uint32_t, b->n),
+		 nspare = 0;
 
-	k->place = filled(a, b->n, NONE);
+	k->place = none_array(a, b->n);
 	for (uint32_t i = 0; i < b->nothers; i++)
 		left[b->others[i]]++;
 	for (uint32_t e = 0; e < b->n; e++) {
@@ -254,7 +246,7 @@ static void give_lanes(struct sweep *k, struct question *q, uint32_t n)
 {
 	const struct before *b = k->b;
 
-	k->lane = filled(b->ctx->scratch, b->p->ntasks, NONE);
+	k->lane = none_array(b->ctx->scratch, b->p->ntasks);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t *lane = &k->lane[b->events[q[i].early].task];
 		if (*lane == NONE)
@@ -315,7 +307,7 @@ static uint32_t *sort_rounds(const struct sweep *k, struct question *q, uint32_t
 {
 	struct arena *a = k->b->ctx->scratch;
 	struct question *copy = ARENA_ARRAY(a, struct question, n);
-	uint32_t *first = filled(a, rounds + 2, 0);
+	uint32_t *first = ARENA_ARRAY(a, uint32_t, rounds + 2);
 
 	memcpy(copy, q, n * sizeof(*q));
 	for (uint32_t i = 0; i < n; i++)

@@ -73,12 +73,12 @@ struct contract {
 	struct asked {	      /* where shares from row `share` on were asked, ascending */
 		uint32_t share;
 		const struct ensures *clause;
-	} * asked;
+	} *asked;
 	uint32_t nasked, capasked;
 	struct after { /* rank `rank` ends after ranks first .. first + n - 1 have begun */
 		uint32_t rank, first, n;
 		const struct ensures *clause;
-	} * after;
+	} *after;
 	uint32_t nafter, capafter;
 	uint64_t nshares;
 	bool any_reduced, any_single; /* has sums; has values that are no sums */
@@ -125,5 +125,29 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
  * contract asks for anything. */
 bool after(struct ctx *c, const struct program *p, const struct contract *contract,
 	   const struct order *order);
+
+/* ---- dead.c ---------------------------------------------------------------------------- */
+
+/* A statement that stores, over the instances that were looked at. */
+struct dead_site {
+	const struct stmt *stmt;
+	uint32_t run, dead;	  /* instances that run it; that have a dead operation of it */
+	const char *message;	  /* of the first of these */
+	const char *where;	  /* its instance */
+	struct span span, sender; /* sender.lo == 0: the operation is local */
+};
+
+struct dead_list {
+	struct dead_site *v;
+	size_t n, cap;
+};
+
+/** Adds what is found of one instance, which is right. */
+void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
+	       const struct order *order, struct dead_list *list, struct arena *keep);
+
+/** Warns of each statement that has dead operations in all instances that run it: a small
+ *  number of ranks often needs less than the text does. */
+void dead_warn(struct ctx *c, const struct dead_list *list);
 
 #endif

@@ -250,15 +250,6 @@ static void push_swept(struct evaluation *x, const struct clause *c)
 	x->k->last[x->k->nshares - 1] = true;
 }
 
-/* "b[0] is a whole block" */
-static const char *part_text(struct evaluation *x, uint32_t cell, const struct buffer *b)
-{
-	const char *name = program_cells_text(x->cursor.arena, x->p, cell, 1);
-	if (b->chunks == 1)
-		return arena_printf(x->cursor.arena, "%s is a whole block", name);
-	return arena_printf(x->cursor.arena, "%s is one of %u chunks of a block", name, b->chunks);
-}
-
 /* ccs(5) 4, Lengths: a chunk cannot be promised what is longer or shorter. */
 static bool lengths_agree(struct evaluation *x, const struct clause *c, int64_t rank, uint32_t cell)
 {
@@ -266,10 +257,11 @@ static bool lengths_agree(struct evaluation *x, const struct clause *c, int64_t 
 		const struct buffer *b = program_buffer(x->p, x->terms[i].cell);
 		if (b->chunks == c->buffer->chunks)
 			continue;
-		struct diag *g =
-			diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
-				 "the clause asks for another length: %s, and %s",
-				 part_text(x, cell, c->buffer), part_text(x, x->terms[i].cell, b));
+		struct arena *a = x->cursor.arena;
+		struct diag *g = diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
+					  "the clause asks for another length: %s, and %s",
+					  program_part_text(a, x->p, cell, " is"),
+					  program_part_text(a, x->p, x->terms[i].cell, " is"));
 		diag_help(x->ctx->diags, g,
 			  "`x[C]` is one block cut into C chunks, `x[B][C]` is B "
 			  "blocks of C chunks each; both sides need the same C");
@@ -459,8 +451,7 @@ static void clause(struct evaluation *x, const struct ensures *e)
 	ARENA_PUSH(x->p->arena, x->k->asked, x->k->nasked, x->k->capasked) =
 		(struct asked){ (uint32_t)x->k->nshares, e };
 	if (!c.by_rank) {
-		shared = ARENA_ARRAY(x->cursor.arena, uint32_t, c.buffer->cells);
-		memset(shared, 0xff, c.buffer->cells * sizeof(*shared));
+		shared = none_array(x->cursor.arena, c.buffer->cells);
 	}
 	for (uint32_t r = 0; r < x->p->nranks; r++)
 		if (!clause_rank(x, &c, r, shared) && shared)
@@ -544,10 +535,8 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 	uint32_t errors = c->diags->errors;
 	struct program copy = *p;
 	struct evaluation x = { .ctx = c, .p = &copy, .source = p, .lets = d->body };
-	size_t n = (size_t)p->nranks * p->cells;
 	x.k = ARENA_NEW(p->arena, struct contract);
-	x.k->rows = arena_grow(p->arena, NULL, 0, n * sizeof(*x.k->rows));
-	memset(x.k->rows, 0xff, n * sizeof(*x.k->rows));
+	x.k->rows = none_array(p->arena, (size_t)p->nranks * p->cells);
 	cursor_init(&x.cursor, c, &copy, c->scratch, true);
 	if (instance_make(&x.cursor, true) != INSTANCE_OK || !bind_buffers(&x, &copy, d))
 		return NULL;

@@ -16,8 +16,6 @@
  * of more than LIMIT_DEAD operations, and where LIMIT_PASSES are not enough; -v tells of it.
  * O(passes x (operations + chunks touched)).
  */
-#include "compiler/check/dead.h"
-
 #include "compiler/check/replay.h"
 
 #define LIMIT_DEAD (1u << 20)
@@ -289,17 +287,16 @@ static void describe(struct finder *f, struct ctx *c, const struct found *d, str
 	const struct op *o = &t->ops[d->row];
 	bool local = op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO;
 	struct where w = expand_where(c, p, d->task, d->row);
+	w.calls = "";
 	const char *cells = program_cells_text(c->scratch, p, local ? o->other : o->cell, o->n);
 	uint32_t from = f->from[f->base[d->task] + d->row];
 
 	s->message = arena_printf(
 		keep,
-		d->changes
-			? "rank %u, %s%s%s%s: nothing needs what is stored in %s"
-			: "rank %u, %s%s%s%s: what is stored in %s is there already, and nothing else "
-			  "needs it",
-		t->rank, where_step_text(c->scratch, w.step), *w.loops ? " (" : "", w.loops,
-		*w.loops ? ")" : "", cells);
+		d->changes ? "rank %u, %s: nothing needs what is stored in %s"
+			   : "rank %u, %s: what is stored in %s is there already, and nothing else "
+			     "needs it",
+		t->rank, where_text(c->scratch, w.step, &w), cells);
 	s->where = c->diags->where;
 	s->span = p->sites[o->site].span;
 	if (!local)

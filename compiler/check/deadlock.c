@@ -121,24 +121,13 @@ ALWAYS_INLINE bool finish_end(const struct pace *c, uint32_t fifo, uint32_t side
 	return true;
 }
 
-/* OP_SEND, OP_RECV, OP_REDUCE_FROM: one end of a message. */
-static inline bool is_end(const struct op *o)
-{
-	return op_kind(o) <= OP_REDUCE_FROM;
-}
-
-static inline bool is_fused(const struct op *o)
-{
-	return op_kind(o) >= OP_RECV_SEND;
-}
-
 static inline void start_op(struct pace *c, const struct op *o)
 {
 	if (op_kind(o) == OP_SEND) {
 		start_end(c, o->fifo, SENDS);
-	} else if (is_end(o)) {
+	} else if (op_is_end(o)) {
 		start_end(c, o->fifo, RECVS);
-	} else if (is_fused(o)) {
+	} else if (op_is_fused(o)) {
 		start_end(c, o->fifo, RECVS);
 		start_end(c, o->other, SENDS);
 	}
@@ -147,7 +136,7 @@ static inline void start_op(struct pace *c, const struct op *o)
 /* Whether an operation that is not an end of a message has finished. */
 static __attribute__((noinline)) bool finish_other(struct pace *c, const struct op *o, uint32_t t)
 {
-	if (is_fused(o))
+	if (op_is_fused(o))
 		return finish_end(c, o->fifo, RECVS) && finish_end(c, o->other, SENDS);
 	if (op_kind(o) != OP_WAIT || c->r->progress[o->fifo].row >= o->other)
 		return true;
@@ -160,7 +149,7 @@ static inline bool finish_op(struct pace *c, const struct op *o, uint32_t t)
 {
 	if (op_kind(o) == OP_SEND)
 		return finish_end(c, o->fifo, SENDS);
-	return is_end(o) ? finish_end(c, o->fifo, RECVS) : finish_other(c, o, t);
+	return op_is_end(o) ? finish_end(c, o->fifo, RECVS) : finish_other(c, o, t);
 }
 
 static void wake_waiters(struct pace *c, struct progress *u)
@@ -177,8 +166,8 @@ static void wake_waiters(struct pace *c, struct progress *u)
  * only when both its ends could finish. */
 static inline bool must_wait(struct pace *c, const struct op *o)
 {
-	return is_fused(o) && (!end_done(c, &c->flows[o->fifo], RECVS) ||
-			       !end_done(c, &c->flows[o->other], SENDS));
+	return op_is_fused(o) && (!end_done(c, &c->flows[o->fifo], RECVS) ||
+				  !end_done(c, &c->flows[o->other], SENDS));
 }
 
 /* Runs a task until it is parked or has finished; returns how many waves have started

@@ -51,17 +51,6 @@ struct matching {
 /* More pairs of unequal ends than this are not kept: they say nothing new. */
 enum { MOST_UNEQUAL = 1 << 16 };
 
-/* OP_SEND, OP_RECV, OP_REDUCE_FROM: one end of a message. */
-static inline bool is_end(const struct op *o)
-{
-	return op_kind(o) <= OP_REDUCE_FROM;
-}
-
-static inline bool is_fused(const struct op *o)
-{
-	return op_kind(o) >= OP_RECV_SEND;
-}
-
 /* Ends of one kind that follow one another in a task are mostly of one FIFO: what
  * is known of it stays here, and goes back to `ends` when another one comes. */
 struct latest {
@@ -110,12 +99,12 @@ static void count(struct matching *m, uint32_t t)
 		if (kind == OP_SEND) {
 			count_end(m, &sends, o->fifo, t);
 			wide |= o->n != 1;
-		} else if (is_end(o)) {
+		} else if (op_is_end(o)) {
 			count_end(m, &recvs, o->fifo, t);
 			wide |= o->n != 1;
 			reduced += kind == OP_REDUCE_FROM ? o->n : 0;
 		} else {
-			if (is_fused(o)) {
+			if (op_is_fused(o)) {
 				count_end(m, &recvs, o->fifo, t);
 				count_end(m, &sends, o->other, t);
 				wide |= o->n != 1;
@@ -203,9 +192,9 @@ static void fill(struct matching *m, uint32_t t)
 		const struct op *o = &ops[i];
 		if (op_kind(o) == OP_SEND) {
 			fill_end(m, &sends, o->fifo, i, o->n);
-		} else if (is_end(o)) {
+		} else if (op_is_end(o)) {
 			fill_end(m, &recvs, o->fifo, i, o->n);
-		} else if (is_fused(o)) {
+		} else if (op_is_fused(o)) {
 			fill_end(m, &recvs, o->fifo, i, o->n);
 			fill_end(m, &sends, o->other, i, o->n);
 		}

@@ -90,9 +90,8 @@ static void grow_groups(struct groups *g, struct arena *arena)
 	uint32_t *table = g->table, *hashes = g->hashes, mask = g->mask;
 
 	g->mask = mask ? mask * 2 + 1 : 1023;
-	g->table = ARENA_ARRAY(arena, uint32_t, (size_t)g->mask + 1);
+	g->table = none_array(arena, (size_t)g->mask + 1);
 	g->hashes = ARENA_ARRAY(arena, uint32_t, (size_t)g->mask + 1);
-	memset(g->table, 0xff, ((size_t)g->mask + 1) * sizeof(*g->table));
 	for (size_t i = 0; table && i <= mask; i++) {
 		if (table[i] == NONE)
 			continue;
@@ -178,8 +177,7 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 	size_t mask = 1023;
 	while (mask < count * 2)
 		mask = mask * 2 + 1;
-	uint32_t *table = ARENA_ARRAY(arena, uint32_t, mask + 1);
-	memset(table, 0xff, (mask + 1) * sizeof(*table));
+	uint32_t *table = none_array(arena, mask + 1);
 	for (uint32_t i = 0; i < v->n; i++) {
 		if (!used[i])
 			continue;
@@ -246,10 +244,8 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 		return f;
 	if (want_len) {
 		f.len = ARENA_ARRAY(c->arena, uint32_t *, p->ntasks);
-		for (uint32_t t = 0; t < p->ntasks; t++) {
-			f.len[t] = ARENA_ARRAY(c->arena, uint32_t, p->tasks[t].nops);
-			memset(f.len[t], 0xff, p->tasks[t].nops * sizeof(*f.len[t]));
-		}
+		for (uint32_t t = 0; t < p->ntasks; t++)
+			f.len[t] = none_array(c->arena, p->tasks[t].nops);
 		r->len = f.len;
 	}
 	r->sized = p->any_sized && !p->lowered ? p : NULL;

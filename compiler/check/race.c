@@ -94,11 +94,6 @@ struct racing {
 	struct clocks clocks; /* of a lowered program's strands */
 };
 
-static inline bool overlap(uint32_t a, uint32_t an, uint32_t b, uint32_t bn)
-{
-	return (a > b ? a : b) < (a + an < b + bn ? a + an : b + bn);
-}
-
 /* ---- reports ------------------------------------------------------------------- */
 
 /* One of the two operations of a race. */
@@ -160,11 +155,11 @@ static void report(struct racing *r, uint32_t rank, struct side a, struct side b
 static void compare_any(struct racing *r, uint32_t rank, const struct op *a, const struct op *b)
 {
 	struct touch x = op_touch(a), y = op_touch(b);
-	if (overlap(x.w, x.wn, y.w, y.wn))
+	if (cells_overlap(x.w, x.wn, y.w, y.wn))
 		report(r, rank, (struct side){ a, true }, (struct side){ b, true }, true);
-	else if (overlap(x.w, x.wn, y.r, y.rn))
+	else if (cells_overlap(x.w, x.wn, y.r, y.rn))
 		report(r, rank, (struct side){ a, true }, (struct side){ b, false }, true);
-	else if (overlap(x.r, x.rn, y.w, y.wn))
+	else if (cells_overlap(x.r, x.rn, y.w, y.wn))
 		report(r, rank, (struct side){ a, false }, (struct side){ b, true }, true);
 }
 
@@ -173,7 +168,7 @@ static inline void compare(struct racing *r, uint32_t rank, const struct op *a, 
 	enum op_kind k = op_kind(a), l = op_kind(b);
 	/* Nearly all: two ends of messages. Of these, sends read and all others write. */
 	if (k <= OP_REDUCE_FROM && l <= OP_REDUCE_FROM &&
-	    ((k == OP_SEND && l == OP_SEND) || !overlap(a->cell, a->n, b->cell, b->n)))
+	    ((k == OP_SEND && l == OP_SEND) || !cells_overlap(a->cell, a->n, b->cell, b->n)))
 		return;
 	compare_any(r, rank, a, b);
 }

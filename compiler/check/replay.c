@@ -201,18 +201,6 @@ static bool equally_cut(const struct replay *r, uint32_t cell, uint32_t other)
 	return b[r->buffer_of[cell]].chunks == b[r->buffer_of[other]].chunks;
 }
 
-/* "a[1], one of 4 chunks of a block" */
-static const char *part_text(struct replay *r, uint32_t cell)
-{
-	const struct buffer *b = &r->p->buffers[r->buffer_of[cell]];
-	const char *name = program_cells_text(r->c->scratch, r->p, cell, 1);
-
-	if (b->chunks == 1)
-		return arena_printf(r->c->scratch, "%s, a whole block", name);
-	return arena_printf(r->c->scratch, "%s, one of %" PRIu32 " chunks of a block", name,
-			    b->chunks);
-}
-
 /* ccs(5) 7, E0303: once for a place in the text and a rank. */
 static struct diag *wrong_length(struct replay *r, const struct runner *w, const struct op *o,
 				 const char *what, const char *other)
@@ -237,6 +225,7 @@ static __attribute__((noinline)) void meets(struct replay *r, const struct runne
 					    const struct op *o, uint32_t home, uint32_t cell)
 {
 	const struct buffer *b = r->p->buffers;
+	struct arena *t = r->c->scratch;
 
 	if (b[r->buffer_of[home]].def->sized && b[r->buffer_of[cell]].def->sized)
 		return; /* same_sizes */
@@ -244,7 +233,8 @@ static __attribute__((noinline)) void meets(struct replay *r, const struct runne
 		r->uneven = true;
 		return;
 	}
-	struct diag *g = wrong_length(r, w, o, part_text(r, home), part_text(r, cell));
+	struct diag *g = wrong_length(r, w, o, program_part_text(t, r->p, home, ","),
+				      program_part_text(t, r->p, cell, ","));
 	diag_help(r->c->diags, g,
 		  "`x[C]` is one block cut into C chunks, `x[B][C]` is B blocks of C "
 		  "chunks each; what meets needs the same C");
@@ -633,8 +623,14 @@ static inline uint32_t run_receive(struct replay *r, struct runner *w, const str
 		note_length(r, w, o, o->cell, v);
 	for (uint32_t j = 0; j < o->n; j++)
 		arrive(r, w, o, o->cell + j, v[j], depth, m->row);
-	if (o->n == 0 && r->empty)
-		r->empty(r->arg, (uint32_t)(w - r->runners), (uint32_t)(o - w->ops), depth, m->row);
+	if (o->n == 0 && r->hook)
+		r->hook(r->arg, &(struct stored){ .task = (uint32_t)(w - r->runners),
+						  .row = (uint32_t)(o - w->ops),
+						  .cell = NONE,
+						  .before = NONE,
+						  .after = NONE,
+						  .depth = depth,
+						  .from = m->row });
 	return depth;
 }
 

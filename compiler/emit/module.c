@@ -12,8 +12,7 @@
  *
  * O(operations + ranks * cells + shares of the contract).
  */
-#include "compiler/emit/emit.h"
-#include "compiler/emit/facts.h"
+#include "compiler/emit/module.h"
 #include "runtime/base/hash.h"
 #include "runtime/plan/choice.h"
 
@@ -394,8 +393,7 @@ static void grow_slots(struct values *v)
 	uint32_t *old = v->slots, n = v->nslots;
 
 	v->nslots = n ? 2 * n : 64;
-	v->slots = ARENA_ARRAY(v->scratch, uint32_t, v->nslots);
-	memset(v->slots, 0xff, v->nslots * sizeof(*v->slots));
+	v->slots = none_array(v->scratch, v->nslots);
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i] != NONE)
 			*find_slot(v, &v->sums[old[i]]) = old[i];
@@ -441,8 +439,7 @@ static void add_expected(struct builder *b, struct arena *scratch, struct ccs_pl
 	uint64_t n = (uint64_t)p->nranks * p->cells;
 	uint32_t *rows = add_table(b, &plan->expect, n, sizeof(*rows));
 
-	v.row_of = ARENA_ARRAY(scratch, uint32_t, k->nshares);
-	memset(v.row_of, 0xff, k->nshares * sizeof(*v.row_of));
+	v.row_of = none_array(scratch, k->nshares);
 	for (uint64_t i = 0; i < n; i++)
 		rows[i] = k->rows[i] == NONE ? CCS_NONE : value_row(&v, k->rows[i]);
 	struct ccs_sum *sums = add_table(b, &plan->sums, v.nsums, sizeof(*sums));

@@ -6,7 +6,7 @@
 #define CCS_COMPILER_EMIT_MODULE_H
 
 #include "compiler/emit/emit.h"
-#include "runtime/plan/plan.h"
+#include "runtime/plan/load.h"
 
 static inline const struct ccs_module_head *module_head(const struct bytes *m)
 {
@@ -61,5 +61,20 @@ struct signature {
 };
 struct function_name module_function(const struct bytes *module);
 struct signature module_signature(const struct bytes *module);
+
+/* ---- facts.c: what follows from a plan's rows --------------------------------------------- */
+
+/* Used for one plan after another. */
+struct facts_room {
+	void *p;
+	size_t size;
+};
+
+/** Fills in what follows from the rest of the rows, which `v` has as well, `to` among it: flags,
+ *  stages, when operations are done between hosts, and in how many rounds. `even`: chunks
+ *  divide all counts. O(cells of all operations + nranks * cells). */
+void facts_fill(struct arena *a, struct facts_room *room, const struct plan_view *v,
+		struct ccs_plan *plan, struct ccs_worker *workers, struct ccs_op *ops,
+		const struct lowered *l, bool even);
 
 #endif

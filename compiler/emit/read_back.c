@@ -13,6 +13,7 @@
  * O(bytes + ranks * cells + shares of the contract) beside the prover.
  */
 #include "compiler/emit/emit.h"
+#include "runtime/base/hash.h"
 #include "runtime/plan/choice.h"
 #include "runtime/plan/prove.h"
 
@@ -307,20 +308,6 @@ int read_back(struct ctx *c, const struct bytes *module, const struct module *so
 
 /* ---- once more ------------------------------------------------------------------- */
 
-static uint64_t add_words(uint64_t sum, const void *from, size_t bytes)
-{
-	const unsigned char *p = from;
-
-	for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-		uint64_t word = 0;
-
-		memcpy(&word, p + i, bytes - i < sizeof(word) ? bytes - i : sizeof(word));
-		sum = (sum ^ word) * 0x100000001b3u;
-		sum ^= sum >> 29;
-	}
-	return sum;
-}
-
 uint64_t read_back_sum(const struct bytes *module, size_t len)
 {
 	struct ccs_module_head h;
@@ -328,7 +315,8 @@ uint64_t read_back_sum(const struct bytes *module, size_t len)
 	memcpy(&h, module->data, sizeof(h));
 	h.size = h.checksum = 0;
 	h.cuda = h.kernels = (struct ccs_table){ 0 };
-	return add_words(add_words(len, &h, sizeof(h)), module->data + sizeof(h), len - sizeof(h));
+	return hash_fnv1a(hash_fnv1a(HASH_START, &h, sizeof(h)), module->data + sizeof(h),
+			  len - sizeof(h));
 }
 
 int read_back_again(struct ctx *c, const struct bytes *module, const struct decl *schedule,

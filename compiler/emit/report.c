@@ -5,7 +5,7 @@
  * Counts are exact; a closed form of the steps is printed only where it fits
  * every N that was proved, three at least.
  */
-#include "compiler/emit/report.h"
+#include "compiler/emit/emit.h"
 
 #include <inttypes.h>
 #include <jansson.h>

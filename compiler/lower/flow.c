@@ -246,22 +246,15 @@ static uint32_t last_touched(const struct rank_ops *l, uint32_t i, uint32_t cell
 	return r;
 }
 
-/* The first of the cells that an operation writes, or NONE. */
-static uint32_t written_cell(const struct op *o)
-{
-	enum op_kind k = op_kind(o);
-
-	if (k == OP_COPY || k == OP_REDUCE_INTO)
-		return o->other;
-	return k == OP_RECV || k == OP_REDUCE_FROM ? o->cell : NONE;
-}
-
 /* A reduction into cells: whether it goes on with what was just put there. */
 static void find_after(struct rank_ops *l, uint32_t i, uint32_t cell)
 {
 	uint32_t r = last_touched(l, i, cell);
 
-	if (r != NONE && written_cell(&l->items[r].op) == cell)
+	if (r == NONE)
+		return;
+	struct touch t = op_touch(&l->items[r].op);
+	if (t.wn && t.w == cell)
 		l->items[i].after = r;
 }
 

@@ -217,15 +217,6 @@ static struct program *new_program(struct ctx *c, const struct program *p)
 	return out;
 }
 
-static uint32_t *none_array(struct arena *a, uint32_t n)
-{
-	uint32_t *v = ARENA_ARRAY(a, uint32_t, n);
-
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = NONE;
-	return v;
-}
-
 static void line_init(struct rank_ops *l, struct ctx *c, const struct program *p,
 		      const struct contract *k, enum lower_level level)
 {

@@ -238,17 +238,6 @@ static void watch(void *arg, const struct stored *s)
 
 /* ---- telling ------------------------------------------------------------------------ */
 
-/* "rank 2, step 3 (s = 1), in f, called at line 9" */
-static const char *where_text(struct trace *t, struct ctx *c, const struct culprit *k)
-{
-	const struct program *p = t->r.p;
-	struct where w = expand_where(c, p, k->task, k->row);
-
-	return arena_printf(t->arena, "rank %" PRIu32 ", %s%s%s%s%s%s", p->tasks[k->task].rank,
-			    where_step_text(t->arena, k->step), *w.loops ? " (" : "", w.loops,
-			    *w.loops ? ")" : "", *w.calls ? ", " : "", w.calls);
-}
-
 static const char *what_text(struct trace *t, const struct mistake *m, const struct culprit *k)
 {
 	const struct program *p = t->r.p;
@@ -289,11 +278,14 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	diag_note(c->diags, g, m->clause->span, "expected: %s",
 		  shares_text(t->arena, p, m->want.v, m->want.n));
 	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, t->values, m->value));
-	if (any)
-		diag_note(c->diags, g, none, "%s: %s", where_text(t, c, k), what_text(t, m, k));
-	else
+	if (any) {
+		struct where w = expand_where(c, p, k->task, k->row);
+		diag_note(c->diags, g, none, "rank %" PRIu32 ", %s: %s", p->tasks[k->task].rank,
+			  where_text(t->arena, k->step, &w), what_text(t, m, k));
+	} else {
 		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %" PRIu32, name,
 			  m->rank);
+	}
 	if (m->chunks > 1)
 		diag_note(c->diags, g, none, "likewise %s%" PRIu64 " more final chunk%s",
 			  t->more ? "at least " : "", m->chunks - 1, m->chunks > 2 ? "s" : "");

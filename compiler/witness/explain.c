@@ -32,21 +32,10 @@ static void record(void *arg, const struct stored *s)
 			.from = s->from,
 		};
 	}
+	if (s->cell == NONE)
+		return;
 	last->n++;
 	ARENA_PUSH(x->arena, x->stores, x->nstores, x->capstores) = *s;
-}
-
-static void record_empty(void *arg, uint32_t task, uint32_t row, uint32_t depth, uint32_t from)
-{
-	struct script *x = arg;
-
-	ARENA_PUSH(x->arena, x->moves, x->n, x->cap) = (struct move){
-		.task = task,
-		.row = row,
-		.depth = depth,
-		.first = x->nstores,
-		.from = from,
-	};
 }
 
 /* ---- values in few letters ----------------------------------------------------------- */
@@ -84,15 +73,6 @@ const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell)
 		return "-";
 	value_shares(&x->r.values, id, &r);
 	return explain_shares_text(x, r.v, r.n, cell);
-}
-
-const char *explain_line_text(struct script *x, struct span span)
-{
-	struct place at = source_place(x->r.c->sources, span.lo);
-
-	if (!at.source || at.source == x->r.p->instance.schedule->source)
-		return arena_printf(x->arena, "line %" PRIu32, at.line);
-	return arena_printf(x->arena, "%s:%" PRIu32, at.source->name, at.line);
 }
 
 /* Cells of a table in `cells`, and its ranks in `ranks` (or both NULL). False: there are
@@ -194,7 +174,7 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 		fprintf(out, " is copied into %s", to);
 	if (holds)
 		fprintf(out, " (holds %s)", holds);
-	fprintf(out, ", %s", explain_line_text(x, p->sites[o->site].span));
+	fprintf(out, ", %s", program_line_text(x->r.c, p, p->sites[o->site].span));
 	if (m->fault)
 		fprintf(out, "   <-- E%04d", m->fault);
 	fputc('\n', out);
@@ -326,7 +306,6 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 		order = explain_run_far(x, p, &far);
 	x->r.silent = true;
 	x->r.hook = record;
-	x->r.empty = record_empty;
 	x->r.arg = x;
 	replay_run(&x->r, order);
 	sort_by_depth(x);

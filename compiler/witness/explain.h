@@ -46,9 +46,6 @@ const char *explain_shares_text(struct script *x, const struct share *v, uint32_
 /** The same of a value; "-": none. */
 const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
 
-/** "line 10", or of another file "ring_allgather.ccs:10". */
-const char *explain_line_text(struct script *x, struct span span);
-
 /* ---- explain_view.c ---- */
 
 /** Reads the view. False: it names a chunk or a rank that is not there; *why is in the

@@ -160,10 +160,10 @@ static void print_wait(struct script *x, const struct greedy *r, uint32_t task, 
 	quiet.diags = &none; /* the text may be wrong further on */
 	struct where w = expand_where(&quiet, p, task, r->progress[task].next);
 	const char *path = program_path_text(x->arena, p, k->path);
-	fprintf(out, "  %s, rank %" PRIu32 "%s%s, step %" PRIu32 "%s%s%s%s%s: %s\n",
-		explain_line_text(x, p->sites[o->site].span), k->rank, *path ? ", " : "", path,
-		x->r.runners[task].depth + 1, *w.loops ? " (" : "", w.loops, *w.loops ? ")" : "",
-		*w.calls ? ", " : "", w.calls, witness_wait_text(r, o));
+	fprintf(out, "  %s, rank %" PRIu32 "%s%s, %s: %s\n",
+		program_line_text(x->r.c, p, p->sites[o->site].span), k->rank, *path ? ", " : "",
+		path, where_text(x->arena, x->r.runners[task].depth + 1, &w),
+		witness_wait_text(r, o));
 }
 
 static void print_stuck(struct script *x, const struct greedy *r, FILE *out)
@@ -224,7 +224,7 @@ static void print_diagnostics(struct script *x, uint32_t first, FILE *out)
 		if (g->severity != SEV_ERROR || n++ >= MAX_LINES)
 			continue;
 		struct span at = g->span.lo ? g->span : schedule->name.span;
-		fprintf(out, "  %s", explain_line_text(x, at));
+		fprintf(out, "  %s", program_line_text(x->r.c, x->r.p, at));
 		if (i - first < EXPLAIN_MARKS && x->fault_step[i - first] != NONE)
 			fprintf(out, ", %s", where_step_text(x->arena, x->fault_step[i - first]));
 		if (g->nranks)

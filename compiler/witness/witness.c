@@ -42,18 +42,6 @@ static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
 	return arena_printf(a, "rank%s %s", k == 1 ? "" : "s", diag_ranks(a, v, k));
 }
 
-static const char *line_text(struct greedy *r, struct span span)
-{
-	struct sources *s = r->ctx->sources;
-	const struct decl *d = r->p->instance.schedule;
-	struct place at = source_place(s, span.lo);
-	if (!at.source)
-		return "";
-	if (d && d->source && d->source != at.source)
-		return arena_printf(r->ctx->scratch, "%s:%u", at.source->name, at.line);
-	return arena_printf(r->ctx->scratch, "line %u", at.line);
-}
-
 static const char *slots_text(struct arena *a, uint32_t slots)
 {
 	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
@@ -106,10 +94,8 @@ static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 	}
 	struct where w = expand_where(c, p, g->tasks[i], g->cycle[i]->op);
 	const char *path = program_path_text(c->scratch, p, p->tasks[g->tasks[i]].path);
-	bool loops = w.loops && *w.loops, calls = w.calls && *w.calls;
-	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, step %u%s%s%s%s%s: %s",
-		  graph_rank(g, i), *path ? ", " : "", path, w.step, loops ? " (" : "",
-		  loops ? w.loops : "", loops ? ")" : "", calls ? ", " : "", calls ? w.calls : "",
+	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, %s: %s", graph_rank(g, i),
+		  *path ? ", " : "", path, where_text(c->scratch, w.step, &w),
 		  witness_wait_text(g->r, graph_op(g, i)));
 }
 
@@ -264,7 +250,8 @@ static void join(struct cure *c, uint32_t a, uint32_t b)
 		}
 	}
 	struct greedy *r = c->r;
-	const char *x = line_text(r, p->sites[a].span), *y = line_text(r, p->sites[b].span);
+	const char *x = program_line_text(r->ctx, p, p->sites[a].span),
+		   *y = program_line_text(r->ctx, p, p->sites[b].span);
 	bool same = !strcmp(x, y);
 	c->text = arena_printf(
 		r->ctx->scratch, "%s%s%s%s%s%s", c->text, *c->text ? ", and one around " : "",
@@ -373,7 +360,7 @@ static const char *group_text(const struct graph *g, uint32_t i)
 	const char *who = every ? "every rank" : ranks_text(a, v, n);
 	return arena_printf(a, "%s wait%s to %s, %s", who, every || n == 1 ? "s" : "",
 			    op_out(graph_op(g, i)) != NONE ? "send" : "receive",
-			    line_text(r, span_of(g, i)));
+			    program_line_text(r->ctx, r->p, span_of(g, i)));
 }
 
 static const char *phrase(struct greedy *r)

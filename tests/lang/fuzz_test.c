@@ -6,7 +6,6 @@
  * it is the entry of libFuzzer (make fuzz). It finds crashes, hangs, modules that are not
  * right and, under the sanitizers, leaks and undefined behaviour.
  */
-#include "compiler/check/dead.h"
 #include "compiler/compile.h"
 
 #include <glob.h>
