@@ -57,19 +57,19 @@ bool race(struct ctx *c, struct program *p);
 /* ---- contract.c, proof.c --------------------------------------------------------------- */
 
 /* A share of contributions: initial cell `cell` of ranks first .. first + n - 1,
- * each `times` times. A value is a sorted list of disjoint shares. */
+ * each `times` times. A value is a sorted list of disjoint shares; in a contract `last`
+ * ends it, and `reduced` says that the contract wrote a sum for it. */
 struct share {
 	uint32_t cell;
 	uint32_t first, n;
 	uint32_t times;
+	bool last, reduced;
 };
 
 /* The contract, evaluated for one instance. */
 struct contract {
 	uint32_t *rows;	      /* nranks * cells: first row of shares, or NONE: may be anything */
-	struct share *shares; /* a value's shares are adjacent ... */
-	bool *last;	      /* ... up to the one that is marked here */
-	bool *reduced;	      /* the contract wrote a sum for it */
+	struct share *shares; /* a value's are adjacent */
 	struct asked {	      /* where shares from row `share` on were asked, ascending */
 		uint32_t share;
 		const struct ensures *clause;
@@ -80,7 +80,7 @@ struct contract {
 		const struct ensures *clause;
 	} *after;
 	uint32_t nafter, capafter;
-	uint64_t nshares;
+	uint64_t nshares, capshares;
 	bool any_reduced, any_single; /* has sums; has values that are no sums */
 };
 

@@ -7,7 +7,7 @@
  * `rank` is evaluated once an index, and all ranks have its shares in common; a sum of one chunk over a range of ranks
  * is one share: allreduce takes O(cells + ranks * cells stores). ccs(5) 4.
  */
-#include "compiler/check/check.h"
+#include "compiler/check/value.h"
 #include "compiler/expand/cursor.h"
 #include "compiler/expand/instance.h"
 
@@ -28,10 +28,8 @@ struct evaluation {
 	struct term_row *terms; /* of the value at hand */
 	uint32_t nterms, capterms;
 	struct contract *k;
-	uint64_t cap;	    /* of the tables of shares */
 	uint64_t all_terms; /* of all values so far */
-	struct event *events, *room;
-	uint32_t capevents, caproom;
+	struct shares sum;  /* room */
 };
 
 /* An index of the left side. */
@@ -165,89 +163,24 @@ static struct clause make_clause(struct evaluation *x, const struct ensures *e)
 
 /* ---- values --------------------------------------------------------------------------- */
 
-static void push_share(struct evaluation *x, const struct clause *c, struct share r, bool last)
+static void push_share(struct evaluation *x, const struct clause *c, struct share s, bool last)
 {
 	struct contract *k = x->k;
-	struct arena *a = x->p->arena;
-	if (k->nshares == x->cap) {
-		uint64_t n = x->cap, m = n ? 2 * n : 1024;
-		k->shares =
-			arena_grow(a, k->shares, n * sizeof(*k->shares), m * sizeof(*k->shares));
-		k->last = arena_grow(a, k->last, n * sizeof(*k->last), m * sizeof(*k->last));
-		k->reduced =
-			arena_grow(a, k->reduced, n * sizeof(*k->reduced), m * sizeof(*k->reduced));
-		x->cap = m;
-	}
-	k->shares[k->nshares] = r;
-	k->last[k->nshares] = last;
-	k->reduced[k->nshares] = c->reduced;
-	k->nshares++;
+	s.last = last;
+	s.reduced = c->reduced;
+	ARENA_PUSH(x->p->arena, k->shares, k->nshares, k->capshares) = s;
 }
 
-/* From `at` on, one contribution more (or fewer) of the cell. */
-struct event {
-	uint32_t cell, at;
-	int32_t delta;
-};
-
-static uint64_t key(const struct event *e)
+/* The terms as sorted, disjoint shares with multiplicities. */
+static void push_sum(struct evaluation *x, const struct clause *c)
 {
-	return (uint64_t)e->cell << 32 | e->at;
-}
-
-/* By key: bytes of it from the least on, as long as they differ. `room` is as large. */
-static struct event *sort_events(struct event *v, struct event *room, uint32_t n)
-{
-	uint64_t differ = 0;
-	for (uint32_t i = 1; i < n; i++)
-		differ |= key(&v[i]) ^ key(&v[0]);
-	for (unsigned shift = 0; shift < 64; shift += 8) {
-		uint32_t at[257] = { 0 };
-		if (!(differ >> shift & 0xff))
-			continue;
-		for (uint32_t i = 0; i < n; i++)
-			at[(key(&v[i]) >> shift & 0xff) + 1]++;
-		for (unsigned i = 1; i < 257; i++)
-			at[i] += at[i - 1];
-		for (uint32_t i = 0; i < n; i++)
-			room[at[key(&v[i]) >> shift & 0xff]++] = v[i];
-		struct event *t = v;
-		v = room;
-		room = t;
-	}
-	return v;
-}
-
-/* The terms as sorted, disjoint shares with multiplicities: a sweep over their ends. */
-static void push_swept(struct evaluation *x, const struct clause *c)
-{
-	uint32_t n = 0, i, j;
-	for (i = 0; i < x->nterms; i++) {
-		struct term_row t = x->terms[i];
-		ARENA_PUSH(x->cursor.arena, x->events, n, x->capevents) =
-			(struct event){ t.cell, t.first, 1 };
-		ARENA_PUSH(x->cursor.arena, x->events, n, x->capevents) =
-			(struct event){ t.cell, t.first + t.n, -1 };
-	}
-	if (n > x->caproom) {
-		x->room = ARENA_ARRAY(x->cursor.arena, struct event, x->capevents);
-		x->caproom = (uint32_t)x->capevents;
-	}
-	struct event *e = sort_events(x->events, x->room, n);
-	struct share open = { .times = 0 };
-	int64_t times = 0;
-	for (i = 0; i < n; i = j) {
-		int64_t before = times;
-		for (j = i; j < n && e[j].cell == e[i].cell && e[j].at == e[i].at; j++)
-			times += e[j].delta;
-		if (times == before)
-			continue;
-		open.n = e[i].at - open.first;
-		if (before > 0)
-			push_share(x, c, open, false);
-		open = (struct share){ e[i].cell, e[i].at, 0, (uint32_t)times };
-	}
-	x->k->last[x->k->nshares - 1] = true;
+	struct shares *sum = &x->sum;
+	for (uint32_t i = 0; i < x->nterms; i++)
+		shares_add(x->cursor.arena, sum, x->terms[i].cell, x->terms[i].first, x->terms[i].n,
+			   1);
+	shares_sum(x->cursor.arena, sum);
+	for (uint32_t i = 0; i < sum->n; i++)
+		push_share(x, c, sum->v[i], i + 1 == sum->n);
 }
 
 /* ccs(5) 4, Lengths: a chunk cannot be promised what is longer or shorter. */
@@ -305,20 +238,23 @@ static uint32_t value_row(struct evaluation *x, const struct clause *c, uint32_t
 	}
 	if (x->nterms == 1)
 		push_share(x, c,
-			   (struct share){ x->terms[0].cell, x->terms[0].first, x->terms[0].n, 1 },
+			   (struct share){ .cell = x->terms[0].cell,
+					   .first = x->terms[0].first,
+					   .n = x->terms[0].n,
+					   .times = 1 },
 			   true);
 	else
-		push_swept(x, c);
+		push_sum(x, c);
 	return (uint32_t)row;
 }
 
-static bool equal(const struct contract *k, uint32_t a, uint32_t b)
+static bool equal(const struct share *a, const struct share *b)
 {
 	for (;; a++, b++) {
-		if (memcmp(&k->shares[a], &k->shares[b], sizeof(*k->shares)) != 0 ||
-		    k->last[a] != k->last[b])
+		if (a->cell != b->cell || a->first != b->first || a->n != b->n ||
+		    a->times != b->times || a->last != b->last)
 			return false;
-		if (k->last[a])
+		if (a->last)
 			return true;
 	}
 }
@@ -331,18 +267,6 @@ const struct ensures *contract_clause(const struct contract *k, uint32_t share)
 	return k->asked[i].clause;
 }
 
-/* What the tables of shares have too much goes back. */
-static void shrink(struct evaluation *x)
-{
-	struct contract *k = x->k;
-	struct arena *a = x->p->arena;
-	k->shares = arena_grow(a, k->shares, x->cap * sizeof(*k->shares),
-			       k->nshares * sizeof(*k->shares));
-	k->last = arena_grow(a, k->last, x->cap * sizeof(*k->last), k->nshares * sizeof(*k->last));
-	k->reduced = arena_grow(a, k->reduced, x->cap * sizeof(*k->reduced),
-				k->nshares * sizeof(*k->reduced));
-}
-
 /* ---- clauses ----------------------------------------------------------------------------- */
 
 static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t cell,
@@ -353,7 +277,7 @@ static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, 
 		*at = row;
 		return true;
 	}
-	if (equal(x->k, *at, row))
+	if (equal(&x->k->shares[*at], &x->k->shares[row]))
 		return true;
 	struct diag *g = diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
 				  "two clauses disagree on %s",
@@ -386,7 +310,7 @@ static bool sizes_agree(struct evaluation *x, const struct clause *c, uint32_t r
 				program_size_text(x->cursor.arena, &right));
 			return false;
 		}
-		if (x->k->last[i])
+		if (r->last)
 			return true;
 	}
 }
@@ -552,6 +476,8 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 	if (d->ensures && !x.k->nshares && !x.k->nafter)
 		diag_warn(c->diags, W_EMPTY, p->instance.schedule->contract_name.span, NO_RANK,
 			  "contract %s promises nothing: no clause is for any chunk", d->name.name);
-	shrink(&x);
+	/* What it has too much goes back. */
+	x.k->shares = arena_grow(p->arena, x.k->shares, x.k->capshares * sizeof(*x.k->shares),
+				 x.k->nshares * sizeof(*x.k->shares));
 	return x.k;
 }

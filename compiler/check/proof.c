@@ -15,7 +15,7 @@ struct expected contract_value(const struct contract *k, uint32_t row)
 {
 	uint32_t n = 1;
 
-	while (!k->last[row + n - 1])
+	while (!k->shares[row + n - 1].last)
 		n++;
 	return (struct expected){ .v = k->shares + row, .n = n };
 }
@@ -29,7 +29,7 @@ static inline bool holds(struct replay *r, const struct contract *k, uint32_t ro
 	if (id >= POISON)
 		return id == POISON; /* was reported where it was read */
 	const struct share *w = &k->shares[row];
-	if (id >= v->base && k->last[row]) {
+	if (id >= v->base && w->last) {
 		const struct node *x = &v->nodes[id - v->base];
 		if (x->more && x->more + 1u == w->n && x->cell == w->cell && x->first == w->first &&
 		    w->times == 1)

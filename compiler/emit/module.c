@@ -415,11 +415,11 @@ static uint32_t value_row(struct values *v, uint32_t share)
 			.first = k->shares[i].first,
 			.n = k->shares[i].n,
 			.times = k->shares[i].times,
-			.last = k->last[i],
-			.reduced = k->reduced[share],
+			.last = k->shares[i].last,
+			.reduced = k->shares[i].reduced,
 		};
 		ARENA_PUSH(v->scratch, v->sums, v->nsums, v->capsums) = s;
-		if (k->last[i])
+		if (k->shares[i].last)
 			break;
 	}
 	uint32_t *slot = find_slot(v, &v->sums[first]);

@@ -157,17 +157,13 @@ static bool same_choices(const struct plan_view *v, const struct choice_list *li
 }
 
 /* A value of the contract, and rows of sums. */
-static bool same_value(const struct contract *k, uint32_t share, const struct ccs_sum *s)
+static bool same_value(const struct share *x, const struct ccs_sum *s)
 {
-	if (!s->reduced != !k->reduced[share])
-		return false;
-	for (;; share++, s++) {
-		const struct share *x = &k->shares[share];
-
+	for (;; x++, s++) {
 		if (s->cell != x->cell || s->first != x->first || s->n != x->n ||
-		    s->times != x->times || !s->last != !k->last[share])
+		    s->times != x->times || !s->last != !x->last || !s->reduced != !x->reduced)
 			return false;
-		if (k->last[share])
+		if (x->last)
 			return true;
 	}
 }
@@ -185,7 +181,7 @@ static bool same_promises(const struct plan_view *v, const struct contract *k, u
 			return false;
 		if (share == NONE || known[share] == row)
 			continue;
-		if (!same_value(k, share, v->sums + row))
+		if (!same_value(k->shares + share, v->sums + row))
 			return false;
 		known[share] = row;
 	}
