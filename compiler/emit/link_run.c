@@ -78,26 +78,26 @@ static bool write_in_dir(struct link *l, int name, const void *data, size_t len)
 	return !l->error;
 }
 
-/* Up to `len` bytes of a file of the directory; how many there were. */
-static size_t read_in_dir(struct link *l, int name, void *data, size_t len)
+/* Up to `most` bytes of a file of the directory, in memory from malloc; NULL, and l->error. */
+static unsigned char *read_in_dir(struct link *l, int name, size_t most, size_t *n)
 {
 	int fd = open_in_dir(l, name, O_RDONLY);
-	size_t n = 0;
+	unsigned char *data = NULL;
+	struct stat st;
 
 	if (fd < 0)
-		return 0;
-	while (n < len) {
-		ssize_t k = read(fd, (char *)data + n, len - n);
-		if (k == 0)
-			break;
-		if (k < 0 && errno != EINTR) {
-			l->error = errno;
-			break;
-		}
-		n += k > 0 ? (size_t)k : 0;
+		return NULL;
+	if (!fstat(fd, &st)) {
+		*n = (uint64_t)st.st_size < most ? (size_t)st.st_size : most;
+		data = malloc(*n + 1);
+	}
+	if (!data || !file_read(fd, 0, data, *n)) {
+		l->error = errno;
+		free(data);
+		data = NULL;
 	}
 	close(fd);
-	return n;
+	return data;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -128,11 +128,27 @@ static void remove_dir(struct link *l)
 
 /* ---- processes --------------------------------------------------------------------------- */
 
+/* The standard input is `in`, or nothing where that is -1; output and errors go to `out`. */
+static int set_files(posix_spawn_file_actions_t *files, const char *dir, int in, const char *out)
+{
+	int error = dir ? posix_spawn_file_actions_addchdir_np(files, dir) : 0;
+
+	if (!error && in >= 0)
+		error = posix_spawn_file_actions_adddup2(files, in, 0);
+	else if (!error)
+		error = posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0);
+	if (!error)
+		error = posix_spawn_file_actions_addopen(files, 1, out,
+							 O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	return error ? error : posix_spawn_file_actions_adddup2(files, 1, 2);
+}
+
 /* Starts argv[0] in a group of its own, so that signals from the terminal come to us
  * alone, with the signals that we were started with. */
-static int start(struct link *l, char *const *argv, char *const *envp,
-		 posix_spawn_file_actions_t *files, pid_t *pid)
+static int start(struct link *l, char *const *argv, const char *dir, int in, const char *out,
+		 pid_t *pid)
 {
+	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	sigset_t usual;
 	int error = posix_spawnattr_init(&attr);
@@ -147,7 +163,13 @@ static int start(struct link *l, char *const *argv, char *const *envp,
 	posix_spawnattr_setpgroup(&attr, 0);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
 						POSIX_SPAWN_SETPGROUP);
-	error = posix_spawnp(pid, argv[0], files, &attr, argv, envp);
+	error = posix_spawn_file_actions_init(&files);
+	if (!error) {
+		error = set_files(&files, dir, in, out);
+		if (!error)
+			error = posix_spawnp(pid, argv[0], &files, &attr, argv, l->envp);
+		posix_spawn_file_actions_destroy(&files);
+	}
 	posix_spawnattr_destroy(&attr);
 	return error;
 }
@@ -155,29 +177,15 @@ static int start(struct link *l, char *const *argv, char *const *envp,
 /* Without one (there is no shell) only SIGKILL leaves something behind. */
 static void start_janitor(struct link *l)
 {
-	posix_spawn_file_actions_t files;
-	int ends[2], error;
+	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return;
-	if (posix_spawn_file_actions_init(&files)) {
-		close(ends[0]);
-		close(ends[1]);
-		return;
-	}
-	error = posix_spawn_file_actions_adddup2(&files, ends[0], 0);
-	if (!error)
-		error = posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-	if (!error)
-		error = posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-	if (!error)
-		error = start(l, l->janitor_argv, l->envp, &files, &l->janitor_pid);
-	posix_spawn_file_actions_destroy(&files);
-	close(ends[0]);
-	if (error)
+	if (start(l, l->janitor_argv, NULL, ends[0], "/dev/null", &l->janitor_pid))
 		close(ends[1]);
 	else
 		l->janitor = ends[1];
+	close(ends[0]);
 }
 
 static void tell_janitor(struct link *l, const char *line)
@@ -201,22 +209,9 @@ static void end_janitor(struct link *l)
 
 static bool start_compiler(struct link *l, pid_t *pid)
 {
-	posix_spawn_file_actions_t files;
 	char line[32];
 
-	if ((l->error = posix_spawn_file_actions_init(&files)))
-		return false;
-	l->error = posix_spawn_file_actions_addchdir_np(&files, l->dir);
-	if (!l->error)
-		l->error = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	if (!l->error)
-		l->error = posix_spawn_file_actions_addopen(&files, 1, names[NLOG],
-							    O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	if (!l->error)
-		l->error = posix_spawn_file_actions_adddup2(&files, 1, 2);
-	if (!l->error)
-		l->error = start(l, l->argv, l->envp, &files, pid);
-	posix_spawn_file_actions_destroy(&files);
+	l->error = start(l, l->argv, l->dir, -1, names[NLOG], pid);
 	if (l->error)
 		return false;
 	snprintf(line, sizeof(line), "%ld\n", (long)*pid);
@@ -264,31 +259,11 @@ static bool run_compiler(struct link *l)
 	return !l->error;
 }
 
-/* The object's bytes; false if it is not there. */
-static bool read_object(struct link *l)
-{
-	int fd = open_in_dir(l, NSO, O_RDONLY);
-	struct stat st;
-
-	if (fd < 0)
-		return false;
-	int bad = fstat(fd, &st);
-	l->error = bad ? errno : 0;
-	close(fd);
-	if (bad)
-		return false;
-	l->object = malloc((size_t)st.st_size + 1);
-	if (!l->object) {
-		l->error = ENOMEM;
-		return false;
-	}
-	l->object_len = read_in_dir(l, NSO, l->object, (size_t)st.st_size);
-	return !l->error;
-}
-
 /* All that happens while the directory is there. How far it came. */
 static enum link_end build(struct link *l)
 {
+	size_t n = 0;
+
 	if (!make_dir(l))
 		return DIRECTORY;
 	start_janitor(l);
@@ -297,11 +272,15 @@ static enum link_end build(struct link *l)
 		return FILES;
 	if (!run_compiler(l))
 		return SPAWN;
-	l->log[read_in_dir(l, NLOG, l->log, LOG_BYTES)] = '\0';
+	unsigned char *log = read_in_dir(l, NLOG, LOG_BYTES, &n);
+	if (log)
+		memcpy(l->log, log, n);
+	free(log);
 	if (!WIFEXITED(l->wait_status) || WEXITSTATUS(l->wait_status))
 		return COMPILER;
 	l->error = 0;
-	return read_object(l) ? DONE : OBJECT;
+	l->object = read_in_dir(l, NSO, SIZE_MAX, &l->object_len);
+	return l->object ? DONE : OBJECT;
 }
 
 /* The same with signals held, and SIGCHLD as waiting for a child needs it, whatever
