@@ -126,14 +126,14 @@ static int emit_object(struct ctx *c, struct bytes *m, const struct emission *e)
 	size_t checked = m->len, len;
 	uint64_t sum = read_back_sum(m, checked);
 	double since = clock_seconds();
-	int status = kernels_add(c, m, &e->options->cuda);
+	int status = kernels_add(c, m, *e->opened, &e->options->cuda);
 
 	if (!status)
-		status = read_back_again(c, m, e->schedule, checked, sum);
+		status = read_back_again(c, m, e->schedule, checked, sum, e->opened);
 	pass_done(c, "kernels", m->len, &since);
 	if (status)
 		return status;
-	status = link_module(c, m, &object, &len, &error);
+	status = link_module(c, m, *e->opened, &object, &len, &error);
 	if (!status)
 		output_take(e->out, object, len);
 	else
@@ -156,19 +156,18 @@ int emit_module(struct ctx *c, const struct emission *e)
 	struct bytes m = module_build(c, e->module, e->schedule, e->planned, e->nplanned);
 
 	pass_done(c, "module", m.len, &since);
-	int status =
-		read_back(c, &m, e->module, e->schedule, e->planned, e->nplanned, memory_left(c));
+	int status = read_back(c, &m, e->module, e->schedule, e->planned, e->nplanned,
+			       memory_left(c), e->opened);
 	pass_done(c, "read back", m.len, &since);
 	if (status)
 		return status;
 	switch (e->options->emit) {
 	case EMIT_SO: return emit_object(c, &m, e);
-	case EMIT_PLAN: return read_back_failed(c, e->schedule, plan_print(&m, e->out->stream));
-	case EMIT_JSON:
-		return read_back_failed(c, e->schedule, plan_print_json(&m, e->out->stream));
-	case EMIT_HEADER: header_print(&m, e->out->stream); break;
-	case EMIT_CUDA: fputs(cuda_source(c, &m), e->out->stream); break;
-	case EMIT_PTX: return kernels_ptx(c, &m, &e->options->cuda, e->out->stream);
+	case EMIT_PLAN: plan_print(*e->opened, e->out->stream); break;
+	case EMIT_JSON: plan_print_json(*e->opened, e->out->stream); break;
+	case EMIT_HEADER: header_print(*e->opened, e->out->stream); break;
+	case EMIT_CUDA: fputs(cuda_source(c, *e->opened), e->out->stream); break;
+	case EMIT_PTX: return kernels_ptx(c, *e->opened, &e->options->cuda, e->out->stream);
 	case EMIT_AST:
 	case EMIT_PROGRAM: break;
 	}

@@ -100,6 +100,8 @@ struct emission {
 	const struct planned *planned;
 	size_t nplanned;
 	struct output *out;
+	struct ccs_module **opened; /* the module, read back: for ccs_module_free, also when memory
+				       ran out */
 };
 
 /** Makes the module of planned instances, and of it what options.emit asks for. Returns 0

@@ -348,6 +348,7 @@ void run_schedules(struct session *s)
 			.planned = chosen.planned,
 			.nplanned = chosen.nplanned,
 			.out = &s->out,
+			.opened = &s->opened,
 		};
 		note_unsupported(s, target);
 		s->status = emit_module(&s->ctx, &e);

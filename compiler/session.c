@@ -252,6 +252,7 @@ int compile(const struct options *o)
 		fprintf(stderr, "ccc: the system gives no more memory\n");
 		s.status = 4;
 	}
+	ccs_module_free(s.opened);
 	arena_free(&s.scratch);
 	arena_free(&s.instance);
 	arena_free(&s.arena);

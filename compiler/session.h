@@ -20,6 +20,7 @@ struct session {
 	struct ctx ctx;
 	struct module *module;
 	struct output out;
+	struct ccs_module *opened; /* the product, read back; or NULL */
 	struct arena_budget budget;
 	bool same_text;	 /* fmt -i: the file is canonical already */
 	int write_error; /* as output_check */

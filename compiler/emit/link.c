@@ -45,7 +45,7 @@ static const char *const compile_flags[] = {
 
 /* The C part. The module has a name of its own inside, as several schedules may be
  * linked into one program, and ccs_module_v1 would then be the first one's. */
-static char *make_source(struct ctx *c, const struct bytes *m)
+static char *make_source(struct ctx *c, const struct ccs_module *m)
 {
 	struct signature s = module_signature(m);
 	struct function_name f = module_function(m);
@@ -181,14 +181,14 @@ static const char *compiler_failed(struct arena *a, struct link *l)
 			    l->log[0] ? ":\n" : "", l->log);
 }
 
-int link_module(struct ctx *c, const struct bytes *module, void **object, size_t *len,
-		const char **error)
+int link_module(struct ctx *c, const struct bytes *module, const struct ccs_module *m,
+		void **object, size_t *len, const char **error)
 {
 	struct link *l = ARENA_NEW(c->scratch, struct link);
 	enum link_end stage;
 
 	l->module = module;
-	l->source = make_source(c, module);
+	l->source = make_source(c, m);
 	l->argv = make_argv(c);
 	make_environment(c->arena, l);
 	make_janitor(c->arena, l);

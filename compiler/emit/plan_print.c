@@ -6,9 +6,8 @@
  * of the other rank. JSON: one object with the same facts under the names of
  * runtime/plan/plan.h. O(bytes).
  */
-#include "compiler/emit/emit.h"
+#include "compiler/emit/module.h"
 #include "runtime/plan/choice.h"
-#include "runtime/plan/load.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -173,7 +172,7 @@ static void print_plan(const struct ccs_module *m, const struct plan_view *v, FI
 	}
 }
 
-static void print_module(const struct ccs_module *m, FILE *out)
+void plan_print(const struct ccs_module *m, FILE *out)
 {
 	const struct ccs_module_head *h = m->head;
 
@@ -330,7 +329,7 @@ static json_t *json_plan(const struct ccs_module *m, const struct plan_view *v)
 	return plan;
 }
 
-static void print_module_json(const struct ccs_module *m, FILE *out)
+void plan_print_json(const struct ccs_module *m, FILE *out)
 {
 	static const char *const direction[] = { "in", "out", "inout" };
 	const struct ccs_module_head *h = m->head;
@@ -360,29 +359,4 @@ static void print_module_json(const struct ccs_module *m, FILE *out)
 	json_dumpf(all, out, JSON_COMPACT);
 	putc('\n', out);
 	json_decref(all);
-}
-
-/* ---- both -------------------------------------------------------------------------- */
-
-static ccs_status print(const struct bytes *module, FILE *out,
-			void (*with)(const struct ccs_module *m, FILE *out))
-{
-	struct ccs_module *m;
-	ccs_status s = ccs_module_open(&m, module->data, module->len);
-
-	if (s)
-		return s;
-	with(m, out);
-	ccs_module_free(m);
-	return CCS_OK;
-}
-
-ccs_status plan_print(const struct bytes *module, FILE *out)
-{
-	return print(module, out, print_module);
-}
-
-ccs_status plan_print_json(const struct bytes *module, FILE *out)
-{
-	return print(module, out, print_module_json);
 }

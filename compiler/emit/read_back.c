@@ -24,7 +24,7 @@ struct reader {
 	struct ctx *c;
 	const struct module *sources;
 	const struct decl *schedule;
-	struct ccs_module *m;
+	const struct ccs_module *m;
 	bool *found;	 /* [plans]: some instance is written there */
 	uint32_t *known; /* [shares]: see same_promises */
 };
@@ -259,7 +259,7 @@ static int compare(struct reader *r, const struct planned *v, size_t n)
 }
 
 /* A failure of the loader or the prover, in its own words. */
-int read_back_failed(struct ctx *c, const struct decl *schedule, ccs_status s)
+static int failed(struct ctx *c, const struct decl *schedule, ccs_status s)
 {
 	if (!s)
 		return 0;
@@ -283,22 +283,23 @@ static void reserve(struct reader *r, const struct planned *v, size_t n)
 }
 
 int read_back(struct ctx *c, const struct bytes *module, const struct module *sources,
-	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory)
+	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory,
+	      struct ccs_module **m)
 {
 	struct reader r = { .c = c, .sources = sources, .schedule = schedule };
 	ccs_status s;
 	int status;
 
 	reserve(&r, v, n);
-	s = ccs_module_open(&r.m, module->data, module->len);
+	s = ccs_module_open(m, module->data, module->len);
 	if (s)
-		return read_back_failed(c, schedule, s);
+		return failed(c, schedule, s);
+	r.m = *m;
 	status = r.m->nplans > n ? bug(c, schedule, "it has too many plans") : compare(&r, v, n);
 	if (!status) {
 		s = prove_module(r.m, memory, NULL, NULL);
-		status = read_back_failed(c, schedule, s);
+		status = failed(c, schedule, s);
 	}
-	ccs_module_free(r.m);
 	return status;
 }
 
@@ -316,17 +317,12 @@ uint64_t read_back_sum(const struct bytes *module, size_t len)
 }
 
 int read_back_again(struct ctx *c, const struct bytes *module, const struct decl *schedule,
-		    size_t len, uint64_t sum)
+		    size_t len, uint64_t sum, struct ccs_module **m)
 {
-	struct ccs_module *m;
-
 	if (module->len == len)
 		return 0;
 	if (read_back_sum(module, len) != sum)
 		return bug(c, schedule, "its plans changed when kernels were added");
-	ccs_status s = ccs_module_open(&m, module->data, module->len);
-	if (s)
-		return read_back_failed(c, schedule, s);
-	ccs_module_free(m);
-	return 0;
+	ccs_module_free(*m);
+	return failed(c, schedule, ccs_module_open(m, module->data, module->len));
 }
