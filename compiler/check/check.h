@@ -90,6 +90,23 @@ struct contract *contract_expand(struct ctx *c, struct program *p);
 /* The clause that asked for a row of shares. */
 const struct ensures *contract_clause(const struct contract *k, uint32_t share);
 
+static inline uint32_t hash_mix(uint32_t h, uint32_t x)
+{
+	h = (h ^ x) * 0x9e3779b1u;
+	return h ^ h >> 15;
+}
+
+/* Rows of a contract by what they ask for. Begins with `k` and `arena`, else as { 0 }. */
+struct alike {
+	const struct contract *k;
+	struct arena *arena;
+	uint32_t *slots; /* an open hash table of rows; NONE: free */
+	uint32_t nslots, used;
+	uint32_t *of; /* by row: the one that was asked for first, or NONE */
+};
+/* The first row that was asked for and is the same value. O(its shares), once for each. */
+uint32_t contract_alike(struct alike *x, uint32_t row);
+
 /* The expected value of a final cell: rows of the contract. */
 struct expected {
 	const struct share *v;

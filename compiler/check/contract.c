@@ -259,6 +259,51 @@ static bool equal(const struct share *a, const struct share *b)
 	}
 }
 
+static uint32_t hash_value(const struct share *s)
+{
+	uint32_t h = 1;
+	do
+		h = hash_mix(hash_mix(hash_mix(hash_mix(h, s->cell), s->first), s->n), s->times);
+	while (!s++->last);
+	return h;
+}
+
+static uint32_t *find_slot(const struct alike *x, uint32_t row)
+{
+	const struct share *v = x->k->shares;
+	uint32_t i = hash_value(v + row) & (x->nslots - 1);
+	while (x->slots[i] != NONE &&
+	       (v[x->slots[i]].reduced != v[row].reduced || !equal(v + x->slots[i], v + row)))
+		i = (i + 1) & (x->nslots - 1);
+	return &x->slots[i];
+}
+
+static void grow_slots(struct alike *x)
+{
+	uint32_t *old = x->slots, n = x->nslots;
+	x->nslots = n ? 2 * n : 64;
+	x->slots = none_array(x->arena, x->nslots);
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i] != NONE)
+			*find_slot(x, old[i]) = old[i];
+}
+
+uint32_t contract_alike(struct alike *x, uint32_t row)
+{
+	if (!x->of)
+		x->of = none_array(x->arena, x->k->nshares);
+	if (x->of[row] != NONE)
+		return x->of[row];
+	if (2 * (x->used + 1) > x->nslots)
+		grow_slots(x);
+	uint32_t *slot = find_slot(x, row);
+	if (*slot == NONE) {
+		*slot = row;
+		x->used++;
+	}
+	return x->of[row] = *slot;
+}
+
 const struct ensures *contract_clause(const struct contract *k, uint32_t share)
 {
 	uint32_t i = k->nasked - 1;

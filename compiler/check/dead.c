@@ -18,6 +18,8 @@
  */
 #include "compiler/check/replay.h"
 
+#include <string.h>
+
 #define LIMIT_DEAD (1u << 20)
 #define LIMIT_PASSES 32
 
@@ -64,21 +66,6 @@ static void stored(void *arg, const struct stored *s)
 
 /* ---- backwards ------------------------------------------------------------------------- */
 
-static bool any(const bool *live, uint32_t n)
-{
-	bool all = false;
-
-	for (uint32_t i = 0; i < n; i++)
-		all |= live[i];
-	return all;
-}
-
-static void set(bool *live, uint32_t n, bool to)
-{
-	for (uint32_t i = 0; i < n; i++)
-		live[i] = to;
-}
-
 /* What the operation needs, which is run. Sets of chunks may overlap. */
 static void need(struct finder *f, uint32_t task, uint32_t row, bool *live)
 {
@@ -86,15 +73,15 @@ static void need(struct finder *f, uint32_t task, uint32_t row, bool *live)
 	enum op_kind k = op_kind(o);
 
 	if (k == OP_COPY) {
-		set(live + o->other, o->n, false);
-		set(live + o->cell, o->n, true);
+		memset(live + o->other, false, o->n);
+		memset(live + o->cell, true, o->n);
 	} else if (k == OP_REDUCE_INTO) {
-		set(live + o->cell, o->n, true);
-		set(live + o->other, o->n, true);
+		memset(live + o->cell, true, o->n);
+		memset(live + o->other, true, o->n);
 	} else {
 		f->needed[f->base[f->p->fifos[o->fifo].src_task] + f->from[f->base[task] + row]] =
 			true;
-		set(live + o->cell, o->n, k != OP_RECV);
+		memset(live + o->cell, k != OP_RECV, o->n);
 	}
 }
 
@@ -114,15 +101,14 @@ static bool is_store(const struct op *o)
 static void finish_back(struct finder *f, uint32_t task, uint32_t row, bool *live)
 {
 	const struct op *o = &f->p->tasks[task].ops[row];
-	bool local = op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO;
 	bool changes = f->changes[f->base[task] + row];
 
 	if (op_kind(o) == OP_FRESH)
-		set(live + o->cell, o->n, false);
+		memset(live + o->cell, false, o->n);
 	if (!is_store(o))
 		return;
 	struct visit *t = visit_of(f, task, row);
-	if (!t->kept && (o->n == 0 || (changes && any(live + (local ? o->other : o->cell), o->n))))
+	if (!t->kept && (o->n == 0 || (changes && memchr(live + op_touch(o).w, true, o->n))))
 		t->kept = f->grown = true;
 	t->changes |= changes;
 	if (task <= t->task) {
@@ -230,7 +216,7 @@ static void pass(struct finder *f, const struct contract *k, const struct order 
 	const struct program *p = f->p;
 
 	f->grown = false;
-	set(f->needed, f->nops, false);
+	memset(f->needed, false, f->nops);
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		f->next[t] = p->tasks[t].nops;
 	for (uint32_t q = 0; q < p->nranks; q++)

@@ -158,24 +158,25 @@ static void find_kept(struct rank_ops *l)
 		l->cells[c].written = false;
 }
 
+static struct item initial_copy(uint32_t cell, uint32_t site, uint32_t task)
+{
+	struct op copy = { .cell = cell,
+			   .other = cell,
+			   .fifo = NONE,
+			   .n = 1,
+			   .kind = OP_COPY | OP_INITIAL,
+			   .site = site & 0xffffff };
+
+	return item_of(copy, task);
+}
+
 /* Copies the cell's initial value before all else, for item i, which reads it first. */
 static void keep_at_start(struct rank_ops *l, uint32_t i, uint32_t cell)
 {
-	struct item start = {
-		.op = { .cell = cell,
-			.other = cell,
-			.fifo = NONE,
-			.n = 1,
-			.kind = OP_COPY | OP_INITIAL,
-			.site = l->items[i].op.site },
-		.task = l->items[i].task,
-		.node = l->items[i].node,
-		.partner = NONE,
-		.via = NONE,
-		.after = NONE,
-	};
+	struct item start = initial_copy(cell, l->items[i].op.site, l->items[i].task);
 	struct item *last = &l->items[l->nitems - 1];
 
+	start.node = l->items[i].node;
 	l->cells[cell].kept = true;
 	if (l->nitems > l->nline && last->node == start.node && last->op.cell + last->op.n == cell)
 		last->op.n++;
@@ -382,18 +383,8 @@ static void keep_at_end(struct rank_ops *l, uint32_t cell)
 		last->op.n++;
 		return;
 	}
-	struct item end = {
-		.op = { .cell = cell,
-			.other = cell,
-			.fifo = NONE,
-			.n = 1,
-			.kind = OP_COPY | OP_INITIAL,
-			.site = (by == NONE ? l->extra_site : l->items[by].op.site) & 0xffffff },
-		.task = by == NONE ? l->rank : l->items[by].task,
-		.partner = NONE,
-		.via = NONE,
-		.after = NONE,
-	};
+	struct item end = initial_copy(cell, by == NONE ? l->extra_site : l->items[by].op.site,
+				       by == NONE ? l->rank : l->items[by].task);
 	end.node = by == NONE ? add_node(l, false) : l->items[by].node;
 	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = end;
 }

@@ -28,14 +28,9 @@
 
 static void add_item(struct rank_ops *l, const struct op *o, uint32_t task)
 {
-	struct item it = { .op = *o,
-			   .task = task,
-			   .wave = l->nwaves,
-			   .node = NONE,
-			   .partner = NONE,
-			   .via = NONE,
-			   .after = NONE };
+	struct item it = item_of(*o, task);
 
+	it.wave = l->nwaves;
 	it.op.kind &= OP_KIND;
 	if (op_out(o) != NONE)
 		it.ordinal = l->sent[o->fifo]++;

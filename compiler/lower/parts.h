@@ -44,6 +44,13 @@ struct item {
 	bool gone;		/* another item does it: the send of a fused receive, `via` */
 };
 
+static inline struct item item_of(struct op op, uint32_t task)
+{
+	return (struct item){
+		.op = op, .task = task, .node = NONE, .partner = NONE, .via = NONE, .after = NONE
+	};
+}
+
 /* Operation `index` of worker `worker` (both of the rank) must have finished. */
 struct item_wait {
 	uint32_t worker, index;

@@ -12,8 +12,6 @@
 #include <string.h>
 
 /* Beyond these, what is left out is said. */
-#define MAX_TABLE_RANKS 16u
-#define MAX_TABLE_CELLS 16u
 #define MAX_MOVES 256u /* a step */
 #define MAX_STEPS 512u
 
@@ -75,37 +73,26 @@ const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell)
 	return explain_shares_text(x, r.v, r.n, cell);
 }
 
-/* Cells of a table in `cells`, and its ranks in `ranks` (or both NULL). False: there are
- * none, or too many. Without buffers no chunk ever has a value. */
-static bool table_size(const struct script *x, uint32_t *cells, uint32_t *ncells, uint32_t *ranks,
-		       uint32_t *nranks)
+/* The cells and ranks of tables, if there are some, and not too many. Without buffers no
+ * chunk ever has a value. */
+static void choose_table(struct script *x)
 {
-	uint32_t n = 0, k = 0, width = x->r.p->nbuffers ? x->r.width : 0;
+	uint32_t width = x->r.p->nbuffers ? x->r.width : 0;
 
-	for (uint32_t i = 0; i < width && n <= MAX_TABLE_CELLS; i++)
-		if (x->cell[i] && n++ < MAX_TABLE_CELLS && cells)
-			cells[n - 1] = i;
-	for (uint32_t q = 0; q < x->r.p->nranks && k <= MAX_TABLE_RANKS; q++)
-		if (x->rank[q] && k++ < MAX_TABLE_RANKS && ranks)
-			ranks[k - 1] = q;
-	if (cells) {
-		*ncells = n;
-		*nranks = k;
-	}
-	return n > 0 && n <= MAX_TABLE_CELLS && k > 0 && k <= MAX_TABLE_RANKS;
-}
-
-static bool tables(const struct script *x)
-{
-	return table_size(x, NULL, NULL, NULL, NULL);
+	for (uint32_t i = 0; i < width; i++)
+		if (x->cell[i] && x->ncells++ < MAX_TABLE_CELLS)
+			x->cells[x->ncells - 1] = i;
+	for (uint32_t q = 0; q < x->r.p->nranks; q++)
+		if (x->rank[q] && x->nranks++ < MAX_TABLE_RANKS)
+			x->ranks[x->nranks - 1] = q;
+	x->tables = x->ncells > 0 && x->ncells <= MAX_TABLE_CELLS && x->nranks > 0 &&
+		    x->nranks <= MAX_TABLE_RANKS;
 }
 
 static void print_table(struct script *x, const uint32_t *state, FILE *out)
 {
-	uint32_t cells[MAX_TABLE_CELLS], ranks[MAX_TABLE_RANKS], width, height;
+	const uint32_t *cells = x->cells, *ranks = x->ranks, width = x->ncells, height = x->nranks;
 	int columns[MAX_TABLE_CELLS] = { 0 };
-
-	table_size(x, cells, &width, ranks, &height);
 	const char **text = ARENA_ARRAY(x->arena, const char *, (size_t)(height + 1) * width);
 	for (uint32_t i = 0; i < width; i++)
 		text[i] = program_cells_text(x->arena, x->r.p, cells[i], 1);
@@ -232,7 +219,7 @@ static void print_step(struct script *x, uint32_t first, uint32_t end, uint32_t 
 	if (shown > MAX_MOVES)
 		fprintf(out, "  ... and %" PRIu32 " more (%u are shown a step)\n",
 			shown - MAX_MOVES, MAX_MOVES);
-	if (tables(x))
+	if (x->tables)
 		print_table(x, state, out);
 }
 
@@ -271,7 +258,7 @@ static void print_head(struct script *x, bool twice, const uint32_t *state, FILE
 	if (p->instance.root >= 0)
 		fprintf(out, ", root %" PRId64, p->instance.root);
 	fputc('\n', out);
-	if (tables(x)) {
+	if (x->tables) {
 		fprintf(out,
 			"\n"
 			"A table shows, for every chunk, the ranks whose data it holds combined:\n"
@@ -300,6 +287,7 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 		return true;
 	if (!explain_view_read(x, view, why))
 		return false;
+	choose_table(x);
 	uint32_t *state = ARENA_ARRAY(x->arena, uint32_t, (size_t)p->nranks * x->r.width);
 	memcpy(state, x->r.state, (size_t)p->nranks * x->r.width * sizeof(*state));
 	if (!right)

@@ -15,6 +15,10 @@
 /* Diagnostics that are looked for among the moves. */
 #define EXPLAIN_MARKS 64u
 
+/* Larger tables are left out, which is said. */
+#define MAX_TABLE_RANKS 16u
+#define MAX_TABLE_CELLS 16u
+
 /* One operation that stores, or a message of no chunks. */
 struct move {
 	uint32_t task, row;
@@ -37,7 +41,10 @@ struct script {
 	bool *cell;		    /* [width]: shown in tables; moves that touch one are shown */
 	bool *rank;		    /* [nranks] */
 	const struct numbers *only; /* steps */
-	bool all;		    /* nothing was asked to be left out */
+	/* tables: these are shown if they are not more than there is room */
+	uint32_t cells[MAX_TABLE_CELLS], ncells, ranks[MAX_TABLE_RANKS], nranks;
+	bool tables;
+	bool all; /* nothing was asked to be left out */
 	bool chunks_asked;
 };
 

@@ -124,14 +124,6 @@ bool explain_shows_step(const struct script *x, uint32_t step)
 	return x->only->n == 0;
 }
 
-static bool any(const bool *v, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (v[i])
-			return true;
-	return false;
-}
-
 bool explain_shows_move(const struct script *x, const struct move *m)
 {
 	const struct program *p = x->r.p;
@@ -147,6 +139,7 @@ bool explain_shows_move(const struct script *x, const struct move *m)
 		return false;
 	if (!x->chunks_asked)
 		return true;
-	return any(x->cell + o->cell, o->n) || (from && any(x->cell + from->cell, o->n)) ||
-	       (!from && any(x->cell + o->other, o->n));
+	return memchr(x->cell + o->cell, true, o->n) ||
+	       (from && memchr(x->cell + from->cell, true, o->n)) ||
+	       (!from && memchr(x->cell + o->other, true, o->n));
 }

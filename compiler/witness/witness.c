@@ -72,7 +72,7 @@ static void note_par(const struct graph *g, struct diag *d, uint32_t i)
 {
 	struct greedy *r = g->r;
 	const struct program *p = r->p;
-	const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[graph_op(g, i)->fifo];
+	const struct task *t = &p->tasks[g->cycle[i]->task], *to = &p->tasks[graph_op(g, i)->fifo];
 	struct arena *a = r->ctx->scratch;
 	if (p->paths[t->path].parent == to->path)
 		diag_note(r->ctx->diags, d, (struct span){ 0, 0 },
@@ -92,8 +92,8 @@ static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 		note_par(g, d, i);
 		return;
 	}
-	struct where w = expand_where(c, p, g->tasks[i], g->cycle[i]->op);
-	const char *path = program_path_text(c->scratch, p, p->tasks[g->tasks[i]].path);
+	struct where w = expand_where(c, p, g->cycle[i]->task, g->cycle[i]->op);
+	const char *path = program_path_text(c->scratch, p, p->tasks[g->cycle[i]->task].path);
 	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, %s: %s", graph_rank(g, i),
 		  *path ? ", " : "", path, where_text(c->scratch, w.step, &w),
 		  witness_wait_text(g->r, graph_op(g, i)));
