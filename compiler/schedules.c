@@ -111,8 +111,8 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 	uint32_t first_diag = s->diags.n;
 
 	c.arena = keeps_instances(s, j) ? &s->arena : &s->instance;
-	s->diags.where = in->root < 0 ? arena_printf(&s->arena, "N = %" PRIu32, in->nranks)
-				      : arena_printf(&s->arena, "N = %" PRIu32 ", root = %" PRId64,
+	s->diags.where = in->root < 0 ? arena_printf(&s->arena, "N = %u", in->nranks)
+				      : arena_printf(&s->arena, "N = %u, root = %" PRId64,
 						     in->nranks, in->root);
 	if (c.progress)
 		fprintf(c.progress, "%s, %s\n", j->schedule->name.name, s->diags.where);

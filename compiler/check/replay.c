@@ -7,7 +7,6 @@
  */
 #include "compiler/check/replay.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,9 +93,8 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->width = p->cells + p->scratch;
 	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
 		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
-			 "%" PRIu32 " ranks with %" PRIu32
-			 " chunks each are more than can be proved",
-			 p->nranks, p->cells);
+			 "%u ranks with %u chunks each are more than can be proved", p->nranks,
+			 p->cells);
 		return false;
 	}
 	number_places(r, arena);
@@ -156,9 +154,8 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 			   : op_kind(o) == OP_COPY ? "copies"
 						   : "reduces";
 	struct span span = p->sites[o->site].span;
-	struct diag *g =
-		diag_add(r->c->diags, SEV_ERROR, 401, span, w->rank,
-			 "rank %" PRIu32 " %s %s, which has no value yet", w->rank, verb, name);
+	struct diag *g = diag_add(r->c->diags, SEV_ERROR, 401, span, w->rank,
+				  "rank %u %s %s, which has no value yet", w->rank, verb, name);
 	if (!g)
 		return;
 	struct span at = first_write(p, w->rank, cell);
@@ -168,12 +165,10 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 	diag_note(r->c->diags, g, cell < p->cells ? p->buffers[r->buffer_of[cell]].def->span : none,
 		  "%s", why);
 	if (at.lo)
-		diag_note(r->c->diags, g, at, "%s gets a value on rank %" PRIu32 " here", name,
-			  w->rank);
+		diag_note(r->c->diags, g, at, "%s gets a value on rank %u here", name, w->rank);
 	else
 		diag_note(r->c->diags, g, none,
-			  "rank %" PRIu32 " neither receives nor copies anything into %s", w->rank,
-			  name);
+			  "rank %u neither receives nor copies anything into %s", w->rank, name);
 }
 
 /* The value of a cell as the operation reads it; `initial` as in OP_INITIAL. */
@@ -215,8 +210,8 @@ static struct diag *wrong_length(struct replay *r, const struct runner *w, const
 	r->told[o->site] = w->rank + 1;
 	r->c->diags->phase = PHASE_DATA;
 	return diag_add(r->c->diags, SEV_ERROR, 303, r->p->sites[o->site].span, w->rank,
-			"rank %" PRIu32 " %s %s, %s %s: their lengths differ", w->rank, how, what,
-			with, other);
+			"rank %u %s %s, %s %s: their lengths differ", w->rank, how, what, with,
+			other);
 }
 
 /* What came from cell `home` meets another place's chunk: the lengths are equal for
@@ -254,10 +249,10 @@ static __attribute__((noinline)) void same_sizes(struct replay *r, const struct 
 		return;
 	wrong_length(
 		r, w, o,
-		arena_printf(t, "%s of rank %" PRIu32 ", of size %s",
-			     program_cells_text(t, r->p, home, 1), from, program_size_text(t, &a)),
-		arena_printf(t, "%s of rank %" PRIu32 ", of size %s",
-			     program_cells_text(t, r->p, cell, 1), rank, program_size_text(t, &b)));
+		arena_printf(t, "%s of rank %u, of size %s", program_cells_text(t, r->p, home, 1),
+			     from, program_size_text(t, &a)),
+		arena_printf(t, "%s of rank %u, of size %s", program_cells_text(t, r->p, cell, 1),
+			     rank, program_size_text(t, &b)));
 }
 
 static inline uint32_t combine(struct replay *r, const struct runner *w, const struct op *o,
@@ -305,7 +300,7 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 static void no_length(struct replay *r, const struct runner *w, const struct op *o)
 {
 	diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
-		 "the %" PRIu32 " chunks of this operation have lengths that differ, and that no "
+		 "the %u chunks of this operation have lengths that differ, and that no "
 		 "adjacent chunks of a buffer have; move fewer at once",
 		 o->n);
 }

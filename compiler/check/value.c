@@ -12,7 +12,6 @@
  */
 #include "compiler/check/value.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -471,11 +470,9 @@ static const char *cell_text(struct arena *arena, const struct program *p, const
 			text = arena_printf(arena, "%s, ...", text);
 			break;
 		}
-		text = lo == hi	      ? arena_printf(arena, "%s%s%" PRIu32, text, comma, lo)
-		       : hi == lo + 1 ? arena_printf(arena, "%s%s%" PRIu32 ", %" PRIu32, text,
-						     comma, lo, hi)
-				      : arena_printf(arena, "%s%s%" PRIu32 "-%" PRIu32, text, comma,
-						     lo, hi);
+		text = lo == hi	      ? arena_printf(arena, "%s%s%u", text, comma, lo)
+		       : hi == lo + 1 ? arena_printf(arena, "%s%s%u, %u", text, comma, lo, hi)
+				      : arena_printf(arena, "%s%s%u-%u", text, comma, lo, hi);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (v[i].times < 2)
@@ -485,12 +482,12 @@ static const char *cell_text(struct arena *arena, const struct program *p, const
 			break;
 		}
 		const char *comma = *more ? ", " : "";
-		const char *who = v[i].n == 1 ? arena_printf(arena, "rank %" PRIu32, v[i].first)
-					      : arena_printf(arena, "ranks %" PRIu32 "-%" PRIu32,
-							     v[i].first, v[i].first + v[i].n - 1);
+		const char *who = v[i].n == 1 ? arena_printf(arena, "rank %u", v[i].first)
+					      : arena_printf(arena, "ranks %u-%u", v[i].first,
+							     v[i].first + v[i].n - 1);
 		more = v[i].times == 2 ? arena_printf(arena, "%s%s%s twice", more, comma, who)
-				       : arena_printf(arena, "%s%s%s %" PRIu32 " times", more,
-						      comma, who, v[i].times);
+				       : arena_printf(arena, "%s%s%s %u times", more, comma, who,
+						      v[i].times);
 	}
 	return arena_printf(arena, "%s of %s %s%s%s%s", program_cells_text(arena, p, v->cell, 1),
 			    ranks == 1 ? "rank" : "ranks", text, *more ? " (" : "", more,

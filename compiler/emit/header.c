@@ -10,7 +10,6 @@
 #include "compiler/emit/module.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
 /* Words of C and C++ that a schedule may have as its name, and one more that no
@@ -104,7 +103,7 @@ static void print_buffers(const struct ccs_module *m, FILE *out)
 		else if (blocks == BLOCKS_VARY)
 			fprintf(out, "(number of blocks) * ");
 		else if (blocks > 1)
-			fprintf(out, "%" PRIu32 " * ", blocks);
+			fprintf(out, "%u * ", blocks);
 		fprintf(out, "%s elements %s\n", module_signature(m).count, held[b[i].direction]);
 	}
 }
@@ -120,9 +119,9 @@ static void print_ranks(const struct ccs_module *m, FILE *out)
 		uint32_t first = v->plan->nranks, last = first;
 		for (; v < end && v->plan->nranks - last <= 1; v++)
 			last = v->plan->nranks;
-		fprintf(out, "%s%" PRIu32, before, first);
+		fprintf(out, "%s%u", before, first);
 		if (last > first)
-			fprintf(out, "%s%" PRIu32, last > first + 1 ? "-" : ", ", last);
+			fprintf(out, "%s%u", last > first + 1 ? "-" : ", ", last);
 		before = ", ";
 	}
 	fprintf(out, " ranks.\n");

@@ -58,12 +58,11 @@ static const char *cells_text(char text[static 256], const struct ccs_module *m,
 		}
 	}
 	if (initial)
-		snprintf(at, sizeof(at), "@%" PRIu32, rank);
+		snprintf(at, sizeof(at), "@%u", rank);
 	if (n == 1)
-		snprintf(text, 256, "%.200s[%" PRIu32 "]%s", name, cell - base, at);
+		snprintf(text, 256, "%.200s[%u]%s", name, cell - base, at);
 	else
-		snprintf(text, 256, "%.200s[%" PRIu32 "..%" PRIu32 "]%s", name, cell - base,
-			 cell - base + n, at);
+		snprintf(text, 256, "%.200s[%u..%u]%s", name, cell - base, cell - base + n, at);
 	return text;
 }
 
@@ -86,7 +85,7 @@ static void operand_text(char text[static 1024], const struct ccs_module *m,
 	else if (a[0] || dst[0])
 		snprintf(text, 1024, "%s", a[0] ? a : dst);
 	else
-		snprintf(text, 1024, "%" PRIu32 " cell%s", o->n, o->n == 1 ? "" : "s");
+		snprintf(text, 1024, "%u cell%s", o->n, o->n == 1 ? "" : "s");
 }
 
 static void print_op(const struct ccs_module *m, const struct plan_view *v,
@@ -98,21 +97,20 @@ static void print_op(const struct ccs_module *m, const struct plan_view *v,
 
 	operand_text(text, m, v, o, w->rank);
 	if (o->in != CCS_NONE)
-		snprintf(from, sizeof(from), "from rank %" PRIu32 " (fifo %" PRIu32 ")",
-			 v->fifos[o->in].src, o->in);
+		snprintf(from, sizeof(from), "from rank %u (fifo %u)", v->fifos[o->in].src, o->in);
 	if (o->out != CCS_NONE)
-		snprintf(to, sizeof(to), "to rank %" PRIu32 "%s%s (fifo %" PRIu32 ")",
-			 v->fifos[o->out].dst, remote == CCS_NONE ? "" : "'s ",
+		snprintf(to, sizeof(to), "to rank %u%s%s (fifo %u)", v->fifos[o->out].dst,
+			 remote == CCS_NONE ? "" : "'s ",
 			 remote == CCS_NONE ? "" : cells_text(cells, m, v, remote, o->n, false, 0),
 			 o->out);
-	fprintf(out, "    %4" PRIu32 "  %-21s  %-27s %-21s %-28s  ", i, op_word(o), text, from, to);
+	fprintf(out, "    %4u  %-21s  %-27s %-21s %-28s  ", i, op_word(o), text, from, to);
 	if (o->file + 1u < m->head->files.n)
-		fprintf(out, "%s:%" PRIu32, m->text + m->files[o->file].name, o->line);
+		fprintf(out, "%s:%u", m->text + m->files[o->file].name, o->line);
 	else
-		fprintf(out, "line %" PRIu32, o->line);
+		fprintf(out, "line %u", o->line);
 	for (uint32_t k = 0; k < o->nwaits; k++) {
 		const struct ccs_wait *at = &v->waits[o->wait + k];
-		fprintf(out, "%s w%" PRIu32 ":%" PRIu32, k ? "," : "  after",
+		fprintf(out, "%s w%u:%u", k ? "," : "  after",
 			at->worker - v->ranks[w->rank].worker, at->ops - 1);
 	}
 	putc('\n', out);
@@ -141,10 +139,10 @@ static void print_after(const struct plan_view *v, uint32_t rank, FILE *out)
 		if (a[i].rank != rank)
 			continue;
 		if (a[i].n == 1)
-			fprintf(out, "   ends after rank %" PRIu32 " has begun\n", a[i].first);
+			fprintf(out, "   ends after rank %u has begun\n", a[i].first);
 		else
-			fprintf(out, "   ends after ranks %" PRIu32 "-%" PRIu32 " have begun\n",
-				a[i].first, a[i].first + a[i].n - 1);
+			fprintf(out, "   ends after ranks %u-%u have begun\n", a[i].first,
+				a[i].first + a[i].n - 1);
 	}
 }
 
@@ -152,20 +150,20 @@ static void print_plan(const struct ccs_module *m, const struct plan_view *v, FI
 {
 	const struct ccs_plan *p = v->plan;
 
-	fprintf(out, "\nN = %" PRIu32, p->nranks);
+	fprintf(out, "\nN = %u", p->nranks);
 	if (p->root != CCS_NONE)
-		fprintf(out, ", root = %" PRIu32, p->root);
+		fprintf(out, ", root = %u", p->root);
 	fprintf(out,
 		": %" PRIu64 " operations, %" PRIu64 " workers, %" PRIu64 " waits, %" PRIu64
-		" fifos, %" PRIu32 " steps; %" PRIu32 " cells and %" PRIu32 " of scratch a rank\n",
+		" fifos, %u steps; %u cells and %u of scratch a rank\n",
 		p->ops.n, p->workers.n, p->waits.n, p->fifos.n, p->steps, p->cells, p->scratch);
 	print_messages(v, out);
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		uint32_t first = v->ranks[r].worker;
-		fprintf(out, "  rank %" PRIu32 "\n", r);
+		fprintf(out, "  rank %u\n", r);
 		print_after(v, r, out);
 		for (uint32_t w = first; w < v->ranks[r + 1].worker; w++) {
-			fprintf(out, "   w%" PRIu32 "\n", w - first);
+			fprintf(out, "   w%u\n", w - first);
 			for (uint32_t i = 0; i < v->workers[w].nops; i++)
 				print_op(m, v, &v->workers[w], i, out);
 		}
@@ -176,7 +174,7 @@ void plan_print(const struct ccs_module *m, FILE *out)
 {
 	const struct ccs_module_head *h = m->head;
 
-	fprintf(out, "%s: %s, checked for FIFOs of %" PRIu32 " slot%s; %" PRIu64 " bytes\n",
+	fprintf(out, "%s: %s, checked for FIFOs of %u slot%s; %" PRIu64 " bytes\n",
 		m->text + h->schedule, m->text + h->contract, h->slots, h->slots == 1 ? "" : "s",
 		h->size);
 	for (uint64_t i = 0; i < h->params.n; i++) {

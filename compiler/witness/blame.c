@@ -268,7 +268,7 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	if (any)
 		span = p->sites[p->tasks[k->task].ops[k->row].site].span;
 	struct diag *g = diag_add(c->diags, SEV_ERROR, m->code, span, m->rank,
-				  "%s of rank %" PRIu32 " ends %s", name, m->rank,
+				  "%s of rank %u ends %s", name, m->rank,
 				  m->value == NONE ? "without a value"
 				  : m->code == 403 ? "without a contribution"
 				  : m->code == 404 ? "with a contribution counted twice"
@@ -280,10 +280,10 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, t->values, m->value));
 	if (any) {
 		struct where w = expand_where(c, p, k->task, k->row);
-		diag_note(c->diags, g, none, "rank %" PRIu32 ", %s: %s", p->tasks[k->task].rank,
+		diag_note(c->diags, g, none, "rank %u, %s: %s", p->tasks[k->task].rank,
 			  where_text(t->arena, k->step, &w), what_text(t, m, k));
 	} else {
-		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %" PRIu32, name,
+		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %u", name,
 			  m->rank);
 	}
 	if (m->chunks > 1)

@@ -52,13 +52,11 @@ const char *explain_shares_text(struct script *x, const struct share *v, uint32_
 					    program_cells_text(a, x->r.p, v->cell, 1)),
 			comma = "";
 		uint32_t end = v->first + v->n - 1;
-		text = v->n == 1   ? arena_printf(a, "%s%s%" PRIu32, text, comma, v->first)
-		       : v->n == 2 ? arena_printf(a, "%s%s%" PRIu32 ",%" PRIu32, text, comma,
-						  v->first, end)
-				   : arena_printf(a, "%s%s%" PRIu32 "-%" PRIu32, text, comma,
-						  v->first, end);
+		text = v->n == 1   ? arena_printf(a, "%s%s%u", text, comma, v->first)
+		       : v->n == 2 ? arena_printf(a, "%s%s%u,%u", text, comma, v->first, end)
+				   : arena_printf(a, "%s%s%u-%u", text, comma, v->first, end);
 		if (v->times > 1)
-			text = arena_printf(a, "%s(x%" PRIu32 ")", text, v->times);
+			text = arena_printf(a, "%s(x%u)", text, v->times);
 	}
 	return text;
 }
@@ -108,7 +106,7 @@ static void print_table(struct script *x, const uint32_t *state, FILE *out)
 		if (k == 0)
 			fprintf(out, "         ");
 		else
-			fprintf(out, "  rank %-2" PRIu32, ranks[k - 1]);
+			fprintf(out, "  rank %-2u", ranks[k - 1]);
 		for (uint32_t i = 0; i < width; i++)
 			fprintf(out, "  %-*s", i + 1 < width ? columns[i] : 0, text[k * width + i]);
 		fputc('\n', out);
@@ -144,11 +142,11 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 		const struct fifo *f = &p->fifos[o->fifo];
 		const struct op *s = &p->tasks[f->src_task].ops[m->from];
 		from = program_cells_text(x->arena, p, s->cell, o->n);
-		fprintf(out, "  rank %" PRIu32 " -> rank %" PRIu32 ": ", f->src, rank);
+		fprintf(out, "  rank %u -> rank %u: ", f->src, rank);
 	} else {
 		from = program_cells_text(x->arena, p, o->cell, o->n);
 		into = o->other;
-		fprintf(out, "  rank %" PRIu32 ": ", rank);
+		fprintf(out, "  rank %u: ", rank);
 	}
 	const char *to = program_cells_text(x->arena, p, into, o->n);
 	const char *holds = move_holds(x, m);
@@ -208,7 +206,7 @@ static void print_step(struct script *x, uint32_t first, uint32_t end, uint32_t 
 	uint32_t step = x->moves[first].depth, n = 0;
 
 	if (step)
-		fprintf(out, "\nstep %" PRIu32 "\n", step);
+		fprintf(out, "\nstep %u\n", step);
 	else
 		fprintf(out, "\nbefore the first step\n");
 	for (uint32_t k = first; k < end && n < MAX_MOVES; k++)
@@ -217,8 +215,8 @@ static void print_step(struct script *x, uint32_t first, uint32_t end, uint32_t 
 			n++;
 		}
 	if (shown > MAX_MOVES)
-		fprintf(out, "  ... and %" PRIu32 " more (%u are shown a step)\n",
-			shown - MAX_MOVES, MAX_MOVES);
+		fprintf(out, "  ... and %u more (%u are shown a step)\n", shown - MAX_MOVES,
+			MAX_MOVES);
 	if (x->tables)
 		print_table(x, state, out);
 }
@@ -234,7 +232,7 @@ static void print_steps(struct script *x, uint32_t last, uint32_t *state, FILE *
 			continue;
 		if (printed++ == MAX_STEPS) {
 			fprintf(out,
-				"\n... and up to %" PRIu32 " more steps (%u are shown; --step asks "
+				"\n... and up to %u more steps (%u are shown; --step asks "
 				"for others)\n",
 				last - step + 1, MAX_STEPS);
 			return;
@@ -242,8 +240,7 @@ static void print_steps(struct script *x, uint32_t last, uint32_t *state, FILE *
 		print_step(x, first, k, shown, state, out);
 	}
 	if (!printed && !x->all)
-		fprintf(out,
-			"\nNothing happens in what was asked for; the last step is %" PRIu32 ".\n",
+		fprintf(out, "\nNothing happens in what was asked for; the last step is %u.\n",
 			x->steps);
 }
 
@@ -254,7 +251,7 @@ static void print_head(struct script *x, bool twice, const uint32_t *state, FILE
 	const struct program *p = x->r.p;
 	const struct decl *d = p->instance.schedule;
 
-	fprintf(out, "%s: %s on %" PRIu32 " ranks", d->name.name, d->contract_name.name, p->nranks);
+	fprintf(out, "%s: %s on %u ranks", d->name.name, d->contract_name.name, p->nranks);
 	if (p->instance.root >= 0)
 		fprintf(out, ", root %" PRId64, p->instance.root);
 	fputc('\n', out);

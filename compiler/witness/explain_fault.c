@@ -7,8 +7,6 @@
 #include "compiler/witness/cycle.h"
 #include "compiler/witness/explain.h"
 
-#include <inttypes.h>
-
 #define MAX_LINES 16u /* of a kind; how many more there are is said */
 
 /* ---- messages of two lengths ----------------------------------------------------------- */
@@ -145,7 +143,7 @@ uint32_t explain_mark(struct script *x, uint32_t first_diag)
 static void print_more(uint32_t n, FILE *out)
 {
 	if (n > MAX_LINES)
-		fprintf(out, "  ... and %" PRIu32 " more\n", n - MAX_LINES);
+		fprintf(out, "  ... and %u more\n", n - MAX_LINES);
 }
 
 /* "line 9, rank 0, step 3 (s = 2): waits to ...": the step is the first that it can be in. */
@@ -160,7 +158,7 @@ static void print_wait(struct script *x, const struct greedy *r, uint32_t task, 
 	quiet.diags = &none; /* the text may be wrong further on */
 	struct where w = expand_where(&quiet, p, task, r->progress[task].next);
 	const char *path = program_path_text(x->arena, p, k->path);
-	fprintf(out, "  %s, rank %" PRIu32 "%s%s, %s: %s\n",
+	fprintf(out, "  %s, rank %u%s%s, %s: %s\n",
 		program_line_text(x->r.c, p, p->sites[o->site].span), k->rank, *path ? ", " : "",
 		path, where_text(x->arena, x->r.runners[task].depth + 1, &w),
 		witness_wait_text(r, o));
@@ -204,7 +202,7 @@ static void print_results(struct script *x, const struct contract *k, FILE *out)
 				fprintf(out, "\nat the end, not what %s promises\n",
 					p->instance.schedule->contract_name.name);
 			if (n <= MAX_LINES)
-				fprintf(out, "  rank %" PRIu32 ": %s holds %s; promised is %s\n", q,
+				fprintf(out, "  rank %u: %s holds %s; promised is %s\n", q,
 					program_cells_text(x->arena, p, i, 1),
 					id < POISON ? explain_value_text(x, id, i) : "nothing",
 					explain_shares_text(x, e.v, e.n, i));
