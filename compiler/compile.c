@@ -137,7 +137,7 @@ static int emit_object(struct ctx *c, struct bytes *m, const struct emission *e)
 	if (!status)
 		output_take(e->out, object, len);
 	else
-		diag_add(c->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s", error);
+		diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", error);
 	pass_done(c, "link", m->len, &since);
 	return status;
 }

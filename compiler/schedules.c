@@ -71,7 +71,7 @@ static void explain_instance(struct session *s, struct ctx *c, const struct chec
 
 	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream,
 		     &why)) {
-		diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s", why);
+		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", why);
 		s->status = 2;
 	}
 	arena_free(c->scratch);
@@ -236,8 +236,7 @@ static void usage_error(struct session *s, const char *what, const char *name,
 			cure = arena_printf(&s->arena, "%s%s '%s'", cure, i ? "," : "",
 					    candidates[i]);
 	}
-	diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s '%s'%s", what, name,
-		 cure);
+	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s '%s'%s", what, name, cure);
 	s->status = 2;
 }
 
@@ -308,14 +307,14 @@ void run_schedules(struct session *s)
 	if (s->status)
 		return;
 	if (!target && s->o->action != ACTION_CHECK) {
-		diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK,
-			 "%s has no schedule to %s", s->module->main->source->name,
+		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s has no schedule to %s",
+			 s->module->main->source->name,
 			 s->o->action == ACTION_EXPLAIN ? "explain" : "compile");
 		s->status = 2;
 		return;
 	}
 	if (!target)
-		diag_add(&s->diags, SEV_NOTE, 0, (struct span){ 0, 0 }, NO_RANK,
+		diag_add(&s->diags, SEV_NOTE, 0, NOWHERE, NO_RANK,
 			 "%s has no schedule: only its names were checked",
 			 s->module->main->source->name);
 	struct job chosen = { 0 };

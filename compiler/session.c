@@ -31,9 +31,8 @@ static const char *path(const struct options *o)
 static void refused(struct session *s, int error)
 {
 	struct diags *d = &s->diags;
-	struct diag *g =
-		diag_add(d, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "cannot write %s: %s",
-			 output_name(path(s->o)), output_reason(error));
+	struct diag *g = diag_add(d, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot write %s: %s",
+				  output_name(path(s->o)), output_reason(error));
 
 	if (error == OUTPUT_SOURCE && s->o->action == ACTION_FORMAT)
 		diag_help(d, g, "`ccc fmt -i` rewrites a file");
@@ -152,7 +151,6 @@ static void run(struct session *s)
  * is E0501, ccs(5) 7; what the system refuses is the machine's lack. */
 static void out_of_memory(struct session *s)
 {
-	struct span none = { 0, 0 };
 	uint64_t limit = s->budget.limit >> 20, used = s->budget.used >> 20;
 	bool usual = s->budget.limit == LIMIT_MEMORY;
 	struct diag *g;
@@ -161,14 +159,14 @@ static void out_of_memory(struct session *s)
 	arena_free(&s->instance);
 	s->budget.limit = 0;
 	if (!s->budget.spent) {
-		diag_add(&s->diags, SEV_ERROR, 0, none, NO_RANK,
+		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
 			 "the system gives no more memory: %" PRIu64 " MiB are in use, and the "
 			 "limit, %" PRIu64 " MiB, is not reached",
 			 used, limit);
 		s->status = 4;
 		return;
 	}
-	g = diag_add(&s->diags, SEV_ERROR, 501, none, NO_RANK,
+	g = diag_add(&s->diags, SEV_ERROR, 501, NOWHERE, NO_RANK,
 		     "out of memory: this takes more than %" PRIu64 " MiB, %s", limit,
 		     s->o->memory ? "the limit of --memory"
 		     : usual	  ? "the usual limit"

@@ -191,7 +191,7 @@ static void report(struct knowing *k, const struct after *a, uint32_t missing)
 		  "the contract asks that rank %u ends after rank "
 		  "%u has begun",
 		  a->rank, missing);
-	diag_note(k->c->diags, g, (struct span){ 0, 0 },
+	diag_note(k->c->diags, g, NOWHERE,
 		  "no chain of messages leads from the "
 		  "beginning of rank %u to the end of rank %u",
 		  missing, a->rank);

@@ -352,7 +352,7 @@ static void note_peer(struct matching *m, struct diag *g, const struct surplus *
 	uint32_t peer = send ? q->dst : q->src;
 	uint32_t n = send ? q->nrecvs : q->nsends;
 	if (n == 0) {
-		diag_note(d, g, (struct span){ 0, 0 },
+		diag_note(d, g, NOWHERE,
 			  send ? "rank %u receives nothing from rank %u%s"
 			       : "rank %u sends nothing to rank %u%s",
 			  peer, s->rank, fifo_text(m, q));
@@ -561,7 +561,7 @@ bool match(struct ctx *c, struct program *p)
 	if (p->lowered)
 		return m.one_task && equal && m.nunequal == 0;
 	if (!m.one_task) {
-		diag_add(c->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK,
+		diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
 			 "internal error: two tasks at one end of a FIFO");
 		return false;
 	}

@@ -136,7 +136,7 @@ static struct span first_write(const struct program *p, uint32_t rank, uint32_t 
 				return p->sites[o->site].span;
 		}
 	}
-	return (struct span){ 0, 0 };
+	return NOWHERE;
 }
 
 /* ccs(5) 7, E0401 */
@@ -161,13 +161,12 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 	struct span at = first_write(p, w->rank, cell);
 	const char *why = cell < p->cells ? "an `out` buffer has no values at the start"
 					  : "a scratch has no values when its declaration has run";
-	struct span none = { 0, 0 };
-	diag_note(r->c->diags, g, cell < p->cells ? p->buffers[r->buffer_of[cell]].def->span : none,
-		  "%s", why);
+	diag_note(r->c->diags, g,
+		  cell < p->cells ? p->buffers[r->buffer_of[cell]].def->span : NOWHERE, "%s", why);
 	if (at.lo)
 		diag_note(r->c->diags, g, at, "%s gets a value on rank %u here", name, w->rank);
 	else
-		diag_note(r->c->diags, g, none,
+		diag_note(r->c->diags, g, NOWHERE,
 			  "rank %u neither receives nor copies anything into %s", w->rank, name);
 }
 

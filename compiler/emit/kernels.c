@@ -43,7 +43,7 @@ struct makings {
 
 static void say(struct ctx *c, enum severity sev, const char *text)
 {
-	diag_add(c->diags, sev, 0, (struct span){ 0, 0 }, NO_RANK, "%s", text);
+	diag_add(c->diags, sev, 0, NOWHERE, NO_RANK, "%s", text);
 }
 
 /* ---- NVRTC -------------------------------------------------------------------- */

@@ -148,12 +148,7 @@ static bool same_choices(const struct plan_view *v, const struct choice_list *li
 {
 	if (v->plan->choices.n != list->n)
 		return false;
-	for (uint32_t i = 0; i < list->n; i++)
-		if (v->choices[i].bytes != list->rows[i].bytes ||
-		    v->choices[i].protocol != list->rows[i].protocol ||
-		    v->choices[i].channels != list->rows[i].channels)
-			return false;
-	return true;
+	return !memcmp(v->choices, list->rows, list->n * sizeof(*list->rows));
 }
 
 /* A value of the contract, and rows of sums. */

@@ -262,7 +262,7 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	const struct program *p = t->r.p;
 	const struct culprit *k = m->first.task != NONE ? &m->first : &m->last;
 	bool any = k->task != NONE;
-	struct span none = { 0, 0 }, span = p->instance.schedule->name.span;
+	struct span span = p->instance.schedule->name.span;
 	const char *name = program_cells_text(t->arena, p, m->cell, 1);
 
 	if (any)
@@ -277,20 +277,20 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 		g->operation = ((uint64_t)k->task << 32 | k->row) + 1;
 	diag_note(c->diags, g, m->clause->span, "expected: %s",
 		  shares_text(t->arena, p, m->want.v, m->want.n));
-	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, t->values, m->value));
+	diag_note(c->diags, g, NOWHERE, "actual: %s", value_text(t->arena, p, t->values, m->value));
 	if (any) {
 		struct where w = expand_where(c, p, k->task, k->row);
-		diag_note(c->diags, g, none, "rank %u, %s: %s", p->tasks[k->task].rank,
+		diag_note(c->diags, g, NOWHERE, "rank %u, %s: %s", p->tasks[k->task].rank,
 			  where_text(t->arena, k->step, &w), what_text(t, m, k));
 	} else {
-		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %u", name,
+		diag_note(c->diags, g, NOWHERE, "nothing is ever stored in %s on rank %u", name,
 			  m->rank);
 	}
 	if (m->chunks > 1)
-		diag_note(c->diags, g, none, "likewise %s%" PRIu64 " more final chunk%s",
+		diag_note(c->diags, g, NOWHERE, "likewise %s%" PRIu64 " more final chunk%s",
 			  t->more ? "at least " : "", m->chunks - 1, m->chunks > 2 ? "s" : "");
 	if (others)
-		diag_note(c->diags, g, none,
+		diag_note(c->diags, g, NOWHERE,
 			  "%" PRIu64 " other chunk%s of this clause %s wrong in other ways", others,
 			  others > 1 ? "s" : "", others > 1 ? "are" : "is");
 	for (size_t i = 1; i < m->nranks; i++)

@@ -11,49 +11,21 @@
 
 /* ---- messages of two lengths ----------------------------------------------------------- */
 
-/* Calls `use` for every end of a message with its number in its FIFO. */
-static void each_end(struct program *p, struct arena *a, bool recv, uint32_t **least,
-		     void (*use)(struct op *o, uint32_t *least))
+static void cut_messages(struct program *p)
 {
-	uint32_t *k = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		const struct fifo *q = &p->fifos[f];
+		for (uint32_t k = 0; k < q->nsends && k < q->nrecvs; k++) {
+			const struct message *m = &p->messages[q->first + k];
+			struct op *send = &p->tasks[q->src_task].ops[m->send];
+			struct op *recv = &p->tasks[q->dst_task].ops[m->recv];
 
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
-			struct op *o = &p->tasks[t].ops[i];
-			enum op_kind kind = op_kind(o);
-			bool end =
-				recv ? kind == OP_RECV || kind == OP_REDUCE_FROM : kind == OP_SEND;
-			if (end && k[o->fifo] < p->fifos[o->fifo].nsends)
-				use(o, &least[o->fifo][k[o->fifo]++]);
+			if (send->n < recv->n)
+				recv->n = send->n;
+			else
+				send->n = recv->n;
 		}
-}
-
-static void set_least(struct op *o, uint32_t *least)
-{
-	*least = o->n;
-}
-
-static void lower_least(struct op *o, uint32_t *least)
-{
-	if (o->n < *least)
-		*least = o->n;
-}
-
-static void cut(struct op *o, uint32_t *least)
-{
-	o->n = *least;
-}
-
-static void cut_messages(struct program *p, struct arena *a)
-{
-	uint32_t **least = ARENA_ARRAY(a, uint32_t *, p->nfifos);
-
-	for (uint32_t f = 0; f < p->nfifos; f++)
-		least[f] = ARENA_ARRAY(a, uint32_t, p->fifos[f].nsends);
-	each_end(p, a, false, least, set_least);
-	each_end(p, a, true, least, lower_least);
-	each_end(p, a, false, least, cut);
-	each_end(p, a, true, least, cut);
+	}
 }
 
 const struct order *explain_run_far(struct script *x, struct program *p, struct greedy *far)
@@ -64,7 +36,8 @@ const struct order *explain_run_far(struct script *x, struct program *p, struct 
 		quiet.diags = &none;
 		match(&quiet, p);
 	}
-	cut_messages(p, x->arena);
+	if (p->messages) /* else all have one chunk */
+		cut_messages(p);
 	deadlock_run_far(far, x->r.c, p);
 	return &far->order;
 }

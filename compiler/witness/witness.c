@@ -75,11 +75,11 @@ static void note_par(const struct graph *g, struct diag *d, uint32_t i)
 	const struct task *t = &p->tasks[g->cycle[i]->task], *to = &p->tasks[graph_op(g, i)->fifo];
 	struct arena *a = r->ctx->scratch;
 	if (p->paths[t->path].parent == to->path)
-		diag_note(r->ctx->diags, d, (struct span){ 0, 0 },
+		diag_note(r->ctx->diags, d, NOWHERE,
 			  "rank %u: %s has not begun, as what is before the par has not finished",
 			  t->rank, program_path_text(a, p, t->path));
 	else
-		diag_note(r->ctx->diags, d, (struct span){ 0, 0 },
+		diag_note(r->ctx->diags, d, NOWHERE,
 			  "rank %u: the par has not ended, as %s has not", t->rank,
 			  program_path_text(a, p, to->path));
 }
@@ -122,8 +122,7 @@ static void note_cycle(const struct graph *g, struct diag *d)
 		int64_t *v = ARENA_ARRAY(a, int64_t, n);
 		for (uint32_t j = 0; j < n; j++)
 			v[j] = graph_rank(g, i + 2 + j);
-		diag_note(g->r->ctx->diags, d, (struct span){ 0, 0 }, "the same for %s",
-			  ranks_text(a, v, n));
+		diag_note(g->r->ctx->diags, d, NOWHERE, "the same for %s", ranks_text(a, v, n));
 		note_wait(g, d, end - 1);
 	}
 }
@@ -168,7 +167,7 @@ static void note_bystanders(const struct graph *g, const bool *behind, struct di
 				    what);
 	}
 	if (*text)
-		diag_note(r->ctx->diags, d, (struct span){ 0, 0 }, "%s", text);
+		diag_note(r->ctx->diags, d, NOWHERE, "%s", text);
 }
 
 /* ---- cures ----------------------------------------------------------------------------------- */
@@ -179,7 +178,7 @@ static void help_slots(struct greedy *r, struct diag *d, int64_t least)
 	d->has_slots = 1;
 	d->min_slots = least;
 	if (least < 0)
-		diag_note(ds, d, (struct span){ 0, 0 }, "no number of slots cures it");
+		diag_note(ds, d, NOWHERE, "no number of slots cures it");
 	else
 		diag_help(ds, d, "%lld slot%s or more cure%s it (--slots %lld)", (long long)least,
 			  least == 1 ? "" : "s", least == 1 ? "s" : "", (long long)least);
