@@ -443,21 +443,6 @@ static struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t d
 	return enlist(r, q, n, depth, row);
 }
 
-/* Takes the next message from its FIFO's list: good until the next post. */
-static struct sent *take(struct replay *r, uint32_t fifo)
-{
-	struct queue *q = &r->queues[fifo];
-
-	uint32_t i = q->few[0].head;
-	struct sent *m = &r->sent[i];
-	q->few[0].head = m->next;
-	m->next = r->free;
-	r->free = i;
-	if (q->few[0].head == NONE && !r->hook)
-		q->few[1].value = NONE;
-	return m;
-}
-
 /* A message of one cell. Where a hook asks for rows, all are in lists. */
 static inline void post_one(struct replay *r, uint32_t fifo, uint32_t value, uint32_t depth,
 			    uint32_t row)
@@ -473,21 +458,23 @@ static inline void post_one(struct replay *r, uint32_t fifo, uint32_t value, uin
 	q->few[i].depth = depth;
 }
 
-/* A message of one cell that has arrived. */
-struct single {
-	uint32_t value, depth, row;
-};
-
-/* Takes the next message, of one cell. Its row is told if there is a hook. */
-static inline struct single take_one(struct replay *r, uint32_t fifo)
+/* Takes the next message; its values hold until the next post. Its row is told if there is a
+ * hook. */
+static inline struct sent take(struct replay *r, uint32_t fifo)
 {
 	struct queue *q = &r->queues[fifo];
 
 	if (UNLIKELY(q->few[1].value == LISTED)) {
-		const struct sent *m = take(r, fifo);
-		return (struct single){ m->value, m->depth, m->row };
+		uint32_t i = q->few[0].head;
+		struct sent *m = &r->sent[i], taken = *m;
+		q->few[0].head = m->next;
+		m->next = r->free;
+		r->free = i;
+		if (q->few[0].head == NONE && !r->hook)
+			q->few[1].value = NONE;
+		return taken;
 	}
-	struct single m = { q->few[0].value, q->few[0].depth, 0 };
+	struct sent m = { .value = q->few[0].value, .depth = q->few[0].depth };
 	q->few[0] = q->few[1];
 	q->few[1].value = NONE;
 	return m;
@@ -528,14 +515,7 @@ static inline void run_send(struct replay *r, struct runner *w, const struct op 
  * program has these, and nobody asks for its steps. */
 static void run_fused(struct replay *r, struct runner *w, const struct op *o)
 {
-	struct sent in = { .at = 0 };
-	if (o->n == 1) {
-		struct single m = take_one(r, o->fifo);
-		in.value = m.value;
-		in.row = m.row;
-	} else {
-		in = *take(r, o->fifo);
-	}
+	struct sent in = take(r, o->fifo);
 	struct sent *out = post(r, o->other, o->n, w->depth, (uint32_t)(o - w->ops));
 	const uint32_t *from = slots(r, &in, o->n);
 	uint32_t *v = slots(r, out, o->n);
@@ -602,21 +582,14 @@ static inline void arrive(struct replay *r, struct runner *w, const struct op *o
 static inline uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
 				   uint32_t depth)
 {
-	if (o->n == 1) {
-		struct single m = take_one(r, o->fifo);
-		depth = max_u32(depth, max_u32(w->depth, m.depth) + 1);
-		if (UNLIKELY(r->len != NULL))
-			note_length(r, w, o, o->cell, &m.value);
-		arrive(r, w, o, o->cell, m.value, depth, m.row);
-		return depth;
-	}
-	struct sent *m = take(r, o->fifo);
-	const uint32_t *v = slots(r, m, o->n);
-	depth = max_u32(depth, max_u32(w->depth, m->depth) + 1);
-	if (r->len)
+	struct sent m = take(r, o->fifo);
+	const uint32_t *v = slots(r, &m, o->n);
+
+	depth = max_u32(depth, max_u32(w->depth, m.depth) + 1);
+	if (UNLIKELY(r->len != NULL))
 		note_length(r, w, o, o->cell, v);
 	for (uint32_t j = 0; j < o->n; j++)
-		arrive(r, w, o, o->cell + j, v[j], depth, m->row);
+		arrive(r, w, o, o->cell + j, v[j], depth, m.row);
 	if (o->n == 0 && r->hook)
 		r->hook(r->arg, &(struct stored){ .task = (uint32_t)(w - r->runners),
 						  .row = (uint32_t)(o - w->ops),
@@ -624,7 +597,7 @@ static inline uint32_t run_receive(struct replay *r, struct runner *w, const str
 						  .before = NONE,
 						  .after = NONE,
 						  .depth = depth,
-						  .from = m->row });
+						  .from = m.row });
 	return depth;
 }
 

@@ -322,7 +322,7 @@ static void settle_via(struct rank_ops *l, struct item *it)
 
 static void flow_item(struct rank_ops *l, uint32_t i)
 {
-	struct op *o = &l->items[i].op;
+	const struct op op = l->items[i].op, *o = &op; /* reads() may move the items */
 	bool initial = false, into = false;
 
 	find_node(l, &l->items[i]);
@@ -339,22 +339,18 @@ static void flow_item(struct rank_ops *l, uint32_t i)
 		l->items[i].ordinal = l->received[o->fifo]++;
 		find_after(l, i, o->cell);
 		initial = reads(l, i, o->cell, o->n);
-		o = &l->items[i].op;
 		writes(l, i, o->cell, o->n);
 		break;
 	case OP_COPY:
 		find_via(l, i);
 		initial = reads(l, i, o->cell, o->n);
-		o = &l->items[i].op;
 		writes(l, i, o->other, o->n);
 		break;
 	case OP_REDUCE_INTO:
 		find_via(l, i);
 		find_after(l, i, o->other);
 		initial = reads(l, i, o->cell, o->n);
-		o = &l->items[i].op;
 		into = reads(l, i, o->other, o->n);
-		o = &l->items[i].op;
 		writes(l, i, o->other, o->n);
 		break;
 	case OP_FRESH:
