@@ -23,11 +23,6 @@ static void pass_done(struct ctx *c, const char *name, uint64_t ops, double *sin
 	*since = clock_seconds();
 }
 
-static void pass_begins(struct ctx *c, enum phase phase)
-{
-	c->diags->phase = (int)phase;
-}
-
 /* ---- checks ------------------------------------------------------------------------------- */
 
 bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, bool want_len,
@@ -37,7 +32,7 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	double since = clock_seconds();
 
 	memset(k, 0, sizeof(*k));
-	pass_begins(c, PHASE_EXPAND);
+	c->diags->phase = PHASE_EXPAND;
 	k->program = expand(c, in, quiet_where);
 	if (!k->program || k->program->partial) {
 		arena_free(c->scratch);
@@ -46,25 +41,25 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	uint64_t ops = k->program->nops;
 	pass_done(c, "expand", ops, &since);
 
-	pass_begins(c, PHASE_CONTRACT);
+	c->diags->phase = PHASE_CONTRACT;
 	k->contract = contract_expand(c, k->program);
 	bool contract_ok = k->contract && c->diags->errors == errors;
 	pass_done(c, "contract", ops, &since);
 
-	pass_begins(c, PHASE_MATCH);
+	c->diags->phase = PHASE_MATCH;
 	bool matched = match(c, k->program);
 	pass_done(c, "match", ops, &since);
 	if (!matched)
 		return false;
 
-	pass_begins(c, PHASE_DEADLOCK);
+	c->diags->phase = PHASE_DEADLOCK;
 	k->deadlock = deadlock(c, k->program);
 	witness(c, &k->deadlock);
 	pass_done(c, "deadlock", ops, &since);
 
 	/* A race and a deadlock are mistakes of their own; values mean nothing
 	 * when either is there. */
-	pass_begins(c, PHASE_RACE);
+	c->diags->phase = PHASE_RACE;
 	bool ordered = race(c, k->program);
 	if (!ordered && contract_ok && !k->deadlock.deadlocked)
 		race_help(c, k->program, k->contract);
@@ -72,7 +67,7 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	if (k->deadlock.deadlocked || !ordered || !contract_ok)
 		return false;
 
-	pass_begins(c, PHASE_DATA);
+	c->diags->phase = PHASE_DATA;
 	k->proof = proof(c, k->program, k->contract, &k->deadlock.order, want_len);
 	if (k->proof.wrong)
 		blame(c, k->program, k->contract, &k->deadlock.order, k->proof.wrong);
@@ -80,7 +75,7 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	if (!k->proof.proved || c->diags->errors != errors)
 		return false;
 
-	pass_begins(c, PHASE_CONTRACT);
+	c->diags->phase = PHASE_CONTRACT;
 	bool begun = after(c, k->program, k->contract, &k->deadlock.order);
 	pass_done(c, "after", ops, &since);
 	return begun;

@@ -9,15 +9,9 @@
  */
 #include "compiler/check/value.h"
 #include "compiler/expand/cursor.h"
-#include "compiler/expand/instance.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* One contribution: a cell, from ranks first .. first + n. */
-struct term_row {
-	uint32_t cell, first, n;
-};
 
 struct evaluation {
 	struct ctx *ctx;
@@ -25,7 +19,7 @@ struct evaluation {
 	struct program *source;
 	const struct stmt *lets;
 	struct cursor cursor;
-	struct term_row *terms; /* of the value at hand */
+	struct share *terms; /* of the value at hand, each once */
 	uint32_t nterms, capterms;
 	struct contract *k;
 	uint64_t all_terms; /* of all values so far */
@@ -92,8 +86,9 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 		return;
 	}
 	v->idle++;
-	ARENA_PUSH(v->arena, x->terms, x->nterms, x->capterms) =
-		(struct term_row){ c.lo, (uint32_t)lo, (uint32_t)(hi - lo) };
+	ARENA_PUSH(v->arena, x->terms, x->nterms, x->capterms) = (struct share){
+		.cell = c.lo, .first = (uint32_t)lo, .n = (uint32_t)(hi - lo), .times = 1
+	};
 }
 
 /* The contributions of a term. A sum of one chunk over a range of ranks is one share. */
@@ -237,12 +232,7 @@ static uint32_t value_row(struct evaluation *x, const struct clause *c, uint32_t
 		return NONE;
 	}
 	if (x->nterms == 1)
-		push_share(x, c,
-			   (struct share){ .cell = x->terms[0].cell,
-					   .first = x->terms[0].first,
-					   .n = x->terms[0].n,
-					   .times = 1 },
-			   true);
+		push_share(x, c, x->terms[0], true);
 	else
 		push_sum(x, c);
 	return (uint32_t)row;

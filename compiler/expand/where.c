@@ -5,7 +5,6 @@
  * operation; the cursor's rows then tell. O(operations of the rank).
  */
 #include "compiler/expand/cursor.h"
-#include "compiler/expand/instance.h"
 
 #define ROOM 256u /* rows a lane gets at a time; they are thrown away */
 
