@@ -191,6 +191,8 @@ void plan_print(const struct ccs_module *m, FILE *out)
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
+#define INT(v) ((json_int_t)(v))
+
 /* A number, or null where there is none. */
 static json_t *number(uint32_t v)
 {
@@ -204,23 +206,21 @@ static json_t *json_op(const struct ccs_module *m, const struct plan_view *v,
 
 	for (uint32_t k = 0; k < o->nwaits; k++) {
 		const struct ccs_wait *w = &v->waits[o->wait + k];
-		json_array_append_new(waits,
-				      json_pack("{s:I, s:I}", "worker", (json_int_t)w->worker,
-						"ops", (json_int_t)w->ops));
+		json_array_append_new(waits, json_pack("{s:I, s:I}", "worker", INT(w->worker),
+						       "ops", INT(w->ops)));
 	}
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:b, s:b, s:s, s:I, s:o, s:o, "
 		"s:b, s:b, s:I, s:I, s:b, s:b}",
 		"op", op_word(o), "in", number(o->in), "a", number(o->a), "b", number(o->b), "dst",
-		number(o->dst), "out", number(o->out), "n", (json_int_t)o->n, "len",
-		(json_int_t)o->len, "len_same", (o->flags & CCS_OP_LEN_SAME) != 0, "remote",
-		number(remote_of(v, o)), "a_initial", (o->flags & CCS_OP_A_INITIAL) != 0,
-		"b_initial", (o->flags & CCS_OP_B_INITIAL) != 0, "file",
-		m->text + m->files[o->file].name, "line", (json_int_t)o->line, "waits", waits, "to",
-		number(o->to), "shifted", (o->flags & CCS_OP_SHIFTED) != 0, "awaited",
-		(o->flags & CCS_OP_AWAITED) != 0, "phase", (json_int_t)o->phase, "level",
-		(json_int_t)o->level, "from_cells", (o->flags & CCS_OP_FROM_CELLS) != 0, "to_cells",
-		(o->flags & CCS_OP_TO_CELLS) != 0);
+		number(o->dst), "out", number(o->out), "n", INT(o->n), "len", INT(o->len),
+		"len_same", (o->flags & CCS_OP_LEN_SAME) != 0, "remote", number(remote_of(v, o)),
+		"a_initial", (o->flags & CCS_OP_A_INITIAL) != 0, "b_initial",
+		(o->flags & CCS_OP_B_INITIAL) != 0, "file", m->text + m->files[o->file].name,
+		"line", INT(o->line), "waits", waits, "to", number(o->to), "shifted",
+		(o->flags & CCS_OP_SHIFTED) != 0, "awaited", (o->flags & CCS_OP_AWAITED) != 0,
+		"phase", INT(o->phase), "level", INT(o->level), "from_cells",
+		(o->flags & CCS_OP_FROM_CELLS) != 0, "to_cells", (o->flags & CCS_OP_TO_CELLS) != 0);
 }
 
 static json_t *json_workers(const struct ccs_module *m, const struct plan_view *v)
@@ -231,9 +231,9 @@ static json_t *json_workers(const struct ccs_module *m, const struct plan_view *
 		json_t *ops = json_array();
 		for (uint32_t i = 0; i < v->workers[w].nops; i++)
 			json_array_append_new(ops, json_op(m, v, &v->ops[v->workers[w].op + i]));
-		json_array_append_new(all, json_pack("{s:I, s:I, s:o}", "rank",
-						     (json_int_t)v->workers[w].rank, "stage",
-						     (json_int_t)v->workers[w].stage, "ops", ops));
+		json_array_append_new(all,
+				      json_pack("{s:I, s:I, s:o}", "rank", INT(v->workers[w].rank),
+						"stage", INT(v->workers[w].stage), "ops", ops));
 	}
 	return all;
 }
@@ -245,12 +245,11 @@ static json_t *json_fifos(const struct plan_view *v)
 	for (uint64_t i = 0; i < v->plan->fifos.n; i++) {
 		const struct ccs_fifo *f = &v->fifos[i];
 		json_array_append_new(all, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "src",
-						     (json_int_t)f->src, "dst", (json_int_t)f->dst,
-						     "channel", (json_int_t)f->channel, "messages",
-						     (json_int_t)f->messages, "max_cells",
-						     (json_int_t)f->max_cells, "src_worker",
-						     (json_int_t)f->src_worker, "dst_worker",
-						     (json_int_t)f->dst_worker));
+						     INT(f->src), "dst", INT(f->dst), "channel",
+						     INT(f->channel), "messages", INT(f->messages),
+						     "max_cells", INT(f->max_cells), "src_worker",
+						     INT(f->src_worker), "dst_worker",
+						     INT(f->dst_worker)));
 	}
 	return all;
 }
@@ -265,9 +264,9 @@ static json_t *json_choices(const struct plan_view *v)
 		json_array_append_new(
 			all, json_pack("{s:o, s:s, s:I}", "bytes",
 				       c->bytes == UINT64_MAX ? json_null()
-							      : json_integer((json_int_t)c->bytes),
+							      : json_integer(INT(c->bytes)),
 				       "protocol", c->protocol == CCS_LL ? "ll" : "simple",
-				       "channels", (json_int_t)c->channels));
+				       "channels", INT(c->channels)));
 	}
 	return all;
 }
@@ -283,11 +282,10 @@ static json_t *json_expect(const struct plan_view *v)
 	json_t *runs = json_array();
 	for (uint64_t i = 0; i < v->plan->sums.n; i++)
 		json_array_append_new(
-			runs,
-			json_pack("{s:I, s:I, s:I, s:I, s:b, s:b}", "cell",
-				  (json_int_t)sums[i].cell, "first", (json_int_t)sums[i].first, "n",
-				  (json_int_t)sums[i].n, "times", (json_int_t)sums[i].times,
-				  "reduced", (int)sums[i].reduced, "last", (int)sums[i].last));
+			runs, json_pack("{s:I, s:I, s:I, s:I, s:b, s:b}", "cell", INT(sums[i].cell),
+					"first", INT(sums[i].first), "n", INT(sums[i].n), "times",
+					INT(sums[i].times), "reduced", (int)sums[i].reduced, "last",
+					(int)sums[i].last));
 	return json_pack("{s:o, s:o}", "expect", all, "sums", runs);
 }
 
@@ -297,10 +295,9 @@ static json_t *json_after(const struct plan_view *v)
 	json_t *all = json_array();
 
 	for (uint64_t i = 0; i < v->plan->after.n; i++)
-		json_array_append_new(all, json_pack("{s:I, s:I, s:I}", "rank",
-						     (json_int_t)after[i].rank, "first",
-						     (json_int_t)after[i].first, "n",
-						     (json_int_t)after[i].n));
+		json_array_append_new(all, json_pack("{s:I, s:I, s:I}", "rank", INT(after[i].rank),
+						     "first", INT(after[i].first), "n",
+						     INT(after[i].n)));
 	return all;
 }
 
@@ -310,17 +307,16 @@ static json_t *json_plan(const struct ccs_module *m, const struct plan_view *v)
 
 	for (uint64_t i = 0; i < m->nbuffers; i++)
 		json_array_append_new(shapes, json_pack("{s:I, s:I, s:I}", "chunks",
-							(json_int_t)v->shapes[i].chunks, "blocks",
-							(json_int_t)v->shapes[i].blocks, "cell",
-							(json_int_t)v->shapes[i].cell));
-	json_t *plan =
-		json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "nranks",
-			  (json_int_t)v->plan->nranks, "root", number(v->plan->root), "cells",
-			  (json_int_t)v->plan->cells, "scratch", (json_int_t)v->plan->scratch,
-			  "steps", (json_int_t)v->plan->steps, "max_message",
-			  (json_int_t)v->plan->max_message, "rounds", (json_int_t)v->plan->rounds,
-			  "shapes", shapes, "workers", json_workers(m, v), "fifos", json_fifos(v),
-			  "choices", json_choices(v), "after", json_after(v));
+							INT(v->shapes[i].chunks), "blocks",
+							INT(v->shapes[i].blocks), "cell",
+							INT(v->shapes[i].cell)));
+	json_t *plan = json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
+				 "nranks", INT(v->plan->nranks), "root", number(v->plan->root),
+				 "cells", INT(v->plan->cells), "scratch", INT(v->plan->scratch),
+				 "steps", INT(v->plan->steps), "max_message",
+				 INT(v->plan->max_message), "rounds", INT(v->plan->rounds),
+				 "shapes", shapes, "workers", json_workers(m, v), "fifos",
+				 json_fifos(v), "choices", json_choices(v), "after", json_after(v));
 	json_t *expect = json_expect(v);
 	json_object_update(plan, expect);
 	json_decref(expect);
@@ -346,14 +342,13 @@ void plan_print_json(const struct ccs_module *m, FILE *out)
 							       : json_integer(p[i].value));
 	for (size_t i = 0; i < m->nplans; i++)
 		json_array_append_new(plans, json_plan(m, &m->plans[i]));
-	json_t *all =
-		json_pack("{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}", "compiler",
-			  m->text + h->compiler, "schedule", m->text + h->schedule, "contract",
-			  m->text + h->contract, "abi", (json_int_t)h->abi, "slots",
-			  (json_int_t)h->slots, "reduces", (h->flags & CCS_MODULE_REDUCES) != 0,
-			  "mixed", (h->flags & CCS_MODULE_MIXED) != 0, "even_counts",
-			  (h->flags & CCS_MODULE_EVEN_COUNTS) != 0, "params", params, "buffers",
-			  buffers, "plans", plans);
+	json_t *all = json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}", "compiler",
+		m->text + h->compiler, "schedule", m->text + h->schedule, "contract",
+		m->text + h->contract, "abi", INT(h->abi), "slots", INT(h->slots), "reduces",
+		(h->flags & CCS_MODULE_REDUCES) != 0, "mixed", (h->flags & CCS_MODULE_MIXED) != 0,
+		"even_counts", (h->flags & CCS_MODULE_EVEN_COUNTS) != 0, "params", params,
+		"buffers", buffers, "plans", plans);
 	json_dumpf(all, out, JSON_COMPACT);
 	putc('\n', out);
 	json_decref(all);
