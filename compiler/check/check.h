@@ -7,6 +7,16 @@
 
 #include "compiler/expand/expand.h"
 
+/* Whether the operation's line was told of for this rank last; it is now. `told`: by site, 1 +
+ * that rank. */
+static inline bool told_before(uint32_t *told, const struct op *o, uint32_t rank)
+{
+	bool before = told[o->site] == rank + 1;
+
+	told[o->site] = rank + 1;
+	return before;
+}
+
 /* ---- match.c --------------------------------------------------------------------------- */
 
 /* Fills in fifos[] and nreduced, and messages[] if the program is lowered or they are

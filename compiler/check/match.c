@@ -45,7 +45,8 @@ struct matching {
 	bool one_task;	  /* each end of every FIFO is one task's */
 	bool wide;	  /* some message has not one chunk */
 	uint64_t reduced; /* chunks */
-	uint32_t *told;	  /* by site: 1 + the rank that it was reported for last */
+	uint32_t *told;	  /* told_before(): an all-to-all has as many wrong FIFOs as messages, and
+ one line */
 };
 
 /* More pairs of unequal ends than this are not kept: they say nothing new. */
@@ -251,16 +252,6 @@ void match_messages(struct ctx *c, struct program *p)
 	put_messages(&m);
 }
 
-/* Whether this line was reported for this rank already: an all-to-all has as many
- * wrong FIFOs as messages, and one line. */
-static bool told(struct matching *m, const struct op *o, uint32_t rank)
-{
-	if (m->told[o->site] == rank + 1)
-		return true;
-	m->told[o->site] = rank + 1;
-	return false;
-}
-
 /* ---- E0301, E0302 ------------------------------------------------------------ */
 
 /* A FIFO whose counts differ, and what a report on it names. */
@@ -425,7 +416,7 @@ static void report_surplus(struct matching *m)
 		const struct surplus *s = &v[i];
 		const struct fifo *q = &p->fifos[s->fifo];
 		const struct op *o = s->op;
-		if (told(m, o, s->rank))
+		if (told_before(m->told, o, s->rank))
 			continue;
 		const char *cells = program_cells_text(m->ctx->scratch, p, o->cell, o->n);
 		struct diag *g = diag_add(
@@ -533,7 +524,7 @@ static bool check_sizes(struct matching *m)
 			uint32_t chunk;
 			if (!size_differs(m, q, send, recv, &chunk))
 				continue;
-			if (!told(m, send, q->src))
+			if (!told_before(m->told, send, q->src))
 				report_size(m, q, send, recv, chunk);
 			same = false;
 			break;

@@ -70,7 +70,7 @@ struct racing {
 	struct ctx *ctx;
 	struct program *p;
 	bool found;
-	uint32_t *reported; /* by site: 1 + the rank that reported it last */
+	uint32_t *told; /* told_before() */
 
 	struct touched *cells; /* made when first needed */
 	uint32_t age;
@@ -124,9 +124,8 @@ static void report(struct racing *r, uint32_t rank, struct side a, struct side b
 		a = b;
 		b = t;
 	}
-	if (r->reported[b.op->site] == rank + 1)
+	if (told_before(r->told, b.op, rank))
 		return;
-	r->reported[b.op->site] = rank + 1;
 	struct touch x = op_touch(a.op), y = op_touch(b.op);
 	uint32_t alo = a.writes ? x.w : x.r, blo = b.writes ? y.w : y.r;
 	uint32_t lo = alo > blo ? alo : blo;
@@ -448,7 +447,7 @@ bool race(struct ctx *c, struct program *p)
 	rank_walk_init(&w, c->scratch, p);
 	r.local = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
 	r.by_path = ARENA_ARRAY(c->scratch, uint32_t, p->npaths);
-	r.reported = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
+	r.told = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
 	for (uint32_t k = 0; k < p->nranks; k++) {
 		uint32_t *tasks = w.tasks + w.first[k], n = w.first[k + 1] - w.first[k];
 		if (n == 1) {

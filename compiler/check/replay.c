@@ -204,9 +204,8 @@ static struct diag *wrong_length(struct replay *r, const struct runner *w, const
 		   *with = *how == 'c' ? "with" : "in";
 
 	r->failed = true;
-	if (r->silent || r->told[o->site] == w->rank + 1)
+	if (r->silent || told_before(r->told, o, w->rank))
 		return NULL;
-	r->told[o->site] = w->rank + 1;
 	r->c->diags->phase = PHASE_DATA;
 	return diag_add(r->c->diags, SEV_ERROR, 303, r->p->sites[o->site].span, w->rank,
 			"rank %u %s %s, %s %s: their lengths differ", w->rank, how, what, with,

@@ -41,11 +41,6 @@ struct makings {
 	atomic_size_t next;
 };
 
-static void say(struct ctx *c, enum severity sev, const char *text)
-{
-	diag_add(c->diags, sev, 0, NOWHERE, NO_RANK, "%s", text);
-}
-
 /* ---- NVRTC -------------------------------------------------------------------- */
 
 static const char *arch_name(struct arena *a, struct nvrtc_arch arch)
@@ -88,7 +83,7 @@ static const char *open_nvrtc(struct ctx *c, const struct cuda_options *o, struc
 /* 4: this machine lacks something. */
 static int lacks(struct ctx *c, const char *why)
 {
-	say(c, SEV_ERROR, why);
+	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", why);
 	return 4;
 }
 
@@ -97,12 +92,10 @@ static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
 	char key[80];
 
 	kernel_key_text(&m->key, key, sizeof(key));
-	say(c, SEV_ERROR,
-	    arena_printf(
-		    c->arena,
-		    "internal error: NVRTC %d.%d refuses the generated CUDA source (%s, %s):\n%s",
-		    n->major, n->minor, arch_name(c->arena, m->arch), key,
-		    m->out.log ? m->out.log : "out of memory"));
+	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
+		 "internal error: NVRTC %d.%d refuses the generated CUDA source (%s, %s):\n%s",
+		 n->major, n->minor, arch_name(c->arena, m->arch), key,
+		 m->out.log ? m->out.log : "out of memory");
 	return 70;
 }
 

@@ -29,14 +29,9 @@ struct reader {
 	uint32_t *known; /* [shares]: see same_promises */
 };
 
-static const char *text_at(const struct reader *r, uint32_t at)
-{
-	return r->m->text + at;
-}
-
 static bool is_text(const struct reader *r, uint32_t at, const char *text)
 {
-	return !strcmp(text_at(r, at), text);
+	return !strcmp(r->m->text + at, text);
 }
 
 /* ---- what all plans share -------------------------------------------------------- */
@@ -66,8 +61,8 @@ static bool same_files(const struct reader *r)
 			continue;
 		if (i == r->m->head->files.n)
 			return false;
-		content = text_at(r, r->m->files[i].content);
-		if (!is_file_name(text_at(r, r->m->files[i++].name), s->name) ||
+		content = r->m->text + r->m->files[i].content;
+		if (!is_file_name(r->m->text + r->m->files[i++].name, s->name) ||
 		    strlen(content) != len || memcmp(content, s->text, len))
 			return false;
 	}

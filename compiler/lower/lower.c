@@ -33,7 +33,7 @@ static void add_item(struct rank_ops *l, const struct op *o, uint32_t task)
 	it.wave = l->nwaves;
 	it.op.kind &= OP_KIND;
 	if (op_out(o) != NONE)
-		it.ordinal = l->sent[o->fifo]++;
+		it.ordinal = l->sends[o->fifo]++;
 	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = it;
 }
 
@@ -180,7 +180,8 @@ static void line_init(struct rank_ops *l, struct ctx *c, const struct program *p
 	l->vote = none_array(a, p->nfifos);
 	l->feeder = none_array(a, p->nfifos);
 	l->own = none_array(a, p->ntasks);
-	l->sent = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->sends = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->placed = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->received = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->votes = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->sums = ARENA_ARRAY(a, uint32_t, p->nfifos);
@@ -204,14 +205,6 @@ static void line_reset(struct rank_ops *l, uint32_t rank)
 	}
 }
 
-/* The sends were counted while the line was made; now they are while it is cut. */
-static void forget_sends(struct rank_ops *l)
-{
-	for (uint32_t i = 0; i < l->nitems; i++)
-		if (op_kind(&l->items[i].op) == OP_SEND)
-			l->sent[l->items[i].op.fifo] = 0;
-}
-
 static struct program *candidate(struct ctx *c, const struct program *p, const struct contract *k,
 				 enum lower_level level)
 {
@@ -223,7 +216,6 @@ static struct program *candidate(struct ctx *c, const struct program *p, const s
 		line_reset(&m.line, r);
 		if (!rank_walk(&m.walk, r, add_wave, &m.line))
 			return NULL;
-		forget_sends(&m.line);
 		flow_analyze(&m.line);
 		fuse_line(&m.line);
 		waits_compute(&m.line);
