@@ -116,9 +116,7 @@ bool plan_instance(struct ctx *c, const struct checked *k, const struct choice_l
 
 static int emit_object(struct ctx *c, struct bytes *m, const struct emission *e)
 {
-	const char *error = NULL;
-	void *object;
-	size_t checked = m->len, len;
+	size_t checked = m->len;
 	uint64_t sum = read_back_sum(m, checked);
 	double since = clock_seconds();
 	int status = kernels_add(c, m, *e->opened, &e->options->cuda);
@@ -128,11 +126,7 @@ static int emit_object(struct ctx *c, struct bytes *m, const struct emission *e)
 	pass_done(c, "kernels", m->len, &since);
 	if (status)
 		return status;
-	status = link_module(c, m, *e->opened, &object, &len, &error);
-	if (!status)
-		output_take(e->out, object, len);
-	else
-		diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", error);
+	status = link_module(c, m, *e->opened, e->out);
 	pass_done(c, "link", m->len, &since);
 	return status;
 }

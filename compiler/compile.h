@@ -92,7 +92,6 @@ bool plan_instance(struct ctx *c, const struct checked *k, const struct choice_l
 		   struct planned *to);
 
 /* What is to be written. */
-struct output;
 struct emission {
 	const struct options *options;
 	const struct module *module;

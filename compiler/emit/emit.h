@@ -79,10 +79,11 @@ void plan_print_json(const struct ccs_module *m, FILE *out);
 /** --emit=header: the C header of the module's typed function. */
 void header_print(const struct ccs_module *m, FILE *out);
 
-/** The shared object's bytes, in *object from malloc. Returns 0, or the exit status (2:
- *  no place for temporary files, 4: no C compiler) with the reason in *error (arena). */
+/** The shared object's bytes, as the product. Returns 0, or the exit status (2: no place for
+ *  temporary files, 4: no C compiler), reported as a diagnostic. */
+struct output;
 int link_module(struct ctx *c, const struct bytes *module, const struct ccs_module *m,
-		void **object, size_t *len, const char **error);
+		struct output *out);
 
 /* ---- report.c: what `ccc check` says of a schedule that is right ----------------------------- */
 

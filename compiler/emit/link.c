@@ -514,8 +514,28 @@ static const char *compiler_failed(struct arena *a, struct link *l)
 			    l->log[0] ? ":\n" : "", l->log);
 }
 
+static const char *failure(struct arena *a, struct link *l, enum link_end stage)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	switch (stage) {
+	case DIRECTORY:
+	case FILES:
+		return arena_printf(a, "cannot write a temporary file (TMPDIR is %s): %s",
+				    tmp ? tmp : "/tmp", strerror(l->error));
+	case SPAWN: return l->signal ? "interrupted by a signal" : no_compiler(a, l);
+	case COMPILER: return compiler_failed(a, l);
+	case OBJECT:
+		return arena_printf(a, "the C compiler '%s' made a file without the module%s%s",
+				    l->argv[0], l->error ? ": " : "",
+				    l->error ? strerror(l->error) : "");
+	case DONE: break;
+	}
+	return "";
+}
+
 int link_module(struct ctx *c, const struct bytes *module, const struct ccs_module *m,
-		void **object, size_t *len, const char **error)
+		struct output *out)
 {
 	struct link *l = ARENA_NEW(c->scratch, struct link);
 	enum link_end stage;
@@ -528,31 +548,11 @@ int link_module(struct ctx *c, const struct bytes *module, const struct ccs_modu
 	stage = run(l);
 	if (stage == DONE && !holds_module(l))
 		stage = OBJECT;
-	*error = NULL;
-	*object = NULL;
 	if (stage == DONE) {
-		*object = l->object;
-		*len = l->object_len;
+		output_take(out, l->object, l->object_len);
 		return 0;
 	}
 	free(l->object);
-	switch (stage) {
-	case DIRECTORY:
-	case FILES:
-		*error = arena_printf(c->arena, "cannot write a temporary file (TMPDIR is %s): %s",
-				      getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
-				      strerror(l->error));
-		return 2;
-	case SPAWN:
-		*error = l->signal ? "interrupted by a signal" : no_compiler(c->arena, l);
-		return 4;
-	case COMPILER: *error = compiler_failed(c->arena, l); return 4;
-	case OBJECT:
-		*error = arena_printf(
-			c->arena, "the C compiler '%s' made a file without the module%s%s",
-			l->argv[0], l->error ? ": " : "", l->error ? strerror(l->error) : "");
-		return 4;
-	case DONE: break;
-	}
-	return 0;
+	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", failure(c->arena, l, stage));
+	return stage == DIRECTORY || stage == FILES ? 2 : 4;
 }
