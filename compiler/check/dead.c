@@ -23,14 +23,6 @@
 #define LIMIT_DEAD (1u << 20)
 #define LIMIT_PASSES 32
 
-/* What was found of one statement. */
-struct found {
-	bool run;	    /* it has operations that store */
-	bool dead;	    /* one of them is, on all ranks: */
-	bool changes;	    /* it stores another value than was there */
-	uint32_t task, row; /* where a rank runs it */
-};
-
 struct finder {
 	const struct program *p;
 	struct replay r;
@@ -49,8 +41,7 @@ struct finder {
 	} *visits;
 	uint32_t *next; /* by task: rows that are still to be gone back over */
 	bool *running;
-	bool grown;	   /* the pass found something to keep */
-	struct found *out; /* by site */
+	bool grown; /* the pass found something to keep */
 };
 
 /* ---- forwards ------------------------------------------------------------------------ */
@@ -170,24 +161,6 @@ static void count_turns(struct finder *f, struct arena *a)
 		f->visits[i].task = NONE;
 }
 
-/* The first visit of each statement that nobody needs. */
-static void sum_up(struct finder *f)
-{
-	for (uint32_t s = 0; s < f->p->nsites; s++) {
-		const struct visit *t = f->visits + f->first[s], *end = f->visits + f->first[s + 1];
-
-		f->out[s].run = t < end;
-		while (t < end && t->kept)
-			t++;
-		if (t < end)
-			f->out[s] = (struct found){ .run = true,
-						    .dead = true,
-						    .changes = t->changes,
-						    .task = t->task,
-						    .row = t->row };
-	}
-}
-
 static void set_out(struct finder *f, struct arena *a)
 {
 	const struct program *p = f->p;
@@ -234,10 +207,10 @@ static void not_looked_for(const struct ctx *c, const char *why)
 		fprintf(c->progress, "  what nothing needs (W0401) is not looked for: %s\n", why);
 }
 
-static void find(struct finder *f, struct ctx *c, const struct contract *k,
+/* Finds which visits are kept. False: it is not settled. */
+static bool find(struct finder *f, struct ctx *c, const struct contract *k,
 		 const struct order *order)
 {
-	f->out = ARENA_ARRAY(c->scratch, struct found, f->p->nsites);
 	set_out(f, c->scratch);
 	f->r.silent = true;
 	f->r.hook = stored;
@@ -250,8 +223,7 @@ static void find(struct finder *f, struct ctx *c, const struct contract *k,
 	if (f->grown)
 		not_looked_for(
 			c, arena_printf(c->scratch, "%d passes do not settle it", LIMIT_PASSES));
-	else
-		sum_up(f);
+	return !f->grown;
 }
 
 /* ---- over instances ------------------------------------------------------------------------ */
@@ -265,7 +237,7 @@ static struct dead_site *site_of(struct dead_list *list, const struct stmt *s, s
 	return &list->v[list->n - 1];
 }
 
-static void describe(struct finder *f, struct ctx *c, const struct found *d, struct dead_site *s,
+static void describe(struct finder *f, struct ctx *c, const struct visit *d, struct dead_site *s,
 		     struct arena *keep)
 {
 	const struct program *p = f->p;
@@ -302,14 +274,18 @@ void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
 	}
 	if (!replay_init(&f.r, c, p, c->scratch))
 		return;
-	find(&f, c, k, order);
+	if (!find(&f, c, k, order))
+		return;
 	for (uint32_t i = 0; i < p->nsites; i++) {
-		if (!f.out[i].run)
+		const struct visit *t = f.visits + f.first[i], *end = f.visits + f.first[i + 1];
+		if (t == end)
 			continue;
 		struct dead_site *s = site_of(list, p->sites[i].stmt, keep);
 		s->run++;
-		if (f.out[i].dead && !s->dead++)
-			describe(&f, c, &f.out[i], s, keep);
+		while (t < end && t->kept)
+			t++;
+		if (t < end && !s->dead++)
+			describe(&f, c, t, s, keep);
 	}
 }
 
