@@ -278,13 +278,15 @@ void direct(struct ctx *c, struct lowered *l)
 	struct finder f = { .ctx = c, .p = l->program };
 	uint32_t n = (uint32_t)l->program->nmessages;
 	bool *direct = ARENA_ARRAY(c->arena, bool, n), *held = ARENA_ARRAY(c->arena, bool, n);
-	const char *why;
 
 	l->direct = direct;
 	l->held = held;
-	if (!before_init(&f.before, c, l->program, &why)) {
+	if (!before_init(&f.before, c, l->program, &l->order)) {
 		if (c->progress)
-			fprintf(c->progress, "  direct copies are not looked for: %s\n", why);
+			fprintf(c->progress,
+				"  messages without slots are not looked for: the plan has more than %u "
+				"operations\n",
+				LIMIT_EVENTS);
 		return;
 	}
 	start(&f, c);

@@ -238,17 +238,6 @@ static void watch(void *arg, const struct stored *s)
 
 /* ---- telling ------------------------------------------------------------------------ */
 
-/* "rank 2, step 3 (s = 1), in f, called at line 9" */
-static const char *where_text(struct trace *t, struct ctx *c, const struct culprit *k)
-{
-	const struct program *p = t->r.p;
-	struct where w = expand_where(c, p, k->task, k->row);
-
-	return arena_printf(t->arena, "rank %" PRIu32 ", %s%s%s%s%s%s", p->tasks[k->task].rank,
-			    where_step_text(t->arena, k->step), *w.loops ? " (" : "", w.loops,
-			    *w.loops ? ")" : "", *w.calls ? ", " : "", w.calls);
-}
-
 static const char *what_text(struct trace *t, const struct mistake *m, const struct culprit *k)
 {
 	const struct program *p = t->r.p;
@@ -273,13 +262,13 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	const struct program *p = t->r.p;
 	const struct culprit *k = m->first.task != NONE ? &m->first : &m->last;
 	bool any = k->task != NONE;
-	struct span none = { 0, 0 }, span = p->instance.schedule->name.span;
+	struct span span = p->instance.schedule->name.span;
 	const char *name = program_cells_text(t->arena, p, m->cell, 1);
 
 	if (any)
 		span = p->sites[p->tasks[k->task].ops[k->row].site].span;
 	struct diag *g = diag_add(c->diags, SEV_ERROR, m->code, span, m->rank,
-				  "%s of rank %" PRIu32 " ends %s", name, m->rank,
+				  "%s of rank %u ends %s", name, m->rank,
 				  m->value == NONE ? "without a value"
 				  : m->code == 403 ? "without a contribution"
 				  : m->code == 404 ? "with a contribution counted twice"
@@ -288,17 +277,20 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 		g->operation = ((uint64_t)k->task << 32 | k->row) + 1;
 	diag_note(c->diags, g, m->clause->span, "expected: %s",
 		  shares_text(t->arena, p, m->want.v, m->want.n));
-	diag_note(c->diags, g, none, "actual: %s", value_text(t->arena, p, t->values, m->value));
-	if (any)
-		diag_note(c->diags, g, none, "%s: %s", where_text(t, c, k), what_text(t, m, k));
-	else
-		diag_note(c->diags, g, none, "nothing is ever stored in %s on rank %" PRIu32, name,
+	diag_note(c->diags, g, NOWHERE, "actual: %s", value_text(t->arena, p, t->values, m->value));
+	if (any) {
+		struct where w = expand_where(c, p, k->task, k->row);
+		diag_note(c->diags, g, NOWHERE, "rank %u, %s: %s", p->tasks[k->task].rank,
+			  where_text(t->arena, k->step, &w), what_text(t, m, k));
+	} else {
+		diag_note(c->diags, g, NOWHERE, "nothing is ever stored in %s on rank %u", name,
 			  m->rank);
+	}
 	if (m->chunks > 1)
-		diag_note(c->diags, g, none, "likewise %s%" PRIu64 " more final chunk%s",
+		diag_note(c->diags, g, NOWHERE, "likewise %s%" PRIu64 " more final chunk%s",
 			  t->more ? "at least " : "", m->chunks - 1, m->chunks > 2 ? "s" : "");
 	if (others)
-		diag_note(c->diags, g, none,
+		diag_note(c->diags, g, NOWHERE,
 			  "%" PRIu64 " other chunk%s of this clause %s wrong in other ways", others,
 			  others > 1 ? "s" : "", others > 1 ? "are" : "is");
 	for (size_t i = 1; i < m->nranks; i++)

@@ -15,6 +15,10 @@
 /* Diagnostics that are looked for among the moves. */
 #define EXPLAIN_MARKS 64u
 
+/* Larger tables are left out, which is said. */
+#define MAX_TABLE_RANKS 16u
+#define MAX_TABLE_CELLS 16u
+
 /* One operation that stores, or a message of no chunks. */
 struct move {
 	uint32_t task, row;
@@ -37,7 +41,10 @@ struct script {
 	bool *cell;		    /* [width]: shown in tables; moves that touch one are shown */
 	bool *rank;		    /* [nranks] */
 	const struct numbers *only; /* steps */
-	bool all;		    /* nothing was asked to be left out */
+	/* tables: these are shown if they are not more than there is room */
+	uint32_t cells[MAX_TABLE_CELLS], ncells, ranks[MAX_TABLE_RANKS], nranks;
+	bool tables;
+	bool all; /* nothing was asked to be left out */
 	bool chunks_asked;
 };
 
@@ -45,9 +52,6 @@ struct script {
 const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell);
 /** The same of a value; "-": none. */
 const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
-
-/** "line 10", or of another file "ring_allgather.ccs:10". */
-const char *explain_line_text(struct script *x, struct span span);
 
 /* ---- explain_view.c ---- */
 
