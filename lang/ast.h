@@ -23,12 +23,23 @@ struct unit;
 
 /* ---- names ------------------------------------------------------------- */
 
+/* ccs(5) 3: contracts, topologies and what can be run have name spaces of their own. */
+enum space {
+	SPACE_VALUE,
+	SPACE_CONTRACT,
+	SPACE_TOPOLOGY,
+	SPACE_RUN,
+	SPACE_PARAM, /* a callee's parameters, while what is behind a ';' is walked */
+	SPACE_GIVEN, /* those that have a value there */
+	SPACES
+};
+
 /* A name of the text, for all its uses. */
 struct name {
 	struct name *next; /* of equal hash */
 	uint32_t hash;
 	size_t n;
-	struct slot *slots;	       /* what it means: names_scope.c */
+	struct def *top[SPACES];       /* its innermost definitions: names_scope.c */
 	const struct decl *unknown_in; /* the last declaration in which that it means nothing
 					  was reported */
 	char s[];
@@ -57,6 +68,7 @@ struct symbol {
 	struct expr *value;	   /* SYM_LET: its expression; SYM_PARAM: its default or NULL */
 	struct fn_def *fn;	   /* SYM_FN */
 	struct buffer_def *buffer; /* SYM_BUFFER */
+	struct node *node;	   /* of a file's let or fn: names_graph.c */
 	struct decl *owner;	   /* resolved: the proc, schedule, topology or contract it belongs
 				   to; NULL: a name of the file */
 	bool used;		   /* resolved */

@@ -129,7 +129,7 @@ static void resolve_rank(struct resolver *r, const struct expr *e)
 	if (r->rankless)
 		NAMES_ERROR(r, 201, e->span, "`rank` may not stand in %s", r->rankless);
 	if (r->node)
-		ARENA_PUSH(r->arena, r->rank_users, r->nrank_users, r->caprank_users) = r->node;
+		r->node->rank = true;
 }
 
 void names_expr(struct resolver *r, struct expr *e)

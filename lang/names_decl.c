@@ -196,7 +196,7 @@ static void check_counts(struct resolver *r, const struct decl *d, uint32_t firs
 			known[given(b->blocks)->id - first] = true;
 	}
 	for (const struct def *def = r->top; def && def->depth == r->depth; def = def->below) {
-		if (def->slot->space != SPACE_VALUE || def->sym->kind != SYM_COUNT ||
+		if (def->space != SPACE_VALUE || def->sym->kind != SYM_COUNT ||
 		    known[def->sym->id - first])
 			continue;
 		NAMES_ERROR(r, 201, def->span,
@@ -328,7 +328,7 @@ void names_decl(struct resolver *r, struct decl *d)
 	bool of_file = d->kind == D_LET || d->kind == D_FN;
 
 	r->owner = of_file ? NULL : d;
-	r->node = of_file ? d->body->var : NULL;
+	r->node = of_file ? d->body->var->node : NULL;
 	switch (d->kind) {
 	case D_IMPORT: break;
 	case D_LET: names_expr(r, d->body->e); break;

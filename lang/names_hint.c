@@ -65,9 +65,9 @@ const char *names_topologies(struct resolver *r, const char *name)
 
 	for (const struct def *def = r->top; def && r->suggest_work; def = def->below) {
 		r->suggest_work--;
-		if (def->slot->space == SPACE_TOPOLOGY && topology_has(r, def->decl, name))
-			text = text ? arena_printf(r->arena, "%s or %s", def->slot->name, text)
-				    : def->slot->name;
+		if (def->space == SPACE_TOPOLOGY && topology_has(r, def->decl, name))
+			text = text ? arena_printf(r->arena, "%s or %s", def->name, text)
+				    : def->name;
 	}
 	return text;
 }

@@ -15,30 +15,19 @@ static struct name *name_of(const char *s)
 	return (struct name *)(uintptr_t)(s - offsetof(struct name, s));
 }
 
-static struct slot *slot_of(enum space space, const char *name)
-{
-	struct slot *slot = name_of(name)->slots;
-
-	while (slot && slot->space != space)
-		slot = slot->next;
-	return slot;
-}
-
 struct def *names_find(enum space space, const char *name)
 {
-	struct slot *slot = slot_of(space, name);
-
-	return slot ? slot->top : NULL;
+	return name_of(name)->top[space];
 }
 
 /* Of a file's let or fn: names_graph wants to know where. */
 static void note_use(struct resolver *r, const struct symbol *sym, struct span span)
 {
-	if (sym->owner || (sym->kind != SYM_LET && sym->kind != SYM_FN))
+	if (!sym->node)
 		return;
 	if (r->node)
-		ARENA_PUSH(r->arena, r->edges, r->nedges, r->capedges) =
-			(struct edge){ .from = r->node->id, .to = sym->id };
+		r->node->uses =
+			ARENA_MAKE(r->arena, struct edge, .next = r->node->uses, .to = sym->node);
 	if (r->rankless)
 		ARENA_PUSH(r->arena, r->uses, r->nuses, r->capuses) =
 			(struct rankless_use){ .sym = sym, .span = span, .what = r->rankless };
@@ -47,10 +36,10 @@ static void note_use(struct resolver *r, const struct symbol *sym, struct span s
 /* A definition's own text is no use of it. */
 static void use(struct resolver *r, const struct def *def, struct span span)
 {
-	if (def->sym && def->sym != r->node)
-		def->sym->used = true;
-	if (def->sym)
+	if (def->sym) {
+		def->sym->used |= !r->node || def->sym->node != r->node;
 		note_use(r, def->sym, span);
+	}
 	if (!def->decl || def->decl == r->owner)
 		return;
 	def->decl->used = true;
@@ -68,7 +57,7 @@ void names_leave(struct resolver *r)
 	while (r->top && r->top->depth == r->depth) {
 		struct def *def = r->top;
 
-		def->slot->top = def->hidden;
+		name_of(def->name)->top[def->space] = def->hidden;
 		r->top = def->below;
 		def->below = r->spare;
 		r->spare = def;
@@ -109,21 +98,14 @@ static void report_twice(struct resolver *r, const struct def *first, struct ide
 void names_define(struct resolver *r, enum space space, struct ident name, struct symbol *sym,
 		  struct decl *decl)
 {
-	struct slot *slot;
-	struct def *def;
+	struct def **top, *def;
 
 	if (!name.name)
 		return;
-	slot = slot_of(space, name.name);
-	if (!slot) {
-		slot = ARENA_MAKE(r->arena, struct slot, .next = name_of(name.name)->slots,
-				  .name = name.name, .space = space);
-		name_of(name.name)->slots = slot;
-	}
-	def = slot->top;
-	if (def && def->depth == r->depth) {
-		if (!decl || !same_text(def->decl, decl))
-			report_twice(r, def, name, decl);
+	top = &name_of(name.name)->top[space];
+	if (*top && (*top)->depth == r->depth) {
+		if (!decl || !same_text((*top)->decl, decl))
+			report_twice(r, *top, name, decl);
 		return;
 	}
 	def = r->spare;
@@ -131,15 +113,15 @@ void names_define(struct resolver *r, enum space space, struct ident name, struc
 		r->spare = def->below;
 	else
 		def = ARENA_NEW(r->arena, struct def);
-	*def = (struct def){ .hidden = slot->top,
+	*def = (struct def){ .hidden = *top,
 			     .below = r->top,
-			     .slot = slot,
+			     .space = space,
+			     .name = name.name,
 			     .sym = sym,
 			     .decl = decl,
 			     .span = name.span,
 			     .depth = r->depth };
-	slot->top = def;
-	r->top = def;
+	*top = r->top = def;
 }
 
 void names_own(struct resolver *r, struct symbol *sym)
@@ -170,55 +152,59 @@ enum builtin names_builtin(const char *name)
 
 /* ---- E0201 ---------------------------------------------------------------------- */
 
-/* The one of WANT_... that the definition is; 0: another. */
-static int kind_of(const struct def *def)
+/* What a use can want, and where that is found. */
+static const struct kind {
+	enum want want;
+	enum space space;
+	const char *text;
+} kinds[] = {
+	{ WANT_NUMBER, SPACE_VALUE, "a number" },
+	{ WANT_BUFFER, SPACE_VALUE, "a buffer" },
+	{ WANT_TABLE, SPACE_VALUE, "a table" },
+	{ WANT_ARG, SPACE_VALUE, "a buffer or a number" },
+	{ WANT_FN, SPACE_VALUE, "a function" },
+	{ WANT_RUN, SPACE_RUN, "a proc or a schedule" },
+	{ WANT_TOPOLOGY, SPACE_TOPOLOGY, "a topology" },
+	{ WANT_CONTRACT, SPACE_CONTRACT, "a contract" },
+};
+
+enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+
+static const struct kind *find_kind(enum want want)
 {
-	switch (def->slot->space) {
-	case SPACE_VALUE:
+	const struct kind *k = kinds;
+
+	while (k->want != want)
+		k++;
+	return k;
+}
+
+/* The one of WANT_... that the definition is; 0: another. */
+static enum want kind_of(const struct def *def)
+{
+	if (def->space == SPACE_VALUE)
 		return def->sym->kind == SYM_FN	      ? WANT_FN
 		       : def->sym->kind == SYM_BUFFER ? WANT_BUFFER
 		       : symbol_is_table(def->sym)    ? WANT_TABLE
 						      : WANT_NUMBER;
-	case SPACE_CONTRACT: return WANT_CONTRACT;
-	case SPACE_TOPOLOGY: return WANT_TOPOLOGY;
-	case SPACE_RUN: return WANT_RUN;
-	case SPACE_PARAM:
-	case SPACE_GIVEN: return 0;
-	}
-	return 0;
-}
-
-static const char *kind_text(int kind)
-{
-	switch ((enum want)kind) {
-	case WANT_NUMBER: return "a number";
-	case WANT_BUFFER: return "a buffer";
-	case WANT_FN: return "a function";
-	case WANT_ARG: return "a buffer or a number";
-	case WANT_TABLE: return "a table";
-	case WANT_CONTRACT: return "a contract";
-	case WANT_TOPOLOGY: return "a topology";
-	case WANT_RUN: return "a proc or a schedule";
-	}
-	return "";
+	for (size_t i = 0; i < KINDS; i++)
+		if (kinds[i].space == def->space)
+			return kinds[i].want;
+	return (enum want)0;
 }
 
 static const char *described(const struct def *def)
 {
-	if (def->slot->space == SPACE_RUN)
+	if (def->space == SPACE_RUN)
 		return def->decl->kind == D_PROC ? "a proc" : "a schedule";
-	return kind_text(kind_of(def));
+	return find_kind(kind_of(def))->text;
 }
 
 struct def *names_wanted(struct resolver *r, struct ident name, enum want want)
 {
-	enum space space = want == WANT_CONTRACT   ? SPACE_CONTRACT
-			   : want == WANT_TOPOLOGY ? SPACE_TOPOLOGY
-			   : want == WANT_RUN	   ? SPACE_RUN
-						   : SPACE_VALUE;
-	struct def *def = names_find(space, name.name);
+	struct def *def = names_find(find_kind(want)->space, name.name);
 
-	if (!def || !(kind_of(def) & (int)want)) {
+	if (!def || !(kind_of(def) & want)) {
 		names_unknown(r, name, want);
 		return NULL;
 	}
@@ -251,8 +237,8 @@ static const char *nearest(struct resolver *r, const char *name, enum want want)
 	if (!r->suggest_work || names_is_known(name, want))
 		return NULL;
 	for (const struct def *def = r->top; def; def = def->below)
-		if (kind_of(def) & (int)want)
-			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = def->slot->name;
+		if (kind_of(def) & want)
+			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = def->name;
 	if (want == WANT_NUMBER && !r->rankless)
 		ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = "rank";
 	if (want == WANT_FN)
@@ -281,25 +267,23 @@ static bool is_told(struct resolver *r, struct ident name, enum want want, const
 
 void names_unknown(struct resolver *r, struct ident name, enum want want)
 {
-	static const enum space spaces[] = { SPACE_VALUE, SPACE_RUN, SPACE_TOPOLOGY,
-					     SPACE_CONTRACT };
 	const struct def *other = NULL;
 	const char *near;
 	struct diag *g;
 
 	if (!name.name)
 		return;
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces) && !other; i++)
-		other = names_find(spaces[i], name.name);
+	for (size_t i = 0; i < KINDS && !other; i++)
+		other = names_find(kinds[i].space, name.name);
 	if (other) {
 		g = NAMES_ERROR(r, 201, name.span, "`%s` is %s, not %s", name.name,
-				described(other), kind_text((int)want));
+				described(other), find_kind(want)->text);
 		NAMES_DEFINED(r, g, other->span, name.name);
 		return;
 	}
 	if (names_builtin(name.name) != BUILTIN_NONE) {
 		NAMES_ERROR(r, 201, name.span, "`%s` is a built-in function, not %s", name.name,
-			    kind_text((int)want));
+			    find_kind(want)->text);
 		return;
 	}
 	near = nearest(r, name.name, want);

@@ -50,24 +50,15 @@ static void check_params(struct resolver *r, const struct decl *d)
 		check_symbol(r, "parameter", p->view ? p->view->sym : p->number);
 }
 
-/* Whether a file that the unit brings in, itself or in turn, has something that is used. */
-static bool brings_used(struct resolver *r, struct unit *u)
-{
-	if (u->mark == r->mark)
-		return false;
-	u->mark = r->mark;
-	if (u->used)
-		return true;
-	for (const struct decl *d = u->decls; d; d = d->next)
-		if (d->kind == D_IMPORT && d->imported && brings_used(r, d->imported))
-			return true;
-	return false;
-}
-
+/* Whether something is used of what the import brings in, itself or in turn. */
 static void check_import(struct resolver *r, const struct decl *d)
 {
-	r->mark++;
-	if (d->imported && !brings_used(r, d->imported))
+	uint32_t n = d->imported ? names_reach(r, d->imported) : 0;
+	bool used = !d->imported;
+
+	for (uint32_t i = 0; i < n; i++)
+		used |= r->reach[i]->used;
+	if (!used)
 		diag_warn(r->d, W_UNUSED, d->text_span, NO_RANK, "nothing of \"%s\" is used",
 			  d->path);
 }
