@@ -268,6 +268,11 @@ struct param {
 	struct symbol *number;
 };
 
+static inline struct symbol *param_symbol(const struct param *p)
+{
+	return p->view ? p->view->sym : p->number;
+}
+
 /* x[e]@q, sum(q in a..b: x[e]@q), after(q in a..b) */
 enum term_kind { T_INITIAL, T_SUM, T_AFTER };
 

@@ -257,10 +257,10 @@ static void resolve_link(struct resolver *r, struct stmt *s)
 	names_expr(r, s->e);
 	names_expr(r, s->e2);
 	for (struct binding *b = s->more; b; b = b->next) {
-		int i = strcmp(b->name.name, attributes[0]) == 0   ? 0
-			: strcmp(b->name.name, attributes[1]) == 0 ? 1
-								   : 2;
+		int i = 0;
 
+		while (i < 2 && strcmp(b->name.name, attributes[i]))
+			i++;
 		if (i == 2)
 			NAMES_ERROR(r, 201, b->name.span,
 				    "a link has no `%s`, only `bandwidth` and `latency`%s",
@@ -280,16 +280,14 @@ static void resolve_stmt(struct resolver *r, struct stmt *s)
 	case S_REDUCE_FROM:
 	case S_COPY:
 	case S_REDUCE_INTO:
-		names_ref(r, s->x);
-		names_ref(r, s->y);
-		names_expr(r, s->e);
-		return;
 	case S_STEP:
 	case S_PAR:
 	case S_CHANNEL:
 	case S_BLOCK:
 	case S_ASSERT:
 	case S_IF:
+		names_ref(r, s->x);
+		names_ref(r, s->y);
 		names_expr(r, s->e);
 		names_block(r, s->body);
 		names_block(r, s->orelse);

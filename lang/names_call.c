@@ -128,60 +128,44 @@ static bool resolve_arg(struct resolver *r, struct arg *a)
 	return true;
 }
 
-/* One argument against its parameter: `view` or a number. */
+/* One argument against its parameter, which takes chunks or a number. */
 static void check_arg(struct resolver *r, const struct arg *a, const struct decl *callee,
-		      const char *name, struct span span, bool view)
+		      const struct symbol *param)
 {
+	const struct buffer_def *view = param->buffer;
 	struct diag *g;
 
-	if (view == (a->ref != NULL))
+	if (!view == !a->ref)
 		return;
 	g = NAMES_ERROR(r, 203, a->span,
 			view ? "`%s` of `%s` takes chunks of a buffer, not a number"
 			     : "`%s` of `%s` takes a number, not chunks of a buffer",
-			name, callee->name.name);
-	NAMES_DEFINED(r, g, span, name);
+			param->name, callee->name.name);
+	NAMES_DEFINED(r, g, view ? view->span : param->span, param->name);
 }
 
 void names_call(struct resolver *r, struct stmt *s)
 {
 	struct def *def = names_wanted(r, s->name, WANT_RUN);
 	const struct decl *callee = def ? def->decl : NULL;
-	const struct param *p = NULL;
-	const struct buffer_def *b = NULL;
+	const struct param *p = callee ? callee->formals : NULL;
+	const struct buffer_def *b = callee ? callee->buffers : NULL;
 	uint32_t given = 0, taken = 0;
 
 	s->callee = def ? def->decl : NULL;
-	if (callee && callee->kind == D_PROC)
-		p = callee->formals;
-	else if (callee)
-		b = callee->buffers;
+	for (const struct param *q = p; q; q = q->next)
+		taken++;
+	for (const struct buffer_def *q = b; q; q = q->next)
+		taken++;
 	for (struct arg *a = s->args; a; a = a->next, given++) {
 		bool known = resolve_arg(r, a);
 
-		if (p) {
-			if (known)
-				check_arg(r, a, callee,
-					  p->view ? p->view->name.name : p->number->name, p->span,
-					  p->view != NULL);
-			p = p->next;
-			taken++;
-		} else if (b) {
-			if (known)
-				check_arg(r, a, callee, b->name.name, b->span, true);
-			b = b->next;
-			taken++;
-		}
+		if (known && given < taken)
+			check_arg(r, a, callee, p ? param_symbol(p) : b->sym);
+		p = p ? p->next : NULL;
+		b = b ? b->next : NULL;
 	}
-	if (!callee) {
-		names_bindings(r, s->more, NULL, s->span, NULL);
-		return;
-	}
-	for (; p; p = p->next)
-		taken++;
-	for (; b; b = b->next)
-		taken++;
-	if (given != taken)
+	if (callee && given != taken)
 		names_wrong_number(r, "", s->name, taken, given, callee->name.span);
 	names_bindings(r, s->more, callee, s->name.span, NULL);
 }

@@ -47,7 +47,7 @@ static void check_params(struct resolver *r, const struct decl *d)
 	for (const struct binding *p = d->params; p; p = p->next)
 		check_symbol(r, "parameter", p->sym);
 	for (const struct param *p = d->formals; p; p = p->next)
-		check_symbol(r, "parameter", p->view ? p->view->sym : p->number);
+		check_symbol(r, "parameter", param_symbol(p));
 }
 
 /* Whether something is used of what the import brings in, itself or in turn. */
