@@ -328,10 +328,10 @@ struct decl {
 	bool used;		 /* resolved: D_PROC, D_SCHEDULE */
 };
 
-/* A comment, for the formatter. */
+/* A token, or a comment for the formatter. */
 #define COMMENT (-1)
 struct lexeme {
-	int token;	  /* as the parser gets it, or COMMENT */
+	int kind;	  /* as the parser gets it, or COMMENT */
 	struct span span; /* of a comment with its // or its stars; without the line end */
 };
 struct lexemes {

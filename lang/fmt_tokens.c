@@ -33,13 +33,13 @@ static void clean_comment(struct arena *a, struct fmt_token *t)
 static struct fmt_token token_of(const struct source *src, const struct lexeme *l)
 {
 	const char *s = src->text + (l->span.lo - src->base);
-	bool attributes = l->token == TOK_ATTR_OPEN;
+	bool attributes = l->kind == TOK_ATTR_OPEN;
 
 	return (struct fmt_token){ .s = s,
 				   .n = l->span.hi - l->span.lo,
-				   .id = attributes ? '(' : l->token,
+				   .id = attributes ? '(' : l->kind,
 				   .attributes = attributes,
-				   .line_end = l->token == COMMENT && s[1] == '/' };
+				   .line_end = l->kind == COMMENT && s[1] == '/' };
 }
 
 static void take_all(struct arena *a, struct fmt_tokens *list, const struct unit *u)

@@ -62,8 +62,8 @@ const char *text_skip(const char *s);
 const char *text_word_end(const char *s);
 /* The bracket that closes the one at s, on the same line, or NULL. */
 const char *text_closing(const char *s);
-/* The first `c` in from..to that is in no brackets, or NULL. */
-const char *text_find(const char *from, const char *to, char c);
+/* The first of these characters in from..to that is in no brackets, or NULL. */
+const char *text_find(const char *from, const char *to, const char *any);
 /* Behind the `}` that closes the block at s, or NULL. */
 const char *text_block_end(const char *s);
 /* Where the line of s begins, in a text. */

@@ -17,9 +17,9 @@ static const char *piece(struct arena *a, const char *from, const char *to)
 /* [int] i = A; i < B; i++: "i in A..B", or NULL. */
 static const char *c_style(struct arena *a, const char *s, const char *end)
 {
-	const char *semi = text_find(s, end, ';'),
-		   *semi2 = semi ? text_find(semi + 1, end, ';') : NULL;
-	const char *eq = semi ? text_find(s, semi, '=') : NULL, *less, *name, *name_end;
+	const char *semi = text_find(s, end, ";"),
+		   *semi2 = semi ? text_find(semi + 1, end, ";") : NULL;
+	const char *eq = semi ? text_find(s, semi, "=") : NULL, *less, *name, *name_end;
 
 	if (!semi2 || !eq)
 		return NULL;
@@ -28,7 +28,7 @@ static const char *c_style(struct arena *a, const char *s, const char *end)
 		name_end--;
 	for (name = name_end; name > s && name[-1] != ' ' && name[-1] != '(';)
 		name--;
-	less = text_find(semi + 1, semi2, '<');
+	less = text_find(semi + 1, semi2, "<");
 	if (name == name_end || !less || less[1] == '=' || !strstr(semi2, "++"))
 		return NULL;
 	return arena_printf(a, "%s in %s..%s", piece(a, name, name_end),
@@ -44,7 +44,7 @@ static void in_parens(const struct mistake *m, struct cure *c)
 
 	if (!close)
 		return;
-	if (!text && !text_find(m->at + 1, close, ';'))
+	if (!text && !text_find(m->at + 1, close, ";"))
 		text = piece(m->ps->arena, m->at + 1, close);
 	if (text)
 		cure_fix(m, c, m->at, close + 1, text);
@@ -85,8 +85,8 @@ static bool python_range(const struct mistake *m, struct cure *c, const char *fr
 	c->span = mistake_span(m, from, close + 1);
 	c->message = "a range is not a function";
 	open++;
-	one = text_find(open, close, ',');
-	two = one ? text_find(one + 1, close, ',') : NULL;
+	one = text_find(open, close, ",");
+	two = one ? text_find(one + 1, close, ",") : NULL;
 	cure_fix(m, c, from, close + 1,
 		 arena_printf(a, "%s..%s%s%s", one ? piece(a, open, one) : "0",
 			      one ? piece(a, text_skip(one + 1), two ? two : close)

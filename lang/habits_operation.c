@@ -57,8 +57,8 @@ static bool called(const struct mistake *m, struct cure *c)
 	if (!f || !mistake_got(m, "'('"))
 		return false;
 	close = text_closing(m->at);
-	comma = close && (f == &of_send || f == &of_recv) ? text_find(m->at + 1, close, ',') : NULL;
-	if (!comma || text_find(comma + 1, close, ','))
+	comma = close && (f == &of_send || f == &of_recv) ? text_find(m->at + 1, close, ",") : NULL;
+	if (!comma || text_find(comma + 1, close, ","))
 		return cure_help(c, f->text);
 	first = text_skip(m->at + 1);
 	second = text_skip(comma + 1);

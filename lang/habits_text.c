@@ -56,24 +56,15 @@ const char *text_block_end(const char *s)
 
 const char *text_closing(const char *s)
 {
-	const char *end = text_line_end(s);
-	int depth = 0;
-
-	for (; s < end; s++) {
-		if (*s == '(' || *s == '[')
-			depth++;
-		else if ((*s == ')' || *s == ']') && --depth == 0)
-			return s;
-	}
-	return NULL;
+	return text_find(s + 1, text_line_end(s), ")]");
 }
 
-const char *text_find(const char *from, const char *to, char c)
+const char *text_find(const char *from, const char *to, const char *any)
 {
 	int depth = 0;
 
 	for (; from < to; from++) {
-		if (*from == c && depth == 0)
+		if (depth == 0 && strchr(any, *from))
 			return from;
 		if (*from == '(' || *from == '[')
 			depth++;

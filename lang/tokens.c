@@ -75,22 +75,6 @@ const char *parse_clip(struct parse *ps, const char *s, size_t n)
 
 /* ---- literals ------------------------------------------------------------------- */
 
-bool parse_is_float(const char *s, size_t n)
-{
-	if (n > 1 && s[0] == '0' && (s[1] | 0x20) == 'x')
-		return memchr(s, '.', n) != NULL;
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '.')
-			return true;
-		/* 1e5, but not 12else: only digits may follow the letter. */
-		if (i && (s[i] | 0x20) == 'e')
-			return i + 1 < n && (strchr("+-0123456789", s[i + 1]) != NULL);
-		if (!(s[i] >= '0' && s[i] <= '9') && s[i] != '_')
-			return false;
-	}
-	return false;
-}
-
 /* The value of a digit, or -1. */
 static int digit(char c)
 {
@@ -343,8 +327,7 @@ static void close_all(struct parse *ps, int t, struct span span)
 	ps->closing = ps->nbraces;
 	ps->nbraces = 0;
 	ps->suspect = 0;
-	ps->queued = t;
-	ps->queued_span = span;
+	ps->queued = (struct lexeme){ t, span };
 }
 
 /* ---- the stream ------------------------------------------------------------------------- */
@@ -389,13 +372,13 @@ static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps
 	ps->is_virtual = ps->closing > 0;
 	if (ps->closing) {
 		ps->closing--;
-		*span = (struct span){ ps->queued_span.lo, ps->queued_span.lo };
+		*span = (struct span){ ps->queued.span.lo, ps->queued.span.lo };
 		return '}';
 	}
-	if (ps->queued) {
-		t = ps->queued;
-		ps->queued = 0;
-		*span = ps->queued_span;
+	if (ps->queued.kind) {
+		t = ps->queued.kind;
+		*span = ps->queued.span;
+		ps->queued = (struct lexeme){ 0 };
 		return t;
 	}
 	if (ps->at_end || ps->stopped) {
@@ -431,8 +414,12 @@ static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps
 
 int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps)
 {
-	int t;
+	int t = ps->last.kind;
 
+	if (!ps->nbraces && (keyword_starts(t) == DECLARATION || t == TOK_LET || t == TOK_FN))
+		ps->head = t;
+	if (keyword_starts(t) == STATEMENT)
+		ps->statement = t;
 	do {
 		t = next_token(lval, lloc, ps);
 		if (ps->stopped)
@@ -447,14 +434,8 @@ int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps)
 		ps->bad_bytes = false;
 		ps->mute = 2;
 	}
-	ps->head = ps->next_head;
-	ps->statement = ps->next_statement;
-	if (!ps->nbraces && (keyword_starts(t) == DECLARATION || t == TOK_LET || t == TOK_FN))
-		ps->next_head = t;
-	if (keyword_starts(t) == STATEMENT)
-		ps->next_statement = t;
 	ps->before = ps->previous;
 	ps->previous = ps->last;
-	ps->last = (struct token){ t, *lloc };
+	ps->last = (struct lexeme){ t, *lloc };
 	return t;
 }
