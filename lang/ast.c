@@ -177,8 +177,8 @@ struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 {
 	struct symbol *sym = ast_symbol(ps, SYM_FN, name);
 
-	sym->fn = ARENA_MAKE(ps->arena, struct fn_def, .span = span, .name = name,
-			     .params = params.v, .nparams = params.n, .body = body, .sym = sym);
+	sym->fn = ARENA_MAKE(ps->arena, struct fn_def, .params = params.v, .nparams = params.n,
+			     .body = body, .sym = sym);
 	return ast_stmt(
 		ps, (struct stmt){
 			    .kind = S_FN, .span = span, .name = name, .fn = sym->fn, .var = sym });

@@ -233,8 +233,6 @@ struct stmt {
 };
 
 struct fn_def {
-	struct span span;
-	struct ident name;
 	struct symbol **params;
 	uint32_t nparams;
 	struct expr *body;
@@ -345,6 +343,8 @@ struct unit {
 	struct source *source;
 	struct decl *decls, **tail;
 	struct lexemes lexemes; /* for the formatter, in the order of the text */
+	struct unit *older;	/* load.c: the unit read before it */
+	struct decl *todo;	/* load.c: its first declaration that was not looked at */
 	uint32_t mark;		/* names.c: the last walk over imports that met it */
 	bool used;		/* resolved: the main file uses something that it has */
 };
@@ -355,7 +355,8 @@ struct module {
 	struct unit *units; /* the prelude first, the main file last */
 	struct unit *main;
 	uint32_t nsymbols, nstmts;
-	struct intern *names; /* all names, see lang_intern */
+	struct name **names; /* all, in a hash table: lang_intern */
+	size_t nnames, capnames;
 };
 
 #endif

@@ -21,38 +21,32 @@ extern const char lang_prelude[];
 
 /* ---- names ------------------------------------------------------------------------- */
 
-struct intern {
-	struct name **slots;
-	size_t nslots, n;
-};
-
-static void rehash(struct arena *a, struct intern *t)
+static void rehash(struct module *m)
 {
-	size_t nslots = t->nslots ? 4 * t->nslots : 256;
-	struct name **slots = ARENA_ARRAY(a, struct name *, nslots);
+	size_t cap = m->capnames ? 4 * m->capnames : 256;
+	struct name **names = ARENA_ARRAY(m->arena, struct name *, cap);
 
-	for (size_t i = 0; i < t->nslots; i++)
-		for (struct name *e = t->slots[i], *next; e; e = next) {
+	for (size_t i = 0; i < m->capnames; i++)
+		for (struct name *e = m->names[i], *next; e; e = next) {
 			next = e->next;
-			e->next = slots[e->hash & (nslots - 1)];
-			slots[e->hash & (nslots - 1)] = e;
+			e->next = names[e->hash & (cap - 1)];
+			names[e->hash & (cap - 1)] = e;
 		}
-	t->slots = slots;
-	t->nslots = nslots;
+	m->names = names;
+	m->capnames = cap;
 }
 
 const char *lang_intern(struct module *m, const char *s, size_t n)
 {
-	struct intern *t = m->names;
 	uint32_t hash = 2166136261u;
 	struct name *e, **slot;
 
 	for (size_t i = 0; i < n; i++)
 		hash = (hash ^ (unsigned char)s[i]) * 16777619u;
 	hash ^= hash >> 15;
-	if (t->n >= t->nslots)
-		rehash(m->arena, t);
-	slot = &t->slots[hash & (t->nslots - 1)];
+	if (m->nnames >= m->capnames)
+		rehash(m);
+	slot = &m->names[hash & (m->capnames - 1)];
 	for (e = *slot; e; e = e->next)
 		if (e->hash == hash && e->n == n && memcmp(e->s, s, n) == 0)
 			return e->s;
@@ -60,7 +54,7 @@ const char *lang_intern(struct module *m, const char *s, size_t n)
 	*e = (struct name){ .next = *slot, .hash = hash, .n = n };
 	memcpy(e->s, s, n);
 	*slot = e;
-	t->n++;
+	m->nnames++;
 	return e->s;
 }
 
@@ -110,52 +104,31 @@ struct unit *parse_once(struct front *f, struct module *m, struct source *src, s
 	return u;
 }
 
-static struct unit *parse_source(struct front *f, struct module *m, struct source *src)
-{
-	struct parse ps;
-	struct unit *u = parse_once(f, m, src, &ps);
-
-	parse_try_fixes(&ps);
-	return u;
-}
-
 /* ---- the module --------------------------------------------------------------------------- */
-
-/* A file whose imports are being read. */
-struct loading {
-	struct unit *unit;
-	struct decl *next; /* its first declaration that was not looked at */
-};
 
 struct loader {
 	struct front *front;
 	struct module *module;
 	struct unit **tail;
-	struct loading *stack;
-	uint32_t n, cap;
-	struct unit **seen; /* all units with a path */
-	uint32_t nseen, capseen;
+	struct unit *open;   /* those whose imports are being read, the last one first */
+	struct unit *newest; /* all that were read */
 };
 
 struct module *lang_module(struct front *f)
 {
-	return ARENA_MAKE(f->arena, struct module, .arena = f->arena,
-			  .names = ARENA_NEW(f->arena, struct intern));
+	return ARENA_MAKE(f->arena, struct module, .arena = f->arena);
 }
 
-static void add_unit(struct loader *l, struct unit *u)
+static struct unit *parse_source(struct loader *l, struct source *src)
 {
-	*l->tail = u;
-	l->tail = &u->next;
-}
+	struct parse ps;
+	struct unit *u = parse_once(l->front, l->module, src, &ps);
 
-static void push(struct loader *l, struct unit *u)
-{
-	struct loading entry = { u, u->decls };
-
-	ARENA_PUSH(l->front->arena, l->stack, l->n, l->cap) = entry;
-	if (u->source->path)
-		ARENA_PUSH(l->front->arena, l->seen, l->nseen, l->capseen) = u;
+	parse_try_fixes(&ps);
+	u->todo = u->decls;
+	u->older = l->newest;
+	u->next = l->open;
+	return l->newest = l->open = u;
 }
 
 /* The canonical path, in the arena; NULL if there is no such file. */
@@ -183,7 +156,6 @@ static struct unit *parse_text(struct loader *l, const char *name, const char *p
 	/* Some editors put a byte order mark before a text. */
 	size_t skip = text->n >= 3 && !memcmp(text->p, "\xef\xbb\xbf", 3) ? 3 : 0;
 	struct source *src = source_adopt(l->front->sources, name, text->p + skip, text->n - skip);
-	struct unit *u;
 
 	if (!src) {
 		*no = no_room;
@@ -193,9 +165,7 @@ static struct unit *parse_text(struct loader *l, const char *name, const char *p
 	src->is_file = text->is_file;
 	src->file = text->file;
 	src->installed = is_below(l->front->arena, l->front->installed_dir, path);
-	u = parse_source(l->front, l->module, src);
-	push(l, u);
-	return u;
+	return parse_source(l, src);
 }
 
 /* Parses the file, if it is not parsed yet. NULL and *no: it cannot be read. */
@@ -205,9 +175,9 @@ static struct unit *open_unit(struct loader *l, const char *path, struct unread 
 	const char *real = canonical(a, path);
 	struct text text;
 
-	for (uint32_t i = 0; real && i < l->nseen; i++)
-		if (strcmp(l->seen[i]->source->path, real) == 0)
-			return l->seen[i];
+	for (struct unit *u = l->newest; real && u; u = u->older)
+		if (u->source->path && strcmp(u->source->path, real) == 0)
+			return u;
 	*no = read_file(a, path, &text);
 	return no->why ? NULL : parse_text(l, path, real, &text, no);
 }
@@ -281,38 +251,39 @@ static struct unit *import(struct loader *l, const struct decl *d)
 	}
 }
 
-/* Reads what the units on the stack import, and lists each after its imports. */
+/* Reads what the open units import, and lists each after its imports. */
 static void read_imports(struct loader *l)
 {
-	while (l->n) {
-		struct loading *top = &l->stack[l->n - 1];
-		struct decl *d = top->next;
+	while (l->open) {
+		struct unit *u = l->open;
+		struct decl *d = u->todo;
 
-		if (!d) {
-			add_unit(l, top->unit);
-			l->n--;
+		if (d) {
+			u->todo = d->next;
+			if (d->kind == D_IMPORT && !l->front->only_main)
+				d->imported = import(l, d);
 			continue;
 		}
-		top->next = d->next;
-		if (d->kind == D_IMPORT && !l->front->only_main)
-			d->imported = import(l, d); /* may move the stack */
+		l->open = u->next;
+		u->next = NULL;
+		*l->tail = u;
+		l->tail = &u->next;
 	}
 }
 
-static struct unit *start(struct loader *l, struct front *f)
+static bool start(struct loader *l, struct front *f)
 {
-	struct source *src;
-	struct unit *prelude;
+	struct source *src =
+		source_add(f->sources, "<prelude>", lang_prelude, strlen(lang_prelude));
 
 	*l = (struct loader){ .front = f, .module = lang_module(f) };
 	l->tail = &l->module->units;
-	src = source_add(f->sources, "<prelude>", lang_prelude, strlen(lang_prelude));
 	if (!src)
-		return NULL;
+		return false;
 	src->prelude = true;
-	prelude = parse_source(f, l->module, src);
-	add_unit(l, prelude);
-	return prelude;
+	parse_source(l, src);
+	read_imports(l);
+	return true;
 }
 
 static struct module *finish(struct loader *l, struct unit *u)
