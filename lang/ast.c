@@ -8,10 +8,10 @@
  */
 #include "lang/parse_support.h"
 
-struct symbol *ast_symbol(struct parse *ps, enum symbol_kind kind, struct ident name)
+struct symbol *lang_symbol(struct module *m, enum symbol_kind kind, struct ident name)
 {
-	return ARENA_MAKE(ps->arena, struct symbol, .kind = kind, .name = name.name,
-			  .span = name.span, .id = ps->module->nsymbols++);
+	return ARENA_MAKE(m->arena, struct symbol, .kind = kind, .name = name.name,
+			  .span = name.span, .id = m->nsymbols++);
 }
 
 /* ---- expressions ------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struc
 	struct expr *e = new_term(ps,
 				  (struct term){ .kind = T_SUM,
 						 .span = span,
-						 .var = ast_symbol(ps, SYM_LOOP, var),
+						 .var = lang_symbol(ps->module, SYM_LOOP, var),
 						 .lo = lo,
 						 .hi = hi },
 				  deeper(deeper(deeper(1, lo), hi), body));
@@ -138,7 +138,7 @@ struct arg *ast_arg(struct parse *ps, struct expr *e, struct span span)
 
 struct binding *ast_param(struct parse *ps, struct span span, struct ident name, struct expr *value)
 {
-	struct symbol *sym = ast_symbol(ps, SYM_PARAM, name);
+	struct symbol *sym = lang_symbol(ps->module, SYM_PARAM, name);
 
 	sym->value = value;
 	return ARENA_MAKE(ps->arena, struct binding, .span = span, .name = name, .value = value,
@@ -165,7 +165,7 @@ struct stmt *ast_stmt(struct parse *ps, struct stmt s)
 
 struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, struct expr *e)
 {
-	struct symbol *var = ast_symbol(ps, SYM_LET, name);
+	struct symbol *var = lang_symbol(ps->module, SYM_LET, name);
 
 	var->value = e;
 	return ast_stmt(
@@ -175,7 +175,7 @@ struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, stru
 struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 		    struct symbol_list params, struct expr *body)
 {
-	struct symbol *sym = ast_symbol(ps, SYM_FN, name);
+	struct symbol *sym = lang_symbol(ps->module, SYM_FN, name);
 
 	sym->fn = ARENA_MAKE(ps->arena, struct fn_def, .params = params.v, .nparams = params.n,
 			     .body = body, .sym = sym);
@@ -189,7 +189,7 @@ struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction dir,
 			      struct ident name, struct counts counts)
 {
-	struct symbol *sym = ast_symbol(ps, SYM_BUFFER, name);
+	struct symbol *sym = lang_symbol(ps->module, SYM_BUFFER, name);
 
 	sym->buffer =
 		ARENA_MAKE(ps->arena, struct buffer_def, .span = span, .dir = dir, .name = name,
@@ -219,8 +219,8 @@ struct buffer_def *ast_sized(struct parse *ps, struct buffer_def *b, struct span
 	b->table = table;
 	b->size_a = size_a;
 	b->size_b = size_b;
-	b->index =
-		ast_symbol(ps, SYM_INDEX, (struct ident){ lang_intern(ps->module, "i", 1), span });
+	b->index = lang_symbol(ps->module, SYM_INDEX,
+			       (struct ident){ lang_intern(ps->module, "i", 1), span });
 	b->span.hi = span.hi;
 	return b;
 }
@@ -235,7 +235,7 @@ struct term *ast_after(struct parse *ps, struct span span, struct ident name, st
 			    "the forms of a clause are `x[i] == ...` and "
 			    "`after(q in a..b)`; a sum is `sum(q in a..b: x[i]@q)`");
 	return ARENA_MAKE(ps->arena, struct term, .kind = T_AFTER, .span = span,
-			  .var = ast_symbol(ps, SYM_LOOP, var), .lo = lo, .hi = hi);
+			  .var = lang_symbol(ps->module, SYM_LOOP, var), .lo = lo, .hi = hi);
 }
 
 struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *cond, struct expr *e)

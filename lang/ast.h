@@ -206,10 +206,9 @@ struct binding {
 	struct span span;
 	struct ident name;
 	struct expr *value;
-	double number;		 /* link attributes only: value is NULL there */
-	struct symbol *sym;	 /* the parameter's symbol. Resolved, but for the bindings that
+	double number;	    /* link attributes only: value is NULL there */
+	struct symbol *sym; /* the parameter's symbol. Resolved, but for the bindings that
 				   define parameters (decl.params) */
-	struct span number_span; /* link attributes: the literal, for the formatter */
 };
 
 struct stmt {
@@ -228,7 +227,6 @@ struct stmt {
 	struct fn_def *fn;	   /* S_FN */
 	struct buffer_def *buffer; /* S_SCRATCH */
 	struct decl *callee;	   /* resolved: S_CALL, a D_PROC or D_SCHEDULE */
-	struct span text_span;	   /* S_ASSERT: the string as written, with its quotes */
 	uint32_t depth;		   /* 1 + its deepest inner statement, bounded as in expr */
 };
 

@@ -109,7 +109,7 @@ static void dump_bindings(struct dump *d, const char *what, const struct binding
 {
 	for (; b; b = b->next) {
 		begin(d, what, b->name.name);
-		if (b->number_span.lo)
+		if (!b->value && !b->sym) /* an attribute of a link */
 			fprintf(d->out, " %.17g", b->number);
 		end(d, b->span);
 		dump_expr(d, b->value);

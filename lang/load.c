@@ -10,7 +10,6 @@
  */
 #include "lang/parse_support.h"
 #include "lang/parse.h"
-#include "lang/read.h"
 #include "lang/scan.h"
 
 #include <limits.h>
@@ -150,36 +149,33 @@ static bool is_below(struct arena *a, const char *dir, const char *path)
 /* All texts together have more than the space of offsets. */
 static const struct unread no_room = { .why = "all sources together have 4 GiB or more" };
 
-static struct unit *parse_text(struct loader *l, const char *name, const char *path,
-			       const struct text *text, struct unread *no)
+static struct unit *parse_text(struct loader *l, struct source text, struct unread *no)
 {
 	/* Some editors put a byte order mark before a text. */
-	size_t skip = text->n >= 3 && !memcmp(text->p, "\xef\xbb\xbf", 3) ? 3 : 0;
-	struct source *src = source_adopt(l->front->sources, name, text->p + skip, text->n - skip);
+	uint32_t skip = text.len >= 3 && !memcmp(text.text, "\xef\xbb\xbf", 3) ? 3 : 0;
+	struct source *src;
 
-	if (!src) {
-		*no = no_room;
-		return NULL;
-	}
-	src->path = path;
-	src->is_file = text->is_file;
-	src->file = text->file;
-	src->installed = is_below(l->front->arena, l->front->installed_dir, path);
-	return parse_source(l, src);
+	text.text += skip;
+	text.len -= skip;
+	text.installed = is_below(l->front->arena, l->front->installed_dir, text.path);
+	src = source_adopt(l->front->sources, text);
+	if (src)
+		return parse_source(l, src);
+	*no = no_room;
+	return NULL;
 }
 
 /* Parses the file, if it is not parsed yet. NULL and *no: it cannot be read. */
 static struct unit *open_unit(struct loader *l, const char *path, struct unread *no)
 {
 	struct arena *a = l->front->arena;
-	const char *real = canonical(a, path);
-	struct text text;
+	struct source text = { .name = path, .path = canonical(a, path) };
 
-	for (struct unit *u = l->newest; real && u; u = u->older)
-		if (u->source->path && strcmp(u->source->path, real) == 0)
+	for (struct unit *u = l->newest; text.path && u; u = u->older)
+		if (u->source->path && strcmp(u->source->path, text.path) == 0)
 			return u;
 	*no = read_file(a, path, &text);
-	return no->why ? NULL : parse_text(l, path, real, &text, no);
+	return no->why ? NULL : parse_text(l, text, no);
 }
 
 /* dir(`of`)/path, or path itself if it is absolute or `of` has no directory. */
@@ -286,20 +282,21 @@ static bool start(struct loader *l, struct front *f)
 	return true;
 }
 
-static struct module *finish(struct loader *l, struct unit *u)
+/* The module of that main file. Without one it is told why it cannot be read, and NULL. */
+static struct module *finish(struct loader *l, struct unit *u, const char *name,
+			     const struct unread *no)
 {
+	struct diags *diags = l->front->diags;
+	struct diag *g;
+
 	l->module->main = u;
 	read_imports(l);
-	return l->module;
-}
-
-static struct module *cannot_read(struct front *f, const char *name, const struct unread *no)
-{
-	struct diag *g = diag_add(f->diags, SEV_ERROR, 0, (struct span){ 0 }, NO_RANK,
-				  "cannot read %s: %s", name, no->why);
-
+	if (u)
+		return l->module;
+	g = diag_add(diags, SEV_ERROR, 0, (struct span){ 0 }, NO_RANK, "cannot read %s: %s", name,
+		     no->why);
 	if (no->help)
-		diag_help(f->diags, g, "%s", no->help);
+		diag_help(diags, g, "%s", no->help);
 	return NULL;
 }
 
@@ -307,32 +304,31 @@ struct module *lang_load(struct front *f, const char *path)
 {
 	bool is_stdin = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
 	const char *name = is_stdin ? "standard input" : arena_printf(f->arena, "'%s'", path);
+	struct source text = { .name = "<stdin>" };
 	struct unread no = no_room;
 	struct unit *u = NULL;
 	struct loader l;
-	struct text text;
 
-	if (!start(&l, f))
-		return cannot_read(f, name, &no);
-	if (is_stdin) {
+	if (start(&l, f) && is_stdin) {
 		no = read_stdin(f->arena, &text);
-		if (!no.why)
-			u = parse_text(&l, "<stdin>", NULL, &text, &no);
-	} else {
+		u = no.why ? NULL : parse_text(&l, text, &no);
+	} else if (l.newest) {
 		u = open_unit(&l, path, &no);
 	}
-	return u ? finish(&l, u) : cannot_read(f, name, &no);
+	return finish(&l, u, name, &no);
 }
 
 struct module *lang_load_text(struct front *f, const char *name, const char *bytes, size_t len)
 {
-	struct text text = { .n = len, .p = arena_alloc(f->arena, len + 2) };
+	char *copy = arena_alloc(f->arena, len + 2);
+	struct source text = { .name = name, .text = copy, .len = (uint32_t)len };
 	struct unread no = no_room;
+	struct unit *u = NULL;
 	struct loader l;
-	struct unit *u;
 
 	if (len)
-		memcpy(text.p, bytes, len);
-	u = start(&l, f) ? parse_text(&l, name, NULL, &text, &no) : NULL;
-	return u ? finish(&l, u) : cannot_read(f, name, &no);
+		memcpy(copy, bytes, len);
+	if (start(&l, f) && len <= UINT32_MAX)
+		u = parse_text(&l, text, &no);
+	return finish(&l, u, name, &no);
 }

@@ -118,8 +118,6 @@ const char *names_near(struct resolver *r, const char *name, const char *const *
 /* "; did you mean `x`?" or "" */
 const char *names_hint(struct resolver *r, const char *near);
 enum builtin names_builtin(const char *name);
-/* Makes the symbol of a name that its use defines. */
-struct symbol *names_symbol(struct resolver *r, enum symbol_kind kind, struct ident name);
 
 /* names_hint.c: what to write for a name that nothing defines */
 /* "ring or line": the topologies that bring the name; NULL: none, or it was looked for

@@ -21,7 +21,7 @@ static struct symbol *free_name(struct resolver *r, struct ident name)
 		return r->sizes->index->name == name.name ? r->sizes->index : NULL;
 	if (!r->counts)
 		return NULL;
-	sym = names_symbol(r, SYM_COUNT, name);
+	sym = lang_symbol(r->m, SYM_COUNT, name);
 	names_own(r, sym);
 	return sym;
 }

@@ -124,7 +124,7 @@ static bool is_free(const struct expr *index)
 
 static struct symbol *free_index(struct resolver *r, struct expr *index)
 {
-	index->sym = names_symbol(r, SYM_INDEX, index->name);
+	index->sym = lang_symbol(r->m, SYM_INDEX, index->name);
 	names_own(r, index->sym);
 	return index->sym;
 }

@@ -130,12 +130,6 @@ void names_own(struct resolver *r, struct symbol *sym)
 	names_define(r, SPACE_VALUE, (struct ident){ sym->name, sym->span }, sym, NULL);
 }
 
-struct symbol *names_symbol(struct resolver *r, enum symbol_kind kind, struct ident name)
-{
-	return ARENA_MAKE(r->arena, struct symbol, .kind = kind, .name = name.name,
-			  .span = name.span, .id = r->m->nsymbols++);
-}
-
 static const char *const builtins[] = {
 	[BUILTIN_MIN] = "min",		 [BUILTIN_MAX] = "max",	    [BUILTIN_ABS] = "abs",
 	[BUILTIN_ILOG2] = "ilog2",	 [BUILTIN_CLOG2] = "clog2", [BUILTIN_ISPOW2] = "ispow2",

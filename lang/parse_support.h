@@ -180,13 +180,6 @@ struct applied {
 	struct expr_list args;
 };
 
-/* The promise in a schedule's head: implements contract(buffers; args). */
-struct promise {
-	struct ident contract;
-	struct buffer_def_list buffers;
-	struct binding_list args;
-};
-
 /* Appends one node to a list value. */
 #define LIST_APPEND(list, node) \
 	((list).last = *((list).last ? &(list).last->next : &(list).first) = (node))
@@ -202,7 +195,6 @@ struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struc
 		     struct expr *hi, struct expr *body);
 
 struct arg *ast_arg(struct parse *ps, struct expr *e, struct span span);
-struct symbol *ast_symbol(struct parse *ps, enum symbol_kind kind, struct ident name);
 struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
 			  struct expr *value);
 
