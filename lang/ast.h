@@ -30,7 +30,6 @@ enum space {
 	SPACE_TOPOLOGY,
 	SPACE_RUN,
 	SPACE_PARAM, /* a callee's parameters, while what is behind a ';' is walked */
-	SPACE_GIVEN, /* those that have a value there */
 	SPACES
 };
 

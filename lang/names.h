@@ -28,6 +28,7 @@ struct def {
 	struct symbol *sym; /* SPACE_VALUE */
 	struct decl *decl;  /* other spaces; and the declaration of a value of a file */
 	struct span span;
+	struct span given; /* SPACE_PARAM: where it gets a value */
 	uint32_t depth;
 };
 

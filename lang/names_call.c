@@ -58,17 +58,16 @@ static void unknown_param(struct resolver *r, const struct binding *b, const str
 static void resolve_binding(struct resolver *r, struct binding *b, const struct decl *callee)
 {
 	struct def *def = names_find(SPACE_PARAM, b->name.name);
-	struct def *first = names_find(SPACE_GIVEN, b->name.name);
 
 	if (!def) {
 		unknown_param(r, b, callee);
-	} else if (first) {
+	} else if (def->given.lo) {
 		struct diag *g =
 			NAMES_ERROR(r, 202, b->name.span, "`%s` is given twice", b->name.name);
-		diag_note(r->d, g, first->span, "first given here");
+		diag_note(r->d, g, def->given, "first given here");
 	} else {
 		b->sym = def->sym;
-		names_define(r, SPACE_GIVEN, b->name, b->sym, NULL);
+		def->given = b->name.span;
 	}
 }
 
@@ -88,7 +87,7 @@ void names_bindings(struct resolver *r, struct binding *given, const struct decl
 	for (const struct binding *p = callee->params; p; p = p->next) {
 		struct diag *g;
 
-		if (p->value || names_find(SPACE_GIVEN, p->name.name))
+		if (p->value || names_find(SPACE_PARAM, p->name.name)->given.lo)
 			continue;
 		g = NAMES_ERROR(r, 203, at, "`%s` needs a value for its parameter `%s`",
 				callee->name.name, p->name.name);

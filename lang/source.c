@@ -36,14 +36,13 @@ struct source *source_add(struct sources *s, const char *name, const char *text,
 
 static void find_lines(struct arena *a, struct source *s)
 {
-	uint32_t n = 1, k = 1;
+	uint32_t *lines = NULL, n = 0, cap = 0;
 
-	for (uint32_t i = 0; i < s->len; i++)
-		n += s->text[i] == '\n';
-	s->lines = ARENA_ARRAY(a, uint32_t, n);
+	ARENA_PUSH(a, lines, n, cap) = 0;
 	for (uint32_t i = 0; i < s->len; i++)
 		if (s->text[i] == '\n')
-			s->lines[k++] = i + 1;
+			ARENA_PUSH(a, lines, n, cap) = i + 1;
+	s->lines = lines;
 	s->nlines = n;
 }
 
@@ -96,12 +95,10 @@ struct place source_place(struct sources *s, uint32_t offset)
 
 const char *source_line(const struct source *s, uint32_t line, uint32_t *len)
 {
-	uint32_t at = s->lines[line - 1], n;
-	const char *nl = memchr(s->text + at, '\n', s->len - at);
+	uint32_t at = s->lines[line - 1], end = line < s->nlines ? s->lines[line] - 1 : s->len;
 
-	n = nl ? (uint32_t)(nl - s->text) - at : s->len - at;
-	if (n && s->text[at + n - 1] == '\r')
-		n--;
-	*len = n;
+	if (end > at && s->text[end - 1] == '\r')
+		end--;
+	*len = end - at;
 	return s->text + at;
 }

@@ -213,16 +213,12 @@ const char *parse_string(struct parse *ps, const char *s, size_t n, struct span 
 
 /* ---- where a token stands -------------------------------------------------------- */
 
-/* The column (from 0) of `at` if it is first on its line. */
-static bool first_on_line(const struct source *src, uint32_t at, uint32_t *column)
+static bool first_on_line(const struct source *src, uint32_t at)
 {
 	uint32_t i = at - src->base;
 
-	*column = 0;
-	while (i && (src->text[i - 1] == ' ' || src->text[i - 1] == '\t')) {
+	while (i && (src->text[i - 1] == ' ' || src->text[i - 1] == '\t'))
 		i--;
-		++*column;
-	}
 	return i == 0 || src->text[i - 1] == '\n';
 }
 
@@ -292,8 +288,6 @@ static void open_brace(struct parse *ps, uint32_t at)
 
 static void close_brace(struct parse *ps, uint32_t at)
 {
-	uint32_t column;
-
 	ps->parens = 0;
 	if (!ps->nbraces)
 		return;
@@ -302,8 +296,8 @@ static void close_brace(struct parse *ps, uint32_t at)
 		return;
 	}
 	/* A '}' further left than the line of its '{' suggests one missing before it. */
-	if (!ps->suspect && first_on_line(ps->source, at, &column) &&
-	    column < ps->braces[ps->nbraces].indent)
+	if (!ps->suspect && ps->line_first &&
+	    indent_of(ps->source, at) < ps->braces[ps->nbraces].indent)
 		ps->suspect = ps->braces[ps->nbraces].at;
 }
 
@@ -366,7 +360,6 @@ void parse_keep(struct parse *ps, int token, struct span span)
 
 static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps)
 {
-	uint32_t column;
 	int t;
 
 	ps->is_virtual = ps->closing > 0;
@@ -395,7 +388,7 @@ static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps
 	} else {
 		parse_keep(ps, t, *span);
 	}
-	ps->line_first = first_on_line(ps->source, span->lo, &column);
+	ps->line_first = first_on_line(ps->source, span->lo);
 	follow(ps, t, *span);
 	if (t == '{')
 		open_brace(ps, span->lo);

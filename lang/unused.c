@@ -29,14 +29,11 @@ static void check_fn(struct resolver *r, const struct fn_def *fn)
 static void check_body(struct resolver *r, const struct stmt *s)
 {
 	for (; s; s = s->next) {
-		if (s->kind == S_LET) {
-			check_symbol(r, "let", s->var);
-		} else if (s->kind == S_SCRATCH) {
-			check_symbol(r, "scratch", s->buffer->sym);
-		} else if (s->kind == S_FN) {
-			check_symbol(r, "fn", s->fn->sym);
+		if (s->kind == S_LET || s->kind == S_FN || s->kind == S_SCRATCH)
+			check_symbol(r, lang_stmt_rule(s->kind).word,
+				     s->buffer ? s->buffer->sym : s->var);
+		if (s->fn)
 			check_fn(r, s->fn);
-		}
 		check_body(r, s->body);
 		check_body(r, s->orelse);
 	}
