@@ -89,6 +89,7 @@ static struct diag *add(struct diags *d, enum severity sev, int code, struct spa
 		new.message = arena_vprintf(d->arena, fmt, ap);
 	if (d->where && sev != SEV_NOTE)
 		new.where = arena_strndup(d->arena, d->where, strlen(d->where));
+	new.row = d->n;
 	g = ARENA_COPY(d->arena, &new);
 	add_rank(d, g, rank);
 	index_grow(d);
@@ -263,5 +264,48 @@ const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n)
 		if (j - i > 1)
 			text = arena_printf(a, "%s-%lld", text, (long long)ranks[j - 1]);
 	}
+	return text;
+}
+
+/* ---- codes and warnings, from codes.inc -------------------------------------- */
+
+static const struct diag_code codes[] = {
+#define TEXT(what, example, why, cure) what "\n" example "\n" why "\n" cure
+#define E(number, title, ...) { number, NULL, title, TEXT(__VA_ARGS__) },
+#define W(id, number, name, title, ...) { W_##id, name, title, TEXT(__VA_ARGS__) },
+#include "lang/codes.inc"
+#undef E
+#undef W
+};
+
+const struct diag_code *diag_code(int code)
+{
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+		if (codes[i].code == code)
+			return &codes[i];
+	return NULL;
+}
+
+const struct diag_code *diag_codes(size_t *n)
+{
+	*n = sizeof(codes) / sizeof(*codes);
+	return codes;
+}
+
+uint32_t diag_warning_bit(int code)
+{
+	const struct diag_code *row = diag_code(code);
+
+	/* warnings are the last rows */
+	return row && row->name ? 1u << (codes + sizeof(codes) / sizeof(*codes) - 1 - row) : 0;
+}
+
+struct diag_code_text diag_code_text(int code)
+{
+	bool warning = code >= WARNING_CODES;
+	struct diag_code_text text;
+
+	snprintf(text.s, sizeof(text.s), "%c%04u", warning ? 'W' : 'E',
+		 (unsigned)(warning ? code - WARNING_CODES : code) % 10000);
 	return text;
 }

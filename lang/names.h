@@ -120,14 +120,6 @@ const char *names_near(struct resolver *r, const char *name, const char *const *
 const char *names_hint(struct resolver *r, const char *near);
 enum builtin names_builtin(const char *name);
 
-/* names_hint.c: what to write for a name that nothing defines */
-/* "ring or line": the topologies that bring the name; NULL: none, or it was looked for
- * too often. */
-const char *names_topologies(struct resolver *r, const char *name);
-bool names_is_known(const char *name, enum want want);
-void names_help(struct resolver *r, struct diag *g, struct ident name, enum want want,
-		const char *near);
-
 /* names_body.c */
 void names_expr(struct resolver *r, struct expr *e);
 void names_rankless_expr(struct resolver *r, struct expr *e, const char *what);

@@ -3,9 +3,13 @@
  *
  * Each name has a stack of definitions for each name space, innermost on top;
  * entering and leaving a scope pushes and pops. So a lookup is O(1) however deep
- * the scopes are, and leaving costs what was defined. Suggestions compare with every name in scope: their whole work is
- * bounded, and a text with too many mistakes gets the later ones without.
+ * the scopes are, and leaving costs what was defined. A name that means none gets help
+ * and a fix, where it is one that others have for what is here always (size for N), one
+ * of a topology that the schedule is not on, or nearly one that is in sight. This looks at
+ * all names in scope: the whole work of it is bounded (SUGGEST_WORK, names.c), and a text
+ * with too many mistakes gets the later ones without.
  */
+#include "lang/keywords.h"
 #include "lang/names.h"
 
 #include <string.h>
@@ -223,12 +227,51 @@ const char *names_hint(struct resolver *r, const char *near)
 	return near ? arena_printf(r->arena, "; did you mean `%s`?", near) : "";
 }
 
+/* ---- what to write for a name that nothing defines ------------------------------- */
+
+/* Names that other libraries have for what needs none here. */
+static const struct known {
+	const char *names;
+	enum want want;
+	const char *write; /* NULL: nothing can stand in its place */
+	const char *help;
+} known[] = {
+	{ "size nranks nRanks n_ranks num_ranks world_size comm_size nprocs nproc num_gpus ranks n",
+	  WANT_NUMBER, "N", NULL },
+	{ "my_rank myrank rank_id Rank me self", WANT_NUMBER, "rank", NULL },
+	{ "True TRUE", WANT_NUMBER, "true", NULL },
+	{ "False FALSE", WANT_NUMBER, "false", NULL },
+	{ "None NULL", WANT_NUMBER, NULL,
+	  "all values are numbers: there is none that is no value" },
+	{ "pow", WANT_FN, NULL, "there is no power; 2 to the k is 1 << k" },
+	{ "mod", WANT_FN, NULL, "the remainder is a % b, and never negative" },
+	{ "log2", WANT_FN, NULL, "ilog2 rounds down, clog2 up" },
+	{ "log", WANT_FN, NULL, "ilog2 is the logarithm to base 2, rounded down, clog2 up" },
+	{ "floor int", WANT_FN, NULL, "numbers are integers, and a / b rounds down" },
+	{ "ceil", WANT_FN, NULL, "numbers are integers; (a + b - 1) / b rounds up" },
+	{ "range", WANT_FN, NULL, "a range is written a..b, without b" },
+	{ "print printf", WANT_RUN, NULL,
+	  "nothing is printed when a schedule runs; `ccc explain` shows each step" },
+	{ "barrier sync wait __syncthreads", WANT_RUN, NULL,
+	  "operations wait for their messages, and for nothing else" },
+	{ "sendrecv", WANT_RUN, NULL,
+	  "both at once are a step: step { send X to P recv Y from Q }" },
+};
+
+static const struct known *find_known(const char *name, enum want want)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].want == want && word_is_one_of(name, known[i].names))
+			return &known[i];
+	return NULL;
+}
+
 /* The nearest of the names that would serve, innermost first. */
 static const char *nearest(struct resolver *r, const char *name, enum want want)
 {
 	uint32_t n = 0;
 
-	if (!r->suggest_work || names_is_known(name, want))
+	if (!r->suggest_work || find_known(name, want))
 		return NULL;
 	for (const struct def *def = r->top; def; def = def->below)
 		if (kind_of(def) & want)
@@ -241,6 +284,32 @@ static const char *nearest(struct resolver *r, const char *name, enum want want)
 	return names_near(r, name, r->candidates, n);
 }
 
+static bool topology_has(struct resolver *r, const struct decl *d, const char *name)
+{
+	for (const struct binding *p = d->params; p; p = p->next)
+		if (p->name.name == name)
+			return true;
+	for (const struct stmt *s = d->body; s && r->suggest_work; s = s->next, r->suggest_work--)
+		if ((s->kind == S_LET || s->kind == S_FN) && s->name.name == name)
+			return true;
+	return false;
+}
+
+/* "ring or line": the topologies that bring the name; NULL: none, or it was looked for
+ * too often. */
+static const char *topologies(struct resolver *r, const char *name)
+{
+	const char *text = NULL;
+
+	for (const struct def *def = r->top; def && r->suggest_work; def = def->below) {
+		r->suggest_work--;
+		if (def->space == SPACE_TOPOLOGY && topology_has(r, def->decl, name))
+			text = text ? arena_printf(r->arena, "%s or %s", def->name, text)
+				    : def->name;
+	}
+	return text;
+}
+
 /* A name is reported once in a declaration. Where the topology is unknown, so are the
  * names that it would have brought; and of names of another one, the first is enough. */
 static bool is_told(struct resolver *r, struct ident name, enum want want, const char *near)
@@ -251,12 +320,35 @@ static bool is_told(struct resolver *r, struct ident name, enum want want, const
 		return true;
 	if (!r->owner)
 		return false;
-	if (r->other_topology == r->owner && !near && names_topologies(r, name.name))
+	if (r->other_topology == r->owner && !near && topologies(r, name.name))
 		return true;
 	if (*told == r->owner)
 		return true;
 	*told = r->owner;
 	return false;
+}
+
+static void add_help(struct resolver *r, struct diag *g, struct ident name, enum want want,
+		     const char *near)
+{
+	const struct known *k = find_known(name.name, want);
+	const char *where;
+
+	if (k && k->write)
+		diag_help(r->d, g, "write `%s`", k->write);
+	else if (k)
+		diag_help(r->d, g, "%s", k->help);
+	if (k)
+		near = k->write;
+	if (near)
+		diag_fix(r->d, g, name.span, "%s", near);
+	if (k || near)
+		return;
+	where = want == WANT_NUMBER || want == WANT_FN ? topologies(r, name.name) : NULL;
+	if (!where)
+		return;
+	diag_help(r->d, g, "a topology brings that name: on %s", where);
+	r->other_topology = r->owner;
 }
 
 void names_unknown(struct resolver *r, struct ident name, enum want want)
@@ -284,5 +376,5 @@ void names_unknown(struct resolver *r, struct ident name, enum want want)
 	if (is_told(r, name, want, near))
 		return;
 	g = NAMES_ERROR(r, 201, name.span, "unknown name `%s`%s", name.name, names_hint(r, near));
-	names_help(r, g, name, want, near);
+	add_help(r, g, name, want, near);
 }

@@ -12,6 +12,7 @@
 #include "lang/parse_support.h"
 #include "lang/parse.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,13 +79,9 @@ const char *parse_clip(struct parse *ps, const char *s, size_t n)
 /* The value of a digit, or -1. */
 static int digit(char c)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
+	if (!isxdigit((unsigned char)c))
+		return -1;
+	return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
 static int64_t bad_number(struct parse *ps, const char *s, size_t n, struct span span,
@@ -160,22 +157,15 @@ static size_t unescape(const char *s, size_t n, char *out)
 {
 	static const char from[] = "abfnrtv\\\"'?", to[] = "\a\b\f\n\r\t\v\\\"'?";
 	const char *at = n ? memchr(from, s[0], sizeof(from) - 1) : NULL;
-	unsigned value = 0;
-	size_t i = 0;
+	int base = n && s[0] == 'x' ? 16 : 8, value = 0;
+	size_t i = base == 16;
 
 	if (at) {
 		*out = to[at - from];
 		return 1;
 	}
-	if (n && s[0] == 'x') {
-		for (i = 1; i < n && i < 3 && digit(s[i]) >= 0; i++)
-			value = value * 16 + (unsigned)digit(s[i]);
-		if (i == 1)
-			return 0;
-	} else {
-		for (; i < n && i < 3 && s[i] >= '0' && s[i] <= '7'; i++)
-			value = value * 8 + (unsigned)(s[i] - '0');
-	}
+	for (; i < n && i < 3 && digit(s[i]) >= 0 && digit(s[i]) < base; i++)
+		value = value * base + digit(s[i]);
 	if (value == 0 || value > 255) /* NUL would end the text early */
 		return 0;
 	*out = (char)value;
