@@ -41,11 +41,14 @@ struct expr *ast_expr(struct parse *ps, struct expr e)
 
 /* ---- terms of a contract ------------------------------------------------------------ */
 
-static struct expr *new_term(struct parse *ps, struct term term, uint32_t depth)
+/* With the expression in it that has no field of the term. */
+static struct expr *new_term(struct parse *ps, struct term t, const struct expr *inner)
 {
+	uint32_t depth = deeper(deeper(deeper(deeper(1, t.at), t.lo), t.hi), inner);
+
 	return ast_expr(ps, (struct expr){ .kind = E_TERM,
-					   .span = term.span,
-					   .term = ARENA_COPY(ps->arena, &term),
+					   .span = t.span,
+					   .term = ARENA_COPY(ps->arena, &t),
 					   .depth = depth });
 }
 
@@ -59,7 +62,7 @@ static struct ref *chunk_of(struct parse *ps, const struct expr *e)
 /* A term with a mistake in it, which was reported: it has no chunk. */
 static struct expr *bad_term(struct parse *ps, struct span span)
 {
-	return new_term(ps, (struct term){ .kind = T_INITIAL, .span = span }, 1);
+	return new_term(ps, (struct term){ .kind = T_INITIAL, .span = span }, NULL);
 }
 
 static bool is_bad(const struct term *t)
@@ -83,15 +86,14 @@ static void refuse(struct parse *ps, struct span span, const char *what, const c
 
 struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk, struct expr *rank)
 {
+	struct term t = { .kind = T_INITIAL, .span = span, .at = rank };
+
 	if (chunk->kind != E_ENTRY || chunk->parens) {
 		refuse(ps, chunk->span, "before `@` stands a chunk, as in x[e]@q", clause_form);
 		return bad_term(ps, span);
 	}
-	return new_term(
-		ps,
-		(struct term){
-			.kind = T_INITIAL, .span = span, .ref = chunk_of(ps, chunk), .at = rank },
-		deeper(deeper(1, chunk), rank));
+	t.ref = chunk_of(ps, chunk);
+	return new_term(ps, t, chunk);
 }
 
 /* What a sum is over. */
@@ -106,14 +108,11 @@ static struct term *summand(struct parse *ps, struct expr *e)
 struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struct expr *lo,
 		     struct expr *hi, struct expr *body)
 {
-	struct expr *e = new_term(ps,
-				  (struct term){ .kind = T_SUM,
-						 .span = span,
-						 .var = lang_symbol(ps->module, SYM_LOOP, var),
-						 .lo = lo,
-						 .hi = hi },
-				  deeper(deeper(deeper(1, lo), hi), body));
+	struct term t = { .kind = T_SUM, .span = span, .lo = lo, .hi = hi };
+	struct expr *e;
 
+	t.var = lang_symbol(ps->module, SYM_LOOP, var);
+	e = new_term(ps, t, body);
 	e->term->body = summand(ps, body);
 	return e;
 }

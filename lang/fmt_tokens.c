@@ -102,34 +102,22 @@ static bool starts_statement(int id, int before)
 	return keyword_starts(id) == STATEMENT;
 }
 
-/* A let behind the head of a contract is the contract's if a clause follows the lets,
- * else the file's (ccs(5) 4). */
-static bool clause_follows(const struct fmt_tokens *list, uint32_t i)
-{
-	for (; i < list->n; i++) {
-		int id = list->v[i].id;
-
-		if (id == TOK_ENSURES)
-			return true;
-		if (!list->v[i].inside && (keyword_starts(id) == DECLARATION || id == TOK_FN))
-			return false;
-	}
-	return false;
-}
-
-static void find_starts(struct fmt_tokens *list)
+static void find_starts(struct fmt_tokens *list, const struct unit *u)
 {
 	const struct fmt_token none = { .id = TOK_YYEOF };
 	const struct fmt_token *before = &none;
 	uint32_t braces = 0;
 	int declaration = 0; /* what the head at hand belongs to, 0: in no head */
-	bool lets = false;   /* that head is a contract's, and its lets are in it */
+	const struct decl *d = u->decls;
 
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct fmt_token *t = &list->v[i];
 
 		if (t->id == COMMENT)
 			continue;
+		/* a contract's lets are in its head (ccs(5) 4); behind it they are the file's */
+		while (d && t->s >= u->source->text + (d->span.hi - u->source->base))
+			d = d->next;
 		/* ccs(5) 2: after contract and implements, reduce is a name */
 		if (t->id == TOK_REDUCE &&
 		    (before->id == TOK_CONTRACT || before->id == TOK_IMPLEMENTS))
@@ -140,13 +128,11 @@ static void find_starts(struct fmt_tokens *list)
 		} else if (!t->inside && keyword_starts(t->id) == DECLARATION) {
 			t->start = true;
 			declaration = t->id;
-			lets = t->id == TOK_CONTRACT && clause_follows(list, i + 1);
 		} else if (!t->inside && (t->id == TOK_IMPLEMENTS || t->id == TOK_ENSURES ||
 					  ((t->id == TOK_ON || t->id == TOK_WHERE) &&
 					   declaration == TOK_SCHEDULE))) {
 			t->start = t->head = true;
-			lets = false;
-		} else if (!t->inside && t->id == TOK_LET && lets) {
+		} else if (!t->inside && t->id == TOK_LET && d && d->kind == D_CONTRACT) {
 			t->start = t->head = true;
 		} else if (t->id == '{') {
 			t->body = !braces && declaration == TOK_SCHEDULE;
@@ -271,7 +257,7 @@ struct fmt_tokens fmt_tokens(struct arena *a, const struct unit *u)
 
 	take_all(a, &list, u);
 	match_brackets(a, &list);
-	find_starts(&list);
+	find_starts(&list, u);
 	find_spaces(a, &list);
 	return list;
 }

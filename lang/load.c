@@ -188,15 +188,19 @@ static const char *beside(struct arena *a, const char *of, const char *path)
 	return arena_printf(a, "%.*s%s", (int)(slash - of + 1), of, path);
 }
 
-/* `tried` has nothing: says so, and whether a name was cut short. */
-static void not_found(struct loader *l, const struct decl *d, const char *why,
-		      const char *const *tried, uint32_t n)
+/* What the import names cannot be read, or is not there: then `tried` has nothing, and
+ * perhaps a name was cut short. */
+static void not_read(struct loader *l, const struct decl *d, const struct unread *no,
+		     const char *const *tried, uint32_t n)
 {
 	struct diags *diags = l->front->diags;
-	struct diag *g = diag_add(diags, SEV_ERROR, 201, d->text_span, NO_RANK,
-				  "cannot read '%s': %s", d->path, why);
+	struct diag *g =
+		diag_add(diags, SEV_ERROR, 201, d->text_span, NO_RANK, "cannot read '%s': %s",
+			 no->absent ? d->path : tried[n - 1], no->why);
 	bool found = false;
 
+	if (!no->absent)
+		return;
 	for (uint32_t i = 0; i < n; i++)
 		diag_note(diags, g, (struct span){ 0 }, "it is not at '%s'", tried[i]);
 	for (uint32_t i = 0; i < n && !found; i++)
@@ -233,14 +237,9 @@ static struct unit *import(struct loader *l, const struct decl *d)
 
 		if (u)
 			return u;
-		if (!no.absent) {
-			diag_add(l->front->diags, SEV_ERROR, 201, d->text_span, NO_RANK,
-				 "cannot read '%s': %s", path, no.why);
-			return NULL;
-		}
 		ARENA_PUSH(a, tried, n, cap) = path;
-		if (d->path[0] == '/' || !dirs || !*dirs) {
-			not_found(l, d, no.why, tried, n);
+		if (!no.absent || d->path[0] == '/' || !dirs || !*dirs) {
+			not_read(l, d, &no, tried, n);
 			return NULL;
 		}
 		path = arena_printf(a, "%s/%s", *dirs++, d->path);

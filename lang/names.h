@@ -92,11 +92,12 @@ struct resolver {
 	uint32_t nuses, capuses;
 };
 
-/* An error at a place; a note where a name is defined. */
+/* An error at a place; the same, with a note where the name is defined. */
 #define NAMES_ERROR(r, code, span, ...) \
 	diag_add((r)->d, SEV_ERROR, (code), (span), NO_RANK, __VA_ARGS__)
-#define NAMES_DEFINED(r, diag, span, name) \
-	diag_note((r)->d, (diag), (span), "`%s` is defined here", (name))
+#define NAMES_MISUSED(r, code, span, name, defined, ...) \
+	diag_note((r)->d, NAMES_ERROR(r, code, span, __VA_ARGS__), (defined), \
+		  "`%s` is defined here", (name))
 
 /* names.c: into r->reach, the unit and all that it imports, in turn; their number */
 uint32_t names_reach(struct resolver *r, struct unit *unit);

@@ -29,12 +29,9 @@ static struct symbol *free_name(struct resolver *r, struct ident name)
 /* ccs(5) 3: a table is no number. */
 static void not_a_number(struct resolver *r, struct ident name, const struct symbol *table)
 {
-	struct diag *g = NAMES_ERROR(
-		r, 203, name.span,
-		"`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` their number",
-		name.name, name.name, name.name);
-
-	NAMES_DEFINED(r, g, table->span, name.name);
+	NAMES_MISUSED(r, 203, name.span, name.name, table->span,
+		      "`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` their number",
+		      name.name, name.name, name.name);
 }
 
 static void resolve_name(struct resolver *r, struct expr *e)
@@ -65,20 +62,19 @@ static void resolve_name(struct resolver *r, struct expr *e)
 static struct symbol *table_named(struct resolver *r, struct ident name, const char *use)
 {
 	struct def *def = names_find(SPACE_VALUE, name.name);
-	struct diag *g;
 
 	if (!def || def->sym->kind == SYM_FN || symbol_is_table(def->sym)) {
 		def = names_wanted(r, name, WANT_TABLE);
 		return def ? def->sym : NULL;
 	}
 	if (def->sym->kind == SYM_BUFFER)
-		g = NAMES_ERROR(
-			r, 203, name.span,
+		NAMES_MISUSED(
+			r, 203, name.span, name.name, def->span,
 			"`%s` is a buffer: what a chunk holds cannot be used in an expression",
 			name.name);
 	else
-		g = NAMES_ERROR(r, 203, name.span, "`%s` is a number, and %s", name.name, use);
-	NAMES_DEFINED(r, g, def->span, name.name);
+		NAMES_MISUSED(r, 203, name.span, name.name, def->span, "`%s` is a number, and %s",
+			      name.name, use);
 	return NULL;
 }
 
@@ -192,14 +188,13 @@ void names_ref(struct resolver *r, struct ref *ref)
 void names_wrong_indices(struct resolver *r, const struct ref *ref)
 {
 	const char *name = ref->name.name;
-	struct diag *g = NAMES_ERROR(
-		r, 203, ref->span,
+
+	NAMES_MISUSED(
+		r, 203, ref->span, name, ref->sym->buffer->span,
 		ref->block
 			? "`%s` has chunks in one row: one index names a chunk, as in `%s[e]`"
 			: "`%s` has blocks of chunks: two indices name a chunk, as in `%s[block][e]`",
 		name, name);
-
-	NAMES_DEFINED(r, g, ref->sym->buffer->span, name);
 }
 
 /* ---- statements --------------------------------------------------------------------- */

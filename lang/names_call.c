@@ -12,10 +12,8 @@
 void names_wrong_number(struct resolver *r, const char *what, struct ident name, uint32_t taken,
 			uint32_t given, struct span defined)
 {
-	struct diag *g = NAMES_ERROR(r, 203, name.span, "%s`%s` takes %u argument%s, not %u", what,
-				     name.name, taken, taken == 1 ? "" : "s", given);
-
-	NAMES_DEFINED(r, g, defined, name.name);
+	NAMES_MISUSED(r, 203, name.span, name.name, defined, "%s`%s` takes %u argument%s, not %u",
+		      what, name.name, taken, taken == 1 ? "" : "s", given);
 }
 
 void names_call_fn(struct resolver *r, struct expr *e)
@@ -52,7 +50,7 @@ static void unknown_param(struct resolver *r, const struct binding *b, const str
 			b->name.name, names_hint(r, near));
 	if (near)
 		diag_fix(r->d, g, b->name.span, "%s", near);
-	NAMES_DEFINED(r, g, callee->name.span, callee->name.name);
+	diag_note(r->d, g, callee->name.span, "`%s` is defined here", callee->name.name);
 }
 
 static void resolve_binding(struct resolver *r, struct binding *b, const struct decl *callee)
@@ -132,15 +130,12 @@ static void check_arg(struct resolver *r, const struct arg *a, const struct decl
 		      const struct symbol *param)
 {
 	const struct buffer_def *view = param->buffer;
-	struct diag *g;
 
-	if (!view == !a->ref)
-		return;
-	g = NAMES_ERROR(r, 203, a->span,
-			view ? "`%s` of `%s` takes chunks of a buffer, not a number"
-			     : "`%s` of `%s` takes a number, not chunks of a buffer",
-			param->name, callee->name.name);
-	NAMES_DEFINED(r, g, view ? view->span : param->span, param->name);
+	if (!view != !a->ref)
+		NAMES_MISUSED(r, 203, a->span, param->name, view ? view->span : param->span,
+			      view ? "`%s` of `%s` takes chunks of a buffer, not a number"
+				   : "`%s` of `%s` takes a number, not chunks of a buffer",
+			      param->name, callee->name.name);
 }
 
 void names_call(struct resolver *r, struct stmt *s)

@@ -248,9 +248,9 @@ static void check_buffers(struct resolver *r, const struct decl *d)
 		given++;
 	for (; want; want = want->next)
 		taken++;
-	g = NAMES_ERROR(r, 203, d->contract_name.span, "contract `%s` has %u buffer%s, not %u",
-			d->contract->name.name, taken, taken == 1 ? "" : "s", given);
-	NAMES_DEFINED(r, g, d->contract->name.span, d->contract->name.name);
+	NAMES_MISUSED(r, 203, d->contract_name.span, d->contract->name.name, d->contract->name.span,
+		      "contract `%s` has %u buffer%s, not %u", d->contract->name.name, taken,
+		      taken == 1 ? "" : "s", given);
 }
 
 static void resolve_implements(struct resolver *r, struct decl *d)

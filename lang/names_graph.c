@@ -87,12 +87,10 @@ void names_graph(struct resolver *r)
 			walk(&g, v);
 	for (uint32_t i = 0; i < r->nuses; i++) {
 		const struct rankless_use *use = &r->uses[i];
-		struct diag *d;
 
-		if (!use->sym->node->rank)
-			continue;
-		d = NAMES_ERROR(r, 201, use->span, "`%s` needs `rank`, which may not stand in %s",
-				use->sym->name, use->what);
-		NAMES_DEFINED(r, d, use->sym->span, use->sym->name);
+		if (use->sym->node->rank)
+			NAMES_MISUSED(r, 201, use->span, use->sym->name, use->sym->span,
+				      "`%s` needs `rank`, which may not stand in %s",
+				      use->sym->name, use->what);
 	}
 }

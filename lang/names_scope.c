@@ -362,9 +362,8 @@ void names_unknown(struct resolver *r, struct ident name, enum want want)
 	for (size_t i = 0; i < KINDS && !other; i++)
 		other = names_find(kinds[i].space, name.name);
 	if (other) {
-		g = NAMES_ERROR(r, 201, name.span, "`%s` is %s, not %s", name.name,
-				described(other), find_kind(want)->text);
-		NAMES_DEFINED(r, g, other->span, name.name);
+		NAMES_MISUSED(r, 201, name.span, name.name, other->span, "`%s` is %s, not %s",
+			      name.name, described(other), find_kind(want)->text);
 		return;
 	}
 	if (names_builtin(name.name) != BUILTIN_NONE) {

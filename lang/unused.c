@@ -67,24 +67,16 @@ void names_unused(struct resolver *r)
 	for (const struct decl *d = r->m->main->decls; d; d = d->next)
 		for_others &= d->kind != D_SCHEDULE;
 	for (const struct decl *d = r->m->main->decls; d; d = d->next) {
-		switch (d->kind) {
-		case D_IMPORT: check_import(r, d); break;
-		case D_LET:
-		case D_FN:
-			if (!for_others)
-				check_body(r, d->body);
-			else if (d->kind == D_FN)
-				check_fn(r, d->body->fn);
-			break;
-		case D_CONTRACT:
-		case D_TOPOLOGY:
-		case D_PROC:
-		case D_SCHEDULE:
-			if (d->kind == D_PROC && !for_others && !d->used)
-				warn(r, d->name.span, "proc", d->name.name);
-			check_params(r, d);
+		bool of_file = d->kind == D_LET || d->kind == D_FN;
+
+		if (d->kind == D_IMPORT)
+			check_import(r, d);
+		if (d->kind == D_PROC && !for_others && !d->used)
+			warn(r, d->name.span, "proc", d->name.name);
+		check_params(r, d);
+		if (!of_file || !for_others)
 			check_body(r, d->body);
-			break;
-		}
+		else if (d->kind == D_FN)
+			check_fn(r, d->body->fn);
 	}
 }
