@@ -51,7 +51,7 @@ static const char *const statements[] = {
 };
 
 /* `int x = 1` is a let, `float t[4]` a scratch. */
-static bool declared(const struct mistake *m, struct cure *c, const char *word)
+static bool declared(struct mistake *m, const char *word)
 {
 	const char *name = word, *end = word, *behind;
 
@@ -64,46 +64,47 @@ static bool declared(const struct mistake *m, struct cure *c, const char *word)
 	behind = text_skip(text_word_end(name));
 	if (*behind == '[' && behind > name)
 		return cure_both(
-			m, c,
+			m,
 			"a place for chunks is a scratch: scratch t[K]; it has no type of its own",
 			word, end, "scratch");
 	if (*behind == '=' && behind > name)
-		cure_fix(m, c, word, end, "let");
-	return cure_help(c, "numbers have no types, and names are given by let: let x = ...");
+		cure_fix(m, word, end, "let");
+	return cure_help(m, "numbers have no types, and names are given by let: let x = ...");
 }
 
 /* `x = 1`, `x := 1`, `x += 1`, `x++`, `x[0] = y[0]`, `x[0].send(next)` */
-static bool assigned(const struct mistake *m, struct cure *c, const char *word)
+static bool assigned(struct mistake *m, const char *word)
 {
 	const char *end = text_word_end(word), *at = text_skip(end), *close, *value;
 	struct arena *a = m->ps->arena;
 
 	if (*at == ':' && at[1] == '=')
-		return cure_both(m, c, "a name is given by let, and keeps its value", word, at + 2,
-				 arena_printf(a, "let %.*s =", (int)(end - word), word));
+		return cure_both(m, "a name is given by let, and keeps its value", word, at + 2,
+				 arena_printf(a, "let %s =", text_piece(m, word, end)));
 	if ((*at == '=' && at[1] != '=') || (*at && strchr("+-*/%|&^", *at) && at[1] == '=') ||
 	    ((*at == '+' || *at == '-') && at[1] == *at))
 		return cure_help(
-			c,
+			m,
 			"a name is given by let, and keeps its value: give a new value a new name");
 	close = *at == '[' ? text_closing(at) : NULL;
 	if (!close)
 		return false;
 	at = text_skip(close + 1);
 	if (*at == '.')
-		return cure_help(c,
+		return cure_help(m,
 				 "operations are statements: send X to P, recv X from P, reduce X "
 				 "from P, copy X into Y");
 	if (*at != '=')
 		return false;
 	value = text_skip(at + 1);
-	return cure_both(m, c, "a chunk gets its value by copy X into Y, recv X from P or reduce",
+	return cure_both(m, "a chunk gets its value by copy X into Y, recv X from P or reduce",
 			 word, text_line_end(value),
-			 arena_printf(a, "copy %.*s into %.*s", (int)(text_line_end(value) - value),
-				      value, (int)(close + 1 - word), word));
+			 arena_printf(a, "copy %s into %s",
+				      text_piece(m, value, text_line_end(value)),
+				      text_piece(m, word, close + 1)));
 }
 
-static bool known(const struct mistake *m, struct cure *c, const char *word)
+static bool known(struct mistake *m, const char *word)
 {
 	const struct habit *h = habits, *last = habits + sizeof(habits) / sizeof(*habits);
 	const char *end = text_word_end(word);
@@ -113,23 +114,13 @@ static bool known(const struct mistake *m, struct cure *c, const char *word)
 	if (h == last)
 		return false;
 	if (h->write) {
-		cure_fix(m, c, word, *h->write ? end : text_skip(end), h->write);
+		cure_fix(m, word, *h->write ? end : text_skip(end), h->write);
 		if (!strcmp(h->write, "}"))
 			m->ps->missing_close++;
 		else if (!strncmp(h->write, "par", 3)) /* its blocks are none else */
-			c->mute = text_block_end(end);
+			m->mute = text_block_end(end);
 	}
-	return cure_help(c, h->help);
-}
-
-static bool misspelt(const struct mistake *m, struct cure *c, const char *word)
-{
-	const char *end = text_word_end(word);
-	const char *name = arena_strndup(m->ps->arena, word, (size_t)(end - word));
-	const char *near = diag_nearest(name, statements, sizeof(statements) / sizeof(*statements));
-
-	return near && cure_both(m, c, arena_printf(m->ps->arena, "did you mean `%s`?", near), word,
-				 end, near);
+	return cure_help(m, h->help);
 }
 
 /* Whether the token can end an expression: a word behind it is no statement's first. */
@@ -139,7 +130,7 @@ static bool ends_operand(int kind)
 	       kind == TOK_RANK || kind == TOK_N;
 }
 
-bool habit_statement(const struct mistake *m, struct cure *c)
+bool habit_statement(struct mistake *m)
 {
 	int before = m->ps->before.kind;
 	const char *word;
@@ -149,18 +140,18 @@ bool habit_statement(const struct mistake *m, struct cure *c)
 	    before == TOK_IMPLEMENTS)
 		return false;
 	word = mistake_text(m, m->ps->previous.span.lo);
-	c->span = m->ps->previous.span;
+	m->place = m->ps->previous.span;
 	if (ends_operand(before) && word_is_one_of(word, "mod")) {
-		c->message = "unexpected name `mod`, expected an operator";
-		return cure_both(m, c, "write `%`: the result is never negative", word,
+		m->message = "unexpected name `mod`, expected an operator";
+		return cure_both(m, "write `%`: the result is never negative", word,
 				 text_word_end(word), "%");
 	}
-	c->message = arena_printf(m->ps->arena, "unexpected name `%s`, expected a statement",
+	m->message = arena_printf(m->ps->arena, "unexpected name `%s`, expected a statement",
 				  parse_clip(m->ps, word, (size_t)(text_word_end(word) - word)));
-	if (declared(m, c, word) || known(m, c, word) || assigned(m, c, word) ||
-	    misspelt(m, c, word))
+	if (declared(m, word) || known(m, word) || assigned(m, word) ||
+	    cure_near(m, word, statements, sizeof(statements) / sizeof(*statements)))
 		return true;
 	return cure_help(
-		c, "a statement begins with a word of the language, such as send, recv, step, "
+		m, "a statement begins with a word of the language, such as send, recv, step, "
 		   "for or if; or it calls a proc: NAME(...)");
 }

@@ -21,7 +21,7 @@ static struct symbol *free_name(struct resolver *r, struct ident name)
 		return r->sizes->index->name == name.name ? r->sizes->index : NULL;
 	if (!r->counts)
 		return NULL;
-	sym = names_symbol(r, SYM_COUNT, name);
+	sym = lang_symbol(r->m, SYM_COUNT, name);
 	names_own(r, sym);
 	return sym;
 }
@@ -29,12 +29,9 @@ static struct symbol *free_name(struct resolver *r, struct ident name)
 /* ccs(5) 3: a table is no number. */
 static void not_a_number(struct resolver *r, struct ident name, const struct symbol *table)
 {
-	struct diag *g = NAMES_ERROR(
-		r, 203, name.span,
-		"`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` their number",
-		name.name, name.name, name.name);
-
-	NAMES_DEFINED(r, g, table->span, name.name);
+	NAMES_MISUSED(r, 203, name.span, name.name, table->span,
+		      "`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` their number",
+		      name.name, name.name, name.name);
 }
 
 static void resolve_name(struct resolver *r, struct expr *e)
@@ -65,20 +62,19 @@ static void resolve_name(struct resolver *r, struct expr *e)
 static struct symbol *table_named(struct resolver *r, struct ident name, const char *use)
 {
 	struct def *def = names_find(SPACE_VALUE, name.name);
-	struct diag *g;
 
 	if (!def || def->sym->kind == SYM_FN || symbol_is_table(def->sym)) {
 		def = names_wanted(r, name, WANT_TABLE);
 		return def ? def->sym : NULL;
 	}
 	if (def->sym->kind == SYM_BUFFER)
-		g = NAMES_ERROR(
-			r, 203, name.span,
+		NAMES_MISUSED(
+			r, 203, name.span, name.name, def->span,
 			"`%s` is a buffer: what a chunk holds cannot be used in an expression",
 			name.name);
 	else
-		g = NAMES_ERROR(r, 203, name.span, "`%s` is a number, and %s", name.name, use);
-	NAMES_DEFINED(r, g, def->span, name.name);
+		NAMES_MISUSED(r, 203, name.span, name.name, def->span, "`%s` is a number, and %s",
+			      name.name, use);
 	return NULL;
 }
 
@@ -129,7 +125,7 @@ static void resolve_rank(struct resolver *r, const struct expr *e)
 	if (r->rankless)
 		NAMES_ERROR(r, 201, e->span, "`rank` may not stand in %s", r->rankless);
 	if (r->node)
-		ARENA_PUSH(r->arena, r->rank_users, r->nrank_users, r->caprank_users) = r->node;
+		r->node->rank = true;
 }
 
 void names_expr(struct resolver *r, struct expr *e)
@@ -192,14 +188,13 @@ void names_ref(struct resolver *r, struct ref *ref)
 void names_wrong_indices(struct resolver *r, const struct ref *ref)
 {
 	const char *name = ref->name.name;
-	struct diag *g = NAMES_ERROR(
-		r, 203, ref->span,
+
+	NAMES_MISUSED(
+		r, 203, ref->span, name, ref->sym->buffer->span,
 		ref->block
 			? "`%s` has chunks in one row: one index names a chunk, as in `%s[e]`"
 			: "`%s` has blocks of chunks: two indices name a chunk, as in `%s[block][e]`",
 		name, name);
-
-	NAMES_DEFINED(r, g, ref->sym->buffer->span, name);
 }
 
 /* ---- statements --------------------------------------------------------------------- */
@@ -257,10 +252,10 @@ static void resolve_link(struct resolver *r, struct stmt *s)
 	names_expr(r, s->e);
 	names_expr(r, s->e2);
 	for (struct binding *b = s->more; b; b = b->next) {
-		int i = strcmp(b->name.name, attributes[0]) == 0   ? 0
-			: strcmp(b->name.name, attributes[1]) == 0 ? 1
-								   : 2;
+		int i = 0;
 
+		while (i < 2 && strcmp(b->name.name, attributes[i]))
+			i++;
 		if (i == 2)
 			NAMES_ERROR(r, 201, b->name.span,
 				    "a link has no `%s`, only `bandwidth` and `latency`%s",
@@ -280,16 +275,14 @@ static void resolve_stmt(struct resolver *r, struct stmt *s)
 	case S_REDUCE_FROM:
 	case S_COPY:
 	case S_REDUCE_INTO:
-		names_ref(r, s->x);
-		names_ref(r, s->y);
-		names_expr(r, s->e);
-		return;
 	case S_STEP:
 	case S_PAR:
 	case S_CHANNEL:
 	case S_BLOCK:
 	case S_ASSERT:
 	case S_IF:
+		names_ref(r, s->x);
+		names_ref(r, s->y);
 		names_expr(r, s->e);
 		names_block(r, s->body);
 		names_block(r, s->orelse);

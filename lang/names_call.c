@@ -12,10 +12,8 @@
 void names_wrong_number(struct resolver *r, const char *what, struct ident name, uint32_t taken,
 			uint32_t given, struct span defined)
 {
-	struct diag *g = NAMES_ERROR(r, 203, name.span, "%s`%s` takes %u argument%s, not %u", what,
-				     name.name, taken, taken == 1 ? "" : "s", given);
-
-	NAMES_DEFINED(r, g, defined, name.name);
+	NAMES_MISUSED(r, 203, name.span, name.name, defined, "%s`%s` takes %u argument%s, not %u",
+		      what, name.name, taken, taken == 1 ? "" : "s", given);
 }
 
 void names_call_fn(struct resolver *r, struct expr *e)
@@ -52,23 +50,22 @@ static void unknown_param(struct resolver *r, const struct binding *b, const str
 			b->name.name, names_hint(r, near));
 	if (near)
 		diag_fix(r->d, g, b->name.span, "%s", near);
-	NAMES_DEFINED(r, g, callee->name.span, callee->name.name);
+	diag_note(r->d, g, callee->name.span, "`%s` is defined here", callee->name.name);
 }
 
 static void resolve_binding(struct resolver *r, struct binding *b, const struct decl *callee)
 {
 	struct def *def = names_find(SPACE_PARAM, b->name.name);
-	struct def *first = names_find(SPACE_GIVEN, b->name.name);
 
 	if (!def) {
 		unknown_param(r, b, callee);
-	} else if (first) {
+	} else if (def->given.lo) {
 		struct diag *g =
 			NAMES_ERROR(r, 202, b->name.span, "`%s` is given twice", b->name.name);
-		diag_note(r->d, g, first->span, "first given here");
+		diag_note(r->d, g, def->given, "first given here");
 	} else {
 		b->sym = def->sym;
-		names_define(r, SPACE_GIVEN, b->name, b->sym, NULL);
+		def->given = b->name.span;
 	}
 }
 
@@ -88,7 +85,7 @@ void names_bindings(struct resolver *r, struct binding *given, const struct decl
 	for (const struct binding *p = callee->params; p; p = p->next) {
 		struct diag *g;
 
-		if (p->value || names_find(SPACE_GIVEN, p->name.name))
+		if (p->value || names_find(SPACE_PARAM, p->name.name)->given.lo)
 			continue;
 		g = NAMES_ERROR(r, 203, at, "`%s` needs a value for its parameter `%s`",
 				callee->name.name, p->name.name);
@@ -128,60 +125,41 @@ static bool resolve_arg(struct resolver *r, struct arg *a)
 	return true;
 }
 
-/* One argument against its parameter: `view` or a number. */
+/* One argument against its parameter, which takes chunks or a number. */
 static void check_arg(struct resolver *r, const struct arg *a, const struct decl *callee,
-		      const char *name, struct span span, bool view)
+		      const struct symbol *param)
 {
-	struct diag *g;
+	const struct buffer_def *view = param->buffer;
 
-	if (view == (a->ref != NULL))
-		return;
-	g = NAMES_ERROR(r, 203, a->span,
-			view ? "`%s` of `%s` takes chunks of a buffer, not a number"
-			     : "`%s` of `%s` takes a number, not chunks of a buffer",
-			name, callee->name.name);
-	NAMES_DEFINED(r, g, span, name);
+	if (!view != !a->ref)
+		NAMES_MISUSED(r, 203, a->span, param->name, view ? view->span : param->span,
+			      view ? "`%s` of `%s` takes chunks of a buffer, not a number"
+				   : "`%s` of `%s` takes a number, not chunks of a buffer",
+			      param->name, callee->name.name);
 }
 
 void names_call(struct resolver *r, struct stmt *s)
 {
 	struct def *def = names_wanted(r, s->name, WANT_RUN);
 	const struct decl *callee = def ? def->decl : NULL;
-	const struct param *p = NULL;
-	const struct buffer_def *b = NULL;
+	const struct param *p = callee ? callee->formals : NULL;
+	const struct buffer_def *b = callee ? callee->buffers : NULL;
 	uint32_t given = 0, taken = 0;
 
 	s->callee = def ? def->decl : NULL;
-	if (callee && callee->kind == D_PROC)
-		p = callee->formals;
-	else if (callee)
-		b = callee->buffers;
+	for (const struct param *q = p; q; q = q->next)
+		taken++;
+	for (const struct buffer_def *q = b; q; q = q->next)
+		taken++;
 	for (struct arg *a = s->args; a; a = a->next, given++) {
 		bool known = resolve_arg(r, a);
 
-		if (p) {
-			if (known)
-				check_arg(r, a, callee,
-					  p->view ? p->view->name.name : p->number->name, p->span,
-					  p->view != NULL);
-			p = p->next;
-			taken++;
-		} else if (b) {
-			if (known)
-				check_arg(r, a, callee, b->name.name, b->span, true);
-			b = b->next;
-			taken++;
-		}
+		if (known && given < taken)
+			check_arg(r, a, callee, p ? param_symbol(p) : b->sym);
+		p = p ? p->next : NULL;
+		b = b ? b->next : NULL;
 	}
-	if (!callee) {
-		names_bindings(r, s->more, NULL, s->span, NULL);
-		return;
-	}
-	for (; p; p = p->next)
-		taken++;
-	for (; b; b = b->next)
-		taken++;
-	if (given != taken)
+	if (callee && given != taken)
 		names_wrong_number(r, "", s->name, taken, given, callee->name.span);
 	names_bindings(r, s->more, callee, s->name.span, NULL);
 }
