@@ -11,7 +11,8 @@
  *   - it ends, with FIFOs of the module's slots (prove_run.c);
  *   - operations of a rank that touch the same cell, one of them to write it, are in an
  *     order by workers and waits alone; cells of a direct message are free when it is
- *     sent (prove_step.c, prove_before.c);
+ *     sent, and those of a held one stay as they are until it is received (prove_touch.c,
+ *     prove_before.c);
  *   - every cell that the module promises ends with what it promises (prove_cells.c);
  *   - no rank ends before those have begun that the plan names (prove_after.c);
  *   - all parts of an operation, and both ends of a message, have the same length, for
@@ -34,7 +35,7 @@ struct prove_facts {
 	uint64_t promised;     /* final values */
 	bool uneven;	       /* values move to chunks at other places in their block */
 	uint64_t asked;	       /* orders of two operations that are not plain to see ... */
-	uint64_t asked_direct; /* ... and those that direct messages need */
+	uint64_t asked_direct; /* ... and those that direct and held messages need */
 	uint64_t bytes;	       /* memory that it took */
 };
 

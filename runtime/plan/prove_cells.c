@@ -158,6 +158,7 @@ bool prove_cells(struct prove *p)
 	struct prove_sweep s = { .p = p,
 				 .v = p->v,
 				 .direct.messages = true,
+				 .held.messages = true,
 				 .scaled = (p->m->head->flags &
 					    (CCS_MODULE_REDUCES | CCS_MODULE_MIXED)) ==
 					   CCS_MODULE_REDUCES };

@@ -109,7 +109,7 @@ static bool send(struct prove_sweep *s, const struct prove_step *t)
 		s->values.units[block + j / 2].value[j % 2] = s->value[j];
 	}
 	s->sent[t->row] = block;
-	return true;
+	return !(t->o->flags & CCS_OP_HELD) || prove_holds(s, t);
 }
 
 /* ---- cells ----------------------------------------------------------------------- */

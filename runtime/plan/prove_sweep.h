@@ -11,8 +11,8 @@
 struct prove_cell {
 	struct prove_value value; /* or nothing: nobody has written it */
 	uint32_t write;		  /* the last that wrote it */
-	uint32_t readers;	  /* those that read it since: one, or PROVE_LIST | a unit of the
-				   pool: { one, the others } */
+	uint32_t readers;	  /* those that read it since, or read a message in it: one, or
+				   PROVE_LIST | a unit of the pool: { one, the others } */
 	uint32_t left;		  /* the first that sent a value with the cell's initial one in
 				   it, if all that did are of its worker; else PROVE_MANY */
 };
@@ -56,7 +56,7 @@ struct prove_sweep {
 	uint32_t *sent; /* [ops]: the values of its message on its way: a block of the pool */
 	struct prove_value *value; /* of the current operation's cells */
 	bool scaled;		   /* initial values may be scaled as they are read */
-	struct prove_asked order, direct;
+	struct prove_asked order, direct, held;
 };
 
 /* An operation under way. */
@@ -82,6 +82,8 @@ void prove_waits(struct prove_sweep *s, const struct prove_step *t);
 bool prove_reads(struct prove_sweep *s, const struct prove_step *t, uint32_t cell);
 bool prove_writes(struct prove_sweep *s, const struct prove_step *t, uint32_t cell,
 		  struct prove_value value);
+/** Whoever receives its message will read it in the cells that hold it. False: no memory. */
+bool prove_holds(struct prove_sweep *s, const struct prove_step *t);
 /** It sends a value to another rank. */
 void prove_leaves(struct prove_sweep *s, const struct prove_step *t, struct prove_value value);
 /** Answers what is still open. */

@@ -15,6 +15,13 @@
  * worker, and what now comes has this value in it, then x is over. Without it a ring of N
  * ranks has N * N questions about paths as long as N.
  *
+ * Held messages. The operation that receives one reads its sender's cells, so whoever writes
+ * these later must begin when that one is over. It is noted as a reader, of another rank,
+ * when the message is sent. Nearly all are answered by the same argument: if what the writer
+ * leaves has the reader's initial value of the cell in it, and that left with the reader, or
+ * after it in its worker. A copy of an initial value to its own cell does not disturb those
+ * who read this value.
+ *
  * O(cells touched + waits), beside the answers.
  */
 #include "runtime/plan/prove_sweep.h"
@@ -44,6 +51,16 @@ static bool not_free(const struct prove_sweep *s, const struct prove_question *q
 			      cell.s, rank, rank, x.s);
 }
 
+static bool not_held(const struct prove_sweep *s, const struct prove_question *q)
+{
+	struct prove_text cell = prove_cell_text(s->p, q->cell), x = prove_op_text(s->p, q->x);
+	uint32_t rank = s->v->workers[prove_worker(s->p, q->x)].rank;
+
+	return prove_wrong_at(s->p, q->y,
+			      "it writes %s, but rank %u, %s may still read a message there",
+			      cell.s, rank, x.s);
+}
+
 static bool answer(struct prove_sweep *s, struct prove_asked *a)
 {
 	const struct prove_question *open = NULL;
@@ -54,12 +71,14 @@ static bool answer(struct prove_sweep *s, struct prove_asked *a)
 		return true;
 	if (!open)
 		return false;
-	return a->messages ? not_free(s, open) : unordered(s, open);
+	if (!a->messages)
+		return unordered(s, open);
+	return a == &s->held ? not_held(s, open) : not_free(s, open);
 }
 
 bool prove_answers(struct prove_sweep *s)
 {
-	return answer(s, &s->order) && answer(s, &s->direct);
+	return answer(s, &s->order) && answer(s, &s->direct) && answer(s, &s->held);
 }
 
 /* An operation of many cells asks the same again and again. */
@@ -99,17 +118,35 @@ static bool is_before(struct prove_sweep *s, const struct prove_step *t, uint32_
 	return ask(s, &s->order, (struct prove_question){ .x = x, .y = t->row, .cell = cell });
 }
 
+/* Whether the value can only be there when x, of that rank, is over: it has in it what left the
+ * rank no earlier. */
+static bool is_behind(const struct prove_sweep *s, struct prove_value value, uint32_t rank,
+		      uint32_t x, uint32_t cell)
+{
+	uint32_t left = prove_cell(s, rank, cell)->left - 1;
+
+	return left < PROVE_MANY - 1 && left >= x &&
+	       (left == x || is_worker(s->v->workers + prove_worker(s->p, x), left)) &&
+	       prove_value_has(&s->values, value, rank, cell);
+}
+
 /* Whether x is over when the direct message begins that leaves `value` in the cell. */
 static bool is_over(struct prove_sweep *s, const struct prove_step *t, uint32_t x, uint32_t cell,
 		    struct prove_value value)
 {
-	uint32_t left = prove_cell(s, t->rank, cell)->left - 1;
+	return is_behind(s, value, t->rank, x, cell) ||
+	       ask(s, &s->direct, (struct prove_question){ .x = x, .y = t->sender, .cell = cell });
+}
 
-	if (left < PROVE_MANY - 1 && left >= x &&
-	    (left == x || is_worker(s->v->workers + prove_worker(s->p, x), left)) &&
-	    prove_value_has(&s->values, value, t->rank, cell))
-		return true;
-	return ask(s, &s->direct, (struct prove_question){ .x = x, .y = t->sender, .cell = cell });
+/* Whether x, of another rank, has read its message in the cell when the operation begins that
+ * leaves `value` there. */
+static bool is_read(struct prove_sweep *s, const struct prove_step *t, uint32_t x, uint32_t cell,
+		    struct prove_value value)
+{
+	uint32_t rank = s->v->workers[prove_worker(s->p, x)].rank;
+
+	return is_behind(s, value, rank, x, cell) ||
+	       ask(s, &s->held, (struct prove_question){ .x = x, .y = t->row, .cell = cell });
 }
 
 /* ---- waits and messages ---------------------------------------------------------- */
@@ -150,21 +187,21 @@ void prove_leaves(struct prove_sweep *s, const struct prove_step *t, struct prov
 
 /* ---- cells ----------------------------------------------------------------------- */
 
-/* Adds a reader; it stands for earlier ones of its worker. */
-static bool add_reader(struct prove_sweep *s, const struct prove_step *t, struct prove_cell *c)
+/* Adds a reader, a row of that worker; it stands for earlier ones of the worker. */
+static bool add_reader(struct prove_sweep *s, uint32_t worker, uint32_t row, struct prove_cell *c)
 {
 	uint32_t *head = &c->readers, unit;
 
 	if (*head & PROVE_LIST)
 		head = s->values.units[*head & ~PROVE_LIST].word;
-	if (!*head || is_worker(s->v->workers + t->worker, *head - 1)) {
-		*head = t->row + 1;
+	if (!*head || is_worker(s->v->workers + worker, *head - 1)) {
+		*head = *head > row ? *head : row + 1;
 		return true;
 	}
 	unit = prove_values_take(&s->values, 1);
 	if (!unit)
 		return false;
-	s->values.units[unit].word[0] = t->row + 1;
+	s->values.units[unit].word[0] = row + 1;
 	s->values.units[unit].word[1] = c->readers;
 	c->readers = PROVE_LIST | unit;
 	return true;
@@ -174,7 +211,50 @@ bool prove_reads(struct prove_sweep *s, const struct prove_step *t, uint32_t cel
 {
 	struct prove_cell *c = prove_cell(s, t->rank, cell);
 
-	return (!c->write || is_before(s, t, c->write - 1, cell)) && add_reader(s, t, c);
+	return (!c->write || is_before(s, t, c->write - 1, cell)) &&
+	       add_reader(s, t->worker, t->row, c);
+}
+
+bool prove_holds(struct prove_sweep *s, const struct prove_step *t)
+{
+	uint32_t source = ccs_plan_source(t->o);
+
+	for (uint32_t j = 0; j < t->o->n; j++)
+		if (!s->input[source + j] &&
+		    !add_reader(s, s->v->fifos[t->o->out].dst_worker, t->o->to,
+				prove_cell(s, t->rank, source + j)))
+			return false;
+	return true;
+}
+
+/* Takes a reader out of the list. */
+static uint32_t take_reader(struct prove_sweep *s, struct prove_cell *c)
+{
+	uint32_t unit = c->readers & ~PROVE_LIST, reader = c->readers;
+
+	c->readers = 0;
+	if (reader & PROVE_LIST) {
+		reader = s->values.units[unit].word[0];
+		c->readers = s->values.units[unit].word[1];
+		prove_values_give(&s->values, unit, 1);
+	}
+	return reader - 1;
+}
+
+static bool is_rank(const struct prove_sweep *s, uint32_t rank, uint32_t row)
+{
+	const struct ccs_rank *r = s->v->ranks + rank;
+	const struct ccs_worker *first = s->v->workers + r[0].worker;
+	const struct ccs_worker *last = s->v->workers + r[1].worker - 1;
+
+	return row >= first->op && row < last->op + last->nops;
+}
+
+/* In place it changes nothing. */
+static bool is_kept(const struct ccs_op *o)
+{
+	return o->in == CCS_NONE && o->b == CCS_NONE && o->a == o->dst &&
+	       o->flags & CCS_OP_A_INITIAL;
 }
 
 static bool follows(struct prove_sweep *s, const struct prove_step *t, uint32_t x, uint32_t cell,
@@ -186,22 +266,24 @@ static bool follows(struct prove_sweep *s, const struct prove_step *t, uint32_t 
 bool prove_writes(struct prove_sweep *s, const struct prove_step *t, uint32_t cell,
 		  struct prove_value value)
 {
-	struct prove_cell *c = prove_cell(s, t->rank, cell);
-	bool right = true;
+	struct prove_cell *c = prove_cell(s, t->rank, cell), held = { .readers = 0 };
+	bool right = true, kept = is_kept(t->o) && !c->write, read = false;
 
-	if (c->write && !c->readers)
-		right = follows(s, t, c->write - 1, cell, value);
 	while (c->readers && right) {
-		uint32_t unit = c->readers & ~PROVE_LIST, reader = c->readers;
+		uint32_t x = take_reader(s, c);
 
-		c->readers = 0;
-		if (reader & PROVE_LIST) {
-			reader = s->values.units[unit].word[0];
-			c->readers = s->values.units[unit].word[1];
-			prove_values_give(&s->values, unit, 1);
+		if (is_rank(s, t->rank, x)) {
+			right = follows(s, t, x, cell, value);
+			read = true;
+		} else if (kept) {
+			right = add_reader(s, prove_worker(s->p, x), x, &held);
+		} else {
+			right = is_read(s, t, x, cell, value);
 		}
-		right = follows(s, t, reader - 1, cell, value);
 	}
+	if (right && c->write && !read) /* a reader comes after the write */
+		right = follows(s, t, c->write - 1, cell, value);
+	c->readers = held.readers;
 	c->write = t->row + 1;
 	return right;
 }

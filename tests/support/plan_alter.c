@@ -132,6 +132,18 @@ static bool alter_direct(const struct altered *v, struct ccs_op *o, bool more)
 	return o->flags != had;
 }
 
+/* A message is held, or is not. */
+static bool alter_held(struct ccs_op *o, bool more)
+{
+	uint16_t had = o->flags;
+
+	if (more && o->out != CCS_NONE && o->n && ccs_plan_source(o) != CCS_NONE)
+		o->flags |= CCS_OP_HELD;
+	else if (!more)
+		o->flags &= (uint16_t)~CCS_OP_HELD;
+	return o->flags != had;
+}
+
 /* A direct message goes to other cells. */
 static bool store_elsewhere(const struct altered *v, struct ccs_op *o)
 {
@@ -251,6 +263,8 @@ static bool alter_this(struct altered *v, struct ccs_op *o, enum alteration a)
 	case ALTER_SWAP: return swap(v, o);
 	case ALTER_DIRECT_GONE: return alter_direct(v, o, false);
 	case ALTER_DIRECT_MORE: return alter_direct(v, o, true);
+	case ALTER_HELD_GONE: return alter_held(o, false);
+	case ALTER_HELD_MORE: return alter_held(o, true);
 	default: return alter_fact(v, o, a);
 	}
 }
@@ -451,6 +465,8 @@ const char *alteration_name(enum alteration a)
 		[ALTER_LEN_SAME] = "lengths alike, or not",
 		[ALTER_DIRECT_GONE] = "a direct message less",
 		[ALTER_DIRECT_MORE] = "a direct message more",
+		[ALTER_HELD_GONE] = "a held message less",
+		[ALTER_HELD_MORE] = "a held message more",
 		[ALTER_STORE_ELSEWHERE] = "a direct message elsewhere",
 		[ALTER_EXCHANGE] = "fields exchanged",
 		[ALTER_SWAP] = "operations swapped",
