@@ -431,6 +431,8 @@ enum lie {
 	TO_WITHOUT_SEND,
 	DIRECT_SUM,
 	DIRECT_WITHOUT_SEND,
+	HELD_NOWHERE,
+	HELD_WITHOUT_SEND,
 	NOT_SHIFTED,
 	NO_STAGE,
 	LARGE_STAGE,
@@ -508,6 +510,12 @@ static void tell_of_facts(unsigned char *module, struct ccs_plan *plan, enum lie
 	case TO_WITHOUT_SEND: last->to = 0; break;
 	case DIRECT_SUM: first->flags |= CCS_OP_DIRECT; break;
 	case DIRECT_WITHOUT_SEND: last->flags |= CCS_OP_DIRECT; break;
+	case HELD_NOWHERE:
+		while (first->in == CCS_NONE || first->out == CCS_NONE || first->dst != CCS_NONE)
+			first++;
+		first->flags |= CCS_OP_HELD;
+		break;
+	case HELD_WITHOUT_SEND: last->flags |= CCS_OP_HELD; break;
 	case NOT_SHIFTED: first->flags |= CCS_OP_SHIFTED; break;
 	case NO_STAGE: /* two cells to the next two */
 		*last = (struct ccs_op){ .in = CCS_NONE,
@@ -561,6 +569,8 @@ static void tell(unsigned char *module, enum lie lie)
 	case TO_WITHOUT_SEND:
 	case DIRECT_SUM:
 	case DIRECT_WITHOUT_SEND:
+	case HELD_NOWHERE:
+	case HELD_WITHOUT_SEND:
 	case NOT_SHIFTED:
 	case NO_STAGE:
 	case LARGE_STAGE:
@@ -599,6 +609,8 @@ static void lies_about_plans(void **state)
 		[TO_WITHOUT_SEND] = "sends nothing has a receiver",
 		[DIRECT_SUM] = "direct message is not stored as it comes",
 		[DIRECT_WITHOUT_SEND] = "sends nothing has a receiver",
+		[HELD_NOWHERE] = "held message is in no cells",
+		[HELD_WITHOUT_SEND] = "sends nothing has a receiver",
 		[NOT_SHIFTED] = "does not say so",
 		[NO_STAGE] = "has no stage",
 		[LARGE_STAGE] = "stage is too large",
