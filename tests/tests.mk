@@ -22,7 +22,8 @@ $(BUILD)/tests/%.o: tests/%.c
 # lacks what only some features need.
 FAKE_CUDA := $(BUILD)/tests/fake_cuda/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc.so \
 	$(BUILD)/tests/fake_cuda/old/libcuda.so.1
-FAKE_COMMON := $(BUILD)/tests/fake_common/inject.o $(BUILD)/runtime/cpu/reduce.o $(BUILD)/runtime/plan/types.o
+FAKE_COMMON := $(BUILD)/tests/fake_common/inject.o $(BUILD)/runtime/plan/types.o \
+	$(addprefix $(BUILD)/runtime/cpu/,reduce.o reduce_avx2.o reduce_avx512.o)
 FAKE_DRIVER := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/fake_nvrtc.c,$(wildcard tests/fake_cuda/*.c))) \
 	$(FAKE_COMMON)
 $(BUILD)/tests/fake_cuda/libcuda.so.1: $(FAKE_DRIVER)
@@ -119,6 +120,7 @@ SUITES_plan := \
 NEEDS_plan := all $(TEST_MODULES)
 
 SUITES_cpu := \
+	"$(T)/cpu/unit_reduce_test" \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \

@@ -1,128 +1,33 @@
 /*
- * Kernels for all element types and operators, one table.
- *
- * Every loop is plain C over whole arrays, without calls, and is compiled for
- * vectors: gcc needs -O3 for that, and the word that operands do not overlap in
- * part. Integers are combined unsigned: no signed overflow anywhere. Signed
- * division works in int64_t, so that INT_MIN / N cannot overflow (N >= 1).
+ * The kernels that every machine can run, and which ones this machine runs best. Vectors of 16
+ * bytes are in the base of x86-64 and of arm64 (NEON).
  */
-#include "runtime/cpu/reduce.h"
+#define TABLE reduce_plain
+#include "runtime/cpu/reduce_types.inc"
 
-#include "runtime/plan/narrow.h"
-#include "runtime/plan/types.h"
-
-#if defined(__clang__)
-#define VECTORISE _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#pragma GCC optimize("O3")
-#define VECTORISE _Pragma("GCC ivdep")
-#else
-#define VECTORISE
+/* The processor is asked each time, which costs a load: once a call of a collective. */
+static const struct reduce *reduce_of(ccs_dtype t)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+		return reduce_avx512[t];
+	if (__builtin_cpu_supports("avx2"))
+		return reduce_avx2[t];
 #endif
-
-/* What there is for one type. */
-struct reduce {
-	reduce_combine *combine[OP_COUNT];
-	reduce_scale *scale;
-	reduce_divide *divide;
-};
-
-#define NAME u8
-#define ELEM uint8_t
-#define SUMS uint32_t
-#define WIDE uint32_t
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME u32
-#define ELEM uint32_t
-#define SUMS uint32_t
-#define WIDE uint32_t
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME u64
-#define ELEM uint64_t
-#define SUMS uint64_t
-#define WIDE uint64_t
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME i8
-#define ELEM int8_t
-#define SUMS uint32_t
-#define WIDE int64_t
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME i32
-#define ELEM int32_t
-#define SUMS uint32_t
-#define WIDE int64_t
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME i64
-#define ELEM int64_t
-#define SUMS uint64_t
-#define WIDE int64_t
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME f32
-#define ELEM float
-#define SUMS float
-#define WIDE float
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME f64
-#define ELEM double
-#define SUMS double
-#define WIDE double
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME f16
-#define ELEM uint16_t
-#define SUMS float
-#define WIDE float
-#define LOAD(e) half_to_float(e)
-#define STORE(w) half_from_float(w)
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME bf16
-#define ELEM uint16_t
-#define SUMS float
-#define WIDE float
-#define LOAD(e) bfloat_to_float(e)
-#define STORE(w) bfloat_from_float(w)
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME e4m3
-#define ELEM uint8_t
-#define SUMS float
-#define WIDE float
-#define LOAD(e) e4m3_to_float(e)
-#define STORE(w) e4m3_from_float(w)
-#include "runtime/cpu/reduce_ops.inc"
-
-#define NAME e5m2
-#define ELEM uint8_t
-#define SUMS float
-#define WIDE float
-#define LOAD(e) e5m2_to_float(e)
-#define STORE(w) e5m2_from_float(w)
-#include "runtime/cpu/reduce_ops.inc"
-
-static const struct reduce *const table[CCS_NDTYPES] = {
-#define TYPE(t, number, name, alias, size, exponent, mantissa, has_sign, code) [t] = &reduce_##code,
-	TYPES(TYPE)
-};
+	return reduce_plain[t];
+}
 
 reduce_combine *reduce_combine_of(ccs_dtype t, int op)
 {
-	return table[t]->combine[op];
+	return reduce_of(t)->combine[op];
 }
 
 reduce_scale *reduce_scale_of(ccs_dtype t)
 {
-	return table[t]->scale;
+	return reduce_of(t)->scale;
 }
 
 reduce_divide *reduce_divide_of(ccs_dtype t)
 {
-	return table[t]->divide;
+	return reduce_of(t)->divide;
 }

@@ -13,7 +13,7 @@
 #ifndef CCS_RUNTIME_CPU_REDUCE_H
 #define CCS_RUNTIME_CPU_REDUCE_H
 
-#include "runtime/ccs.h"
+#include "runtime/plan/types.h"
 
 /* dst[i] = x[i] (+) y[i] */
 typedef void reduce_combine(void *dst, const void *x, const void *y, size_t n);
@@ -22,7 +22,20 @@ typedef void reduce_scale(void *dst, const void *x, const void *scalar, size_t n
 /* data[i] /= by */
 typedef void reduce_divide(void *data, size_t n, uint32_t by);
 
-/** `op` is a ccs_redop or OP_PREMUL (plan/types.h). CCS_AVG and OP_PREMUL combine as CCS_SUM. */
+/* What there is for one type. */
+struct reduce {
+	reduce_combine *combine[OP_COUNT];
+	reduce_scale *scale;
+	reduce_divide *divide;
+};
+
+/* By type: for every machine, and where it has the instructions (reduce.c). */
+extern const struct reduce *const reduce_plain[CCS_NDTYPES];
+extern const struct reduce *const reduce_avx2[CCS_NDTYPES];
+extern const struct reduce *const reduce_avx512[CCS_NDTYPES];
+
+/** The kernels that this machine runs best.
+ *  `op` is a ccs_redop or OP_PREMUL (plan/types.h). CCS_AVG and OP_PREMUL combine as CCS_SUM. */
 reduce_combine *reduce_combine_of(ccs_dtype t, int op);
 reduce_scale *reduce_scale_of(ccs_dtype t);
 reduce_divide *reduce_divide_of(ccs_dtype t);

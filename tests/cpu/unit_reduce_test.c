@@ -1,0 +1,133 @@
+/*
+ * Kernels for vectors of all widths give the bits that those for every machine give: all types
+ * and operators, random bits (NaNs and infinities among them), all lengths around a vector's.
+ * Of two NaNs the result may be either: so one operand has none.
+ */
+#include "runtime/cpu/reduce.h"
+#include "tests/support/rng.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MOST 300u
+#define ROOM (MOST * 8u + 64u)
+
+struct arrays {
+	_Alignas(64) unsigned char x[ROOM], y[ROOM], scalar[8], wanted[ROOM], got[ROOM];
+};
+
+static void fill(struct rng *g, unsigned char *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		v[i] = (unsigned char)rng_below(g, 256);
+}
+
+/* Without the highest bit of the exponents of a float type: no NaN is among them. */
+static void no_nan(unsigned char *v, size_t n, ccs_dtype t)
+{
+	size_t size = ccs_dtype_size(t);
+
+	for (size_t i = size - 1; t >= CCS_FLOAT16 && i < n; i += size)
+		v[i] &= 0xbf;
+}
+
+static void same(const struct arrays *v, ccs_dtype t, size_t n, const char *what)
+{
+	if (memcmp(v->wanted, v->got, ROOM))
+		fail_msg("%s, %zu elements of %s", what, n, ccs_dtype_name(t));
+}
+
+/* Whole elements off the vectors' alignment. */
+static void compare(struct rng *g, const struct reduce *plain, const struct reduce *other,
+		    ccs_dtype t, size_t n)
+{
+	static struct arrays v;
+	size_t off = ccs_dtype_size(t) * (size_t)rng_below(g, 5);
+
+	fill(g, v.x, ROOM);
+	fill(g, v.y, ROOM);
+	fill(g, v.scalar, sizeof(v.scalar));
+	no_nan(v.y, ROOM, t);
+	no_nan(v.scalar, sizeof(v.scalar), t);
+	for (int op = 0; op < OP_COUNT; op++) {
+		memset(v.wanted, 0, ROOM);
+		memset(v.got, 0, ROOM);
+		plain->combine[op](v.wanted + off, v.x, v.y + off, n);
+		other->combine[op](v.got + off, v.x, v.y + off, n);
+		same(&v, t, n, "combine");
+		/* in place */
+		memcpy(v.wanted, v.x, ROOM);
+		memcpy(v.got, v.x, ROOM);
+		plain->combine[op](v.wanted, v.wanted, v.y + off, n);
+		other->combine[op](v.got, v.got, v.y + off, n);
+		same(&v, t, n, "combine in place");
+	}
+	plain->scale(v.wanted, v.x, v.scalar, n);
+	other->scale(v.got, v.x, v.scalar, n);
+	same(&v, t, n, "scale");
+	plain->divide(v.wanted, n, 7);
+	other->divide(v.got, n, 7);
+	same(&v, t, n, "divide");
+}
+
+static void all(const struct reduce *const *other)
+{
+	struct rng g = { 1 };
+
+	for (int t = 0; t < CCS_NDTYPES; t++)
+		for (size_t n = 0; n <= MOST; n += n < 70 ? 1 : 23)
+			compare(&g, reduce_plain[t], other[t], (ccs_dtype)t, n);
+}
+
+#if defined(__x86_64__)
+static void avx2(void **state)
+{
+	(void)state;
+	if (!__builtin_cpu_supports("avx2"))
+		skip();
+	all(reduce_avx2);
+}
+
+static void avx512(void **state)
+{
+	(void)state;
+	if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
+		skip();
+	all(reduce_avx512);
+}
+#endif
+
+/* Whichever is chosen on this machine. */
+static void chosen(void **state)
+{
+	struct reduce one;
+	struct rng g = { 2 };
+
+	(void)state;
+	for (int t = 0; t < CCS_NDTYPES; t++) {
+		for (int op = 0; op < OP_COUNT; op++)
+			one.combine[op] = reduce_combine_of((ccs_dtype)t, op);
+		one.scale = reduce_scale_of((ccs_dtype)t);
+		one.divide = reduce_divide_of((ccs_dtype)t);
+		compare(&g, reduce_plain[t], &one, (ccs_dtype)t, MOST);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#if defined(__x86_64__)
+		cmocka_unit_test(avx2),
+		cmocka_unit_test(avx512),
+#endif
+		cmocka_unit_test(chosen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
