@@ -9,7 +9,6 @@
 #include "runtime/cpu/reduce.h"
 
 #include "runtime/plan/narrow.h"
-#include "runtime/plan/types.h"
 
 #if defined(__clang__)
 #define VECTORISE _Pragma("clang loop vectorize(assume_safety)")
@@ -19,13 +18,6 @@
 #else
 #define VECTORISE
 #endif
-
-/* What there is for one type. */
-struct reduce {
-	reduce_combine *combine[OP_COUNT];
-	reduce_scale *scale;
-	reduce_divide *divide;
-};
 
 #define NAME u8
 #define ELEM uint8_t
@@ -112,17 +104,7 @@ static const struct reduce *const table[CCS_NDTYPES] = {
 	TYPES(TYPE)
 };
 
-reduce_combine *reduce_combine_of(ccs_dtype t, int op)
+const struct reduce *reduce_of(ccs_dtype t)
 {
-	return table[t]->combine[op];
-}
-
-reduce_scale *reduce_scale_of(ccs_dtype t)
-{
-	return table[t]->scale;
-}
-
-reduce_divide *reduce_divide_of(ccs_dtype t)
-{
-	return table[t]->divide;
+	return table[t];
 }
