@@ -6,7 +6,7 @@
  * until it is over. In a group calls are recorded, join together at the end, and
  * the thread takes part until all are over. O(1) a call beside its run.
  */
-#include "runtime/run.h"
+#include "runtime/comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static ccs_status check_count(struct call *c)
 	for (uint32_t i = 0; i < c->module->nbuffers; i++) {
 		uint32_t chunks = c->view->shapes[i].chunks;
 
-		if (chunks && c->count % chunks)
+		if (c->count % chunks)
 			return error_set(CCS_EINVAL,
 					 "%s moves values to other chunks of their "
 					 "block, so it works for counts that %u divides; %zu is "
@@ -192,17 +192,23 @@ static ccs_status submit(struct call *c, int root, void *stream)
 	return s;
 }
 
+/* A module's plans are fixed; its counters are not. */
+static struct call call_of(const struct ccs_module *m, const void *send, void *recv, size_t count,
+			   ccs_dtype type, ccs_redop op, struct ccs_comm *comm)
+{
+	return (struct call){ .comm = comm,
+			      .module = (struct ccs_module *)(uintptr_t)m,
+			      .send = send,
+			      .recv = recv,
+			      .count = count,
+			      .type = type,
+			      .op = op };
+}
+
 ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, void *recvbuff, size_t count,
 		   ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm, void *stream)
 {
-	/* A module's plans are fixed; its counters are not. */
-	struct call c = { .comm = comm,
-			  .module = (struct ccs_module *)(uintptr_t)m,
-			  .send = sendbuff,
-			  .recv = recvbuff,
-			  .count = count,
-			  .type = type,
-			  .op = op };
+	struct call c = call_of(m, sendbuff, recvbuff, count, type, op, comm);
 
 	return submit(&c, root, stream);
 }
@@ -211,14 +217,7 @@ ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void
 			  size_t count, ccs_dtype type, const void *scalar, int root,
 			  struct ccs_comm *comm, void *stream)
 {
-	struct call c = { .comm = comm,
-			  .module = (struct ccs_module *)(uintptr_t)m,
-			  .send = sendbuff,
-			  .recv = recvbuff,
-			  .count = count,
-			  .type = type,
-			  .op = CCS_SUM,
-			  .premul = true };
+	struct call c = call_of(m, sendbuff, recvbuff, count, type, CCS_SUM, comm);
 	struct thread_state *t = error_thread();
 	ccs_status s = t->failed;
 
@@ -228,6 +227,7 @@ ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void
 	}
 	if (s)
 		return s;
+	c.premul = true;
 	memcpy(c.scalar, scalar, ccs_dtype_size(type));
 	return submit(&c, root, stream);
 }

@@ -6,7 +6,7 @@
  * and frees it. A process that was forked has a copy, without the threads: it can only free
  * that. O(ranks).
  */
-#include "runtime/run.h"
+#include "runtime/comm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +37,11 @@ static bool sync_init(struct world *w)
 
 ccs_status world_here(const struct world *w)
 {
-	return origin_here(&w->origin)
-		       ? CCS_OK
-		       : error_set(
-				 CCS_EABORTED,
-				 "the communicator was made by another process, from which "
-				 "this one was forked: here it can only be freed; make a new one");
+	if (origin_here(&w->origin))
+		return CCS_OK;
+	return error_set(CCS_EABORTED,
+			 "the communicator was made by another process, from which this one was "
+			 "forked: here it can only be freed; make a new one");
 }
 
 ccs_status world_alive(const struct world *w)
@@ -161,47 +160,43 @@ static struct world *world_new(int nranks, int nlocal)
 	return w;
 }
 
+/* Handles of ranks first .. first + n - 1; all or none. */
+static bool make(struct ccs_comm **comm, int nranks, int first, int n)
+{
+	struct world *w = world_new(nranks, n);
+	bool ok = w != NULL;
+
+	for (int i = 0; i < n; i++) {
+		comm[i] = ok ? calloc(1, sizeof(**comm)) : NULL;
+		ok = comm[i] != NULL;
+		if (ok)
+			*comm[i] = (struct ccs_comm){ .world = w, .rank = first + i };
+	}
+	for (int i = 0; i < n && !ok; i++) {
+		free(comm[i]);
+		comm[i] = NULL;
+	}
+	if (w && !ok)
+		world_free(w);
+	return ok;
+}
+
 ccs_status comm_new(struct ccs_comm **comm, int nranks)
 {
-	struct world *w;
-
 	if (!comm || nranks < 1)
 		return error_set(CCS_EINVAL, "ccs_comm_init_all: %s",
 				 comm ? "a communicator needs at least one rank"
 				      : "comm must not be NULL");
-	for (int r = 0; r < nranks; r++)
-		comm[r] = NULL;
-	w = world_new(nranks, nranks);
-	if (!w)
-		return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
-	for (int r = 0; r < nranks; r++) {
-		comm[r] = calloc(1, sizeof(**comm));
-		if (!comm[r]) {
-			while (r-- > 0) {
-				free(comm[r]);
-				comm[r] = NULL;
-			}
-			world_free(w);
-			return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
-		}
-		comm[r]->world = w;
-		comm[r]->rank = r;
-	}
-	return CCS_OK;
+	return make(comm, nranks, 0, nranks)
+		       ? CCS_OK
+		       : error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
 }
 
 ccs_status comm_new_rank(struct ccs_comm **comm, int nranks, int rank)
 {
-	*comm = calloc(1, sizeof(**comm));
-	if (*comm)
-		(*comm)->world = world_new(nranks, 1);
-	if (!*comm || !(*comm)->world) {
-		free(*comm);
-		*comm = NULL;
-		return error_set(CCS_ENOMEM, "out of memory for a communicator");
-	}
-	(*comm)->rank = rank;
-	return CCS_OK;
+	return make(comm, nranks, rank, 1)
+		       ? CCS_OK
+		       : error_set(CCS_ENOMEM, "out of memory for a communicator");
 }
 
 /* ---- asking and setting ----------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  * world.state. Whoever makes a communicator chooses its engine; nothing else knows one by
  * name.
  *
- * What an engine calls back is in run.h. All functions are called under
+ * What an engine calls back is in comm.h (run.c). All functions are called under
  * world.lock, but for those that say otherwise.
  */
 #ifndef CCS_RUNTIME_ENGINE_H

@@ -7,7 +7,7 @@
  * until every rank has called, so that each learns of it, and the communicator
  * goes on; after a timeout it is dead instead. All under world.lock.
  */
-#include "runtime/run.h"
+#include "runtime/comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * What moves is the calls, and what the engine says. O(ranks) a report beside the engine's.
  */
 #include "runtime/base/clock.h"
-#include "runtime/run.h"
+#include "runtime/comm.h"
 
 #include <errno.h>
 

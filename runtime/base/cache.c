@@ -243,52 +243,42 @@ static int older_first(const void *x, const void *y)
 	return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
 }
 
-static bool add(struct held **all, size_t *n, size_t *room, const char *name, const struct stat *st)
-{
-	struct held *more;
-
-	if (*n == *room) {
-		more = realloc(*all, (*room ? 2 * *room : 64) * sizeof(*more));
-		if (!more)
-			return false;
-		*room = *room ? 2 * *room : 64;
-		*all = more;
-	}
-	more = *all + (*n)++;
-	memcpy(more->name, name, strlen(name) + 1); /* as is_ours found it */
-	more->bytes = (uint64_t)st->st_size;
-	more->used = st->st_mtim;
-	return true;
-}
-
-/* All entries. What somebody began to write long ago, and never will, is removed. */
+/* All entries, to be freed; NULL: none, or no memory. What somebody began to write long ago,
+ * and never will, is removed. */
 static struct held *list(int dir, size_t *n)
 {
 	int fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-	struct held *all = NULL;
-	time_t now = time(NULL);
+	time_t stale = time(NULL) - STALE_SECONDS;
+	size_t bytes = 0;
+	char *all = NULL;
+	FILE *to = open_memstream(&all, &bytes);
 	struct dirent *e;
-	size_t room = 0;
-	bool temp, ok = true;
+	bool temp;
 
-	*n = 0;
 	if (!d && fd >= 0)
 		close(fd);
-	while (d && ok && (e = readdir(d))) {
+	while (d && to && (e = readdir(d))) {
+		struct held h = { .bytes = 0 };
 		struct stat st;
 
 		if (!is_ours(e->d_name, &temp) ||
 		    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
-		if (!temp)
-			ok = add(&all, n, &room, e->d_name, &st);
-		else if (st.st_mtim.tv_sec < now - STALE_SECONDS)
+		if (temp && st.st_mtim.tv_sec < stale)
 			unlinkat(dir, e->d_name, 0);
+		strcpy(h.name, e->d_name); /* as is_ours found it */
+		h.bytes = (uint64_t)st.st_size;
+		h.used = st.st_mtim;
+		if (!temp && !fwrite(&h, sizeof(h), 1, to))
+			break;
 	}
 	if (d)
 		closedir(d);
-	return all;
+	if (to)
+		fclose(to);
+	*n = all ? bytes / sizeof(struct held) : 0;
+	return (struct held *)(void *)all;
 }
 
 /* Removes the entries that were not used for the longest time, down to the limit. */

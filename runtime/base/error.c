@@ -18,31 +18,15 @@ struct thread_state *error_thread(void)
 }
 
 /* The new text may be made of the old one. */
-static void set(const char *format, va_list ap)
-{
-	char text[CCS_TEXT];
-
-	vsnprintf(text, sizeof(text), format, ap);
-	strcpy(state.text, text);
-}
-
-ccs_status error_set(ccs_status s, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	set(format, ap);
-	va_end(ap);
-	return s;
-}
-
 ccs_status ccs_error_set(ccs_status s, const char *format, ...)
 {
+	char text[CCS_TEXT];
 	va_list ap;
 
 	va_start(ap, format);
-	set(format, ap);
+	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
+	strcpy(state.text, text);
 	return s;
 }
 
@@ -72,18 +56,13 @@ const char *ccs_error(void)
 
 const char *ccs_status_name(ccs_status s)
 {
-	switch (s) {
-	case CCS_OK: return "CCS_OK";
-	case CCS_EINVAL: return "CCS_EINVAL";
-	case CCS_EFILE: return "CCS_EFILE";
-	case CCS_ENOPLAN: return "CCS_ENOPLAN";
-	case CCS_ENOMEM: return "CCS_ENOMEM";
-	case CCS_ETIMEOUT: return "CCS_ETIMEOUT";
-	case CCS_EABORTED: return "CCS_EABORTED";
-	case CCS_EUNSUPPORTED: return "CCS_EUNSUPPORTED";
-	case CCS_ESYSTEM: return "CCS_ESYSTEM";
-	}
-	return "unknown status";
+	static const char *const names[] = {
+		/* by minus the status */
+		"CCS_OK",	"CCS_EINVAL",	"CCS_EFILE",	    "CCS_ENOPLAN", "CCS_ENOMEM",
+		"CCS_ETIMEOUT", "CCS_EABORTED", "CCS_EUNSUPPORTED", "CCS_ESYSTEM",
+	};
+
+	return s <= CCS_OK && s >= CCS_ESYSTEM ? names[-(int)s] : "unknown status";
 }
 
 const char *ccs_version(void)

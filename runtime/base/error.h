@@ -20,8 +20,8 @@ struct thread_state {
 
 struct thread_state *error_thread(void);
 
-/** Sets this thread's text and returns `s`. */
-ccs_status error_set(ccs_status s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* In the library, too, there is no other way to fail. */
+#define error_set ccs_error_set
 
 /** A status that another process told: itself, if it is one of ccs.h's failures; else
  *  CCS_ESYSTEM. */

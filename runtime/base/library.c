@@ -15,27 +15,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where CUDA is installed without telling the loader; the last ones are wheels. */
-static const char *const places[] = {
-	"/usr/local/cuda/lib64",
-	"/usr/local/cuda-1[23]*/lib64",
-	"/opt/cuda/lib64",
-	"/usr/lib/*-linux-gnu",
-	"/usr/local/lib/python3*/site-packages/nvidia/*/lib",
-	"/usr/local/lib/python3*/dist-packages/nvidia/*/lib",
-	"/usr/lib/python3*/site-packages/nvidia/*/lib",
-	"/usr/lib/python3/dist-packages/nvidia/*/lib",
-};
-/* The same, below directories that the environment names. */
+/* Where libraries are without the loader's knowing: below directories that the environment
+ * names, where CUDA is installed, and in wheels. */
 static const struct {
-	const char *variable, *below;
-} homes[] = {
-	{ "CUDA_HOME", "lib64" },
-	{ "CUDA_PATH", "lib64" },
-	{ "VIRTUAL_ENV", "lib/python3*/site-packages/nvidia/*/lib" },
-	{ "CONDA_PREFIX", "lib" },
-	{ "CONDA_PREFIX", "lib/python3*/site-packages/nvidia/*/lib" },
-	{ "HOME", ".local/lib/python3*/site-packages/nvidia/*/lib" },
+	const char *variable, *below; /* variable NULL: below is all of it */
+} places[] = {
+	{ "CUDA_HOME", "/lib64" },
+	{ "CUDA_PATH", "/lib64" },
+	{ "VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/*/lib" },
+	{ "CONDA_PREFIX", "/lib" },
+	{ "CONDA_PREFIX", "/lib/python3*/site-packages/nvidia/*/lib" },
+	{ "HOME", "/.local/lib/python3*/site-packages/nvidia/*/lib" },
+	{ NULL, "/usr/local/cuda/lib64" },
+	{ NULL, "/usr/local/cuda-1[23]*/lib64" },
+	{ NULL, "/opt/cuda/lib64" },
+	{ NULL, "/usr/lib/*-linux-gnu" },
+	{ NULL, "/usr/local/lib/python3*/site-packages/nvidia/*/lib" },
+	{ NULL, "/usr/local/lib/python3*/dist-packages/nvidia/*/lib" },
+	{ NULL, "/usr/lib/python3*/site-packages/nvidia/*/lib" },
+	{ NULL, "/usr/lib/python3/dist-packages/nvidia/*/lib" },
 };
 
 /* A search: where what is found goes. */
@@ -66,8 +64,7 @@ static void *try_pattern(const struct search *s, const char *dir, const char *be
 	char pattern[600];
 	void *library = NULL;
 	glob_t found;
-	int len = snprintf(pattern, sizeof(pattern), "%s%s%s/%s", dir, *below ? "/" : "", below,
-			   name);
+	int len = snprintf(pattern, sizeof(pattern), "%s%s/%s", dir, below, name);
 
 	if (len < 0 || (size_t)len >= sizeof(pattern) || glob(pattern, 0, NULL, &found))
 		return NULL;
@@ -81,14 +78,12 @@ static void *try_name(const struct search *s, const char *name)
 {
 	void *library = try_path(s, name);
 
-	for (size_t i = 0; !library && i < sizeof(homes) / sizeof(*homes); i++) {
-		const char *dir = getenv(homes[i].variable);
+	for (size_t i = 0; !library && i < sizeof(places) / sizeof(*places); i++) {
+		const char *dir = places[i].variable ? getenv(places[i].variable) : "";
 
-		if (dir && *dir)
-			library = try_pattern(s, dir, homes[i].below, name);
+		if (dir && (*dir || !places[i].variable))
+			library = try_pattern(s, dir, places[i].below, name);
 	}
-	for (size_t i = 0; !library && i < sizeof(places) / sizeof(*places); i++)
-		library = try_pattern(s, places[i], "", name);
 	return library;
 }
 

@@ -25,6 +25,11 @@ struct library_search {
 void *library_open(const struct library_search *what, char *path, size_t size, char *why,
 		   size_t why_size);
 
+/* A library's functions are a list of rows: result, name here, parameters, symbol. These make
+ * the members of a struct of it, and the symbols in the same order. */
+#define LIBRARY_MEMBER(result, name, parameters, symbol) result(*name) parameters;
+#define LIBRARY_SYMBOL(result, name, parameters, symbol) symbol,
+
 /** Fills a table of function pointers, one for each name; the last `optional` may be
  *  missing, and are NULL then. False: `why` names the first that is. */
 bool library_functions(void *library, const char *path, const char *const *symbols, size_t n,

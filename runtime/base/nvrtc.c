@@ -19,41 +19,30 @@
 
 /* The few declarations of nvrtc.h that are needed. */
 typedef struct program *nvrtc_program;
-struct nvrtc_api {
-	const char *(*error_string)(int);
-	int (*version)(int *, int *);
-	int (*num_archs)(int *);
-	int (*archs)(int *);
-	int (*create)(nvrtc_program *, const char *source, const char *name, int nheaders,
-		      const char *const *headers, const char *const *names);
-	int (*destroy)(nvrtc_program *);
-	int (*compile)(nvrtc_program, int, const char *const *);
-	int (*log_size)(nvrtc_program, size_t *);
-	int (*log)(nvrtc_program, char *);
-	int (*cubin_size)(nvrtc_program, size_t *);
-	int (*cubin)(nvrtc_program, char *);
-	int (*ptx_size)(nvrtc_program, size_t *);
-	int (*ptx)(nvrtc_program, char *);
-};
 
-static const char *const symbols[] = {
-	"nvrtcGetErrorString",
-	"nvrtcVersion",
-	"nvrtcGetNumSupportedArchs",
-	"nvrtcGetSupportedArchs",
-	"nvrtcCreateProgram",
-	"nvrtcDestroyProgram",
-	"nvrtcCompileProgram",
-	"nvrtcGetProgramLogSize",
-	"nvrtcGetProgramLog",
-	"nvrtcGetCUBINSize",
-	"nvrtcGetCUBIN",
-	"nvrtcGetPTXSize",
-	"nvrtcGetPTX",
+#define NVRTC(ROW) \
+	ROW(const char *, error_string, (int), "nvrtcGetErrorString") \
+	ROW(int, version, (int *, int *), "nvrtcVersion") \
+	ROW(int, num_archs, (int *), "nvrtcGetNumSupportedArchs") \
+	ROW(int, archs, (int *), "nvrtcGetSupportedArchs") \
+	ROW(int, create, \
+	    (nvrtc_program *, const char *source, const char *name, int nheaders, \
+	     const char *const *headers, const char *const *names), \
+	    "nvrtcCreateProgram") \
+	ROW(int, destroy, (nvrtc_program *), "nvrtcDestroyProgram") \
+	ROW(int, compile, (nvrtc_program, int, const char *const *), "nvrtcCompileProgram") \
+	ROW(int, log_size, (nvrtc_program, size_t *), "nvrtcGetProgramLogSize") \
+	ROW(int, log, (nvrtc_program, char *), "nvrtcGetProgramLog") \
+	ROW(int, cubin_size, (nvrtc_program, size_t *), "nvrtcGetCUBINSize") \
+	ROW(int, cubin, (nvrtc_program, char *), "nvrtcGetCUBIN") \
+	ROW(int, ptx_size, (nvrtc_program, size_t *), "nvrtcGetPTXSize") \
+	ROW(int, ptx, (nvrtc_program, char *), "nvrtcGetPTX")
+
+struct nvrtc_api {
+	NVRTC(LIBRARY_MEMBER)
 };
+static const char *const symbols[] = { NVRTC(LIBRARY_SYMBOL) };
 #define NSYMBOLS (sizeof(symbols) / sizeof(*symbols))
-_Static_assert(sizeof(struct nvrtc_api) == NSYMBOLS * sizeof(void *),
-	       "one symbol for each function, in the same order");
 
 static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", NULL };
 
@@ -109,17 +98,17 @@ static bool load_archs(struct nvrtc *n)
 
 bool nvrtc_open(struct nvrtc *n, char *why, size_t size)
 {
+	bool done;
+
 	*n = (struct nvrtc){ 0 };
-	if (!load(n, why, size)) {
-		nvrtc_close(n);
-		return false;
-	}
-	if (!load_archs(n)) {
+	done = load(n, why, size);
+	if (done && !load_archs(n)) {
 		snprintf(why, size, "%s does not say which GPUs it compiles for", n->path);
-		nvrtc_close(n);
-		return false;
+		done = false;
 	}
-	return true;
+	if (!done)
+		nvrtc_close(n);
+	return done;
 }
 
 /* The library stays mapped: its threads and its allocations are its own. */

@@ -62,8 +62,6 @@ struct bench {
 /** Makes the communicators. Returns EXIT_DONE, or says why not. Close it in any case. */
 int home_open(struct home *p, const struct options *o);
 void home_close(struct home *p);
-/** "8 ranks on one GPU, ..." */
-void home_describe(const struct home *p, char *text, size_t size);
 /** How a step went on all processes: CCS_OK only if it did everywhere. */
 ccs_status home_agree(const struct home *p, ccs_status s);
 /** The largest of all processes' values. Waits for all. */
@@ -76,8 +74,6 @@ ccs_status home_wrong(const struct home *p, struct result *r);
 /** The arrays, for that many ranks. false: out of memory. */
 bool buffers_open(struct bench *b);
 void buffers_close(struct bench *b);
-/** Blocks of `count` elements in all buffers of a kind; *n: how many buffers. */
-uint32_t buffers_blocks(const struct row *r, bool recv, uint32_t *n);
 /** Sets the count whose larger buffer has at most `size` bytes. */
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size);
 /** Memory for the row, of the host and on the GPUs. */
@@ -151,5 +147,34 @@ ccs_status nccl_side_check(struct bench *b, const struct row *r, bool in_place,
 			   struct result *result);
 /** After each placement. */
 void nccl_side_done(struct bench *b);
+
+/* ---- report.c: --json and --csv -------------------------------------------------
+ * One JSON document, or one CSV table, is all that stdout gets, whatever happens; the table
+ * for people goes to stderr then. Names have their units, and what was not measured is
+ * null, or empty. */
+
+/* One side's figures of a row's placement. */
+struct figures {
+	const struct result *of;
+	double alg, bus;		/* GB/s */
+	double copy_percent, copy_rate; /* GB/s; negative: not measured */
+};
+
+/** What the command line asks for: NULL, if for neither. *s = CCS_ENOMEM. It is asked first,
+ *  so that a mistake in the command line is reported, too. */
+struct report *report_open(int argc, char **argv, ccs_status *s);
+/** --json and --csv, both. */
+bool report_both(const struct report *r);
+void report_module(struct report *r, const struct options *o, const struct ccs_module *m);
+/** Where the ranks are, in words; and what is measured beside. */
+void report_head(const struct bench *b, const char *where);
+/** A placement of a row, out of place first. ratio < 0: none. */
+void report_result(const struct bench *b, const struct row *row, bool in_place,
+		   const struct figures x[SIDES], double ratio);
+void report_error(const struct options *o, const char *text);
+void report_summary(const struct bench *b);
+/** Writes what is left, with the exit status; nothing in a process that does not print.
+ *  false: it cannot be written. Frees the report. */
+bool report_close(struct report *r, int status, bool silent);
 
 #endif

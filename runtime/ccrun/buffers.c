@@ -41,7 +41,8 @@ void buffers_close(struct bench *b)
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
-uint32_t buffers_blocks(const struct row *r, bool recv, uint32_t *n)
+/* Blocks of `count` elements in all buffers of a kind; *n: how many buffers. */
+static uint32_t blocks_of(const struct row *r, bool recv, uint32_t *n)
 {
 	const struct check *c = &r->check;
 	uint32_t blocks = 0;
@@ -59,7 +60,7 @@ uint32_t buffers_blocks(const struct row *r, bool recv, uint32_t *n)
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
 {
 	struct check *c = &r->check;
-	uint32_t n, in = buffers_blocks(r, false, &n), out = buffers_blocks(r, true, &n);
+	uint32_t n, in = blocks_of(r, false, &n), out = blocks_of(r, true, &n);
 	size_t esize = ccs_dtype_size(c->type), units = in > out ? in : out;
 	size_t send = 0, recv = 0;
 	ccs_status s;
@@ -122,7 +123,7 @@ ccs_status buffers_alloc(struct bench *b, const struct row *r)
 bool buffers_place(struct bench *b, const struct row *r, bool in_place)
 {
 	uint32_t ns, nr;
-	uint32_t in = buffers_blocks(r, false, &ns), out = buffers_blocks(r, true, &nr);
+	uint32_t in = blocks_of(r, false, &ns), out = blocks_of(r, true, &nr);
 	size_t block = r->check.count * ccs_dtype_size(r->check.type);
 	const struct home *at = b->at;
 
@@ -159,7 +160,7 @@ ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place)
 		memset(b->base[1][i], POISON, r->base + GUARD);
 		check_fill(&r->check, (uint32_t)i, b->send[i]);
 	}
-	return at->device ? device_push(at->device) : CCS_OK;
+	return at->device ? device_copy(at->device, true) : CCS_OK;
 }
 
 /* Bytes written behind a buffer. */
@@ -175,7 +176,7 @@ static size_t overrun(const unsigned char *from, const unsigned char *to)
 ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place, struct result *result)
 {
 	const struct home *at = b->at;
-	ccs_status s = at->device ? device_pull(at->device) : CCS_OK;
+	ccs_status s = at->device ? device_copy(at->device, false) : CCS_OK;
 
 	if (s)
 		return s;

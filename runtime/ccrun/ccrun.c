@@ -10,7 +10,7 @@
  * right, 2 usage or file, 3 wrong elements or no progress, 4 what this machine or build
  * lacks, 70 a bug.
  */
-#include "runtime/ccrun/report.h"
+#include "runtime/ccrun/bench.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -28,16 +28,17 @@ static void say(const struct options *o, bool rank, const char *format, va_list 
 		fprintf(stderr, "ccrun: %s\n", text);
 }
 
-void complain(const struct options *o, const char *format, ...)
+int complain(const struct options *o, int rc, const char *format, ...)
 {
 	va_list ap;
 
 	va_start(ap, format);
 	say(o, o->launcher != NULL, format, ap);
 	va_end(ap);
+	return rc;
 }
 
-void complain_once(const struct options *o, const char *format, ...)
+int complain_once(const struct options *o, int rc, const char *format, ...)
 {
 	va_list ap;
 
@@ -45,6 +46,7 @@ void complain_once(const struct options *o, const char *format, ...)
 	if (!o->rank)
 		say(o, false, format, ap);
 	va_end(ap);
+	return rc;
 }
 
 /* Adds "2..16" or "4" to the list. */
@@ -88,7 +90,7 @@ static int find_launcher(struct options *o)
 	if (o->local)
 		return EXIT_DONE;
 	if (ccs_env_read(&env)) {
-		complain(o, "%s (--transport local: this process is a run of its own)",
+		complain(o, EXIT_USAGE, "%s (--transport local: this process is a run of its own)",
 			 ccs_error());
 		o->rank = env.rank;
 		return EXIT_USAGE;
@@ -97,28 +99,25 @@ static int find_launcher(struct options *o)
 		return EXIT_DONE;
 	o->launcher = env.launcher;
 	o->rank = env.rank;
-	if (!o->cuda) {
-		complain_once(o,
-			      "%s has started %d processes, but on the CPU all ranks live in "
-			      "one: start ccrun by itself, with -n %d; or give --device cuda, "
-			      "where each process is a rank (--transport local: each is a run of "
-			      "its own)",
-			      env.launcher, env.size, env.size);
-		return EXIT_USAGE;
-	}
-	if (o->ndevices) {
-		complain_once(o,
-			      "--device cuda:%d: each process takes the GPU of its rank on its "
-			      "host: give --device cuda (CUDA_VISIBLE_DEVICES tells which there "
-			      "are)",
-			      o->devices[0]);
-		return EXIT_USAGE;
-	}
-	if (o->ranks && o->ranks != env.size) {
-		complain_once(o, "-n %d, but %s has started %d processes, a rank each", o->ranks,
-			      env.launcher, env.size);
-		return EXIT_USAGE;
-	}
+	if (!o->cuda)
+		return complain_once(
+			o, EXIT_USAGE,
+			"%s has started %d processes, but on the CPU all ranks live in "
+			"one: start ccrun by itself, with -n %d; or give --device cuda, "
+			"where each process is a rank (--transport local: each is a run of "
+			"its own)",
+			env.launcher, env.size, env.size);
+	if (o->ndevices)
+		return complain_once(
+			o, EXIT_USAGE,
+			"--device cuda:%d: each process takes the GPU of its rank on its "
+			"host: give --device cuda (CUDA_VISIBLE_DEVICES tells which there "
+			"are)",
+			o->devices[0]);
+	if (o->ranks && o->ranks != env.size)
+		return complain_once(o, EXIT_USAGE,
+				     "-n %d, but %s has started %d processes, a rank each",
+				     o->ranks, env.launcher, env.size);
 	o->ranks = env.size;
 	return EXIT_DONE;
 }
@@ -130,25 +129,20 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 
 	ccs_module_describe(m, has);
 	ranks_text(m, ranks, sizeof(ranks));
-	if (!o->ranks) {
-		complain_once(o, "-n is missing; %s has plans for %s ranks", ccs_module_schedule(m),
-			      *ranks ? ranks : "no");
-		return EXIT_USAGE;
-	}
-	if (!ccs_module_has(m, o->ranks)) {
-		complain_once(o, "%s has no plan for %d ranks; it has plans for %s",
-			      ccs_module_schedule(m), o->ranks, *ranks ? ranks : "none");
-		return EXIT_USAGE;
-	}
-	if (o->root >= o->ranks && ccs_module_rooted(m)) {
-		complain_once(o, "root %d is no rank of 0 to %d", o->root, o->ranks - 1);
-		return EXIT_USAGE;
-	}
-	if (has->by_column || has->sized) {
-		complain_once(o, "%s has a buffer `%s`: parsed and checked, cannot be run yet",
-			      ccs_module_schedule(m), has->sized ? "sized" : "by column");
-		return EXIT_LACKS;
-	}
+	if (!o->ranks)
+		return complain_once(o, EXIT_USAGE, "-n is missing; %s has plans for %s ranks",
+				     ccs_module_schedule(m), *ranks ? ranks : "no");
+	if (!ccs_module_has(m, o->ranks))
+		return complain_once(o, EXIT_USAGE,
+				     "%s has no plan for %d ranks; it has plans for %s",
+				     ccs_module_schedule(m), o->ranks, *ranks ? ranks : "none");
+	if (o->root >= o->ranks && ccs_module_rooted(m))
+		return complain_once(o, EXIT_USAGE, "root %d is no rank of 0 to %d", o->root,
+				     o->ranks - 1);
+	if (has->by_column || has->sized)
+		return complain_once(o, EXIT_LACKS,
+				     "%s has a buffer `%s`: parsed and checked, cannot be run yet",
+				     ccs_module_schedule(m), has->sized ? "sized" : "by column");
 	return o->nccl ? nccl_side_possible(o, m) : EXIT_DONE;
 }
 
@@ -182,10 +176,8 @@ static int run(const struct options *o, struct ccs_module *m, const struct ccs_m
 					      : stdout };
 	int rc = home_open(&at, o);
 
-	if (rc == EXIT_DONE && !buffers_open(&b)) {
-		complain(o, "out of memory");
-		rc = EXIT_LACKS;
-	}
+	if (rc == EXIT_DONE && !buffers_open(&b))
+		rc = complain(o, EXIT_LACKS, "out of memory");
 	if (rc == EXIT_DONE)
 		rc = run_here(&b);
 	buffers_close(&b);
@@ -221,8 +213,7 @@ static int run_module(struct options *o)
 
 	if (ccs_module_load(&m, o->file)) {
 		suggest(o, instead, sizeof(instead));
-		complain(o, "%s%s", ccs_error(), instead);
-		return EXIT_USAGE;
+		return complain(o, EXIT_USAGE, "%s%s", ccs_error(), instead);
 	}
 	report_module(o->report, o, m);
 	rc = check_module(o, m, &has);

@@ -63,7 +63,7 @@ struct options {
 	bool local;	       /* --transport local: whatever the environment says */
 	const char *launcher;  /* what started the processes of which this is one; NULL: none */
 	int rank;	       /* of this process; 0 without a launcher */
-	struct report *report; /* --json, --csv; NULL: neither (report.h) */
+	struct report *report; /* --json, --csv; NULL: neither */
 };
 
 /** Reads the command line. Returns -1 to go on, or the exit status; then ccs_error() is
@@ -73,12 +73,12 @@ void options_free(struct options *o);
 /** "sum", "premul" */
 const char *redop_name(int op);
 
-/** A line on stderr; it names the rank, where each has a process. */
-void complain(const struct options *o, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+/** A line on stderr; it names the rank, where each has a process. Returns `rc`. */
+int complain(const struct options *o, int rc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /** The same, for what is the same in every process: the first says it. */
-void complain_once(const struct options *o, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+int complain_once(const struct options *o, int rc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* A failure, kept while something else may fail. */
 struct failure {

@@ -81,46 +81,6 @@ static uint32_t encode(const struct check *c, double x)
 	return sign | (uint32_t)(e - 1 + bias) << f->mantissa | (uint32_t)ldexp(m, f->mantissa);
 }
 
-static double get_float(const struct check *c, const unsigned char *p)
-{
-	uint16_t two;
-	float f;
-	double d;
-
-	if (c->type == CCS_FLOAT32) {
-		memcpy(&f, p, sizeof(f));
-		return f;
-	}
-	if (c->type == CCS_FLOAT64) {
-		memcpy(&d, p, sizeof(d));
-		return d;
-	}
-	if (c->format.size == 1)
-		return c->values[*p];
-	memcpy(&two, p, sizeof(two));
-	return c->values[two];
-}
-
-static void put_float(const struct check *c, unsigned char *p, double x)
-{
-	float f = (float)x;
-	uint32_t bits;
-	uint16_t two;
-
-	if (c->type == CCS_FLOAT64) {
-		memcpy(p, &x, sizeof(x));
-	} else if (c->type == CCS_FLOAT32) {
-		memcpy(p, &f, sizeof(f));
-	} else {
-		bits = encode(c, x);
-		two = (uint16_t)bits;
-		if (c->format.size == 1)
-			*p = (unsigned char)bits;
-		else
-			memcpy(p, &two, sizeof(two));
-	}
-}
-
 static uint64_t low(uint64_t x, size_t bytes)
 {
 	return bytes == 8 ? x : x & (((uint64_t)1 << (8 * bytes)) - 1);
@@ -132,6 +92,37 @@ static uint64_t get_bits(const unsigned char *p, size_t bytes)
 
 	memcpy(&x, p, bytes); /* little-endian, as plans are */
 	return x;
+}
+
+static double get_float(const struct check *c, const unsigned char *p)
+{
+	float f;
+	double d;
+
+	if (c->type == CCS_FLOAT32) {
+		memcpy(&f, p, sizeof(f));
+		return f;
+	}
+	if (c->type == CCS_FLOAT64) {
+		memcpy(&d, p, sizeof(d));
+		return d;
+	}
+	return c->values[get_bits(p, c->format.size)];
+}
+
+static void put_float(const struct check *c, unsigned char *p, double x)
+{
+	float f = (float)x;
+	uint32_t bits;
+
+	if (c->type == CCS_FLOAT64) {
+		memcpy(p, &x, sizeof(x));
+	} else if (c->type == CCS_FLOAT32) {
+		memcpy(p, &f, sizeof(f));
+	} else {
+		bits = encode(c, x);
+		memcpy(p, &bits, c->format.size);
+	}
 }
 
 /* ---- inputs ------------------------------------------------------------------------ */
@@ -337,11 +328,6 @@ static bool takes_bits(const struct check *c, uint64_t x, uint64_t y)
 	return ccs_redop_takes((ccs_redop)c->op, CCS_INT64, &p, &q);
 }
 
-static bool takes_float(const struct check *c, double p, double q)
-{
-	return ccs_redop_takes((ccs_redop)c->op, CCS_FLOAT64, &p, &q);
-}
-
 static uint64_t power(uint64_t x, uint32_t times)
 {
 	uint64_t r = 1;
@@ -385,7 +371,8 @@ static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, u
 		if (c->op == CCS_PROD)
 			*to = (first ? 1 : *to) * pow(x, times);
 		else if (chooses(c))
-			*to = first || takes_float(c, x, *to) ? x : *to;
+			*to = first || ccs_redop_takes((ccs_redop)c->op, CCS_FLOAT64, &x, to) ? x
+											      : *to;
 		else
 			*to = (first ? 0 : *to) + times * x;
 	}

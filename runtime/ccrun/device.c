@@ -10,18 +10,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-struct device {
-	struct driver driver;
-	struct gpu *gpus; /* as many as are open */
-	struct gpu **of;  /* [rank] */
-	int ngpus;
-	int nranks, first, local;
-	unsigned char **base[2]; /* the host's */
-	cuda_ptr *dev[2];
-	size_t bytes;
-	struct lanes lanes;
-};
-
 /* ---- GPUs ------------------------------------------------------------------------------ */
 
 ccs_status device_use(const struct gpu *g)
@@ -57,12 +45,13 @@ static void gpu_close(struct gpu *g)
 	g->driver->release(g->number);
 }
 
-static ccs_status open_gpus(struct device *d, struct ccs_comm *const *comm)
+static ccs_status open_gpus(struct device *d)
 {
+	const struct home *at = d->at;
 	ccs_status s = CCS_OK;
 
-	for (int i = d->first; i < d->first + d->local && !s; i++) {
-		int number = ccs_comm_device(comm[i]), k = 0;
+	for (int i = at->first; i < at->first + at->local && !s; i++) {
+		int number = ccs_comm_device(at->comm[i]), k = 0;
 
 		while (k < d->ngpus && d->gpus[k].number != number)
 			k++;
@@ -73,27 +62,25 @@ static ccs_status open_gpus(struct device *d, struct ccs_comm *const *comm)
 	return s;
 }
 
-ccs_status device_open(struct device **out, struct ccs_comm *const *comm, int nranks, int first,
-		       int local)
+ccs_status device_open(struct device **out, const struct home *at)
 {
 	struct device *d = calloc(1, sizeof(*d));
+	size_t nranks = (size_t)at->ranks;
 	ccs_status s;
 
 	*out = d;
 	if (!d)
-		return ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks' buffers", nranks);
-	d->nranks = nranks;
-	d->first = first;
-	d->local = local;
-	d->gpus = calloc((size_t)local, sizeof(*d->gpus));
-	d->of = calloc((size_t)nranks, sizeof(*d->of));
+		return ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks' buffers", at->ranks);
+	d->at = at;
+	d->gpus = calloc((size_t)at->local, sizeof(*d->gpus));
+	d->of = calloc(nranks, sizeof(*d->of));
 	for (int side = 0; side < 2; side++)
-		d->dev[side] = calloc((size_t)nranks, sizeof(cuda_ptr));
+		d->dev[side] = calloc(nranks, sizeof(cuda_ptr));
 	if (!d->gpus || !d->of || !d->dev[0] || !d->dev[1])
-		return ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks' buffers", nranks);
+		return ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks' buffers", at->ranks);
 	s = driver_open(&d->driver);
 	if (!s)
-		s = open_gpus(d, comm);
+		s = open_gpus(d);
 	return s ? s : lanes_open(&d->lanes, d, false);
 }
 
@@ -113,16 +100,6 @@ void device_close(struct device *d)
 	free(d);
 }
 
-struct lanes *device_lanes(struct device *d)
-{
-	return &d->lanes;
-}
-
-struct gpu *device_gpu(const struct device *d, int rank)
-{
-	return d->of[rank];
-}
-
 /* ---- buffers ---------------------------------------------------------------------- */
 
 ccs_status device_alloc(struct device *d, unsigned char **const base[2], size_t bytes)
@@ -132,8 +109,8 @@ ccs_status device_alloc(struct device *d, unsigned char **const base[2], size_t 
 	d->bytes = bytes;
 	d->base[0] = base[0];
 	d->base[1] = base[1];
-	for (int k = 0; k < 2 * d->local && !s; k++) {
-		int rank = d->first + k / 2;
+	for (int k = 0; k < 2 * d->at->local && !s; k++) {
+		int rank = d->at->first + k / 2;
 		cuda_ptr *p = d->dev[k & 1] + rank;
 
 		s = device_use(d->of[rank]);
@@ -149,8 +126,8 @@ ccs_status device_alloc(struct device *d, unsigned char **const base[2], size_t 
 
 void device_free(struct device *d)
 {
-	for (int k = 0; k < 2 * d->local; k++) {
-		int rank = d->first + k / 2;
+	for (int k = 0; k < 2 * d->at->local; k++) {
+		int rank = d->at->first + k / 2;
 		cuda_ptr *p = d->dev[k & 1] + rank;
 
 		if (*p && !device_use(d->of[rank]))
@@ -181,23 +158,13 @@ static ccs_status copy(struct device *d, int rank, int side, bool push)
 				"the stream");
 }
 
-static ccs_status copy_all(struct device *d, bool push)
+ccs_status device_copy(struct device *d, bool push)
 {
 	ccs_status s = CCS_OK;
 
-	for (int k = 0; k < 2 * d->local && !s; k++)
-		s = copy(d, d->first + k / 2, k & 1, push);
+	for (int k = 0; k < 2 * d->at->local && !s; k++)
+		s = copy(d, d->at->first + k / 2, k & 1, push);
 	return s;
-}
-
-ccs_status device_push(struct device *d)
-{
-	return copy_all(d, true);
-}
-
-ccs_status device_pull(struct device *d)
-{
-	return copy_all(d, false);
 }
 
 void *device_pointer(const struct device *d, int rank, const void *host)
@@ -234,13 +201,13 @@ ccs_status lanes_open(struct lanes *l, const struct device *d, bool each)
 	ccs_status s = CCS_OK;
 
 	*l = (struct lanes){ 0 };
-	l->lane = calloc((size_t)d->local, sizeof(*l->lane));
-	l->of = calloc((size_t)d->nranks, sizeof(*l->of));
+	l->lane = calloc((size_t)d->at->local, sizeof(*l->lane));
+	l->of = calloc((size_t)d->at->ranks, sizeof(*l->of));
 	if (!l->lane || !l->of)
 		return ccs_error_set(CCS_ENOMEM, "out of memory for streams");
-	for (int i = 0; i < d->nranks; i++)
+	for (int i = 0; i < d->at->ranks; i++)
 		l->of[i] = -1;
-	for (int i = d->first; i < d->first + d->local && !s; i++) {
+	for (int i = d->at->first; i < d->at->first + d->at->local && !s; i++) {
 		int k = each ? l->n : 0;
 
 		while (k < l->n && l->lane[k].gpu != d->of[i])

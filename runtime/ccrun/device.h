@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-struct device;
+struct home;
 
 /* A GPU, by its primary context, in which CUDA's runtime and the library work, too. */
 struct gpu {
@@ -34,14 +34,21 @@ struct lanes {
 	int *of; /* [rank]: its lane, or -1 */
 };
 
-/** For ranks [first, first + local) of `nranks`, each on its communicator's GPU. Close it in
- *  any case. */
-ccs_status device_open(struct device **d, struct ccs_comm *const *comm, int nranks, int first,
-		       int local);
+struct device {
+	struct driver driver;
+	struct gpu *gpus; /* as many as are open */
+	struct gpu **of;  /* [rank] */
+	int ngpus;
+	const struct home *at;
+	unsigned char **base[2]; /* the host's */
+	cuda_ptr *dev[2];
+	size_t bytes;
+	struct lanes lanes; /* ours: one for each GPU of this process */
+};
+
+/** For this process's ranks, each on its communicator's GPU. Close it in any case. */
+ccs_status device_open(struct device **d, const struct home *at);
 void device_close(struct device *d);
-/** Our lanes: one for each GPU of this process. */
-struct lanes *device_lanes(struct device *d);
-struct gpu *device_gpu(const struct device *d, int rank);
 
 /** From here on the thread's calls of CUDA and NCCL are about that GPU. */
 ccs_status device_use(const struct gpu *g);
@@ -49,9 +56,8 @@ ccs_status device_use(const struct gpu *g);
 /** A buffer on its GPU for each one of the host: base[0..1][rank], `bytes` each. */
 ccs_status device_alloc(struct device *d, unsigned char **const base[2], size_t bytes);
 void device_free(struct device *d);
-/** All to the GPUs, and back. */
-ccs_status device_push(struct device *d);
-ccs_status device_pull(struct device *d);
+/** All to the GPUs, or back. */
+ccs_status device_copy(struct device *d, bool push);
 /** Where a place of a rank's host buffer is on its GPU. */
 void *device_pointer(const struct device *d, int rank, const void *host);
 

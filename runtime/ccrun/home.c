@@ -15,13 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool alloc(struct home *p, int ranks)
-{
-	*p = (struct home){ .ranks = ranks };
-	p->comm = calloc((size_t)ranks, sizeof(struct ccs_comm *));
-	return p->comm != NULL;
-}
-
 /* ---- one process --------------------------------------------------------------------- */
 
 /* In blocks over the list of GPUs; without a list over all, which the library does. */
@@ -76,7 +69,9 @@ int home_open(struct home *p, const struct options *o)
 	struct bench b = { .o = o, .at = p };
 	ccs_status s = CCS_OK;
 
-	if (!alloc(p, o->ranks))
+	*p = (struct home){ .ranks = o->ranks };
+	p->comm = calloc((size_t)o->ranks, sizeof(struct ccs_comm *));
+	if (!p->comm)
 		s = ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks", o->ranks);
 	else if (o->cuda && o->launcher)
 		s = open_env(p, o);
@@ -89,7 +84,7 @@ int home_open(struct home *p, const struct options *o)
 	if (!p->local)
 		p->local = p->ranks;
 	if (o->cuda)
-		s = home_agree(p, device_open(&p->device, p->comm, p->ranks, p->first, p->local));
+		s = home_agree(p, device_open(&p->device, p));
 	return s ? measure_fail(&b, SIDE_OURS, s) : EXIT_DONE;
 }
 
@@ -105,11 +100,6 @@ void home_close(struct home *p)
 static struct ccs_comm *mine(const struct home *p)
 {
 	return p->comm[p->first];
-}
-
-void home_describe(const struct home *p, char *text, size_t size)
-{
-	ccs_comm_describe(mine(p), text, size);
 }
 
 /* ---- what processes tell one another ------------------------------------------------- */

@@ -11,9 +11,8 @@
 
 #include <stdlib.h>
 
-int measure_fail(const struct bench *b, enum side side, ccs_status s)
+static int exit_of(const struct bench *b, enum side side, ccs_status s)
 {
-	complain(b->o, "%s%s", side == SIDE_NCCL ? "--against nccl: " : "", ccs_error());
 	switch (s) {
 	case CCS_ETIMEOUT: return EXIT_WRONG;
 	case CCS_EINVAL:
@@ -29,6 +28,12 @@ int measure_fail(const struct bench *b, enum side side, ccs_status s)
 	case CCS_OK: break;
 	}
 	return side == SIDE_NCCL ? EXIT_LACKS : EXIT_INTERNAL;
+}
+
+int measure_fail(const struct bench *b, enum side side, ccs_status s)
+{
+	return complain(b->o, exit_of(b, side, s), "%s%s",
+			side == SIDE_NCCL ? "--against nccl: " : "", ccs_error());
 }
 
 struct failure failure_keep(ccs_status s)
@@ -47,11 +52,16 @@ ccs_status failure_first(const struct failure *f, ccs_status s)
 
 /* ---- the module ----------------------------------------------------------------------- */
 
+static struct lanes *lanes(const struct bench *b)
+{
+	return b->at->device ? &b->at->device->lanes : NULL;
+}
+
 static ccs_status put(struct bench *b, const struct row *r)
 {
 	const struct check *c = &r->check;
 	const struct home *at = b->at;
-	struct lanes *l = at->device ? device_lanes(at->device) : NULL;
+	struct lanes *l = lanes(b);
 	ccs_status s = CCS_OK;
 
 	ccs_group_start();
@@ -67,11 +77,6 @@ static ccs_status put(struct bench *b, const struct row *r)
 				    at->comm[i], stream);
 	}
 	return ccs_group_end();
-}
-
-static struct lanes *lanes(const struct bench *b)
-{
-	return b->at->device ? device_lanes(b->at->device) : NULL;
 }
 
 /* What a kernel that gave up has left behind says more than what followed from it. */

@@ -27,18 +27,16 @@ struct nccl_side {
 
 int nccl_side_possible(const struct options *o, const struct ccs_module *m)
 {
-	if (!o->cuda) {
-		complain_once(o, "--against nccl: NCCL's ranks are on GPUs: give --device cuda "
-				 "too");
-		return EXIT_LACKS;
-	}
-	if (!baseline_has(ccs_module_contract(m))) {
-		complain_once(o,
-			      "--against nccl: NCCL has no %s; it has allreduce, allgather, "
-			      "reduce_scatter, broadcast, reduce, gather, scatter and all_to_all",
-			      ccs_module_contract(m));
-		return EXIT_LACKS;
-	}
+	if (!o->cuda)
+		return complain_once(o, EXIT_LACKS,
+				     "--against nccl: NCCL's ranks are on GPUs: give --device cuda "
+				     "too");
+	if (!baseline_has(ccs_module_contract(m)))
+		return complain_once(
+			o, EXIT_LACKS,
+			"--against nccl: NCCL has no %s; it has allreduce, allgather, "
+			"reduce_scatter, broadcast, reduce, gather, scatter and all_to_all",
+			ccs_module_contract(m));
 	return EXIT_DONE;
 }
 
@@ -59,7 +57,7 @@ static bool shares_gpus(const struct home *at)
 {
 	for (int i = 0; i < at->ranks; i++)
 		for (int k = 0; k < i; k++)
-			if (device_gpu(at->device, i) == device_gpu(at->device, k))
+			if (at->device->of[i] == at->device->of[k])
 				return true;
 	return false;
 }
@@ -103,7 +101,7 @@ static ccs_status join_each(struct bench *b, struct nccl_side *n)
 	if (s)
 		return s;
 	for (int i = at->first; i < at->first + at->local && !s; i++) {
-		s = device_use(device_gpu(at->device, i));
+		s = device_use(at->device->of[i]);
 		if (!s)
 			s = check(n, n->nccl.calls.init_rank(n->comm + i, at->ranks, id, i),
 				  "ncclCommInitRank");
@@ -114,7 +112,7 @@ static ccs_status join_each(struct bench *b, struct nccl_side *n)
 /* Whether two processes have one GPU. */
 static ccs_status processes_share(const struct home *at, bool *shares)
 {
-	const struct gpu *g = device_gpu(at->device, at->first);
+	const struct gpu *g = at->device->of[at->first];
 	unsigned char id[16], *all = calloc((size_t)at->ranks, sizeof(id));
 	ccs_status s = all ? driver_identity(g->driver, g->number, id)
 			   : ccs_error_set(CCS_ENOMEM, "out of memory for the ranks");
@@ -255,7 +253,7 @@ static ccs_status put_one(struct bench *b, const struct row *r, int rank)
 		.root = r->root < 0 ? 0 : r->root,
 	};
 	struct ccs_redop_info info;
-	ccs_status s = device_use(device_gpu(b->at->device, rank));
+	ccs_status s = device_use(b->at->device->of[rank]);
 
 	if (n->has_premul)
 		job.op = n->premul[rank];

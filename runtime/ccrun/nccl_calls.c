@@ -76,15 +76,25 @@ enum collective {
 	NONE
 };
 
+/* What contracts call them, and NCCL, where it has them as one call. */
+static const struct {
+	const char *contract, *call;
+} collectives[NONE] = {
+	[ALL_REDUCE] = { "allreduce", "ncclAllReduce" },
+	[ALL_GATHER] = { "allgather", "ncclAllGather" },
+	[REDUCE_SCATTER] = { "reduce_scatter", "ncclReduceScatter" },
+	[BROADCAST] = { "broadcast", "ncclBroadcast" },
+	[REDUCE] = { "reduce", "ncclReduce" },
+	[GATHER] = { "gather", NULL },
+	[SCATTER] = { "scatter", NULL },
+	[ALL_TO_ALL] = { "all_to_all", NULL },
+};
+
 static enum collective collective_of(const char *contract)
 {
-	static const char *const names[NONE] = {
-		"allreduce", "allgather", "reduce_scatter", "broadcast",
-		"reduce",    "gather",	  "scatter",	    "all_to_all",
-	};
 	unsigned c = 0;
 
-	while (c < NONE && strcmp(contract, names[c]))
+	while (c < NONE && strcmp(contract, collectives[c].contract))
 		c++;
 	return (enum collective)c;
 }
@@ -150,40 +160,25 @@ ccs_status baseline_run(const struct baseline *n, const struct baseline_job *job
 			int nranks, nccl_comm comm, cuda_stream s)
 {
 	const struct blocks b = { job, comm, s, job->count * ccs_dtype_size(job->type) };
+	const struct nccl_calls *f = &n->calls;
 	enum collective c = collective_of(job->contract);
-	int type = (int)job->type;
+	int type = (int)job->type, e = 0;
+	const void *from = job->send;
+	size_t count = job->count;
+	void *to = job->recv;
 
 	switch (c) {
-	case ALL_REDUCE:
-		return baseline_check(n,
-				      n->calls.all_reduce(job->send, job->recv, job->count, type,
-							  job->op, comm, s),
-				      "ncclAllReduce", comm);
-	case ALL_GATHER:
-		return baseline_check(
-			n, n->calls.all_gather(job->send, job->recv, job->count, type, comm, s),
-			"ncclAllGather", comm);
-	case REDUCE_SCATTER:
-		return baseline_check(n,
-				      n->calls.reduce_scatter(job->send, job->recv, job->count,
-							      type, job->op, comm, s),
-				      "ncclReduceScatter", comm);
-	case BROADCAST:
-		return baseline_check(n,
-				      n->calls.broadcast(job->send, job->recv, job->count, type,
-							 job->root, comm, s),
-				      "ncclBroadcast", comm);
-	case REDUCE:
-		return baseline_check(n,
-				      n->calls.reduce(job->send, job->recv, job->count, type,
-						      job->op, job->root, comm, s),
-				      "ncclReduce", comm);
+	case ALL_REDUCE: e = f->all_reduce(from, to, count, type, job->op, comm, s); break;
+	case ALL_GATHER: e = f->all_gather(from, to, count, type, comm, s); break;
+	case REDUCE_SCATTER: e = f->reduce_scatter(from, to, count, type, job->op, comm, s); break;
+	case BROADCAST: e = f->broadcast(from, to, count, type, job->root, comm, s); break;
+	case REDUCE: e = f->reduce(from, to, count, type, job->op, job->root, comm, s); break;
 	case GATHER:
 	case SCATTER:
 	case ALL_TO_ALL: return exchange(n, c, &b, rank, nranks);
-	case NONE: break;
+	case NONE: return ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", job->contract);
 	}
-	return ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", job->contract);
+	return baseline_check(n, e, collectives[c].call, comm);
 }
 
 ccs_status baseline_premul(const struct baseline *n, nccl_op *op, const void *scalar,

@@ -2,7 +2,7 @@
  * ccrun's command line, by getopt_long; names are written out. Anything that cannot be
  * understood is said on stderr, with exit status 2; what this build cannot do, with 4.
  */
-#include "runtime/ccrun/report.h"
+#include "runtime/ccrun/bench.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,10 +1,10 @@
 /*
- * The table for programs. See report.h.
+ * The table for programs. See bench.h.
  *
  * In: rows as they are measured, errors as they are said. Out: JSON at the end, since a
  * document is whole or none; CSV row by row. O(rows) memory.
  */
-#include "runtime/ccrun/report.h"
+#include "runtime/ccrun/bench.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -212,11 +212,12 @@ static json_t *make_row(const struct row *r)
 
 static json_t *make_side(const struct bench *b, const struct figures *x)
 {
-	if (!x->measured)
+	if (!x->of->measured)
 		return json_null();
-	return json_pack("{s:f, s:f, s:f, s:o, s:o}", "time_us", x->us, "algbw_gb_per_s", x->alg,
-			 "busbw_gb_per_s", x->bus, "wrong", count_of(b->checks, x->wrong),
-			 "first_wrong", x->wrong ? string(x->text) : json_null());
+	return json_pack("{s:f, s:f, s:f, s:o, s:o}", "time_us", x->of->us, "algbw_gb_per_s",
+			 x->alg, "busbw_gb_per_s", x->bus, "wrong",
+			 count_of(b->checks, x->of->wrong), "first_wrong",
+			 x->of->wrong ? string(x->of->text) : json_null());
 }
 
 void report_result(const struct bench *b, const struct row *row, bool in_place,
@@ -235,7 +236,7 @@ void report_result(const struct bench *b, const struct row *row, bool in_place,
 	}
 	placement = make_side(b, ours);
 	json_object_set_new(r->row, names[in_place], placement);
-	if (!ours->measured)
+	if (!ours->of->measured)
 		return;
 	if (b->o->copy_rate) {
 		json_object_set_new(placement, "copy_percent", measured(true, ours->copy_percent));

@@ -6,16 +6,14 @@
  * times as long NCCL takes; with --copy-rate, how much of a copy's rate the messages'
  * bytes come to. The same figures go to the report, if there is one.
  */
-#include "runtime/ccrun/report.h"
+#include "runtime/ccrun/bench.h"
 
 #include <stdarg.h>
 #include <string.h>
 
 /* Where another process prints, this one is silent. */
-static void print(const struct bench *b, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void print(const struct bench *b, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void print(const struct bench *b, const char *format,
+							...)
 {
 	va_list ap;
 
@@ -54,7 +52,7 @@ static double bus_factor(const char *contract, int ranks)
 /* GPUs that the ranks of all processes live on. */
 static int count_gpus(const struct home *p)
 {
-	return p->local < p->ranks ? p->ranks : device_lanes(p->device)->n;
+	return p->local < p->ranks ? p->ranks : p->device->lanes.n;
 }
 
 /* With --copy-rate: the part of the copy's rate that the messages come to. Each byte of
@@ -79,12 +77,7 @@ static void copy_figures(const struct bench *b, const struct row *r, const struc
 static struct figures figures_of(struct bench *b, const struct row *r, enum side side,
 				 const struct result *x)
 {
-	struct figures f = { .measured = x->measured,
-			     .us = x->us,
-			     .wrong = x->wrong,
-			     .text = x->text,
-			     .copy_percent = -1,
-			     .copy_rate = -1 };
+	struct figures f = { .of = x, .copy_percent = -1, .copy_rate = -1 };
 
 	if (!x->measured)
 		return f;
@@ -105,17 +98,17 @@ static void print_side(const struct bench *b, const struct figures *f)
 {
 	char wrong[24] = "n/a";
 
-	if (!f->measured) {
+	if (!f->of->measured) {
 		print(b, "  %8s %7s %7s %6s", "n/a", "n/a", "n/a", "n/a");
 		return;
 	}
 	if (b->checks)
-		snprintf(wrong, sizeof(wrong), "%zu", f->wrong);
+		snprintf(wrong, sizeof(wrong), "%zu", f->of->wrong);
 	print(b, "  %8.*f %7.2f %7.2f %6s",
-	      f->us < 10      ? 2
-	      : f->us < 10000 ? 1
-			      : 0,
-	      f->us, f->alg, f->bus, wrong);
+	      f->of->us < 10	  ? 2
+	      : f->of->us < 10000 ? 1
+				  : 0,
+	      f->of->us, f->alg, f->bus, wrong);
 }
 
 /* A placement, on both sides. */
@@ -126,8 +119,8 @@ static void tell(struct bench *b, const struct row *r, bool in_place, const stru
 
 	for (int side = 0; side < SIDES; side++)
 		f[side] = figures_of(b, r, (enum side)side, x + side);
-	if (f[SIDE_OURS].measured && f[SIDE_NCCL].measured && f[SIDE_OURS].us > 0)
-		ratio = f[SIDE_NCCL].us / f[SIDE_OURS].us;
+	if (x[SIDE_OURS].measured && x[SIDE_NCCL].measured && x[SIDE_OURS].us > 0)
+		ratio = x[SIDE_NCCL].us / x[SIDE_OURS].us;
 	report_result(b, r, in_place, f, ratio);
 	print_side(b, f + SIDE_OURS);
 	if (b->o->copy_rate && f[SIDE_OURS].copy_percent >= 0)
@@ -148,7 +141,7 @@ static void print_wrong(const struct bench *b, const struct row *r, bool in_plac
 {
 	for (int side = 0; side < SIDES && !b->o->rank; side++)
 		if (x[side].wrong)
-			complain(b->o, "%s%s %s, size %zu, %s: %s",
+			complain(b->o, EXIT_WRONG, "%s%s %s, size %zu, %s: %s",
 				 side == SIDE_NCCL ? "NCCL: " : "", ccs_dtype_name(r->check.type),
 				 redop_name(r->check.op), r->size,
 				 in_place ? "in place" : "out of place", x[side].text);
@@ -197,15 +190,11 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	int rc = EXIT_DONE;
 
 	r.check.plan = ccs_module_find(b->m, b->at->ranks, root);
-	if (r.check.plan < 0) {
-		complain_once(b->o, "%s has no plan for root %d of %d ranks",
-			      ccs_module_schedule(b->m), root, b->at->ranks);
-		return EXIT_USAGE;
-	}
-	if (!check_init(&r.check)) {
-		complain(b->o, "out of memory");
-		return EXIT_LACKS;
-	}
+	if (r.check.plan < 0)
+		return complain_once(b->o, EXIT_USAGE, "%s has no plan for root %d of %d ranks",
+				     ccs_module_schedule(b->m), root, b->at->ranks);
+	if (!check_init(&r.check))
+		return complain(b->o, EXIT_LACKS, "out of memory");
 	check_scalar(&r.check, r.scalar);
 	while (rc == EXIT_DONE) {
 		rc = size_run(b, &r, size);
@@ -308,7 +297,7 @@ static void print_head(const struct bench *b)
 		      { "in place", "NCCL, in place", 19, 12 } };
 	char where[512];
 
-	home_describe(b->at, where, sizeof(where));
+	ccs_comm_describe(b->at->comm[b->at->first], where, sizeof(where));
 	report_head(b, where);
 	print(b, "# %s: %s, %s\n", ccs_module_schedule(b->m), ccs_module_contract(b->m), where);
 	if (b->nccl)

@@ -104,10 +104,9 @@ static ccs_status launch_graphs(struct bench *b, struct lanes *l)
 
 /* ---- times ------------------------------------------------------------------------------- */
 
-ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
-		      double *us)
+static ccs_status time_them(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
+			    bool graph, double *us)
 {
-	bool graph = l && b->o->graphs;
 	double calls = (double)b->o->iters * (graph ? b->o->graphs : 1), from = time_now();
 	ccs_status s = l ? lanes_start(l) : CCS_OK;
 
@@ -122,16 +121,22 @@ ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struc
 	return s;
 }
 
+ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
+		      double *us)
+{
+	return time_them(b, r, put, l, l && b->o->graphs, us);
+}
+
 /* From the first rank's one buffer to its other. */
 static ccs_status put_copy(struct bench *b, const struct row *r)
 {
 	struct device *at = b->at->device;
 	int first = b->at->first;
-	const struct gpu *g = device_gpu(at, first);
+	const struct gpu *g = at->of[first];
 	ccs_status s = device_use(g);
 	cuda_ptr to = (uintptr_t)device_pointer(at, first, b->base[1][first]);
 	cuda_ptr from = (uintptr_t)device_pointer(at, first, b->base[0][first]);
-	cuda_stream stream = lanes_stream(device_lanes(at), first);
+	cuda_stream stream = lanes_stream(&at->lanes, first);
 
 	return s ? s
 		 : driver_check(g->driver, g->driver->copy(to, from, r->size, stream),
@@ -140,19 +145,9 @@ static ccs_status put_copy(struct bench *b, const struct row *r)
 
 ccs_status time_copy(struct bench *b, const struct row *r, double *us)
 {
-	struct lanes *l = device_lanes(b->at->device);
+	struct lanes *l = &b->at->device->lanes;
 	struct lanes one = { .lane = l->lane + l->of[b->at->first], .n = 1, .of = l->of };
 	ccs_status s = time_run(b, r, put_copy, &one, b->o->warmup);
 
-	*us = 0;
-	if (!s)
-		s = lanes_start(&one);
-	if (!s)
-		s = put_all(b, r, put_copy, b->o->iters);
-	if (!s)
-		s = wait_all(b, &one, b->o->iters);
-	if (!s)
-		s = lanes_elapsed(&one, us);
-	*us /= b->o->iters;
-	return s;
+	return s ? s : time_them(b, r, put_copy, &one, false, us);
 }

@@ -63,8 +63,8 @@ static const struct engine cpu_engine = {
 	.join = join,
 	.halt = sched_halt,
 	.wait = sched_wait,
-	.moved = watch_moved,
-	.stuck = watch_stuck,
+	.moved = fibers_moved,
+	.stuck = fibers_stuck,
 	.describe = describe,
 	.free = end,
 };

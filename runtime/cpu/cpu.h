@@ -3,11 +3,11 @@
  *
  *   comm.c     communicators on the CPU, and the engine's row
  *   layout.c   a run in memory: cells, tiles, FIFOs, fibers
- *   exec.c     a fiber: one worker of a plan, that can stop and go on
+ *   exec.c     a fiber: one worker of a plan, that can stop and go on; what moves, and who
+ *              waits for whom
  *   piece.c    the data of one operation
  *   reduce.c   combining elements
  *   sched.c    threads, and the queue
- *   watch.c    what moves, and who waits for whom
  *
  * A rank's work is a fiber a worker of the plan; a fiber runs on any thread, until its next
  * operation has to wait; then it is parked, and whoever makes that operation possible makes
@@ -21,7 +21,7 @@
 #define CCS_RUNTIME_CPU_CPU_H
 
 #include "runtime/cpu/reduce.h"
-#include "runtime/run.h"
+#include "runtime/comm.h"
 
 #define CACHE_LINE 64
 
@@ -143,9 +143,9 @@ void fiber_run(struct cpu *e, struct fiber *t);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
 
-/* What the fiber's next operation waits for (watch.c); none if it is not parked. */
-enum blocked { BLOCKED_NOT, BLOCKED_RECV, BLOCKED_SEND, BLOCKED_WORKER };
-enum blocked fiber_blocked(const struct layout *l, struct fiber *t);
+/* See engine.h. */
+bool fibers_moved(const struct world *w, uint64_t *mark);
+bool fibers_stuck(const struct world *w, int rank, struct text *t);
 
 /* ---- piece.c ------------------------------------------------------------------------ */
 
@@ -171,10 +171,5 @@ void sched_start(struct cpu *e);
 void sched_stop(struct cpu *e);
 /** See engine.h. Without the lock. */
 void sched_wait(struct world *w, struct call *calls, ccs_status *first);
-
-/* ---- watch.c: see engine.h --------------------------------------------------------------- */
-
-bool watch_moved(const struct world *w, uint64_t *mark);
-bool watch_stuck(const struct world *w, int rank, struct text *t);
 
 #endif

@@ -66,19 +66,6 @@ static bool ready(const struct layout *l, struct fiber *t, const struct ccs_op *
 	       (o->out == CCS_NONE || has_slot(l->fifos + o->out));
 }
 
-enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
-{
-	const struct ccs_op *o = next_op(l, t);
-
-	if (atomic_load(&t->state) != FIBER_PARKED)
-		return BLOCKED_NOT;
-	if (!has_waits(l, t, o))
-		return BLOCKED_WORKER;
-	if (o->in != CCS_NONE && !has_message(l->fifos + o->in))
-		return BLOCKED_RECV;
-	return BLOCKED_SEND;
-}
-
 /* ---- waking -------------------------------------------------------------------- */
 
 static void wake(struct cpu *e, struct fiber *t)
@@ -287,4 +274,88 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	atomic_store(&l->fibers[l->nworkers + rank].state, FIBER_QUEUED);
 	sched_push(e, l->fibers + l->nworkers + rank);
 	return CCS_OK;
+}
+
+/* ---- what moves, and who waits for whom -----------------------------------------
+ * Progress is a sum of counters, so that the fibers pay nothing for it. A rank that is stuck
+ * is told while no fiber runs and none is ready, so that every fiber's state is at rest.
+ * O(fibers). */
+
+bool fibers_moved(const struct world *w, uint64_t *mark)
+{
+	const struct run *r = w->runs;
+	const struct cpu *e = cpu_of(w);
+	uint64_t sum = 0, before = *mark;
+
+	if (r && r->started && !r->failed)
+		for (uint32_t i = 0; i < e->layout.nworkers; i++)
+			sum += atomic_load_explicit(&e->layout.fibers[i].done,
+						    memory_order_relaxed);
+	*mark = sum;
+	return sum != before || e->running || e->first;
+}
+
+/* What the fiber's next operation waits for; nothing if it is not parked. */
+enum blocked { BLOCKED_NOT, BLOCKED_RECV, BLOCKED_SEND, BLOCKED_WORKER };
+
+static enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
+{
+	const struct ccs_op *o = next_op(l, t);
+
+	if (atomic_load(&t->state) != FIBER_PARKED)
+		return BLOCKED_NOT;
+	if (!has_waits(l, t, o))
+		return BLOCKED_WORKER;
+	if (o->in != CCS_NONE && !has_message(l->fifos + o->in))
+		return BLOCKED_RECV;
+	return BLOCKED_SEND;
+}
+
+/* The rank's fiber to report: one that waits for another rank, if any does. */
+static struct fiber *stuck_fiber(const struct layout *l, uint32_t rank, enum blocked *how)
+{
+	const struct ccs_rank *r = l->view->ranks + rank;
+	struct fiber *found = NULL;
+
+	*how = BLOCKED_NOT;
+	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
+		enum blocked b = fiber_blocked(l, l->fibers + i);
+
+		if (b == BLOCKED_RECV || b == BLOCKED_SEND || (b == BLOCKED_WORKER && !found)) {
+			*how = b;
+			found = l->fibers + i;
+		}
+		if (b == BLOCKED_RECV || b == BLOCKED_SEND)
+			break;
+	}
+	return found;
+}
+
+static void report_fiber(struct text *out, const struct layout *l, const struct fiber *t,
+			 enum blocked how)
+{
+	const struct ccs_op *o = next_op(l, t);
+	const struct ccs_module *m = l->run->params.module;
+
+	text_add(out, "rank %u waits at %.200s:%u", t->rank, m->text + m->files[o->file].name,
+		 o->line);
+	switch (how) {
+	case BLOCKED_RECV:
+		text_add(out, " to receive from rank %u", l->view->fifos[o->in].src);
+		break;
+	case BLOCKED_SEND: text_add(out, " to send to rank %u", l->view->fifos[o->out].dst); break;
+	case BLOCKED_WORKER: text_add(out, " for an operation of its own"); break;
+	case BLOCKED_NOT: break;
+	}
+}
+
+bool fibers_stuck(const struct world *w, int rank, struct text *t)
+{
+	const struct layout *l = &cpu_of(w)->layout;
+	enum blocked how;
+	struct fiber *fiber = stuck_fiber(l, (uint32_t)rank, &how);
+
+	if (fiber)
+		report_fiber(t, l, fiber, how);
+	return fiber;
 }

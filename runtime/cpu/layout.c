@@ -23,11 +23,6 @@
 /* Less data than this in all is moved faster than a thread wakes up. */
 #define PARALLEL_BYTES ((size_t)128 << 10)
 
-static ccs_status no_memory(void)
-{
-	return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
-}
-
 /* Adds n * each bytes, rounded up to a cache line. */
 static bool take(size_t *total, size_t n, size_t each)
 {
@@ -51,19 +46,6 @@ static bool grow(struct arena_block *b, size_t bytes)
 	b->data = p;
 	b->cap = bytes;
 	return true;
-}
-
-static size_t longest_cell(const struct layout *l, const struct ccs_module *m, size_t count)
-{
-	size_t longest = 0;
-
-	for (uint32_t i = 0; i < m->nbuffers; i++) {
-		uint32_t chunks = l->view->shapes[i].chunks;
-
-		if (chunks && ceil_div(count, chunks) > longest)
-			longest = ceil_div(count, chunks);
-	}
-	return longest;
 }
 
 static uint64_t slots_of(const struct run *r, const struct ccs_fifo *f, uint64_t ntiles)
@@ -111,7 +93,7 @@ static void place_cells(const struct layout *l, const struct run *r, struct cell
 
 	for (uint32_t i = 0; i < m->nbuffers; i++) {
 		const struct ccs_shape *s = l->view->shapes + i;
-		size_t q = s->chunks ? ceil_div(count, s->chunks) : 0;
+		size_t q = ceil_div(count, s->chunks);
 
 		for (uint32_t b = 0; b < s->blocks; b++) {
 			size_t from = 0;
@@ -219,19 +201,19 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 		.nworkers = (uint32_t)p->workers.n,
 		.nranks = p->nranks,
 		.esize = ccs_dtype_size(c->type),
-		.combine = reduce_combine_of(c->type, c->reduces ? (int)c->op : CCS_SUM),
-		.scale = reduce_scale_of(c->type),
-		.divide = c->reduces && c->op == CCS_AVG ? reduce_divide_of(c->type) : NULL,
+		.combine = reduce_of(c->type)->combine[c->reduces ? c->op : CCS_SUM],
+		.scale = reduce_of(c->type)->scale,
+		.divide = c->reduces && c->op == CCS_AVG ? reduce_of(c->type)->divide : NULL,
 		.premul = c->premul,
 	};
-	l->longest = longest_cell(l, c->module, c->count);
+	l->longest = module_longest(c->module, c->view, c->count);
 	choose_tile(l, r);
 	if (!take(&fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) ||
 	    !take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) ||
 	    !take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) ||
 	    !data_size(l, r, &data) || !grow(&e->fibers, fibers) || !grow(&e->fifos, fifos) ||
 	    !grow(&e->cells, cells) || !grow(&e->data, data))
-		return no_memory();
+		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
 	l->fibers = (struct fiber *)(void *)e->fibers.data;
 	l->fifos = (struct fifo *)(void *)e->fifos.data;
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;

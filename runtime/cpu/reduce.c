@@ -9,7 +9,6 @@
 #include "runtime/cpu/reduce.h"
 
 #include "runtime/plan/narrow.h"
-#include "runtime/plan/types.h"
 
 #if defined(__clang__)
 #define VECTORISE _Pragma("clang loop vectorize(assume_safety)")
@@ -20,83 +19,52 @@
 #define VECTORISE
 #endif
 
-/* What there is for one type. */
-struct reduce {
-	reduce_combine *combine[OP_COUNT];
-	reduce_scale *scale;
-	reduce_divide *divide;
-};
-
 #define NAME u8
 #define ELEM uint8_t
 #define SUMS uint32_t
 #define WIDE uint32_t
-#define LOAD(e) ((uint32_t)(e))
-#define STORE(w) ((uint8_t)(w))
-#define ISNAN(w) 0
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME u32
 #define ELEM uint32_t
 #define SUMS uint32_t
 #define WIDE uint32_t
-#define LOAD(e) (e)
-#define STORE(w) (w)
-#define ISNAN(w) 0
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME u64
 #define ELEM uint64_t
 #define SUMS uint64_t
 #define WIDE uint64_t
-#define LOAD(e) (e)
-#define STORE(w) (w)
-#define ISNAN(w) 0
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME i8
 #define ELEM int8_t
 #define SUMS uint32_t
 #define WIDE int64_t
-#define LOAD(e) ((int64_t)(e))
-#define STORE(w) ((int8_t)(w))
-#define ISNAN(w) 0
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME i32
 #define ELEM int32_t
 #define SUMS uint32_t
 #define WIDE int64_t
-#define LOAD(e) ((int64_t)(e))
-#define STORE(w) ((int32_t)(w))
-#define ISNAN(w) 0
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME i64
 #define ELEM int64_t
 #define SUMS uint64_t
 #define WIDE int64_t
-#define LOAD(e) (e)
-#define STORE(w) ((int64_t)(w))
-#define ISNAN(w) 0
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME f32
 #define ELEM float
 #define SUMS float
 #define WIDE float
-#define LOAD(e) (e)
-#define STORE(w) (w)
-#define ISNAN(w) ((w) != (w))
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME f64
 #define ELEM double
 #define SUMS double
 #define WIDE double
-#define LOAD(e) (e)
-#define STORE(w) (w)
-#define ISNAN(w) ((w) != (w))
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME f16
@@ -105,7 +73,6 @@ struct reduce {
 #define WIDE float
 #define LOAD(e) half_to_float(e)
 #define STORE(w) half_from_float(w)
-#define ISNAN(w) ((w) != (w))
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME bf16
@@ -114,7 +81,6 @@ struct reduce {
 #define WIDE float
 #define LOAD(e) bfloat_to_float(e)
 #define STORE(w) bfloat_from_float(w)
-#define ISNAN(w) ((w) != (w))
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME e4m3
@@ -123,7 +89,6 @@ struct reduce {
 #define WIDE float
 #define LOAD(e) e4m3_to_float(e)
 #define STORE(w) e4m3_from_float(w)
-#define ISNAN(w) ((w) != (w))
 #include "runtime/cpu/reduce_ops.inc"
 
 #define NAME e5m2
@@ -132,7 +97,6 @@ struct reduce {
 #define WIDE float
 #define LOAD(e) e5m2_to_float(e)
 #define STORE(w) e5m2_from_float(w)
-#define ISNAN(w) ((w) != (w))
 #include "runtime/cpu/reduce_ops.inc"
 
 static const struct reduce *const table[CCS_NDTYPES] = {
@@ -140,17 +104,7 @@ static const struct reduce *const table[CCS_NDTYPES] = {
 	TYPES(TYPE)
 };
 
-reduce_combine *reduce_combine_of(ccs_dtype t, int op)
+const struct reduce *reduce_of(ccs_dtype t)
 {
-	return table[t]->combine[op];
-}
-
-reduce_scale *reduce_scale_of(ccs_dtype t)
-{
-	return table[t]->scale;
-}
-
-reduce_divide *reduce_divide_of(ccs_dtype t)
-{
-	return table[t]->divide;
+	return table[t];
 }

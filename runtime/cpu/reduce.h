@@ -13,7 +13,7 @@
 #ifndef CCS_RUNTIME_CPU_REDUCE_H
 #define CCS_RUNTIME_CPU_REDUCE_H
 
-#include "runtime/ccs.h"
+#include "runtime/plan/types.h"
 
 /* dst[i] = x[i] (+) y[i] */
 typedef void reduce_combine(void *dst, const void *x, const void *y, size_t n);
@@ -22,9 +22,14 @@ typedef void reduce_scale(void *dst, const void *x, const void *scalar, size_t n
 /* data[i] /= by */
 typedef void reduce_divide(void *data, size_t n, uint32_t by);
 
-/** `op` is a ccs_redop or OP_PREMUL (plan/types.h). CCS_AVG and OP_PREMUL combine as CCS_SUM. */
-reduce_combine *reduce_combine_of(ccs_dtype t, int op);
-reduce_scale *reduce_scale_of(ccs_dtype t);
-reduce_divide *reduce_divide_of(ccs_dtype t);
+/* What there is for one type, by ccs_redop or OP_PREMUL: CCS_AVG and OP_PREMUL combine as
+ * CCS_SUM. */
+struct reduce {
+	reduce_combine *combine[OP_COUNT];
+	reduce_scale *scale;
+	reduce_divide *divide;
+};
+
+const struct reduce *reduce_of(ccs_dtype t);
 
 #endif

@@ -15,17 +15,14 @@
 
 static ccs_status aside(struct gpu_part *p, uint32_t rank, size_t bytes, bool own)
 {
-	struct gpu_room *room = p->aside + rank;
-	struct gpu_room fresh = { 0 };
+	struct gpu_room fresh = { 0 }; /* nobody else's: the next call takes another */
 	ccs_status s;
 
 	if (!own)
-		return gpu_room(p, room, bytes, "a copy of the input");
+		return gpu_room(p, p->aside + rank, bytes, "a copy of the input");
 	s = gpu_keep(p, &fresh.p, bytes, "a copy of the input");
-	if (!s) {
-		fresh.bytes = 0; /* nobody else's: the next call takes another */
-		*room = fresh;
-	}
+	if (!s)
+		p->aside[rank] = fresh;
 	return s;
 }
 

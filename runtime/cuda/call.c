@@ -44,7 +44,8 @@ struct launch {
 
 /* ---- sizes ---------------------------------------------------------------------- */
 
-const struct ccs_choice *gpu_choice(const struct gpu *g, const struct call *c)
+/* The protocol and the most channels (0: as many as pay) of a call of that size. */
+static const struct ccs_choice *choose(const struct gpu *g, const struct call *c)
 {
 	const struct choice_list *own = &g->settings.choices;
 	size_t bytes = c->send_bytes > c->recv_bytes ? c->send_bytes : c->recv_bytes;
@@ -281,7 +282,7 @@ static ccs_status all_captured(const struct launch *l)
 
 static ccs_status prepare(struct launch *l)
 {
-	const struct ccs_choice *choice = gpu_choice(l->g, l->c);
+	const struct ccs_choice *choice = choose(l->g, l->c);
 	size_t esize = ccs_dtype_size(l->c->type);
 	ccs_status s = each(l, same_scalars);
 
@@ -293,7 +294,7 @@ static ccs_status prepare(struct launch *l)
 		s = gpu_ready(l->g, l->c, (enum ccs_protocol)choice->protocol, &l->state, &l->fit);
 	if (s)
 		return s;
-	l->longest = cuda_longest(l->c->module, l->c->view, l->c->count);
+	l->longest = module_longest(l->c->module, l->c->view, l->c->count);
 	choose_replicas(l, choice->channels, esize);
 	choose_tile(l, esize);
 	return each(l, fill);

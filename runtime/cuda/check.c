@@ -194,21 +194,14 @@ ccs_status gpu_check_all(struct world *w)
 
 /* ---- in words ------------------------------------------------------------------------- */
 
-struct gpu_part *gpu_part_of(const struct gpu *g, int rank)
-{
-	if (rank < 0 || (uint32_t)rank >= g->places.nranks)
-		return NULL;
-	for (uint32_t i = 0; i < g->nparts; i++)
-		if (g->parts[i].index == g->places.part_of[rank])
-			return g->parts + i;
-	return NULL;
-}
-
 struct cuda *gpu_cuda_of(const struct world *w, int rank)
 {
-	struct gpu_part *p = gpu_part_of(gpu_of(w), rank);
+	struct gpu *g = gpu_of(w);
 
-	return p ? &p->cuda : NULL;
+	for (uint32_t i = 0; i < g->nparts; i++)
+		if (g->parts[i].index == g->places.part_of[rank])
+			return &g->parts[i].cuda;
+	return NULL;
 }
 
 ccs_status gpu_gather(struct world *w, const void *mine, void *all, size_t bytes)

@@ -37,7 +37,7 @@
 #include "runtime/cuda/tables.h"
 #include "runtime/plan/choice.h"
 #include "runtime/plan/kernel.h"
-#include "runtime/run.h"
+#include "runtime/comm.h"
 
 /* A module, by its bytes: the user may have freed the struct. */
 struct gpu_module_id {
@@ -179,8 +179,7 @@ struct gpu_control {
 };
 
 struct gpu_module_id gpu_module_id(const struct ccs_module *m);
-/** The part of this process where the rank lives; NULL: in another process. */
-struct gpu_part *gpu_part_of(const struct gpu *g, int rank);
+bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b);
 
 /* ---- memory.c; with the part's GPU entered ---------------------------------- */
 
@@ -236,8 +235,6 @@ ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gp
 
 /* ---- call.c ------------------------------------------------------------------- */
 
-/** The protocol and the most channels (0: as many as pay) of a call of that size. */
-const struct ccs_choice *gpu_choice(const struct gpu *g, const struct call *c);
 /** If all ranks of this process have joined the run: launches it, and they are done. */
 ccs_status gpu_start(struct world *w, struct run *r);
 

@@ -32,66 +32,9 @@ enum { POINTER_MEMORY_TYPE = 2, POINTER_MANAGED = 8, POINTER_DEVICE = 9 };
 enum { MEMORY_DEVICE = 2 };
 enum { CAPTURE_RELAXED = 2, EVENT_NO_TIMING = 2 };
 
-static const char *const symbols[] = {
-	"cuInit",
-	"cuDriverGetVersion",
-	"cuGetErrorName",
-	"cuGetErrorString",
-	"cuDeviceGetCount",
-	"cuDeviceGet",
-	"cuDeviceGetName",
-	"cuDeviceGetAttribute",
-	"cuDevicePrimaryCtxRetain",
-	"cuDevicePrimaryCtxRelease_v2",
-	"cuCtxPushCurrent_v2",
-	"cuCtxPopCurrent_v2",
-	"cuThreadExchangeStreamCaptureMode",
-	"cuMemAlloc_v2",
-	"cuMemFree_v2",
-	"cuMemHostAlloc",
-	"cuMemFreeHost",
-	"cuMemHostGetDevicePointer_v2",
-	"cuMemcpyHtoDAsync_v2",
-	"cuMemcpyDtoHAsync_v2",
-	"cuMemcpyDtoDAsync_v2",
-	"cuMemsetD8Async",
-	"cuModuleLoadData",
-	"cuModuleUnload",
-	"cuModuleGetFunction",
-	"cuOccupancyMaxActiveBlocksPerMultiprocessor",
-	"cuLaunchCooperativeKernel",
-	"cuStreamCreate",
-	"cuStreamDestroy_v2",
-	"cuStreamSynchronize",
-	"cuStreamIsCapturing",
-	"cuStreamWaitEvent",
-	"cuEventCreate",
-	"cuEventDestroy_v2",
-	"cuEventRecord",
-	"cuEventQuery",
-	"cuEventSynchronize",
-	"cuPointerGetAttribute",
-};
+static const char *const symbols[] = { CUDA(LIBRARY_SYMBOL) CUDA_WANTED(LIBRARY_SYMBOL) };
 #define NSYMBOLS (sizeof(symbols) / sizeof(*symbols))
-_Static_assert(offsetof(struct cuda_api, o) == NSYMBOLS * sizeof(void *),
-	       "one symbol for each function, in the same order");
-
-/* The first that there is. */
-static const char *const wanted[][2] = {
-	{ "cuDeviceGetUuid_v2", "cuDeviceGetUuid" },
-	{ "cuDeviceCanAccessPeer", NULL },
-	{ "cuCtxEnablePeerAccess", NULL },
-	{ "cuMemGetAddressRange_v2", NULL },
-	{ "cuIpcGetMemHandle", NULL },
-	{ "cuIpcOpenMemHandle_v2", NULL },
-	{ "cuIpcCloseMemHandle", NULL },
-	{ "cuMemHostRegister_v2", NULL },
-	{ "cuMemHostUnregister", NULL },
-	{ "cuFuncLoad", NULL },
-};
-#define NWANTED (sizeof(wanted) / sizeof(*wanted))
-_Static_assert(sizeof(struct cuda_wanted) == NWANTED * sizeof(void *),
-	       "one symbol for each function, in the same order");
+#define NWANTED ((sizeof(struct cuda_api) - offsetof(struct cuda_api, uuid)) / sizeof(void *))
 
 /* ---- errors --------------------------------------------------------------------- */
 
@@ -129,11 +72,10 @@ ccs_status cuda_check(const struct cuda *d, int e, const char *call, const char 
 
 ccs_status cuda_has(bool there, const char *call, const char *what)
 {
-	return there ? CCS_OK
-		     : error_set(CCS_EUNSUPPORTED,
-				 "%s: NVIDIA's driver is too old: libcuda.so.1 has "
-				 "no %s",
-				 what, call);
+	if (there)
+		return CCS_OK;
+	return error_set(CCS_EUNSUPPORTED, "%s: NVIDIA's driver is too old: libcuda.so.1 has no %s",
+			 what, call);
 }
 
 /* ---- opening ---------------------------------------------------------------------- */
@@ -154,11 +96,12 @@ static ccs_status open_library(void **library)
 		if (!*library && !i)
 			snprintf(why, sizeof(why), "%s", dlerror());
 	}
-	return *library ? CCS_OK
-			: error_set(CCS_EUNSUPPORTED,
-				    "running on a GPU needs NVIDIA's driver, and "
-				    "libcuda.so.1 cannot be opened: %s",
-				    why);
+	if (*library)
+		return CCS_OK;
+	return error_set(CCS_EUNSUPPORTED,
+			 "running on a GPU needs NVIDIA's driver, and libcuda.so.1 cannot be "
+			 "opened: %s",
+			 why);
 }
 
 ccs_status ccs_cuda_library(void **library)
@@ -169,31 +112,21 @@ ccs_status ccs_cuda_library(void **library)
 
 static ccs_status load_library(struct cuda *d)
 {
+	static const char *const older_uuid = "cuDeviceGetUuid";
 	ccs_status s = open_library(&d->handle);
+	char why[100];
 
 	if (s)
 		return s;
 	d->api = calloc(1, sizeof(*d->api));
 	if (!d->api)
 		return error_set(CCS_ENOMEM, "out of memory");
-	/* a function's address from a void *, as POSIX has it */
-	for (size_t i = 0; i < NSYMBOLS; i++) {
-		void *p = dlsym(d->handle, symbols[i]);
-
-		if (!p)
-			return error_set(CCS_EUNSUPPORTED,
-					 "NVIDIA's driver is too old: "
-					 "libcuda.so.1 has no %s",
-					 symbols[i]);
-		memcpy((char *)d->api + i * sizeof(p), &p, sizeof(p));
-	}
-	for (size_t i = 0; i < NWANTED; i++) {
-		void *p = dlsym(d->handle, wanted[i][0]);
-
-		if (!p && wanted[i][1])
-			p = dlsym(d->handle, wanted[i][1]);
-		memcpy((char *)&d->api->o + i * sizeof(p), &p, sizeof(p));
-	}
+	if (!library_functions(d->handle, "libcuda.so.1", symbols, NSYMBOLS, NWANTED, d->api, why,
+			       sizeof(why)))
+		return error_set(CCS_EUNSUPPORTED, "NVIDIA's driver is too old: %s", why);
+	if (!d->api->uuid) /* before CUDA 11.4 */
+		library_functions(d->handle, "", &older_uuid, 1, 1, &d->api->uuid, why,
+				  sizeof(why));
 	return CCS_OK;
 }
 
@@ -212,6 +145,14 @@ static ccs_status start_driver(struct cuda *d, int *e)
 static ccs_status find_device(struct cuda *d, int device)
 {
 	int count = 0, major = 0, minor = 0, cooperative = 0, e;
+	const struct {
+		int *to, attribute;
+	} asked[] = {
+		{ &d->sms, ATTRIBUTE_SMS },
+		{ &major, ATTRIBUTE_MAJOR },
+		{ &minor, ATTRIBUTE_MINOR },
+		{ &cooperative, ATTRIBUTE_COOPERATIVE },
+	};
 	ccs_status s = start_driver(d, &e);
 
 	if (!s)
@@ -229,19 +170,10 @@ static ccs_status find_device(struct cuda *d, int device)
 	if (!s)
 		s = cuda_check(d, d->api->device_name(d->name, (int)sizeof(d->name), d->device),
 			       "cuDeviceGetName", "GPU %d", device);
-	if (!s)
-		s = cuda_check(d, d->api->device_attribute(&d->sms, ATTRIBUTE_SMS, d->device),
+	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked) && !s; i++)
+		s = cuda_check(d,
+			       d->api->device_attribute(asked[i].to, asked[i].attribute, d->device),
 			       "cuDeviceGetAttribute", "GPU %d", device);
-	if (!s)
-		s = cuda_check(d, d->api->device_attribute(&major, ATTRIBUTE_MAJOR, d->device),
-			       "cuDeviceGetAttribute", "GPU %d", device);
-	if (!s)
-		s = cuda_check(d, d->api->device_attribute(&minor, ATTRIBUTE_MINOR, d->device),
-			       "cuDeviceGetAttribute", "GPU %d", device);
-	if (!s)
-		s = cuda_check(
-			d, d->api->device_attribute(&cooperative, ATTRIBUTE_COOPERATIVE, d->device),
-			"cuDeviceGetAttribute", "GPU %d", device);
 	d->name[sizeof(d->name) - 1] = '\0';
 	d->capability = 10 * major + minor;
 	if (!s && (!cooperative || d->capability < 70))
@@ -325,9 +257,7 @@ void cuda_forget(struct cuda *d)
 ccs_status cuda_enter(struct cuda *d, int *mode)
 {
 	ccs_status s = d->api ? cuda_check(d, d->api->push(d->context), "cuCtxPushCurrent",
-					   "GPU "
-					   "%s",
-					   d->name)
+					   "GPU %s", d->name)
 			      : error_set(CCS_EABORTED, "the GPU was opened by another process");
 
 	if (s)
@@ -370,24 +300,16 @@ void cuda_free(struct cuda *d, cuda_ptr p)
 		d->api->free(p);
 }
 
-ccs_status cuda_alloc_host(struct cuda *d, void **host, cuda_ptr *dev, size_t bytes,
-			   const char *what)
+ccs_status cuda_alloc_host(struct cuda *d, void **host, size_t bytes, const char *what)
 {
 	ccs_status s =
 		cuda_check(d, d->api->host_alloc(host, bytes, CUDA_PORTABLE_MAPPED),
 			   "cuMemHostAlloc", "%zu bytes of pinned memory for %s", bytes, what);
 
-	if (s) {
+	if (s)
 		*host = NULL;
-		return s;
-	}
-	memset(*host, 0, bytes);
-	s = cuda_check(d, d->api->host_pointer(dev, *host, 0), "cuMemHostGetDevicePointer", "%s",
-		       what);
-	if (s) {
-		d->api->host_free(*host);
-		*host = NULL;
-	}
+	else
+		memset(*host, 0, bytes);
 	return s;
 }
 
@@ -478,8 +400,8 @@ ccs_status cuda_load(struct cuda *d, cuda_module *m, cuda_function *f, const voi
 	s = cuda_check(d, d->api->function(f, *m, function), "cuModuleGetFunction", "the kernel %s",
 		       function);
 	/* else its first launch might, and wait for kernels that wait for that one */
-	if (!s && d->api->o.function_load)
-		s = cuda_check(d, d->api->o.function_load(*f), "cuFuncLoad", "the kernel %s",
+	if (!s && d->api->function_load)
+		s = cuda_check(d, d->api->function_load(*f), "cuFuncLoad", "the kernel %s",
 			       function);
 	if (s) {
 		cuda_unload(d, *m);

@@ -54,10 +54,9 @@ void cuda_leave(struct cuda *d, int mode);
 
 ccs_status cuda_alloc(struct cuda *d, cuda_ptr *p, size_t bytes, const char *what);
 void cuda_free(struct cuda *d, cuda_ptr p);
-/** Pinned memory of the host that the GPU can write to; *host and *dev are the same
- *  bytes. Zeroed. */
-ccs_status cuda_alloc_host(struct cuda *d, void **host, cuda_ptr *dev, size_t bytes,
-			   const char *what);
+/** Pinned memory of the host, which every GPU of this process can write to (cuda_pinned).
+ *  Zeroed. */
+ccs_status cuda_alloc_host(struct cuda *d, void **host, size_t bytes, const char *what);
 void cuda_free_host(struct cuda *d, void *host);
 /** Both are done when they return; they wait for no stream of the user's. */
 ccs_status cuda_upload(struct cuda *d, cuda_ptr to, const void *from, size_t bytes,

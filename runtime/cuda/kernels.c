@@ -20,7 +20,7 @@ struct gpu_module_id gpu_module_id(const struct ccs_module *m)
 	return (struct gpu_module_id){ m->head->size, m->head->checksum };
 }
 
-static bool same_module(struct gpu_module_id a, struct gpu_module_id b)
+bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b)
 {
 	return a.size == b.size && a.checksum == b.checksum;
 }
@@ -140,15 +140,13 @@ static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct 
 static ccs_status refused(const struct gpu *g, const struct gpu_part *p, ccs_status s)
 {
 	const struct nvrtc *n = &g->nvrtc;
-	char text[CCS_TEXT];
 
 	if (s != CCS_EUNSUPPORTED || n->major <= p->cuda.driver / 1000)
 		return s;
-	snprintf(text, sizeof(text), "%.600s", error_thread()->text);
 	return error_set(s,
-			 "%s: NVRTC %d.%d made it, and the driver is that of CUDA %d.%d: "
+			 "%.600s: NVRTC %d.%d made it, and the driver is that of CUDA %d.%d: "
 			 "CCS_NVRTC can name an older NVRTC",
-			 text, n->major, n->minor, p->cuda.driver / 1000,
+			 ccs_error(), n->major, n->minor, p->cuda.driver / 1000,
 			 p->cuda.driver % 1000 / 10);
 }
 
@@ -209,7 +207,7 @@ ccs_status gpu_kernel_get(struct gpu *g, struct gpu_part *p, const struct ccs_mo
 	struct gpu_kernel *k = p->kernels;
 	ccs_status s;
 
-	while (k && !(same_module(k->id, id) && same_key(&k->key, key)))
+	while (k && !(gpu_same_module(k->id, id) && same_key(&k->key, key)))
 		k = k->next;
 	*kernel = k;
 	if (k)

@@ -168,12 +168,10 @@ static ccs_status pin_own(struct gpu *g, struct gpu_segment *m, const char *what
 
 	if (s)
 		return s;
-	s = cuda_alloc_host(d, &host, m->seen, m->bytes, what);
+	s = cuda_alloc_host(d, &host, m->bytes, what);
 	cuda_leave(d, mode);
-	if (s)
-		return s;
 	m->host = host;
-	return g->nparts > 1 ? look(g, m, what) : CCS_OK;
+	return s ? s : look(g, m, what);
 }
 
 /* ---- the host's, among processes ------------------------------------------------------ */

@@ -18,41 +18,31 @@ enum { INVALID_ARGUMENT = 4, INVALID_USAGE, REMOTE_ERROR, IN_PROGRESS };
 
 _Static_assert(sizeof(struct ccs_unique_id) == 128, "an ncclUniqueId");
 
-struct nccl_api {
-	int (*version)(int *);
-	const char *(*error_string)(int);
-	int (*unique_id)(struct ccs_unique_id *);
-	int (*init_rank)(nccl_comm *, int nranks, struct ccs_unique_id, int rank);
-	int (*destroy)(nccl_comm);
-	int (*abort)(nccl_comm);
-	int (*async_error)(nccl_comm, int *);
-	int (*group_start)(void);
-	int (*group_end)(void);
-	int (*send)(const void *, size_t, int type, int peer, nccl_comm, cuda_stream);
-	int (*recv)(void *, size_t, int type, int peer, nccl_comm, cuda_stream);
-	int (*all_gather)(const void *, void *, size_t, int type, nccl_comm, cuda_stream);
-	const char *(*last_error)(nccl_comm); /* since 2.13 */
-};
-
-static const char *const symbols[] = {
-	"ncclGetVersion",
-	"ncclGetErrorString",
-	"ncclGetUniqueId",
-	"ncclCommInitRank",
-	"ncclCommDestroy",
-	"ncclCommAbort",
-	"ncclCommGetAsyncError",
-	"ncclGroupStart",
-	"ncclGroupEnd",
-	"ncclSend",
-	"ncclRecv",
-	"ncclAllGather",
-	"ncclGetLastError",
-};
+/* The last one: since 2.13. */
+#define NCCL(ROW) \
+	ROW(int, version, (int *), "ncclGetVersion") \
+	ROW(const char *, error_string, (int), "ncclGetErrorString") \
+	ROW(int, unique_id, (struct ccs_unique_id *), "ncclGetUniqueId") \
+	ROW(int, init_rank, (nccl_comm *, int nranks, struct ccs_unique_id, int rank), \
+	    "ncclCommInitRank") \
+	ROW(int, destroy, (nccl_comm), "ncclCommDestroy") \
+	ROW(int, abort, (nccl_comm), "ncclCommAbort") \
+	ROW(int, async_error, (nccl_comm, int *), "ncclCommGetAsyncError") \
+	ROW(int, group_start, (void), "ncclGroupStart") \
+	ROW(int, group_end, (void), "ncclGroupEnd") \
+	ROW(int, send, (const void *, size_t, int type, int peer, nccl_comm, cuda_stream), \
+	    "ncclSend") \
+	ROW(int, recv, (void *, size_t, int type, int peer, nccl_comm, cuda_stream), "ncclRecv") \
+	ROW(int, all_gather, (const void *, void *, size_t, int type, nccl_comm, cuda_stream), \
+	    "ncclAllGather") \
+	ROW(const char *, last_error, (nccl_comm), "ncclGetLastError")
 #define OPTIONAL 1
+
+struct nccl_api {
+	NCCL(LIBRARY_MEMBER)
+};
+static const char *const symbols[] = { NCCL(LIBRARY_SYMBOL) };
 #define NSYMBOLS (sizeof(symbols) / sizeof(*symbols))
-_Static_assert(sizeof(struct nccl_api) == NSYMBOLS * sizeof(void *),
-	       "one symbol for each function, in the same order");
 
 /* ---- errors --------------------------------------------------------------------- */
 
@@ -87,12 +77,6 @@ static ccs_status check(const struct nccl *n, int e, const char *call, nccl_comm
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-/* Before 2.9 the number was 1000 * major + 100 * minor + patch. */
-static int full_version(int v)
-{
-	return v < 10000 ? v / 1000 * 10000 + v % 1000 : v;
-}
-
 static ccs_status open_library(struct nccl *n)
 {
 	static const char *const names[] = { "libnccl.so.2", NULL };
@@ -124,7 +108,6 @@ ccs_status nccl_open(struct nccl *n)
 {
 	ccs_status s = open_library(n);
 	char why[700];
-	int e;
 
 	if (s)
 		return s;
@@ -132,18 +115,15 @@ ccs_status nccl_open(struct nccl *n)
 	if (!n->api)
 		return error_set(CCS_ENOMEM, "out of memory");
 	if (!library_functions(n->handle, n->path, symbols, NSYMBOLS, OPTIONAL, n->api, why,
-			       sizeof(why))) {
+			       sizeof(why)))
+		s = error_set(CCS_EUNSUPPORTED, "this needs NCCL 2.7 or later: %s", why);
+	else
+		s = check(n, n->api->version(&n->version), "ncclGetVersion", NULL);
+	if (s)
 		nccl_close(n);
-		return error_set(CCS_EUNSUPPORTED, "this needs NCCL 2.7 or later: %s", why);
-	}
-	e = n->api->version(&n->version);
-	if (e) {
-		s = check(n, e, "ncclGetVersion", NULL);
-		nccl_close(n);
-		return s;
-	}
-	n->version = full_version(n->version);
-	return CCS_OK;
+	if (n->version < 10000) /* before 2.9 it was 1000 * major + 100 * minor + patch */
+		n->version = n->version / 1000 * 10000 + n->version % 1000;
+	return s;
 }
 
 /* The library stays mapped: its threads and its allocations are its own. */

@@ -189,9 +189,6 @@ ccs_status group_join(struct group **out, const struct nccl *n, struct cuda *d, 
 	int mode;
 
 	*out = NULL;
-	if (nranks < 1 || rank < 0 || rank >= nranks)
-		return error_set(CCS_EINVAL, "rank %d of %d: ranks are 0 to %d", rank, nranks,
-				 nranks - 1);
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return error_set(CCS_ENOMEM, "out of memory");

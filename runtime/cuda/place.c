@@ -26,7 +26,7 @@ bool places_make(struct places *p, uint32_t nranks, const int *seats)
 	if (!p->part_of)
 		return false;
 	for (uint32_t r = 0; r < nranks; r++) {
-		uint32_t other = 0;
+		uint32_t other = seats ? 0 : r;
 
 		while (other < r && seats[other] != seats[r])
 			other++;
@@ -180,20 +180,18 @@ static bool fill(struct place_map *m, const struct places *p, const struct place
 enum place_result place_map_make(struct place_map *m, const struct places *p,
 				 const struct place_need *need)
 {
-	bool fits;
+	enum place_result r = PLACE_OK;
 
 	*m = (struct place_map){ 0 };
 	m->fifos = calloc((size_t)need->nfifos + 1, sizeof(*m->fifos));
 	m->block = calloc(p->nparts, sizeof(*m->block));
-	fits = m->fifos && m->block;
-	if (!fits) {
+	if (!m->fifos || !m->block)
+		r = PLACE_NO_MEMORY;
+	else if (!fill(m, p, need))
+		r = PLACE_TOO_LARGE;
+	if (r != PLACE_OK)
 		place_map_free(m);
-		return PLACE_NO_MEMORY;
-	}
-	fits = fill(m, p, need);
-	if (!fits)
-		place_map_free(m);
-	return fits ? PLACE_OK : PLACE_TOO_LARGE;
+	return r;
 }
 
 void place_map_free(struct place_map *m)

@@ -24,8 +24,8 @@ struct places {
 	bool *reach;	   /* [nparts * nparts]: part `row` can use the memory of `column` */
 };
 
-/** For ranks that live on seats[nranks] (any numbers, one a part), all on one host,
- *  where each part reaches itself alone. False: no memory. O(nranks^2). */
+/** For ranks that live on seats[nranks] (any numbers, one a part; NULL: each rank is a part),
+ *  all on one host, where each part reaches itself alone. False: no memory. O(nranks^2). */
 bool places_make(struct places *p, uint32_t nranks, const int *seats);
 void places_free(struct places *p);
 bool places_meet(const struct places *p, uint32_t a, uint32_t b);
@@ -40,6 +40,8 @@ void place_workers(const struct places *p, const struct ccs_rank *ranks, uint32_
 struct place_room {
 	uint64_t blocks[PLACE_TRIES];
 	uint32_t threads[PLACE_TRIES]; /* descending; 0: not tried */
+	int32_t sms;		       /* the part's GPU, for messages */
+	char name[96];
 };
 
 /** The most threads with which all workers of all parts are resident, and how many

@@ -152,29 +152,16 @@ static ccs_status meet(struct gpu *g)
 	uint32_t n = g->places.nparts;
 	struct card *all = calloc(n, sizeof(*all));
 	bool *row = calloc(n, sizeof(*row));
-	ccs_status s = gpu_agree(g, all && row ? CCS_OK
-					       : error_set(CCS_ENOMEM,
-							   "out of memory for "
-							   "%u ranks",
-							   n));
+	ccs_status s = CCS_OK;
 
+	if (!all || !row)
+		s = error_set(CCS_ENOMEM, "out of memory for %u ranks", n);
+	s = gpu_agree(g, s);
 	if (!s)
 		s = exchange(g, all, row);
 	free(all);
 	free(row);
 	return s ? s : gpu_control_make(g);
-}
-
-static ccs_status numbered(struct gpu *g, uint32_t n)
-{
-	int *seats = calloc(n, sizeof(*seats));
-	bool ok = seats != NULL;
-
-	for (uint32_t i = 0; i < n && ok; i++)
-		seats[i] = (int)i;
-	ok = ok && places_make(&g->places, n, seats);
-	free(seats);
-	return ok ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for %u ranks", n);
 }
 
 ccs_status gpu_open_rank(struct world *w, const ccs_unique_id *id, int rank, int device)
@@ -185,9 +172,9 @@ ccs_status gpu_open_rank(struct world *w, const ccs_unique_id *id, int rank, int
 	g->parts = calloc(1, sizeof(*g->parts));
 	if (!g->parts)
 		return error_set(CCS_ENOMEM, "out of memory for a communicator");
-	s = numbered(g, (uint32_t)w->nranks);
-	if (!s)
-		s = gpu_settings_read(&g->settings);
+	if (!places_make(&g->places, (uint32_t)w->nranks, NULL))
+		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
+	s = gpu_settings_read(&g->settings);
 	if (!s)
 		s = nccl_open(&g->nccl);
 	if (s)

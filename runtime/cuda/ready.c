@@ -40,33 +40,26 @@ ccs_status gpu_same_call(struct gpu *g, const struct call *c)
 
 /* ---- the kernel, and what fits --------------------------------------------------------- */
 
-/* A part's room, and its GPU, for messages. */
-struct room {
-	struct place_room blocks;
-	int32_t sms;
-	char name[96];
-};
-
-static ccs_status measure(struct gpu *g, struct gpu_part *p, cuda_function f, struct room *r)
+static ccs_status measure(struct gpu *g, struct gpu_part *p, cuda_function f, struct place_room *r)
 {
 	unsigned threads = g->settings.threads ? g->settings.threads : CCS_THREADS;
 	ccs_status s = CCS_OK;
 	int blocks;
 
-	*r = (struct room){ .sms = p->cuda.sms };
+	*r = (struct place_room){ .sms = p->cuda.sms };
 	memcpy(r->name, p->cuda.name, sizeof(r->name));
 	for (uint32_t t = 0; t < PLACE_TRIES && threads >= LEAST_THREADS && !s; t++) {
 		s = cuda_occupancy(&p->cuda, &blocks, f, (int)threads, 0);
-		r->blocks.threads[t] = threads;
+		r->threads[t] = threads;
 		if (!s)
-			r->blocks.blocks[t] =
-				(uint64_t)(blocks > 0 ? blocks : 0) * (uint64_t)p->cuda.sms;
+			r->blocks[t] = (uint64_t)(blocks > 0 ? blocks : 0) * (uint64_t)p->cuda.sms;
 		threads = g->settings.threads ? 0 : threads / 2;
 	}
 	return s;
 }
 
-static ccs_status load(struct gpu *g, const struct call *c, struct gpu_fit *f, struct room *rooms)
+static ccs_status load(struct gpu *g, const struct call *c, struct gpu_fit *f,
+		       struct place_room *rooms)
 {
 	ccs_status s = CCS_OK;
 	int mode;
@@ -89,8 +82,9 @@ static ccs_status load(struct gpu *g, const struct call *c, struct gpu_fit *f, s
 }
 
 /* ccs(5) 7, E0501: blocks that wait for one another must all be resident. */
-static ccs_status does_not_fit(const struct gpu *g, const struct call *c, const struct room *r,
-			       uint32_t part, uint32_t workers, uint32_t try)
+static ccs_status does_not_fit(const struct gpu *g, const struct call *c,
+			       const struct place_room *r, uint32_t part, uint32_t workers,
+			       uint32_t try)
 {
 	char where[64] = "";
 	uint32_t rank = 0;
@@ -105,33 +99,27 @@ static ccs_status does_not_fit(const struct gpu *g, const struct call *c, const 
 			 "(%d multiprocessors, blocks of %u threads): use fewer ranks, or a "
 			 "schedule with fewer links",
 			 ccs_module_schedule(c->module), g->places.nranks, workers, where, r->name,
-			 (unsigned long long)r->blocks.blocks[try], r->sms, r->blocks.threads[try]);
+			 (unsigned long long)r->blocks[try], r->sms, r->threads[try]);
 }
 
 static ccs_status fit(struct gpu *g, const struct call *c, struct gpu_fit *f,
-		      const struct room *rooms)
+		      const struct place_room *rooms)
 {
 	uint32_t n = g->places.nparts, try, part;
 	uint32_t *workers = calloc(n, sizeof(*workers));
-	struct place_room *blocks = calloc(n, sizeof(*blocks));
 	uint64_t replicas;
 	ccs_status s = CCS_OK;
 
-	if (!workers || !blocks) {
-		s = error_set(CCS_ENOMEM, "out of memory for a call");
+	if (!workers)
+		return error_set(CCS_ENOMEM, "out of memory for a call");
+	place_workers(&g->places, c->view->ranks, workers);
+	if (place_fit(rooms, workers, n, &try, &replicas, &part)) {
+		f->threads = rooms->threads[try];
+		f->replicas = replicas < MOST_REPLICAS ? (uint32_t)replicas : MOST_REPLICAS;
 	} else {
-		for (uint32_t i = 0; i < n; i++)
-			blocks[i] = rooms[i].blocks;
-		place_workers(&g->places, c->view->ranks, workers);
-		if (place_fit(blocks, workers, n, &try, &replicas, &part)) {
-			f->threads = blocks->threads[try];
-			f->replicas = replicas < MOST_REPLICAS ? (uint32_t)replicas : MOST_REPLICAS;
-		} else {
-			s = does_not_fit(g, c, rooms + part, part, workers[part], try);
-		}
+		s = does_not_fit(g, c, rooms + part, part, workers[part], try);
 	}
 	free(workers);
-	free(blocks);
 	return s;
 }
 
@@ -139,8 +127,8 @@ static ccs_status fit_make(struct gpu *g, const struct call *c, const struct ker
 			   struct gpu_fit **out)
 {
 	struct gpu_fit *f = calloc(1, sizeof(*f) + g->nparts * sizeof(f->function[0]));
-	struct room *rooms = calloc((size_t)g->nparts + g->places.nparts, sizeof(*rooms));
-	struct room *all = rooms + g->nparts;
+	struct place_room *rooms = calloc((size_t)g->nparts + g->places.nparts, sizeof(*rooms));
+	struct place_room *all = rooms + g->nparts;
 	ccs_status s = f && rooms ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a call");
 
 	if (!s) {
@@ -169,9 +157,8 @@ static struct gpu_state *find_state(const struct gpu *g, const struct call *c,
 	const struct ccs_plan *plan = c->view->plan;
 	struct gpu_state *s = g->states;
 
-	while (s &&
-	       !(s->id.size == id.size && s->id.checksum == id.checksum &&
-		 s->nranks == plan->nranks && s->root == plan->root && s->protocol == protocol))
+	while (s && !(gpu_same_module(s->id, id) && s->nranks == plan->nranks &&
+		      s->root == plan->root && s->protocol == protocol))
 		s = s->next;
 	return s;
 }

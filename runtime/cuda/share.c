@@ -8,7 +8,6 @@
  */
 #include "runtime/cuda/api.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SHARED_BLOCK ((size_t)2 << 20)
@@ -19,10 +18,10 @@ enum { PEER_ALREADY = 704, LAZY_PEER = 1 };
 
 static ccs_status uuid_of(const struct cuda *d, int device, struct cuda_uuid *id)
 {
-	ccs_status s = cuda_has(d->api->o.uuid != NULL, "cuDeviceGetUuid", "telling GPUs apart");
+	ccs_status s = cuda_has(d->api->uuid != NULL, "cuDeviceGetUuid", "telling GPUs apart");
 
 	if (!s)
-		s = cuda_check(d, d->api->o.uuid(id, device), "cuDeviceGetUuid", "GPU %d", device);
+		s = cuda_check(d, d->api->uuid(id, device), "cuDeviceGetUuid", "GPU %d", device);
 	return s;
 }
 
@@ -60,10 +59,10 @@ ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reache
 	if (s || other < 0)
 		return s;
 	if (other != d->device) {
-		s = cuda_has(d->api->o.can_access != NULL, "cuDeviceCanAccessPeer",
+		s = cuda_has(d->api->can_access != NULL, "cuDeviceCanAccessPeer",
 			     "asking which GPUs reach each other");
 		if (!s)
-			s = cuda_check(d, d->api->o.can_access(&can, d->device, other),
+			s = cuda_check(d, d->api->can_access(&can, d->device, other),
 				       "cuDeviceCanAccessPeer", "GPUs %d and %d", d->device, other);
 	}
 	*reaches = !s && (other == d->device || can);
@@ -73,12 +72,9 @@ ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reache
 /* What containers and virtual machines refuse, though the GPUs could. */
 static ccs_status way_round(ccs_status s)
 {
-	char text[CCS_TEXT];
-
-	if (!s)
-		return s;
-	snprintf(text, sizeof(text), "%.600s", error_thread()->text);
-	return error_set(s, "%s; with CCS_P2P_DISABLE=1 messages go by the host's memory", text);
+	return s ? error_set(s, "%.600s; with CCS_P2P_DISABLE=1 messages go by the host's memory",
+			     ccs_error())
+		 : CCS_OK;
 }
 
 ccs_status cuda_reach(struct cuda *d, const struct cuda *peer)
@@ -88,16 +84,16 @@ ccs_status cuda_reach(struct cuda *d, const struct cuda *peer)
 
 	if (peer->device == d->device)
 		return CCS_OK;
-	s = cuda_has(d->api->o.enable_access != NULL, "cuCtxEnablePeerAccess",
+	s = cuda_has(d->api->enable_access != NULL, "cuCtxEnablePeerAccess",
 		     "giving a GPU access to another's memory");
 	if (s)
 		return s;
-	e = d->api->o.enable_access(peer->context, 0);
-	return e == PEER_ALREADY ? CCS_OK
-				 : way_round(cuda_check(d, e, "cuCtxEnablePeerAccess",
-							"GPU %d's access to the memory "
-							"of GPU %d",
-							d->device, peer->device));
+	e = d->api->enable_access(peer->context, 0);
+	if (e == PEER_ALREADY)
+		return CCS_OK;
+	return way_round(cuda_check(d, e, "cuCtxEnablePeerAccess",
+				    "GPU %d's access to the memory of GPU %d", d->device,
+				    peer->device));
 }
 
 /* ---- other processes --------------------------------------------------------------- */
@@ -115,11 +111,11 @@ ccs_status cuda_share(struct cuda *d, cuda_ptr p, struct cuda_shared *shared, co
 {
 	cuda_ptr base = 0;
 	size_t size = 0;
-	ccs_status s = cuda_has(d->api->o.address_range && d->api->o.ipc_get, "cuIpcGetMemHandle",
+	ccs_status s = cuda_has(d->api->address_range && d->api->ipc_get, "cuIpcGetMemHandle",
 				"sharing memory between processes");
 
 	if (!s)
-		s = cuda_check(d, d->api->o.address_range(&base, &size, p), "cuMemGetAddressRange",
+		s = cuda_check(d, d->api->address_range(&base, &size, p), "cuMemGetAddressRange",
 			       "sharing %s", what);
 	if (!s && (base != p || size % SHARED_BLOCK))
 		return error_set(CCS_EINVAL,
@@ -127,18 +123,18 @@ ccs_status cuda_share(struct cuda *d, cuda_ptr p, struct cuda_shared *shared, co
 				 "cuda_alloc_shared, but byte %llu of one of %zu bytes",
 				 what, (unsigned long long)(p - base), size);
 	if (!s)
-		s = way_round(cuda_check(d, d->api->o.ipc_get(shared, p), "cuIpcGetMemHandle",
+		s = way_round(cuda_check(d, d->api->ipc_get(shared, p), "cuIpcGetMemHandle",
 					 "sharing %s with another process", what));
 	return s;
 }
 
 ccs_status cuda_map(struct cuda *d, const struct cuda_shared *shared, cuda_ptr *p, const char *what)
 {
-	ccs_status s = cuda_has(d->api->o.ipc_open && d->api->o.ipc_close, "cuIpcOpenMemHandle_v2",
+	ccs_status s = cuda_has(d->api->ipc_open && d->api->ipc_close, "cuIpcOpenMemHandle_v2",
 				"sharing memory between processes");
 
 	if (!s)
-		s = way_round(cuda_check(d, d->api->o.ipc_open(p, *shared, LAZY_PEER),
+		s = way_round(cuda_check(d, d->api->ipc_open(p, *shared, LAZY_PEER),
 					 "cuIpcOpenMemHandle",
 					 "mapping %s of another process on "
 					 "%s",
@@ -151,18 +147,18 @@ ccs_status cuda_map(struct cuda *d, const struct cuda_shared *shared, cuda_ptr *
 void cuda_unmap(struct cuda *d, cuda_ptr p)
 {
 	if (p)
-		d->api->o.ipc_close(p);
+		d->api->ipc_close(p);
 }
 
 /* ---- the host's memory ------------------------------------------------------------- */
 
 ccs_status cuda_pin(struct cuda *d, void *host, size_t bytes, const char *what)
 {
-	ccs_status s = cuda_has(d->api->o.pin && d->api->o.unpin, "cuMemHostRegister_v2",
-				"pinning memory");
+	ccs_status s =
+		cuda_has(d->api->pin && d->api->unpin, "cuMemHostRegister_v2", "pinning memory");
 
 	if (!s)
-		s = cuda_check(d, d->api->o.pin(host, bytes, CUDA_PORTABLE_MAPPED),
+		s = cuda_check(d, d->api->pin(host, bytes, CUDA_PORTABLE_MAPPED),
 			       "cuMemHostRegister", "pinning %zu bytes of %s", bytes, what);
 	return s;
 }
@@ -176,5 +172,5 @@ ccs_status cuda_pinned(struct cuda *d, void *host, cuda_ptr *p, const char *what
 void cuda_unpin(struct cuda *d, void *host)
 {
 	if (host)
-		d->api->o.unpin(host);
+		d->api->unpin(host);
 }

@@ -23,7 +23,7 @@ struct maker {
 	const struct prep *p;
 	const uint32_t *part_of; /* [ranks], or NULL: one part */
 	uint32_t nparts;
-	uint32_t *renumbered;	    /* [workers of the plan] */
+	uint32_t *renumbered;	    /* [workers of the plan]; behind them: */
 	uint32_t *in_seq, *out_seq; /* [fifos]: messages so far */
 	uint32_t *row;		    /* [operations of the plan]: their first row */
 };
@@ -97,12 +97,13 @@ static void lay_out(struct maker *k)
 
 /* ---- rows ------------------------------------------------------------------------ */
 
+_Static_assert(CCS_DEV_IN == 1 && CCS_DEV_A == 2 && CCS_DEV_B == 4 && CCS_DEV_DST == 8 &&
+		       CCS_DEV_OUT == 16,
+	       "the parts of an operation are those of ccs_plan_form");
+
 static uint32_t form_of(const struct ccs_op *o)
 {
-	return (o->in != CCS_NONE ? CCS_DEV_IN : 0) | (o->a != CCS_NONE ? CCS_DEV_A : 0) |
-	       (o->b != CCS_NONE ? CCS_DEV_B : 0) | (o->dst != CCS_NONE ? CCS_DEV_DST : 0) |
-	       (o->out != CCS_NONE ? CCS_DEV_OUT : 0) |
-	       (o->flags & CCS_OP_A_INITIAL ? CCS_DEV_A_INITIAL : 0) |
+	return ccs_plan_form(o) | (o->flags & CCS_OP_A_INITIAL ? CCS_DEV_A_INITIAL : 0) |
 	       (o->flags & CCS_OP_B_INITIAL ? CCS_DEV_B_INITIAL : 0) |
 	       (o->flags & CCS_OP_LEN_SAME ? CCS_DEV_LEN_SAME : 0);
 }
@@ -280,15 +281,15 @@ static bool allocate(struct maker *k)
 	for (uint32_t r = 0; r < p->nranks; r++)
 		if (k->nparts <= part_of(k, r))
 			k->nparts = part_of(k, r) + 1;
-	k->renumbered = calloc((size_t)p->workers.n + 1, sizeof(uint32_t));
-	k->in_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
-	k->out_seq = calloc((size_t)p->fifos.n + 1, sizeof(uint32_t));
-	k->row = calloc((size_t)p->ops.n + 1, sizeof(uint32_t));
+	k->renumbered =
+		calloc((size_t)(p->workers.n + 2 * p->fifos.n + p->ops.n) + 1, sizeof(uint32_t));
 	k->t->first_worker = calloc((size_t)p->nranks + 1, sizeof(uint32_t));
 	k->t->part_worker = calloc((size_t)k->nparts + 1, sizeof(uint32_t));
-	if (!k->renumbered || !k->in_seq || !k->out_seq || !k->row || !k->t->first_worker ||
-	    !k->t->part_worker)
+	if (!k->renumbered || !k->t->first_worker || !k->t->part_worker)
 		return false;
+	k->in_seq = k->renumbered + p->workers.n;
+	k->out_seq = k->in_seq + p->fifos.n;
+	k->row = k->out_seq + p->fifos.n;
 	k->t->nfifos = (uint32_t)p->fifos.n;
 	k->t->max_cells = p->max_message ? p->max_message : 1;
 	k->t->scratch = p->scratch;
@@ -318,9 +319,6 @@ ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 		cuda_tables_free(t);
 	}
 	free(k.renumbered);
-	free(k.in_seq);
-	free(k.out_seq);
-	free(k.row);
 	return ok ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's tables");
 }
 
@@ -335,19 +333,6 @@ void cuda_tables_free(struct cuda_tables *t)
 struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t)
 {
 	return (struct ccs_dev_fifo *)(void *)(t->bytes + t->fifos);
-}
-
-uint64_t cuda_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count)
-{
-	uint64_t longest = 0;
-
-	for (uint32_t i = 0; i < m->nbuffers; i++) {
-		uint32_t chunks = v->shapes[i].chunks;
-		uint64_t q = chunks ? count / chunks + (count % chunks != 0) : 0;
-
-		longest = q > longest ? q : longest;
-	}
-	return longest;
 }
 
 #define AT(type, offset) ((const type *)(const void *)(device + (offset)))

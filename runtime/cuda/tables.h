@@ -32,9 +32,6 @@ ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 void cuda_tables_free(struct cuda_tables *t);
 struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t);
 
-/** The longest chunk for `count`, in elements. */
-uint64_t cuda_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count);
-
 /** Fills in the table pointers of a call, for tables copied to address `device`. */
 void cuda_tables_bind(const struct cuda_tables *t, const unsigned char *device,
 		      struct ccs_dev_call *c);

@@ -10,6 +10,7 @@
  * The stage has 64 MiB: a call whose messages need more is cut into tiles, one after
  * another. O(what rounds_rank_make says) once a plan.
  */
+#include "runtime/base/divide.h"
 #include "runtime/hosts/hosts.h"
 
 #include <stdlib.h>
@@ -68,90 +69,69 @@ static ccs_status load_kernel(struct gpu *g, struct gpu_part *p, const struct ca
 
 /* ---- tables ---------------------------------------------------------------------------- */
 
-/* Where the tables lie in one block of the GPU's memory. */
-struct parts {
-	size_t ops, workers, cells, none, posts, ranges, report, size;
+/* The tables in one block of the GPU's memory. */
+enum { OPS, WORKERS, CELLS, NONE, POSTS, RANGES, REPORT, TABLES };
+struct table {
+	const void *from; /* NULL: zeros */
+	size_t bytes, at;
 };
 
-static size_t take(size_t *at, uint64_t n, size_t row)
+/* Cells, posts and ranges are those of every kernel. Returns the block's size. */
+static size_t lay_out(struct table *p, const struct hosts_plan *h, const struct call *c,
+		      const struct cuda_tables *t, uint32_t rank)
 {
-	size_t from = *at;
+	size_t rows = (size_t)h->rank.nrows + 1, at = 0;
+	size_t cells = (size_t)c->view->plan->cells + c->view->plan->scratch;
+	size_t post = sizeof(struct ccs_dev_post);
 
-	*at = (from + (size_t)n * row + 255) & ~(size_t)255;
-	return from;
+	p[OPS] = (struct table){ h->rank.ops, rows * sizeof(struct ccs_dev_op), 0 };
+	p[WORKERS] = (struct table){ h->rank.workers, rows * sizeof(struct ccs_dev_worker), 0 };
+	p[CELLS] = (struct table){ t->bytes + t->cells, cells * sizeof(struct ccs_dev_cell), 0 };
+	p[NONE] = (struct table){ NULL, post, 0 };
+	p[POSTS] = (struct table){ t->bytes + t->posts + rank * post, post, 0 };
+	p[RANGES] = (struct table){ t->bytes + t->ranges,
+				    c->prep->nranges * sizeof(struct ccs_dev_range), 0 };
+	p[REPORT] = (struct table){ NULL, sizeof(struct ccs_dev_report), 0 };
+	for (int i = 0; i < TABLES; i++) {
+		p[i].at = at;
+		at = (size_t)round_up(at + p[i].bytes, 256);
+	}
+	return at;
 }
 
-static void lay_out(struct parts *p, const struct hosts_plan *h, const struct call *c)
+static void bind(struct hosts_plan *h, const struct table *p, cuda_ptr at)
 {
-	const struct ccs_plan *plan = c->view->plan;
-	size_t at = 0;
-
-	p->ops = take(&at, h->rank.nrows + 1, sizeof(struct ccs_dev_op));
-	p->workers = take(&at, h->rank.nrows + 1, sizeof(struct ccs_dev_worker));
-	p->cells = take(&at, (uint64_t)plan->cells + plan->scratch, sizeof(struct ccs_dev_cell));
-	p->none = take(&at, 1, sizeof(struct ccs_dev_post));
-	p->posts = take(&at, 1, sizeof(struct ccs_dev_post));
-	p->ranges = take(&at, c->prep->nranges, sizeof(struct ccs_dev_range));
-	p->report = take(&at, 1, sizeof(struct ccs_dev_report));
-	p->size = at;
-}
-
-static void copy(unsigned char *to, const void *from, size_t bytes)
-{
-	if (bytes)
-		memcpy(to, from, bytes);
-}
-
-/* Cells, posts and ranges are those of every kernel. */
-static void fill(unsigned char *bytes, const struct parts *p, const struct hosts_plan *h,
-		 const struct call *c, const struct cuda_tables *t, uint32_t rank)
-{
-	const struct ccs_plan *plan = c->view->plan;
-	size_t post = rank * sizeof(struct ccs_dev_post);
-
-	copy(bytes + p->ops, h->rank.ops, h->rank.nrows * sizeof(struct ccs_dev_op));
-	copy(bytes + p->workers, h->rank.workers,
-	     (h->rank.nrows + 1) * sizeof(struct ccs_dev_worker));
-	copy(bytes + p->cells, t->bytes + t->cells,
-	     ((size_t)plan->cells + plan->scratch) * sizeof(struct ccs_dev_cell));
-	copy(bytes + p->posts, t->bytes + t->posts + post, sizeof(struct ccs_dev_post));
-	copy(bytes + p->ranges, t->bytes + t->ranges,
-	     c->prep->nranges * sizeof(struct ccs_dev_range));
-	copy((unsigned char *)h->cells, t->bytes + t->cells,
-	     ((size_t)plan->cells + plan->scratch) * sizeof(struct ccs_dev_cell));
-}
-
-static void bind(struct hosts_plan *h, const struct parts *p, cuda_ptr at)
-{
-	h->call.ops = (const struct ccs_dev_op *)(uintptr_t)(at + p->ops);
-	h->call.workers = (const struct ccs_dev_worker *)(uintptr_t)(at + p->workers);
-	h->call.cells = (const struct ccs_dev_cell *)(uintptr_t)(at + p->cells);
-	h->call.posts = (const struct ccs_dev_post *)(uintptr_t)(at + p->none);
-	h->call.ranges = (const struct ccs_dev_range *)(uintptr_t)(at + p->ranges);
-	h->call.report = (struct ccs_dev_report *)(uintptr_t)(at + p->report);
-	h->posts = (const struct ccs_dev_post *)(uintptr_t)(at + p->posts);
+	h->call.ops = (const struct ccs_dev_op *)(uintptr_t)(at + p[OPS].at);
+	h->call.workers = (const struct ccs_dev_worker *)(uintptr_t)(at + p[WORKERS].at);
+	h->call.cells = (const struct ccs_dev_cell *)(uintptr_t)(at + p[CELLS].at);
+	h->call.posts = (const struct ccs_dev_post *)(uintptr_t)(at + p[NONE].at);
+	h->call.ranges = (const struct ccs_dev_range *)(uintptr_t)(at + p[RANGES].at);
+	h->call.report = (struct ccs_dev_report *)(uintptr_t)(at + p[REPORT].at);
+	h->posts = (const struct ccs_dev_post *)(uintptr_t)(at + p[POSTS].at);
 }
 
 static ccs_status upload(struct gpu_part *p, const struct call *c, struct hosts_plan *h,
 			 const struct cuda_tables *t, uint32_t rank)
 {
-	struct parts parts;
-	unsigned char *bytes;
-	ccs_status s;
+	struct table tables[TABLES];
+	size_t size = lay_out(tables, h, c, t, rank);
+	unsigned char *bytes = calloc(size + 1, 1);
+	ccs_status s = CCS_OK;
 	cuda_ptr at;
 
-	lay_out(&parts, h, c);
-	bytes = calloc(parts.size + 1, 1);
-	h->cells = calloc((size_t)c->view->plan->cells + c->view->plan->scratch + 1,
-			  sizeof(*h->cells));
-	s = bytes && h->cells ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's tables");
+	h->cells = calloc(tables[CELLS].bytes + 1, 1);
+	if (!bytes || !h->cells)
+		s = error_set(CCS_ENOMEM, "out of memory for a plan's tables");
+	else
+		memcpy(h->cells, tables[CELLS].from, tables[CELLS].bytes);
+	for (int i = 0; i < TABLES && !s; i++)
+		if (tables[i].from)
+			memcpy(bytes + tables[i].at, tables[i].from, tables[i].bytes);
+	if (!s)
+		s = gpu_keep(p, &at, size, "a plan's tables");
 	if (!s) {
-		fill(bytes, &parts, h, c, t, rank);
-		s = gpu_keep(p, &at, parts.size, "a plan's tables");
-	}
-	if (!s) {
-		bind(h, &parts, at);
-		s = cuda_upload(&p->cuda, at, bytes, parts.size, "a plan's tables");
+		bind(h, tables, at);
+		s = cuda_upload(&p->cuda, at, bytes, size, "a plan's tables");
 	}
 	free(bytes);
 	return s;
@@ -285,9 +265,8 @@ ccs_status hosts_plan_get(struct world *w, const struct call *c, struct hosts_pl
 	struct hosts_plan *h = own->plans;
 	ccs_status s;
 
-	while (h &&
-	       !(h->id.size == id.size && h->id.checksum == id.checksum && h->nranks == v->nranks &&
-		 h->root == v->root && h->key.type == key.type && h->key.op == key.op))
+	while (h && !(gpu_same_module(h->id, id) && h->nranks == v->nranks && h->root == v->root &&
+		      h->key.type == key.type && h->key.op == key.op))
 		h = h->next;
 	*plan = h;
 	if (h)

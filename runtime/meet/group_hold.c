@@ -84,10 +84,8 @@ static void hang_up(struct caller *c)
 	c->fd = -1;
 }
 
-static void turn_away(struct hold *h, struct caller *c, enum reason why, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static void turn_away(struct hold *h, struct caller *c, enum reason why, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void
+turn_away(struct hold *h, struct caller *c, enum reason why, const char *format, ...)
 {
 	struct turned_away *a = h->away + why;
 	char detail[160];
@@ -587,12 +585,9 @@ ccs_status group_hold(const struct group_env *env, const struct group_meeting *m
 	*h = (struct hold){ .env = env, .meeting = m, .end = begin + limit, .port = -1 };
 	h->hello = limit * HELLO_PART < WIRE_SECONDS ? limit * HELLO_PART : WIRE_SECONDS;
 	wire_place(&p, env->address);
-	s = make_seats(h) ? CCS_OK
-			  : error_set(CCS_ENOMEM,
-				      "out of memory for a meeting of %d "
-				      "ranks",
-				      env->nranks);
-	if (!s)
+	if (!make_seats(h))
+		s = error_set(CCS_ENOMEM, "out of memory for a meeting of %d ranks", env->nranks);
+	else
 		s = wire_listen(&p, begin + (limit < PORT_SECONDS ? limit : PORT_SECONDS),
 				&h->port);
 	if (!s)

@@ -73,6 +73,12 @@ static void make_hello(struct visitor *v, ccs_status here)
 /* How a call turned out. */
 enum outcome { OVER, AGAIN };
 
+static enum outcome again(struct visitor *v, const char *why)
+{
+	snprintf(v->why, sizeof(v->why), "%.299s", why);
+	return AGAIN;
+}
+
 static ccs_status stranger(const struct visitor *v)
 {
 	return error_set(CCS_ESYSTEM,
@@ -110,21 +116,13 @@ static enum outcome receive(struct visitor *v, int fd, struct wire_answer *a, do
 	while (got < sizeof(*a)) {
 		ssize_t k;
 
-		if (!wire_wait(fd, POLLIN, end)) {
-			snprintf(v->why, sizeof(v->why),
-				 "somebody listens there, and does not "
-				 "answer");
-			return AGAIN;
-		}
+		if (!wire_wait(fd, POLLIN, end))
+			return again(v, "somebody listens there, and does not answer");
 		k = recv(fd, (char *)a + got, sizeof(*a) - got, 0);
 		if (k < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
 			continue;
-		if (k <= 0) {
-			snprintf(v->why, sizeof(v->why),
-				 "who listens there hangs up without an "
-				 "answer");
-			return AGAIN;
-		}
+		if (k <= 0)
+			return again(v, "who listens there hangs up without an answer");
 		got += (size_t)k;
 		if (!check_head(v, a, got, s))
 			return OVER;
@@ -148,7 +146,7 @@ static enum outcome understand(struct visitor *v, struct wire_answer *a, ccs_sta
 		return OVER;
 	case WIRE_FAILED:
 	case WIRE_REFUSED: *s = error_set(told, "%s", a->text); return OVER;
-	case WIRE_ELSEWHERE: snprintf(v->why, sizeof(v->why), "%.299s", a->text); return AGAIN;
+	case WIRE_ELSEWHERE: return again(v, a->text);
 	case WIRE_SEATED:
 	default: break;
 	}

@@ -23,17 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file that is open. */
-struct image {
-	int fd;
-	uint64_t size;
-};
-
-static bool get(const void *of, uint64_t at, void *to, size_t n)
+/* Of an open file. */
+static bool get(const void *fd, uint64_t at, void *to, size_t n)
 {
-	const struct image *f = of;
-
-	return file_read(f->fd, at, to, n);
+	return file_read(*(const int *)fd, at, to, n);
 }
 
 /* ---- in any file ---------------------------------------------------------------------- */
@@ -51,19 +44,18 @@ static bool is_source(const char *path, char *how, size_t size)
 }
 
 /* Where the module is in the file. */
-static ccs_status find(const struct image *f, const char *path, uint64_t *at, uint64_t *len)
+static ccs_status find(const struct elf_bytes *f, const char *path, uint64_t *at, uint64_t *len)
 {
-	const struct elf_bytes bytes = { f->size, get, f };
 	struct ccs_module_head head;
 	const char *wrong;
 	char how[600];
 
 	memset(&head, 0, sizeof(head));
-	if (!get(f, 0, &head, f->size < sizeof(head) ? (size_t)f->size : sizeof(head)))
+	if (!f->read(f->of, 0, &head, f->size < sizeof(head) ? (size_t)f->size : sizeof(head)))
 		return error_set(CCS_EFILE, "%s cannot be read: %s", path,
 				 errno ? strerror(errno) : "it has just become shorter");
 	if (memcmp(&head, ELFMAG, SELFMAG) == 0) {
-		wrong = elf_module(&bytes, at, len);
+		wrong = elf_module(f, at, len);
 		return !wrong ? CCS_OK : error_set(CCS_EFILE, "%s: the file %s", path, wrong);
 	}
 	*at = 0;
@@ -84,13 +76,14 @@ static ccs_status find(const struct image *f, const char *path, uint64_t *at, ui
 /* The module's bytes alone, and no more than the file has now. */
 static ccs_status read_module(const char *path, unsigned char **data, uint64_t *len)
 {
-	struct image f;
+	struct elf_bytes f = { .read = get };
 	char why[700];
 	uint64_t at = 0;
 	ccs_status s;
+	int fd = file_open(AT_FDCWD, path, 0, &f.size, why, sizeof(why));
 
-	f.fd = file_open(AT_FDCWD, path, 0, &f.size, why, sizeof(why));
-	if (f.fd < 0)
+	f.of = &fd;
+	if (fd < 0)
 		return error_set(
 			CCS_EFILE, "%s %s%s", path, why,
 			strncmp(why, "is ", 3) ? "" : ": ccc SCHEDULE.ccs -o x.so makes a module");
@@ -99,12 +92,12 @@ static ccs_status read_module(const char *path, unsigned char **data, uint64_t *
 	if (!s && !*data)
 		s = error_set(CCS_ENOMEM, "%s: no memory for its %llu bytes", path,
 			      (unsigned long long)*len);
-	if (!s && !file_read(f.fd, at, *data, (size_t)*len)) {
+	if (!s && !file_read(fd, at, *data, (size_t)*len)) {
 		s = error_set(CCS_EFILE, "%s cannot be read: %s", path,
 			      errno ? strerror(errno) : "it has just become shorter");
 		free(*data);
 	}
-	close(f.fd);
+	close(fd);
 	return s;
 }
 

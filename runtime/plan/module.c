@@ -1,10 +1,16 @@
 /*
- * Questions to an open module. Everything read here was checked by verify.c.
+ * Questions to an open module, and what an element type is: ccs.h has what each call gives.
+ *
+ * In: a module that was opened, all of which verify.c has checked, and numbers of the
+ * caller's, of which each is checked. Out: copies; nothing here is kept. O(1), if ccs.h says
+ * nothing else.
  */
 #include "runtime/plan/load.h"
 
+#include "runtime/base/divide.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/prep.h"
+#include "runtime/plan/types.h"
 
 #include <stdlib.h>
 
@@ -70,14 +76,17 @@ struct plan_view *module_plan(const struct ccs_module *m, int nranks, int root)
 	return &m->plans[i];
 }
 
+/* The first plan for that number of ranks, or NULL. */
+static const struct plan_view *first_for(const struct ccs_module *m, int nranks)
+{
+	size_t i = nranks < 1 ? m->nplans : lower_bound(m, (uint32_t)nranks, 0);
+
+	return i < m->nplans && m->plans[i].plan->nranks == (uint32_t)nranks ? m->plans + i : NULL;
+}
+
 int ccs_module_has(const struct ccs_module *m, int nranks)
 {
-	size_t i;
-
-	if (!m || nranks < 1)
-		return 0;
-	i = lower_bound(m, (uint32_t)nranks, 0);
-	return i < m->nplans && m->plans[i].plan->nranks == (uint32_t)nranks;
+	return m && first_for(m, nranks);
 }
 
 ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, size_t count,
@@ -104,14 +113,27 @@ ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, s
 	return CCS_OK;
 }
 
+uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count)
+{
+	uint64_t longest = 0;
+
+	for (uint32_t i = 0; i < m->nbuffers; i++) {
+		uint64_t q = ceil_div(count, v->shapes[i].chunks);
+
+		longest = q > longest ? q : longest;
+	}
+	return longest;
+}
+
 ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t count, size_t *send,
 			       size_t *recv)
 {
-	size_t i;
+	const struct plan_view *v;
 
 	if (!m || !send || !recv)
 		return error_set(CCS_EINVAL, "ccs_module_elements: an argument is NULL");
-	if (!ccs_module_has(m, nranks))
+	v = first_for(m, nranks);
+	if (!v)
 		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", ccs_module_schedule(m),
 				 nranks);
 	if (m->head->flags & CCS_MODULE_SIZED)
@@ -119,6 +141,206 @@ ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t co
 				 "%s has a `sized` buffer: parsed and checked, "
 				 "cannot be run yet",
 				 ccs_module_schedule(m));
-	i = lower_bound(m, (uint32_t)nranks, 0);
-	return module_sizes(m, &m->plans[i], count, send, recv);
+	return module_sizes(m, v, count, send, recv);
+}
+
+/* ---- by numbers ----------------------------------------------------------------------- */
+
+static ccs_status is_null(const char *call)
+{
+	return error_set(CCS_EINVAL, "%s: an argument is NULL", call);
+}
+
+/* A number of a thing that there is `n` of. */
+static ccs_status no_such(const char *call, const char *thing, long long number, uint64_t n)
+{
+	return error_set(CCS_EINVAL, "%s: there is no %s %lld: %llu are numbered from 0", call,
+			 thing, number, (unsigned long long)n);
+}
+
+/* The plan of that number; else NULL, and why. */
+static const struct plan_view *plan_of(const struct ccs_module *m, int plan, const void *out,
+				       const char *call, ccs_status *s)
+{
+	*s = CCS_OK;
+	if (!m || !out)
+		*s = is_null(call);
+	else if (plan < 0 || (size_t)plan >= m->nplans)
+		*s = no_such(call, "plan", plan, m->nplans);
+	return *s ? NULL : m->plans + plan;
+}
+
+ccs_status ccs_module_describe(const struct ccs_module *m, struct ccs_module_info *info)
+{
+	uint32_t flags;
+
+	if (!m || !info)
+		return is_null("ccs_module_describe");
+	flags = m->head->flags;
+	*info = (struct ccs_module_info){
+		.plans = (int)m->nplans,
+		.buffers = (int)m->nbuffers,
+		.slots = m->head->slots,
+		.reduces = (flags & CCS_MODULE_REDUCES) != 0,
+		.averages = (flags & CCS_MODULE_REDUCES) && !(flags & CCS_MODULE_MIXED),
+		.even_counts = (flags & CCS_MODULE_EVEN_COUNTS) != 0,
+		.by_column = (flags & CCS_MODULE_BY_COLUMN) != 0,
+		.sized = (flags & CCS_MODULE_SIZED) != 0,
+	};
+	return CCS_OK;
+}
+
+int ccs_module_find(const struct ccs_module *m, int nranks, int root)
+{
+	const struct plan_view *v = m ? module_plan(m, nranks, root) : NULL;
+
+	return v ? (int)(v - m->plans) : -1;
+}
+
+ccs_status ccs_module_plan(const struct ccs_module *m, int plan, struct ccs_plan_info *info)
+{
+	ccs_status s;
+	const struct plan_view *v = plan_of(m, plan, info, "ccs_module_plan", &s);
+
+	if (!v)
+		return s;
+	*info = (struct ccs_plan_info){
+		.nranks = (int)v->plan->nranks,
+		.root = v->plan->root == CCS_NONE ? -1 : (int)v->plan->root,
+		.chunks = v->plan->cells,
+		.orders = (uint32_t)v->plan->after.n,
+		.operations = v->plan->ops.n,
+	};
+	return CCS_OK;
+}
+
+ccs_status ccs_module_buffer(const struct ccs_module *m, int plan, int buffer,
+			     struct ccs_buffer_info *info)
+{
+	static const char call[] = "ccs_module_buffer";
+	ccs_status s;
+	const struct plan_view *v = plan_of(m, plan, info, call, &s);
+	const struct ccs_buffer *b;
+
+	if (!v)
+		return s;
+	if (buffer < 0 || (uint32_t)buffer >= m->nbuffers)
+		return no_such(call, "buffer", buffer, m->nbuffers);
+	b = m->buffers + buffer;
+	*info = (struct ccs_buffer_info){
+		.name = m->text + b->name,
+		.direction = (ccs_direction)b->direction,
+		.blocks = v->shapes[buffer].blocks,
+		.chunks = v->shapes[buffer].chunks,
+		.first = v->shapes[buffer].cell,
+	};
+	return CCS_OK;
+}
+
+ccs_status ccs_module_expects(const struct ccs_module *m, int plan, int rank, uint32_t chunk,
+			      struct ccs_term *terms, size_t room, size_t *n)
+{
+	static const char call[] = "ccs_module_expects";
+	const struct ccs_sum *sum;
+	ccs_status s;
+	const struct plan_view *v = plan_of(m, plan, terms || !room ? n : NULL, call, &s);
+	uint32_t row;
+
+	if (!v)
+		return s;
+	if (rank < 0 || (uint32_t)rank >= v->plan->nranks)
+		return no_such(call, "rank", rank, v->plan->nranks);
+	if (chunk >= v->plan->cells)
+		return no_such(call, "chunk", chunk, v->plan->cells);
+	*n = 0;
+	row = v->expect[(size_t)rank * v->plan->cells + chunk];
+	if (row == CCS_NONE || !module_cells_are(m, v, chunk, 1, CELL_FINAL))
+		return CCS_OK;
+	for (sum = v->sums + row;; sum++) {
+		if (*n < room)
+			terms[*n] = (struct ccs_term){ sum->cell, sum->first, sum->n, sum->times };
+		++*n;
+		if (sum->last)
+			return CCS_OK;
+	}
+}
+
+ccs_status ccs_module_after(const struct ccs_module *m, int plan, uint32_t order,
+			    struct ccs_order *after)
+{
+	static const char call[] = "ccs_module_after";
+	ccs_status s;
+	const struct plan_view *v = plan_of(m, plan, after, call, &s);
+	const struct ccs_after *a;
+
+	if (!v)
+		return s;
+	if (order >= v->plan->after.n)
+		return no_such(call, "order", order, v->plan->after.n);
+	a = v->after + order;
+	*after = (struct ccs_order){ a->rank, a->first, a->n };
+	return CCS_OK;
+}
+
+/* Elements of a cell of a buffer. */
+static uint64_t cell_elements(const struct ccs_module *m, const struct plan_view *v, uint32_t cell,
+			      uint64_t count)
+{
+	const struct ccs_shape *x = v->shapes;
+	uint64_t q, from;
+
+	while (x + 1 < v->shapes + m->nbuffers && cell >= x[1].cell)
+		x++;
+	q = ceil_div(count, x->chunks);
+	from = (cell - x->cell) % x->chunks * q;
+	return from >= count ? 0 : count - from < q ? count - from : q;
+}
+
+ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count, uint64_t *elements)
+{
+	ccs_status s;
+	const struct plan_view *v = plan_of(m, plan, elements, "ccs_module_moved", &s);
+	uint64_t sum = 0;
+	bool over = count > PTRDIFF_MAX;
+
+	if (!v)
+		return s;
+	if (m->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
+		return error_set(CCS_EUNSUPPORTED, "%s cannot be run yet", ccs_module_schedule(m));
+	for (uint64_t i = 0; i < v->plan->ops.n && !over; i++) {
+		const struct ccs_op *o = v->ops + i;
+
+		for (uint32_t j = 0; o->out != CCS_NONE && j < o->n && !over; j++) {
+			uint32_t cell = o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j);
+
+			over = __builtin_add_overflow(sum, cell_elements(m, v, cell, count), &sum);
+		}
+	}
+	*elements = sum;
+	return over ? error_set(CCS_EINVAL, "ccs_module_moved: count %zu is too large", count)
+		    : CCS_OK;
+}
+
+ccs_status ccs_dtype_describe(ccs_dtype t, struct ccs_dtype_info *info)
+{
+	const struct ccs_dtype_info *f = type_fact(t);
+
+	if (!info)
+		return is_null("ccs_dtype_describe");
+	if (!f)
+		return no_such("ccs_dtype_describe", "element type", (int)t, CCS_NDTYPES);
+	*info = *f;
+	return CCS_OK;
+}
+
+ccs_status ccs_redop_describe(ccs_redop op, struct ccs_redop_info *info)
+{
+	const char *name = ccs_redop_name(op);
+
+	if (!info)
+		return is_null("ccs_redop_describe");
+	if (!name)
+		return no_such("ccs_redop_describe", "operator", (int)op, CCS_NREDOPS);
+	*info = (struct ccs_redop_info){ name, op_fact((int)op)->chooses, op_fact((int)op)->nccl };
+	return CCS_OK;
 }

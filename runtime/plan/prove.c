@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- memory ---------------------------------------------------------------------- */
@@ -86,13 +87,22 @@ void prove_drop(struct prove *p, void *rows)
 	free((struct prove_block *)rows - 1);
 }
 
-void *prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t size)
+void prove_drop_since(struct prove *p, const struct prove_block *before)
 {
-	struct prove_block *b = rows ? (struct prove_block *)rows - 1 : NULL, *more;
-	uint64_t want = *cap + *cap / 2 + 64, bytes, had = b ? b->bytes : 0;
+	while (p->blocks != before)
+		prove_drop(p, p->blocks + 1);
+}
+
+bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t size)
+{
+	uint64_t want = *cap + *cap / 2 + 64, bytes, had;
+	struct prove_block *b, *more;
 
 	if (n <= *cap)
-		return rows;
+		return true;
+	memcpy(&b, rows, sizeof(b)); /* whatever it points to */
+	b = b ? b - 1 : NULL;
+	had = b ? b->bytes : 0;
 	want = want < n ? n : want;
 	if (b)
 		unlink_block(p, b);
@@ -100,11 +110,14 @@ void *prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t 
 	if (!more) {
 		if (b)
 			link_block(p, b, had);
-		return no_memory(p);
+		prove_no_memory(p);
+		return false;
 	}
 	link_block(p, more, bytes);
+	more++; /* the rows are behind it */
+	memcpy(rows, &more, sizeof(more));
 	*cap = want;
-	return more + 1;
+	return true;
 }
 
 /* ---- words ----------------------------------------------------------------------- */
@@ -211,8 +224,7 @@ ccs_status prove_plan(const struct ccs_module *m, const struct plan_view *v, uin
 	*facts = (struct prove_facts){ 0 };
 	if (prove_run(&p) && prove_cells(&p) && prove_after(&p))
 		prove_rounds(&p);
-	while (p.blocks)
-		prove_drop(&p, p.blocks + 1);
+	prove_drop_since(&p, NULL);
 	return p.status;
 }
 

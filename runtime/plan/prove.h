@@ -42,8 +42,8 @@ struct prove_facts {
  *  CCS_EFILE: it is not right; CCS_ENOMEM. Thread-safe.
  *  Time: O(cells that operations touch + waits + nranks * cells + contributions), and where
  *  an order is not plain to see, O(operations) for each 64 workers that such questions
- *  are about. Memory: 24 bytes a cell of a rank, 12 an operation, and the values held at a
- *  time; for questions 4 an operation and 8 a wait more, 20 a question (a million at a
+ *  are about. Memory: 24 bytes a cell of a rank, 12 an operation, 64 a worker, and the
+ *  values held at a time; for questions 8 an operation more, 20 a question (a million at a
  *  time), and 256 for each worker, wait and message under way. */
 ccs_status prove_plan(const struct ccs_module *m, const struct plan_view *v, uint64_t memory,
 		      struct prove_facts *facts);

@@ -7,22 +7,18 @@
  * receives what it sends; a worker knows of its own rank from the start. What an operation
  * sends it knew when it began, its own message included.
  *
- * O(operations + waits) for each 64 ranks, and 16 bytes an operation.
+ * O(operations + waits) for each 64 ranks, and 8 bytes an operation.
  */
 #include "runtime/plan/prove_parts.h"
-
-#include <string.h>
 
 struct begun {
 	struct prove *p;
 	const struct plan_view *v;
-	uint32_t base;	       /* bit i is rank base + i */
-	uint32_t *done;	       /* [workers]: operations */
-	uint64_t *known;       /* [workers] */
-	uint64_t *behind;      /* [ops]: known when it is over */
-	uint64_t *told;	       /* messages, by FIFO: known when they were sent */
-	uint32_t *put, *taken; /* [fifos]: rows of `told`: the next to be sent, and received */
-	uint64_t *end;	       /* [ranks] */
+	uint32_t base;	  /* bit i is rank base + i */
+	uint32_t *done;	  /* [workers]: operations */
+	uint64_t *known;  /* [workers] */
+	uint64_t *behind; /* [ops]: known when it is over, and to whom it sends */
+	uint64_t *end;	  /* [ranks] */
 };
 
 static uint64_t bit_of(const struct begun *b, uint32_t rank)
@@ -33,12 +29,7 @@ static uint64_t bit_of(const struct begun *b, uint32_t rank)
 static void set_out(struct begun *b)
 {
 	const struct ccs_plan *plan = b->v->plan;
-	uint32_t at = 0;
 
-	for (uint64_t f = 0; f < plan->fifos.n; f++) {
-		b->put[f] = b->taken[f] = at;
-		at += b->v->fifos[f].messages;
-	}
 	for (uint64_t w = 0; w < plan->workers.n; w++) {
 		b->done[w] = 0;
 		b->known[w] = bit_of(b, b->v->workers[w].rank);
@@ -56,13 +47,10 @@ static void run_op(struct begun *b, uint32_t w)
 	for (uint32_t i = o->wait; i - o->wait < o->nwaits; i++) {
 		const struct ccs_wait *x = b->v->waits + i;
 
-		if (x->ops)
-			known |= b->behind[b->v->workers[x->worker].op + x->ops - 1];
+		known |= b->behind[b->v->workers[x->worker].op + x->ops - 1];
 	}
 	if (o->in != CCS_NONE)
-		known |= b->told[b->taken[o->in]++];
-	if (o->out != CCS_NONE)
-		b->told[b->put[o->out]++] = known;
+		known |= b->behind[b->p->sender[row]];
 	b->known[w] = b->behind[row] = known;
 	b->end[b->v->workers[w].rank] |= known;
 }
@@ -93,9 +81,6 @@ bool prove_after(struct prove *p)
 	b.done = prove_rows(p, plan->workers.n, sizeof(*b.done));
 	b.known = prove_rows(p, plan->workers.n, sizeof(*b.known));
 	b.behind = prove_rows(p, plan->ops.n, sizeof(*b.behind));
-	b.told = prove_rows(p, p->facts->messages, sizeof(*b.told));
-	b.put = prove_rows(p, plan->fifos.n, sizeof(*b.put));
-	b.taken = prove_rows(p, plan->fifos.n, sizeof(*b.taken));
 	b.end = prove_rows(p, plan->nranks, sizeof(*b.end));
 	if (p->status)
 		return false;

@@ -10,7 +10,7 @@
  *
  * One sweep over the order answers for up to 64 of the workers that the x belong to. Each
  * worker carries a row: how many operations of each of the 64 are known to be over. What a
- * message or a finished operation tells is the row of that moment: rows are shared until
+ * finished operation tells, and its message, is the row of that moment: rows are shared until
  * somebody changes them, and given back when nobody needs them. Without `messages` no
  * rank knows of another, so each has 64 workers of its own in one sweep.
  *
@@ -25,13 +25,8 @@
 
 /* Row 0 knows of nothing. */
 struct row {
+	uint32_t owners; /* free: the next free row */
 	uint32_t done[COLUMNS];
-};
-
-/* What is known when something is over: by itself it is operation `done` of its worker. */
-struct told {
-	uint32_t row, worker, done;
-	uint32_t next; /* of the FIFO's messages */
 };
 
 struct sweeps {
@@ -45,16 +40,10 @@ struct sweeps {
 	uint32_t *done;	       /* [workers]: operations */
 	uint32_t *row;	       /* [workers] */
 	uint64_t *asked;       /* [workers]: its next question */
-	uint32_t *watched;     /* [ops + 1]: where the waits for an operation begin ... */
-	uint32_t *waits;       /* ... here: rows of `waits`, by whom they wait for */
-	uint32_t *snapshot;    /* [waits]: the row that the operation left */
-	struct told *told;     /* messages on their way; [0] is none */
-	uint64_t ntold, captold;
-	uint32_t free_told;
-	uint32_t *first, *last; /* [fifos] */
+	uint32_t *known;       /* [ops]: the row that an operation left, as long as ... */
+	uint32_t *hearers;     /* [ops]: so many have yet to hear of it */
 	struct row *rows;
-	uint32_t *owners; /* of rows; free: the next free row */
-	uint64_t nrows, caprows, capowners;
+	uint64_t nrows, caprows;
 	uint32_t free_row;
 	const struct prove_question *open;
 };
@@ -95,35 +84,28 @@ static void number_columns(struct sweeps *s)
 	qsort(s->q, s->n, sizeof(*s->q), by_sweep);
 }
 
-/* The waits for each operation. */
-static void sort_waits(struct sweeps *s)
+static uint32_t awaited(const struct sweeps *s, const struct ccs_wait *x)
 {
-	uint64_t nops = s->v->plan->ops.n, nwaits = s->v->plan->waits.n;
+	return s->v->workers[x->worker].op + x->ops - 1;
+}
 
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint64_t i = 0; i < nwaits; i++) {
-			const struct ccs_wait *w = s->v->waits + i;
-			uint32_t *at = s->watched + s->v->workers[w->worker].op + w->ops - 1;
+/* Those that wait for an operation, or receive what it sends. */
+static void count_hearers(struct sweeps *s)
+{
+	const struct ccs_plan *plan = s->v->plan;
 
-			if (pass)
-				s->waits[(*at)++] = (uint32_t)i;
-			else
-				at[1]++;
-		}
-		for (uint64_t i = 1; !pass && i <= nops; i++)
-			s->watched[i] += s->watched[i - 1];
-	}
-	for (uint64_t i = nops; i > 0; i--)
-		s->watched[i] = s->watched[i - 1];
-	s->watched[0] = 0;
+	for (uint64_t i = 0; i < plan->ops.n; i++)
+		s->hearers[i] = s->messages && s->v->ops[i].out != CCS_NONE;
+	for (uint64_t i = 0; i < plan->waits.n; i++)
+		s->hearers[awaited(s, s->v->waits + i)]++;
 }
 
 /* ---- rows ------------------------------------------------------------------------ */
 
 static void let_row(struct sweeps *s, uint32_t row)
 {
-	if (row && !--s->owners[row]) {
-		s->owners[row] = s->free_row;
+	if (row && !--s->rows[row].owners) {
+		s->rows[row].owners = s->free_row;
 		s->free_row = row;
 	}
 }
@@ -131,43 +113,25 @@ static void let_row(struct sweeps *s, uint32_t row)
 static uint32_t own_row(struct sweeps *s, uint32_t row)
 {
 	if (row)
-		s->owners[row]++;
-	return row;
-}
-
-/* 0: no memory. */
-static uint32_t new_row(struct sweeps *s)
-{
-	uint32_t row = s->free_row;
-	struct row *rows;
-	uint32_t *owners;
-
-	if (row) {
-		s->free_row = s->owners[row];
-	} else {
-		rows = prove_grow(s->p, s->rows, &s->caprows, s->nrows + 1, sizeof(*rows));
-		s->rows = rows ? rows : s->rows;
-		owners = prove_grow(s->p, s->owners, &s->capowners, s->nrows + 1, sizeof(*owners));
-		s->owners = owners ? owners : s->owners;
-		if (!rows || !owners)
-			return 0;
-		row = (uint32_t)s->nrows++;
-	}
-	s->owners[row] = 1;
+		s->rows[row].owners++;
 	return row;
 }
 
 /* A row that worker w alone has, with what it knew: 0: no memory. */
 static uint32_t private_row(struct sweeps *s, uint32_t w)
 {
-	uint32_t row = s->row[w], own;
+	uint32_t row = s->row[w], own = s->free_row;
 
-	if (row && s->owners[row] == 1)
+	if (row && s->rows[row].owners == 1)
 		return row;
-	own = new_row(s);
-	if (!own)
+	if (own)
+		s->free_row = s->rows[own].owners;
+	else if (prove_grow(s->p, &s->rows, &s->caprows, s->nrows + 1, sizeof(*s->rows)))
+		own = (uint32_t)s->nrows++;
+	else
 		return 0;
 	s->rows[own] = s->rows[row];
+	s->rows[own].owners = 1;
 	let_row(s, row);
 	return s->row[w] = own;
 }
@@ -210,64 +174,36 @@ static bool learn(struct sweeps *s, uint32_t w, uint32_t from, uint32_t other, u
 
 /* ---- one operation --------------------------------------------------------------- */
 
-static bool begin_op(struct sweeps *s, uint32_t w, const struct ccs_op *o)
+/* Worker w hears of another's operation, which is over. */
+static bool hear(struct sweeps *s, uint32_t w, uint32_t other, uint32_t row)
+{
+	if (!learn(s, w, s->known[row], other, row - s->v->workers[other].op + 1))
+		return false;
+	if (!--s->hearers[row])
+		let_row(s, s->known[row]);
+	return true;
+}
+
+static bool begin_op(struct sweeps *s, uint32_t w, uint32_t row, const struct ccs_op *o)
 {
 	for (uint32_t i = o->wait; i - o->wait < o->nwaits; i++) {
 		const struct ccs_wait *x = s->v->waits + i;
 
-		if (!learn(s, w, s->snapshot[i], x->worker, x->ops))
+		if (!hear(s, w, x->worker, awaited(s, x)))
 			return false;
-		let_row(s, s->snapshot[i]);
 	}
-	if (s->messages && o->in != CCS_NONE) {
-		uint32_t i = s->first[o->in];
-		struct told t = s->told[i];
-
-		if (!learn(s, w, t.row, t.worker, t.done))
-			return false;
-		let_row(s, t.row);
-		s->first[o->in] = t.next;
-		s->told[i].next = s->free_told;
-		s->free_told = i;
-	}
-	return true;
+	return !s->messages || o->in == CCS_NONE ||
+	       hear(s, w, s->v->fifos[o->in].src_worker, s->p->sender[row]);
 }
 
-static bool tell(struct sweeps *s, uint32_t w, uint32_t fifo)
+static void end_op(struct sweeps *s, uint32_t w, uint32_t row)
 {
-	uint32_t i = s->free_told;
-	struct told *more;
-
-	if (i) {
-		s->free_told = s->told[i].next;
-	} else {
-		more = prove_grow(s->p, s->told, &s->captold, s->ntold + 1, sizeof(*more));
-		if (!more)
-			return false;
-		s->told = more;
-		i = (uint32_t)s->ntold++;
-	}
-	s->told[i] = (struct told){ own_row(s, s->row[w]), w, s->done[w], 0 };
-	if (s->first[fifo])
-		s->told[s->last[fifo]].next = i;
-	else
-		s->first[fifo] = i;
-	s->last[fifo] = i;
-	return true;
-}
-
-static bool end_op(struct sweeps *s, uint32_t w, uint32_t row, const struct ccs_op *o)
-{
-	s->done[w]++;
-	for (uint32_t i = s->watched[row]; i < s->watched[row + 1]; i++)
-		s->snapshot[s->waits[i]] = own_row(s, s->row[w]);
-	if (s->messages && o->out != CCS_NONE && !tell(s, w, o->out))
-		return false;
-	if (s->done[w] == s->v->workers[w].nops) {
+	if (s->hearers[row])
+		s->known[row] = own_row(s, s->row[w]);
+	if (++s->done[w] == s->v->workers[w].nops) {
 		let_row(s, s->row[w]);
 		s->row[w] = 0;
 	}
-	return true;
 }
 
 /* The questions whether something is over before this operation of worker w begins. */
@@ -289,36 +225,24 @@ static bool answer(struct sweeps *s, uint32_t w, uint32_t row)
 
 /* ---- sweeps ---------------------------------------------------------------------- */
 
-/* The first of its questions about an operation from `row` on. */
-static uint64_t first_question(const struct sweeps *s, uint32_t row)
-{
-	uint64_t low = s->from, high = s->end;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (s->q[middle].y < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static bool sweep(struct sweeps *s)
 {
 	const struct plan_view *v = s->v;
+	uint64_t asked = s->from;
 
+	count_hearers(s);
 	for (uint32_t w = 0; w < v->plan->workers.n; w++) {
 		s->done[w] = s->row[w] = 0;
-		s->asked[w] = first_question(s, v->workers[w].op);
+		while (asked < s->end && s->q[asked].y < v->workers[w].op)
+			asked++;
+		s->asked[w] = asked;
 	}
 	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
 		uint32_t w = s->p->order[i], row = v->workers[w].op + s->done[w];
-		const struct ccs_op *o = v->ops + row;
 
-		if (!begin_op(s, w, o) || !answer(s, w, row) || !end_op(s, w, row, o))
+		if (!begin_op(s, w, row, v->ops + row) || !answer(s, w, row))
 			return false;
+		end_op(s, w, row);
 	}
 	return true;
 }
@@ -332,47 +256,32 @@ static bool allocate(struct sweeps *s)
 	s->done = prove_rows(p, plan->workers.n, sizeof(*s->done));
 	s->row = prove_rows(p, plan->workers.n, sizeof(*s->row));
 	s->asked = prove_rows(p, plan->workers.n, sizeof(*s->asked));
-	s->watched = prove_rows(p, plan->ops.n + 1, sizeof(*s->watched));
-	s->waits = prove_rows(p, plan->waits.n, sizeof(*s->waits));
-	s->snapshot = prove_rows(p, plan->waits.n, sizeof(*s->snapshot));
-	s->first = prove_rows(p, plan->fifos.n, sizeof(*s->first));
-	s->last = prove_rows(p, plan->fifos.n, sizeof(*s->last));
-	s->told = prove_grow(p, NULL, &s->captold, 1, sizeof(*s->told));
-	s->rows = prove_grow(p, NULL, &s->caprows, 1, sizeof(*s->rows));
-	s->owners = prove_grow(p, NULL, &s->capowners, 1, sizeof(*s->owners));
+	s->known = prove_rows(p, plan->ops.n, sizeof(*s->known));
+	s->hearers = prove_rows(p, plan->ops.n, sizeof(*s->hearers));
+	prove_grow(p, &s->rows, &s->caprows, 1, sizeof(*s->rows));
 	if (p->status)
 		return false;
 	memset(s->rows, 0, sizeof(*s->rows));
-	s->nrows = s->ntold = 1;
+	s->nrows = 1;
 	return true;
-}
-
-static void let_go(struct sweeps *s)
-{
-	void *const all[] = { s->column,   s->done,  s->row,  s->asked, s->watched, s->waits,
-			      s->snapshot, s->first, s->last, s->told,	s->rows,    s->owners };
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		prove_drop(s->p, all[i]);
 }
 
 bool prove_before(struct prove *p, struct prove_question *q, uint64_t n, bool messages,
 		  const struct prove_question **open)
 {
 	struct sweeps s = { .p = p, .v = p->v, .messages = messages, .q = q, .n = n };
+	const struct prove_block *before = p->blocks;
 	bool right = allocate(&s);
 
-	if (right) {
+	if (right)
 		number_columns(&s);
-		sort_waits(&s);
-	}
 	for (; right && s.from < n; s.from = s.end) {
 		s.base = q[s.from].column / COLUMNS * COLUMNS;
 		for (s.end = s.from; s.end < n && q[s.end].column - s.base < COLUMNS;)
 			s.end++;
 		right = sweep(&s);
 	}
-	let_go(&s);
+	prove_drop_since(p, before);
 	*open = s.open;
 	return right;
 }

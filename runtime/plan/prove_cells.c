@@ -81,9 +81,8 @@ static bool begin(struct prove_sweep *s)
 	s->length = prove_rows(s->p, plan->cells, sizeof(*s->length));
 	s->input = prove_rows(s->p, plan->cells, sizeof(*s->input));
 	s->done = prove_rows(s->p, plan->workers.n, sizeof(*s->done));
-	s->waited = prove_rows(s->p, plan->workers.n, sizeof(*s->waited));
-	s->first = prove_rows(s->p, plan->fifos.n, sizeof(*s->first));
-	s->last = prove_rows(s->p, plan->fifos.n, sizeof(*s->last));
+	s->waited = prove_rows(s->p, plan->workers.n, PROVE_WAITED * sizeof(*s->waited));
+	s->sent = prove_rows(s->p, plan->ops.n, sizeof(*s->sent));
 	s->value = prove_rows(s->p, most_cells(s->v), sizeof(*s->value));
 	if (s->p->status)
 		return false;
@@ -162,6 +161,7 @@ bool prove_cells(struct prove *p)
 				 .scaled = (p->m->head->flags &
 					    (CCS_MODULE_REDUCES | CCS_MODULE_MIXED)) ==
 					   CCS_MODULE_REDUCES };
+	const struct prove_block *before = p->blocks;
 	struct promise *promised;
 
 	if (!begin(&s))
@@ -174,6 +174,6 @@ bool prove_cells(struct prove *p)
 	promised = prove_rows(p, p->v->plan->sums.n, sizeof(*promised));
 	if (!promised || !ends_right(&s, promised))
 		return false;
-	prove_drop(p, s.cells); /* the most of it */
+	prove_drop_since(p, before);
 	return true;
 }

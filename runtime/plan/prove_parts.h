@@ -36,16 +36,19 @@ struct prove {
 	struct prove_block *blocks; /* all memory; freed at once */
 	ccs_status status;	    /* the first failure; its text is the thread's */
 	uint32_t *order;	    /* [ops.n]: the worker whose next operation comes next */
+	uint32_t *sender;	    /* [ops.n]: the row that sends what an operation receives */
 };
 
 /* ---- prove.c --------------------------------------------------------------------- */
 
 /** Zeroed rows, which last as long as the proof; NULL: no memory, and p->status says so. */
 void *prove_rows(struct prove *p, uint64_t n, size_t size);
-/** Makes room for more of them, at least `n`; the new ones are not zeroed. */
-void *prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t size);
-/** Gives rows back before the end. */
+/** Makes room for more of them, at least `n`, where `rows` is the address of the pointer to them;
+ *  the new ones are not zeroed. False: no memory, and all is as it was. */
+bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t size);
+/** Gives rows back before the end; ... all that were made since p->blocks was that. */
 void prove_drop(struct prove *p, void *rows);
+void prove_drop_since(struct prove *p, const struct prove_block *before);
 
 /** There is no memory; p->status says so. */
 void prove_no_memory(struct prove *p);
@@ -69,7 +72,7 @@ struct prove_text prove_op_text(const struct prove *p, uint32_t row);
 
 /* ---- prove_run.c ----------------------------------------------------------------- */
 
-/** What FIFOs say of themselves is true, and the plan ends; sets p->order. */
+/** What FIFOs say of themselves is true, and the plan ends; sets p->order and p->sender. */
 bool prove_run(struct prove *p);
 
 /* ---- prove_before.c -------------------------------------------------------------- */

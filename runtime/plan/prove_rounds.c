@@ -32,9 +32,8 @@ struct times {
 	struct prove *p;
 	const struct plan_view *v;
 	uint32_t width;
-	struct use *uses;  /* [nranks * width] */
-	uint64_t *message; /* [ops]: when its message is there; 0: always */
-	uint32_t *done;	   /* [workers]: operations */
+	struct use *uses; /* [nranks * width] */
+	uint32_t *done;	  /* [workers]: operations */
 	uint32_t rounds;
 };
 
@@ -53,6 +52,22 @@ static uint64_t over(const struct ccs_op *o)
 	return begin_of(o) + 1 + (o->flags & CCS_OP_SHIFTED ? 1 : 0);
 }
 
+/* When what it sends is there. */
+static uint64_t round_of(const struct ccs_op *o)
+{
+	return (2 * (uint64_t)o->phase + 2) * LEVELS;
+}
+
+/* When what it receives is there; 0: nothing has to come. */
+static uint64_t came(const struct times *t, uint32_t row)
+{
+	const struct ccs_op *o = t->v->ops + row;
+
+	return o->in != CCS_NONE && (o->n || t->v->plan->after.n)
+		       ? round_of(t->v->ops + t->p->sender[row])
+		       : 0;
+}
+
 static struct use *use_of(const struct times *t, uint32_t w, uint32_t cell)
 {
 	return t->uses + (size_t)t->v->workers[w].rank * t->width + cell;
@@ -64,7 +79,7 @@ static uint64_t first_time(const struct times *t, uint32_t w, uint32_t row)
 	const struct ccs_op *o = t->v->ops + row;
 	uint64_t first = LEVELS;
 
-	first = most(first, t->message[row] + LEVELS);
+	first = most(first, came(t, row) + LEVELS);
 	if (t->v->plan->after.n) {
 		if (row > t->v->workers[w].op)
 			first = most(first, over(o - 1));
@@ -93,7 +108,7 @@ static bool writes(const struct times *t, uint32_t w, uint32_t row)
 {
 	const struct ccs_op *o = t->v->ops + row;
 	bool early = o->flags & CCS_OP_TO_CELLS;
-	uint64_t at = early ? t->message[row] : begin_of(o);
+	uint64_t at = early ? came(t, row) : begin_of(o);
 
 	if (early && begin_of(o) != at + LEVELS)
 		return prove_wrong_at(t->p, row,
@@ -130,7 +145,6 @@ static bool sends(struct times *t, uint32_t w, const struct ccs_op *o)
 	if (!o->n && !t->v->plan->after.n)
 		return true;
 	t->rounds = t->rounds > o->phase ? t->rounds : o->phase + 1;
-	t->message[o->to] = (2 * (uint64_t)o->phase + 2) * LEVELS;
 	if (o->n != 1 && !(o->flags & CCS_OP_FROM_CELLS) != !(to->flags & CCS_OP_TO_CELLS))
 		return prove_wrong_at(t->p, (uint32_t)(o - t->v->ops),
 				      "between hosts its message of %u cells is in place on one "
@@ -139,7 +153,7 @@ static bool sends(struct times *t, uint32_t w, const struct ccs_op *o)
 	for (uint32_t j = 0; o->flags & CCS_OP_FROM_CELLS && j < o->n; j++) {
 		struct use *u = use_of(t, w, from + j);
 
-		u->sent = most(u->sent, t->message[o->to]);
+		u->sent = most(u->sent, round_of(o));
 	}
 	return true;
 }
@@ -165,10 +179,10 @@ bool prove_rounds(struct prove *p)
 {
 	const struct ccs_plan *plan = p->v->plan;
 	struct times t = { .p = p, .v = p->v, .width = plan->cells + plan->scratch };
+	const struct prove_block *before = p->blocks;
 	bool right = true;
 
 	t.uses = prove_rows(p, (uint64_t)plan->nranks * t.width, sizeof(*t.uses));
-	t.message = prove_rows(p, plan->ops.n, sizeof(*t.message));
 	t.done = prove_rows(p, plan->workers.n, sizeof(*t.done));
 	if (p->status)
 		return false;
@@ -177,8 +191,6 @@ bool prove_rounds(struct prove *p)
 	if (right && t.rounds != plan->rounds)
 		right = prove_wrong(p, "between hosts it has %u rounds by its row, but needs %u",
 				    plan->rounds, t.rounds);
-	prove_drop(p, t.uses);
-	prove_drop(p, t.message);
-	prove_drop(p, t.done);
+	prove_drop_since(p, before);
 	return right;
 }

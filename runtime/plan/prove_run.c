@@ -1,8 +1,8 @@
 /*
  * An order in which a plan's operations can all be done.
  *
- * In: a plan of good form. Out: p->order; or what is wrong: a FIFO or the plan has other
- * numbers than it says, or the plan does not end.
+ * In: a plan of good form. Out: p->order and p->sender; or what is wrong: a FIFO or the plan
+ * has other numbers than it says, or the plan does not end.
  *
  * The rule of executors: an operation starts when its waits hold, its message is there,
  * and a slot of its FIFO is free. A FIFO has one sending and one receiving worker, so
@@ -14,6 +14,8 @@
  * with it.
  */
 #include "runtime/plan/prove_parts.h"
+
+#include <stdio.h>
 
 /* What a worker waits for. */
 enum reason { RUNS, MESSAGE, SLOT, WORKER };
@@ -88,16 +90,33 @@ static bool numbers(struct prove *p)
 	uint32_t *sent = prove_rows(p, n, sizeof(*sent));
 	uint32_t *got = prove_rows(p, n, sizeof(*got));
 	uint32_t *most = prove_rows(p, n, sizeof(*most));
-	bool right = sent && got && most;
 
-	if (right) {
-		count_messages(p, sent, got, most);
-		right = check_numbers(p, sent, got, most);
+	if (!sent || !got || !most)
+		return false;
+	count_messages(p, sent, got, most);
+	return check_numbers(p, sent, got, most);
+}
+
+/* A FIFO's k-th message is received by the k-th operation that receives from it. */
+static bool find_senders(struct prove *p)
+{
+	const struct plan_view *v = p->v;
+	uint32_t *rows = prove_rows(p, p->facts->messages, sizeof(*rows)), at = 0;
+	uint32_t *next = prove_rows(p, v->plan->fifos.n, sizeof(*next));
+
+	if (!rows || !next)
+		return false;
+	for (uint64_t f = 0; f < v->plan->fifos.n; f++) {
+		next[f] = at;
+		at += v->fifos[f].messages;
 	}
-	prove_drop(p, sent);
-	prove_drop(p, got);
-	prove_drop(p, most);
-	return right;
+	for (uint32_t i = 0; i < v->plan->ops.n; i++)
+		if (v->ops[i].out != CCS_NONE)
+			rows[next[v->ops[i].out]++] = i;
+	for (uint64_t i = v->plan->ops.n; i-- > 0;)
+		if (v->ops[i].in != CCS_NONE)
+			p->sender[i] = rows[--next[v->ops[i].in]];
+	return true;
 }
 
 /* ---- one run --------------------------------------------------------------------- */
@@ -215,25 +234,19 @@ static uint32_t find_cycle(const struct runner *r, uint32_t *length)
 static bool deadlock(const struct runner *r)
 {
 	uint32_t length, w = find_cycle(r, &length), what = r->what[w];
-	uint32_t row = r->v->workers[w].op + r->done[w];
-	struct prove_text at;
+	const struct plan_view *v = r->v;
+	struct prove_text t;
 
 	if (r->reason[w] == MESSAGE)
-		return prove_wrong_at(r->p, row,
-				      "waits for ever for a message from rank %u: a "
-				      "deadlock of %u workers with %u slots",
-				      r->v->fifos[what].src, length, r->p->m->head->slots);
-	if (r->reason[w] == SLOT)
-		return prove_wrong_at(r->p, row,
-				      "waits for ever for a free slot towards rank %u: a "
-				      "deadlock of %u workers with %u slots",
-				      r->v->fifos[what].dst, length, r->p->m->head->slots);
-	at = prove_op_text(r->p,
-			   r->v->workers[r->v->waits[what].worker].op + r->v->waits[what].ops - 1);
-	return prove_wrong_at(r->p, row,
-			      "waits for ever for %s: a deadlock of %u workers with %u "
-			      "slots",
-			      at.s, length, r->p->m->head->slots);
+		snprintf(t.s, sizeof(t.s), "a message from rank %u", v->fifos[what].src);
+	else if (r->reason[w] == SLOT)
+		snprintf(t.s, sizeof(t.s), "a free slot towards rank %u", v->fifos[what].dst);
+	else
+		t = prove_op_text(r->p,
+				  v->workers[v->waits[what].worker].op + v->waits[what].ops - 1);
+	return prove_wrong_at(r->p, v->workers[w].op + r->done[w],
+			      "waits for ever for %s: a deadlock of %u workers with %u slots", t.s,
+			      length, r->p->m->head->slots);
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
@@ -250,31 +263,25 @@ static bool allocate(struct runner *r)
 	r->waiter = prove_rows(r->p, plan->ops.n, sizeof(*r->waiter));
 	r->next = prove_rows(r->p, plan->workers.n, sizeof(*r->next));
 	r->queue = prove_rows(r->p, plan->workers.n, sizeof(*r->queue));
-	r->p->order = prove_rows(r->p, plan->ops.n, sizeof(*r->p->order));
 	return r->p->status == CCS_OK;
-}
-
-static void let_go(struct runner *r)
-{
-	prove_drop(r->p, r->done);
-	prove_drop(r->p, r->reason);
-	prove_drop(r->p, r->what);
-	prove_drop(r->p, r->sent);
-	prove_drop(r->p, r->got);
-	prove_drop(r->p, r->waiter);
-	prove_drop(r->p, r->next);
-	prove_drop(r->p, r->queue);
 }
 
 bool prove_run(struct prove *p)
 {
 	struct runner r = { .p = p, .v = p->v };
-	bool right = numbers(p) && allocate(&r);
+	const struct prove_block *before;
+	bool right;
 
+	p->order = prove_rows(p, p->v->plan->ops.n, sizeof(*p->order));
+	p->sender = prove_rows(p, p->v->plan->ops.n, sizeof(*p->sender));
+	before = p->blocks;
+	right = !p->status && numbers(p) && find_senders(p);
+	prove_drop_since(p, before);
+	right = right && allocate(&r);
 	if (right) {
 		run(&r);
 		right = r.ran == p->v->plan->ops.n || deadlock(&r);
 	}
-	let_go(&r);
+	prove_drop_since(p, before);
 	return right;
 }

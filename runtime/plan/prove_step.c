@@ -60,7 +60,7 @@ static bool check_lengths(const struct prove_sweep *s, const struct prove_step *
 
 /* ---- messages -------------------------------------------------------------------- */
 
-/* Values that do not fit into a message's unit are in a block. */
+/* Units for the values of a message. */
 static uint32_t block_size(uint32_t n)
 {
 	return n / 2 + n % 2;
@@ -81,21 +81,18 @@ static bool wrong_message(const struct prove_sweep *s, const struct prove_step *
 
 static bool receive(struct prove_sweep *s, struct prove_step *t)
 {
-	uint32_t unit = s->first[t->o->in], *word = s->values.units[unit].word;
-	uint32_t n = t->o->n, block = word[2];
-	const struct ccs_op *from = s->v->ops + word[1];
+	uint32_t n = t->o->n, block;
+	const struct ccs_op *from;
 
-	t->sender = word[1];
+	t->sender = s->p->sender[t->row];
+	from = s->v->ops + t->sender;
+	block = s->sent[t->sender];
 	t->direct = from->flags & CCS_OP_DIRECT;
-	if (from->n != t->o->n || from->to != t->row)
+	if (from->n != n || from->to != t->row)
 		return wrong_message(s, t);
-	s->first[t->o->in] = word[0];
-	if (n == 1)
-		s->value[0] = s->values.units[unit].value[1];
-	prove_values_give(&s->values, unit, 1);
-	for (uint32_t j = 0; j < n && n > 1; j++)
+	for (uint32_t j = 0; j < n; j++)
 		s->value[j] = s->values.units[block + j / 2].value[j % 2];
-	if (n > 1)
+	if (n)
 		prove_values_give(&s->values, block, block_size(n));
 	return true;
 }
@@ -103,25 +100,15 @@ static bool receive(struct prove_sweep *s, struct prove_step *t)
 /* The message takes over the values. */
 static bool send(struct prove_sweep *s, const struct prove_step *t)
 {
-	uint32_t fifo = t->o->out, n = t->o->n, unit = prove_values_take(&s->values, 1);
-	uint32_t block = n > 1 ? prove_values_take(&s->values, block_size(n)) : 0;
+	uint32_t n = t->o->n, block = n ? prove_values_take(&s->values, block_size(n)) : 0;
 
-	if (!unit || (n > 1 && !block))
+	if (n && !block)
 		return false;
-	for (uint32_t j = 0; j < n; j++)
+	for (uint32_t j = 0; j < n; j++) {
 		prove_leaves(s, t, s->value[j]);
-	for (uint32_t j = 0; j < n && n > 1; j++)
 		s->values.units[block + j / 2].value[j % 2] = s->value[j];
-	s->values.units[unit].word[0] = 0;
-	s->values.units[unit].word[1] = t->row;
-	s->values.units[unit].word[2] = block;
-	if (n == 1)
-		s->values.units[unit].value[1] = s->value[0];
-	if (s->first[fifo])
-		s->values.units[s->last[fifo]].word[0] = unit;
-	else
-		s->first[fifo] = unit;
-	s->last[fifo] = unit;
+	}
+	s->sent[t->row] = block;
 	return true;
 }
 
@@ -205,7 +192,8 @@ bool prove_step(struct prove_sweep *s, uint32_t worker)
 				.row = w->op + s->done[worker]++ };
 	const struct ccs_op *o = t.o = s->v->ops + t.row;
 
-	if (!prove_waits(s, &t) || (o->in != CCS_NONE && !receive(s, &t)) ||
+	prove_waits(s, &t);
+	if ((o->in != CCS_NONE && !receive(s, &t)) ||
 	    (o->a != CCS_NONE &&
 	     !add_cells(s, &t, o->a, o->flags & CCS_OP_A_INITIAL, o->in == CCS_NONE)) ||
 	    (o->b != CCS_NONE && !add_cells(s, &t, o->b, o->flags & CCS_OP_B_INITIAL,

@@ -28,6 +28,13 @@ struct prove_length {
 
 #define PROVE_UNKNOWN 0u /* the class of `sized` chunks: may be anything */
 
+/* Operations first .. first + done - 1 are over; done 0: nothing is told. */
+struct prove_waited {
+	uint32_t first, done;
+};
+
+#define PROVE_WAITED 8u /* workers that a worker remembers to have waited for */
+
 /* Questions that could not be answered at once. */
 struct prove_asked {
 	struct prove_question *q;
@@ -45,12 +52,10 @@ struct prove_sweep {
 	uint32_t *length;	      /* [cells]: the class */
 	unsigned char *input;	      /* [cells]: nobody writes it */
 	uint32_t *done;		      /* [workers]: operations */
-	uint32_t *waited;	      /* [workers]: whom it has waited for: units of the pool,
-					   { next, first row of another worker, operations } */
-	uint32_t *first, *last;	      /* [fifos]: messages on their way: units of the pool,
-					   { next, row that sent it, its value or their block } */
-	struct prove_value *value;    /* of the current operation's cells */
-	bool scaled;		      /* initial values may be scaled as they are read */
+	struct prove_waited *waited;  /* [workers][PROVE_WAITED]: whom it has waited for */
+	uint32_t *sent; /* [ops]: the values of its message on its way: a block of the pool */
+	struct prove_value *value; /* of the current operation's cells */
+	bool scaled;		   /* initial values may be scaled as they are read */
 	struct prove_asked order, direct;
 };
 
@@ -70,8 +75,8 @@ static inline struct prove_cell *prove_cell(const struct prove_sweep *s, uint32_
 
 /* ---- prove_touch.c --------------------------------------------------------------- */
 
-/** The operation's waits hold. False: no memory. */
-bool prove_waits(struct prove_sweep *s, const struct prove_step *t);
+/** The operation's waits hold. */
+void prove_waits(struct prove_sweep *s, const struct prove_step *t);
 /** The operation reads, or writes, a cell of its rank: asks for the orders that this
  *  needs. False: they do not hold, or there is no memory. */
 bool prove_reads(struct prove_sweep *s, const struct prove_step *t, uint32_t cell);

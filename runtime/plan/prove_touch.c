@@ -20,7 +20,6 @@
 #include "runtime/plan/prove_sweep.h"
 
 #define MOST_ASKED ((uint64_t)1 << 20) /* gathered at a time */
-#define MOST_WAITED 8u		       /* workers that a worker remembers to have waited for */
 
 /* ---- questions ------------------------------------------------------------------- */
 
@@ -67,16 +66,13 @@ bool prove_answers(struct prove_sweep *s)
 static bool ask(struct prove_sweep *s, struct prove_asked *a, struct prove_question q)
 {
 	const struct prove_question *last = a->n ? a->q + a->n - 1 : NULL;
-	struct prove_question *more;
 
 	if (last && last->x == q.x && last->y == q.y)
 		return true;
 	if (a->n == MOST_ASKED && !answer(s, a))
 		return false;
-	more = prove_grow(s->p, a->q, &a->cap, a->n + 1, sizeof(*more));
-	if (!more)
+	if (!prove_grow(s->p, &a->q, &a->cap, a->n + 1, sizeof(q)))
 		return false;
-	a->q = more;
 	a->q[a->n++] = q;
 	if (a->messages)
 		s->p->facts->asked_direct++;
@@ -93,10 +89,12 @@ static bool is_worker(const struct ccs_worker *w, uint32_t row)
 /* x is a row of the same rank, looked at before. */
 static bool is_before(struct prove_sweep *s, const struct prove_step *t, uint32_t x, uint32_t cell)
 {
+	const struct prove_waited *waited = s->waited + (size_t)t->worker * PROVE_WAITED;
+
 	if (is_worker(s->v->workers + t->worker, x))
 		return true;
-	for (uint32_t i = s->waited[t->worker]; i; i = s->values.units[i].word[0])
-		if (x - s->values.units[i].word[1] < s->values.units[i].word[2])
+	for (uint32_t i = 0; i < PROVE_WAITED; i++)
+		if (x - waited[i].first < waited[i].done)
 			return true;
 	return ask(s, &s->order, (struct prove_question){ .x = x, .y = t->row, .cell = cell });
 }
@@ -117,39 +115,23 @@ static bool is_over(struct prove_sweep *s, const struct prove_step *t, uint32_t 
 /* ---- waits and messages ---------------------------------------------------------- */
 
 /* Worker w knows that another has done operations row .. row + done - 1. */
-static bool remember(struct prove_sweep *s, uint32_t w, uint32_t row, uint32_t done)
+static void remember(struct prove_sweep *s, uint32_t w, uint32_t row, uint32_t done)
 {
-	uint32_t n = 0, i, *word;
+	struct prove_waited *x = s->waited + (size_t)w * PROVE_WAITED, *end = x + PROVE_WAITED;
 
-	for (i = s->waited[w]; i; i = word[0], n++) {
-		word = s->values.units[i].word;
-		if (word[1] != row)
-			continue;
-		word[2] = word[2] > done ? word[2] : done;
-		return true;
-	}
-	if (n == MOST_WAITED)
-		return true;
-	i = prove_values_take(&s->values, 1);
-	if (!i)
-		return false;
-	word = s->values.units[i].word;
-	word[0] = s->waited[w];
-	word[1] = row;
-	word[2] = done;
-	s->waited[w] = i;
-	return true;
+	while (x < end && x->done && x->first != row)
+		x++;
+	if (x < end)
+		*x = (struct prove_waited){ row, x->done > done ? x->done : done };
 }
 
-bool prove_waits(struct prove_sweep *s, const struct prove_step *t)
+void prove_waits(struct prove_sweep *s, const struct prove_step *t)
 {
 	for (uint32_t i = 0; i < t->o->nwaits; i++) {
 		const struct ccs_wait *w = s->v->waits + t->o->wait + i;
 
-		if (!remember(s, t->worker, s->v->workers[w->worker].op, w->ops))
-			return false;
+		remember(s, t->worker, s->v->workers[w->worker].op, w->ops);
 	}
-	return true;
 }
 
 void prove_leaves(struct prove_sweep *s, const struct prove_step *t, struct prove_value value)

@@ -10,7 +10,7 @@
 bool prove_values_init(struct prove_values *s, struct prove *p)
 {
 	*s = (struct prove_values){ .p = p, .nunits = 1, .nbuckets = 1024 };
-	s->units = prove_grow(p, NULL, &s->cap, 1024, sizeof(*s->units));
+	prove_grow(p, &s->units, &s->cap, 1024, sizeof(*s->units));
 	s->buckets = prove_rows(p, s->nbuckets, sizeof(*s->buckets));
 	s->sums = prove_rows(p, VALUE_SUMS, sizeof(*s->sums));
 	return !p->status;
@@ -34,7 +34,6 @@ static uint32_t *list_of(struct prove_values *s, uint32_t *size)
 uint32_t prove_values_take(struct prove_values *s, uint32_t size)
 {
 	uint32_t *list = list_of(s, &size), block = *list;
-	union prove_unit *more;
 
 	if (block) {
 		*list = s->units[block].set.owners;
@@ -44,12 +43,8 @@ uint32_t prove_values_take(struct prove_values *s, uint32_t size)
 		prove_no_memory(s->p);
 		return 0;
 	}
-	if (s->nunits + size > s->cap) {
-		more = prove_grow(s->p, s->units, &s->cap, s->nunits + size, sizeof(*more));
-		if (!more)
-			return 0;
-		s->units = more;
-	}
+	if (!prove_grow(s->p, &s->units, &s->cap, s->nunits + size, sizeof(*s->units)))
+		return 0;
 	block = (uint32_t)s->nunits;
 	s->nunits += size;
 	return block;
@@ -230,15 +225,13 @@ static uint32_t merge(const struct prove_run *x, uint32_t nx, const struct prove
 /* x (+) y, whose cells begin `behind` x's. SET_NONE: no memory. */
 static uint32_t add_sets(struct prove_values *s, uint32_t x, uint32_t y, uint32_t behind)
 {
-	struct prove_run sx, sy, *more;
+	struct prove_run sx, sy;
 	uint32_t nx, ny;
 	const struct prove_run *rx = runs_of(s, x, &sx, &nx), *ry = runs_of(s, y, &sy, &ny);
 
-	more = prove_grow(s->p, s->merged, &s->capmerged, 2 * ((uint64_t)nx + ny), sizeof(*more));
-	if (!more)
+	if (!prove_grow(s->p, &s->merged, &s->capmerged, 2 * ((uint64_t)nx + ny), sizeof(sx)))
 		return SET_NONE;
-	s->merged = more;
-	return set_of(s, more, merge(rx, nx, ry, ny, behind, more));
+	return set_of(s, s->merged, merge(rx, nx, ry, ny, behind, s->merged));
 }
 
 static struct prove_value value_of(uint32_t set)

@@ -1,10 +1,8 @@
 /*
  * What the tables of rows.h say. Numbers that are no type have size 0 and no name. O(1), and
- * O(rows) for a name.
+ * O(rows) for a number in modules.
  */
 #include "runtime/plan/types.h"
-
-#include <string.h>
 
 #define ASSERT(constant, number, ...) \
 	_Static_assert((int)(constant) == (number), "ccs.h's numbers are those of the table");
@@ -14,7 +12,7 @@ TYPES(ASSERT)
 _Static_assert(TYPES(COUNT) == CCS_NDTYPES, "each of ccs.h's types has a row");
 _Static_assert(OPS(COUNT) == OP_COUNT, "each of ccs.h's operators has a row");
 
-static const struct type_fact types[CCS_NDTYPES] = {
+static const struct ccs_dtype_info types[CCS_NDTYPES] = {
 #define TYPE(t, number, name, alias, size, exponent, mantissa, has_sign, code) \
 	[t] = { name, alias, size, exponent, mantissa, has_sign },
 	TYPES(TYPE)
@@ -23,13 +21,12 @@ static const struct type_fact types[CCS_NDTYPES] = {
 enum { COMPUTE, CHOOSE };
 
 static const struct op_fact ops[OP_COUNT] = {
-#define OP(op, number, nccl, name, alias, how, result) \
-	[op] = { name, alias, number, nccl, how == CHOOSE },
+#define OP(op, number, nccl, name, alias, how, result) [op] = { name, number, nccl, how == CHOOSE },
 	OPS(OP)
 };
 #undef OP
 
-const struct type_fact *type_fact(ccs_dtype t)
+const struct ccs_dtype_info *type_fact(ccs_dtype t)
 {
 	return (unsigned)t < CCS_NDTYPES ? types + t : NULL;
 }
@@ -87,27 +84,6 @@ int ccs_redop_takes(ccs_redop op, ccs_dtype wide, const void *p, const void *q)
 	case CCS_FLOAT64: return takes_float((int)op, *(const double *)p, *(const double *)q);
 	default: return 0;
 	}
-}
-
-static bool is(const char *name, const char *own, const char *alias)
-{
-	return !strcmp(name, own) || (alias && !strcmp(name, alias));
-}
-
-int type_of_name(const char *name)
-{
-	for (int t = 0; t < CCS_NDTYPES; t++)
-		if (is(name, types[t].name, types[t].alias))
-			return t;
-	return -1;
-}
-
-int op_of_name(const char *name)
-{
-	for (int op = 0; op < OP_COUNT; op++)
-		if (is(name, ops[op].name, ops[op].alias))
-			return op;
-	return -1;
 }
 
 int op_of_number(uint32_t number)

@@ -11,31 +11,20 @@
 
 enum { OP_PREMUL = CCS_NREDOPS, OP_COUNT };
 
-struct type_fact {
-	const char *name, *alias;
-	size_t size;
-	int exponent, mantissa; /* bits of a float; 0 */
-	bool has_sign;
-};
-
 struct op_fact {
-	const char *name, *alias;
+	const char *name;
 	uint32_t number; /* in modules and kernels */
 	int nccl;	 /* NCCL's number; -1: it has none */
 	bool chooses;	 /* one of its operands, bit for bit */
 };
 
 /** NULL for a number that is no type. */
-const struct type_fact *type_fact(ccs_dtype t);
-/** The number of a type's name; -1: of none. */
-int type_of_name(const char *name);
+const struct ccs_dtype_info *type_fact(ccs_dtype t);
 
 /** Of a ccs_redop, or OP_PREMUL; NULL for a number that is neither. */
 const struct op_fact *op_fact(int op);
 /** "sum", "premul"; NULL for a number that is no operator. */
 const char *op_name(int op);
-/** The operator of a name, OP_PREMUL among them; -1: of none. */
-int op_of_name(const char *name);
 /** The operator that has this number in modules and kernels; -1: none. */
 int op_of_number(uint32_t number);
 

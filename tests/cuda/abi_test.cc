@@ -116,12 +116,6 @@ static void says(bool holds, const char *what, const char *why)
 	return false;
 }
 
-/* An older header may name the older of two. */
-[[maybe_unused]] static bool is_name(const char *const ours[2], const char *real)
-{
-	return !strcmp(ours[0], real) || (ours[1] && !strcmp(ours[1], real));
-}
-
 #if defined(ABI_DRIVER)
 static void check_numbers()
 {
@@ -160,7 +154,6 @@ static void check_numbers()
 }
 
 #define C(member, real) CALL(cuda_api, member, symbols, real)
-#define O(member, real) CALL(cuda_wanted, member, wanted, real)
 
 static void check_calls(size_t *n)
 {
@@ -204,24 +197,21 @@ static void check_calls(size_t *n)
 	C(event_query, cuEventQuery);
 	C(event_sync, cuEventSynchronize);
 	C(pointer_attribute, cuPointerGetAttribute);
-	*n = seen;
-}
-
-static void check_wanted(size_t *n)
-{
-	size_t seen = 0;
-
-	O(uuid, cuDeviceGetUuid);
-	O(can_access, cuDeviceCanAccessPeer);
-	O(enable_access, cuCtxEnablePeerAccess);
-	O(address_range, cuMemGetAddressRange);
-	O(ipc_get, cuIpcGetMemHandle);
-	O(ipc_open, cuIpcOpenMemHandle);
-	O(ipc_close, cuIpcCloseMemHandle);
-	O(pin, cuMemHostRegister);
-	O(unpin, cuMemHostUnregister);
+#if CUDA_VERSION >= 11040 /* an older header has the older of two */
+	C(uuid, cuDeviceGetUuid);
+#else
+	seen++;
+#endif
+	C(can_access, cuDeviceCanAccessPeer);
+	C(enable_access, cuCtxEnablePeerAccess);
+	C(address_range, cuMemGetAddressRange);
+	C(ipc_get, cuIpcGetMemHandle);
+	C(ipc_open, cuIpcOpenMemHandle);
+	C(ipc_close, cuIpcCloseMemHandle);
+	C(pin, cuMemHostRegister);
+	C(unpin, cuMemHostUnregister);
 #if CUDA_VERSION >= 12040
-	O(function_load, cuFuncLoad);
+	C(function_load, cuFuncLoad);
 #else
 	seen++;
 #endif
@@ -230,13 +220,11 @@ static void check_wanted(size_t *n)
 
 static void check()
 {
-	size_t n, most;
+	size_t n;
 
 	check_numbers();
 	check_calls(&n);
-	check_wanted(&most);
 	SAME(n, NSYMBOLS);	/* none is left out */
-	SAME(most, NWANTED);
 }
 #elif defined(ABI_NCCL)
 #define C(member, real) CALL(nccl_api, member, symbols, real)
@@ -404,11 +392,7 @@ static void look_into(const char *path)
 	says(library != nullptr, path, "it cannot be opened");
 	for (size_t i = 0; library && i < NSYMBOLS; i++)
 		says(dlsym(library, symbols[i]) != nullptr, symbols[i], "the library lacks it");
-#if defined(ABI_DRIVER)
-	for (size_t i = 0; library && i < NWANTED; i++)
-		says(dlsym(library, wanted[i][0]) || (wanted[i][1] && dlsym(library, wanted[i][1])),
-		     wanted[i][0], "the library lacks it");
-#elif defined(ABI_CCRUN_DRIVER)
+#if defined(ABI_CCRUN_DRIVER)
 	for (size_t i = 0; library && i < NNEWER; i++)
 		says(dlsym(library, newer[i]) != nullptr, newer[i], "the library lacks it");
 #endif

@@ -68,7 +68,7 @@ static void test_pointers(void)
 	int (*managed)(cuda_ptr *, size_t, unsigned), mode, mode1;
 	void *library = stand_in("libcuda.so.1", name, 1, &managed);
 	struct cuda d, e;
-	cuda_ptr here, there, both, seen;
+	cuda_ptr here, there, both;
 	void *pinned;
 	int local;
 
@@ -76,7 +76,7 @@ static void test_pointers(void)
 	mode1 = gpu_enter(&e, 1);
 	cuda_alloc(&e, &there, 100, "a test");
 	managed(&both, 100, 1);
-	cuda_alloc_host(&e, &pinned, &seen, 100, "a test");
+	cuda_alloc_host(&e, &pinned, 100, "a test");
 	cuda_leave(&e, mode1);
 	cuda_alloc(&d, &here, 100, "a test");
 	says(cuda_check_pointer(&d, (void *)(uintptr_t)here, "sendbuff"), CCS_OK, NULL,

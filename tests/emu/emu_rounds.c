@@ -307,7 +307,7 @@ static bool choose(struct sim *s, struct ccs_module *m, uint64_t seed)
 	s->count = emu_random(4) ? emu_random(most * lanes * 6) : emu_random(8);
 	if (flags & CCS_MODULE_EVEN_COUNTS)
 		s->count -= s->count % most;
-	s->longest = cuda_longest(m, v, s->count);
+	s->longest = module_longest(m, v, s->count);
 	s->tile = (1 + emu_random(4)) * lanes;
 	s->replicas = 1 + emu_random(3);
 	s->slot = s->tile * s->replicas;

@@ -227,7 +227,7 @@ static bool choose_sizes(const struct state *s, struct job *j)
 	c->count = emu_random(4) ? emu_random(most * lanes * 6) : emu_random(8);
 	if (s->m->head->flags & CCS_MODULE_EVEN_COUNTS)
 		c->count -= c->count % most;
-	c->longest = cuda_longest(s->m, s->v, c->count);
+	c->longest = module_longest(s->m, s->v, c->count);
 	c->tile = (1 + emu_random(4)) * lanes;
 	c->replicas = 1 + emu_random(s->replicas_max);
 	pieces = (c->longest + c->tile - 1) / c->tile;

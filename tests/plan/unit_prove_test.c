@@ -33,6 +33,7 @@ struct hand {
 	uint32_t expect[64];
 	struct ccs_sum sums[16];
 	uint32_t order[OPS];
+	uint32_t sender[OPS];
 };
 
 static struct hand *new_hand(void)
@@ -410,7 +411,7 @@ static void make_rows(struct graph *g)
 		for (uint32_t k = 0; k < o->nwaits; k++)
 			h->waits[nwaits++] = o->waits[k];
 		if (o->in != CCS_NONE)
-			got[o->in]++;
+			h->sender[row] = sender[o->in][got[o->in]++];
 		if (o->out != CCS_NONE)
 			sender[o->out][sent[o->out]++] = row;
 	}
@@ -467,6 +468,7 @@ static void orders_among_many_workers(void **state)
 		p.m = &g.h->m;
 		p.v = &g.h->v;
 		p.order = g.h->order;
+		p.sender = g.h->sender;
 		ask(&g, &p, false);
 		ask(&g, &p, true);
 		assert_null(p.blocks);
