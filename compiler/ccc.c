@@ -68,8 +68,8 @@ static int compile_files(struct command *c)
 		return 4;
 	}
 
-	for (size_t i = 0; i < c->nfiles; i++) {
-		c->options.file = c->files[i];
+	for (size_t i = 0; i < c->files.n; i++) {
+		c->options.file = c->files.v[i];
 		int status = compile(&c->options);
 		if (status > worst)
 			worst = status;

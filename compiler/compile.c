@@ -5,7 +5,6 @@
  * is emptied behind each.
  */
 #include "compiler/compile.h"
-#include "compiler/check/dead.h"
 #include "compiler/emit/output.h"
 #include "runtime/base/clock.h"
 
@@ -24,11 +23,6 @@ static void pass_done(struct ctx *c, const char *name, uint64_t ops, double *sin
 	*since = clock_seconds();
 }
 
-static void pass_begins(struct ctx *c, enum phase phase)
-{
-	c->diags->phase = (int)phase;
-}
-
 /* ---- checks ------------------------------------------------------------------------------- */
 
 bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, bool want_len,
@@ -38,7 +32,7 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	double since = clock_seconds();
 
 	memset(k, 0, sizeof(*k));
-	pass_begins(c, PHASE_EXPAND);
+	c->diags->phase = PHASE_EXPAND;
 	k->program = expand(c, in, quiet_where);
 	if (!k->program || k->program->partial) {
 		arena_free(c->scratch);
@@ -47,25 +41,25 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	uint64_t ops = k->program->nops;
 	pass_done(c, "expand", ops, &since);
 
-	pass_begins(c, PHASE_CONTRACT);
+	c->diags->phase = PHASE_CONTRACT;
 	k->contract = contract_expand(c, k->program);
 	bool contract_ok = k->contract && c->diags->errors == errors;
 	pass_done(c, "contract", ops, &since);
 
-	pass_begins(c, PHASE_MATCH);
+	c->diags->phase = PHASE_MATCH;
 	bool matched = match(c, k->program);
 	pass_done(c, "match", ops, &since);
 	if (!matched)
 		return false;
 
-	pass_begins(c, PHASE_DEADLOCK);
+	c->diags->phase = PHASE_DEADLOCK;
 	k->deadlock = deadlock(c, k->program);
 	witness(c, &k->deadlock);
 	pass_done(c, "deadlock", ops, &since);
 
 	/* A race and a deadlock are mistakes of their own; values mean nothing
 	 * when either is there. */
-	pass_begins(c, PHASE_RACE);
+	c->diags->phase = PHASE_RACE;
 	bool ordered = race(c, k->program);
 	if (!ordered && contract_ok && !k->deadlock.deadlocked)
 		race_help(c, k->program, k->contract);
@@ -73,7 +67,7 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	if (k->deadlock.deadlocked || !ordered || !contract_ok)
 		return false;
 
-	pass_begins(c, PHASE_DATA);
+	c->diags->phase = PHASE_DATA;
 	k->proof = proof(c, k->program, k->contract, &k->deadlock.order, want_len);
 	if (k->proof.wrong)
 		blame(c, k->program, k->contract, &k->deadlock.order, k->proof.wrong);
@@ -81,7 +75,7 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	if (!k->proof.proved || c->diags->errors != errors)
 		return false;
 
-	pass_begins(c, PHASE_CONTRACT);
+	c->diags->phase = PHASE_CONTRACT;
 	bool begun = after(c, k->program, k->contract, &k->deadlock.order);
 	pass_done(c, "after", ops, &since);
 	return begun;
@@ -122,23 +116,17 @@ bool plan_instance(struct ctx *c, const struct checked *k, const struct choice_l
 
 static int emit_object(struct ctx *c, struct bytes *m, const struct emission *e)
 {
-	const char *error = NULL;
-	void *object;
-	size_t checked = m->len, len;
+	size_t checked = m->len;
 	uint64_t sum = read_back_sum(m, checked);
 	double since = clock_seconds();
-	int status = kernels_add(c, m, &e->options->cuda);
+	int status = kernels_add(c, m, *e->opened, &e->options->cuda);
 
 	if (!status)
-		status = read_back_again(c, m, e->schedule, checked, sum);
+		status = read_back_again(c, m, e->schedule, checked, sum, e->opened);
 	pass_done(c, "kernels", m->len, &since);
 	if (status)
 		return status;
-	status = link_module(c, m, &object, &len, &error);
-	if (!status)
-		output_take(e->out, object, len);
-	else
-		diag_add(c->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s", error);
+	status = link_module(c, m, *e->opened, e->out);
 	pass_done(c, "link", m->len, &since);
 	return status;
 }
@@ -157,19 +145,18 @@ int emit_module(struct ctx *c, const struct emission *e)
 	struct bytes m = module_build(c, e->module, e->schedule, e->planned, e->nplanned);
 
 	pass_done(c, "module", m.len, &since);
-	int status =
-		read_back(c, &m, e->module, e->schedule, e->planned, e->nplanned, memory_left(c));
+	int status = read_back(c, &m, e->module, e->schedule, e->planned, e->nplanned,
+			       memory_left(c), e->opened);
 	pass_done(c, "read back", m.len, &since);
 	if (status)
 		return status;
 	switch (e->options->emit) {
 	case EMIT_SO: return emit_object(c, &m, e);
-	case EMIT_PLAN: return read_back_failed(c, e->schedule, plan_print(&m, e->out->stream));
-	case EMIT_JSON:
-		return read_back_failed(c, e->schedule, plan_print_json(&m, e->out->stream));
-	case EMIT_HEADER: header_print(&m, e->out->stream); break;
-	case EMIT_CUDA: fputs(cuda_source(c, &m), e->out->stream); break;
-	case EMIT_PTX: return kernels_ptx(c, &m, &e->options->cuda, e->out->stream);
+	case EMIT_PLAN: plan_print(*e->opened, e->out->stream); break;
+	case EMIT_JSON: plan_print_json(*e->opened, e->out->stream); break;
+	case EMIT_HEADER: header_print(*e->opened, e->out->stream); break;
+	case EMIT_CUDA: fputs(cuda_source(c, *e->opened), e->out->stream); break;
+	case EMIT_PTX: return kernels_ptx(c, *e->opened, &e->options->cuda, e->out->stream);
 	case EMIT_AST:
 	case EMIT_PROGRAM: break;
 	}

@@ -33,12 +33,12 @@
 #include "compiler/witness/witness.h"
 
 enum emit {
-	EMIT_SO,
 	EMIT_AST,
 	EMIT_PROGRAM,
 	EMIT_PLAN,
 	EMIT_JSON,
 	EMIT_HEADER,
+	EMIT_SO,
 	EMIT_CUDA,
 	EMIT_PTX
 };
@@ -84,7 +84,6 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 		    struct checked *k);
 
 /** Adds to `to` what nothing needs of an instance that is right; dead_warn() tells of it. */
-struct dead_list;
 void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, struct arena *keep);
 
 /** Lowers an instance that is right. `protocols`: by size, or NULL: by the model. False: a
@@ -93,7 +92,6 @@ bool plan_instance(struct ctx *c, const struct checked *k, const struct choice_l
 		   struct planned *to);
 
 /* What is to be written. */
-struct output;
 struct emission {
 	const struct options *options;
 	const struct module *module;
@@ -101,6 +99,8 @@ struct emission {
 	const struct planned *planned;
 	size_t nplanned;
 	struct output *out;
+	struct ccs_module **opened; /* the module, read back: for ccs_module_free, also when memory
+				       ran out */
 };
 
 /** Makes the module of planned instances, and of it what options.emit asks for. Returns 0

@@ -18,6 +18,8 @@ struct ctx {
 	FILE *progress; /* -v: a line a pass with its time and operations; or NULL */
 };
 
+#define NOWHERE ((struct span){ 0, 0 }) /* of a report that is about no place in the text */
+
 /* Values of diags.phase: the order of reports, ccs(5) 8. */
 enum phase {
 	PHASE_TEXT,   /* load, resolve */

@@ -10,75 +10,23 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LIMIT_SLOTS 65536u
 #define LIMIT_NUMBER_LIST 4096u
-
-/* Of options that have no letter. */
-enum {
-	OPT_SCHEDULE = 256,
-	OPT_SLOTS,
-	OPT_TARGET,
-	OPT_ARCH,
-	OPT_KERNELS,
-	OPT_PROTOCOLS,
-	OPT_EMIT,
-	OPT_FORMAT,
-	OPT_COLOR,
-	OPT_MAX_ERRORS,
-	OPT_MEMORY,
-	OPT_CHECK,
-	OPT_CHUNK,
-	OPT_RANK,
-	OPT_STEP,
-	OPT_VERSION,
-	OPT_EXPLAIN
-};
-
-/* In the order of the arguments; -W has its value attached: -Wall, never -W all. */
-static const char letters[] = "-:n:D:I:o:vgihW::w";
-
-static const struct option table[] = { { "schedule", required_argument, NULL, OPT_SCHEDULE },
-				       { "slots", required_argument, NULL, OPT_SLOTS },
-				       { "target", required_argument, NULL, OPT_TARGET },
-				       { "arch", required_argument, NULL, OPT_ARCH },
-				       { "kernels", required_argument, NULL, OPT_KERNELS },
-				       { "protocols", required_argument, NULL, OPT_PROTOCOLS },
-				       { "emit", required_argument, NULL, OPT_EMIT },
-				       { "diagnostics-format", required_argument, NULL,
-					 OPT_FORMAT },
-				       { "color", required_argument, NULL, OPT_COLOR },
-				       { "max-errors", required_argument, NULL, OPT_MAX_ERRORS },
-				       { "memory", required_argument, NULL, OPT_MEMORY },
-				       { "check", no_argument, NULL, OPT_CHECK },
-				       { "chunk", required_argument, NULL, OPT_CHUNK },
-				       { "rank", required_argument, NULL, OPT_RANK },
-				       { "step", required_argument, NULL, OPT_STEP },
-				       { "help", no_argument, NULL, 'h' },
-				       { "version", no_argument, NULL, OPT_VERSION },
-				       { "explain", required_argument, NULL, OPT_EXPLAIN },
-				       { NULL, 0, NULL, 0 } };
-#define NTABLE (sizeof(table) / sizeof(table[0]) - 1)
 
 /* A decimal number of digits only, at `*s`, at most `most`. */
 static bool number(const char **s, uint64_t most, uint64_t *value)
 {
-	const char *p = *s;
-	uint64_t v = 0;
+	char *end;
 
-	if (!isdigit((unsigned char)*p))
+	if (!isdigit((unsigned char)**s))
 		return false;
-	for (; isdigit((unsigned char)*p); p++) {
-		v = v * 10 + (uint64_t)(*p - '0');
-		if (v > most)
-			return false;
-	}
-	*s = p;
-	*value = v;
-	return true;
+	*value = strtoull(*s, &end, 10);
+	*s = end;
+	return *value <= most;
 }
 
 static bool whole_number(const char *s, uint64_t most, uint64_t *value)
@@ -87,6 +35,20 @@ static bool whole_number(const char *s, uint64_t most, uint64_t *value)
 }
 
 /* ---- the values of options ------------------------------------------------------ */
+
+static void add_text(struct command *c, struct texts *list, const char *text)
+{
+	ARENA_PUSH(&c->arena, list->v, list->n, list->cap) = text;
+}
+
+static int read_output(struct command *c, const char *text)
+{
+	c->options.output = text;
+	if (*text)
+		return -1;
+	fprintf(stderr, "ccc: -o needs the name of a file\n");
+	return 2;
+}
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -129,7 +91,7 @@ static bool read_numbers(struct command *c, const char *text, uint64_t least, ui
 	return true;
 }
 
-static int parse_ranks(struct command *c, const char *text)
+static int read_ranks(struct command *c, const char *text)
 {
 	if (read_numbers(c, text, 1, LIMIT_RANKS, &c->options.ranks))
 		return -1;
@@ -140,18 +102,8 @@ static int parse_ranks(struct command *c, const char *text)
 	return 2;
 }
 
-/* Of explain: which ranks, which steps. */
-static int parse_shown(struct command *c, const char *option, const char *text,
-		       struct numbers *list)
-{
-	if (read_numbers(c, text, 0, UINT32_MAX, list))
-		return -1;
-	fprintf(stderr, "ccc: %s takes numbers, such as 3, 0,2 or 1..4, not '%s'\n", option, text);
-	return 2;
-}
-
 /* X=4, X=-1 */
-static int parse_define(struct command *c, const char *text)
+static int read_define(struct command *c, const char *text)
 {
 	const char *eq = strchr(text, '=');
 	char *end = NULL;
@@ -177,24 +129,8 @@ static int parse_define(struct command *c, const char *text)
 	return -1;
 }
 
-static int parse_emit(struct options *o, const char *text)
-{
-	static const char *const names[] = { "ast",    "program", "plan", "json",
-					     "header", "so",	  "cuda", "ptx" };
-	static const enum emit values[] = { EMIT_AST,	 EMIT_PROGRAM, EMIT_PLAN, EMIT_JSON,
-					    EMIT_HEADER, EMIT_SO,      EMIT_CUDA, EMIT_PTX };
-
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
-		if (!strcmp(text, names[i])) {
-			o->emit = values[i];
-			return -1;
-		}
-	return options_wrong("--emit: there is no stage", text, names,
-			     sizeof(names) / sizeof(names[0]));
-}
-
 /* A list of cpu and cuda. The CPU's part, the plan, is always there. */
-static int parse_target(struct options *o, const char *text)
+static int read_target(struct command *c, const char *text)
 {
 	static const char *const names[] = { "cpu", "cuda" };
 	bool cuda = false;
@@ -211,13 +147,16 @@ static int parse_target(struct options *o, const char *text)
 		if (!*s)
 			break;
 	}
-	o->cuda.asked = cuda;
-	o->cuda.off = !cuda;
+	c->options.cuda.asked = cuda;
+	c->options.cuda.off = !cuda;
 	return -1;
 }
 
-static int parse_arch(struct command *c, const char *text)
+static int read_arch(struct command *c, const char *text)
 {
+	struct texts *archs = &c->archs;
+
+	c->options.cuda.asked = true;
 	for (const char *s = text;; s++) {
 		size_t n = strcspn(s, ",");
 		struct nvrtc_arch arch;
@@ -226,10 +165,10 @@ static int parse_arch(struct command *c, const char *text)
 					     0);
 		const char *name = arena_strndup(&c->arena, s, n);
 		size_t i = 0;
-		while (i < c->narchs && strcmp(c->archs[i], name))
+		while (i < archs->n && strcmp(archs->v[i], name))
 			i++;
-		if (i == c->narchs)
-			ARENA_PUSH(&c->arena, c->archs, c->narchs, c->caparchs) = name;
+		if (i == archs->n)
+			add_text(c, archs, name);
 		s += n;
 		if (!*s)
 			return -1;
@@ -253,10 +192,11 @@ static uint32_t named(const char *what, const char *text, size_t n, const char *
 }
 
 /* float16:max, all:sum, float64 (with sum), in a list. */
-static int parse_kernels(struct options *o, const char *text)
+static int read_kernels(struct command *c, const char *text)
 {
 	const char *types[CCS_NDTYPES], *ops[KERNEL_NOPS];
 
+	c->options.cuda.asked = true;
 	for (unsigned i = 0; i < CCS_NDTYPES; i++)
 		types[i] = ccs_dtype_name((ccs_dtype)i);
 	for (unsigned i = 0; i < KERNEL_NOPS; i++)
@@ -278,14 +218,14 @@ static int parse_kernels(struct options *o, const char *text)
 		}
 		for (unsigned i = 0; i < CCS_NDTYPES; i++)
 			if (type >> i & 1)
-				o->cuda.ops[i] |= op;
+				c->options.cuda.ops[i] |= op;
 		if (!*s)
 			return -1;
 	}
 }
 
 /* 64K:ll,simple */
-static int parse_protocols(struct command *c, const char *text)
+static int read_protocols(struct command *c, const char *text)
 {
 	char why[256];
 
@@ -298,43 +238,8 @@ static int parse_protocols(struct command *c, const char *text)
 	return 2;
 }
 
-static int parse_choice(const char *option, const char *text, const char *const *names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(text, names[i]))
-			return (int)i;
-	char what[64];
-	snprintf(what, sizeof(what), "%s cannot be", option);
-	options_wrong(what, text, names, n);
-	return -1;
-}
-
-static int parse_color(struct options *o, const char *text)
-{
-	static const char *const names[] = { "auto", "always", "never" };
-	int k = parse_choice("--color", text, names, 3);
-
-	if (k < 0)
-		return 2;
-	if (k > 0)
-		o->style.color = k == 1;
-	return -1;
-}
-
-static int parse_format(struct options *o, const char *text)
-{
-	static const char *const names[] = { "text", "json", "sarif" };
-	static const enum diag_format formats[] = { DIAG_TEXT, DIAG_JSON, DIAG_SARIF };
-	int k = parse_choice("--diagnostics-format", text, names, 3);
-
-	if (k < 0)
-		return 2;
-	o->style.format = formats[k];
-	return -1;
-}
-
 /* E0304, 0304, 304, W0201 */
-static int parse_explain(struct command *c, const char *text)
+static int read_explain(struct command *c, const char *text)
 {
 	bool warning = toupper((unsigned char)*text) == 'W';
 	uint64_t code;
@@ -351,114 +256,168 @@ static int parse_explain(struct command *c, const char *text)
 	return -1;
 }
 
-static int parse_count(const char *option, const char *text, uint64_t most, uint64_t *value)
+/* How an option's value is read. */
+enum kind {
+	FLAG,	 /* it has none: a bool */
+	TEXT,	 /* a const char * */
+	LIST,	 /* another of struct texts */
+	COUNT,	 /* a uint32_t, at most `most` */
+	MEBI,	 /* a uint64_t, that many MiB */
+	NUMBERS, /* a struct numbers */
+	CHOICE,	 /* the number of one of `names` */
+	OWN	 /* by `read`, which returns as options_parse */
+};
+
+static const char *const stages[] = {
+	[EMIT_AST] = "ast",   [EMIT_PROGRAM] = "program", [EMIT_PLAN] = "plan",
+	[EMIT_JSON] = "json", [EMIT_HEADER] = "header",	  [EMIT_SO] = "so",
+	[EMIT_CUDA] = "cuda", [EMIT_PTX] = "ptx",	  NULL
+};
+static const char *const formats[] = {
+	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
+};
+enum { AUTO, ALWAYS, NEVER };
+static const char *const colors[] = {
+	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
+};
+
+#define AT(field) offsetof(struct command, field)
+
+/* Letters first. */
+static const struct spec {
+	const char *name;
+	enum kind kind;
+	size_t at; /* in struct command */
+	uint64_t most;
+	int (*read)(struct command *c, const char *value);
+	const char *const *names;
+} specs[] = {
+	{ "-n", OWN, 0, 0, read_ranks, NULL },
+	{ "-D", OWN, 0, 0, read_define, NULL },
+	{ "-I", LIST, AT(include_dirs), 0, NULL, NULL },
+	{ "-o", OWN, 0, 0, read_output, NULL },
+	{ "-v", FLAG, AT(options.verbose), 0, NULL, NULL },
+	{ "-g", FLAG, AT(options.cuda.lines), 0, NULL, NULL },
+	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL },
+	{ "-h", FLAG, AT(help), 0, NULL, NULL },
+	{ "-W", OWN, 0, 0, options_warning, NULL },
+	{ "-w", FLAG, AT(warnings.quiet), 0, NULL, NULL },
+	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL },
+	{ "--slots", COUNT, AT(options.slots), 65536, NULL, NULL },
+	{ "--target", OWN, 0, 0, read_target, NULL },
+	{ "--arch", OWN, 0, 0, read_arch, NULL },
+	{ "--kernels", OWN, 0, 0, read_kernels, NULL },
+	{ "--protocols", OWN, 0, 0, read_protocols, NULL },
+	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages },
+	{ "--diagnostics-format", CHOICE, AT(options.style.format), 0, NULL, formats },
+	{ "--color", CHOICE, AT(options.style.color), 0, NULL, colors },
+	{ "--max-errors", COUNT, AT(options.style.max_errors), 1000000, NULL, NULL },
+	{ "--memory", MEBI, AT(options.memory), 1 << 20, NULL, NULL },
+	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL },
+	{ "--chunk", LIST, AT(chunks), 0, NULL, NULL },
+	{ "--rank", NUMBERS, AT(options.view.ranks), 0, NULL, NULL },
+	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL },
+	{ "--help", FLAG, AT(help), 0, NULL, NULL },
+	{ "--version", FLAG, AT(version), 0, NULL, NULL },
+	{ "--explain", OWN, 0, 0, read_explain, NULL },
+};
+enum { NSPECS = sizeof(specs) / sizeof(specs[0]), LONG = 256 /* + its row: of --name */ };
+
+/* In the order of the arguments; -W has its value attached: -Wall, never -W all. */
+static const char letters[] = "-:n:D:I:o:vgihW::w";
+
+static int set_number(const struct spec *s, const char *text, void *to)
 {
-	if (whole_number(text, most, value))
-		return -1;
-	fprintf(stderr, "ccc: %s takes a number from 0 to %" PRIu64 ", not '%s'\n", option, most,
-		text);
-	return 2;
+	uint64_t n;
+
+	if (!whole_number(text, s->most, &n)) {
+		fprintf(stderr, "ccc: %s takes a number from 0 to %" PRIu64 ", not '%s'\n", s->name,
+			s->most, text);
+		return 2;
+	}
+	if (s->kind == MEBI)
+		*(uint64_t *)to = n << 20;
+	else
+		*(uint32_t *)to = (uint32_t)n;
+	return -1;
 }
 
-static int apply(struct command *c, int option, const char *value)
+static int set_choice(const struct spec *s, const char *text, unsigned *to)
 {
-	struct options *o = &c->options;
-	uint64_t n = 0;
-	int status = -1;
+	char wrong[64];
+	unsigned n = 0;
 
-	switch (option) {
-	case 'n': return parse_ranks(c, value);
-	case 'D': return parse_define(c, value);
-	case 'I': ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = value; return -1;
-	case 'o':
-		o->output = value;
-		if (*value)
+	for (; s->names[n]; n++)
+		if (!strcmp(text, s->names[n])) {
+			*to = n;
 			return -1;
-		fprintf(stderr, "ccc: -o needs the name of a file\n");
+		}
+	snprintf(wrong, sizeof(wrong), "%s%s", s->name,
+		 s->names == stages ? ": there is no stage" : " cannot be");
+	return options_wrong(wrong, text, s->names, n);
+}
+
+static int set(struct command *c, const struct spec *s, const char *text)
+{
+	void *to = (char *)c + s->at;
+
+	switch (s->kind) {
+	case FLAG: *(bool *)to = true; return -1;
+	case TEXT: *(const char **)to = text; return -1;
+	case LIST: add_text(c, to, text); return -1;
+	case COUNT:
+	case MEBI: return set_number(s, text, to);
+	case NUMBERS:
+		if (read_numbers(c, text, 0, UINT32_MAX, to))
+			return -1;
+		fprintf(stderr, "ccc: %s takes numbers, such as 3, 0,2 or 1..4, not '%s'\n",
+			s->name, text);
 		return 2;
-	case 'v': o->verbose = true; return -1;
-	case OPT_SCHEDULE: o->schedule = value; return -1;
-	case OPT_SLOTS:
-		status = parse_count("--slots", value, LIMIT_SLOTS, &n);
-		o->slots = (uint32_t)n;
-		return status;
-	case OPT_TARGET: return parse_target(o, value);
-	case OPT_ARCH: o->cuda.asked = true; return parse_arch(c, value);
-	case 'g': o->cuda.lines = true; return -1;
-	case OPT_KERNELS: o->cuda.asked = true; return parse_kernels(o, value);
-	case OPT_PROTOCOLS: return parse_protocols(c, value);
-	case OPT_EMIT: return parse_emit(o, value);
-	case OPT_FORMAT: return parse_format(o, value);
-	case OPT_COLOR: return parse_color(o, value);
-	case OPT_MAX_ERRORS:
-		status = parse_count("--max-errors", value, 1000000, &n);
-		o->style.max_errors = (uint32_t)n;
-		return status;
-	case OPT_MEMORY:
-		status = parse_count("--memory", value, 1 << 20, &n);
-		o->memory = n << 20;
-		return status;
-	case 'W': return options_warning(c, value);
-	case 'w': c->warnings.quiet = true; return -1;
-	case OPT_CHECK: o->format_check = true; return -1;
-	case 'i': o->format_in_place = true; return -1;
-	case OPT_CHUNK:
-		ARENA_PUSH(&c->arena, c->chunks, c->nchunks, c->capchunks) = value;
-		return -1;
-	case OPT_RANK: return parse_shown(c, "--rank", value, &o->view.ranks);
-	case OPT_STEP: return parse_shown(c, "--step", value, &o->view.steps);
-	case 'h': c->help = true; return -1;
-	case OPT_VERSION: c->version = true; return -1;
-	case OPT_EXPLAIN: return parse_explain(c, value);
+	case CHOICE: return set_choice(s, text, to);
+	case OWN: break;
 	}
-	return 2;
+	return s->read(c, text);
+}
+
+static const struct spec *spec_of(int option)
+{
+	const struct spec *s = specs;
+
+	if (option >= LONG)
+		return &specs[option - LONG];
+	while (s->name[1] != option)
+		s++;
+	return s;
 }
 
 /* ---- the line of arguments ---------------------------------------------------------- */
 
 static int unknown_option(const char *arg)
 {
-	static const char *const short_names[] = { "-n", "-D", "-I", "-o", "-v",
-						   "-g", "-i", "-h", "-W", "-w" };
-	enum { NSHORT = sizeof(short_names) / sizeof(short_names[0]) };
-	char long_names[NTABLE][32], name[64];
-	const char *names[NSHORT + NTABLE];
+	char name[64];
+	const char *names[NSPECS];
 
-	for (size_t i = 0; i < NSHORT; i++)
-		names[i] = short_names[i];
-	for (size_t i = 0; i < NTABLE; i++) {
-		snprintf(long_names[i], sizeof(long_names[i]), "--%s", table[i].name);
-		names[NSHORT + i] = long_names[i];
-	}
+	for (size_t i = 0; i < NSPECS; i++)
+		names[i] = specs[i].name;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(arg, "="), arg);
-	return options_wrong("unknown option", name, names, NSHORT + NTABLE);
+	return options_wrong("unknown option", name, names, NSPECS);
 }
 
 static const char *const action_names[] = { "check", "explain", "fmt" };
 
-static int parse_action(struct options *o, const char *word)
-{
-	static const enum action actions[] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT };
-
-	for (size_t k = 0; k < 3; k++)
-		if (!strcmp(word, action_names[k])) {
-			o->action = actions[k];
-			return 1;
-		}
-	return 0;
-}
-
-static void take_file(struct command *c, const char *name)
-{
-	ARENA_PUSH(&c->arena, c->files, c->nfiles, c->capfiles) = name;
-}
-
 /* The first word may be an action. */
 static void take_word(struct command *c, const char *word, bool *any_word)
 {
-	if (*any_word || !parse_action(&c->options, word))
-		take_file(c, word);
+	static const enum action actions[] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT };
+	bool first = !*any_word;
+
 	*any_word = true;
+	for (size_t k = 0; k < 3 && first; k++)
+		if (!strcmp(word, action_names[k])) {
+			c->options.action = actions[k];
+			return;
+		}
+	add_text(c, &c->files, word);
 }
 
 /* getopt_long would take --slot for --slots. */
@@ -468,8 +427,8 @@ static bool is_written_out(const char *arg)
 
 	if (arg[0] != '-' || arg[1] != '-')
 		return true;
-	for (size_t i = 0; i < NTABLE; i++)
-		if (strlen(table[i].name) + 2 == n && !strncmp(table[i].name, arg + 2, n - 2))
+	for (size_t i = 0; i < NSPECS; i++)
+		if (strlen(specs[i].name) == n && !strncmp(specs[i].name, arg, n))
 			return true;
 	return false;
 }
@@ -483,9 +442,16 @@ static int usage(const char *option, const char *what)
 /* The options, up to the first word behind them or to --; getopt_long keeps the order. */
 static int parse_options(struct command *c, int argc, char **argv)
 {
+	struct option table[NSPECS + 1] = { { 0 } };
 	bool any_word = false;
-	int status = -1, option;
+	int status = -1, option, n = 0;
 
+	for (int i = 0; i < NSPECS; i++)
+		if (specs[i].name[1] == '-')
+			table[n++] = (struct option){ specs[i].name + 2,
+						      specs[i].kind == FLAG ? no_argument
+									    : required_argument,
+						      NULL, LONG + i };
 	optind = 0;
 	opterr = 0;
 	while (status < 0) {
@@ -500,22 +466,23 @@ static int parse_options(struct command *c, int argc, char **argv)
 			status = unknown_option(arg);
 		else if (option == ':' || (option == 'W' && !optarg))
 			status = usage(arg, "needs a value");
-		else if (option == '?' && optopt >= OPT_SCHEDULE)
+		else if (option == '?' && optopt >= LONG)
 			status = usage(arg, "takes no value");
 		else if (option == '?')
 			status = unknown_option(arg);
 		else
-			status = apply(c, option, optarg);
+			status = set(c, spec_of(option), optarg);
 	}
+	any_word = true; /* behind -- are files */
 	for (; status < 0 && optind < argc; optind++)
-		take_file(c, argv[optind]);
+		take_word(c, argv[optind], &any_word);
 	return status;
 }
 
 static bool names_stdin(const struct command *c)
 {
-	for (size_t i = 0; i < c->nfiles; i++)
-		if (!strcmp(c->files[i], "-"))
+	for (size_t i = 0; i < c->files.n; i++)
+		if (!strcmp(c->files.v[i], "-"))
 			return true;
 	return false;
 }
@@ -523,43 +490,42 @@ static bool names_stdin(const struct command *c)
 static int check_together(const struct command *c)
 {
 	const struct options *o = &c->options;
-	const char *text = NULL;
+	bool compiles = o->action == ACTION_COMPILE, fmt = o->action == ACTION_FORMAT;
+	bool in_place = o->format_in_place, kernels = o->emit == EMIT_CUDA || o->emit == EMIT_PTX;
+	bool view = o->view.nchunks || o->view.ranks.n || o->view.steps.n;
+	const struct {
+		bool broken;
+		const char *text;
+	} rules[] = {
+		{ c->files.n == 0, "no schedule file is given; see ccc --help" },
+		{ c->files.n > 1 && !fmt,
+		  "more than one schedule file is given; import the others" },
+		{ (o->format_check || in_place) && !fmt, "--check and -i belong to ccc fmt" },
+		{ view && o->action != ACTION_EXPLAIN,
+		  "--chunk, --rank and --step belong to ccc explain" },
+		{ c->files.n > 1 && o->output, "-o takes the text of one file" },
+		{ in_place && (o->output || o->format_check), "-i goes without -o and --check" },
+		{ in_place && names_stdin(c), "-i rewrites files, not the standard input" },
+		{ !compiles && o->emit != EMIT_SO, "--emit goes without check, explain and fmt" },
+		{ compiles && o->emit == EMIT_SO && !o->output,
+		  "-o OUT.so is missing (or --emit=..., or ccc check FILE)" },
+		{ o->verbose && o->style.format != DIAG_TEXT,
+		  "-v goes with --diagnostics-format=text: its lines are neither JSON nor SARIF" },
+		{ o->cuda.off && kernels, "--emit=cuda and --emit=ptx go without --target=cpu" },
+		{ compiles && o->slots == 0 && o->emit != EMIT_AST && o->emit != EMIT_PROGRAM,
+		  "--slots 0 is for checks only: code needs at least one slot" },
+	};
 
-	if (c->nfiles > 1 && o->action == ACTION_COMPILE &&
-	    diag_nearest(c->files[0], action_names, 3))
-		return options_wrong("unknown command", c->files[0], action_names, 3);
+	if (c->files.n > 1 && compiles && diag_nearest(c->files.v[0], action_names, 3))
+		return options_wrong("unknown command", c->files.v[0], action_names, 3);
 	if (c->help || c->version || c->explain_code)
 		return -1;
-	if (c->nfiles == 0)
-		text = "no schedule file is given; see ccc --help";
-	else if (c->nfiles > 1 && o->action != ACTION_FORMAT)
-		text = "more than one schedule file is given; import the others";
-	else if (o->action != ACTION_FORMAT && (o->format_check || o->format_in_place))
-		text = "--check and -i belong to ccc fmt";
-	else if (o->action != ACTION_EXPLAIN &&
-		 (o->view.nchunks || o->view.ranks.n || o->view.steps.n))
-		text = "--chunk, --rank and --step belong to ccc explain";
-	else if (c->nfiles > 1 && o->output)
-		text = "-o takes the text of one file";
-	else if (o->format_in_place && (o->output || o->format_check))
-		text = "-i goes without -o and --check";
-	else if (o->format_in_place && names_stdin(c))
-		text = "-i rewrites files, not the standard input";
-	else if (o->action != ACTION_COMPILE && o->emit != EMIT_SO)
-		text = "--emit goes without check, explain and fmt";
-	else if (o->action == ACTION_COMPILE && o->emit == EMIT_SO && !o->output)
-		text = "-o OUT.so is missing (or --emit=..., or ccc check FILE)";
-	else if (o->verbose && o->style.format != DIAG_TEXT)
-		text = "-v goes with --diagnostics-format=text: its lines are neither JSON nor SARIF";
-	else if (o->cuda.off && (o->emit == EMIT_CUDA || o->emit == EMIT_PTX))
-		text = "--emit=cuda and --emit=ptx go without --target=cpu";
-	else if (o->action == ACTION_COMPILE && o->slots == 0 && o->emit != EMIT_AST &&
-		 o->emit != EMIT_PROGRAM)
-		text = "--slots 0 is for checks only: code needs at least one slot";
-	if (!text)
-		return -1;
-	fprintf(stderr, "ccc: %s\n", text);
-	return 2;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		if (rules[i].broken) {
+			fprintf(stderr, "ccc: %s\n", rules[i].text);
+			return 2;
+		}
+	return -1;
 }
 
 int options_parse(struct command *c, int argc, char **argv)
@@ -573,23 +539,23 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.emit = EMIT_SO;
 	c->options.slots = 8;
 	c->options.style.max_errors = 20;
-	c->options.style.color = -1;
 	status = parse_options(c, argc, argv);
 	if (status >= 0)
 		return status;
-	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = CCS_LIBRARY_DIR;
-	ARENA_PUSH(&c->arena, c->include_dirs, c->ndirs, c->capdirs) = NULL;
-	c->options.include_dirs = c->include_dirs;
+	add_text(c, &c->include_dirs, CCS_LIBRARY_DIR);
+	add_text(c, &c->include_dirs, NULL);
+	c->options.include_dirs = c->include_dirs.v;
 	c->options.installed_dir = CCS_LIBRARY_DIR;
 	c->options.warn = options_warnings(c);
-	c->options.view.chunks = c->chunks;
-	c->options.view.nchunks = c->nchunks;
-	if (!c->narchs)
-		ARENA_PUSH(&c->arena, c->archs, c->narchs, c->caparchs) = "sm_90";
-	c->options.cuda.archs = c->archs;
-	c->options.cuda.narchs = c->narchs;
-	if (c->options.style.color < 0)
-		c->options.style.color = !(no_color && *no_color) && isatty(STDERR_FILENO);
+	c->options.view.chunks = c->chunks.v;
+	c->options.view.nchunks = c->chunks.n;
+	if (!c->archs.n)
+		add_text(c, &c->archs, "sm_90");
+	c->options.cuda.archs = c->archs.v;
+	c->options.cuda.narchs = c->archs.n;
+	c->options.style.color = c->options.style.color == ALWAYS ||
+				 (c->options.style.color == AUTO && !(no_color && *no_color) &&
+				  isatty(STDERR_FILENO));
 	return check_together(c);
 }
 

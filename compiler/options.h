@@ -7,17 +7,16 @@
 #include "compiler/compile.h"
 #include "runtime/plan/choice.h"
 
+struct texts {
+	const char **v;
+	size_t n, cap;
+};
+
 struct command {
 	struct arena arena; /* owns the lists below */
 	struct options options;
-	const char **files; /* fmt takes several */
-	size_t nfiles, capfiles;
-	const char **include_dirs;
-	size_t ndirs, capdirs;
-	const char **chunks;
-	size_t nchunks, capchunks;
-	const char **archs;
-	size_t narchs, caparchs;
+	struct texts files; /* fmt takes several */
+	struct texts include_dirs, chunks, archs;
 	struct choice_list protocols;
 	size_t capsettings;
 	struct {

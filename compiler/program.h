@@ -39,7 +39,15 @@
 
 #include "lang/ast.h"
 
+#include <string.h>
+
 #define NONE UINT32_MAX
+
+/* `n` times NONE. */
+static inline uint32_t *none_array(struct arena *a, size_t n)
+{
+	return memset(arena_grow(a, NULL, 0, n * sizeof(uint32_t)), 0xff, n * sizeof(uint32_t));
+}
 
 enum op_kind {
 	OP_SEND,	/* send cells [cell, +n) on fifo */
@@ -75,6 +83,17 @@ struct op {
 static inline enum op_kind op_kind(const struct op *o)
 {
 	return (enum op_kind)(o->kind & OP_KIND);
+}
+
+/* OP_SEND, OP_RECV, OP_REDUCE_FROM: one end of a message. */
+static inline bool op_is_end(const struct op *o)
+{
+	return op_kind(o) <= OP_REDUCE_FROM;
+}
+
+static inline bool op_is_fused(const struct op *o)
+{
+	return op_kind(o) >= OP_RECV_SEND;
 }
 
 /* The FIFO that the operation receives from, and the one that it sends on. */
@@ -114,6 +133,12 @@ static inline struct touch op_touch(const struct op *o)
 	case OP_WAIT: break;
 	}
 	return (struct touch){ 0, 0, 0, 0 };
+}
+
+/* Whether cells [a, a + an) and [b, b + bn) have one in common. */
+static inline bool cells_overlap(uint32_t a, uint32_t an, uint32_t b, uint32_t bn)
+{
+	return (a > b ? a : b) < (a + an < b + bn ? a + an : b + bn);
 }
 
 struct task {

@@ -71,7 +71,7 @@ static void explain_instance(struct session *s, struct ctx *c, const struct chec
 
 	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream,
 		     &why)) {
-		diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s", why);
+		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", why);
 		s->status = 2;
 	}
 	arena_free(c->scratch);
@@ -111,8 +111,8 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 	uint32_t first_diag = s->diags.n;
 
 	c.arena = keeps_instances(s, j) ? &s->arena : &s->instance;
-	s->diags.where = in->root < 0 ? arena_printf(&s->arena, "N = %" PRIu32, in->nranks)
-				      : arena_printf(&s->arena, "N = %" PRIu32 ", root = %" PRId64,
+	s->diags.where = in->root < 0 ? arena_printf(&s->arena, "N = %u", in->nranks)
+				      : arena_printf(&s->arena, "N = %u, root = %" PRId64,
 						     in->nranks, in->root);
 	if (c.progress)
 		fprintf(c.progress, "%s, %s\n", j->schedule->name.name, s->diags.where);
@@ -236,8 +236,7 @@ static void usage_error(struct session *s, const char *what, const char *name,
 			cure = arena_printf(&s->arena, "%s%s '%s'", cure, i ? "," : "",
 					    candidates[i]);
 	}
-	diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK, "%s '%s'%s", what, name,
-		 cure);
+	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s '%s'%s", what, name, cure);
 	s->status = 2;
 }
 
@@ -308,14 +307,14 @@ void run_schedules(struct session *s)
 	if (s->status)
 		return;
 	if (!target && s->o->action != ACTION_CHECK) {
-		diag_add(&s->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK,
-			 "%s has no schedule to %s", s->module->main->source->name,
+		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s has no schedule to %s",
+			 s->module->main->source->name,
 			 s->o->action == ACTION_EXPLAIN ? "explain" : "compile");
 		s->status = 2;
 		return;
 	}
 	if (!target)
-		diag_add(&s->diags, SEV_NOTE, 0, (struct span){ 0, 0 }, NO_RANK,
+		diag_add(&s->diags, SEV_NOTE, 0, NOWHERE, NO_RANK,
 			 "%s has no schedule: only its names were checked",
 			 s->module->main->source->name);
 	struct job chosen = { 0 };
@@ -348,6 +347,7 @@ void run_schedules(struct session *s)
 			.planned = chosen.planned,
 			.nplanned = chosen.nplanned,
 			.out = &s->out,
+			.opened = &s->opened,
 		};
 		note_unsupported(s, target);
 		s->status = emit_module(&s->ctx, &e);

@@ -5,14 +5,93 @@
  * one rename), diagnostics on stderr, the exit status of ccc(1). All memory is in three
  * arenas; running out of it comes back to `guarded` as E0501.
  */
-#include "compiler/product.h"
 #include "compiler/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- the product, and the name that it gets: output.c knows how ------------------------- */
+
+static bool in_place(const struct options *o)
+{
+	return o->action == ACTION_FORMAT && o->format_in_place;
+}
+
+/* Where it goes; NULL: stdout. */
+static const char *path(const struct options *o)
+{
+	return in_place(o) ? o->file : o->output;
+}
+
+/* Reports that it cannot be written: `error` is as output_check returns it. */
+static void refused(struct session *s, int error)
+{
+	struct diags *d = &s->diags;
+	struct diag *g = diag_add(d, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot write %s: %s",
+				  output_name(path(s->o)), output_reason(error));
+
+	if (error == OUTPUT_SOURCE && s->o->action == ACTION_FORMAT)
+		diag_help(d, g, "`ccc fmt -i` rewrites a file");
+	else if (error == OUTPUT_SOURCE)
+		diag_help(d, g, "-o needs the name of another file");
+}
+
+/* fmt -i takes nothing away that was written to the file since it was read. */
+static bool changed_since(const struct source *src)
+{
+	struct stat st;
+
+	return stat(src->name, &st) || (uint64_t)st.st_dev != src->file.dev ||
+	       (uint64_t)st.st_ino != src->file.ino || (uint64_t)st.st_size != src->file.size ||
+	       st.st_mtim.tv_sec != src->file.seconds ||
+	       st.st_mtim.tv_nsec != src->file.nanoseconds;
+}
+
+/* SARIF has the reports in its log. */
+static int log_reports(struct output *out, struct diag_log *log)
+{
+	char *text = output_take_report(out), *save = NULL;
+	bool ok = text != NULL;
+
+	for (char *line = ok ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		ok &= diag_log_report(log, line);
+	free(text);
+	return ok ? 0 : ENOMEM;
+}
+
+/* Whether what was collected is to be written. */
+static bool keeps_product(const struct session *s)
+{
+	if (s->o->action == ACTION_FORMAT && s->o->format_check)
+		return true;
+	/* A schedule that passed keeps its report when another one fails; and of one that is
+	 * wrong it is shown up to the fault. */
+	if ((s->o->action == ACTION_CHECK || s->o->action == ACTION_EXPLAIN) && s->status == 1)
+		return ftell(s->out.stream) > 0 || ftell(s->out.report) > 0;
+	return s->status == 0 && !s->same_text;
+}
+
+/* Writes the product, or not, and frees it. Returns 0 or the reason as output_check does. */
+static int write_product(struct session *s)
+{
+	const struct options *o = s->o;
+	bool keep = keeps_product(s), object = o->action == ACTION_COMPILE && o->emit == EMIT_SO;
+	int error = 0, written;
+
+	if (keep && in_place(o) && s->module && changed_since(s->module->main->source))
+		error = OUTPUT_CHANGED;
+	else if (keep && o->style.log)
+		error = log_reports(&s->out, o->style.log);
+	written = output_close(&s->out, keep && !error, path(o), object ? 0777 : 0666);
+	return error ? error : written;
+}
+
+/* ---- the compilation --------------------------------------------------------------- */
 
 static void format(struct session *s, struct front *f)
 {
@@ -47,7 +126,9 @@ static void run(struct session *s)
 		s->status = 2;
 		return;
 	}
-	if (!product_check(s->o, &s->diags)) { /* before all the work */
+	int error = output_check(path(s->o), in_place(s->o) ? NULL : &s->sources);
+	if (error) { /* before all the work */
+		refused(s, error);
 		s->status = 2;
 		return;
 	}
@@ -70,7 +151,6 @@ static void run(struct session *s)
  * is E0501, ccs(5) 7; what the system refuses is the machine's lack. */
 static void out_of_memory(struct session *s)
 {
-	struct span none = { 0, 0 };
 	uint64_t limit = s->budget.limit >> 20, used = s->budget.used >> 20;
 	bool usual = s->budget.limit == LIMIT_MEMORY;
 	struct diag *g;
@@ -79,14 +159,14 @@ static void out_of_memory(struct session *s)
 	arena_free(&s->instance);
 	s->budget.limit = 0;
 	if (!s->budget.spent) {
-		diag_add(&s->diags, SEV_ERROR, 0, none, NO_RANK,
+		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
 			 "the system gives no more memory: %" PRIu64 " MiB are in use, and the "
 			 "limit, %" PRIu64 " MiB, is not reached",
 			 used, limit);
 		s->status = 4;
 		return;
 	}
-	g = diag_add(&s->diags, SEV_ERROR, 501, none, NO_RANK,
+	g = diag_add(&s->diags, SEV_ERROR, 501, NOWHERE, NO_RANK,
 		     "out of memory: this takes more than %" PRIu64 " MiB, %s", limit,
 		     s->o->memory ? "the limit of --memory"
 		     : usual	  ? "the usual limit"
@@ -140,23 +220,11 @@ static void print_diags(struct session *s)
 	diags_print(&s->diags, &s->o->style, stderr);
 }
 
-/* Whether what was collected is to be written. */
-static bool keeps_product(const struct session *s)
-{
-	if (s->o->action == ACTION_FORMAT && s->o->format_check)
-		return true;
-	/* A schedule that passed keeps its report when another one fails; and of one that is
-	 * wrong it is shown up to the fault. */
-	if ((s->o->action == ACTION_CHECK || s->o->action == ACTION_EXPLAIN) && s->status == 1)
-		return ftell(s->out.stream) > 0 || ftell(s->out.report) > 0;
-	return s->status == 0 && !s->same_text;
-}
-
 /* What went wrong after the other diagnostics were printed. */
 static void print_late(struct session *s)
 {
 	s->diags = (struct diags){ .arena = &s->arena, .sources = &s->sources };
-	product_refused(s->o, &s->diags, s->write_error);
+	refused(s, s->write_error);
 	print_diags(s);
 }
 
@@ -173,8 +241,7 @@ int compile(const struct options *o)
 	if (!s.status && (s.diags.errors || s.diags.denied))
 		s.status = 1;
 	told &= guarded(&s, print_diags);
-	s.write_error = product_write(&s.out, o, s.module ? s.module->main->source : NULL,
-				      keeps_product(&s));
+	s.write_error = write_product(&s);
 	if (s.write_error) {
 		s.status = 2;
 		told &= guarded(&s, print_late);
@@ -183,6 +250,7 @@ int compile(const struct options *o)
 		fprintf(stderr, "ccc: the system gives no more memory\n");
 		s.status = 4;
 	}
+	ccs_module_free(s.opened);
 	arena_free(&s.scratch);
 	arena_free(&s.instance);
 	arena_free(&s.arena);

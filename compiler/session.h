@@ -5,10 +5,8 @@
 #ifndef CCS_COMPILER_SESSION_H
 #define CCS_COMPILER_SESSION_H
 
-#include "compiler/check/dead.h"
 #include "compiler/compile.h"
 #include "compiler/emit/output.h"
-#include "compiler/emit/report.h"
 
 #include <setjmp.h>
 
@@ -22,6 +20,7 @@ struct session {
 	struct ctx ctx;
 	struct module *module;
 	struct output out;
+	struct ccs_module *opened; /* the product, read back; or NULL */
 	struct arena_budget budget;
 	bool same_text;	 /* fmt -i: the file is canonical already */
 	int write_error; /* as output_check */

@@ -38,8 +38,6 @@ struct queue {
 
 struct runner {
 	struct known known;
-	uint32_t next; /* row of the wave that starts or finishes next */
-	bool running;
 	uint32_t *kept; /* by row: 1 + row of `kept` for what is known behind it; or NULL */
 };
 
@@ -132,35 +130,20 @@ static void finish(struct knowing *k, struct runner *r, const struct op *o, uint
 	}
 }
 
-static void run_event(struct knowing *k, uint32_t task)
+static void run_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts)
 {
+	struct knowing *k = arg;
 	struct runner *r = &k->runners[task];
-	const struct task *t = &k->p->tasks[task];
-	uint32_t n = wave_length(t, r->next);
+	const struct op *o = &k->p->tasks[task].ops[row];
 
-	if (!r->running) {
-		start(k, r, t->ops + r->next, n);
-	} else {
-		finish(k, r, t->ops + r->next, n);
-		r->next += n;
-		uint32_t row = r->kept ? r->kept[r->next - 1] : 0;
-		if (row)
-			k->kept[row - 1] = r->known;
+	if (starts) {
+		start(k, r, o, n);
+		return;
 	}
-	r->running = !r->running;
-}
-
-static void run(struct knowing *k, const struct order *order)
-{
-	for (uint32_t t = 0; t < k->p->ntasks; t++) {
-		struct runner *r = &k->runners[t];
-		r->next = 0;
-		r->running = false;
-		begin(&r->known, k->first, k->p->tasks[t].rank);
-	}
-	for (uint32_t i = 0; i < order->n; i++)
-		for (uint32_t n = order->v[i].events; n > 0; n--)
-			run_event(k, order->v[i].task);
+	finish(k, r, o, n);
+	uint32_t kept = r->kept ? r->kept[row + n - 1] : 0;
+	if (kept)
+		k->kept[kept - 1] = r->known;
 }
 
 /* ---- set-up ------------------------------------------------------------------------------ */
@@ -208,7 +191,7 @@ static void report(struct knowing *k, const struct after *a, uint32_t missing)
 		  "the contract asks that rank %u ends after rank "
 		  "%u has begun",
 		  a->rank, missing);
-	diag_note(k->c->diags, g, (struct span){ 0, 0 },
+	diag_note(k->c->diags, g, NOWHERE,
 		  "no chain of messages leads from the "
 		  "beginning of rank %u to the end of rank %u",
 		  missing, a->rank);
@@ -263,7 +246,9 @@ bool after(struct ctx *c, const struct program *p, const struct contract *contra
 	mark_rows(&k);
 	bool *told = ARENA_ARRAY(c->scratch, bool, p->nranks);
 	for (; k.first < p->nranks; k.first += BATCH) {
-		run(&k, order);
+		for (uint32_t t = 0; t < p->ntasks; t++)
+			begin(&k.runners[t].known, k.first, p->tasks[t].rank);
+		order_walk(order, p, c->scratch, run_event, &k);
 		ok &= check_batch(&k, contract, told);
 	}
 	return ok;

@@ -35,26 +35,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_EVENTS (1u << 22)	 /* some 80 bytes each */
 #define LIMIT_STEPS (1ull << 24) /* events gone through, in all rounds: a second */
 #define LIMIT_PLACES (1u << 19)	 /* vectors at a time: 128 MiB */
 
 enum { LANES = 64, LOOKS = 48 };
 
 /* ---- the order of events ---------------------------------------------------------- */
-
-struct walk {
-	struct before *b;
-	uint32_t *rows;	 /* by task: rows that are done */
-	uint32_t *stack; /* tasks that may go on */
-	uint32_t depth;
-	uint32_t *sent, *got; /* by FIFO: messages */
-	uint32_t *taker;      /* by FIFO: task that waits for a message, or NONE */
-	uint32_t *waiter;     /* by task: the first task that waits for it, or NONE */
-	uint32_t *next;	      /* by task: the next that waits for the same */
-	uint32_t *need;	      /* by task: rows that it waits for */
-	uint32_t *least;      /* by task: the least `need` of those that wait for it */
-};
 
 /* The last operation among a task's first rows: what a wait for them waits for. */
 static uint32_t last_event(const struct before *b, uint32_t task, uint32_t rows)
@@ -76,14 +62,18 @@ static void add_other(struct before *b, struct event *e, uint32_t other)
 		e->level = b->events[other].level + 1;
 }
 
-/* The next operation of a task happens; the WAIT rows before it hold. */
-static void add_event(struct walk *w, uint32_t task, uint32_t row)
+/* The next operation of a task happens, if it sends as it starts, else as it is over; the
+ * WAIT rows before it hold. */
+static void add_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts)
 {
-	struct before *b = w->b;
+	struct before *b = arg;
 	const struct op *ops = b->p->tasks[task].ops, *o = &ops[row];
 	struct event *e = &b->events[b->n];
-	uint32_t in = op_in(o), out = op_out(o), wait = row;
+	uint32_t in = op_in(o), wait = row;
 
+	(void)n; /* a lowered wave has one operation */
+	if (op_kind(o) == OP_WAIT || starts != (op_out(o) != NONE))
+		return;
 	*e = (struct event){ .task = task,
 			     .row = row,
 			     .next = NONE,
@@ -99,7 +89,7 @@ static void add_event(struct walk *w, uint32_t task, uint32_t row)
 	}
 	if (in != NONE) {
 		const struct fifo *f = &b->p->fifos[in];
-		uint32_t k = f->first + w->got[in]++;
+		uint32_t k = f->first + b->got[in]++;
 		uint32_t from = before_event(b, f->src_task, b->p->messages[k].send);
 		add_other(b, e, from);
 		b->events[from].next = b->n;
@@ -107,100 +97,13 @@ static void add_event(struct walk *w, uint32_t task, uint32_t row)
 		e->place = b->events[from].place + 1;
 	}
 	b->at[b->first[task] + row] = b->n++;
-	if (out != NONE) {
-		w->sent[out]++;
-		if (w->taker[out] != NONE)
-			w->stack[w->depth++] = w->taker[out];
-		w->taker[out] = NONE;
-	}
-}
-
-/* Those that wait for rows that are done now go on. */
-static void wake(struct walk *w, uint32_t task)
-{
-	uint32_t *link = &w->waiter[task];
-
-	w->least[task] = NONE;
-	while (*link != NONE) {
-		uint32_t t = *link;
-		if (w->need[t] <= w->rows[task]) {
-			*link = w->next[t];
-			w->stack[w->depth++] = t;
-			continue;
-		}
-		if (w->need[t] < w->least[task])
-			w->least[task] = w->need[t];
-		link = &w->next[t];
-	}
-}
-
-/* Runs a task until it has to wait, and notes for what. */
-static void run_task(struct walk *w, uint32_t task)
-{
-	const struct task *t = &w->b->p->tasks[task];
-
-	for (; w->rows[task] < t->nops;) {
-		uint32_t row = w->rows[task];
-		const struct op *o = &t->ops[row];
-		uint32_t in = op_in(o);
-		if (op_kind(o) == OP_WAIT && w->rows[o->fifo] < o->other) {
-			w->need[task] = o->other;
-			w->next[task] = w->waiter[o->fifo];
-			w->waiter[o->fifo] = task;
-			if (o->other < w->least[o->fifo])
-				w->least[o->fifo] = o->other;
-			return;
-		}
-		if (in != NONE && w->sent[in] == w->got[in]) {
-			w->taker[in] = task;
-			return;
-		}
-		if (op_kind(o) != OP_WAIT)
-			add_event(w, task, row);
-		w->rows[task]++;
-		if (w->rows[task] >= w->least[task])
-			wake(w, task);
-	}
-}
-
-static uint32_t *filled(struct arena *a, uint32_t n, uint32_t with)
-{
-	uint32_t *v = ARENA_ARRAY(a, uint32_t, n);
-
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = with;
-	return v;
-}
-
-static void walk_all(struct before *b)
-{
-	const struct program *p = b->p;
-	struct arena *a = b->ctx->scratch;
-	struct walk w = {
-		.b = b,
-		.rows = filled(a, p->ntasks, 0),
-		.stack = filled(a, p->ntasks, 0),
-		.sent = filled(a, p->nfifos, 0),
-		.got = filled(a, p->nfifos, 0),
-		.taker = filled(a, p->nfifos, NONE),
-		.waiter = filled(a, p->ntasks, NONE),
-		.next = filled(a, p->ntasks, NONE),
-		.need = filled(a, p->ntasks, 0),
-		.least = filled(a, p->ntasks, NONE),
-	};
-
-	for (uint32_t t = p->ntasks; t > 0;)
-		w.stack[w.depth++] = --t;
-	while (w.depth > 0)
-		run_task(&w, w.stack[--w.depth]);
-	b->events[b->n].others = b->nothers;
 }
 
 /* A counting sort, which keeps the order of a rank's events. */
 static void sort_ranks(struct before *b)
 {
 	const struct program *p = b->p;
-	uint32_t *first = filled(b->ctx->scratch, p->nranks + 2, 0);
+	uint32_t *first = ARENA_ARRAY(b->ctx->scratch, uint32_t, p->nranks + 2);
 
 	b->by_rank = ARENA_ARRAY(b->ctx->scratch, uint32_t, b->n);
 	for (uint32_t e = 0; e < b->n; e++)
@@ -239,28 +142,25 @@ static void number_versions(struct before *b)
 		}
 }
 
-bool before_init(struct before *b, struct ctx *c, const struct program *p, const char **why)
+bool before_init(struct before *b, struct ctx *c, const struct program *p,
+		 const struct order *order)
 {
 	uint32_t rows = 0;
 
 	*b = (struct before){ .ctx = c, .p = p, .most_steps = LIMIT_STEPS };
-	if (p->nops > LIMIT_EVENTS) {
-		*why = arena_printf(c->scratch, "the plan has more than %u operations",
-				    LIMIT_EVENTS);
+	if (p->nops > LIMIT_EVENTS)
 		return false;
-	}
 	b->first = ARENA_ARRAY(c->scratch, uint32_t, (size_t)p->ntasks + 1);
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		b->first[t] = rows;
 		rows += p->tasks[t].nops;
 	}
-	b->at = filled(c->scratch, rows, NONE);
+	b->at = none_array(c->scratch, rows);
 	b->events = ARENA_ARRAY(c->scratch, struct event, p->nops + 1);
-	b->seen = filled(c->scratch, (uint32_t)p->nops, 0);
-	walk_all(b);
-	*why = "some operations never happen";
-	if (b->n != p->nops)
-		return false;
+	b->seen = ARENA_ARRAY(c->scratch, uint32_t, (uint32_t)p->nops);
+	b->got = ARENA_ARRAY(c->scratch, uint32_t, p->nfifos);
+	order_walk(order, p, c->scratch, add_event, b);
+	b->events[b->n].others = b->nothers;
 	sort_ranks(b);
 	number_versions(b);
 	return true;
@@ -327,9 +227,10 @@ static void give_places(struct sweep *k)
 {
 	struct before *b = k->b;
 	struct arena *a = b->ctx->scratch;
-	uint32_t *left = filled(a, b->n, 0), *spare = filled(a, b->n, 0), nspare = 0;
+	uint32_t *left = ARENA_ARRAY(a, uint32_t, b->n), *spare = ARENA_ARRAY(a, uint32_t, b->n),
+		 nspare = 0;
 
-	k->place = filled(a, b->n, NONE);
+	k->place = none_array(a, b->n);
 	for (uint32_t i = 0; i < b->nothers; i++)
 		left[b->others[i]]++;
 	for (uint32_t e = 0; e < b->n; e++) {
@@ -345,7 +246,7 @@ static void give_lanes(struct sweep *k, struct question *q, uint32_t n)
 {
 	const struct before *b = k->b;
 
-	k->lane = filled(b->ctx->scratch, b->p->ntasks, NONE);
+	k->lane = none_array(b->ctx->scratch, b->p->ntasks);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t *lane = &k->lane[b->events[q[i].early].task];
 		if (*lane == NONE)
@@ -394,30 +295,13 @@ static void run_round(struct sweep *k, uint32_t lane0, struct question *q, uint3
 	}
 }
 
-static int by_late(const void *x, const void *y)
+static int by_round(const void *x, const void *y)
 {
 	const struct question *a = x, *b = y;
 
+	if (a->round != b->round)
+		return a->round < b->round ? -1 : 1;
 	return a->late < b->late ? -1 : a->late > b->late;
-}
-
-/* Questions by rounds, in place of their order: a counting sort. first[] has rounds + 1. */
-static uint32_t *sort_rounds(const struct sweep *k, struct question *q, uint32_t n, uint32_t rounds)
-{
-	struct arena *a = k->b->ctx->scratch;
-	struct question *copy = ARENA_ARRAY(a, struct question, n);
-	uint32_t *first = filled(a, rounds + 2, 0);
-
-	memcpy(copy, q, n * sizeof(*q));
-	for (uint32_t i = 0; i < n; i++)
-		first[k->lane[k->b->events[q[i].early].task] / LANES + 2]++;
-	for (uint32_t r = 2; r < rounds + 2; r++)
-		first[r] += first[r - 1];
-	for (uint32_t i = 0; i < n; i++)
-		q[first[k->lane[k->b->events[copy[i].early].task] / LANES + 1]++] = copy[i];
-	for (uint32_t r = 0; r < rounds; r++)
-		qsort(q + first[r], first[r + 1] - first[r], sizeof(*q), by_late);
-	return first;
 }
 
 void before_ask_all(struct before *b, struct question *q, uint32_t n)
@@ -437,12 +321,15 @@ void before_ask_all(struct before *b, struct question *q, uint32_t n)
 	clocks_begin(&k.clocks, b->ctx->scratch, LANES);
 	k.own = clocks_add(&k.clocks, b->p->ntasks);
 	k.kept = clocks_add(&k.clocks, k.nplaces);
-	uint32_t rounds = (k.nlanes + LANES - 1) / LANES;
-	uint32_t *first = sort_rounds(&k, q, n, rounds);
-	for (uint32_t r = 0; r < rounds; r++) {
+	for (uint32_t i = 0; i < n; i++)
+		q[i].round = k.lane[b->events[q[i].early].task] / LANES;
+	qsort(q, n, sizeof(*q), by_round);
+	for (uint32_t i = 0, end; i < n; i = end) {
+		for (end = i; end < n && q[end].round == q[i].round;)
+			end++;
 		steps += k.ntold;
 		if (steps > b->most_steps)
 			return;
-		run_round(&k, r * LANES, q + first[r], first[r + 1] - first[r]);
+		run_round(&k, q[i].round * LANES, q + i, end - i);
 	}
 }

@@ -7,6 +7,8 @@
 
 #include "compiler/check/check.h"
 
+#define LIMIT_EVENTS (1u << 22) /* some 80 bytes each */
+
 /* An operation (no WAIT) of a worker. */
 struct event {
 	uint32_t task, row;
@@ -33,6 +35,7 @@ struct before {
 	uint32_t *of_rank;
 	uint32_t *first; /* by task: its first row of `at` */
 	uint32_t *at;	 /* by row of a task: its event; NONE: a WAIT */
+	uint32_t *got;	 /* by FIFO: messages that were received so far */
 	uint32_t *seen;	 /* by event: the last question that came by */
 	uint32_t asked;
 	uint64_t most_steps; /* events that before_ask_all goes through, in all rounds */
@@ -44,12 +47,14 @@ enum answer { BEFORE_NO, BEFORE_YES, BEFORE_OPEN };
 struct question {
 	uint32_t early, late;
 	uint32_t subject; /* the asker's */
+	uint32_t round;	  /* before_ask_all's */
 	enum answer answer;
 };
 
-/** All events of a program that cannot deadlock. False: it is too large (`why`).
- *  O(operations + waits + cells of a rank). */
-bool before_init(struct before *b, struct ctx *c, const struct program *p, const char **why);
+/** All events of a program, in an order that deadlock() found. False: it has more than
+ *  LIMIT_EVENTS operations. O(operations + waits + cells of a rank). */
+bool before_init(struct before *b, struct ctx *c, const struct program *p,
+		 const struct order *order);
 
 static inline uint32_t before_event(const struct before *b, uint32_t task, uint32_t row)
 {

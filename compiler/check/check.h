@@ -7,6 +7,16 @@
 
 #include "compiler/expand/expand.h"
 
+/* Whether the operation's line was told of for this rank last; it is now. `told`: by site, 1 +
+ * that rank. */
+static inline bool told_before(uint32_t *told, const struct op *o, uint32_t rank)
+{
+	bool before = told[o->site] == rank + 1;
+
+	told[o->site] = rank + 1;
+	return before;
+}
+
 /* ---- match.c --------------------------------------------------------------------------- */
 
 /* Fills in fifos[] and nreduced, and messages[] if the program is lowered or they are
@@ -28,6 +38,11 @@ struct order {
 	struct stretch *v;
 	uint32_t n;
 };
+
+/* Goes through an order: the wave of `n` operations at `row` of a task starts, or is over. */
+void order_walk(const struct order *order, const struct program *p, struct arena *scratch,
+		void (*event)(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts),
+		void *arg);
 
 struct deadlock_report {
 	bool deadlocked;      /* at ctx.slots */
@@ -52,19 +67,19 @@ bool race(struct ctx *c, struct program *p);
 /* ---- contract.c, proof.c --------------------------------------------------------------- */
 
 /* A share of contributions: initial cell `cell` of ranks first .. first + n - 1,
- * each `times` times. A value is a sorted list of disjoint shares. */
+ * each `times` times. A value is a sorted list of disjoint shares; in a contract `last`
+ * ends it, and `reduced` says that the contract wrote a sum for it. */
 struct share {
 	uint32_t cell;
 	uint32_t first, n;
 	uint32_t times;
+	bool last, reduced;
 };
 
 /* The contract, evaluated for one instance. */
 struct contract {
 	uint32_t *rows;	      /* nranks * cells: first row of shares, or NONE: may be anything */
-	struct share *shares; /* a value's shares are adjacent ... */
-	bool *last;	      /* ... up to the one that is marked here */
-	bool *reduced;	      /* the contract wrote a sum for it */
+	struct share *shares; /* a value's are adjacent */
 	struct asked {	      /* where shares from row `share` on were asked, ascending */
 		uint32_t share;
 		const struct ensures *clause;
@@ -75,7 +90,7 @@ struct contract {
 		const struct ensures *clause;
 	} *after;
 	uint32_t nafter, capafter;
-	uint64_t nshares;
+	uint64_t nshares, capshares;
 	bool any_reduced, any_single; /* has sums; has values that are no sums */
 };
 
@@ -84,6 +99,23 @@ struct contract *contract_expand(struct ctx *c, struct program *p);
 
 /* The clause that asked for a row of shares. */
 const struct ensures *contract_clause(const struct contract *k, uint32_t share);
+
+static inline uint32_t hash_mix(uint32_t h, uint32_t x)
+{
+	h = (h ^ x) * 0x9e3779b1u;
+	return h ^ h >> 15;
+}
+
+/* Rows of a contract by what they ask for. Begins with `k` and `arena`, else as { 0 }. */
+struct alike {
+	const struct contract *k;
+	struct arena *arena;
+	uint32_t *slots; /* an open hash table of rows; NONE: free */
+	uint32_t nslots, used;
+	uint32_t *of; /* by row: the one that was asked for first, or NONE */
+};
+/* The first row that was asked for and is the same value. O(its shares), once for each. */
+uint32_t contract_alike(struct alike *x, uint32_t row);
 
 /* The expected value of a final cell: rows of the contract. */
 struct expected {
@@ -120,5 +152,29 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
  * contract asks for anything. */
 bool after(struct ctx *c, const struct program *p, const struct contract *contract,
 	   const struct order *order);
+
+/* ---- dead.c ---------------------------------------------------------------------------- */
+
+/* A statement that stores, over the instances that were looked at. */
+struct dead_site {
+	const struct stmt *stmt;
+	uint32_t run, dead;	  /* instances that run it; that have a dead operation of it */
+	const char *message;	  /* of the first of these */
+	const char *where;	  /* its instance */
+	struct span span, sender; /* sender.lo == 0: the operation is local */
+};
+
+struct dead_list {
+	struct dead_site *v;
+	size_t n, cap;
+};
+
+/** Adds what is found of one instance, which is right. */
+void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
+	       const struct order *order, struct dead_list *list, struct arena *keep);
+
+/** Warns of each statement that has dead operations in all instances that run it: a small
+ *  number of ranks often needs less than the text does. */
+void dead_warn(struct ctx *c, const struct dead_list *list);
 
 #endif

@@ -7,17 +7,11 @@
  * `rank` is evaluated once an index, and all ranks have its shares in common; a sum of one chunk over a range of ranks
  * is one share: allreduce takes O(cells + ranks * cells stores). ccs(5) 4.
  */
-#include "compiler/check/check.h"
+#include "compiler/check/value.h"
 #include "compiler/expand/cursor.h"
-#include "compiler/expand/instance.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* One contribution: a cell, from ranks first .. first + n. */
-struct term_row {
-	uint32_t cell, first, n;
-};
 
 struct evaluation {
 	struct ctx *ctx;
@@ -25,13 +19,11 @@ struct evaluation {
 	struct program *source;
 	const struct stmt *lets;
 	struct cursor cursor;
-	struct term_row *terms; /* of the value at hand */
+	struct share *terms; /* of the value at hand, each once */
 	uint32_t nterms, capterms;
 	struct contract *k;
-	uint64_t cap;	    /* of the tables of shares */
 	uint64_t all_terms; /* of all values so far */
-	struct event *events, *room;
-	uint32_t capevents, caproom;
+	struct shares sum;  /* room */
 };
 
 /* An index of the left side. */
@@ -94,8 +86,9 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 		return;
 	}
 	v->idle++;
-	ARENA_PUSH(v->arena, x->terms, x->nterms, x->capterms) =
-		(struct term_row){ c.lo, (uint32_t)lo, (uint32_t)(hi - lo) };
+	ARENA_PUSH(v->arena, x->terms, x->nterms, x->capterms) = (struct share){
+		.cell = c.lo, .first = (uint32_t)lo, .n = (uint32_t)(hi - lo), .times = 1
+	};
 }
 
 /* The contributions of a term. A sum of one chunk over a range of ranks is one share. */
@@ -165,98 +158,24 @@ static struct clause make_clause(struct evaluation *x, const struct ensures *e)
 
 /* ---- values --------------------------------------------------------------------------- */
 
-static void push_share(struct evaluation *x, const struct clause *c, struct share r, bool last)
+static void push_share(struct evaluation *x, const struct clause *c, struct share s, bool last)
 {
 	struct contract *k = x->k;
-	struct arena *a = x->p->arena;
-	if (k->nshares == x->cap) {
-		uint64_t n = x->cap, m = n ? 2 * n : 1024;
-		k->shares =
-			arena_grow(a, k->shares, n * sizeof(*k->shares), m * sizeof(*k->shares));
-		k->last = arena_grow(a, k->last, n * sizeof(*k->last), m * sizeof(*k->last));
-		k->reduced =
-			arena_grow(a, k->reduced, n * sizeof(*k->reduced), m * sizeof(*k->reduced));
-		x->cap = m;
-	}
-	k->shares[k->nshares] = r;
-	k->last[k->nshares] = last;
-	k->reduced[k->nshares] = c->reduced;
-	k->nshares++;
+	s.last = last;
+	s.reduced = c->reduced;
+	ARENA_PUSH(x->p->arena, k->shares, k->nshares, k->capshares) = s;
 }
 
-/* From `at` on, one contribution more (or fewer) of the cell. */
-struct event {
-	uint32_t cell, at;
-	int32_t delta;
-};
-
-static uint64_t key(const struct event *e)
+/* The terms as sorted, disjoint shares with multiplicities. */
+static void push_sum(struct evaluation *x, const struct clause *c)
 {
-	return (uint64_t)e->cell << 32 | e->at;
-}
-
-/* By key: bytes of it from the least on, as long as they differ. `room` is as large. */
-static struct event *sort_events(struct event *v, struct event *room, uint32_t n)
-{
-	uint64_t differ = 0;
-	for (uint32_t i = 1; i < n; i++)
-		differ |= key(&v[i]) ^ key(&v[0]);
-	for (unsigned shift = 0; shift < 64; shift += 8) {
-		uint32_t at[257] = { 0 };
-		if (!(differ >> shift & 0xff))
-			continue;
-		for (uint32_t i = 0; i < n; i++)
-			at[(key(&v[i]) >> shift & 0xff) + 1]++;
-		for (unsigned i = 1; i < 257; i++)
-			at[i] += at[i - 1];
-		for (uint32_t i = 0; i < n; i++)
-			room[at[key(&v[i]) >> shift & 0xff]++] = v[i];
-		struct event *t = v;
-		v = room;
-		room = t;
-	}
-	return v;
-}
-
-/* The terms as sorted, disjoint shares with multiplicities: a sweep over their ends. */
-static void push_swept(struct evaluation *x, const struct clause *c)
-{
-	uint32_t n = 0, i, j;
-	for (i = 0; i < x->nterms; i++) {
-		struct term_row t = x->terms[i];
-		ARENA_PUSH(x->cursor.arena, x->events, n, x->capevents) =
-			(struct event){ t.cell, t.first, 1 };
-		ARENA_PUSH(x->cursor.arena, x->events, n, x->capevents) =
-			(struct event){ t.cell, t.first + t.n, -1 };
-	}
-	if (n > x->caproom) {
-		x->room = ARENA_ARRAY(x->cursor.arena, struct event, x->capevents);
-		x->caproom = (uint32_t)x->capevents;
-	}
-	struct event *e = sort_events(x->events, x->room, n);
-	struct share open = { .times = 0 };
-	int64_t times = 0;
-	for (i = 0; i < n; i = j) {
-		int64_t before = times;
-		for (j = i; j < n && e[j].cell == e[i].cell && e[j].at == e[i].at; j++)
-			times += e[j].delta;
-		if (times == before)
-			continue;
-		open.n = e[i].at - open.first;
-		if (before > 0)
-			push_share(x, c, open, false);
-		open = (struct share){ e[i].cell, e[i].at, 0, (uint32_t)times };
-	}
-	x->k->last[x->k->nshares - 1] = true;
-}
-
-/* "b[0] is a whole block" */
-static const char *part_text(struct evaluation *x, uint32_t cell, const struct buffer *b)
-{
-	const char *name = program_cells_text(x->cursor.arena, x->p, cell, 1);
-	if (b->chunks == 1)
-		return arena_printf(x->cursor.arena, "%s is a whole block", name);
-	return arena_printf(x->cursor.arena, "%s is one of %u chunks of a block", name, b->chunks);
+	struct shares *sum = &x->sum;
+	for (uint32_t i = 0; i < x->nterms; i++)
+		shares_add(x->cursor.arena, sum, x->terms[i].cell, x->terms[i].first, x->terms[i].n,
+			   1);
+	shares_sum(x->cursor.arena, sum);
+	for (uint32_t i = 0; i < sum->n; i++)
+		push_share(x, c, sum->v[i], i + 1 == sum->n);
 }
 
 /* ccs(5) 4, Lengths: a chunk cannot be promised what is longer or shorter. */
@@ -266,10 +185,11 @@ static bool lengths_agree(struct evaluation *x, const struct clause *c, int64_t 
 		const struct buffer *b = program_buffer(x->p, x->terms[i].cell);
 		if (b->chunks == c->buffer->chunks)
 			continue;
-		struct diag *g =
-			diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
-				 "the clause asks for another length: %s, and %s",
-				 part_text(x, cell, c->buffer), part_text(x, x->terms[i].cell, b));
+		struct arena *a = x->cursor.arena;
+		struct diag *g = diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
+					  "the clause asks for another length: %s, and %s",
+					  program_part_text(a, x->p, cell, " is"),
+					  program_part_text(a, x->p, x->terms[i].cell, " is"));
 		diag_help(x->ctx->diags, g,
 			  "`x[C]` is one block cut into C chunks, `x[B][C]` is B "
 			  "blocks of C chunks each; both sides need the same C");
@@ -312,23 +232,66 @@ static uint32_t value_row(struct evaluation *x, const struct clause *c, uint32_t
 		return NONE;
 	}
 	if (x->nterms == 1)
-		push_share(x, c,
-			   (struct share){ x->terms[0].cell, x->terms[0].first, x->terms[0].n, 1 },
-			   true);
+		push_share(x, c, x->terms[0], true);
 	else
-		push_swept(x, c);
+		push_sum(x, c);
 	return (uint32_t)row;
 }
 
-static bool equal(const struct contract *k, uint32_t a, uint32_t b)
+static bool equal(const struct share *a, const struct share *b)
 {
 	for (;; a++, b++) {
-		if (memcmp(&k->shares[a], &k->shares[b], sizeof(*k->shares)) != 0 ||
-		    k->last[a] != k->last[b])
+		if (a->cell != b->cell || a->first != b->first || a->n != b->n ||
+		    a->times != b->times || a->last != b->last)
 			return false;
-		if (k->last[a])
+		if (a->last)
 			return true;
 	}
+}
+
+static uint32_t hash_value(const struct share *s)
+{
+	uint32_t h = 1;
+	do
+		h = hash_mix(hash_mix(hash_mix(hash_mix(h, s->cell), s->first), s->n), s->times);
+	while (!s++->last);
+	return h;
+}
+
+static uint32_t *find_slot(const struct alike *x, uint32_t row)
+{
+	const struct share *v = x->k->shares;
+	uint32_t i = hash_value(v + row) & (x->nslots - 1);
+	while (x->slots[i] != NONE &&
+	       (v[x->slots[i]].reduced != v[row].reduced || !equal(v + x->slots[i], v + row)))
+		i = (i + 1) & (x->nslots - 1);
+	return &x->slots[i];
+}
+
+static void grow_slots(struct alike *x)
+{
+	uint32_t *old = x->slots, n = x->nslots;
+	x->nslots = n ? 2 * n : 64;
+	x->slots = none_array(x->arena, x->nslots);
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i] != NONE)
+			*find_slot(x, old[i]) = old[i];
+}
+
+uint32_t contract_alike(struct alike *x, uint32_t row)
+{
+	if (!x->of)
+		x->of = none_array(x->arena, x->k->nshares);
+	if (x->of[row] != NONE)
+		return x->of[row];
+	if (2 * (x->used + 1) > x->nslots)
+		grow_slots(x);
+	uint32_t *slot = find_slot(x, row);
+	if (*slot == NONE) {
+		*slot = row;
+		x->used++;
+	}
+	return x->of[row] = *slot;
 }
 
 const struct ensures *contract_clause(const struct contract *k, uint32_t share)
@@ -337,18 +300,6 @@ const struct ensures *contract_clause(const struct contract *k, uint32_t share)
 	while (k->asked[i].share > share) /* clauses are few */
 		i--;
 	return k->asked[i].clause;
-}
-
-/* What the tables of shares have too much goes back. */
-static void shrink(struct evaluation *x)
-{
-	struct contract *k = x->k;
-	struct arena *a = x->p->arena;
-	k->shares = arena_grow(a, k->shares, x->cap * sizeof(*k->shares),
-			       k->nshares * sizeof(*k->shares));
-	k->last = arena_grow(a, k->last, x->cap * sizeof(*k->last), k->nshares * sizeof(*k->last));
-	k->reduced = arena_grow(a, k->reduced, x->cap * sizeof(*k->reduced),
-				k->nshares * sizeof(*k->reduced));
 }
 
 /* ---- clauses ----------------------------------------------------------------------------- */
@@ -361,7 +312,7 @@ static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, 
 		*at = row;
 		return true;
 	}
-	if (equal(x->k, *at, row))
+	if (equal(&x->k->shares[*at], &x->k->shares[row]))
 		return true;
 	struct diag *g = diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
 				  "two clauses disagree on %s",
@@ -394,7 +345,7 @@ static bool sizes_agree(struct evaluation *x, const struct clause *c, uint32_t r
 				program_size_text(x->cursor.arena, &right));
 			return false;
 		}
-		if (x->k->last[i])
+		if (r->last)
 			return true;
 	}
 }
@@ -459,8 +410,7 @@ static void clause(struct evaluation *x, const struct ensures *e)
 	ARENA_PUSH(x->p->arena, x->k->asked, x->k->nasked, x->k->capasked) =
 		(struct asked){ (uint32_t)x->k->nshares, e };
 	if (!c.by_rank) {
-		shared = ARENA_ARRAY(x->cursor.arena, uint32_t, c.buffer->cells);
-		memset(shared, 0xff, c.buffer->cells * sizeof(*shared));
+		shared = none_array(x->cursor.arena, c.buffer->cells);
 	}
 	for (uint32_t r = 0; r < x->p->nranks; r++)
 		if (!clause_rank(x, &c, r, shared) && shared)
@@ -544,10 +494,8 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 	uint32_t errors = c->diags->errors;
 	struct program copy = *p;
 	struct evaluation x = { .ctx = c, .p = &copy, .source = p, .lets = d->body };
-	size_t n = (size_t)p->nranks * p->cells;
 	x.k = ARENA_NEW(p->arena, struct contract);
-	x.k->rows = arena_grow(p->arena, NULL, 0, n * sizeof(*x.k->rows));
-	memset(x.k->rows, 0xff, n * sizeof(*x.k->rows));
+	x.k->rows = none_array(p->arena, (size_t)p->nranks * p->cells);
 	cursor_init(&x.cursor, c, &copy, c->scratch, true);
 	if (instance_make(&x.cursor, true) != INSTANCE_OK || !bind_buffers(&x, &copy, d))
 		return NULL;
@@ -563,6 +511,8 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 	if (d->ensures && !x.k->nshares && !x.k->nafter)
 		diag_warn(c->diags, W_EMPTY, p->instance.schedule->contract_name.span, NO_RANK,
 			  "contract %s promises nothing: no clause is for any chunk", d->name.name);
-	shrink(&x);
+	/* What it has too much goes back. */
+	x.k->shares = arena_grow(p->arena, x.k->shares, x.k->capshares * sizeof(*x.k->shares),
+				 x.k->nshares * sizeof(*x.k->shares));
 	return x.k;
 }

@@ -16,20 +16,12 @@
  * of more than LIMIT_DEAD operations, and where LIMIT_PASSES are not enough; -v tells of it.
  * O(passes x (operations + chunks touched)).
  */
-#include "compiler/check/dead.h"
-
 #include "compiler/check/replay.h"
+
+#include <string.h>
 
 #define LIMIT_DEAD (1u << 20)
 #define LIMIT_PASSES 32
-
-/* What was found of one statement. */
-struct found {
-	bool run;	    /* it has operations that store */
-	bool dead;	    /* one of them is, on all ranks: */
-	bool changes;	    /* it stores another value than was there */
-	uint32_t task, row; /* where a rank runs it */
-};
 
 struct finder {
 	const struct program *p;
@@ -49,8 +41,7 @@ struct finder {
 	} *visits;
 	uint32_t *next; /* by task: rows that are still to be gone back over */
 	bool *running;
-	bool grown;	   /* the pass found something to keep */
-	struct found *out; /* by site */
+	bool grown; /* the pass found something to keep */
 };
 
 /* ---- forwards ------------------------------------------------------------------------ */
@@ -66,21 +57,6 @@ static void stored(void *arg, const struct stored *s)
 
 /* ---- backwards ------------------------------------------------------------------------- */
 
-static bool any(const bool *live, uint32_t n)
-{
-	bool all = false;
-
-	for (uint32_t i = 0; i < n; i++)
-		all |= live[i];
-	return all;
-}
-
-static void set(bool *live, uint32_t n, bool to)
-{
-	for (uint32_t i = 0; i < n; i++)
-		live[i] = to;
-}
-
 /* What the operation needs, which is run. Sets of chunks may overlap. */
 static void need(struct finder *f, uint32_t task, uint32_t row, bool *live)
 {
@@ -88,15 +64,15 @@ static void need(struct finder *f, uint32_t task, uint32_t row, bool *live)
 	enum op_kind k = op_kind(o);
 
 	if (k == OP_COPY) {
-		set(live + o->other, o->n, false);
-		set(live + o->cell, o->n, true);
+		memset(live + o->other, false, o->n);
+		memset(live + o->cell, true, o->n);
 	} else if (k == OP_REDUCE_INTO) {
-		set(live + o->cell, o->n, true);
-		set(live + o->other, o->n, true);
+		memset(live + o->cell, true, o->n);
+		memset(live + o->other, true, o->n);
 	} else {
 		f->needed[f->base[f->p->fifos[o->fifo].src_task] + f->from[f->base[task] + row]] =
 			true;
-		set(live + o->cell, o->n, k != OP_RECV);
+		memset(live + o->cell, k != OP_RECV, o->n);
 	}
 }
 
@@ -116,15 +92,14 @@ static bool is_store(const struct op *o)
 static void finish_back(struct finder *f, uint32_t task, uint32_t row, bool *live)
 {
 	const struct op *o = &f->p->tasks[task].ops[row];
-	bool local = op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO;
 	bool changes = f->changes[f->base[task] + row];
 
 	if (op_kind(o) == OP_FRESH)
-		set(live + o->cell, o->n, false);
+		memset(live + o->cell, false, o->n);
 	if (!is_store(o))
 		return;
 	struct visit *t = visit_of(f, task, row);
-	if (!t->kept && (o->n == 0 || (changes && any(live + (local ? o->other : o->cell), o->n))))
+	if (!t->kept && (o->n == 0 || (changes && memchr(live + op_touch(o).w, true, o->n))))
 		t->kept = f->grown = true;
 	t->changes |= changes;
 	if (task <= t->task) {
@@ -186,24 +161,6 @@ static void count_turns(struct finder *f, struct arena *a)
 		f->visits[i].task = NONE;
 }
 
-/* The first visit of each statement that nobody needs. */
-static void sum_up(struct finder *f)
-{
-	for (uint32_t s = 0; s < f->p->nsites; s++) {
-		const struct visit *t = f->visits + f->first[s], *end = f->visits + f->first[s + 1];
-
-		f->out[s].run = t < end;
-		while (t < end && t->kept)
-			t++;
-		if (t < end)
-			f->out[s] = (struct found){ .run = true,
-						    .dead = true,
-						    .changes = t->changes,
-						    .task = t->task,
-						    .row = t->row };
-	}
-}
-
 static void set_out(struct finder *f, struct arena *a)
 {
 	const struct program *p = f->p;
@@ -232,7 +189,7 @@ static void pass(struct finder *f, const struct contract *k, const struct order 
 	const struct program *p = f->p;
 
 	f->grown = false;
-	set(f->needed, f->nops, false);
+	memset(f->needed, false, f->nops);
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		f->next[t] = p->tasks[t].nops;
 	for (uint32_t q = 0; q < p->nranks; q++)
@@ -250,10 +207,10 @@ static void not_looked_for(const struct ctx *c, const char *why)
 		fprintf(c->progress, "  what nothing needs (W0401) is not looked for: %s\n", why);
 }
 
-static void find(struct finder *f, struct ctx *c, const struct contract *k,
+/* Finds which visits are kept. False: it is not settled. */
+static bool find(struct finder *f, struct ctx *c, const struct contract *k,
 		 const struct order *order)
 {
-	f->out = ARENA_ARRAY(c->scratch, struct found, f->p->nsites);
 	set_out(f, c->scratch);
 	f->r.silent = true;
 	f->r.hook = stored;
@@ -266,8 +223,7 @@ static void find(struct finder *f, struct ctx *c, const struct contract *k,
 	if (f->grown)
 		not_looked_for(
 			c, arena_printf(c->scratch, "%d passes do not settle it", LIMIT_PASSES));
-	else
-		sum_up(f);
+	return !f->grown;
 }
 
 /* ---- over instances ------------------------------------------------------------------------ */
@@ -281,7 +237,7 @@ static struct dead_site *site_of(struct dead_list *list, const struct stmt *s, s
 	return &list->v[list->n - 1];
 }
 
-static void describe(struct finder *f, struct ctx *c, const struct found *d, struct dead_site *s,
+static void describe(struct finder *f, struct ctx *c, const struct visit *d, struct dead_site *s,
 		     struct arena *keep)
 {
 	const struct program *p = f->p;
@@ -289,17 +245,16 @@ static void describe(struct finder *f, struct ctx *c, const struct found *d, str
 	const struct op *o = &t->ops[d->row];
 	bool local = op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO;
 	struct where w = expand_where(c, p, d->task, d->row);
+	w.calls = "";
 	const char *cells = program_cells_text(c->scratch, p, local ? o->other : o->cell, o->n);
 	uint32_t from = f->from[f->base[d->task] + d->row];
 
 	s->message = arena_printf(
 		keep,
-		d->changes
-			? "rank %u, %s%s%s%s: nothing needs what is stored in %s"
-			: "rank %u, %s%s%s%s: what is stored in %s is there already, and nothing else "
-			  "needs it",
-		t->rank, where_step_text(c->scratch, w.step), *w.loops ? " (" : "", w.loops,
-		*w.loops ? ")" : "", cells);
+		d->changes ? "rank %u, %s: nothing needs what is stored in %s"
+			   : "rank %u, %s: what is stored in %s is there already, and nothing else "
+			     "needs it",
+		t->rank, where_text(c->scratch, w.step, &w), cells);
 	s->where = c->diags->where;
 	s->span = p->sites[o->site].span;
 	if (!local)
@@ -319,14 +274,18 @@ void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
 	}
 	if (!replay_init(&f.r, c, p, c->scratch))
 		return;
-	find(&f, c, k, order);
+	if (!find(&f, c, k, order))
+		return;
 	for (uint32_t i = 0; i < p->nsites; i++) {
-		if (!f.out[i].run)
+		const struct visit *t = f.visits + f.first[i], *end = f.visits + f.first[i + 1];
+		if (t == end)
 			continue;
 		struct dead_site *s = site_of(list, p->sites[i].stmt, keep);
 		s->run++;
-		if (f.out[i].dead && !s->dead++)
-			describe(&f, c, &f.out[i], s, keep);
+		while (t < end && t->kept)
+			t++;
+		if (t < end && !s->dead++)
+			describe(&f, c, t, s, keep);
 	}
 }
 

@@ -121,24 +121,13 @@ ALWAYS_INLINE bool finish_end(const struct pace *c, uint32_t fifo, uint32_t side
 	return true;
 }
 
-/* OP_SEND, OP_RECV, OP_REDUCE_FROM: one end of a message. */
-static inline bool is_end(const struct op *o)
-{
-	return op_kind(o) <= OP_REDUCE_FROM;
-}
-
-static inline bool is_fused(const struct op *o)
-{
-	return op_kind(o) >= OP_RECV_SEND;
-}
-
 static inline void start_op(struct pace *c, const struct op *o)
 {
 	if (op_kind(o) == OP_SEND) {
 		start_end(c, o->fifo, SENDS);
-	} else if (is_end(o)) {
+	} else if (op_is_end(o)) {
 		start_end(c, o->fifo, RECVS);
-	} else if (is_fused(o)) {
+	} else if (op_is_fused(o)) {
 		start_end(c, o->fifo, RECVS);
 		start_end(c, o->other, SENDS);
 	}
@@ -147,7 +136,7 @@ static inline void start_op(struct pace *c, const struct op *o)
 /* Whether an operation that is not an end of a message has finished. */
 static __attribute__((noinline)) bool finish_other(struct pace *c, const struct op *o, uint32_t t)
 {
-	if (is_fused(o))
+	if (op_is_fused(o))
 		return finish_end(c, o->fifo, RECVS) && finish_end(c, o->other, SENDS);
 	if (op_kind(o) != OP_WAIT || c->r->progress[o->fifo].row >= o->other)
 		return true;
@@ -160,7 +149,7 @@ static inline bool finish_op(struct pace *c, const struct op *o, uint32_t t)
 {
 	if (op_kind(o) == OP_SEND)
 		return finish_end(c, o->fifo, SENDS);
-	return is_end(o) ? finish_end(c, o->fifo, RECVS) : finish_other(c, o, t);
+	return op_is_end(o) ? finish_end(c, o->fifo, RECVS) : finish_other(c, o, t);
 }
 
 static void wake_waiters(struct pace *c, struct progress *u)
@@ -177,8 +166,8 @@ static void wake_waiters(struct pace *c, struct progress *u)
  * only when both its ends could finish. */
 static inline bool must_wait(struct pace *c, const struct op *o)
 {
-	return is_fused(o) && (!end_done(c, &c->flows[o->fifo], RECVS) ||
-			       !end_done(c, &c->flows[o->other], SENDS));
+	return op_is_fused(o) && (!end_done(c, &c->flows[o->fifo], RECVS) ||
+				  !end_done(c, &c->flows[o->other], SENDS));
 }
 
 /* Runs a task until it is parked or has finished; returns how many waves have started
@@ -309,6 +298,24 @@ static struct order take_order(struct greedy *r)
 	struct order *o = &r->order;
 	o->v = arena_grow(r->ctx->arena, o->v, r->caporder * sizeof(*o->v), o->n * sizeof(*o->v));
 	return *o;
+}
+
+void order_walk(const struct order *order, const struct program *p, struct arena *scratch,
+		void (*event)(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts),
+		void *arg)
+{
+	uint32_t *row = ARENA_ARRAY(scratch, uint32_t, p->ntasks);
+	bool *running = ARENA_ARRAY(scratch, bool, p->ntasks);
+
+	for (uint32_t i = 0; i < order->n; i++) {
+		uint32_t t = order->v[i].task;
+		for (uint32_t left = order->v[i].events; left > 0; left--) {
+			uint32_t n = wave_length(&p->tasks[t], row[t]);
+			running[t] = !running[t];
+			event(arg, t, row[t], n, running[t]);
+			row[t] += running[t] ? 0 : n;
+		}
+	}
 }
 
 void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p)

@@ -45,22 +45,12 @@ struct matching {
 	bool one_task;	  /* each end of every FIFO is one task's */
 	bool wide;	  /* some message has not one chunk */
 	uint64_t reduced; /* chunks */
-	uint32_t *told;	  /* by site: 1 + the rank that it was reported for last */
+	uint32_t *told;	  /* told_before(): an all-to-all has as many wrong FIFOs as messages, and
+ one line */
 };
 
 /* More pairs of unequal ends than this are not kept: they say nothing new. */
 enum { MOST_UNEQUAL = 1 << 16 };
-
-/* OP_SEND, OP_RECV, OP_REDUCE_FROM: one end of a message. */
-static inline bool is_end(const struct op *o)
-{
-	return op_kind(o) <= OP_REDUCE_FROM;
-}
-
-static inline bool is_fused(const struct op *o)
-{
-	return op_kind(o) >= OP_RECV_SEND;
-}
 
 /* Ends of one kind that follow one another in a task are mostly of one FIFO: what
  * is known of it stays here, and goes back to `ends` when another one comes. */
@@ -71,11 +61,6 @@ struct latest {
 	uint32_t row, limit; /* fill: of the next one's message, + 1 */
 	bool first;	     /* fill: the other end was not there yet */
 };
-
-static inline struct latest latest_init(uint32_t side)
-{
-	return (struct latest){ .side = side, .fifo = NONE };
-}
 
 ALWAYS_INLINE void put_count(struct matching *m, const struct latest *l, uint32_t t)
 {
@@ -101,7 +86,8 @@ ALWAYS_INLINE void count_end(struct matching *m, struct latest *l, uint32_t fifo
 static void count(struct matching *m, uint32_t t)
 {
 	const struct task *k = &m->p->tasks[t]; /* may have no operations at all */
-	struct latest sends = latest_init(SENDS), recvs = latest_init(RECVS);
+	struct latest sends = { .side = SENDS, .fifo = NONE };
+	struct latest recvs = { .side = RECVS, .fifo = NONE };
 	uint64_t reduced = 0;
 	bool wide = false;
 	for (uint32_t i = 0; i < k->nops; i++) {
@@ -110,12 +96,12 @@ static void count(struct matching *m, uint32_t t)
 		if (kind == OP_SEND) {
 			count_end(m, &sends, o->fifo, t);
 			wide |= o->n != 1;
-		} else if (is_end(o)) {
+		} else if (op_is_end(o)) {
 			count_end(m, &recvs, o->fifo, t);
 			wide |= o->n != 1;
 			reduced += kind == OP_REDUCE_FROM ? o->n : 0;
 		} else {
-			if (is_fused(o)) {
+			if (op_is_fused(o)) {
 				count_end(m, &recvs, o->fifo, t);
 				count_end(m, &sends, o->other, t);
 				wide |= o->n != 1;
@@ -198,14 +184,15 @@ static void fill(struct matching *m, uint32_t t)
 {
 	const struct op *ops = m->p->tasks[t].ops;
 	uint32_t nops = m->p->tasks[t].nops;
-	struct latest sends = latest_init(SENDS), recvs = latest_init(RECVS);
+	struct latest sends = { .side = SENDS, .fifo = NONE };
+	struct latest recvs = { .side = RECVS, .fifo = NONE };
 	for (uint32_t i = 0; i < nops; i++) {
 		const struct op *o = &ops[i];
 		if (op_kind(o) == OP_SEND) {
 			fill_end(m, &sends, o->fifo, i, o->n);
-		} else if (is_end(o)) {
+		} else if (op_is_end(o)) {
 			fill_end(m, &recvs, o->fifo, i, o->n);
-		} else if (is_fused(o)) {
+		} else if (op_is_fused(o)) {
 			fill_end(m, &recvs, o->fifo, i, o->n);
 			fill_end(m, &sends, o->other, i, o->n);
 		}
@@ -262,24 +249,16 @@ void match_messages(struct ctx *c, struct program *p)
 	put_messages(&m);
 }
 
-/* Whether this line was reported for this rank already: an all-to-all has as many
- * wrong FIFOs as messages, and one line. */
-static bool told(struct matching *m, const struct op *o, uint32_t rank)
-{
-	if (m->told[o->site] == rank + 1)
-		return true;
-	m->told[o->site] = rank + 1;
-	return false;
-}
-
 /* ---- E0301, E0302 ------------------------------------------------------------ */
 
 /* A FIFO whose counts differ, and what a report on it names. */
 struct surplus {
 	uint32_t fifo;
-	uint32_t rank; /* of the end that has too many */
-	uint32_t row;  /* that end's first operation that nothing meets */
-	uint32_t last; /* the peer's last operation on the FIFO, or NONE */
+	bool send;	       /* that end has too many */
+	uint32_t rank, peer;   /* of that end, and of the other */
+	uint32_t row;	       /* that end's first operation that nothing meets: */
+	const struct op *op;   /* ... */
+	const struct op *last; /* the peer's last operation on the FIFO, or NULL */
 };
 
 static int by_rank(const void *a, const void *b)
@@ -297,20 +276,21 @@ static struct surplus *list_surplus(struct matching *m, uint32_t *n)
 {
 	struct program *p = m->p;
 	struct arena *a = m->ctx->scratch;
-	uint32_t *index = ARENA_ARRAY(a, uint32_t, p->nfifos);
-	uint32_t *sends = ARENA_ARRAY(a, uint32_t, p->nfifos);
-	uint32_t *recvs = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	uint32_t *index = none_array(a, p->nfifos);
+	uint32_t *seen = ARENA_ARRAY(a, uint32_t, p->nfifos); /* of the end that has too many */
 	struct surplus *v = NULL;
 	uint32_t cap = 0;
 	*n = 0;
 	for (uint32_t f = 0; f < p->nfifos; f++) {
 		const struct fifo *q = &p->fifos[f];
-		index[f] = NONE;
+		bool send = q->nsends > q->nrecvs;
 		if (q->nsends == q->nrecvs)
 			continue;
 		index[f] = *n;
-		ARENA_PUSH(a, v, *n, cap) =
-			(struct surplus){ f, q->nsends > q->nrecvs ? q->src : q->dst, NONE, NONE };
+		ARENA_PUSH(a, v, *n, cap) = (struct surplus){ .fifo = f,
+							      .send = send,
+							      .rank = send ? q->src : q->dst,
+							      .peer = send ? q->dst : q->src };
 	}
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
@@ -319,13 +299,13 @@ static struct surplus *list_surplus(struct matching *m, uint32_t *n)
 			uint32_t f = send ? op_out(o) : op_in(o);
 			if (f == NONE || index[f] == NONE)
 				continue;
-			const struct fifo *q = &p->fifos[f];
 			struct surplus *s = &v[index[f]];
-			uint32_t k = send ? sends[f]++ : recvs[f]++;
-			if (send == (q->nsends < q->nrecvs))
-				s->last = i;
-			else if (k == (send ? q->nrecvs : q->nsends))
+			if (send != s->send) {
+				s->last = o;
+			} else if (seen[f]++ == (send ? p->fifos[f].nrecvs : p->fifos[f].nsends)) {
 				s->row = i;
+				s->op = o;
+			}
 		}
 	}
 	qsort(v, *n, sizeof(*v), by_rank);
@@ -359,24 +339,21 @@ static void note_peer(struct matching *m, struct diag *g, const struct surplus *
 	const struct program *p = m->p;
 	struct diags *d = m->ctx->diags;
 	const struct fifo *q = &p->fifos[s->fifo];
-	bool send = q->nsends > q->nrecvs;
-	uint32_t peer = send ? q->dst : q->src;
-	uint32_t n = send ? q->nrecvs : q->nsends;
+	uint32_t n = s->send ? q->nrecvs : q->nsends;
 	if (n == 0) {
-		diag_note(d, g, (struct span){ 0, 0 },
-			  send ? "rank %u receives nothing from rank %u%s"
-			       : "rank %u sends nothing to rank %u%s",
-			  peer, s->rank, fifo_text(m, q));
+		diag_note(d, g, NOWHERE,
+			  s->send ? "rank %u receives nothing from rank %u%s"
+				  : "rank %u sends nothing to rank %u%s",
+			  s->peer, s->rank, fifo_text(m, q));
 		return;
 	}
-	uint32_t task = send ? q->dst_task : q->src_task;
-	diag_note(d, g, op_span(p, &p->tasks[task].ops[s->last]),
-		  send ? "rank %u receives %s from rank %u%s, the last one here; "
-			 "rank %u sends %u"
-		       : "rank %u sends %s to rank %u%s, the last one here; "
-			 "rank %u receives %u",
-		  peer, times(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q), s->rank,
-		  send ? q->nsends : q->nrecvs);
+	diag_note(d, g, op_span(p, s->last),
+		  s->send ? "rank %u receives %s from rank %u%s, the last one here; "
+			    "rank %u sends %u"
+			  : "rank %u sends %s to rank %u%s, the last one here; "
+			    "rank %u receives %u",
+		  s->peer, times(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q), s->rank,
+		  s->send ? q->nsends : q->nrecvs);
 }
 
 /* The operation that was probably meant: one that nothing meets, of the other
@@ -387,21 +364,20 @@ static void note_meant(struct matching *m, struct diag *g, const struct surplus 
 {
 	const struct program *p = m->p;
 	const struct fifo *q = &p->fifos[s->fifo];
-	bool send = q->nsends > q->nrecvs;
 	const struct surplus *best = NULL;
 	int best_score = 0;
 	/* v is sorted by rank: the peer's own are adjacent. */
-	uint32_t peer = send ? q->dst : q->src, lo = 0, hi = n;
+	uint32_t lo = 0, hi = n;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		if (v[mid].rank < peer)
+		if (v[mid].rank < s->peer)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; lo < n && v[lo].rank == peer; lo++) {
+	for (; lo < n && v[lo].rank == s->peer; lo++) {
 		const struct fifo *o = &p->fifos[v[lo].fifo];
-		if ((o->nsends > o->nrecvs) == send)
+		if (v[lo].send == s->send)
 			continue;
 		int score = o->src == q->src && o->dst == q->dst ? 2 : 1;
 		if (score > best_score) {
@@ -412,14 +388,13 @@ static void note_meant(struct matching *m, struct diag *g, const struct surplus 
 	if (!best)
 		return;
 	const struct fifo *o = &p->fifos[best->fifo];
-	uint32_t task = send ? o->dst_task : o->src_task;
 	const char *text = fifo_text(m, o);
 	if (best_score == 2 && !*text)
 		text = q->channel ? " on channel 0" : " outside of any par";
-	diag_note(m->ctx->diags, g, op_span(p, &p->tasks[task].ops[best->row]),
-		  send ? "nor does anyone send what rank %u receives from rank %u%s here"
-		       : "nor does anyone receive what rank %u sends to rank %u%s here",
-		  peer, send ? o->src : o->dst, text);
+	diag_note(m->ctx->diags, g, op_span(p, best->op),
+		  s->send ? "nor does anyone send what rank %u receives from rank %u%s here"
+			  : "nor does anyone receive what rank %u sends to rank %u%s here",
+		  s->peer, best->peer, text);
 }
 
 /* Where a FIFO has more to its name than two ranks, the peer may do it elsewhere. */
@@ -437,21 +412,15 @@ static void report_surplus(struct matching *m)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct surplus *s = &v[i];
 		const struct fifo *q = &p->fifos[s->fifo];
-		bool send = q->nsends > q->nrecvs;
-		uint32_t task = send ? q->src_task : q->dst_task;
-		const struct op *o = &p->tasks[task].ops[s->row];
-		if (told(m, o, s->rank))
+		const struct op *o = s->op;
+		if (told_before(m->told, o, s->rank))
 			continue;
 		const char *cells = program_cells_text(m->ctx->scratch, p, o->cell, o->n);
-		struct diag *g;
-		if (send)
-			g = diag_add(d, SEV_ERROR, 301, op_span(p, o), s->rank,
-				     "rank %u sends %s to rank %u%s, which never receives it%s",
-				     s->rank, cells, q->dst, fifo_text(m, q), there(q));
-		else
-			g = diag_add(d, SEV_ERROR, 302, op_span(p, o), s->rank,
-				     "rank %u receives %s from rank %u%s, which never sends it%s",
-				     s->rank, cells, q->src, fifo_text(m, q), there(q));
+		struct diag *g = diag_add(
+			d, SEV_ERROR, s->send ? 301 : 302, op_span(p, o), s->rank,
+			s->send ? "rank %u sends %s to rank %u%s, which never receives it%s"
+				: "rank %u receives %s from rank %u%s, which never sends it%s",
+			s->rank, cells, s->peer, fifo_text(m, q), there(q));
 		if (!g)
 			continue;
 		note_peer(m, g, s);
@@ -483,13 +452,16 @@ static void report_unequal(struct matching *m)
 	for (uint32_t i = 0; i < m->nunequal; i++) {
 		const struct fifo *q = &p->fifos[m->unequal[i].fifo];
 		const struct message *g = &p->messages[m->unequal[i].row];
-		v[i] = (struct surplus){ m->unequal[i].fifo, q->src, g->send, g->recv };
+		v[i] = (struct surplus){ .fifo = m->unequal[i].fifo,
+					 .rank = q->src,
+					 .row = g->send,
+					 .op = end_op(p, q->src_task, g->send),
+					 .last = end_op(p, q->dst_task, g->recv) };
 	}
 	qsort(v, m->nunequal, sizeof(*v), by_rank);
 	for (uint32_t i = 0; i < m->nunequal; i++) {
 		const struct fifo *q = &p->fifos[v[i].fifo];
-		const struct op *send = end_op(p, q->src_task, v[i].row);
-		const struct op *recv = end_op(p, q->dst_task, v[i].last);
+		const struct op *send = v[i].op, *recv = v[i].last;
 		struct diag *g = diag_add(m->ctx->diags, SEV_ERROR, 303, op_span(p, send), q->src,
 					  "rank %u sends %s to rank %u%s, which receives %s",
 					  q->src, chunks(m, send), q->dst, fifo_text(m, q),
@@ -549,7 +521,7 @@ static bool check_sizes(struct matching *m)
 			uint32_t chunk;
 			if (!size_differs(m, q, send, recv, &chunk))
 				continue;
-			if (!told(m, send, q->src))
+			if (!told_before(m->told, send, q->src))
 				report_size(m, q, send, recv, chunk);
 			same = false;
 			break;
@@ -572,7 +544,7 @@ bool match(struct ctx *c, struct program *p)
 	if (p->lowered)
 		return m.one_task && equal && m.nunequal == 0;
 	if (!m.one_task) {
-		diag_add(c->diags, SEV_ERROR, 0, (struct span){ 0, 0 }, NO_RANK,
+		diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
 			 "internal error: two tasks at one end of a FIFO");
 		return false;
 	}

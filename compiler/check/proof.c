@@ -15,7 +15,7 @@ struct expected contract_value(const struct contract *k, uint32_t row)
 {
 	uint32_t n = 1;
 
-	while (!k->last[row + n - 1])
+	while (!k->shares[row + n - 1].last)
 		n++;
 	return (struct expected){ .v = k->shares + row, .n = n };
 }
@@ -29,7 +29,7 @@ static inline bool holds(struct replay *r, const struct contract *k, uint32_t ro
 	if (id >= POISON)
 		return id == POISON; /* was reported where it was read */
 	const struct share *w = &k->shares[row];
-	if (id >= v->base && k->last[row]) {
+	if (id >= v->base && w->last) {
 		const struct node *x = &v->nodes[id - v->base];
 		if (x->more && x->more + 1u == w->n && x->cell == w->cell && x->first == w->first &&
 		    w->times == 1)
@@ -58,79 +58,22 @@ static bool contract_holds(struct replay *r, const struct contract *k)
 
 /* Final values with equal contributions that are not the same reduction. */
 struct pairs {
-	uint32_t (*v)[2];
+	struct pair {
+		uint32_t first, other;
+	} *v;
 	size_t n, cap;
 };
 
-/* First final value seen with given contributions. */
-struct groups {
-	uint32_t *table; /* values; NONE: free */
-	uint32_t *hashes;
-	uint32_t mask, n;
-	struct shares a, b; /* room */
-};
-
-static uint32_t mix(uint32_t h, uint32_t x)
-{
-	h = (h ^ x) * 0x9e3779b1u;
-	return h ^ h >> 15;
-}
-
-static uint32_t hash_shares(const struct shares *r)
-{
-	uint32_t h = 1;
-
-	for (uint32_t i = 0; i < r->n; i++)
-		h = mix(mix(mix(mix(h, r->v[i].cell), r->v[i].first), r->v[i].n), r->v[i].times);
-	return h;
-}
-
-static void grow_groups(struct groups *g, struct arena *arena)
-{
-	uint32_t *table = g->table, *hashes = g->hashes, mask = g->mask;
-
-	g->mask = mask ? mask * 2 + 1 : 1023;
-	g->table = ARENA_ARRAY(arena, uint32_t, (size_t)g->mask + 1);
-	g->hashes = ARENA_ARRAY(arena, uint32_t, (size_t)g->mask + 1);
-	memset(g->table, 0xff, ((size_t)g->mask + 1) * sizeof(*g->table));
-	for (size_t i = 0; table && i <= mask; i++) {
-		if (table[i] == NONE)
-			continue;
-		uint32_t at = hashes[i] & g->mask;
-		while (g->table[at] != NONE)
-			at = (at + 1) & g->mask;
-		g->table[at] = table[i];
-		g->hashes[at] = hashes[i];
-	}
-}
-
-/* The first value with id's contributions: found by hash, compared exactly. */
-static uint32_t group_of(struct values *v, struct groups *g, struct arena *arena, uint32_t id)
-{
-	if (g->n * 2 >= g->mask)
-		grow_groups(g, arena);
-	value_shares(v, id, &g->a);
-	uint32_t h = hash_shares(&g->a), at = h & g->mask;
-	while (g->table[at] != NONE &&
-	       (g->hashes[at] != h || !value_is(v, g->table[at], g->a.v, g->a.n, &g->b)))
-		at = (at + 1) & g->mask;
-	if (g->table[at] == NONE) {
-		g->table[at] = id;
-		g->hashes[at] = h;
-		g->n++;
-	}
-	return g->table[at];
-}
-
+/* Each final value is what the contract's row says: equal rows, equal contributions. */
 static struct pairs find_pairs(struct replay *r, const struct contract *k, struct arena *arena)
 {
 	const struct program *p = r->p;
 	struct values *v = &r->values;
-	struct groups g = { 0 };
+	struct alike alike = { .k = k, .arena = arena };
 	struct pairs out = { 0 };
-	uint8_t *seen = ARENA_ARRAY(arena, uint8_t, v->n); /* a reduction's group is known */
+	uint8_t *seen = ARENA_ARRAY(arena, uint8_t, v->n); /* a reduction was looked at */
+	uint32_t *first = none_array(arena, k->nshares);   /* by row: the first such value */
 
-	grow_groups(&g, arena);
 	for (uint32_t q = 0; q < p->nranks; q++) {
 		const uint32_t *rows = k->rows + (size_t)q * p->cells;
 		const uint32_t *state = r->state + (size_t)q * r->width;
@@ -139,17 +82,12 @@ static struct pairs find_pairs(struct replay *r, const struct contract *k, struc
 			if (rows[i] == NONE || id >= POISON || id < v->base || seen[id - v->base])
 				continue;
 			seen[id - v->base] = 1;
-			uint32_t first = group_of(v, &g, arena, id);
-			if (first == id)
+			uint32_t *same = &first[contract_alike(&alike, rows[i])];
+			if (*same == NONE)
+				*same = id;
+			if (*same == id)
 				continue;
-			if (out.n == out.cap) {
-				size_t cap = out.cap ? 2 * out.cap : 64;
-				out.v = arena_grow(arena, out.v, out.cap * sizeof(*out.v),
-						   cap * sizeof(*out.v));
-				out.cap = cap;
-			}
-			out.v[out.n][0] = first;
-			out.v[out.n++][1] = id;
+			ARENA_PUSH(arena, out.v, out.n, out.cap) = (struct pair){ *same, id };
 		}
 	}
 	return out;
@@ -165,7 +103,7 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		used[w->v[i][0] - v->base] = used[w->v[i][1] - v->base] = 1;
+		used[w->v[i].first - v->base] = used[w->v[i].other - v->base] = 1;
 	for (uint32_t i = v->n; i-- > 0;) {
 		if (!used[i])
 			continue;
@@ -178,8 +116,7 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 	size_t mask = 1023;
 	while (mask < count * 2)
 		mask = mask * 2 + 1;
-	uint32_t *table = ARENA_ARRAY(arena, uint32_t, mask + 1);
-	memset(table, 0xff, (mask + 1) * sizeof(*table));
+	uint32_t *table = none_array(arena, mask + 1);
 	for (uint32_t i = 0; i < v->n; i++) {
 		if (!used[i])
 			continue;
@@ -191,7 +128,7 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 			a = b;
 			b = t;
 		}
-		size_t at = mix(mix(1, a), b) & mask;
+		size_t at = hash_mix(hash_mix(1, a), b) & mask;
 		for (; table[at] != NONE; at = (at + 1) & mask) {
 			/* tree[] of the first of its kind is that one's own number */
 			const struct node *y = &v->nodes[table[at]];
@@ -205,7 +142,7 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 		tree[i] = v->base + table[at];
 	}
 	for (size_t i = 0; i < w->n; i++)
-		if (tree[w->v[i][0] - v->base] != tree[w->v[i][1] - v->base])
+		if (tree[w->v[i].first - v->base] != tree[w->v[i].other - v->base])
 			return false;
 	return true;
 }
@@ -246,10 +183,8 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 		return f;
 	if (want_len) {
 		f.len = ARENA_ARRAY(c->arena, uint32_t *, p->ntasks);
-		for (uint32_t t = 0; t < p->ntasks; t++) {
-			f.len[t] = ARENA_ARRAY(c->arena, uint32_t, p->tasks[t].nops);
-			memset(f.len[t], 0xff, p->tasks[t].nops * sizeof(*f.len[t]));
-		}
+		for (uint32_t t = 0; t < p->ntasks; t++)
+			f.len[t] = none_array(c->arena, p->tasks[t].nops);
 		r->len = f.len;
 	}
 	r->sized = p->any_sized && !p->lowered ? p : NULL;

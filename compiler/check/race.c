@@ -22,6 +22,7 @@
  */
 #include "compiler/check/check.h"
 #include "compiler/check/clocks.h"
+#include "compiler/check/walk.h"
 
 /* Longer waves are not compared pair by pair. */
 enum { SHORT_WAVE = 8 };
@@ -59,23 +60,17 @@ struct version {
 /* A task of the rank that is walked. */
 struct strand {
 	uint32_t task;
-	uint32_t row; /* rows walked */
 	uint32_t segment;
-	bool waiting;  /* on the stack */
 	uint32_t mark; /* prune's */
 	struct version *versions;
 	uint32_t nversions, capversions;
-};
-
-struct goal {
-	uint32_t strand, row;
 };
 
 struct racing {
 	struct ctx *ctx;
 	struct program *p;
 	bool found;
-	uint32_t *reported; /* by site: 1 + the rank that reported it last */
+	uint32_t *told; /* told_before() */
 
 	struct touched *cells; /* made when first needed */
 	uint32_t age;
@@ -86,18 +81,11 @@ struct racing {
 	uint32_t *by_path;	/* by path: the strand that has it, if this rank has one */
 	struct strand *strands; /* of this rank */
 	uint32_t nstrands, capstrands;
-	struct goal *stack;
-	uint32_t depth;
 	uint32_t mark;
 	struct segment *segments;
 	uint32_t nsegments, capsegments;
 	struct clocks clocks; /* of a lowered program's strands */
 };
-
-static inline bool overlap(uint32_t a, uint32_t an, uint32_t b, uint32_t bn)
-{
-	return (a > b ? a : b) < (a + an < b + bn ? a + an : b + bn);
-}
 
 /* ---- reports ------------------------------------------------------------------- */
 
@@ -136,9 +124,8 @@ static void report(struct racing *r, uint32_t rank, struct side a, struct side b
 		a = b;
 		b = t;
 	}
-	if (r->reported[b.op->site] == rank + 1)
+	if (told_before(r->told, b.op, rank))
 		return;
-	r->reported[b.op->site] = rank + 1;
 	struct touch x = op_touch(a.op), y = op_touch(b.op);
 	uint32_t alo = a.writes ? x.w : x.r, blo = b.writes ? y.w : y.r;
 	uint32_t lo = alo > blo ? alo : blo;
@@ -160,11 +147,11 @@ static void report(struct racing *r, uint32_t rank, struct side a, struct side b
 static void compare_any(struct racing *r, uint32_t rank, const struct op *a, const struct op *b)
 {
 	struct touch x = op_touch(a), y = op_touch(b);
-	if (overlap(x.w, x.wn, y.w, y.wn))
+	if (cells_overlap(x.w, x.wn, y.w, y.wn))
 		report(r, rank, (struct side){ a, true }, (struct side){ b, true }, true);
-	else if (overlap(x.w, x.wn, y.r, y.rn))
+	else if (cells_overlap(x.w, x.wn, y.r, y.rn))
 		report(r, rank, (struct side){ a, true }, (struct side){ b, false }, true);
-	else if (overlap(x.r, x.rn, y.w, y.wn))
+	else if (cells_overlap(x.r, x.rn, y.w, y.wn))
 		report(r, rank, (struct side){ a, false }, (struct side){ b, true }, true);
 }
 
@@ -173,7 +160,7 @@ static inline void compare(struct racing *r, uint32_t rank, const struct op *a, 
 	enum op_kind k = op_kind(a), l = op_kind(b);
 	/* Nearly all: two ends of messages. Of these, sends read and all others write. */
 	if (k <= OP_REDUCE_FROM && l <= OP_REDUCE_FROM &&
-	    ((k == OP_SEND && l == OP_SEND) || !overlap(a->cell, a->n, b->cell, b->n)))
+	    ((k == OP_SEND && l == OP_SEND) || !cells_overlap(a->cell, a->n, b->cell, b->n)))
 		return;
 	compare_any(r, rank, a, b);
 }
@@ -397,7 +384,6 @@ static void set_strands(struct racing *r, const uint32_t *tasks, uint32_t n)
 	if (n > r->capstrands) {
 		r->capstrands = 2 * n;
 		r->strands = ARENA_ARRAY(a, struct strand, r->capstrands);
-		r->stack = ARENA_ARRAY(a, struct goal, r->capstrands);
 	}
 	r->nstrands = n;
 	clocks_begin(&r->clocks, a, r->p->lowered ? n : 0);
@@ -405,8 +391,6 @@ static void set_strands(struct racing *r, const uint32_t *tasks, uint32_t n)
 		struct strand *s = &r->strands[i];
 		r->local[tasks[i]] = i;
 		s->task = tasks[i];
-		s->row = 0;
-		s->waiting = false;
 		s->nversions = 0;
 		add_version(r, s, 0, 0);
 	}
@@ -421,9 +405,7 @@ static void walk_task(struct racing *r, uint32_t t)
 	const struct op *ops = task->ops;
 	bool set = false;
 	for (uint32_t w = 0, end; w < task->nops; w = end) {
-		end = w + 1;
-		while (end < task->nops && ops[end].kind & OP_JOINED)
-			end++;
+		end = w + wave_length(task, w);
 		if (end - w <= SHORT_WAVE) {
 			for (uint32_t i = w + 1; i < end; i++)
 				for (uint32_t j = w; j < i; j++)
@@ -439,82 +421,41 @@ static void walk_task(struct racing *r, uint32_t t)
 	}
 }
 
-/* Walks the strand on top of the stack up to its goal, or to a wait for rows that
- * are not walked yet: their strand is put on top. False: waits in a circle. */
-static bool walk_strand(struct racing *r)
+/* A wave of a rank with several tasks. */
+static void walk_wave(void *arg, uint32_t task, uint32_t row, uint32_t n)
 {
-	const struct goal *g = &r->stack[r->depth - 1];
-	struct strand *s = &r->strands[g->strand];
-	const struct task *task = &r->p->tasks[s->task];
-	while (s->row < g->row) {
-		const struct op *o = &task->ops[s->row];
-		if (op_kind(o) == OP_WAIT) {
-			uint32_t j = r->local[o->fifo];
-			struct strand *q = &r->strands[j];
-			if (q->row < o->other) {
-				if (q->waiting)
-					return false;
-				q->waiting = true;
-				r->stack[r->depth++] = (struct goal){ j, o->other };
-				return true;
-			}
-			if (r->p->lowered)
-				learn(r, s, s->row, j, o->other);
-			else
-				enter(r, s, j, o->other);
-			s->row++;
-			continue;
-		}
-		uint32_t wave = s->row, end = wave + wave_length(task, wave);
-		for (uint32_t i = wave; i < end; i++)
-			visit(r, s, i, wave);
-		s->row = end;
-	}
-	s->waiting = false;
-	r->depth--;
-	return true;
-}
+	struct racing *r = arg;
+	struct strand *s = &r->strands[r->local[task]];
+	const struct op *o = &r->p->tasks[task].ops[row];
 
-/* A rank with several tasks, in an order that its waits allow. */
-static void walk_rank(struct racing *r, const uint32_t *tasks, uint32_t n)
-{
-	set_strands(r, tasks, n);
-	new_age(r);
-	for (uint32_t i = 0; i < n; i++) {
-		r->strands[i].waiting = true;
-		r->stack[0] = (struct goal){ i, r->p->tasks[tasks[i]].nops };
-		r->depth = 1;
-		while (r->depth)
-			if (!walk_strand(r)) {
-				/* Nobody can say what such waits order; they never end. */
-				r->found = true;
-				return;
-			}
-	}
+	if (op_kind(o) != OP_WAIT)
+		for (uint32_t i = row; i < row + n; i++)
+			visit(r, s, i, row);
+	else if (r->p->lowered)
+		learn(r, s, row, r->local[o->fifo], o->other);
+	else
+		enter(r, s, r->local[o->fifo], o->other);
 }
 
 /* ccs(5) 6, Races */
 bool race(struct ctx *c, struct program *p)
 {
 	struct racing r = { .ctx = c, .p = p, .free = NONE };
-	/* The tasks by rank. */
-	uint32_t *first = ARENA_ARRAY(c->scratch, uint32_t, (size_t)p->nranks + 2);
-	uint32_t *tasks = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		first[p->tasks[t].rank + 2]++;
-	for (uint32_t k = 2; k <= p->nranks; k++)
-		first[k + 1] += first[k];
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		tasks[first[p->tasks[t].rank + 1]++] = t;
+	struct rank_walk w;
+	rank_walk_init(&w, c->scratch, p);
 	r.local = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
 	r.by_path = ARENA_ARRAY(c->scratch, uint32_t, p->npaths);
-	r.reported = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
+	r.told = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
 	for (uint32_t k = 0; k < p->nranks; k++) {
-		uint32_t n = first[k + 1] - first[k];
-		if (n == 1)
-			walk_task(&r, tasks[first[k]]);
-		else if (n > 1)
-			walk_rank(&r, tasks + first[k], n);
+		uint32_t *tasks = w.tasks + w.first[k], n = w.first[k + 1] - w.first[k];
+		if (n == 1) {
+			walk_task(&r, tasks[0]);
+		} else if (n > 1) {
+			set_strands(&r, tasks, n);
+			new_age(&r);
+			/* Nobody can say what waits in a circle order; they never end. */
+			r.found |= !rank_walk(&w, k, walk_wave, &r);
+		}
 		if (r.found && p->lowered)
 			break;
 	}

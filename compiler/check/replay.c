@@ -7,7 +7,6 @@
  */
 #include "compiler/check/replay.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,13 +78,10 @@ static void start_values(struct replay *r)
 	}
 }
 
-static bool any_waits(const struct program *p)
-{
-	return p->lowered || p->ntasks > p->nranks;
-}
-
 bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena)
 {
+	bool waits = p->lowered || p->ntasks > p->nranks;
+
 	memset(r, 0, sizeof(*r));
 	r->c = c;
 	r->p = p;
@@ -94,9 +90,8 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->width = p->cells + p->scratch;
 	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
 		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
-			 "%" PRIu32 " ranks with %" PRIu32
-			 " chunks each are more than can be proved",
-			 p->nranks, p->cells);
+			 "%u ranks with %u chunks each are more than can be proved", p->nranks,
+			 p->cells);
 		return false;
 	}
 	number_places(r, arena);
@@ -110,7 +105,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 			.nops = k->nops,
 			.rank = k->rank,
 			.state = r->state + (size_t)k->rank * r->width,
-			.depth_at = any_waits(p) ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
+			.depth_at = waits ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
 		};
 	}
 	r->free = NONE;
@@ -138,7 +133,7 @@ static struct span first_write(const struct program *p, uint32_t rank, uint32_t 
 				return p->sites[o->site].span;
 		}
 	}
-	return (struct span){ 0, 0 };
+	return NOWHERE;
 }
 
 /* ccs(5) 7, E0401 */
@@ -156,24 +151,20 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 			   : op_kind(o) == OP_COPY ? "copies"
 						   : "reduces";
 	struct span span = p->sites[o->site].span;
-	struct diag *g =
-		diag_add(r->c->diags, SEV_ERROR, 401, span, w->rank,
-			 "rank %" PRIu32 " %s %s, which has no value yet", w->rank, verb, name);
+	struct diag *g = diag_add(r->c->diags, SEV_ERROR, 401, span, w->rank,
+				  "rank %u %s %s, which has no value yet", w->rank, verb, name);
 	if (!g)
 		return;
 	struct span at = first_write(p, w->rank, cell);
 	const char *why = cell < p->cells ? "an `out` buffer has no values at the start"
 					  : "a scratch has no values when its declaration has run";
-	struct span none = { 0, 0 };
-	diag_note(r->c->diags, g, cell < p->cells ? p->buffers[r->buffer_of[cell]].def->span : none,
-		  "%s", why);
+	diag_note(r->c->diags, g,
+		  cell < p->cells ? p->buffers[r->buffer_of[cell]].def->span : NOWHERE, "%s", why);
 	if (at.lo)
-		diag_note(r->c->diags, g, at, "%s gets a value on rank %" PRIu32 " here", name,
-			  w->rank);
+		diag_note(r->c->diags, g, at, "%s gets a value on rank %u here", name, w->rank);
 	else
-		diag_note(r->c->diags, g, none,
-			  "rank %" PRIu32 " neither receives nor copies anything into %s", w->rank,
-			  name);
+		diag_note(r->c->diags, g, NOWHERE,
+			  "rank %u neither receives nor copies anything into %s", w->rank, name);
 }
 
 /* The value of a cell as the operation reads it; `initial` as in OP_INITIAL. */
@@ -201,18 +192,6 @@ static bool equally_cut(const struct replay *r, uint32_t cell, uint32_t other)
 	return b[r->buffer_of[cell]].chunks == b[r->buffer_of[other]].chunks;
 }
 
-/* "a[1], one of 4 chunks of a block" */
-static const char *part_text(struct replay *r, uint32_t cell)
-{
-	const struct buffer *b = &r->p->buffers[r->buffer_of[cell]];
-	const char *name = program_cells_text(r->c->scratch, r->p, cell, 1);
-
-	if (b->chunks == 1)
-		return arena_printf(r->c->scratch, "%s, a whole block", name);
-	return arena_printf(r->c->scratch, "%s, one of %" PRIu32 " chunks of a block", name,
-			    b->chunks);
-}
-
 /* ccs(5) 7, E0303: once for a place in the text and a rank. */
 static struct diag *wrong_length(struct replay *r, const struct runner *w, const struct op *o,
 				 const char *what, const char *other)
@@ -222,13 +201,12 @@ static struct diag *wrong_length(struct replay *r, const struct runner *w, const
 		   *with = *how == 'c' ? "with" : "in";
 
 	r->failed = true;
-	if (r->silent || r->told[o->site] == w->rank + 1)
+	if (r->silent || told_before(r->told, o, w->rank))
 		return NULL;
-	r->told[o->site] = w->rank + 1;
 	r->c->diags->phase = PHASE_DATA;
 	return diag_add(r->c->diags, SEV_ERROR, 303, r->p->sites[o->site].span, w->rank,
-			"rank %" PRIu32 " %s %s, %s %s: their lengths differ", w->rank, how, what,
-			with, other);
+			"rank %u %s %s, %s %s: their lengths differ", w->rank, how, what, with,
+			other);
 }
 
 /* What came from cell `home` meets another place's chunk: the lengths are equal for
@@ -237,6 +215,7 @@ static __attribute__((noinline)) void meets(struct replay *r, const struct runne
 					    const struct op *o, uint32_t home, uint32_t cell)
 {
 	const struct buffer *b = r->p->buffers;
+	struct arena *t = r->c->scratch;
 
 	if (b[r->buffer_of[home]].def->sized && b[r->buffer_of[cell]].def->sized)
 		return; /* same_sizes */
@@ -244,7 +223,8 @@ static __attribute__((noinline)) void meets(struct replay *r, const struct runne
 		r->uneven = true;
 		return;
 	}
-	struct diag *g = wrong_length(r, w, o, part_text(r, home), part_text(r, cell));
+	struct diag *g = wrong_length(r, w, o, program_part_text(t, r->p, home, ","),
+				      program_part_text(t, r->p, cell, ","));
 	diag_help(r->c->diags, g,
 		  "`x[C]` is one block cut into C chunks, `x[B][C]` is B blocks of C "
 		  "chunks each; what meets needs the same C");
@@ -264,10 +244,10 @@ static __attribute__((noinline)) void same_sizes(struct replay *r, const struct 
 		return;
 	wrong_length(
 		r, w, o,
-		arena_printf(t, "%s of rank %" PRIu32 ", of size %s",
-			     program_cells_text(t, r->p, home, 1), from, program_size_text(t, &a)),
-		arena_printf(t, "%s of rank %" PRIu32 ", of size %s",
-			     program_cells_text(t, r->p, cell, 1), rank, program_size_text(t, &b)));
+		arena_printf(t, "%s of rank %u, of size %s", program_cells_text(t, r->p, home, 1),
+			     from, program_size_text(t, &a)),
+		arena_printf(t, "%s of rank %u, of size %s", program_cells_text(t, r->p, cell, 1),
+			     rank, program_size_text(t, &b)));
 }
 
 static inline uint32_t combine(struct replay *r, const struct runner *w, const struct op *o,
@@ -315,7 +295,7 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 static void no_length(struct replay *r, const struct runner *w, const struct op *o)
 {
 	diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
-		 "the %" PRIu32 " chunks of this operation have lengths that differ, and that no "
+		 "the %u chunks of this operation have lengths that differ, and that no "
 		 "adjacent chunks of a buffer have; move fewer at once",
 		 o->n);
 }
@@ -459,21 +439,6 @@ static struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t d
 	return enlist(r, q, n, depth, row);
 }
 
-/* Takes the next message from its FIFO's list: good until the next post. */
-static struct sent *take(struct replay *r, uint32_t fifo)
-{
-	struct queue *q = &r->queues[fifo];
-
-	uint32_t i = q->few[0].head;
-	struct sent *m = &r->sent[i];
-	q->few[0].head = m->next;
-	m->next = r->free;
-	r->free = i;
-	if (q->few[0].head == NONE && !r->hook)
-		q->few[1].value = NONE;
-	return m;
-}
-
 /* A message of one cell. Where a hook asks for rows, all are in lists. */
 static inline void post_one(struct replay *r, uint32_t fifo, uint32_t value, uint32_t depth,
 			    uint32_t row)
@@ -489,21 +454,23 @@ static inline void post_one(struct replay *r, uint32_t fifo, uint32_t value, uin
 	q->few[i].depth = depth;
 }
 
-/* A message of one cell that has arrived. */
-struct single {
-	uint32_t value, depth, row;
-};
-
-/* Takes the next message, of one cell. Its row is told if there is a hook. */
-static inline struct single take_one(struct replay *r, uint32_t fifo)
+/* Takes the next message; its values hold until the next post. Its row is told if there is a
+ * hook. */
+static inline struct sent take(struct replay *r, uint32_t fifo)
 {
 	struct queue *q = &r->queues[fifo];
 
 	if (UNLIKELY(q->few[1].value == LISTED)) {
-		const struct sent *m = take(r, fifo);
-		return (struct single){ m->value, m->depth, m->row };
+		uint32_t i = q->few[0].head;
+		struct sent *m = &r->sent[i], taken = *m;
+		q->few[0].head = m->next;
+		m->next = r->free;
+		r->free = i;
+		if (q->few[0].head == NONE && !r->hook)
+			q->few[1].value = NONE;
+		return taken;
 	}
-	struct single m = { q->few[0].value, q->few[0].depth, 0 };
+	struct sent m = { .value = q->few[0].value, .depth = q->few[0].depth };
 	q->few[0] = q->few[1];
 	q->few[1].value = NONE;
 	return m;
@@ -544,14 +511,7 @@ static inline void run_send(struct replay *r, struct runner *w, const struct op 
  * program has these, and nobody asks for its steps. */
 static void run_fused(struct replay *r, struct runner *w, const struct op *o)
 {
-	struct sent in = { .at = 0 };
-	if (o->n == 1) {
-		struct single m = take_one(r, o->fifo);
-		in.value = m.value;
-		in.row = m.row;
-	} else {
-		in = *take(r, o->fifo);
-	}
+	struct sent in = take(r, o->fifo);
 	struct sent *out = post(r, o->other, o->n, w->depth, (uint32_t)(o - w->ops));
 	const uint32_t *from = slots(r, &in, o->n);
 	uint32_t *v = slots(r, out, o->n);
@@ -618,23 +578,22 @@ static inline void arrive(struct replay *r, struct runner *w, const struct op *o
 static inline uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
 				   uint32_t depth)
 {
-	if (o->n == 1) {
-		struct single m = take_one(r, o->fifo);
-		depth = max_u32(depth, max_u32(w->depth, m.depth) + 1);
-		if (UNLIKELY(r->len != NULL))
-			note_length(r, w, o, o->cell, &m.value);
-		arrive(r, w, o, o->cell, m.value, depth, m.row);
-		return depth;
-	}
-	struct sent *m = take(r, o->fifo);
-	const uint32_t *v = slots(r, m, o->n);
-	depth = max_u32(depth, max_u32(w->depth, m->depth) + 1);
-	if (r->len)
+	struct sent m = take(r, o->fifo);
+	const uint32_t *v = slots(r, &m, o->n);
+
+	depth = max_u32(depth, max_u32(w->depth, m.depth) + 1);
+	if (UNLIKELY(r->len != NULL))
 		note_length(r, w, o, o->cell, v);
 	for (uint32_t j = 0; j < o->n; j++)
-		arrive(r, w, o, o->cell + j, v[j], depth, m->row);
-	if (o->n == 0 && r->empty)
-		r->empty(r->arg, (uint32_t)(w - r->runners), (uint32_t)(o - w->ops), depth, m->row);
+		arrive(r, w, o, o->cell + j, v[j], depth, m.row);
+	if (o->n == 0 && r->hook)
+		r->hook(r->arg, &(struct stored){ .task = (uint32_t)(w - r->runners),
+						  .row = (uint32_t)(o - w->ops),
+						  .cell = NONE,
+						  .before = NONE,
+						  .after = NONE,
+						  .depth = depth,
+						  .from = m.row });
 	return depth;
 }
 

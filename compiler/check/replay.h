@@ -49,10 +49,10 @@ struct queue {
 	} few[2];
 };
 
-/* A cell gets a value. */
+/* A cell gets a value; or a message of no chunks comes. */
 struct stored {
 	uint32_t task, row;
-	uint32_t cell;
+	uint32_t cell;		/* NONE: no chunks, no values */
 	uint32_t before, after; /* values */
 	uint32_t depth;		/* of the task when the wave is done */
 	bool reduced;		/* `after` was made by this operation */
@@ -86,8 +86,6 @@ struct replay {
 	uint32_t reports;
 	uint32_t **len; /* struct proof.len, or NULL */
 	void (*hook)(void *arg, const struct stored *s);
-	/* With a hook: of a message of no chunks, which stores nothing; or NULL. */
-	void (*empty)(void *arg, uint32_t task, uint32_t row, uint32_t depth, uint32_t from);
 	void *arg;
 };
 

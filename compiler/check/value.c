@@ -12,7 +12,6 @@
  */
 #include "compiler/check/value.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +131,80 @@ struct share *shares_without(struct arena *arena, const struct share *a, uint32_
 	return v;
 }
 
+/* ---- sums of shares that overlap ------------------------------------------------------- */
+
+/* Where a share begins (times > 0) or ends. */
+struct edge {
+	uint32_t cell, at;
+	int64_t times;
+};
+
+static uint64_t key(const struct edge *e)
+{
+	return (uint64_t)e->cell << 32 | e->at;
+}
+
+/* By key: bytes of it from the least on, as long as they differ. `room` is as large. */
+static struct edge *sort_edges(struct edge *v, struct edge *room, size_t n)
+{
+	uint64_t differ = 0;
+
+	for (size_t i = 1; i < n; i++)
+		differ |= key(&v[i]) ^ key(&v[0]);
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		size_t at[257] = { 0 };
+		if (!(differ >> shift & 0xff))
+			continue;
+		for (size_t i = 0; i < n; i++)
+			at[(key(&v[i]) >> shift & 0xff) + 1]++;
+		for (unsigned i = 1; i < 257; i++)
+			at[i] += at[i - 1];
+		for (size_t i = 0; i < n; i++)
+			room[at[key(&v[i]) >> shift & 0xff]++] = v[i];
+		struct edge *t = v;
+		v = room;
+		room = t;
+	}
+	return v;
+}
+
+static void room_for(struct arena *a, struct shares *out, size_t n)
+{
+	if (n <= out->cap)
+		return;
+	n += n / 2 + 4;
+	out->v = arena_grow(a, out->v, out->cap * sizeof(*out->v), n * sizeof(*out->v));
+	out->cap = n;
+}
+
+void shares_add(struct arena *a, struct shares *out, uint32_t cell, uint32_t first, uint32_t n,
+		uint32_t times)
+{
+	ARENA_PUSH(a, out->edges, out->nedges, out->capedges) = (struct edge){ cell, first, times };
+	ARENA_PUSH(a, out->edges, out->nedges, out->capedges) =
+		(struct edge){ cell, first + n, -(int64_t)times };
+}
+
+void shares_sum(struct arena *a, struct shares *out)
+{
+	int64_t times = 0;
+
+	if (out->nedges > out->caproom) {
+		out->room = ARENA_ARRAY(a, struct edge, out->capedges);
+		out->caproom = out->capedges;
+	}
+	const struct edge *e = sort_edges(out->edges, out->room, out->nedges);
+	room_for(a, out, out->nedges);
+	out->n = 0;
+	for (size_t i = 0; i < out->nedges; i++) {
+		times += e[i].times;
+		if (times && e[i + 1].at > e[i].at) /* an end follows, of the same cell */
+			out->n = append(out->v, out->n, e[i].cell, e[i].at, e[i + 1].at - e[i].at,
+					times > UINT32_MAX ? UINT32_MAX : (uint32_t)times);
+	}
+	out->nedges = 0;
+}
+
 /* ---- making values ------------------------------------------------------------------ */
 
 /* Numbers have run out: the same as no memory. */
@@ -172,6 +245,17 @@ uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell
 
 /* ---- what a value is made of, part by part --------------------------------------------- */
 
+/* Cuts a share where it goes round; the parts ascend. Returns how many there are. */
+static uint32_t cut(const struct values *v, const struct one_share *x, struct share part[2])
+{
+	uint32_t end = x->first + x->n, over = end > v->nranks ? end - v->nranks : 0;
+
+	part[0] = (struct share){ .cell = x->cell, .n = over, .times = 1 };
+	part[over > 0] =
+		(struct share){ .cell = x->cell, .first = x->first, .n = x->n - over, .times = 1 };
+	return 1 + (over > 0);
+}
+
 static void heap_push(struct values *v, uint32_t id, uint32_t times)
 {
 	struct pending *h;
@@ -206,70 +290,9 @@ static uint32_t add_times(uint32_t a, uint32_t b)
 	return a > UINT32_MAX - b ? UINT32_MAX : a + b; /* more often than can be counted */
 }
 
-/* Where a share begins (times > 0) or ends. */
-struct edge {
-	uint32_t cell, at;
-	int64_t times;
-};
-
-static int compare_edges(const void *a, const void *b)
-{
-	const struct edge *x = a, *y = b;
-
-	if (x->cell != y->cell)
-		return x->cell < y->cell ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
-
-static void push_edges(struct values *v, struct shares *out, uint32_t cell, uint32_t first,
-		       uint32_t n, uint32_t times)
-{
-	ARENA_PUSH(v->arena, out->edges, out->nedges, out->capedges) =
-		(struct edge){ cell, first, times };
-	ARENA_PUSH(v->arena, out->edges, out->nedges, out->capedges) =
-		(struct edge){ cell, first + n, -(int64_t)times };
-}
-
-static void room_for(struct values *v, struct shares *out, size_t n)
-{
-	if (n <= out->cap)
-		return;
-	n += n / 2 + 4;
-	out->v = arena_grow(v->arena, out->v, out->cap * sizeof(*out->v), n * sizeof(*out->v));
-	out->cap = n;
-}
-
-/* Adds up what overlaps. */
-static void sum_edges(struct values *v, struct shares *out)
-{
-	const struct edge *e = out->edges;
-	int64_t times = 0;
-
-	qsort(out->edges, out->nedges, sizeof(*out->edges), compare_edges);
-	room_for(v, out, out->nedges);
-	for (size_t i = 0; i < out->nedges; i++) {
-		times += e[i].times;
-		if (times && e[i + 1].at > e[i].at) /* an end follows, of the same cell */
-			out->n = append(out->v, out->n, e[i].cell, e[i].at, e[i + 1].at - e[i].at,
-					times > UINT32_MAX ? UINT32_MAX : (uint32_t)times);
-	}
-}
-
-static void share_edges(struct values *v, struct shares *out, const struct one_share *x,
-			uint32_t times)
-{
-	uint32_t end = x->first + x->n;
-
-	if (end > v->nranks) {
-		push_edges(v, out, x->cell, 0, end - v->nranks, times);
-		end = v->nranks;
-	}
-	push_edges(v, out, x->cell, x->first, end - x->first, times);
-}
-
 static void sum_history(struct values *v, uint32_t id, struct shares *out)
 {
-	out->nedges = v->nheap = 0;
+	v->nheap = 0;
 	heap_push(v, id, 1);
 	while (v->nheap) {
 		struct pending p = heap_pop(v);
@@ -278,7 +301,10 @@ static void sum_history(struct values *v, uint32_t id, struct shares *out)
 		v->work++;
 		struct one_share x = value_share(v, p.id);
 		if (x.n) {
-			share_edges(v, out, &x, p.times);
+			struct share part[2];
+			for (uint32_t k = cut(v, &x, part); k-- > 0;)
+				shares_add(v->arena, out, x.cell, part[k].first, part[k].n,
+					   p.times);
 		} else {
 			const struct node *y = &v->nodes[p.id - v->base];
 			uint32_t left = y->left, right = y->right;
@@ -286,7 +312,7 @@ static void sum_history(struct values *v, uint32_t id, struct shares *out)
 			heap_push(v, right, p.times);
 		}
 	}
-	sum_edges(v, out);
+	shares_sum(v->arena, out);
 }
 
 /* ---- the same, of one cell and without repetitions ------------------------------------ */
@@ -364,8 +390,9 @@ static bool shares_by_rank(struct values *v, uint32_t id, struct shares *out)
 	uint32_t end, at = simple ? find_rank(v, 0, true) : v->nranks;
 	for (; at < v->nranks; at = find_rank(v, end, true)) {
 		end = find_rank(v, at, false);
-		room_for(v, out, (size_t)out->n + 1);
-		out->v[out->n++] = (struct share){ cell, at, end - at, 1 };
+		room_for(v->arena, out, (size_t)out->n + 1);
+		out->v[out->n++] =
+			(struct share){ .cell = cell, .first = at, .n = end - at, .times = 1 };
 	}
 	memset(v->ranks, 0, bytes);
 	return simple;
@@ -396,13 +423,8 @@ void value_shares(struct values *v, uint32_t id, struct shares *out)
 		return;
 	struct one_share x = value_share(v, id);
 	if (x.n) {
-		uint32_t end = x.first + x.n;
-		room_for(v, out, 2);
-		if (end > v->nranks) {
-			out->v[out->n++] = (struct share){ x.cell, 0, end - v->nranks, 1 };
-			end = v->nranks;
-		}
-		out->v[out->n++] = (struct share){ x.cell, x.first, end - x.first, 1 };
+		room_for(v->arena, out, 2);
+		out->n = cut(v, &x, out->v);
 		return;
 	}
 	if (!shares_by_rank(v, id, out))
@@ -441,11 +463,9 @@ static const char *cell_text(struct arena *arena, const struct program *p, const
 			text = arena_printf(arena, "%s, ...", text);
 			break;
 		}
-		text = lo == hi	      ? arena_printf(arena, "%s%s%" PRIu32, text, comma, lo)
-		       : hi == lo + 1 ? arena_printf(arena, "%s%s%" PRIu32 ", %" PRIu32, text,
-						     comma, lo, hi)
-				      : arena_printf(arena, "%s%s%" PRIu32 "-%" PRIu32, text, comma,
-						     lo, hi);
+		text = lo == hi	      ? arena_printf(arena, "%s%s%u", text, comma, lo)
+		       : hi == lo + 1 ? arena_printf(arena, "%s%s%u, %u", text, comma, lo, hi)
+				      : arena_printf(arena, "%s%s%u-%u", text, comma, lo, hi);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (v[i].times < 2)
@@ -455,12 +475,12 @@ static const char *cell_text(struct arena *arena, const struct program *p, const
 			break;
 		}
 		const char *comma = *more ? ", " : "";
-		const char *who = v[i].n == 1 ? arena_printf(arena, "rank %" PRIu32, v[i].first)
-					      : arena_printf(arena, "ranks %" PRIu32 "-%" PRIu32,
-							     v[i].first, v[i].first + v[i].n - 1);
+		const char *who = v[i].n == 1 ? arena_printf(arena, "rank %u", v[i].first)
+					      : arena_printf(arena, "ranks %u-%u", v[i].first,
+							     v[i].first + v[i].n - 1);
 		more = v[i].times == 2 ? arena_printf(arena, "%s%s%s twice", more, comma, who)
-				       : arena_printf(arena, "%s%s%s %" PRIu32 " times", more,
-						      comma, who, v[i].times);
+				       : arena_printf(arena, "%s%s%s %u times", more, comma, who,
+						      v[i].times);
 	}
 	return arena_printf(arena, "%s of %s %s%s%s%s", program_cells_text(arena, p, v->cell, 1),
 			    ranks == 1 ? "rank" : "ranks", text, *more ? " (" : "", more,

@@ -93,9 +93,15 @@ struct shares {
 	struct share *v;
 	uint32_t n;
 	size_t cap;
-	struct edge *edges; /* room to work in */
-	size_t nedges, capedges;
+	struct edge *edges, *room; /* to work in */
+	size_t nedges, capedges, caproom;
 };
+
+/** Adds a share to those that shares_sum puts together. */
+void shares_add(struct arena *a, struct shares *out, uint32_t cell, uint32_t first, uint32_t n,
+		uint32_t times);
+/** What was added since the last sum, however it overlaps. O(n). */
+void shares_sum(struct arena *a, struct shares *out);
 
 /** O(1) for one share; O(h + nranks / 64) for a history of h values, of one cell and
  *  without repetitions; else O(h log h). A history that turns out to be one share is

@@ -42,7 +42,7 @@ struct shape {
 
 struct writer {
 	struct arena *arena;
-	const struct bytes *module;
+	const struct ccs_module *module;
 	char *text;
 	size_t n, cap;
 	struct straight lines[MAX_RUNS];
@@ -68,17 +68,6 @@ static void put(struct writer *w, const char *s)
 #define PUT(w, ...) put(w, arena_printf((w)->arena, __VA_ARGS__))
 
 /* ---- what occurs ------------------------------------------------------------------ */
-
-static bool crosses(uint32_t x, uint32_t dst, uint32_t n)
-{
-	return x != CCS_NONE && x != dst && x < dst + n && dst < x + n;
-}
-
-/* It reads cells that it also writes, at other places: the host makes two of it. */
-static bool goes_by_stage(const struct ccs_op *o)
-{
-	return o->dst != CCS_NONE && (crosses(o->a, o->dst, o->n) || crosses(o->b, o->dst, o->n));
-}
 
 /* Form bits, ccs_plan_form. */
 enum { IN = 1, A = 2, B = 4, DST = 8, OUT = 16 };
@@ -164,23 +153,18 @@ static void look_at_worker(struct writer *w, const struct ccs_op *ops, uint32_t 
 	for (uint32_t i = 1; i < n; i++)
 		w->chains |= goes_on(ops + i, ops + i - 1);
 	for (uint32_t i = 0; i < n; i++)
-		if (goes_by_stage(ops + i))
+		if (ops[i].flags & CCS_OP_SHIFTED) /* the host makes two of it */
 			return;
 	add_shape(w, ops, n);
 }
 
 static void look(struct writer *w)
 {
-	const struct ccs_module_head *h = module_head(w->module);
-	const struct ccs_plan *plan = MODULE_TABLE(w->module, h->plans);
+	const struct ccs_module *m = w->module;
 
-	for (uint64_t p = 0; p < h->plans.n; p++) {
-		const struct ccs_worker *v = MODULE_TABLE(w->module, plan[p].workers);
-		const struct ccs_op *ops = MODULE_TABLE(w->module, plan[p].ops);
-
-		for (uint64_t i = 0; i < plan[p].workers.n; i++)
-			look_at_worker(w, ops + v[i].op, v[i].nops);
-	}
+	for (const struct plan_view *v = m->plans; v < m->plans + m->nplans; v++)
+		for (uint64_t i = 0; i < v->plan->workers.n; i++)
+			look_at_worker(w, v->ops + v->workers[i].op, v->workers[i].nops);
 }
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -208,9 +192,8 @@ static const char *form_words(struct writer *w, uint32_t form)
 /* #line takes a C string: quotes and backslashes are escaped. */
 static void put_line(struct writer *w, const struct ccs_op *o)
 {
-	const struct ccs_module_head *h = module_head(w->module);
-	const struct ccs_file *f = MODULE_TABLE(w->module, h->files);
-	const char *name = o->file < h->files.n ? module_text(w->module, f[o->file].name) : "";
+	const struct ccs_module *m = w->module;
+	const char *name = o->file < m->head->files.n ? m->text + m->files[o->file].name : "";
 
 	PUT(w, "#line %u \"", o->line ? o->line : 1);
 	for (; *name; name++)
@@ -278,16 +261,15 @@ static void put_kernel(struct writer *w)
 	       "}\n");
 }
 
-const char *cuda_source(struct ctx *c, const struct bytes *module)
+const char *cuda_source(struct ctx *c, const struct ccs_module *m)
 {
-	struct writer w = { .arena = c->arena, .module = module };
-	const struct ccs_module_head *h = module_head(module);
+	struct writer w = { .arena = c->arena, .module = m };
 
 	look(&w);
 	PUT(&w,
 	    "/* The kernels of schedule %s, made by ccc: the device header, then the\n"
 	    " * schedule's workers, at the end. */\n",
-	    module_text(module, h->schedule));
+	    m->text + m->head->schedule);
 	put(&w, w.chains ? "#define CCS_CHAINS 1\n" : "");
 	put(&w, device_source);
 	put(&w, "\n#line 1 \"kernels.cu\"\n");

@@ -27,25 +27,24 @@ struct bytes module_build(struct ctx *c, const struct module *m, const struct de
 /** Reads the module's bytes back, as whoever runs them will, proves all of it within so
  *  many bytes of memory, and compares what it promises with the program and its contract
  *  (read_back.c). Returns 0 or the exit status (70: a bug of ours; 1: E0501), reported as a
- *  diagnostic. About as long as the checks before. */
+ *  diagnostic. About as long as the checks before. *m: what was read, as long as the bytes
+ *  live; or NULL. It is for ccs_module_free, whatever happens. */
 int read_back(struct ctx *c, const struct bytes *module, const struct module *sources,
-	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory);
-
-/** Reports that the module could not be read; returns as read_back. */
-int read_back_failed(struct ctx *c, const struct decl *schedule, ccs_status s);
+	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory,
+	      struct ccs_module **m);
 
 /** What was read back of the module, its first `len` bytes, as a number. */
 uint64_t read_back_sum(const struct bytes *module, size_t len);
 
 /** Whether, now that kernels were added, that is still the same, and the whole is of good
- *  form. Returns as read_back. */
+ *  form. Returns as read_back; *m is read anew. */
 int read_back_again(struct ctx *c, const struct bytes *module, const struct decl *schedule,
-		    size_t len, uint64_t sum);
+		    size_t len, uint64_t sum, struct ccs_module **m);
 
 /** The source of a module's kernels (cuda.c): the same for every N, element type,
  *  operator and protocol; CCS_TYPE, CCS_OP and CCS_PROTO are defined when it is
  *  compiled. Complete: it includes nothing. In c->arena. */
-const char *cuda_source(struct ctx *c, const struct bytes *module);
+const char *cuda_source(struct ctx *c, const struct ccs_module *m);
 
 /* --target, --arch and --kernels. */
 struct cuda_options {
@@ -61,10 +60,11 @@ struct cuda_options {
 /** Adds the CUDA source and its compiled kernels to a module (kernels.c). Returns 0
  *  or the exit status (4: no NVRTC, or it does not know the GPU; 70: it refuses the
  *  source), reported as a diagnostic. */
-int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *o);
+int kernels_add(struct ctx *c, struct bytes *module, const struct ccs_module *m,
+		const struct cuda_options *o);
 
 /** --emit=ptx: float32 sum, for the first architecture. Returns as kernels_add. */
-int kernels_ptx(struct ctx *c, const struct bytes *module, const struct cuda_options *o, FILE *out);
+int kernels_ptx(struct ctx *c, const struct ccs_module *m, const struct cuda_options *o, FILE *out);
 
 /** Puts CUDA source and kernels into a module (module.c); kernels[i].cubin is set
  *  here, to cubins[i]. */
@@ -72,17 +72,39 @@ struct ccs_kernel;
 void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
 		     struct ccs_kernel *kernels, const struct bytes *cubins, size_t n);
 
-/** --emit=plan: a module's plans for a person to read; --emit=json. CCS_ENOMEM, or as the
- *  loader says. */
-ccs_status plan_print(const struct bytes *module, FILE *out);
-ccs_status plan_print_json(const struct bytes *module, FILE *out);
+/** --emit=plan: a module's plans for a person to read; --emit=json. */
+void plan_print(const struct ccs_module *m, FILE *out);
+void plan_print_json(const struct ccs_module *m, FILE *out);
 
 /** --emit=header: the C header of the module's typed function. */
-void header_print(const struct bytes *module, FILE *out);
+void header_print(const struct ccs_module *m, FILE *out);
 
-/** The shared object's bytes, in *object from malloc. Returns 0, or the exit status (2:
- *  no place for temporary files, 4: no C compiler) with the reason in *error (arena). */
-int link_module(struct ctx *c, const struct bytes *module, void **object, size_t *len,
-		const char **error);
+/** The shared object's bytes, as the product. Returns 0, or the exit status (2: no place for
+ *  temporary files, 4: no C compiler), reported as a diagnostic. */
+struct output;
+int link_module(struct ctx *c, const struct bytes *module, const struct ccs_module *m,
+		struct output *out);
+
+/* ---- report.c: what `ccc check` says of a schedule that is right ----------------------------- */
+
+/* What was found for one N (the worst over roots). */
+struct finding {
+	uint32_t nranks;
+	int64_t min_slots;
+	const char *below;
+	bool same_bits;
+	uint32_t steps;
+	double sent;  /* most sent by a rank, in units of S */
+	double bound; /* lower bound in units of S, or < 0: none known */
+	uint64_t nops;
+};
+
+/* Most cells any rank sends, and the lower bound, in units of S, the whole
+ * vector of the collective as nccl-tests counts it. */
+void report_volume(const struct program *p, const struct proof *f, double *sent, double *bound);
+
+/* The table of `ccc check`, as text or as one JSON object. */
+void report_print(struct ctx *c, const struct decl *schedule, const struct finding *v, size_t n,
+		  bool json, FILE *out);
 
 #endif

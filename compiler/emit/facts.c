@@ -10,7 +10,7 @@
  * they are. A plan without races has one order of conflicting operations, whatever order
  * they are looked at in.
  */
-#include "compiler/emit/facts.h"
+#include "compiler/emit/module.h"
 
 #include <string.h>
 
@@ -19,6 +19,8 @@
 
 struct maker {
 	const struct plan_view *v;
+	struct ccs_plan *plan;
+	const struct program *p;
 	struct ccs_op *ops;
 	bool even, ordered;	/* the plan promises an order of ranks */
 	uint32_t width;		/* cells of a rank */
@@ -27,8 +29,6 @@ struct maker {
 	uint32_t *from;		/* [ops]: who sends its message, or CCS_NONE */
 	uint32_t *order;	/* [ops]: their workers, as walked */
 	uint32_t *done;		/* [workers]: its operations, so far */
-	uint32_t *row;		/* [workers]: of its task, the next */
-	uint32_t *running;	/* [workers]: that has started */
 	uint32_t walked;
 };
 
@@ -135,8 +135,16 @@ static void note_time(const struct maker *k, uint32_t w, const struct ccs_op *o,
 	}
 }
 
-static void walk_op(struct maker *k, struct ccs_plan *plan, uint32_t w)
+/* In the order that the deadlock check found: what sends, as it starts, and the rest as it
+ * is over. */
+static void walk_op(void *arg, uint32_t w, uint32_t row, uint32_t n, bool starts)
 {
+	struct maker *k = arg;
+	const struct op *from = &k->p->tasks[w].ops[row];
+
+	(void)n; /* a lowered wave has one operation */
+	if (op_kind(from) == OP_WAIT || starts != (op_out(from) != NONE))
+		return;
 	struct ccs_op *o = k->ops + k->v->workers[w].op + k->done[w]++;
 	uint64_t t = time_of(k, w, o);
 
@@ -146,27 +154,9 @@ static void walk_op(struct maker *k, struct ccs_plan *plan, uint32_t w)
 	if (o->n && o->in != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE &&
 	    o->dst != CCS_NONE && t == message_at(k, o) && plan_whole(k->v, k->even, o, o->dst))
 		o->flags |= CCS_OP_TO_CELLS;
-	if (ccs_plan_goes(plan, o) && plan->rounds <= o->phase)
-		plan->rounds = o->phase + 1;
+	if (ccs_plan_goes(k->plan, o) && k->plan->rounds <= o->phase)
+		k->plan->rounds = o->phase + 1;
 	k->order[k->walked++] = w;
-}
-
-/* In the order that the deadlock check found: what sends, as it starts, and the rest as it
- * is over. */
-static void walk(struct maker *k, struct ccs_plan *plan, const struct lowered *l)
-{
-	for (uint32_t i = 0; i < l->order.n; i++) {
-		uint32_t w = l->order.v[i].task;
-
-		for (uint32_t n = l->order.v[i].events; n > 0; n--) {
-			const struct op *o = &l->program->tasks[w].ops[k->row[w]];
-
-			k->running[w] = !k->running[w];
-			if (op_kind(o) != OP_WAIT && k->running[w] == (op_out(o) != NONE))
-				walk_op(k, plan, w);
-			k->row[w] += !k->running[w];
-		}
-	}
 }
 
 /* ---- backwards, for what is sent from where it is ---------------------------------------- */
@@ -222,7 +212,7 @@ static void set_out(struct maker *k, struct arena *a, struct facts_room *room)
 {
 	const struct ccs_plan *p = k->v->plan;
 	size_t cells = (size_t)p->nranks * k->width, workers = (size_t)p->workers.n;
-	size_t size = 16 * cells + 8 * (size_t)p->ops.n + 12 * workers;
+	size_t size = 16 * cells + 8 * (size_t)p->ops.n + 4 * workers;
 
 	if (room->size < size) {
 		room->p = arena_grow(a, room->p, room->size, size);
@@ -234,8 +224,6 @@ static void set_out(struct maker *k, struct arena *a, struct facts_room *room)
 	k->from = (uint32_t *)(k->write + cells);
 	k->order = k->from + p->ops.n;
 	k->done = k->order + p->ops.n;
-	k->row = k->done + workers;
-	k->running = k->row + workers;
 	for (uint64_t i = 0; i < p->ops.n; i++)
 		k->from[i] = CCS_NONE;
 	for (uint32_t i = 0; i < p->ops.n; i++)
@@ -248,6 +236,8 @@ void facts_fill(struct arena *a, struct facts_room *room, const struct plan_view
 		const struct lowered *l, bool even)
 {
 	struct maker k = { .v = v,
+			   .plan = plan,
+			   .p = l->program,
 			   .ops = ops,
 			   .even = even,
 			   .ordered = plan->after.n > 0,
@@ -256,6 +246,6 @@ void facts_fill(struct arena *a, struct facts_room *room, const struct plan_view
 	note_shifted(v, workers, ops);
 	note_awaited(v, ops);
 	set_out(&k, a, room);
-	walk(&k, plan, l);
+	order_walk(&l->order, l->program, a, walk_op, &k);
 	find_sources(&k);
 }

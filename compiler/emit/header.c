@@ -10,7 +10,6 @@
 #include "compiler/emit/module.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
 /* Words of C and C++ that a schedule may have as its name, and one more that no
@@ -29,10 +28,9 @@ static const char *const words[] = {
 };
 
 /* The schedule's name, with a `_` behind where C, or libccs, has it already. */
-struct function_name module_function(const struct bytes *module)
+struct function_name module_function(const struct ccs_module *m)
 {
-	const struct ccs_module_head *h = module_head(module);
-	const char *name = module_text(module, h->schedule);
+	const char *name = m->text + m->head->schedule;
 	bool taken = !strncmp(name, "ccs_", 4);
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
@@ -41,23 +39,19 @@ struct function_name module_function(const struct bytes *module)
 }
 
 /* The call's signature: which of NCCL's parameters there are. */
-struct signature module_signature(const struct bytes *module)
+struct signature module_signature(const struct ccs_module *m)
 {
-	const struct ccs_module_head *h = module_head(module);
-	const struct ccs_buffer *b = MODULE_TABLE(module, h->buffers);
-	const struct ccs_plan *plan = MODULE_TABLE(module, h->plans);
+	const struct ccs_buffer *b = m->buffers;
 	struct signature s = {
 		.count = "count",
-		.buffers = h->buffers.n > 0,
-		.redop = h->flags & CCS_MODULE_REDUCES,
-		.root = h->root_param != CCS_NONE,
+		.buffers = m->nbuffers > 0,
+		.redop = m->head->flags & CCS_MODULE_REDUCES,
+		.root = m->head->root_param != CCS_NONE,
 	};
 	uint32_t in = 0, out = 0;
 
-	if (h->plans.n == 0)
-		return s;
-	const struct ccs_shape *shape = MODULE_TABLE(module, plan->shapes);
-	for (uint64_t i = 0; i < h->buffers.n; i++) {
+	for (uint32_t i = 0; i < m->nbuffers && m->nplans; i++) {
+		const struct ccs_shape *shape = m->plans[0].shapes;
 		if (b[i].direction != CCS_OUT && shape[i].blocks > in)
 			in = shape[i].blocks;
 		if (b[i].direction != CCS_IN && shape[i].blocks > out)
@@ -71,53 +65,69 @@ struct signature module_signature(const struct bytes *module)
 	return s;
 }
 
-static void print_buffers(const struct bytes *m, FILE *out)
+/* The blocks of buffer `i`, the same for every N; BLOCKS_N: N of them; BLOCKS_VARY. */
+#define BLOCKS_N 0u
+#define BLOCKS_VARY UINT32_MAX
+
+static uint32_t blocks_of(const struct ccs_module *m, uint32_t i)
 {
-	const struct ccs_module_head *h = module_head(m);
-	const struct ccs_buffer *b = MODULE_TABLE(m, h->buffers);
+	uint32_t first = m->plans[0].shapes[i].blocks;
+	bool n = true, same = true;
+
+	for (size_t p = 0; p < m->nplans; p++) {
+		uint32_t blocks = m->plans[p].shapes[i].blocks;
+		same &= blocks == first;
+		n &= blocks == m->plans[p].plan->nranks;
+	}
+	/* With one number of ranks only, N blocks are more likely meant. */
+	if (n && first > 1)
+		return BLOCKS_N;
+	return same ? first : n ? BLOCKS_N : BLOCKS_VARY;
+}
+
+static void print_buffers(const struct ccs_module *m, FILE *out)
+{
+	const struct ccs_buffer *b = m->buffers;
 	static const char *const held[] = {
 		[CCS_IN] = "in sendbuff",
 		[CCS_OUT] = "in recvbuff",
 		[CCS_INOUT] = "in sendbuff before the call, in recvbuff after it",
 	};
 
-	if (h->plans.n == 0)
-		return;
-	for (uint64_t i = 0; i < h->buffers.n; i++) {
-		uint32_t blocks = module_blocks(m, i);
+	for (uint32_t i = 0; i < m->nbuffers && m->nplans; i++) {
+		uint32_t blocks = blocks_of(m, i);
 
-		fprintf(out, " *   %-8s ", module_text(m, b[i].name));
+		fprintf(out, " *   %-8s ", m->text + b[i].name);
 		if (blocks == BLOCKS_N)
 			fprintf(out, "(number of ranks) * ");
 		else if (blocks == BLOCKS_VARY)
 			fprintf(out, "(number of blocks) * ");
 		else if (blocks > 1)
-			fprintf(out, "%" PRIu32 " * ", blocks);
+			fprintf(out, "%u * ", blocks);
 		fprintf(out, "%s elements %s\n", module_signature(m).count, held[b[i].direction]);
 	}
 }
 
 /* "2-16", "2, 4, 8": plans ascend by their number of ranks. */
-static void print_ranks(const struct bytes *m, FILE *out)
+static void print_ranks(const struct ccs_module *m, FILE *out)
 {
-	const struct ccs_module_head *h = module_head(m);
-	const struct ccs_plan *plan = MODULE_TABLE(m, h->plans);
+	const struct plan_view *v = m->plans, *end = v + m->nplans;
 	const char *before = "";
 
 	fprintf(out, " * Compiled for ");
-	for (uint64_t i = 0; i < h->plans.n;) {
-		uint32_t first = plan[i].nranks, last = first;
-		while (i < h->plans.n && plan[i].nranks - last <= 1)
-			last = plan[i++].nranks;
-		fprintf(out, "%s%" PRIu32, before, first);
+	while (v < end) {
+		uint32_t first = v->plan->nranks, last = first;
+		for (; v < end && v->plan->nranks - last <= 1; v++)
+			last = v->plan->nranks;
+		fprintf(out, "%s%u", before, first);
 		if (last > first)
-			fprintf(out, "%s%" PRIu32, last > first + 1 ? "-" : ", ", last);
+			fprintf(out, "%s%u", last > first + 1 ? "-" : ", ", last);
 		before = ", ";
 	}
 	fprintf(out, " ranks.\n");
 }
 
-static void print_prototype(const struct bytes *m, FILE *out)
+static void print_prototype(const struct ccs_module *m, FILE *out)
 {
 	struct signature s = module_signature(m);
 	struct function_name f = module_function(m);
@@ -132,24 +142,21 @@ static void print_prototype(const struct bytes *m, FILE *out)
 		s.root ? "int root, " : "");
 }
 
-static bool has_inout(const struct bytes *m)
+static bool has_inout(const struct ccs_module *m)
 {
-	const struct ccs_module_head *h = module_head(m);
-	const struct ccs_buffer *b = MODULE_TABLE(m, h->buffers);
-
-	for (uint64_t i = 0; i < h->buffers.n; i++)
-		if (b[i].direction == CCS_INOUT)
+	for (uint32_t i = 0; i < m->nbuffers; i++)
+		if (m->buffers[i].direction == CCS_INOUT)
 			return true;
 	return false;
 }
 
-static void print_comment(const struct bytes *m, FILE *out)
+static void print_comment(const struct ccs_module *m, FILE *out)
 {
-	const struct ccs_module_head *h = module_head(m);
+	const struct ccs_module_head *h = m->head;
 	struct signature s = module_signature(m);
 	struct function_name f = module_function(m);
 
-	fprintf(out, "/**\n * %s: %s.\n", module_text(m, h->schedule), module_text(m, h->contract));
+	fprintf(out, "/**\n * %s: %s.\n", m->text + h->schedule, m->text + h->contract);
 	print_ranks(m, out);
 	fprintf(out, " *\n");
 	if (s.buffers)
@@ -181,29 +188,29 @@ static void print_comment(const struct bytes *m, FILE *out)
 			    : "");
 }
 
-static void print_guard(const struct bytes *m, const char *directive, FILE *out)
+static void print_guard(const struct ccs_module *m, const char *directive, FILE *out)
 {
 	fprintf(out, "%s CCS_SCHEDULE_", directive);
-	for (const char *s = module_text(m, module_head(m)->schedule); *s; s++)
+	for (const char *s = m->text + m->head->schedule; *s; s++)
 		fputc(toupper((unsigned char)*s), out);
 	fprintf(out, "_H\n");
 }
 
-void header_print(const struct bytes *module, FILE *out)
+void header_print(const struct ccs_module *m, FILE *out)
 {
-	const struct ccs_module_head *h = module_head(module);
+	uint64_t files = m->head->files.n;
 
-	fprintf(out, "/* Made by ccc %s from %s. */\n", module_text(module, h->compiler),
-		module_main_file(module));
-	print_guard(module, "#ifndef", out);
-	print_guard(module, "#define", out);
+	fprintf(out, "/* Made by ccc %s from %s. */\n", m->text + m->head->compiler,
+		files ? m->text + m->files[files - 1].name : "");
+	print_guard(m, "#ifndef", out);
+	print_guard(m, "#define", out);
 	fprintf(out, "\n#include <ccs.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
 	fprintf(out,
 		"/* The compiled schedule, for ccs_module_open(); its first 8 bytes are its size.\n"
 		" * A program that links several schedules sees only one by this name, and one that\n"
 		" * uses it must be linked again when the schedule was compiled again. */\n"
 		"extern const unsigned char ccs_module_v1[];\n\n");
-	print_comment(module, out);
-	print_prototype(module, out);
+	print_comment(m, out);
+	print_prototype(m, out);
 	fprintf(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }

@@ -12,7 +12,7 @@
  * (runtime/base/cache.h) under all that they are made from, and come from there as the
  * same bytes, so that who compiles a schedule again does not wait.
  */
-#include "compiler/emit/emit.h"
+#include "compiler/emit/module.h"
 #include "runtime/base/cache.h"
 #include "runtime/plan/kernel.h"
 
@@ -40,11 +40,6 @@ struct makings {
 	unsigned flags; /* of kernel_compile */
 	atomic_size_t next;
 };
-
-static void say(struct ctx *c, enum severity sev, const char *text)
-{
-	diag_add(c->diags, sev, 0, (struct span){ 0, 0 }, NO_RANK, "%s", text);
-}
 
 /* ---- NVRTC -------------------------------------------------------------------- */
 
@@ -88,7 +83,7 @@ static const char *open_nvrtc(struct ctx *c, const struct cuda_options *o, struc
 /* 4: this machine lacks something. */
 static int lacks(struct ctx *c, const char *why)
 {
-	say(c, SEV_ERROR, why);
+	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", why);
 	return 4;
 }
 
@@ -97,12 +92,10 @@ static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
 	char key[80];
 
 	kernel_key_text(&m->key, key, sizeof(key));
-	say(c, SEV_ERROR,
-	    arena_printf(
-		    c->arena,
-		    "internal error: NVRTC %d.%d refuses the generated CUDA source (%s, %s):\n%s",
-		    n->major, n->minor, arch_name(c->arena, m->arch), key,
-		    m->out.log ? m->out.log : "out of memory"));
+	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
+		 "internal error: NVRTC %d.%d refuses the generated CUDA source (%s, %s):\n%s",
+		 n->major, n->minor, arch_name(c->arena, m->arch), key,
+		 m->out.log ? m->out.log : "out of memory");
 	return 70;
 }
 
@@ -208,9 +201,9 @@ static void store(struct ctx *c, struct bytes *module, const struct makings *m)
 	module_add_cuda(c, module, m->source, rows, cubins, m->n);
 }
 
-int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *o)
+int kernels_add(struct ctx *c, struct bytes *module, const struct ccs_module *m,
+		const struct cuda_options *o)
 {
-	const struct ccs_module_head *h = (const void *)module->data;
 	struct nvrtc n;
 
 	if (o->off)
@@ -218,7 +211,7 @@ int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *
 	const char *why = open_nvrtc(c, o, &n);
 	if (why && o->asked)
 		return lacks(c, why);
-	const char *source = cuda_source(c, module);
+	const char *source = cuda_source(c, m);
 	if (why) {
 		if (c->progress)
 			fprintf(c->progress, "  no kernels for GPUs, only their source: %s\n", why);
@@ -226,46 +219,47 @@ int kernels_add(struct ctx *c, struct bytes *module, const struct cuda_options *
 		return 0;
 	}
 	int status = 0;
-	struct makings m = { .nvrtc = &n, .source = source, .flags = o->lines ? KERNEL_LINES : 0 };
-	list_kernels(c, o, h->flags, &m);
-	make_all(&m);
-	for (size_t i = 0; i < m.n && !status; i++) {
-		if (!m.v[i].done)
-			status = refused(c, &n, &m.v[i]);
-		else if (c->progress && m.v[i].out.log && *m.v[i].out.log)
-			fprintf(c->progress, "%s", m.v[i].out.log);
+	struct makings all = { .nvrtc = &n,
+			       .source = source,
+			       .flags = o->lines ? KERNEL_LINES : 0 };
+	list_kernels(c, o, m->head->flags, &all);
+	make_all(&all);
+	for (size_t i = 0; i < all.n && !status; i++) {
+		if (!all.v[i].done)
+			status = refused(c, &n, &all.v[i]);
+		else if (c->progress && all.v[i].out.log && *all.v[i].out.log)
+			fprintf(c->progress, "%s", all.v[i].out.log);
 	}
 	if (!status)
-		store(c, module, &m);
-	for (size_t i = 0; i < m.n; i++) {
-		free(m.v[i].out.data);
-		free(m.v[i].out.log);
+		store(c, module, &all);
+	for (size_t i = 0; i < all.n; i++) {
+		free(all.v[i].out.data);
+		free(all.v[i].out.log);
 	}
 	nvrtc_close(&n);
 	return status;
 }
 
-int kernels_ptx(struct ctx *c, const struct bytes *module, const struct cuda_options *o, FILE *out)
+int kernels_ptx(struct ctx *c, const struct ccs_module *m, const struct cuda_options *o, FILE *out)
 {
-	const struct ccs_module_head *h = (const void *)module->data;
 	struct nvrtc n;
 	const char *why = open_nvrtc(c, o, &n);
 
 	if (why)
 		return lacks(c, why);
 	int status = 0;
-	const char *source = cuda_source(c, module);
+	const char *source = cuda_source(c, m);
 	for (uint32_t p = 0; p < CCS_NPROTOCOLS && !status; p++) {
-		struct making m = { .key = kernel_key_of(h->flags, CCS_FLOAT32, CCS_SUM,
+		struct making k = { .key = kernel_key_of(m->head->flags, CCS_FLOAT32, CCS_SUM,
 							 (enum ccs_protocol)p) };
-		nvrtc_arch_read(o->archs[0], strlen(o->archs[0]), &m.arch);
-		if (kernel_compile(&n, source, &m.key, m.arch,
-				   KERNEL_PTX | (o->lines ? KERNEL_LINES : 0), &m.out))
-			fwrite(m.out.data, 1, m.out.len, out);
+		nvrtc_arch_read(o->archs[0], strlen(o->archs[0]), &k.arch);
+		if (kernel_compile(&n, source, &k.key, k.arch,
+				   KERNEL_PTX | (o->lines ? KERNEL_LINES : 0), &k.out))
+			fwrite(k.out.data, 1, k.out.len, out);
 		else
-			status = refused(c, &n, &m);
-		free(m.out.data);
-		free(m.out.log);
+			status = refused(c, &n, &k);
+		free(k.out.data);
+		free(k.out.log);
 	}
 	nvrtc_close(&n);
 	return status;

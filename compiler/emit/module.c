@@ -12,8 +12,7 @@
  *
  * O(operations + ranks * cells + shares of the contract).
  */
-#include "compiler/emit/emit.h"
-#include "compiler/emit/facts.h"
+#include "compiler/emit/module.h"
 #include "runtime/base/hash.h"
 #include "runtime/plan/choice.h"
 
@@ -347,107 +346,42 @@ static void add_fifos(struct builder *b, struct ccs_plan *plan, const struct pro
 
 /* ---- the contract's values -------------------------------------------------------------- */
 
-/* Values by their content: an open hash table of first rows of sums. */
-struct values {
-	const struct contract *k;
-	struct arena *scratch;
-	struct ccs_sum *sums;
-	uint32_t nsums, capsums;
-	uint32_t *slots; /* first row, or NONE */
-	uint32_t nslots, used;
-	uint32_t *row_of; /* by share row of the contract: the row of sums, or NONE */
-};
-
-static uint64_t hash_value(const struct ccs_sum *s)
+/* Appends the value that begins there to the sums. */
+static void push_sums(struct arena *scratch, const struct share *s, struct ccs_sum **sums,
+		      uint32_t *n, uint32_t *cap)
 {
-	uint64_t h = HASH_START;
-
-	for (;; s++) {
-		const uint32_t v[] = { s->cell, s->first, s->n, s->times, s->reduced };
-		h = hash_fnv1a(h, v, sizeof(v));
-		if (s->last)
-			return h ^ h >> 32;
-	}
-}
-
-static bool same_value(const struct ccs_sum *a, const struct ccs_sum *b)
-{
-	for (;; a++, b++) {
-		if (memcmp(a, b, sizeof(*a)))
-			return false;
-		if (a->last)
-			return true;
-	}
-}
-
-static uint32_t *find_slot(struct values *v, const struct ccs_sum *s)
-{
-	uint32_t i = (uint32_t)hash_value(s) & (v->nslots - 1);
-
-	while (v->slots[i] != NONE && !same_value(&v->sums[v->slots[i]], s))
-		i = (i + 1) & (v->nslots - 1);
-	return &v->slots[i];
-}
-
-static void grow_slots(struct values *v)
-{
-	uint32_t *old = v->slots, n = v->nslots;
-
-	v->nslots = n ? 2 * n : 64;
-	v->slots = ARENA_ARRAY(v->scratch, uint32_t, v->nslots);
-	memset(v->slots, 0xff, v->nslots * sizeof(*v->slots));
-	for (uint32_t i = 0; i < n; i++)
-		if (old[i] != NONE)
-			*find_slot(v, &v->sums[old[i]]) = old[i];
-}
-
-/* The row of sums for the value that begins at `share`; a new one is appended. */
-static uint32_t value_row(struct values *v, uint32_t share)
-{
-	const struct contract *k = v->k;
-	uint32_t first = v->nsums;
-
-	if (v->row_of[share] != NONE)
-		return v->row_of[share];
-	if (2 * (v->used + 1) > v->nslots)
-		grow_slots(v);
-	for (uint32_t i = share;; i++) {
-		struct ccs_sum s = {
-			.cell = k->shares[i].cell,
-			.first = k->shares[i].first,
-			.n = k->shares[i].n,
-			.times = k->shares[i].times,
-			.last = k->last[i],
-			.reduced = k->reduced[share],
+	do
+		ARENA_PUSH(scratch, *sums, *n, *cap) = (struct ccs_sum){
+			.cell = s->cell,
+			.first = s->first,
+			.n = s->n,
+			.times = s->times,
+			.last = s->last,
+			.reduced = s->reduced,
 		};
-		ARENA_PUSH(v->scratch, v->sums, v->nsums, v->capsums) = s;
-		if (k->last[i])
-			break;
-	}
-	uint32_t *slot = find_slot(v, &v->sums[first]);
-	if (*slot == NONE) {
-		*slot = first;
-		v->used++;
-	} else {
-		v->nsums = first;
-	}
-	return v->row_of[share] = *slot;
+	while (!s++->last);
 }
 
 static void add_expected(struct builder *b, struct arena *scratch, struct ccs_plan *plan,
 			 const struct program *p, const struct contract *k)
 {
-	struct values v = { .k = k, .scratch = scratch };
+	struct alike alike = { .k = k, .arena = scratch };
+	struct ccs_sum *sums = NULL;
 	uint64_t n = (uint64_t)p->nranks * p->cells;
-	uint32_t *rows = add_table(b, &plan->expect, n, sizeof(*rows));
+	uint32_t *rows = add_table(b, &plan->expect, n, sizeof(*rows)), nsums = 0, cap = 0;
+	uint32_t *row_of = none_array(scratch, k->nshares); /* by share: its row of sums */
 
-	v.row_of = ARENA_ARRAY(scratch, uint32_t, k->nshares);
-	memset(v.row_of, 0xff, k->nshares * sizeof(*v.row_of));
-	for (uint64_t i = 0; i < n; i++)
-		rows[i] = k->rows[i] == NONE ? CCS_NONE : value_row(&v, k->rows[i]);
-	struct ccs_sum *sums = add_table(b, &plan->sums, v.nsums, sizeof(*sums));
-	if (v.nsums)
-		memcpy(sums, v.sums, v.nsums * sizeof(*sums));
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t share = k->rows[i] == NONE ? NONE : contract_alike(&alike, k->rows[i]);
+		if (share != NONE && row_of[share] == NONE) {
+			row_of[share] = nsums;
+			push_sums(scratch, k->shares + share, &sums, &nsums, &cap);
+		}
+		rows[i] = share == NONE ? CCS_NONE : row_of[share];
+	}
+	struct ccs_sum *to = add_table(b, &plan->sums, nsums, sizeof(*to));
+	if (nsums)
+		memcpy(to, sums, nsums * sizeof(*to));
 }
 
 static void add_after(struct builder *b, struct ccs_plan *plan, const struct contract *k)

@@ -6,9 +6,8 @@
  * of the other rank. JSON: one object with the same facts under the names of
  * runtime/plan/plan.h. O(bytes).
  */
-#include "compiler/emit/emit.h"
+#include "compiler/emit/module.h"
 #include "runtime/plan/choice.h"
-#include "runtime/plan/load.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -59,12 +58,11 @@ static const char *cells_text(char text[static 256], const struct ccs_module *m,
 		}
 	}
 	if (initial)
-		snprintf(at, sizeof(at), "@%" PRIu32, rank);
+		snprintf(at, sizeof(at), "@%u", rank);
 	if (n == 1)
-		snprintf(text, 256, "%.200s[%" PRIu32 "]%s", name, cell - base, at);
+		snprintf(text, 256, "%.200s[%u]%s", name, cell - base, at);
 	else
-		snprintf(text, 256, "%.200s[%" PRIu32 "..%" PRIu32 "]%s", name, cell - base,
-			 cell - base + n, at);
+		snprintf(text, 256, "%.200s[%u..%u]%s", name, cell - base, cell - base + n, at);
 	return text;
 }
 
@@ -87,7 +85,7 @@ static void operand_text(char text[static 1024], const struct ccs_module *m,
 	else if (a[0] || dst[0])
 		snprintf(text, 1024, "%s", a[0] ? a : dst);
 	else
-		snprintf(text, 1024, "%" PRIu32 " cell%s", o->n, o->n == 1 ? "" : "s");
+		snprintf(text, 1024, "%u cell%s", o->n, o->n == 1 ? "" : "s");
 }
 
 static void print_op(const struct ccs_module *m, const struct plan_view *v,
@@ -99,21 +97,20 @@ static void print_op(const struct ccs_module *m, const struct plan_view *v,
 
 	operand_text(text, m, v, o, w->rank);
 	if (o->in != CCS_NONE)
-		snprintf(from, sizeof(from), "from rank %" PRIu32 " (fifo %" PRIu32 ")",
-			 v->fifos[o->in].src, o->in);
+		snprintf(from, sizeof(from), "from rank %u (fifo %u)", v->fifos[o->in].src, o->in);
 	if (o->out != CCS_NONE)
-		snprintf(to, sizeof(to), "to rank %" PRIu32 "%s%s (fifo %" PRIu32 ")",
-			 v->fifos[o->out].dst, remote == CCS_NONE ? "" : "'s ",
+		snprintf(to, sizeof(to), "to rank %u%s%s (fifo %u)", v->fifos[o->out].dst,
+			 remote == CCS_NONE ? "" : "'s ",
 			 remote == CCS_NONE ? "" : cells_text(cells, m, v, remote, o->n, false, 0),
 			 o->out);
-	fprintf(out, "    %4" PRIu32 "  %-21s  %-27s %-21s %-28s  ", i, op_word(o), text, from, to);
+	fprintf(out, "    %4u  %-21s  %-27s %-21s %-28s  ", i, op_word(o), text, from, to);
 	if (o->file + 1u < m->head->files.n)
-		fprintf(out, "%s:%" PRIu32, m->text + m->files[o->file].name, o->line);
+		fprintf(out, "%s:%u", m->text + m->files[o->file].name, o->line);
 	else
-		fprintf(out, "line %" PRIu32, o->line);
+		fprintf(out, "line %u", o->line);
 	for (uint32_t k = 0; k < o->nwaits; k++) {
 		const struct ccs_wait *at = &v->waits[o->wait + k];
-		fprintf(out, "%s w%" PRIu32 ":%" PRIu32, k ? "," : "  after",
+		fprintf(out, "%s w%u:%u", k ? "," : "  after",
 			at->worker - v->ranks[w->rank].worker, at->ops - 1);
 	}
 	putc('\n', out);
@@ -142,10 +139,10 @@ static void print_after(const struct plan_view *v, uint32_t rank, FILE *out)
 		if (a[i].rank != rank)
 			continue;
 		if (a[i].n == 1)
-			fprintf(out, "   ends after rank %" PRIu32 " has begun\n", a[i].first);
+			fprintf(out, "   ends after rank %u has begun\n", a[i].first);
 		else
-			fprintf(out, "   ends after ranks %" PRIu32 "-%" PRIu32 " have begun\n",
-				a[i].first, a[i].first + a[i].n - 1);
+			fprintf(out, "   ends after ranks %u-%u have begun\n", a[i].first,
+				a[i].first + a[i].n - 1);
 	}
 }
 
@@ -153,31 +150,31 @@ static void print_plan(const struct ccs_module *m, const struct plan_view *v, FI
 {
 	const struct ccs_plan *p = v->plan;
 
-	fprintf(out, "\nN = %" PRIu32, p->nranks);
+	fprintf(out, "\nN = %u", p->nranks);
 	if (p->root != CCS_NONE)
-		fprintf(out, ", root = %" PRIu32, p->root);
+		fprintf(out, ", root = %u", p->root);
 	fprintf(out,
 		": %" PRIu64 " operations, %" PRIu64 " workers, %" PRIu64 " waits, %" PRIu64
-		" fifos, %" PRIu32 " steps; %" PRIu32 " cells and %" PRIu32 " of scratch a rank\n",
+		" fifos, %u steps; %u cells and %u of scratch a rank\n",
 		p->ops.n, p->workers.n, p->waits.n, p->fifos.n, p->steps, p->cells, p->scratch);
 	print_messages(v, out);
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		uint32_t first = v->ranks[r].worker;
-		fprintf(out, "  rank %" PRIu32 "\n", r);
+		fprintf(out, "  rank %u\n", r);
 		print_after(v, r, out);
 		for (uint32_t w = first; w < v->ranks[r + 1].worker; w++) {
-			fprintf(out, "   w%" PRIu32 "\n", w - first);
+			fprintf(out, "   w%u\n", w - first);
 			for (uint32_t i = 0; i < v->workers[w].nops; i++)
 				print_op(m, v, &v->workers[w], i, out);
 		}
 	}
 }
 
-static void print_module(const struct ccs_module *m, FILE *out)
+void plan_print(const struct ccs_module *m, FILE *out)
 {
 	const struct ccs_module_head *h = m->head;
 
-	fprintf(out, "%s: %s, checked for FIFOs of %" PRIu32 " slot%s; %" PRIu64 " bytes\n",
+	fprintf(out, "%s: %s, checked for FIFOs of %u slot%s; %" PRIu64 " bytes\n",
 		m->text + h->schedule, m->text + h->contract, h->slots, h->slots == 1 ? "" : "s",
 		h->size);
 	for (uint64_t i = 0; i < h->params.n; i++) {
@@ -194,6 +191,8 @@ static void print_module(const struct ccs_module *m, FILE *out)
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
+#define INT(v) ((json_int_t)(v))
+
 /* A number, or null where there is none. */
 static json_t *number(uint32_t v)
 {
@@ -207,23 +206,21 @@ static json_t *json_op(const struct ccs_module *m, const struct plan_view *v,
 
 	for (uint32_t k = 0; k < o->nwaits; k++) {
 		const struct ccs_wait *w = &v->waits[o->wait + k];
-		json_array_append_new(waits,
-				      json_pack("{s:I, s:I}", "worker", (json_int_t)w->worker,
-						"ops", (json_int_t)w->ops));
+		json_array_append_new(waits, json_pack("{s:I, s:I}", "worker", INT(w->worker),
+						       "ops", INT(w->ops)));
 	}
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:b, s:b, s:s, s:I, s:o, s:o, "
 		"s:b, s:b, s:I, s:I, s:b, s:b}",
 		"op", op_word(o), "in", number(o->in), "a", number(o->a), "b", number(o->b), "dst",
-		number(o->dst), "out", number(o->out), "n", (json_int_t)o->n, "len",
-		(json_int_t)o->len, "len_same", (o->flags & CCS_OP_LEN_SAME) != 0, "remote",
-		number(remote_of(v, o)), "a_initial", (o->flags & CCS_OP_A_INITIAL) != 0,
-		"b_initial", (o->flags & CCS_OP_B_INITIAL) != 0, "file",
-		m->text + m->files[o->file].name, "line", (json_int_t)o->line, "waits", waits, "to",
-		number(o->to), "shifted", (o->flags & CCS_OP_SHIFTED) != 0, "awaited",
-		(o->flags & CCS_OP_AWAITED) != 0, "phase", (json_int_t)o->phase, "level",
-		(json_int_t)o->level, "from_cells", (o->flags & CCS_OP_FROM_CELLS) != 0, "to_cells",
-		(o->flags & CCS_OP_TO_CELLS) != 0);
+		number(o->dst), "out", number(o->out), "n", INT(o->n), "len", INT(o->len),
+		"len_same", (o->flags & CCS_OP_LEN_SAME) != 0, "remote", number(remote_of(v, o)),
+		"a_initial", (o->flags & CCS_OP_A_INITIAL) != 0, "b_initial",
+		(o->flags & CCS_OP_B_INITIAL) != 0, "file", m->text + m->files[o->file].name,
+		"line", INT(o->line), "waits", waits, "to", number(o->to), "shifted",
+		(o->flags & CCS_OP_SHIFTED) != 0, "awaited", (o->flags & CCS_OP_AWAITED) != 0,
+		"phase", INT(o->phase), "level", INT(o->level), "from_cells",
+		(o->flags & CCS_OP_FROM_CELLS) != 0, "to_cells", (o->flags & CCS_OP_TO_CELLS) != 0);
 }
 
 static json_t *json_workers(const struct ccs_module *m, const struct plan_view *v)
@@ -234,9 +231,9 @@ static json_t *json_workers(const struct ccs_module *m, const struct plan_view *
 		json_t *ops = json_array();
 		for (uint32_t i = 0; i < v->workers[w].nops; i++)
 			json_array_append_new(ops, json_op(m, v, &v->ops[v->workers[w].op + i]));
-		json_array_append_new(all, json_pack("{s:I, s:I, s:o}", "rank",
-						     (json_int_t)v->workers[w].rank, "stage",
-						     (json_int_t)v->workers[w].stage, "ops", ops));
+		json_array_append_new(all,
+				      json_pack("{s:I, s:I, s:o}", "rank", INT(v->workers[w].rank),
+						"stage", INT(v->workers[w].stage), "ops", ops));
 	}
 	return all;
 }
@@ -248,12 +245,11 @@ static json_t *json_fifos(const struct plan_view *v)
 	for (uint64_t i = 0; i < v->plan->fifos.n; i++) {
 		const struct ccs_fifo *f = &v->fifos[i];
 		json_array_append_new(all, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "src",
-						     (json_int_t)f->src, "dst", (json_int_t)f->dst,
-						     "channel", (json_int_t)f->channel, "messages",
-						     (json_int_t)f->messages, "max_cells",
-						     (json_int_t)f->max_cells, "src_worker",
-						     (json_int_t)f->src_worker, "dst_worker",
-						     (json_int_t)f->dst_worker));
+						     INT(f->src), "dst", INT(f->dst), "channel",
+						     INT(f->channel), "messages", INT(f->messages),
+						     "max_cells", INT(f->max_cells), "src_worker",
+						     INT(f->src_worker), "dst_worker",
+						     INT(f->dst_worker)));
 	}
 	return all;
 }
@@ -268,9 +264,9 @@ static json_t *json_choices(const struct plan_view *v)
 		json_array_append_new(
 			all, json_pack("{s:o, s:s, s:I}", "bytes",
 				       c->bytes == UINT64_MAX ? json_null()
-							      : json_integer((json_int_t)c->bytes),
+							      : json_integer(INT(c->bytes)),
 				       "protocol", c->protocol == CCS_LL ? "ll" : "simple",
-				       "channels", (json_int_t)c->channels));
+				       "channels", INT(c->channels)));
 	}
 	return all;
 }
@@ -286,11 +282,10 @@ static json_t *json_expect(const struct plan_view *v)
 	json_t *runs = json_array();
 	for (uint64_t i = 0; i < v->plan->sums.n; i++)
 		json_array_append_new(
-			runs,
-			json_pack("{s:I, s:I, s:I, s:I, s:b, s:b}", "cell",
-				  (json_int_t)sums[i].cell, "first", (json_int_t)sums[i].first, "n",
-				  (json_int_t)sums[i].n, "times", (json_int_t)sums[i].times,
-				  "reduced", (int)sums[i].reduced, "last", (int)sums[i].last));
+			runs, json_pack("{s:I, s:I, s:I, s:I, s:b, s:b}", "cell", INT(sums[i].cell),
+					"first", INT(sums[i].first), "n", INT(sums[i].n), "times",
+					INT(sums[i].times), "reduced", (int)sums[i].reduced, "last",
+					(int)sums[i].last));
 	return json_pack("{s:o, s:o}", "expect", all, "sums", runs);
 }
 
@@ -300,10 +295,9 @@ static json_t *json_after(const struct plan_view *v)
 	json_t *all = json_array();
 
 	for (uint64_t i = 0; i < v->plan->after.n; i++)
-		json_array_append_new(all, json_pack("{s:I, s:I, s:I}", "rank",
-						     (json_int_t)after[i].rank, "first",
-						     (json_int_t)after[i].first, "n",
-						     (json_int_t)after[i].n));
+		json_array_append_new(all, json_pack("{s:I, s:I, s:I}", "rank", INT(after[i].rank),
+						     "first", INT(after[i].first), "n",
+						     INT(after[i].n)));
 	return all;
 }
 
@@ -313,24 +307,23 @@ static json_t *json_plan(const struct ccs_module *m, const struct plan_view *v)
 
 	for (uint64_t i = 0; i < m->nbuffers; i++)
 		json_array_append_new(shapes, json_pack("{s:I, s:I, s:I}", "chunks",
-							(json_int_t)v->shapes[i].chunks, "blocks",
-							(json_int_t)v->shapes[i].blocks, "cell",
-							(json_int_t)v->shapes[i].cell));
-	json_t *plan =
-		json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "nranks",
-			  (json_int_t)v->plan->nranks, "root", number(v->plan->root), "cells",
-			  (json_int_t)v->plan->cells, "scratch", (json_int_t)v->plan->scratch,
-			  "steps", (json_int_t)v->plan->steps, "max_message",
-			  (json_int_t)v->plan->max_message, "rounds", (json_int_t)v->plan->rounds,
-			  "shapes", shapes, "workers", json_workers(m, v), "fifos", json_fifos(v),
-			  "choices", json_choices(v), "after", json_after(v));
+							INT(v->shapes[i].chunks), "blocks",
+							INT(v->shapes[i].blocks), "cell",
+							INT(v->shapes[i].cell)));
+	json_t *plan = json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
+				 "nranks", INT(v->plan->nranks), "root", number(v->plan->root),
+				 "cells", INT(v->plan->cells), "scratch", INT(v->plan->scratch),
+				 "steps", INT(v->plan->steps), "max_message",
+				 INT(v->plan->max_message), "rounds", INT(v->plan->rounds),
+				 "shapes", shapes, "workers", json_workers(m, v), "fifos",
+				 json_fifos(v), "choices", json_choices(v), "after", json_after(v));
 	json_t *expect = json_expect(v);
 	json_object_update(plan, expect);
 	json_decref(expect);
 	return plan;
 }
 
-static void print_module_json(const struct ccs_module *m, FILE *out)
+void plan_print_json(const struct ccs_module *m, FILE *out)
 {
 	static const char *const direction[] = { "in", "out", "inout" };
 	const struct ccs_module_head *h = m->head;
@@ -349,40 +342,14 @@ static void print_module_json(const struct ccs_module *m, FILE *out)
 							       : json_integer(p[i].value));
 	for (size_t i = 0; i < m->nplans; i++)
 		json_array_append_new(plans, json_plan(m, &m->plans[i]));
-	json_t *all =
-		json_pack("{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}", "compiler",
-			  m->text + h->compiler, "schedule", m->text + h->schedule, "contract",
-			  m->text + h->contract, "abi", (json_int_t)h->abi, "slots",
-			  (json_int_t)h->slots, "reduces", (h->flags & CCS_MODULE_REDUCES) != 0,
-			  "mixed", (h->flags & CCS_MODULE_MIXED) != 0, "even_counts",
-			  (h->flags & CCS_MODULE_EVEN_COUNTS) != 0, "params", params, "buffers",
-			  buffers, "plans", plans);
+	json_t *all = json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}", "compiler",
+		m->text + h->compiler, "schedule", m->text + h->schedule, "contract",
+		m->text + h->contract, "abi", INT(h->abi), "slots", INT(h->slots), "reduces",
+		(h->flags & CCS_MODULE_REDUCES) != 0, "mixed", (h->flags & CCS_MODULE_MIXED) != 0,
+		"even_counts", (h->flags & CCS_MODULE_EVEN_COUNTS) != 0, "params", params,
+		"buffers", buffers, "plans", plans);
 	json_dumpf(all, out, JSON_COMPACT);
 	putc('\n', out);
 	json_decref(all);
-}
-
-/* ---- both -------------------------------------------------------------------------- */
-
-static ccs_status print(const struct bytes *module, FILE *out,
-			void (*with)(const struct ccs_module *m, FILE *out))
-{
-	struct ccs_module *m;
-	ccs_status s = ccs_module_open(&m, module->data, module->len);
-
-	if (s)
-		return s;
-	with(m, out);
-	ccs_module_free(m);
-	return CCS_OK;
-}
-
-ccs_status plan_print(const struct bytes *module, FILE *out)
-{
-	return print(module, out, print_module);
-}
-
-ccs_status plan_print_json(const struct bytes *module, FILE *out)
-{
-	return print(module, out, print_module_json);
 }

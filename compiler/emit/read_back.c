@@ -13,6 +13,7 @@
  * O(bytes + ranks * cells + shares of the contract) beside the prover.
  */
 #include "compiler/emit/emit.h"
+#include "runtime/base/hash.h"
 #include "runtime/plan/choice.h"
 #include "runtime/plan/prove.h"
 
@@ -23,19 +24,14 @@ struct reader {
 	struct ctx *c;
 	const struct module *sources;
 	const struct decl *schedule;
-	struct ccs_module *m;
+	const struct ccs_module *m;
 	bool *found;	 /* [plans]: some instance is written there */
 	uint32_t *known; /* [shares]: see same_promises */
 };
 
-static const char *text_at(const struct reader *r, uint32_t at)
-{
-	return r->m->text + at;
-}
-
 static bool is_text(const struct reader *r, uint32_t at, const char *text)
 {
-	return !strcmp(text_at(r, at), text);
+	return !strcmp(r->m->text + at, text);
 }
 
 /* ---- what all plans share -------------------------------------------------------- */
@@ -65,8 +61,8 @@ static bool same_files(const struct reader *r)
 			continue;
 		if (i == r->m->head->files.n)
 			return false;
-		content = text_at(r, r->m->files[i].content);
-		if (!is_file_name(text_at(r, r->m->files[i++].name), s->name) ||
+		content = r->m->text + r->m->files[i].content;
+		if (!is_file_name(r->m->text + r->m->files[i++].name, s->name) ||
 		    strlen(content) != len || memcmp(content, s->text, len))
 			return false;
 	}
@@ -147,26 +143,17 @@ static bool same_choices(const struct plan_view *v, const struct choice_list *li
 {
 	if (v->plan->choices.n != list->n)
 		return false;
-	for (uint32_t i = 0; i < list->n; i++)
-		if (v->choices[i].bytes != list->rows[i].bytes ||
-		    v->choices[i].protocol != list->rows[i].protocol ||
-		    v->choices[i].channels != list->rows[i].channels)
-			return false;
-	return true;
+	return !memcmp(v->choices, list->rows, list->n * sizeof(*list->rows));
 }
 
 /* A value of the contract, and rows of sums. */
-static bool same_value(const struct contract *k, uint32_t share, const struct ccs_sum *s)
+static bool same_value(const struct share *x, const struct ccs_sum *s)
 {
-	if (!s->reduced != !k->reduced[share])
-		return false;
-	for (;; share++, s++) {
-		const struct share *x = &k->shares[share];
-
+	for (;; x++, s++) {
 		if (s->cell != x->cell || s->first != x->first || s->n != x->n ||
-		    s->times != x->times || !s->last != !k->last[share])
+		    s->times != x->times || !s->last != !x->last || !s->reduced != !x->reduced)
 			return false;
-		if (k->last[share])
+		if (x->last)
 			return true;
 	}
 }
@@ -184,7 +171,7 @@ static bool same_promises(const struct plan_view *v, const struct contract *k, u
 			return false;
 		if (share == NONE || known[share] == row)
 			continue;
-		if (!same_value(k, share, v->sums + row))
+		if (!same_value(k->shares + share, v->sums + row))
 			return false;
 		known[share] = row;
 	}
@@ -262,7 +249,7 @@ static int compare(struct reader *r, const struct planned *v, size_t n)
 }
 
 /* A failure of the loader or the prover, in its own words. */
-int read_back_failed(struct ctx *c, const struct decl *schedule, ccs_status s)
+static int failed(struct ctx *c, const struct decl *schedule, ccs_status s)
 {
 	if (!s)
 		return 0;
@@ -286,40 +273,27 @@ static void reserve(struct reader *r, const struct planned *v, size_t n)
 }
 
 int read_back(struct ctx *c, const struct bytes *module, const struct module *sources,
-	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory)
+	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory,
+	      struct ccs_module **m)
 {
 	struct reader r = { .c = c, .sources = sources, .schedule = schedule };
 	ccs_status s;
 	int status;
 
 	reserve(&r, v, n);
-	s = ccs_module_open(&r.m, module->data, module->len);
+	s = ccs_module_open(m, module->data, module->len);
 	if (s)
-		return read_back_failed(c, schedule, s);
+		return failed(c, schedule, s);
+	r.m = *m;
 	status = r.m->nplans > n ? bug(c, schedule, "it has too many plans") : compare(&r, v, n);
 	if (!status) {
 		s = prove_module(r.m, memory, NULL, NULL);
-		status = read_back_failed(c, schedule, s);
+		status = failed(c, schedule, s);
 	}
-	ccs_module_free(r.m);
 	return status;
 }
 
 /* ---- once more ------------------------------------------------------------------- */
-
-static uint64_t add_words(uint64_t sum, const void *from, size_t bytes)
-{
-	const unsigned char *p = from;
-
-	for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-		uint64_t word = 0;
-
-		memcpy(&word, p + i, bytes - i < sizeof(word) ? bytes - i : sizeof(word));
-		sum = (sum ^ word) * 0x100000001b3u;
-		sum ^= sum >> 29;
-	}
-	return sum;
-}
 
 uint64_t read_back_sum(const struct bytes *module, size_t len)
 {
@@ -328,21 +302,17 @@ uint64_t read_back_sum(const struct bytes *module, size_t len)
 	memcpy(&h, module->data, sizeof(h));
 	h.size = h.checksum = 0;
 	h.cuda = h.kernels = (struct ccs_table){ 0 };
-	return add_words(add_words(len, &h, sizeof(h)), module->data + sizeof(h), len - sizeof(h));
+	return hash_fnv1a(hash_fnv1a(HASH_START, &h, sizeof(h)), module->data + sizeof(h),
+			  len - sizeof(h));
 }
 
 int read_back_again(struct ctx *c, const struct bytes *module, const struct decl *schedule,
-		    size_t len, uint64_t sum)
+		    size_t len, uint64_t sum, struct ccs_module **m)
 {
-	struct ccs_module *m;
-
 	if (module->len == len)
 		return 0;
 	if (read_back_sum(module, len) != sum)
 		return bug(c, schedule, "its plans changed when kernels were added");
-	ccs_status s = ccs_module_open(&m, module->data, module->len);
-	if (s)
-		return read_back_failed(c, schedule, s);
-	ccs_module_free(m);
-	return 0;
+	ccs_module_free(*m);
+	return failed(c, schedule, ccs_module_open(m, module->data, module->len));
 }

@@ -5,7 +5,7 @@
  * Counts are exact; a closed form of the steps is printed only where it fits
  * every N that was proved, three at least.
  */
-#include "compiler/emit/report.h"
+#include "compiler/emit/emit.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -140,11 +140,11 @@ static const char *ranks_text(struct arena *arena, const struct finding *v, size
 		for (k = i + 1; k < n && v[k].nranks == v[k - 1].nranks + 1; k++)
 			;
 		const char *comma = *text ? ", " : "";
-		text = k - i == 1   ? arena_printf(arena, "%s%s%" PRIu32, text, comma, v[i].nranks)
-		       : k - i == 2 ? arena_printf(arena, "%s%s%" PRIu32 ", %" PRIu32, text, comma,
-						   v[i].nranks, v[k - 1].nranks)
-				    : arena_printf(arena, "%s%s%" PRIu32 "..%" PRIu32, text, comma,
-						   v[i].nranks, v[k - 1].nranks);
+		text = k - i == 1   ? arena_printf(arena, "%s%s%u", text, comma, v[i].nranks)
+		       : k - i == 2 ? arena_printf(arena, "%s%s%u, %u", text, comma, v[i].nranks,
+						   v[k - 1].nranks)
+				    : arena_printf(arena, "%s%s%u..%u", text, comma, v[i].nranks,
+						   v[k - 1].nranks);
 	}
 	return text;
 }
@@ -176,20 +176,18 @@ static const char *steps_text(struct arena *arena, const struct finding *v, size
 
 	/* The smallest N is often a case of its own. */
 	if (!form && n > 4 && (form = closed_form(arena, v + 1, n - 1)) && e > v)
-		from = arena_printf(arena, ", and %" PRIu32 " at N = %" PRIu32, v[0].steps,
-				    v[0].nranks);
+		from = arena_printf(arena, ", and %u at N = %u", v[0].steps, v[0].nranks);
 	if (form && strspn(form, "0123456789") == strlen(form))
 		return arena_printf(arena, "%s%s", form, from);
 	if (form)
-		return arena_printf(arena, "%s = %" PRIu32 " at N = %" PRIu32 "%s", form, e->steps,
-				    e->nranks, from);
+		return arena_printf(arena, "%s = %u at N = %u%s", form, e->steps, e->nranks, from);
 	for (size_t i = 0; i < n; i++) {
 		if (n > 6 && i == 4) { /* the first four and the last */
 			text = arena_printf(arena, "%s, ...", text);
 			i = n - 1;
 		}
-		text = arena_printf(arena, "%s%s%" PRIu32 " at N = %" PRIu32, text, i ? ", " : "",
-				    v[i].steps, v[i].nranks);
+		text = arena_printf(arena, "%s%s%u at N = %u", text, i ? ", " : "", v[i].steps,
+				    v[i].nranks);
 	}
 	return text;
 }
@@ -234,7 +232,7 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 	fprintf(out, "  steps           %s\n", steps_text(a, v, n));
 	if (!schedule->buffers) /* without data there are no bits and no volume */
 		return;
-	fprintf(out, "  sent per rank   %.2f S at N = %" PRIu32, e->sent, e->nranks);
+	fprintf(out, "  sent per rank   %.2f S at N = %u", e->sent, e->nranks);
 	if (e->bound >= 0)
 		fprintf(out, "; the lower bound is %.2f S\n", e->bound);
 	else

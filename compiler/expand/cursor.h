@@ -381,4 +381,17 @@ struct diag *cursor_report(struct cursor *v, int number, struct span span, const
 int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* ---- instance.c: what is fixed before any rank runs */
+
+enum instance_state {
+	INSTANCE_OK,
+	INSTANCE_REFUSED, /* a `where` does not hold; reported unless quiet_where */
+	INSTANCE_WRONG	  /* mistakes were reported */
+};
+
+/** Binds the schedule's, its topology's and its contract's parameters and the buffers for
+ *  the cursor, and fills in its program's parameters and buffers. May be repeated for the
+ *  same program with another cursor. Reports E0203-E0205, E0501. */
+enum instance_state instance_make(struct cursor *v, bool quiet_where);
+
 #endif

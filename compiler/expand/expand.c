@@ -7,7 +7,6 @@
  * run) for what makes none.
  */
 #include "compiler/expand/cursor.h"
-#include "compiler/expand/instance.h"
 
 #include <inttypes.h>
 #include <string.h>

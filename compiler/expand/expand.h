@@ -24,12 +24,20 @@ struct where {
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op);
 /** "step 3", or "before the first step". */
 const char *where_step_text(struct arena *a, uint32_t step);
+/** "step 3 (s = 2, i = 0), in ring_reduce_scatter, called at line 12" */
+const char *where_text(struct arena *a, uint32_t step, const struct where *w);
+/** "line 10", or of another file than the schedule's "ring_allgather.ccs:10". */
+const char *program_line_text(struct ctx *c, const struct program *p, struct span span);
 
 /** --emit=program */
 void program_dump(struct ctx *c, const struct program *p, FILE *out);
 
 /** "data[3]", "data[0..4]", "data[1][0..2]", "scratch[2]": cells in the schedule's terms. */
 const char *program_cells_text(struct arena *a, const struct program *p, uint32_t cell, uint32_t n);
+
+/** "b[0] is a whole block", "a[1], one of 4 chunks of a block": `is` is " is" or ",". */
+const char *program_part_text(struct arena *a, const struct program *p, uint32_t cell,
+			      const char *is);
 
 /** "par block 0.1", or "" for the main line. */
 const char *program_path_text(struct arena *a, const struct program *p, uint32_t path);

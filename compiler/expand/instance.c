@@ -5,7 +5,7 @@
  * for the code, every `where` holds, and each buffer has its cells. A contract's
  * bare counts take the schedule's numbers, by position: ccs(5) 4, In an ensures.
  */
-#include "compiler/expand/instance.h"
+#include "compiler/expand/cursor.h"
 
 #include <string.h>
 

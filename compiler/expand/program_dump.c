@@ -56,6 +56,17 @@ const char *program_cells_text(struct arena *a, const struct program *p, uint32_
 		       : range_text(a, x.name, x.number, n);
 }
 
+const char *program_part_text(struct arena *a, const struct program *p, uint32_t cell,
+			      const char *is)
+{
+	const char *name = program_cells_text(a, p, cell, 1);
+	uint32_t chunks = program_buffer(p, cell)->chunks;
+
+	if (chunks == 1)
+		return arena_printf(a, "%s%s a whole block", name, is);
+	return arena_printf(a, "%s%s one of %u chunks of a block", name, is, chunks);
+}
+
 /* In a dump the chunks of a buffer have one number: each operation is one line of one form. */
 static const char *dump_cells(struct arena *a, const struct program *p, uint32_t cell, uint32_t n)
 {

@@ -5,7 +5,6 @@
  * ccs(5) 4, Sizes.
  */
 #include "compiler/expand/cursor.h"
-#include "compiler/expand/instance.h"
 
 struct sizes {
 	struct cursor cursor;

@@ -5,7 +5,6 @@
  * operation; the cursor's rows then tell. O(operations of the rank).
  */
 #include "compiler/expand/cursor.h"
-#include "compiler/expand/instance.h"
 
 #define ROOM 256u /* rows a lane gets at a time; they are thrown away */
 
@@ -76,9 +75,23 @@ static uint32_t step_of(const struct program *p, uint32_t task, uint32_t op)
 	return n;
 }
 
+const char *program_line_text(struct ctx *c, const struct program *p, struct span span)
+{
+	struct place at = source_place(c->sources, span.lo);
+	if (!at.source || at.source == p->instance.schedule->source)
+		return arena_printf(c->scratch, "line %u", at.line);
+	return arena_printf(c->scratch, "%s:%u", at.source->name, at.line);
+}
+
 const char *where_step_text(struct arena *a, uint32_t step)
 {
 	return step ? arena_printf(a, "step %u", step) : "before the first step";
+}
+
+const char *where_text(struct arena *a, uint32_t step, const struct where *w)
+{
+	return arena_printf(a, "%s%s%s%s%s%s", where_step_text(a, step), *w->loops ? " (" : "",
+			    w->loops, *w->loops ? ")" : "", *w->calls ? ", " : "", w->calls);
 }
 
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op)

@@ -183,13 +183,15 @@ void direct(struct ctx *c, struct lowered *l)
 {
 	struct finder f = { .ctx = c, .p = l->program };
 	uint32_t n = (uint32_t)l->program->nmessages, copies = 0, marked = 0, unknown = 0;
-	const char *why;
 	bool *mark = ARENA_ARRAY(c->arena, bool, n);
 
 	l->direct = mark;
-	if (!before_init(&f.before, c, l->program, &why)) {
+	if (!before_init(&f.before, c, l->program, &l->order)) {
 		if (c->progress)
-			fprintf(c->progress, "  direct copies are not looked for: %s\n", why);
+			fprintf(c->progress,
+				"  direct copies are not looked for: the plan has more than %u "
+				"operations\n",
+				LIMIT_EVENTS);
 		return;
 	}
 	f.state = ARENA_ARRAY(c->scratch, uint8_t, n);

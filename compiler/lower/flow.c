@@ -158,24 +158,25 @@ static void find_kept(struct rank_ops *l)
 		l->cells[c].written = false;
 }
 
+static struct item initial_copy(uint32_t cell, uint32_t site, uint32_t task)
+{
+	struct op copy = { .cell = cell,
+			   .other = cell,
+			   .fifo = NONE,
+			   .n = 1,
+			   .kind = OP_COPY | OP_INITIAL,
+			   .site = site & 0xffffff };
+
+	return item_of(copy, task);
+}
+
 /* Copies the cell's initial value before all else, for item i, which reads it first. */
 static void keep_at_start(struct rank_ops *l, uint32_t i, uint32_t cell)
 {
-	struct item start = {
-		.op = { .cell = cell,
-			.other = cell,
-			.fifo = NONE,
-			.n = 1,
-			.kind = OP_COPY | OP_INITIAL,
-			.site = l->items[i].op.site },
-		.task = l->items[i].task,
-		.node = l->items[i].node,
-		.partner = NONE,
-		.via = NONE,
-		.after = NONE,
-	};
+	struct item start = initial_copy(cell, l->items[i].op.site, l->items[i].task);
 	struct item *last = &l->items[l->nitems - 1];
 
+	start.node = l->items[i].node;
 	l->cells[cell].kept = true;
 	if (l->nitems > l->nline && last->node == start.node && last->op.cell + last->op.n == cell)
 		last->op.n++;
@@ -246,22 +247,15 @@ static uint32_t last_touched(const struct rank_ops *l, uint32_t i, uint32_t cell
 	return r;
 }
 
-/* The first of the cells that an operation writes, or NONE. */
-static uint32_t written_cell(const struct op *o)
-{
-	enum op_kind k = op_kind(o);
-
-	if (k == OP_COPY || k == OP_REDUCE_INTO)
-		return o->other;
-	return k == OP_RECV || k == OP_REDUCE_FROM ? o->cell : NONE;
-}
-
 /* A reduction into cells: whether it goes on with what was just put there. */
 static void find_after(struct rank_ops *l, uint32_t i, uint32_t cell)
 {
 	uint32_t r = last_touched(l, i, cell);
 
-	if (r != NONE && written_cell(&l->items[r].op) == cell)
+	if (r == NONE)
+		return;
+	struct touch t = op_touch(&l->items[r].op);
+	if (t.wn && t.w == cell)
 		l->items[i].after = r;
 }
 
@@ -328,7 +322,7 @@ static void settle_via(struct rank_ops *l, struct item *it)
 
 static void flow_item(struct rank_ops *l, uint32_t i)
 {
-	struct op *o = &l->items[i].op;
+	const struct op op = l->items[i].op, *o = &op; /* reads() may move the items */
 	bool initial = false, into = false;
 
 	find_node(l, &l->items[i]);
@@ -345,22 +339,18 @@ static void flow_item(struct rank_ops *l, uint32_t i)
 		l->items[i].ordinal = l->received[o->fifo]++;
 		find_after(l, i, o->cell);
 		initial = reads(l, i, o->cell, o->n);
-		o = &l->items[i].op;
 		writes(l, i, o->cell, o->n);
 		break;
 	case OP_COPY:
 		find_via(l, i);
 		initial = reads(l, i, o->cell, o->n);
-		o = &l->items[i].op;
 		writes(l, i, o->other, o->n);
 		break;
 	case OP_REDUCE_INTO:
 		find_via(l, i);
 		find_after(l, i, o->other);
 		initial = reads(l, i, o->cell, o->n);
-		o = &l->items[i].op;
 		into = reads(l, i, o->other, o->n);
-		o = &l->items[i].op;
 		writes(l, i, o->other, o->n);
 		break;
 	case OP_FRESH:
@@ -389,18 +379,8 @@ static void keep_at_end(struct rank_ops *l, uint32_t cell)
 		last->op.n++;
 		return;
 	}
-	struct item end = {
-		.op = { .cell = cell,
-			.other = cell,
-			.fifo = NONE,
-			.n = 1,
-			.kind = OP_COPY | OP_INITIAL,
-			.site = (by == NONE ? l->extra_site : l->items[by].op.site) & 0xffffff },
-		.task = by == NONE ? l->rank : l->items[by].task,
-		.partner = NONE,
-		.via = NONE,
-		.after = NONE,
-	};
+	struct item end = initial_copy(cell, by == NONE ? l->extra_site : l->items[by].op.site,
+				       by == NONE ? l->rank : l->items[by].task);
 	end.node = by == NONE ? add_node(l, false) : l->items[by].node;
 	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = end;
 }

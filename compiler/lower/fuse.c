@@ -171,7 +171,7 @@ static bool may_fuse(struct rank_ops *l, const struct item *it)
 		return false;
 	const struct item *send = &l->items[it->partner];
 	return flow_find(l, it->node) == flow_find(l, send->node) &&
-	       l->sent[send->op.fifo] == send->ordinal;
+	       l->placed[send->op.fifo] == send->ordinal;
 }
 
 static void fuse_item(struct rank_ops *l, struct item *it)
@@ -185,7 +185,7 @@ static void fuse_item(struct rank_ops *l, struct item *it)
 	it->op.kind = kind & 0xff;
 	it->op.other = send->op.fifo;
 	send->gone = true;
-	l->sent[send->op.fifo]++;
+	l->placed[send->op.fifo]++;
 }
 
 void fuse_line(struct rank_ops *l)
@@ -203,7 +203,7 @@ void fuse_line(struct rank_ops *l)
 		if (may_fuse(l, it))
 			fuse_item(l, it);
 		else if (op_kind(&it->op) == OP_SEND)
-			l->sent[it->op.fifo]++;
+			l->placed[it->op.fifo]++;
 		it->worker = worker_of(l, it);
 		it->index = l->count[it->worker]++;
 	}

@@ -19,111 +19,53 @@
  *
  * O(operations + cells touched) a candidate; nearly always the first is taken.
  */
+#include "compiler/check/walk.h"
 #include "compiler/lower/parts.h"
 
 #include <string.h>
 
 /* ---- line: the tasks of a rank in one order ---------------------------------- */
 
-struct goal {
-	uint32_t task, target; /* run this task until so many of its rows are done */
-};
-
-struct walk {
-	struct rank_ops *l;
-	uint32_t *done; /* by task */
-	struct goal *stack;
-	uint32_t depth, size;
-};
-
 static void add_item(struct rank_ops *l, const struct op *o, uint32_t task)
 {
-	struct item it = { .op = *o,
-			   .task = task,
-			   .wave = l->nwaves,
-			   .node = NONE,
-			   .partner = NONE,
-			   .via = NONE,
-			   .after = NONE };
+	struct item it = item_of(*o, task);
 
+	it.wave = l->nwaves;
 	it.op.kind &= OP_KIND;
 	if (op_out(o) != NONE)
-		it.ordinal = l->sent[o->fifo]++;
+		it.ordinal = l->sends[o->fifo]++;
 	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = it;
 }
 
 /* Sends first, then receives, then what is local: in a wave nothing conflicts. */
-static void add_wave(struct rank_ops *l, const struct op *o, uint32_t n, uint32_t task)
+static void add_wave(void *arg, uint32_t task, uint32_t row, uint32_t n)
 {
-	if (n == 1) {
-		add_item(l, o, task);
-	} else {
-		for (uint32_t i = 0; i < n; i++)
-			if (op_out(&o[i]) != NONE)
-				add_item(l, &o[i], task);
-		for (uint32_t i = 0; i < n; i++)
-			if (op_in(&o[i]) != NONE)
-				add_item(l, &o[i], task);
-		for (uint32_t i = 0; i < n; i++)
-			if (op_out(&o[i]) == NONE && op_in(&o[i]) == NONE)
-				add_item(l, &o[i], task);
+	struct rank_ops *l = arg;
+	const struct op *o = &l->p->tasks[task].ops[row];
+
+	if (op_kind(o) == OP_WAIT) {
+		if (l->ordered)
+			add_item(l, o, task);
+		return;
 	}
-	l->nwaves++;
-}
-
-/* Runs the task on top of the stack up to its target, or to a wait on a task that
- * has to run first. False if tasks wait for one another. */
-static bool advance(struct walk *w)
-{
-	struct goal *at = &w->stack[w->depth - 1];
-	const struct task *t = &w->l->p->tasks[at->task];
-	uint32_t *done = &w->done[at->task];
-
-	while (*done < at->target) {
-		const struct op *o = &t->ops[*done];
-		if (op_kind(o) == OP_WAIT) {
-			if (w->done[o->fifo] < o->other) {
-				if (w->depth == w->size)
-					return false;
-				w->stack[w->depth++] = (struct goal){ o->fifo, o->other };
-				return true;
-			}
-			if (w->l->ordered)
-				add_item(w->l, o, at->task);
-			++*done;
-			continue;
+	for (uint32_t turn = 0; turn < 3; turn++)
+		for (uint32_t i = 0; i < n; i++) {
+			bool sends = op_out(&o[i]) != NONE, receives = op_in(&o[i]) != NONE;
+			if (turn == (sends ? 0u : 2u - receives))
+				add_item(l, &o[i], task);
 		}
-		uint32_t n = wave_length(t, *done);
-		add_wave(w->l, o, n, at->task);
-		*done += n;
-	}
-	w->depth--;
-	return true;
-}
-
-static bool walk_rank(struct walk *w, const uint32_t *tasks, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		w->depth = 1;
-		w->stack[0] = (struct goal){ tasks[i], w->l->p->tasks[tasks[i]].nops };
-		while (w->depth > 0)
-			if (!advance(w))
-				return false;
-	}
-	return true;
+	l->nwaves++;
 }
 
 /* ---- rows: items to tasks ------------------------------------------------------ */
 
 struct maker {
 	struct rank_ops line;
-	struct walk walk;
+	struct rank_walk walk;
 	struct program *out;
-	uint32_t *rank_tasks; /* tasks of the program by rank */
-	uint32_t *first;      /* by rank: its first row of rank_tasks; nranks + 1 */
-	uint32_t *rows;	      /* of the rank's workers, one after another: rows up to and
+	uint32_t *rows;	    /* of the rank's workers, one after another: rows up to and
 				   with their item */
-	uint32_t *row_base;   /* by worker */
+	uint32_t *row_base; /* by worker */
 	uint32_t caprows, capbases;
 };
 
@@ -217,15 +159,6 @@ static struct program *new_program(struct ctx *c, const struct program *p)
 	return out;
 }
 
-static uint32_t *none_array(struct arena *a, uint32_t n)
-{
-	uint32_t *v = ARENA_ARRAY(a, uint32_t, n);
-
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = NONE;
-	return v;
-}
-
 static void line_init(struct rank_ops *l, struct ctx *c, const struct program *p,
 		      const struct contract *k, enum lower_level level)
 {
@@ -247,7 +180,8 @@ static void line_init(struct rank_ops *l, struct ctx *c, const struct program *p
 	l->vote = none_array(a, p->nfifos);
 	l->feeder = none_array(a, p->nfifos);
 	l->own = none_array(a, p->ntasks);
-	l->sent = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->sends = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->placed = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->received = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->votes = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->sums = ARENA_ARRAY(a, uint32_t, p->nfifos);
@@ -271,48 +205,17 @@ static void line_reset(struct rank_ops *l, uint32_t rank)
 	}
 }
 
-/* Tasks by rank: a counting sort. */
-static void sort_tasks(struct maker *m, struct arena *a)
-{
-	const struct program *p = m->line.p;
-	uint32_t most = 0;
-
-	m->first = ARENA_ARRAY(a, uint32_t, (size_t)p->nranks + 2);
-	m->rank_tasks = ARENA_ARRAY(a, uint32_t, p->ntasks);
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		m->first[p->tasks[t].rank + 2]++;
-	for (uint32_t r = 0; r < p->nranks; r++) {
-		most = m->first[r + 2] > most ? m->first[r + 2] : most;
-		m->first[r + 2] += m->first[r + 1];
-	}
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		m->rank_tasks[m->first[p->tasks[t].rank + 1]++] = t;
-	m->walk.size = most + 1;
-	m->walk.stack = ARENA_ARRAY(a, struct goal, m->walk.size);
-	m->walk.done = ARENA_ARRAY(a, uint32_t, p->ntasks);
-}
-
-/* The sends were counted while the line was made; now they are while it is cut. */
-static void forget_sends(struct rank_ops *l)
-{
-	for (uint32_t i = 0; i < l->nitems; i++)
-		if (op_kind(&l->items[i].op) == OP_SEND)
-			l->sent[l->items[i].op.fifo] = 0;
-}
-
 static struct program *candidate(struct ctx *c, const struct program *p, const struct contract *k,
 				 enum lower_level level)
 {
 	struct maker m = { .out = new_program(c, p) };
 
 	line_init(&m.line, c, p, k, level);
-	m.walk.l = &m.line;
-	sort_tasks(&m, c->scratch);
+	rank_walk_init(&m.walk, c->scratch, p);
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		line_reset(&m.line, r);
-		if (!walk_rank(&m.walk, m.rank_tasks + m.first[r], m.first[r + 1] - m.first[r]))
+		if (!rank_walk(&m.walk, r, add_wave, &m.line))
 			return NULL;
-		forget_sends(&m.line);
 		flow_analyze(&m.line);
 		fuse_line(&m.line);
 		waits_compute(&m.line);

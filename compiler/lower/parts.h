@@ -44,6 +44,13 @@ struct item {
 	bool gone;		/* another item does it: the send of a fused receive, `via` */
 };
 
+static inline struct item item_of(struct op op, uint32_t task)
+{
+	return (struct item){
+		.op = op, .task = task, .node = NONE, .partner = NONE, .via = NONE, .after = NONE
+	};
+}
+
 /* Operation `index` of worker `worker` (both of the rank) must have finished. */
 struct item_wait {
 	uint32_t worker, index;
@@ -94,11 +101,11 @@ struct rank_ops {
 
 	/* By FIFO: ends belong to one rank each, so these need no reset. */
 	uint32_t *send_node, *recv_node;
-	uint32_t *sent;		 /* sends already placed */
-	uint32_t *received;	 /* receives already seen */
-	uint32_t *vote, *votes;	 /* receiving end: the sending end it feeds most */
-	uint32_t *feeder;	 /* sending end: the receiving end that feeds it most */
-	uint32_t *sums, *joined; /* receiving end: receives of sums; those that go on with
+	uint32_t *sends, *placed; /* sends of the line; those placed in workers */
+	uint32_t *received;	  /* receives already seen */
+	uint32_t *vote, *votes;	  /* receiving end: the sending end it feeds most */
+	uint32_t *feeder;	  /* sending end: the receiving end that feeds it most */
+	uint32_t *sums, *joined;  /* receiving end: receives of sums; those that go on with
 					   another's, or that another goes on with */
 	bool *send_merged, *recv_merged;
 	uint32_t *own; /* by task: worker of local operations without an end */

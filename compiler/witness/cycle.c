@@ -27,7 +27,7 @@ static void add_wait(struct graph *g, uint32_t *mark, uint32_t t, uint32_t to, u
 		return;
 	mark[to] = t + 1;
 	ARENA_PUSH(g->r->ctx->scratch, g->waits, g->nwaits, g->capwaits) =
-		(struct wait){ to, op, needs };
+		(struct wait){ t, to, op, needs };
 }
 
 /* The waits of task `t`. While its wave is looked through, done[] of its FIFOs
@@ -102,7 +102,6 @@ void graph_init(struct graph *g, struct greedy *r)
 	g->from = ARENA_ARRAY(a, uint32_t, n);
 	g->seen = ARENA_ARRAY(a, uint32_t, n);
 	g->cycle = ARENA_ARRAY(a, struct wait *, n);
-	g->tasks = ARENA_ARRAY(a, uint32_t, n);
 	for (uint32_t t = 0; t < n; t++)
 		g->degree[t] = g->first[t + 1] - g->first[t];
 }
@@ -127,28 +126,14 @@ static void leave(struct graph *g, uint32_t t)
 	}
 }
 
-static uint32_t task_of_wait(const struct graph *g, uint32_t w)
-{
-	uint32_t lo = 0, hi = g->n; /* the last task with first[task] <= w */
-	while (hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (g->first[mid] <= w)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* Keeps the cycle that the search from `start` closed with wait `w`. */
 static void keep_cycle(struct graph *g, uint32_t start, uint32_t w, uint32_t length)
 {
 	g->ncycle = length;
 	for (uint32_t i = length; i-- > 0;) {
 		g->cycle[i] = &g->waits[w];
-		g->tasks[i] = task_of_wait(g, w);
-		if (g->tasks[i] != start)
-			w = g->from[g->tasks[i]];
+		if (g->waits[w].task != start)
+			w = g->from[g->waits[w].task];
 	}
 }
 
@@ -183,12 +168,12 @@ static void search(struct graph *g, uint32_t start)
 
 const struct op *graph_op(const struct graph *g, uint32_t i)
 {
-	return &g->r->p->tasks[g->tasks[i]].ops[g->cycle[i]->op];
+	return &g->r->p->tasks[g->cycle[i]->task].ops[g->cycle[i]->op];
 }
 
 uint32_t graph_rank(const struct graph *g, uint32_t i)
 {
-	return g->r->p->tasks[g->tasks[i]].rank;
+	return g->r->p->tasks[g->cycle[i]->task].rank;
 }
 
 /* Where the cycle begins when it is told. */
@@ -200,7 +185,7 @@ static uint32_t first_wait(const struct graph *g)
 			continue;
 		uint32_t rank = graph_rank(g, i);
 		if (best == NONE || rank < graph_rank(g, best) ||
-		    (rank == graph_rank(g, best) && g->tasks[i] < g->tasks[best]))
+		    (rank == graph_rank(g, best) && g->cycle[i]->task < g->cycle[best]->task))
 			best = i;
 	}
 	return best == NONE ? 0 : best;
@@ -224,11 +209,8 @@ bool graph_find_cycle(struct graph *g)
 	uint32_t best = first_wait(g), n = g->ncycle;
 	struct wait **cycle = ARENA_ARRAY(g->r->ctx->scratch, struct wait *, n);
 	memcpy(cycle, g->cycle, n * sizeof(*cycle));
-	memcpy(g->queue, g->tasks, n * sizeof(*g->queue));
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		g->cycle[i] = cycle[(best + i) % n];
-		g->tasks[i] = g->queue[(best + i) % n];
-	}
 	return true;
 }
 
@@ -238,8 +220,8 @@ void graph_remove_cycle(struct graph *g, bool *behind)
 	for (uint32_t t = 0; t < g->n; t++)
 		behind[t] = false;
 	for (uint32_t i = 0; i < g->ncycle; i++) {
-		behind[g->tasks[i]] = true;
-		g->queue[n++] = g->tasks[i];
+		behind[g->cycle[i]->task] = true;
+		g->queue[n++] = g->cycle[i]->task;
 	}
 	while (n) {
 		uint32_t t = g->queue[--n];

@@ -9,7 +9,7 @@
 
 /* A task's wait for another task. */
 struct wait {
-	uint32_t to;
+	uint32_t task, to;
 	uint32_t op;	/* row of the operation that waits */
 	uint32_t needs; /* row of the operation of task `to` that has to start */
 };
@@ -30,7 +30,6 @@ struct graph {
 	uint32_t searches;
 	uint64_t work;
 	struct wait **cycle; /* the best so far; each wait's `to` is the next one's task */
-	uint32_t *tasks;     /* of the cycle's waits */
 	uint32_t ncycle;
 };
 

@@ -12,8 +12,6 @@
 #include <string.h>
 
 /* Beyond these, what is left out is said. */
-#define MAX_TABLE_RANKS 16u
-#define MAX_TABLE_CELLS 16u
 #define MAX_MOVES 256u /* a step */
 #define MAX_STEPS 512u
 
@@ -32,21 +30,10 @@ static void record(void *arg, const struct stored *s)
 			.from = s->from,
 		};
 	}
+	if (s->cell == NONE)
+		return;
 	last->n++;
 	ARENA_PUSH(x->arena, x->stores, x->nstores, x->capstores) = *s;
-}
-
-static void record_empty(void *arg, uint32_t task, uint32_t row, uint32_t depth, uint32_t from)
-{
-	struct script *x = arg;
-
-	ARENA_PUSH(x->arena, x->moves, x->n, x->cap) = (struct move){
-		.task = task,
-		.row = row,
-		.depth = depth,
-		.first = x->nstores,
-		.from = from,
-	};
 }
 
 /* ---- values in few letters ----------------------------------------------------------- */
@@ -65,13 +52,11 @@ const char *explain_shares_text(struct script *x, const struct share *v, uint32_
 					    program_cells_text(a, x->r.p, v->cell, 1)),
 			comma = "";
 		uint32_t end = v->first + v->n - 1;
-		text = v->n == 1   ? arena_printf(a, "%s%s%" PRIu32, text, comma, v->first)
-		       : v->n == 2 ? arena_printf(a, "%s%s%" PRIu32 ",%" PRIu32, text, comma,
-						  v->first, end)
-				   : arena_printf(a, "%s%s%" PRIu32 "-%" PRIu32, text, comma,
-						  v->first, end);
+		text = v->n == 1   ? arena_printf(a, "%s%s%u", text, comma, v->first)
+		       : v->n == 2 ? arena_printf(a, "%s%s%u,%u", text, comma, v->first, end)
+				   : arena_printf(a, "%s%s%u-%u", text, comma, v->first, end);
 		if (v->times > 1)
-			text = arena_printf(a, "%s(x%" PRIu32 ")", text, v->times);
+			text = arena_printf(a, "%s(x%u)", text, v->times);
 	}
 	return text;
 }
@@ -86,46 +71,26 @@ const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell)
 	return explain_shares_text(x, r.v, r.n, cell);
 }
 
-const char *explain_line_text(struct script *x, struct span span)
+/* The cells and ranks of tables, if there are some, and not too many. Without buffers no
+ * chunk ever has a value. */
+static void choose_table(struct script *x)
 {
-	struct place at = source_place(x->r.c->sources, span.lo);
+	uint32_t width = x->r.p->nbuffers ? x->r.width : 0;
 
-	if (!at.source || at.source == x->r.p->instance.schedule->source)
-		return arena_printf(x->arena, "line %" PRIu32, at.line);
-	return arena_printf(x->arena, "%s:%" PRIu32, at.source->name, at.line);
-}
-
-/* Cells of a table in `cells`, and its ranks in `ranks` (or both NULL). False: there are
- * none, or too many. Without buffers no chunk ever has a value. */
-static bool table_size(const struct script *x, uint32_t *cells, uint32_t *ncells, uint32_t *ranks,
-		       uint32_t *nranks)
-{
-	uint32_t n = 0, k = 0, width = x->r.p->nbuffers ? x->r.width : 0;
-
-	for (uint32_t i = 0; i < width && n <= MAX_TABLE_CELLS; i++)
-		if (x->cell[i] && n++ < MAX_TABLE_CELLS && cells)
-			cells[n - 1] = i;
-	for (uint32_t q = 0; q < x->r.p->nranks && k <= MAX_TABLE_RANKS; q++)
-		if (x->rank[q] && k++ < MAX_TABLE_RANKS && ranks)
-			ranks[k - 1] = q;
-	if (cells) {
-		*ncells = n;
-		*nranks = k;
-	}
-	return n > 0 && n <= MAX_TABLE_CELLS && k > 0 && k <= MAX_TABLE_RANKS;
-}
-
-static bool tables(const struct script *x)
-{
-	return table_size(x, NULL, NULL, NULL, NULL);
+	for (uint32_t i = 0; i < width; i++)
+		if (x->cell[i] && x->ncells++ < MAX_TABLE_CELLS)
+			x->cells[x->ncells - 1] = i;
+	for (uint32_t q = 0; q < x->r.p->nranks; q++)
+		if (x->rank[q] && x->nranks++ < MAX_TABLE_RANKS)
+			x->ranks[x->nranks - 1] = q;
+	x->tables = x->ncells > 0 && x->ncells <= MAX_TABLE_CELLS && x->nranks > 0 &&
+		    x->nranks <= MAX_TABLE_RANKS;
 }
 
 static void print_table(struct script *x, const uint32_t *state, FILE *out)
 {
-	uint32_t cells[MAX_TABLE_CELLS], ranks[MAX_TABLE_RANKS], width, height;
+	const uint32_t *cells = x->cells, *ranks = x->ranks, width = x->ncells, height = x->nranks;
 	int columns[MAX_TABLE_CELLS] = { 0 };
-
-	table_size(x, cells, &width, ranks, &height);
 	const char **text = ARENA_ARRAY(x->arena, const char *, (size_t)(height + 1) * width);
 	for (uint32_t i = 0; i < width; i++)
 		text[i] = program_cells_text(x->arena, x->r.p, cells[i], 1);
@@ -141,7 +106,7 @@ static void print_table(struct script *x, const uint32_t *state, FILE *out)
 		if (k == 0)
 			fprintf(out, "         ");
 		else
-			fprintf(out, "  rank %-2" PRIu32, ranks[k - 1]);
+			fprintf(out, "  rank %-2u", ranks[k - 1]);
 		for (uint32_t i = 0; i < width; i++)
 			fprintf(out, "  %-*s", i + 1 < width ? columns[i] : 0, text[k * width + i]);
 		fputc('\n', out);
@@ -177,11 +142,11 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 		const struct fifo *f = &p->fifos[o->fifo];
 		const struct op *s = &p->tasks[f->src_task].ops[m->from];
 		from = program_cells_text(x->arena, p, s->cell, o->n);
-		fprintf(out, "  rank %" PRIu32 " -> rank %" PRIu32 ": ", f->src, rank);
+		fprintf(out, "  rank %u -> rank %u: ", f->src, rank);
 	} else {
 		from = program_cells_text(x->arena, p, o->cell, o->n);
 		into = o->other;
-		fprintf(out, "  rank %" PRIu32 ": ", rank);
+		fprintf(out, "  rank %u: ", rank);
 	}
 	const char *to = program_cells_text(x->arena, p, into, o->n);
 	const char *holds = move_holds(x, m);
@@ -194,7 +159,7 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 		fprintf(out, " is copied into %s", to);
 	if (holds)
 		fprintf(out, " (holds %s)", holds);
-	fprintf(out, ", %s", explain_line_text(x, p->sites[o->site].span));
+	fprintf(out, ", %s", program_line_text(x->r.c, p, p->sites[o->site].span));
 	if (m->fault)
 		fprintf(out, "   <-- E%04d", m->fault);
 	fputc('\n', out);
@@ -241,7 +206,7 @@ static void print_step(struct script *x, uint32_t first, uint32_t end, uint32_t 
 	uint32_t step = x->moves[first].depth, n = 0;
 
 	if (step)
-		fprintf(out, "\nstep %" PRIu32 "\n", step);
+		fprintf(out, "\nstep %u\n", step);
 	else
 		fprintf(out, "\nbefore the first step\n");
 	for (uint32_t k = first; k < end && n < MAX_MOVES; k++)
@@ -250,9 +215,9 @@ static void print_step(struct script *x, uint32_t first, uint32_t end, uint32_t 
 			n++;
 		}
 	if (shown > MAX_MOVES)
-		fprintf(out, "  ... and %" PRIu32 " more (%u are shown a step)\n",
-			shown - MAX_MOVES, MAX_MOVES);
-	if (tables(x))
+		fprintf(out, "  ... and %u more (%u are shown a step)\n", shown - MAX_MOVES,
+			MAX_MOVES);
+	if (x->tables)
 		print_table(x, state, out);
 }
 
@@ -267,16 +232,15 @@ static void print_steps(struct script *x, uint32_t last, uint32_t *state, FILE *
 			continue;
 		if (printed++ == MAX_STEPS) {
 			fprintf(out,
-				"\n... and up to %" PRIu32 " more steps (%u are shown; --step asks "
+				"\n... and up to %u more steps (%u are shown; --step asks "
 				"for others)\n",
 				last - step + 1, MAX_STEPS);
 			return;
 		}
 		print_step(x, first, k, shown, state, out);
 	}
-	if (!printed && !x->all)
-		fprintf(out,
-			"\nNothing happens in what was asked for; the last step is %" PRIu32 ".\n",
+	if (!printed && (x->view->nchunks || x->view->ranks.n || x->view->steps.n))
+		fprintf(out, "\nNothing happens in what was asked for; the last step is %u.\n",
 			x->steps);
 }
 
@@ -287,11 +251,11 @@ static void print_head(struct script *x, bool twice, const uint32_t *state, FILE
 	const struct program *p = x->r.p;
 	const struct decl *d = p->instance.schedule;
 
-	fprintf(out, "%s: %s on %" PRIu32 " ranks", d->name.name, d->contract_name.name, p->nranks);
+	fprintf(out, "%s: %s on %u ranks", d->name.name, d->contract_name.name, p->nranks);
 	if (p->instance.root >= 0)
 		fprintf(out, ", root %" PRId64, p->instance.root);
 	fputc('\n', out);
-	if (tables(x)) {
+	if (x->tables) {
 		fprintf(out,
 			"\n"
 			"A table shows, for every chunk, the ranks whose data it holds combined:\n"
@@ -320,13 +284,13 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 		return true;
 	if (!explain_view_read(x, view, why))
 		return false;
+	choose_table(x);
 	uint32_t *state = ARENA_ARRAY(x->arena, uint32_t, (size_t)p->nranks * x->r.width);
 	memcpy(state, x->r.state, (size_t)p->nranks * x->r.width * sizeof(*state));
 	if (!right)
 		order = explain_run_far(x, p, &far);
 	x->r.silent = true;
 	x->r.hook = record;
-	x->r.empty = record_empty;
 	x->r.arg = x;
 	replay_run(&x->r, order);
 	sort_by_depth(x);

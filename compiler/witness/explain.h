@@ -15,6 +15,10 @@
 /* Diagnostics that are looked for among the moves. */
 #define EXPLAIN_MARKS 64u
 
+/* Larger tables are left out, which is said. */
+#define MAX_TABLE_RANKS 16u
+#define MAX_TABLE_CELLS 16u
+
 /* One operation that stores, or a message of no chunks. */
 struct move {
 	uint32_t task, row;
@@ -34,20 +38,18 @@ struct script {
 	uint32_t steps;			    /* greatest depth of a move */
 	uint32_t fault_step[EXPLAIN_MARKS]; /* of the first diagnostics; NONE: it has none */
 	/* the view */
-	bool *cell;		    /* [width]: shown in tables; moves that touch one are shown */
-	bool *rank;		    /* [nranks] */
-	const struct numbers *only; /* steps */
-	bool all;		    /* nothing was asked to be left out */
-	bool chunks_asked;
+	bool *cell; /* [width]: shown in tables; moves that touch one are shown */
+	bool *rank; /* [nranks] */
+	const struct shown *view;
+	/* tables: these are shown if they are not more than there is room */
+	uint32_t cells[MAX_TABLE_CELLS], ncells, ranks[MAX_TABLE_RANKS], nranks;
+	bool tables;
 };
 
 /** "0-2" for this cell's own number on ranks 0-2, else "a[3]@0-2". */
 const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell);
 /** The same of a value; "-": none. */
 const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
-
-/** "line 10", or of another file "ring_allgather.ccs:10". */
-const char *explain_line_text(struct script *x, struct span span);
 
 /* ---- explain_view.c ---- */
 

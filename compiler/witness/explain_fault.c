@@ -7,55 +7,25 @@
 #include "compiler/witness/cycle.h"
 #include "compiler/witness/explain.h"
 
-#include <inttypes.h>
-
 #define MAX_LINES 16u /* of a kind; how many more there are is said */
 
 /* ---- messages of two lengths ----------------------------------------------------------- */
 
-/* Calls `use` for every end of a message with its number in its FIFO. */
-static void each_end(struct program *p, struct arena *a, bool recv, uint32_t **least,
-		     void (*use)(struct op *o, uint32_t *least))
+static void cut_messages(struct program *p)
 {
-	uint32_t *k = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		const struct fifo *q = &p->fifos[f];
+		for (uint32_t k = 0; k < q->nsends && k < q->nrecvs; k++) {
+			const struct message *m = &p->messages[q->first + k];
+			struct op *send = &p->tasks[q->src_task].ops[m->send];
+			struct op *recv = &p->tasks[q->dst_task].ops[m->recv];
 
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
-			struct op *o = &p->tasks[t].ops[i];
-			enum op_kind kind = op_kind(o);
-			bool end =
-				recv ? kind == OP_RECV || kind == OP_REDUCE_FROM : kind == OP_SEND;
-			if (end && k[o->fifo] < p->fifos[o->fifo].nsends)
-				use(o, &least[o->fifo][k[o->fifo]++]);
+			if (send->n < recv->n)
+				recv->n = send->n;
+			else
+				send->n = recv->n;
 		}
-}
-
-static void set_least(struct op *o, uint32_t *least)
-{
-	*least = o->n;
-}
-
-static void lower_least(struct op *o, uint32_t *least)
-{
-	if (o->n < *least)
-		*least = o->n;
-}
-
-static void cut(struct op *o, uint32_t *least)
-{
-	o->n = *least;
-}
-
-static void cut_messages(struct program *p, struct arena *a)
-{
-	uint32_t **least = ARENA_ARRAY(a, uint32_t *, p->nfifos);
-
-	for (uint32_t f = 0; f < p->nfifos; f++)
-		least[f] = ARENA_ARRAY(a, uint32_t, p->fifos[f].nsends);
-	each_end(p, a, false, least, set_least);
-	each_end(p, a, true, least, lower_least);
-	each_end(p, a, false, least, cut);
-	each_end(p, a, true, least, cut);
+	}
 }
 
 const struct order *explain_run_far(struct script *x, struct program *p, struct greedy *far)
@@ -66,7 +36,8 @@ const struct order *explain_run_far(struct script *x, struct program *p, struct 
 		quiet.diags = &none;
 		match(&quiet, p);
 	}
-	cut_messages(p, x->arena);
+	if (p->messages) /* else all have one chunk */
+		cut_messages(p);
 	deadlock_run_far(far, x->r.c, p);
 	return &far->order;
 }
@@ -145,7 +116,7 @@ uint32_t explain_mark(struct script *x, uint32_t first_diag)
 static void print_more(uint32_t n, FILE *out)
 {
 	if (n > MAX_LINES)
-		fprintf(out, "  ... and %" PRIu32 " more\n", n - MAX_LINES);
+		fprintf(out, "  ... and %u more\n", n - MAX_LINES);
 }
 
 /* "line 9, rank 0, step 3 (s = 2): waits to ...": the step is the first that it can be in. */
@@ -160,10 +131,10 @@ static void print_wait(struct script *x, const struct greedy *r, uint32_t task, 
 	quiet.diags = &none; /* the text may be wrong further on */
 	struct where w = expand_where(&quiet, p, task, r->progress[task].next);
 	const char *path = program_path_text(x->arena, p, k->path);
-	fprintf(out, "  %s, rank %" PRIu32 "%s%s, step %" PRIu32 "%s%s%s%s%s: %s\n",
-		explain_line_text(x, p->sites[o->site].span), k->rank, *path ? ", " : "", path,
-		x->r.runners[task].depth + 1, *w.loops ? " (" : "", w.loops, *w.loops ? ")" : "",
-		*w.calls ? ", " : "", w.calls, witness_wait_text(r, o));
+	fprintf(out, "  %s, rank %u%s%s, %s: %s\n",
+		program_line_text(x->r.c, p, p->sites[o->site].span), k->rank, *path ? ", " : "",
+		path, where_text(x->arena, x->r.runners[task].depth + 1, &w),
+		witness_wait_text(r, o));
 }
 
 static void print_stuck(struct script *x, const struct greedy *r, FILE *out)
@@ -204,7 +175,7 @@ static void print_results(struct script *x, const struct contract *k, FILE *out)
 				fprintf(out, "\nat the end, not what %s promises\n",
 					p->instance.schedule->contract_name.name);
 			if (n <= MAX_LINES)
-				fprintf(out, "  rank %" PRIu32 ": %s holds %s; promised is %s\n", q,
+				fprintf(out, "  rank %u: %s holds %s; promised is %s\n", q,
 					program_cells_text(x->arena, p, i, 1),
 					id < POISON ? explain_value_text(x, id, i) : "nothing",
 					explain_shares_text(x, e.v, e.n, i));
@@ -224,7 +195,7 @@ static void print_diagnostics(struct script *x, uint32_t first, FILE *out)
 		if (g->severity != SEV_ERROR || n++ >= MAX_LINES)
 			continue;
 		struct span at = g->span.lo ? g->span : schedule->name.span;
-		fprintf(out, "  %s", explain_line_text(x, at));
+		fprintf(out, "  %s", program_line_text(x->r.c, x->r.p, at));
 		if (i - first < EXPLAIN_MARKS && x->fault_step[i - first] != NONE)
 			fprintf(out, ", %s", where_step_text(x->arena, x->fault_step[i - first]));
 		if (g->nranks)

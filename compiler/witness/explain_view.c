@@ -63,14 +63,13 @@ static const char *all_chunks(const struct script *x)
 
 	for (uint32_t b = 0; b < p->nbuffers; b++) {
 		const struct buffer *o = &p->buffers[b];
-		text = arena_printf(a, "%s%s%s[0..%" PRIu32 "]", text, *text ? ", " : "",
-				    o->def->name.name, o->inner ? o->cells / o->inner : o->cells);
+		text = arena_printf(a, "%s%s%s[0..%u]", text, *text ? ", " : "", o->def->name.name,
+				    o->inner ? o->cells / o->inner : o->cells);
 		if (o->inner)
-			text = arena_printf(a, "%s[0..%" PRIu32 "]", text, o->inner);
+			text = arena_printf(a, "%s[0..%u]", text, o->inner);
 	}
 	if (p->scratch)
-		text = arena_printf(a, "%s%sscratch[0..%" PRIu32 "]", text, *text ? ", " : "",
-				    p->scratch);
+		text = arena_printf(a, "%s%sscratch[0..%u]", text, *text ? ", " : "", p->scratch);
 	return *text ? text : "no chunk at all";
 }
 
@@ -90,9 +89,7 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 
 	x->cell = ARENA_ARRAY(x->arena, bool, x->r.width);
 	x->rank = ARENA_ARRAY(x->arena, bool, p->nranks);
-	x->only = &view->steps;
-	x->all = !view->nchunks && !ranks->n && !view->steps.n;
-	x->chunks_asked = view->nchunks > 0;
+	x->view = view;
 	if (!view->nchunks)
 		mark_changing(x);
 	for (size_t i = 0; i < view->nchunks; i++)
@@ -106,8 +103,7 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 	for (size_t i = 0; i < ranks->n; i++) {
 		if (ranks->v[i] >= p->nranks) {
 			*why = arena_printf(x->r.c->arena,
-					    "--rank: there is no rank %" PRIu32
-					    "; the last is %" PRIu32,
+					    "--rank: there is no rank %u; the last is %u",
 					    ranks->v[i], p->nranks - 1);
 			return false;
 		}
@@ -118,18 +114,10 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 
 bool explain_shows_step(const struct script *x, uint32_t step)
 {
-	for (size_t i = 0; i < x->only->n; i++)
-		if (x->only->v[i] == step)
+	for (size_t i = 0; i < x->view->steps.n; i++)
+		if (x->view->steps.v[i] == step)
 			return true;
-	return x->only->n == 0;
-}
-
-static bool any(const bool *v, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (v[i])
-			return true;
-	return false;
+	return x->view->steps.n == 0;
 }
 
 bool explain_shows_move(const struct script *x, const struct move *m)
@@ -145,8 +133,9 @@ bool explain_shows_move(const struct script *x, const struct move *m)
 	}
 	if (!x->rank[rank] && !x->rank[peer])
 		return false;
-	if (!x->chunks_asked)
+	if (!x->view->nchunks)
 		return true;
-	return any(x->cell + o->cell, o->n) || (from && any(x->cell + from->cell, o->n)) ||
-	       (!from && any(x->cell + o->other, o->n));
+	return memchr(x->cell + o->cell, true, o->n) ||
+	       (from && memchr(x->cell + from->cell, true, o->n)) ||
+	       (!from && memchr(x->cell + o->other, true, o->n));
 }

@@ -25,17 +25,6 @@ struct cure {
 	bool as_written; /* the second change */
 };
 
-static bool overlap(uint32_t a, uint32_t an, uint32_t b, uint32_t bn)
-{
-	return (a > b ? a : b) < (a + an < b + bn ? a + an : b + bn);
-}
-
-/* The first cell that an operation writes; there are op.n. */
-static uint32_t written(const struct op *o)
-{
-	return op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO ? o->other : o->cell;
-}
-
 /* Whether operation `b`, done behind `a`, does what it does in one step with it: it may
  * add to what `a` has written, but neither replace nor read it. */
 static bool may_follow(const struct op *a, const struct op *b)
@@ -43,9 +32,9 @@ static bool may_follow(const struct op *a, const struct op *b)
 	bool adds = op_kind(b) == OP_REDUCE_FROM || op_kind(b) == OP_REDUCE_INTO;
 	bool reads = op_kind(b) == OP_COPY || op_kind(b) == OP_REDUCE_INTO;
 
-	if (overlap(written(a), a->n, written(b), b->n) && !adds)
+	if (cells_overlap(op_touch(a).w, a->n, op_touch(b).w, b->n) && !adds)
 		return false;
-	return !reads || !overlap(written(a), a->n, b->cell, b->n);
+	return !reads || !cells_overlap(op_touch(a).w, a->n, b->cell, b->n);
 }
 
 static void set_joined(struct op *o, bool joined)

@@ -42,18 +42,6 @@ static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
 	return arena_printf(a, "rank%s %s", k == 1 ? "" : "s", diag_ranks(a, v, k));
 }
 
-static const char *line_text(struct greedy *r, struct span span)
-{
-	struct sources *s = r->ctx->sources;
-	const struct decl *d = r->p->instance.schedule;
-	struct place at = source_place(s, span.lo);
-	if (!at.source)
-		return "";
-	if (d && d->source && d->source != at.source)
-		return arena_printf(r->ctx->scratch, "%s:%u", at.source->name, at.line);
-	return arena_printf(r->ctx->scratch, "line %u", at.line);
-}
-
 static const char *slots_text(struct arena *a, uint32_t slots)
 {
 	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
@@ -84,14 +72,14 @@ static void note_par(const struct graph *g, struct diag *d, uint32_t i)
 {
 	struct greedy *r = g->r;
 	const struct program *p = r->p;
-	const struct task *t = &p->tasks[g->tasks[i]], *to = &p->tasks[graph_op(g, i)->fifo];
+	const struct task *t = &p->tasks[g->cycle[i]->task], *to = &p->tasks[graph_op(g, i)->fifo];
 	struct arena *a = r->ctx->scratch;
 	if (p->paths[t->path].parent == to->path)
-		diag_note(r->ctx->diags, d, (struct span){ 0, 0 },
+		diag_note(r->ctx->diags, d, NOWHERE,
 			  "rank %u: %s has not begun, as what is before the par has not finished",
 			  t->rank, program_path_text(a, p, t->path));
 	else
-		diag_note(r->ctx->diags, d, (struct span){ 0, 0 },
+		diag_note(r->ctx->diags, d, NOWHERE,
 			  "rank %u: the par has not ended, as %s has not", t->rank,
 			  program_path_text(a, p, to->path));
 }
@@ -104,12 +92,10 @@ static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 		note_par(g, d, i);
 		return;
 	}
-	struct where w = expand_where(c, p, g->tasks[i], g->cycle[i]->op);
-	const char *path = program_path_text(c->scratch, p, p->tasks[g->tasks[i]].path);
-	bool loops = w.loops && *w.loops, calls = w.calls && *w.calls;
-	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, step %u%s%s%s%s%s: %s",
-		  graph_rank(g, i), *path ? ", " : "", path, w.step, loops ? " (" : "",
-		  loops ? w.loops : "", loops ? ")" : "", calls ? ", " : "", calls ? w.calls : "",
+	struct where w = expand_where(c, p, g->cycle[i]->task, g->cycle[i]->op);
+	const char *path = program_path_text(c->scratch, p, p->tasks[g->cycle[i]->task].path);
+	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, %s: %s", graph_rank(g, i),
+		  *path ? ", " : "", path, where_text(c->scratch, w.step, &w),
 		  witness_wait_text(g->r, graph_op(g, i)));
 }
 
@@ -136,8 +122,7 @@ static void note_cycle(const struct graph *g, struct diag *d)
 		int64_t *v = ARENA_ARRAY(a, int64_t, n);
 		for (uint32_t j = 0; j < n; j++)
 			v[j] = graph_rank(g, i + 2 + j);
-		diag_note(g->r->ctx->diags, d, (struct span){ 0, 0 }, "the same for %s",
-			  ranks_text(a, v, n));
+		diag_note(g->r->ctx->diags, d, NOWHERE, "the same for %s", ranks_text(a, v, n));
 		note_wait(g, d, end - 1);
 	}
 }
@@ -182,7 +167,7 @@ static void note_bystanders(const struct graph *g, const bool *behind, struct di
 				    what);
 	}
 	if (*text)
-		diag_note(r->ctx->diags, d, (struct span){ 0, 0 }, "%s", text);
+		diag_note(r->ctx->diags, d, NOWHERE, "%s", text);
 }
 
 /* ---- cures ----------------------------------------------------------------------------------- */
@@ -193,7 +178,7 @@ static void help_slots(struct greedy *r, struct diag *d, int64_t least)
 	d->has_slots = 1;
 	d->min_slots = least;
 	if (least < 0)
-		diag_note(ds, d, (struct span){ 0, 0 }, "no number of slots cures it");
+		diag_note(ds, d, NOWHERE, "no number of slots cures it");
 	else
 		diag_help(ds, d, "%lld slot%s or more cure%s it (--slots %lld)", (long long)least,
 			  least == 1 ? "" : "s", least == 1 ? "s" : "", (long long)least);
@@ -264,7 +249,8 @@ static void join(struct cure *c, uint32_t a, uint32_t b)
 		}
 	}
 	struct greedy *r = c->r;
-	const char *x = line_text(r, p->sites[a].span), *y = line_text(r, p->sites[b].span);
+	const char *x = program_line_text(r->ctx, p, p->sites[a].span),
+		   *y = program_line_text(r->ctx, p, p->sites[b].span);
 	bool same = !strcmp(x, y);
 	c->text = arena_printf(
 		r->ctx->scratch, "%s%s%s%s%s%s", c->text, *c->text ? ", and one around " : "",
@@ -373,7 +359,7 @@ static const char *group_text(const struct graph *g, uint32_t i)
 	const char *who = every ? "every rank" : ranks_text(a, v, n);
 	return arena_printf(a, "%s wait%s to %s, %s", who, every || n == 1 ? "s" : "",
 			    op_out(graph_op(g, i)) != NONE ? "send" : "receive",
-			    line_text(r, span_of(g, i)));
+			    program_line_text(r->ctx, r->p, span_of(g, i)));
 }
 
 static const char *phrase(struct greedy *r)

@@ -137,7 +137,7 @@ static void make_program(struct made *m, const struct shape *s, uint64_t seed)
 
 	memset(m, 0, sizeof(*m));
 	arena_init(&m->arena, 0, NULL);
-	m->ctx = (struct ctx){ .arena = &m->arena, .scratch = &m->arena };
+	m->ctx = (struct ctx){ .arena = &m->arena, .scratch = &m->arena, .slots = MOST_ROWS };
 	m->g.state = seed * 2 + 1;
 	m->p = (struct program){
 		.arena = &m->arena,
@@ -219,9 +219,10 @@ static void ways_are_right(const struct made *m, const struct before *b)
 static void check_program(struct made *m)
 {
 	struct before b;
-	const char *why = NULL;
+	struct deadlock_report d = deadlock(&m->ctx, &m->p);
 
-	assert_true(before_init(&b, &m->ctx, &m->p, &why));
+	assert_false(d.deadlocked);
+	assert_true(before_init(&b, &m->ctx, &m->p, &d.order));
 	ways_are_right(m, &b);
 	close_before(m, &b);
 	uint32_t n = b.n, nq = 0, cap = 0, open = 0;

@@ -6,7 +6,6 @@
  * it is the entry of libFuzzer (make fuzz). It finds crashes, hangs, modules that are not
  * right and, under the sanitizers, leaks and undefined behaviour.
  */
-#include "compiler/check/dead.h"
 #include "compiler/compile.h"
 
 #include <glob.h>
@@ -23,7 +22,9 @@ static void build(struct ctx *c, const struct module *m, const struct decl *d,
 	if (!plan_instance(c, k, NULL, &planned))
 		abort();
 	struct bytes b = module_build(c, m, d, &planned, 1);
-	int status = read_back(c, &b, m, d, &planned, 1, (uint64_t)1 << 30);
+	struct ccs_module *opened = NULL;
+	int status = read_back(c, &b, m, d, &planned, 1, (uint64_t)1 << 30, &opened);
+	ccs_module_free(opened);
 	if (status == 70)
 		abort();
 }

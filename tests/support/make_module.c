@@ -72,6 +72,7 @@ static bool load(struct maker *k)
 static enum making make(struct maker *k, struct made *out)
 {
 	struct bytes m;
+	struct ccs_module *opened = NULL;
 
 	if (!load(k))
 		return WRONG;
@@ -86,9 +87,10 @@ static enum making make(struct maker *k, struct made *out)
 	if (!out->bytes)
 		abort();
 	memcpy(out->bytes, m.data, m.len);
-	return read_back(&k->ctx, &m, k->module, k->schedule, k->planned, k->nplanned, 0)
-		       ? NOT_RIGHT
-		       : MADE;
+	int status =
+		read_back(&k->ctx, &m, k->module, k->schedule, k->planned, k->nplanned, 0, &opened);
+	ccs_module_free(opened);
+	return status ? NOT_RIGHT : MADE;
 }
 
 enum making make_module(const struct make *what, struct made *out)
