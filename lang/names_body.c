@@ -29,32 +29,27 @@ static struct symbol *free_name(struct resolver *r, struct ident name)
 	return sym;
 }
 
-/* ccs(5) 3: a table is no number. */
-static void not_a_number(struct resolver *r, struct ident name, const struct symbol *table)
-{
-	NAMES_MISUSED(r, 203, name.span, name.name, table->span,
-		      "`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` their number",
-		      name.name, name.name, name.name);
-}
-
 static void resolve_name(struct resolver *r, struct expr *e)
 {
-	struct def *def = names_find(SPACE_VALUE, e->name.name);
+	const char *name = e->name.name;
+	struct def *def = names_find(SPACE_VALUE, name);
 
 	if (!def) {
 		e->sym = free_name(r, e->name);
-		if (!e->sym &&
-		    (r->free_index[0] == e->name.name || r->free_index[1] == e->name.name))
+		if (!e->sym && (r->free_index[0] == name || r->free_index[1] == name))
 			NAMES_ERROR(
 				r, 201, e->span,
 				"unknown name `%s`: only the right side of a clause knows the index",
-				e->name.name);
+				name);
 		else if (!e->sym)
 			names_unknown(r, e->name, WANT_NUMBER);
 		return;
 	}
-	if (symbol_is_table(def->sym)) {
-		not_a_number(r, e->name, def->sym);
+	if (symbol_is_table(def->sym)) { /* ccs(5) 3 */
+		NAMES_MISUSED(
+			r, 203, e->name.span, name, def->sym->span,
+			"`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` their number",
+			name, name, name);
 		return;
 	}
 	def = names_wanted(r, e->name, WANT_NUMBER);
