@@ -89,15 +89,6 @@ static void hold(struct arena *a, size_t n)
 		a->budget->used += n;
 }
 
-static void link_block(struct arena_block **list, struct arena_block *b)
-{
-	b->prev = NULL;
-	b->next = *list;
-	if (*list)
-		(*list)->prev = b;
-	*list = b;
-}
-
 /* Asks for huge pages under large blocks: page faults would otherwise cost more than
  * the passes that fill the block. The answer does not matter. */
 static void advise(struct arena_block *b, size_t total)
@@ -120,7 +111,9 @@ static void *get_filled(size_t total)
 	return posix_memalign(&p, HUGE_PAGE, total) ? NULL : p;
 }
 
-static struct arena_block *new_block(struct arena *a, size_t size, bool zeroed)
+/* A block of `size` bytes, in front of one of the arena's lists. */
+static struct arena_block *new_block(struct arena *a, struct arena_block **list, size_t size,
+				     bool zeroed)
 {
 	size_t total = sizeof(struct arena_block) + size;
 	struct arena_block *b;
@@ -131,18 +124,14 @@ static struct arena_block *new_block(struct arena *a, size_t size, bool zeroed)
 		arena_fail(a);
 	advise(b, total);
 	hold(a, total);
-	b->prev = b->next = NULL;
+	b->prev = NULL;
+	b->next = *list;
 	b->size = size;
 	b->fill = 0;
+	if (*list)
+		(*list)->prev = b;
+	*list = b;
 	return b;
-}
-
-static void *alloc_large(struct arena *a, size_t n, bool zeroed)
-{
-	struct arena_block *b = new_block(a, n, zeroed);
-
-	link_block(&a->big, b);
-	return b->data;
 }
 
 void *arena_alloc(struct arena *a, size_t n)
@@ -152,12 +141,10 @@ void *arena_alloc(struct arena *a, size_t n)
 
 	n = round_up(a, n ? n : 1);
 	if (n > LARGE)
-		return alloc_large(a, n, true);
+		return new_block(a, &a->big, n, true)->data;
 	b = a->head;
-	if (!b || b->size - b->fill < n) {
-		b = new_block(a, BLOCK - sizeof(*b), false);
-		link_block(&a->head, b);
-	}
+	if (!b || b->size - b->fill < n)
+		b = new_block(a, &a->head, BLOCK - sizeof(*b), false);
 	p = b->data + b->fill;
 	b->fill += n;
 	return memset(p, 0, n); /* a shrunk allocation leaves bytes behind */
@@ -195,7 +182,7 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t n)
 	void *q;
 
 	if (!p) /* zeroing what the caller fills would cost as much as filling it */
-		return want > LARGE ? alloc_large(a, want, false) : arena_alloc(a, n);
+		return want > LARGE ? new_block(a, &a->big, want, false)->data : arena_alloc(a, n);
 	if (held > LARGE && want > LARGE)
 		return grow_large(a, p, want);
 	if (want == held)

@@ -8,10 +8,10 @@
  */
 #include "lang/parse_support.h"
 
-struct symbol *ast_symbol(struct parse *ps, enum symbol_kind kind, struct ident name)
+struct symbol *lang_symbol(struct module *m, enum symbol_kind kind, struct ident name)
 {
-	return ARENA_MAKE(ps->arena, struct symbol, .kind = kind, .name = name.name,
-			  .span = name.span, .id = ps->module->nsymbols++);
+	return ARENA_MAKE(m->arena, struct symbol, .kind = kind, .name = name.name,
+			  .span = name.span, .id = m->nsymbols++);
 }
 
 /* ---- expressions ------------------------------------------------------------------- */
@@ -41,11 +41,14 @@ struct expr *ast_expr(struct parse *ps, struct expr e)
 
 /* ---- terms of a contract ------------------------------------------------------------ */
 
-static struct expr *new_term(struct parse *ps, struct term term, uint32_t depth)
+/* With the expression in it that has no field of the term. */
+static struct expr *new_term(struct parse *ps, struct term t, const struct expr *inner)
 {
+	uint32_t depth = deeper(deeper(deeper(deeper(1, t.at), t.lo), t.hi), inner);
+
 	return ast_expr(ps, (struct expr){ .kind = E_TERM,
-					   .span = term.span,
-					   .term = ARENA_COPY(ps->arena, &term),
+					   .span = t.span,
+					   .term = ARENA_COPY(ps->arena, &t),
 					   .depth = depth });
 }
 
@@ -59,7 +62,7 @@ static struct ref *chunk_of(struct parse *ps, const struct expr *e)
 /* A term with a mistake in it, which was reported: it has no chunk. */
 static struct expr *bad_term(struct parse *ps, struct span span)
 {
-	return new_term(ps, (struct term){ .kind = T_INITIAL, .span = span }, 1);
+	return new_term(ps, (struct term){ .kind = T_INITIAL, .span = span }, NULL);
 }
 
 static bool is_bad(const struct term *t)
@@ -83,15 +86,14 @@ static void refuse(struct parse *ps, struct span span, const char *what, const c
 
 struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk, struct expr *rank)
 {
+	struct term t = { .kind = T_INITIAL, .span = span, .at = rank };
+
 	if (chunk->kind != E_ENTRY || chunk->parens) {
 		refuse(ps, chunk->span, "before `@` stands a chunk, as in x[e]@q", clause_form);
 		return bad_term(ps, span);
 	}
-	return new_term(
-		ps,
-		(struct term){
-			.kind = T_INITIAL, .span = span, .ref = chunk_of(ps, chunk), .at = rank },
-		deeper(deeper(1, chunk), rank));
+	t.ref = chunk_of(ps, chunk);
+	return new_term(ps, t, chunk);
 }
 
 /* What a sum is over. */
@@ -106,14 +108,11 @@ static struct term *summand(struct parse *ps, struct expr *e)
 struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struct expr *lo,
 		     struct expr *hi, struct expr *body)
 {
-	struct expr *e = new_term(ps,
-				  (struct term){ .kind = T_SUM,
-						 .span = span,
-						 .var = ast_symbol(ps, SYM_LOOP, var),
-						 .lo = lo,
-						 .hi = hi },
-				  deeper(deeper(deeper(1, lo), hi), body));
+	struct term t = { .kind = T_SUM, .span = span, .lo = lo, .hi = hi };
+	struct expr *e;
 
+	t.var = lang_symbol(ps->module, SYM_LOOP, var);
+	e = new_term(ps, t, body);
 	e->term->body = summand(ps, body);
 	return e;
 }
@@ -138,7 +137,7 @@ struct arg *ast_arg(struct parse *ps, struct expr *e, struct span span)
 
 struct binding *ast_param(struct parse *ps, struct span span, struct ident name, struct expr *value)
 {
-	struct symbol *sym = ast_symbol(ps, SYM_PARAM, name);
+	struct symbol *sym = lang_symbol(ps->module, SYM_PARAM, name);
 
 	sym->value = value;
 	return ARENA_MAKE(ps->arena, struct binding, .span = span, .name = name, .value = value,
@@ -165,7 +164,7 @@ struct stmt *ast_stmt(struct parse *ps, struct stmt s)
 
 struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, struct expr *e)
 {
-	struct symbol *var = ast_symbol(ps, SYM_LET, name);
+	struct symbol *var = lang_symbol(ps->module, SYM_LET, name);
 
 	var->value = e;
 	return ast_stmt(
@@ -175,10 +174,10 @@ struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, stru
 struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 		    struct symbol_list params, struct expr *body)
 {
-	struct symbol *sym = ast_symbol(ps, SYM_FN, name);
+	struct symbol *sym = lang_symbol(ps->module, SYM_FN, name);
 
-	sym->fn = ARENA_MAKE(ps->arena, struct fn_def, .span = span, .name = name,
-			     .params = params.v, .nparams = params.n, .body = body, .sym = sym);
+	sym->fn = ARENA_MAKE(ps->arena, struct fn_def, .params = params.v, .nparams = params.n,
+			     .body = body, .sym = sym);
 	return ast_stmt(
 		ps, (struct stmt){
 			    .kind = S_FN, .span = span, .name = name, .fn = sym->fn, .var = sym });
@@ -189,7 +188,7 @@ struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction dir,
 			      struct ident name, struct counts counts)
 {
-	struct symbol *sym = ast_symbol(ps, SYM_BUFFER, name);
+	struct symbol *sym = lang_symbol(ps->module, SYM_BUFFER, name);
 
 	sym->buffer =
 		ARENA_MAKE(ps->arena, struct buffer_def, .span = span, .dir = dir, .name = name,
@@ -219,8 +218,8 @@ struct buffer_def *ast_sized(struct parse *ps, struct buffer_def *b, struct span
 	b->table = table;
 	b->size_a = size_a;
 	b->size_b = size_b;
-	b->index =
-		ast_symbol(ps, SYM_INDEX, (struct ident){ lang_intern(ps->module, "i", 1), span });
+	b->index = lang_symbol(ps->module, SYM_INDEX,
+			       (struct ident){ lang_intern(ps->module, "i", 1), span });
 	b->span.hi = span.hi;
 	return b;
 }
@@ -235,7 +234,7 @@ struct term *ast_after(struct parse *ps, struct span span, struct ident name, st
 			    "the forms of a clause are `x[i] == ...` and "
 			    "`after(q in a..b)`; a sum is `sum(q in a..b: x[i]@q)`");
 	return ARENA_MAKE(ps->arena, struct term, .kind = T_AFTER, .span = span,
-			  .var = ast_symbol(ps, SYM_LOOP, var), .lo = lo, .hi = hi);
+			  .var = lang_symbol(ps->module, SYM_LOOP, var), .lo = lo, .hi = hi);
 }
 
 struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *cond, struct expr *e)

@@ -23,12 +23,22 @@ struct unit;
 
 /* ---- names ------------------------------------------------------------- */
 
+/* ccs(5) 3: contracts, topologies and what can be run have name spaces of their own. */
+enum space {
+	SPACE_VALUE,
+	SPACE_CONTRACT,
+	SPACE_TOPOLOGY,
+	SPACE_RUN,
+	SPACE_PARAM, /* a callee's parameters, while what is behind a ';' is walked */
+	SPACES
+};
+
 /* A name of the text, for all its uses. */
 struct name {
 	struct name *next; /* of equal hash */
 	uint32_t hash;
 	size_t n;
-	struct slot *slots;	       /* what it means: names_scope.c */
+	struct def *top[SPACES];       /* its innermost definitions: names_scope.c */
 	const struct decl *unknown_in; /* the last declaration in which that it means nothing
 					  was reported */
 	char s[];
@@ -57,6 +67,7 @@ struct symbol {
 	struct expr *value;	   /* SYM_LET: its expression; SYM_PARAM: its default or NULL */
 	struct fn_def *fn;	   /* SYM_FN */
 	struct buffer_def *buffer; /* SYM_BUFFER */
+	struct node *node;	   /* of a file's let or fn: names_graph.c */
 	struct decl *owner;	   /* resolved: the proc, schedule, topology or contract it belongs
 				   to; NULL: a name of the file */
 	bool used;		   /* resolved */
@@ -194,10 +205,9 @@ struct binding {
 	struct span span;
 	struct ident name;
 	struct expr *value;
-	double number;		 /* link attributes only: value is NULL there */
-	struct symbol *sym;	 /* the parameter's symbol. Resolved, but for the bindings that
+	double number;	    /* link attributes only: value is NULL there */
+	struct symbol *sym; /* the parameter's symbol. Resolved, but for the bindings that
 				   define parameters (decl.params) */
-	struct span number_span; /* link attributes: the literal, for the formatter */
 };
 
 struct stmt {
@@ -216,13 +226,10 @@ struct stmt {
 	struct fn_def *fn;	   /* S_FN */
 	struct buffer_def *buffer; /* S_SCRATCH */
 	struct decl *callee;	   /* resolved: S_CALL, a D_PROC or D_SCHEDULE */
-	struct span text_span;	   /* S_ASSERT: the string as written, with its quotes */
 	uint32_t depth;		   /* 1 + its deepest inner statement, bounded as in expr */
 };
 
 struct fn_def {
-	struct span span;
-	struct ident name;
 	struct symbol **params;
 	uint32_t nparams;
 	struct expr *body;
@@ -255,6 +262,11 @@ struct param {
 	struct buffer_def *view; /* or */
 	struct symbol *number;
 };
+
+static inline struct symbol *param_symbol(const struct param *p)
+{
+	return p->view ? p->view->sym : p->number;
+}
 
 /* x[e]@q, sum(q in a..b: x[e]@q), after(q in a..b) */
 enum term_kind { T_INITIAL, T_SUM, T_AFTER };
@@ -311,10 +323,10 @@ struct decl {
 	bool used;		 /* resolved: D_PROC, D_SCHEDULE */
 };
 
-/* A comment, for the formatter. */
+/* A token, or a comment for the formatter. */
 #define COMMENT (-1)
 struct lexeme {
-	int token;	  /* as the parser gets it, or COMMENT */
+	int kind;	  /* as the parser gets it, or COMMENT */
 	struct span span; /* of a comment with its // or its stars; without the line end */
 };
 struct lexemes {
@@ -328,6 +340,8 @@ struct unit {
 	struct source *source;
 	struct decl *decls, **tail;
 	struct lexemes lexemes; /* for the formatter, in the order of the text */
+	struct unit *older;	/* load.c: the unit read before it */
+	struct decl *todo;	/* load.c: its first declaration that was not looked at */
 	uint32_t mark;		/* names.c: the last walk over imports that met it */
 	bool used;		/* resolved: the main file uses something that it has */
 };
@@ -338,7 +352,8 @@ struct module {
 	struct unit *units; /* the prelude first, the main file last */
 	struct unit *main;
 	uint32_t nsymbols, nstmts;
-	struct intern *names; /* all names, see lang_intern */
+	struct name **names; /* all, in a hash table: lang_intern */
+	size_t nnames, capnames;
 };
 
 #endif

@@ -8,6 +8,7 @@
  * allowed. One walk over a body, after its declaration is parsed; the walk's depth
  * is bounded by MAX_DEPTH. O(statements).
  */
+#include "lang/keywords.h"
 #include "lang/parse_support.h"
 
 enum where { IN_BODY = 1, IN_STEP = 2, IN_TOPOLOGY = 4 };
@@ -43,12 +44,9 @@ struct stmt_rule lang_stmt_rule(enum stmt_kind kind)
 /* The first word of what begins with one: enough to point at, however long its block is. */
 static struct span first_word(const struct parse *ps, struct span span)
 {
-	const char *text = ps->source->text;
-	uint32_t base = ps->source->base, hi = span.lo;
+	const char *text = ps->source->text + (span.lo - ps->source->base);
 
-	while (hi < span.hi && ((text[hi - base] | 0x20) >= 'a' && (text[hi - base] | 0x20) <= 'z'))
-		hi++;
-	return (struct span){ span.lo, hi };
+	return (struct span){ span.lo, span.lo + (uint32_t)word_length(text) };
 }
 
 static void refuse(struct parse *ps, const struct stmt *s, enum where where, struct span outer)

@@ -11,20 +11,20 @@
 #include <string.h>
 
 /* Two diagnostics without code and place are the same only if their text is. */
-static bool same(const struct diag *g, int phase, enum severity sev, int code, struct span span,
-		 const char *message)
+static bool same(const struct diag *a, const struct diag *b)
 {
-	if (g->phase != phase || g->severity != sev || g->code != code || g->span.lo != span.lo ||
-	    g->span.hi != span.hi)
+	if (a->phase != b->phase || a->severity != b->severity || a->code != b->code ||
+	    a->span.lo != b->span.lo || a->span.hi != b->span.hi)
 		return false;
-	return span.lo != 0 || strcmp(g->message, message) == 0;
+	return a->span.lo != 0 || strcmp(a->message, b->message) == 0;
 }
 
-static uint32_t hash(int phase, enum severity sev, int code, struct span span)
+static uint32_t hash(const struct diag *g)
 {
-	uint64_t h = (uint64_t)span.lo << 32 | span.hi;
+	uint64_t h = (uint64_t)g->span.lo << 32 | g->span.hi;
 
-	h ^= (uint64_t)(uint32_t)(phase * 4 + (int)sev) << 48 ^ (uint64_t)(uint32_t)code << 20;
+	h ^= (uint64_t)(uint32_t)(g->phase * 4 + (int)g->severity) << 48;
+	h ^= (uint64_t)(uint32_t)g->code << 20;
 	h *= 0x9e3779b97f4a7c15u;
 	h ^= h >> 29;
 	h *= 0xbf58476d1ce4e5b9u;
@@ -32,21 +32,13 @@ static uint32_t hash(int phase, enum severity sev, int code, struct span span)
 }
 
 /* The place of a mistake in the index: with its row + 1, or 0 where it would be. */
-static uint32_t *place_of(const struct diags *d, int phase, enum severity sev, int code,
-			  struct span span, const char *message)
+static uint32_t *place_of(const struct diags *d, const struct diag *g)
 {
-	uint32_t mask = d->nindex - 1, at = hash(phase, sev, code, span) & mask;
+	uint32_t mask = d->nindex - 1, at = hash(g) & mask;
 
-	while (d->index[at] && !same(d->v[d->index[at] - 1], phase, sev, code, span, message))
+	while (d->index[at] && !same(d->v[d->index[at] - 1], g))
 		at = (at + 1) & mask;
 	return &d->index[at];
-}
-
-static void index_insert(struct diags *d, uint32_t row)
-{
-	const struct diag *g = d->v[row];
-
-	*place_of(d, g->phase, g->severity, g->code, g->span, g->message) = row + 1;
 }
 
 static void index_grow(struct diags *d)
@@ -56,58 +48,53 @@ static void index_grow(struct diags *d)
 	d->nindex = d->nindex ? 4 * d->nindex : 64;
 	d->index = ARENA_ARRAY(d->arena, uint32_t, d->nindex);
 	for (uint32_t i = 0; i < d->n; i++)
-		index_insert(d, i);
+		*place_of(d, d->v[i]) = i + 1;
 }
 
 /* Keeps the ranks sorted; they mostly come in ascending order. */
 static void add_rank(struct diags *d, struct diag *g, int64_t rank)
 {
-	uint32_t lo = 0, hi = g->nranks;
+	uint32_t at = g->nranks;
 
 	if (rank == NO_RANK)
 		return;
-	if (hi && g->ranks[hi - 1] < rank)
-		lo = hi;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (g->ranks[mid] < rank)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo < g->nranks && g->ranks[lo] == rank)
+	while (at && g->ranks[at - 1] > rank)
+		at--;
+	if (at && g->ranks[at - 1] == rank)
 		return;
 	ARENA_PUSH(d->arena, g->ranks, g->nranks, g->capranks) = rank;
-	memmove(g->ranks + lo + 1, g->ranks + lo, (g->nranks - 1 - lo) * sizeof(*g->ranks));
-	g->ranks[lo] = rank;
+	memmove(g->ranks + at + 1, g->ranks + at, (g->nranks - 1 - at) * sizeof(*g->ranks));
+	g->ranks[at] = rank;
 }
 
 static struct diag *add(struct diags *d, enum severity sev, int code, struct span span,
 			int64_t rank, const char *fmt, va_list ap)
 {
-	const char *message = NULL;
+	struct diag new = {
+		.severity = sev, .code = code, .phase = d->phase, .span = span, .rank = rank
+	};
 	struct diag *g;
 	uint32_t row;
 
 	/* With a place, the text does not decide whether it is the same: a
 	 * mistake seen again costs no memory. */
 	if (span.lo == 0)
-		message = arena_vprintf(d->arena, fmt, ap);
-	row = d->nindex ? *place_of(d, d->phase, sev, code, span, message) : 0;
+		new.message = arena_vprintf(d->arena, fmt, ap);
+	row = d->nindex ? *place_of(d, &new) : 0;
 	if (row) {
 		add_rank(d, d->v[row - 1], rank);
 		return NULL;
 	}
-	if (!message)
-		message = arena_vprintf(d->arena, fmt, ap);
-	g = ARENA_MAKE(d->arena, struct diag, .severity = sev, .code = code, .phase = d->phase,
-		       .span = span, .message = message, .rank = rank);
+	if (!new.message)
+		new.message = arena_vprintf(d->arena, fmt, ap);
 	if (d->where && sev != SEV_NOTE)
-		g->where = arena_strndup(d->arena, d->where, strlen(d->where));
+		new.where = arena_strndup(d->arena, d->where, strlen(d->where));
+	new.row = d->n;
+	g = ARENA_COPY(d->arena, &new);
 	add_rank(d, g, rank);
 	index_grow(d);
 	ARENA_PUSH(d->arena, d->v, d->n, d->cap) = g;
-	index_insert(d, d->n - 1);
+	*place_of(d, g) = d->n;
 	if (sev == SEV_WARNING)
 		d->warnings++;
 	else if (code >= WARNING_CODES)
@@ -277,5 +264,48 @@ const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n)
 		if (j - i > 1)
 			text = arena_printf(a, "%s-%lld", text, (long long)ranks[j - 1]);
 	}
+	return text;
+}
+
+/* ---- codes and warnings, from codes.inc -------------------------------------- */
+
+static const struct diag_code codes[] = {
+#define TEXT(what, example, why, cure) what "\n" example "\n" why "\n" cure
+#define E(number, title, ...) { number, NULL, title, TEXT(__VA_ARGS__) },
+#define W(id, number, name, title, ...) { W_##id, name, title, TEXT(__VA_ARGS__) },
+#include "lang/codes.inc"
+#undef E
+#undef W
+};
+
+const struct diag_code *diag_code(int code)
+{
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+		if (codes[i].code == code)
+			return &codes[i];
+	return NULL;
+}
+
+const struct diag_code *diag_codes(size_t *n)
+{
+	*n = sizeof(codes) / sizeof(*codes);
+	return codes;
+}
+
+uint32_t diag_warning_bit(int code)
+{
+	const struct diag_code *row = diag_code(code);
+
+	/* warnings are the last rows */
+	return row && row->name ? 1u << (codes + sizeof(codes) / sizeof(*codes) - 1 - row) : 0;
+}
+
+struct diag_code_text diag_code_text(int code)
+{
+	bool warning = code >= WARNING_CODES;
+	struct diag_code_text text;
+
+	snprintf(text.s, sizeof(text.s), "%c%04u", warning ? 'W' : 'E',
+		 (unsigned)(warning ? code - WARNING_CODES : code) % 10000);
 	return text;
 }

@@ -51,7 +51,8 @@ struct diag_fix {
 struct diag {
 	enum severity severity;
 	int code;
-	int phase; /* set from diags.phase when added */
+	int phase;    /* set from diags.phase when added */
+	uint32_t row; /* in diags.v */
 	struct span span;
 	const char *message;
 	int64_t rank;	/* first rank it was seen on, or NO_RANK */
@@ -152,7 +153,7 @@ bool diag_log_report(struct diag_log *log, const char *json);
  *  it cannot be written. */
 bool diag_log_close(struct diag_log *log, int status, FILE *out);
 
-/* ---- codes (codes.c) ------------------------------------------------------------ */
+/* ---- codes (codes.inc) ------------------------------------------------------------ */
 
 /** One row a code: the table behind --explain. */
 struct diag_code {

@@ -54,18 +54,18 @@ json_t *diag_json_text(const char *s)
 	return text;
 }
 
-json_t *diag_json_ranks(const struct diag *g)
+bool diag_json_facts(json_t *o, const struct diag *g, uint32_t least_ranks)
 {
-	json_t *ranks = json_array();
+	json_t *ranks = g->nranks >= least_ranks ? json_array() : NULL;
+	bool failed = ranks && json_object_set_new(o, "ranks", ranks);
 
-	for (uint32_t i = 0; i < g->nranks; i++)
-		json_array_append_new(ranks, json_integer(g->ranks[i]));
-	return ranks;
-}
-
-json_t *diag_json_slots(const struct diag *g)
-{
-	return g->min_slots < 0 ? json_null() : json_integer(g->min_slots);
+	for (uint32_t i = 0; i < g->nranks && ranks; i++)
+		failed |= json_array_append_new(ranks, json_integer(g->ranks[i])) != 0;
+	if (g->has_slots)
+		failed |= json_object_set_new(o, "min_slots",
+					      g->min_slots < 0 ? json_null()
+							       : json_integer(g->min_slots)) != 0;
+	return !failed;
 }
 
 const char *diag_json_prepare(struct diags *d, const struct diag *g)
@@ -129,10 +129,7 @@ void diag_print_json(struct diags *d, const struct diag *g, FILE *out)
 		json_object_set_new(fix, "text", diag_json_text(g->fix.text));
 		json_object_set_new(o, "fix", fix);
 	}
-	if (g->nranks > 1)
-		json_object_set_new(o, "ranks", diag_json_ranks(g));
-	if (g->has_slots)
-		json_object_set_new(o, "min_slots", diag_json_slots(g));
+	diag_json_facts(o, g, 2);
 	json_dumpf(o, out, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	putc('\n', out);
 	json_decref(o);

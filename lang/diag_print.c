@@ -291,20 +291,15 @@ static void print_text(const struct printer *p, const struct diag *g)
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
-struct row {
-	const struct diag *diag;
-	uint32_t added; /* keeps the sort stable */
-};
-
 static int compare(const void *pa, const void *pb)
 {
-	const struct row *a = pa, *b = pb;
+	const struct diag *a = *(struct diag *const *)pa, *b = *(struct diag *const *)pb;
 
-	if (a->diag->phase != b->diag->phase)
-		return a->diag->phase < b->diag->phase ? -1 : 1;
-	if (a->diag->span.lo != b->diag->span.lo)
-		return a->diag->span.lo < b->diag->span.lo ? -1 : 1;
-	return a->added < b->added ? -1 : 1;
+	if (a->phase != b->phase)
+		return a->phase < b->phase ? -1 : 1;
+	if (a->span.lo != b->span.lo)
+		return a->span.lo < b->span.lo ? -1 : 1;
+	return a->row < b->row ? -1 : 1; /* keeps the sort stable */
 }
 
 static void print(const struct printer *p, const struct diag_style *style, const struct diag *g)
@@ -335,14 +330,15 @@ void diags_print(struct diags *d, const struct diag_style *style, FILE *out)
 {
 	struct printer p = { .d = d, .out = out, .color = style->color };
 	uint32_t shown[SEV_NOTE + 1] = { 0 }, left[SEV_NOTE + 1] = { 0 };
-	struct row *rows = ARENA_ARRAY(d->arena, struct row, d->n);
+	struct diag **sorted = ARENA_ARRAY(d->arena, struct diag *, d->n);
 
-	for (uint32_t i = 0; i < d->n; i++)
-		rows[i] = (struct row){ .diag = d->v[i], .added = i };
-	if (d->n)
-		qsort(rows, d->n, sizeof(*rows), compare);
+	if (d->n) {
+		memcpy(sorted, d->v, d->n * sizeof(*sorted));
+		qsort(sorted, d->n, sizeof(*sorted), compare);
+	}
 	for (uint32_t i = 0; i < d->n; i++) {
-		const struct diag *g = rows[i].diag;
+		const struct diag *g = sorted[i];
+
 		if (style->max_errors && shown[g->severity] >= style->max_errors) {
 			left[g->severity]++;
 			continue;

@@ -22,9 +22,9 @@ const char *diag_json_prepare(struct diags *d, const struct diag *g);
 
 /* A string with U+FFFD where the bytes are no UTF-8. */
 json_t *diag_json_text(const char *s);
-/* Which ranks it is true for, and how many slots cure it. */
-json_t *diag_json_ranks(const struct diag *g);
-json_t *diag_json_slots(const struct diag *g);
+/* Into `o`: which ranks it is true for, if so many, and how many slots cure it. False: no
+ * memory. */
+bool diag_json_facts(json_t *o, const struct diag *g, uint32_t least_ranks);
 
 /* Adds it to the log. */
 void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g);

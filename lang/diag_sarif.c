@@ -153,10 +153,7 @@ static void set_properties(struct diag_log *log, json_t *result, const struct di
 	if (!g->nranks && !g->has_slots)
 		return;
 	o = json_object();
-	if (g->nranks)
-		set(log, o, "ranks", diag_json_ranks(g));
-	if (g->has_slots)
-		set(log, o, "min_slots", diag_json_slots(g));
+	log->failed |= !diag_json_facts(o, g, 1);
 	set(log, result, "properties", o);
 }
 

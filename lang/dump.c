@@ -109,7 +109,7 @@ static void dump_bindings(struct dump *d, const char *what, const struct binding
 {
 	for (; b; b = b->next) {
 		begin(d, what, b->name.name);
-		if (b->number_span.lo)
+		if (!b->value && !b->sym) /* an attribute of a link */
 			fprintf(d->out, " %.17g", b->number);
 		end(d, b->span);
 		dump_expr(d, b->value);
@@ -134,9 +134,11 @@ static void dump_buffer(struct dump *d, const struct buffer_def *b)
 	d->level--;
 }
 
-static void dump_fn(struct dump *d, const struct fn_def *fn)
+static void dump_fn(struct dump *d, const struct stmt *s)
 {
-	node(d, "fn", fn->name.name, fn->span);
+	const struct fn_def *fn = s->fn;
+
+	node(d, "fn", s->name.name, s->span);
 	for (uint32_t i = 0; i < fn->nparams; i++) {
 		node(d, "param", fn->params[i]->name, fn->params[i]->span);
 		d->level--;
@@ -147,21 +149,17 @@ static void dump_fn(struct dump *d, const struct fn_def *fn)
 
 static void dump_term(struct dump *d, const struct term *t)
 {
-	switch (t->kind) {
-	case T_INITIAL:
-		node(d, "initial", NULL, t->span);
-		dump_ref(d, "chunk", t->ref);
-		dump_part(d, "at", t->at);
-		break;
-	case T_SUM:
-	case T_AFTER:
-		node(d, t->body ? "sum" : "after", t->var->name, t->span);
-		dump_part(d, "from", t->lo);
-		dump_part(d, "to", t->hi);
-		if (t->body)
-			dump_term(d, t->body);
-		break;
-	}
+	static const char *const words[] = {
+		[T_INITIAL] = "initial", [T_SUM] = "sum", [T_AFTER] = "after"
+	};
+
+	node(d, words[t->kind], t->var ? t->var->name : NULL, t->span);
+	dump_ref(d, "chunk", t->ref);
+	dump_part(d, "at", t->at);
+	dump_part(d, "from", t->lo);
+	dump_part(d, "to", t->hi);
+	if (t->body)
+		dump_term(d, t->body);
 	d->level--;
 }
 
@@ -193,7 +191,7 @@ static void dump_stmts(struct dump *d, const struct stmt *s);
 static void dump_stmt(struct dump *d, const struct stmt *s)
 {
 	if (s->kind == S_FN) {
-		dump_fn(d, s->fn);
+		dump_fn(d, s);
 		return;
 	}
 	if (s->kind == S_SCRATCH) {
@@ -267,19 +265,20 @@ static void dump_head(struct dump *d, const struct decl *decl)
 
 static void dump_decl(struct dump *d, const struct decl *decl)
 {
-	switch (decl->kind) {
-	case D_LET:
-	case D_FN: dump_stmts(d, decl->body); return;
-	case D_IMPORT:
-		begin(d, "import", NULL);
-		dump_string(d, decl->path);
-		end(d, decl->span);
-		break;
-	case D_CONTRACT: node(d, "contract", decl->name.name, decl->span); break;
-	case D_TOPOLOGY: node(d, "topology", decl->name.name, decl->span); break;
-	case D_PROC: node(d, "proc", decl->name.name, decl->span); break;
-	case D_SCHEDULE: node(d, "schedule", decl->name.name, decl->span); break;
+	static const char *const words[] = { [D_CONTRACT] = "contract",
+					     [D_TOPOLOGY] = "topology",
+					     [D_PROC] = "proc",
+					     [D_SCHEDULE] = "schedule",
+					     [D_IMPORT] = "import" };
+
+	if (decl->kind == D_LET || decl->kind == D_FN) {
+		dump_stmts(d, decl->body);
+		return;
 	}
+	begin(d, words[decl->kind], decl->name.name);
+	if (decl->kind == D_IMPORT)
+		dump_string(d, decl->path);
+	end(d, decl->span);
 	dump_head(d, decl);
 	dump_stmts(d, decl->body);
 	d->level--;

@@ -13,6 +13,7 @@ struct text {
 	char v[MOST + 1];
 	size_t n;
 	bool full;
+	bool tight; /* no spaces around a binary operator */
 };
 
 static void put(struct text *t, const char *s)
@@ -82,9 +83,9 @@ static void put_expr(struct text *t, const struct expr *e)
 		break;
 	case E_BINARY:
 		put_expr(t, e->a);
-		put(t, " ");
+		put(t, t->tight ? "" : " ");
 		put(t, lang_op_text(e->op));
-		put(t, " ");
+		put(t, t->tight ? "" : " ");
 		put_expr(t, e->b);
 		break;
 	case E_COND:
@@ -134,17 +135,6 @@ static bool is_short(const struct expr *e)
 	return is_leaf(e);
 }
 
-static void put_end(struct text *t, const struct expr *e, bool tight)
-{
-	if (!tight || e->kind != E_BINARY) {
-		put_expr(t, e);
-		return;
-	}
-	put_expr(t, e->a);
-	put(t, lang_op_text(e->op));
-	put_expr(t, e->b);
-}
-
 static const char *finish(struct arena *a, struct text *t)
 {
 	t->v[t->n] = '\0';
@@ -168,13 +158,13 @@ const char *lang_ref_text(struct arena *a, const struct ref *r)
 		put_index(&t, r->block);
 	if (r->kind != REF_ALL) {
 		bool range = r->kind == REF_RANGE;
-		bool tight = range && is_short(r->lo) && is_short(r->hi);
 
+		t.tight = range && is_short(r->lo) && is_short(r->hi);
 		put(&t, "[");
-		put_end(&t, r->lo, tight);
+		put_expr(&t, r->lo);
 		if (range) {
-			put(&t, tight ? ".." : " .. ");
-			put_end(&t, r->hi, tight);
+			put(&t, t.tight ? ".." : " .. ");
+			put_expr(&t, r->hi);
 		}
 		put(&t, "]");
 	}

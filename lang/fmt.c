@@ -30,13 +30,9 @@ struct line {
 	uint32_t pad[4]; /* spaces to add before each cut, and the comment */
 };
 
-enum choice { UNDECIDED, ONE_LINE, MANY_LINES };
-
 struct fmt {
 	struct arena *arena;
 	struct fmt_tokens t;
-	bool *short_block;   /* by '{': may stand on one line */
-	enum choice *choice; /* by '{' */
 	struct line *lines;
 	uint32_t nlines, caplines;
 	bool open;	    /* the last line can take more tokens */
@@ -53,23 +49,20 @@ struct fmt {
 /* A block may stand on one line if it did, with at most one statement. */
 static void find_short_blocks(struct fmt *f)
 {
-	uint32_t *open = ARENA_ARRAY(f->arena, uint32_t, f->t.n + 1), n = 0;
-	uint32_t *starts = ARENA_ARRAY(f->arena, uint32_t, f->t.n + 1);
+	for (uint32_t i = f->t.n; i-- > 0;) { /* a block's inner ones before itself */
+		struct fmt_token *t = &f->t.v[i];
+		uint32_t starts = 0;
 
-	for (uint32_t i = 0; i < f->t.n; i++) {
-		const struct fmt_token *t = &f->t.v[i];
+		t->is_short = t->id == '{' && !t->body;
+		for (uint32_t k = i + 1; t->is_short && k <= t->match; k++) {
+			const struct fmt_token *in = &f->t.v[k];
 
-		if (n && t->newlines)
-			f->short_block[open[n - 1]] = false;
-		if (n && t->start && ++starts[open[n - 1]] > 1)
-			f->short_block[open[n - 1]] = false;
-		if (t->id == '{') {
-			f->short_block[i] = !t->body;
-			open[n++] = i;
-		} else if (t->id == '}' && n) {
-			n--;
-			if (n && !f->short_block[open[n]])
-				f->short_block[open[n - 1]] = false;
+			starts += in->start;
+			t->is_short = !in->newlines && starts <= 1;
+			if (in->id == '{') {
+				t->is_short &= in->is_short;
+				k = in->match;
+			}
 		}
 	}
 }
@@ -107,12 +100,12 @@ static void choose(struct fmt *f, uint32_t i)
 	bool fits = true;
 
 	for (uint32_t at = i; at; at = else_block(f, at)) {
-		fits = fits && f->short_block[at] && (at == i || !f->t.v[close + 1].newlines);
+		fits = fits && f->t.v[at].is_short && (at == i || !f->t.v[close + 1].newlines);
 		close = f->t.v[at].match;
 	}
 	fits = fits && width(f, from, close + 1, most) <= most;
 	for (uint32_t at = i; at; at = else_block(f, at))
-		f->choice[at] = fits ? ONE_LINE : MANY_LINES;
+		f->t.v[at].choice = fits ? ONE_LINE : MANY_LINES;
 }
 
 /* ---- lines -------------------------------------------------------------------------------- */
@@ -134,7 +127,7 @@ static uint32_t next_token(const struct fmt *f, uint32_t i)
 {
 	do
 		i++;
-	while (f->t.v[i].kind == FMT_COMMENT || f->t.v[i].drop);
+	while (f->t.v[i].id == COMMENT || f->t.v[i].drop);
 	return i;
 }
 
@@ -144,7 +137,7 @@ static uint32_t comment_indent(const struct fmt *f, uint32_t i)
 
 	if (next->start)
 		return f->depth + next->head;
-	if (next->kind == FMT_END || next->id == '}' || next->id == TOK_ELSE)
+	if (next->id == TOK_YYEOF || next->id == '}' || next->id == TOK_ELSE)
 		return f->depth;
 	return f->indent + 2;
 }
@@ -182,7 +175,7 @@ static uint32_t statement_end(struct fmt *f)
 	for (; i < f->t.n; i++) {
 		const struct fmt_token *t = &f->t.v[i];
 
-		if (t->id == '{' && f->short_block[i])
+		if (t->id == '{' && t->is_short)
 			i = t->match;
 		else if (t->start || t->id == '{' || t->id == '}')
 			break;
@@ -222,9 +215,9 @@ static void take_token(struct fmt *f, uint32_t i)
 	f->only_comment = false;
 	f->lines[f->nlines - 1].to = i + 1;
 	if (t->id == '{') {
-		if (f->choice[i] == UNDECIDED)
+		if (t->choice == UNDECIDED)
 			choose(f, i);
-		if (f->inside || f->choice[i] == ONE_LINE) {
+		if (f->inside || t->choice == ONE_LINE) {
 			f->inside++;
 			return;
 		}
@@ -239,7 +232,7 @@ static void take_token(struct fmt *f, uint32_t i)
 static void make_lines(struct fmt *f)
 {
 	for (uint32_t i = 0; i < f->t.n; i++) {
-		if (f->t.v[i].kind == FMT_COMMENT)
+		if (f->t.v[i].id == COMMENT)
 			take_comment(f, i);
 		else if (!f->t.v[i].drop)
 			take_token(f, i);
@@ -265,7 +258,7 @@ static void classify(const struct fmt *f, struct line *l, const struct line *nex
 	for (uint32_t i = l->from; i < l->to; i++) {
 		const struct fmt_token *t = &f->t.v[i];
 
-		if (t->kind == FMT_COMMENT || t->id == TOK_ELSE)
+		if (t->id == COMMENT || t->id == TOK_ELSE)
 			return;
 		if (t->id == '{' && brace == l->to)
 			brace = i;
@@ -391,7 +384,7 @@ static void put_line(struct text *out, const struct fmt *f, const struct line *l
 		put(out, t->s, t->n);
 	}
 	for (uint32_t i = l->to, k = 0; k < l->comment; i++) {
-		if (f->t.v[i].kind != FMT_COMMENT)
+		if (f->t.v[i].id != COMMENT)
 			continue;
 		put_spaces(out, k++ ? 1 : l->pad[3]);
 		put(out, f->t.v[i].s, f->t.v[i].n);
@@ -405,8 +398,6 @@ const char *lang_format(struct front *front, struct unit *u, size_t *len)
 	struct text out = { .arena = front->arena };
 
 	f.t = fmt_tokens(f.arena, u);
-	f.short_block = ARENA_ARRAY(f.arena, bool, f.t.n + 1);
-	f.choice = ARENA_ARRAY(f.arena, enum choice, f.t.n + 1);
 	find_short_blocks(&f);
 	make_lines(&f);
 	align_lines(&f);

@@ -32,29 +32,14 @@ static void clean_comment(struct arena *a, struct fmt_token *t)
 
 static struct fmt_token token_of(const struct source *src, const struct lexeme *l)
 {
-	struct fmt_token t = { .s = src->text + (l->span.lo - src->base),
-			       .n = l->span.hi - l->span.lo };
+	const char *s = src->text + (l->span.lo - src->base);
+	bool attributes = l->kind == TOK_ATTR_OPEN;
 
-	switch (l->token) {
-	case COMMENT:
-		t.kind = FMT_COMMENT;
-		t.line_end = t.s[1] == '/';
-		break;
-	case TOK_IDENT: t.kind = FMT_WORD; break;
-	case TOK_STRING: t.kind = FMT_STRING; break;
-	case TOK_INT:
-	case TOK_BIGINT:
-	case TOK_FLOAT: t.kind = FMT_NUMBER; break;
-	case TOK_ATTR_OPEN:
-		t.kind = FMT_OP;
-		t.id = '(';
-		t.attributes = true;
-		break;
-	default:
-		t.id = l->token;
-		t.kind = t.id >= TOK_SCHEDULE && t.id <= TOK_FALSE ? FMT_KEY : FMT_OP;
-	}
-	return t;
+	return (struct fmt_token){ .s = s,
+				   .n = l->span.hi - l->span.lo,
+				   .id = attributes ? '(' : l->kind,
+				   .attributes = attributes,
+				   .line_end = l->kind == COMMENT && s[1] == '/' };
 }
 
 static void take_all(struct arena *a, struct fmt_tokens *list, const struct unit *u)
@@ -68,12 +53,12 @@ static void take_all(struct arena *a, struct fmt_tokens *list, const struct unit
 		for (; end < t.s; end++)
 			t.newlines += *end == '\n';
 		end = t.s + t.n;
-		if (t.kind == FMT_COMMENT)
+		if (t.id == COMMENT)
 			clean_comment(a, &t);
 		ARENA_PUSH(a, list->v, list->n, list->cap) = t;
 	}
 	ARENA_PUSH(a, list->v, list->n, list->cap) =
-		(struct fmt_token){ .s = "", .kind = FMT_END, .newlines = 1 };
+		(struct fmt_token){ .s = "", .id = TOK_YYEOF, .newlines = 1 };
 	list->n--;
 }
 
@@ -100,13 +85,12 @@ static void match_brackets(struct arena *a, struct fmt_tokens *list)
 /* A word or a number. */
 static bool is_atom(const struct fmt_token *t)
 {
-	return t->kind == FMT_WORD || t->kind == FMT_NUMBER ||
-	       (t->id >= TOK_RANK && t->id <= TOK_FALSE);
+	return t->id >= TOK_RANK && t->id <= TOK_FLOAT && t->id != TOK_STRING;
 }
 
 static bool ends_operand(const struct fmt_token *t)
 {
-	return is_atom(t) || t->kind == FMT_STRING || t->id == ')' || t->id == ']';
+	return is_atom(t) || t->id == TOK_STRING || t->id == ')' || t->id == ']';
 }
 
 static bool starts_statement(int id, int before)
@@ -118,53 +102,37 @@ static bool starts_statement(int id, int before)
 	return keyword_starts(id) == STATEMENT;
 }
 
-/* A let behind the head of a contract is the contract's if a clause follows the lets,
- * else the file's (ccs(5) 4). */
-static bool clause_follows(const struct fmt_tokens *list, uint32_t i)
+static void find_starts(struct fmt_tokens *list, const struct unit *u)
 {
-	for (; i < list->n; i++) {
-		int id = list->v[i].id;
-
-		if (id == TOK_ENSURES)
-			return true;
-		if (!list->v[i].inside && (keyword_starts(id) == DECLARATION || id == TOK_FN))
-			return false;
-	}
-	return false;
-}
-
-static void find_starts(struct fmt_tokens *list)
-{
-	const struct fmt_token none = { .kind = FMT_END };
+	const struct fmt_token none = { .id = TOK_YYEOF };
 	const struct fmt_token *before = &none;
 	uint32_t braces = 0;
 	int declaration = 0; /* what the head at hand belongs to, 0: in no head */
-	bool lets = false;   /* that head is a contract's, and its lets are in it */
+	const struct decl *d = u->decls;
 
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct fmt_token *t = &list->v[i];
 
-		if (t->kind == FMT_COMMENT)
+		if (t->id == COMMENT)
 			continue;
+		/* a contract's lets are in its head (ccs(5) 4); behind it they are the file's */
+		while (d && t->s >= u->source->text + (d->span.hi - u->source->base))
+			d = d->next;
 		/* ccs(5) 2: after contract and implements, reduce is a name */
 		if (t->id == TOK_REDUCE &&
-		    (before->id == TOK_CONTRACT || before->id == TOK_IMPLEMENTS)) {
-			t->kind = FMT_WORD;
-			t->id = 0;
-		}
+		    (before->id == TOK_CONTRACT || before->id == TOK_IMPLEMENTS))
+			t->id = TOK_IDENT;
 		if (t->id == ';' && !t->inside) {
 			t->drop = true;
 			list->v[i + 1].newlines += t->newlines;
 		} else if (!t->inside && keyword_starts(t->id) == DECLARATION) {
 			t->start = true;
 			declaration = t->id;
-			lets = t->id == TOK_CONTRACT && clause_follows(list, i + 1);
 		} else if (!t->inside && (t->id == TOK_IMPLEMENTS || t->id == TOK_ENSURES ||
 					  ((t->id == TOK_ON || t->id == TOK_WHERE) &&
 					   declaration == TOK_SCHEDULE))) {
 			t->start = t->head = true;
-			lets = false;
-		} else if (!t->inside && t->id == TOK_LET && lets) {
+		} else if (!t->inside && t->id == TOK_LET && d && d->kind == D_CONTRACT) {
 			t->start = t->head = true;
 		} else if (t->id == '{') {
 			t->body = !braces && declaration == TOK_SCHEDULE;
@@ -175,7 +143,7 @@ static void find_starts(struct fmt_tokens *list)
 			braces -= braces > 0;
 		} else if (!t->inside && starts_statement(t->id, before->id)) {
 			t->start = true;
-		} else if (!t->inside && braces && t->kind == FMT_WORD) {
+		} else if (!t->inside && braces && t->id == TOK_IDENT) {
 			t->start = ends_operand(before) || before->id == '{' || before->id == '}' ||
 				   before->id == ';';
 		}
@@ -197,9 +165,9 @@ static bool is_short(const struct fmt_tokens *list, uint32_t i, uint32_t end, ui
 	case 2: return v->id == '-' && is_atom(v + 1);
 	case 3:
 		*op = i + 1;
-		return is_atom(v) && is_atom(v + 2) && v[1].kind == FMT_OP &&
+		return is_atom(v) && is_atom(v + 2) && v[1].n == 1 &&
 		       strchr("+-*/%", v[1].s[0]) != NULL;
-	case 4: return v->kind == FMT_WORD && v[1].id == '(' && is_atom(v + 2) && v[3].id == ')';
+	case 4: return v->id == TOK_IDENT && v[1].id == '(' && is_atom(v + 2) && v[3].id == ')';
 	default: return false;
 	}
 }
@@ -207,23 +175,24 @@ static bool is_short(const struct fmt_tokens *list, uint32_t i, uint32_t end, ui
 /* `0..N-1`, but `x * Y .. (x + 1) * Y`: short ends need no spaces. */
 static void space_range(struct fmt_tokens *list, uint32_t at)
 {
+	struct fmt_token *v = list->v;
 	uint32_t lo = at, hi = at + 1, op1, op2;
 
-	while (lo && list->v[lo - 1].id != TOK_IN && list->v[lo - 1].id != '[') {
+	while (lo && v[lo - 1].id != TOK_IN && v[lo - 1].id != '[') {
 		lo--;
-		if (list->v[lo].id == ')' || list->v[lo].id == ']')
-			lo = list->v[lo].match;
+		if (v[lo].id == ')' || v[lo].id == ']')
+			lo = v[lo].match;
 	}
-	while (hi < list->n && list->v[hi].id != TOK_BY && list->v[hi].id != '{' &&
-	       list->v[hi].id != ':' && list->v[hi].id != ']' && list->v[hi].id != ')')
-		hi = (list->v[hi].id == '(' ? list->v[hi].match : hi) + 1;
+	while (hi < list->n && v[hi].id != TOK_BY && v[hi].id != '{' && v[hi].id != ':' &&
+	       v[hi].id != ']' && v[hi].id != ')')
+		hi = (v[hi].id == '(' ? v[hi].match : hi) + 1;
 	if (!is_short(list, lo, at, &op1) || !is_short(list, at + 1, hi, &op2))
 		return;
-	list->v[at].space = list->v[at + 1].space = false;
+	v[at].space = v[at + 1].space = false;
 	if (op1 < at)
-		list->v[op1].space = list->v[op1 + 1].space = false;
+		v[op1].space = v[op1 + 1].space = false;
 	if (op2 < hi)
-		list->v[op2].space = list->v[op2 + 1].space = false;
+		v[op2].space = v[op2 + 1].space = false;
 }
 
 /* `before`: the last token that is no comment; `unary`: it was a unary operator. */
@@ -240,10 +209,10 @@ static bool space_before(const struct fmt_token *t, const struct fmt_token *befo
 	case '(':
 		if (t->attributes)
 			return true;
-		if (before->kind == FMT_WORD || before->id == TOK_GROUP || before->id == TOK_SUM)
+		if (before->id == TOK_IDENT || before->id == TOK_GROUP || before->id == TOK_SUM)
 			return false;
 		break;
-	case '[': return !(before->kind == FMT_WORD || before->id == ']' || before->id == '(');
+	case '[': return !(before->id == TOK_IDENT || before->id == ']' || before->id == '(');
 	case '}': return before->id != '{';
 	}
 	return !(unary || before->id == '(' || before->id == '[' || before->id == '@');
@@ -251,7 +220,7 @@ static bool space_before(const struct fmt_token *t, const struct fmt_token *befo
 
 static void find_spaces(struct arena *a, struct fmt_tokens *list)
 {
-	const struct fmt_token none = { .kind = FMT_END };
+	const struct fmt_token none = { .id = TOK_YYEOF };
 	const struct fmt_token *before = &none;
 	uint32_t *questions = ARENA_ARRAY(a, uint32_t, list->n + 1), depth = 0;
 	bool unary = false;
@@ -261,12 +230,12 @@ static void find_spaces(struct arena *a, struct fmt_tokens *list)
 		bool ternary = t->id == ':' && questions[depth];
 
 		t->space = true;
-		if (t->kind == FMT_COMMENT)
+		if (t->id == COMMENT)
 			continue;
 		if (t->start && !depth)
 			questions[0] = 0;
 		t->space = space_before(t, before, unary, ternary) ||
-			   (i && list->v[i - 1].kind == FMT_COMMENT);
+			   (i && list->v[i - 1].id == COMMENT);
 		unary = t->id == '!' || t->id == '~' || (t->id == '-' && !ends_operand(before));
 		if (t->id == '(' || t->id == '[')
 			questions[++depth] = 0;
@@ -289,7 +258,7 @@ struct fmt_tokens fmt_tokens(struct arena *a, const struct unit *u)
 
 	take_all(a, &list, u);
 	match_brackets(a, &list);
-	find_starts(&list);
+	find_starts(&list, u);
 	find_spaces(a, &list);
 	return list;
 }

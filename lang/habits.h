@@ -17,11 +17,9 @@ struct mistake {
 	const char *at;		  /* its text, and all that follows */
 	const char *const *names; /* what could stand here */
 	int n;
-};
 
-/* What to say. */
-struct cure {
-	struct span span;    /* the place to report, or lo == 0: the token's */
+	/* what to say, which a habit finds: */
+	struct span place;   /* the place to report, or lo == 0: the token's */
 	const char *message; /* or NULL: "unexpected X, expected Y" */
 	const char *help;    /* or NULL */
 	struct span where;   /* a fix: `text` in its place ... */
@@ -30,20 +28,21 @@ struct cure {
 };
 
 /* Each knows some habits; false: it is none of them. */
-bool habit_statement(const struct mistake *m, struct cure *c); /* a statement's first word */
-bool habit_operation(const struct mistake *m, struct cure *c); /* send, recv, reduce, copy */
-bool habit_loop(const struct mistake *m, struct cure *c);      /* for, and blocks */
-bool habit_expression(const struct mistake *m, struct cure *c);
-bool habit_head(const struct mistake *m, struct cure *c); /* declarations */
+bool habit_statement(struct mistake *m); /* a statement's first word */
+bool habit_operation(struct mistake *m); /* send, recv, reduce, copy */
+bool habit_loop(struct mistake *m);	 /* for, and blocks */
+bool habit_expression(struct mistake *m);
+bool habit_head(struct mistake *m); /* declarations */
 
 /* The fix: `text` in place of from..to. */
-void cure_fix(const struct mistake *m, struct cure *c, const char *from, const char *to,
-	      const char *text);
+void cure_fix(struct mistake *m, const char *from, const char *to, const char *text);
 /* All true: the help; and a fix; and one in place of the token. */
-bool cure_help(struct cure *c, const char *help);
-bool cure_both(const struct mistake *m, struct cure *c, const char *help, const char *from,
-	       const char *to, const char *text);
-bool cure_token(const struct mistake *m, struct cure *c, const char *help, const char *text);
+bool cure_help(struct mistake *m, const char *help);
+bool cure_both(struct mistake *m, const char *help, const char *from, const char *to,
+	       const char *text);
+bool cure_token(struct mistake *m, const char *help, const char *text);
+/* The nearest of `n` words in place of the one at `word`; false: none is near. */
+bool cure_near(struct mistake *m, const char *word, const char *const *words, size_t n);
 
 /* ---- what could stand here, and what does ------------------------------------- */
 
@@ -57,13 +56,15 @@ bool mistake_may_operator(const struct mistake *m);
 
 /* ---- text (habits_text.c): a source ends in NULs, which stop all of these ---------- */
 
+/* A copy of from..to. */
+const char *text_piece(const struct mistake *m, const char *from, const char *to);
 /* Behind the spaces of a line. */
 const char *text_skip(const char *s);
 const char *text_word_end(const char *s);
 /* The bracket that closes the one at s, on the same line, or NULL. */
 const char *text_closing(const char *s);
-/* The first `c` in from..to that is in no brackets, or NULL. */
-const char *text_find(const char *from, const char *to, char c);
+/* The first of these characters in from..to that is in no brackets, or NULL. */
+const char *text_find(const char *from, const char *to, const char *any);
 /* Behind the `}` that closes the block at s, or NULL. */
 const char *text_block_end(const char *s);
 /* Where the line of s begins, in a text. */

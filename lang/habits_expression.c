@@ -7,7 +7,7 @@
 
 /* ---- words for operators ------------------------------------------------------------- */
 
-static bool word_operator(const struct mistake *m, struct cure *c)
+static bool word_operator(struct mistake *m)
 {
 	static const char *const words[] = { "and", "or", "is", "mod", "div", "xor" };
 	static const char *const signs[] = { "&&", "||", "==", "%", "/", "^" };
@@ -16,33 +16,33 @@ static bool word_operator(const struct mistake *m, struct cure *c)
 		return false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (word_is_one_of(m->at, words[i]))
-			return cure_token(m, c, arena_printf(m->ps->arena, "write `%s`", signs[i]),
+			return cure_token(m, arena_printf(m->ps->arena, "write `%s`", signs[i]),
 					  signs[i]);
 	return false;
 }
 
 /* `not x`: the name before the token. Without parentheses its `!` would bind tighter. */
-static bool word_not(const struct mistake *m, struct cure *c)
+static bool word_not(struct mistake *m)
 {
 	const char *word = mistake_text(m, m->ps->previous.span.lo);
 
 	if (m->ps->previous.kind != TOK_IDENT || !word_is_one_of(word, "not"))
 		return false;
-	c->span = m->ps->previous.span;
-	c->message = "unexpected name `not`, expected an expression";
-	return cure_help(c, "write !(a == b), or a != b");
+	m->place = m->ps->previous.span;
+	m->message = "unexpected name `not`, expected an expression";
+	return cure_help(m, "write !(a == b), or a != b");
 }
 
 /* `a if b else c`, `if b { a } else { c }` */
-static bool choice(const struct mistake *m, struct cure *c)
+static bool choice(struct mistake *m)
 {
 	bool operand = mistake_got(m, "if") && mistake_may_operand(m);
 
 	if (!operand &&
 	    !(mistake_got(m, "else") && mistake_may(m, "'{'") && mistake_may_operator(m)))
 		return false;
-	c->mute = text_line_end(m->at);
-	return cure_help(c, "a choice of values is: condition ? a : b");
+	m->mute = text_line_end(m->at);
+	return cure_help(m, "a choice of values is: condition ? a : b");
 }
 
 /* ---- signs ------------------------------------------------------------------------------- */
@@ -57,14 +57,14 @@ static bool pair(const struct mistake *m, const char *text)
 }
 
 /* `2 ** s` */
-static bool power(const struct mistake *m, struct cure *c)
+static bool power(struct mistake *m)
 {
 	const char *base, *exponent, *end;
 
 	if (!pair(m, "**"))
 		return false;
-	c->help = "there is no power; 2 to the k is 1 << k";
-	c->span = mistake_span(m, m->at - 1, m->at + 1);
+	m->help = "there is no power; 2 to the k is 1 << k";
+	m->place = mistake_span(m, m->at - 1, m->at + 1);
 	base = mistake_text(m, m->ps->before.span.lo);
 	exponent = text_skip(m->at + 1);
 	end = text_word_end(exponent);
@@ -73,29 +73,28 @@ static bool power(const struct mistake *m, struct cure *c)
 		end = end ? end + 1 : exponent;
 	}
 	if (m->ps->before.kind == TOK_INT && word_is_one_of(base, "2") && end > exponent)
-		cure_fix(
-			m, c, base, end,
-			arena_printf(m->ps->arena, "(1 << %.*s)", (int)(end - exponent), exponent));
+		cure_fix(m, base, end,
+			 arena_printf(m->ps->arena, "(1 << %s)", text_piece(m, exponent, end)));
 	return true;
 }
 
-static bool comparison(const struct mistake *m, struct cure *c)
+static bool comparison(struct mistake *m)
 {
 	bool equal = mistake_got(m, "'='");
 
 	if (equal && pair(m, "==")) /* the third of === */
-		return cure_token(m, c, "`==` compares", "");
+		return cure_token(m, "`==` compares", "");
 	if (mistake_got(m, "'>'") && pair(m, "<>"))
-		return cure_both(m, c, "write `!=`", m->at - 1, m->at + 1, "!=");
+		return cure_both(m, "write `!=`", m->at - 1, m->at + 1, "!=");
 	if (!equal || !mistake_may(m, "=="))
 		return false;
 	if (m->at[1] == '<' || m->at[1] == '>')
-		return cure_both(m, c, arena_printf(m->ps->arena, "write `%c=`", m->at[1]), m->at,
+		return cure_both(m, arena_printf(m->ps->arena, "write `%c=`", m->at[1]), m->at,
 				 m->at + 2, m->at[1] == '<' ? "<=" : ">=");
-	return cure_token(m, c, "`=` defines a name, `==` compares", "==");
+	return cure_token(m, "`=` defines a name, `==` compares", "==");
 }
 
-static bool doubled(const struct mistake *m, struct cure *c)
+static bool doubled(struct mistake *m)
 {
 	const char *at = m->at - 1;
 
@@ -105,29 +104,29 @@ static bool doubled(const struct mistake *m, struct cure *c)
 		at--;
 	if (*at != *m->at || at == m->at - 1)
 		return false;
-	return cure_both(m, c, arena_printf(m->ps->arena, "write `%c%c` without a space", *at, *at),
+	return cure_both(m, arena_printf(m->ps->arena, "write `%c%c` without a space", *at, *at),
 			 at, m->at + 1, *at == '&' ? "&&" : "||");
 }
 
 /* ---- values that are none ------------------------------------------------------------------ */
 
 /* rank(), N() */
-static bool called_number(const struct mistake *m, struct cure *c)
+static bool called_number(struct mistake *m)
 {
 	const char *close;
 
 	if (!mistake_got(m, "'('") ||
 	    (m->ps->previous.kind != TOK_RANK && m->ps->previous.kind != TOK_N))
 		return false;
-	c->help = "rank and N are numbers, not functions";
+	m->help = "rank and N are numbers, not functions";
 	close = text_skip(m->at + 1);
 	if (*close == ')')
-		cure_fix(m, c, m->at, close + 1, "");
+		cure_fix(m, m->at, close + 1, "");
 	return true;
 }
 
 /* x[0:2], x[:], x[1..], x[], x[0, 1] */
-static bool slice(const struct mistake *m, struct cure *c)
+static bool slice(struct mistake *m)
 {
 	bool colon = mistake_got(m, "':'"), empty = mistake_got(m, "']'");
 	bool begins = m->ps->previous.kind == '[' && (colon || empty || mistake_got(m, ".."));
@@ -137,34 +136,33 @@ static bool slice(const struct mistake *m, struct cure *c)
 		if (!colon && !mistake_got(m, "','"))
 			return false;
 		if (colon && *close != ']')
-			cure_fix(m, c, m->at, m->at + 1, "..");
+			cure_fix(m, m->at, m->at + 1, "..");
 	} else if (mistake_may_operand(m) && begins) {
 		const char *open = mistake_text(m, m->ps->previous.span.lo);
 
 		if (empty)
-			cure_fix(m, c, open, m->at + 1, "");
+			cure_fix(m, open, m->at + 1, "");
 		else if (colon && *close == ']')
-			cure_fix(m, c, open, close + 1, "");
+			cure_fix(m, open, close + 1, "");
 	} else if (!mistake_may_operand(m) || m->ps->previous.kind != TOK_DOTDOT || !empty) {
 		return false;
 	}
-	return cure_help(c, "x is all chunks, x[e] one, x[lo..hi] those from lo on and before hi");
+	return cure_help(m, "x is all chunks, x[e] one, x[lo..hi] those from lo on and before hi");
 }
 
-static bool number(const struct mistake *m, struct cure *c)
+static bool number(struct mistake *m)
 {
 	if (mistake_got(m, "fraction"))
-		return cure_help(c,
+		return cure_help(m,
 				 "numbers are integers; only a link's attributes may be fractions");
 	if (mistake_got(m, "'['") && mistake_may_operand(m))
-		return cure_help(c, "a table stands only behind `let name =`, and in `group( )`");
+		return cure_help(m, "a table stands only behind `let name =`, and in `group( )`");
 	return mistake_got(m, "string") && mistake_may_operand(m) &&
-	       cure_help(c, "expressions are numbers; texts stand in import and assert");
+	       cure_help(m, "expressions are numbers; texts stand in import and assert");
 }
 
-bool habit_expression(const struct mistake *m, struct cure *c)
+bool habit_expression(struct mistake *m)
 {
-	return word_operator(m, c) || word_not(m, c) || choice(m, c) || power(m, c) ||
-	       comparison(m, c) || doubled(m, c) || called_number(m, c) || slice(m, c) ||
-	       number(m, c);
+	return word_operator(m) || word_not(m) || choice(m) || power(m) || comparison(m) ||
+	       doubled(m) || called_number(m) || slice(m) || number(m);
 }

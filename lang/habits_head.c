@@ -10,44 +10,44 @@ static const char directions[] = "in out inout";
 
 /* ---- where a declaration was to begin ----------------------------------------------- */
 
-static bool outside(const struct mistake *m, struct cure *c)
+static bool outside(struct mistake *m)
 {
 	if (!mistake_may_declare(m))
 		return false;
 	if (mistake_got(m, "'}'"))
 		return cure_help(
-			c, "no block is open here: there is one `}` too many before this, or here");
+			m, "no block is open here: there is one `}` too many before this, or here");
 	if (keyword_text_starts(m->got) == STATEMENT || mistake_got(m, "else"))
 		return cure_help(
-			c, "statements stand in the body of a schedule, a proc or a topology");
+			m, "statements stand in the body of a schedule, a proc or a topology");
 	if (word_is_one_of(m->at, "def func function fun void sub procedure macro int __global__ "
 				  "__device__ static inline"))
 		return cure_help(
-			c,
+			m,
 			"what sends and receives is a proc: proc NAME(d[K]) { ... }; what computes "
 			"a number is a fn: fn NAME(a, b) = a + b");
 	if (word_is_one_of(m->at, "class struct module namespace package program main"))
 		return cure_help(
-			c,
+			m,
 			"a file has imports, contracts, topologies, procs, schedules, lets and fns");
 	return word_is_one_of(m->at, "from include using") &&
-	       cure_help(c, "names of another file come with: import \"FILE.ccs\"");
+	       cure_help(m, "names of another file come with: import \"FILE.ccs\"");
 }
 
 /* import ring */
-static bool import(const struct mistake *m, struct cure *c)
+static bool import(struct mistake *m)
 {
 	const char *end;
 
 	if (m->ps->previous.kind != TOK_IMPORT)
 		return false;
-	c->help = "a file is named in quotes: import \"ring.ccs\"";
+	m->help = "a file is named in quotes: import \"ring.ccs\"";
 	if (!mistake_got(m, "name"))
 		return true;
 	end = text_line_end(m->at);
 	if (!memchr(m->at, ' ', (size_t)(end - m->at)) &&
 	    !memchr(m->at, ';', (size_t)(end - m->at)))
-		cure_fix(m, c, m->at, end,
+		cure_fix(m, m->at, end,
 			 arena_printf(m->ps->arena,
 				      strncmp(end - 4, ".ccs", 4) ? "\"%.*s.ccs\"" : "\"%.*s\"",
 				      (int)(end - m->at), m->at));
@@ -56,26 +56,25 @@ static bool import(const struct mistake *m, struct cure *c)
 
 /* ---- clauses of a contract --------------------------------------------------------------- */
 
-static bool contract(const struct mistake *m, struct cure *c)
+static bool contract(struct mistake *m)
 {
 	if (m->ps->head != TOK_CONTRACT)
 		return false;
 	if (m->ps->previous.kind == TOK_ENSURES && mistake_got(m, "if"))
 		return cure_both(
-			m, c,
-			"a condition stands before a colon: ensures rank == 0: b[i] == a[i]@0",
+			m, "a condition stands before a colon: ensures rank == 0: b[i] == a[i]@0",
 			m->at, text_skip(m->at + 2), "");
 	if (m->ps->before.kind == TOK_ENSURES)
 		return cure_help(
-			c,
+			m,
 			word_is_one_of(mistake_text(m, m->ps->previous.span.lo), "forall")
 				? "a clause holds for each index that its left side names: ensures b[i] == a[i]@0"
 				: "the form is: ensures b[i] == a[i]@q, or: ensures b[i] == "
 				  "sum(q in 0..N: a[i]@q)");
 	if (mistake_may(m, "ensures") && mistake_may_declare(m) && mistake_got(m, "'{'"))
-		return cure_help(c, "clauses have no braces: ensures follows the buffers");
+		return cure_help(m, "clauses have no braces: ensures follows the buffers");
 	return mistake_may(m, "in") && m->n == 1 &&
-	       cure_help(c, "a sum is: sum(q in 0..N: a[i]@q)");
+	       cure_help(m, "a sum is: sum(q in 0..N: a[i]@q)");
 }
 
 /* ---- the head of a schedule ------------------------------------------------------------- */
@@ -93,69 +92,69 @@ static bool head_has(const struct mistake *m, const char *word)
 	return false;
 }
 
-static bool schedule(const struct mistake *m, struct cure *c)
+static bool schedule(struct mistake *m)
 {
 	bool head = word_is_one_of(m->got, "implements on where");
 
 	if (mistake_may(m, "implements") && mistake_got(m, "'-'")) /* schedule a-b */
-		return cure_token(m, c, "a name has letters, digits and `_`", "_");
+		return cure_token(m, "a name has letters, digits and `_`", "_");
 	if (head && (mistake_may(m, "'{'") || mistake_may(m, "implements")) &&
 	    (mistake_got(m, "implements") || head_has(m, "implements")))
-		return cure_help(c, "the order is: implements, on, where");
+		return cure_help(m, "the order is: implements, on, where");
 	if (mistake_may(m, "implements"))
 		return cure_help(
-			c, "a schedule says what it computes, as in: implements allreduce(inout "
+			m, "a schedule says what it computes, as in: implements allreduce(inout "
 			   "data[N]); what is only called is a proc");
 	return m->ps->head == TOK_SCHEDULE && word_is_one_of(m->got, directions) &&
 	       mistake_may(m, "name") && !mistake_may(m, "inout") && m->ps->previous.kind == '(' &&
-	       cure_help(c, "buffers stand in the contract: implements allreduce(inout data[N])");
+	       cure_help(m, "buffers stand in the contract: implements allreduce(inout data[N])");
 }
 
 /* ---- buffers and parameters ------------------------------------------------------------------ */
 
-static bool buffers(const struct mistake *m, struct cure *c)
+static bool buffers(struct mistake *m)
 {
 	int previous = m->ps->previous.kind;
 
 	if (mistake_may(m, "inout"))
-		return cure_help(c, mistake_got(m, "sum") ? "the caller chooses the operator"
+		return cure_help(m, mistake_got(m, "sum") ? "the caller chooses the operator"
 				    : mistake_got(m, "name")
 					    ? "each buffer starts with its direction: in, out "
 					      "or inout; it has no type"
 					    : "buffers are: in a[C], out b[C], inout x[C]");
 	if (previous == TOK_IN && mistake_got(m, "out"))
-		return cure_both(m, c, "write `inout`", mistake_text(m, m->ps->previous.span.lo),
+		return cure_both(m, "write `inout`", mistake_text(m, m->ps->previous.span.lo),
 				 text_word_end(m->at), "inout");
 	return previous == TOK_IDENT && m->n == 1 && mistake_may(m, "'['") &&
 	       (mistake_got(m, "')'") || mistake_got(m, "','")) &&
-	       cure_help(c, "a buffer has its number of chunks in brackets: inout data[N]");
+	       cure_help(m, "a buffer has its number of chunks in brackets: inout data[N]");
 }
 
-static bool parameters(const struct mistake *m, struct cure *c)
+static bool parameters(struct mistake *m)
 {
 	if (m->ps->head == TOK_PROC && word_is_one_of(m->got, directions) && mistake_may(m, "name"))
-		return cure_both(m, c, "parameters of a proc have no direction", m->at,
+		return cure_both(m, "parameters of a proc have no direction", m->at,
 				 text_skip(text_word_end(m->at)), "");
 	if (m->ps->head == TOK_PROC && mistake_got(m, "':'") && mistake_may(m, "'['"))
-		return cure_help(c, "a parameter is d[K], chunks in K equal parts, or a number: n");
+		return cure_help(m, "a parameter is d[K], chunks in K equal parts, or a number: n");
 	if (mistake_got(m, "'='") && mistake_may(m, "')'") && mistake_may(m, "','") &&
 	    mistake_may_operator(m) && m->ps->head == TOK_SCHEDULE && !m->ps->nbraces)
 		return cure_help(
-			c,
+			m,
 			"arguments of a topology stand in its order, without names: on torus(2, 4)");
 	return (mistake_got(m, "N") || mistake_got(m, "rank")) && mistake_may(m, "name") &&
 	       m->ps->previous.kind == '(' &&
-	       cure_help(c, "N and rank are there always; N is what -n says");
+	       cure_help(m, "N and rank are there always; N is what -n says");
 }
 
 /* fn f(x) { return x } */
-static bool function(const struct mistake *m, struct cure *c)
+static bool function(struct mistake *m)
 {
 	const char *s = text_skip(m->at + 1), *end;
 
 	if (!mistake_got(m, "'{'") || m->n != 1 || !mistake_may(m, "'='"))
 		return false;
-	c->help = "a fn is one expression: fn NAME(a, b) = a + b";
+	m->help = "a fn is one expression: fn NAME(a, b) = a + b";
 	while (*s == ' ' || *s == '\t' || *s == '\n' || *s == '\r')
 		s++;
 	if (word_is_one_of(s, "return"))
@@ -163,14 +162,14 @@ static bool function(const struct mistake *m, struct cure *c)
 	end = s + strcspn(s, ";\n}");
 	if (end[strspn(end, "; \t\r\n")] != '}')
 		return true;
-	cure_fix(m, c, m->at, end + strspn(end, "; \t\r\n") + 1,
+	cure_fix(m, m->at, end + strspn(end, "; \t\r\n") + 1,
 		 arena_printf(m->ps->arena, "= %.*s",
 			      (int)(text_line_end(s) < end ? text_line_end(s) - s : end - s), s));
 	return true;
 }
 
-bool habit_head(const struct mistake *m, struct cure *c)
+bool habit_head(struct mistake *m)
 {
-	return contract(m, c) || outside(m, c) || import(m, c) || schedule(m, c) || buffers(m, c) ||
-	       parameters(m, c) || function(m, c);
+	return contract(m) || outside(m) || import(m) || schedule(m) || buffers(m) ||
+	       parameters(m) || function(m);
 }

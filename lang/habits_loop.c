@@ -7,19 +7,14 @@
 
 static const char for_form[] = "the form is: for i in a..b { ... }";
 
-static const char *piece(struct arena *a, const char *from, const char *to)
-{
-	return arena_strndup(a, from, (size_t)(to - from));
-}
-
 /* ---- behind `for` ------------------------------------------------------------------- */
 
 /* [int] i = A; i < B; i++: "i in A..B", or NULL. */
-static const char *c_style(struct arena *a, const char *s, const char *end)
+static const char *c_style(const struct mistake *m, const char *s, const char *end)
 {
-	const char *semi = text_find(s, end, ';'),
-		   *semi2 = semi ? text_find(semi + 1, end, ';') : NULL;
-	const char *eq = semi ? text_find(s, semi, '=') : NULL, *less, *name, *name_end;
+	const char *semi = text_find(s, end, ";"),
+		   *semi2 = semi ? text_find(semi + 1, end, ";") : NULL;
+	const char *eq = semi ? text_find(s, semi, "=") : NULL, *less, *name, *name_end;
 
 	if (!semi2 || !eq)
 		return NULL;
@@ -28,70 +23,70 @@ static const char *c_style(struct arena *a, const char *s, const char *end)
 		name_end--;
 	for (name = name_end; name > s && name[-1] != ' ' && name[-1] != '(';)
 		name--;
-	less = text_find(semi + 1, semi2, '<');
+	less = text_find(semi + 1, semi2, "<");
 	if (name == name_end || !less || less[1] == '=' || !strstr(semi2, "++"))
 		return NULL;
-	return arena_printf(a, "%s in %s..%s", piece(a, name, name_end),
-			    piece(a, text_skip(eq + 1), semi),
-			    piece(a, text_skip(less + 1), semi2));
+	return arena_printf(m->ps->arena, "%s in %s..%s", text_piece(m, name, name_end),
+			    text_piece(m, text_skip(eq + 1), semi),
+			    text_piece(m, text_skip(less + 1), semi2));
 }
 
 /* for (...) */
-static void in_parens(const struct mistake *m, struct cure *c)
+static void in_parens(struct mistake *m)
 {
 	const char *close = text_closing(m->at);
-	const char *text = close ? c_style(m->ps->arena, m->at + 1, close) : NULL;
+	const char *text = close ? c_style(m, m->at + 1, close) : NULL;
 
 	if (!close)
 		return;
-	if (!text && !text_find(m->at + 1, close, ';'))
-		text = piece(m->ps->arena, m->at + 1, close);
+	if (!text && !text_find(m->at + 1, close, ";"))
+		text = text_piece(m, m->at + 1, close);
 	if (text)
-		cure_fix(m, c, m->at, close + 1, text);
+		cure_fix(m, m->at, close + 1, text);
 }
 
-static bool behind_for(const struct mistake *m, struct cure *c)
+static bool behind_for(struct mistake *m)
 {
 	int before = m->ps->before.kind;
 
 	if (m->ps->previous.kind == TOK_FOR) {
-		c->help = for_form;
+		m->help = for_form;
 		if (mistake_got(m, "'('"))
-			in_parens(m, c);
+			in_parens(m);
 		else if (mistake_got(m, "let"))
-			cure_fix(m, c, m->at, text_skip(text_word_end(m->at)), "");
-		c->mute = text_line_end(m->at);
+			cure_fix(m, m->at, text_skip(text_word_end(m->at)), "");
+		m->mute = text_line_end(m->at);
 		return true;
 	}
 	if (before != TOK_FOR || m->n != 1 || !mistake_may(m, "in"))
 		return false;
-	c->help = for_form;
+	m->help = for_form;
 	if (mistake_got(m, "'='"))
-		cure_fix(m, c, m->at, m->at + 1, "in");
+		cure_fix(m, m->at, m->at + 1, "in");
 	return true;
 }
 
 /* ---- the range of a loop ---------------------------------------------------------------- */
 
 /* range(a), range(a, b), range(a, b, c) */
-static bool python_range(const struct mistake *m, struct cure *c, const char *from)
+static bool python_range(struct mistake *m, const char *from)
 {
 	const char *open = text_skip(text_word_end(from)), *close, *one, *two;
-	struct arena *a = m->ps->arena;
 
 	if (!word_is_one_of(from, "range") || *open != '(' || !(close = text_closing(open)))
 		return false;
-	c->help = "a range is written a..b, without b; steps of c are a..b by c";
-	c->span = mistake_span(m, from, close + 1);
-	c->message = "a range is not a function";
+	m->help = "a range is written a..b, without b; steps of c are a..b by c";
+	m->place = mistake_span(m, from, close + 1);
+	m->message = "a range is not a function";
 	open++;
-	one = text_find(open, close, ',');
-	two = one ? text_find(one + 1, close, ',') : NULL;
-	cure_fix(m, c, from, close + 1,
-		 arena_printf(a, "%s..%s%s%s", one ? piece(a, open, one) : "0",
-			      one ? piece(a, text_skip(one + 1), two ? two : close)
-				  : piece(a, open, close),
-			      two ? " by " : "", two ? piece(a, text_skip(two + 1), close) : ""));
+	one = text_find(open, close, ",");
+	two = one ? text_find(one + 1, close, ",") : NULL;
+	cure_fix(m, from, close + 1,
+		 arena_printf(m->ps->arena, "%s..%s%s%s", one ? text_piece(m, open, one) : "0",
+			      one ? text_piece(m, text_skip(one + 1), two ? two : close)
+				  : text_piece(m, open, close),
+			      two ? " by " : "",
+			      two ? text_piece(m, text_skip(two + 1), close) : ""));
 	return true;
 }
 
@@ -106,25 +101,25 @@ static const char *range_begin(const struct mistake *m)
 	return found;
 }
 
-static bool range(const struct mistake *m, struct cure *c)
+static bool range(struct mistake *m)
 {
 	const char *from;
 
 	if (m->ps->previous.kind == TOK_DOTDOT && mistake_got(m, "'='")) /* ..= */
-		return cure_help(c, "a range is written a..b, without b: the end is one more");
+		return cure_help(m, "a range is written a..b, without b: the end is one more");
 	if (!mistake_may(m, "..") || mistake_may(m, "']'") || mistake_may(m, "')'"))
 		return false;
 	from = range_begin(m);
 	if (!from)
 		return false;
-	if (python_range(m, c, from))
+	if (python_range(m, from))
 		return true;
-	c->help = "a range is written a..b, without b";
+	m->help = "a range is written a..b, without b";
 	if (mistake_got(m, "to"))
-		cure_fix(m, c, mistake_text(m, m->ps->previous.span.hi),
+		cure_fix(m, mistake_text(m, m->ps->previous.span.hi),
 			 text_skip(text_word_end(m->at)), "..");
 	else if (mistake_got(m, "'{'"))
-		cure_fix(m, c, from, from, "0..");
+		cure_fix(m, from, from, "0..");
 	return true;
 }
 
@@ -133,70 +128,70 @@ static bool range(const struct mistake *m, struct cure *c)
 static const char braces[] = "a block stands in braces, also around one statement: { ... }";
 
 /* A statement without braces, up to the end of its line. */
-static bool without_braces(const struct mistake *m, struct cure *c)
+static bool without_braces(struct mistake *m)
 {
 	const char *end = text_line_end(m->at);
 
-	c->help = braces;
+	m->help = braces;
 	m->ps->no_braces = true;
 	if (word_is_one_of(m->got, "send recv reduce copy"))
-		cure_fix(m, c, m->at, end,
-			 arena_printf(m->ps->arena, "{ %s }", piece(m->ps->arena, m->at, end)));
+		cure_fix(m, m->at, end,
+			 arena_printf(m->ps->arena, "{ %s }", text_piece(m, m->at, end)));
 	return true;
 }
 
 /* A comment that was to be a division: `N // 2`. */
-static bool commented(const struct mistake *m, struct cure *c)
+static bool commented(struct mistake *m)
 {
 	const char *behind = text_skip(mistake_text(m, m->ps->previous.span.hi));
 
 	if (strncmp(behind, "//", 2) || !strchr("0123456789N(", *text_skip(behind + 2)))
 		return false;
-	c->span = mistake_span(m, behind, behind + 2);
-	c->message = "a comment begins here";
-	c->help = "division is `/`, and rounds down";
-	cure_fix(m, c, behind, behind + 2, "/");
+	m->place = mistake_span(m, behind, behind + 2);
+	m->message = "a comment begins here";
+	m->help = "division is `/`, and rounds down";
+	cure_fix(m, behind, behind + 2, "/");
 	/* a block that was opened in it */
 	for (int i = 0; i < 1000 && behind[i] && behind[i] != '\n'; i++)
 		m->ps->extra_close += behind[i] == '{';
 	return true;
 }
 
-static bool block(const struct mistake *m, struct cure *c)
+static bool block(struct mistake *m)
 {
 	const char *next;
 
 	if (!mistake_may(m, "'{'"))
 		return false;
-	if (commented(m, c))
+	if (commented(m))
 		return true;
 	if (mistake_got(m, "':'") || word_is_one_of(m->at, "then do begin")) {
 		next = text_skip(*m->at == ':' ? m->at + 1 : text_word_end(m->at));
-		c->help = braces;
+		m->help = braces;
 		if (*next == '{')
-			cure_fix(m, c, m->at, next, "");
+			cure_fix(m, m->at, next, "");
 		else
 			m->ps->no_braces = true;
 		return true;
 	}
 	if (mistake_may(m, "by") || m->n == 1 || mistake_may_operator(m))
-		return keyword_text_starts(m->got) == STATEMENT && without_braces(m, c);
+		return keyword_text_starts(m->got) == STATEMENT && without_braces(m);
 	return false;
 }
 
 /* `else if:` and `else:` */
-static bool colon(const struct mistake *m, struct cure *c)
+static bool colon(struct mistake *m)
 {
 	int kind = m->ps->previous.kind;
 
 	if (!mistake_got(m, "':'") || (kind != TOK_IF && kind != TOK_ELSE))
 		return false;
-	return cure_help(c, kind == TOK_IF
+	return cure_help(m, kind == TOK_IF
 				    ? "an if has a condition, and a block in braces: if E { ... }"
 				    : braces);
 }
 
-bool habit_loop(const struct mistake *m, struct cure *c)
+bool habit_loop(struct mistake *m)
 {
-	return behind_for(m, c) || range(m, c) || colon(m, c) || block(m, c);
+	return behind_for(m) || range(m) || colon(m) || block(m);
 }

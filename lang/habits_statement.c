@@ -1,5 +1,6 @@
 /*
- * A statement that begins with a word that begins none.
+ * A statement that begins with a word that begins none, and operations that are written
+ * in another way.
  *
  * The grammar takes such a word for the name of a proc, and stumbles over the next
  * token, since that is no `(`. So the word before it is what is wrong: it is reported,
@@ -8,6 +9,8 @@
 #include "lang/habits.h"
 
 #include <string.h>
+
+/* ---- a word that begins no statement --------------------------------------------- */
 
 /* What begins a statement elsewhere. */
 static const struct habit {
@@ -51,7 +54,7 @@ static const char *const statements[] = {
 };
 
 /* `int x = 1` is a let, `float t[4]` a scratch. */
-static bool declared(const struct mistake *m, struct cure *c, const char *word)
+static bool declared(struct mistake *m, const char *word)
 {
 	const char *name = word, *end = word, *behind;
 
@@ -64,46 +67,47 @@ static bool declared(const struct mistake *m, struct cure *c, const char *word)
 	behind = text_skip(text_word_end(name));
 	if (*behind == '[' && behind > name)
 		return cure_both(
-			m, c,
+			m,
 			"a place for chunks is a scratch: scratch t[K]; it has no type of its own",
 			word, end, "scratch");
 	if (*behind == '=' && behind > name)
-		cure_fix(m, c, word, end, "let");
-	return cure_help(c, "numbers have no types, and names are given by let: let x = ...");
+		cure_fix(m, word, end, "let");
+	return cure_help(m, "numbers have no types, and names are given by let: let x = ...");
 }
 
 /* `x = 1`, `x := 1`, `x += 1`, `x++`, `x[0] = y[0]`, `x[0].send(next)` */
-static bool assigned(const struct mistake *m, struct cure *c, const char *word)
+static bool assigned(struct mistake *m, const char *word)
 {
 	const char *end = text_word_end(word), *at = text_skip(end), *close, *value;
 	struct arena *a = m->ps->arena;
 
 	if (*at == ':' && at[1] == '=')
-		return cure_both(m, c, "a name is given by let, and keeps its value", word, at + 2,
-				 arena_printf(a, "let %.*s =", (int)(end - word), word));
+		return cure_both(m, "a name is given by let, and keeps its value", word, at + 2,
+				 arena_printf(a, "let %s =", text_piece(m, word, end)));
 	if ((*at == '=' && at[1] != '=') || (*at && strchr("+-*/%|&^", *at) && at[1] == '=') ||
 	    ((*at == '+' || *at == '-') && at[1] == *at))
 		return cure_help(
-			c,
+			m,
 			"a name is given by let, and keeps its value: give a new value a new name");
 	close = *at == '[' ? text_closing(at) : NULL;
 	if (!close)
 		return false;
 	at = text_skip(close + 1);
 	if (*at == '.')
-		return cure_help(c,
+		return cure_help(m,
 				 "operations are statements: send X to P, recv X from P, reduce X "
 				 "from P, copy X into Y");
 	if (*at != '=')
 		return false;
 	value = text_skip(at + 1);
-	return cure_both(m, c, "a chunk gets its value by copy X into Y, recv X from P or reduce",
+	return cure_both(m, "a chunk gets its value by copy X into Y, recv X from P or reduce",
 			 word, text_line_end(value),
-			 arena_printf(a, "copy %.*s into %.*s", (int)(text_line_end(value) - value),
-				      value, (int)(close + 1 - word), word));
+			 arena_printf(a, "copy %s into %s",
+				      text_piece(m, value, text_line_end(value)),
+				      text_piece(m, word, close + 1)));
 }
 
-static bool known(const struct mistake *m, struct cure *c, const char *word)
+static bool known(struct mistake *m, const char *word)
 {
 	const struct habit *h = habits, *last = habits + sizeof(habits) / sizeof(*habits);
 	const char *end = text_word_end(word);
@@ -113,23 +117,13 @@ static bool known(const struct mistake *m, struct cure *c, const char *word)
 	if (h == last)
 		return false;
 	if (h->write) {
-		cure_fix(m, c, word, *h->write ? end : text_skip(end), h->write);
+		cure_fix(m, word, *h->write ? end : text_skip(end), h->write);
 		if (!strcmp(h->write, "}"))
 			m->ps->missing_close++;
 		else if (!strncmp(h->write, "par", 3)) /* its blocks are none else */
-			c->mute = text_block_end(end);
+			m->mute = text_block_end(end);
 	}
-	return cure_help(c, h->help);
-}
-
-static bool misspelt(const struct mistake *m, struct cure *c, const char *word)
-{
-	const char *end = text_word_end(word);
-	const char *name = arena_strndup(m->ps->arena, word, (size_t)(end - word));
-	const char *near = diag_nearest(name, statements, sizeof(statements) / sizeof(*statements));
-
-	return near && cure_both(m, c, arena_printf(m->ps->arena, "did you mean `%s`?", near), word,
-				 end, near);
+	return cure_help(m, h->help);
 }
 
 /* Whether the token can end an expression: a word behind it is no statement's first. */
@@ -139,7 +133,7 @@ static bool ends_operand(int kind)
 	       kind == TOK_RANK || kind == TOK_N;
 }
 
-bool habit_statement(const struct mistake *m, struct cure *c)
+bool habit_statement(struct mistake *m)
 {
 	int before = m->ps->before.kind;
 	const char *word;
@@ -149,18 +143,126 @@ bool habit_statement(const struct mistake *m, struct cure *c)
 	    before == TOK_IMPLEMENTS)
 		return false;
 	word = mistake_text(m, m->ps->previous.span.lo);
-	c->span = m->ps->previous.span;
+	m->place = m->ps->previous.span;
 	if (ends_operand(before) && word_is_one_of(word, "mod")) {
-		c->message = "unexpected name `mod`, expected an operator";
-		return cure_both(m, c, "write `%`: the result is never negative", word,
+		m->message = "unexpected name `mod`, expected an operator";
+		return cure_both(m, "write `%`: the result is never negative", word,
 				 text_word_end(word), "%");
 	}
-	c->message = arena_printf(m->ps->arena, "unexpected name `%s`, expected a statement",
+	m->message = arena_printf(m->ps->arena, "unexpected name `%s`, expected a statement",
 				  parse_clip(m->ps, word, (size_t)(text_word_end(word) - word)));
-	if (declared(m, c, word) || known(m, c, word) || assigned(m, c, word) ||
-	    misspelt(m, c, word))
+	if (declared(m, word) || known(m, word) || assigned(m, word) ||
+	    cure_near(m, word, statements, sizeof(statements) / sizeof(*statements)))
 		return true;
 	return cure_help(
-		c, "a statement begins with a word of the language, such as send, recv, step, "
+		m, "a statement begins with a word of the language, such as send, recv, step, "
 		   "for or if; or it calls a proc: NAME(...)");
+}
+
+/* ---- send, recv, reduce and copy, written in another way ------------------------- */
+
+/* How an operation is written. */
+static const struct form {
+	int kind;
+	const char *word; /* between its two parts; NULL: there are two forms */
+	const char *text;
+} forms[] = {
+	{ TOK_SEND, "to", "the form is: send X to P" },
+	{ TOK_RECV, "from", "the form is: recv X from P" },
+	{ TOK_COPY, "into", "the form is: copy X into Y" },
+	{ TOK_REDUCE, NULL, "the forms are: reduce X from P, and: reduce X into Y" },
+};
+
+static const struct form *form_of(int kind)
+{
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+		if (forms[i].kind == kind)
+			return &forms[i];
+	return NULL;
+}
+
+/* Of the operation that the parser is in, going by what could follow. */
+static const struct form *form_here(const struct mistake *m)
+{
+	bool from = mistake_may(m, "from"), into = mistake_may(m, "into");
+
+	if (mistake_may(m, "to"))
+		return form_of(TOK_SEND);
+	if (from && into)
+		return form_of(TOK_REDUCE);
+	if (from)
+		return form_of(TOK_RECV);
+	return into ? form_of(TOK_COPY) : NULL;
+}
+
+/* The end of the text from `begin` to `end` without spaces there. */
+static const char *trimmed(const char *begin, const char *end)
+{
+	while (end > begin && end[-1] == ' ')
+		end--;
+	return end;
+}
+
+/* send(X, P) */
+static bool called(struct mistake *m)
+{
+	const struct form *f = form_of(m->ps->previous.kind);
+	const char *close, *comma, *first, *second;
+
+	if (!f || !mistake_got(m, "'('"))
+		return false;
+	close = text_closing(m->at);
+	comma = close && (f->kind == TOK_SEND || f->kind == TOK_RECV)
+			? text_find(m->at + 1, close, ",")
+			: NULL;
+	if (!comma || text_find(comma + 1, close, ","))
+		return cure_help(m, f->text);
+	first = text_skip(m->at + 1);
+	second = text_skip(comma + 1);
+	cure_fix(m, mistake_text(m, m->ps->previous.span.hi), close + 1,
+		 arena_printf(m->ps->arena, " %s %s %s",
+			      text_piece(m, first, trimmed(first, comma)), f->word,
+			      text_piece(m, second, trimmed(second, close))));
+	return cure_help(m, f->text);
+}
+
+/* data(0) */
+static bool parenthesized(struct mistake *m)
+{
+	const char *close = text_closing(m->at);
+
+	if (!mistake_got(m, "'('") || !mistake_may(m, "'['"))
+		return false;
+	if (close)
+		cure_fix(m, m->at, close + 1,
+			 arena_printf(m->ps->arena, "[%s]", text_piece(m, m->at + 1, close)));
+	return cure_help(m, "chunks stand in brackets: x[e], or x[lo..hi]");
+}
+
+/* Whether another sign or word stands where the form's own should. */
+static bool is_other_word(const struct mistake *m, const struct form *f)
+{
+	return mistake_got(m, "','") || mistake_got(m, "->") ||
+	       (mistake_got(m, "to") && f->kind == TOK_COPY) ||
+	       (mistake_got(m, "into") && f->kind == TOK_SEND);
+}
+
+bool habit_operation(struct mistake *m)
+{
+	const struct form *f = form_of(m->ps->previous.kind);
+
+	if (called(m))
+		return true;
+	if (f && word_is_one_of(m->got, "to from into")) /* send to P X */
+		return cure_help(m, f->text);
+	f = form_here(m);
+	if (!f)
+		return false;
+	if (parenthesized(m))
+		return true;
+	if (f->word && is_other_word(m, f))
+		cure_fix(m, m->at, mistake_text(m, m->span.hi),
+			 arena_printf(m->ps->arena, "%s%s", mistake_got(m, "','") ? " " : "",
+				      f->word));
+	return cure_help(m, f->text);
 }

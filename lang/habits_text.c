@@ -9,6 +9,11 @@
 
 #define FAR 4096
 
+const char *text_piece(const struct mistake *m, const char *from, const char *to)
+{
+	return arena_strndup(m->ps->arena, from, (size_t)(to - from));
+}
+
 const char *text_skip(const char *s)
 {
 	return s + strspn(s, " \t");
@@ -56,24 +61,15 @@ const char *text_block_end(const char *s)
 
 const char *text_closing(const char *s)
 {
-	const char *end = text_line_end(s);
-	int depth = 0;
-
-	for (; s < end; s++) {
-		if (*s == '(' || *s == '[')
-			depth++;
-		else if ((*s == ')' || *s == ']') && --depth == 0)
-			return s;
-	}
-	return NULL;
+	return text_find(s + 1, text_line_end(s), ")]");
 }
 
-const char *text_find(const char *from, const char *to, char c)
+const char *text_find(const char *from, const char *to, const char *any)
 {
 	int depth = 0;
 
 	for (; from < to; from++) {
-		if (*from == c && depth == 0)
+		if (depth == 0 && strchr(any, *from))
 			return from;
 		if (*from == '(' || *from == '[')
 			depth++;
@@ -96,29 +92,37 @@ struct span mistake_span(const struct mistake *m, const char *from, const char *
 			      src->base + (uint32_t)(to - src->text) };
 }
 
-void cure_fix(const struct mistake *m, struct cure *c, const char *from, const char *to,
-	      const char *text)
+void cure_fix(struct mistake *m, const char *from, const char *to, const char *text)
 {
-	c->where = mistake_span(m, from, to);
-	c->text = text;
+	m->where = mistake_span(m, from, to);
+	m->text = text;
 }
 
-bool cure_help(struct cure *c, const char *help)
+bool cure_help(struct mistake *m, const char *help)
 {
-	c->help = help;
+	m->help = help;
 	return true;
 }
 
-bool cure_both(const struct mistake *m, struct cure *c, const char *help, const char *from,
-	       const char *to, const char *text)
+bool cure_both(struct mistake *m, const char *help, const char *from, const char *to,
+	       const char *text)
 {
-	cure_fix(m, c, from, to, text);
-	return cure_help(c, help);
+	cure_fix(m, from, to, text);
+	return cure_help(m, help);
 }
 
-bool cure_token(const struct mistake *m, struct cure *c, const char *help, const char *text)
+bool cure_token(struct mistake *m, const char *help, const char *text)
 {
-	return cure_both(m, c, help, m->at, mistake_text(m, m->span.hi), text);
+	return cure_both(m, help, m->at, mistake_text(m, m->span.hi), text);
+}
+
+bool cure_near(struct mistake *m, const char *word, const char *const *words, size_t n)
+{
+	const char *end = text_word_end(word);
+	const char *near = diag_nearest(text_piece(m, word, end), words, n);
+
+	return near && cure_both(m, arena_printf(m->ps->arena, "did you mean `%s`?", near), word,
+				 end, near);
 }
 
 /* ---- tokens ----------------------------------------------------------------------------- */

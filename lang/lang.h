@@ -36,6 +36,9 @@ struct module *lang_load_text(struct front *f, const char *name, const char *tex
  *  pointers. O(n). */
 const char *lang_intern(struct module *m, const char *s, size_t n);
 
+/** A symbol, of the next number. */
+struct symbol *lang_symbol(struct module *m, enum symbol_kind kind, struct ident name);
+
 /** Resolves all names. Reports; the tree is fully resolved if no error was added. */
 void lang_resolve(struct front *f, struct module *m);
 

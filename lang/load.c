@@ -10,7 +10,6 @@
  */
 #include "lang/parse_support.h"
 #include "lang/parse.h"
-#include "lang/read.h"
 #include "lang/scan.h"
 
 #include <limits.h>
@@ -21,38 +20,32 @@ extern const char lang_prelude[];
 
 /* ---- names ------------------------------------------------------------------------- */
 
-struct intern {
-	struct name **slots;
-	size_t nslots, n;
-};
-
-static void rehash(struct arena *a, struct intern *t)
+static void rehash(struct module *m)
 {
-	size_t nslots = t->nslots ? 4 * t->nslots : 256;
-	struct name **slots = ARENA_ARRAY(a, struct name *, nslots);
+	size_t cap = m->capnames ? 4 * m->capnames : 256;
+	struct name **names = ARENA_ARRAY(m->arena, struct name *, cap);
 
-	for (size_t i = 0; i < t->nslots; i++)
-		for (struct name *e = t->slots[i], *next; e; e = next) {
+	for (size_t i = 0; i < m->capnames; i++)
+		for (struct name *e = m->names[i], *next; e; e = next) {
 			next = e->next;
-			e->next = slots[e->hash & (nslots - 1)];
-			slots[e->hash & (nslots - 1)] = e;
+			e->next = names[e->hash & (cap - 1)];
+			names[e->hash & (cap - 1)] = e;
 		}
-	t->slots = slots;
-	t->nslots = nslots;
+	m->names = names;
+	m->capnames = cap;
 }
 
 const char *lang_intern(struct module *m, const char *s, size_t n)
 {
-	struct intern *t = m->names;
 	uint32_t hash = 2166136261u;
 	struct name *e, **slot;
 
 	for (size_t i = 0; i < n; i++)
 		hash = (hash ^ (unsigned char)s[i]) * 16777619u;
 	hash ^= hash >> 15;
-	if (t->n >= t->nslots)
-		rehash(m->arena, t);
-	slot = &t->slots[hash & (t->nslots - 1)];
+	if (m->nnames >= m->capnames)
+		rehash(m);
+	slot = &m->names[hash & (m->capnames - 1)];
 	for (e = *slot; e; e = e->next)
 		if (e->hash == hash && e->n == n && memcmp(e->s, s, n) == 0)
 			return e->s;
@@ -60,7 +53,7 @@ const char *lang_intern(struct module *m, const char *s, size_t n)
 	*e = (struct name){ .next = *slot, .hash = hash, .n = n };
 	memcpy(e->s, s, n);
 	*slot = e;
-	t->n++;
+	m->nnames++;
 	return e->s;
 }
 
@@ -110,52 +103,31 @@ struct unit *parse_once(struct front *f, struct module *m, struct source *src, s
 	return u;
 }
 
-static struct unit *parse_source(struct front *f, struct module *m, struct source *src)
-{
-	struct parse ps;
-	struct unit *u = parse_once(f, m, src, &ps);
-
-	parse_try_fixes(&ps);
-	return u;
-}
-
 /* ---- the module --------------------------------------------------------------------------- */
-
-/* A file whose imports are being read. */
-struct loading {
-	struct unit *unit;
-	struct decl *next; /* its first declaration that was not looked at */
-};
 
 struct loader {
 	struct front *front;
 	struct module *module;
 	struct unit **tail;
-	struct loading *stack;
-	uint32_t n, cap;
-	struct unit **seen; /* all units with a path */
-	uint32_t nseen, capseen;
+	struct unit *open;   /* those whose imports are being read, the last one first */
+	struct unit *newest; /* all that were read */
 };
 
 struct module *lang_module(struct front *f)
 {
-	return ARENA_MAKE(f->arena, struct module, .arena = f->arena,
-			  .names = ARENA_NEW(f->arena, struct intern));
+	return ARENA_MAKE(f->arena, struct module, .arena = f->arena);
 }
 
-static void add_unit(struct loader *l, struct unit *u)
+static struct unit *parse_source(struct loader *l, struct source *src)
 {
-	*l->tail = u;
-	l->tail = &u->next;
-}
+	struct parse ps;
+	struct unit *u = parse_once(l->front, l->module, src, &ps);
 
-static void push(struct loader *l, struct unit *u)
-{
-	struct loading entry = { u, u->decls };
-
-	ARENA_PUSH(l->front->arena, l->stack, l->n, l->cap) = entry;
-	if (u->source->path)
-		ARENA_PUSH(l->front->arena, l->seen, l->nseen, l->capseen) = u;
+	parse_try_fixes(&ps);
+	u->todo = u->decls;
+	u->older = l->newest;
+	u->next = l->open;
+	return l->newest = l->open = u;
 }
 
 /* The canonical path, in the arena; NULL if there is no such file. */
@@ -177,39 +149,33 @@ static bool is_below(struct arena *a, const char *dir, const char *path)
 /* All texts together have more than the space of offsets. */
 static const struct unread no_room = { .why = "all sources together have 4 GiB or more" };
 
-static struct unit *parse_text(struct loader *l, const char *name, const char *path,
-			       const struct text *text, struct unread *no)
+static struct unit *parse_text(struct loader *l, struct source text, struct unread *no)
 {
 	/* Some editors put a byte order mark before a text. */
-	size_t skip = text->n >= 3 && !memcmp(text->p, "\xef\xbb\xbf", 3) ? 3 : 0;
-	struct source *src = source_adopt(l->front->sources, name, text->p + skip, text->n - skip);
-	struct unit *u;
+	uint32_t skip = text.len >= 3 && !memcmp(text.text, "\xef\xbb\xbf", 3) ? 3 : 0;
+	struct source *src;
 
-	if (!src) {
-		*no = no_room;
-		return NULL;
-	}
-	src->path = path;
-	src->is_file = text->is_file;
-	src->file = text->file;
-	src->installed = is_below(l->front->arena, l->front->installed_dir, path);
-	u = parse_source(l->front, l->module, src);
-	push(l, u);
-	return u;
+	text.text += skip;
+	text.len -= skip;
+	text.installed = is_below(l->front->arena, l->front->installed_dir, text.path);
+	src = source_adopt(l->front->sources, text);
+	if (src)
+		return parse_source(l, src);
+	*no = no_room;
+	return NULL;
 }
 
 /* Parses the file, if it is not parsed yet. NULL and *no: it cannot be read. */
 static struct unit *open_unit(struct loader *l, const char *path, struct unread *no)
 {
 	struct arena *a = l->front->arena;
-	const char *real = canonical(a, path);
-	struct text text;
+	struct source text = { .name = path, .path = canonical(a, path) };
 
-	for (uint32_t i = 0; real && i < l->nseen; i++)
-		if (strcmp(l->seen[i]->source->path, real) == 0)
-			return l->seen[i];
+	for (struct unit *u = l->newest; text.path && u; u = u->older)
+		if (u->source->path && strcmp(u->source->path, text.path) == 0)
+			return u;
 	*no = read_file(a, path, &text);
-	return no->why ? NULL : parse_text(l, path, real, &text, no);
+	return no->why ? NULL : parse_text(l, text, no);
 }
 
 /* dir(`of`)/path, or path itself if it is absolute or `of` has no directory. */
@@ -222,15 +188,19 @@ static const char *beside(struct arena *a, const char *of, const char *path)
 	return arena_printf(a, "%.*s%s", (int)(slash - of + 1), of, path);
 }
 
-/* `tried` has nothing: says so, and whether a name was cut short. */
-static void not_found(struct loader *l, const struct decl *d, const char *why,
-		      const char *const *tried, uint32_t n)
+/* What the import names cannot be read, or is not there: then `tried` has nothing, and
+ * perhaps a name was cut short. */
+static void not_read(struct loader *l, const struct decl *d, const struct unread *no,
+		     const char *const *tried, uint32_t n)
 {
 	struct diags *diags = l->front->diags;
-	struct diag *g = diag_add(diags, SEV_ERROR, 201, d->text_span, NO_RANK,
-				  "cannot read '%s': %s", d->path, why);
+	struct diag *g =
+		diag_add(diags, SEV_ERROR, 201, d->text_span, NO_RANK, "cannot read '%s': %s",
+			 no->absent ? d->path : tried[n - 1], no->why);
 	bool found = false;
 
+	if (!no->absent)
+		return;
 	for (uint32_t i = 0; i < n; i++)
 		diag_note(diags, g, (struct span){ 0 }, "it is not at '%s'", tried[i]);
 	for (uint32_t i = 0; i < n && !found; i++)
@@ -267,68 +237,65 @@ static struct unit *import(struct loader *l, const struct decl *d)
 
 		if (u)
 			return u;
-		if (!no.absent) {
-			diag_add(l->front->diags, SEV_ERROR, 201, d->text_span, NO_RANK,
-				 "cannot read '%s': %s", path, no.why);
-			return NULL;
-		}
 		ARENA_PUSH(a, tried, n, cap) = path;
-		if (d->path[0] == '/' || !dirs || !*dirs) {
-			not_found(l, d, no.why, tried, n);
+		if (!no.absent || d->path[0] == '/' || !dirs || !*dirs) {
+			not_read(l, d, &no, tried, n);
 			return NULL;
 		}
 		path = arena_printf(a, "%s/%s", *dirs++, d->path);
 	}
 }
 
-/* Reads what the units on the stack import, and lists each after its imports. */
+/* Reads what the open units import, and lists each after its imports. */
 static void read_imports(struct loader *l)
 {
-	while (l->n) {
-		struct loading *top = &l->stack[l->n - 1];
-		struct decl *d = top->next;
+	while (l->open) {
+		struct unit *u = l->open;
+		struct decl *d = u->todo;
 
-		if (!d) {
-			add_unit(l, top->unit);
-			l->n--;
+		if (d) {
+			u->todo = d->next;
+			if (d->kind == D_IMPORT && !l->front->only_main)
+				d->imported = import(l, d);
 			continue;
 		}
-		top->next = d->next;
-		if (d->kind == D_IMPORT && !l->front->only_main)
-			d->imported = import(l, d); /* may move the stack */
+		l->open = u->next;
+		u->next = NULL;
+		*l->tail = u;
+		l->tail = &u->next;
 	}
 }
 
-static struct unit *start(struct loader *l, struct front *f)
+static bool start(struct loader *l, struct front *f)
 {
-	struct source *src;
-	struct unit *prelude;
+	struct source *src =
+		source_add(f->sources, "<prelude>", lang_prelude, strlen(lang_prelude));
 
 	*l = (struct loader){ .front = f, .module = lang_module(f) };
 	l->tail = &l->module->units;
-	src = source_add(f->sources, "<prelude>", lang_prelude, strlen(lang_prelude));
 	if (!src)
-		return NULL;
+		return false;
 	src->prelude = true;
-	prelude = parse_source(f, l->module, src);
-	add_unit(l, prelude);
-	return prelude;
+	parse_source(l, src);
+	read_imports(l);
+	return true;
 }
 
-static struct module *finish(struct loader *l, struct unit *u)
+/* The module of that main file. Without one it is told why it cannot be read, and NULL. */
+static struct module *finish(struct loader *l, struct unit *u, const char *name,
+			     const struct unread *no)
 {
+	struct diags *diags = l->front->diags;
+	struct diag *g;
+
 	l->module->main = u;
 	read_imports(l);
-	return l->module;
-}
-
-static struct module *cannot_read(struct front *f, const char *name, const struct unread *no)
-{
-	struct diag *g = diag_add(f->diags, SEV_ERROR, 0, (struct span){ 0 }, NO_RANK,
-				  "cannot read %s: %s", name, no->why);
-
+	if (u)
+		return l->module;
+	g = diag_add(diags, SEV_ERROR, 0, (struct span){ 0 }, NO_RANK, "cannot read %s: %s", name,
+		     no->why);
 	if (no->help)
-		diag_help(f->diags, g, "%s", no->help);
+		diag_help(diags, g, "%s", no->help);
 	return NULL;
 }
 
@@ -336,32 +303,31 @@ struct module *lang_load(struct front *f, const char *path)
 {
 	bool is_stdin = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
 	const char *name = is_stdin ? "standard input" : arena_printf(f->arena, "'%s'", path);
+	struct source text = { .name = "<stdin>" };
 	struct unread no = no_room;
 	struct unit *u = NULL;
 	struct loader l;
-	struct text text;
 
-	if (!start(&l, f))
-		return cannot_read(f, name, &no);
-	if (is_stdin) {
+	if (start(&l, f) && is_stdin) {
 		no = read_stdin(f->arena, &text);
-		if (!no.why)
-			u = parse_text(&l, "<stdin>", NULL, &text, &no);
-	} else {
+		u = no.why ? NULL : parse_text(&l, text, &no);
+	} else if (l.newest) {
 		u = open_unit(&l, path, &no);
 	}
-	return u ? finish(&l, u) : cannot_read(f, name, &no);
+	return finish(&l, u, name, &no);
 }
 
 struct module *lang_load_text(struct front *f, const char *name, const char *bytes, size_t len)
 {
-	struct text text = { .n = len, .p = arena_alloc(f->arena, len + 2) };
+	char *copy = arena_alloc(f->arena, len + 2);
+	struct source text = { .name = name, .text = copy, .len = (uint32_t)len };
 	struct unread no = no_room;
+	struct unit *u = NULL;
 	struct loader l;
-	struct unit *u;
 
 	if (len)
-		memcpy(text.p, bytes, len);
-	u = start(&l, f) ? parse_text(&l, name, NULL, &text, &no) : NULL;
-	return u ? finish(&l, u) : cannot_read(f, name, &no);
+		memcpy(copy, bytes, len);
+	if (start(&l, f) && len <= UINT32_MAX)
+		u = parse_text(&l, text, &no);
+	return finish(&l, u, name, &no);
 }

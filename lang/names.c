@@ -23,7 +23,7 @@ static void define_unit(struct resolver *r, struct unit *u)
 		switch (d->kind) {
 		case D_IMPORT: break;
 		case D_LET:
-		case D_FN: names_define(r, SPACE_VALUE, d->body->name, d->body->var, d); break;
+		case D_FN: names_define(r, SPACE_VALUE, d->name, d->body->var, d); break;
 		case D_CONTRACT: names_define(r, SPACE_CONTRACT, d->name, NULL, d); break;
 		case D_TOPOLOGY: names_define(r, SPACE_TOPOLOGY, d->name, NULL, d); break;
 		case D_PROC:
@@ -32,32 +32,37 @@ static void define_unit(struct resolver *r, struct unit *u)
 	}
 }
 
-/* Defines what `unit` imports, in turn: `list` has the units yet to be looked at,
- * and `mark` is on those that were. In the order of the module, so that two files
- * that do not go together are reported alike wherever they meet. */
-static void define_imports(struct resolver *r, struct unit *unit, struct unit **list, uint32_t mark)
+uint32_t names_reach(struct resolver *r, struct unit *unit)
 {
 	uint32_t n = 0;
 
-	unit->mark = mark;
-	list[n++] = unit;
+	unit->mark = ++r->mark;
+	r->reach[n++] = unit;
 	for (uint32_t i = 0; i < n; i++)
-		for (struct decl *d = list[i]->decls; d; d = d->next) {
+		for (struct decl *d = r->reach[i]->decls; d; d = d->next) {
 			struct unit *u = d->kind == D_IMPORT ? d->imported : NULL;
 
-			if (!u || u->mark == mark)
+			if (!u || u->mark == r->mark)
 				continue;
-			u->mark = mark;
-			list[n++] = u;
+			u->mark = r->mark;
+			r->reach[n++] = u;
 		}
+	return n;
+}
+
+/* Defines what `unit` imports, in the order of the module, so that two files that do
+ * not go together are reported alike wherever they meet. */
+static void define_imports(struct resolver *r, struct unit *unit)
+{
+	uint32_t n = names_reach(r, unit);
+
 	for (struct unit *u = r->m->units; u && n > 1; u = u->next)
-		if (u->mark == mark && u != unit)
+		if (u->mark == r->mark && u != unit)
 			define_unit(r, u);
 }
 
 /* Walks one unit's declarations, with all that it sees in scope. */
-static void resolve_unit(struct resolver *r, struct unit *unit, struct unit **list, uint32_t mark,
-			 bool second)
+static void resolve_unit(struct resolver *r, struct unit *unit, bool second)
 {
 	struct unit *prelude = r->m->units;
 
@@ -66,7 +71,7 @@ static void resolve_unit(struct resolver *r, struct unit *unit, struct unit **li
 	if (prelude->source->prelude && prelude != unit)
 		define_unit(r, prelude);
 	names_enter(r);
-	define_imports(r, unit, list, mark);
+	define_imports(r, unit);
 	define_unit(r, unit);
 	for (struct decl *d = unit->decls; d; d = d->next)
 		if ((d->kind == D_PROC || d->kind == D_SCHEDULE) == second)
@@ -77,18 +82,20 @@ static void resolve_unit(struct resolver *r, struct unit *unit, struct unit **li
 
 void lang_resolve(struct front *f, struct module *m)
 {
-	struct resolver *r =
-		ARENA_MAKE(m->arena, struct resolver, .f = f, .m = m, .arena = m->arena,
-			   .d = f->diags, .suggest_work = SUGGEST_WORK);
-	struct unit **list;
+	struct resolver *r = ARENA_MAKE(m->arena, struct resolver, .m = m, .arena = m->arena,
+					.d = f->diags, .suggest_work = SUGGEST_WORK);
 	uint32_t n = 0;
 
-	for (const struct unit *u = m->units; u; u = u->next)
-		n++;
-	list = ARENA_ARRAY(m->arena, struct unit *, n);
+	for (const struct unit *u = m->units; u; u = u->next, n++)
+		for (const struct decl *d = u->decls; d; d = d->next)
+			if (d->kind == D_LET || d->kind == D_FN)
+				r->nodes = d->body->var->node =
+					ARENA_MAKE(m->arena, struct node, .symbol = d->body->var,
+						   .next = r->nodes);
+	r->reach = ARENA_ARRAY(m->arena, struct unit *, n);
 	for (int second = 0; second < 2; second++)
 		for (struct unit *u = m->units; u; u = u->next)
-			resolve_unit(r, u, list, ++r->mark, second);
+			resolve_unit(r, u, second);
 	names_graph(r);
 	if (!f->diags->errors && diag_warns(f->diags, W_UNUSED))
 		names_unused(r);

@@ -1,21 +1,11 @@
 /*
- * Inside the resolver: what names.c, names_scope.c, names_decl.c, names_body.c
- * and names_graph.c share. Nobody else includes this.
+ * Inside the resolver: what names.c, names_scope.c, names_decl.c, names_body.c,
+ * names_graph.c and unused.c share. Nobody else includes this.
  */
 #ifndef CCS_LANG_NAMES_H
 #define CCS_LANG_NAMES_H
 
 #include "lang/lang.h"
-
-/* ccs(5) 3: contracts, topologies and what can be run have name spaces of their own. */
-enum space {
-	SPACE_VALUE,
-	SPACE_CONTRACT,
-	SPACE_TOPOLOGY,
-	SPACE_RUN,
-	SPACE_PARAM, /* a callee's parameters, while what is behind a ';' is walked */
-	SPACE_GIVEN  /* those that have a value there */
-};
 
 /* What a use of a name wants to find: bits. */
 enum want {
@@ -33,19 +23,13 @@ enum want {
 struct def {
 	struct def *hidden; /* the outer definition of the same name that this one hides */
 	struct def *below;  /* the one defined before it: the stack of all in scope */
-	struct slot *slot;
+	enum space space;
+	const char *name;
 	struct symbol *sym; /* SPACE_VALUE */
 	struct decl *decl;  /* other spaces; and the declaration of a value of a file */
 	struct span span;
+	struct span given; /* SPACE_PARAM: where it gets a value */
 	uint32_t depth;
-};
-
-/* A name in a name space, and its innermost definition. */
-struct slot {
-	struct slot *next; /* of the same name */
-	const char *name;
-	enum space space;
-	struct def *top; /* NULL: none in scope */
 };
 
 /* A file's let or fn that is used where `rank` may not be. */
@@ -55,12 +39,26 @@ struct rankless_use {
 	const char *what;
 };
 
+/* A file's let or fn, and what it uses of these: names_graph.c. */
+struct node {
+	const struct symbol *symbol;
+	struct node *next; /* of all */
+	struct edge *uses;
+	struct edge *todo;   /* of these, those to follow yet */
+	struct node *user;   /* from where the walk came */
+	struct node *before; /* the one seen before it whose component is not complete */
+	uint32_t number;     /* in the order of discovery, from 1; 0: not seen */
+	uint32_t low;
+	bool closed; /* its component is complete */
+	bool rank;   /* uses rank */
+};
+
 struct edge {
-	uint32_t from, to; /* ids of symbols */
+	struct edge *next;
+	struct node *to;
 };
 
 struct resolver {
-	struct front *f;
 	struct module *m;
 	struct arena *arena;
 	struct diags *d;
@@ -73,34 +71,35 @@ struct resolver {
 	uint32_t capcandidates;
 	uint64_t suggest_work; /* what may still be spent on "did you mean" */
 
-	uint32_t mark; /* of the last walk over imports */
+	struct unit **reach; /* what the last walk over imports found */
+	uint32_t mark;	     /* of that walk */
 
 	/* where the walk is */
 	struct unit *unit;
 	bool no_topology; /* that of the declaration is unknown: so are its names */
 	const struct decl *other_topology; /* declaration that lacks one, as was reported */
 	struct decl *owner;		   /* whose symbols are walked, or NULL: the file's */
-	const struct symbol *node;	   /* the file's let or fn whose text is walked, or NULL */
+	struct node *node;		   /* the file's let or fn whose text is walked, or NULL */
 	const char *rankless;	   /* "a buffer's count": `rank` may not stand there; or NULL */
 	struct decl *counts;	   /* contract whose counts are walked: new names are counts */
 	struct buffer_def *sizes;  /* buffer whose sizes are walked: a new name is the index */
 	const char *free_index[2]; /* of the left side of an ensures, where they are not known:
 					   its condition, and each other; or NULL */
 
-	/* names_graph.c: what the lets and fns of files use */
-	struct edge *edges;
-	uint32_t nedges, capedges;
-	const struct symbol **rank_users; /* have `rank` in their text */
-	uint32_t nrank_users, caprank_users;
+	struct node *nodes; /* the lets and fns of files */
 	struct rankless_use *uses;
 	uint32_t nuses, capuses;
 };
 
-/* An error at a place; a note where a name is defined. */
+/* An error at a place; the same, with a note where the name is defined. */
 #define NAMES_ERROR(r, code, span, ...) \
 	diag_add((r)->d, SEV_ERROR, (code), (span), NO_RANK, __VA_ARGS__)
-#define NAMES_DEFINED(r, diag, span, name) \
-	diag_note((r)->d, (diag), (span), "`%s` is defined here", (name))
+#define NAMES_MISUSED(r, code, span, name, defined, ...) \
+	diag_note((r)->d, NAMES_ERROR(r, code, span, __VA_ARGS__), (defined), \
+		  "`%s` is defined here", (name))
+
+/* names.c: into r->reach, the unit and all that it imports, in turn; their number */
+uint32_t names_reach(struct resolver *r, struct unit *unit);
 
 /* names_scope.c */
 void names_enter(struct resolver *r);
@@ -120,16 +119,6 @@ const char *names_near(struct resolver *r, const char *name, const char *const *
 /* "; did you mean `x`?" or "" */
 const char *names_hint(struct resolver *r, const char *near);
 enum builtin names_builtin(const char *name);
-/* Makes the symbol of a name that its use defines. */
-struct symbol *names_symbol(struct resolver *r, enum symbol_kind kind, struct ident name);
-
-/* names_hint.c: what to write for a name that nothing defines */
-/* "ring or line": the topologies that bring the name; NULL: none, or it was looked for
- * too often. */
-const char *names_topologies(struct resolver *r, const char *name);
-bool names_is_known(const char *name, enum want want);
-void names_help(struct resolver *r, struct diag *g, struct ident name, enum want want,
-		const char *near);
 
 /* names_body.c */
 void names_expr(struct resolver *r, struct expr *e);
@@ -142,12 +131,9 @@ void names_wrong_indices(struct resolver *r, const struct ref *ref);
 void names_block(struct resolver *r, struct stmt *body);
 void names_fn(struct resolver *r, struct fn_def *fn);
 
-/* names_call.c: E0203 */
 /* `what`, such as "topology ", of that name takes so many arguments. */
 void names_wrong_number(struct resolver *r, const char *what, struct ident name, uint32_t taken,
 			uint32_t given, struct span defined);
-void names_call_fn(struct resolver *r, struct expr *e);
-void names_call(struct resolver *r, struct stmt *s);
 /* The bindings behind a ';': names are those of the callee's parameters. */
 void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
 		    struct span at, const char *rankless);

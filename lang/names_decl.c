@@ -124,7 +124,7 @@ static bool is_free(const struct expr *index)
 
 static struct symbol *free_index(struct resolver *r, struct expr *index)
 {
-	index->sym = names_symbol(r, SYM_INDEX, index->name);
+	index->sym = lang_symbol(r->m, SYM_INDEX, index->name);
 	names_own(r, index->sym);
 	return index->sym;
 }
@@ -196,7 +196,7 @@ static void check_counts(struct resolver *r, const struct decl *d, uint32_t firs
 			known[given(b->blocks)->id - first] = true;
 	}
 	for (const struct def *def = r->top; def && def->depth == r->depth; def = def->below) {
-		if (def->slot->space != SPACE_VALUE || def->sym->kind != SYM_COUNT ||
+		if (def->space != SPACE_VALUE || def->sym->kind != SYM_COUNT ||
 		    known[def->sym->id - first])
 			continue;
 		NAMES_ERROR(r, 201, def->span,
@@ -248,9 +248,9 @@ static void check_buffers(struct resolver *r, const struct decl *d)
 		given++;
 	for (; want; want = want->next)
 		taken++;
-	g = NAMES_ERROR(r, 203, d->contract_name.span, "contract `%s` has %u buffer%s, not %u",
-			d->contract->name.name, taken, taken == 1 ? "" : "s", given);
-	NAMES_DEFINED(r, g, d->contract->name.span, d->contract->name.name);
+	NAMES_MISUSED(r, 203, d->contract_name.span, d->contract->name.name, d->contract->name.span,
+		      "contract `%s` has %u buffer%s, not %u", d->contract->name.name, taken,
+		      taken == 1 ? "" : "s", given);
 }
 
 static void resolve_implements(struct resolver *r, struct decl *d)
@@ -328,7 +328,7 @@ void names_decl(struct resolver *r, struct decl *d)
 	bool of_file = d->kind == D_LET || d->kind == D_FN;
 
 	r->owner = of_file ? NULL : d;
-	r->node = of_file ? d->body->var : NULL;
+	r->node = of_file ? d->body->var->node : NULL;
 	switch (d->kind) {
 	case D_IMPORT: break;
 	case D_LET: names_expr(r, d->body->e); break;

@@ -3,9 +3,13 @@
  *
  * Each name has a stack of definitions for each name space, innermost on top;
  * entering and leaving a scope pushes and pops. So a lookup is O(1) however deep
- * the scopes are, and leaving costs what was defined. Suggestions compare with every name in scope: their whole work is
- * bounded, and a text with too many mistakes gets the later ones without.
+ * the scopes are, and leaving costs what was defined. A name that means none gets help
+ * and a fix, where it is one that others have for what is here always (size for N), one
+ * of a topology that the schedule is not on, or nearly one that is in sight. This looks at
+ * all names in scope: the whole work of it is bounded (SUGGEST_WORK, names.c), and a text
+ * with too many mistakes gets the later ones without.
  */
+#include "lang/keywords.h"
 #include "lang/names.h"
 
 #include <string.h>
@@ -15,30 +19,19 @@ static struct name *name_of(const char *s)
 	return (struct name *)(uintptr_t)(s - offsetof(struct name, s));
 }
 
-static struct slot *slot_of(enum space space, const char *name)
-{
-	struct slot *slot = name_of(name)->slots;
-
-	while (slot && slot->space != space)
-		slot = slot->next;
-	return slot;
-}
-
 struct def *names_find(enum space space, const char *name)
 {
-	struct slot *slot = slot_of(space, name);
-
-	return slot ? slot->top : NULL;
+	return name_of(name)->top[space];
 }
 
 /* Of a file's let or fn: names_graph wants to know where. */
 static void note_use(struct resolver *r, const struct symbol *sym, struct span span)
 {
-	if (sym->owner || (sym->kind != SYM_LET && sym->kind != SYM_FN))
+	if (!sym->node)
 		return;
 	if (r->node)
-		ARENA_PUSH(r->arena, r->edges, r->nedges, r->capedges) =
-			(struct edge){ .from = r->node->id, .to = sym->id };
+		r->node->uses =
+			ARENA_MAKE(r->arena, struct edge, .next = r->node->uses, .to = sym->node);
 	if (r->rankless)
 		ARENA_PUSH(r->arena, r->uses, r->nuses, r->capuses) =
 			(struct rankless_use){ .sym = sym, .span = span, .what = r->rankless };
@@ -47,10 +40,10 @@ static void note_use(struct resolver *r, const struct symbol *sym, struct span s
 /* A definition's own text is no use of it. */
 static void use(struct resolver *r, const struct def *def, struct span span)
 {
-	if (def->sym && def->sym != r->node)
-		def->sym->used = true;
-	if (def->sym)
+	if (def->sym) {
+		def->sym->used |= !r->node || def->sym->node != r->node;
 		note_use(r, def->sym, span);
+	}
 	if (!def->decl || def->decl == r->owner)
 		return;
 	def->decl->used = true;
@@ -68,7 +61,7 @@ void names_leave(struct resolver *r)
 	while (r->top && r->top->depth == r->depth) {
 		struct def *def = r->top;
 
-		def->slot->top = def->hidden;
+		name_of(def->name)->top[def->space] = def->hidden;
 		r->top = def->below;
 		def->below = r->spare;
 		r->spare = def;
@@ -81,11 +74,9 @@ static bool same_text(const struct decl *a, const struct decl *b)
 {
 	size_t n;
 
-	if (a == b)
-		return true;
 	if (!a || !b || a->source == b->source || a->kind != b->kind ||
 	    a->span.hi - a->span.lo != b->span.hi - b->span.lo)
-		return false;
+		return a == b;
 	n = a->span.hi - a->span.lo;
 	return memcmp(a->source->text + (a->span.lo - a->source->base),
 		      b->source->text + (b->span.lo - b->source->base), n) == 0;
@@ -109,21 +100,14 @@ static void report_twice(struct resolver *r, const struct def *first, struct ide
 void names_define(struct resolver *r, enum space space, struct ident name, struct symbol *sym,
 		  struct decl *decl)
 {
-	struct slot *slot;
-	struct def *def;
+	struct def **top, *def;
 
 	if (!name.name)
 		return;
-	slot = slot_of(space, name.name);
-	if (!slot) {
-		slot = ARENA_MAKE(r->arena, struct slot, .next = name_of(name.name)->slots,
-				  .name = name.name, .space = space);
-		name_of(name.name)->slots = slot;
-	}
-	def = slot->top;
-	if (def && def->depth == r->depth) {
-		if (!decl || !same_text(def->decl, decl))
-			report_twice(r, def, name, decl);
+	top = &name_of(name.name)->top[space];
+	if (*top && (*top)->depth == r->depth) {
+		if (!decl || !same_text((*top)->decl, decl))
+			report_twice(r, *top, name, decl);
 		return;
 	}
 	def = r->spare;
@@ -131,27 +115,21 @@ void names_define(struct resolver *r, enum space space, struct ident name, struc
 		r->spare = def->below;
 	else
 		def = ARENA_NEW(r->arena, struct def);
-	*def = (struct def){ .hidden = slot->top,
+	*def = (struct def){ .hidden = *top,
 			     .below = r->top,
-			     .slot = slot,
+			     .space = space,
+			     .name = name.name,
 			     .sym = sym,
 			     .decl = decl,
 			     .span = name.span,
 			     .depth = r->depth };
-	slot->top = def;
-	r->top = def;
+	*top = r->top = def;
 }
 
 void names_own(struct resolver *r, struct symbol *sym)
 {
 	sym->owner = r->owner;
 	names_define(r, SPACE_VALUE, (struct ident){ sym->name, sym->span }, sym, NULL);
-}
-
-struct symbol *names_symbol(struct resolver *r, enum symbol_kind kind, struct ident name)
-{
-	return ARENA_MAKE(r->arena, struct symbol, .kind = kind, .name = name.name,
-			  .span = name.span, .id = r->m->nsymbols++);
 }
 
 static const char *const builtins[] = {
@@ -170,55 +148,59 @@ enum builtin names_builtin(const char *name)
 
 /* ---- E0201 ---------------------------------------------------------------------- */
 
-/* The one of WANT_... that the definition is; 0: another. */
-static int kind_of(const struct def *def)
+/* What a use can want, and where that is found. */
+static const struct kind {
+	enum want want;
+	enum space space;
+	const char *text;
+} kinds[] = {
+	{ WANT_NUMBER, SPACE_VALUE, "a number" },
+	{ WANT_BUFFER, SPACE_VALUE, "a buffer" },
+	{ WANT_TABLE, SPACE_VALUE, "a table" },
+	{ WANT_ARG, SPACE_VALUE, "a buffer or a number" },
+	{ WANT_FN, SPACE_VALUE, "a function" },
+	{ WANT_RUN, SPACE_RUN, "a proc or a schedule" },
+	{ WANT_TOPOLOGY, SPACE_TOPOLOGY, "a topology" },
+	{ WANT_CONTRACT, SPACE_CONTRACT, "a contract" },
+};
+
+enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+
+static const struct kind *find_kind(enum want want)
 {
-	switch (def->slot->space) {
-	case SPACE_VALUE:
+	const struct kind *k = kinds;
+
+	while (k->want != want)
+		k++;
+	return k;
+}
+
+/* The one of WANT_... that the definition is; 0: another. */
+static enum want kind_of(const struct def *def)
+{
+	if (def->space == SPACE_VALUE)
 		return def->sym->kind == SYM_FN	      ? WANT_FN
 		       : def->sym->kind == SYM_BUFFER ? WANT_BUFFER
 		       : symbol_is_table(def->sym)    ? WANT_TABLE
 						      : WANT_NUMBER;
-	case SPACE_CONTRACT: return WANT_CONTRACT;
-	case SPACE_TOPOLOGY: return WANT_TOPOLOGY;
-	case SPACE_RUN: return WANT_RUN;
-	case SPACE_PARAM:
-	case SPACE_GIVEN: return 0;
-	}
-	return 0;
-}
-
-static const char *kind_text(int kind)
-{
-	switch ((enum want)kind) {
-	case WANT_NUMBER: return "a number";
-	case WANT_BUFFER: return "a buffer";
-	case WANT_FN: return "a function";
-	case WANT_ARG: return "a buffer or a number";
-	case WANT_TABLE: return "a table";
-	case WANT_CONTRACT: return "a contract";
-	case WANT_TOPOLOGY: return "a topology";
-	case WANT_RUN: return "a proc or a schedule";
-	}
-	return "";
+	for (size_t i = 0; i < KINDS; i++)
+		if (kinds[i].space == def->space)
+			return kinds[i].want;
+	return (enum want)0;
 }
 
 static const char *described(const struct def *def)
 {
-	if (def->slot->space == SPACE_RUN)
+	if (def->space == SPACE_RUN)
 		return def->decl->kind == D_PROC ? "a proc" : "a schedule";
-	return kind_text(kind_of(def));
+	return find_kind(kind_of(def))->text;
 }
 
 struct def *names_wanted(struct resolver *r, struct ident name, enum want want)
 {
-	enum space space = want == WANT_CONTRACT   ? SPACE_CONTRACT
-			   : want == WANT_TOPOLOGY ? SPACE_TOPOLOGY
-			   : want == WANT_RUN	   ? SPACE_RUN
-						   : SPACE_VALUE;
-	struct def *def = names_find(space, name.name);
+	struct def *def = names_find(find_kind(want)->space, name.name);
 
-	if (!def || !(kind_of(def) & (int)want)) {
+	if (!def || !(kind_of(def) & want)) {
 		names_unknown(r, name, want);
 		return NULL;
 	}
@@ -243,22 +225,87 @@ const char *names_hint(struct resolver *r, const char *near)
 	return near ? arena_printf(r->arena, "; did you mean `%s`?", near) : "";
 }
 
+/* ---- what to write for a name that nothing defines ------------------------------- */
+
+/* Names that other libraries have for what needs none here. */
+static const struct known {
+	const char *names;
+	enum want want;
+	const char *write; /* NULL: nothing can stand in its place */
+	const char *help;
+} known[] = {
+	{ "size nranks nRanks n_ranks num_ranks world_size comm_size nprocs nproc num_gpus ranks n",
+	  WANT_NUMBER, "N", NULL },
+	{ "my_rank myrank rank_id Rank me self", WANT_NUMBER, "rank", NULL },
+	{ "True TRUE", WANT_NUMBER, "true", NULL },
+	{ "False FALSE", WANT_NUMBER, "false", NULL },
+	{ "None NULL", WANT_NUMBER, NULL,
+	  "all values are numbers: there is none that is no value" },
+	{ "pow", WANT_FN, NULL, "there is no power; 2 to the k is 1 << k" },
+	{ "mod", WANT_FN, NULL, "the remainder is a % b, and never negative" },
+	{ "log2", WANT_FN, NULL, "ilog2 rounds down, clog2 up" },
+	{ "log", WANT_FN, NULL, "ilog2 is the logarithm to base 2, rounded down, clog2 up" },
+	{ "floor int", WANT_FN, NULL, "numbers are integers, and a / b rounds down" },
+	{ "ceil", WANT_FN, NULL, "numbers are integers; (a + b - 1) / b rounds up" },
+	{ "range", WANT_FN, NULL, "a range is written a..b, without b" },
+	{ "print printf", WANT_RUN, NULL,
+	  "nothing is printed when a schedule runs; `ccc explain` shows each step" },
+	{ "barrier sync wait __syncthreads", WANT_RUN, NULL,
+	  "operations wait for their messages, and for nothing else" },
+	{ "sendrecv", WANT_RUN, NULL,
+	  "both at once are a step: step { send X to P recv Y from Q }" },
+};
+
+static const struct known *find_known(const char *name, enum want want)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].want == want && word_is_one_of(name, known[i].names))
+			return &known[i];
+	return NULL;
+}
+
 /* The nearest of the names that would serve, innermost first. */
 static const char *nearest(struct resolver *r, const char *name, enum want want)
 {
 	uint32_t n = 0;
 
-	if (!r->suggest_work || names_is_known(name, want))
+	if (!r->suggest_work || find_known(name, want))
 		return NULL;
 	for (const struct def *def = r->top; def; def = def->below)
-		if (kind_of(def) & (int)want)
-			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = def->slot->name;
+		if (kind_of(def) & want)
+			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = def->name;
 	if (want == WANT_NUMBER && !r->rankless)
 		ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = "rank";
 	if (want == WANT_FN)
 		for (enum builtin b = BUILTIN_MIN; b <= BUILTIN_LEN; b++)
 			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = builtins[b];
 	return names_near(r, name, r->candidates, n);
+}
+
+static bool topology_has(struct resolver *r, const struct decl *d, const char *name)
+{
+	for (const struct binding *p = d->params; p; p = p->next)
+		if (p->name.name == name)
+			return true;
+	for (const struct stmt *s = d->body; s && r->suggest_work; s = s->next, r->suggest_work--)
+		if ((s->kind == S_LET || s->kind == S_FN) && s->name.name == name)
+			return true;
+	return false;
+}
+
+/* "ring or line": the topologies that bring the name; NULL: none, or it was looked for
+ * too often. */
+static const char *topologies(struct resolver *r, const char *name)
+{
+	const char *text = NULL;
+
+	for (const struct def *def = r->top; def && r->suggest_work; def = def->below) {
+		r->suggest_work--;
+		if (def->space == SPACE_TOPOLOGY && topology_has(r, def->decl, name))
+			text = text ? arena_printf(r->arena, "%s or %s", def->name, text)
+				    : def->name;
+	}
+	return text;
 }
 
 /* A name is reported once in a declaration. Where the topology is unknown, so are the
@@ -271,7 +318,7 @@ static bool is_told(struct resolver *r, struct ident name, enum want want, const
 		return true;
 	if (!r->owner)
 		return false;
-	if (r->other_topology == r->owner && !near && names_topologies(r, name.name))
+	if (r->other_topology == r->owner && !near && topologies(r, name.name))
 		return true;
 	if (*told == r->owner)
 		return true;
@@ -279,32 +326,52 @@ static bool is_told(struct resolver *r, struct ident name, enum want want, const
 	return false;
 }
 
+static void add_help(struct resolver *r, struct diag *g, struct ident name, enum want want,
+		     const char *near)
+{
+	const struct known *k = find_known(name.name, want);
+	const char *where;
+
+	if (k && k->write)
+		diag_help(r->d, g, "write `%s`", k->write);
+	else if (k)
+		diag_help(r->d, g, "%s", k->help);
+	if (k)
+		near = k->write;
+	if (near)
+		diag_fix(r->d, g, name.span, "%s", near);
+	if (k || near)
+		return;
+	where = want == WANT_NUMBER || want == WANT_FN ? topologies(r, name.name) : NULL;
+	if (!where)
+		return;
+	diag_help(r->d, g, "a topology brings that name: on %s", where);
+	r->other_topology = r->owner;
+}
+
 void names_unknown(struct resolver *r, struct ident name, enum want want)
 {
-	static const enum space spaces[] = { SPACE_VALUE, SPACE_RUN, SPACE_TOPOLOGY,
-					     SPACE_CONTRACT };
 	const struct def *other = NULL;
 	const char *near;
 	struct diag *g;
 
 	if (!name.name)
 		return;
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces) && !other; i++)
-		other = names_find(spaces[i], name.name);
+	for (size_t i = 0; i < KINDS && !other; i++)
+		other = names_find(kinds[i].space, name.name);
 	if (other) {
-		g = NAMES_ERROR(r, 201, name.span, "`%s` is %s, not %s", name.name,
-				described(other), kind_text((int)want));
-		NAMES_DEFINED(r, g, other->span, name.name);
+		NAMES_MISUSED(r, 201, name.span, name.name, other->span, "`%s` is %s, not %s",
+			      name.name, described(other), find_kind(want)->text);
 		return;
 	}
 	if (names_builtin(name.name) != BUILTIN_NONE) {
 		NAMES_ERROR(r, 201, name.span, "`%s` is a built-in function, not %s", name.name,
-			    kind_text((int)want));
+			    find_kind(want)->text);
 		return;
 	}
 	near = nearest(r, name.name, want);
 	if (is_told(r, name, want, near))
 		return;
 	g = NAMES_ERROR(r, 201, name.span, "unknown name `%s`%s", name.name, names_hint(r, near));
-	names_help(r, g, name, want, near);
+	add_help(r, g, name, want, near);
 }

@@ -45,10 +45,10 @@ static struct parse *const ps = NULL;
 #define STMT(...) ast_stmt(ps, (struct stmt){ __VA_ARGS__ })
 #define LOOP(loop, at, name_, range, inside) \
 	STMT(.kind = (loop), .span = (at), .name = (name_), \
-	     .var = ast_symbol(ps, SYM_LOOP, (name_)), .e = (range).lo, .e2 = (range).hi, \
+	     .var = lang_symbol(ps->module, SYM_LOOP, (name_)), .e = (range).lo, .e2 = (range).hi, \
 	     .e3 = (range).by, .body = (inside).first)
 #define ADD_NAME(list, name) \
-	(ARENA_PUSH(ps->arena, (list).v, (list).n, (list).cap) = ast_symbol(ps, SYM_PARAM, (name)))
+	(ARENA_PUSH(ps->arena, (list).v, (list).n, (list).cap) = lang_symbol(ps->module, SYM_PARAM, (name)))
 #define DECL(...) ast_decl(ps, (struct decl){ __VA_ARGS__ })
 
 /* Goes on behind a syntax error, or gives up. */
@@ -94,7 +94,7 @@ static struct parse *const ps = NULL;
 %precedence UNARY
 
 %nterm <struct ident> ident promised_name
-%nterm <struct expr *> expr primary atom where value table
+%nterm <struct expr *> expr primary atom where value
 %nterm <struct expr_list> exprs some_exprs
 %nterm <struct ref *> ref chunks
 %nterm <struct stmt_list> stmts block blocks else lets
@@ -116,7 +116,6 @@ static struct parse *const ps = NULL;
 %nterm <struct ensures *> clause
 %nterm <struct ensures_list> clauses
 %nterm <struct applied> on
-%nterm <struct promise> promise
 
 %%
 
@@ -155,13 +154,12 @@ decl:
 		     .topology_name = $6.name, .topology_args = $6.args.first,
 		     .ntopology_args = $6.args.n, .body = $7.first);
 	}
-| SCHEDULE ident params IMPLEMENTS promise on where block
+| SCHEDULE ident params IMPLEMENTS promised_name '(' buffers more ')' on where block
 	{
 		DECL(.kind = D_SCHEDULE, .span = @$, .name = $2, .params = $3.first,
-		     .contract_name = $5.contract, .buffers = $5.buffers.first,
-		     .contract_args = $5.args.first, .topology_name = $6.name,
-		     .topology_args = $6.args.first, .ntopology_args = $6.args.n, .where = $7,
-		     .body = $8.first);
+		     .contract_name = $5, .buffers = $7.first, .contract_args = $8.first,
+		     .topology_name = $10.name, .topology_args = $10.args.first,
+		     .ntopology_args = $10.args.n, .where = $11, .body = $12.first);
 	}
 | LET ident '=' value		{ ast_define(ps, D_LET, ast_let(ps, @$, $2, $4)); }
 | FN ident '(' names ')' '=' expr
@@ -181,11 +179,6 @@ ident: IDENT		{ $$ = (struct ident){ $1, @1 }; } ;
 promised_name:
   ident
 | REDUCE	{ $$ = (struct ident){ lang_intern(ps->module, "reduce", 6), @1 }; }
-;
-
-promise:
-  promised_name '(' buffers more ')'
-	{ $$ = (struct promise){ .contract = $1, .buffers = $3, .args = $4 }; }
 ;
 
 on:
@@ -259,7 +252,7 @@ some_formals:
 ;
 
 formal:
-  ident			{ $$ = NEW(param, .span = @$, .number = ast_symbol(ps, SYM_PARAM, $1)); }
+  ident			{ $$ = NEW(param, .span = @$, .number = lang_symbol(ps->module, SYM_PARAM, $1)); }
 | ident counts
 	{ $$ = NEW(param, .span = @$, .view = ast_buffer(ps, @$, DIR_VIEW, $1, $2)); }
 ;
@@ -329,8 +322,7 @@ stmt:
 		$$ = STMT(.kind = S_CALL, .span = @$, .name = $1, .args = $3.first,
 			  .more = $4.first);
 	}
-| ASSERT expr ',' STRING
-	{ $$ = STMT(.kind = S_ASSERT, .span = @$, .e = $2, .text = $4, .text_span = @4); }
+| ASSERT expr ',' STRING	{ $$ = STMT(.kind = S_ASSERT, .span = @$, .e = $2, .text = $4); }
 | LET ident '=' value	{ $$ = ast_let(ps, @$, $2, $4); }
 | FN ident '(' names ')' '=' expr	{ $$ = ast_fn(ps, @$, $2, $4, $7); }
 | SCRATCH ident counts
@@ -423,10 +415,8 @@ some_attributes:
 ;
 
 attribute:
-  ident '=' FLOAT
-	{ $$ = NEW(binding, .span = @$, .name = $1, .number = $3, .number_span = @3); }
-| ident '=' INT
-	{ $$ = NEW(binding, .span = @$, .name = $1, .number = (double)$3, .number_span = @3); }
+  ident '=' FLOAT	{ $$ = NEW(binding, .span = @$, .name = $1, .number = $3); }
+| ident '=' INT		{ $$ = NEW(binding, .span = @$, .name = $1, .number = (double)$3); }
 ;
 
 ref:
@@ -509,11 +499,11 @@ atom:
 | '(' expr ')'		{ $$ = $2; $$->parens = true; }
 ;
 
-table: '[' exprs ']'
+value:
+  expr
+| '[' exprs ']'
 	{ $$ = EXPR(.kind = E_TABLE, .span = @$, .args = $2.first, .nargs = $2.n); }
 ;
-
-value: expr | table ;
 
 %%
 

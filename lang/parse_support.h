@@ -33,12 +33,6 @@ struct open_brace {
 	uint32_t indent; /* column of the first word of its line */
 };
 
-/* A token that the parser was given. */
-struct token {
-	int kind;
-	struct span span;
-};
-
 /* A fix that is still to be tried out. */
 struct untried {
 	struct diag *diag;
@@ -61,9 +55,8 @@ struct parse {
 
 	/* the token stream */
 	enum skip skip;
-	int queued; /* token to deliver after `closing` virtual '}', 0: none */
+	struct lexeme queued; /* token to deliver after `closing` virtual '}', 0: none */
 	uint32_t closing;
-	struct span queued_span;
 	bool at_end;	     /* the queued token is the end of the file */
 	bool is_virtual;     /* the last token was not in the text */
 	bool line_first;     /* the last token stood first on its line */
@@ -78,10 +71,9 @@ struct parse {
 	uint32_t suspect; /* offset of a '{' whose '}' seems to be missing, or 0 */
 
 	/* for messages */
-	struct token last, previous, before; /* the last three */
-	int head, statement;	       /* the keywords that the declaration and the statement before
+	struct lexeme last, previous, before; /* the last three that the parser got */
+	int head, statement; /* the keywords that the declaration and the statement before
 				   the last token began with, or 0 */
-	int next_head, next_statement; /* the same with the last token */
 
 	/* what follows from a report, and is no mistake of its own */
 	uint32_t mute_until;	/* before this offset nothing is */
@@ -123,9 +115,6 @@ int64_t parse_int(struct parse *ps, const char *s, size_t n, struct span span, b
 double parse_float(struct parse *ps, const char *s, size_t n, struct span span);
 /** The bytes of a string literal (with its opening quote, `n` without the closing one). */
 const char *parse_string(struct parse *ps, const char *s, size_t n, struct span span);
-
-/** True if the literal is a float rather than an integer. */
-bool parse_is_float(const char *s, size_t n);
 
 /** A character that the language has not, at s: reports it, and what to write. Returns
  *  how many bytes it has; *token is what it stands for, 0: a space, or nothing known
@@ -191,13 +180,6 @@ struct applied {
 	struct expr_list args;
 };
 
-/* The promise in a schedule's head: implements contract(buffers; args). */
-struct promise {
-	struct ident contract;
-	struct buffer_def_list buffers;
-	struct binding_list args;
-};
-
 /* Appends one node to a list value. */
 #define LIST_APPEND(list, node) \
 	((list).last = *((list).last ? &(list).last->next : &(list).first) = (node))
@@ -213,7 +195,6 @@ struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struc
 		     struct expr *hi, struct expr *body);
 
 struct arg *ast_arg(struct parse *ps, struct expr *e, struct span span);
-struct symbol *ast_symbol(struct parse *ps, enum symbol_kind kind, struct ident name);
 struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
 			  struct expr *value);
 

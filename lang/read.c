@@ -7,7 +7,7 @@
  * since opening alone may wait or do something, and again behind it, without waiting.
  * O(bytes).
  */
-#include "lang/read.h"
+#include "lang/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,10 +35,10 @@ static struct unread failed(int error)
 				.absent = error == ENOENT || error == ENOTDIR };
 }
 
-static void stamp(struct text *t, const struct stat *st)
+static void stamp(struct source *src, const struct stat *st)
 {
-	t->is_file = true;
-	t->file = (struct file_stamp){
+	src->is_file = true;
+	src->file = (struct file_stamp){
 		.dev = (uint64_t)st->st_dev,
 		.ino = (uint64_t)st->st_ino,
 		.size = (uint64_t)st->st_size,
@@ -48,18 +48,19 @@ static void stamp(struct text *t, const struct stat *st)
 }
 
 /* Reads to the end, or to `most` + 1 bytes, and puts two NULs behind them. */
-static int read_fd(struct arena *a, int fd, size_t guess, size_t most, struct text *t)
+static int read_fd(struct arena *a, int fd, size_t guess, size_t most, struct source *src)
 {
-	t->cap = guess + 3;
-	t->p = arena_grow(a, NULL, 0, t->cap);
-	while (t->n <= most) {
+	size_t cap = guess + 3, n = 0;
+	char *p = arena_grow(a, NULL, 0, cap);
+
+	while (n <= most) {
 		ssize_t got;
 
-		if (t->cap - t->n < 3) {
-			t->p = arena_grow(a, t->p, t->cap, 2 * t->cap);
-			t->cap *= 2;
+		if (cap - n < 3) {
+			p = arena_grow(a, p, cap, 2 * cap);
+			cap *= 2;
 		}
-		got = read(fd, t->p + t->n, t->cap - t->n - 2);
+		got = read(fd, p + n, cap - n - 2);
 		if (got < 0 && errno == EAGAIN && fd == STDIN_FILENO) {
 			/* somebody made a pipe of ours one that does not wait */
 			struct pollfd wait = { .fd = fd, .events = POLLIN };
@@ -70,14 +71,16 @@ static int read_fd(struct arena *a, int fd, size_t guess, size_t most, struct te
 		}
 		if (got == 0)
 			break;
-		t->n += got > 0 ? (size_t)got : 0;
+		n += got > 0 ? (size_t)got : 0;
 	}
-	t->p[t->n] = t->p[t->n + 1] = '\0';
+	p[n] = p[n + 1] = '\0';
+	src->text = p;
+	src->len = (uint32_t)n;
 	return 0;
 }
 
 /* The same, closing the file even if memory runs out meanwhile. */
-static int read_and_close(struct arena *a, int fd, size_t guess, size_t most, struct text *t)
+static int read_and_close(struct arena *a, int fd, size_t guess, size_t most, struct source *src)
 {
 	jmp_buf *outer = a->full, here;
 	int error;
@@ -88,7 +91,7 @@ static int read_and_close(struct arena *a, int fd, size_t guess, size_t most, st
 		arena_fail(a);
 	}
 	a->full = &here;
-	error = read_fd(a, fd, guess, most, t);
+	error = read_fd(a, fd, guess, most, src);
 	a->full = outer;
 	close(fd);
 	return error;
@@ -137,13 +140,12 @@ static struct unread not_there(struct arena *a, const char *path, int error)
 
 /* ---- the two entries ------------------------------------------------------------------ */
 
-struct unread read_file(struct arena *a, const char *path, struct text *t)
+struct unread read_file(struct arena *a, const char *path, struct source *src)
 {
 	struct stat st;
 	size_t size, most;
 	int fd, error;
 
-	*t = (struct text){ 0 };
 	if (stat(path, &st))
 		return not_there(a, path, errno);
 	if (is_null(&st))
@@ -158,20 +160,20 @@ struct unread read_file(struct arena *a, const char *path, struct text *t)
 		return no("it is being replaced; try again");
 	}
 	if (S_ISREG(st.st_mode))
-		stamp(t, &st);
-	size = t->is_file && st.st_size > 0 ? (size_t)st.st_size : 0;
+		stamp(src, &st);
+	size = src->is_file && st.st_size > 0 ? (size_t)st.st_size : 0;
 	if (size > MAX_FILE) {
 		close(fd);
 		return failed(EFBIG);
 	}
 	/* Files of /proc say 0 and have more. */
 	most = size ? size : MAX_FILE;
-	error = read_and_close(a, fd, size ? size : 4096, most, t);
+	error = read_and_close(a, fd, size ? size : 4096, most, src);
 	if (error)
 		return failed(error);
-	if (t->n > most && !size)
+	if (src->len > most && !size)
 		return failed(EFBIG);
-	return size && t->n != size ? no("it is being written; try again") : no(NULL);
+	return size && src->len != size ? no("it is being written; try again") : no(NULL);
 }
 
 bool read_exists(const char *path)
@@ -181,16 +183,15 @@ bool read_exists(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-struct unread read_stdin(struct arena *a, struct text *t)
+struct unread read_stdin(struct arena *a, struct source *src)
 {
 	struct stat st;
 	int error;
 
-	*t = (struct text){ 0 };
 	if (!fstat(STDIN_FILENO, &st) && S_ISREG(st.st_mode))
-		stamp(t, &st);
-	error = read_fd(a, STDIN_FILENO, 4096, MAX_FILE, t);
-	if (!error && t->n > MAX_FILE)
+		stamp(src, &st);
+	error = read_fd(a, STDIN_FILENO, 4096, MAX_FILE, src);
+	if (!error && src->len > MAX_FILE)
 		error = EFBIG;
 	return error ? failed(error) : no(NULL);
 }

@@ -10,19 +10,16 @@
 
 #include <string.h>
 
-struct source *source_adopt(struct sources *s, const char *name, const char *text, size_t len)
+struct source *source_adopt(struct sources *s, struct source fields)
 {
-	struct source *last = s->n ? s->v[s->n - 1] : NULL;
+	const struct source *last = s->n ? s->v[s->n - 1] : NULL;
 	uint64_t base = last ? (uint64_t)last->base + last->len + 1 : 1;
-	struct source *src;
 
-	if (len > UINT32_MAX || base + len + 1 > UINT32_MAX)
+	if (base + fields.len + 1 > UINT32_MAX)
 		return NULL;
-	src = ARENA_MAKE(s->arena, struct source,
-			 .name = arena_strndup(s->arena, name, strlen(name)), .text = text,
-			 .len = (uint32_t)len, .base = (uint32_t)base);
-	ARENA_PUSH(s->arena, s->v, s->n, s->cap) = src;
-	return src;
+	fields.name = arena_strndup(s->arena, fields.name, strlen(fields.name));
+	fields.base = (uint32_t)base;
+	return ARENA_PUSH(s->arena, s->v, s->n, s->cap) = ARENA_COPY(s->arena, &fields);
 }
 
 struct source *source_add(struct sources *s, const char *name, const char *text, size_t len)
@@ -34,19 +31,18 @@ struct source *source_add(struct sources *s, const char *name, const char *text,
 	copy = arena_alloc(s->arena, len + 2);
 	if (len)
 		memcpy(copy, text, len);
-	return source_adopt(s, name, copy, len);
+	return source_adopt(s, (struct source){ .name = name, .text = copy, .len = (uint32_t)len });
 }
 
 static void find_lines(struct arena *a, struct source *s)
 {
-	uint32_t n = 1, k = 1;
+	uint32_t *lines = NULL, n = 0, cap = 0;
 
-	for (uint32_t i = 0; i < s->len; i++)
-		n += s->text[i] == '\n';
-	s->lines = ARENA_ARRAY(a, uint32_t, n);
+	ARENA_PUSH(a, lines, n, cap) = 0;
 	for (uint32_t i = 0; i < s->len; i++)
 		if (s->text[i] == '\n')
-			s->lines[k++] = i + 1;
+			ARENA_PUSH(a, lines, n, cap) = i + 1;
+	s->lines = lines;
 	s->nlines = n;
 }
 
@@ -99,12 +95,10 @@ struct place source_place(struct sources *s, uint32_t offset)
 
 const char *source_line(const struct source *s, uint32_t line, uint32_t *len)
 {
-	uint32_t at = s->lines[line - 1], n;
-	const char *nl = memchr(s->text + at, '\n', s->len - at);
+	uint32_t at = s->lines[line - 1], end = line < s->nlines ? s->lines[line] - 1 : s->len;
 
-	n = nl ? (uint32_t)(nl - s->text) - at : s->len - at;
-	if (n && s->text[at + n - 1] == '\r')
-		n--;
-	*len = n;
+	if (end > at && s->text[end - 1] == '\r')
+		end--;
+	*len = end - at;
 	return s->text + at;
 }

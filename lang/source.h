@@ -10,8 +10,6 @@
 
 #include "lang/arena.h"
 
-#include <stdbool.h>
-
 struct span {
 	uint32_t lo; /* offset of the first byte; 0 means "no place" */
 	uint32_t hi; /* one past the last byte */
@@ -51,8 +49,8 @@ struct place {
 /** Adds a text (copied). NULL if the space of offsets (4 GiB) is full. */
 struct source *source_add(struct sources *s, const char *name, const char *text, size_t len);
 
-/** The same without the copy: `text` is in the arena already, followed by two NULs. */
-struct source *source_adopt(struct sources *s, const char *name, const char *text, size_t len);
+/** The same without the copy: a text of these fields, whose bytes are in the arena. */
+struct source *source_adopt(struct sources *s, struct source fields);
 
 /** The text that an offset lies in, or NULL. O(log texts). */
 struct source *source_at(const struct sources *s, uint32_t offset);
@@ -65,5 +63,28 @@ struct place source_place(struct sources *s, uint32_t offset);
 
 /** The text of a line that source_place() has told, without its line end; its length in *len. */
 const char *source_line(const struct source *s, uint32_t line, uint32_t *len);
+
+/* ---- files (read.c) ------------------------------------------------------------ */
+
+/* The largest file that is read: far more than a person or a generator writes. */
+#define MAX_FILE_MIB 256
+#define MAX_FILE ((size_t)MAX_FILE_MIB * 1024 * 1024)
+
+/* Why a file cannot be read. */
+struct unread {
+	const char *why;  /* behind "cannot read FILE: "; NULL: it was read */
+	const char *help; /* what to do, or NULL */
+	bool absent;	  /* there is no such file, so it may be looked for elsewhere */
+};
+
+/** Reads a regular file, into the text and the stamp of `src`; of devices /dev/null, too.
+ *  What might never end is refused without waiting for it. */
+struct unread read_file(struct arena *a, const char *path, struct source *src);
+
+/** Whether there is a regular file. */
+bool read_exists(const char *path);
+
+/** Reads the standard input to its end, whatever it is. */
+struct unread read_stdin(struct arena *a, struct source *src);
 
 #endif

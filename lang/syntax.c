@@ -124,38 +124,38 @@ static const char *found_text(struct parse *ps, const char *name, struct span sp
 }
 
 /* Forms of statements that have no other habit. */
-static bool form(const struct mistake *m, struct cure *c)
+static bool form(struct mistake *m)
 {
 	static const char within[] = "the form is: within group(first, count, stride) { ... }";
 	const char *at = m->at;
 
 	if (m->ps->statement == TOK_ASSERT && mistake_may(m, "','") && mistake_may_operator(m))
-		return cure_help(c, "an assert has a text: assert E, \"why\"");
+		return cure_help(m, "an assert has a text: assert E, \"why\"");
 	if (m->ps->statement == TOK_ASSERT && mistake_got(m, "','") && mistake_may(m, "')'"))
-		return cure_help(c, "an assert has no parentheses: assert E, \"why\"");
+		return cure_help(m, "an assert has no parentheses: assert E, \"why\"");
 	if (m->ps->statement == TOK_SCRATCH && m->n == 1 && mistake_may(m, "'['"))
-		return cure_help(c, "a scratch has its number of chunks in brackets: scratch t[K]");
+		return cure_help(m, "a scratch has its number of chunks in brackets: scratch t[K]");
 	if (m->n == 1 && mistake_may(m, "group"))
-		return cure_help(c, within);
+		return cure_help(m, within);
 	if (mistake_got(m, "group"))
-		return cure_token(m, c, within, "within group");
+		return cure_token(m, within, "within group");
 	if (mistake_got(m, "'='") && m->ps->previous.kind == TOK_IDENT && mistake_may(m, "'('"))
-		return cure_help(c, "a name is given by let, and keeps its value");
+		return cure_help(m, "a name is given by let, and keeps its value");
 	if (m->ps->statement == TOK_LET && mistake_got(m, "':'") && mistake_may(m, "'='"))
-		return cure_both(m, c, "numbers have no types: let x = ...", at,
+		return cure_both(m, "numbers have no types: let x = ...", at,
 				 text_word_end(text_skip(at + 1)), "");
 	if (mistake_may_statement(m) && mistake_got(m, "'-'") && at[1] == '-')
-		return cure_both(m, c, "a comment begins with `//`", at, at + 2, "//");
+		return cure_both(m, "a comment begins with `//`", at, at + 2, "//");
 	if (mistake_got(m, "else") && !mistake_may_operator(m))
-		return cure_help(c, "there is no if directly before this else");
+		return cure_help(m, "there is no if directly before this else");
 	return !mistake_may(m, "send") && mistake_may(m, "'{'") && mistake_may(m, "'}'") &&
-	       cure_help(c, "each block of a par has braces of its own: par { { ... } { ... } }");
+	       cure_help(m, "each block of a par has braces of its own: par { { ... } { ... } }");
 }
 
 /* A word that is nearly one that could stand here. */
-static bool misspelt(const struct mistake *m, struct cure *c)
+static bool misspelt(struct mistake *m)
 {
-	const char *words[64], *near, *name;
+	const char *words[64];
 	size_t n = 0;
 
 	if (!mistake_got(m, "name"))
@@ -163,17 +163,14 @@ static bool misspelt(const struct mistake *m, struct cure *c)
 	for (int i = 0; i < m->n && n < sizeof(words) / sizeof(*words); i++)
 		if (keyword_token(m->names[i], strlen(m->names[i])))
 			words[n++] = m->names[i];
-	name = arena_strndup(m->ps->arena, m->at, (size_t)(text_word_end(m->at) - m->at));
-	near = diag_nearest(name, words, n);
-	return near &&
-	       cure_token(m, c, arena_printf(m->ps->arena, "did you mean `%s`?", near), near);
+	return cure_near(m, m->at, words, n);
 }
 
-static bool reserved(const struct mistake *m, struct cure *c)
+static bool reserved(struct mistake *m)
 {
 	return keyword_token(m->got, strlen(m->got)) && mistake_may(m, "name") &&
 	       !mistake_may(m, "number") && !mistake_may(m, "send") &&
-	       cure_help(c, "this is a word of the language, so it cannot be a name");
+	       cure_help(m, "this is a word of the language, so it cannot be a name");
 }
 
 /* Whether the text goes on with something new before it was complete: then the mistake
@@ -204,14 +201,13 @@ static bool is_consequence(struct parse *ps, struct span span, const char *got)
 void parse_unexpected(struct parse *ps, struct span span, const char *got, const char *const *names,
 		      int n)
 {
-	struct mistake m = { ps,    span, got, ps->source->text + (span.lo - ps->source->base),
-			     names, n };
-	struct cure c = { 0 };
+	struct mistake m = { .ps = ps, .span = span, .got = got, .names = names, .n = n };
 	const char *found;
 	struct diag *g;
 
 	if (ps->stopped || ps->mute || ps->is_virtual || is_consequence(ps, span, got))
 		return;
+	m.at = mistake_text(&m, span.lo);
 	parse_show_text(ps);
 	if (strcmp(got, "9223372036854775808") == 0) {
 		/* ccs(5) 8: a literal over 64 bits; -9223372036854775808 is none */
@@ -219,19 +215,18 @@ void parse_unexpected(struct parse *ps, struct span span, const char *got, const
 			    parse_clip(ps, m.at, span.hi - span.lo));
 		return;
 	}
-	(void)(habit_statement(&m, &c) || misspelt(&m, &c) || habit_head(&m, &c) || form(&m, &c) ||
-	       habit_loop(&m, &c) || habit_operation(&m, &c) || habit_expression(&m, &c) ||
-	       reserved(&m, &c));
+	(void)(habit_statement(&m) || misspelt(&m) || habit_head(&m) || form(&m) ||
+	       habit_loop(&m) || habit_operation(&m) || habit_expression(&m) || reserved(&m));
 	found = found_text(ps, got, span);
-	if (!c.span.lo && ends_early(&m)) {
-		c.span = (struct span){ ps->previous.span.hi, ps->previous.span.hi };
+	if (!m.place.lo && ends_early(&m)) {
+		m.place = (struct span){ ps->previous.span.hi, ps->previous.span.hi };
 		found = "end of the line";
 	}
 	g = parse_error(
-		ps, c.span.lo ? c.span : span, "%s",
-		c.message ? c.message
+		ps, m.place.lo ? m.place : span, "%s",
+		m.message ? m.message
 			  : arena_printf(ps->arena, "unexpected %s%s", found, expected_text(&m)));
-	parse_cure(ps, g, c.help, c.where, c.text);
-	if (c.mute)
-		ps->mute_until = mistake_span(&m, c.mute, c.mute).lo;
+	parse_cure(ps, g, m.help, m.where, m.text);
+	if (m.mute)
+		ps->mute_until = mistake_span(&m, m.mute, m.mute).lo;
 }

@@ -12,6 +12,7 @@
 #include "lang/parse_support.h"
 #include "lang/parse.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,32 +76,12 @@ const char *parse_clip(struct parse *ps, const char *s, size_t n)
 
 /* ---- literals ------------------------------------------------------------------- */
 
-bool parse_is_float(const char *s, size_t n)
-{
-	if (n > 1 && s[0] == '0' && (s[1] | 0x20) == 'x')
-		return memchr(s, '.', n) != NULL;
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '.')
-			return true;
-		/* 1e5, but not 12else: only digits may follow the letter. */
-		if (i && (s[i] | 0x20) == 'e')
-			return i + 1 < n && (strchr("+-0123456789", s[i + 1]) != NULL);
-		if (!(s[i] >= '0' && s[i] <= '9') && s[i] != '_')
-			return false;
-	}
-	return false;
-}
-
 /* The value of a digit, or -1. */
 static int digit(char c)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
+	if (!isxdigit((unsigned char)c))
+		return -1;
+	return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
 static int64_t bad_number(struct parse *ps, const char *s, size_t n, struct span span,
@@ -176,22 +157,15 @@ static size_t unescape(const char *s, size_t n, char *out)
 {
 	static const char from[] = "abfnrtv\\\"'?", to[] = "\a\b\f\n\r\t\v\\\"'?";
 	const char *at = n ? memchr(from, s[0], sizeof(from) - 1) : NULL;
-	unsigned value = 0;
-	size_t i = 0;
+	int base = n && s[0] == 'x' ? 16 : 8, value = 0;
+	size_t i = base == 16;
 
 	if (at) {
 		*out = to[at - from];
 		return 1;
 	}
-	if (n && s[0] == 'x') {
-		for (i = 1; i < n && i < 3 && digit(s[i]) >= 0; i++)
-			value = value * 16 + (unsigned)digit(s[i]);
-		if (i == 1)
-			return 0;
-	} else {
-		for (; i < n && i < 3 && s[i] >= '0' && s[i] <= '7'; i++)
-			value = value * 8 + (unsigned)(s[i] - '0');
-	}
+	for (; i < n && i < 3 && digit(s[i]) >= 0 && digit(s[i]) < base; i++)
+		value = value * base + digit(s[i]);
 	if (value == 0 || value > 255) /* NUL would end the text early */
 		return 0;
 	*out = (char)value;
@@ -229,16 +203,12 @@ const char *parse_string(struct parse *ps, const char *s, size_t n, struct span 
 
 /* ---- where a token stands -------------------------------------------------------- */
 
-/* The column (from 0) of `at` if it is first on its line. */
-static bool first_on_line(const struct source *src, uint32_t at, uint32_t *column)
+static bool first_on_line(const struct source *src, uint32_t at)
 {
 	uint32_t i = at - src->base;
 
-	*column = 0;
-	while (i && (src->text[i - 1] == ' ' || src->text[i - 1] == '\t')) {
+	while (i && (src->text[i - 1] == ' ' || src->text[i - 1] == '\t'))
 		i--;
-		++*column;
-	}
 	return i == 0 || src->text[i - 1] == '\n';
 }
 
@@ -308,8 +278,6 @@ static void open_brace(struct parse *ps, uint32_t at)
 
 static void close_brace(struct parse *ps, uint32_t at)
 {
-	uint32_t column;
-
 	ps->parens = 0;
 	if (!ps->nbraces)
 		return;
@@ -318,8 +286,8 @@ static void close_brace(struct parse *ps, uint32_t at)
 		return;
 	}
 	/* A '}' further left than the line of its '{' suggests one missing before it. */
-	if (!ps->suspect && first_on_line(ps->source, at, &column) &&
-	    column < ps->braces[ps->nbraces].indent)
+	if (!ps->suspect && ps->line_first &&
+	    indent_of(ps->source, at) < ps->braces[ps->nbraces].indent)
 		ps->suspect = ps->braces[ps->nbraces].at;
 }
 
@@ -343,8 +311,7 @@ static void close_all(struct parse *ps, int t, struct span span)
 	ps->closing = ps->nbraces;
 	ps->nbraces = 0;
 	ps->suspect = 0;
-	ps->queued = t;
-	ps->queued_span = span;
+	ps->queued = (struct lexeme){ t, span };
 }
 
 /* ---- the stream ------------------------------------------------------------------------- */
@@ -383,19 +350,18 @@ void parse_keep(struct parse *ps, int token, struct span span)
 
 static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps)
 {
-	uint32_t column;
 	int t;
 
 	ps->is_virtual = ps->closing > 0;
 	if (ps->closing) {
 		ps->closing--;
-		*span = (struct span){ ps->queued_span.lo, ps->queued_span.lo };
+		*span = (struct span){ ps->queued.span.lo, ps->queued.span.lo };
 		return '}';
 	}
-	if (ps->queued) {
-		t = ps->queued;
-		ps->queued = 0;
-		*span = ps->queued_span;
+	if (ps->queued.kind) {
+		t = ps->queued.kind;
+		*span = ps->queued.span;
+		ps->queued = (struct lexeme){ 0 };
 		return t;
 	}
 	if (ps->at_end || ps->stopped) {
@@ -412,7 +378,7 @@ static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps
 	} else {
 		parse_keep(ps, t, *span);
 	}
-	ps->line_first = first_on_line(ps->source, span->lo, &column);
+	ps->line_first = first_on_line(ps->source, span->lo);
 	follow(ps, t, *span);
 	if (t == '{')
 		open_brace(ps, span->lo);
@@ -431,8 +397,12 @@ static int next_token(union CCS_STYPE *lval, struct span *span, struct parse *ps
 
 int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps)
 {
-	int t;
+	int t = ps->last.kind;
 
+	if (!ps->nbraces && (keyword_starts(t) == DECLARATION || t == TOK_LET || t == TOK_FN))
+		ps->head = t;
+	if (keyword_starts(t) == STATEMENT)
+		ps->statement = t;
 	do {
 		t = next_token(lval, lloc, ps);
 		if (ps->stopped)
@@ -447,14 +417,8 @@ int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps)
 		ps->bad_bytes = false;
 		ps->mute = 2;
 	}
-	ps->head = ps->next_head;
-	ps->statement = ps->next_statement;
-	if (!ps->nbraces && (keyword_starts(t) == DECLARATION || t == TOK_LET || t == TOK_FN))
-		ps->next_head = t;
-	if (keyword_starts(t) == STATEMENT)
-		ps->next_statement = t;
 	ps->before = ps->previous;
 	ps->previous = ps->last;
-	ps->last = (struct token){ t, *lloc };
+	ps->last = (struct lexeme){ t, *lloc };
 	return t;
 }

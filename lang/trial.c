@@ -64,7 +64,8 @@ static uint32_t *errors_with_fix(struct arena *a, const struct trial *t, uint32_
 	memcpy(text, src->text, lo);
 	memcpy(text + lo, t->fix->text, add);
 	memcpy(text + lo + add, src->text + hi, src->len - hi);
-	again = source_adopt(&sources, src->name, text, len);
+	again = source_adopt(
+		&sources, (struct source){ .name = src->name, .text = text, .len = (uint32_t)len });
 	parse_once(&front, lang_module(&front), again, &ps);
 	return error_places(a, &diags, again, n);
 }

@@ -29,14 +29,11 @@ static void check_fn(struct resolver *r, const struct fn_def *fn)
 static void check_body(struct resolver *r, const struct stmt *s)
 {
 	for (; s; s = s->next) {
-		if (s->kind == S_LET) {
-			check_symbol(r, "let", s->var);
-		} else if (s->kind == S_SCRATCH) {
-			check_symbol(r, "scratch", s->buffer->sym);
-		} else if (s->kind == S_FN) {
-			check_symbol(r, "fn", s->fn->sym);
+		if (s->kind == S_LET || s->kind == S_FN || s->kind == S_SCRATCH)
+			check_symbol(r, lang_stmt_rule(s->kind).word,
+				     s->buffer ? s->buffer->sym : s->var);
+		if (s->fn)
 			check_fn(r, s->fn);
-		}
 		check_body(r, s->body);
 		check_body(r, s->orelse);
 	}
@@ -47,27 +44,18 @@ static void check_params(struct resolver *r, const struct decl *d)
 	for (const struct binding *p = d->params; p; p = p->next)
 		check_symbol(r, "parameter", p->sym);
 	for (const struct param *p = d->formals; p; p = p->next)
-		check_symbol(r, "parameter", p->view ? p->view->sym : p->number);
+		check_symbol(r, "parameter", param_symbol(p));
 }
 
-/* Whether a file that the unit brings in, itself or in turn, has something that is used. */
-static bool brings_used(struct resolver *r, struct unit *u)
-{
-	if (u->mark == r->mark)
-		return false;
-	u->mark = r->mark;
-	if (u->used)
-		return true;
-	for (const struct decl *d = u->decls; d; d = d->next)
-		if (d->kind == D_IMPORT && d->imported && brings_used(r, d->imported))
-			return true;
-	return false;
-}
-
+/* Whether something is used of what the import brings in, itself or in turn. */
 static void check_import(struct resolver *r, const struct decl *d)
 {
-	r->mark++;
-	if (d->imported && !brings_used(r, d->imported))
+	uint32_t n = d->imported ? names_reach(r, d->imported) : 0;
+	bool used = !d->imported;
+
+	for (uint32_t i = 0; i < n; i++)
+		used |= r->reach[i]->used;
+	if (!used)
 		diag_warn(r->d, W_UNUSED, d->text_span, NO_RANK, "nothing of \"%s\" is used",
 			  d->path);
 }
@@ -79,24 +67,16 @@ void names_unused(struct resolver *r)
 	for (const struct decl *d = r->m->main->decls; d; d = d->next)
 		for_others &= d->kind != D_SCHEDULE;
 	for (const struct decl *d = r->m->main->decls; d; d = d->next) {
-		switch (d->kind) {
-		case D_IMPORT: check_import(r, d); break;
-		case D_LET:
-		case D_FN:
-			if (!for_others)
-				check_body(r, d->body);
-			else if (d->kind == D_FN)
-				check_fn(r, d->body->fn);
-			break;
-		case D_CONTRACT:
-		case D_TOPOLOGY:
-		case D_PROC:
-		case D_SCHEDULE:
-			if (d->kind == D_PROC && !for_others && !d->used)
-				warn(r, d->name.span, "proc", d->name.name);
-			check_params(r, d);
+		bool of_file = d->kind == D_LET || d->kind == D_FN;
+
+		if (d->kind == D_IMPORT)
+			check_import(r, d);
+		if (d->kind == D_PROC && !for_others && !d->used)
+			warn(r, d->name.span, "proc", d->name.name);
+		check_params(r, d);
+		if (!of_file || !for_others)
 			check_body(r, d->body);
-			break;
-		}
+		else if (d->kind == D_FN)
+			check_fn(r, d->body->fn);
 	}
 }
