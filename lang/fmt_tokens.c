@@ -175,23 +175,24 @@ static bool is_short(const struct fmt_tokens *list, uint32_t i, uint32_t end, ui
 /* `0..N-1`, but `x * Y .. (x + 1) * Y`: short ends need no spaces. */
 static void space_range(struct fmt_tokens *list, uint32_t at)
 {
+	struct fmt_token *v = list->v;
 	uint32_t lo = at, hi = at + 1, op1, op2;
 
-	while (lo && list->v[lo - 1].id != TOK_IN && list->v[lo - 1].id != '[') {
+	while (lo && v[lo - 1].id != TOK_IN && v[lo - 1].id != '[') {
 		lo--;
-		if (list->v[lo].id == ')' || list->v[lo].id == ']')
-			lo = list->v[lo].match;
+		if (v[lo].id == ')' || v[lo].id == ']')
+			lo = v[lo].match;
 	}
-	while (hi < list->n && list->v[hi].id != TOK_BY && list->v[hi].id != '{' &&
-	       list->v[hi].id != ':' && list->v[hi].id != ']' && list->v[hi].id != ')')
-		hi = (list->v[hi].id == '(' ? list->v[hi].match : hi) + 1;
+	while (hi < list->n && v[hi].id != TOK_BY && v[hi].id != '{' && v[hi].id != ':' &&
+	       v[hi].id != ']' && v[hi].id != ')')
+		hi = (v[hi].id == '(' ? v[hi].match : hi) + 1;
 	if (!is_short(list, lo, at, &op1) || !is_short(list, at + 1, hi, &op2))
 		return;
-	list->v[at].space = list->v[at + 1].space = false;
+	v[at].space = v[at + 1].space = false;
 	if (op1 < at)
-		list->v[op1].space = list->v[op1 + 1].space = false;
+		v[op1].space = v[op1 + 1].space = false;
 	if (op2 < hi)
-		list->v[op2].space = list->v[op2 + 1].space = false;
+		v[op2].space = v[op2 + 1].space = false;
 }
 
 /* `before`: the last token that is no comment; `unary`: it was a unary operator. */

@@ -23,7 +23,7 @@ static void define_unit(struct resolver *r, struct unit *u)
 		switch (d->kind) {
 		case D_IMPORT: break;
 		case D_LET:
-		case D_FN: names_define(r, SPACE_VALUE, d->body->name, d->body->var, d); break;
+		case D_FN: names_define(r, SPACE_VALUE, d->name, d->body->var, d); break;
 		case D_CONTRACT: names_define(r, SPACE_CONTRACT, d->name, NULL, d); break;
 		case D_TOPOLOGY: names_define(r, SPACE_TOPOLOGY, d->name, NULL, d); break;
 		case D_PROC:
@@ -82,9 +82,8 @@ static void resolve_unit(struct resolver *r, struct unit *unit, bool second)
 
 void lang_resolve(struct front *f, struct module *m)
 {
-	struct resolver *r =
-		ARENA_MAKE(m->arena, struct resolver, .f = f, .m = m, .arena = m->arena,
-			   .d = f->diags, .suggest_work = SUGGEST_WORK);
+	struct resolver *r = ARENA_MAKE(m->arena, struct resolver, .m = m, .arena = m->arena,
+					.d = f->diags, .suggest_work = SUGGEST_WORK);
 	uint32_t n = 0;
 
 	for (const struct unit *u = m->units; u; u = u->next, n++)

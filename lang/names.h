@@ -1,6 +1,6 @@
 /*
- * Inside the resolver: what names.c, names_scope.c, names_decl.c, names_body.c
- * and names_graph.c share. Nobody else includes this.
+ * Inside the resolver: what names.c, names_scope.c, names_decl.c, names_body.c,
+ * names_graph.c and unused.c share. Nobody else includes this.
  */
 #ifndef CCS_LANG_NAMES_H
 #define CCS_LANG_NAMES_H
@@ -59,7 +59,6 @@ struct edge {
 };
 
 struct resolver {
-	struct front *f;
 	struct module *m;
 	struct arena *arena;
 	struct diags *d;
@@ -132,12 +131,9 @@ void names_wrong_indices(struct resolver *r, const struct ref *ref);
 void names_block(struct resolver *r, struct stmt *body);
 void names_fn(struct resolver *r, struct fn_def *fn);
 
-/* names_call.c: E0203 */
 /* `what`, such as "topology ", of that name takes so many arguments. */
 void names_wrong_number(struct resolver *r, const char *what, struct ident name, uint32_t taken,
 			uint32_t given, struct span defined);
-void names_call_fn(struct resolver *r, struct expr *e);
-void names_call(struct resolver *r, struct stmt *s);
 /* The bindings behind a ';': names are those of the callee's parameters. */
 void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
 		    struct span at, const char *rankless);

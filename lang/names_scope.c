@@ -74,11 +74,9 @@ static bool same_text(const struct decl *a, const struct decl *b)
 {
 	size_t n;
 
-	if (a == b)
-		return true;
 	if (!a || !b || a->source == b->source || a->kind != b->kind ||
 	    a->span.hi - a->span.lo != b->span.hi - b->span.lo)
-		return false;
+		return a == b;
 	n = a->span.hi - a->span.lo;
 	return memcmp(a->source->text + (a->span.lo - a->source->base),
 		      b->source->text + (b->span.lo - b->source->base), n) == 0;

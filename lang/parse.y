@@ -322,8 +322,7 @@ stmt:
 		$$ = STMT(.kind = S_CALL, .span = @$, .name = $1, .args = $3.first,
 			  .more = $4.first);
 	}
-| ASSERT expr ',' STRING
-	{ $$ = STMT(.kind = S_ASSERT, .span = @$, .e = $2, .text = $4); }
+| ASSERT expr ',' STRING	{ $$ = STMT(.kind = S_ASSERT, .span = @$, .e = $2, .text = $4); }
 | LET ident '=' value	{ $$ = ast_let(ps, @$, $2, $4); }
 | FN ident '(' names ')' '=' expr	{ $$ = ast_fn(ps, @$, $2, $4, $7); }
 | SCRATCH ident counts
@@ -416,10 +415,8 @@ some_attributes:
 ;
 
 attribute:
-  ident '=' FLOAT
-	{ $$ = NEW(binding, .span = @$, .name = $1, .number = $3); }
-| ident '=' INT
-	{ $$ = NEW(binding, .span = @$, .name = $1, .number = (double)$3); }
+  ident '=' FLOAT	{ $$ = NEW(binding, .span = @$, .name = $1, .number = $3); }
+| ident '=' INT		{ $$ = NEW(binding, .span = @$, .name = $1, .number = (double)$3); }
 ;
 
 ref:

@@ -140,7 +140,8 @@ double parse_float(struct parse *ps, const char *s, size_t n, struct span span)
 	for (size_t i = 0; i < n; i++) {
 		if (s[i] != '_')
 			text[k++] = s[i];
-		else if (digit(s[i - 1]) < 0 || i + 1 == n || digit(s[i + 1]) < 0)
+		else if (i + 1 == n || !isdigit((unsigned char)s[i - 1]) ||
+			 !isdigit((unsigned char)s[i + 1]))
 			why = "`_` stands only between digits";
 	}
 	value = strtod(text, &end);

@@ -37,12 +37,11 @@ static bool sync_init(struct world *w)
 
 ccs_status world_here(const struct world *w)
 {
-	return origin_here(&w->origin)
-		       ? CCS_OK
-		       : error_set(
-				 CCS_EABORTED,
-				 "the communicator was made by another process, from which "
-				 "this one was forked: here it can only be freed; make a new one");
+	if (origin_here(&w->origin))
+		return CCS_OK;
+	return error_set(CCS_EABORTED,
+			 "the communicator was made by another process, from which this one was "
+			 "forked: here it can only be freed; make a new one");
 }
 
 ccs_status world_alive(const struct world *w)

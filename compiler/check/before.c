@@ -295,30 +295,13 @@ static void run_round(struct sweep *k, uint32_t lane0, struct question *q, uint3
 	}
 }
 
-static int by_late(const void *x, const void *y)
+static int by_round(const void *x, const void *y)
 {
 	const struct question *a = x, *b = y;
 
+	if (a->round != b->round)
+		return a->round < b->round ? -1 : 1;
 	return a->late < b->late ? -1 : a->late > b->late;
-}
-
-/* Questions by rounds, in place of their order: a counting sort. first[] has rounds + 1. */
-static uint32_t *sort_rounds(const struct sweep *k, struct question *q, uint32_t n, uint32_t rounds)
-{
-	struct arena *a = k->b->ctx->scratch;
-	struct question *copy = ARENA_ARRAY(a, struct question, n);
-	uint32_t *first = ARENA_ARRAY(a, uint32_t, rounds + 2);
-
-	memcpy(copy, q, n * sizeof(*q));
-	for (uint32_t i = 0; i < n; i++)
-		first[k->lane[k->b->events[q[i].early].task] / LANES + 2]++;
-	for (uint32_t r = 2; r < rounds + 2; r++)
-		first[r] += first[r - 1];
-	for (uint32_t i = 0; i < n; i++)
-		q[first[k->lane[k->b->events[copy[i].early].task] / LANES + 1]++] = copy[i];
-	for (uint32_t r = 0; r < rounds; r++)
-		qsort(q + first[r], first[r + 1] - first[r], sizeof(*q), by_late);
-	return first;
 }
 
 void before_ask_all(struct before *b, struct question *q, uint32_t n)
@@ -338,12 +321,15 @@ void before_ask_all(struct before *b, struct question *q, uint32_t n)
 	clocks_begin(&k.clocks, b->ctx->scratch, LANES);
 	k.own = clocks_add(&k.clocks, b->p->ntasks);
 	k.kept = clocks_add(&k.clocks, k.nplaces);
-	uint32_t rounds = (k.nlanes + LANES - 1) / LANES;
-	uint32_t *first = sort_rounds(&k, q, n, rounds);
-	for (uint32_t r = 0; r < rounds; r++) {
+	for (uint32_t i = 0; i < n; i++)
+		q[i].round = k.lane[b->events[q[i].early].task] / LANES;
+	qsort(q, n, sizeof(*q), by_round);
+	for (uint32_t i = 0, end; i < n; i = end) {
+		for (end = i; end < n && q[end].round == q[i].round;)
+			end++;
 		steps += k.ntold;
 		if (steps > b->most_steps)
 			return;
-		run_round(&k, r * LANES, q + first[r], first[r + 1] - first[r]);
+		run_round(&k, q[i].round * LANES, q + i, end - i);
 	}
 }

@@ -47,6 +47,7 @@ enum answer { BEFORE_NO, BEFORE_YES, BEFORE_OPEN };
 struct question {
 	uint32_t early, late;
 	uint32_t subject; /* the asker's */
+	uint32_t round;	  /* before_ask_all's */
 	enum answer answer;
 };
 

@@ -62,11 +62,6 @@ struct latest {
 	bool first;	     /* fill: the other end was not there yet */
 };
 
-static inline struct latest latest_init(uint32_t side)
-{
-	return (struct latest){ .side = side, .fifo = NONE };
-}
-
 ALWAYS_INLINE void put_count(struct matching *m, const struct latest *l, uint32_t t)
 {
 	if (l->fifo == NONE)
@@ -91,7 +86,8 @@ ALWAYS_INLINE void count_end(struct matching *m, struct latest *l, uint32_t fifo
 static void count(struct matching *m, uint32_t t)
 {
 	const struct task *k = &m->p->tasks[t]; /* may have no operations at all */
-	struct latest sends = latest_init(SENDS), recvs = latest_init(RECVS);
+	struct latest sends = { .side = SENDS, .fifo = NONE };
+	struct latest recvs = { .side = RECVS, .fifo = NONE };
 	uint64_t reduced = 0;
 	bool wide = false;
 	for (uint32_t i = 0; i < k->nops; i++) {
@@ -188,7 +184,8 @@ static void fill(struct matching *m, uint32_t t)
 {
 	const struct op *ops = m->p->tasks[t].ops;
 	uint32_t nops = m->p->tasks[t].nops;
-	struct latest sends = latest_init(SENDS), recvs = latest_init(RECVS);
+	struct latest sends = { .side = SENDS, .fifo = NONE };
+	struct latest recvs = { .side = RECVS, .fifo = NONE };
 	for (uint32_t i = 0; i < nops; i++) {
 		const struct op *o = &ops[i];
 		if (op_kind(o) == OP_SEND) {

@@ -405,9 +405,7 @@ static void walk_task(struct racing *r, uint32_t t)
 	const struct op *ops = task->ops;
 	bool set = false;
 	for (uint32_t w = 0, end; w < task->nops; w = end) {
-		end = w + 1;
-		while (end < task->nops && ops[end].kind & OP_JOINED)
-			end++;
+		end = w + wave_length(task, w);
 		if (end - w <= SHORT_WAVE) {
 			for (uint32_t i = w + 1; i < end; i++)
 				for (uint32_t j = w; j < i; j++)

@@ -78,13 +78,10 @@ static void start_values(struct replay *r)
 	}
 }
 
-static bool any_waits(const struct program *p)
-{
-	return p->lowered || p->ntasks > p->nranks;
-}
-
 bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena)
 {
+	bool waits = p->lowered || p->ntasks > p->nranks;
+
 	memset(r, 0, sizeof(*r));
 	r->c = c;
 	r->p = p;
@@ -108,7 +105,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 			.nops = k->nops,
 			.rank = k->rank,
 			.state = r->state + (size_t)k->rank * r->width,
-			.depth_at = any_waits(p) ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
+			.depth_at = waits ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
 		};
 	}
 	r->free = NONE;

@@ -245,6 +245,17 @@ uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell
 
 /* ---- what a value is made of, part by part --------------------------------------------- */
 
+/* Cuts a share where it goes round; the parts ascend. Returns how many there are. */
+static uint32_t cut(const struct values *v, const struct one_share *x, struct share part[2])
+{
+	uint32_t end = x->first + x->n, over = end > v->nranks ? end - v->nranks : 0;
+
+	part[0] = (struct share){ .cell = x->cell, .n = over, .times = 1 };
+	part[over > 0] =
+		(struct share){ .cell = x->cell, .first = x->first, .n = x->n - over, .times = 1 };
+	return 1 + (over > 0);
+}
+
 static void heap_push(struct values *v, uint32_t id, uint32_t times)
 {
 	struct pending *h;
@@ -279,18 +290,6 @@ static uint32_t add_times(uint32_t a, uint32_t b)
 	return a > UINT32_MAX - b ? UINT32_MAX : a + b; /* more often than can be counted */
 }
 
-static void share_edges(struct values *v, struct shares *out, const struct one_share *x,
-			uint32_t times)
-{
-	uint32_t end = x->first + x->n;
-
-	if (end > v->nranks) {
-		shares_add(v->arena, out, x->cell, 0, end - v->nranks, times);
-		end = v->nranks;
-	}
-	shares_add(v->arena, out, x->cell, x->first, end - x->first, times);
-}
-
 static void sum_history(struct values *v, uint32_t id, struct shares *out)
 {
 	v->nheap = 0;
@@ -302,7 +301,10 @@ static void sum_history(struct values *v, uint32_t id, struct shares *out)
 		v->work++;
 		struct one_share x = value_share(v, p.id);
 		if (x.n) {
-			share_edges(v, out, &x, p.times);
+			struct share part[2];
+			for (uint32_t k = cut(v, &x, part); k-- > 0;)
+				shares_add(v->arena, out, x.cell, part[k].first, part[k].n,
+					   p.times);
 		} else {
 			const struct node *y = &v->nodes[p.id - v->base];
 			uint32_t left = y->left, right = y->right;
@@ -421,17 +423,8 @@ void value_shares(struct values *v, uint32_t id, struct shares *out)
 		return;
 	struct one_share x = value_share(v, id);
 	if (x.n) {
-		uint32_t end = x.first + x.n;
 		room_for(v->arena, out, 2);
-		if (end > v->nranks) {
-			out->v[out->n++] = (struct share){
-				.cell = x.cell, .first = 0, .n = end - v->nranks, .times = 1
-			};
-			end = v->nranks;
-		}
-		out->v[out->n++] = (struct share){
-			.cell = x.cell, .first = x.first, .n = end - x.first, .times = 1
-		};
+		out->n = cut(v, &x, out->v);
 		return;
 	}
 	if (!shares_by_rank(v, id, out))

@@ -24,10 +24,8 @@
 #define MAX_WORK (1ull << 25) /* parts of values looked at; then the witness may be less exact */
 
 struct culprit {
-	uint32_t task, row; /* task == NONE: no operation */
-	uint64_t when;	    /* number of the store */
-	uint32_t step;	    /* as the report counts them */
-	uint32_t before, after;
+	struct stored store;
+	uint64_t when; /* its number, from 1; 0: there is none */
 };
 
 /* The first wrong chunk of a clause and code. */
@@ -92,8 +90,6 @@ static void add_mistake(struct trace *t, const struct ensures *clause, int code,
 			.cell = cell,
 			.value = value,
 			.want = want,
-			.first = { .task = NONE },
-			.last = { .task = NONE },
 		};
 	}
 	m->chunks++;
@@ -212,24 +208,17 @@ static bool is_last(struct trace *t, const struct mistake *m, const struct store
 		return true;
 	/* Of wrong data, where it came in. */
 	return s->after < POISON && overlaps(t, s->after, m) &&
-	       (m->last.task == NONE || s->before >= POISON || !overlaps(t, s->before, m));
+	       (!m->last.when || s->before >= POISON || !overlaps(t, s->before, m));
 }
 
 static void watch(void *arg, const struct stored *s)
 {
 	struct trace *t = arg;
 	uint32_t rank = t->r.runners[s->task].rank;
-	struct culprit here = {
-		.task = s->task,
-		.row = s->row,
-		.when = t->stores++,
-		.step = s->depth,
-		.before = s->before,
-		.after = s->after,
-	};
+	struct culprit here = { *s, ++t->stores };
 
 	for (struct mistake *m = t->v; m < t->v + t->n; m++) {
-		if (m->first.task == NONE && t->values->work < t->limit && goes_wrong(t, m, s))
+		if (!m->first.when && t->values->work < t->limit && goes_wrong(t, m, s))
 			m->first = here;
 		if (rank == m->rank && s->cell == m->cell && is_last(t, m, s))
 			m->last = here;
@@ -243,10 +232,11 @@ static const char *what_text(struct trace *t, const struct mistake *m, const str
 	const struct program *p = t->r.p;
 	struct values *v = t->values;
 	struct arena *a = t->arena;
-	const char *after = value_text(a, p, v, k->after), *before = value_text(a, p, v, k->before);
+	const char *after = value_text(a, p, v, k->store.after),
+		   *before = value_text(a, p, v, k->store.before);
 
 	if (m->code == 404 && k == &m->first) {
-		const struct node *x = &v->nodes[k->after - v->base];
+		const struct node *x = &v->nodes[k->store.after - v->base];
 		return arena_printf(a, "combines two values that share a contribution, %s and %s",
 				    value_text(a, p, v, x->left), value_text(a, p, v, x->right));
 	}
@@ -260,13 +250,13 @@ static const char *what_text(struct trace *t, const struct mistake *m, const str
 static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint64_t others)
 {
 	const struct program *p = t->r.p;
-	const struct culprit *k = m->first.task != NONE ? &m->first : &m->last;
-	bool any = k->task != NONE;
+	const struct culprit *k = m->first.when ? &m->first : &m->last;
+	bool any = k->when > 0;
 	struct span span = p->instance.schedule->name.span;
 	const char *name = program_cells_text(t->arena, p, m->cell, 1);
 
 	if (any)
-		span = p->sites[p->tasks[k->task].ops[k->row].site].span;
+		span = p->sites[p->tasks[k->store.task].ops[k->store.row].site].span;
 	struct diag *g = diag_add(c->diags, SEV_ERROR, m->code, span, m->rank,
 				  "%s of rank %u ends %s", name, m->rank,
 				  m->value == NONE ? "without a value"
@@ -274,14 +264,14 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 				  : m->code == 404 ? "with a contribution counted twice"
 						   : "with the wrong data");
 	if (g && any)
-		g->operation = ((uint64_t)k->task << 32 | k->row) + 1;
+		g->operation = ((uint64_t)k->store.task << 32 | k->store.row) + 1;
 	diag_note(c->diags, g, m->clause->span, "expected: %s",
 		  shares_text(t->arena, p, m->want.v, m->want.n));
 	diag_note(c->diags, g, NOWHERE, "actual: %s", value_text(t->arena, p, t->values, m->value));
 	if (any) {
-		struct where w = expand_where(c, p, k->task, k->row);
-		diag_note(c->diags, g, NOWHERE, "rank %u, %s: %s", p->tasks[k->task].rank,
-			  where_text(t->arena, k->step, &w), what_text(t, m, k));
+		struct where w = expand_where(c, p, k->store.task, k->store.row);
+		diag_note(c->diags, g, NOWHERE, "rank %u, %s: %s", p->tasks[k->store.task].rank,
+			  where_text(t->arena, k->store.depth, &w), what_text(t, m, k));
 	} else {
 		diag_note(c->diags, g, NOWHERE, "nothing is ever stored in %s on rank %u", name,
 			  m->rank);
@@ -305,10 +295,8 @@ static const struct mistake *choose(const struct trace *t, const struct ensures 
 	for (const struct mistake *m = t->v; m < t->v + t->n; m++) {
 		if (m->clause != clause)
 			continue;
-		bool sure = m->first.task != NONE;
-		bool best_sure = best && best->first.task != NONE;
-		if (!best || (sure && !best_sure) ||
-		    (sure && best_sure && m->first.when < best->first.when))
+		/* Without a store that is certainly wrong, `when` - 1 is the greatest number. */
+		if (!best || m->first.when - 1 < best->first.when - 1)
 			best = m;
 	}
 	return best;

@@ -239,7 +239,7 @@ static void print_steps(struct script *x, uint32_t last, uint32_t *state, FILE *
 		}
 		print_step(x, first, k, shown, state, out);
 	}
-	if (!printed && !x->all)
+	if (!printed && (x->view->nchunks || x->view->ranks.n || x->view->steps.n))
 		fprintf(out, "\nNothing happens in what was asked for; the last step is %u.\n",
 			x->steps);
 }

@@ -38,14 +38,12 @@ struct script {
 	uint32_t steps;			    /* greatest depth of a move */
 	uint32_t fault_step[EXPLAIN_MARKS]; /* of the first diagnostics; NONE: it has none */
 	/* the view */
-	bool *cell;		    /* [width]: shown in tables; moves that touch one are shown */
-	bool *rank;		    /* [nranks] */
-	const struct numbers *only; /* steps */
+	bool *cell; /* [width]: shown in tables; moves that touch one are shown */
+	bool *rank; /* [nranks] */
+	const struct shown *view;
 	/* tables: these are shown if they are not more than there is room */
 	uint32_t cells[MAX_TABLE_CELLS], ncells, ranks[MAX_TABLE_RANKS], nranks;
 	bool tables;
-	bool all; /* nothing was asked to be left out */
-	bool chunks_asked;
 };
 
 /** "0-2" for this cell's own number on ranks 0-2, else "a[3]@0-2". */

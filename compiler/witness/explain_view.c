@@ -89,9 +89,7 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 
 	x->cell = ARENA_ARRAY(x->arena, bool, x->r.width);
 	x->rank = ARENA_ARRAY(x->arena, bool, p->nranks);
-	x->only = &view->steps;
-	x->all = !view->nchunks && !ranks->n && !view->steps.n;
-	x->chunks_asked = view->nchunks > 0;
+	x->view = view;
 	if (!view->nchunks)
 		mark_changing(x);
 	for (size_t i = 0; i < view->nchunks; i++)
@@ -116,10 +114,10 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 
 bool explain_shows_step(const struct script *x, uint32_t step)
 {
-	for (size_t i = 0; i < x->only->n; i++)
-		if (x->only->v[i] == step)
+	for (size_t i = 0; i < x->view->steps.n; i++)
+		if (x->view->steps.v[i] == step)
 			return true;
-	return x->only->n == 0;
+	return x->view->steps.n == 0;
 }
 
 bool explain_shows_move(const struct script *x, const struct move *m)
@@ -135,7 +133,7 @@ bool explain_shows_move(const struct script *x, const struct move *m)
 	}
 	if (!x->rank[rank] && !x->rank[peer])
 		return false;
-	if (!x->chunks_asked)
+	if (!x->view->nchunks)
 		return true;
 	return memchr(x->cell + o->cell, true, o->n) ||
 	       (from && memchr(x->cell + from->cell, true, o->n)) ||

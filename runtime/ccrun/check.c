@@ -328,11 +328,6 @@ static bool takes_bits(const struct check *c, uint64_t x, uint64_t y)
 	return ccs_redop_takes((ccs_redop)c->op, CCS_INT64, &p, &q);
 }
 
-static bool takes_float(const struct check *c, double p, double q)
-{
-	return ccs_redop_takes((ccs_redop)c->op, CCS_FLOAT64, &p, &q);
-}
-
 static uint64_t power(uint64_t x, uint32_t times)
 {
 	uint64_t r = 1;
@@ -376,7 +371,8 @@ static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, u
 		if (c->op == CCS_PROD)
 			*to = (first ? 1 : *to) * pow(x, times);
 		else if (chooses(c))
-			*to = first || takes_float(c, x, *to) ? x : *to;
+			*to = first || ccs_redop_takes((ccs_redop)c->op, CCS_FLOAT64, &x, to) ? x
+											      : *to;
 		else
 			*to = (first ? 0 : *to) + times * x;
 	}

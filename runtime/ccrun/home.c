@@ -15,13 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool alloc(struct home *p, int ranks)
-{
-	*p = (struct home){ .ranks = ranks };
-	p->comm = calloc((size_t)ranks, sizeof(struct ccs_comm *));
-	return p->comm != NULL;
-}
-
 /* ---- one process --------------------------------------------------------------------- */
 
 /* In blocks over the list of GPUs; without a list over all, which the library does. */
@@ -76,7 +69,9 @@ int home_open(struct home *p, const struct options *o)
 	struct bench b = { .o = o, .at = p };
 	ccs_status s = CCS_OK;
 
-	if (!alloc(p, o->ranks))
+	*p = (struct home){ .ranks = o->ranks };
+	p->comm = calloc((size_t)o->ranks, sizeof(struct ccs_comm *));
+	if (!p->comm)
 		s = ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks", o->ranks);
 	else if (o->cuda && o->launcher)
 		s = open_env(p, o);

@@ -26,11 +26,6 @@
 /* Less data than this in all is moved faster than a thread wakes up. */
 #define PARALLEL_BYTES ((size_t)128 << 10)
 
-static ccs_status no_memory(void)
-{
-	return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
-}
-
 /* Adds n * each bytes, rounded up to a cache line. */
 static bool take(size_t *total, size_t n, size_t each)
 {
@@ -209,9 +204,9 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 		.nworkers = (uint32_t)p->workers.n,
 		.nranks = p->nranks,
 		.esize = ccs_dtype_size(c->type),
-		.combine = reduce_combine_of(c->type, c->reduces ? (int)c->op : CCS_SUM),
-		.scale = reduce_scale_of(c->type),
-		.divide = c->reduces && c->op == CCS_AVG ? reduce_divide_of(c->type) : NULL,
+		.combine = reduce_of(c->type)->combine[c->reduces ? c->op : CCS_SUM],
+		.scale = reduce_of(c->type)->scale,
+		.divide = c->reduces && c->op == CCS_AVG ? reduce_of(c->type)->divide : NULL,
 		.premul = c->premul,
 	};
 	l->longest = module_longest(c->module, c->view, c->count);
@@ -222,7 +217,7 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 	    !take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) ||
 	    !data_size(l, r, &data) || !grow(&e->fibers, fibers) || !grow(&e->fifos, fifos) ||
 	    !grow(&e->cells, cells) || !grow(&e->data, data))
-		return no_memory();
+		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
 	l->fibers = (struct fiber *)(void *)e->fibers.data;
 	l->fifos = (struct fifo *)(void *)e->fifos.data;
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;

@@ -6,7 +6,7 @@
 #include "runtime/cpu/reduce_types.inc"
 
 /* The processor is asked each time, which costs a load: once a call of a collective. */
-static const struct reduce *reduce_of(ccs_dtype t)
+const struct reduce *reduce_of(ccs_dtype t)
 {
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
@@ -15,19 +15,4 @@ static const struct reduce *reduce_of(ccs_dtype t)
 		return reduce_avx2[t];
 #endif
 	return reduce_plain[t];
-}
-
-reduce_combine *reduce_combine_of(ccs_dtype t, int op)
-{
-	return reduce_of(t)->combine[op];
-}
-
-reduce_scale *reduce_scale_of(ccs_dtype t)
-{
-	return reduce_of(t)->scale;
-}
-
-reduce_divide *reduce_divide_of(ccs_dtype t)
-{
-	return reduce_of(t)->divide;
 }

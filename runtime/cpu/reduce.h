@@ -22,7 +22,8 @@ typedef void reduce_scale(void *dst, const void *x, const void *scalar, size_t n
 /* data[i] /= by */
 typedef void reduce_divide(void *data, size_t n, uint32_t by);
 
-/* What there is for one type. */
+/* What there is for one type, by ccs_redop or OP_PREMUL: CCS_AVG and OP_PREMUL combine as
+ * CCS_SUM. */
 struct reduce {
 	reduce_combine *combine[OP_COUNT];
 	reduce_scale *scale;
@@ -34,10 +35,7 @@ extern const struct reduce *const reduce_plain[CCS_NDTYPES];
 extern const struct reduce *const reduce_avx2[CCS_NDTYPES];
 extern const struct reduce *const reduce_avx512[CCS_NDTYPES];
 
-/** The kernels that this machine runs best.
- *  `op` is a ccs_redop or OP_PREMUL (plan/types.h). CCS_AVG and OP_PREMUL combine as CCS_SUM. */
-reduce_combine *reduce_combine_of(ccs_dtype t, int op);
-reduce_scale *reduce_scale_of(ccs_dtype t);
-reduce_divide *reduce_divide_of(ccs_dtype t);
+/** The kernels that this machine runs best. */
+const struct reduce *reduce_of(ccs_dtype t);
 
 #endif

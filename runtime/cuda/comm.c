@@ -222,13 +222,13 @@ static ccs_status find_reach(struct gpu *g)
 /* A debugging aid of the driver's, with which a launch would never return. */
 static ccs_status not_blocking(const struct gpu *g)
 {
-	return g->nparts < 2 || !number_of("CUDA_LAUNCH_BLOCKING", 0)
-		       ? CCS_OK
-		       : error_set(
-				 CCS_EUNSUPPORTED,
-				 "CUDA_LAUNCH_BLOCKING is set, so that a launch returns "
-				 "when its kernel has ended; but kernels on several GPUs of a process wait "
-				 "for one another: unset it, or use a process a GPU");
+	if (g->nparts < 2 || !number_of("CUDA_LAUNCH_BLOCKING", 0))
+		return CCS_OK;
+	return error_set(
+		CCS_EUNSUPPORTED,
+		"CUDA_LAUNCH_BLOCKING is set, so that a launch returns when its kernel "
+		"has ended; but kernels on several GPUs of a process wait for one another: "
+		"unset it, or use a process a GPU");
 }
 
 static ccs_status open_all(struct world *w, const int *devices)

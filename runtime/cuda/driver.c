@@ -72,11 +72,10 @@ ccs_status cuda_check(const struct cuda *d, int e, const char *call, const char 
 
 ccs_status cuda_has(bool there, const char *call, const char *what)
 {
-	return there ? CCS_OK
-		     : error_set(CCS_EUNSUPPORTED,
-				 "%s: NVIDIA's driver is too old: libcuda.so.1 has "
-				 "no %s",
-				 what, call);
+	if (there)
+		return CCS_OK;
+	return error_set(CCS_EUNSUPPORTED, "%s: NVIDIA's driver is too old: libcuda.so.1 has no %s",
+			 what, call);
 }
 
 /* ---- opening ---------------------------------------------------------------------- */
@@ -97,11 +96,12 @@ static ccs_status open_library(void **library)
 		if (!*library && !i)
 			snprintf(why, sizeof(why), "%s", dlerror());
 	}
-	return *library ? CCS_OK
-			: error_set(CCS_EUNSUPPORTED,
-				    "running on a GPU needs NVIDIA's driver, and "
-				    "libcuda.so.1 cannot be opened: %s",
-				    why);
+	if (*library)
+		return CCS_OK;
+	return error_set(CCS_EUNSUPPORTED,
+			 "running on a GPU needs NVIDIA's driver, and libcuda.so.1 cannot be "
+			 "opened: %s",
+			 why);
 }
 
 ccs_status ccs_cuda_library(void **library)

@@ -77,12 +77,6 @@ static ccs_status check(const struct nccl *n, int e, const char *call, nccl_comm
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-/* Before 2.9 the number was 1000 * major + 100 * minor + patch. */
-static int full_version(int v)
-{
-	return v < 10000 ? v / 1000 * 10000 + v % 1000 : v;
-}
-
 static ccs_status open_library(struct nccl *n)
 {
 	static const char *const names[] = { "libnccl.so.2", NULL };
@@ -127,7 +121,8 @@ ccs_status nccl_open(struct nccl *n)
 		s = check(n, n->api->version(&n->version), "ncclGetVersion", NULL);
 	if (s)
 		nccl_close(n);
-	n->version = full_version(n->version);
+	if (n->version < 10000) /* before 2.9 it was 1000 * major + 100 * minor + patch */
+		n->version = n->version / 1000 * 10000 + n->version % 1000;
 	return s;
 }
 

@@ -152,12 +152,11 @@ static ccs_status meet(struct gpu *g)
 	uint32_t n = g->places.nparts;
 	struct card *all = calloc(n, sizeof(*all));
 	bool *row = calloc(n, sizeof(*row));
-	ccs_status s = gpu_agree(g, all && row ? CCS_OK
-					       : error_set(CCS_ENOMEM,
-							   "out of memory for "
-							   "%u ranks",
-							   n));
+	ccs_status s = CCS_OK;
 
+	if (!all || !row)
+		s = error_set(CCS_ENOMEM, "out of memory for %u ranks", n);
+	s = gpu_agree(g, s);
 	if (!s)
 		s = exchange(g, all, row);
 	free(all);

@@ -89,11 +89,11 @@ ccs_status cuda_reach(struct cuda *d, const struct cuda *peer)
 	if (s)
 		return s;
 	e = d->api->enable_access(peer->context, 0);
-	return e == PEER_ALREADY ? CCS_OK
-				 : way_round(cuda_check(d, e, "cuCtxEnablePeerAccess",
-							"GPU %d's access to the memory "
-							"of GPU %d",
-							d->device, peer->device));
+	if (e == PEER_ALREADY)
+		return CCS_OK;
+	return way_round(cuda_check(d, e, "cuCtxEnablePeerAccess",
+				    "GPU %d's access to the memory of GPU %d", d->device,
+				    peer->device));
 }
 
 /* ---- other processes --------------------------------------------------------------- */

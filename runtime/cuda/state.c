@@ -232,8 +232,7 @@ static ccs_status reach_others(struct maker *k)
 		return CCS_OK;
 	handles = calloc(k->g->places.nparts, sizeof(*handles));
 	rc = handles ? cuda_enter(&p->cuda, &mode)
-		     : error_set(CCS_ENOMEM, "out of memory for a "
-					     "plan");
+		     : error_set(CCS_ENOMEM, "out of memory for a plan");
 	if (!rc) {
 		rc = cuda_share(&p->cuda, k->s->parts->memory, &mine, "FIFOs");
 		cuda_leave(&p->cuda, mode);

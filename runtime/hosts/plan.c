@@ -70,36 +70,36 @@ static ccs_status load_kernel(struct gpu *g, struct gpu_part *p, const struct ca
 /* ---- tables ---------------------------------------------------------------------------- */
 
 /* The tables in one block of the GPU's memory. */
-enum { OPS, WORKERS, CELLS, NONE, POSTS, RANGES, REPORT, PARTS };
-struct part {
+enum { OPS, WORKERS, CELLS, NONE, POSTS, RANGES, REPORT, TABLES };
+struct table {
 	const void *from; /* NULL: zeros */
 	size_t bytes, at;
 };
 
 /* Cells, posts and ranges are those of every kernel. Returns the block's size. */
-static size_t lay_out(struct part *p, const struct hosts_plan *h, const struct call *c,
+static size_t lay_out(struct table *p, const struct hosts_plan *h, const struct call *c,
 		      const struct cuda_tables *t, uint32_t rank)
 {
 	size_t rows = (size_t)h->rank.nrows + 1, at = 0;
 	size_t cells = (size_t)c->view->plan->cells + c->view->plan->scratch;
 	size_t post = sizeof(struct ccs_dev_post);
 
-	p[OPS] = (struct part){ h->rank.ops, rows * sizeof(struct ccs_dev_op), 0 };
-	p[WORKERS] = (struct part){ h->rank.workers, rows * sizeof(struct ccs_dev_worker), 0 };
-	p[CELLS] = (struct part){ t->bytes + t->cells, cells * sizeof(struct ccs_dev_cell), 0 };
-	p[NONE] = (struct part){ NULL, post, 0 };
-	p[POSTS] = (struct part){ t->bytes + t->posts + rank * post, post, 0 };
-	p[RANGES] = (struct part){ t->bytes + t->ranges,
-				   c->prep->nranges * sizeof(struct ccs_dev_range), 0 };
-	p[REPORT] = (struct part){ NULL, sizeof(struct ccs_dev_report), 0 };
-	for (int i = 0; i < PARTS; i++) {
+	p[OPS] = (struct table){ h->rank.ops, rows * sizeof(struct ccs_dev_op), 0 };
+	p[WORKERS] = (struct table){ h->rank.workers, rows * sizeof(struct ccs_dev_worker), 0 };
+	p[CELLS] = (struct table){ t->bytes + t->cells, cells * sizeof(struct ccs_dev_cell), 0 };
+	p[NONE] = (struct table){ NULL, post, 0 };
+	p[POSTS] = (struct table){ t->bytes + t->posts + rank * post, post, 0 };
+	p[RANGES] = (struct table){ t->bytes + t->ranges,
+				    c->prep->nranges * sizeof(struct ccs_dev_range), 0 };
+	p[REPORT] = (struct table){ NULL, sizeof(struct ccs_dev_report), 0 };
+	for (int i = 0; i < TABLES; i++) {
 		p[i].at = at;
 		at = (size_t)round_up(at + p[i].bytes, 256);
 	}
 	return at;
 }
 
-static void bind(struct hosts_plan *h, const struct part *p, cuda_ptr at)
+static void bind(struct hosts_plan *h, const struct table *p, cuda_ptr at)
 {
 	h->call.ops = (const struct ccs_dev_op *)(uintptr_t)(at + p[OPS].at);
 	h->call.workers = (const struct ccs_dev_worker *)(uintptr_t)(at + p[WORKERS].at);
@@ -113,24 +113,24 @@ static void bind(struct hosts_plan *h, const struct part *p, cuda_ptr at)
 static ccs_status upload(struct gpu_part *p, const struct call *c, struct hosts_plan *h,
 			 const struct cuda_tables *t, uint32_t rank)
 {
-	struct part parts[PARTS];
-	size_t size = lay_out(parts, h, c, t, rank);
+	struct table tables[TABLES];
+	size_t size = lay_out(tables, h, c, t, rank);
 	unsigned char *bytes = calloc(size + 1, 1);
 	ccs_status s = CCS_OK;
 	cuda_ptr at;
 
-	h->cells = calloc(parts[CELLS].bytes + 1, 1);
+	h->cells = calloc(tables[CELLS].bytes + 1, 1);
 	if (!bytes || !h->cells)
 		s = error_set(CCS_ENOMEM, "out of memory for a plan's tables");
 	else
-		memcpy(h->cells, parts[CELLS].from, parts[CELLS].bytes);
-	for (int i = 0; i < PARTS && !s; i++)
-		if (parts[i].from)
-			memcpy(bytes + parts[i].at, parts[i].from, parts[i].bytes);
+		memcpy(h->cells, tables[CELLS].from, tables[CELLS].bytes);
+	for (int i = 0; i < TABLES && !s; i++)
+		if (tables[i].from)
+			memcpy(bytes + tables[i].at, tables[i].from, tables[i].bytes);
 	if (!s)
 		s = gpu_keep(p, &at, size, "a plan's tables");
 	if (!s) {
-		bind(h, parts, at);
+		bind(h, tables, at);
 		s = cuda_upload(&p->cuda, at, bytes, size, "a plan's tables");
 	}
 	free(bytes);

@@ -107,7 +107,7 @@ static void make_answer(struct wire_answer *a, enum wire_kind kind, ccs_status s
 {
 	a->head = wire_head(sizeof(*a));
 	a->kind = htonl(kind);
-	a->status = htonl((uint32_t) - (int)s);
+	a->status = htonl((uint32_t)-(int)s);
 }
 
 /* An answer fits into what a fresh connection buffers; nobody is waited for. */
@@ -585,12 +585,9 @@ ccs_status group_hold(const struct group_env *env, const struct group_meeting *m
 	*h = (struct hold){ .env = env, .meeting = m, .end = begin + limit, .port = -1 };
 	h->hello = limit * HELLO_PART < WIRE_SECONDS ? limit * HELLO_PART : WIRE_SECONDS;
 	wire_place(&p, env->address);
-	s = make_seats(h) ? CCS_OK
-			  : error_set(CCS_ENOMEM,
-				      "out of memory for a meeting of %d "
-				      "ranks",
-				      env->nranks);
-	if (!s)
+	if (!make_seats(h))
+		s = error_set(CCS_ENOMEM, "out of memory for a meeting of %d ranks", env->nranks);
+	else
 		s = wire_listen(&p, begin + (limit < PORT_SECONDS ? limit : PORT_SECONDS),
 				&h->port);
 	if (!s)

@@ -88,18 +88,29 @@ NARROW float e4m3_to_float(uint8_t h)
 	return bits_float(v | sign);
 }
 
-NARROW uint8_t e4m3_from_float(float f)
+/* To a float8 of so many bits of mantissa, whose least normal number has the exponent `least`
+ * in float32: `unit` plus a subnormal rounds it to the low bits. Beyond `most`, which is
+ * `largest` there, is that. */
+NARROW uint8_t float8_from_float(float f, uint32_t mantissa, uint32_t least, float unit,
+				 uint32_t most, uint32_t largest)
 {
+	uint32_t drop = 23 - mantissa;
 	uint32_t u = float_bits(f);
 	uint32_t sign = (u >> 24) & 0x80u;
 	uint32_t a = u & 0x7fffffffu;
-	/* ulp of a subnormal is 2^-9: 2^14 + x rounds to it */
-	uint32_t sub = float_bits(bits_float(a) + 0x1p14f) - 0x46800000u;
-	uint32_t nor = (a - (120u << 23) + 0x7ffffu + ((a >> 20) & 1u)) >> 20;
-	uint32_t r = a < (121u << 23) ? sub : nor;
+	uint32_t sub = float_bits(bits_float(a) + unit) - float_bits(unit);
+	uint32_t half = (1u << (drop - 1)) - 1;
+	uint32_t nor = (a - ((least - 1) << 23) + half + ((a >> drop) & 1u)) >> drop;
+	uint32_t r = a < (least << 23) ? sub : nor;
 
-	r = a > 0x43e00000u ? 0x7eu : r; /* 448 */
+	r = a > most ? largest : r;
 	return (uint8_t)(a > 0x7f800000u ? 0x7fu : r | sign);
+}
+
+/* 448; ulp of a subnormal is 2^-9: 2^14 + x rounds to it. */
+NARROW uint8_t e4m3_from_float(float f)
+{
+	return float8_from_float(f, 3, 121, 0x1p14f, 0x43e00000u, 0x7e);
 }
 
 NARROW float e5m2_to_float(uint8_t h)
@@ -107,18 +118,10 @@ NARROW float e5m2_to_float(uint8_t h)
 	return half_to_float((uint16_t)((uint32_t)h << 8));
 }
 
+/* 57344; 2^-16: 2^7. */
 NARROW uint8_t e5m2_from_float(float f)
 {
-	uint32_t u = float_bits(f);
-	uint32_t sign = (u >> 24) & 0x80u;
-	uint32_t a = u & 0x7fffffffu;
-	/* ulp of a subnormal is 2^-16: 2^7 + x rounds to it */
-	uint32_t sub = float_bits(bits_float(a) + 0x1p7f) - 0x43000000u;
-	uint32_t nor = (a - (112u << 23) + 0xfffffu + ((a >> 21) & 1u)) >> 21;
-	uint32_t r = a < (113u << 23) ? sub : nor;
-
-	r = a > 0x47600000u ? 0x7bu : r; /* 57344 */
-	return (uint8_t)(a > 0x7f800000u ? 0x7fu : r | sign);
+	return float8_from_float(f, 2, 113, 0x1p7f, 0x47600000u, 0x7b);
 }
 
 #endif

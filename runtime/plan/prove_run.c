@@ -15,6 +15,8 @@
  */
 #include "runtime/plan/prove_parts.h"
 
+#include <stdio.h>
+
 /* What a worker waits for. */
 enum reason { RUNS, MESSAGE, SLOT, WORKER };
 
@@ -232,25 +234,19 @@ static uint32_t find_cycle(const struct runner *r, uint32_t *length)
 static bool deadlock(const struct runner *r)
 {
 	uint32_t length, w = find_cycle(r, &length), what = r->what[w];
-	uint32_t row = r->v->workers[w].op + r->done[w];
-	struct prove_text at;
+	const struct plan_view *v = r->v;
+	struct prove_text t;
 
 	if (r->reason[w] == MESSAGE)
-		return prove_wrong_at(r->p, row,
-				      "waits for ever for a message from rank %u: a "
-				      "deadlock of %u workers with %u slots",
-				      r->v->fifos[what].src, length, r->p->m->head->slots);
-	if (r->reason[w] == SLOT)
-		return prove_wrong_at(r->p, row,
-				      "waits for ever for a free slot towards rank %u: a "
-				      "deadlock of %u workers with %u slots",
-				      r->v->fifos[what].dst, length, r->p->m->head->slots);
-	at = prove_op_text(r->p,
-			   r->v->workers[r->v->waits[what].worker].op + r->v->waits[what].ops - 1);
-	return prove_wrong_at(r->p, row,
-			      "waits for ever for %s: a deadlock of %u workers with %u "
-			      "slots",
-			      at.s, length, r->p->m->head->slots);
+		snprintf(t.s, sizeof(t.s), "a message from rank %u", v->fifos[what].src);
+	else if (r->reason[w] == SLOT)
+		snprintf(t.s, sizeof(t.s), "a free slot towards rank %u", v->fifos[what].dst);
+	else
+		t = prove_op_text(r->p,
+				  v->workers[v->waits[what].worker].op + v->waits[what].ops - 1);
+	return prove_wrong_at(r->p, v->workers[w].op + r->done[w],
+			      "waits for ever for %s: a deadlock of %u workers with %u slots", t.s,
+			      length, r->p->m->head->slots);
 }
 
 /* ---- all of it ------------------------------------------------------------------- */

@@ -337,7 +337,7 @@ for o in --rank --step; do
 			explain $ring -n 3 $o "$value"
 	done
 done
-for value in x 'data[3]' 'data[' 'data[1..1]' 'data[0..4]' 'data[-1]' 'data[0] ' ''; do
+for value in x 'data[3]' 'data[' 'data[1' 'data[0..2' 'data[1..1]' 'data[0..4]' 'data[-1]' 'data[0] ' ''; do
 	refuses "explain --chunk '$value'" \
 		"ccc: error: --chunk: there is no '$value'; there is data[0..3] (N = 3)" \
 		explain $ring -n 3 --chunk "$value"

@@ -188,7 +188,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	const struct ccs_dev_call *c = m->c;
 	uint32_t rank = c->workers[b->worker].rank;
 	uint64_t lo = ((c->tile0 + b->tile) * c->replicas + b->replica) * c->tile;
-	reduce_combine *combine = reduce_combine_of((ccs_dtype)m->k->type, (int)m->k->op);
+	reduce_combine *combine = reduce_of((ccs_dtype)m->k->type)->combine[m->k->op];
 	unsigned char *v = calloc(3 * n + 1, m->esize), *t = v + n * m->esize;
 	bool any = false;
 
@@ -204,8 +204,8 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 		if (part)
 			from = cell_at(m, rank, (part == 1 ? o->a : o->b) + j, initial, lo, n);
 		if (part && initial && m->k->op == OP_PREMUL) {
-			reduce_scale_of((ccs_dtype)m->k->type)(
-				t, from, (const unsigned char *)&c->scalar, n);
+			reduce_of((ccs_dtype)m->k->type)
+				->scale(t, from, (const unsigned char *)&c->scalar, n);
 			from = t;
 		}
 		if (any) {
@@ -337,13 +337,13 @@ static void post(const struct machine *m, uint32_t rank)
 			to = cell_at(m, rank, cell, false, 0, len);
 			if (i >= p->reduced) {
 				if (c->divide)
-					reduce_divide_of(type)(to, len, c->divide);
+					reduce_of(type)->divide(to, len, c->divide);
 				continue;
 			}
 			unsigned char *from = cell_at(m, rank, cell, true, 0, len);
 			if (m->k->op == OP_PREMUL)
-				reduce_scale_of(type)(to, from, (const unsigned char *)&c->scalar,
-						      len);
+				reduce_of(type)->scale(to, from, (const unsigned char *)&c->scalar,
+						       len);
 			else
 				memmove(to, from, len * m->esize);
 		}
