@@ -113,6 +113,8 @@ struct cpu {
 	struct world *world;
 	pthread_cond_t work;	    /* helpers sleep here */
 	struct fiber *first, *last; /* ready fibers */
+	struct fiber *own;	    /* in a run that is not parallel: those that the one thread
+				       which runs fibers has made ready itself */
 	_Atomic uint32_t ready;	    /* their number */
 	unsigned running;	    /* threads inside a fiber */
 	unsigned limit;		    /* most of them at a time; set at the first run */
@@ -175,6 +177,8 @@ void piece_after(const struct layout *l, uint32_t rank);
 
 /** Adds a ready fiber. */
 void sched_push(struct cpu *e, struct fiber *t);
+/** The same, without the lock, by a thread that runs a fiber. */
+void sched_ready(struct cpu *e, struct fiber *t);
 /** Nothing more of the current run begins; whether nothing of it runs any more. */
 bool sched_halt(struct world *w);
 /** How many threads run fibers at a time. */

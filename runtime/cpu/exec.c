@@ -76,9 +76,7 @@ static void wake(struct cpu *e, struct fiber *t)
 		if (s == FIBER_PARKED) {
 			if (!atomic_compare_exchange_weak(&t->state, &s, FIBER_QUEUED))
 				continue;
-			pthread_mutex_lock(&e->world->lock);
-			sched_push(e, t);
-			pthread_mutex_unlock(&e->world->lock);
+			sched_ready(e, t);
 			return;
 		}
 		if (s != FIBER_RUNNING ||

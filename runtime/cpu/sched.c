@@ -6,7 +6,8 @@
  * enough to need them), and every thread inside a call. At most `limit` fibers
  * run at a time. A thread that finds nothing spins for a few microseconds and
  * then sleeps. Whoever adds a fiber wakes a sleeper only in runs that are worth
- * it: a small one is done by its callers alone, as waking costs more.
+ * it: a small one is done by its callers alone, as waking costs more; there one thread at a
+ * time runs fibers, and those that it makes ready need no lock.
  *
  * No wake-up is lost: a thread looks at the queue under the lock before it
  * sleeps, and one that leaves wakes another if fibers remain.
@@ -66,11 +67,23 @@ void sched_push(struct cpu *e, struct fiber *t)
 		wake_one(e);
 }
 
+void sched_ready(struct cpu *e, struct fiber *t)
+{
+	if (!e->layout.parallel) {
+		t->next = e->own;
+		e->own = t;
+		return;
+	}
+	pthread_mutex_lock(&e->world->lock);
+	sched_push(e, t);
+	pthread_mutex_unlock(&e->world->lock);
+}
+
 static struct fiber *pop(struct cpu *e)
 {
 	struct fiber *t = e->first;
 
-	if (!t || e->running >= e->limit)
+	if (!t || e->running >= (e->layout.parallel ? e->limit : 1))
 		return NULL;
 	e->first = t->next;
 	if (!e->first)
@@ -94,6 +107,11 @@ static void serve(struct cpu *e, struct fiber *t)
 	e->running++;
 	pthread_mutex_unlock(&e->world->lock);
 	fiber_run(e, t);
+	while (e->own) {
+		t = e->own;
+		e->own = t->next;
+		fiber_run(e, t);
+	}
 	pthread_mutex_lock(&e->world->lock);
 	e->running--;
 	if (!e->running && e->world->runs && atomic_load(&e->world->runs->failed)) {
