@@ -51,7 +51,6 @@ struct run {
 	uint64_t seq;
 	struct call params; /* a copy of the first call: all must agree with it */
 	int first_rank;
-	struct seat *seats;    /* [nranks] */
 	int arrived, finished; /* of this process's ranks */
 	int refs;	       /* calls that have not returned, and the list */
 	bool started;
@@ -59,6 +58,7 @@ struct run {
 	ccs_status status;
 	char *text; /* of the failure, or NULL */
 	struct run *next;
+	struct seat seats[]; /* [nranks] */
 };
 
 struct opened { /* a module of ccs_call */

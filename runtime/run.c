@@ -17,7 +17,6 @@ void run_drop(struct run *r)
 {
 	ccs_module_free(r->params.module);
 	free(r->text);
-	free(r->seats);
 	free(r);
 }
 
@@ -29,15 +28,10 @@ void run_unref(struct run *r)
 
 static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)
 {
-	struct run *r = calloc(1, sizeof(*r));
+	struct run *r = calloc(1, sizeof(*r) + (size_t)w->nranks * sizeof(*r->seats));
 
 	if (!r)
 		return NULL;
-	r->seats = calloc((size_t)w->nranks, sizeof(*r->seats));
-	if (!r->seats) {
-		free(r);
-		return NULL;
-	}
 	r->seq = seq;
 	r->params = *c;
 	r->first_rank = c->comm->rank;

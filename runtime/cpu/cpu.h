@@ -82,8 +82,19 @@ struct rank_io {
 	bool copy_aside;
 };
 
+/* What a layout follows from, together with the plan. */
+struct layout_key {
+	const struct plan_view *view;
+	uint64_t checksum; /* of its module: another may come to lie at the same place */
+	size_t count;
+	ccs_dtype type;
+	int op; /* -1: none matters */
+	bool premul;
+};
+
 /* What the current run's fibers read; fixed while it runs. */
 struct layout {
+	struct layout_key key;
 	struct run *run;
 	const struct plan_view *view;
 	const struct prep *prep;
@@ -136,7 +147,8 @@ static inline struct cpu *cpu_of(const struct world *w)
 /* ---- layout.c ---------------------------------------------------------------------- */
 
 /** Lays the run out in the engine's memory. CCS_ENOMEM. Under world.lock, and
- *  with no fiber running. O(fibers + FIFOs + cells). */
+ *  with no fiber running. O(fibers + FIFOs + cells); without the cells where the run before
+ *  was one like it. */
 ccs_status layout_make(struct cpu *e, struct run *r);
 
 /* ---- exec.c ------------------------------------------------------------------------- */

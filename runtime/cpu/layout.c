@@ -154,20 +154,8 @@ static unsigned char *cut(unsigned char **at, size_t n, size_t each)
 	return p;
 }
 
-static void init_fibers(const struct layout *l, unsigned char **at)
-{
-	for (uint32_t i = 0; i < l->nworkers + l->nranks; i++) {
-		struct fiber *t = l->fibers + i;
-		size_t stage = i < l->nworkers ? l->view->workers[i].stage : 0;
-
-		memset(t, 0, sizeof(*t));
-		atomic_init(&t->state, FIBER_INACTIVE);
-		t->rank = i < l->nworkers ? l->view->workers[i].rank : i - l->nworkers;
-		t->stage = stage ? cut(at, stage, l->tile * l->esize) : NULL;
-	}
-}
-
-static void init_data(struct cpu *e, const struct layout *l, const struct run *r)
+/* Where the FIFOs' slots, the fibers' stages and the ranks' scratch lie. */
+static void place_data(struct cpu *e, const struct layout *l, const struct run *r)
 {
 	unsigned char *at = e->data.data;
 	const struct ccs_plan *p = l->view->plan;
@@ -176,20 +164,61 @@ static void init_data(struct cpu *e, const struct layout *l, const struct run *r
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		struct fifo *c = l->fifos + i;
 
-		memset(c, 0, sizeof(*c));
 		c->slots = (uint32_t)slots_of(r, l->view->fifos + i, l->ntiles);
 		c->slot_bytes = slot_bytes(l, l->view->fifos + i);
 		c->data = cut(&at, c->slots, c->slot_bytes);
 	}
-	init_fibers(l, &at);
-	(void)take(&scratch, p->scratch, l->longest * l->esize);
-	for (uint32_t i = 0; i < l->nranks; i++) {
-		l->ranks[i].call = NULL;
-		l->ranks[i].scratch = at + i * scratch;
+	for (uint32_t i = 0; i < l->nworkers + l->nranks; i++) {
+		struct fiber *t = l->fibers + i;
+		size_t stage = i < l->nworkers ? l->view->workers[i].stage : 0;
+
+		t->rank = i < l->nworkers ? l->view->workers[i].rank : i - l->nworkers;
+		t->stage = stage ? cut(&at, stage, l->tile * l->esize) : NULL;
 	}
+	(void)take(&scratch, p->scratch, l->longest * l->esize);
+	for (uint32_t i = 0; i < l->nranks; i++)
+		l->ranks[i].scratch = at + i * scratch;
 }
 
-ccs_status layout_make(struct cpu *e, struct run *r)
+/* Nothing has been done yet, and nobody has called. */
+static void begin(const struct layout *l)
+{
+	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++) {
+		struct fifo *c = l->fifos + i;
+
+		atomic_init(&c->head, 0);
+		atomic_init(&c->tail, 0);
+		atomic_init(&c->src_waits, 0);
+		atomic_init(&c->dst_waits, 0);
+		c->src_slot = c->dst_slot = 0;
+	}
+	for (uint32_t i = 0; i < l->nworkers + l->nranks; i++) {
+		struct fiber *t = l->fibers + i;
+
+		atomic_init(&t->state, FIBER_INACTIVE);
+		atomic_init(&t->watched, 0);
+		atomic_init(&t->watches, 0);
+		atomic_init(&t->done, 0);
+		t->op = 0;
+		t->tile = 0;
+	}
+	for (uint32_t i = 0; i < l->nranks; i++)
+		l->ranks[i].call = NULL;
+}
+
+static struct layout_key key_of(const struct call *c)
+{
+	return (struct layout_key){ c->view, c->module->head->checksum,	   c->count,
+				    c->type, c->reduces ? (int)c->op : -1, c->premul };
+}
+
+static bool same_key(const struct layout_key *x, const struct layout_key *y)
+{
+	return x->view == y->view && x->checksum == y->checksum && x->count == y->count &&
+	       x->type == y->type && x->op == y->op && x->premul == y->premul;
+}
+
+static ccs_status make(struct cpu *e, const struct run *r)
 {
 	struct layout *l = &e->layout;
 	const struct call *c = &r->params;
@@ -197,9 +226,7 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 	size_t fibers = 0, fifos = 0, cells = 0, data;
 
 	*l = (struct layout){
-		.run = r,
 		.view = c->view,
-		.prep = c->prep,
 		.ranks = e->ranks,
 		.nworkers = (uint32_t)p->workers.n,
 		.nranks = p->nranks,
@@ -222,8 +249,22 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 	l->fifos = (struct fifo *)(void *)e->fifos.data;
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;
 	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
-	init_data(e, l, r);
+	place_data(e, l, r);
 	l->parallel = c->send_bytes > PARALLEL_BYTES / l->nranks ||
 		      c->recv_bytes > PARALLEL_BYTES / l->nranks;
+	l->key = key_of(c);
+	return CCS_OK;
+}
+
+ccs_status layout_make(struct cpu *e, struct run *r)
+{
+	struct layout_key key = key_of(&r->params);
+	ccs_status s = same_key(&key, &e->layout.key) ? CCS_OK : make(e, r);
+
+	if (s)
+		return s;
+	e->layout.run = r;
+	e->layout.prep = r->params.prep;
+	begin(&e->layout);
 	return CCS_OK;
 }

@@ -136,11 +136,8 @@ static size_t tile_len(const struct current *p, uint32_t cell, size_t lo)
 
 static size_t clamp(const struct current *p, uint32_t cell, uint32_t j, size_t lo, size_t n)
 {
-	size_t own;
+	size_t own = tile_len(p, cell + j, lo);
 
-	if (cell == CCS_NONE)
-		return n;
-	own = tile_len(p, cell + j, lo);
 	return own < n ? own : n;
 }
 
@@ -152,41 +149,53 @@ static bool continues(const struct parts *s, const struct parts *next, size_t by
 	       (!s->out || s->out + bytes == next->out);
 }
 
+/* Cell j of the operation: its parts, with `at` elements of its messages before it; the number
+ * of elements, at most n, that they all have. */
+static size_t cell_parts(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
+			 size_t at, size_t n, struct parts *s)
+{
+	const struct ccs_op *o = p->op;
+	struct current from = { .l = p->l, .op = ends->held };
+
+	*s = (struct parts){ 0 };
+	if (ends->held) {
+		from.io = p->l->ranks + p->l->view->fifos[o->in].src;
+		n = clamp(p, ccs_plan_source(ends->held), j, lo, n);
+		s->in = cell_held(&from, j, lo);
+	} else if (ends->in) {
+		s->in = ends->in + at * p->l->esize;
+	}
+	if (o->a != CCS_NONE) {
+		n = clamp(p, o->a, j, lo, n);
+		s->a = cell_read(p, o->a + j, lo, o->flags & CCS_OP_A_INITIAL);
+	}
+	if (o->b != CCS_NONE) {
+		n = clamp(p, o->b, j, lo, n);
+		s->b = cell_read(p, o->b + j, lo, o->flags & CCS_OP_B_INITIAL);
+	}
+	if (o->dst != CCS_NONE) {
+		n = clamp(p, o->dst, j, lo, n);
+		s->dst = cell_final(p, o->dst + j, lo);
+	}
+	if (ends->out)
+		s->out = ends->out + at * p->l->esize;
+	return n;
+}
+
 static void cells_do(const struct current *p, size_t lo, struct ends ends)
 {
 	const struct ccs_op *o = p->op;
-	struct current from = { .l = p->l, .op = ends.held };
-	uint32_t source = ends.held ? ccs_plan_source(ends.held) : CCS_NONE;
-	struct parts piece = { 0 };
-	uint32_t next = o->flags & CCS_OP_LEN_SAME ? 0 : 1;
-	size_t esize = p->l->esize, at = 0, n = 0;
+	struct parts piece = { 0 }, s;
+	size_t at = 0, n = 0;
 
-	if (ends.held)
-		from.io = p->l->ranks + p->l->view->fifos[o->in].src;
 	for (uint32_t j = 0; j < o->n; j++) {
-		size_t len = tile_len(p, o->len + j * next, lo), use = len;
-		struct parts s = { 0 };
+		size_t len = tile_len(p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo), use;
 
 		if (!len)
 			continue;
-		use = clamp(p, o->a, j, lo, use);
-		use = clamp(p, o->b, j, lo, use);
-		use = clamp(p, o->dst, j, lo, use);
-		use = clamp(p, source, j, lo, use);
-		if (ends.held)
-			s.in = cell_held(&from, j, lo);
-		else if (ends.in)
-			s.in = ends.in + at * esize;
-		if (o->a != CCS_NONE)
-			s.a = cell_read(p, o->a + j, lo, o->flags & CCS_OP_A_INITIAL);
-		if (o->b != CCS_NONE)
-			s.b = cell_read(p, o->b + j, lo, o->flags & CCS_OP_B_INITIAL);
-		if (o->dst != CCS_NONE)
-			s.dst = cell_final(p, o->dst + j, lo);
-		if (ends.out)
-			s.out = ends.out + at * esize;
+		use = cell_parts(p, lo, &ends, j, at, len, &s);
 		at += len;
-		if (n && continues(&piece, &s, n * esize)) {
+		if (n && continues(&piece, &s, n * p->l->esize)) {
 			n += use;
 			continue;
 		}
