@@ -215,9 +215,8 @@ bool plan_facts_fill(struct facts_plan *f)
 		f->workers[w].stage = 0;
 	f->p->rounds = right ? 0 : f->p->rounds;
 	for (uint32_t i = 0; i < k.n && right; i++) {
-		f->ops[i].flags &=
-			CCS_OP_A_INITIAL | CCS_OP_B_INITIAL | CCS_OP_LEN_SAME | CCS_OP_DIRECT |
-			CCS_OP_HELD;
+		f->ops[i].flags &= CCS_OP_A_INITIAL | CCS_OP_B_INITIAL | CCS_OP_LEN_SAME |
+				   CCS_OP_DIRECT | CCS_OP_HELD;
 		f->ops[i].to = CCS_NONE;
 	}
 	for (uint32_t i = 0; i < k.n && right; i++) {
