@@ -79,7 +79,7 @@ struct world {
 	unsigned threads;	      /* as set; 0: one a core */
 	unsigned timeout;	      /* ms; 0: never */
 	struct run *runs, *runs_last; /* the first is the current one */
-	uint64_t arrivals;	      /* calls joined and finished: progress */
+	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
 	bool dead;
 	char *dead_text;
 	struct opened *opened;

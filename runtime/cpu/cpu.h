@@ -128,6 +128,7 @@ struct cpu {
 				       which runs fibers has made ready itself */
 	_Atomic uint32_t ready;	    /* their number */
 	unsigned running;	    /* threads inside a fiber */
+	unsigned spinning;	    /* threads that wait without sleeping */
 	unsigned limit;		    /* most of them at a time; set at the first run */
 	unsigned idle_helpers;
 	pthread_t *helpers;

@@ -4,9 +4,9 @@
  * Threads are those of the communicator (helpers: one a core this process may
  * use, less one, and no more than ranks; made at the first run that is large
  * enough to need them), and every thread inside a call. At most `limit` fibers
- * run at a time. A thread that finds nothing spins for a few microseconds and
- * then sleeps. Whoever adds a fiber wakes a sleeper only in runs that are worth
- * it: a small one is done by its callers alone, as waking costs more; there one thread at a
+ * run at a time. A thread that finds nothing spins for some 50 microseconds, if that
+ * leaves the running ones their cores, and then sleeps. Whoever adds a fiber that no spinning
+ * thread will take wakes a sleeper, but only in runs that are worth it: a small one is done by its callers alone, as waking costs more; there one thread at a
  * time runs fibers, and those that it makes ready need no lock.
  *
  * No wake-up is lost: a thread looks at the queue under the lock before it
@@ -17,7 +17,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#define SPINS 200u
+#define SPINS 1000u
 #define MOST_THREADS 1024u
 
 static void relax(void)
@@ -62,8 +62,8 @@ void sched_push(struct cpu *e, struct fiber *t)
 	else
 		e->first = t;
 	e->last = t;
-	atomic_fetch_add(&e->ready, 1);
-	if (e->layout.parallel && e->running < e->limit)
+	if (atomic_fetch_add(&e->ready, 1) >= e->spinning && e->layout.parallel &&
+	    e->running < e->limit)
 		wake_one(e);
 }
 
@@ -120,28 +120,43 @@ static void serve(struct cpu *e, struct fiber *t)
 	}
 }
 
-/* Waits a little for a fiber without the lock. */
-static void spin(struct cpu *e)
+/* Waits a little, without the lock, for a fiber, or for a call to come or to end. False: in
+ * vain, or there is no core to spin on. */
+static bool spin(struct cpu *e)
 {
-	pthread_mutex_unlock(&e->world->lock);
-	for (unsigned i = 0; i < SPINS && !atomic_load_explicit(&e->ready, memory_order_relaxed);
-	     i++)
+	struct world *w = e->world;
+	uint64_t arrivals = atomic_load_explicit(&w->arrivals, memory_order_relaxed);
+	bool parallel = e->layout.parallel; /* else whoever runs fibers takes all there are */
+	bool news = false;
+
+	if (e->running + e->spinning >= e->limit)
+		return false;
+	e->spinning++;
+	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 0; i < SPINS && !news; i++) {
 		relax();
-	pthread_mutex_lock(&e->world->lock);
+		news = (parallel && atomic_load_explicit(&e->ready, memory_order_relaxed)) ||
+		       atomic_load_explicit(&w->arrivals, memory_order_relaxed) != arrivals;
+	}
+	pthread_mutex_lock(&w->lock);
+	e->spinning--;
+	return news;
 }
 
-/* Runs a fiber that is ready, or looks for one a little while longer, once: true. False: it
- * has done both in vain; *spun is the thread's own. */
+/* Runs a fiber that is ready, or looks for one a little while longer: true, and the thread is to
+ * look again. False: it has done both in vain; *spun is the thread's own. */
 static bool take(struct cpu *e, bool *spun)
 {
 	struct fiber *t = pop(e);
 
+	if (!t && *spun) {
+		*spun = false;
+		return false;
+	}
 	if (t)
 		serve(e, t);
-	else if (!*spun)
-		spin(e);
-	*spun = !t && !*spun;
-	return t || *spun;
+	*spun = !t && !spin(e);
+	return true;
 }
 
 static void *helper(void *arg)
