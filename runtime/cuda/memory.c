@@ -230,7 +230,7 @@ static ccs_status pin_shared(struct gpu *g, struct gpu_segment *m, const char *w
 static ccs_status share(struct gpu *g, struct gpu_segment *m, const char *what)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	bool make = group_rank(g->group) == 0, made;
+	bool make = g->parts->index == 0, made;
 	char name[64];
 	ccs_status s;
 

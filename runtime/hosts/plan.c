@@ -223,7 +223,7 @@ static ccs_status make_here(struct gpu *g, struct gpu_part *p, const struct call
 static ccs_status make_together(struct hosts *own, struct gpu_part *p, struct hosts_plan *h)
 {
 	struct gpu *g = &own->gpu;
-	uint32_t n = (uint32_t)group_size(g->group);
+	uint32_t n = g->places.nparts;
 	struct card mine = { h->rank.stage_cells, h->blocks, h->rank.nrounds }, *all;
 	ccs_status s;
 	int mode;
