@@ -217,6 +217,9 @@ const struct ccs_dev_report *gpu_state_report(const struct gpu_state *s, uint32_
 
 /** That all processes make the same call; all must call it. With no GPU entered. */
 ccs_status gpu_same_call(struct gpu *g, const struct call *c);
+/** How many blocks of the kernel are resident on the part, whose GPU is entered. */
+ccs_status gpu_measure(const struct gpu *g, struct gpu_part *p, cuda_function f,
+		       struct place_room *r);
 /** The state of a call's plan, and how its kernel is launched; made at first use, when
  *  the processes also see to it that they have made the same call. */
 ccs_status gpu_ready(struct gpu *g, const struct call *c, enum ccs_protocol protocol,
