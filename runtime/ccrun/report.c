@@ -35,9 +35,9 @@ static json_t *string(const char *text)
 	return json_string(plain);
 }
 
-static json_t *measured(bool is, double x)
+static json_t *measured(double x)
 {
-	return is && x >= 0 ? json_real(x) : json_null();
+	return x >= 0 ? json_real(x) : json_null();
 }
 
 static json_t *count_of(bool is, size_t n)
@@ -225,13 +225,12 @@ void report_result(const struct bench *b, const struct row *row, bool in_place,
 	if (!ours->of->measured)
 		return;
 	if (b->o->copy_rate) {
-		json_object_set_new(placement, "copy_percent", measured(true, ours->copy_percent));
-		json_object_set_new(placement, "copy_rate_gb_per_s",
-				    measured(true, ours->copy_rate));
+		json_object_set_new(placement, "copy_percent", measured(ours->copy_percent));
+		json_object_set_new(placement, "copy_rate_gb_per_s", measured(ours->copy_rate));
 	}
 	if (b->nccl) {
 		json_object_set_new(placement, "baseline", make_side(b, x + SIDE_NCCL));
-		json_object_set_new(placement, "ratio", measured(true, ratio));
+		json_object_set_new(placement, "ratio", measured(ratio));
 	}
 	if (!r->json && !r->silent) {
 		const struct record c = { "result", names[in_place], placement, r->row };
@@ -250,11 +249,10 @@ void report_error(const struct options *o, const char *text)
 
 static json_t *make_total(const struct bench *b, enum side side)
 {
-	bool any = b->columns[side] > 0;
+	double mean = b->columns[side] ? b->busbw[side] / b->columns[side] : -1;
 
 	return json_pack("{s:o, s:o}", "wrong", count_of(b->checks, b->wrong[side]),
-			 "mean_busbw_gb_per_s",
-			 measured(any, any ? b->busbw[side] / b->columns[side] : 0));
+			 "mean_busbw_gb_per_s", measured(mean));
 }
 
 void report_summary(const struct bench *b)
@@ -269,7 +267,7 @@ void report_summary(const struct bench *b)
 		json_object_set_new(total, "baseline", make_total(b, SIDE_NCCL));
 	if (b->o->copy_rate)
 		json_object_set_new(total, "copy_rate_gb_per_s",
-				    measured(b->copy_rate > 0, b->copy_rate));
+				    measured(b->copy_rate > 0 ? b->copy_rate : -1));
 	json_object_set_new(r->document, "summary", total);
 }
 

@@ -119,15 +119,13 @@ static ccs_status plan_it(struct maker *k)
 					 k->g->places.part_of);
 
 	s->parts = calloc(k->g->nparts, sizeof(*s->parts));
-	if (!rc && !s->parts)
+	s->seen = calloc((size_t)k->g->nparts * k->g->places.nparts, sizeof(*s->seen));
+	if (!rc && (!s->parts || !s->seen))
 		rc = error_set(CCS_ENOMEM, "out of memory for a plan");
-	for (uint32_t i = 0; i < k->g->nparts && !rc; i++) {
-		s->parts[i].seen = calloc(k->g->places.nparts, sizeof(cuda_ptr));
-		if (!s->parts[i].seen)
-			rc = error_set(CCS_ENOMEM, "out of memory for a plan");
-	}
 	if (rc)
 		return rc;
+	for (uint32_t i = 0; i < k->g->nparts; i++)
+		s->parts[i].seen = s->seen + (size_t)i * k->g->places.nparts;
 	choose(k);
 	return lay_out(k);
 }
@@ -369,12 +367,6 @@ ccs_status gpu_state_make(struct gpu *g, const struct call *c, enum ccs_protocol
 	return CCS_OK;
 }
 
-const struct ccs_dev_report *gpu_state_report(const struct gpu_state *s, uint32_t part)
-{
-	return (const struct ccs_dev_report *)(const void *)(s->segment.host +
-							     part * s->map.report);
-}
-
 void gpu_state_free(struct gpu *g, struct gpu_state *s)
 {
 	int mode;
@@ -386,7 +378,6 @@ void gpu_state_free(struct gpu *g, struct gpu_state *s)
 			cuda_free(d, s->parts[i].memory);
 			cuda_leave(d, mode);
 		}
-		free(s->parts[i].seen);
 	}
 	while (s->fits) {
 		struct gpu_fit *next = s->fits->next;
@@ -399,5 +390,6 @@ void gpu_state_free(struct gpu *g, struct gpu_state *s)
 	cuda_tables_free(&s->tables);
 	ccs_module_free(s->module);
 	free(s->parts);
+	free(s->seen);
 	free(s);
 }

@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REPLICA_BYTES ((uint64_t)64 << 10)
 #define POST_ELEMENTS ((uint64_t)1 << 24)
 
 struct job {

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define STAGE_BYTES ((uint64_t)64 << 20)
-#define REPLICA_BYTES ((uint64_t)64 << 10) /* as in call.c */
 #define MOST_REPLICAS 32u
 #define SLOT_LEAST 64u
 #define MOST_BYTES ((uint64_t)1 << 30) /* kernels count a tile in 32 bits */
