@@ -57,14 +57,14 @@ static ccs_status load_kernel(struct gpu *g, struct gpu_part *p, const struct ca
 /* ---- tables ---------------------------------------------------------------------------- */
 
 /* The tables, in one block of the GPU's memory, are put there twice: first for its size. */
-struct block {
+struct packing {
 	unsigned char *bytes; /* NULL: only the size counts */
 	cuda_ptr device;      /* where they go */
 	size_t size;
 };
 
 /* Where the bytes will be on the GPU; NULL: zeros. */
-static void *put(struct block *b, const void *from, size_t bytes)
+static void *put(struct packing *b, const void *from, size_t bytes)
 {
 	size_t at = b->size;
 
@@ -82,7 +82,7 @@ static size_t cells_bytes(const struct call *c)
 }
 
 /* Cells, posts and ranges are those of every kernel. */
-static void put_all(struct block *b, const struct call *c, struct hosts_plan *h,
+static void put_all(struct packing *b, const struct call *c, struct hosts_plan *h,
 		    const struct cuda_tables *t, uint32_t rank)
 {
 	size_t rows = (size_t)h->rank.nrows + 1, post = sizeof(struct ccs_dev_post);
@@ -100,7 +100,7 @@ static void put_all(struct block *b, const struct call *c, struct hosts_plan *h,
 static ccs_status upload(struct gpu_part *p, const struct call *c, struct hosts_plan *h,
 			 const struct cuda_tables *t, uint32_t rank)
 {
-	struct block b = { .size = 0 };
+	struct packing b = { .size = 0 };
 	ccs_status s = CCS_OK;
 
 	put_all(&b, c, h, t, rank);
