@@ -199,7 +199,6 @@ struct instance {
 struct setting { /* -D name=value */
 	const char *name;
 	int64_t value;
-	bool used;
 };
 
 struct program {

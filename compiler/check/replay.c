@@ -361,23 +361,6 @@ static void note_length(struct replay *r, const struct runner *w, const struct o
 
 /* ---- messages --------------------------------------------------------------------- */
 
-static uint32_t more_slots(struct replay *r, uint32_t n)
-{
-	uint64_t need = (uint64_t)r->nmore + n, cap = r->capmore ? r->capmore : 1024;
-
-	while (cap < need)
-		cap *= 2;
-	if (cap > UINT32_MAX && r->values.arena->full)
-		longjmp(*r->values.arena->full, 1);
-	if (cap > r->capmore) {
-		r->more = arena_grow(r->values.arena, r->more, r->capmore * sizeof(*r->more),
-				     cap * sizeof(*r->more));
-		r->capmore = (uint32_t)cap;
-	}
-	r->nmore += n;
-	return r->nmore - n;
-}
-
 /* Where the n values of a message are; with none, somewhere. */
 static inline uint32_t *slots(struct replay *r, struct sent *m, uint32_t n)
 {
@@ -392,8 +375,20 @@ static __attribute__((noinline)) void more_messages(struct replay *r)
 
 static __attribute__((noinline)) void make_room(struct replay *r, struct sent *m, uint32_t n)
 {
-	m->at = more_slots(r, n);
+	uint64_t need = (uint64_t)r->nmore + n, cap = r->capmore ? r->capmore : 1024;
+
+	while (cap < need)
+		cap *= 2;
+	if (cap > UINT32_MAX)
+		arena_fail(r->values.arena);
+	if (cap > r->capmore) {
+		r->more = arena_grow(r->values.arena, r->more, r->capmore * sizeof(*r->more),
+				     cap * sizeof(*r->more));
+		r->capmore = (uint32_t)cap;
+	}
+	m->at = r->nmore;
 	m->room = n;
+	r->nmore += n;
 }
 
 /* Puts a message of n cells into its FIFO's list; its values are for the caller. */

@@ -210,9 +210,8 @@ void shares_sum(struct arena *a, struct shares *out)
 /* Numbers have run out: the same as no memory. */
 static void check_room(const struct values *v)
 {
-	if ((uint64_t)v->base + 2 * (uint64_t)v->n < POISON || !v->arena->full)
-		return;
-	longjmp(*v->arena->full, 1);
+	if ((uint64_t)v->base + 2 * (uint64_t)v->n >= POISON)
+		arena_fail(v->arena);
 }
 
 /* Whether share y begins where share x ends. */

@@ -279,7 +279,7 @@ void report_print(struct ctx *c, const struct decl *schedule, const struct findi
 		return;
 	if (!json)
 		print_text(c, schedule, v, n, out);
-	else if (!print_json(schedule, v, n, out) && c->arena->full)
-		longjmp(*c->arena->full, 1);
+	else if (!print_json(schedule, v, n, out))
+		arena_fail(c->arena);
 	arena_free(c->scratch);
 }

@@ -35,14 +35,6 @@ static bool given(const struct instance *in, const struct binding *p, int64_t *v
 	return false;
 }
 
-static void mark_used(const struct instance *in, const struct binding *p)
-{
-	struct setting *s = (struct setting *)in->settings; /* the command's own array */
-	for (uint32_t i = 0; i < in->nsettings; i++)
-		if (strcmp(s[i].name, p->name.name) == 0)
-			s[i].used = true;
-}
-
 static bool parameters(struct cursor *v)
 {
 	struct program *p = v->program;
@@ -53,7 +45,6 @@ static bool parameters(struct cursor *v)
 	int64_t *values = ARENA_ARRAY(p->arena, int64_t, n + 1);
 	n = 0;
 	for (const struct binding *b = in->schedule->params; b; b = b->next, n++) {
-		mark_used(in, b);
 		if (!given(in, b, &values[n])) {
 			if (!b->value) {
 				if (!v->quiet)
