@@ -18,9 +18,6 @@
  */
 #include "compiler/check/deadlock.h"
 
-/* The inner loop's bodies: `side` is a constant where they stand. */
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
 /* ---- tasks that wait for tasks: leftist heaps --------------------------------- */
 
 static uint32_t dist(const struct greedy *r, uint32_t h)

@@ -235,19 +235,17 @@ static __attribute__((noinline)) void same_sizes(struct replay *r, const struct 
 						 const struct op *o, uint32_t value, uint32_t rank,
 						 uint32_t cell)
 {
-	struct cell_size a, b;
 	uint32_t home = value_cell(&r->values, value), from = value_rank(&r->values, value);
 	struct arena *t = r->c->scratch;
+	const char *size[2];
 
-	if (!program_cell_size(r->c, r->sized, from, home, &a) ||
-	    !program_cell_size(r->c, r->sized, rank, cell, &b) || program_size_same(&a, &b))
+	if (!program_sizes_differ(r->c, r->sized, from, home, rank, cell, size))
 		return;
-	wrong_length(
-		r, w, o,
-		arena_printf(t, "%s of rank %u, of size %s", program_cells_text(t, r->p, home, 1),
-			     from, program_size_text(t, &a)),
-		arena_printf(t, "%s of rank %u, of size %s", program_cells_text(t, r->p, cell, 1),
-			     rank, program_size_text(t, &b)));
+	wrong_length(r, w, o,
+		     arena_printf(t, "%s of rank %u, of size %s",
+				  program_cells_text(t, r->p, home, 1), from, size[0]),
+		     arena_printf(t, "%s of rank %u, of size %s",
+				  program_cells_text(t, r->p, cell, 1), rank, size[1]));
 }
 
 static inline uint32_t combine(struct replay *r, const struct runner *w, const struct op *o,

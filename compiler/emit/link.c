@@ -41,8 +41,7 @@ struct link {
 	const struct bytes *module;
 	const char *source; /* of module.c */
 	char **argv, **envp;
-	char *tmpdir;	     /* "TMPDIR=" in envp, with room for a path */
-	char **janitor_argv; /* with room for `dir` where it has NULL */
+	char *tmpdir; /* "TMPDIR=" in envp, with room for a path */
 
 	/* results */
 	char log[LOG_BYTES + 1]; /* what the compiler had to say */
@@ -166,28 +165,6 @@ static void make_environment(struct arena *a, struct link *l)
 			l->envp[k++] = environ[i];
 	l->tmpdir = arena_alloc(a, 7 + PATH_MAX);
 	l->envp[k] = l->tmpdir;
-}
-
-/* What a shell does that reads the compiler's group and then a word that all is well:
- * without that word it ends the group and removes the directory. */
-static void make_janitor(struct arena *a, struct link *l)
-{
-	static const char *const argv[] = {
-		"/bin/sh",
-		"-c",
-		"trap '' HUP INT TERM\n"
-		"read -r group; read -r done\n"
-		"[ -z \"$done\" ] || exit 0\n"
-		"[ -z \"$group\" ] || kill -s KILL -- \"-$group\"\n"
-		"rm -rf -- \"$1\" || { sleep 1; rm -rf -- \"$1\"; }\n",
-		"ccc-janitor",
-	};
-	size_t n = sizeof(argv) / sizeof(*argv);
-
-	l->janitor_argv = ARENA_ARRAY(a, char *, n + 2);
-	for (size_t i = 0; i < n; i++)
-		l->janitor_argv[i] = arena_strndup(a, argv[i], strlen(argv[i]));
-	l->janitor_argv[n] = l->dir;
 }
 
 /* What is ours in the directory. */
@@ -340,14 +317,28 @@ static int start(struct link *l, char *const *argv, const char *dir, int in, con
 	return error;
 }
 
-/* Without one (there is no shell) only SIGKILL leaves something behind. */
+/* A shell that reads the compiler's group and then a word that all is well: without that word
+ * it ends the group and removes the directory. Without a shell only SIGKILL leaves something
+ * behind. */
 static void start_janitor(struct link *l)
 {
+	char *argv[] = {
+		"/bin/sh",
+		"-c",
+		"trap '' HUP INT TERM\n"
+		"read -r group; read -r done\n"
+		"[ -z \"$done\" ] || exit 0\n"
+		"[ -z \"$group\" ] || kill -s KILL -- \"-$group\"\n"
+		"rm -rf -- \"$1\" || { sleep 1; rm -rf -- \"$1\"; }\n",
+		"ccc-janitor",
+		l->dir,
+		NULL,
+	};
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return;
-	if (start(l, l->janitor_argv, NULL, ends[0], "/dev/null", &l->janitor_pid))
+	if (start(l, argv, NULL, ends[0], "/dev/null", &l->janitor_pid))
 		close(ends[1]);
 	else
 		l->janitor = ends[1];
@@ -544,7 +535,6 @@ int link_module(struct ctx *c, const struct bytes *module, const struct ccs_modu
 	l->source = make_source(c, m);
 	l->argv = make_argv(c);
 	make_environment(c->arena, l);
-	make_janitor(c->arena, l);
 	stage = run(l);
 	if (stage == DONE && !holds_module(l))
 		stage = OBJECT;

@@ -7,8 +7,6 @@
  */
 #include "compiler/expand/cursor.h"
 
-#include <string.h>
-
 static uint32_t rows(const struct cursor *v, uint32_t lane)
 {
 	return v->lanes[lane].done + v->lanes[lane].n;
@@ -16,15 +14,8 @@ static uint32_t rows(const struct cursor *v, uint32_t lane)
 
 static uint32_t find_lane(struct cursor *v, uint32_t path)
 {
-	if (path >= v->caplane_of) {
-		uint32_t cap = v->caplane_of ? v->caplane_of : 16;
-		while (cap <= path)
-			cap *= 2;
-		v->lane_of = arena_grow(v->arena, v->lane_of, v->caplane_of * sizeof(*v->lane_of),
-					cap * sizeof(*v->lane_of));
-		memset(v->lane_of + v->caplane_of, 0, (cap - v->caplane_of) * sizeof(*v->lane_of));
-		v->caplane_of = cap;
-	}
+	while (v->nlane_of <= path)
+		ARENA_PUSH(v->arena, v->lane_of, v->nlane_of, v->caplane_of) = 0;
 	if (!v->lane_of[path]) {
 		uint32_t task = path == 0 ? v->rank : v->ntasks++;
 		ARENA_PUSH(v->arena, v->lanes, v->nlanes, v->caplanes) =

@@ -13,7 +13,6 @@
 static struct diag *report(struct cursor *v, int number, struct span span, const char *fmt,
 			   va_list ap)
 {
-	va_list again;
 	if (v->quiet)
 		return NULL;
 	v->stopped |= ++v->reports > LIMIT_REPORTS;
@@ -23,16 +22,7 @@ static struct diag *report(struct cursor *v, int number, struct span span, const
 		v->wrong_path = (uint32_t)(v->at >> 32);
 		v->wrong_row = v->lane == NONE ? 0 : v->lanes[v->lane].n;
 	}
-	/* One buffer for all texts: the same mistake may be met very often. */
-	va_copy(again, ap);
-	int n = vsnprintf(v->text, v->captext, fmt, ap);
-	if (n >= 0 && (size_t)n >= v->captext) {
-		v->text = arena_grow(v->arena, v->text, v->captext, (size_t)n + 256);
-		v->captext = (size_t)n + 256;
-		vsnprintf(v->text, v->captext, fmt, again);
-	}
-	va_end(again);
-	return diag_add(v->ctx->diags, SEV_ERROR, number, span, v->report_rank, "%s", v->text);
+	return diag_vadd(v->ctx->diags, SEV_ERROR, number, span, v->report_rank, fmt, ap);
 }
 
 struct diag *cursor_report(struct cursor *v, int number, struct span span, const char *fmt, ...)
@@ -68,20 +58,14 @@ static RARE bool told(struct cursor *v, struct opsite *s)
 static bool sizes_copy(struct cursor *v, struct opsite *s, struct cells x, struct cells y)
 {
 	struct program *p = v->program;
-	struct cell_size a, b;
-	if (!p->any_sized)
-		return true;
-	for (uint32_t i = 0; i < x.n; i++) {
-		if (!program_cell_size(v->ctx, p, v->rank, x.lo + i, &a) ||
-		    !program_cell_size(v->ctx, p, v->rank, y.lo + i, &b) ||
-		    program_size_same(&a, &b))
+	const char *size[2];
+	for (uint32_t i = 0; i < x.n && p->any_sized; i++) {
+		if (!program_sizes_differ(v->ctx, p, v->rank, x.lo + i, v->rank, y.lo + i, size))
 			continue;
 		if (!told(v, s))
 			cursor_report(v, 303, s->stmt->span, "%s has size %s, and %s has size %s",
-				      program_cells_text(v->arena, p, x.lo + i, 1),
-				      program_size_text(v->arena, &a),
-				      program_cells_text(v->arena, p, y.lo + i, 1),
-				      program_size_text(v->arena, &b));
+				      program_cells_text(v->arena, p, x.lo + i, 1), size[0],
+				      program_cells_text(v->arena, p, y.lo + i, 1), size[1]);
 		return false;
 	}
 	return true;

@@ -89,30 +89,18 @@ const char *program_path_text(struct arena *a, const struct program *p, uint32_t
 
 static const char *task_text(struct arena *a, const struct program *p, const struct task *t)
 {
-	if (p->lowered) {
-		uint32_t n = 0;
-		for (const struct task *s = p->tasks; s < t; s++)
-			n += s->rank == t->rank;
-		return arena_printf(a, "rank %u, worker %u", t->rank, n);
-	}
 	if (t->path == 0)
 		return arena_printf(a, "rank %u", t->rank);
 	return arena_printf(a, "rank %u, block %s", t->rank, blocks_of(a, p, t->path));
 }
 
-static const char *channel_text(struct arena *a, const struct fifo *f)
-{
-	return f->channel ? arena_printf(a, " (channel %u)", f->channel) : "";
-}
-
+/* Of a program that is not lowered, as expand made it. */
 static const char *op_text(struct arena *a, const struct program *p, const struct op *o)
 {
 	const char *x = dump_cells(a, p, o->cell, o->n);
 	const char *y = dump_cells(a, p, o->other, o->n);
-	uint32_t in = op_in(o), out = op_out(o);
-	const struct fifo *f = in != NONE ? &p->fifos[in] : out != NONE ? &p->fifos[out] : NULL;
-	const char *channel = f ? channel_text(a, f) : "";
-	const char *store = o->kind & OP_NOSTORE ? " without storing it" : "";
+	const struct fifo *f = op_is_end(o) ? &p->fifos[o->fifo] : NULL;
+	const char *channel = f && f->channel ? arena_printf(a, " (channel %u)", f->channel) : "";
 	switch (op_kind(o)) {
 	case OP_SEND: return arena_printf(a, "send   %s to %u%s", x, f->dst, channel);
 	case OP_RECV: return arena_printf(a, "recv   %s from %u%s", x, f->src, channel);
@@ -124,11 +112,7 @@ static const char *op_text(struct arena *a, const struct program *p, const struc
 		return arena_printf(a, "wait   for %s, operation %u",
 				    task_text(a, p, &p->tasks[o->fifo]), o->other);
 	case OP_RECV_SEND:
-	case OP_REDUCE_SEND:
-		return arena_printf(a, "%s %s from %u%s%s, send it to %u%s",
-				    op_kind(o) == OP_RECV_SEND ? "recv  " : "reduce", x, f->src,
-				    channel, store, p->fifos[out].dst,
-				    channel_text(a, &p->fifos[out]));
+	case OP_REDUCE_SEND: break;
 	}
 	return "";
 }
