@@ -11,7 +11,6 @@
 #include "compiler/expand/cursor.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct evaluation {
 	struct ctx *ctx;
@@ -405,9 +404,8 @@ static void clause(struct evaluation *x, const struct ensures *e)
 	uint32_t *shared = NULL;
 	ARENA_PUSH(x->p->arena, x->k->asked, x->k->nasked, x->k->capasked) =
 		(struct asked){ (uint32_t)x->k->nshares, e };
-	if (!c.by_rank) {
+	if (!c.by_rank)
 		shared = none_array(x->cursor.arena, c.buffer->cells);
-	}
 	for (uint32_t r = 0; r < x->p->nranks; r++)
 		if (!clause_rank(x, &c, r, shared) && shared)
 			break; /* what is common failed: once is enough */

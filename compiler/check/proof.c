@@ -8,9 +8,6 @@
  */
 #include "compiler/check/replay.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct expected contract_value(const struct contract *k, uint32_t row)
 {
 	uint32_t n = 1;

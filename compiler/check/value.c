@@ -12,7 +12,6 @@
  */
 #include "compiler/check/value.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells, uint64_t room)

@@ -47,8 +47,7 @@ static bool arguments(struct cursor *v, const struct stmt *s)
 	struct cells c;
 	for (const struct arg *a = s->args; a; a = a->next) {
 		if (!a->ref) {
-			int64_t value = eval(v, a->expr);
-			eval_push(v, value);
+			eval_push(v, eval(v, a->expr));
 			continue;
 		}
 		if (!cursor_cells(v, a->ref, NULL, &c))
@@ -56,10 +55,8 @@ static bool arguments(struct cursor *v, const struct stmt *s)
 		eval_push(v, c.lo);
 		eval_push(v, c.n);
 	}
-	for (const struct binding *m = s->more; m; m = m->next) {
-		int64_t value = eval(v, m->value);
-		eval_push(v, value);
-	}
+	for (const struct binding *m = s->more; m; m = m->next)
+		eval_push(v, eval(v, m->value));
 	return !v->stopped;
 }
 

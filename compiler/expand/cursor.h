@@ -226,7 +226,7 @@ struct cursor {
 	uint32_t most;	    /* scratch: most in use on any rank so far */
 	uint64_t nsilent;   /* FRESH and WAIT rows so far, of all ranks */
 
-	uint32_t (*pairs)[2]; /* of links: source, target */
+	uint64_t *pairs; /* of links: source << 32 | target */
 	uint32_t npairs, cappairs;
 	uint64_t reports;
 	bool wrong;	     /* this rank has a report: the first one's path, and */

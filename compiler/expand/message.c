@@ -303,23 +303,18 @@ static bool known_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
 
 /* ---- operations ------------------------------------------------------------------------------------ */
 
-static enum op_kind kind_of(enum stmt_kind k)
-{
-	switch ((int)k) {
-	case S_SEND: return OP_SEND;
-	case S_RECV: return OP_RECV;
-	case S_REDUCE_FROM: return OP_REDUCE_FROM;
-	case S_COPY: return OP_COPY;
-	case S_REDUCE_INTO: return OP_REDUCE_INTO;
-	default: return OP_FRESH;
-	}
-}
+static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
+				 [S_RECV] = OP_RECV,
+				 [S_REDUCE_FROM] = OP_REDUCE_FROM,
+				 [S_COPY] = OP_COPY,
+				 [S_REDUCE_INTO] = OP_REDUCE_INTO,
+				 [S_SCRATCH] = OP_FRESH };
 
 static RARE void make_site(struct cursor *v, struct opsite *s, const struct stmt *stmt)
 {
 	struct program *p = v->program;
 	*s = (struct opsite){ .stmt = stmt, .key = UINT64_MAX };
-	s->op = (struct op){ .kind = (uint8_t)kind_of(stmt->kind), .fifo = NONE };
+	s->op = (struct op){ .kind = kinds[stmt->kind], .fifo = NONE };
 	if (v->quiet) /* nobody asks for its site */
 		return;
 	if (p->nsites >= MOST_SITES) {

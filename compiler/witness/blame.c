@@ -18,7 +18,6 @@
 #include "compiler/witness/witness.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define MAX_MISTAKES 24u
 #define MAX_WORK (1ull << 25) /* parts of values looked at; then the witness may be less exact */
