@@ -57,7 +57,7 @@ static bool contract_holds(struct replay *r, const struct contract *k)
 struct pairs {
 	struct pair {
 		uint32_t first, other;
-	} *v;
+	} * v;
 	size_t n, cap;
 };
 
@@ -97,19 +97,10 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 {
 	uint8_t *used = ARENA_ARRAY(arena, uint8_t, v->n);
 	uint32_t *tree = ARENA_ARRAY(arena, uint32_t, v->n);
-	uint64_t count = 0;
 
 	for (size_t i = 0; i < w->n; i++)
 		used[w->v[i].first - v->base] = used[w->v[i].other - v->base] = 1;
-	for (uint32_t i = v->n; i-- > 0;) {
-		if (!used[i])
-			continue;
-		count++;
-		if (v->nodes[i].left >= v->base)
-			used[v->nodes[i].left - v->base] = 1;
-		if (v->nodes[i].right >= v->base)
-			used[v->nodes[i].right - v->base] = 1;
-	}
+	uint64_t count = values_mark(v, used);
 	size_t mask = 1023;
 	while (mask < count * 2)
 		mask = mask * 2 + 1;

@@ -69,7 +69,7 @@ enum link_end {
 	DONE
 };
 
-static const char *const compile_flags[] = {
+static char *const compile_flags[] = {
 	"-std=gnu11",
 	"-O2",
 	"-g0",
@@ -146,8 +146,7 @@ static char **make_argv(struct ctx *c)
 	char real[PATH_MAX];
 	if (strchr(argv[0], '/') && realpath(argv[0], real)) /* it runs in another directory */
 		argv[0] = arena_strndup(c->arena, real, strlen(real));
-	for (size_t i = 0; i < nflags; i++)
-		argv[n++] = arena_strndup(c->arena, compile_flags[i], strlen(compile_flags[i]));
+	memcpy(argv + n, compile_flags, sizeof(compile_flags));
 	return argv;
 }
 

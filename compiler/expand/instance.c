@@ -160,16 +160,6 @@ static const struct symbol *bare(const struct expr *e)
 	return e && e->kind == E_NAME && e->sym->kind == SYM_COUNT ? e->sym : NULL;
 }
 
-/* `C * N` or `N * C`: C; else NULL. */
-static const struct symbol *count_times_n(const struct expr *e)
-{
-	if (e->kind != E_BINARY || e->op != OP_MUL)
-		return NULL;
-	if (bare(e->a) && e->b->kind == E_N)
-		return bare(e->a);
-	return bare(e->b) && e->a->kind == E_N ? bare(e->b) : NULL;
-}
-
 /* Whether a count is a product and N one of its factors: N blocks. ccs(5) 8, Blocks. */
 static bool has_factor_n(const struct expr *e)
 {
@@ -233,7 +223,7 @@ static void bind_plain(struct cursor *v, const struct buffer_def *q, const struc
 static bool bind_factor(struct cursor *v, const struct buffer_def *b, const struct buffer_def *q,
 			const struct shape *s)
 {
-	const struct symbol *c = q->blocks ? NULL : count_times_n(q->count);
+	const struct symbol *c = q->blocks ? NULL : lang_bare_count(q->count);
 	int64_t by = v->program->nranks;
 	if (q->blocks && bare(q->count) && !unbound_count(v, q->blocks)) {
 		c = bare(q->count);

@@ -162,8 +162,9 @@ static RARE bool any_cells(struct cursor *v, const struct ref *ref, struct opsit
 	return true;
 }
 
-static inline bool cells_of(struct cursor *v, const struct ref *ref, struct opsite *s,
-			    struct cells *cells)
+/* Here, where each operation asks, it is inlined. */
+inline bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s,
+			 struct cells *cells)
 {
 	const struct view *w = &v->binds[ref->sym->id].view;
 	if (ref->kind != REF_ONE || w->inner)
@@ -173,11 +174,6 @@ static inline bool cells_of(struct cursor *v, const struct ref *ref, struct opsi
 		return !v->stopped && any_cells(v, ref, s, cells); /* which says so */
 	*cells = (struct cells){ w->first + (uint32_t)i * w->part, w->part };
 	return true;
-}
-
-bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s, struct cells *cells)
-{
-	return cells_of(v, ref, s, cells);
 }
 
 /* Whether cells are of an `in` buffer: a view may be one. */
@@ -396,7 +392,7 @@ bool cursor_operation(struct cursor *v, const struct stmt *stmt)
 	struct cells x;
 	if (!cursor_room(v))
 		return false;
-	if (cells_of(v, stmt->x, s, &x)) {
+	if (cursor_cells(v, stmt->x, s, &x)) {
 		if (stmt->y)
 			local_operation(v, s, x);
 		else

@@ -22,14 +22,6 @@ struct pairs {
 	uint32_t nothers, capothers;
 };
 
-static bool has_link(const struct stmt *s)
-{
-	for (; s; s = s->next)
-		if (s->kind == S_LINK || has_link(s->body) || has_link(s->orelse))
-			return true;
-	return false;
-}
-
 static int ascending(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -122,7 +114,7 @@ void links_make(struct links *l, struct cursor *v, const struct decl *topology)
 {
 	uint32_t n = v->program->nranks;
 	struct pairs p = { .arena = v->arena };
-	*l = (struct links){ .all = !has_link(topology->body),
+	*l = (struct links){ .all = !stmts_have(topology->body, S_LINK),
 			     .first = ARENA_ARRAY(v->arena, uint32_t, (size_t)n + 1) };
 	if (run_body(l, &p, v, topology) && p.nothers)
 		merge_others(l, &p, n);

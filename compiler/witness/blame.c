@@ -138,14 +138,7 @@ static void prepare(struct trace *t, struct mistake *m)
 	if (m->value < v->base || m->value >= POISON)
 		return;
 	m->history[m->value - v->base] = 1;
-	for (uint32_t i = m->value - v->base + 1; i-- > 0;) {
-		if (!m->history[i])
-			continue;
-		if (v->nodes[i].left >= v->base)
-			m->history[v->nodes[i].left - v->base] = 1;
-		if (v->nodes[i].right >= v->base)
-			m->history[v->nodes[i].right - v->base] = 1;
-	}
+	values_mark(v, m->history);
 }
 
 /* ---- watching the stores ------------------------------------------------------------ */
