@@ -111,12 +111,7 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 		const struct node *x = &v->nodes[i];
 		uint32_t a = x->left < v->base ? x->left : tree[x->left - v->base];
 		uint32_t b = x->right < v->base ? x->right : tree[x->right - v->base];
-		if (a > b) {
-			uint32_t t = a;
-			a = b;
-			b = t;
-		}
-		size_t at = hash_mix(hash_mix(1, a), b) & mask;
+		size_t at = hash_mix(hash_mix(1, a < b ? a : b), a < b ? b : a) & mask;
 		for (; table[at] != NONE; at = (at + 1) & mask) {
 			/* tree[] of the first of its kind is that one's own number */
 			const struct node *y = &v->nodes[table[at]];

@@ -191,9 +191,7 @@ static void store(struct ctx *c, struct bytes *module, const struct makings *m)
 			.op = op_fact((int)k->key.op)->number,
 			.protocol = k->key.protocol,
 		};
-		cubins[i].len = k->out.len;
-		cubins[i].data = ARENA_ARRAY(c->scratch, unsigned char, k->out.len + 1);
-		memcpy(cubins[i].data, k->out.data, k->out.len);
+		cubins[i] = (struct bytes){ (unsigned char *)k->out.data, k->out.len };
 	}
 	module_add_cuda(c, module, m->source, rows, cubins, m->n);
 }

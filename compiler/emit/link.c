@@ -538,7 +538,8 @@ int link_module(struct ctx *c, const struct bytes *module, const struct ccs_modu
 	if (stage == DONE && !holds_module(l))
 		stage = OBJECT;
 	if (stage == DONE) {
-		output_take(out, l->object, l->object_len);
+		out->object = l->object;
+		out->object_len = l->object_len;
 		return 0;
 	}
 	free(l->object);

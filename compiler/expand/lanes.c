@@ -125,18 +125,17 @@ bool cursor_par_end(struct cursor *v)
 {
 	struct par_row *p = &v->pars[v->npars - 1];
 	uint32_t parent = v->npars > 1 ? v->pars[v->npars - 2].lane : 0;
-	if (v->njoins > p->joins) { /* then the parent has a lane */
-		/* In order of blocks; p->start counts those that are written. */
-		if (p->block != NONE) {
-			p->block = NONE;
-			p->start = p->joins;
-		}
-		for (; p->start < v->njoins; p->start++) {
-			const struct join *j = &v->joins[p->start];
-			if (!has_room(v, parent))
-				return false;
-			push_wait(v, parent, v->lanes[j->lane].task, j->rows);
-		}
+	/* In order of blocks; p->start counts those that are written. Where there are some, the
+	 * parent has a lane. */
+	if (p->block != NONE) {
+		p->block = NONE;
+		p->start = p->joins;
+	}
+	for (; p->start < v->njoins; p->start++) {
+		const struct join *j = &v->joins[p->start];
+		if (!has_room(v, parent))
+			return false;
+		push_wait(v, parent, v->lanes[j->lane].task, j->rows);
 	}
 	v->top = p->top;
 	v->high = p->most > p->high ? p->most : p->high;

@@ -29,8 +29,7 @@ static bool index_value(struct sizes *s, const struct buffer_def *d, const struc
 	struct cursor *v = &s->cursor;
 	cursor_start(v, NULL, rank);
 	v->idle = 0;
-	if (d->index)
-		bind_number(v, d->index, chunk);
+	bind_number(v, d->index, chunk);
 	*value = eval(v, e);
 	return !v->stopped;
 }

@@ -69,12 +69,11 @@ static int classify(struct trace *t, uint32_t id, struct expected want)
 	return d.foreign ? 405 : d.lacks ? 403 : d.twice ? 404 : 0;
 }
 
-static void add_mistake(struct trace *t, const struct ensures *clause, int code, uint32_t rank,
-			uint32_t cell, uint32_t value, struct expected want)
+static void add_mistake(struct trace *t, struct mistake new)
 {
 	struct mistake *m = t->v;
 
-	while (m < t->v + t->n && (m->clause != clause || m->code != code))
+	while (m < t->v + t->n && (m->clause != new.clause || m->code != new.code))
 		m++;
 	if (m == t->v + MAX_MISTAKES) {
 		t->left_out++;
@@ -82,18 +81,11 @@ static void add_mistake(struct trace *t, const struct ensures *clause, int code,
 	}
 	if (m == t->v + t->n) {
 		t->n++;
-		*m = (struct mistake){
-			.clause = clause,
-			.code = code,
-			.rank = rank,
-			.cell = cell,
-			.value = value,
-			.want = want,
-		};
+		*m = new;
 	}
 	m->chunks++;
-	if (m->nranks == 0 || m->ranks[m->nranks - 1] != rank)
-		ARENA_PUSH(t->arena, m->ranks, m->nranks, m->capranks) = rank;
+	if (m->nranks == 0 || m->ranks[m->nranks - 1] != new.rank)
+		ARENA_PUSH(t->arena, m->ranks, m->nranks, m->capranks) = new.rank;
 }
 
 static void find_mistakes(struct trace *t, const struct contract *k, const struct replay *r)
@@ -118,7 +110,12 @@ static void find_mistakes(struct trace *t, const struct contract *k, const struc
 			}
 			int code = classify(t, id, want);
 			if (code)
-				add_mistake(t, contract_clause(k, row), code, q, i, id, want);
+				add_mistake(t, (struct mistake){ .clause = contract_clause(k, row),
+								 .code = code,
+								 .rank = q,
+								 .cell = i,
+								 .value = id,
+								 .want = want });
 		}
 }
 
