@@ -152,10 +152,19 @@ static int read_target(struct command *c, const char *text)
 	return -1;
 }
 
+/* Each once. */
+static void add_arch(struct command *c, struct nvrtc_arch arch)
+{
+	struct cuda_options *o = &c->options.cuda;
+
+	for (size_t i = 0; i < o->narchs; i++)
+		if (o->archs[i].number == arch.number && o->archs[i].variant == arch.variant)
+			return;
+	ARENA_PUSH(&c->arena, o->archs, o->narchs, c->caparchs) = arch;
+}
+
 static int read_arch(struct command *c, const char *text)
 {
-	struct texts *archs = &c->archs;
-
 	c->options.cuda.asked = true;
 	for (const char *s = text;; s++) {
 		size_t n = strcspn(s, ",");
@@ -163,12 +172,7 @@ static int read_arch(struct command *c, const char *text)
 		if (!nvrtc_arch_read(s, n, &arch))
 			return options_wrong("--arch takes names such as sm_90, not", text, NULL,
 					     0);
-		const char *name = arena_strndup(&c->arena, s, n);
-		size_t i = 0;
-		while (i < archs->n && strcmp(archs->v[i], name))
-			i++;
-		if (i == archs->n)
-			add_text(c, archs, name);
+		add_arch(c, arch);
 		s += n;
 		if (!*s)
 			return -1;
@@ -549,10 +553,8 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.warn = options_warnings(c);
 	c->options.view.chunks = c->chunks.v;
 	c->options.view.nchunks = c->chunks.n;
-	if (!c->archs.n)
-		add_text(c, &c->archs, "sm_90");
-	c->options.cuda.archs = c->archs.v;
-	c->options.cuda.narchs = c->archs.n;
+	if (!c->options.cuda.narchs)
+		add_arch(c, (struct nvrtc_arch){ .number = 90 });
 	c->options.style.color = c->options.style.color == ALWAYS ||
 				 (c->options.style.color == AUTO && !(no_color && *no_color) &&
 				  isatty(STDERR_FILENO));

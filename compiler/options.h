@@ -16,9 +16,9 @@ struct command {
 	struct arena arena; /* owns the lists below */
 	struct options options;
 	struct texts files; /* fmt takes several */
-	struct texts include_dirs, chunks, archs;
+	struct texts include_dirs, chunks;
 	struct choice_list protocols;
-	size_t capsettings;
+	size_t capsettings, caparchs;
 	struct {
 		bool werror, quiet;	  /* -Werror, -w */
 		uint32_t off;		  /* -Wno-NAME: bits by diag_warning_bit() */

@@ -199,7 +199,6 @@ struct instance {
 struct setting { /* -D name=value */
 	const char *name;
 	int64_t value;
-	bool used;
 };
 
 struct program {
@@ -227,14 +226,7 @@ struct program {
 	bool lowered;
 	bool partial;	     /* ranks' operations end where their text is wrong */
 	bool any_sized;	     /* a buffer is `sized` */
-	struct sizes *sizes; /* made by program_cell_size, as long as the program lives */
-};
-
-/* ccs(5) 4, Sizes: a chunk's size is table[a][b]; without `sized`, table is NULL.
- * Names are interned: equal tables are equal pointers. */
-struct cell_size {
-	const char *table;
-	int64_t a, b;
+	struct sizes *sizes; /* made by sizes.c, as long as the program lives */
 };
 
 /* Number of ops in the wave that starts at row `i`. */

@@ -137,11 +137,8 @@ struct arg *ast_arg(struct parse *ps, struct expr *e, struct span span)
 
 struct binding *ast_param(struct parse *ps, struct span span, struct ident name, struct expr *value)
 {
-	struct symbol *sym = lang_symbol(ps->module, SYM_PARAM, name);
-
-	sym->value = value;
 	return ARENA_MAKE(ps->arena, struct binding, .span = span, .name = name, .value = value,
-			  .sym = sym);
+			  .sym = lang_symbol(ps->module, SYM_PARAM, name));
 }
 
 /* ---- statements ------------------------------------------------------------------------ */
@@ -177,7 +174,7 @@ struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 	struct symbol *sym = lang_symbol(ps->module, SYM_FN, name);
 
 	sym->fn = ARENA_MAKE(ps->arena, struct fn_def, .params = params.v, .nparams = params.n,
-			     .body = body, .sym = sym);
+			     .body = body);
 	return ast_stmt(
 		ps, (struct stmt){
 			    .kind = S_FN, .span = span, .name = name, .fn = sym->fn, .var = sym });

@@ -2,7 +2,7 @@
  * The syntax tree of a `.ccs` text, and the symbols that names resolve to.
  *
  * The parser builds it through one constructor a grammar action (ast.c). It also
- * makes the symbol of every definition: let, fn (fn_def.sym, stmt.var) and its
+ * makes the symbol of every definition: let, fn (stmt.var) and its
  * parameters, loop variables, buffers and scratch (buffer_def.sym), number
  * parameters, `i` of sized. A contract's counts and the index of an ensures, which
  * only their use defines, are the resolver's.
@@ -64,7 +64,7 @@ struct symbol {
 	const char *name;
 	struct span span;	   /* of its definition */
 	uint32_t id;		   /* dense over the whole compilation, from 0 */
-	struct expr *value;	   /* SYM_LET: its expression; SYM_PARAM: its default or NULL */
+	struct expr *value;	   /* SYM_LET: its expression */
 	struct fn_def *fn;	   /* SYM_FN */
 	struct buffer_def *buffer; /* SYM_BUFFER */
 	struct node *node;	   /* of a file's let or fn: names_graph.c */
@@ -233,7 +233,6 @@ struct fn_def {
 	struct symbol **params;
 	uint32_t nparams;
 	struct expr *body;
-	struct symbol *sym;
 };
 
 /* ---- declarations ---------------------------------------------------------- */

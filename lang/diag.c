@@ -67,8 +67,8 @@ static void add_rank(struct diags *d, struct diag *g, int64_t rank)
 	g->ranks[at] = rank;
 }
 
-static struct diag *add(struct diags *d, enum severity sev, int code, struct span span,
-			int64_t rank, const char *fmt, va_list ap)
+struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
+		       const char *fmt, va_list ap)
 {
 	struct diag new = {
 		.severity = sev, .code = code, .phase = d->phase, .span = span, .rank = rank
@@ -111,7 +111,7 @@ struct diag *diag_add(struct diags *d, enum severity sev, int code, struct span 
 	va_list ap;
 
 	va_start(ap, fmt);
-	g = add(d, sev, code, span, rank, fmt, ap);
+	g = diag_vadd(d, sev, code, span, rank, fmt, ap);
 	va_end(ap);
 	return g;
 }
@@ -139,8 +139,8 @@ struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank
 	if (!diag_warns(d, code) || (src && (src->prelude || src->installed)))
 		return NULL;
 	va_start(ap, fmt);
-	g = add(d, d->warn.error & diag_warning_bit(code) ? SEV_ERROR : SEV_WARNING, code, span,
-		rank, fmt, ap);
+	g = diag_vadd(d, d->warn.error & diag_warning_bit(code) ? SEV_ERROR : SEV_WARNING, code,
+		      span, rank, fmt, ap);
 	va_end(ap);
 	return g;
 }

@@ -95,6 +95,9 @@ struct diags {
 struct diag *diag_add(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
 		      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
+struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
+		       const char *fmt, va_list ap) __attribute__((format(printf, 6, 0)));
+
 /** The same for a warning, whose code is one of W_...: an error under -Werror. NULL
  *  also where it is switched off, and for places in the prelude and the installed
  *  library, which are never warned about. */

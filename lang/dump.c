@@ -15,27 +15,25 @@
 struct dump {
 	struct sources *sources;
 	FILE *out;
-	int level;
 };
 
-/* Starts a node's line. */
-static void begin(struct dump *d, const char *what, const char *name)
+/* Starts a node's line; what is inside is one level deeper. */
+static void begin(struct dump *d, int level, const char *what, const char *name)
 {
-	fprintf(d->out, "%*s%s%s%s", 2 * d->level, "", what, name ? " " : "", name ? name : "");
+	fprintf(d->out, "%*s%s%s%s", 2 * level, "", what, name ? " " : "", name ? name : "");
 }
 
-/* Ends it, with its place; what follows is inside, until d->level-- . */
+/* Ends it, with its place. */
 static void end(struct dump *d, struct span span)
 {
 	struct place at = source_place(d->sources, span.lo);
 
 	fprintf(d->out, " @%" PRIu32 ":%" PRIu32 "\n", at.line, at.column);
-	d->level++;
 }
 
-static void node(struct dump *d, const char *what, const char *name, struct span span)
+static void node(struct dump *d, int level, const char *what, const char *name, struct span span)
 {
-	begin(d, what, name);
+	begin(d, level, what, name);
 	end(d, span);
 }
 
@@ -55,9 +53,9 @@ static void dump_string(struct dump *d, const char *s)
 	fputc('"', d->out);
 }
 
-static void dump_term(struct dump *d, const struct term *t);
+static void dump_term(struct dump *d, int level, const struct term *t);
 
-static void dump_expr(struct dump *d, const struct expr *e)
+static void dump_expr(struct dump *d, int level, const struct expr *e)
 {
 	static const char *const words[] = {
 		[E_INT] = "int",     [E_NAME] = "name",	    [E_RANK] = "rank", [E_N] = "N",
@@ -69,104 +67,94 @@ static void dump_expr(struct dump *d, const struct expr *e)
 	if (!e)
 		return;
 	if (e->kind == E_TERM) {
-		dump_term(d, e->term);
+		dump_term(d, level, e->term);
 		return;
 	}
-	begin(d, words[e->kind], has_op ? lang_op_text(e->op) : e->name.name);
+	begin(d, level, words[e->kind], has_op ? lang_op_text(e->op) : e->name.name);
 	if (e->kind == E_INT)
 		fprintf(d->out, " %" PRId64, e->value);
 	end(d, e->span);
-	dump_expr(d, e->a);
-	dump_expr(d, e->b);
-	dump_expr(d, e->c);
+	dump_expr(d, level + 1, e->a);
+	dump_expr(d, level + 1, e->b);
+	dump_expr(d, level + 1, e->c);
 	for (const struct expr *arg = e->args; arg; arg = arg->next)
-		dump_expr(d, arg);
-	d->level--;
+		dump_expr(d, level + 1, arg);
 }
 
 /* A named part with one expression in it; nothing if there is none. */
-static void dump_part(struct dump *d, const char *what, const struct expr *e)
+static void dump_part(struct dump *d, int level, const char *what, const struct expr *e)
 {
 	if (!e)
 		return;
-	node(d, what, NULL, e->span);
-	dump_expr(d, e);
-	d->level--;
+	node(d, level, what, NULL, e->span);
+	dump_expr(d, level + 1, e);
 }
 
-static void dump_ref(struct dump *d, const char *what, const struct ref *r)
+static void dump_ref(struct dump *d, int level, const char *what, const struct ref *r)
 {
 	if (!r)
 		return;
-	node(d, what, r->name.name, r->span);
-	dump_part(d, "block", r->block);
-	dump_part(d, r->kind == REF_ONE ? "index" : "from", r->lo);
-	dump_part(d, "to", r->hi);
-	d->level--;
+	node(d, level, what, r->name.name, r->span);
+	dump_part(d, level + 1, "block", r->block);
+	dump_part(d, level + 1, r->kind == REF_ONE ? "index" : "from", r->lo);
+	dump_part(d, level + 1, "to", r->hi);
 }
 
-static void dump_bindings(struct dump *d, const char *what, const struct binding *b)
+static void dump_bindings(struct dump *d, int level, const char *what, const struct binding *b)
 {
 	for (; b; b = b->next) {
-		begin(d, what, b->name.name);
+		begin(d, level, what, b->name.name);
 		if (!b->value && !b->sym) /* an attribute of a link */
 			fprintf(d->out, " %.17g", b->number);
 		end(d, b->span);
-		dump_expr(d, b->value);
-		d->level--;
+		dump_expr(d, level + 1, b->value);
 	}
 }
 
-static void dump_buffer(struct dump *d, const struct buffer_def *b)
+static void dump_buffer(struct dump *d, int level, const struct buffer_def *b)
 {
-	begin(d, lang_direction_text(b->dir), b->name.name);
+	begin(d, level, lang_direction_text(b->dir), b->name.name);
 	if (b->by_column)
 		fputs(" by column", d->out);
 	end(d, b->span);
-	dump_part(d, "blocks", b->blocks);
-	dump_part(d, "count", b->count);
+	dump_part(d, level + 1, "blocks", b->blocks);
+	dump_part(d, level + 1, "count", b->count);
 	if (b->sized) {
-		node(d, "sized", b->table.name, b->table.span);
-		dump_expr(d, b->size_a);
-		dump_expr(d, b->size_b);
-		d->level--;
+		node(d, level + 1, "sized", b->table.name, b->table.span);
+		dump_expr(d, level + 2, b->size_a);
+		dump_expr(d, level + 2, b->size_b);
 	}
-	d->level--;
 }
 
-static void dump_fn(struct dump *d, const struct stmt *s)
+static void dump_fn(struct dump *d, int level, const struct stmt *s)
 {
 	const struct fn_def *fn = s->fn;
 
-	node(d, "fn", s->name.name, s->span);
-	for (uint32_t i = 0; i < fn->nparams; i++) {
-		node(d, "param", fn->params[i]->name, fn->params[i]->span);
-		d->level--;
-	}
-	dump_expr(d, fn->body);
-	d->level--;
+	node(d, level, "fn", s->name.name, s->span);
+	for (uint32_t i = 0; i < fn->nparams; i++)
+		node(d, level + 1, "param", fn->params[i]->name, fn->params[i]->span);
+	dump_expr(d, level + 1, fn->body);
 }
 
-static void dump_term(struct dump *d, const struct term *t)
+static void dump_term(struct dump *d, int level, const struct term *t)
 {
 	static const char *const words[] = {
 		[T_INITIAL] = "initial", [T_SUM] = "sum", [T_AFTER] = "after"
 	};
 
-	node(d, words[t->kind], t->var ? t->var->name : NULL, t->span);
-	dump_ref(d, "chunk", t->ref);
-	dump_part(d, "at", t->at);
-	dump_part(d, "from", t->lo);
-	dump_part(d, "to", t->hi);
+	node(d, level, words[t->kind], t->var ? t->var->name : NULL, t->span);
+	dump_ref(d, level + 1, "chunk", t->ref);
+	dump_part(d, level + 1, "at", t->at);
+	dump_part(d, level + 1, "from", t->lo);
+	dump_part(d, level + 1, "to", t->hi);
 	if (t->body)
-		dump_term(d, t->body);
-	d->level--;
+		dump_term(d, level + 1, t->body);
 }
 
 /* ---- statements ---------------------------------------------------------------------------- */
 
 /* How a statement's three expressions are called in the dump. */
-static void dump_operands(struct dump *d, const struct stmt *s)
+static void dump_operands(struct dump *d, int level, const struct stmt *s)
 {
 	const char *what[3] = { "value", "value", "value" };
 
@@ -181,89 +169,82 @@ static void dump_operands(struct dump *d, const struct stmt *s)
 		what[1] = "count";
 		what[2] = "stride";
 	}
-	dump_part(d, what[0], s->e);
-	dump_part(d, what[1], s->e2);
-	dump_part(d, what[2], s->e3);
+	dump_part(d, level, what[0], s->e);
+	dump_part(d, level, what[1], s->e2);
+	dump_part(d, level, what[2], s->e3);
 }
 
-static void dump_stmts(struct dump *d, const struct stmt *s);
+static void dump_stmts(struct dump *d, int level, const struct stmt *s);
 
-static void dump_stmt(struct dump *d, const struct stmt *s)
+static void dump_stmt(struct dump *d, int level, const struct stmt *s)
 {
 	if (s->kind == S_FN) {
-		dump_fn(d, s);
+		dump_fn(d, level, s);
 		return;
 	}
 	if (s->kind == S_SCRATCH) {
-		dump_buffer(d, s->buffer);
+		dump_buffer(d, level, s->buffer);
 		return;
 	}
-	begin(d, lang_stmt_rule(s->kind).word, s->name.name);
+	begin(d, level, lang_stmt_rule(s->kind).word, s->name.name);
 	if (s->kind == S_ASSERT)
 		dump_string(d, s->text);
 	end(d, s->span);
-	dump_ref(d, "x", s->x);
-	dump_ref(d, "y", s->y);
-	dump_operands(d, s);
+	dump_ref(d, level + 1, "x", s->x);
+	dump_ref(d, level + 1, "y", s->y);
+	dump_operands(d, level + 1, s);
 	for (const struct arg *arg = s->args; arg; arg = arg->next) {
 		if (arg->ref)
-			dump_ref(d, "arg", arg->ref);
+			dump_ref(d, level + 1, "arg", arg->ref);
 		else
-			dump_part(d, "arg", arg->expr);
+			dump_part(d, level + 1, "arg", arg->expr);
 	}
-	dump_bindings(d, "with", s->more);
-	dump_stmts(d, s->body);
+	dump_bindings(d, level + 1, "with", s->more);
+	dump_stmts(d, level + 1, s->body);
 	if (s->orelse) {
-		node(d, "else", NULL, s->orelse->span);
-		dump_stmts(d, s->orelse);
-		d->level--;
+		node(d, level + 1, "else", NULL, s->orelse->span);
+		dump_stmts(d, level + 2, s->orelse);
 	}
-	d->level--;
 }
 
-static void dump_stmts(struct dump *d, const struct stmt *s)
+static void dump_stmts(struct dump *d, int level, const struct stmt *s)
 {
 	for (; s; s = s->next)
-		dump_stmt(d, s);
+		dump_stmt(d, level, s);
 }
 
 /* ---- declarations ---------------------------------------------------------------------------- */
 
-static void dump_head(struct dump *d, const struct decl *decl)
+static void dump_head(struct dump *d, int level, const struct decl *decl)
 {
-	dump_bindings(d, "param", decl->params);
+	dump_bindings(d, level, "param", decl->params);
 	for (const struct param *p = decl->formals; p; p = p->next) {
-		if (p->view) {
-			dump_buffer(d, p->view);
-		} else {
-			node(d, "param", p->number->name, p->span);
-			d->level--;
-		}
+		if (p->view)
+			dump_buffer(d, level, p->view);
+		else
+			node(d, level, "param", p->number->name, p->span);
 	}
 	if (decl->contract_name.name) {
-		node(d, "implements", decl->contract_name.name, decl->contract_name.span);
-		dump_bindings(d, "with", decl->contract_args);
-		d->level--;
+		node(d, level, "implements", decl->contract_name.name, decl->contract_name.span);
+		dump_bindings(d, level + 1, "with", decl->contract_args);
 	}
 	for (const struct buffer_def *b = decl->buffers; b; b = b->next)
-		dump_buffer(d, b);
+		dump_buffer(d, level, b);
 	if (decl->topology_name.name) {
-		node(d, "on", decl->topology_name.name, decl->topology_name.span);
+		node(d, level, "on", decl->topology_name.name, decl->topology_name.span);
 		for (const struct expr *e = decl->topology_args; e; e = e->next)
-			dump_expr(d, e);
-		d->level--;
+			dump_expr(d, level + 1, e);
 	}
-	dump_part(d, "where", decl->where);
+	dump_part(d, level, "where", decl->where);
 	for (const struct ensures *e = decl->ensures; e; e = e->next) {
-		node(d, "ensures", NULL, e->span);
-		dump_part(d, "if", e->cond);
-		dump_ref(d, "left", e->left);
-		dump_term(d, e->right);
-		d->level--;
+		node(d, level, "ensures", NULL, e->span);
+		dump_part(d, level + 1, "if", e->cond);
+		dump_ref(d, level + 1, "left", e->left);
+		dump_term(d, level + 1, e->right);
 	}
 }
 
-static void dump_decl(struct dump *d, const struct decl *decl)
+static void dump_decl(struct dump *d, int level, const struct decl *decl)
 {
 	static const char *const words[] = { [D_CONTRACT] = "contract",
 					     [D_TOPOLOGY] = "topology",
@@ -272,16 +253,15 @@ static void dump_decl(struct dump *d, const struct decl *decl)
 					     [D_IMPORT] = "import" };
 
 	if (decl->kind == D_LET || decl->kind == D_FN) {
-		dump_stmts(d, decl->body);
+		dump_stmts(d, level, decl->body);
 		return;
 	}
-	begin(d, words[decl->kind], decl->name.name);
+	begin(d, level, words[decl->kind], decl->name.name);
 	if (decl->kind == D_IMPORT)
 		dump_string(d, decl->path);
 	end(d, decl->span);
-	dump_head(d, decl);
-	dump_stmts(d, decl->body);
-	d->level--;
+	dump_head(d, level + 1, decl);
+	dump_stmts(d, level + 1, decl->body);
 }
 
 void lang_dump(struct front *f, struct module *m, FILE *out)
@@ -289,5 +269,5 @@ void lang_dump(struct front *f, struct module *m, FILE *out)
 	struct dump d = { .sources = f->sources, .out = out };
 
 	for (const struct decl *decl = m->main->decls; decl; decl = decl->next)
-		dump_decl(&d, decl);
+		dump_decl(&d, 0, decl);
 }

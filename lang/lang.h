@@ -39,6 +39,10 @@ const char *lang_intern(struct module *m, const char *s, size_t n);
 /** A symbol, of the next number. */
 struct symbol *lang_symbol(struct module *m, enum symbol_kind kind, struct ident name);
 
+/** Of a contract's count (or NULL) that is a name alone, or a name times N, that name: its
+ *  value comes from the schedule. Else NULL. */
+const struct symbol *lang_bare_count(const struct expr *count);
+
 /** Resolves all names. Reports; the tree is fully resolved if no error was added. */
 void lang_resolve(struct front *f, struct module *m);
 

@@ -12,8 +12,6 @@
  */
 #include "lang/names.h"
 
-#include <string.h>
-
 /* Most comparisons, in name lengths, that "did you mean" may cost in all. */
 #define SUGGEST_WORK 10000000u
 

@@ -168,9 +168,7 @@ static void resolve_ensures(struct resolver *r, struct ensures *e)
 	resolve_equation(r, e);
 }
 
-/* A count that is a name alone, or a name times N: then the contract takes its
- * value from the schedule. */
-static const struct symbol *given(const struct expr *count)
+const struct symbol *lang_bare_count(const struct expr *count)
 {
 	if (count && count->kind == E_BINARY && count->op == OP_MUL) {
 		if (count->b->kind == E_N)
@@ -190,10 +188,13 @@ static void check_counts(struct resolver *r, const struct decl *d, uint32_t firs
 	bool *known = ARENA_ARRAY(r->arena, bool, r->m->nsymbols - first);
 
 	for (const struct buffer_def *b = d->buffers; b; b = b->next) {
-		if (given(b->count))
-			known[given(b->count)->id - first] = true;
-		if (given(b->blocks))
-			known[given(b->blocks)->id - first] = true;
+		const struct symbol *count = lang_bare_count(b->count);
+		const struct symbol *blocks = lang_bare_count(b->blocks);
+
+		if (count)
+			known[count->id - first] = true;
+		if (blocks)
+			known[blocks->id - first] = true;
 	}
 	for (const struct def *def = r->top; def && def->depth == r->depth; def = def->below) {
 		if (def->space != SPACE_VALUE || def->sym->kind != SYM_COUNT ||

@@ -12,8 +12,6 @@
  */
 #include "lang/names.h"
 
-#include <string.h>
-
 struct graph {
 	struct resolver *r;
 	struct node *path; /* where the walk is */

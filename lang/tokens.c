@@ -25,15 +25,13 @@ int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps);
 struct diag *parse_error(struct parse *ps, struct span span, const char *fmt, ...)
 {
 	struct diag *g;
-	const char *text;
 	va_list ap;
 
 	if (ps->stopped || ps->quiet)
 		return NULL;
 	va_start(ap, fmt);
-	text = arena_vprintf(ps->arena, fmt, ap);
+	g = diag_vadd(ps->front->diags, SEV_ERROR, 101, span, NO_RANK, fmt, ap);
 	va_end(ap);
-	g = diag_add(ps->front->diags, SEV_ERROR, 101, span, NO_RANK, "%s", text);
 	if (++ps->nerrors < MAX_SYNTAX_ERRORS)
 		return g;
 	diag_note(ps->front->diags, g, (struct span){ 0 },

@@ -53,19 +53,18 @@ static uint32_t *errors_with_fix(struct arena *a, const struct trial *t, uint32_
 {
 	const struct source *src = t->ps->source;
 	uint32_t lo = t->fix->span.lo - src->base, hi = t->fix->span.hi - src->base;
-	size_t add = strlen(t->fix->text), len = lo + add + (src->len - hi);
-	char *text = arena_alloc(a, len + 2);
+	/* The source's text ends in NULs, and so does this. */
+	const char *text = arena_printf(a, "%.*s%s%s%c", (int)lo, src->text, t->fix->text,
+					src->text + hi, '\0');
 	struct sources sources = { .arena = a };
 	struct diags diags = { .arena = a, .sources = &sources };
 	struct front front = { .arena = a, .sources = &sources, .diags = &diags };
 	struct source *again;
 	struct parse ps;
 
-	memcpy(text, src->text, lo);
-	memcpy(text + lo, t->fix->text, add);
-	memcpy(text + lo + add, src->text + hi, src->len - hi);
 	again = source_adopt(
-		&sources, (struct source){ .name = src->name, .text = text, .len = (uint32_t)len });
+		&sources,
+		(struct source){ .name = src->name, .text = text, .len = (uint32_t)strlen(text) });
 	parse_once(&front, lang_module(&front), again, &ps);
 	return error_places(a, &diags, again, n);
 }

@@ -9,7 +9,8 @@
 # longest begin first.
 #
 # usage: run.sh [-v] [-j N] SUITE...   -v: also print the ok lines
-#                                      -j: so many at a time (one a core)
+#                                      -j: so many at a time (one more than there are cores:
+#                                          some suites wait for time-outs)
 set -u
 
 # Kernels for GPUs take NVRTC a second each: only the suites that are about them
@@ -46,7 +47,7 @@ one() {
 [ "${1:-}" = --one ] && { one "$2"; exit 0; }
 
 export CCS_RUN_VERBOSE=0
-jobs=$(nproc)
+jobs=$(($(nproc) + 1))
 while :; do
 	case ${1:-} in
 	-v) CCS_RUN_VERBOSE=1; shift ;;

@@ -98,11 +98,6 @@ static void take(struct knowing *k, struct queue *q, struct known *known)
 
 /* ---- the run --------------------------------------------------------------------------- */
 
-static bool rendezvous(const struct knowing *k)
-{
-	return k->back != NULL;
-}
-
 /* A fused operation begins when its message is there. */
 static void start(struct knowing *k, struct runner *r, const struct op *o, uint32_t n)
 {
@@ -113,7 +108,7 @@ static void start(struct knowing *k, struct runner *r, const struct op *o, uint3
 			take(k, &k->there[op_in(o)], &r->known);
 		if (op_out(o) != NONE)
 			post(k, &k->there[op_out(o)], &r->known);
-		else if (op_in(o) != NONE && rendezvous(k))
+		else if (op_in(o) != NONE && k->back)
 			post(k, &k->back[op_in(o)], &r->known);
 	}
 }
@@ -123,7 +118,7 @@ static void finish(struct knowing *k, struct runner *r, const struct op *o, uint
 	for (uint32_t i = 0; i < n; i++, o++) {
 		if (op_kind(o) == OP_WAIT && o->other)
 			join(&r->known, &k->kept[k->runners[o->fifo].kept[o->other - 1] - 1]);
-		else if (op_kind(o) == OP_SEND && rendezvous(k))
+		else if (op_kind(o) == OP_SEND && k->back)
 			take(k, &k->back[op_out(o)], &r->known);
 		else if (op_in(o) != NONE && op_out(o) == NONE)
 			take(k, &k->there[op_in(o)], &r->known);

@@ -11,7 +11,6 @@
 #include "compiler/expand/cursor.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct evaluation {
 	struct ctx *ctx;
@@ -325,24 +324,20 @@ static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, 
 static bool sizes_agree(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t cell,
 			uint32_t row)
 {
-	struct cell_size left, right;
-	struct ctx *ctx = x->ctx;
-	if (!x->p->any_sized || !program_cell_size(ctx, x->source, rank, cell, &left))
+	const struct share *r = &x->k->shares[row];
+	struct arena *a = x->cursor.arena;
+	const char *size[2];
+	if (!x->p->any_sized)
 		return true;
-	for (uint32_t i = row;; i++) {
-		const struct share *r = &x->k->shares[i];
+	for (;; r++) {
 		for (uint32_t q = r->first; q < r->first + r->n; q++) {
-			if (!program_cell_size(ctx, x->source, q, r->cell, &right) ||
-			    program_size_same(&left, &right))
+			if (!program_sizes_differ(x->ctx, x->source, rank, cell, q, r->cell, size))
 				continue;
-			diag_add(
-				ctx->diags, SEV_ERROR, 203, c->e->span, rank,
-				"the clause asks for another length: %s has size %s, and %s of rank %u "
-				"has size %s",
-				program_cells_text(x->cursor.arena, x->p, cell, 1),
-				program_size_text(x->cursor.arena, &left),
-				program_cells_text(x->cursor.arena, x->p, r->cell, 1), q,
-				program_size_text(x->cursor.arena, &right));
+			diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
+				 "the clause asks for another length: %s has size %s, and %s of "
+				 "rank %u has size %s",
+				 program_cells_text(a, x->p, cell, 1), size[0],
+				 program_cells_text(a, x->p, r->cell, 1), q, size[1]);
 			return false;
 		}
 		if (r->last)
@@ -409,9 +404,8 @@ static void clause(struct evaluation *x, const struct ensures *e)
 	uint32_t *shared = NULL;
 	ARENA_PUSH(x->p->arena, x->k->asked, x->k->nasked, x->k->capasked) =
 		(struct asked){ (uint32_t)x->k->nshares, e };
-	if (!c.by_rank) {
+	if (!c.by_rank)
 		shared = none_array(x->cursor.arena, c.buffer->cells);
-	}
 	for (uint32_t r = 0; r < x->p->nranks; r++)
 		if (!clause_rank(x, &c, r, shared) && shared)
 			break; /* what is common failed: once is enough */

@@ -18,9 +18,6 @@
  */
 #include "compiler/check/deadlock.h"
 
-/* The inner loop's bodies: `side` is a constant where they stand. */
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
 /* ---- tasks that wait for tasks: leftist heaps --------------------------------- */
 
 static uint32_t dist(const struct greedy *r, uint32_t h)
@@ -342,22 +339,18 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 	}
 	d.min_slots = least_slots(r, most);
 	d.deadlocked = d.min_slots < 0 || d.min_slots > slots;
-	if (d.deadlocked) {
-		r->record = false;
-		deadlock_run(r, slots);
-		match_messages(c, p);
-		d.stuck = r;
-		return d;
+	if (!d.deadlocked) {
+		uint32_t least = (uint32_t)d.min_slots;
+		if (r->slots != least)
+			deadlock_run(r, least);
+		d.order = take_order(r);
+		if (least == 0)
+			return d;
+		slots = least - 1;
 	}
-	uint32_t least = (uint32_t)d.min_slots;
-	if (r->slots != least)
-		deadlock_run(r, least);
-	d.order = take_order(r);
-	if (least > 0) {
-		r->record = false;
-		deadlock_run(r, least - 1);
-		match_messages(c, p);
-		d.stuck = r;
-	}
+	r->record = false;
+	deadlock_run(r, slots);
+	match_messages(c, p);
+	d.stuck = r;
 	return d;
 }

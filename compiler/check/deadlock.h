@@ -7,8 +7,9 @@
 
 #include "compiler/check/check.h"
 
-/* The two sides of a FIFO. */
+/* The two sides of a FIFO; and bodies of inner loops, where the side is a constant. */
 enum { SENDS, RECVS };
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* A FIFO in a run; index [SENDS] is of its sends, [RECVS] of its receives. */
 struct flow {

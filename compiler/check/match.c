@@ -18,9 +18,6 @@
 
 #include <stdlib.h>
 
-/* The inner loops' bodies, which stand there twice or thrice. */
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
 /* A FIFO while it is filled in; index [SENDS] is its sender's end. */
 struct ends {
 	uint32_t task[2];      /* + 1; 0: no operation yet */
@@ -29,9 +26,14 @@ struct ends {
 	uint32_t first, limit; /* its messages' rows + 1; 0: not laid out */
 };
 
-/* A message whose ends differ. */
-struct unequal {
-	uint32_t fifo, row;
+/* A FIFO whose counts differ, or a message whose ends do, and what a report on it names. */
+struct mismatch {
+	uint32_t fifo;
+	bool send;	       /* that end has too many */
+	uint32_t rank, peer;   /* of that end, and of the other */
+	uint32_t row;	       /* that end's first operation that nothing meets: */
+	const struct op *op;   /* ... */
+	const struct op *last; /* the peer's last operation on the FIFO, or NULL */
 };
 
 struct matching {
@@ -40,7 +42,7 @@ struct matching {
 	struct ends *ends;
 	struct message *messages;
 	uint32_t nmessages, capmessages;
-	struct unequal *unequal;
+	struct mismatch *unequal; /* messages, by their rows */
 	uint32_t nunequal, capunequal;
 	bool one_task;	  /* each end of every FIFO is one task's */
 	bool wide;	  /* some message has not one chunk */
@@ -142,7 +144,7 @@ static __attribute__((noinline)) void note_unequal(struct matching *m, uint32_t 
 	const struct ends *e = &m->ends[fifo];
 	if (e->count[SENDS] == e->count[RECVS] && m->nunequal < MOST_UNEQUAL)
 		ARENA_PUSH(m->ctx->scratch, m->unequal, m->nunequal, m->capunequal) =
-			(struct unequal){ fifo, row };
+			(struct mismatch){ .fifo = fifo, .row = row };
 }
 
 ALWAYS_INLINE void put_row(struct matching *m, const struct latest *l)
@@ -251,19 +253,9 @@ void match_messages(struct ctx *c, struct program *p)
 
 /* ---- E0301, E0302 ------------------------------------------------------------ */
 
-/* A FIFO whose counts differ, and what a report on it names. */
-struct surplus {
-	uint32_t fifo;
-	bool send;	       /* that end has too many */
-	uint32_t rank, peer;   /* of that end, and of the other */
-	uint32_t row;	       /* that end's first operation that nothing meets: */
-	const struct op *op;   /* ... */
-	const struct op *last; /* the peer's last operation on the FIFO, or NULL */
-};
-
 static int by_rank(const void *a, const void *b)
 {
-	const struct surplus *x = a, *y = b;
+	const struct mismatch *x = a, *y = b;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	if (x->row != y->row)
@@ -272,13 +264,13 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* Lists the FIFOs with surplus ends, by rank, then by the order of operations. */
-static struct surplus *list_surplus(struct matching *m, uint32_t *n)
+static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 {
 	struct program *p = m->p;
 	struct arena *a = m->ctx->scratch;
 	uint32_t *index = none_array(a, p->nfifos);
 	uint32_t *seen = ARENA_ARRAY(a, uint32_t, p->nfifos); /* of the end that has too many */
-	struct surplus *v = NULL;
+	struct mismatch *v = NULL;
 	uint32_t cap = 0;
 	*n = 0;
 	for (uint32_t f = 0; f < p->nfifos; f++) {
@@ -287,10 +279,10 @@ static struct surplus *list_surplus(struct matching *m, uint32_t *n)
 		if (q->nsends == q->nrecvs)
 			continue;
 		index[f] = *n;
-		ARENA_PUSH(a, v, *n, cap) = (struct surplus){ .fifo = f,
-							      .send = send,
-							      .rank = send ? q->src : q->dst,
-							      .peer = send ? q->dst : q->src };
+		ARENA_PUSH(a, v, *n, cap) = (struct mismatch){ .fifo = f,
+							       .send = send,
+							       .rank = send ? q->src : q->dst,
+							       .peer = send ? q->dst : q->src };
 	}
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
@@ -299,7 +291,7 @@ static struct surplus *list_surplus(struct matching *m, uint32_t *n)
 			uint32_t f = send ? op_out(o) : op_in(o);
 			if (f == NONE || index[f] == NONE)
 				continue;
-			struct surplus *s = &v[index[f]];
+			struct mismatch *s = &v[index[f]];
 			if (send != s->send) {
 				s->last = o;
 			} else if (seen[f]++ == (send ? p->fifos[f].nrecvs : p->fifos[f].nsends)) {
@@ -334,7 +326,7 @@ static const char *times(struct arena *a, uint32_t n, const char *one)
 }
 
 /* What the other rank does on this FIFO. */
-static void note_peer(struct matching *m, struct diag *g, const struct surplus *s)
+static void note_peer(struct matching *m, struct diag *g, const struct mismatch *s)
 {
 	const struct program *p = m->p;
 	struct diags *d = m->ctx->diags;
@@ -359,12 +351,12 @@ static void note_peer(struct matching *m, struct diag *g, const struct surplus *
 /* The operation that was probably meant: one that nothing meets, of the other
  * kind. Best is one of the same two ranks on another channel or par block, then
  * one of the rank that is to receive (send), with somebody else. */
-static void note_meant(struct matching *m, struct diag *g, const struct surplus *s,
-		       const struct surplus *v, uint32_t n)
+static void note_meant(struct matching *m, struct diag *g, const struct mismatch *s,
+		       const struct mismatch *v, uint32_t n)
 {
 	const struct program *p = m->p;
 	const struct fifo *q = &p->fifos[s->fifo];
-	const struct surplus *best = NULL;
+	const struct mismatch *best = NULL;
 	int best_score = 0;
 	/* v is sorted by rank: the peer's own are adjacent. */
 	uint32_t lo = 0, hi = n;
@@ -408,9 +400,9 @@ static void report_surplus(struct matching *m)
 	const struct program *p = m->p;
 	struct diags *d = m->ctx->diags;
 	uint32_t n;
-	struct surplus *v = list_surplus(m, &n);
+	struct mismatch *v = list_surplus(m, &n);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct surplus *s = &v[i];
+		const struct mismatch *s = &v[i];
 		const struct fifo *q = &p->fifos[s->fifo];
 		const struct op *o = s->op;
 		if (told_before(m->told, o, s->rank))
@@ -448,17 +440,18 @@ static void report_unequal(struct matching *m)
 {
 	const struct program *p = m->p;
 	struct arena *a = m->ctx->scratch;
-	struct surplus *v = ARENA_ARRAY(a, struct surplus, m->nunequal);
+	struct mismatch *v = m->unequal;
 	for (uint32_t i = 0; i < m->nunequal; i++) {
-		const struct fifo *q = &p->fifos[m->unequal[i].fifo];
-		const struct message *g = &p->messages[m->unequal[i].row];
-		v[i] = (struct surplus){ .fifo = m->unequal[i].fifo,
-					 .rank = q->src,
-					 .row = g->send,
-					 .op = end_op(p, q->src_task, g->send),
-					 .last = end_op(p, q->dst_task, g->recv) };
+		const struct fifo *q = &p->fifos[v[i].fifo];
+		const struct message *g = &p->messages[v[i].row];
+		v[i] = (struct mismatch){ .fifo = v[i].fifo,
+					  .rank = q->src,
+					  .row = g->send,
+					  .op = end_op(p, q->src_task, g->send),
+					  .last = end_op(p, q->dst_task, g->recv) };
 	}
-	qsort(v, m->nunequal, sizeof(*v), by_rank);
+	if (m->nunequal)
+		qsort(v, m->nunequal, sizeof(*v), by_rank);
 	for (uint32_t i = 0; i < m->nunequal; i++) {
 		const struct fifo *q = &p->fifos[v[i].fifo];
 		const struct op *send = v[i].op, *recv = v[i].last;
@@ -473,38 +466,30 @@ static void report_unequal(struct matching *m)
 	}
 }
 
-/* The first chunk of a message whose size differs at its ends; false: there is none.
+/* Reports the first chunk of a message whose size differs at its ends; false: there is none.
  * Scratch has no size of its own, and takes what comes. */
 static bool size_differs(struct matching *m, const struct fifo *q, const struct op *send,
-			 const struct op *recv, uint32_t *chunk)
-{
-	for (uint32_t i = 0; i < send->n; i++) {
-		struct cell_size a, b;
-		if (program_cell_size(m->ctx, m->p, q->src, send->cell + i, &a) &&
-		    program_cell_size(m->ctx, m->p, q->dst, recv->cell + i, &b) &&
-		    !program_size_same(&a, &b)) {
-			*chunk = i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static void report_size(struct matching *m, const struct fifo *q, const struct op *send,
-			const struct op *recv, uint32_t chunk)
+			 const struct op *recv)
 {
 	struct arena *a = m->ctx->scratch;
 	struct diags *d = m->ctx->diags;
-	struct cell_size x, y;
-	program_cell_size(m->ctx, m->p, q->src, send->cell + chunk, &x);
-	program_cell_size(m->ctx, m->p, q->dst, recv->cell + chunk, &y);
+	const char *size[2];
+	uint32_t i = 0;
+	while (i < send->n && !program_sizes_differ(m->ctx, m->p, q->src, send->cell + i, q->dst,
+						    recv->cell + i, size))
+		i++;
+	if (i == send->n)
+		return false;
+	if (told_before(m->told, send, q->src))
+		return true;
 	struct diag *g = diag_add(d, SEV_ERROR, 303, op_span(m->p, send), q->src,
 				  "rank %u sends %s, of size %s, to rank %u, "
 				  "which receives size %s",
-				  q->src, program_cells_text(a, m->p, send->cell + chunk, 1),
-				  program_size_text(a, &x), q->dst, program_size_text(a, &y));
+				  q->src, program_cells_text(a, m->p, send->cell + i, 1), size[0],
+				  q->dst, size[1]);
 	diag_note(d, g, op_span(m->p, recv), "rank %u receives it as %s, of size %s, here", q->dst,
-		  program_cells_text(a, m->p, recv->cell + chunk, 1), program_size_text(a, &y));
+		  program_cells_text(a, m->p, recv->cell + i, 1), size[1]);
+	return true;
 }
 
 /* ccs(5) 4, Sizes: both ends of a message have the same sizes. */
@@ -518,13 +503,10 @@ static bool check_sizes(struct matching *m)
 			const struct message *g = &p->messages[q->first + k];
 			const struct op *send = end_op(p, q->src_task, g->send);
 			const struct op *recv = end_op(p, q->dst_task, g->recv);
-			uint32_t chunk;
-			if (!size_differs(m, q, send, recv, &chunk))
-				continue;
-			if (!told_before(m->told, send, q->src))
-				report_size(m, q, send, recv, chunk);
-			same = false;
-			break;
+			if (size_differs(m, q, send, recv)) {
+				same = false;
+				break;
+			}
 		}
 	}
 	return same;

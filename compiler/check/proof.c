@@ -8,9 +8,6 @@
  */
 #include "compiler/check/replay.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct expected contract_value(const struct contract *k, uint32_t row)
 {
 	uint32_t n = 1;
@@ -60,7 +57,7 @@ static bool contract_holds(struct replay *r, const struct contract *k)
 struct pairs {
 	struct pair {
 		uint32_t first, other;
-	} *v;
+	} * v;
 	size_t n, cap;
 };
 
@@ -100,19 +97,10 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 {
 	uint8_t *used = ARENA_ARRAY(arena, uint8_t, v->n);
 	uint32_t *tree = ARENA_ARRAY(arena, uint32_t, v->n);
-	uint64_t count = 0;
 
 	for (size_t i = 0; i < w->n; i++)
 		used[w->v[i].first - v->base] = used[w->v[i].other - v->base] = 1;
-	for (uint32_t i = v->n; i-- > 0;) {
-		if (!used[i])
-			continue;
-		count++;
-		if (v->nodes[i].left >= v->base)
-			used[v->nodes[i].left - v->base] = 1;
-		if (v->nodes[i].right >= v->base)
-			used[v->nodes[i].right - v->base] = 1;
-	}
+	uint64_t count = values_mark(v, used);
 	size_t mask = 1023;
 	while (mask < count * 2)
 		mask = mask * 2 + 1;
@@ -123,12 +111,7 @@ static bool same_trees(const struct values *v, const struct pairs *w, struct are
 		const struct node *x = &v->nodes[i];
 		uint32_t a = x->left < v->base ? x->left : tree[x->left - v->base];
 		uint32_t b = x->right < v->base ? x->right : tree[x->right - v->base];
-		if (a > b) {
-			uint32_t t = a;
-			a = b;
-			b = t;
-		}
-		size_t at = hash_mix(hash_mix(1, a), b) & mask;
+		size_t at = hash_mix(hash_mix(1, a < b ? a : b), a < b ? b : a) & mask;
 		for (; table[at] != NONE; at = (at + 1) & mask) {
 			/* tree[] of the first of its kind is that one's own number */
 			const struct node *y = &v->nodes[table[at]];

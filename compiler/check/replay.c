@@ -235,19 +235,17 @@ static __attribute__((noinline)) void same_sizes(struct replay *r, const struct 
 						 const struct op *o, uint32_t value, uint32_t rank,
 						 uint32_t cell)
 {
-	struct cell_size a, b;
 	uint32_t home = value_cell(&r->values, value), from = value_rank(&r->values, value);
 	struct arena *t = r->c->scratch;
+	const char *size[2];
 
-	if (!program_cell_size(r->c, r->sized, from, home, &a) ||
-	    !program_cell_size(r->c, r->sized, rank, cell, &b) || program_size_same(&a, &b))
+	if (!program_sizes_differ(r->c, r->sized, from, home, rank, cell, size))
 		return;
-	wrong_length(
-		r, w, o,
-		arena_printf(t, "%s of rank %u, of size %s", program_cells_text(t, r->p, home, 1),
-			     from, program_size_text(t, &a)),
-		arena_printf(t, "%s of rank %u, of size %s", program_cells_text(t, r->p, cell, 1),
-			     rank, program_size_text(t, &b)));
+	wrong_length(r, w, o,
+		     arena_printf(t, "%s of rank %u, of size %s",
+				  program_cells_text(t, r->p, home, 1), from, size[0]),
+		     arena_printf(t, "%s of rank %u, of size %s",
+				  program_cells_text(t, r->p, cell, 1), rank, size[1]));
 }
 
 static inline uint32_t combine(struct replay *r, const struct runner *w, const struct op *o,
@@ -361,23 +359,6 @@ static void note_length(struct replay *r, const struct runner *w, const struct o
 
 /* ---- messages --------------------------------------------------------------------- */
 
-static uint32_t more_slots(struct replay *r, uint32_t n)
-{
-	uint64_t need = (uint64_t)r->nmore + n, cap = r->capmore ? r->capmore : 1024;
-
-	while (cap < need)
-		cap *= 2;
-	if (cap > UINT32_MAX && r->values.arena->full)
-		longjmp(*r->values.arena->full, 1);
-	if (cap > r->capmore) {
-		r->more = arena_grow(r->values.arena, r->more, r->capmore * sizeof(*r->more),
-				     cap * sizeof(*r->more));
-		r->capmore = (uint32_t)cap;
-	}
-	r->nmore += n;
-	return r->nmore - n;
-}
-
 /* Where the n values of a message are; with none, somewhere. */
 static inline uint32_t *slots(struct replay *r, struct sent *m, uint32_t n)
 {
@@ -392,8 +373,20 @@ static __attribute__((noinline)) void more_messages(struct replay *r)
 
 static __attribute__((noinline)) void make_room(struct replay *r, struct sent *m, uint32_t n)
 {
-	m->at = more_slots(r, n);
+	uint64_t need = (uint64_t)r->nmore + n, cap = r->capmore ? r->capmore : 1024;
+
+	while (cap < need)
+		cap *= 2;
+	if (cap > UINT32_MAX)
+		arena_fail(r->values.arena);
+	if (cap > r->capmore) {
+		r->more = arena_grow(r->values.arena, r->more, r->capmore * sizeof(*r->more),
+				     cap * sizeof(*r->more));
+		r->capmore = (uint32_t)cap;
+	}
+	m->at = r->nmore;
 	m->room = n;
+	r->nmore += n;
 }
 
 /* Puts a message of n cells into its FIFO's list; its values are for the caller. */

@@ -12,7 +12,6 @@
  */
 #include "compiler/check/value.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells, uint64_t room)
@@ -210,9 +209,8 @@ void shares_sum(struct arena *a, struct shares *out)
 /* Numbers have run out: the same as no memory. */
 static void check_room(const struct values *v)
 {
-	if ((uint64_t)v->base + 2 * (uint64_t)v->n < POISON || !v->arena->full)
-		return;
-	longjmp(*v->arena->full, 1);
+	if ((uint64_t)v->base + 2 * (uint64_t)v->n >= POISON)
+		arena_fail(v->arena);
 }
 
 /* Whether share y begins where share x ends. */
@@ -307,9 +305,8 @@ static void sum_history(struct values *v, uint32_t id, struct shares *out)
 					   p.times);
 		} else {
 			const struct node *y = &v->nodes[p.id - v->base];
-			uint32_t left = y->left, right = y->right;
-			heap_push(v, left, p.times);
-			heap_push(v, right, p.times);
+			heap_push(v, y->left, p.times);
+			heap_push(v, y->right, p.times);
 		}
 	}
 	shares_sum(v->arena, out);
@@ -430,6 +427,21 @@ void value_shares(struct values *v, uint32_t id, struct shares *out)
 	if (!shares_by_rank(v, id, out))
 		sum_history(v, id, out);
 	remember(v, id, out);
+}
+
+uint32_t values_mark(const struct values *v, uint8_t *marks)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = v->n; i-- > 0;) { /* operands come before what is made of them */
+		const struct node *x = &v->nodes[i];
+		n += marks[i];
+		if (marks[i] && x->left >= v->base)
+			marks[x->left - v->base] = 1;
+		if (marks[i] && x->right >= v->base)
+			marks[x->right - v->base] = 1;
+	}
+	return n;
 }
 
 bool value_is(struct values *v, uint32_t id, const struct share *want, uint32_t nwant,

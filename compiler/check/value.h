@@ -108,6 +108,10 @@ void shares_sum(struct arena *a, struct shares *out);
  *  remembered as such. */
 void value_shares(struct values *v, uint32_t id, struct shares *out);
 
+/** Marks all reductions that the marked ones were made of, by number - base; returns how many
+ *  are marked then. */
+uint32_t values_mark(const struct values *v, uint8_t *marks);
+
 /** Whether the value's contributions are `want` exactly; `want` is sorted and
  *  disjoint, adjacent shares in it may be cut anywhere. `room` as in value_shares. */
 bool value_is(struct values *v, uint32_t id, const struct share *want, uint32_t nwant,

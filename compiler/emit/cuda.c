@@ -19,7 +19,6 @@
  */
 #include "compiler/emit/module.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #ifndef LINE_OPS    /* 0: everything by the table, to compare (bench/bench.mk) */

@@ -52,7 +52,7 @@ struct cuda_options {
 				   error; else kernels are compiled where it is found */
 	bool off;		  /* --target=cpu: no CUDA source either */
 	bool lines;		  /* -g: kernels name the lines of the schedule */
-	const char *const *archs; /* "sm_90"; at least one */
+	struct nvrtc_arch *archs; /* at least one */
 	size_t narchs;
 	uint32_t ops[CCS_NDTYPES]; /* kernels beside float32 sum: bits by ccs_redop */
 };

@@ -66,14 +66,13 @@ static const char *open_nvrtc(struct ctx *c, const struct cuda_options *o, struc
 	if (!nvrtc_open(n, why, sizeof(why)))
 		return arena_printf(c->arena, "compiling for CUDA needs NVRTC: %s", why);
 	for (size_t i = 0; i < o->narchs; i++) {
-		struct nvrtc_arch arch;
-		nvrtc_arch_read(o->archs[i], strlen(o->archs[i]), &arch);
-		if (nvrtc_knows(n, arch))
+		if (nvrtc_knows(n, o->archs[i]))
 			continue;
 		text = arena_printf(
 			c->arena,
 			"--arch: NVRTC %d.%d (%s) does not compile for %s; it does for %s",
-			n->major, n->minor, n->path, o->archs[i], known_archs(c->arena, n));
+			n->major, n->minor, n->path, arch_name(c->arena, o->archs[i]),
+			known_archs(c->arena, n));
 		nvrtc_close(n);
 		return text;
 	}
@@ -162,8 +161,6 @@ static void list_kernels(struct ctx *c, const struct cuda_options *o, uint32_t f
 
 	for (size_t a = 0; a < o->narchs; a++) {
 		bool seen[CCS_NDTYPES][KERNEL_NOPS] = { { false } };
-		struct nvrtc_arch arch;
-		nvrtc_arch_read(o->archs[a], strlen(o->archs[a]), &arch);
 		for (uint32_t t = 0; t < CCS_NDTYPES; t++)
 			for (uint32_t op = 0; op < KERNEL_NOPS; op++) {
 				if (!(o->ops[t] >> op & 1) && (t != CCS_FLOAT32 || op != CCS_SUM))
@@ -175,7 +172,7 @@ static void list_kernels(struct ctx *c, const struct cuda_options *o, uint32_t f
 				seen[k.type][k.op] = true;
 				for (k.protocol = 0; k.protocol < CCS_NPROTOCOLS; k.protocol++)
 					ARENA_PUSH(c->scratch, m->v, m->n, cap) =
-						(struct making){ .key = k, .arch = arch };
+						(struct making){ .key = k, .arch = o->archs[a] };
 			}
 	}
 }
@@ -194,9 +191,7 @@ static void store(struct ctx *c, struct bytes *module, const struct makings *m)
 			.op = op_fact((int)k->key.op)->number,
 			.protocol = k->key.protocol,
 		};
-		cubins[i].len = k->out.len;
-		cubins[i].data = ARENA_ARRAY(c->scratch, unsigned char, k->out.len + 1);
-		memcpy(cubins[i].data, k->out.data, k->out.len);
+		cubins[i] = (struct bytes){ (unsigned char *)k->out.data, k->out.len };
 	}
 	module_add_cuda(c, module, m->source, rows, cubins, m->n);
 }
@@ -251,8 +246,8 @@ int kernels_ptx(struct ctx *c, const struct ccs_module *m, const struct cuda_opt
 	const char *source = cuda_source(c, m);
 	for (uint32_t p = 0; p < CCS_NPROTOCOLS && !status; p++) {
 		struct making k = { .key = kernel_key_of(m->head->flags, CCS_FLOAT32, CCS_SUM,
-							 (enum ccs_protocol)p) };
-		nvrtc_arch_read(o->archs[0], strlen(o->archs[0]), &k.arch);
+							 (enum ccs_protocol)p),
+				    .arch = o->archs[0] };
 		if (kernel_compile(&n, source, &k.key, k.arch,
 				   KERNEL_PTX | (o->lines ? KERNEL_LINES : 0), &k.out))
 			fwrite(k.out.data, 1, k.out.len, out);

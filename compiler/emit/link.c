@@ -41,8 +41,7 @@ struct link {
 	const struct bytes *module;
 	const char *source; /* of module.c */
 	char **argv, **envp;
-	char *tmpdir;	     /* "TMPDIR=" in envp, with room for a path */
-	char **janitor_argv; /* with room for `dir` where it has NULL */
+	char *tmpdir; /* "TMPDIR=" in envp, with room for a path */
 
 	/* results */
 	char log[LOG_BYTES + 1]; /* what the compiler had to say */
@@ -70,7 +69,7 @@ enum link_end {
 	DONE
 };
 
-static const char *const compile_flags[] = {
+static char *const compile_flags[] = {
 	"-std=gnu11",
 	"-O2",
 	"-g0",
@@ -147,8 +146,7 @@ static char **make_argv(struct ctx *c)
 	char real[PATH_MAX];
 	if (strchr(argv[0], '/') && realpath(argv[0], real)) /* it runs in another directory */
 		argv[0] = arena_strndup(c->arena, real, strlen(real));
-	for (size_t i = 0; i < nflags; i++)
-		argv[n++] = arena_strndup(c->arena, compile_flags[i], strlen(compile_flags[i]));
+	memcpy(argv + n, compile_flags, sizeof(compile_flags));
 	return argv;
 }
 
@@ -166,28 +164,6 @@ static void make_environment(struct arena *a, struct link *l)
 			l->envp[k++] = environ[i];
 	l->tmpdir = arena_alloc(a, 7 + PATH_MAX);
 	l->envp[k] = l->tmpdir;
-}
-
-/* What a shell does that reads the compiler's group and then a word that all is well:
- * without that word it ends the group and removes the directory. */
-static void make_janitor(struct arena *a, struct link *l)
-{
-	static const char *const argv[] = {
-		"/bin/sh",
-		"-c",
-		"trap '' HUP INT TERM\n"
-		"read -r group; read -r done\n"
-		"[ -z \"$done\" ] || exit 0\n"
-		"[ -z \"$group\" ] || kill -s KILL -- \"-$group\"\n"
-		"rm -rf -- \"$1\" || { sleep 1; rm -rf -- \"$1\"; }\n",
-		"ccc-janitor",
-	};
-	size_t n = sizeof(argv) / sizeof(*argv);
-
-	l->janitor_argv = ARENA_ARRAY(a, char *, n + 2);
-	for (size_t i = 0; i < n; i++)
-		l->janitor_argv[i] = arena_strndup(a, argv[i], strlen(argv[i]));
-	l->janitor_argv[n] = l->dir;
 }
 
 /* What is ours in the directory. */
@@ -340,14 +316,28 @@ static int start(struct link *l, char *const *argv, const char *dir, int in, con
 	return error;
 }
 
-/* Without one (there is no shell) only SIGKILL leaves something behind. */
+/* A shell that reads the compiler's group and then a word that all is well: without that word
+ * it ends the group and removes the directory. Without a shell only SIGKILL leaves something
+ * behind. */
 static void start_janitor(struct link *l)
 {
+	char *argv[] = {
+		"/bin/sh",
+		"-c",
+		"trap '' HUP INT TERM\n"
+		"read -r group; read -r done\n"
+		"[ -z \"$done\" ] || exit 0\n"
+		"[ -z \"$group\" ] || kill -s KILL -- \"-$group\"\n"
+		"rm -rf -- \"$1\" || { sleep 1; rm -rf -- \"$1\"; }\n",
+		"ccc-janitor",
+		l->dir,
+		NULL,
+	};
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return;
-	if (start(l, l->janitor_argv, NULL, ends[0], "/dev/null", &l->janitor_pid))
+	if (start(l, argv, NULL, ends[0], "/dev/null", &l->janitor_pid))
 		close(ends[1]);
 	else
 		l->janitor = ends[1];
@@ -544,12 +534,12 @@ int link_module(struct ctx *c, const struct bytes *module, const struct ccs_modu
 	l->source = make_source(c, m);
 	l->argv = make_argv(c);
 	make_environment(c->arena, l);
-	make_janitor(c->arena, l);
 	stage = run(l);
 	if (stage == DONE && !holds_module(l))
 		stage = OBJECT;
 	if (stage == DONE) {
-		output_take(out, l->object, l->object_len);
+		out->object = l->object;
+		out->object_len = l->object_len;
 		return 0;
 	}
 	free(l->object);

@@ -35,12 +35,6 @@ bool output_open(struct output *o)
 	return false;
 }
 
-void output_take(struct output *o, void *data, size_t len)
-{
-	o->object = data;
-	o->object_len = len;
-}
-
 char *output_take_report(struct output *o)
 {
 	o->report_taken = true;

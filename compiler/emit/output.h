@@ -16,15 +16,12 @@ struct output {
 	char *text, *report_text;
 	size_t len, report_len;
 	bool report_taken;
-	void *object; /* the product, where it was not written to `stream`; or NULL */
+	void *object; /* from malloc: the product, in place of what `stream` gets; or NULL */
 	size_t object_len;
 };
 
 /** False, and errno: no memory. */
 bool output_open(struct output *o);
-
-/** `data`, from malloc, becomes the product, in place of what `stream` gets. */
-void output_take(struct output *o, void *data, size_t len);
 
 /** What was written to `report`, in memory from malloc; it is not written out then. NULL:
  *  no memory. */

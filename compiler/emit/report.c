@@ -245,11 +245,11 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 {
 	static const char *const keys[] = { "ranks", "min_slots",     "proved",	   "same_bits",
 					    "steps", "sent_per_rank", "sent_bound" };
-	json_t *o = json_object(), *lists[7];
-	int failed = json_object_set_new(o, "severity", json_string("report"));
+	json_t *o = json_pack("{s:s, s:s, s:s}", "severity", "report", "schedule",
+			      schedule->name.name, "contract", schedule->contract_name.name);
+	json_t *lists[7];
+	int failed = 0;
 
-	failed |= json_object_set_new(o, "schedule", json_string(schedule->name.name));
-	failed |= json_object_set_new(o, "contract", json_string(schedule->contract_name.name));
 	for (size_t k = 0; k < 7; k++) {
 		lists[k] = json_array();
 		failed |= json_object_set_new(o, keys[k], lists[k]);
@@ -279,7 +279,7 @@ void report_print(struct ctx *c, const struct decl *schedule, const struct findi
 		return;
 	if (!json)
 		print_text(c, schedule, v, n, out);
-	else if (!print_json(schedule, v, n, out) && c->arena->full)
-		longjmp(*c->arena->full, 1);
+	else if (!print_json(schedule, v, n, out))
+		arena_fail(c->arena);
 	arena_free(c->scratch);
 }

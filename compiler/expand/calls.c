@@ -47,8 +47,7 @@ static bool arguments(struct cursor *v, const struct stmt *s)
 	struct cells c;
 	for (const struct arg *a = s->args; a; a = a->next) {
 		if (!a->ref) {
-			int64_t value = eval(v, a->expr);
-			eval_push(v, value);
+			eval_push(v, eval(v, a->expr));
 			continue;
 		}
 		if (!cursor_cells(v, a->ref, NULL, &c))
@@ -56,10 +55,8 @@ static bool arguments(struct cursor *v, const struct stmt *s)
 		eval_push(v, c.lo);
 		eval_push(v, c.n);
 	}
-	for (const struct binding *m = s->more; m; m = m->next) {
-		int64_t value = eval(v, m->value);
-		eval_push(v, value);
-	}
+	for (const struct binding *m = s->more; m; m = m->next)
+		eval_push(v, eval(v, m->value));
 	return !v->stopped;
 }
 
@@ -152,10 +149,10 @@ static bool cut(struct cursor *v, const struct stmt *s, const struct arg *a,
 	return false;
 }
 
-static bool has_scratch(const struct stmt *s)
+bool stmts_have(const struct stmt *s, enum stmt_kind kind)
 {
 	for (; s; s = s->next)
-		if (s->kind == S_SCRATCH || has_scratch(s->body) || has_scratch(s->orelse))
+		if (s->kind == kind || stmts_have(s->body, kind) || stmts_have(s->orelse, kind))
 			return true;
 	return false;
 }
@@ -165,7 +162,7 @@ static bool cut_all(struct cursor *v, const struct stmt *s)
 {
 	struct formals f = { s->callee->formals, s->callee->buffers };
 	const struct symbol *number;
-	bool first = true, alike = has_scratch(s->callee->body);
+	bool first = true, alike = stmts_have(s->callee->body, S_SCRATCH);
 	for (const struct arg *a = s->args; a; a = a->next) {
 		const struct buffer_def *b = next_formal(&f, &number);
 		if (!b)

@@ -216,10 +216,7 @@ static void link(struct cursor *v, const struct stmt *s)
 		v->stopped = true;
 		return;
 	}
-	uint32_t row = v->npairs;
-	(void)ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs);
-	v->pairs[row][0] = (uint32_t)a;
-	v->pairs[row][1] = (uint32_t)b;
+	ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs) = (uint64_t)a << 32 | (uint64_t)b;
 }
 
 /* False: there is no room for its operation; nothing was done. */

@@ -73,7 +73,7 @@ struct links {
 	uint32_t *first;  /* [nranks + 1]: rows of runs */
 	struct link_run { /* targets lo .. hi - 1; ascending, not adjacent */
 		uint32_t lo, hi;
-	} *runs;
+	} * runs;
 };
 
 struct cursor;
@@ -188,7 +188,7 @@ struct cursor {
 	struct hidden {	    /* what binds were, to be put back */
 		uint32_t symbol;
 		struct bind bind;
-	} *trail;
+	} * trail;
 	uint32_t ntrail, captrail;
 	uint64_t call, ncalls;	 /* the running call, all so far */
 	uint32_t depth;		 /* calls that are open, of procs and fns */
@@ -209,7 +209,7 @@ struct cursor {
 	uint32_t lane;	   /* that operations go to; NONE: a block without any yet */
 	uint32_t full;	   /* CURSOR_ROOM: the lane that needs room */
 	uint32_t *lane_of; /* by path: 1 + lane of this rank */
-	uint32_t caplane_of;
+	uint32_t nlane_of, caplane_of;
 	uint64_t at; /* path << 32 | channel */
 	uint32_t channel;
 	bool step;	/* in a step */
@@ -226,15 +226,13 @@ struct cursor {
 	uint32_t most;	    /* scratch: most in use on any rank so far */
 	uint64_t nsilent;   /* FRESH and WAIT rows so far, of all ranks */
 
-	uint32_t (*pairs)[2]; /* of links: source, target */
+	uint64_t *pairs; /* of links: source << 32 | target */
 	uint32_t npairs, cappairs;
 	uint64_t reports;
 	bool wrong;	     /* this rank has a report: the first one's path, and */
 	uint32_t wrong_path; /* rows of its lane before it */
 	uint32_t wrong_row;
-	bool over;  /* a limit of the whole program was reached: E0501 */
-	char *text; /* of the last report */
-	size_t captext;
+	bool over; /* a limit of the whole program was reached: E0501 */
 };
 
 void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct arena *a, bool quiet);
@@ -336,6 +334,8 @@ void cursor_call(struct cursor *v, const struct stmt *s);
 void cursor_within(struct cursor *v, const struct stmt *s);
 /** The end of both. */
 void cursor_leave(struct cursor *v);
+/** Whether a list has a statement of that kind, also deeper inside. */
+bool stmts_have(const struct stmt *s, enum stmt_kind kind);
 /** False: there is no room; nothing was done. */
 bool cursor_scratch(struct cursor *v, const struct stmt *s);
 

@@ -242,10 +242,8 @@ static int64_t call_fn(struct cursor *v, const struct expr *e)
 	const struct fn_def *f = e->sym->fn;
 	uint32_t nentries = v->nentries, ntrail = v->ntrail, i = 0;
 	int64_t r = 0;
-	for (const struct expr *a = e->args; a; a = a->next) {
-		int64_t value = eval(v, a);
-		eval_push(v, value);
-	}
+	for (const struct expr *a = e->args; a; a = a->next)
+		eval_push(v, eval(v, a));
 	if (!v->stopped && may_call(v, e)) {
 		for (; i < f->nparams; i++) {
 			bind_hide(v, f->params[i]);

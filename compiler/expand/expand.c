@@ -23,7 +23,7 @@ struct expansion {
 	uint64_t granted; /* room given to the rank that runs */
 	bool measured;	  /* all rows were counted, and are not too many */
 	uint32_t *hints;  /* by path: rows of the rank before */
-	uint32_t caphints;
+	uint32_t nhints, caphints;
 	struct op *base;     /* the newest slab of operations */
 	struct op *at, *end; /* its free part */
 	size_t slab;	     /* operations in the first slabs */
@@ -31,21 +31,14 @@ struct expansion {
 
 static uint32_t hint(struct expansion *x, uint32_t path)
 {
-	uint32_t n = path < x->caphints ? x->hints[path] : 0;
+	uint32_t n = path < x->nhints ? x->hints[path] : 0;
 	return n > 8 ? n : 8;
 }
 
 static void set_hint(struct expansion *x, uint32_t path, uint32_t n)
 {
-	if (path >= x->caphints) {
-		uint32_t cap = x->caphints ? x->caphints : 16;
-		while (cap <= path)
-			cap *= 2;
-		x->hints = arena_grow(x->v.arena, x->hints, x->caphints * sizeof(*x->hints),
-				      cap * sizeof(*x->hints));
-		memset(x->hints + x->caphints, 0, (cap - x->caphints) * sizeof(*x->hints));
-		x->caphints = cap;
-	}
+	while (x->nhints <= path)
+		ARENA_PUSH(x->v.arena, x->hints, x->nhints, x->caphints) = 0;
 	x->hints[path] = n;
 }
 

@@ -45,12 +45,10 @@ const char *program_path_text(struct arena *a, const struct program *p, uint32_t
 /** The buffer that has a cell (below program.cells). O(buffers). */
 const struct buffer *program_buffer(const struct program *p, uint32_t cell);
 
-/** The size of a cell on a rank (sizes.c). False: it has none of its own (scratch),
- *  or its expression failed, which is reported (E0204). */
-bool program_cell_size(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
-		       struct cell_size *size);
-bool program_size_same(const struct cell_size *a, const struct cell_size *b);
-/** "S[0][3]", "count / chunks" */
-const char *program_size_text(struct arena *a, const struct cell_size *s);
+/** Whether two cells, each on a rank, have different sizes (sizes.c); then these as text,
+ *  "S[0][3]" or "count / chunks", in the scratch arena. No: one has none of its own
+ *  (scratch), or its expression failed, which is reported (E0204). */
+bool program_sizes_differ(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
+			  uint32_t other_rank, uint32_t other, const char *text[2]);
 
 #endif

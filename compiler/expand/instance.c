@@ -35,14 +35,6 @@ static bool given(const struct instance *in, const struct binding *p, int64_t *v
 	return false;
 }
 
-static void mark_used(const struct instance *in, const struct binding *p)
-{
-	struct setting *s = (struct setting *)in->settings; /* the command's own array */
-	for (uint32_t i = 0; i < in->nsettings; i++)
-		if (strcmp(s[i].name, p->name.name) == 0)
-			s[i].used = true;
-}
-
 static bool parameters(struct cursor *v)
 {
 	struct program *p = v->program;
@@ -53,7 +45,6 @@ static bool parameters(struct cursor *v)
 	int64_t *values = ARENA_ARRAY(p->arena, int64_t, n + 1);
 	n = 0;
 	for (const struct binding *b = in->schedule->params; b; b = b->next, n++) {
-		mark_used(in, b);
 		if (!given(in, b, &values[n])) {
 			if (!b->value) {
 				if (!v->quiet)
@@ -169,16 +160,6 @@ static const struct symbol *bare(const struct expr *e)
 	return e && e->kind == E_NAME && e->sym->kind == SYM_COUNT ? e->sym : NULL;
 }
 
-/* `C * N` or `N * C`: C; else NULL. */
-static const struct symbol *count_times_n(const struct expr *e)
-{
-	if (e->kind != E_BINARY || e->op != OP_MUL)
-		return NULL;
-	if (bare(e->a) && e->b->kind == E_N)
-		return bare(e->a);
-	return bare(e->b) && e->a->kind == E_N ? bare(e->b) : NULL;
-}
-
 /* Whether a count is a product and N one of its factors: N blocks. ccs(5) 8, Blocks. */
 static bool has_factor_n(const struct expr *e)
 {
@@ -242,7 +223,7 @@ static void bind_plain(struct cursor *v, const struct buffer_def *q, const struc
 static bool bind_factor(struct cursor *v, const struct buffer_def *b, const struct buffer_def *q,
 			const struct shape *s)
 {
-	const struct symbol *c = q->blocks ? NULL : count_times_n(q->count);
+	const struct symbol *c = q->blocks ? NULL : lang_bare_count(q->count);
 	int64_t by = v->program->nranks;
 	if (q->blocks && bare(q->count) && !unbound_count(v, q->blocks)) {
 		c = bare(q->count);

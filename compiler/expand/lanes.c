@@ -7,8 +7,6 @@
  */
 #include "compiler/expand/cursor.h"
 
-#include <string.h>
-
 static uint32_t rows(const struct cursor *v, uint32_t lane)
 {
 	return v->lanes[lane].done + v->lanes[lane].n;
@@ -16,15 +14,8 @@ static uint32_t rows(const struct cursor *v, uint32_t lane)
 
 static uint32_t find_lane(struct cursor *v, uint32_t path)
 {
-	if (path >= v->caplane_of) {
-		uint32_t cap = v->caplane_of ? v->caplane_of : 16;
-		while (cap <= path)
-			cap *= 2;
-		v->lane_of = arena_grow(v->arena, v->lane_of, v->caplane_of * sizeof(*v->lane_of),
-					cap * sizeof(*v->lane_of));
-		memset(v->lane_of + v->caplane_of, 0, (cap - v->caplane_of) * sizeof(*v->lane_of));
-		v->caplane_of = cap;
-	}
+	while (v->nlane_of <= path)
+		ARENA_PUSH(v->arena, v->lane_of, v->nlane_of, v->caplane_of) = 0;
 	if (!v->lane_of[path]) {
 		uint32_t task = path == 0 ? v->rank : v->ntasks++;
 		ARENA_PUSH(v->arena, v->lanes, v->nlanes, v->caplanes) =
@@ -134,18 +125,17 @@ bool cursor_par_end(struct cursor *v)
 {
 	struct par_row *p = &v->pars[v->npars - 1];
 	uint32_t parent = v->npars > 1 ? v->pars[v->npars - 2].lane : 0;
-	if (v->njoins > p->joins) { /* then the parent has a lane */
-		/* In order of blocks; p->start counts those that are written. */
-		if (p->block != NONE) {
-			p->block = NONE;
-			p->start = p->joins;
-		}
-		for (; p->start < v->njoins; p->start++) {
-			const struct join *j = &v->joins[p->start];
-			if (!has_room(v, parent))
-				return false;
-			push_wait(v, parent, v->lanes[j->lane].task, j->rows);
-		}
+	/* In order of blocks; p->start counts those that are written. Where there are some, the
+	 * parent has a lane. */
+	if (p->block != NONE) {
+		p->block = NONE;
+		p->start = p->joins;
+	}
+	for (; p->start < v->njoins; p->start++) {
+		const struct join *j = &v->joins[p->start];
+		if (!has_room(v, parent))
+			return false;
+		push_wait(v, parent, v->lanes[j->lane].task, j->rows);
 	}
 	v->top = p->top;
 	v->high = p->most > p->high ? p->most : p->high;

@@ -13,7 +13,6 @@
 static struct diag *report(struct cursor *v, int number, struct span span, const char *fmt,
 			   va_list ap)
 {
-	va_list again;
 	if (v->quiet)
 		return NULL;
 	v->stopped |= ++v->reports > LIMIT_REPORTS;
@@ -23,16 +22,7 @@ static struct diag *report(struct cursor *v, int number, struct span span, const
 		v->wrong_path = (uint32_t)(v->at >> 32);
 		v->wrong_row = v->lane == NONE ? 0 : v->lanes[v->lane].n;
 	}
-	/* One buffer for all texts: the same mistake may be met very often. */
-	va_copy(again, ap);
-	int n = vsnprintf(v->text, v->captext, fmt, ap);
-	if (n >= 0 && (size_t)n >= v->captext) {
-		v->text = arena_grow(v->arena, v->text, v->captext, (size_t)n + 256);
-		v->captext = (size_t)n + 256;
-		vsnprintf(v->text, v->captext, fmt, again);
-	}
-	va_end(again);
-	return diag_add(v->ctx->diags, SEV_ERROR, number, span, v->report_rank, "%s", v->text);
+	return diag_vadd(v->ctx->diags, SEV_ERROR, number, span, v->report_rank, fmt, ap);
 }
 
 struct diag *cursor_report(struct cursor *v, int number, struct span span, const char *fmt, ...)
@@ -68,20 +58,14 @@ static RARE bool told(struct cursor *v, struct opsite *s)
 static bool sizes_copy(struct cursor *v, struct opsite *s, struct cells x, struct cells y)
 {
 	struct program *p = v->program;
-	struct cell_size a, b;
-	if (!p->any_sized)
-		return true;
-	for (uint32_t i = 0; i < x.n; i++) {
-		if (!program_cell_size(v->ctx, p, v->rank, x.lo + i, &a) ||
-		    !program_cell_size(v->ctx, p, v->rank, y.lo + i, &b) ||
-		    program_size_same(&a, &b))
+	const char *size[2];
+	for (uint32_t i = 0; i < x.n && p->any_sized; i++) {
+		if (!program_sizes_differ(v->ctx, p, v->rank, x.lo + i, v->rank, y.lo + i, size))
 			continue;
 		if (!told(v, s))
 			cursor_report(v, 303, s->stmt->span, "%s has size %s, and %s has size %s",
-				      program_cells_text(v->arena, p, x.lo + i, 1),
-				      program_size_text(v->arena, &a),
-				      program_cells_text(v->arena, p, y.lo + i, 1),
-				      program_size_text(v->arena, &b));
+				      program_cells_text(v->arena, p, x.lo + i, 1), size[0],
+				      program_cells_text(v->arena, p, y.lo + i, 1), size[1]);
 		return false;
 	}
 	return true;
@@ -178,8 +162,9 @@ static RARE bool any_cells(struct cursor *v, const struct ref *ref, struct opsit
 	return true;
 }
 
-static inline bool cells_of(struct cursor *v, const struct ref *ref, struct opsite *s,
-			    struct cells *cells)
+/* Here, where each operation asks, it is inlined. */
+inline bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s,
+			 struct cells *cells)
 {
 	const struct view *w = &v->binds[ref->sym->id].view;
 	if (ref->kind != REF_ONE || w->inner)
@@ -189,11 +174,6 @@ static inline bool cells_of(struct cursor *v, const struct ref *ref, struct opsi
 		return !v->stopped && any_cells(v, ref, s, cells); /* which says so */
 	*cells = (struct cells){ w->first + (uint32_t)i * w->part, w->part };
 	return true;
-}
-
-bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s, struct cells *cells)
-{
-	return cells_of(v, ref, s, cells);
 }
 
 /* Whether cells are of an `in` buffer: a view may be one. */
@@ -319,23 +299,18 @@ static bool known_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
 
 /* ---- operations ------------------------------------------------------------------------------------ */
 
-static enum op_kind kind_of(enum stmt_kind k)
-{
-	switch ((int)k) {
-	case S_SEND: return OP_SEND;
-	case S_RECV: return OP_RECV;
-	case S_REDUCE_FROM: return OP_REDUCE_FROM;
-	case S_COPY: return OP_COPY;
-	case S_REDUCE_INTO: return OP_REDUCE_INTO;
-	default: return OP_FRESH;
-	}
-}
+static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
+				 [S_RECV] = OP_RECV,
+				 [S_REDUCE_FROM] = OP_REDUCE_FROM,
+				 [S_COPY] = OP_COPY,
+				 [S_REDUCE_INTO] = OP_REDUCE_INTO,
+				 [S_SCRATCH] = OP_FRESH };
 
 static RARE void make_site(struct cursor *v, struct opsite *s, const struct stmt *stmt)
 {
 	struct program *p = v->program;
 	*s = (struct opsite){ .stmt = stmt, .key = UINT64_MAX };
-	s->op = (struct op){ .kind = (uint8_t)kind_of(stmt->kind), .fifo = NONE };
+	s->op = (struct op){ .kind = kinds[stmt->kind], .fifo = NONE };
 	if (v->quiet) /* nobody asks for its site */
 		return;
 	if (p->nsites >= MOST_SITES) {
@@ -417,7 +392,7 @@ bool cursor_operation(struct cursor *v, const struct stmt *stmt)
 	struct cells x;
 	if (!cursor_room(v))
 		return false;
-	if (cells_of(v, stmt->x, s, &x)) {
+	if (cursor_cells(v, stmt->x, s, &x)) {
 		if (stmt->y)
 			local_operation(v, s, x);
 		else

@@ -33,12 +33,10 @@ struct place_in {
 
 static struct place_in place_in(const struct program *p, uint32_t cell)
 {
-	for (uint32_t i = 0; i < p->nbuffers; i++) {
-		const struct buffer *b = &p->buffers[i];
-		if (cell >= b->cell && cell < b->cell + b->cells)
-			return (struct place_in){ b->def->name.name, cell - b->cell, b->inner };
-	}
-	return (struct place_in){ "scratch", cell < p->cells ? 0 : cell - p->cells, 0 };
+	if (cell >= p->cells)
+		return (struct place_in){ "scratch", cell - p->cells, 0 };
+	const struct buffer *b = program_buffer(p, cell);
+	return (struct place_in){ b->def->name.name, cell - b->cell, b->inner };
 }
 
 static const char *range_text(struct arena *a, const char *name, uint32_t first, uint32_t n)
@@ -75,40 +73,34 @@ static const char *dump_cells(struct arena *a, const struct program *p, uint32_t
 	return range_text(a, x.name, x.number, n);
 }
 
-static const char *path_text(struct arena *a, const struct program *p, uint32_t path)
+static const char *blocks_of(struct arena *a, const struct program *p, uint32_t path)
 {
 	const char *text = "";
-	for (; path != 0; path = p->paths[path].parent)
+	for (; path != 0 && path < p->npaths; path = p->paths[path].parent)
 		text = arena_printf(a, "%u%s%s", p->paths[path].block, *text ? "." : "", text);
 	return text;
 }
 
+const char *program_path_text(struct arena *a, const struct program *p, uint32_t path)
+{
+	const char *blocks = blocks_of(a, p, path);
+	return *blocks ? arena_printf(a, "par block %s", blocks) : "";
+}
+
 static const char *task_text(struct arena *a, const struct program *p, const struct task *t)
 {
-	if (p->lowered) {
-		uint32_t n = 0;
-		for (const struct task *s = p->tasks; s < t; s++)
-			n += s->rank == t->rank;
-		return arena_printf(a, "rank %u, worker %u", t->rank, n);
-	}
 	if (t->path == 0)
 		return arena_printf(a, "rank %u", t->rank);
-	return arena_printf(a, "rank %u, block %s", t->rank, path_text(a, p, t->path));
+	return arena_printf(a, "rank %u, block %s", t->rank, blocks_of(a, p, t->path));
 }
 
-static const char *channel_text(struct arena *a, const struct fifo *f)
-{
-	return f->channel ? arena_printf(a, " (channel %u)", f->channel) : "";
-}
-
+/* Of a program that is not lowered, as expand made it. */
 static const char *op_text(struct arena *a, const struct program *p, const struct op *o)
 {
 	const char *x = dump_cells(a, p, o->cell, o->n);
 	const char *y = dump_cells(a, p, o->other, o->n);
-	uint32_t in = op_in(o), out = op_out(o);
-	const struct fifo *f = in != NONE ? &p->fifos[in] : out != NONE ? &p->fifos[out] : NULL;
-	const char *channel = f ? channel_text(a, f) : "";
-	const char *store = o->kind & OP_NOSTORE ? " without storing it" : "";
+	const struct fifo *f = op_is_end(o) ? &p->fifos[o->fifo] : NULL;
+	const char *channel = f && f->channel ? arena_printf(a, " (channel %u)", f->channel) : "";
 	switch (op_kind(o)) {
 	case OP_SEND: return arena_printf(a, "send   %s to %u%s", x, f->dst, channel);
 	case OP_RECV: return arena_printf(a, "recv   %s from %u%s", x, f->src, channel);
@@ -120,11 +112,7 @@ static const char *op_text(struct arena *a, const struct program *p, const struc
 		return arena_printf(a, "wait   for %s, operation %u",
 				    task_text(a, p, &p->tasks[o->fifo]), o->other);
 	case OP_RECV_SEND:
-		return arena_printf(a, "recv   %s from %u%s%s, send it to %u%s", x, f->src, channel,
-				    store, p->fifos[out].dst, channel_text(a, &p->fifos[out]));
-	case OP_REDUCE_SEND:
-		return arena_printf(a, "reduce %s from %u%s%s, send it to %u%s", x, f->src, channel,
-				    store, p->fifos[out].dst, channel_text(a, &p->fifos[out]));
+	case OP_REDUCE_SEND: break;
 	}
 	return "";
 }
@@ -173,13 +161,4 @@ void program_dump(struct ctx *c, const struct program *p, FILE *out)
 		for (i = r; i < p->ntasks; i = i < p->nranks ? p->nranks : i + 1)
 			if (p->tasks[i].rank == r && (p->tasks[i].nops || i == r))
 				dump_task(c, p, &p->tasks[i], out);
-}
-
-const char *program_path_text(struct arena *a, const struct program *p, uint32_t path)
-{
-	const char *blocks = "";
-	for (; path != 0 && path < p->npaths; path = p->paths[path].parent)
-		blocks =
-			arena_printf(a, "%u%s%s", p->paths[path].block, *blocks ? "." : "", blocks);
-	return *blocks ? arena_printf(a, "par block %s", blocks) : "";
 }

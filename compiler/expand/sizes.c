@@ -29,8 +29,7 @@ static bool index_value(struct sizes *s, const struct buffer_def *d, const struc
 	struct cursor *v = &s->cursor;
 	cursor_start(v, NULL, rank);
 	v->idle = 0;
-	if (d->index)
-		bind_number(v, d->index, chunk);
+	bind_number(v, d->index, chunk);
 	*value = eval(v, e);
 	return !v->stopped;
 }
@@ -43,34 +42,48 @@ const struct buffer *program_buffer(const struct program *p, uint32_t cell)
 	return b;
 }
 
-bool program_cell_size(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
-		       struct cell_size *size)
+/* ccs(5) 4, Sizes: a chunk's size is table[a][b]; without `sized`, table is NULL. Names are
+ * interned: equal tables are equal pointers. */
+struct size {
+	const char *table;
+	int64_t a, b;
+};
+
+/* False: the cell has no size of its own (scratch), or its expression failed, reported. */
+static bool size_of(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
+		    struct size *size)
 {
-	*size = (struct cell_size){ NULL, 0, 0 };
+	*size = (struct size){ NULL, 0, 0 };
 	if (cell >= p->cells)
 		return false;
-	if (!p->any_sized)
-		return true;
 	if (!p->sizes)
 		p->sizes = make(c, p);
-	uint32_t i = (uint32_t)(program_buffer(p, cell) - p->buffers);
-	const struct buffer_def *d = p->buffers[i].def;
+	const struct buffer *b = program_buffer(p, cell);
+	const struct buffer_def *d = b->def;
 	if (!d->sized || p->sizes->wrong)
 		return !p->sizes->wrong;
 	size->table = d->table.name;
-	cell -= p->buffers[i].cell;
+	cell -= b->cell;
 	return index_value(p->sizes, d, d->size_a, rank, cell, &size->a) &&
 	       index_value(p->sizes, d, d->size_b, rank, cell, &size->b);
 }
 
-bool program_size_same(const struct cell_size *a, const struct cell_size *b)
-{
-	return a->table == b->table && a->a == b->a && a->b == b->b;
-}
-
-const char *program_size_text(struct arena *a, const struct cell_size *s)
+static const char *size_text(struct arena *a, const struct size *s)
 {
 	if (!s->table)
 		return "count / chunks";
 	return arena_printf(a, "%s[%lld][%lld]", s->table, (long long)s->a, (long long)s->b);
+}
+
+bool program_sizes_differ(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
+			  uint32_t other_rank, uint32_t other, const char *text[2])
+{
+	struct size x, y;
+	if (!p->any_sized || !size_of(c, p, rank, cell, &x) ||
+	    !size_of(c, p, other_rank, other, &y) ||
+	    (x.table == y.table && x.a == y.a && x.b == y.b))
+		return false;
+	text[0] = size_text(c->scratch, &x);
+	text[1] = size_text(c->scratch, &y);
+	return true;
 }

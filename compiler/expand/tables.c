@@ -24,9 +24,10 @@ static uint32_t path_hash(const struct path *p)
 	return mix((uint64_t)p->parent << 32 | p->block);
 }
 
-static uint32_t fifo_hash(uint32_t src, uint32_t dst, uint32_t path, uint32_t channel)
+static uint32_t fifo_hash(const struct fifo *f)
 {
-	return mix((uint64_t)src << 32 | dst) ^ mix(((uint64_t)path << 32 | channel) + 1);
+	return mix((uint64_t)f->src << 32 | f->dst) ^
+	       mix(((uint64_t)f->path << 32 | f->channel) + 1);
 }
 
 static void insert(uint32_t *slots, uint32_t cap, uint32_t hash, uint32_t row)
@@ -46,11 +47,6 @@ static void grow_paths(struct tables *t)
 	t->path_slots = ARENA_ARRAY(t->arena, uint32_t, t->path_cap);
 	for (uint32_t i = 0; i < p->npaths; i++)
 		insert(t->path_slots, t->path_cap, path_hash(&p->paths[i]), i);
-}
-
-static uint32_t hash_of_fifo(const struct fifo *f)
-{
-	return fifo_hash(f->src, f->dst, f->path, f->channel);
 }
 
 /* Makes the plain table. */
@@ -74,7 +70,7 @@ static void grow_fifos(struct tables *t)
 		make_direct(t);
 	t->fifo_slots = ARENA_ARRAY(t->arena, uint32_t, t->fifo_cap);
 	for (uint32_t i = 0; i < p->nfifos; i++)
-		insert(t->fifo_slots, t->fifo_cap, hash_of_fifo(&p->fifos[i]), i);
+		insert(t->fifo_slots, t->fifo_cap, fifo_hash(&p->fifos[i]), i);
 }
 
 void tables_init(struct tables *t, struct arena *a, struct program *p, bool fifos)
@@ -113,8 +109,9 @@ uint32_t tables_fifo(const struct tables *t, uint32_t src, uint32_t dst, uint32_
 		return t->direct[(size_t)src * p->nranks + dst] - 1;
 	if (!t->fifo_cap)
 		return NONE;
-	uint32_t mask = t->fifo_cap - 1, i = fifo_hash(src, dst, path, channel) & mask;
-	for (; t->fifo_slots[i]; i = (i + 1) & mask) {
+	struct fifo key = { (uint16_t)src, (uint16_t)dst, path, .channel = channel };
+	uint32_t mask = t->fifo_cap - 1;
+	for (uint32_t i = fifo_hash(&key) & mask; t->fifo_slots[i]; i = (i + 1) & mask) {
 		const struct fifo *f = &p->fifos[t->fifo_slots[i] - 1];
 		if (f->src == src && f->dst == dst && f->path == path && f->channel == channel)
 			return t->fifo_slots[i] - 1;
@@ -143,6 +140,6 @@ uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t 
 	else if (2 * p->nfifos > t->fifo_cap)
 		grow_fifos(t); /* with all rows, also those of `direct`: harmless */
 	else
-		insert(t->fifo_slots, t->fifo_cap, fifo_hash(src, dst, path, channel), row);
+		insert(t->fifo_slots, t->fifo_cap, fifo_hash(&p->fifos[row]), row);
 	return row;
 }

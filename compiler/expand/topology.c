@@ -16,66 +16,48 @@ struct pairs {
 	struct arena *arena;
 	struct link_run *runs;
 	uint32_t nruns, capruns;
-	uint32_t *targets; /* to be sorted */
-	uint32_t captargets;
-	uint32_t (*others)[2]; /* that other ranks say of a source */
+	uint64_t *mine; /* as cursor.pairs: of the source at hand, to be sorted */
+	uint32_t nmine, capmine;
+	uint64_t *others; /* that other ranks say of a source */
 	uint32_t nothers, capothers;
 };
 
-static bool has_link(const struct stmt *s)
+static int ascending(const void *a, const void *b)
 {
-	for (; s; s = s->next)
-		if (s->kind == S_LINK || has_link(s->body) || has_link(s->orelse))
-			return true;
-	return false;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
 }
 
-static int compare(const void *a, const void *b)
+static void add_mine(struct pairs *p, uint64_t pair)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return x < y ? -1 : x > y;
-}
-
-static int compare_pairs(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-	return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] < y[1] ? -1 : x[1] > y[1];
-}
-
-static void add_target(struct pairs *p, uint32_t *n, uint32_t target)
-{
-	ARENA_PUSH(p->arena, p->targets, *n, p->captargets) = target;
+	ARENA_PUSH(p->arena, p->mine, p->nmine, p->capmine) = pair;
 }
 
 /* The targets of one source become runs. */
-static void add_runs(struct pairs *p, uint32_t n)
+static void add_runs(struct pairs *p)
 {
-	uint32_t *t = p->targets;
+	const uint64_t *t = p->mine;
+	uint32_t n = p->nmine;
 	if (n > 1)
-		qsort(t, n, sizeof(*t), compare);
+		qsort(p->mine, n, sizeof(*p->mine), ascending);
 	for (uint32_t i = 0, j; i < n; i = j) {
 		for (j = i + 1; j < n && t[j] - t[j - 1] <= 1; j++)
 			;
 		ARENA_PUSH(p->arena, p->runs, p->nruns, p->capruns) =
-			(struct link_run){ t[i], t[j - 1] + 1 };
+			(struct link_run){ (uint32_t)t[i], (uint32_t)t[j - 1] + 1 };
 	}
+	p->nmine = 0;
 }
 
 /* What the body met on a rank: its own links to runs, the others' aside. */
 static void take_pairs(struct pairs *p, const struct cursor *v, uint32_t rank)
 {
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < v->npairs; i++) {
-		if (v->pairs[i][0] == rank) {
-			add_target(p, &n, v->pairs[i][1]);
-			continue;
-		}
-		uint32_t row = p->nothers;
-		(void)ARENA_PUSH(p->arena, p->others, p->nothers, p->capothers);
-		p->others[row][0] = v->pairs[i][0];
-		p->others[row][1] = v->pairs[i][1];
-	}
-	add_runs(p, n);
+	for (uint32_t i = 0; i < v->npairs; i++)
+		if (v->pairs[i] >> 32 == rank)
+			add_mine(p, v->pairs[i]);
+		else
+			ARENA_PUSH(p->arena, p->others, p->nothers, p->capothers) = v->pairs[i];
+	add_runs(p);
 }
 
 /* Runs again, with what other ranks said. */
@@ -83,18 +65,18 @@ static void merge_others(struct links *l, struct pairs *p, uint32_t nranks)
 {
 	struct link_run *own = p->runs;
 	uint32_t k = 0, lo = 0;
-	qsort(p->others, p->nothers, sizeof(*p->others), compare_pairs);
+	qsort(p->others, p->nothers, sizeof(*p->others), ascending);
 	p->runs = NULL;
 	p->nruns = p->capruns = 0;
 	for (uint32_t r = 0; r < nranks; r++) {
-		uint32_t n = 0, hi = l->first[r + 1];
+		uint32_t hi = l->first[r + 1];
 		for (uint32_t i = lo; i < hi; i++)
 			for (uint32_t t = own[i].lo; t < own[i].hi; t++)
-				add_target(p, &n, t);
-		for (; k < p->nothers && p->others[k][0] == r; k++)
-			add_target(p, &n, p->others[k][1]);
+				add_mine(p, (uint64_t)r << 32 | t);
+		for (; k < p->nothers && p->others[k] >> 32 == r; k++)
+			add_mine(p, p->others[k]);
 		l->first[r] = p->nruns;
-		add_runs(p, n);
+		add_runs(p);
 		lo = hi;
 	}
 	l->first[nranks] = p->nruns;
@@ -132,7 +114,7 @@ void links_make(struct links *l, struct cursor *v, const struct decl *topology)
 {
 	uint32_t n = v->program->nranks;
 	struct pairs p = { .arena = v->arena };
-	*l = (struct links){ .all = !has_link(topology->body),
+	*l = (struct links){ .all = !stmts_have(topology->body, S_LINK),
 			     .first = ARENA_ARRAY(v->arena, uint32_t, (size_t)n + 1) };
 	if (run_body(l, &p, v, topology) && p.nothers)
 		merge_others(l, &p, n);

@@ -65,12 +65,10 @@ static uint32_t step_of(const struct program *p, uint32_t task, uint32_t op)
 	uint32_t n = 0;
 	bool counted = false;
 	for (uint32_t i = 0; i < p->tasks[task].nops && (i <= op || ops[i].kind & OP_JOINED); i++) {
-		enum op_kind kind = op_kind(&ops[i]);
-		bool message = kind == OP_SEND || kind == OP_RECV || kind == OP_REDUCE_FROM;
 		if (!(ops[i].kind & OP_JOINED))
 			counted = false;
-		n += message && !counted;
-		counted |= message;
+		n += op_is_end(&ops[i]) && !counted;
+		counted |= op_is_end(&ops[i]);
 	}
 	return n;
 }

@@ -18,7 +18,6 @@
 #include "compiler/witness/witness.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define MAX_MISTAKES 24u
 #define MAX_WORK (1ull << 25) /* parts of values looked at; then the witness may be less exact */
@@ -70,12 +69,11 @@ static int classify(struct trace *t, uint32_t id, struct expected want)
 	return d.foreign ? 405 : d.lacks ? 403 : d.twice ? 404 : 0;
 }
 
-static void add_mistake(struct trace *t, const struct ensures *clause, int code, uint32_t rank,
-			uint32_t cell, uint32_t value, struct expected want)
+static void add_mistake(struct trace *t, struct mistake new)
 {
 	struct mistake *m = t->v;
 
-	while (m < t->v + t->n && (m->clause != clause || m->code != code))
+	while (m < t->v + t->n && (m->clause != new.clause || m->code != new.code))
 		m++;
 	if (m == t->v + MAX_MISTAKES) {
 		t->left_out++;
@@ -83,18 +81,11 @@ static void add_mistake(struct trace *t, const struct ensures *clause, int code,
 	}
 	if (m == t->v + t->n) {
 		t->n++;
-		*m = (struct mistake){
-			.clause = clause,
-			.code = code,
-			.rank = rank,
-			.cell = cell,
-			.value = value,
-			.want = want,
-		};
+		*m = new;
 	}
 	m->chunks++;
-	if (m->nranks == 0 || m->ranks[m->nranks - 1] != rank)
-		ARENA_PUSH(t->arena, m->ranks, m->nranks, m->capranks) = rank;
+	if (m->nranks == 0 || m->ranks[m->nranks - 1] != new.rank)
+		ARENA_PUSH(t->arena, m->ranks, m->nranks, m->capranks) = new.rank;
 }
 
 static void find_mistakes(struct trace *t, const struct contract *k, const struct replay *r)
@@ -119,7 +110,12 @@ static void find_mistakes(struct trace *t, const struct contract *k, const struc
 			}
 			int code = classify(t, id, want);
 			if (code)
-				add_mistake(t, contract_clause(k, row), code, q, i, id, want);
+				add_mistake(t, (struct mistake){ .clause = contract_clause(k, row),
+								 .code = code,
+								 .rank = q,
+								 .cell = i,
+								 .value = id,
+								 .want = want });
 		}
 }
 
@@ -139,14 +135,7 @@ static void prepare(struct trace *t, struct mistake *m)
 	if (m->value < v->base || m->value >= POISON)
 		return;
 	m->history[m->value - v->base] = 1;
-	for (uint32_t i = m->value - v->base + 1; i-- > 0;) {
-		if (!m->history[i])
-			continue;
-		if (v->nodes[i].left >= v->base)
-			m->history[v->nodes[i].left - v->base] = 1;
-		if (v->nodes[i].right >= v->base)
-			m->history[v->nodes[i].right - v->base] = 1;
-	}
+	values_mark(v, m->history);
 }
 
 /* ---- watching the stores ------------------------------------------------------------ */

@@ -184,14 +184,9 @@ static void help_slots(struct greedy *r, struct diag *d, int64_t least)
 			  least == 1 ? "" : "s", least == 1 ? "s" : "", (long long)least);
 }
 
-/* Rows of tasks that were joined to the wave before. */
-struct joined {
-	uint32_t task, row;
-};
-
 struct cure {
 	struct greedy *r;
-	struct joined *v;
+	struct op **v; /* that were joined to the wave before */
 	uint32_t n, cap;
 	const char *text; /* "lines 9 and 10" */
 };
@@ -242,10 +237,9 @@ static void join(struct cure *c, uint32_t a, uint32_t b)
 			if (task->ops[i].site != a || task->ops[i + 1].site != b ||
 			    !alone(task, i) || !alone(task, i + 1))
 				continue;
-			task->ops[i + 1].kind |= OP_JOINED;
-			ARENA_PUSH(c->r->ctx->scratch, c->v, c->n, c->cap) =
-				(struct joined){ t, i + 1 };
 			i++;
+			task->ops[i].kind |= OP_JOINED;
+			ARENA_PUSH(c->r->ctx->scratch, c->v, c->n, c->cap) = &task->ops[i];
 		}
 	}
 	struct greedy *r = c->r;
@@ -291,7 +285,7 @@ static void help_step(struct graph *g, struct diag *d, int64_t least)
 	struct cure c = { .r = r, .text = "" };
 	bool cured = join_pairs(&c, g);
 	for (uint32_t i = 0; i < c.n; i++)
-		r->p->tasks[c.v[i].task].ops[c.v[i].row].kind &= (uint8_t)~OP_JOINED;
+		c.v[i]->kind &= (uint8_t)~OP_JOINED;
 	if (cured)
 		diag_help(r->ctx->diags, d, "one `step { }` around %s cures it%s", c.text,
 			  least < 0 ? "" : " too");

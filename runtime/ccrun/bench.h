@@ -140,11 +140,13 @@ void nccl_side_close(struct bench *b);
 const char *nccl_side_label(const struct nccl_side *n);
 /** Whether NCCL's collective can be called so. */
 bool nccl_side_has(const struct bench *b, bool in_place);
-/** The same three steps as the module's side has. */
-ccs_status nccl_side_prepare(struct bench *b, const struct row *r);
-ccs_status nccl_side_time(struct bench *b, const struct row *r, double *us);
-ccs_status nccl_side_check(struct bench *b, const struct row *r, bool in_place,
-			   struct result *result);
+/** Before a row's calls with premul-sum: makes it. */
+ccs_status nccl_side_premul(struct bench *b, const struct row *r);
+/** A call, as `put_call`, and the lanes that it goes to. */
+ccs_status nccl_side_put(struct bench *b, const struct row *r);
+struct lanes *nccl_side_lanes(struct nccl_side *n);
+/** How calls went (`s`), with what NCCL says of one that failed or never ended. */
+ccs_status nccl_side_blame(struct bench *b, ccs_status s);
 /** After each placement. */
 void nccl_side_done(struct bench *b);
 

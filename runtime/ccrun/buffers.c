@@ -153,12 +153,13 @@ bool buffers_place(struct bench *b, const struct row *r, bool in_place)
 ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place)
 {
 	const struct home *at = b->at;
+	size_t esize = r->check.format.size;
 
 	for (int i = at->first; i < at->first + at->local; i++) {
 		if (!in_place)
 			memset(b->base[0][i], POISON, r->base + GUARD);
 		memset(b->base[1][i], POISON, r->base + GUARD);
-		check_fill(&r->check, (uint32_t)i, b->send[i]);
+		check_fill(&r->check, (uint32_t)i, b->send[i], r->send / esize);
 	}
 	return at->device ? device_copy(at->device, true) : CCS_OK;
 }
@@ -183,7 +184,8 @@ ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place, st
 	*result->text = '\0';
 	result->wrong = check_outputs(&r->check, b->recv, result->text, sizeof(result->text));
 	for (int i = at->first; i < at->first + at->local; i++) {
-		size_t inputs = in_place ? 0 : check_input(&r->check, (uint32_t)i, b->send[i]);
+		size_t n = in_place ? 0 : r->send / r->check.format.size;
+		size_t inputs = check_input(&r->check, (uint32_t)i, b->send[i], n);
 		size_t used = in_place ? r->base : r->recv;
 		size_t behind = overrun(b->base[1][i] + used, b->base[1][i] + r->base + GUARD);
 

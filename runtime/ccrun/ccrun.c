@@ -148,21 +148,6 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 
 /* ---- the run -------------------------------------------------------------------------- */
 
-static int run_here(struct bench *b)
-{
-	struct ccs_comm *first = b->at->comm[b->at->first];
-	int rc = EXIT_DONE;
-
-	ccs_comm_set_timeout(first, b->o->timeout * 1000);
-	ccs_comm_set_threads(first, b->o->threads);
-	if (b->o->nccl)
-		rc = nccl_side_open(b);
-	if (rc == EXIT_DONE)
-		rc = table_print(b);
-	nccl_side_close(b);
-	return rc;
-}
-
 static int run(const struct options *o, struct ccs_module *m, const struct ccs_module_info *has)
 {
 	struct home at;
@@ -178,8 +163,14 @@ static int run(const struct options *o, struct ccs_module *m, const struct ccs_m
 
 	if (rc == EXIT_DONE && !buffers_open(&b))
 		rc = complain(o, EXIT_LACKS, "out of memory");
+	if (rc == EXIT_DONE) {
+		ccs_comm_set_timeout(at.comm[at.first], o->timeout * 1000);
+		ccs_comm_set_threads(at.comm[at.first], o->threads);
+		rc = o->nccl ? nccl_side_open(&b) : EXIT_DONE;
+	}
 	if (rc == EXIT_DONE)
-		rc = run_here(&b);
+		rc = table_print(&b);
+	nccl_side_close(&b);
 	buffers_close(&b);
 	home_close(&at);
 	return rc;

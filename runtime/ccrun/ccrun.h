@@ -117,11 +117,11 @@ void check_free(struct check *c);
 /** The scalar of premul-sum. */
 void check_scalar(const struct check *c, unsigned char scalar[8]);
 
-/** Writes the rank's whole input. */
-void check_fill(const struct check *c, uint32_t rank, void *send);
+/** Writes the rank's whole input, of `n` elements. */
+void check_fill(const struct check *c, uint32_t rank, void *send, size_t n);
 
 /** Elements of the input that differ from what check_fill wrote. */
-size_t check_input(const struct check *c, uint32_t rank, const void *send);
+size_t check_input(const struct check *c, uint32_t rank, const void *send, size_t n);
 
 /** Elements of the ranks' outputs that are wrong; recv[r] NULL: rank r's are another
  *  process's to check. Tells of the first in `text`. */

@@ -207,25 +207,17 @@ void check_scalar(const struct check *c, unsigned char scalar[8])
 		memcpy(scalar, &three, c->format.size);
 }
 
-static size_t send_elements(const struct check *c)
+void check_fill(const struct check *c, uint32_t rank, void *send, size_t n)
 {
-	size_t send = 0, recv = 0;
-
-	ccs_module_elements(c->module, c->of.nranks, c->count, &send, &recv);
-	return send;
-}
-
-void check_fill(const struct check *c, uint32_t rank, void *send)
-{
-	size_t n = send_elements(c), esize = c->format.size;
+	size_t esize = c->format.size;
 
 	for (size_t i = 0; i < n; i++)
 		make(c, rank, i, (unsigned char *)send + i * esize);
 }
 
-size_t check_input(const struct check *c, uint32_t rank, const void *send)
+size_t check_input(const struct check *c, uint32_t rank, const void *send, size_t n)
 {
-	size_t n = send_elements(c), esize = c->format.size, wrong = 0;
+	size_t esize = c->format.size, wrong = 0;
 	unsigned char want[8];
 
 	for (size_t i = 0; i < n; i++) {

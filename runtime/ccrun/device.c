@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 /* ---- GPUs ------------------------------------------------------------------------------ */
 
@@ -270,7 +270,7 @@ ccs_status lanes_start(struct lanes *l)
 /* The events tell the time: how often the host looks is all the same. */
 static ccs_status wait_until(const struct lane *l, double end, double timeout)
 {
-	struct timespec pause = { .tv_nsec = 20000 };
+	useconds_t pause = 20;
 	const struct driver *d = l->gpu->driver;
 
 	for (;;) {
@@ -283,9 +283,9 @@ static ccs_status wait_until(const struct lane *l, double end, double timeout)
 					     "no call came to its end on %s for %g "
 					     "seconds (--timeout)",
 					     l->gpu->name, timeout);
-		nanosleep(&pause, NULL);
-		if (pause.tv_nsec < 1000000)
-			pause.tv_nsec *= 2;
+		usleep(pause);
+		if (pause < 1000)
+			pause *= 2;
 	}
 }
 

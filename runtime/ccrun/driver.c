@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,10 +16,9 @@ enum { STREAM_NON_BLOCKING = 1 };
 enum { CAPTURE_RELAXED = 2 };
 
 #define SYMBOL(name, parameters, symbol) symbol,
-static const char *const symbols[] = { DRIVER(SYMBOL) };
-static const char *const newer[] = { DRIVER_NEWER(SYMBOL) };
+static const char *const symbols[] = { DRIVER(SYMBOL) DRIVER_NEWER(SYMBOL) };
 #define NSYMBOLS (sizeof(symbols) / sizeof(*symbols))
-#define NNEWER (sizeof(newer) / sizeof(*newer))
+#define NEWER (offsetof(struct driver, uuid) / sizeof(void *))
 
 /* ---- opening, and errors ----------------------------------------------------------------- */
 
@@ -30,23 +30,18 @@ static ccs_status too_old(const char *call)
 
 ccs_status driver_open(struct driver *d)
 {
-	void *functions[NSYMBOLS + NNEWER], *library;
+	void *functions[NSYMBOLS], *library;
 	ccs_status s = ccs_cuda_library(&library);
 	char name[64];
 
 	_Static_assert(sizeof(functions) == sizeof(*d), "a symbol for each function");
 	for (size_t i = 0; i < NSYMBOLS && !s; i++) {
-		functions[i] = dlsym(library, symbols[i]);
+		snprintf(name, sizeof(name), "%s_v2", symbols[i]);
+		functions[i] = i < NEWER ? NULL : dlsym(library, name);
 		if (!functions[i])
+			functions[i] = dlsym(library, symbols[i]);
+		if (!functions[i] && i < NEWER)
 			s = too_old(symbols[i]);
-	}
-	for (size_t i = 0; i < NNEWER && !s; i++) {
-		void **f = functions + NSYMBOLS + i;
-
-		snprintf(name, sizeof(name), "%s_v2", newer[i]);
-		*f = dlsym(library, name);
-		if (!*f)
-			*f = dlsym(library, newer[i]);
 	}
 	if (!s) /* a function's address from a void *, as POSIX has it */
 		memcpy(d, functions, sizeof(functions));

@@ -52,22 +52,17 @@ ccs_status failure_first(const struct failure *f, ccs_status s)
 
 /* ---- the module ----------------------------------------------------------------------- */
 
-static struct lanes *lanes(const struct bench *b)
-{
-	return b->at->device ? &b->at->device->lanes : NULL;
-}
-
 static ccs_status put(struct bench *b, const struct row *r)
 {
 	const struct check *c = &r->check;
 	const struct home *at = b->at;
-	struct lanes *l = lanes(b);
+	const struct device *d = at->device;
 	ccs_status s = CCS_OK;
 
 	ccs_group_start();
 	for (int i = at->first; i < at->first + at->local && !s; i++) {
 		void *send = b->call_send[i], *recv = b->call_recv[i];
-		void *stream = l ? lanes_stream(l, i) : NULL;
+		void *stream = d ? lanes_stream(&d->lanes, i) : NULL;
 
 		if (c->op == OP_PREMUL && c->numbers)
 			s = ccs_run_premul(b->m, send, recv, c->count, c->type, r->scalar, r->root,
@@ -92,25 +87,45 @@ static ccs_status check_comm(const struct bench *b, ccs_status s)
 	return failure_first(&first, left);
 }
 
-static ccs_status prepare(struct bench *b, const struct row *r)
-{
-	ccs_status s = time_run(b, r, put, lanes(b), b->o->warmup);
+/* ---- one side -------------------------------------------------------------------------- */
 
-	if (!s && b->o->graphs && !b->o->warmup)
-		s = time_run(b, r, put, lanes(b), 1); /* what a first call makes is no part */
-	s = check_comm(b, s);
-	return s ? s : time_capture(b, r, put, lanes(b));
+static put_call *const puts_of[SIDES] = { put, nccl_side_put };
+
+static struct lanes *lanes(const struct bench *b, enum side side)
+{
+	if (side == SIDE_NCCL)
+		return nccl_side_lanes(b->nccl);
+	return b->at->device ? &b->at->device->lanes : NULL;
 }
 
-static ccs_status check(struct bench *b, const struct row *r, bool in_place, struct result *result)
+static ccs_status blame(struct bench *b, enum side side, ccs_status s)
 {
-	ccs_status s = buffers_fill(b, r, in_place);
+	return side == SIDE_NCCL ? nccl_side_blame(b, s) : check_comm(b, s);
+}
+
+static ccs_status prepare(struct bench *b, const struct row *r, enum side side)
+{
+	/* before a capture there is a call: what a first one makes is no part of the graph */
+	unsigned warmup = b->o->graphs && !b->o->warmup ? 1 : b->o->warmup;
+	ccs_status s = side == SIDE_NCCL ? nccl_side_premul(b, r) : CCS_OK;
 
 	if (!s)
-		s = check_comm(b, time_run(b, r, put, lanes(b), 1));
+		s = blame(b, side, time_run(b, r, puts_of[side], lanes(b, side), warmup));
+	return s ? s : time_capture(b, r, puts_of[side], lanes(b, side));
+}
+
+static ccs_status check(struct bench *b, const struct row *r, bool in_place, enum side side,
+			struct result *result)
+{
+	struct row own = *r;
+	ccs_status s = buffers_fill(b, r, in_place);
+
+	own.check.scaled_first = side == SIDE_NCCL;
 	if (!s)
-		s = buffers_check(b, r, in_place, result);
-	if (!s && r->check.of.orders && !b->at->device)
+		s = blame(b, side, time_run(b, r, puts_of[side], lanes(b, side), 1));
+	if (!s)
+		s = buffers_check(b, &own, in_place, result);
+	if (!s && side == SIDE_OURS && r->check.of.orders && !b->at->device)
 		s = order_check(b, r, result);
 	return s;
 }
@@ -135,15 +150,14 @@ enum { TIMES = SIDES + 1, COPY = SIDES };
 
 static ccs_status one_time(struct bench *b, const struct row *r, int what, double *us)
 {
+	enum side side = (enum side)what;
 	ccs_status s;
 
 	*us = 0;
 	if (what == COPY)
 		s = time_copy(b, r, us);
-	else if (what == SIDE_NCCL)
-		s = nccl_side_time(b, r, us);
 	else
-		s = check_comm(b, time_calls(b, r, put, lanes(b), us));
+		s = blame(b, side, time_calls(b, r, puts_of[side], lanes(b, side), us));
 	s = home_agree(b->at, s);
 	return s ? s : home_most(b->at, us);
 }
@@ -191,11 +205,11 @@ static ccs_status prepare_all(struct bench *b, const struct row *r, bool in_plac
 	ccs_status s = buffers_fill(b, r, in_place);
 
 	*side = SIDE_OURS;
-	s = home_agree(b->at, s ? s : prepare(b, r));
+	s = home_agree(b->at, s ? s : prepare(b, r, SIDE_OURS));
 	if (s || !nccl)
 		return s;
 	*side = SIDE_NCCL;
-	return home_agree(b->at, nccl_side_prepare(b, r));
+	return home_agree(b->at, prepare(b, r, SIDE_NCCL));
 }
 
 static ccs_status check_all(struct bench *b, const struct row *r, bool in_place,
@@ -209,8 +223,7 @@ static ccs_status check_all(struct bench *b, const struct row *r, bool in_place,
 		if (!x->measured)
 			continue;
 		*side = (enum side)k;
-		s = k == SIDE_NCCL ? nccl_side_check(b, r, in_place, x) : check(b, r, in_place, x);
-		s = home_agree(b->at, s);
+		s = home_agree(b->at, check(b, r, in_place, *side, x));
 		if (!s)
 			s = home_wrong(b->at, x);
 	}
@@ -233,8 +246,7 @@ ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct r
 	s = prepare_all(b, r, in_place, wanted[SIDE_NCCL], side);
 	if (!s)
 		s = timed(b, r, wanted, result, side);
-	if (lanes(b))
-		time_release(lanes(b));
+	time_release(lanes(b, SIDE_OURS));
 	if (!s && b->checks)
 		s = check_all(b, r, in_place, result, side);
 	if (b->nccl)

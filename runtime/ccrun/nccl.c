@@ -45,6 +45,11 @@ const char *nccl_side_label(const struct nccl_side *n)
 	return n->label;
 }
 
+struct lanes *nccl_side_lanes(struct nccl_side *n)
+{
+	return &n->lanes;
+}
+
 /* nccl-tests has none in place either: every block would be read and written at once. */
 bool nccl_side_has(const struct bench *b, bool in_place)
 {
@@ -251,6 +256,10 @@ static ccs_status put_one(struct bench *b, const struct row *r, int rank)
 		.count = r->check.count,
 		.type = r->check.type,
 		.root = r->root < 0 ? 0 : r->root,
+		.rank = rank,
+		.nranks = b->at->ranks,
+		.comm = n->comm[rank],
+		.stream = lanes_stream(&n->lanes, rank),
 	};
 	struct ccs_redop_info info;
 	ccs_status s = device_use(b->at->device->of[rank]);
@@ -261,12 +270,10 @@ static ccs_status put_one(struct bench *b, const struct row *r, int rank)
 		job.op = info.nccl;
 	if (!s && job.op < 0)
 		s = ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", redop_name(r->check.op));
-	return s ? s
-		 : baseline_run(&n->nccl, &job, rank, b->at->ranks, n->comm[rank],
-				lanes_stream(&n->lanes, rank));
+	return s ? s : baseline_run(&n->nccl, &job);
 }
 
-static ccs_status put(struct bench *b, const struct row *r)
+ccs_status nccl_side_put(struct bench *b, const struct row *r)
 {
 	const struct home *at = b->at;
 	struct nccl_side *n = b->nccl;
@@ -282,8 +289,7 @@ static ccs_status put(struct bench *b, const struct row *r)
 	return end_group(n, s);
 }
 
-/* What NCCL says of a call that failed or never ended. */
-static ccs_status check_all(struct bench *b, ccs_status s)
+ccs_status nccl_side_blame(struct bench *b, ccs_status s)
 {
 	struct failure first = failure_keep(s);
 	const struct nccl_side *n = b->nccl;
@@ -304,7 +310,7 @@ static ccs_status check_all(struct bench *b, ccs_status s)
 	return s == CCS_ETIMEOUT && left ? left : failure_first(&first, left);
 }
 
-static ccs_status make_premul(struct bench *b, const struct row *r)
+ccs_status nccl_side_premul(struct bench *b, const struct row *r)
 {
 	const struct home *at = b->at;
 	struct nccl_side *n = b->nccl;
@@ -317,39 +323,6 @@ static ccs_status make_premul(struct bench *b, const struct row *r)
 		n->has_premul |= !s;
 	}
 	return s;
-}
-
-ccs_status nccl_side_prepare(struct bench *b, const struct row *r)
-{
-	struct nccl_side *n = b->nccl;
-	unsigned warmup = b->o->graphs && !b->o->warmup ? 1 : b->o->warmup;
-	ccs_status s;
-
-	s = make_premul(b, r);
-	if (!s)
-		s = check_all(b, time_run(b, r, put, &n->lanes, warmup));
-	return s ? s : time_capture(b, r, put, &n->lanes);
-}
-
-ccs_status nccl_side_time(struct bench *b, const struct row *r, double *us)
-{
-	struct nccl_side *n = b->nccl;
-
-	return check_all(b, time_calls(b, r, put, &n->lanes, us));
-}
-
-ccs_status nccl_side_check(struct bench *b, const struct row *r, bool in_place,
-			   struct result *result)
-{
-	struct nccl_side *n = b->nccl;
-	struct row theirs = *r;
-	ccs_status s;
-
-	theirs.check.scaled_first = true;
-	s = buffers_fill(b, &theirs, in_place);
-	if (!s)
-		s = check_all(b, time_run(b, &theirs, put, &n->lanes, 1));
-	return s ? s : buffers_check(b, &theirs, in_place, result);
 }
 
 void nccl_side_done(struct bench *b)

@@ -104,50 +104,37 @@ bool baseline_has(const char *contract)
 	return collective_of(contract) != NONE;
 }
 
-/* A block of each rank to or from `peers` [from, to). */
-struct blocks {
-	const struct baseline_job *job;
-	nccl_comm comm;
-	cuda_stream stream;
-	size_t bytes; /* of a block */
-};
-
-static ccs_status send_block(const struct baseline *n, const struct blocks *b, int peer, int block)
+/* A block, to the peer or from it. */
+static ccs_status move(const struct baseline *n, const struct baseline_job *j, bool sends, int peer,
+		       size_t block)
 {
-	return baseline_check(n,
-			      n->calls.send((const char *)b->job->send + (size_t)block * b->bytes,
-					    b->job->count, (int)b->job->type, peer, b->comm,
-					    b->stream),
-			      "ncclSend", b->comm);
-}
+	size_t at = block * j->count * ccs_dtype_size(j->type);
+	int type = (int)j->type, e;
 
-static ccs_status recv_block(const struct baseline *n, const struct blocks *b, int peer, int block)
-{
-	return baseline_check(n,
-			      n->calls.recv((char *)b->job->recv + (size_t)block * b->bytes,
-					    b->job->count, (int)b->job->type, peer, b->comm,
-					    b->stream),
-			      "ncclRecv", b->comm);
+	if (sends)
+		e = n->calls.send((const char *)j->send + at, j->count, type, peer, j->comm,
+				  j->stream);
+	else
+		e = n->calls.recv((char *)j->recv + at, j->count, type, peer, j->comm, j->stream);
+	return baseline_check(n, e, sends ? "ncclSend" : "ncclRecv", j->comm);
 }
 
 /* gather, scatter, all_to_all: what a rank sends and receives, all in one group. */
-static ccs_status exchange(const struct baseline *n, enum collective c, const struct blocks *b,
-			   int rank, int nranks)
+static ccs_status exchange(const struct baseline *n, enum collective c,
+			   const struct baseline_job *j)
 {
-	int root = b->job->root;
+	bool roots = j->rank == j->root;
 	ccs_status s = baseline_check(n, n->calls.group_start(), "ncclGroupStart", NULL);
 
 	if (s)
 		return s;
-	if (c == GATHER)
-		s = send_block(n, b, root, 0);
-	if (c == SCATTER)
-		s = recv_block(n, b, root, 0);
-	for (int peer = 0; !s && peer < nranks; peer++) {
-		if (c == ALL_TO_ALL || (c == SCATTER && rank == root))
-			s = send_block(n, b, peer, peer);
-		if (!s && (c == ALL_TO_ALL || (c == GATHER && rank == root)))
-			s = recv_block(n, b, peer, peer);
+	if (c != ALL_TO_ALL)
+		s = move(n, j, c == GATHER, j->root, 0);
+	for (int peer = 0; !s && peer < j->nranks; peer++) {
+		if (c == ALL_TO_ALL || (c == SCATTER && roots))
+			s = move(n, j, true, peer, (size_t)peer);
+		if (!s && (c == ALL_TO_ALL || (c == GATHER && roots)))
+			s = move(n, j, false, peer, (size_t)peer);
 	}
 	if (s) { /* NCCL closes the group with the same error */
 		n->calls.group_end();
@@ -156,27 +143,27 @@ static ccs_status exchange(const struct baseline *n, enum collective c, const st
 	return baseline_check(n, n->calls.group_end(), "ncclGroupEnd", NULL);
 }
 
-ccs_status baseline_run(const struct baseline *n, const struct baseline_job *job, int rank,
-			int nranks, nccl_comm comm, cuda_stream s)
+ccs_status baseline_run(const struct baseline *n, const struct baseline_job *j)
 {
-	const struct blocks b = { job, comm, s, job->count * ccs_dtype_size(job->type) };
 	const struct nccl_calls *f = &n->calls;
-	enum collective c = collective_of(job->contract);
-	int type = (int)job->type, e = 0;
-	const void *from = job->send;
-	size_t count = job->count;
-	void *to = job->recv;
+	enum collective c = collective_of(j->contract);
+	int type = (int)j->type, e = 0;
+	const void *from = j->send;
+	cuda_stream s = j->stream;
+	nccl_comm comm = j->comm;
+	size_t count = j->count;
+	void *to = j->recv;
 
 	switch (c) {
-	case ALL_REDUCE: e = f->all_reduce(from, to, count, type, job->op, comm, s); break;
+	case ALL_REDUCE: e = f->all_reduce(from, to, count, type, j->op, comm, s); break;
 	case ALL_GATHER: e = f->all_gather(from, to, count, type, comm, s); break;
-	case REDUCE_SCATTER: e = f->reduce_scatter(from, to, count, type, job->op, comm, s); break;
-	case BROADCAST: e = f->broadcast(from, to, count, type, job->root, comm, s); break;
-	case REDUCE: e = f->reduce(from, to, count, type, job->op, job->root, comm, s); break;
+	case REDUCE_SCATTER: e = f->reduce_scatter(from, to, count, type, j->op, comm, s); break;
+	case BROADCAST: e = f->broadcast(from, to, count, type, j->root, comm, s); break;
+	case REDUCE: e = f->reduce(from, to, count, type, j->op, j->root, comm, s); break;
 	case GATHER:
 	case SCATTER:
-	case ALL_TO_ALL: return exchange(n, c, &b, rank, nranks);
-	case NONE: return ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", job->contract);
+	case ALL_TO_ALL: return exchange(n, c, j);
+	case NONE: return ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", j->contract);
 	}
 	return baseline_check(n, e, collectives[c].call, comm);
 }

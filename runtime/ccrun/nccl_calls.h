@@ -83,13 +83,14 @@ struct baseline_job {
 	size_t count; /* as ccs_run's */
 	ccs_dtype type;
 	nccl_op op;
-	int root;
+	int root, rank, nranks;
+	nccl_comm comm;
+	cuda_stream stream;
 };
 /** Whether NCCL has it (all_to_all, gather and scatter: by grouped send and recv). */
 bool baseline_has(const char *contract);
 /** In stream order, with the rank's GPU current. */
-ccs_status baseline_run(const struct baseline *n, const struct baseline_job *job, int rank,
-			int nranks, nccl_comm comm, cuda_stream s);
+ccs_status baseline_run(const struct baseline *n, const struct baseline_job *job);
 /** ccs_redop has NCCL's numbers; premul-sum is made for a communicator. */
 ccs_status baseline_premul(const struct baseline *n, nccl_op *op, const void *scalar,
 			   ccs_dtype type, nccl_comm comm);

@@ -35,9 +35,9 @@ static json_t *string(const char *text)
 	return json_string(plain);
 }
 
-static json_t *measured(bool is, double x)
+static json_t *measured(double x)
 {
-	return is && x >= 0 ? json_real(x) : json_null();
+	return x >= 0 ? json_real(x) : json_null();
 }
 
 static json_t *count_of(bool is, size_t n)
@@ -46,35 +46,14 @@ static json_t *count_of(bool is, size_t n)
 }
 
 /* A field of CSV. */
-static void field(FILE *f, const char *text)
+static void put_text(const char *text)
 {
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		fputs(text, f);
-		return;
-	}
-	fputc('"', f);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', f);
-		fputc(*text, f);
-	}
-	fputc('"', f);
-}
+	const char *quote = text[strcspn(text, ",\"\r\n")] ? "\"" : "";
 
-static void field_text(FILE *f, const json_t *s)
-{
-	fputc(',', f);
-	if (json_is_string(s))
-		field(f, json_string_value(s));
-}
-
-static void field_number(FILE *f, const json_t *x)
-{
-	fputc(',', f);
-	if (json_is_integer(x))
-		fprintf(f, "%lld", (long long)json_integer_value(x));
-	else if (json_is_real(x))
-		fprintf(f, "%.6f", json_real_value(x));
+	fputs(quote, stdout);
+	for (; *text; text++)
+		printf("%s%c", *text == '"' ? "\"" : "", *text);
+	fputs(quote, stdout);
 }
 
 /* ---- CSV --------------------------------------------------------------------------- */
@@ -84,48 +63,55 @@ static const char columns[] =
 	"algbw_gb_per_s,busbw_gb_per_s,wrong,copy_percent,copy_rate_gb_per_s,baseline_time_us,"
 	"baseline_algbw_gb_per_s,baseline_busbw_gb_per_s,baseline_wrong,ratio,status,text\n";
 
-/* What a record has; each may be NULL. */
 struct record {
-	const char *kind;	       /* "result", "error", "summary" */
-	const json_t *row, *placement; /* the row's object, and one of its placements */
-	const char *where;
-	const json_t *wrong, *busbw, *copy_rate, *baseline; /* of a summary */
-	const json_t *status, *text;
+	const char *kind, *placement; /* "result", "error", "summary"; "in_place", or "" */
+	const json_t *of, *row;	      /* its object, and that of its row; each may be NULL */
 };
+
+/* The field of a column: the record's, the row's, or the document's. NULL: there is none. */
+static const json_t *find(const struct report *r, const struct record *c, const char *column)
+{
+	static const char *const others[][2] = { { "busbw_gb_per_s", "mean_busbw_gb_per_s" },
+						 { "text", "first_wrong" } };
+	static const char baseline[] = "baseline_";
+	size_t n = strlen(baseline);
+	bool theirs = !strncmp(column, baseline, n);
+	const char *key = theirs ? column + n : column;
+	const json_t *of = theirs ? json_object_get(c->of, "baseline") : c->of;
+	const json_t *x = json_object_get(of, key);
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others) && !x; i++)
+		if (!strcmp(key, others[i][0]))
+			x = json_object_get(of, others[i][1]);
+	if (!x)
+		x = json_object_get(c->row, key);
+	return x ? x : json_object_get(r->document, key);
+}
 
 static void write_record(struct report *r, const struct record *c)
 {
-	const json_t *p = c->placement, *base = p ? json_object_get(p, "baseline") : c->baseline;
-	FILE *f = stdout;
-
 	if (!r->headed)
-		fputs(columns, f);
+		fputs(columns, stdout);
 	r->headed = true;
-	fputs(c->kind, f);
-	field_text(f, json_object_get(r->document, "schedule"));
-	field_text(f, json_object_get(r->document, "contract"));
-	field_number(f, json_object_get(r->document, "ranks"));
-	field_number(f, json_object_get(c->row, "size_bytes"));
-	field_number(f, json_object_get(c->row, "count"));
-	field_text(f, json_object_get(c->row, "type"));
-	field_text(f, json_object_get(c->row, "redop"));
-	field_number(f, json_object_get(c->row, "root"));
-	fprintf(f, ",%s", c->where ? c->where : "");
-	field_number(f, json_object_get(p, "time_us"));
-	field_number(f, json_object_get(p, "algbw_gb_per_s"));
-	field_number(f, p ? json_object_get(p, "busbw_gb_per_s") : c->busbw);
-	field_number(f, p ? json_object_get(p, "wrong") : c->wrong);
-	field_number(f, json_object_get(p, "copy_percent"));
-	field_number(f, p ? json_object_get(p, "copy_rate_gb_per_s") : c->copy_rate);
-	field_number(f, json_object_get(base, "time_us"));
-	field_number(f, json_object_get(base, "algbw_gb_per_s"));
-	field_number(f, json_object_get(base, p ? "busbw_gb_per_s" : "mean_busbw_gb_per_s"));
-	field_number(f, json_object_get(base, "wrong"));
-	field_number(f, json_object_get(p, "ratio"));
-	field_number(f, c->status);
-	field_text(f, p ? json_object_get(p, "first_wrong") : c->text);
-	fputc('\n', f);
-	fflush(f);
+	fputs(c->kind, stdout);
+	for (const char *at = strchr(columns, ','); at; at = strchr(at + 1, ',')) {
+		char column[32];
+		const json_t *x;
+
+		snprintf(column, sizeof(column), "%.*s", (int)strcspn(at + 1, ",\n"), at + 1);
+		x = find(r, c, column);
+		putchar(',');
+		if (json_is_string(x))
+			put_text(json_string_value(x));
+		else if (json_is_integer(x))
+			printf("%lld", (long long)json_integer_value(x));
+		else if (json_is_real(x))
+			printf("%.6f", json_real_value(x));
+		else if (!strcmp(column, "placement"))
+			fputs(c->placement, stdout);
+	}
+	putchar('\n');
+	fflush(stdout);
 }
 
 /* ---- opening ----------------------------------------------------------------------- */
@@ -239,19 +225,15 @@ void report_result(const struct bench *b, const struct row *row, bool in_place,
 	if (!ours->of->measured)
 		return;
 	if (b->o->copy_rate) {
-		json_object_set_new(placement, "copy_percent", measured(true, ours->copy_percent));
-		json_object_set_new(placement, "copy_rate_gb_per_s",
-				    measured(true, ours->copy_rate));
+		json_object_set_new(placement, "copy_percent", measured(ours->copy_percent));
+		json_object_set_new(placement, "copy_rate_gb_per_s", measured(ours->copy_rate));
 	}
 	if (b->nccl) {
 		json_object_set_new(placement, "baseline", make_side(b, x + SIDE_NCCL));
-		json_object_set_new(placement, "ratio", measured(true, ratio));
+		json_object_set_new(placement, "ratio", measured(ratio));
 	}
 	if (!r->json && !r->silent) {
-		const struct record c = { .kind = "result",
-					  .row = r->row,
-					  .placement = placement,
-					  .where = names[in_place] };
+		const struct record c = { "result", names[in_place], placement, r->row };
 
 		write_record(r, &c);
 	}
@@ -267,11 +249,10 @@ void report_error(const struct options *o, const char *text)
 
 static json_t *make_total(const struct bench *b, enum side side)
 {
-	bool any = b->columns[side] > 0;
+	double mean = b->columns[side] ? b->busbw[side] / b->columns[side] : -1;
 
 	return json_pack("{s:o, s:o}", "wrong", count_of(b->checks, b->wrong[side]),
-			 "mean_busbw_gb_per_s",
-			 measured(any, any ? b->busbw[side] / b->columns[side] : 0));
+			 "mean_busbw_gb_per_s", measured(mean));
 }
 
 void report_summary(const struct bench *b)
@@ -286,31 +267,22 @@ void report_summary(const struct bench *b)
 		json_object_set_new(total, "baseline", make_total(b, SIDE_NCCL));
 	if (b->o->copy_rate)
 		json_object_set_new(total, "copy_rate_gb_per_s",
-				    measured(b->copy_rate > 0, b->copy_rate));
+				    measured(b->copy_rate > 0 ? b->copy_rate : -1));
 	json_object_set_new(r->document, "summary", total);
 }
 
 /* Errors, and the summary, which is there also if there is nothing to sum up. */
 static void close_csv(struct report *r)
 {
-	const json_t *total = json_object_get(r->document, "summary");
-	struct record c = { .kind = "error", .status = json_object_get(r->document, "status") };
-	const json_t *error;
+	struct record c = { "error", "", NULL, NULL };
 	size_t i;
 
-	json_array_foreach(r->errors, i, error)
+	json_array_foreach(r->errors, i, c.of)
 	{
-		c.text = json_object_get(error, "text");
 		write_record(r, &c);
 	}
-	c = (struct record){
-		.kind = "summary",
-		.wrong = json_object_get(total, "wrong"),
-		.busbw = json_object_get(total, "mean_busbw_gb_per_s"),
-		.copy_rate = json_object_get(total, "copy_rate_gb_per_s"),
-		.baseline = json_object_get(total, "baseline"),
-		.status = c.status,
-	};
+	c.kind = "summary";
+	c.of = json_object_get(r->document, "summary");
 	write_record(r, &c);
 }
 

@@ -28,8 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPLICA_BYTES ((uint64_t)64 << 10)
-
 struct launch {
 	struct world *w;
 	struct run *r;

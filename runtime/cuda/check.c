@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #define MOST_REPORTS 8u
 
@@ -23,7 +23,8 @@
 /* Written by a GPU, at any time: NULL until all of it is. */
 static const struct ccs_dev_report *report_of(const struct gpu_state *s, uint32_t part)
 {
-	const struct ccs_dev_report *r = gpu_state_report(s, part);
+	const void *at = s->segment.host + part * s->map.report;
+	const struct ccs_dev_report *r = at;
 
 	return __atomic_load_n(&r->complete, __ATOMIC_ACQUIRE) ? r : NULL;
 }
@@ -94,13 +95,12 @@ static bool any_report(const struct gpu *g)
  * never does. */
 static bool collect(const struct gpu *g, struct text *t)
 {
-	static const struct timespec nap = { 0, 20000000 };
 	unsigned n;
 
 	if (!any_report(g))
 		return false;
 	if (g->places.nparts > 1)
-		nanosleep(&nap, NULL);
+		usleep(20000);
 	n = tell_some(g, false, t, tell_some(g, true, t, 0));
 	if (n > MOST_REPORTS)
 		text_add(t, "; and %u more", n - MOST_REPORTS);

@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A part's own flags: turns, and behind them the one that stops it. */
+#define TURN_BYTES (2 * sizeof(uint64_t))
+#define FLAGS_BYTES (TURN_BYTES + sizeof(uint32_t))
+
 /* ---- settings ---------------------------------------------------------------------------- */
 
 static size_t number_of(const char *variable, size_t otherwise)
@@ -161,24 +165,10 @@ ccs_status gpu_part_open(struct gpu *g, struct gpu_part *p, uint32_t index, int 
 	if (!s)
 		s = cuda_event_new(&p->cuda, &p->last);
 	if (!s)
-		s = gpu_keep(p, &p->turn, 2 * sizeof(uint64_t), "flags");
+		s = gpu_keep(p, &p->turn, FLAGS_BYTES, "flags");
 	if (!s)
-		s = cuda_zero(&p->cuda, p->turn, 2 * sizeof(uint64_t), "flags");
-	cuda_leave(&p->cuda, mode);
-	return s;
-}
-
-/* A part that is alone polls its own memory. */
-static ccs_status own_flag(struct gpu_part *p)
-{
-	int mode;
-	ccs_status s = cuda_enter(&p->cuda, &mode);
-
-	if (s)
-		return s;
-	s = gpu_keep(p, &p->abort, sizeof(uint32_t), "flags");
-	if (!s)
-		s = cuda_zero(&p->cuda, p->abort, sizeof(uint32_t), "flags");
+		s = cuda_zero(&p->cuda, p->turn, FLAGS_BYTES, "flags");
+	p->abort = p->turn + TURN_BYTES;
 	cuda_leave(&p->cuda, mode);
 	return s;
 }
@@ -188,7 +178,7 @@ ccs_status gpu_control_make(struct gpu *g)
 	ccs_status s;
 
 	if (g->places.nparts == 1 || places_hosts(&g->places) > 1)
-		return gpu_agree(g, own_flag(g->parts));
+		return CCS_OK; /* a part that is alone polls its own memory */
 	s = gpu_segment_make(g, &g->control, sizeof(struct gpu_control), "flags");
 	for (uint32_t i = 0; i < g->nparts && !s; i++)
 		g->parts[i].abort = g->control.seen[i] + offsetof(struct gpu_control, abort);
@@ -256,50 +246,51 @@ static ccs_status open_all(struct world *w, const int *devices)
 	return s ? s : gpu_control_make(g);
 }
 
+/* In blocks over `n` GPUs, from `first` on. */
+static ccs_status open_spread(struct world *w, int first, int n)
+{
+	int *devices = calloc((size_t)w->nranks, sizeof(*devices));
+	ccs_status s;
+
+	if (!devices)
+		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
+	for (int i = 0; i < w->nranks; i++)
+		devices[i] = first + (int)((long long)i * n / w->nranks);
+	s = open_all(w, devices);
+	free(devices);
+	return s;
+}
+
 /* At least one GPU, so that its error tells. */
-static ccs_status spread_over_all(int **devices, int nranks)
+static ccs_status open_over_all(struct world *w)
 {
 	int n = 0;
 	ccs_status s = cuda_count(&n);
 
-	*devices = s ? NULL : calloc((size_t)nranks, sizeof(**devices));
-	if (s)
-		return s;
-	if (!*devices)
-		return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
-	n = n < 1 ? 1 : n < nranks ? n : nranks;
-	for (int i = 0; i < nranks; i++)
-		(*devices)[i] = (int)((long long)i * n / nranks);
-	return CCS_OK;
+	n = n < 1 ? 1 : n < w->nranks ? n : w->nranks;
+	return s ? s : open_spread(w, 0, n);
 }
 
 ccs_status ccs_comm_init_devices(struct ccs_comm **comm, int nranks, const int *devices)
 {
-	int *spread = NULL;
 	ccs_status s = comm_new(comm, nranks);
 
 	if (s)
 		return s;
-	if (!devices)
-		s = spread_over_all(&spread, nranks);
-	if (!s)
-		s = open_all(comm[0]->world, devices ? devices : spread);
+	s = devices ? open_all(comm[0]->world, devices) : open_over_all(comm[0]->world);
 	if (s)
 		comm_drop(comm, nranks);
-	free(spread);
 	return s;
 }
 
 ccs_status ccs_comm_init_cuda(struct ccs_comm **comm, int nranks, int device)
 {
-	int *devices = calloc(nranks > 0 ? (size_t)nranks : 1, sizeof(*devices));
-	ccs_status s =
-		devices ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
+	ccs_status s = comm_new(comm, nranks);
 
-	for (int i = 0; i < nranks && !s; i++)
-		devices[i] = device;
-	if (!s)
-		s = ccs_comm_init_devices(comm, nranks, devices);
-	free(devices);
+	if (s)
+		return s;
+	s = open_spread(comm[0]->world, device, 1);
+	if (s)
+		comm_drop(comm, nranks);
 	return s;
 }

@@ -39,6 +39,9 @@
 #include "runtime/plan/kernel.h"
 #include "runtime/comm.h"
 
+/* Bytes of a chunk for which another replica pays. */
+#define REPLICA_BYTES ((uint64_t)64 << 10)
+
 /* A module, by its bytes: the user may have freed the struct. */
 struct gpu_module_id {
 	uint64_t size, checksum;
@@ -90,6 +93,7 @@ struct gpu_state {
 	struct ccs_module *module;    /* held, for reports */
 	struct gpu_segment segment;   /* reports; FIFOs between parts that do not meet */
 	struct gpu_state_part *parts; /* [parts of this process] */
+	cuda_ptr *seen;		      /* theirs */
 	struct gpu_fit *fits;
 	struct gpu_state *next;
 };
@@ -210,13 +214,14 @@ ccs_status gpu_state_make(struct gpu *g, const struct call *c, enum ccs_protocol
 void gpu_state_free(struct gpu *g, struct gpu_state *s);
 /** Lets go of other processes' memory, in all states. */
 void gpu_state_unmap(struct gpu *g);
-/** What a kernel of that part has reported. */
-const struct ccs_dev_report *gpu_state_report(const struct gpu_state *s, uint32_t part);
 
 /* ---- ready.c ---------------------------------------------------------------- */
 
 /** That all processes make the same call; all must call it. With no GPU entered. */
 ccs_status gpu_same_call(struct gpu *g, const struct call *c);
+/** How many blocks of the kernel are resident on the part, whose GPU is entered. */
+ccs_status gpu_measure(const struct gpu *g, struct gpu_part *p, cuda_function f,
+		       struct place_room *r);
 /** The state of a call's plan, and how its kernel is launched; made at first use, when
  *  the processes also see to it that they have made the same call. */
 ccs_status gpu_ready(struct gpu *g, const struct call *c, enum ccs_protocol protocol,

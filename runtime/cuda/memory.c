@@ -82,44 +82,39 @@ ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const 
 ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, bool capturing,
 		    cuda_ptr *at)
 {
+	static const char what[] = "the ranks' pointers";
 	struct gpu_rows *f = p->rows, *reuse = NULL;
+	ccs_status s = CCS_OK;
 	uint32_t n = 0;
-	ccs_status s;
 
-	for (; f; f = f->next, n++) {
-		if (f->bytes == bytes && !memcmp(f->copy, rows, bytes))
-			break;
+	for (; f && (f->bytes != bytes || memcmp(f->copy, rows, bytes)); f = f->next, n++)
 		if (f->bytes == bytes && !f->captured)
 			reuse = f; /* the oldest: new ones go to the front */
-	}
 	if (!f && n >= GPU_MOST_ROWS && reuse) {
-		s = p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
-		if (s)
-			return s;
 		f = reuse;
-		memcpy(f->copy, rows, bytes);
-		s = cuda_upload(&p->cuda, f->p, rows, bytes, "the ranks' pointers");
+		s = p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
+		f->bytes = 0; /* nobody's, until it is filled */
 	} else if (!f) {
 		f = calloc(1, sizeof(*f) + bytes);
 		if (!f)
-			return error_set(CCS_ENOMEM, "out of memory for the ranks' pointers");
-		s = gpu_keep(p, &f->p, bytes, "the ranks' pointers");
-		if (!s)
-			s = cuda_upload(&p->cuda, f->p, rows, bytes, "the ranks' pointers");
+			return error_set(CCS_ENOMEM, "out of memory for %s", what);
+		s = gpu_keep(p, &f->p, bytes, what);
 		if (s) {
 			free(f);
 			return s;
 		}
-		memcpy(f->copy, rows, bytes);
-		f->bytes = bytes;
 		f->next = p->rows;
 		p->rows = f;
-	} else {
-		s = CCS_OK;
 	}
+	if (!s && !f->bytes)
+		s = cuda_upload(&p->cuda, f->p, rows, bytes, what);
+	if (s)
+		return s;
+	memcpy(f->copy, rows, bytes);
+	f->bytes = bytes;
 	f->captured |= capturing;
 	*at = f->p;
-	return s;
+	return CCS_OK;
 }
 
 void gpu_memory_free(struct gpu_part *p)
@@ -139,12 +134,13 @@ void gpu_memory_free(struct gpu_part *p)
 	}
 }
 
-/* ---- the host's, in one process ----------------------------------------------------- */
+/* ---- the host's ----------------------------------------------------------------------- */
 
-/* As each GPU of this process sees it. */
-static ccs_status look(struct gpu *g, struct gpu_segment *m, const char *what)
+/* Pins a segment, or memory that is allocated here, for all GPUs of this process. */
+static ccs_status pin(struct gpu *g, struct gpu_segment *m, const char *what)
 {
 	ccs_status s = CCS_OK;
+	void *host;
 	int mode;
 
 	for (uint32_t i = 0; i < g->nparts && !s; i++) {
@@ -153,25 +149,18 @@ static ccs_status look(struct gpu *g, struct gpu_segment *m, const char *what)
 		s = cuda_enter(d, &mode);
 		if (s)
 			return s;
-		s = cuda_pinned(d, m->host, m->seen + i, what);
+		if (!i && m->shared) {
+			s = cuda_pin(d, m->host, m->bytes, what);
+			m->pinned = !s;
+		} else if (!i) {
+			s = cuda_alloc_host(d, &host, m->bytes, what);
+			m->host = host;
+		}
+		if (!s)
+			s = cuda_pinned(d, m->host, m->seen + i, what);
 		cuda_leave(d, mode);
 	}
 	return s;
-}
-
-static ccs_status pin_own(struct gpu *g, struct gpu_segment *m, const char *what)
-{
-	struct cuda *d = &g->parts[0].cuda;
-	void *host;
-	int mode;
-	ccs_status s = cuda_enter(d, &mode);
-
-	if (s)
-		return s;
-	s = cuda_alloc_host(d, &host, m->bytes, what);
-	cuda_leave(d, mode);
-	m->host = host;
-	return s ? s : look(g, m, what);
 }
 
 /* ---- the host's, among processes ------------------------------------------------------ */
@@ -213,24 +202,10 @@ static ccs_status map(struct gpu_segment *m, const char *name, bool make, const 
 	return CCS_OK;
 }
 
-static ccs_status pin_shared(struct gpu *g, struct gpu_segment *m, const char *what)
-{
-	struct cuda *d = &g->parts[0].cuda;
-	int mode;
-	ccs_status s = cuda_enter(d, &mode);
-
-	if (s)
-		return s;
-	s = cuda_pin(d, m->host, m->bytes, what);
-	m->pinned = !s;
-	cuda_leave(d, mode);
-	return s ? s : look(g, m, what);
-}
-
 static ccs_status share(struct gpu *g, struct gpu_segment *m, const char *what)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	bool make = group_rank(g->group) == 0, made;
+	bool make = g->parts->index == 0, made;
 	char name[64];
 	ccs_status s;
 
@@ -248,7 +223,7 @@ static ccs_status share(struct gpu *g, struct gpu_segment *m, const char *what)
 	if (!make)
 		s = map(m, name, false, what);
 	if (!s)
-		s = pin_shared(g, m, what);
+		s = pin(g, m, what);
 	s = gpu_agree(g, s);
 	if (made)
 		shm_unlink(name);
@@ -266,7 +241,7 @@ ccs_status gpu_segment_make(struct gpu *g, struct gpu_segment *m, size_t bytes, 
 		s = gpu_agree(g, s);
 		s = s ? s : share(g, m, what);
 	} else if (!s) {
-		s = pin_own(g, m, what);
+		s = pin(g, m, what);
 	}
 	if (s)
 		gpu_segment_free(g, m);

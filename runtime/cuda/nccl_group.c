@@ -29,24 +29,9 @@ struct group {
 	unsigned char *host; /* `all`, here */
 };
 
-int group_rank(const struct group *g)
-{
-	return g->rank;
-}
-
-int group_size(const struct group *g)
-{
-	return g->nranks;
-}
-
 nccl_comm group_comm(const struct group *g)
 {
 	return g->comm;
-}
-
-const struct nccl *group_nccl(const struct group *g)
-{
-	return g->nccl;
 }
 
 /* ---- exchanging ------------------------------------------------------------------- */

@@ -18,10 +18,8 @@ ccs_status group_join(struct group **g, const struct nccl *n, struct cuda *d, in
 		      const struct ccs_unique_id *id, int rank);
 /** NULL is fine. `abort`: without waiting for the others. */
 void group_leave(struct group *g, bool abort);
-int group_rank(const struct group *g);
-int group_size(const struct group *g);
+/** NULL, once an exchange has failed. */
 nccl_comm group_comm(const struct group *g);
-const struct nccl *group_nccl(const struct group *g);
 
 /** Every process gives `each` bytes and gets those of all, in the order of ranks:
  *  all[size * each]. All must call it, in the same order. It waits for the others. */

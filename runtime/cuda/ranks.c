@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE 30000u /* ms, if the communicator has no timeout */
@@ -99,14 +98,9 @@ static ccs_status compare_settings(const struct card *all, uint32_t n)
 
 static void find_hosts(struct places *p, const struct card *all)
 {
-	for (uint32_t i = 0; i < p->nparts; i++) {
-		p->host_of[i] = i;
-		for (uint32_t j = 0; j < i; j++)
-			if (!strcmp(all[j].host, all[i].host)) {
-				p->host_of[i] = j;
-				break;
-			}
-	}
+	for (uint32_t i = 0; i < p->nparts; i++) /* from 0 on: the first on its host */
+		while (strcmp(all[p->host_of[i]].host, all[i].host))
+			p->host_of[i]++;
 }
 
 /* One row of the matrix: whom this GPU reaches. */
@@ -204,7 +198,6 @@ ccs_status ccs_get_unique_id(ccs_unique_id *id)
 
 void gpu_end(struct world *w)
 {
-	static const struct timespec nap = { 0, 200000 };
 	struct gpu *g = gpu_of(w);
 	struct gpu_control *c = (struct gpu_control *)(void *)g->control.host;
 	uint64_t patience = w->timeout ? w->timeout : PATIENCE, from = clock_ms();
@@ -214,7 +207,7 @@ void gpu_end(struct world *w)
 	gpu_state_unmap(g);
 	__atomic_add_fetch(&c->ended, 1, __ATOMIC_ACQ_REL);
 	while (__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) < g->places.nparts && !g->stranded) {
-		nanosleep(&nap, NULL);
+		usleep(200);
 		g->stranded = clock_ms() - from >= patience;
 	}
 }

@@ -28,7 +28,7 @@ ccs_status gpu_same_call(struct gpu *g, const struct call *c)
 		return CCS_OK;
 	all = calloc(g->places.nparts, sizeof(*all));
 	s = gpu_agree(g, all ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a call"));
-	run_name(c, group_rank(g->group), &mine);
+	run_name(c, g->parts->first, &mine);
 	if (!s)
 		s = group_gather(g->group, &mine, all, sizeof(mine));
 	for (uint32_t i = 1; i < g->places.nparts && !s; i++)
@@ -40,7 +40,8 @@ ccs_status gpu_same_call(struct gpu *g, const struct call *c)
 
 /* ---- the kernel, and what fits --------------------------------------------------------- */
 
-static ccs_status measure(struct gpu *g, struct gpu_part *p, cuda_function f, struct place_room *r)
+ccs_status gpu_measure(const struct gpu *g, struct gpu_part *p, cuda_function f,
+		       struct place_room *r)
 {
 	unsigned threads = g->settings.threads ? g->settings.threads : CCS_THREADS;
 	ccs_status s = CCS_OK;
@@ -73,7 +74,7 @@ static ccs_status load(struct gpu *g, const struct call *c, struct gpu_fit *f,
 			return s;
 		s = gpu_kernel_get(g, p, c->module, &f->key, &k);
 		if (!s)
-			s = measure(g, p, k->function, rooms + i);
+			s = gpu_measure(g, p, k->function, rooms + i);
 		if (!s)
 			f->function[i] = k->function;
 		cuda_leave(&p->cuda, mode);

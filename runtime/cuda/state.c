@@ -119,15 +119,13 @@ static ccs_status plan_it(struct maker *k)
 					 k->g->places.part_of);
 
 	s->parts = calloc(k->g->nparts, sizeof(*s->parts));
-	if (!rc && !s->parts)
+	s->seen = calloc((size_t)k->g->nparts * k->g->places.nparts, sizeof(*s->seen));
+	if (!rc && (!s->parts || !s->seen))
 		rc = error_set(CCS_ENOMEM, "out of memory for a plan");
-	for (uint32_t i = 0; i < k->g->nparts && !rc; i++) {
-		s->parts[i].seen = calloc(k->g->places.nparts, sizeof(cuda_ptr));
-		if (!s->parts[i].seen)
-			rc = error_set(CCS_ENOMEM, "out of memory for a plan");
-	}
 	if (rc)
 		return rc;
+	for (uint32_t i = 0; i < k->g->nparts; i++)
+		s->parts[i].seen = s->seen + (size_t)i * k->g->places.nparts;
 	choose(k);
 	return lay_out(k);
 }
@@ -170,55 +168,41 @@ static bool uses(const struct maker *k, uint32_t index, uint32_t other)
 	return false;
 }
 
-/* Within a process addresses are the same for all GPUs. */
-static ccs_status reach_own(struct maker *k)
+/* Gives a part the memory of those that it meets: by their handles, or, where these are NULL,
+ * of this process, where addresses are the same for all GPUs. */
+static ccs_status reach(struct maker *k, uint32_t i, const struct cuda_shared *handles)
 {
-	ccs_status rc = CCS_OK;
+	struct gpu_part *p = k->g->parts + i;
+	cuda_ptr *seen = k->s->parts[i].seen;
 	int mode;
+	ccs_status rc = cuda_enter(&p->cuda, &mode);
 
-	for (uint32_t i = 0; i < k->g->nparts && !rc; i++) {
-		struct gpu_part *p = k->g->parts + i;
-
-		rc = cuda_enter(&p->cuda, &mode);
-		if (rc)
-			return rc;
-		for (uint32_t j = 0; j < k->g->nparts && !rc; j++) {
-			if (i == j || !uses(k, i, j))
-				continue;
+	if (rc)
+		return rc;
+	for (uint32_t j = 0; j < k->g->places.nparts && !rc; j++) {
+		if (j == p->index || !uses(k, p->index, j))
+			continue;
+		if (handles) {
+			rc = cuda_map(&p->cuda, handles + j, seen + j, "FIFOs");
+		} else {
 			rc = cuda_reach(&p->cuda, &k->g->parts[j].cuda);
-			k->s->parts[i].seen[j] = k->s->parts[j].memory;
+			seen[j] = k->s->parts[j].memory;
 		}
-		cuda_leave(&p->cuda, mode);
 	}
+	cuda_leave(&p->cuda, mode);
 	return rc;
 }
 
 /* Whether anybody uses another's memory: all processes find the same. */
 static bool shared(const struct maker *k)
 {
-	uint32_t n = k->g->places.nparts;
+	const uint32_t *part_of = k->g->places.part_of;
 
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t j = 0; j < n; j++)
-			if (i != j && uses(k, i, j))
-				return true;
+	for (uint64_t i = 0; i < k->need.nfifos; i++)
+		if (part_of[k->need.fifos[i].src] != part_of[k->need.fifos[i].dst] &&
+		    k->s->map.fifos[i].data_in != PLACE_HOST)
+			return true;
 	return false;
-}
-
-static ccs_status map_others(struct maker *k, const struct cuda_shared *handles)
-{
-	struct gpu_part *p = k->g->parts;
-	ccs_status rc;
-	int mode;
-
-	rc = cuda_enter(&p->cuda, &mode);
-	if (rc)
-		return rc;
-	for (uint32_t j = 0; j < k->g->places.nparts && !rc; j++)
-		if (j != p->index && uses(k, p->index, j))
-			rc = cuda_map(&p->cuda, handles + j, k->s->parts->seen + j, "FIFOs");
-	cuda_leave(&p->cuda, mode);
-	return rc;
 }
 
 static ccs_status reach_others(struct maker *k)
@@ -241,7 +225,7 @@ static ccs_status reach_others(struct maker *k)
 	if (!rc)
 		rc = group_gather(k->g->group, &mine, handles, sizeof(mine));
 	if (!rc)
-		rc = gpu_agree(k->g, map_others(k, handles));
+		rc = gpu_agree(k->g, reach(k, 0, handles));
 	free(handles);
 	return rc;
 }
@@ -333,8 +317,10 @@ static ccs_status make(struct maker *k)
 	if (!rc)
 		rc = gpu_segment_make(g, &k->s->segment, (size_t)k->s->map.host,
 				      "FIFOs and reports");
-	if (!rc)
-		rc = g->group ? reach_others(k) : reach_own(k);
+	if (!rc && g->group)
+		rc = reach_others(k);
+	for (uint32_t i = 0; i < g->nparts && !g->group && !rc; i++)
+		rc = reach(k, i, NULL);
 	for (uint32_t i = 0; i < g->nparts && !rc; i++)
 		rc = gpu_agree(g, upload(k, i));
 	return rc;
@@ -381,12 +367,6 @@ ccs_status gpu_state_make(struct gpu *g, const struct call *c, enum ccs_protocol
 	return CCS_OK;
 }
 
-const struct ccs_dev_report *gpu_state_report(const struct gpu_state *s, uint32_t part)
-{
-	return (const struct ccs_dev_report *)(const void *)(s->segment.host +
-							     part * s->map.report);
-}
-
 void gpu_state_free(struct gpu *g, struct gpu_state *s)
 {
 	int mode;
@@ -398,7 +378,6 @@ void gpu_state_free(struct gpu *g, struct gpu_state *s)
 			cuda_free(d, s->parts[i].memory);
 			cuda_leave(d, mode);
 		}
-		free(s->parts[i].seen);
 	}
 	while (s->fits) {
 		struct gpu_fit *next = s->fits->next;
@@ -411,5 +390,6 @@ void gpu_state_free(struct gpu *g, struct gpu_state *s)
 	cuda_tables_free(&s->tables);
 	ccs_module_free(s->module);
 	free(s->parts);
+	free(s->seen);
 	free(s);
 }

@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REPLICA_BYTES ((uint64_t)64 << 10)
 #define POST_ELEMENTS ((uint64_t)1 << 24)
 
 struct job {
@@ -182,7 +181,7 @@ static unsigned char *cell_at(const struct job *j, const struct rounds_transfer 
 static ccs_status transfer_piece(struct job *j, const struct rounds_transfer *t, unsigned char *p,
 				 uint64_t n)
 {
-	const struct nccl *nccl = group_nccl(j->g->group);
+	const struct nccl *nccl = &j->g->nccl;
 	nccl_comm comm = group_comm(j->g->group);
 
 	if (t->sends)
@@ -234,7 +233,7 @@ static ccs_status transfer(struct job *j, const struct rounds_transfer *t, uint6
 
 static ccs_status run_round(struct job *j, uint32_t round, uint64_t tile)
 {
-	const struct nccl *nccl = group_nccl(j->g->group);
+	const struct nccl *nccl = &j->g->nccl;
 	const struct rounds_rank *k = &j->h->rank;
 	char why[CCS_TEXT];
 	ccs_status s;
@@ -368,7 +367,7 @@ static ccs_status check_nccl(struct world *w)
 
 	if (s)
 		return s;
-	s = nccl_check(group_nccl(g->group), group_comm(g->group));
+	s = nccl_check(&g->nccl, group_comm(g->group));
 	return s ? gpu_die(w, s, error_thread()->text) : CCS_OK;
 }
 

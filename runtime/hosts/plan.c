@@ -17,9 +17,7 @@
 #include <string.h>
 
 #define STAGE_BYTES ((uint64_t)64 << 20)
-#define REPLICA_BYTES ((uint64_t)64 << 10) /* as in call.c */
 #define MOST_REPLICAS 32u
-#define LEAST_THREADS 32u
 #define SLOT_LEAST 64u
 #define MOST_BYTES ((uint64_t)1 << 30) /* kernels count a tile in 32 bits */
 #define LINE (CCS_DEV_LINE * sizeof(uint64_t))
@@ -33,107 +31,93 @@ struct card {
 /* ---- the kernel ----------------------------------------------------------------------- */
 
 /* As many threads a block as run at all; and how many blocks do at a time. */
-static ccs_status choose_threads(struct gpu *g, struct gpu_part *p, struct hosts_plan *h)
-{
-	unsigned least = g->settings.threads ? g->settings.threads : LEAST_THREADS;
-	ccs_status s;
-	int blocks;
-
-	h->threads = g->settings.threads ? g->settings.threads : CCS_THREADS;
-	for (;; h->threads /= 2) {
-		s = cuda_occupancy(&p->cuda, &blocks, h->function, (int)h->threads, 0);
-		if (s)
-			return s;
-		h->blocks = (uint32_t)(blocks > 0 ? blocks : 0) * (uint32_t)p->cuda.sms;
-		if (h->blocks)
-			return CCS_OK;
-		if (h->threads / 2 < least)
-			return error_set(CCS_EUNSUPPORTED,
-					 "E0501: no block of %u threads fits on "
-					 "%s",
-					 h->threads, p->cuda.name);
-	}
-}
-
 static ccs_status load_kernel(struct gpu *g, struct gpu_part *p, const struct call *c,
 			      struct hosts_plan *h)
 {
+	const uint32_t one = 1;
+	struct place_room room;
 	struct gpu_kernel *k;
+	uint32_t try, part;
+	uint64_t blocks;
 	ccs_status s = gpu_kernel_get(g, p, c->module, &h->key, &k);
 
+	if (!s)
+		s = gpu_measure(g, p, k->function, &room);
 	if (s)
 		return s;
+	if (!place_fit(&room, &one, 1, &try, &blocks, &part))
+		return error_set(CCS_EUNSUPPORTED, "E0501: no block of %u threads fits on %s",
+				 room.threads[try], p->cuda.name);
 	h->function = k->function;
-	return choose_threads(g, p, h);
+	h->threads = room.threads[try];
+	h->blocks = (uint32_t)blocks;
+	return CCS_OK;
 }
 
 /* ---- tables ---------------------------------------------------------------------------- */
 
-/* The tables in one block of the GPU's memory. */
-enum { OPS, WORKERS, CELLS, NONE, POSTS, RANGES, REPORT, TABLES };
-struct table {
-	const void *from; /* NULL: zeros */
-	size_t bytes, at;
+/* The tables, in one block of the GPU's memory, are put there twice: first for its size. */
+struct packing {
+	unsigned char *bytes; /* NULL: only the size counts */
+	cuda_ptr device;      /* where they go */
+	size_t size;
 };
 
-/* Cells, posts and ranges are those of every kernel. Returns the block's size. */
-static size_t lay_out(struct table *p, const struct hosts_plan *h, const struct call *c,
-		      const struct cuda_tables *t, uint32_t rank)
+/* Where the bytes will be on the GPU; NULL: zeros. */
+static void *put(struct packing *b, const void *from, size_t bytes)
 {
-	size_t rows = (size_t)h->rank.nrows + 1, at = 0;
-	size_t cells = (size_t)c->view->plan->cells + c->view->plan->scratch;
-	size_t post = sizeof(struct ccs_dev_post);
+	size_t at = b->size;
 
-	p[OPS] = (struct table){ h->rank.ops, rows * sizeof(struct ccs_dev_op), 0 };
-	p[WORKERS] = (struct table){ h->rank.workers, rows * sizeof(struct ccs_dev_worker), 0 };
-	p[CELLS] = (struct table){ t->bytes + t->cells, cells * sizeof(struct ccs_dev_cell), 0 };
-	p[NONE] = (struct table){ NULL, post, 0 };
-	p[POSTS] = (struct table){ t->bytes + t->posts + rank * post, post, 0 };
-	p[RANGES] = (struct table){ t->bytes + t->ranges,
-				    c->prep->nranges * sizeof(struct ccs_dev_range), 0 };
-	p[REPORT] = (struct table){ NULL, sizeof(struct ccs_dev_report), 0 };
-	for (int i = 0; i < TABLES; i++) {
-		p[i].at = at;
-		at = (size_t)round_up(at + p[i].bytes, 256);
-	}
-	return at;
+	if (b->bytes && from)
+		memcpy(b->bytes + at, from, bytes);
+	b->size = (size_t)round_up(at + bytes, 256);
+	return (void *)(uintptr_t)(b->device + at);
 }
 
-static void bind(struct hosts_plan *h, const struct table *p, cuda_ptr at)
+static size_t cells_bytes(const struct call *c)
 {
-	h->call.ops = (const struct ccs_dev_op *)(uintptr_t)(at + p[OPS].at);
-	h->call.workers = (const struct ccs_dev_worker *)(uintptr_t)(at + p[WORKERS].at);
-	h->call.cells = (const struct ccs_dev_cell *)(uintptr_t)(at + p[CELLS].at);
-	h->call.posts = (const struct ccs_dev_post *)(uintptr_t)(at + p[NONE].at);
-	h->call.ranges = (const struct ccs_dev_range *)(uintptr_t)(at + p[RANGES].at);
-	h->call.report = (struct ccs_dev_report *)(uintptr_t)(at + p[REPORT].at);
-	h->posts = (const struct ccs_dev_post *)(uintptr_t)(at + p[POSTS].at);
+	const struct ccs_plan *plan = c->view->plan;
+
+	return ((size_t)plan->cells + plan->scratch) * sizeof(struct ccs_dev_cell);
+}
+
+/* Cells, posts and ranges are those of every kernel. */
+static void put_all(struct packing *b, const struct call *c, struct hosts_plan *h,
+		    const struct cuda_tables *t, uint32_t rank)
+{
+	size_t rows = (size_t)h->rank.nrows + 1, post = sizeof(struct ccs_dev_post);
+
+	h->call.ops = put(b, h->rank.ops, rows * sizeof(struct ccs_dev_op));
+	h->call.workers = put(b, h->rank.workers, rows * sizeof(struct ccs_dev_worker));
+	h->call.cells = put(b, t->bytes + t->cells, cells_bytes(c));
+	h->call.posts = put(b, NULL, post);
+	h->posts = put(b, t->bytes + t->posts + rank * post, post);
+	h->call.ranges =
+		put(b, t->bytes + t->ranges, c->prep->nranges * sizeof(struct ccs_dev_range));
+	h->call.report = put(b, NULL, sizeof(struct ccs_dev_report));
 }
 
 static ccs_status upload(struct gpu_part *p, const struct call *c, struct hosts_plan *h,
 			 const struct cuda_tables *t, uint32_t rank)
 {
-	struct table tables[TABLES];
-	size_t size = lay_out(tables, h, c, t, rank);
-	unsigned char *bytes = calloc(size + 1, 1);
+	struct packing b = { .size = 0 };
 	ccs_status s = CCS_OK;
-	cuda_ptr at;
 
-	h->cells = calloc(tables[CELLS].bytes + 1, 1);
-	if (!bytes || !h->cells)
+	put_all(&b, c, h, t, rank);
+	b.bytes = calloc(b.size, 1);
+	h->cells = malloc(cells_bytes(c) + 1);
+	if (!b.bytes || !h->cells)
 		s = error_set(CCS_ENOMEM, "out of memory for a plan's tables");
 	else
-		memcpy(h->cells, tables[CELLS].from, tables[CELLS].bytes);
-	for (int i = 0; i < TABLES && !s; i++)
-		if (tables[i].from)
-			memcpy(bytes + tables[i].at, tables[i].from, tables[i].bytes);
+		memcpy(h->cells, t->bytes + t->cells, cells_bytes(c));
 	if (!s)
-		s = gpu_keep(p, &at, size, "a plan's tables");
+		s = gpu_keep(p, &b.device, b.size, "a plan's tables");
 	if (!s) {
-		bind(h, tables, at);
-		s = cuda_upload(&p->cuda, at, bytes, size, "a plan's tables");
+		b.size = 0;
+		put_all(&b, c, h, t, rank);
+		s = cuda_upload(&p->cuda, b.device, b.bytes, b.size, "a plan's tables");
 	}
-	free(bytes);
+	free(b.bytes);
 	return s;
 }
 
@@ -223,7 +207,7 @@ static ccs_status make_here(struct gpu *g, struct gpu_part *p, const struct call
 static ccs_status make_together(struct hosts *own, struct gpu_part *p, struct hosts_plan *h)
 {
 	struct gpu *g = &own->gpu;
-	uint32_t n = (uint32_t)group_size(g->group);
+	uint32_t n = g->places.nparts;
 	struct card mine = { h->rank.stage_cells, h->blocks, h->rank.nrounds }, *all;
 	ccs_status s;
 	int mode;

@@ -57,6 +57,7 @@ struct maker {
 	uint32_t nrooms;
 	struct draft *drafts;
 	uint32_t ndrafts;
+	struct end *ends;
 };
 
 /* Round i is moment 2i - 1, phase i moment 2i. */
@@ -198,17 +199,8 @@ static int by_level(const void *x, const void *y)
 	return a->cell < b->cell ? -1 : a->cell > b->cell;
 }
 
-static ccs_status make_drafts(struct maker *k)
+static void make_drafts(struct maker *k)
 {
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < k->nactions; i++)
-		if (k->actions[i].form)
-			n += (uint64_t)k->actions[i].o->n << k->actions[i].shifted;
-	if (n < CCS_NONE)
-		k->drafts = calloc((size_t)n + 1, sizeof(*k->drafts));
-	if (!k->drafts)
-		return error_set(CCS_ENOMEM, "out of memory for a plan's rounds");
 	for (uint32_t i = 0; i < k->nactions; i++) {
 		const struct action *p = k->actions + i;
 
@@ -218,7 +210,6 @@ static ccs_status make_drafts(struct maker *k)
 					(struct draft){ p, j, p->o->level + s, s };
 	}
 	qsort(k->drafts, k->ndrafts, sizeof(*k->drafts), by_level);
-	return CCS_OK;
 }
 
 static void make_row(const struct draft *s, struct ccs_dev_op *d)
@@ -246,18 +237,12 @@ static void make_row(const struct draft *s, struct ccs_dev_op *d)
 	};
 }
 
-static ccs_status make_rows(struct maker *k)
+static void make_rows(struct maker *k)
 {
 	struct rounds_rank *to = k->k;
 	uint32_t nlaunches = 0, phase = 0;
 
 	to->nrows = k->ndrafts;
-	to->ops = calloc((size_t)k->ndrafts + 1, sizeof(*to->ops));
-	to->workers = calloc((size_t)k->ndrafts + 1, sizeof(*to->workers));
-	to->launches = calloc((size_t)k->ndrafts + 1, sizeof(*to->launches));
-	to->phase = calloc((size_t)to->nrounds + 2, sizeof(*to->phase));
-	if (!to->ops || !to->workers || !to->launches || !to->phase)
-		return error_set(CCS_ENOMEM, "out of memory for a plan's rounds");
 	for (uint32_t i = 0; i <= k->ndrafts; i++)
 		to->workers[i] = (struct ccs_dev_worker){ .op = i, .of = 1, .shape = CCS_DEV_NONE };
 	for (uint32_t i = 0; i < k->ndrafts; i++) {
@@ -276,7 +261,6 @@ static ccs_status make_rows(struct maker *k)
 	}
 	while (phase <= to->nrounds)
 		to->phase[++phase] = nlaunches;
-	return CCS_OK;
 }
 
 /* ---- transfers ---------------------------------------------------------------------------- */
@@ -316,9 +300,10 @@ static int by_round(const void *x, const void *y)
 	return a->p < b->p ? -1 : a->p > b->p;
 }
 
-/* The ends of messages that go; `e` has room for two an operation. */
-static uint32_t find_ends(const struct maker *k, struct end *e)
+/* The ends of messages that go: at most two an operation. */
+static uint32_t find_ends(const struct maker *k)
 {
+	struct end *e = k->ends;
 	uint32_t n = 0;
 
 	for (const struct action *p = k->actions; p < k->actions + k->nactions; p++) {
@@ -331,27 +316,18 @@ static uint32_t find_ends(const struct maker *k, struct end *e)
 	return n;
 }
 
-static ccs_status make_transfers(struct maker *k)
+static void make_transfers(struct maker *k)
 {
 	struct rounds_rank *to = k->k;
-	struct end *ends = calloc(2 * (size_t)k->nactions + 1, sizeof(*ends));
-	uint32_t n = ends ? find_ends(k, ends) : 0, round = 0;
+	uint32_t n = find_ends(k), round = 0;
 
-	to->transfers = calloc((size_t)n + 1, sizeof(*to->transfers));
-	to->round = calloc((size_t)to->nrounds + 2, sizeof(*to->round));
-	if (!ends || !to->transfers || !to->round) {
-		free(ends);
-		return error_set(CCS_ENOMEM, "out of memory for a plan's rounds");
-	}
 	for (uint32_t i = 0; i < n; i++) {
-		while (round < ends[i].round)
+		while (round < k->ends[i].round)
 			to->round[++round] = i;
-		make_transfer(k, ends + i, to->transfers + i);
+		make_transfer(k, k->ends + i, to->transfers + i);
 	}
 	while (round <= to->nrounds)
 		to->round[++round] = n;
-	free(ends);
-	return CCS_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -362,6 +338,29 @@ static uint32_t first_row(const struct plan_view *v, uint32_t rank)
 	uint32_t w = v->ranks[rank].worker;
 
 	return w == v->plan->workers.n ? (uint32_t)v->plan->ops.n : v->workers[w].op;
+}
+
+/* What is made of the actions, once these are known. */
+static bool allocate(struct maker *k)
+{
+	struct rounds_rank *to = k->k;
+	size_t nrounds = (size_t)to->nrounds + 2, nends = 2 * (size_t)k->nactions + 1, n = 1;
+
+	for (uint32_t i = 0; i < k->nactions; i++)
+		if (k->actions[i].form)
+			n += (size_t)k->actions[i].o->n << k->actions[i].shifted;
+	if (n > CCS_NONE)
+		return false;
+	k->drafts = calloc(n, sizeof(*k->drafts));
+	k->ends = calloc(nends, sizeof(*k->ends));
+	to->ops = calloc(n, sizeof(*to->ops));
+	to->workers = calloc(n, sizeof(*to->workers));
+	to->launches = calloc(n, sizeof(*to->launches));
+	to->phase = calloc(nrounds, sizeof(*to->phase));
+	to->transfers = calloc(nends, sizeof(*to->transfers));
+	to->round = calloc(nrounds, sizeof(*to->round));
+	return k->drafts && k->ends && to->ops && to->workers && to->launches && to->phase &&
+	       to->transfers && to->round;
 }
 
 ccs_status rounds_rank_make(struct rounds_rank *to, const struct plan_view *v, uint32_t rank,
@@ -375,22 +374,22 @@ ccs_status rounds_rank_make(struct rounds_rank *to, const struct plan_view *v, u
 	k.actions = calloc((size_t)k.nactions + 1, sizeof(*k.actions));
 	k.by_time = calloc((size_t)k.nactions + 1, sizeof(*k.by_time));
 	k.rooms = calloc((size_t)k.nactions + 1, sizeof(*k.rooms));
-	if (!k.actions || !k.by_time || !k.rooms)
+	if (k.actions)
+		set_actions(&k);
+	if (!k.actions || !k.by_time || !k.rooms || !allocate(&k))
 		s = error_set(CCS_ENOMEM, "out of memory for a plan's rounds");
 	else
-		set_actions(&k);
-	if (!s)
 		s = make_stage(&k);
-	if (!s)
-		s = make_drafts(&k);
-	if (!s)
-		s = make_rows(&k);
-	if (!s)
-		s = make_transfers(&k);
+	if (!s) {
+		make_drafts(&k);
+		make_rows(&k);
+		make_transfers(&k);
+	}
 	free(k.actions);
 	free(k.by_time);
 	free(k.rooms);
 	free(k.drafts);
+	free(k.ends);
 	if (s)
 		rounds_rank_free(to);
 	return s;

@@ -18,9 +18,8 @@
 struct launcher {
 	const char *name;
 	const char *rank, *nranks, *local_rank, *local_nranks;
-	const char *only_with; /* the others mean nothing without it */
-	const char *jobs[5];   /* name the job, alike in all its processes; the first counts */
-	const char *step;      /* ... together with this */
+	const char *jobs[5]; /* name the job, alike in all its processes; the first counts, */
+	const char *step;    /* ... together with this, without which the others mean nothing */
 };
 
 static const struct launcher launchers[] = {
@@ -30,7 +29,6 @@ static const struct launcher launchers[] = {
 	  "WORLD_SIZE",
 	  "LOCAL_RANK",
 	  "LOCAL_WORLD_SIZE",
-	  NULL,
 	  { "TORCHELASTIC_RUN_ID" },
 	  NULL },
 	/* both by Open MPI 4; by 5 the first */
@@ -39,7 +37,6 @@ static const struct launcher launchers[] = {
 	  "OMPI_COMM_WORLD_SIZE",
 	  "OMPI_COMM_WORLD_LOCAL_RANK",
 	  "OMPI_COMM_WORLD_LOCAL_SIZE",
-	  NULL,
 	  { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid" },
 	  NULL },
 	/* Hydra: MPICH's tells nothing of its own, so the batch job's must do. Its proxies
@@ -49,7 +46,6 @@ static const struct launcher launchers[] = {
 	  "PMI_SIZE",
 	  "MPI_LOCALRANKID",
 	  "MPI_LOCALNRANKS",
-	  NULL,
 	  { "I_MPI_HYDRA_UUID", "PMI_JOBID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID" },
 	  NULL },
 	/* a batch script has the same without a step, and is one process */
@@ -58,7 +54,6 @@ static const struct launcher launchers[] = {
 	  "SLURM_NTASKS",
 	  "SLURM_LOCALID",
 	  NULL,
-	  "SLURM_STEP_ID",
 	  { "SLURM_JOB_ID" },
 	  "SLURM_STEP_ID" },
 };
@@ -286,7 +281,7 @@ static ccs_status find_seconds(struct group_env *env)
 static bool is_whole(const struct launcher *l)
 {
 	return text_of(l->rank) && text_of(l->nranks) && text_of(l->local_rank) &&
-	       (!l->only_with || text_of(l->only_with));
+	       (!l->step || text_of(l->step));
 }
 
 bool group_env_read(struct group_env *env, ccs_status *s)
@@ -298,8 +293,8 @@ bool group_env_read(struct group_env *env, ccs_status *s)
 	for (size_t i = 0; i < 2 * NLAUNCHERS && !found; i++) {
 		const struct launcher *l = launchers + i % NLAUNCHERS;
 
-		if (is_whole(l) || (i >= NLAUNCHERS && text_of(l->rank) &&
-				    (!l->only_with || text_of(l->only_with))))
+		if (is_whole(l) ||
+		    (i >= NLAUNCHERS && text_of(l->rank) && (!l->step || text_of(l->step))))
 			found = l;
 	}
 	if (!found)

@@ -24,7 +24,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CONNECT_SECONDS 5 /* for one address, as there may be others */
@@ -208,13 +207,6 @@ static enum outcome call(struct visitor *v, const struct wire_place *p, ccs_stat
 	return how;
 }
 
-static void nap(double seconds)
-{
-	struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-
-	nanosleep(&t, NULL);
-}
-
 static ccs_status visit(const struct group_env *env, const struct group_meeting *m, ccs_status here)
 {
 	struct visitor v = { .env = env, .meeting = m, .end = clock_seconds() + group_limit(env) };
@@ -233,7 +225,7 @@ static ccs_status visit(const struct group_env *env, const struct group_meeting 
 					 "rank %d did not reach rank 0 at %s in %g s: "
 					 "%s",
 					 env->rank, env->address, group_limit(env), v.why);
-		nap(pause < left ? pause : left);
+		usleep((useconds_t)((pause < left ? pause : left) * 1e6));
 		pause = pause * 2 < longest ? pause * 2 : longest;
 	}
 	return s;

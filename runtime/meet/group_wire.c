@@ -151,10 +151,8 @@ static const char *cure_of(int e)
 
 ccs_status wire_listen(const struct wire_place *p, double end, int *fd)
 {
-	struct timespec pause = { .tv_nsec = 50000000 };
-
 	while ((*fd = listen_once(p)) < 0 && errno == EADDRINUSE && clock_seconds() < end)
-		nanosleep(&pause, NULL);
+		usleep(50000);
 	if (*fd >= 0)
 		return CCS_OK;
 	if (wire_exhausted(errno))

@@ -18,4 +18,8 @@ for file in tests/check/limits/*.ccs; do
 	*) not_ok "$name is refused" "status $got, code ${code:-none}: $(head -3 "$tmp/err")" ;;
 	esac
 done
+
+# However small the stack is, and however deep a text's calls.
+status "a small stack" 1 sh -c "ulimit -s 300 && exec $build/bin/ccc check tests/check/good/calls_nested.ccs -n 2"
+says "... with what there was room for" "$tmp/err" 'the stack has no room for more.*\[E0204\]$'
 exit $failed

@@ -198,6 +198,10 @@ static ccs_status start(struct place *p, const struct trial *t, int rank, int nr
 		.count = t->count,
 		.type = t->type,
 		.root = t->root,
+		.rank = rank,
+		.nranks = nranks,
+		.comm = p->comm,
+		.stream = p->cuda->setup,
 	};
 	unsigned char two[8];
 	ccs_status s;
@@ -217,7 +221,7 @@ static ccs_status start(struct place *p, const struct trial *t, int rank, int nr
 		s = baseline_premul(baseline(), &p->op, two, t->type, p->comm);
 	job.op = t->op == PREMUL ? p->op : op_fact(t->op)->nccl;
 	if (!s)
-		s = baseline_run(baseline(), &job, rank, nranks, p->comm, p->cuda->setup);
+		s = baseline_run(baseline(), &job);
 	cuda_leave(p->cuda, mode);
 	return s;
 }
