@@ -238,7 +238,7 @@ static inline uint32_t wave_length(const struct task *t, uint32_t i)
 	return j - i;
 }
 
-/* A range of cells (n == 0: none). */
+/* A range of cells, each a chunk of its rank (n == 0: none). */
 struct cells {
 	uint32_t lo, n;
 };
