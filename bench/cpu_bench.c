@@ -45,8 +45,8 @@ struct bench {
 	float *in[MOST_RANKS], *out[MOST_RANKS];
 	reduce_combine *add;
 	struct line line[MOST_THREADS];
-	size_t count;		   /* of elements */
-	double *took;		   /* [contenders][calls][threads] */
+	size_t count; /* of elements */
+	double *took; /* [contenders][calls][threads] */
 	atomic_bool wrong;
 };
 
@@ -78,7 +78,8 @@ static void meet(struct thread *t)
 
 	atomic_store_explicit(&b->line[t->id].met, ++t->met, memory_order_release);
 	for (int i = 0; i < b->nthreads; i++)
-		while (atomic_load_explicit(&b->line[i].met, memory_order_acquire) - t->met > 1u << 31)
+		while (atomic_load_explicit(&b->line[i].met, memory_order_acquire) - t->met >
+		       1u << 31)
 			pause_core();
 }
 
@@ -198,7 +199,8 @@ static void *run(void *arg)
 				by_lines(t);
 			else
 				by_module(t, b->module[c - 2]);
-			b->took[((size_t)c * (size_t)b->calls + (size_t)call) * (size_t)b->nthreads +
+			b->took[((size_t)c * (size_t)b->calls + (size_t)call) *
+					(size_t)b->nthreads +
 				(size_t)t->id] = now() - begun;
 			meet(t);
 			if (call % 16 == 0)

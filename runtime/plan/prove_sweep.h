@@ -18,6 +18,9 @@ struct prove_cell {
 };
 
 #define PROVE_LIST 0x80000000u
+#define PROVE_INITIAL \
+	0x40000000u /* a reader of another rank, of a message that is the cell's
+				     initial value */
 #define PROVE_MANY UINT32_MAX
 
 /* Cells of one class are equally long for every count. */

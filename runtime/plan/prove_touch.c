@@ -187,21 +187,24 @@ void prove_leaves(struct prove_sweep *s, const struct prove_step *t, struct prov
 
 /* ---- cells ----------------------------------------------------------------------- */
 
-/* Adds a reader, a row of that worker; it stands for earlier ones of the worker. */
-static bool add_reader(struct prove_sweep *s, uint32_t worker, uint32_t row, struct prove_cell *c)
+/* Adds a reader, a row of that worker; it stands for earlier ones of the worker, if these are
+ * of its kind: `initial`, PROVE_INITIAL or 0. */
+static bool add_reader(struct prove_sweep *s, uint32_t worker, uint32_t row, uint32_t initial,
+		       struct prove_cell *c)
 {
-	uint32_t *head = &c->readers, unit;
+	uint32_t *head = &c->readers, unit, reader = (row + 1) | initial;
 
 	if (*head & PROVE_LIST)
 		head = s->values.units[*head & ~PROVE_LIST].word;
-	if (!*head || is_worker(s->v->workers + worker, *head - 1)) {
-		*head = *head > row ? *head : row + 1;
+	if (!*head || ((*head & PROVE_INITIAL) == initial &&
+		       is_worker(s->v->workers + worker, (*head & ~PROVE_INITIAL) - 1))) {
+		*head = *head > reader ? *head : reader;
 		return true;
 	}
 	unit = prove_values_take(&s->values, 1);
 	if (!unit)
 		return false;
-	s->values.units[unit].word[0] = row + 1;
+	s->values.units[unit].word[0] = reader;
 	s->values.units[unit].word[1] = c->readers;
 	c->readers = PROVE_LIST | unit;
 	return true;
@@ -212,22 +215,23 @@ bool prove_reads(struct prove_sweep *s, const struct prove_step *t, uint32_t cel
 	struct prove_cell *c = prove_cell(s, t->rank, cell);
 
 	return (!c->write || is_before(s, t, c->write - 1, cell)) &&
-	       add_reader(s, t->worker, t->row, c);
+	       add_reader(s, t->worker, t->row, 0, c);
 }
 
 bool prove_holds(struct prove_sweep *s, const struct prove_step *t)
 {
-	uint32_t source = ccs_plan_source(t->o);
+	uint32_t source = ccs_plan_source(t->o), worker = s->v->fifos[t->o->out].dst_worker;
+	bool initial = t->o->dst == CCS_NONE && t->o->flags & CCS_OP_A_INITIAL;
 
 	for (uint32_t j = 0; j < t->o->n; j++)
-		if (!s->input[source + j] &&
-		    !add_reader(s, s->v->fifos[t->o->out].dst_worker, t->o->to,
+		if (!(initial && s->input[source + j]) &&
+		    !add_reader(s, worker, t->o->to, initial ? PROVE_INITIAL : 0,
 				prove_cell(s, t->rank, source + j)))
 			return false;
 	return true;
 }
 
-/* Takes a reader out of the list. */
+/* Takes a reader out of the list: its row + 1, and its kind. */
 static uint32_t take_reader(struct prove_sweep *s, struct prove_cell *c)
 {
 	uint32_t unit = c->readers & ~PROVE_LIST, reader = c->readers;
@@ -238,7 +242,7 @@ static uint32_t take_reader(struct prove_sweep *s, struct prove_cell *c)
 		c->readers = s->values.units[unit].word[1];
 		prove_values_give(&s->values, unit, 1);
 	}
-	return reader - 1;
+	return reader;
 }
 
 static bool is_rank(const struct prove_sweep *s, uint32_t rank, uint32_t row)
@@ -267,16 +271,17 @@ bool prove_writes(struct prove_sweep *s, const struct prove_step *t, uint32_t ce
 		  struct prove_value value)
 {
 	struct prove_cell *c = prove_cell(s, t->rank, cell), held = { .readers = 0 };
-	bool right = true, kept = is_kept(t->o) && !c->write, read = false;
+	bool right = true, kept = is_kept(t->o), read = false;
 
 	while (c->readers && right) {
-		uint32_t x = take_reader(s, c);
+		uint32_t reader = take_reader(s, c), initial = reader & PROVE_INITIAL;
+		uint32_t x = (reader & ~PROVE_INITIAL) - 1;
 
 		if (is_rank(s, t->rank, x)) {
 			right = follows(s, t, x, cell, value);
 			read = true;
-		} else if (kept) {
-			right = add_reader(s, prove_worker(s->p, x), x, &held);
+		} else if (kept && initial) {
+			right = add_reader(s, prove_worker(s->p, x), x, initial, &held);
 		} else {
 			right = is_read(s, t, x, cell, value);
 		}
