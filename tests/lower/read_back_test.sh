@@ -155,9 +155,12 @@ bug() {
 	fi
 }
 
-bug "all that is stored unchanged is direct" direct \
-	's/mark\[m\] = f.state\[m\] == FREE;/mark[m] = f.state[m] != NO_COPY;/'
-bug "operations that read a cell do not count" direct 's/^(\t\task\(f, t->message, e\);)$/\t\t;/'
+bug "all that is stored unchanged is direct, and all that lies in cells held" direct \
+	's/mark\[m\] = state == FREE;/mark[m] = state != NEVER;/'
+bug "operations that read a cell do not count" direct 's/^(\t\task_direct\(f, t->message, e\);)$/\t\t;/'
+bug "all that lies in cells is held" direct 's/^(\t\t\task_held\(f, message, write\);)$/\t\t\t;/'
+bug "initial values are held whatever is stored" direct 's/\? x->change : x->write/? NONE : x->write/'
+bug "a held mark at the next operation" module 's/o->flags \|= CCS_OP_HELD;/o[1].flags |= CCS_OP_HELD;/'
 bug "a direct mark at the next operation" module 's/o->flags \|= CCS_OP_DIRECT;/o[1].flags |= CCS_OP_DIRECT;/'
 bug "a message goes to the next operation" module 's/(o->to = .*m->recv\]);/\1 + 1;/'
 bug "the receives of a FIFO change places" module \
