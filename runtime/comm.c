@@ -25,9 +25,26 @@ bool world_cond_init(pthread_cond_t *c)
 	return ok;
 }
 
+/* Held for a fraction of a microsecond: where the C library can, who finds it taken tries again
+ * before it sleeps. */
+static bool lock_init(pthread_mutex_t *m)
+{
+	pthread_mutexattr_t attr;
+	bool ok;
+
+	if (pthread_mutexattr_init(&attr))
+		return false;
+#if defined(__GLIBC__)
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+	ok = !pthread_mutex_init(m, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return ok;
+}
+
 static bool sync_init(struct world *w)
 {
-	if (pthread_mutex_init(&w->lock, NULL))
+	if (!lock_init(&w->lock))
 		return false;
 	if (world_cond_init(&w->calls))
 		return true;

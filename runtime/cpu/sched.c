@@ -46,12 +46,13 @@ unsigned sched_threads(const struct world *w)
 	return n < MOST_THREADS ? n : MOST_THREADS;
 }
 
+/* Callers first: they have nothing else to do. */
 static void wake_one(struct cpu *e)
 {
-	if (e->idle_helpers)
-		pthread_cond_signal(&e->work);
-	else if (e->world->idle_calls)
+	if (e->world->idle_calls)
 		pthread_cond_signal(&e->world->calls);
+	else if (e->idle_helpers)
+		pthread_cond_signal(&e->work);
 }
 
 void sched_push(struct cpu *e, struct fiber *t)
