@@ -3,12 +3,20 @@
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)/libccc.a $(LIB)/libccs.a
 	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
-.SECONDARY: $(BUILD)/bench/check_bench.o
+.SECONDARY: $(BUILD)/bench/check_bench.o $(BUILD)/bench/cpu_bench.o
+
+CPU_MODULES := $(patsubst %,$(BUILD)/bench/cpu/%.so,recursive_doubling_allreduce \
+	direct_allreduce ring_allreduce halving_doubling_allreduce)
+$(CPU_MODULES): $(BUILD)/bench/cpu/%.so: schedules/%.ccs $(BIN)/ccc
+	@mkdir -p $(@D)
+	$(BIN)/ccc $< -n 2,8 --target=cpu -o $@
 
 .PHONY: bench
-bench: all $(BUILD)/bench/check_bench
+bench: all $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU_MODULES)
 	$(BUILD)/bench/check_bench
 	bench/commands.sh $(BUILD)
+	$(BUILD)/bench/cpu_bench -n 2 $(CPU_MODULES)
+	$(BUILD)/bench/cpu_bench -n 8 $(CPU_MODULES)
 
 # What gpu.sh runs: may be made on another machine than the GPU's. GPU_ARCH: whose
 # kernels are made ahead, where there is NVRTC; for another GPU they are made there.
