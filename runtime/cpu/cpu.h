@@ -14,6 +14,9 @@
  * it ready again (exec.c). Threads take fibers from one queue: those of the communicator, and
  * all that are inside a call (sched.c).
  *
+ * A message goes by way of a slot of its FIFO; or, if it is held (plan.h) and long enough, its
+ * receiver reads it in its sender's cells, and the slot's turn only says that it is there.
+ *
  * Everything that is not said to be atomic is under world.lock, or belongs to the thread
  * that runs the fiber.
  */
