@@ -20,6 +20,15 @@ for file in tests/check/limits/*.ccs; do
 done
 
 # However small the stack is, and however deep a text's calls.
-status "a small stack" 1 sh -c "ulimit -s 300 && exec $build/bin/ccc check tests/check/good/calls_nested.ccs -n 2"
+cat >"$tmp/deep.ccs" <<'END'
+contract n(inout d[C])
+fn down(n) = n == 1 ? 0 : down(n - 1)
+schedule s
+  implements n(inout d[4])
+{
+  assert down(9999) == 0, "deep"
+}
+END
+status "a small stack" 1 sh -c "ulimit -s 300 && exec $build/bin/ccc check $tmp/deep.ccs -n 2"
 says "... with what there was room for" "$tmp/err" 'the stack has no room for more.*\[E0204\]$'
 exit $failed
