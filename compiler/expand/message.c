@@ -162,9 +162,7 @@ static RARE bool any_cells(struct cursor *v, const struct ref *ref, struct opsit
 	return true;
 }
 
-/* Here, where each operation asks, it is inlined. */
-inline bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s,
-			 struct cells *cells)
+bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s, struct cells *cells)
 {
 	const struct view *w = &v->binds[ref->sym->id].view;
 	if (ref->kind != REF_ONE || w->inner)
