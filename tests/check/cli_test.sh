@@ -148,13 +148,14 @@ done
 # ---- messages on GPUs ---------------------------------------------------------------
 status "--protocols" 0 "$ccc" $ring -n 3 --protocols=1K:ll/2,3M:simple,ll/4 --emit=plan
 says "... is what the plan has" "$tmp/out" 'protocols 1K:ll/2,3M:simple,ll/4$'
-says "a plan names its direct messages" "$tmp/out" "^  12 messages, 6 direct; "
+says "a plan counts its direct and held messages" "$tmp/out" "^  12 messages, 6 direct, 9 held; "
 says "... and where they go" "$tmp/out" " to rank 1's data\\[0\\] \\(fifo 0\\)"
 status "--protocols, for programs" 0 "$ccc" $ring -n 3 --protocols 1K:ll/2,simple --emit=json
 says "... is there, too" "$tmp/out" '"choices":\[\{"bytes":1024,"protocol":"ll","channels":2\},\{"bytes":null,"protocol":"simple","channels":0\}\]'
 status "a plan without --protocols" 0 "$ccc" $ring -n 8 -v --emit=plan
 says "... has a table that ends with simple" "$tmp/out" 'protocols [0-9]+K:ll/1,.*,[0-9]+M:ll,simple$'
-says "-v counts direct messages" "$tmp/err" '56 of 112 messages are stored unchanged, 56 direct; 0 not'
+says "-v counts direct messages" "$tmp/err" '56 of 56 messages that are stored unchanged are direct; 0 not'
+says "... and held ones" "$tmp/err" 'messages that their sender has in cells are held there; 0 not'
 status "a wrong table" 2 "$ccc" $ring --protocols=64K:ll,32K:fast,simple --emit=plan
 says "... its row is named" "$tmp/err" "row 2, '32K:fast': sizes must ascend"
 status "an unknown protocol" 2 "$ccc" $ring --protocols=64K:ll,fast --emit=plan
