@@ -109,8 +109,8 @@ static void says(bool holds, const char *what, const char *why)
 	if (!strcmp(ours, real))
 		return true;
 #if defined(ABI_CCRUN_DRIVER) /* looked up with _v2, too */
-	for (size_t i = 0; i < NNEWER; i++)
-		if (ours == newer[i])
+	for (size_t i = NEWER; i < NSYMBOLS; i++)
+		if (ours == symbols[i])
 			return !strncmp(ours, real, n) && !strcmp(real + n, "_v2");
 #endif
 	return false;
@@ -312,13 +312,6 @@ static void check()
 }
 #elif defined(ABI_CCRUN_DRIVER)
 #define C(member, real) CALL(driver, member, symbols, real)
-#define O(member, real) CALL(driver, member, behind, real)
-
-/* Names of the functions behind the first NSYMBOLS. */
-static const struct {
-	const char *operator[](size_t at) const { return newer[at - NSYMBOLS]; }
-} behind;
-
 static void check()
 {
 	size_t seen = 0;
@@ -349,16 +342,16 @@ static void check()
 	C(event_record, cuEventRecord);
 	C(event_query, cuEventQuery);
 	C(event_sync, cuEventSynchronize);
-	SAME(seen, NSYMBOLS); /* none is left out */
-	O(uuid, cuDeviceGetUuid);
-	O(elapsed, cuEventElapsedTime);
-	O(capture_begin, cuStreamBeginCapture);
-	O(capture_end, cuStreamEndCapture);
-	O(instantiate, cuGraphInstantiateWithFlags);
-	O(template_free, cuGraphDestroy);
-	O(graph_launch, cuGraphLaunch);
-	O(graph_free, cuGraphExecDestroy);
-	SAME(seen, NSYMBOLS + NNEWER);
+	SAME(seen, NEWER); /* none is left out */
+	C(uuid, cuDeviceGetUuid);
+	C(elapsed, cuEventElapsedTime);
+	C(capture_begin, cuStreamBeginCapture);
+	C(capture_end, cuStreamEndCapture);
+	C(instantiate, cuGraphInstantiateWithFlags);
+	C(template_free, cuGraphDestroy);
+	C(graph_launch, cuGraphLaunch);
+	C(graph_free, cuGraphExecDestroy);
+	SAME(seen, NSYMBOLS);
 }
 #else
 #define C(member, real) CALL(nvrtc_api, member, symbols, real)
@@ -393,8 +386,8 @@ static void look_into(const char *path)
 	for (size_t i = 0; library && i < NSYMBOLS; i++)
 		says(dlsym(library, symbols[i]) != nullptr, symbols[i], "the library lacks it");
 #if defined(ABI_CCRUN_DRIVER)
-	for (size_t i = 0; library && i < NNEWER; i++)
-		says(dlsym(library, newer[i]) != nullptr, newer[i], "the library lacks it");
+	for (size_t i = NEWER; library && i < NSYMBOLS; i++)
+		says(dlsym(library, symbols[i]) != nullptr, symbols[i], "the library lacks it");
 #endif
 }
 
