@@ -9,8 +9,7 @@
 # longest begin first.
 #
 # usage: run.sh [-v] [-j N] SUITE...   -v: also print the ok lines
-#                                      -j: so many at a time (one more than there are cores:
-#                                          some suites wait for time-outs)
+#                                      -j: so many at a time (one a core)
 set -u
 
 # Kernels for GPUs take NVRTC a second each: only the suites that are about them
@@ -47,7 +46,7 @@ one() {
 [ "${1:-}" = --one ] && { one "$2"; exit 0; }
 
 export CCS_RUN_VERBOSE=0
-jobs=$(($(nproc) + 1))
+jobs=$(nproc)
 while :; do
 	case ${1:-} in
 	-v) CCS_RUN_VERBOSE=1; shift ;;
