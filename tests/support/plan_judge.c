@@ -123,7 +123,7 @@ bool judge_counts(const struct ccs_module *m)
 
 /* ---- by real runs ---------------------------------------------------------------- */
 
-enum { MAX_N = 16, SCALAR = 3, POISON = 0xa5 };
+enum { MAX_N = 16, SCALAR = 3, POISON = 0xa5, LONG_CHUNK = 600 };
 
 struct real {
 	const struct ccs_module *m;
@@ -240,7 +240,8 @@ static bool all_inout(const struct ccs_module *m)
 	return true;
 }
 
-/* The counts: about as many elements as there are chunks, and thrice as many; whole
+/* The counts: about as many elements as there are chunks, and thrice as many; so many that
+ * chunks are long enough for held messages to stay where they are (runtime/cpu/layout.c); whole
  * multiples, where only these can be run. */
 static size_t nth_count(const struct real *r, int k)
 {
@@ -253,8 +254,13 @@ static size_t nth_count(const struct real *r, int k)
 		most = n > most ? n : most;
 	}
 	if (r->m->head->flags & CCS_MODULE_EVEN_COUNTS)
-		return chunks * (size_t)k;
-	return k == 0 ? 1 : k == 1 ? most + 1 : 3 * most - 1;
+		return chunks * (k == 3 ? LONG_CHUNK : (size_t)k);
+	switch (k) {
+	case 0: return 1;
+	case 1: return most + 1;
+	case 2: return 3 * most - 1;
+	}
+	return LONG_CHUNK * most - 1;
 }
 
 bool judge_runs(struct ccs_module *m, size_t i, struct sim_failure *why)
@@ -270,7 +276,7 @@ bool judge_runs(struct ccs_module *m, size_t i, struct sim_failure *why)
 	if (ccs_comm_init_all(comm, r.n))
 		abort();
 	ccs_comm_set_timeout(comm[0], 5000);
-	for (int k = 0; k < 12 && right; k++) {
+	for (int k = 0; k < 16 && right; k++) {
 		bool in_place = k & 1;
 
 		r.premul = k & 2;
