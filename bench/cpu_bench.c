@@ -12,7 +12,7 @@
  * reach); or, where vectors are short, each sums its own ranks' and leaves the sum in lines of
  * its own with the call's number in front, for the others to read: one way of a message.
  *
- * usage: cpu_bench [-n RANKS] [-c CALLS] MODULE.so...
+ * usage: cpu_bench [-n RANKS] [-c CALLS] MODULE.so...   at most 64 ranks, 16 modules
  */
 #include "runtime/ccs.h"
 #include "runtime/cpu/reduce.h"
@@ -278,11 +278,9 @@ static bool begin(struct bench *b, char **files, int n)
 
 	if (ccs_comm_init_all(b->comm, b->nranks))
 		return false;
-	for (int i = 0; i < n && i < MOST_MODULES; i++) {
-		if (ccs_module_load(&b->module[b->nmodules], files[i]))
+	for (; b->nmodules < n; b->nmodules++)
+		if (ccs_module_load(&b->module[b->nmodules], files[b->nmodules]))
 			return false;
-		b->nmodules++;
-	}
 	for (int r = 0; r < b->nranks; r++) {
 		b->in[r] = aligned_alloc(4096, most);
 		b->out[r] = aligned_alloc(4096, most);
@@ -314,9 +312,10 @@ int main(int argc, char **argv)
 	while ((c = getopt(argc, argv, "n:c:")) != -1) {
 		if (c == '?')
 			return 2;
+		/* What is no number is 0, and refused below. */
 		*(c == 'n' ? &b.nranks : &calls) = atoi(optarg);
 	}
-	if (b.nranks < 2 || b.nranks > MOST_RANKS || calls < 1) {
+	if (b.nranks < 2 || b.nranks > MOST_RANKS || calls < 1 || argc - optind > MOST_MODULES) {
 		fputs("usage: cpu_bench [-n RANKS] [-c CALLS] MODULE.so...\n", stderr);
 		return 2;
 	}

@@ -6,8 +6,9 @@
  * enough to need them), and every thread inside a call. At most `limit` fibers
  * run at a time. A thread that finds nothing spins for some 50 microseconds, if that
  * leaves the running ones their cores, and then sleeps. Whoever adds a fiber that no spinning
- * thread will take wakes a sleeper, but only in runs that are worth it: a small one is done by its callers alone, as waking costs more; there one thread at a
- * time runs fibers, and those that it makes ready need no lock.
+ * thread will take wakes a sleeper, but only in runs that are worth it: a small one is done by
+ * its callers alone, as waking costs more; there one thread at a time runs fibers, and those
+ * that it makes ready need no lock.
  *
  * No wake-up is lost: a thread looks at the queue under the lock before it
  * sleeps, and one that leaves wakes another if fibers remain.
