@@ -317,6 +317,30 @@ CCS_API ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const 
  *  CCS_EINVAL: they did not start this process. */
 CCS_API ccs_status ccs_comm_init_env(struct ccs_comm **comm);
 
+/* How processes on one host find one another. */
+struct ccs_procs {
+	int rank, nranks;
+	const char *job;     /* a name that no other job on this host has; or NULL */
+	const char *address; /* HOST:PORT, where rank 0 listens; NULL: made of the job's name */
+	unsigned seconds;    /* that they may take to come, all of them; 0: 300 */
+};
+
+/**
+ * A communicator of `procs->nranks` processes on this host's CPU, of which this is one, over
+ * shared memory. NULL: as ccs_comm_init_env finds them. Returns when all have called it; what
+ * fails in one before that fails in all that come. All ranks make the same calls in the same order.
+ *
+ * A message that is long enough is read where it lies, in its sender's memory, if the system
+ * lets processes read one another's ($CCS_CROSS_MEMORY_DISABLE=1: never); else it is copied.
+ *
+ * What fails in one process fails in all, with the same text, and the communicator has
+ * failed: calls that differ, memory that cannot be had, a timeout, a process that
+ * ends or frees its communicator while others wait for it. The memory has no name, and is gone with the
+ * processes, however they end.
+ * CCS_EUNSUPPORTED: they are on several hosts.
+ */
+CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs);
+
 /* What a launcher has put into the environment of this process. */
 struct ccs_env {
 	const char *launcher; /* "torchrun" (or any that sets RANK), "mpirun", "srun"; NULL: none

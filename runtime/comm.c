@@ -160,7 +160,7 @@ void comm_drop(struct ccs_comm **comm, int nranks)
 
 /* ---- making --------------------------------------------------------------------------- */
 
-static struct world *world_new(int nranks, int nlocal)
+static struct world *world_new(int nranks, int first, int nlocal)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
@@ -172,6 +172,7 @@ static struct world *world_new(int nranks, int nlocal)
 	}
 	origin_set(&w->origin);
 	w->nranks = nranks;
+	w->first = first;
 	w->nlocal = w->handles = nlocal;
 	w->timeout = 30000;
 	return w;
@@ -180,7 +181,7 @@ static struct world *world_new(int nranks, int nlocal)
 /* Handles of ranks first .. first + n - 1; all or none. */
 static bool make(struct ccs_comm **comm, int nranks, int first, int n)
 {
-	struct world *w = world_new(nranks, n);
+	struct world *w = world_new(nranks, first, n);
 	bool ok = w != NULL;
 
 	for (int i = 0; i < n; i++) {
