@@ -117,7 +117,9 @@ struct layout {
 	size_t esize;
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
-	size_t longest; /* elements of the longest cell */
+	size_t longest;		/* elements of the longest cell */
+	unsigned char *scratch; /* of all ranks, */
+	size_t scratch_bytes;	/* each */
 	reduce_combine *combine;
 	reduce_scale *scale;
 	reduce_divide *divide; /* NULL unless averaging */
@@ -226,7 +228,7 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 void piece_before(struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank);
 
-/* ---- procs.c, for ranks of other processes: see procs.h ---------------------------------- */
+/* ---- procs*.c, for ranks of other processes: see procs.h ---------------------------------- */
 
 /** A fiber of theirs is to be run. */
 void procs_wake(struct cpu *e, struct fiber *t);
