@@ -83,6 +83,7 @@ ccs_status cpu_open(struct world *w)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	e->world = w;
+	e->fifos.fd = e->lines.fd = e->fibers.fd = e->slots.fd = e->cells.fd = e->data.fd = -1;
 	w->state = e;
 	return CCS_OK;
 }

@@ -142,7 +142,7 @@ struct layout {
 struct arena_block {
 	unsigned char *data;
 	size_t cap;
-	int fd; /* 0: of this process alone; else of a file that processes share */
+	int fd; /* -1: of this process alone; else of a file that processes share */
 };
 
 struct cpu {
@@ -254,6 +254,9 @@ void procs_find(struct cpu *e, uint32_t rank);
 /** Copies a message that a foreign rank holds into a slot. */
 void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		unsigned char *slot);
+
+/** Whether another process has failed: then what its memory held may be no more. */
+bool procs_failed(struct cpu *e);
 
 /** A rank in the current run, once a message of it has come. */
 static inline const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)

@@ -212,6 +212,8 @@ static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct 
 		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
 	if (o->n)
 		piece_op(l, t, o, lo, ends);
+	if (held && e->procs && procs_failed(e))
+		return;
 	if (o->out != CCS_NONE)
 		sent(e, l, o->out);
 	if (o->in != CCS_NONE)

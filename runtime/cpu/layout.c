@@ -11,9 +11,9 @@
  * run to run and only grows. O(fibers + FIFOs + cells).
  */
 #include "runtime/base/divide.h"
+#include "runtime/base/file.h"
 #include "runtime/cpu/cpu.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -51,7 +51,7 @@ static void *shared_memory(const struct arena_block *b, size_t bytes)
 {
 	void *p;
 
-	if (posix_fallocate(b->fd, 0, (off_t)bytes))
+	if (file_reserve(b->fd, bytes))
 		return NULL;
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
 	return p == MAP_FAILED ? NULL : p;
@@ -59,7 +59,7 @@ static void *shared_memory(const struct arena_block *b, size_t bytes)
 
 void cpu_arena_free(struct arena_block *b)
 {
-	if (b->data && b->fd)
+	if (b->data && b->fd >= 0)
 		munmap(b->data, b->cap);
 	else
 		free(b->data);
@@ -76,7 +76,7 @@ static bool grow(struct arena_block *b, size_t bytes)
 	bytes = bytes < CACHE_LINE ? CACHE_LINE : bytes;
 	if (bytes > PTRDIFF_MAX)
 		return false;
-	p = b->fd ? shared_memory(b, bytes) : own_memory(bytes);
+	p = b->fd >= 0 ? shared_memory(b, bytes) : own_memory(bytes);
 	if (!p)
 		return false;
 	cpu_arena_free(b);
@@ -92,7 +92,7 @@ static bool grow_zero(struct arena_block *b, size_t bytes)
 
 	if (!grow(b, bytes))
 		return false;
-	if (b->cap != before && !b->fd)
+	if (b->cap != before && b->fd < 0)
 		memset(b->data, 0, b->cap);
 	return true;
 }
