@@ -26,7 +26,8 @@ LDFLAGS += $(SAN)
 # The compiler of an MPI, for the plug-in; first that of MPI 5's ABI, which other libraries have,
 # too. MPICC= (empty): no plug-in.
 ifeq ($(origin MPICC),undefined)
-MPICC := $(shell command -v mpicc_abi || command -v mpicc)
+MPICC := $(firstword $(foreach c,mpicc_abi mpicc,\
+	$(shell $(c) -include mpi.h -x c -E /dev/null >/dev/null 2>&1 && echo $(c))))
 endif
 # Generated scanners and parsers keep to fewer warnings: the code is not ours.
 GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
@@ -120,17 +121,21 @@ $(LIB)/libccs.so: $(LIB)/libccs.so.0
 	ln -sf libccs.so.0 $@
 
 # The one file that knows an MPI's headers. MPI's compilers are wrappers: they get ours.
-$(MPI_PLUGIN): runtime/mpi/plugin.c $(BUILD)/mpicc | $(BUILD)/system.ok
-	@mkdir -p $(@D) $(BUILD)/runtime/mpi
-	OMPI_CC="$(CC)" MPICH_CC="$(CC)" $(MPICC) $(CPPFLAGS) $(CFLAGS) $(WARN) $(LDFLAGS) -shared \
-		-MMD -MP -MF $(BUILD)/runtime/mpi/plugin.d -MT $@ -o $@ $<
+$(MPI_PLUGIN) $(BUILD)/runtime/mpi/plugin.o: export OMPI_CC = $(CC)
+$(MPI_PLUGIN) $(BUILD)/runtime/mpi/plugin.o: export MPICH_CC = $(CC)
+$(BUILD)/runtime/mpi/plugin.o: runtime/mpi/plugin.c $(BUILD)/mpicc | $(BUILD)/system.ok
+	@mkdir -p $(@D)
+	$(MPICC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
+$(MPI_PLUGIN): $(BUILD)/runtime/mpi/plugin.o
+	@mkdir -p $(@D)
+	$(MPICC) $(LDFLAGS) -shared -o $@ $<
 .PHONY: mpicc-always no-mpi
 mpicc-always:
 $(BUILD)/mpicc: mpicc-always
 	@mkdir -p $(@D)
 	@echo '$(MPICC)' | cmp -s - $@ || echo '$(MPICC)' > $@
 no-mpi:
-	@echo 'without MPI (there is no mpicc): ccrun --against mpi will say so'
+	@echo 'without the plug-in for MPI: there is no mpicc'
 
 $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
@@ -178,6 +183,7 @@ help:
 	@echo 'make mutants    changes the compiler in 200 places; the tests must see 95 in 100'
 	@echo 'make bless      renews the golden messages; read their diff'
 	@echo 'make examples   builds examples/'
+	@echo '                MPICC=...: with which MPI the plug-in for --against mpi is built'
 	@echo 'make install    to PREFIX=/usr/local (or BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR),'
 	@echo '                below DESTDIR; make uninstall takes it back'
 	@echo 'make format, lint, clean'
