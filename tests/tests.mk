@@ -167,7 +167,7 @@ SUITES_docs := \
 	"tests/docs/form_test.sh $(BUILD)" \
 	"tests/docs/install_test.sh $(BUILD)" \
 	"tests/docs/musl_test.sh $(BUILD)"
-NEEDS_docs := all $(TEST_MODULES) $(T)/ccrun/report_test
+NEEDS_docs := all $(TEST_MODULES) $(FAKE_MPI) $(T)/ccrun/report_test
 
 .PHONY: deps check check-built check-short sanitize asan tsan ubsan bless demo test-programs
 deps:

@@ -128,3 +128,41 @@ for n in 1 3; do
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/mpi_calls_test" ||
 		not_ok "the plug-in, by $n processes" "it ended with another status than 0"
 done
+mpi() { # mpi N ARGUMENTS-OF-CCRUN...: beside MPI
+	n=$1
+	shift
+	ranks "$n" "$ccrun" "$@" --against mpi
+}
+
+types=int8,uint8,int32,uint32,int64,uint64,float32,float64,float16
+for s in allreduce:ring_allreduce allgather:ring_allgather reduce_scatter:ring_reduce_scatter \
+	 broadcast:binomial_broadcast reduce:binomial_reduce gather:binomial_gather \
+	 scatter:binomial_scatter all_to_all:direct_all_to_all; do
+	for n in 2 3; do
+		status "${s%%:*} of $n processes" 0 mpi $n "$modules/${s#*:}.so" -b 100 -e 40K -f 20 \
+			--iters 2 -w 1 -r all -d $types -o all
+		says "... MPI's is right" "$tmp/out" "^# \.\.\. of MPI's *: 0 OK$"
+		says "... and ours" "$tmp/out" '^# wrong elements *: 0 OK$'
+		holds "... in every row that it has" test "$(awk '$1 ~ /^[0-9]+$/ && \
+			$3 != "float16" && $4 != "avg" && $4 != "premul" && / n\/a /' "$tmp/out" |
+			grep -c .)" = 0
+	done
+done
+status "barrier" 0 mpi 3 "$modules/dissemination_barrier.so" --iters 2 -w 1
+says "... nobody leaves too early" "$tmp/out" '^# wrong order *: 0 OK$'
+says "... MPI's neither" "$tmp/out" "^# \.\.\. of MPI's *: 0 OK$"
+
+status "--json" 0 mpi 2 "$ring" $quick --repeats 3 --json
+json "... of rank 0 alone" ranks=2 'baseline.name="mpi"' 'baseline.label=~in the same processes' \
+	'rows.0.out_of_place.baseline.time_us=*' rows.0.out_of_place.baseline.wrong=0 \
+	'rows.0.in_place.ratio=*' settings.repeats=3 errors.#=0 status=0
+status "--csv" 0 mpi 2 "$ring" $quick --csv
+csv "... with its columns" 1 'baseline_time_us=*' baseline_wrong=0 'ratio=*'
+status "a contract that MPI has not" 4 mpi 2 "$tmp/own.so" $quick
+says "... is told" "$tmp/err" 'MPI has no keep; it has allreduce, '
+status "types that MPI has not" 4 mpi 2 "$ring" $quick -d float16,bfloat16
+says "... are told" "$tmp/err" 'MPI has no such operator for such elements'
+status "an option that is none" 2 mpi 2 "$ring" --no-such-option
+refused "another launcher than MPI's" 'has this process as rank 0 of 1, and torchrun as rank 0 of 2' \
+	env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 "$ccrun" "$ring" --against mpi
+exit $failed
