@@ -317,6 +317,41 @@ CCS_API ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const 
  *  CCS_EINVAL: they did not start this process. */
 CCS_API ccs_status ccs_comm_init_env(struct ccs_comm **comm);
 
+/* How processes on one host find one another. */
+struct ccs_procs {
+	int rank, nranks;
+	const char *job;     /* a name that no other job on this host has; or NULL */
+	const char *address; /* HOST:PORT, where rank 0 listens; NULL: made of the job's name */
+	unsigned seconds;    /* that they may take to come, all of them; 0: 300 */
+};
+
+/**
+ * A communicator of `procs->nranks` processes on this host's CPU, of which this is one, over
+ * shared memory. NULL: as ccs_comm_init_env finds them. Returns when all have called it; what
+ * fails in one before that fails in all that come. All ranks make the same calls in the same order.
+ *
+ * A message that is long enough is read where it lies: in place, if ccs_mem_alloc made the
+ * buffer; else by the system, if it lets processes read one another's memory
+ * ($CCS_CROSS_MEMORY_DISABLE=1: never); else it is copied on its way.
+ *
+ * What fails in one process fails in all, with the same text, and the communicator has
+ * failed: calls that differ, memory that cannot be had, a timeout, a process that
+ * ends or frees its communicator while others wait for it. The memory has no name, and is gone with the
+ * processes, however they end.
+ * CCS_EUNSUPPORTED: they are on several hosts.
+ */
+CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs);
+
+/**
+ * Memory for send and receive buffers, page by page: calls take any, but this is what the ranks
+ * of the communicator reach without a copy: where they are processes, it is shared. It
+ * belongs to the communicator, which frees it at last. CCS_ENOMEM; CCS_EUNSUPPORTED: they are on
+ * GPUs.
+ */
+CCS_API ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out);
+/** NULL is fine. CCS_EINVAL: it is not the communicator's. */
+CCS_API ccs_status ccs_mem_free(struct ccs_comm *c, void *at);
+
 /* What a launcher has put into the environment of this process. */
 struct ccs_env {
 	const char *launcher; /* "torchrun" (or any that sets RANK), "mpirun", "srun"; NULL: none

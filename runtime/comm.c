@@ -75,10 +75,27 @@ void world_die(struct world *w, const char *text)
 	w->dead_text = strdup(text);
 }
 
+/* ---- memory ---------------------------------------------------------------------------- */
+
+static void release(struct world *w, const struct memory *m)
+{
+	if (w->engine->release)
+		w->engine->release(w, m->at, m->bytes);
+	else
+		free(m->at);
+}
+
 /* ---- freeing -------------------------------------------------------------------------- */
 
 static void engine_free(struct world *w)
 {
+	while (w->memory) {
+		struct memory *m = w->memory;
+
+		w->memory = m->next;
+		release(w, m);
+		free(m);
+	}
 	if (w->engine)
 		w->engine->free(w);
 	w->state = NULL;
@@ -160,7 +177,7 @@ void comm_drop(struct ccs_comm **comm, int nranks)
 
 /* ---- making --------------------------------------------------------------------------- */
 
-static struct world *world_new(int nranks, int nlocal)
+static struct world *world_new(int nranks, int first, int nlocal)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
@@ -172,6 +189,7 @@ static struct world *world_new(int nranks, int nlocal)
 	}
 	origin_set(&w->origin);
 	w->nranks = nranks;
+	w->first = first;
 	w->nlocal = w->handles = nlocal;
 	w->timeout = 30000;
 	return w;
@@ -180,7 +198,7 @@ static struct world *world_new(int nranks, int nlocal)
 /* Handles of ranks first .. first + n - 1; all or none. */
 static bool make(struct ccs_comm **comm, int nranks, int first, int n)
 {
-	struct world *w = world_new(nranks, n);
+	struct world *w = world_new(nranks, first, n);
 	bool ok = w != NULL;
 
 	for (int i = 0; i < n; i++) {
@@ -296,6 +314,55 @@ ccs_status ccs_comm_describe(struct ccs_comm *c, char *text, size_t size)
 	if (s)
 		return s;
 	c->world->engine->describe(c->world, text, size);
+	return leave(c, CCS_OK);
+}
+
+ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out)
+{
+	ccs_status s = enter(c, out, "ccs_mem_alloc");
+	struct memory *m;
+
+	if (s)
+		return s;
+	*out = NULL;
+	m = calloc(1, sizeof(*m));
+	if (c->world->engine->streams)
+		s = error_set(CCS_EUNSUPPORTED,
+			      "ccs_mem_alloc is for ranks on the CPU: buffers on a "
+			      "GPU are the driver's to make");
+	else if (!m || bytes > PTRDIFF_MAX)
+		s = error_set(CCS_ENOMEM, "out of memory for %zu bytes", bytes);
+	else if (c->world->engine->alloc)
+		s = c->world->engine->alloc(c->world, bytes + !bytes, out);
+	else if (posix_memalign(out, 4096, bytes + !bytes))
+		s = error_set(CCS_ENOMEM, "out of memory for %zu bytes", bytes);
+	if (s) {
+		free(m);
+		return leave(c, s);
+	}
+	*m = (struct memory){ *out, bytes + !bytes, c->world->memory };
+	c->world->memory = m;
+	return leave(c, CCS_OK);
+}
+
+ccs_status ccs_mem_free(struct ccs_comm *c, void *at)
+{
+	ccs_status s = enter(c, true, "ccs_mem_free");
+	struct memory **p, *m;
+
+	if (s)
+		return s;
+	for (p = &c->world->memory; *p && (*p)->at != at; p = &(*p)->next)
+		;
+	m = *p;
+	if (!m)
+		return leave(c, at ? error_set(CCS_EINVAL,
+					       "ccs_mem_free: the communicator has no such "
+					       "memory")
+				   : CCS_OK);
+	*p = m->next;
+	release(c->world, m);
+	free(m);
 	return leave(c, CCS_OK);
 }
 

@@ -49,8 +49,7 @@ struct seat {
 
 struct run {
 	uint64_t seq;
-	struct call params; /* a copy of the first call: all must agree with it */
-	int first_rank;
+	struct call params;    /* a copy of the first call: all must agree with it */
 	int arrived, finished; /* of this process's ranks */
 	int refs;	       /* calls that have not returned, and the list */
 	bool started;
@@ -67,6 +66,12 @@ struct opened { /* a module of ccs_call */
 	struct opened *next;
 };
 
+struct memory { /* of ccs_mem_alloc */
+	void *at;
+	size_t bytes;
+	struct memory *next;
+};
+
 struct world {
 	struct origin origin;	     /* a forked process can only free it */
 	const struct engine *engine; /* NULL until whoever makes it has chosen */
@@ -74,7 +79,8 @@ struct world {
 	pthread_mutex_t lock;
 	pthread_cond_t calls; /* threads inside a call sleep here */
 	unsigned idle_calls;  /* their number */
-	int nranks, nlocal;   /* ranks in all; of this process */
+	int nranks;	      /* in all */
+	int first, nlocal;    /* those of this process */
 	int handles;
 	unsigned threads;	      /* as set; 0: one a core */
 	unsigned timeout;	      /* ms; 0: never */
@@ -83,6 +89,7 @@ struct world {
 	bool dead;
 	char *dead_text;
 	struct opened *opened;
+	struct memory *memory;
 };
 
 struct ccs_comm {
@@ -140,17 +147,18 @@ void run_unref(struct run *r);
 /** Frees it, whoever holds it. */
 void run_drop(struct run *r);
 
-/* What must be the same in all ranks' calls; and how it is called in messages. */
+/* What must be the same in all ranks' calls; and what messages say of one. Plain data:
+ * processes tell it one another. */
 struct call_name {
 	uint64_t size, checksum; /* of the module */
 	uint64_t count;
 	uint32_t type, op, reduces, premul;
-	int32_t root;
-	char text[236]; /* "rank 1 calls ring_allreduce with count 3 of ..." */
+	int32_t root, rank;
+	char schedule[104]; /* cut */
 };
-void run_name(const struct call *c, int rank, struct call_name *name);
+void run_name(const struct call *c, struct call_name *name);
 bool run_same(const struct call_name *x, const struct call_name *y);
-/** CCS_EINVAL, with both. */
+/** CCS_EINVAL: "rank 1 calls ring_allreduce with count 3 of ...", and the other. */
 ccs_status run_differ(const struct call_name *x, const struct call_name *y);
 
 /* ---- watch.c: waiting, but not for ever ----------------------------------------------- */
@@ -162,6 +170,8 @@ struct vigil {
 	bool set;
 };
 
+/** Notes progress; after the timeout without any the communicator dies, as below. */
+void run_watch(struct world *w, struct vigil *v);
 /** Sleeps until something happens, or an eighth of the timeout has passed. If nothing has
  *  moved for the timeout, the communicator dies, and every call in it fails with a report
  *  of who waits for whom. */

@@ -9,6 +9,7 @@
  */
 #include "runtime/comm.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,6 @@ static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)
 		return NULL;
 	r->seq = seq;
 	r->params = *c;
-	r->first_rank = c->comm->rank;
 	r->refs = 1;
 	atomic_init(&r->failed, false);
 	module_ref(c->module);
@@ -112,29 +112,20 @@ void run_retire(struct world *w)
 	}
 }
 
-void run_name(const struct call *c, int rank, struct call_name *name)
+void run_name(const struct call *c, struct call_name *name)
 {
-	char root[32] = "";
-
 	*name = (struct call_name){
 		.size = c->module->head->size,
 		.checksum = c->module->head->checksum,
 		.count = c->count,
 		.type = (uint32_t)c->type,
 		.root = c->root,
+		.rank = c->comm->rank,
 		.op = c->reduces && !c->premul ? (uint32_t)c->op : 0,
 		.reduces = c->reduces,
 		.premul = c->premul,
 	};
-	if (c->root >= 0)
-		snprintf(root, sizeof(root), ", root %d", c->root);
-	snprintf(name->text, sizeof(name->text), "rank %d calls %.100s with count %zu of %s%s%s%s",
-		 rank, ccs_module_schedule(c->module), c->count, ccs_dtype_name(c->type),
-		 c->reduces ? ", " : "",
-		 !c->reduces ? ""
-		 : c->premul ? "premul-sum"
-			     : ccs_redop_name(c->op),
-		 root);
+	snprintf(name->schedule, sizeof(name->schedule), "%.103s", ccs_module_schedule(c->module));
 }
 
 static bool same_module(const struct call_name *x, const struct call_name *y)
@@ -148,10 +139,27 @@ bool run_same(const struct call_name *x, const struct call_name *y)
 	       x->root == y->root && x->op == y->op && x->premul == y->premul;
 }
 
+static void add_call(struct text *t, const struct call_name *n)
+{
+	text_add(t, "rank %d calls %s with count %" PRIu64 " of %s", n->rank, n->schedule, n->count,
+		 ccs_dtype_name((ccs_dtype)n->type));
+	if (n->reduces)
+		text_add(t, ", %s", n->premul ? "premul-sum" : ccs_redop_name((ccs_redop)n->op));
+	if (n->root >= 0)
+		text_add(t, ", root %d", n->root);
+}
+
 ccs_status run_differ(const struct call_name *x, const struct call_name *y)
 {
-	return error_set(CCS_EINVAL, "the ranks' calls differ: %.250s; %.250s%s", x->text, y->text,
-			 same_module(x, y) ? "" : " (another module)");
+	struct text t = { .len = 0 };
+
+	text_add(&t, "the ranks' calls differ: ");
+	add_call(&t, x);
+	text_add(&t, "; ");
+	add_call(&t, y);
+	if (!same_module(x, y))
+		text_add(&t, " (another module)");
+	return error_set(CCS_EINVAL, "%s", t.buf);
 }
 
 /* Much the commonest case first, without making any text. */
@@ -167,8 +175,8 @@ static void compare(struct world *w, struct run *r, const struct call *c)
 
 	if (agree(&r->params, c))
 		return;
-	run_name(&r->params, r->first_rank, &one);
-	run_name(c, c->comm->rank, &other);
+	run_name(&r->params, &one);
+	run_name(c, &other);
 	if (run_same(&one, &other))
 		return;
 	run_differ(&one, &other);

@@ -58,8 +58,7 @@ static bool moved(const struct world *w, struct vigil *v)
 	return (w->engine->moved && w->engine->moved(w, &v->mark)) || calls;
 }
 
-/* Notes progress; after the timeout without any the communicator dies. */
-static void look(struct world *w, struct vigil *v)
+void run_watch(struct world *w, struct vigil *v)
 {
 	if (moved(w, v) || !v->set) {
 		v->set = true;
@@ -75,12 +74,12 @@ void run_nap(struct world *w, struct vigil *v)
 	int rc;
 
 	if (!v->set)
-		look(w, v);
+		run_watch(w, v);
 	w->idle_calls++;
 	rc = pthread_cond_timedwait(&w->calls, &w->lock, &until);
 	w->idle_calls--;
 	if (rc == ETIMEDOUT)
-		look(w, v);
+		run_watch(w, v);
 }
 
 void run_wait(struct world *w, struct call *calls, ccs_status *first)

@@ -67,6 +67,13 @@ void home_close(struct home *p);
 ccs_status home_agree(const struct home *p, ccs_status s);
 /** The largest of all processes' values. Waits for all. */
 ccs_status home_most(const struct home *p, double *value);
+/* When a call began, and when it was through: of time_now, which is the same for all
+ * processes of a host. */
+struct span {
+	double begun, through;
+};
+/** Those of all ranks: *all, to be freed. This process's lie `step` bytes apart. */
+ccs_status home_spans(const struct home *p, const struct span *own, size_t step, struct span **all);
 /** Wrong elements of all processes, and the text of the first that has one. */
 ccs_status home_wrong(const struct home *p, struct result *r);
 
@@ -92,8 +99,8 @@ ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place,
 
 /** How many of the ranks come late: all, or as many as are tried. */
 int order_late(const struct bench *b);
-/** All ranks on the CPU of this process: adds to result->wrong how often a rank was
- *  through before another had begun that it must wait for. */
+/** Ranks on this host's CPU: adds to result->wrong how often one of this process was through
+ *  before another had begun that it must wait for. */
 ccs_status order_check(const struct bench *b, const struct row *r, struct result *result);
 
 /* ---- time.c --------------------------------------------------------------- */

@@ -97,16 +97,8 @@ static int find_launcher(struct options *o)
 	}
 	if (env.size < 2)
 		return EXIT_DONE;
-	o->launcher = env.launcher;
+	o->launcher = o->procs ? "--procs" : env.launcher;
 	o->rank = env.rank;
-	if (!o->cuda)
-		return complain_once(
-			o, EXIT_USAGE,
-			"%s has started %d processes, but on the CPU all ranks live in "
-			"one: start ccrun by itself, with -n %d; or give --device cuda, "
-			"where each process is a rank (--transport local: each is a run of "
-			"its own)",
-			env.launcher, env.size, env.size);
 	if (o->ndevices)
 		return complain_once(
 			o, EXIT_USAGE,
@@ -120,6 +112,27 @@ static int find_launcher(struct options *o)
 				     o->ranks, env.launcher, env.size);
 	o->ranks = env.size;
 	return EXIT_DONE;
+}
+
+/* With --procs the ranks are started here; *waits: in this process, which is none. */
+static int start(struct options *o, bool *waits)
+{
+	struct ccs_env env;
+	int rc;
+
+	if (o->procs && (ccs_env_read(&env) || env.launcher))
+		return complain(
+			o, EXIT_USAGE,
+			"--procs starts the ranks itself, but this process was started as one of "
+			"several: %s",
+			env.launcher ? env.launcher : ccs_error());
+	if (o->procs && o->ranks > 1) {
+		rc = launch_ranks(o);
+		*waits = rc >= 0;
+		if (*waits)
+			return rc;
+	}
+	return find_launcher(o);
 }
 
 static int check_module(const struct options *o, const struct ccs_module *m,
@@ -249,17 +262,19 @@ int main(int argc, char **argv)
 	ccs_status s;
 	struct options o = { .report = report_open(argc, argv, &s) };
 	int rc = s ? EXIT_LACKS : options_read(&o, argc, argv);
-	bool silent;
+	bool silent, waits = false;
 
 	if (s)
 		fprintf(stderr, "ccrun: %s\n", ccs_error());
 	else if (rc >= 0)
 		rc = mistaken(&o, rc);
+	else if (o.verify)
+		rc = verify_modules(&o);
 	else
-		rc = o.verify ? verify_modules(&o) : find_launcher(&o);
-	if (rc == EXIT_DONE && o.file)
+		rc = start(&o, &waits);
+	if (rc == EXIT_DONE && o.file && !waits)
 		rc = run_module(&o);
-	silent = o.rank || (rc == EXIT_DONE && !o.file); /* --help */
+	silent = o.rank || waits || (rc == EXIT_DONE && !o.file); /* --help */
 	if (!report_close(o.report, rc, silent) || fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "ccrun: cannot write the table\n");
 		rc = rc ? rc : EXIT_USAGE;

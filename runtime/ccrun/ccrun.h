@@ -4,6 +4,7 @@
  *
  *   ccrun.c    main: options in, exit status out
  *   options.c  the command line
+ *   launch.c   --procs: a process a rank
  *   home.c     where the ranks live: this process, its GPUs, other processes
  *   table.c    sizes, types, operators, roots: the table
  *   report.c   the table for programs: --json, --csv
@@ -61,6 +62,7 @@ struct options {
 	int *devices;	       /* those of the list */
 	int ndevices;	       /* 0: no list */
 	bool copy_rate;	       /* --copy-rate */
+	bool procs;	       /* --procs */
 	bool local;	       /* --transport local: whatever the environment says */
 	const char *launcher;  /* what started the processes of which this is one; NULL: none */
 	int rank;	       /* of this process; 0 without a launcher */
@@ -81,6 +83,10 @@ int complain(const struct options *o, int rc, const char *format, ...)
 /** The same, for what is the same in every process: the first says it. */
 int complain_once(const struct options *o, int rc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/** --procs: starts the ranks, and waits for them: their exit status. In each of them it
+ *  returns -1, to go on as that rank, which the environment tells. */
+int launch_ranks(const struct options *o);
 
 /* A failure, kept while something else may fail. */
 struct failure {

@@ -1,11 +1,12 @@
 /*
  * Where the ranks live.
  *
- *   on the CPU            all in this process
+ *   on the CPU            all in this process; with --procs, each in one
  *   --device cuda         here too: on the one GPU, or spread over all that there are,
  *                         in contiguous blocks, as even as can be
  *   --device cuda:0,1,4   the same over these
- *   a process a rank      started by torchrun, mpirun or srun: ccs_comm_init_env
+ *   a process a rank      started by --procs, torchrun, mpirun or srun: on the CPU
+ *                         ccs_comm_init_procs, on GPUs ccs_comm_init_env
  *
  * Processes tell one another how each step went, and their times and wrong elements, over
  * the communicator's own group. O(ranks).
@@ -43,7 +44,7 @@ static ccs_status open_devices(struct home *p, const struct options *o)
 static ccs_status open_env(struct home *p, const struct options *o)
 {
 	struct ccs_comm *mine = NULL;
-	ccs_status s = ccs_comm_init_env(&mine);
+	ccs_status s = o->cuda ? ccs_comm_init_env(&mine) : ccs_comm_init_procs(&mine, NULL);
 
 	if (s)
 		return s;
@@ -73,7 +74,7 @@ int home_open(struct home *p, const struct options *o)
 	p->comm = calloc((size_t)o->ranks, sizeof(struct ccs_comm *));
 	if (!p->comm)
 		s = ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks", o->ranks);
-	else if (o->cuda && o->launcher)
+	else if (o->launcher)
 		s = open_env(p, o);
 	else if (o->cuda)
 		s = open_devices(p, o);
@@ -132,6 +133,20 @@ ccs_status home_most(const struct home *p, double *value)
 		*value = all[i] > *value ? all[i] : *value;
 	free(all);
 	return s;
+}
+
+ccs_status home_spans(const struct home *p, const struct span *own, size_t step, struct span **all)
+{
+	ccs_status s = CCS_OK;
+
+	if (p->local < p->ranks) {
+		*all = gather(p, own, sizeof(*own), &s);
+		return s;
+	}
+	*all = calloc((size_t)p->ranks, sizeof(**all));
+	for (int i = 0; *all && i < p->ranks; i++)
+		memcpy(*all + i, (const char *)own + (size_t)i * step, sizeof(**all));
+	return *all ? CCS_OK : ccs_error_set(CCS_ENOMEM, "out of memory");
 }
 
 /* Of one process. */

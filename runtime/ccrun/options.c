@@ -17,6 +17,7 @@ enum {
 	LONG_DEVICE,
 	LONG_AGAINST,
 	LONG_TRANSPORT,
+	LONG_PROCS,
 	LONG_THREADS,
 	LONG_TIMEOUT,
 	LONG_REPEATS,
@@ -34,6 +35,7 @@ static const struct option longs[] = { { "iters", required_argument, NULL, LONG_
 				       { "device", required_argument, NULL, LONG_DEVICE },
 				       { "against", required_argument, NULL, LONG_AGAINST },
 				       { "transport", required_argument, NULL, LONG_TRANSPORT },
+				       { "procs", no_argument, NULL, LONG_PROCS },
 				       { "repeats", required_argument, NULL, LONG_REPEATS },
 				       { "cudagraph", required_argument, NULL, 'G' },
 				       { "copy-rate", no_argument, NULL, LONG_COPY_RATE },
@@ -48,7 +50,7 @@ static const struct option longs[] = { { "iters", required_argument, NULL, LONG_
 
 static const char help[] =
 	"usage: ccrun -n RANKS [options] MODULE.so\n"
-	"       torchrun, mpirun or srun ... ccrun --device cuda [options] MODULE.so\n"
+	"       torchrun, mpirun or srun ... ccrun [options] MODULE.so\n"
 	"       ccrun --verify MODULE.so...\n"
 	"Runs a compiled schedule on RANKS ranks here, checks every element of every\n"
 	"result, and prints a table of times by size.\n"
@@ -77,6 +79,7 @@ static const char help[] =
 	"                  beside the module, in turn; what keeps it from running is said, and\n"
 	"                  ends with 4\n"
 	"  --copy-rate     on GPUs: the messages' bytes a second, as part of a plain copy's\n"
+	"  --procs         on the CPU: starts a process for each rank, instead of a task in this one\n"
 	"  --transport local  one process, though a launcher may have started several\n"
 	"  --verify        runs nothing: proves the modules' plans again, from their bytes\n"
 	"  --json, --csv   the table for programs, on stdout; the one for people goes to stderr\n"
@@ -337,6 +340,7 @@ static int read_value(struct options *o, int option, const char *s)
 	case LONG_DEVICE: return read_device(o, s);
 	case LONG_AGAINST: return read_against(o, s);
 	case LONG_TRANSPORT: return read_transport(o, s);
+	case LONG_PROCS: o->procs = true; return -1;
 	case LONG_VERIFY: o->verify = true; return -1;
 	case LONG_COPY_RATE: o->copy_rate = true; return -1;
 	case LONG_JSON: /* report_open has looked for these */

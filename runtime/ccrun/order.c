@@ -2,16 +2,15 @@
  * Whether ranks end after those ranks have begun that the contract names
  * (ccs_module_after), on the CPU.
  *
- * Each rank comes late once (of many ranks, MOST_LATE): the others call from threads of
- * their own, and none that must wait for the late one may be through before it has called.
- * A rank that leaves too early is found if it does so within PATIENCE after all have
- * called; one that waits is never blamed. O(ranks) rounds of O(ranks) threads.
+ * Each rank comes late once (of many ranks, MOST_LATE), by PATIENCE_US. All note when they begin
+ * and when they are through, each in a thread or process of its own; who was through before
+ * another began that it must wait for, has not waited. One that waits is never blamed.
+ * O(ranks) rounds of O(ranks + orders).
  */
 #include "runtime/ccrun/bench.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,89 +20,82 @@ struct caller {
 	const struct bench *b;
 	const struct row *r;
 	int rank;
-	bool started;
+	bool late;
 	pthread_t thread;
-	atomic_bool called, through;
-	ccs_status status;
-	char text[CCS_TEXT]; /* of its failure */
+	atomic_int *gate;
+	struct span when;
+	struct failure failure;
 };
 
-static ccs_status call(const struct caller *x)
-{
-	const struct bench *b = x->b;
-	const struct check *c = &x->r->check;
+/* Nobody calls before there is a thread for each. */
+enum gate { GATE_CLOSED, GATE_OPEN, GATE_GONE };
 
-	return ccs_run(b->m, b->call_send[x->rank], b->call_recv[x->rank], c->count, c->type,
-		       CCS_SUM, x->r->root, b->at->comm[x->rank], NULL);
-}
-
-static void *call_here(void *arg)
+static void *call(void *arg)
 {
 	struct caller *x = arg;
+	const struct bench *b = x->b;
+	const struct check *c = &x->r->check;
+	ccs_status s;
 
-	atomic_store(&x->called, true);
-	x->status = call(x);
-	if (x->status)
-		snprintf(x->text, sizeof(x->text), "%s", ccs_error());
-	atomic_store(&x->through, true);
+	while (atomic_load(x->gate) == GATE_CLOSED)
+		usleep(100);
+	if (atomic_load(x->gate) == GATE_GONE)
+		return NULL;
+	if (x->late)
+		usleep(PATIENCE_US);
+	x->when.begun = time_now();
+	s = ccs_run(b->m, b->call_send[x->rank], b->call_recv[x->rank], c->count, c->type, CCS_SUM,
+		    x->r->root, b->at->comm[x->rank], NULL);
+	x->when.through = time_now();
+	x->failure = failure_keep(s);
 	return NULL;
 }
 
-static void start(struct caller *x, int n, int late)
+/* All calls of this process: this thread makes the first. */
+static ccs_status call_all(struct caller *x, int n)
 {
+	ccs_status s = CCS_OK;
 	pthread_attr_t small;
+	int started = 1;
 
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, STACK_BYTES);
-	for (int i = 0; i < n; i++) {
-		atomic_init(&x[i].called, false);
-		atomic_init(&x[i].through, false);
-		x[i].started = i != late && !pthread_create(&x[i].thread, &small, call_here, x + i);
-	}
+	while (started < n && !pthread_create(&x[started].thread, &small, call, x + started))
+		started++;
 	pthread_attr_destroy(&small);
-	for (int i = 0; i < n; i++)
-		while (x[i].started && !atomic_load(&x[i].called))
-			usleep(100);
+	if (started < n)
+		s = ccs_error_set(CCS_ESYSTEM, "no threads for %d ranks", n);
+	atomic_store(x->gate, s ? GATE_GONE : GATE_OPEN);
+	call(x);
+	for (int i = 1; i < started; i++)
+		pthread_join(x[i].thread, NULL);
+	for (int i = 0; i < n && !s; i++)
+		s = failure_first(&x[i].failure, CCS_OK);
+	return s;
 }
 
-/* Ranks that are through, though they must wait for the late one. */
-static size_t early(const struct caller *x, int late, struct result *result)
+/* Ranks of this process that were through before others had begun. */
+static size_t early(const struct bench *b, const struct row *r, const struct span *when,
+		    struct result *result)
 {
-	const struct check *c = &x->r->check;
+	const struct check *c = &r->check;
 	struct ccs_order a;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < c->of.orders; i++) {
 		ccs_module_after(c->module, c->plan, i, &a);
-		if ((uint32_t)late < a.first || (uint32_t)late - a.first >= a.ranks ||
-		    !atomic_load(&x[a.rank].through))
+		if (a.rank - (uint32_t)b->at->first >= (uint32_t)b->at->local)
 			continue;
-		if (!*result->text)
-			snprintf(result->text, sizeof(result->text),
-				 "rank %u ended before rank %d had begun", a.rank, late);
-		n++;
+		for (uint32_t k = a.first; k < a.first + a.ranks; k++) {
+			if (when[a.rank].through >= when[k].begun)
+				continue;
+			if (!*result->text)
+				snprintf(result->text, sizeof(result->text),
+					 "rank %u ended before rank %u had begun", a.rank, k);
+			n++;
+		}
 	}
 	return n;
-}
-
-/* The late one calls, and with it those that no thread could be had for. */
-static ccs_status finish(struct caller *x, int n)
-{
-	ccs_status s;
-
-	ccs_group_start();
-	for (int i = 0; i < n; i++)
-		if (!x[i].started)
-			call(x + i);
-	s = ccs_group_end();
-	for (int i = 0; i < n; i++) {
-		if (!x[i].started)
-			continue;
-		pthread_join(x[i].thread, NULL);
-		if (x[i].status && !s)
-			s = ccs_error_set(x[i].status, "%s", x[i].text);
-	}
-	return s;
 }
 
 int order_late(const struct bench *b)
@@ -111,24 +103,42 @@ int order_late(const struct bench *b)
 	return b->at->ranks < MOST_LATE ? b->at->ranks : MOST_LATE;
 }
 
+static ccs_status check_round(const struct bench *b, const struct row *r, int late,
+			      struct caller *x, struct result *result)
+{
+	const struct home *at = b->at;
+	atomic_int gate = GATE_CLOSED;
+	struct span *when = NULL;
+	ccs_status s;
+
+	for (int i = 0; i < at->local; i++)
+		x[i] = (struct caller){
+			.b = b,
+			.r = r,
+			.rank = at->first + i,
+			.late = at->first + i == late,
+			.gate = &gate,
+		};
+	s = home_agree(at, CCS_OK); /* all begin now */
+	if (!s)
+		s = home_agree(at, call_all(x, at->local));
+	if (!s)
+		s = home_spans(at, &x->when, sizeof(*x), &when);
+	if (!s)
+		result->wrong += early(b, r, when, result);
+	free(when);
+	return s;
+}
+
 ccs_status order_check(const struct bench *b, const struct row *r, struct result *result)
 {
-	int n = b->at->ranks, rounds = order_late(b);
-	struct caller *x = calloc((size_t)n, sizeof(*x));
-	ccs_status s = CCS_OK;
+	int rounds = order_late(b);
+	struct caller *x = calloc((size_t)b->at->local, sizeof(*x));
+	ccs_status s = x ? CCS_OK : ccs_error_set(CCS_ENOMEM, "out of memory");
 
-	if (!x)
-		return ccs_error_set(CCS_ENOMEM, "out of memory for %d threads", n);
-	for (int k = 0; k < rounds && !s; k++) {
-		int late = (int)((long long)k * n / rounds);
-
-		for (int i = 0; i < n; i++)
-			x[i] = (struct caller){ .b = b, .r = r, .rank = i };
-		start(x, n, late);
-		usleep(PATIENCE_US);
-		result->wrong += early(x, late, result);
-		s = finish(x, n);
-	}
+	s = home_agree(b->at, s);
+	for (int k = 0; k < rounds && !s; k++)
+		s = check_round(b, r, (int)((long long)k * b->at->ranks / rounds), x, result);
 	free(x);
 	return s;
 }

@@ -37,7 +37,7 @@ static void describe(const struct world *w, char *text, size_t size)
 }
 
 /* In a forked process the threads are missing, and others may wait for the condition. */
-static void end(struct world *w)
+void cpu_free(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
 
@@ -50,10 +50,11 @@ static void end(struct world *w)
 	for (int r = 0; r < w->nranks; r++)
 		free(e->ranks[r].aside);
 	free(e->ranks);
-	free(e->fibers.data);
-	free(e->fifos.data);
-	free(e->cells.data);
-	free(e->data.data);
+	cpu_arena_free(&e->fibers);
+	cpu_arena_free(&e->fifos);
+	cpu_arena_free(&e->slots);
+	cpu_arena_free(&e->cells);
+	cpu_arena_free(&e->data);
 	free(e->helpers);
 	free(e);
 }
@@ -66,14 +67,13 @@ static const struct engine cpu_engine = {
 	.moved = fibers_moved,
 	.stuck = fibers_stuck,
 	.describe = describe,
-	.free = end,
+	.free = cpu_free,
 };
 
-static ccs_status open_cpu(struct world *w)
+ccs_status cpu_open(struct world *w)
 {
 	struct cpu *e = calloc(1, sizeof(*e));
 
-	w->engine = &cpu_engine;
 	if (e)
 		e->ranks = calloc((size_t)w->nranks, sizeof(*e->ranks));
 	if (!e || !e->ranks || !world_cond_init(&e->work)) {
@@ -92,7 +92,8 @@ ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks)
 
 	if (s)
 		return s;
-	s = open_cpu(comm[0]->world);
+	comm[0]->world->engine = &cpu_engine;
+	s = cpu_open(comm[0]->world);
 	if (s)
 		comm_drop(comm, nranks);
 	return s;

@@ -49,20 +49,24 @@ struct fiber {
 	uint64_t tile;
 	unsigned char *stage; /* for shifted operations, or NULL */
 	struct fiber *next;   /* in the queue */
+	uint32_t behind;      /* in the inbox (procs.h): 1 + the number of the next */
 };
 
 /* A FIFO. The sender writes the first line, the receiver the second; each sets
- * its flag before it parks, and the other clears it and wakes the fiber. */
+ * its flag before it parks, and the other clears it and wakes the fiber. Between runs it is
+ * empty, and the counts go on. */
 struct fifo {
 	_Alignas(CACHE_LINE) _Atomic uint64_t head; /* messages sent */
 	_Atomic uint32_t src_waits;
-	uint32_t src_slot;
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail; /* messages received */
 	_Atomic uint32_t dst_waits;
-	uint32_t dst_slot;
-	_Alignas(CACHE_LINE) unsigned char *data;
-	size_t slot_bytes;
-	uint32_t slots;
+};
+
+/* Where its messages lie: message i in slot i modulo `n`. */
+struct slots {
+	unsigned char *data;
+	size_t bytes; /* of one */
+	uint32_t n;
 };
 
 /* Where a cell lies, in elements. */
@@ -71,12 +75,15 @@ struct cell_at {
 	size_t len;
 };
 
-/* A rank during the current run. */
+/* A rank during the current run. Of other processes' ranks (procs.h) there is what is needed
+ * to read the messages that they hold. */
 struct rank_io {
 	struct call *call;
 	const unsigned char *send;
 	unsigned char *recv;
 	unsigned char *scratch;
+	bool holds;	       /* its held messages stay where they are ... */
+	bool foreign;	       /* ... at addresses of another process */
 	_Atomic uint64_t left; /* fibers to finish, and held messages to be received */
 	/* kept between runs: a copy of the input, or a receive buffer that the
 	 * caller left out */
@@ -104,23 +111,28 @@ struct layout {
 	const struct cell_at *cells;
 	struct fiber *fibers;
 	struct fifo *fifos;
+	const struct slots *slots;
 	struct rank_io *ranks;
 	uint32_t nworkers, nranks;
 	size_t esize;
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
-	size_t longest; /* elements of the longest cell */
+	size_t longest;		/* elements of the longest cell */
+	unsigned char *scratch; /* of all ranks, */
+	size_t scratch_bytes;	/* each */
 	reduce_combine *combine;
 	reduce_scale *scale;
 	reduce_divide *divide; /* NULL unless averaging */
 	bool premul;
-	bool holds;    /* held messages stay where they are */
+	bool holds;    /* chunks are long enough for held messages to stay where they are */
 	bool parallel; /* enough work to wake other threads for */
 };
 
+/* Memory that only grows. */
 struct arena_block {
 	unsigned char *data;
 	size_t cap;
+	int fd; /* 0: of this process alone; else of a file that processes share */
 };
 
 struct cpu {
@@ -138,9 +150,11 @@ struct cpu {
 	unsigned nhelpers;
 	bool helpers_tried;
 	_Atomic bool stop;
+	bool failed;	      /* the run before: messages may lie in FIFOs */
 	struct layout layout; /* of the current run */
 	struct rank_io *ranks;
-	struct arena_block fibers, fifos, cells, data;
+	struct arena_block fibers, fifos, slots, cells, data;
+	struct procs *procs; /* NULL: all ranks are in this process */
 };
 
 static inline struct cpu *cpu_of(const struct world *w)
@@ -148,17 +162,37 @@ static inline struct cpu *cpu_of(const struct world *w)
 	return w->state;
 }
 
+/** Whether the rank is of this process. */
+static inline bool is_here(const struct cpu *e, uint32_t rank)
+{
+	return rank - (uint32_t)e->world->first < (uint32_t)e->world->nlocal;
+}
+
+/* ---- comm.c -------------------------------------------------------------------------- */
+
+/** Makes a world's state. CCS_ENOMEM. */
+ccs_status cpu_open(struct world *w);
+/** See engine.h. */
+void cpu_free(struct world *w);
+
 /* ---- layout.c ---------------------------------------------------------------------- */
 
 /** Lays the run out in the engine's memory. CCS_ENOMEM. Under world.lock, and
- *  with no fiber running. O(fibers + FIFOs + cells); without the cells where the run before
+ *  with no fiber running. O(fibers + FIFOs + cells); of fibers alone where the run before
  *  was one like it. */
 ccs_status layout_make(struct cpu *e, struct run *r);
+/** Whether such a run is laid out as the one before. */
+bool layout_is(const struct cpu *e, const struct call *c);
+/** Gives an arena's memory back. */
+void cpu_arena_free(struct arena_block *b);
 
 /* ---- exec.c ------------------------------------------------------------------------- */
 
-/** Runs a fiber until it waits, finishes, or its run has failed. Without the lock. */
-void fiber_run(struct cpu *e, struct fiber *t);
+/** Runs a fiber until it waits, finishes, or its run has failed. True, if `polled`: it waits, and
+ *  is not parked, but to be run again. Without the lock. */
+bool fiber_run(struct cpu *e, struct fiber *t, bool polled);
+/** One thing less that the rank's end waits for. Without the lock. */
+void rank_less(struct cpu *e, uint32_t rank);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
 
@@ -166,10 +200,10 @@ ccs_status rank_start(struct cpu *e, uint32_t rank);
 bool fibers_moved(const struct world *w, uint64_t *mark);
 bool fibers_stuck(const struct world *w, int rank, struct text *t);
 
-/** Whether the message that the operation sends stays where it is, to be read there. */
-static inline bool is_held(const struct layout *l, const struct ccs_op *o)
+/** Whether the message that the operation of a rank sends stays where it is, to be read there. */
+static inline bool is_held(const struct rank_io *from, const struct ccs_op *o)
 {
-	return l->holds && o->flags & CCS_OP_HELD;
+	return from->holds && o->flags & CCS_OP_HELD;
 }
 
 /* ---- piece.c ------------------------------------------------------------------------ */
@@ -185,9 +219,38 @@ struct ends {
 /** Does an operation's data movement for the tile that begins at element `lo`. */
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
 	      struct ends ends);
+/** The parts of a held message, for the tile from `lo`, as the operation `o` receives it, each
+ *  with its place in a slot, in bytes. */
+typedef void piece_part(void *of, size_t at, const unsigned char *part, size_t bytes);
+void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
+		const struct ccs_op *o, size_t lo, piece_part *part, void *of);
 /** A rank's work before its fibers, and after them. */
 void piece_before(struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank);
+
+/* ---- procs*.c, for ranks of other processes: see procs.h ---------------------------------- */
+
+/** A fiber of theirs is to be run. */
+void procs_wake(struct cpu *e, struct fiber *t);
+/** A message that the rank holds was received. */
+void procs_pulled(struct cpu *e, uint32_t rank);
+/** This process's rank is through with the current run. Under world.lock. */
+void procs_done(struct cpu *e);
+/** Whether others can read what this rank holds. */
+bool procs_holds(struct cpu *e, const struct rank_io *io);
+/** Finds what the rank has told of its buffers for the current run. */
+void procs_find(struct cpu *e, uint32_t rank);
+/** Copies a message that a foreign rank holds into a slot. */
+void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+		unsigned char *slot);
+
+/** A rank in the current run, once a message of it has come. */
+static inline const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
+{
+	if (!is_here(e, rank))
+		procs_find(e, rank);
+	return e->ranks + rank;
+}
 
 /* ---- sched.c: under world.lock, but for what says otherwise --------------------------- */
 

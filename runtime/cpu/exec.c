@@ -21,29 +21,34 @@ static const struct ccs_op *next_op(const struct layout *l, const struct fiber *
 	return l->view->ops + l->view->workers[t - l->fibers].op + t->op;
 }
 
-/* ---- waiting ----------------------------------------------------------------- */
+/* ---- waiting -----------------------------------------------------------------
+ * With `flags` the fiber announces what it waits for. */
 
-static bool has_message(struct fifo *c)
+static bool has_message(struct fifo *c, bool flags)
 {
 	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 
 	if (atomic_load_explicit(&c->head, memory_order_acquire) != tail)
 		return true;
+	if (!flags)
+		return false;
 	atomic_store(&c->dst_waits, 1);
 	return atomic_load(&c->head) != tail;
 }
 
-static bool has_slot(struct fifo *c)
+static bool has_slot(struct fifo *c, uint32_t slots, bool flags)
 {
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 
-	if (head - atomic_load_explicit(&c->tail, memory_order_acquire) < c->slots)
+	if (head - atomic_load_explicit(&c->tail, memory_order_acquire) < slots)
 		return true;
+	if (!flags)
+		return false;
 	atomic_store(&c->src_waits, 1);
-	return head - atomic_load(&c->tail) < c->slots;
+	return head - atomic_load(&c->tail) < slots;
 }
 
-static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o)
+static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
 {
 	for (uint32_t i = 0; i < o->nwaits; i++) {
 		const struct ccs_wait *w = l->view->waits + o->wait + i;
@@ -52,6 +57,8 @@ static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_
 
 		if (atomic_load_explicit(&other->done, memory_order_acquire) >= need)
 			continue;
+		if (!flags)
+			return false;
 		atomic_store(&t->watches, 1);
 		atomic_store(&other->watched, 1);
 		if (atomic_load(&other->done) < need)
@@ -60,10 +67,11 @@ static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_
 	return true;
 }
 
-static bool ready(const struct layout *l, struct fiber *t, const struct ccs_op *o)
+static bool ready(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
 {
-	return has_waits(l, t, o) && (o->in == CCS_NONE || has_message(l->fifos + o->in)) &&
-	       (o->out == CCS_NONE || has_slot(l->fifos + o->out));
+	return has_waits(l, t, o, flags) &&
+	       (o->in == CCS_NONE || has_message(l->fifos + o->in, flags)) &&
+	       (o->out == CCS_NONE || has_slot(l->fifos + o->out, l->slots[o->out].n, flags));
 }
 
 /* ---- waking -------------------------------------------------------------------- */
@@ -76,7 +84,10 @@ static void wake(struct cpu *e, struct fiber *t)
 		if (s == FIBER_PARKED) {
 			if (!atomic_compare_exchange_weak(&t->state, &s, FIBER_QUEUED))
 				continue;
-			sched_ready(e, t);
+			if (is_here(e, t->rank))
+				sched_ready(e, t);
+			else
+				procs_wake(e, t);
 			return;
 		}
 		if (s != FIBER_RUNNING ||
@@ -102,7 +113,6 @@ static void sent(struct cpu *e, const struct layout *l, uint32_t fifo)
 	struct fifo *c = l->fifos + fifo;
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 
-	c->src_slot = c->src_slot + 1 == c->slots ? 0 : c->src_slot + 1;
 	atomic_store(&c->head, head + 1);
 	if (atomic_load(&c->dst_waits) && atomic_exchange(&c->dst_waits, 0))
 		wake(e, l->fibers + l->view->fifos[fifo].dst_worker);
@@ -113,7 +123,6 @@ static void received(struct cpu *e, const struct layout *l, uint32_t fifo)
 	struct fifo *c = l->fifos + fifo;
 	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 
-	c->dst_slot = c->dst_slot + 1 == c->slots ? 0 : c->dst_slot + 1;
 	atomic_store(&c->tail, tail + 1);
 	if (atomic_load(&c->src_waits) && atomic_exchange(&c->src_waits, 0))
 		wake(e, l->fibers + l->view->fifos[fifo].src_worker);
@@ -136,49 +145,69 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 
 /* A fiber of the rank is over, or one of its held messages received. After the last the run
  * may be over, and what is in the layout used for the next. */
-static void finish(struct cpu *e, struct layout *l, uint32_t rank)
+void rank_less(struct cpu *e, uint32_t rank)
 {
+	struct layout *l = &e->layout;
+
+	if (!is_here(e, rank)) {
+		procs_pulled(e, rank);
+		return;
+	}
 	if (atomic_fetch_sub(&l->ranks[rank].left, 1) != 1)
 		return;
 	piece_after(l, rank);
 	pthread_mutex_lock(&e->world->lock);
+	if (e->procs)
+		procs_done(e);
 	run_rank_done(e->world, rank);
 	pthread_mutex_unlock(&e->world->lock);
 }
 
-static struct ends ends_of(const struct layout *l, const struct ccs_op *o)
+static unsigned char *slot(const struct slots *s, uint64_t message)
 {
-	const struct ccs_op *from;
-	struct ends ends = { 0 };
-	const struct fifo *c;
+	uint64_t i = s->n & (s->n - 1) ? message % s->n : message & (s->n - 1);
 
-	if (o->in != CCS_NONE) {
-		from = l->view->ops + l->prep->from[o - l->view->ops];
-		c = l->fifos + o->in;
-		if (is_held(l, from))
-			ends.held = from;
-		else
-			ends.in = c->data + c->dst_slot * c->slot_bytes;
-	}
-	if (o->out != CCS_NONE && !is_held(l, o)) {
-		c = l->fifos + o->out;
-		ends.out = c->data + c->src_slot * c->slot_bytes;
-	}
-	return ends;
+	return s->data + i * s->bytes;
+}
+
+/* What the operation that receives it finds of a message that its sender holds: the sender's
+ * cells; or a copy in the slot, where its process's memory cannot be read in place. */
+static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+		      unsigned char *in, struct ends *ends)
+{
+	if (e->ranks[e->layout.view->fifos[o->in].src].foreign)
+		procs_pull(e, o, from, lo, in);
+	else
+		ends->held = from;
 }
 
 static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct ccs_op *o)
 {
-	struct ends ends = ends_of(l, o);
+	size_t lo = (size_t)t->tile * l->tile;
+	struct ends ends = { 0 };
+	bool held = false;
 
+	if (o->in != CCS_NONE) {
+		const struct ccs_op *from = l->view->ops + l->prep->from[o - l->view->ops];
+		unsigned char *in =
+			slot(l->slots + o->in,
+			     atomic_load_explicit(&l->fifos[o->in].tail, memory_order_relaxed));
+		ends.in = in;
+		held = is_held(rank_io_of(e, l->view->fifos[o->in].src), from);
+		if (held && o->n)
+			find_held(e, o, from, lo, in, &ends);
+	}
+	if (o->out != CCS_NONE && !is_held(l->ranks + t->rank, o))
+		ends.out = slot(l->slots + o->out,
+				atomic_load_explicit(&l->fifos[o->out].head, memory_order_relaxed));
 	if (o->n)
-		piece_op(l, t, o, (size_t)t->tile * l->tile, ends);
+		piece_op(l, t, o, lo, ends);
 	if (o->out != CCS_NONE)
 		sent(e, l, o->out);
 	if (o->in != CCS_NONE)
 		received(e, l, o->in);
-	if (ends.held)
-		finish(e, l, l->view->fifos[o->in].src);
+	if (held)
+		rank_less(e, l->view->fifos[o->in].src);
 	advanced(e, l, t, o);
 	if (++t->op == l->view->workers[t - l->fibers].nops) {
 		t->op = 0;
@@ -205,37 +234,48 @@ static void begin(struct cpu *e, struct layout *l, uint32_t rank)
 	if (!atomic_load(&l->run->failed))
 		push_workers(e, l, rank);
 	pthread_mutex_unlock(&e->world->lock);
-	finish(e, l, rank);
+	rank_less(e, rank);
 }
 
-void fiber_run(struct cpu *e, struct fiber *t)
+/* It cannot go on. True: it is parked. */
+static bool park(struct fiber *t)
+{
+	uint32_t running = FIBER_RUNNING;
+
+	if (atomic_compare_exchange_strong(&t->state, &running, FIBER_PARKED))
+		return true;
+	atomic_exchange(&t->state, FIBER_RUNNING); /* was NOTIFIED */
+	return false;
+}
+
+bool fiber_run(struct cpu *e, struct fiber *t, bool polled)
 {
 	struct layout *l = &e->layout;
-	uint32_t i = (uint32_t)(t - l->fibers), running, rank = t->rank;
+	uint32_t i = (uint32_t)(t - l->fibers), rank = t->rank;
 
 	if (atomic_load(&l->run->failed))
-		return;
-	atomic_exchange(&t->state, FIBER_RUNNING);
+		return false;
+	if (atomic_load_explicit(&t->state, memory_order_relaxed) != FIBER_RUNNING)
+		atomic_exchange(&t->state, FIBER_RUNNING);
 	if (i >= l->nworkers) {
 		begin(e, l, rank);
-		return;
+		return false;
 	}
 	while (l->view->workers[i].nops && t->tile < l->ntiles) {
 		const struct ccs_op *o = next_op(l, t);
 
 		if (atomic_load_explicit(&l->run->failed, memory_order_relaxed))
-			return;
-		if (ready(l, t, o)) {
+			return false;
+		if (ready(l, t, o, !polled))
 			step(e, l, t, o);
-			continue;
-		}
-		running = FIBER_RUNNING;
-		if (atomic_compare_exchange_strong(&t->state, &running, FIBER_PARKED))
-			return;
-		atomic_exchange(&t->state, FIBER_RUNNING); /* was NOTIFIED */
+		else if (polled)
+			return true;
+		else if (park(t))
+			return false;
 	}
 	atomic_store(&t->state, FIBER_FINISHED);
-	finish(e, l, rank);
+	rank_less(e, rank);
+	return false;
 }
 
 /* Where the rank reads and writes: the caller's buffers; or aside, if input and
@@ -278,7 +318,8 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	io->call = l->run->seats[rank].call;
 	if (!place_buffers(io, io->call, l->prep->ranks + rank))
 		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
-	held = l->holds ? l->prep->ranks[rank].held * l->ntiles : 0;
+	io->holds = l->holds && (!e->procs || procs_holds(e, io));
+	held = io->holds ? l->prep->ranks[rank].held * l->ntiles : 0;
 	if (workers && !io->copy_aside) {
 		atomic_store(&io->left, workers + held);
 		push_workers(e, l, rank);
@@ -318,9 +359,9 @@ static enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
 
 	if (atomic_load(&t->state) != FIBER_PARKED)
 		return BLOCKED_NOT;
-	if (!has_waits(l, t, o))
+	if (!has_waits(l, t, o, false))
 		return BLOCKED_WORKER;
-	if (o->in != CCS_NONE && !has_message(l->fifos + o->in))
+	if (o->in != CCS_NONE && !has_message(l->fifos + o->in, false))
 		return BLOCKED_RECV;
 	return BLOCKED_SEND;
 }

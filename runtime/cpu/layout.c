@@ -13,8 +13,10 @@
 #include "runtime/base/divide.h"
 #include "runtime/cpu/cpu.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define TILE_BYTES ((size_t)32 << 10)
 #define SLOT_BYTES ((size_t)256 << 10)
@@ -36,18 +38,60 @@ static bool take(size_t *total, size_t n, size_t each)
 	       !__builtin_add_overflow(*total, bytes & ~(size_t)(CACHE_LINE - 1), total);
 }
 
-static bool grow(struct arena_block *b, size_t bytes)
+static void *own_memory(size_t bytes)
 {
 	void *p;
+
+	return posix_memalign(&p, CACHE_LINE, bytes) ? NULL : p;
+}
+
+static void *shared_memory(const struct arena_block *b, size_t bytes)
+{
+	void *p;
+
+	if (posix_fallocate(b->fd, 0, (off_t)bytes))
+		return NULL;
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void cpu_arena_free(struct arena_block *b)
+{
+	if (b->data && b->fd)
+		munmap(b->data, b->cap);
+	else
+		free(b->data);
+	b->data = NULL;
+	b->cap = 0;
+}
+
+static bool grow(struct arena_block *b, size_t bytes)
+{
+	unsigned char *p;
 
 	if (bytes <= b->cap && b->data)
 		return true;
 	bytes = bytes < CACHE_LINE ? CACHE_LINE : bytes;
-	if (bytes > PTRDIFF_MAX || posix_memalign(&p, CACHE_LINE, bytes))
+	if (bytes > PTRDIFF_MAX)
 		return false;
-	free(b->data);
+	p = b->fd ? shared_memory(b, bytes) : own_memory(bytes);
+	if (!p)
+		return false;
+	cpu_arena_free(b);
 	b->data = p;
 	b->cap = bytes;
+	return true;
+}
+
+/* New ones are empty; of a shared file they are, as it was never written there. */
+static bool grow_fifos(struct cpu *e, size_t bytes)
+{
+	size_t before = e->fifos.cap;
+
+	if (!grow(&e->fifos, bytes))
+		return false;
+	if (e->fifos.cap != before && !e->fifos.fd)
+		memset(e->fifos.data, 0, e->fifos.cap);
 	return true;
 }
 
@@ -155,55 +199,56 @@ static unsigned char *cut(unsigned char **at, size_t n, size_t each)
 }
 
 /* Where the FIFOs' slots, the fibers' stages and the ranks' scratch lie. */
-static void place_data(struct cpu *e, const struct layout *l, const struct run *r)
+static void place_data(struct cpu *e, struct layout *l, const struct run *r)
 {
+	struct slots *slots = (struct slots *)(void *)e->slots.data;
 	unsigned char *at = e->data.data;
 	const struct ccs_plan *p = l->view->plan;
-	size_t scratch = 0;
 
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
-		struct fifo *c = l->fifos + i;
+		struct slots *c = slots + i;
 
-		c->slots = (uint32_t)slots_of(r, l->view->fifos + i, l->ntiles);
-		c->slot_bytes = slot_bytes(l, l->view->fifos + i);
-		c->data = cut(&at, c->slots, c->slot_bytes);
+		c->n = (uint32_t)slots_of(r, l->view->fifos + i, l->ntiles);
+		c->bytes = slot_bytes(l, l->view->fifos + i);
+		c->data = cut(&at, c->n, c->bytes);
 	}
-	for (uint32_t i = 0; i < l->nworkers + l->nranks; i++) {
-		struct fiber *t = l->fibers + i;
-		size_t stage = i < l->nworkers ? l->view->workers[i].stage : 0;
+	for (uint32_t i = 0; i < l->nworkers; i++) {
+		size_t stage = l->view->workers[i].stage;
+		unsigned char *mine = stage ? cut(&at, stage, l->tile * l->esize) : NULL;
 
-		t->rank = i < l->nworkers ? l->view->workers[i].rank : i - l->nworkers;
-		t->stage = stage ? cut(&at, stage, l->tile * l->esize) : NULL;
+		if (is_here(e, l->view->workers[i].rank))
+			l->fibers[i].stage = mine;
 	}
-	(void)take(&scratch, p->scratch, l->longest * l->esize);
+	l->scratch = at;
+	(void)take(&l->scratch_bytes, p->scratch, l->longest * l->esize);
 	for (uint32_t i = 0; i < l->nranks; i++)
-		l->ranks[i].scratch = at + i * scratch;
+		l->ranks[i].scratch = at + i * l->scratch_bytes;
 }
 
-/* Nothing has been done yet, and nobody has called. */
-static void begin(const struct layout *l)
+/* The fiber has done nothing yet. */
+static void begin_fiber(struct fiber *t, uint32_t rank)
 {
-	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++) {
-		struct fifo *c = l->fifos + i;
+	t->rank = rank;
+	t->op = 0;
+	t->tile = 0;
+	atomic_init(&t->state, FIBER_INACTIVE);
+	atomic_init(&t->watched, 0);
+	atomic_init(&t->watches, 0);
+	atomic_init(&t->done, 0);
+}
 
-		atomic_init(&c->head, 0);
-		atomic_init(&c->tail, 0);
-		atomic_init(&c->src_waits, 0);
-		atomic_init(&c->dst_waits, 0);
-		c->src_slot = c->dst_slot = 0;
-	}
-	for (uint32_t i = 0; i < l->nworkers + l->nranks; i++) {
-		struct fiber *t = l->fibers + i;
+/* Of this process's ranks; none of them has called. */
+static void begin(const struct cpu *e)
+{
+	const struct layout *l = &e->layout;
+	uint32_t first = (uint32_t)e->world->first, end = first + (uint32_t)e->world->nlocal;
 
-		atomic_init(&t->state, FIBER_INACTIVE);
-		atomic_init(&t->watched, 0);
-		atomic_init(&t->watches, 0);
-		atomic_init(&t->done, 0);
-		t->op = 0;
-		t->tile = 0;
+	for (uint32_t r = first; r < end; r++) {
+		for (uint32_t i = l->view->ranks[r].worker; i < l->view->ranks[r + 1].worker; i++)
+			begin_fiber(l->fibers + i, r);
+		begin_fiber(l->fibers + l->nworkers + r, r);
+		l->ranks[r].call = NULL;
 	}
-	for (uint32_t i = 0; i < l->nranks; i++)
-		l->ranks[i].call = NULL;
 }
 
 static struct layout_key key_of(const struct call *c)
@@ -218,12 +263,24 @@ static bool same_key(const struct layout_key *x, const struct layout_key *y)
 	       x->type == y->type && x->op == y->op && x->premul == y->premul;
 }
 
+static bool make_room(struct cpu *e, const struct layout *l, const struct run *r)
+{
+	const struct ccs_plan *p = l->view->plan;
+	size_t fibers = 0, fifos = 0, slots = 0, cells = 0, data;
+
+	return take(&fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) &&
+	       take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) &&
+	       take(&slots, (size_t)p->fifos.n, sizeof(struct slots)) &&
+	       take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) &&
+	       data_size(l, r, &data) && grow(&e->fibers, fibers) && grow_fifos(e, fifos) &&
+	       grow(&e->slots, slots) && grow(&e->cells, cells) && grow(&e->data, data);
+}
+
 static ccs_status make(struct cpu *e, const struct run *r)
 {
 	struct layout *l = &e->layout;
 	const struct call *c = &r->params;
 	const struct ccs_plan *p = c->view->plan;
-	size_t fibers = 0, fifos = 0, cells = 0, data;
 
 	*l = (struct layout){
 		.view = c->view,
@@ -239,32 +296,38 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	l->longest = module_longest(c->module, c->view, c->count);
 	l->holds = !c->premul && l->longest * l->esize >= HELD_BYTES;
 	choose_tile(l, r);
-	if (!take(&fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) ||
-	    !take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) ||
-	    !take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) ||
-	    !data_size(l, r, &data) || !grow(&e->fibers, fibers) || !grow(&e->fifos, fifos) ||
-	    !grow(&e->cells, cells) || !grow(&e->data, data))
+	if (!make_room(e, l, r))
 		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
 	l->fibers = (struct fiber *)(void *)e->fibers.data;
 	l->fifos = (struct fifo *)(void *)e->fifos.data;
+	l->slots = (const struct slots *)(const void *)e->slots.data;
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;
 	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
 	place_data(e, l, r);
-	l->parallel = c->send_bytes > PARALLEL_BYTES / l->nranks ||
-		      c->recv_bytes > PARALLEL_BYTES / l->nranks;
+	l->parallel = !e->procs && (c->send_bytes > PARALLEL_BYTES / l->nranks ||
+				    c->recv_bytes > PARALLEL_BYTES / l->nranks);
 	l->key = key_of(c);
 	return CCS_OK;
 }
 
+bool layout_is(const struct cpu *e, const struct call *c)
+{
+	struct layout_key key = key_of(c);
+
+	return same_key(&key, &e->layout.key);
+}
+
 ccs_status layout_make(struct cpu *e, struct run *r)
 {
-	struct layout_key key = key_of(&r->params);
-	ccs_status s = same_key(&key, &e->layout.key) ? CCS_OK : make(e, r);
+	ccs_status s = layout_is(e, &r->params) ? CCS_OK : make(e, r);
 
 	if (s)
 		return s;
+	if (e->failed) /* it has left messages */
+		memset(e->fifos.data, 0, e->fifos.cap);
+	e->failed = false;
 	e->layout.run = r;
 	e->layout.prep = r->params.prep;
-	begin(&e->layout);
+	begin(e);
 	return CCS_OK;
 }

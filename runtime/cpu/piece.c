@@ -3,8 +3,8 @@
  *
  * In: an operation whose waits hold, its messages, the tile's first element. The
  * cells' parts of the tile lie packed in a slot, each as long as the operation
- * says; a held message lies in cells of its sender. Adjoining cells are handled as one piece. A piece goes in
- * one pass: straight from its sources to its one target; or, with more of
+ * says; a held message lies in cells of its sender. Adjoining cells are handled as one piece. A
+ * piece goes in one pass: straight from its sources to its one target; or, with more of
  * either, in blocks that stay in the first-level cache. O(bytes + cells).
  *
  * Lengths are clamped to the cells' own, so that no plan can leave a buffer.
@@ -226,6 +226,22 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	p.op = &second;
 	p.scale_a = p.scale_b = false;
 	cells_do(&p, lo, (struct ends){ t->stage, NULL, ends.out });
+}
+
+void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
+		const struct ccs_op *o, size_t lo, piece_part *part, void *of)
+{
+	const struct current p = { .l = l, .io = io, .op = from };
+	size_t at = 0;
+
+	for (uint32_t j = 0; j < o->n; j++) {
+		size_t len = tile_len(&p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo);
+		size_t n = clamp(&p, ccs_plan_source(from), j, lo, len);
+
+		if (n)
+			part(of, at * l->esize, cell_held(&p, j, lo), n * l->esize);
+		at += len;
+	}
 }
 
 void piece_before(struct rank_io *io)

@@ -98,6 +98,7 @@ bool sched_halt(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
 
+	e->failed = true;
 	e->first = e->last = NULL;
 	atomic_store(&e->ready, 0);
 	return !e->running;
@@ -108,11 +109,11 @@ static void serve(struct cpu *e, struct fiber *t)
 {
 	e->running++;
 	pthread_mutex_unlock(&e->world->lock);
-	fiber_run(e, t);
+	fiber_run(e, t, false);
 	while (e->own) {
 		t = e->own;
 		e->own = t->next;
-		fiber_run(e, t);
+		fiber_run(e, t, false);
 	}
 	pthread_mutex_lock(&e->world->lock);
 	e->running--;

@@ -71,11 +71,7 @@ ccs_status ccs_comm_init_env(struct ccs_comm **comm)
 	if (!comm)
 		return error_set(CCS_EINVAL, "ccs_comm_init_env: comm is NULL");
 	*comm = NULL;
-	if (!group_env_read(&env, &s))
-		return error_set(CCS_EINVAL,
-				 "no launcher's variables are in the environment: "
-				 "neither RANK and WORLD_SIZE (torchrun), nor OMPI_COMM_WORLD_RANK "
-				 "(mpirun), nor PMI_RANK, nor SLURM_PROCID (srun)");
+	s = group_env_need(&env);
 	if (s)
 		return s;
 	s = gpu_settings_read(&settings);

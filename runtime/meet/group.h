@@ -33,6 +33,11 @@ struct group_env {
  *  the variable in the text. */
 bool group_env_read(struct group_env *env, ccs_status *s);
 
+/** The same; CCS_EINVAL if none of them is there. */
+ccs_status group_env_need(struct group_env *env);
+/** What a program says itself. CCS_EINVAL. */
+ccs_status group_env_given(struct group_env *env, const struct ccs_procs *given);
+
 struct group_meeting {
 	const void *card; /* of this process; all have as many bytes */
 	size_t card_bytes;

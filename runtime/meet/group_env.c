@@ -186,15 +186,15 @@ static uint32_t hash_of(const char *text)
 	return h;
 }
 
-static ccs_status given_address(struct group_env *env, const char *given)
+static ccs_status given_address(struct group_env *env, const char *given, const char *by)
 {
 	const char *colon = strrchr(given, ':');
 	int port;
 
 	if (!colon || colon == given || !read_number(colon + 1, &port) || port < 1 || port > 65535)
-		return error_set(CCS_EINVAL, "CCS_RENDEZVOUS is \"%s\", not HOST:PORT", given);
+		return error_set(CCS_EINVAL, "%s is \"%s\", not HOST:PORT", by, given);
 	if (strlen(given) >= sizeof(env->address))
-		return error_set(CCS_EINVAL, "CCS_RENDEZVOUS is too long");
+		return error_set(CCS_EINVAL, "%s is too long", by);
 	strcpy(env->address, given);
 	return CCS_OK;
 }
@@ -210,19 +210,25 @@ static ccs_status master_address(struct group_env *env, const char *host, const 
 	return set_address(env, host, p < 1023 || p == 65535 ? 1024 : (unsigned)p + 1);
 }
 
+/* Where a job meets that is on one host. */
+static ccs_status address_here(struct group_env *env)
+{
+	return set_address(env, "127.0.0.1", FIRST_PORT + hash_of(env->job) % PORTS);
+}
+
 static ccs_status find_address(struct group_env *env)
 {
 	const char *given = text_of("CCS_RENDEZVOUS");
 	const char *host = text_of("MASTER_ADDR"), *port = text_of("MASTER_PORT");
 
 	if (given)
-		return given_address(env, given);
+		return given_address(env, given, "CCS_RENDEZVOUS");
 	if (host && port)
 		return master_address(env, host, port);
 	if (env->nranks == 1) /* nobody asks */
 		return set_address(env, "127.0.0.1", FIRST_PORT);
 	if (env->local_nranks == env->nranks && *env->job)
-		return set_address(env, "127.0.0.1", FIRST_PORT + hash_of(env->job) % PORTS);
+		return address_here(env);
 	return error_set(CCS_EINVAL,
 			 "%s does not say where the %d ranks can meet: set "
 			 "CCS_RENDEZVOUS=HOST:PORT, HOST being rank 0's%s",
@@ -307,6 +313,42 @@ bool group_env_read(struct group_env *env, ccs_status *s)
 	if (!*s)
 		*s = find_address(env);
 	return true;
+}
+
+ccs_status group_env_need(struct group_env *env)
+{
+	ccs_status s = CCS_OK;
+
+	if (!group_env_read(env, &s))
+		return error_set(CCS_EINVAL,
+				 "no launcher's variables are in the environment: "
+				 "neither RANK and WORLD_SIZE (torchrun), nor OMPI_COMM_WORLD_RANK "
+				 "(mpirun), nor PMI_RANK, nor SLURM_PROCID (srun)");
+	return s;
+}
+
+ccs_status group_env_given(struct group_env *env, const struct ccs_procs *given)
+{
+	*env = (struct group_env){
+		.rank = given->rank,
+		.nranks = given->nranks,
+		.local_rank = given->rank,
+		.local_nranks = given->nranks,
+		.launcher = "the program",
+		.seconds = given->seconds,
+	};
+	if (env->nranks < 1 || env->rank < 0 || env->rank >= env->nranks)
+		return error_set(CCS_EINVAL, "rank %d of %d", env->rank, env->nranks);
+	if (given->job)
+		set_job(env, "job", given->job, NULL);
+	if (given->address)
+		return given_address(env, given->address, "the address");
+	if (!*env->job && env->nranks > 1)
+		return error_set(CCS_EINVAL,
+				 "%d processes need an address to meet at, or the name "
+				 "of their job",
+				 env->nranks);
+	return address_here(env);
 }
 
 ccs_status ccs_env_read(struct ccs_env *env)

@@ -140,8 +140,8 @@ several() { # several ARGUMENTS...: of two processes, into one file
 			"$ccrun" "$@" 2>/dev/null
 	done >"$tmp/out"
 }
-several --json "$ring"
-json "several processes on the CPU: one document" status=2 'errors.0.text=~mpirun has started 2'
+several --json -n 3 "$ring"
+json "several processes: one document" status=2 'errors.0.text=~mpirun has started 2'
 several --json -n x "$ring"
 json "... with a mistake in the command line: one, too" status=2 errors.#=1
 

@@ -1,0 +1,425 @@
+/*
+ * Calls of ranks that are processes: posting, admitting, running, waiting. See procs.h.
+ *
+ * O(ranks) a call, beside its operations.
+ */
+#include "runtime/cpu/procs.h"
+#include "runtime/base/clock.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define POLLS 2000u /* rounds without anything to do before a process sleeps */
+#define SLEEP_MS 20 /* then it looks whether the others are alive */
+
+/* ---- bells ------------------------------------------------------------------------------ */
+
+static long futex(_Atomic uint32_t *at, int op, uint32_t value, const struct timespec *limit)
+{
+	return syscall(SYS_futex, at, op, value, limit, NULL, 0);
+}
+
+void procs_ring(struct procs_seat *s)
+{
+	if (!atomic_load(&s->asleep))
+		return;
+	atomic_fetch_add(&s->bell, 1);
+	futex(&s->bell, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+uint32_t procs_lie_down(struct procs *p)
+{
+	uint32_t heard = atomic_load(&p->own->bell);
+
+	atomic_fetch_add(&p->table->sleepers, 1);
+	atomic_store(&p->own->asleep, 1);
+	return heard;
+}
+
+void procs_sleep(struct procs *p, uint32_t heard)
+{
+	const struct timespec limit = { 0, SLEEP_MS * 1000000 };
+
+	futex(&p->own->bell, FUTEX_WAIT, heard, &limit);
+}
+
+void procs_get_up(struct procs *p)
+{
+	atomic_store(&p->own->asleep, 0);
+	atomic_fetch_sub(&p->table->sleepers, 1);
+}
+
+static void ring_all(const struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+
+	for (int i = 0; i < w->nranks; i++)
+		procs_ring(p->table->seats + i);
+}
+
+/* ---- failures --------------------------------------------------------------------------- */
+
+bool procs_ended(const struct procs *p, int rank)
+{
+	struct pollfd end = { .fd = p->ends[rank], .events = POLLIN };
+
+	return end.fd > 0 && poll(&end, 1, 0) > 0;
+}
+
+static void die(struct world *w, ccs_status s, const char *text)
+{
+	if (w->dead)
+		return;
+	world_die(w, text);
+	for (struct run *r = w->runs; r; r = r->next)
+		run_fail(w, r, s, text);
+}
+
+void procs_fail(struct world *w, ccs_status s, const char *text)
+{
+	struct procs_table *t = cpu_of(w)->procs->table;
+	uint32_t nobody = 0;
+
+	if (atomic_compare_exchange_strong(&t->failing, &nobody, 1)) {
+		t->status = s;
+		snprintf(t->text, sizeof(t->text), "%s", text);
+		atomic_store(&t->failed, 1);
+		ring_all(w);
+	}
+}
+
+/* Whether the rank has done all that this one may wait for. */
+static bool through(const struct procs *p, const struct procs_seat *s)
+{
+	return atomic_load(&s->finished) >= atomic_load(&p->own->begun) &&
+	       atomic_load(&s->heard) >= atomic_load(&p->own->told);
+}
+
+/* The first process that will not do that any more; -1: none. */
+static int missing(const struct world *w, const char **how)
+{
+	const struct procs *p = cpu_of(w)->procs;
+
+	for (int i = 0; i < w->nranks; i++) {
+		const struct procs_seat *s = p->table->seats + i;
+		bool left = atomic_load(&s->state) == SEAT_LEFT;
+		bool ended = procs_ended(p, i);
+
+		*how = left ? "has freed its communicator" : "has ended";
+		if (i != w->first && (left || ended) && !through(p, s))
+			return i;
+	}
+	return -1;
+}
+
+void procs_look(struct world *w)
+{
+	struct procs_table *t = cpu_of(w)->procs->table;
+	struct text why = { .len = 0 };
+	const char *how;
+	int gone;
+
+	if (w->dead)
+		return;
+	gone = atomic_load(&t->failed) ? -1 : missing(w, &how);
+	if (gone >= 0) {
+		text_add(&why, "rank %d (process %d) %s", gone, t->seats[gone].pid, how);
+		procs_fail(w, CCS_EABORTED, why.buf);
+	}
+	if (atomic_load(&t->failed))
+		die(w, (ccs_status)t->status, t->text);
+	else if (gone >= 0) /* who began to write has ended, too */
+		die(w, CCS_EABORTED, why.buf);
+}
+
+/* ---- posting and admitting ---------------------------------------------------------------- */
+
+/* Whether all ranks are through with so many calls. */
+static bool all_finished(const struct world *w, uint64_t calls)
+{
+	const struct procs_seat *s = cpu_of(w)->procs->table->seats;
+
+	for (int i = 0; i < w->nranks; i++)
+		if (atomic_load_explicit(&s[i].finished, memory_order_acquire) < calls)
+			return false;
+	return true;
+}
+
+static uint64_t mixed(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 29;
+}
+
+static uint64_t key_of(const struct call_name *n)
+{
+	uint64_t h = mixed(mixed(n->checksum, n->size), n->count);
+
+	h = mixed(h, (uint64_t)n->type << 32 | n->op);
+	return mixed(h, (uint64_t)(uint32_t)n->root << 32 | n->premul);
+}
+
+/* With those of the ranks that have posted theirs. */
+static void compare(struct world *w, uint64_t call)
+{
+	const struct procs *p = cpu_of(w)->procs;
+	uint64_t at = call % PROCS_LAG;
+
+	for (int i = 0; i < w->nranks; i++) {
+		const struct procs_seat *s = p->table->seats + i;
+
+		if (i == w->first || atomic_load(&s->begun) <= call ||
+		    s->key[at] == p->own->key[at])
+			continue;
+		run_differ(&p->own->call[at].name, &s->call[at].name);
+		procs_fail(w, CCS_EINVAL, error_thread()->text);
+		procs_look(w);
+		return;
+	}
+}
+
+static bool post(struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+	const struct run *r = w->runs;
+	struct procs_call *c = p->own->call + r->seq % PROCS_LAG;
+
+	if (r->seq >= PROCS_LAG && !all_finished(w, r->seq - PROCS_LAG + 1))
+		return false;
+	run_name(&r->params, &c->name);
+	p->own->key[r->seq % PROCS_LAG] = key_of(&c->name);
+	atomic_store(&p->own->begun, r->seq + 1);
+	compare(w, r->seq);
+	return true;
+}
+
+static bool admit(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+	struct procs *p = e->procs;
+	struct run *r = w->runs;
+	struct procs_call *c = p->own->call + r->seq % PROCS_LAG;
+	ccs_status s;
+
+	if (!layout_is(e, &r->params) && !all_finished(w, r->seq))
+		return false;
+	s = layout_make(e, r);
+	if (!s)
+		s = rank_start(e, (uint32_t)w->first);
+	if (s) {
+		procs_fail(w, s, error_thread()->text);
+		procs_look(w);
+		return false;
+	}
+	procs_tell(e, c);
+	return true;
+}
+
+void procs_done(struct cpu *e)
+{
+	struct procs *p = e->procs;
+
+	atomic_store(&p->own->finished, e->layout.run->seq + 1);
+	if (atomic_load(&p->table->sleepers))
+		ring_all(e->world);
+}
+
+/* ---- what the executor asks for ------------------------------------------------------------- */
+
+void procs_wake(struct cpu *e, struct fiber *t)
+{
+	struct procs_seat *s = e->procs->table->seats + t->rank;
+	uint32_t first = atomic_load(&s->inbox);
+
+	do
+		t->behind = first;
+	while (!atomic_compare_exchange_weak(&s->inbox, &first,
+					     (uint32_t)(t - e->layout.fibers) + 1));
+	procs_ring(s);
+}
+
+void procs_pulled(struct cpu *e, uint32_t rank)
+{
+	struct procs_seat *s = e->procs->table->seats + rank;
+
+	atomic_fetch_add(&s->pulled, 1);
+	procs_ring(s);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* The fibers that this process runs in turn. */
+struct turn {
+	struct fiber *first;
+};
+
+static void turn_add(struct turn *u, struct fiber *t)
+{
+	t->next = u->first;
+	u->first = t;
+}
+
+/* What others have made ready, or received. */
+static bool collect(struct cpu *e, struct turn *u)
+{
+	struct procs *p = e->procs;
+	uint64_t pulled = atomic_load_explicit(&p->own->pulled, memory_order_acquire);
+	bool any = p->pulled != pulled;
+	uint32_t i = 0;
+
+	if (atomic_load_explicit(&p->own->inbox, memory_order_relaxed))
+		i = atomic_exchange(&p->own->inbox, 0);
+	while (i) {
+		struct fiber *t = e->layout.fibers + i - 1;
+
+		i = t->behind;
+		turn_add(u, t);
+		any = true;
+	}
+	for (; p->pulled != pulled; p->pulled++)
+		rank_less(e, (uint32_t)e->world->first);
+	return any;
+}
+
+/* Runs each of them once. Whether any has done something. */
+static bool run_all(struct cpu *e, struct turn *u, bool polled)
+{
+	struct fiber *t = u->first;
+	bool any = false;
+
+	u->first = NULL;
+	while (t) {
+		struct fiber *next = t->next;
+		uint64_t before = atomic_load_explicit(&t->done, memory_order_relaxed);
+		bool again = fiber_run(e, t, polled);
+
+		any |= atomic_load_explicit(&t->done, memory_order_relaxed) != before;
+		if (again)
+			turn_add(u, t);
+		t = next;
+	}
+	for (; e->own; any = true) {
+		t = e->own;
+		e->own = t->next;
+		turn_add(u, t);
+	}
+	return any;
+}
+
+/* Without the lock: goes on while there is something to do, and so many rounds longer. Then all
+ * fibers are parked. */
+static void run_fibers(struct cpu *e, const struct run *r, struct turn *u, unsigned polls)
+{
+	unsigned idle = 0;
+	bool any = true;
+
+	while (!atomic_load_explicit(&r->failed, memory_order_relaxed) && (any || idle <= polls)) {
+		any = collect(e, u);
+		if (e->world->runs == r)
+			any |= run_all(e, u, idle < polls);
+		if (e->world->runs != r) /* it is over */
+			return;
+		idle = any ? 0 : idle + 1;
+	}
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* Posts and admits the current call, as far as the others let it. */
+static bool begun(struct world *w, unsigned polls)
+{
+	struct procs *p = cpu_of(w)->procs;
+
+	for (unsigned i = 0; i <= polls && !w->dead; i++) {
+		if (!p->posted)
+			p->posted = post(w);
+		if (p->posted && !p->admitted && !w->dead)
+			p->admitted = admit(w);
+		if (p->admitted)
+			return true;
+	}
+	return false;
+}
+
+/* Goes on with the current call. Whether it is over. */
+static bool step(struct world *w, struct turn *u, unsigned polls)
+{
+	struct cpu *e = cpu_of(w);
+	const struct run *r = w->runs;
+
+	if (!r || w->dead || !begun(w, polls))
+		return w->dead;
+	while (e->first) {
+		struct fiber *t = e->first;
+
+		e->first = t->next;
+		turn_add(u, t);
+	}
+	e->last = NULL;
+	atomic_store(&e->ready, 0);
+	pthread_mutex_unlock(&w->lock);
+	run_fibers(e, r, u, polls);
+	pthread_mutex_lock(&w->lock);
+	return w->runs != r;
+}
+
+/* Nothing is to be done: sleeps, and then looks whether all is well. */
+static void doze(struct world *w, struct turn *u, struct vigil *v)
+{
+	struct procs *p = cpu_of(w)->procs;
+	uint32_t heard = procs_lie_down(p);
+
+	if (!step(w, u, 0)) {
+		pthread_mutex_unlock(&w->lock);
+		procs_sleep(p, heard);
+		pthread_mutex_lock(&w->lock);
+	}
+	procs_get_up(p);
+	procs_look(w);
+	run_watch(w, v);
+	if (w->dead)
+		procs_fail(w, CCS_ETIMEOUT, w->dead_text ? w->dead_text : "no progress");
+}
+
+void procs_wait(struct world *w, struct call *calls, ccs_status *first)
+{
+	unsigned polls = cpu_of(w)->procs->spins ? POLLS : 0;
+	struct turn u = { NULL };
+	struct vigil v = { 0 };
+
+	pthread_mutex_lock(&w->lock);
+	while (calls) {
+		if (calls->comm->world != w || run_call_over(w, calls, first))
+			calls = calls->next;
+		else if (!step(w, &u, polls))
+			doze(w, &u, &v);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool procs_moved(const struct world *w, uint64_t *mark)
+{
+	const struct procs_table *t = cpu_of(w)->procs->table;
+	uint64_t calls = 0, before = *mark, operations = 0;
+	struct run *r = w->runs;
+
+	for (int i = 0; i < w->nranks; i++) {
+		uint64_t posted = atomic_load(&t->seats[i].begun);
+		uint64_t finished = atomic_load(&t->seats[i].finished);
+
+		calls += posted + finished;
+		if (r && i != w->first) { /* for the report, if nothing moves */
+			r->seats[i].called = posted > r->seq;
+			r->seats[i].done = finished > r->seq;
+		}
+	}
+	if (cpu_of(w)->procs->admitted)
+		fibers_moved(w, &operations);
+	*mark = calls * UINT64_C(0x9e3779b97f4a7c15) + operations;
+	return *mark != before;
+}

@@ -1,0 +1,144 @@
+/*
+ * Ranks that are processes of one host: what they share, and how they wait. Private to
+ * cpu/procs*.c.
+ *
+ * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers. FIFOs,
+ * fibers and their data lie in memory that all share, at the same places, as all lay a run
+ * out alike; a fiber is written by its own process, but for its state. A message that its
+ * sender holds is read in the sender's memory.
+ *
+ * Beside these there is the table: a seat a process. The k-th call of a rank
+ *
+ *   1. is posted in its seat, once no other is PROCS_LAG calls behind, and compared with those
+ *      of all that have posted theirs: of any two, the later one sees the other;
+ *   2. is admitted at once, if it is laid out as the call before: FIFOs go on from one to the
+ *      next; else when all ranks are through with the calls before it;
+ *   3. runs, and is over when its fibers are, and all that it holds was received.
+ *
+ * A process that has nothing to do polls its fibers for a while, if each rank has a core, and
+ * then parks them and sleeps on the bell of its seat. Whoever makes a parked fiber ready puts
+ * it into the inbox of its seat and rings.
+ *
+ * What goes wrong in one call, or process, ends the communicator for all: the first to see it
+ * writes down why. A process that ends without a word is seen by the others, as each holds
+ * a descriptor of each; and the memory has no name: it is gone with the last of them.
+ */
+#ifndef CCS_RUNTIME_CPU_PROCS_H
+#define CCS_RUNTIME_CPU_PROCS_H
+
+#include "runtime/cpu/cpu.h"
+
+#define PROCS_LAG 4u
+#define PROCS_BOARD 2048u /* bytes that a process tells at a time */
+#define PROCS_CORES 1024u
+#define PROCS_REGIONS 64u
+
+enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
+enum { READS_UNKNOWN, READS_OTHERS, READS_REFUSED };
+
+/* A call, as its rank posts it; and where it has its data, once it is admitted. */
+struct procs_call {
+	struct call_name name;
+	uint64_t send, recv, scratch;	   /* addresses in its process */
+	uint32_t send_region, recv_region; /* 1 the first; 0: none */
+	uint32_t holds;
+};
+
+/* A buffer of ccs_mem_alloc. Others look only for what a call names. */
+struct procs_region {
+	uint64_t at, bytes; /* 0 bytes: there is none */
+	uint64_t birth;	    /* no other of its process has the same */
+	int32_t file;
+};
+
+/* Another process's, as far as it was mapped here. */
+struct procs_mapped {
+	unsigned char *data;
+	size_t bytes;
+	uint64_t birth;
+};
+
+struct procs_seat {
+	/* The first line is the owner's to write. */
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
+	_Atomic uint64_t finished;
+	uint64_t key[PROCS_LAG]; /* of those: equal if the calls agree */
+	/* The second is everybody's. */
+	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* it was rung so many times */
+	_Atomic uint32_t asleep;
+	_Atomic uint32_t inbox;	 /* 1 + the number of a fiber that is to be run; 0: none */
+	_Atomic uint64_t pulled; /* messages received of those that it holds */
+	/* The rest is the owner's again. */
+	_Alignas(2 * CACHE_LINE) _Atomic uint32_t state;
+	_Atomic uint32_t reads; /* whether it can read another's memory */
+	int32_t pid;
+	uint64_t probe;			      /* address of the table's token in its memory */
+	unsigned char cores[PROCS_CORES / 8]; /* that it may use */
+	struct procs_call call[PROCS_LAG];
+	struct procs_region regions[PROCS_REGIONS];
+	_Atomic uint64_t told, heard; /* how often it has written its board, and read all */
+	unsigned char board[PROCS_BOARD];
+};
+
+struct procs_table {
+	uint64_t token;		   /* of these processes alone */
+	_Atomic uint32_t sleepers; /* processes that wait for others to finish a call, or tell */
+	_Atomic uint32_t failing, failed; /* somebody writes down why; it is written */
+	int32_t status;
+	char text[CCS_TEXT];
+	struct procs_seat seats[];
+};
+
+/* The shared files. */
+enum { FILE_TABLE, FILE_FIFOS, FILE_FIBERS, FILE_DATA, NFILES };
+
+struct procs {
+	struct procs_table *table;
+	size_t table_bytes;
+	struct procs_seat *own;
+	int files[NFILES];
+	int *ends;	 /* [nranks] descriptors that can be read when the process has ended */
+	uint64_t token;	 /* a copy, for others to read */
+	uint64_t pulled; /* of own->pulled, what the rank's end knows of */
+	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
+	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS] */
+	uint64_t births;	     /* of own regions */
+	bool posted, admitted;	     /* the current call */
+	bool spins;		     /* each rank has a core */
+};
+
+/* ---- procs.c -------------------------------------------------------------------------- */
+
+/** Wakes the seat's owner, if it sleeps. What it is to find was written before. */
+void procs_ring(struct procs_seat *s);
+/** Sleeping: lie down; look once more whether there is anything to do; sleep until the bell
+ *  rings, or for some milliseconds; get up. */
+uint32_t procs_lie_down(struct procs *p);
+void procs_sleep(struct procs *p, uint32_t heard);
+void procs_get_up(struct procs *p);
+/** Whether the rank's process has ended. */
+bool procs_ended(const struct procs *p, int rank);
+/** The communicator ends, for all of them, with that text; the first one counts. */
+void procs_fail(struct world *w, ccs_status s, const char *text);
+/** Learns what others have failed with, and which are missing. Under world.lock. */
+void procs_look(struct world *w);
+/* See engine.h. */
+void procs_wait(struct world *w, struct call *calls, ccs_status *first);
+bool procs_moved(const struct world *w, uint64_t *mark);
+
+/* ---- procs_memory.c ------------------------------------------------------------------- */
+
+/** Tells the others where this rank's data lies in the call. */
+void procs_tell(struct cpu *e, struct procs_call *c);
+/** Memory that others can read in place. CCS_ENOMEM. */
+ccs_status procs_alloc(struct world *w, size_t bytes, void **out);
+void procs_release(struct world *w, void *at, size_t bytes);
+/** Forgets all that others have. */
+void procs_unmap(struct procs *p, int nranks);
+
+/* ---- procs_board.c: see engine.h ------------------------------------------------------ */
+
+ccs_status procs_gather(struct world *w, const void *mine, void *all, size_t bytes);
+ccs_status procs_agree(struct world *w, ccs_status here);
+
+#endif

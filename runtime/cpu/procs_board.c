@@ -1,0 +1,127 @@
+/*
+ * What processes tell one another between calls: each writes its board, and when all have,
+ * reads those of all. O(ranks x bytes).
+ */
+#include "runtime/base/clock.h"
+#include "runtime/cpu/procs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool all_told(const struct world *w, uint64_t n)
+{
+	const struct procs_seat *s = cpu_of(w)->procs->table->seats;
+
+	for (int i = 0; i < w->nranks; i++)
+		if (atomic_load(&s[i].told) < n)
+			return false;
+	return true;
+}
+
+static bool all_heard(const struct world *w, uint64_t n)
+{
+	const struct procs_seat *s = cpu_of(w)->procs->table->seats;
+
+	for (int i = 0; i < w->nranks; i++)
+		if (atomic_load(&s[i].heard) < n)
+			return false;
+	return true;
+}
+
+/* Waits until they all have. */
+static ccs_status await(struct world *w, bool (*all)(const struct world *, uint64_t), uint64_t n)
+{
+	struct procs *p = cpu_of(w)->procs;
+	uint64_t end = clock_ms() + w->timeout;
+
+	while (!w->dead && !all(w, n)) {
+		uint32_t heard = procs_lie_down(p);
+
+		if (!all(w, n))
+			procs_sleep(p, heard);
+		procs_get_up(p);
+		procs_look(w);
+		if (w->timeout && clock_ms() >= end) {
+			procs_fail(w, CCS_ETIMEOUT,
+				   "a process did not tell the others how it went");
+			procs_look(w);
+		}
+	}
+	return world_alive(w);
+}
+
+static void ring_sleepers(const struct world *w)
+{
+	struct procs_table *t = cpu_of(w)->procs->table;
+
+	for (int i = 0; atomic_load(&t->sleepers) && i < w->nranks; i++)
+		procs_ring(t->seats + i);
+}
+
+/* Shows the others at most a board full, and waits for what they show. */
+static ccs_status show(struct world *w, const void *mine, size_t bytes)
+{
+	struct procs *p = cpu_of(w)->procs;
+	uint64_t n = atomic_load(&p->own->told) + 1;
+	ccs_status s = await(w, all_heard, n - 1);
+
+	if (s)
+		return s;
+	memcpy(p->own->board, mine, bytes);
+	atomic_store(&p->own->told, n);
+	ring_sleepers(w);
+	return await(w, all_told, n);
+}
+
+/* It has read them all. */
+static void hear(struct world *w)
+{
+	struct procs_seat *own = cpu_of(w)->procs->own;
+
+	atomic_store(&own->heard, atomic_load(&own->told));
+	ring_sleepers(w);
+}
+
+ccs_status procs_gather(struct world *w, const void *mine, void *all, size_t bytes)
+{
+	const struct procs_seat *seats = cpu_of(w)->procs->table->seats;
+	ccs_status s = world_alive(w);
+
+	for (size_t at = 0; at < bytes && !s; at += PROCS_BOARD) {
+		size_t n = bytes - at < PROCS_BOARD ? bytes - at : PROCS_BOARD;
+
+		s = show(w, (const unsigned char *)mine + at, n);
+		for (int i = 0; i < w->nranks && !s; i++)
+			memcpy((unsigned char *)all + (size_t)i * bytes + at, seats[i].board, n);
+		if (!s)
+			hear(w);
+	}
+	return s;
+}
+
+/* How a step went in a process. */
+struct outcome {
+	int32_t status;
+	char text[PROCS_BOARD - sizeof(int32_t)];
+};
+
+ccs_status procs_agree(struct world *w, ccs_status here)
+{
+	const struct procs_seat *seats = cpu_of(w)->procs->table->seats;
+	struct outcome own = { .status = here }, other;
+	ccs_status s;
+
+	if (here)
+		snprintf(own.text, sizeof(own.text), "%.*s", (int)sizeof(own.text) - 1,
+			 error_thread()->text);
+	s = show(w, &own, sizeof(own));
+	for (int i = 0; i < w->nranks && !s; i++) {
+		memcpy(&other, seats[i].board, sizeof(other));
+		if (other.status && i != w->first)
+			s = error_set(error_of_peer(other.status), "rank %d: %.1900s", i,
+				      other.text);
+	}
+	if (!w->dead)
+		hear(w);
+	return here ? error_set(here, "%s", own.text) : s;
+}

@@ -1,0 +1,414 @@
+/*
+ * Communicators of processes on this host: how they come by their shared memory.
+ *
+ * Rank 0 makes the files, which have no names. When all have met (meet/group.h), the others
+ * open them by way of rank 0's process, and take their seats in the table. A process that
+ * cannot do that ends, or fails by itself; the rest see an empty seat. O(ranks).
+ */
+#include "runtime/base/clock.h"
+#include "runtime/base/hash.h"
+#include "runtime/cpu/procs.h"
+#include "runtime/meet/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define JOIN_SECONDS 10 /* for taking a seat, once all have met */
+
+/* What each process tells of itself, and what rank 0 answers. */
+struct card {
+	uint64_t host; /* the same for processes that can share memory */
+	int32_t pid;
+	uint32_t uid;
+};
+
+struct answer {
+	uint64_t token;
+	int32_t pid;
+	int32_t files[NFILES];
+};
+
+/* ---- who is here --------------------------------------------------------------------- */
+
+/* This boot of this host, and the space of process numbers. */
+static uint64_t host_of(void)
+{
+	uint64_t h = HASH_START;
+	struct stat space;
+	char boot[64] = "";
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (f) {
+		h = hash_fnv1a(h, boot, fread(boot, 1, sizeof(boot), f));
+		fclose(f);
+	}
+	if (!stat("/proc/self/ns/pid", &space))
+		h = hash_fnv1a(h, &space.st_ino, sizeof(space.st_ino));
+	return h;
+}
+
+/* On rank 0: whether they can share memory; and its answer. */
+static ccs_status answer_cards(void *of, const void *cards, void *answer)
+{
+	const struct card *card = cards;
+	const struct world *w = of;
+	struct procs *p = cpu_of(w)->procs;
+	struct answer *a = answer;
+
+	for (int i = 0; i < w->nranks; i++) {
+		p->table->seats[i].pid = card[i].pid;
+		if (card[i].host != card[0].host)
+			return error_set(CCS_EUNSUPPORTED,
+					 "ranks 0 and %d are on different hosts, or in different "
+					 "containers: processes share memory on one host only",
+					 i);
+		if (card[i].uid != card[0].uid)
+			return error_set(CCS_EUNSUPPORTED,
+					 "ranks 0 and %d are different users' processes, which "
+					 "share no memory",
+					 i);
+	}
+	a->token = p->token;
+	a->pid = card[0].pid;
+	for (int i = 0; i < NFILES; i++)
+		a->files[i] = p->files[i];
+	return CCS_OK;
+}
+
+/* ---- the files -------------------------------------------------------------------------- */
+
+static size_t table_bytes(int nranks)
+{
+	return sizeof(struct procs_table) + (size_t)nranks * sizeof(struct procs_seat);
+}
+
+static ccs_status make_files(struct procs *p, int nranks)
+{
+	static const char *const names[NFILES] = { "ccs table", "ccs fifos", "ccs fibers",
+						   "ccs data" };
+	if (getrandom(&p->token, sizeof(p->token), 0) != (ssize_t)sizeof(p->token))
+		return error_set(CCS_ESYSTEM, "no random number: %s", strerror(errno));
+	for (int i = 0; i < NFILES; i++) {
+		p->files[i] = memfd_create(names[i], MFD_CLOEXEC);
+		if (p->files[i] < 0)
+			return error_set(CCS_ESYSTEM, "no shared memory: %s", strerror(errno));
+	}
+	errno = posix_fallocate(p->files[FILE_TABLE], 0, (off_t)table_bytes(nranks));
+	return !errno ? CCS_OK
+		      : error_set(CCS_ENOMEM, "no shared memory for %d ranks: %s", nranks,
+				  strerror(errno));
+}
+
+static ccs_status open_files(struct procs *p, const struct answer *a)
+{
+	char path[64];
+
+	for (int i = 0; i < NFILES; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", a->pid, a->files[i]);
+		p->files[i] = open(path, O_RDWR | O_CLOEXEC);
+		if (p->files[i] < 0)
+			return error_set(
+				CCS_ESYSTEM,
+				"the memory of rank 0 (process %d) cannot be shared: %s: %s",
+				a->pid, path, strerror(errno));
+	}
+	return CCS_OK;
+}
+
+static ccs_status map_table(struct procs *p, int nranks)
+{
+	void *at;
+
+	p->table_bytes = table_bytes(nranks);
+	at = mmap(NULL, p->table_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->files[FILE_TABLE],
+		  0);
+	if (at == MAP_FAILED)
+		return error_set(CCS_ENOMEM, "no memory for a table of %d ranks: %s", nranks,
+				 strerror(errno));
+	p->table = at;
+	return CCS_OK;
+}
+
+/* ---- seats ------------------------------------------------------------------------------- */
+
+/* Where only parents may look into their children (Yama's first degree), all of this user's
+ * processes may look into this one. */
+static void let_others_read(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+
+	if (f && fgetc(f) == '1')
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	if (f)
+		fclose(f);
+}
+
+static void take_seat(struct procs *p)
+{
+	struct procs_seat *own = p->own;
+	cpu_set_t set;
+
+	let_others_read();
+	own->probe = (uint64_t)(uintptr_t)&p->token;
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		memcpy(own->cores, &set, sizeof(own->cores));
+	atomic_store(&own->state, SEAT_TAKEN);
+}
+
+/* The first seat that is empty; -1: all are taken. */
+static int empty_seat(const struct world *w)
+{
+	const struct procs *p = cpu_of(w)->procs;
+
+	for (int i = 0; i < w->nranks; i++)
+		if (atomic_load(&p->table->seats[i].state) == SEAT_EMPTY)
+			return i;
+	return -1;
+}
+
+static ccs_status await_seats(struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+	uint64_t end = clock_ms() + JOIN_SECONDS * 1000u;
+	int i = empty_seat(w);
+
+	for (; i >= 0; i = empty_seat(w)) {
+		bool ended = procs_ended(p, i);
+
+		if (ended || clock_ms() >= end)
+			return error_set(ended ? CCS_EABORTED : CCS_ETIMEOUT,
+					 "rank %d (process %d) %s", i, p->table->seats[i].pid,
+					 ended ? "has ended"
+					       : "has met the others, but does not take its seat");
+		usleep(100);
+	}
+	return CCS_OK;
+}
+
+static void watch_ends(struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+
+	for (int i = 0; i < w->nranks; i++)
+		if (i != w->first)
+			p->ends[i] = (int)syscall(SYS_pidfd_open, p->table->seats[i].pid, 0);
+}
+
+/* Whether this process can read its neighbour's memory: if all can, nothing is copied that need
+ * not be. ($CCS_CROSS_MEMORY_DISABLE=1: as if it could not.) */
+static void try_reading(struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+	const struct procs_seat *next = p->table->seats + (w->first + 1) % w->nranks;
+	const char *off = getenv("CCS_CROSS_MEMORY_DISABLE");
+	uint64_t token = 0;
+	struct iovec to = { &token, sizeof(token) };
+	struct iovec from = { (void *)(uintptr_t)next->probe, sizeof(token) };
+	bool reads = !(off && !strcmp(off, "1")) &&
+		     process_vm_readv(next->pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof(token) &&
+		     token == p->token;
+
+	atomic_store(&p->own->reads, reads ? READS_OTHERS : READS_REFUSED);
+}
+
+/* Whether the processes may use as many cores, together, as there are of them. */
+static bool has_cores(const struct world *w)
+{
+	const struct procs *p = cpu_of(w)->procs;
+	int cores = 0;
+
+	for (unsigned at = 0; at < PROCS_CORES / 8; at++) {
+		unsigned any = 0;
+
+		for (int i = 0; i < w->nranks; i++)
+			any |= p->table->seats[i].cores[at];
+		cores += __builtin_popcount(any);
+	}
+	return cores >= w->nranks;
+}
+
+/* ---- the engine ---------------------------------------------------------------------------- */
+
+static ccs_status start(struct world *w, struct run *r)
+{
+	struct procs *p = cpu_of(w)->procs;
+
+	(void)r;
+	p->posted = p->admitted = false;
+	return CCS_OK;
+}
+
+static ccs_status check(struct world *w)
+{
+	procs_look(w);
+	return world_alive(w);
+}
+
+static void describe(const struct world *w, char *text, size_t size)
+{
+	snprintf(text, size, "%d processes on this host's CPU, over shared memory%s", w->nranks,
+		 cpu_of(w)->procs->spins ? "" : ", with fewer cores than ranks");
+}
+
+static void close_procs(struct procs *p, bool here, int nranks)
+{
+	if (p->table && here) {
+		atomic_store(&p->own->state, SEAT_LEFT);
+		for (int i = 0; i < nranks; i++)
+			procs_ring(p->table->seats + i);
+	}
+	if (p->table)
+		munmap(p->table, p->table_bytes);
+	for (int i = 0; i < NFILES; i++)
+		if (p->files[i] > 0)
+			close(p->files[i]);
+	for (int i = 0; p->ends && i < nranks; i++)
+		if (p->ends[i] > 0)
+			close(p->ends[i]);
+	procs_unmap(p, nranks);
+	free(p->ends);
+	free(p->found);
+	free(p->mapped);
+	free(p);
+}
+
+static void end(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+
+	if (e && e->procs)
+		close_procs(e->procs, origin_here(&w->origin), w->nranks);
+	cpu_free(w);
+}
+
+static const struct engine procs_engine = {
+	.start = start,
+	.halt = sched_halt,
+	.wait = procs_wait,
+	.moved = procs_moved,
+	.stuck = fibers_stuck,
+	.check = check,
+	.gather = procs_gather,
+	.agree = procs_agree,
+	.alloc = procs_alloc,
+	.release = procs_release,
+	.describe = describe,
+	.free = end,
+};
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+static ccs_status allocate(struct world *w)
+{
+	struct procs *p = calloc(1, sizeof(*p));
+	ccs_status s = cpu_open(w);
+
+	w->engine = &procs_engine;
+	if (s || !p) {
+		free(p);
+		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
+	}
+	cpu_of(w)->procs = p;
+	p->ends = calloc((size_t)w->nranks, sizeof(*p->ends));
+	p->found = calloc((size_t)w->nranks, sizeof(*p->found));
+	p->mapped = calloc((size_t)w->nranks * PROCS_REGIONS, sizeof(*p->mapped));
+	return p->ends && p->found && p->mapped
+		       ? CCS_OK
+		       : error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
+}
+
+/* What rank 0 makes before they meet. */
+static ccs_status prepare(struct world *w)
+{
+	ccs_status s = allocate(w);
+	struct procs *p;
+
+	if (s || w->first)
+		return s;
+	p = cpu_of(w)->procs;
+	s = make_files(p, w->nranks);
+	if (!s)
+		s = map_table(p, w->nranks);
+	if (!s)
+		p->table->token = p->token;
+	return s;
+}
+
+/* And what the others do, when they have. */
+static ccs_status join(struct world *w, const struct answer *a)
+{
+	struct procs *p = cpu_of(w)->procs;
+	ccs_status s = CCS_OK;
+
+	if (w->first) {
+		p->token = a->token;
+		s = open_files(p, a);
+		if (!s)
+			s = map_table(p, w->nranks);
+		if (!s && p->table->token != p->token)
+			s = error_set(CCS_ESYSTEM, "rank 0 (process %d) has ended", a->pid);
+	}
+	if (s)
+		return s;
+	p->own = p->table->seats + w->first;
+	watch_ends(w);
+	take_seat(p);
+	s = await_seats(w);
+	if (s)
+		return s;
+	try_reading(w);
+	p->spins = has_cores(w);
+	cpu_of(w)->fifos.fd = p->files[FILE_FIFOS];
+	cpu_of(w)->fibers.fd = p->files[FILE_FIBERS];
+	cpu_of(w)->data.fd = p->files[FILE_DATA];
+	return CCS_OK;
+}
+
+static ccs_status meet(struct world *w, const struct group_env *env, ccs_status here)
+{
+	struct card card = { host_of(), getpid(), getuid() };
+	struct answer answer;
+	struct group_meeting m = {
+		.card = &card,
+		.card_bytes = sizeof(card),
+		.answer = &answer,
+		.answer_bytes = sizeof(answer),
+		.make = answer_cards,
+		.of = w,
+	};
+	ccs_status s = group_meet(env, &m, here);
+
+	return s ? s : join(w, &answer);
+}
+
+ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs)
+{
+	struct group_env env;
+	ccs_status s;
+
+	if (!comm)
+		return error_set(CCS_EINVAL, "ccs_comm_init_procs: comm is NULL");
+	*comm = NULL;
+	s = procs ? group_env_given(&env, procs) : group_env_need(&env);
+	if (s)
+		return s;
+	s = comm_new_rank(comm, env.nranks, env.rank);
+	if (s)
+		return s;
+	s = prepare((*comm)->world);
+	s = meet((*comm)->world, &env, s);
+	if (s)
+		comm_drop(comm, 1);
+	return s;
+}
