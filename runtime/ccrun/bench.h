@@ -101,7 +101,7 @@ ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place,
 int order_late(const struct bench *b);
 /** Ranks on this host's CPU: adds to result->wrong how often one of this process was through
  *  before another had begun that it must wait for. */
-ccs_status order_check(const struct bench *b, const struct row *r, struct result *result);
+ccs_status order_check(struct bench *b, const struct row *r, enum side side, struct result *result);
 
 /* ---- time.c --------------------------------------------------------------- */
 

@@ -129,8 +129,8 @@ static ccs_status check(struct bench *b, const struct row *r, bool in_place, enu
 		s = blame(b, side, time_run(b, r, put_of(b, side), b->lanes[side], 1));
 	if (!s)
 		s = buffers_check(b, &own, in_place, result);
-	if (!s && side == SIDE_OURS && r->check.of.orders && !b->at->device)
-		s = order_check(b, r, result);
+	if (!s && r->check.of.orders && !b->at->device)
+		s = order_check(b, r, side, result);
 	return s;
 }
 

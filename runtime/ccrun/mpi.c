@@ -27,12 +27,12 @@ static int possible(const struct options *o, const struct ccs_module *m)
 			o, EXIT_LACKS,
 			"--against mpi: MPI is measured on the CPU: leave out --device "
 			"cuda");
-	if (!o->launcher && o->ranks > 1)
-		return complain_once(
-			o, EXIT_LACKS,
-			"--against mpi: each of MPI's ranks is a process: start it with "
-			"mpirun -np %d%s",
-			o->ranks, o->local ? ", without --transport local" : "");
+	if ((!o->launcher || o->procs) && o->ranks > 1)
+		return complain_once(o, EXIT_LACKS,
+				     "--against mpi: each of MPI's ranks is a process: start it "
+				     "with mpirun -np %d%s%s",
+				     o->ranks, o->local ? ", without --transport local" : "",
+				     o->procs ? ", without --procs" : "");
 	return EXIT_DONE;
 }
 
