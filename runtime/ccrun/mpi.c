@@ -49,9 +49,10 @@ static ccs_status check(const struct mpi_side *n, int e, const char *call)
 	return ccs_error_set(CCS_ESYSTEM, "MPI's %s failed: %s", call, text);
 }
 
-static ccs_status find_collective(struct mpi_side *n, const char *contract)
+static int find_collective(const struct bench *b, struct mpi_side *n)
 {
 	const struct mpi_collective *c = n->calls->collectives;
+	const char *contract = ccs_module_contract(b->m);
 	char names[200] = "";
 
 	for (; c->contract && strcmp(c->contract, contract); c++) {
@@ -60,9 +61,10 @@ static ccs_status find_collective(struct mpi_side *n, const char *contract)
 		snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "", c->contract);
 	}
 	n->collective = c;
-	return c->contract ? CCS_OK
-			   : ccs_error_set(CCS_EUNSUPPORTED, "MPI has no %s; it has %s", contract,
-					   names);
+	if (c->contract)
+		return EXIT_DONE;
+	return complain_once(b->o, EXIT_LACKS, "--against mpi: MPI has no %s; it has %s", contract,
+			     names);
 }
 
 /* MPI moves elements of all types, and combines some. */
@@ -109,24 +111,18 @@ static ccs_status check_ranks(const struct bench *b, const char *library)
 			     o->ranks);
 }
 
-static ccs_status join(struct bench *b)
+static ccs_status join(struct bench *b, int lacks)
 {
 	struct mpi_side *n = b->baseline;
 	char library[160];
-	int lacks, rows = count_rows(b, &lacks);
-	ccs_status s;
+	ccs_status s = check(n, n->calls->open(&n->world), "MPI_Init_thread");
 
-	if (!rows)
-		return ccs_error_set(CCS_EUNSUPPORTED,
-				     "MPI has no such operator for such elements");
-	s = check(n, n->calls->open(&n->world), "MPI_Init_thread");
 	if (s)
 		return s;
 	n->calls->library(library, sizeof(library));
-	s = check_ranks(b, library);
 	snprintf(b->label, sizeof(b->label), "beside it %s, in the same processes%s", library,
 		 lacks ? "; n/a: what it cannot combine" : "");
-	return s;
+	return check_ranks(b, library);
 }
 
 static ccs_status open_library(struct bench *b)
@@ -139,18 +135,25 @@ static ccs_status open_library(struct bench *b)
 	if (!n)
 		return ccs_error_set(CCS_ENOMEM, "out of memory");
 	s = ccs_mpi_library(&library);
-	if (s)
-		return s;
-	n->calls = dlsym(library, "ccs_mpi_calls");
-	return find_collective(n, ccs_module_contract(b->m));
+	if (!s)
+		n->calls = dlsym(library, "ccs_mpi_calls");
+	return s;
 }
 
 static int open_mpi(struct bench *b)
 {
 	ccs_status s = open_library(b);
+	int rc, lacks;
 
-	if (!s)
-		s = join(b);
+	if (s)
+		return measure_fail(b, SIDE_BASELINE, s);
+	rc = find_collective(b, b->baseline);
+	if (rc != EXIT_DONE)
+		return rc;
+	if (!count_rows(b, &lacks))
+		return complain_once(b->o, EXIT_LACKS,
+				     "--against mpi: MPI has no such operator for such elements");
+	s = join(b, lacks);
 	return s ? measure_fail(b, SIDE_BASELINE, s) : EXIT_DONE;
 }
 

@@ -67,7 +67,8 @@ static const char help[] =
 	"  -r ROOT         a rank, or all (0)\n"
 	"  -w N            runs before the timed ones (2)\n"
 	"  --iters N       timed runs, of which the mean is printed (20)\n"
-	"  --repeats N     such means, of which the median is printed (1; on GPUs 5)\n"
+	"  --repeats N     such means, of which the median is printed (1; 5 on GPUs, and with\n"
+	"                  --against)\n"
 	"  -G N            on GPUs: the timed runs are captured into a graph, which is launched\n"
 	"                  N times; 0: no graph (0)\n"
 	"  -c 0|1          check the results (1)\n"
@@ -450,7 +451,7 @@ static int check_options(struct options *o, int nfiles)
 	if (o->copy_rate && !o->cuda)
 		return usage("%s", "--copy-rate measures GPUs: give --device cuda");
 	if (!o->repeats)
-		o->repeats = o->cuda ? 5 : 1;
+		o->repeats = o->cuda || o->against ? 5 : 1;
 	return -1;
 }
 

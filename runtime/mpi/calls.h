@@ -52,16 +52,16 @@ struct mpi_calls {
 	/** Whether MPI combines elements of the type by the operator. It moves all types. */
 	int (*reduces)(ccs_dtype type, ccs_redop op);
 
-	/** For up to `room` messages under way at a time. To be freed when none is. */
+	/** For up to `room` messages under way at a time; free it when none is. */
 	int (*messages_new)(const struct mpi_world *w, int room, struct mpi_messages **m);
 	void (*messages_free)(struct mpi_messages *m);
 	/** Start a message, and return. Messages of one sender, receiver and tag stay in order;
 	 *  tags are 0 to 32767. */
 	int (*send)(struct mpi_messages *m, const void *from, size_t bytes, int rank, int tag);
 	int (*recv)(struct mpi_messages *m, void *to, size_t bytes, int rank, int tag);
-	/** Whether all of them have arrived, and how far they come without waiting. */
+	/** Lets them go on, without waiting; *done: all have arrived, and there is room again. */
 	int (*test)(struct mpi_messages *m, int *done);
-	/** Waits for all of them. */
+	/** Waits until all have arrived. */
 	int (*wait)(struct mpi_messages *m);
 };
 
