@@ -52,13 +52,14 @@ struct fiber {
 	uint32_t behind;      /* in the inbox (procs.h): 1 + the number of the next */
 };
 
-/* A FIFO. The sender writes the first line, the receiver the second; each sets
- * its flag before it parks, and the other clears it and wakes the fiber. Between runs it is
+/* A FIFO. The sender writes the first line, the receiver the second; each sets its flag, in the
+ * third, before it parks, and the other clears it and wakes the fiber. Between runs it is
  * empty, and the counts go on. */
 struct fifo {
 	_Alignas(CACHE_LINE) _Atomic uint64_t head; /* messages sent */
-	_Atomic uint32_t src_waits;
+	uint64_t freed;				    /* of tail, what the sender knows */
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail; /* messages received */
+	_Alignas(CACHE_LINE) _Atomic uint32_t src_waits;
 	_Atomic uint32_t dst_waits;
 };
 

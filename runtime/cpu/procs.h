@@ -59,11 +59,11 @@ struct procs_mapped {
 };
 
 struct procs_seat {
-	/* The first line is the owner's to write. */
-	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
-	_Atomic uint64_t finished;
-	uint64_t key[PROCS_LAG]; /* of those: equal if the calls agree */
-	/* The second is everybody's. */
+	/* The first two lines are the owner's to write; the others read the first in every call. */
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun;    /* calls posted */
+	uint64_t key[PROCS_LAG];			    /* of those: equal if the calls agree */
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t finished; /* calls */
+	/* The third is everybody's. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* it was rung so many times */
 	_Atomic uint32_t asleep;
 	_Atomic uint32_t inbox;	 /* 1 + the number of a fiber that is to be run; 0: none */
@@ -103,6 +103,7 @@ struct procs {
 	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
 	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS] */
 	uint64_t births;	     /* of own regions */
+	uint64_t finished;	     /* calls that all are through with, as far as it was seen */
 	bool posted, admitted;	     /* the current call */
 	bool spins;		     /* each rank has a core */
 };
