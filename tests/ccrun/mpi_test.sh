@@ -141,8 +141,8 @@ mpi() { # mpi N ARGUMENTS-OF-CCRUN...: beside MPI
 
 # collective WHAT N MODULE TYPES OPERATORS: out of place and in place, from each root
 collective() {
-	status "$1 of $2 processes" 0 mpi "$2" "$modules/$3.so" -b 100 -e 40K -f 400 --iters 1 --repeats 2 \
-		-w 1 -r all -d "$4" -o "$5"
+	status "$1 of $2 processes" 0 mpi "$2" "$modules/$3.so" -b 100 -e 40K -f 400 --iters 1 \
+		--repeats 2 -w 1 -r all -d "$4" -o "$5"
 	says "... MPI's is right" "$tmp/out" "^# \.\.\. of MPI's *: 0 OK$"
 	says "... and ours" "$tmp/out" '^# wrong elements *: 0 OK$'
 	holds "... in every row that it has" test "$(awk '$1 ~ /^[0-9]+$/ && \
