@@ -52,6 +52,7 @@ void cpu_free(struct world *w)
 	free(e->ranks);
 	cpu_arena_free(&e->fibers);
 	cpu_arena_free(&e->fifos);
+	cpu_arena_free(&e->lines);
 	cpu_arena_free(&e->slots);
 	cpu_arena_free(&e->cells);
 	cpu_arena_free(&e->data);

@@ -171,7 +171,8 @@ static uint64_t key_of(const struct call_name *n)
 	return mixed(h, (uint64_t)(uint32_t)n->root << 32 | n->premul);
 }
 
-/* With those of the ranks that have posted theirs. */
+/* With those of the ranks that have posted theirs, as far as it can be seen. Before a rank is
+ * through with a call it does that behind a fence, as all do: of any two the later one sees. */
 static void compare(struct world *w, uint64_t call)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -180,7 +181,8 @@ static void compare(struct world *w, uint64_t call)
 	for (int i = 0; i < w->nranks; i++) {
 		const struct procs_seat *s = p->table->seats + i;
 
-		if (i == w->first || atomic_load(&s->begun) <= call ||
+		if (i == w->first ||
+		    atomic_load_explicit(&s->begun, memory_order_acquire) <= call ||
 		    s->key[at] == p->own->key[at])
 			continue;
 		run_differ(&p->own->call[at].name, &s->call[at].name);
@@ -200,7 +202,7 @@ static bool post(struct world *w)
 		return false;
 	run_name(&r->params, &c->name);
 	p->own->key[r->seq % PROCS_LAG] = key_of(&c->name);
-	atomic_store(&p->own->begun, r->seq + 1);
+	atomic_store_explicit(&p->own->begun, r->seq + 1, memory_order_release);
 	compare(w, r->seq);
 	return true;
 }
@@ -230,8 +232,13 @@ static bool admit(struct world *w)
 void procs_done(struct cpu *e)
 {
 	struct procs *p = e->procs;
+	uint64_t call = e->layout.run->seq;
 
-	atomic_store(&p->own->finished, e->layout.run->seq + 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	compare(e->world, call);
+	if (e->world->dead)
+		return;
+	atomic_store(&p->own->finished, call + 1);
 	if (atomic_load(&p->table->sleepers))
 		ring_all(e->world);
 }
@@ -281,7 +288,7 @@ static bool collect(struct cpu *e, struct turn *u)
 
 	if (atomic_load_explicit(&p->own->inbox, memory_order_relaxed))
 		i = atomic_exchange(&p->own->inbox, 0);
-	while (i) {
+	while (i && i <= e->layout.nworkers) { /* calls that differ may ring for none */
 		struct fiber *t = e->layout.fibers + i - 1;
 
 		i = t->behind;
@@ -387,6 +394,8 @@ static void doze(struct world *w, struct turn *u, struct vigil *v)
 		pthread_mutex_lock(&w->lock);
 	}
 	procs_get_up(p);
+	if (p->posted && w->runs && !w->dead)
+		compare(w, w->runs->seq);
 	procs_look(w);
 	run_watch(w, v);
 	if (w->dead)

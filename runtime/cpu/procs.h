@@ -10,7 +10,7 @@
  * Beside these there is the table: a seat a process. The k-th call of a rank
  *
  *   1. is posted in its seat, once no other is PROCS_LAG calls behind, and compared with those
- *      of all that have posted theirs: of any two, the later one sees the other;
+ *      of all that have posted theirs, then, and once more before it is over;
  *   2. is admitted at once, if it is laid out as the call before: FIFOs go on from one to the
  *      next; else when all ranks are through with the calls before it;
  *   3. runs, and is over when its fibers are, and all that it holds was received.
@@ -90,7 +90,7 @@ struct procs_table {
 };
 
 /* The shared files. */
-enum { FILE_TABLE, FILE_FIFOS, FILE_FIBERS, FILE_DATA, NFILES };
+enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, NFILES };
 
 struct procs {
 	struct procs_table *table;

@@ -95,8 +95,8 @@ static size_t table_bytes(int nranks)
 
 static ccs_status make_files(struct procs *p, int nranks)
 {
-	static const char *const names[NFILES] = { "ccs table", "ccs fifos", "ccs fibers",
-						   "ccs data" };
+	static const char *const names[NFILES] = { "ccs table", "ccs fifos", "ccs lines",
+						   "ccs fibers", "ccs data" };
 	if (getrandom(&p->token, sizeof(p->token), 0) != (ssize_t)sizeof(p->token))
 		return error_set(CCS_ESYSTEM, "no random number: %s", strerror(errno));
 	for (int i = 0; i < NFILES; i++) {
@@ -370,6 +370,7 @@ static ccs_status join(struct world *w, const struct answer *a)
 	try_reading(w);
 	p->spins = has_cores(w);
 	cpu_of(w)->fifos.fd = p->files[FILE_FIFOS];
+	cpu_of(w)->lines.fd = p->files[FILE_LINES];
 	cpu_of(w)->fibers.fd = p->files[FILE_FIBERS];
 	cpu_of(w)->data.fd = p->files[FILE_DATA];
 	return CCS_OK;
