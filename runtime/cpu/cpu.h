@@ -65,14 +65,14 @@ struct fifo {
 
 /* Of a slot: which message is there, and the message itself, if it is as short. */
 #define LINE_BYTES (CACHE_LINE - sizeof(uint64_t))
-struct line {
+struct slot_line {
 	_Alignas(CACHE_LINE) _Atomic uint64_t there; /* layout.first + the message's number */
 	unsigned char data[LINE_BYTES];
 };
 
 /* Where its messages lie: number i in slot i modulo `n`. */
 struct slots {
-	struct line *lines;
+	struct slot_line *lines;
 	unsigned char *data; /* NULL: in the lines */
 	size_t bytes;	     /* of one */
 	uint32_t n;

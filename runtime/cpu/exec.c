@@ -24,7 +24,7 @@ static const struct ccs_op *next_op(const struct layout *l, const struct fiber *
 /* ---- waiting -----------------------------------------------------------------
  * With `flags` the fiber announces what it waits for. */
 
-static struct line *line_of(const struct slots *s, uint64_t message)
+static struct slot_line *line_of(const struct slots *s, uint64_t message)
 {
 	return s->lines + (s->n & (s->n - 1) ? message % s->n : message & (s->n - 1));
 }
@@ -33,7 +33,7 @@ static bool has_message(const struct layout *l, uint32_t fifo, bool flags)
 {
 	struct fifo *c = l->fifos + fifo;
 	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
-	const struct line *line = line_of(l->slots + fifo, tail);
+	const struct slot_line *line = line_of(l->slots + fifo, tail);
 
 	if (atomic_load_explicit(&line->there, memory_order_acquire) == l->first + tail)
 		return true;
@@ -177,7 +177,7 @@ void rank_less(struct cpu *e, uint32_t rank)
 static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
 {
 	uint64_t message = atomic_load_explicit(count, memory_order_relaxed);
-	struct line *line = line_of(s, message);
+	struct slot_line *line = line_of(s, message);
 
 	return s->data ? s->data + (size_t)(line - s->lines) * s->bytes : line->data;
 }

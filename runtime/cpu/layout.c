@@ -183,7 +183,7 @@ static bool data_size(const struct layout *l, const struct run *r, size_t *lines
 		size_t n = (size_t)slots_of(r, l->view->fifos + i, l->ntiles);
 
 		if (!take(total, n, slot_bytes(l, l->view->fifos + i)) ||
-		    !take(lines, n, sizeof(struct line)))
+		    !take(lines, n, sizeof(struct slot_line)))
 			return false;
 	}
 	for (uint64_t i = 0; i < p->workers.n; i++)
@@ -207,7 +207,7 @@ static unsigned char *cut(unsigned char **at, size_t n, size_t each)
 static void place_data(struct cpu *e, struct layout *l, const struct run *r)
 {
 	struct slots *slots = (struct slots *)(void *)e->slots.data;
-	struct line *lines = (struct line *)(void *)e->lines.data;
+	struct slot_line *lines = (struct slot_line *)(void *)e->lines.data;
 	unsigned char *at = e->data.data;
 	const struct ccs_plan *p = l->view->plan;
 

@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* Of linux/futex.h, which not every C library comes with. */
+enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1 };
 
 #define WRITING_US 10000 /* that writing down a failure takes, at most */
 
