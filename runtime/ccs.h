@@ -334,10 +334,10 @@ struct ccs_procs {
  * buffer; else by the system, if it lets processes read one another's memory
  * ($CCS_CROSS_MEMORY_DISABLE=1: never); else it is copied on its way.
  *
- * What fails in one process fails in all, with the same text, and the communicator has
- * failed: calls that differ, memory that cannot be had, a timeout, a process that
- * ends or frees its communicator while others wait for it. The memory has no name, and is gone with the
- * processes, however they end.
+ * What fails in one process fails in all, with the same text, also in calls that are still
+ * under way, and the communicator has failed: calls that differ, memory that cannot be had, a
+ * timeout, a process that ends or frees its communicator while others wait for it. The memory
+ * has no name, and is gone with the processes, however they end.
  * CCS_EUNSUPPORTED: they are on several hosts.
  */
 CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs);

@@ -263,7 +263,7 @@ static void describe(const struct world *w, char *text, size_t size)
 
 static void close_procs(struct procs *p, bool here, int nranks)
 {
-	if (p->table && here) {
+	if (p->own && here) {
 		atomic_store(&p->own->state, SEAT_LEFT);
 		for (int i = 0; i < nranks; i++)
 			procs_ring(p->table->seats + i);
