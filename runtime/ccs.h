@@ -330,8 +330,9 @@ struct ccs_procs {
  * shared memory. NULL: as ccs_comm_init_env finds them. Returns when all have called it; what
  * fails in one before that fails in all that come. All ranks make the same calls in the same order.
  *
- * A message that is long enough is read where it lies, in its sender's memory, if the system
- * lets processes read one another's ($CCS_CROSS_MEMORY_DISABLE=1: never); else it is copied.
+ * A message that is long enough is read where it lies: in place, if ccs_mem_alloc made the
+ * buffer; else by the system, if it lets processes read one another's memory
+ * ($CCS_CROSS_MEMORY_DISABLE=1: never); else it is copied on its way.
  *
  * What fails in one process fails in all, with the same text, and the communicator has
  * failed: calls that differ, memory that cannot be had, a timeout, a process that
@@ -340,6 +341,16 @@ struct ccs_procs {
  * CCS_EUNSUPPORTED: they are on several hosts.
  */
 CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs);
+
+/**
+ * Memory for send and receive buffers, page by page: calls take any, but this is what the ranks
+ * of the communicator reach without a copy: where they are processes, it is shared. It
+ * belongs to the communicator, which frees it at last. CCS_ENOMEM; CCS_EUNSUPPORTED: they are on
+ * GPUs.
+ */
+CCS_API ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out);
+/** NULL is fine. CCS_EINVAL: it is not the communicator's. */
+CCS_API ccs_status ccs_mem_free(struct ccs_comm *c, void *at);
 
 /* What a launcher has put into the environment of this process. */
 struct ccs_env {

@@ -75,10 +75,27 @@ void world_die(struct world *w, const char *text)
 	w->dead_text = strdup(text);
 }
 
+/* ---- memory ---------------------------------------------------------------------------- */
+
+static void release(struct world *w, const struct memory *m)
+{
+	if (w->engine->release)
+		w->engine->release(w, m->at, m->bytes);
+	else
+		free(m->at);
+}
+
 /* ---- freeing -------------------------------------------------------------------------- */
 
 static void engine_free(struct world *w)
 {
+	while (w->memory) {
+		struct memory *m = w->memory;
+
+		w->memory = m->next;
+		release(w, m);
+		free(m);
+	}
 	if (w->engine)
 		w->engine->free(w);
 	w->state = NULL;
@@ -297,6 +314,55 @@ ccs_status ccs_comm_describe(struct ccs_comm *c, char *text, size_t size)
 	if (s)
 		return s;
 	c->world->engine->describe(c->world, text, size);
+	return leave(c, CCS_OK);
+}
+
+ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out)
+{
+	ccs_status s = enter(c, out, "ccs_mem_alloc");
+	struct memory *m;
+
+	if (s)
+		return s;
+	*out = NULL;
+	m = calloc(1, sizeof(*m));
+	if (c->world->engine->streams)
+		s = error_set(CCS_EUNSUPPORTED,
+			      "ccs_mem_alloc is for ranks on the CPU: buffers on a "
+			      "GPU are the driver's to make");
+	else if (!m || bytes > PTRDIFF_MAX)
+		s = error_set(CCS_ENOMEM, "out of memory for %zu bytes", bytes);
+	else if (c->world->engine->alloc)
+		s = c->world->engine->alloc(c->world, bytes + !bytes, out);
+	else if (posix_memalign(out, 4096, bytes + !bytes))
+		s = error_set(CCS_ENOMEM, "out of memory for %zu bytes", bytes);
+	if (s) {
+		free(m);
+		return leave(c, s);
+	}
+	*m = (struct memory){ *out, bytes + !bytes, c->world->memory };
+	c->world->memory = m;
+	return leave(c, CCS_OK);
+}
+
+ccs_status ccs_mem_free(struct ccs_comm *c, void *at)
+{
+	ccs_status s = enter(c, true, "ccs_mem_free");
+	struct memory **p, *m;
+
+	if (s)
+		return s;
+	for (p = &c->world->memory; *p && (*p)->at != at; p = &(*p)->next)
+		;
+	m = *p;
+	if (!m)
+		return leave(c, at ? error_set(CCS_EINVAL,
+					       "ccs_mem_free: the communicator has no such "
+					       "memory")
+				   : CCS_OK);
+	*p = m->next;
+	release(c->world, m);
+	free(m);
 	return leave(c, CCS_OK);
 }
 

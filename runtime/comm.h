@@ -66,6 +66,12 @@ struct opened { /* a module of ccs_call */
 	struct opened *next;
 };
 
+struct memory { /* of ccs_mem_alloc */
+	void *at;
+	size_t bytes;
+	struct memory *next;
+};
+
 struct world {
 	struct origin origin;	     /* a forked process can only free it */
 	const struct engine *engine; /* NULL until whoever makes it has chosen */
@@ -83,6 +89,7 @@ struct world {
 	bool dead;
 	char *dead_text;
 	struct opened *opened;
+	struct memory *memory;
 };
 
 struct ccs_comm {

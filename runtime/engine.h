@@ -53,6 +53,9 @@ struct engine {
 	ccs_status (*gather)(struct world *w, const void *mine, void *all, size_t bytes);
 	/** Likewise; `here` with its text, or what the first other process failed with. */
 	ccs_status (*agree)(struct world *w, ccs_status here);
+	/** Memory for buffers that suits it, and back. NULL: any does. */
+	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
+	void (*release)(struct world *w, void *at, size_t bytes);
 	/** Without the lock. The GPU of a rank of this process. NULL: ranks are on the CPU. */
 	int (*device)(const struct world *w, int rank);
 	/** NCCL's communicator of the processes, or NULL, as the function may be. */

@@ -10,7 +10,6 @@
 #include "runtime/comm.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +124,7 @@ void run_name(const struct call *c, struct call_name *name)
 		.reduces = c->reduces,
 		.premul = c->premul,
 	};
-	snprintf(name->schedule, sizeof(name->schedule), "%.103s", ccs_module_schedule(c->module));
+	strncpy(name->schedule, ccs_module_schedule(c->module), sizeof(name->schedule) - 1);
 }
 
 static bool same_module(const struct call_name *x, const struct call_name *y)

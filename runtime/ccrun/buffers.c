@@ -94,7 +94,10 @@ void buffers_free(struct bench *b)
 		device_free(b->at->device);
 	for (int side = 0; side < 2; side++) {
 		for (int i = 0; i < b->at->ranks; i++) {
-			free(b->base[side][i]);
+			if (b->at->device)
+				free(b->base[side][i]);
+			else
+				ccs_mem_free(b->at->comm[b->at->first], b->base[side][i]);
 			b->base[side][i] = NULL;
 		}
 	}
@@ -108,7 +111,8 @@ ccs_status buffers_alloc(struct bench *b, const struct row *r)
 	void *p;
 
 	for (int k = 0; k < 2 * at->local && fits; k++) {
-		fits = !posix_memalign(&p, 4096, r->base + GUARD);
+		fits = at->device ? !posix_memalign(&p, 4096, r->base + GUARD)
+				  : !ccs_mem_alloc(at->comm[at->first], r->base + GUARD, &p);
 		if (fits)
 			b->base[k & 1][at->first + k / 2] = p;
 	}

@@ -52,13 +52,14 @@ struct fiber {
 	uint32_t behind;      /* in the inbox (procs.h): 1 + the number of the next */
 };
 
-/* A FIFO. The sender writes the first line, the receiver the second; each sets
- * its flag before it parks, and the other clears it and wakes the fiber. Between runs it is
+/* A FIFO. The sender writes the first line, the receiver the second; each sets its flag, in the
+ * third, before it parks, and the other clears it and wakes the fiber. Between runs it is
  * empty, and the counts go on. */
 struct fifo {
 	_Alignas(CACHE_LINE) _Atomic uint64_t head; /* messages sent */
-	_Atomic uint32_t src_waits;
+	uint64_t freed;				    /* of tail, what the sender knows */
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail; /* messages received */
+	_Alignas(CACHE_LINE) _Atomic uint32_t src_waits;
 	_Atomic uint32_t dst_waits;
 };
 
@@ -117,7 +118,9 @@ struct layout {
 	size_t esize;
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
-	size_t longest; /* elements of the longest cell */
+	size_t longest;		/* elements of the longest cell */
+	unsigned char *scratch; /* of all ranks, */
+	size_t scratch_bytes;	/* each */
 	reduce_combine *combine;
 	reduce_scale *scale;
 	reduce_divide *divide; /* NULL unless averaging */
@@ -226,7 +229,7 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 void piece_before(struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank);
 
-/* ---- procs.c, for ranks of other processes: see procs.h ---------------------------------- */
+/* ---- procs*.c, for ranks of other processes: see procs.h ---------------------------------- */
 
 /** A fiber of theirs is to be run. */
 void procs_wake(struct cpu *e, struct fiber *t);

@@ -40,12 +40,16 @@ static bool has_slot(struct fifo *c, uint32_t slots, bool flags)
 {
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 
-	if (head - atomic_load_explicit(&c->tail, memory_order_acquire) < slots)
+	if (head - c->freed < slots)
+		return true;
+	c->freed = atomic_load_explicit(&c->tail, memory_order_acquire);
+	if (head - c->freed < slots)
 		return true;
 	if (!flags)
 		return false;
 	atomic_store(&c->src_waits, 1);
-	return head - atomic_load(&c->tail) < slots;
+	c->freed = atomic_load(&c->tail);
+	return head - c->freed < slots;
 }
 
 static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
@@ -220,7 +224,7 @@ static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
 	const struct ccs_rank *r = l->view->ranks + rank;
 
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
-		atomic_store(&l->fibers[i].state, FIBER_QUEUED);
+		atomic_store_explicit(&l->fibers[i].state, FIBER_QUEUED, memory_order_release);
 		sched_push(e, l->fibers + i);
 	}
 }
@@ -255,8 +259,9 @@ bool fiber_run(struct cpu *e, struct fiber *t, bool polled)
 
 	if (atomic_load(&l->run->failed))
 		return false;
+	/* nobody else touches one that is queued */
 	if (atomic_load_explicit(&t->state, memory_order_relaxed) != FIBER_RUNNING)
-		atomic_exchange(&t->state, FIBER_RUNNING);
+		atomic_store_explicit(&t->state, FIBER_RUNNING, memory_order_relaxed);
 	if (i >= l->nworkers) {
 		begin(e, l, rank);
 		return false;
@@ -273,7 +278,7 @@ bool fiber_run(struct cpu *e, struct fiber *t, bool polled)
 		else if (park(t))
 			return false;
 	}
-	atomic_store(&t->state, FIBER_FINISHED);
+	atomic_store_explicit(&t->state, FIBER_FINISHED, memory_order_release);
 	rank_less(e, rank);
 	return false;
 }

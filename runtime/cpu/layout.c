@@ -199,12 +199,11 @@ static unsigned char *cut(unsigned char **at, size_t n, size_t each)
 }
 
 /* Where the FIFOs' slots, the fibers' stages and the ranks' scratch lie. */
-static void place_data(struct cpu *e, const struct layout *l, const struct run *r)
+static void place_data(struct cpu *e, struct layout *l, const struct run *r)
 {
 	struct slots *slots = (struct slots *)(void *)e->slots.data;
 	unsigned char *at = e->data.data;
 	const struct ccs_plan *p = l->view->plan;
-	size_t scratch = 0;
 
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		struct slots *c = slots + i;
@@ -220,9 +219,10 @@ static void place_data(struct cpu *e, const struct layout *l, const struct run *
 		if (is_here(e, l->view->workers[i].rank))
 			l->fibers[i].stage = mine;
 	}
-	(void)take(&scratch, p->scratch, l->longest * l->esize);
+	l->scratch = at;
+	(void)take(&l->scratch_bytes, p->scratch, l->longest * l->esize);
 	for (uint32_t i = 0; i < l->nranks; i++)
-		l->ranks[i].scratch = at + i * scratch;
+		l->ranks[i].scratch = at + i * l->scratch_bytes;
 }
 
 /* The fiber has done nothing yet. */

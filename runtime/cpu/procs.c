@@ -6,19 +6,16 @@
 #include "runtime/cpu/procs.h"
 #include "runtime/base/clock.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define POLLS 2000u /* rounds without anything to do before a process sleeps */
 #define SLEEP_MS 20 /* then it looks whether the others are alive */
-#define PULL_PARTS 64
 
 /* ---- bells ------------------------------------------------------------------------------ */
 
@@ -142,15 +139,22 @@ void procs_look(struct world *w)
 
 /* ---- posting and admitting ---------------------------------------------------------------- */
 
-/* Whether all ranks are through with so many calls. */
+/* Whether all ranks are through with so many calls. Looks only if it did not see that before. */
 static bool all_finished(const struct world *w, uint64_t calls)
 {
-	const struct procs_seat *s = cpu_of(w)->procs->table->seats;
+	struct procs *p = cpu_of(w)->procs;
+	uint64_t least = UINT64_MAX;
 
-	for (int i = 0; i < w->nranks; i++)
-		if (atomic_load_explicit(&s[i].finished, memory_order_acquire) < calls)
-			return false;
-	return true;
+	if (p->finished >= calls)
+		return true;
+	for (int i = 0; i < w->nranks; i++) {
+		uint64_t n =
+			atomic_load_explicit(&p->table->seats[i].finished, memory_order_acquire);
+
+		least = n < least ? n : least;
+	}
+	p->finished = least;
+	return least >= calls;
 }
 
 static uint64_t mixed(uint64_t h, uint64_t word)
@@ -207,7 +211,6 @@ static bool admit(struct world *w)
 	struct procs *p = e->procs;
 	struct run *r = w->runs;
 	struct procs_call *c = p->own->call + r->seq % PROCS_LAG;
-	const struct rank_io *io = e->ranks + w->first;
 	ccs_status s;
 
 	if (!layout_is(e, &r->params) && !all_finished(w, r->seq))
@@ -220,10 +223,7 @@ static bool admit(struct world *w)
 		procs_look(w);
 		return false;
 	}
-	c->send = (uint64_t)(uintptr_t)io->send;
-	c->recv = (uint64_t)(uintptr_t)io->recv;
-	c->scratch = (uint64_t)(uintptr_t)io->scratch;
-	c->holds = io->holds;
+	procs_tell(e, c);
 	return true;
 }
 
@@ -256,89 +256,6 @@ void procs_pulled(struct cpu *e, uint32_t rank)
 
 	atomic_fetch_add(&s->pulled, 1);
 	procs_ring(s);
-}
-
-bool procs_holds(struct cpu *e, const struct rank_io *io)
-{
-	const struct procs *p = e->procs;
-
-	(void)io;
-	for (int i = 0; i < e->world->nranks; i++)
-		if (atomic_load_explicit(&p->table->seats[i].reads, memory_order_relaxed) !=
-		    READS_OTHERS)
-			return false;
-	return true;
-}
-
-void procs_find(struct cpu *e, uint32_t rank)
-{
-	uint64_t call = e->layout.run->seq;
-	const struct procs_call *c = e->procs->table->seats[rank].call + call % PROCS_LAG;
-	struct rank_io *io = e->ranks + rank;
-
-	if (e->procs->found[rank] == call + 1)
-		return;
-	e->procs->found[rank] = call + 1;
-	io->send = (const unsigned char *)(uintptr_t)c->send;
-	io->recv = (unsigned char *)(uintptr_t)c->recv;
-	io->scratch = (unsigned char *)(uintptr_t)c->scratch;
-	io->holds = c->holds;
-	io->foreign = true;
-}
-
-/* A message on its way into a slot. */
-struct pull {
-	struct cpu *e;
-	uint32_t rank;
-	unsigned char *slot;
-	struct iovec to[PULL_PARTS], from[PULL_PARTS];
-	unsigned n;
-	size_t bytes; /* of the parts */
-	bool failed;
-};
-
-static void pull_parts(struct pull *p)
-{
-	int pid = p->e->procs->table->seats[p->rank].pid;
-	ssize_t n;
-
-	if (!p->n || p->failed)
-		return;
-	n = process_vm_readv(pid, p->to, p->n, p->from, p->n, 0);
-	p->failed = n < 0 || (size_t)n != p->bytes;
-	if (n >= 0 && p->failed)
-		errno = EFAULT;
-	p->n = 0;
-	p->bytes = 0;
-}
-
-static void pull_part(void *of, size_t at, const unsigned char *part, size_t bytes)
-{
-	struct pull *p = of;
-
-	if (p->n == PULL_PARTS)
-		pull_parts(p);
-	p->to[p->n] = (struct iovec){ p->slot + at, bytes };
-	p->from[p->n++] = (struct iovec){ (void *)(uintptr_t)part, bytes };
-	p->bytes += bytes;
-}
-
-void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
-		unsigned char *slot)
-{
-	struct pull p = { .e = e, .rank = e->layout.view->fifos[o->in].src, .slot = slot };
-	struct text why = { .len = 0 };
-
-	piece_held(&e->layout, e->ranks + p.rank, from, o, lo, pull_part, &p);
-	pull_parts(&p);
-	if (!p.failed)
-		return;
-	text_add(&why, "rank %d cannot read the memory of rank %u (process %d): %s",
-		 e->world->first, p.rank, e->procs->table->seats[p.rank].pid, strerror(errno));
-	procs_fail(e->world, CCS_ESYSTEM, why.buf);
-	pthread_mutex_lock(&e->world->lock);
-	procs_look(e->world);
-	pthread_mutex_unlock(&e->world->lock);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@
 #define PROCS_LAG 4u
 #define PROCS_BOARD 2048u /* bytes that a process tells at a time */
 #define PROCS_CORES 1024u
+#define PROCS_REGIONS 64u
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
 enum { READS_UNKNOWN, READS_OTHERS, READS_REFUSED };
@@ -38,16 +39,31 @@ enum { READS_UNKNOWN, READS_OTHERS, READS_REFUSED };
 /* A call, as its rank posts it; and where it has its data, once it is admitted. */
 struct procs_call {
 	struct call_name name;
-	uint64_t send, recv, scratch; /* addresses in its process */
+	uint64_t send, recv, scratch;	   /* addresses in its process */
+	uint32_t send_region, recv_region; /* 1 the first; 0: none */
 	uint32_t holds;
 };
 
+/* A buffer of ccs_mem_alloc. Others look only for what a call names. */
+struct procs_region {
+	uint64_t at, bytes; /* 0 bytes: there is none */
+	uint64_t birth;	    /* no other of its process has the same */
+	int32_t file;
+};
+
+/* Another process's, as far as it was mapped here. */
+struct procs_mapped {
+	unsigned char *data;
+	size_t bytes;
+	uint64_t birth;
+};
+
 struct procs_seat {
-	/* The first line is the owner's to write. */
-	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
-	_Atomic uint64_t finished;
-	uint64_t key[PROCS_LAG]; /* of those: equal if the calls agree */
-	/* The second is everybody's. */
+	/* The first two lines are the owner's to write; the others read the first in every call. */
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun;    /* calls posted */
+	uint64_t key[PROCS_LAG];			    /* of those: equal if the calls agree */
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t finished; /* calls */
+	/* The third is everybody's. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* it was rung so many times */
 	_Atomic uint32_t asleep;
 	_Atomic uint32_t inbox;	 /* 1 + the number of a fiber that is to be run; 0: none */
@@ -59,6 +75,7 @@ struct procs_seat {
 	uint64_t probe;			      /* address of the table's token in its memory */
 	unsigned char cores[PROCS_CORES / 8]; /* that it may use */
 	struct procs_call call[PROCS_LAG];
+	struct procs_region regions[PROCS_REGIONS];
 	_Atomic uint64_t told, heard; /* how often it has written its board, and read all */
 	unsigned char board[PROCS_BOARD];
 };
@@ -84,8 +101,11 @@ struct procs {
 	uint64_t token;	 /* a copy, for others to read */
 	uint64_t pulled; /* of own->pulled, what the rank's end knows of */
 	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
-	bool posted, admitted; /* the current call */
-	bool spins;	       /* each rank has a core */
+	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS] */
+	uint64_t births;	     /* of own regions */
+	uint64_t finished;	     /* calls that all are through with, as far as it was seen */
+	bool posted, admitted;	     /* the current call */
+	bool spins;		     /* each rank has a core */
 };
 
 /* ---- procs.c -------------------------------------------------------------------------- */
@@ -106,6 +126,16 @@ void procs_look(struct world *w);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_moved(const struct world *w, uint64_t *mark);
+
+/* ---- procs_memory.c ------------------------------------------------------------------- */
+
+/** Tells the others where this rank's data lies in the call. */
+void procs_tell(struct cpu *e, struct procs_call *c);
+/** Memory that others can read in place. CCS_ENOMEM. */
+ccs_status procs_alloc(struct world *w, size_t bytes, void **out);
+void procs_release(struct world *w, void *at, size_t bytes);
+/** Forgets all that others have. */
+void procs_unmap(struct procs *p, int nranks);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */
 

@@ -276,8 +276,10 @@ static void close_procs(struct procs *p, bool here, int nranks)
 	for (int i = 0; p->ends && i < nranks; i++)
 		if (p->ends[i] > 0)
 			close(p->ends[i]);
+	procs_unmap(p, nranks);
 	free(p->ends);
 	free(p->found);
+	free(p->mapped);
 	free(p);
 }
 
@@ -299,6 +301,8 @@ static const struct engine procs_engine = {
 	.check = check,
 	.gather = procs_gather,
 	.agree = procs_agree,
+	.alloc = procs_alloc,
+	.release = procs_release,
 	.describe = describe,
 	.free = end,
 };
@@ -318,8 +322,10 @@ static ccs_status allocate(struct world *w)
 	cpu_of(w)->procs = p;
 	p->ends = calloc((size_t)w->nranks, sizeof(*p->ends));
 	p->found = calloc((size_t)w->nranks, sizeof(*p->found));
-	return p->ends && p->found ? CCS_OK
-				   : error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
+	p->mapped = calloc((size_t)w->nranks * PROCS_REGIONS, sizeof(*p->mapped));
+	return p->ends && p->found && p->mapped
+		       ? CCS_OK
+		       : error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 }
 
 /* What rank 0 makes before they meet. */

@@ -1,0 +1,230 @@
+/*
+ * Messages that their senders hold, read across processes; and memory that is made for it.
+ *
+ * A buffer that ccs_mem_alloc made lies in a file of its own: a region of its process, which
+ * the others map when they first read it, and read in place. What lies elsewhere is copied into the
+ * message's slot, by the system (process_vm_readv), if it lets them; else nothing there is held.
+ * O(regions) a call and rank, besides what is read.
+ */
+#include "runtime/cpu/procs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PULL_PARTS 64
+
+/* ---- regions of this process --------------------------------------------------------------- */
+
+/* The region where the address lies, 1 the first; 0: none. Beyond PROCS_REGIONS of them memory
+ * is as any other. */
+static uint32_t region_of(const struct procs *p, uint64_t at)
+{
+	for (uint32_t i = 0; i < PROCS_REGIONS; i++) {
+		const struct procs_region *g = p->own->regions + i;
+
+		if (g->bytes && at - g->at < g->bytes)
+			return i + 1;
+	}
+	return 0;
+}
+
+static struct procs_region *free_region(const struct procs *p)
+{
+	for (uint32_t i = 0; i < PROCS_REGIONS; i++)
+		if (!p->own->regions[i].bytes)
+			return p->own->regions + i;
+	return NULL;
+}
+
+ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
+{
+	struct procs *p = cpu_of(w)->procs;
+	struct procs_region *g = free_region(p);
+	int file = memfd_create("ccs buffer", MFD_CLOEXEC);
+	void *at = MAP_FAILED;
+
+	if (file >= 0 && !(errno = posix_fallocate(file, 0, (off_t)bytes)))
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (at == MAP_FAILED) {
+		int why = errno;
+
+		if (file >= 0)
+			close(file);
+		return error_set(CCS_ENOMEM, "no shared memory of %zu bytes: %s", bytes,
+				 strerror(why));
+	}
+	if (g)
+		*g = (struct procs_region){ (uint64_t)(uintptr_t)at, bytes, ++p->births, file };
+	else
+		close(file); /* the mapping stays */
+	*out = at;
+	return CCS_OK;
+}
+
+void procs_release(struct world *w, void *at, size_t bytes)
+{
+	struct procs *p = cpu_of(w)->procs;
+	uint32_t i = region_of(p, (uint64_t)(uintptr_t)at);
+
+	munmap(at, bytes);
+	if (!i)
+		return;
+	close(p->own->regions[i - 1].file);
+	p->own->regions[i - 1].bytes = 0;
+}
+
+void procs_tell(struct cpu *e, struct procs_call *c)
+{
+	const struct rank_io *io = e->ranks + e->world->first;
+
+	c->send = (uint64_t)(uintptr_t)io->send;
+	c->recv = (uint64_t)(uintptr_t)io->recv;
+	c->scratch = (uint64_t)(uintptr_t)io->scratch;
+	c->send_region = region_of(e->procs, c->send);
+	c->recv_region = region_of(e->procs, c->recv);
+	c->holds = io->holds;
+}
+
+bool procs_holds(struct cpu *e, const struct rank_io *io)
+{
+	const struct procs *p = e->procs;
+	bool all = true;
+
+	for (int i = 0; i < e->world->nranks && all; i++)
+		all = atomic_load_explicit(&p->table->seats[i].reads, memory_order_relaxed) ==
+		      READS_OTHERS;
+	return all || ((!io->call->send_bytes || region_of(p, (uint64_t)(uintptr_t)io->send)) &&
+		       (!io->call->recv_bytes || region_of(p, (uint64_t)(uintptr_t)io->recv)));
+}
+
+/* ---- regions of others ------------------------------------------------------------------------ */
+
+static void unmap(struct procs_mapped *m)
+{
+	if (m->data)
+		munmap(m->data, m->bytes);
+	*m = (struct procs_mapped){ 0 };
+}
+
+void procs_unmap(struct procs *p, int nranks)
+{
+	for (size_t i = 0; p->mapped && i < (size_t)nranks * PROCS_REGIONS; i++)
+		unmap(p->mapped + i);
+}
+
+/* A rank's region, here; NULL: it cannot be mapped. */
+static unsigned char *map(struct procs *p, uint32_t rank, uint32_t region)
+{
+	const struct procs_region *g = p->table->seats[rank].regions + region;
+	struct procs_mapped *m = p->mapped + (size_t)rank * PROCS_REGIONS + region;
+	char path[64];
+	void *at;
+	int file;
+
+	if (m->birth == g->birth)
+		return m->data;
+	unmap(m);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", p->table->seats[rank].pid, g->file);
+	file = open(path, O_RDWR | O_CLOEXEC);
+	at = file < 0 ? MAP_FAILED : mmap(NULL, g->bytes, PROT_READ, MAP_SHARED, file, 0);
+	if (file >= 0)
+		close(file);
+	m->birth = g->birth; /* tried once */
+	m->bytes = g->bytes;
+	m->data = at == MAP_FAILED ? NULL : at;
+	return m->data;
+}
+
+/* Where an address of that rank's lies here. NULL: nowhere, or it is NULL. */
+static unsigned char *place(struct procs *p, uint32_t rank, uint64_t at, uint32_t region)
+{
+	unsigned char *here = region ? map(p, rank, region - 1) : NULL;
+
+	return here ? here + (at - p->table->seats[rank].regions[region - 1].at) : NULL;
+}
+
+void procs_find(struct cpu *e, uint32_t rank)
+{
+	const struct layout *l = &e->layout;
+	uint64_t call = l->run->seq;
+	const struct procs_call *c = e->procs->table->seats[rank].call + call % PROCS_LAG;
+	struct rank_io *io = e->ranks + rank;
+
+	if (e->procs->found[rank] == call + 1)
+		return;
+	e->procs->found[rank] = call + 1;
+	io->holds = c->holds;
+	io->send = place(e->procs, rank, c->send, c->send_region);
+	io->recv = place(e->procs, rank, c->recv, c->recv_region);
+	io->scratch = l->scratch + rank * l->scratch_bytes;
+	io->foreign = (c->send && !io->send) || (c->recv && !io->recv);
+	if (!io->foreign)
+		return;
+	io->send = (const unsigned char *)(uintptr_t)c->send;
+	io->recv = (unsigned char *)(uintptr_t)c->recv;
+	io->scratch = (unsigned char *)(uintptr_t)c->scratch;
+}
+
+/* ---- copying --------------------------------------------------------------------------------- */
+
+/* A message on its way into a slot. */
+struct pull {
+	struct cpu *e;
+	uint32_t rank;
+	unsigned char *slot;
+	struct iovec to[PULL_PARTS], from[PULL_PARTS];
+	unsigned n;
+	size_t bytes; /* of the parts */
+	int failed;   /* errno */
+};
+
+static void pull_parts(struct pull *p)
+{
+	int pid = p->e->procs->table->seats[p->rank].pid;
+	ssize_t n;
+
+	if (!p->n || p->failed)
+		return;
+	n = process_vm_readv(pid, p->to, p->n, p->from, p->n, 0);
+	if (n < 0)
+		p->failed = errno;
+	else if ((size_t)n != p->bytes)
+		p->failed = EFAULT;
+	p->n = 0;
+	p->bytes = 0;
+}
+
+static void pull_part(void *of, size_t at, const unsigned char *part, size_t bytes)
+{
+	struct pull *p = of;
+
+	if (p->n == PULL_PARTS)
+		pull_parts(p);
+	p->to[p->n] = (struct iovec){ p->slot + at, bytes };
+	p->from[p->n++] = (struct iovec){ (void *)(uintptr_t)part, bytes };
+	p->bytes += bytes;
+}
+
+void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+		unsigned char *slot)
+{
+	struct pull p = { .e = e, .rank = e->layout.view->fifos[o->in].src, .slot = slot };
+	struct text why = { .len = 0 };
+
+	piece_held(&e->layout, e->ranks + p.rank, from, o, lo, pull_part, &p);
+	pull_parts(&p);
+	if (!p.failed)
+		return;
+	text_add(&why, "rank %d cannot read the memory of rank %u (process %d): %s",
+		 e->world->first, p.rank, e->procs->table->seats[p.rank].pid, strerror(p.failed));
+	procs_fail(e->world, CCS_ESYSTEM, why.buf);
+	pthread_mutex_lock(&e->world->lock);
+	procs_look(e->world);
+	pthread_mutex_unlock(&e->world->lock);
+}
