@@ -20,15 +20,22 @@ SAN ?=
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum $(WERROR)
 CPPFLAGS += -I. -I$(BUILD) -D_GNU_SOURCE -DCCS_VERSION='"$(VERSION)"' \
-	-DCCS_LIBRARY_DIR='"$(DATADIR)/ccs/schedules"'
+	-DCCS_LIBRARY_DIR='"$(DATADIR)/ccs/schedules"' -DCCS_PLUGIN_DIR='"$(LIBDIR)"'
 CFLAGS += -std=c11 $(OPT) $(SAN) -fvisibility=hidden -fPIC
 LDFLAGS += $(SAN)
+# The compiler of an MPI, for the plug-in; first that of MPI 5's ABI, which other libraries have,
+# too. MPICC= (empty): no plug-in.
+ifeq ($(origin MPICC),undefined)
+MPICC := $(firstword $(foreach c,mpicc_abi mpicc,\
+	$(shell $(c) -include mpi.h -x c -E /dev/null >/dev/null 2>&1 && echo $(c))))
+endif
 # Generated scanners and parsers keep to fewer warnings: the code is not ours.
 GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
 
 LANG_SRC := $(sort $(wildcard lang/*.c))
 COMPILER_SRC := $(sort $(filter-out compiler/ccc.c,$(wildcard compiler/*.c compiler/*/*.c)))
-RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c,$(wildcard runtime/*.c runtime/*/*.c)))
+RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/mpi/plugin.c, \
+	$(wildcard runtime/*.c runtime/*/*.c)))
 CCRUN_SRC := $(sort $(wildcard runtime/ccrun/*.c))
 
 LANG_OBJ := $(LANG_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o $(BUILD)/lang/prelude.o
@@ -38,10 +45,11 @@ CCRUN_OBJ := $(CCRUN_SRC:%.c=$(BUILD)/%.o)
 
 BIN := $(BUILD)/bin
 LIB := $(BUILD)/lib
+MPI_PLUGIN := $(LIB)/libccs_mpi.so
 
 .DELETE_ON_ERROR:
 .PHONY: all
-all: $(BIN)/ccc $(BIN)/ccrun $(LIB)/libccs.so $(LIB)/libccs.a
+all: $(BIN)/ccc $(BIN)/ccrun $(LIB)/libccs.so $(LIB)/libccs.a $(if $(MPICC),$(MPI_PLUGIN),no-mpi)
 
 # ---- the front end's generated parts -----------------------------------------
 
@@ -112,6 +120,23 @@ $(LIB)/libccs.so.0: $(RUNTIME_OBJ) runtime/libccs.map
 $(LIB)/libccs.so: $(LIB)/libccs.so.0
 	ln -sf libccs.so.0 $@
 
+# The one file that knows an MPI's headers. MPI's compilers are wrappers: they get ours.
+$(MPI_PLUGIN) $(BUILD)/runtime/mpi/plugin.o: export OMPI_CC = $(CC)
+$(MPI_PLUGIN) $(BUILD)/runtime/mpi/plugin.o: export MPICH_CC = $(CC)
+$(BUILD)/runtime/mpi/plugin.o: runtime/mpi/plugin.c $(BUILD)/mpicc | $(BUILD)/system.ok
+	@mkdir -p $(@D)
+	$(MPICC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
+$(MPI_PLUGIN): $(BUILD)/runtime/mpi/plugin.o
+	@mkdir -p $(@D)
+	$(MPICC) $(LDFLAGS) -shared -o $@ $<
+.PHONY: mpicc-always no-mpi
+mpicc-always:
+$(BUILD)/mpicc: mpicc-always
+	@mkdir -p $(@D)
+	@echo '$(MPICC)' | cmp -s - $@ || echo '$(MPICC)' > $@
+no-mpi:
+	@echo 'without the plug-in for MPI: there is no mpicc'
+
 $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
@@ -158,6 +183,7 @@ help:
 	@echo 'make mutants    changes the compiler in 200 places; the tests must see 95 in 100'
 	@echo 'make bless      renews the golden messages; read their diff'
 	@echo 'make examples   builds examples/'
+	@echo '                MPICC=...: with which MPI the plug-in for --against mpi is built'
 	@echo 'make install    to PREFIX=/usr/local (or BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR),'
 	@echo '                below DESTDIR; make uninstall takes it back'
 	@echo 'make format, lint, clean'

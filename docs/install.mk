@@ -21,7 +21,7 @@ $(BUILD)/prefix: prefix-always
 	@mkdir -p $(@D)
 	@echo '$(DIRS)' | cmp -s - $@ || echo '$(DIRS)' > $@
 
-$(BUILD)/compiler/options.o: $(BUILD)/prefix
+$(BUILD)/compiler/options.o $(BUILD)/runtime/mpi/library.o: $(BUILD)/prefix
 
 $(BUILD)/ccs.pc: docs/ccs.pc.in $(BUILD)/prefix Makefile
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
@@ -44,6 +44,7 @@ install: all $(BUILD)/ccs.pc
 	$(INSTALL) -m 644 $(LIB)/libccs.a $(TO_LIB)
 	$(INSTALL) -m 755 $(LIB)/libccs.so.0 $(TO_LIB)
 	ln -sf libccs.so.0 $(TO_LIB)/libccs.so
+	$(if $(MPICC),$(INSTALL) -m 755 $(MPI_PLUGIN) $(TO_LIB))
 	$(INSTALL) -m 644 $(BUILD)/ccs.pc $(TO_PC)
 	$(INSTALL) -m 644 runtime/ccs.h $(TO_INCLUDE)
 	$(INSTALL) -m 644 $(SCHEDULES) $(TO_DATA)/schedules
@@ -54,7 +55,7 @@ install: all $(BUILD)/ccs.pc
 .PHONY: uninstall
 uninstall:
 	rm -f $(TO_BIN)/ccc $(TO_BIN)/ccrun
-	rm -f $(TO_LIB)/libccs.a $(TO_LIB)/libccs.so.0 $(TO_LIB)/libccs.so $(TO_PC)/ccs.pc
+	rm -f $(TO_LIB)/libccs.a $(TO_LIB)/libccs.so.0 $(TO_LIB)/libccs.so $(TO_LIB)/libccs_mpi.so $(TO_PC)/ccs.pc
 	rm -f $(TO_INCLUDE)/ccs.h
 	rm -f $(SCHEDULES:%=$(TO_DATA)/%)
 	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(MAN5:lang/%=$(TO_MAN)/man5/%)

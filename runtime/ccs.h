@@ -435,6 +435,10 @@ CCS_API ccs_status ccs_group_end(void);
  *  what to install. */
 CCS_API ccs_status ccs_cuda_library(void **library);
 CCS_API ccs_status ccs_nccl_library(void **library);
+/** The plug-in for MPI, libccs_mpi.so, which is built where there is an MPI: beside libccs.so, or
+ *  $CCS_MPI_PLUGIN. Its table of functions is `ccs_mpi_calls` (runtime/mpi/calls.h).
+ *  CCS_EUNSUPPORTED: there is none, or it was built with another version of ccs. */
+CCS_API ccs_status ccs_mpi_library(void **library);
 
 /* Called by the typed functions that ccc generates; `module` is ccs_module_v1.
  * The module is opened once a process and module. */

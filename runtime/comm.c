@@ -109,9 +109,13 @@ static void free_memory(struct world *w)
 	while (w->runs) {
 		struct run *next = w->runs->next;
 
-		(here ? run_unref : run_drop)(w->runs);
+		if (here)
+			run_unref(w, w->runs);
+		else
+			run_drop(w->runs);
 		w->runs = next;
 	}
+	free(w->spare);
 	while (w->opened) {
 		struct opened *next = w->opened->next;
 

@@ -85,6 +85,7 @@ struct world {
 	unsigned threads;	      /* as set; 0: one a core */
 	unsigned timeout;	      /* ms; 0: never */
 	struct run *runs, *runs_last; /* the first is the current one */
+	struct run *spare;	      /* one that is over, for the next; or NULL */
 	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
 	bool dead;
 	char *dead_text;
@@ -143,7 +144,7 @@ void run_wake(struct world *w);
 /** Whether the call may return. If so, *s is its status, and the reason is this
  *  thread's text if *s was CCS_OK before. */
 bool run_call_over(struct world *w, struct call *c, ccs_status *s);
-void run_unref(struct run *r);
+void run_unref(struct world *w, struct run *r);
 /** Frees it, whoever holds it. */
 void run_drop(struct run *r);
 

@@ -13,25 +13,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-void run_drop(struct run *r)
+static void empty(struct run *r)
 {
 	ccs_module_free(r->params.module);
 	free(r->text);
+}
+
+void run_drop(struct run *r)
+{
+	empty(r);
 	free(r);
 }
 
-void run_unref(struct run *r)
+void run_unref(struct world *w, struct run *r)
 {
-	if (!--r->refs)
-		run_drop(r);
+	if (--r->refs)
+		return;
+	empty(r);
+	if (w->spare)
+		free(r);
+	else
+		w->spare = r;
 }
 
 static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)
 {
-	struct run *r = calloc(1, sizeof(*r) + (size_t)w->nranks * sizeof(*r->seats));
+	size_t bytes = sizeof(struct run) + (size_t)w->nranks * sizeof(struct seat);
+	struct run *r = w->spare ? w->spare : malloc(bytes);
 
 	if (!r)
 		return NULL;
+	w->spare = NULL;
+	memset(r, 0, bytes);
 	r->seq = seq;
 	r->params = *c;
 	r->refs = 1;
@@ -105,7 +118,7 @@ void run_retire(struct world *w)
 		struct run *r = w->runs;
 
 		w->runs = r->next;
-		run_unref(r);
+		run_unref(w, r);
 		if (w->runs)
 			start_current(w);
 	}
@@ -271,7 +284,7 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 	}
 	if (r) {
 		r->seats[c->comm->rank].call = NULL;
-		run_unref(r);
+		run_unref(w, r);
 		c->run = NULL;
 	}
 	return true;

@@ -3,7 +3,7 @@
 # nothing. On a Debian-like system with the rights to do so it uses apt-get;
 # elsewhere it names what is missing and fails. NVRTC, for the tests that compile
 # kernels, comes as a wheel, into build/wheels, and so do SARIF's schema with a validator, and
-# clang-format; where they cannot, these are skipped.
+# clang-format; where they cannot, these are skipped, and so are the tests of MPI without one.
 set -u
 
 missing=
@@ -117,15 +117,30 @@ install() { # install PACKAGE...
 	rm -f "$log"
 }
 
+# An MPI, and the compiler that the plug-in for it is built by. Never an error, either.
+has_mpi() {
+	command -v mpirun >/dev/null 2>&1 &&
+		{ command -v mpicc_abi || command -v mpicc; } >/dev/null 2>&1
+}
+install_mpi() {
+	if command -v apt-get >/dev/null 2>&1 && install openmpi-bin libopenmpi-dev; then
+		return
+	fi
+	echo "MPI: not here, and could not be installed; its tests are skipped"
+}
+
 nvrtc=
 sarif=
 format=
+mpi=
+[ "${1:-}" != check ] || has_mpi || mpi=wanted
 case ${1:-} in check | format) has_format || format=wanted ;; esac
 [ "${1:-}" != check ] || has_sarif || sarif=wanted
 [ "${1:-}" != check ] || [ "${CCS_NVRTC:-}" ] || has_nvrtc || nvrtc=wanted
 [ -z "$nvrtc$sarif$format" ] || has_pip || ! command -v apt-get >/dev/null 2>&1 || missing="$missing python3-pip"
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing || exit 1
+[ -z "$mpi" ] || install_mpi
 [ -z "$nvrtc" ] || wheel_nvrtc
 [ -z "$sarif" ] || wheel_sarif
 [ -z "$format" ] || wheel_format

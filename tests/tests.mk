@@ -42,6 +42,11 @@ $(FAKE_NCCL): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fake_nccl/*.c)) $(FAK
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ -lpthread -ldl
 $(BUILD)/tests/fake_nccl/%.o: TEST_WARN += -Wno-missing-prototypes
 
+# And a plug-in for MPI, which needs none (tests/fake_mpi/fake_mpi.c).
+FAKE_MPI := $(BUILD)/tests/fake_mpi/libfake_mpi.so
+$(FAKE_MPI): $(BUILD)/tests/fake_mpi/fake_mpi.o $(BUILD)/runtime/plan/types.o
+	$(CC) $(LDFLAGS) -shared -o $@ $^
+
 # What the machine refuses, and a record of calls (tests/support/faults.c).
 FAULTS := $(BUILD)/tests/faults.so
 $(FAULTS): tests/support/faults.c
@@ -151,8 +156,9 @@ NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
-	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)"
-NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAULTS) \
+	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
+	"20 tests/ccrun/mpi_test.sh $(BUILD)"
+NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
 	$(T)/plan/prove_test $(T)/hosts/group_fail_test
 
 SUITES_docs := \
@@ -162,7 +168,7 @@ SUITES_docs := \
 	"tests/docs/form_test.sh $(BUILD)" \
 	"tests/docs/install_test.sh $(BUILD)" \
 	"tests/docs/musl_test.sh $(BUILD)"
-NEEDS_docs := all $(TEST_MODULES) $(T)/ccrun/report_test
+NEEDS_docs := all $(TEST_MODULES) $(FAKE_MPI) $(T)/ccrun/report_test
 
 .PHONY: deps check check-built check-short sanitize asan tsan ubsan bless demo test-programs
 deps:

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,4 +117,19 @@ int file_put(int fd, const void *data, size_t n)
 		n -= k > 0 ? (size_t)k : 0;
 	}
 	return 0;
+}
+
+/* A signal makes the system give up half-way, and begin anew: with a timer it may never end. */
+int file_reserve(int fd, size_t bytes)
+{
+	sigset_t all, before;
+	int e;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	do
+		e = posix_fallocate(fd, 0, (off_t)bytes);
+	while (e == EINTR);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return e;
 }

@@ -36,11 +36,13 @@ static const struct {
 	{ NULL, "/usr/lib/python3/dist-packages/nvidia/*/lib" },
 };
 
-/* A search: where what is found goes. */
+/* A search: where what is found goes, and why the first file of that name is none. */
 struct search {
 	const struct library_search *what;
 	char *path;
 	size_t size;
+	char *refused;
+	size_t refused_size;
 };
 
 static void *try_path(const struct search *s, const char *path)
@@ -55,6 +57,8 @@ static void *try_path(const struct search *s, const char *path)
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (library)
 		strcpy(s->path, path);
+	else if (strchr(path, '/') && !*s->refused)
+		snprintf(s->refused, s->refused_size, "%s", dlerror());
 	return library;
 }
 
@@ -90,10 +94,10 @@ static void *try_name(const struct search *s, const char *name)
 void *library_open(const struct library_search *what, char *path, size_t size, char *why,
 		   size_t why_size)
 {
-	const struct search s = { what, path, size };
+	char odd[100], refused[500] = "";
+	const struct search s = { what, path, size, refused, sizeof(refused) };
 	const char *given = getenv(what->variable);
 	void *library = NULL;
-	char odd[100];
 
 	if (given && *given) {
 		bool none = strcmp(given, "none") == 0;
@@ -104,15 +108,18 @@ void *library_open(const struct library_search *what, char *path, size_t size, c
 		}
 		if (!none)
 			library = try_path(&s, given);
+		if (!library && !none && !*refused)
+			snprintf(refused, sizeof(refused), "%s", dlerror());
 		if (!library)
 			snprintf(why, why_size, "%s is %s%s%s", what->variable, given,
-				 none ? "" : ": ", none ? "" : dlerror());
+				 none ? "" : ": ", refused);
 		return library;
 	}
 	for (const char *const *name = what->names; *name && !library; name++)
 		library = try_name(&s, *name);
 	if (!library)
-		snprintf(why, why_size, "%s; %s can name it)", what->missing, what->variable);
+		snprintf(why, why_size, "%s; %s can name it%s%s)", what->missing, what->variable,
+			 *refused ? "; one was found: " : "", refused);
 	return library;
 }
 

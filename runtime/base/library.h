@@ -1,5 +1,5 @@
 /*
- * Finding a library of NVIDIA's that nobody told the loader about.
+ * Finding a library that nobody told the loader about: NVIDIA's, or a plug-in of ours.
  *
  * It knows nothing of the rest of the runtime, so that ccc uses it too. Nothing is
  * kept in static storage.

@@ -1,6 +1,6 @@
 /*
  * A run of ccrun, as its parts see it: who runs where, the buffers of the current row,
- * and the two sides that are measured: the module, and NCCL beside it.
+ * and the two sides that are measured: the module, and a baseline beside it.
  *
  * Ranks are numbered over all processes; this one has ranks [first, first + local). All
  * arrays have a place for each rank, and NULL for those of other processes.
@@ -13,9 +13,7 @@
 
 #define CCRUN_TEXT 256
 
-enum side { SIDE_OURS, SIDE_NCCL, SIDES };
-
-struct nccl_side; /* nccl.c */
+enum side { SIDE_OURS, SIDE_BASELINE, SIDES };
 
 /* Where the ranks live. */
 struct home {
@@ -50,7 +48,10 @@ struct bench {
 	unsigned char **base[2];       /* [out of place, in place][rank]; allocated */
 	void **send, **recv;	       /* [rank] of the current placement */
 	void **call_send, **call_recv; /* the same, as calls get them: on the GPU */
-	struct nccl_side *nccl;	       /* NULL: nothing is measured beside the module */
+	struct lanes *lanes[SIDES];    /* that calls go to; NULL: they are done when they return */
+	bool beside;		       /* options.against is measured, too; what it is here: */
+	char label[CCRUN_TEXT];
+	void *baseline; /* its own */
 	size_t wrong[SIDES];
 	double busbw[SIDES]; /* sums over timed columns, and their number */
 	unsigned columns[SIDES];
@@ -100,7 +101,7 @@ ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place,
 int order_late(const struct bench *b);
 /** Ranks on this host's CPU: adds to result->wrong how often one of this process was through
  *  before another had begun that it must wait for. */
-ccs_status order_check(const struct bench *b, const struct row *r, struct result *result);
+ccs_status order_check(struct bench *b, const struct row *r, enum side side, struct result *result);
 
 /* ---- time.c --------------------------------------------------------------- */
 
@@ -136,26 +137,29 @@ int measure_fail(const struct bench *b, enum side side, ccs_status s);
 /** Prints the table. Returns the exit status. */
 int table_print(struct bench *b);
 
-/* ---- nccl.c ----------------------------------------------------------------- */
+/* ---- nccl.c, mpi.c: --against ------------------------------------------------ */
 
-/** Before any GPU is touched: whether NCCL can be measured beside this module. */
-int nccl_side_possible(const struct options *o, const struct ccs_module *m);
-/** Joins NCCL with this process's ranks. Returns the exit status. */
-int nccl_side_open(struct bench *b);
-void nccl_side_close(struct bench *b);
-/** What NCCL is here, for the table's head. */
-const char *nccl_side_label(const struct nccl_side *n);
-/** Whether NCCL's collective can be called so. */
-bool nccl_side_has(const struct bench *b, bool in_place);
-/** Before a row's calls with premul-sum: makes it. */
-ccs_status nccl_side_premul(struct bench *b, const struct row *r);
-/** A call, as `put_call`, and the lanes that it goes to. */
-ccs_status nccl_side_put(struct bench *b, const struct row *r);
-struct lanes *nccl_side_lanes(struct nccl_side *n);
-/** How calls went (`s`), with what NCCL says of one that failed or never ended. */
-ccs_status nccl_side_blame(struct bench *b, ccs_status s);
-/** After each placement. */
-void nccl_side_done(struct bench *b);
+/* A library whose collective of the same contract is measured beside the module. */
+struct baseline {
+	const char *name, *title; /* for --against, and for people */
+	bool early;		  /* it opens before the ranks meet */
+	/** Before a rank or a GPU is touched: whether it can be measured beside this module. */
+	int (*possible)(const struct options *o, const struct ccs_module *m);
+	/** Joins with this process's ranks, and labels itself. Returns the exit status. Close it
+	 *  in any case. */
+	int (*open)(struct bench *b);
+	void (*close)(struct bench *b);
+	/** Whether it can be called for this row and placement. */
+	bool (*has)(const struct bench *b, const struct row *r, bool in_place);
+	/** Before a placement's calls, and after them. */
+	ccs_status (*prepare)(struct bench *b, const struct row *r);
+	void (*done)(struct bench *b);
+	put_call *put;
+	/** How calls went (`s`), with what the library says of one that failed or never ended. */
+	ccs_status (*blame)(struct bench *b, ccs_status s);
+};
+
+extern const struct baseline baseline_nccl, baseline_mpi;
 
 /* ---- report.c: --json and --csv -------------------------------------------------
  * One JSON document, or one CSV table, is all that stdout gets, whatever happens; the table

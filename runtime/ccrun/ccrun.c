@@ -156,10 +156,21 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 		return complain_once(o, EXIT_LACKS,
 				     "%s has a buffer `%s`: parsed and checked, cannot be run yet",
 				     ccs_module_schedule(m), has->sized ? "sized" : "by column");
-	return o->nccl ? nccl_side_possible(o, m) : EXIT_DONE;
+	return o->against ? o->against->possible(o, m) : EXIT_DONE;
 }
 
 /* ---- the run -------------------------------------------------------------------------- */
+
+/* The baseline has its turn before the ranks meet, or after. */
+static int open_baseline(struct bench *b, bool early)
+{
+	const struct baseline *against = b->o->against;
+
+	if (!against || against->early != early)
+		return EXIT_DONE;
+	b->beside = true;
+	return against->open(b);
+}
 
 static int run(const struct options *o, struct ccs_module *m, const struct ccs_module_info *has)
 {
@@ -172,18 +183,24 @@ static int run(const struct options *o, struct ccs_module *m, const struct ccs_m
 			   .out = o->rank     ? NULL
 				  : o->report ? stderr
 					      : stdout };
-	int rc = home_open(&at, o);
+	int rc = open_baseline(&b, true);
 
+	at = (struct home){ .ranks = o->ranks };
+	if (rc == EXIT_DONE)
+		rc = home_open(&at, o);
 	if (rc == EXIT_DONE && !buffers_open(&b))
 		rc = complain(o, EXIT_LACKS, "out of memory");
 	if (rc == EXIT_DONE) {
 		ccs_comm_set_timeout(at.comm[at.first], o->timeout * 1000);
 		ccs_comm_set_threads(at.comm[at.first], o->threads);
-		rc = o->nccl ? nccl_side_open(&b) : EXIT_DONE;
+		if (at.device)
+			b.lanes[SIDE_OURS] = &at.device->lanes;
+		rc = open_baseline(&b, false);
 	}
 	if (rc == EXIT_DONE)
 		rc = table_print(&b);
-	nccl_side_close(&b);
+	if (b.beside)
+		o->against->close(&b);
 	buffers_close(&b);
 	home_close(&at);
 	return rc;

@@ -8,13 +8,14 @@
  *   home.c     where the ranks live: this process, its GPUs, other processes
  *   table.c    sizes, types, operators, roots: the table
  *   report.c   the table for programs: --json, --csv
- *   measure.c  one side of a row: the module beside NCCL, medians, checks
+ *   measure.c  one side of a row: the module beside a baseline, medians, checks
  *   buffers.c  the ranks' buffers
  *   time.c     calls, timed by the clock or by a GPU's events, or in a graph
  *   check.c    inputs, and what must come out
  *   order.c    schedules without buffers: who waited for whom
  *   device.c   buffers and streams on GPUs; driver.c: calls of CUDA's driver
  *   nccl.c     --against nccl; nccl_calls.c: calls of NCCL
+ *   mpi.c      --against mpi
  *   verify.c   --verify
  */
 #ifndef CCS_RUNTIME_CCRUN_CCRUN_H
@@ -37,6 +38,7 @@ enum exit_status {
 };
 
 struct report;
+struct baseline;
 
 struct options {
 	const char *file;
@@ -59,13 +61,13 @@ struct options {
 	bool cuda;	       /* --device cuda, cuda:1, cuda:0,1 */
 	int *devices;	       /* those of the list */
 	int ndevices;	       /* 0: no list */
-	bool nccl;	       /* --against nccl */
 	bool copy_rate;	       /* --copy-rate */
 	bool procs;	       /* --procs */
 	bool local;	       /* --transport local: whatever the environment says */
 	const char *launcher;  /* what started the processes of which this is one; NULL: none */
 	int rank;	       /* of this process; 0 without a launcher */
 	struct report *report; /* --json, --csv; NULL: neither */
+	const struct baseline *against; /* --against; NULL: nothing */
 };
 
 /** Reads the command line. Returns -1 to go on, or the exit status; then ccs_error() is

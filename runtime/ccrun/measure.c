@@ -1,5 +1,5 @@
 /*
- * One placement of a row: the module's time, and NCCL's beside it.
+ * One placement of a row: the module's time, and a baseline's beside it.
  *
  * Each side is warmed up; then they are timed in turn, --repeats times, and the medians
  * count. At last each side runs once more on fresh inputs and poisoned outputs, of which
@@ -17,7 +17,7 @@ static int exit_of(const struct bench *b, enum side side, ccs_status s)
 	case CCS_ETIMEOUT: return EXIT_WRONG;
 	case CCS_EINVAL:
 	case CCS_EFILE:
-	case CCS_ENOPLAN: return side == SIDE_NCCL ? EXIT_LACKS : EXIT_USAGE;
+	case CCS_ENOPLAN: return side == SIDE_BASELINE ? EXIT_LACKS : EXIT_USAGE;
 	case CCS_ENOMEM:
 	case CCS_EUNSUPPORTED:
 	case CCS_ESYSTEM: return EXIT_LACKS;
@@ -27,13 +27,16 @@ static int exit_of(const struct bench *b, enum side side, ccs_status s)
 		break;
 	case CCS_OK: break;
 	}
-	return side == SIDE_NCCL ? EXIT_LACKS : EXIT_INTERNAL;
+	return side == SIDE_BASELINE ? EXIT_LACKS : EXIT_INTERNAL;
 }
 
 int measure_fail(const struct bench *b, enum side side, ccs_status s)
 {
-	return complain(b->o, exit_of(b, side, s), "%s%s",
-			side == SIDE_NCCL ? "--against nccl: " : "", ccs_error());
+	int rc = exit_of(b, side, s);
+
+	if (side == SIDE_BASELINE)
+		return complain(b->o, rc, "--against %s: %s", b->o->against->name, ccs_error());
+	return complain(b->o, rc, "%s", ccs_error());
 }
 
 struct failure failure_keep(ccs_status s)
@@ -89,29 +92,30 @@ static ccs_status check_comm(const struct bench *b, ccs_status s)
 
 /* ---- one side -------------------------------------------------------------------------- */
 
-static put_call *const puts_of[SIDES] = { put, nccl_side_put };
-
-static struct lanes *lanes(const struct bench *b, enum side side)
+static put_call *put_of(const struct bench *b, enum side side)
 {
-	if (side == SIDE_NCCL)
-		return nccl_side_lanes(b->nccl);
-	return b->at->device ? &b->at->device->lanes : NULL;
+	return side == SIDE_BASELINE ? b->o->against->put : put;
 }
 
 static ccs_status blame(struct bench *b, enum side side, ccs_status s)
 {
-	return side == SIDE_NCCL ? nccl_side_blame(b, s) : check_comm(b, s);
+	if (side == SIDE_OURS)
+		return check_comm(b, s);
+	return b->o->against->blame ? b->o->against->blame(b, s) : s;
 }
 
 static ccs_status prepare(struct bench *b, const struct row *r, enum side side)
 {
 	/* before a capture there is a call: what a first one makes is no part of the graph */
 	unsigned warmup = b->o->graphs && !b->o->warmup ? 1 : b->o->warmup;
-	ccs_status s = side == SIDE_NCCL ? nccl_side_premul(b, r) : CCS_OK;
+	put_call *call = put_of(b, side);
+	ccs_status s = CCS_OK;
 
+	if (side == SIDE_BASELINE && b->o->against->prepare)
+		s = b->o->against->prepare(b, r);
 	if (!s)
-		s = blame(b, side, time_run(b, r, puts_of[side], lanes(b, side), warmup));
-	return s ? s : time_capture(b, r, puts_of[side], lanes(b, side));
+		s = blame(b, side, time_run(b, r, call, b->lanes[side], warmup));
+	return s ? s : time_capture(b, r, call, b->lanes[side]);
 }
 
 static ccs_status check(struct bench *b, const struct row *r, bool in_place, enum side side,
@@ -120,13 +124,13 @@ static ccs_status check(struct bench *b, const struct row *r, bool in_place, enu
 	struct row own = *r;
 	ccs_status s = buffers_fill(b, r, in_place);
 
-	own.check.scaled_first = side == SIDE_NCCL;
+	own.check.scaled_first = side == SIDE_BASELINE;
 	if (!s)
-		s = blame(b, side, time_run(b, r, puts_of[side], lanes(b, side), 1));
+		s = blame(b, side, time_run(b, r, put_of(b, side), b->lanes[side], 1));
 	if (!s)
 		s = buffers_check(b, &own, in_place, result);
-	if (!s && side == SIDE_OURS && r->check.of.orders && !b->at->device)
-		s = order_check(b, r, result);
+	if (!s && r->check.of.orders && !b->at->device)
+		s = order_check(b, r, side, result);
 	return s;
 }
 
@@ -157,7 +161,7 @@ static ccs_status one_time(struct bench *b, const struct row *r, int what, doubl
 	if (what == COPY)
 		s = time_copy(b, r, us);
 	else
-		s = blame(b, side, time_calls(b, r, puts_of[side], lanes(b, side), us));
+		s = blame(b, side, time_calls(b, r, put_of(b, side), b->lanes[side], us));
 	s = home_agree(b->at, s);
 	return s ? s : home_most(b->at, us);
 }
@@ -169,7 +173,7 @@ static ccs_status time_all(struct bench *b, const struct row *r, const bool want
 
 	for (unsigned i = 0; i < b->o->repeats; i++) {
 		for (int what = 0; what < TIMES && !s; what++) {
-			*side = what == SIDE_NCCL ? SIDE_NCCL : SIDE_OURS;
+			*side = what == SIDE_BASELINE ? SIDE_BASELINE : SIDE_OURS;
 			if (wanted[what])
 				s = one_time(b, r, what, us[what] + i);
 		}
@@ -199,17 +203,17 @@ static ccs_status timed(struct bench *b, const struct row *r, const bool wanted[
 	return s;
 }
 
-static ccs_status prepare_all(struct bench *b, const struct row *r, bool in_place, bool nccl,
+static ccs_status prepare_all(struct bench *b, const struct row *r, bool in_place, bool beside,
 			      enum side *side)
 {
 	ccs_status s = buffers_fill(b, r, in_place);
 
 	*side = SIDE_OURS;
 	s = home_agree(b->at, s ? s : prepare(b, r, SIDE_OURS));
-	if (s || !nccl)
+	if (s || !beside)
 		return s;
-	*side = SIDE_NCCL;
-	return home_agree(b->at, prepare(b, r, SIDE_NCCL));
+	*side = SIDE_BASELINE;
+	return home_agree(b->at, prepare(b, r, SIDE_BASELINE));
 }
 
 static ccs_status check_all(struct bench *b, const struct row *r, bool in_place,
@@ -233,7 +237,8 @@ static ccs_status check_all(struct bench *b, const struct row *r, bool in_place,
 ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct result result[SIDES],
 		   enum side *side)
 {
-	bool wanted[TIMES] = { true, b->nccl && nccl_side_has(b, in_place),
+	const struct baseline *against = b->o->against;
+	bool wanted[TIMES] = { true, against && against->has(b, r, in_place),
 			       b->o->copy_rate && r->size > 0 };
 	ccs_status s;
 
@@ -242,14 +247,15 @@ ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct r
 	if (!buffers_place(b, r, in_place))
 		return CCS_OK;
 	result[SIDE_OURS].measured = true;
-	result[SIDE_NCCL].measured = wanted[SIDE_NCCL];
-	s = prepare_all(b, r, in_place, wanted[SIDE_NCCL], side);
+	result[SIDE_BASELINE].measured = wanted[SIDE_BASELINE];
+	s = prepare_all(b, r, in_place, wanted[SIDE_BASELINE], side);
 	if (!s)
 		s = timed(b, r, wanted, result, side);
-	time_release(lanes(b, SIDE_OURS));
+	for (int k = 0; k < SIDES; k++)
+		time_release(b->lanes[k]);
 	if (!s && b->checks)
 		s = check_all(b, r, in_place, result, side);
-	if (b->nccl)
-		nccl_side_done(b);
+	if (against && against->done)
+		against->done(b);
 	return s;
 }

@@ -16,22 +16,21 @@
 #include <string.h>
 
 struct nccl_side {
-	struct baseline nccl;
+	struct nccl_library nccl;
 	nccl_comm *comm; /* [rank]; of the local ones */
 	nccl_op *premul; /* [rank] */
 	bool joined, broken;
 	bool has_premul;
 	struct lanes lanes;
-	char label[CCRUN_TEXT];
 };
 
-int nccl_side_possible(const struct options *o, const struct ccs_module *m)
+static int possible(const struct options *o, const struct ccs_module *m)
 {
 	if (!o->cuda)
 		return complain_once(o, EXIT_LACKS,
 				     "--against nccl: NCCL's ranks are on GPUs: give --device cuda "
 				     "too");
-	if (!baseline_has(ccs_module_contract(m)))
+	if (!nccl_calls_has(ccs_module_contract(m)))
 		return complain_once(
 			o, EXIT_LACKS,
 			"--against nccl: NCCL has no %s; it has allreduce, allgather, "
@@ -40,19 +39,10 @@ int nccl_side_possible(const struct options *o, const struct ccs_module *m)
 	return EXIT_DONE;
 }
 
-const char *nccl_side_label(const struct nccl_side *n)
-{
-	return n->label;
-}
-
-struct lanes *nccl_side_lanes(struct nccl_side *n)
-{
-	return &n->lanes;
-}
-
 /* nccl-tests has none in place either: every block would be read and written at once. */
-bool nccl_side_has(const struct bench *b, bool in_place)
+static bool has(const struct bench *b, const struct row *r, bool in_place)
 {
+	(void)r;
 	return !in_place || strcmp(ccs_module_contract(b->m), "all_to_all") != 0;
 }
 
@@ -69,7 +59,7 @@ static bool shares_gpus(const struct home *at)
 
 static ccs_status check(const struct nccl_side *n, int e, const char *call)
 {
-	return baseline_check(&n->nccl, e, call, NULL);
+	return nccl_calls_check(&n->nccl, e, call, NULL);
 }
 
 static ccs_status start_group(const struct nccl_side *n)
@@ -85,13 +75,13 @@ static ccs_status end_group(const struct nccl_side *n, ccs_status s)
 	return failure_first(&first, check(n, n->nccl.calls.group_end(), "ncclGroupEnd"));
 }
 
-static void label(struct nccl_side *n, const char *format)
+static void label(struct bench *b, const struct nccl_side *n, const char *format)
 {
 	int v = n->nccl.version;
 	char version[40];
 
 	snprintf(version, sizeof(version), "%d.%d.%d", v / 10000, v / 100 % 100, v % 100);
-	snprintf(n->label, sizeof(n->label), format, version);
+	snprintf(b->label, sizeof(b->label), format, version);
 }
 
 /* Each rank joins with its GPU current. */
@@ -133,13 +123,14 @@ static ccs_status processes_share(const struct home *at, bool *shares)
 	return s;
 }
 
-static ccs_status join_processes(struct nccl_side *n, const struct home *at)
+static ccs_status join_processes(struct bench *b, struct nccl_side *n)
 {
+	const struct home *at = b->at;
 	bool shares;
 	ccs_status s = processes_share(at, &shares);
 
 	n->comm[at->first] = ccs_comm_nccl(at->comm[at->first]);
-	label(n,
+	label(b, n,
 	      !s && shares && n->nccl.version < NCCL_SHARES_GPUS
 		      ? "beside it NCCL %s over sockets, processes sharing GPUs: a correctness baseline, "
 			"not its speed"
@@ -176,7 +167,7 @@ static ccs_status join_sharing(struct bench *b, struct nccl_side *n)
 			"a process on one GPU: install NCCL 2.30 or later (pip install "
 			"nvidia-nccl-cu13), or take a GPU for each rank",
 			v / 10000, v / 100 % 100, v % 100, n->nccl.path);
-	label(n, "beside it NCCL %s, its ranks on the same GPUs (NCCL_MULTI_RANK_GPU_ENABLE=1)");
+	label(b, n, "beside it NCCL %s, its ranks on the same GPUs (NCCL_MULTI_RANK_GPU_ENABLE=1)");
 	if (setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0)) /* what the user has set stays */
 		return ccs_error_set(CCS_ENOMEM, "out of memory");
 	s = join_each(b, n);
@@ -188,12 +179,12 @@ static ccs_status join(struct bench *b, struct nccl_side *n)
 	const struct home *at = b->at;
 	ccs_status s;
 
-	s = home_agree(at, baseline_open(&n->nccl));
+	s = home_agree(at, nccl_calls_open(&n->nccl));
 	if (s)
 		return s;
 	if (at->local < at->ranks)
-		return join_processes(n, at);
-	label(n, "beside it NCCL %s, on the same GPUs");
+		return join_processes(b, n);
+	label(b, n, "beside it NCCL %s, on the same GPUs");
 	s = shares_gpus(at) ? join_sharing(b, n) : join_each(b, n);
 	n->joined = !s;
 	return s;
@@ -204,29 +195,30 @@ static ccs_status open_side(struct bench *b)
 	size_t ranks = (size_t)b->at->ranks;
 	struct nccl_side *n = calloc(1, sizeof(*n));
 
-	b->nccl = n;
+	b->baseline = n;
 	if (n) {
 		n->comm = calloc(ranks, sizeof(nccl_comm));
 		n->premul = calloc(ranks, sizeof(nccl_op));
 	}
 	if (!n || !n->comm || !n->premul)
 		return ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks", b->at->ranks);
+	b->lanes[SIDE_BASELINE] = &n->lanes;
 	return lanes_open(&n->lanes, b->at->device, true);
 }
 
-int nccl_side_open(struct bench *b)
+static int open_nccl(struct bench *b)
 {
 	ccs_status s = open_side(b);
 
 	if (!s)
-		s = join(b, b->nccl);
+		s = join(b, b->baseline);
 	s = home_agree(b->at, s);
-	return s ? measure_fail(b, SIDE_NCCL, s) : EXIT_DONE;
+	return s ? measure_fail(b, SIDE_BASELINE, s) : EXIT_DONE;
 }
 
-void nccl_side_close(struct bench *b)
+static void close_nccl(struct bench *b)
 {
-	struct nccl_side *n = b->nccl;
+	struct nccl_side *n = b->baseline;
 	const struct home *at = b->at;
 
 	if (!n)
@@ -241,15 +233,14 @@ void nccl_side_close(struct bench *b)
 	free(n->comm);
 	free(n->premul);
 	free(n);
-	b->nccl = NULL;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 static ccs_status put_one(struct bench *b, const struct row *r, int rank)
 {
-	struct nccl_side *n = b->nccl;
-	struct baseline_job job = {
+	struct nccl_side *n = b->baseline;
+	struct nccl_job job = {
 		.contract = ccs_module_contract(b->m),
 		.send = b->call_send[rank],
 		.recv = b->call_recv[rank],
@@ -270,13 +261,13 @@ static ccs_status put_one(struct bench *b, const struct row *r, int rank)
 		job.op = info.nccl;
 	if (!s && job.op < 0)
 		s = ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", redop_name(r->check.op));
-	return s ? s : baseline_run(&n->nccl, &job);
+	return s ? s : nccl_calls_run(&n->nccl, &job);
 }
 
-ccs_status nccl_side_put(struct bench *b, const struct row *r)
+static ccs_status put(struct bench *b, const struct row *r)
 {
 	const struct home *at = b->at;
-	struct nccl_side *n = b->nccl;
+	struct nccl_side *n = b->baseline;
 	ccs_status s;
 
 	if (at->local == 1)
@@ -289,10 +280,10 @@ ccs_status nccl_side_put(struct bench *b, const struct row *r)
 	return end_group(n, s);
 }
 
-ccs_status nccl_side_blame(struct bench *b, ccs_status s)
+static ccs_status blame(struct bench *b, ccs_status s)
 {
 	struct failure first = failure_keep(s);
-	const struct nccl_side *n = b->nccl;
+	struct nccl_side *n = b->baseline;
 	const struct home *at = b->at;
 	ccs_status left = CCS_OK;
 
@@ -301,35 +292,36 @@ ccs_status nccl_side_blame(struct bench *b, ccs_status s)
 
 		if (!n->comm[i])
 			continue;
-		left = baseline_check(&n->nccl, n->nccl.calls.async_error(n->comm[i], &e),
-				      "ncclCommGetAsyncError", n->comm[i]);
+		left = nccl_calls_check(&n->nccl, n->nccl.calls.async_error(n->comm[i], &e),
+					"ncclCommGetAsyncError", n->comm[i]);
 		if (!left && e != NCCL_IN_PROGRESS)
-			left = baseline_check(&n->nccl, e, "an earlier call", n->comm[i]);
+			left = nccl_calls_check(&n->nccl, e, "an earlier call", n->comm[i]);
 	}
-	b->nccl->broken |= s || left;
+	n->broken |= s || left;
 	return s == CCS_ETIMEOUT && left ? left : failure_first(&first, left);
 }
 
-ccs_status nccl_side_premul(struct bench *b, const struct row *r)
+/* A row's premul-sum is an operator of each communicator's. */
+static ccs_status prepare(struct bench *b, const struct row *r)
 {
 	const struct home *at = b->at;
-	struct nccl_side *n = b->nccl;
+	struct nccl_side *n = b->baseline;
 	ccs_status s = CCS_OK;
 
 	if (r->check.op != OP_PREMUL || !r->check.numbers)
 		return CCS_OK;
 	for (int i = at->first; i < at->first + at->local && !s; i++) {
-		s = baseline_premul(&n->nccl, n->premul + i, r->scalar, r->check.type, n->comm[i]);
+		s = nccl_calls_premul(&n->nccl, n->premul + i, r->scalar, r->check.type,
+				      n->comm[i]);
 		n->has_premul |= !s;
 	}
 	return s;
 }
 
-void nccl_side_done(struct bench *b)
+static void done(struct bench *b)
 {
-	struct nccl_side *n = b->nccl;
+	struct nccl_side *n = b->baseline;
 
-	time_release(&n->lanes);
 	for (int i = b->at->first; n->has_premul && i < b->at->first + b->at->local; i++) {
 		if (n->premul[i])
 			n->nccl.calls.op_free(n->premul[i], n->comm[i]);
@@ -337,3 +329,16 @@ void nccl_side_done(struct bench *b)
 	}
 	n->has_premul = false;
 }
+
+const struct baseline baseline_nccl = {
+	.name = "nccl",
+	.title = "NCCL",
+	.possible = possible,
+	.open = open_nccl,
+	.close = close_nccl,
+	.has = has,
+	.prepare = prepare,
+	.done = done,
+	.put = put,
+	.blame = blame,
+};

@@ -15,7 +15,7 @@ static const char *const symbols[] = { NCCL(SYMBOL) NCCL_NEWER(SYMBOL) };
 #define NSYMBOLS (sizeof(symbols) / sizeof(*symbols))
 #define NEWER 3
 
-ccs_status baseline_check(const struct baseline *n, int e, const char *call, nccl_comm comm)
+ccs_status nccl_calls_check(const struct nccl_library *n, int e, const char *call, nccl_comm comm)
 {
 	const char *text, *last;
 
@@ -35,7 +35,7 @@ ccs_status baseline_check(const struct baseline *n, int e, const char *call, ncc
 			     last && *last ? last : "", last && *last ? ")" : "");
 }
 
-ccs_status baseline_open(struct baseline *n)
+ccs_status nccl_calls_open(struct nccl_library *n)
 {
 	void *functions[NSYMBOLS], *library;
 	ccs_status s = ccs_nccl_library(&library);
@@ -56,7 +56,7 @@ ccs_status baseline_open(struct baseline *n)
 	/* a function's address from a void *, as POSIX has it */
 	memcpy(&n->calls, functions, sizeof(functions));
 	n->path = dladdr(functions[0], &where) ? where.dli_fname : "libnccl.so.2";
-	s = baseline_check(n, n->calls.get_version(&v), "ncclGetVersion", NULL);
+	s = nccl_calls_check(n, n->calls.get_version(&v), "ncclGetVersion", NULL);
 	/* before 2.9 the number was 1000 * major + 100 * minor + patch */
 	n->version = s ? 0 : v < 10000 ? v / 1000 * 10000 + v % 1000 : v;
 	return s;
@@ -99,13 +99,13 @@ static enum collective collective_of(const char *contract)
 	return (enum collective)c;
 }
 
-bool baseline_has(const char *contract)
+bool nccl_calls_has(const char *contract)
 {
 	return collective_of(contract) != NONE;
 }
 
 /* A block, to the peer or from it. */
-static ccs_status move(const struct baseline *n, const struct baseline_job *j, bool sends, int peer,
+static ccs_status move(const struct nccl_library *n, const struct nccl_job *j, bool sends, int peer,
 		       size_t block)
 {
 	size_t at = block * j->count * ccs_dtype_size(j->type);
@@ -116,15 +116,15 @@ static ccs_status move(const struct baseline *n, const struct baseline_job *j, b
 				  j->stream);
 	else
 		e = n->calls.recv((char *)j->recv + at, j->count, type, peer, j->comm, j->stream);
-	return baseline_check(n, e, sends ? "ncclSend" : "ncclRecv", j->comm);
+	return nccl_calls_check(n, e, sends ? "ncclSend" : "ncclRecv", j->comm);
 }
 
 /* gather, scatter, all_to_all: what a rank sends and receives, all in one group. */
-static ccs_status exchange(const struct baseline *n, enum collective c,
-			   const struct baseline_job *j)
+static ccs_status exchange(const struct nccl_library *n, enum collective c,
+			   const struct nccl_job *j)
 {
 	bool roots = j->rank == j->root;
-	ccs_status s = baseline_check(n, n->calls.group_start(), "ncclGroupStart", NULL);
+	ccs_status s = nccl_calls_check(n, n->calls.group_start(), "ncclGroupStart", NULL);
 
 	if (s)
 		return s;
@@ -140,10 +140,10 @@ static ccs_status exchange(const struct baseline *n, enum collective c,
 		n->calls.group_end();
 		return s;
 	}
-	return baseline_check(n, n->calls.group_end(), "ncclGroupEnd", NULL);
+	return nccl_calls_check(n, n->calls.group_end(), "ncclGroupEnd", NULL);
 }
 
-ccs_status baseline_run(const struct baseline *n, const struct baseline_job *j)
+ccs_status nccl_calls_run(const struct nccl_library *n, const struct nccl_job *j)
 {
 	const struct nccl_calls *f = &n->calls;
 	enum collective c = collective_of(j->contract);
@@ -165,11 +165,11 @@ ccs_status baseline_run(const struct baseline *n, const struct baseline_job *j)
 	case ALL_TO_ALL: return exchange(n, c, j);
 	case NONE: return ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", j->contract);
 	}
-	return baseline_check(n, e, collectives[c].call, comm);
+	return nccl_calls_check(n, e, collectives[c].call, comm);
 }
 
-ccs_status baseline_premul(const struct baseline *n, nccl_op *op, const void *scalar,
-			   ccs_dtype type, nccl_comm comm)
+ccs_status nccl_calls_premul(const struct nccl_library *n, nccl_op *op, const void *scalar,
+			     ccs_dtype type, nccl_comm comm)
 {
 	union { /* NCCL reads it before it returns */
 		long double align;
@@ -179,6 +179,6 @@ ccs_status baseline_premul(const struct baseline *n, nccl_op *op, const void *sc
 	if (!n->calls.premul || !n->calls.op_free)
 		return ccs_error_set(CCS_EUNSUPPORTED, "NCCL before 2.11 has no premul-sum");
 	memcpy(copy.bytes, scalar, ccs_dtype_size(type));
-	return baseline_check(n, n->calls.premul(op, copy.bytes, (int)type, SCALAR_OF_HOST, comm),
-			      "ncclRedOpCreatePreMulSum", comm);
+	return nccl_calls_check(n, n->calls.premul(op, copy.bytes, (int)type, SCALAR_OF_HOST, comm),
+				"ncclRedOpCreatePreMulSum", comm);
 }

@@ -64,19 +64,19 @@ struct nccl_calls {
 #undef MEMBER
 };
 
-struct baseline {
+struct nccl_library {
 	struct nccl_calls calls;
 	int version;	  /* 10000 * major + 100 * minor + patch */
 	const char *path; /* where it is */
 };
 
 /** CCS_EUNSUPPORTED: there is none. */
-ccs_status baseline_open(struct baseline *n);
+ccs_status nccl_calls_open(struct nccl_library *n);
 /** CCS_OK, or the status and text of a call's error. */
-ccs_status baseline_check(const struct baseline *n, int e, const char *call, nccl_comm comm);
+ccs_status nccl_calls_check(const struct nccl_library *n, int e, const char *call, nccl_comm comm);
 
 /* The collective that a contract of the prelude names, as NCCL has it. */
-struct baseline_job {
+struct nccl_job {
 	const char *contract; /* "allreduce", "allgather", ... */
 	const void *send;
 	void *recv;
@@ -88,11 +88,11 @@ struct baseline_job {
 	cuda_stream stream;
 };
 /** Whether NCCL has it (all_to_all, gather and scatter: by grouped send and recv). */
-bool baseline_has(const char *contract);
+bool nccl_calls_has(const char *contract);
 /** In stream order, with the rank's GPU current. */
-ccs_status baseline_run(const struct baseline *n, const struct baseline_job *job);
+ccs_status nccl_calls_run(const struct nccl_library *n, const struct nccl_job *job);
 /** ccs_redop has NCCL's numbers; premul-sum is made for a communicator. */
-ccs_status baseline_premul(const struct baseline *n, nccl_op *op, const void *scalar,
-			   ccs_dtype type, nccl_comm comm);
+ccs_status nccl_calls_premul(const struct nccl_library *n, nccl_op *op, const void *scalar,
+			     ccs_dtype type, nccl_comm comm);
 
 #endif

@@ -67,7 +67,8 @@ static const char help[] =
 	"  -r ROOT         a rank, or all (0)\n"
 	"  -w N            runs before the timed ones (2)\n"
 	"  --iters N       timed runs, of which the mean is printed (20)\n"
-	"  --repeats N     such means, of which the median is printed (1; on GPUs 5)\n"
+	"  --repeats N     such means, of which the median is printed (1; 5 on GPUs, and with\n"
+	"                  --against)\n"
 	"  -G N            on GPUs: the timed runs are captured into a graph, which is launched\n"
 	"                  N times; 0: no graph (0)\n"
 	"  -c 0|1          check the results (1)\n"
@@ -75,8 +76,9 @@ static const char help[] =
 	"  --timeout S     seconds without progress after which it gives up (30); 0: never\n"
 	"  --device WHERE  where the ranks live: cpu (the default); cuda: on all GPUs, in blocks;\n"
 	"                  cuda:1, or cuda:0,1,4: on these\n"
-	"  --against nccl  NCCL beside the module, in turn; what keeps it from running is said,\n"
-	"                  and ends with 4\n"
+	"  --against WHAT  nccl (on GPUs), or mpi (on the CPU, started by mpirun): this library\n"
+	"                  beside the module, in turn; what keeps it from running is said, and\n"
+	"                  ends with 4\n"
 	"  --copy-rate     on GPUs: the messages' bytes a second, as part of a plain copy's\n"
 	"  --procs         on the CPU: starts a process for each rank, instead of a task in this one\n"
 	"  --transport local  one process, though a launcher may have started several\n"
@@ -249,16 +251,28 @@ static int read_device(struct options *o, const char *s)
 	return -1;
 }
 
-/* One name that there is, and mpi, which this build lacks. */
-static int read_either(bool *is, const char *s, const char *name, const char *lacks,
-		       const char *format)
+static int read_against(struct options *o, const char *s)
 {
-	*is = !strcmp(s, name);
-	if (*is)
+	static const struct baseline *const known[] = { &baseline_nccl, &baseline_mpi };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		o->against = known[i];
+		if (!strcmp(s, o->against->name))
+			return -1;
+	}
+	return usage("--against: unknown baseline '%s'; there are nccl and mpi", s);
+}
+
+/* There is also mpi, which this build lacks. */
+static int read_transport(struct options *o, const char *s)
+{
+	o->local = !strcmp(s, "local");
+	if (o->local)
 		return -1;
 	if (strcmp(s, "mpi"))
-		return usage(format, s);
-	ccs_error_set(CCS_EUNSUPPORTED, "%s", lacks);
+		return usage("--transport: unknown transport '%s'; there are local and mpi", s);
+	ccs_error_set(CCS_EUNSUPPORTED, "--transport mpi: this build has no MPI transport; ranks "
+					"are in this process");
 	fprintf(stderr, "ccrun: %s\n", ccs_error());
 	return EXIT_LACKS;
 }
@@ -325,17 +339,8 @@ static int read_value(struct options *o, int option, const char *s)
 			       : usage("-o: '%s' is no operator; there are%s, and all", s,
 				       names(redop_name, OP_COUNT).text);
 	case LONG_DEVICE: return read_device(o, s);
-	case LONG_AGAINST:
-		return read_either(&o->nccl, s, "nccl",
-				   "--against mpi: this build has no MPI "
-				   "transport",
-				   "--against: unknown baseline '%s'; there are nccl "
-				   "and mpi");
-	case LONG_TRANSPORT:
-		return read_either(&o->local, s, "local",
-				   "--transport mpi: this build has no MPI "
-				   "transport; ranks are in this process",
-				   "--transport: unknown transport '%s'; there are local and mpi");
+	case LONG_AGAINST: return read_against(o, s);
+	case LONG_TRANSPORT: return read_transport(o, s);
 	case LONG_PROCS: o->procs = true; return -1;
 	case LONG_VERIFY: o->verify = true; return -1;
 	case LONG_COPY_RATE: o->copy_rate = true; return -1;
@@ -446,7 +451,7 @@ static int check_options(struct options *o, int nfiles)
 	if (o->copy_rate && !o->cuda)
 		return usage("%s", "--copy-rate measures GPUs: give --device cuda");
 	if (!o->repeats)
-		o->repeats = o->cuda ? 5 : 1;
+		o->repeats = o->cuda || o->against ? 5 : 1;
 	return -1;
 }
 

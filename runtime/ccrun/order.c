@@ -17,8 +17,9 @@
 enum { MOST_LATE = 32, PATIENCE_US = 5000, STACK_BYTES = 256 << 10 };
 
 struct caller {
-	const struct bench *b;
+	struct bench *b;
 	const struct row *r;
+	enum side side;
 	int rank;
 	bool late;
 	pthread_t thread;
@@ -33,7 +34,7 @@ enum gate { GATE_CLOSED, GATE_OPEN, GATE_GONE };
 static void *call(void *arg)
 {
 	struct caller *x = arg;
-	const struct bench *b = x->b;
+	struct bench *b = x->b;
 	const struct check *c = &x->r->check;
 	ccs_status s;
 
@@ -44,8 +45,11 @@ static void *call(void *arg)
 	if (x->late)
 		usleep(PATIENCE_US);
 	x->when.begun = time_now();
-	s = ccs_run(b->m, b->call_send[x->rank], b->call_recv[x->rank], c->count, c->type, CCS_SUM,
-		    x->r->root, b->at->comm[x->rank], NULL);
+	if (x->side == SIDE_BASELINE) /* one rank of a process: the thread that opened it */
+		s = b->o->against->put(b, x->r);
+	else
+		s = ccs_run(b->m, b->call_send[x->rank], b->call_recv[x->rank], c->count, c->type,
+			    CCS_SUM, x->r->root, b->at->comm[x->rank], NULL);
 	x->when.through = time_now();
 	x->failure = failure_keep(s);
 	return NULL;
@@ -103,7 +107,7 @@ int order_late(const struct bench *b)
 	return b->at->ranks < MOST_LATE ? b->at->ranks : MOST_LATE;
 }
 
-static ccs_status check_round(const struct bench *b, const struct row *r, int late,
+static ccs_status check_round(struct bench *b, const struct row *r, enum side side, int late,
 			      struct caller *x, struct result *result)
 {
 	const struct home *at = b->at;
@@ -115,6 +119,7 @@ static ccs_status check_round(const struct bench *b, const struct row *r, int la
 		x[i] = (struct caller){
 			.b = b,
 			.r = r,
+			.side = side,
 			.rank = at->first + i,
 			.late = at->first + i == late,
 			.gate = &gate,
@@ -130,7 +135,7 @@ static ccs_status check_round(const struct bench *b, const struct row *r, int la
 	return s;
 }
 
-ccs_status order_check(const struct bench *b, const struct row *r, struct result *result)
+ccs_status order_check(struct bench *b, const struct row *r, enum side side, struct result *result)
 {
 	int rounds = order_late(b);
 	struct caller *x = calloc((size_t)b->at->local, sizeof(*x));
@@ -138,7 +143,7 @@ ccs_status order_check(const struct bench *b, const struct row *r, struct result
 
 	s = home_agree(b->at, s);
 	for (int k = 0; k < rounds && !s; k++)
-		s = check_round(b, r, (int)((long long)k * b->at->ranks / rounds), x, result);
+		s = check_round(b, r, side, (int)((long long)k * b->at->ranks / rounds), x, result);
 	free(x);
 	return s;
 }

@@ -178,10 +178,10 @@ void report_head(const struct bench *b, const char *where)
 				      (int)o->warmup, "timed_runs", (int)o->iters, "repeats",
 				      (int)o->repeats, "graph_launches", (int)o->graphs, "checked",
 				      b->checks, "timeout_s", (int)o->timeout));
-	if (b->nccl)
+	if (b->beside)
 		json_object_set_new(r->document, "baseline",
-				    json_pack("{s:s, s:o}", "name", "nccl", "label",
-					      string(nccl_side_label(b->nccl))));
+				    json_pack("{s:s, s:o}", "name", o->against->name, "label",
+					      string(b->label)));
 }
 
 /* ---- rows -------------------------------------------------------------------------- */
@@ -228,8 +228,8 @@ void report_result(const struct bench *b, const struct row *row, bool in_place,
 		json_object_set_new(placement, "copy_percent", measured(ours->copy_percent));
 		json_object_set_new(placement, "copy_rate_gb_per_s", measured(ours->copy_rate));
 	}
-	if (b->nccl) {
-		json_object_set_new(placement, "baseline", make_side(b, x + SIDE_NCCL));
+	if (b->beside) {
+		json_object_set_new(placement, "baseline", make_side(b, x + SIDE_BASELINE));
 		json_object_set_new(placement, "ratio", measured(ratio));
 	}
 	if (!r->json && !r->silent) {
@@ -263,8 +263,8 @@ void report_summary(const struct bench *b)
 	if (!r)
 		return;
 	total = make_total(b, SIDE_OURS);
-	if (b->nccl)
-		json_object_set_new(total, "baseline", make_total(b, SIDE_NCCL));
+	if (b->beside)
+		json_object_set_new(total, "baseline", make_total(b, SIDE_BASELINE));
 	if (b->o->copy_rate)
 		json_object_set_new(total, "copy_rate_gb_per_s",
 				    measured(b->copy_rate > 0 ? b->copy_rate : -1));

@@ -2,8 +2,8 @@
  * The table: nccl-tests' columns, for every size, type, operator and root asked.
  *
  * A row: buffers are allocated for its count, and it is measured out of place and then in
- * place (measure.c). With --against nccl NCCL's columns follow ours, and how many
- * times as long NCCL takes; with --copy-rate, how much of a copy's rate the messages'
+ * place (measure.c). With --against the baseline's columns follow ours, and how many
+ * times as long it takes; with --copy-rate, how much of a copy's rate the messages'
  * bytes come to. The same figures go to the report, if there is one.
  */
 #include "runtime/ccrun/bench.h"
@@ -119,17 +119,17 @@ static void tell(struct bench *b, const struct row *r, bool in_place, const stru
 
 	for (int side = 0; side < SIDES; side++)
 		f[side] = figures_of(b, r, (enum side)side, x + side);
-	if (x[SIDE_OURS].measured && x[SIDE_NCCL].measured && x[SIDE_OURS].us > 0)
-		ratio = x[SIDE_NCCL].us / x[SIDE_OURS].us;
+	if (x[SIDE_OURS].measured && x[SIDE_BASELINE].measured && x[SIDE_OURS].us > 0)
+		ratio = x[SIDE_BASELINE].us / x[SIDE_OURS].us;
 	report_result(b, r, in_place, f, ratio);
 	print_side(b, f + SIDE_OURS);
 	if (b->o->copy_rate && f[SIDE_OURS].copy_percent >= 0)
 		print(b, " %5.1f", f[SIDE_OURS].copy_percent);
 	else if (b->o->copy_rate)
 		print(b, " %5s", "n/a");
-	if (!b->nccl)
+	if (!b->beside)
 		return;
-	print_side(b, f + SIDE_NCCL);
+	print_side(b, f + SIDE_BASELINE);
 	if (ratio >= 0)
 		print(b, " %6.2f", ratio);
 	else
@@ -141,8 +141,9 @@ static void print_wrong(const struct bench *b, const struct row *r, bool in_plac
 {
 	for (int side = 0; side < SIDES && !b->o->rank; side++)
 		if (x[side].wrong)
-			complain(b->o, EXIT_WRONG, "%s%s %s, size %zu, %s: %s",
-				 side == SIDE_NCCL ? "NCCL: " : "", ccs_dtype_name(r->check.type),
+			complain(b->o, EXIT_WRONG, "%s%s%s %s, size %zu, %s: %s",
+				 side == SIDE_BASELINE ? b->o->against->title : "",
+				 side == SIDE_BASELINE ? ": " : "", ccs_dtype_name(r->check.type),
 				 redop_name(r->check.op), r->size,
 				 in_place ? "in place" : "out of place", x[side].text);
 }
@@ -277,7 +278,7 @@ static void print_names(const struct bench *b, const char *const row[5], const c
 		print(b, "  %8s %7s %7s %6s", side[0], side[1], side[2], side[3]);
 		if (b->o->copy_rate)
 			print(b, " %5s", copy);
-		if (b->nccl)
+		if (b->beside)
 			print(b, "  %8s %7s %7s %6s %6s", side[0], side[1], side[2], side[3],
 			      ratio);
 	}
@@ -291,27 +292,27 @@ static void print_head(const struct bench *b)
 	static const char *const times[] = { "time", "algbw", "busbw", "#wrong" };
 	static const char *const time_units[] = { "(us)", "(GB/s)", "(GB/s)", "" };
 	static const struct {
-		const char *ours, *nccl;
+		const char *text;
 		int left, right; /* columns up to its end, and behind it */
-	} title[] = { { "out of place", "NCCL, out of place", 21, 10 },
-		      { "in place", "NCCL, in place", 19, 12 } };
-	char where[512];
+	} title[] = { { "out of place", 21, 10 }, { "in place", 19, 12 } };
+	char where[512], theirs[40];
 
 	ccs_comm_describe(b->at->comm[b->at->first], where, sizeof(where));
 	report_head(b, where);
 	print(b, "# %s: %s, %s\n", ccs_module_schedule(b->m), ccs_module_contract(b->m), where);
-	if (b->nccl)
-		print(b, "# %s\n", nccl_side_label(b->nccl));
+	if (b->beside)
+		print(b, "# %s\n", b->label);
 	if (b->has.reduces && !b->has.averages && b->o->ops_all)
 		print(b, "# avg and premul left out: some results are no sums\n");
 	print_runs(b);
 	print(b, "#\n#%11s %12s %11s %7s %5s", "", "", "", "", "");
 	for (int k = 0; k < 2; k++) {
-		print(b, "  %*s%*s", title[k].left, title[k].ours,
+		print(b, "  %*s%*s", title[k].left, title[k].text,
 		      title[k].right + (b->o->copy_rate ? 6 : 0), "");
-		if (b->nccl)
-			print(b, "  %*s%*s", title[k].left + 3, title[k].nccl, title[k].right + 4,
-			      "");
+		if (!b->beside)
+			continue;
+		snprintf(theirs, sizeof(theirs), "%s, %s", b->o->against->title, title[k].text);
+		print(b, "  %*s%*s", title[k].left + 3, theirs, title[k].right + 4, "");
 	}
 	print(b, "\n");
 	print_names(b, names, times, "copy", "ratio");
@@ -320,19 +321,23 @@ static void print_head(const struct bench *b)
 
 static void print_foot(const struct bench *b)
 {
+	char theirs[40] = "";
+
+	if (b->beside)
+		snprintf(theirs, sizeof(theirs), "... of %s's", b->o->against->title);
 	print(b, "#\n");
 	if (b->checks)
 		print(b, "# %-18s: %zu%s\n", b->has.buffers ? "wrong elements" : "wrong order",
 		      b->wrong[SIDE_OURS], b->wrong[SIDE_OURS] ? "" : " OK");
-	if (b->checks && b->nccl)
-		print(b, "# ... of NCCL's     : %zu%s\n", b->wrong[SIDE_NCCL],
-		      b->wrong[SIDE_NCCL] ? "" : " OK");
+	if (b->checks && b->beside)
+		print(b, "# %-18s: %zu%s\n", theirs, b->wrong[SIDE_BASELINE],
+		      b->wrong[SIDE_BASELINE] ? "" : " OK");
 	if (b->columns[SIDE_OURS] && b->has.buffers)
 		print(b, "# mean bus bandwidth: %.3f GB/s\n",
 		      b->busbw[SIDE_OURS] / b->columns[SIDE_OURS]);
-	if (b->columns[SIDE_NCCL])
-		print(b, "# ... of NCCL's     : %.3f GB/s\n",
-		      b->busbw[SIDE_NCCL] / b->columns[SIDE_NCCL]);
+	if (b->columns[SIDE_BASELINE] && b->has.buffers)
+		print(b, "# %-18s: %.3f GB/s\n", theirs,
+		      b->busbw[SIDE_BASELINE] / b->columns[SIDE_BASELINE]);
 	if (b->copy_rate > 0)
 		print(b, "# last copy's rate  : %.3f GB/s read and written\n", b->copy_rate);
 }
@@ -346,7 +351,7 @@ int table_print(struct bench *b)
 	if (rc == EXIT_DONE) {
 		print_foot(b);
 		report_summary(b);
-		rc = b->wrong[SIDE_OURS] || b->wrong[SIDE_NCCL] ? EXIT_WRONG : EXIT_DONE;
+		rc = b->wrong[SIDE_OURS] || b->wrong[SIDE_BASELINE] ? EXIT_WRONG : EXIT_DONE;
 	}
 	return rc;
 }

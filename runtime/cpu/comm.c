@@ -52,6 +52,7 @@ void cpu_free(struct world *w)
 	free(e->ranks);
 	cpu_arena_free(&e->fibers);
 	cpu_arena_free(&e->fifos);
+	cpu_arena_free(&e->lines);
 	cpu_arena_free(&e->slots);
 	cpu_arena_free(&e->cells);
 	cpu_arena_free(&e->data);
@@ -82,6 +83,7 @@ ccs_status cpu_open(struct world *w)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	e->world = w;
+	e->fifos.fd = e->lines.fd = e->fibers.fd = e->slots.fd = e->cells.fd = e->data.fd = -1;
 	w->state = e;
 	return CCS_OK;
 }

@@ -63,10 +63,18 @@ struct fifo {
 	_Atomic uint32_t dst_waits;
 };
 
-/* Where its messages lie: message i in slot i modulo `n`. */
+/* Of a slot: which message is there, and the message itself, if it is as short. */
+#define LINE_BYTES (CACHE_LINE - sizeof(uint64_t))
+struct line {
+	_Alignas(CACHE_LINE) _Atomic uint64_t there; /* layout.first + the message's number */
+	unsigned char data[LINE_BYTES];
+};
+
+/* Where its messages lie: number i in slot i modulo `n`. */
 struct slots {
-	unsigned char *data;
-	size_t bytes; /* of one */
+	struct line *lines;
+	unsigned char *data; /* NULL: in the lines */
+	size_t bytes;	     /* of one */
 	uint32_t n;
 };
 
@@ -113,6 +121,7 @@ struct layout {
 	struct fiber *fibers;
 	struct fifo *fifos;
 	const struct slots *slots;
+	uint64_t first; /* more than `there` ever was in a layout before */
 	struct rank_io *ranks;
 	uint32_t nworkers, nranks;
 	size_t esize;
@@ -133,7 +142,7 @@ struct layout {
 struct arena_block {
 	unsigned char *data;
 	size_t cap;
-	int fd; /* 0: of this process alone; else of a file that processes share */
+	int fd; /* -1: of this process alone; else of a file that processes share */
 };
 
 struct cpu {
@@ -154,7 +163,8 @@ struct cpu {
 	bool failed;	      /* the run before: messages may lie in FIFOs */
 	struct layout layout; /* of the current run */
 	struct rank_io *ranks;
-	struct arena_block fibers, fifos, slots, cells, data;
+	uint64_t layouts; /* so many, one for each run that failed among them */
+	struct arena_block fibers, fifos, lines, slots, cells, data;
 	struct procs *procs; /* NULL: all ranks are in this process */
 };
 
@@ -244,6 +254,9 @@ void procs_find(struct cpu *e, uint32_t rank);
 /** Copies a message that a foreign rank holds into a slot. */
 void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		unsigned char *slot);
+
+/** Whether another process has failed: then what its memory held may be no more. */
+bool procs_failed(struct cpu *e);
 
 /** A rank in the current run, once a message of it has come. */
 static inline const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)

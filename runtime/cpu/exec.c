@@ -24,16 +24,23 @@ static const struct ccs_op *next_op(const struct layout *l, const struct fiber *
 /* ---- waiting -----------------------------------------------------------------
  * With `flags` the fiber announces what it waits for. */
 
-static bool has_message(struct fifo *c, bool flags)
+static struct line *line_of(const struct slots *s, uint64_t message)
 {
-	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
+	return s->lines + (s->n & (s->n - 1) ? message % s->n : message & (s->n - 1));
+}
 
-	if (atomic_load_explicit(&c->head, memory_order_acquire) != tail)
+static bool has_message(const struct layout *l, uint32_t fifo, bool flags)
+{
+	struct fifo *c = l->fifos + fifo;
+	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
+	const struct line *line = line_of(l->slots + fifo, tail);
+
+	if (atomic_load_explicit(&line->there, memory_order_acquire) == l->first + tail)
 		return true;
 	if (!flags)
 		return false;
 	atomic_store(&c->dst_waits, 1);
-	return atomic_load(&c->head) != tail;
+	return atomic_load(&line->there) == l->first + tail;
 }
 
 static bool has_slot(struct fifo *c, uint32_t slots, bool flags)
@@ -73,8 +80,7 @@ static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_
 
 static bool ready(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
 {
-	return has_waits(l, t, o, flags) &&
-	       (o->in == CCS_NONE || has_message(l->fifos + o->in, flags)) &&
+	return has_waits(l, t, o, flags) && (o->in == CCS_NONE || has_message(l, o->in, flags)) &&
 	       (o->out == CCS_NONE || has_slot(l->fifos + o->out, l->slots[o->out].n, flags));
 }
 
@@ -117,7 +123,8 @@ static void sent(struct cpu *e, const struct layout *l, uint32_t fifo)
 	struct fifo *c = l->fifos + fifo;
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 
-	atomic_store(&c->head, head + 1);
+	atomic_store_explicit(&c->head, head + 1, memory_order_relaxed);
+	atomic_store(&line_of(l->slots + fifo, head)->there, l->first + head);
 	if (atomic_load(&c->dst_waits) && atomic_exchange(&c->dst_waits, 0))
 		wake(e, l->fibers + l->view->fifos[fifo].dst_worker);
 }
@@ -167,11 +174,12 @@ void rank_less(struct cpu *e, uint32_t rank)
 	pthread_mutex_unlock(&e->world->lock);
 }
 
-static unsigned char *slot(const struct slots *s, uint64_t message)
+static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
 {
-	uint64_t i = s->n & (s->n - 1) ? message % s->n : message & (s->n - 1);
+	uint64_t message = atomic_load_explicit(count, memory_order_relaxed);
+	struct line *line = line_of(s, message);
 
-	return s->data + i * s->bytes;
+	return s->data ? s->data + (size_t)(line - s->lines) * s->bytes : line->data;
 }
 
 /* What the operation that receives it finds of a message that its sender holds: the sender's
@@ -193,19 +201,19 @@ static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct 
 
 	if (o->in != CCS_NONE) {
 		const struct ccs_op *from = l->view->ops + l->prep->from[o - l->view->ops];
-		unsigned char *in =
-			slot(l->slots + o->in,
-			     atomic_load_explicit(&l->fifos[o->in].tail, memory_order_relaxed));
+		unsigned char *in = slot(l->slots + o->in, &l->fifos[o->in].tail);
+
 		ends.in = in;
-		held = is_held(rank_io_of(e, l->view->fifos[o->in].src), from);
+		held = l->holds && is_held(rank_io_of(e, l->view->fifos[o->in].src), from);
 		if (held && o->n)
 			find_held(e, o, from, lo, in, &ends);
 	}
 	if (o->out != CCS_NONE && !is_held(l->ranks + t->rank, o))
-		ends.out = slot(l->slots + o->out,
-				atomic_load_explicit(&l->fifos[o->out].head, memory_order_relaxed));
+		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
 	if (o->n)
 		piece_op(l, t, o, lo, ends);
+	if (held && e->procs && procs_failed(e))
+		return;
 	if (o->out != CCS_NONE)
 		sent(e, l, o->out);
 	if (o->in != CCS_NONE)
@@ -366,7 +374,7 @@ static enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
 		return BLOCKED_NOT;
 	if (!has_waits(l, t, o, false))
 		return BLOCKED_WORKER;
-	if (o->in != CCS_NONE && !has_message(l->fifos + o->in, false))
+	if (o->in != CCS_NONE && !has_message(l, o->in, false))
 		return BLOCKED_RECV;
 	return BLOCKED_SEND;
 }

@@ -11,9 +11,9 @@
  * run to run and only grows. O(fibers + FIFOs + cells).
  */
 #include "runtime/base/divide.h"
+#include "runtime/base/file.h"
 #include "runtime/cpu/cpu.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +25,8 @@
 /* Shorter chunks are copied into slots: their sender need not wait until they are read. A
  * premul-sum scales initial values on their way. */
 #define HELD_BYTES ((size_t)4 << 10)
+/* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
+#define NUMBERS 40
 /* Less data than this in all is moved faster than a thread wakes up. */
 #define PARALLEL_BYTES ((size_t)128 << 10)
 
@@ -49,7 +51,7 @@ static void *shared_memory(const struct arena_block *b, size_t bytes)
 {
 	void *p;
 
-	if (posix_fallocate(b->fd, 0, (off_t)bytes))
+	if (file_reserve(b->fd, bytes))
 		return NULL;
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
 	return p == MAP_FAILED ? NULL : p;
@@ -57,7 +59,7 @@ static void *shared_memory(const struct arena_block *b, size_t bytes)
 
 void cpu_arena_free(struct arena_block *b)
 {
-	if (b->data && b->fd)
+	if (b->data && b->fd >= 0)
 		munmap(b->data, b->cap);
 	else
 		free(b->data);
@@ -74,7 +76,7 @@ static bool grow(struct arena_block *b, size_t bytes)
 	bytes = bytes < CACHE_LINE ? CACHE_LINE : bytes;
 	if (bytes > PTRDIFF_MAX)
 		return false;
-	p = b->fd ? shared_memory(b, bytes) : own_memory(bytes);
+	p = b->fd >= 0 ? shared_memory(b, bytes) : own_memory(bytes);
 	if (!p)
 		return false;
 	cpu_arena_free(b);
@@ -83,15 +85,15 @@ static bool grow(struct arena_block *b, size_t bytes)
 	return true;
 }
 
-/* New ones are empty; of a shared file they are, as it was never written there. */
-static bool grow_fifos(struct cpu *e, size_t bytes)
+/* What is new is zero; of a shared file it is, as it was never written there. */
+static bool grow_zero(struct arena_block *b, size_t bytes)
 {
-	size_t before = e->fifos.cap;
+	size_t before = b->cap;
 
-	if (!grow(&e->fifos, bytes))
+	if (!grow(b, bytes))
 		return false;
-	if (e->fifos.cap != before && !e->fifos.fd)
-		memset(e->fifos.data, 0, e->fifos.cap);
+	if (b->cap != before && b->fd < 0)
+		memset(b->data, 0, b->cap);
 	return true;
 }
 
@@ -162,25 +164,28 @@ static void place_cells(const struct layout *l, const struct run *r, struct cell
 		*at++ = (struct cell_at){ 0, i * l->longest, l->longest };
 }
 
+/* 0: its messages are as short as a line has room for. */
 static size_t slot_bytes(const struct layout *l, const struct ccs_fifo *f)
 {
 	size_t bytes = (size_t)f->max_cells * l->tile * l->esize;
 
-	bytes = bytes ? bytes : 1;
-	return (bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+	return bytes <= LINE_BYTES ? 0 : (bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 }
 
-static bool data_size(const struct layout *l, const struct run *r, size_t *total)
+static bool data_size(const struct layout *l, const struct run *r, size_t *lines, size_t *total)
 {
 	const struct ccs_plan *p = l->view->plan;
 	size_t scratch = 0, cell;
 
-	*total = 0;
+	*total = *lines = 0;
 	/* a slot fits: max_cells < 2^32, and a tile of at most 32 KiB */
-	for (uint64_t i = 0; i < p->fifos.n; i++)
-		if (!take(total, (size_t)slots_of(r, l->view->fifos + i, l->ntiles),
-			  slot_bytes(l, l->view->fifos + i)))
+	for (uint64_t i = 0; i < p->fifos.n; i++) {
+		size_t n = (size_t)slots_of(r, l->view->fifos + i, l->ntiles);
+
+		if (!take(total, n, slot_bytes(l, l->view->fifos + i)) ||
+		    !take(lines, n, sizeof(struct line)))
 			return false;
+	}
 	for (uint64_t i = 0; i < p->workers.n; i++)
 		if (!take(total, l->view->workers[i].stage, l->tile * l->esize))
 			return false;
@@ -202,6 +207,7 @@ static unsigned char *cut(unsigned char **at, size_t n, size_t each)
 static void place_data(struct cpu *e, struct layout *l, const struct run *r)
 {
 	struct slots *slots = (struct slots *)(void *)e->slots.data;
+	struct line *lines = (struct line *)(void *)e->lines.data;
 	unsigned char *at = e->data.data;
 	const struct ccs_plan *p = l->view->plan;
 
@@ -210,7 +216,9 @@ static void place_data(struct cpu *e, struct layout *l, const struct run *r)
 
 		c->n = (uint32_t)slots_of(r, l->view->fifos + i, l->ntiles);
 		c->bytes = slot_bytes(l, l->view->fifos + i);
-		c->data = cut(&at, c->n, c->bytes);
+		c->data = c->bytes ? cut(&at, c->n, c->bytes) : NULL;
+		c->lines = lines;
+		lines += c->n;
 	}
 	for (uint32_t i = 0; i < l->nworkers; i++) {
 		size_t stage = l->view->workers[i].stage;
@@ -266,13 +274,14 @@ static bool same_key(const struct layout_key *x, const struct layout_key *y)
 static bool make_room(struct cpu *e, const struct layout *l, const struct run *r)
 {
 	const struct ccs_plan *p = l->view->plan;
-	size_t fibers = 0, fifos = 0, slots = 0, cells = 0, data;
+	size_t fibers = 0, fifos = 0, slots = 0, cells = 0, lines, data;
 
 	return take(&fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) &&
 	       take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) &&
 	       take(&slots, (size_t)p->fifos.n, sizeof(struct slots)) &&
 	       take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) &&
-	       data_size(l, r, &data) && grow(&e->fibers, fibers) && grow_fifos(e, fifos) &&
+	       data_size(l, r, &lines, &data) && grow(&e->fibers, fibers) &&
+	       grow_zero(&e->fifos, fifos) && grow_zero(&e->lines, lines) &&
 	       grow(&e->slots, slots) && grow(&e->cells, cells) && grow(&e->data, data);
 }
 
@@ -319,12 +328,15 @@ bool layout_is(const struct cpu *e, const struct call *c)
 
 ccs_status layout_make(struct cpu *e, struct run *r)
 {
-	ccs_status s = layout_is(e, &r->params) ? CCS_OK : make(e, r);
+	bool same = layout_is(e, &r->params);
+	ccs_status s = same ? CCS_OK : make(e, r);
 
 	if (s)
 		return s;
 	if (e->failed) /* it has left messages */
 		memset(e->fifos.data, 0, e->fifos.cap);
+	if (e->failed || !same)
+		e->layout.first = ++e->layouts << NUMBERS;
 	e->failed = false;
 	e->layout.run = r;
 	e->layout.prep = r->params.prep;

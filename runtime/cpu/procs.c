@@ -6,136 +6,11 @@
 #include "runtime/cpu/procs.h"
 #include "runtime/base/clock.h"
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define POLLS 2000u /* rounds without anything to do before a process sleeps */
 #define SLEEP_MS 20 /* then it looks whether the others are alive */
-
-/* ---- bells ------------------------------------------------------------------------------ */
-
-static long futex(_Atomic uint32_t *at, int op, uint32_t value, const struct timespec *limit)
-{
-	return syscall(SYS_futex, at, op, value, limit, NULL, 0);
-}
-
-void procs_ring(struct procs_seat *s)
-{
-	if (!atomic_load(&s->asleep))
-		return;
-	atomic_fetch_add(&s->bell, 1);
-	futex(&s->bell, FUTEX_WAKE, INT_MAX, NULL);
-}
-
-uint32_t procs_lie_down(struct procs *p)
-{
-	uint32_t heard = atomic_load(&p->own->bell);
-
-	atomic_fetch_add(&p->table->sleepers, 1);
-	atomic_store(&p->own->asleep, 1);
-	return heard;
-}
-
-void procs_sleep(struct procs *p, uint32_t heard)
-{
-	const struct timespec limit = { 0, SLEEP_MS * 1000000 };
-
-	futex(&p->own->bell, FUTEX_WAIT, heard, &limit);
-}
-
-void procs_get_up(struct procs *p)
-{
-	atomic_store(&p->own->asleep, 0);
-	atomic_fetch_sub(&p->table->sleepers, 1);
-}
-
-static void ring_all(const struct world *w)
-{
-	struct procs *p = cpu_of(w)->procs;
-
-	for (int i = 0; i < w->nranks; i++)
-		procs_ring(p->table->seats + i);
-}
-
-/* ---- failures --------------------------------------------------------------------------- */
-
-bool procs_ended(const struct procs *p, int rank)
-{
-	struct pollfd end = { .fd = p->ends[rank], .events = POLLIN };
-
-	return end.fd > 0 && poll(&end, 1, 0) > 0;
-}
-
-static void die(struct world *w, ccs_status s, const char *text)
-{
-	if (w->dead)
-		return;
-	world_die(w, text);
-	for (struct run *r = w->runs; r; r = r->next)
-		run_fail(w, r, s, text);
-}
-
-void procs_fail(struct world *w, ccs_status s, const char *text)
-{
-	struct procs_table *t = cpu_of(w)->procs->table;
-	uint32_t nobody = 0;
-
-	if (atomic_compare_exchange_strong(&t->failing, &nobody, 1)) {
-		t->status = s;
-		snprintf(t->text, sizeof(t->text), "%s", text);
-		atomic_store(&t->failed, 1);
-		ring_all(w);
-	}
-}
-
-/* Whether the rank has done all that this one may wait for. */
-static bool through(const struct procs *p, const struct procs_seat *s)
-{
-	return atomic_load(&s->finished) >= atomic_load(&p->own->begun) &&
-	       atomic_load(&s->heard) >= atomic_load(&p->own->told);
-}
-
-/* The first process that will not do that any more; -1: none. */
-static int missing(const struct world *w, const char **how)
-{
-	const struct procs *p = cpu_of(w)->procs;
-
-	for (int i = 0; i < w->nranks; i++) {
-		const struct procs_seat *s = p->table->seats + i;
-		bool left = atomic_load(&s->state) == SEAT_LEFT;
-		bool ended = procs_ended(p, i);
-
-		*how = left ? "has freed its communicator" : "has ended";
-		if (i != w->first && (left || ended) && !through(p, s))
-			return i;
-	}
-	return -1;
-}
-
-void procs_look(struct world *w)
-{
-	struct procs_table *t = cpu_of(w)->procs->table;
-	struct text why = { .len = 0 };
-	const char *how;
-	int gone;
-
-	if (w->dead)
-		return;
-	gone = atomic_load(&t->failed) ? -1 : missing(w, &how);
-	if (gone >= 0) {
-		text_add(&why, "rank %d (process %d) %s", gone, t->seats[gone].pid, how);
-		procs_fail(w, CCS_EABORTED, why.buf);
-	}
-	if (atomic_load(&t->failed))
-		die(w, (ccs_status)t->status, t->text);
-	else if (gone >= 0) /* who began to write has ended, too */
-		die(w, CCS_EABORTED, why.buf);
-}
+#define NAP_MS 1    /* the same, with more than one bell to hear */
 
 /* ---- posting and admitting ---------------------------------------------------------------- */
 
@@ -171,7 +46,8 @@ static uint64_t key_of(const struct call_name *n)
 	return mixed(h, (uint64_t)(uint32_t)n->root << 32 | n->premul);
 }
 
-/* With those of the ranks that have posted theirs. */
+/* With those of the ranks that have posted theirs, as far as it can be seen. Before a rank is
+ * through with a call it does that behind a fence, as all do: of any two the later one sees. */
 static void compare(struct world *w, uint64_t call)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -180,7 +56,8 @@ static void compare(struct world *w, uint64_t call)
 	for (int i = 0; i < w->nranks; i++) {
 		const struct procs_seat *s = p->table->seats + i;
 
-		if (i == w->first || atomic_load(&s->begun) <= call ||
+		if (i == w->first ||
+		    atomic_load_explicit(&s->begun, memory_order_acquire) <= call ||
 		    s->key[at] == p->own->key[at])
 			continue;
 		run_differ(&p->own->call[at].name, &s->call[at].name);
@@ -200,7 +77,7 @@ static bool post(struct world *w)
 		return false;
 	run_name(&r->params, &c->name);
 	p->own->key[r->seq % PROCS_LAG] = key_of(&c->name);
-	atomic_store(&p->own->begun, r->seq + 1);
+	atomic_store_explicit(&p->own->begun, r->seq + 1, memory_order_release);
 	compare(w, r->seq);
 	return true;
 }
@@ -230,10 +107,14 @@ static bool admit(struct world *w)
 void procs_done(struct cpu *e)
 {
 	struct procs *p = e->procs;
+	uint64_t call = e->layout.run->seq;
 
-	atomic_store(&p->own->finished, e->layout.run->seq + 1);
-	if (atomic_load(&p->table->sleepers))
-		ring_all(e->world);
+	atomic_thread_fence(memory_order_seq_cst);
+	compare(e->world, call);
+	if (e->world->dead)
+		return;
+	atomic_store(&p->own->finished, call + 1);
+	procs_ring_sleepers(e->world);
 }
 
 /* ---- what the executor asks for ------------------------------------------------------------- */
@@ -260,19 +141,14 @@ void procs_pulled(struct cpu *e, uint32_t rank)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The fibers that this process runs in turn. */
-struct turn {
-	struct fiber *first;
-};
-
-static void turn_add(struct turn *u, struct fiber *t)
+static void turn_add(struct procs *p, struct fiber *t)
 {
-	t->next = u->first;
-	u->first = t;
+	t->next = p->turn;
+	p->turn = t;
 }
 
 /* What others have made ready, or received. */
-static bool collect(struct cpu *e, struct turn *u)
+static bool collect(struct cpu *e)
 {
 	struct procs *p = e->procs;
 	uint64_t pulled = atomic_load_explicit(&p->own->pulled, memory_order_acquire);
@@ -281,11 +157,11 @@ static bool collect(struct cpu *e, struct turn *u)
 
 	if (atomic_load_explicit(&p->own->inbox, memory_order_relaxed))
 		i = atomic_exchange(&p->own->inbox, 0);
-	while (i) {
+	while (i && i <= e->layout.nworkers) { /* calls that differ may ring for none */
 		struct fiber *t = e->layout.fibers + i - 1;
 
 		i = t->behind;
-		turn_add(u, t);
+		turn_add(e->procs, t);
 		any = true;
 	}
 	for (; p->pulled != pulled; p->pulled++)
@@ -294,12 +170,12 @@ static bool collect(struct cpu *e, struct turn *u)
 }
 
 /* Runs each of them once. Whether any has done something. */
-static bool run_all(struct cpu *e, struct turn *u, bool polled)
+static bool run_all(struct cpu *e, bool polled)
 {
-	struct fiber *t = u->first;
+	struct fiber *t = e->procs->turn;
 	bool any = false;
 
-	u->first = NULL;
+	e->procs->turn = NULL;
 	while (t) {
 		struct fiber *next = t->next;
 		uint64_t before = atomic_load_explicit(&t->done, memory_order_relaxed);
@@ -307,28 +183,28 @@ static bool run_all(struct cpu *e, struct turn *u, bool polled)
 
 		any |= atomic_load_explicit(&t->done, memory_order_relaxed) != before;
 		if (again)
-			turn_add(u, t);
+			turn_add(e->procs, t);
 		t = next;
 	}
 	for (; e->own; any = true) {
 		t = e->own;
 		e->own = t->next;
-		turn_add(u, t);
+		turn_add(e->procs, t);
 	}
 	return any;
 }
 
 /* Without the lock: goes on while there is something to do, and so many rounds longer. Then all
  * fibers are parked. */
-static void run_fibers(struct cpu *e, const struct run *r, struct turn *u, unsigned polls)
+static void run_fibers(struct cpu *e, const struct run *r, unsigned polls)
 {
 	unsigned idle = 0;
 	bool any = true;
 
 	while (!atomic_load_explicit(&r->failed, memory_order_relaxed) && (any || idle <= polls)) {
-		any = collect(e, u);
+		any = collect(e);
 		if (e->world->runs == r)
-			any |= run_all(e, u, idle < polls);
+			any |= run_all(e, idle < polls);
 		if (e->world->runs != r) /* it is over */
 			return;
 		idle = any ? 0 : idle + 1;
@@ -342,6 +218,8 @@ static bool begun(struct world *w, unsigned polls)
 {
 	struct procs *p = cpu_of(w)->procs;
 
+	if (!p->posted && atomic_load(&p->table->failed))
+		procs_look(w);
 	for (unsigned i = 0; i <= polls && !w->dead; i++) {
 		if (!p->posted)
 			p->posted = post(w);
@@ -354,7 +232,7 @@ static bool begun(struct world *w, unsigned polls)
 }
 
 /* Goes on with the current call. Whether it is over. */
-static bool step(struct world *w, struct turn *u, unsigned polls)
+static bool step(struct world *w, unsigned polls)
 {
 	struct cpu *e = cpu_of(w);
 	const struct run *r = w->runs;
@@ -365,28 +243,49 @@ static bool step(struct world *w, struct turn *u, unsigned polls)
 		struct fiber *t = e->first;
 
 		e->first = t->next;
-		turn_add(u, t);
+		turn_add(e->procs, t);
 	}
 	e->last = NULL;
 	atomic_store(&e->ready, 0);
 	pthread_mutex_unlock(&w->lock);
-	run_fibers(e, r, u, polls);
+	run_fibers(e, r, polls);
 	pthread_mutex_lock(&w->lock);
 	return w->runs != r;
 }
 
+/* A thread's group may have calls on several communicators, which others make in another order:
+ * goes on with those, too. Whether there are any. Without the lock. */
+static bool others(const struct world *w, const struct call *calls)
+{
+	bool any = false;
+
+	for (; calls; calls = calls->next) {
+		struct world *x = calls->comm->world;
+
+		if (x == w || calls->over || x->engine != w->engine)
+			continue;
+		pthread_mutex_lock(&x->lock);
+		step(x, 0);
+		pthread_mutex_unlock(&x->lock);
+		any = true;
+	}
+	return any;
+}
+
 /* Nothing is to be done: sleeps, and then looks whether all is well. */
-static void doze(struct world *w, struct turn *u, struct vigil *v)
+static void doze(struct world *w, const struct call *calls, struct vigil *v)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint32_t heard = procs_lie_down(p);
 
-	if (!step(w, u, 0)) {
+	if (!step(w, 0)) {
 		pthread_mutex_unlock(&w->lock);
-		procs_sleep(p, heard);
+		procs_sleep(p, heard, others(w, calls) ? NAP_MS : SLEEP_MS);
 		pthread_mutex_lock(&w->lock);
 	}
 	procs_get_up(p);
+	if (p->posted && w->runs && !w->dead)
+		compare(w, w->runs->seq);
 	procs_look(w);
 	run_watch(w, v);
 	if (w->dead)
@@ -396,15 +295,14 @@ static void doze(struct world *w, struct turn *u, struct vigil *v)
 void procs_wait(struct world *w, struct call *calls, ccs_status *first)
 {
 	unsigned polls = cpu_of(w)->procs->spins ? POLLS : 0;
-	struct turn u = { NULL };
 	struct vigil v = { 0 };
 
 	pthread_mutex_lock(&w->lock);
 	while (calls) {
 		if (calls->comm->world != w || run_call_over(w, calls, first))
 			calls = calls->next;
-		else if (!step(w, &u, polls))
-			doze(w, &u, &v);
+		else if (!step(w, polls))
+			doze(w, calls, &v);
 	}
 	pthread_mutex_unlock(&w->lock);
 }
@@ -425,8 +323,7 @@ bool procs_moved(const struct world *w, uint64_t *mark)
 			r->seats[i].done = finished > r->seq;
 		}
 	}
-	if (cpu_of(w)->procs->admitted)
-		fibers_moved(w, &operations);
+	fibers_moved(w, &operations); /* of the call before, until this one is admitted */
 	*mark = calls * UINT64_C(0x9e3779b97f4a7c15) + operations;
 	return *mark != before;
 }

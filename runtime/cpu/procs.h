@@ -10,7 +10,7 @@
  * Beside these there is the table: a seat a process. The k-th call of a rank
  *
  *   1. is posted in its seat, once no other is PROCS_LAG calls behind, and compared with those
- *      of all that have posted theirs: of any two, the later one sees the other;
+ *      of all that have posted theirs, then, and once more before it is over;
  *   2. is admitted at once, if it is laid out as the call before: FIFOs go on from one to the
  *      next; else when all ranks are through with the calls before it;
  *   3. runs, and is over when its fibers are, and all that it holds was received.
@@ -90,39 +90,47 @@ struct procs_table {
 };
 
 /* The shared files. */
-enum { FILE_TABLE, FILE_FIFOS, FILE_FIBERS, FILE_DATA, NFILES };
+enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, NFILES };
 
 struct procs {
 	struct procs_table *table;
 	size_t table_bytes;
 	struct procs_seat *own;
 	int files[NFILES];
-	int *ends;	 /* [nranks] descriptors that can be read when the process has ended */
+	int *ends;	 /* [nranks] descriptors that can be read when the process has ended; -1 */
 	uint64_t token;	 /* a copy, for others to read */
 	uint64_t pulled; /* of own->pulled, what the rank's end knows of */
 	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
 	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS] */
 	uint64_t births;	     /* of own regions */
 	uint64_t finished;	     /* calls that all are through with, as far as it was seen */
+	struct fiber *turn;	     /* fibers that this process runs in turn */
 	bool posted, admitted;	     /* the current call */
 	bool spins;		     /* each rank has a core */
 };
 
-/* ---- procs.c -------------------------------------------------------------------------- */
+/* ---- procs_end.c ---------------------------------------------------------------------- */
 
 /** Wakes the seat's owner, if it sleeps. What it is to find was written before. */
 void procs_ring(struct procs_seat *s);
+/** Wakes all that sleep. */
+void procs_ring_sleepers(const struct world *w);
 /** Sleeping: lie down; look once more whether there is anything to do; sleep until the bell
  *  rings, or for some milliseconds; get up. */
 uint32_t procs_lie_down(struct procs *p);
-void procs_sleep(struct procs *p, uint32_t heard);
+void procs_sleep(struct procs *p, uint32_t heard, unsigned ms);
 void procs_get_up(struct procs *p);
-/** Whether the rank's process has ended. */
+/** From now on it is seen whether the rank's process has ended. */
+void procs_watch(struct procs *p, int rank);
 bool procs_ended(const struct procs *p, int rank);
-/** The communicator ends, for all of them, with that text; the first one counts. */
+/** The communicator ends, for all of them, with that text; the first one counts. When it
+ *  returns, others can see that: only then may a caller have its buffers back. */
 void procs_fail(struct world *w, ccs_status s, const char *text);
 /** Learns what others have failed with, and which are missing. Under world.lock. */
 void procs_look(struct world *w);
+
+/* ---- procs.c -------------------------------------------------------------------------- */
+
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_moved(const struct world *w, uint64_t *mark);

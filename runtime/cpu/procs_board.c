@@ -8,54 +8,43 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool all_told(const struct world *w, uint64_t n)
+#define BOARD_MS 20 /* then it looks whether the others are alive */
+
+/* The first that has not; -1: all have. */
+static int late(const struct world *w, bool told, uint64_t n)
 {
 	const struct procs_seat *s = cpu_of(w)->procs->table->seats;
 
 	for (int i = 0; i < w->nranks; i++)
-		if (atomic_load(&s[i].told) < n)
-			return false;
-	return true;
+		if (atomic_load(told ? &s[i].told : &s[i].heard) < n)
+			return i;
+	return -1;
 }
 
-static bool all_heard(const struct world *w, uint64_t n)
-{
-	const struct procs_seat *s = cpu_of(w)->procs->table->seats;
-
-	for (int i = 0; i < w->nranks; i++)
-		if (atomic_load(&s[i].heard) < n)
-			return false;
-	return true;
-}
-
-/* Waits until they all have. */
-static ccs_status await(struct world *w, bool (*all)(const struct world *, uint64_t), uint64_t n)
+/* Waits until all have told, or heard, so much. */
+static ccs_status await(struct world *w, bool told, uint64_t n)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t end = clock_ms() + w->timeout;
+	ccs_status s = world_alive(w);
+	struct text why = { .len = 0 };
 
-	while (!w->dead && !all(w, n)) {
-		uint32_t heard = procs_lie_down(p);
+	if (s)
+		return s;
+	for (int i = late(w, told, n); i >= 0 && !w->dead; i = late(w, told, n)) {
+		uint32_t bell = procs_lie_down(p);
 
-		if (!all(w, n))
-			procs_sleep(p, heard);
+		if (late(w, told, n) >= 0)
+			procs_sleep(p, bell, BOARD_MS);
 		procs_get_up(p);
-		procs_look(w);
 		if (w->timeout && clock_ms() >= end) {
-			procs_fail(w, CCS_ETIMEOUT,
-				   "a process did not tell the others how it went");
-			procs_look(w);
+			text_add(&why, "for %u ms rank %d has not told the others how it went",
+				 w->timeout, i);
+			procs_fail(w, CCS_ETIMEOUT, why.buf);
 		}
+		procs_look(w);
 	}
-	return world_alive(w);
-}
-
-static void ring_sleepers(const struct world *w)
-{
-	struct procs_table *t = cpu_of(w)->procs->table;
-
-	for (int i = 0; atomic_load(&t->sleepers) && i < w->nranks; i++)
-		procs_ring(t->seats + i);
+	return w->dead ? error_set((ccs_status)p->table->status, "%s", p->table->text) : CCS_OK;
 }
 
 /* Shows the others at most a board full, and waits for what they show. */
@@ -63,14 +52,14 @@ static ccs_status show(struct world *w, const void *mine, size_t bytes)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t n = atomic_load(&p->own->told) + 1;
-	ccs_status s = await(w, all_heard, n - 1);
+	ccs_status s = await(w, false, n - 1);
 
 	if (s)
 		return s;
 	memcpy(p->own->board, mine, bytes);
 	atomic_store(&p->own->told, n);
-	ring_sleepers(w);
-	return await(w, all_told, n);
+	procs_ring_sleepers(w);
+	return await(w, true, n);
 }
 
 /* It has read them all. */
@@ -79,7 +68,7 @@ static void hear(struct world *w)
 	struct procs_seat *own = cpu_of(w)->procs->own;
 
 	atomic_store(&own->heard, atomic_load(&own->told));
-	ring_sleepers(w);
+	procs_ring_sleepers(w);
 }
 
 ccs_status procs_gather(struct world *w, const void *mine, void *all, size_t bytes)

@@ -6,6 +6,7 @@
  * message's slot, by the system (process_vm_readv), if it lets them; else nothing there is held.
  * O(regions) a call and rank, besides what is read.
  */
+#include "runtime/base/file.h"
 #include "runtime/cpu/procs.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
 	int file = memfd_create("ccs buffer", MFD_CLOEXEC);
 	void *at = MAP_FAILED;
 
-	if (file >= 0 && !(errno = posix_fallocate(file, 0, (off_t)bytes)))
+	if (file >= 0 && !(errno = file_reserve(file, bytes)))
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (at == MAP_FAILED) {
 		int why = errno;
@@ -76,7 +77,8 @@ void procs_release(struct world *w, void *at, size_t bytes)
 	if (!i)
 		return;
 	close(p->own->regions[i - 1].file);
-	p->own->regions[i - 1].bytes = 0;
+	if (origin_here(&w->origin)) /* else the region is the parent's */
+		p->own->regions[i - 1].bytes = 0;
 }
 
 void procs_tell(struct cpu *e, struct procs_call *c)
@@ -160,6 +162,8 @@ void procs_find(struct cpu *e, uint32_t rank)
 		return;
 	e->procs->found[rank] = call + 1;
 	io->holds = c->holds;
+	if (!c->holds) /* and may be through with the call */
+		return;
 	io->send = place(e->procs, rank, c->send, c->send_region);
 	io->recv = place(e->procs, rank, c->recv, c->recv_region);
 	io->scratch = l->scratch + rank * l->scratch_bytes;
@@ -224,7 +228,4 @@ void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from
 	text_add(&why, "rank %d cannot read the memory of rank %u (process %d): %s",
 		 e->world->first, p.rank, e->procs->table->seats[p.rank].pid, strerror(p.failed));
 	procs_fail(e->world, CCS_ESYSTEM, why.buf);
-	pthread_mutex_lock(&e->world->lock);
-	procs_look(e->world);
-	pthread_mutex_unlock(&e->world->lock);
 }

@@ -3,7 +3,7 @@
  *
  * Rank 0 makes the files, which have no names. When all have met (meet/group.h), the others
  * open them by way of rank 0's process, and take their seats in the table. A process that
- * cannot do that ends, or fails by itself; the rest see an empty seat. O(ranks).
+ * cannot do that fails by itself; the others see its end, or its seat stay empty. O(ranks).
  */
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
@@ -20,7 +20,6 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -95,8 +94,8 @@ static size_t table_bytes(int nranks)
 
 static ccs_status make_files(struct procs *p, int nranks)
 {
-	static const char *const names[NFILES] = { "ccs table", "ccs fifos", "ccs fibers",
-						   "ccs data" };
+	static const char *const names[NFILES] = { "ccs table", "ccs fifos", "ccs lines",
+						   "ccs fibers", "ccs data" };
 	if (getrandom(&p->token, sizeof(p->token), 0) != (ssize_t)sizeof(p->token))
 		return error_set(CCS_ESYSTEM, "no random number: %s", strerror(errno));
 	for (int i = 0; i < NFILES; i++) {
@@ -104,10 +103,11 @@ static ccs_status make_files(struct procs *p, int nranks)
 		if (p->files[i] < 0)
 			return error_set(CCS_ESYSTEM, "no shared memory: %s", strerror(errno));
 	}
-	errno = posix_fallocate(p->files[FILE_TABLE], 0, (off_t)table_bytes(nranks));
-	return !errno ? CCS_OK
-		      : error_set(CCS_ENOMEM, "no shared memory for %d ranks: %s", nranks,
-				  strerror(errno));
+	/* seats that nobody takes take no memory */
+	return !ftruncate(p->files[FILE_TABLE], (off_t)table_bytes(nranks))
+		       ? CCS_OK
+		       : error_set(CCS_ENOMEM, "no shared memory for %d ranks: %s", nranks,
+				   strerror(errno));
 }
 
 static ccs_status open_files(struct procs *p, const struct answer *a)
@@ -202,7 +202,7 @@ static void watch_ends(struct world *w)
 
 	for (int i = 0; i < w->nranks; i++)
 		if (i != w->first)
-			p->ends[i] = (int)syscall(SYS_pidfd_open, p->table->seats[i].pid, 0);
+			procs_watch(p, i);
 }
 
 /* Whether this process can read its neighbour's memory: if all can, nothing is copied that need
@@ -271,10 +271,10 @@ static void close_procs(struct procs *p, bool here, int nranks)
 	if (p->table)
 		munmap(p->table, p->table_bytes);
 	for (int i = 0; i < NFILES; i++)
-		if (p->files[i] > 0)
+		if (p->files[i] >= 0)
 			close(p->files[i]);
 	for (int i = 0; p->ends && i < nranks; i++)
-		if (p->ends[i] > 0)
+		if (p->ends[i] >= 0)
 			close(p->ends[i]);
 	procs_unmap(p, nranks);
 	free(p->ends);
@@ -323,6 +323,10 @@ static ccs_status allocate(struct world *w)
 	p->ends = calloc((size_t)w->nranks, sizeof(*p->ends));
 	p->found = calloc((size_t)w->nranks, sizeof(*p->found));
 	p->mapped = calloc((size_t)w->nranks * PROCS_REGIONS, sizeof(*p->mapped));
+	for (int i = 0; i < NFILES; i++)
+		p->files[i] = -1;
+	for (int i = 0; p->ends && i < w->nranks; i++)
+		p->ends[i] = -1;
 	return p->ends && p->found && p->mapped
 		       ? CCS_OK
 		       : error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
@@ -370,6 +374,7 @@ static ccs_status join(struct world *w, const struct answer *a)
 	try_reading(w);
 	p->spins = has_cores(w);
 	cpu_of(w)->fifos.fd = p->files[FILE_FIFOS];
+	cpu_of(w)->lines.fd = p->files[FILE_LINES];
 	cpu_of(w)->fibers.fd = p->files[FILE_FIBERS];
 	cpu_of(w)->data.fd = p->files[FILE_DATA];
 	return CCS_OK;

@@ -60,6 +60,7 @@ static const struct launcher launchers[] = {
 #define NLAUNCHERS (sizeof(launchers) / sizeof(*launchers))
 #define NJOBS (sizeof(launchers->jobs) / sizeof(*launchers->jobs))
 
+#define MOST_GIVEN 65536 /* ranks */
 #define MOST_SECONDS 86400
 
 #define FIRST_PORT 10000u /* below those that the system hands out by itself */
@@ -337,8 +338,10 @@ ccs_status group_env_given(struct group_env *env, const struct ccs_procs *given)
 		.launcher = "the program",
 		.seconds = given->seconds,
 	};
-	if (env->nranks < 1 || env->rank < 0 || env->rank >= env->nranks)
-		return error_set(CCS_EINVAL, "rank %d of %d", env->rank, env->nranks);
+	if (env->nranks < 1 || env->nranks > MOST_GIVEN || env->rank < 0 ||
+	    env->rank >= env->nranks)
+		return error_set(CCS_EINVAL, "rank %d of %d: there are ranks 0 to %d at most",
+				 env->rank, env->nranks, MOST_GIVEN - 1);
 	if (given->job)
 		set_job(env, "job", given->job, NULL);
 	if (given->address)

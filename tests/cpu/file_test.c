@@ -218,7 +218,7 @@ static void test_libraries(void)
 }
 
 /* Which library is found below a directory that an environment's variable names: `want`, the
- * end of its path, or none. */
+ * end of its path, or, without a slash, what is said of there being none. */
 static void library_found(const char *variable, const char *name, const char *want)
 {
 	const char *const names[] = { "libno-such-library.so", name, NULL };
@@ -228,19 +228,19 @@ static void library_found(const char *variable, const char *name, const char *wa
 		.missing = "there is none (here",
 	};
 	char found[500] = "", why[500] = "", below[200];
-	size_t n = want ? strlen(want) : 0;
+	size_t n = strlen(want);
+	bool there = *want == '/', ok;
 	void *library;
-	bool ok;
 
 	setenv(variable, at(below, sizeof(below), "environment"), 1);
 	library = library_open(&search, found, sizeof(found), why, sizeof(why));
 	unsetenv(variable);
-	ok = want ? library && strlen(found) > n && !strcmp(found + strlen(found) - n, want)
-		  : !library && strstr(why, "there is none (here; FILE_TEST_LIBRARY can name it)");
+	ok = there ? library && strlen(found) > n && !strcmp(found + strlen(found) - n, want)
+		   : !library && strstr(why, want);
 	if (!ok)
 		printf("# found: %s; why: %s\n", found, why);
-	say(ok, "%s: %s of %s is %s", variable, want ? want : "nothing", name,
-	    want ? "found" : "what there is");
+	say(ok, "%s: %s of %s is %s", variable, there ? want : "nothing", name,
+	    there ? "found" : "what there is");
 }
 
 static void test_environments(void)
@@ -267,12 +267,18 @@ static void test_environments(void)
 		if (system(command))
 			exit(2);
 	}
+	snprintf(command, sizeof(command), "echo text >'%s/environment/lib64/libtext.so'", dir);
+	if (system(command))
+		exit(2);
 	library_found("CUDA_HOME", "libfound.so.*", "/lib64/libfound.so.2");
 	library_found("CUDA_PATH", "libfound.so.1", "/lib64/libfound.so.1");
 	library_found("VIRTUAL_ENV", "libfound.so.[0-9]", "/nvidia/some/lib/libfound.so.4");
 	library_found("CONDA_PREFIX", "libfound.so.3", "/lib/libfound.so.3");
 	library_found("CONDA_PREFIX", "libfound.so.4", "/nvidia/some/lib/libfound.so.4");
-	library_found("CUDA_HOME", "libfound.so.3", NULL);
+	library_found("CUDA_HOME", "libfound.so.3",
+		      "there is none (here; FILE_TEST_LIBRARY can name it)");
+	library_found("CUDA_HOME", "libtext.so",
+		      "there is none (here; FILE_TEST_LIBRARY can name it; one was found: ");
 	library_found("HOME", "libfound.so.*",
 		      "/.local/lib/python3.12/site-packages/nvidia/some/lib/libfound.so.5");
 	setenv("HOME", home, 1);

@@ -507,6 +507,12 @@ static void libraries(void **state)
 	assert_fails(ccs_nccl_library(&library), CCS_EUNSUPPORTED, "CCS_NCCL is none");
 	assert_null(library);
 	unsetenv("CCS_NCCL");
+	assert_fails(ccs_mpi_library(NULL), CCS_EINVAL, "NULL");
+	library = &library;
+	setenv("CCS_MPI_PLUGIN", "none", 1);
+	assert_fails(ccs_mpi_library(&library), CCS_EUNSUPPORTED, "CCS_MPI_PLUGIN is none");
+	assert_null(library);
+	unsetenv("CCS_MPI_PLUGIN");
 }
 
 int main(int argc, char **argv)

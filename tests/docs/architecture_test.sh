@@ -78,20 +78,21 @@ say "runtime: includes go one way" "$(
 	may $r/cpu $r/base $r/plan $r $r/meet
 	may $r/meet $r/base $r/plan $r
 	may $r/cuda $r/base $r/plan $r $r/meet $r/cuda/device
+	may $r/mpi $r/base $r
 	may $r/hosts $r/base $r/plan $r $r/meet $r/cuda $r/cuda/device
 	# what the public header and the plan stand on is below all else
 	grep -nE '#include "runtime/[a-z_]*\.h"' $r/base/*.[ch] $r/plan/*.[ch] | grep -v '/ccs\.h"')"
 say "runtime: calls between folders have no circles" \
-	"$(circles $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/ccrun)"
+	"$(circles $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/mpi $r/ccrun)"
 say "runtime: what gathers calls knows no engine" \
 	"$(nm -u $(objects $r) | awk '{ print $NF }' | sort -u |
 	   grep -Fx "$(nm --defined-only $(objects $r/cpu $r/cuda $r/hosts $r/meet) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
 
 # The command is a user of the library like any other.
 names() { awk '{ print $NF }' | sort -u; }
-say "ccrun includes the public header and its own" \
-	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|ccrun/[a-z_]+)\.h"')"
-nm --defined-only $(objects $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts) |
+say "ccrun includes the public header, the plug-in's and its own" \
+	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|ccrun/[a-z_]+)\.h"')"
+nm --defined-only $(objects $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/mpi) |
 	awk '$2 ~ /[TDRBVW]/' | names >"$build/library.names"
 nm -D --defined-only "$build"/lib/libccs.so | names >"$build/public.names"
 say "ccrun calls what libccs.so exports, and nothing else of the library" \
@@ -123,9 +124,19 @@ say "no writable globals in the libraries" \
 say "libccs.so exports ccs_* only" \
 	"$(nm -D --defined-only "$build"/lib/libccs.so | awk '{ print $3 }' |
 	   grep -vE '^ccs_|^CCS_|^_init$|^_fini$')"
-say "nothing links the CUDA driver" \
+say "nothing links the CUDA driver, or MPI" \
 	"$(for f in "$build"/bin/ccc "$build"/bin/ccrun "$build"/lib/libccs.so; do
-		readelf -d "$f" | grep -E 'NEEDED.*(libcuda|libnvrtc|libnccl)'; done)"
+		readelf -d "$f" | grep -E 'NEEDED.*(libcuda|libnvrtc|libnccl|libmpi)'; done)"
+say "the plug-in alone includes MPI's header" \
+	"$(grep -rnE '#include <mpi' lang compiler runtime | grep -v "^$r/mpi/plugin\.c:")"
+if [ -e "$build/lib/libccs_mpi.so" ]; then
+	say "the plug-in exports its table, and calls nothing of ccs" \
+		"$(nm -D --defined-only "$build/lib/libccs_mpi.so" | awk '{ print $3 }' |
+		   grep -vxE 'ccs_mpi_calls|_init|_fini'
+		   nm -D -u "$build/lib/libccs_mpi.so" | awk '$NF ~ /^ccs_/')"
+else
+	echo "skip - what the plug-in for MPI exports: it was not built (there is no mpicc)"
+fi
 refuses() { # refuses TEXT OPTION...: the header does, before all else
 	text=$1
 	shift

@@ -26,6 +26,8 @@ installed() {
 			"$6/man1/ccc.1" "$6/man1/ccrun.1" "$6/man5/ccs.5"; do
 		holds "$what: $f" test -e "$dest$f"
 	done
+	[ ! -e "$build/lib/libccs_mpi.so" ] ||
+		holds "$what: $3/libccs_mpi.so" test -e "$dest$3/libccs_mpi.so"
 	status "$what: ccc runs" 0 "$dest$2/ccc" --version
 	status "... pkg-config knows ccs" 0 env PKG_CONFIG_PATH="$dest$3/pkgconfig" \
 		PKG_CONFIG_SYSROOT_DIR="$dest" pkg-config --cflags --libs ccs
@@ -66,6 +68,11 @@ installed "directories" "$top/b" "$top/lib64/multi" "$top/inc/ccs" "$top/data" "
 says "ccs.pc follows its prefix" "$top/lib64/multi/pkgconfig/ccs.pc" \
 	'^libdir=\$\{prefix\}/lib64/multi$'
 status "ccc finds the schedules there" 0 "$top/b/ccc" check -n 2..4 "$tmp/own.ccs"
+"$top/b/ccc" schedules/ring_allreduce.ccs -n 1 --target=cpu -o "$tmp/one.so" 2>"$tmp/err"
+cp "$build/tests/fake_mpi/libfake_mpi.so" "$top/lib64/multi/libccs_mpi.so"
+status "ccrun finds the plug-in for MPI there" 0 "$top/b/ccrun" -n 1 -e 64 "$tmp/one.so" \
+	--against mpi
+says "... which is the one that lies there" "$tmp/out" 'beside it Fake MPI'
 status "make uninstall with all directories" 0 remake "$@" uninstall
 dest=$top
 emptied "uninstall of these"

@@ -170,11 +170,11 @@ static void place_close(struct place *p)
 }
 
 /* As ccrun has found it; each process once. */
-static const struct baseline *baseline(void)
+static const struct nccl_library *baseline(void)
 {
-	static struct baseline found;
+	static struct nccl_library found;
 
-	if (!found.version && baseline_open(&found)) {
+	if (!found.version && nccl_calls_open(&found)) {
 		say(false, "NCCL: %s", ccs_error());
 		exit(1);
 	}
@@ -191,7 +191,7 @@ static void op_free(const struct place *p)
 static ccs_status start(struct place *p, const struct trial *t, int rank, int nranks)
 {
 	size_t blocks = blocks_in(t, rank, nranks), bytes = t->count * ccs_dtype_size(t->type);
-	struct baseline_job job = {
+	struct nccl_job job = {
 		.contract = t->contract,
 		.send = (void *)(uintptr_t)p->send,
 		.recv = (void *)(uintptr_t)p->recv,
@@ -218,10 +218,10 @@ static ccs_status start(struct place *p, const struct trial *t, int rank, int nr
 	if (!s)
 		s = cuda_zero(p->cuda, p->recv, ROOM, "a test");
 	if (!s && t->op == PREMUL)
-		s = baseline_premul(baseline(), &p->op, two, t->type, p->comm);
+		s = nccl_calls_premul(baseline(), &p->op, two, t->type, p->comm);
 	job.op = t->op == PREMUL ? p->op : op_fact(t->op)->nccl;
 	if (!s)
-		s = baseline_run(baseline(), &job);
+		s = nccl_calls_run(baseline(), &job);
 	cuda_leave(p->cuda, mode);
 	return s;
 }
@@ -296,7 +296,7 @@ static bool collective(struct rank *r)
 {
 	struct process p = { .r = r };
 	bool ok = rank_join(r) && place_open(&p.place, &r->cuda, group_comm(r->group)) &&
-		  baseline_has(contracts[r->k]) &&
+		  nccl_calls_has(contracts[r->k]) &&
 		  all_trials(contracts[r->k], r->nranks, run_in_process, &p);
 
 	place_close(&p.place);
@@ -399,7 +399,7 @@ static void test_processes(void)
 	for (size_t i = 0; i < sizeof(contracts) / sizeof(*contracts); i++)
 		say(run_ranks(2, collective, (int)i) && run_ranks(4, collective, (int)i),
 		    "%s, 2 and 4 processes: all types and operators", contracts[i]);
-	say(!baseline_has("sort") && !baseline_has(""), "other contracts NCCL has not");
+	say(!nccl_calls_has("sort") && !nccl_calls_has(""), "other contracts NCCL has not");
 	say(run_ranks(4, ring, 0), "large messages in nested groups, also to oneself");
 	say(run_ranks(2, alone, 0), "a send and a receive without a group");
 	setenv("FAKE_NCCL_SECONDS", "1", 1);

@@ -1,0 +1,164 @@
+/*
+ * Bells, and ends: how processes wake one another, and how they learn that one has failed, or
+ * is no more. O(ranks) a look.
+ */
+#include "runtime/cpu/procs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define WRITING_US 10000 /* that writing down a failure takes, at most */
+
+/* ---- bells ------------------------------------------------------------------------------ */
+
+static long futex(_Atomic uint32_t *at, int op, uint32_t value, const struct timespec *limit)
+{
+	return syscall(SYS_futex, at, op, value, limit, NULL, 0);
+}
+
+void procs_ring(struct procs_seat *s)
+{
+	if (!atomic_load(&s->asleep))
+		return;
+	atomic_fetch_add(&s->bell, 1);
+	futex(&s->bell, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+uint32_t procs_lie_down(struct procs *p)
+{
+	uint32_t heard = atomic_load(&p->own->bell);
+
+	atomic_fetch_add(&p->table->sleepers, 1);
+	atomic_store(&p->own->asleep, 1);
+	return heard;
+}
+
+void procs_sleep(struct procs *p, uint32_t heard, unsigned ms)
+{
+	const struct timespec limit = { 0, (long)ms * 1000000 };
+
+	futex(&p->own->bell, FUTEX_WAIT, heard, &limit);
+}
+
+void procs_get_up(struct procs *p)
+{
+	atomic_store(&p->own->asleep, 0);
+	atomic_fetch_sub(&p->table->sleepers, 1);
+}
+
+static void ring_all(const struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+
+	for (int i = 0; i < w->nranks; i++)
+		procs_ring(p->table->seats + i);
+}
+
+void procs_ring_sleepers(const struct world *w)
+{
+	if (atomic_load(&cpu_of(w)->procs->table->sleepers))
+		ring_all(w);
+}
+
+/* ---- failures --------------------------------------------------------------------------- */
+
+static void die(struct world *w, ccs_status s, const char *text)
+{
+	world_die(w, text);
+	for (struct run *r = w->runs; r; r = r->next)
+		run_fail(w, r, s, text);
+}
+
+/* Of whoever began to write a failure down. If that takes too long, it has ended over it. */
+static bool written(const struct procs_table *t)
+{
+	for (int us = 0; us < WRITING_US && !atomic_load(&t->failed); us += 100)
+		usleep(100);
+	return atomic_load(&t->failed);
+}
+
+void procs_fail(struct world *w, ccs_status s, const char *text)
+{
+	struct procs_table *t = cpu_of(w)->procs->table;
+
+	if (atomic_load(&t->failed) || (atomic_exchange(&t->failing, 1) && written(t)))
+		return;
+	t->status = s;
+	snprintf(t->text, sizeof(t->text), "%s", text);
+	atomic_store(&t->failed, 1);
+	ring_all(w);
+}
+
+/* ---- ends ------------------------------------------------------------------------------- */
+
+void procs_watch(struct procs *p, int rank)
+{
+	p->ends[rank] = (int)syscall(SYS_pidfd_open, p->table->seats[rank].pid, 0);
+}
+
+bool procs_ended(const struct procs *p, int rank)
+{
+	struct pollfd end = { .fd = p->ends[rank], .events = POLLIN };
+
+	if (end.fd >= 0)
+		return poll(&end, 1, 0) > 0;
+	return kill(p->table->seats[rank].pid, 0) && errno == ESRCH;
+}
+
+/* Whether the rank has done all that this one may wait for. */
+static bool through(const struct procs *p, const struct procs_seat *s)
+{
+	return atomic_load(&s->finished) >= atomic_load(&p->own->begun) &&
+	       atomic_load(&s->heard) >= atomic_load(&p->own->told);
+}
+
+/* The first process that will not do that any more; -1: none. */
+static int missing(const struct world *w, const char **how)
+{
+	const struct procs *p = cpu_of(w)->procs;
+
+	for (int i = 0; i < w->nranks; i++) {
+		const struct procs_seat *s = p->table->seats + i;
+		bool left = i != w->first && atomic_load(&s->state) == SEAT_LEFT;
+		bool ended = i != w->first && procs_ended(p, i);
+
+		*how = left ? "has freed its communicator" : "has ended";
+		if ((left || ended) && !through(p, s))
+			return i;
+	}
+	return -1;
+}
+
+void procs_look(struct world *w)
+{
+	struct procs_table *t = cpu_of(w)->procs->table;
+	struct text why = { .len = 0 };
+	const char *how;
+	int gone;
+
+	if (w->dead)
+		return;
+	gone = atomic_load(&t->failed) ? -1 : missing(w, &how);
+	if (gone >= 0) {
+		text_add(&why, "rank %d (process %d) %s", gone, t->seats[gone].pid, how);
+		procs_fail(w, CCS_EABORTED, why.buf);
+	}
+	if (atomic_load(&t->failed))
+		die(w, (ccs_status)t->status, t->text);
+}
+
+bool procs_failed(struct cpu *e)
+{
+	if (!atomic_load(&e->procs->table->failed))
+		return false;
+	pthread_mutex_lock(&e->world->lock);
+	procs_look(e->world);
+	pthread_mutex_unlock(&e->world->lock);
+	return true;
+}

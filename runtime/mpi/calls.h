@@ -1,0 +1,68 @@
+/*
+ * MPI, as libccs and ccrun call it: one table, `ccs_mpi_calls`, of the plug-in libccs_mpi.so.
+ *
+ * The plug-in alone is compiled against an MPI, by its mpicc; nothing else of ccs knows one.
+ * ccs_mpi_library() of ccs.h finds it.
+ *
+ * Where a function returns an int it is 0, or MPI's error, of which `error` gives the text; an
+ * error ends no process. Calls of a process come from the thread that opened the world, or one
+ * at a time from any (MPI_THREAD_SERIALIZED is asked for).
+ */
+#ifndef CCS_RUNTIME_MPI_CALLS_H
+#define CCS_RUNTIME_MPI_CALLS_H
+
+#include "runtime/ccs.h"
+
+enum { MPICALLS_VERSION = 1 }; /* of this header: it grows with any change */
+
+struct mpi_world;    /* all processes of the job, in a communicator that is the caller's own */
+struct mpi_messages; /* sends and receives that were started */
+
+/* A call of a collective, as ccs_run has it: counts and places are NCCL's, also in place. */
+struct mpi_job {
+	const void *send;
+	void *recv;
+	size_t count; /* at most mpi_calls.most */
+	ccs_dtype type;
+	ccs_redop op; /* where it reduces: one of mpi_calls.reduces */
+	int root;
+};
+
+struct mpi_collective {
+	const char *contract; /* of the prelude: "allreduce" ... */
+	int (*run)(const struct mpi_world *w, const struct mpi_job *job);
+};
+
+struct mpi_calls {
+	int version; /* MPICALLS_VERSION; the first member in every version */
+	/** What MPI has, up to one whose contract is NULL. */
+	const struct mpi_collective *collectives;
+	/** The most elements of a block, and bytes of a message: what MPI's counts hold. */
+	size_t most;
+
+	/** Initialises MPI, if nobody has. Returns when all processes have called it. */
+	int (*open)(struct mpi_world **w);
+	/** All processes call it. The one that initialised MPI ends it: close it last. */
+	void (*close)(struct mpi_world *w);
+	int (*rank)(const struct mpi_world *w);
+	int (*size)(const struct mpi_world *w);
+	/** "Open MPI v4.1.4", "MPICH Version: 4.3.2": the library that runs. */
+	void (*library)(char *text, size_t size);
+	void (*error)(int e, char *text, size_t size);
+	/** Whether MPI combines elements of the type by the operator. It moves all types. */
+	int (*reduces)(ccs_dtype type, ccs_redop op);
+
+	/** For up to `room` messages under way at a time; free it when none is. */
+	int (*messages_new)(const struct mpi_world *w, int room, struct mpi_messages **m);
+	void (*messages_free)(struct mpi_messages *m);
+	/** Start a message, and return. Messages of one sender, receiver and tag stay in order;
+	 *  tags are 0 to 32767. */
+	int (*send)(struct mpi_messages *m, const void *from, size_t bytes, int rank, int tag);
+	int (*recv)(struct mpi_messages *m, void *to, size_t bytes, int rank, int tag);
+	/** Lets them go on, without waiting; *done: all have arrived, and there is room again. */
+	int (*test)(struct mpi_messages *m, int *done);
+	/** Waits until all have arrived. */
+	int (*wait)(struct mpi_messages *m);
+};
+
+#endif

@@ -1,0 +1,374 @@
+/*
+ * The plug-in: calls of MPI, behind the table of calls.h.
+ *
+ * In: what mpi.h says, of whichever MPI this is compiled against. Out: a shared object that
+ * exports `ccs_mpi_calls` and calls nothing of ccs. From MPI 4 counts are 64 bits wide.
+ * O(1) beside MPI's own work.
+ */
+#include "runtime/mpi/calls.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if MPI_VERSION >= 4
+#define COUNTED(name) name##_c
+#define MOST ((size_t)PTRDIFF_MAX)
+typedef MPI_Count mpi_count;
+#else
+#define COUNTED(name) name
+#define MOST ((size_t)INT_MAX)
+typedef int mpi_count;
+#endif
+
+struct mpi_world {
+	MPI_Comm comm;
+	int rank, size;
+	int ends; /* MPI was initialised here */
+};
+
+/* ---- types and operators --------------------------------------------------------------- */
+
+/* Floats that MPI lacks are moved as integers of their size. */
+static MPI_Datatype type_of(ccs_dtype type)
+{
+	switch (type) {
+	case CCS_INT8: return MPI_INT8_T;
+	case CCS_UINT8: return MPI_UINT8_T;
+	case CCS_INT32: return MPI_INT32_T;
+	case CCS_UINT32: return MPI_UINT32_T;
+	case CCS_INT64: return MPI_INT64_T;
+	case CCS_UINT64: return MPI_UINT64_T;
+	case CCS_FLOAT32: return MPI_FLOAT;
+	case CCS_FLOAT64: return MPI_DOUBLE;
+	case CCS_FLOAT16:
+	case CCS_BFLOAT16: return MPI_UINT16_T;
+	case CCS_FLOAT8E4M3:
+	case CCS_FLOAT8E5M2: return MPI_UINT8_T;
+	case CCS_NDTYPES: break;
+	}
+	return MPI_DATATYPE_NULL;
+}
+
+static MPI_Op op_of(ccs_redop op)
+{
+	switch (op) {
+	case CCS_SUM: return MPI_SUM;
+	case CCS_PROD: return MPI_PROD;
+	case CCS_MAX: return MPI_MAX;
+	case CCS_MIN: return MPI_MIN;
+	case CCS_AVG:
+	case CCS_NREDOPS: break;
+	}
+	return MPI_OP_NULL;
+}
+
+static int reduces(ccs_dtype type, ccs_redop op)
+{
+	switch (type) {
+	case CCS_FLOAT16:
+	case CCS_BFLOAT16:
+	case CCS_FLOAT8E4M3:
+	case CCS_FLOAT8E5M2:
+	case CCS_NDTYPES: return 0;
+	case CCS_INT8:
+	case CCS_UINT8:
+	case CCS_INT32:
+	case CCS_UINT32:
+	case CCS_INT64:
+	case CCS_UINT64:
+	case CCS_FLOAT32:
+	case CCS_FLOAT64: break;
+	}
+	return op_of(op) != MPI_OP_NULL;
+}
+
+/* ---- collectives ----------------------------------------------------------------------------- */
+
+static size_t bytes_of(const struct mpi_job *j)
+{
+	int size = 0;
+
+	MPI_Type_size(type_of(j->type), &size);
+	return j->count * (size_t)size;
+}
+
+/* Whether `part` is this rank's block of `whole`. */
+static int is_own_block(const struct mpi_world *w, const struct mpi_job *j, const void *part,
+			const void *whole)
+{
+	return part == (const char *)whole + (size_t)w->rank * bytes_of(j);
+}
+
+static int allreduce(const struct mpi_world *w, const struct mpi_job *j)
+{
+	const void *from = j->send == j->recv ? MPI_IN_PLACE : j->send;
+
+	return COUNTED(MPI_Allreduce)(from, j->recv, (mpi_count)j->count, type_of(j->type),
+				      op_of(j->op), w->comm);
+}
+
+static int allgather(const struct mpi_world *w, const struct mpi_job *j)
+{
+	const void *from = is_own_block(w, j, j->send, j->recv) ? MPI_IN_PLACE : j->send;
+	mpi_count n = (mpi_count)j->count;
+	MPI_Datatype type = type_of(j->type);
+
+	return COUNTED(MPI_Allgather)(from, n, type, j->recv, n, type, w->comm);
+}
+
+/* In place MPI leaves the result in the first block, and its place is the rank's. */
+static int reduce_scatter(const struct mpi_world *w, const struct mpi_job *j)
+{
+	int in_place = is_own_block(w, j, j->recv, j->send);
+	void *first = (char *)j->recv - (in_place ? (size_t)w->rank * bytes_of(j) : 0);
+	int e = COUNTED(MPI_Reduce_scatter_block)(in_place ? MPI_IN_PLACE : j->send, first,
+						  (mpi_count)j->count, type_of(j->type),
+						  op_of(j->op), w->comm);
+
+	if (!e && first != j->recv)
+		memcpy(j->recv, first, bytes_of(j));
+	return e;
+}
+
+/* MPI has one buffer: out of place the root's own result is a copy. */
+static int broadcast(const struct mpi_world *w, const struct mpi_job *j)
+{
+	if (w->rank == j->root && j->send != j->recv && j->count)
+		memcpy(j->recv, j->send, bytes_of(j));
+	return COUNTED(MPI_Bcast)(j->recv, (mpi_count)j->count, type_of(j->type), j->root, w->comm);
+}
+
+static int reduce(const struct mpi_world *w, const struct mpi_job *j)
+{
+	int in_place = w->rank == j->root && j->send == j->recv;
+
+	return COUNTED(MPI_Reduce)(in_place ? MPI_IN_PLACE : j->send, j->recv, (mpi_count)j->count,
+				   type_of(j->type), op_of(j->op), j->root, w->comm);
+}
+
+static int gather(const struct mpi_world *w, const struct mpi_job *j)
+{
+	int in_place = w->rank == j->root && is_own_block(w, j, j->send, j->recv);
+	mpi_count n = (mpi_count)j->count;
+	MPI_Datatype type = type_of(j->type);
+
+	return COUNTED(MPI_Gather)(in_place ? MPI_IN_PLACE : j->send, n, type, j->recv, n, type,
+				   j->root, w->comm);
+}
+
+static int scatter(const struct mpi_world *w, const struct mpi_job *j)
+{
+	int in_place = w->rank == j->root && is_own_block(w, j, j->recv, j->send);
+	mpi_count n = (mpi_count)j->count;
+	MPI_Datatype type = type_of(j->type);
+
+	return COUNTED(MPI_Scatter)(j->send, n, type, in_place ? MPI_IN_PLACE : j->recv, n, type,
+				    j->root, w->comm);
+}
+
+static int all_to_all(const struct mpi_world *w, const struct mpi_job *j)
+{
+	const void *from = j->send == j->recv ? MPI_IN_PLACE : j->send;
+	mpi_count n = (mpi_count)j->count;
+	MPI_Datatype type = type_of(j->type);
+
+	return COUNTED(MPI_Alltoall)(from, n, type, j->recv, n, type, w->comm);
+}
+
+static int barrier(const struct mpi_world *w, const struct mpi_job *j)
+{
+	(void)j;
+	return MPI_Barrier(w->comm);
+}
+
+static const struct mpi_collective collectives[] = {
+	{ "allreduce", allreduce },
+	{ "allgather", allgather },
+	{ "reduce_scatter", reduce_scatter },
+	{ "broadcast", broadcast },
+	{ "reduce", reduce },
+	{ "gather", gather },
+	{ "scatter", scatter },
+	{ "all_to_all", all_to_all },
+	{ "barrier", barrier },
+	{ NULL, NULL },
+};
+
+/* ---- the processes -------------------------------------------------------------------------- */
+
+/* The caller's own communicator: its messages meet no others, and its errors are returned. */
+static int own_comm(struct mpi_world *w)
+{
+	int e = MPI_Comm_dup(MPI_COMM_WORLD, &w->comm);
+
+	if (!e)
+		e = MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
+	if (!e)
+		e = MPI_Comm_rank(w->comm, &w->rank);
+	return e ? e : MPI_Comm_size(w->comm, &w->size);
+}
+
+static void close_world(struct mpi_world *w)
+{
+	if (!w)
+		return;
+	if (w->comm != MPI_COMM_NULL)
+		MPI_Comm_free(&w->comm);
+	if (w->ends)
+		MPI_Finalize();
+	free(w);
+}
+
+static int open_world(struct mpi_world **out)
+{
+	struct mpi_world *w = calloc(1, sizeof(*w));
+	int e, initialised = 0, threads;
+
+	*out = NULL;
+	if (!w)
+		return MPI_ERR_NO_MEM;
+	w->comm = MPI_COMM_NULL;
+	e = MPI_Initialized(&initialised);
+	if (!e && !initialised) {
+		e = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads);
+		w->ends = !e;
+	}
+	if (!e)
+		e = own_comm(w);
+	if (e)
+		close_world(w);
+	else
+		*out = w;
+	return e;
+}
+
+static int rank_of(const struct mpi_world *w)
+{
+	return w->rank;
+}
+
+static int size_of(const struct mpi_world *w)
+{
+	return w->size;
+}
+
+/* The first words of a text: up to a comma or the line's end, one space between them. */
+static void copy_words(char *to, size_t size, const char *from)
+{
+	size_t n = 0, len = strcspn(from, ",\n");
+
+	for (size_t i = 0; i < len && n + 1 < size; i++) {
+		char c = from[i] == '\t' ? ' ' : from[i];
+
+		if (c != ' ' || (n && to[n - 1] != ' '))
+			to[n++] = c;
+	}
+	if (size)
+		to[n] = '\0';
+}
+
+static void library_text(char *text, size_t size)
+{
+	char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+	int len;
+
+	MPI_Get_library_version(all, &len);
+	copy_words(text, size, all);
+}
+
+static void error_text(int e, char *text, size_t size)
+{
+	char all[MPI_MAX_ERROR_STRING] = "";
+	int len;
+
+	if (MPI_Error_string(e, all, &len) || !*all)
+		strcpy(all, "an error without a name");
+	copy_words(text, size, all);
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+struct mpi_messages {
+	MPI_Comm comm;
+	int n, room;
+	MPI_Request of[];
+};
+
+static int messages_new(const struct mpi_world *w, int room, struct mpi_messages **m)
+{
+	*m = malloc(sizeof(**m) + (size_t)room * sizeof((*m)->of[0]));
+	if (!*m)
+		return MPI_ERR_NO_MEM;
+	(*m)->comm = w->comm;
+	(*m)->n = 0;
+	(*m)->room = room;
+	return MPI_SUCCESS;
+}
+
+static void messages_free(struct mpi_messages *m)
+{
+	free(m);
+}
+
+static int send_message(struct mpi_messages *m, const void *from, size_t bytes, int rank, int tag)
+{
+	int e = MPI_ERR_REQUEST;
+
+	if (m->n < m->room)
+		e = COUNTED(MPI_Isend)(from, (mpi_count)bytes, MPI_BYTE, rank, tag, m->comm,
+				       m->of + m->n);
+	m->n += !e;
+	return e;
+}
+
+static int recv_message(struct mpi_messages *m, void *to, size_t bytes, int rank, int tag)
+{
+	int e = MPI_ERR_REQUEST;
+
+	if (m->n < m->room)
+		e = COUNTED(MPI_Irecv)(to, (mpi_count)bytes, MPI_BYTE, rank, tag, m->comm,
+				       m->of + m->n);
+	m->n += !e;
+	return e;
+}
+
+static int test_messages(struct mpi_messages *m, int *done)
+{
+	int e = MPI_Testall(m->n, m->of, done, MPI_STATUSES_IGNORE);
+
+	if (!e && *done)
+		m->n = 0;
+	return e;
+}
+
+static int wait_messages(struct mpi_messages *m)
+{
+	int e = MPI_Waitall(m->n, m->of, MPI_STATUSES_IGNORE);
+
+	if (!e)
+		m->n = 0;
+	return e;
+}
+
+extern CCS_API const struct mpi_calls ccs_mpi_calls;
+
+const struct mpi_calls ccs_mpi_calls = {
+	.version = MPICALLS_VERSION,
+	.collectives = collectives,
+	.most = MOST,
+	.open = open_world,
+	.close = close_world,
+	.rank = rank_of,
+	.size = size_of,
+	.library = library_text,
+	.error = error_text,
+	.reduces = reduces,
+	.messages_new = messages_new,
+	.messages_free = messages_free,
+	.send = send_message,
+	.recv = recv_message,
+	.test = test_messages,
+	.wait = wait_messages,
+};
