@@ -130,6 +130,7 @@ SUITES_cpu := \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
+	"15 $(T)/cpu/procs_test $(T)/modules" \
 	"$(T)/cpu/file_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
