@@ -170,15 +170,16 @@ static int run_random(struct rng *g, long count)
 	struct o_program p;
 
 	for (long i = 0; i < count; i++) {
-		int slots = rng_below(g, 4), r;
+		int slots = rng_below(g, 4), codes, r;
 
 		do
 			random_program(g, &p);
 		while (p.nops == 0 || p.nops > 14);
 		random_contract(g, &p, slots);
 		r = p.nranks;
-		bits |= oracle_judge(&p, slots).codes;
-		clean += !oracle_judge(&p, slots).codes;
+		codes = oracle_judge(&p, slots).codes;
+		bits |= codes;
+		clean += !codes;
 		batch[r][slots][n[r][slots]++] = p;
 		if (n[r][slots] == BATCH) {
 			bad += disagreements(batch[r][slots], BATCH, slots);
@@ -254,23 +255,34 @@ static int run_small(int stride)
 	return bad;
 }
 
-static int spin_deadlocks(const struct o_program *p, int slots)
+enum { SPIN_OPS = 12, SPIN_BATCH = 50 };
+
+/* A search costs little and its compilation much: one for all programs of the batch. */
+static bool spin_compiles(const struct o_program *p, const int *slots, int n)
 {
-	char command[512];
+	char command[256];
 	FILE *f;
-	char line[256];
-	int errors = -1;
 
 	snprintf(command, sizeof(command), "%s/m.pml", dir);
 	f = fopen(command, "w");
 	if (!f)
-		return -1;
-	oracle_promela(p, slots, f);
+		return false;
+	oracle_promela(p, slots, n, f);
 	fclose(f);
 	snprintf(command, sizeof(command),
-		 "cd %s && spin -a m.pml >/dev/null && "
-		 "cc -O0 -w -DSAFETY -o pan pan.c 2>&1 && ./pan -m20000 2>&1",
-		 dir);
+		 "cd %s && spin -a m.pml >/dev/null && cc -O0 -w -DSAFETY -o pan pan.c", dir);
+	return !system(command);
+}
+
+/* What the search finds in that program of the model; -1: it has failed. */
+static int spin_deadlocks(int program)
+{
+	char command[256], line[256];
+	int errors = -1;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "cd %s && WHICH=%d ./pan -m20000 -w16 2>&1", dir,
+		 program);
 	f = popen(command, "r");
 	if (!f)
 		return -1;
@@ -283,34 +295,61 @@ static int spin_deadlocks(const struct o_program *p, int slots)
 	return pclose(f) == 0 ? errors : -1;
 }
 
-static int run_spin(struct rng *g, long count)
+/* The next program that SPIN and the compiler can both judge, and its slots. */
+static int spin_program(struct rng *g, struct o_program *p)
+{
+	int slots;
+
+	do {
+		slots = rng_below(g, MAX_SLOTS + 1);
+		random_program(g, p);
+	} while (p->nops < 4 || p->nops > SPIN_OPS || (oracle_judge(p, slots).codes & ~ERR_304));
+	return slots;
+}
+
+/* Compares the verdicts; counts programs that get stuck. -1: something has failed. */
+static int spin_disagreements(const struct o_program *p, const int *slots, int n, int *stuck)
 {
 	struct answer a;
-	int bad = 0, stuck = 0;
+	int bad = 0;
+
+	if (!spin_compiles(p, slots, n))
+		return -1;
+	for (int i = 0; i < n; i++) {
+		int errors = spin_deadlocks(i);
+
+		if (errors < 0 || !compiler_judges(p + i, 1, slots[i], &a))
+			return -1;
+		*stuck += errors > 0;
+		if ((errors > 0) == !!(a.codes & ERR_304))
+			continue;
+		bad++;
+		printf("# slots %d: SPIN says %d errors\n", slots[i], errors);
+		oracle_write(p + i, "p0", stdout);
+	}
+	return bad;
+}
+
+static int run_spin(struct rng *g, long count)
+{
+	static struct o_program batch[SPIN_BATCH];
+	int slots[SPIN_BATCH], n, bad = 0, stuck = 0;
 
 	if (system("spin -V >/dev/null 2>&1")) {
 		puts("skip - SPIN as referee: spin is not installed");
 		return 0;
 	}
-	for (long i = 0; i < count;) {
-		struct o_program p;
-		int slots = rng_below(g, 4), errors;
+	for (long i = 0; i < count; i += n) {
+		int more;
 
-		random_program(g, &p);
-		if (p.nops < 4 || p.nops > 12 || (oracle_judge(&p, slots).codes & ~ERR_304))
-			continue;
-		i++;
-		errors = spin_deadlocks(&p, slots);
-		if (errors < 0 || !compiler_judges(&p, 1, slots, &a)) {
+		for (n = 0; n < SPIN_BATCH && i + n < count; n++)
+			slots[n] = spin_program(g, batch + n);
+		more = spin_disagreements(batch, slots, n, &stuck);
+		if (more < 0) {
 			printf("not ok - spin or ccc failed; see %s\n", dir);
 			return 1;
 		}
-		stuck += errors > 0;
-		if ((errors > 0) != !!(a.codes & ERR_304)) {
-			bad++;
-			printf("# slots %d: SPIN says %d errors\n", slots, errors);
-			oracle_write(&p, "p0", stdout);
-		}
+		bad += more;
 	}
 	printf("%s - deadlock verdicts against SPIN: %ld programs (%d deadlock), %d disagreements\n",
 	       bad || !stuck ? "not ok" : "ok", count, stuck, bad);

@@ -12,7 +12,10 @@
  * protocol, type and operator are chosen one kernel after the other, each time so that
  * most pairs are seen for the first time. It fails unless every (schedule, protocol),
  * (type, protocol), (operator, protocol), (type, GPU) and (operator, GPU) was seen, and
- * spills were looked for in each protocol. O(kernels x keys) beside NVRTC.
+ * spills were looked for in each protocol. What a schedule adds to the header is for Simple
+ * alone: where two have the same text without it (and no kernel is without this comparison),
+ * their LL kernels of one key and GPU are one, and it is compiled once; of kernels that show
+ * nothing new such are chosen first. O(kernels x (kernels + keys)) beside NVRTC.
  *
  * usage: nvrtc_test [--full] MODULE.so...
  */
@@ -36,6 +39,7 @@ struct job {
 	int module; /* which; -1: a control */
 	int arch;   /* of ARCH */
 	struct kernel_key key;
+	size_t same;	/* the first job with this text, GPU and key: it is compiled for all */
 	bool report;	/* with the assembler's report: no spills */
 	char why[1500]; /* "": as it must be */
 };
@@ -181,7 +185,8 @@ static void *compile_some(void *arg)
 	size_t i;
 
 	while ((i = atomic_fetch_add(&q->next, 1)) < q->n)
-		compile(q->nvrtc, q->v + i);
+		if (q->v[i].same == i)
+			compile(q->nvrtc, q->v + i);
 	return NULL;
 }
 
@@ -197,17 +202,72 @@ static void compile_all(struct jobs *q)
 	compile_some(q);
 	while (n)
 		pthread_join(threads[--n], NULL);
+	for (size_t i = 0; i < q->n; i++)
+		memcpy(q->v[i].why, q->v[q->v[i].same].why, sizeof(q->v[i].why));
+}
+
+/* ---- kernels that are one ---------------------------------------------------------- */
+
+static bool begins(const char *p, const char *text)
+{
+	return !strncmp(p, text, strlen(text));
+}
+
+/* The next line that the compiler sees for LL; NULL at the end. Left out are the schedule's name,
+ * in the first line, and what stands between #if CCS_PROTO == CCS_DEV_SIMPLE and the next line that
+ * begins with # and is no #line: its #endif, or what is compared again. */
+static const char *next_line(const char *p)
+{
+	bool simple = begins(p, "#if CCS_PROTO == CCS_DEV_SIMPLE\n");
+
+	do {
+		p = strchr(p, '\n');
+		p = p ? p + 1 : NULL;
+	} while (p && simple && (*p != '#' || begins(p, "#line")));
+	return p && *p ? p : NULL;
+}
+
+/* Whether two sources are one text for LL. */
+static bool same_text(const char *a, const char *b)
+{
+	a = next_line(a);
+	b = next_line(b);
+	while (a && b && strcspn(a, "\n") == strcspn(b, "\n") && !strncmp(a, b, strcspn(a, "\n"))) {
+		a = next_line(a);
+		b = next_line(b);
+	}
+	return !a && !b;
+}
+
+static bool same_kernel(const struct job *a, const struct job *b)
+{
+	return a->arch == b->arch && a->report == b->report && a->key.type == b->key.type &&
+	       a->key.op == b->key.op && a->key.protocol == b->key.protocol &&
+	       a->key.protocol == CCS_LL && same_text(a->source, b->source);
+}
+
+/* The first job that compiles what j asks for; q->n: none yet. */
+static size_t find_same(const struct jobs *q, const struct job *j)
+{
+	size_t i = 0;
+
+	while (i < q->n && !same_kernel(q->v + i, j))
+		i++;
+	return i;
 }
 
 static void add(struct jobs *q, const struct job *j)
 {
+	size_t same = find_same(q, j);
+
 	if (q->n == q->room) {
 		q->room = 2 * q->room + 64;
 		q->v = realloc(q->v, q->room * sizeof(*q->v));
 		if (!q->v)
 			abort();
 	}
-	q->v[q->n++] = *j;
+	q->v[q->n] = *j;
+	q->v[q->n++].same = same;
 }
 
 /* ---- which kernels ---------------------------------------------------------------- */
@@ -241,11 +301,15 @@ static bool looked_at(const struct nvrtc *n, const struct ccs_module *m, const s
 	       j->key.type == CCS_FLOAT32 && j->key.op == CCS_SUM;
 }
 
-static int news(const struct seen *s, const struct kernel_key *k, int arch)
+/* What must be seen; then what costs nothing, or little; then types with operators. */
+static int news(const struct seen *s, const struct jobs *q, const struct job *j)
 {
-	return 100 * !s->protocol[k->protocol] + 4 * !s->type_protocol[k->type][k->protocol] +
-	       4 * !s->op_protocol[k->op][k->protocol] + 3 * !s->type_arch[k->type][arch] +
-	       3 * !s->op_arch[k->op][arch] + !s->type_op[k->type][k->op];
+	const struct kernel_key *k = &j->key;
+
+	return 1000 * !s->protocol[k->protocol] + 40 * !s->type_protocol[k->type][k->protocol] +
+	       40 * !s->op_protocol[k->op][k->protocol] + 30 * !s->type_arch[k->type][j->arch] +
+	       30 * !s->op_arch[k->op][j->arch] + 10 * (find_same(q, j) < q->n) +
+	       5 * (k->protocol == CCS_LL) + !s->type_op[k->type][k->op];
 }
 
 static void see(struct seen *s, const struct kernel_key *k, int arch)
@@ -257,20 +321,21 @@ static void see(struct seen *s, const struct kernel_key *k, int arch)
 
 /* The best key for this module and GPU. `first`: float32 sum, in the protocol of which
  * fewer were chosen so far. */
-static struct kernel_key choose(const struct ccs_module *m, const struct seen *s, int arch,
-				bool first)
+static struct kernel_key choose(const struct jobs *q, const struct ccs_module *m,
+				const struct seen *s, struct job j, bool first)
 {
-	struct kernel_key best = { 0 }, k;
+	struct kernel_key best = { 0 }, *k = &j.key;
 	int most = -1;
 
 	for (uint32_t i = 0; i < NKEYS; i++) {
-		if (!key_at(m, i, &k) ||
-		    (first && (k.type != CCS_FLOAT32 || k.op != CCS_SUM ||
-			       s->firsts[k.protocol] > s->firsts[!k.protocol])))
+		if (!key_at(m, i, k) ||
+		    (first && (k->type != CCS_FLOAT32 || k->op != CCS_SUM ||
+			       s->firsts[k->protocol] > s->firsts[!k->protocol])))
 			continue;
-		if (news(s, &k, arch) > most) {
-			most = news(s, &k, arch);
-			best = k;
+		j.report = looked_at(q->nvrtc, m, &j);
+		if (news(s, q, &j) > most) {
+			most = news(s, q, &j);
+			best = *k;
 		}
 	}
 	return best;
@@ -291,7 +356,7 @@ static void add_keys(struct jobs *q, const struct ccs_module *m, int module, int
 		}
 	if (full)
 		return;
-	j.key = choose(m, s, arch, first);
+	j.key = choose(q, m, s, j, first);
 	j.report = looked_at(q->nvrtc, m, &j);
 	see(s, &j.key, arch);
 	s->firsts[j.key.protocol] += first;
@@ -348,7 +413,7 @@ static void cover(struct jobs *q, struct ccs_module *const *m, int n, bool full)
 
 static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 {
-	size_t reports[CCS_NPROTOCOLS] = { 0 };
+	size_t reports[CCS_NPROTOCOLS] = { 0 }, compiled = 0;
 	char key[80];
 
 	for (int i = 0; i < n; i++) {
@@ -370,7 +435,9 @@ static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 		result(kernels && !bad, "%s: %d kernels, without a word of NVRTC's",
 		       ccs_module_schedule(m[i]), kernels);
 	}
-	printf("# %zu kernels\n", q->n);
+	for (size_t k = 0; k < q->n; k++)
+		compiled += q->v[k].same == k;
+	printf("# %zu kernels, of which %zu are compiled\n", q->n, compiled);
 	if (q->nvrtc->major != 13)
 		printf("skip - spills: looked for with NVRTC 13 only; this is %d.%d\n",
 		       q->nvrtc->major, q->nvrtc->minor);
@@ -386,7 +453,7 @@ static void control(const struct nvrtc *n, const char *what, const char *before,
 {
 	size_t len = strlen(before) + strlen(source) + strlen(after) + 1;
 	struct job j = {
-		.module = -1, .arch = 1, .report = true, .key = { CCS_FLOAT32, CCS_SUM, CCS_SIMPLE }
+		.module = -1, .arch = 1, .report = true, .key = { CCS_FLOAT32, CCS_SUM, CCS_LL }
 	};
 	char *text = malloc(len);
 
@@ -415,8 +482,27 @@ static const char SPILLS[] =
 	"		p[i * 1024 + threadIdx.x] = a[i];\n"
 	"}\n";
 
+/* Kernels are one only where the compiler would see no difference. */
+static void same_controls(const char *source)
+{
+	static const char only_simple[] = "#if CCS_PROTO == CCS_DEV_SIMPLE\nint x;\n#endif\n";
+	size_t len = strlen(source) + sizeof(only_simple) + 100;
+	char *text = malloc(len);
+
+	if (!text)
+		abort();
+	snprintf(text, len, "%s%s", source, "int x;\n");
+	result(!same_text(source, text), "control: one line more is another text for LL");
+	snprintf(text, len, "%s%s", source, only_simple);
+	result(!same_text(source, text), "control: ... also where a line says for which protocol");
+	snprintf(text, len, "// of another name\n%s", strchr(source, '\n') + 1);
+	result(same_text(source, text), "control: ... but the schedule's name is not");
+	free(text);
+}
+
 static void controls(const struct nvrtc *n, const char *source)
 {
+	same_controls(source);
 	control(n, "a mistake in the source", "", source, "\nint f() { return }\n", "refuses it");
 	control(n, "a warning", "", source, "\nvoid f() { int unused; }\n", "NVRTC says");
 	control(n, "another entry", "#define ccs_kernel another\n", source, "", "no entry");

@@ -336,25 +336,39 @@ static uint64_t any_time(uint64_t view)
 	return view + emu_random((uint32_t)std::min<uint64_t>(now - view, 1u << 30) + 1);
 }
 
+/* Puts back what `n` bytes of a line, from `off` on, held at time s; `device` knows its own stores,
+ * and so does the block: what these have hidden is the latest that can be seen. */
+static void look_back(unsigned char *to, uintptr_t line, unsigned off, size_t n, uint64_t s,
+		      unsigned device)
+{
+	unsigned open = ((1u << n) - 1) << off; /* bytes that nothing hides yet */
+	auto h = history.find(line);
+
+	if (h == history.end())
+		return;
+	for (auto r = h->second.rbegin(); r != h->second.rend() && r->time > s && open; ++r) {
+		unsigned part = ((1u << r->n) - 1) << r->from & open;
+
+		if (r->block == self->block || r->block == device)
+			open &= ~part;
+		else
+			for (; part; part &= part - 1)
+				to[(unsigned)__builtin_ctz(part) - off] = r->old[__builtin_ctz(part)];
+	}
+}
+
 /* What `n` bytes held at time s, for a block that knows its own stores. */
 static void look(unsigned char *to, const unsigned char *from, size_t n, uint64_t s)
 {
 	const unsigned device = DEVICE | device_of(self->block);
 
-	for (size_t i = 0; i < n; i++) {
-		uintptr_t at = (uintptr_t)from + i, line = at & ~(uintptr_t)15;
-		uint8_t off = (uint8_t)(at - line), v = from[i];
-		auto h = history.find(line);
+	memcpy(to, from, n);
+	while (s < now && n) {
+		uintptr_t line = (uintptr_t)from & ~(uintptr_t)15, off = (uintptr_t)from - line;
+		size_t here = std::min(n, (size_t)(16 - off));
 
-		if (s < now && h != history.end())
-			for (auto r = h->second.rbegin(); r != h->second.rend() && r->time > s; ++r) {
-				if (off < r->from || off >= r->from + r->n)
-					continue;
-				if (r->block == self->block || r->block == device)
-					break;
-				v = r->old[off];
-			}
-		to[i] = v;
+		look_back(to, line, (unsigned)off, here, s, device);
+		to += here, from += here, n -= here;
 	}
 }
 

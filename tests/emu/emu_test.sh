@@ -74,6 +74,7 @@ fails() { # fails WHAT COMMAND
 	result $? "$what"
 }
 
+brief=-O0	# for what runs only briefly: optimising it would take longer
 lines=-DCCS_ROWS=32	# as on a device: straight-line code; else 4, and groups of rows
 build simple "$T/kernels.inc" 7 0 0 && run simple 1 2000 "float32 sum and avg, Simple" "$@"
 build straight "$T/kernels.inc" 7 0 0 $lines &&
@@ -85,7 +86,7 @@ build int64 "$T/kernels.inc" 4 1 1 && run int64 1 200 "int64 prod, LL" "$@"
 build premul "$T/kernels.inc" 9 5 0 && run premul 1 200 "bfloat16 premul-sum, Simple" "$@"
 
 for proto in 0 1; do
-	build watchdog "$T/kernels.inc" 7 0 $proto -DCCS_WATCHDOG &&
+	build watchdog "$T/kernels.inc" 7 0 $proto "-DCCS_WATCHDOG $brief" &&
 	timeout 300 "$T/watchdog" watchdog 1 200 "$@"
 	result $? "workers that never start, and turns that do not end, are reported, protocol $proto"
 done
@@ -100,10 +101,10 @@ ${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -g -I. -Wall -Wextra -c tests/emu/emu_round
 	-o "$T/emu_rounds.o" || exit 1
 between simple && run rounds_simple 1 1000 "between hosts: float32 sum and avg" "$@"
 between int8 && run rounds_int8 1 300 "between hosts: int8 max" "$@"
-build scaled "$T/kernels.inc" 4 5 0 && between scaled &&
+build scaled "$T/kernels.inc" 4 5 0 $brief && between scaled &&
 	run rounds_scaled 1 300 "between hosts: int64 premul-sum" "$@"
 sed 's/ccs_b\.tile0 + t/t/' "$T/kernels.inc" >"$T/mutant.inc"
-build untiled "$T/mutant.inc" 7 0 0 && between untiled
+build untiled "$T/mutant.inc" 7 0 0 $brief && between untiled
 fails "between hosts: launches that do not know their tile fail" "$T/rounds_untiled" 1 1000 "$@"
 
 timeout 300 "$T/simple" unstaged 1 300 "$@"
@@ -114,13 +115,13 @@ fails "with fences for the device several devices fail" "$T/simple" near 1 500 "
 fails "calls side by side fail without turns, Simple" "$T/simple" sides 1 500 "$@"
 fails "calls side by side fail without turns, LL" "$T/ll" sides 1 500 "$@"
 sed 's/((uint64_t)c\.launch << 32) + //' "$T/kernels.inc" >"$T/mutant.inc"
-build nameless "$T/mutant.inc" 7 0 0 || exit 1
+build nameless "$T/mutant.inc" 7 0 0 $brief || exit 1
 fails "turns fail where launches have the device's number alone" "$T/nameless" 1 500 "$@"
 fails "direct copies into cells that are not free fail" "$T/simple" busy 1 500 "$@"
 for look in 's/head = ccs_ld_acquire(r\./head = ccs_ld_acquire(ccs_b.rows[k % CCS_ROWS]./' \
 	'/tail = ccs_ld_acquire/d'; do
 	sed "$look" "$T/kernels.inc" >"$T/mutant.inc"
-	build mutant "$T/mutant.inc" 7 0 0 $lines || exit 1
+	build mutant "$T/mutant.inc" 7 0 0 "$lines $brief" || exit 1
 	fails "a pass fails that looks wrongly: $look" "$T/mutant" 1 3000 "$@"
 done
 grep -n 'ORDER:' "$T/kernels.inc" >"$T/marked"
@@ -129,7 +130,7 @@ while IFS=: read -r line text; do
 	what=${what%% \*/*}
 	sed -e "${line}s/ccs_ld_acquire/ccs_ld_relaxed/" -e "${line}s/ccs_fence[a-z_]*();//" \
 		"$T/kernels.inc" >"$T/mutant.inc"
-	build mutant "$T/mutant.inc" 7 0 0 || exit 1
+	build mutant "$T/mutant.inc" 7 0 0 $brief || exit 1
 	fails "without order it fails: $what" "$T/mutant" 1 6000 "$@"
 done <"$T/marked"
 [ "$(wc -l <"$T/marked")" -ge 8 ]

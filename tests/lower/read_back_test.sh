@@ -9,7 +9,7 @@ set -u
 . tests/support/lib.sh
 build=${1:-build}
 version=$("$build/bin/ccc" --version | sed 's/.* //')
-flags="-std=c11 -O1 -I. -I$build -D_GNU_SOURCE -DCCS_VERSION=\"$version\""
+flags="-std=c11 -O0 -I. -I$build -D_GNU_SOURCE -DCCS_VERSION=\"$version\""
 export CCS_CACHE_DIR=
 
 # What shows a bug: rings, trees, messages of many cells, roots, several buffers, waits,
@@ -121,7 +121,7 @@ broken() {
 	fi
 	# shellcheck disable=SC2086
 	${CC:-cc} $flags -w -c -o "$tmp/$2.o" "$tmp/$2.c" 2>"$tmp/err" &&
-		${CC:-cc} -o "$tmp/ccc" "$build/compiler/ccc.o" "$tmp/$2.o" "$build/lib/libccc.a" \
+		${CC:-cc} -Wl,-S -o "$tmp/ccc" "$build/compiler/ccc.o" "$tmp/$2.o" "$build/lib/libccc.a" \
 			-ljansson -lpthread -ldl -lm 2>>"$tmp/err" && return
 	not_ok "a bug in $2.c: $1" "$(cat "$tmp/err")"
 	return 1

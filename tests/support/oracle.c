@@ -455,12 +455,10 @@ int oracle_write(const struct o_program *p, const char *name, FILE *out)
 
 /* ---- Promela ------------------------------------------------------------------ */
 
-/* One process an operation: it waits until what comes before it is done, then
- * sends or receives on a channel of `slots` places (0: rendezvous), then says
- * that it is done. A program that gets stuck is an invalid end state. */
-void oracle_promela(const struct o_program *p, int slots, FILE *out)
+/* The FIFO of each operation, or -1. Returns how many there are. */
+static int number_fifos(const struct o_program *p, int *fifo)
 {
-	int fifo[MAX_OPS], nfifos = 0;
+	int nfifos = 0;
 
 	for (int i = 0; i < p->nops; i++) {
 		fifo[i] = -1;
@@ -470,21 +468,66 @@ void oracle_promela(const struct o_program *p, int slots, FILE *out)
 		if (fifo[i] < 0 && is_message(p->ops[i].kind))
 			fifo[i] = nfifos++;
 	}
-	fprintf(out, "bool over[%d];\n", p->nops ? p->nops : 1);
-	for (int f = 0; f < nfifos; f++)
-		fprintf(out, "chan f%d = [%d] of { bit };\n", f, slots);
-	fputs("init {\n  atomic {\n", out);
-	for (int i = 0; i < p->nops; i++)
-		fprintf(out, "    run p%d();\n", i);
-	fputs("    skip\n  }\n}\n", out);
+	return nfifos;
+}
+
+/* What comes before operation i, and what it must have ended after on its end of the FIFO. */
+static uint32_t waits_for(const struct o_program *p, int i)
+{
+	uint32_t mask = p->ops[i].before;
+
+	for (int j = 0; j < i; j++)
+		mask |= (uint32_t)same_end(&p->ops[i], &p->ops[j]) << j;
+	return mask;
+}
+
+static void put_processes(const struct o_program *p, int slots, FILE *out)
+{
+	int fifo[MAX_OPS];
+
+	number_fifos(p, fifo);
 	for (int i = 0; i < p->nops; i++) {
-		fprintf(out, "proctype p%d() {\n", i);
-		for (int j = 0; j < p->nops; j++)
-			if ((p->ops[i].before >> j & 1) ||
-			    (j < i && same_end(&p->ops[i], &p->ops[j])))
-				fprintf(out, "  over[%d];\n", j);
+		fprintf(out, "      run %s(%d, %u",
+			fifo[i] < 0		 ? "alone"
+			: p->ops[i].kind == SEND ? "sender"
+						 : "receiver",
+			i, waits_for(p, i));
 		if (fifo[i] >= 0)
-			fprintf(out, p->ops[i].kind == SEND ? "  f%d!1;\n" : "  f%d?1;\n", fifo[i]);
-		fprintf(out, "  over[%d] = true\n}\n", i);
+			fprintf(out, ", f%d_%d", slots, fifo[i]);
+		fputs(");\n", out);
 	}
+}
+
+/* One process an operation: it waits until what comes before it is done, then
+ * sends or receives on a channel of that many places (0: rendezvous), then says
+ * that it is done. A program that gets stuck is an invalid end state. */
+static const char PROCESSES[] =
+	"int over;\n"
+	"#define BEGIN(before) ((over & (before)) == (before))\n"
+	"#define END(i) over = over | (1 << (i))\n"
+	"proctype sender(byte i; int before; chan f) { BEGIN(before); f!1; END(i) }\n"
+	"proctype receiver(byte i; int before; chan f) { BEGIN(before); f?1; END(i) }\n"
+	"proctype alone(byte i; int before) { BEGIN(before); END(i) }\n";
+
+void oracle_promela(const struct o_program *p, const int *slots, int n, FILE *out)
+{
+	int fifo[MAX_OPS], most[MAX_SLOTS + 1] = { 0 };
+
+	for (int k = 0; k < n; k++) {
+		int nfifos = number_fifos(p + k, fifo);
+
+		most[slots[k]] = nfifos > most[slots[k]] ? nfifos : most[slots[k]];
+	}
+	for (int s = 0; s <= MAX_SLOTS; s++)
+		for (int f = 0; f < most[s]; f++)
+			fprintf(out, "chan f%d_%d = [%d] of { bit };\n", s, f, s);
+	fputs(PROCESSES, out);
+	fputs("init {\n  int which;\n", out);
+	fputs("  c_code { Pinit->which = atoi(getenv(\"WHICH\")); };\n  atomic {\n    if\n", out);
+	for (int k = 0; k < n; k++) {
+		fprintf(out, "    :: which == %d ->\n", k);
+		put_processes(p + k, slots[k], out);
+		fputs("      skip\n", out);
+	}
+	fputs("    fi\n  }\n}\n", out);
 }

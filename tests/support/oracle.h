@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MAX_RANKS = 5, MAX_OPS = 20, CHUNKS = 4, MAX_STMTS = 8, MAX_BLOCK = 4 };
+enum { MAX_RANKS = 5, MAX_OPS = 20, CHUNKS = 4, MAX_STMTS = 8, MAX_BLOCK = 4, MAX_SLOTS = 3 };
 
 enum kind { SEND, RECV, REDUCE, COPY, REDUCE_INTO };
 
@@ -66,7 +66,8 @@ struct o_verdict oracle_judge(const struct o_program *p, int slots);
 int oracle_contract(const struct o_program *p, const struct o_verdict *v);
 /** The program as `.ccs` text; returns the number of lines written. */
 int oracle_write(const struct o_program *p, const char *name, FILE *out);
-/** A Promela model that blocks exactly when the program does. */
-void oracle_promela(const struct o_program *p, int slots, FILE *out);
+/** A Promela model of n programs, each with its slots, at most MAX_SLOTS. Its search is of the program whose number
+ *  stands in the environment, as WHICH: it blocks exactly when that one does. */
+void oracle_promela(const struct o_program *p, const int *slots, int n, FILE *out);
 
 #endif
