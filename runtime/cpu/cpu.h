@@ -101,10 +101,10 @@ struct rank_io {
 	bool copy_aside;
 };
 
-/* What a layout follows from, together with the plan. */
+/* What a layout follows from: the same in all processes, wherever the module lies there. */
 struct layout_key {
-	const struct plan_view *view;
-	uint64_t checksum; /* of its module: another may come to lie at the same place */
+	uint64_t size, checksum; /* of the module; no size: there is no layout yet */
+	int root;		 /* tells which of its plans for the communicator's ranks */
 	size_t count;
 	ccs_dtype type;
 	int op; /* -1: none matters */

@@ -261,14 +261,18 @@ static void begin(const struct cpu *e)
 
 static struct layout_key key_of(const struct call *c)
 {
-	return (struct layout_key){ c->view, c->module->head->checksum,	   c->count,
-				    c->type, c->reduces ? (int)c->op : -1, c->premul };
+	const struct ccs_module_head *m = c->module->head;
+
+	return (struct layout_key){ m->size,  m->checksum, c->root,
+				    c->count, c->type,	   c->reduces ? (int)c->op : -1,
+				    c->premul };
 }
 
 static bool same_key(const struct layout_key *x, const struct layout_key *y)
 {
-	return x->view == y->view && x->checksum == y->checksum && x->count == y->count &&
-	       x->type == y->type && x->op == y->op && x->premul == y->premul;
+	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
+	       x->count == y->count && x->type == y->type && x->op == y->op &&
+	       x->premul == y->premul;
 }
 
 static bool make_room(struct cpu *e, const struct layout *l, const struct run *r)
@@ -339,6 +343,7 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 		e->layout.first = ++e->layouts << NUMBERS;
 	e->failed = false;
 	e->layout.run = r;
+	e->layout.view = r->params.view;
 	e->layout.prep = r->params.prep;
 	begin(e);
 	return CCS_OK;

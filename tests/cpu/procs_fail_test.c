@@ -122,8 +122,9 @@ static bool differ(struct member *m)
 
 	s = call_oddly(m, c, x);
 	if (s || strcmp(c->what, "root"))
-		ok = ok && is(member_tell(m, s), CCS_EINVAL, "the ranks' calls differ: rank ",
-			      "calls that differ") &&
+		ok = ok &&
+		     is(member_tell(m, s), CCS_EINVAL, "the ranks' calls differ: rank ",
+			"calls that differ") &&
 		     is(s, CCS_EINVAL, "; rank ", "... the other one") &&
 		     is(s, CCS_EINVAL, c->text, "... as it is") &&
 		     is(s, CCS_EINVAL, c->other_text, "... and the right one");
