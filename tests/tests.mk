@@ -72,7 +72,8 @@ export CCRUN := $(BIN)/ccrun
 T := $(BUILD)/tests
 
 # ---- suites: one list a part, one line a suite ---------------------------------------------
-# A number before a suite is about the seconds that it takes: run.sh begins with the most.
+# A number before a suite is about the seconds that it takes: run.sh begins with the most. One
+# with ~ waits most of its time, and runs beside the others.
 
 SUITES_lang := \
 	"$(T)/lang/unit_lang_test" \
@@ -91,9 +92,9 @@ SUITES_check := \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
 	"28 tests/check/limits_test.sh $(BUILD)" \
-	"60 $(T)/check/oracle_test random 10000 1" \
-	"$(T)/check/oracle_test small 1" \
-	"30 $(T)/check/oracle_test spin 100 1" \
+	"$(T)/check/oracle_test random 10000 1" \
+	"15 $(T)/check/oracle_test small 1" \
+	"$(T)/check/oracle_test spin 100 1" \
 	"$(T)/check/mutants_test schedules"
 NEEDS_check := all $(T)/cpu/results_test
 
@@ -101,9 +102,9 @@ SUITES_lower := \
 	"$(T)/lower/plan_test library schedules" \
 	"$(T)/lower/plan_test random 1000 1" \
 	"$(T)/lower/plan_test long 1000 1" \
-	"$(T)/lower/plan_test controls schedules" \
+	"15 $(T)/lower/plan_test controls schedules" \
 	"$(T)/lower/good_test tests/check/good" \
-	"50 tests/lower/read_back_test.sh $(BUILD)" \
+	"30 tests/lower/read_back_test.sh $(BUILD)" \
 	"tests/lower/module_test.sh $(BUILD)" \
 	"tests/lower/output_test.sh $(BUILD)"
 NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
@@ -129,10 +130,10 @@ SUITES_cpu := \
 NEEDS_cpu := all $(TEST_MODULES)
 
 SUITES_cuda := \
-	"100 tests/cuda/nvrtc_test.sh $(BUILD)" \
-	"80 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
+	"70 tests/cuda/nvrtc_test.sh $(BUILD)" \
+	"40 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
 	"55 tests/cuda/cuda_test.sh $(BUILD)" \
-	"55 tests/cuda/bench_test.sh $(BUILD)" \
+	"20 tests/cuda/bench_test.sh $(BUILD)" \
 	"$(T)/cuda/unit_place_test" \
 	"tests/cuda/cuda_driver_test.sh $(BUILD)" \
 	"25 tests/cuda/cuda_places_test.sh $(BUILD)" \
@@ -142,9 +143,9 @@ NEEDS_cuda := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(BU
 
 SUITES_hosts := \
 	"$(T)/hosts/group_env_test" \
-	"$(T)/hosts/group_meet_test" \
-	"30 $(T)/hosts/group_fail_test" \
-	"tests/hosts/nccl_test.sh $(BUILD)" \
+	"~ $(T)/hosts/group_meet_test" \
+	"~ $(T)/hosts/group_fail_test" \
+	"~ tests/hosts/nccl_test.sh $(BUILD)" \
 	"30 tests/hosts/hosts_test.sh $(BUILD)"
 NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
 
@@ -156,11 +157,11 @@ NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(F
 
 SUITES_docs := \
 	"tests/docs/architecture_test.sh $(BUILD)" \
-	"tests/docs/docs_test.sh $(BUILD)" \
+	"15 tests/docs/docs_test.sh $(BUILD)" \
 	"tests/docs/examples_test.sh $(BUILD)" \
 	"tests/docs/form_test.sh $(BUILD)" \
 	"tests/docs/install_test.sh $(BUILD)" \
-	"tests/docs/musl_test.sh $(BUILD)"
+	"10 tests/docs/musl_test.sh $(BUILD)"
 NEEDS_docs := all $(TEST_MODULES) $(T)/ccrun/report_test
 
 .PHONY: deps check check-built check-short sanitize asan tsan ubsan bless demo test-programs
