@@ -117,7 +117,7 @@ SUITES_plan := \
 	"$(T)/plan/prove_test random 2000 1" \
 	"$(T)/plan/prove_test alter 20000 1 schedules" \
 	"$(T)/plan/rounds_test $(TEST_MODULES)" \
-	"25 $(T)/plan/rounds_test random 500 1"
+	"$(T)/plan/rounds_test random 500 1"
 NEEDS_plan := all $(TEST_MODULES)
 
 SUITES_cpu := \
