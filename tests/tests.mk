@@ -133,6 +133,7 @@ SUITES_cpu := \
 	"$(T)/cpu/fork_test $(T)/modules" \
 	"15 $(T)/cpu/procs_test $(T)/modules" \
 	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
+	"~ $(T)/cpu/procs_edge_test $(T)/modules" \
 	"$(T)/cpu/file_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
@@ -226,7 +227,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -248,6 +249,9 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/public_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \
 		"$(T)/cpu/file_test $(T)/modules" \
+		"$(T)/cpu/procs_test --short $(T)/modules" \
+		"$(T)/cpu/procs_fail_test $(T)/modules 20" \
+		"$(T)/cpu/procs_edge_test $(T)/modules" \
 		"$(T)/cuda/cache_test" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 500"
