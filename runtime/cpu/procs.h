@@ -134,6 +134,7 @@ void procs_look(struct world *w);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_moved(const struct world *w, uint64_t *mark);
+bool procs_stuck(const struct world *w, int rank, struct text *t);
 
 /* ---- procs_memory.c ------------------------------------------------------------------- */
 
