@@ -134,6 +134,7 @@ SUITES_cpu := \
 	"15 $(T)/cpu/procs_test $(T)/modules" \
 	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
 	"~ $(T)/cpu/procs_edge_test $(T)/modules" \
+	"~ $(T)/cpu/procs_refused_test $(T)/modules" \
 	"$(T)/cpu/file_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
@@ -228,7 +229,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -253,6 +254,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/procs_test --short $(T)/modules" \
 		"$(T)/cpu/procs_fail_test $(T)/modules 20" \
 		"$(T)/cpu/procs_edge_test $(T)/modules" \
+		"$(T)/cpu/procs_refused_test $(T)/modules" \
 		"$(T)/cuda/cache_test" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 500"

@@ -1,84 +1,22 @@
 /*
  * Ranks that are processes: what they tell one another between calls, arguments, buffers of
- * their own, forks, signals; and a system that refuses memory, descriptors, or a call.
+ * their own, forks, signals.
  *
  * usage: procs_edge_test DIRECTORY-OF-MODULES
  */
 #include "tests/support/processes.h"
-#include "tests/support/refuse.h"
 #include "tests/support/rng.h"
 #include "tests/support/team.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { N = 4, LONG = 100003 };
-
-static struct ccs_module *load(const char *name)
-{
-	struct ccs_module *m = NULL;
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s.so", getenv("MODULES"), name);
-	is(ccs_module_load(&m, path), CCS_OK, NULL, path);
-	return m;
-}
-
-static bool joins(struct member *m)
-{
-	return is(member_join(m), CCS_OK, NULL, "ccs_comm_init_procs");
-}
-
-static ccs_status sum(const struct member *m, const struct ccs_module *ring, int32_t *x,
-		      size_t count)
-{
-	return ccs_run(ring, x, x, count, CCS_INT32, CCS_SUM, 0, m->comm, NULL);
-}
-
-/* A right call of all, with that memory. */
-static bool sums(const struct member *m, const struct ccs_module *ring, int32_t *x, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		x[i] = m->rank + (int)(i % 1000);
-	if (!is(sum(m, ring, x, count), CCS_OK, NULL, "a call"))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (x[i] != m->n * (m->n - 1) / 2 + m->n * (int)(i % 1000)) {
-			printf("# rank %d: element %zu of %zu is %d\n", m->rank, i, count, x[i]);
-			return false;
-		}
-	return true;
-}
-
-static bool works(const struct member *m, size_t count)
-{
-	struct ccs_module *ring = load("ring_allreduce");
-	int32_t *x = calloc(count + 1, sizeof(*x));
-	bool ok = sums(m, ring, x, count);
-
-	free(x);
-	ccs_module_free(ring);
-	return ok;
-}
-
-/* Until all have come so far. */
-static bool meet_at(struct member *m, int step)
-{
-	bool all = true;
-
-	member_step(m, step);
-	for (int r = 0; r < m->n; r++)
-		all = member_await(m, r, step) && all;
-	return all;
-}
 
 /* ---- arguments --------------------------------------------------------------------------------- */
 
@@ -125,14 +63,15 @@ static bool join_by_environment(struct member *m)
 	setenv("LOCAL_WORLD_SIZE", text, 1);
 	setenv("CCS_JOB_TOKEN", m->team->job, 1);
 	return is(ccs_comm_init_procs(&m->comm, NULL), CCS_OK, NULL, "by the environment") &&
-	       works(m, 10);
+	       member_works(m, 10);
 }
 
 static bool join_by_address(struct member *m)
 {
 	struct ccs_procs p = { m->rank, m->n, NULL, m->of, TEAM_ENOUGH };
 
-	return is(ccs_comm_init_procs(&m->comm, &p), CCS_OK, NULL, "by address") && works(m, 10);
+	return is(ccs_comm_init_procs(&m->comm, &p), CCS_OK, NULL, "by address") &&
+	       member_works(m, 10);
 }
 
 /* Without descriptor 0 the system gives it to the library. */
@@ -142,7 +81,7 @@ static bool join_without_stdin(struct member *m)
 
 	close(0);
 	before = holdings_now();
-	if (!joins(m) || !works(m, LONG))
+	if (!member_joins(m) || !member_works(m, LONG))
 		return false;
 	ccs_comm_free(m->comm);
 	m->comm = NULL;
@@ -153,8 +92,9 @@ static bool describe(struct member *m)
 {
 	char text[200];
 
-	return joins(m) && ccs_comm_rank(m->comm) == m->rank && ccs_comm_size(m->comm) == m->n &&
-	       ccs_comm_device(m->comm) == -1 && !ccs_comm_nccl(m->comm) &&
+	return member_joins(m) && ccs_comm_rank(m->comm) == m->rank &&
+	       ccs_comm_size(m->comm) == m->n && ccs_comm_device(m->comm) == -1 &&
+	       !ccs_comm_nccl(m->comm) &&
 	       is(ccs_comm_check(m->comm), CCS_OK, NULL, "ccs_comm_check") &&
 	       is(ccs_comm_describe(m->comm, text, sizeof(text)), CCS_OK, NULL, "describe") &&
 	       strstr(text, "processes on this host's CPU") && text[0] == '0' + m->n;
@@ -238,12 +178,12 @@ static bool agrees(const struct member *m, unsigned failing)
 static bool tell(struct member *m)
 {
 	static const size_t sizes[] = { 0, 1, 8, 2047, 2048, 2049, 4096, 4097, 10000, 3, 65536 };
-	bool ok = joins(m);
+	bool ok = member_joins(m);
 
 	for (size_t i = 0; ok && i < sizeof(sizes) / sizeof(*sizes); i++)
 		ok = gathers(m, sizes[i]);
 	for (unsigned failing = 0; ok && failing < 1u << m->n; failing++)
-		ok = agrees(m, failing) && gathers(m, failing) && works(m, failing);
+		ok = agrees(m, failing) && gathers(m, failing) && member_works(m, failing);
 	return ok && is(ccs_comm_check(m->comm), CCS_OK, NULL, "ccs_comm_check");
 }
 
@@ -251,28 +191,28 @@ static bool tell(struct member *m)
 static bool tell_nobody(struct member *m)
 {
 	const bool *leaves = m->of;
-	bool ok = joins(m) && gathers(m, 10);
+	bool ok = member_joins(m) && gathers(m, 10);
 	uint64_t begun;
 	char x[4 * N];
 
 	ccs_comm_set_timeout(m->comm, 300);
 	if (m->rank == 1 && *leaves)
 		_exit(0);
-	ok = meet_at(m, 1) && ok;
+	ok = member_meet(m, 1) && ok;
 	begun = now_ms();
 	if (m->rank != 1)
 		ok = ok &&
 		     is(ccs_comm_gather(m->comm, "abc", x, 4),
 			*leaves ? CCS_EABORTED : CCS_ETIMEOUT, "rank 1", "ccs_comm_gather") &&
 		     is(ccs_comm_agree(m->comm, CCS_OK), CCS_EABORTED, "rank 1", "ccs_comm_agree");
-	return meet_at(m, 2) && ok && now_ms() - begun < 20000;
+	return member_meet(m, 2) && ok && now_ms() - begun < 20000;
 }
 
 /* The same, but nobody waits for who is gone. */
 static bool tell_the_rest(struct member *m)
 {
 	char x[4 * N];
-	bool ok = joins(m) && gathers(m, 10);
+	bool ok = member_joins(m) && gathers(m, 10);
 
 	if (m->rank == 1)
 		_exit(0);
@@ -299,16 +239,17 @@ enum { MANY = 70 /* more than a process has regions */ };
 
 static bool use_buffers(struct member *m)
 {
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 	struct holdings before = holdings_now();
 	void *buffer[MANY], *none;
-	bool ok = joins(m);
+	bool ok = member_joins(m);
 
 	for (int i = 0; ok && i < MANY; i++)
 		ok = is(ccs_mem_alloc(m->comm, (size_t)LONG * 4, buffer + i), CCS_OK, NULL,
 			"ccs_mem_alloc");
 	for (int i = 0; ok && i < MANY; i += 3)
-		ok = sums(m, ring, buffer[i], LONG) && sums(m, ring, buffer[MANY - 1 - i], 3000);
+		ok = member_sums(m, ring, buffer[i], LONG) &&
+		     member_sums(m, ring, buffer[MANY - 1 - i], 3000);
 	ok = ok && is(ccs_mem_free(m->comm, buffer[5]), CCS_OK, NULL, "ccs_mem_free") &&
 	     is(ccs_mem_free(m->comm, buffer[5]), CCS_EINVAL, "no such memory", "... twice") &&
 	     is(ccs_mem_free(m->comm, &ok), CCS_EINVAL, "no such memory", "... of others'") &&
@@ -317,7 +258,7 @@ static bool use_buffers(struct member *m)
 	     is(ccs_mem_alloc(m->comm, SIZE_MAX, &none), CCS_ENOMEM, NULL, "all bytes") &&
 	     is(ccs_mem_alloc(NULL, 1, &none), CCS_EINVAL, NULL, "without a communicator") &&
 	     is(ccs_mem_alloc(m->comm, 1, NULL), CCS_EINVAL, NULL, "without a place") &&
-	     sums(m, ring, buffer[4], LONG);
+	     member_sums(m, ring, buffer[4], LONG);
 	ccs_comm_free(m->comm);
 	m->comm = NULL;
 	ccs_module_free(ring);
@@ -345,9 +286,9 @@ static bool broadcast(struct member *m, const struct ccs_module *chain, int32_t 
  * read must be the call's. */
 static bool change_buffers(struct member *m)
 {
-	struct ccs_module *chain = load("chain_broadcast");
+	struct ccs_module *chain = team_module("chain_broadcast");
 	struct rng g = { 88172645463325252u }, own = { 88172645463325252u + (unsigned)m->rank };
-	bool ok = joins(m);
+	bool ok = member_joins(m);
 
 	for (int i = 0; ok && i < 600; i++) {
 		bool is_short = rng_below(&g, 3) > 0;
@@ -370,13 +311,14 @@ static bool change_buffers(struct member *m)
 static bool come_late(struct member *m)
 {
 	const bool *own = m->of;
-	struct ccs_module *chain = load("chain_broadcast");
+	struct ccs_module *chain = team_module("chain_broadcast");
 	size_t bytes = (size_t)LONG * 4;
 	void *x = NULL;
 	ccs_status s;
-	bool ok = joins(m) && (*own ? !ccs_mem_alloc(m->comm, bytes, &x) : !!(x = malloc(bytes)));
+	bool ok = member_joins(m) &&
+		  (*own ? !ccs_mem_alloc(m->comm, bytes, &x) : !!(x = malloc(bytes)));
 
-	ok = ok && broadcast(m, chain, x, LONG, 5) && meet_at(m, 1);
+	ok = ok && broadcast(m, chain, x, LONG, 5) && member_meet(m, 1);
 	ccs_comm_set_timeout(m->comm, m->rank ? 30000 : 200);
 	if (m->rank)
 		ok = ok && member_await(m, 0, 2);
@@ -423,9 +365,9 @@ static int be_child(void *of, int index)
 		  is(ccs_comm_gather(m->comm, "abc", all, 4), CCS_EABORTED, text, "gather") &&
 		  is(ccs_comm_agree(m->comm, CCS_OK), CCS_EABORTED, text, "agree") &&
 		  is(ccs_mem_alloc(m->comm, 10, &p), CCS_EABORTED, text, "ccs_mem_alloc");
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 
-	ok = ok && is(sum(m, ring, &x, 1), CCS_EABORTED, text, "a call");
+	ok = ok && is(member_sum(m, ring, &x, 1), CCS_EABORTED, text, "a call");
 	if (index == 0)
 		ccs_comm_free(m->comm);
 	ok = ok && (index || holdings_now().maps == 0);
@@ -435,14 +377,14 @@ static int be_child(void *of, int index)
 
 static bool have_children(struct member *m)
 {
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 	struct holdings before = holdings_now();
 	void *x = NULL;
-	bool ok = joins(m) && !ccs_mem_alloc(m->comm, (size_t)LONG * 4, &x);
+	bool ok = member_joins(m) && !ccs_mem_alloc(m->comm, (size_t)LONG * 4, &x);
 
 	for (int i = 0; ok && i < 3; i++)
-		ok = sums(m, ring, x, LONG) && processes_run(2, be_child, m) &&
-		     sums(m, ring, x, LONG) && gathers(m, 100);
+		ok = member_sums(m, ring, x, LONG) && processes_run(2, be_child, m) &&
+		     member_sums(m, ring, x, LONG) && gathers(m, 100);
 	ok = ok && is(ccs_mem_free(m->comm, x), CCS_OK, NULL, "ccs_mem_free");
 	ccs_comm_free(m->comm);
 	m->comm = NULL;
@@ -453,9 +395,9 @@ static bool have_children(struct member *m)
 /* A child that lives longer does not keep its parent's seat. */
 static bool leave_a_child(struct member *m)
 {
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 	int32_t x = 1;
-	bool ok = joins(m) && sums(m, ring, &x, 1) && meet_at(m, 1);
+	bool ok = member_joins(m) && member_sums(m, ring, &x, 1) && member_meet(m, 1);
 
 	if (m->rank == 1) {
 		if (!fork()) {
@@ -464,7 +406,7 @@ static bool leave_a_child(struct member *m)
 		}
 		_exit(0);
 	}
-	return ok && is(sum(m, ring, &x, 1), CCS_EABORTED, "rank 1 (process ", "a call") &&
+	return ok && is(member_sum(m, ring, &x, 1), CCS_EABORTED, "rank 1 (process ", "a call") &&
 	       (ccs_module_free(ring), true);
 }
 
@@ -473,19 +415,19 @@ static bool leave_a_child(struct member *m)
 /* Calls on two communicators, in another order on each rank. */
 static bool cross(struct member *m)
 {
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 	struct member other = *m;
-	bool ok = joins(m) && joins(&other);
+	bool ok = member_joins(m) && member_joins(&other);
 
 	for (int i = 0; ok && i < 50; i++) {
 		int32_t x = 1, y = 10;
 
 		ccs_group_start();
 		if (m->rank % 2)
-			sum(m, ring, &x, 1);
-		sum(&other, ring, &y, 1);
+			member_sum(m, ring, &x, 1);
+		member_sum(&other, ring, &y, 1);
 		if (m->rank % 2 == 0)
-			sum(m, ring, &x, 1);
+			member_sum(m, ring, &x, 1);
 		ok = is(ccs_group_end(), CCS_OK, NULL, "a group") && x == m->n && y == 10 * m->n;
 	}
 	ccs_comm_free(other.comm);
@@ -507,9 +449,9 @@ static bool be_interrupted(struct member *m)
 
 	sigaction(SIGALRM, &on, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
-	ok = joins(m);
+	ok = member_joins(m);
 	for (size_t count = 1; ok && count < 3000000; count = count * 3 + 1)
-		ok = works(m, count) && gathers(m, count % 5000);
+		ok = member_works(m, count) && gathers(m, count % 5000);
 	setitimer(ITIMER_REAL, &never, NULL);
 	return ok;
 }
@@ -523,234 +465,6 @@ static void test_processes(void)
 	say(team_run(3, be_interrupted, NULL), "signals all the time");
 }
 
-/* ---- what the system refuses ----------------------------------------------------------------- */
-
-/* A call that is refused to one rank, before it joins or after. */
-struct refusal {
-	const char *what;
-	int number, error, which, rank;
-	bool after;
-	const char *text; /* of the failure in all; NULL: it works */
-};
-
-static const struct refusal refusals[] = {
-	{ "memory without a name, on rank 0", SYS_memfd_create, ENOSYS, REFUSE_EACH, 0, false,
-	  "no shared memory" },
-	{ "memory without a name, on rank 1", SYS_memfd_create, ENOSYS, REFUSE_EACH, 1, false,
-	  NULL },
-	{ "room in the table's file", SYS_ftruncate, ENOSPC, REFUSE_EACH, 0, false,
-	  "no shared memory for 3 ranks: No space left" },
-	{ "random numbers", SYS_getrandom, ENOSYS, REFUSE_EACH, 0, false, "no random number" },
-	{ "mapping the table, on rank 0", SYS_mmap, ENOMEM, REFUSE_FILES, 0, false, "memory" },
-	{ "mapping the table, on rank 1", SYS_mmap, ENOMEM, REFUSE_FILES, 1, false, "rank 1" },
-	{ "descriptors of processes", SYS_pidfd_open, ENOSYS, REFUSE_EACH, 1, false, NULL },
-	{ "looking at cores", SYS_sched_getaffinity, EPERM, REFUSE_EACH, 1, false, NULL },
-	{ "reading other processes", SYS_process_vm_readv, EPERM, REFUSE_EACH, 1, false, NULL },
-	{ "reading other processes, later", SYS_process_vm_readv, EPERM, REFUSE_EACH, 1, true,
-	  "rank 1 cannot read the memory of rank" },
-	{ "futexes", SYS_futex, ENOSYS, REFUSE_EACH, 1, true, NULL },
-	{ "room for a call", SYS_fallocate, ENOSPC, REFUSE_EACH, 1, true, "out of memory" },
-	{ "mapping memory for a call", SYS_mmap, ENOMEM, REFUSE_FILES, 2, true, "out of memory" },
-};
-
-enum { JOIN_SOON = 20000 };
-
-/* The one for whom it is refused may say it in other words. */
-static bool fails(struct member *m, const struct refusal *f, ccs_status s)
-{
-	member_tell(m, s);
-	if (s && (strstr(ccs_error(), f->text) || (!f->after && m->rank == f->rank)))
-		return true;
-	printf("# rank %d: %s: %s, not %s\n", m->rank, ccs_status_name(s), s ? ccs_error() : "",
-	       f->text);
-	return false;
-}
-
-static bool go_without(struct member *m)
-{
-	const struct refusal *f = m->of;
-	struct ccs_module *ring = load("ring_allreduce");
-	struct holdings before = holdings_now();
-	int32_t *x = calloc(LONG, sizeof(*x));
-	uint64_t begun = now_ms();
-	bool ok = true;
-	ccs_status s;
-
-	if (m->rank == f->rank && !f->after)
-		ok = refuse_call(f->number, f->error, f->which);
-	s = member_join(m);
-	if (f->after) /* and now all know who can read whom */
-		ok = !s && sums(m, ring, x, 1) && meet_at(m, 1);
-	if (m->rank == f->rank && f->after)
-		ok = ok && refuse_call(f->number, f->error, f->which);
-	if (f->text && !f->after)
-		ok = fails(m, f, s) && !m->comm && ok;
-	else
-		ok = is(s, CCS_OK, NULL, "ccs_comm_init_procs") && ok;
-	if (f->text && f->after)
-		ok = fails(m, f, sum(m, ring, x, LONG)) &&
-		     is(sum(m, ring, x, 1), CCS_EABORTED, f->text, "the next") && ok;
-	if (!f->text)
-		ok = ok && sums(m, ring, x, 10) && sums(m, ring, x, LONG) && sums(m, ring, x, 500);
-	ccs_comm_free(m->comm);
-	m->comm = NULL;
-	ok = holdings_same(&before) && ok && now_ms() - begun < JOIN_SOON;
-	ccs_module_free(ring);
-	free(x);
-	return ok;
-}
-
-static void test_refusals(void)
-{
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
-		struct refusal f = refusals[i];
-		uint64_t begun = now_ms();
-
-		say(team_run(3, go_without, &f), "the system refuses %s", f.what);
-		if (getenv("VERBOSE"))
-			printf("# %d ms\n", (int)(now_ms() - begun));
-	}
-}
-
-/* Without its descriptor a process's end is still seen. */
-static bool die_unseen(struct member *m)
-{
-	struct ccs_module *ring = load("ring_allreduce");
-	int32_t x = 1;
-	bool ok = m->rank != 0 || refuse_call(SYS_pidfd_open, EMFILE, REFUSE_EACH);
-
-	ok = joins(m) && sums(m, ring, &x, 1) && meet_at(m, 1) && ok;
-	if (m->rank == 1)
-		_exit(0);
-	ok = ok && is(sum(m, ring, &x, 1), CCS_EABORTED, "rank 1 (process ", "a call");
-	ccs_module_free(ring);
-	return ok;
-}
-
-/* ---- limits ------------------------------------------------------------------------------------- */
-
-/* So many descriptors more, and not one. */
-static bool limit_files(int more)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = (rlim_t)(holdings_now().files - 3 + more); /* ., .. and the directory */
-	return !setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* As before: who checks for leaks needs some. */
-static void limit_nothing(unsigned what)
-{
-	struct rlimit limit;
-
-	getrlimit(what, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(what, &limit);
-}
-
-static bool join_with_few(struct member *m)
-{
-	const int *few = m->of;
-	struct ccs_module *ring = load("ring_allreduce");
-	struct holdings before = holdings_now();
-	int32_t x = 1;
-	uint64_t begun = now_ms();
-	ccs_status s;
-	bool ok = m->rank != few[0] || limit_files(few[1]);
-
-	s = member_tell(m, member_join(m));
-	m->told->number = s == CCS_OK;
-	if (!s)
-		ok = sums(m, ring, &x, 1) && ok;
-	else
-		ok = ok && !m->comm && *ccs_error();
-	ccs_comm_free(m->comm);
-	m->comm = NULL;
-	if (m->rank == few[0])
-		limit_nothing(RLIMIT_NOFILE);
-	ccs_module_free(ring);
-	return holdings_same(&before) && ok && now_ms() - begun < JOIN_SOON;
-}
-
-/* All of them join, or none. */
-static bool joined_alike(const struct team *t, const int *few)
-{
-	bool alike = true;
-
-	for (int r = 1; r < t->n; r++)
-		alike = alike && t->told[r].number == t->told[0].number;
-	for (int r = 0; !alike && r < t->n; r++)
-		printf("# rank %d has %d descriptors more: rank %d: %s: %s\n", few[0], few[1], r,
-		       ccs_status_name(t->told[r].status), t->told[r].text);
-	return alike;
-}
-
-static void test_descriptors(void)
-{
-	for (int rank = 0; rank < 2; rank++) {
-		bool ok = true;
-		int joined = 0;
-
-		for (int more = 0; more < 12; more++) {
-			int few[] = { rank, more };
-			struct team t = { .seconds = 1 };
-
-			team_start(&t, 3, join_with_few, few);
-			ok = team_end(&t, TEAM_ENOUGH) && joined_alike(&t, few) && ok;
-			joined += t.told[0].number;
-			team_free(&t);
-		}
-		say(ok && joined > 0 && joined < 12,
-		    "few descriptors on rank %d: it fails in all, or in none", rank);
-	}
-}
-
-/* The address space, as it is, and a little. */
-static bool limit_memory(void)
-{
-	unsigned long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-	bool ok = f && fscanf(f, "%lu", &pages) == 1;
-	struct rlimit limit = { .rlim_max = RLIM_INFINITY };
-
-	if (f)
-		fclose(f);
-	limit.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) + (512 << 10);
-	return ok && !setrlimit(RLIMIT_AS, &limit);
-}
-
-static bool run_out_of_memory(struct member *m)
-{
-	struct ccs_module *bruck = load("bruck_all_to_all");
-	size_t count = LONG, bytes = (size_t)m->n * count * 4;
-	int32_t *x = malloc(bytes), *y = malloc(bytes);
-	bool ok = joins(m);
-	ccs_status s;
-
-	memset(x, 1, bytes);
-	memset(y, 1, bytes);
-	ok = meet_at(m, 1) && ok;
-	if (m->rank == 2)
-		ok = limit_memory() && ok;
-	s = ccs_run(bruck, x, y, count, CCS_INT32, CCS_SUM, 0, m->comm, NULL);
-	limit_nothing(RLIMIT_AS);
-	ok = ok && is(s, CCS_ENOMEM, "out of memory", "a call");
-	ccs_comm_free(m->comm);
-	m->comm = NULL;
-	free(x);
-	free(y);
-	ccs_module_free(bruck);
-	return ok;
-}
-
-static void test_limits(void)
-{
-	test_descriptors();
-	say(team_run(N, run_out_of_memory, NULL), "no memory on one rank: it fails in all");
-	say(team_run(3, die_unseen, NULL), "an end is seen without a descriptor, too");
-}
-
 int main(int argc, char **argv)
 {
 	setenv("MODULES", argc > 1 ? argv[1] : "build/tests/modules", 1);
@@ -760,7 +474,5 @@ int main(int argc, char **argv)
 	test_telling();
 	test_buffers();
 	test_processes();
-	test_refusals();
-	test_limits();
 	return 0;
 }
