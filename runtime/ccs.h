@@ -341,6 +341,19 @@ struct ccs_procs {
  * CCS_EUNSUPPORTED: they are on several hosts.
  */
 CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs);
+/**
+ * A communicator of all processes that MPI has started, on one host or several, on the CPU:
+ * their messages go by MPI's, in a communicator of MPI's of its own. MPI is initialised, if
+ * nobody has; then this communicator is freed after all others of MPI's, and by all processes,
+ * as that ends MPI. Calls, of this and all of MPI's, come from one thread at a time
+ * (MPI_THREAD_SERIALIZED). All ranks make the same calls in the same order.
+ *
+ * What fails in one process fails in all, and the communicator has failed: calls that differ
+ * between ranks that exchange messages, memory that cannot be had, a timeout, what MPI fails
+ * with. A process that ends without a word is its mpirun's to see, which ends the job.
+ * CCS_EUNSUPPORTED: there is no plug-in for MPI (ccs_mpi_library).
+ */
+CCS_API ccs_status ccs_comm_init_mpi(struct ccs_comm **comm);
 
 /**
  * Memory for send and receive buffers, page by page: calls take any, but this is what the ranks

@@ -137,6 +137,8 @@ void run_rank_done(struct world *w, uint32_t rank);
 void run_all_done(struct world *w);
 /** Fails a run: all its calls, those to come too. */
 void run_fail(struct world *w, struct run *r, ccs_status s, const char *text);
+/** The communicator dies of that, and with it all its runs. */
+void run_fail_all(struct world *w, ccs_status s, const char *text);
 /** Drops runs that are over, and starts the next. */
 void run_retire(struct world *w);
 /** Wakes the threads inside a call, to look whether theirs are over. */

@@ -284,7 +284,7 @@ static bool make_room(struct cpu *e, const struct layout *l, const struct run *r
 	       take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) &&
 	       take(&slots, (size_t)p->fifos.n, sizeof(struct slots)) &&
 	       take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) &&
-	       data_size(l, r, &lines, &data) && grow(&e->fibers, fibers) &&
+	       data_size(l, r, &lines, &data) && grow_zero(&e->fibers, fibers) &&
 	       grow_zero(&e->fifos, fifos) && grow_zero(&e->lines, lines) &&
 	       grow(&e->slots, slots) && grow(&e->cells, cells) && grow(&e->data, data);
 }
@@ -307,7 +307,8 @@ static ccs_status make(struct cpu *e, const struct run *r)
 		.premul = c->premul,
 	};
 	l->longest = module_longest(c->module, c->view, c->count);
-	l->holds = !c->premul && l->longest * l->esize >= HELD_BYTES;
+	l->holds =
+		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->link || e->link->holds);
 	choose_tile(l, r);
 	if (!make_room(e, l, r))
 		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
@@ -317,8 +318,8 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;
 	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
 	place_data(e, l, r);
-	l->parallel = !e->procs && (c->send_bytes > PARALLEL_BYTES / l->nranks ||
-				    c->recv_bytes > PARALLEL_BYTES / l->nranks);
+	l->parallel = !e->link && (c->send_bytes > PARALLEL_BYTES / l->nranks ||
+				   c->recv_bytes > PARALLEL_BYTES / l->nranks);
 	l->key = key_of(c);
 	return CCS_OK;
 }

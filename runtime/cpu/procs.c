@@ -104,7 +104,7 @@ static bool admit(struct world *w)
 	return true;
 }
 
-void procs_done(struct cpu *e)
+static void done(struct cpu *e)
 {
 	struct procs *p = e->procs;
 	uint64_t call = e->layout.run->seq;
@@ -119,7 +119,7 @@ void procs_done(struct cpu *e)
 
 /* ---- what the executor asks for ------------------------------------------------------------- */
 
-void procs_wake(struct cpu *e, struct fiber *t)
+static void wake(struct cpu *e, struct fiber *t)
 {
 	struct procs_seat *s = e->procs->table->seats + t->rank;
 	uint32_t first = atomic_load(&s->inbox);
@@ -131,13 +131,23 @@ void procs_wake(struct cpu *e, struct fiber *t)
 	procs_ring(s);
 }
 
-void procs_pulled(struct cpu *e, uint32_t rank)
+static void pulled(struct cpu *e, uint32_t rank)
 {
 	struct procs_seat *s = e->procs->table->seats + rank;
 
 	atomic_fetch_add(&s->pulled, 1);
 	procs_ring(s);
 }
+
+const struct link procs_link = {
+	.wake = wake,
+	.done = done,
+	.holds = procs_holds,
+	.find = procs_find,
+	.pull = procs_pull,
+	.pulled = pulled,
+	.failed = procs_failed,
+};
 
 /* ---- running --------------------------------------------------------------------------------- */
 

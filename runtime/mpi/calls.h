@@ -13,7 +13,7 @@
 
 #include "runtime/ccs.h"
 
-enum { MPICALLS_VERSION = 2 }; /* of this header: it grows with any change */
+enum { MPICALLS_VERSION = 2 };	/* of this header: it grows with any change */
 enum { MPICALLS_TAGS = 32768 }; /* that any MPI has */
 
 struct mpi_world;    /* all processes of the job, in a communicator that is the caller's own */

@@ -75,7 +75,7 @@ say "runtime: includes go one way" "$(
 	may $r/base $r
 	may $r/plan $r/base $r
 	may $r $r/base $r/plan
-	may $r/cpu $r/base $r/plan $r $r/meet
+	may $r/cpu $r/base $r/plan $r $r/meet $r/mpi
 	may $r/meet $r/base $r/plan $r
 	may $r/cuda $r/base $r/plan $r $r/meet $r/cuda/device
 	may $r/mpi $r/base $r
