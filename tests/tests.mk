@@ -157,7 +157,8 @@ NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
 SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
-	"20 tests/ccrun/mpi_test.sh $(BUILD)"
+	"20 tests/ccrun/mpi_test.sh $(BUILD)" \
+	"40 tests/ccrun/net_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
 	$(T)/plan/prove_test $(T)/hosts/group_fail_test
 

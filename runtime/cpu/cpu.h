@@ -176,6 +176,7 @@ struct cpu {
 /* How a process's rank reaches those of other processes: what the executor asks for. All
  * without the lock, but for what says otherwise. */
 struct link {
+	size_t tile; /* bytes of a cell's; 0: as much as suits the caches */
 	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
 	 *  NULL: nothing. */
 	uint64_t (*outgoing)(const struct cpu *e);

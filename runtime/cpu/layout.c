@@ -2,7 +2,8 @@
  * Lays out a run: where cells lie for this count, how chunks are cut into tiles,
  * and the memory of fibers, FIFOs and scratch.
  *
- * The tile. A cell's tile is 32 KiB; less where messages have many cells, so
+ * The tile. A cell's tile is 32 KiB (or, with the slot, what the link to other processes
+ * asks for); less where messages have many cells, so
  * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
  * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
  * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
@@ -107,9 +108,10 @@ static uint64_t slots_of(const struct run *r, const struct ccs_fifo *f, uint64_t
 	return slots < most ? slots : most;
 }
 
-static void choose_tile(struct layout *l, const struct run *r)
+static void choose_tile(const struct cpu *e, struct layout *l, const struct run *r)
 {
-	size_t bytes = TILE_BYTES, most = SLOT_BYTES;
+	size_t bytes = e->link && e->link->tile ? e->link->tile : TILE_BYTES;
+	size_t most = bytes / TILE_BYTES * SLOT_BYTES;
 	uint32_t max_cells = l->view->plan->max_message;
 	uint64_t weight = 0;
 
@@ -309,7 +311,7 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	l->longest = module_longest(c->module, c->view, c->count);
 	l->holds =
 		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->link || e->link->holds);
-	choose_tile(l, r);
+	choose_tile(e, l, r);
 	if (!make_room(e, l, r))
 		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
 	l->fibers = (struct fiber *)(void *)e->fibers.data;

@@ -8,9 +8,10 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define POLLS 2000u /* in vain, before a process lets others have its core, if it has one */
+#define POLLS 100u  /* in vain, before a process lets others have its core, if it has one */
 #define NAPS 20000u /* ... before it sleeps a little between them */
 #define NAP_US 50
+#define LOOKS 32    /* that MPI may take to bring a note that is there */
 #define WATCHES 64u /* a look at all else each so many */
 
 /* ---- beginning ------------------------------------------------------------------------------ */
@@ -209,7 +210,8 @@ static bool stuck(const struct world *w, int rank, struct text *t)
 
 static ccs_status check(struct world *w)
 {
-	net_hear(w);
+	for (int i = 0; i < LOOKS; i++)
+		net_hear(w);
 	return world_alive(w);
 }
 

@@ -59,6 +59,7 @@ struct net {
 	const struct mpi_calls *calls;
 	struct mpi_world *world;
 	struct text broken; /* what MPI failed with, if it did */
+	ccs_status died;    /* what the communicator did */
 	int hosts;
 	bool spins; /* each rank of this host has a core */
 

@@ -53,12 +53,18 @@ void net_tell(struct world *w, ccs_status s, const char *text)
 			(void)put(w, 2 * w->nranks + i, &n->said_last, i);
 }
 
+static void die(struct world *w, ccs_status s, const char *text)
+{
+	net_of(w)->died = s;
+	run_fail_all(w, s, text);
+}
+
 void net_fail(struct world *w, ccs_status s, const char *text)
 {
 	if (w->dead)
 		return;
 	net_tell(w, s, text);
-	run_fail_all(w, s, text);
+	die(w, s, text);
 }
 
 /* ---- hearing -------------------------------------------------------------------------------- */
@@ -108,7 +114,7 @@ static void look_at(struct world *w, int rank)
 		return;
 	n->holds[rank] = false;
 	if (x->status)
-		run_fail_all(w, error_of_peer(x->status), x->text);
+		die(w, error_of_peer(x->status), x->text);
 	else
 		compare(w, rank);
 }
@@ -228,6 +234,8 @@ static ccs_status gathering_wait(struct world *w, struct gathering *g)
 		if (w->timeout && clock_ms() >= end && !w->dead)
 			give_up(w, g);
 	}
+	if (w->dead && net_of(w)->died && w->dead_text)
+		return error_set(net_of(w)->died, "%s", w->dead_text);
 	return world_alive(w);
 }
 
