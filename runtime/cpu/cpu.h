@@ -168,14 +168,14 @@ struct cpu {
 	struct rank_io *ranks;
 	uint64_t layouts; /* so many, one for each run that failed among them */
 	struct arena_block fibers, fifos, lines, slots, cells, data;
-	const struct link *link; /* NULL: all ranks are in this process */
-	struct procs *procs;	 /* the link's own: one of these */
+	const struct wire *wire; /* NULL: all ranks are in this process */
+	struct procs *procs;	 /* the wire's own: one of these */
 	struct net *net;
 };
 
 /* How a process's rank reaches those of other processes: what the executor asks for. All
  * without the lock, but for what says otherwise. */
-struct link {
+struct wire {
 	size_t tile; /* bytes of a cell's; 0: as much as suits the caches */
 	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
 	 *  NULL: nothing. */

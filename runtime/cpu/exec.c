@@ -92,7 +92,7 @@ static void wake(struct cpu *e, struct fiber *t)
 			if (is_here(e, t->rank))
 				sched_ready(e, t);
 			else
-				e->link->wake(e, t);
+				e->wire->wake(e, t);
 			return;
 		}
 		if (s != FIBER_RUNNING ||
@@ -140,8 +140,8 @@ static void sent(struct cpu *e, const struct layout *l, const struct ccs_op *o, 
 
 	atomic_store_explicit(&c->head, head + 1, memory_order_relaxed);
 	fifo_filled(e, o->out, head);
-	if (e->link && e->link->sent)
-		e->link->sent(e, o, lo);
+	if (e->wire && e->wire->sent)
+		e->wire->sent(e, o, lo);
 }
 
 static void received(struct cpu *e, const struct layout *l, uint32_t fifo)
@@ -149,8 +149,8 @@ static void received(struct cpu *e, const struct layout *l, uint32_t fifo)
 	struct fifo *c = l->fifos + fifo;
 
 	fifo_freed(e, fifo, atomic_load_explicit(&c->tail, memory_order_relaxed) + 1);
-	if (e->link && e->link->received)
-		e->link->received(e, fifo);
+	if (e->wire && e->wire->received)
+		e->wire->received(e, fifo);
 }
 
 static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, const struct ccs_op *o)
@@ -175,15 +175,15 @@ void rank_less(struct cpu *e, uint32_t rank)
 	struct layout *l = &e->layout;
 
 	if (!is_here(e, rank)) {
-		e->link->pulled(e, rank);
+		e->wire->pulled(e, rank);
 		return;
 	}
 	if (atomic_fetch_sub(&l->ranks[rank].left, 1) != 1)
 		return;
 	piece_after(l, rank);
 	pthread_mutex_lock(&e->world->lock);
-	if (e->link && e->link->done)
-		e->link->done(e);
+	if (e->wire && e->wire->done)
+		e->wire->done(e);
 	run_rank_done(e->world, rank);
 	pthread_mutex_unlock(&e->world->lock);
 }
@@ -197,7 +197,7 @@ static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
 static const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
 {
 	if (!is_here(e, rank))
-		e->link->find(e, rank);
+		e->wire->find(e, rank);
 	return e->ranks + rank;
 }
 
@@ -207,7 +207,7 @@ static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op
 		      unsigned char *in, struct ends *ends)
 {
 	if (e->ranks[e->layout.view->fifos[o->in].src].foreign)
-		e->link->pull(e, o, from, lo, in);
+		e->wire->pull(e, o, from, lo, in);
 	else
 		ends->held = from;
 }
@@ -231,7 +231,7 @@ static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct 
 		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
 	if (o->n)
 		piece_op(l, t, o, lo, ends);
-	if (held && e->link && e->link->failed(e))
+	if (held && e->wire && e->wire->failed(e))
 		return;
 	if (o->out != CCS_NONE)
 		sent(e, l, o, lo);
@@ -350,10 +350,10 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	io->call = l->run->seats[rank].call;
 	if (!place_buffers(io, io->call, l->prep->ranks + rank))
 		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
-	io->holds = l->holds && (!e->link || e->link->holds(e, io));
+	io->holds = l->holds && (!e->wire || e->wire->holds(e, io));
 	more = io->holds ? l->prep->ranks[rank].held * l->ntiles : 0;
-	if (e->link && e->link->outgoing)
-		more += e->link->outgoing(e);
+	if (e->wire && e->wire->outgoing)
+		more += e->wire->outgoing(e);
 	if (workers && !io->copy_aside) {
 		atomic_store(&io->left, workers + more);
 		push_workers(e, l, rank);

@@ -2,7 +2,7 @@
  * Lays out a run: where cells lie for this count, how chunks are cut into tiles,
  * and the memory of fibers, FIFOs and scratch.
  *
- * The tile. A cell's tile is 32 KiB (or, with the slot, what the link to other processes
+ * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes
  * asks for); less where messages have many cells, so
  * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
  * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
@@ -110,7 +110,7 @@ static uint64_t slots_of(const struct run *r, const struct ccs_fifo *f, uint64_t
 
 static void choose_tile(const struct cpu *e, struct layout *l, const struct run *r)
 {
-	size_t bytes = e->link && e->link->tile ? e->link->tile : TILE_BYTES;
+	size_t bytes = e->wire && e->wire->tile ? e->wire->tile : TILE_BYTES;
 	size_t most = bytes / TILE_BYTES * SLOT_BYTES;
 	uint32_t max_cells = l->view->plan->max_message;
 	uint64_t weight = 0;
@@ -310,7 +310,7 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	};
 	l->longest = module_longest(c->module, c->view, c->count);
 	l->holds =
-		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->link || e->link->holds);
+		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->wire || e->wire->holds);
 	choose_tile(e, l, r);
 	if (!make_room(e, l, r))
 		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
@@ -320,7 +320,7 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;
 	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
 	place_data(e, l, r);
-	l->parallel = !e->link && (c->send_bytes > PARALLEL_BYTES / l->nranks ||
+	l->parallel = !e->wire && (c->send_bytes > PARALLEL_BYTES / l->nranks ||
 				   c->recv_bytes > PARALLEL_BYTES / l->nranks);
 	l->key = key_of(c);
 	return CCS_OK;

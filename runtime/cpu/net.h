@@ -3,7 +3,7 @@
  * Private to cpu/net*.c.
  *
  *   net.c        calls: admitting, running, waiting; the engine
- *   net_link.c   what FIFOs between processes are made of
+ *   net_wire.c   what FIFOs between processes are made of
  *   net_note.c   notes: that a rank begins another call, that it has failed; gathering
  *   net_open.c   making and freeing
  *
@@ -86,9 +86,9 @@ struct net {
 	bool leaks;	     /* MPI may go on to use memory that it was given */
 };
 
-/* ---- net_link.c ------------------------------------------------------------------------- */
+/* ---- net_wire.c ------------------------------------------------------------------------- */
 
-extern const struct link net_link;
+extern const struct wire net_wire;
 
 /** Makes room for what the layout's FIFOs exchange. CCS_ENOMEM, CCS_EUNSUPPORTED. No message
  *  is under way. O(FIFOs). */

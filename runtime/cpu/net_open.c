@@ -119,7 +119,7 @@ static ccs_status allocate(struct world *w, const struct mpi_calls *calls, struc
 		return error_set(CCS_ENOMEM, "out of memory for %zu ranks", n);
 	}
 	cpu_of(w)->net = x;
-	cpu_of(w)->link = &net_link;
+	cpu_of(w)->wire = &net_wire;
 	x->calls = calls;
 	x->world = world;
 	x->heard = calloc(n, sizeof(*x->heard));

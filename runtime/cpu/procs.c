@@ -139,7 +139,7 @@ static void pulled(struct cpu *e, uint32_t rank)
 	procs_ring(s);
 }
 
-const struct link procs_link = {
+const struct wire procs_wire = {
 	.wake = wake,
 	.done = done,
 	.holds = procs_holds,

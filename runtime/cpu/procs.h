@@ -127,7 +127,7 @@ bool procs_ended(const struct procs *p, int rank);
 void procs_fail(struct world *w, ccs_status s, const char *text);
 /** Learns what others have failed with, and which are missing. Under world.lock. */
 void procs_look(struct world *w);
-/** See struct link. */
+/** See struct wire. */
 bool procs_failed(struct cpu *e);
 
 /* ---- procs.c -------------------------------------------------------------------------- */
@@ -136,13 +136,13 @@ bool procs_failed(struct cpu *e);
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_moved(const struct world *w, uint64_t *mark);
 /** How they reach one another. */
-extern const struct link procs_link;
+extern const struct wire procs_wire;
 
 /* ---- procs_memory.c ------------------------------------------------------------------- */
 
 /** Tells the others where this rank's data lies in the call. */
 void procs_tell(struct cpu *e, struct procs_call *c);
-/** See struct link. */
+/** See struct wire. */
 bool procs_holds(struct cpu *e, const struct rank_io *io);
 void procs_find(struct cpu *e, uint32_t rank);
 void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,

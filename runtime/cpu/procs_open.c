@@ -294,7 +294,7 @@ static ccs_status allocate(struct world *w)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	cpu_of(w)->procs = p;
-	cpu_of(w)->link = &procs_link;
+	cpu_of(w)->wire = &procs_wire;
 	p->ends = calloc((size_t)w->nranks, sizeof(*p->ends));
 	p->found = calloc((size_t)w->nranks, sizeof(*p->found));
 	p->mapped = calloc((size_t)w->nranks * PROCS_REGIONS, sizeof(*p->mapped));

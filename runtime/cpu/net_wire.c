@@ -224,7 +224,7 @@ bool net_progress(struct cpu *e)
 }
 
 /* A message between hosts costs much more than one in memory. */
-const struct link net_link = {
+const struct wire net_wire = {
 	.tile = (size_t)256 << 10,
 	.outgoing = outgoing,
 	.sent = sent,
