@@ -108,7 +108,8 @@ int main(int argc, char **argv)
 
 	hold_descriptors();
 	raise_stack();
-	signal(SIGPIPE, SIG_IGN); /* a write fails instead, and we say so */
+	setvbuf(stderr, NULL, _IOLBF, 0); /* a line of a message is one write */
+	signal(SIGPIPE, SIG_IGN);	  /* a write fails instead, and we say so */
 	signal(SIGXFSZ, SIG_IGN);
 	int status = options_parse(&c, argc, argv);
 	if (status < 0) {

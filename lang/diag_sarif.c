@@ -228,7 +228,7 @@ bool diag_log_close(struct diag_log *log, int status, FILE *out)
 
 	ok = !log->failed && !json_dumpf(top, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	fputc('\n', out);
-	ok &= !fflush(out);
+	ok &= !fflush(out) && !ferror(out);
 	json_decref(top);
 	free(log);
 	return ok;

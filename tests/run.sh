@@ -6,10 +6,12 @@
 # no result. The last line is "N passed, N failed, N skipped".
 #
 # A suite may begin with a number, about the seconds that it takes: those that take
-# longest begin first.
+# longest begin first; or with ~, if it does little but wait: those begin at once, beside
+# the others.
 #
 # usage: run.sh [-v] [-j N] SUITE...   -v: also print the ok lines
-#                                      -j: so many at a time (one a core)
+#                                      -j: so many at a time (one a core), beside those
+#                                      that wait
 set -u
 
 # Kernels for GPUs take NVRTC a second each: only the suites that are about them
@@ -18,7 +20,7 @@ export CCS_TEST_NVRTC="${CCS_TEST_NVRTC-${CCS_NVRTC-}}" CCS_NVRTC=none CCS_CACHE
 
 # One suite; what it printed is passed on when it is over.
 one() {
-	suite=${1#"${1%%[!0-9 ]*}"}
+	suite=${1#"${1%%[!0-9~ ]*}"}
 	name=$(basename "${suite%% *}")
 	out=$(mktemp "$CCS_RUN/out.XXXXXX") || exit 1
 	# A suite's own counts, for coverage.sh.
@@ -59,7 +61,12 @@ export CCS_RUN
 trap 'rm -rf "$CCS_RUN"' EXIT
 trap 'exit 130' INT TERM
 begun=$(date +%s)
-printf '%s\n' "$@" | sort -s -k 1,1nr | tr '\n' '\0' | xargs -0 -P "$jobs" -n 1 "$0" --one
+# side_by_side N: the suites of stdin, so many at a time (0: all)
+side_by_side() { tr '\n' '\0' | xargs -0 -r -P "$1" -n 1 "$0" --one; }
+# One pipeline, through which nothing goes: an interrupt ends both halves.
+exec 3>&1
+printf '%s\n' "$@" | grep '^~' | side_by_side 0 >&3 |
+	{ printf '%s\n' "$@" | grep -v '^~' | sort -s -k 1,1nr | side_by_side "$jobs"; }
 echo "# $# suites in $(($(date +%s) - begun)) s"
 awk '{ p += $1; f += $2; s += $3 }
      END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit !(NR == n && !f && p) }' \

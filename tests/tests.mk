@@ -77,7 +77,8 @@ export CCRUN := $(BIN)/ccrun
 T := $(BUILD)/tests
 
 # ---- suites: one list a part, one line a suite ---------------------------------------------
-# A number before a suite is about the seconds that it takes: run.sh begins with the most.
+# A number before a suite is about the seconds that it takes: run.sh begins with the most. One
+# with ~ waits most of its time, and runs beside the others.
 
 SUITES_lang := \
 	"$(T)/lang/unit_lang_test" \
@@ -96,9 +97,9 @@ SUITES_check := \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
 	"28 tests/check/limits_test.sh $(BUILD)" \
-	"60 $(T)/check/oracle_test random 10000 1" \
-	"$(T)/check/oracle_test small 1" \
-	"30 $(T)/check/oracle_test spin 100 1" \
+	"$(T)/check/oracle_test random 10000 1" \
+	"15 $(T)/check/oracle_test small 1" \
+	"$(T)/check/oracle_test spin 100 1" \
 	"$(T)/check/mutants_test schedules"
 NEEDS_check := all $(T)/cpu/results_test
 
@@ -106,9 +107,9 @@ SUITES_lower := \
 	"$(T)/lower/plan_test library schedules" \
 	"$(T)/lower/plan_test random 1000 1" \
 	"$(T)/lower/plan_test long 1000 1" \
-	"$(T)/lower/plan_test controls schedules" \
+	"15 $(T)/lower/plan_test controls schedules" \
 	"$(T)/lower/good_test tests/check/good" \
-	"50 tests/lower/read_back_test.sh $(BUILD)" \
+	"30 tests/lower/read_back_test.sh $(BUILD)" \
 	"tests/lower/module_test.sh $(BUILD)" \
 	"tests/lower/output_test.sh $(BUILD)"
 NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
@@ -121,7 +122,7 @@ SUITES_plan := \
 	"$(T)/plan/prove_test random 2000 1" \
 	"$(T)/plan/prove_test alter 20000 1 schedules" \
 	"$(T)/plan/rounds_test $(TEST_MODULES)" \
-	"25 $(T)/plan/rounds_test random 500 1"
+	"$(T)/plan/rounds_test random 500 1"
 NEEDS_plan := all $(TEST_MODULES)
 
 SUITES_cpu := \
@@ -131,14 +132,17 @@ SUITES_cpu := \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
 	"15 $(T)/cpu/procs_test $(T)/modules" \
+	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
+	"~ $(T)/cpu/procs_edge_test $(T)/modules" \
+	"~ $(T)/cpu/procs_refused_test $(T)/modules" \
 	"$(T)/cpu/file_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
 SUITES_cuda := \
-	"100 tests/cuda/nvrtc_test.sh $(BUILD)" \
-	"80 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
+	"70 tests/cuda/nvrtc_test.sh $(BUILD)" \
+	"40 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
 	"55 tests/cuda/cuda_test.sh $(BUILD)" \
-	"55 tests/cuda/bench_test.sh $(BUILD)" \
+	"20 tests/cuda/bench_test.sh $(BUILD)" \
 	"$(T)/cuda/unit_place_test" \
 	"tests/cuda/cuda_driver_test.sh $(BUILD)" \
 	"25 tests/cuda/cuda_places_test.sh $(BUILD)" \
@@ -148,15 +152,16 @@ NEEDS_cuda := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(BU
 
 SUITES_hosts := \
 	"$(T)/hosts/group_env_test" \
-	"$(T)/hosts/group_meet_test" \
-	"30 $(T)/hosts/group_fail_test" \
-	"tests/hosts/nccl_test.sh $(BUILD)" \
+	"~ $(T)/hosts/group_meet_test" \
+	"~ $(T)/hosts/group_fail_test" \
+	"~ tests/hosts/nccl_test.sh $(BUILD)" \
 	"30 tests/hosts/hosts_test.sh $(BUILD)"
 NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
+	"15 tests/ccrun/procs_test.sh $(BUILD)" \
 	"20 tests/ccrun/mpi_test.sh $(BUILD)" \
 	"40 tests/ccrun/net_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
@@ -164,11 +169,11 @@ NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(F
 
 SUITES_docs := \
 	"tests/docs/architecture_test.sh $(BUILD)" \
-	"tests/docs/docs_test.sh $(BUILD)" \
+	"15 tests/docs/docs_test.sh $(BUILD)" \
 	"tests/docs/examples_test.sh $(BUILD)" \
 	"tests/docs/form_test.sh $(BUILD)" \
 	"tests/docs/install_test.sh $(BUILD)" \
-	"tests/docs/musl_test.sh $(BUILD)"
+	"10 tests/docs/musl_test.sh $(BUILD)"
 NEEDS_docs := all $(TEST_MODULES) $(FAKE_MPI) $(T)/ccrun/report_test
 
 .PHONY: deps check check-built check-short sanitize asan tsan ubsan bless demo test-programs
@@ -225,7 +230,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -247,6 +252,10 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/public_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \
 		"$(T)/cpu/file_test $(T)/modules" \
+		"$(T)/cpu/procs_test --short $(T)/modules" \
+		"$(T)/cpu/procs_fail_test $(T)/modules 20" \
+		"$(T)/cpu/procs_edge_test $(T)/modules" \
+		"$(T)/cpu/procs_refused_test $(T)/modules" \
 		"$(T)/cuda/cache_test" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 500"

@@ -129,6 +129,41 @@ static void operators(void **state)
 	assert_fails(ccs_redop_describe(CCS_SUM, NULL), CCS_EINVAL, "NULL");
 }
 
+/* ---- memory ------------------------------------------------------------------------------- */
+
+static void memory_for_buffers(void **state)
+{
+	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_comm *comm[N];
+	void *buffer[N], *none, *left;
+
+	(void)state;
+	assert_int_equal(ccs_comm_init_all(comm, N), CCS_OK);
+	assert_fails(ccs_mem_alloc(NULL, 1, &none), CCS_EINVAL, "NULL");
+	assert_fails(ccs_mem_alloc(comm[0], 1, NULL), CCS_EINVAL, "NULL");
+	assert_fails(ccs_mem_alloc(comm[0], SIZE_MAX, &none), CCS_ENOMEM, "18446744073709551615");
+	assert_null(none);
+	assert_int_equal(ccs_mem_alloc(comm[0], 0, &none), CCS_OK);
+	assert_int_equal(ccs_mem_free(comm[1], none), CCS_OK); /* of all ranks here */
+	assert_fails(ccs_mem_free(comm[0], none), CCS_EINVAL, "no such memory");
+	assert_int_equal(ccs_mem_free(comm[0], NULL), CCS_OK);
+	ccs_group_start();
+	for (int r = 0; r < N; r++) {
+		assert_int_equal(ccs_mem_alloc(comm[r], N * sizeof(int), &buffer[r]), CCS_OK);
+		assert_int_equal((uintptr_t)buffer[r] % 4096, 0);
+		for (int i = 0; i < N; i++)
+			((int *)buffer[r])[i] = r;
+		ccs_run(ring, buffer[r], buffer[r], N, CCS_INT32, CCS_SUM, -1, comm[r], NULL);
+	}
+	assert_int_equal(ccs_group_end(), CCS_OK);
+	for (int i = 0; i < N * N; i++)
+		assert_int_equal(((int *)buffer[i / N])[i % N], 6);
+	assert_int_equal(ccs_mem_alloc(comm[0], 1 << 20, &left), CCS_OK); /* goes with the last */
+	for (int r = 0; r < N; r++)
+		ccs_comm_free(comm[r]);
+	ccs_module_free(ring);
+}
+
 /* ---- modules -------------------------------------------------------------------------------- */
 
 static void what_a_module_is(void **state)
@@ -518,6 +553,7 @@ static void libraries(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_for_buffers),
 		cmocka_unit_test(texts_of_ones_own),
 		cmocka_unit_test(element_types),
 		cmocka_unit_test(operators),

@@ -12,10 +12,11 @@
  * protocol, type and operator are chosen one kernel after the other, each time so that
  * most pairs are seen for the first time. It fails unless every (schedule, protocol),
  * (type, protocol), (operator, protocol), (type, GPU) and (operator, GPU) was seen, and
- * spills were looked for in each protocol. What a schedule adds to the header is for Simple
- * alone: where two have the same text without it (and no kernel is without this comparison),
- * their LL kernels of one key and GPU are one, and it is compiled once; of kernels that show
- * nothing new such are chosen first. O(kernels x (kernels + keys)) beside NVRTC.
+ * spills were looked for in each protocol.
+ *
+ * For LL a schedule adds nothing to the header. Hence two schedules may have one text there,
+ * which is compared; their kernels of one key and GPU are compiled once then. Where a kernel
+ * shows nothing new, such a one is chosen. O(kernels x (kernels + keys)) beside NVRTC.
  *
  * usage: nvrtc_test [--full] MODULE.so...
  */

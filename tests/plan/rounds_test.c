@@ -4,8 +4,9 @@
  *   rounds_test MODULE.so...          every plan must compute what its contract says, in as
  *                                     few rounds as its values have messages behind them;
  *                                     then with mistakes put in, which must be noticed
- *   rounds_test random COUNT SEED     long random programs, compiled with $CCC
+ *   rounds_test random COUNT SEED     long random programs, compiled in this process
  */
+#include "tests/support/make_module.h"
 #include "tests/support/right_program.h"
 #include "tests/support/rng.h"
 #include "tests/support/rounds_sim.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- what a plan must do --------------------------------------------------------------------- */
 
@@ -190,48 +190,47 @@ static int try_module(const char *path)
 	return t.bad || t.missed || !t.plans;
 }
 
-static bool compile(struct rng *g, const char *dir, struct ccs_module **m)
+/* The next random program: its text, to be freed, and its module, of the bytes of `made`. */
+static bool compile(struct rng *g, char **text, struct made *made, struct ccs_module **m)
 {
 	struct right_program p;
-	char command[512], path[128];
-	FILE *f;
+	size_t len;
+	FILE *f = open_memstream(text, &len);
 
-	snprintf(path, sizeof(path), "%s/p.ccs", dir);
-	f = fopen(path, "w");
+	*made = (struct made){ NULL, 0 };
 	if (!f)
 		return false;
 	right_program(g, &p, f);
-	fclose(f);
-	snprintf(command, sizeof(command), "%s %s -n %d --target=cpu -o %s/p.so 2>%s/said",
-		 getenv("CCC") ? getenv("CCC") : "build/bin/ccc", path, p.nranks, dir, dir);
-	snprintf(path, sizeof(path), "%s/p.so", dir);
-	return system(command) == 0 && ccs_module_load(m, path) == CCS_OK;
+	if (fclose(f))
+		return false;
+	struct make what = {
+		.text = *text, .least = (uint32_t)p.nranks, .most = (uint32_t)p.nranks, .slots = 8
+	};
+	return make_module(&what, made) == MADE &&
+	       ccs_module_open(m, made->bytes, made->len) == CCS_OK;
 }
 
 static int run_random(int n, uint64_t seed)
 {
-	char dir[] = "/tmp/ccs-rounds-XXXXXX", command[64];
 	struct rng g = { seed * 2 + 1 };
 	struct totals t = { 0 };
 
-	if (!mkdtemp(dir))
-		return 1;
 	for (int i = 0; i < n; i++) {
 		struct ccs_module *m;
+		struct made made;
+		char *text = NULL;
 
-		if (!compile(&g, dir, &m)) {
+		if (!compile(&g, &text, &made, &m)) {
 			t.bad++;
 			printf("# program %d is not compiled\n", i);
-			continue;
+		} else {
+			if (!try_plan(m, m->plans, 3, &t) && t.bad == 1) /* the first is shown */
+				fputs(text, stdout);
+			ccs_module_free(m);
 		}
-		if (!try_plan(m, m->plans, 3, &t) && t.bad == 1) { /* the first is shown */
-			snprintf(command, sizeof(command), "cat %s/p.ccs", dir);
-			t.bad += system(command) != 0;
-		}
-		ccs_module_free(m);
+		free(made.bytes);
+		free(text);
 	}
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	t.bad += system(command) != 0;
 	printf("%s - rounds of %d random programs: %d messages (%d ends in place), %d launches, "
 	       "%d wrong\n",
 	       t.bad ? "not ok" : "ok", t.plans, t.messages, t.in_place, t.launches, t.bad);
