@@ -178,6 +178,8 @@ int job_run(struct held *h, const struct job *j, const struct order *o);
 
 /* ---- tally.c -------------------------------------------------------------------------------- */
 
+/** Lists the entries before all that MPI runs, with no calls. */
+void tally_begin(struct preload *p);
 /** Counts calls. */
 void tally_add(struct preload *p, enum collective what, const char *by, uint64_t calls);
 /** All processes of the job call it: the first one prints. */

@@ -102,6 +102,7 @@ static void begin(void)
 	PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, held_delete, &p->keyval, p);
 	PMPI_Comm_dup(MPI_COMM_SELF, &p->self);
 	PMPI_Comm_dup(MPI_COMM_WORLD, &p->job);
+	tally_begin(p);
 	of_process = p;
 }
 

@@ -31,6 +31,12 @@ void tally_add(struct preload *p, enum collective what, const char *by, uint64_t
 	pthread_mutex_unlock(&p->lock);
 }
 
+void tally_begin(struct preload *p)
+{
+	for (size_t i = 0; i < p->entries.n; i++)
+		tally_add(p, p->entries.of[i].what, p->entries.of[i].label, 0);
+}
+
 void tally_free(struct preload *p)
 {
 	while (p->tallies) {
