@@ -19,7 +19,7 @@
 #define EAGER_ROUNDS 100 /* that a call looks after MPI before it sleeps between them */
 
 /* Where the ranks of a communicator meet. */
-struct place {
+struct appointment {
 	char job[40], address[40];
 };
 
@@ -141,7 +141,7 @@ static unsigned free_port(void)
 }
 
 /* Without a port it follows from the job's name. */
-static void make_place(struct place *at)
+static void make_place(struct appointment *at)
 {
 	unsigned port = free_port();
 	uint64_t number[2] = { 0 };
@@ -165,7 +165,7 @@ static unsigned look_after_mpi(void *of)
 	return h->rounds < EAGER_ROUNDS ? 0 : 1;
 }
 
-static ccs_status open_comm(struct held *h, const struct place *at)
+static ccs_status open_comm(struct held *h, const struct appointment *at)
 {
 	struct ccs_procs procs = {
 		.rank = h->rank,
@@ -196,7 +196,7 @@ static bool agree(struct held *h, ccs_status s)
 
 void held_meet(struct held *h)
 {
-	struct place at = { "", "" };
+	struct appointment at = { "", "" };
 
 	h->meeting = REFUSED;
 	if (!on_one_host(h)) {

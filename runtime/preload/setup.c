@@ -64,6 +64,19 @@ static bool same_entries(struct preload *p, char *why, size_t size)
 	return false;
 }
 
+/* Not by MPI_Abort, which may take the text along; but processes that others have spawned
+ * would wait for these in MPI_Finalize. */
+static _Noreturn void end_job(void)
+{
+	MPI_Comm parent;
+
+	PMPI_Comm_get_parent(&parent);
+	if (parent != MPI_COMM_NULL)
+		PMPI_Abort(MPI_COMM_WORLD, MISTAKE);
+	PMPI_Finalize();
+	exit(MISTAKE);
+}
+
 /* The first rank that has failed says why. */
 static void agree(bool ok, const char *why)
 {
@@ -78,10 +91,9 @@ static void agree(bool ok, const char *why)
 	if (first == rank) {
 		fprintf(stderr, "libccs-mpi: %s%s\n", rank ? "on another rank than 0: " : "", why);
 		fflush(stderr);
-		PMPI_Abort(MPI_COMM_WORLD, MISTAKE);
 	}
-	PMPI_Barrier(MPI_COMM_WORLD); /* until that rank ends this process */
-	exit(MISTAKE);
+	PMPI_Barrier(MPI_COMM_WORLD); /* it is said */
+	end_job();
 }
 
 static void begin(void)

@@ -50,15 +50,15 @@ void tally_free(struct preload *p)
 /* ---- telling rank 0 ---------------------------------------------------------------------- */
 
 /* A tally, as it is sent. */
-struct line {
+struct told {
 	uint64_t calls;
 	int32_t what;
 	char by[WHY + 20];
 };
 
-static struct line *lines_of(const struct preload *p, size_t *n)
+static struct told *lines_of(const struct preload *p, size_t *n)
 {
-	struct line *lines;
+	struct told *lines;
 
 	*n = 0;
 	for (const struct tally *t = p->tallies; t; t = t->next)
@@ -66,7 +66,7 @@ static struct line *lines_of(const struct preload *p, size_t *n)
 	lines = calloc(*n + 1, sizeof(*lines));
 	*n = 0;
 	for (const struct tally *t = p->tallies; lines && t; t = t->next) {
-		struct line *l = lines + (*n)++;
+		struct told *l = lines + (*n)++;
 
 		l->calls = t->calls;
 		l->what = (int32_t)t->what;
@@ -75,7 +75,7 @@ static struct line *lines_of(const struct preload *p, size_t *n)
 	return lines;
 }
 
-static void add_lines(struct preload *p, const struct line *lines, size_t n)
+static void add_lines(struct preload *p, const struct told *lines, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		tally_add(p, (enum collective)lines[i].what, lines[i].by, lines[i].calls);
@@ -84,7 +84,7 @@ static void add_lines(struct preload *p, const struct line *lines, size_t n)
 /* On rank 0: those of a rank. */
 static void hear(struct preload *p, int rank, int bytes)
 {
-	struct line *lines = malloc((size_t)bytes);
+	struct told *lines = malloc((size_t)bytes);
 
 	PMPI_Recv(lines, lines ? bytes : 0, MPI_BYTE, rank, 0, p->job, MPI_STATUS_IGNORE);
 	if (lines)
@@ -95,7 +95,7 @@ static void hear(struct preload *p, int rank, int bytes)
 static void gather(struct preload *p, int rank, int size)
 {
 	size_t n;
-	struct line *lines = lines_of(p, &n);
+	struct told *lines = lines_of(p, &n);
 	int bytes = lines ? (int)(n * sizeof(*lines)) : 0;
 	int *all = rank ? NULL : calloc((size_t)size, sizeof(*all));
 
