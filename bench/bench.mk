@@ -17,6 +17,7 @@ bench: all $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU_MODULES)
 	bench/commands.sh $(BUILD)
 	$(BUILD)/bench/cpu_bench -n 2 $(CPU_MODULES)
 	$(BUILD)/bench/cpu_bench -n 8 $(CPU_MODULES)
+	bench/mpi.sh $(BUILD)
 
 # What gpu.sh runs: may be made on another machine than the GPU's. GPU_ARCH: whose
 # kernels are made ahead, where there is NVRTC; for another GPU they are made there.

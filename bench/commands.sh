@@ -49,4 +49,6 @@ fi
 # Start and end of 4 ranks: a run of one empty size, beside a process that does nothing.
 run=$(median 31 "$build/bin/ccrun" -n 4 "$tmp/ar.so" -b 8 -e 8 --iters 1 -w 0)
 row "ccrun -n 4, one size of 8 bytes, one iteration" "$run"
+run=$(median 31 "$build/bin/ccrun" --procs -n 4 "$tmp/ar.so" -b 8 -e 8 --iters 1 -w 0)
+row "... with --procs" "$run"
 row "a process that does nothing (true)" "$(median 31 /bin/true)"

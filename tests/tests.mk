@@ -142,6 +142,8 @@ SUITES_cpu := \
 	"$(T)/cpu/fork_test $(T)/modules" \
 	"15 $(T)/cpu/procs_test $(T)/modules" \
 	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
+	"~ $(T)/cpu/procs_edge_test $(T)/modules" \
+	"~ $(T)/cpu/procs_refused_test $(T)/modules" \
 	"$(T)/cpu/file_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
@@ -168,6 +170,7 @@ NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
 SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
+	"15 tests/ccrun/procs_test.sh $(BUILD)" \
 	"20 tests/ccrun/mpi_test.sh $(BUILD)" \
 	"40 tests/ccrun/preload_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
@@ -236,7 +239,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -258,6 +261,10 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/public_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \
 		"$(T)/cpu/file_test $(T)/modules" \
+		"$(T)/cpu/procs_test --short $(T)/modules" \
+		"$(T)/cpu/procs_fail_test $(T)/modules 20" \
+		"$(T)/cpu/procs_edge_test $(T)/modules" \
+		"$(T)/cpu/procs_refused_test $(T)/modules" \
 		"$(T)/cuda/cache_test" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 500"

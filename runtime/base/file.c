@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LARGE ((size_t)16 << 20) /* bytes that a machine may not have */
+
 static const char *kind_of(mode_t mode)
 {
 	if (S_ISDIR(mode))
@@ -119,12 +121,33 @@ int file_put(int fd, const void *data, size_t n)
 	return 0;
 }
 
+/* Whether the machine has that much memory now. Who asks for more gets it page by page, until
+ * the system ends processes for want of memory. */
+static bool available(size_t bytes)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu", &kib) != 1)
+			kib = 0;
+	if (f)
+		fclose(f);
+	return !kib || bytes / 1024 < kib;
+}
+
 /* A signal makes the system give up half-way, and begin anew: with a timer it may never end. */
 int file_reserve(int fd, size_t bytes)
 {
 	sigset_t all, before;
+	struct stat now;
 	int e;
 
+	if (fstat(fd, &now))
+		return errno;
+	if (bytes > LARGE && bytes > (size_t)now.st_size && !available(bytes - (size_t)now.st_size))
+		return ENOMEM;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	do

@@ -115,7 +115,7 @@ static int find_launcher(struct options *o)
 }
 
 /* With --procs the ranks are started here; *waits: in this process, which is none. */
-static int start(struct options *o, bool *waits)
+static int start(struct options *o, bool *waits, bool *killed)
 {
 	struct ccs_env env;
 	int rc;
@@ -127,7 +127,7 @@ static int start(struct options *o, bool *waits)
 			"several: %s",
 			env.launcher ? env.launcher : ccs_error());
 	if (o->procs && o->ranks > 1) {
-		rc = launch_ranks(o);
+		rc = launch_ranks(o, killed);
 		*waits = rc >= 0;
 		if (*waits)
 			return rc;
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
 	ccs_status s;
 	struct options o = { .report = report_open(argc, argv, &s) };
 	int rc = s ? EXIT_LACKS : options_read(&o, argc, argv);
-	bool silent, waits = false;
+	bool silent, waits = false, killed = false;
 
 	if (s)
 		fprintf(stderr, "ccrun: %s\n", ccs_error());
@@ -271,10 +271,10 @@ int main(int argc, char **argv)
 	else if (o.verify)
 		rc = verify_modules(&o);
 	else
-		rc = start(&o, &waits);
+		rc = start(&o, &waits, &killed);
 	if (rc == EXIT_DONE && o.file && !waits)
 		rc = run_module(&o);
-	silent = o.rank || waits || (rc == EXIT_DONE && !o.file); /* --help */
+	silent = o.rank || (waits && !killed) || (rc == EXIT_DONE && !o.file); /* --help */
 	if (!report_close(o.report, rc, silent) || fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "ccrun: cannot write the table\n");
 		rc = rc ? rc : EXIT_USAGE;

@@ -84,9 +84,10 @@ int complain(const struct options *o, int rc, const char *format, ...)
 int complain_once(const struct options *o, int rc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** --procs: starts the ranks, and waits for them: their exit status. In each of them it
- *  returns -1, to go on as that rank, which the environment tells. */
-int launch_ranks(const struct options *o);
+/** --procs: starts the ranks, and waits for them: their exit status; *killed: rank 0 could not
+ *  say how it went. In each of them it returns -1, to go on as that rank, which the environment
+ *  tells. */
+int launch_ranks(const struct options *o, bool *killed);
 
 /* A failure, kept while something else may fail. */
 struct failure {

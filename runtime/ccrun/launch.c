@@ -15,6 +15,9 @@
 
 enum { IN_CHILD = -1 };
 
+/* How long the others may take to end when one has failed: 5 s. */
+enum { STEP_US = 20000, PATIENCE_STEPS = 250 };
+
 static int cannot(const struct options *o, const char *what)
 {
 	return complain(o, EXIT_LACKS, "--procs: %s: %s", what, strerror(errno));
@@ -65,30 +68,60 @@ static int status_of(const struct options *o, int rank, pid_t id, int how)
 			(int)id, WTERMSIG(how), strsignal(WTERMSIG(how)));
 }
 
-/* Waits for the first `n` ranks; the status of the lowest rank that has one. */
-static int wait_for(const struct options *o, const pid_t *ids, int n)
+/* The next rank that ends; 0: none has, for all the patience in steps that is left, if it has an
+ * end (it is not negative). -1, with errno. */
+static pid_t next_end(int *how, int *patience)
 {
-	int rc = EXIT_DONE, lowest = n, left = n, how;
+	pid_t id;
 
-	while (left) {
-		pid_t id = waitpid(-1, &how, 0);
+	do {
+		id = waitpid(-1, how, *patience < 0 ? 0 : WNOHANG);
+		if (!id)
+			usleep(STEP_US);
+	} while ((id < 0 && errno == EINTR) || (!id && (*patience)-- > 0));
+	return id;
+}
 
-		if (id < 0 && errno != EINTR)
-			return cannot(o, "waiting for the ranks");
-		for (int r = 0; r < n && id > 0; r++) {
-			int status = ids[r] == id ? status_of(o, r, id, how) : EXIT_DONE;
+/* Ranks that have not ended long after another failed: they are stopped, or somewhere that the
+ * others' failure does not reach. */
+static void end_the_rest(const struct options *o, const pid_t *ids, int n)
+{
+	for (int r = 0; r < n; r++)
+		if (ids[r] && !kill(ids[r], SIGKILL))
+			complain(o, EXIT_WRONG,
+				 "rank %d (process %d) did not end with the others, and was killed",
+				 r, (int)ids[r]);
+}
 
-			left -= ids[r] == id;
-			if (status && r < lowest) {
-				lowest = r;
-				rc = status;
-			}
+/* Waits for all; the status of the lowest rank that has one. */
+static int wait_for(const struct options *o, pid_t *ids, int n, bool *killed)
+{
+	int rc = EXIT_DONE, lowest = n, patience = -1, how;
+
+	for (int left = n; left; left--) {
+		pid_t id = next_end(&how, &patience);
+		int rank = 0, status;
+
+		if (id <= 0) {
+			end_the_rest(o, ids, n);
+			return rc ? rc : cannot(o, "waiting for the ranks");
+		}
+		while (rank < n - 1 && ids[rank] != id)
+			rank++;
+		ids[rank] = 0;
+		*killed |= !rank && WIFSIGNALED(how);
+		status = status_of(o, rank, id, how);
+		if (status && patience < 0)
+			patience = PATIENCE_STEPS;
+		if (status && rank < lowest) {
+			lowest = rank;
+			rc = status;
 		}
 	}
 	return rc;
 }
 
-int launch_ranks(const struct options *o)
+int launch_ranks(const struct options *o, bool *killed)
 {
 	pid_t *ids = calloc((size_t)o->ranks, sizeof(*ids)), here = getpid();
 	int rc, n = 0;
@@ -112,7 +145,7 @@ int launch_ranks(const struct options *o)
 		for (int r = 0; r < n; r++)
 			kill(ids[r], SIGKILL); /* and its death is no news */
 	} else {
-		rc = wait_for(o, ids, n);
+		rc = wait_for(o, ids, n, killed);
 	}
 	free(ids);
 	return rc;

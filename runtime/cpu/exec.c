@@ -370,7 +370,8 @@ static enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
 {
 	const struct ccs_op *o = next_op(l, t);
 
-	if (atomic_load(&t->state) != FIBER_PARKED)
+	/* another process's is what that one has made of it */
+	if (atomic_load(&t->state) != FIBER_PARKED || t->op >= l->view->workers[t - l->fibers].nops)
 		return BLOCKED_NOT;
 	if (!has_waits(l, t, o, false))
 		return BLOCKED_WORKER;

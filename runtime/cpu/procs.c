@@ -344,3 +344,12 @@ bool procs_moved(const struct world *w, uint64_t *mark)
 	*mark = calls * UINT64_C(0x9e3779b97f4a7c15) + operations;
 	return *mark != before;
 }
+
+bool procs_stuck(const struct world *w, int rank, struct text *t)
+{
+	if (cpu_of(w)->procs->admitted)
+		return fibers_stuck(w, rank, t);
+	if (rank == w->first)
+		text_add(t, "rank %d waits for others to be through with calls before", rank);
+	return rank == w->first;
+}

@@ -51,6 +51,12 @@ struct procs_region {
 	int32_t file;
 };
 
+/* The same, as its process knows it. */
+struct procs_buffer {
+	void *at; /* NULL: there is none */
+	int file;
+};
+
 /* Another process's, as far as it was mapped here. */
 struct procs_mapped {
 	unsigned char *data;
@@ -103,10 +109,11 @@ struct procs {
 	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
 	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS] */
 	uint64_t births;	     /* of own regions */
-	uint64_t finished;	     /* calls that all are through with, as far as it was seen */
-	struct fiber *turn;	     /* fibers that this process runs in turn */
-	bool posted, admitted;	     /* the current call */
-	bool spins;		     /* each rank has a core */
+	struct procs_buffer buffers[PROCS_REGIONS];
+	uint64_t finished;     /* calls that all are through with, as far as it was seen */
+	struct fiber *turn;    /* fibers that this process runs in turn */
+	bool posted, admitted; /* the current call */
+	bool spins;	       /* each rank has a core */
 };
 
 /* ---- procs_end.c ---------------------------------------------------------------------- */
@@ -134,6 +141,7 @@ void procs_look(struct world *w);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_moved(const struct world *w, uint64_t *mark);
+bool procs_stuck(const struct world *w, int rank, struct text *t);
 
 /* ---- procs_memory.c ------------------------------------------------------------------- */
 

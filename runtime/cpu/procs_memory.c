@@ -60,25 +60,30 @@ ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
 		return error_set(CCS_ENOMEM, "no shared memory of %zu bytes: %s", bytes,
 				 strerror(why));
 	}
-	if (g)
+	if (g) {
 		*g = (struct procs_region){ (uint64_t)(uintptr_t)at, bytes, ++p->births, file };
-	else
+		p->buffers[g - p->own->regions] = (struct procs_buffer){ at, file };
+	} else {
 		close(file); /* the mapping stays */
+	}
 	*out = at;
 	return CCS_OK;
 }
 
+/* In a forked process the table is the parent's, which goes on. */
 void procs_release(struct world *w, void *at, size_t bytes)
 {
 	struct procs *p = cpu_of(w)->procs;
-	uint32_t i = region_of(p, (uint64_t)(uintptr_t)at);
 
 	munmap(at, bytes);
-	if (!i)
-		return;
-	close(p->own->regions[i - 1].file);
-	if (origin_here(&w->origin)) /* else the region is the parent's */
-		p->own->regions[i - 1].bytes = 0;
+	for (uint32_t i = 0; i < PROCS_REGIONS; i++) {
+		if (p->buffers[i].at != at)
+			continue;
+		close(p->buffers[i].file);
+		p->buffers[i].at = NULL;
+		if (origin_here(&w->origin))
+			p->own->regions[i].bytes = 0;
+	}
 }
 
 void procs_tell(struct cpu *e, struct procs_call *c)

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define JOIN_SECONDS 10 /* for taking a seat, once all have met */
+#define SETTLE_MS 1000	/* more, for hearing that somebody does not */
 
 /* What each process tells of itself, and what rank 0 answers. */
 struct card {
@@ -177,20 +178,43 @@ static int empty_seat(const struct world *w)
 	return -1;
 }
 
+/* Whether each has taken its seat, or ended. */
+static bool settled(const struct world *w)
+{
+	const struct procs *p = cpu_of(w)->procs;
+
+	for (int i = 0; i < w->nranks; i++)
+		if (atomic_load(&p->table->seats[i].state) == SEAT_EMPTY && !procs_ended(p, i))
+			return false;
+	return true;
+}
+
+/* Rank i will not take its seat. That is written down for those that are still on their way to
+ * theirs, by way of rank 0's process. */
+static ccs_status no_seat(struct world *w, int i, bool ended)
+{
+	struct procs *p = cpu_of(w)->procs;
+	ccs_status s = ended ? CCS_EABORTED : CCS_ETIMEOUT;
+	struct text why = { .len = 0 };
+
+	text_add(&why, "rank %d (process %d) %s", i, p->table->seats[i].pid,
+		 ended ? "has ended" : "has met the others, but does not take its seat");
+	procs_fail(w, s, why.buf);
+	for (int ms = 0; !w->first && ms < SETTLE_MS && !settled(w); ms++)
+		usleep(1000);
+	return error_set((ccs_status)p->table->status, "%s", p->table->text);
+}
+
 static ccs_status await_seats(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t end = clock_ms() + JOIN_SECONDS * 1000u;
-	int i = empty_seat(w);
 
-	for (; i >= 0; i = empty_seat(w)) {
+	for (int i = empty_seat(w); i >= 0; i = empty_seat(w)) {
 		bool ended = procs_ended(p, i);
 
-		if (ended || clock_ms() >= end)
-			return error_set(ended ? CCS_EABORTED : CCS_ETIMEOUT,
-					 "rank %d (process %d) %s", i, p->table->seats[i].pid,
-					 ended ? "has ended"
-					       : "has met the others, but does not take its seat");
+		if (ended || clock_ms() >= end || atomic_load(&p->table->failed))
+			return no_seat(w, i, ended);
 		usleep(100);
 	}
 	return CCS_OK;
@@ -298,7 +322,7 @@ static const struct engine procs_engine = {
 	.halt = sched_halt,
 	.wait = procs_wait,
 	.moved = procs_moved,
-	.stuck = fibers_stuck,
+	.stuck = procs_stuck,
 	.check = check,
 	.gather = procs_gather,
 	.agree = procs_agree,

@@ -17,40 +17,18 @@
 
 enum { N = 4, LONG = 100003 };
 
-static struct ccs_module *load(const char *name)
-{
-	struct ccs_module *m = NULL;
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s.so", getenv("MODULES"), name);
-	is(ccs_module_load(&m, path), CCS_OK, NULL, path);
-	return m;
-}
-
-static ccs_status sum(const struct member *m, const struct ccs_module *ring, int32_t *x,
-		      size_t count)
-{
-	return ccs_run(ring, x, x, count, CCS_INT32, CCS_SUM, 0, m->comm, NULL);
-}
-
 /* A right call of all. */
 static bool works(const struct member *m, const struct ccs_module *ring)
 {
-	int32_t x[] = { m->rank, 1, 2 };
+	int32_t x[3];
 
-	return is(sum(m, ring, x, 3), CCS_OK, NULL, "a right call") &&
-	       x[0] == m->n * (m->n - 1) / 2 && x[1] == m->n && x[2] == 2 * m->n;
+	return member_sums(m, ring, x, 3);
 }
 
 /* The same, and all are through with it. */
 static bool works_for_all(struct member *m, const struct ccs_module *ring)
 {
-	bool ok = works(m, ring);
-
-	member_step(m, 1);
-	for (int r = 0; ok && r < m->n; r++)
-		ok = member_await(m, r, 1);
-	return ok;
+	return works(m, ring) && member_meet(m, 1);
 }
 
 /* The communicator is of no use any more, and another one is. Who had all it needed in the call
@@ -58,7 +36,7 @@ static bool works_for_all(struct member *m, const struct ccs_module *ring)
 static bool works_anew(struct member *m, const struct ccs_module *ring, ccs_status before)
 {
 	int32_t x = 0;
-	ccs_status s = sum(m, ring, &x, 1);
+	ccs_status s = member_sum(m, ring, &x, 1);
 	bool ok = before ? is(s, CCS_EABORTED, NULL, "a call after it") : s != CCS_OK;
 
 	ccs_comm_free(m->comm);
@@ -97,7 +75,7 @@ static const struct odd_call odd_calls[] = {
 static ccs_status call_oddly(const struct member *m, const struct odd_call *c, int32_t *x)
 {
 	struct ccs_module *module =
-		load(c->other_module && m->rank == 2 ? c->other_module : c->module);
+		team_module(c->other_module && m->rank == 2 ? c->other_module : c->module);
 	int32_t one = 1;
 	ccs_status s;
 
@@ -115,7 +93,7 @@ static ccs_status call_oddly(const struct member *m, const struct odd_call *c, i
 static bool differ(struct member *m)
 {
 	const struct odd_call *c = m->of;
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 	int32_t *x = calloc(LONG, sizeof(*x));
 	ccs_status s;
 	bool ok = is(member_join(m), CCS_OK, NULL, "ccs_comm_init_procs") && works_for_all(m, ring);
@@ -172,7 +150,7 @@ enum { TIMEOUT = 400, SOON = 20000 /* ms; well below the default */ };
 /* Rank 3 does nothing until the others have given up. */
 static bool wait_for_one(struct member *m)
 {
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 	uint64_t begun = now_ms();
 	int32_t x = 1;
 	ccs_status s;
@@ -182,12 +160,12 @@ static bool wait_for_one(struct member *m)
 	if (m->rank == N - 1) {
 		for (int r = 0; r < N - 1; r++)
 			ok = ok && member_await(m, r, 2);
-		s = sum(m, ring, &x, 1);
+		s = member_sum(m, ring, &x, 1);
 		ok = ok && s && strstr(ccs_error(), "rank 3 has not called");
 		if (!ok)
 			printf("# %s: %s\n", ccs_status_name(s), ccs_error());
 	} else {
-		s = member_tell(m, sum(m, ring, &x, 1));
+		s = member_tell(m, member_sum(m, ring, &x, 1));
 		member_step(m, 2);
 		ok = ok && is(s, CCS_ETIMEOUT, "rank 3 has not called", "a call without rank 3") &&
 		     is(s, CCS_ETIMEOUT, "ring_allreduce.ccs:", "... has the schedule's line") &&
@@ -217,7 +195,7 @@ static bool call_on(struct member *m, const struct ccs_module *ring, unsigned pa
 	ccs_status s = CCS_OK;
 
 	for (int i = 2; !s; i++) {
-		s = sum(m, ring, x, (size_t)rng_below(&g, (int)most));
+		s = member_sum(m, ring, x, (size_t)rng_below(&g, (int)most));
 		member_step(m, i);
 		usleep(pause);
 	}
@@ -228,7 +206,7 @@ static bool call_on(struct member *m, const struct ccs_module *ring, unsigned pa
 /* Calls until something fails. */
 static bool call_until_stuck(struct member *m)
 {
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 	bool ok = is(member_join(m), CCS_OK, NULL, "ccs_comm_init_procs");
 
 	ccs_comm_set_timeout(m->comm, TIMEOUT);
@@ -288,7 +266,7 @@ enum leaving { BY_EXIT, BY_FREE, BY_EXIT_AT_ONCE };
 static bool leave(struct member *m)
 {
 	const enum leaving *how = m->of;
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 	int32_t x = 1;
 	ccs_status s;
 	bool ok = is(member_join(m), CCS_OK, NULL, "ccs_comm_init_procs") &&
@@ -304,11 +282,11 @@ static bool leave(struct member *m)
 		usleep(500000); /* its process is still there */
 		return ok;
 	}
-	s = member_tell(m, sum(m, ring, &x, 1));
+	s = member_tell(m, member_sum(m, ring, &x, 1));
 	ok = ok && is(s, CCS_EABORTED, "rank 1 (process ", "a call") &&
 	     is(s, CCS_EABORTED, *how == BY_FREE ? "has freed its communicator" : "has ended",
 		"... says how") &&
-	     is(sum(m, ring, &x, 1), CCS_EABORTED, "rank 1", "the next") &&
+	     is(member_sum(m, ring, &x, 1), CCS_EABORTED, "rank 1", "the next") &&
 	     is(ccs_comm_check(m->comm), CCS_EABORTED, "rank 1", "ccs_comm_check");
 	ccs_module_free(ring);
 	return ok;
@@ -377,7 +355,7 @@ static bool be_killed(struct member *m)
 {
 	const struct killing *k = m->of;
 	static const size_t most[NMOMENTS] = { 10, 10, 10, 3000, LONG * 4 };
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = team_module("ring_allreduce");
 	struct holdings before = holdings_now();
 	uint64_t begun;
 	ccs_status s = member_join(m);

@@ -59,6 +59,66 @@ bool member_await(const struct member *m, int rank, int step)
 	return await(m->team->told + rank, step);
 }
 
+/* ---- calls of a member --------------------------------------------------------------------- */
+
+struct ccs_module *team_module(const char *name)
+{
+	struct ccs_module *m = NULL;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s.so", getenv("MODULES"), name);
+	is(ccs_module_load(&m, path), CCS_OK, NULL, path);
+	return m;
+}
+
+bool member_joins(struct member *m)
+{
+	return is(member_join(m), CCS_OK, NULL, "ccs_comm_init_procs");
+}
+
+ccs_status member_sum(const struct member *m, const struct ccs_module *ring, int32_t *x,
+		      size_t count)
+{
+	return ccs_run(ring, x, x, count, CCS_INT32, CCS_SUM, 0, m->comm, NULL);
+}
+
+/* A right call of all, with that memory. */
+bool member_sums(const struct member *m, const struct ccs_module *ring, int32_t *x, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		x[i] = m->rank + (int)(i % 1000);
+	if (!is(member_sum(m, ring, x, count), CCS_OK, NULL, "a call"))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (x[i] != m->n * (m->n - 1) / 2 + m->n * (int)(i % 1000)) {
+			printf("# rank %d: element %zu of %zu is %d\n", m->rank, i, count, x[i]);
+			return false;
+		}
+	return true;
+}
+
+bool member_works(const struct member *m, size_t count)
+{
+	struct ccs_module *ring = team_module("ring_allreduce");
+	int32_t *x = calloc(count + 1, sizeof(*x));
+	bool ok = member_sums(m, ring, x, count);
+
+	free(x);
+	ccs_module_free(ring);
+	return ok;
+}
+
+/* Until all have come so far. */
+bool member_meet(struct member *m, int step)
+{
+	bool all = true;
+
+	member_step(m, step);
+	for (int r = 0; r < m->n; r++)
+		all = member_await(m, r, step) && all;
+	return all;
+}
+
 /* ---- the team --------------------------------------------------------------------------- */
 
 /* With the leak checker, where there is one. */

@@ -67,6 +67,21 @@ void member_step(struct member *m, int step);
 /** Waits until another has come so far. */
 bool member_await(const struct member *m, int rank, int step);
 
+/* ---- calls: $MODULES is where the tests' modules are ---------------------------------------- */
+
+/** The module of that name; NULL, and why is printed, if there is none. */
+struct ccs_module *team_module(const char *name);
+/** member_join; whether it went well. */
+bool member_joins(struct member *m);
+/** A sum of all, in place: of x as it is; and of numbers that are made, and looked at. */
+ccs_status member_sum(const struct member *m, const struct ccs_module *ring, int32_t *x,
+		      size_t count);
+bool member_sums(const struct member *m, const struct ccs_module *ring, int32_t *x, size_t count);
+/** The same with a module and memory of its own. */
+bool member_works(const struct member *m, size_t count);
+/** Tells how far it is, and waits until all have come so far. */
+bool member_meet(struct member *m, int step);
+
 /* What a process has of the system: nothing of it may get lost. */
 struct holdings {
 	int files, maps; /* descriptors; mappings of our files without names */
