@@ -446,6 +446,7 @@ static int killed(void)
 	printf("rank %d: error %s, again %s\n", rank, class == MPI_ERR_OTHER ? "other" : "none",
 	       again ? "one" : "none");
 	fflush(stdout);
+	usleep(500000); /* the other one has said it, too, before the launcher ends both */
 	_exit(7);
 }
 
