@@ -407,6 +407,11 @@ CCS_API void *ccs_comm_nccl(const struct ccs_comm *c);
 /** Milliseconds without any progress after which a call fails with
  *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
+/** What this rank's process does while a call of its waits for others: it is called by the thread
+ *  that called, again and again, and returns for how many milliseconds at most the thread may
+ *  sleep then, if nothing happens; 0: it polls, and asks again. It must not call ccs. NULL:
+ *  nothing. CCS_EUNSUPPORTED: the ranks are not processes on the CPU. */
+CCS_API ccs_status ccs_comm_set_idle(struct ccs_comm *c, unsigned (*idle)(void *of), void *of);
 /** Threads that run the fibers; 0 (default): one per core this process may use.
  *  Before the first call only. */
 CCS_API ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads);

@@ -82,8 +82,10 @@ struct world {
 	int nranks;	      /* in all */
 	int first, nlocal;    /* those of this process */
 	int handles;
-	unsigned threads;	      /* as set; 0: one a core */
-	unsigned timeout;	      /* ms; 0: never */
+	unsigned threads;	    /* as set; 0: one a core */
+	unsigned timeout;	    /* ms; 0: never */
+	unsigned (*idle)(void *of); /* ccs_comm_set_idle's; or NULL */
+	void *idle_of;
 	struct run *runs, *runs_last; /* the first is the current one */
 	struct run *spare;	      /* one that is over, for the next; or NULL */
 	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */

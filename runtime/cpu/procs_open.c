@@ -291,6 +291,7 @@ static void end(struct world *w)
 }
 
 static const struct engine procs_engine = {
+	.idles = true,
 	.start = start,
 	.halt = sched_halt,
 	.wait = procs_wait,
