@@ -112,6 +112,7 @@ struct procs {
 	uint64_t finished;     /* calls that all are through with, as far as it was seen */
 	struct fiber *turn;    /* fibers that this process runs in turn */
 	bool posted, admitted; /* the current call */
+	bool answered;	       /* rank 0: the others may come by the files */
 	bool spins;	       /* each rank has a core */
 };
 

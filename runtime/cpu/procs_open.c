@@ -61,6 +61,7 @@ static ccs_status answer_cards(void *of, const void *cards, void *answer)
 					 "share no memory",
 					 i);
 	}
+	p->answered = true;
 	a->token = p->token;
 	a->pid = card[0].pid;
 	for (int i = 0; i < NFILES; i++)
@@ -169,6 +170,13 @@ static bool settled(const struct world *w)
 	return true;
 }
 
+/* Rank 0's process keeps the files open for those that are still on their way to them. */
+static void settle(const struct world *w)
+{
+	for (int ms = 0; !w->first && ms < SETTLE_MS && !settled(w); ms++)
+		usleep(1000);
+}
+
 /* Rank i will not take its seat. That is written down for those that are still on their way to
  * theirs, by way of rank 0's process. */
 static ccs_status no_seat(struct world *w, int i, bool ended)
@@ -180,24 +188,37 @@ static ccs_status no_seat(struct world *w, int i, bool ended)
 	text_add(&why, "rank %d (process %d) %s", i, p->table->seats[i].pid,
 		 ended ? "has ended" : "has met the others, but does not take its seat");
 	procs_fail(w, s, why.buf);
-	for (int ms = 0; !w->first && ms < SETTLE_MS && !settled(w); ms++)
-		usleep(1000);
+	settle(w);
 	return error_set((ccs_status)p->table->status, "%s", p->table->text);
 }
 
+/* A rank whose process has ended; -1: none. */
+static int ended_rank(const struct world *w)
+{
+	const struct procs *p = cpu_of(w)->procs;
+
+	for (int i = 0; i < w->nranks; i++)
+		if (i != w->first && procs_ended(p, i))
+			return i;
+	return -1;
+}
+
+/* Nobody goes on, or leaves, before all seats are taken: who has ended while one was still empty
+ * is the reason why it stays so. */
 static ccs_status await_seats(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t end = clock_ms() + JOIN_SECONDS * 1000u;
 
-	for (int i = empty_seat(w); i >= 0; i = empty_seat(w)) {
-		bool ended = procs_ended(p, i);
+	for (;;) {
+		int gone = ended_rank(w), empty = empty_seat(w);
 
-		if (ended || clock_ms() >= end || atomic_load(&p->table->failed))
-			return no_seat(w, i, ended);
+		if (empty < 0)
+			return CCS_OK;
+		if (gone >= 0 || clock_ms() >= end || atomic_load(&p->table->failed))
+			return no_seat(w, gone >= 0 ? gone : empty, gone >= 0);
 		usleep(100);
 	}
-	return CCS_OK;
 }
 
 static void watch_ends(struct world *w)
@@ -394,7 +415,14 @@ static ccs_status meet(struct world *w, const struct group_env *env, ccs_status 
 	};
 	ccs_status s = group_meet(env, &m, here);
 
-	return s ? s : join(w, &answer);
+	if (!s)
+		return join(w, &answer);
+	if (!w->first && cpu_of(w) && cpu_of(w)->procs &&
+	    cpu_of(w)->procs->answered) { /* some of them go on */
+		procs_fail(w, s, error_thread()->text);
+		settle(w);
+	}
+	return s;
 }
 
 ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs)
