@@ -29,27 +29,33 @@ ifeq ($(origin MPICC),undefined)
 MPICC := $(firstword $(foreach c,mpicc_abi mpicc,\
 	$(shell $(c) -include mpi.h -x c -E /dev/null >/dev/null 2>&1 && echo $(c))))
 endif
+# And that for what is preloaded into MPI's programs, which are made by mpicc.
+MPICC_PRELOAD ?= $(MPICC:mpicc_abi=mpicc)
 # Generated scanners and parsers keep to fewer warnings: the code is not ours.
 GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
 
 LANG_SRC := $(sort $(wildcard lang/*.c))
 COMPILER_SRC := $(sort $(filter-out compiler/ccc.c,$(wildcard compiler/*.c compiler/*/*.c)))
-RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/mpi/plugin.c, \
+RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/preload/%.c runtime/mpi/plugin.c, \
 	$(wildcard runtime/*.c runtime/*/*.c)))
+PRELOAD_SRC := $(sort $(wildcard runtime/preload/*.c))
 CCRUN_SRC := $(sort $(wildcard runtime/ccrun/*.c))
 
 LANG_OBJ := $(LANG_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o $(BUILD)/lang/prelude.o
 COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(BUILD)/compiler/emit/device_source.o
 RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(BUILD)/%.o)
+PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/%.o)
 CCRUN_OBJ := $(CCRUN_SRC:%.c=$(BUILD)/%.o)
 
 BIN := $(BUILD)/bin
 LIB := $(BUILD)/lib
 MPI_PLUGIN := $(LIB)/libccs_mpi.so
+MPI_PRELOAD := $(LIB)/libccs-mpi.so
 
 .DELETE_ON_ERROR:
 .PHONY: all
-all: $(BIN)/ccc $(BIN)/ccrun $(LIB)/libccs.so $(LIB)/libccs.a $(if $(MPICC),$(MPI_PLUGIN),no-mpi)
+all: $(BIN)/ccc $(BIN)/ccrun $(LIB)/libccs.so $(LIB)/libccs.a \
+	$(if $(MPICC),$(MPI_PLUGIN) $(MPI_PRELOAD),no-mpi)
 
 # ---- the front end's generated parts -----------------------------------------
 
@@ -120,22 +126,30 @@ $(LIB)/libccs.so.0: $(RUNTIME_OBJ) runtime/libccs.map
 $(LIB)/libccs.so: $(LIB)/libccs.so.0
 	ln -sf libccs.so.0 $@
 
-# The one file that knows an MPI's headers. MPI's compilers are wrappers: they get ours.
-$(MPI_PLUGIN) $(BUILD)/runtime/mpi/plugin.o: export OMPI_CC = $(CC)
-$(MPI_PLUGIN) $(BUILD)/runtime/mpi/plugin.o: export MPICH_CC = $(CC)
+# What knows an MPI's headers. MPI's compilers are wrappers: they get ours.
+OF_MPI := $(MPI_PLUGIN) $(BUILD)/runtime/mpi/plugin.o $(MPI_PRELOAD) $(PRELOAD_OBJ)
+$(OF_MPI): export OMPI_CC = $(CC)
+$(OF_MPI): export MPICH_CC = $(CC)
 $(BUILD)/runtime/mpi/plugin.o: runtime/mpi/plugin.c $(BUILD)/mpicc | $(BUILD)/system.ok
 	@mkdir -p $(@D)
 	$(MPICC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 $(MPI_PLUGIN): $(BUILD)/runtime/mpi/plugin.o
 	@mkdir -p $(@D)
 	$(MPICC) $(LDFLAGS) -shared -o $@ $<
+$(PRELOAD_OBJ): $(BUILD)/%.o: %.c $(BUILD)/mpicc | $(BUILD)/system.ok
+	@mkdir -p $(@D)
+	$(MPICC_PRELOAD) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
+$(MPI_PRELOAD): $(PRELOAD_OBJ) $(LIB)/libccs.so.0
+	@mkdir -p $(@D)
+	$(MPICC_PRELOAD) $(LDFLAGS) -shared -Wl,-rpath,'$$ORIGIN' -o $@ $(PRELOAD_OBJ) -L$(LIB) \
+		-l:libccs.so.0 -lpthread
 .PHONY: mpicc-always no-mpi
 mpicc-always:
 $(BUILD)/mpicc: mpicc-always
 	@mkdir -p $(@D)
-	@echo '$(MPICC)' | cmp -s - $@ || echo '$(MPICC)' > $@
+	@echo '$(MPICC) $(MPICC_PRELOAD)' | cmp -s - $@ || echo '$(MPICC) $(MPICC_PRELOAD)' > $@
 no-mpi:
-	@echo 'without the plug-in for MPI: there is no mpicc'
+	@echo 'without the plug-in for MPI, and libccs-mpi: there is no mpicc'
 
 $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
@@ -183,7 +197,8 @@ help:
 	@echo 'make mutants    changes the compiler in 200 places; the tests must see 95 in 100'
 	@echo 'make bless      renews the golden messages; read their diff'
 	@echo 'make examples   builds examples/'
-	@echo '                MPICC=...: with which MPI the plug-in for --against mpi is built'
+	@echo '                MPICC=...: with which MPI the plug-in for --against mpi is built,'
+	@echo '                and libccs-mpi.so; MPICC_PRELOAD=...: another one for this'
 	@echo 'make install    to PREFIX=/usr/local (or BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR),'
 	@echo '                below DESTDIR; make uninstall takes it back'
 	@echo 'make format, lint, clean'

@@ -13,6 +13,7 @@ INSTALL ?= install
 SCHEDULES := $(sort $(wildcard schedules/*.ccs))
 MAN1 := docs/ccc.1 docs/ccrun.1
 MAN5 := lang/ccs.5
+MAN7 := docs/libccs-mpi.7
 DIRS := $(PREFIX)|$(BINDIR)|$(LIBDIR)|$(INCLUDEDIR)|$(DATADIR)|$(MANDIR)
 
 .PHONY: prefix-always
@@ -39,26 +40,29 @@ TO_MAN := "$(DESTDIR)$(MANDIR)"
 .PHONY: install
 install: all $(BUILD)/ccs.pc
 	$(INSTALL) -d $(TO_BIN) $(TO_LIB) $(TO_PC) $(TO_INCLUDE) $(TO_DATA)/schedules \
-		$(TO_MAN)/man1 $(TO_MAN)/man5
+		$(TO_MAN)/man1 $(TO_MAN)/man5 $(TO_MAN)/man7
 	$(INSTALL) -m 755 $(BIN)/ccc $(BIN)/ccrun $(TO_BIN)
 	$(INSTALL) -m 644 $(LIB)/libccs.a $(TO_LIB)
 	$(INSTALL) -m 755 $(LIB)/libccs.so.0 $(TO_LIB)
 	ln -sf libccs.so.0 $(TO_LIB)/libccs.so
-	$(if $(MPICC),$(INSTALL) -m 755 $(MPI_PLUGIN) $(TO_LIB))
+	$(if $(MPICC),$(INSTALL) -m 755 $(MPI_PLUGIN) $(MPI_PRELOAD) $(TO_LIB))
 	$(INSTALL) -m 644 $(BUILD)/ccs.pc $(TO_PC)
 	$(INSTALL) -m 644 runtime/ccs.h $(TO_INCLUDE)
 	$(INSTALL) -m 644 $(SCHEDULES) $(TO_DATA)/schedules
 	$(INSTALL) -m 644 $(MAN1) $(TO_MAN)/man1
 	$(INSTALL) -m 644 $(MAN5) $(TO_MAN)/man5
+	$(INSTALL) -m 644 $(MAN7) $(TO_MAN)/man7
 
 # Exactly what install puts there; directories only where nothing else is in them.
 .PHONY: uninstall
 uninstall:
 	rm -f $(TO_BIN)/ccc $(TO_BIN)/ccrun
-	rm -f $(TO_LIB)/libccs.a $(TO_LIB)/libccs.so.0 $(TO_LIB)/libccs.so $(TO_LIB)/libccs_mpi.so $(TO_PC)/ccs.pc
+	rm -f $(TO_LIB)/libccs.a $(TO_LIB)/libccs.so.0 $(TO_LIB)/libccs.so $(TO_PC)/ccs.pc
+	rm -f $(TO_LIB)/libccs_mpi.so $(TO_LIB)/libccs-mpi.so
 	rm -f $(TO_INCLUDE)/ccs.h
 	rm -f $(SCHEDULES:%=$(TO_DATA)/%)
 	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(MAN5:lang/%=$(TO_MAN)/man5/%)
+	rm -f $(MAN7:docs/%=$(TO_MAN)/man7/%)
 	@rmdir $(TO_DATA)/schedules $(TO_DATA) 2>/dev/null || :
 
 # ---- examples: built, and run where their modules are -----------------------------

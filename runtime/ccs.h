@@ -341,6 +341,19 @@ struct ccs_procs {
  * CCS_EUNSUPPORTED: they are on several hosts.
  */
 CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs);
+/**
+ * A communicator of all processes that MPI has started, on one host or several, on the CPU:
+ * their messages go by MPI's, in a communicator of MPI's of its own. MPI is initialised, if
+ * nobody has; then this communicator is freed after all others of MPI's, and by all processes,
+ * as that ends MPI. Calls, of this and all of MPI's, come from one thread at a time
+ * (MPI_THREAD_SERIALIZED). All ranks make the same calls in the same order.
+ *
+ * What fails in one process fails in all, and the communicator has failed: calls that differ
+ * between ranks that exchange messages, memory that cannot be had, a timeout, what MPI fails
+ * with. A process that ends without a word is its mpirun's to see, which ends the job.
+ * CCS_EUNSUPPORTED: there is no plug-in for MPI (ccs_mpi_library).
+ */
+CCS_API ccs_status ccs_comm_init_mpi(struct ccs_comm **comm);
 
 /**
  * Memory for send and receive buffers, page by page: calls take any, but this is what the ranks
@@ -394,6 +407,11 @@ CCS_API void *ccs_comm_nccl(const struct ccs_comm *c);
 /** Milliseconds without any progress after which a call fails with
  *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
+/** What this rank's process does while a call of its waits for others: it is called by the thread
+ *  that called, again and again, and returns for how many milliseconds at most the thread may
+ *  sleep then, if nothing happens; 0: it polls, and asks again. It must not call ccs. NULL:
+ *  nothing. CCS_EUNSUPPORTED: the ranks are not processes on the CPU. */
+CCS_API ccs_status ccs_comm_set_idle(struct ccs_comm *c, unsigned (*idle)(void *of), void *of);
 /** Threads that run the fibers; 0 (default): one per core this process may use.
  *  Before the first call only. */
 CCS_API ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads);

@@ -285,6 +285,22 @@ ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds)
 	return leave(c, CCS_OK);
 }
 
+ccs_status ccs_comm_set_idle(struct ccs_comm *c, unsigned (*idle)(void *of), void *of)
+{
+	ccs_status s = enter(c, true, "ccs_comm_set_idle");
+
+	if (s)
+		return s;
+	if (!c->world->engine->idles)
+		s = error_set(CCS_EUNSUPPORTED, "ccs_comm_set_idle is for ranks that are processes "
+						"on the CPU");
+	if (!s) {
+		c->world->idle = idle;
+		c->world->idle_of = of;
+	}
+	return leave(c, s);
+}
+
 ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads)
 {
 	ccs_status s = enter(c, true, "ccs_comm_set_threads");

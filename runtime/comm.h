@@ -82,8 +82,10 @@ struct world {
 	int nranks;	      /* in all */
 	int first, nlocal;    /* those of this process */
 	int handles;
-	unsigned threads;	      /* as set; 0: one a core */
-	unsigned timeout;	      /* ms; 0: never */
+	unsigned threads;	    /* as set; 0: one a core */
+	unsigned timeout;	    /* ms; 0: never */
+	unsigned (*idle)(void *of); /* ccs_comm_set_idle's; or NULL */
+	void *idle_of;
 	struct run *runs, *runs_last; /* the first is the current one */
 	struct run *spare;	      /* one that is over, for the next; or NULL */
 	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
@@ -137,6 +139,8 @@ void run_rank_done(struct world *w, uint32_t rank);
 void run_all_done(struct world *w);
 /** Fails a run: all its calls, those to come too. */
 void run_fail(struct world *w, struct run *r, ccs_status s, const char *text);
+/** The communicator dies of that, and with it all its runs. */
+void run_fail_all(struct world *w, ccs_status s, const char *text);
 /** Drops runs that are over, and starts the next. */
 void run_retire(struct world *w);
 /** Wakes the threads inside a call, to look whether theirs are over. */

@@ -22,6 +22,7 @@ struct run;
 
 struct engine {
 	bool streams; /* a call may name a stream */
+	bool idles;   /* a call that waits asks world.idle */
 
 	/** The run has become the current one, and the ranks with a seat in it have called.
 	 *  A failure is the run's, with this thread's text. */

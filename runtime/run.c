@@ -81,6 +81,13 @@ void run_fail(struct world *w, struct run *r, ccs_status s, const char *text)
 	run_wake(w);
 }
 
+void run_fail_all(struct world *w, ccs_status s, const char *text)
+{
+	world_die(w, text);
+	for (struct run *r = w->runs; r; r = r->next)
+		run_fail(w, r, s, text);
+}
+
 static void start_current(struct world *w)
 {
 	struct run *r = w->runs;

@@ -45,9 +45,7 @@ static void time_out(struct world *w)
 	struct text out = { .len = 0 };
 
 	report(w, &out);
-	world_die(w, out.buf);
-	for (struct run *r = w->runs; r; r = r->next)
-		run_fail(w, r, CCS_ETIMEOUT, out.buf);
+	run_fail_all(w, CCS_ETIMEOUT, out.buf);
 }
 
 static bool moved(const struct world *w, struct vigil *v)

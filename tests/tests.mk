@@ -47,6 +47,15 @@ FAKE_MPI := $(BUILD)/tests/fake_mpi/libfake_mpi.so
 $(FAKE_MPI): $(BUILD)/tests/fake_mpi/fake_mpi.o $(BUILD)/runtime/plan/types.o
 	$(CC) $(LDFLAGS) -shared -o $@ $^
 
+# A program of MPI's, for libccs-mpi.so.
+MPI_PROGRAM := $(if $(MPICC),$(BUILD)/tests/ccrun/preload_prog)
+$(BUILD)/tests/ccrun/preload_prog: export OMPI_CC = $(CC)
+$(BUILD)/tests/ccrun/preload_prog: export MPICH_CC = $(CC)
+$(BUILD)/tests/ccrun/preload_prog: tests/ccrun/preload_prog.c $(BUILD)/mpicc
+	@mkdir -p $(@D)
+	$(MPICC_PRELOAD) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -rdynamic -o $@ $< $(LDFLAGS) \
+		-lpthread -ldl
+
 # What the machine refuses, and a record of calls (tests/support/faults.c).
 FAULTS := $(BUILD)/tests/faults.so
 $(FAULTS): tests/support/faults.c
@@ -162,9 +171,11 @@ SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
-	"20 tests/ccrun/mpi_test.sh $(BUILD)"
+	"20 tests/ccrun/mpi_test.sh $(BUILD)" \
+	"40 tests/ccrun/net_test.sh $(BUILD)" \
+	"40 tests/ccrun/preload_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
-	$(T)/plan/prove_test $(T)/hosts/group_fail_test
+	$(T)/plan/prove_test $(T)/hosts/group_fail_test $(MPI_PROGRAM)
 
 SUITES_docs := \
 	"tests/docs/architecture_test.sh $(BUILD)" \

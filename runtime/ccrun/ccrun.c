@@ -82,21 +82,36 @@ static void ranks_text(const struct ccs_module *m, char *text, size_t size)
 
 /* ---- what is asked for, against what there is ---------------------------------------- */
 
+/* Nobody has started several processes. */
+static int check_alone(const struct options *o)
+{
+	const char *transport = o->transport == TRANSPORT_MPI ? "mpi" : "shm";
+
+	if (o->transport == TRANSPORT_ANY || o->ranks < 2)
+		return EXIT_DONE;
+	return complain(o, EXIT_LACKS,
+			"--transport %s: each rank is a process: start it with mpirun -np %d%s",
+			transport, o->ranks, o->transport == TRANSPORT_SHM ? ", or --procs" : "");
+}
+
 /* Whether this is one of several processes, and which. */
 static int find_launcher(struct options *o)
 {
 	struct ccs_env env;
 
-	if (o->local)
+	if (o->transport == TRANSPORT_LOCAL)
 		return EXIT_DONE;
-	if (ccs_env_read(&env)) {
-		complain(o, EXIT_USAGE, "%s (--transport local: this process is a run of its own)",
-			 ccs_error());
+	if (ccs_env_read(&env) && !(o->transport == TRANSPORT_MPI && env.launcher)) {
+		complain(o, EXIT_USAGE,
+			 "%s (--transport local: this process is a run of its own%s)", ccs_error(),
+			 !o->cuda && env.local_size < env.size
+				 ? "; --transport mpi: ranks of several hosts"
+				 : "");
 		o->rank = env.rank;
 		return EXIT_USAGE;
 	}
 	if (env.size < 2)
-		return EXIT_DONE;
+		return check_alone(o);
 	o->launcher = o->procs ? "--procs" : env.launcher;
 	o->rank = env.rank;
 	if (o->ndevices)
@@ -161,7 +176,7 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 
 /* ---- the run -------------------------------------------------------------------------- */
 
-/* The baseline has its turn before the ranks meet, or after. */
+/* The baseline has its turn before the ranks meet, or after; and likewise when they part. */
 static int open_baseline(struct bench *b, bool early)
 {
 	const struct baseline *against = b->o->against;
@@ -170,6 +185,12 @@ static int open_baseline(struct bench *b, bool early)
 		return EXIT_DONE;
 	b->beside = true;
 	return against->open(b);
+}
+
+static void close_baseline(struct bench *b, bool early)
+{
+	if (b->beside && b->o->against->early == early)
+		b->o->against->close(b);
 }
 
 static int run(const struct options *o, struct ccs_module *m, const struct ccs_module_info *has)
@@ -199,10 +220,10 @@ static int run(const struct options *o, struct ccs_module *m, const struct ccs_m
 	}
 	if (rc == EXIT_DONE)
 		rc = table_print(&b);
-	if (b.beside)
-		o->against->close(&b);
+	close_baseline(&b, false);
 	buffers_close(&b);
 	home_close(&at);
+	close_baseline(&b, true);
 	return rc;
 }
 

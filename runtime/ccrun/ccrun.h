@@ -40,6 +40,14 @@ enum exit_status {
 struct report;
 struct baseline;
 
+/* How ranks that are processes reach one another. */
+enum transport {
+	TRANSPORT_ANY,	 /* whatever the device has: on the CPU shared memory */
+	TRANSPORT_LOCAL, /* not at all: this process is a run of its own */
+	TRANSPORT_SHM,
+	TRANSPORT_MPI
+};
+
 struct options {
 	const char *file;
 	char **files;		/* all that are named, up to a NULL */
@@ -55,15 +63,15 @@ struct options {
 	unsigned types;		/* -d: bits by ccs_dtype */
 	unsigned ops;		/* -o: bits by operator */
 	bool ops_all;
-	int root;	       /* -r; -1: all */
-	unsigned threads;      /* --threads; 0: one a core */
-	unsigned timeout;      /* --timeout, seconds */
-	bool cuda;	       /* --device cuda, cuda:1, cuda:0,1 */
-	int *devices;	       /* those of the list */
-	int ndevices;	       /* 0: no list */
-	bool copy_rate;	       /* --copy-rate */
-	bool procs;	       /* --procs */
-	bool local;	       /* --transport local: whatever the environment says */
+	int root;	  /* -r; -1: all */
+	unsigned threads; /* --threads; 0: one a core */
+	unsigned timeout; /* --timeout, seconds */
+	bool cuda;	  /* --device cuda, cuda:1, cuda:0,1 */
+	int *devices;	  /* those of the list */
+	int ndevices;	  /* 0: no list */
+	bool copy_rate;	  /* --copy-rate */
+	bool procs;	  /* --procs */
+	enum transport transport;
 	const char *launcher;  /* what started the processes of which this is one; NULL: none */
 	int rank;	       /* of this process; 0 without a launcher */
 	struct report *report; /* --json, --csv; NULL: neither */

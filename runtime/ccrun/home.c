@@ -6,7 +6,8 @@
  *                         in contiguous blocks, as even as can be
  *   --device cuda:0,1,4   the same over these
  *   a process a rank      started by --procs, torchrun, mpirun or srun: on the CPU
- *                         ccs_comm_init_procs, on GPUs ccs_comm_init_env
+ *                         ccs_comm_init_procs, on GPUs ccs_comm_init_env; with
+ *                         --transport mpi ccs_comm_init_mpi
  *
  * Processes tell one another how each step went, and their times and wrong elements, over
  * the communicator's own group. O(ranks).
@@ -41,19 +42,30 @@ static ccs_status open_devices(struct home *p, const struct options *o)
 
 /* ---- a process a rank ------------------------------------------------------------------ */
 
+static ccs_status open_one(struct ccs_comm **mine, const struct options *o)
+{
+	if (o->transport == TRANSPORT_MPI)
+		return ccs_comm_init_mpi(mine);
+	return o->cuda ? ccs_comm_init_env(mine) : ccs_comm_init_procs(mine, NULL);
+}
+
 static ccs_status open_env(struct home *p, const struct options *o)
 {
 	struct ccs_comm *mine = NULL;
-	ccs_status s = o->cuda ? ccs_comm_init_env(&mine) : ccs_comm_init_procs(&mine, NULL);
+	ccs_status s = open_one(&mine, o);
 
 	if (s)
 		return s;
 	if (ccs_comm_size(mine) != p->ranks || ccs_comm_rank(mine) != o->rank) {
 		s = ccs_error_set(CCS_EINVAL,
 				  "%s made this rank %d of %d, and the communicator has it "
-				  "as rank %d of %d",
-				  o->launcher, o->rank, p->ranks, ccs_comm_rank(mine),
-				  ccs_comm_size(mine));
+				  "as rank %d of %d%s",
+				  o->launcher ? o->launcher : "-n", o->rank, p->ranks,
+				  ccs_comm_rank(mine), ccs_comm_size(mine),
+				  o->transport == TRANSPORT_MPI
+					  ? ": start it with the mpirun of the MPI that "
+					    "libccs_mpi.so was built with"
+					  : "");
 		ccs_comm_free(mine);
 		return s;
 	}
@@ -74,7 +86,7 @@ int home_open(struct home *p, const struct options *o)
 	p->comm = calloc((size_t)o->ranks, sizeof(struct ccs_comm *));
 	if (!p->comm)
 		s = ccs_error_set(CCS_ENOMEM, "out of memory for %d ranks", o->ranks);
-	else if (o->launcher)
+	else if (o->launcher || o->transport == TRANSPORT_MPI)
 		s = open_env(p, o);
 	else if (o->cuda)
 		s = open_devices(p, o);

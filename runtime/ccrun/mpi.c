@@ -31,7 +31,9 @@ static int possible(const struct options *o, const struct ccs_module *m)
 		return complain_once(o, EXIT_LACKS,
 				     "--against mpi: each of MPI's ranks is a process: start it "
 				     "with mpirun -np %d%s%s",
-				     o->ranks, o->local ? ", without --transport local" : "",
+				     o->ranks,
+				     o->transport == TRANSPORT_LOCAL ? ", without --transport local"
+								     : "",
 				     o->procs ? ", without --procs" : "");
 	return EXIT_DONE;
 }

@@ -81,7 +81,9 @@ static const char help[] =
 	"                  ends with 4\n"
 	"  --copy-rate     on GPUs: the messages' bytes a second, as part of a plain copy's\n"
 	"  --procs         on the CPU: starts a process for each rank, instead of a task in this one\n"
-	"  --transport local  one process, though a launcher may have started several\n"
+	"  --transport HOW  between processes on the CPU: shm, shared memory of one host (the\n"
+	"                  default); mpi, by MPI, also between hosts, started by mpirun; or local:\n"
+	"                  one process, though a launcher may have started several\n"
 	"  --verify        runs nothing: proves the modules' plans again, from their bytes\n"
 	"  --json, --csv   the table for programs, on stdout; the one for people goes to stderr\n"
 	"  --help, --version\n"
@@ -263,18 +265,21 @@ static int read_against(struct options *o, const char *s)
 	return usage("--against: unknown baseline '%s'; there are nccl and mpi", s);
 }
 
-/* There is also mpi, which this build lacks. */
 static int read_transport(struct options *o, const char *s)
 {
-	o->local = !strcmp(s, "local");
-	if (o->local)
-		return -1;
-	if (strcmp(s, "mpi"))
-		return usage("--transport: unknown transport '%s'; there are local and mpi", s);
-	ccs_error_set(CCS_EUNSUPPORTED, "--transport mpi: this build has no MPI transport; ranks "
-					"are in this process");
-	fprintf(stderr, "ccrun: %s\n", ccs_error());
-	return EXIT_LACKS;
+	static const struct {
+		const char *name;
+		enum transport transport;
+	} known[] = { { "local", TRANSPORT_LOCAL },
+		      { "shm", TRANSPORT_SHM },
+		      { "mpi", TRANSPORT_MPI } };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		o->transport = known[i].transport;
+		if (!strcmp(s, known[i].name))
+			return -1;
+	}
+	return usage("--transport: unknown transport '%s'; there are local, shm and mpi", s);
 }
 
 static int read_count(struct options *o, int option, const char *s)
@@ -450,6 +455,10 @@ static int check_options(struct options *o, int nfiles)
 		return usage("%s", "-G: graphs are CUDA's: give --device cuda");
 	if (o->copy_rate && !o->cuda)
 		return usage("%s", "--copy-rate measures GPUs: give --device cuda");
+	if (o->transport > TRANSPORT_LOCAL && o->cuda)
+		return usage("%s", "--transport is for ranks on the CPU: leave out --device cuda");
+	if (o->transport == TRANSPORT_MPI && o->procs)
+		return usage("%s", "--transport mpi: mpirun starts the ranks: leave out --procs");
 	if (!o->repeats)
 		o->repeats = o->cuda || o->against ? 5 : 1;
 	return -1;

@@ -8,6 +8,9 @@
  *   piece.c    the data of one operation
  *   reduce.c   combining elements
  *   sched.c    threads, and the queue
+ *   procs*.c   ranks that are processes of one host, over shared memory (procs.h)
+ *   net*.c     ranks that are processes of any hosts, by MPI's messages (net.h)
+ *   host.c     which host this is, and its cores
  *
  * A rank's work is a fiber a worker of the plan; a fiber runs on any thread, until its next
  * operation has to wait; then it is parked, and whoever makes that operation possible makes
@@ -165,7 +168,39 @@ struct cpu {
 	struct rank_io *ranks;
 	uint64_t layouts; /* so many, one for each run that failed among them */
 	struct arena_block fibers, fifos, lines, slots, cells, data;
-	struct procs *procs; /* NULL: all ranks are in this process */
+	const struct wire *wire; /* NULL: all ranks are in this process */
+	struct procs *procs;	 /* the wire's own: one of these */
+	struct net *net;
+};
+
+/* How a process's rank reaches those of other processes: what the executor asks for. All
+ * without the lock, but for what says otherwise. */
+struct wire {
+	size_t tile; /* bytes of a cell's; 0: as much as suits the caches */
+	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
+	 *  NULL: nothing. */
+	uint64_t (*outgoing)(const struct cpu *e);
+	/** The operation has sent its message of the tile that begins at element `lo`; one was
+	 *  received. NULL: FIFOs are memory that both ends share. */
+	void (*sent)(struct cpu *e, const struct ccs_op *o, size_t lo);
+	void (*received)(struct cpu *e, uint32_t fifo);
+	/** A fiber of theirs is to be run. NULL: each process runs its own. */
+	void (*wake)(struct cpu *e, struct fiber *t);
+	/** This process's rank is through with the current run. Under world.lock; or NULL. */
+	void (*done)(struct cpu *e);
+
+	/* Of held messages; NULL: there are none. */
+	/** Whether others can read what this rank holds. Under world.lock. */
+	bool (*holds)(struct cpu *e, const struct rank_io *io);
+	/** Finds what the rank has told of its buffers for the current run. */
+	void (*find)(struct cpu *e, uint32_t rank);
+	/** Copies a message that a foreign rank holds into a slot. */
+	void (*pull)(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+		     unsigned char *slot);
+	/** A message that the rank holds was received. */
+	void (*pulled)(struct cpu *e, uint32_t rank);
+	/** Whether another process has failed: then what its memory held may be no more. */
+	bool (*failed)(struct cpu *e);
 };
 
 static inline struct cpu *cpu_of(const struct world *w)
@@ -211,6 +246,24 @@ ccs_status rank_start(struct cpu *e, uint32_t rank);
 bool fibers_moved(const struct world *w, uint64_t *mark);
 bool fibers_stuck(const struct world *w, int rank, struct text *t);
 
+/** The message of that number is in its slot; so many were received. They wake the fiber that
+ *  waits for that. */
+void fifo_filled(struct cpu *e, uint32_t fifo, uint64_t message);
+void fifo_freed(struct cpu *e, uint32_t fifo, uint64_t tail);
+
+static inline struct slot_line *slot_line_of(const struct slots *s, uint64_t message)
+{
+	return s->lines + (s->n & (s->n - 1) ? message % s->n : message & (s->n - 1));
+}
+
+/** Where it lies. */
+static inline unsigned char *slot_of(const struct slots *s, uint64_t message)
+{
+	struct slot_line *line = slot_line_of(s, message);
+
+	return s->data ? s->data + (size_t)(line - s->lines) * s->bytes : line->data;
+}
+
 /** Whether the message that the operation of a rank sends stays where it is, to be read there. */
 static inline bool is_held(const struct rank_io *from, const struct ccs_op *o)
 {
@@ -230,6 +283,8 @@ struct ends {
 /** Does an operation's data movement for the tile that begins at element `lo`. */
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
 	      struct ends ends);
+/** How many bytes its message has in a slot. */
+size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo);
 /** The parts of a held message, for the tile from `lo`, as the operation `o` receives it, each
  *  with its place in a slot, in bytes. */
 typedef void piece_part(void *of, size_t at, const unsigned char *part, size_t bytes);
@@ -239,32 +294,22 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 void piece_before(struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank);
 
-/* ---- procs*.c, for ranks of other processes: see procs.h ---------------------------------- */
+/* ---- host.c ------------------------------------------------------------------------- */
 
-/** A fiber of theirs is to be run. */
-void procs_wake(struct cpu *e, struct fiber *t);
-/** A message that the rank holds was received. */
-void procs_pulled(struct cpu *e, uint32_t rank);
-/** This process's rank is through with the current run. Under world.lock. */
-void procs_done(struct cpu *e);
-/** Whether others can read what this rank holds. */
-bool procs_holds(struct cpu *e, const struct rank_io *io);
-/** Finds what the rank has told of its buffers for the current run. */
-void procs_find(struct cpu *e, uint32_t rank);
-/** Copies a message that a foreign rank holds into a slot. */
-void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
-		unsigned char *slot);
+#define HOST_CORES 1024u
 
-/** Whether another process has failed: then what its memory held may be no more. */
-bool procs_failed(struct cpu *e);
+/* Cores that a process may use, a bit each. */
+struct host_cores {
+	unsigned char of[HOST_CORES / 8];
+};
 
-/** A rank in the current run, once a message of it has come. */
-static inline const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
-{
-	if (!is_here(e, rank))
-		procs_find(e, rank);
-	return e->ranks + rank;
-}
+/** The same for processes that can share memory: this boot of this host, and the space of
+ *  process numbers. */
+uint64_t host_of(void);
+void host_cores_read(struct host_cores *c);
+/** Adds those of another process. */
+void host_cores_add(struct host_cores *all, const struct host_cores *c);
+int host_cores_count(const struct host_cores *c);
 
 /* ---- sched.c: under world.lock, but for what says otherwise --------------------------- */
 

@@ -24,16 +24,11 @@ static const struct ccs_op *next_op(const struct layout *l, const struct fiber *
 /* ---- waiting -----------------------------------------------------------------
  * With `flags` the fiber announces what it waits for. */
 
-static struct slot_line *line_of(const struct slots *s, uint64_t message)
-{
-	return s->lines + (s->n & (s->n - 1) ? message % s->n : message & (s->n - 1));
-}
-
 static bool has_message(const struct layout *l, uint32_t fifo, bool flags)
 {
 	struct fifo *c = l->fifos + fifo;
 	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
-	const struct slot_line *line = line_of(l->slots + fifo, tail);
+	const struct slot_line *line = slot_line_of(l->slots + fifo, tail);
 
 	if (atomic_load_explicit(&line->there, memory_order_acquire) == l->first + tail)
 		return true;
@@ -97,7 +92,7 @@ static void wake(struct cpu *e, struct fiber *t)
 			if (is_here(e, t->rank))
 				sched_ready(e, t);
 			else
-				procs_wake(e, t);
+				e->wire->wake(e, t);
 			return;
 		}
 		if (s != FIBER_RUNNING ||
@@ -118,25 +113,44 @@ static void wake_watchers(struct cpu *e, const struct layout *l, uint32_t rank)
 	}
 }
 
-static void sent(struct cpu *e, const struct layout *l, uint32_t fifo)
+void fifo_filled(struct cpu *e, uint32_t fifo, uint64_t message)
 {
+	const struct layout *l = &e->layout;
 	struct fifo *c = l->fifos + fifo;
+
+	atomic_store(&slot_line_of(l->slots + fifo, message)->there, l->first + message);
+	if (atomic_load(&c->dst_waits) && atomic_exchange(&c->dst_waits, 0))
+		wake(e, l->fibers + l->view->fifos[fifo].dst_worker);
+}
+
+void fifo_freed(struct cpu *e, uint32_t fifo, uint64_t tail)
+{
+	const struct layout *l = &e->layout;
+	struct fifo *c = l->fifos + fifo;
+
+	atomic_store(&c->tail, tail);
+	if (atomic_load(&c->src_waits) && atomic_exchange(&c->src_waits, 0))
+		wake(e, l->fibers + l->view->fifos[fifo].src_worker);
+}
+
+static void sent(struct cpu *e, const struct layout *l, const struct ccs_op *o, size_t lo)
+{
+	struct fifo *c = l->fifos + o->out;
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 
 	atomic_store_explicit(&c->head, head + 1, memory_order_relaxed);
-	atomic_store(&line_of(l->slots + fifo, head)->there, l->first + head);
-	if (atomic_load(&c->dst_waits) && atomic_exchange(&c->dst_waits, 0))
-		wake(e, l->fibers + l->view->fifos[fifo].dst_worker);
+	fifo_filled(e, o->out, head);
+	if (e->wire && e->wire->sent)
+		e->wire->sent(e, o, lo);
 }
 
 static void received(struct cpu *e, const struct layout *l, uint32_t fifo)
 {
 	struct fifo *c = l->fifos + fifo;
-	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 
-	atomic_store(&c->tail, tail + 1);
-	if (atomic_load(&c->src_waits) && atomic_exchange(&c->src_waits, 0))
-		wake(e, l->fibers + l->view->fifos[fifo].src_worker);
+	fifo_freed(e, fifo, atomic_load_explicit(&c->tail, memory_order_relaxed) + 1);
+	if (e->wire && e->wire->received)
+		e->wire->received(e, fifo);
 }
 
 static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, const struct ccs_op *o)
@@ -154,32 +168,37 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 
 /* ---- running -------------------------------------------------------------------- */
 
-/* A fiber of the rank is over, or one of its held messages received. After the last the run
+/* A fiber of the rank is over, or one of its messages that its end waits for. After the last the run
  * may be over, and what is in the layout used for the next. */
 void rank_less(struct cpu *e, uint32_t rank)
 {
 	struct layout *l = &e->layout;
 
 	if (!is_here(e, rank)) {
-		procs_pulled(e, rank);
+		e->wire->pulled(e, rank);
 		return;
 	}
 	if (atomic_fetch_sub(&l->ranks[rank].left, 1) != 1)
 		return;
 	piece_after(l, rank);
 	pthread_mutex_lock(&e->world->lock);
-	if (e->procs)
-		procs_done(e);
+	if (e->wire && e->wire->done)
+		e->wire->done(e);
 	run_rank_done(e->world, rank);
 	pthread_mutex_unlock(&e->world->lock);
 }
 
 static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
 {
-	uint64_t message = atomic_load_explicit(count, memory_order_relaxed);
-	struct slot_line *line = line_of(s, message);
+	return slot_of(s, atomic_load_explicit(count, memory_order_relaxed));
+}
 
-	return s->data ? s->data + (size_t)(line - s->lines) * s->bytes : line->data;
+/* A rank in the current run, once a message of it has come. */
+static const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
+{
+	if (!is_here(e, rank))
+		e->wire->find(e, rank);
+	return e->ranks + rank;
 }
 
 /* What the operation that receives it finds of a message that its sender holds: the sender's
@@ -188,7 +207,7 @@ static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op
 		      unsigned char *in, struct ends *ends)
 {
 	if (e->ranks[e->layout.view->fifos[o->in].src].foreign)
-		procs_pull(e, o, from, lo, in);
+		e->wire->pull(e, o, from, lo, in);
 	else
 		ends->held = from;
 }
@@ -212,10 +231,10 @@ static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct 
 		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
 	if (o->n)
 		piece_op(l, t, o, lo, ends);
-	if (held && e->procs && procs_failed(e))
+	if (held && e->wire && e->wire->failed(e))
 		return;
 	if (o->out != CCS_NONE)
-		sent(e, l, o->out);
+		sent(e, l, o, lo);
 	if (o->in != CCS_NONE)
 		received(e, l, o->in);
 	if (held)
@@ -326,19 +345,21 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	struct rank_io *io = l->ranks + rank;
 	const struct ccs_rank *r = l->view->ranks + rank;
 	uint32_t workers = r[1].worker - r[0].worker;
-	uint64_t held;
+	uint64_t more;
 
 	io->call = l->run->seats[rank].call;
 	if (!place_buffers(io, io->call, l->prep->ranks + rank))
 		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
-	io->holds = l->holds && (!e->procs || procs_holds(e, io));
-	held = io->holds ? l->prep->ranks[rank].held * l->ntiles : 0;
+	io->holds = l->holds && (!e->wire || e->wire->holds(e, io));
+	more = io->holds ? l->prep->ranks[rank].held * l->ntiles : 0;
+	if (e->wire && e->wire->outgoing)
+		more += e->wire->outgoing(e);
 	if (workers && !io->copy_aside) {
-		atomic_store(&io->left, workers + held);
+		atomic_store(&io->left, workers + more);
 		push_workers(e, l, rank);
 		return CCS_OK;
 	}
-	atomic_store(&io->left, workers + held + 1);
+	atomic_store(&io->left, workers + more + 1);
 	atomic_store(&l->fibers[l->nworkers + rank].state, FIBER_QUEUED);
 	sched_push(e, l->fibers + l->nworkers + rank);
 	return CCS_OK;

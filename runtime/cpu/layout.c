@@ -2,7 +2,8 @@
  * Lays out a run: where cells lie for this count, how chunks are cut into tiles,
  * and the memory of fibers, FIFOs and scratch.
  *
- * The tile. A cell's tile is 32 KiB; less where messages have many cells, so
+ * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes
+ * asks for); less where messages have many cells, so
  * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
  * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
  * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
@@ -107,9 +108,10 @@ static uint64_t slots_of(const struct run *r, const struct ccs_fifo *f, uint64_t
 	return slots < most ? slots : most;
 }
 
-static void choose_tile(struct layout *l, const struct run *r)
+static void choose_tile(const struct cpu *e, struct layout *l, const struct run *r)
 {
-	size_t bytes = TILE_BYTES, most = SLOT_BYTES;
+	size_t bytes = e->wire && e->wire->tile ? e->wire->tile : TILE_BYTES;
+	size_t most = bytes / TILE_BYTES * SLOT_BYTES;
 	uint32_t max_cells = l->view->plan->max_message;
 	uint64_t weight = 0;
 
@@ -284,7 +286,7 @@ static bool make_room(struct cpu *e, const struct layout *l, const struct run *r
 	       take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) &&
 	       take(&slots, (size_t)p->fifos.n, sizeof(struct slots)) &&
 	       take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) &&
-	       data_size(l, r, &lines, &data) && grow(&e->fibers, fibers) &&
+	       data_size(l, r, &lines, &data) && grow_zero(&e->fibers, fibers) &&
 	       grow_zero(&e->fifos, fifos) && grow_zero(&e->lines, lines) &&
 	       grow(&e->slots, slots) && grow(&e->cells, cells) && grow(&e->data, data);
 }
@@ -307,8 +309,9 @@ static ccs_status make(struct cpu *e, const struct run *r)
 		.premul = c->premul,
 	};
 	l->longest = module_longest(c->module, c->view, c->count);
-	l->holds = !c->premul && l->longest * l->esize >= HELD_BYTES;
-	choose_tile(l, r);
+	l->holds =
+		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->wire || e->wire->holds);
+	choose_tile(e, l, r);
 	if (!make_room(e, l, r))
 		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
 	l->fibers = (struct fiber *)(void *)e->fibers.data;
@@ -317,8 +320,8 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;
 	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
 	place_data(e, l, r);
-	l->parallel = !e->procs && (c->send_bytes > PARALLEL_BYTES / l->nranks ||
-				    c->recv_bytes > PARALLEL_BYTES / l->nranks);
+	l->parallel = !e->wire && (c->send_bytes > PARALLEL_BYTES / l->nranks ||
+				   c->recv_bytes > PARALLEL_BYTES / l->nranks);
 	l->key = key_of(c);
 	return CCS_OK;
 }

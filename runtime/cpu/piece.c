@@ -228,6 +228,16 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	cells_do(&p, lo, (struct ends){ t->stage, NULL, ends.out });
 }
 
+size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo)
+{
+	const struct current p = { .l = l };
+	size_t n = 0;
+
+	for (uint32_t j = 0; j < o->n; j++)
+		n += tile_len(&p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo);
+	return n * l->esize;
+}
+
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
 		const struct ccs_op *o, size_t lo, piece_part *part, void *of)
 {

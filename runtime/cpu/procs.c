@@ -104,7 +104,7 @@ static bool admit(struct world *w)
 	return true;
 }
 
-void procs_done(struct cpu *e)
+static void done(struct cpu *e)
 {
 	struct procs *p = e->procs;
 	uint64_t call = e->layout.run->seq;
@@ -119,7 +119,7 @@ void procs_done(struct cpu *e)
 
 /* ---- what the executor asks for ------------------------------------------------------------- */
 
-void procs_wake(struct cpu *e, struct fiber *t)
+static void wake(struct cpu *e, struct fiber *t)
 {
 	struct procs_seat *s = e->procs->table->seats + t->rank;
 	uint32_t first = atomic_load(&s->inbox);
@@ -131,13 +131,23 @@ void procs_wake(struct cpu *e, struct fiber *t)
 	procs_ring(s);
 }
 
-void procs_pulled(struct cpu *e, uint32_t rank)
+static void pulled(struct cpu *e, uint32_t rank)
 {
 	struct procs_seat *s = e->procs->table->seats + rank;
 
 	atomic_fetch_add(&s->pulled, 1);
 	procs_ring(s);
 }
+
+const struct wire procs_wire = {
+	.wake = wake,
+	.done = done,
+	.holds = procs_holds,
+	.find = procs_find,
+	.pull = procs_pull,
+	.pulled = pulled,
+	.failed = procs_failed,
+};
 
 /* ---- running --------------------------------------------------------------------------------- */
 
@@ -272,15 +282,28 @@ static bool others(const struct world *w, const struct call *calls)
 	return any;
 }
 
+/* How long it may sleep: as the program says, which has something to do meanwhile. */
+static unsigned longest_nap(struct world *w)
+{
+	unsigned ms;
+
+	if (!w->idle)
+		return SLEEP_MS;
+	pthread_mutex_unlock(&w->lock);
+	ms = w->idle(w->idle_of);
+	pthread_mutex_lock(&w->lock);
+	return ms < SLEEP_MS ? ms : SLEEP_MS;
+}
+
 /* Nothing is to be done: sleeps, and then looks whether all is well. */
-static void doze(struct world *w, const struct call *calls, struct vigil *v)
+static void doze(struct world *w, const struct call *calls, unsigned ms, struct vigil *v)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint32_t heard = procs_lie_down(p);
 
 	if (!step(w, 0)) {
 		pthread_mutex_unlock(&w->lock);
-		procs_sleep(p, heard, others(w, calls) ? NAP_MS : SLEEP_MS);
+		procs_sleep(p, heard, others(w, calls) ? NAP_MS : ms);
 		pthread_mutex_lock(&w->lock);
 	}
 	procs_get_up(p);
@@ -296,13 +319,17 @@ void procs_wait(struct world *w, struct call *calls, ccs_status *first)
 {
 	unsigned polls = cpu_of(w)->procs->spins ? POLLS : 0;
 	struct vigil v = { 0 };
+	unsigned ms;
 
 	pthread_mutex_lock(&w->lock);
 	while (calls) {
-		if (calls->comm->world != w || run_call_over(w, calls, first))
+		if (calls->comm->world != w || run_call_over(w, calls, first)) {
 			calls = calls->next;
-		else if (!step(w, polls))
-			doze(w, calls, &v);
+		} else if (!step(w, polls)) {
+			ms = longest_nap(w);
+			if (ms)
+				doze(w, calls, ms, &v);
+		}
 	}
 	pthread_mutex_unlock(&w->lock);
 }

@@ -30,7 +30,6 @@
 
 #define PROCS_LAG 4u
 #define PROCS_BOARD 2048u /* bytes that a process tells at a time */
-#define PROCS_CORES 1024u
 #define PROCS_REGIONS 64u
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
@@ -78,8 +77,8 @@ struct procs_seat {
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t state;
 	_Atomic uint32_t reads; /* whether it can read another's memory */
 	int32_t pid;
-	uint64_t probe;			      /* address of the table's token in its memory */
-	unsigned char cores[PROCS_CORES / 8]; /* that it may use */
+	uint64_t probe; /* address of the table's token in its memory */
+	struct host_cores cores;
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS];
 	_Atomic uint64_t told, heard; /* how often it has written its board, and read all */
@@ -136,6 +135,8 @@ bool procs_ended(const struct procs *p, int rank);
 void procs_fail(struct world *w, ccs_status s, const char *text);
 /** Learns what others have failed with, and which are missing. Under world.lock. */
 void procs_look(struct world *w);
+/** See struct wire. */
+bool procs_failed(struct cpu *e);
 
 /* ---- procs.c -------------------------------------------------------------------------- */
 
@@ -143,11 +144,18 @@ void procs_look(struct world *w);
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);
+/** How they reach one another. */
+extern const struct wire procs_wire;
 
 /* ---- procs_memory.c ------------------------------------------------------------------- */
 
 /** Tells the others where this rank's data lies in the call. */
 void procs_tell(struct cpu *e, struct procs_call *c);
+/** See struct wire. */
+bool procs_holds(struct cpu *e, const struct rank_io *io);
+void procs_find(struct cpu *e, uint32_t rank);
+void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+		unsigned char *slot);
 /** Memory that others can read in place. CCS_ENOMEM. */
 ccs_status procs_alloc(struct world *w, size_t bytes, void **out);
 void procs_release(struct world *w, void *at, size_t bytes);

@@ -70,13 +70,6 @@ void procs_ring_sleepers(const struct world *w)
 
 /* ---- failures --------------------------------------------------------------------------- */
 
-static void die(struct world *w, ccs_status s, const char *text)
-{
-	world_die(w, text);
-	for (struct run *r = w->runs; r; r = r->next)
-		run_fail(w, r, s, text);
-}
-
 /* Of whoever began to write a failure down. If that takes too long, it has ended over it. */
 static bool written(const struct procs_table *t)
 {
@@ -152,7 +145,7 @@ void procs_look(struct world *w)
 		procs_fail(w, CCS_EABORTED, why.buf);
 	}
 	if (atomic_load(&t->failed))
-		die(w, (ccs_status)t->status, t->text);
+		run_fail_all(w, (ccs_status)t->status, t->text);
 }
 
 bool procs_failed(struct cpu *e)

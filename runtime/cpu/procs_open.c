@@ -6,20 +6,17 @@
  * cannot do that fails by itself; the others see its end, or its seat stay empty. O(ranks).
  */
 #include "runtime/base/clock.h"
-#include "runtime/base/hash.h"
 #include "runtime/cpu/procs.h"
 #include "runtime/meet/group.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -41,23 +38,6 @@ struct answer {
 
 /* ---- who is here --------------------------------------------------------------------- */
 
-/* This boot of this host, and the space of process numbers. */
-static uint64_t host_of(void)
-{
-	uint64_t h = HASH_START;
-	struct stat space;
-	char boot[64] = "";
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	if (f) {
-		h = hash_fnv1a(h, boot, fread(boot, 1, sizeof(boot), f));
-		fclose(f);
-	}
-	if (!stat("/proc/self/ns/pid", &space))
-		h = hash_fnv1a(h, &space.st_ino, sizeof(space.st_ino));
-	return h;
-}
-
 /* On rank 0: whether they can share memory; and its answer. */
 static ccs_status answer_cards(void *of, const void *cards, void *answer)
 {
@@ -71,7 +51,9 @@ static ccs_status answer_cards(void *of, const void *cards, void *answer)
 		if (card[i].host != card[0].host)
 			return error_set(CCS_EUNSUPPORTED,
 					 "ranks 0 and %d are on different hosts, or in different "
-					 "containers: processes share memory on one host only",
+					 "containers: processes share memory on one host only "
+					 "(between hosts: ccs_comm_init_mpi, ccrun --transport "
+					 "mpi)",
 					 i);
 		if (card[i].uid != card[0].uid)
 			return error_set(CCS_EUNSUPPORTED,
@@ -159,12 +141,10 @@ static void let_others_read(void)
 static void take_seat(struct procs *p)
 {
 	struct procs_seat *own = p->own;
-	cpu_set_t set;
 
 	let_others_read();
 	own->probe = (uint64_t)(uintptr_t)&p->token;
-	if (!sched_getaffinity(0, sizeof(set), &set))
-		memcpy(own->cores, &set, sizeof(own->cores));
+	host_cores_read(&own->cores);
 	atomic_store(&own->state, SEAT_TAKEN);
 }
 
@@ -270,17 +250,11 @@ static void try_reading(struct world *w)
 /* Whether the processes may use as many cores, together, as there are of them. */
 static bool has_cores(const struct world *w)
 {
-	const struct procs *p = cpu_of(w)->procs;
-	int cores = 0;
+	struct host_cores all = { { 0 } };
 
-	for (unsigned at = 0; at < PROCS_CORES / 8; at++) {
-		unsigned any = 0;
-
-		for (int i = 0; i < w->nranks; i++)
-			any |= p->table->seats[i].cores[at];
-		cores += __builtin_popcount(any);
-	}
-	return cores >= w->nranks;
+	for (int i = 0; i < w->nranks; i++)
+		host_cores_add(&all, &cpu_of(w)->procs->table->seats[i].cores);
+	return host_cores_count(&all) >= w->nranks;
 }
 
 /* ---- the engine ---------------------------------------------------------------------------- */
@@ -338,6 +312,7 @@ static void end(struct world *w)
 }
 
 static const struct engine procs_engine = {
+	.idles = true,
 	.start = start,
 	.halt = sched_halt,
 	.wait = procs_wait,
@@ -365,6 +340,7 @@ static ccs_status allocate(struct world *w)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	cpu_of(w)->procs = p;
+	cpu_of(w)->wire = &procs_wire;
 	p->ends = calloc((size_t)w->nranks, sizeof(*p->ends));
 	p->found = calloc((size_t)w->nranks, sizeof(*p->found));
 	p->mapped = calloc((size_t)w->nranks * PROCS_REGIONS, sizeof(*p->mapped));

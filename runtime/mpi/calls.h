@@ -13,7 +13,8 @@
 
 #include "runtime/ccs.h"
 
-enum { MPICALLS_VERSION = 1 }; /* of this header: it grows with any change */
+enum { MPICALLS_VERSION = 2 };	/* of this header: it grows with any change */
+enum { MPICALLS_TAGS = 32768 }; /* that any MPI has */
 
 struct mpi_world;    /* all processes of the job, in a communicator that is the caller's own */
 struct mpi_messages; /* sends and receives that were started */
@@ -52,17 +53,19 @@ struct mpi_calls {
 	/** Whether MPI combines elements of the type by the operator. It moves all types. */
 	int (*reduces)(ccs_dtype type, ccs_redop op);
 
-	/** For up to `room` messages under way at a time; free it when none is. */
+	/** Places 0 to room - 1, each for one message that is under way. */
 	int (*messages_new)(const struct mpi_world *w, int room, struct mpi_messages **m);
-	void (*messages_free)(struct mpi_messages *m);
-	/** Start a message, and return. Messages of one sender, receiver and tag stay in order;
-	 *  tags are 0 to 32767. */
-	int (*send)(struct mpi_messages *m, const void *from, size_t bytes, int rank, int tag);
-	int (*recv)(struct mpi_messages *m, void *to, size_t bytes, int rank, int tag);
-	/** Lets them go on, without waiting; *done: all have arrived, and there is room again. */
-	int (*test)(struct mpi_messages *m, int *done);
-	/** Waits until all have arrived. */
-	int (*wait)(struct mpi_messages *m);
+	/** Ends what is under way, as far as that can be had without waiting: the number of
+	 *  messages that are not ended, whose memory MPI may go on to use. */
+	int (*messages_free)(struct mpi_messages *m);
+	/** Start a message in a place that has none, and return. Messages of one sender, receiver
+	 *  and tag stay in order; tags are 0 to MPICALLS_TAGS - 1. */
+	int (*send)(struct mpi_messages *m, int place, const void *from, size_t bytes, int rank,
+		    int tag);
+	int (*recv)(struct mpi_messages *m, int place, void *to, size_t bytes, int rank, int tag);
+	/** Lets them go on, without waiting. (*places)[0 .. *n-1] have become free since, until
+	 *  the next call; of an error, the first is where it happened. O(places). */
+	int (*test)(struct mpi_messages *m, const int **places, int *n);
 };
 
 #endif

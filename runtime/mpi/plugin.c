@@ -292,63 +292,101 @@ static void error_text(int e, char *text, size_t size)
 
 struct mpi_messages {
 	MPI_Comm comm;
-	int n, room;
-	MPI_Request of[];
+	int room;
+	MPI_Request *of; /* [room]; MPI_REQUEST_NULL: the place is free */
+	MPI_Status *how;
+	int *places;
+	char *receives;
 };
 
-static int messages_new(const struct mpi_world *w, int room, struct mpi_messages **m)
+static int messages_free(struct mpi_messages *m)
 {
-	*m = malloc(sizeof(**m) + (size_t)room * sizeof((*m)->of[0]));
-	if (!*m)
+	int left = 0;
+
+	for (int i = 0; m && i < m->room; i++) {
+		int done = 0;
+
+		if (m->of[i] == MPI_REQUEST_NULL)
+			continue;
+		if (m->receives[i])
+			MPI_Cancel(m->of + i);
+		MPI_Test(m->of + i, &done, MPI_STATUS_IGNORE);
+		if (!done)
+			MPI_Request_free(m->of + i);
+		left += !done;
+	}
+	if (m) {
+		free(m->of);
+		free(m->how);
+		free(m->places);
+		free(m->receives);
+	}
+	free(m);
+	return left;
+}
+
+static int messages_new(const struct mpi_world *w, int room, struct mpi_messages **out)
+{
+	struct mpi_messages *m = calloc(1, sizeof(*m));
+	size_t n = (size_t)room + !room;
+
+	*out = m;
+	if (!m)
 		return MPI_ERR_NO_MEM;
-	(*m)->comm = w->comm;
-	(*m)->n = 0;
-	(*m)->room = room;
+	m->comm = w->comm;
+	m->of = calloc(n, sizeof(*m->of));
+	m->how = calloc(n, sizeof(*m->how));
+	m->places = calloc(n, sizeof(*m->places));
+	m->receives = calloc(n, sizeof(*m->receives));
+	if (!m->of || !m->how || !m->places || !m->receives) {
+		messages_free(m);
+		*out = NULL;
+		return MPI_ERR_NO_MEM;
+	}
+	m->room = room;
+	for (int i = 0; i < room; i++)
+		m->of[i] = MPI_REQUEST_NULL;
 	return MPI_SUCCESS;
 }
 
-static void messages_free(struct mpi_messages *m)
+static int is_free(const struct mpi_messages *m, int place)
 {
-	free(m);
+	return place >= 0 && place < m->room && m->of[place] == MPI_REQUEST_NULL;
 }
 
-static int send_message(struct mpi_messages *m, const void *from, size_t bytes, int rank, int tag)
+static int send_message(struct mpi_messages *m, int place, const void *from, size_t bytes, int rank,
+			int tag)
 {
-	int e = MPI_ERR_REQUEST;
-
-	if (m->n < m->room)
-		e = COUNTED(MPI_Isend)(from, (mpi_count)bytes, MPI_BYTE, rank, tag, m->comm,
-				       m->of + m->n);
-	m->n += !e;
-	return e;
+	if (!is_free(m, place))
+		return MPI_ERR_REQUEST;
+	m->receives[place] = 0;
+	return COUNTED(MPI_Isend)(from, (mpi_count)bytes, MPI_BYTE, rank, tag, m->comm,
+				  m->of + place);
 }
 
-static int recv_message(struct mpi_messages *m, void *to, size_t bytes, int rank, int tag)
+static int recv_message(struct mpi_messages *m, int place, void *to, size_t bytes, int rank,
+			int tag)
 {
-	int e = MPI_ERR_REQUEST;
-
-	if (m->n < m->room)
-		e = COUNTED(MPI_Irecv)(to, (mpi_count)bytes, MPI_BYTE, rank, tag, m->comm,
-				       m->of + m->n);
-	m->n += !e;
-	return e;
+	if (!is_free(m, place))
+		return MPI_ERR_REQUEST;
+	m->receives[place] = 1;
+	return COUNTED(MPI_Irecv)(to, (mpi_count)bytes, MPI_BYTE, rank, tag, m->comm,
+				  m->of + place);
 }
 
-static int test_messages(struct mpi_messages *m, int *done)
+static int test_messages(struct mpi_messages *m, const int **places, int *n)
 {
-	int e = MPI_Testall(m->n, m->of, done, MPI_STATUSES_IGNORE);
+	int e = MPI_Testsome(m->room, m->of, n, m->places, m->how);
 
-	if (!e && *done)
-		m->n = 0;
-	return e;
-}
-
-static int wait_messages(struct mpi_messages *m)
-{
-	int e = MPI_Waitall(m->n, m->of, MPI_STATUSES_IGNORE);
-
-	if (!e)
-		m->n = 0;
+	*places = m->places;
+	if (*n == MPI_UNDEFINED)
+		*n = 0;
+	for (int i = 0; e == MPI_ERR_IN_STATUS && i < *n; i++) {
+		if (m->how[i].MPI_ERROR == MPI_SUCCESS)
+			continue;
+		e = m->how[i].MPI_ERROR;
+		m->places[0] = m->places[i];
+	}
 	return e;
 }
 
@@ -370,5 +408,4 @@ const struct mpi_calls ccs_mpi_calls = {
 	.send = send_message,
 	.recv = recv_message,
 	.test = test_messages,
-	.wait = wait_messages,
 };

@@ -73,14 +73,14 @@ static bool exchange(struct job *j, struct mpi_messages *m, unsigned char *send,
 		int peer = k / 3, tag = 2 - k % 3;
 		unsigned char *p = recv + (size_t)k * MOST_BYTES;
 
-		ok &= !j->mpi->recv(m, p, bytes_of(peer, j->rank, tag), peer, tag);
+		ok &= !j->mpi->recv(m, k, p, bytes_of(peer, j->rank, tag), peer, tag);
 	}
 	for (int k = 0; k < 3 * j->size; k++) {
 		int peer = k / 3, tag = k % 3;
 		unsigned char *p = send + (size_t)k * MOST_BYTES;
 
 		memset(p, byte_of(j->rank, peer, tag), MOST_BYTES);
-		ok &= !j->mpi->send(m, p, bytes_of(j->rank, peer, tag), peer, tag);
+		ok &= !j->mpi->send(m, 3 * j->size + k, p, bytes_of(j->rank, peer, tag), peer, tag);
 	}
 	return ok;
 }
@@ -101,21 +101,36 @@ static bool arrived(const struct job *j, const unsigned char *recv)
 	return true;
 }
 
+/* Waits for so many. Whether all of these places are told once, and no other. */
+static bool all_through(const struct job *j, struct mpi_messages *m, int n)
+{
+	bool seen[ROOM] = { false };
+	const int *places;
+	int now, e = 0;
+
+	for (int left = n; left > 0 && !e; left -= now) {
+		e = j->mpi->test(m, &places, &now);
+		for (int i = 0; i < now && !e; i++) {
+			if (places[i] < 0 || places[i] >= n || seen[places[i]])
+				return false;
+			seen[places[i]] = true;
+		}
+	}
+	return !e;
+}
+
 static void messages(struct job *j, struct mpi_messages *m)
 {
 	size_t bytes = (size_t)j->size * 3 * MOST_BYTES;
 	unsigned char *send = malloc(bytes), *recv = malloc(bytes);
-	int done = 0, e = 0;
 	bool ok = send && recv;
 
 	for (int round = 0; round < 2 && ok; round++) {
 		memset(recv, 0xff, bytes);
-		ok = exchange(j, m, send, recv);
-		for (done = 0; round && !done && !e;)
-			e = j->mpi->test(m, &done);
-		ok &= !e && (round || !j->mpi->wait(m)) && arrived(j, recv);
+		ok = exchange(j, m, send, recv) && all_through(j, m, 6 * j->size) &&
+		     arrived(j, recv);
 	}
-	all_say(j, ok, "messages of any length come whole, by their tags: wait, test");
+	all_say(j, ok, "messages of any length come whole, by their tags");
 	free(send);
 	free(recv);
 }
@@ -123,18 +138,19 @@ static void messages(struct job *j, struct mpi_messages *m)
 static void order(struct job *j, struct mpi_messages *m)
 {
 	int next = (j->rank + 1) % j->size, prev = (j->rank + j->size - 1) % j->size;
-	int sent[] = { 10 * j->rank, 10 * j->rank + 1 }, got[2] = { -1, -1 }, done = 1;
+	int sent[] = { 10 * j->rank, 10 * j->rank + 1 }, got[2] = { -1, -1 }, n = 1;
+	const int *places;
 	bool ok = true;
 
 	for (int i = 0; i < 2; i++)
-		ok &= !j->mpi->recv(m, got + i, sizeof(got[i]), prev, 5);
-	ok &= !j->mpi->test(m, &done) && !done;
+		ok &= !j->mpi->recv(m, i, got + i, sizeof(got[i]), prev, 5);
+	ok &= !j->mpi->test(m, &places, &n) && !n;
 	all_say(j, ok, "a receive returns at once, and is not done before it is sent");
 	ok = true;
 	for (int i = 0; i < 2; i++)
-		ok &= !j->mpi->send(m, sent + i, sizeof(sent[i]), next, 5);
-	ok &= !j->mpi->wait(m) && got[0] == 10 * prev && got[1] == 10 * prev + 1;
-	ok &= !j->mpi->test(m, &done) && done;
+		ok &= !j->mpi->send(m, 2 + i, sent + i, sizeof(sent[i]), next, 5);
+	ok &= all_through(j, m, 4) && got[0] == 10 * prev && got[1] == 10 * prev + 1;
+	ok &= !j->mpi->test(m, &places, &n) && !n;
 	all_say(j, ok, "messages of one sender and tag stay in order");
 }
 
@@ -156,17 +172,25 @@ static void errors(struct job *j, struct mpi_messages *m)
 	int32_t x = 1, y;
 	const struct mpi_job bad = { &x, &y, 1, CCS_INT32, CCS_AVG, 0 };
 	const struct mpi_job far = { &x, &y, 1, CCS_INT32, CCS_SUM, j->size };
+	const int *places = NULL;
+	int n, e = 0;
 	bool ok = true;
 
-	all_say(j, tells(j, j->mpi->send(m, &x, sizeof(x), j->size, 0)),
+	all_say(j, tells(j, j->mpi->send(m, 0, &x, sizeof(x), j->size, 0)),
 		"a message to a rank that there is not");
 	all_say(j, tells(j, run(j, "allreduce", &bad)), "an operator that there is not");
 	all_say(j, tells(j, run(j, "broadcast", &far)), "a root that there is not");
+	ok = !j->mpi->recv(m, 1, &y, 0, j->rank, 9) && !j->mpi->send(m, 2, &x, 1, j->rank, 9);
+	while (ok && !e)
+		e = j->mpi->test(m, &places, &n);
+	all_say(j, ok && tells(j, e) && places[0] == 1, "a message that is too long has its place");
+	ok = true;
 	for (int i = 0; i < ROOM; i++)
-		ok &= !j->mpi->recv(m, &y, 0, j->rank, 9);
-	ok &= tells(j, j->mpi->recv(m, &y, 0, j->rank, 9));
-	all_say(j, ok, "more messages than there is room for");
-	barrier(j); /* none of these receives ever ends: they go with the process */
+		ok &= i == 2 || !j->mpi->recv(m, i, &y, 0, j->rank, 8);
+	ok &= tells(j, j->mpi->recv(m, 0, &y, 0, j->rank, 8));
+	ok &= tells(j, j->mpi->recv(m, ROOM, &y, 0, j->rank, 8));
+	all_say(j, ok, "a place that has a message, or that there is not");
+	barrier(j);
 }
 
 static void combines(struct job *j)
@@ -214,7 +238,7 @@ int main(void)
 	j.mpi->close(again);
 	all_say(&j, true, "... and still there when the second is closed");
 	errors(&j, m);
-	j.mpi->messages_free(m);
+	all_say(&j, !j.mpi->messages_free(m), "receives that nobody answers end with their places");
 	j.mpi->close(j.world);
 	return j.ok ? 0 : 1;
 }

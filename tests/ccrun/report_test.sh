@@ -112,7 +112,7 @@ failing 2 "-n is missing" "$ring"
 failing 2 "no module given" -n 4
 failing 2 "'x' is no number of ranks" -n x "$ring"
 failing 2 "unknown option --nothing" --nothing "$ring"
-failing 4 "no MPI transport" -n 4 --transport mpi "$ring"
+failing 4 "start it with mpirun -np 4" -n 4 --transport mpi "$ring"
 failing 4 "libcuda.so.1 cannot be opened" -n 4 --device cuda "$ring"
 failing 2 "cannot be read" -n 4 "$(printf '/no/such/m\303\251, \377\"x\".so')"
 "$build/tests/plan/prove_test" spoil "$tmp/heard.so" "$tmp/early.so"

@@ -491,7 +491,7 @@ says "... says which there are" "$tmp/err" '2\.\.4'
 status "ccrun with two modules" 2 "$ccrun" -n 2 "$tmp/ring.so" "$tmp/ring.so"
 status "ccrun of a directory" 2 "$ccrun" -n 2 "$tmp"
 status "ccrun with more memory than there is" 4 "$ccrun" -n 2 "$tmp/ring.so" -b 1000000G -e 1000000G
-status "ccrun --transport mpi, which this build lacks" 4 "$ccrun" -n 2 "$tmp/ring.so" --transport mpi
+status "ccrun --transport mpi, without mpirun" 4 "$ccrun" -n 2 "$tmp/ring.so" --transport mpi
 status "ccrun with empty blocks" 0 "$ccrun" -n 2 "$tmp/ring.so" -b 0 -e 0
 status "ccrun without checks" 0 "$ccrun" -n 2 "$tmp/ring.so" -e 64 -c 0
 says "... does not claim them" "$tmp/out" 'not checked'

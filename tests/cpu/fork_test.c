@@ -156,7 +156,10 @@ static bool try_all(struct job *j)
 		is(ccs_comm_check(j->comm[2]), CCS_EABORTED, text, "ccs_comm_check") &&
 		is(ccs_comm_set_timeout(j->comm[2], 1), CCS_EABORTED, text,
 		   "ccs_comm_set_timeout") &&
-		is(ccs_comm_set_threads(j->comm[3], 1), CCS_EABORTED, text, "ccs_comm_set_threads");
+		is(ccs_comm_set_threads(j->comm[3], 1), CCS_EABORTED, text,
+		   "ccs_comm_set_threads") &&
+		is(ccs_comm_set_idle(j->comm[1], NULL, NULL), CCS_EABORTED, text,
+		   "ccs_comm_set_idle");
 
 	ok = ok && ccs_comm_rank(j->comm[3]) == 3 && ccs_comm_size(j->comm[3]) == N;
 	ccs_group_start();

@@ -457,6 +457,30 @@ static bool run_barriers(struct member *m)
 	return ok;
 }
 
+/* What it has to do meanwhile: the number of its own calls. */
+static unsigned be_busy(void *of)
+{
+	struct member *m = of;
+	int calls = 1 + atomic_load(&m->team->told[m->rank].step);
+
+	member_step(m, calls);
+	return calls % 3 ? 0 : 100;
+}
+
+/* The last rank comes when the others, who wait for it, have done so much meanwhile. */
+static bool run_busy(struct member *m)
+{
+	const struct ccs_module *barrier = module_named(m->of, "dissemination_barrier");
+	bool ok = is(member_join(m), CCS_OK, NULL, "ccs_comm_init_procs") &&
+		  is(ccs_comm_set_idle(m->comm, be_busy, m), CCS_OK, NULL, "ccs_comm_set_idle");
+
+	for (int r = 0; ok && m->rank == m->n - 1 && r < m->rank; r++)
+		while (atomic_load(&m->team->told[r].step) < 10)
+			usleep(1000);
+	return ok && is(ccs_run(barrier, NULL, NULL, 0, CCS_INT32, CCS_SUM, 0, m->comm, NULL),
+			CCS_OK, NULL, "a barrier");
+}
+
 /* A plan for as many ranks as a test likes. */
 static struct ccs_module *barrier_of(int n)
 {
@@ -484,6 +508,8 @@ static void test_orders(struct book *b)
 	say(team_run(3, run_groups, b), "groups of calls, on two communicators");
 	say(team_run(2, run_barriers, b) && team_run(5, run_barriers, b),
 	    "nobody leaves a barrier before all have come");
+	say(team_run(2, run_busy, b) && team_run(5, run_busy, b),
+	    "who waits does what the program says meanwhile");
 	say(many && team_run(TEAM_MOST, run_many, many), "%d processes, whatever cores there are",
 	    TEAM_MOST);
 	ccs_module_free(many);

@@ -75,7 +75,7 @@ say "runtime: includes go one way" "$(
 	may $r/base $r
 	may $r/plan $r/base $r
 	may $r $r/base $r/plan
-	may $r/cpu $r/base $r/plan $r $r/meet
+	may $r/cpu $r/base $r/plan $r $r/meet $r/mpi
 	may $r/meet $r/base $r/plan $r
 	may $r/cuda $r/base $r/plan $r $r/meet $r/cuda/device
 	may $r/mpi $r/base $r
@@ -108,7 +108,8 @@ say "examples include public headers and generated ones only" \
 	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c)"
 
 bad=
-for h in $(find lang compiler runtime -name '*.h' ! -path 'runtime/cuda/device/*'); do
+for h in $(find lang compiler runtime -name '*.h' ! -path 'runtime/cuda/device/*' \
+		! -path 'runtime/preload/*'); do
 	echo "#include \"$h\"" | ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -I"$build" -Wall -Wextra \
 		-Werror -fsyntax-only -x c - 2>/dev/null || bad="$bad $h"
 done
@@ -127,8 +128,9 @@ say "libccs.so exports ccs_* only" \
 say "nothing links the CUDA driver, or MPI" \
 	"$(for f in "$build"/bin/ccc "$build"/bin/ccrun "$build"/lib/libccs.so; do
 		readelf -d "$f" | grep -E 'NEEDED.*(libcuda|libnvrtc|libnccl|libmpi)'; done)"
-say "the plug-in alone includes MPI's header" \
-	"$(grep -rnE '#include <mpi' lang compiler runtime | grep -v "^$r/mpi/plugin\.c:")"
+say "the plug-in and what is preloaded alone include MPI's header" \
+	"$(grep -rnE '#include <mpi' lang compiler runtime |
+	   grep -vE "^$r/(mpi/plugin\.c|preload/preload\.h):")"
 if [ -e "$build/lib/libccs_mpi.so" ]; then
 	say "the plug-in exports its table, and calls nothing of ccs" \
 		"$(nm -D --defined-only "$build/lib/libccs_mpi.so" | awk '{ print $3 }' |
@@ -136,6 +138,23 @@ if [ -e "$build/lib/libccs_mpi.so" ]; then
 		   nm -D -u "$build/lib/libccs_mpi.so" | awk '$NF ~ /^ccs_/')"
 else
 	echo "skip - what the plug-in for MPI exports: it was not built (there is no mpicc)"
+fi
+say "what is preloaded includes the public header and its own" \
+	"$(grep -nE '#include "' $r/preload/*.[ch] |
+	   grep -vE '"runtime/(ccs\.h|preload/(preload\.h|calls\.inc))"')"
+if [ -e "$build/lib/libccs-mpi.so" ]; then
+	say "what is preloaded exports functions of MPI's only, and calls public ones of ccs" \
+		"$(nm -D --defined-only "$build/lib/libccs-mpi.so" | awk '{ print $3 }' |
+		   grep -vE '^MPI_|^_init$|^_fini$'
+		   nm -D -u "$build/lib/libccs-mpi.so" | awk '$NF ~ /^ccs_/ { print $NF }' |
+		   grep -vFx -f "$build/public.names"
+		   nm -D -u "$build/lib/libccs-mpi.so" | awk '$NF ~ /^MPI_/' |
+		   grep -vE '_(NULL_COPY|NULL_DELETE|DUP)_FN$')"
+	say "... and has one pointer that is written" \
+		"$(objdump -t $(objects $r/preload) | awk '$0 ~ / O / && $0 ~ / \.(data|bss)\t/ {
+			print $NF }' | grep -vx of_process)"
+else
+	echo "skip - what libccs-mpi.so exports: it was not built (there is no mpicc)"
 fi
 refuses() { # refuses TEXT OPTION...: the header does, before all else
 	text=$1

@@ -23,11 +23,13 @@ installed() {
 	what=$1
 	for f in "$2/ccc" "$2/ccrun" "$3/libccs.so" "$3/libccs.so.0" "$3/libccs.a" \
 			"$3/pkgconfig/ccs.pc" "$4/ccs.h" "$5/ccs/schedules/ring_allreduce.ccs" \
-			"$6/man1/ccc.1" "$6/man1/ccrun.1" "$6/man5/ccs.5"; do
+			"$6/man1/ccc.1" "$6/man1/ccrun.1" "$6/man5/ccs.5" \
+			"$6/man7/libccs-mpi.7"; do
 		holds "$what: $f" test -e "$dest$f"
 	done
-	[ ! -e "$build/lib/libccs_mpi.so" ] ||
-		holds "$what: $3/libccs_mpi.so" test -e "$dest$3/libccs_mpi.so"
+	for f in libccs_mpi.so libccs-mpi.so; do
+		[ ! -e "$build/lib/$f" ] || holds "$what: $3/$f" test -e "$dest$3/$f"
+	done
 	status "$what: ccc runs" 0 "$dest$2/ccc" --version
 	status "... pkg-config knows ccs" 0 env PKG_CONFIG_PATH="$dest$3/pkgconfig" \
 		PKG_CONFIG_SYSROOT_DIR="$dest" pkg-config --cflags --libs ccs

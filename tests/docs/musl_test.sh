@@ -26,7 +26,8 @@ for folder in lang compiler runtime/ccrun; do
 		$(find "$folder" "$build/$folder" -name '*.c')
 done
 objects() { # of the runtime, in $tmp/o; ccrun's would need jansson, plug-ins MPI, made with musl
-	for source in $(find runtime -name '*.c' ! -path 'runtime/ccrun/*' ! -name plugin.c); do
+	for source in $(find runtime -name '*.c' ! -path 'runtime/ccrun/*' \
+		! -path 'runtime/preload/*' ! -name plugin.c); do
 		musl -c -o "$tmp/o/$(echo "$source" | tr / _).o" "$source" || return 1
 	done
 }

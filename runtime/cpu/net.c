@@ -1,0 +1,229 @@
+/*
+ * Calls of ranks that are processes, by MPI: admitting, running, waiting. See net.h.
+ *
+ * O(ranks + FIFOs) a call, beside its operations.
+ */
+#include "runtime/cpu/net.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#define POLLS 100u  /* in vain, before a process lets others have its core, if it has one */
+#define NAPS 20000u /* ... before it sleeps a little between them */
+#define NAP_US 50
+#define LOOKS 32    /* that MPI may take to bring a note that is there */
+#define WATCHES 64u /* a look at all else each so many */
+
+/* ---- beginning ------------------------------------------------------------------------------ */
+
+/* What other ranks do they say themselves. */
+static ccs_status start(struct world *w, struct run *r)
+{
+	struct net *n = net_of(w);
+
+	n->laid = n->admitted = false;
+	for (int i = 0; i < w->nranks; i++)
+		r->seats[i].done = i != w->first;
+	return CCS_OK;
+}
+
+static ccs_status lay_out(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+	struct net *n = e->net;
+	bool other = !layout_is(e, &w->runs->params);
+	ccs_status s = layout_make(e, w->runs);
+
+	if (!s && other)
+		s = net_lay_out(e);
+	if (s)
+		return s;
+	n->laid = true;
+	n->begun = w->runs->seq + 1;
+	if (other)
+		net_announce(w);
+	return CCS_OK;
+}
+
+/* Begins the current call, once all that it exchanges messages with make the same. */
+static void admit(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+	struct net *n = e->net;
+	ccs_status s = CCS_OK;
+
+	if (!n->laid && !n->saying)
+		s = lay_out(w);
+	if (!s)
+		net_hear(w);
+	if (!s && n->laid && !n->answers && !w->dead) {
+		n->admitted = true;
+		net_begin(e);
+		s = rank_start(e, (uint32_t)w->first);
+	}
+	if (s)
+		net_fail(w, s, error_thread()->text);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static struct fiber *take_ready(struct cpu *e)
+{
+	struct fiber *t = e->own ? e->own : e->first;
+
+	if (!t)
+		return NULL;
+	if (t == e->own) {
+		e->own = t->next;
+		return t;
+	}
+	e->first = t->next;
+	if (!e->first)
+		e->last = NULL;
+	atomic_fetch_sub(&e->ready, 1);
+	return t;
+}
+
+/* Without the lock: each fiber that is ready, and messages. Whether there was anything. */
+static bool run_fibers(struct cpu *e, const struct run *r)
+{
+	bool any = net_progress(e);
+	struct fiber *t;
+
+	while (!atomic_load_explicit(&r->failed, memory_order_relaxed) && e->world->runs == r &&
+	       (t = take_ready(e))) {
+		fiber_run(e, t, false);
+		net_progress(e);
+		any = true;
+	}
+	return any;
+}
+
+/* Goes on with the current call. Whether anything has moved. */
+static bool step(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+	const struct run *r = w->runs;
+	bool any;
+
+	if (!r || w->dead)
+		return w->dead;
+	if (!e->net->admitted)
+		admit(w);
+	if (!e->net->admitted || w->dead)
+		return w->dead;
+	pthread_mutex_unlock(&w->lock);
+	any = run_fibers(e, r);
+	pthread_mutex_lock(&w->lock);
+	if (e->net->broken.len)
+		net_fail(w, CCS_ESYSTEM, e->net->broken.buf);
+	return any || w->runs != r;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+void net_rest(const struct net *n, unsigned idle)
+{
+	if (idle >= NAPS)
+		usleep(NAP_US);
+	else if (!n->spins || idle >= POLLS)
+		sched_yield();
+}
+
+/* A thread's group may have calls on several communicators, which others make in another order:
+ * goes on with those, too. Without the lock. */
+static void others(const struct world *w, const struct call *calls)
+{
+	for (; calls; calls = calls->next) {
+		struct world *x = calls->comm->world;
+
+		if (x == w || calls->over || x->engine != w->engine)
+			continue;
+		pthread_mutex_lock(&x->lock);
+		step(x);
+		pthread_mutex_unlock(&x->lock);
+	}
+}
+
+static void watch(struct world *w, struct vigil *v)
+{
+	if (w->dead)
+		return;
+	run_watch(w, v);
+	if (w->dead)
+		net_tell(w, CCS_ETIMEOUT, w->dead_text ? w->dead_text : "no progress");
+}
+
+/* Nothing was to be done, so often: looks whether all is well. */
+static void rest(struct world *w, const struct call *calls, unsigned idle, struct vigil *v)
+{
+	if (idle % WATCHES == 0 && !w->dead) {
+		net_hear(w);
+		watch(w, v);
+	}
+	pthread_mutex_unlock(&w->lock);
+	others(w, calls);
+	net_rest(net_of(w), idle);
+	pthread_mutex_lock(&w->lock);
+}
+
+static void await_calls(struct world *w, struct call *calls, ccs_status *first)
+{
+	struct vigil v = { 0 };
+	unsigned idle = 0;
+
+	pthread_mutex_lock(&w->lock);
+	while (calls) {
+		if (calls->comm->world != w || run_call_over(w, calls, first))
+			calls = calls->next;
+		else if (step(w))
+			idle = 0;
+		else
+			rest(w, calls, ++idle, &v);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+static bool moved(const struct world *w, uint64_t *mark)
+{
+	uint64_t before = *mark, operations = 0;
+
+	fibers_moved(w, &operations);
+	*mark = net_of(w)->through * UINT64_C(0x9e3779b97f4a7c15) + operations;
+	return *mark != before;
+}
+
+static bool stuck(const struct world *w, int rank, struct text *t)
+{
+	const struct net *n = net_of(w);
+	int other = 0;
+
+	if (n->admitted)
+		return fibers_stuck(w, rank, t);
+	while (other < w->nranks && !n->asked[other])
+		other++;
+	if (other == w->nranks)
+		return false;
+	text_add(t, "rank %d waits for rank %d to make the same call", rank, other);
+	return true;
+}
+
+static ccs_status check(struct world *w)
+{
+	for (int i = 0; i < LOOKS; i++)
+		net_hear(w);
+	return world_alive(w);
+}
+
+const struct engine net_engine = {
+	.start = start,
+	.halt = sched_halt,
+	.wait = await_calls,
+	.moved = moved,
+	.stuck = stuck,
+	.check = check,
+	.gather = net_gather,
+	.agree = net_agree,
+	.describe = net_describe,
+	.free = net_free,
+};

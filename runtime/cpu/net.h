@@ -1,0 +1,136 @@
+/*
+ * Ranks that are processes, on one host or several, which reach one another by MPI's messages.
+ * Private to cpu/net*.c.
+ *
+ *   net.c        calls: admitting, running, waiting; the engine
+ *   net_wire.c   what FIFOs between processes are made of
+ *   net_note.c   notes: that a rank begins another call, that it has failed; gathering
+ *   net_open.c   making and freeing
+ *
+ * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers, over FIFOs
+ * and slots of its own. Of a FIFO to another process the sender's slot is an MPI_Isend, and is
+ * free when that is through; the receiver has an MPI_Irecv in each of its free slots, and the
+ * message is there when it is. Receives are posted for what the current call expects, and no
+ * more: so messages of calls to come, and of other layouts, wait in MPI until it is their turn,
+ * as messages of one sender and tag stay in order. A call is over when its fibers are, and what
+ * they sent is out of the slots.
+ *
+ * A call that differs from the one before is told to all that it exchanges messages with, and
+ * waits until they have told the same; one like the one before tells nothing. So of two ranks
+ * whose calls differ one tells, the other sees it, and no message of one is taken for the
+ * other's. What fails in one process is told to all; a process that ends does not tell, and
+ * its mpirun ends the job.
+ *
+ * MPI moves nothing while nobody calls it: who waits polls.
+ */
+#ifndef CCS_RUNTIME_CPU_NET_H
+#define CCS_RUNTIME_CPU_NET_H
+
+#include "runtime/cpu/cpu.h"
+#include "runtime/mpi/calls.h"
+
+/* Tags: below these the number of a FIFO among those of its two ranks. */
+enum { NET_NOTE = MPICALLS_TAGS - 2, NET_GATHER = MPICALLS_TAGS - 1 };
+
+/* What a rank tells another. */
+struct net_note {
+	int32_t status; /* CCS_OK: it begins the call ... */
+	uint64_t call;	/* ... of this number */
+	struct call_name name;
+	char text[CCS_TEXT]; /* of a failure */
+};
+
+/* A FIFO with one end here. */
+struct net_fifo {
+	uint32_t fifo;
+	bool sends;
+	int rank, tag; /* of the other end, and its messages' */
+	int place;     /* in net.messages, of its first slot */
+	uint64_t end;  /* messages by the end of the current call */
+};
+
+/* A message that is under way. */
+struct net_place {
+	uint32_t of; /* row of net.fifos */
+	uint64_t message;
+};
+
+struct net {
+	const struct mpi_calls *calls;
+	struct mpi_world *world;
+	struct text broken; /* what MPI failed with, if it did */
+	ccs_status died;    /* what the communicator did */
+	int hosts;
+	bool spins; /* each rank of this host has a core */
+
+	/* The layout's. */
+	struct mpi_messages *messages;
+	struct net_fifo *fifos;
+	uint32_t nfifos;
+	uint32_t *row;		  /* [FIFOs of the plan] of `fifos`, or CCS_NONE */
+	struct net_place *places; /* of `messages` */
+	uint64_t through;	  /* messages that were sent or received: progress */
+
+	/* Notes: from rank i in place i, to it in n + i, of a failure in 2n + i. */
+	struct mpi_messages *notes;
+	struct net_note *heard;		 /* [n] from each, */
+	bool *holds;			 /* [n] ... which is to be looked at */
+	struct net_note said, said_last; /* the last call that was another; a failure */
+	struct call_name before;	 /* the call before `said` */
+	int saying;			 /* notes under way */
+	bool *asked;			 /* [n] is to tell the current call */
+	int answers;			 /* that are missing */
+
+	uint64_t begun;	     /* calls that were laid out */
+	bool laid, admitted; /* the current call */
+	bool leaks;	     /* MPI may go on to use memory that it was given */
+};
+
+/* ---- net_wire.c ------------------------------------------------------------------------- */
+
+extern const struct wire net_wire;
+
+/** Makes room for what the layout's FIFOs exchange. CCS_ENOMEM, CCS_EUNSUPPORTED. No message
+ *  is under way. O(FIFOs). */
+ccs_status net_lay_out(struct cpu *e);
+/** The call begins: its messages may come. */
+void net_begin(struct cpu *e);
+/** Lets messages go on. Whether any is through. Without the lock. O(slots). */
+bool net_progress(struct cpu *e);
+/** MPI has failed, of a message with that rank: so will the communicator. */
+void net_break(struct net *n, int rank, int error);
+
+/* ---- net_note.c: under world.lock ------------------------------------------------------- */
+
+/** Waits for the first note of each rank. */
+void net_listen(struct world *w);
+/** Tells the current call to all that it exchanges messages with. */
+void net_announce(struct world *w);
+/** Takes in what others have told. Whether there was anything. */
+bool net_hear(struct world *w);
+/** Tells all others of a failure; and fails here, too. */
+void net_tell(struct world *w, ccs_status s, const char *text);
+void net_fail(struct world *w, ccs_status s, const char *text);
+
+/* See engine.h. */
+ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes);
+ccs_status net_agree(struct world *w, ccs_status here);
+
+/* ---- net.c ------------------------------------------------------------------------------ */
+
+extern const struct engine net_engine;
+
+/** Whoever has polled so often in vain lets others have the core. Without the lock. */
+void net_rest(const struct net *n, unsigned idle);
+
+/* ---- net_open.c: see engine.h ----------------------------------------------------------- */
+
+void net_describe(const struct world *w, char *text, size_t size);
+void net_free(struct world *w);
+
+static inline struct net *net_of(const struct world *w)
+{
+	return cpu_of(w)->net;
+}
+
+#endif

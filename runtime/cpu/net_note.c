@@ -1,0 +1,278 @@
+/*
+ * What ranks tell one another beside their messages: notes, and what they gather. See net.h.
+ *
+ * O(ranks) a look.
+ */
+#include "runtime/base/clock.h"
+#include "runtime/cpu/net.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- telling ------------------------------------------------------------------------------- */
+
+static int put(struct world *w, int place, const struct net_note *x, int rank)
+{
+	struct net *n = net_of(w);
+	size_t bytes = offsetof(struct net_note, text) + (x->status ? strlen(x->text) + 1 : 0);
+
+	return n->calls->send(n->notes, place, x, bytes, rank, NET_NOTE);
+}
+
+void net_announce(struct world *w)
+{
+	struct net *n = net_of(w);
+	const struct run *r = w->runs;
+
+	n->before = n->said.name;
+	n->said.call = r->seq;
+	run_name(&r->params, &n->said.name);
+	for (uint32_t i = 0; i < n->nfifos; i++) {
+		int rank = n->fifos[i].rank, error = 0;
+
+		if (n->asked[rank])
+			continue;
+		n->asked[rank] = true;
+		n->answers++;
+		n->saying++;
+		error = put(w, w->nranks + rank, &n->said, rank);
+		if (error)
+			net_break(n, rank, error);
+	}
+}
+
+void net_tell(struct world *w, ccs_status s, const char *text)
+{
+	struct net *n = net_of(w);
+
+	n->said_last.status = s;
+	snprintf(n->said_last.text, sizeof(n->said_last.text), "%s", text);
+	for (int i = 0; i < w->nranks; i++)
+		if (i != w->first) /* who cannot be reached will see that nothing moves */
+			(void)put(w, 2 * w->nranks + i, &n->said_last, i);
+}
+
+static void die(struct world *w, ccs_status s, const char *text)
+{
+	net_of(w)->died = s;
+	run_fail_all(w, s, text);
+}
+
+void net_fail(struct world *w, ccs_status s, const char *text)
+{
+	if (w->dead)
+		return;
+	net_tell(w, s, text);
+	die(w, s, text);
+}
+
+/* ---- hearing -------------------------------------------------------------------------------- */
+
+static void listen_to(struct world *w, int rank)
+{
+	struct net *n = net_of(w);
+	int error =
+		n->calls->recv(n->notes, rank, n->heard + rank, sizeof(*n->heard), rank, NET_NOTE);
+
+	if (error)
+		net_break(n, rank, error);
+}
+
+void net_listen(struct world *w)
+{
+	for (int i = 0; i < w->nranks; i++)
+		if (i != w->first)
+			listen_to(w, i);
+}
+
+/* A note of a call that this rank has begun. If it is the current one, and tells the same, it
+ * is what is waited for; all others prove that calls differ. */
+static void compare(struct world *w, int rank)
+{
+	struct net *n = net_of(w);
+	const struct net_note *x = n->heard + rank;
+	const struct call_name *own = x->call < n->said.call ? &n->before : &n->said.name;
+
+	if (x->call == n->said.call && n->asked[rank] && run_same(own, &x->name)) {
+		n->asked[rank] = false;
+		n->answers--;
+		listen_to(w, rank);
+		return;
+	}
+	run_differ(own, &x->name);
+	net_fail(w, CCS_EINVAL, error_thread()->text);
+}
+
+/* One of a call to come is kept until then. */
+static void look_at(struct world *w, int rank)
+{
+	struct net *n = net_of(w);
+	const struct net_note *x = n->heard + rank;
+
+	if (!x->status && x->call >= n->begun)
+		return;
+	n->holds[rank] = false;
+	if (x->status)
+		die(w, error_of_peer(x->status), x->text);
+	else
+		compare(w, rank);
+}
+
+bool net_hear(struct world *w)
+{
+	struct net *n = net_of(w);
+	const int *places;
+	int count, error = w->dead ? 0 : n->calls->test(n->notes, &places, &count);
+
+	if (w->dead)
+		return false;
+	if (error)
+		net_break(n, count ? *places % w->nranks : -1, error);
+	for (int i = 0; i < count && !error; i++) {
+		if (places[i] < w->nranks)
+			n->holds[places[i]] = true;
+		n->saying -= places[i] >= w->nranks;
+	}
+	for (int i = 0; i < w->nranks && !w->dead; i++)
+		if (n->holds[i])
+			look_at(w, i);
+	if (n->broken.len)
+		net_fail(w, CCS_ESYSTEM, n->broken.buf);
+	return count > 0;
+}
+
+/* ---- gathering ------------------------------------------------------------------------------ */
+
+/* What all give, on its way: own messages' memory, until they are through. */
+struct gathering {
+	struct mpi_messages *messages; /* from rank i in place i, to it in ranks + i */
+	unsigned char *all;
+	bool *come; /* [places] */
+	int left;
+};
+
+static void gathering_free(struct world *w, struct gathering *g)
+{
+	struct net *n = net_of(w);
+
+	free(g->come);
+	if (g->messages && n->calls->messages_free(g->messages))
+		n->leaks = true; /* `all` is MPI's now */
+	else
+		free(g->all);
+}
+
+static ccs_status gathering_start(struct world *w, struct gathering *g, const void *mine,
+				  size_t bytes)
+{
+	struct net *n = net_of(w);
+	unsigned char *own;
+	int error = 0;
+
+	g->all = calloc((size_t)w->nranks, bytes + !bytes);
+	g->come = calloc((size_t)w->nranks, 2 * sizeof(*g->come));
+	if (!g->all || !g->come || n->calls->messages_new(n->world, 2 * w->nranks, &g->messages))
+		return error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+	own = g->all + (size_t)w->first * bytes;
+	if (bytes)
+		memcpy(own, mine, bytes);
+	for (int i = 0; i < w->nranks && !error; i++) {
+		if (i == w->first)
+			continue;
+		g->left += 2;
+		error = n->calls->recv(g->messages, i, g->all + (size_t)i * bytes, bytes, i,
+				       NET_GATHER);
+		if (!error)
+			error = n->calls->send(g->messages, w->nranks + i, own, bytes, i,
+					       NET_GATHER);
+		if (error)
+			net_break(n, i, error);
+	}
+	return CCS_OK;
+}
+
+/* Whether anything has come. */
+static bool gathering_look(struct world *w, struct gathering *g)
+{
+	struct net *n = net_of(w);
+	const int *places;
+	int count, error = n->calls->test(g->messages, &places, &count);
+
+	if (error)
+		net_break(n, count ? *places % w->nranks : -1, error);
+	for (int i = 0; i < count && !error; i++) {
+		g->come[places[i]] = true;
+		g->left--;
+	}
+	return count > 0;
+}
+
+static void give_up(struct world *w, const struct gathering *g)
+{
+	struct text why = { .len = 0 };
+	int late = 0;
+
+	while (late == w->first || (late < w->nranks - 1 && g->come[late]))
+		late++;
+	text_add(&why, "for %u ms rank %d has not told the others how it went", w->timeout, late);
+	net_fail(w, CCS_ETIMEOUT, why.buf);
+}
+
+static ccs_status gathering_wait(struct world *w, struct gathering *g)
+{
+	uint64_t end = clock_ms() + w->timeout;
+	unsigned idle = 0;
+
+	while (g->left && !w->dead) {
+		if (gathering_look(w, g)) {
+			idle = 0;
+			continue;
+		}
+		net_hear(w);
+		net_rest(net_of(w), ++idle);
+		if (w->timeout && clock_ms() >= end && !w->dead)
+			give_up(w, g);
+	}
+	if (w->dead && net_of(w)->died && w->dead_text)
+		return error_set(net_of(w)->died, "%s", w->dead_text);
+	return world_alive(w);
+}
+
+ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes)
+{
+	struct gathering g = { 0 };
+	ccs_status s = world_alive(w);
+
+	if (s)
+		return s;
+	s = gathering_start(w, &g, mine, bytes);
+	if (!s)
+		s = gathering_wait(w, &g);
+	if (!s && bytes)
+		memcpy(all, g.all, (size_t)w->nranks * bytes);
+	gathering_free(w, &g);
+	return s;
+}
+
+/* How a step went in a process. */
+struct outcome {
+	int32_t status;
+	char text[CCS_TEXT];
+};
+
+ccs_status net_agree(struct world *w, ccs_status here)
+{
+	struct outcome own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));
+	ccs_status s;
+
+	if (here)
+		snprintf(own.text, sizeof(own.text), "%s", error_thread()->text);
+	s = all ? net_gather(w, &own, all, sizeof(own)) : error_set(CCS_ENOMEM, "out of memory");
+	for (int i = 0; i < w->nranks && !s; i++)
+		if (all[i].status && i != w->first)
+			s = error_set(error_of_peer(all[i].status), "rank %d: %.1900s", i,
+				      all[i].text);
+	free(all);
+	return here ? error_set(here, "%s", own.text) : s;
+}

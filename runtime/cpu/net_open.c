@@ -1,0 +1,222 @@
+/*
+ * Communicators of processes that MPI has started: making, describing, freeing.
+ *
+ * All processes open the plug-in's world, which is a communicator of MPI's of their own, and
+ * gather a card of each; so what fails in one fails in all. O(ranks).
+ */
+#include "runtime/cpu/net.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What each process tells of itself. */
+struct card {
+	uint64_t host;
+	int32_t status; /* how it went so far */
+	char text[200];
+	struct host_cores cores;
+};
+
+/* ---- freeing -------------------------------------------------------------------------------- */
+
+static void free_messages(struct net *n)
+{
+	int left = 0;
+
+	if (n->messages)
+		left += n->calls->messages_free(n->messages);
+	if (n->notes)
+		left += n->calls->messages_free(n->notes);
+	n->leaks |= left > 0;
+}
+
+/* Where a failure left messages that MPI cannot take back, their memory stays. In a forked
+ * process there is no MPI. */
+void net_free(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+	struct net *n = e ? e->net : NULL;
+	bool here = origin_here(&w->origin);
+
+	if (n && here)
+		free_messages(n);
+	if (n && here && n->leaks)
+		e->data.data = e->lines.data = NULL;
+	if (n && here)
+		n->calls->close(n->world);
+	if (n && !n->leaks) {
+		free(n->heard);
+		free(n->fifos);
+		free(n->row);
+		free(n->places);
+		free(n->holds);
+		free(n->asked);
+		free(n);
+	}
+	cpu_free(w);
+}
+
+/* ---- describing ------------------------------------------------------------------------------ */
+
+void net_describe(const struct world *w, char *text, size_t size)
+{
+	const struct net *n = net_of(w);
+	char library[160], hosts[32] = "this host";
+
+	n->calls->library(library, sizeof(library));
+	if (n->hosts > 1)
+		snprintf(hosts, sizeof(hosts), "%d hosts", n->hosts);
+	snprintf(text, size, "%d processes by MPI (%s), one rank each, on %s%s", w->nranks, library,
+		 hosts, n->spins ? "" : ", with fewer cores than ranks");
+}
+
+static bool is_new(const struct card *cards, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (cards[k].host == cards[i].host)
+			return false;
+	return true;
+}
+
+/* How many hosts there are, and whether this one has a core for each of its ranks. */
+static void look_round(struct world *w, const struct card *cards)
+{
+	struct net *n = net_of(w);
+	struct host_cores here = { { 0 } };
+	int ranks = 0;
+
+	for (int i = 0; i < w->nranks; i++) {
+		n->hosts += is_new(cards, i);
+		if (cards[i].host != cards[w->first].host)
+			continue;
+		ranks++;
+		host_cores_add(&here, &cards[i].cores);
+	}
+	n->spins = host_cores_count(&here) >= ranks;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static ccs_status failed(const struct mpi_calls *calls, int e, const char *call)
+{
+	char text[200];
+
+	calls->error(e, text, sizeof(text));
+	return error_set(CCS_ESYSTEM, "MPI's %s failed: %s", call, text);
+}
+
+static ccs_status allocate(struct world *w, const struct mpi_calls *calls, struct mpi_world *world)
+{
+	size_t n = (size_t)w->nranks;
+	struct net *x = calloc(1, sizeof(*x));
+	ccs_status s = cpu_open(w);
+
+	w->engine = &net_engine;
+	if (s || !x) {
+		free(x);
+		return error_set(CCS_ENOMEM, "out of memory for %zu ranks", n);
+	}
+	cpu_of(w)->net = x;
+	cpu_of(w)->wire = &net_wire;
+	x->calls = calls;
+	x->world = world;
+	x->heard = calloc(n, sizeof(*x->heard));
+	x->holds = calloc(n, sizeof(*x->holds));
+	x->asked = calloc(n, sizeof(*x->asked));
+	if (!x->heard || !x->holds || !x->asked ||
+	    calls->messages_new(world, 3 * w->nranks, &x->notes))
+		return error_set(CCS_ENOMEM, "out of memory for %zu ranks", n);
+	return CCS_OK;
+}
+
+static int gather(const struct mpi_calls *calls, struct mpi_world *world, const struct card *card,
+		  struct card *cards)
+{
+	const struct mpi_collective *c = calls->collectives;
+	const struct mpi_job job = {
+		.send = card,
+		.recv = cards,
+		.count = sizeof(*card),
+		.type = CCS_UINT8,
+	};
+
+	while (strcmp(c->contract, "allgather") != 0)
+		c++;
+	return c->run(world, &job);
+}
+
+/* `here`: how it went in this process so far; what failed in one fails in all. */
+static ccs_status meet(struct world *w, const struct mpi_calls *calls, struct mpi_world *world,
+		       ccs_status here)
+{
+	int nranks = calls->size(world), rank = calls->rank(world), error;
+	struct card own = { .host = host_of(), .status = here };
+	struct card *cards = calloc((size_t)nranks, sizeof(*cards));
+	ccs_status s = here;
+
+	if (!cards) /* the others wait for a card: there is no way to tell them */
+		return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
+	host_cores_read(&own.cores);
+	if (here)
+		snprintf(own.text, sizeof(own.text), "%.190s", error_thread()->text);
+	error = gather(calls, world, &own, cards);
+	if (error && !s)
+		s = failed(calls, error, "MPI_Allgather");
+	for (int i = 0; i < nranks && !s; i++)
+		if (cards[i].status && i != rank)
+			s = error_set(error_of_peer(cards[i].status), "rank %d: %.190s", i,
+				      cards[i].text);
+	if (!s) {
+		look_round(w, cards);
+		net_listen(w);
+	}
+	free(cards);
+	return s;
+}
+
+static ccs_status find_calls(const struct mpi_calls **calls)
+{
+	void *library;
+	ccs_status s = ccs_mpi_library(&library);
+
+	if (!s)
+		*calls = dlsym(library, "ccs_mpi_calls");
+	return s;
+}
+
+/* The world of MPI's is the communicator's, once it has one. */
+static ccs_status open_net(struct ccs_comm **comm, const struct mpi_calls *calls,
+			   struct mpi_world *world)
+{
+	ccs_status s = comm_new_rank(comm, calls->size(world), calls->rank(world));
+
+	if (!s)
+		s = allocate((*comm)->world, calls, world);
+	s = meet(s ? NULL : (*comm)->world, calls, world, s);
+	if (!s)
+		return CCS_OK;
+	if (!*comm || !(*comm)->world->state || !net_of((*comm)->world))
+		calls->close(world);
+	if (*comm)
+		comm_drop(comm, 1);
+	return s;
+}
+
+ccs_status ccs_comm_init_mpi(struct ccs_comm **comm)
+{
+	const struct mpi_calls *calls = NULL;
+	struct mpi_world *world;
+	ccs_status s;
+	int e;
+
+	if (!comm)
+		return error_set(CCS_EINVAL, "ccs_comm_init_mpi: comm is NULL");
+	*comm = NULL;
+	s = find_calls(&calls);
+	if (s)
+		return s;
+	e = calls->open(&world);
+	return e ? failed(calls, e, "MPI_Init_thread") : open_net(comm, calls, world);
+}

@@ -1,0 +1,51 @@
+/*
+ * The collectives of MPI that are taken: with counts that are ints, and from MPI 4 on with those
+ * of 64 bits. In: a program's call. Out: a module has run it, or MPI.
+ */
+#include "runtime/preload/preload.h"
+
+#include <stdio.h>
+
+bool preload_takes(const struct job *j, int *e)
+{
+	struct preload *p = preload_get();
+	struct held *h = p ? held_of(p, j->comm) : NULL;
+	char why[WHY], by[WHY + 20];
+	struct order o;
+
+	if (!h)
+		return false;
+	if (decide(p, h, j, &o, why, sizeof(why))) {
+		o.entry->calls += h->counts;
+		*e = job_run(h, j, &o);
+		return true;
+	}
+	snprintf(by, sizeof(by), "MPI: %s", why);
+	if (*why && h->counts)
+		tally_add(p, j->what, by, 1);
+	return false;
+}
+
+#pragma GCC visibility push(default)
+
+int MPI_Barrier(MPI_Comm comm)
+{
+	struct job j = { .what = BARRIER, .comm = comm };
+	int e;
+
+	return preload_takes(&j, &e) ? e : PMPI_Barrier(comm);
+}
+
+#define COUNT int
+#define NAME(name) name
+#include "runtime/preload/calls.inc"
+#undef COUNT
+#undef NAME
+
+#if MPI_VERSION >= 4
+#define COUNT MPI_Count
+#define NAME(name) name##_c
+#include "runtime/preload/calls.inc"
+#endif
+
+#pragma GCC visibility pop

@@ -1,0 +1,215 @@
+/*
+ * Communicators: what is known of MPI's, and the one of ccs beside it.
+ *
+ * In: a communicator of MPI's. Out: its struct held, an attribute of it, which goes with it.
+ * The ranks make their communicator of ccs at the first call that is taken: rank 0 tells the
+ * others where they meet; and whatever keeps one of them from it, all learn of, by MPI.
+ */
+#include "runtime/preload/preload.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MEET_SECONDS 60
+#define EAGER_ROUNDS 100 /* that a call looks after MPI before it sleeps between them */
+
+/* Where the ranks of a communicator meet. */
+struct appointment {
+	char job[40], address[40];
+};
+
+/* ---- what is known ------------------------------------------------------------------------ */
+
+/* A call on an intercommunicator has two ranks 0: the one that is first in the job counts. */
+static bool counts_inter(MPI_Comm comm)
+{
+	int zero = 0, here = MPI_UNDEFINED, there = MPI_UNDEFINED;
+	MPI_Group all, own, other;
+
+	PMPI_Comm_group(MPI_COMM_WORLD, &all);
+	PMPI_Comm_group(comm, &own);
+	PMPI_Comm_remote_group(comm, &other);
+	PMPI_Group_translate_ranks(own, 1, &zero, all, &here);
+	PMPI_Group_translate_ranks(other, 1, &zero, all, &there);
+	PMPI_Group_free(&all);
+	PMPI_Group_free(&own);
+	PMPI_Group_free(&other);
+	return there == MPI_UNDEFINED || here < there;
+}
+
+static bool look_at(struct held *h)
+{
+	int inter;
+
+	if (PMPI_Comm_rank(h->comm, &h->rank) || PMPI_Comm_size(h->comm, &h->size) ||
+	    PMPI_Comm_test_inter(h->comm, &inter))
+		return false;
+	h->inter = inter;
+	h->counts = !h->rank && (!inter || counts_inter(h->comm));
+	return true;
+}
+
+static void held_free(struct held *h)
+{
+	ccs_comm_free(h->ccs);
+	free(h->fits);
+	free(h);
+}
+
+static struct held *held_new(struct preload *p, MPI_Comm comm)
+{
+	struct held *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->comm = comm;
+	h->probed = p->self;
+	h->fits = calloc(p->entries.n + 1, 1);
+	if (!h->fits || !look_at(h) || PMPI_Comm_set_attr(comm, p->keyval, h)) {
+		held_free(h);
+		return NULL;
+	}
+	pthread_mutex_lock(&p->lock);
+	h->next = p->held;
+	h->from = &p->held;
+	if (h->next)
+		h->next->from = &h->next;
+	p->held = h;
+	pthread_mutex_unlock(&p->lock);
+	return h;
+}
+
+struct held *held_of(struct preload *p, MPI_Comm comm)
+{
+	struct held *h = NULL;
+	int found = 0;
+
+	if (comm == MPI_COMM_NULL || PMPI_Comm_get_attr(comm, p->keyval, &h, &found))
+		return NULL;
+	return found ? h : held_new(p, comm);
+}
+
+int held_delete(MPI_Comm comm, int keyval, void *value, void *of)
+{
+	struct preload *p = of;
+	struct held *h = value;
+
+	(void)comm;
+	(void)keyval;
+	pthread_mutex_lock(&p->lock);
+	*h->from = h->next;
+	if (h->next)
+		h->next->from = h->from;
+	pthread_mutex_unlock(&p->lock);
+	held_free(h);
+	return MPI_SUCCESS;
+}
+
+/* ---- meeting -------------------------------------------------------------------------------- */
+
+/* Whether all ranks are on this host. The same on all, as the ranks of each host are counted. */
+static bool on_one_host(const struct held *h)
+{
+	MPI_Comm here;
+	int n = 0;
+
+	if (PMPI_Comm_split_type(h->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here))
+		return false;
+	PMPI_Comm_size(here, &n);
+	PMPI_Comm_free(&here);
+	return n == h->size;
+}
+
+/* A port of this host that nobody has. */
+static unsigned free_port(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t size = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, size) ||
+	    getsockname(fd, (struct sockaddr *)&at, &size))
+		at.sin_port = 0;
+	if (fd >= 0)
+		close(fd);
+	return ntohs(at.sin_port);
+}
+
+/* Without a port it follows from the job's name. */
+static void make_place(struct appointment *at)
+{
+	unsigned port = free_port();
+	uint64_t number[2] = { 0 };
+
+	if (getrandom(number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		number[0] = (uint64_t)getpid();
+	snprintf(at->job, sizeof(at->job), "%016llx%016llx", (unsigned long long)number[0],
+		 (unsigned long long)number[1]);
+	if (port)
+		snprintf(at->address, sizeof(at->address), "127.0.0.1:%u", port);
+}
+
+/* While a call of ccs waits, MPI's messages go on: a rank may need this one's to come here. */
+static unsigned look_after_mpi(void *of)
+{
+	struct held *h = of;
+	int any;
+
+	PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, h->probed, &any, MPI_STATUS_IGNORE);
+	h->rounds += h->rounds < EAGER_ROUNDS;
+	return h->rounds < EAGER_ROUNDS ? 0 : 1;
+}
+
+static ccs_status open_comm(struct held *h, const struct appointment *at)
+{
+	struct ccs_procs procs = {
+		.rank = h->rank,
+		.nranks = h->size,
+		.job = at->job,
+		.address = *at->address ? at->address : NULL,
+		.seconds = MEET_SECONDS,
+	};
+	ccs_status s = ccs_comm_init_procs(&h->ccs, &procs);
+
+	/* A rank may come as late as it likes, as in MPI; that one has ended is seen. */
+	if (!s)
+		s = ccs_comm_set_timeout(h->ccs, 0);
+	return s ? s : ccs_comm_set_idle(h->ccs, look_after_mpi, h);
+}
+
+/* Whether all have succeeded; else the first that has not tells why. */
+static bool agree(struct held *h, ccs_status s)
+{
+	int failed = s ? h->rank : h->size, first = 0;
+
+	snprintf(h->why, sizeof(h->why), "%s", s ? ccs_error() : "");
+	if (PMPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, h->comm) || first == h->size)
+		return first == h->size;
+	PMPI_Bcast(h->why, (int)sizeof(h->why), MPI_CHAR, first, h->comm);
+	return false;
+}
+
+void held_meet(struct held *h)
+{
+	struct appointment at = { "", "" };
+
+	h->meeting = REFUSED;
+	if (!on_one_host(h)) {
+		snprintf(h->why, sizeof(h->why), "ranks on several hosts");
+		return;
+	}
+	if (!h->rank)
+		make_place(&at);
+	PMPI_Bcast(&at, (int)sizeof(at), MPI_CHAR, 0, h->comm);
+	if (agree(h, open_comm(h, &at))) {
+		h->meeting = MET;
+		return;
+	}
+	ccs_comm_free(h->ccs);
+	h->ccs = NULL;
+}

@@ -1,0 +1,124 @@
+/*
+ * Whether a call is taken, and by which entry.
+ *
+ * In: a call's arguments, which are MPI's for this rank. Out: the order to run it, or the
+ * reason why it is MPI's. Every rank of the communicator comes to the same answer by itself:
+ * the bytes of a block are equal on all ranks, whatever types each describes them by, and so is
+ * the root; reductions have one type and one operator. What an entry can do follows from the
+ * communicator. Only the first call that would be taken asks the others (held_meet).
+ */
+#include "runtime/preload/preload.h"
+
+#include <stdio.h>
+
+/* What is known of an entry, for a communicator. */
+enum { FIT_UNKNOWN, FIT_YES, FIT_NO };
+
+/* The argument that tells a block's size on this rank. */
+static void block_of(const struct held *h, const struct job *j, MPI_Count *count,
+		     MPI_Datatype *type)
+{
+	bool by_send = (j->what == GATHER && h->rank != j->root) ||
+		       (j->what == SCATTER && h->rank == j->root);
+
+	*count = by_send ? j->send_count : j->recv_count;
+	*type = by_send ? j->send_type : j->recv_type;
+}
+
+/* False: MPI refuses it, or knows better. */
+static bool is_sound(const struct held *h, const struct job *j)
+{
+	MPI_Datatype type;
+	MPI_Count count;
+
+	if (collective_rooted(j->what) && (j->root < 0 || j->root >= h->size))
+		return false;
+	block_of(h, j, &count, &type);
+	return j->what == BARRIER || (count >= 0 && type != MPI_DATATYPE_NULL);
+}
+
+static bool is_named(const struct preload *p, enum collective what)
+{
+	for (size_t i = 0; i < p->entries.n; i++)
+		if (p->entries.of[i].what == what)
+			return true;
+	return false;
+}
+
+/* How many elements of which type; bytes where they are only moved. */
+static bool find_types(const struct held *h, const struct job *j, struct order *o, size_t *bytes,
+		       char *why, size_t size)
+{
+	MPI_Datatype type;
+	MPI_Count count;
+
+	*bytes = 0;
+	o->type = CCS_UINT8;
+	o->op = CCS_SUM;
+	o->count = 0;
+	if (j->what == BARRIER)
+		return true;
+	block_of(h, j, &count, &type);
+	if (collective_reduces(j->what) &&
+	    (!type_find(type, &o->type, why, size) || !op_find(j->op, &o->op, why, size)))
+		return false;
+	if (!type_bytes(type, count, bytes)) {
+		snprintf(why, size, "MPI does not tell the type's size");
+		return false;
+	}
+	o->count = collective_reduces(j->what) ? (size_t)count : *bytes;
+	return true;
+}
+
+static bool fits(const struct preload *p, struct held *h, size_t i, char *why, size_t size)
+{
+	const struct entry *e = p->entries.of + i;
+
+	if (h->fits[i] != FIT_YES) {
+		bool ok = module_means(e->module, e->what, h->size, why, size);
+
+		h->fits[i] = ok ? FIT_YES : FIT_NO;
+	}
+	return h->fits[i] == FIT_YES;
+}
+
+/* The first one for that size which has a plan. */
+static struct entry *find_entry(const struct preload *p, struct held *h, enum collective what,
+				size_t bytes, char *why, size_t size)
+{
+	snprintf(why, size, "its size is in no range of CCS_MPI");
+	for (size_t i = 0; i < p->entries.n; i++) {
+		struct entry *e = p->entries.of + i;
+
+		if (e->what == what && bytes >= e->least && bytes <= e->most &&
+		    fits(p, h, i, why, size))
+			return e;
+	}
+	return NULL;
+}
+
+bool decide(struct preload *p, struct held *h, const struct job *j, struct order *o, char *why,
+	    size_t size)
+{
+	size_t bytes;
+
+	*why = '\0';
+	if (!is_named(p, j->what)) {
+		snprintf(why, size, "CCS_MPI names no module for it");
+		return false;
+	}
+	if (h->inter) {
+		snprintf(why, size, "an intercommunicator");
+		return false;
+	}
+	if (!is_sound(h, j) || !find_types(h, j, o, &bytes, why, size))
+		return false;
+	o->entry = find_entry(p, h, j->what, bytes, why, size);
+	if (!o->entry)
+		return false;
+	if (h->meeting == NOT_MET)
+		held_meet(h);
+	if (h->meeting == REFUSED)
+		snprintf(why, size, "%s", h->why);
+	return h->meeting != REFUSED;
+}

@@ -1,0 +1,215 @@
+/*
+ * CCS_MPI: COLLECTIVE:FILE[@FROM-TO], ... In: its text. Out: an entry for each part, with its
+ * module loaded; or what is wrong with it, as nothing of it is ever left out. O(bytes of files).
+ */
+#include "runtime/preload/preload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *also; /* MPI's name; the contract's */
+	bool reduces, rooted;
+} collectives[COLLECTIVES] = {
+	[ALLREDUCE] = { "allreduce", "allreduce", true, false },
+	[REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", "reduce_scatter", true, false },
+	[ALLGATHER] = { "allgather", "allgather", false, false },
+	[BROADCAST] = { "broadcast", "bcast", false, true },
+	[REDUCE] = { "reduce", "reduce", true, true },
+	[ALLTOALL] = { "alltoall", "all_to_all", false, false },
+	[GATHER] = { "gather", "gather", false, true },
+	[SCATTER] = { "scatter", "scatter", false, true },
+	[BARRIER] = { "barrier", "barrier", false, false },
+};
+
+const char *collective_name(enum collective what)
+{
+	return collectives[what].name;
+}
+
+bool collective_reduces(enum collective what)
+{
+	return collectives[what].reduces;
+}
+
+bool collective_rooted(enum collective what)
+{
+	return collectives[what].rooted;
+}
+
+/* ---- a part's text ------------------------------------------------------------------------ */
+
+static bool find_collective(const char *name, enum collective *what)
+{
+	for (int i = 0; i < COLLECTIVES; i++) {
+		*what = (enum collective)i;
+		if (!strcmp(name, collectives[i].name) || !strcmp(name, collectives[i].also))
+			return true;
+	}
+	return false;
+}
+
+/* "64K"; nothing leaves *bytes as it is. */
+static bool read_size(const char **s, size_t *bytes)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+	unsigned long long n;
+	unsigned shift;
+
+	if (**s < '0' || **s > '9')
+		return true;
+	errno = 0;
+	n = strtoull(*s, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	if (errno || n > SIZE_MAX >> shift)
+		return false;
+	*bytes = (size_t)n << shift;
+	*s = end + (unit != NULL);
+	return true;
+}
+
+/* "FROM-TO", both ends included, either left out. */
+static bool read_range(const char *s, struct entry *e)
+{
+	if (!strcmp(s, "-") || !read_size(&s, &e->least) || *s++ != '-')
+		return false;
+	return read_size(&s, &e->most) && !*s && e->least <= e->most;
+}
+
+/* Cuts "COLLECTIVE:FILE@FROM-TO" at its marks. */
+static bool read_part(char *part, struct entry *e, char **file, char *why, size_t size)
+{
+	char *colon = strchr(part, ':'), *slash, *range;
+
+	if (!colon || !colon[1]) {
+		snprintf(why, size,
+			 "CCS_MPI: \"%s\" is not COLLECTIVE:FILE or COLLECTIVE:FILE@FROM-TO", part);
+		return false;
+	}
+	*colon = '\0';
+	if (!find_collective(part, &e->what)) {
+		snprintf(why, size,
+			 "CCS_MPI: \"%s\" is no collective that can be taken: these are allreduce, "
+			 "reduce_scatter_block, allgather, broadcast, reduce, alltoall, gather, "
+			 "scatter and barrier",
+			 part);
+		return false;
+	}
+	*file = colon + 1;
+	slash = strrchr(*file, '/');
+	range = strrchr(slash ? slash : *file, '@');
+	e->least = 0;
+	e->most = SIZE_MAX;
+	if (!range)
+		return true;
+	*range = '\0';
+	if (read_range(range + 1, e))
+		return true;
+	snprintf(why, size,
+		 "CCS_MPI: \"%s\", of %s, is no range of sizes, such as 4K-64K, 64K- or -4K",
+		 range + 1, part);
+	return false;
+}
+
+/* ---- its module ---------------------------------------------------------------------------- */
+
+/* The least number of ranks that there is a plan for; of 1 most contracts are the same. */
+static int least_ranks(const struct ccs_module *m)
+{
+	struct ccs_plan_info plan = { .nranks = 1 };
+
+	for (int i = 0; plan.nranks < 2; i++)
+		if (ccs_module_plan(m, i, &plan))
+			break;
+	return plan.nranks;
+}
+
+/* If that plan's contract fits, so will the others', or each communicator looks by itself. */
+static bool check_contract(const struct entry *e, const char *file, char *why, size_t size)
+{
+	char lacks[WHY];
+
+	if (module_means(e->module, e->what, least_ranks(e->module), lacks, sizeof(lacks)))
+		return true;
+	snprintf(why, size, "CCS_MPI: %s cannot run %s: %s", file, collectives[e->what].name,
+		 lacks);
+	return false;
+}
+
+static bool add_file(uint64_t *digest, const char *file)
+{
+	FILE *f = fopen(file, "re");
+	int c = f ? getc(f) : EOF;
+
+	for (; c != EOF; c = getc(f))
+		*digest = (*digest ^ (unsigned char)c) * UINT64_C(0x100000001b3);
+	if (f)
+		fclose(f);
+	return f != NULL;
+}
+
+static bool load(struct entries *all, struct entry *e, const char *file, char *why, size_t size)
+{
+	const char *slash = strrchr(file, '/');
+
+	if (ccs_module_load(&e->module, file)) {
+		snprintf(why, size, "CCS_MPI: %s", ccs_error());
+		return false;
+	}
+	snprintf(e->label, sizeof(e->label), "%s (%s)", ccs_module_schedule(e->module),
+		 slash ? slash + 1 : file);
+	return add_file(&all->digest, file) && check_contract(e, file, why, size);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static bool read_parts(struct entries *e, char *text, char *why, size_t size)
+{
+	char *rest = text, *part;
+
+	while ((part = strsep(&rest, ",")) != NULL) {
+		struct entry *one = e->of + e->n;
+		char *file;
+
+		if (!read_part(part, one, &file, why, size))
+			return false;
+		e->n++;
+		if (!load(e, one, file, why, size))
+			return false;
+	}
+	return true;
+}
+
+bool entries_read(struct entries *e, const char *text, char *why, size_t size)
+{
+	size_t parts = 1;
+	char *copy;
+	bool ok;
+
+	*e = (struct entries){ .digest = UINT64_C(0xcbf29ce484222325) };
+	if (!text || !*text)
+		return true;
+	for (const char *s = text; *s; s++) {
+		parts += *s == ',';
+		e->digest = (e->digest ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+	}
+	e->of = calloc(parts, sizeof(*e->of));
+	copy = strdup(text);
+	snprintf(why, size, "out of memory for CCS_MPI");
+	ok = e->of && copy && read_parts(e, copy, why, size);
+	free(copy);
+	return ok;
+}
+
+void entries_free(struct entries *e)
+{
+	for (size_t i = 0; i < e->n; i++)
+		ccs_module_free(e->of[i].module);
+	free(e->of);
+	*e = (struct entries){ 0 };
+}

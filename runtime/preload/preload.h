@@ -1,0 +1,189 @@
+/*
+ * libccs-mpi.so: runs an MPI program's collectives by modules that the user names. Private to
+ * preload/.
+ *
+ * It is preloaded into the program, defines MPI's functions anew, and calls MPI by its profiling
+ * interface (PMPI_...): setup.c begins and ends it, calls.c has the collectives.
+ *
+ *   decide.c  whether a call is taken, and by which entry of CCS_MPI (entries.c). All ranks
+ *             of a communicator decide alike without asking one another, as all that counts
+ *             is what MPI wants to be equal on all of them: bytes, root, and for what is
+ *             reduced type and operator (types.c).
+ *   comms.c   the communicator of ccs beside MPI's, made when the first call is taken.
+ *   run.c     the call itself: places, types that have holes, failures.
+ *   tally.c   what ran where, and why, for the report at the end.
+ *
+ * It knows an MPI and the public interface of ccs, and nothing else.
+ */
+#ifndef CCS_RUNTIME_PRELOAD_H
+#define CCS_RUNTIME_PRELOAD_H
+
+#include "runtime/ccs.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#if MPI_VERSION >= 4
+#define COUNTED(name) name##_c
+typedef MPI_Count mpi_count;
+#else
+#define COUNTED(name) name
+typedef int mpi_count;
+#endif
+
+#define WHY 400 /* bytes of the reason why MPI runs a call */
+
+enum collective {
+	ALLREDUCE,
+	REDUCE_SCATTER_BLOCK,
+	ALLGATHER,
+	BROADCAST,
+	REDUCE,
+	ALLTOALL,
+	GATHER,
+	SCATTER,
+	BARRIER,
+	COLLECTIVES
+};
+
+/* A part of CCS_MPI. */
+struct entry {
+	enum collective what;
+	size_t least, most; /* bytes of a block that it is for */
+	struct ccs_module *module;
+	char label[300];	/* "ring_allreduce (ring.so)" */
+	_Atomic uint64_t calls; /* that it ran, of communicators whose rank 0 this is */
+};
+
+struct entries {
+	size_t n;
+	struct entry *of;
+	uint64_t digest; /* of CCS_MPI and the files' bytes */
+};
+
+/* Calls of a collective that went one way. */
+struct tally {
+	struct tally *next;
+	enum collective what;
+	uint64_t calls;
+	char by[]; /* "ring_allreduce (ring.so)", "MPI: an intercommunicator" */
+};
+
+enum meeting { NOT_MET, MET, REFUSED, FAILED };
+
+/* What is known of a communicator of MPI's: an attribute of it. */
+struct held {
+	struct held *next, **from; /* all of this process, under preload.lock */
+	MPI_Comm comm;
+	int rank, size;
+	bool inter;
+	bool counts; /* its calls are counted here */
+	enum meeting meeting;
+	struct ccs_comm *ccs; /* if they have met */
+	char why[WHY];	      /* if it was refused */
+	MPI_Comm probed;      /* no message ever comes there */
+	unsigned rounds;      /* that the current call has waited */
+	char *fits;	      /* [entries] FIT_... */
+};
+
+/* All of this process. */
+struct preload {
+	struct entries entries;
+	int keyval;    /* of struct held */
+	MPI_Comm self; /* copies of MPI_COMM_SELF and MPI_COMM_WORLD */
+	MPI_Comm job;
+	pthread_mutex_t lock;
+	struct held *held;
+	struct tally *tallies;
+};
+
+/* A call. Arguments that the collective has not are 0; where it has one count, send has it too. */
+struct job {
+	enum collective what;
+	const void *send;
+	void *recv;
+	MPI_Count send_count, recv_count;
+	MPI_Datatype send_type, recv_type;
+	MPI_Op op;
+	int root;
+	MPI_Comm comm;
+};
+
+/* How ccs is to run it. */
+struct order {
+	struct entry *entry;
+	size_t count; /* of the contract's block */
+	ccs_dtype type;
+	ccs_redop op;
+};
+
+/* ---- calls.c, setup.c -------------------------------------------------------------------- */
+
+/** This process's; NULL: MPI is not initialised, or over. */
+struct preload *preload_get(void);
+/** Whether a module ran the call, with MPI's error *e then; else it is for MPI. */
+bool preload_takes(const struct job *j, int *e);
+
+/* ---- entries.c ------------------------------------------------------------------------------ */
+
+/** "allreduce": as CCS_MPI and the report name it. */
+const char *collective_name(enum collective what);
+bool collective_reduces(enum collective what);
+bool collective_rooted(enum collective what);
+/** Reads CCS_MPI, and loads the modules. False: `why` says what is wrong with it. */
+bool entries_read(struct entries *e, const char *text, char *why, size_t size);
+void entries_free(struct entries *e);
+
+/* ---- means.c -------------------------------------------------------------------------------- */
+
+/** Whether the module's contract for so many ranks, and each root, is the collective's. False:
+ *  `why` says what it lacks. O(chunks of all ranks). */
+bool module_means(const struct ccs_module *m, enum collective what, int nranks, char *why,
+		  size_t size);
+
+/* ---- types.c -------------------------------------------------------------------------------- */
+
+/** The type and the operator of a reduction. False: ccs has none, and `why` says so. */
+bool type_find(MPI_Datatype type, ccs_dtype *found, char *why, size_t size);
+bool op_find(MPI_Op op, ccs_redop *found, char *why, size_t size);
+/** Bytes of `count` elements, without their holes. False: MPI cannot tell, or they are too many. */
+bool type_bytes(MPI_Datatype type, MPI_Count count, size_t *bytes);
+/** Whether elements lie one after another, without holes, in the order of their parts. */
+bool type_is_plain(MPI_Datatype type);
+/** The element number `n` of a buffer. */
+void *type_at(const void *buffer, MPI_Datatype type, MPI_Count n);
+
+/* ---- decide.c ------------------------------------------------------------------------------- */
+
+/** True: the call is ccs's, and *o is how. False: it is MPI's, and `why` says why; if that is
+ *  empty, MPI will say what is wrong with it. */
+bool decide(struct preload *p, struct held *h, const struct job *j, struct order *o, char *why,
+	    size_t size);
+
+/* ---- comms.c -------------------------------------------------------------------------------- */
+
+/** What is known of the communicator. NULL: MPI refuses it, or there is no memory. */
+struct held *held_of(struct preload *p, MPI_Comm comm);
+/** All ranks call it: makes the communicator of ccs, or refuses, everywhere alike. */
+void held_meet(struct held *h);
+/** The attribute's end. */
+int held_delete(MPI_Comm comm, int keyval, void *value, void *of);
+
+/* ---- run.c ---------------------------------------------------------------------------------- */
+
+/** Runs it, and returns MPI's error. */
+int job_run(struct held *h, const struct job *j, const struct order *o);
+
+/* ---- tally.c -------------------------------------------------------------------------------- */
+
+/** Lists the entries before all that MPI runs, with no calls. */
+void tally_begin(struct preload *p);
+/** Counts calls. */
+void tally_add(struct preload *p, enum collective what, const char *by, uint64_t calls);
+/** All processes of the job call it: the first one prints. */
+void tally_report(struct preload *p);
+void tally_free(struct preload *p);
+
+#endif

@@ -1,0 +1,222 @@
+/*
+ * A call that is taken: where its data lies, and running it.
+ *
+ * In: MPI's arguments. Out: the same results, and MPI's error. Buffers are handed on as they
+ * are; in place means in place. Elements with holes, and such that are not aligned, are packed
+ * into a buffer of ours before the call, and unpacked behind it. O(bytes) at most.
+ */
+#include "runtime/preload/preload.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The data of this rank on one side of the call. */
+struct side {
+	void *at; /* what ccs gets */
+	const void *buffer;
+	MPI_Datatype type;
+	MPI_Count n; /* elements, in all blocks */
+	bool own;    /* `at` is a buffer of ours */
+	bool drops;  /* the program does not want it */
+};
+
+struct sides {
+	struct side in, out; /* n is 0 on a side that this rank has not */
+};
+
+/* ---- MPI's arguments -------------------------------------------------------------------------- */
+
+static struct side sent(const struct job *j, int blocks)
+{
+	return (struct side){ .buffer = j->send,
+			      .type = j->send_type,
+			      .n = j->send_count * blocks };
+}
+
+static struct side received(const struct job *j, int blocks)
+{
+	return (struct side){ .buffer = j->recv,
+			      .type = j->recv_type,
+			      .n = j->recv_count * blocks };
+}
+
+/* A rank's block of what is received. */
+static struct side own_block(const struct job *j, int rank)
+{
+	struct side s = received(j, 1);
+
+	s.buffer = type_at(j->recv, j->recv_type, j->recv_count * rank);
+	return s;
+}
+
+/* MPI_IN_PLACE stands for the input, but in a scatter for the root's output. */
+static struct sides sides_of(const struct held *h, const struct job *j)
+{
+	const bool root = h->rank == j->root, in_place = j->send == MPI_IN_PLACE;
+	const int n = h->size;
+	struct sides s = { 0 };
+
+	switch (j->what) {
+	case ALLREDUCE:
+	case REDUCE:
+		s.in = in_place ? received(j, 1) : sent(j, 1);
+		s.out = j->what == ALLREDUCE || root ? received(j, 1) : s.out;
+		break;
+	case REDUCE_SCATTER_BLOCK:
+		s.in = in_place ? received(j, n) : sent(j, n);
+		s.out = received(j, 1);
+		break;
+	case ALLGATHER:
+	case GATHER:
+		s.in = in_place ? own_block(j, h->rank) : sent(j, 1);
+		s.out = j->what == ALLGATHER || root ? received(j, n) : s.out;
+		break;
+	case BROADCAST: s.in = s.out = received(j, 1); break;
+	case ALLTOALL:
+		s.in = in_place ? received(j, n) : sent(j, n);
+		s.out = received(j, n);
+		break;
+	case SCATTER:
+		s.in = root ? sent(j, n) : s.in;
+		s.out = j->recv == MPI_IN_PLACE ? sent(j, 1) : received(j, 1);
+		s.out.drops = j->recv == MPI_IN_PLACE;
+		break;
+	case BARRIER:
+	case COLLECTIVES: break;
+	}
+	return s;
+}
+
+/* ---- packing ------------------------------------------------------------------------------------ */
+
+/* Elements that one call of MPI's packs. */
+static MPI_Count piece_of(const struct side *s, MPI_Count from, size_t each)
+{
+	MPI_Count most = (MPI_Count)(INT_MAX / (each ? each : 1));
+
+	return s->n - from < most ? s->n - from : most;
+}
+
+/* False: MPI does not pack it into the bytes that it has. */
+static bool copy(const struct side *s, bool unpack)
+{
+	size_t each = 0, done = 0;
+	bool ok = type_bytes(s->type, 1, &each) && each <= INT_MAX;
+
+	for (MPI_Count from = 0, n; ok && from < s->n; from += n) {
+		void *elements = type_at(s->buffer, s->type, from);
+		char *bytes = (char *)s->at + done;
+		int at = 0, room;
+
+		n = piece_of(s, from, each);
+		room = (int)((size_t)n * each);
+		ok = !(unpack ? PMPI_Unpack(bytes, room, &at, elements, (int)n, s->type,
+					    MPI_COMM_SELF)
+			      : PMPI_Pack(elements, (int)n, s->type, bytes, room, &at,
+					  MPI_COMM_SELF)) &&
+		     at == room;
+		done += (size_t)room;
+	}
+	return ok;
+}
+
+/* Whether ccs can have the program's buffer. */
+static bool suits(const struct side *s, ccs_dtype type)
+{
+	return !s->drops && (uintptr_t)s->buffer % ccs_dtype_size(type) == 0 &&
+	       type_is_plain(s->type);
+}
+
+static ccs_status place(struct side *s, ccs_dtype type)
+{
+	size_t bytes;
+
+	if (!s->n || suits(s, type)) {
+		s->at = s->n ? (void *)(uintptr_t)s->buffer : NULL;
+		return CCS_OK;
+	}
+	s->own = true;
+	s->at = type_bytes(s->type, s->n, &bytes) ? malloc(bytes + !bytes) : NULL;
+	return s->at ? CCS_OK : ccs_error_set(CCS_ENOMEM, "out of memory for packing a message");
+}
+
+static ccs_status pack(const struct side *s)
+{
+	if (!s->own || copy(s, false))
+		return CCS_OK;
+	return ccs_error_set(CCS_EUNSUPPORTED, "MPI does not pack the message");
+}
+
+static ccs_status unpack(const struct side *s)
+{
+	if (!s->own || s->drops || copy(s, true))
+		return CCS_OK;
+	return ccs_error_set(CCS_EUNSUPPORTED, "MPI does not unpack the message");
+}
+
+/* ---- running ------------------------------------------------------------------------------------ */
+
+/* MPI has one buffer: what the root has goes in, what the others have comes out. */
+static ccs_status broadcast(struct held *h, const struct job *j, const struct order *o,
+			    struct sides *s)
+{
+	const bool root = h->rank == j->root;
+	ccs_status e = place(&s->in, o->type);
+
+	if (!e && root)
+		e = pack(&s->in);
+	if (!e)
+		e = ccs_run(o->entry->module, s->in.at, s->in.at, o->count, o->type, o->op, j->root,
+			    h->ccs, NULL);
+	return !e && !root ? unpack(&s->in) : e;
+}
+
+static ccs_status run(struct held *h, const struct job *j, const struct order *o, struct sides *s)
+{
+	ccs_status e;
+
+	if (j->what == BROADCAST)
+		return broadcast(h, j, o, s);
+	e = place(&s->in, o->type);
+	if (!e)
+		e = place(&s->out, o->type);
+	if (!e)
+		e = pack(&s->in);
+	if (!e)
+		e = ccs_run(o->entry->module, s->in.at, s->out.at, o->count, o->type, o->op,
+			    j->root, h->ccs, NULL);
+	return e ? e : unpack(&s->out);
+}
+
+/* The others learn of it by this rank's communicator, which ends. */
+static void fail(struct held *h, const struct job *j, const struct order *o)
+{
+	fprintf(stderr, "libccs-mpi: rank %d of %d: %s by %s: %s\n", h->rank, h->size,
+		collective_name(j->what), o->entry->label, ccs_error());
+	fflush(stderr);
+	h->meeting = FAILED;
+	ccs_comm_free(h->ccs);
+	h->ccs = NULL;
+}
+
+int job_run(struct held *h, const struct job *j, const struct order *o)
+{
+	struct sides s = sides_of(h, j);
+	ccs_status e;
+
+	h->rounds = 0;
+	if (h->meeting == FAILED)
+		e = ccs_error_set(CCS_EABORTED, "a call before has failed");
+	else
+		e = run(h, j, o, &s);
+	if (s.in.own)
+		free(s.in.at);
+	if (s.out.own)
+		free(s.out.at);
+	if (!e)
+		return MPI_SUCCESS;
+	fail(h, j, o);
+	PMPI_Comm_call_errhandler(h->comm, MPI_ERR_OTHER);
+	return MPI_ERR_OTHER;
+}

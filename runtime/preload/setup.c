@@ -1,0 +1,169 @@
+/*
+ * MPI_Init and MPI_Finalize: reads CCS_MPI when MPI has begun, prints the report and gives
+ * everything back before it ends. A mistake in CCS_MPI ends the job.
+ *
+ * The one pointer of this library that can be written is here: a function of MPI's has no
+ * argument that leads to it.
+ */
+#include "runtime/preload/preload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MISTAKE 2 /* exit status of the job */
+
+static _Atomic(struct preload *) of_process;
+
+struct preload *preload_get(void)
+{
+	return of_process;
+}
+
+/* ---- which MPI ------------------------------------------------------------------------------- */
+
+/* Handles of another family of MPIs mean nothing here. */
+static bool is_right_mpi(char *name, size_t size)
+{
+	char all[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+	int len;
+
+	PMPI_Get_library_version(all, &len);
+	snprintf(name, size, "%.*s", (int)strcspn(all, ",\n"), all);
+#if defined(OPEN_MPI)
+	return strstr(all, "Open MPI") != NULL;
+#else
+	return strstr(all, "Open MPI") == NULL;
+#endif
+}
+
+static void check_mpi(void)
+{
+	char name[100];
+
+	if (is_right_mpi(name, sizeof(name)))
+		return;
+	fprintf(stderr,
+		"libccs-mpi: this program runs with %s, and libccs-mpi.so was built for another "
+		"MPI: build it with that one's mpicc (make MPICC=...)\n",
+		name);
+	exit(MISTAKE);
+}
+
+/* ---- beginning --------------------------------------------------------------------------------- */
+
+/* All ranks must decide alike: so they have the same text, and the same files. */
+static bool same_entries(struct preload *p, char *why, size_t size)
+{
+	uint64_t first = p->entries.digest;
+
+	PMPI_Bcast(&first, (int)sizeof(first), MPI_BYTE, 0, MPI_COMM_WORLD);
+	if (first == p->entries.digest)
+		return true;
+	snprintf(why, size, "CCS_MPI, or a file that it names, is not the same as rank 0's");
+	return false;
+}
+
+/* Not by MPI_Abort, which may take the text along; but processes that others have spawned
+ * would wait for these in MPI_Finalize. */
+static _Noreturn void end_job(void)
+{
+	MPI_Comm parent;
+
+	PMPI_Comm_get_parent(&parent);
+	if (parent != MPI_COMM_NULL)
+		PMPI_Abort(MPI_COMM_WORLD, MISTAKE);
+	PMPI_Finalize();
+	exit(MISTAKE);
+}
+
+/* The first rank that has failed says why. */
+static void agree(bool ok, const char *why)
+{
+	int rank, size, failed, first = 0;
+
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &size);
+	failed = ok ? size : rank;
+	PMPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	if (first == size)
+		return;
+	if (first == rank) {
+		fprintf(stderr, "libccs-mpi: %s%s\n", rank ? "on another rank than 0: " : "", why);
+		fflush(stderr);
+	}
+	PMPI_Barrier(MPI_COMM_WORLD); /* it is said */
+	end_job();
+}
+
+static void begin(void)
+{
+	struct preload *p = calloc(1, sizeof(*p));
+	char why[2 * WHY] = "out of memory";
+	bool ok, same;
+
+	check_mpi();
+	agree(p != NULL, why);
+	if (!p)
+		return;
+	pthread_mutex_init(&p->lock, NULL);
+	ok = entries_read(&p->entries, getenv("CCS_MPI"), why, sizeof(why));
+	agree(ok, why);
+	same = same_entries(p, why, sizeof(why));
+	agree(same, why);
+	PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, held_delete, &p->keyval, p);
+	PMPI_Comm_dup(MPI_COMM_SELF, &p->self);
+	PMPI_Comm_dup(MPI_COMM_WORLD, &p->job);
+	tally_begin(p);
+	of_process = p;
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+static void end(void)
+{
+	struct preload *p = atomic_exchange(&of_process, NULL);
+
+	if (!p)
+		return;
+	tally_report(p);
+	while (p->held)
+		PMPI_Comm_delete_attr(p->held->comm, p->keyval);
+	PMPI_Comm_free_keyval(&p->keyval);
+	PMPI_Comm_free(&p->self);
+	PMPI_Comm_free(&p->job);
+	tally_free(p);
+	entries_free(&p->entries);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+/* ---- MPI's functions --------------------------------------------------------------------------- */
+
+#pragma GCC visibility push(default)
+
+int MPI_Init(int *argc, char ***argv)
+{
+	int e = PMPI_Init(argc, argv);
+
+	if (!e)
+		begin();
+	return e;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int e = PMPI_Init_thread(argc, argv, required, provided);
+
+	if (!e)
+		begin();
+	return e;
+}
+
+int MPI_Finalize(void)
+{
+	end();
+	return PMPI_Finalize();
+}
+
+#pragma GCC visibility pop

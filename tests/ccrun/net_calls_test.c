@@ -1,0 +1,254 @@
+/*
+ * Ranks that are processes of MPI (ccs_comm_init_mpi): what ccrun does not do. Calls in long
+ * sequences, of layouts that change, in groups over two communicators; ranks that run ahead;
+ * what is told; forks; and what fails, which is the communicator's end.
+ *
+ * Started by mpirun; every process does all of it, and rank 0 tells how it went everywhere.
+ * usage: mpirun -np N net_calls_test MODULES
+ */
+#include "tests/support/say.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 5000, CALLS = 400 };
+
+struct job {
+	struct ccs_comm *told; /* tells how it went, and nothing else */
+	struct ccs_module *ring, *direct, *bcast, *gather;
+	int rank, size;
+	bool ok;
+	int32_t *send, *recv;
+};
+
+/* The line of a test: it is right if it is in every process. */
+static void all_say(struct job *j, bool here, const char *what)
+{
+	ccs_status s = ccs_comm_agree(j->told, here ? CCS_OK : ccs_error_set(CCS_EINVAL, "not so"));
+
+	if (!here)
+		printf("# rank %d: not so: %s\n", j->rank, what);
+	j->ok &= !s;
+	if (!j->rank)
+		say(!s, "%s", what);
+}
+
+static ccs_status call(struct job *j, const struct ccs_module *m, size_t count, int root,
+		       struct ccs_comm *c)
+{
+	return ccs_run(m, j->send, j->recv, count, CCS_INT32, CCS_SUM, root, c, NULL);
+}
+
+/* An allreduce, of values that each call has other ones of. */
+static bool reduces(struct job *j, const struct ccs_module *m, size_t count, int salt,
+		    struct ccs_comm *c)
+{
+	int32_t want = j->size * (j->size - 1) / 2;
+
+	for (size_t i = 0; i < count; i++)
+		j->send[i] = j->rank + salt + (int32_t)i;
+	if (call(j, m, count, 0, c))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (j->recv[i] != want + j->size * (salt + (int32_t)i))
+			return false;
+	return true;
+}
+
+static struct ccs_comm *fresh(struct job *j)
+{
+	struct ccs_comm *c = NULL;
+
+	if (!is(ccs_comm_init_mpi(&c), CCS_OK, NULL, "ccs_comm_init_mpi"))
+		exit(1);
+	ccs_comm_set_timeout(c, 20000);
+	j->rank = ccs_comm_rank(c);
+	j->size = ccs_comm_size(c);
+	return c;
+}
+
+static void sequences(struct job *j)
+{
+	static const size_t counts[] = { 1, 7, MOST, 64, 0, 1000 };
+	struct ccs_comm *c = fresh(j);
+	bool ok = true;
+
+	for (int i = 0; i < CALLS && ok; i++)
+		ok = reduces(j, i % 3 ? j->ring : j->direct, counts[i / 5 % 6], i, c);
+	all_say(j, ok, "many calls, of layouts that change");
+	for (int i = 0; i < CALLS && ok; i++) { /* the root waits for nobody */
+		for (int k = 0; k < 64; k++)
+			j->recv[k] = j->send[k] = j->rank ? -1 : i + k;
+		if (j->rank && i % 50 == 0)
+			usleep(2000);
+		ok = !call(j, j->bcast, 64, 0, c) && j->recv[63] == i + 63;
+	}
+	all_say(j, ok, "ranks that run ahead");
+	ccs_comm_free(c);
+}
+
+/* Ranks put the calls of two communicators into their groups in another order. */
+static void groups(struct job *j)
+{
+	struct ccs_comm *c[] = { fresh(j), fresh(j) };
+	int32_t *send = j->send, *recv = j->recv, *more = recv + MOST / 2;
+	bool ok = true;
+
+	for (int i = 0; i < 50 && ok; i++) {
+		int first = j->rank % 2;
+
+		for (int k = 0; k < 100; k++)
+			send[k] = i + k;
+		ccs_group_start();
+		for (int k = 0; k < 2; k++)
+			ccs_run(j->ring, send, (first + k) % 2 ? more : recv, 100, CCS_INT32,
+				CCS_SUM, 0, c[(first + k) % 2], NULL);
+		ok = !ccs_group_end() && recv[99] == j->size * (i + 99) &&
+		     more[7] == j->size * (i + 7);
+	}
+	all_say(j, ok, "groups over two communicators, in another order on each rank");
+	ccs_comm_free(c[0]);
+	ccs_comm_free(c[1]);
+}
+
+static void tells(struct job *j)
+{
+	struct ccs_comm *c = fresh(j);
+	char text[200] = "", want[80];
+	int own[700], *all = calloc((size_t)j->size, sizeof(own));
+	ccs_status s;
+	bool ok = all;
+
+	for (int i = 0; i < 700; i++)
+		own[i] = j->rank * 1000 + i;
+	ok = ok && !ccs_comm_gather(c, own, all, sizeof(own));
+	for (int i = 0; ok && i < j->size; i++)
+		ok = all[i * 700 + 699] == i * 1000 + 699;
+	all_say(j, ok && !ccs_comm_gather(c, NULL, NULL, 0), "what ranks gather");
+	free(all);
+	s = ccs_comm_agree(c, j->rank == 1 ? ccs_error_set(CCS_EFILE, "a bad file") : CCS_OK);
+	all_say(j, is(s, CCS_EFILE, j->rank == 1 ? "a bad file" : "rank 1: a bad file", "agree"),
+		"a step that fails on one rank");
+	snprintf(want, sizeof(want), "%d processes by MPI (", j->size);
+	ok = !ccs_comm_describe(c, text, sizeof(text)) && !strncmp(text, want, strlen(want));
+	all_say(j, ok && ccs_comm_device(c) == -1 && !ccs_comm_check(c), "where ranks live");
+	ccs_comm_free(c);
+}
+
+static void forks(struct job *j)
+{
+	struct ccs_comm *c = fresh(j);
+	int how = 1;
+	bool ok = reduces(j, j->ring, 100, 1, c);
+	pid_t id = fork();
+
+	if (!id) {
+		ok = is(ccs_comm_check(c), CCS_EABORTED, "another process", "a child's check");
+		ccs_comm_free(c);
+		_exit(!ok);
+	}
+	ok &= id > 0 && waitpid(id, &how, 0) == id && !how && reduces(j, j->ring, 100, 2, c);
+	all_say(j, ok, "a forked process can free its copy");
+	ccs_comm_free(c);
+}
+
+/* ---- what fails ----------------------------------------------------------------------------- */
+
+/* All hear of it, and the communicator stays so. */
+static void ends(struct job *j, struct ccs_comm *c, ccs_status s, ccs_status want, const char *text,
+		 const char *what)
+{
+	bool ok = is(s, want, text, what);
+
+	ok &= is(call(j, j->ring, 8, 0, c), CCS_EABORTED, "failed before", "the next call");
+	all_say(j, ok && ccs_comm_check(c) == CCS_EABORTED, what);
+	ccs_comm_free(c);
+}
+
+static void differs(struct job *j)
+{
+	struct ccs_comm *c = fresh(j);
+	size_t count = j->rank ? 40 : 48;
+
+	ends(j, c, call(j, j->ring, count, 0, c), CCS_EINVAL, "calls ring_allreduce with count 4",
+	     "counts that differ, in the first call");
+	c = fresh(j);
+	for (int i = 0; i < 3; i++)
+		j->ok &= reduces(j, j->ring, 40, i, c);
+	ends(j, c, call(j, j->ring, count, 0, c), CCS_EINVAL,
+	     "the ranks' calls differ: ", "... in a later one, which one of them repeats");
+	c = fresh(j);
+	ends(j, c, call(j, j->rank ? j->ring : j->gather, 40, 0, c), CCS_EINVAL, "(another module)",
+	     "modules that differ");
+}
+
+static void waits(struct job *j)
+{
+	struct ccs_comm *c = fresh(j);
+	ccs_status s = CCS_ETIMEOUT;
+
+	ccs_comm_set_timeout(c, 300);
+	j->ok &= reduces(j, j->ring, 40, 1, c);
+	if (j->rank) {
+		s = call(j, j->ring, 40, 0, c);
+		j->ok &= is(s, CCS_ETIMEOUT, "no progress for 300 ms: rank ", "a call");
+	} else {
+		usleep(700000);
+		j->ok &= is(ccs_comm_check(c), CCS_EABORTED, "no progress", "a check");
+	}
+	all_say(j, s == CCS_ETIMEOUT, "a rank that does not call");
+	ccs_comm_free(c);
+	c = fresh(j);
+	ccs_comm_set_timeout(c, 300);
+	s = CCS_ETIMEOUT;
+	if (j->rank)
+		s = ccs_comm_agree(c, CCS_OK);
+	else
+		usleep(700000);
+	all_say(j, is(s, CCS_ETIMEOUT, j->rank ? "has not told the others" : NULL, "agree"),
+		"a rank that does not tell");
+	ccs_comm_free(c);
+}
+
+static bool load(struct ccs_module **m, const char *folder, const char *name)
+{
+	char path[500];
+
+	snprintf(path, sizeof(path), "%s/%s.so", folder, name);
+	return is(ccs_module_load(m, path), CCS_OK, NULL, path);
+}
+
+int main(int argc, char **argv)
+{
+	struct job j = { .ok = true };
+	const char *folder = argc > 1 ? argv[1] : ".";
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	j.send = calloc(MOST, sizeof(*j.send));
+	j.recv = calloc(MOST, sizeof(*j.recv));
+	if (!j.send || !j.recv || !load(&j.ring, folder, "ring_allreduce") ||
+	    !load(&j.direct, folder, "direct_allreduce") ||
+	    !load(&j.bcast, folder, "binomial_broadcast") ||
+	    !load(&j.gather, folder, "ring_allgather"))
+		return 1;
+	j.told = fresh(&j);
+	all_say(&j, ccs_comm_init_mpi(NULL) == CCS_EINVAL, "without a place for the communicator");
+	sequences(&j);
+	groups(&j);
+	tells(&j);
+	forks(&j);
+	differs(&j);
+	waits(&j);
+	ccs_comm_free(j.told);
+	ccs_module_free(j.ring);
+	ccs_module_free(j.direct);
+	ccs_module_free(j.bcast);
+	ccs_module_free(j.gather);
+	free(j.send);
+	free(j.recv);
+	return j.ok ? 0 : 1;
+}

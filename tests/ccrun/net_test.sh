@@ -1,0 +1,134 @@
+#!/bin/sh
+# ccrun --transport mpi: what keeps it from running; every module of the library under mpirun,
+# checked by ccrun; what net_calls_test.c does; and ranks of two hosts, which are network
+# namespaces with a cable between them, as far as this machine lets us make some.
+# usage: net_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=$(cd "${1:-build}" && pwd)
+ccrun=$build/bin/ccrun
+modules=$build/tests/modules
+ring=$modules/ring_allreduce.so
+plugin=$build/lib/libccs_mpi.so
+bare_environment
+quick="-b 1K -e 1K --iters 2 -w 1"
+
+# ---- what keeps it from running -----------------------------------------------------------
+# refused WHAT STATUS PATTERN COMMAND...: once, and without a table
+refused() {
+	title=$1 want=$2 pattern=$3
+	shift 3
+	status "$title" "$want" "$@"
+	says "... says so" "$tmp/err" "$pattern"
+	holds "... and prints no table" test ! -s "$tmp/out"
+}
+refused "not under mpirun" 4 'transport mpi: each rank is a process: start it with mpirun -np 4$' \
+	"$ccrun" -n 4 "$ring" --transport mpi
+refused "shm, of one process" 4 'start it with mpirun -np 4, or --procs$' \
+	"$ccrun" -n 4 "$ring" --transport shm
+refused "with --procs" 2 'mpirun starts the ranks: leave out --procs$' \
+	"$ccrun" -n 4 "$ring" --transport mpi --procs
+refused "on GPUs" 2 'leave out --device cuda$' "$ccrun" -n 4 "$ring" --transport mpi --device cuda
+refused "without a plug-in" 4 'this needs MPI: CCS_MPI_PLUGIN is none$' \
+	env CCS_MPI_PLUGIN=none "$ccrun" -n 1 "$ring" --transport mpi
+refused "ranks of several hosts" 2 '; --transport mpi: ranks of several hosts\)$' \
+	env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 \
+	OMPI_COMM_WORLD_LOCAL_SIZE=2 "$ccrun" "$ring"
+status "--transport shm --procs" 0 "$ccrun" -n 2 "$ring" $quick --transport shm --procs
+says "... shares memory" "$tmp/out" "2 processes on this host's CPU, over shared memory"
+
+# ---- MPI ----------------------------------------------------------------------------------
+if [ ! -e "$plugin" ] || ! command -v mpirun >/dev/null 2>&1; then
+	echo "skip - ranks by MPI: there is no mpirun, or the plug-in was not built (no mpicc)"
+	exit $failed
+fi
+# Open MPI adds integers of 8 bits with saturation where the processor has AVX: not here.
+case $(mpirun --version 2>&1) in
+*"Open MPI"* | *OpenRTE*) options="--allow-run-as-root --oversubscribe --mca op ^avx" ;;
+*) options= ;;
+esac
+ranks() { # ranks N COMMAND...
+	n=$1
+	shift
+	# shellcheck disable=SC2086
+	timeout 200 mpirun $options -np "$n" "$@"
+}
+for n in 2 3 4; do
+	for module in "$modules"/*.so; do
+		name=$(basename "$module" .so)
+		"$ccrun" -n $n "$module" -e 8 -c 0 --iters 1 -w 0 >/dev/null 2>&1 || continue
+		status "$name of $n processes" 0 ranks $n "$ccrun" "$module" --transport mpi -b 100 \
+			-e 900K -f 95 --iters 1 -w 1 -r all
+		holds "... is right" grep -qE '^# wrong (elements|order) *: 0 OK$' "$tmp/out"
+	done
+done
+says "... by MPI" "$tmp/out" '4 processes by MPI \(.*\), one rank each, on this host'
+status "all types and operators" 0 ranks 3 "$ccrun" "$ring" --transport mpi -b 100 -e 40K -f 400 \
+	--iters 1 -w 1 -d all -o all
+says "... are right" "$tmp/out" '^# wrong elements *: 0 OK$'
+status "one process" 0 ranks 1 "$ccrun" -n 1 "$ring" --transport mpi $quick
+status "beside MPI's own" 0 ranks 2 "$ccrun" "$ring" --transport mpi --against mpi $quick
+says "... is right" "$tmp/out" "^# \.\.\. of MPI's *: 0 OK$"
+status "--json" 0 ranks 2 "$ccrun" "$ring" --transport mpi $quick --json
+if "$build/tests/ccrun/report_test" json "$tmp/out" ranks=2 rows.0.out_of_place.wrong=0 \
+	errors.#=0 status=0 >"$tmp/why"; then ok "... of rank 0 alone"; else
+	not_ok "... of rank 0 alone" "$(cat "$tmp/why")"; fi
+refused "another launcher than MPI's" 2 'torchrun made this rank 0 of 2, and .* as rank 0 of 1: start it with the mpirun' \
+	env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 CCS_JOB_TOKEN=mine "$ccrun" "$ring" \
+	--transport mpi
+for n in 2 4; do
+	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/net_calls_test" "$modules" ||
+		not_ok "calls, by $n processes" "it ended with another status than 0"
+done
+
+# ---- two hosts -------------------------------------------------------------------------------
+no_hosts() {
+	echo "skip - ranks of two hosts: $1"
+	exit $failed
+}
+case $options in "") no_hosts "this test tells Open MPI alone how" ;; esac
+[ "$(id -u)" = 0 ] || no_hosts "only root can make network namespaces"
+a=ccs$$a b=ccs$$b
+away() {
+	ip netns del $a
+	ip netns del $b
+	rm -rf "$tmp"
+} 2>/dev/null
+trap away EXIT
+{ ip netns add $a && ip netns add $b && ip link add $a netns $a type veth peer name $b netns $b &&
+	ip -n $a addr add 10.213.7.1/24 dev $a && ip -n $b addr add 10.213.7.2/24 dev $b &&
+	ip -n $a link set $a up && ip -n $b link set $b up && ip -n $a link set lo up &&
+	ip -n $b link set lo up && ip netns exec $b unshare --uts --pid --fork --mount-proc true
+} >"$tmp/why" 2>&1 || no_hosts "no network namespaces: $(head -1 "$tmp/why")"
+cat >"$tmp/agent" <<EOS
+#!/bin/sh
+shift
+exec ip netns exec $b unshare --uts --pid --fork --mount-proc sh -c "hostname $b; \$*"
+EOS
+chmod +x "$tmp/agent"
+# hosts N COMMAND...: half of the ranks on each. MPI leaves the core to the kernel, which moves
+# the packets on the same cores here.
+hosts() {
+	half=$(($1 / 2))
+	shift
+	timeout 200 ip netns exec $a unshare --uts sh -c "hostname $a; exec mpirun $options \
+		--mca plm_rsh_agent $tmp/agent --mca btl tcp,self --mca mpi_yield_when_idle 1 \
+		--mca btl_tcp_if_include 10.213.7.0/24 --mca oob_tcp_if_include 10.213.7.0/24 \
+		--host $a:$half,10.213.7.2:$half -np $((2 * half)) $*"
+}
+status "an mpirun over two hosts" 0 hosts 2 true
+[ "$got" = 0 ] || exit $failed
+for name in ring_allreduce direct_all_to_all halving_doubling_allreduce binomial_broadcast \
+	dissemination_barrier; do
+	status "$name of two hosts" 0 hosts 4 "$ccrun" "$modules/$name.so" --transport mpi \
+		-b 100 -e 900K -f 95 --iters 1 -w 1
+	holds "... is right" grep -qE '^# wrong (elements|order) *: 0 OK$' "$tmp/out"
+	says "... on two hosts" "$tmp/out" 'one rank each, on 2 hosts'
+done
+status "two hosts without it" 2 hosts 2 "$ccrun" "$ring" $quick
+says "... are told to" "$tmp/err" '; --transport mpi: ranks of several hosts\)$'
+status "beside MPI's own of two hosts" 0 hosts 2 "$ccrun" "$ring" --transport mpi --against mpi \
+	-b 1M -e 4M --iters 5 -w 1 --repeats 3
+awk '$1 ~ /^[0-9]+$/ { print "# " $1 " bytes: MPI takes " $14 " times as long, in place " $23 }' \
+	"$tmp/out"
+exit $failed

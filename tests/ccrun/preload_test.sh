@@ -1,0 +1,153 @@
+#!/bin/sh
+# libccs-mpi.so, preloaded into a program of MPI's (preload_prog.c): the same results as MPI's,
+# what the report says of each call, mistakes in CCS_MPI, and failures.
+# usage: preload_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=$(cd "${1:-build}" && pwd)
+library=$build/lib/libccs-mpi.so
+program=$build/tests/ccrun/preload_prog
+m=$build/tests/modules
+bare_environment
+
+if [ ! -e "$library" ]; then
+	echo "skip - programs of MPI's: libccs-mpi.so was not built (there is no mpicc)"
+	exit $failed
+fi
+if ! command -v mpirun >/dev/null 2>&1; then
+	echo "skip - programs of MPI's: there is no mpirun"
+	exit $failed
+fi
+# Those that are left when one is killed stay for a while, to say what they were told.
+case $(mpirun --version 2>&1) in
+*"Open MPI"* | *OpenRTE*)
+	options="--allow-run-as-root --oversubscribe"
+	patient="$options --mca odls_base_sigkill_timeout 3"
+	;;
+*) options='' patient=-disable-auto-cleanup ;;
+esac
+
+all=allreduce:$m/ring_allreduce.so,reduce_scatter_block:$m/ring_reduce_scatter.so
+all=$all,allgather:$m/ring_allgather.so,broadcast:$m/binomial_broadcast.so
+all=$all,reduce:$m/binomial_reduce.so,alltoall:$m/direct_all_to_all.so
+all=$all,gather:$m/binomial_gather.so,scatter:$m/binomial_scatter.so
+all=$all,barrier:$m/dissemination_barrier.so
+
+# prog N CCS_MPI WHAT [VARIABLE=VALUE...]
+prog() {
+	n=$1 modules=$2 scenario=$3
+	shift 3
+	# shellcheck disable=SC2086
+	timeout 120 mpirun $options -np "$n" env LD_PRELOAD="$library" CCS_MPI="$modules" "$@" \
+		"$program" "$scenario"
+}
+report() { # report WHAT LINE: the report has that line, once
+	says "$1" "$tmp/err" "^libccs-mpi: $2\$"
+	holds "... once" test "$(grep -cE "^libccs-mpi: $2\$" "$tmp/err")" = 1
+}
+lines() { grep -c '^libccs-mpi: ' "$tmp/err"; }
+
+# ---- the same results ----------------------------------------------------------------------
+for n in 2 3; do
+	status "every collective of $n processes is as MPI's" 0 prog $n "$all" every
+	for c in allreduce reduce_scatter_block allgather broadcast reduce alltoall gather scatter \
+		 barrier; do
+		says "... $c was taken" "$tmp/err" "^libccs-mpi: $c: [1-9][0-9]* calls by .*\.so\)$"
+	done
+done
+status "types with holes, beside others on other ranks" 0 prog 3 "$all" derived
+holds "... were all taken" test "$(grep -c 'by MPI' "$tmp/err")" = 0
+report "... are counted once a call" 'gather: 24 calls by binomial_gather \(binomial_gather\.so\)'
+status "buffers that are not aligned" 0 prog 2 "$all" unaligned
+report "... are taken" 'allreduce: 1 call by ring_allreduce \(ring_allreduce\.so\)'
+status "messages go on beside a collective" 0 prog 2 "$all" progress
+status "several threads, each with a communicator" 0 prog 2 "$all" threads
+report "... are counted together" 'allreduce: 150 calls by ring_allreduce \(ring_allreduce\.so\)'
+
+# ---- what is MPI's, and why ------------------------------------------------------------------
+status "what ccs has not is MPI's" 0 prog 3 "allreduce:$m/ring_allreduce.so" left
+report "... an operator" 'allreduce: 1 call by MPI: operator MPI_BAND has no operator of ccs'
+report "... a type" 'allreduce: 2 calls by MPI: type MPI_SHORT has no type of ccs'
+report "... an operator of its own" 'allreduce: 1 call by MPI: the operator is not one of MPI_SUM, PROD, MAX and MIN'
+report "... a type of its own" "allreduce: 1 call by MPI: a type of the program's own is reduced"
+report "... what never ran is in the report" 'allreduce: 0 calls by ring_allreduce \(ring_allreduce\.so\)'
+holds "... nothing else is" test "$(lines)" = 5
+status "an intercommunicator" 0 prog 3 "allreduce:$m/ring_allreduce.so" inter
+report "... is MPI's, counted once" 'allreduce: 1 call by MPI: an intercommunicator'
+status "ranks on several hosts" 0 prog 2 "allreduce:$m/ring_allreduce.so" hosts PROG_HOSTS=1
+report "... are MPI's" 'allreduce: 2 calls by MPI: ranks on several hosts'
+status "no modules" 0 prog 2 "" inter
+report "... is told" 'CCS_MPI names no module: MPI runs all collectives'
+report "... and counted" 'allreduce: 1 call by MPI: CCS_MPI names no module for it'
+status "ranges of sizes" 0 prog 2 \
+	"allreduce:$m/ring_allreduce.so@64-1K,allreduce:$m/recursive_doubling_allreduce.so@1-64" sizes
+report "... the first that fits" 'allreduce: 1 call by ring_allreduce \(ring_allreduce\.so\)'
+report "... the second" 'allreduce: 1 call by recursive_doubling_allreduce \(.*\)'
+report "... and none" 'allreduce: 2 calls by MPI: its size is in no range of CCS_MPI'
+"$build/bin/ccc" schedules/ring_allreduce.ccs -n 3 --target=cpu -o "$tmp/three.so"
+status "no plan for so many ranks" 0 prog 2 "allreduce:$tmp/three.so" sizes
+report "... is MPI's" 'allreduce: 4 calls by MPI: ring_allreduce has no plan for 2 ranks'
+status "another module has one" 0 prog 2 "allreduce:$tmp/three.so,allreduce:$m/ring_allreduce.so" sizes
+report "... and runs it" 'allreduce: 4 calls by ring_allreduce \(ring_allreduce\.so\)'
+status "memory that cannot be shared" 0 prog 2 "allreduce:$m/ring_allreduce.so" users
+report "... is told" "allreduce: 4 calls by MPI: .*ranks 0 and 1 are different users' processes.*"
+
+# ---- the report ---------------------------------------------------------------------------
+status "CCS_MPI_REPORT=0" 0 prog 2 "allreduce:$m/ring_allreduce.so" sizes CCS_MPI_REPORT=0
+holds "... no report" test "$(lines)" = 0
+status "CCS_MPI_REPORT=FILE" 0 prog 2 "allreduce:$m/ring_allreduce.so" sizes \
+	CCS_MPI_REPORT="$tmp/report"
+holds "... is there" grep -q '^libccs-mpi: allreduce: 4 calls by ring_allreduce' "$tmp/report"
+holds "... and not here" test "$(lines)" = 0
+status "a report that cannot be written" 0 prog 2 "allreduce:$m/ring_allreduce.so" sizes \
+	CCS_MPI_REPORT="$tmp/none/report"
+says "... is told" "$tmp/err" 'CCS_MPI_REPORT: .*/none/report cannot be written'
+says "... and printed" "$tmp/err" 'allreduce: 4 calls by ring_allreduce'
+
+# ---- mistakes in CCS_MPI ---------------------------------------------------------------------
+# A contract of that name that is another one, and one without a choice of the root.
+for c in allreduce broadcast; do
+	cat >"$tmp/$c.ccs" <<EOS
+contract $c(inout data[C]) ensures data[i] == data[i]@0
+schedule fixed implements $c(inout data[1]) {
+  if rank == 0 { for q in 1..N { send data[0] to q } } else { recv data[0] from 0 }
+}
+EOS
+	status "a contract $c of one's own" 0 "$build/bin/ccc" "$tmp/$c.ccs" -n 1..2 --target=cpu \
+		-o "$tmp/$c.so"
+done
+# mistake WHAT CCS_MPI TEXT: the job ends with a status, in MPI_Init, and says so once
+mistake() {
+	status "$1 ends the job" 2 prog 2 "$2" sizes
+	says "... says so" "$tmp/err" "^libccs-mpi: $3"
+	holds "... once" test "$(lines)" = 1
+}
+mistake "an unknown collective" "allred:$m/ring_allreduce.so" 'CCS_MPI: "allred" is no collective'
+mistake "no file" "allreduce" 'CCS_MPI: "allreduce" is not COLLECTIVE:FILE'
+mistake "an empty part" "allreduce:$m/ring_allreduce.so," 'CCS_MPI: "" is not COLLECTIVE:FILE'
+mistake "a file that is not there" "allreduce:$tmp/none.so" 'CCS_MPI: .*none\.so'
+mistake "a file that is no module" "allreduce:$build/lib/libccs.so" 'CCS_MPI: .*libccs\.so'
+for range in x 4K - 8K-4K 4K-8 4K-8T 99999999999999999999-; do
+	case $range in 4K-8) text='' ;; *) text=" \"$range\", of allreduce, is no range" ;; esac
+	mistake "the range $range" "allreduce:$m/ring_allreduce.so@$range" "CCS_MPI:$text"
+done
+mistake "another contract" "allgather:$m/ring_allreduce.so" \
+	"CCS_MPI: .* cannot run allgather: the contract of ring_allreduce, allreduce, is not that of MPI's"
+mistake "another contract of that name" "allreduce:$tmp/allreduce.so" \
+	"CCS_MPI: .* cannot run allreduce: the contract of fixed, allreduce, is not that of MPI's"
+mistake "a root that is fixed" "broadcast:$tmp/broadcast.so" 'CCS_MPI: .* cannot run broadcast: fixed has one root'
+
+# ---- failures -------------------------------------------------------------------------------
+prog 3 "$all" differ >"$tmp/out" 2>"$tmp/err" </dev/null
+holds "calls that differ end the job" test $? != 0
+says "... and are told" "$tmp/err" "^libccs-mpi: rank . of 3: .*the ranks' calls differ: rank"
+options=$patient
+prog 3 "$all" killed >"$tmp/out" 2>"$tmp/err" </dev/null
+holds "a rank that is killed ends the job" test $? != 0
+for r in 0 2; do
+	says "... rank $r is told which" "$tmp/err" \
+		"^libccs-mpi: rank $r of 3: allreduce by ring_allreduce .*: rank 1 \(process [0-9]*\) has ended"
+	says "... its error handler gets it, again and again" "$tmp/out" \
+		"^rank $r: error other, again one"
+done
+exit $failed
