@@ -357,8 +357,8 @@ CCS_API ccs_status ccs_comm_init_mpi(struct ccs_comm **comm);
 
 /**
  * Memory for send and receive buffers, page by page: calls take any, but this is what the ranks
- * of the communicator reach without a copy: where they are processes, it is shared. It
- * belongs to the communicator, which frees it at last. CCS_ENOMEM; CCS_EUNSUPPORTED: they are on
+ * of the communicator reach without a copy: where they are processes, it is shared (the first 64
+ * buffers that there are at a time; more are as any other memory). It belongs to the communicator, which frees it at last. CCS_ENOMEM; CCS_EUNSUPPORTED: they are on
  * GPUs.
  */
 CCS_API ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out);

@@ -406,6 +406,30 @@ ccs_status ccs_comm_gather(struct ccs_comm *c, const void *mine, void *all, size
 	return leave(c, s);
 }
 
+/* How a step went in a process. */
+struct outcome {
+	int32_t status;
+	char text[CCS_TEXT];
+};
+
+/* By gathering. In this process its own failure counts. */
+static ccs_status agree(struct world *w, ccs_status here)
+{
+	struct outcome own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));
+	ccs_status s;
+
+	if (here)
+		memcpy(own.text, error_thread()->text, sizeof(own.text));
+	s = all ? w->engine->gather(w, &own, all, sizeof(own))
+		: error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+	for (int r = 0; r < w->nranks && !s; r++)
+		if (all[r].status && r != w->first)
+			s = error_set(error_of_peer(all[r].status), "rank %d: %.1900s", r,
+				      all[r].text);
+	free(all);
+	return here ? error_set(here, "%s", own.text) : s;
+}
+
 ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here)
 {
 	ccs_status s;
@@ -413,7 +437,7 @@ ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here)
 	if (c && has_all(c->world))
 		return here;
 	s = enter(c, true, "ccs_comm_agree");
-	return s ? s : leave(c, c->world->engine->agree(c->world, here));
+	return s ? s : leave(c, agree(c->world, here));
 }
 
 void *ccs_comm_nccl(const struct ccs_comm *c)

@@ -181,6 +181,9 @@ void run_watch(struct world *w, struct vigil *v);
  *  moved for the timeout, the communicator dies, and every call in it fails with a report
  *  of who waits for whom. */
 void run_nap(struct world *w, struct vigil *v);
+/** A thread's group may have calls on several communicators, which other processes make in
+ *  another order: goes on with those, too. Whether there are any. Without the locks. */
+bool run_poll_others(const struct world *w, const struct call *calls);
 /** The `wait` of an engine whose runs go on without the callers. Without the lock. */
 void run_wait(struct world *w, struct call *calls, ccs_status *first);
 

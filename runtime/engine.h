@@ -39,6 +39,9 @@ struct engine {
 	 *  that are of this world are over; *first is the first failure, and stays what it was
 	 *  if it was one. run_wait() if there is nothing to take part in. */
 	void (*wait)(struct world *w, struct call *calls, ccs_status *first);
+	/** Without the lock. Goes on with the current run, and does not wait: for a thread that
+	 *  waits for another communicator's. NULL: runs go on without it. */
+	void (*poll)(struct world *w);
 	/** Whether anything of the current run has moved since *mark, or is about to; marks
 	 *  anew. NULL: nothing moves but calls. */
 	bool (*moved)(const struct world *w, uint64_t *mark);
@@ -52,8 +55,6 @@ struct engine {
 	/** The communicator has several processes, and all call it: each gives so many bytes,
 	 *  and gets those of all, in the order of ranks. NULL: there is never but one. */
 	ccs_status (*gather)(struct world *w, const void *mine, void *all, size_t bytes);
-	/** Likewise; `here` with its text, or what the first other process failed with. */
-	ccs_status (*agree)(struct world *w, ccs_status here);
 	/** Memory for buffers that suits it, and back. NULL: any does. */
 	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
 	void (*release)(struct world *w, void *at, size_t bytes);

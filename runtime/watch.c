@@ -80,6 +80,21 @@ void run_nap(struct world *w, struct vigil *v)
 		run_watch(w, v);
 }
 
+bool run_poll_others(const struct world *w, const struct call *calls)
+{
+	bool any = false;
+
+	for (; calls; calls = calls->next) {
+		struct world *x = calls->comm->world;
+
+		if (x == w || calls->over || !x->engine->poll)
+			continue;
+		x->engine->poll(x);
+		any = true;
+	}
+	return any;
+}
+
 void run_wait(struct world *w, struct call *calls, ccs_status *first)
 {
 	struct vigil v = { 0 };

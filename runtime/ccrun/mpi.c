@@ -121,7 +121,7 @@ static ccs_status join(struct bench *b, int lacks)
 
 	if (s)
 		return s;
-	n->calls->library(library, sizeof(library));
+	n->calls->name(library, sizeof(library));
 	snprintf(b->label, sizeof(b->label), "beside it %s, in the same processes%s", library,
 		 lacks ? "; n/a: what it cannot combine" : "");
 	return check_ranks(b, library);

@@ -168,8 +168,8 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 
 /* ---- running -------------------------------------------------------------------- */
 
-/* A fiber of the rank is over, or one of its messages that its end waits for. After the last the run
- * may be over, and what is in the layout used for the next. */
+/* A fiber of the rank is over, or one of its messages that its end waits for. After the last the
+ * run may be over, and what is in the layout used for the next. */
 void rank_less(struct cpu *e, uint32_t rank)
 {
 	struct layout *l = &e->layout;

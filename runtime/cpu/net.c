@@ -130,19 +130,11 @@ void net_rest(const struct net *n, unsigned idle)
 		sched_yield();
 }
 
-/* A thread's group may have calls on several communicators, which others make in another order:
- * goes on with those, too. Without the lock. */
-static void others(const struct world *w, const struct call *calls)
+static void poll(struct world *w)
 {
-	for (; calls; calls = calls->next) {
-		struct world *x = calls->comm->world;
-
-		if (x == w || calls->over || x->engine != w->engine)
-			continue;
-		pthread_mutex_lock(&x->lock);
-		step(x);
-		pthread_mutex_unlock(&x->lock);
-	}
+	pthread_mutex_lock(&w->lock);
+	step(w);
+	pthread_mutex_unlock(&w->lock);
 }
 
 static void watch(struct world *w, struct vigil *v)
@@ -162,7 +154,7 @@ static void rest(struct world *w, const struct call *calls, unsigned idle, struc
 		watch(w, v);
 	}
 	pthread_mutex_unlock(&w->lock);
-	others(w, calls);
+	run_poll_others(w, calls);
 	net_rest(net_of(w), idle);
 	pthread_mutex_lock(&w->lock);
 }
@@ -219,11 +211,11 @@ const struct engine net_engine = {
 	.start = start,
 	.halt = sched_halt,
 	.wait = await_calls,
+	.poll = poll,
 	.moved = moved,
 	.stuck = stuck,
 	.check = check,
 	.gather = net_gather,
-	.agree = net_agree,
 	.describe = net_describe,
 	.free = net_free,
 };

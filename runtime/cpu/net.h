@@ -114,7 +114,6 @@ void net_fail(struct world *w, ccs_status s, const char *text);
 
 /* See engine.h. */
 ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes);
-ccs_status net_agree(struct world *w, ccs_status here);
 
 /* ---- net.c ------------------------------------------------------------------------------ */
 

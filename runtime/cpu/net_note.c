@@ -254,25 +254,3 @@ ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes
 	gathering_free(w, &g);
 	return s;
 }
-
-/* How a step went in a process. */
-struct outcome {
-	int32_t status;
-	char text[CCS_TEXT];
-};
-
-ccs_status net_agree(struct world *w, ccs_status here)
-{
-	struct outcome own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));
-	ccs_status s;
-
-	if (here)
-		snprintf(own.text, sizeof(own.text), "%s", error_thread()->text);
-	s = all ? net_gather(w, &own, all, sizeof(own)) : error_set(CCS_ENOMEM, "out of memory");
-	for (int i = 0; i < w->nranks && !s; i++)
-		if (all[i].status && i != w->first)
-			s = error_set(error_of_peer(all[i].status), "rank %d: %.1900s", i,
-				      all[i].text);
-	free(all);
-	return here ? error_set(here, "%s", own.text) : s;
-}

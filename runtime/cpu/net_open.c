@@ -65,7 +65,7 @@ void net_describe(const struct world *w, char *text, size_t size)
 	const struct net *n = net_of(w);
 	char library[160], hosts[32] = "this host";
 
-	n->calls->library(library, sizeof(library));
+	n->calls->name(library, sizeof(library));
 	if (n->hosts > 1)
 		snprintf(hosts, sizeof(hosts), "%d hosts", n->hosts);
 	snprintf(text, size, "%d processes by MPI (%s), one rank each, on %s%s", w->nranks, library,

@@ -263,23 +263,11 @@ static bool step(struct world *w, unsigned polls)
 	return w->runs != r;
 }
 
-/* A thread's group may have calls on several communicators, which others make in another order:
- * goes on with those, too. Whether there are any. Without the lock. */
-static bool others(const struct world *w, const struct call *calls)
+void procs_poll(struct world *w)
 {
-	bool any = false;
-
-	for (; calls; calls = calls->next) {
-		struct world *x = calls->comm->world;
-
-		if (x == w || calls->over || x->engine != w->engine)
-			continue;
-		pthread_mutex_lock(&x->lock);
-		step(x, 0);
-		pthread_mutex_unlock(&x->lock);
-		any = true;
-	}
-	return any;
+	pthread_mutex_lock(&w->lock);
+	step(w, 0);
+	pthread_mutex_unlock(&w->lock);
 }
 
 /* How long it may sleep: as the program says, which has something to do meanwhile. */
@@ -303,7 +291,7 @@ static void doze(struct world *w, const struct call *calls, unsigned ms, struct 
 
 	if (!step(w, 0)) {
 		pthread_mutex_unlock(&w->lock);
-		procs_sleep(p, heard, others(w, calls) ? NAP_MS : ms);
+		procs_sleep(p, heard, run_poll_others(w, calls) ? NAP_MS : ms);
 		pthread_mutex_lock(&w->lock);
 	}
 	procs_get_up(p);

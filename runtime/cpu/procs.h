@@ -142,6 +142,7 @@ bool procs_failed(struct cpu *e);
 
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
+void procs_poll(struct world *w);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);
 /** How they reach one another. */
@@ -162,9 +163,17 @@ void procs_release(struct world *w, void *at, size_t bytes);
 /** Forgets all that others have. */
 void procs_unmap(struct procs *p, int nranks);
 
+/* ---- procs_seat.c --------------------------------------------------------------------- */
+
+/** Takes this process's seat, and returns when all are taken. CCS_EABORTED, CCS_ETIMEOUT: one
+ *  stays empty, and the text says why. */
+ccs_status procs_take_seat(struct world *w);
+/** Rank 0's process keeps the files open for those that are still on their way to them; but not
+ *  for long. */
+void procs_settle(const struct world *w);
+
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */
 
 ccs_status procs_gather(struct world *w, const void *mine, void *all, size_t bytes);
-ccs_status procs_agree(struct world *w, ccs_status here);
 
 #endif

@@ -87,30 +87,3 @@ ccs_status procs_gather(struct world *w, const void *mine, void *all, size_t byt
 	}
 	return s;
 }
-
-/* How a step went in a process. */
-struct outcome {
-	int32_t status;
-	char text[PROCS_BOARD - sizeof(int32_t)];
-};
-
-ccs_status procs_agree(struct world *w, ccs_status here)
-{
-	const struct procs_seat *seats = cpu_of(w)->procs->table->seats;
-	struct outcome own = { .status = here }, other;
-	ccs_status s;
-
-	if (here)
-		snprintf(own.text, sizeof(own.text), "%.*s", (int)sizeof(own.text) - 1,
-			 error_thread()->text);
-	s = show(w, &own, sizeof(own));
-	for (int i = 0; i < w->nranks && !s; i++) {
-		memcpy(&other, seats[i].board, sizeof(other));
-		if (other.status && i != w->first)
-			s = error_set(error_of_peer(other.status), "rank %d: %.1900s", i,
-				      other.text);
-	}
-	if (!w->dead)
-		hear(w);
-	return here ? error_set(here, "%s", own.text) : s;
-}

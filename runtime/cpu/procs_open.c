@@ -5,7 +5,6 @@
  * open them by way of rank 0's process, and take their seats in the table. A process that
  * cannot do that fails by itself; the others see its end, or its seat stay empty. O(ranks).
  */
-#include "runtime/base/clock.h"
 #include "runtime/cpu/procs.h"
 #include "runtime/meet/group.h"
 
@@ -15,13 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/uio.h>
 #include <unistd.h>
-
-#define JOIN_SECONDS 10 /* for taking a seat, once all have met */
-#define SETTLE_MS 1000	/* more, for hearing that somebody does not */
 
 /* What each process tells of itself, and what rank 0 answers. */
 struct card {
@@ -124,139 +118,6 @@ static ccs_status map_table(struct procs *p, int nranks)
 	return CCS_OK;
 }
 
-/* ---- seats ------------------------------------------------------------------------------- */
-
-/* Where only parents may look into their children (Yama's first degree), all of this user's
- * processes may look into this one. */
-static void let_others_read(void)
-{
-	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-
-	if (f && fgetc(f) == '1')
-		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	if (f)
-		fclose(f);
-}
-
-static void take_seat(struct procs *p)
-{
-	struct procs_seat *own = p->own;
-
-	let_others_read();
-	own->probe = (uint64_t)(uintptr_t)&p->token;
-	host_cores_read(&own->cores);
-	atomic_store(&own->state, SEAT_TAKEN);
-}
-
-/* The first seat that is empty; -1: all are taken. */
-static int empty_seat(const struct world *w)
-{
-	const struct procs *p = cpu_of(w)->procs;
-
-	for (int i = 0; i < w->nranks; i++)
-		if (atomic_load(&p->table->seats[i].state) == SEAT_EMPTY)
-			return i;
-	return -1;
-}
-
-/* Whether each has taken its seat, or ended. */
-static bool settled(const struct world *w)
-{
-	const struct procs *p = cpu_of(w)->procs;
-
-	for (int i = 0; i < w->nranks; i++)
-		if (atomic_load(&p->table->seats[i].state) == SEAT_EMPTY && !procs_ended(p, i))
-			return false;
-	return true;
-}
-
-/* Rank 0's process keeps the files open for those that are still on their way to them. */
-static void settle(const struct world *w)
-{
-	for (int ms = 0; !w->first && ms < SETTLE_MS && !settled(w); ms++)
-		usleep(1000);
-}
-
-/* Rank i will not take its seat. That is written down for those that are still on their way to
- * theirs, by way of rank 0's process. */
-static ccs_status no_seat(struct world *w, int i, bool ended)
-{
-	struct procs *p = cpu_of(w)->procs;
-	ccs_status s = ended ? CCS_EABORTED : CCS_ETIMEOUT;
-	struct text why = { .len = 0 };
-
-	text_add(&why, "rank %d (process %d) %s", i, p->table->seats[i].pid,
-		 ended ? "has ended" : "has met the others, but does not take its seat");
-	procs_fail(w, s, why.buf);
-	settle(w);
-	return error_set((ccs_status)p->table->status, "%s", p->table->text);
-}
-
-/* A rank whose process has ended; -1: none. */
-static int ended_rank(const struct world *w)
-{
-	const struct procs *p = cpu_of(w)->procs;
-
-	for (int i = 0; i < w->nranks; i++)
-		if (i != w->first && procs_ended(p, i))
-			return i;
-	return -1;
-}
-
-/* Nobody goes on, or leaves, before all seats are taken: who has ended while one was still empty
- * is the reason why it stays so. */
-static ccs_status await_seats(struct world *w)
-{
-	struct procs *p = cpu_of(w)->procs;
-	uint64_t end = clock_ms() + JOIN_SECONDS * 1000u;
-
-	for (;;) {
-		int gone = ended_rank(w), empty = empty_seat(w);
-
-		if (empty < 0)
-			return CCS_OK;
-		if (gone >= 0 || clock_ms() >= end || atomic_load(&p->table->failed))
-			return no_seat(w, gone >= 0 ? gone : empty, gone >= 0);
-		usleep(100);
-	}
-}
-
-static void watch_ends(struct world *w)
-{
-	struct procs *p = cpu_of(w)->procs;
-
-	for (int i = 0; i < w->nranks; i++)
-		if (i != w->first)
-			procs_watch(p, i);
-}
-
-/* Whether this process can read its neighbour's memory: if all can, nothing is copied that need
- * not be. ($CCS_CROSS_MEMORY_DISABLE=1: as if it could not.) */
-static void try_reading(struct world *w)
-{
-	struct procs *p = cpu_of(w)->procs;
-	const struct procs_seat *next = p->table->seats + (w->first + 1) % w->nranks;
-	const char *off = getenv("CCS_CROSS_MEMORY_DISABLE");
-	uint64_t token = 0;
-	struct iovec to = { &token, sizeof(token) };
-	struct iovec from = { (void *)(uintptr_t)next->probe, sizeof(token) };
-	bool reads = !(off && !strcmp(off, "1")) &&
-		     process_vm_readv(next->pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof(token) &&
-		     token == p->token;
-
-	atomic_store(&p->own->reads, reads ? READS_OTHERS : READS_REFUSED);
-}
-
-/* Whether the processes may use as many cores, together, as there are of them. */
-static bool has_cores(const struct world *w)
-{
-	struct host_cores all = { { 0 } };
-
-	for (int i = 0; i < w->nranks; i++)
-		host_cores_add(&all, &cpu_of(w)->procs->table->seats[i].cores);
-	return host_cores_count(&all) >= w->nranks;
-}
-
 /* ---- the engine ---------------------------------------------------------------------------- */
 
 static ccs_status start(struct world *w, struct run *r)
@@ -316,11 +177,11 @@ static const struct engine procs_engine = {
 	.start = start,
 	.halt = sched_halt,
 	.wait = procs_wait,
+	.poll = procs_poll,
 	.moved = procs_moved,
 	.stuck = procs_stuck,
 	.check = check,
 	.gather = procs_gather,
-	.agree = procs_agree,
 	.alloc = procs_alloc,
 	.release = procs_release,
 	.describe = describe,
@@ -386,14 +247,9 @@ static ccs_status join(struct world *w, const struct answer *a)
 	}
 	if (s)
 		return s;
-	p->own = p->table->seats + w->first;
-	watch_ends(w);
-	take_seat(p);
-	s = await_seats(w);
+	s = procs_take_seat(w);
 	if (s)
 		return s;
-	try_reading(w);
-	p->spins = has_cores(w);
 	cpu_of(w)->fifos.fd = p->files[FILE_FIFOS];
 	cpu_of(w)->lines.fd = p->files[FILE_LINES];
 	cpu_of(w)->fibers.fd = p->files[FILE_FIBERS];
@@ -420,7 +276,7 @@ static ccs_status meet(struct world *w, const struct group_env *env, ccs_status 
 	if (!w->first && cpu_of(w) && cpu_of(w)->procs &&
 	    cpu_of(w)->procs->answered) { /* some of them go on */
 		procs_fail(w, s, error_thread()->text);
-		settle(w);
+		procs_settle(w);
 	}
 	return s;
 }

@@ -209,11 +209,6 @@ ccs_status gpu_gather(struct world *w, const void *mine, void *all, size_t bytes
 	return group_gather(gpu_of(w)->group, mine, all, bytes);
 }
 
-ccs_status gpu_agree_all(struct world *w, ccs_status here)
-{
-	return gpu_agree(gpu_of(w), here);
-}
-
 int gpu_device(const struct world *w, int rank)
 {
 	return gpu_cuda_of(w, rank)->device;

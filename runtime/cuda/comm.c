@@ -137,7 +137,6 @@ const struct engine cuda_engine = {
 	.wait = run_wait,
 	.check = gpu_check_all,
 	.gather = gpu_gather,
-	.agree = gpu_agree_all,
 	.device = gpu_device,
 	.nccl = gpu_nccl,
 	.describe = gpu_describe,

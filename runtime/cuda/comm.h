@@ -272,7 +272,6 @@ ccs_status gpu_control_make(struct gpu *g);
 struct cuda *gpu_cuda_of(const struct world *w, int rank);
 /* Of struct engine, where all is done by struct gpu. */
 ccs_status gpu_gather(struct world *w, const void *mine, void *all, size_t bytes);
-ccs_status gpu_agree_all(struct world *w, ccs_status here);
 int gpu_device(const struct world *w, int rank);
 void *gpu_nccl(const struct world *w);
 /** For people: "8 ranks on one GPU, NVIDIA H200 (compute capability 9.0, CUDA 13.0)",

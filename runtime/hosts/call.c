@@ -405,7 +405,6 @@ const struct engine hosts_engine = {
 	.wait = run_wait,
 	.check = check,
 	.gather = gpu_gather,
-	.agree = gpu_agree_all,
 	.device = gpu_device,
 	.nccl = gpu_nccl,
 	.describe = gpu_describe,

@@ -48,7 +48,7 @@ struct mpi_calls {
 	int (*rank)(const struct mpi_world *w);
 	int (*size)(const struct mpi_world *w);
 	/** "Open MPI v4.1.4", "MPICH Version: 4.3.2": the library that runs. */
-	void (*library)(char *text, size_t size);
+	void (*name)(char *text, size_t size);
 	void (*error)(int e, char *text, size_t size);
 	/** Whether MPI combines elements of the type by the operator. It moves all types. */
 	int (*reduces)(ccs_dtype type, ccs_redop op);

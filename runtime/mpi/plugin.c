@@ -269,7 +269,7 @@ static void copy_words(char *to, size_t size, const char *from)
 		to[n] = '\0';
 }
 
-static void library_text(char *text, size_t size)
+static void name_text(char *text, size_t size)
 {
 	char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
 	int len;
@@ -400,7 +400,7 @@ const struct mpi_calls ccs_mpi_calls = {
 	.close = close_world,
 	.rank = rank_of,
 	.size = size_of,
-	.library = library_text,
+	.name = name_text,
 	.error = error_text,
 	.reduces = reduces,
 	.messages_new = messages_new,

@@ -253,15 +253,6 @@ for n in 1 3; do
 done
 
 # ---- for programs ------------------------------------------------------------------------
-# json|csv WHAT ARGUMENTS-OF-REPORT_TEST...: of what stdout got last
-json() { what=$1; shift; passes "$what" json "$tmp/out" "$@"; }
-csv() { what=$1; shift; passes "$what" csv "$tmp/out" "$@"; }
-passes() {
-	title=$1
-	shift
-	if "$build/tests/ccrun/report_test" "$@" >"$tmp/why"; then ok "$title"; else
-		not_ok "$title" "$(cat "$tmp/why")"; fi
-}
 all="-b 1K -e 4K --iters 2 --repeats 3 --against nccl --copy-rate"
 status "--json beside NCCL" 0 gpus 3 "$ccrun" -n 3 --device cuda "$ring" $all --json
 json "... has its columns, and the copies'" 'baseline.name="nccl"' 'baseline.label=~NCCL 2.32.3' \

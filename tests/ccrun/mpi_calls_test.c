@@ -224,8 +224,8 @@ int main(void)
 		return 1;
 	j.rank = j.mpi->rank(j.world);
 	j.size = j.mpi->size(j.world);
-	j.mpi->library(text, sizeof(text));
-	j.mpi->library(little, sizeof(little));
+	j.mpi->name(text, sizeof(text));
+	j.mpi->name(little, sizeof(little));
 	if (!j.rank)
 		printf("# %d processes of %s, %zu elements\n", j.size, text, j.mpi->most);
 	all_say(&j, *text && strlen(text) < 40 && !strchr(text, '\n') && strlen(little) == 4,

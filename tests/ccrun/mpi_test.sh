@@ -15,16 +15,6 @@ plugin=$build/lib/libccs_mpi.so
 bare_environment
 quick="-b 1K -e 1K --iters 2 -w 1"
 
-# json|csv WHAT ARGUMENTS-OF-REPORT_TEST...: of what stdout got last
-json() { what=$1; shift; passes "$what" json "$tmp/out" "$@"; }
-csv() { what=$1; shift; passes "$what" csv "$tmp/out" "$@"; }
-passes() {
-	title=$1
-	shift
-	if "$build/tests/ccrun/report_test" "$@" >"$tmp/why"; then ok "$title"; else
-		not_ok "$title" "$(cat "$tmp/why")"; fi
-}
-
 # A contract of one's own.
 cat >"$tmp/own.ccs" <<'EOS'
 contract keep(in a[C], out b[C])

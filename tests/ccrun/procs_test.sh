@@ -10,15 +10,6 @@ ring=$modules/ring_allreduce.so
 bare_environment
 quick="-b 64 -e 64K -f 32 --iters 3"
 endless="-b 1K -e 1K --iters 100000000"
-
-# json WHAT ARGUMENTS-OF-REPORT_TEST...: of what stdout got last
-json() {
-	title=$1
-	shift
-	if "$build/tests/ccrun/report_test" json "$tmp/out" "$@" >"$tmp/why"; then ok "$title"; else
-		not_ok "$title" "$(cat "$tmp/why")"
-	fi
-}
 procs() { timeout 120 "$ccrun" --procs "$@"; }
 
 # ---- all is right -------------------------------------------------------------------------

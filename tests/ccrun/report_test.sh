@@ -11,16 +11,6 @@ ring=$modules/ring_allreduce.so
 bare_environment
 quick="-b 64 -e 1K -f 4 --iters 2"
 
-# json|csv WHAT ARGUMENTS-OF-REPORT_TEST...: of what stdout got last
-json() { what=$1; shift; passes "$what" json "$tmp/out" "$@"; }
-csv() { what=$1; shift; passes "$what" csv "$tmp/out" "$@"; }
-passes() {
-	title=$1
-	shift
-	if "$build/tests/ccrun/report_test" "$@" >"$tmp/why"; then ok "$title"; else
-		not_ok "$title" "$(cat "$tmp/why")"; fi
-}
-
 # ---- all is right -------------------------------------------------------------------------
 status "--json" 0 "$ccrun" -n 4 --json "$ring" $quick -d int32,float32 -o sum,premul
 json "... is one document, with all that was run" "ccrun=~." "module=\"$ring\"" \

@@ -50,7 +50,7 @@ static int size_of(const struct mpi_world *w)
 	return strcmp(mode(), "two") ? 1 : 2;
 }
 
-static void library_text(char *text, size_t size)
+static void name_text(char *text, size_t size)
 {
 	snprintf(text, size, "Fake MPI 1.0");
 }
@@ -95,7 +95,7 @@ struct mpi_calls ccs_mpi_calls = {
 	.close = close_world,
 	.rank = rank_of,
 	.size = size_of,
-	.library = library_text,
+	.name = name_text,
 	.error = error_text,
 	.reduces = reduces,
 };

@@ -32,6 +32,16 @@ holds() {
 	if "$@"; then ok "$what"; else not_ok "$what" "does not hold: $*"; fi
 }
 
+# What stdout got last, as ccrun's document or table: json WHAT ARGUMENTS-OF-REPORT_TEST...
+json() { what=$1; shift; passes "$what" json "$tmp/out" "$@"; }
+csv() { what=$1; shift; passes "$what" csv "$tmp/out" "$@"; }
+passes() {
+	title=$1
+	shift
+	if "$build/tests/ccrun/report_test" "$@" >"$tmp/why"; then ok "$title"; else
+		not_ok "$title" "$(cat "$tmp/why")"; fi
+}
+
 # Nothing that the caller was started by, or has set, counts; but run.sh's settings.
 bare_environment() {
 	for v in $(env | sed -nE 's/^((OMPI|PMI|PMIX|SLURM|MPI|NCCL|FAKE|CCS)_[A-Za-z0-9_]*)=.*/\1/p') \
