@@ -306,42 +306,30 @@ launched() {
 		not_ok "$what" "exit statuses $got, not $want: $(head -3 "$tmp/err0" "$tmp/err1")"
 	fi
 }
-torchrun() {
-	export RANK=$1 WORLD_SIZE=2 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1
-	export MASTER_PORT=$port
-}
-mpirun() {
-	export OMPI_COMM_WORLD_RANK=$1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=$1
-	export OMPI_COMM_WORLD_LOCAL_SIZE=2 CCS_RENDEZVOUS=127.0.0.1:$port
-}
-srun() {
-	export SLURM_PROCID=$1 SLURM_NTASKS=2 SLURM_LOCALID=$1 SLURM_STEP_ID=0 SLURM_NODEID=0
-	export SLURM_STEP_TASKS_PER_NODE=2 CCS_RENDEZVOUS=127.0.0.1:$port
-}
 for launcher in torchrun mpirun srun; do
-	launched "$launcher: two processes" 0 $launcher "$ccrun" --device cuda "$ring" $quick
+	launched "$launcher: two processes" 0 by_$launcher "$ccrun" --device cuda "$ring" $quick
 	says "... rank 0 prints the table" "$tmp/out0" '2 processes on 1 host'
 	says "... to its end" "$tmp/out0" 'wrong elements *: 0 OK'
 	holds "... rank 1 nothing" test ! -s "$tmp/out1" -a ! -s "$tmp/err1"
 done
-launched "... -n may say how many" 0 torchrun "$ccrun" -n 2 --device cuda "$ring" \
+launched "... -n may say how many" 0 by_torchrun "$ccrun" -n 2 --device cuda "$ring" \
 	$quick -G 2 --copy-rate
-launched "... another -n" 2 torchrun "$ccrun" -n 3 --device cuda "$ring" $quick
+launched "... another -n" 2 by_torchrun "$ccrun" -n 3 --device cuda "$ring" $quick
 says "... is refused" "$tmp/err0" '-n 3, but torchrun has started 2 processes'
 holds "... once" test ! -s "$tmp/err1"
-launched "... a list of GPUs" 2 torchrun "$ccrun" --device cuda:0,1 "$ring" $quick
+launched "... a list of GPUs" 2 by_torchrun "$ccrun" --device cuda:0,1 "$ring" $quick
 says "... is refused" "$tmp/err0" 'give --device cuda'
-launched "... on the CPU" 0 mpirun "$ccrun" "$ring" $quick
+launched "... on the CPU" 0 by_mpirun "$ccrun" "$ring" $quick
 says "... they share memory" "$tmp/out0" "2 processes on this host's CPU"
-launched "... --transport local" 0 mpirun "$ccrun" -n 3 "$ring" $quick --transport local
+launched "... --transport local" 0 by_mpirun "$ccrun" -n 3 "$ring" $quick --transport local
 says "... is a run of its own, each" "$tmp/out1" '3 ranks on the CPU'
-alone() { torchrun 0; export WORLD_SIZE=1 LOCAL_WORLD_SIZE=1; }
+alone() { by_torchrun 0; export WORLD_SIZE=1 LOCAL_WORLD_SIZE=1; }
 launched "... one process is nothing special" 0 alone "$ccrun" -n 3 --device cuda "$ring" $quick
 says "... it has all ranks" "$tmp/out1" '3 ranks on 2 GPUs'
-launched "... beside NCCL" 0 torchrun "$ccrun" --device cuda "$ring" $quick --against nccl
+launched "... beside NCCL" 0 by_torchrun "$ccrun" --device cuda "$ring" $quick --against nccl
 says "... in the same processes" "$tmp/out0" 'NCCL 2.32.3, in the same processes'
 says "... which is right" "$tmp/out0" "of NCCL's *: 0 OK"
-sharing() { torchrun $1; export FAKE_CUDA_GPUS=1; }
+sharing() { by_torchrun $1; export FAKE_CUDA_GPUS=1; }
 launched "... on one GPU" 0 sharing "$ccrun" --device cuda "$ring" $quick --against nccl
 says "... are on one for the schedule" "$tmp/out0" '2 processes on 1 host'
 says "... and for NCCL" "$tmp/out0" 'NCCL 2.32.3, in the same processes'
@@ -351,10 +339,10 @@ launched "... on one GPU, before NCCL 2.30" 0 sharing_old "$ccrun" --device cuda
 says "... are on hosts of their own for NCCL" "$tmp/out0" \
 	'NCCL 2.28.3 over sockets, processes sharing GPUs: a correctness baseline'
 hosts() {
-	torchrun $1
+	by_torchrun $1
 	export CCS_HOSTID=host-$1 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 CUDA_VISIBLE_DEVICES=$1
 }
-launched "... for programs" 0 torchrun "$ccrun" --device cuda "$ring" $quick --against nccl --json
+launched "... for programs" 0 by_torchrun "$ccrun" --device cuda "$ring" $quick --against nccl --json
 cp "$tmp/out0" "$tmp/out"
 json "... one of them prints" ranks=2 'where=~2 processes on 1 host' status=0 \
 	rows.0.in_place.baseline.wrong=0
@@ -362,13 +350,13 @@ holds "... rank 1 nothing" test ! -s "$tmp/out1" -a ! -s "$tmp/err1"
 launched "... on two hosts" 0 hosts "$ccrun" --device cuda "$ring" $quick --against nccl
 says "... says so" "$tmp/out0" '2 processes on 2 hosts'
 says "... is right" "$tmp/out0" 'wrong elements *: 0 OK'
-second_wrong() { torchrun $1; [ $1 = 0 ] || export FAKE_NCCL_WRONG=ncclAllReduce; }
+second_wrong() { by_torchrun $1; [ $1 = 0 ] || export FAKE_NCCL_WRONG=ncclAllReduce; }
 launched "... wrong elements of one rank" 3 second_wrong "$ccrun" --device cuda "$ring" $quick \
 	--against nccl
 holds "... are those of all" test "$(field "$tmp/out0" 13)" = 1
 says "... the first is told, by rank 0" "$tmp/err0" 'NCCL: .*rank 1, element 0'
 says "... in the foot" "$tmp/out0" "of NCCL's *: 2$"
-second_fails() { torchrun $1; [ $1 = 0 ] || export FAKE_CUDA_FAIL=$fails; }
+second_fails() { by_torchrun $1; [ $1 = 0 ] || export FAKE_CUDA_FAIL=$fails; }
 for fails in cuEventElapsedTime:1:999 cuStreamBeginCapture_v2:1:999; do
 	launched "... $fails on rank 1" 4 second_fails "$ccrun" --device cuda "$ring" $quick -G 2
 	says "... is told by rank 1" "$tmp/err1" '^ccrun: rank 1: '
@@ -380,25 +368,25 @@ launched "... a launch that fails on rank 1" "3 4" second_fails "$ccrun" --devic
 says "... is told by rank 1" "$tmp/err1" '^ccrun: rank 1: .*cuGraphLaunch failed'
 says "... rank 0 waits no longer than it may" "$tmp/err0" \
 	'^ccrun: rank 0: .*rank 0 waits at .*ring_allreduce\.ccs:[0-9]+ to receive from rank 1'
-second_stuck() { torchrun $1; export FAKE_CUDA_STUCK=1; }
+second_stuck() { by_torchrun $1; export FAKE_CUDA_STUCK=1; }
 launched "... rank 1 never moves" 3 second_stuck "$ccrun" --device cuda "$ring" $quick --timeout 1
 says "... and who waits for it is told" "$tmp/err0" \
 	'rank 0: .*rank 0 waits at .*ring_allreduce\.ccs:[0-9]+ to (receive from|send to) rank 1'
-contrary() { torchrun $1; export RANK=7; }
+contrary() { by_torchrun $1; export RANK=7; }
 launched "... variables that contradict each other" 2 contrary "$ccrun" --device cuda "$ring"
 says "... are named" "$tmp/err0" 'RANK is 7, but WORLD_SIZE is 2'
-launched "... without NCCL" 4 torchrun env CCS_NCCL=none "$ccrun" --device cuda "$ring"
+launched "... without NCCL" 4 by_torchrun env CCS_NCCL=none "$ccrun" --device cuda "$ring"
 says "... it is what they meet by" "$tmp/err1" '^ccrun: rank 1: .*NCCL'
-second_lacks() { torchrun $1; [ $1 = 0 ] || export CCS_NCCL=none; }
+second_lacks() { by_torchrun $1; [ $1 = 0 ] || export CCS_NCCL=none; }
 launched "... without NCCL on rank 1" 4 second_lacks "$ccrun" --device cuda "$ring"
 says "... rank 0 need not wait for it" "$tmp/err0" '^ccrun: rank 0: rank 1: this needs NCCL'
-two_jobs() { torchrun $1; export TORCHELASTIC_RUN_ID=job-$1 CCS_RENDEZVOUS_SECONDS=1; }
+two_jobs() { by_torchrun $1; export TORCHELASTIC_RUN_ID=job-$1 CCS_RENDEZVOUS_SECONDS=1; }
 launched "... two jobs at one address" 3 two_jobs "$ccrun" --device cuda "$ring"
 says "... do not join: rank 0 tells of the other" "$tmp/err0" \
 	'rank 1 did not come .* of another job \(the last: .*, TORCHELASTIC_RUN_ID=job-1\)'
 says "... and the other of rank 0" "$tmp/err1" \
 	'another job meets there \(TORCHELASTIC_RUN_ID=job-0; this is one with .*=job-1\)'
-one_job() { torchrun $1; export TORCHELASTIC_RUN_ID=job-$1 CCS_JOB_TOKEN=both; }
+one_job() { by_torchrun $1; export TORCHELASTIC_RUN_ID=job-$1 CCS_JOB_TOKEN=both; }
 launched "... unless they say that they are one" 0 one_job "$ccrun" --device cuda "$ring" $quick
 
 # A rank 0 that tells rank 1 any status: its exit status is that of a failure, never 70.
@@ -406,7 +394,7 @@ told() { # told STATUS WANTED
 	"$build/tests/hosts/group_fail_test" answer $port "$1" &
 	answering=$!
 	(
-		torchrun 1
+		by_torchrun 1
 		export CCS_RENDEZVOUS=127.0.0.1:$port FAKE_CUDA_GPUS=2 LD_LIBRARY_PATH=$fake
 		timeout 60 "$ccrun" --device cuda "$ring" $quick >"$tmp/out" 2>"$tmp/err"
 	)

@@ -60,51 +60,35 @@ launched() {
 		not_ok "$what" "exit statuses $got, not $want: $(head -3 "$tmp/err0" "$tmp/err1")"
 	fi
 }
-torchrun() {
-	export RANK=$1 WORLD_SIZE=2 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1
-	export MASTER_PORT=$port
-}
-mpirun() {
-	export OMPI_COMM_WORLD_RANK=$1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=$1
-	export OMPI_COMM_WORLD_LOCAL_SIZE=2 CCS_RENDEZVOUS=127.0.0.1:$port
-}
-hydra() {
-	export PMI_RANK=$1 PMI_SIZE=2 MPI_LOCALRANKID=$1 MPI_LOCALNRANKS=2
-	export CCS_RENDEZVOUS=127.0.0.1:$port
-}
-srun() {
-	export SLURM_PROCID=$1 SLURM_NTASKS=2 SLURM_LOCALID=$1 SLURM_STEP_ID=0 SLURM_NODEID=0
-	export SLURM_STEP_TASKS_PER_NODE=2 CCS_RENDEZVOUS=127.0.0.1:$port
-}
 for launcher in torchrun mpirun hydra srun; do
-	launched "$launcher: two processes" 0 $launcher "$ccrun" "$ring" $quick
+	launched "$launcher: two processes" 0 by_$launcher "$ccrun" "$ring" $quick
 	says "... share memory" "$tmp/out0" "2 processes on this host's CPU"
 	says "... and are right" "$tmp/out0" '^# wrong elements *: 0 OK$'
 	holds "... rank 1 prints nothing" test ! -s "$tmp/out1" -a ! -s "$tmp/err1"
-	launched "... --procs, too" 2 $launcher "$ccrun" --procs -n 2 "$ring" $quick
+	launched "... --procs, too" 2 by_$launcher "$ccrun" --procs -n 2 "$ring" $quick
 	says "... is refused" "$tmp/err0" '--procs starts the ranks itself, but this process was started'
 done
 token() {
-	mpirun "$1"
+	by_mpirun "$1"
 	unset CCS_RENDEZVOUS
 	export CCS_JOB_TOKEN="procs_test $port"
 }
 launched "a job's name is enough" 0 token "$ccrun" "$ring" $quick
-launched "-n may say how many" 0 torchrun "$ccrun" -n 2 "$ring" $quick
-launched "another -n" 2 torchrun "$ccrun" -n 3 "$ring" $quick
+launched "-n may say how many" 0 by_torchrun "$ccrun" -n 2 "$ring" $quick
+launched "another -n" 2 by_torchrun "$ccrun" -n 3 "$ring" $quick
 says "... is refused" "$tmp/err0" '-n 3, but torchrun has started 2 processes'
-launched "--transport local" 0 mpirun "$ccrun" -n 3 "$ring" $quick --transport local
+launched "--transport local" 0 by_mpirun "$ccrun" -n 3 "$ring" $quick --transport local
 says "... is a run of its own, each" "$tmp/out1" '3 ranks on the CPU'
-high() { torchrun "$1"; export RANK=$((2 + $1)); }
+high() { by_torchrun "$1"; export RANK=$((2 + $1)); }
 launched "a rank that is too high" 2 high "$ccrun" "$ring" $quick
 says "... is refused, and named" "$tmp/err0" 'RANK is 2, but WORLD_SIZE is 2'
-letters() { torchrun "$1"; export WORLD_SIZE=two; }
+letters() { by_torchrun "$1"; export WORLD_SIZE=two; }
 launched "a number that is none" 2 letters "$ccrun" "$ring" $quick
 says "... is refused, and named" "$tmp/err1" 'WORLD_SIZE is "two", not a number'
-half() { torchrun "$1"; unset WORLD_SIZE; }
+half() { by_torchrun "$1"; unset WORLD_SIZE; }
 launched "half of the variables" 2 half "$ccrun" "$ring" $quick
 says "... names the one that is missing" "$tmp/err0" 'WORLD_SIZE is not set, but RANK is'
-sizes() { mpirun "$1"; export OMPI_COMM_WORLD_LOCAL_SIZE=3; }
+sizes() { by_mpirun "$1"; export OMPI_COMM_WORLD_LOCAL_SIZE=3; }
 launched "more here than there are" 2 sizes "$ccrun" "$ring" $quick
 says "... is refused, and named" "$tmp/err0" 'OMPI_COMM_WORLD_LOCAL_SIZE is 3'
 status "--procs behind half of the variables" 2 env RANK=0 "$ccrun" --procs -n 2 "$ring" $quick

@@ -56,3 +56,21 @@ real_nvrtc() {
 	unset CCS_NVRTC
 	[ -z "${CCS_TEST_NVRTC-}" ] || export CCS_NVRTC="$CCS_TEST_NVRTC"
 }
+
+# What a launcher tells rank $1 of 2; they meet at $port of this host.
+by_torchrun() {
+	export RANK=$1 WORLD_SIZE=2 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1
+	export MASTER_PORT=$port
+}
+by_mpirun() {
+	export OMPI_COMM_WORLD_RANK=$1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=$1
+	export OMPI_COMM_WORLD_LOCAL_SIZE=2 CCS_RENDEZVOUS=127.0.0.1:$port
+}
+by_hydra() {
+	export PMI_RANK=$1 PMI_SIZE=2 MPI_LOCALRANKID=$1 MPI_LOCALNRANKS=2
+	export CCS_RENDEZVOUS=127.0.0.1:$port
+}
+by_srun() {
+	export SLURM_PROCID=$1 SLURM_NTASKS=2 SLURM_LOCALID=$1 SLURM_STEP_ID=0 SLURM_NODEID=0
+	export SLURM_STEP_TASKS_PER_NODE=2 CCS_RENDEZVOUS=127.0.0.1:$port
+}
