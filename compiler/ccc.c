@@ -1,41 +1,22 @@
 /*
  * ccc: the compiler's command. All it does is read options and call compile().
  */
-#include "compiler/options.h"
+#include "compiler/editor.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 
-static const char help[] =
+static const char usage[] =
 	"ccc FILE.ccs -o OUT.so               check, prove, compile\n"
 	"ccc check FILE.ccs -n 2..16          check and prove only\n"
 	"ccc explain FILE.ccs -n 4            show, step by step, which chunk goes where\n"
 	"ccc fmt [--check | -i] FILE.ccs...   canonical text: to stdout, compared, or in place\n"
+	"ccc lsp                              a language server, for editors, on stdin and stdout\n"
 	"ccc --help, --version, --explain E0304\n"
-	"\n"
-	"  -n LIST              numbers of ranks: 4   2,4,8   2..16\n"
-	"                       default: every N in 2..16 that the schedule's `where` admits\n"
-	"  -D X=4               sets a schedule's parameter\n"
-	"  --schedule NAME      which schedule of the file to compile; default the last\n"
-	"  -I DIR               where imports are looked for, before the installed library\n"
-	"  -o FILE              where the product goes; - is stdout\n"
-	"  --slots K            FIFO depth, 0 for rendezvous (check only); default 8\n"
-	"  --target=cpu,cuda    what the .so holds; default both where NVRTC is found\n"
-	"  --arch=sm_90,...     the GPUs that kernels are compiled for; default sm_90\n"
-	"  --kernels=TYPE:OP,... kernels compiled ahead, beside float32:sum; all:sum\n"
-	"  --protocols=64K:ll,simple  protocol by bytes a rank, and /CHANNELS; default by model\n"
-	"  -g                   kernels name the schedule's lines, for debuggers\n"
-	"  --chunk X[2]         explain: only what X[2], X[0..2] or X has to do with; also\n"
-	"  --rank LIST          these ranks, --step LIST  these steps\n"
-	"  --emit=STAGE         ast, program, plan, json, header, cuda or ptx, to -o or stdout\n"
-	"  --diagnostics-format=text|json|sarif\n"
-	"  --color=auto|always|never\n"
-	"  --max-errors N       how many errors are printed; default 20, 0: all\n"
-	"  --memory MIB         most memory to use; default 8192, or 3/4 of the machine's\n"
-	"  -Wno-NAME            silences a warning: unused, dead, empty; -w: all\n"
-	"  -Werror[=NAME]       warnings are errors, or that one is\n"
-	"  -v                   a line for each pass, with its time\n"
+	"\n";
+
+static const char closing[] =
 	"\n"
 	"FILE - is stdin. Exit status: 0 done, 1 the schedule is wrong, 2 bad usage or\n"
 	"file, 4 the machine lacks something, 70 a bug of the compiler.\n";
@@ -47,6 +28,14 @@ static int written(void)
 		return 0;
 	perror("ccc: cannot write stdout");
 	return 2;
+}
+
+static int print_help(void)
+{
+	fputs(usage, stdout);
+	options_help(stdout);
+	fputs(closing, stdout);
+	return written();
 }
 
 static int explain_code(int code)
@@ -102,6 +91,26 @@ static void raise_stack(void)
 	}
 }
 
+/* What the command line asks for. */
+static int run(struct command *c, int argc, char **argv)
+{
+	if (c->help)
+		return print_help();
+	if (c->version) {
+		printf("ccc %s\n", CCS_VERSION);
+		return written();
+	}
+	if (c->list_options) {
+		options_list(stdout);
+		return written();
+	}
+	if (c->explain_code)
+		return explain_code(c->explain_code);
+	if (c->options.action == ACTION_SERVE)
+		return editor_serve(c, argc, argv);
+	return compile_files(c);
+}
+
 int main(int argc, char **argv)
 {
 	struct command c;
@@ -112,19 +121,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);	  /* a write fails instead, and we say so */
 	signal(SIGXFSZ, SIG_IGN);
 	int status = options_parse(&c, argc, argv);
-	if (status < 0) {
-		if (c.help) {
-			fputs(help, stdout);
-			status = written();
-		} else if (c.version) {
-			printf("ccc %s\n", CCS_VERSION);
-			status = written();
-		} else if (c.explain_code) {
-			status = explain_code(c.explain_code);
-		} else {
-			status = compile_files(&c);
-		}
-	}
+	if (status < 0)
+		status = run(&c, argc, argv);
 	options_free(&c);
 	return status;
 }

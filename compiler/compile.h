@@ -20,7 +20,8 @@
  *              link              ccs_module_v1 -> ar.so
  *
  * compile.c has the line; schedules.c takes a file's schedules, Ns and roots through it;
- * session.c opens and ends a compilation; ccc.c and options.c are the command.
+ * session.c opens and ends a compilation; ccc.c and options.c are the command. editor.c
+ * gives the line to the language server (lsp/), which is no part of it.
  *
  * A pass reports mistakes through diags and returns; it never prints and never
  * exits. A pass runs only if the ones before it, on the same program, found
@@ -43,7 +44,7 @@ enum emit {
 	EMIT_PTX
 };
 
-enum action { ACTION_COMPILE, ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT };
+enum action { ACTION_COMPILE, ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT, ACTION_SERVE };
 
 struct options {
 	enum action action;
@@ -65,6 +66,8 @@ struct options {
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;
 	bool format_in_place; /* fmt -i */
+	const struct unsaved *unsaved; /* texts that an editor has in place of files */
+	size_t nunsaved;
 	uint64_t memory;      /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
 					   3/4 of the machine's where that is less */
 };

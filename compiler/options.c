@@ -129,10 +129,11 @@ static int read_define(struct command *c, const char *text)
 	return -1;
 }
 
+static const char *const targets[] = { "cpu", "cuda", NULL };
+
 /* A list of cpu and cuda. The CPU's part, the plan, is always there. */
 static int read_target(struct command *c, const char *text)
 {
-	static const char *const names[] = { "cpu", "cuda" };
 	bool cuda = false;
 
 	for (const char *s = text;; s++) {
@@ -140,9 +141,9 @@ static int read_target(struct command *c, const char *text)
 		if (n == 4 && !strncmp(s, "cuda", n))
 			cuda = true;
 		else if (n == 3 && !strncmp(s, "gpu", n))
-			return options_wrong("--target: GPUs are 'cuda', not", text, names, 0);
+			return options_wrong("--target: GPUs are 'cuda', not", text, targets, 0);
 		else if (n != 3 || strncmp(s, "cpu", n))
-			return options_wrong("--target: there is no target", text, names, 2);
+			return options_wrong("--target: there is no target", text, targets, 2);
 		s += n;
 		if (!*s)
 			break;
@@ -260,18 +261,6 @@ static int read_explain(struct command *c, const char *text)
 	return -1;
 }
 
-/* How an option's value is read. */
-enum kind {
-	FLAG,	 /* it has none: a bool */
-	TEXT,	 /* a const char * */
-	LIST,	 /* another of struct texts */
-	COUNT,	 /* a uint32_t, at most `most` */
-	MEBI,	 /* a uint64_t, that many MiB */
-	NUMBERS, /* a struct numbers */
-	CHOICE,	 /* the number of one of `names` */
-	OWN	 /* by `read`, which returns as options_parse */
-};
-
 static const char *const stages[] = {
 	[EMIT_AST] = "ast",   [EMIT_PROGRAM] = "program", [EMIT_PLAN] = "plan",
 	[EMIT_JSON] = "json", [EMIT_HEADER] = "header",	  [EMIT_SO] = "so",
@@ -285,45 +274,66 @@ static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
 };
 
+static const char *const action_names[] = { "check", "explain", "fmt", "lsp" };
+enum { ACTIONS = sizeof(action_names) / sizeof(*action_names) };
+
 #define AT(field) offsetof(struct command, field)
 
-/* Letters first. */
-static const struct spec {
-	const char *name;
-	enum kind kind;
-	size_t at; /* in struct command */
-	uint64_t most;
-	int (*read)(struct command *c, const char *value);
-	const char *const *names;
-} specs[] = {
-	{ "-n", OWN, 0, 0, read_ranks, NULL },
-	{ "-D", OWN, 0, 0, read_define, NULL },
-	{ "-I", LIST, AT(include_dirs), 0, NULL, NULL },
-	{ "-o", OWN, 0, 0, read_output, NULL },
-	{ "-v", FLAG, AT(options.verbose), 0, NULL, NULL },
-	{ "-g", FLAG, AT(options.cuda.lines), 0, NULL, NULL },
-	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL },
-	{ "-h", FLAG, AT(help), 0, NULL, NULL },
-	{ "-W", OWN, 0, 0, options_warning, NULL },
-	{ "-w", FLAG, AT(warnings.quiet), 0, NULL, NULL },
-	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL },
-	{ "--slots", COUNT, AT(options.slots), 65536, NULL, NULL },
-	{ "--target", OWN, 0, 0, read_target, NULL },
-	{ "--arch", OWN, 0, 0, read_arch, NULL },
-	{ "--kernels", OWN, 0, 0, read_kernels, NULL },
-	{ "--protocols", OWN, 0, 0, read_protocols, NULL },
-	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages },
-	{ "--diagnostics-format", CHOICE, AT(options.style.format), 0, NULL, formats },
-	{ "--color", CHOICE, AT(options.style.color), 0, NULL, colors },
-	{ "--max-errors", COUNT, AT(options.style.max_errors), 1000000, NULL, NULL },
-	{ "--memory", MEBI, AT(options.memory), 1 << 20, NULL, NULL },
-	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL },
-	{ "--chunk", LIST, AT(chunks), 0, NULL, NULL },
-	{ "--rank", NUMBERS, AT(options.view.ranks), 0, NULL, NULL },
-	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL },
-	{ "--help", FLAG, AT(help), 0, NULL, NULL },
-	{ "--version", FLAG, AT(version), 0, NULL, NULL },
-	{ "--explain", OWN, 0, 0, read_explain, NULL },
+/* Everything that is said of options comes from here: getopt_long's table, --help, and
+ * --options, from which the shells' completions are made. */
+static const struct spec specs[] = {
+	{ "-n", OWN, 0, 0, read_ranks, NULL, " LIST",
+	  "numbers of ranks: 4   2,4,8   2..16\n"
+	  "default: every N in 2..16 that the schedule's `where` admits" },
+	{ "-D", OWN, 0, 0, read_define, NULL, " X=4", "sets a schedule's parameter" },
+	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL, " NAME",
+	  "which schedule of the file to compile; default the last" },
+	{ "-I", LIST, AT(include_dirs), 0, NULL, NULL, " DIR",
+	  "where imports are looked for, before the installed library" },
+	{ "-o", OWN, 0, 0, read_output, NULL, " FILE", "where the product goes; - is stdout" },
+	{ "--slots", COUNT, AT(options.slots), 65536, NULL, NULL, " K",
+	  "FIFO depth, 0 for rendezvous (check only); default 8" },
+	{ "--target", OWN, 0, 0, read_target, targets, "=cpu,cuda",
+	  "what the .so holds; default both where NVRTC is found" },
+	{ "--arch", OWN, 0, 0, read_arch, NULL, "=sm_90,...",
+	  "the GPUs that kernels are compiled for; default sm_90" },
+	{ "--kernels", OWN, 0, 0, read_kernels, NULL, "=TYPE:OP,...",
+	  "kernels compiled ahead, beside float32:sum; all:sum" },
+	{ "--protocols", OWN, 0, 0, read_protocols, NULL, "=64K:ll,simple",
+	  "protocol by bytes a rank, and /CHANNELS; default by model" },
+	{ "-g", FLAG, AT(options.cuda.lines), 0, NULL, NULL, NULL,
+	  "kernels name the schedule's lines, for debuggers" },
+	{ "--chunk", LIST, AT(chunks), 0, NULL, NULL, " X[2]",
+	  "explain: only what X[2], X[0..2] or X has to do with; also" },
+	{ "--rank", NUMBERS, AT(options.view.ranks), 0, NULL, NULL, " LIST", "these ranks, or" },
+	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST", "these steps" },
+	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
+	  "ast, program, plan, json, header, cuda or ptx, to -o or stdout" },
+	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
+	  "fmt: names the files that differ from their canonical text" },
+	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL, NULL,
+	  "fmt: rewrites the files" },
+	{ "--diagnostics-format", CHOICE, AT(options.style.format), 0, NULL, formats,
+	  "=text|json|sarif", "for people, or for programs" },
+	{ "--color", CHOICE, AT(options.style.color), 0, NULL, colors, "=auto|always|never",
+	  "of diagnostics" },
+	{ "--max-errors", COUNT, AT(options.style.max_errors), 1000000, NULL, NULL, " N",
+	  "how many errors are printed; default 20, 0: all" },
+	{ "--memory", MEBI, AT(options.memory), 1 << 20, NULL, NULL, " MIB",
+	  "most memory to use; default 8192, or 3/4 of the machine's" },
+	{ "-W", OWN, 0, 0, options_warning, NULL, "no-NAME",
+	  "silences a warning: unused, dead, empty; -w: all\n"
+	  "-Werror, -Werror=NAME: warnings are errors, or that one is" },
+	{ "-w", FLAG, AT(warnings.quiet), 0, NULL, NULL, NULL, "silences all warnings" },
+	{ "-v", FLAG, AT(options.verbose), 0, NULL, NULL, NULL,
+	  "a line for each pass, with its time" },
+	{ "--explain", OWN, 0, 0, read_explain, NULL, " E0304",
+	  "what a code means, with an example and its cure" },
+	{ "--options", FLAG, AT(list_options), 0, NULL, NULL, NULL,
+	  "these options for programs, such as a shell's completion" },
+	{ "--help", FLAG, AT(help), 0, NULL, NULL, NULL, "this text" },
+	{ "-h", FLAG, AT(help), 0, NULL, NULL, NULL, NULL },
+	{ "--version", FLAG, AT(version), 0, NULL, NULL, NULL, "the version" },
 };
 enum { NSPECS = sizeof(specs) / sizeof(specs[0]), LONG = 256 /* + its row: of --name */ };
 
@@ -383,6 +393,18 @@ static int set(struct command *c, const struct spec *s, const char *text)
 	return s->read(c, text);
 }
 
+const struct spec *options_specs(size_t *n)
+{
+	*n = NSPECS;
+	return specs;
+}
+
+const char *const *options_actions(size_t *n)
+{
+	*n = ACTIONS;
+	return action_names;
+}
+
 static const struct spec *spec_of(int option)
 {
 	const struct spec *s = specs;
@@ -407,16 +429,15 @@ static int unknown_option(const char *arg)
 	return options_wrong("unknown option", name, names, NSPECS);
 }
 
-static const char *const action_names[] = { "check", "explain", "fmt" };
-
 /* The first word may be an action. */
 static void take_word(struct command *c, const char *word, bool *any_word)
 {
-	static const enum action actions[] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT };
+	static const enum action actions[ACTIONS] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT,
+						      ACTION_SERVE };
 	bool first = !*any_word;
 
 	*any_word = true;
-	for (size_t k = 0; k < 3 && first; k++)
+	for (size_t k = 0; k < ACTIONS && first; k++)
 		if (!strcmp(word, action_names[k])) {
 			c->options.action = actions[k];
 			return;
@@ -495,13 +516,17 @@ static int check_together(const struct command *c)
 {
 	const struct options *o = &c->options;
 	bool compiles = o->action == ACTION_COMPILE, fmt = o->action == ACTION_FORMAT;
+	bool serves = o->action == ACTION_SERVE;
 	bool in_place = o->format_in_place, kernels = o->emit == EMIT_CUDA || o->emit == EMIT_PTX;
 	bool view = o->view.nchunks || o->view.ranks.n || o->view.steps.n;
 	const struct {
 		bool broken;
 		const char *text;
 	} rules[] = {
-		{ c->files.n == 0, "no schedule file is given; see ccc --help" },
+		{ c->files.n == 0 && !serves, "no schedule file is given; see ccc --help" },
+		{ serves && (c->files.n || o->output || o->verbose || o->style.format != DIAG_TEXT),
+		  "ccc lsp takes files from the editor, and goes without -o, -v and "
+		  "--diagnostics-format" },
 		{ c->files.n > 1 && !fmt,
 		  "more than one schedule file is given; import the others" },
 		{ (o->format_check || in_place) && !fmt, "--check and -i belong to ccc fmt" },
@@ -510,7 +535,7 @@ static int check_together(const struct command *c)
 		{ c->files.n > 1 && o->output, "-o takes the text of one file" },
 		{ in_place && (o->output || o->format_check), "-i goes without -o and --check" },
 		{ in_place && names_stdin(c), "-i rewrites files, not the standard input" },
-		{ !compiles && o->emit != EMIT_SO, "--emit goes without check, explain and fmt" },
+		{ !compiles && o->emit != EMIT_SO, "--emit goes without check, explain, fmt and lsp" },
 		{ compiles && o->emit == EMIT_SO && !o->output,
 		  "-o OUT.so is missing (or --emit=..., or ccc check FILE)" },
 		{ o->verbose && o->style.format != DIAG_TEXT,
@@ -520,9 +545,9 @@ static int check_together(const struct command *c)
 		  "--slots 0 is for checks only: code needs at least one slot" },
 	};
 
-	if (c->files.n > 1 && compiles && diag_nearest(c->files.v[0], action_names, 3))
-		return options_wrong("unknown command", c->files.v[0], action_names, 3);
-	if (c->help || c->version || c->explain_code)
+	if (c->files.n > 1 && compiles && diag_nearest(c->files.v[0], action_names, ACTIONS))
+		return options_wrong("unknown command", c->files.v[0], action_names, ACTIONS);
+	if (c->help || c->version || c->explain_code || c->list_options)
 		return -1;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
 		if (rules[i].broken) {

@@ -25,7 +25,7 @@ struct command {
 		uint32_t error, no_error; /* -Werror=NAME, -Wno-error=NAME */
 	} warnings;
 	int explain_code; /* --explain E0304: 304; 0: none */
-	bool help, version;
+	bool help, version, list_options;
 };
 
 /** Reads the arguments. Returns -1 to go on, or the exit status after a message
@@ -33,6 +33,43 @@ struct command {
 int options_parse(struct command *c, int argc, char **argv);
 
 void options_free(struct command *c);
+
+/** The options for a person, below those lines that show how ccc is called. */
+void options_help(FILE *out);
+
+/** The options for a program: a line each, with a tab between name, value, kind, words and
+ *  what it does. Kinds are command (a first word), flag, value, choice and list (of the
+ *  words, which have spaces between them), file and directory. O(options). */
+void options_list(FILE *out);
+
+/* ---- inside: the table ------------------------------------------------------------- */
+
+/* How an option's value is read. */
+enum kind {
+	FLAG,	 /* it has none: a bool */
+	TEXT,	 /* a const char * */
+	LIST,	 /* another of struct texts */
+	COUNT,	 /* a uint32_t, at most `most` */
+	MEBI,	 /* a uint64_t, that many MiB */
+	NUMBERS, /* a struct numbers */
+	CHOICE,	 /* the number of one of `names` */
+	OWN	 /* by `read`, which returns as options_parse */
+};
+
+struct spec {
+	const char *name;
+	enum kind kind;
+	size_t at; /* in struct command */
+	uint64_t most;
+	int (*read)(struct command *c, const char *value);
+	const char *const *names; /* what the value may be, or is a list of; up to a NULL */
+	const char *value;	  /* behind the name, for a person: " LIST", "=STAGE"; or NULL */
+	const char *help;	  /* NULL: another spelling, which is not listed */
+};
+
+const struct spec *options_specs(size_t *n);
+/** Names of enum action, from ACTION_CHECK. */
+const char *const *options_actions(size_t *n);
 
 /* ---- inside: options_warn.c ------------------------------------------------------- */
 

@@ -118,6 +118,8 @@ static void run(struct session *s)
 		.include_dirs = s->o->include_dirs,
 		.installed_dir = s->o->installed_dir,
 		.only_main = s->o->action == ACTION_FORMAT,
+		.unsaved = s->o->unsaved,
+		.nunsaved = s->o->nunsaved,
 	};
 
 	s->diags.phase = PHASE_TEXT;
@@ -228,6 +230,14 @@ static void print_late(struct session *s)
 	print_diags(s);
 }
 
+static void session_close(struct session *s)
+{
+	ccs_module_free(s->opened);
+	arena_free(&s->scratch);
+	arena_free(&s->instance);
+	arena_free(&s->arena);
+}
+
 int compile(const struct options *o)
 {
 	struct session s;
@@ -250,9 +260,27 @@ int compile(const struct options *o)
 		fprintf(stderr, "ccc: the system gives no more memory\n");
 		s.status = 4;
 	}
-	ccs_module_free(s.opened);
-	arena_free(&s.scratch);
-	arena_free(&s.instance);
-	arena_free(&s.arena);
+	session_close(&s);
 	return s.status;
+}
+
+static void give_diags(struct session *s)
+{
+	s->take(s->arg, &s->diags, s->module);
+}
+
+void session_collect(const struct options *o,
+		     void (*take)(void *arg, struct diags *d, const struct module *m), void *arg)
+{
+	struct session s;
+
+	session_open(&s, o);
+	s.take = take;
+	s.arg = arg;
+	if (!output_open(&s.out))
+		return;
+	if (guarded(&s, run) || guarded(&s, out_of_memory))
+		guarded(&s, give_diags);
+	output_close(&s.out, false, NULL, 0);
+	session_close(&s);
 }

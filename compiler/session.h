@@ -24,6 +24,8 @@ struct session {
 	struct arena_budget budget;
 	bool same_text;	 /* fmt -i: the file is canonical already */
 	int write_error; /* as output_check */
+	void (*take)(void *arg, struct diags *d, const struct module *m); /* session_collect */
+	void *arg;
 	int status;	 /* if not 0: the exit status, whatever the diagnostics say */
 	jmp_buf full;
 };
@@ -31,5 +33,10 @@ struct session {
 /* Checks every schedule of the file, and does with the target what was asked for. What is
  * wrong is in s->diags, or in s->status. */
 void run_schedules(struct session *s);
+
+/** A compilation whose diagnostics go to `take` instead of stderr, and nothing is written.
+ *  `take` is called once; not, if there is no memory even for that. */
+void session_collect(const struct options *o,
+		     void (*take)(void *arg, struct diags *d, const struct module *m), void *arg);
 
 #endif

@@ -11,6 +11,25 @@
 #include "lang/ast.h"
 #include "lang/diag.h"
 
+/* A text that stands for a file, as an editor has it: what is on the disk is not read. */
+struct unsaved {
+	const char *path; /* canonical; of a file that is not there, as it is named */
+	const char *text;
+	size_t len;
+};
+
+/* What a name of the main file means: its uses and its definition. */
+struct use {
+	struct span span;	 /* of the name */
+	struct span defined;	 /* the name in its definition, in any file */
+	const struct symbol *sym; /* a value; or */
+	const struct decl *decl; /* a declaration, and that of a file's let or fn */
+};
+struct uses {
+	struct use *v; /* a place may have several, which mean the same */
+	uint32_t n, cap;
+};
+
 struct front {
 	struct arena *arena;
 	struct sources *sources;
@@ -18,6 +37,9 @@ struct front {
 	const char *const *include_dirs; /* -I, then the installed library; NULL-terminated */
 	const char *installed_dir;	 /* files below it are `installed`; or NULL */
 	bool only_main;			 /* imports are not read: enough for the formatter */
+	const struct unsaved *unsaved;	 /* these stand for files */
+	size_t nunsaved;
+	struct uses *uses; /* lang_resolve puts there what names mean; or NULL */
 };
 
 /**

@@ -165,16 +165,34 @@ static struct unit *parse_text(struct loader *l, struct source text, struct unre
 	return NULL;
 }
 
+/* The text of the file, from an editor or the disk. */
+static struct unread read_text(struct front *f, const char *path, struct source *text)
+{
+	for (size_t i = 0; i < f->nunsaved; i++) {
+		const struct unsaved *u = &f->unsaved[i];
+
+		if (strcmp(u->path, path) && (!text->path || strcmp(u->path, text->path)))
+			continue;
+		text->path = u->path;
+		text->text = memcpy(arena_alloc(f->arena, u->len + 2), u->text, u->len);
+		text->len = (uint32_t)u->len;
+		return (struct unread){ 0 };
+	}
+	return read_file(f->arena, path, text);
+}
+
 /* Parses the file, if it is not parsed yet. NULL and *no: it cannot be read. */
 static struct unit *open_unit(struct loader *l, const char *path, struct unread *no)
 {
 	struct arena *a = l->front->arena;
 	struct source text = { .name = path, .path = canonical(a, path) };
 
-	for (struct unit *u = l->newest; text.path && u; u = u->older)
-		if (u->source->path && strcmp(u->source->path, text.path) == 0)
+	const char *known = text.path ? text.path : path;
+
+	for (struct unit *u = l->newest; u; u = u->older)
+		if (u->source->path && strcmp(u->source->path, known) == 0)
 			return u;
-	*no = read_file(a, path, &text);
+	*no = read_text(l->front, path, &text);
 	return no->why ? NULL : parse_text(l, text, no);
 }
 
@@ -301,7 +319,7 @@ static struct module *finish(struct loader *l, struct unit *u, const char *name,
 
 struct module *lang_load(struct front *f, const char *path)
 {
-	bool is_stdin = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
+	bool is_stdin = !f->nunsaved && (!strcmp(path, "-") || !strcmp(path, "/dev/stdin"));
 	const char *name = is_stdin ? "standard input" : arena_printf(f->arena, "'%s'", path);
 	struct source text = { .name = "<stdin>" };
 	struct unread no = no_room;

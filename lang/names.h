@@ -86,7 +86,8 @@ struct resolver {
 	const char *free_index[2]; /* of the left side of an ensures, where they are not known:
 					   its condition, and each other; or NULL */
 
-	struct node *nodes; /* the lets and fns of files */
+	struct uses *uses_kept; /* that of struct front */
+	struct node *nodes;	/* the lets and fns of files */
 	struct rankless_use *uses;
 	uint32_t nuses, capuses;
 };
@@ -110,6 +111,8 @@ void names_define(struct resolver *r, enum space space, struct ident name, struc
 		  struct decl *decl);
 /* The same for a symbol of the declaration that is walked. */
 void names_own(struct resolver *r, struct symbol *sym);
+/* There stands a symbol that was not looked for by its name. */
+void names_keep(struct resolver *r, struct span span, const struct symbol *sym);
 /* The definition that serves, which is used there; or NULL, and E0201. */
 struct def *names_wanted(struct resolver *r, struct ident name, enum want want);
 /* The name is not what is wanted: E0201. */

@@ -253,6 +253,7 @@ static void resolve_binding(struct resolver *r, struct binding *b, const struct 
 	} else {
 		b->sym = def->sym;
 		def->given = b->name.span;
+		names_keep(r, b->name.span, b->sym);
 	}
 }
 

@@ -37,9 +37,26 @@ static void note_use(struct resolver *r, const struct symbol *sym, struct span s
 			(struct rankless_use){ .sym = sym, .span = span, .what = r->rankless };
 }
 
+/* For an editor, which wants to know what stands at a place of the main file. */
+static void keep_use(struct resolver *r, struct span span, const struct def *def)
+{
+	struct uses *uses = r->uses_kept;
+
+	if (!uses || r->unit != r->m->main || !span.lo)
+		return;
+	ARENA_PUSH(r->arena, uses->v, uses->n, uses->cap) =
+		(struct use){ span, def->span, def->sym, def->decl };
+}
+
+void names_keep(struct resolver *r, struct span span, const struct symbol *sym)
+{
+	keep_use(r, span, &(struct def){ .span = sym->span, .sym = (struct symbol *)(uintptr_t)sym });
+}
+
 /* A definition's own text is no use of it. */
 static void use(struct resolver *r, const struct def *def, struct span span)
 {
+	keep_use(r, span, def);
 	if (def->sym) {
 		def->sym->used |= !r->node || def->sym->node != r->node;
 		note_use(r, def->sym, span);
@@ -124,6 +141,7 @@ void names_define(struct resolver *r, enum space space, struct ident name, struc
 			     .span = name.span,
 			     .depth = r->depth };
 	*top = r->top = def;
+	keep_use(r, name.span, def);
 }
 
 void names_own(struct resolver *r, struct symbol *sym)
@@ -132,17 +150,14 @@ void names_own(struct resolver *r, struct symbol *sym)
 	names_define(r, SPACE_VALUE, (struct ident){ sym->name, sym->span }, sym, NULL);
 }
 
-static const char *const builtins[] = {
-	[BUILTIN_MIN] = "min",		 [BUILTIN_MAX] = "max",	    [BUILTIN_ABS] = "abs",
-	[BUILTIN_ILOG2] = "ilog2",	 [BUILTIN_CLOG2] = "clog2", [BUILTIN_ISPOW2] = "ispow2",
-	[BUILTIN_POPCOUNT] = "popcount", [BUILTIN_CTZ] = "ctz",	    [BUILTIN_LEN] = "len"
-};
-
 enum builtin names_builtin(const char *name)
 {
-	for (enum builtin b = BUILTIN_MIN; b <= BUILTIN_LEN; b++)
-		if (strcmp(builtins[b], name) == 0)
-			return b;
+	size_t n;
+	const struct word *v = keyword_builtins(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(v[i].text, name) == 0)
+			return (enum builtin)(BUILTIN_MIN + i);
 	return BUILTIN_NONE;
 }
 
@@ -276,9 +291,10 @@ static const char *nearest(struct resolver *r, const char *name, enum want want)
 			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = def->name;
 	if (want == WANT_NUMBER && !r->rankless)
 		ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = "rank";
-	if (want == WANT_FN)
-		for (enum builtin b = BUILTIN_MIN; b <= BUILTIN_LEN; b++)
-			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = builtins[b];
+	size_t nfunctions = 0;
+	const struct word *functions = want == WANT_FN ? keyword_builtins(&nfunctions) : NULL;
+	for (size_t i = 0; i < nfunctions; i++)
+		ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = functions[i].text;
 	return names_near(r, name, r->candidates, n);
 }
 

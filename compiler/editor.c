@@ -1,0 +1,135 @@
+/*
+ * `ccc lsp`: the table of functions by which the language server (lsp/) has its checks made.
+ *
+ * In: the command line, and options that the client sends when it begins, which are read
+ * behind it. A check is what `ccc check` does, with the texts that are open in place of files;
+ * it takes at most 1 GiB, unless --memory says otherwise.
+ */
+#include "compiler/editor.h"
+#include "compiler/lsp/lsp.h"
+#include "compiler/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK_MEMORY ((uint64_t)1 << 30)
+
+struct editor {
+	const struct command *started; /* by the command line */
+	struct command *sent;	       /* with what the client sent; or NULL */
+	int argc;
+	char **argv;
+	char **words; /* what `sent` was read from */
+	size_t nwords;
+};
+
+static const struct options *options_of(const struct editor *e)
+{
+	return e->sent ? &e->sent->options : &e->started->options;
+}
+
+static void free_sent(struct editor *e)
+{
+	if (e->sent)
+		options_free(e->sent);
+	free(e->sent);
+	for (size_t i = 0; i < e->nwords; i++)
+		free(e->words[i]);
+	free(e->words);
+	e->sent = NULL;
+	e->words = NULL;
+	e->nwords = 0;
+}
+
+/* The command line with the client's options behind it: options point into it. */
+static bool copy_words(struct editor *e, const char *const *arguments, size_t n)
+{
+	size_t first = (size_t)e->argc;
+	bool ok;
+
+	e->words = calloc(first + n + 1, sizeof(*e->words));
+	ok = e->words != NULL;
+	for (; ok && e->nwords < first + n; e->nwords++) {
+		size_t i = e->nwords;
+
+		e->words[i] = strdup(i < first ? e->argv[i] : arguments[i - first]);
+		ok = e->words[i] != NULL;
+	}
+	return ok;
+}
+
+static bool read_sent(struct editor *e, const char *const *arguments, size_t n)
+{
+	struct command *c = calloc(1, sizeof(*c));
+
+	if (!c || !copy_words(e, arguments, n)) {
+		free(c);
+		return false;
+	}
+	e->sent = c;
+	return options_parse(c, (int)e->nwords, e->words) < 0 &&
+	       c->options.action == ACTION_SERVE && !c->help && !c->version && !c->list_options &&
+	       !c->explain_code;
+}
+
+static bool configure(void *self, const char *const *arguments, size_t n)
+{
+	struct editor *e = self;
+
+	free_sent(e);
+	if (read_sent(e, arguments, n))
+		return true;
+	free_sent(e);
+	return false;
+}
+
+static void prepare(void *self, struct front *f)
+{
+	const struct options *o = options_of(self);
+
+	f->include_dirs = o->include_dirs;
+	f->installed_dir = o->installed_dir;
+	f->diags->warn = o->warn;
+}
+
+static bool setting(void *self, const char *name, int64_t *value)
+{
+	const struct options *o = options_of(self);
+
+	for (size_t i = 0; i < o->nsettings; i++)
+		if (!strcmp(o->settings[i].name, name)) {
+			*value = o->settings[i].value;
+			return true;
+		}
+	return false;
+}
+
+static void check(void *self, const struct lsp_check *what)
+{
+	struct options o = *options_of(self);
+
+	o.action = ACTION_CHECK;
+	o.file = what->path;
+	o.unsaved = what->unsaved;
+	o.nunsaved = what->nunsaved;
+	if (!o.memory)
+		o.memory = CHECK_MEMORY;
+	session_collect(&o, what->take, what->arg);
+}
+
+int editor_serve(const struct command *c, int argc, char **argv)
+{
+	struct editor e = { .started = c, .argc = argc, .argv = argv };
+	const struct lsp_compiler compiler = {
+		.self = &e,
+		.configure = configure,
+		.prepare = prepare,
+		.setting = setting,
+		.check = check,
+	};
+	int status = lsp_serve(&compiler, STDIN_FILENO, stdout);
+
+	free_sent(&e);
+	return status;
+}

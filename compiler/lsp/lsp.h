@@ -1,0 +1,61 @@
+/*
+ * The language server behind `ccc lsp`: LSP 3.17, JSON-RPC over the standard streams.
+ *
+ *   serve.c     messages in their order: who answers which; the life of a server
+ *   stream.c    bytes to messages and back: framing, limits
+ *   text.c      positions of LSP in a text, edits of it, URIs
+ *   documents.c the open documents
+ *   background.c  the check of a document, in a process of its own
+ *   findings.c  diagnostics as LSP has them; fixes as code actions
+ *   look.c      the front end over a document: what stands at a place
+ *   answers.c   hover, definition, references, symbols, formatting, completion
+ *
+ * Flow. One loop waits for input and for the check. Requests are answered in their order,
+ * from the text as it is then; what the front end needs for that is linear in the text. The
+ * check of a document takes longer, so it runs in a child (fork), which has the texts as they
+ * are at that moment and sends what it found, twice: what the front end says, and then all.
+ * There is one child at a time. Who changes the document that it checks, or one that this may
+ * import, ends it: the newest text wins. A check that takes longer than the limit is ended, and
+ * that is said beside what was known. So typing waits for no check, and a crash or a lack of
+ * memory in one is not the server's.
+ *
+ * Limits. A message has at most MOST_BYTES, all open texts together MOST_TEXT; what is
+ * beyond is refused with an error, and the server goes on. Requests wait in a list
+ * of MOST_WAITING, in which a cancellation finds them.
+ *
+ * The server knows lang/ only. What it needs of the compiler is a table of functions, which
+ * editor.c fills.
+ */
+#ifndef CCS_COMPILER_LSP_LSP_H
+#define CCS_COMPILER_LSP_LSP_H
+
+#include "lang/lang.h"
+
+/* A check of one document. */
+struct lsp_check {
+	const char *path;
+	const struct unsaved *unsaved; /* the open documents */
+	size_t nunsaved;
+	/** Is called once with what was found; the module may be NULL. */
+	void (*take)(void *arg, struct diags *d, const struct module *m);
+	void *arg;
+};
+
+struct lsp_compiler {
+	void *self;
+	/** Options of ccc(1), beside those of the command line. False: they are wrong, which was
+	 *  said on stderr. */
+	bool (*configure)(void *self, const char *const *arguments, size_t n);
+	/** The fields of a front end that follow from options: directories and warnings. */
+	void (*prepare)(void *self, struct front *f);
+	/** -D: the value of a parameter. False: it has its default. */
+	bool (*setting)(void *self, const char *name, int64_t *value);
+	/** Does what `ccc check` does. */
+	void (*check)(void *self, const struct lsp_check *what);
+};
+
+/** Serves until `exit` or the end of input. Returns the exit status: 0 after `shutdown`,
+ *  1 without, 2 if the output cannot be written, 4 if the machine lacks something. */
+int lsp_serve(const struct lsp_compiler *c, int in, FILE *out);
+
+#endif

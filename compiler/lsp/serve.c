@@ -1,0 +1,432 @@
+/*
+ * The server: messages in their order, and who answers which.
+ *
+ * In: messages of a client that may send anything. Out: an answer for each request, exactly
+ * one, in the order in which they came; but a cancelled one is answered at once. No
+ * message ends the server but `exit`.
+ */
+#include "compiler/lsp/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is sent ----------------------------------------------------------------------------- */
+
+static void send_object(struct server *s, json_t *m)
+{
+	s->broken |= !stream_write(s->out, m);
+}
+
+void server_notify(struct server *s, const char *method, json_t *params)
+{
+	send_object(s, json_pack("{s:s, s:s, s:o}", "jsonrpc", "2.0", "method", method, "params",
+				 params));
+}
+
+void server_show(struct server *s, int type, const char *text)
+{
+	server_notify(s, "window/showMessage", json_pack("{s:i, s:s}", "type", type, "message", text));
+}
+
+static void fail(struct server *s, json_t *id, int code, const char *why)
+{
+	json_t *answered = id ? json_incref(id) : json_null();
+
+	send_object(s, json_pack("{s:s, s:o, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", answered,
+				 "error", "code", code, "message", why));
+}
+
+/* Takes `result`; NULL: memory ran out. */
+static void answer(struct server *s, json_t *id, json_t *result)
+{
+	if (result)
+		send_object(s, json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result",
+					 result));
+	else
+		fail(s, id, RPC_INTERNAL_ERROR, "there is no more memory");
+}
+
+/* ---- its life ------------------------------------------------------------------------------------ */
+
+/* Options of the client: {"arguments": ["-n", "2..4"], "seconds": 5}. */
+static void take_settings(struct server *s, const json_t *options)
+{
+	const json_t *arguments = json_object_get(options, "arguments"),
+		     *seconds = json_object_get(options, "seconds"), *v;
+	size_t n = json_array_size(arguments), i;
+	const char **words = calloc(n + 1, sizeof(*words));
+	bool ok = words != NULL && (!arguments || json_is_array(arguments));
+
+	json_array_foreach(arguments, i, v) {
+		ok &= json_is_string(v);
+		if (words)
+			words[i] = json_is_string(v) ? json_string_value(v) : "";
+	}
+	if (!ok || (n && !s->compiler->configure(s->compiler->self, words, n)))
+		server_show(s, 1,
+			    "ccc lsp: initializationOptions.arguments are no options of ccc, and "
+			    "are not taken; the server's log says why");
+	free(words);
+	if (seconds && json_number_value(seconds) >= 0.1 && json_number_value(seconds) <= 3600)
+		s->seconds = json_number_value(seconds);
+	else if (seconds)
+		server_show(s, 1, "ccc lsp: initializationOptions.seconds is from 0.1 to 3600");
+}
+
+static bool offers_utf8(const json_t *params)
+{
+	const json_t *general = json_object_get(json_object_get(params, "capabilities"), "general"),
+		     *encoding;
+	size_t i;
+
+	json_array_foreach(json_object_get(general, "positionEncodings"), i, encoding)
+		if (json_is_string(encoding) && !strcmp(json_string_value(encoding), "utf-8"))
+			return true;
+	return false;
+}
+
+static json_t *capabilities(const struct server *s)
+{
+	json_t *c = json_pack(
+		"{s:s, s:{s:b, s:i}, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:[s]}, s:{s:[s]}, s:{}}",
+		"positionEncoding", s->utf8 ? "utf-8" : "utf-16", "textDocumentSync", "openClose", 1,
+		"change", 2, "hoverProvider", 1, "definitionProvider", 1, "referencesProvider", 1,
+		"documentHighlightProvider", 1, "documentSymbolProvider", 1,
+		"documentFormattingProvider", 1, "codeActionProvider", "codeActionKinds", "quickfix",
+		"executeCommandProvider", "commands", "ccc.explain", "completionProvider");
+
+	return json_pack("{s:o, s:{s:s, s:s}}", "capabilities", c, "serverInfo", "name", "ccc",
+			 "version", CCS_VERSION);
+}
+
+static void initialize(struct server *s, json_t *id, const json_t *params)
+{
+	if (s->life != LIFE_NEW) {
+		fail(s, id, RPC_INVALID_REQUEST, "initialize: this server is initialized");
+		return;
+	}
+	s->life = LIFE_SERVING;
+	s->utf8 = offers_utf8(params);
+	answer(s, id, capabilities(s));
+	take_settings(s, json_object_get(params, "initializationOptions"));
+}
+
+static void shut_down(struct server *s, json_t *id, const json_t *params)
+{
+	(void)params;
+	s->clean = true;
+	s->life = LIFE_SHUT;
+	background_stop(s);
+	answer(s, id, json_null());
+}
+
+/* ccc.explain E0304: the text of `ccc --explain`, shown and answered. */
+static void execute(struct server *s, json_t *id, const json_t *params)
+{
+	const char *command = json_string_value(json_object_get(params, "command")),
+		   *code = json_string_value(
+			   json_array_get(json_object_get(params, "arguments"), 0));
+	const struct diag_code *d = NULL;
+
+	if (code && (code[0] == 'E' || code[0] == 'W') && strlen(code) == 5)
+		d = diag_code(atoi(code + 1) + (code[0] == 'W' ? WARNING_CODES : 0));
+	if (!command || strcmp(command, "ccc.explain") != 0 || !d) {
+		fail(s, id, RPC_INVALID_PARAMS,
+		     "there is the command ccc.explain, with a code such as E0304");
+		return;
+	}
+	server_show(s, 3, d->text);
+	answer(s, id, json_string(d->text));
+}
+
+/* ---- documents --------------------------------------------------------------------------------------- */
+
+/* A check of what is no more is ended: of this document, and of those that may import it. */
+static void changed(struct server *s, const char *why)
+{
+	if (why)
+		server_show(s, 1, why);
+	else
+		background_stop(s);
+}
+
+static struct document *document_of(struct server *s, const json_t *params)
+{
+	return documents_find(&s->documents,
+			      json_string_value(json_object_get(
+				      json_object_get(params, "textDocument"), "uri")));
+}
+
+static void did_open(struct server *s, const json_t *params)
+{
+	changed(s, documents_open(&s->documents, json_object_get(params, "textDocument")));
+}
+
+static void did_change(struct server *s, const json_t *params)
+{
+	struct document *doc = document_of(s, params);
+	const json_t *version =
+		json_object_get(json_object_get(params, "textDocument"), "version");
+
+	if (doc)
+		changed(s, documents_change(&s->documents, doc,
+					    json_object_get(params, "contentChanges"),
+					    json_integer_value(version), s->utf8));
+}
+
+static void did_close(struct server *s, const json_t *params)
+{
+	struct document *doc = document_of(s, params);
+
+	if (!doc)
+		return;
+	background_stop(s);
+	findings_publish(s, doc, json_array());
+	documents_close(&s->documents, doc);
+}
+
+/* A file was saved, or changed on the disk: what imports it may be otherwise now. */
+static void files_changed(struct server *s, const json_t *params)
+{
+	(void)params;
+	documents_touch(&s->documents, NULL);
+	background_stop(s);
+}
+
+static void leave(struct server *s, const json_t *params)
+{
+	(void)params;
+	s->life = LIFE_OVER;
+}
+
+/* ---- which message is whose ----------------------------------------------------------------------------- */
+
+static const struct {
+	const char *method;
+	void (*request)(struct server *s, json_t *id, const json_t *params);
+	void (*notification)(struct server *s, const json_t *params);
+	json_t *(*about)(struct server *s, struct document *doc, const json_t *params);
+} methods[] = {
+	{ "initialize", initialize, NULL, NULL },
+	{ "shutdown", shut_down, NULL, NULL },
+	{ "exit", NULL, leave, NULL },
+	{ "workspace/executeCommand", execute, NULL, NULL },
+	{ "workspace/didChangeWatchedFiles", NULL, files_changed, NULL },
+	{ "textDocument/didOpen", NULL, did_open, NULL },
+	{ "textDocument/didChange", NULL, did_change, NULL },
+	{ "textDocument/didSave", NULL, files_changed, NULL },
+	{ "textDocument/didClose", NULL, did_close, NULL },
+	{ "textDocument/hover", NULL, NULL, answer_hover },
+	{ "textDocument/definition", NULL, NULL, answer_definition },
+	{ "textDocument/references", NULL, NULL, answer_references },
+	{ "textDocument/documentHighlight", NULL, NULL, answer_highlights },
+	{ "textDocument/documentSymbol", NULL, NULL, answer_symbols },
+	{ "textDocument/formatting", NULL, NULL, answer_formatting },
+	{ "textDocument/completion", NULL, NULL, answer_completion },
+	{ "textDocument/codeAction", NULL, NULL, answer_actions },
+};
+enum { METHODS = sizeof(methods) / sizeof(*methods) };
+
+static void handle_about(struct server *s, size_t k, json_t *id, const json_t *params)
+{
+	struct document *doc = document_of(s, params);
+
+	if (doc)
+		answer(s, id, methods[k].about(s, doc, params));
+	else
+		fail(s, id, RPC_INVALID_PARAMS, "this document is not open");
+}
+
+static void handle_request(struct server *s, json_t *id, const char *method, const json_t *params)
+{
+	size_t k = 0;
+
+	while (k < METHODS && strcmp(methods[k].method, method) != 0)
+		k++;
+	if (s->life == LIFE_NEW && k != 0)
+		fail(s, id, LSP_NOT_INITIALIZED, "initialize comes first");
+	else if (s->life == LIFE_SHUT)
+		fail(s, id, RPC_INVALID_REQUEST, "after shutdown there is only exit");
+	else if (k < METHODS && methods[k].request)
+		methods[k].request(s, id, params);
+	else if (k < METHODS && methods[k].about)
+		handle_about(s, k, id, params);
+	else
+		fail(s, id, RPC_METHOD_NOT_FOUND, "this server has no such request");
+}
+
+/* What is not known, or comes at the wrong time, is passed over. */
+static void handle_notification(struct server *s, const char *method, const json_t *params)
+{
+	for (size_t k = 0; k < METHODS; k++)
+		if (!strcmp(methods[k].method, method) && methods[k].notification &&
+		    (s->life == LIFE_SERVING || methods[k].notification == leave))
+			methods[k].notification(s, params);
+}
+
+static bool is_id(const json_t *id)
+{
+	return json_is_integer(id) || json_is_string(id);
+}
+
+static void handle(struct server *s, const json_t *m)
+{
+	json_t *id = json_object_get(m, "id");
+	const char *method = json_string_value(json_object_get(m, "method"));
+	const json_t *params = json_object_get(m, "params");
+
+	if (method && id && is_id(id))
+		handle_request(s, id, method, params);
+	else if (method && !id)
+		handle_notification(s, method, params);
+	else if (method || !json_is_object(m) || !id) /* else: an answer; we ask nothing */
+		fail(s, NULL, RPC_INVALID_REQUEST, "this is no message of JSON-RPC 2.0");
+}
+
+static void handle_first(struct server *s)
+{
+	json_t *m = s->waiting[0];
+
+	s->nwaiting--;
+	memmove(s->waiting, s->waiting + 1, s->nwaiting * sizeof(*s->waiting));
+	handle(s, m);
+	json_decref(m);
+}
+
+/* ---- what is read --------------------------------------------------------------------------------------- */
+
+/* A request that still waits is answered that it was cancelled. */
+static void cancel(struct server *s, const json_t *params)
+{
+	json_t *id = json_object_get(params, "id");
+
+	for (size_t i = 0; i < s->nwaiting && is_id(id); i++) {
+		json_t *m = s->waiting[i];
+
+		if (!json_equal(json_object_get(m, "id"), id) || !json_object_get(m, "method"))
+			continue;
+		fail(s, id, LSP_REQUEST_CANCELLED, "cancelled");
+		s->nwaiting--;
+		memmove(s->waiting + i, s->waiting + i + 1,
+			(s->nwaiting - i) * sizeof(*s->waiting));
+		json_decref(m);
+		return;
+	}
+}
+
+/* Takes a body. */
+static void receive(struct server *s, char *body, size_t n)
+{
+	json_error_t why;
+	json_t *m = json_loadb(body, n, JSON_DECODE_ANY, &why);
+	const char *method = json_string_value(json_object_get(m, "method"));
+
+	free(body);
+	if (!m) {
+		fail(s, NULL, RPC_PARSE_ERROR, why.text);
+	} else if (method && !strcmp(method, "$/cancelRequest")) {
+		cancel(s, json_object_get(m, "params"));
+		json_decref(m);
+	} else {
+		s->waiting[s->nwaiting++] = m;
+	}
+}
+
+/* Puts whole messages into the list, as many as it has room for. */
+static void receive_all(struct server *s)
+{
+	char *body = NULL;
+	size_t n = 0;
+
+	while (s->nwaiting < MOST_WAITING) {
+		switch (reader_take(&s->in, &body, &n)) {
+		case TAKEN_NONE: return;
+		case TAKEN_BODY: receive(s, body, n); break;
+		case TAKEN_TOO_LARGE:
+			fail(s, NULL, RPC_INVALID_REQUEST, "a message has at most 32 MiB");
+			break;
+		case TAKEN_NO_HEADER:
+			fail(s, NULL, RPC_PARSE_ERROR, "a header without Content-Length");
+			break;
+		case TAKEN_NO_MEMORY:
+			fail(s, NULL, RPC_INTERNAL_ERROR, "there is no more memory");
+			break;
+		}
+	}
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------ */
+
+/* Milliseconds to wait for: none if something is to be done. */
+static int wait_for(const struct server *s)
+{
+	double left = background_left(s);
+
+	if (s->nwaiting)
+		return 0;
+	return left < 0 ? -1 : (int)(left * 1000) + 1;
+}
+
+/* Waits for input, or for the check, and takes it. */
+static void wait_and_read(struct server *s)
+{
+	struct pollfd fds[] = {
+		{ .fd = s->in.end || s->nwaiting == MOST_WAITING ? -1 : s->in.fd, .events = POLLIN },
+		{ .fd = s->background.child ? s->background.from : -1, .events = POLLIN },
+	};
+
+	if (poll(fds, 2, wait_for(s)) < 0 && errno != EINTR)
+		s->in.end = true;
+	if (fds[0].revents)
+		reader_fill(&s->in);
+	if (fds[1].revents)
+		background_read(s);
+	background_tick(s);
+}
+
+static bool is_over(const struct server *s)
+{
+	return s->broken || s->life == LIFE_OVER || (s->in.end && !s->nwaiting);
+}
+
+static void run(struct server *s)
+{
+	while (!is_over(s)) {
+		/* A check begins only when nothing else is to be done: more may come that it
+		 * would be ended by. */
+		if (!s->nwaiting && s->life == LIFE_SERVING)
+			background_start(s);
+		wait_and_read(s);
+		receive_all(s);
+		if (s->nwaiting)
+			handle_first(s);
+	}
+}
+
+int lsp_serve(const struct lsp_compiler *c, int in, FILE *out)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int status;
+
+	if (!s) {
+		perror("ccc");
+		return 4;
+	}
+	s->compiler = c;
+	s->in.fd = in;
+	s->out = out;
+	s->seconds = CHECK_SECONDS;
+	run(s);
+	status = s->broken ? 2 : s->clean ? 0 : 1;
+	if (s->broken)
+		perror("ccc: cannot write stdout");
+	background_stop(s);
+	while (s->nwaiting)
+		json_decref(s->waiting[--s->nwaiting]);
+	documents_free(&s->documents);
+	reader_free(&s->in);
+	free(s);
+	return status;
+}

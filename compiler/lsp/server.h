@@ -1,0 +1,225 @@
+/*
+ * Inside the language server: what its files share. Nobody else includes this.
+ */
+#ifndef CCS_COMPILER_LSP_SERVER_H
+#define CCS_COMPILER_LSP_SERVER_H
+
+#include "compiler/lsp/lsp.h"
+
+#include <jansson.h>
+#include <sys/types.h>
+
+enum {
+	MOST_HEADER = 4096,	  /* bytes of a header */
+	MOST_BYTES = 32 << 20,	  /* of a message */
+	MOST_TEXT = 64 << 20,	  /* of all open documents */
+	MOST_DOCUMENTS = 256,	  /* open at a time */
+	MOST_WAITING = 64,	  /* requests that were read and are not answered */
+	MOST_FINDINGS = 200,	  /* diagnostics of a document */
+	MOST_RESULT = 16 << 20,	  /* bytes that a check may send */
+	LOOK_MEMORY = 1 << 30,	  /* bytes that the front end may take for an answer */
+	CHECK_SECONDS = 10	  /* a check takes at most, unless the client says otherwise */
+};
+#define FIRST_SECONDS 0.3 /* after which the front end's findings are published */
+
+/* JSON-RPC's and LSP's numbers of errors. */
+enum {
+	RPC_PARSE_ERROR = -32700,
+	RPC_INVALID_REQUEST = -32600,
+	RPC_METHOD_NOT_FOUND = -32601,
+	RPC_INVALID_PARAMS = -32602,
+	RPC_INTERNAL_ERROR = -32603,
+	LSP_NOT_INITIALIZED = -32002,
+	LSP_REQUEST_CANCELLED = -32800
+};
+
+/* ---- streams (stream.c) -------------------------------------------------------------- */
+
+struct reader {
+	int fd;
+	char *bytes; /* what was read and not taken */
+	size_t n, cap;
+	size_t skip; /* bytes of a message that is too large, still to be passed over */
+	bool end;    /* there is no more input */
+	bool lost;   /* in what is no header: the next one is looked for, without a word */
+};
+
+enum taken { TAKEN_NONE, TAKEN_BODY, TAKEN_TOO_LARGE, TAKEN_NO_HEADER, TAKEN_NO_MEMORY };
+
+/** Reads what is there: one read(2). */
+void reader_fill(struct reader *r);
+/** The next whole message: TAKEN_BODY, its bytes in *body (of malloc, `*n` of them). */
+enum taken reader_take(struct reader *r, char **body, size_t *n);
+void reader_free(struct reader *r);
+
+/** Writes a message, and frees it (NULL: there was no memory for it). False: it could not. */
+bool stream_write(FILE *out, json_t *m);
+
+/* ---- texts (text.c) ------------------------------------------------------------------- */
+
+struct text {
+	const char *s;
+	size_t n;
+	bool utf8; /* characters of a position are bytes; else UTF-16's units */
+};
+
+/** The offset of a position {line, character}; what is beyond a line's end is its end.
+ *  False: it is none. */
+bool text_offset(const struct text *t, const json_t *position, size_t *offset);
+/** {line, character} of an offset, and the range of two. NULL: no memory. */
+json_t *text_position(const struct text *t, size_t offset);
+json_t *text_range(const struct text *t, size_t lo, size_t hi);
+/** A range's offsets, ascending. False: it is none. */
+bool text_offsets(const struct text *t, const json_t *range, size_t *lo, size_t *hi);
+/** The text with one element of contentChanges in it, of malloc. NULL: it is none, or
+ *  there is no memory. */
+char *text_edit(const struct text *t, const json_t *change, size_t *n);
+
+/** The path of a URI (of malloc): decoded, if it is of a file, and canonical, if that is
+ *  there; else the URI as it is. NULL: no memory. */
+char *uri_path(const char *uri);
+/** The URI of a file (of malloc), or NULL. */
+char *uri_of(const char *path);
+
+/* ---- documents (documents.c) ------------------------------------------------------------ */
+
+struct document {
+	char *uri, *path;
+	char *text; /* not closed by NUL */
+	size_t n;
+	json_int_t version;
+	bool dirty;	  /* not checked as it is now */
+	uint64_t touched; /* which change of all was its last */
+	json_t *findings; /* the diagnostics that were published; or NULL */
+};
+
+struct documents {
+	struct document v[MOST_DOCUMENTS];
+	size_t n;
+	size_t bytes; /* of all texts */
+	uint64_t changes;
+};
+
+/** The one of that URI, or NULL. */
+struct document *documents_find(struct documents *d, const char *uri);
+/** Opens one, or takes its text anew. NULL, or a word about why not. */
+const char *documents_open(struct documents *d, const json_t *item);
+/** Takes changes of its text, all or none. NULL, or why not. */
+const char *documents_change(struct documents *d, struct document *doc, const json_t *changes,
+			     json_int_t version, bool utf8);
+void documents_close(struct documents *d, struct document *doc);
+void documents_free(struct documents *d);
+/** This one (or NULL: a file) has changed: what is to be checked anew is dirty. */
+void documents_touch(struct documents *d, struct document *doc);
+/** The dirty one that changed last, or NULL. */
+struct document *documents_next(struct documents *d);
+/** All texts, for the front end; of malloc. NULL: no memory. */
+struct unsaved *documents_unsaved(const struct documents *d);
+
+/* ---- the server (serve.c) ----------------------------------------------------------------- */
+
+enum life { LIFE_NEW, LIFE_SERVING, LIFE_SHUT, LIFE_OVER };
+
+/* The check that is running. */
+struct background {
+	pid_t child; /* 0: none */
+	int from;    /* what it sends */
+	char *bytes;
+	size_t n, cap;
+	char *uri; /* of its document */
+	json_int_t version;
+	json_t *first; /* what the front end said; or NULL */
+	double due;    /* when that is published */
+	double until;  /* when it is ended */
+};
+
+struct server {
+	const struct lsp_compiler *compiler;
+	struct reader in;
+	FILE *out;
+	bool broken; /* out cannot be written */
+	enum life life;
+	bool clean; /* `shutdown` was asked for */
+	bool utf8;
+	double seconds; /* most for a check */
+	struct documents documents;
+	json_t *waiting[MOST_WAITING]; /* what was read, to be answered in this order */
+	size_t nwaiting;
+	struct background background;
+};
+
+/** Sends a notification; takes `params`. */
+void server_notify(struct server *s, const char *method, json_t *params);
+/** window/showMessage: 1 an error, 3 information. */
+void server_show(struct server *s, int type, const char *text);
+
+/* ---- the check (background.c) -------------------------------------------------------------- */
+
+/** Begins the check of a document that needs one, if none is running. */
+void background_start(struct server *s);
+/** Takes what the check has sent; publishes what is whole. */
+void background_read(struct server *s);
+/** Seconds until background_tick has something to do; below 0: no check is running. */
+double background_left(const struct server *s);
+/** Publishes what the front end said of a check that takes long; ends one that takes too
+ *  long, and says so. */
+void background_tick(struct server *s);
+/** Ends the check, without a word. */
+void background_stop(struct server *s);
+
+/* ---- diagnostics (findings.c) ---------------------------------------------------------------- */
+
+/** What was found in the document of `path`, as an array of LSP's. Runs in the check's process. */
+json_t *findings_json(struct diags *d, const struct module *m, const char *path, bool utf8);
+/** Publishes them for a document, and keeps them for code actions; takes `findings`. */
+void findings_publish(struct server *s, struct document *doc, json_t *findings);
+/** textDocument/codeAction */
+json_t *findings_actions(const struct document *doc, bool utf8, const json_t *range);
+/** The codes of diagnostics that cover the place, at most `most`. Returns how many. */
+size_t findings_codes(const struct document *doc, bool utf8, size_t offset, int *codes,
+		      size_t most);
+
+/* ---- answers (look.c, answers.c) --------------------------------------------------------------- */
+
+/* The front end over a document. */
+struct look {
+	struct arena arena;
+	struct arena_budget budget;
+	jmp_buf full;
+	struct sources sources;
+	struct diags diags;
+	struct uses uses;
+	struct front front;
+	struct module *module; /* NULL: it could not be read */
+	struct unsaved *unsaved;
+	const struct server *server;
+	const struct document *doc;
+};
+
+/** Reads and resolves; imports are not read if `alone`. To be called behind
+ *  `setjmp(l->full)`, and freed in any case. */
+void look_open(struct look *l, const struct server *s, const struct document *doc);
+void look_read(struct look *l, bool alone);
+void look_free(struct look *l);
+/** The document's offset as one of the sources; 0: it is in no text. */
+uint32_t look_at(const struct look *l, size_t offset);
+/** The innermost use of a name there, or NULL. */
+const struct use *look_use(const struct look *l, uint32_t at);
+/** The import whose path is there, or NULL. */
+const struct decl *look_import(const struct look *l, uint32_t at);
+/** What is to be said of the name, in Markdown; in the arena. */
+const char *look_describe(struct look *l, const struct use *u);
+/** The text of a span. */
+const char *look_text(struct look *l, struct span span);
+
+/** The answer to a request on a document, or NULL: no memory. */
+json_t *answer_hover(struct server *s, struct document *doc, const json_t *params);
+json_t *answer_definition(struct server *s, struct document *doc, const json_t *params);
+json_t *answer_references(struct server *s, struct document *doc, const json_t *params);
+json_t *answer_highlights(struct server *s, struct document *doc, const json_t *params);
+json_t *answer_symbols(struct server *s, struct document *doc, const json_t *params);
+json_t *answer_formatting(struct server *s, struct document *doc, const json_t *params);
+json_t *answer_completion(struct server *s, struct document *doc, const json_t *params);
+json_t *answer_actions(struct server *s, struct document *doc, const json_t *params);
+
+#endif
