@@ -159,7 +159,7 @@ $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
 
--include tests/tests.mk bench/bench.mk docs/install.mk
+-include editors/editors.mk tests/tests.mk bench/bench.mk docs/install.mk
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
@@ -172,7 +172,7 @@ clean:
 # One version of clang-format, or its mind changes: deps.sh fetches it as a wheel.
 CLANG_FORMAT = $(firstword $(wildcard build/wheels/lib/python3/site-packages/clang_format/data/bin/clang-format) \
 	clang-format)
-C_FILES = $(sort $(foreach d,lang compiler runtime examples bench tests,$(shell find $(d) -name '*.[ch]')))
+C_FILES = $(sort $(foreach d,lang compiler runtime editors examples bench tests,$(shell find $(d) -name '*.[ch]')))
 
 .PHONY: format lint help
 format:
@@ -197,6 +197,7 @@ help:
 	@echo 'make mutants    changes the compiler in 200 places; the tests must see 95 in 100'
 	@echo 'make bless      renews the golden messages; read their diff'
 	@echo 'make examples   builds examples/'
+	@echo 'make editors    grammars for editors, completions for shells: docs/editors.md'
 	@echo '                MPICC=...: with which MPI the plug-in for --against mpi is built,'
 	@echo '                and libccs-mpi.so; MPICC_PRELOAD=...: another one for this'
 	@echo 'make install    to PREFIX=/usr/local (or BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR),'

@@ -36,9 +36,10 @@ TO_PC := "$(DESTDIR)$(LIBDIR)/pkgconfig"
 TO_INCLUDE := "$(DESTDIR)$(INCLUDEDIR)"
 TO_DATA := "$(DESTDIR)$(DATADIR)/ccs"
 TO_MAN := "$(DESTDIR)$(MANDIR)"
+TO_SHARE := "$(DESTDIR)$(DATADIR)"
 
 .PHONY: install
-install: all $(BUILD)/ccs.pc
+install: all editors $(BUILD)/ccs.pc
 	$(INSTALL) -d $(TO_BIN) $(TO_LIB) $(TO_PC) $(TO_INCLUDE) $(TO_DATA)/schedules \
 		$(TO_MAN)/man1 $(TO_MAN)/man5 $(TO_MAN)/man7
 	$(INSTALL) -m 755 $(BIN)/ccc $(BIN)/ccrun $(TO_BIN)
@@ -52,8 +53,14 @@ install: all $(BUILD)/ccs.pc
 	$(INSTALL) -m 644 $(MAN1) $(TO_MAN)/man1
 	$(INSTALL) -m 644 $(MAN5) $(TO_MAN)/man5
 	$(INSTALL) -m 644 $(MAN7) $(TO_MAN)/man7
+	for f in $(EDITOR_FILES); do \
+		$(INSTALL) -D -m 644 $(SHARE)/$$f $(TO_SHARE)/$$f || exit 1; \
+	done
 
 # Exactly what install puts there; directories only where nothing else is in them.
+EDITOR_FOLDERS := $(addprefix ccs/vscode/,syntaxes .) \
+	$(addprefix ccs/tree-sitter-ccs/,queries .) $(VIM:%=vim/vimfiles/%) vim/vimfiles vim \
+	emacs/site-lisp emacs
 .PHONY: uninstall
 uninstall:
 	rm -f $(TO_BIN)/ccc $(TO_BIN)/ccrun
@@ -63,6 +70,8 @@ uninstall:
 	rm -f $(SCHEDULES:%=$(TO_DATA)/%)
 	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(MAN5:lang/%=$(TO_MAN)/man5/%)
 	rm -f $(MAN7:docs/%=$(TO_MAN)/man7/%)
+	for f in $(EDITOR_FILES); do rm -f $(TO_SHARE)/$$f; done
+	@for d in $(EDITOR_FOLDERS); do rmdir $(TO_SHARE)/$$d 2>/dev/null || :; done
 	@rmdir $(TO_DATA)/schedules $(TO_DATA) 2>/dev/null || :
 
 # ---- examples: built, and run where their modules are -----------------------------

@@ -17,12 +17,34 @@ static struct text text_of(const struct server *s, const struct document *doc)
 	return (struct text){ doc->text, doc->n, s->utf8 };
 }
 
-static bool place_of(const struct server *s, const struct document *doc, const json_t *params,
-		     size_t *offset)
-{
-	struct text t = text_of(s, doc);
+/* What is asked, and the front end to find it by. */
+struct question {
+	struct server *s;
+	struct look l;
+	size_t offset; /* of its position, if it has one */
+	bool places;   /* locations, with a uri, are wanted, not ranges alone */
+	json_t *answer;
+};
 
-	return text_offset(&t, json_object_get(params, "position"), offset);
+/* Has it answered by `make`, with the front end closed behind it; NULL: no memory. */
+static json_t *ask(struct question *q, struct document *doc, json_t *(*make)(struct question *q))
+{
+	look_open(&q->l, q->s, doc);
+	if (!setjmp(q->l.full))
+		q->answer = make(q);
+	look_free(&q->l);
+	return q->answer;
+}
+
+/* The same for a question about a position. */
+static json_t *ask_at(struct question *q, struct document *doc, const json_t *params,
+		      json_t *(*make)(struct question *q))
+{
+	struct text t = text_of(q->s, doc);
+
+	if (!text_offset(&t, json_object_get(params, "position"), &q->offset))
+		return json_null();
+	return ask(q, doc, make);
 }
 
 /* The range of a span of any source. */
@@ -34,12 +56,6 @@ static json_t *range_of(const struct server *s, const struct source *src, struct
 }
 
 /* ---- hover ------------------------------------------------------------------------------------ */
-
-struct hover {
-	struct look l;
-	size_t offset;
-	const char *text; /* Markdown */
-};
 
 static bool is_letter(char c)
 {
@@ -100,37 +116,28 @@ static const char *named(struct look *l, size_t offset)
 	return explanation(&l->arena, code_of(word, n));
 }
 
-static void make_hover(struct hover *h)
+static json_t *hover(struct question *q)
 {
 	enum { MOST_CODES = 4 };
-	struct look *l = &h->l;
+	struct look *l = &q->l;
 	int codes[MOST_CODES];
+	const char *text;
 	size_t n;
 
 	look_read(l, false);
-	h->text = named(l, h->offset);
-	n = findings_codes(l->doc, l->server->utf8, h->offset, codes, MOST_CODES);
+	text = named(l, q->offset);
+	n = findings_codes(l->doc, q->s->utf8, q->offset, codes, MOST_CODES);
 	for (size_t i = 0; i < n; i++)
-		h->text = arena_printf(&l->arena, "%s%s%s", h->text, *h->text ? "\n\n---\n" : "",
-				       explanation(&l->arena, codes[i]));
+		text = arena_printf(&l->arena, "%s%s%s", text, *text ? "\n\n---\n" : "",
+				    explanation(&l->arena, codes[i]));
+	if (!*text)
+		return json_null();
+	return json_pack("{s:{s:s, s:s}}", "contents", "kind", "markdown", "value", text);
 }
 
 json_t *answer_hover(struct server *s, struct document *doc, const json_t *params)
 {
-	struct hover h = { .text = "" };
-	json_t *answer = NULL;
-
-	if (!place_of(s, doc, params, &h.offset))
-		return json_null();
-	look_open(&h.l, s, doc);
-	if (!setjmp(h.l.full)) {
-		make_hover(&h);
-		answer = *h.text ? json_pack("{s:{s:s, s:s}}", "contents", "kind", "markdown",
-					     "value", h.text)
-				 : json_null();
-	}
-	look_free(&h.l);
-	return answer;
+	return ask_at(&(struct question){ .s = s }, doc, params, hover);
 }
 
 /* ---- definition, references --------------------------------------------------------------------- */
@@ -154,8 +161,9 @@ static json_t *location(struct server *s, const struct source *src, struct span 
 	return answer;
 }
 
-static json_t *definition(struct server *s, struct look *l, size_t offset)
+static json_t *definition(struct question *q)
 {
+	struct look *l = &q->l;
 	const struct use *u;
 	const struct decl *import;
 	uint32_t at;
@@ -163,44 +171,43 @@ static json_t *definition(struct server *s, struct look *l, size_t offset)
 	look_read(l, false);
 	if (!l->module)
 		return json_null();
-	at = look_at(l, offset);
+	at = look_at(l, q->offset);
 	u = look_use(l, at);
 	import = u ? NULL : look_import(l, at);
 	if (u)
-		return location(s, source_at(&l->sources, u->defined.lo), u->defined);
+		return location(q->s, source_at(&l->sources, u->defined.lo), u->defined);
 	if (import && import->imported) {
 		const struct source *src = import->imported->source;
 
-		return location(s, src, (struct span){ src->base, src->base });
+		return location(q->s, src, (struct span){ src->base, src->base });
 	}
 	return json_null();
 }
 
 json_t *answer_definition(struct server *s, struct document *doc, const json_t *params)
 {
-	json_t *answer = NULL;
-	struct look l;
-	size_t offset;
-
-	if (!place_of(s, doc, params, &offset))
-		return json_null();
-	look_open(&l, s, doc);
-	if (!setjmp(l.full))
-		answer = definition(s, &l, offset);
-	look_free(&l);
-	return answer;
+	return ask_at(&(struct question){ .s = s }, doc, params, definition);
 }
 
-/* Ranges in this document of what has the definition of the name at `offset`; with `uri`
- * as locations. */
-static json_t *same_names(struct server *s, struct look *l, size_t offset, const char *uri)
+static int by_place(const void *a, const void *b)
 {
+	const struct use *x = a, *y = b;
+
+	return (x->span.lo > y->span.lo) - (x->span.lo < y->span.lo);
+}
+
+/* Where the document has names with the definition of the one that is asked about. */
+static json_t *same_names(struct question *q)
+{
+	struct look *l = &q->l;
 	const struct use *u;
 	json_t *list;
 	uint32_t last = 0;
 
 	look_read(l, false);
-	u = l->module ? look_use(l, look_at(l, offset)) : NULL;
+	if (l->uses.n)
+		qsort(l->uses.v, l->uses.n, sizeof(*l->uses.v), by_place);
+	u = l->module ? look_use(l, look_at(l, q->offset)) : NULL;
 	if (!u)
 		return json_null();
 	list = json_array();
@@ -208,42 +215,26 @@ static json_t *same_names(struct server *s, struct look *l, size_t offset, const
 		const struct use *v = &l->uses.v[i];
 		const struct source *src = source_at(&l->sources, v->span.lo);
 
-		/* what a file's declarations define is met more than once */
+		/* what a head defines is met twice */
 		if (v->defined.lo != u->defined.lo || src != l->module->main->source ||
 		    v->span.lo == last)
 			continue;
 		last = v->span.lo;
-		json_array_append_new(list, uri ? location(s, src, v->span)
-						: json_pack("{s:o}", "range",
-							    range_of(s, src, v->span)));
+		json_array_append_new(list, q->places ? location(q->s, src, v->span)
+						      : json_pack("{s:o}", "range",
+								  range_of(q->s, src, v->span)));
 	}
 	return list;
 }
 
-static json_t *uses_of(struct server *s, struct document *doc, const json_t *params,
-		       const char *uri)
-{
-	json_t *answer = NULL;
-	struct look l;
-	size_t offset;
-
-	if (!place_of(s, doc, params, &offset))
-		return json_null();
-	look_open(&l, s, doc);
-	if (!setjmp(l.full))
-		answer = same_names(s, &l, offset, uri);
-	look_free(&l);
-	return answer;
-}
-
 json_t *answer_references(struct server *s, struct document *doc, const json_t *params)
 {
-	return uses_of(s, doc, params, doc->uri);
+	return ask_at(&(struct question){ .s = s, .places = true }, doc, params, same_names);
 }
 
 json_t *answer_highlights(struct server *s, struct document *doc, const json_t *params)
 {
-	return uses_of(s, doc, params, NULL);
+	return ask_at(&(struct question){ .s = s }, doc, params, same_names);
 }
 
 /* ---- symbols ---------------------------------------------------------------------------------------- */
@@ -277,29 +268,23 @@ static json_t *symbol(struct server *s, const struct decl *d)
 			 range_of(s, d->source, import ? d->text_span : d->name.span));
 }
 
-static json_t *symbols(struct server *s, struct look *l)
+static json_t *symbols(struct question *q)
 {
+	struct look *l = &q->l;
 	json_t *list;
 
 	look_read(l, true);
 	list = json_array();
 	for (const struct decl *d = l->module ? l->module->main->decls : NULL; d; d = d->next)
 		if (d->kind == D_IMPORT || d->name.name)
-			json_array_append_new(list, symbol(s, d));
+			json_array_append_new(list, symbol(q->s, d));
 	return list;
 }
 
 json_t *answer_symbols(struct server *s, struct document *doc, const json_t *params)
 {
-	json_t *answer = NULL;
-	struct look l;
-
 	(void)params;
-	look_open(&l, s, doc);
-	if (!setjmp(l.full))
-		answer = symbols(s, &l);
-	look_free(&l);
-	return answer;
+	return ask(&(struct question){ .s = s }, doc, symbols);
 }
 
 /* ---- formatting --------------------------------------------------------------------------------------- */
@@ -322,9 +307,10 @@ static json_t *edit_of(const struct text *old, const char *new, size_t n)
 }
 
 /* Text with a mistake in it is not formatted: null. */
-static json_t *formatted(struct server *s, struct look *l)
+static json_t *formatted(struct question *q)
 {
-	struct text old = text_of(s, l->doc);
+	struct look *l = &q->l;
+	struct text old = text_of(q->s, l->doc);
 	const char *new;
 	size_t n = 0;
 
@@ -339,15 +325,8 @@ static json_t *formatted(struct server *s, struct look *l)
 
 json_t *answer_formatting(struct server *s, struct document *doc, const json_t *params)
 {
-	json_t *answer = NULL;
-	struct look l;
-
 	(void)params;
-	look_open(&l, s, doc);
-	if (!setjmp(l.full))
-		answer = formatted(s, &l);
-	look_free(&l);
-	return answer;
+	return ask(&(struct question){ .s = s }, doc, formatted);
 }
 
 /* ---- completion ------------------------------------------------------------------------------------------ */
@@ -378,24 +357,24 @@ static void add_names(json_t *list, const struct module *m)
 			}
 }
 
-json_t *answer_completion(struct server *s, struct document *doc, const json_t *params)
+static json_t *completion(struct question *q)
 {
 	enum { KEYWORD = 14, FUNCTION = 3 };
-	json_t *list = NULL;
-	struct look l;
+	json_t *list;
 
-	(void)params;
-	look_open(&l, s, doc);
-	if (!setjmp(l.full)) {
-		look_read(&l, false);
-		list = json_array();
-		add_words(list, keyword_words, KEYWORD);
-		add_words(list, keyword_builtins, FUNCTION);
-		if (l.module)
-			add_names(list, l.module);
-	}
-	look_free(&l);
+	look_read(&q->l, false);
+	list = json_array();
+	add_words(list, keyword_words, KEYWORD);
+	add_words(list, keyword_builtins, FUNCTION);
+	if (q->l.module)
+		add_names(list, q->l.module);
 	return list;
+}
+
+json_t *answer_completion(struct server *s, struct document *doc, const json_t *params)
+{
+	(void)params;
+	return ask(&(struct question){ .s = s }, doc, completion);
 }
 
 /* ---- code actions ------------------------------------------------------------------------------------------ */

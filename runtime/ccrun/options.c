@@ -25,72 +25,225 @@ enum {
 	LONG_JSON,
 	LONG_CSV,
 	LONG_VERIFY,
+	LONG_OPTIONS,
 	LONG_VERSION
 };
 
-/* In the order of the arguments. */
-static const char letters[] = "-:n:b:e:i:f:d:o:r:w:c:G:h";
+/* ---- names that values can have ------------------------------------------------------------ */
 
-static const struct option longs[] = { { "iters", required_argument, NULL, LONG_ITERS },
-				       { "device", required_argument, NULL, LONG_DEVICE },
-				       { "against", required_argument, NULL, LONG_AGAINST },
-				       { "transport", required_argument, NULL, LONG_TRANSPORT },
-				       { "procs", no_argument, NULL, LONG_PROCS },
-				       { "repeats", required_argument, NULL, LONG_REPEATS },
-				       { "cudagraph", required_argument, NULL, 'G' },
-				       { "copy-rate", no_argument, NULL, LONG_COPY_RATE },
-				       { "json", no_argument, NULL, LONG_JSON },
-				       { "csv", no_argument, NULL, LONG_CSV },
-				       { "threads", required_argument, NULL, LONG_THREADS },
-				       { "timeout", required_argument, NULL, LONG_TIMEOUT },
-				       { "verify", no_argument, NULL, LONG_VERIFY },
-				       { "help", no_argument, NULL, 'h' },
-				       { "version", no_argument, NULL, LONG_VERSION },
-				       { NULL, 0, NULL, 0 } };
+const char *redop_name(int op)
+{
+	return op == OP_PREMUL ? "premul" : ccs_redop_name((ccs_redop)op);
+}
 
-static const char help[] =
+static const char *type_word(int i)
+{
+	return i < CCS_NDTYPES ? ccs_dtype_name((ccs_dtype)i) : NULL;
+}
+
+static const char *op_word(int i)
+{
+	return i < OP_COUNT ? redop_name(i) : NULL;
+}
+
+static const char *root_word(int i)
+{
+	return i ? NULL : "all";
+}
+
+static const char *bit_word(int i)
+{
+	static const char *const names[] = { "0", "1", NULL };
+
+	return names[i];
+}
+
+static const char *device_word(int i)
+{
+	static const char *const names[] = { "cpu", "cuda", NULL };
+
+	return names[i];
+}
+
+static const struct baseline *const baselines[] = { &baseline_nccl, &baseline_mpi };
+enum { BASELINES = sizeof(baselines) / sizeof(*baselines) };
+
+static const char *baseline_word(int i)
+{
+	return i < BASELINES ? baselines[i]->name : NULL;
+}
+
+static const struct {
+	const char *name;
+	enum transport transport;
+} transports[] = { { "local", TRANSPORT_LOCAL },
+		   { "shm", TRANSPORT_SHM },
+		   { "mpi", TRANSPORT_MPI } };
+enum { TRANSPORTS = sizeof(transports) / sizeof(*transports) };
+
+static const char *transport_word(int i)
+{
+	return i < TRANSPORTS ? transports[i].name : NULL;
+}
+
+/* ---- the table -------------------------------------------------------------------------------- */
+
+/* Everything that is said of options comes from here: getopt_long's tables, --help, and
+ * --options, from which the shells' completions are made. */
+static const struct spec {
+	const char *name;
+	int option;
+	const char *value;	     /* what it is called; NULL: it has none */
+	const char *(*word)(int i);  /* what a value may be, or is a list of, up to a NULL */
+	bool list;		     /* ... several of them, with commas */
+	const char *help;	     /* NULL: another spelling, which is not listed */
+} specs[] = {
+	{ "-n", 'n', "RANKS", NULL, false,
+	  "number of ranks; where each has a process, that of the processes" },
+	{ "-b", 'b', "SIZE", NULL, false,
+	  "least size in bytes (8); K, M and G are powers of 1024" },
+	{ "-e", 'e', "SIZE", NULL, false, "largest size (8M)" },
+	{ "-f", 'f', "FACTOR", NULL, false, "next size is this many times as large (4)" },
+	{ "-i", 'i', "SIZE", NULL, false, "next size is larger by this, instead of -f" },
+	{ "-d", 'd', "TYPE", type_word, true, "several with commas, or all (float32):" },
+	{ "-o", 'o', "OP", op_word, true, "several with commas, or all (sum):" },
+	{ "-r", 'r', "ROOT", root_word, false, "a rank, or all (0)" },
+	{ "-w", 'w', "N", NULL, false, "runs before the timed ones (2)" },
+	{ "--iters", LONG_ITERS, "N", NULL, false,
+	  "timed runs, of which the mean is printed (20)" },
+	{ "--repeats", LONG_REPEATS, "N", NULL, false,
+	  "such means, of which the median is printed (1; 5 on GPUs, and with\n--against)" },
+	{ "-G", 'G', "N", NULL, false,
+	  "on GPUs: the timed runs are captured into a graph, which is launched\n"
+	  "N times; 0: no graph (0)" },
+	{ "--cudagraph", 'G', "N", NULL, false, NULL },
+	{ "-c", 'c', "0|1", bit_word, false, "check the results (1)" },
+	{ "--threads", LONG_THREADS, "N", NULL, false,
+	  "threads that run the ranks (one a core, at most RANKS)" },
+	{ "--timeout", LONG_TIMEOUT, "S", NULL, false,
+	  "seconds without progress after which it gives up (30); 0: never" },
+	{ "--device", LONG_DEVICE, "WHERE", device_word, false,
+	  "where the ranks live: cpu (the default); cuda: on all GPUs, in blocks;\n"
+	  "cuda:1, or cuda:0,1,4: on these" },
+	{ "--against", LONG_AGAINST, "WHAT", baseline_word, false,
+	  "nccl (on GPUs), or mpi (on the CPU, started by mpirun): this library\n"
+	  "beside the module, in turn; what keeps it from running is said, and\n"
+	  "ends with 4" },
+	{ "--copy-rate", LONG_COPY_RATE, NULL, NULL, false,
+	  "on GPUs: the messages' bytes a second, as part of a plain copy's" },
+	{ "--procs", LONG_PROCS, NULL, NULL, false,
+	  "on the CPU: starts a process for each rank, instead of a task in this one" },
+	{ "--transport", LONG_TRANSPORT, "HOW", transport_word, false,
+	  "between processes on the CPU: shm, shared memory of one host (the\n"
+	  "default); mpi, by MPI, also between hosts, started by mpirun; or local:\n"
+	  "one process, though a launcher may have started several" },
+	{ "--verify", LONG_VERIFY, NULL, NULL, false,
+	  "runs nothing: proves the modules' plans again, from their bytes" },
+	{ "--json", LONG_JSON, NULL, NULL, false,
+	  "the table for programs, on stdout; the one for people goes to stderr" },
+	{ "--csv", LONG_CSV, NULL, NULL, false, "the same as comma-separated values" },
+	{ "--options", LONG_OPTIONS, NULL, NULL, false,
+	  "these options for programs, such as a shell's completion" },
+	{ "--help", 'h', NULL, NULL, false, "this text" },
+	{ "-h", 'h', NULL, NULL, false, NULL },
+	{ "--version", LONG_VERSION, NULL, NULL, false, "the version" },
+};
+enum { NSPECS = sizeof(specs) / sizeof(*specs) };
+
+static bool is_long(const struct spec *s)
+{
+	return s->name[1] == '-';
+}
+
+/* For getopt_long. The letters begin with what asks for the order of the arguments. */
+struct getopt_tables {
+	char letters[2 * NSPECS + 3];
+	struct option longs[NSPECS + 1];
+};
+
+static struct getopt_tables getopt_tables(void)
+{
+	struct getopt_tables t = { .letters = "-:" };
+	size_t at = 2, n = 0;
+
+	for (size_t i = 0; i < NSPECS; i++) {
+		const struct spec *s = &specs[i];
+
+		if (is_long(s)) {
+			t.longs[n++] = (struct option){ s->name + 2,
+							s->value ? required_argument : no_argument,
+							NULL, s->option };
+			continue;
+		}
+		t.letters[at++] = s->name[1];
+		if (s->value)
+			t.letters[at++] = ':';
+	}
+	return t;
+}
+
+/* ---- what is said of them ------------------------------------------------------------------------ */
+
+static const char usage_lines[] =
 	"usage: ccrun -n RANKS [options] MODULE.so\n"
 	"       torchrun, mpirun or srun ... ccrun [options] MODULE.so\n"
 	"       ccrun --verify MODULE.so...\n"
 	"Runs a compiled schedule on RANKS ranks here, checks every element of every\n"
 	"result, and prints a table of times by size.\n"
-	"\n"
-	"  -n RANKS        number of ranks; where each has a process, that of the processes\n"
-	"  -b SIZE         least size in bytes (8); K, M and G are powers of 1024\n"
-	"  -e SIZE         largest size (8M)\n"
-	"  -f FACTOR       next size is this many times as large (4)\n"
-	"  -i SIZE         next size is larger by this, instead of -f\n"
-	"  -d TYPE         several with commas, or all (float32):\n"
-	"                 %s\n"
-	"  -o OP           several with commas, or all (sum):\n"
-	"                 %s\n"
-	"  -r ROOT         a rank, or all (0)\n"
-	"  -w N            runs before the timed ones (2)\n"
-	"  --iters N       timed runs, of which the mean is printed (20)\n"
-	"  --repeats N     such means, of which the median is printed (1; 5 on GPUs, and with\n"
-	"                  --against)\n"
-	"  -G N            on GPUs: the timed runs are captured into a graph, which is launched\n"
-	"                  N times; 0: no graph (0)\n"
-	"  -c 0|1          check the results (1)\n"
-	"  --threads N     threads that run the ranks (one a core, at most RANKS)\n"
-	"  --timeout S     seconds without progress after which it gives up (30); 0: never\n"
-	"  --device WHERE  where the ranks live: cpu (the default); cuda: on all GPUs, in blocks;\n"
-	"                  cuda:1, or cuda:0,1,4: on these\n"
-	"  --against WHAT  nccl (on GPUs), or mpi (on the CPU, started by mpirun): this library\n"
-	"                  beside the module, in turn; what keeps it from running is said, and\n"
-	"                  ends with 4\n"
-	"  --copy-rate     on GPUs: the messages' bytes a second, as part of a plain copy's\n"
-	"  --procs         on the CPU: starts a process for each rank, instead of a task in this one\n"
-	"  --transport HOW  between processes on the CPU: shm, shared memory of one host (the\n"
-	"                  default); mpi, by MPI, also between hosts, started by mpirun; or local:\n"
-	"                  one process, though a launcher may have started several\n"
-	"  --verify        runs nothing: proves the modules' plans again, from their bytes\n"
-	"  --json, --csv   the table for programs, on stdout; the one for people goes to stderr\n"
-	"  --help, --version\n"
+	"\n";
+
+static const char closing_lines[] =
 	"\n"
 	"Size is that of nccl-tests: the larger of a rank's send and receive buffers.\n"
 	"Exit status: 0 all right; 2 usage, or a file that is no right module; 3 wrong elements,\n"
 	"or no progress; 4 this machine or build lacks something; 70 a bug of ours.\n";
+
+enum { COLUMN = 18 };
+
+static void print_option(const struct spec *s)
+{
+	int at = printf("  %s%s%s", s->name, s->value ? " " : "", s->value ? s->value : "");
+
+	printf("%*s", at + 2 > COLUMN ? 2 : COLUMN - at, "");
+	for (const char *c = s->help; *c; c++)
+		if (*c == '\n')
+			printf("\n%*s", COLUMN, "");
+		else
+			putchar(*c);
+	putchar('\n');
+	if (!s->list)
+		return;
+	printf("%*s", COLUMN - 1, "");
+	for (int i = 0; s->word(i); i++)
+		printf(" %s", s->word(i));
+	putchar('\n');
+}
+
+static void print_help(void)
+{
+	fputs(usage_lines, stdout);
+	for (size_t i = 0; i < NSPECS; i++)
+		if (specs[i].help)
+			print_option(&specs[i]);
+	fputs(closing_lines, stdout);
+}
+
+/* As `ccc --options` has them: name, value, kind, words, what it does, with tabs between. */
+static void list_options(void)
+{
+	for (const struct spec *s = specs; s < specs + NSPECS; s++) {
+		const char *kind = !s->value ? "flag" : s->list ? "list" : "choice";
+
+		if (!s->help)
+			continue;
+		if (s->value && !s->word)
+			kind = "value";
+		printf("%s\t%s\t%s\t", s->name, s->value ? s->value : "", kind);
+		for (int i = 0; s->word && s->word(i); i++)
+			printf("%s%s", i ? " " : "", s->word(i));
+		printf("\t%.*s\n", (int)strcspn(s->help, "\n"), s->help);
+	}
+}
 
 __attribute__((format(printf, 1, 2))) static int usage(const char *format, ...)
 {
@@ -157,28 +310,18 @@ static int number_of_type(const char *name)
 	return -1;
 }
 
-const char *redop_name(int op)
-{
-	return op == OP_PREMUL ? "premul" : ccs_redop_name((ccs_redop)op);
-}
-
-static const char *type_name(int type)
-{
-	return ccs_dtype_name((ccs_dtype)type);
-}
-
 /* A list for a person, with a space before each. */
 struct names {
 	char text[256];
 };
 
-static struct names names(const char *(*name)(int), int count)
+static struct names names(const char *(*word)(int))
 {
 	struct names n = { "" };
 	size_t at = 0;
 
-	for (int i = 0; i < count && at < sizeof(n.text); i++)
-		at += (size_t)snprintf(n.text + at, sizeof(n.text) - at, " %s", name(i));
+	for (int i = 0; word(i) && at < sizeof(n.text); i++)
+		at += (size_t)snprintf(n.text + at, sizeof(n.text) - at, " %s", word(i));
 	return n;
 }
 
@@ -255,10 +398,8 @@ static int read_device(struct options *o, const char *s)
 
 static int read_against(struct options *o, const char *s)
 {
-	static const struct baseline *const known[] = { &baseline_nccl, &baseline_mpi };
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		o->against = known[i];
+	for (size_t i = 0; i < BASELINES; i++) {
+		o->against = baselines[i];
 		if (!strcmp(s, o->against->name))
 			return -1;
 	}
@@ -267,16 +408,9 @@ static int read_against(struct options *o, const char *s)
 
 static int read_transport(struct options *o, const char *s)
 {
-	static const struct {
-		const char *name;
-		enum transport transport;
-	} known[] = { { "local", TRANSPORT_LOCAL },
-		      { "shm", TRANSPORT_SHM },
-		      { "mpi", TRANSPORT_MPI } };
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		o->transport = known[i].transport;
-		if (!strcmp(s, known[i].name))
+	for (size_t i = 0; i < TRANSPORTS; i++) {
+		o->transport = transports[i].transport;
+		if (!strcmp(s, transports[i].name))
 			return -1;
 	}
 	return usage("--transport: unknown transport '%s'; there are local, shm and mpi", s);
@@ -336,13 +470,13 @@ static int read_value(struct options *o, int option, const char *s)
 		return read_set(s, number_of_type, CCS_NDTYPES, &o->types)
 			       ? -1
 			       : usage("-d: '%s' is no element type; there are%s, and all", s,
-				       names(type_name, CCS_NDTYPES).text);
+				       names(type_word).text);
 	case 'o':
 		o->ops_all = !strcmp(s, "all");
 		return read_set(s, number_of_op, OP_COUNT, &o->ops)
 			       ? -1
 			       : usage("-o: '%s' is no operator; there are%s, and all", s,
-				       names(redop_name, OP_COUNT).text);
+				       names(op_word).text);
 	case LONG_DEVICE: return read_device(o, s);
 	case LONG_AGAINST: return read_against(o, s);
 	case LONG_TRANSPORT: return read_transport(o, s);
@@ -385,15 +519,14 @@ static int unknown(const char *name)
 			"GPUs" },
 		{ "-t", "a number of threads is --threads N, and one of ranks -n RANKS" },
 	};
-	const struct option *o = longs;
-	size_t n = strcspn(name, "=");
+	size_t n = strcspn(name, "="), k = 0;
 	char why[160];
 
-	while (o->name && (n < 4 || !is_near(name + 2, n - 2, o->name)))
-		o++;
+	while (k < NSPECS && (n < 4 || !is_long(&specs[k]) || !is_near(name, n, specs[k].name)))
+		k++;
 	snprintf(why, sizeof(why),
-		 o->name ? "unknown option %.*s; did you mean --%s?" : "unknown option %.*s",
-		 (int)n, name, o->name);
+		 k < NSPECS ? "unknown option %.*s; did you mean %s?" : "unknown option %.*s",
+		 (int)n, name, k < NSPECS ? specs[k].name : "");
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (strlen(others[i].option) == n && !strncmp(others[i].option, name, n))
 			snprintf(why, sizeof(why), "%s: %s", others[i].option, others[i].instead);
@@ -404,12 +537,12 @@ static int unknown(const char *name)
  * its beginning. */
 static bool is_name(const char *arg)
 {
-	const struct option *o = longs;
-	size_t n = strcspn(arg + 2, "=");
+	size_t n = strcspn(arg, "=");
 
-	while (o->name && (strlen(o->name) != n || strncmp(o->name, arg + 2, n) != 0))
-		o++;
-	return o->name != NULL;
+	for (size_t i = 0; i < NSPECS; i++)
+		if (strlen(specs[i].name) == n && !strncmp(specs[i].name, arg, n))
+			return true;
+	return false;
 }
 
 static int take(struct options *o, const char *arg, int option)
@@ -425,7 +558,9 @@ static int take(struct options *o, const char *arg, int option)
 	if (option == '?')
 		return unknown(letter);
 	if (option == 'h')
-		printf(help, names(type_name, CCS_NDTYPES).text, names(redop_name, OP_COUNT).text);
+		print_help();
+	else if (option == LONG_OPTIONS)
+		list_options();
 	else if (option == LONG_VERSION)
 		printf("ccrun %s\n", ccs_version());
 	else
@@ -473,6 +608,7 @@ void options_free(struct options *o)
 /* Files move to the front of argv, in their order, with a NULL behind them. */
 int options_read(struct options *o, int argc, char **argv)
 {
+	const struct getopt_tables tables = getopt_tables();
 	int option, noptions = 0, nfiles = 0, rc = -1;
 
 	*o = (struct options){ .least = 8,
@@ -490,7 +626,7 @@ int options_read(struct options *o, int argc, char **argv)
 	while (rc < 0) {
 		const char *arg = argv[optind ? optind : 1];
 
-		option = getopt_long(argc, argv, letters, longs, NULL);
+		option = getopt_long(argc, argv, tables.letters, tables.longs, NULL);
 		if (option < 0)
 			break;
 		if (option == 1) {
