@@ -65,10 +65,10 @@ struct options {
 	bool verbose;
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;
-	bool format_in_place; /* fmt -i */
+	bool format_in_place;	       /* fmt -i */
 	const struct unsaved *unsaved; /* texts that an editor has in place of files */
 	size_t nunsaved;
-	uint64_t memory;      /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
+	uint64_t memory; /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
 					   3/4 of the machine's where that is less */
 };
 

@@ -66,7 +66,8 @@ static void list_warnings(FILE *out)
 	for (size_t i = 0; i < n; i++)
 		for (size_t f = 0; v[i].name && f < sizeof(forms) / sizeof(*forms); f++) {
 			fprintf(out, forms[f], v[i].name);
-			fprintf(out, "\t\tflag\t\t%s: %s\n", diag_code_text(v[i].code).s, v[i].title);
+			fprintf(out, "\t\tflag\t\t%s: %s\n", diag_code_text(v[i].code).s,
+				v[i].title);
 		}
 }
 

@@ -26,7 +26,7 @@ struct session {
 	int write_error; /* as output_check */
 	void (*take)(void *arg, struct diags *d, const struct module *m); /* session_collect */
 	void *arg;
-	int status;	 /* if not 0: the exit status, whatever the diagnostics say */
+	int status; /* if not 0: the exit status, whatever the diagnostics say */
 	jmp_buf full;
 };
 

@@ -22,9 +22,9 @@ struct form {
 
 static const struct form *find_form(const char *name, size_t n)
 {
-	static const struct form forms[] = {
-		{ "spaces", "", " ", "" }, { "bars", "", "|", "" }, { "quoted", "\"", " ", "\"" }
-	};
+	static const struct form forms[] = { { "spaces", "", " ", "" },
+					     { "bars", "", "|", "" },
+					     { "quoted", "\"", " ", "\"" } };
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
 		if (strlen(forms[i].name) == n && !strncmp(forms[i].name, name, n))
@@ -77,8 +77,7 @@ static bool put_class(const struct form *f, const char *class, size_t length, si
 static bool put_mark(const char *mark, size_t n)
 {
 	const char *colon = memchr(mark, ':', n);
-	const struct form *f =
-		colon ? find_form(colon + 1, n - (size_t)(colon + 1 - mark)) : NULL;
+	const struct form *f = colon ? find_form(colon + 1, n - (size_t)(colon + 1 - mark)) : NULL;
 	size_t count = 0;
 
 	if (n == 7 && !strncmp(mark, "version", n)) {

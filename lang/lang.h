@@ -20,10 +20,10 @@ struct unsaved {
 
 /* What a name of the main file means: its uses and its definition. */
 struct use {
-	struct span span;	 /* of the name */
-	struct span defined;	 /* the name in its definition, in any file */
+	struct span span;	  /* of the name */
+	struct span defined;	  /* the name in its definition, in any file */
 	const struct symbol *sym; /* a value; or */
-	const struct decl *decl; /* a declaration, and that of a file's let or fn */
+	const struct decl *decl;  /* a declaration, and that of a file's let or fn */
 };
 struct uses {
 	struct use *v; /* a place may have several, which mean the same */

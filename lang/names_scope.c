@@ -50,7 +50,8 @@ static void keep_use(struct resolver *r, struct span span, const struct def *def
 
 void names_keep(struct resolver *r, struct span span, const struct symbol *sym)
 {
-	keep_use(r, span, &(struct def){ .span = sym->span, .sym = (struct symbol *)(uintptr_t)sym });
+	keep_use(r, span,
+		 &(struct def){ .span = sym->span, .sym = (struct symbol *)(uintptr_t)sym });
 }
 
 /* A definition's own text is no use of it. */

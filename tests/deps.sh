@@ -3,7 +3,8 @@
 # nothing. On a Debian-like system with the rights to do so it uses apt-get;
 # elsewhere it names what is missing and fails. NVRTC, for the tests that compile
 # kernels, comes as a wheel, into build/wheels, and so do SARIF's schema with a validator, and
-# clang-format; where they cannot, these are skipped, and so are the tests of MPI without one.
+# clang-format; where they cannot, these are skipped, and so are the tests of MPI, of zsh, fish
+# and Vim, without one.
 set -u
 
 missing=
@@ -128,6 +129,19 @@ install_mpi() {
 	fi
 	echo "MPI: not here, and could not be installed; its tests are skipped"
 }
+# Shells whose completions are tried, and an editor. Never an error.
+shells() {
+	for command in zsh fish vim; do
+		command -v $command >/dev/null 2>&1 || echo $command
+	done
+}
+install_shells() {
+	# shellcheck disable=SC2046
+	if command -v apt-get >/dev/null 2>&1 && install $(shells); then
+		return
+	fi
+	echo "$(shells | tr '\n' ' ')are not here; their tests are skipped"
+}
 
 nvrtc=
 sarif=
@@ -141,6 +155,7 @@ case ${1:-} in check | format) has_format || format=wanted ;; esac
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing || exit 1
 [ -z "$mpi" ] || install_mpi
+[ "${1:-}" != check ] || [ -z "$(shells)" ] || install_shells
 [ -z "$nvrtc" ] || wheel_nvrtc
 [ -z "$sarif" ] || wheel_sarif
 [ -z "$format" ] || wheel_format

@@ -49,8 +49,7 @@ static bool run_front(struct look *l, const struct child *c)
 {
 	look_read(l, false);
 	bool more = l->module && !l->diags.errors;
-	send_findings(c, !more,
-		      findings_json(&l->diags, l->module, c->doc->path, c->server->utf8));
+	send_findings(c, !more, findings_json(&l->diags, l->module, c->doc->path, c->server->utf8));
 	return more;
 }
 
@@ -192,10 +191,10 @@ static void publish_unfinished(struct server *s, int severity, const char *why)
 	json_t *first = s->background.first, *all = first ? json_copy(first) : json_array();
 	struct document *doc = checked(s);
 
-	json_array_append_new(
-		all, json_pack("{s:{s:{s:i, s:i}, s:{s:i, s:i}}, s:i, s:s, s:s}", "range", "start",
-			       "line", 0, "character", 0, "end", "line", 0, "character", 0,
-			       "severity", severity, "source", "ccc", "message", why));
+	json_array_append_new(all, json_pack("{s:{s:{s:i, s:i}, s:{s:i, s:i}}, s:i, s:s, s:s}",
+					     "range", "start", "line", 0, "character", 0, "end",
+					     "line", 0, "character", 0, "severity", severity,
+					     "source", "ccc", "message", why));
 	if (doc)
 		findings_publish(s, doc, json_incref(all));
 	json_decref(all);
@@ -254,11 +253,12 @@ static void expire(struct server *s)
 {
 	char why[256];
 
-	snprintf(why, sizeof(why),
-		 "the check was stopped after %g s: only syntax and names were looked at. `ccc check` "
-		 "takes its time, and initializationOptions.arguments such as [\"-n\", \"2..4\"] "
-		 "ask for less",
-		 s->seconds);
+	snprintf(
+		why, sizeof(why),
+		"the check was stopped after %g s: only syntax and names were looked at. `ccc check` "
+		"takes its time, and initializationOptions.arguments such as [\"-n\", \"2..4\"] "
+		"ask for less",
+		s->seconds);
 	publish_unfinished(s, 3, why);
 	background_stop(s);
 }

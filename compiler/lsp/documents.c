@@ -107,7 +107,8 @@ const char *documents_change(struct documents *d, struct document *doc, const js
 	const json_t *change;
 	const char *why;
 
-	json_array_foreach(changes, i, change) {
+	json_array_foreach(changes, i, change)
+	{
 		struct text t = { .s = text ? text : doc->text, .n = n, .utf8 = utf8 };
 		char *edited = text_edit(&t, change, &n);
 

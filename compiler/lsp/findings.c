@@ -93,14 +93,14 @@ static json_t *related(const struct findings *f, const struct diag *g, struct sp
 	json_t *place = at.lo == g->span.lo ? NULL : location(f, g->span);
 
 	if (place)
-		json_array_append_new(list, json_pack("{s:o, s:s}", "location", place, "message",
-						      "it is here"));
+		json_array_append_new(
+			list, json_pack("{s:o, s:s}", "location", place, "message", "it is here"));
 	for (uint32_t i = 0; i < g->notes.n; i++) {
 		place = location(f, g->notes.v[i].span);
 		if (place)
-			json_array_append_new(list, json_pack("{s:o, s:o}", "location", place,
-							      "message",
-							      diag_json_text(g->notes.v[i].text)));
+			json_array_append_new(list,
+					      json_pack("{s:o, s:o}", "location", place, "message",
+							diag_json_text(g->notes.v[i].text)));
 	}
 	return list;
 }
@@ -210,11 +210,12 @@ json_t *findings_actions(const struct document *doc, bool utf8, const json_t *wa
 
 	if (!text_offsets(&t, wanted, &lo, &hi))
 		return list;
-	json_array_foreach(doc->findings, i, finding_) {
+	json_array_foreach(doc->findings, i, finding_)
+	{
 		size_t from, to;
 
-		if (!text_offsets(&t, json_object_get(finding_, "range"), &from, &to) || from > hi ||
-		    to < lo)
+		if (!text_offsets(&t, json_object_get(finding_, "range"), &from, &to) ||
+		    from > hi || to < lo)
 			continue;
 		if (json_object_get(finding_, "data"))
 			json_array_append_new(list, quick_fix(doc, finding_));
@@ -236,13 +237,14 @@ size_t findings_codes(const struct document *doc, bool utf8, size_t offset, int 
 	size_t n = 0, lo, hi, i;
 	const json_t *finding_;
 
-	json_array_foreach(doc->findings, i, finding_) {
+	json_array_foreach(doc->findings, i, finding_)
+	{
 		int code = code_number(json_string_value(json_object_get(finding_, "code")));
 		bool known = false;
 
 		if (!code || n == most ||
-		    !text_offsets(&t, json_object_get(finding_, "range"), &lo, &hi) || offset < lo ||
-		    offset > hi)
+		    !text_offsets(&t, json_object_get(finding_, "range"), &lo, &hi) ||
+		    offset < lo || offset > hi)
 			continue;
 		for (size_t k = 0; k < n; k++)
 			known |= codes[k] == code;

@@ -146,7 +146,8 @@ static const char *comment(struct look *l, const struct decl *d)
 		if (end < from + 2 || strncmp(line, "//", 2) != 0)
 			break;
 		line += 2 + (line[2] == ' ');
-		text = arena_printf(&l->arena, "%.*s\n%s", (int)(src->text + end - line), line, text);
+		text = arena_printf(&l->arena, "%.*s\n%s", (int)(src->text + end - line), line,
+				    text);
 		at = from;
 	}
 	return text;
@@ -167,7 +168,8 @@ static const char *describe_param(struct look *l, const struct symbol *s)
 
 	if (owner && owner->kind == D_SCHEDULE &&
 	    server->compiler->setting(server->compiler->self, s->name, &value))
-		return arena_printf(&l->arena, "```ccs\n%s = %" PRId64 "\n```\nparameter%s, set by -D",
+		return arena_printf(&l->arena,
+				    "```ccs\n%s = %" PRId64 "\n```\nparameter%s, set by -D",
 				    s->name, value, of);
 	for (const struct binding *b = owner ? owner->params : NULL; b; b = b->next)
 		if (b->sym == s && b->value)
@@ -180,10 +182,9 @@ static const char *describe_param(struct look *l, const struct symbol *s)
 static const char *describe_buffer(struct look *l, const struct buffer_def *b)
 {
 	const char *chunks = b->count ? look_text(l, b->count->span) : "1";
-	const char *shape =
-		b->blocks ? arena_printf(&l->arena, "%s blocks of %s chunks each",
-					 look_text(l, b->blocks->span), chunks)
-			  : arena_printf(&l->arena, "%s chunks", chunks);
+	const char *shape = b->blocks ? arena_printf(&l->arena, "%s blocks of %s chunks each",
+						     look_text(l, b->blocks->span), chunks)
+				      : arena_printf(&l->arena, "%s chunks", chunks);
 	const char *layout = b->by_column ? ", by column: a chunk is a group of adjacent columns"
 			     : b->sized	  ? ", each of a size of its own"
 					  : "";

@@ -27,7 +27,8 @@ void server_notify(struct server *s, const char *method, json_t *params)
 
 void server_show(struct server *s, int type, const char *text)
 {
-	server_notify(s, "window/showMessage", json_pack("{s:i, s:s}", "type", type, "message", text));
+	server_notify(s, "window/showMessage",
+		      json_pack("{s:i, s:s}", "type", type, "message", text));
 }
 
 static void fail(struct server *s, json_t *id, int code, const char *why)
@@ -59,7 +60,8 @@ static void take_settings(struct server *s, const json_t *options)
 	const char **words = calloc(n + 1, sizeof(*words));
 	bool ok = words != NULL && (!arguments || json_is_array(arguments));
 
-	json_array_foreach(arguments, i, v) {
+	json_array_foreach(arguments, i, v)
+	{
 		ok &= json_is_string(v);
 		if (words)
 			words[i] = json_is_string(v) ? json_string_value(v) : "";
@@ -81,9 +83,9 @@ static bool offers_utf8(const json_t *params)
 		     *encoding;
 	size_t i;
 
-	json_array_foreach(json_object_get(general, "positionEncodings"), i, encoding)
-		if (json_is_string(encoding) && !strcmp(json_string_value(encoding), "utf-8"))
-			return true;
+	json_array_foreach(json_object_get(general, "positionEncodings"), i,
+			   encoding) if (json_is_string(encoding) &&
+					 !strcmp(json_string_value(encoding), "utf-8")) return true;
 	return false;
 }
 
@@ -91,11 +93,12 @@ static json_t *capabilities(const struct server *s)
 {
 	json_t *c = json_pack(
 		"{s:s, s:{s:b, s:i}, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:[s]}, s:{s:[s]}, s:{}}",
-		"positionEncoding", s->utf8 ? "utf-8" : "utf-16", "textDocumentSync", "openClose", 1,
-		"change", 2, "hoverProvider", 1, "definitionProvider", 1, "referencesProvider", 1,
-		"documentHighlightProvider", 1, "documentSymbolProvider", 1,
-		"documentFormattingProvider", 1, "codeActionProvider", "codeActionKinds", "quickfix",
-		"executeCommandProvider", "commands", "ccc.explain", "completionProvider");
+		"positionEncoding", s->utf8 ? "utf-8" : "utf-16", "textDocumentSync", "openClose",
+		1, "change", 2, "hoverProvider", 1, "definitionProvider", 1, "referencesProvider",
+		1, "documentHighlightProvider", 1, "documentSymbolProvider", 1,
+		"documentFormattingProvider", 1, "codeActionProvider", "codeActionKinds",
+		"quickfix", "executeCommandProvider", "commands", "ccc.explain",
+		"completionProvider");
 
 	return json_pack("{s:o, s:{s:s, s:s}}", "capabilities", c, "serverInfo", "name", "ccc",
 			 "version", CCS_VERSION);
@@ -154,9 +157,9 @@ static void changed(struct server *s, const char *why)
 
 static struct document *document_of(struct server *s, const json_t *params)
 {
-	return documents_find(&s->documents,
-			      json_string_value(json_object_get(
-				      json_object_get(params, "textDocument"), "uri")));
+	return documents_find(
+		&s->documents,
+		json_string_value(json_object_get(json_object_get(params, "textDocument"), "uri")));
 }
 
 static void did_open(struct server *s, const json_t *params)
@@ -167,8 +170,7 @@ static void did_open(struct server *s, const json_t *params)
 static void did_change(struct server *s, const json_t *params)
 {
 	struct document *doc = document_of(s, params);
-	const json_t *version =
-		json_object_get(json_object_get(params, "textDocument"), "version");
+	const json_t *version = json_object_get(json_object_get(params, "textDocument"), "version");
 
 	if (doc)
 		changed(s, documents_change(&s->documents, doc,
@@ -373,7 +375,8 @@ static int wait_for(const struct server *s)
 static void wait_and_read(struct server *s)
 {
 	struct pollfd fds[] = {
-		{ .fd = s->in.end || s->nwaiting == MOST_WAITING ? -1 : s->in.fd, .events = POLLIN },
+		{ .fd = s->in.end || s->nwaiting == MOST_WAITING ? -1 : s->in.fd,
+		  .events = POLLIN },
 		{ .fd = s->background.child ? s->background.from : -1, .events = POLLIN },
 	};
 

@@ -10,15 +10,15 @@
 #include <sys/types.h>
 
 enum {
-	MOST_HEADER = 4096,	  /* bytes of a header */
-	MOST_BYTES = 32 << 20,	  /* of a message */
-	MOST_TEXT = 64 << 20,	  /* of all open documents */
-	MOST_DOCUMENTS = 256,	  /* open at a time */
-	MOST_WAITING = 64,	  /* requests that were read and are not answered */
-	MOST_FINDINGS = 200,	  /* diagnostics of a document */
-	MOST_RESULT = 16 << 20,	  /* bytes that a check may send */
-	LOOK_MEMORY = 1 << 30,	  /* bytes that the front end may take for an answer */
-	CHECK_SECONDS = 10	  /* a check takes at most, unless the client says otherwise */
+	MOST_HEADER = 4096,	/* bytes of a header */
+	MOST_BYTES = 32 << 20,	/* of a message */
+	MOST_TEXT = 64 << 20,	/* of all open documents */
+	MOST_DOCUMENTS = 256,	/* open at a time */
+	MOST_WAITING = 64,	/* requests that were read and are not answered */
+	MOST_FINDINGS = 200,	/* diagnostics of a document */
+	MOST_RESULT = 16 << 20, /* bytes that a check may send */
+	LOOK_MEMORY = 1 << 30,	/* bytes that the front end may take for an answer */
+	CHECK_SECONDS = 10	/* a check takes at most, unless the client says otherwise */
 };
 #define FIRST_SECONDS 0.3 /* after which the front end's findings are published */
 

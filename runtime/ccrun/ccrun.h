@@ -3,7 +3,7 @@
  * library by ccs.h alone, as any program does.
  *
  *   ccrun.c    main: options in, exit status out
- *   options.c  the command line
+ *   options.c  the command line; options_table.c: its options, --help
  *   launch.c   --procs: a process a rank
  *   home.c     where the ranks live: this process, its GPUs, other processes
  *   table.c    sizes, types, operators, roots: the table

@@ -2,7 +2,7 @@
  * ccrun's command line, by getopt_long; names are written out. Anything that cannot be
  * understood is said on stderr, with exit status 2; what this build cannot do, with 4.
  */
-#include "runtime/ccrun/bench.h"
+#include "runtime/ccrun/options.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -12,161 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	LONG_ITERS = 256,
-	LONG_DEVICE,
-	LONG_AGAINST,
-	LONG_TRANSPORT,
-	LONG_PROCS,
-	LONG_THREADS,
-	LONG_TIMEOUT,
-	LONG_REPEATS,
-	LONG_COPY_RATE,
-	LONG_JSON,
-	LONG_CSV,
-	LONG_VERIFY,
-	LONG_OPTIONS,
-	LONG_VERSION
-};
-
-/* ---- names that values can have ------------------------------------------------------------ */
-
-const char *redop_name(int op)
-{
-	return op == OP_PREMUL ? "premul" : ccs_redop_name((ccs_redop)op);
-}
-
-static const char *type_word(int i)
-{
-	return i < CCS_NDTYPES ? ccs_dtype_name((ccs_dtype)i) : NULL;
-}
-
-static const char *op_word(int i)
-{
-	return i < OP_COUNT ? redop_name(i) : NULL;
-}
-
-static const char *root_word(int i)
-{
-	return i ? NULL : "all";
-}
-
-static const char *bit_word(int i)
-{
-	static const char *const names[] = { "0", "1", NULL };
-
-	return names[i];
-}
-
-static const char *device_word(int i)
-{
-	static const char *const names[] = { "cpu", "cuda", NULL };
-
-	return names[i];
-}
-
-static const struct baseline *const baselines[] = { &baseline_nccl, &baseline_mpi };
-enum { BASELINES = sizeof(baselines) / sizeof(*baselines) };
-
-static const char *baseline_word(int i)
-{
-	return i < BASELINES ? baselines[i]->name : NULL;
-}
-
-static const struct {
-	const char *name;
-	enum transport transport;
-} transports[] = { { "local", TRANSPORT_LOCAL },
-		   { "shm", TRANSPORT_SHM },
-		   { "mpi", TRANSPORT_MPI } };
-enum { TRANSPORTS = sizeof(transports) / sizeof(*transports) };
-
-static const char *transport_word(int i)
-{
-	return i < TRANSPORTS ? transports[i].name : NULL;
-}
-
-/* ---- the table -------------------------------------------------------------------------------- */
-
-/* Everything that is said of options comes from here: getopt_long's tables, --help, and
- * --options, from which the shells' completions are made. */
-static const struct spec {
-	const char *name;
-	int option;
-	const char *value;	     /* what it is called; NULL: it has none */
-	const char *(*word)(int i);  /* what a value may be, or is a list of, up to a NULL */
-	bool list;		     /* ... several of them, with commas */
-	const char *help;	     /* NULL: another spelling, which is not listed */
-} specs[] = {
-	{ "-n", 'n', "RANKS", NULL, false,
-	  "number of ranks; where each has a process, that of the processes" },
-	{ "-b", 'b', "SIZE", NULL, false,
-	  "least size in bytes (8); K, M and G are powers of 1024" },
-	{ "-e", 'e', "SIZE", NULL, false, "largest size (8M)" },
-	{ "-f", 'f', "FACTOR", NULL, false, "next size is this many times as large (4)" },
-	{ "-i", 'i', "SIZE", NULL, false, "next size is larger by this, instead of -f" },
-	{ "-d", 'd', "TYPE", type_word, true, "several with commas, or all (float32):" },
-	{ "-o", 'o', "OP", op_word, true, "several with commas, or all (sum):" },
-	{ "-r", 'r', "ROOT", root_word, false, "a rank, or all (0)" },
-	{ "-w", 'w', "N", NULL, false, "runs before the timed ones (2)" },
-	{ "--iters", LONG_ITERS, "N", NULL, false,
-	  "timed runs, of which the mean is printed (20)" },
-	{ "--repeats", LONG_REPEATS, "N", NULL, false,
-	  "such means, of which the median is printed (1; 5 on GPUs, and with\n--against)" },
-	{ "-G", 'G', "N", NULL, false,
-	  "on GPUs: the timed runs are captured into a graph, which is launched\n"
-	  "N times; 0: no graph (0)" },
-	{ "--cudagraph", 'G', "N", NULL, false, NULL },
-	{ "-c", 'c', "0|1", bit_word, false, "check the results (1)" },
-	{ "--threads", LONG_THREADS, "N", NULL, false,
-	  "threads that run the ranks (one a core, at most RANKS)" },
-	{ "--timeout", LONG_TIMEOUT, "S", NULL, false,
-	  "seconds without progress after which it gives up (30); 0: never" },
-	{ "--device", LONG_DEVICE, "WHERE", device_word, false,
-	  "where the ranks live: cpu (the default); cuda: on all GPUs, in blocks;\n"
-	  "cuda:1, or cuda:0,1,4: on these" },
-	{ "--against", LONG_AGAINST, "WHAT", baseline_word, false,
-	  "nccl (on GPUs), or mpi (on the CPU, started by mpirun): this library\n"
-	  "beside the module, in turn; what keeps it from running is said, and\n"
-	  "ends with 4" },
-	{ "--copy-rate", LONG_COPY_RATE, NULL, NULL, false,
-	  "on GPUs: the messages' bytes a second, as part of a plain copy's" },
-	{ "--procs", LONG_PROCS, NULL, NULL, false,
-	  "on the CPU: starts a process for each rank, instead of a task in this one" },
-	{ "--transport", LONG_TRANSPORT, "HOW", transport_word, false,
-	  "between processes on the CPU: shm, shared memory of one host (the\n"
-	  "default); mpi, by MPI, also between hosts, started by mpirun; or local:\n"
-	  "one process, though a launcher may have started several" },
-	{ "--verify", LONG_VERIFY, NULL, NULL, false,
-	  "runs nothing: proves the modules' plans again, from their bytes" },
-	{ "--json", LONG_JSON, NULL, NULL, false,
-	  "the table for programs, on stdout; the one for people goes to stderr" },
-	{ "--csv", LONG_CSV, NULL, NULL, false, "the same as comma-separated values" },
-	{ "--options", LONG_OPTIONS, NULL, NULL, false,
-	  "these options for programs, such as a shell's completion" },
-	{ "--help", 'h', NULL, NULL, false, "this text" },
-	{ "-h", 'h', NULL, NULL, false, NULL },
-	{ "--version", LONG_VERSION, NULL, NULL, false, "the version" },
-};
-enum { NSPECS = sizeof(specs) / sizeof(*specs) };
-
 static bool is_long(const struct spec *s)
 {
 	return s->name[1] == '-';
 }
 
 /* For getopt_long. The letters begin with what asks for the order of the arguments. */
+enum { MOST_SPECS = 64 };
 struct getopt_tables {
-	char letters[2 * NSPECS + 3];
-	struct option longs[NSPECS + 1];
+	char letters[2 * MOST_SPECS + 3];
+	struct option longs[MOST_SPECS + 1];
 };
 
 static struct getopt_tables getopt_tables(void)
 {
 	struct getopt_tables t = { .letters = "-:" };
-	size_t at = 2, n = 0;
+	size_t at = 2, n = 0, many;
+	const struct spec *specs = option_specs(&many);
 
-	for (size_t i = 0; i < NSPECS; i++) {
+	for (size_t i = 0; i < many && i < MOST_SPECS; i++) {
 		const struct spec *s = &specs[i];
 
 		if (is_long(s)) {
@@ -180,69 +44,6 @@ static struct getopt_tables getopt_tables(void)
 			t.letters[at++] = ':';
 	}
 	return t;
-}
-
-/* ---- what is said of them ------------------------------------------------------------------------ */
-
-static const char usage_lines[] =
-	"usage: ccrun -n RANKS [options] MODULE.so\n"
-	"       torchrun, mpirun or srun ... ccrun [options] MODULE.so\n"
-	"       ccrun --verify MODULE.so...\n"
-	"Runs a compiled schedule on RANKS ranks here, checks every element of every\n"
-	"result, and prints a table of times by size.\n"
-	"\n";
-
-static const char closing_lines[] =
-	"\n"
-	"Size is that of nccl-tests: the larger of a rank's send and receive buffers.\n"
-	"Exit status: 0 all right; 2 usage, or a file that is no right module; 3 wrong elements,\n"
-	"or no progress; 4 this machine or build lacks something; 70 a bug of ours.\n";
-
-enum { COLUMN = 18 };
-
-static void print_option(const struct spec *s)
-{
-	int at = printf("  %s%s%s", s->name, s->value ? " " : "", s->value ? s->value : "");
-
-	printf("%*s", at + 2 > COLUMN ? 2 : COLUMN - at, "");
-	for (const char *c = s->help; *c; c++)
-		if (*c == '\n')
-			printf("\n%*s", COLUMN, "");
-		else
-			putchar(*c);
-	putchar('\n');
-	if (!s->list)
-		return;
-	printf("%*s", COLUMN - 1, "");
-	for (int i = 0; s->word(i); i++)
-		printf(" %s", s->word(i));
-	putchar('\n');
-}
-
-static void print_help(void)
-{
-	fputs(usage_lines, stdout);
-	for (size_t i = 0; i < NSPECS; i++)
-		if (specs[i].help)
-			print_option(&specs[i]);
-	fputs(closing_lines, stdout);
-}
-
-/* As `ccc --options` has them: name, value, kind, words, what it does, with tabs between. */
-static void list_options(void)
-{
-	for (const struct spec *s = specs; s < specs + NSPECS; s++) {
-		const char *kind = !s->value ? "flag" : s->list ? "list" : "choice";
-
-		if (!s->help)
-			continue;
-		if (s->value && !s->word)
-			kind = "value";
-		printf("%s\t%s\t%s\t", s->name, s->value ? s->value : "", kind);
-		for (int i = 0; s->word && s->word(i); i++)
-			printf("%s%s", i ? " " : "", s->word(i));
-		printf("\t%.*s\n", (int)strcspn(s->help, "\n"), s->help);
-	}
 }
 
 __attribute__((format(printf, 1, 2))) static int usage(const char *format, ...)
@@ -398,21 +199,17 @@ static int read_device(struct options *o, const char *s)
 
 static int read_against(struct options *o, const char *s)
 {
-	for (size_t i = 0; i < BASELINES; i++) {
-		o->against = baselines[i];
-		if (!strcmp(s, o->against->name))
-			return -1;
-	}
+	o->against = option_baseline(s);
+	if (o->against)
+		return -1;
 	return usage("--against: unknown baseline '%s'; there are nccl and mpi", s);
 }
 
 static int read_transport(struct options *o, const char *s)
 {
-	for (size_t i = 0; i < TRANSPORTS; i++) {
-		o->transport = transports[i].transport;
-		if (!strcmp(s, transports[i].name))
-			return -1;
-	}
+	o->transport = option_transport(s);
+	if (o->transport != TRANSPORT_ANY)
+		return -1;
 	return usage("--transport: unknown transport '%s'; there are local, shm and mpi", s);
 }
 
@@ -470,13 +267,13 @@ static int read_value(struct options *o, int option, const char *s)
 		return read_set(s, number_of_type, CCS_NDTYPES, &o->types)
 			       ? -1
 			       : usage("-d: '%s' is no element type; there are%s, and all", s,
-				       names(type_word).text);
+				       names(option_type_word).text);
 	case 'o':
 		o->ops_all = !strcmp(s, "all");
 		return read_set(s, number_of_op, OP_COUNT, &o->ops)
 			       ? -1
 			       : usage("-o: '%s' is no operator; there are%s, and all", s,
-				       names(op_word).text);
+				       names(option_op_word).text);
 	case LONG_DEVICE: return read_device(o, s);
 	case LONG_AGAINST: return read_against(o, s);
 	case LONG_TRANSPORT: return read_transport(o, s);
@@ -519,14 +316,15 @@ static int unknown(const char *name)
 			"GPUs" },
 		{ "-t", "a number of threads is --threads N, and one of ranks -n RANKS" },
 	};
-	size_t n = strcspn(name, "="), k = 0;
+	size_t n = strcspn(name, "="), k = 0, many;
+	const struct spec *specs = option_specs(&many);
 	char why[160];
 
-	while (k < NSPECS && (n < 4 || !is_long(&specs[k]) || !is_near(name, n, specs[k].name)))
+	while (k < many && (n < 4 || !is_long(&specs[k]) || !is_near(name, n, specs[k].name)))
 		k++;
 	snprintf(why, sizeof(why),
-		 k < NSPECS ? "unknown option %.*s; did you mean %s?" : "unknown option %.*s",
-		 (int)n, name, k < NSPECS ? specs[k].name : "");
+		 k < many ? "unknown option %.*s; did you mean %s?" : "unknown option %.*s", (int)n,
+		 name, k < many ? specs[k].name : "");
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (strlen(others[i].option) == n && !strncmp(others[i].option, name, n))
 			snprintf(why, sizeof(why), "%s: %s", others[i].option, others[i].instead);
@@ -537,9 +335,10 @@ static int unknown(const char *name)
  * its beginning. */
 static bool is_name(const char *arg)
 {
-	size_t n = strcspn(arg, "=");
+	size_t n = strcspn(arg, "="), many;
+	const struct spec *specs = option_specs(&many);
 
-	for (size_t i = 0; i < NSPECS; i++)
+	for (size_t i = 0; i < many; i++)
 		if (strlen(specs[i].name) == n && !strncmp(specs[i].name, arg, n))
 			return true;
 	return false;
@@ -558,9 +357,9 @@ static int take(struct options *o, const char *arg, int option)
 	if (option == '?')
 		return unknown(letter);
 	if (option == 'h')
-		print_help();
+		options_help();
 	else if (option == LONG_OPTIONS)
-		list_options();
+		options_list();
 	else if (option == LONG_VERSION)
 		printf("ccrun %s\n", ccs_version());
 	else

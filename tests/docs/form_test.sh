@@ -6,7 +6,7 @@ set -u
 wheels=build/wheels/lib/python3/site-packages
 format=${CLANG_FORMAT:-$wheels/clang_format/data/bin/clang-format}
 [ -e "$format" ] || format=clang-format
-formatted="lang compiler runtime tests bench examples"
+formatted="lang compiler runtime editors tests bench examples"
 wanted=$(sed -n 's/^format_version=//p' tests/deps.sh)
 
 if ! "$format" --version >"$tmp/version" 2>/dev/null; then

@@ -24,7 +24,14 @@ installed() {
 	for f in "$2/ccc" "$2/ccrun" "$3/libccs.so" "$3/libccs.so.0" "$3/libccs.a" \
 			"$3/pkgconfig/ccs.pc" "$4/ccs.h" "$5/ccs/schedules/ring_allreduce.ccs" \
 			"$6/man1/ccc.1" "$6/man1/ccrun.1" "$6/man5/ccs.5" \
-			"$6/man7/libccs-mpi.7"; do
+			"$6/man7/libccs-mpi.7" "$5/vim/vimfiles/syntax/ccs.vim" \
+			"$5/vim/vimfiles/ftdetect/ccs.vim" "$5/vim/vimfiles/ftplugin/ccs.vim" \
+			"$5/emacs/site-lisp/ccs-mode.el" "$5/ccs/vscode/package.json" \
+			"$5/ccs/vscode/syntaxes/ccs.tmLanguage.json" \
+			"$5/ccs/tree-sitter-ccs/grammar.js" \
+			"$5/ccs/tree-sitter-ccs/queries/highlights.scm" \
+			"$5/bash-completion/completions/ccc" "$5/zsh/site-functions/_ccrun" \
+			"$5/fish/vendor_completions.d/ccc.fish"; do
 		holds "$what: $f" test -e "$dest$f"
 	done
 	for f in libccs_mpi.so libccs-mpi.so; do
@@ -49,7 +56,7 @@ emptied() { # emptied WHAT
 # use ccc meanwhile. What was built comes along: its files are no newer than they were.
 here="$tmp/a check out"
 mkdir -p "$here/$build"
-cp -a Makefile lang compiler runtime schedules docs examples tests bench "$here"
+cp -a Makefile lang compiler runtime editors schedules docs examples tests bench "$here"
 for part in lang compiler runtime bin lib system.ok prefix; do
 	cp -a "$build/$part" "$here/$build"
 done

@@ -1,0 +1,204 @@
+/*
+ * The table of ccrun's options, and what is said of them.
+ */
+#include "runtime/ccrun/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- names that values can have ------------------------------------------------------------ */
+
+const char *redop_name(int op)
+{
+	return op == OP_PREMUL ? "premul" : ccs_redop_name((ccs_redop)op);
+}
+
+const char *option_type_word(int i)
+{
+	return i < CCS_NDTYPES ? ccs_dtype_name((ccs_dtype)i) : NULL;
+}
+
+const char *option_op_word(int i)
+{
+	return i < OP_COUNT ? redop_name(i) : NULL;
+}
+
+static const char *root_word(int i)
+{
+	return i ? NULL : "all";
+}
+
+static const char *bit_word(int i)
+{
+	static const char *const names[] = { "0", "1", NULL };
+
+	return names[i];
+}
+
+static const char *device_word(int i)
+{
+	static const char *const names[] = { "cpu", "cuda", NULL };
+
+	return names[i];
+}
+
+static const struct baseline *const baselines[] = { &baseline_nccl, &baseline_mpi };
+enum { BASELINES = sizeof(baselines) / sizeof(*baselines) };
+
+const struct baseline *option_baseline(const char *name)
+{
+	for (size_t i = 0; i < BASELINES; i++)
+		if (!strcmp(name, baselines[i]->name))
+			return baselines[i];
+	return NULL;
+}
+
+static const char *baseline_word(int i)
+{
+	return i < BASELINES ? baselines[i]->name : NULL;
+}
+
+static const struct {
+	const char *name;
+	enum transport transport;
+} transports[] = { { "local", TRANSPORT_LOCAL },
+		   { "shm", TRANSPORT_SHM },
+		   { "mpi", TRANSPORT_MPI } };
+enum { TRANSPORTS = sizeof(transports) / sizeof(*transports) };
+
+enum transport option_transport(const char *name)
+{
+	for (size_t i = 0; i < TRANSPORTS; i++)
+		if (!strcmp(name, transports[i].name))
+			return transports[i].transport;
+	return TRANSPORT_ANY;
+}
+
+static const char *transport_word(int i)
+{
+	return i < TRANSPORTS ? transports[i].name : NULL;
+}
+
+/* ---- the table -------------------------------------------------------------------------------- */
+
+static const struct spec specs[] = {
+	{ "-n", 'n', "RANKS", NULL, false,
+	  "number of ranks; where each has a process, that of the processes" },
+	{ "-b", 'b', "SIZE", NULL, false,
+	  "least size in bytes (8); K, M and G are powers of 1024" },
+	{ "-e", 'e', "SIZE", NULL, false, "largest size (8M)" },
+	{ "-f", 'f', "FACTOR", NULL, false, "next size is this many times as large (4)" },
+	{ "-i", 'i', "SIZE", NULL, false, "next size is larger by this, instead of -f" },
+	{ "-d", 'd', "TYPE", option_type_word, true, "several with commas, or all (float32):" },
+	{ "-o", 'o', "OP", option_op_word, true, "several with commas, or all (sum):" },
+	{ "-r", 'r', "ROOT", root_word, false, "a rank, or all (0)" },
+	{ "-w", 'w', "N", NULL, false, "runs before the timed ones (2)" },
+	{ "--iters", LONG_ITERS, "N", NULL, false,
+	  "timed runs, of which the mean is printed (20)" },
+	{ "--repeats", LONG_REPEATS, "N", NULL, false,
+	  "such means, of which the median is printed (1; 5 on GPUs, and with\n--against)" },
+	{ "-G", 'G', "N", NULL, false,
+	  "on GPUs: the timed runs are captured into a graph, which is launched\n"
+	  "N times; 0: no graph (0)" },
+	{ "--cudagraph", 'G', "N", NULL, false, NULL },
+	{ "-c", 'c', "0|1", bit_word, false, "check the results (1)" },
+	{ "--threads", LONG_THREADS, "N", NULL, false,
+	  "threads that run the ranks (one a core, at most RANKS)" },
+	{ "--timeout", LONG_TIMEOUT, "S", NULL, false,
+	  "seconds without progress after which it gives up (30); 0: never" },
+	{ "--device", LONG_DEVICE, "WHERE", device_word, false,
+	  "where the ranks live: cpu (the default); cuda: on all GPUs, in blocks;\n"
+	  "cuda:1, or cuda:0,1,4: on these" },
+	{ "--against", LONG_AGAINST, "WHAT", baseline_word, false,
+	  "nccl (on GPUs), or mpi (on the CPU, started by mpirun): this library\n"
+	  "beside the module, in turn; what keeps it from running is said, and\n"
+	  "ends with 4" },
+	{ "--copy-rate", LONG_COPY_RATE, NULL, NULL, false,
+	  "on GPUs: the messages' bytes a second, as part of a plain copy's" },
+	{ "--procs", LONG_PROCS, NULL, NULL, false,
+	  "on the CPU: starts a process for each rank, instead of a task in this one" },
+	{ "--transport", LONG_TRANSPORT, "HOW", transport_word, false,
+	  "between processes on the CPU: shm, shared memory of one host (the\n"
+	  "default); mpi, by MPI, also between hosts, started by mpirun; or local:\n"
+	  "one process, though a launcher may have started several" },
+	{ "--verify", LONG_VERIFY, NULL, NULL, false,
+	  "runs nothing: proves the modules' plans again, from their bytes" },
+	{ "--json", LONG_JSON, NULL, NULL, false,
+	  "the table for programs, on stdout; the one for people goes to stderr" },
+	{ "--csv", LONG_CSV, NULL, NULL, false, "the same as comma-separated values" },
+	{ "--options", LONG_OPTIONS, NULL, NULL, false,
+	  "these options for programs, such as a shell's completion" },
+	{ "--help", 'h', NULL, NULL, false, "this text" },
+	{ "-h", 'h', NULL, NULL, false, NULL },
+	{ "--version", LONG_VERSION, NULL, NULL, false, "the version" },
+};
+enum { NSPECS = sizeof(specs) / sizeof(*specs) };
+
+const struct spec *option_specs(size_t *n)
+{
+	*n = NSPECS;
+	return specs;
+}
+
+/* ---- what is said of them ------------------------------------------------------------------------ */
+
+static const char usage_lines[] =
+	"usage: ccrun -n RANKS [options] MODULE.so\n"
+	"       torchrun, mpirun or srun ... ccrun [options] MODULE.so\n"
+	"       ccrun --verify MODULE.so...\n"
+	"Runs a compiled schedule on RANKS ranks here, checks every element of every\n"
+	"result, and prints a table of times by size.\n"
+	"\n";
+
+static const char closing_lines[] =
+	"\n"
+	"Size is that of nccl-tests: the larger of a rank's send and receive buffers.\n"
+	"Exit status: 0 all right; 2 usage, or a file that is no right module; 3 wrong elements,\n"
+	"or no progress; 4 this machine or build lacks something; 70 a bug of ours.\n";
+
+enum { COLUMN = 18 };
+
+static void print_option(const struct spec *s)
+{
+	int at = printf("  %s%s%s", s->name, s->value ? " " : "", s->value ? s->value : "");
+
+	printf("%*s", at + 2 > COLUMN ? 2 : COLUMN - at, "");
+	for (const char *c = s->help; *c; c++)
+		if (*c == '\n')
+			printf("\n%*s", COLUMN, "");
+		else
+			putchar(*c);
+	putchar('\n');
+	if (!s->list)
+		return;
+	printf("%*s", COLUMN - 1, "");
+	for (int i = 0; s->word(i); i++)
+		printf(" %s", s->word(i));
+	putchar('\n');
+}
+
+void options_help(void)
+{
+	fputs(usage_lines, stdout);
+	for (size_t i = 0; i < NSPECS; i++)
+		if (specs[i].help)
+			print_option(&specs[i]);
+	fputs(closing_lines, stdout);
+}
+
+/* As `ccc --options` has them: name, value, kind, words, what it does, with tabs between. */
+void options_list(void)
+{
+	for (const struct spec *s = specs; s < specs + NSPECS; s++) {
+		const char *kind = !s->value ? "flag" : s->list ? "list" : "choice";
+
+		if (!s->help)
+			continue;
+		if (s->value && !s->word)
+			kind = "value";
+		printf("%s\t%s\t%s\t", s->name, s->value ? s->value : "", kind);
+		for (int i = 0; s->word && s->word(i); i++)
+			printf("%s%s", i ? " " : "", s->word(i));
+		printf("\t%.*s\n", (int)strcspn(s->help, "\n"), s->help);
+	}
+}
