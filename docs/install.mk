@@ -59,8 +59,7 @@ install: all editors $(BUILD)/ccs.pc
 
 # Exactly what install puts there; directories only where nothing else is in them.
 EDITOR_FOLDERS := $(addprefix ccs/vscode/,syntaxes .) \
-	$(addprefix ccs/tree-sitter-ccs/,queries .) $(VIM:%=vim/vimfiles/%) vim/vimfiles vim \
-	emacs/site-lisp emacs
+	$(addprefix ccs/tree-sitter-ccs/,queries .) $(VIM:%=vim/vimfiles/%) vim/vimfiles vim
 .PHONY: uninstall
 uninstall:
 	rm -f $(TO_BIN)/ccc $(TO_BIN)/ccrun

@@ -111,6 +111,15 @@ void background_stop(struct server *s)
 	forget(b);
 }
 
+void background_abandon(struct server *s)
+{
+	struct document *doc = documents_find(&s->documents, s->background.uri);
+
+	if (doc)
+		doc->dirty = true;
+	background_stop(s);
+}
+
 static void begin(struct server *s, struct document *doc)
 {
 	struct background *b = &s->background;

@@ -152,7 +152,7 @@ static void changed(struct server *s, const char *why)
 	if (why)
 		server_show(s, 1, why);
 	else
-		background_stop(s);
+		background_abandon(s);
 }
 
 static struct document *document_of(struct server *s, const json_t *params)
@@ -184,7 +184,7 @@ static void did_close(struct server *s, const json_t *params)
 
 	if (!doc)
 		return;
-	background_stop(s);
+	background_abandon(s);
 	findings_publish(s, doc, json_array());
 	documents_close(&s->documents, doc);
 }
@@ -194,7 +194,7 @@ static void files_changed(struct server *s, const json_t *params)
 {
 	(void)params;
 	documents_touch(&s->documents, NULL);
-	background_stop(s);
+	background_abandon(s);
 }
 
 static void leave(struct server *s, const json_t *params)

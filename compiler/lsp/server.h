@@ -164,6 +164,8 @@ double background_left(const struct server *s);
 /** Publishes what the front end said of a check that takes long; ends one that takes too
  *  long, and says so. */
 void background_tick(struct server *s);
+/** Ends the check, without a word; its document is to be checked anew. */
+void background_abandon(struct server *s);
 /** Ends the check, without a word. */
 void background_stop(struct server *s);
 

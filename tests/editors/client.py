@@ -370,7 +370,11 @@ def long_checks():
 
     c = Client()
     c.start(seconds=0.2, arguments=["-n", "2"])
+    c.open("ok.ccs", "let a = 1\n")
+    c.findings("ok.ccs", 1)
     c.open("slow.ccs", SLOW)
+    c.about("hover", "slow.ccs")
+    c.notify("textDocument/didClose", textDocument={"uri": uri("ok.ccs")})  # which ends the check
     m = c.until(lambda m: m.get("method") == "textDocument/publishDiagnostics" and
                 m["params"]["diagnostics"])
     found = m["params"]["diagnostics"]
