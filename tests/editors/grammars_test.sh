@@ -17,6 +17,13 @@ sed -n 's/^.*\\fB\(max\)(.*/\1/p' lang/ccs.5 | head -n 1 >>"$tmp/functions"
 holds "ccs(5) has reserved words" test "$(grep -c . "$tmp/words")" -ge 39
 holds "... and functions" test "$(grep -c . "$tmp/functions")" -ge 9
 
+# ... and as the compiler's table has them
+printf '@any:bars@' >"$tmp/any.in"
+"$build/editors/fill" "$tmp/any.in" | tr '|' '\n' | sort >"$tmp/table"
+printf '%s\n' after bandwidth column latency | sort - "$tmp/words" "$tmp/functions" | uniq >"$tmp/reference"
+if diff "$tmp/table" "$tmp/reference" >"$tmp/diff"; then ok "the compiler's table has the words of ccs(5)"
+else not_ok "the compiler's table has the words of ccs(5)" "$(cat "$tmp/diff")"; fi
+
 lacks() { # lacks FILE WORDS: prints the words that it has not
 	while read -r word; do grep -qw -e "$word" "$1" || echo "$word"; done <"$2"
 }
@@ -144,6 +151,11 @@ else
 	if diff "$tmp/words" "$tmp/tokens" >"$tmp/diff"; then ok "... its words are the language's"
 	else not_ok "... its words are the language's" "$(cat "$tmp/diff")"; fi
 fi
+# What is coloured by name is a word of the grammar: else tree-sitter refuses the colours.
+grep -v any-of "$tree/queries/highlights.scm" | grep -oE '"[^"]+"' | tr -d '"' | sort -u >"$tmp/coloured"
+missing=$(while read -r word; do grep -qF -e "'$word'" "$tree/grammar.js" || echo "$word"; done <"$tmp/coloured")
+if [ -z "$missing" ]; then ok "highlights.scm names words of grammar.js"; else
+	not_ok "highlights.scm names words of grammar.js" "$missing"; fi
 if ! command -v tree-sitter >/dev/null; then
 	echo "skip - tree-sitter generates a parser: there is no tree-sitter"
 else
