@@ -257,7 +257,7 @@ ccs_status ccs_group_end(void)
 		for (struct call *c = calls; c; c = c->next)
 			join(c);
 		for (struct call *c = calls; c; c = c->next)
-			if (!c->over)
+			if (!call_is_over(c))
 				c->comm->world->engine->wait(c->comm->world, c, &s);
 	}
 	while (calls) {

@@ -33,9 +33,11 @@ struct call {
 	bool reduces, premul; /* an operator matters; ... and it is premul-sum */
 	int root;	      /* -1: none */
 	_Alignas(8) unsigned char scalar[8];
-	bool done;    /* under world.lock, as is status */
+	bool done;    /* under world.lock, as are status and waits */
+	bool waits;   /* the calling thread is inside the engine's wait, if that says so */
 	void *stream; /* a GPU's */
-	bool over;    /* the calling thread knows how it ended */
+	/** It may return: then nobody else knows of it any more. Without the lock. */
+	_Atomic bool over;
 	ccs_status status;
 	struct run *run;   /* once joined */
 	struct call *next; /* in the thread's group */
@@ -59,6 +61,11 @@ struct run {
 	struct run *next;
 	struct seat seats[]; /* [nranks] */
 };
+
+static inline bool call_is_over(const struct call *c)
+{
+	return atomic_load_explicit(&c->over, memory_order_acquire);
+}
 
 struct opened { /* a module of ccs_call */
 	const void *bytes;

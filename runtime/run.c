@@ -237,14 +237,25 @@ void run_join(struct world *w, struct call *c)
 	run_retire(w);
 }
 
+/* The list still holds the run. */
+static void rank_done(struct run *r, int rank)
+{
+	struct call *c = r->seats[rank].call;
+
+	r->seats[rank] = (struct seat){ .called = true, .done = true };
+	r->finished++;
+	r->refs--;
+	c->run = NULL;
+	atomic_store_explicit(&c->over, true, memory_order_release);
+}
+
 void run_rank_done(struct world *w, uint32_t rank)
 {
 	struct run *r = w->runs;
 
 	if (r->failed)
 		return;
-	r->seats[rank].done = r->seats[rank].call->done = true;
-	r->finished++;
+	rank_done(r, (int)rank);
 	w->arrivals++;
 	run_retire(w);
 	run_wake(w);
@@ -256,8 +267,7 @@ void run_all_done(struct world *w)
 
 	for (int i = 0; i < w->nranks; i++)
 		if (r->seats[i].call)
-			r->seats[i].done = r->seats[i].call->done = true;
-	r->finished = w->nlocal;
+			rank_done(r, i);
 	w->arrivals++;
 	run_wake(w);
 }
@@ -277,6 +287,8 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 {
 	struct run *r = c->run;
 
+	if (call_is_over(c))
+		return true;
 	if (!c->done) {
 		/* the buffers are the caller's again only when nobody is at work */
 		if (!r->failed || (r == w->runs && !halt(w)))
@@ -284,7 +296,6 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 		c->done = true;
 		c->status = r->status;
 	}
-	c->over = true;
 	if (c->status && !*s) {
 		*s = c->status;
 		say(w, c);
@@ -294,5 +305,6 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 		run_unref(w, r);
 		c->run = NULL;
 	}
+	atomic_store_explicit(&c->over, true, memory_order_relaxed);
 	return true;
 }

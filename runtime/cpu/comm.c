@@ -6,6 +6,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Of ranks whose threads wait for their calls' ends; the others begin when they do. */
+static ccs_status start_waiting(struct cpu *e, struct run *r)
+{
+	ccs_status s = e->known ? layout_make(e, r) : CCS_OK;
+
+	if (!s && e->layout.parallel)
+		sched_start(e);
+	for (int i = 0; i < e->world->nranks && !s; i++)
+		if (r->seats[i].call && r->seats[i].call->waits)
+			s = rank_start(e, (uint32_t)i);
+	return s;
+}
+
+/* If all have called the run is done, here and now. */
+static ccs_status gathered(struct cpu *e, struct run *r)
+{
+	ccs_status s = CCS_OK;
+
+	if (r->arrived < e->world->nranks)
+		return CCS_OK;
+	e->gathering = false;
+	for (int i = 0; i < e->world->nranks && !s; i++)
+		s = rank_place(e, r, (uint32_t)i);
+	if (s)
+		return s;
+	if (!sequence_run(e, e->known))
+		return start_waiting(e, r);
+	run_all_done(e->world);
+	return CCS_OK;
+}
+
 static ccs_status start(struct world *w, struct run *r)
 {
 	struct cpu *e = cpu_of(w);
@@ -13,19 +44,50 @@ static ccs_status start(struct world *w, struct run *r)
 
 	if (!e->limit)
 		e->limit = sched_threads(w);
-	s = layout_make(e, r);
-	if (!s && e->layout.parallel)
-		sched_start(e);
-	for (int i = 0; i < w->nranks && !s; i++)
-		if (r->seats[i].called)
-			s = rank_start(e, (uint32_t)i);
-	return s;
+	e->known = sequence_known(e, &r->params);
+	s = e->known ? CCS_OK : layout_make(e, r);
+	if (s)
+		return s;
+	e->gathering = e->known || sequence_may(e);
+	return e->gathering ? gathered(e, r) : start_waiting(e, r);
 }
 
 static ccs_status join(struct world *w, struct run *r, int rank)
 {
-	(void)r;
-	return rank_start(cpu_of(w), (uint32_t)rank);
+	struct cpu *e = cpu_of(w);
+
+	(void)rank; /* begins when its thread waits */
+	return e->gathering ? gathered(e, r) : CCS_OK;
+}
+
+void cpu_wait(struct cpu *e, struct call *calls)
+{
+	struct world *w = e->world;
+	ccs_status s = CCS_OK;
+
+	for (struct call *c = calls; c; c = c->next) {
+		if (c->comm->world != w || c->waits || call_is_over(c))
+			continue;
+		c->waits = true;
+		if (c->run == w->runs && c->run && !c->run->failed && !e->gathering)
+			s = rank_start(e, (uint32_t)c->comm->rank);
+		if (s)
+			run_fail(w, w->runs, s, error_thread()->text);
+	}
+}
+
+bool cpu_begin(struct cpu *e)
+{
+	struct run *r = e->world->runs;
+	ccs_status s;
+
+	if (!e->gathering || !r || r->failed)
+		return false;
+	e->gathering = false;
+	s = start_waiting(e, r);
+	if (s)
+		run_fail(e->world, r, s, error_thread()->text);
+	return true;
 }
 
 static void describe(const struct world *w, char *text, size_t size)
@@ -50,6 +112,7 @@ void cpu_free(struct world *w)
 	for (int r = 0; r < w->nranks; r++)
 		free(e->ranks[r].aside);
 	free(e->ranks);
+	sequences_free(e);
 	cpu_arena_free(&e->fibers);
 	cpu_arena_free(&e->fifos);
 	cpu_arena_free(&e->lines);

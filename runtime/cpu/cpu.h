@@ -7,6 +7,7 @@
  *              waits for whom
  *   piece.c    the data of one operation
  *   reduce.c   combining elements
+ *   sequence.c small runs, by one thread in one sequence
  *   sched.c    threads, and the queue
  *   procs*.c   ranks that are processes of one host, over shared memory (procs.h)
  *   net*.c     ranks that are processes of any hosts, by MPI's messages (net.h)
@@ -141,11 +142,50 @@ struct layout {
 	bool parallel; /* enough work to wake other threads for */
 };
 
+/* Parts of an operation for one piece; absent ones are NULL. */
+struct parts {
+	const unsigned char *in, *a, *b;
+	unsigned char *dst, *out;
+};
+
 /* Memory that only grows. */
 struct arena_block {
 	unsigned char *data;
 	size_t cap;
 	int fd; /* -1: of this process alone; else of a file that processes share */
+};
+
+/* A place: so many bytes after a base. */
+struct place_at {
+	uint32_t base, at;
+};
+
+/* A piece of a run, wherever the callers' buffers lie. */
+struct piece_at {
+	struct place_at in, a, b, dst, out;
+	uint32_t n; /* elements */
+};
+
+/* What a small run came to (sequence.c). */
+struct sequence {
+	struct layout layout; /* its; no key: there is none */
+	struct piece_at *pieces;
+	uint32_t n, room;
+	bool too_long;
+	uint64_t used; /* when */
+};
+
+#define SEQUENCES 8u
+
+struct sequences {
+	struct sequence of[SEQUENCES];
+	uint64_t runs;
+	unsigned char **bases; /* the engine's memory; each rank's buffers */
+	/* while an order is found */
+	uint64_t *sent, *received; /* messages, by FIFO: of `counters` with */
+	uint64_t *done;		   /* operations, by worker */
+	size_t counters;
+	uint32_t held; /* base of the message that the operation receives, if it is held */
 };
 
 struct cpu {
@@ -163,8 +203,13 @@ struct cpu {
 	unsigned nhelpers;
 	bool helpers_tried;
 	_Atomic bool stop;
-	bool failed;	      /* the run before: messages may lie in FIFOs */
-	struct layout layout; /* of the current run */
+	bool failed;		    /* the run before: messages may lie in FIFOs */
+	_Atomic bool gathering;	    /* the run begins when the last rank has called, or nobody waits
+				       for him any longer */
+	_Atomic unsigned gatherers; /* threads that wait for that without sleeping */
+	struct sequences sequences;
+	struct sequence *known; /* of the run that is gathered, which then is not laid out */
+	struct layout layout;	/* of the current run */
 	struct rank_io *ranks;
 	uint64_t layouts; /* so many, one for each run that failed among them */
 	struct arena_block fibers, fifos, lines, slots, cells, data;
@@ -220,6 +265,11 @@ static inline bool is_here(const struct cpu *e, uint32_t rank)
 ccs_status cpu_open(struct world *w);
 /** See engine.h. */
 void cpu_free(struct world *w);
+/** Nobody waits any longer for the ranks that have not called: those that have begin. Under
+ *  world.lock. False: they have begun before. */
+bool cpu_begin(struct cpu *e);
+/** The thread waits for these calls now. Under world.lock. */
+void cpu_wait(struct cpu *e, struct call *calls);
 
 /* ---- layout.c ---------------------------------------------------------------------- */
 
@@ -227,18 +277,21 @@ void cpu_free(struct world *w);
  *  with no fiber running. O(fibers + FIFOs + cells); of fibers alone where the run before
  *  was one like it. */
 ccs_status layout_make(struct cpu *e, struct run *r);
-/** Whether such a run is laid out as the one before. */
-bool layout_is(const struct cpu *e, const struct call *c);
+/** Whether such a run is laid out so. */
+bool layout_is(const struct layout *l, const struct call *c);
 /** Gives an arena's memory back. */
 void cpu_arena_free(struct arena_block *b);
 
 /* ---- exec.c ------------------------------------------------------------------------- */
 
-/** Runs a fiber until it waits, finishes, or its run has failed. True, if `polled`: it waits, and
- *  is not parked, but to be run again. Without the lock. */
-bool fiber_run(struct cpu *e, struct fiber *t, bool polled);
+/** Runs each fiber of a list (fiber.next) until it waits, finishes, or its run has failed. If
+ *  `polled`, those that wait are not parked, and the list is of them. Whether any has done
+ *  something. Without the lock. */
+bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled);
 /** One thing less that the rank's end waits for. Without the lock. */
 void rank_less(struct cpu *e, uint32_t rank);
+/** Places an arrived rank's buffers for the run. CCS_ENOMEM. Under world.lock. */
+ccs_status rank_place(struct cpu *e, const struct run *r, uint32_t rank);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
 
@@ -280,9 +333,12 @@ struct ends {
 	unsigned char *out;
 };
 
+struct notes; /* of sequence.c; or NULL: pieces are not noted */
 /** Does an operation's data movement for the tile that begins at element `lo`. */
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
-	      struct ends ends);
+	      struct ends ends, struct notes *notes);
+/** Does a piece of `n` elements again, as it was noted. */
+void piece_again(const struct layout *l, const struct parts *s, size_t n);
 /** How many bytes its message has in a slot. */
 size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo);
 /** The parts of a held message, for the tile from `lo`, as the operation `o` receives it, each
@@ -292,7 +348,21 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 		const struct ccs_op *o, size_t lo, piece_part *part, void *of);
 /** A rank's work before its fibers, and after them. */
 void piece_before(struct rank_io *io);
-void piece_after(const struct layout *l, uint32_t rank);
+void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);
+
+/* ---- sequence.c: under world.lock -------------------------------------------------------- */
+
+/** What a run with such calls came to; NULL if that is not known. */
+struct sequence *sequence_known(struct cpu *e, const struct call *c);
+/** Whether the run that is laid out may be done in one sequence. */
+bool sequence_may(const struct cpu *e);
+/** Does the run in one sequence: as it is known, or, if NULL, as it is laid out. All ranks are
+ *  placed. False: it cannot be done so, and has to be begun anew. */
+bool sequence_run(struct cpu *e, struct sequence *q);
+/** Notes a piece of the rank's operation; or of none: initial values that stay, or a division. */
+void sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
+		   const struct parts *s, size_t n);
+void sequences_free(struct cpu *e);
 
 /* ---- host.c ------------------------------------------------------------------------- */
 
@@ -313,9 +383,10 @@ int host_cores_count(const struct host_cores *c);
 
 /* ---- sched.c: under world.lock, but for what says otherwise --------------------------- */
 
-/** Adds a ready fiber. */
-void sched_push(struct cpu *e, struct fiber *t);
-/** The same, without the lock, by a thread that runs a fiber. */
+/** Adds a ready fiber. The thread that does so takes one itself, soon, and wakes others if more
+ *  are left. */
+void sched_add(struct cpu *e, struct fiber *t);
+/** The same, without the lock, by a thread that runs a fiber, and wakes another for it. */
 void sched_ready(struct cpu *e, struct fiber *t);
 /** Nothing more of the current run begins; whether nothing of it runs any more. */
 bool sched_halt(struct world *w);

@@ -28,8 +28,9 @@
 #define HELD_BYTES ((size_t)4 << 10)
 /* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
 #define NUMBERS 40
-/* Less data than this in all is moved faster than a thread wakes up. */
-#define PARALLEL_BYTES ((size_t)128 << 10)
+/* Buffers that are no longer are done with sooner by one thread alone than by several that tell
+ * one another of each message. */
+#define PARALLEL_BYTES ((size_t)48 << 10)
 
 /* Adds n * each bytes, rounded up to a cache line. */
 static bool take(size_t *total, size_t n, size_t each)
@@ -320,22 +321,22 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;
 	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
 	place_data(e, l, r);
-	l->parallel = !e->wire && (c->send_bytes > PARALLEL_BYTES / l->nranks ||
-				   c->recv_bytes > PARALLEL_BYTES / l->nranks);
+	l->parallel =
+		!e->wire && (c->send_bytes > PARALLEL_BYTES || c->recv_bytes > PARALLEL_BYTES);
 	l->key = key_of(c);
 	return CCS_OK;
 }
 
-bool layout_is(const struct cpu *e, const struct call *c)
+bool layout_is(const struct layout *l, const struct call *c)
 {
 	struct layout_key key = key_of(c);
 
-	return same_key(&key, &e->layout.key);
+	return same_key(&key, &l->key);
 }
 
 ccs_status layout_make(struct cpu *e, struct run *r)
 {
-	bool same = layout_is(e, &r->params);
+	bool same = layout_is(&e->layout, &r->params);
 	ccs_status s = same ? CCS_OK : make(e, r);
 
 	if (s)

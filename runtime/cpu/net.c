@@ -31,7 +31,7 @@ static ccs_status lay_out(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
 	struct net *n = e->net;
-	bool other = !layout_is(e, &w->runs->params);
+	bool other = !layout_is(&e->layout, &w->runs->params);
 	ccs_status s = layout_make(e, w->runs);
 
 	if (!s && other)
@@ -92,7 +92,8 @@ static bool run_fibers(struct cpu *e, const struct run *r)
 
 	while (!atomic_load_explicit(&r->failed, memory_order_relaxed) && e->world->runs == r &&
 	       (t = take_ready(e))) {
-		fiber_run(e, t, false);
+		t->next = NULL;
+		fibers_turn(e, &t, false);
 		net_progress(e);
 		any = true;
 	}

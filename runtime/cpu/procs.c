@@ -90,7 +90,7 @@ static bool admit(struct world *w)
 	struct procs_call *c = p->own->call + r->seq % PROCS_LAG;
 	ccs_status s;
 
-	if (!layout_is(e, &r->params) && !all_finished(w, r->seq))
+	if (!layout_is(&e->layout, &r->params) && !all_finished(w, r->seq))
 		return false;
 	s = layout_make(e, r);
 	if (!s)
@@ -182,22 +182,11 @@ static bool collect(struct cpu *e)
 /* Runs each of them once. Whether any has done something. */
 static bool run_all(struct cpu *e, bool polled)
 {
-	struct fiber *t = e->procs->turn;
-	bool any = false;
+	bool any = fibers_turn(e, &e->procs->turn, polled);
 
-	e->procs->turn = NULL;
-	while (t) {
-		struct fiber *next = t->next;
-		uint64_t before = atomic_load_explicit(&t->done, memory_order_relaxed);
-		bool again = fiber_run(e, t, polled);
-
-		any |= atomic_load_explicit(&t->done, memory_order_relaxed) != before;
-		if (again)
-			turn_add(e->procs, t);
-		t = next;
-	}
 	for (; e->own; any = true) {
-		t = e->own;
+		struct fiber *t = e->own;
+
 		e->own = t->next;
 		turn_add(e->procs, t);
 	}
