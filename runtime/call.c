@@ -79,6 +79,48 @@ static ccs_status check_count(struct call *c)
 	return CCS_OK;
 }
 
+/* As the handle's call before, but for its buffers. */
+static bool repeats(struct call *c, int root)
+{
+	const struct call *last = &c->comm->last;
+
+	if (c->module != last->module || c->count != last->count || c->type != last->type ||
+	    c->op != last->op || c->premul != last->premul ||
+	    (last->root != -1 && last->root != root))
+		return false;
+	c->root = last->root;
+	c->view = last->view;
+	c->prep = last->prep;
+	c->send_bytes = last->send_bytes;
+	c->recv_bytes = last->recv_bytes;
+	return true;
+}
+
+static void remember(const struct call *c)
+{
+	struct call *last = &c->comm->last;
+
+	module_ref(c->module);
+	ccs_module_free(last->module);
+	*last = *c;
+}
+
+static ccs_status check_call(struct call *c, int root)
+{
+	ccs_status s;
+
+	if (repeats(c, root))
+		return CCS_OK;
+	s = check_support(c->module, c);
+	if (!s)
+		s = check_plan(c, root);
+	if (!s)
+		s = check_count(c);
+	if (!s)
+		remember(c);
+	return s;
+}
+
 static ccs_status check_buffers(const struct call *c)
 {
 	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
@@ -140,14 +182,8 @@ static ccs_status check(struct call *c, int root, void *stream)
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
 	c->stream = stream;
-	s = check_support(c->module, c);
-	if (!s)
-		s = check_plan(c, root);
-	if (!s)
-		s = check_count(c);
-	if (!s)
-		s = check_buffers(c);
-	return s;
+	s = check_call(c, root);
+	return s ? s : check_buffers(c);
 }
 
 static void join(struct call *c)

@@ -159,6 +159,7 @@ void ccs_comm_free(struct ccs_comm *c)
 	if (!c)
 		return;
 	w = c->world;
+	ccs_module_free(c->last.module);
 	free(c);
 	if (!origin_here(&w->origin)) {
 		forget(w);

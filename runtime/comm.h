@@ -106,6 +106,8 @@ struct ccs_comm {
 	struct world *world;
 	int rank;
 	uint64_t seq; /* calls so far */
+	/* The last call with a plan, as it was checked; it holds its module. */
+	struct call last;
 };
 
 /* ---- comm.c ------------------------------------------------------------------------- */

@@ -175,6 +175,13 @@ struct sequence {
 	uint64_t used; /* when */
 };
 
+/* What each operation of a process's own rank came to: pieces [first, first + n) of `notes`, where
+ * messages lie after their own bases. */
+struct op_pieces {
+	uint32_t first, n; /* n: OP_UNKNOWN */
+};
+
+#define OP_UNKNOWN UINT32_MAX
 #define SEQUENCES 8u
 
 struct sequences {
@@ -186,6 +193,10 @@ struct sequences {
 	uint64_t *done;		   /* operations, by worker */
 	size_t counters;
 	uint32_t held; /* base of the message that the operation receives, if it is held */
+	struct sequence own;   /* where ranks are processes: of the layout that there is */
+	struct op_pieces *ops; /* by operation of the rank's workers: `nops` from op0 */
+	size_t nops, ops_room;
+	uint64_t op0;
 };
 
 struct cpu {
@@ -222,6 +233,7 @@ struct cpu {
  * without the lock, but for what says otherwise. */
 struct wire {
 	size_t tile; /* bytes of a cell's; 0: as much as suits the caches */
+	bool locked; /* fibers run under world.lock, as the process has but one rank */
 	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
 	 *  NULL: nothing. */
 	uint64_t (*outgoing)(const struct cpu *e);
@@ -363,6 +375,14 @@ bool sequence_run(struct cpu *e, struct sequence *q);
 void sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
 		   const struct parts *s, size_t n);
 void sequences_free(struct cpu *e);
+
+/** Where ranks are processes: begins to note what operations come to, in a new layout. */
+void ops_begin(struct cpu *e);
+/** The rank's buffers are placed, for the current run. */
+void ops_place(struct cpu *e);
+/** Does an operation, as piece_op, and the next time as it was noted. */
+void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
+	    struct ends ends);
 
 /* ---- host.c ------------------------------------------------------------------------- */
 

@@ -166,6 +166,18 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 		wake_watchers(e, l, t->rank);
 }
 
+static void lock(struct cpu *e)
+{
+	if (!e->wire || !e->wire->locked)
+		pthread_mutex_lock(&e->world->lock);
+}
+
+static void unlock(struct cpu *e)
+{
+	if (!e->wire || !e->wire->locked)
+		pthread_mutex_unlock(&e->world->lock);
+}
+
 /* ---- running -------------------------------------------------------------------- */
 
 /* A fiber of the rank is over, or one of its messages that its end waits for. After the last the
@@ -181,11 +193,11 @@ void rank_less(struct cpu *e, uint32_t rank)
 	if (atomic_fetch_sub(&l->ranks[rank].left, 1) != 1)
 		return;
 	piece_after(l, rank, NULL);
-	pthread_mutex_lock(&e->world->lock);
+	lock(e);
 	if (e->wire && e->wire->done)
 		e->wire->done(e);
 	run_rank_done(e->world, rank);
-	pthread_mutex_unlock(&e->world->lock);
+	unlock(e);
 }
 
 static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
@@ -230,7 +242,7 @@ static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct 
 	if (o->out != CCS_NONE && !is_held(l->ranks + t->rank, o))
 		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
 	if (o->n)
-		piece_op(l, t, o, lo, ends, NULL);
+		ops_do(e, t, o, lo, ends);
 	if (held && e->wire && e->wire->failed(e))
 		return;
 	if (o->out != CCS_NONE)
@@ -261,10 +273,10 @@ static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
 static void begin(struct cpu *e, struct layout *l, uint32_t rank)
 {
 	piece_before(l->ranks + rank);
-	pthread_mutex_lock(&e->world->lock);
+	lock(e);
 	if (!atomic_load(&l->run->failed))
 		push_workers(e, l, rank);
-	pthread_mutex_unlock(&e->world->lock);
+	unlock(e);
 	rank_less(e, rank);
 }
 
@@ -383,6 +395,8 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 
 	if (s)
 		return s;
+	if (e->wire)
+		ops_place(e);
 	io->holds = l->holds && (!e->wire || e->wire->holds(e, io));
 	more = io->holds ? l->prep->ranks[rank].held * l->ntiles : 0;
 	if (e->wire && e->wire->outgoing)

@@ -345,6 +345,8 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 		memset(e->fifos.data, 0, e->fifos.cap);
 	if (e->failed || !same)
 		e->layout.first = ++e->layouts << NUMBERS;
+	if (e->wire && !same)
+		ops_begin(e);
 	e->failed = false;
 	e->layout.run = r;
 	e->layout.view = r->params.view;

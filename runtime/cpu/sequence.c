@@ -7,6 +7,9 @@
  * places relative to the callers' buffers. Runs like it play these notes, and need not be laid
  * out again; those of the last few kinds are kept.
  *
+ * Where ranks are processes each does its own operations, but notes in the same way what each comes
+ * to when its chunks are short.
+ *
  * A message that is held (plan.h) is read in its sender's cells, however short it is: no time
  * passes until its receiver has it.
  *
@@ -19,11 +22,12 @@
 
 #define MOST_PIECES 16384u
 
-enum { BASE_NONE, BASE_LINES, BASE_DATA, BASE_RANKS };
+enum { BASE_NONE, BASE_LINES, BASE_DATA, BASE_IN, BASE_OUT, BASE_RANKS };
 
 struct notes {
 	struct cpu *e;
 	struct sequence *q;
+	bool op; /* of one operation: its messages lie elsewhere the next time */
 };
 
 /* ---- places ---------------------------------------------------------------------------- */
@@ -33,19 +37,20 @@ static uint32_t base_of(uint32_t rank, bool initial)
 	return BASE_RANKS + 2 * rank + !initial;
 }
 
+/* Those of the engine's memory, and of this process's ranks' buffers. */
 static bool set_bases(struct cpu *e)
 {
 	unsigned char **bases = e->sequences.bases;
-	uint32_t nranks = (uint32_t)e->world->nranks;
+	uint32_t first = (uint32_t)e->world->first, end = first + (uint32_t)e->world->nlocal;
 
 	if (!bases)
-		bases = calloc(BASE_RANKS + 2 * (size_t)nranks, sizeof(*bases));
+		bases = calloc(BASE_RANKS + 2 * (size_t)e->world->nranks, sizeof(*bases));
 	e->sequences.bases = bases;
 	if (!bases)
 		return false;
 	bases[BASE_LINES] = e->lines.data;
 	bases[BASE_DATA] = e->data.data;
-	for (uint32_t r = 0; r < nranks; r++) {
+	for (uint32_t r = first; r < end; r++) {
 		bases[base_of(r, true)] = (unsigned char *)(uintptr_t)e->ranks[r].send;
 		bases[base_of(r, false)] = e->ranks[r].recv;
 	}
@@ -66,7 +71,9 @@ static struct place_at place(struct notes *notes, const unsigned char *p, uint32
 
 	if (!p)
 		return (struct place_at){ BASE_NONE, 0 };
-	if (is_in(&e->lines, p))
+	if (notes->op && (buffer == BASE_IN || buffer == BASE_OUT))
+		base = buffer;
+	else if (is_in(&e->lines, p))
 		base = BASE_LINES;
 	else if (is_in(&e->data, p))
 		base = BASE_DATA;
@@ -107,21 +114,21 @@ void sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
 	if (q->too_long)
 		return;
 	q->pieces[q->n++] = (struct piece_at){
-		.in = place(notes, s->in, notes->e->sequences.held),
+		.in = place(notes, s->in, notes->op ? BASE_IN : notes->e->sequences.held),
 		.a = place(notes, s->a, base_of(rank, !o || o->flags & CCS_OP_A_INITIAL)),
 		.b = place(notes, s->b, base_of(rank, o && o->flags & CCS_OP_B_INITIAL)),
 		.dst = place(notes, s->dst, base_of(rank, false)),
-		.out = place(notes, s->out, BASE_NONE),
+		.out = place(notes, s->out, BASE_OUT),
 		.n = (uint32_t)n,
 	};
 }
 
-static void play(const struct cpu *e, const struct sequence *q)
+static void play(const struct cpu *e, const struct sequence *q, uint32_t first, uint32_t n)
 {
 	unsigned char *const *bases = e->sequences.bases;
 
-	for (uint32_t i = 0; i < q->n; i++) {
-		const struct piece_at *p = q->pieces + i;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct piece_at *p = q->pieces + first + i;
 		struct parts s = { place_find(bases, p->in), place_find(bases, p->a),
 				   place_find(bases, p->b), place_find(bases, p->dst),
 				   place_find(bases, p->out) };
@@ -274,14 +281,14 @@ bool sequence_may(const struct cpu *e)
 
 bool sequence_run(struct cpu *e, struct sequence *q)
 {
-	struct notes notes = { e, q };
+	struct notes notes = { e, q, false };
 
 	if (!set_bases(e))
 		return false;
 	for (int r = 0; r < e->world->nranks; r++)
 		piece_before(e->ranks + r);
 	if (q) {
-		play(e, q);
+		play(e, q, 0, q->n);
 		return true;
 	}
 	notes.q = begin(e);
@@ -294,8 +301,76 @@ bool sequence_run(struct cpu *e, struct sequence *q)
 	return true;
 }
 
+/* ---- operations of processes ---------------------------------------------------------------- */
+
+static uint32_t own_ops(const struct layout *l, uint32_t rank, uint64_t *first)
+{
+	const struct ccs_rank *r = l->view->ranks + rank;
+	uint32_t n = 0;
+
+	for (uint32_t i = r[0].worker; i < r[1].worker; i++)
+		n += l->view->workers[i].nops;
+	*first = n ? l->view->workers[r[0].worker].op : 0;
+	return n;
+}
+
+void ops_begin(struct cpu *e)
+{
+	struct sequences *all = &e->sequences;
+	const struct layout *l = &e->layout;
+	struct op_pieces *more = all->ops;
+	size_t n = own_ops(l, (uint32_t)e->world->first, &all->op0);
+
+	all->nops = 0;
+	all->own.n = 0;
+	all->own.layout = *l;
+	all->own.too_long = false;
+	if (l->holds || l->premul || l->ntiles > 1 || n > MOST_PIECES)
+		return;
+	if (n > all->ops_room) {
+		more = realloc(all->ops, n * sizeof(*more));
+		if (!more)
+			return;
+		all->ops = more;
+		all->ops_room = n;
+	}
+	for (size_t i = 0; i < n; i++)
+		more[i].n = OP_UNKNOWN;
+	all->nops = n;
+}
+
+void ops_place(struct cpu *e)
+{
+	if (!set_bases(e))
+		e->sequences.nops = 0;
+}
+
+void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
+	    struct ends ends)
+{
+	struct sequences *all = &e->sequences;
+	uint64_t i = (uint64_t)(o - e->layout.view->ops) - all->op0;
+	struct notes notes = { e, &all->own, true };
+
+	if (i >= all->nops || all->own.too_long || o->flags & CCS_OP_SHIFTED) {
+		piece_op(&e->layout, t, o, lo, ends, NULL);
+		return;
+	}
+	all->bases[BASE_IN] = (unsigned char *)(uintptr_t)ends.in;
+	all->bases[BASE_OUT] = ends.out;
+	if (all->ops[i].n != OP_UNKNOWN) {
+		play(e, &all->own, all->ops[i].first, all->ops[i].n);
+		return;
+	}
+	all->ops[i].first = all->own.n;
+	piece_op(&e->layout, t, o, lo, ends, &notes);
+	all->ops[i].n = all->own.too_long ? OP_UNKNOWN : all->own.n - all->ops[i].first;
+}
+
 void sequences_free(struct cpu *e)
 {
+	free(e->sequences.own.pieces);
+	free(e->sequences.ops);
 	for (uint32_t i = 0; i < SEQUENCES; i++)
 		free(e->sequences.of[i].pieces);
 	free(e->sequences.bases);
