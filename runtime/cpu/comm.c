@@ -22,19 +22,21 @@ static ccs_status start_waiting(struct cpu *e, struct run *r)
 /* If all have called the run is done, here and now. */
 static ccs_status gathered(struct cpu *e, struct run *r)
 {
+	enum sequence_how how;
 	ccs_status s = CCS_OK;
 
 	if (r->arrived < e->world->nranks)
 		return CCS_OK;
-	e->gathering = false;
 	for (int i = 0; i < e->world->nranks && !s; i++)
 		s = rank_place(e, r, (uint32_t)i);
-	if (s)
-		return s;
-	if (!sequence_run(e, e->known))
-		return start_waiting(e, r);
-	run_all_done(e->world);
-	return CCS_OK;
+	how = s ? SEQUENCE_NOT : sequence_begin(e, e->known);
+	if (how == SEQUENCE_DONE)
+		run_all_done(e->world);
+	if (how == SEQUENCE_PLAYS)
+		sched_start(e);
+	/* not before: threads look for their calls' ends until then */
+	e->mode = how == SEQUENCE_PLAYS ? RUN_PLAYS : RUN_FIBERS;
+	return how == SEQUENCE_NOT && !s ? start_waiting(e, r) : s;
 }
 
 static ccs_status start(struct world *w, struct run *r)
@@ -48,8 +50,8 @@ static ccs_status start(struct world *w, struct run *r)
 	s = e->known ? CCS_OK : layout_make(e, r);
 	if (s)
 		return s;
-	e->gathering = e->known || sequence_may(e);
-	return e->gathering ? gathered(e, r) : start_waiting(e, r);
+	e->mode = e->known || sequence_may(e) ? RUN_GATHERS : RUN_FIBERS;
+	return e->mode == RUN_GATHERS ? gathered(e, r) : start_waiting(e, r);
 }
 
 static ccs_status join(struct world *w, struct run *r, int rank)
@@ -57,7 +59,7 @@ static ccs_status join(struct world *w, struct run *r, int rank)
 	struct cpu *e = cpu_of(w);
 
 	(void)rank; /* begins when its thread waits */
-	return e->gathering ? gathered(e, r) : CCS_OK;
+	return e->mode == RUN_GATHERS ? gathered(e, r) : CCS_OK;
 }
 
 void cpu_wait(struct cpu *e, struct call *calls)
@@ -69,7 +71,7 @@ void cpu_wait(struct cpu *e, struct call *calls)
 		if (c->comm->world != w || c->waits || call_is_over(c))
 			continue;
 		c->waits = true;
-		if (c->run == w->runs && c->run && !c->run->failed && !e->gathering)
+		if (c->run == w->runs && c->run && !c->run->failed && e->mode == RUN_FIBERS)
 			s = rank_start(e, (uint32_t)c->comm->rank);
 		if (s)
 			run_fail(w, w->runs, s, error_thread()->text);
@@ -81,9 +83,9 @@ bool cpu_begin(struct cpu *e)
 	struct run *r = e->world->runs;
 	ccs_status s;
 
-	if (!e->gathering || !r || r->failed)
+	if (e->mode != RUN_GATHERS || !r || r->failed)
 		return false;
-	e->gathering = false;
+	e->mode = RUN_FIBERS;
 	s = start_waiting(e, r);
 	if (s)
 		run_fail(e->world, r, s, error_thread()->text);
@@ -146,6 +148,7 @@ ccs_status cpu_open(struct world *w)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	e->world = w;
+	e->sequences.memory.fd = -1;
 	e->fifos.fd = e->lines.fd = e->fibers.fd = e->slots.fd = e->cells.fd = e->data.fd = -1;
 	w->state = e;
 	return CCS_OK;

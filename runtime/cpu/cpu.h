@@ -160,19 +160,33 @@ struct place_at {
 	uint32_t base, at;
 };
 
-/* A piece of a run, wherever the callers' buffers lie. */
+/* A piece of a run, wherever the callers' buffers lie: a copy from `a` to `dst`; `a` and `b`
+ * combined into it; or as its operation says. */
+enum piece_kind { PIECE_COPY, PIECE_COMBINE, PIECE_OTHER };
 struct piece_at {
 	struct place_at in, a, b, dst, out;
 	uint32_t n; /* elements */
+	enum piece_kind kind;
 };
 
-/* What a small run came to (sequence.c). */
+/* What a run came to (sequence.c). */
 struct sequence {
-	struct layout layout; /* its; no key: there is none */
+	struct layout layout; /* its, but with whole chunks; no key: there is none */
 	struct piece_at *pieces;
 	uint32_t n, room;
 	bool too_long;
 	uint64_t used; /* when */
+	size_t tile;   /* elements of a chunk that a thread plays it for at a time */
+	uint64_t ntiles;
+	size_t slot_bytes; /* of a thread: its slots, */
+	size_t stage;	   /* and, from there, its stage */
+};
+
+/* One that threads play. */
+struct playing {
+	struct sequence *q; /* NULL: none */
+	unsigned threads;
+	_Atomic uint64_t next, done; /* tiles */
 };
 
 /* What each operation of a process's own rank came to: pieces [first, first + n) of `notes`, where
@@ -181,23 +195,33 @@ struct op_pieces {
 	uint32_t first, n; /* n: OP_UNKNOWN */
 };
 
+/* A FIFO's, in a thread's. */
+struct fifo_slots {
+	size_t at, bytes;
+};
+
 #define OP_UNKNOWN UINT32_MAX
 #define SEQUENCES 8u
 
 struct sequences {
 	struct sequence of[SEQUENCES];
 	uint64_t runs;
-	unsigned char **bases; /* the engine's memory; each rank's buffers */
+	unsigned char **bases;	   /* a thread's slots; each rank's buffers: a table a thread */
+	struct arena_block memory; /* scratch, and slots */
 	/* while an order is found */
+	struct fifo_slots *slots;
 	uint64_t *sent, *received; /* messages, by FIFO: of `counters` with */
 	uint64_t *done;		   /* operations, by worker */
 	size_t counters;
-	uint32_t held; /* base of the message that the operation receives, if it is held */
 	struct sequence own;   /* where ranks are processes: of the layout that there is */
 	struct op_pieces *ops; /* by operation of the rank's workers: `nops` from op0 */
 	size_t nops, ops_room;
 	uint64_t op0;
 };
+
+/* How the current run is done: by fibers; it begins when the last rank has called, or nobody
+ * waits for him any longer; by threads that play its sequence. */
+enum { RUN_FIBERS, RUN_GATHERS, RUN_PLAYS };
 
 struct cpu {
 	struct world *world;
@@ -215,12 +239,12 @@ struct cpu {
 	bool helpers_tried;
 	_Atomic bool stop;
 	bool failed;		    /* the run before: messages may lie in FIFOs */
-	_Atomic bool gathering;	    /* the run begins when the last rank has called, or nobody waits
-				       for him any longer */
-	_Atomic unsigned gatherers; /* threads that wait for that without sleeping */
+	_Atomic uint32_t mode;	    /* RUN_* */
+	_Atomic unsigned gatherers; /* threads that wait for the last rank without sleeping */
 	struct sequences sequences;
 	struct sequence *known; /* of the run that is gathered, which then is not laid out */
-	struct layout layout;	/* of the current run */
+	struct playing playing;
+	struct layout layout; /* of the current run */
 	struct rank_io *ranks;
 	uint64_t layouts; /* so many, one for each run that failed among them */
 	struct arena_block fibers, fifos, lines, slots, cells, data;
@@ -291,6 +315,8 @@ void cpu_wait(struct cpu *e, struct call *calls);
 ccs_status layout_make(struct cpu *e, struct run *r);
 /** Whether such a run is laid out so. */
 bool layout_is(const struct layout *l, const struct call *c);
+/** Makes an arena at least so large; what it had is lost. False: no memory. */
+bool cpu_arena_grow(struct arena_block *b, size_t bytes);
 /** Gives an arena's memory back. */
 void cpu_arena_free(struct arena_block *b);
 
@@ -362,18 +388,32 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 void piece_before(struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);
 
-/* ---- sequence.c: under world.lock -------------------------------------------------------- */
+/* ---- sequence.c: under world.lock, but for what says otherwise ---------------------------- */
 
 /** What a run with such calls came to; NULL if that is not known. */
 struct sequence *sequence_known(struct cpu *e, const struct call *c);
 /** Whether the run that is laid out may be done in one sequence. */
 bool sequence_may(const struct cpu *e);
+/* It cannot be done so; it is done; threads are to play it. */
+enum sequence_how { SEQUENCE_NOT, SEQUENCE_DONE, SEQUENCE_PLAYS };
 /** Does the run in one sequence: as it is known, or, if NULL, as it is laid out. All ranks are
- *  placed. False: it cannot be done so, and has to be begun anew. */
-bool sequence_run(struct cpu *e, struct sequence *q);
-/** Notes a piece of the rank's operation; or of none: initial values that stay, or a division. */
-void sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
+ *  placed. */
+enum sequence_how sequence_begin(struct cpu *e, struct sequence *q);
+/** Whether a thread could take part. */
+bool sequence_left(const struct cpu *e);
+/** Takes part, as one of at most e->limit threads; sequence_over may be asked when all have
+ *  returned. Without the lock. */
+void sequence_play(struct cpu *e, const struct sequence *q, unsigned thread);
+/** Whether all of it was done; it is forgotten then. */
+bool sequence_over(struct cpu *e);
+/** Nothing more of it begins. */
+void sequence_stop(struct cpu *e);
+/** Notes a piece of the rank's operation; or of none: initial values that stay, or a division.
+ *  Whether that is all that is to be done with it. */
+bool sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
 		   const struct parts *s, size_t n);
+/** How many elements lie from cell to cell of its messages; 0: they are packed. */
+size_t sequence_apart(const struct notes *notes);
 void sequences_free(struct cpu *e);
 
 /** Where ranks are processes: begins to note what operations come to, in a new layout. */

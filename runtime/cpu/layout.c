@@ -69,7 +69,7 @@ void cpu_arena_free(struct arena_block *b)
 	b->cap = 0;
 }
 
-static bool grow(struct arena_block *b, size_t bytes)
+bool cpu_arena_grow(struct arena_block *b, size_t bytes)
 {
 	unsigned char *p;
 
@@ -92,7 +92,7 @@ static bool grow_zero(struct arena_block *b, size_t bytes)
 {
 	size_t before = b->cap;
 
-	if (!grow(b, bytes))
+	if (!cpu_arena_grow(b, bytes))
 		return false;
 	if (b->cap != before && b->fd < 0)
 		memset(b->data, 0, b->cap);
@@ -289,7 +289,8 @@ static bool make_room(struct cpu *e, const struct layout *l, const struct run *r
 	       take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) &&
 	       data_size(l, r, &lines, &data) && grow_zero(&e->fibers, fibers) &&
 	       grow_zero(&e->fifos, fifos) && grow_zero(&e->lines, lines) &&
-	       grow(&e->slots, slots) && grow(&e->cells, cells) && grow(&e->data, data);
+	       cpu_arena_grow(&e->slots, slots) && cpu_arena_grow(&e->cells, cells) &&
+	       cpu_arena_grow(&e->data, data);
 }
 
 static ccs_status make(struct cpu *e, const struct run *r)

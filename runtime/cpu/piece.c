@@ -23,6 +23,7 @@ struct current {
 	const unsigned char *scalar; /* premul-sum: initial values are scaled, if they are */
 	bool scale_a, scale_b;
 	struct notes *notes;
+	size_t apart; /* elements from cell to cell in a slot, and no cells are joined; 0: packed */
 };
 
 static void copy(unsigned char *to, const unsigned char *from, size_t n)
@@ -91,8 +92,8 @@ static void piece_do(const struct current *p, const struct parts *s, size_t n)
 
 	if (!to || !n)
 		return;
-	if (p->notes)
-		sequence_note(p->notes, p->op, (uint32_t)(p->io - p->l->ranks), s, n);
+	if (p->notes && sequence_note(p->notes, p->op, (uint32_t)(p->io - p->l->ranks), s, n))
+		return;
 	if (!sources)
 		p->l->divide(to, n, p->l->nranks);
 	else if (scaled || sources > 2 || (s->dst && s->out))
@@ -193,9 +194,9 @@ static void cells_do(const struct current *p, size_t lo, struct ends ends)
 
 		if (!len)
 			continue;
-		use = cell_parts(p, lo, &ends, j, at, len, &s);
+		use = cell_parts(p, lo, &ends, j, p->apart ? j * p->apart : at, len, &s);
 		at += len;
-		if (n && continues(&piece, &s, n * p->l->esize)) {
+		if (n && !p->apart && continues(&piece, &s, n * p->l->esize)) {
 			n += use;
 			continue;
 		}
@@ -217,6 +218,7 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 		.scale_a = l->premul && o->flags & CCS_OP_A_INITIAL,
 		.scale_b = l->premul && o->flags & CCS_OP_B_INITIAL,
 		.notes = notes,
+		.apart = notes ? sequence_apart(notes) : 0,
 	};
 	struct ccs_op first, second;
 

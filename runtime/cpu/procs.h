@@ -66,8 +66,8 @@ struct procs_mapped {
 
 struct procs_seat {
 	/* The first two lines are the owner's to write; the others read the first in every call. */
-	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun;    /* calls posted */
-	uint64_t key[PROCS_LAG];			    /* of those: equal if the calls agree; not 0 */
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
+	uint64_t key[PROCS_LAG]; /* of those: equal if the calls agree; not 0 */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t finished; /* calls */
 	/* The third is everybody's. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* it was rung so many times */

@@ -126,6 +126,7 @@ bool sched_halt(struct world *w)
 	e->failed = true;
 	e->first = e->last = NULL;
 	atomic_store(&e->ready, 0);
+	sequence_stop(e);
 	return !e->running;
 }
 
@@ -146,6 +147,16 @@ static void run_share(struct cpu *e, struct fiber *share)
 	fibers_turn(e, &share, false);
 }
 
+/* A thread is at work no longer. */
+static void served(struct cpu *e)
+{
+	e->running--;
+	if (!e->running && e->world->runs && atomic_load(&e->world->runs->failed)) {
+		run_retire(e->world);
+		run_wake(e->world);
+	}
+}
+
 /* Runs fibers; the lock is held before and after. */
 static void serve(struct cpu *e, struct fiber *share)
 {
@@ -159,10 +170,25 @@ static void serve(struct cpu *e, struct fiber *share)
 		fibers_turn(e, &share, false);
 	}
 	pthread_mutex_lock(&e->world->lock);
-	e->running--;
-	if (!e->running && e->world->runs && atomic_load(&e->world->runs->failed)) {
+	served(e);
+}
+
+/* Plays, as long as there are tiles. The run is over when nobody plays any longer. */
+static void serve_playing(struct cpu *e)
+{
+	const struct sequence *q = e->playing.q;
+	unsigned thread = e->playing.threads++;
+
+	e->running++;
+	if (e->running + e->spinning + atomic_load(&e->gatherers) < e->limit)
+		wake_one(e);
+	pthread_mutex_unlock(&e->world->lock);
+	sequence_play(e, q, thread);
+	pthread_mutex_lock(&e->world->lock);
+	served(e);
+	if (!e->running && sequence_over(e)) {
+		run_all_done(e->world);
 		run_retire(e->world);
-		run_wake(e->world);
 	}
 }
 
@@ -192,8 +218,13 @@ static bool spin(struct cpu *e, const struct call *c)
  * waits for the call, is to look again. False: it has done both in vain; *spun is its own. */
 static bool take(struct cpu *e, const struct call *c, bool *spun)
 {
-	struct fiber *share = take_share(e);
+	struct fiber *share;
 
+	if (e->running < e->limit && sequence_left(e)) {
+		serve_playing(e);
+		return true;
+	}
+	share = take_share(e);
 	if (!share && *spun) {
 		*spun = false;
 		return false;
@@ -262,11 +293,12 @@ static struct call *gather(struct cpu *e, struct call *calls)
 	unsigned spins = SPINS;
 
 	calls = next_call(e->world, calls);
-	if (!calls || !atomic_load(&e->gathering))
+	if (!calls || atomic_load(&e->mode) != RUN_GATHERS)
 		return calls;
 	if (atomic_fetch_add(&e->gatherers, 1) + 1 >= e->limit)
 		spins = 0;
-	while (calls && spins--) {
+	while (calls && spins-- &&
+	       atomic_load_explicit(&e->mode, memory_order_relaxed) == RUN_GATHERS) {
 		relax();
 		calls = next_call(e->world, calls);
 	}

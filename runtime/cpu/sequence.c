@@ -1,88 +1,84 @@
 /*
- * Small runs, by one thread and in one sequence.
+ * Runs that all ranks have called, as a sequence.
  *
- * Waking a thread takes longer than a small run does. So whoever calls last does the whole run:
- * he goes through the operations in an order in which none of them waits, found by counting
- * messages, without a fiber, a flag or a lock; and he notes the pieces that they come to, as
- * places relative to the callers' buffers. Runs like it play these notes, and need not be laid
- * out again; those of the last few kinds are kept.
+ * Where nobody is waited for, messages need no fibers, flags or locks. The operations are gone
+ * through in an order in which none of them waits, found by counting messages; the pieces that
+ * they come to are noted, as places relative to the callers' buffers. Then threads play these
+ * notes: each takes a tile of all chunks at a time, and plays them all for that one, as tiles have
+ * nothing to do with one another. A small run is one tile, which whoever calls last plays at once:
+ * waking a thread would take longer. Runs like one of the last few kinds play the same notes, and
+ * need not be laid out again.
+ *
+ * A message that is held (plan.h) is read in its sender's cells. Others lie in slots, of which each
+ * thread has its own.
  *
  * Where ranks are processes each does its own operations, but notes in the same way what each comes
  * to when its chunks are short.
  *
- * A message that is held (plan.h) is read in its sender's cells, however short it is: no time
- * passes until its receiver has it.
- *
- * Finding: O(operations + rounds x workers); playing: O(pieces).
+ * Finding: O(operations + rounds x workers); playing: O(bytes + pieces x tiles).
  */
+#include "runtime/base/divide.h"
 #include "runtime/cpu/cpu.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_PIECES 16384u
+#define MOST_SLOT_BYTES ((size_t)64 << 20) /* of a thread */
+/* A tile of all chunks of all ranks stays in a core's second-level cache. */
+#define TILES_BYTES ((size_t)512 << 10)
+#define TILE_LEAST ((size_t)2 << 10)
+#define TILE_MOST ((size_t)64 << 10)
 
-enum { BASE_NONE, BASE_LINES, BASE_DATA, BASE_IN, BASE_OUT, BASE_RANKS };
+enum { BASE_NONE, BASE_SLOTS, BASE_IN, BASE_OUT, BASE_RANKS };
+enum { BUFFER_SEND, BUFFER_RECV, BUFFER_SCRATCH, NBUFFERS };
 
 struct notes {
 	struct cpu *e;
 	struct sequence *q;
-	bool op; /* of one operation: its messages lie elsewhere the next time */
+	uint32_t held; /* base of the message that the operation receives, if it is held */
+	bool op;       /* of one operation, which is done, too: its messages lie elsewhere next
+			  time */
 };
 
 /* ---- places ---------------------------------------------------------------------------- */
 
-static uint32_t base_of(uint32_t rank, bool initial)
+static uint32_t base_of(uint32_t rank, uint32_t buffer)
 {
-	return BASE_RANKS + 2 * rank + !initial;
+	return BASE_RANKS + NBUFFERS * rank + buffer;
 }
 
-/* Those of the engine's memory, and of this process's ranks' buffers. */
-static bool set_bases(struct cpu *e)
+/* A thread's table of them; NULL: no memory. */
+static unsigned char **bases_of(struct cpu *e, unsigned thread)
 {
-	unsigned char **bases = e->sequences.bases;
-	uint32_t first = (uint32_t)e->world->first, end = first + (uint32_t)e->world->nlocal;
+	struct sequences *all = &e->sequences;
+	size_t n = BASE_RANKS + NBUFFERS * (size_t)e->world->nranks;
 
-	if (!bases)
-		bases = calloc(BASE_RANKS + 2 * (size_t)e->world->nranks, sizeof(*bases));
-	e->sequences.bases = bases;
-	if (!bases)
-		return false;
-	bases[BASE_LINES] = e->lines.data;
-	bases[BASE_DATA] = e->data.data;
-	for (uint32_t r = first; r < end; r++) {
-		bases[base_of(r, true)] = (unsigned char *)(uintptr_t)e->ranks[r].send;
-		bases[base_of(r, false)] = e->ranks[r].recv;
-	}
-	return true;
+	if (!all->bases)
+		all->bases = calloc(n * (e->limit ? e->limit : 1), sizeof(*all->bases));
+	return all->bases ? all->bases + n * thread : NULL;
 }
 
-static bool is_in(const struct arena_block *b, const unsigned char *p)
+/* The buffers of a rank of this process, so many bytes into each chunk. */
+static void set_bases(unsigned char **bases, const struct rank_io *io, uint32_t rank,
+		      unsigned char *scratch, size_t bytes)
 {
-	return (uintptr_t)p - (uintptr_t)b->data < b->cap;
+	unsigned char *send = (unsigned char *)(uintptr_t)io->send;
+
+	bases[base_of(rank, BUFFER_SEND)] = send ? send + bytes : NULL;
+	bases[base_of(rank, BUFFER_RECV)] = io->recv ? io->recv + bytes : NULL;
+	bases[base_of(rank, BUFFER_SCRATCH)] = scratch ? scratch + bytes : NULL;
 }
 
-/* A part of a piece: in the engine's memory, or in that buffer. */
-static struct place_at place(struct notes *notes, const unsigned char *p, uint32_t buffer)
+static struct place_at place(const struct notes *notes, const unsigned char *p, uint32_t base)
 {
-	const struct cpu *e = notes->e;
-	uint32_t base = buffer;
-	size_t at;
+	size_t at = p ? (size_t)(p - notes->e->sequences.bases[base]) : 0;
 
-	if (!p)
-		return (struct place_at){ BASE_NONE, 0 };
-	if (notes->op && (buffer == BASE_IN || buffer == BASE_OUT))
-		base = buffer;
-	else if (is_in(&e->lines, p))
-		base = BASE_LINES;
-	else if (is_in(&e->data, p))
-		base = BASE_DATA;
-	at = (size_t)(p - e->sequences.bases[base]);
 	notes->q->too_long |= at > UINT32_MAX;
-	return (struct place_at){ base, (uint32_t)at };
+	return (struct place_at){ p ? base : BASE_NONE, (uint32_t)at };
 }
 
-static unsigned char *place_find(unsigned char *const *bases, struct place_at p)
+static unsigned char *find(unsigned char *const *bases, struct place_at p)
 {
 	return p.base ? bases[p.base] + p.at : NULL;
 }
@@ -104,36 +100,105 @@ static bool make_room(struct sequence *q)
 	return true;
 }
 
-void sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
+static uint32_t cell_base(const struct notes *notes, uint32_t rank, uint32_t cell, bool initial)
+{
+	if (initial)
+		return base_of(rank, BUFFER_SEND);
+	return base_of(rank,
+		       cell < notes->q->layout.view->plan->cells ? BUFFER_RECV : BUFFER_SCRATCH);
+}
+
+/* A part that may lie in a slot, or a stage. */
+static uint32_t slot_base(const struct notes *notes, const unsigned char *p, uint32_t other)
+{
+	const struct sequences *all = &notes->e->sequences;
+	const unsigned char *slots = all->bases[BASE_SLOTS];
+
+	if (notes->op)
+		return other;
+	return (uintptr_t)p - (uintptr_t)slots < notes->q->slot_bytes ? BASE_SLOTS : other;
+}
+
+/* Two operands and one result, or one and one, need not be looked for again. */
+static void simplify(struct piece_at *p)
+{
+	int sources = !!p->in.base + !!p->a.base + !!p->b.base;
+
+	p->kind = PIECE_OTHER;
+	if (!sources || sources > 2 || (p->dst.base && p->out.base))
+		return;
+	p->kind = sources == 1 ? PIECE_COPY : PIECE_COMBINE;
+	if (!p->dst.base)
+		p->dst = p->out;
+	if (p->in.base && p->a.base)
+		p->b = p->a;
+	if (p->in.base)
+		p->a = p->in;
+	if (!p->a.base)
+		p->a = p->b;
+}
+
+bool sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
 		   const struct parts *s, size_t n)
 {
 	struct sequence *q = notes->q;
+	bool a_initial = !o || o->flags & CCS_OP_A_INITIAL;
+	bool b_initial = o && o->flags & CCS_OP_B_INITIAL;
 
 	if (n > UINT32_MAX || !make_room(q))
 		q->too_long = true;
 	if (q->too_long)
-		return;
+		return !notes->op;
 	q->pieces[q->n++] = (struct piece_at){
-		.in = place(notes, s->in, notes->op ? BASE_IN : notes->e->sequences.held),
-		.a = place(notes, s->a, base_of(rank, !o || o->flags & CCS_OP_A_INITIAL)),
-		.b = place(notes, s->b, base_of(rank, o && o->flags & CCS_OP_B_INITIAL)),
-		.dst = place(notes, s->dst, base_of(rank, false)),
-		.out = place(notes, s->out, BASE_OUT),
+		.in = place(notes, s->in, slot_base(notes, s->in, notes->held)),
+		.a = place(notes, s->a, cell_base(notes, rank, o ? o->a : 0, a_initial)),
+		.b = place(notes, s->b, cell_base(notes, rank, o ? o->b : 0, b_initial)),
+		.dst = place(notes, s->dst, cell_base(notes, rank, o ? o->dst : 0, false)),
+		.out = place(notes, s->out, slot_base(notes, s->out, BASE_OUT)),
 		.n = (uint32_t)n,
 	};
+	simplify(q->pieces + q->n - 1);
+	return !notes->op;
 }
 
-static void play(const struct cpu *e, const struct sequence *q, uint32_t first, uint32_t n)
+size_t sequence_apart(const struct notes *notes)
 {
-	unsigned char *const *bases = e->sequences.bases;
+	return notes->q->ntiles > 1 ? notes->q->tile : 0;
+}
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct piece_at *p = q->pieces + first + i;
-		struct parts s = { place_find(bases, p->in), place_find(bases, p->a),
-				   place_find(bases, p->b), place_find(bases, p->dst),
-				   place_find(bases, p->out) };
+static void play_piece(const struct layout *l, unsigned char *const *bases,
+		       const struct piece_at *p, size_t n)
+{
+	const unsigned char *a = find(bases, p->a);
+	unsigned char *dst = find(bases, p->dst);
+	struct parts s;
 
-		piece_again(&q->layout, &s, p->n);
+	switch (p->kind) {
+	case PIECE_COPY:
+		if (a != dst)
+			memcpy(dst, a, n * l->esize);
+		break;
+	case PIECE_COMBINE: l->combine(dst, a, find(bases, p->b), n); break;
+	case PIECE_OTHER:
+		s = (struct parts){ find(bases, p->in), a, find(bases, p->b), dst,
+				    find(bases, p->out) };
+		piece_again(l, &s, n);
+		break;
+	}
+}
+
+/* Pieces, for elements [lo, lo + tile) of their chunks. */
+static void play(const struct sequence *q, unsigned char *const *bases, const struct piece_at *p,
+		 uint32_t pieces, size_t lo)
+{
+	size_t most = q->ntiles > 1 ? q->tile : SIZE_MAX; /* joined chunks */
+
+	for (uint32_t i = 0; i < pieces; i++, p++) {
+		size_t n = p->n > lo ? p->n - lo : 0;
+
+		n = n < most ? n : most;
+		if (n)
+			play_piece(&q->layout, bases, p, n);
 	}
 }
 
@@ -155,42 +220,53 @@ static bool ready(const struct cpu *e, const struct ccs_op *o)
 	return o->out == CCS_NONE || q->sent[o->out] - q->received[o->out] < l->slots[o->out].n;
 }
 
-static void step(struct cpu *e, const struct fiber *t, const struct ccs_op *o, struct notes *notes)
+static unsigned char *slot(const struct cpu *e, uint32_t fifo, uint64_t message)
 {
-	struct sequences *q = &e->sequences;
-	const struct layout *l = &e->layout;
+	const struct sequences *all = &e->sequences;
+	const struct fifo_slots *f = all->slots + fifo;
+
+	return all->bases[BASE_SLOTS] + f->at + message % e->layout.slots[fifo].n * f->bytes;
+}
+
+static void step(struct notes *notes, const struct fiber *t, const struct ccs_op *o)
+{
+	struct sequences *all = &notes->e->sequences;
+	const struct layout *l = &notes->q->layout;
+	struct fiber as = { .rank = t->rank };
 	struct ends ends = { 0 };
 
+	as.stage = all->bases[BASE_SLOTS] + notes->q->stage;
 	if (o->in != CCS_NONE) {
 		const struct ccs_op *from = l->view->ops + l->prep->from[o - l->view->ops];
 		bool initial = from->dst == CCS_NONE && from->flags & CCS_OP_A_INITIAL;
 
-		ends.in = slot_of(l->slots + o->in, q->received[o->in]++);
+		ends.in = slot(notes->e, o->in, all->received[o->in]++);
 		if (from->flags & CCS_OP_HELD)
 			ends.held = from;
-		q->held = base_of(l->view->fifos[o->in].src, initial);
+		notes->held =
+			cell_base(notes, l->view->fifos[o->in].src, ccs_plan_source(from), initial);
 	}
 	if (o->out != CCS_NONE) {
-		unsigned char *slot = slot_of(l->slots + o->out, q->sent[o->out]++);
+		unsigned char *out = slot(notes->e, o->out, all->sent[o->out]++);
 
-		ends.out = o->flags & CCS_OP_HELD ? NULL : slot;
+		ends.out = o->flags & CCS_OP_HELD ? NULL : out;
 	}
 	if (o->n)
-		piece_op(l, t, o, 0, ends, notes);
+		piece_op(l, &as, o, 0, ends, notes);
 }
 
-/* Does what the worker can. Whether that was anything. */
-static bool go_on(struct cpu *e, uint32_t worker, struct notes *notes)
+/* Goes through what the worker can do. Whether that was anything. */
+static bool go_on(struct notes *notes, uint32_t worker)
 {
-	const struct plan_view *v = e->layout.view;
-	uint64_t *done = e->sequences.done + worker, before = *done;
+	const struct plan_view *v = notes->q->layout.view;
+	uint64_t *done = notes->e->sequences.done + worker, before = *done;
 
 	while (*done < v->workers[worker].nops) {
 		const struct ccs_op *o = v->ops + v->workers[worker].op + *done;
 
-		if (!ready(e, o))
+		if (!ready(notes->e, o))
 			break;
-		step(e, e->layout.fibers + worker, o, notes);
+		step(notes, notes->e->layout.fibers + worker, o);
 		++*done;
 	}
 	return *done != before;
@@ -215,17 +291,16 @@ static bool set_counters(struct cpu *e)
 	return true;
 }
 
-/* Whether all operations were done, as they are in every plan that was proved. */
-static bool find(struct cpu *e, struct notes *notes)
+/* Whether all operations were gone through, as they are in every plan that was proved. */
+static bool find_order(struct notes *notes)
 {
+	const struct cpu *e = notes->e;
 	bool moved = true, all = true;
 
-	if (!set_counters(e))
-		return false;
 	while (moved) {
 		moved = false;
 		for (uint32_t i = 0; i < e->layout.nworkers; i++)
-			moved |= go_on(e, i, notes);
+			moved |= go_on(notes, i);
 	}
 	for (uint32_t i = 0; i < e->layout.nworkers; i++)
 		all &= e->sequences.done[i] == e->layout.view->workers[i].nops;
@@ -251,8 +326,92 @@ struct sequence *sequence_known(struct cpu *e, const struct call *c)
 	return NULL;
 }
 
+bool sequence_may(const struct cpu *e)
+{
+	const struct sequences *all = &e->sequences;
+
+	if (e->wire || e->layout.premul)
+		return false;
+	for (uint32_t i = 0; i < SEQUENCES; i++)
+		if (all->of[i].too_long && layout_is(&all->of[i].layout, &e->layout.run->params))
+			return false;
+	return true;
+}
+
+static void choose_tile(const struct cpu *e, struct sequence *q)
+{
+	const struct layout *l = &q->layout;
+	size_t bytes = TILES_BYTES / l->nranks / ((size_t)l->view->plan->cells + 1) / 2;
+	size_t elements;
+
+	q->tile = l->longest;
+	q->ntiles = 1;
+	if (!l->parallel)
+		return;
+	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
+	elements = (bytes < TILE_MOST ? bytes : TILE_MOST) / l->esize;
+	q->ntiles = ceil_div(l->longest, elements);
+	q->ntiles = q->ntiles < e->limit ? e->limit : q->ntiles;
+	q->tile = round_up(ceil_div(l->longest, (size_t)q->ntiles), CACHE_LINE / l->esize);
+	q->ntiles = ceil_div(l->longest, q->tile);
+}
+
+/* Of the messages that are not held, and of shifted operations. False: too much. */
+static bool place_slots(struct cpu *e, struct sequence *q)
+{
+	struct sequences *all = &e->sequences;
+	const struct plan_view *v = q->layout.view;
+	size_t fifos = (size_t)v->plan->fifos.n, cell = q->tile * q->layout.esize, stage = 0;
+	struct fifo_slots *slots = realloc(all->slots, (fifos + 1) * sizeof(*slots));
+
+	if (!slots)
+		return false;
+	all->slots = slots;
+	memset(slots, 0, fifos * sizeof(*slots));
+	for (uint64_t i = 0; i < v->plan->ops.n; i++)
+		if (v->ops[i].out != CCS_NONE && !(v->ops[i].flags & CCS_OP_HELD))
+			slots[v->ops[i].out].bytes = v->fifos[v->ops[i].out].max_cells * cell;
+	q->slot_bytes = 0;
+	for (size_t i = 0; i < fifos && q->slot_bytes <= MOST_SLOT_BYTES; i++) {
+		slots[i].bytes = round_up(slots[i].bytes, (size_t)CACHE_LINE);
+		slots[i].at = q->slot_bytes;
+		q->slot_bytes += e->layout.slots[i].n * slots[i].bytes;
+	}
+	q->stage = q->slot_bytes;
+	for (uint32_t i = 0; i < q->layout.nworkers; i++)
+		stage = v->workers[i].stage > stage ? v->workers[i].stage : stage;
+	q->slot_bytes += round_up(stage * cell, (size_t)CACHE_LINE);
+	return q->slot_bytes <= MOST_SLOT_BYTES;
+}
+
+/* Scratch of all ranks, and slots of all threads. */
+static bool make_memory(struct cpu *e, const struct sequence *q)
+{
+	size_t ranks = q->layout.nranks * q->layout.scratch_bytes;
+
+	return cpu_arena_grow(&e->sequences.memory, ranks + e->limit * q->slot_bytes) &&
+	       bases_of(e, 0);
+}
+
+static unsigned char *scratch_of(const struct cpu *e, const struct sequence *q, uint32_t rank)
+{
+	return e->sequences.memory.data + rank * q->layout.scratch_bytes;
+}
+
+static unsigned char **thread_bases(struct cpu *e, const struct sequence *q, unsigned thread,
+				    size_t lo)
+{
+	unsigned char **bases = bases_of(e, thread);
+	const struct layout *l = &q->layout;
+
+	bases[BASE_SLOTS] = scratch_of(e, q, l->nranks) + thread * q->slot_bytes;
+	for (uint32_t r = 0; r < l->nranks; r++)
+		set_bases(bases, e->ranks + r, r, scratch_of(e, q, r), lo * l->esize);
+	return bases;
+}
+
 /* An empty one, for the layout that there is; in place of the one that was used longest ago. */
-static struct sequence *begin(struct cpu *e)
+static struct sequence *next_sequence(struct cpu *e)
 {
 	struct sequences *all = &e->sequences;
 	struct sequence *q = all->of;
@@ -261,44 +420,90 @@ static struct sequence *begin(struct cpu *e)
 		if (all->of[i].used < q->used)
 			q = all->of + i;
 	q->layout = e->layout;
+	q->layout.tile = e->layout.longest; /* so that pieces are whole */
+	q->layout.ntiles = 1;
 	q->used = ++all->runs;
 	q->n = 0;
 	q->too_long = false;
 	return q;
 }
 
-bool sequence_may(const struct cpu *e)
+/* While it is noted scratch is where it is played. NULL: it cannot be. */
+static struct sequence *note(struct cpu *e)
 {
-	const struct sequences *all = &e->sequences;
+	struct layout *l = &e->layout;
+	struct sequence *q = next_sequence(e);
+	struct notes notes = { .e = e, .q = q };
 
-	if (e->layout.parallel || e->layout.premul)
+	choose_tile(e, q);
+	if (!place_slots(e, q) || !make_memory(e, q) || !set_counters(e)) {
+		q->too_long = true;
+		return NULL;
+	}
+	thread_bases(e, q, 0, 0);
+	for (uint32_t r = 0; r < l->nranks; r++)
+		l->ranks[r].scratch = scratch_of(e, q, r);
+	q->too_long |= !find_order(&notes);
+	for (uint32_t r = 0; r < l->nranks; r++)
+		piece_after(&q->layout, r, &notes);
+	for (uint32_t r = 0; r < l->nranks; r++)
+		l->ranks[r].scratch = l->scratch + r * l->scratch_bytes;
+	return q->too_long ? NULL : q;
+}
+
+/* ---- playing ------------------------------------------------------------------------------ */
+
+enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
+{
+	struct playing *p = &e->playing;
+
+	for (int r = 0; r < e->world->nranks; r++)
+		piece_before(e->ranks + r);
+	if (!q)
+		q = note(e);
+	if (!q || !make_memory(e, q))
+		return SEQUENCE_NOT;
+	if (q->ntiles <= 1) {
+		play(q, thread_bases(e, q, 0, 0), q->pieces, q->n, 0);
+		return SEQUENCE_DONE;
+	}
+	p->threads = 0;
+	atomic_store(&p->next, 0);
+	atomic_store(&p->done, 0);
+	p->q = q;
+	return SEQUENCE_PLAYS;
+}
+
+bool sequence_left(const struct cpu *e)
+{
+	return e->playing.q && atomic_load(&e->playing.next) < e->playing.q->ntiles;
+}
+
+void sequence_stop(struct cpu *e)
+{
+	e->playing.q = NULL;
+	atomic_store(&e->playing.next, UINT64_MAX / 2); /* past all */
+}
+
+bool sequence_over(struct cpu *e)
+{
+	if (!e->playing.q || atomic_load(&e->playing.done) < e->playing.q->ntiles)
 		return false;
-	for (uint32_t i = 0; i < SEQUENCES; i++)
-		if (all->of[i].too_long && layout_is(&all->of[i].layout, &e->layout.run->params))
-			return false;
+	e->playing.q = NULL;
 	return true;
 }
 
-bool sequence_run(struct cpu *e, struct sequence *q)
+void sequence_play(struct cpu *e, const struct sequence *q, unsigned thread)
 {
-	struct notes notes = { e, q, false };
+	struct playing *p = &e->playing;
+	uint64_t tile, n = 0;
 
-	if (!set_bases(e))
-		return false;
-	for (int r = 0; r < e->world->nranks; r++)
-		piece_before(e->ranks + r);
-	if (q) {
-		play(e, q, 0, q->n);
-		return true;
+	for (; (tile = atomic_fetch_add(&p->next, 1)) < q->ntiles; n++) {
+		size_t lo = (size_t)tile * q->tile;
+
+		play(q, thread_bases(e, q, thread, lo), q->pieces, q->n, lo);
 	}
-	notes.q = begin(e);
-	if (!find(e, &notes)) {
-		notes.q->too_long = true;
-		return false;
-	}
-	for (uint32_t r = 0; r < e->layout.nranks; r++)
-		piece_after(&e->layout, r, &notes);
-	return true;
+	atomic_fetch_add(&p->done, n);
 }
 
 /* ---- operations of processes ---------------------------------------------------------------- */
@@ -324,6 +529,8 @@ void ops_begin(struct cpu *e)
 	all->nops = 0;
 	all->own.n = 0;
 	all->own.layout = *l;
+	all->own.tile = l->longest;
+	all->own.ntiles = 1;
 	all->own.too_long = false;
 	if (l->holds || l->premul || l->ntiles > 1 || n > MOST_PIECES)
 		return;
@@ -341,7 +548,12 @@ void ops_begin(struct cpu *e)
 
 void ops_place(struct cpu *e)
 {
-	if (!set_bases(e))
+	unsigned char **bases = bases_of(e, 0);
+	uint32_t rank = (uint32_t)e->world->first;
+
+	if (bases)
+		set_bases(bases, e->ranks + rank, rank, e->ranks[rank].scratch, 0);
+	else
 		e->sequences.nops = 0;
 }
 
@@ -350,7 +562,7 @@ void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t
 {
 	struct sequences *all = &e->sequences;
 	uint64_t i = (uint64_t)(o - e->layout.view->ops) - all->op0;
-	struct notes notes = { e, &all->own, true };
+	struct notes notes = { .e = e, .q = &all->own, .held = BASE_IN, .op = true };
 
 	if (i >= all->nops || all->own.too_long || o->flags & CCS_OP_SHIFTED) {
 		piece_op(&e->layout, t, o, lo, ends, NULL);
@@ -359,7 +571,7 @@ void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t
 	all->bases[BASE_IN] = (unsigned char *)(uintptr_t)ends.in;
 	all->bases[BASE_OUT] = ends.out;
 	if (all->ops[i].n != OP_UNKNOWN) {
-		play(e, &all->own, all->ops[i].first, all->ops[i].n);
+		play(&all->own, all->bases, all->own.pieces + all->ops[i].first, all->ops[i].n, 0);
 		return;
 	}
 	all->ops[i].first = all->own.n;
@@ -369,10 +581,14 @@ void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t
 
 void sequences_free(struct cpu *e)
 {
-	free(e->sequences.own.pieces);
-	free(e->sequences.ops);
+	struct sequences *all = &e->sequences;
+
 	for (uint32_t i = 0; i < SEQUENCES; i++)
-		free(e->sequences.of[i].pieces);
-	free(e->sequences.bases);
-	free(e->sequences.sent);
+		free(all->of[i].pieces);
+	free(all->own.pieces);
+	free(all->ops);
+	free(all->bases);
+	free(all->slots);
+	free(all->sent);
+	cpu_arena_free(&all->memory);
 }
