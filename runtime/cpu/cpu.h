@@ -184,6 +184,10 @@ struct wire {
 	 *  received. NULL: FIFOs are memory that both ends share. */
 	void (*sent)(struct cpu *e, const struct ccs_op *o, size_t lo);
 	void (*received)(struct cpu *e, uint32_t fifo);
+	/** Whether that message is sent from the cells that hold it; where the message that is to be
+	 *  received now lies: in `slot`, or in the cells where it is stored. NULL: all are in slots. */
+	bool (*sends_cells)(struct cpu *e, const struct ccs_op *o, size_t lo);
+	const unsigned char *(*in_cells)(struct cpu *e, uint32_t fifo, const unsigned char *slot);
 	/** A fiber of theirs is to be run. NULL: each process runs its own. */
 	void (*wake)(struct cpu *e, struct fiber *t);
 	/** This process's rank is through with the current run. Under world.lock; or NULL. */
@@ -237,6 +241,8 @@ void cpu_arena_free(struct arena_block *b);
 /** Runs a fiber until it waits, finishes, or its run has failed. True, if `polled`: it waits, and
  *  is not parked, but to be run again. Without the lock. */
 bool fiber_run(struct cpu *e, struct fiber *t, bool polled);
+/** Whether all workers that the fiber's operation waits for are far enough, in its tile. */
+bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o);
 /** One thing less that the rank's end waits for. Without the lock. */
 void rank_less(struct cpu *e, uint32_t rank);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */

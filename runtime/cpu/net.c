@@ -58,8 +58,9 @@ static void admit(struct world *w)
 		net_hear(w);
 	if (!s && n->laid && !n->answers && !w->dead) {
 		n->admitted = true;
-		net_begin(e);
 		s = rank_start(e, (uint32_t)w->first);
+		if (!s)
+			net_begin(e);
 	}
 	if (s)
 		net_fail(w, s, error_thread()->text);
