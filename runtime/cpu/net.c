@@ -174,6 +174,8 @@ static void await_calls(struct world *w, struct call *calls, ccs_status *first)
 		else
 			rest(w, calls, ++idle, &v);
 	}
+	if (w->dead)
+		net_end_messages(cpu_of(w));
 	pthread_mutex_unlock(&w->lock);
 }
 

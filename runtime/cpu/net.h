@@ -114,6 +114,9 @@ ccs_status net_lay_out(struct cpu *e);
 void net_begin(struct cpu *e);
 /** Lets messages go on. Whether any is through. Without the lock. O(slots). */
 bool net_progress(struct cpu *e);
+/** The communicator has failed, and a call is to return: ends what is under way, whose buffers
+ *  are the caller's again. Under world.lock. */
+void net_end_messages(struct cpu *e);
 /** MPI has failed, of a message with that rank: so will the communicator. */
 void net_break(struct net *n, int rank, int error);
 

@@ -55,8 +55,9 @@ struct mpi_calls {
 
 	/** Places 0 to room - 1, each for one message that is under way. */
 	int (*messages_new)(const struct mpi_world *w, int room, struct mpi_messages **m);
-	/** Ends what is under way, as far as that can be had without waiting: the number of
-	 *  messages that are not ended, whose memory MPI may go on to use. */
+	/** Ends what is under way: takes back receives whose message has not begun to come, and waits
+	 *  for the rest of those that have, up to 0.2 s. Returns the number of messages that are not
+	 *  ended, whose memory MPI may go on to use. */
 	int (*messages_free)(struct mpi_messages *m);
 	/** Start a message in a place that has none, and return. Messages of one sender, receiver
 	 *  and tag stay in order; tags are 0 to MPICALLS_TAGS - 1. */

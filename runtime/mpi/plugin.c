@@ -299,22 +299,32 @@ struct mpi_messages {
 	char *receives;
 };
 
+#define END_SECONDS 0.2
+
+/* Whether it has ended, by `limit` (of MPI_Wtime) if it is a receive. */
+static int end_message(struct mpi_messages *m, int i, double limit)
+{
+	int done = m->of[i] == MPI_REQUEST_NULL;
+
+	if (done)
+		return 1;
+	if (m->receives[i])
+		MPI_Cancel(m->of + i);
+	do
+		MPI_Test(m->of + i, &done, MPI_STATUS_IGNORE);
+	while (!done && m->receives[i] && MPI_Wtime() < limit);
+	if (!done)
+		MPI_Request_free(m->of + i);
+	return done;
+}
+
 static int messages_free(struct mpi_messages *m)
 {
+	double limit = MPI_Wtime() + END_SECONDS;
 	int left = 0;
 
-	for (int i = 0; m && i < m->room; i++) {
-		int done = 0;
-
-		if (m->of[i] == MPI_REQUEST_NULL)
-			continue;
-		if (m->receives[i])
-			MPI_Cancel(m->of + i);
-		MPI_Test(m->of + i, &done, MPI_STATUS_IGNORE);
-		if (!done)
-			MPI_Request_free(m->of + i);
-		left += !done;
-	}
+	for (int i = 0; m && i < m->room; i++)
+		left += !end_message(m, i, limit);
 	if (m) {
 		free(m->of);
 		free(m->how);
