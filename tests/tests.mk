@@ -47,8 +47,8 @@ FAKE_MPI := $(BUILD)/tests/fake_mpi/libfake_mpi.so
 $(FAKE_MPI): $(BUILD)/tests/fake_mpi/fake_mpi.o $(BUILD)/runtime/plan/types.o
 	$(CC) $(LDFLAGS) -shared -o $@ $^
 
-# A program of MPI's, for libccs-mpi.so.
-MPI_PROGRAM := $(if $(MPICC),$(BUILD)/tests/ccrun/preload_prog)
+# Programs of MPI's, for libccs-mpi.so.
+MPI_PROGRAM := $(if $(MPICC),$(BUILD)/tests/ccrun/preload_prog $(BUILD)/bench/mpi_loop)
 $(BUILD)/tests/ccrun/preload_prog: export OMPI_CC = $(CC)
 $(BUILD)/tests/ccrun/preload_prog: export MPICH_CC = $(CC)
 $(BUILD)/tests/ccrun/preload_prog: tests/ccrun/preload_prog.c $(BUILD)/mpicc
