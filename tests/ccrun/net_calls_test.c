@@ -8,6 +8,7 @@
  */
 #include "tests/support/say.h"
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST = 5000, CALLS = 400 };
+enum { MOST = 5000, CALLS = 400, LONG = 1 << 20 };
 
 struct job {
 	struct ccs_comm *told; /* tells how it went, and nothing else */
@@ -214,6 +215,60 @@ static void waits(struct job *j)
 	ccs_comm_free(c);
 }
 
+/* This process stands still for a while, and others are told nothing of it. */
+static pid_t stand_still(void)
+{
+	pid_t parent = getpid(), id = fork();
+
+	if (id)
+		return id;
+	usleep(150000);
+	kill(parent, SIGSTOP);
+	usleep(700000);
+	kill(parent, SIGCONT);
+	_exit(0);
+}
+
+static ccs_status bcast_long(struct job *j, int32_t *data, int32_t value, struct ccs_comm *c)
+{
+	for (int i = 0; i < LONG; i++)
+		data[i] = j->rank == 1 ? value : -1;
+	return ccs_run(j->bcast, data, data, LONG, CCS_INT32, CCS_SUM, 1, c, NULL);
+}
+
+static bool all_are(const int32_t *data, int32_t value)
+{
+	for (int i = 0; i < LONG; i++)
+		if (data[i] != value)
+			return false;
+	return true;
+}
+
+/* Rank 0 stands still in a call, and the root gives up, and uses its buffer for something
+ * else; what of that comes to rank 0 must not be taken for a result. */
+static void reuses(struct job *j)
+{
+	struct ccs_comm *c = fresh(j);
+	int32_t *data = malloc(LONG * sizeof(*data));
+	bool ok = data && !bcast_long(j, data, 7, c) && all_are(data, 7);
+	pid_t id = j->rank ? 0 : stand_still();
+	ccs_status s;
+
+	if (j->rank == 1) {
+		ccs_comm_set_timeout(c, 300);
+		usleep(300000);
+	}
+	s = data ? bcast_long(j, data, 8, c) : CCS_ENOMEM;
+	ok &= s || all_are(data, 8);
+	for (int i = 0; s && data && i < LONG; i++)
+		data[i] = 9;
+	if (id > 0)
+		waitpid(id, NULL, 0);
+	all_say(j, ok, "a root that gave up, and uses its buffer again");
+	ccs_comm_free(c);
+	free(data);
+}
+
 static bool load(struct ccs_module **m, const char *folder, const char *name)
 {
 	char path[500];
@@ -243,6 +298,7 @@ int main(int argc, char **argv)
 	forks(&j);
 	differs(&j);
 	waits(&j);
+	reuses(&j);
 	ccs_comm_free(j.told);
 	ccs_module_free(j.ring);
 	ccs_module_free(j.direct);
