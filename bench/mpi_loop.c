@@ -45,8 +45,8 @@ static int allgather(const struct loop *l, int own)
 
 static int alltoall(const struct loop *l, int own)
 {
-	return (own ? PMPI_Alltoall : MPI_Alltoall)(l->send, l->count, MPI_FLOAT, l->recv,
-						    l->count, MPI_FLOAT, MPI_COMM_WORLD);
+	return (own ? PMPI_Alltoall : MPI_Alltoall)(l->send, l->count, MPI_FLOAT, l->recv, l->count,
+						    MPI_FLOAT, MPI_COMM_WORLD);
 }
 
 static int reduce_scatter(const struct loop *l, int own)

@@ -47,8 +47,8 @@ struct net_note {
 struct net_fifo {
 	uint32_t fifo;
 	bool sends;
-	int rank, tag; /* of the other end, and its messages' */
-	int place;     /* in net.messages, of its first slot */
+	int rank, tag;	     /* of the other end, and its messages' */
+	int place;	     /* in net.messages, of its first slot */
 	uint64_t begin, end; /* messages before the current call, and by its end */
 	uint32_t receive;    /* in net.receives, its first of a tile; if it comes here */
 	bool late;	     /* a receive could not be posted yet */
@@ -86,7 +86,7 @@ struct net {
 	struct net_receive *receives;
 	uint32_t leaving; /* messages that are being sent from cells */
 	bool cells;	  /* chunks are long enough for messages to do without slots */
-	uint64_t through;	  /* messages that were sent or received: progress */
+	uint64_t through; /* messages that were sent or received: progress */
 
 	/* Notes: from rank i in place i, to it in n + i, of a failure in 2n + i. */
 	struct mpi_messages *notes;

@@ -126,7 +126,8 @@ ccs_status net_cells_lay_out(struct cpu *e)
 	const struct layout *l = &e->layout;
 	struct net *n = e->net;
 	size_t cells = (size_t)l->view->plan->cells + l->view->plan->scratch;
-	struct touches t = { calloc(cells + 1, sizeof(*t.who)), calloc(cells + 1, sizeof(*t.last)) };
+	struct touches t = { calloc(cells + 1, sizeof(*t.who)),
+			     calloc(cells + 1, sizeof(*t.last)) };
 	uint32_t *next = calloc((size_t)n->nfifos + 1, sizeof(*next));
 
 	n->cells = !l->premul && l->longest * l->esize >= CELLS_BYTES;

@@ -219,8 +219,7 @@ static bool sends_cells(struct cpu *e, const struct ccs_op *o, size_t lo)
 
 static const unsigned char *in_cells(struct cpu *e, uint32_t fifo, const unsigned char *slot)
 {
-	uint64_t message =
-		atomic_load_explicit(&e->layout.fifos[fifo].tail, memory_order_relaxed);
+	uint64_t message = atomic_load_explicit(&e->layout.fifos[fifo].tail, memory_order_relaxed);
 	const struct net_place *p;
 
 	if (e->net->row[fifo] == CCS_NONE)

@@ -127,7 +127,7 @@ for name in ring_allreduce direct_all_to_all halving_doubling_allreduce binomial
 done
 status "two hosts without it" 2 hosts 2 "$ccrun" "$ring" $quick
 says "... are told to" "$tmp/err" '; --transport mpi: ranks of several hosts\)$'
-status "beside MPI's own of two hosts" 0 hosts 2 "$ccrun" "$ring" --transport mpi --against mpi \
+status "beside MPI's own of two hosts" 0 hosts 4 "$ccrun" "$modules/direct_allreduce.so" --transport mpi --against mpi \
 	-b 1M -e 4M --iters 5 -w 1 --repeats 3
 awk '$1 ~ /^[0-9]+$/ { print "# " $1 " bytes: MPI takes " $14 " times as long, in place " $23 }' \
 	"$tmp/out"
