@@ -65,9 +65,9 @@ struct net_receive {
 struct net_place {
 	uint32_t of; /* row of net.fifos */
 	uint64_t message;
-	unsigned char *cells; /* where it lies, so many ... */
-	size_t bytes;
-}; /* ... or, NULL, in its slot */
+	unsigned char *cells; /* where it lies; NULL: in its slot */
+	size_t bytes;	      /* that it has, or can have */
+};
 
 struct net {
 	const struct mpi_calls *calls;

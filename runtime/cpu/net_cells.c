@@ -7,7 +7,7 @@
  * bytes, wherever they come from.
  *
  * A message is sent from cells if the plan holds it there (CCS_OP_HELD: nobody writes them
- * until it has been received). It is received in cells if the operation stores it
+ * until it has been received, though MPI may tell its sender so later). It is received in cells if the operation stores it
  * unchanged, once nobody else touches them before that operation does: all operations of the
  * rank that touch them before are done, and what is sent from them is out. If all these are
  * of the operation's own worker, it is known which is the last of them, and the receive is
