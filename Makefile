@@ -161,7 +161,7 @@ $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 
 -include tests/tests.mk bench/bench.mk docs/install.mk
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
 
 .PHONY: clean
 clean:

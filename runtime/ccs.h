@@ -350,7 +350,9 @@ CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_
  *
  * What fails in one process fails in all, and the communicator has failed: calls that differ
  * between ranks that exchange messages, memory that cannot be had, a timeout, what MPI fails
- * with. A process that ends without a word is its mpirun's to see, which ends the job.
+ * with. A process that ends without a word is its mpirun's to see, which ends the job. After a
+ * failure MPI may go on to read what the failed call was sending: its buffers stay mapped until
+ * MPI ends, but what is in them does not matter.
  * CCS_EUNSUPPORTED: there is no plug-in for MPI (ccs_mpi_library).
  */
 CCS_API ccs_status ccs_comm_init_mpi(struct ccs_comm **comm);

@@ -31,6 +31,8 @@
 #include "runtime/comm.h"
 
 #define CACHE_LINE 64
+/* Shorter chunks are copied into slots: their sender need not wait until they are read. */
+#define HELD_BYTES ((size_t)4 << 10)
 
 enum fiber_state {
 	FIBER_INACTIVE, /* its rank has not called */
@@ -265,6 +267,10 @@ struct wire {
 	 *  received. NULL: FIFOs are memory that both ends share. */
 	void (*sent)(struct cpu *e, const struct ccs_op *o, size_t lo);
 	void (*received)(struct cpu *e, uint32_t fifo);
+	/** Whether that message is sent from the cells that hold it; where the message that is to be
+	 *  received now lies: in `slot`, or in the cells where it is stored. NULL: all are in slots. */
+	bool (*sends_cells)(struct cpu *e, const struct ccs_op *o, size_t lo);
+	const unsigned char *(*in_cells)(struct cpu *e, uint32_t fifo, const unsigned char *slot);
 	/** A fiber of theirs is to be run. NULL: each process runs its own. */
 	void (*wake)(struct cpu *e, struct fiber *t);
 	/** This process's rank is through with the current run. Under world.lock; or NULL. */
@@ -326,6 +332,8 @@ void cpu_arena_free(struct arena_block *b);
  *  `polled`, those that wait are not parked, and the list is of them. Whether any has done
  *  something. Without the lock. */
 bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled);
+/** Whether all workers that the fiber's operation waits for are far enough, in its tile. */
+bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o);
 /** One thing less that the rank's end waits for. Without the lock. */
 void rank_less(struct cpu *e, uint32_t rank);
 /** Places an arrived rank's buffers for the run. CCS_ENOMEM. Under world.lock. */

@@ -73,6 +73,11 @@ static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_
 	return true;
 }
 
+bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o)
+{
+	return has_waits(l, t, o, false);
+}
+
 static bool ready(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
 {
 	return has_waits(l, t, o, flags) && (o->in == CCS_NONE || has_message(l, o->in, flags)) &&
@@ -224,6 +229,13 @@ static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op
 		ends->held = from;
 }
 
+/* Whether the message that it sends stays in cells of its rank, and needs no slot. */
+static bool stays(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo)
+{
+	return is_held(e->ranks + t->rank, o) ||
+	       (e->wire && e->wire->sends_cells && e->wire->sends_cells(e, o, lo));
+}
+
 static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct ccs_op *o)
 {
 	size_t lo = (size_t)t->tile * l->tile;
@@ -235,11 +247,13 @@ static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct 
 		unsigned char *in = slot(l->slots + o->in, &l->fifos[o->in].tail);
 
 		ends.in = in;
+		if (e->wire && e->wire->in_cells)
+			ends.in = e->wire->in_cells(e, o->in, in);
 		held = l->holds && is_held(rank_io_of(e, l->view->fifos[o->in].src), from);
 		if (held && o->n)
 			find_held(e, o, from, lo, in, &ends);
 	}
-	if (o->out != CCS_NONE && !is_held(l->ranks + t->rank, o))
+	if (o->out != CCS_NONE && !stays(e, t, o, lo))
 		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
 	if (o->n)
 		ops_do(e, t, o, lo, ends);

@@ -23,9 +23,6 @@
 #define SLOT_BYTES ((size_t)256 << 10)
 #define TILE_LEAST ((size_t)512)
 #define FIFOS_BYTES ((uint64_t)256 << 20)
-/* Shorter chunks are copied into slots: their sender need not wait until they are read. A
- * premul-sum scales initial values on their way. */
-#define HELD_BYTES ((size_t)4 << 10)
 /* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
 #define NUMBERS 40
 /* Buffers that are no longer are done with sooner by one thread alone than by several that tell
@@ -311,6 +308,7 @@ static ccs_status make(struct cpu *e, const struct run *r)
 		.premul = c->premul,
 	};
 	l->longest = module_longest(c->module, c->view, c->count);
+	/* a premul-sum scales initial values on their way */
 	l->holds =
 		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->wire || e->wire->holds);
 	choose_tile(e, l, r);

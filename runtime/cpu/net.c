@@ -58,8 +58,9 @@ static void admit(struct world *w)
 		net_hear(w);
 	if (!s && n->laid && !n->answers && !w->dead) {
 		n->admitted = true;
-		net_begin(e);
 		s = rank_start(e, (uint32_t)w->first);
+		if (!s)
+			net_begin(e);
 	}
 	if (s)
 		net_fail(w, s, error_thread()->text);
@@ -174,6 +175,8 @@ static void await_calls(struct world *w, struct call *calls, ccs_status *first)
 		else
 			rest(w, calls, ++idle, &v);
 	}
+	if (w->dead)
+		net_end_messages(cpu_of(w));
 	pthread_mutex_unlock(&w->lock);
 }
 

@@ -64,6 +64,17 @@ status "messages go on beside a collective" 0 prog 2 "$all" progress
 status "several threads, each with a communicator" 0 prog 2 "$all" threads
 report "... are counted together" 'allreduce: 150 calls by ring_allreduce \(ring_allreduce\.so\)'
 
+# A program that measures, of bench/: it compares each result with MPI's, too.
+# shellcheck disable=SC2086
+status "a loop over collectives" 0 timeout 120 mpirun $options -np 2 env LD_PRELOAD="$library" \
+	CCS_MPI="$all" "$build/bench/mpi_loop" 8 262144 5
+holds "... has a row for each of five and each of six sizes" \
+	test "$(grep -cE '^[a-z_]+ +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +yes$' "$tmp/out")" = 30
+report "... was run by ccs" 'alltoall: 54 calls by direct_all_to_all \(direct_all_to_all\.so\)'
+# shellcheck disable=SC2086
+status "... without sizes" 2 timeout 120 mpirun $options -np 1 "$build/bench/mpi_loop" 8
+says "... says how it is used" "$tmp/err" '^usage: mpirun -np N .*/mpi_loop FIRST LAST ITERATIONS$'
+
 # ---- what is MPI's, and why ------------------------------------------------------------------
 status "what ccs has not is MPI's" 0 prog 3 "allreduce:$m/ring_allreduce.so" left
 report "... an operator" 'allreduce: 1 call by MPI: operator MPI_BAND has no operator of ccs'
