@@ -32,6 +32,7 @@ struct call {
 	ccs_redop op;
 	bool reduces, premul; /* an operator matters; ... and it is premul-sum */
 	int root;	      /* -1: none */
+	struct ccs_run_options how; /* its scalar is copied: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as is status */
 	void *stream; /* a GPU's */
@@ -156,8 +157,8 @@ void run_drop(struct run *r);
  * processes tell it one another. */
 struct call_name {
 	uint64_t size, checksum; /* of the module */
-	uint64_t count;
-	uint32_t type, op, reduces, premul;
+	uint64_t count, tile;
+	uint32_t type, op, reduces, premul, protocol, channels;
 	int32_t root, rank;
 	char schedule[104]; /* cut */
 };

@@ -125,6 +125,7 @@ NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
 
 SUITES_plan := \
 	"$(T)/plan/unit_choice_test" \
+	"$(T)/plan/unit_tuning_test $(T)/modules" \
 	"$(T)/plan/unit_prove_test" \
 	"$(T)/plan/prove_test library $(TEST_MODULES)" \
 	"$(T)/plan/prove_test good tests/check/good" \

@@ -43,7 +43,7 @@ static uint64_t key_of(const struct call_name *n)
 	uint64_t h = mixed(mixed(n->checksum, n->size), n->count);
 
 	h = mixed(h, (uint64_t)n->type << 32 | n->op);
-	return mixed(h, (uint64_t)(uint32_t)n->root << 32 | n->premul);
+	return mixed(mixed(h, (uint64_t)(uint32_t)n->root << 32 | n->premul), n->tile);
 }
 
 /* With those of the ranks that have posted theirs, as far as it can be seen. Before a rank is
