@@ -172,6 +172,7 @@ SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
+	"10 tests/ccrun/tune_test.sh $(BUILD)" \
 	"20 tests/ccrun/mpi_test.sh $(BUILD)" \
 	"40 tests/ccrun/net_test.sh $(BUILD)" \
 	"40 tests/ccrun/preload_test.sh $(BUILD)"

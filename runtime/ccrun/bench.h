@@ -167,7 +167,7 @@ struct contender {
 	int module;
 	struct ccs_run_options how;
 	bool in;    /* it has a chance still */
-	double *us; /* [repeats] */
+	double *us; /* [repeats], at least 2 */
 	double median;
 };
 

@@ -3,9 +3,9 @@
  *
  * In: the entrants, with the current size's row. Out: which of them, run how, is the best, and
  * which is the next. First each is warmed up, and its results are checked: what is wrong is never
- * chosen. Then all are timed once; those that took twice as long as the best, or longer, are out;
- * and the others are timed in turn, --repeats times, each time over as many calls as take about a
- * millisecond. Medians count.
+ * chosen. Then all are timed, twice in turn; those that took twice as long as the best, or longer,
+ * are out; and the others are timed in turn, --repeats times, each time over as many calls as take
+ * about a millisecond. Medians count; of those that were out the better first time.
  *
  * The one that won the size before stays unless another is better by more than the noise; and
  * what a module does by itself (auto) unless another way to run it is. So tunings are short of
@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW 2.0     /* times the best: out after the first time */
+#define SLOW 2.0     /* times the best: out after the first times */
+#define FIRST_TIMES 2
 #define MEAN_US 1000 /* that a mean should take, at least */
 #define MOST_ITERS 100000u
 #define TILE_AUTO ((size_t)32 << 10) /* what engines take by themselves, or more */
@@ -95,6 +96,7 @@ static bool add_all(struct contest *x)
 	const struct home *at = x->b->at;
 	const char *engine = ccs_comm_engine(at->comm[at->first]);
 	const struct ccs_run_options plain = { 0 };
+	size_t room = x->own.repeats > FIRST_TIMES ? x->own.repeats : FIRST_TIMES;
 	bool ok = true;
 
 	x->n = 0;
@@ -106,9 +108,9 @@ static bool add_all(struct contest *x)
 			ok = add_protocols(x, i);
 	}
 	free(x->times);
-	x->times = calloc((size_t)x->n * x->own.repeats, sizeof(*x->times));
+	x->times = calloc((size_t)x->n * room, sizeof(*x->times));
 	for (int i = 0; x->times && i < x->n; i++)
-		x->all[i].us = x->times + (size_t)i * x->own.repeats;
+		x->all[i].us = x->times + (size_t)i * room;
 	return ok && x->times;
 }
 
@@ -151,6 +153,23 @@ static int prove(struct contest *x, const struct contender *c)
 
 /* ---- all of them ------------------------------------------------------------------------------ */
 
+/* Those that were out had one or two times, which count less. */
+static bool is_better(const struct contender *c, const struct contender *d)
+{
+	return c->in != d->in ? c->in : c->median < d->median;
+}
+
+/* The best but for one; -1: there is no other. */
+static int best_but(const struct contest *x, int but)
+{
+	int best = -1;
+
+	for (int i = 0; i < x->n; i++)
+		if (i != but && (best < 0 || is_better(x->all + i, x->all + best)))
+			best = i;
+	return best;
+}
+
 static int time_round(struct contest *x, unsigned round)
 {
 	for (int i = 0; i < x->n; i++) {
@@ -166,36 +185,71 @@ static int time_round(struct contest *x, unsigned round)
 	return EXIT_DONE;
 }
 
-/* After a first time: who is too slow is out, and the calls of a mean follow from the best. */
+/* After the first times: who is too slow is out, and the calls of a mean follow from the best. */
 static void narrow(struct contest *x)
 {
-	double best = x->all->us[0], calls;
+	double best = 0, calls;
 
-	for (int i = 1; i < x->n; i++)
-		best = x->all[i].us[0] < best ? x->all[i].us[0] : best;
+	for (int i = 0; i < x->n; i++) {
+		struct contender *c = x->all + i;
+
+		c->median = c->us[0] < c->us[1] ? c->us[0] : c->us[1];
+		best = !i || c->median < best ? c->median : best;
+	}
 	for (int i = 0; i < x->n; i++)
-		x->all[i].in = x->all[i].us[0] <= SLOW * best;
+		x->all[i].in = x->all[i].median <= SLOW * best;
 	calls = best > 0 ? MEAN_US / best : MOST_ITERS;
 	x->own.iters = calls < MOST_ITERS ? (unsigned)calls + 1 : MOST_ITERS;
 	if (x->own.iters < x->b->o->iters)
 		x->own.iters = x->b->o->iters;
 }
 
+/* Those that are in, in turn. */
+static int time_in(struct contest *x)
+{
+	unsigned n = x->b->o->repeats;
+	int rc = EXIT_DONE;
+
+	for (unsigned k = 0; k < n && rc == EXIT_DONE; k++)
+		rc = time_round(x, k);
+	for (int i = 0; i < x->n && rc == EXIT_DONE; i++)
+		if (x->all[i].in)
+			x->all[i].median = measure_median(x->all[i].us, n);
+	return rc;
+}
+
+/* Who is out, and was better at first than the best now is, was out by mistake: a machine that is
+ * busy gives such times. Whether there were any. */
+static bool bring_back(struct contest *x)
+{
+	double best = x->all[best_but(x, -1)].median;
+	bool any = false;
+
+	for (int i = 0; i < x->n; i++) {
+		struct contender *c = x->all + i;
+
+		if (c->in || c->median > best)
+			continue;
+		c->in = any = true;
+	}
+	return any;
+}
+
 static int time_all(struct contest *x)
 {
 	const struct options *given = x->b->o;
-	int rc = time_round(x, 0);
+	int rc = EXIT_DONE;
 
+	for (unsigned k = 0; k < FIRST_TIMES && rc == EXIT_DONE; k++)
+		rc = time_round(x, k);
 	if (rc != EXIT_DONE)
 		return rc;
 	narrow(x);
 	x->b->o = &x->own;
-	for (unsigned k = 0; k < given->repeats && rc == EXIT_DONE; k++)
-		rc = time_round(x, k);
+	do
+		rc = time_in(x);
+	while (rc == EXIT_DONE && bring_back(x));
 	x->b->o = given;
-	for (int i = 0; i < x->n && rc == EXIT_DONE; i++)
-		if (x->all[i].in)
-			x->all[i].median = measure_median(x->all[i].us, given->repeats);
 	return rc;
 }
 
@@ -205,18 +259,6 @@ static bool same_way(const struct contender *c, const struct contender *d)
 {
 	return c->module == d->module && c->how.tile == d->how.tile &&
 	       c->how.protocol == d->how.protocol && c->how.channels == d->how.channels;
-}
-
-/* The best but for one; -1: there is no other. */
-static int best_but(const struct contest *x, int but)
-{
-	int best = -1;
-
-	for (int i = 0; i < x->n; i++)
-		if (i != but && x->all[i].in &&
-		    (best < 0 || x->all[i].median < x->all[best].median))
-			best = i;
-	return best;
 }
 
 /* The contender that is run in this way, if it is not slower than the best by more than noise;

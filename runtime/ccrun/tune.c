@@ -254,18 +254,21 @@ static void say_measured(const struct contest *x, char *text, size_t size)
 {
 	const struct bench *b = x->b;
 	const struct row *r = &x->entrants->row;
-	char where[400], processor[128], root[32] = "";
+	int n;
+	char where[400], processor[128], what[100] = "no data";
 
 	ccs_comm_describe(b->at->comm[b->at->first], where, sizeof(where));
 	processor_name(processor, sizeof(processor));
+	if (b->has.buffers)
+		snprintf(what, sizeof(what), "%s%s%s, out of place", ccs_dtype_name(r->check.type),
+			 r->check.numbers ? " " : "",
+			 r->check.numbers ? redop_name(r->check.op) : "");
+	n = snprintf(text, size, "%s", what);
 	if (r->root >= 0)
-		snprintf(root, sizeof(root), ", root %d", r->root);
-	snprintf(text, size,
-		 "%s%s%s%s, out of place; %s; %s, %ld cores; medians of %u means; "
-		 "less than %g %% is taken for noise",
-		 ccs_dtype_name(r->check.type), r->check.numbers ? " " : "",
-		 r->check.numbers ? redop_name(r->check.op) : "", root, where, processor,
-		 sysconf(_SC_NPROCESSORS_ONLN), b->o->repeats, CONTEST_NOISE);
+		n += snprintf(text + n, size - (size_t)n, ", root %d", r->root);
+	snprintf(text + n, size - (size_t)n,
+		 "; %s; %s, %ld cores; medians of %u means; less than %g %% is taken for noise",
+		 where, processor, sysconf(_SC_NPROCESSORS_ONLN), b->o->repeats, CONTEST_NOISE);
 }
 
 /* A row; the names are those of the entrants. */

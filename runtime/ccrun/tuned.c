@@ -34,21 +34,24 @@ static int only_collective(struct bench *b)
 {
 	const struct options *o = b->o;
 	struct ccs_tuning_section x;
-	const char *found = NULL;
+	char all[400] = "";
+	int found = 0;
 
 	for (int i = 0; !ccs_tuning_section(b->tuning, i, &x); i++) {
+		size_t n = strlen(all);
+
 		if (!fits(o, &x))
 			continue;
-		if (found && strcmp(found, x.collective) != 0)
-			return complain_once(o, EXIT_USAGE,
-					     "%s has %s, %s and perhaps more for %d ranks by %s: "
-					     "name one, behind the options",
-					     o->table, found, x.collective, o->ranks, engine_of(o));
-		found = x.collective;
+		snprintf(all + n, sizeof(all) - n, "%s%s", found++ ? ", " : "", x.collective);
+		b->collective = x.collective;
 	}
-	b->collective = found;
-	if (found)
+	if (found == 1)
 		return EXIT_DONE;
+	if (found)
+		return complain_once(o, EXIT_USAGE,
+				     "%s has more than one collective for %d ranks by %s: name one "
+				     "behind the options: %s",
+				     o->table, o->ranks, engine_of(o), all);
 	return complain_once(o, EXIT_USAGE,
 			     "%s has nothing for %d ranks by %s: ccrun --explain-choice %s tells "
 			     "what it has, and ccrun --tune adds more",
@@ -179,11 +182,11 @@ static void tell_measured(const struct ccs_tuning_section *x)
 	bool cpu = strcmp(x->engine, "cuda") != 0 && strcmp(x->engine, "hosts") != 0;
 	char name[128];
 
-	printf("%s of %d ranks by %s", x->collective, x->nranks, x->engine);
-	printf(*x->measured ? "; measured: %s\n" : ", it is not said how measured\n", x->measured);
+	printf("%s of %d ranks by %s\n", x->collective, x->nranks, x->engine);
+	printf("  measured: %s\n", *x->measured ? x->measured : "it is not said how");
 	processor_name(name, sizeof(name));
 	if (cpu && *x->measured && !strstr(x->measured, name))
-		printf("  (this machine has another processor, %s: ccrun --tune measures anew)\n",
+		printf("  this machine has another processor, %s: ccrun --tune measures anew\n",
 		       name);
 }
 
@@ -224,9 +227,9 @@ int explain_choices(const struct options *o)
 	if (s)
 		return complain(o, EXIT_INTERNAL, "%s", ccs_error());
 	if (!told)
-		return complain(o, EXIT_USAGE, "%s has nothing %s%s", o->explain,
-				o->collective ? "for " : "for so many ranks",
-				o->collective ? o->collective : "");
+		return complain(o, EXIT_USAGE, "%s has nothing%s%s%s", o->explain,
+				o->collective ? " for " : "", o->collective ? o->collective : "",
+				o->ranks ? " for that number of ranks" : "");
 	printf("A call goes by the first row whose size is not below its own: so a size between two "
 	       "that\nwere measured goes by the larger one's.\n");
 	return EXIT_DONE;

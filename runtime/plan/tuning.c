@@ -191,9 +191,9 @@ ccs_status ccs_tuning_explain(const struct ccs_tuning *t, int section, uint64_t 
 		return s;
 	add_run(&all, x.engine, row.file, row.module, &row.options);
 	size_text(most, row.most);
-	if (row.most == UINT64_MAX)
+	if (row.most == UINT64_MAX && x.rows > 1)
 		text_add(&all, ", as for all that is larger than the rows before");
-	else if (row.most != size)
+	else if (row.most != size && x.rows > 1)
 		text_add(&all, ", by the row up to %s", most);
 	add_reason(&all, t, x.engine, &row);
 	snprintf(text, text_size, "%s", all.buf);
