@@ -30,8 +30,8 @@ struct call {
 	size_t send_bytes, recv_bytes;
 	ccs_dtype type;
 	ccs_redop op;
-	bool reduces, premul; /* an operator matters; ... and it is premul-sum */
-	int root;	      /* -1: none */
+	bool reduces, premul;	    /* an operator matters; ... and it is premul-sum */
+	int root;		    /* -1: none */
 	struct ccs_run_options how; /* its scalar is copied: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as is status */

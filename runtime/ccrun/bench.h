@@ -42,9 +42,9 @@ struct bench {
 	const struct options *o;
 	const struct ccs_module *m; /* what is run now, and how */
 	struct ccs_run_options how;
-	struct ccs_module_info has;	/* what the module is */
-	struct ccs_tuning *tuning;	 /* chooses them for each size; NULL: there is one module */
-	const char *collective;		 /* with a tuning */
+	struct ccs_module_info has; /* what the module is */
+	struct ccs_tuning *tuning;  /* chooses them for each size; NULL: there is one module */
+	const char *collective;	    /* with a tuning */
 	struct home *at;
 	bool checks;		       /* -c; a module without buffers is not, on GPUs */
 	FILE *out;		       /* NULL: another process prints the table */
@@ -186,9 +186,9 @@ struct contest {
 	struct contender *all; /* of the current size */
 	double *times;
 	int n, room;
-	int chosen, next;	      /* -1: none */
-	struct contender last;	      /* that won the size before */
-	bool any;		      /* there was one */
+	int chosen, next;      /* -1: none */
+	struct contender last; /* that won the size before */
+	bool any;	       /* there was one */
 };
 
 /* What counts as noise, in percent: less is no reason to change module, or how it is run. */

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW 2.0     /* times the best: out after the first times */
+#define SLOW 2.0 /* times the best: out after the first times */
 #define FIRST_TIMES 2
 #define MEAN_US 1000 /* that a mean should take, at least */
 #define MOST_ITERS 100000u

@@ -187,9 +187,10 @@ static void say_progress(const struct contest *x)
 		in += x->all[i].in;
 	ccs_run_options_text(&c->how, how, sizeof(how));
 	if (!x->b->o->rank)
-		fprintf(stderr, "ccrun: size %zu: %s, %s: %.2f us; the best of %d, %d of which were close\n",
-			x->entrants[c->module].row.size, x->entrants[c->module].file, how, c->median,
-			x->n, in);
+		fprintf(stderr,
+			"ccrun: size %zu: %s, %s: %.2f us; the best of %d, %d of which were close\n",
+			x->entrants[c->module].row.size, x->entrants[c->module].file, how,
+			c->median, x->n, in);
 }
 
 /* Rows of that size, and buffers for the largest of them. */
@@ -242,8 +243,9 @@ static int tune_sizes(struct contest *x, struct wins *w)
 		rc = tune_size(x, w, size, &bytes);
 	while (rc == EXIT_DONE && x->b->has.buffers && options_next_size(o, &size));
 	if (rc == EXIT_DONE && !w->n)
-		return complain_once(o, EXIT_USAGE, "no size from -b to -e has an element for "
-						    "each block: a larger -e");
+		return complain_once(o, EXIT_USAGE,
+				     "no size from -b to -e has an element for "
+				     "each block: a larger -e");
 	return rc;
 }
 
@@ -345,9 +347,9 @@ static ccs_status tell(const struct contest *x)
 	ccs_status s = ccs_tuning_load(&t, x->b->o->tune);
 
 	if (!s)
-		s = tuned_explain(x->b->o, t,
-				  ccs_tuning_find(t, ccs_module_contract(x->entrants->m), at->ranks,
-						  engine));
+		s = tuned_explain(
+			x->b->o, t,
+			ccs_tuning_find(t, ccs_module_contract(x->entrants->m), at->ranks, engine));
 	ccs_tuning_free(t);
 	return s;
 }
@@ -370,8 +372,9 @@ static int open_rows(struct contest *x)
 		while (!(o->ops >> r->check.op & 1))
 			r->check.op++;
 		if (r->check.plan < 0)
-			return complain_once(o, EXIT_USAGE, "%s has no plan for root %d of %d ranks",
-					     e->file, r->root, o->ranks);
+			return complain_once(o, EXIT_USAGE,
+					     "%s has no plan for root %d of %d ranks", e->file,
+					     r->root, o->ranks);
 		if (!check_init(&r->check))
 			return complain(o, EXIT_LACKS, "out of memory");
 		check_scalar(&r->check, r->scalar);

@@ -266,16 +266,16 @@ static struct layout_key key_of(const struct call *c)
 {
 	const struct ccs_module_head *m = c->module->head;
 
-	return (struct layout_key){ m->size,  m->checksum, c->root,
-				    c->count, c->type,	   c->reduces ? (int)c->op : -1,
+	return (struct layout_key){ m->size,	 m->checksum, c->root,
+				    c->count,	 c->type,     c->reduces ? (int)c->op : -1,
 				    c->how.tile, c->premul };
 }
 
 static bool same_key(const struct layout_key *x, const struct layout_key *y)
 {
 	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
-	       x->count == y->count && x->type == y->type && x->op == y->op &&
-	       x->tile == y->tile && x->premul == y->premul;
+	       x->count == y->count && x->type == y->type && x->op == y->op && x->tile == y->tile &&
+	       x->premul == y->premul;
 }
 
 static bool make_room(struct cpu *e, const struct layout *l, const struct run *r)

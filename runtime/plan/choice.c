@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 static const char *const names[CCS_NPROTOCOLS] = { [CCS_SIMPLE] = "simple", [CCS_LL] = "ll" };
 
 /* A row of the text while it is read. */

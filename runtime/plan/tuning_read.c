@@ -25,18 +25,17 @@
 
 struct reader {
 	struct ccs_tuning *t;
-	char *at;	      /* the rest of the line */
-	char *next;	      /* the line behind it */
-	unsigned line;	      /* from 1 */
-	enum tuning_how how;  /* of the section */
-	bool open;	      /* there is a section */
+	char *at;	       /* the rest of the line */
+	char *next;	       /* the line behind it */
+	unsigned line;	       /* from 1 */
+	enum tuning_how how;   /* of the section */
+	bool open;	       /* there is a section */
 	bool rested, measured; /* it has its last row; it has said how it was measured */
 };
 
 /* Status, and text. */
-__attribute__((format(printf, 3, 4))) static ccs_status wrong_at(const struct reader *r,
-								 unsigned line, const char *format,
-								 ...)
+__attribute__((format(printf, 3, 4))) static ccs_status
+wrong_at(const struct reader *r, unsigned line, const char *format, ...)
 {
 	char text[600];
 	va_list v;
@@ -148,8 +147,7 @@ static ccs_status read_head(struct reader *r, struct ccs_tuning_section *of)
 	if (!read_ranks(n, &of->nranks))
 		return WRONG(r, "'%.40s' is no number of ranks: 1 to %u", n, TUNING_RANKS);
 	if (!tuning_how_of(of->engine, &r->how))
-		return WRONG(r,
-			     "'%.40s' is no engine: there are tasks, procs, mpi, cuda and hosts",
+		return WRONG(r, "'%.40s' is no engine: there are tasks, procs, mpi, cuda and hosts",
 			     of->engine);
 	return end_of_line(r, "the engine");
 }
@@ -225,8 +223,10 @@ static ccs_status read_protocol(const struct reader *r, const char *text, struct
 	char why[300];
 
 	if (!choice_read(&list, text, why, sizeof(why)) || list.n != 1)
-		return WRONG(r, "'%.40s' is no protocol: auto, ll, simple, or one with a number of "
-				"channels, such as simple/8", text);
+		return WRONG(r,
+			     "'%.40s' is no protocol: auto, ll, simple, or one with a number of "
+			     "channels, such as simple/8",
+			     text);
 	o->protocol = list.rows->protocol == CCS_LL ? CCS_RUN_LL : CCS_RUN_SIMPLE;
 	o->channels = list.rows->channels;
 	return CCS_OK;
@@ -296,7 +296,8 @@ static ccs_status read_most(struct reader *r, const char *text, struct ccs_tunin
 	const char *s = text, *fault;
 
 	if (!r->open)
-		return WRONG(r, "'%.40s': before rows stands: collective NAME ranks N engine ENGINE",
+		return WRONG(r,
+			     "'%.40s': before rows stands: collective NAME ranks N engine ENGINE",
 			     text);
 	if (r->rested)
 		return WRONG(r, "'%.40s': 'rest' was the section's last row", text);

@@ -27,8 +27,10 @@ static ccs_status check_word(const char *word, const char *what)
 {
 	if (word && *word && !word[strcspn(word, "\"\n")])
 		return CCS_OK;
-	return error_set(CCS_EINVAL, "%s cannot be written in a tuning: it is empty, or has a "
-				     "quote or a line's end in it", what);
+	return error_set(CCS_EINVAL,
+			 "%s cannot be written in a tuning: it is empty, or has a "
+			 "quote or a line's end in it",
+			 what);
 }
 
 static int width_of(const char *word)
@@ -96,8 +98,8 @@ static void put_section(FILE *f, const struct ccs_tuning_section *x,
 	fprintf(f, "collective %s ranks %d engine %s\n", x->collective, x->nranks, x->engine);
 	if (*x->measured)
 		fprintf(f, "measured %s\n", x->measured);
-	fprintf(f, "# %-6s  %-*s  %-9s %10s  %-*s  %-9s %10s\n", "up to", width, "module", how, "us",
-		next_width, "next best", how, "us");
+	fprintf(f, "# %-6s  %-*s  %-9s %10s  %-*s  %-9s %10s\n", "up to", width, "module", how,
+		"us", next_width, "next best", how, "us");
 	for (int i = 0; i < x->rows; i++)
 		put_row(f, rows + i, width, next_width);
 }
@@ -168,9 +170,9 @@ ccs_status ccs_tuning_put(struct ccs_tuning *t, const struct ccs_tuning_section 
 		s = tuning_parse(&changed, t->name, t->folder, text, len);
 	free(text);
 	if (s)
-		return s == CCS_EFILE ? error_set(CCS_EINVAL, "it would be no tuning: %s",
-						  ccs_error())
-				      : s;
+		return s == CCS_EFILE
+			       ? error_set(CCS_EINVAL, "it would be no tuning: %s", ccs_error())
+			       : s;
 	before = *t;
 	*t = *changed;
 	*changed = before;

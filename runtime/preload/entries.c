@@ -194,6 +194,7 @@ static struct entry *add_entry(struct entries *all)
 static bool add_row(struct entries *all, enum collective what, int ranks,
 		    const struct ccs_tuning_row *row, size_t least)
 {
+	const char *slash = strrchr(row->file, '/');
 	struct entry *e = add_entry(all);
 	char how[CCS_OPTIONS_TEXT];
 
@@ -207,7 +208,7 @@ static bool add_row(struct entries *all, enum collective what, int ranks,
 	e->module = row->module;
 	e->options = row->options;
 	snprintf(e->label, sizeof(e->label), "%s, tile %s (%s)", ccs_module_schedule(row->module),
-		 how, row->file);
+		 how, slash ? slash + 1 : row->file);
 	return true;
 }
 

@@ -57,21 +57,21 @@ static char *text_of(const char *path)
 	return text;
 }
 
-static const char good[] = FIRST
-	"# a comment\n"
-	"\n"
-	"collective allreduce ranks 4 engine tasks   # behind words, too\r\n"
-	"measured float32 sum; on a # of cores \t\n"
-	"  512   rd.so auto 1.20  \"my ring.so\" 64K 2.4\n"
-	"\t64K   \"my ring.so\" 64K 11 # no next best\n"
-	"1G ring.so auto\n"
-	"rest  sub/ring.so 1M\n"
-	"# before the next\n"
-	"collective allreduce ranks 8 engine cuda\n"
-	"4K x.so ll 1 y.so simple/8 2\n"
-	"rest x.so simple\n"
-	"collective bcast ranks 2 engine hosts\n"
-	"rest x.so auto";
+static const char good[] =
+	FIRST "# a comment\n"
+	      "\n"
+	      "collective allreduce ranks 4 engine tasks   # behind words, too\r\n"
+	      "measured float32 sum; on a # of cores \t\n"
+	      "  512   rd.so auto 1.20  \"my ring.so\" 64K 2.4\n"
+	      "\t64K   \"my ring.so\" 64K 11 # no next best\n"
+	      "1G ring.so auto\n"
+	      "rest  sub/ring.so 1M\n"
+	      "# before the next\n"
+	      "collective allreduce ranks 8 engine cuda\n"
+	      "4K x.so ll 1 y.so simple/8 2\n"
+	      "rest x.so simple\n"
+	      "collective bcast ranks 2 engine hosts\n"
+	      "rest x.so auto";
 
 static void reads_sections_and_rows(void **state)
 {
@@ -111,8 +111,14 @@ static void finds_sections_and_rows(void **state)
 	static const struct {
 		uint64_t size;
 		int row;
-	} want[] = { { 0, 0 },	   { 512, 0 },	       { 513, 1 },	    { 65536, 1 },
-		     { 65537, 2 }, { 1u << 30, 2 }, { (1u << 30) + 1, 3 }, { UINT64_MAX, 3 } };
+	} want[] = { { 0, 0 },
+		     { 512, 0 },
+		     { 513, 1 },
+		     { 65536, 1 },
+		     { 65537, 2 },
+		     { 1u << 30, 2 },
+		     { (1u << 30) + 1, 3 },
+		     { UINT64_MAX, 3 } };
 	struct ccs_tuning *t = read_tuning(good);
 
 	(void)state;
@@ -137,8 +143,9 @@ static void explains(void **state)
 	} want[] = {
 		{ 512, "rd.so, tile auto: 1.20 us; next best my ring.so, tile 64K: 2.40 us, 100.0 "
 		       "% slower" },
-		{ 100, "rd.so, tile auto, by the row up to 512: 1.20 us; next best my ring.so, tile "
-		       "64K: 2.40 us, 100.0 % slower" },
+		{ 100,
+		  "rd.so, tile auto, by the row up to 512: 1.20 us; next best my ring.so, tile "
+		  "64K: 2.40 us, 100.0 % slower" },
 		{ 65536, "my ring.so, tile 64K: 11.00 us; nothing else was measured" },
 		{ 1 << 30, "ring.so, tile auto: not measured" },
 		{ UINT64_MAX, "sub/ring.so, tile 1M, as for all that is larger than the rows "
@@ -183,8 +190,8 @@ static const struct {
 	{ HEAD ROW ROW, ":4:", "'rest' was the section's last row" },
 	{ HEAD ROW "measured x\n", ":4:", "'measured' stands once" },
 	{ HEAD "measured x\nmeasured y\n" ROW, ":4:", "'measured' stands once" },
-	{ HEAD ROW "collective allreduce ranks 4 engine tasks\n" ROW, ":4:",
-	  "stands in line 2 already" },
+	{ HEAD ROW "collective allreduce ranks 4 engine tasks\n" ROW,
+	  ":4:", "stands in line 2 already" },
 	{ FIRST "collective allreduce\n", ":2:", "collective NAME ranks N engine ENGINE" },
 	{ FIRST "collective a rank 4 engine tasks\n", ":2:", "collective NAME ranks N" },
 	{ FIRST "collective a ranks 4 engines tasks\n", ":2:", "collective NAME ranks N" },
@@ -193,7 +200,8 @@ static const struct {
 	{ FIRST "collective a ranks -4 engine tasks\n", ":2:", "'-4' is no number of ranks" },
 	{ FIRST "collective a ranks 1000001 engine tasks\n", ":2:", "1 to 1000000" },
 	{ FIRST "collective a ranks 4 engine gpu\n", ":2:", "there are tasks, procs, mpi, cuda" },
-	{ FIRST "collective a ranks 4 engine tasks now\n", ":2:", "nothing stands behind the engine" },
+	{ FIRST "collective a ranks 4 engine tasks now\n",
+	  ":2:", "nothing stands behind the engine" },
 	{ HEAD "64k a.so auto\n", ":3:", "'64k': a row begins with a size" },
 	{ HEAD "rset a.so auto\n", ":3:", "or with 'rest'" },
 	{ HEAD "64KB a.so auto\n", ":3:", "a row begins with a size" },
@@ -206,7 +214,8 @@ static const struct {
 	{ HEAD "rest a.so 32\n", ":3:", "'32' is no tile" },
 	{ HEAD "rest a.so 2G\n", ":3:", "'2G' is no tile" },
 	{ HEAD "rest a.so ll\n", ":3:", "'ll' is no tile" },
-	{ FIRST "collective a ranks 2 engine cuda\nrest a.so 64K\n", ":3:", "'64K' is no protocol" },
+	{ FIRST "collective a ranks 2 engine cuda\nrest a.so 64K\n",
+	  ":3:", "'64K' is no protocol" },
 	{ FIRST "collective a ranks 2 engine cuda\nrest a.so\n", ":3:", "auto, or a protocol" },
 	{ FIRST "collective a ranks 2 engine cuda\nrest a.so ll/0\n", ":3:", "'ll/0' is no" },
 	{ FIRST "collective a ranks 2 engine cuda\nrest a.so 4K:ll,ll\n", ":3:", "is no protocol" },
@@ -279,7 +288,11 @@ static void reads_or_refuses_anything(void **state)
 /* ---- putting and writing --------------------------------------------------------------------- */
 
 static const struct ccs_tuning_row two[] = {
-	{ .most = 4096, .file = "b c.so", .us = 1.234, .next_file = "d.so", .next_us = 3,
+	{ .most = 4096,
+	  .file = "b c.so",
+	  .us = 1.234,
+	  .next_file = "d.so",
+	  .next_us = 3,
 	  .options.tile = 8192 },
 	{ .most = UINT64_MAX, .file = "d.so", .us = -1, .next_us = -1 },
 };
@@ -302,10 +315,12 @@ static void puts_a_section(void **state)
 	text = text_of(file);
 	assert_non_null(strstr(text, FIRST "# a comment\n\ncollective allreduce ranks 4 engine "
 					   "tasks\nmeasured anew\n# up to   module    tile"));
-	assert_non_null(strstr(text, "4K        \"b c.so\"  8K              1.23  d.so    auto"
-				     "            3.00\nrest      d.so      auto\n# before the next\n"
-				     "collective allreduce ranks 8 engine cuda\n"));
-	assert_non_null(strstr(text, "rest x.so auto\n\ncollective allgather ranks 3 engine mpi\n#"));
+	assert_non_null(strstr(text,
+			       "4K        \"b c.so\"  8K              1.23  d.so    auto"
+			       "            3.00\nrest      d.so      auto\n# before the next\n"
+			       "collective allreduce ranks 8 engine cuda\n"));
+	assert_non_null(
+		strstr(text, "rest x.so auto\n\ncollective allgather ranks 3 engine mpi\n#"));
 	assert_null(strstr(text, "rd.so"));
 	assert_int_equal(ccs_tuning_read(&t, file), CCS_OK);
 	ccs_tuning_free(t);
@@ -314,7 +329,9 @@ static void puts_a_section(void **state)
 static void begins_with_nothing(void **state)
 {
 	const struct ccs_tuning_section x = { "allreduce", "cuda", 2, "", 1 };
-	const struct ccs_tuning_row row = { .most = UINT64_MAX, .file = "#.so", .us = -1,
+	const struct ccs_tuning_row row = { .most = UINT64_MAX,
+					    .file = "#.so",
+					    .us = -1,
 					    .options = { .protocol = CCS_RUN_LL, .channels = 4 } };
 	struct ccs_tuning *t;
 
@@ -387,18 +404,25 @@ static void loads_modules(void **state)
 	assert_int_equal(load(&t, HEAD "4K a.so auto\n" ROW), CCS_EFILE);
 	assert_non_null(strstr(ccs_error(), "x.tuning:3: "));
 	assert_non_null(strstr(ccs_error(), "a.so cannot be read"));
-	assert_int_equal(load(&t, HEAD "4K %s/ring_allreduce.so auto\nrest %s/ring_allgather.so "
-				       "auto\n", modules, modules), CCS_EFILE);
+	assert_int_equal(load(&t,
+			      HEAD "4K %s/ring_allreduce.so auto\nrest %s/ring_allgather.so "
+				   "auto\n",
+			      modules, modules),
+			 CCS_EFILE);
 	assert_non_null(strstr(ccs_error(), "x.tuning:4: ring_allgather implements allgather, not "
 					    "allreduce"));
-	assert_int_equal(load(&t, FIRST "collective allreduce ranks 999 engine mpi\nrest "
-					"%s/ring_allreduce.so auto\n", modules), CCS_ENOPLAN);
+	assert_int_equal(load(&t,
+			      FIRST "collective allreduce ranks 999 engine mpi\nrest "
+				    "%s/ring_allreduce.so auto\n",
+			      modules),
+			 CCS_ENOPLAN);
 	assert_non_null(strstr(ccs_error(), "x.tuning:3: ring_allreduce has no plan for 999"));
 	/* below the tuning's folder, wherever the caller is */
 	snprintf(link, sizeof(link), "%s/ring.so", folder);
 	snprintf(text, sizeof(text), "%s/ring_allreduce.so", modules);
 	assert_int_equal(symlink(text, link), 0);
-	assert_int_equal(load(&t, HEAD "4K ring.so auto 1 ring.so 64K 2\nrest ring.so 64K\n"), CCS_OK);
+	assert_int_equal(load(&t, HEAD "4K ring.so auto 1 ring.so 64K 2\nrest ring.so 64K\n"),
+			 CCS_OK);
 	assert_int_equal(ccs_tuning_explain(t, 0, 4096, text, sizeof(text)), CCS_OK);
 	assert_string_equal(text, "ring_allreduce (ring.so), tile auto: 1.00 us; next best "
 				  "ring_allreduce (ring.so), tile 64K: 2.00 us, 100.0 % slower");
@@ -441,24 +465,34 @@ static void runs_by_size(void **state)
 	assert_int_equal(ccs_comm_init_all(comm, N), CCS_OK);
 	assert_string_equal(ccs_comm_engine(comm[0]), "tasks");
 	assert_string_equal(ccs_comm_engine(NULL), "");
-	assert_int_equal(load(&t, HEAD "4K %s/recursive_doubling_allreduce.so auto\n64K "
-				       "%s/ring_allreduce.so 64\nrest %s/ring_allreduce.so 8K\n",
-			      modules, modules, modules), CCS_OK);
-	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1024, CCS_FLOAT32, &row), CCS_OK);
+	assert_int_equal(load(&t,
+			      HEAD "4K %s/recursive_doubling_allreduce.so auto\n64K "
+				   "%s/ring_allreduce.so 64\nrest %s/ring_allreduce.so 8K\n",
+			      modules, modules, modules),
+			 CCS_OK);
+	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1024, CCS_FLOAT32, &row),
+			 CCS_OK);
 	assert_string_equal(ccs_module_schedule(row.module), "recursive_doubling_allreduce");
-	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1025, CCS_FLOAT32, &row), CCS_OK);
+	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1025, CCS_FLOAT32, &row),
+			 CCS_OK);
 	assert_string_equal(ccs_module_schedule(row.module), "ring_allreduce");
 	assert_true(row.options.tile == 64);
-	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1 << 20, CCS_INT8, &row), CCS_OK);
+	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1 << 20, CCS_INT8, &row),
+			 CCS_OK);
 	assert_true(row.options.tile == 8192);
 	for (size_t count = 1; count <= 40000; count *= 10)
-		assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, t, t }, comm, count), CCS_OK);
+		assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, t, t }, comm, count),
+				 CCS_OK);
 	assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, t, t }, comm, 40000), CCS_OK);
 	/* a rank with another tuning is found, and the communicator goes on */
-	assert_int_equal(load(&other, HEAD "4K %s/recursive_doubling_allreduce.so auto\nrest "
-					   "%s/ring_allreduce.so 16K\n", modules, modules), CCS_OK);
+	assert_int_equal(load(&other,
+			      HEAD "4K %s/recursive_doubling_allreduce.so auto\nrest "
+				   "%s/ring_allreduce.so 16K\n",
+			      modules, modules),
+			 CCS_OK);
 	assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, other, t }, comm, 1000), CCS_OK);
-	assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, other, t }, comm, 40000), CCS_EINVAL);
+	assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, other, t }, comm, 40000),
+			 CCS_EINVAL);
 	assert_non_null(strstr(ccs_error(), "the ranks' calls differ: "));
 	assert_non_null(strstr(ccs_error(), ", tile 8192; "));
 	assert_non_null(strstr(ccs_error(), ", tile 16384"));
@@ -482,20 +516,26 @@ static void refuses_calls(void **state)
 	assert_non_null(strstr(ccs_error(), "was read, and not loaded"));
 	ccs_tuning_free(t);
 	assert_int_equal(load(&t, HEAD "rest %s/ring_allreduce.so auto\n", modules), CCS_OK);
-	assert_int_equal(ccs_run_tuned(t, "bcast", NULL, NULL, 0, CCS_INT8, CCS_SUM, 0, comm[0],
-				       NULL), CCS_EINVAL);
+	assert_int_equal(
+		ccs_run_tuned(t, "bcast", NULL, NULL, 0, CCS_INT8, CCS_SUM, 0, comm[0], NULL),
+		CCS_EINVAL);
 	assert_non_null(strstr(ccs_error(), "has nothing for bcast of 4 ranks by tasks"));
 	assert_int_equal(ccs_run_tuned(t, "allreduce", NULL, NULL, 1, (ccs_dtype)99, CCS_SUM, 0,
-				       comm[0], NULL), CCS_EINVAL);
+				       comm[0], NULL),
+			 CCS_EINVAL);
 	assert_int_equal(ccs_run_tuned(t, "allreduce", NULL, NULL, SIZE_MAX / 2, CCS_INT64, CCS_SUM,
-				       0, comm[0], NULL), CCS_EINVAL);
+				       0, comm[0], NULL),
+			 CCS_EINVAL);
 	assert_int_equal(ccs_run_tuned(NULL, "allreduce", NULL, NULL, 1, CCS_INT8, CCS_SUM, 0,
-				       comm[0], NULL), CCS_EINVAL);
-	assert_int_equal(ccs_run_tuned(t, "allreduce", NULL, NULL, 1, CCS_INT8, CCS_SUM, 0, NULL,
-				       NULL), CCS_EINVAL);
+				       comm[0], NULL),
+			 CCS_EINVAL);
+	assert_int_equal(
+		ccs_run_tuned(t, "allreduce", NULL, NULL, 1, CCS_INT8, CCS_SUM, 0, NULL, NULL),
+		CCS_EINVAL);
 	ccs_group_start();
-	assert_int_equal(ccs_run_tuned(t, "bcast", NULL, NULL, 0, CCS_INT8, CCS_SUM, 0, comm[0],
-				       NULL), CCS_EINVAL);
+	assert_int_equal(
+		ccs_run_tuned(t, "bcast", NULL, NULL, 0, CCS_INT8, CCS_SUM, 0, comm[0], NULL),
+		CCS_EINVAL);
 	assert_int_equal(ccs_group_end(), CCS_EINVAL);
 	for (int r = 0; r < N; r++)
 		ccs_comm_free(comm[r]);
@@ -554,8 +594,9 @@ static void options_of_calls(void **state)
 		assert_true(!cases[i].why || strstr(ccs_error(), cases[i].why));
 	}
 	assert_int_equal(run_both(m, NULL, comm, 10), CCS_OK);
-	assert_int_equal(run_both(m, &(struct ccs_run_options){ .scalar = &(int8_t){ 3 } }, comm, 30),
-			 CCS_OK);
+	assert_int_equal(
+		run_both(m, &(struct ccs_run_options){ .scalar = &(int8_t){ 3 } }, comm, 30),
+		CCS_OK);
 	ccs_comm_free(comm[0]);
 	ccs_comm_free(comm[1]);
 	ccs_module_free(m);
