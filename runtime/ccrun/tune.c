@@ -93,13 +93,17 @@ void tune_close(struct contest *x)
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* The folder of a file that may not be there yet, as the system knows it; to be freed. */
+/* The folder of a file, which need not be there yet, as the system knows it; to be freed. */
 static char *folder_of(const char *file)
 {
-	const char *slash = strrchr(file, '/');
-	char *name = slash ? strndup(file, (size_t)(slash - file) + 1) : strdup(".");
-	char *real = name ? realpath(name, NULL) : NULL;
+	char *own = realpath(file, NULL), *name = own ? own : strdup(file), *real, *slash;
 
+	if (!name)
+		return NULL;
+	slash = strrchr(name, '/');
+	if (slash)
+		slash[1] = '\0';
+	real = realpath(slash ? name : ".", NULL);
 	free(name);
 	return real;
 }

@@ -181,7 +181,7 @@ static bool data_size(const struct layout *l, const struct run *r, size_t *lines
 	size_t scratch = 0, cell;
 
 	*total = *lines = 0;
-	/* a slot fits: max_cells < 2^32, and a tile of at most 32 KiB */
+	/* a slot fits: choose_tile has seen to it */
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		size_t n = (size_t)slots_of(r, l->view->fifos + i, l->ntiles);
 

@@ -485,10 +485,19 @@ static ccs_status read_text(const char *path, char **text, size_t *len)
 	return s;
 }
 
+/* Where the file itself lies, whatever links lead there; to be freed. */
+static char *folder_of(const char *path)
+{
+	char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;
+
+	if (slash)
+		slash[1] = '\0';
+	return real;
+}
+
 ccs_status ccs_tuning_read(struct ccs_tuning **out, const char *path)
 {
 	static const char nothing[] = FIRST "\n";
-	const char *slash = path ? strrchr(path, '/') : NULL;
 	char *text, *folder;
 	size_t len;
 	ccs_status s;
@@ -497,9 +506,9 @@ ccs_status ccs_tuning_read(struct ccs_tuning **out, const char *path)
 	if (!path)
 		return tuning_parse(out, "the tuning", "", nothing, strlen(nothing));
 	s = read_text(path, &text, &len);
-	folder = strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
+	folder = s ? NULL : folder_of(path);
 	if (!s && !folder)
-		s = error_set(CCS_ENOMEM, "out of memory for a tuning");
+		s = error_set(CCS_ESYSTEM, "%s: %s", path, strerror(errno));
 	if (!s)
 		s = tuning_parse(out, path, folder, text, len);
 	free(folder);

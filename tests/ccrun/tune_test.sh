@@ -81,9 +81,10 @@ says "... in order" "$tmp/out" '^# wrong order *: 0 OK$'
 status "--tune with a root" 0 "$ccrun" -n 3 --tune "$table" -r 2 $quick -e 64 "$tmp/m/binomial_broadcast.so"
 says "... says so" "$table" '^measured float32, out of place, root 2; '
 status "... runs for any" 0 "$ccrun" -n 3 --table "$table" broadcast -r all $quick
-ln -s host.tuning "$tmp/t/link"
-status "--tune by a link" 0 "$ccrun" -n 4 --tune "$tmp/t/link" $quick -e 64 "$ring"
-holds "... which stays one" test -L "$tmp/t/link"
+ln -s t/host.tuning "$tmp/link"
+status "--tune by a link" 0 "$ccrun" -n 4 --tune "$tmp/link" $quick -e 64 "$ring"
+holds "... which stays one" test -L "$tmp/link"
+status "... and is followed to the modules" 0 "$ccrun" -n 4 --table "$tmp/link" $quick -e 64
 says "... to the file that is renewed" "$table" '^collective allreduce ranks 4 engine tasks$'
 
 # ---- running by one ---------------------------------------------------------------------
