@@ -449,10 +449,10 @@ CCS_API ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbu
 /* How a call is run, as far as the engine need not choose: 0 everywhere leaves all to it. */
 struct ccs_run_options {
 	const void *scalar; /* premul-sum with that factor, in the place of `op`; NULL: `op` */
-	size_t tile;	    /* on the CPU: bytes of a chunk that go in one message, at most. Memory
-			       may ask for less */
-	unsigned protocol;  /* on GPUs of one host: CCS_RUN_... */
-	unsigned channels;  /* ... and on so many channels at most; 0: as many as pay */
+	size_t tile;	   /* on the CPU: bytes of a chunk that go in one message, at most, from 512
+			       on. Memory may ask for less */
+	unsigned protocol; /* on GPUs of one host: CCS_RUN_... */
+	unsigned channels; /* ... and on so many channels at most; 0: as many as pay */
 };
 enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 

@@ -26,8 +26,8 @@
 #include "runtime/plan/load.h"
 
 #define TUNING_BYTES ((size_t)1 << 20)
-#define TUNING_RANKS 1000000u /* the most of a section */
-#define TUNING_TILE_LEAST ((uint64_t)64)
+#define TUNING_RANKS 1000000u		  /* the most of a section */
+#define TUNING_TILE_LEAST ((uint64_t)512) /* less is not made anywhere */
 #define TUNING_TILE_MOST ((uint64_t)1 << 30)
 
 struct tuning_section {

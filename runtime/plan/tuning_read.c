@@ -214,7 +214,7 @@ static ccs_status read_tile(const struct reader *r, const char *text, struct ccs
 		o->tile = (size_t)bytes;
 		return CCS_OK;
 	}
-	return WRONG(r, "'%.40s' is no tile: auto, or a size such as 32K, from 64 to 1G", text);
+	return WRONG(r, "'%.40s' is no tile: auto, or a size such as 32K, from 512 to 1G", text);
 }
 
 static ccs_status read_protocol(const struct reader *r, const char *text, struct ccs_run_options *o)

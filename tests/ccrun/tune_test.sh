@@ -269,13 +269,15 @@ cat >"$tmp/t/gpu" <<EOT
 ccs-tuning 1
 collective allreduce ranks 4 engine cuda
 64   ../m/gpu.so ll/2
-4K   ../m/gpu.so simple
-rest ../m/gpu.so auto
+4K   ../m/gpu.so simple/1
+rest ../m/gpu.so simple/3
 EOT
 FAKE_CUDA_LOG=$tmp/log status "--table on GPUs" 0 gpu "$ccrun" -n 4 --device cuda --table "$tmp/t/gpu" -b 64 \
-	-e 4K -f 8 --iters 1 --repeats 1 --json
-json "... takes its protocol" 'rows.0.options="ll/2"' 'rows.1.options="simple"' 'rows.2.options="simple"' \
-	rows.2.out_of_place.wrong=0
+	-e 1M -f 128 --iters 1 --repeats 1 --json
+json "... takes its protocol" 'rows.0.options="ll/2"' 'rows.1.options="simple/3"' \
+	'rows.2.options="simple/3"' rows.2.out_of_place.wrong=0
+says "... and so does the launch: LL" "$tmp/log" '^launch .* replicas 2 .* protocol 1'
+says "... Simple" "$tmp/log" '^launch .* replicas 3 .* protocol 0'
 status "--tune on GPUs" 0 gpu "$ccrun" -n 4 --device cuda --tune "$tmp/t/gpu" -b 64 -e 64 --iters 1 \
 	--repeats 1 "$tmp/m/gpu.so"
 says "... measures protocols and channels" "$tmp/err" 'size 64: .*, (auto|ll|ll/4|simple|simple/[28]): .* the best of 6, '

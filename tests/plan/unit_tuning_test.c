@@ -5,7 +5,7 @@
  *
  * usage: unit_tuning_test DIRECTORY-OF-MODULES
  */
-#include "runtime/ccs.h"
+#include "runtime/cpu/cpu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -467,7 +467,7 @@ static void runs_by_size(void **state)
 	assert_string_equal(ccs_comm_engine(NULL), "");
 	assert_int_equal(load(&t,
 			      HEAD "4K %s/recursive_doubling_allreduce.so auto\n64K "
-				   "%s/ring_allreduce.so 64\nrest %s/ring_allreduce.so 8K\n",
+				   "%s/ring_allreduce.so 512\nrest %s/ring_allreduce.so 8K\n",
 			      modules, modules, modules),
 			 CCS_OK);
 	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1024, CCS_FLOAT32, &row),
@@ -476,10 +476,16 @@ static void runs_by_size(void **state)
 	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1025, CCS_FLOAT32, &row),
 			 CCS_OK);
 	assert_string_equal(ccs_module_schedule(row.module), "ring_allreduce");
-	assert_true(row.options.tile == 64);
+	assert_true(row.options.tile == 512);
 	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1 << 20, CCS_INT8, &row),
 			 CCS_OK);
 	assert_true(row.options.tile == 8192);
+	/* what was laid out: tiles of at most so many bytes, of chunks of a quarter */
+	assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, t, t }, comm, 16000), CCS_OK);
+	assert_true(cpu_of(comm[0]->world)->layout.tile == 128);
+	assert_true(cpu_of(comm[0]->world)->layout.ntiles == 32);
+	assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, t, t }, comm, 40000), CCS_OK);
+	assert_true(cpu_of(comm[0]->world)->layout.ntiles == 5);
 	for (size_t count = 1; count <= 40000; count *= 10)
 		assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, t, t }, comm, count),
 				 CCS_OK);
