@@ -3,9 +3,10 @@
  *
  * In: the entrants, with the current size's row. Out: which of them, run how, is the best, and
  * which is the next. First each is warmed up, and its results are checked: what is wrong is never
- * chosen. Then all are timed, twice in turn; those that took twice as long as the best, or longer,
- * are out; and the others are timed in turn, --repeats times, each time over as many calls as take
- * about a millisecond. Medians count; of those that were out the better first time.
+ * chosen. Then all are timed, twice in turn, over few calls, at most --iters; those that took
+ * twice as long as the best, or longer, are out; and the others are timed in turn, --repeats times,
+ * each time over as many calls as take about a millisecond. Medians count; of those that were out
+ * the better first time.
  *
  * The one that won the size before stays unless another is better by more than the noise; and
  * what a module does by itself (auto) unless another way to run it is. So tunings are short of
@@ -21,7 +22,8 @@
 
 #define SLOW 2.0 /* times the best: out after the first times */
 #define FIRST_TIMES 2
-#define MEAN_US 1000 /* that a mean should take, at least */
+#define FIRST_BYTES ((size_t)1 << 20) /* of all calls of such a time, or one call */
+#define MEAN_US 1000		      /* that a mean should take, at least */
 #define MOST_ITERS 100000u
 #define TILE_AUTO ((size_t)32 << 10) /* what engines take by themselves, or more */
 
@@ -200,8 +202,6 @@ static void narrow(struct contest *x)
 		x->all[i].in = x->all[i].median <= SLOW * best;
 	calls = best > 0 ? MEAN_US / best : MOST_ITERS;
 	x->own.iters = calls < MOST_ITERS ? (unsigned)calls + 1 : MOST_ITERS;
-	if (x->own.iters < x->b->o->iters)
-		x->own.iters = x->b->o->iters;
 }
 
 /* Those that are in, in turn. */
@@ -238,17 +238,20 @@ static bool bring_back(struct contest *x)
 static int time_all(struct contest *x)
 {
 	const struct options *given = x->b->o;
+	size_t few = FIRST_BYTES / (x->entrants->row.size + 1) + 1;
 	int rc = EXIT_DONE;
 
+	x->own.iters = few < given->iters ? (unsigned)few : given->iters;
+	x->b->o = &x->own;
 	for (unsigned k = 0; k < FIRST_TIMES && rc == EXIT_DONE; k++)
 		rc = time_round(x, k);
-	if (rc != EXIT_DONE)
-		return rc;
-	narrow(x);
-	x->b->o = &x->own;
-	do
+	if (rc == EXIT_DONE)
+		narrow(x);
+	while (rc == EXIT_DONE) {
 		rc = time_in(x);
-	while (rc == EXIT_DONE && bring_back(x));
+		if (rc == EXIT_DONE && !bring_back(x))
+			break;
+	}
 	x->b->o = given;
 	return rc;
 }

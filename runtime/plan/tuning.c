@@ -137,8 +137,9 @@ static void add_run(struct text *text, const char *engine, const char *file,
 	enum tuning_how kind;
 
 	ccs_run_options_text(o, how, sizeof(how));
+	file = slash ? slash + 1 : file;
 	if (m)
-		text_add(text, "%s (%s)", ccs_module_schedule(m), slash ? slash + 1 : file);
+		text_add(text, "%s (%s)", ccs_module_schedule(m), file);
 	else
 		text_add(text, "%s", file);
 	if (tuning_how_of(engine, &kind) && kind != TUNING_NOTHING)

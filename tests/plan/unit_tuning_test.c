@@ -148,7 +148,7 @@ static void explains(void **state)
 		  "64K: 2.40 us, 100.0 % slower" },
 		{ 65536, "my ring.so, tile 64K: 11.00 us; nothing else was measured" },
 		{ 1 << 30, "ring.so, tile auto: not measured" },
-		{ UINT64_MAX, "sub/ring.so, tile 1M, as for all that is larger than the rows "
+		{ UINT64_MAX, "ring.so, tile 1M, as for all that is larger than the rows "
 			      "before: not measured" },
 	};
 	struct ccs_tuning *t = read_tuning(good);
