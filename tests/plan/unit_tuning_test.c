@@ -234,6 +234,7 @@ static const struct {
 
 static void says_what_is_wrong(void **state)
 {
+	static const char with_zero[] = HEAD "rest a\0b auto\n";
 	struct ccs_tuning *t;
 
 	(void)state;
@@ -244,7 +245,7 @@ static void says_what_is_wrong(void **state)
 		if (!strstr(ccs_error(), wrong[i].where) || !strstr(ccs_error(), wrong[i].why))
 			fail_msg("'%s': %s", wrong[i].text, ccs_error());
 	}
-	write_text(HEAD "rest a\0b auto\n", strlen(HEAD) + 16);
+	write_text(with_zero, sizeof(with_zero));
 	assert_int_equal(ccs_tuning_read(&t, file), CCS_EFILE);
 	assert_non_null(strstr(ccs_error(), "it has a byte 0"));
 	assert_int_equal(ccs_tuning_read(&t, "/no/such/file"), CCS_EFILE);
