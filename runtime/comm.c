@@ -256,6 +256,11 @@ int ccs_comm_device(const struct ccs_comm *c)
 	return c && c->world->engine->device ? c->world->engine->device(c->world, c->rank) : -1;
 }
 
+const char *ccs_comm_engine(const struct ccs_comm *c)
+{
+	return c ? c->world->engine->name : "";
+}
+
 /* That the communicator is one, and of this process: then it is locked. */
 static ccs_status enter(struct ccs_comm *c, bool arguments, const char *call)
 {

@@ -30,8 +30,9 @@ struct call {
 	size_t send_bytes, recv_bytes;
 	ccs_dtype type;
 	ccs_redop op;
-	bool reduces, premul; /* an operator matters; ... and it is premul-sum */
-	int root;	      /* -1: none */
+	bool reduces, premul;	    /* an operator matters; ... and it is premul-sum */
+	int root;		    /* -1: none */
+	struct ccs_run_options how; /* its scalar is copied: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as are status and waits */
 	bool waits;   /* the calling thread is inside the engine's wait, if that says so */
@@ -165,8 +166,8 @@ void run_drop(struct run *r);
  * processes tell it one another. */
 struct call_name {
 	uint64_t size, checksum; /* of the module */
-	uint64_t count;
-	uint32_t type, op, reduces, premul;
+	uint64_t count, tile;
+	uint32_t type, op, reduces, premul, protocol, channels;
 	int32_t root, rank;
 	char schedule[104]; /* cut */
 };

@@ -143,6 +143,9 @@ void run_name(const struct call *c, struct call_name *name)
 		.op = c->reduces && !c->premul ? (uint32_t)c->op : 0,
 		.reduces = c->reduces,
 		.premul = c->premul,
+		.tile = c->how.tile,
+		.protocol = c->how.protocol,
+		.channels = c->how.channels,
 	};
 	strncpy(name->schedule, ccs_module_schedule(c->module), sizeof(name->schedule) - 1);
 }
@@ -155,7 +158,8 @@ static bool same_module(const struct call_name *x, const struct call_name *y)
 bool run_same(const struct call_name *x, const struct call_name *y)
 {
 	return same_module(x, y) && x->count == y->count && x->type == y->type &&
-	       x->root == y->root && x->op == y->op && x->premul == y->premul;
+	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
+	       x->tile == y->tile && x->protocol == y->protocol && x->channels == y->channels;
 }
 
 static void add_call(struct text *t, const struct call_name *n)
@@ -166,6 +170,12 @@ static void add_call(struct text *t, const struct call_name *n)
 		text_add(t, ", %s", n->premul ? "premul-sum" : ccs_redop_name((ccs_redop)n->op));
 	if (n->root >= 0)
 		text_add(t, ", root %d", n->root);
+	if (n->tile)
+		text_add(t, ", tile %" PRIu64, n->tile);
+	if (n->protocol)
+		text_add(t, ", protocol %s", n->protocol == CCS_RUN_LL ? "ll" : "simple");
+	if (n->channels)
+		text_add(t, ", at most %u channels", n->channels);
 }
 
 ccs_status run_differ(const struct call_name *x, const struct call_name *y)
@@ -185,7 +195,9 @@ ccs_status run_differ(const struct call_name *x, const struct call_name *y)
 static bool agree(const struct call *x, const struct call *y)
 {
 	return x->module == y->module && x->count == y->count && x->type == y->type &&
-	       x->root == y->root && x->op == y->op && x->premul == y->premul;
+	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
+	       x->how.tile == y->how.tile && x->how.protocol == y->how.protocol &&
+	       x->how.channels == y->how.channels;
 }
 
 static void compare(struct world *w, struct run *r, const struct call *c)

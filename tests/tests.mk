@@ -139,6 +139,7 @@ NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
 
 SUITES_plan := \
 	"$(T)/plan/unit_choice_test" \
+	"$(T)/plan/unit_tuning_test $(T)/modules" \
 	"$(T)/plan/unit_prove_test" \
 	"$(T)/plan/prove_test library $(TEST_MODULES)" \
 	"$(T)/plan/prove_test good tests/check/good" \
@@ -185,6 +186,7 @@ SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
+	"10 tests/ccrun/tune_test.sh $(BUILD)" \
 	"20 tests/ccrun/mpi_test.sh $(BUILD)" \
 	"40 tests/ccrun/net_test.sh $(BUILD)" \
 	"40 tests/ccrun/preload_test.sh $(BUILD)" \

@@ -126,6 +126,8 @@ void cpu_free(struct world *w)
 }
 
 static const struct engine cpu_engine = {
+	.name = "tasks",
+	.tiles = true,
 	.start = start,
 	.join = join,
 	.halt = sched_halt,

@@ -113,7 +113,8 @@ struct layout_key {
 	int root;		 /* tells which of its plans for the communicator's ranks */
 	size_t count;
 	ccs_dtype type;
-	int op; /* -1: none matters */
+	int op;	     /* -1: none matters */
+	size_t tile; /* as the call has it */
 	bool premul;
 };
 

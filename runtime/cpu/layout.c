@@ -3,7 +3,7 @@
  * and the memory of fibers, FIFOs and scratch.
  *
  * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes
- * asks for); less where messages have many cells, so
+ * asks for), or as large as the call says (ccs_run_with); less where messages have many cells, so
  * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
  * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
  * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
@@ -113,6 +113,7 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct run 
 	uint32_t max_cells = l->view->plan->max_message;
 	uint64_t weight = 0;
 
+	bytes = r->params.how.tile ? r->params.how.tile : bytes;
 	if (max_cells && most / max_cells < bytes)
 		bytes = most / max_cells;
 	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
@@ -178,7 +179,7 @@ static bool data_size(const struct layout *l, const struct run *r, size_t *lines
 	size_t scratch = 0, cell;
 
 	*total = *lines = 0;
-	/* a slot fits: max_cells < 2^32, and a tile of at most 32 KiB */
+	/* a slot fits: choose_tile has seen to it */
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		size_t n = (size_t)slots_of(r, l->view->fifos + i, l->ntiles);
 
@@ -263,15 +264,15 @@ static struct layout_key key_of(const struct call *c)
 {
 	const struct ccs_module_head *m = c->module->head;
 
-	return (struct layout_key){ m->size,  m->checksum, c->root,
-				    c->count, c->type,	   c->reduces ? (int)c->op : -1,
-				    c->premul };
+	return (struct layout_key){ m->size,	 m->checksum, c->root,
+				    c->count,	 c->type,     c->reduces ? (int)c->op : -1,
+				    c->how.tile, c->premul };
 }
 
 static bool same_key(const struct layout_key *x, const struct layout_key *y)
 {
 	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
-	       x->count == y->count && x->type == y->type && x->op == y->op &&
+	       x->count == y->count && x->type == y->type && x->op == y->op && x->tile == y->tile &&
 	       x->premul == y->premul;
 }
 

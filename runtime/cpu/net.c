@@ -212,6 +212,8 @@ static ccs_status check(struct world *w)
 }
 
 const struct engine net_engine = {
+	.name = "mpi",
+	.tiles = true,
 	.start = start,
 	.halt = sched_halt,
 	.wait = await_calls,

@@ -349,7 +349,9 @@ static void choose_tile(const struct cpu *e, struct sequence *q)
 	if (!l->parallel)
 		return;
 	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
-	elements = (bytes < TILE_MOST ? bytes : TILE_MOST) / l->esize;
+	bytes = bytes < TILE_MOST ? bytes : TILE_MOST;
+	bytes = l->key.tile >= CACHE_LINE ? l->key.tile : bytes;
+	elements = bytes / l->esize;
 	q->ntiles = ceil_div(l->longest, elements);
 	q->ntiles = q->ntiles < e->limit ? e->limit : q->ntiles;
 	q->tile = round_up(ceil_div(l->longest, (size_t)q->ntiles), CACHE_LINE / l->esize);
