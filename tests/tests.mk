@@ -137,6 +137,7 @@ NEEDS_plan := all $(TEST_MODULES)
 SUITES_cpu := \
 	"$(T)/cpu/unit_reduce_test" \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
+	"$(T)/cpu/order_test $(T)/modules" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
