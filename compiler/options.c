@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define LIMIT_NUMBER_LIST 4096u
+#define TABLE_RANKS "2,4,8,16" /* of `ccc table`, without -n */
 
 /* A decimal number of digits only, at `*s`, at most `most`. */
 static bool number(const char **s, uint64_t most, uint64_t *value)
@@ -281,6 +282,9 @@ static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };
 enum { AUTO, ALWAYS, NEVER };
+static const char *const sheet_formats[] = {
+	[SHEET_TEXT] = "text", [SHEET_CSV] = "csv", [SHEET_JSON] = "json", NULL
+};
 static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
 };
@@ -314,6 +318,7 @@ static const struct spec {
 	{ "--protocols", OWN, 0, 0, read_protocols, NULL },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages },
 	{ "--diagnostics-format", CHOICE, AT(options.style.format), 0, NULL, formats },
+	{ "--format", CHOICE, AT(options.sheet_format), 0, NULL, sheet_formats },
 	{ "--color", CHOICE, AT(options.style.color), 0, NULL, colors },
 	{ "--max-errors", COUNT, AT(options.style.max_errors), 1000000, NULL, NULL },
 	{ "--memory", MEBI, AT(options.memory), 1 << 20, NULL, NULL },
@@ -407,16 +412,18 @@ static int unknown_option(const char *arg)
 	return options_wrong("unknown option", name, names, NSPECS);
 }
 
-static const char *const action_names[] = { "check", "explain", "fmt" };
+static const char *const action_names[] = { "check", "explain", "table", "fmt" };
+enum { NACTIONS = sizeof(action_names) / sizeof(action_names[0]) };
 
 /* The first word may be an action. */
 static void take_word(struct command *c, const char *word, bool *any_word)
 {
-	static const enum action actions[] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT };
+	static const enum action actions[NACTIONS] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_TABLE,
+						       ACTION_FORMAT };
 	bool first = !*any_word;
 
 	*any_word = true;
-	for (size_t k = 0; k < 3 && first; k++)
+	for (size_t k = 0; k < NACTIONS && first; k++)
 		if (!strcmp(word, action_names[k])) {
 			c->options.action = actions[k];
 			return;
@@ -495,6 +502,7 @@ static int check_together(const struct command *c)
 {
 	const struct options *o = &c->options;
 	bool compiles = o->action == ACTION_COMPILE, fmt = o->action == ACTION_FORMAT;
+	bool table = o->action == ACTION_TABLE;
 	bool in_place = o->format_in_place, kernels = o->emit == EMIT_CUDA || o->emit == EMIT_PTX;
 	bool view = o->view.nchunks || o->view.ranks.n || o->view.steps.n;
 	const struct {
@@ -502,15 +510,18 @@ static int check_together(const struct command *c)
 		const char *text;
 	} rules[] = {
 		{ c->files.n == 0, "no schedule file is given; see ccc --help" },
-		{ c->files.n > 1 && !fmt,
+		{ c->files.n > 1 && !fmt && !table,
 		  "more than one schedule file is given; import the others" },
 		{ (o->format_check || in_place) && !fmt, "--check and -i belong to ccc fmt" },
 		{ view && o->action != ACTION_EXPLAIN,
 		  "--chunk, --rank and --step belong to ccc explain" },
-		{ c->files.n > 1 && o->output, "-o takes the text of one file" },
+		{ c->files.n > 1 && fmt && o->output, "-o takes the text of one file" },
 		{ in_place && (o->output || o->format_check), "-i goes without -o and --check" },
 		{ in_place && names_stdin(c), "-i rewrites files, not the standard input" },
-		{ !compiles && o->emit != EMIT_SO, "--emit goes without check, explain and fmt" },
+		{ !compiles && o->emit != EMIT_SO,
+		  "--emit goes without check, explain, table and fmt" },
+		{ o->sheet_format != SHEET_NFORMATS && !table, "--format belongs to ccc table" },
+		{ o->schedule && table, "--schedule goes without table: it takes them all" },
 		{ compiles && o->emit == EMIT_SO && !o->output,
 		  "-o OUT.so is missing (or --emit=..., or ccc check FILE)" },
 		{ o->verbose && o->style.format != DIAG_TEXT,
@@ -520,8 +531,8 @@ static int check_together(const struct command *c)
 		  "--slots 0 is for checks only: code needs at least one slot" },
 	};
 
-	if (c->files.n > 1 && compiles && diag_nearest(c->files.v[0], action_names, 3))
-		return options_wrong("unknown command", c->files.v[0], action_names, 3);
+	if (c->files.n > 1 && compiles && diag_nearest(c->files.v[0], action_names, NACTIONS))
+		return options_wrong("unknown command", c->files.v[0], action_names, NACTIONS);
 	if (c->help || c->version || c->explain_code)
 		return -1;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
@@ -542,6 +553,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.action = ACTION_COMPILE;
 	c->options.emit = EMIT_SO;
 	c->options.slots = 8;
+	c->options.sheet_format = SHEET_NFORMATS; /* as long as none was asked for */
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);
 	if (status >= 0)
@@ -551,6 +563,8 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.include_dirs = c->include_dirs.v;
 	c->options.installed_dir = CCS_LIBRARY_DIR;
 	c->options.warn = options_warnings(c);
+	if (c->options.action == ACTION_TABLE && !c->options.ranks.n)
+		read_ranks(c, TABLE_RANKS);
 	c->options.view.chunks = c->chunks.v;
 	c->options.view.nchunks = c->chunks.n;
 	if (!c->options.cuda.narchs)

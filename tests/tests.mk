@@ -119,12 +119,13 @@ SUITES_check := \
 	"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
+	"tests/check/table_test.sh $(BUILD)" \
 	"28 tests/check/limits_test.sh $(BUILD)" \
 	"$(T)/check/oracle_test random 10000 1" \
 	"15 $(T)/check/oracle_test small 1" \
 	"$(T)/check/oracle_test spin 100 1" \
 	"$(T)/check/mutants_test schedules"
-NEEDS_check := all $(T)/cpu/results_test
+NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
 
 SUITES_lower := \
 	"$(T)/lower/plan_test library schedules" \
@@ -152,6 +153,7 @@ NEEDS_plan := all $(TEST_MODULES)
 SUITES_cpu := \
 	"$(T)/cpu/unit_reduce_test" \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
+	"$(T)/cpu/order_test $(T)/modules" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
