@@ -5,6 +5,14 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)/libccc.a $(LIB)/libccs.a
 	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
 .SECONDARY: $(BUILD)/bench/check_bench.o $(BUILD)/bench/cpu_bench.o
 
+# A program of MPI's, for libccs-mpi.so.
+MPI_LOOP := $(if $(MPICC),$(BUILD)/bench/mpi_loop)
+$(BUILD)/bench/mpi_loop: export OMPI_CC = $(CC)
+$(BUILD)/bench/mpi_loop: export MPICH_CC = $(CC)
+$(BUILD)/bench/mpi_loop: bench/mpi_loop.c $(BUILD)/mpicc
+	@mkdir -p $(@D)
+	$(MPICC_PRELOAD) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -o $@ $< $(LDFLAGS)
+
 CPU_MODULES := $(patsubst %,$(BUILD)/bench/cpu/%.so,recursive_doubling_allreduce \
 	direct_allreduce ring_allreduce halving_doubling_allreduce)
 $(CPU_MODULES): $(BUILD)/bench/cpu/%.so: schedules/%.ccs $(BIN)/ccc
@@ -12,7 +20,7 @@ $(CPU_MODULES): $(BUILD)/bench/cpu/%.so: schedules/%.ccs $(BIN)/ccc
 	$(BIN)/ccc $< -n 2,8 --target=cpu -o $@
 
 .PHONY: bench
-bench: all $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU_MODULES)
+bench: all $(MPI_LOOP) $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU_MODULES)
 	$(BUILD)/bench/check_bench
 	bench/commands.sh $(BUILD)
 	$(BUILD)/bench/cpu_bench -n 2 $(CPU_MODULES)

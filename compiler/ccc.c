@@ -2,15 +2,18 @@
  * ccc: the compiler's command. All it does is read options and call compile().
  */
 #include "compiler/editor.h"
+#include "compiler/emit/output.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/resource.h>
 
 static const char usage[] =
 	"ccc FILE.ccs -o OUT.so               check, prove, compile\n"
 	"ccc check FILE.ccs -n 2..16          check and prove only\n"
 	"ccc explain FILE.ccs -n 4            show, step by step, which chunk goes where\n"
+	"ccc table FILE.ccs... -n 2,4,8       compare schedules: steps, bytes, slots, bits\n"
 	"ccc fmt [--check | -i] FILE.ccs...   canonical text: to stdout, compared, or in place\n"
 	"ccc lsp                              a language server, for editors, on stdin and stdout\n"
 	"ccc --help, --version, --explain E0304\n"
@@ -50,6 +53,7 @@ static int explain_code(int code)
 static int compile_files(struct command *c)
 {
 	struct diag_style *style = &c->options.style;
+	const struct sheet *sheet = c->options.sheet;
 	int worst = 0;
 
 	if (style->format == DIAG_SARIF && !(style->log = diag_log_open())) {
@@ -57,7 +61,7 @@ static int compile_files(struct command *c)
 		return 4;
 	}
 
-	for (size_t i = 0; i < c->files.n; i++) {
+	for (size_t i = 0; i < c->files.n && !(sheet && sheet->refused); i++) {
 		c->options.file = c->files.v[i];
 		int status = compile(&c->options);
 		if (status > worst)
@@ -68,6 +72,60 @@ static int compile_files(struct command *c)
 		return 2;
 	}
 	return worst;
+}
+
+/* -D names a parameter of some schedule. Returns 0 or the exit status, after a message. */
+static int check_settings(const struct options *o)
+{
+	const struct sheet *t = o->sheet;
+
+	for (size_t i = 0; i < o->nsettings; i++) {
+		size_t k = 0;
+		while (k < t->nparams && strcmp(t->params[k], o->settings[i].name))
+			k++;
+		if (k == t->nparams)
+			return options_wrong("-D: no schedule of the files has a parameter",
+					     o->settings[i].name, t->params, t->nparams);
+	}
+	return 0;
+}
+
+static int write_sheet(const struct options *o)
+{
+	struct output out;
+
+	if (!output_open(&out)) {
+		perror("ccc");
+		return 4;
+	}
+	bool whole = sheet_print(o->sheet, o->sheet_format, out.stream);
+	int error = output_close(&out, whole, o->output, 0666);
+	if (!whole) {
+		fprintf(stderr, "ccc: the system gives no more memory\n");
+		return 4;
+	}
+	if (error)
+		fprintf(stderr, "ccc: error: cannot write %s: %s\n", output_name(o->output),
+			output_reason(error));
+	return error ? 2 : 0;
+}
+
+/* All files, then what they come to; the worst exit status. */
+static int compare_files(struct command *c)
+{
+	struct sheet sheet = { .arena = &c->arena,
+			       .ranks = c->options.ranks.v,
+			       .nranks = c->options.ranks.n };
+
+	c->options.sheet = &sheet;
+	int status = compile_files(c), late = 0;
+	if (sheet.refused)
+		return status;
+	if (!status) /* else a file that was not understood may have it */
+		late = check_settings(&c->options);
+	if (!late)
+		late = write_sheet(&c->options);
+	return late ? late : status;
 }
 
 /* Descriptors 0, 1 and 2 that are closed would be given to the next files opened, and
@@ -108,6 +166,8 @@ static int run(struct command *c, int argc, char **argv)
 		return explain_code(c->explain_code);
 	if (c->options.action == ACTION_SERVE)
 		return editor_serve(c, argc, argv);
+	if (c->options.action == ACTION_TABLE)
+		return compare_files(c);
 	return compile_files(c);
 }
 

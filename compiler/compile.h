@@ -18,6 +18,7 @@
  *              read_back         is it right, to the last byte?
  *              cuda, kernels     plans -> CUDA source -> kernels in it
  *              link              ccs_module_v1 -> ar.so
+ *              report, sheet     what was proved: of one schedule, of many side by side
  *
  * compile.c has the line; schedules.c takes a file's schedules, Ns and roots through it;
  * session.c opens and ends a compilation; ccc.c and options.c are the command. editor.c
@@ -31,6 +32,7 @@
 #define CCS_COMPILER_COMPILE_H
 
 #include "compiler/emit/emit.h"
+#include "compiler/emit/sheet.h"
 #include "compiler/witness/witness.h"
 
 enum emit {
@@ -44,7 +46,14 @@ enum emit {
 	EMIT_PTX
 };
 
-enum action { ACTION_COMPILE, ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT, ACTION_SERVE };
+enum action {
+	ACTION_COMPILE,
+	ACTION_CHECK,
+	ACTION_EXPLAIN,
+	ACTION_TABLE,
+	ACTION_FORMAT,
+	ACTION_SERVE
+};
 
 struct options {
 	enum action action;
@@ -65,8 +74,10 @@ struct options {
 	bool verbose;
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;
-	bool format_in_place;	       /* fmt -i */
-	const struct unsaved *unsaved; /* texts that an editor has in place of files */
+	bool format_in_place;		/* fmt -i */
+	enum sheet_format sheet_format; /* table: --format */
+	struct sheet *sheet;		/* table: where it goes; else NULL */
+	const struct unsaved *unsaved;	/* texts that an editor has in place of files */
 	size_t nunsaved;
 	uint64_t memory; /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
 					   3/4 of the machine's where that is less */

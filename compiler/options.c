@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define LIMIT_NUMBER_LIST 4096u
+#define TABLE_RANKS "2,4,8,16" /* of `ccc table`, without -n */
 
 /* A decimal number of digits only, at `*s`, at most `most`. */
 static bool number(const char **s, uint64_t most, uint64_t *value)
@@ -270,11 +271,14 @@ static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };
 enum { AUTO, ALWAYS, NEVER };
+static const char *const sheet_formats[] = {
+	[SHEET_TEXT] = "text", [SHEET_CSV] = "csv", [SHEET_JSON] = "json", NULL
+};
 static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
 };
 
-static const char *const action_names[] = { "check", "explain", "fmt", "lsp" };
+static const char *const action_names[] = { "check", "explain", "table", "fmt", "lsp" };
 enum { ACTIONS = sizeof(action_names) / sizeof(*action_names) };
 
 #define AT(field) offsetof(struct command, field)
@@ -307,6 +311,8 @@ static const struct spec specs[] = {
 	  "explain: only what X[2], X[0..2] or X has to do with; also" },
 	{ "--rank", NUMBERS, AT(options.view.ranks), 0, NULL, NULL, " LIST", "these ranks, or" },
 	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST", "these steps" },
+	{ "--format", CHOICE, AT(options.sheet_format), 0, NULL, sheet_formats, "=text|csv|json",
+	  "table: how it is printed; default text" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda or ptx, to -o or stdout" },
 	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
@@ -431,8 +437,8 @@ static int unknown_option(const char *arg)
 /* The first word may be an action. */
 static void take_word(struct command *c, const char *word, bool *any_word)
 {
-	static const enum action actions[ACTIONS] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_FORMAT,
-						      ACTION_SERVE };
+	static const enum action actions[ACTIONS] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_TABLE,
+						      ACTION_FORMAT, ACTION_SERVE };
 	bool first = !*any_word;
 
 	*any_word = true;
@@ -515,7 +521,7 @@ static int check_together(const struct command *c)
 {
 	const struct options *o = &c->options;
 	bool compiles = o->action == ACTION_COMPILE, fmt = o->action == ACTION_FORMAT;
-	bool serves = o->action == ACTION_SERVE;
+	bool table = o->action == ACTION_TABLE, serves = o->action == ACTION_SERVE;
 	bool in_place = o->format_in_place, kernels = o->emit == EMIT_CUDA || o->emit == EMIT_PTX;
 	bool view = o->view.nchunks || o->view.ranks.n || o->view.steps.n;
 	const struct {
@@ -526,16 +532,18 @@ static int check_together(const struct command *c)
 		{ serves && (c->files.n || o->output || o->verbose || o->style.format != DIAG_TEXT),
 		  "ccc lsp takes files from the editor, and goes without -o, -v and "
 		  "--diagnostics-format" },
-		{ c->files.n > 1 && !fmt,
+		{ c->files.n > 1 && !fmt && !table,
 		  "more than one schedule file is given; import the others" },
 		{ (o->format_check || in_place) && !fmt, "--check and -i belong to ccc fmt" },
 		{ view && o->action != ACTION_EXPLAIN,
 		  "--chunk, --rank and --step belong to ccc explain" },
-		{ c->files.n > 1 && o->output, "-o takes the text of one file" },
+		{ c->files.n > 1 && fmt && o->output, "-o takes the text of one file" },
 		{ in_place && (o->output || o->format_check), "-i goes without -o and --check" },
 		{ in_place && names_stdin(c), "-i rewrites files, not the standard input" },
 		{ !compiles && o->emit != EMIT_SO,
-		  "--emit goes without check, explain, fmt and lsp" },
+		  "--emit goes without check, explain, table, fmt and lsp" },
+		{ o->sheet_format != SHEET_NFORMATS && !table, "--format belongs to ccc table" },
+		{ o->schedule && table, "--schedule goes without table: it takes them all" },
 		{ compiles && o->emit == EMIT_SO && !o->output,
 		  "-o OUT.so is missing (or --emit=..., or ccc check FILE)" },
 		{ o->verbose && o->style.format != DIAG_TEXT,
@@ -567,6 +575,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.action = ACTION_COMPILE;
 	c->options.emit = EMIT_SO;
 	c->options.slots = 8;
+	c->options.sheet_format = SHEET_NFORMATS; /* as long as none was asked for */
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);
 	if (status >= 0)
@@ -576,6 +585,8 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.include_dirs = c->include_dirs.v;
 	c->options.installed_dir = CCS_LIBRARY_DIR;
 	c->options.warn = options_warnings(c);
+	if (c->options.action == ACTION_TABLE && !c->options.ranks.n)
+		read_ranks(c, TABLE_RANKS);
 	c->options.view.chunks = c->chunks.v;
 	c->options.view.nchunks = c->chunks.n;
 	if (!c->options.cuda.narchs)

@@ -82,7 +82,7 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 {
 	const struct options *o = s->o;
 
-	if (!j->target || o->action == ACTION_CHECK)
+	if (!j->target || o->action == ACTION_CHECK || o->action == ACTION_TABLE)
 		return;
 	if (o->action == ACTION_EXPLAIN) {
 		explain_instance(s, c, k, &k->deadlock.order, 0);
@@ -195,7 +195,7 @@ static void run_asked(struct session *s, struct job *j)
 		}
 		any |= admitted;
 	}
-	if (!any)
+	if (!any && !s->o->sheet) /* which has a line for that */
 		diag_add(&s->diags, SEV_NOTE, 0, j->schedule->name.span, NO_RANK,
 			 "%s is not checked: its `where` admits no N of -n",
 			 j->schedule->name.name);
@@ -262,11 +262,17 @@ static struct decl *find_target(struct session *s)
 	return NULL;
 }
 
-/* -D names a parameter of some schedule of the file. */
+/* -D names a parameter of some schedule of the file; for a table, of some file. */
 static void check_settings(struct session *s)
 {
 	const char **names = NULL;
 	size_t n = 0, cap = 0;
+
+	for (struct decl *d = next_schedule(s->module->main->decls); d && s->o->sheet;
+	     d = next_schedule(d->next))
+		sheet_add_params(s->o->sheet, d);
+	if (s->o->sheet)
+		return;
 
 	for (struct decl *d = next_schedule(s->module->main->decls); d; d = next_schedule(d->next))
 		for (struct binding *b = d->params; b; b = b->next)
@@ -293,25 +299,53 @@ static void note_unsupported(struct session *s, const struct decl *schedule)
 				 CCS_VERSION);
 }
 
-void run_schedules(struct session *s)
+/* What is said of a schedule: its report, or its part of the sheet. */
+static void tell(struct session *s, const struct job *j)
 {
-	struct decl *target = find_target(s);
-	bool json = s->o->style.format != DIAG_TEXT;
+	bool right = !s->diags.errors && !s->status, json = s->o->style.format != DIAG_TEXT;
 
+	if (s->o->sheet && right)
+		sheet_add(s->o->sheet, s->o->file, j->schedule, j->findings, j->nfindings);
+	else if (s->o->sheet)
+		sheet_add_wrong(s->o->sheet, s->o->file, j->schedule);
+	else if (right && s->o->action == ACTION_CHECK && j->nfindings)
+		report_print(&s->ctx, j->schedule, j->findings, j->nfindings, json,
+			     json ? s->out.report : s->out.stream);
+	s->in_sheet |= s->o->sheet && !right;
+}
+
+/* Finds the schedule that the action is about, if it is about one. False: a mistake in the
+ * options, reported. */
+static bool open_schedules(struct session *s, struct decl **target)
+{
+	bool all = s->o->action == ACTION_CHECK || s->o->action == ACTION_TABLE;
+
+	*target = find_target(s);
 	check_settings(s);
 	if (s->status)
-		return;
-	if (!target && s->o->action != ACTION_CHECK) {
+		return false;
+	if (!*target && !all) {
 		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s has no schedule to %s",
 			 s->module->main->source->name,
 			 s->o->action == ACTION_EXPLAIN ? "explain" : "compile");
 		s->status = 2;
-		return;
+		return false;
 	}
-	if (!target)
+	if (!*target)
 		diag_add(&s->diags, SEV_NOTE, 0, NOWHERE, NO_RANK,
 			 "%s has no schedule: only its names were checked",
 			 s->module->main->source->name);
+	if (s->o->action == ACTION_TABLE) /* no schedule's N counts more than another's */
+		*target = NULL;
+	return true;
+}
+
+void run_schedules(struct session *s)
+{
+	struct decl *target;
+
+	if (!open_schedules(s, &target))
+		return;
 	struct job chosen = { 0 };
 	uint32_t errors = s->diags.errors;
 	for (struct decl *d = next_schedule(s->module->main->decls); d;
@@ -323,9 +357,7 @@ void run_schedules(struct session *s)
 		run_schedule(s, &j);
 		if (!s->diags.errors && !s->status)
 			dead_warn(&s->ctx, &j.dead);
-		if (!s->diags.errors && !s->status && s->o->action == ACTION_CHECK && j.nfindings)
-			report_print(&s->ctx, d, j.findings, j.nfindings, json,
-				     json ? s->out.report : s->out.stream);
+		tell(s, &j);
 		errors += s->diags.errors;
 		s->diags.errors = errors;
 		if (s->status)

@@ -69,6 +69,8 @@ static bool keeps_product(const struct session *s)
 {
 	if (s->o->action == ACTION_FORMAT && s->o->format_check)
 		return true;
+	if (s->o->sheet) /* is written when all files are through */
+		return false;
 	/* A schedule that passed keeps its report when another one fails; and of one that is
 	 * wrong it is shown up to the fault. */
 	if ((s->o->action == ACTION_CHECK || s->o->action == ACTION_EXPLAIN) && s->status == 1)
@@ -132,6 +134,8 @@ static void run(struct session *s)
 	if (error) { /* before all the work */
 		refused(s, error);
 		s->status = 2;
+		if (s->o->sheet)
+			s->o->sheet->refused = true;
 		return;
 	}
 	if (s->diags.errors)
@@ -250,6 +254,8 @@ int compile(const struct options *o)
 	bool told = guarded(&s, run) || guarded(&s, out_of_memory);
 	if (!s.status && (s.diags.errors || s.diags.denied))
 		s.status = 1;
+	if (o->sheet && s.status && !s.in_sheet)
+		sheet_add_wrong(o->sheet, o->file, NULL);
 	told &= guarded(&s, print_diags);
 	s.write_error = write_product(&s);
 	if (s.write_error) {

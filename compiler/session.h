@@ -23,6 +23,7 @@ struct session {
 	struct ccs_module *opened; /* the product, read back; or NULL */
 	struct arena_budget budget;
 	bool same_text;	 /* fmt -i: the file is canonical already */
+	bool in_sheet;	 /* table: a schedule of the file is there as wrong */
 	int write_error; /* as output_check */
 	void (*take)(void *arg, struct diags *d, const struct module *m); /* session_collect */
 	void *arg;

@@ -12,7 +12,7 @@ INSTALL ?= install
 
 SCHEDULES := $(sort $(wildcard schedules/*.ccs))
 MAN1 := docs/ccc.1 docs/ccrun.1
-MAN5 := lang/ccs.5
+MAN5 := lang/ccs.5 docs/ccs-tuning.5
 MAN7 := docs/libccs-mpi.7
 DIRS := $(PREFIX)|$(BINDIR)|$(LIBDIR)|$(INCLUDEDIR)|$(DATADIR)|$(MANDIR)
 
@@ -67,7 +67,7 @@ uninstall:
 	rm -f $(TO_LIB)/libccs_mpi.so $(TO_LIB)/libccs-mpi.so
 	rm -f $(TO_INCLUDE)/ccs.h
 	rm -f $(SCHEDULES:%=$(TO_DATA)/%)
-	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(MAN5:lang/%=$(TO_MAN)/man5/%)
+	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(foreach p,$(notdir $(MAN5)),$(TO_MAN)/man5/$(p))
 	rm -f $(MAN7:docs/%=$(TO_MAN)/man7/%)
 	for f in $(EDITOR_FILES); do rm -f $(TO_SHARE)/$$f; done
 	@for d in $(EDITOR_FOLDERS); do rmdir $(TO_SHARE)/$$d 2>/dev/null || :; done

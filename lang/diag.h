@@ -132,6 +132,9 @@ const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n);
 
 /* ---- printing (diag_print.c, diag_json.c, diag_sarif.c) ----------------------- */
 
+/** `s` with U+FFFD where its bytes are no UTF-8, from malloc. NULL: no memory. */
+char *diag_utf8_text(const char *s);
+
 enum diag_format { DIAG_TEXT, DIAG_JSON, DIAG_SARIF };
 
 /* A SARIF log, which is complete only when all was said. */

@@ -35,11 +35,10 @@ size_t diag_utf8(const char *s, size_t n, uint32_t *c)
 	return len;
 }
 
-json_t *diag_json_text(const char *s)
+char *diag_utf8_text(const char *s)
 {
 	size_t n = strlen(s), at = 0, len;
 	char *clean = malloc(3 * n + 1);
-	json_t *text;
 	uint32_t c;
 
 	if (!clean)
@@ -49,7 +48,15 @@ json_t *diag_json_text(const char *s)
 		memcpy(clean + at, len ? s + i : "\xef\xbf\xbd", len ? len : 3);
 		at += len ? len : 3;
 	}
-	text = json_stringn(clean, at);
+	clean[at] = '\0';
+	return clean;
+}
+
+json_t *diag_json_text(const char *s)
+{
+	char *clean = diag_utf8_text(s);
+	json_t *text = clean ? json_string(clean) : NULL;
+
 	free(clean);
 	return text;
 }

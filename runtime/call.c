@@ -7,6 +7,7 @@
  * the thread takes part until all are over. O(1) a call beside its run.
  */
 #include "runtime/comm.h"
+#include "runtime/plan/choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,48 @@ static ccs_status check_count(struct call *c)
 	return CCS_OK;
 }
 
+/* As the handle's call before, but for its buffers. */
+static bool repeats(struct call *c, int root)
+{
+	const struct call *last = &c->comm->last;
+
+	if (c->module != last->module || c->count != last->count || c->type != last->type ||
+	    c->op != last->op || c->premul != last->premul ||
+	    (last->root != -1 && last->root != root))
+		return false;
+	c->root = last->root;
+	c->view = last->view;
+	c->prep = last->prep;
+	c->send_bytes = last->send_bytes;
+	c->recv_bytes = last->recv_bytes;
+	return true;
+}
+
+static void remember(const struct call *c)
+{
+	struct call *last = &c->comm->last;
+
+	module_ref(c->module);
+	ccs_module_free(last->module);
+	*last = *c;
+}
+
+static ccs_status check_call(struct call *c, int root)
+{
+	ccs_status s;
+
+	if (repeats(c, root))
+		return CCS_OK;
+	s = check_support(c->module, c);
+	if (!s)
+		s = check_plan(c, root);
+	if (!s)
+		s = check_count(c);
+	if (!s)
+		remember(c);
+	return s;
+}
+
 static ccs_status check_buffers(const struct call *c)
 {
 	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
@@ -120,7 +163,28 @@ struct placing call_placing(const struct call *c, const struct prep_rank *p)
 				 !c->recv && p->recv };
 }
 
-/* c's module, comm, send, recv, count, type, op and premul are the caller's. */
+static ccs_status check_options(const struct call *c)
+{
+	const struct ccs_run_options *how = &c->how;
+	const struct engine *e = c->comm->world->engine;
+
+	if (how->protocol > CCS_RUN_LL)
+		return error_set(CCS_EINVAL, "ccs_run_with: %u is no protocol", how->protocol);
+	if (how->channels > CHOICE_CHANNELS)
+		return error_set(CCS_EINVAL, "ccs_run_with: at most %u channels, not %u",
+				 CHOICE_CHANNELS, how->channels);
+	if (how->channels && !how->protocol)
+		return error_set(CCS_EINVAL, "ccs_run_with: channels need a protocol");
+	if (how->tile && !e->tiles)
+		return error_set(CCS_EINVAL, "ccs_run_with: a tile is for ranks on the CPU");
+	if (how->protocol && !e->protocols)
+		return error_set(CCS_EINVAL,
+				 "ccs_run_with: a protocol and channels are for ranks on the GPUs "
+				 "of one host");
+	return CCS_OK;
+}
+
+/* c's module, comm, send, recv, count, type, op, premul and how are the caller's. */
 static ccs_status check(struct call *c, int root, void *stream)
 {
 	ccs_status s;
@@ -140,14 +204,10 @@ static ccs_status check(struct call *c, int root, void *stream)
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
 	c->stream = stream;
-	s = check_support(c->module, c);
+	s = check_options(c);
 	if (!s)
-		s = check_plan(c, root);
-	if (!s)
-		s = check_count(c);
-	if (!s)
-		s = check_buffers(c);
-	return s;
+		s = check_call(c, root);
+	return s ? s : check_buffers(c);
 }
 
 static void join(struct call *c)
@@ -205,31 +265,41 @@ static struct call call_of(const struct ccs_module *m, const void *send, void *r
 			      .op = op };
 }
 
-ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, void *recvbuff, size_t count,
-		   ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm, void *stream)
+ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *how,
+			const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
+			ccs_redop op, int root, struct ccs_comm *comm, void *stream)
 {
 	struct call c = call_of(m, sendbuff, recvbuff, count, type, op, comm);
 
+	if (how)
+		c.how = *how;
+	if (c.how.scalar) {
+		c.premul = true;
+		c.op = CCS_SUM;
+		memcpy(c.scalar, c.how.scalar, ccs_dtype_size(type));
+		c.how.scalar = NULL;
+	}
 	return submit(&c, root, stream);
+}
+
+ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, void *recvbuff, size_t count,
+		   ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm, void *stream)
+{
+	return ccs_run_with(m, NULL, sendbuff, recvbuff, count, type, op, root, comm, stream);
 }
 
 ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 			  size_t count, ccs_dtype type, const void *scalar, int root,
 			  struct ccs_comm *comm, void *stream)
 {
-	struct call c = call_of(m, sendbuff, recvbuff, count, type, CCS_SUM, comm);
+	struct ccs_run_options how = { .scalar = scalar };
 	struct thread_state *t = error_thread();
-	ccs_status s = t->failed;
 
-	if (!scalar && !s) {
-		s = error_set(CCS_EINVAL, "ccs_run_premul: the scalar is NULL");
-		t->failed = t->depth ? s : CCS_OK;
-	}
-	if (s)
-		return s;
-	c.premul = true;
-	memcpy(c.scalar, scalar, ccs_dtype_size(type));
-	return submit(&c, root, stream);
+	if (scalar || t->failed)
+		return ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
+				    stream);
+	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
+	return error_set(CCS_EINVAL, "ccs_run_premul: the scalar is NULL");
 }
 
 ccs_status ccs_group_start(void)
@@ -257,7 +327,7 @@ ccs_status ccs_group_end(void)
 		for (struct call *c = calls; c; c = c->next)
 			join(c);
 		for (struct call *c = calls; c; c = c->next)
-			if (!c->over)
+			if (!call_is_over(c))
 				c->comm->world->engine->wait(c->comm->world, c, &s);
 	}
 	while (calls) {

@@ -350,7 +350,9 @@ CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_
  *
  * What fails in one process fails in all, and the communicator has failed: calls that differ
  * between ranks that exchange messages, memory that cannot be had, a timeout, what MPI fails
- * with. A process that ends without a word is its mpirun's to see, which ends the job.
+ * with. A process that ends without a word is its mpirun's to see, which ends the job. After a
+ * failure MPI may go on to read what the failed call was sending: its buffers stay mapped until
+ * MPI ends, but what is in them does not matter.
  * CCS_EUNSUPPORTED: there is no plug-in for MPI (ccs_mpi_library).
  */
 CCS_API ccs_status ccs_comm_init_mpi(struct ccs_comm **comm);
@@ -388,6 +390,9 @@ CCS_API int ccs_comm_rank(const struct ccs_comm *c);
 CCS_API int ccs_comm_size(const struct ccs_comm *c);
 /** The GPU where this rank lives, as this process numbers GPUs; -1: on the CPU. */
 CCS_API int ccs_comm_device(const struct ccs_comm *c);
+/** The same in a word, by which tunings are found: "tasks" (the CPU of one process), "procs"
+ *  (processes of a host), "mpi", "cuda" (GPUs of a host), "hosts" (GPUs of several). */
+CCS_API const char *ccs_comm_engine(const struct ccs_comm *c);
 /** Where the ranks live, for people: "8 ranks on one GPU, NVIDIA H200 (...)". */
 CCS_API ccs_status ccs_comm_describe(struct ccs_comm *c, char *text, size_t size);
 
@@ -442,6 +447,105 @@ CCS_API ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, voi
 CCS_API ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 				  size_t count, ccs_dtype type, const void *scalar, int root,
 				  struct ccs_comm *comm, void *stream);
+
+/* How a call is run, as far as the engine need not choose: 0 everywhere leaves all to it. */
+struct ccs_run_options {
+	const void *scalar; /* premul-sum with that factor, in the place of `op`; NULL: `op` */
+	size_t tile;	   /* on the CPU: bytes of a chunk that go in one message, at most, from 512
+			       on. Memory may ask for less */
+	unsigned protocol; /* on GPUs of one host: CCS_RUN_... */
+	unsigned channels; /* ... and on so many channels at most; 0: as many as pay */
+};
+enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
+
+#define CCS_OPTIONS_TEXT 32 /* bytes of their longest text, with its NUL */
+
+/** How, as tunings have it: "auto", a tile, such as "64K", or "ll", "simple/8". */
+CCS_API void ccs_run_options_text(const struct ccs_run_options *options, char *text, size_t size);
+
+/** ccs_run() with options; NULL: without. All ranks give the same, but for the scalar. */
+CCS_API ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *options,
+				const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
+				ccs_redop op, int root, struct ccs_comm *comm, void *stream);
+
+/*
+ * Tunings: which module runs a collective, and how, by the size of the call.
+ *
+ *     struct ccs_tuning *t;
+ *     ccs_tuning_load(&t, "host.tuning");
+ *     ccs_run_tuned(t, "allreduce", send, recv, count, CCS_FLOAT32, CCS_SUM, 0, comm, NULL);
+ *
+ * `ccrun --tune` measures one and writes it, as a text that people can read and edit:
+ * ccs-tuning(5). A size is the larger of a rank's send and receive buffers, in bytes. A tuning
+ * has sections, one for a collective (a contract's name), a number of ranks and an engine
+ * (ccs_comm_engine), numbered from 0; and these have rows, by ascending sizes.
+ *
+ * Nothing else is ever run: where there is no section, the call fails. A tuning that was loaded
+ * does not change, and any threads may use it at a time.
+ */
+struct ccs_tuning;
+
+struct ccs_tuning_section {
+	const char *collective, *engine;
+	int nranks;
+	const char *measured; /* how, in words; "": nothing is said */
+	int rows;
+};
+
+struct ccs_tuning_row {
+	uint64_t most;	  /* the largest size that it is for; UINT64_MAX: all that are larger */
+	const char *file; /* of the module; not absolute: below the tuning's folder */
+	struct ccs_run_options options;
+	double us; /* measured, of one call; negative: it was not */
+	/* The next best that was measured; NULL: there was none. */
+	const char *next_file;
+	struct ccs_run_options next_options;
+	double next_us;
+	const struct ccs_module *module; /* the tuning's own; NULL, where it was only read */
+};
+
+/** Reads a tuning, and loads all its modules: each must implement its section's collective, and
+ *  have plans for its ranks. CCS_EFILE, CCS_ENOPLAN: the text names the line. */
+CCS_API ccs_status ccs_tuning_load(struct ccs_tuning **out, const char *path);
+/** The same without any module, to be looked at or changed. NULL: an empty one. */
+CCS_API ccs_status ccs_tuning_read(struct ccs_tuning **out, const char *path);
+CCS_API void ccs_tuning_free(struct ccs_tuning *t);
+/** Equal, where text and modules are. */
+CCS_API uint64_t ccs_tuning_digest(const struct ccs_tuning *t);
+
+/** CCS_EINVAL: it has no section, or row, of that number. */
+CCS_API ccs_status ccs_tuning_section(const struct ccs_tuning *t, int section,
+				      struct ccs_tuning_section *out);
+CCS_API ccs_status ccs_tuning_row(const struct ccs_tuning *t, int section, int row,
+				  struct ccs_tuning_row *out);
+/** The section's number; -1: there is none, and ccs_error() says which there are. */
+CCS_API int ccs_tuning_find(const struct ccs_tuning *t, const char *collective, int nranks,
+			    const char *engine);
+/** The row that a call of that size takes: the first whose `most` is not below it. */
+CCS_API int ccs_tuning_row_of(const struct ccs_tuning *t, int section, uint64_t size);
+/** Says what a call of that size takes, and why, in a line or two: the schedule and how it is
+ *  run, its time and the next best's, and by which rule a size that was not measured goes. */
+CCS_API ccs_status ccs_tuning_explain(const struct ccs_tuning *t, int section, uint64_t size,
+				      char *text, size_t text_size);
+
+/** What a communicator's call takes. CCS_EINVAL: there is no section for it; count or type are
+ *  wrong; the tuning was only read. O(sections + rows). */
+CCS_API ccs_status ccs_tuning_choose(const struct ccs_tuning *t, const char *collective,
+				     const struct ccs_comm *comm, size_t count, ccs_dtype type,
+				     struct ccs_tuning_row *out);
+/** ccs_run() with the module and the options that the tuning has for the call. All ranks must
+ *  choose alike: where their tunings differ in it, calls differ, and all fail with that. */
+CCS_API ccs_status ccs_run_tuned(const struct ccs_tuning *t, const char *collective,
+				 const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
+				 ccs_redop op, int root, struct ccs_comm *comm, void *stream);
+
+/** Puts a section with its rows in the place of the one for the same collective, ranks and
+ *  engine, or behind all others; every other line of the text stays as it is. Of the last row
+ *  `most` is UINT64_MAX. Modules are not looked at. CCS_EINVAL: it would be no tuning. */
+CCS_API ccs_status ccs_tuning_put(struct ccs_tuning *t, const struct ccs_tuning_section *section,
+				  const struct ccs_tuning_row *rows);
+/** Writes its text: the whole file, or nothing. CCS_ESYSTEM. */
+CCS_API ccs_status ccs_tuning_save(const struct ccs_tuning *t, const char *path);
 
 /** Calls between start and end, of this thread, begin together at end, which
  *  returns when all are done, with the first error. Groups nest. */

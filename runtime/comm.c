@@ -159,6 +159,7 @@ void ccs_comm_free(struct ccs_comm *c)
 	if (!c)
 		return;
 	w = c->world;
+	ccs_module_free(c->last.module);
 	free(c);
 	if (!origin_here(&w->origin)) {
 		forget(w);
@@ -253,6 +254,11 @@ int ccs_comm_size(const struct ccs_comm *c)
 int ccs_comm_device(const struct ccs_comm *c)
 {
 	return c && c->world->engine->device ? c->world->engine->device(c->world, c->rank) : -1;
+}
+
+const char *ccs_comm_engine(const struct ccs_comm *c)
+{
+	return c ? c->world->engine->name : "";
 }
 
 /* That the communicator is one, and of this process: then it is locked. */

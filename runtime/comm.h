@@ -30,12 +30,15 @@ struct call {
 	size_t send_bytes, recv_bytes;
 	ccs_dtype type;
 	ccs_redop op;
-	bool reduces, premul; /* an operator matters; ... and it is premul-sum */
-	int root;	      /* -1: none */
+	bool reduces, premul;	    /* an operator matters; ... and it is premul-sum */
+	int root;		    /* -1: none */
+	struct ccs_run_options how; /* its scalar is copied: */
 	_Alignas(8) unsigned char scalar[8];
-	bool done;    /* under world.lock, as is status */
+	bool done;    /* under world.lock, as are status and waits */
+	bool waits;   /* the calling thread is inside the engine's wait, if that says so */
 	void *stream; /* a GPU's */
-	bool over;    /* the calling thread knows how it ended */
+	/** It may return: then nobody else knows of it any more. Without the lock. */
+	_Atomic bool over;
 	ccs_status status;
 	struct run *run;   /* once joined */
 	struct call *next; /* in the thread's group */
@@ -59,6 +62,11 @@ struct run {
 	struct run *next;
 	struct seat seats[]; /* [nranks] */
 };
+
+static inline bool call_is_over(const struct call *c)
+{
+	return atomic_load_explicit(&c->over, memory_order_acquire);
+}
 
 struct opened { /* a module of ccs_call */
 	const void *bytes;
@@ -99,6 +107,8 @@ struct ccs_comm {
 	struct world *world;
 	int rank;
 	uint64_t seq; /* calls so far */
+	/* The last call with a plan, as it was checked; it holds its module. */
+	struct call last;
 };
 
 /* ---- comm.c ------------------------------------------------------------------------- */
@@ -156,8 +166,8 @@ void run_drop(struct run *r);
  * processes tell it one another. */
 struct call_name {
 	uint64_t size, checksum; /* of the module */
-	uint64_t count;
-	uint32_t type, op, reduces, premul;
+	uint64_t count, tile;
+	uint32_t type, op, reduces, premul, protocol, channels;
 	int32_t root, rank;
 	char schedule[104]; /* cut */
 };

@@ -21,8 +21,11 @@ struct world;
 struct run;
 
 struct engine {
-	bool streams; /* a call may name a stream */
-	bool idles;   /* a call that waits asks world.idle */
+	const char *name; /* as ccs_comm_engine tells it */
+	bool streams;	  /* a call may name a stream */
+	bool idles;	  /* a call that waits asks world.idle */
+	bool tiles;	  /* a call may name a tile */
+	bool protocols;	  /* a call may name a protocol, and a number of channels */
 
 	/** The run has become the current one, and the ranks with a seat in it have called.
 	 *  A failure is the run's, with this thread's text. */

@@ -143,6 +143,9 @@ void run_name(const struct call *c, struct call_name *name)
 		.op = c->reduces && !c->premul ? (uint32_t)c->op : 0,
 		.reduces = c->reduces,
 		.premul = c->premul,
+		.tile = c->how.tile,
+		.protocol = c->how.protocol,
+		.channels = c->how.channels,
 	};
 	strncpy(name->schedule, ccs_module_schedule(c->module), sizeof(name->schedule) - 1);
 }
@@ -155,7 +158,8 @@ static bool same_module(const struct call_name *x, const struct call_name *y)
 bool run_same(const struct call_name *x, const struct call_name *y)
 {
 	return same_module(x, y) && x->count == y->count && x->type == y->type &&
-	       x->root == y->root && x->op == y->op && x->premul == y->premul;
+	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
+	       x->tile == y->tile && x->protocol == y->protocol && x->channels == y->channels;
 }
 
 static void add_call(struct text *t, const struct call_name *n)
@@ -166,6 +170,12 @@ static void add_call(struct text *t, const struct call_name *n)
 		text_add(t, ", %s", n->premul ? "premul-sum" : ccs_redop_name((ccs_redop)n->op));
 	if (n->root >= 0)
 		text_add(t, ", root %d", n->root);
+	if (n->tile)
+		text_add(t, ", tile %" PRIu64, n->tile);
+	if (n->protocol)
+		text_add(t, ", protocol %s", n->protocol == CCS_RUN_LL ? "ll" : "simple");
+	if (n->channels)
+		text_add(t, ", at most %u channels", n->channels);
 }
 
 ccs_status run_differ(const struct call_name *x, const struct call_name *y)
@@ -185,7 +195,9 @@ ccs_status run_differ(const struct call_name *x, const struct call_name *y)
 static bool agree(const struct call *x, const struct call *y)
 {
 	return x->module == y->module && x->count == y->count && x->type == y->type &&
-	       x->root == y->root && x->op == y->op && x->premul == y->premul;
+	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
+	       x->how.tile == y->how.tile && x->how.protocol == y->how.protocol &&
+	       x->how.channels == y->how.channels;
 }
 
 static void compare(struct world *w, struct run *r, const struct call *c)
@@ -237,14 +249,25 @@ void run_join(struct world *w, struct call *c)
 	run_retire(w);
 }
 
+/* The list still holds the run. */
+static void rank_done(struct run *r, int rank)
+{
+	struct call *c = r->seats[rank].call;
+
+	r->seats[rank] = (struct seat){ .called = true, .done = true };
+	r->finished++;
+	r->refs--;
+	c->run = NULL;
+	atomic_store_explicit(&c->over, true, memory_order_release);
+}
+
 void run_rank_done(struct world *w, uint32_t rank)
 {
 	struct run *r = w->runs;
 
 	if (r->failed)
 		return;
-	r->seats[rank].done = r->seats[rank].call->done = true;
-	r->finished++;
+	rank_done(r, (int)rank);
 	w->arrivals++;
 	run_retire(w);
 	run_wake(w);
@@ -256,8 +279,7 @@ void run_all_done(struct world *w)
 
 	for (int i = 0; i < w->nranks; i++)
 		if (r->seats[i].call)
-			r->seats[i].done = r->seats[i].call->done = true;
-	r->finished = w->nlocal;
+			rank_done(r, i);
 	w->arrivals++;
 	run_wake(w);
 }
@@ -277,6 +299,8 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 {
 	struct run *r = c->run;
 
+	if (call_is_over(c))
+		return true;
 	if (!c->done) {
 		/* the buffers are the caller's again only when nobody is at work */
 		if (!r->failed || (r == w->runs && !halt(w)))
@@ -284,7 +308,6 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 		c->done = true;
 		c->status = r->status;
 	}
-	c->over = true;
 	if (c->status && !*s) {
 		*s = c->status;
 		say(w, c);
@@ -294,5 +317,6 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 		run_unref(w, r);
 		c->run = NULL;
 	}
+	atomic_store_explicit(&c->over, true, memory_order_relaxed);
 	return true;
 }

@@ -87,7 +87,7 @@ bool run_poll_others(const struct world *w, const struct call *calls)
 	for (; calls; calls = calls->next) {
 		struct world *x = calls->comm->world;
 
-		if (x == w || calls->over || !x->engine->poll)
+		if (x == w || call_is_over(calls) || !x->engine->poll)
 			continue;
 		x->engine->poll(x);
 		any = true;

@@ -47,14 +47,28 @@ FAKE_MPI := $(BUILD)/tests/fake_mpi/libfake_mpi.so
 $(FAKE_MPI): $(BUILD)/tests/fake_mpi/fake_mpi.o $(BUILD)/runtime/plan/types.o
 	$(CC) $(LDFLAGS) -shared -o $@ $^
 
-# A program of MPI's, for libccs-mpi.so.
-MPI_PROGRAM := $(if $(MPICC),$(BUILD)/tests/ccrun/preload_prog)
+# Programs of MPI's, for libccs-mpi.so.
+MPI_PROGRAM := $(if $(MPICC),$(BUILD)/tests/ccrun/preload_prog $(BUILD)/bench/mpi_loop)
 $(BUILD)/tests/ccrun/preload_prog: export OMPI_CC = $(CC)
 $(BUILD)/tests/ccrun/preload_prog: export MPICH_CC = $(CC)
 $(BUILD)/tests/ccrun/preload_prog: tests/ccrun/preload_prog.c $(BUILD)/mpicc
 	@mkdir -p $(@D)
 	$(MPICC_PRELOAD) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -rdynamic -o $@ $< $(LDFLAGS) \
 		-lpthread -ldl
+
+# The same of MPICH, where deps.sh has fetched it (tests/ccrun/mpich_test.sh).
+MPICH := build/wheels/mpich/bin/mpicc
+OF_MPICH := $(if $(wildcard $(MPICH)),$(addprefix $(BUILD)/tests/mpich/,libccs_mpi.so \
+	libccs-mpi.so preload_prog))
+COMPILE_MPICH = mkdir -p $(@D) && MPICH_CC="$(CC)" $(MPICH) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
+$(BUILD)/tests/mpich/libccs_mpi.so: runtime/mpi/plugin.c runtime/mpi/calls.h runtime/ccs.h
+	@$(COMPILE_MPICH) -shared -o $@ $<
+$(BUILD)/tests/mpich/libccs-mpi.so: $(PRELOAD_OBJ:$(BUILD)/%.o=%.c) $(wildcard runtime/preload/*.[hi]*) \
+		$(LIB)/libccs.so.0
+	@$(COMPILE_MPICH) -shared -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $(filter %.c,$^) -L$(LIB) \
+		-l:libccs.so.0 -lpthread
+$(BUILD)/tests/mpich/preload_prog: tests/ccrun/preload_prog.c
+	@$(COMPILE_MPICH) -rdynamic -o $@ $< -lpthread -ldl
 
 # What the machine refuses, and a record of calls (tests/support/faults.c).
 FAULTS := $(BUILD)/tests/faults.so
@@ -105,12 +119,13 @@ SUITES_check := \
 	"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
+	"tests/check/table_test.sh $(BUILD)" \
 	"28 tests/check/limits_test.sh $(BUILD)" \
 	"$(T)/check/oracle_test random 10000 1" \
 	"15 $(T)/check/oracle_test small 1" \
 	"$(T)/check/oracle_test spin 100 1" \
 	"$(T)/check/mutants_test schedules"
-NEEDS_check := all $(T)/cpu/results_test
+NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
 
 SUITES_lower := \
 	"$(T)/lower/plan_test library schedules" \
@@ -125,6 +140,7 @@ NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
 
 SUITES_plan := \
 	"$(T)/plan/unit_choice_test" \
+	"$(T)/plan/unit_tuning_test $(T)/modules" \
 	"$(T)/plan/unit_prove_test" \
 	"$(T)/plan/prove_test library $(TEST_MODULES)" \
 	"$(T)/plan/prove_test good tests/check/good" \
@@ -137,6 +153,7 @@ NEEDS_plan := all $(TEST_MODULES)
 SUITES_cpu := \
 	"$(T)/cpu/unit_reduce_test" \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
+	"$(T)/cpu/order_test $(T)/modules" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
@@ -171,11 +188,13 @@ SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
+	"10 tests/ccrun/tune_test.sh $(BUILD)" \
 	"20 tests/ccrun/mpi_test.sh $(BUILD)" \
 	"40 tests/ccrun/net_test.sh $(BUILD)" \
-	"40 tests/ccrun/preload_test.sh $(BUILD)"
+	"40 tests/ccrun/preload_test.sh $(BUILD)" \
+	"15 tests/ccrun/mpich_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
-	$(T)/plan/prove_test $(T)/hosts/group_fail_test $(MPI_PROGRAM)
+	$(T)/plan/prove_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) $(OF_MPICH)
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \

@@ -449,7 +449,7 @@ static enum link_end run(struct link *l)
 	enum link_end stage;
 
 	l->janitor = -1;
-	l->ending = ending_signals();
+	l->ending = file_ending_signals();
 	hold = l->ending;
 	sigaddset(&hold, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &hold, &l->mask);

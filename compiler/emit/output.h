@@ -50,15 +50,4 @@ const char *output_reason(int error);
 /** "stdout", or the path. */
 const char *output_name(const char *path);
 
-/* ---- files (replace.c) ----------------------------------------------------------- */
-
-/** Makes or replaces a regular file: whole or not at all, also when it is killed or the
- *  machine stops. `path` is no link; `mode` as above. Returns 0 or an errno; EINTR: a
- *  signal is pending that ends the program. */
-int file_replace(const char *path, const void *data, size_t len, unsigned mode);
-
-/** The signals that end the program from outside, but for those that it was started
- *  with ignored. */
-sigset_t ending_signals(void);
-
 #endif

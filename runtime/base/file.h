@@ -7,6 +7,7 @@
 #define CCS_RUNTIME_BASE_FILE_H
 
 #include <stdbool.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,5 +28,16 @@ int file_put(int fd, const void *data, size_t n);
 
 /** Makes a file of memory at least as large, whatever interrupts it. 0 or an errno. */
 int file_reserve(int fd, size_t bytes);
+
+/* ---- replace.c ----------------------------------------------------------------------- */
+
+/** Makes or replaces a regular file: whole or not at all, also when it is killed or the
+ *  machine stops. `path` is no link; `mode` is a new file's, less umask's bits: one that there is
+ *  keeps its own. Returns 0 or an errno; EINTR: a signal is pending that ends the program. */
+int file_replace(const char *path, const void *data, size_t len, unsigned mode);
+
+/** The signals that end the program from outside, but for those that it was started
+ *  with ignored. */
+sigset_t file_ending_signals(void);
 
 #endif

@@ -40,8 +40,11 @@ struct result {
 
 struct bench {
 	const struct options *o;
-	struct ccs_module *m;
+	const struct ccs_module *m; /* what is run now, and how */
+	struct ccs_run_options how;
 	struct ccs_module_info has; /* what the module is */
+	struct ccs_tuning *tuning;  /* chooses them for each size; NULL: there is one module */
+	const char *collective;	    /* with a tuning */
 	struct home *at;
 	bool checks;		       /* -c; a module without buffers is not, on GPUs */
 	FILE *out;		       /* NULL: another process prints the table */
@@ -129,6 +132,14 @@ ccs_status time_copy(struct bench *b, const struct row *r, double *us);
 /** Measures a placement of a row, on both sides. In failure *side is the one that failed. */
 ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct result result[SIDES],
 		   enum side *side);
+/* The same in steps, for modules that contend: each of them agrees with all processes. */
+/** Fills the buffers, and runs the module -w times. */
+ccs_status measure_prepare(struct bench *b, const struct row *r);
+/** The mean time of --iters calls. */
+ccs_status measure_once(struct bench *b, const struct row *r, double *us);
+/** Checks what comes out of one more call. */
+ccs_status measure_check(struct bench *b, const struct row *r, struct result *result);
+double measure_median(double *x, unsigned n);
 /** Says the text of a failure; its exit status. `side` failed. */
 int measure_fail(const struct bench *b, enum side side, ccs_status s);
 
@@ -136,6 +147,60 @@ int measure_fail(const struct bench *b, enum side side, ccs_status s);
 
 /** Prints the table. Returns the exit status. */
 int table_print(struct bench *b);
+
+/* ---- tuned.c: --table ---------------------------------------------------------- */
+
+/** Loads the tuning, and finds the collective and a module of it; b->tuning is to be freed in any
+ *  case. Returns the exit status. */
+int tuned_open(struct bench *b);
+/** What the row's size takes becomes what is run. */
+ccs_status tuned_choose(struct bench *b, struct row *r);
+/** A tuning's section, in words, on stdout. */
+ccs_status tuned_explain(const struct options *o, const struct ccs_tuning *t, int section);
+/** What this machine's processor is, for people. */
+void processor_name(char *text, size_t size);
+
+/* ---- tune.c, contend.c: --tune ------------------------------------------------- */
+
+/* What is measured: a module, and how it is run. */
+struct contender {
+	int module;
+	struct ccs_run_options how;
+	bool in;    /* it has a chance still */
+	double *us; /* [repeats], at least 2 */
+	double median;
+};
+
+/* A module that contends. */
+struct entrant {
+	const char *file;
+	struct ccs_module *m;
+	struct row row;
+};
+
+struct contest {
+	struct bench *b;
+	struct options own; /* b's, with another --iters for each size */
+	struct entrant *entrants;
+	int nentrants;
+	struct contender *all; /* of the current size */
+	double *times;
+	int n, room;
+	int chosen, next;      /* -1: none */
+	struct contender last; /* that won the size before */
+	bool any;	       /* there was one */
+};
+
+/* What counts as noise, in percent: less is no reason to change module, or how it is run. */
+#define CONTEST_NOISE 3.0
+
+/** Measures all on the current size, whose buffers there are, and chooses. */
+int contest_run(struct contest *x);
+
+/** --tune: b's modules are those of the command line. Returns the exit status. */
+int tune_open(struct contest *x, struct bench *b);
+void tune_close(struct contest *x);
+int tune_run(struct contest *x);
 
 /* ---- nccl.c, mpi.c: --against ------------------------------------------------ */
 

@@ -4,6 +4,7 @@
  *     ccrun -n 4 ar.so
  *     torchrun --nproc-per-node 8 --no-python ccrun --device cuda ar.so
  *     ccrun --verify ar.so
+ *     ccrun -n 4 --tune host.tuning ring.so tree.so
  *
  * In: a module and options. Out: nccl-tests' table on stdout (with --json or --csv what
  * these say, and the table on stderr), all else on stderr, and an exit status: 0 all
@@ -193,37 +194,43 @@ static void close_baseline(struct bench *b, bool early)
 		b->o->against->close(b);
 }
 
-static int run(const struct options *o, struct ccs_module *m, const struct ccs_module_info *has)
+static int open_home(struct bench *b)
 {
-	struct home at;
-	struct bench b = { .o = o,
-			   .m = m,
-			   .has = *has,
-			   .at = &at,
-			   .checks = o->check && (has->buffers || !o->cuda),
-			   .out = o->rank     ? NULL
-				  : o->report ? stderr
-					      : stdout };
-	int rc = open_baseline(&b, true);
+	const struct options *o = b->o;
+	struct home *at = b->at;
+	int rc = home_open(at, o);
 
-	at = (struct home){ .ranks = o->ranks };
-	if (rc == EXIT_DONE)
-		rc = home_open(&at, o);
-	if (rc == EXIT_DONE && !buffers_open(&b))
+	if (rc == EXIT_DONE && !buffers_open(b))
 		rc = complain(o, EXIT_LACKS, "out of memory");
-	if (rc == EXIT_DONE) {
-		ccs_comm_set_timeout(at.comm[at.first], o->timeout * 1000);
-		ccs_comm_set_threads(at.comm[at.first], o->threads);
-		if (at.device)
-			b.lanes[SIDE_OURS] = &at.device->lanes;
-		rc = open_baseline(&b, false);
-	}
+	if (rc != EXIT_DONE)
+		return rc;
+	ccs_comm_set_timeout(at->comm[at->first], o->timeout * 1000);
+	ccs_comm_set_threads(at->comm[at->first], o->threads);
+	if (at->device)
+		b->lanes[SIDE_OURS] = &at->device->lanes;
+	return EXIT_DONE;
+}
+
+/* b's module is known. With a contest, it is this that is run; NULL: the table. */
+static int run(struct bench *b, struct contest *contest)
+{
+	const struct options *o = b->o;
+	struct home at = { .ranks = o->ranks };
+	int rc = open_baseline(b, true);
+
+	b->at = &at;
+	b->checks = o->check && (b->has.buffers || !o->cuda);
+	b->out = o->rank ? NULL : o->report ? stderr : stdout;
 	if (rc == EXIT_DONE)
-		rc = table_print(&b);
-	close_baseline(&b, false);
-	buffers_close(&b);
+		rc = open_home(b);
+	if (rc == EXIT_DONE)
+		rc = open_baseline(b, false);
+	if (rc == EXIT_DONE)
+		rc = contest ? tune_run(contest) : table_print(b);
+	close_baseline(b, false);
+	buffers_close(b);
 	home_close(&at);
-	close_baseline(&b, true);
+	close_baseline(b, true);
 	return rc;
 }
 
@@ -246,9 +253,9 @@ static void suggest(const struct options *o, char *text, size_t size)
 		snprintf(text, size, " (ccc %s -o %.*s.so makes it)", path, (int)bare, o->file);
 }
 
-static int run_module(struct options *o)
+static int run_module(const struct options *o)
 {
-	struct ccs_module_info has;
+	struct bench b = { .o = o };
 	struct ccs_module *m;
 	char instead[1200];
 	int rc;
@@ -257,12 +264,49 @@ static int run_module(struct options *o)
 		suggest(o, instead, sizeof(instead));
 		return complain(o, EXIT_USAGE, "%s%s", ccs_error(), instead);
 	}
+	b.m = m;
 	report_module(o->report, o, m);
-	rc = check_module(o, m, &has);
+	rc = check_module(o, m, &b.has);
 	if (rc == EXIT_DONE)
-		rc = run(o, m, &has);
+		rc = run(&b, NULL);
 	ccs_module_free(m);
 	return rc;
+}
+
+static int run_tuned(const struct options *o)
+{
+	struct bench b = { .o = o };
+	int rc = tuned_open(&b);
+
+	if (rc == EXIT_DONE) {
+		report_module(o->report, o, b.m);
+		rc = check_module(o, b.m, &b.has);
+	}
+	if (rc == EXIT_DONE)
+		rc = run(&b, NULL);
+	ccs_tuning_free(b.tuning);
+	return rc;
+}
+
+static int run_contest(const struct options *o)
+{
+	struct bench b = { .o = o };
+	struct contest x;
+	int rc = tune_open(&x, &b);
+
+	if (rc == EXIT_DONE)
+		rc = check_module(o, b.m, &b.has);
+	if (rc == EXIT_DONE)
+		rc = run(&b, &x);
+	tune_close(&x);
+	return rc;
+}
+
+static int run_all(const struct options *o)
+{
+	if (o->tune)
+		return run_contest(o);
+	return o->table ? run_tuned(o) : run_module(o);
 }
 
 /* A mistake in the command line is every process's: the first reports it. */
@@ -283,7 +327,7 @@ int main(int argc, char **argv)
 	ccs_status s;
 	struct options o = { .report = report_open(argc, argv, &s) };
 	int rc = s ? EXIT_LACKS : options_read(&o, argc, argv);
-	bool silent, waits = false, killed = false;
+	bool silent, runs, waits = false, killed = false;
 
 	if (s)
 		fprintf(stderr, "ccrun: %s\n", ccs_error());
@@ -291,11 +335,14 @@ int main(int argc, char **argv)
 		rc = mistaken(&o, rc);
 	else if (o.verify)
 		rc = verify_modules(&o);
+	else if (o.explain)
+		rc = explain_choices(&o);
 	else
 		rc = start(&o, &waits, &killed);
-	if (rc == EXIT_DONE && o.file && !waits)
-		rc = run_module(&o);
-	silent = o.rank || (waits && !killed) || (rc == EXIT_DONE && !o.file); /* --help */
+	runs = o.file || o.table || o.tune;
+	if (rc == EXIT_DONE && runs && !waits)
+		rc = run_all(&o);
+	silent = o.rank || (waits && !killed) || (rc == EXIT_DONE && !runs); /* --help */
 	if (!report_close(o.report, rc, silent) || fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "ccrun: cannot write the table\n");
 		rc = rc ? rc : EXIT_USAGE;

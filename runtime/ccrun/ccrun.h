@@ -17,6 +17,8 @@
  *   nccl.c     --against nccl; nccl_calls.c: calls of NCCL
  *   mpi.c      --against mpi
  *   verify.c   --verify
+ *   tune.c     --tune: which module is the best for each size; contend.c: one size
+ *   tuned.c    --table, --explain-choice: runs by a tuning, and says what it has
  */
 #ifndef CCS_RUNTIME_CCRUN_CCRUN_H
 #define CCS_RUNTIME_CCRUN_CCRUN_H
@@ -52,6 +54,11 @@ struct options {
 	const char *file;
 	char **files;		/* all that are named, up to a NULL */
 	bool verify;		/* --verify: these are proved, and nothing is run */
+	const char *tune;	/* --tune: they are measured, and the best are written there */
+	const char *table;	/* --table: what runs is chosen by it */
+	const char *explain;	/* --explain-choice: what it would choose, and why */
+	const char *collective; /* of these two; NULL: not given */
+	bool sized;		/* -b, -e, -f or -i was given */
 	int ranks;		/* -n; 0: not given */
 	size_t least, most;	/* -b -e */
 	size_t step;		/* -i, or ... */
@@ -110,6 +117,12 @@ ccs_status failure_first(const struct failure *f, ccs_status s);
 
 /** --verify: proves modules, tells of each plan, and returns the exit status. */
 int verify_modules(const struct options *o);
+
+/** The size behind `size` of those asked for; false: it was the last. */
+bool options_next_size(const struct options *o, size_t *size);
+
+/** --explain-choice. Returns the exit status. */
+int explain_choices(const struct options *o);
 
 /* What one collective call is, for inputs and results. */
 struct check {

@@ -60,19 +60,17 @@ static ccs_status put(struct bench *b, const struct row *r)
 	const struct check *c = &r->check;
 	const struct home *at = b->at;
 	const struct device *d = at->device;
+	struct ccs_run_options how = b->how;
 	ccs_status s = CCS_OK;
 
+	how.scalar = c->op == OP_PREMUL && c->numbers ? r->scalar : NULL;
 	ccs_group_start();
 	for (int i = at->first; i < at->first + at->local && !s; i++) {
-		void *send = b->call_send[i], *recv = b->call_recv[i];
 		void *stream = d ? lanes_stream(&d->lanes, i) : NULL;
 
-		if (c->op == OP_PREMUL && c->numbers)
-			s = ccs_run_premul(b->m, send, recv, c->count, c->type, r->scalar, r->root,
-					   at->comm[i], stream);
-		else
-			s = ccs_run(b->m, send, recv, c->count, c->type, (ccs_redop)c->op, r->root,
-				    at->comm[i], stream);
+		s = ccs_run_with(b->m, &how, b->call_send[i], b->call_recv[i], c->count, c->type,
+				 how.scalar ? CCS_SUM : (ccs_redop)c->op, r->root, at->comm[i],
+				 stream);
 	}
 	return ccs_group_end();
 }
@@ -143,7 +141,7 @@ static int compare(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-static double median(double *x, unsigned n)
+double measure_median(double *x, unsigned n)
 {
 	qsort(x, n, sizeof(*x), compare);
 	return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
@@ -196,9 +194,9 @@ static ccs_status timed(struct bench *b, const struct row *r, const bool wanted[
 	if (!s)
 		s = time_all(b, r, wanted, us, side);
 	for (int k = 0; k < SIDES && !s; k++)
-		result[k].us = median(us[k], n);
+		result[k].us = measure_median(us[k], n);
 	if (!s)
-		result[SIDE_OURS].copy_us = median(us[COPY], n);
+		result[SIDE_OURS].copy_us = measure_median(us[COPY], n);
 	free(all);
 	return s;
 }
@@ -257,5 +255,29 @@ ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct r
 		s = check_all(b, r, in_place, result, side);
 	if (against && against->done)
 		against->done(b);
+	return s;
+}
+
+/* ---- in steps --------------------------------------------------------------------------- */
+
+ccs_status measure_prepare(struct bench *b, const struct row *r)
+{
+	enum side side;
+
+	return prepare_all(b, r, false, false, &side);
+}
+
+ccs_status measure_once(struct bench *b, const struct row *r, double *us)
+{
+	return one_time(b, r, SIDE_OURS, us);
+}
+
+ccs_status measure_check(struct bench *b, const struct row *r, struct result *result)
+{
+	struct result both[SIDES] = { { .measured = true } };
+	enum side side;
+	ccs_status s = check_all(b, r, false, both, &side);
+
+	*result = both[SIDE_OURS];
 	return s;
 }

@@ -164,7 +164,7 @@ static void close_mpi(struct bench *b)
 	struct mpi_side *n = b->baseline;
 
 	if (n && n->world)
-		n->calls->close(n->world);
+		n->calls->close(n->world, 0);
 	free(n);
 }
 

@@ -248,6 +248,7 @@ static int read_count(struct options *o, int option, const char *s)
 
 static int read_value(struct options *o, int option, const char *s)
 {
+	o->sized |= option < LONG_ITERS && strchr("beif", option);
 	switch (option) {
 	case 'n':
 		if (!strcmp(s, "p")) /* mpirun's -np 4, as getopt reads it */
@@ -257,6 +258,9 @@ static int read_value(struct options *o, int option, const char *s)
 				     s);
 		return read_count(o, option, s);
 	case 'r': o->root = -1; return strcmp(s, "all") ? read_count(o, option, s) : -1;
+	case LONG_TUNE: o->tune = s; return -1;
+	case LONG_TABLE: o->table = s; return -1;
+	case LONG_EXPLAIN: o->explain = s; return -1;
 	case 'b': return read_size(&o->least, s, "-b: '%s' is no size");
 	case 'e': return read_size(&o->most, s, "-e: '%s' is no size");
 	case 'i': return read_size(&o->step, s, "-i: '%s' is no size");
@@ -367,20 +371,56 @@ static int take(struct options *o, const char *arg, int option)
 	return EXIT_DONE;
 }
 
-static int check_options(struct options *o, int nfiles)
+/* One bit. */
+static bool is_single(unsigned bits)
 {
+	return bits && !(bits & (bits - 1));
+}
+
+static int check_tune(const struct options *o)
+{
+	if (o->table || o->explain)
+		return usage("%s", "--tune, --table or --explain-choice, one at a time");
+	if (o->report)
+		return usage("%s", "--tune has no --json and no --csv: what it finds is its FILE");
+	if (o->against || o->graphs || o->copy_rate)
+		return usage("%s", "--tune measures the modules alone: leave out --against, -G and "
+				   "--copy-rate, and give them with --table");
+	if (!is_single(o->types) || !is_single(o->ops) || o->root < 0)
+		return usage("%s", "--tune measures one element type, one operator and one root: "
+				   "sizes are bytes, and go for all of them");
+	return -1;
+}
+
+/* What is behind the options: modules; or with a tuning the collective, which may be left out. */
+static int check_files(struct options *o, int nfiles)
+{
+	bool tuned = o->table || o->explain;
 	unsigned long long n;
 
-	if (!nfiles)
+	if (!nfiles && !tuned)
 		return usage("%s", "no module given: ccrun -n RANKS MODULE.so (ccc SCHEDULE.ccs -o "
 				   "MODULE.so makes one)");
-	if (o->verify)
+	if (o->verify || o->tune)
 		return -1;
+	if (tuned && nfiles > 1)
+		return usage("with a tuning there is at most a collective's name, such as "
+			     "allreduce; what is '%s'?",
+			     o->files[1]);
 	if (nfiles > 1 && read_number(o->files[0], INT_MAX, &n))
 		return usage("'%s' is no module; the number of ranks is -n RANKS", o->files[0]);
 	if (nfiles > 1)
 		return usage("one module at a time; what is '%s'?", o->files[1]);
-	o->file = o->files[0];
+	if (tuned)
+		o->collective = o->files[0];
+	else
+		o->file = o->files[0];
+	return -1;
+}
+
+/* What goes with what. */
+static int check_where(const struct options *o)
+{
 	if (o->least > o->most)
 		return usage("%s", "-b is larger than -e (which is 8M, if it is not given)");
 	if (o->timeout > UINT_MAX / 1000)
@@ -393,9 +433,32 @@ static int check_options(struct options *o, int nfiles)
 		return usage("%s", "--transport is for ranks on the CPU: leave out --device cuda");
 	if (o->transport == TRANSPORT_MPI && o->procs)
 		return usage("%s", "--transport mpi: mpirun starts the ranks: leave out --procs");
-	if (!o->repeats)
-		o->repeats = o->cuda || o->against ? 5 : 1;
 	return -1;
+}
+
+static int check_options(struct options *o, int nfiles)
+{
+	int rc = check_files(o, nfiles);
+
+	if (rc >= 0 || o->verify)
+		return rc;
+	rc = check_where(o);
+	if (rc < 0 && o->tune)
+		rc = check_tune(o);
+	if (rc < 0 && o->explain && (o->table || o->report))
+		rc = usage("--explain-choice runs nothing, and goes with neither %s",
+			   "--table nor --json and --csv");
+	if (!o->repeats)
+		o->repeats = o->cuda || o->against || o->tune ? 5 : 1;
+	return rc;
+}
+
+bool options_next_size(const struct options *o, size_t *size)
+{
+	if (o->step ? *size > o->most - o->step : *size && *size > o->most / o->factor)
+		return false;
+	*size = o->step ? *size + o->step : *size ? *size * o->factor : 1;
+	return *size <= o->most;
 }
 
 void options_free(struct options *o)

@@ -121,6 +121,14 @@ static const struct spec specs[] = {
 	  "between processes on the CPU: shm, shared memory of one host (the\n"
 	  "default); mpi, by MPI, also between hosts, started by mpirun; or local:\n"
 	  "one process, though a launcher may have started several" },
+	{ "--tune", LONG_TUNE, "FILE", NULL, false,
+	  "writes into FILE, a tuning, which module is the best for each size, and\n"
+	  "how it is run: measures all of them, of one contract, in turn; what FILE\n"
+	  "has for other collectives, ranks and engines stays" },
+	{ "--table", LONG_TABLE, "FILE", NULL, false, "runs what this tuning has for each size" },
+	{ "--explain-choice", LONG_EXPLAIN, "FILE", NULL, false,
+	  "runs nothing: prints what this tuning has for each size, and why; for\n"
+	  "those of -b, -e and -f, and the ranks of -n, where these are given" },
 	{ "--verify", LONG_VERIFY, NULL, NULL, false,
 	  "runs nothing: proves the modules' plans again, from their bytes" },
 	{ "--json", LONG_JSON, NULL, NULL, false,
@@ -145,6 +153,9 @@ const struct spec *option_specs(size_t *n)
 static const char usage_lines[] =
 	"usage: ccrun -n RANKS [options] MODULE.so\n"
 	"       torchrun, mpirun or srun ... ccrun [options] MODULE.so\n"
+	"       ccrun -n RANKS [options] --tune FILE MODULE.so...\n"
+	"       ccrun -n RANKS [options] --table FILE [COLLECTIVE]\n"
+	"       ccrun --explain-choice FILE [COLLECTIVE]\n"
 	"       ccrun --verify MODULE.so...\n"
 	"Runs a compiled schedule on RANKS ranks here, checks every element of every\n"
 	"result, and prints a table of times by size.\n"
@@ -186,17 +197,23 @@ void options_help(void)
 	fputs(closing_lines, stdout);
 }
 
+/* What a value is. */
+static const char *kind_of(const struct spec *s)
+{
+	if (!s->value)
+		return "flag";
+	if (s->word)
+		return s->list ? "list" : "choice";
+	return strcmp(s->value, "FILE") != 0 ? "value" : "file";
+}
+
 /* As `ccc --options` has them: name, value, kind, words, what it does, with tabs between. */
 void options_list(void)
 {
 	for (const struct spec *s = specs; s < specs + NSPECS; s++) {
-		const char *kind = !s->value ? "flag" : s->list ? "list" : "choice";
-
 		if (!s->help)
 			continue;
-		if (s->value && !s->word)
-			kind = "value";
-		printf("%s\t%s\t%s\t", s->name, s->value ? s->value : "", kind);
+		printf("%s\t%s\t%s\t", s->name, s->value ? s->value : "", kind_of(s));
 		for (int i = 0; s->word && s->word(i); i++)
 			printf("%s%s", i ? " " : "", s->word(i));
 		printf("\t%.*s\n", (int)strcspn(s->help, "\n"), s->help);

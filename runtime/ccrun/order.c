@@ -48,8 +48,9 @@ static void *call(void *arg)
 	if (x->side == SIDE_BASELINE) /* one rank of a process: the thread that opened it */
 		s = b->o->against->put(b, x->r);
 	else
-		s = ccs_run(b->m, b->call_send[x->rank], b->call_recv[x->rank], c->count, c->type,
-			    CCS_SUM, x->r->root, b->at->comm[x->rank], NULL);
+		s = ccs_run_with(b->m, &b->how, b->call_send[x->rank], b->call_recv[x->rank],
+				 c->count, c->type, CCS_SUM, x->r->root, b->at->comm[x->rank],
+				 NULL);
 	x->when.through = time_now();
 	x->failure = failure_keep(s);
 	return NULL;

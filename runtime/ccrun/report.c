@@ -61,7 +61,7 @@ static void put_text(const char *text)
 static const char columns[] =
 	"record,schedule,contract,ranks,size_bytes,count,type,redop,root,placement,time_us,"
 	"algbw_gb_per_s,busbw_gb_per_s,wrong,copy_percent,copy_rate_gb_per_s,baseline_time_us,"
-	"baseline_algbw_gb_per_s,baseline_busbw_gb_per_s,baseline_wrong,ratio,status,text\n";
+	"baseline_algbw_gb_per_s,baseline_busbw_gb_per_s,baseline_wrong,ratio,options,status,text\n";
 
 struct record {
 	const char *kind, *placement; /* "result", "error", "summary"; "in_place", or "" */
@@ -158,8 +158,12 @@ void report_module(struct report *r, const struct options *o, const struct ccs_m
 	if (!r)
 		return;
 	r->silent = o->rank != 0;
-	json_object_set_new(r->document, "module", string(o->file));
-	json_object_set_new(r->document, "schedule", string(ccs_module_schedule(m)));
+	if (o->table) {
+		json_object_set_new(r->document, "table", string(o->table));
+	} else {
+		json_object_set_new(r->document, "module", string(o->file));
+		json_object_set_new(r->document, "schedule", string(ccs_module_schedule(m)));
+	}
 	json_object_set_new(r->document, "contract", string(ccs_module_contract(m)));
 	if (o->ranks)
 		json_object_set_new(r->document, "ranks", json_integer(o->ranks));
@@ -185,6 +189,18 @@ void report_head(const struct bench *b, const char *where)
 }
 
 /* ---- rows -------------------------------------------------------------------------- */
+
+/* With a tuning: what it chose for the row. */
+static void add_choice(json_t *row, const struct bench *b)
+{
+	char how[CCS_OPTIONS_TEXT];
+
+	if (!b->tuning)
+		return;
+	ccs_run_options_text(&b->how, how, sizeof(how));
+	json_object_set_new(row, "schedule", string(ccs_module_schedule(b->m)));
+	json_object_set_new(row, "options", string(how));
+}
 
 static json_t *make_row(const struct row *r)
 {
@@ -218,6 +234,7 @@ void report_result(const struct bench *b, const struct row *row, bool in_place,
 		return;
 	if (!in_place) {
 		r->row = make_row(row);
+		add_choice(r->row, b);
 		json_array_append_new(r->rows, r->row);
 	}
 	placement = make_side(b, ours);

@@ -148,6 +148,17 @@ static void print_wrong(const struct bench *b, const struct row *r, bool in_plac
 				 in_place ? "in place" : "out of place", x[side].text);
 }
 
+/* With a tuning: what has run. */
+static void print_choice(const struct bench *b)
+{
+	char how[CCS_OPTIONS_TEXT];
+
+	if (!b->tuning)
+		return;
+	ccs_run_options_text(&b->how, how, sizeof(how));
+	print(b, "  %s, %s", ccs_module_schedule(b->m), how);
+}
+
 static int row_run(struct bench *b, struct row *r)
 {
 	struct result result[2][SIDES];
@@ -163,6 +174,7 @@ static int row_run(struct bench *b, struct row *r)
 			tell(b, r, in_place, result[in_place]);
 		flush(b);
 	}
+	print_choice(b);
 	print(b, "\n");
 	flush(b);
 	for (int in_place = 0; in_place < 2 && !s; in_place++)
@@ -175,6 +187,8 @@ static int size_run(struct bench *b, struct row *r, size_t size)
 	ccs_status s = buffers_size(b, r, size);
 	int rc;
 
+	if (!s && b->tuning)
+		s = tuned_choose(b, r);
 	if (!s)
 		s = home_agree(b->at, buffers_alloc(b, r));
 	rc = s ? measure_fail(b, SIDE_OURS, s) : row_run(b, r);
@@ -201,11 +215,7 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 		rc = size_run(b, &r, size);
 		if (!b->has.buffers)
 			break; /* there is one size: none */
-		if (b->o->step ? size > b->o->most - b->o->step
-			       : size && size > b->o->most / b->o->factor)
-			break;
-		size = b->o->step ? size + b->o->step : size ? size * b->o->factor : 1;
-		if (size > b->o->most)
+		if (!options_next_size(b->o, &size))
 			break;
 	}
 	check_free(&r.check);
@@ -271,7 +281,7 @@ static void print_runs(const struct bench *b)
 
 /* A line of the columns' names. */
 static void print_names(const struct bench *b, const char *const row[5], const char *const side[4],
-			const char *copy, const char *ratio)
+			const char *copy, const char *ratio, const char *schedule)
 {
 	print(b, "#%11s %12s %11s %7s %5s", row[0], row[1], row[2], row[3], row[4]);
 	for (int in_place = 0; in_place < 2; in_place++) {
@@ -282,6 +292,8 @@ static void print_names(const struct bench *b, const char *const row[5], const c
 			print(b, "  %8s %7s %7s %6s %6s", side[0], side[1], side[2], side[3],
 			      ratio);
 	}
+	if (b->tuning)
+		print(b, "  %s", schedule);
 	print(b, "\n");
 }
 
@@ -299,7 +311,8 @@ static void print_head(const struct bench *b)
 
 	ccs_comm_describe(b->at->comm[b->at->first], where, sizeof(where));
 	report_head(b, where);
-	print(b, "# %s: %s, %s\n", ccs_module_schedule(b->m), ccs_module_contract(b->m), where);
+	print(b, "# %s: %s, %s\n", b->tuning ? b->o->table : ccs_module_schedule(b->m),
+	      ccs_module_contract(b->m), where);
 	if (b->beside)
 		print(b, "# %s\n", b->label);
 	if (b->has.reduces && !b->has.averages && b->o->ops_all)
@@ -315,8 +328,8 @@ static void print_head(const struct bench *b)
 		print(b, "  %*s%*s", title[k].left + 3, theirs, title[k].right + 4, "");
 	}
 	print(b, "\n");
-	print_names(b, names, times, "copy", "ratio");
-	print_names(b, units, time_units, "(%)", "");
+	print_names(b, names, times, "copy", "ratio", "schedule, how");
+	print_names(b, units, time_units, "(%)", "", "");
 }
 
 static void print_foot(const struct bench *b)

@@ -6,6 +6,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Of ranks whose threads wait for their calls' ends; the others begin when they do. */
+static ccs_status start_waiting(struct cpu *e, struct run *r)
+{
+	ccs_status s = e->known ? layout_make(e, r) : CCS_OK;
+
+	if (!s && e->layout.parallel)
+		sched_start(e);
+	for (int i = 0; i < e->world->nranks && !s; i++)
+		if (r->seats[i].call && r->seats[i].call->waits)
+			s = rank_start(e, (uint32_t)i);
+	return s;
+}
+
+/* If all have called the run is done, here and now. */
+static ccs_status gathered(struct cpu *e, struct run *r)
+{
+	enum sequence_how how;
+	ccs_status s = CCS_OK;
+
+	if (r->arrived < e->world->nranks)
+		return CCS_OK;
+	for (int i = 0; i < e->world->nranks && !s; i++)
+		s = rank_place(e, r, (uint32_t)i);
+	how = s ? SEQUENCE_NOT : sequence_begin(e, e->known);
+	if (how == SEQUENCE_DONE)
+		run_all_done(e->world);
+	if (how == SEQUENCE_PLAYS)
+		sched_start(e);
+	/* not before: threads look for their calls' ends until then */
+	e->mode = how == SEQUENCE_PLAYS ? RUN_PLAYS : RUN_FIBERS;
+	return how == SEQUENCE_NOT && !s ? start_waiting(e, r) : s;
+}
+
 static ccs_status start(struct world *w, struct run *r)
 {
 	struct cpu *e = cpu_of(w);
@@ -13,19 +46,50 @@ static ccs_status start(struct world *w, struct run *r)
 
 	if (!e->limit)
 		e->limit = sched_threads(w);
-	s = layout_make(e, r);
-	if (!s && e->layout.parallel)
-		sched_start(e);
-	for (int i = 0; i < w->nranks && !s; i++)
-		if (r->seats[i].called)
-			s = rank_start(e, (uint32_t)i);
-	return s;
+	e->known = sequence_known(e, &r->params);
+	s = e->known ? CCS_OK : layout_make(e, r);
+	if (s)
+		return s;
+	e->mode = e->known || sequence_may(e) ? RUN_GATHERS : RUN_FIBERS;
+	return e->mode == RUN_GATHERS ? gathered(e, r) : start_waiting(e, r);
 }
 
 static ccs_status join(struct world *w, struct run *r, int rank)
 {
-	(void)r;
-	return rank_start(cpu_of(w), (uint32_t)rank);
+	struct cpu *e = cpu_of(w);
+
+	(void)rank; /* begins when its thread waits */
+	return e->mode == RUN_GATHERS ? gathered(e, r) : CCS_OK;
+}
+
+void cpu_wait(struct cpu *e, struct call *calls)
+{
+	struct world *w = e->world;
+	ccs_status s = CCS_OK;
+
+	for (struct call *c = calls; c; c = c->next) {
+		if (c->comm->world != w || c->waits || call_is_over(c))
+			continue;
+		c->waits = true;
+		if (c->run == w->runs && c->run && !c->run->failed && e->mode == RUN_FIBERS)
+			s = rank_start(e, (uint32_t)c->comm->rank);
+		if (s)
+			run_fail(w, w->runs, s, error_thread()->text);
+	}
+}
+
+bool cpu_begin(struct cpu *e)
+{
+	struct run *r = e->world->runs;
+	ccs_status s;
+
+	if (e->mode != RUN_GATHERS || !r || r->failed)
+		return false;
+	e->mode = RUN_FIBERS;
+	s = start_waiting(e, r);
+	if (s)
+		run_fail(e->world, r, s, error_thread()->text);
+	return true;
 }
 
 static void describe(const struct world *w, char *text, size_t size)
@@ -50,6 +114,7 @@ void cpu_free(struct world *w)
 	for (int r = 0; r < w->nranks; r++)
 		free(e->ranks[r].aside);
 	free(e->ranks);
+	sequences_free(e);
 	cpu_arena_free(&e->fibers);
 	cpu_arena_free(&e->fifos);
 	cpu_arena_free(&e->lines);
@@ -61,6 +126,8 @@ void cpu_free(struct world *w)
 }
 
 static const struct engine cpu_engine = {
+	.name = "tasks",
+	.tiles = true,
 	.start = start,
 	.join = join,
 	.halt = sched_halt,
@@ -83,6 +150,7 @@ ccs_status cpu_open(struct world *w)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	e->world = w;
+	e->sequences.memory.fd = -1;
 	e->fifos.fd = e->lines.fd = e->fibers.fd = e->slots.fd = e->cells.fd = e->data.fd = -1;
 	w->state = e;
 	return CCS_OK;

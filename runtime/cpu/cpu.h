@@ -7,6 +7,7 @@
  *              waits for whom
  *   piece.c    the data of one operation
  *   reduce.c   combining elements
+ *   sequence.c small runs, by one thread in one sequence
  *   sched.c    threads, and the queue
  *   procs*.c   ranks that are processes of one host, over shared memory (procs.h)
  *   net*.c     ranks that are processes of any hosts, by MPI's messages (net.h)
@@ -30,6 +31,8 @@
 #include "runtime/comm.h"
 
 #define CACHE_LINE 64
+/* Shorter chunks are copied into slots: their sender need not wait until they are read. */
+#define HELD_BYTES ((size_t)4 << 10)
 
 enum fiber_state {
 	FIBER_INACTIVE, /* its rank has not called */
@@ -110,7 +113,8 @@ struct layout_key {
 	int root;		 /* tells which of its plans for the communicator's ranks */
 	size_t count;
 	ccs_dtype type;
-	int op; /* -1: none matters */
+	int op;	     /* -1: none matters */
+	size_t tile; /* as the call has it */
 	bool premul;
 };
 
@@ -141,12 +145,86 @@ struct layout {
 	bool parallel; /* enough work to wake other threads for */
 };
 
+/* Parts of an operation for one piece; absent ones are NULL. */
+struct parts {
+	const unsigned char *in, *a, *b;
+	unsigned char *dst, *out;
+};
+
 /* Memory that only grows. */
 struct arena_block {
 	unsigned char *data;
 	size_t cap;
 	int fd; /* -1: of this process alone; else of a file that processes share */
 };
+
+/* A place: so many bytes after a base. */
+struct place_at {
+	uint32_t base, at;
+};
+
+/* A piece of a run, wherever the callers' buffers lie: a copy from `a` to `dst`; `a` and `b`
+ * combined into it; or as its operation says. */
+enum piece_kind { PIECE_COPY, PIECE_COMBINE, PIECE_OTHER };
+struct piece_at {
+	struct place_at in, a, b, dst, out;
+	uint32_t n; /* elements */
+	enum piece_kind kind;
+};
+
+/* What a run came to (sequence.c). */
+struct sequence {
+	struct layout layout; /* its, but with whole chunks; no key: there is none */
+	struct piece_at *pieces;
+	uint32_t n, room;
+	bool too_long;
+	uint64_t used; /* when */
+	size_t tile;   /* elements of a chunk that a thread plays it for at a time */
+	uint64_t ntiles;
+	size_t slot_bytes; /* of a thread: its slots, */
+	size_t stage;	   /* and, from there, its stage */
+};
+
+/* One that threads play. */
+struct playing {
+	struct sequence *q; /* NULL: none */
+	unsigned threads;
+	_Atomic uint64_t next, done; /* tiles */
+};
+
+/* What each operation of a process's own rank came to: pieces [first, first + n) of `notes`, where
+ * messages lie after their own bases. */
+struct op_pieces {
+	uint32_t first, n; /* n: OP_UNKNOWN */
+};
+
+/* A FIFO's, in a thread's. */
+struct fifo_slots {
+	size_t at, bytes;
+};
+
+#define OP_UNKNOWN UINT32_MAX
+#define SEQUENCES 8u
+
+struct sequences {
+	struct sequence of[SEQUENCES];
+	uint64_t runs;
+	unsigned char **bases;	   /* a thread's slots; each rank's buffers: a table a thread */
+	struct arena_block memory; /* scratch, and slots */
+	/* while an order is found */
+	struct fifo_slots *slots;
+	uint64_t *sent, *received; /* messages, by FIFO: of `counters` with */
+	uint64_t *done;		   /* operations, by worker */
+	size_t counters;
+	struct sequence own;   /* where ranks are processes: of the layout that there is */
+	struct op_pieces *ops; /* by operation of the rank's workers: `nops` from op0 */
+	size_t nops, ops_room;
+	uint64_t op0;
+};
+
+/* How the current run is done: by fibers; it begins when the last rank has called, or nobody
+ * waits for him any longer; by threads that play its sequence. */
+enum { RUN_FIBERS, RUN_GATHERS, RUN_PLAYS };
 
 struct cpu {
 	struct world *world;
@@ -163,7 +241,12 @@ struct cpu {
 	unsigned nhelpers;
 	bool helpers_tried;
 	_Atomic bool stop;
-	bool failed;	      /* the run before: messages may lie in FIFOs */
+	bool failed;		    /* the run before: messages may lie in FIFOs */
+	_Atomic uint32_t mode;	    /* RUN_* */
+	_Atomic unsigned gatherers; /* threads that wait for the last rank without sleeping */
+	struct sequences sequences;
+	struct sequence *known; /* of the run that is gathered, which then is not laid out */
+	struct playing playing;
 	struct layout layout; /* of the current run */
 	struct rank_io *ranks;
 	uint64_t layouts; /* so many, one for each run that failed among them */
@@ -177,6 +260,7 @@ struct cpu {
  * without the lock, but for what says otherwise. */
 struct wire {
 	size_t tile; /* bytes of a cell's; 0: as much as suits the caches */
+	bool locked; /* fibers run under world.lock, as the process has but one rank */
 	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
 	 *  NULL: nothing. */
 	uint64_t (*outgoing)(const struct cpu *e);
@@ -184,6 +268,10 @@ struct wire {
 	 *  received. NULL: FIFOs are memory that both ends share. */
 	void (*sent)(struct cpu *e, const struct ccs_op *o, size_t lo);
 	void (*received)(struct cpu *e, uint32_t fifo);
+	/** Whether that message is sent from the cells that hold it; where the message that is to be
+	 *  received now lies: in `slot`, or in the cells where it is stored. NULL: all are in slots. */
+	bool (*sends_cells)(struct cpu *e, const struct ccs_op *o, size_t lo);
+	const unsigned char *(*in_cells)(struct cpu *e, uint32_t fifo, const unsigned char *slot);
 	/** A fiber of theirs is to be run. NULL: each process runs its own. */
 	void (*wake)(struct cpu *e, struct fiber *t);
 	/** This process's rank is through with the current run. Under world.lock; or NULL. */
@@ -220,6 +308,11 @@ static inline bool is_here(const struct cpu *e, uint32_t rank)
 ccs_status cpu_open(struct world *w);
 /** See engine.h. */
 void cpu_free(struct world *w);
+/** Nobody waits any longer for the ranks that have not called: those that have begin. Under
+ *  world.lock. False: they have begun before. */
+bool cpu_begin(struct cpu *e);
+/** The thread waits for these calls now. Under world.lock. */
+void cpu_wait(struct cpu *e, struct call *calls);
 
 /* ---- layout.c ---------------------------------------------------------------------- */
 
@@ -227,18 +320,25 @@ void cpu_free(struct world *w);
  *  with no fiber running. O(fibers + FIFOs + cells); of fibers alone where the run before
  *  was one like it. */
 ccs_status layout_make(struct cpu *e, struct run *r);
-/** Whether such a run is laid out as the one before. */
-bool layout_is(const struct cpu *e, const struct call *c);
+/** Whether such a run is laid out so. */
+bool layout_is(const struct layout *l, const struct call *c);
+/** Makes an arena at least so large; what it had is lost. False: no memory. */
+bool cpu_arena_grow(struct arena_block *b, size_t bytes);
 /** Gives an arena's memory back. */
 void cpu_arena_free(struct arena_block *b);
 
 /* ---- exec.c ------------------------------------------------------------------------- */
 
-/** Runs a fiber until it waits, finishes, or its run has failed. True, if `polled`: it waits, and
- *  is not parked, but to be run again. Without the lock. */
-bool fiber_run(struct cpu *e, struct fiber *t, bool polled);
+/** Runs each fiber of a list (fiber.next) until it waits, finishes, or its run has failed. If
+ *  `polled`, those that wait are not parked, and the list is of them. Whether any has done
+ *  something. Without the lock. */
+bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled);
+/** Whether all workers that the fiber's operation waits for are far enough, in its tile. */
+bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o);
 /** One thing less that the rank's end waits for. Without the lock. */
 void rank_less(struct cpu *e, uint32_t rank);
+/** Places an arrived rank's buffers for the run. CCS_ENOMEM. Under world.lock. */
+ccs_status rank_place(struct cpu *e, const struct run *r, uint32_t rank);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
 
@@ -280,9 +380,12 @@ struct ends {
 	unsigned char *out;
 };
 
+struct notes; /* of sequence.c; or NULL: pieces are not noted */
 /** Does an operation's data movement for the tile that begins at element `lo`. */
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
-	      struct ends ends);
+	      struct ends ends, struct notes *notes);
+/** Does a piece of `n` elements again, as it was noted. */
+void piece_again(const struct layout *l, const struct parts *s, size_t n);
 /** How many bytes its message has in a slot. */
 size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo);
 /** The parts of a held message, for the tile from `lo`, as the operation `o` receives it, each
@@ -292,7 +395,43 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 		const struct ccs_op *o, size_t lo, piece_part *part, void *of);
 /** A rank's work before its fibers, and after them. */
 void piece_before(struct rank_io *io);
-void piece_after(const struct layout *l, uint32_t rank);
+void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);
+
+/* ---- sequence.c: under world.lock, but for what says otherwise ---------------------------- */
+
+/** What a run with such calls came to; NULL if that is not known. */
+struct sequence *sequence_known(struct cpu *e, const struct call *c);
+/** Whether the run that is laid out may be done in one sequence. */
+bool sequence_may(const struct cpu *e);
+/* It cannot be done so; it is done; threads are to play it. */
+enum sequence_how { SEQUENCE_NOT, SEQUENCE_DONE, SEQUENCE_PLAYS };
+/** Does the run in one sequence: as it is known, or, if NULL, as it is laid out. All ranks are
+ *  placed. */
+enum sequence_how sequence_begin(struct cpu *e, struct sequence *q);
+/** Whether a thread could take part. */
+bool sequence_left(const struct cpu *e);
+/** Takes part, as one of at most e->limit threads; sequence_over may be asked when all have
+ *  returned. Without the lock. */
+void sequence_play(struct cpu *e, const struct sequence *q, unsigned thread);
+/** Whether all of it was done; it is forgotten then. */
+bool sequence_over(struct cpu *e);
+/** Nothing more of it begins. */
+void sequence_stop(struct cpu *e);
+/** Notes a piece of the rank's operation; or of none: initial values that stay, or a division.
+ *  Whether that is all that is to be done with it. */
+bool sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
+		   const struct parts *s, size_t n);
+/** How many elements lie from cell to cell of its messages; 0: they are packed. */
+size_t sequence_apart(const struct notes *notes);
+void sequences_free(struct cpu *e);
+
+/** Where ranks are processes: begins to note what operations come to, in a new layout. */
+void ops_begin(struct cpu *e);
+/** The rank's buffers are placed, for the current run. */
+void ops_place(struct cpu *e);
+/** Does an operation, as piece_op, and the next time as it was noted. */
+void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
+	    struct ends ends);
 
 /* ---- host.c ------------------------------------------------------------------------- */
 
@@ -313,9 +452,10 @@ int host_cores_count(const struct host_cores *c);
 
 /* ---- sched.c: under world.lock, but for what says otherwise --------------------------- */
 
-/** Adds a ready fiber. */
-void sched_push(struct cpu *e, struct fiber *t);
-/** The same, without the lock, by a thread that runs a fiber. */
+/** Adds a ready fiber. The thread that does so takes one itself, soon, and wakes others if more
+ *  are left. */
+void sched_add(struct cpu *e, struct fiber *t);
+/** The same, without the lock, by a thread that runs a fiber, and wakes another for it. */
 void sched_ready(struct cpu *e, struct fiber *t);
 /** Nothing more of the current run begins; whether nothing of it runs any more. */
 bool sched_halt(struct world *w);

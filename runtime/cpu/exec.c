@@ -73,6 +73,11 @@ static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_
 	return true;
 }
 
+bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o)
+{
+	return has_waits(l, t, o, false);
+}
+
 static bool ready(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
 {
 	return has_waits(l, t, o, flags) && (o->in == CCS_NONE || has_message(l, o->in, flags)) &&
@@ -166,6 +171,18 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 		wake_watchers(e, l, t->rank);
 }
 
+static void lock(struct cpu *e)
+{
+	if (!e->wire || !e->wire->locked)
+		pthread_mutex_lock(&e->world->lock);
+}
+
+static void unlock(struct cpu *e)
+{
+	if (!e->wire || !e->wire->locked)
+		pthread_mutex_unlock(&e->world->lock);
+}
+
 /* ---- running -------------------------------------------------------------------- */
 
 /* A fiber of the rank is over, or one of its messages that its end waits for. After the last the
@@ -180,12 +197,12 @@ void rank_less(struct cpu *e, uint32_t rank)
 	}
 	if (atomic_fetch_sub(&l->ranks[rank].left, 1) != 1)
 		return;
-	piece_after(l, rank);
-	pthread_mutex_lock(&e->world->lock);
+	piece_after(l, rank, NULL);
+	lock(e);
 	if (e->wire && e->wire->done)
 		e->wire->done(e);
 	run_rank_done(e->world, rank);
-	pthread_mutex_unlock(&e->world->lock);
+	unlock(e);
 }
 
 static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
@@ -212,6 +229,13 @@ static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op
 		ends->held = from;
 }
 
+/* Whether the message that it sends stays in cells of its rank, and needs no slot. */
+static bool stays(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo)
+{
+	return is_held(e->ranks + t->rank, o) ||
+	       (e->wire && e->wire->sends_cells && e->wire->sends_cells(e, o, lo));
+}
+
 static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct ccs_op *o)
 {
 	size_t lo = (size_t)t->tile * l->tile;
@@ -223,14 +247,16 @@ static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct 
 		unsigned char *in = slot(l->slots + o->in, &l->fifos[o->in].tail);
 
 		ends.in = in;
+		if (e->wire && e->wire->in_cells)
+			ends.in = e->wire->in_cells(e, o->in, in);
 		held = l->holds && is_held(rank_io_of(e, l->view->fifos[o->in].src), from);
 		if (held && o->n)
 			find_held(e, o, from, lo, in, &ends);
 	}
-	if (o->out != CCS_NONE && !is_held(l->ranks + t->rank, o))
+	if (o->out != CCS_NONE && !stays(e, t, o, lo))
 		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
 	if (o->n)
-		piece_op(l, t, o, lo, ends);
+		ops_do(e, t, o, lo, ends);
 	if (held && e->wire && e->wire->failed(e))
 		return;
 	if (o->out != CCS_NONE)
@@ -252,7 +278,7 @@ static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
 
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
 		atomic_store_explicit(&l->fibers[i].state, FIBER_QUEUED, memory_order_release);
-		sched_push(e, l->fibers + i);
+		sched_add(e, l->fibers + i);
 	}
 }
 
@@ -261,10 +287,10 @@ static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
 static void begin(struct cpu *e, struct layout *l, uint32_t rank)
 {
 	piece_before(l->ranks + rank);
-	pthread_mutex_lock(&e->world->lock);
+	lock(e);
 	if (!atomic_load(&l->run->failed))
 		push_workers(e, l, rank);
-	pthread_mutex_unlock(&e->world->lock);
+	unlock(e);
 	rank_less(e, rank);
 }
 
@@ -279,7 +305,9 @@ static bool park(struct fiber *t)
 	return false;
 }
 
-bool fiber_run(struct cpu *e, struct fiber *t, bool polled)
+/* Runs a fiber until it waits, finishes, or its run has failed; *any: it has done something. True,
+ * if `polled`: it waits, and is not parked, but to be run again. Else it may be no more. */
+static bool fiber_run(struct cpu *e, struct fiber *t, bool polled, bool *any)
 {
 	struct layout *l = &e->layout;
 	uint32_t i = (uint32_t)(t - l->fibers), rank = t->rank;
@@ -298,16 +326,37 @@ bool fiber_run(struct cpu *e, struct fiber *t, bool polled)
 
 		if (atomic_load_explicit(&l->run->failed, memory_order_relaxed))
 			return false;
-		if (ready(l, t, o, !polled))
-			step(e, l, t, o);
-		else if (polled)
-			return true;
-		else if (park(t))
-			return false;
+		if (!ready(l, t, o, !polled)) {
+			if (polled)
+				return true;
+			if (park(t))
+				return false;
+			continue;
+		}
+		step(e, l, t, o);
+		*any = true;
 	}
 	atomic_store_explicit(&t->state, FIBER_FINISHED, memory_order_release);
 	rank_less(e, rank);
 	return false;
+}
+
+bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled)
+{
+	struct fiber *t = *turn;
+	bool any = false;
+
+	*turn = NULL;
+	while (t) {
+		struct fiber *next = t->next;
+
+		if (fiber_run(e, t, polled, &any)) {
+			t->next = *turn;
+			*turn = t;
+		}
+		t = next;
+	}
+	return any;
 }
 
 /* Where the rank reads and writes: the caller's buffers; or aside, if input and
@@ -339,17 +388,29 @@ static bool place_buffers(struct rank_io *io, const struct call *c, const struct
 	return true;
 }
 
+ccs_status rank_place(struct cpu *e, const struct run *r, uint32_t rank)
+{
+	struct rank_io *io = e->ranks + rank;
+
+	io->call = r->seats[rank].call;
+	if (!place_buffers(io, io->call, r->params.prep->ranks + rank))
+		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
+	return CCS_OK;
+}
+
 ccs_status rank_start(struct cpu *e, uint32_t rank)
 {
 	struct layout *l = &e->layout;
 	struct rank_io *io = l->ranks + rank;
 	const struct ccs_rank *r = l->view->ranks + rank;
 	uint32_t workers = r[1].worker - r[0].worker;
+	ccs_status s = rank_place(e, l->run, rank);
 	uint64_t more;
 
-	io->call = l->run->seats[rank].call;
-	if (!place_buffers(io, io->call, l->prep->ranks + rank))
-		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
+	if (s)
+		return s;
+	if (e->wire)
+		ops_place(e);
 	io->holds = l->holds && (!e->wire || e->wire->holds(e, io));
 	more = io->holds ? l->prep->ranks[rank].held * l->ntiles : 0;
 	if (e->wire && e->wire->outgoing)
@@ -361,7 +422,7 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	}
 	atomic_store(&io->left, workers + more + 1);
 	atomic_store(&l->fibers[l->nworkers + rank].state, FIBER_QUEUED);
-	sched_push(e, l->fibers + l->nworkers + rank);
+	sched_add(e, l->fibers + l->nworkers + rank);
 	return CCS_OK;
 }
 

@@ -3,7 +3,7 @@
  * and the memory of fibers, FIFOs and scratch.
  *
  * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes
- * asks for); less where messages have many cells, so
+ * asks for), or as large as the call says (ccs_run_with); less where messages have many cells, so
  * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
  * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
  * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
@@ -23,13 +23,11 @@
 #define SLOT_BYTES ((size_t)256 << 10)
 #define TILE_LEAST ((size_t)512)
 #define FIFOS_BYTES ((uint64_t)256 << 20)
-/* Shorter chunks are copied into slots: their sender need not wait until they are read. A
- * premul-sum scales initial values on their way. */
-#define HELD_BYTES ((size_t)4 << 10)
 /* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
 #define NUMBERS 40
-/* Less data than this in all is moved faster than a thread wakes up. */
-#define PARALLEL_BYTES ((size_t)128 << 10)
+/* Buffers that are no longer are done with sooner by one thread alone than by several that tell
+ * one another of each message. */
+#define PARALLEL_BYTES ((size_t)48 << 10)
 
 /* Adds n * each bytes, rounded up to a cache line. */
 static bool take(size_t *total, size_t n, size_t each)
@@ -68,7 +66,7 @@ void cpu_arena_free(struct arena_block *b)
 	b->cap = 0;
 }
 
-static bool grow(struct arena_block *b, size_t bytes)
+bool cpu_arena_grow(struct arena_block *b, size_t bytes)
 {
 	unsigned char *p;
 
@@ -91,7 +89,7 @@ static bool grow_zero(struct arena_block *b, size_t bytes)
 {
 	size_t before = b->cap;
 
-	if (!grow(b, bytes))
+	if (!cpu_arena_grow(b, bytes))
 		return false;
 	if (b->cap != before && b->fd < 0)
 		memset(b->data, 0, b->cap);
@@ -115,6 +113,7 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct run 
 	uint32_t max_cells = l->view->plan->max_message;
 	uint64_t weight = 0;
 
+	bytes = r->params.how.tile ? r->params.how.tile : bytes;
 	if (max_cells && most / max_cells < bytes)
 		bytes = most / max_cells;
 	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
@@ -180,7 +179,7 @@ static bool data_size(const struct layout *l, const struct run *r, size_t *lines
 	size_t scratch = 0, cell;
 
 	*total = *lines = 0;
-	/* a slot fits: max_cells < 2^32, and a tile of at most 32 KiB */
+	/* a slot fits: choose_tile has seen to it */
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		size_t n = (size_t)slots_of(r, l->view->fifos + i, l->ntiles);
 
@@ -265,15 +264,15 @@ static struct layout_key key_of(const struct call *c)
 {
 	const struct ccs_module_head *m = c->module->head;
 
-	return (struct layout_key){ m->size,  m->checksum, c->root,
-				    c->count, c->type,	   c->reduces ? (int)c->op : -1,
-				    c->premul };
+	return (struct layout_key){ m->size,	 m->checksum, c->root,
+				    c->count,	 c->type,     c->reduces ? (int)c->op : -1,
+				    c->how.tile, c->premul };
 }
 
 static bool same_key(const struct layout_key *x, const struct layout_key *y)
 {
 	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
-	       x->count == y->count && x->type == y->type && x->op == y->op &&
+	       x->count == y->count && x->type == y->type && x->op == y->op && x->tile == y->tile &&
 	       x->premul == y->premul;
 }
 
@@ -288,7 +287,8 @@ static bool make_room(struct cpu *e, const struct layout *l, const struct run *r
 	       take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) &&
 	       data_size(l, r, &lines, &data) && grow_zero(&e->fibers, fibers) &&
 	       grow_zero(&e->fifos, fifos) && grow_zero(&e->lines, lines) &&
-	       grow(&e->slots, slots) && grow(&e->cells, cells) && grow(&e->data, data);
+	       cpu_arena_grow(&e->slots, slots) && cpu_arena_grow(&e->cells, cells) &&
+	       cpu_arena_grow(&e->data, data);
 }
 
 static ccs_status make(struct cpu *e, const struct run *r)
@@ -309,6 +309,7 @@ static ccs_status make(struct cpu *e, const struct run *r)
 		.premul = c->premul,
 	};
 	l->longest = module_longest(c->module, c->view, c->count);
+	/* a premul-sum scales initial values on their way */
 	l->holds =
 		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->wire || e->wire->holds);
 	choose_tile(e, l, r);
@@ -320,22 +321,22 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;
 	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
 	place_data(e, l, r);
-	l->parallel = !e->wire && (c->send_bytes > PARALLEL_BYTES / l->nranks ||
-				   c->recv_bytes > PARALLEL_BYTES / l->nranks);
+	l->parallel =
+		!e->wire && (c->send_bytes > PARALLEL_BYTES || c->recv_bytes > PARALLEL_BYTES);
 	l->key = key_of(c);
 	return CCS_OK;
 }
 
-bool layout_is(const struct cpu *e, const struct call *c)
+bool layout_is(const struct layout *l, const struct call *c)
 {
 	struct layout_key key = key_of(c);
 
-	return same_key(&key, &e->layout.key);
+	return same_key(&key, &l->key);
 }
 
 ccs_status layout_make(struct cpu *e, struct run *r)
 {
-	bool same = layout_is(e, &r->params);
+	bool same = layout_is(&e->layout, &r->params);
 	ccs_status s = same ? CCS_OK : make(e, r);
 
 	if (s)
@@ -344,6 +345,8 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 		memset(e->fifos.data, 0, e->fifos.cap);
 	if (e->failed || !same)
 		e->layout.first = ++e->layouts << NUMBERS;
+	if (e->wire && !same)
+		ops_begin(e);
 	e->failed = false;
 	e->layout.run = r;
 	e->layout.view = r->params.view;

@@ -31,7 +31,7 @@ static ccs_status lay_out(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
 	struct net *n = e->net;
-	bool other = !layout_is(e, &w->runs->params);
+	bool other = !layout_is(&e->layout, &w->runs->params);
 	ccs_status s = layout_make(e, w->runs);
 
 	if (!s && other)
@@ -58,8 +58,9 @@ static void admit(struct world *w)
 		net_hear(w);
 	if (!s && n->laid && !n->answers && !w->dead) {
 		n->admitted = true;
-		net_begin(e);
 		s = rank_start(e, (uint32_t)w->first);
+		if (!s)
+			net_begin(e);
 	}
 	if (s)
 		net_fail(w, s, error_thread()->text);
@@ -92,7 +93,8 @@ static bool run_fibers(struct cpu *e, const struct run *r)
 
 	while (!atomic_load_explicit(&r->failed, memory_order_relaxed) && e->world->runs == r &&
 	       (t = take_ready(e))) {
-		fiber_run(e, t, false);
+		t->next = NULL;
+		fibers_turn(e, &t, false);
 		net_progress(e);
 		any = true;
 	}
@@ -173,6 +175,8 @@ static void await_calls(struct world *w, struct call *calls, ccs_status *first)
 		else
 			rest(w, calls, ++idle, &v);
 	}
+	if (w->dead)
+		net_end_messages(cpu_of(w));
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -208,6 +212,8 @@ static ccs_status check(struct world *w)
 }
 
 const struct engine net_engine = {
+	.name = "mpi",
+	.tiles = true,
 	.start = start,
 	.halt = sched_halt,
 	.wait = await_calls,

@@ -4,16 +4,19 @@
  *
  *   net.c        calls: admitting, running, waiting; the engine
  *   net_wire.c   what FIFOs between processes are made of
+ *   net_cells.c  messages that need no slot
  *   net_note.c   notes: that a rank begins another call, that it has failed; gathering
  *   net_open.c   making and freeing
  *
  * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers, over FIFOs
  * and slots of its own. Of a FIFO to another process the sender's slot is an MPI_Isend, and is
  * free when that is through; the receiver has an MPI_Irecv in each of its free slots, and the
- * message is there when it is. Receives are posted for what the current call expects, and no
- * more: so messages of calls to come, and of other layouts, wait in MPI until it is their turn,
- * as messages of one sender and tag stay in order. A call is over when its fibers are, and what
- * they sent is out of the slots.
+ * message is there when it is. Long messages that a rank's cells hold in one piece need no
+ * slot's memory: they are sent from there, and received where they are stored, as soon as
+ * nobody else uses these cells (net_cells.c). Receives are posted for what the current call
+ * expects, and no more: so messages of calls to come, and of other layouts, wait in MPI until
+ * it is their turn, as messages of one sender and tag stay in order. A call is over when its
+ * fibers are, and what they sent is out.
  *
  * A call that differs from the one before is told to all that it exchanges messages with, and
  * waits until they have told the same; one like the one before tells nothing. So of two ranks
@@ -44,15 +47,26 @@ struct net_note {
 struct net_fifo {
 	uint32_t fifo;
 	bool sends;
-	int rank, tag; /* of the other end, and its messages' */
-	int place;     /* in net.messages, of its first slot */
-	uint64_t end;  /* messages by the end of the current call */
+	int rank, tag;	     /* of the other end, and its messages' */
+	int place;	     /* in net.messages, of its first slot */
+	uint64_t begin, end; /* messages before the current call, and by its end */
+	uint32_t receive;    /* in net.receives, its first of a tile; if it comes here */
+	bool late;	     /* a receive could not be posted yet */
+};
+
+/* The operation that receives a message, if it stores it in cells. */
+struct net_receive {
+	uint32_t op;	/* row of the plan's operations */
+	uint32_t after; /* so many operations of its worker are the last, in a tile, to touch the
+			   cells before it; CCS_NONE: other workers touch them, too */
 };
 
 /* A message that is under way. */
 struct net_place {
 	uint32_t of; /* row of net.fifos */
 	uint64_t message;
+	unsigned char *cells; /* where it lies; NULL: in its slot */
+	size_t bytes;	      /* that it has, or can have */
 };
 
 struct net {
@@ -69,7 +83,10 @@ struct net {
 	uint32_t nfifos;
 	uint32_t *row;		  /* [FIFOs of the plan] of `fifos`, or CCS_NONE */
 	struct net_place *places; /* of `messages` */
-	uint64_t through;	  /* messages that were sent or received: progress */
+	struct net_receive *receives;
+	uint32_t leaving; /* messages that are being sent from cells */
+	bool cells;	  /* chunks are long enough for messages to do without slots */
+	uint64_t through; /* messages that were sent or received: progress */
 
 	/* Notes: from rank i in place i, to it in n + i, of a failure in 2n + i. */
 	struct mpi_messages *notes;
@@ -97,8 +114,23 @@ ccs_status net_lay_out(struct cpu *e);
 void net_begin(struct cpu *e);
 /** Lets messages go on. Whether any is through. Without the lock. O(slots). */
 bool net_progress(struct cpu *e);
+/** The communicator has failed, and a call is to return: ends what is under way, whose buffers
+ *  are the caller's again. Under world.lock. */
+void net_end_messages(struct cpu *e);
 /** MPI has failed, of a message with that rank: so will the communicator. */
 void net_break(struct net *n, int rank, int error);
+
+/* ---- net_cells.c ------------------------------------------------------------------------- */
+
+/** Finds from when on each receive can be posted in the cells that it is for. After the
+ *  layout's FIFOs. CCS_ENOMEM. O(operations + cells). */
+ccs_status net_cells_lay_out(struct cpu *e);
+/** Whether the operation's message, of the tile from `lo`, is sent from cells, and then which:
+ *  p->cells, p->bytes. */
+bool net_cells_out(const struct cpu *e, const struct ccs_op *o, size_t lo, struct net_place *p);
+/** Finds the cells that a message is to be received in, if any. False: they are in use yet. */
+bool net_cells_in(const struct cpu *e, const struct net_fifo *f, uint64_t message,
+		  struct net_place *p);
 
 /* ---- net_note.c: under world.lock ------------------------------------------------------- */
 

@@ -45,7 +45,7 @@ void net_free(struct world *w)
 	if (n && here && n->leaks)
 		e->data.data = e->lines.data = NULL;
 	if (n && here)
-		n->calls->close(n->world);
+		n->calls->close(n->world, w->dead);
 	if (n && !n->leaks) {
 		free(n->heard);
 		free(n->fifos);
@@ -198,7 +198,7 @@ static ccs_status open_net(struct ccs_comm **comm, const struct mpi_calls *calls
 	if (!s)
 		return CCS_OK;
 	if (!*comm || !(*comm)->world->state || !net_of((*comm)->world))
-		calls->close(world);
+		calls->close(world, 1);
 	if (*comm)
 		comm_drop(comm, 1);
 	return s;

@@ -36,6 +36,9 @@ static void forget(struct net *n)
 	free(n->fifos);
 	free(n->row);
 	free(n->places);
+	free(n->receives);
+	n->receives = NULL;
+	n->leaving = 0;
 	n->fifos = NULL;
 	n->row = NULL;
 	n->places = NULL;
@@ -101,31 +104,43 @@ ccs_status net_lay_out(struct cpu *e)
 	else
 		s = error_set(CCS_ENOMEM, "out of memory for %zu FIFOs", all);
 	free(next);
-	return s;
+	return s ? s : net_cells_lay_out(e);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Receives for what the call still expects, in the slots that are free. */
+static unsigned char *place_at(const struct slots *s, const struct net_place *p)
+{
+	return p->cells ? p->cells : slot_of(s, p->message);
+}
+
+/* Receives for what the call still expects, as far as there are slots. */
 static void post(struct cpu *e, uint32_t row)
 {
 	struct net *n = e->net;
-	const struct net_fifo *f = n->fifos + row;
+	struct net_fifo *f = n->fifos + row;
 	const struct slots *s = e->layout.slots + f->fifo;
 	struct fifo *c = e->layout.fifos + f->fifo;
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 
+	f->late = false;
 	for (; head < f->end && head - tail < s->n; head++) {
-		int place = f->place + (int)(head % s->n);
-		int error = n->calls->recv(n->messages, place, slot_of(s, head),
-					   s->data ? s->bytes : LINE_BYTES, f->rank, f->tag);
+		int place = f->place + (int)(head % s->n), error;
+		struct net_place p = { .of = row,
+				       .message = head,
+				       .bytes = s->data ? s->bytes : LINE_BYTES };
 
+		f->late = !net_cells_in(e, f, head, &p);
+		if (f->late)
+			break;
+		error = n->calls->recv(n->messages, place, place_at(s, &p), p.bytes, f->rank,
+				       f->tag);
 		if (error) {
 			net_break(n, f->rank, error);
 			break;
 		}
-		n->places[place] = (struct net_place){ row, head };
+		n->places[place] = p;
 	}
 	atomic_store_explicit(&c->head, head, memory_order_relaxed);
 }
@@ -143,7 +158,8 @@ void net_begin(struct cpu *e)
 	for (uint32_t i = 0; i < n->nfifos; i++) {
 		struct net_fifo *f = n->fifos + i;
 
-		f->end = e->layout.fifos[f->fifo].tail + messages_of(&e->layout, f);
+		f->begin = e->layout.fifos[f->fifo].tail;
+		f->end = f->begin + messages_of(&e->layout, f);
 		if (!f->sends)
 			post(e, i);
 	}
@@ -166,14 +182,17 @@ static void sent(struct cpu *e, const struct ccs_op *o, size_t lo)
 	uint32_t row = n->row[o->out];
 	const struct slots *s = l->slots + o->out;
 	uint64_t message = atomic_load_explicit(&l->fifos[o->out].head, memory_order_relaxed) - 1;
+	struct net_place p = { .of = row, .message = message, .bytes = piece_bytes(l, o, lo) };
 	int place, error;
 
 	if (row == CCS_NONE)
 		return;
+	net_cells_out(e, o, lo, &p);
 	place = n->fifos[row].place + (int)(message % s->n);
-	n->places[place] = (struct net_place){ row, message };
-	error = n->calls->send(n->messages, place, slot_of(s, message), piece_bytes(l, o, lo),
-			       n->fifos[row].rank, n->fifos[row].tag);
+	n->places[place] = p;
+	n->leaving += p.cells != NULL;
+	error = n->calls->send(n->messages, place, place_at(s, &p), p.bytes, n->fifos[row].rank,
+			       n->fifos[row].tag);
 	if (error)
 		net_break(n, n->fifos[row].rank, error);
 }
@@ -184,14 +203,42 @@ static void received(struct cpu *e, uint32_t fifo)
 		post(e, e->net->row[fifo]);
 }
 
+static struct net_place *place_of(const struct cpu *e, uint32_t fifo, uint64_t message)
+{
+	const struct net *n = e->net;
+
+	return n->places + n->fifos[n->row[fifo]].place + message % e->layout.slots[fifo].n;
+}
+
+static bool sends_cells(struct cpu *e, const struct ccs_op *o, size_t lo)
+{
+	struct net_place p;
+
+	return e->net->row[o->out] != CCS_NONE && net_cells_out(e, o, lo, &p);
+}
+
+static const unsigned char *in_cells(struct cpu *e, uint32_t fifo, const unsigned char *slot)
+{
+	uint64_t message = atomic_load_explicit(&e->layout.fifos[fifo].tail, memory_order_relaxed);
+	const struct net_place *p;
+
+	if (e->net->row[fifo] == CCS_NONE)
+		return slot;
+	p = place_of(e, fifo, message);
+	return p->cells ? p->cells : slot;
+}
+
 /* Its slot is free; but one that is out before those in front of it waits for them. */
 static void out(struct cpu *e, uint32_t fifo, uint64_t message)
 {
+	struct net_place *p = place_of(e, fifo, message);
 	const struct slots *s = e->layout.slots + fifo;
 	struct fifo *c = e->layout.fifos + fifo;
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed), first = tail;
 
+	e->net->leaving -= p->cells != NULL;
+	p->cells = NULL;
 	atomic_store(&slot_line_of(s, message)->there, 0);
 	while (tail < head && !atomic_load(&slot_line_of(s, tail)->there))
 		tail++;
@@ -220,13 +267,33 @@ bool net_progress(struct cpu *e)
 		else
 			fifo_filled(e, f->fifo, p.message);
 	}
+	for (uint32_t i = 0; i < n->nfifos; i++)
+		if (n->fifos[i].late)
+			post(e, i);
 	return count > 0;
 }
 
-/* A message between hosts costs much more than one in memory. */
+/* A rank whose call has failed may reuse cells that MPI is yet to send: its note was sent
+ * before that. So who could have received such bytes looks for notes before its call is over. */
+static void done(struct cpu *e)
+{
+	if (e->net->cells)
+		net_hear(e->world);
+}
+
+void net_end_messages(struct cpu *e)
+{
+	forget(e->net);
+}
+
+/* A message between hosts costs much more than one in memory, and one of cells that do not
+ * adjoin, as tiles of several chunks do not, is copied. */
 const struct wire net_wire = {
-	.tile = (size_t)256 << 10,
+	.tile = (size_t)1 << 20,
 	.outgoing = outgoing,
 	.sent = sent,
 	.received = received,
+	.sends_cells = sends_cells,
+	.in_cells = in_cells,
+	.done = done,
 };

@@ -15,18 +15,15 @@
 
 #define BLOCK 4096
 
-/* Parts of an operation for one piece; absent ones are NULL. */
-struct parts {
-	const unsigned char *in, *a, *b;
-	unsigned char *dst, *out;
-};
-
 /* Where the current operation reads and writes. */
 struct current {
 	const struct layout *l;
 	const struct rank_io *io;
 	const struct ccs_op *op;
-	bool scale_a, scale_b; /* premul-sum: initial values are scaled */
+	const unsigned char *scalar; /* premul-sum: initial values are scaled, if they are */
+	bool scale_a, scale_b;
+	struct notes *notes;
+	size_t apart; /* elements from cell to cell in a slot, and no cells are joined; 0: packed */
 };
 
 static void copy(unsigned char *to, const unsigned char *from, size_t n)
@@ -40,7 +37,6 @@ static void combine_block(const struct current *p, unsigned char *to, const stru
 			  size_t n)
 {
 	const struct layout *l = p->l;
-	const unsigned char *scalar = p->io->call->scalar;
 	_Alignas(CACHE_LINE) unsigned char scaled[2][BLOCK];
 	const unsigned char *src[3];
 	int k = 0;
@@ -48,11 +44,11 @@ static void combine_block(const struct current *p, unsigned char *to, const stru
 	if (s->in)
 		src[k++] = s->in;
 	if (s->a && p->scale_a)
-		l->scale(scaled[0], s->a, scalar, n);
+		l->scale(scaled[0], s->a, p->scalar, n);
 	if (s->a)
 		src[k++] = p->scale_a ? scaled[0] : s->a;
 	if (s->b && p->scale_b)
-		l->scale(scaled[1], s->b, scalar, n);
+		l->scale(scaled[1], s->b, p->scalar, n);
 	if (s->b)
 		src[k++] = p->scale_b ? scaled[1] : s->b;
 	if (k == 1) {
@@ -87,6 +83,7 @@ static void piece_blocks(const struct current *p, const struct parts *s, size_t 
 	}
 }
 
+/* Without a source, it is what an average is divided. */
 static void piece_do(const struct current *p, const struct parts *s, size_t n)
 {
 	int sources = !!s->in + !!s->a + !!s->b;
@@ -95,7 +92,11 @@ static void piece_do(const struct current *p, const struct parts *s, size_t n)
 
 	if (!to || !n)
 		return;
-	if (scaled || sources > 2 || (s->dst && s->out))
+	if (p->notes && sequence_note(p->notes, p->op, (uint32_t)(p->io - p->l->ranks), s, n))
+		return;
+	if (!sources)
+		p->l->divide(to, n, p->l->nranks);
+	else if (scaled || sources > 2 || (s->dst && s->out))
 		piece_blocks(p, s, n);
 	else if (sources == 1)
 		copy(to, s->in ? s->in : s->a ? s->a : s->b, n * p->l->esize);
@@ -193,9 +194,9 @@ static void cells_do(const struct current *p, size_t lo, struct ends ends)
 
 		if (!len)
 			continue;
-		use = cell_parts(p, lo, &ends, j, at, len, &s);
+		use = cell_parts(p, lo, &ends, j, p->apart ? j * p->apart : at, len, &s);
 		at += len;
-		if (n && continues(&piece, &s, n * p->l->esize)) {
+		if (n && !p->apart && continues(&piece, &s, n * p->l->esize)) {
 			n += use;
 			continue;
 		}
@@ -207,10 +208,18 @@ static void cells_do(const struct current *p, size_t lo, struct ends ends)
 }
 
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
-	      struct ends ends)
+	      struct ends ends, struct notes *notes)
 {
-	struct current p = { l, l->ranks + t->rank, o, l->premul && o->flags & CCS_OP_A_INITIAL,
-			     l->premul && o->flags & CCS_OP_B_INITIAL };
+	struct current p = {
+		.l = l,
+		.io = l->ranks + t->rank,
+		.op = o,
+		.scalar = l->ranks[t->rank].call->scalar,
+		.scale_a = l->premul && o->flags & CCS_OP_A_INITIAL,
+		.scale_b = l->premul && o->flags & CCS_OP_B_INITIAL,
+		.notes = notes,
+		.apart = notes ? sequence_apart(notes) : 0,
+	};
 	struct ccs_op first, second;
 
 	if (!(o->flags & CCS_OP_SHIFTED)) {
@@ -226,6 +235,13 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	p.op = &second;
 	p.scale_a = p.scale_b = false;
 	cells_do(&p, lo, (struct ends){ t->stage, NULL, ends.out });
+}
+
+void piece_again(const struct layout *l, const struct parts *s, size_t n)
+{
+	const struct current p = { .l = l };
+
+	piece_do(&p, s, n);
 }
 
 size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo)
@@ -260,10 +276,16 @@ void piece_before(struct rank_io *io)
 		memcpy(io->aside, io->call->send, io->call->send_bytes);
 }
 
-void piece_after(const struct layout *l, uint32_t rank)
+void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)
 {
 	struct rank_io *io = l->ranks + rank;
-	struct current p = { l, io, NULL, l->premul, false };
+	struct current p = {
+		.l = l,
+		.io = io,
+		.scalar = io->call->scalar,
+		.scale_a = l->premul,
+		.notes = notes,
+	};
 	const struct prep_rank *r = l->prep->ranks + rank;
 
 	for (uint32_t i = r->keep; i < r->reduced; i++) {
@@ -280,8 +302,10 @@ void piece_after(const struct layout *l, uint32_t rank)
 	for (uint32_t i = r->reduced; l->divide && i < r[1].keep; i++) {
 		const struct cell_range *g = l->prep->ranges + i;
 
-		for (uint32_t c = g->first; c < g->first + g->n; c++)
-			if (l->cells[c].len)
-				l->divide(cell_final(&p, c, 0), l->cells[c].len, l->nranks);
+		for (uint32_t c = g->first; c < g->first + g->n; c++) {
+			struct parts s = { .dst = cell_final(&p, c, 0) };
+
+			piece_do(&p, &s, l->cells[c].len);
+		}
 	}
 }

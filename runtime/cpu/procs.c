@@ -38,26 +38,36 @@ static uint64_t mixed(uint64_t h, uint64_t word)
 	return h ^ h >> 29;
 }
 
-static uint64_t key_of(const struct call_name *n)
+static uint64_t key_of(const struct call *c)
 {
-	uint64_t h = mixed(mixed(n->checksum, n->size), n->count);
+	const struct ccs_module_head *m = c->module->head;
+	uint64_t h = mixed(mixed(m->checksum, m->size), c->count);
 
-	h = mixed(h, (uint64_t)n->type << 32 | n->op);
-	return mixed(h, (uint64_t)(uint32_t)n->root << 32 | n->premul);
+	h = mixed(h, (uint64_t)c->type << 32 | (c->reduces && !c->premul ? c->op : 0));
+	return mixed(mixed(h, (uint64_t)(uint32_t)c->root << 32 | c->premul), c->how.tile) | 1;
 }
 
-/* With those of the ranks that have posted theirs, as far as it can be seen. Before a rank is
- * through with a call it does that behind a fence, as all do: of any two the later one sees. */
+/* Whoever makes another call than before says so; the other ranks compare theirs up to that one. */
+static void say_other(struct procs_table *t, uint64_t call)
+{
+	uint64_t before = atomic_load(&t->others);
+
+	while (before <= call && !atomic_compare_exchange_weak(&t->others, &before, call + 1))
+		;
+}
+
+/* With those of the ranks that have posted theirs: of any two the later one sees. */
 static void compare(struct world *w, uint64_t call)
 {
 	const struct procs *p = cpu_of(w)->procs;
 	uint64_t at = call % PROCS_LAG;
 
+	if (atomic_load(&p->table->others) <= call)
+		return;
 	for (int i = 0; i < w->nranks; i++) {
 		const struct procs_seat *s = p->table->seats + i;
 
-		if (i == w->first ||
-		    atomic_load_explicit(&s->begun, memory_order_acquire) <= call ||
+		if (i == w->first || atomic_load(&s->begun) <= call ||
 		    s->key[at] == p->own->key[at])
 			continue;
 		run_differ(&p->own->call[at].name, &s->call[at].name);
@@ -71,13 +81,16 @@ static bool post(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
 	const struct run *r = w->runs;
-	struct procs_call *c = p->own->call + r->seq % PROCS_LAG;
+	uint64_t at = r->seq % PROCS_LAG, key = key_of(&r->params);
 
 	if (r->seq >= PROCS_LAG && !all_finished(w, r->seq - PROCS_LAG + 1))
 		return false;
-	run_name(&r->params, &c->name);
-	p->own->key[r->seq % PROCS_LAG] = key_of(&c->name);
-	atomic_store_explicit(&p->own->begun, r->seq + 1, memory_order_release);
+	if (p->own->key[at] != key) /* else it has the name, too */
+		run_name(&r->params, &p->own->call[at].name);
+	p->own->key[at] = key;
+	if (!layout_is(&cpu_of(w)->layout, &r->params))
+		say_other(p->table, r->seq);
+	atomic_store(&p->own->begun, r->seq + 1);
 	compare(w, r->seq);
 	return true;
 }
@@ -90,7 +103,7 @@ static bool admit(struct world *w)
 	struct procs_call *c = p->own->call + r->seq % PROCS_LAG;
 	ccs_status s;
 
-	if (!layout_is(e, &r->params) && !all_finished(w, r->seq))
+	if (!layout_is(&e->layout, &r->params) && !all_finished(w, r->seq))
 		return false;
 	s = layout_make(e, r);
 	if (!s)
@@ -109,9 +122,8 @@ static void done(struct cpu *e)
 	struct procs *p = e->procs;
 	uint64_t call = e->layout.run->seq;
 
-	atomic_thread_fence(memory_order_seq_cst);
 	compare(e->world, call);
-	if (e->world->dead)
+	if (e->world->dead || procs_failed(e))
 		return;
 	atomic_store(&p->own->finished, call + 1);
 	procs_ring_sleepers(e->world);
@@ -140,6 +152,7 @@ static void pulled(struct cpu *e, uint32_t rank)
 }
 
 const struct wire procs_wire = {
+	.locked = true,
 	.wake = wake,
 	.done = done,
 	.holds = procs_holds,
@@ -155,6 +168,22 @@ static void turn_add(struct procs *p, struct fiber *t)
 {
 	t->next = p->turn;
 	p->turn = t;
+}
+
+/* Those of a rank that begins. Whether there are any. */
+static bool turn_ready(struct cpu *e)
+{
+	if (!e->first)
+		return false;
+	while (e->first) {
+		struct fiber *t = e->first;
+
+		e->first = t->next;
+		turn_add(e->procs, t);
+	}
+	e->last = NULL;
+	atomic_store(&e->ready, 0);
+	return true;
 }
 
 /* What others have made ready, or received. */
@@ -182,29 +211,18 @@ static bool collect(struct cpu *e)
 /* Runs each of them once. Whether any has done something. */
 static bool run_all(struct cpu *e, bool polled)
 {
-	struct fiber *t = e->procs->turn;
-	bool any = false;
+	bool any = fibers_turn(e, &e->procs->turn, polled);
 
-	e->procs->turn = NULL;
-	while (t) {
-		struct fiber *next = t->next;
-		uint64_t before = atomic_load_explicit(&t->done, memory_order_relaxed);
-		bool again = fiber_run(e, t, polled);
-
-		any |= atomic_load_explicit(&t->done, memory_order_relaxed) != before;
-		if (again)
-			turn_add(e->procs, t);
-		t = next;
-	}
 	for (; e->own; any = true) {
-		t = e->own;
+		struct fiber *t = e->own;
+
 		e->own = t->next;
 		turn_add(e->procs, t);
 	}
-	return any;
+	return turn_ready(e) || any;
 }
 
-/* Without the lock: goes on while there is something to do, and so many rounds longer. Then all
+/* Goes on while there is something to do, and so many rounds longer. Then all
  * fibers are parked. */
 static void run_fibers(struct cpu *e, const struct run *r, unsigned polls)
 {
@@ -249,17 +267,8 @@ static bool step(struct world *w, unsigned polls)
 
 	if (!r || w->dead || !begun(w, polls))
 		return w->dead;
-	while (e->first) {
-		struct fiber *t = e->first;
-
-		e->first = t->next;
-		turn_add(e->procs, t);
-	}
-	e->last = NULL;
-	atomic_store(&e->ready, 0);
-	pthread_mutex_unlock(&w->lock);
+	turn_ready(e);
 	run_fibers(e, r, polls);
-	pthread_mutex_lock(&w->lock);
 	return w->runs != r;
 }
 

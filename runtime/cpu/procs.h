@@ -9,8 +9,9 @@
  *
  * Beside these there is the table: a seat a process. The k-th call of a rank
  *
- *   1. is posted in its seat, once no other is PROCS_LAG calls behind, and compared with those
- *      of all that have posted theirs, then, and once more before it is over;
+ *   1. is posted in its seat, once no other is PROCS_LAG calls behind; and, if it is no call like
+ *      the one before, or another rank's is not, compared with those of all that have posted
+ *      theirs, then, and once more before it is over;
  *   2. is admitted at once, if it is laid out as the call before: FIFOs go on from one to the
  *      next; else when all ranks are through with the calls before it;
  *   3. runs, and is over when its fibers are, and all that it holds was received.
@@ -28,7 +29,7 @@
 
 #include "runtime/cpu/cpu.h"
 
-#define PROCS_LAG 4u
+#define PROCS_LAG 16u
 #define PROCS_BOARD 2048u /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 
@@ -65,8 +66,8 @@ struct procs_mapped {
 
 struct procs_seat {
 	/* The first two lines are the owner's to write; the others read the first in every call. */
-	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun;    /* calls posted */
-	uint64_t key[PROCS_LAG];			    /* of those: equal if the calls agree */
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
+	uint64_t key[PROCS_LAG]; /* of those: equal if the calls agree; not 0 */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t finished; /* calls */
 	/* The third is everybody's. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* it was rung so many times */
@@ -87,6 +88,7 @@ struct procs_seat {
 
 struct procs_table {
 	uint64_t token;		   /* of these processes alone */
+	_Atomic uint64_t others;   /* calls up to the last that was not like the one before */
 	_Atomic uint32_t sleepers; /* processes that wait for others to finish a call, or tell */
 	_Atomic uint32_t failing, failed; /* somebody writes down why; it is written */
 	int32_t status;

@@ -152,8 +152,6 @@ bool procs_failed(struct cpu *e)
 {
 	if (!atomic_load(&e->procs->table->failed))
 		return false;
-	pthread_mutex_lock(&e->world->lock);
 	procs_look(e->world);
-	pthread_mutex_unlock(&e->world->lock);
 	return true;
 }

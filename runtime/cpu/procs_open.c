@@ -173,6 +173,8 @@ static void end(struct world *w)
 }
 
 static const struct engine procs_engine = {
+	.name = "procs",
+	.tiles = true,
 	.idles = true,
 	.start = start,
 	.halt = sched_halt,

@@ -56,7 +56,7 @@ static void wake_one(struct cpu *e)
 		pthread_cond_signal(&e->work);
 }
 
-void sched_push(struct cpu *e, struct fiber *t)
+void sched_add(struct cpu *e, struct fiber *t)
 {
 	t->next = NULL;
 	if (e->first)
@@ -64,9 +64,21 @@ void sched_push(struct cpu *e, struct fiber *t)
 	else
 		e->first = t;
 	e->last = t;
-	if (atomic_fetch_add(&e->ready, 1) >= e->spinning && e->layout.parallel &&
-	    e->running < e->limit)
+	atomic_fetch_add(&e->ready, 1);
+}
+
+/* Wakes a thread if more fibers are ready than so many threads, and those that spin, take. */
+static void wake_for(struct cpu *e, unsigned takers)
+{
+	if (e->layout.parallel && e->running < e->limit &&
+	    atomic_load(&e->ready) > e->spinning + takers)
 		wake_one(e);
+}
+
+static void push(struct cpu *e, struct fiber *t)
+{
+	sched_add(e, t);
+	wake_for(e, 0);
 }
 
 void sched_ready(struct cpu *e, struct fiber *t)
@@ -77,21 +89,34 @@ void sched_ready(struct cpu *e, struct fiber *t)
 		return;
 	}
 	pthread_mutex_lock(&e->world->lock);
-	sched_push(e, t);
+	push(e, t);
 	pthread_mutex_unlock(&e->world->lock);
 }
 
-static struct fiber *pop(struct cpu *e)
+static struct fiber *take_first(struct cpu *e)
 {
 	struct fiber *t = e->first;
 
-	if (!t || e->running >= (e->layout.parallel ? e->limit : 1))
-		return NULL;
 	e->first = t->next;
 	if (!e->first)
 		e->last = NULL;
+	t->next = NULL;
 	atomic_fetch_sub(&e->ready, 1);
 	return t;
+}
+
+/* Ready fibers for a thread: its share of the run's. NULL: none, or threads enough run some. */
+static struct fiber *take_share(struct cpu *e)
+{
+	bool parallel = e->layout.parallel;
+	uint32_t more = parallel ? (e->layout.nworkers - 1) / e->limit : 0;
+	struct fiber *share, *last;
+
+	if (!e->first || e->running >= (parallel ? e->limit : 1))
+		return NULL;
+	for (share = last = take_first(e); more && e->first; more--)
+		last = last->next = take_first(e);
+	return share;
 }
 
 bool sched_halt(struct world *w)
@@ -101,21 +126,30 @@ bool sched_halt(struct world *w)
 	e->failed = true;
 	e->first = e->last = NULL;
 	atomic_store(&e->ready, 0);
+	sequence_stop(e);
 	return !e->running;
 }
 
-/* Runs one fiber; the lock is held before and after. */
-static void serve(struct cpu *e, struct fiber *t)
+/* Runs fibers in turn until they are over or parked. While there are no others to run, what they
+ * wait for is sooner seen than told. */
+static void run_share(struct cpu *e, struct fiber *share)
 {
-	e->running++;
-	pthread_mutex_unlock(&e->world->lock);
-	fiber_run(e, t, false);
-	while (e->own) {
-		t = e->own;
-		e->own = t->next;
-		fiber_run(e, t, false);
+	unsigned idle = 0;
+
+	while (share && idle < SPINS && e->layout.parallel) {
+		bool any = fibers_turn(e, &share, true);
+
+		if (!any && atomic_load_explicit(&e->ready, memory_order_relaxed))
+			break;
+		idle = any ? 0 : idle + 1;
+		relax();
 	}
-	pthread_mutex_lock(&e->world->lock);
+	fibers_turn(e, &share, false);
+}
+
+/* A thread is at work no longer. */
+static void served(struct cpu *e)
+{
 	e->running--;
 	if (!e->running && e->world->runs && atomic_load(&e->world->runs->failed)) {
 		run_retire(e->world);
@@ -123,42 +157,81 @@ static void serve(struct cpu *e, struct fiber *t)
 	}
 }
 
-/* Waits a little, without the lock, for a fiber, or for a call to come or to end. False: in
- * vain, or there is no core to spin on. */
-static bool spin(struct cpu *e)
+/* Runs fibers; the lock is held before and after. */
+static void serve(struct cpu *e, struct fiber *share)
+{
+	e->running++;
+	wake_for(e, 0);
+	pthread_mutex_unlock(&e->world->lock);
+	run_share(e, share);
+	while (e->own) {
+		share = e->own;
+		e->own = NULL;
+		fibers_turn(e, &share, false);
+	}
+	pthread_mutex_lock(&e->world->lock);
+	served(e);
+}
+
+/* Plays, as long as there are tiles. The run is over when nobody plays any longer. */
+static void serve_playing(struct cpu *e)
+{
+	const struct sequence *q = e->playing.q;
+	unsigned thread = e->playing.threads++;
+
+	e->running++;
+	if (e->running + e->spinning + atomic_load(&e->gatherers) < e->limit)
+		wake_one(e);
+	pthread_mutex_unlock(&e->world->lock);
+	sequence_play(e, q, thread);
+	pthread_mutex_lock(&e->world->lock);
+	served(e);
+	if (!e->running && sequence_over(e)) {
+		run_all_done(e->world);
+		run_retire(e->world);
+	}
+}
+
+/* Waits a little, without the lock, for a fiber, or for the call (NULL: there is none) to be over.
+ * False: in vain, or there is no core to spin on. */
+static bool spin(struct cpu *e, const struct call *c)
 {
 	struct world *w = e->world;
-	uint64_t arrivals = atomic_load_explicit(&w->arrivals, memory_order_relaxed);
 	bool parallel = e->layout.parallel; /* else whoever runs fibers takes all there are */
 	bool news = false;
 
-	if (e->running + e->spinning >= e->limit)
+	if (e->running + e->spinning + atomic_load(&e->gatherers) >= e->limit)
 		return false;
 	e->spinning++;
 	pthread_mutex_unlock(&w->lock);
 	for (unsigned i = 0; i < SPINS && !news; i++) {
 		relax();
 		news = (parallel && atomic_load_explicit(&e->ready, memory_order_relaxed)) ||
-		       atomic_load_explicit(&w->arrivals, memory_order_relaxed) != arrivals;
+		       (c && call_is_over(c));
 	}
 	pthread_mutex_lock(&w->lock);
 	e->spinning--;
 	return news;
 }
 
-/* Runs a fiber that is ready, or looks for one a little while longer: true, and the thread is to
- * look again. False: it has done both in vain; *spun is the thread's own. */
-static bool take(struct cpu *e, bool *spun)
+/* Runs fibers that are ready, or looks for one a little while longer: true, and the thread, which
+ * waits for the call, is to look again. False: it has done both in vain; *spun is its own. */
+static bool take(struct cpu *e, const struct call *c, bool *spun)
 {
-	struct fiber *t = pop(e);
+	struct fiber *share;
 
-	if (!t && *spun) {
+	if (e->running < e->limit && sequence_left(e)) {
+		serve_playing(e);
+		return true;
+	}
+	share = take_share(e);
+	if (!share && *spun) {
 		*spun = false;
 		return false;
 	}
-	if (t)
-		serve(e, t);
-	*spun = !t && !spin(e);
+	if (share)
+		serve(e, share);
+	*spun = !share && !spin(e, c);
 	return true;
 }
 
@@ -169,7 +242,7 @@ static void *helper(void *arg)
 
 	pthread_mutex_lock(&e->world->lock);
 	while (!atomic_load(&e->stop)) {
-		if (take(e, &spun))
+		if (take(e, NULL, &spun))
 			continue;
 		e->idle_helpers++;
 		pthread_cond_wait(&e->work, &e->world->lock);
@@ -205,17 +278,49 @@ void sched_stop(struct cpu *e)
 
 /* ---- threads inside a call ------------------------------------------------------- */
 
+/* The first of the world's calls that is not over. */
+static struct call *next_call(const struct world *w, struct call *calls)
+{
+	while (calls && (calls->comm->world != w || call_is_over(calls)))
+		calls = calls->next;
+	return calls;
+}
+
+/* A run that begins with the last rank's call is over soon after that: waits for both a little,
+ * without the lock, if there is a core for it. The first call that is not over. */
+static struct call *gather(struct cpu *e, struct call *calls)
+{
+	unsigned spins = SPINS;
+
+	calls = next_call(e->world, calls);
+	if (!calls || atomic_load(&e->mode) != RUN_GATHERS)
+		return calls;
+	if (atomic_fetch_add(&e->gatherers, 1) + 1 >= e->limit)
+		spins = 0;
+	while (calls && spins-- &&
+	       atomic_load_explicit(&e->mode, memory_order_relaxed) == RUN_GATHERS) {
+		relax();
+		calls = next_call(e->world, calls);
+	}
+	atomic_fetch_sub(&e->gatherers, 1);
+	return calls;
+}
+
 void sched_wait(struct world *w, struct call *calls, ccs_status *first)
 {
 	struct cpu *e = cpu_of(w);
 	struct vigil v = { 0 };
 	bool spun = false;
 
+	calls = gather(e, calls);
+	if (!calls)
+		return;
 	pthread_mutex_lock(&w->lock);
+	cpu_wait(e, calls);
 	while (calls) {
 		if (calls->comm->world != w || run_call_over(w, calls, first))
 			calls = calls->next;
-		else if (!take(e, &spun))
+		else if (!take(e, calls, &spun) && !cpu_begin(e))
 			run_nap(w, &v);
 	}
 	if (e->first)

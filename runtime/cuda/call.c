@@ -7,8 +7,8 @@
  * call of a plan, type, operator and protocol makes what it needs (ready.c); later
  * ones only fill in the arguments.
  *
- * Protocol and most replicas: by the size of a rank's larger buffer, from the plan's
- * table or the user's (choice.h). Where that leaves replicas open: one for each 64 KiB
+ * Protocol and most replicas: as the call says; else by the size of a rank's larger buffer,
+ * from the plan's table or the user's (choice.h). Where that leaves replicas open: one for each 64 KiB
  * of the longest chunk, as many as fit. Tiles: of one size, at most what a slot holds.
  * All of it depends on the call and on what the parts have agreed upon, so that all
  * parts do the same.
@@ -42,15 +42,21 @@ struct launch {
 
 /* ---- sizes ---------------------------------------------------------------------- */
 
-/* The protocol and the most channels (0: as many as pay) of a call of that size. */
-static const struct ccs_choice *choose(const struct gpu *g, const struct call *c)
+/* The protocol and the most channels (0: as many as pay) of a call of that size, as far as the
+ * call does not say itself. */
+static struct ccs_choice choose(const struct gpu *g, const struct call *c)
 {
 	const struct choice_list *own = &g->settings.choices;
 	size_t bytes = c->send_bytes > c->recv_bytes ? c->send_bytes : c->recv_bytes;
+	struct ccs_choice choice =
+		own->n ? *choice_find(own->rows, own->n, bytes)
+		       : *choice_find(c->view->choices, c->view->plan->choices.n, bytes);
 
-	if (own->n)
-		return choice_find(own->rows, own->n, bytes);
-	return choice_find(c->view->choices, c->view->plan->choices.n, bytes);
+	if (c->how.protocol) {
+		choice.protocol = c->how.protocol == CCS_RUN_LL ? CCS_LL : CCS_SIMPLE;
+		choice.channels = c->how.channels;
+	}
+	return choice;
 }
 
 static void choose_replicas(struct launch *l, uint32_t channels, size_t esize)
@@ -280,7 +286,7 @@ static ccs_status all_captured(const struct launch *l)
 
 static ccs_status prepare(struct launch *l)
 {
-	const struct ccs_choice *choice = choose(l->g, l->c);
+	const struct ccs_choice choice = choose(l->g, l->c);
 	size_t esize = ccs_dtype_size(l->c->type);
 	ccs_status s = each(l, same_scalars);
 
@@ -289,11 +295,11 @@ static ccs_status prepare(struct launch *l)
 	if (!s)
 		s = all_captured(l);
 	if (!s)
-		s = gpu_ready(l->g, l->c, (enum ccs_protocol)choice->protocol, &l->state, &l->fit);
+		s = gpu_ready(l->g, l->c, (enum ccs_protocol)choice.protocol, &l->state, &l->fit);
 	if (s)
 		return s;
 	l->longest = module_longest(l->c->module, l->c->view, l->c->count);
-	choose_replicas(l, choice->channels, esize);
+	choose_replicas(l, choice.channels, esize);
 	choose_tile(l, esize);
 	return each(l, fill);
 }

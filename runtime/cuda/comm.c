@@ -131,7 +131,9 @@ static ccs_status join(struct world *w, struct run *r, int rank)
 }
 
 const struct engine cuda_engine = {
+	.name = "cuda",
 	.streams = true,
+	.protocols = true,
 	.start = gpu_start,
 	.join = join,
 	.wait = run_wait,

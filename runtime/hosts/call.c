@@ -400,6 +400,7 @@ static void end(struct world *w)
 }
 
 const struct engine hosts_engine = {
+	.name = "hosts",
 	.streams = true,
 	.start = start,
 	.wait = run_wait,

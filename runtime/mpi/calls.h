@@ -13,7 +13,7 @@
 
 #include "runtime/ccs.h"
 
-enum { MPICALLS_VERSION = 2 };	/* of this header: it grows with any change */
+enum { MPICALLS_VERSION = 3 };	/* of this header: it grows with any change */
 enum { MPICALLS_TAGS = 32768 }; /* that any MPI has */
 
 struct mpi_world;    /* all processes of the job, in a communicator that is the caller's own */
@@ -43,8 +43,9 @@ struct mpi_calls {
 
 	/** Initialises MPI, if nobody has. Returns when all processes have called it. */
 	int (*open)(struct mpi_world **w);
-	/** All processes call it. The one that initialised MPI ends it: close it last. */
-	void (*close)(struct mpi_world *w);
+	/** All processes call it. The one that initialised MPI ends it: close it last. `failed`:
+	 *  messages may be left that nobody receives; then MPI's communicator stays until MPI ends. */
+	void (*close)(struct mpi_world *w, int failed);
 	int (*rank)(const struct mpi_world *w);
 	int (*size)(const struct mpi_world *w);
 	/** "Open MPI v4.1.4", "MPICH Version: 4.3.2": the library that runs. */
@@ -55,8 +56,9 @@ struct mpi_calls {
 
 	/** Places 0 to room - 1, each for one message that is under way. */
 	int (*messages_new)(const struct mpi_world *w, int room, struct mpi_messages **m);
-	/** Ends what is under way, as far as that can be had without waiting: the number of
-	 *  messages that are not ended, whose memory MPI may go on to use. */
+	/** Ends what is under way: takes back receives whose message has not begun to come, and waits
+	 *  for the rest of those that have, up to 0.2 s. Returns the number of messages that are not
+	 *  ended, whose memory MPI may go on to use. */
 	int (*messages_free)(struct mpi_messages *m);
 	/** Start a message in a place that has none, and return. Messages of one sender, receiver
 	 *  and tag stay in order; tags are 0 to MPICALLS_TAGS - 1. */

@@ -210,21 +210,41 @@ static int own_comm(struct mpi_world *w)
 	return e ? e : MPI_Comm_size(w->comm, &w->size);
 }
 
-static void close_world(struct mpi_world *w)
+/* Whether no message has come that nobody will receive: MPICH ends a process that frees a
+ * communicator with such messages. */
+static int is_quiet(const struct mpi_world *w)
+{
+	int any = 0;
+
+	return !MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, w->comm, &any, MPI_STATUS_IGNORE) && !any;
+}
+
+static void close_world(struct mpi_world *w, int failed)
 {
 	if (!w)
 		return;
-	if (w->comm != MPI_COMM_NULL)
+	if (w->comm != MPI_COMM_NULL && !failed && is_quiet(w))
 		MPI_Comm_free(&w->comm);
 	if (w->ends)
 		MPI_Finalize();
 	free(w);
 }
 
+/* MPI_Testsome belongs to no communicator: MPICH raises its errors on these. Where the program
+ * has initialised MPI, what is done with them is the program's choice. */
+static int start_mpi(void)
+{
+	int threads, e = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads);
+
+	if (!e)
+		e = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	return e ? e : MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+}
+
 static int open_world(struct mpi_world **out)
 {
 	struct mpi_world *w = calloc(1, sizeof(*w));
-	int e, initialised = 0, threads;
+	int e, initialised = 0;
 
 	*out = NULL;
 	if (!w)
@@ -232,13 +252,13 @@ static int open_world(struct mpi_world **out)
 	w->comm = MPI_COMM_NULL;
 	e = MPI_Initialized(&initialised);
 	if (!e && !initialised) {
-		e = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads);
+		e = start_mpi();
 		w->ends = !e;
 	}
 	if (!e)
 		e = own_comm(w);
 	if (e)
-		close_world(w);
+		close_world(w, 1);
 	else
 		*out = w;
 	return e;
@@ -299,22 +319,32 @@ struct mpi_messages {
 	char *receives;
 };
 
+#define END_SECONDS 0.2
+
+/* Whether it has ended, by `limit` (of MPI_Wtime) if it is a receive. */
+static int end_message(struct mpi_messages *m, int i, double limit)
+{
+	int done = m->of[i] == MPI_REQUEST_NULL;
+
+	if (done)
+		return 1;
+	if (m->receives[i])
+		MPI_Cancel(m->of + i);
+	do
+		MPI_Test(m->of + i, &done, MPI_STATUS_IGNORE);
+	while (!done && m->receives[i] && MPI_Wtime() < limit);
+	if (!done)
+		MPI_Request_free(m->of + i);
+	return done;
+}
+
 static int messages_free(struct mpi_messages *m)
 {
+	double limit = MPI_Wtime() + END_SECONDS;
 	int left = 0;
 
-	for (int i = 0; m && i < m->room; i++) {
-		int done = 0;
-
-		if (m->of[i] == MPI_REQUEST_NULL)
-			continue;
-		if (m->receives[i])
-			MPI_Cancel(m->of + i);
-		MPI_Test(m->of + i, &done, MPI_STATUS_IGNORE);
-		if (!done)
-			MPI_Request_free(m->of + i);
-		left += !done;
-	}
+	for (int i = 0; m && i < m->room; i++)
+		left += !end_message(m, i, limit);
 	if (m) {
 		free(m->of);
 		free(m->how);

@@ -10,13 +10,12 @@
  */
 #include "runtime/plan/choice.h"
 
+#include "runtime/base/size.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define MOST_CHANNELS 65535u
-#define MOST_BYTES ((uint64_t)INT64_MAX)
 
 static const char *const names[CCS_NPROTOCOLS] = { [CCS_SIMPLE] = "simple", [CCS_LL] = "ll" };
 
@@ -66,21 +65,12 @@ static bool number(const char **s, const char *end, uint64_t most, uint64_t *val
 /* "64K" and the colon behind it. */
 static bool read_size(const struct reader *r, const char **s, const char *colon, uint64_t *bytes)
 {
-	static const char units[] = "KMG";
-	const char *unit;
-	unsigned shift = 0;
+	const char *fault = size_read(s, bytes);
 
-	if (!number(s, colon, MOST_BYTES, bytes))
-		return wrong(r, "before ':' stands a size such as 512, 64K, 16M or 1G");
-	if (*s < colon) {
-		unit = strchr(units, **s);
-		if (!unit || *s + 1 != colon)
-			return wrong(r, "the unit of a size is K, M or G, or there is none");
-		shift = 10 * (unsigned)(unit - units + 1);
-	}
-	if (*bytes > MOST_BYTES >> shift)
-		return wrong(r, "the size is beyond 2^63");
-	*bytes <<= shift;
+	if (fault)
+		return wrong(r, "%s", fault);
+	if (*s != colon)
+		return wrong(r, "the unit of a size is K, M or G, or there is none");
 	*s = colon + 1;
 	return true;
 }
@@ -100,9 +90,9 @@ static bool read_what(const struct reader *r, const char *s, const char *end, st
 			     (int)(n < 20 ? n : 20), s);
 	if (slash) {
 		s = slash + 1;
-		if (!number(&s, end, MOST_CHANNELS, &channels) || s != end || !channels)
+		if (!number(&s, end, CHOICE_CHANNELS, &channels) || s != end || !channels)
 			return wrong(r, "behind '/' stands a number of channels, 1 to %u",
-				     MOST_CHANNELS);
+				     CHOICE_CHANNELS);
 	}
 	c->protocol = p;
 	c->channels = (uint32_t)channels;
@@ -155,19 +145,6 @@ bool choice_read(struct choice_list *list, const char *text, char *why, size_t s
 	}
 }
 
-/* In the largest unit that leaves no rest. */
-static void size_text(char *text, size_t size, uint64_t bytes)
-{
-	static const char *const units[] = { "", "K", "M", "G" };
-	unsigned u = 0;
-
-	while (u < 3 && bytes && bytes % 1024 == 0) {
-		bytes /= 1024;
-		u++;
-	}
-	snprintf(text, size, "%" PRIu64 "%s:", bytes, units[u]);
-}
-
 void choice_text(const struct ccs_choice *rows, uint64_t n, char *text, size_t size)
 {
 	size_t at = 0;
@@ -177,14 +154,14 @@ void choice_text(const struct ccs_choice *rows, uint64_t n, char *text, size_t s
 	for (uint64_t i = 0; i < n && at < size; i++) {
 		const char *name =
 			rows[i].protocol < CCS_NPROTOCOLS ? names[rows[i].protocol] : "?";
-		char bytes[32] = "", channels[16] = "";
+		char bytes[SIZE_TEXT] = "", channels[16] = "";
 
 		if (rows[i].bytes != UINT64_MAX)
-			size_text(bytes, sizeof(bytes), rows[i].bytes);
+			size_text(bytes, rows[i].bytes);
 		if (rows[i].channels)
 			snprintf(channels, sizeof(channels), "/%" PRIu32, rows[i].channels);
-		at += (size_t)snprintf(text + at, size - at, "%s%s%s%s", i ? "," : "", bytes, name,
-				       channels);
+		at += (size_t)snprintf(text + at, size - at, "%s%s%s%s%s", i ? "," : "", bytes,
+				       *bytes ? ":" : "", name, channels);
 	}
 }
 

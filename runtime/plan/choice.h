@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #define CHOICE_MOST 16u
+#define CHOICE_CHANNELS 65535u /* the most of a row */
 
 struct choice_list {
 	struct ccs_choice rows[CHOICE_MOST];

@@ -82,16 +82,44 @@ static bool fits(const struct preload *p, struct held *h, size_t i, char *why, s
 	return h->fits[i] == FIT_YES;
 }
 
+/* Whether an entry of the collective is for so many ranks, if it has the size. */
+static bool has_ranks(const struct preload *p, enum collective what, int ranks)
+{
+	for (size_t i = 0; i < p->entries.n; i++) {
+		const struct entry *e = p->entries.of + i;
+
+		if (e->what == what && (!e->ranks || e->ranks == ranks))
+			return true;
+	}
+	return false;
+}
+
+/* Whether it is for so many ranks, and for blocks of that size. */
+static bool is_for(const struct entry *e, int ranks, size_t bytes)
+{
+	size_t size = bytes;
+
+	if (e->ranks && e->ranks != ranks)
+		return false;
+	/* a tuning's sizes are those of the larger buffer */
+	if (e->ranks && collective_blocks(e->what) &&
+	    __builtin_mul_overflow(bytes, (size_t)ranks, &size))
+		size = SIZE_MAX;
+	return size >= e->least && size <= e->most;
+}
+
 /* The first one for that size which has a plan. */
 static struct entry *find_entry(const struct preload *p, struct held *h, enum collective what,
 				size_t bytes, char *why, size_t size)
 {
-	snprintf(why, size, "its size is in no range of CCS_MPI");
+	if (has_ranks(p, what, h->size))
+		snprintf(why, size, "its size is in no range of CCS_MPI");
+	else
+		snprintf(why, size, "the tuning of CCS_MPI has nothing for %d ranks", h->size);
 	for (size_t i = 0; i < p->entries.n; i++) {
 		struct entry *e = p->entries.of + i;
 
-		if (e->what == what && bytes >= e->least && bytes <= e->most &&
-		    fits(p, h, i, why, size))
+		if (e->what == what && is_for(e, h->size, bytes) && fits(p, h, i, why, size))
 			return e;
 	}
 	return NULL;

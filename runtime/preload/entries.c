@@ -1,6 +1,7 @@
 /*
- * CCS_MPI: COLLECTIVE:FILE[@FROM-TO], ... In: its text. Out: an entry for each part, with its
- * module loaded; or what is wrong with it, as nothing of it is ever left out. O(bytes of files).
+ * CCS_MPI: COLLECTIVE:FILE[@FROM-TO] or @TUNING, ... In: its text. Out: an entry for each part,
+ * or for each row of a tuning that is for processes, with its module loaded; or what is wrong with
+ * it, as nothing of it is ever left out. O(bytes of files).
  */
 #include "runtime/preload/preload.h"
 
@@ -88,7 +89,9 @@ static bool read_part(char *part, struct entry *e, char **file, char *why, size_
 
 	if (!colon || !colon[1]) {
 		snprintf(why, size,
-			 "CCS_MPI: \"%s\" is not COLLECTIVE:FILE or COLLECTIVE:FILE@FROM-TO", part);
+			 "CCS_MPI: \"%s\" is not COLLECTIVE:FILE, COLLECTIVE:FILE@FROM-TO or "
+			 "@TUNING",
+			 part);
 		return false;
 	}
 	*colon = '\0';
@@ -156,33 +159,128 @@ static bool add_file(uint64_t *digest, const char *file)
 static bool load(struct entries *all, struct entry *e, const char *file, char *why, size_t size)
 {
 	const char *slash = strrchr(file, '/');
+	struct ccs_module *m;
 
-	if (ccs_module_load(&e->module, file)) {
+	if (ccs_module_load(&m, file)) {
 		snprintf(why, size, "CCS_MPI: %s", ccs_error());
 		return false;
 	}
-	snprintf(e->label, sizeof(e->label), "%s (%s)", ccs_module_schedule(e->module),
+	all->modules[all->nmodules++] = m;
+	e->module = m;
+	snprintf(e->label, sizeof(e->label), "%s (%s)", ccs_module_schedule(m),
 		 slash ? slash + 1 : file);
 	return add_file(&all->digest, file) && check_contract(e, file, why, size);
 }
 
+/* Behind the last; NULL: out of memory. */
+static struct entry *add_entry(struct entries *all)
+{
+	size_t room = 2 * all->room + 8;
+	struct entry *more = all->of;
+
+	if (all->n == all->room) {
+		more = realloc(all->of, room * sizeof(*more));
+		if (!more)
+			return NULL;
+		all->of = more;
+		all->room = room;
+	}
+	memset(more + all->n, 0, sizeof(*more));
+	return more + all->n++;
+}
+
+/* ---- a tuning ------------------------------------------------------------------------------ */
+
+static bool add_row(struct entries *all, enum collective what, int ranks,
+		    const struct ccs_tuning_row *row, size_t least)
+{
+	const char *slash = strrchr(row->file, '/');
+	struct entry *e = add_entry(all);
+	char how[CCS_OPTIONS_TEXT];
+
+	if (!e)
+		return false;
+	ccs_run_options_text(&row->options, how, sizeof(how));
+	e->what = what;
+	e->ranks = ranks;
+	e->least = least;
+	e->most = row->most;
+	e->module = row->module;
+	e->options = row->options;
+	snprintf(e->label, sizeof(e->label), "%s, tile %s (%s)", ccs_module_schedule(row->module),
+		 how, slash ? slash + 1 : row->file);
+	return true;
+}
+
+/* A section that is for processes, and a collective of MPI's: each row is an entry. */
+static bool add_section(struct entries *all, const struct ccs_tuning *t, int section,
+			const struct ccs_tuning_section *x, char *why, size_t size)
+{
+	char lacks[WHY];
+	struct ccs_tuning_row row;
+	enum collective what;
+	size_t least = 0;
+
+	if (strcmp(x->engine, "procs") != 0 || !find_collective(x->collective, &what))
+		return true;
+	for (int i = 0; i < x->rows; i++, least = row.most + 1) {
+		ccs_tuning_row(t, section, i, &row);
+		if (!module_means(row.module, what, x->nranks, lacks, sizeof(lacks))) {
+			snprintf(why, size, "CCS_MPI: %s cannot run %s: %s", row.file,
+				 collectives[what].name, lacks);
+			return false;
+		}
+		if (!add_row(all, what, x->nranks, &row, least))
+			return false;
+	}
+	return true;
+}
+
+static bool add_tuning(struct entries *all, const char *file, char *why, size_t size)
+{
+	struct ccs_tuning_section x;
+	struct ccs_tuning *t;
+	size_t before = all->n;
+	uint64_t digest;
+
+	if (ccs_tuning_load(&t, file)) {
+		snprintf(why, size, "CCS_MPI: %s", ccs_error());
+		return false;
+	}
+	all->tunings[all->ntunings++] = t;
+	digest = ccs_tuning_digest(t);
+	all->digest = (all->digest ^ digest) * UINT64_C(0x100000001b3);
+	for (int i = 0; !ccs_tuning_section(t, i, &x); i++)
+		if (!add_section(all, t, i, &x, why, size))
+			return false;
+	if (all->n > before)
+		return true;
+	snprintf(why, size,
+		 "CCS_MPI: %s has no section for a collective of MPI's by procs (ccrun --procs "
+		 "--tune adds one)",
+		 file);
+	return false;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
+
+static bool read_module(struct entries *e, char *part, char *why, size_t size)
+{
+	struct entry *one = add_entry(e);
+	char *file;
+
+	return one && read_part(part, one, &file, why, size) && load(e, one, file, why, size);
+}
 
 static bool read_parts(struct entries *e, char *text, char *why, size_t size)
 {
 	char *rest = text, *part;
+	bool ok = true;
 
-	while ((part = strsep(&rest, ",")) != NULL) {
-		struct entry *one = e->of + e->n;
-		char *file;
-
-		if (!read_part(part, one, &file, why, size))
-			return false;
-		e->n++;
-		if (!load(e, one, file, why, size))
-			return false;
-	}
-	return true;
+	while (ok && (part = strsep(&rest, ",")) != NULL)
+		ok = *part == '@' ? add_tuning(e, part + 1, why, size)
+				  : read_module(e, part, why, size);
+	return ok;
 }
 
 bool entries_read(struct entries *e, const char *text, char *why, size_t size)
@@ -198,18 +296,23 @@ bool entries_read(struct entries *e, const char *text, char *why, size_t size)
 		parts += *s == ',';
 		e->digest = (e->digest ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
 	}
-	e->of = calloc(parts, sizeof(*e->of));
+	e->modules = calloc(parts, sizeof(*e->modules));
+	e->tunings = calloc(parts, sizeof(*e->tunings));
 	copy = strdup(text);
 	snprintf(why, size, "out of memory for CCS_MPI");
-	ok = e->of && copy && read_parts(e, copy, why, size);
+	ok = e->modules && e->tunings && copy && read_parts(e, copy, why, size);
 	free(copy);
 	return ok;
 }
 
 void entries_free(struct entries *e)
 {
-	for (size_t i = 0; i < e->n; i++)
-		ccs_module_free(e->of[i].module);
+	for (size_t i = 0; i < e->nmodules; i++)
+		ccs_module_free(e->modules[i]);
+	for (size_t i = 0; i < e->ntunings; i++)
+		ccs_tuning_free(e->tunings[i]);
+	free(e->modules);
+	free(e->tunings);
 	free(e->of);
 	*e = (struct entries){ 0 };
 }

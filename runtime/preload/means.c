@@ -19,6 +19,11 @@ static const struct {
 	[SCATTER] = { true, false },
 };
 
+bool collective_blocks(enum collective what)
+{
+	return blocks[what].send || blocks[what].recv;
+}
+
 struct meaning {
 	const struct ccs_module *m;
 	enum collective what;

@@ -48,18 +48,23 @@ enum collective {
 	COLLECTIVES
 };
 
-/* A part of CCS_MPI. */
+/* A part of CCS_MPI; or a row of a tuning that it names. */
 struct entry {
 	enum collective what;
-	size_t least, most; /* bytes of a block that it is for */
-	struct ccs_module *module;
+	int ranks;	    /* that a row is for; 0: it is no row, and for any number */
+	size_t least, most; /* bytes of a block that it is for; a row: of the larger buffer */
+	const struct ccs_module *module;
+	struct ccs_run_options options;
 	char label[300];	/* "ring_allreduce (ring.so)" */
 	_Atomic uint64_t calls; /* that it ran, of communicators whose rank 0 this is */
 };
 
 struct entries {
-	size_t n;
+	size_t n, room;
 	struct entry *of;
+	struct ccs_module **modules; /* [parts] those of parts, and ... */
+	struct ccs_tuning **tunings; /* ... of rows */
+	size_t nmodules, ntunings;
 	uint64_t digest; /* of CCS_MPI and the files' bytes */
 };
 
@@ -132,6 +137,8 @@ bool preload_takes(const struct job *j, int *e);
 const char *collective_name(enum collective what);
 bool collective_reduces(enum collective what);
 bool collective_rooted(enum collective what);
+/** Whether a rank has a block for each rank, on one side. */
+bool collective_blocks(enum collective what);
 /** Reads CCS_MPI, and loads the modules. False: `why` says what is wrong with it. */
 bool entries_read(struct entries *e, const char *text, char *why, size_t size);
 void entries_free(struct entries *e);
@@ -178,7 +185,7 @@ int job_run(struct held *h, const struct job *j, const struct order *o);
 
 /* ---- tally.c -------------------------------------------------------------------------------- */
 
-/** Lists the entries before all that MPI runs, with no calls. */
+/** Lists the entries before all that MPI runs, with no calls; but not a tuning's rows. */
 void tally_begin(struct preload *p);
 /** Counts calls. */
 void tally_add(struct preload *p, enum collective what, const char *by, uint64_t calls);

@@ -157,6 +157,13 @@ static ccs_status unpack(const struct side *s)
 
 /* ---- running ------------------------------------------------------------------------------------ */
 
+static ccs_status call(const struct held *h, const struct job *j, const struct order *o,
+		       const void *in, void *out)
+{
+	return ccs_run_with(o->entry->module, &o->entry->options, in, out, o->count, o->type, o->op,
+			    j->root, h->ccs, NULL);
+}
+
 /* MPI has one buffer: what the root has goes in, what the others have comes out. */
 static ccs_status broadcast(struct held *h, const struct job *j, const struct order *o,
 			    struct sides *s)
@@ -167,8 +174,7 @@ static ccs_status broadcast(struct held *h, const struct job *j, const struct or
 	if (!e && root)
 		e = pack(&s->in);
 	if (!e)
-		e = ccs_run(o->entry->module, s->in.at, s->in.at, o->count, o->type, o->op, j->root,
-			    h->ccs, NULL);
+		e = call(h, j, o, s->in.at, s->in.at);
 	return !e && !root ? unpack(&s->in) : e;
 }
 
@@ -184,8 +190,7 @@ static ccs_status run(struct held *h, const struct job *j, const struct order *o
 	if (!e)
 		e = pack(&s->in);
 	if (!e)
-		e = ccs_run(o->entry->module, s->in.at, s->out.at, o->count, o->type, o->op,
-			    j->root, h->ccs, NULL);
+		e = call(h, j, o, s->in.at, s->out.at);
 	return e ? e : unpack(&s->out);
 }
 

@@ -34,7 +34,8 @@ void tally_add(struct preload *p, enum collective what, const char *by, uint64_t
 void tally_begin(struct preload *p)
 {
 	for (size_t i = 0; i < p->entries.n; i++)
-		tally_add(p, p->entries.of[i].what, p->entries.of[i].label, 0);
+		if (!p->entries.of[i].ranks)
+			tally_add(p, p->entries.of[i].what, p->entries.of[i].label, 0);
 }
 
 void tally_free(struct preload *p)
@@ -147,8 +148,12 @@ void tally_report(struct preload *p)
 
 	PMPI_Comm_rank(p->job, &rank);
 	PMPI_Comm_size(p->job, &size);
-	for (size_t i = 0; i < p->entries.n; i++)
-		tally_add(p, p->entries.of[i].what, p->entries.of[i].label, p->entries.of[i].calls);
+	for (size_t i = 0; i < p->entries.n; i++) {
+		const struct entry *e = p->entries.of + i;
+
+		if (!e->ranks || e->calls) /* of a tuning's rows those that ran */
+			tally_add(p, e->what, e->label, e->calls);
+	}
 	gather(p, rank, size);
 	if (!rank)
 		print_report(p);

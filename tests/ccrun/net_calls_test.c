@@ -5,9 +5,11 @@
  *
  * Started by mpirun; every process does all of it, and rank 0 tells how it went everywhere.
  * usage: mpirun -np N net_calls_test MODULES
+ *        mpirun -np 3 net_calls_test overwrites MODULE
  */
 #include "tests/support/say.h"
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST = 5000, CALLS = 400 };
+enum { MOST = 5000, CALLS = 400, LONG = 1 << 20 };
 
 struct job {
 	struct ccs_comm *told; /* tells how it went, and nothing else */
@@ -214,6 +216,99 @@ static void waits(struct job *j)
 	ccs_comm_free(c);
 }
 
+/* This process stands still for a while, and others are told nothing of it. */
+static pid_t stand_still(void)
+{
+	pid_t parent = getpid(), id = fork();
+
+	if (id)
+		return id;
+	usleep(150000);
+	kill(parent, SIGSTOP);
+	usleep(700000);
+	kill(parent, SIGCONT);
+	_exit(0);
+}
+
+static ccs_status bcast_long(struct job *j, int32_t *data, int32_t value, struct ccs_comm *c)
+{
+	for (int i = 0; i < LONG; i++)
+		data[i] = j->rank == 1 ? value : -1;
+	return ccs_run(j->bcast, data, data, LONG, CCS_INT32, CCS_SUM, 1, c, NULL);
+}
+
+static bool all_are(const int32_t *data, int32_t value)
+{
+	for (int i = 0; i < LONG; i++)
+		if (data[i] != value)
+			return false;
+	return true;
+}
+
+/* Rank 0 stands still in a call, and the root gives up, and uses its buffer for something
+ * else; what of that comes to rank 0 must not be taken for a result. */
+static void reuses(struct job *j)
+{
+	struct ccs_comm *c = fresh(j);
+	int32_t *data = malloc(LONG * sizeof(*data));
+	bool ok = data && !bcast_long(j, data, 7, c) && all_are(data, 7);
+	pid_t id = j->rank ? 0 : stand_still();
+	ccs_status s;
+
+	if (j->rank == 1) {
+		ccs_comm_set_timeout(c, 300);
+		usleep(300000);
+	}
+	s = data ? bcast_long(j, data, 8, c) : CCS_ENOMEM;
+	ok &= s || all_are(data, 8);
+	for (int i = 0; s && data && i < LONG; i++)
+		data[i] = 9;
+	if (id > 0)
+		waitpid(id, NULL, 0);
+	all_say(j, ok, "a root that gave up, and uses its buffer again");
+	ccs_comm_free(c);
+	free(data);
+}
+
+/* Rank 0 sends x to rank 1, which is late, and receives x from rank 2, which is not: what comes
+ * may not be put where MPI is yet to send from. y becomes the sum of all x (net_test.sh). */
+static bool overwrites(struct job *j, const struct ccs_module *m, int32_t *data, int salt,
+		       struct ccs_comm *c)
+{
+	int32_t *x = data, *y = data + LONG;
+
+	for (int i = 0; i < LONG; i++) {
+		x[i] = salt << j->rank;
+		y[i] = -1;
+	}
+	if (j->rank == 1)
+		usleep(100000);
+	if (ccs_run(m, data, data, LONG, CCS_INT32, CCS_SUM, 0, c, NULL))
+		return false;
+	return j->rank || (all_are(x, salt << 2) && all_are(y, 7 * salt));
+}
+
+static int overwrites_all(struct job *j, const char *path)
+{
+	struct ccs_module *m;
+	int32_t *data = malloc(2 * LONG * sizeof(*data));
+	struct ccs_comm *c;
+	bool ok = data && is(ccs_module_load(&m, path), CCS_OK, NULL, path);
+
+	if (!ok)
+		return 1;
+	j->told = fresh(j);
+	c = fresh(j);
+	for (int i = 1; i < 4 && ok; i++) /* in the first, ranks wait for one another's notes */
+		ok = overwrites(j, m, data, i, c);
+	all_say(j, ok, "a message into cells that are being sent");
+	ccs_comm_free(c);
+	ccs_comm_free(j->told);
+	ccs_module_free(m);
+	free(data);
+	return j->ok ? 0 : 1;
+}
+
 static bool load(struct ccs_module **m, const char *folder, const char *name)
 {
 	char path[500];
@@ -228,6 +323,8 @@ int main(int argc, char **argv)
 	const char *folder = argc > 1 ? argv[1] : ".";
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 3 && !strcmp(argv[1], "overwrites"))
+		return overwrites_all(&j, argv[2]);
 	j.send = calloc(MOST, sizeof(*j.send));
 	j.recv = calloc(MOST, sizeof(*j.recv));
 	if (!j.send || !j.recv || !load(&j.ring, folder, "ring_allreduce") ||
@@ -243,6 +340,7 @@ int main(int argc, char **argv)
 	forks(&j);
 	differs(&j);
 	waits(&j);
+	reuses(&j);
 	ccs_comm_free(j.told);
 	ccs_module_free(j.ring);
 	ccs_module_free(j.direct);

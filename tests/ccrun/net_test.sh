@@ -80,6 +80,35 @@ for n in 2 4; do
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/net_calls_test" "$modules" ||
 		not_ok "calls, by $n processes" "it ended with another status than 0"
 done
+cat >"$tmp/overwrites.ccs" <<'EOS'
+contract overwritten(inout x[C], inout y[C])
+  ensures rank == 0: x[i] == x[i]@2
+  ensures rank == 0: y[i] == sum(q in 0..3: x[i]@q)
+schedule overwrites
+  implements overwritten(inout x[1], inout y[1])
+{
+  if rank == 0 {
+    step {
+      send x[0] to 1
+      recv y[0] from 1
+    }
+    reduce y[0] from 2
+    recv x[0] from 2
+  }
+  if rank == 1 {
+    reduce x[0] from 0
+    send x[0] to 0
+  }
+  if rank == 2 {
+    send x[0] to 0
+    send x[0] to 0
+  }
+}
+EOS
+"$build/bin/ccc" "$tmp/overwrites.ccs" -n 3 --target=cpu -o "$tmp/overwrites.so" &&
+	ranks 3 env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/net_calls_test" overwrites \
+		"$tmp/overwrites.so" ||
+	not_ok "a message into cells that are being sent" "it ended with another status than 0"
 
 # ---- two hosts -------------------------------------------------------------------------------
 no_hosts() {
@@ -127,7 +156,7 @@ for name in ring_allreduce direct_all_to_all halving_doubling_allreduce binomial
 done
 status "two hosts without it" 2 hosts 2 "$ccrun" "$ring" $quick
 says "... are told to" "$tmp/err" '; --transport mpi: ranks of several hosts\)$'
-status "beside MPI's own of two hosts" 0 hosts 2 "$ccrun" "$ring" --transport mpi --against mpi \
+status "beside MPI's own of two hosts" 0 hosts 4 "$ccrun" "$modules/direct_allreduce.so" --transport mpi --against mpi \
 	-b 1M -e 4M --iters 5 -w 1 --repeats 3
 awk '$1 ~ /^[0-9]+$/ { print "# " $1 " bytes: MPI takes " $14 " times as long, in place " $23 }' \
 	"$tmp/out"

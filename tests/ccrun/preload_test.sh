@@ -64,6 +64,17 @@ status "messages go on beside a collective" 0 prog 2 "$all" progress
 status "several threads, each with a communicator" 0 prog 2 "$all" threads
 report "... are counted together" 'allreduce: 150 calls by ring_allreduce \(ring_allreduce\.so\)'
 
+# A program that measures, of bench/: it compares each result with MPI's, too.
+# shellcheck disable=SC2086
+status "a loop over collectives" 0 timeout 120 mpirun $options -np 2 env LD_PRELOAD="$library" \
+	CCS_MPI="$all" "$build/bench/mpi_loop" 8 262144 5
+holds "... has a row for each of five and each of six sizes" \
+	test "$(grep -cE '^[a-z_]+ +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +yes$' "$tmp/out")" = 30
+report "... was run by ccs" 'alltoall: 54 calls by direct_all_to_all \(direct_all_to_all\.so\)'
+# shellcheck disable=SC2086
+status "... without sizes" 2 timeout 120 mpirun $options -np 1 "$build/bench/mpi_loop" 8
+says "... says how it is used" "$tmp/err" '^usage: mpirun -np N .*/mpi_loop FIRST LAST ITERATIONS$'
+
 # ---- what is MPI's, and why ------------------------------------------------------------------
 status "what ccs has not is MPI's" 0 prog 3 "allreduce:$m/ring_allreduce.so" left
 report "... an operator" 'allreduce: 1 call by MPI: operator MPI_BAND has no operator of ccs'
@@ -91,6 +102,36 @@ status "another module has one" 0 prog 2 "allreduce:$tmp/three.so,allreduce:$m/r
 report "... and runs it" 'allreduce: 4 calls by ring_allreduce \(ring_allreduce\.so\)'
 status "memory that cannot be shared" 0 prog 2 "allreduce:$m/ring_allreduce.so" users
 report "... is told" "allreduce: 4 calls by MPI: .*ranks 0 and 1 are different users' processes.*"
+
+# ---- by a tuning -------------------------------------------------------------------------------
+cat >"$tmp/host.tuning" <<EOT
+ccs-tuning 1
+collective allreduce ranks 2 engine tasks
+rest $m/one_shot_allreduce.so auto
+collective allreduce ranks 2 engine procs
+63   $m/ring_allreduce.so 8K
+64   $m/recursive_doubling_allreduce.so auto
+rest $m/ring_allreduce.so auto
+collective allgather ranks 2 engine procs
+16   $m/bruck_allgather.so auto
+rest $m/ring_allgather.so 16K
+EOT
+status "by a tuning" 0 prog 2 "@$tmp/host.tuning" sizes
+report "... the first row" 'allreduce: 2 calls by ring_allreduce, tile 8K \(ring_allreduce\.so\)'
+report "... the second" 'allreduce: 1 call by recursive_doubling_allreduce, tile auto \(.*\)'
+report "... and the rest" 'allreduce: 1 call by ring_allreduce, tile auto \(.*\)'
+holds "... rows that never ran are left out" test "$(lines)" = 3
+status "a tuning, all collectives" 0 prog 2 "@$tmp/host.tuning" every
+says "... goes by the larger buffer" "$tmp/err" \
+	'^libccs-mpi: allgather: [1-9][0-9]* calls by ring_allgather, tile 16K'
+says "... in rows by size" "$tmp/err" '^libccs-mpi: allgather: [1-9][0-9]* calls? by bruck_allgather, '
+says "... the others are MPI's" "$tmp/err" '^libccs-mpi: scatter: .* by MPI: CCS_MPI names no module for it'
+status "ranks that the tuning has not" 0 prog 3 "@$tmp/host.tuning" sizes
+report "... are MPI's" 'allreduce: 4 calls by MPI: the tuning of CCS_MPI has nothing for 3 ranks'
+status "a module before the tuning" 0 prog 2 \
+	"allreduce:$m/one_shot_allreduce.so@-50,@$tmp/host.tuning" sizes
+report "... has its sizes" 'allreduce: 2 calls by one_shot_allreduce \(one_shot_allreduce\.so\)'
+report "... and the tuning the others" 'allreduce: 1 call by recursive_doubling_allreduce, .*'
 
 # ---- the report ---------------------------------------------------------------------------
 status "CCS_MPI_REPORT=0" 0 prog 2 "allreduce:$m/ring_allreduce.so" sizes CCS_MPI_REPORT=0
@@ -122,6 +163,15 @@ mistake() {
 	says "... says so" "$tmp/err" "^libccs-mpi: $3"
 	holds "... once" test "$(lines)" = 1
 }
+mistake "a tuning that is none" "@$m/ring_allreduce.so" 'CCS_MPI: .*ring_allreduce.so is no tuning'
+printf 'ccs-tuning 1\ncollective allreduce ranks 2 engine tasks\nrest %s auto\n' \
+	"$m/ring_allreduce.so" >"$tmp/tasks.tuning"
+mistake "a tuning of other engines" "@$tmp/tasks.tuning" \
+	"CCS_MPI: .*tasks.tuning has no section for a collective of MPI's by procs"
+printf 'ccs-tuning 1\ncollective allreduce ranks 2 engine procs\nrest %s auto\n' \
+	"$tmp/allreduce.so" >"$tmp/own.tuning"
+mistake "a tuning with a contract of one's own" "@$tmp/own.tuning" \
+	"CCS_MPI: .*allreduce.so cannot run allreduce: the contract of fixed"
 mistake "an unknown collective" "allred:$m/ring_allreduce.so" 'CCS_MPI: "allred" is no collective'
 mistake "no file" "allreduce" 'CCS_MPI: "allreduce" is not COLLECTIVE:FILE'
 mistake "an empty part" "allreduce:$m/ring_allreduce.so," 'CCS_MPI: "" is not COLLECTIVE:FILE'

@@ -83,6 +83,8 @@ for f in schedules/broken/*.ccs tests/check/diag/e0303_length.ccs tests/check/di
 	"$ccc" explain "$f" $opt 2>/dev/null
 done >"$tmp/said"
 compare "explain-wrong.txt"
+"$ccc" table schedules/*.ccs schedules/broken/no_wrap.ccs -n 3,4,8 >"$tmp/said" 2>/dev/null
+compare table.txt
 "$ccc" --explain E0304 >"$tmp/said" 2>&1
 compare "explain-E0304.txt"
 # How many operations, workers and waits lowering comes to.

@@ -45,9 +45,9 @@ static bool read_text(const char *path, struct text *t)
 /* A whole call of a proc or schedule, such as `within group(0, 2, 1) { ring(data) }`. */
 static char *call(char *line)
 {
-	static const char *const other[] = { "let ",	  "fn ",   "if ",     "for ",
-					     "par ",	  "step ", "assert ", "proc ",
-					     "schedule ", "on ",   "where ",  "}" };
+	static const char *const other[] = { "let ",   "fn ",	    "if ",	"for ",	     "par ",
+					     "step ",  "assert ",   "proc ",	"schedule ", "on ",
+					     "where ", "contract ", "ensures ", "}" };
 	char *at = line + strspn(line, " {"), *open = strchr(at, '(');
 
 	for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++)

@@ -173,11 +173,18 @@ enum contract {
 	GATHER,
 	SCATTER,
 	ALL_TO_ALL,
+	HALO,
 	NCONTRACTS
 };
-static const char *const CONTRACTS[NCONTRACTS] = { "allreduce", "allgather", "reduce_scatter",
-						   "broadcast", "reduce",    "gather",
-						   "scatter",	"all_to_all" };
+static const char *const CONTRACTS[NCONTRACTS] = { "allreduce", "allgather",  "reduce_scatter",
+						   "broadcast", "reduce",     "gather",
+						   "scatter",	"all_to_all", "halo" };
+
+/* On whose opposite edge halo h of rank r borders: the grid has two columns. */
+static int neighbour(int r, int n, int h)
+{
+	return h < 2 ? r ^ 1 : (r + (h == 2 ? n - 2 : 2)) % n;
+}
 
 /* Element i of rank r's result; false: nothing is promised. */
 static bool result(enum contract k, const struct type *t, int op, int n, int root, int r,
@@ -193,6 +200,10 @@ static bool result(enum contract k, const struct type *t, int op, int n, int roo
 	case SCATTER: *w = single(t, op, root, (size_t)r * count + i); return true;
 	case ALL_TO_ALL:
 		*w = single(t, op, (int)(i / count), (size_t)r * count + i % count);
+		return true;
+	case HALO:
+		*w = single(t, op, neighbour(r, n, (int)(i / count)),
+			    (i / count ^ 1) * count + i % count);
 		return true;
 	case NCONTRACTS: break;
 	}

@@ -99,7 +99,7 @@ nm -D --defined-only "$build"/lib/libccs.so | names >"$build/public.names"
 say "ccrun calls what libccs.so exports, and nothing else of the library" \
 	"$(nm -u $(objects $r/ccrun) | names | grep -Fx -f "$build/library.names" |
 	   grep -vFx -f "$build/public.names"
-	   nm -u $(objects $r/ccrun) | names | grep -qFx ccs_run || echo "not even ccs_run")"
+	   nm -u $(objects $r/ccrun) | names | grep -qFx ccs_run_with || echo "not even ccs_run_with")"
 
 say "every public call is called by a test" \
 	"$(grep '^ccs_' "$build/public.names" | while read -r name; do

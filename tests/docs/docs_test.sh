@@ -185,10 +185,10 @@ for document in README.md docs/*.md; do
 	! ls "$tmp/parts"/*.new >/dev/null 2>&1 || renew "$document" "$tmp/parts"
 done
 
-# The examples of ccrun(1) that write files for programs, after the one that compiles.
+# The examples of ccrun(1) that write files, after the one that compiles.
 fresh "$tmp/page" && cp schedules/ring_allreduce.ccs "$tmp/page" || exit 1
 sed -n '/^\.SH EXAMPLES/,/^\.SH "SEE/ s/^\$ //p' docs/ccrun.1 | sed 's/\\-/-/g' |
-	grep -E '^ccc |--json|--csv' >"$tmp/examples"
+	grep -E '^ccc |--json|--csv|--(tune|table|explain-choice) ' >"$tmp/examples"
 [ "$(grep -c . "$tmp/examples")" -ge 3 ] || { echo "not ok - ccrun(1) has examples"; failed=1; }
 while read -r command; do
 	if (cd "$tmp/page" && PATH="$tmp/page/build/bin:$PATH" timeout 120 sh -c "$command") \
@@ -239,7 +239,7 @@ say "ccs(5) 5 names every type and operator of ccrun --help" \
 	"$("$build/bin/ccrun" --help | awk '/^  -[do] /{ getline; print; n++ } END { if (n != 2) print "none" }' |
 	tr -s ' ' '\n' | while read -r name; do
 		sed -n '/^\.SH "5\./,/^\.SH "6\./{s/\\f[BIR]//g;p}' lang/ccs.5 | grep -qwF -e "$name" || echo "$name"; done)"
-for page in lang/ccs.5 docs/ccc.1 docs/ccrun.1 docs/libccs-mpi.7; do
+for page in lang/ccs.5 docs/ccs-tuning.5 docs/ccc.1 docs/ccrun.1 docs/libccs-mpi.7; do
 	if command -v man >/dev/null && command -v groff >/dev/null; then
 		say "man $page has no warnings" \
 			"$(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l "$page" 2>&1 >/dev/null)"

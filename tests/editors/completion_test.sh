@@ -49,7 +49,9 @@ if ! command -v bash >/dev/null; then
 	echo "skip - completion in bash: there is no bash"
 else
 	bash_says 'ccc ex' 'explain '
-	bash_says 'ccc ' 'a.ccs check explain fmt lsp sub '
+	bash_says 'ccc ' 'a.ccs check explain fmt lsp sub table '
+	bash_says 'ccc table a' 'a.ccs '
+	bash_says 'ccc table --format=' 'csv json text '
 	bash_says 'ccc check a' 'a.ccs '
 	bash_says 'ccc check e' ' '
 	bash_says 'ccc --emit=p' 'plan program ptx '
@@ -66,6 +68,9 @@ else
 	bash_says 'ccrun --transport ' 'local mpi shm '
 	bash_says 'ccrun --device c' 'cpu cuda '
 	bash_says 'ccrun -o pre' 'premul '
+	bash_says 'ccrun --t' '--table --threads --timeout --transport --tune '
+	bash_says 'ccrun --table ' 'a.ccs b.so c.txt sub '
+	bash_says 'ccrun --tune c.txt ' 'b.so sub '
 fi
 for shell in zsh fish; do
 	if ! command -v $shell >/dev/null; then
@@ -95,6 +100,8 @@ if command -v fish >/dev/null; then
 	fish_says 'ccc -Wno-de' '^-Wno-dead'
 	fish_says 'ccrun -d bf' 'bfloat16'
 	fish_says 'ccrun b' '^b\.so'
+	fish_says 'ccc ta' '^table'
+	fish_says 'ccrun --explain-choice c' '^c\.txt'
 	holds "fish says nothing else" test ! -s "$tmp/err"
 fi
 # What zsh offers, by a terminal of its own (zpty).
@@ -117,5 +124,7 @@ if command -v zsh >/dev/null; then
 	zsh_says 'ccc --emit=prog' 'program'
 	zsh_says 'ccc --sl' '--slots'
 	zsh_says 'ccrun --transport=l' 'local'
+	zsh_says 'ccc table --format=c' 'csv'
+	zsh_says 'ccrun --tune=c' 'c.txt'
 fi
 exit $failed

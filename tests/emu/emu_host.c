@@ -116,13 +116,15 @@ end:
 
 /* ---- the watchdog --------------------------------------------------------------------------- */
 
+/* Of the module's last plan that is run here, or the one so many before it. */
 static bool watchdog_state(struct state *s, struct job *j, struct ccs_module *m,
-			   const struct emu_kernel *kernel, uint64_t seed)
+			   const struct emu_kernel *kernel, uint64_t seed, size_t before)
 {
 	struct plan_view *v = m->plans + m->nplans - 1;
 
 	while (v->plan->nranks > MAX_N)
 		v--;
+	v -= before;
 	emu_seed(seed);
 	emu_alloc_reset();
 	if (!state_make(s, m, v, kernel, WATCHDOG))
@@ -154,6 +156,21 @@ static bool report_right(const struct ccs_dev_call *c)
 	       r->rank == w->rank && line && r->line == line;
 }
 
+/* The last worker with a message for one before it, which waits for it in vain where those
+ * from this one on do not start; 0: there is none, as in a gather to the last rank. */
+static uint32_t last_awaited(const struct ccs_dev_call *c)
+{
+	for (uint32_t last = c->nworkers - 1; last; last--) {
+		const struct ccs_dev_worker *w = c->workers + last;
+
+		for (const struct ccs_dev_op *o = c->ops + w->op; o < c->ops + w->op + w->nops; o++)
+			if (o->form & CCS_DEV_OUT && !(o->form & CCS_DEV_TO_STAGE) &&
+			    c->fifos[o->out].dst_worker < last)
+				return last;
+	}
+	return 0;
+}
+
 /* A call whose last workers never start: the watchdog says who waits for it, and the
  * others end. Whatever the count: a message without data is waited for, too. */
 static bool run_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, uint64_t seed)
@@ -163,27 +180,22 @@ static bool run_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, 
 	struct state s;
 	struct job j;
 	const char *why;
-	uint32_t last;
+	uint32_t last = 0;
+	size_t before = 0;
 	bool ok;
 
-	do {
-		if (!watchdog_state(&s, &j, m, kernel, seed))
+	c = j.part;
+	while (!last) {
+		if (!watchdog_state(&s, &j, m, kernel, seed, before))
 			return false;
 		seed += 100;
-	} while (s.nparts > 1);
-	c = j.part;
+		if (s.nparts > 1) /* another seed has one part */
+			continue;
+		last = last_awaited(c);
+		before += !last; /* another root has one */
+	}
 	j.part->replicas = 1;
 	j.part->divide = 0;
-	/* the last worker that sends: those behind it do not start either */
-	for (last = c->nworkers - 1; last; last--) {
-		const struct ccs_dev_worker *w = c->workers + last;
-		uint32_t forms = 0;
-
-		for (uint32_t k = 0; k < w->nops; k++)
-			forms |= c->ops[w->op + k].form;
-		if (forms & CCS_DEV_OUT)
-			break;
-	}
 	why = emu_run(&(struct emu_launch){ kernel->run, c, last, 0, -1 }, 1, s.threads, seed, 0);
 	r = c->report;
 	ok = !why && report_right(c) && r->worker < last && *c->abort;
@@ -213,7 +225,7 @@ static bool run_parts_watchdog(struct ccs_module *m, const struct emu_kernel *ke
 	const char *why;
 
 	do {
-		if (!watchdog_state(&s, &j, m, kernel, seed))
+		if (!watchdog_state(&s, &j, m, kernel, seed, 0))
 			return false;
 		seed += 100;
 	} while (s.nparts < 3);
@@ -250,7 +262,7 @@ static bool run_turn_watchdog(struct ccs_module *m, const struct emu_kernel *ker
 	const char *why;
 
 	do {
-		if (!watchdog_state(&s, &j, m, kernel, seed))
+		if (!watchdog_state(&s, &j, m, kernel, seed, 0))
 			return false;
 		seed += 100;
 	} while (s.nparts > 1);

@@ -32,8 +32,9 @@ static int open_world(struct mpi_world **w)
 	return *w ? 0 : 16;
 }
 
-static void close_world(struct mpi_world *w)
+static void close_world(struct mpi_world *w, int failed)
 {
+	(void)failed;
 	fprintf(stderr, "fake_mpi: closed after %d calls\n", w->calls);
 	free(w);
 }

@@ -100,7 +100,7 @@ static void says_what_is_wrong(void **state)
 		{ " 1:ll,simple", "row 1, ' 1:ll'", "a size such as" },
 		{ "64k:ll,simple", "row 1, '64k:ll'", "K, M or G" },
 		{ "64KB:ll,simple", "row 1, '64KB:ll'", "K, M or G" },
-		{ "9223372036854775808:ll,simple", "row 1", "a size such as" },
+		{ "9223372036854775808:ll,simple", "row 1", "2^63" },
 		{ "8589934592G:ll,simple", "row 1", "2^63" },
 		{ "simple/0", "row 1, 'simple/0'", "1 to 65535" },
 		{ "simple/65536", "row 1, 'simple/65536'", "1 to 65535" },

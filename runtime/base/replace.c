@@ -11,7 +11,6 @@
  * looked for between two blocks. The file is synced before the rename, and the
  * directory after it. O(bytes).
  */
-#include "compiler/emit/output.h"
 #include "runtime/base/file.h"
 
 #include <errno.h>
@@ -19,6 +18,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -169,7 +169,7 @@ static int replace(struct replacement *r, const void *data, size_t len, unsigned
 	return error ? error : sync_fd(r->dir);
 }
 
-sigset_t ending_signals(void)
+sigset_t file_ending_signals(void)
 {
 	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 	struct sigaction now;
@@ -186,7 +186,7 @@ int file_replace(const char *path, const void *data, size_t len, unsigned mode)
 {
 	const char *slash = strrchr(path, '/');
 	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
-	struct replacement r = { .name = path + n, .hold = ending_signals() };
+	struct replacement r = { .name = path + n, .hold = file_ending_signals() };
 	char dir[PATH_MAX] = ".";
 	sigset_t before;
 	int error;

@@ -1,0 +1,78 @@
+/*
+ * The sheet: what `ccc table` shows, the reports of several files' schedules side by side.
+ *
+ *   struct sheet
+ *     groups[]    contracts: schedules are compared where they promise the same
+ *     entries[]   schedules, each of one group; and files that could not be understood
+ *     rows[]      one for each schedule and N that was asked for; for what is wrong one
+ *                 without figures
+ *     params[]    names of the schedules' parameters, which -D may set
+ *
+ * Each compilation adds what it found, the findings that report.c prints for one schedule,
+ * and copies them, as its memory ends before the sheet's. Once all have ended, it is printed:
+ * by contract, in the order of the files, then N, then steps, then what is sent.
+ */
+#ifndef CCS_COMPILER_EMIT_SHEET_H
+#define CCS_COMPILER_EMIT_SHEET_H
+
+#include "compiler/emit/emit.h"
+
+/* --format */
+enum sheet_format { SHEET_TEXT, SHEET_CSV, SHEET_JSON, SHEET_NFORMATS };
+
+enum sheet_state {
+	SHEET_PROVED,
+	SHEET_NOT_ADMITTED, /* the schedule's `where` does not hold for this N */
+	SHEET_WRONG	    /* a diagnostic says what; no N, and no figures */
+};
+
+/* What a contract is known by: two files may have one of the same name. */
+struct sheet_group {
+	const char *contract;
+	const char *home; /* the file that it is in; NULL: the prelude */
+};
+
+struct sheet_entry {
+	const char *schedule; /* NULL: the file could not be understood */
+	const char *file;     /* as it was given */
+	size_t group;	      /* of sheet.groups, where there is a schedule */
+	bool buffers;	      /* the contract has some: else nothing is summed or sent */
+	bool twice;	      /* a schedule of another file has its name */
+};
+
+struct sheet_row {
+	enum sheet_state state;
+	size_t group, entry;	/* of sheet.groups, unless it is wrong, and sheet.entries */
+	struct finding finding; /* of SHEET_NOT_ADMITTED: its N; `below` is NULL */
+};
+
+struct sheet {
+	struct arena *arena;   /* owns all below, and outlives it */
+	const uint32_t *ranks; /* the Ns that were asked for, ascending */
+	size_t nranks;
+	struct sheet_group *groups;
+	size_t ngroups, capgroups;
+	struct sheet_entry *entries;
+	size_t nentries, capentries;
+	struct sheet_row *rows;
+	size_t nrows, caprows;
+	const char **params;
+	size_t nparams, capparams;
+	bool refused; /* -o may not be written: a compilation said why */
+};
+
+/** Adds a schedule that was proved for the Ns of v, which are some of sheet->ranks, and
+ *  ascending. `file` lives as long as the sheet. */
+void sheet_add(struct sheet *t, const char *file, const struct decl *schedule,
+	       const struct finding *v, size_t n);
+
+/** Adds a schedule, or with NULL a whole file, that is wrong. */
+void sheet_add_wrong(struct sheet *t, const char *file, const struct decl *schedule);
+
+/** Adds the names of a schedule's parameters. */
+void sheet_add_params(struct sheet *t, const struct decl *schedule);
+
+/** Puts the rows in order and prints them. False: no memory. O(rows log rows). */
+bool sheet_print(struct sheet *t, enum sheet_format format, FILE *out);
+
+#endif
