@@ -225,7 +225,7 @@ coverage-built: test-programs
 # All that nvrtc_test.sh takes a sample of: hours.
 .PHONY: check-nvrtc
 check-nvrtc: test-programs
-	FULL=1 tests/cuda/nvrtc_test.sh $(BUILD)
+	tests/cuda/nvrtc_test.sh $(BUILD) --full
 
 # Many more altered modules than check has: minutes.
 .PHONY: check-prove
