@@ -223,13 +223,15 @@ coverage-built: test-programs
 	@tests/coverage.sh table $(BUILD)
 
 # What is long and rare to fail, and of which check has a part: every schedule's kernels for all
-# GPUs as users get them; more seeds of their emulation; more altered modules. Minutes.
+# GPUs as users get them; more seeds of their emulation; every module by MPI's messages, in jobs of
+# each size; more altered modules. Minutes.
 .PHONY: check-long
 check-long: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) test-programs
 	@tests/run.sh \
 		"200 tests/cuda/nvrtc_test.sh $(BUILD) --long" \
 		"100 tests/emu/emu_test.sh $(BUILD) --long $(TEST_MODULES)" \
+		"~ tests/ccrun/net_test.sh $(BUILD) --long" \
 		"60 $(T)/plan/prove_test random 10000 3" \
 		"60 $(T)/plan/prove_test alter 100000 3 schedules"
 
