@@ -358,7 +358,7 @@ static struct kernel_key choose(const struct jobs *q, const struct ccs_module *m
 }
 
 /* Whether a kernel is optimised little: not the first in its protocol on its GPU. */
-static bool quick(struct seen *s, const struct job *j, enum extent extent)
+static bool optimised_little(struct seen *s, const struct job *j, enum extent extent)
 {
 	bool *optimised = &s->optimised[j->key.protocol][j->arch];
 	bool little = extent == SHORT && !j->report && *optimised;
@@ -386,7 +386,7 @@ static void add_keys(struct jobs *q, const struct ccs_module *m, int module, int
 	j.report = looked_at(q->nvrtc, m, &j);
 	see(s, &j.key, arch);
 	s->firsts[j.key.protocol] += first;
-	j.quick = quick(s, &j, extent);
+	j.quick = optimised_little(s, &j, extent);
 	add(q, &j);
 }
 
