@@ -189,6 +189,7 @@ help:
 	@echo 'make demo       installs what is missing, builds, compiles and runs a schedule'
 	@echo 'make check      installs what is missing, builds, runs all tests'
 	@echo 'make check-PART the tests of one part: $(PARTS)'
+	@echo 'make check-long what is long and rare to fail, beside make check: minutes'
 	@echo 'make coverage   which suites enter which source: tests/COVERAGE.md'
 	@echo 'make sanitize   a shorter selection under ASan, UBSan and TSan (asan, tsan: one)'
 	@echo 'make bench      prints the tables of measurements'

@@ -3,7 +3,8 @@
 #     ok - WHAT        not ok - WHAT        skip - WHAT: WHY
 # (other lines are passed on as they are) and exits with 0. A suite that ends
 # with another status has failed, whatever it printed; so has one that printed
-# no result. The last line is "N passed, N failed, N skipped".
+# no result. Its last line here tells how long it took, and how long processors worked for it
+# and for what it started. The last line of all is "N passed, N failed, N skipped".
 #
 # A suite may begin with a number, about the seconds that it takes: those that take
 # longest begin first; or with ~, if it does little but wait: those begin at once, beside
@@ -18,6 +19,11 @@ set -u
 # compile them (real_nvrtc in support/lib.sh), and nobody writes to the user's cache.
 export CCS_TEST_NVRTC="${CCS_TEST_NVRTC-${CCS_NVRTC-}}" CCS_NVRTC=none CCS_CACHE_DIR=
 
+# Of what `times` has printed: of all processes that the shell has waited for.
+cpu_seconds() {
+	sed -n '2s/[ms]/ /gp' "$1" | awk '{ printf "%.0f", 60 * $1 + $2 + 60 * $3 + $4 }'
+}
+
 # One suite; what it printed is passed on when it is over.
 one() {
 	suite=${1#"${1%%[!0-9~ ]*}"}
@@ -28,6 +34,8 @@ one() {
 	start=$(date +%s)
 	$suite >"$out" 2>&1 </dev/null
 	status=$?
+	times >"$out.cpu"
+	cpu=$(cpu_seconds "$out.cpu")
 	p=$(grep -c '^ok ' "$out")
 	f=$(grep -c '^not ok ' "$out")
 	s=$(grep -c '^skip ' "$out")
@@ -38,11 +46,11 @@ one() {
 		echo "not ok - $name printed no result" >>"$out"
 		f=1
 	fi
-	echo "# $name: $p passed, $f failed, $s skipped ($(($(date +%s) - start)) s)" >>"$out"
+	echo "# $name: $p passed, $f failed, $s skipped ($(($(date +%s) - start)) s, CPU $cpu s)" >>"$out"
 	(
 		flock 9
 		if [ "$CCS_RUN_VERBOSE" = 1 ]; then cat "$out"; else grep -v '^ok ' "$out"; fi
-		echo "$p $f $s" >>"$CCS_RUN/counts"
+		echo "$p $f $s $cpu" >>"$CCS_RUN/counts"
 	) 9>"$CCS_RUN/lock"
 }
 [ "${1:-}" = --one ] && { one "$2"; exit 0; }
@@ -67,7 +75,8 @@ side_by_side() { tr '\n' '\0' | xargs -0 -r -P "$1" -n 1 "$0" --one; }
 exec 3>&1
 printf '%s\n' "$@" | grep '^~' | side_by_side 0 >&3 |
 	{ printf '%s\n' "$@" | grep -v '^~' | sort -s -k 1,1nr | side_by_side "$jobs"; }
-echo "# $# suites in $(($(date +%s) - begun)) s"
+awk '{ cpu += $4 } END { printf "# %d suites in %d s, CPU %d s\n", n, s, cpu }' \
+	n=$# s=$(($(date +%s) - begun)) "$CCS_RUN/counts"
 awk '{ p += $1; f += $2; s += $3 }
      END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit !(NR == n && !f && p) }' \
 	n=$# "$CCS_RUN/counts"

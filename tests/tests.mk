@@ -133,7 +133,7 @@ SUITES_lower := \
 	"$(T)/lower/plan_test long 1000 1" \
 	"15 $(T)/lower/plan_test controls schedules" \
 	"$(T)/lower/good_test tests/check/good" \
-	"30 tests/lower/read_back_test.sh $(BUILD)" \
+	"25 tests/lower/read_back_test.sh $(BUILD)" \
 	"tests/lower/module_test.sh $(BUILD)" \
 	"tests/lower/output_test.sh $(BUILD)"
 NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
@@ -165,13 +165,13 @@ SUITES_cpu := \
 NEEDS_cpu := all $(TEST_MODULES)
 
 SUITES_cuda := \
-	"70 tests/cuda/nvrtc_test.sh $(BUILD)" \
-	"40 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
-	"55 tests/cuda/cuda_test.sh $(BUILD)" \
-	"20 tests/cuda/bench_test.sh $(BUILD)" \
+	"50 tests/cuda/nvrtc_test.sh $(BUILD)" \
+	"30 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
+	"30 tests/cuda/cuda_test.sh $(BUILD)" \
+	"15 tests/cuda/bench_test.sh $(BUILD)" \
 	"$(T)/cuda/unit_place_test" \
 	"tests/cuda/cuda_driver_test.sh $(BUILD)" \
-	"25 tests/cuda/cuda_places_test.sh $(BUILD)" \
+	"20 tests/cuda/cuda_places_test.sh $(BUILD)" \
 	"tests/cuda/abi_test.sh $(BUILD)" \
 	"$(T)/cuda/cache_test"
 NEEDS_cuda := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(BUILD)/bench/gpu_hand
@@ -189,10 +189,10 @@ SUITES_ccrun := \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
 	"10 tests/ccrun/tune_test.sh $(BUILD)" \
-	"20 tests/ccrun/mpi_test.sh $(BUILD)" \
-	"40 tests/ccrun/net_test.sh $(BUILD)" \
-	"40 tests/ccrun/preload_test.sh $(BUILD)" \
-	"15 tests/ccrun/mpich_test.sh $(BUILD)"
+	"~ tests/ccrun/mpi_test.sh $(BUILD)" \
+	"~ tests/ccrun/net_test.sh $(BUILD)" \
+	"~ tests/ccrun/preload_test.sh $(BUILD)" \
+	"~ tests/ccrun/mpich_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
 	$(T)/plan/prove_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) $(OF_MPICH)
 
@@ -247,10 +247,23 @@ coverage-built: test-programs
 	-@CCS_COVERAGE="$(CURDIR)/$(BUILD)/suites" tests/run.sh $(foreach p,$(PARTS),$(SUITES_$(p)))
 	@tests/coverage.sh table $(BUILD)
 
+# What is long and rare to fail, and of which check has a part: every schedule's kernels for all
+# GPUs as users get them; more seeds of their emulation; every module by MPI's messages, in jobs of
+# each size; more altered modules. Minutes.
+.PHONY: check-long
+check-long: deps
+	@$(MAKE) --no-print-directory -j$$(nproc) test-programs
+	@tests/run.sh \
+		"200 tests/cuda/nvrtc_test.sh $(BUILD) --long" \
+		"100 tests/emu/emu_test.sh $(BUILD) --long $(TEST_MODULES)" \
+		"~ tests/ccrun/net_test.sh $(BUILD) --long" \
+		"60 $(T)/plan/prove_test random 10000 3" \
+		"60 $(T)/plan/prove_test alter 100000 3 schedules"
+
 # All that nvrtc_test.sh takes a sample of: hours.
 .PHONY: check-nvrtc
 check-nvrtc: test-programs
-	FULL=1 tests/cuda/nvrtc_test.sh $(BUILD)
+	tests/cuda/nvrtc_test.sh $(BUILD) --full
 
 # Many more altered modules than check has: minutes.
 .PHONY: check-prove

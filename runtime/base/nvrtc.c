@@ -182,6 +182,8 @@ static bool compile_program(const struct nvrtc *n, const struct nvrtc_job *job, 
 		options[count++] = "--generate-line-info";
 	if (job->report)
 		options[count++] = "--ptxas-options=-v";
+	if (job->quick && n->major >= 13) /* an earlier one may not have it */
+		options[count++] = "--Ofast-compile=max";
 	options[count++] = "--device-as-default-execution-space";
 	for (size_t i = 0; i < job->ndefines && i < MAX_DEFINES; i++) {
 		snprintf(define[i], sizeof(define[i]), "-D%s", job->defines[i]);

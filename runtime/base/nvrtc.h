@@ -47,6 +47,7 @@ struct nvrtc_job {
 	bool lines;  /* with the .ccs lines, for debuggers */
 	bool ptx;    /* text for a person, not a CUBIN */
 	bool report; /* the log tells of registers and spills too */
+	bool quick;  /* optimised little, from NVRTC 13 on: to see whether it compiles */
 };
 
 struct nvrtc_output {

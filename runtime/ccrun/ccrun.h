@@ -136,6 +136,7 @@ struct check {
 	struct ccs_dtype_info format;
 	int op;
 	bool numbers;	   /* an operator matters: inputs are numbers, not just bits */
+	bool chooses;	   /* the operator's result is one of its operands */
 	bool scaled_first; /* an average may divide before it adds, as NCCL's does */
 	double *values;	   /* of all bit patterns of a narrow float, or NULL */
 };

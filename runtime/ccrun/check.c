@@ -38,11 +38,12 @@ static bool is_float(const struct check *c)
 	return c->numbers && c->format.mantissa;
 }
 
-/* Whether the operator's result is one of its operands. */
-static bool chooses(const struct check *c)
+/* Whether the operator's result is one of its operands: not premul-sum's, which is none of
+ * ccs_redop. */
+static bool op_chooses(int op)
 {
 	struct ccs_redop_info info;
-	return ccs_redop_describe((ccs_redop)c->op, &info) == CCS_OK && info.chooses;
+	return op != OP_PREMUL && !ccs_redop_describe((ccs_redop)op, &info) && info.chooses;
 }
 
 /* ---- element types, by their definition ---------------------------------------- */
@@ -149,7 +150,7 @@ struct maker {
 
 static struct maker maker_of(const struct check *c)
 {
-	double terms = chooses(c) ? 1 : c->of.nranks;
+	double terms = c->chooses ? 1 : c->of.nranks;
 	double most;
 
 	if (c->op == OP_PREMUL)
@@ -246,6 +247,7 @@ bool check_init(struct check *c)
 	ccs_module_plan(c->module, c->plan, &c->of);
 	ccs_dtype_describe(c->type, &c->format);
 	c->numbers = has.reduces;
+	c->chooses = op_chooses(c->op);
 	c->nbuffers = has.buffers;
 	c->values = NULL;
 	c->buffers = calloc((size_t)has.buffers + 1, sizeof(*c->buffers));
@@ -344,7 +346,7 @@ static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uin
 			*to = x;
 		else if (c->op == CCS_PROD)
 			*to = low((first ? 1 : *to) * power(x, times), esize);
-		else if (chooses(c))
+		else if (c->chooses)
 			*to = first || takes_bits(c, x, *to) ? x : *to;
 		else
 			*to = low((first ? 0 : *to) + x * times * (c->op == OP_PREMUL ? 3 : 1),
@@ -364,7 +366,7 @@ static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, u
 		w->sum_abs[i] = (first ? 0 : w->sum_abs[i]) + times * fabs(x);
 		if (c->op == CCS_PROD)
 			*to = (first ? 1 : *to) * pow(x, times);
-		else if (chooses(c))
+		else if (c->chooses)
 			*to = first || ccs_redop_takes((ccs_redop)c->op, CCS_FLOAT64, &x, to) ? x
 											      : *to;
 		else
@@ -381,7 +383,7 @@ static void finish_floats(const struct check *c, struct wanted *w, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		double sum = w->sum_abs[i] * times;
-		bool exact = sum <= exact_up_to(c) || c->op == CCS_PROD || chooses(c);
+		bool exact = sum <= exact_up_to(c) || c->op == CCS_PROD || c->chooses;
 
 		w->value[i] = w->value[i] * times / by;
 		w->slack[i] = exact ? 0 : (w->terms + 1) * u * sum / by;

@@ -45,6 +45,7 @@ bool kernel_compile(const struct nvrtc *n, const char *source, const struct kern
 		.ptx = flags & KERNEL_PTX,
 		.lines = flags & KERNEL_LINES,
 		.report = flags & KERNEL_REPORT,
+		.quick = flags & KERNEL_QUICK,
 	};
 
 	snprintf(type, sizeof(type), "CCS_TYPE=%u", k->type);

@@ -30,10 +30,11 @@ const char *kernel_op_name(uint32_t op);
 void kernel_key_text(const struct kernel_key *k, char *text, size_t size);
 
 /* What else can be chosen: text instead of a CUBIN; the .ccs lines in it; the
- * assembler's report in the log. */
+ * assembler's report in the log; little optimisation, in a third of the time. */
 #define KERNEL_PTX 1u
 #define KERNEL_LINES 2u
 #define KERNEL_REPORT 4u
+#define KERNEL_QUICK 8u
 
 /** Compiles a module's source for one key. As nvrtc_compile. */
 bool kernel_compile(const struct nvrtc *n, const char *source, const struct kernel_key *k,

@@ -4,6 +4,7 @@
  *
  * usage: procs_edge_test DIRECTORY-OF-MODULES
  */
+#include "tests/support/gather.h"
 #include "tests/support/processes.h"
 #include "tests/support/rng.h"
 #include "tests/support/team.h"
@@ -130,27 +131,14 @@ static void test_joining(void)
 
 /* ---- what they tell one another ------------------------------------------------------------- */
 
-static unsigned char byte_of(int rank, size_t i, size_t each)
+static ccs_status gather(void *comm, const void *mine, void *all, size_t each)
 {
-	return (unsigned char)((unsigned)rank * 67 + i * 13 + each);
+	return ccs_comm_gather(comm, mine, all, each);
 }
 
-static bool gathers(const struct member *m, size_t each)
+static bool member_gathers(const struct member *m, size_t each)
 {
-	size_t n = (size_t)m->n * each;
-	unsigned char *mine = calloc(each + 1, 1), *all = malloc(n + 1);
-	bool ok;
-
-	for (size_t i = 0; i < each; i++)
-		mine[i] = byte_of(m->rank, i, each);
-	memset(all, 0xee, n + 1);
-	ok = is(ccs_comm_gather(m->comm, mine, all, each), CCS_OK, NULL, "ccs_comm_gather");
-	for (size_t i = 0; ok && i < n; i++)
-		ok = all[i] == byte_of((int)(i / each), i % each, each);
-	ok = ok && all[n] == 0xee;
-	free(mine);
-	free(all);
-	return ok;
+	return gathers(gather, m->comm, m->rank, m->n, each);
 }
 
 /* Some fail, or none: all learn of the first other, and who failed hears itself. */
@@ -181,9 +169,9 @@ static bool tell(struct member *m)
 	bool ok = member_joins(m);
 
 	for (size_t i = 0; ok && i < sizeof(sizes) / sizeof(*sizes); i++)
-		ok = gathers(m, sizes[i]);
+		ok = member_gathers(m, sizes[i]);
 	for (unsigned failing = 0; ok && failing < 1u << m->n; failing++)
-		ok = agrees(m, failing) && gathers(m, failing) && member_works(m, failing);
+		ok = agrees(m, failing) && member_gathers(m, failing) && member_works(m, failing);
 	return ok && is(ccs_comm_check(m->comm), CCS_OK, NULL, "ccs_comm_check");
 }
 
@@ -191,7 +179,7 @@ static bool tell(struct member *m)
 static bool tell_nobody(struct member *m)
 {
 	const bool *leaves = m->of;
-	bool ok = member_joins(m) && gathers(m, 10);
+	bool ok = member_joins(m) && member_gathers(m, 10);
 	uint64_t begun;
 	char x[4 * N];
 
@@ -212,7 +200,7 @@ static bool tell_nobody(struct member *m)
 static bool tell_the_rest(struct member *m)
 {
 	char x[4 * N];
-	bool ok = member_joins(m) && gathers(m, 10);
+	bool ok = member_joins(m) && member_gathers(m, 10);
 
 	if (m->rank == 1)
 		_exit(0);
@@ -384,7 +372,7 @@ static bool have_children(struct member *m)
 
 	for (int i = 0; ok && i < 3; i++)
 		ok = member_sums(m, ring, x, LONG) && processes_run(2, be_child, m) &&
-		     member_sums(m, ring, x, LONG) && gathers(m, 100);
+		     member_sums(m, ring, x, LONG) && member_gathers(m, 100);
 	ok = ok && is(ccs_mem_free(m->comm, x), CCS_OK, NULL, "ccs_mem_free");
 	ccs_comm_free(m->comm);
 	m->comm = NULL;
@@ -451,7 +439,7 @@ static bool be_interrupted(struct member *m)
 	setitimer(ITIMER_REAL, &often, NULL);
 	ok = member_joins(m);
 	for (size_t count = 1; ok && count < 3000000; count = count * 3 + 1)
-		ok = member_works(m, count) && gathers(m, count % 5000);
+		ok = member_works(m, count) && member_gathers(m, count % 5000);
 	setitimer(ITIMER_REAL, &never, NULL);
 	return ok;
 }

@@ -8,6 +8,7 @@
  */
 #include "runtime/base/hash.h"
 #include "runtime/plan/load.h"
+#include "tests/support/named_module.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -24,17 +25,6 @@
 enum { N = 4 };
 
 static const char *modules;
-
-static struct ccs_module *load(const char *name)
-{
-	struct ccs_module *m;
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s.so", modules, name);
-	if (ccs_module_load(&m, path) != CCS_OK)
-		fail_msg("%s", ccs_error());
-	return m;
-}
 
 /* That it failed so, with that in the text. */
 static void assert_fails(ccs_status s, ccs_status want, const char *text)
@@ -133,7 +123,7 @@ static void operators(void **state)
 
 static void memory_for_buffers(void **state)
 {
-	struct ccs_module *ring = load("ring_allreduce");
+	struct ccs_module *ring = named_module(modules, "ring_allreduce");
 	struct ccs_comm *comm[N];
 	void *buffer[N], *none, *left;
 
@@ -168,8 +158,9 @@ static void memory_for_buffers(void **state)
 
 static void what_a_module_is(void **state)
 {
-	struct ccs_module *ring = load("ring_allreduce"), *cast = load("binomial_broadcast");
-	struct ccs_module *barrier = load("dissemination_barrier");
+	struct ccs_module *ring = named_module(modules, "ring_allreduce"),
+			  *cast = named_module(modules, "binomial_broadcast");
+	struct ccs_module *barrier = named_module(modules, "dissemination_barrier");
 	struct ccs_module_info i;
 
 	(void)state;
@@ -190,7 +181,7 @@ static void what_a_module_is(void **state)
 /* All plans, each found by what it is, in their order. */
 static void plans_of(const char *name, int roots)
 {
-	struct ccs_module *m = load(name);
+	struct ccs_module *m = named_module(modules, name);
 	struct ccs_module_info has;
 	struct ccs_plan_info p, last = { 0 };
 
@@ -227,7 +218,8 @@ static void plans(void **state)
 
 static void buffers(void **state)
 {
-	struct ccs_module *ring = load("ring_allreduce"), *all = load("pairwise_all_to_all");
+	struct ccs_module *ring = named_module(modules, "ring_allreduce"),
+			  *all = named_module(modules, "pairwise_all_to_all");
 	int plan = ccs_module_find(ring, N, 0);
 	struct ccs_buffer_info b, out;
 	struct ccs_plan_info p;
@@ -268,8 +260,9 @@ static struct ccs_term one_term(const struct ccs_module *m, int plan, int rank, 
 
 static void values(void **state)
 {
-	struct ccs_module *ring = load("ring_allreduce"), *all = load("pairwise_all_to_all");
-	struct ccs_module *cast = load("binomial_broadcast");
+	struct ccs_module *ring = named_module(modules, "ring_allreduce"),
+			  *all = named_module(modules, "pairwise_all_to_all");
+	struct ccs_module *cast = named_module(modules, "binomial_broadcast");
 	struct ccs_buffer_info in, out;
 	int plan = ccs_module_find(ring, N, 0);
 	struct ccs_term t;
@@ -305,7 +298,7 @@ static void values(void **state)
 
 static void values_of_nothing(void **state)
 {
-	struct ccs_module *m = load("ring_allreduce");
+	struct ccs_module *m = named_module(modules, "ring_allreduce");
 	int plan = ccs_module_find(m, N, 0);
 	struct ccs_term t = { 7, 7, 7, 7 };
 	size_t n;
@@ -327,7 +320,8 @@ static void values_of_nothing(void **state)
 
 static void orders(void **state)
 {
-	struct ccs_module *m = load("dissemination_barrier"), *ring = load("ring_allreduce");
+	struct ccs_module *m = named_module(modules, "dissemination_barrier"),
+			  *ring = named_module(modules, "ring_allreduce");
 	int plan = ccs_module_find(m, N, 0);
 	unsigned before[N] = { 0 }; /* bits: who must have begun */
 	struct ccs_plan_info p;
@@ -355,7 +349,7 @@ static void orders(void **state)
 
 static uint64_t moved(const char *name, size_t count)
 {
-	struct ccs_module *m = load(name);
+	struct ccs_module *m = named_module(modules, name);
 	uint64_t n = 99;
 
 	assert_int_equal(ccs_module_moved(m, ccs_module_find(m, N, 0), count, &n), CCS_OK);
@@ -365,7 +359,7 @@ static uint64_t moved(const char *name, size_t count)
 
 static void what_is_moved(void **state)
 {
-	struct ccs_module *m = load("ring_allreduce");
+	struct ccs_module *m = named_module(modules, "ring_allreduce");
 	int plan = ccs_module_find(m, N, 0);
 	uint64_t n = 0;
 
@@ -424,7 +418,7 @@ static unsigned char *promising_more(const struct ccs_module *m, const int *plan
 static void proofs(void **state)
 {
 	static const int spoilt[] = { 1, 3 };
-	struct ccs_module *m = load("ring_allreduce"), *wrong;
+	struct ccs_module *m = named_module(modules, "ring_allreduce"), *wrong;
 	unsigned char *bytes = promising_more(m, spoilt, 2);
 	struct told t = { 0 };
 	char want[16];

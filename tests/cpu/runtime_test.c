@@ -7,6 +7,7 @@
  */
 #include "runtime/ccs.h"
 #include "runtime/plan/plan.h"
+#include "tests/support/named_module.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -22,17 +23,6 @@ enum { N = 4, COUNT = 1001 };
 
 static const char *modules;
 
-static struct ccs_module *load(const char *name)
-{
-	struct ccs_module *m;
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s.so", modules, name);
-	if (ccs_module_load(&m, path) != CCS_OK)
-		fail_msg("%s", ccs_error());
-	return m;
-}
-
 struct world {
 	struct ccs_module *m;
 	struct ccs_comm *comm[N];
@@ -45,7 +35,7 @@ static int setup(void **state)
 
 	if (!w)
 		return -1;
-	w->m = load("ring_allreduce");
+	w->m = named_module(modules, "ring_allreduce");
 	assert_int_equal(ccs_comm_init_all(w->comm, N), CCS_OK);
 	for (int r = 0; r < N; r++)
 		for (int i = 0; i < COUNT; i++)
@@ -239,7 +229,7 @@ static void statuses_have_names(void **state)
 
 static void no_plan_for_that_number(void **state)
 {
-	struct ccs_module *m = load("swing_allreduce");
+	struct ccs_module *m = named_module(modules, "swing_allreduce");
 	struct ccs_comm *comm[3];
 	float x[3] = { 0 };
 

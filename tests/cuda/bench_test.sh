@@ -9,6 +9,7 @@ build=$(cd "${1:-build}" && pwd)
 ccc=$build/bin/ccc
 hand=$build/bench/gpu_hand
 fake=$build/tests/fake_cuda
+export FAKE_CUDA_SMS=8	# fewer blocks fit: fewer replicas, less memory to fill
 faked() {
 	CCS_NVRTC=$fake/libnvrtc.so CCS_NCCL=$build/tests/fake_nccl/libnccl.so.2 LD_LIBRARY_PATH=$fake "$@"
 }

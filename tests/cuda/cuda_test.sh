@@ -146,6 +146,7 @@ status "... a later one of the same kind runs what there is" 0 env FAKE_CUDA_CAP
 	CCS_NVRTC=none LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 --device cuda "$tmp/ring.so" -b 1K -e 1K
 
 # ---- every schedule, by the launch contract ------------------------------------------------------
+export FAKE_CUDA_SMS=8	# fewer blocks fit: fewer replicas, less memory to fill
 for m in "$build"/tests/cuda_modules/*.so; do
 	name=$(basename "$m" .so)
 	bad= ran=0
@@ -173,6 +174,8 @@ for settings in CCS_PROTOCOLS=ll CCS_PROTOCOLS=simple CCS_PROTOCOLS=simple/3 CCS
 done
 status "a setting that is none" 2 env CCS_PROTOCOLS=fast LD_LIBRARY_PATH="$fake" "$ccrun" -n 8 \
 	--device cuda "$tmp/ring.so"
+
+unset FAKE_CUDA_SMS
 
 # ---- the library --------------------------------------------------------------------------------------
 faked "$ccc" schedules/binomial_reduce.ccs -n 4 --target=cuda -o "$tmp/reduce.so"

@@ -14,11 +14,16 @@
  * (type, protocol), (operator, protocol), (type, GPU) and (operator, GPU) was seen, and
  * spills were looked for in each protocol.
  *
+ * How they are optimised. The short run has one kernel of each protocol on each GPU optimised
+ * as users get it, and so are those that are looked at for spills; all others are optimised
+ * little: what NVRTC has to say of a source is the same then, in a third of the time. --long:
+ * the same kernels on all GPUs, each as users get it.
+ *
  * For LL a schedule adds nothing to the header. Hence two schedules may have one text there,
  * which is compared; their kernels of one key and GPU are compiled once then. Where a kernel
  * shows nothing new, such a one is chosen. O(kernels x (kernels + keys)) beside NVRTC.
  *
- * usage: nvrtc_test [--full] MODULE.so...
+ * usage: nvrtc_test [--long | --full] MODULE.so...
  */
 #include "runtime/cuda/device/args.h"
 #include "runtime/plan/kernel.h"
@@ -42,6 +47,7 @@ struct job {
 	struct kernel_key key;
 	size_t same;	/* the first job with this text, GPU and key: it is compiled for all */
 	bool report;	/* with the assembler's report: no spills */
+	bool quick;	/* optimised little */
 	char why[1500]; /* "": as it must be */
 };
 
@@ -161,9 +167,10 @@ static void look(struct job *j, const struct nvrtc_output *o)
 static void compile(const struct nvrtc *n, struct job *j)
 {
 	struct nvrtc_arch arch = { ARCH[j->arch], 0 };
+	unsigned flags = (j->report ? KERNEL_REPORT : 0) | (j->quick ? KERNEL_QUICK : 0);
 	struct nvrtc_output o;
 
-	if (kernel_compile(n, j->source, &j->key, arch, j->report ? KERNEL_REPORT : 0, &o)) {
+	if (kernel_compile(n, j->source, &j->key, arch, flags, &o)) {
 		long spills = j->report ? take_report(o.log) : 0;
 
 		look(j, &o);
@@ -273,6 +280,13 @@ static void add(struct jobs *q, const struct job *j)
 
 /* ---- which kernels ---------------------------------------------------------------- */
 
+/* Which kernels are compiled. */
+enum extent {
+	SHORT, /* for two or three GPUs a schedule, most of them optimised little */
+	LONG,  /* for all GPUs, as users get them */
+	FULL   /* every type and operator */
+};
+
 /* Pairs that were seen. */
 struct seen {
 	bool type_protocol[CCS_NDTYPES][CCS_NPROTOCOLS];
@@ -281,7 +295,8 @@ struct seen {
 	bool op_arch[KERNEL_NOPS][NARCHS];
 	bool type_op[CCS_NDTYPES][KERNEL_NOPS];
 	bool protocol[CCS_NPROTOCOLS]; /* of this module */
-	int firsts[CCS_NPROTOCOLS];    /* float32 sums on sm_90 */
+	bool optimised[CCS_NPROTOCOLS][NARCHS];
+	int firsts[CCS_NPROTOCOLS]; /* float32 sums on sm_90 */
 };
 
 /* All keys of a module, one after the other: each number once. */
@@ -342,25 +357,36 @@ static struct kernel_key choose(const struct jobs *q, const struct ccs_module *m
 	return best;
 }
 
+/* Whether a kernel is optimised little: not the first in its protocol on its GPU. */
+static bool optimised_little(struct seen *s, const struct job *j, enum extent extent)
+{
+	bool *optimised = &s->optimised[j->key.protocol][j->arch];
+	bool little = extent == SHORT && !j->report && *optimised;
+
+	*optimised = true;
+	return little;
+}
+
 /* Adds a module's kernels for one GPU: all, or one. */
-static void add_keys(struct jobs *q, const struct ccs_module *m, int module, int arch, bool full,
-		     struct seen *s)
+static void add_keys(struct jobs *q, const struct ccs_module *m, int module, int arch,
+		     enum extent extent, struct seen *s)
 {
 	struct job j = { .source = m->cuda, .module = module, .arch = arch };
 	bool first = m->head->flags & CCS_MODULE_REDUCES && ARCH[arch] == 90 && module % 2;
 
-	for (uint32_t i = 0; full && i < NKEYS; i++)
+	for (uint32_t i = 0; extent == FULL && i < NKEYS; i++)
 		if (key_at(m, i, &j.key)) {
 			j.report = looked_at(q->nvrtc, m, &j);
 			see(s, &j.key, arch);
 			add(q, &j);
 		}
-	if (full)
+	if (extent == FULL)
 		return;
 	j.key = choose(q, m, s, j, first);
 	j.report = looked_at(q->nvrtc, m, &j);
 	see(s, &j.key, arch);
 	s->firsts[j.key.protocol] += first;
+	j.quick = optimised_little(s, &j, extent);
 	add(q, &j);
 }
 
@@ -381,7 +407,7 @@ static int left_out(int module)
 	return module % 2 ? 2 * (module / 2 % 2) : -1;
 }
 
-static void cover(struct jobs *q, struct ccs_module *const *m, int n, bool full)
+static void cover(struct jobs *q, struct ccs_module *const *m, int n, enum extent extent)
 {
 	struct seen s = { 0 };
 	int missing = 0;
@@ -389,9 +415,9 @@ static void cover(struct jobs *q, struct ccs_module *const *m, int n, bool full)
 	for (int i = 0; i < n; i++) {
 		memset(s.protocol, 0, sizeof(s.protocol));
 		for (int a = 0; a < NARCHS; a++)
-			if ((full || a != left_out(i)) &&
+			if ((extent != SHORT || a != left_out(i)) &&
 			    nvrtc_knows(q->nvrtc, (struct nvrtc_arch){ ARCH[a], 0 }))
-				add_keys(q, m[i], i, a, full, &s);
+				add_keys(q, m[i], i, a, extent, &s);
 		for (uint32_t p = 0; p < CCS_NPROTOCOLS; p++)
 			missing += !s.protocol[p];
 	}
@@ -414,7 +440,7 @@ static void cover(struct jobs *q, struct ccs_module *const *m, int n, bool full)
 
 static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 {
-	size_t reports[CCS_NPROTOCOLS] = { 0 }, compiled = 0;
+	size_t reports[CCS_NPROTOCOLS] = { 0 }, compiled = 0, little = 0;
 	char key[80];
 
 	for (int i = 0; i < n; i++) {
@@ -436,9 +462,12 @@ static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 		result(kernels && !bad, "%s: %d kernels, without a word of NVRTC's",
 		       ccs_module_schedule(m[i]), kernels);
 	}
-	for (size_t k = 0; k < q->n; k++)
+	for (size_t k = 0; k < q->n; k++) {
 		compiled += q->v[k].same == k;
-	printf("# %zu kernels, of which %zu are compiled\n", q->n, compiled);
+		little += q->v[k].same == k && q->v[k].quick;
+	}
+	printf("# %zu kernels, of which %zu are compiled, %zu of these optimised little\n", q->n,
+	       compiled, little);
 	if (q->nvrtc->major != 13)
 		printf("skip - spills: looked for with NVRTC 13 only; this is %d.%d\n",
 		       q->nvrtc->major, q->nvrtc->minor);
@@ -448,14 +477,18 @@ static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 		       reports[CCS_SIMPLE], reports[CCS_LL]);
 }
 
-/* What must not pass. Each is a module's source with something done to it. */
+/* What must not pass. Each is a module's source with something done to it. Spills are looked for
+ * in a kernel as users get it, all else in one that is optimised little. */
 static void control(const struct nvrtc *n, const char *what, const char *before, const char *source,
 		    const char *after, const char *pattern)
 {
 	size_t len = strlen(before) + strlen(source) + strlen(after) + 1;
-	struct job j = {
-		.module = -1, .arch = 1, .report = true, .key = { CCS_FLOAT32, CCS_SUM, CCS_LL }
-	};
+	bool spills = strstr(pattern, "spills");
+	struct job j = { .module = -1,
+			 .arch = 1,
+			 .report = spills,
+			 .quick = !spills,
+			 .key = { CCS_FLOAT32, CCS_SUM, CCS_LL } };
 	char *text = malloc(len);
 
 	if (!text)
@@ -510,11 +543,18 @@ static void controls(const struct nvrtc *n, const char *source)
 	control(n, "a kernel that spills", "", SPILLS, "", "it spills");
 }
 
+static enum extent extent_of(const char *option)
+{
+	if (!strcmp(option, "--full"))
+		return FULL;
+	return strcmp(option, "--long") ? SHORT : LONG;
+}
+
 int main(int argc, char **argv)
 {
-	bool full = argc > 1 && !strcmp(argv[1], "--full");
-	char **files = argv + 1 + full;
-	int n = argc - 1 - full;
+	enum extent extent = extent_of(argc > 1 ? argv[1] : "");
+	char **files = argv + 1 + (extent != SHORT);
+	int n = argc - 1 - (extent != SHORT);
 	struct ccs_module **m = calloc((size_t)n + 1, sizeof(struct ccs_module *));
 	struct nvrtc nvrtc;
 	struct jobs q = { .nvrtc = &nvrtc };
@@ -533,7 +573,7 @@ int main(int argc, char **argv)
 			result(false, "%s has its source: %s", files[i], ccs_error());
 			return 1;
 		}
-	cover(&q, m, n, full);
+	cover(&q, m, n, extent);
 	compile_all(&q);
 	tell(&q, m, n);
 	controls(&nvrtc, m[0]->cuda);

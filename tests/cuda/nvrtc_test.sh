@@ -1,10 +1,10 @@
 #!/bin/sh
 # Kernels of every schedule compile, with nothing to warn of, for each GPU: nvrtc_test.c
 # over modules as ccc makes them, with the source in them.
-# usage: nvrtc_test.sh BUILD        FULL=1: every type and operator (hours)
+# usage: nvrtc_test.sh BUILD [--long | --full]
 set -u
 . tests/support/lib.sh
 build=${1:-build}
 real_nvrtc
-"$build/tests/cuda/nvrtc_test" ${FULL:+--full} "$build"/tests/cuda_modules/*.so || failed=1
+"$build/tests/cuda/nvrtc_test" ${2-} "$build"/tests/cuda_modules/*.so || failed=1
 exit $failed

@@ -4,10 +4,13 @@
 # that run over, replays, and calls after stopped ones. And the controls: without any
 # one of the lines marked ORDER, with passes over chains that begin too early, with fences for the device where there are several,
 # without turns, or with direct copies into cells that are not free, the runs fail.
-# usage: emu_test.sh BUILD MODULE.so ...
+# With --long, four times as many seeds of what must pass.
+# usage: emu_test.sh BUILD [--long] MODULE.so ...
 set -u
 build=$1
 shift
+times=1
+[ "$1" != --long ] || { times=4; shift; }
 T=$build/tests/emu
 mkdir -p "$T"
 cxx=${CXX:-g++}
@@ -57,9 +60,9 @@ build() {
 	$cxx -o "$T/$1" "$T/$1.o" "$T/emu.o" $host "$build/lib/libccs.a" -lpthread -ldl -lm
 }
 
-# run NAME FIRST N WHAT MODULES
+# run NAME FIRST N WHAT MODULES: each control below fails within some 40 seeds.
 run() {
-	name=$1 from=$2 n=$3 what=$4
+	name=$1 from=$2 n=$(($3 * times)) what=$4
 	shift 4
 	timeout 300 "$T/$name" "$from" "$n" "$@"
 	result $? "$what, $n seeds"
@@ -76,11 +79,11 @@ fails() { # fails WHAT COMMAND
 
 brief=-O0	# for what runs only briefly: optimising it would take longer
 lines=-DCCS_ROWS=32	# as on a device: straight-line code; else 4, and groups of rows
-build simple "$T/kernels.inc" 7 0 0 && run simple 1 2000 "float32 sum and avg, Simple" "$@"
+build simple "$T/kernels.inc" 7 0 0 && run simple 1 800 "float32 sum and avg, Simple" "$@"
 build straight "$T/kernels.inc" 7 0 0 $lines &&
-	timeout 300 "$T/straight" chains 5000 1000 "$@"
-result $? "float32 sum and avg, Simple, straight lines, and chains in one pass, 1000 seeds"
-build ll "$T/kernels.inc" 7 0 1 && run ll 1 2000 "float32 sum and avg, LL" "$@"
+	timeout 300 "$T/straight" chains 5000 $((500 * times)) "$@"
+result $? "float32 sum and avg, Simple, straight lines, and chains in one pass, $((500 * times)) seeds"
+build ll "$T/kernels.inc" 7 0 1 && run ll 1 800 "float32 sum and avg, LL" "$@"
 build int8 "$T/kernels.inc" 0 2 0 $lines && run int8 1 200 "int8 max, Simple" "$@"
 build int64 "$T/kernels.inc" 4 1 1 && run int64 1 200 "int64 prod, LL" "$@"
 build premul "$T/kernels.inc" 9 5 0 && run premul 1 200 "bfloat16 premul-sum, Simple" "$@"

@@ -9,6 +9,7 @@ fake=$build/tests/fake_cuda
 bare_environment
 export CCS_CACHE_DIR="$tmp/cache" CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake"
 export CCS_NCCL="$build/tests/fake_nccl/libnccl.so.2"
+export FAKE_CUDA_SMS=8	# fewer blocks fit: fewer replicas, less memory to fill
 
 hosts() { # hosts WHAT MODULES SETTINGS...
 	what=$1 which=$2

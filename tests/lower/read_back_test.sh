@@ -95,9 +95,32 @@ inputs="schedules/ring_allreduce.ccs schedules/ring2d_allreduce.ccs schedules/br
 	tests/check/good/prefix_sum.ccs tests/check/good/after_and_data.ccs
 	tests/check/good/overlapping.ccs $tmp/moved.ccs $tmp/alike.ccs $tmp/waited.ccs $tmp/sided.ccs"
 
-# emit CCC FILE OUTPUT: its module, as the object holds it; stderr stays in $tmp/err
+# A C compiler for ccc that puts the module into a library and leaves its functions out, in a
+# third of the time: for what is only compared.
+cat >"$tmp/cc" <<'END'
+#!/bin/sh
+as -o module.o - <<'TEXT' && exec ld -shared -s -o module.so module.o
+	.section .rodata
+	.balign 64
+	.globl ccs_module_v1
+	.type ccs_module_v1, %object
+ccs_module_v1:
+	.incbin "module.bin"
+	.size ccs_module_v1, . - ccs_module_v1
+TEXT
+END
+chmod +x "$tmp/cc"
+
+# emit CCC FILE OUTPUT [CC]: its module, as the object holds it, by that C compiler; stderr stays
+# in $tmp/err
 emit() {
-	"$1" "$2" -n 4 --target="$target" -o "$3" >"$tmp/out" 2>"$tmp/err" </dev/null
+	CC=${4:-$tmp/cc} "$1" "$2" -n 4 --target="$target" -o "$3" >"$tmp/out" 2>"$tmp/err" </dev/null
+}
+# runs CCC FILE: the module of that compiler runs right
+runs() {
+	emit "$1" "$2" "$tmp/bad.so" "${CC:-cc}" &&
+		"$build/bin/ccrun" -n 4 -b 4 -e 4K --iters 1 -w 0 --timeout 2 "$tmp/bad.so" \
+			>"$tmp/out" 2>&1
 }
 
 good=
@@ -137,8 +160,7 @@ bug() {
 		case $? in
 		0)
 			cmp -s "$tmp/bad.so" "$tmp/good/$(basename "$f").so" ||
-				"$build/bin/ccrun" -n 4 -b 4 -e 4K --iters 1 -w 0 --timeout 2 \
-					"$tmp/bad.so" >"$tmp/out" 2>&1 || missed="$missed $f"
+				runs "$tmp/ccc" "$f" || missed="$missed $f"
 			;;
 		70)
 			found=$((found + 1))

@@ -3,6 +3,7 @@
  */
 #include "tests/support/ranks.h"
 
+#include "tests/support/gather.h"
 #include "tests/support/processes.h"
 
 #include <stdio.h>
@@ -38,27 +39,14 @@ bool rank_join(struct rank *r)
 		  NULL, "group_join");
 }
 
-static unsigned char byte_of(int rank, size_t i, size_t each)
+static ccs_status gather(void *group, const void *mine, void *all, size_t each)
 {
-	return (unsigned char)((unsigned)rank * 67 + i * 13 + each);
+	return group_gather(group, mine, all, each);
 }
 
 bool rank_gathers(struct rank *r, size_t each)
 {
-	size_t n = (size_t)r->nranks * each;
-	unsigned char *mine = calloc(each + 1, 1), *all = malloc(n + 1);
-	bool ok;
-
-	for (size_t i = 0; i < each; i++)
-		mine[i] = byte_of(r->rank, i, each);
-	memset(all, 0xee, n + 1);
-	ok = is(group_gather(r->group, mine, all, each), CCS_OK, NULL, "group_gather");
-	for (size_t i = 0; ok && i < n; i++)
-		ok = all[i] == byte_of((int)(i / each), i % each, each);
-	ok = ok && all[n] == 0xee;
-	free(mine);
-	free(all);
-	return ok;
+	return gathers(gather, r->group, r->rank, r->nranks, each);
 }
 
 struct test {
