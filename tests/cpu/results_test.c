@@ -373,7 +373,7 @@ static void run_counts(struct run u, struct ccs_comm **comm, bool few)
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		bool large = counts[i] > 1000;
 
-		if ((few && counts[i] != n + 1 && counts[i] != 13) ||
+		if ((few && counts[i] != n + 1 && counts[i] != 13 && !large) ||
 		    (large && (u.type != CCS_FLOAT32 || u.op != CCS_SUM || u.n % 4)))
 			continue;
 		u.count = counts[i];
