@@ -249,16 +249,20 @@ coverage-built: test-programs
 
 # What is long and rare to fail, and of which check has a part: every schedule's kernels for all
 # GPUs as users get them; more seeds of their emulation; every module by MPI's messages, in jobs of
-# each size; more altered modules. Minutes.
+# each size; more altered modules; CONTRIBUTING.md's walks, followed. Minutes.
+SUITES_long := \
+	"200 tests/cuda/nvrtc_test.sh $(BUILD) --long" \
+	"100 tests/emu/emu_test.sh $(BUILD) --long $(TEST_MODULES)" \
+	"~ tests/ccrun/net_test.sh $(BUILD) --long" \
+	"60 $(T)/plan/prove_test random 10000 3" \
+	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
+	"60 tests/docs/walk_test.sh $(BUILD)"
+NEEDS_long := test-programs
+
 .PHONY: check-long
 check-long: deps
-	@$(MAKE) --no-print-directory -j$$(nproc) test-programs
-	@tests/run.sh \
-		"200 tests/cuda/nvrtc_test.sh $(BUILD) --long" \
-		"100 tests/emu/emu_test.sh $(BUILD) --long $(TEST_MODULES)" \
-		"~ tests/ccrun/net_test.sh $(BUILD) --long" \
-		"60 $(T)/plan/prove_test random 10000 3" \
-		"60 $(T)/plan/prove_test alter 100000 3 schedules"
+	@$(MAKE) --no-print-directory -j$$(nproc) $(NEEDS_long)
+	@tests/run.sh $(SUITES_long)
 
 # All that nvrtc_test.sh takes a sample of: hours.
 .PHONY: check-nvrtc

@@ -51,16 +51,20 @@ static MPI_Datatype type_of(ccs_dtype type)
 	return MPI_DATATYPE_NULL;
 }
 
+/* Operators that MPI has; a new one need not be told here. */
 static MPI_Op op_of(ccs_redop op)
 {
-	switch (op) {
-	case CCS_SUM: return MPI_SUM;
-	case CCS_PROD: return MPI_PROD;
-	case CCS_MAX: return MPI_MAX;
-	case CCS_MIN: return MPI_MIN;
-	case CCS_AVG:
-	case CCS_NREDOPS: break;
-	}
+	const struct {
+		ccs_redop op;
+		MPI_Op of_mpi;
+	} known[] = { { CCS_SUM, MPI_SUM },
+		      { CCS_PROD, MPI_PROD },
+		      { CCS_MAX, MPI_MAX },
+		      { CCS_MIN, MPI_MIN } };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].op == op)
+			return known[i].of_mpi;
 	return MPI_OP_NULL;
 }
 

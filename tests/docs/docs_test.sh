@@ -269,9 +269,8 @@ say "every suite is in a list of tests.mk, or run by one that is" \
 	done)"
 say "tests/COVERAGE.md has a row for every source, and suites that there are" \
 	"$(tests/coverage.sh verify)"
-# The walks of CONTRIBUTING.md still fit the sources, and are short: each ```diff after a heading.
-awk -v dir="$tmp" '/^## /{ what = $NF } /^```diff/ { file = dir "/walk_" what ".diff"; next }
-	/^```/ { file = "" } file != "" { print >file }' CONTRIBUTING.md
+# The walks of CONTRIBUTING.md still fit the sources, and are short: walk_test.sh follows them.
+walks "$tmp"
 for what in warning statement operator; do
 	walk=$tmp/walk_$what.diff
 	most=4
