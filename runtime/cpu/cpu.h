@@ -1,5 +1,5 @@
 /*
- * The engine on this machine's cores: fibers, FIFOs, and the queue of what is ready.
+ * The engine on this machine's cores: sequences; fibers, FIFOs, and the queue of what is ready.
  *
  *   comm.c     communicators on the CPU, and the engine's row
  *   layout.c   a run in memory: cells, tiles, FIFOs, fibers
@@ -7,16 +7,17 @@
  *              waits for whom
  *   piece.c    the data of one operation
  *   reduce.c   combining elements
- *   sequence.c small runs, by one thread in one sequence
+ *   sequence*.c a run that all ranks have called, in an order in which nothing waits
  *   sched.c    threads, and the queue
  *   procs*.c   ranks that are processes of one host, over shared memory (procs.h)
  *   net*.c     ranks that are processes of any hosts, by MPI's messages (net.h)
  *   host.c     which host this is, and its cores
  *
- * A rank's work is a fiber a worker of the plan; a fiber runs on any thread, until its next
- * operation has to wait; then it is parked, and whoever makes that operation possible makes
- * it ready again (exec.c). Threads take fibers from one queue: those of the communicator, and
- * all that are inside a call (sched.c).
+ * Threads, those of the communicator and all that are inside a call, play a run's sequence. If a
+ * rank is late, or lives in another process, a rank's work is a fiber a worker of the plan; a fiber
+ * runs on any thread, until its next operation has to wait; then it is parked, and whoever makes
+ * that operation possible makes it ready again (exec.c). Threads take fibers from one queue
+ * (sched.c).
  *
  * A message goes by way of a slot of its FIFO; or, if it is held (plan.h) and long enough, its
  * receiver reads it in its sender's cells, and the slot's turn only says that it is there.

@@ -8,7 +8,7 @@
  * or progress looks at that flag afterwards. All four accesses are sequentially
  * consistent, so at least one side sees the other; a wake-up that comes between
  * the second look and the parking turns RUNNING into NOTIFIED, and parking
- * fails. No thread ever spins on a message.
+ * fails. A thread that has no other fibers may look a while longer before it parks them (sched.c).
  *
  * O(1) an operation beside its data.
  */

@@ -1,14 +1,17 @@
 /*
- * The queue of ready fibers, and the threads that serve it.
+ * The threads, and what they do: play the run's sequence, or run ready fibers from the queue.
  *
  * Threads are those of the communicator (helpers: one a core this process may
  * use, less one, and no more than ranks; made at the first run that is large
- * enough to need them), and every thread inside a call. At most `limit` fibers
- * run at a time. A thread that finds nothing spins for some 50 microseconds, if that
- * leaves the running ones their cores, and then sleeps. Whoever adds a fiber that no spinning
- * thread will take wakes a sleeper, but only in runs that are worth it: a small one is done by
- * its callers alone, as waking costs more; there one thread at a time runs fibers, and those
- * that it makes ready need no lock.
+ * enough to need them), and every thread inside a call. At most `limit` are at work at a time. A
+ * run begins when its last rank calls; who waits for that spins for some 50 microseconds, if
+ * there is a core for it, and then begins with what there is, as fibers.
+ *
+ * A thread takes a share of the ready fibers and runs them in turn; before it parks those that wait
+ * it looks again and again for as long, unless others are ready. Whoever adds a fiber that no
+ * spinning thread will take wakes a sleeper, but only in runs that are worth it: a small one is
+ * done by its callers alone, as waking costs more; there one thread at a time runs fibers, and
+ * those that it makes ready need no lock.
  *
  * No wake-up is lost: a thread looks at the queue under the lock before it
  * sleeps, and one that leaves wakes another if fibers remain.

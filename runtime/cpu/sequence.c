@@ -15,31 +15,14 @@
  * Where ranks are processes each does its own operations, but notes in the same way what each comes
  * to when its chunks are short.
  *
- * Finding: O(operations + rounds x workers); playing: O(bytes + pieces x tiles).
+ * sequence_find.c finds the order. Playing: O(bytes + pieces x tiles).
  */
-#include "runtime/base/divide.h"
-#include "runtime/cpu/cpu.h"
+#include "runtime/cpu/sequence.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_PIECES 16384u
-#define MOST_SLOT_BYTES ((size_t)64 << 20) /* of a thread */
-/* A tile of all chunks of all ranks stays in a core's second-level cache. */
-#define TILES_BYTES ((size_t)512 << 10)
-#define TILE_LEAST ((size_t)2 << 10)
-#define TILE_MOST ((size_t)64 << 10)
-
-enum { BASE_NONE, BASE_SLOTS, BASE_IN, BASE_OUT, BASE_RANKS };
-enum { BUFFER_SEND, BUFFER_RECV, BUFFER_SCRATCH, NBUFFERS };
-
-struct notes {
-	struct cpu *e;
-	struct sequence *q;
-	uint32_t held; /* base of the message that the operation receives, if it is held */
-	bool op;       /* of one operation, which is done, too: its messages lie elsewhere next
-			  time */
-};
 
 /* ---- places ---------------------------------------------------------------------------- */
 
@@ -48,8 +31,7 @@ static uint32_t base_of(uint32_t rank, uint32_t buffer)
 	return BASE_RANKS + NBUFFERS * rank + buffer;
 }
 
-/* A thread's table of them; NULL: no memory. */
-static unsigned char **bases_of(struct cpu *e, unsigned thread)
+unsigned char **sequence_bases(struct cpu *e, unsigned thread)
 {
 	struct sequences *all = &e->sequences;
 	size_t n = BASE_RANKS + NBUFFERS * (size_t)e->world->nranks;
@@ -70,7 +52,7 @@ static void set_bases(unsigned char **bases, const struct rank_io *io, uint32_t 
 	bases[base_of(rank, BUFFER_SCRATCH)] = scratch ? scratch + bytes : NULL;
 }
 
-static struct place_at place(const struct notes *notes, const unsigned char *p, uint32_t base)
+static struct place_at place_of(const struct notes *notes, const unsigned char *p, uint32_t base)
 {
 	size_t at = p ? (size_t)(p - notes->e->sequences.bases[base]) : 0;
 
@@ -81,6 +63,30 @@ static struct place_at place(const struct notes *notes, const unsigned char *p, 
 static unsigned char *find(unsigned char *const *bases, struct place_at p)
 {
 	return p.base ? bases[p.base] + p.at : NULL;
+}
+
+bool sequence_memory(struct cpu *e, const struct sequence *q)
+{
+	size_t ranks = q->layout.nranks * q->layout.scratch_bytes;
+
+	return cpu_arena_grow(&e->sequences.memory, ranks + e->limit * q->slot_bytes) &&
+	       sequence_bases(e, 0);
+}
+
+unsigned char *sequence_scratch(const struct cpu *e, const struct sequence *q, uint32_t rank)
+{
+	return e->sequences.memory.data + rank * q->layout.scratch_bytes;
+}
+
+unsigned char **sequence_place(struct cpu *e, const struct sequence *q, unsigned thread, size_t lo)
+{
+	unsigned char **bases = sequence_bases(e, thread);
+	const struct layout *l = &q->layout;
+
+	bases[BASE_SLOTS] = sequence_scratch(e, q, l->nranks) + thread * q->slot_bytes;
+	for (uint32_t r = 0; r < l->nranks; r++)
+		set_bases(bases, e->ranks + r, r, sequence_scratch(e, q, r), lo * l->esize);
+	return bases;
 }
 
 /* ---- notes ----------------------------------------------------------------------------- */
@@ -100,7 +106,7 @@ static bool make_room(struct sequence *q)
 	return true;
 }
 
-static uint32_t cell_base(const struct notes *notes, uint32_t rank, uint32_t cell, bool initial)
+uint32_t sequence_cell_base(const struct notes *notes, uint32_t rank, uint32_t cell, bool initial)
 {
 	if (initial)
 		return base_of(rank, BUFFER_SEND);
@@ -150,11 +156,14 @@ bool sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
 	if (q->too_long)
 		return !notes->op;
 	q->pieces[q->n++] = (struct piece_at){
-		.in = place(notes, s->in, slot_base(notes, s->in, notes->held)),
-		.a = place(notes, s->a, cell_base(notes, rank, o ? o->a : 0, a_initial)),
-		.b = place(notes, s->b, cell_base(notes, rank, o ? o->b : 0, b_initial)),
-		.dst = place(notes, s->dst, cell_base(notes, rank, o ? o->dst : 0, false)),
-		.out = place(notes, s->out, slot_base(notes, s->out, BASE_OUT)),
+		.in = place_of(notes, s->in, slot_base(notes, s->in, notes->held)),
+		.a = place_of(notes, s->a,
+			      sequence_cell_base(notes, rank, o ? o->a : 0, a_initial)),
+		.b = place_of(notes, s->b,
+			      sequence_cell_base(notes, rank, o ? o->b : 0, b_initial)),
+		.dst = place_of(notes, s->dst,
+				sequence_cell_base(notes, rank, o ? o->dst : 0, false)),
+		.out = place_of(notes, s->out, slot_base(notes, s->out, BASE_OUT)),
 		.n = (uint32_t)n,
 	};
 	simplify(q->pieces + q->n - 1);
@@ -202,257 +211,6 @@ static void play(const struct sequence *q, unsigned char *const *bases, const st
 	}
 }
 
-/* ---- the order --------------------------------------------------------------------------- */
-
-static bool ready(const struct cpu *e, const struct ccs_op *o)
-{
-	const struct sequences *q = &e->sequences;
-	const struct layout *l = &e->layout;
-
-	for (uint32_t i = 0; i < o->nwaits; i++) {
-		const struct ccs_wait *w = l->view->waits + o->wait + i;
-
-		if (q->done[w->worker] < w->ops)
-			return false;
-	}
-	if (o->in != CCS_NONE && q->sent[o->in] == q->received[o->in])
-		return false;
-	return o->out == CCS_NONE || q->sent[o->out] - q->received[o->out] < l->slots[o->out].n;
-}
-
-static unsigned char *slot(const struct cpu *e, uint32_t fifo, uint64_t message)
-{
-	const struct sequences *all = &e->sequences;
-	const struct fifo_slots *f = all->slots + fifo;
-
-	return all->bases[BASE_SLOTS] + f->at + message % e->layout.slots[fifo].n * f->bytes;
-}
-
-static void step(struct notes *notes, const struct fiber *t, const struct ccs_op *o)
-{
-	struct sequences *all = &notes->e->sequences;
-	const struct layout *l = &notes->q->layout;
-	struct fiber as = { .rank = t->rank };
-	struct ends ends = { 0 };
-
-	as.stage = all->bases[BASE_SLOTS] + notes->q->stage;
-	if (o->in != CCS_NONE) {
-		const struct ccs_op *from = l->view->ops + l->prep->from[o - l->view->ops];
-		bool initial = from->dst == CCS_NONE && from->flags & CCS_OP_A_INITIAL;
-
-		ends.in = slot(notes->e, o->in, all->received[o->in]++);
-		if (from->flags & CCS_OP_HELD)
-			ends.held = from;
-		notes->held =
-			cell_base(notes, l->view->fifos[o->in].src, ccs_plan_source(from), initial);
-	}
-	if (o->out != CCS_NONE) {
-		unsigned char *out = slot(notes->e, o->out, all->sent[o->out]++);
-
-		ends.out = o->flags & CCS_OP_HELD ? NULL : out;
-	}
-	if (o->n)
-		piece_op(l, &as, o, 0, ends, notes);
-}
-
-/* Goes through what the worker can do. Whether that was anything. */
-static bool go_on(struct notes *notes, uint32_t worker)
-{
-	const struct plan_view *v = notes->q->layout.view;
-	uint64_t *done = notes->e->sequences.done + worker, before = *done;
-
-	while (*done < v->workers[worker].nops) {
-		const struct ccs_op *o = v->ops + v->workers[worker].op + *done;
-
-		if (!ready(notes->e, o))
-			break;
-		step(notes, notes->e->layout.fibers + worker, o);
-		++*done;
-	}
-	return *done != before;
-}
-
-static bool set_counters(struct cpu *e)
-{
-	struct sequences *q = &e->sequences;
-	size_t fifos = (size_t)e->layout.view->plan->fifos.n, n = 2 * fifos + e->layout.nworkers;
-	uint64_t *more = q->sent;
-
-	if (n > q->counters || !more) {
-		more = realloc(q->sent, (n + 1) * sizeof(*more));
-		if (!more)
-			return false;
-		q->counters = n;
-	}
-	memset(more, 0, n * sizeof(*more));
-	q->sent = more;
-	q->received = more + fifos;
-	q->done = more + 2 * fifos;
-	return true;
-}
-
-/* Whether all operations were gone through, as they are in every plan that was proved. */
-static bool find_order(struct notes *notes)
-{
-	const struct cpu *e = notes->e;
-	bool moved = true, all = true;
-
-	while (moved) {
-		moved = false;
-		for (uint32_t i = 0; i < e->layout.nworkers; i++)
-			moved |= go_on(notes, i);
-	}
-	for (uint32_t i = 0; i < e->layout.nworkers; i++)
-		all &= e->sequences.done[i] == e->layout.view->workers[i].nops;
-	return all;
-}
-
-/* ---- those that are kept -------------------------------------------------------------------- */
-
-struct sequence *sequence_known(struct cpu *e, const struct call *c)
-{
-	struct sequences *all = &e->sequences;
-
-	if (c->premul)
-		return NULL;
-	for (uint32_t i = 0; i < SEQUENCES; i++) {
-		struct sequence *q = all->of + i;
-
-		if (!layout_is(&q->layout, c))
-			continue;
-		q->used = ++all->runs;
-		return q->too_long ? NULL : q;
-	}
-	return NULL;
-}
-
-bool sequence_may(const struct cpu *e)
-{
-	const struct sequences *all = &e->sequences;
-
-	if (e->wire || e->layout.premul)
-		return false;
-	for (uint32_t i = 0; i < SEQUENCES; i++)
-		if (all->of[i].too_long && layout_is(&all->of[i].layout, &e->layout.run->params))
-			return false;
-	return true;
-}
-
-static void choose_tile(const struct cpu *e, struct sequence *q)
-{
-	const struct layout *l = &q->layout;
-	size_t bytes = TILES_BYTES / l->nranks / ((size_t)l->view->plan->cells + 1) / 2;
-	size_t elements;
-
-	q->tile = l->longest;
-	q->ntiles = 1;
-	if (!l->parallel)
-		return;
-	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
-	bytes = bytes < TILE_MOST ? bytes : TILE_MOST;
-	bytes = l->key.tile >= CACHE_LINE ? l->key.tile : bytes;
-	elements = bytes / l->esize;
-	q->ntiles = ceil_div(l->longest, elements);
-	q->ntiles = q->ntiles < e->limit ? e->limit : q->ntiles;
-	q->tile = round_up(ceil_div(l->longest, (size_t)q->ntiles), CACHE_LINE / l->esize);
-	q->ntiles = ceil_div(l->longest, q->tile);
-}
-
-/* Of the messages that are not held, and of shifted operations. False: too much. */
-static bool place_slots(struct cpu *e, struct sequence *q)
-{
-	struct sequences *all = &e->sequences;
-	const struct plan_view *v = q->layout.view;
-	size_t fifos = (size_t)v->plan->fifos.n, cell = q->tile * q->layout.esize, stage = 0;
-	struct fifo_slots *slots = realloc(all->slots, (fifos + 1) * sizeof(*slots));
-
-	if (!slots)
-		return false;
-	all->slots = slots;
-	memset(slots, 0, fifos * sizeof(*slots));
-	for (uint64_t i = 0; i < v->plan->ops.n; i++)
-		if (v->ops[i].out != CCS_NONE && !(v->ops[i].flags & CCS_OP_HELD))
-			slots[v->ops[i].out].bytes = v->fifos[v->ops[i].out].max_cells * cell;
-	q->slot_bytes = 0;
-	for (size_t i = 0; i < fifos && q->slot_bytes <= MOST_SLOT_BYTES; i++) {
-		slots[i].bytes = round_up(slots[i].bytes, (size_t)CACHE_LINE);
-		slots[i].at = q->slot_bytes;
-		q->slot_bytes += e->layout.slots[i].n * slots[i].bytes;
-	}
-	q->stage = q->slot_bytes;
-	for (uint32_t i = 0; i < q->layout.nworkers; i++)
-		stage = v->workers[i].stage > stage ? v->workers[i].stage : stage;
-	q->slot_bytes += round_up(stage * cell, (size_t)CACHE_LINE);
-	return q->slot_bytes <= MOST_SLOT_BYTES;
-}
-
-/* Scratch of all ranks, and slots of all threads. */
-static bool make_memory(struct cpu *e, const struct sequence *q)
-{
-	size_t ranks = q->layout.nranks * q->layout.scratch_bytes;
-
-	return cpu_arena_grow(&e->sequences.memory, ranks + e->limit * q->slot_bytes) &&
-	       bases_of(e, 0);
-}
-
-static unsigned char *scratch_of(const struct cpu *e, const struct sequence *q, uint32_t rank)
-{
-	return e->sequences.memory.data + rank * q->layout.scratch_bytes;
-}
-
-static unsigned char **thread_bases(struct cpu *e, const struct sequence *q, unsigned thread,
-				    size_t lo)
-{
-	unsigned char **bases = bases_of(e, thread);
-	const struct layout *l = &q->layout;
-
-	bases[BASE_SLOTS] = scratch_of(e, q, l->nranks) + thread * q->slot_bytes;
-	for (uint32_t r = 0; r < l->nranks; r++)
-		set_bases(bases, e->ranks + r, r, scratch_of(e, q, r), lo * l->esize);
-	return bases;
-}
-
-/* An empty one, for the layout that there is; in place of the one that was used longest ago. */
-static struct sequence *next_sequence(struct cpu *e)
-{
-	struct sequences *all = &e->sequences;
-	struct sequence *q = all->of;
-
-	for (uint32_t i = 1; i < SEQUENCES; i++)
-		if (all->of[i].used < q->used)
-			q = all->of + i;
-	q->layout = e->layout;
-	q->layout.tile = e->layout.longest; /* so that pieces are whole */
-	q->layout.ntiles = 1;
-	q->used = ++all->runs;
-	q->n = 0;
-	q->too_long = false;
-	return q;
-}
-
-/* While it is noted scratch is where it is played. NULL: it cannot be. */
-static struct sequence *note(struct cpu *e)
-{
-	struct layout *l = &e->layout;
-	struct sequence *q = next_sequence(e);
-	struct notes notes = { .e = e, .q = q };
-
-	choose_tile(e, q);
-	if (!place_slots(e, q) || !make_memory(e, q) || !set_counters(e)) {
-		q->too_long = true;
-		return NULL;
-	}
-	thread_bases(e, q, 0, 0);
-	for (uint32_t r = 0; r < l->nranks; r++)
-		l->ranks[r].scratch = scratch_of(e, q, r);
-	q->too_long |= !find_order(&notes);
-	for (uint32_t r = 0; r < l->nranks; r++)
-		piece_after(&q->layout, r, &notes);
-	for (uint32_t r = 0; r < l->nranks; r++)
-		l->ranks[r].scratch = l->scratch + r * l->scratch_bytes;
-	return q->too_long ? NULL : q;
-}
-
 /* ---- playing ------------------------------------------------------------------------------ */
 
 enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
@@ -462,11 +220,11 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 	for (int r = 0; r < e->world->nranks; r++)
 		piece_before(e->ranks + r);
 	if (!q)
-		q = note(e);
-	if (!q || !make_memory(e, q))
+		q = sequence_find(e);
+	if (!q || !sequence_memory(e, q))
 		return SEQUENCE_NOT;
 	if (q->ntiles <= 1) {
-		play(q, thread_bases(e, q, 0, 0), q->pieces, q->n, 0);
+		play(q, sequence_place(e, q, 0, 0), q->pieces, q->n, 0);
 		return SEQUENCE_DONE;
 	}
 	p->threads = 0;
@@ -503,7 +261,7 @@ void sequence_play(struct cpu *e, const struct sequence *q, unsigned thread)
 	for (; (tile = atomic_fetch_add(&p->next, 1)) < q->ntiles; n++) {
 		size_t lo = (size_t)tile * q->tile;
 
-		play(q, thread_bases(e, q, thread, lo), q->pieces, q->n, lo);
+		play(q, sequence_place(e, q, thread, lo), q->pieces, q->n, lo);
 	}
 	atomic_fetch_add(&p->done, n);
 }
@@ -550,7 +308,7 @@ void ops_begin(struct cpu *e)
 
 void ops_place(struct cpu *e)
 {
-	unsigned char **bases = bases_of(e, 0);
+	unsigned char **bases = sequence_bases(e, 0);
 	uint32_t rank = (uint32_t)e->world->first;
 
 	if (bases)

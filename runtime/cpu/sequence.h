@@ -1,0 +1,36 @@
+/*
+ * What sequence.c, which notes and plays, and sequence_find.c, which finds the order, have in
+ * common.
+ */
+#ifndef CCS_RUNTIME_CPU_SEQUENCE_H
+#define CCS_RUNTIME_CPU_SEQUENCE_H
+
+#include "runtime/cpu/cpu.h"
+
+/* Places are relative to: a thread's slots; an operation's own messages; ranks' buffers. */
+enum { BASE_NONE, BASE_SLOTS, BASE_IN, BASE_OUT, BASE_RANKS };
+enum { BUFFER_SEND, BUFFER_RECV, BUFFER_SCRATCH, NBUFFERS };
+
+struct notes {
+	struct cpu *e;
+	struct sequence *q;
+	uint32_t held; /* base of the message that the operation receives, if it is held */
+	bool op;       /* of one operation, which is done, too: its messages lie elsewhere next
+			  time */
+};
+
+/** The base of a cell of a rank, with its initial value or not. */
+uint32_t sequence_cell_base(const struct notes *notes, uint32_t rank, uint32_t cell, bool initial);
+/** A thread's table of bases; NULL: no memory. */
+unsigned char **sequence_bases(struct cpu *e, unsigned thread);
+/** Scratch of all ranks, and slots of all threads. False: no memory. */
+bool sequence_memory(struct cpu *e, const struct sequence *q);
+/** A rank's scratch there. */
+unsigned char *sequence_scratch(const struct cpu *e, const struct sequence *q, uint32_t rank);
+/** A thread's bases, for the tiles from element `lo` of all chunks. */
+unsigned char **sequence_place(struct cpu *e, const struct sequence *q, unsigned thread, size_t lo);
+
+/** The sequence of the run that is laid out; NULL: it has none. */
+struct sequence *sequence_find(struct cpu *e);
+
+#endif
