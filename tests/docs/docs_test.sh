@@ -11,11 +11,9 @@
 # `make`. For ccrun, numbers with a decimal point (times) and of threads are not compared.
 # usage: docs_test.sh BUILD [--bless]     --bless: shows what the commands say now
 set -u
+. tests/support/lib.sh
 build=${1:-build}
 bless=${2:-}
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-failed=0
 
 # What is not run here, as the reader sees it: it builds, installs or is this test.
 not_run() {
