@@ -140,7 +140,7 @@ NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
 
 SUITES_plan := \
 	"$(T)/plan/unit_choice_test" \
-	"$(T)/plan/unit_tuning_test $(T)/modules" \
+	"$(T)/plan/tuning_test $(T)/modules" \
 	"$(T)/plan/unit_prove_test" \
 	"$(T)/plan/prove_test library $(TEST_MODULES)" \
 	"$(T)/plan/prove_test good tests/check/good" \
@@ -282,7 +282,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds cpu/results cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -290,7 +290,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"tests/lower/module_test.sh $(BUILD)" \
 		"$(T)/lang/fuzz_test tests/lang/corpus" \
 		"$(T)/check/oracle_test random 400 2" \
-		"$(T)/lower/plan_test library schedules 3 4" \
+		"$(T)/lower/plan_test library schedules 3 8" \
 		"$(T)/lower/plan_test random 100 2" \
 		"$(T)/lower/plan_test long 50 2" \
 		"$(T)/plan/prove_test library $(TEST_MODULES)" \
@@ -299,6 +299,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/plan/prove_test alter 4000 2 schedules" \
 		"$(T)/plan/rounds_test $(TEST_MODULES)" \
 		"$(T)/plan/rounds_test random 50 2" \
+		"$(T)/plan/tuning_test $(T)/modules" \
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/public_test $(T)/modules" \
@@ -337,7 +338,7 @@ check-any-text: all $(ANY_TEXT:%=$(T)/%_test)
 		"$(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/lang/mistakes schedules schedules/broken" \
 		"$(T)/lower/good_test tests/check/good" \
 		"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
-		"$(T)/lower/plan_test library schedules 3 4" \
+		"$(T)/lower/plan_test library schedules 3 8" \
 		"$(T)/lower/plan_test random 100 2" \
 		"$(T)/plan/prove_test good tests/check/good" \
 		"$(T)/plan/prove_test random 200 2" \

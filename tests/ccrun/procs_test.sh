@@ -102,8 +102,8 @@ holds "... is said once" test "$(grep -c 'no plan for 99 ranks' "$tmp/err")" = 1
 # ---- wrong results ----------------------------------------------------------------------------
 "$build/bin/ccc" schedules/direct_allreduce.ccs -n 4 --target=cpu -o "$tmp/four.so"
 "$build/tests/plan/prove_test" spoil "$tmp/four.so" "$tmp/spoilt.so"
-# A length is wrong, which is seen where the cells have two: 1, 1, 0, 0.
-odd="-b 2 -e 2 -d int8 --iters 1"
+# A length is wrong, which is seen where the cells have 1, 0, 0, 0.
+odd="-b 1 -e 1 -d int8 --iters 1"
 counts() { grep -o '"wrong": *[0-9]*' "$tmp/out" | tr '\n' ' '; }
 status "a module that computes something else" 3 "$ccrun" -n 4 --json "$tmp/spoilt.so" $odd
 wrong=$(counts)

@@ -202,9 +202,9 @@ printf '%b' "${head}" >"$tmp/t/broken"
 mistake 't/broken:2: the section has no rows' -n 2 --tune "$tmp/t/broken" "$ring"
 "$build/bin/ccc" schedules/direct_allreduce.ccs -n 4 --target=cpu -o "$tmp/four.so"
 "$build/tests/plan/prove_test" spoil "$tmp/four.so" "$tmp/spoilt.so"
-status "a module that computes something else" 3 "$ccrun" -n 4 --tune "$new" -b 2 -e 2 -d int8 \
+status "a module that computes something else" 3 "$ccrun" -n 4 --tune "$new" -b 1 -e 1 -d int8 \
 	"$ring" "$tmp/spoilt.so"
-says "... is named" "$tmp/err" 'spoilt.so, auto, size 2: [0-9]+ wrong: rank '
+says "... is named" "$tmp/err" 'spoilt.so, auto, size 1: [0-9]+ wrong: rank '
 holds "... and nothing was written" test ! -e "$new"
 
 # ---- processes --------------------------------------------------------------------------

@@ -11,8 +11,9 @@
  *                                    fields and rows altered: nothing that is wrong is
  *                                    proved, and nothing refused that is right
  *   prove_test spoil IN.so OUT.so    copies a module, and its last plan is another: the
- *                                    first operation has the length of the next cell, or,
- *                                    if ranks wait for others, the first waits for all
+ *                                    first operation that stores cell 0 has the length of
+ *                                    cell 1, or, if ranks wait for others, the first waits
+ *                                    for all
  */
 #include "runtime/plan/prove.h"
 #include "tests/support/make_module.h"
@@ -379,6 +380,15 @@ static int altered(int count, uint64_t seed, const char *folder)
 
 /* ---- a module for tests of commands ---------------------------------------------------- */
 
+/* It stores cells that are as long as the first; if none does, the first of all. */
+static struct ccs_op *first_stored(struct ccs_op *ops, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (ops[i].dst != CCS_NONE && !ops[i].len)
+			return ops + i;
+	return ops;
+}
+
 static int spoil(const char *from, const char *to)
 {
 	struct ccs_module_head *h;
@@ -402,7 +412,7 @@ static int spoil(const char *from, const char *to)
 	if (plan->after.n)
 		*after = (struct ccs_after){ .rank = after->rank, .n = plan->nranks };
 	else
-		ops->len++;
+		first_stored(ops, plan->ops.n)->len = 1;
 	/* Else the loader would say that it does not fit where it is. */
 	for (uint64_t i = 0; i < plan->ops.n; i++)
 		ops[i].flags &= (uint16_t)~(CCS_OP_FROM_CELLS | CCS_OP_TO_CELLS);

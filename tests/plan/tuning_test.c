@@ -3,7 +3,7 @@
  * wrong with wrong ones, by line; putting sections, writing; and calls by one, on ranks that are
  * tasks.
  *
- * usage: unit_tuning_test DIRECTORY-OF-MODULES
+ * usage: tuning_test DIRECTORY-OF-MODULES
  */
 #include "runtime/cpu/cpu.h"
 
