@@ -159,7 +159,7 @@ $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
 
--include editors/editors.mk tests/tests.mk bench/bench.mk docs/install.mk
+-include editors/editors.mk docs/install.mk tests/tests.mk bench/bench.mk
 
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
 
@@ -178,7 +178,8 @@ C_FILES = $(sort $(foreach d,lang compiler runtime editors examples bench tests,
 format:
 	@tests/deps.sh format
 	$(CLANG_FORMAT) -i $(C_FILES)
-	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs; do $(BIN)/ccc fmt -i $$f; done
+	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs \
+		examples/tutorials/*.ccs; do $(BIN)/ccc fmt -i $$f; done
 
 lint:
 	cppcheck --quiet --std=c11 --enable=warning,portability --error-exitcode=1 -I. \
@@ -197,7 +198,7 @@ help:
 	@echo 'make fuzz       fuzzes the checker for SECONDS=60'
 	@echo 'make mutants    changes the compiler in 200 places; the tests must see 95 in 100'
 	@echo 'make bless      renews the golden messages; read their diff'
-	@echo 'make examples   builds examples/'
+	@echo 'make examples   builds examples/ and runs them; make tutorials: examples/tutorials/ alone'
 	@echo 'make editors    grammars for editors, completions for shells: docs/editors.md'
 	@echo '                MPICC=...: with which MPI the plug-in for --against mpi is built,'
 	@echo '                and libccs-mpi.so; MPICC_PRELOAD=...: another one for this'

@@ -1,4 +1,4 @@
-# make install, make uninstall, make examples.
+# make install, make uninstall, make examples, make tutorials.
 #
 #   make install PREFIX=/opt/ccs            under a directory of its own
 #   make install LIBDIR=/usr/lib64          a directory of another name; also BINDIR,
@@ -94,8 +94,34 @@ $(EX)/%: examples/%.c runtime/ccs.h $(LIB)/libccs.so
 	$(CC) -Iruntime -I$(EX) -std=c11 $(OPT) $(SAN) $(WARN) -o $@ $< $(EXLIBS) -L$(LIB) -lccs \
 		'-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib'
 
-.PHONY: examples
-examples: $(EXAMPLES:%=$(EX)/%) $(EX)/ar.so $(EX)/custom_contract.so
+# The tutorials: a program each, with their modules beside them.
+TUT := $(EX)/tutorials
+TUTORIALS := $(filter-out tutorial,$(patsubst examples/tutorials/%.c,%,$(sort \
+	$(wildcard examples/tutorials/*.c))))
+TUTORIAL_SCHEDULES := $(wildcard examples/tutorials/*.ccs) $(addprefix schedules/,\
+	binomial_broadcast.ccs binomial_gather.ccs binomial_reduce.ccs binomial_scatter.ccs \
+	dissemination_barrier.ccs pairwise_all_to_all.ccs recursive_doubling_allreduce.ccs \
+	ring_allgather.ccs ring_allreduce.ccs ring_reduce_scatter.ccs)
+TUTORIAL_MODULES := $(patsubst %.ccs,$(TUT)/%.so,$(notdir $(TUTORIAL_SCHEDULES)))
+
+TUTORIAL_RANKS := 2,4
+$(TUT)/pass_on.so: TUTORIAL_RANKS := 3,4
+COMPILE_TUTORIAL = mkdir -p $(@D) && $(BIN)/ccc $< -n $(TUTORIAL_RANKS) --target=cpu -o $@
+$(TUT)/%.so: schedules/%.ccs $(BIN)/ccc
+	@$(COMPILE_TUTORIAL)
+$(TUT)/%.so: examples/tutorials/%.ccs $(BIN)/ccc
+	@$(COMPILE_TUTORIAL)
+$(TUT)/%: examples/tutorials/%.c examples/tutorials/tutorial.c examples/tutorials/tutorial.h \
+		runtime/ccs.h $(LIB)/libccs.so
+	@mkdir -p $(@D)
+	$(CC) -Iruntime -std=c11 $(OPT) $(SAN) $(WARN) -o $@ $(filter %.c,$^) -L$(LIB) -lccs -lm \
+		'-Wl,-rpath,$$ORIGIN/../../lib'
+
+.PHONY: examples tutorials
+tutorials: $(TUTORIALS:%=$(TUT)/%) $(TUTORIAL_MODULES)
+	cd $(TUT) && for tutorial in $(TUTORIALS); do ./$$tutorial || exit 1; done
+
+examples: $(EXAMPLES:%=$(EX)/%) $(EX)/ar.so $(EX)/custom_contract.so tutorials
 	cd $(EX) && ./load_and_run
 	cd $(EX) && ./custom_contract
 	cd $(EX) && ./typed_call

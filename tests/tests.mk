@@ -206,10 +206,12 @@ SUITES_docs := \
 	"tests/docs/architecture_test.sh $(BUILD)" \
 	"15 tests/docs/docs_test.sh $(BUILD)" \
 	"tests/docs/examples_test.sh $(BUILD)" \
+	"tests/docs/tutorials_test.sh $(BUILD)" \
 	"tests/docs/form_test.sh $(BUILD)" \
 	"tests/docs/install_test.sh $(BUILD)" \
 	"10 tests/docs/musl_test.sh $(BUILD)"
-NEEDS_docs := all $(TEST_MODULES) $(FAKE_MPI) $(T)/ccrun/report_test
+NEEDS_docs := all $(TEST_MODULES) $(FAKE_MPI) $(T)/ccrun/report_test \
+	$(TUTORIALS:%=$(TUT)/%) $(TUTORIAL_MODULES)
 
 .PHONY: deps check check-built check-short sanitize asan tsan ubsan bless demo test-programs
 deps:

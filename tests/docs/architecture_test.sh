@@ -106,7 +106,7 @@ say "every public call is called by a test" \
 		grep -rqw --include='*.c' "$name" tests || echo "$name"; done)"
 
 say "examples include public headers and generated ones only" \
-	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c)"
+	"$(grep -nE '#include "(compiler|lang|runtime)/' examples/*.c examples/tutorials/*.[ch])"
 
 bad=
 for h in $(find lang compiler runtime -name '*.h' ! -path 'runtime/cuda/device/*' \
