@@ -337,6 +337,16 @@ static void see(struct seen *s, const struct kernel_key *k, int arch)
 
 /* The best key for this module and GPU. `first`: float32 sum, in the protocol of which
  * fewer were chosen so far. */
+/* Float32 sums by turns in each protocol, but for one that the module has had already. */
+static bool may_be_first(const struct seen *s, const struct kernel_key *k)
+{
+	bool other = s->protocol[!k->protocol];
+
+	if (k->type != CCS_FLOAT32 || k->op != CCS_SUM || s->protocol[k->protocol])
+		return false;
+	return other || s->firsts[k->protocol] <= s->firsts[!k->protocol];
+}
+
 static struct kernel_key choose(const struct jobs *q, const struct ccs_module *m,
 				const struct seen *s, struct job j, bool first)
 {
@@ -344,9 +354,7 @@ static struct kernel_key choose(const struct jobs *q, const struct ccs_module *m
 	int most = -1;
 
 	for (uint32_t i = 0; i < NKEYS; i++) {
-		if (!key_at(m, i, k) ||
-		    (first && (k->type != CCS_FLOAT32 || k->op != CCS_SUM ||
-			       s->firsts[k->protocol] > s->firsts[!k->protocol])))
+		if (!key_at(m, i, k) || (first && !may_be_first(s, k)))
 			continue;
 		j.report = looked_at(q->nvrtc, m, &j);
 		if (news(s, q, &j) > most) {
