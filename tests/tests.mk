@@ -1,7 +1,7 @@
 # Tests. `make check` runs them all, `make check-PART` those of a part (PARTS); their last
 # line is `N passed, N failed, N skipped`. See tests/README.md.
 
-PARTS := lang check lower plan cpu cuda hosts ccrun docs
+PARTS := lang check lower plan cpu cuda hosts ccrun python docs
 
 TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
@@ -195,6 +195,10 @@ SUITES_ccrun := \
 	"~ tests/ccrun/mpich_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
 	$(T)/plan/prove_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) $(OF_MPICH)
+
+SUITES_python := \
+	"tests/python/python_test.sh $(BUILD)"
+NEEDS_python := all
 
 SUITES_docs := \
 	"tests/docs/architecture_test.sh $(BUILD)" \
