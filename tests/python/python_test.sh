@@ -55,7 +55,7 @@ holds "the version is the Makefile's" test \
 	"$(python3 -c 'import ccs; print(ccs.__version__)')" = "$(sed -n 's/^VERSION := //p' Makefile)"
 
 # ---- pip ----------------------------------------------------------------------------------------
-if ! python3 -c 'import pip, wheel, setuptools as s; assert int(s.__version__.split(".")[0]) >= 61' 2>/dev/null; then
+if ! python3 -c 'import setuptools as s, wheel, pip; assert int(s.__version__.split(".")[0]) >= 61' 2>/dev/null; then
 	echo "skip - pip install: it needs pip, wheel and setuptools 61 (python3-pip, -wheel, -setuptools)"
 	exit $failed
 fi
