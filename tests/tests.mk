@@ -1,7 +1,7 @@
 # Tests. `make check` runs them all, `make check-PART` those of a part (PARTS); their last
 # line is `N passed, N failed, N skipped`. See tests/README.md.
 
-PARTS := lang check lower plan cpu cuda hosts ccrun editors docs
+PARTS := lang check lower plan cpu cuda hosts ccrun editors python docs
 
 TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
@@ -201,6 +201,10 @@ SUITES_editors := \
 	"tests/editors/grammars_test.sh $(BUILD)" \
 	"tests/editors/completion_test.sh $(BUILD)"
 NEEDS_editors := all editors
+
+SUITES_python := \
+	"tests/python/python_test.sh $(BUILD)"
+NEEDS_python := all
 
 SUITES_docs := \
 	"tests/docs/architecture_test.sh $(BUILD)" \

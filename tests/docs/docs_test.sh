@@ -107,7 +107,7 @@ same() { # same SHOWN ACTUAL TIMES
 fresh() { # fresh DIRECTORY
 	mkdir -p "$1/build" "$1/runtime" "$1/lang" || return 1
 	cp -R "$build/bin" "$build/lib" "$1/build" &&
-		cp -R schedules examples docs "$1" &&
+		cp -R schedules examples docs python "$1" &&
 		cp runtime/ccs.h "$1/runtime" && cp lang/ccs.5 "$1/lang"
 }
 
@@ -118,7 +118,13 @@ run_one() { # run_one BASE DOCUMENT, in the document's directory
 		echo "# not run by this test: $title"
 		return
 	fi
-	(cd "$tmp/at" && NO_COLOR=1 timeout 120 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
+	case $command in *python3*)
+		if ! command -v python3 >/dev/null 2>&1; then
+			echo "skip - $title: there is no python3"
+			return
+		fi ;;
+	esac
+	(cd "$tmp/at" && NO_COLOR=1 PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" timeout 120 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
 	status=$?
 	why=
 	[ "$status" -eq "$(cat "$1.status")" ] || why="exit status $status"

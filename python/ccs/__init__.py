@@ -1,0 +1,46 @@
+"""Runs schedules of collective communication that ccc has compiled and proved.
+
+    import array, ccs
+
+    module = ccs.compile("schedules/ring_allreduce.ccs", ranks=4)
+    buffers = [array.array("f", [rank] * 8) for rank in range(4)]
+    with ccs.Comm.tasks(4) as comm:
+        module.run(comm, buffers, buffers)      # in place: each now holds 6.0
+
+A buffer is any object with Python's buffer protocol or DLPack, in this machine's memory. It is
+read and written where it lies, and kept alive during the call. Calls release the interpreter's
+lock, so that other threads of Python run meanwhile; Ctrl-C is seen when the call is over, which
+is, at the latest, after the communicator's timeout without progress.
+
+Whatever goes wrong is a CcsError, with libccs's own text and `status`.
+"""
+
+from .buffers import dtypes
+from .comm import Comm
+from .compiler import CompileWarning, compile
+from .errors import (
+    ArgumentError,
+    BufferTypeError,
+    CcsError,
+    CompileError,
+    Status,
+)
+from .library import library_version
+from .module import Module, operators
+from .version import VERSION as __version__
+
+__all__ = [
+    "ArgumentError",
+    "BufferTypeError",
+    "CcsError",
+    "Comm",
+    "CompileError",
+    "CompileWarning",
+    "Module",
+    "Status",
+    "__version__",
+    "compile",
+    "dtypes",
+    "library_version",
+    "operators",
+]

@@ -1,0 +1,160 @@
+"""Communicators: who takes part in a call."""
+
+import ctypes
+import operator
+import threading
+import weakref
+from types import TracebackType
+from typing import List, Optional, Tuple, Type
+
+from .errors import ArgumentError, CcsError, Status
+from .library import RANK_MAX, Procs, check, library
+
+_DESCRIPTION = 512  # bytes of ccs_comm_describe's text
+
+
+def as_int(value: object, what: str, most: int) -> int:
+    """An int from 0 to `most`; ctypes would cut it without a word."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ArgumentError(f"{what} must be an int, not {value!r}") from None
+    if not 0 <= number <= most:
+        raise ArgumentError(f"{what} must be from 0 to {most}, not {number}")
+    return number
+
+
+def _free(handles: List[ctypes.c_void_p]) -> None:
+    lib = library()
+    for handle in handles:
+        lib.ccs_comm_free(handle)
+
+
+class Comm:
+    """A communicator. Made by Comm.tasks(), Comm.procs() or Comm.mpi(); a context manager, which
+    frees it. One thread uses it at a time: others wait until its call is over."""
+
+    def __init__(self, handles: List[ctypes.c_void_p], tasks: bool) -> None:
+        lib = library()
+        self._handles: Optional[List[ctypes.c_void_p]] = handles
+        self._lock = threading.RLock()
+        self._finalizer = weakref.finalize(self, _free, handles)
+        self.is_tasks: bool = tasks
+        """Whether all ranks are in this process, so that calls take a list of buffers."""
+        self.size: int = lib.ccs_comm_size(handles[0])
+        """How many ranks there are."""
+        self.ranks: Tuple[int, ...] = tuple(lib.ccs_comm_rank(handle) for handle in handles)
+        """Those of this process."""
+        self.engine: str = lib.ccs_comm_engine(handles[0]).decode()
+        """What runs it: "tasks", "procs" or "mpi"."""
+
+    @classmethod
+    def tasks(cls, nranks: int) -> "Comm":
+        """All ranks in this process, as tasks on its cores."""
+        count = as_int(nranks, "the number of ranks", RANK_MAX)
+        lib = library()
+        try:
+            array = (ctypes.c_void_p * count)()
+        except (MemoryError, OverflowError):
+            raise CcsError(Status.ENOMEM, f"no memory for {count} ranks") from None
+        check(lib.ccs_comm_init_all(array, count))
+        return cls([ctypes.c_void_p(handle) for handle in array], tasks=True)
+
+    @classmethod
+    def procs(
+        cls,
+        rank: Optional[int] = None,
+        nranks: Optional[int] = None,
+        *,
+        job: Optional[str] = None,
+        address: Optional[str] = None,
+        seconds: int = 0,
+    ) -> "Comm":
+        """A process for each rank, on one host, over shared memory. Without `rank` and `nranks`,
+        as torchrun, mpirun or srun has put them into the environment. Else the processes find
+        one another by `job`, a name that no other job on this host has, or by `address`,
+        HOST:PORT, where rank 0 listens; within `seconds` (0: 300). Returns when all are there."""
+        handle = ctypes.c_void_p()
+        if rank is None and nranks is None:
+            if job is not None or address is not None or seconds:
+                raise ArgumentError("Comm.procs: job, address and seconds need rank and nranks")
+            check(library().ccs_comm_init_procs(ctypes.byref(handle), None))
+            return cls([handle], tasks=False)
+        how = Procs(
+            as_int(rank, "rank", RANK_MAX),
+            as_int(nranks, "nranks", RANK_MAX),
+            None if job is None else job.encode(),
+            None if address is None else address.encode(),
+            as_int(seconds, "seconds", 2**32 - 1),
+        )
+        check(library().ccs_comm_init_procs(ctypes.byref(handle), ctypes.byref(how)))
+        return cls([handle], tasks=False)
+
+    @classmethod
+    def mpi(cls) -> "Comm":
+        """The processes that mpirun has started, on one host or several, by MPI's messages."""
+        handle = ctypes.c_void_p()
+        check(library().ccs_comm_init_mpi(ctypes.byref(handle)))
+        return cls([handle], tasks=False)
+
+    @property
+    def rank(self) -> int:
+        """This process's rank. ArgumentError where it has all of them: see `ranks`."""
+        if self.is_tasks:
+            raise ArgumentError("Comm.tasks has all ranks in one process: use comm.ranks")
+        return self.ranks[0]
+
+    def handles(self) -> List[ctypes.c_void_p]:
+        """libccs's handles, in the order of `ranks`. CcsError: the communicator was closed."""
+        if self._handles is None:
+            raise CcsError(Status.EABORTED, "the communicator was closed: make a new one")
+        return self._handles
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held during a call."""
+        return self._lock
+
+    def describe(self) -> str:
+        """Where the ranks live, for people."""
+        with self._lock:
+            text = ctypes.create_string_buffer(_DESCRIPTION)
+            check(library().ccs_comm_describe(self.handles()[0], text, _DESCRIPTION))
+            return text.value.decode(errors="replace")
+
+    def set_timeout(self, seconds: float) -> None:
+        """After how long without any progress a call fails (default 30 s; 0: never), rounded up
+        to milliseconds. For all ranks."""
+        if not 0 <= seconds < 2**32 / 1000 - 1:
+            raise ArgumentError(f"a timeout must be from 0 to 4294966 seconds, not {seconds}")
+        milliseconds = -int(-seconds * 1000 // 1)
+        with self._lock:
+            check(library().ccs_comm_set_timeout(self.handles()[0], milliseconds))
+
+    def set_threads(self, threads: int) -> None:
+        """How many threads run the tasks (0: one for each core). Before the first call only."""
+        count = as_int(threads, "threads", RANK_MAX)
+        with self._lock:
+            check(library().ccs_comm_set_threads(self.handles()[0], count))
+
+    def close(self) -> None:
+        """Frees it; once more does nothing. A process waits for the others' ends, as they may
+        use its memory, no longer than the timeout."""
+        with self._lock:
+            self._handles = None
+            self._finalizer()
+
+    def __enter__(self) -> "Comm":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = " closed" if self._handles is None else ""
+        return f"<ccs.Comm {self.engine}, {self.size} ranks{state}>"

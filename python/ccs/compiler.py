@@ -1,0 +1,195 @@
+"""Compiles schedules by calling ccc, and keeps the modules.
+
+A module is kept under a name made of what it follows from: the schedule's text, the options, and
+ccc itself. A schedule that imports others follows from their texts, too, so that it is compiled
+at every call. The cache's own folder holds at most CACHED modules: the oldest go.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import warnings
+from typing import Iterable, List, Optional, Sequence, Union
+
+from .errors import ArgumentError, CcsError, CompileError, Status
+from .library import library_path
+from .module import Module
+
+CACHED = 256
+_TEXT_MAX = 256 << 20  # bytes; ccc reads no more, either
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class CompileWarning(UserWarning):
+    """What ccc warns of in a schedule that it compiles."""
+
+
+def _ccc() -> str:
+    """$CCS_CCC; beside the library, as built or installed; PATH."""
+    named = os.environ.get("CCS_CCC")
+    beside = os.path.join(os.path.dirname(library_path()), os.pardir, "bin", "ccc")
+    if named:
+        found = shutil.which(named)
+    else:
+        found = shutil.which(beside) if os.path.dirname(library_path()) else None
+        found = found or shutil.which("ccc")
+    if found:
+        return os.path.realpath(found)
+    raise CcsError(
+        Status.EUNSUPPORTED,
+        f"CCS_CCC={named} is no program that can be run"
+        if named
+        else "ccc was not found beside libccs or in PATH: install it (make install), "
+        "or set CCS_CCC to its path",
+    )
+
+
+def _ranks_option(ranks: Union[int, str, Iterable[int], None]) -> List[str]:
+    if ranks is None:
+        return []
+    if isinstance(ranks, (int, str)):
+        return [f"-n{ranks}"]
+    listed = ",".join(str(n) for n in ranks)
+    if not listed:
+        raise ArgumentError("ranks= is empty: give a number, several, or None for ccc's default")
+    return [f"-n{listed}"]
+
+
+def _user_folder() -> str:
+    """A folder in TMPDIR that nobody else can write."""
+    path = os.path.join(tempfile.gettempdir(), f"ccs-modules-{os.getuid()}")
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    have = os.lstat(path)
+    if not stat.S_ISDIR(have.st_mode) or have.st_uid != os.getuid() or have.st_mode & 0o022:
+        raise CcsError(
+            Status.ESYSTEM,
+            f"{path} is not a folder that only you can write: remove it, or give cache=",
+        )
+    return path
+
+
+def _text(path: str) -> Optional[bytes]:
+    """The schedule's text; None of what is no regular file, or cannot be read: ccc says why."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            have = os.fstat(file.fileno())
+            if not stat.S_ISREG(have.st_mode) or have.st_size > _TEXT_MAX:
+                return None
+            return file.read(_TEXT_MAX)
+    except OSError:
+        return None
+
+
+def _key(text: bytes, ccc: str, arguments: Sequence[str]) -> str:
+    have = os.stat(ccc)
+    parts = [ccc, str(have.st_size), str(have.st_mtime_ns), *arguments]
+    digest = hashlib.sha256("\0".join(parts).encode(errors="surrogateescape"))
+    digest.update(b"\0\0" + text)
+    return digest.hexdigest()[:40]
+
+
+def _call(ccc: str, path: str, arguments: Sequence[str], out: str) -> None:
+    """Runs ccc, which writes the whole module or none."""
+    name = os.path.join(os.curdir, path) if path.startswith("-") else path
+    try:
+        done = subprocess.run(
+            [ccc, name, *arguments, "-o", out],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    except (OSError, ValueError) as error:
+        raise CcsError(Status.ESYSTEM, f"{ccc} cannot be run: {error}") from error
+    text = done.stderr.decode(errors="replace").rstrip("\n")
+    if done.returncode:
+        how = f"ended by signal {-done.returncode}" if done.returncode < 0 else "failed"
+        raise CompileError(text or f"{ccc} {how}", done.returncode)
+    if text:
+        warnings.warn(text, CompileWarning, stacklevel=3)
+
+
+def _cached(file: str) -> Optional[Module]:
+    """What is kept; None: nothing, or it is damaged, and is made anew."""
+    try:
+        module = Module(file)
+        os.utime(file)
+        return module
+    except (CcsError, OSError):
+        return None
+
+
+def _trim(folder: str) -> None:
+    """Removes the oldest modules. Others may do so at the same time."""
+    kept = []
+    for entry in os.scandir(folder):
+        try:
+            kept.append((entry.stat().st_mtime_ns, entry.path))
+        except OSError:
+            continue
+    for _, path in sorted(kept)[:-CACHED]:
+        try:
+            os.unlink(path)
+        except OSError:
+            continue
+
+
+def compile(
+    path: Path,
+    ranks: Union[int, str, Iterable[int], None] = None,
+    *,
+    cache: Optional[Path] = None,
+    options: Sequence[str] = (),
+) -> Module:
+    """Compiles a `.ccs`, or takes the module from the cache, and loads it.
+
+    ranks: a number of ranks, several, or as ccc's -n has them ("2..16", "2,4,8"); None: ccc's
+        default.
+    cache: a folder for modules, which exists; None: one of yours in TMPDIR, where at most 256 are
+        kept.
+    options: more of ccc(1)'s, such as ("-D", "K=4") or ("--schedule", "ring").
+
+    CompileError: the schedule is wrong, and str() is what ccc says. What ccc warns of is a
+    CompileWarning.
+    """
+    file = os.fsdecode(path)
+    arguments = [*_ranks_option(ranks), "--target=cpu", *options]
+    ccc, text = _ccc(), _text(file)
+    folder = _user_folder() if cache is None else os.fsdecode(cache)
+    kept = text is not None and b"import" not in text
+    key = _key(text or b"", ccc, arguments)
+    final = os.path.join(folder, f"{key}.so")
+    module = _cached(final) if kept else None
+    if module is None:
+        module = _make([ccc, file, *arguments], folder, final, text)
+        if cache is None:
+            _trim(folder)
+    return module
+
+
+def _make(command: Sequence[str], folder: str, final: str, text: Optional[bytes]) -> Module:
+    """Compiles, and puts the module at `final`; or beside it, where nobody looks for it, if the
+    schedule was changed meanwhile."""
+    ccc, path, *arguments = command
+    try:
+        work = tempfile.mkdtemp(prefix=".ccs-", dir=folder)
+    except OSError as error:
+        raise CcsError(Status.ESYSTEM, f"{folder} cannot hold modules: {error}") from error
+    try:
+        out = os.path.join(work, "module.so")
+        _call(ccc, path, arguments, out)
+        if _text(path) != text:
+            final += ".changed"
+        os.replace(out, final)
+        return Module(final)
+    except OSError as error:
+        raise CcsError(Status.ESYSTEM, f"{folder} cannot hold modules: {error}") from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

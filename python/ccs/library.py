@@ -1,0 +1,160 @@
+"""libccs: where it is, and how its functions are called.
+
+Looked for in this order: $CCS_LIBRARY (a file; nothing else is tried then), the `lib` folder of
+Python's prefix, the system's search path (ldconfig, LD_LIBRARY_PATH), /usr/local/lib.
+"""
+
+import ctypes
+import os
+import sys
+from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_void_p
+from functools import lru_cache
+from typing import Iterator, List, NoReturn, Tuple
+
+from .errors import CcsError, Status
+from .version import VERSION
+
+NAME = "libccs.so.0"
+RANK_MAX = 2**31 - 1  # numbers of ranks are C's int
+COUNT_MAX = 2**63 - 1
+
+
+class Procs(ctypes.Structure):
+    """struct ccs_procs"""
+
+    _fields_ = [
+        ("rank", c_int),
+        ("nranks", c_int),
+        ("job", c_char_p),
+        ("address", c_char_p),
+        ("seconds", c_uint),
+    ]
+
+
+_RUN_ARGUMENTS = [c_void_p, c_void_p, c_void_p, c_size_t, c_int]
+_FUNCTIONS = {
+    "ccs_error": (c_char_p, []),
+    "ccs_status_name": (c_char_p, [c_int]),
+    "ccs_version": (c_char_p, []),
+    "ccs_dtype_size": (c_size_t, [c_int]),
+    "ccs_dtype_name": (c_char_p, [c_int]),
+    "ccs_redop_name": (c_char_p, [c_int]),
+    "ccs_module_load": (c_int, [POINTER(c_void_p), c_char_p]),
+    "ccs_module_free": (None, [c_void_p]),
+    "ccs_module_schedule": (c_char_p, [c_void_p]),
+    "ccs_module_contract": (c_char_p, [c_void_p]),
+    "ccs_module_has": (c_int, [c_void_p, c_int]),
+    "ccs_module_rooted": (c_int, [c_void_p]),
+    "ccs_module_elements": (
+        c_int,
+        [c_void_p, c_int, c_size_t, POINTER(c_size_t), POINTER(c_size_t)],
+    ),
+    "ccs_module_verify": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "ccs_comm_init_all": (c_int, [POINTER(c_void_p), c_int]),
+    "ccs_comm_init_procs": (c_int, [POINTER(c_void_p), POINTER(Procs)]),
+    "ccs_comm_init_mpi": (c_int, [POINTER(c_void_p)]),
+    "ccs_comm_free": (None, [c_void_p]),
+    "ccs_comm_rank": (c_int, [c_void_p]),
+    "ccs_comm_size": (c_int, [c_void_p]),
+    "ccs_comm_engine": (c_char_p, [c_void_p]),
+    "ccs_comm_describe": (c_int, [c_void_p, c_char_p, c_size_t]),
+    "ccs_comm_set_timeout": (c_int, [c_void_p, c_uint]),
+    "ccs_comm_set_threads": (c_int, [c_void_p, c_uint]),
+    "ccs_group_start": (c_int, []),
+    "ccs_group_end": (c_int, []),
+    "ccs_run": (c_int, [*_RUN_ARGUMENTS, c_int, c_int, c_void_p, c_void_p]),
+    "ccs_run_premul": (c_int, [*_RUN_ARGUMENTS, c_void_p, c_int, c_void_p, c_void_p]),
+}
+
+
+def _candidates() -> Iterator[str]:
+    named = os.environ.get("CCS_LIBRARY")
+    if named:
+        yield named
+        return
+    yield os.path.join(sys.prefix, "lib", NAME)
+    yield NAME
+    yield os.path.join("/usr/local/lib", NAME)
+
+
+def _not_found(reasons: List[str]) -> NoReturn:
+    tried = "".join(f"\n  {reason}" for reason in reasons)
+    if os.environ.get("CCS_LIBRARY"):
+        cure = "CCS_LIBRARY must be the path of libccs.so.0; unset it to use the installed one"
+    else:
+        cure = "install it (make install), or set CCS_LIBRARY to its path"
+    raise CcsError(Status.EUNSUPPORTED, f"libccs cannot be loaded: {cure}{tried}")
+
+
+def _open() -> Tuple[ctypes.CDLL, str]:
+    reasons = []
+    for path in _candidates():
+        if path != NAME and not os.path.isfile(path):
+            reasons.append(f"{path}: no such file")
+            continue
+        try:
+            # CDLL, not PyDLL: its calls release the interpreter's lock.
+            return ctypes.CDLL(path), path
+        except OSError as error:
+            reasons.append(str(error))
+    _not_found(reasons)
+
+
+def _declare(lib: ctypes.CDLL, path: str) -> None:
+    for name, (result, arguments) in _FUNCTIONS.items():
+        try:
+            function = getattr(lib, name)
+        except AttributeError:
+            raise CcsError(
+                Status.EUNSUPPORTED, f"{path} is no libccs of version {VERSION}: it has no {name}"
+            ) from None
+        function.restype = result
+        function.argtypes = arguments
+
+
+def _same_series(version: str) -> bool:
+    """Before 1.0 the middle number may change what functions mean; from then on the first."""
+    ours, theirs = VERSION.split("."), version.split(".")
+    parts = 2 if ours[0] == "0" else 1
+    return ours[:parts] == theirs[:parts]
+
+
+@lru_cache(maxsize=1)
+def _loaded() -> Tuple[ctypes.CDLL, str]:
+    lib, path = _open()
+    _declare(lib, path)
+    version = lib.ccs_version().decode()
+    if not _same_series(version):
+        raise CcsError(
+            Status.EUNSUPPORTED,
+            f"{path} is libccs {version}, but this package is for {VERSION}: "
+            "install both from one source tree",
+        )
+    return lib, path
+
+
+def library() -> ctypes.CDLL:
+    """libccs, loaded at the first call. CcsError: it is not there, or of another version."""
+    return _loaded()[0]
+
+
+def library_path() -> str:
+    """What was given to the loader: a path, or a name that the system has found."""
+    return _loaded()[1]
+
+
+def library_version() -> str:
+    """The version of libccs: "0.1.0"."""
+    text: bytes = library().ccs_version()
+    return text.decode()
+
+
+def last_error(status: int) -> CcsError:
+    """This thread's last failure as an exception."""
+    return CcsError(status, library().ccs_error().decode(errors="replace"))
+
+
+def check(status: int) -> None:
+    """Raises what a function's status says."""
+    if status != Status.OK:
+        raise last_error(status)

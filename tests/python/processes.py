@@ -1,0 +1,21 @@
+"""A rank of two that are processes; its status is 0 if all was right."""
+
+import sys
+
+import ccs
+from support import floats, schedule
+
+ring = schedule("ring_allreduce", 2)
+comm = ccs.Comm.procs() if len(sys.argv) == 1 else ccs.Comm.procs(int(sys.argv[1]), 2, job=sys.argv[2])
+with comm:
+    assert comm.size == 2 and comm.ranks == (comm.rank,) and comm.engine == "procs"
+    data = floats(comm.rank, 5)
+    ring.run(comm, data, data)
+    assert data == floats(1, 10), data
+    comm.set_timeout(20)
+    try:
+        ring.run(comm, data, data, ("sum", "max")[comm.rank])
+    except ccs.CcsError as error:
+        print(error.status.name, error)
+    else:
+        sys.exit("calls that differ were run")
