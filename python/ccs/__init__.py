@@ -25,7 +25,7 @@ from .errors import (
     CompileError,
     Status,
 )
-from .library import library_version
+from .native import runtime_version
 from .module import Module, operators
 from .version import VERSION as __version__
 
@@ -41,6 +41,6 @@ __all__ = [
     "__version__",
     "compile",
     "dtypes",
-    "library_version",
+    "runtime_version",
     "operators",
 ]

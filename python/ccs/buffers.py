@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Any, Dict, Optional, Tuple
 
 from .errors import ArgumentError, BufferTypeError
-from .library import library
+from .native import library
 
 # Formats of the struct module that are types of ccs on this machine: l and q are both int64.
 _FORMATS = {

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import List, Optional, Tuple, Type
 
 from .errors import ArgumentError, CcsError, Status
-from .library import RANK_MAX, Procs, check, library
+from .native import RANK_MAX, Procs, check, library
 
 _DESCRIPTION = 512  # bytes of ccs_comm_describe's text
 

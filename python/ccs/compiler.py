@@ -15,7 +15,7 @@ import warnings
 from typing import Iterable, List, Optional, Sequence, Union
 
 from .errors import ArgumentError, CcsError, CompileError, Status
-from .library import library_path
+from .native import library_path
 from .module import Module
 
 CACHED = 256

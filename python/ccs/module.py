@@ -22,7 +22,7 @@ from .buffers import (
 )
 from .comm import Comm, as_int
 from .errors import ArgumentError, BufferTypeError
-from .library import COUNT_MAX, RANK_MAX, check, last_error, library
+from .native import COUNT_MAX, RANK_MAX, check, last_error, library
 
 _SIDES = ("send", "receive")
 

@@ -201,6 +201,7 @@ struct op_pieces {
 
 /* A FIFO's, in a thread's. */
 struct fifo_slots {
+	size_t cells; /* of the longest message that is not held */
 	size_t at, bytes;
 };
 

@@ -164,14 +164,25 @@ static void choose_tile(const struct cpu *e, struct sequence *q)
 	q->ntiles = 1;
 	if (!l->parallel)
 		return;
-	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
 	bytes = bytes < TILE_MOST ? bytes : TILE_MOST;
-	bytes = l->key.tile >= CACHE_LINE ? l->key.tile : bytes;
+	bytes = l->key.tile ? l->key.tile : bytes;
+	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
 	elements = bytes / l->esize;
 	q->ntiles = ceil_div(l->longest, elements);
 	q->ntiles = q->ntiles < e->limit ? e->limit : q->ntiles;
 	q->tile = round_up(ceil_div(l->longest, (size_t)q->ntiles), CACHE_LINE / l->esize);
 	q->ntiles = ceil_div(l->longest, q->tile);
+}
+
+/* Adds n * each bytes, rounded up to a cache line. False: too much. */
+static bool take(size_t *total, size_t n, size_t each)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, each, &bytes) || bytes > MOST_SLOT_BYTES)
+		return false;
+	*total += round_up(bytes, (size_t)CACHE_LINE);
+	return *total <= MOST_SLOT_BYTES;
 }
 
 /* Of the messages that are not held, and of shifted operations. False: too much. */
@@ -188,18 +199,18 @@ static bool place_slots(struct cpu *e, struct sequence *q)
 	memset(slots, 0, fifos * sizeof(*slots));
 	for (uint64_t i = 0; i < v->plan->ops.n; i++)
 		if (v->ops[i].out != CCS_NONE && !(v->ops[i].flags & CCS_OP_HELD))
-			slots[v->ops[i].out].bytes = v->fifos[v->ops[i].out].max_cells * cell;
+			slots[v->ops[i].out].cells = v->fifos[v->ops[i].out].max_cells;
 	q->slot_bytes = 0;
-	for (size_t i = 0; i < fifos && q->slot_bytes <= MOST_SLOT_BYTES; i++) {
-		slots[i].bytes = round_up(slots[i].bytes, (size_t)CACHE_LINE);
+	for (size_t i = 0; i < fifos; i++) {
 		slots[i].at = q->slot_bytes;
-		q->slot_bytes += e->layout.slots[i].n * slots[i].bytes;
+		if (!take(&slots[i].bytes, slots[i].cells, cell) ||
+		    !take(&q->slot_bytes, e->layout.slots[i].n, slots[i].bytes))
+			return false;
 	}
 	q->stage = q->slot_bytes;
 	for (uint32_t i = 0; i < q->layout.nworkers; i++)
 		stage = v->workers[i].stage > stage ? v->workers[i].stage : stage;
-	q->slot_bytes += round_up(stage * cell, (size_t)CACHE_LINE);
-	return q->slot_bytes <= MOST_SLOT_BYTES;
+	return take(&q->slot_bytes, stage, cell);
 }
 
 /* An empty one, for the layout that there is; in place of the one that was used longest ago. */

@@ -63,6 +63,6 @@ cp -R python "$tmp/package"
 status "pip install" 0 timeout 120 python3 -m pip install --quiet --disable-pip-version-check \
 	--no-build-isolation --no-deps --no-index --target "$tmp/site" "$tmp/package"
 status "... works from there" 0 env PYTHONPATH="$tmp/site" python3 -c \
-	'import ccs, os; assert ccs.__file__.startswith(os.environ["PYTHONPATH"]); print(ccs.library_version())'
+	'import ccs, os; assert ccs.__file__.startswith(os.environ["PYTHONPATH"]); print(ccs.runtime_version())'
 holds "... and is typed" test -e "$tmp/site/ccs/py.typed"
 exit $failed

@@ -4,7 +4,7 @@ import os
 import tempfile
 
 import ccs
-from ccs.library import library
+from ccs.native import library
 from support import SCHEDULES, Case
 
 RING = os.path.join(SCHEDULES, "ring_allreduce.ccs")

@@ -188,7 +188,7 @@ class Mistakes(Case):
 
 class Statuses(Case):
     def test_they_are_the_librarys(self):
-        from ccs.library import library
+        from ccs.native import library
 
         for status in ccs.Status:
             name = library().ccs_status_name(int(status)).decode()

@@ -143,7 +143,7 @@ def library_path() -> str:
     return _loaded()[1]
 
 
-def library_version() -> str:
+def runtime_version() -> str:
     """The version of libccs: "0.1.0"."""
     text: bytes = library().ccs_version()
     return text.decode()
