@@ -177,22 +177,6 @@ says "report: races" "$tmp/report" 'races +none'
 says "report: same bits" "$tmp/report" 'same bits +on every rank'
 says "report: steps" "$tmp/report" 'steps +2\(N-1\) = 6 at N = 4'
 says "report: volume" "$tmp/report" 'sent per rank +1\.50 S at N = 4; the lower bound is 1\.50 S'
-cat >"$tmp/turns.ccs" <<'EOF'
-// Each rank adds in an order of its own, which for two ranks is one.
-schedule turns
-  implements allreduce(inout data[1])
-{
-  scratch t[N]
-  copy data into t[rank]
-  for s in 1..N {
-    step {
-      send t[rank]           to   (rank + s) % N
-      recv t[(rank - s) % N] from (rank - s) % N
-    }
-    reduce t[(rank - s) % N] into data
-  }
-}
-EOF
 cat >"$tmp/pairs.ccs" <<'EOF'
 // Each rank adds in the order of one tree, though not of its operands.
 schedule pairs
@@ -205,13 +189,13 @@ schedule pairs
   }
 }
 EOF
-"$ccc" check "$tmp/turns.ccs" -n 2..4 >"$tmp/report" 2>/dev/null
+"$ccc" check tests/check/turns.ccs -n 2..4 >"$tmp/report" 2>/dev/null
 says "report: other bits at some N" "$tmp/report" 'same bits +no at N = 3, 4: ranks combine in different'
-"$ccc" check "$tmp/turns.ccs" -n 3 >"$tmp/report" 2>/dev/null
+"$ccc" check tests/check/turns.ccs -n 3 >"$tmp/report" 2>/dev/null
 says "report: other bits at every N" "$tmp/report" 'same bits +no: ranks combine in different orders'
 "$ccc" check "$tmp/pairs.ccs" -n 4,8 >"$tmp/report" 2>/dev/null
 says "report: the same tree" "$tmp/report" 'same bits +on every rank'
-"$ccc" check "$tmp/turns.ccs" -n 2..4 --diagnostics-format=json 2>"$tmp/json" >/dev/null
+"$ccc" check tests/check/turns.ccs -n 2..4 --diagnostics-format=json 2>"$tmp/json" >/dev/null
 says "same bits as JSON" "$tmp/json" '"same_bits":\[true,false,false\]'
 "$ccc" check $ring -n 4,8 --diagnostics-format=json 2>"$tmp/json" >/dev/null
 says "report as JSON" "$tmp/json" '"severity": ?"report"'

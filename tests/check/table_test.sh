@@ -63,23 +63,7 @@ says "... has it" "$tmp/out" '^  ring_allreduce +4 '
 # ---- the figures are the report's ---------------------------------------------------------
 report='.*"min_slots":\[([^]]*)\].*"same_bits":\[([^]]*)\],"steps":\[([^]]*)\],'
 report=$report'"sent_per_rank":\[([^]]*)\],"sent_bound":\[([^]]*)\].*'
-cat >"$tmp/turns.ccs" <<'EOF'
-// Each rank adds in an order of its own.
-schedule turns
-  implements allreduce(inout data[1])
-{
-  scratch t[N]
-  copy data into t[rank]
-  for s in 1..N {
-    step {
-      send t[rank]           to   (rank + s) % N
-      recv t[(rank - s) % N] from (rank - s) % N
-    }
-    reduce t[(rank - s) % N] into data
-  }
-}
-EOF
-for f in $ring $lib/bruck_all_to_all.ccs $lib/binomial_gather.ccs $lib/direct_allreduce.ccs "$tmp/turns.ccs"; do
+for f in $ring $lib/bruck_all_to_all.ccs $lib/binomial_gather.ccs $lib/direct_allreduce.ccs tests/check/turns.ccs; do
 	"$ccc" check "$f" -n 5 --diagnostics-format=json 2>"$tmp/json" >/dev/null
 	status "table of ${f##*/}" 0 "$ccc" table "$f" -n 5 --format=csv
 	holds "... has its report's figures" test "$(sed -n 2p "$tmp/out" | cut -d, -f6- | tr -d ' ')" = \
