@@ -150,6 +150,7 @@ struct layout {
 struct parts {
 	const unsigned char *in, *a, *b;
 	unsigned char *dst, *out;
+	uint32_t cell; /* of the operation's, where they begin */
 };
 
 /* Memory that only grows. */

@@ -74,7 +74,9 @@ static void piece_blocks(const struct current *p, const struct parts *s, size_t 
 
 	for (size_t i = 0; i < n; i += step) {
 		size_t now = n - i < step ? n - i : step, at = i * esize;
-		struct parts part = { past(s->in, at), past(s->a, at), past(s->b, at), NULL, NULL };
+		struct parts part = { .in = past(s->in, at),
+				      .a = past(s->a, at),
+				      .b = past(s->b, at) };
 		unsigned char *to = s->dst ? s->dst + at : s->out + at;
 
 		combine_block(p, to, &part, now);
@@ -150,6 +152,25 @@ static bool continues(const struct parts *s, const struct parts *next, size_t by
 	       (!s->out || s->out + bytes == next->out);
 }
 
+/* Whether the cells from `cell` on, between the operation's cells i and j, leave a buffer for
+ * scratch. */
+static bool leaves(const struct current *p, uint32_t cell, uint32_t i, uint32_t j)
+{
+	uint32_t cells = p->l->view->plan->cells;
+
+	return cell < cells && i < cells - cell && j >= cells - cell;
+}
+
+/* Whether that makes cell j another place than the piece so far, even if it adjoins it. */
+static bool moves(const struct current *p, const struct ends *ends, uint32_t i, uint32_t j)
+{
+	const struct ccs_op *o = p->op;
+
+	return p->notes &&
+	       (leaves(p, o->a, i, j) || leaves(p, o->b, i, j) || leaves(p, o->dst, i, j) ||
+		(ends->held && leaves(p, ccs_plan_source(ends->held), i, j)));
+}
+
 /* Cell j of the operation: its parts, with `at` elements of its messages before it; the number
  * of elements, at most n, that they all have. */
 static size_t cell_parts(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
@@ -158,7 +179,7 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 	const struct ccs_op *o = p->op;
 	struct current from = { .l = p->l, .op = ends->held };
 
-	*s = (struct parts){ 0 };
+	*s = (struct parts){ .cell = j };
 	if (ends->held) {
 		from.io = p->l->ranks + p->l->view->fifos[o->in].src;
 		n = clamp(p, ccs_plan_source(ends->held), j, lo, n);
@@ -196,7 +217,8 @@ static void cells_do(const struct current *p, size_t lo, struct ends ends)
 			continue;
 		use = cell_parts(p, lo, &ends, j, p->apart ? j * p->apart : at, len, &s);
 		at += len;
-		if (n && !p->apart && continues(&piece, &s, n * p->l->esize)) {
+		if (n && !p->apart && continues(&piece, &s, n * p->l->esize) &&
+		    !moves(p, &ends, piece.cell, j)) {
 			n += use;
 			continue;
 		}

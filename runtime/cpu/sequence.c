@@ -125,6 +125,17 @@ static uint32_t slot_base(const struct notes *notes, const unsigned char *p, uin
 	return (uintptr_t)p - (uintptr_t)slots < notes->q->slot_bytes ? BASE_SLOTS : other;
 }
 
+/* Of the message that is received, if it does not lie in a slot. */
+static uint32_t held_base(const struct notes *notes, uint32_t j)
+{
+	const struct ccs_op *from = notes->held;
+
+	if (!from)
+		return BASE_IN;
+	return sequence_cell_base(notes, notes->sender, ccs_plan_source(from) + j,
+				  from->dst == CCS_NONE && from->flags & CCS_OP_A_INITIAL);
+}
+
 /* Two operands and one result, or one and one, need not be looked for again. */
 static void simplify(struct piece_at *p)
 {
@@ -156,13 +167,13 @@ bool sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
 	if (q->too_long)
 		return !notes->op;
 	q->pieces[q->n++] = (struct piece_at){
-		.in = place_of(notes, s->in, slot_base(notes, s->in, notes->held)),
+		.in = place_of(notes, s->in, slot_base(notes, s->in, held_base(notes, s->cell))),
 		.a = place_of(notes, s->a,
-			      sequence_cell_base(notes, rank, o ? o->a : 0, a_initial)),
+			      sequence_cell_base(notes, rank, o ? o->a + s->cell : 0, a_initial)),
 		.b = place_of(notes, s->b,
-			      sequence_cell_base(notes, rank, o ? o->b : 0, b_initial)),
+			      sequence_cell_base(notes, rank, o ? o->b + s->cell : 0, b_initial)),
 		.dst = place_of(notes, s->dst,
-				sequence_cell_base(notes, rank, o ? o->dst : 0, false)),
+				sequence_cell_base(notes, rank, o ? o->dst + s->cell : 0, false)),
 		.out = place_of(notes, s->out, slot_base(notes, s->out, BASE_OUT)),
 		.n = (uint32_t)n,
 	};
@@ -189,8 +200,11 @@ static void play_piece(const struct layout *l, unsigned char *const *bases,
 		break;
 	case PIECE_COMBINE: l->combine(dst, a, find(bases, p->b), n); break;
 	case PIECE_OTHER:
-		s = (struct parts){ find(bases, p->in), a, find(bases, p->b), dst,
-				    find(bases, p->out) };
+		s = (struct parts){ .in = find(bases, p->in),
+				    .a = a,
+				    .b = find(bases, p->b),
+				    .dst = dst,
+				    .out = find(bases, p->out) };
 		piece_again(l, &s, n);
 		break;
 	}
@@ -322,7 +336,7 @@ void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t
 {
 	struct sequences *all = &e->sequences;
 	uint64_t i = (uint64_t)(o - e->layout.view->ops) - all->op0;
-	struct notes notes = { .e = e, .q = &all->own, .held = BASE_IN, .op = true };
+	struct notes notes = { .e = e, .q = &all->own, .op = true };
 
 	if (i >= all->nops || all->own.too_long || o->flags & CCS_OP_SHIFTED) {
 		piece_op(&e->layout, t, o, lo, ends, NULL);

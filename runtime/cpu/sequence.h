@@ -14,9 +14,9 @@ enum { BUFFER_SEND, BUFFER_RECV, BUFFER_SCRATCH, NBUFFERS };
 struct notes {
 	struct cpu *e;
 	struct sequence *q;
-	uint32_t held; /* base of the message that the operation receives, if it is held */
-	bool op;       /* of one operation, which is done, too: its messages lie elsewhere next
-			  time */
+	const struct ccs_op *held; /* the operation that holds the message that is received ... */
+	uint32_t sender;	   /* ... and its rank */
+	bool op; /* of one operation, which is done, too: its messages lie elsewhere next time */
 };
 
 /** The base of a cell of a rank, with its initial value or not. */

@@ -54,13 +54,12 @@ static void step(struct notes *notes, const struct fiber *t, const struct ccs_op
 	as.stage = all->bases[BASE_SLOTS] + notes->q->stage;
 	if (o->in != CCS_NONE) {
 		const struct ccs_op *from = l->view->ops + l->prep->from[o - l->view->ops];
-		bool initial = from->dst == CCS_NONE && from->flags & CCS_OP_A_INITIAL;
 
 		ends.in = slot(notes->e, o->in, all->received[o->in]++);
 		if (from->flags & CCS_OP_HELD)
 			ends.held = from;
-		notes->held = sequence_cell_base(notes, l->view->fifos[o->in].src,
-						 ccs_plan_source(from), initial);
+		notes->held = ends.held;
+		notes->sender = l->view->fifos[o->in].src;
 	}
 	if (o->out != CCS_NONE) {
 		unsigned char *out = slot(notes->e, o->out, all->sent[o->out]++);
