@@ -116,6 +116,7 @@ static void free_memory(struct world *w)
 		w->runs = next;
 	}
 	free(w->spare);
+	free(w->posts);
 	while (w->opened) {
 		struct opened *next = w->opened->next;
 
@@ -159,7 +160,8 @@ void ccs_comm_free(struct ccs_comm *c)
 	if (!c)
 		return;
 	w = c->world;
-	ccs_module_free(c->last.module);
+	for (unsigned i = 0; i < CHECKED; i++)
+		ccs_module_free(c->checked[i].module);
 	free(c);
 	if (!origin_here(&w->origin)) {
 		forget(w);

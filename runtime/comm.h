@@ -12,11 +12,18 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/origin.h"
+#include "runtime/base/spin.h"
 #include "runtime/engine.h"
 #include "runtime/plan/prep.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+/* What an engine has kept of a run, to do one like it again (post.c). */
+struct kept {
+	void *of;
+	uint64_t id; /* 0: nothing */
+};
 
 /* One rank's call, from ccs_run to its end. */
 struct call {
@@ -32,6 +39,7 @@ struct call {
 	ccs_redop op;
 	bool reduces, premul;	    /* an operator matters; ... and it is premul-sum */
 	int root;		    /* -1: none */
+	struct checked *like;	    /* what the rank has of its calls like this one */
 	struct ccs_run_options how; /* its scalar is copied: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as are status and waits */
@@ -96,6 +104,7 @@ struct world {
 	void *idle_of;
 	struct run *runs, *runs_last; /* the first is the current one */
 	struct run *spare;	      /* one that is over, for the next; or NULL */
+	struct posts *posts;	      /* post.c's; NULL: there are none */
 	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
 	bool dead;
 	char *dead_text;
@@ -103,12 +112,30 @@ struct world {
 	struct memory *memory;
 };
 
+/* A call with a plan, as it was checked, for the next one like it; it holds its module. */
+struct checked {
+	struct ccs_module *module; /* NULL: there is none */
+	size_t count, tile;
+	ccs_dtype type;
+	ccs_redop op;
+	bool premul;
+	int root;
+	struct plan_view *view;
+	const struct prep *prep;
+	size_t send_bytes, recv_bytes;
+	struct kept kept;
+};
+
+#define CHECKED 8u
+
 struct ccs_comm {
 	struct world *world;
 	int rank;
 	uint64_t seq; /* calls so far */
-	/* The last call with a plan, as it was checked; it holds its module. */
-	struct call last;
+	struct checked checked[CHECKED];
+	unsigned newest;     /* of these */
+	struct call grouped; /* the first in the thread's open group */
+	bool has_grouped;
 };
 
 /* ---- comm.c ------------------------------------------------------------------------- */
@@ -137,6 +164,9 @@ struct placing {
 	bool copy_aside, lacks;
 };
 struct placing call_placing(const struct call *c, const struct prep_rank *p);
+
+/** What the rank has of calls like this one, which was checked; NULL: nothing. */
+struct checked *call_checked(const struct call *c);
 
 /* ---- run.c: joining, which call.c does, and what an engine calls back (engine.h). All under
  * world.lock, but for what says otherwise. */
@@ -175,6 +205,33 @@ void run_name(const struct call *c, struct call_name *name);
 bool run_same(const struct call_name *x, const struct call_name *y);
 /** CCS_EINVAL: "rank 1 calls ring_allreduce with count 3 of ...", and the other. */
 ccs_status run_differ(const struct call_name *x, const struct call_name *y);
+
+/* ---- post.c: without the lock, but for what says otherwise ------------------------------- */
+
+#define MOST_POSTED 31 /* ranks; if there are more, nothing is posted */
+/* A rank's post: what its thread has left there. */
+struct post {
+	uint64_t kept; /* its id */
+	const unsigned char *send;
+	unsigned char *recv;
+};
+
+/** From the first run's end on, calls like those before are posted. For a world whose ranks are all
+ *  of this process, when it is made. False: no memory. */
+bool post_enable(struct world *w);
+/** At most so many threads wait awake. Under world.lock, in the first run. */
+void post_limit(struct world *w, unsigned threads);
+/** What is kept of the call's run, for the rank's next calls. Under world.lock, before it is
+ *  over. */
+void post_keep(struct call *c, struct kept kept);
+/* Nothing was done; all is over; they have joined their run, and are to be waited for. */
+enum posted { POSTED_NOT, POSTED_OVER, POSTED_JOINED };
+/** Posts a thread's calls, and waits for their end, if all can be posted. */
+enum posted post_calls(struct call *calls);
+/** Calls that were posted join their run, and none is posted any more. Under world.lock. */
+void post_close(struct world *w);
+/** No run is left. Under world.lock. */
+void post_open(struct world *w);
 
 /* ---- watch.c: waiting, but not for ever ----------------------------------------------- */
 

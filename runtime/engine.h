@@ -19,6 +19,11 @@
 
 struct world;
 struct run;
+struct kept;
+struct post;
+
+/* Nothing has happened; it is done; all of its threads are to share it. */
+enum again { AGAIN_NOT, AGAIN_DONE, AGAIN_SHARED };
 
 struct engine {
 	const char *name; /* as ccs_comm_engine tells it */
@@ -32,6 +37,13 @@ struct engine {
 	ccs_status (*start)(struct world *w, struct run *r);
 	/** One more rank of this process has called, as above. NULL: it has one rank. */
 	ccs_status (*join)(struct world *w, struct run *r, int rank);
+	/** Without the lock, and while nobody else is in the engine: does a run like the one that
+	 *  it has kept (post.c), for the buffers in the ranks' posts, which so many threads wait
+	 *  for. NULL: it keeps none. */
+	enum again (*again)(struct world *w, struct kept kept, const struct post *posts,
+			    unsigned threads);
+	/** Without the lock. Takes part in a run that is shared, until it is over. */
+	void (*share)(struct world *w);
 	/** The current run has failed: nothing more of it may begin. True: nothing of it is
 	 *  under way any more, so that the callers may have their buffers back; when that
 	 *  becomes true later, the engine calls run_retire. May be called again. NULL: always

@@ -128,6 +128,8 @@ void run_retire(struct world *w)
 		run_unref(w, r);
 		if (w->runs)
 			start_current(w);
+		else
+			post_open(w);
 	}
 }
 
@@ -216,8 +218,10 @@ static void compare(struct world *w, struct run *r, const struct call *c)
 
 void run_join(struct world *w, struct call *c)
 {
-	struct run *r = w->runs;
+	struct run *r;
 
+	post_close(w);
+	r = w->runs;
 	if (w->dead) {
 		c->done = true;
 		c->status = CCS_EABORTED;

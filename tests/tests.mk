@@ -154,6 +154,7 @@ SUITES_cpu := \
 	"$(T)/cpu/unit_reduce_test" \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
 	"$(T)/cpu/order_test $(T)/modules" \
+	"$(T)/cpu/post_test $(T)/modules" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
@@ -288,7 +289,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -307,6 +308,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/plan/rounds_test random 50 2" \
 		"$(T)/plan/tuning_test $(T)/modules" \
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
+		"$(T)/cpu/post_test $(T)/modules 300" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/public_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \
@@ -324,13 +326,14 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" check-short
-THREADS := cpu/results cpu/runtime hosts/group_meet hosts/group_fail
+THREADS := cpu/results cpu/post cpu/runtime hosts/group_meet hosts/group_fail
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=thread" check-threads
 check-threads: $(THREADS:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
+		"$(T)/cpu/post_test $(T)/modules 300" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 200"

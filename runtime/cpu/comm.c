@@ -19,6 +19,15 @@ static ccs_status start_waiting(struct cpu *e, struct run *r)
 	return s;
 }
 
+void cpu_played(struct cpu *e)
+{
+	struct run *r = e->world->runs;
+
+	for (int i = 0; i < e->world->nranks; i++)
+		post_keep(r->seats[i].call, (struct kept){ e->known, e->known->id });
+	run_all_done(e->world);
+}
+
 /* If all have called the run is done, here and now. */
 static ccs_status gathered(struct cpu *e, struct run *r)
 {
@@ -29,9 +38,11 @@ static ccs_status gathered(struct cpu *e, struct run *r)
 		return CCS_OK;
 	for (int i = 0; i < e->world->nranks && !s; i++)
 		s = rank_place(e, r, (uint32_t)i);
+	if (!s && !e->known)
+		e->known = sequence_find(e);
 	how = s ? SEQUENCE_NOT : sequence_begin(e, e->known);
 	if (how == SEQUENCE_DONE)
-		run_all_done(e->world);
+		cpu_played(e);
 	if (how == SEQUENCE_PLAYS)
 		sched_start(e);
 	/* not before: threads look for their calls' ends until then */
@@ -44,8 +55,10 @@ static ccs_status start(struct world *w, struct run *r)
 	struct cpu *e = cpu_of(w);
 	ccs_status s;
 
-	if (!e->limit)
+	if (!e->limit) {
 		e->limit = sched_threads(w);
+		post_limit(w, e->limit);
+	}
 	e->known = sequence_known(e, &r->params);
 	s = e->known ? CCS_OK : layout_make(e, r);
 	if (s)
@@ -60,6 +73,19 @@ static ccs_status join(struct world *w, struct run *r, int rank)
 
 	(void)rank; /* begins when its thread waits */
 	return e->mode == RUN_GATHERS ? gathered(e, r) : CCS_OK;
+}
+
+static enum again again(struct world *w, struct kept kept, const struct post *posts,
+			unsigned threads)
+{
+	struct sequence *q = kept.of;
+
+	return q->id == kept.id ? sequence_again(cpu_of(w), q, posts, threads) : AGAIN_NOT;
+}
+
+static void share(struct world *w)
+{
+	sequence_share(cpu_of(w));
 }
 
 void cpu_wait(struct cpu *e, struct call *calls)
@@ -130,6 +156,8 @@ static const struct engine cpu_engine = {
 	.tiles = true,
 	.start = start,
 	.join = join,
+	.again = again,
+	.share = share,
 	.halt = sched_halt,
 	.wait = sched_wait,
 	.moved = fibers_moved,
@@ -164,6 +192,8 @@ ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks)
 		return s;
 	comm[0]->world->engine = &cpu_engine;
 	s = cpu_open(comm[0]->world);
+	if (!s && !post_enable(comm[0]->world))
+		s = error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
 	if (s)
 		comm_drop(comm, nranks);
 	return s;

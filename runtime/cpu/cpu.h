@@ -28,10 +28,10 @@
 #ifndef CCS_RUNTIME_CPU_CPU_H
 #define CCS_RUNTIME_CPU_CPU_H
 
+#include "runtime/base/spin.h"
 #include "runtime/cpu/reduce.h"
 #include "runtime/comm.h"
 
-#define CACHE_LINE 64
 /* Shorter chunks are copied into slots: their sender need not wait until they are read. */
 #define HELD_BYTES ((size_t)4 << 10)
 
@@ -180,6 +180,7 @@ struct sequence {
 	struct piece_at *pieces;
 	uint32_t n, room;
 	bool too_long;
+	uint64_t id;   /* another for each that was ever found */
 	uint64_t used; /* when */
 	size_t tile;   /* elements of a chunk that a thread plays it for at a time */
 	uint64_t ntiles;
@@ -192,6 +193,15 @@ struct playing {
 	struct sequence *q; /* NULL: none */
 	unsigned threads;
 	_Atomic uint64_t next, done; /* tiles */
+};
+
+/* One that the threads which have posted its calls play. */
+struct shared {
+	const struct sequence *q;
+	const struct post *posts;
+	_Alignas(CACHE_LINE) _Atomic uint64_t next; /* tile */
+	_Atomic unsigned threads;
+	_Alignas(CACHE_LINE) _Atomic uint64_t done; /* tiles */
 };
 
 /* What each operation of a process's own rank came to: pieces [first, first + n) of `notes`, where
@@ -211,7 +221,7 @@ struct fifo_slots {
 
 struct sequences {
 	struct sequence of[SEQUENCES];
-	uint64_t runs;
+	uint64_t runs, found;
 	unsigned char **bases;	   /* a thread's slots; each rank's buffers: a table a thread */
 	struct arena_block memory; /* scratch, and slots */
 	/* while an order is found */
@@ -250,6 +260,7 @@ struct cpu {
 	struct sequences sequences;
 	struct sequence *known; /* of the run that is gathered, which then is not laid out */
 	struct playing playing;
+	struct shared shared;
 	struct layout layout; /* of the current run */
 	struct rank_io *ranks;
 	uint64_t layouts; /* so many, one for each run that failed among them */
@@ -314,6 +325,8 @@ void cpu_free(struct world *w);
 /** Nobody waits any longer for the ranks that have not called: those that have begin. Under
  *  world.lock. False: they have begun before. */
 bool cpu_begin(struct cpu *e);
+/** The current run's sequence was played to its end: it is over, and kept. Under world.lock. */
+void cpu_played(struct cpu *e);
 /** The thread waits for these calls now. Under world.lock. */
 void cpu_wait(struct cpu *e, struct call *calls);
 
@@ -408,9 +421,15 @@ struct sequence *sequence_known(struct cpu *e, const struct call *c);
 bool sequence_may(const struct cpu *e);
 /* It cannot be done so; it is done; threads are to play it. */
 enum sequence_how { SEQUENCE_NOT, SEQUENCE_DONE, SEQUENCE_PLAYS };
-/** Does the run in one sequence: as it is known, or, if NULL, as it is laid out. All ranks are
+/** The sequence of the run that is laid out; NULL: it has none. */
+struct sequence *sequence_find(struct cpu *e);
+/** Does the run in one sequence, unless that is NULL. All ranks are
  *  placed. */
 enum sequence_how sequence_begin(struct cpu *e, struct sequence *q);
+/** See engine.h. */
+enum again sequence_again(struct cpu *e, const struct sequence *q, const struct post *posts,
+			  unsigned threads);
+void sequence_share(struct cpu *e);
 /** Whether a thread could take part. */
 bool sequence_left(const struct cpu *e);
 /** Takes part, as one of at most e->limit threads; sequence_over may be asked when all have

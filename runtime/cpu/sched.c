@@ -16,20 +16,13 @@
  * No wake-up is lost: a thread looks at the queue under the lock before it
  * sleeps, and one that leaves wakes another if fibers remain.
  */
+#include "runtime/base/spin.h"
 #include "runtime/cpu/cpu.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-#define SPINS 1000u
 #define MOST_THREADS 1024u
-
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#endif
-}
 
 static unsigned cores(void)
 {
@@ -150,13 +143,20 @@ static void run_share(struct cpu *e, struct fiber *share)
 	fibers_turn(e, &share, false);
 }
 
-/* A thread is at work no longer. */
+/* A thread is at work no longer. The last one sees to the run's end: one that ran fibers, too, as
+ * the run that they were of may be over, and others play the next. */
 static void served(struct cpu *e)
 {
-	e->running--;
-	if (!e->running && e->world->runs && atomic_load(&e->world->runs->failed)) {
-		run_retire(e->world);
-		run_wake(e->world);
+	struct world *w = e->world;
+
+	if (--e->running || !w->runs)
+		return;
+	if (atomic_load(&w->runs->failed)) {
+		run_retire(w);
+		run_wake(w);
+	} else if (sequence_over(e)) {
+		cpu_played(e);
+		run_retire(w);
 	}
 }
 
@@ -189,10 +189,6 @@ static void serve_playing(struct cpu *e)
 	sequence_play(e, q, thread);
 	pthread_mutex_lock(&e->world->lock);
 	served(e);
-	if (!e->running && sequence_over(e)) {
-		run_all_done(e->world);
-		run_retire(e->world);
-	}
 }
 
 /* Waits a little, without the lock, for a fiber, or for the call (NULL: there is none) to be over.

@@ -19,10 +19,12 @@
  */
 #include "runtime/cpu/sequence.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_PIECES 16384u
+#define MOST_BASES (BASE_RANKS + NBUFFERS * MOST_POSTED)
 
 /* ---- places ---------------------------------------------------------------------------- */
 
@@ -233,12 +235,11 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 
 	for (int r = 0; r < e->world->nranks; r++)
 		piece_before(e->ranks + r);
-	if (!q)
-		q = sequence_find(e);
 	if (!q || !sequence_memory(e, q))
 		return SEQUENCE_NOT;
-	if (q->ntiles <= 1) {
-		play(q, sequence_place(e, q, 0, 0), q->pieces, q->n, 0);
+	if (!q->layout.parallel) {
+		for (uint64_t i = 0; i < q->ntiles; i++)
+			play(q, sequence_place(e, q, 0, i * q->tile), q->pieces, q->n, i * q->tile);
 		return SEQUENCE_DONE;
 	}
 	p->threads = 0;
@@ -246,6 +247,65 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 	atomic_store(&p->done, 0);
 	p->q = q;
 	return SEQUENCE_PLAYS;
+}
+
+/* The bases for buffers in posts, of a thread, for the tiles from element `lo` of all chunks. */
+static void place_posts(const struct cpu *e, const struct sequence *q, const struct post *posts,
+			unsigned thread, size_t lo, unsigned char **bases)
+{
+	const struct layout *l = &q->layout;
+
+	bases[BASE_SLOTS] = sequence_scratch(e, q, l->nranks) + thread * q->slot_bytes;
+	for (uint32_t r = 0; r < l->nranks; r++) {
+		struct rank_io io = { .send = posts[r].send, .recv = posts[r].recv };
+
+		set_bases(bases, &io, r, sequence_scratch(e, q, r), lo * l->esize);
+	}
+}
+
+enum again sequence_again(struct cpu *e, const struct sequence *q, const struct post *posts,
+			  unsigned threads)
+{
+	struct shared *p = &e->shared;
+	unsigned char *bases[MOST_BASES];
+
+	if (!sequence_memory(e, q) || (q->layout.parallel && threads < e->limit))
+		return AGAIN_NOT;
+	if (q->ntiles <= 1) {
+		place_posts(e, q, posts, 0, 0, bases);
+		play(q, bases, q->pieces, q->n, 0);
+		return AGAIN_DONE;
+	}
+	p->q = q;
+	p->posts = posts;
+	atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->threads, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->done, 0, memory_order_relaxed);
+	return AGAIN_SHARED;
+}
+
+/* Who comes too late for a tile does not look at the posts, which may be of another run then. */
+void sequence_share(struct cpu *e)
+{
+	struct shared *p = &e->shared;
+	const struct sequence *q = p->q;
+	unsigned char *bases[MOST_BASES];
+	unsigned thread = atomic_fetch_add(&p->threads, 1);
+	uint64_t tile, n = 0;
+
+	for (; thread < e->limit && (tile = atomic_fetch_add(&p->next, 1)) < q->ntiles; n++) {
+		size_t lo = (size_t)tile * q->tile;
+
+		place_posts(e, q, p->posts, thread, lo, bases);
+		play(q, bases, q->pieces, q->n, lo);
+	}
+	if (n)
+		atomic_fetch_add(&p->done, n);
+	for (unsigned i = 0; atomic_load(&p->done) < q->ntiles; i++) {
+		relax();
+		if (i >= SPINS)
+			sched_yield(); /* its thread has lost its core */
+	}
 }
 
 bool sequence_left(const struct cpu *e)

@@ -30,7 +30,4 @@ unsigned char *sequence_scratch(const struct cpu *e, const struct sequence *q, u
 /** A thread's bases, for the tiles from element `lo` of all chunks. */
 unsigned char **sequence_place(struct cpu *e, const struct sequence *q, unsigned thread, size_t lo);
 
-/** The sequence of the run that is laid out; NULL: it has none. */
-struct sequence *sequence_find(struct cpu *e);
-
 #endif

@@ -17,6 +17,8 @@
 #define TILES_BYTES ((size_t)512 << 10)
 #define TILE_LEAST ((size_t)2 << 10)
 #define TILE_MOST ((size_t)64 << 10)
+/* All chunks of a rank together: then threads that have come share what one could do. */
+#define SPLIT_BYTES ((size_t)8 << 10)
 
 /* ---- the order --------------------------------------------------------------------------- */
 
@@ -153,6 +155,17 @@ bool sequence_may(const struct cpu *e)
 	return true;
 }
 
+/* A small run, as a tile for each thread that may have come to it. */
+static void split(const struct cpu *e, struct sequence *q)
+{
+	const struct layout *l = &q->layout;
+
+	if (l->view->plan->cells * l->longest * l->esize < SPLIT_BYTES || e->limit < 2)
+		return;
+	q->tile = round_up(ceil_div(l->longest, (size_t)e->limit), CACHE_LINE / l->esize);
+	q->ntiles = ceil_div(l->longest, q->tile);
+}
+
 static void choose_tile(const struct cpu *e, struct sequence *q)
 {
 	const struct layout *l = &q->layout;
@@ -161,8 +174,10 @@ static void choose_tile(const struct cpu *e, struct sequence *q)
 
 	q->tile = l->longest;
 	q->ntiles = 1;
-	if (!l->parallel)
+	if (!l->parallel) {
+		split(e, q);
 		return;
+	}
 	bytes = bytes < TILE_MOST ? bytes : TILE_MOST;
 	bytes = l->key.tile ? l->key.tile : bytes;
 	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
@@ -224,6 +239,7 @@ static struct sequence *next_sequence(struct cpu *e)
 	q->layout = e->layout;
 	q->layout.tile = e->layout.longest; /* so that pieces are whole */
 	q->layout.ntiles = 1;
+	q->id = ++all->found;
 	q->used = ++all->runs;
 	q->n = 0;
 	q->too_long = false;

@@ -1,0 +1,18 @@
+/*
+ * Waiting awake: for what another core is about to write.
+ */
+#ifndef CCS_RUNTIME_BASE_SPIN_H
+#define CCS_RUNTIME_BASE_SPIN_H
+
+#define CACHE_LINE 64
+#define SPINS 1000u /* then a thread sleeps: some 50 microseconds */
+
+/** Lets the core's other thread go on, and leaves memory in peace. */
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#endif
+}
+
+#endif
