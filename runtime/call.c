@@ -6,7 +6,7 @@
  * until it is over. In a group calls are recorded, join together at the end, and
  * the thread takes part until all are over. O(1) a call beside its run.
  */
-#include "runtime/comm.h"
+#include "runtime/rendezvous.h"
 #include "runtime/plan/choice.h"
 
 #include <stdio.h>
@@ -312,6 +312,7 @@ ccs_status ccs_group_end(void)
 {
 	struct thread_state *t = error_thread();
 	struct call *calls = t->first;
+	struct attendee *attendees = t->attendees;
 	ccs_status s = t->failed;
 
 	if (!t->depth)
@@ -319,17 +320,23 @@ ccs_status ccs_group_end(void)
 	if (--t->depth)
 		return CCS_OK;
 	t->first = t->last = NULL;
+	t->attendees = t->last_attendee = NULL;
 	t->failed = CCS_OK;
 	/* calls that were made before this process was forked */
 	for (struct call *c = calls; c && !s; c = c->next)
 		s = world_here(c->comm->world);
+	if (!s)
+		s = rendezvous_here(attendees);
 	if (!s) {
 		for (struct call *c = calls; c; c = c->next)
 			join(c);
+		rendezvous_join(attendees);
 		for (struct call *c = calls; c; c = c->next)
 			if (!call_is_over(c))
 				c->comm->world->engine->wait(c->comm->world, c, &s);
+		rendezvous_wait(attendees, &s);
 	}
+	rendezvous_drop(attendees);
 	while (calls) {
 		struct call *next = calls->next;
 

@@ -97,6 +97,8 @@ struct world {
 	struct run *runs, *runs_last; /* the first is the current one */
 	struct run *spare;	      /* one that is over, for the next; or NULL */
 	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
+	struct rendezvous *rendezvous; /* that are not over, or not left yet */
+	const char *gathers;	       /* the call that processes gather for; NULL: another */
 	bool dead;
 	char *dead_text;
 	struct opened *opened;
@@ -106,7 +108,8 @@ struct world {
 struct ccs_comm {
 	struct world *world;
 	int rank;
-	uint64_t seq; /* calls so far */
+	uint64_t seq;	   /* calls so far */
+	uint64_t meetings; /* rendezvous so far */
 	/* The last call with a plan, as it was checked; it holds its module. */
 	struct call last;
 };
@@ -126,6 +129,11 @@ ccs_status world_here(const struct world *w);
 ccs_status world_alive(const struct world *w);
 /** The communicator dies of that. Under world.lock. */
 void world_die(struct world *w, const char *text);
+/** How a step went on all processes, by gathering: `here`, with its text, if it failed in this
+ *  one; else what the first other failed with. Under world.lock. */
+ccs_status world_agree(struct world *w, ccs_status here);
+/** Says that this rank's process has waited for that one's in vain. */
+void world_tell_late(const struct world *w, int rank, struct text *t);
 /** A condition that can be waited for until a time of CLOCK_MONOTONIC. */
 bool world_cond_init(pthread_cond_t *c);
 

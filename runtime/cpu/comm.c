@@ -125,6 +125,13 @@ void cpu_free(struct world *w)
 	free(e);
 }
 
+static ccs_status branch(struct world *w, struct world *child, const struct branch *b)
+{
+	(void)b;
+	child->engine = w->engine;
+	return cpu_open(child);
+}
+
 static const struct engine cpu_engine = {
 	.name = "tasks",
 	.tiles = true,
@@ -134,6 +141,7 @@ static const struct engine cpu_engine = {
 	.wait = sched_wait,
 	.moved = fibers_moved,
 	.stuck = fibers_stuck,
+	.branch = branch,
 	.describe = describe,
 	.free = cpu_free,
 };

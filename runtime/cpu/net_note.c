@@ -215,7 +215,7 @@ static void give_up(struct world *w, const struct gathering *g)
 
 	while (late == w->first || (late < w->nranks - 1 && g->come[late]))
 		late++;
-	text_add(&why, "for %u ms rank %d has not told the others how it went", w->timeout, late);
+	world_tell_late(w, late, &why);
 	net_fail(w, CCS_ETIMEOUT, why.buf);
 }
 

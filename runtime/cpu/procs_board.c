@@ -38,8 +38,7 @@ static ccs_status await(struct world *w, bool told, uint64_t n)
 			procs_sleep(p, bell, BOARD_MS);
 		procs_get_up(p);
 		if (w->timeout && clock_ms() >= end) {
-			text_add(&why, "for %u ms rank %d has not told the others how it went",
-				 w->timeout, i);
+			world_tell_late(w, i, &why);
 			procs_fail(w, CCS_ETIMEOUT, why.buf);
 		}
 		procs_look(w);
