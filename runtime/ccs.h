@@ -575,8 +575,7 @@ CCS_API ccs_status ccs_group_end(void);
 
 /** A communicator for each colour (0 or more, or CCS_NO_COLOR), of the ranks that have it, in the
  *  order of their keys and then of their ranks: MPI_Comm_split, ncclCommSplit. */
-CCS_API ccs_status ccs_comm_split(struct ccs_comm *comm, int color, int key,
-				  struct ccs_comm **out);
+CCS_API ccs_status ccs_comm_split(struct ccs_comm *comm, int color, int key, struct ccs_comm **out);
 /** A communicator of those `n` ranks, in the order of the list, which all ranks give alike:
  *  torch.distributed's new_group. */
 CCS_API ccs_status ccs_comm_group(struct ccs_comm *comm, const int *ranks, int n,

@@ -94,9 +94,9 @@ struct world {
 	unsigned timeout;	    /* ms; 0: never */
 	unsigned (*idle)(void *of); /* ccs_comm_set_idle's; or NULL */
 	void *idle_of;
-	struct run *runs, *runs_last; /* the first is the current one */
-	struct run *spare;	      /* one that is over, for the next; or NULL */
-	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
+	struct run *runs, *runs_last;  /* the first is the current one */
+	struct run *spare;	       /* one that is over, for the next; or NULL */
+	_Atomic uint64_t arrivals;     /* calls joined and finished: progress */
 	struct rendezvous *rendezvous; /* that are not over, or not left yet */
 	const char *gathers;	       /* the call that processes gather for; NULL: another */
 	bool dead;

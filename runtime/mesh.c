@@ -46,7 +46,9 @@ ccs_status ccs_mesh_create(struct ccs_mesh **mesh, struct ccs_comm *comm, const 
 
 	if (!mesh || !comm || !dims)
 		return error_set(CCS_EINVAL, "ccs_mesh_create: %s is NULL",
-				 !mesh ? "mesh" : comm ? "dims" : "the communicator");
+				 !mesh	? "mesh"
+				 : comm ? "dims"
+					: "the communicator");
 	*mesh = NULL;
 	if (ndims < 1)
 		return error_set(CCS_EINVAL,

@@ -84,9 +84,10 @@ static ccs_status compare_kinds(const struct proposal *all, int n)
 {
 	for (int r = 1; r < n; r++)
 		if (!same_kind(all, all + r))
-			return error_set(CCS_EINVAL,
-					 "the ranks' calls differ: rank 0 calls %s; rank %d calls %s",
-					 kind_name(all), r, kind_name(all + r));
+			return error_set(
+				CCS_EINVAL,
+				"the ranks' calls differ: rank 0 calls %s; rank %d calls %s",
+				kind_name(all), r, kind_name(all + r));
 	return CCS_OK;
 }
 

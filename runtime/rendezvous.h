@@ -26,10 +26,10 @@ enum rendezvous_kind { MEET_SPLIT, MEET_GROUP, MEET_MESH, MEET_BARRIER, NMEET };
 struct proposal {
 	uint32_t magic; /* what else ranks tell one another begins otherwise */
 	uint32_t kind;
-	int32_t status;		/* CCS_OK; else what is wrong with the rank's arguments */
-	int32_t color, key;	/* of a split */
-	uint32_t n;		/* numbers of its list, which all must give alike, */
-	uint64_t hash;		/* ... and of all of them; */
+	int32_t status;		     /* CCS_OK; else what is wrong with the rank's arguments */
+	int32_t color, key;	     /* of a split */
+	uint32_t n;		     /* numbers of its list, which all must give alike, */
+	uint64_t hash;		     /* ... and of all of them; */
 	int32_t list[PROPOSAL_LIST]; /* the first */
 };
 

@@ -265,8 +265,8 @@ static ccs_status check_list(const int *ranks, int n, int size)
 				      "rank of 0 to %d",
 				      i, ranks[i], size - 1);
 		else if (seen[ranks[i]])
-			s = error_set(CCS_EINVAL,
-				      "ccs_comm_group: rank %d is twice in the list", ranks[i]);
+			s = error_set(CCS_EINVAL, "ccs_comm_group: rank %d is twice in the list",
+				      ranks[i]);
 		else
 			seen[ranks[i]] = true;
 	}

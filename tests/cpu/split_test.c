@@ -90,7 +90,12 @@ static bool lists(struct part *p)
 		  is(ccs_comm_group(p->comm, one, 1, &b), CCS_OK, NULL, "... of one rank");
 
 	ok = ok && has(p, b, p->rank == 4 ? 0 : -1, 1, 4) &&
-	     has(p, a, p->rank == 5 ? 0 : p->rank == 0 ? 1 : p->rank == 3 ? 2 : -1, 3, 503);
+	     has(p, a,
+		 p->rank == 5	? 0
+		 : p->rank == 0 ? 1
+		 : p->rank == 3 ? 2
+				: -1,
+		 3, 503);
 	ccs_comm_free(a);
 	ccs_comm_free(b);
 	return ok && goes_on(p);
@@ -113,9 +118,9 @@ static bool children(struct part *p)
 	}
 	p->comm = NULL;
 	ok = ok && has(p, pair, p->rank % 3 % 2, p->rank % 3 == 2 ? 1 : 2,
-		       p->rank < 2	 ? 1
+		       p->rank < 2	  ? 1
 		       : p->rank % 3 == 2 ? p->rank
-					 : 34);
+					  : 34);
 	ccs_comm_free(pair);
 	return ok;
 }
@@ -177,9 +182,9 @@ static bool barriers(struct part *p)
 		last = now_ns();
 		ok = is(ccs_barrier(p->comm, NULL), CCS_OK, NULL, "ccs_barrier");
 		went = now_ns();
-		ok = ok && is(ccs_run(p->ring, &last, &last, 1, CCS_INT64, CCS_MAX, 0, p->comm,
-				      NULL),
-			      CCS_OK, NULL, "when the last came");
+		ok = ok &&
+		     is(ccs_run(p->ring, &last, &last, 1, CCS_INT64, CCS_MAX, 0, p->comm, NULL),
+			CCS_OK, NULL, "when the last came");
 		if (ok && went < last)
 			printf("# rank %d left before the last came\n", p->rank);
 		ok = ok && went >= last;
@@ -277,13 +282,14 @@ static bool wrong_meshes(struct part *p)
 static bool calls_differ(struct part *p)
 {
 	struct ccs_comm *c = NULL;
-	ccs_status s = p->rank == 3 ? ccs_barrier(p->comm, NULL)
-				    : ccs_comm_split(p->comm, 0, 0, &c);
+	ccs_status s =
+		p->rank == 3 ? ccs_barrier(p->comm, NULL) : ccs_comm_split(p->comm, 0, 0, &c);
 
 	return refused(p, s, c,
 		       "the ranks' calls differ: rank 0 calls ccs_comm_split; rank 3 calls "
 		       "ccs_barrier") &&
-	       is(ccs_barrier(p->comm, p), CCS_EINVAL, "stream must be NULL on the CPU", "a stream");
+	       is(ccs_barrier(p->comm, p), CCS_EINVAL, "stream must be NULL on the CPU",
+		  "a stream");
 }
 
 /* All learn of it soon, and the communicator has failed. */
@@ -317,9 +323,9 @@ static bool another_call(struct part *p)
 {
 	uint64_t since = now_ms();
 	int32_t x = 1;
-	ccs_status s = p->rank == 1 ? ccs_run(p->ring, &x, &x, 1, CCS_INT32, CCS_SUM, 0, p->comm,
-					      NULL)
-				    : ccs_barrier(p->comm, NULL);
+	ccs_status s = p->rank == 1
+			       ? ccs_run(p->ring, &x, &x, 1, CCS_INT32, CCS_SUM, 0, p->comm, NULL)
+			       : ccs_barrier(p->comm, NULL);
 
 	return times_out(p, s, since, "has not called");
 }
@@ -462,8 +468,7 @@ static bool grouped(void)
 		ccs_comm_split(comm[r], r / 3, 0, half + r);
 		ccs_comm_group(comm[r], pair, 2, two + r);
 	}
-	ok = ok && is(ccs_group_end(), CCS_OK, NULL, "splits in a group") &&
-	     sums(ring, half, want);
+	ok = ok && is(ccs_group_end(), CCS_OK, NULL, "splits in a group") && sums(ring, half, want);
 	for (int r = 0; r < N; r++)
 		ok = ok && (r == 4 || r == 1 ? ccs_comm_rank(two[r]) == (r == 1) : !two[r]);
 	ccs_group_start();
