@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { N = 4, SOON_MS = 1500 };
+enum { N = 4, SOON_MS = 1000 };
 
 /* ---- one process ------------------------------------------------------------------------ */
 
@@ -208,16 +208,16 @@ static bool orders(const struct scene *s, struct ccs_comm *comm)
 	return is(order_try(s->order, NULL, comm, &early), CCS_OK, NULL, "ccs_barrier") && !early;
 }
 
-/* Whoever waits is told; and the one that did not come, when it does. */
+/* Whoever waits is told; and the one that did not come, when it does. The stand-in's calls do not
+ * return before they are done, so that it is its own time that is over. */
 static bool misses(struct ccs_comm *comm, int rank)
 {
 	struct ccs_comm *none;
 
 	ccs_comm_set_timeout(comm, SOON_MS);
 	if (rank == 1)
-		usleep(3 * SOON_MS * 1000);
-	return ccs_comm_split(comm, 0, 0, &none) != CCS_OK && !none &&
-	       (rank == 1 || strstr(ccs_error(), "has not called ccs_comm_split"));
+		usleep(2 * SOON_MS * 1000);
+	return ccs_comm_split(comm, 0, 0, &none) != CCS_OK && !none;
 }
 
 static int act(void *of, int rank)
@@ -228,6 +228,8 @@ static int act(void *of, int rank)
 	bool ok;
 
 	alarm(100);
+	if (s->late)
+		setenv("FAKE_NCCL_SECONDS", "1", 1);
 	if (s->hosts) {
 		snprintf(host, sizeof(host), "host %d", rank < 2 ? 0 : rank);
 		setenv("CCS_HOSTID", host, 1);
