@@ -253,7 +253,8 @@ static void test_processes(const struct ccs_module *m, bool hosts)
 	say(processes_run(N, act, &s), "processes %s are split, and meet at a barrier", where);
 	s.late = true;
 	ccs_get_unique_id(&s.id);
-	say(processes_run(N, act, &s), "... and do not wait for ever for a rank that does not come");
+	say(processes_run(N, act, &s),
+	    "... and do not wait for ever for a rank that does not come");
 	order_free(s.order);
 }
 
