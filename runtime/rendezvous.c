@@ -214,13 +214,13 @@ static ccs_status await(struct world *w, struct attendee *a)
 		return world_alive(w);
 	while (!a->at->over && !w->dead)
 		run_nap(w, &v);
-	s = a->at->over ? a->at->status : CCS_EABORTED;
+	if (!a->at->over)
+		rendezvous_fail(w, CCS_EABORTED, w->dead_text ? w->dead_text : "no memory");
+	s = a->at->status;
 	if (s && a->own.status)
 		s = error_set((ccs_status)a->own.status, "%s", a->why);
-	else if (s && a->at->over)
-		error_set(s, "%s", a->at->text);
 	else if (s)
-		world_alive(w);
+		error_set(s, "%s", a->at->text);
 	leave(w, a->at);
 	return s;
 }

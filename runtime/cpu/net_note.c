@@ -230,7 +230,9 @@ static ccs_status gathering_wait(struct world *w, struct gathering *g)
 			continue;
 		}
 		net_hear(w);
+		pthread_mutex_unlock(&w->lock);
 		net_rest(net_of(w), ++idle);
+		pthread_mutex_lock(&w->lock);
 		if (w->timeout && clock_ms() >= end && !w->dead)
 			give_up(w, g);
 	}

@@ -82,6 +82,18 @@ static bool colors(struct part *p)
 	       (ccs_comm_free(c), true) && splits(p, CCS_NO_COLOR, 0, &c) && !c;
 }
 
+/* A communicator of one rank is split, too. */
+static bool goes_alone(struct ccs_comm *one)
+{
+	struct ccs_comm *again;
+	bool ok = is(ccs_comm_split(one, 3, 0, &again), CCS_OK, NULL, "a split of one rank") &&
+		  ccs_comm_size(again) == 1 &&
+		  is(ccs_barrier(again, NULL), CCS_OK, NULL, "a barrier of one rank");
+
+	ccs_comm_free(again);
+	return ok;
+}
+
 static bool lists(struct part *p)
 {
 	static const int one[] = { 4 }, three[] = { 5, 0, 3 };
@@ -89,7 +101,7 @@ static bool lists(struct part *p)
 	bool ok = is(ccs_comm_group(p->comm, three, 3, &a), CCS_OK, NULL, "ccs_comm_group") &&
 		  is(ccs_comm_group(p->comm, one, 1, &b), CCS_OK, NULL, "... of one rank");
 
-	ok = ok && has(p, b, p->rank == 4 ? 0 : -1, 1, 4) &&
+	ok = ok && has(p, b, p->rank == 4 ? 0 : -1, 1, 4) && (!b || goes_alone(b)) &&
 	     has(p, a,
 		 p->rank == 5	? 0
 		 : p->rank == 0 ? 1
