@@ -94,24 +94,24 @@ struct world {
 	unsigned timeout;	    /* ms; 0: never */
 	unsigned (*idle)(void *of); /* ccs_comm_set_idle's; or NULL */
 	void *idle_of;
-	struct run *runs, *runs_last;  /* the first is the current one */
-	struct run *spare;	       /* one that is over, for the next; or NULL */
-	_Atomic uint64_t arrivals;     /* calls joined and finished: progress */
-	struct rendezvous *rendezvous; /* that are not over, or not left yet */
-	const char *gathers;	       /* the call that processes gather for; NULL: another */
+	struct run *runs, *runs_last; /* the first is the current one */
+	struct run *spare;	      /* one that is over, for the next; or NULL */
+	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
 	bool dead;
 	char *dead_text;
 	struct opened *opened;
 	struct memory *memory;
+	struct rendezvous *rendezvous; /* that are not over, or not left yet */
+	const char *gathers;	       /* the call that processes gather for; NULL: another */
 };
 
 struct ccs_comm {
 	struct world *world;
 	int rank;
-	uint64_t seq;	   /* calls so far */
-	uint64_t meetings; /* rendezvous so far */
+	uint64_t seq; /* calls so far */
 	/* The last call with a plan, as it was checked; it holds its module. */
 	struct call last;
+	uint64_t meetings; /* rendezvous so far */
 };
 
 /* ---- comm.c ------------------------------------------------------------------------- */
