@@ -12,6 +12,7 @@ INSTALL ?= install
 
 SCHEDULES := $(sort $(wildcard schedules/*.ccs))
 MAN1 := docs/ccc.1 docs/ccrun.1
+MAN3 := docs/ccs_comm_split.3
 MAN5 := lang/ccs.5 docs/ccs-tuning.5
 MAN7 := docs/libccs-mpi.7
 DIRS := $(PREFIX)|$(BINDIR)|$(LIBDIR)|$(INCLUDEDIR)|$(DATADIR)|$(MANDIR)
@@ -41,7 +42,7 @@ TO_SHARE := "$(DESTDIR)$(DATADIR)"
 .PHONY: install
 install: all editors $(BUILD)/ccs.pc
 	$(INSTALL) -d $(TO_BIN) $(TO_LIB) $(TO_PC) $(TO_INCLUDE) $(TO_DATA)/schedules \
-		$(TO_MAN)/man1 $(TO_MAN)/man5 $(TO_MAN)/man7
+		$(TO_MAN)/man1 $(TO_MAN)/man3 $(TO_MAN)/man5 $(TO_MAN)/man7
 	$(INSTALL) -m 755 $(BIN)/ccc $(BIN)/ccrun $(TO_BIN)
 	$(INSTALL) -m 644 $(LIB)/libccs.a $(TO_LIB)
 	$(INSTALL) -m 755 $(LIB)/libccs.so.0 $(TO_LIB)
@@ -51,6 +52,7 @@ install: all editors $(BUILD)/ccs.pc
 	$(INSTALL) -m 644 runtime/ccs.h $(TO_INCLUDE)
 	$(INSTALL) -m 644 $(SCHEDULES) $(TO_DATA)/schedules
 	$(INSTALL) -m 644 $(MAN1) $(TO_MAN)/man1
+	$(INSTALL) -m 644 $(MAN3) $(TO_MAN)/man3
 	$(INSTALL) -m 644 $(MAN5) $(TO_MAN)/man5
 	$(INSTALL) -m 644 $(MAN7) $(TO_MAN)/man7
 	for f in $(EDITOR_FILES); do \
@@ -68,7 +70,7 @@ uninstall:
 	rm -f $(TO_INCLUDE)/ccs.h
 	rm -f $(SCHEDULES:%=$(TO_DATA)/%)
 	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(foreach p,$(notdir $(MAN5)),$(TO_MAN)/man5/$(p))
-	rm -f $(MAN7:docs/%=$(TO_MAN)/man7/%)
+	rm -f $(MAN3:docs/%=$(TO_MAN)/man3/%) $(MAN7:docs/%=$(TO_MAN)/man7/%)
 	for f in $(EDITOR_FILES); do rm -f $(TO_SHARE)/$$f; done
 	@for d in $(EDITOR_FOLDERS); do rmdir $(TO_SHARE)/$$d 2>/dev/null || :; done
 	@rmdir $(TO_DATA)/schedules $(TO_DATA) 2>/dev/null || :
@@ -106,10 +108,11 @@ TUTORIAL_MODULES := $(patsubst %.ccs,$(TUT)/%.so,$(notdir $(TUTORIAL_SCHEDULES))
 
 TUTORIAL_RANKS := 2,4
 $(TUT)/pass_on.so: TUTORIAL_RANKS := 3,4
+$(TUT)/ring_allreduce.so: TUTORIAL_RANKS := 2,3,4,8
 COMPILE_TUTORIAL = mkdir -p $(@D) && $(BIN)/ccc $< -n $(TUTORIAL_RANKS) --target=cpu -o $@
-$(TUT)/%.so: schedules/%.ccs $(BIN)/ccc
+$(TUT)/%.so: schedules/%.ccs $(BIN)/ccc docs/install.mk
 	@$(COMPILE_TUTORIAL)
-$(TUT)/%.so: examples/tutorials/%.ccs $(BIN)/ccc
+$(TUT)/%.so: examples/tutorials/%.ccs $(BIN)/ccc docs/install.mk
 	@$(COMPILE_TUTORIAL)
 $(TUT)/%: examples/tutorials/%.c examples/tutorials/tutorial.c examples/tutorials/tutorial.h \
 		runtime/ccs.h $(LIB)/libccs.so

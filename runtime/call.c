@@ -6,7 +6,7 @@
  * until it is over. In a group calls are recorded, join together at the end, and
  * the thread takes part until all are over. O(1) a call beside its run.
  */
-#include "runtime/comm.h"
+#include "runtime/rendezvous.h"
 #include "runtime/plan/choice.h"
 
 #include <stdio.h>
@@ -293,18 +293,28 @@ static ccs_status record(struct thread_state *t, const struct call *c)
 	return CCS_OK;
 }
 
+static void join_all(struct call *calls)
+{
+	for (struct call *c = calls; c; c = c->next)
+		join(c);
+}
+
+static void wait_all(struct call *calls, ccs_status *s)
+{
+	for (struct call *c = calls; c; c = c->next)
+		if (!call_is_over(c))
+			c->comm->world->engine->wait(c->comm->world, c, s);
+}
+
 /* Until all calls of the list are over. */
 static void take_part(struct call *calls, ccs_status *s)
 {
 	enum posted posted = post_calls(calls);
 
-	if (posted == POSTED_OVER)
-		return;
-	for (struct call *c = calls; c && posted == POSTED_NOT; c = c->next)
-		join(c);
-	for (struct call *c = calls; c; c = c->next)
-		if (!call_is_over(c))
-			c->comm->world->engine->wait(c->comm->world, c, s);
+	if (posted == POSTED_NOT)
+		join_all(calls);
+	if (posted != POSTED_OVER)
+		wait_all(calls, s);
 }
 
 static ccs_status submit(struct call *c, int root, void *stream)
@@ -384,6 +394,7 @@ ccs_status ccs_group_end(void)
 {
 	struct thread_state *t = error_thread();
 	struct call *calls = t->first;
+	struct attendee *attendees = t->attendees;
 	ccs_status s = t->failed;
 
 	if (!t->depth)
@@ -391,12 +402,22 @@ ccs_status ccs_group_end(void)
 	if (--t->depth)
 		return CCS_OK;
 	t->first = t->last = NULL;
+	t->attendees = t->last_attendee = NULL;
 	t->failed = CCS_OK;
 	/* calls that were made before this process was forked */
 	for (struct call *c = calls; c && !s; c = c->next)
 		s = world_here(c->comm->world);
-	if (!s && calls)
+	if (!s)
+		s = rendezvous_here(attendees);
+	if (!s && calls && !attendees) {
 		take_part(calls, &s);
+	} else if (!s) {
+		join_all(calls);
+		rendezvous_join(attendees);
+		wait_all(calls, &s);
+		rendezvous_wait(attendees, &s);
+	}
+	rendezvous_drop(attendees);
 	while (calls) {
 		struct call *next = calls->next;
 

@@ -409,6 +409,65 @@ CCS_API ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here);
  *  and NCCL is ccs_nccl_library's. NULL: there is one process, or it can no longer be used. */
 CCS_API void *ccs_comm_nccl(const struct ccs_comm *c);
 
+/*
+ * Communicators of some ranks of another one, and device meshes.
+ *
+ *     ccs_comm_split(comm, rank / 4, rank, &four);            two or more of four ranks each
+ *     ccs_comm_group(comm, (int[]){ 5, 2 }, 2, &pair);        rank 5 is its rank 0
+ *
+ * All ranks of `comm` make the call. In a group (ccs_group_start) it is made at the end, and
+ * *out is written then. *out is a communicator like any other, of the same engine, with the
+ * timeout, threads and idle function that `comm` has now; it shares nothing with it, so that either
+ * may be freed first, and can be split itself. A rank that is in none gets NULL, and takes no
+ * part in what the others do with theirs. Ranks in texts of failures of these calls are those of
+ * `comm`; of the new communicator's calls they are the new ones.
+ *
+ * What is wrong in one rank fails in all: arguments, lists that differ, another of these calls,
+ * memory that cannot be had; `comm` can be used after that. A rank that does not come, or makes a
+ * call of another sort, is waited for as in a call of ccs_run: after the timeout all fail, and
+ * `comm` has failed. (Of GPUs of several processes after a failure of NCCL's, too.)
+ */
+
+#define CCS_NO_COLOR (-1)
+
+/** A communicator for each colour (0 or more, or CCS_NO_COLOR), of the ranks that have it, in the
+ *  order of their keys and then of their ranks: MPI_Comm_split, ncclCommSplit. */
+CCS_API ccs_status ccs_comm_split(struct ccs_comm *comm, int color, int key, struct ccs_comm **out);
+/** A communicator of those `n` ranks, in the order of the list, which all ranks give alike:
+ *  torch.distributed's new_group. */
+CCS_API ccs_status ccs_comm_group(struct ccs_comm *comm, const int *ranks, int n,
+				  struct ccs_comm **out);
+
+/* The ranks of a communicator as points of a box, in row-major order, as torch's DeviceMesh
+ * has them: of 2 x 3, rank 3 i + k is at (i, k). */
+struct ccs_mesh;
+
+/** A mesh of one rank's handle, with `ndims` dimensions of these lengths, whose product is the
+ *  number of ranks. No rank waits for another. `comm` must outlive it. */
+CCS_API ccs_status ccs_mesh_create(struct ccs_mesh **mesh, struct ccs_comm *comm, const int *dims,
+				   int ndims);
+/** Where a rank lies: one number for each dimension. */
+CCS_API ccs_status ccs_mesh_coordinates(const struct ccs_mesh *mesh, int rank, int *coordinates);
+/**
+ * The communicator of the ranks that differ from this one in the dimensions along[0..n-1] alone:
+ * along {1} of a mesh of 2 x 3 this rank's row, of 3 ranks. Of several dimensions it is flat,
+ * row-major in the order in which they are given. All ranks of the mesh make the call, as
+ * ccs_comm_split, and each has to free what it gets.
+ */
+CCS_API ccs_status ccs_mesh_slice(const struct ccs_mesh *mesh, const int *along, int n,
+				  struct ccs_comm **out);
+/** Not its slices. NULL is fine. */
+CCS_API void ccs_mesh_free(struct ccs_mesh *mesh);
+
+/**
+ * No rank's call returns before all have called. On GPUs nothing that is put into a rank's
+ * stream behind it begins before all that was put into every rank's stream before it has
+ * ended; the call returns when that is put there, which needs all ranks of this process, but
+ * waits for no GPU and no other process. `stream` is NULL on the CPU. In a group it begins with
+ * the group's other calls; of these it only waits for those whose calls return.
+ */
+CCS_API ccs_status ccs_barrier(struct ccs_comm *comm, void *stream);
+
 /** Milliseconds without any progress after which a call fails with
  *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);

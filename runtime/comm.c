@@ -7,6 +7,7 @@
  * that. O(ranks).
  */
 #include "runtime/comm.h"
+#include "runtime/rendezvous.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,7 @@ void world_die(struct world *w, const char *text)
 	w->dead = true;
 	free(w->dead_text);
 	w->dead_text = strdup(text);
+	post_close(w); /* for ever */
 }
 
 /* ---- memory ---------------------------------------------------------------------------- */
@@ -117,6 +119,7 @@ static void free_memory(struct world *w)
 	}
 	free(w->spare);
 	free(w->posts);
+	rendezvous_forget(w);
 	while (w->opened) {
 		struct opened *next = w->opened->next;
 
@@ -420,12 +423,25 @@ struct outcome {
 	char text[CCS_TEXT];
 };
 
-/* By gathering. In this process its own failure counts. */
-static ccs_status agree(struct world *w, ccs_status here)
+void world_tell_late(const struct world *w, int rank, struct text *t)
 {
-	struct outcome own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));
+	if (w->gathers)
+		text_add(t, "for %u ms rank %d has not called %s, as rank %d has", w->timeout, rank,
+			 w->gathers, w->first);
+	else
+		text_add(t, "for %u ms rank %d has not told the others how it went", w->timeout,
+			 rank);
+}
+
+/* In this process its own failure counts. */
+ccs_status world_agree(struct world *w, ccs_status here)
+{
+	struct outcome own = { .status = here }, *all;
 	ccs_status s;
 
+	if (has_all(w))
+		return here;
+	all = calloc((size_t)w->nranks, sizeof(*all));
 	if (here)
 		memcpy(own.text, error_thread()->text, sizeof(own.text));
 	s = all ? w->engine->gather(w, &own, all, sizeof(own))
@@ -445,7 +461,7 @@ ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here)
 	if (c && has_all(c->world))
 		return here;
 	s = enter(c, true, "ccs_comm_agree");
-	return s ? s : leave(c, agree(c->world, here));
+	return s ? s : leave(c, world_agree(c->world, here));
 }
 
 void *ccs_comm_nccl(const struct ccs_comm *c)

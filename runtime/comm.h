@@ -110,6 +110,8 @@ struct world {
 	char *dead_text;
 	struct opened *opened;
 	struct memory *memory;
+	struct rendezvous *rendezvous; /* that are not over, or not left yet */
+	const char *gathers;	       /* the call that processes gather for; NULL: another */
 };
 
 /* A call with a plan, as it was checked, for the next one like it; it holds its module. */
@@ -136,6 +138,7 @@ struct ccs_comm {
 	unsigned newest;     /* of these */
 	struct call grouped; /* the first in the thread's open group */
 	bool has_grouped;
+	uint64_t meetings; /* rendezvous so far */
 };
 
 /* ---- comm.c ------------------------------------------------------------------------- */
@@ -153,6 +156,11 @@ ccs_status world_here(const struct world *w);
 ccs_status world_alive(const struct world *w);
 /** The communicator dies of that. Under world.lock. */
 void world_die(struct world *w, const char *text);
+/** How a step went on all processes, by gathering: `here`, with its text, if it failed in this
+ *  one; else what the first other failed with. Under world.lock. */
+ccs_status world_agree(struct world *w, ccs_status here);
+/** Says that this rank's process has waited for that one's in vain. */
+void world_tell_late(const struct world *w, int rank, struct text *t);
 /** A condition that can be waited for until a time of CLOCK_MONOTONIC. */
 bool world_cond_init(pthread_cond_t *c);
 

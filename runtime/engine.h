@@ -25,6 +25,15 @@ struct post;
 /* Nothing has happened; it is done; all of its threads are to share it. */
 enum again { AGAIN_NOT, AGAIN_DONE, AGAIN_SHARED };
 
+/* A communicator that is made of some of another's ranks. */
+#define INVITATION 128u
+struct branch {
+	const int *ranks; /* [child's ranks] of the parent; NULL without a child */
+	int color;	  /* CCS_NO_COLOR without a child */
+	int rank;	  /* this process's, in the child; 0 where that has all */
+	_Alignas(8) unsigned char invitation[INVITATION];
+};
+
 struct engine {
 	const char *name; /* as ccs_comm_engine tells it */
 	bool streams;	  /* a call may name a stream */
@@ -70,6 +79,17 @@ struct engine {
 	/** The communicator has several processes, and all call it: each gives so many bytes,
 	 *  and gets those of all, in the order of ranks. NULL: there is never but one. */
 	ccs_status (*gather)(struct world *w, const void *mine, void *all, size_t bytes);
+	/** Makes the engine of another communicator, `child`, of some of this one's ranks (split.c),
+	 *  which shares nothing with it. All ranks of this one call it, together; child is NULL in a
+	 *  process whose rank is in none. What there is of it at a failure is freed with child. */
+	ccs_status (*branch)(struct world *w, struct world *child, const struct branch *b);
+	/** Before, in each process with a child: what can fail in one alone; rank 0 of the child
+	 *  writes what the others, which get it, need to find it. NULL: nothing is needed. */
+	ccs_status (*invite)(struct world *w, struct world *child, struct branch *b);
+	/** All ranks of this process have come to a barrier, with a stream each: what is put there
+	 *  behind it comes after what is in those of all ranks. NULL: calls are over when they
+	 *  return. */
+	ccs_status (*barrier)(struct world *w, void *const *streams);
 	/** Memory for buffers that suits it, and back. NULL: any does. */
 	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
 	void (*release)(struct world *w, void *at, size_t bytes);

@@ -8,6 +8,7 @@
  * goes on; after a timeout it is dead instead. All under world.lock.
  */
 #include "runtime/comm.h"
+#include "runtime/rendezvous.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -86,6 +87,7 @@ void run_fail_all(struct world *w, ccs_status s, const char *text)
 	world_die(w, text);
 	for (struct run *r = w->runs; r; r = r->next)
 		run_fail(w, r, s, text);
+	rendezvous_fail(w, s, text);
 }
 
 static void start_current(struct world *w)

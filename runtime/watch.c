@@ -6,6 +6,7 @@
  */
 #include "runtime/base/clock.h"
 #include "runtime/comm.h"
+#include "runtime/rendezvous.h"
 
 #include <errno.h>
 
@@ -14,9 +15,14 @@
 static void report(const struct world *w, struct text *out)
 {
 	const struct run *r = w->runs;
+	struct text meets = { .len = 0 };
 	int named = 0, more = 0;
 
 	text_add(out, "no progress for %u ms", w->timeout);
+	if (rendezvous_report(w, &meets)) {
+		text_add(out, ": %s", meets.buf);
+		named++;
+	}
 	for (int i = 0; r && i < w->nranks; i++) {
 		struct text why = { .len = 0 };
 		bool called = r->seats[i].called;

@@ -162,6 +162,8 @@ SUITES_cpu := \
 	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
 	"~ $(T)/cpu/procs_edge_test $(T)/modules" \
 	"~ $(T)/cpu/procs_refused_test $(T)/modules" \
+	"~ $(T)/cpu/split_test $(T)/modules tasks" \
+	"~ $(T)/cpu/split_test $(T)/modules procs" \
 	"$(T)/cpu/file_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
@@ -317,6 +319,8 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/procs_fail_test $(T)/modules 20" \
 		"$(T)/cpu/procs_edge_test $(T)/modules" \
 		"$(T)/cpu/procs_refused_test $(T)/modules" \
+		"$(T)/cpu/split_test $(T)/modules tasks" \
+		"$(T)/cpu/split_test $(T)/modules procs" \
 		"$(T)/cuda/cache_test" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 500"
@@ -326,7 +330,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" check-short
-THREADS := cpu/results cpu/post cpu/runtime hosts/group_meet hosts/group_fail
+THREADS := cpu/results cpu/post cpu/runtime cpu/split hosts/group_meet hosts/group_fail
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=thread" check-threads
@@ -335,6 +339,7 @@ check-threads: $(THREADS:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
 		"$(T)/cpu/post_test $(T)/modules 300" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
+		"$(T)/cpu/split_test $(T)/modules tasks" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 200"
 ANY_TEXT := check/diag lang/fuzz lower/good lower/plan plan/prove

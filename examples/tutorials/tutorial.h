@@ -23,7 +23,7 @@
 
 #include <ccs.h>
 
-enum { TUTORIAL_RANKS = 4, TUTORIAL_MODULES = 4 }; /* that a tutorial has at most */
+enum { TUTORIAL_RANKS = 8, TUTORIAL_MODULES = 4 }; /* that a tutorial has at most */
 
 struct tutorial {
 	int first, last; /* the ranks of this process */

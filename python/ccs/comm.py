@@ -5,11 +5,12 @@ import operator
 import threading
 import weakref
 from types import TracebackType
-from typing import List, Optional, Tuple, Type
+from typing import Callable, List, Optional, Sequence, Tuple, Type, Union
 
 from .errors import ArgumentError, CcsError, Status
 from .native import RANK_MAX, Procs, check, library
 
+_NO_COLOR = -1  # CCS_NO_COLOR
 _DESCRIPTION = 512  # bytes of ccs_comm_describe's text
 
 
@@ -21,6 +22,17 @@ def as_int(value: object, what: str, most: int) -> int:
         raise ArgumentError(f"{what} must be an int, not {value!r}") from None
     if not 0 <= number <= most:
         raise ArgumentError(f"{what} must be from 0 to {most}, not {number}")
+    return number
+
+
+def _as_key(value: object) -> int:
+    """Any number that C's int holds."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ArgumentError(f"a key must be an int, not {value!r}") from None
+    if not -RANK_MAX - 1 <= number <= RANK_MAX:
+        raise ArgumentError(f"a key must fit into 32 bits, not be {number}")
     return number
 
 
@@ -121,6 +133,81 @@ class Comm:
             text = ctypes.create_string_buffer(_DESCRIPTION)
             check(library().ccs_comm_describe(self.handles()[0], text, _DESCRIPTION))
             return text.value.decode(errors="replace")
+
+    def _each(self, call: Callable[[int, ctypes.c_void_p], object]) -> None:
+        """Calls for each rank of this process, by its place among them, as a group."""
+        lib = library()
+        with self._lock:
+            handles = self.handles()
+            check(lib.ccs_group_start())
+            try:
+                for place, handle in enumerate(handles):
+                    call(place, handle)
+            except BaseException:
+                lib.ccs_barrier(None, None)  # fails, and so does the whole group
+                lib.ccs_group_end()
+                raise
+            check(lib.ccs_group_end())
+
+    def _per_rank(self, value: object, what: str) -> List[object]:
+        """Of tasks a list, one for each rank; else one."""
+        if not self.is_tasks:
+            return [value]
+        if not isinstance(value, Sequence) or len(value) != self.size:
+            raise ArgumentError(f"{what} must be a list of {self.size}, one for each rank")
+        return list(value)
+
+    def split(
+        self,
+        color: Union[None, int, Sequence[Optional[int]]],
+        key: Union[int, Sequence[int]] = 0,
+    ) -> Union[None, "Comm", List[Optional["Comm"]]]:
+        """A communicator for each colour (0 or more), of the ranks that give it, in the order of
+        their keys and then of their ranks. All ranks call it. A process gets its own, or None if
+        its colour is None; for tasks colours, and keys if there are any, are a list, and
+        so is what is returned: for each rank the communicator that it is in, or None."""
+        colors = [
+            _NO_COLOR if one is None else as_int(one, "a colour", RANK_MAX)
+            for one in self._per_rank(color, "color")
+        ]
+        if key == 0 and self.is_tasks:
+            key = [0] * self.size
+        keys = [_as_key(one) for one in self._per_rank(key, "key")]
+        made = [ctypes.c_void_p() for _ in self.ranks]
+        lib = library()
+        self._each(
+            lambda i, handle: lib.ccs_comm_split(handle, colors[i], keys[i], ctypes.byref(made[i]))
+        )
+        parts = {c: Comm._of(made, colors, c, self.is_tasks) for c in set(colors) - {_NO_COLOR}}
+        ours = [parts.get(c) for c in colors]
+        return ours if self.is_tasks else ours[0]
+
+    @classmethod
+    def _of(
+        cls, made: List[ctypes.c_void_p], colors: List[int], color: int, tasks: bool
+    ) -> "Comm":
+        handles = [handle for handle, own in zip(made, colors) if own == color]
+        return cls(sorted(handles, key=library().ccs_comm_rank), tasks)
+
+    def group(self, ranks: Sequence[int]) -> Optional["Comm"]:
+        """A communicator of those ranks, in the order of the list, which all ranks give alike,
+        and all of them call it. A process that is not in it gets None."""
+        members = [as_int(rank, "a rank", RANK_MAX) for rank in ranks]
+        array = (ctypes.c_int * len(members))(*members)
+        made = [ctypes.c_void_p() for _ in self.ranks]
+        lib = library()
+        self._each(
+            lambda i, handle: lib.ccs_comm_group(
+                handle, array, len(members), ctypes.byref(made[i])
+            )
+        )
+        colors = [0 if handle else _NO_COLOR for handle in made]
+        return Comm._of(made, colors, 0, self.is_tasks) if 0 in colors else None
+
+    def barrier(self) -> None:
+        """Returns when all ranks have called it; tasks are all in this process, and all call."""
+        lib = library()
+        self._each(lambda _, handle: lib.ccs_barrier(handle, None))
 
     def set_timeout(self, seconds: float) -> None:
         """After how long without any progress a call fails (default 30 s; 0: never), rounded up

@@ -151,6 +151,23 @@ void cpu_free(struct world *w)
 	free(e);
 }
 
+/* Of a world whose ranks are all of this process. */
+static ccs_status task_open(struct world *w)
+{
+	ccs_status s = cpu_open(w);
+
+	if (!s && !post_enable(w))
+		s = error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
+	return s;
+}
+
+static ccs_status branch(struct world *w, struct world *child, const struct branch *b)
+{
+	(void)b;
+	child->engine = w->engine;
+	return task_open(child);
+}
+
 static const struct engine cpu_engine = {
 	.name = "tasks",
 	.tiles = true,
@@ -162,6 +179,7 @@ static const struct engine cpu_engine = {
 	.wait = sched_wait,
 	.moved = fibers_moved,
 	.stuck = fibers_stuck,
+	.branch = branch,
 	.describe = describe,
 	.free = cpu_free,
 };
@@ -191,9 +209,7 @@ ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks)
 	if (s)
 		return s;
 	comm[0]->world->engine = &cpu_engine;
-	s = cpu_open(comm[0]->world);
-	if (!s && !post_enable(comm[0]->world))
-		s = error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
+	s = task_open(comm[0]->world);
 	if (s)
 		comm_drop(comm, nranks);
 	return s;

@@ -222,6 +222,7 @@ const struct engine net_engine = {
 	.stuck = stuck,
 	.check = check,
 	.gather = net_gather,
+	.branch = net_branch,
 	.describe = net_describe,
 	.free = net_free,
 };

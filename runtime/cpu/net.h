@@ -158,6 +158,7 @@ void net_rest(const struct net *n, unsigned idle);
 
 void net_describe(const struct world *w, char *text, size_t size);
 void net_free(struct world *w);
+ccs_status net_branch(struct world *w, struct world *child, const struct branch *b);
 
 static inline struct net *net_of(const struct world *w)
 {

@@ -215,7 +215,7 @@ static void give_up(struct world *w, const struct gathering *g)
 
 	while (late == w->first || (late < w->nranks - 1 && g->come[late]))
 		late++;
-	text_add(&why, "for %u ms rank %d has not told the others how it went", w->timeout, late);
+	world_tell_late(w, late, &why);
 	net_fail(w, CCS_ETIMEOUT, why.buf);
 }
 
@@ -230,7 +230,9 @@ static ccs_status gathering_wait(struct world *w, struct gathering *g)
 			continue;
 		}
 		net_hear(w);
+		pthread_mutex_unlock(&w->lock);
 		net_rest(net_of(w), ++idle);
+		pthread_mutex_lock(&w->lock);
 		if (w->timeout && clock_ms() >= end && !w->dead)
 			give_up(w, g);
 	}

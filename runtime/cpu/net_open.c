@@ -186,22 +186,28 @@ static ccs_status find_calls(const struct mpi_calls **calls)
 	return s;
 }
 
-/* The world of MPI's is the communicator's, once it has one. */
-static ccs_status open_net(struct ccs_comm **comm, const struct mpi_calls *calls,
-			   struct mpi_world *world)
+/* The world of MPI's is the communicator's, once it has one; else it is closed. `w`: NULL: it could
+ * not be made, as `here` says. */
+static ccs_status open_net(struct world *w, const struct mpi_calls *calls, struct mpi_world *world,
+			   ccs_status here)
 {
-	ccs_status s = comm_new_rank(comm, calls->size(world), calls->rank(world));
+	ccs_status s = here ? here : allocate(w, calls, world);
 
-	if (!s)
-		s = allocate((*comm)->world, calls, world);
-	s = meet(s ? NULL : (*comm)->world, calls, world, s);
-	if (!s)
-		return CCS_OK;
-	if (!*comm || !(*comm)->world->state || !net_of((*comm)->world))
+	s = meet(s ? NULL : w, calls, world, s);
+	if (s && (!w || !w->state || !net_of(w)))
 		calls->close(world, 1);
-	if (*comm)
-		comm_drop(comm, 1);
 	return s;
+}
+
+ccs_status net_branch(struct world *w, struct world *child, const struct branch *b)
+{
+	const struct mpi_calls *calls = net_of(w)->calls;
+	struct mpi_world *world;
+	int e = calls->split(net_of(w)->world, b->color, b->rank, &world);
+
+	if (e)
+		return failed(calls, e, "MPI_Comm_split");
+	return child ? open_net(child, calls, world, CCS_OK) : CCS_OK;
 }
 
 ccs_status ccs_comm_init_mpi(struct ccs_comm **comm)
@@ -218,5 +224,11 @@ ccs_status ccs_comm_init_mpi(struct ccs_comm **comm)
 	if (s)
 		return s;
 	e = calls->open(&world);
-	return e ? failed(calls, e, "MPI_Init_thread") : open_net(comm, calls, world);
+	if (e)
+		return failed(calls, e, "MPI_Init_thread");
+	s = comm_new_rank(comm, calls->size(world), calls->rank(world));
+	s = open_net(*comm ? (*comm)->world : NULL, calls, world, s);
+	if (s && *comm)
+		comm_drop(comm, 1);
+	return s;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define BOARD_MS 20 /* then it looks whether the others are alive */
+#define POLLS 2000u /* before it sleeps, if each rank has a core */
 
 /* The first that has not; -1: all have. */
 static int late(const struct world *w, bool told, uint64_t n)
@@ -21,6 +22,17 @@ static int late(const struct world *w, bool told, uint64_t n)
 	return -1;
 }
 
+/* The same, for a while: most come soon. */
+static int still_late(const struct world *w, bool told, uint64_t n)
+{
+	unsigned polls = cpu_of(w)->procs->spins ? POLLS : 1;
+	int i = late(w, told, n);
+
+	while (i >= 0 && --polls)
+		i = late(w, told, n);
+	return i;
+}
+
 /* Waits until all have told, or heard, so much. */
 static ccs_status await(struct world *w, bool told, uint64_t n)
 {
@@ -31,15 +43,17 @@ static ccs_status await(struct world *w, bool told, uint64_t n)
 
 	if (s)
 		return s;
-	for (int i = late(w, told, n); i >= 0 && !w->dead; i = late(w, told, n)) {
+	for (int i = still_late(w, told, n); i >= 0 && !w->dead; i = late(w, told, n)) {
 		uint32_t bell = procs_lie_down(p);
 
-		if (late(w, told, n) >= 0)
+		if (late(w, told, n) >= 0) {
+			pthread_mutex_unlock(&w->lock);
 			procs_sleep(p, bell, BOARD_MS);
+			pthread_mutex_lock(&w->lock);
+		}
 		procs_get_up(p);
 		if (w->timeout && clock_ms() >= end) {
-			text_add(&why, "for %u ms rank %d has not told the others how it went",
-				 w->timeout, i);
+			world_tell_late(w, i, &why);
 			procs_fail(w, CCS_ETIMEOUT, why.buf);
 		}
 		procs_look(w);

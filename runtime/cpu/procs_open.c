@@ -32,6 +32,14 @@ struct answer {
 
 /* ---- who is here --------------------------------------------------------------------- */
 
+static void fill_answer(const struct procs *p, struct answer *a)
+{
+	a->token = p->token;
+	a->pid = p->table->seats[0].pid;
+	for (int i = 0; i < NFILES; i++)
+		a->files[i] = p->files[i];
+}
+
 /* On rank 0: whether they can share memory; and its answer. */
 static ccs_status answer_cards(void *of, const void *cards, void *answer)
 {
@@ -56,10 +64,7 @@ static ccs_status answer_cards(void *of, const void *cards, void *answer)
 					 i);
 	}
 	p->answered = true;
-	a->token = p->token;
-	a->pid = card[0].pid;
-	for (int i = 0; i < NFILES; i++)
-		a->files[i] = p->files[i];
+	fill_answer(p, a);
 	return CCS_OK;
 }
 
@@ -172,6 +177,9 @@ static void end(struct world *w)
 	cpu_free(w);
 }
 
+static ccs_status invite(struct world *w, struct world *child, struct branch *b);
+static ccs_status branch(struct world *w, struct world *child, const struct branch *b);
+
 static const struct engine procs_engine = {
 	.name = "procs",
 	.tiles = true,
@@ -184,6 +192,8 @@ static const struct engine procs_engine = {
 	.stuck = procs_stuck,
 	.check = check,
 	.gather = procs_gather,
+	.branch = branch,
+	.invite = invite,
 	.alloc = procs_alloc,
 	.release = procs_release,
 	.describe = describe,
@@ -281,6 +291,35 @@ static ccs_status meet(struct world *w, const struct group_env *env, ccs_status 
 		procs_settle(w);
 	}
 	return s;
+}
+
+/* ---- of some of another's processes ------------------------------------------------------------ */
+
+_Static_assert(sizeof(struct answer) <= INVITATION, "rank 0's answer is an invitation");
+
+/* They are on one host, and one user's: their parent has seen to that. */
+static ccs_status invite(struct world *w, struct world *child, struct branch *b)
+{
+	const struct procs_seat *seats = cpu_of(w)->procs->table->seats;
+	ccs_status s = prepare(child);
+	struct answer a;
+
+	if (s || child->first)
+		return s;
+	for (int i = 0; i < child->nranks; i++)
+		cpu_of(child)->procs->table->seats[i].pid = seats[b->ranks[i]].pid;
+	fill_answer(cpu_of(child)->procs, &a);
+	memcpy(b->invitation, &a, sizeof(a));
+	return CCS_OK;
+}
+
+static ccs_status branch(struct world *w, struct world *child, const struct branch *b)
+{
+	struct answer a;
+
+	(void)w;
+	memcpy(&a, b->invitation, sizeof(a));
+	return child ? join(child, &a) : CCS_OK;
 }
 
 ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs)

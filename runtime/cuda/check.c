@@ -206,7 +206,17 @@ struct cuda *gpu_cuda_of(const struct world *w, int rank)
 
 ccs_status gpu_gather(struct world *w, const void *mine, void *all, size_t bytes)
 {
-	return group_gather(gpu_of(w)->group, mine, all, bytes);
+	struct text why = { .len = 0 };
+	ccs_status s;
+
+	if (!w->gathers)
+		return group_gather(gpu_of(w)->group, mine, all, bytes);
+	s = group_gather_within(gpu_of(w)->group, mine, all, bytes, w->timeout);
+	if (s != CCS_ETIMEOUT)
+		return s;
+	text_add(&why, "for %u ms some rank has not called %s, as rank %d has", w->timeout,
+		 w->gathers, w->first);
+	return gpu_die(w, s, why.buf);
 }
 
 int gpu_device(const struct world *w, int rank)

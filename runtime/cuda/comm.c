@@ -130,6 +130,32 @@ static ccs_status join(struct world *w, struct run *r, int rank)
 	return gpu_start(w, r);
 }
 
+static ccs_status open_all(struct world *w, const int *devices);
+
+/* With the parent's GPUs. Of processes, the parent's are on one host, and so are these. */
+static ccs_status branch(struct world *w, struct world *child, const struct branch *b)
+{
+	int *devices;
+	ccs_status s;
+
+	if (!child)
+		return CCS_OK;
+	child->engine = &cuda_engine;
+	if (gpu_of(w)->group) {
+		child->state = calloc(1, sizeof(struct gpu)); /* freed with the world */
+		return child->state ? gpu_branch_rank(w, child, b)
+				    : error_set(CCS_ENOMEM, "out of memory for a communicator");
+	}
+	devices = calloc((size_t)child->nranks, sizeof(*devices));
+	if (!devices)
+		return error_set(CCS_ENOMEM, "out of memory for %d ranks", child->nranks);
+	for (int i = 0; i < child->nranks; i++)
+		devices[i] = gpu_device(w, b->ranks[i]);
+	s = open_all(child, devices);
+	free(devices);
+	return s;
+}
+
 const struct engine cuda_engine = {
 	.name = "cuda",
 	.streams = true,
@@ -141,6 +167,9 @@ const struct engine cuda_engine = {
 	.gather = gpu_gather,
 	.device = gpu_device,
 	.nccl = gpu_nccl,
+	.branch = branch,
+	.invite = gpu_invite,
+	.barrier = gpu_barrier,
 	.describe = gpu_describe,
 	.free = gpu_free,
 };

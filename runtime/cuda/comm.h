@@ -12,6 +12,7 @@
  *   ready.c       what the first call of a plan needs, made by all processes together
  *   buffers.c     where the ranks' data lie, in one call
  *   call.c        one call: protocol, tiles, replicas; streams; the launches
+ *   barrier.c     streams that meet
  *   check.c       what an asynchronous call left behind; what there is, in words
  *   comm.c        making and freeing, in one process; the engine's row
  *   ranks.c       meeting and parting of processes
@@ -250,8 +251,17 @@ ccs_status gpu_agree(struct gpu *g, ccs_status here);
 /** Opens the GPU of one rank of several processes, and meets the others. What there is of
  *  it at a failure is freed by gpu_free. */
 ccs_status gpu_open_rank(struct world *w, const ccs_unique_id *id, int rank, int device);
+/** See engine.h: the id of NCCL's that the child's processes meet by, if they are several. */
+ccs_status gpu_invite(struct world *w, struct world *child, struct branch *b);
+/** The child's part of gpu_open_rank, by the invitation, with the parent's GPU. */
+ccs_status gpu_branch_rank(struct world *w, struct world *child, const struct branch *b);
 /** Waits until no process uses this one's memory, but not for ever. */
 void gpu_end(struct world *w);
+
+/* ---- barrier.c -------------------------------------------------------------- */
+
+/** See engine.h. */
+ccs_status gpu_barrier(struct world *w, void *const *streams);
 
 /* ---- comm.c ------------------------------------------------------------------- */
 

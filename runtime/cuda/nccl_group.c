@@ -13,6 +13,8 @@
  */
 #include "runtime/cuda/nccl_group.h"
 
+#include "runtime/base/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +29,7 @@ struct group {
 	cuda_event done;
 	cuda_ptr mine, all;  /* ROUND bytes; those of all ranks */
 	unsigned char *host; /* `all`, here */
+	uint64_t limit;	     /* ms of clock.h until which a round may take; 0: for ever */
 };
 
 nccl_comm group_comm(const struct group *g)
@@ -46,6 +49,8 @@ static ccs_status finish(struct group *g)
 		s = nccl_check(g->nccl, g->comm);
 		if (!s)
 			s = cuda_done(g->cuda, g->done, &done);
+		if (!s && !done && g->limit && clock_ms() >= g->limit)
+			s = error_set(CCS_ETIMEOUT, "not all ranks have told what they have to");
 		if (!done)
 			usleep(50);
 	}
@@ -79,14 +84,19 @@ static void give_up(struct group *g)
 	g->comm = NULL;
 }
 
+static ccs_status broken(void)
+{
+	return error_set(CCS_EABORTED, "the processes of the communicator cannot reach one another "
+				       "any more, since an earlier error");
+}
+
 ccs_status group_gather(struct group *g, const void *mine, void *all, size_t each)
 {
 	ccs_status s;
 	int mode;
 
 	if (!g->comm)
-		return error_set(CCS_EABORTED, "the processes of the communicator cannot reach "
-					       "one another any more, since an earlier error");
+		return broken();
 	s = cuda_enter(g->cuda, &mode);
 	if (s)
 		return s;
@@ -96,6 +106,34 @@ ccs_status group_gather(struct group *g, const void *mine, void *all, size_t eac
 	if (s)
 		give_up(g);
 	cuda_leave(g->cuda, mode);
+	return s;
+}
+
+ccs_status group_barrier(struct group *g, cuda_stream stream)
+{
+	ccs_status s;
+	int mode;
+
+	if (!g->comm)
+		return broken();
+	s = cuda_enter(g->cuda, &mode);
+	if (s)
+		return s;
+	/* what it gathers means nothing, so it may be what others are about to tell */
+	s = nccl_all_gather(g->nccl, (const void *)(uintptr_t)g->mine, (void *)(uintptr_t)g->all,
+			    ROUND, CCS_INT8, g->comm, stream);
+	cuda_leave(g->cuda, mode);
+	return s;
+}
+
+ccs_status group_gather_within(struct group *g, const void *mine, void *all, size_t each,
+			       unsigned milliseconds)
+{
+	ccs_status s;
+
+	g->limit = milliseconds ? clock_ms() + milliseconds : 0;
+	s = group_gather(g, mine, all, each);
+	g->limit = 0;
 	return s;
 }
 

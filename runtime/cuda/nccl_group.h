@@ -25,6 +25,14 @@ nccl_comm group_comm(const struct group *g);
  *  all[size * each]. All must call it, in the same order. It waits for the others. */
 ccs_status group_gather(struct group *g, const void *mine, void *all, size_t each);
 
+/** The same, but CCS_ETIMEOUT after so many milliseconds; then the group is broken. 0: never. */
+ccs_status group_gather_within(struct group *g, const void *mine, void *all, size_t each,
+			       unsigned milliseconds);
+
+/** What is put into the stream behind it comes after what was put into those of all processes
+ *  before it. It does not wait. */
+ccs_status group_barrier(struct group *g, cuda_stream stream);
+
 /** Says how it went here, and learns how it went elsewhere: CCS_OK if it did on all;
  *  else `here`, with the text it had, or the first other's status, with its rank and
  *  its text. All must call it. */

@@ -194,6 +194,31 @@ ccs_status ccs_get_unique_id(ccs_unique_id *id)
 	return s;
 }
 
+/* ---- of some of another's processes ---------------------------------------------------- */
+
+_Static_assert(sizeof(ccs_unique_id) <= INVITATION, "an id is an invitation");
+
+ccs_status gpu_invite(struct world *w, struct world *child, struct branch *b)
+{
+	ccs_unique_id id;
+	ccs_status s = CCS_OK;
+
+	if (!gpu_of(w)->group || child->first)
+		return CCS_OK;
+	s = nccl_unique_id(&gpu_of(w)->nccl, &id);
+	if (!s)
+		memcpy(b->invitation, &id, sizeof(id));
+	return s;
+}
+
+ccs_status gpu_branch_rank(struct world *w, struct world *child, const struct branch *b)
+{
+	ccs_unique_id id;
+
+	memcpy(&id, b->invitation, sizeof(id));
+	return gpu_open_rank(child, &id, child->first, gpu_of(w)->parts->cuda.device);
+}
+
 /* ---- parting ------------------------------------------------------------------------- */
 
 void gpu_end(struct world *w)

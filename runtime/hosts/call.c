@@ -408,6 +408,9 @@ const struct engine hosts_engine = {
 	.gather = gpu_gather,
 	.device = gpu_device,
 	.nccl = gpu_nccl,
+	.branch = hosts_branch,
+	.invite = gpu_invite,
+	.barrier = gpu_barrier,
 	.describe = gpu_describe,
 	.free = end,
 };

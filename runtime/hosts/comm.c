@@ -9,6 +9,7 @@
 #include "runtime/meet/group.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static ccs_status open_one(struct world *w, const ccs_unique_id *id, int rank, int device)
 {
@@ -22,6 +23,16 @@ static ccs_status open_one(struct world *w, const ccs_unique_id *id, int rank, i
 	if (places_hosts(&gpu_of(w)->places) > 1)
 		w->engine = &hosts_engine;
 	return s;
+}
+
+ccs_status hosts_branch(struct world *w, struct world *child, const struct branch *b)
+{
+	ccs_unique_id id;
+
+	if (!child)
+		return CCS_OK;
+	memcpy(&id, b->invitation, sizeof(id));
+	return open_one(child, &id, child->first, gpu_of(w)->parts->cuda.device);
 }
 
 ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const ccs_unique_id *id, int rank,

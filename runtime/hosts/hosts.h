@@ -58,6 +58,9 @@ static inline struct hosts *hosts_of(const struct world *w)
 
 extern const struct engine hosts_engine;
 
+/** See engine.h: on one host or several, as that turns out. */
+ccs_status hosts_branch(struct world *w, struct world *child, const struct branch *b);
+
 /** Finds a call's plan; made at first use, when all ranks see to it that they make the
  *  same call. With no GPU entered. */
 ccs_status hosts_plan_get(struct world *w, const struct call *c, struct hosts_plan **plan);

@@ -13,10 +13,10 @@
 
 #include "runtime/ccs.h"
 
-enum { MPICALLS_VERSION = 3 };	/* of this header: it grows with any change */
+enum { MPICALLS_VERSION = 4 };	/* of this header: it grows with any change */
 enum { MPICALLS_TAGS = 32768 }; /* that any MPI has */
 
-struct mpi_world;    /* all processes of the job, in a communicator that is the caller's own */
+struct mpi_world;    /* processes of the job, in a communicator that is the caller's own */
 struct mpi_messages; /* sends and receives that were started */
 
 /* A call of a collective, as ccs_run has it: counts and places are NCCL's, also in place. */
@@ -43,7 +43,10 @@ struct mpi_calls {
 
 	/** Initialises MPI, if nobody has. Returns when all processes have called it. */
 	int (*open)(struct mpi_world **w);
-	/** All processes call it. The one that initialised MPI ends it: close it last. `failed`:
+	/** A world for each colour, of the processes that give it, in the order of their keys; a
+	 *  negative colour: *child is NULL. All processes of `w` call it. Either may be closed first. */
+	int (*split)(struct mpi_world *w, int color, int key, struct mpi_world **child);
+	/** All processes call it. If MPI was initialised here, the last world closed ends it. `failed`:
 	 *  messages may be left that nobody receives; then MPI's communicator stays until MPI ends. */
 	void (*close)(struct mpi_world *w, int failed);
 	int (*rank)(const struct mpi_world *w);

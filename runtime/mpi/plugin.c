@@ -22,10 +22,15 @@ typedef MPI_Count mpi_count;
 typedef int mpi_count;
 #endif
 
+/* That MPI was initialised here. */
+struct start {
+	int worlds; /* that come from it: the last one ends MPI */
+};
+
 struct mpi_world {
 	MPI_Comm comm;
 	int rank, size;
-	int ends; /* MPI was initialised here */
+	struct start *start; /* NULL: somebody else has initialised MPI */
 };
 
 /* ---- types and operators --------------------------------------------------------------- */
@@ -203,15 +208,20 @@ static const struct mpi_collective collectives[] = {
 /* ---- the processes -------------------------------------------------------------------------- */
 
 /* The caller's own communicator: its messages meet no others, and its errors are returned. */
+static int take_comm(struct mpi_world *w)
+{
+	int e = MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
+
+	if (!e)
+		e = MPI_Comm_rank(w->comm, &w->rank);
+	return e ? e : MPI_Comm_size(w->comm, &w->size);
+}
+
 static int own_comm(struct mpi_world *w)
 {
 	int e = MPI_Comm_dup(MPI_COMM_WORLD, &w->comm);
 
-	if (!e)
-		e = MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
-	if (!e)
-		e = MPI_Comm_rank(w->comm, &w->rank);
-	return e ? e : MPI_Comm_size(w->comm, &w->size);
+	return e ? e : take_comm(w);
 }
 
 /* Whether no message has come that nobody will receive: MPICH ends a process that frees a
@@ -229,9 +239,42 @@ static void close_world(struct mpi_world *w, int failed)
 		return;
 	if (w->comm != MPI_COMM_NULL && !failed && is_quiet(w))
 		MPI_Comm_free(&w->comm);
-	if (w->ends)
+	if (w->start && !--w->start->worlds) {
 		MPI_Finalize();
+		free(w->start);
+	}
 	free(w);
+}
+
+static struct mpi_world *new_world(void)
+{
+	struct mpi_world *w = calloc(1, sizeof(*w));
+
+	if (w)
+		w->comm = MPI_COMM_NULL;
+	return w;
+}
+
+/* A process without memory comes, too: the others wait for it. */
+static int split_world(struct mpi_world *w, int color, int key, struct mpi_world **out)
+{
+	struct mpi_world *child = color < 0 ? NULL : new_world();
+	MPI_Comm comm = MPI_COMM_NULL;
+	int e = MPI_Comm_split(w->comm, child ? color : MPI_UNDEFINED, key, &comm);
+
+	*out = NULL;
+	if (!e && child) {
+		child->comm = comm;
+		child->start = w->start;
+		if (child->start)
+			child->start->worlds++;
+		e = take_comm(child);
+	}
+	if (e)
+		close_world(child, 1);
+	else
+		*out = child;
+	return !e && color >= 0 && !child ? MPI_ERR_NO_MEM : e;
 }
 
 /* MPI_Testsome belongs to no communicator: MPICH raises its errors on these. Where the program
@@ -247,17 +290,24 @@ static int start_mpi(void)
 
 static int open_world(struct mpi_world **out)
 {
-	struct mpi_world *w = calloc(1, sizeof(*w));
+	struct mpi_world *w = new_world();
+	struct start *start = calloc(1, sizeof(*start));
 	int e, initialised = 0;
 
 	*out = NULL;
-	if (!w)
+	if (!w || !start) {
+		free(w);
+		free(start);
 		return MPI_ERR_NO_MEM;
-	w->comm = MPI_COMM_NULL;
+	}
 	e = MPI_Initialized(&initialised);
-	if (!e && !initialised) {
+	if (!e && !initialised)
 		e = start_mpi();
-		w->ends = !e;
+	if (e || initialised) {
+		free(start);
+	} else {
+		start->worlds = 1;
+		w->start = start;
 	}
 	if (!e)
 		e = own_comm(w);
@@ -431,6 +481,7 @@ const struct mpi_calls ccs_mpi_calls = {
 	.collectives = collectives,
 	.most = MOST,
 	.open = open_world,
+	.split = split_world,
 	.close = close_world,
 	.rank = rank_of,
 	.size = size_of,

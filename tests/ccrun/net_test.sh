@@ -54,6 +54,8 @@ ranks() { # ranks N COMMAND...
 	# shellcheck disable=SC2086
 	timeout 200 mpirun $options -np "$n" "$@"
 }
+ranks 6 env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/split_test" "$modules" mpi ||
+	not_ok "split_test, by 6 processes" "it ended with another status than 0"
 for n in 2 3 4; do
 	turn=$n
 	for module in "$modules"/*.so; do

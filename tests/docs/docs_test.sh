@@ -243,7 +243,8 @@ say "ccs(5) 5 names every type and operator of ccrun --help" \
 	"$("$build/bin/ccrun" --help | awk '/^  -[do] /{ getline; print; n++ } END { if (n != 2) print "none" }' |
 	tr -s ' ' '\n' | while read -r name; do
 		sed -n '/^\.SH "5\./,/^\.SH "6\./{s/\\f[BIR]//g;p}' lang/ccs.5 | grep -qwF -e "$name" || echo "$name"; done)"
-for page in lang/ccs.5 docs/ccs-tuning.5 docs/ccc.1 docs/ccrun.1 docs/libccs-mpi.7; do
+for page in lang/ccs.5 docs/ccs-tuning.5 docs/ccc.1 docs/ccrun.1 docs/libccs-mpi.7 \
+	docs/*.3; do
 	if command -v man >/dev/null && command -v groff >/dev/null; then
 		say "man $page has no warnings" \
 			"$(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l "$page" 2>&1 >/dev/null)"

@@ -24,7 +24,7 @@ installed() {
 	for f in "$2/ccc" "$2/ccrun" "$3/libccs.so" "$3/libccs.so.0" "$3/libccs.a" \
 			"$3/pkgconfig/ccs.pc" "$4/ccs.h" "$5/ccs/schedules/ring_allreduce.ccs" \
 			"$6/man1/ccc.1" "$6/man1/ccrun.1" "$6/man5/ccs.5" "$6/man5/ccs-tuning.5" \
-			"$6/man7/libccs-mpi.7" "$5/vim/vimfiles/syntax/ccs.vim" \
+			"$6/man3/ccs_comm_split.3" "$6/man7/libccs-mpi.7" "$5/vim/vimfiles/syntax/ccs.vim" \
 			"$5/vim/vimfiles/ftdetect/ccs.vim" "$5/vim/vimfiles/ftplugin/ccs.vim" \
 			"$5/emacs/site-lisp/ccs-mode.el" "$5/ccs/vscode/package.json" \
 			"$5/ccs/vscode/syntaxes/ccs.tmLanguage.json" \

@@ -33,4 +33,7 @@ hosts "results 4" "$all" CCS_TILE_BYTES=64
 hosts "results 4" "$some" CCS_TILE_BYTES=208 CCS_THREADS=64
 hosts "results 4" "$some" FAKE_CUDA_SMS=1 FAKE_CUDA_BLOCKS=1
 hosts "trouble" "$ring" FAKE_NCCL_SECONDS=2
+echo "# cuda_split_test hosts"
+FAKE_CUDA_GPUS=8 "$build/tests/cuda/cuda_split_test" hosts "$ring" 2>&1 ||
+	not_ok "cuda_split_test hosts" "it ended with status $?"
 exit $failed

@@ -12,6 +12,14 @@ with comm:
     data = floats(comm.rank, 5)
     ring.run(comm, data, data)
     assert data == floats(1, 10), data
+    turned = comm.split(0, -comm.rank)
+    assert (turned.rank, turned.size, turned.engine) == (1 - comm.rank, 2, "procs")
+    assert (comm.split(None if comm.rank else 3) is None) == (comm.rank == 1)
+    alone = comm.group([1])
+    assert (alone is None) == (comm.rank == 0) and (alone is None or alone.size == 1)
+    turned.barrier()
+    ring.run(turned, data, data)
+    assert data == floats(2, 20), data
     comm.set_timeout(20)
     try:
         ring.run(comm, data, data, ("sum", "max")[comm.rank])
