@@ -186,6 +186,7 @@ NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
+	"tests/ccrun/show_test.sh $(BUILD)" \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
 	"10 tests/ccrun/tune_test.sh $(BUILD)" \
