@@ -163,6 +163,28 @@ struct placing call_placing(const struct call *c, const struct prep_rank *p)
 				 !c->recv && p->recv };
 }
 
+/* A premul-sum's factors. */
+static ccs_status check_factors(const struct call *c)
+{
+	size_t esize = ccs_dtype_size(c->type);
+
+	if (!c->how.factors)
+		return CCS_OK;
+	if (c->how.scalar)
+		return error_set(
+			CCS_EINVAL,
+			"ccs_run_with: one scalar, or a factor for each element, not both");
+	if (!c->comm->world->engine->host_code)
+		return error_set(CCS_EUNSUPPORTED,
+				 "premul-sum with a factor for each element is for ranks on the "
+				 "CPU: kernels have one factor a call; multiply before the call, "
+				 "and run a sum");
+	if ((uintptr_t)c->how.factors % esize)
+		return error_set(CCS_EINVAL, "factors are not aligned to their elements' %zu bytes",
+				 esize);
+	return CCS_OK;
+}
+
 static ccs_status check_options(const struct call *c)
 {
 	const struct ccs_run_options *how = &c->how;
@@ -181,7 +203,7 @@ static ccs_status check_options(const struct call *c)
 		return error_set(CCS_EINVAL,
 				 "ccs_run_with: a protocol and channels are for ranks on the GPUs "
 				 "of one host");
-	return CCS_OK;
+	return check_factors(c);
 }
 
 /* c's module, comm, send, recv, count, type, op, premul and how are the caller's. */
@@ -273,9 +295,11 @@ ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options
 
 	if (how)
 		c.how = *how;
-	if (c.how.scalar) {
+	if (c.how.scalar || c.how.factors) {
 		c.premul = true;
 		c.op = CCS_SUM;
+	}
+	if (c.how.scalar && !c.how.factors) {
 		memcpy(c.scalar, c.how.scalar, ccs_dtype_size(type));
 		c.how.scalar = NULL;
 	}
@@ -300,6 +324,20 @@ ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void
 				    stream);
 	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
 	return error_set(CCS_EINVAL, "ccs_run_premul: the scalar is NULL");
+}
+
+ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
+				 size_t count, ccs_dtype type, const void *factors, int root,
+				 struct ccs_comm *comm, void *stream)
+{
+	struct ccs_run_options how = { .factors = factors };
+	struct thread_state *t = error_thread();
+
+	if (factors || t->failed)
+		return ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
+				    stream);
+	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
+	return error_set(CCS_EINVAL, "ccs_run_premul_vector: the factors are NULL");
 }
 
 ccs_status ccs_group_start(void)

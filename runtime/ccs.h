@@ -442,11 +442,21 @@ CCS_API ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, voi
 			   size_t count, ccs_dtype type, ccs_redop op, int root,
 			   struct ccs_comm *comm, void *stream);
 
-/** The same for op = premul-sum: every contribution is multiplied by *scalar
- *  (one element of `type`) and summed. */
+/** The same for op = premul-sum: every contribution is multiplied by *scalar (one element of
+ *  `type`) and summed. It is read before the call returns, or is recorded in a group. On the CPU
+ *  each rank gives a scalar of its own; on a GPU, those of all its ranks must be equal. */
 CCS_API ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 				  size_t count, ccs_dtype type, const void *scalar, int root,
 				  struct ccs_comm *comm, void *stream);
+
+/** The same with a factor for each element: element i of the rank's sendbuff is multiplied by
+ *  factors[i], of `type`, and the products are summed. Each rank gives factors of its own, as
+ *  many as its sendbuff has elements; in a group they must stay until its end.
+ *  CCS_EUNSUPPORTED: the ranks are on GPUs. */
+CCS_API ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuff,
+					 void *recvbuff, size_t count, ccs_dtype type,
+					 const void *factors, int root, struct ccs_comm *comm,
+					 void *stream);
 
 /* How a call is run, as far as the engine need not choose: 0 everywhere leaves all to it. */
 struct ccs_run_options {
@@ -455,6 +465,7 @@ struct ccs_run_options {
 			       on. Memory may ask for less */
 	unsigned protocol; /* on GPUs of one host: CCS_RUN_... */
 	unsigned channels; /* ... and on so many channels at most; 0: as many as pay */
+	const void *factors; /* premul-sum with these: see ccs_run_premul_vector; or NULL */
 };
 enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 
@@ -463,7 +474,7 @@ enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 /** How, as tunings have it: "auto", a tile, such as "64K", or "ll", "simple/8". */
 CCS_API void ccs_run_options_text(const struct ccs_run_options *options, char *text, size_t size);
 
-/** ccs_run() with options; NULL: without. All ranks give the same, but for the scalar. */
+/** ccs_run() with options; NULL: without. All ranks give the same, but for scalar and factors. */
 CCS_API ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *options,
 				const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 				ccs_redop op, int root, struct ccs_comm *comm, void *stream);

@@ -156,6 +156,7 @@ SUITES_cpu := \
 	"$(T)/cpu/order_test $(T)/modules" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
+	"$(T)/cpu/operators_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
 	"15 $(T)/cpu/procs_test $(T)/modules" \
 	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
@@ -195,7 +196,8 @@ SUITES_ccrun := \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpich_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
-	$(T)/plan/prove_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) $(OF_MPICH)
+	$(T)/plan/prove_test $(T)/cpu/operators_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) \
+	$(OF_MPICH)
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \

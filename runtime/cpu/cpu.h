@@ -140,7 +140,8 @@ struct layout {
 	size_t scratch_bytes;	/* each */
 	reduce_combine *combine;
 	reduce_scale *scale;
-	reduce_divide *divide; /* NULL unless averaging */
+	reduce_combine *multiply; /* by a premul-sum's factors, one for each element */
+	reduce_divide *divide;	  /* NULL unless averaging */
 	bool premul;
 	bool holds;    /* chunks are long enough for held messages to stay where they are */
 	bool parallel; /* enough work to wake other threads for */

@@ -305,6 +305,7 @@ static ccs_status make(struct cpu *e, const struct run *r)
 		.esize = ccs_dtype_size(c->type),
 		.combine = reduce_of(c->type)->combine[c->reduces ? c->op : CCS_SUM],
 		.scale = reduce_of(c->type)->scale,
+		.multiply = reduce_of(c->type)->combine[CCS_PROD],
 		.divide = c->reduces && c->op == CCS_AVG ? reduce_of(c->type)->divide : NULL,
 		.premul = c->premul,
 	};

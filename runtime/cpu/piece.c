@@ -20,11 +20,22 @@ struct current {
 	const struct layout *l;
 	const struct rank_io *io;
 	const struct ccs_op *op;
-	const unsigned char *scalar; /* premul-sum: initial values are scaled, if they are */
-	bool scale_a, scale_b;
+	bool scale_a, scale_b; /* a premul-sum scales them: they are initial values */
 	struct notes *notes;
 	size_t apart; /* elements from cell to cell in a slot, and no cells are joined; 0: packed */
 };
+
+/* An initial value by the call's factor, or by those that lie as its elements do. */
+static void scale(const struct current *p, unsigned char *to, const unsigned char *from, size_t n)
+{
+	const struct call *c = p->io->call;
+	const unsigned char *factors = c->how.factors;
+
+	if (factors)
+		p->l->multiply(to, from, factors + (from - p->io->send), n);
+	else
+		p->l->scale(to, from, c->scalar, n);
+}
 
 static void copy(unsigned char *to, const unsigned char *from, size_t n)
 {
@@ -44,11 +55,11 @@ static void combine_block(const struct current *p, unsigned char *to, const stru
 	if (s->in)
 		src[k++] = s->in;
 	if (s->a && p->scale_a)
-		l->scale(scaled[0], s->a, p->scalar, n);
+		scale(p, scaled[0], s->a, n);
 	if (s->a)
 		src[k++] = p->scale_a ? scaled[0] : s->a;
 	if (s->b && p->scale_b)
-		l->scale(scaled[1], s->b, p->scalar, n);
+		scale(p, scaled[1], s->b, n);
 	if (s->b)
 		src[k++] = p->scale_b ? scaled[1] : s->b;
 	if (k == 1) {
@@ -236,7 +247,6 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 		.l = l,
 		.io = l->ranks + t->rank,
 		.op = o,
-		.scalar = l->ranks[t->rank].call->scalar,
 		.scale_a = l->premul && o->flags & CCS_OP_A_INITIAL,
 		.scale_b = l->premul && o->flags & CCS_OP_B_INITIAL,
 		.notes = notes,
@@ -304,7 +314,6 @@ void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)
 	struct current p = {
 		.l = l,
 		.io = io,
-		.scalar = io->call->scalar,
 		.scale_a = l->premul,
 		.notes = notes,
 	};
