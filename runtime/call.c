@@ -48,12 +48,14 @@ static ccs_status check_plan(struct call *c, int root)
 	if (!c->view)
 		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", name, n);
 	c->prep = prep_get(m, c->view);
-	return c->prep ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's facts");
+	if (!c->prep)
+		return error_set(CCS_ENOMEM, "out of memory for a plan's facts");
+	return c->order == USER_IN_ORDER ? rank_order_get(m, c->view, &c->turns) : CCS_OK;
 }
 
 static ccs_status check_count(struct call *c)
 {
-	size_t esize = ccs_dtype_size(c->type);
+	size_t esize = c->esize;
 	ccs_status s = module_sizes(c->module, c->view, c->count, &c->send_bytes, &c->recv_bytes);
 
 	if (s)
@@ -86,12 +88,13 @@ static bool repeats(struct call *c, int root)
 	const struct call *last = &c->comm->last;
 
 	if (c->module != last->module || c->count != last->count || c->type != last->type ||
-	    c->op != last->op || c->premul != last->premul ||
-	    (last->root != -1 && last->root != root))
+	    c->op != last->op || c->premul != last->premul || c->esize != last->esize ||
+	    c->order != last->order || (last->root != -1 && last->root != root))
 		return false;
 	c->root = last->root;
 	c->view = last->view;
 	c->prep = last->prep;
+	c->turns = last->turns;
 	c->send_bytes = last->send_bytes;
 	c->recv_bytes = last->recv_bytes;
 	return true;
@@ -125,7 +128,7 @@ static ccs_status check_call(struct call *c, int root)
 static ccs_status check_buffers(const struct call *c)
 {
 	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
-	size_t esize = ccs_dtype_size(c->type);
+	size_t esize = c->how.user_op ? user_op_alignment(c->esize) : c->esize;
 
 	if (!c->send && r->send && c->send_bytes)
 		return error_set(CCS_EINVAL, "sendbuff is NULL, but rank %d of %s reads it",
@@ -163,6 +166,20 @@ struct placing call_placing(const struct call *c, const struct prep_rank *p)
 				 !c->recv && p->recv };
 }
 
+static ccs_status check_user_op(const struct call *c)
+{
+	if (!c->how.user_op)
+		return CCS_OK;
+	if (c->premul)
+		return error_set(CCS_EINVAL, "ccs_run_with: a premul-sum, or an operator of the "
+					     "user's own, not both");
+	if (!c->comm->world->engine->host_code)
+		return error_set(CCS_EUNSUPPORTED,
+				 "an operator of the user's own is a function of this process, "
+				 "which GPUs cannot call: it is for ranks on the CPU");
+	return CCS_OK;
+}
+
 /* A premul-sum's factors. */
 static ccs_status check_factors(const struct call *c)
 {
@@ -189,6 +206,7 @@ static ccs_status check_options(const struct call *c)
 {
 	const struct ccs_run_options *how = &c->how;
 	const struct engine *e = c->comm->world->engine;
+	ccs_status s;
 
 	if (how->protocol > CCS_RUN_LL)
 		return error_set(CCS_EINVAL, "ccs_run_with: %u is no protocol", how->protocol);
@@ -203,7 +221,8 @@ static ccs_status check_options(const struct call *c)
 		return error_set(CCS_EINVAL,
 				 "ccs_run_with: a protocol and channels are for ranks on the GPUs "
 				 "of one host");
-	return check_factors(c);
+	s = check_factors(c);
+	return s ? s : check_user_op(c);
 }
 
 /* c's module, comm, send, recv, count, type, op, premul and how are the caller's. */
@@ -225,6 +244,8 @@ static ccs_status check(struct call *c, int root, void *stream)
 		return error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
+	c->esize = user_op_bytes(c->how.user_op, c->type);
+	c->order = c->how.user_op && c->reduces ? c->how.user_op->order : USER_NONE;
 	c->stream = stream;
 	s = check_options(c);
 	if (!s)
@@ -248,6 +269,7 @@ static ccs_status record(struct thread_state *t, const struct call *c)
 	if (!copy)
 		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
 	*copy = *c;
+	user_op_hold(c->how.user_op);
 	if (t->last)
 		t->last->next = copy;
 	else
@@ -269,8 +291,10 @@ static ccs_status submit(struct call *c, int root, void *stream)
 		t->failed = s;
 	if (s)
 		return s;
+	user_op_hold(c->how.user_op);
 	join(c);
 	c->comm->world->engine->wait(c->comm->world, c, &s);
+	user_op_release(c->how.user_op);
 	return s;
 }
 
@@ -303,6 +327,8 @@ ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options
 		memcpy(c.scalar, c.how.scalar, ccs_dtype_size(type));
 		c.how.scalar = NULL;
 	}
+	if (c.how.user_op)
+		c.op = CCS_SUM; /* whatever was given */
 	return submit(&c, root, stream);
 }
 
@@ -340,6 +366,20 @@ ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuf
 	return error_set(CCS_EINVAL, "ccs_run_premul_vector: the factors are NULL");
 }
 
+ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
+			   size_t count, ccs_dtype type, const struct ccs_user_op *op, int root,
+			   struct ccs_comm *comm, void *stream)
+{
+	struct ccs_run_options how = { .user_op = op };
+	struct thread_state *t = error_thread();
+
+	if (op || t->failed)
+		return ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
+				    stream);
+	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
+	return error_set(CCS_EINVAL, "ccs_run_user_op: the operator is NULL");
+}
+
 ccs_status ccs_group_start(void)
 {
 	error_thread()->depth++;
@@ -371,6 +411,7 @@ ccs_status ccs_group_end(void)
 	while (calls) {
 		struct call *next = calls->next;
 
+		user_op_release(calls->how.user_op);
 		free(calls);
 		calls = next;
 	}

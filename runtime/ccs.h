@@ -458,6 +458,38 @@ CCS_API ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void 
 					 const void *factors, int root, struct ccs_comm *comm,
 					 void *stream);
 
+/*
+ * An operator of the user's own, for ranks on the CPU: as tasks, processes, or by MPI.
+ *
+ * result[i] = first[i] op second[i] for n elements, which do not overlap those of `first` and
+ * `second`; these may be changed by nobody. `type` is the call's. It must be associative, and
+ * not call ccs. Several threads call it at a time, each for elements of its own, and `context`
+ * is the same for all: what it changes there is for it to guard.
+ */
+typedef void ccs_combine(void *result, const void *first, const void *second, size_t n,
+			 ccs_dtype type, void *context);
+struct ccs_user_op;
+
+/**
+ * `bytes` is the size of an element, up to 4096; 0: that of the call's type. Elements of other
+ * sizes lie at multiples of 8 bytes, or of the highest power of two that divides their size, if it
+ * is less. `commutes` 0: operands come in the order of ranks, of which the contract's sums are:
+ * rank 0's is the first of all. Only plans that combine in that order can be run so (of the
+ * library chain_reduce towards rank 0 and fixed_order_allreduce, but no ring).
+ */
+CCS_API ccs_status ccs_user_op_create(struct ccs_user_op **out, ccs_combine *combine, void *context,
+				      size_t bytes, int commutes);
+/** NULL is fine. CCS_EINVAL: a call is still under way with it, also one that a group has
+ *  recorded; it stays. Calls hold it from any communicator, and any number at a time. */
+CCS_API ccs_status ccs_user_op_free(struct ccs_user_op *op);
+/** ccs_run() with an operator of the user's own: `count` counts its elements, and every rank gives
+ *  one that has as large elements, and commutes, too, or not. CCS_EUNSUPPORTED: the ranks are on
+ *  GPUs; it does not commute, and the plan does not combine in the order of ranks: the text names
+ *  the line where. */
+CCS_API ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
+				   size_t count, ccs_dtype type, const struct ccs_user_op *op,
+				   int root, struct ccs_comm *comm, void *stream);
+
 /* How a call is run, as far as the engine need not choose: 0 everywhere leaves all to it. */
 struct ccs_run_options {
 	const void *scalar; /* premul-sum with that factor, in the place of `op`; NULL: `op` */
@@ -466,6 +498,7 @@ struct ccs_run_options {
 	unsigned protocol; /* on GPUs of one host: CCS_RUN_... */
 	unsigned channels; /* ... and on so many channels at most; 0: as many as pay */
 	const void *factors; /* premul-sum with these: see ccs_run_premul_vector; or NULL */
+	const struct ccs_user_op *user_op; /* in the place of `op`; or NULL */
 };
 enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 

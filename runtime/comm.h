@@ -14,6 +14,8 @@
 #include "runtime/base/origin.h"
 #include "runtime/engine.h"
 #include "runtime/plan/prep.h"
+#include "runtime/plan/rank_order.h"
+#include "runtime/user_op.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,11 +30,14 @@ struct call {
 	unsigned char *recv;
 	size_t count;
 	size_t send_bytes, recv_bytes;
+	size_t esize; /* bytes of an element: of the type, or of the user's own */
 	ccs_dtype type;
 	ccs_redop op;
-	bool reduces, premul;	    /* an operator matters; ... and it is premul-sum */
-	int root;		    /* -1: none */
-	struct ccs_run_options how; /* its scalar is copied: */
+	bool reduces, premul;		/* an operator matters; ... and it is premul-sum */
+	enum user_order order;		/* whose operator it is, and what of operands' order */
+	const struct rank_order *turns; /* USER_IN_ORDER: the plan's; else NULL */
+	int root;			/* -1: none */
+	struct ccs_run_options how;	/* its scalar is copied: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as are status and waits */
 	bool waits;   /* the calling thread is inside the engine's wait, if that says so */
@@ -168,6 +173,7 @@ struct call_name {
 	uint64_t size, checksum; /* of the module */
 	uint64_t count, tile;
 	uint32_t type, op, reduces, premul, protocol, channels;
+	uint32_t order, esize; /* enum user_order; bytes of an element */
 	int32_t root, rank;
 	char schedule[104]; /* cut */
 };

@@ -117,6 +117,8 @@ struct layout_key {
 	int op;	     /* -1: none matters */
 	size_t tile; /* as the call has it */
 	bool premul;
+	size_t esize;
+	enum user_order order;
 };
 
 /* What the current run's fibers read; fixed while it runs. */
@@ -143,6 +145,8 @@ struct layout {
 	reduce_combine *multiply; /* by a premul-sum's factors, one for each element */
 	reduce_divide *divide;	  /* NULL unless averaging */
 	bool premul;
+	bool user;			/* the calls' own operators combine */
+	const struct rank_order *turns; /* ... in this order; or NULL */
 	bool holds;    /* chunks are long enough for held messages to stay where they are */
 	bool parallel; /* enough work to wake other threads for */
 };

@@ -1,6 +1,6 @@
 /*
- * What is combined otherwise than by an operator alone: premul-sums with a factor of each rank's
- * own, or with one for each element. On every engine of the CPU, the same cases: tasks, processes,
+ * What is combined otherwise than by an operator of ccs's alone: premul-sums with a factor of each
+ * rank's own, or with one for each element; operators of the user's own. On every engine of the CPU, the same cases: tasks, processes,
  * and with --mpi processes of MPI.
  *
  * usage: operators_test MODULES
@@ -134,8 +134,7 @@ static void test_premul(const struct place *at)
 			right = (i % 2 && of[k / 2].blocks > 1) ||
 				sums(at, m, counts[i / 2] * of[k / 2].blocks, counts[i / 2], vector,
 				     i % 2);
-		all_say(at, right,
-			vector ? "a factor for each element" : "a factor for each rank",
+		all_say(at, right, vector ? "a factor for each element" : "a factor for each rank",
 			of[k / 2].module);
 		ccs_module_free(m);
 	}
@@ -157,11 +156,301 @@ static void test_premul_refused(const struct place *at)
 	ccs_module_free(m);
 }
 
+/* ---- operators of the user's own: elements ------------------------------------------------- */
+
+/* 2 x 2 matrices modulo a prime: their product depends on the order. */
+enum { PRIME = 65521 };
+struct matrix {
+	uint32_t x[4];
+};
+
+static void multiply(void *result, const void *first, const void *second, size_t n, ccs_dtype type,
+		     void *context)
+{
+	const struct matrix *a = first, *b = second;
+	struct matrix *to = result;
+
+	(void)type;
+	(void)context;
+	for (size_t i = 0; i < n; i++)
+		for (int k = 0; k < 4; k++)
+			to[i].x[k] =
+				(uint32_t)(((uint64_t)a[i].x[k / 2 * 2] * b[i].x[k % 2] +
+					    (uint64_t)a[i].x[k / 2 * 2 + 1] * b[i].x[2 + k % 2]) %
+					   PRIME);
+}
+
+/* A value, and where it was: the largest, and of equal ones the first. */
+struct location {
+	double value;
+	int64_t rank, index;
+};
+
+static void largest(void *result, const void *first, const void *second, size_t n, ccs_dtype type,
+		    void *context)
+{
+	const struct location *a = first, *b = second;
+	struct location *to = result;
+
+	(void)type;
+	atomic_fetch_add((atomic_size_t *)context, n);
+	for (size_t i = 0; i < n; i++) {
+		bool one = a[i].value > b[i].value ||
+			   (a[i].value == b[i].value && a[i].rank < b[i].rank);
+
+		to[i] = one ? a[i] : b[i];
+	}
+}
+
+/* Of a built-in type. */
+static void common(void *result, const void *first, const void *second, size_t n, ccs_dtype type,
+		   void *context)
+{
+	const int32_t *a = first, *b = second;
+	int32_t *to = result;
+
+	(void)context;
+	for (size_t i = 0; i < n && type == CCS_INT32; i++) {
+		int32_t x = a[i], y = b[i];
+
+		while (y) {
+			int32_t rest = x % y;
+
+			x = y;
+			y = rest;
+		}
+		to[i] = x;
+	}
+}
+
+/* Of any size, as the context says. */
+static void each_byte(void *result, const void *first, const void *second, size_t n, ccs_dtype type,
+		      void *context)
+{
+	const unsigned char *a = first, *b = second;
+	unsigned char *to = result;
+
+	(void)type;
+	for (size_t i = 0; i < n * *(const size_t *)context; i++)
+		to[i] = (unsigned char)(a[i] ^ b[i] ^ 0x55);
+}
+
+static void make_matrix(void *to, int rank, size_t i)
+{
+	struct matrix m = { { (uint32_t)i % 97 + 1, (uint32_t)rank + 2, (uint32_t)i % 89,
+			      (uint32_t)rank * 7 + 3 } };
+	memcpy(to, &m, sizeof(m));
+}
+
+static void make_location(void *to, int rank, size_t i)
+{
+	struct location x = { (double)((i * 7 + (size_t)rank * 5) % 11), rank, (int64_t)i };
+	memcpy(to, &x, sizeof(x));
+}
+
+static void make_number(void *to, int rank, size_t i)
+{
+	int32_t x = (int32_t)(i % 50 + 1) * 6 * (rank + 2);
+	memcpy(to, &x, sizeof(x));
+}
+
+static void make_bytes(void *to, size_t bytes, int rank, size_t i)
+{
+	for (size_t k = 0; k < bytes; k++)
+		((unsigned char *)to)[k] = (unsigned char)(i * 31 + k * 7 + (size_t)rank * 101);
+}
+
+/* ---- ... and cases ----------------------------------------------------------------------- */
+
+/* An operator, and what it is tried with. */
+struct trial {
+	const char *what;
+	ccs_combine *combine;
+	void *context;
+	size_t bytes, given; /* of an element; what ccs is told of it */
+	int commutes;
+	void (*make)(void *to, int rank, size_t i); /* NULL: make_bytes */
+};
+
+static void make(const struct trial *t, void *to, int rank, size_t i)
+{
+	if (t->make)
+		t->make(to, rank, i);
+	else
+		make_bytes(to, t->bytes, rank, i);
+}
+
+/* What all ranks' elements number i come to, from rank 0 on. */
+static void expect(const struct trial *t, size_t i, unsigned char *to)
+{
+	_Alignas(16) unsigned char next[4096], sum[4096];
+
+	make(t, to, 0, i);
+	for (int r = 1; r < N; r++) {
+		make(t, next, r, i);
+		t->combine(sum, to, next, 1, CCS_INT32, t->context);
+		memcpy(to, sum, t->bytes);
+	}
+}
+
+static ccs_status run_all(const struct place *at, const struct ccs_module *m,
+			  const struct ccs_user_op *op, unsigned char *const in[N],
+			  unsigned char *const out[N], size_t count, int root)
+{
+	ccs_group_start();
+	for (int r = at->first; r < at->last; r++)
+		ccs_run_user_op(m, in[r], out[r], count, CCS_INT32, op, root, at->comm[r], NULL);
+	return ccs_group_end();
+}
+
+/* An allreduce, or a reduction to the root. */
+static bool combines(const struct place *at, const struct trial *t, const struct ccs_module *m,
+		     size_t count, int root, bool in_place)
+{
+	_Alignas(16) unsigned char want[4096];
+	unsigned char *in[N] = { NULL }, *out[N] = { NULL };
+	struct ccs_user_op *op;
+	bool right = is(ccs_user_op_create(&op, t->combine, t->context, t->given, t->commutes),
+			CCS_OK, NULL, "an operator");
+
+	for (int r = at->first; r < at->last; r++) {
+		out[r] = calloc(count, t->bytes);
+		in[r] = in_place ? out[r] : calloc(count, t->bytes);
+		for (size_t i = 0; i < count; i++)
+			make(t, in[r] + i * t->bytes, r, i);
+	}
+	right = right && is(run_all(at, m, op, in, out, count, root), CCS_OK, NULL, t->what);
+	for (int r = at->first; r < at->last && right; r++)
+		for (size_t i = 0; i < count && right && (root < 0 || r == root); i++) {
+			expect(t, i, want);
+			right = !memcmp(out[r] + i * t->bytes, want, t->bytes);
+		}
+	for (int r = at->first; r < at->last; r++) {
+		free(out[r]);
+		if (!in_place)
+			free(in[r]);
+	}
+	return is(ccs_user_op_free(op), CCS_OK, NULL, "its end") && right;
+}
+
+/* With a few counts, in place and out of it: of small elements one that takes several tiles. */
+static void try_all(const struct place *at, const struct trial *t, const char *name, int root)
+{
+	size_t many = t->bytes > 8 ? 3001 : 2 * LONG;
+	const size_t counts[] = { 1, 7, t->bytes > 64 ? 31 : many };
+	struct ccs_module *m = team_module(name);
+	bool right = m != NULL;
+
+	for (size_t i = 0; i < 6 && right; i++)
+		right = combines(at, t, m, counts[i / 2], root, i % 2);
+	all_say(at, right, t->what, name);
+	ccs_module_free(m);
+}
+
+static void test_user_ops(const struct place *at)
+{
+	atomic_size_t calls = 0;
+	size_t five = 5, page = 4096;
+	const struct trial matrices = { "matrices", multiply, NULL, 16, 16, 0, make_matrix };
+	const struct trial locations = { "max-loc", largest, &calls,	   sizeof(struct location),
+					 24,	    1,	     make_location };
+	const struct trial numbers = { "gcd", common, NULL, 4, 0, 1, make_number };
+	const struct trial fives = { "5 bytes", each_byte, &five, 5, 5, 1, NULL };
+	const struct trial pages = { "4096 bytes", each_byte, &page, 4096, 4096, 1, NULL };
+
+	try_all(at, &matrices, "fixed_order_allreduce", -1);
+	try_all(at, &matrices, "recursive_doubling_allreduce", -1);
+	try_all(at, &matrices, "chain_reduce", 0);
+	try_all(at, &matrices, "binomial_reduce", 0);
+	try_all(at, &locations, "ring_allreduce", -1);
+	all_say(at, atomic_load(&calls) > 0, "the context", "is the caller's");
+	try_all(at, &locations, "chain_reduce", 2);
+	try_all(at, &numbers, "ring_allreduce", -1);
+	try_all(at, &fives, "ring_allreduce", -1);
+	try_all(at, &fives, "one_shot_allreduce", -1);
+	try_all(at, &pages, "ring_allreduce", -1);
+}
+
+/* Plans that do not combine in the order of ranks: refused before any rank takes part, so that
+ * the communicator goes on. */
+static void test_out_of_order(const struct place *at)
+{
+	static const struct {
+		const char *module;
+		int root;
+	} of[] = { { "ring_allreduce", -1 },
+		   { "chain_reduce", 1 },
+		   { "bidirectional_ring_allreduce", -1 } };
+	struct ccs_comm *c = at->comm[at->first];
+	struct ccs_user_op *op;
+	uint64_t x[64] = { 0 };
+
+	is(ccs_user_op_create(&op, multiply, NULL, 16, 0), CCS_OK, NULL, "an operator");
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct ccs_module *m = team_module(of[i].module);
+		ccs_status s = ccs_run_user_op(m, x, x, 8, CCS_INT8, op, of[i].root, c, NULL);
+
+		all_say(at,
+			is(s, CCS_EUNSUPPORTED, "does not combine in the order of ranks: in line ",
+			   of[i].module),
+			"refused, as it would not be in order", of[i].module);
+		ccs_module_free(m);
+	}
+	is(ccs_user_op_free(op), CCS_OK, NULL, "its end");
+}
+
+/* What the refusal is for; and that these tests would see it. */
+static void test_false_promise(const struct place *at)
+{
+	const struct trial lie = { "matrices", multiply, NULL, 16, 16, 1, make_matrix };
+	struct ccs_module *ring = team_module("ring_allreduce");
+
+	all_say(at, !combines(at, &lie, ring, 7, -1, false),
+		"a product that is said to commute comes out otherwise", "ring_allreduce");
+	ccs_module_free(ring);
+}
+
+static void test_user_ops_refused(const struct place *at)
+{
+	struct ccs_module *ring = team_module("ring_allreduce");
+	struct ccs_user_op *op = NULL, *other;
+	struct ccs_comm *c = at->comm[0];
+	int32_t x[N][8] = { { 0 } };
+	struct ccs_run_options both = { .scalar = x };
+
+	says(ccs_user_op_create(NULL, common, NULL, 0, 1), CCS_EINVAL, "the place", "no place");
+	says(ccs_user_op_create(&op, NULL, NULL, 0, 1), CCS_EINVAL, "function is NULL",
+	     "no function");
+	says(ccs_user_op_create(&op, common, NULL, 4097, 1), CCS_EINVAL, "at most 4096 bytes",
+	     "elements that are too large");
+	says(ccs_user_op_free(NULL), CCS_OK, NULL, "no operator to free");
+	says(ccs_run_user_op(ring, x, x, 1, CCS_INT32, NULL, 0, c, NULL), CCS_EINVAL,
+	     "the operator is NULL", "no operator");
+	says(ccs_user_op_create(&op, common, NULL, 0, 1), CCS_OK, NULL, "an operator");
+	says(ccs_user_op_create(&other, common, NULL, 8, 1), CCS_OK, NULL, "another");
+	both.user_op = op;
+	says(ccs_run_with(ring, &both, x, x, 1, CCS_INT32, CCS_SUM, 0, c, NULL), CCS_EINVAL,
+	     "not both", "with a premul-sum");
+	says(ccs_run_user_op(ring, (char *)x + 4, x, 1, CCS_INT32, other, 0, c, NULL), CCS_EINVAL,
+	     "not aligned", "elements between others");
+	ccs_group_start();
+	for (int r = 0; r < N; r++)
+		ccs_run_user_op(ring, x[r], x[r], 2, CCS_INT32, r == 2 ? other : op, 0, at->comm[r],
+				NULL);
+	says(ccs_user_op_free(op), CCS_EINVAL, "3 calls are still under way", "freed while in use");
+	says(ccs_group_end(), CCS_EINVAL, "elements of 8 bytes", "ranks whose elements differ");
+	says(ccs_user_op_free(op), CCS_OK, NULL, "freed behind its calls");
+	says(ccs_user_op_free(other), CCS_OK, NULL, "... and the other");
+	ccs_module_free(ring);
+}
+
 /* ---- engines ---------------------------------------------------------------------------- */
 
 static void test_all(const struct place *at)
 {
 	test_premul(at);
+	test_user_ops(at);
+	test_out_of_order(at);
 }
 
 static void test_tasks(void)
@@ -173,6 +462,8 @@ static void test_tasks(void)
 		return;
 	test_all(&at);
 	test_premul_refused(&at);
+	test_user_ops_refused(&at);
+	test_false_promise(&at);
 	for (int r = 0; r < N; r++)
 		ccs_comm_free(comm[r]);
 }
