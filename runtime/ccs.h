@@ -461,10 +461,10 @@ CCS_API ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void 
 /*
  * An operator of the user's own, for ranks on the CPU: as tasks, processes, or by MPI.
  *
- * result[i] = first[i] op second[i] for n elements, which do not overlap those of `first` and
- * `second`; these may be changed by nobody. `type` is the call's. It must be associative, and
- * not call ccs. Several threads call it at a time, each for elements of its own, and `context`
- * is the same for all: what it changes there is for it to guard.
+ * result[i] = first[i] op second[i], for n elements. `result` overlaps neither operand, and the
+ * operands must stay as they are. `type` is the call's. The operator must be associative, and
+ * its function must not call ccs. Several threads call it at a time, each for other elements, all
+ * with the same `context`: it must guard what it changes there.
  */
 typedef void ccs_combine(void *result, const void *first, const void *second, size_t n,
 			 ccs_dtype type, void *context);
@@ -507,7 +507,8 @@ enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 /** How, as tunings have it: "auto", a tile, such as "64K", or "ll", "simple/8". */
 CCS_API void ccs_run_options_text(const struct ccs_run_options *options, char *text, size_t size);
 
-/** ccs_run() with options; NULL: without. All ranks give the same, but for scalar and factors. */
+/** ccs_run() with options; NULL: without. All ranks give the same, but for scalar, factors and
+ *  the function of user_op. */
 CCS_API ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *options,
 				const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 				ccs_redop op, int root, struct ccs_comm *comm, void *stream);
