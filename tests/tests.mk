@@ -312,6 +312,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/public_test $(T)/modules" \
+		"$(T)/cpu/operators_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \
 		"$(T)/cpu/file_test $(T)/modules" \
 		"$(T)/cpu/procs_test --short $(T)/modules" \
@@ -327,7 +328,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" check-short
-THREADS := cpu/results cpu/runtime hosts/group_meet hosts/group_fail
+THREADS := cpu/results cpu/runtime cpu/operators hosts/group_meet hosts/group_fail
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=thread" check-threads
@@ -335,6 +336,7 @@ check-threads: $(THREADS:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
+		"$(T)/cpu/operators_test $(T)/modules" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 200"
 ANY_TEXT := check/diag lang/fuzz lower/good lower/plan plan/prove
