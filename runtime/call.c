@@ -245,7 +245,7 @@ static ccs_status check(struct call *c, int root, void *stream)
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
 	c->esize = user_op_bytes(c->how.user_op, c->type);
-	c->order = c->how.user_op && c->reduces ? c->how.user_op->order : USER_NONE;
+	c->order = c->how.user_op ? c->how.user_op->order : USER_NONE;
 	c->stream = stream;
 	s = check_options(c);
 	if (!s)

@@ -145,7 +145,7 @@ struct layout {
 	reduce_combine *multiply; /* by a premul-sum's factors, one for each element */
 	reduce_divide *divide;	  /* NULL unless averaging */
 	bool premul;
-	bool user;			/* the calls' own operators combine */
+	bool user;			/* the calls have operators of their own */
 	const struct rank_order *turns; /* ... in this order; or NULL */
 	bool holds;    /* chunks are long enough for held messages to stay where they are */
 	bool parallel; /* enough work to wake other threads for */

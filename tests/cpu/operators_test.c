@@ -347,6 +347,41 @@ static void try_all(const struct place *at, const struct trial *t, const char *n
 	ccs_module_free(m);
 }
 
+/* Where nothing is combined, elements of any size are moved as they are. */
+static bool moves(const struct place *at, const struct ccs_module *m, size_t bytes, size_t count)
+{
+	unsigned char *x[N] = { NULL }, want[4096];
+	struct ccs_user_op *op;
+	bool right = is(ccs_user_op_create(&op, each_byte, &bytes, bytes, 0), CCS_OK, NULL, "one");
+
+	for (int r = at->first; r < at->last; r++) {
+		x[r] = calloc(count, bytes);
+		for (size_t i = 0; i < count; i++)
+			make_bytes(x[r] + i * bytes, bytes, r, i);
+	}
+	right = right && is(run_all(at, m, op, x, x, count, 2), CCS_OK, NULL, "a broadcast");
+	for (int r = at->first; r < at->last; r++) {
+		for (size_t i = 0; i < count && right; i++) {
+			make_bytes(want, bytes, 2, i);
+			right = !memcmp(x[r] + i * bytes, want, bytes);
+		}
+		free(x[r]);
+	}
+	return is(ccs_user_op_free(op), CCS_OK, NULL, "its end") && right;
+}
+
+static void test_moves(const struct place *at)
+{
+	static const size_t bytes[] = { 5, 100, 4096 };
+	struct ccs_module *m = team_module("binomial_broadcast");
+	bool right = m != NULL;
+
+	for (size_t i = 0; i < 3 && right; i++)
+		right = moves(at, m, bytes[i], 7) && moves(at, m, bytes[i], 400000 / bytes[i]);
+	all_say(at, right, "elements of 5, 100 and 4096 bytes", "binomial_broadcast");
+	ccs_module_free(m);
+}
+
 static void test_user_ops(const struct place *at)
 {
 	atomic_size_t calls = 0;
@@ -450,6 +485,7 @@ static void test_all(const struct place *at)
 {
 	test_premul(at);
 	test_user_ops(at);
+	test_moves(at);
 	test_out_of_order(at);
 }
 
