@@ -102,8 +102,9 @@ TUTORIALS := $(filter-out tutorial,$(patsubst examples/tutorials/%.c,%,$(sort \
 	$(wildcard examples/tutorials/*.c))))
 TUTORIAL_SCHEDULES := $(wildcard examples/tutorials/*.ccs) $(addprefix schedules/,\
 	binomial_broadcast.ccs binomial_gather.ccs binomial_reduce.ccs binomial_scatter.ccs \
-	dissemination_barrier.ccs pairwise_all_to_all.ccs recursive_doubling_allreduce.ccs \
-	ring_allgather.ccs ring_allreduce.ccs ring_reduce_scatter.ccs)
+	dissemination_barrier.ccs fixed_order_allreduce.ccs pairwise_all_to_all.ccs \
+	recursive_doubling_allreduce.ccs ring_allgather.ccs ring_allreduce.ccs \
+	ring_reduce_scatter.ccs)
 TUTORIAL_MODULES := $(patsubst %.ccs,$(TUT)/%.so,$(notdir $(TUTORIAL_SCHEDULES)))
 
 TUTORIAL_RANKS := 2,4

@@ -48,12 +48,14 @@ static ccs_status check_plan(struct call *c, int root)
 	if (!c->view)
 		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", name, n);
 	c->prep = prep_get(m, c->view);
-	return c->prep ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's facts");
+	if (!c->prep)
+		return error_set(CCS_ENOMEM, "out of memory for a plan's facts");
+	return c->order == USER_IN_ORDER ? rank_order_get(m, c->view, &c->turns) : CCS_OK;
 }
 
 static ccs_status check_count(struct call *c)
 {
-	size_t esize = ccs_dtype_size(c->type);
+	size_t esize = c->esize;
 	ccs_status s = module_sizes(c->module, c->view, c->count, &c->send_bytes, &c->recv_bytes);
 
 	if (s)
@@ -85,6 +87,7 @@ static bool is_like(const struct checked *k, const struct call *c, int root)
 {
 	return c->module == k->module && c->count == k->count && c->type == k->type &&
 	       c->op == k->op && c->premul == k->premul && c->how.tile == k->tile &&
+	       c->esize == k->esize && c->order == k->order &&
 	       (k->root == -1 || k->root == root);
 }
 
@@ -114,6 +117,7 @@ static void repeat(struct call *c, struct checked *k)
 	c->root = k->root;
 	c->view = k->view;
 	c->prep = k->prep;
+	c->turns = k->turns;
 	c->send_bytes = k->send_bytes;
 	c->recv_bytes = k->recv_bytes;
 	c->like = k;
@@ -133,12 +137,15 @@ static void remember(struct call *c)
 		.module = c->module,
 		.count = c->count,
 		.tile = c->how.tile,
+		.esize = c->esize,
+		.order = c->order,
 		.type = c->type,
 		.op = c->op,
 		.premul = c->premul,
 		.root = c->root,
 		.view = c->view,
 		.prep = c->prep,
+		.turns = c->turns,
 		.send_bytes = c->send_bytes,
 		.recv_bytes = c->recv_bytes,
 	};
@@ -167,7 +174,7 @@ static ccs_status check_call(struct call *c, int root)
 static ccs_status check_buffers(const struct call *c)
 {
 	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
-	size_t esize = ccs_dtype_size(c->type);
+	size_t esize = c->how.user_op ? user_op_alignment(c->esize) : c->esize;
 
 	if (!c->send && r->send && c->send_bytes)
 		return error_set(CCS_EINVAL, "sendbuff is NULL, but rank %d of %s reads it",
@@ -205,10 +212,47 @@ struct placing call_placing(const struct call *c, const struct prep_rank *p)
 				 !c->recv && p->recv };
 }
 
+static ccs_status check_user_op(const struct call *c)
+{
+	if (!c->how.user_op)
+		return CCS_OK;
+	if (c->premul)
+		return error_set(CCS_EINVAL, "ccs_run_with: a premul-sum, or an operator of the "
+					     "user's own, not both");
+	if (!c->comm->world->engine->host_code)
+		return error_set(CCS_EUNSUPPORTED,
+				 "an operator of the user's own is a function of this process, "
+				 "which GPUs cannot call: it is for ranks on the CPU");
+	return CCS_OK;
+}
+
+/* A premul-sum's factors. */
+static ccs_status check_factors(const struct call *c)
+{
+	size_t esize = ccs_dtype_size(c->type);
+
+	if (!c->how.factors)
+		return CCS_OK;
+	if (c->how.scalar)
+		return error_set(
+			CCS_EINVAL,
+			"ccs_run_with: one scalar, or a factor for each element, not both");
+	if (!c->comm->world->engine->host_code)
+		return error_set(CCS_EUNSUPPORTED,
+				 "premul-sum with a factor for each element is for ranks on the "
+				 "CPU: kernels have one factor a call; multiply before the call, "
+				 "and run a sum");
+	if ((uintptr_t)c->how.factors % esize)
+		return error_set(CCS_EINVAL, "factors are not aligned to their elements' %zu bytes",
+				 esize);
+	return CCS_OK;
+}
+
 static ccs_status check_options(const struct call *c)
 {
 	const struct ccs_run_options *how = &c->how;
 	const struct engine *e = c->comm->world->engine;
+	ccs_status s;
 
 	if (how->protocol > CCS_RUN_LL)
 		return error_set(CCS_EINVAL, "ccs_run_with: %u is no protocol", how->protocol);
@@ -223,7 +267,8 @@ static ccs_status check_options(const struct call *c)
 		return error_set(CCS_EINVAL,
 				 "ccs_run_with: a protocol and channels are for ranks on the GPUs "
 				 "of one host");
-	return CCS_OK;
+	s = check_factors(c);
+	return s ? s : check_user_op(c);
 }
 
 /* c's module, comm, send, recv, count, type, op, premul and how are the caller's. */
@@ -245,6 +290,8 @@ static ccs_status check(struct call *c, int root, void *stream)
 		return error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
+	c->esize = user_op_bytes(c->how.user_op, c->type);
+	c->order = c->how.user_op ? c->how.user_op->order : USER_NONE;
 	c->stream = stream;
 	s = check_options(c);
 	if (!s)
@@ -285,6 +332,7 @@ static ccs_status record(struct thread_state *t, const struct call *c)
 	if (!copy)
 		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
 	*copy = *c;
+	user_op_hold(c->how.user_op);
 	if (t->last)
 		t->last->next = copy;
 	else
@@ -330,7 +378,9 @@ static ccs_status submit(struct call *c, int root, void *stream)
 		t->failed = s;
 	if (s)
 		return s;
+	user_op_hold(c->how.user_op);
 	take_part(c, &s);
+	user_op_release(c->how.user_op);
 	return s;
 }
 
@@ -355,12 +405,16 @@ ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options
 
 	if (how)
 		c.how = *how;
-	if (c.how.scalar) {
+	if (c.how.scalar || c.how.factors) {
 		c.premul = true;
 		c.op = CCS_SUM;
+	}
+	if (c.how.scalar && !c.how.factors) {
 		memcpy(c.scalar, c.how.scalar, ccs_dtype_size(type));
 		c.how.scalar = NULL;
 	}
+	if (c.how.user_op)
+		c.op = CCS_SUM; /* whatever was given */
 	return submit(&c, root, stream);
 }
 
@@ -382,6 +436,34 @@ ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void
 				    stream);
 	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
 	return error_set(CCS_EINVAL, "ccs_run_premul: the scalar is NULL");
+}
+
+ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
+				 size_t count, ccs_dtype type, const void *factors, int root,
+				 struct ccs_comm *comm, void *stream)
+{
+	struct ccs_run_options how = { .factors = factors };
+	struct thread_state *t = error_thread();
+
+	if (factors || t->failed)
+		return ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
+				    stream);
+	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
+	return error_set(CCS_EINVAL, "ccs_run_premul_vector: the factors are NULL");
+}
+
+ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
+			   size_t count, ccs_dtype type, const struct ccs_user_op *op, int root,
+			   struct ccs_comm *comm, void *stream)
+{
+	struct ccs_run_options how = { .user_op = op };
+	struct thread_state *t = error_thread();
+
+	if (op || t->failed)
+		return ccs_run_with(m, &how, sendbuff, recvbuff, count, type, CCS_SUM, root, comm,
+				    stream);
+	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
+	return error_set(CCS_EINVAL, "ccs_run_user_op: the operator is NULL");
 }
 
 ccs_status ccs_group_start(void)
@@ -421,6 +503,7 @@ ccs_status ccs_group_end(void)
 	while (calls) {
 		struct call *next = calls->next;
 
+		user_op_release(calls->how.user_op);
 		grouped_free(calls);
 		calls = next;
 	}

@@ -501,11 +501,53 @@ CCS_API ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, voi
 			   size_t count, ccs_dtype type, ccs_redop op, int root,
 			   struct ccs_comm *comm, void *stream);
 
-/** The same for op = premul-sum: every contribution is multiplied by *scalar
- *  (one element of `type`) and summed. */
+/** The same for op = premul-sum: every contribution is multiplied by *scalar (one element of
+ *  `type`) and summed. It is read before the call returns, or is recorded in a group. On the CPU
+ *  each rank gives a scalar of its own; on a GPU, those of all its ranks must be equal. */
 CCS_API ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 				  size_t count, ccs_dtype type, const void *scalar, int root,
 				  struct ccs_comm *comm, void *stream);
+
+/** The same with a factor for each element: element i of the rank's sendbuff is multiplied by
+ *  factors[i], of `type`, and the products are summed. Each rank gives factors of its own, as
+ *  many as its sendbuff has elements; in a group they must stay until its end.
+ *  CCS_EUNSUPPORTED: the ranks are on GPUs. */
+CCS_API ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuff,
+					 void *recvbuff, size_t count, ccs_dtype type,
+					 const void *factors, int root, struct ccs_comm *comm,
+					 void *stream);
+
+/*
+ * An operator of the user's own, for ranks on the CPU: as tasks, processes, or by MPI.
+ *
+ * result[i] = first[i] op second[i], for n elements. `result` overlaps neither operand, and the
+ * operands must stay as they are. `type` is the call's. The operator must be associative, and
+ * its function must not call ccs. Several threads call it at a time, each for other elements, all
+ * with the same `context`: it must guard what it changes there.
+ */
+typedef void ccs_combine(void *result, const void *first, const void *second, size_t n,
+			 ccs_dtype type, void *context);
+struct ccs_user_op;
+
+/**
+ * `bytes` is the size of an element, up to 4096; 0: that of the call's type. Elements of other
+ * sizes lie at multiples of 8 bytes, or of the highest power of two that divides their size, if it
+ * is less. `commutes` 0: operands come in the order of ranks, of which the contract's sums are:
+ * rank 0's is the first of all. Only plans that combine in that order can be run so (of the
+ * library chain_reduce towards rank 0 and fixed_order_allreduce, but no ring).
+ */
+CCS_API ccs_status ccs_user_op_create(struct ccs_user_op **out, ccs_combine *combine, void *context,
+				      size_t bytes, int commutes);
+/** NULL is fine. CCS_EINVAL: a call is still under way with it, also one that a group has
+ *  recorded; it stays. Calls hold it from any communicator, and any number at a time. */
+CCS_API ccs_status ccs_user_op_free(struct ccs_user_op *op);
+/** ccs_run() with an operator of the user's own: `count` counts its elements, and every rank gives
+ *  one that has as large elements, and commutes, too, or not. CCS_EUNSUPPORTED: the ranks are on
+ *  GPUs; it does not commute, and the plan does not combine in the order of ranks: the text names
+ *  the line where. */
+CCS_API ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
+				   size_t count, ccs_dtype type, const struct ccs_user_op *op,
+				   int root, struct ccs_comm *comm, void *stream);
 
 /* How a call is run, as far as the engine need not choose: 0 everywhere leaves all to it. */
 struct ccs_run_options {
@@ -514,6 +556,8 @@ struct ccs_run_options {
 			       on. Memory may ask for less */
 	unsigned protocol; /* on GPUs of one host: CCS_RUN_... */
 	unsigned channels; /* ... and on so many channels at most; 0: as many as pay */
+	const void *factors; /* premul-sum with these: see ccs_run_premul_vector; or NULL */
+	const struct ccs_user_op *user_op; /* in the place of `op`; or NULL */
 };
 enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 
@@ -522,7 +566,8 @@ enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 /** How, as tunings have it: "auto", a tile, such as "64K", or "ll", "simple/8". */
 CCS_API void ccs_run_options_text(const struct ccs_run_options *options, char *text, size_t size);
 
-/** ccs_run() with options; NULL: without. All ranks give the same, but for the scalar. */
+/** ccs_run() with options; NULL: without. All ranks give the same, but for scalar, factors and
+ *  the function of user_op. */
 CCS_API ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *options,
 				const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 				ccs_redop op, int root, struct ccs_comm *comm, void *stream);

@@ -15,6 +15,8 @@
 #include "runtime/base/spin.h"
 #include "runtime/engine.h"
 #include "runtime/plan/prep.h"
+#include "runtime/plan/rank_order.h"
+#include "runtime/user_op.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,12 +37,15 @@ struct call {
 	unsigned char *recv;
 	size_t count;
 	size_t send_bytes, recv_bytes;
+	size_t esize; /* bytes of an element: of the type, or of the user's own */
 	ccs_dtype type;
 	ccs_redop op;
-	bool reduces, premul;	    /* an operator matters; ... and it is premul-sum */
-	int root;		    /* -1: none */
-	struct checked *like;	    /* what the rank has of its calls like this one */
-	struct ccs_run_options how; /* its scalar is copied: */
+	bool reduces, premul;		/* an operator matters; ... and it is premul-sum */
+	enum user_order order;		/* whose operator it is, and what of operands' order */
+	const struct rank_order *turns; /* USER_IN_ORDER: the plan's; else NULL */
+	int root;			/* -1: none */
+	struct checked *like;		/* what the rank has of its calls like this one */
+	struct ccs_run_options how;	/* its scalar is copied: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as are status and waits */
 	bool waits;   /* the calling thread is inside the engine's wait, if that says so */
@@ -117,13 +122,15 @@ struct world {
 /* A call with a plan, as it was checked, for the next one like it; it holds its module. */
 struct checked {
 	struct ccs_module *module; /* NULL: there is none */
-	size_t count, tile;
+	size_t count, tile, esize;
 	ccs_dtype type;
 	ccs_redop op;
 	bool premul;
 	int root;
 	struct plan_view *view;
 	const struct prep *prep;
+	const struct rank_order *turns;
+	enum user_order order;
 	size_t send_bytes, recv_bytes;
 	struct kept kept;
 };
@@ -206,6 +213,7 @@ struct call_name {
 	uint64_t size, checksum; /* of the module */
 	uint64_t count, tile;
 	uint32_t type, op, reduces, premul, protocol, channels;
+	uint32_t order, esize; /* enum user_order; bytes of an element */
 	int32_t root, rank;
 	char schedule[104]; /* cut */
 };

@@ -40,6 +40,8 @@ struct engine {
 	bool idles;	  /* a call that waits asks world.idle */
 	bool tiles;	  /* a call may name a tile */
 	bool protocols;	  /* a call may name a protocol, and a number of channels */
+	bool host_code;	  /* elements are combined by code of this process: a call may have a
+			     factor for each element, or an operator of the user's own */
 
 	/** The run has become the current one, and the ranks with a seat in it have called.
 	 *  A failure is the run's, with this thread's text. */

@@ -147,6 +147,8 @@ void run_name(const struct call *c, struct call_name *name)
 		.op = c->reduces && !c->premul ? (uint32_t)c->op : 0,
 		.reduces = c->reduces,
 		.premul = c->premul,
+		.order = c->order,
+		.esize = (uint32_t)c->esize,
 		.tile = c->how.tile,
 		.protocol = c->how.protocol,
 		.channels = c->how.channels,
@@ -163,14 +165,20 @@ bool run_same(const struct call_name *x, const struct call_name *y)
 {
 	return same_module(x, y) && x->count == y->count && x->type == y->type &&
 	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
-	       x->tile == y->tile && x->protocol == y->protocol && x->channels == y->channels;
+	       x->tile == y->tile && x->protocol == y->protocol && x->channels == y->channels &&
+	       x->order == y->order && x->esize == y->esize;
 }
 
 static void add_call(struct text *t, const struct call_name *n)
 {
 	text_add(t, "rank %d calls %s with count %" PRIu64 " of %s", n->rank, n->schedule, n->count,
 		 ccs_dtype_name((ccs_dtype)n->type));
-	if (n->reduces)
+	if (n->esize != ccs_dtype_size((ccs_dtype)n->type))
+		text_add(t, ", elements of %u bytes", n->esize);
+	if (n->order)
+		text_add(t, ", an operator of its own%s",
+			 n->order == USER_COMMUTES ? "" : " that does not commute");
+	else if (n->reduces)
 		text_add(t, ", %s", n->premul ? "premul-sum" : ccs_redop_name((ccs_redop)n->op));
 	if (n->root >= 0)
 		text_add(t, ", root %d", n->root);
@@ -201,7 +209,7 @@ static bool agree(const struct call *x, const struct call *y)
 	return x->module == y->module && x->count == y->count && x->type == y->type &&
 	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
 	       x->how.tile == y->how.tile && x->how.protocol == y->how.protocol &&
-	       x->how.channels == y->how.channels;
+	       x->how.channels == y->how.channels && x->order == y->order && x->esize == y->esize;
 }
 
 static void compare(struct world *w, struct run *r, const struct call *c)

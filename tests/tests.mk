@@ -157,6 +157,7 @@ SUITES_cpu := \
 	"$(T)/cpu/post_test $(T)/modules" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
+	"$(T)/cpu/operators_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
 	"15 $(T)/cpu/procs_test $(T)/modules" \
 	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
@@ -189,6 +190,7 @@ NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
+	"tests/ccrun/show_test.sh $(BUILD)" \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
 	"10 tests/ccrun/tune_test.sh $(BUILD)" \
@@ -197,7 +199,8 @@ SUITES_ccrun := \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpich_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
-	$(T)/plan/prove_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) $(OF_MPICH)
+	$(T)/plan/prove_test $(T)/cpu/operators_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) \
+	$(OF_MPICH)
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \
@@ -313,6 +316,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/post_test $(T)/modules 300" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/public_test $(T)/modules" \
+		"$(T)/cpu/operators_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \
 		"$(T)/cpu/file_test $(T)/modules" \
 		"$(T)/cpu/procs_test --short $(T)/modules" \
@@ -330,7 +334,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" check-short
-THREADS := cpu/results cpu/post cpu/runtime cpu/split hosts/group_meet hosts/group_fail
+THREADS := cpu/results cpu/post cpu/runtime cpu/split cpu/operators hosts/group_meet hosts/group_fail
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=thread" check-threads
@@ -340,6 +344,7 @@ check-threads: $(THREADS:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/post_test $(T)/modules 300" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/split_test $(T)/modules tasks" \
+		"$(T)/cpu/operators_test $(T)/modules" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 200"
 ANY_TEXT := check/diag lang/fuzz lower/good lower/plan plan/prove

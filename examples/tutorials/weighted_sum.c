@@ -1,9 +1,9 @@
 /*
  * A weighted sum over ranks, in two ways: everyone multiplies and the products are summed; or the
- * collective multiplies, with a factor for each call: premul-sum.
+ * collective multiplies, with a factor for each element: premul-sum.
  *
  *     data *= weights; dist.all_reduce(data)
- *     dist.all_reduce(data[i], op=dist._make_nccl_premul_sum(weights[i]))
+ *     dist.all_reduce(data, op=dist._make_nccl_premul_sum(weights))
  */
 #include "tutorial.h"
 
@@ -25,9 +25,8 @@ int main(void)
 	ccs_group_start();
 	for (int r = t.first; r < t.last; r++) {
 		ccs_run(m, product[r], product[r], COUNT, CCS_FLOAT32, CCS_SUM, 0, t.comm[r], NULL);
-		for (int i = 0; i < COUNT; i++)
-			ccs_run_premul(m, &x[r][i], &x[r][i], 1, CCS_FLOAT32, &weights[i], 0,
-				       t.comm[r], NULL);
+		ccs_run_premul_vector(m, x[r], x[r], COUNT, CCS_FLOAT32, weights, 0, t.comm[r],
+				      NULL);
 	}
 	tutorial_must(ccs_group_end());
 	for (int r = t.first; r < t.last; r++) {

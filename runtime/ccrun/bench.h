@@ -143,6 +143,11 @@ double measure_median(double *x, unsigned n);
 /** Says the text of a failure; its exit status. `side` failed. */
 int measure_fail(const struct bench *b, enum side side, ccs_status s);
 
+/* ---- show.c: --show --------------------------------------------------------- */
+
+/** Runs the row once, out of place, prints what its ranks begin and end with, and checks it. */
+ccs_status show_row(struct bench *b, const struct row *r, struct result *result);
+
 /* ---- table.c ---------------------------------------------------------------- */
 
 /** Prints the table. Returns the exit status. */

@@ -168,6 +168,9 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 	if (o->root >= o->ranks && ccs_module_rooted(m))
 		return complain_once(o, EXIT_USAGE, "root %d is no rank of 0 to %d", o->root,
 				     o->ranks - 1);
+	if (!has->buffers && (o->show || o->fill))
+		return complain_once(o, EXIT_USAGE, "%s has no buffers: %s", ccs_module_schedule(m),
+				     o->show ? "there is nothing to show" : "--fill has none");
 	if (has->by_column || has->sized)
 		return complain_once(o, EXIT_LACKS,
 				     "%s has a buffer `%s`: parsed and checked, cannot be run yet",

@@ -11,7 +11,9 @@
  *   measure.c  one side of a row: the module beside a baseline, medians, checks
  *   buffers.c  the ranks' buffers
  *   time.c     calls, timed by the clock or by a GPU's events, or in a graph
- *   check.c    inputs, and what must come out
+ *   check.c    inputs, and what must come out; element.c: elements by their type
+ *   fill.c     --fill: inputs by an expression; formula.c, formula_read.c: what that is
+ *   show.c     --show: prints inputs and results
  *   order.c    schedules without buffers: who waited for whom
  *   device.c   buffers and streams on GPUs; driver.c: calls of CUDA's driver
  *   nccl.c     --against nccl; nccl_calls.c: calls of NCCL
@@ -41,6 +43,7 @@ enum exit_status {
 
 struct report;
 struct baseline;
+struct formula;
 
 /* How ranks that are processes reach one another. */
 enum transport {
@@ -66,9 +69,12 @@ struct options {
 	unsigned warmup, iters; /* -w --iters */
 	unsigned repeats;	/* --repeats: the median of so many means */
 	unsigned graphs;	/* -G: launches of a graph of --iters calls; 0: no graph */
-	bool check;		/* -c */
-	unsigned types;		/* -d: bits by ccs_dtype */
-	unsigned ops;		/* -o: bits by operator */
+	const char *expression; /* --fill, and what was read */
+	struct formula *fill;
+	bool show;	/* --show */
+	bool check;	/* -c */
+	unsigned types; /* -d: bits by ccs_dtype */
+	unsigned ops;	/* -o: bits by operator */
 	bool ops_all;
 	int root;	  /* -r; -1: all */
 	unsigned threads; /* --threads; 0: one a core */
@@ -135,10 +141,12 @@ struct check {
 	ccs_dtype type;
 	struct ccs_dtype_info format;
 	int op;
-	bool numbers;	   /* an operator matters: inputs are numbers, not just bits */
-	bool chooses;	   /* the operator's result is one of its operands */
-	bool scaled_first; /* an average may divide before it adds, as NCCL's does */
-	double *values;	   /* of all bit patterns of a narrow float, or NULL */
+	bool numbers;		    /* an operator matters: inputs are numbers, not just bits */
+	bool chooses;		    /* the operator's result is one of its operands */
+	bool scaled_first;	    /* an average may divide before it adds, as NCCL's does */
+	double *values;		    /* of all bit patterns of a narrow float, or NULL */
+	const struct formula *fill; /* what inputs are, and its text; NULL: they are made up */
+	const char *expression;
 };
 
 /** Completes module, plan, type and op. false: out of memory. */
@@ -153,6 +161,10 @@ void check_fill(const struct check *c, uint32_t rank, void *send, size_t n);
 
 /** Elements of the input that differ from what check_fill wrote. */
 size_t check_input(const struct check *c, uint32_t rank, const void *send, size_t n);
+
+/** Whether the contract promises anything of that element of the rank's receive buffer.
+ *  O(chunks). */
+bool check_promises(const struct check *c, uint32_t rank, size_t at);
 
 /** Elements of the ranks' outputs that are wrong; recv[r] NULL: rank r's are another
  *  process's to check. Tells of the first in `text`. */

@@ -1,7 +1,8 @@
 /*
  * Inputs, and what must come out of them.
  *
- * An input element depends only on (rank, its place in the send buffer), so that
+ * An input element is --fill's (fill.h); or it is made up here.
+ * It depends only on (rank, its place in the send buffer), so that
  * the result can be found again from the contract alone: for each cell
  * ccs_module_expects names the contributions, and they are generated again and
  * combined here, by code that shares nothing with the executor.
@@ -20,18 +21,15 @@
  * O(elements x contributions), but a value that all ranks must end with is
  * computed once.
  */
-#include "runtime/ccrun/ccrun.h"
+#include "runtime/ccrun/element.h"
+#include "runtime/ccrun/fill.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLOCK 1024u
-
-static bool is_signed(const struct check *c)
-{
-	return c->format.is_signed && !c->format.mantissa;
-}
 
 static bool is_float(const struct check *c)
 {
@@ -44,86 +42,6 @@ static bool op_chooses(int op)
 {
 	struct ccs_redop_info info;
 	return op != OP_PREMUL && !ccs_redop_describe((ccs_redop)op, &info) && info.chooses;
-}
-
-/* ---- element types, by their definition ---------------------------------------- */
-
-static double decode(const struct check *c, uint32_t bits)
-{
-	const struct ccs_dtype_info *f = &c->format;
-	uint32_t width = (uint32_t)(f->exponent + f->mantissa);
-	uint32_t mantissa = bits & ((1u << f->mantissa) - 1);
-	uint32_t exponent = (bits >> f->mantissa) & ((1u << f->exponent) - 1);
-	int bias = (1 << (f->exponent - 1)) - 1;
-	double sign = bits >> width & 1 ? -1 : 1;
-
-	if (c->type == CCS_FLOAT8E4M3) {
-		if ((bits & 0x7f) == 0x7f)
-			return (double)NAN;
-	} else if (exponent == (1u << f->exponent) - 1) {
-		return mantissa ? (double)NAN : sign * (double)INFINITY;
-	}
-	if (!exponent)
-		return sign * ldexp(mantissa, 1 - bias - f->mantissa);
-	return sign * ldexp(mantissa + (1u << f->mantissa), (int)exponent - bias - f->mantissa);
-}
-
-/* Bits of a number that the type holds exactly, and not as a subnormal. */
-static uint32_t encode(const struct check *c, double x)
-{
-	const struct ccs_dtype_info *f = &c->format;
-	int bias = (1 << (f->exponent - 1)) - 1, e;
-	uint32_t sign = x < 0 ? 1u << (f->exponent + f->mantissa) : 0;
-	double m;
-
-	if (x == 0)
-		return 0;
-	m = frexp(fabs(x), &e) * 2 - 1;
-	return sign | (uint32_t)(e - 1 + bias) << f->mantissa | (uint32_t)ldexp(m, f->mantissa);
-}
-
-static uint64_t low(uint64_t x, size_t bytes)
-{
-	return bytes == 8 ? x : x & (((uint64_t)1 << (8 * bytes)) - 1);
-}
-
-static uint64_t get_bits(const unsigned char *p, size_t bytes)
-{
-	uint64_t x = 0;
-
-	memcpy(&x, p, bytes); /* little-endian, as plans are */
-	return x;
-}
-
-static double get_float(const struct check *c, const unsigned char *p)
-{
-	float f;
-	double d;
-
-	if (c->type == CCS_FLOAT32) {
-		memcpy(&f, p, sizeof(f));
-		return f;
-	}
-	if (c->type == CCS_FLOAT64) {
-		memcpy(&d, p, sizeof(d));
-		return d;
-	}
-	return c->values[get_bits(p, c->format.size)];
-}
-
-static void put_float(const struct check *c, unsigned char *p, double x)
-{
-	float f = (float)x;
-	uint32_t bits;
-
-	if (c->type == CCS_FLOAT64) {
-		memcpy(p, &x, sizeof(x));
-	} else if (c->type == CCS_FLOAT32) {
-		memcpy(p, &f, sizeof(f));
-	} else {
-		bits = encode(c, x);
-		memcpy(p, &bits, c->format.size);
-	}
 }
 
 /* ---- inputs ------------------------------------------------------------------------ */
@@ -182,18 +100,33 @@ static uint64_t make_bits(uint64_t rank, uint64_t at)
 	return hash(at * 65537 + rank + 1);
 }
 
-/* `m` is the call's, made once: it costs more than an element. */
+/* Of an element that is no float, or not taken for one. */
+static uint64_t bits_of(const struct check *c, uint32_t rank, uint64_t at)
+{
+	unsigned char p[8] = { 0 };
+
+	if (!c->fill)
+		return element_low(make_bits(rank, at), c->format.size);
+	element_put(c, p, fill_number(c, rank, at));
+	return element_bits(p, c->format.size);
+}
+
+/* Of one that is; `m` is the call's, made once: it costs more than an element. */
+static double float_of(const struct check *c, const struct maker *m, uint32_t rank, uint64_t at)
+{
+	return c->fill ? (double)fill_number(c, rank, at) : make_float(m, rank, at);
+}
+
 static void make(const struct check *c, const struct maker *m, uint32_t rank, uint64_t at,
 		 unsigned char *p)
 {
-	size_t esize = c->format.size;
 	uint64_t bits;
 
 	if (is_float(c)) {
-		put_float(c, p, make_float(m, rank, at));
+		element_put_float(c, p, float_of(c, m, rank, at));
 	} else {
-		bits = make_bits(rank, at);
-		memcpy(p, &bits, esize);
+		bits = bits_of(c, rank, at);
+		memcpy(p, &bits, c->format.size);
 	}
 }
 
@@ -203,7 +136,7 @@ void check_scalar(const struct check *c, unsigned char scalar[8])
 
 	memset(scalar, 0, 8);
 	if (c->format.mantissa)
-		put_float(c, scalar, 2);
+		element_put_float(c, scalar, 2);
 	else
 		memcpy(scalar, &three, c->format.size);
 }
@@ -262,7 +195,7 @@ bool check_init(struct check *c)
 		return false;
 	}
 	for (size_t i = 0; i < n; i++)
-		c->values[i] = decode(c, (uint32_t)i);
+		c->values[i] = element_decode(c, (uint32_t)i);
 	return true;
 }
 
@@ -306,21 +239,14 @@ static size_t cell_start(const struct check *c, uint32_t cell, bool recv, size_t
 	return 0;
 }
 
-static int64_t widen(const struct check *c, uint64_t bits)
-{
-	unsigned shift = (unsigned)(64 - 8 * c->format.size);
-
-	return (int64_t)(bits << shift) >> shift;
-}
-
 /* For an operator that chooses: whether it takes x rather than y. */
 static bool takes_bits(const struct check *c, uint64_t x, uint64_t y)
 {
 	int64_t p, q;
-	if (!is_signed(c))
+	if (!element_is_signed(c))
 		return ccs_redop_takes((ccs_redop)c->op, CCS_UINT64, &x, &y);
-	p = widen(c, x);
-	q = widen(c, y);
+	p = element_widen(c, x);
+	q = element_widen(c, y);
 	return ccs_redop_takes((ccs_redop)c->op, CCS_INT64, &p, &q);
 }
 
@@ -340,17 +266,18 @@ static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uin
 	size_t esize = c->format.size;
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t x = low(make_bits(rank, at + i), esize), *to = w->bits + i;
+		uint64_t x = bits_of(c, rank, at + i), *to = w->bits + i;
 
 		if (!c->numbers)
 			*to = x;
 		else if (c->op == CCS_PROD)
-			*to = low((first ? 1 : *to) * power(x, times), esize);
+			*to = element_low((first ? 1 : *to) * power(x, times), esize);
 		else if (c->chooses)
 			*to = first || takes_bits(c, x, *to) ? x : *to;
 		else
-			*to = low((first ? 0 : *to) + x * times * (c->op == OP_PREMUL ? 3 : 1),
-				  esize);
+			*to = element_low((first ? 0 : *to) +
+						  x * times * (c->op == OP_PREMUL ? 3 : 1),
+					  esize);
 	}
 }
 
@@ -361,7 +288,7 @@ static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, u
 
 	w->terms = (first ? 0 : w->terms) + times;
 	for (size_t i = 0; i < n; i++) {
-		double x = make_float(&m, rank, at + i), *to = w->value + i;
+		double x = float_of(c, &m, rank, at + i), *to = w->value + i;
 
 		w->sum_abs[i] = (first ? 0 : w->sum_abs[i]) + times * fabs(x);
 		if (c->op == CCS_PROD)
@@ -374,19 +301,31 @@ static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, u
 	}
 }
 
+/* Whether the type holds all that may come on the way to a value; `sum` is of magnitudes. A
+ * product of whole numbers other than 0 is no less than its parts; made up ones are powers of
+ * two. */
+static bool is_exact(const struct check *c, const struct wanted *w, size_t i, double sum)
+{
+	if (c->op == CCS_PROD)
+		return !c->fill || fabs(w->value[i]) <= exact_up_to(c);
+	return c->chooses || sum <= exact_up_to(c);
+}
+
 /* The average's division, the premultiplication, and the tolerance. */
 static void finish_floats(const struct check *c, struct wanted *w, size_t n)
 {
 	double u = ldexp(1, -c->format.mantissa - 1);
 	double tiny = ldexp(1, 1 - (1 << (c->format.exponent - 1)) - c->format.mantissa);
 	double times = c->op == OP_PREMUL ? 2 : 1, by = c->op == CCS_AVG ? c->of.nranks : 1;
+	bool product = c->op == CCS_PROD;
 
 	for (size_t i = 0; i < n; i++) {
 		double sum = w->sum_abs[i] * times;
-		bool exact = sum <= exact_up_to(c) || c->op == CCS_PROD || c->chooses;
+		bool exact = is_exact(c, w, i, sum);
 
 		w->value[i] = w->value[i] * times / by;
-		w->slack[i] = exact ? 0 : (w->terms + 1) * u * sum / by;
+		w->slack[i] =
+			exact ? 0 : (w->terms + 1) * u * (product ? fabs(w->value[i]) : sum) / by;
 		if (c->op == CCS_AVG && c->scaled_first)
 			w->slack[i] = ((2 * w->terms + 4) * u * sum) / by + (w->terms + 1) * tiny;
 		else if (c->op == CCS_AVG)
@@ -399,8 +338,9 @@ static void finish_bits(const struct check *c, struct wanted *w, size_t n)
 	size_t esize = c->format.size;
 
 	for (size_t i = 0; c->numbers && c->op == CCS_AVG && i < n; i++) {
-		if (is_signed(c))
-			w->bits[i] = low((uint64_t)(widen(c, w->bits[i]) / c->of.nranks), esize);
+		if (element_is_signed(c))
+			w->bits[i] = element_low(
+				(uint64_t)(element_widen(c, w->bits[i]) / c->of.nranks), esize);
 		else
 			w->bits[i] /= (unsigned)c->of.nranks;
 	}
@@ -431,22 +371,28 @@ static void want(const struct check *c, struct wanted *w, size_t from, size_t n)
 static bool right(const struct check *c, const struct wanted *w, size_t i, const unsigned char *p)
 {
 	if (!is_float(c))
-		return get_bits(p, c->format.size) == w->bits[i];
-	return fabs(get_float(c, p) - w->value[i]) <= w->slack[i];
+		return element_bits(p, c->format.size) == w->bits[i];
+	return fabs(element_float(c, p) - w->value[i]) <= w->slack[i];
 }
 
 static void tell(const struct check *c, const struct wanted *w, size_t i, uint32_t rank, size_t at,
 		 const unsigned char *p, char *text, size_t size)
 {
-	if (is_float(c))
+	char is[32], wants[32];
+
+	if (is_float(c)) {
 		snprintf(text, size, "rank %u, element %zu of recvbuff is %g; it must be %g, +-%g",
-			 rank, at, get_float(c, p), w->value[i], w->slack[i]);
-	else
-		snprintf(text, size,
-			 "rank %u, element %zu of recvbuff is 0x%llx; it must be "
-			 "0x%llx",
-			 rank, at, (unsigned long long)get_bits(p, c->format.size),
-			 (unsigned long long)w->bits[i]);
+			 rank, at, element_float(c, p), w->value[i], w->slack[i]);
+		return;
+	}
+	snprintf(is, sizeof(is), "0x%" PRIx64, element_bits(p, c->format.size));
+	snprintf(wants, sizeof(wants), "0x%" PRIx64, w->bits[i]);
+	if (c->fill) {
+		element_text(c, p, is, sizeof(is));
+		element_text(c, (const unsigned char *)&w->bits[i], wants, sizeof(wants));
+	}
+	snprintf(text, size, "rank %u, element %zu of recvbuff is %s; it must be %s", rank, at, is,
+		 wants);
 }
 
 /* What the chunk of that rank is made of, in w->next. False: out of memory. */
@@ -505,6 +451,24 @@ static size_t check_block(const struct check *c, struct wanted *w, void *const *
 		}
 	}
 	return wrong;
+}
+
+bool check_promises(const struct check *c, uint32_t rank, size_t at)
+{
+	for (int i = 0; i < c->nbuffers; i++) {
+		const struct ccs_buffer_info *s = c->buffers + i;
+
+		for (uint32_t k = 0; k < s->chunks * s->blocks && s->direction != CCS_IN; k++) {
+			size_t len, n = 0, from = cell_start(c, s->first + k, true, &len);
+
+			if (at - from >= len)
+				continue;
+			ccs_module_expects(c->module, c->plan, (int)rank, s->first + k, NULL, 0,
+					   &n);
+			return n > 0;
+		}
+	}
+	return false;
 }
 
 size_t check_outputs(const struct check *c, void *const *recv, char *text, size_t size)

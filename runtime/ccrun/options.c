@@ -4,6 +4,8 @@
  */
 #include "runtime/ccrun/options.h"
 
+#include "runtime/ccrun/fill.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -246,6 +248,13 @@ static int read_count(struct options *o, int option, const char *s)
 	return -1;
 }
 
+static int read_fill(struct options *o, const char *s)
+{
+	formula_free(o->fill);
+	o->expression = s;
+	return fill_read(&o->fill, s) ? usage("%s", ccs_error()) : -1;
+}
+
 static int read_value(struct options *o, int option, const char *s)
 {
 	o->sized |= option < LONG_ITERS && strchr("beif", option);
@@ -283,6 +292,8 @@ static int read_value(struct options *o, int option, const char *s)
 	case LONG_TRANSPORT: return read_transport(o, s);
 	case LONG_PROCS: o->procs = true; return -1;
 	case LONG_VERIFY: o->verify = true; return -1;
+	case LONG_FILL: return read_fill(o, s);
+	case LONG_SHOW: o->show = true; return -1;
 	case LONG_COPY_RATE: o->copy_rate = true; return -1;
 	case LONG_JSON: /* report_open has looked for these */
 	case LONG_CSV: return -1;
@@ -383,6 +394,9 @@ static int check_tune(const struct options *o)
 		return usage("%s", "--tune, --table or --explain-choice, one at a time");
 	if (o->report)
 		return usage("%s", "--tune has no --json and no --csv: what it finds is its FILE");
+	if (o->show || o->fill)
+		return usage("%s", "--tune measures with inputs of its own: leave out --fill and "
+				   "--show, and give them with --table");
 	if (o->against || o->graphs || o->copy_rate)
 		return usage("%s", "--tune measures the modules alone: leave out --against, -G and "
 				   "--copy-rate, and give them with --table");
@@ -418,6 +432,21 @@ static int check_files(struct options *o, int nfiles)
 	return -1;
 }
 
+static int check_show(const struct options *o)
+{
+	if (o->explain)
+		return usage("%s", "--explain-choice runs nothing: leave out --fill and --show");
+	if (!o->show)
+		return -1;
+	if (o->report)
+		return usage("%s", "--show is for people: leave out --json and --csv");
+	if (o->against || o->graphs || o->copy_rate)
+		return usage("%s", "--show times nothing: leave out --against, -G and --copy-rate");
+	if (!o->check)
+		return usage("%s", "--show checks what it shows: leave out -c 0");
+	return -1;
+}
+
 /* What goes with what. */
 static int check_where(const struct options *o)
 {
@@ -443,6 +472,8 @@ static int check_options(struct options *o, int nfiles)
 	if (rc >= 0 || o->verify)
 		return rc;
 	rc = check_where(o);
+	if (rc < 0 && (o->show || o->fill))
+		rc = check_show(o);
 	if (rc < 0 && o->tune)
 		rc = check_tune(o);
 	if (rc < 0 && o->explain && (o->table || o->report))
@@ -465,6 +496,8 @@ void options_free(struct options *o)
 {
 	free(o->devices);
 	o->devices = NULL;
+	formula_free(o->fill);
+	o->fill = NULL;
 }
 
 /* Files move to the front of argv, in their order, with a NULL behind them. */

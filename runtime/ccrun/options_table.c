@@ -102,6 +102,12 @@ static const struct spec specs[] = {
 	  "N times; 0: no graph (0)" },
 	{ "--cudagraph", 'G', "N", NULL, false, NULL },
 	{ "-c", 'c', "0|1", bit_word, false, "check the results (1)" },
+	{ "--fill", LONG_FILL, "EXPR", NULL, false,
+	  "element number `index` of rank `rank` begins with this, a whole number: an\n"
+	  "expression of the language, of rank, index, N (ranks) and count" },
+	{ "--show", LONG_SHOW, NULL, NULL, false,
+	  "prints what the ranks begin and end with, and no times: of two elements for\n"
+	  "each rank, or of -b and -e" },
 	{ "--threads", LONG_THREADS, "N", NULL, false,
 	  "threads that run the ranks (one a core, at most RANKS)" },
 	{ "--timeout", LONG_TIMEOUT, "S", NULL, false,

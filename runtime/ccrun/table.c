@@ -7,6 +7,7 @@
  * bytes come to. The same figures go to the report, if there is one.
  */
 #include "runtime/ccrun/bench.h"
+#include "runtime/ccrun/fill.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -182,26 +183,55 @@ static int row_run(struct bench *b, struct row *r)
 	return s ? measure_fail(b, side, s) : EXIT_DONE;
 }
 
+/* With --show: the row's values, and no times. */
+static int row_show(struct bench *b, const struct row *r)
+{
+	struct result result[SIDES] = { { .measured = true } };
+	ccs_status s = show_row(b, r, &result[SIDE_OURS]);
+
+	if (s)
+		return measure_fail(b, SIDE_OURS, s);
+	b->wrong[SIDE_OURS] += result[SIDE_OURS].wrong;
+	print_wrong(b, r, false, result);
+	return EXIT_DONE;
+}
+
 static int size_run(struct bench *b, struct row *r, size_t size)
 {
 	ccs_status s = buffers_size(b, r, size);
 	int rc;
 
+	if (!s && r->check.fill && fill_check(&r->check, r->send / r->check.format.size))
+		return complain_once(b->o, EXIT_USAGE, "%s", ccs_error());
 	if (!s && b->tuning)
 		s = tuned_choose(b, r);
 	if (!s)
 		s = home_agree(b->at, buffers_alloc(b, r));
-	rc = s ? measure_fail(b, SIDE_OURS, s) : row_run(b, r);
+	if (s)
+		rc = measure_fail(b, SIDE_OURS, s);
+	else
+		rc = b->o->show ? row_show(b, r) : row_run(b, r);
 	buffers_free(b);
 	return rc;
 }
 
 /* ---- all rows ---------------------------------------------------------------------- */
 
+/* With --show alone there is one size, which people can read: two elements for each rank. */
+static bool is_small(const struct bench *b)
+{
+	return b->o->show && !b->o->sized;
+}
+
 static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 {
-	struct row r = { .check = { .module = b->m, .type = type, .op = op }, .root = root };
-	size_t size = b->o->least;
+	const struct check of = { .module = b->m,
+				  .type = type,
+				  .op = op,
+				  .fill = b->o->fill,
+				  .expression = b->o->expression };
+	struct row r = { .check = of, .root = root };
+	size_t size = is_small(b) ? 2 * (size_t)b->at->ranks * ccs_dtype_size(type) : b->o->least;
 	int rc = EXIT_DONE;
 
 	r.check.plan = ccs_module_find(b->m, b->at->ranks, root);
@@ -213,8 +243,8 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	check_scalar(&r.check, r.scalar);
 	while (rc == EXIT_DONE) {
 		rc = size_run(b, &r, size);
-		if (!b->has.buffers)
-			break; /* there is one size: none */
+		if (!b->has.buffers || is_small(b))
+			break; /* there is one size: none, or that */
 		if (!options_next_size(b->o, &size))
 			break;
 	}
@@ -359,12 +389,14 @@ int table_print(struct bench *b)
 {
 	int rc;
 
-	print_head(b);
+	if (!b->o->show)
+		print_head(b);
 	rc = rows_run(b);
-	if (rc == EXIT_DONE) {
+	if (rc == EXIT_DONE && !b->o->show) {
 		print_foot(b);
 		report_summary(b);
-		rc = b->wrong[SIDE_OURS] || b->wrong[SIDE_BASELINE] ? EXIT_WRONG : EXIT_DONE;
 	}
+	if (rc == EXIT_DONE && (b->wrong[SIDE_OURS] || b->wrong[SIDE_BASELINE]))
+		rc = EXIT_WRONG;
 	return rc;
 }

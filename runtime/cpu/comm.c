@@ -171,6 +171,7 @@ static ccs_status branch(struct world *w, struct world *child, const struct bran
 static const struct engine cpu_engine = {
 	.name = "tasks",
 	.tiles = true,
+	.host_code = true,
 	.start = start,
 	.join = join,
 	.again = again,

@@ -117,6 +117,8 @@ struct layout_key {
 	int op;	     /* -1: none matters */
 	size_t tile; /* as the call has it */
 	bool premul;
+	size_t esize;
+	enum user_order order;
 };
 
 /* What the current run's fibers read; fixed while it runs. */
@@ -140,8 +142,11 @@ struct layout {
 	size_t scratch_bytes;	/* each */
 	reduce_combine *combine;
 	reduce_scale *scale;
-	reduce_divide *divide; /* NULL unless averaging */
+	reduce_combine *multiply; /* by a premul-sum's factors, one for each element */
+	reduce_divide *divide;	  /* NULL unless averaging */
 	bool premul;
+	bool user;			/* the calls have operators of their own */
+	const struct rank_order *turns; /* ... in this order; or NULL */
 	bool holds;    /* chunks are long enough for held messages to stay where they are */
 	bool parallel; /* enough work to wake other threads for */
 };

@@ -122,16 +122,16 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct run 
 	if (weight > FIFOS_BYTES / bytes)
 		bytes = (size_t)(FIFOS_BYTES / weight);
 	bytes = bytes < 64 ? 64 : bytes;
-	l->tile = bytes / l->esize;
+	l->tile = bytes < l->esize ? 1 : bytes / l->esize;
 	l->ntiles = ceil_div(l->longest, l->tile);
 	if (l->ntiles <= 1) {
 		l->ntiles = 1;
 		l->tile = l->longest;
 		return;
 	}
-	/* tiles of one size, in whole cache lines */
+	/* tiles of one size, in whole cache lines, where elements divide them */
 	l->tile = ceil_div(l->longest, (size_t)l->ntiles);
-	l->tile = round_up(l->tile, CACHE_LINE / l->esize);
+	l->tile = round_up(l->tile, CACHE_LINE % l->esize ? 1 : CACHE_LINE / l->esize);
 	l->ntiles = ceil_div(l->longest, l->tile);
 }
 
@@ -266,14 +266,15 @@ static struct layout_key key_of(const struct call *c)
 
 	return (struct layout_key){ m->size,	 m->checksum, c->root,
 				    c->count,	 c->type,     c->reduces ? (int)c->op : -1,
-				    c->how.tile, c->premul };
+				    c->how.tile, c->premul,   c->esize,
+				    c->order };
 }
 
 static bool same_key(const struct layout_key *x, const struct layout_key *y)
 {
 	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
 	       x->count == y->count && x->type == y->type && x->op == y->op && x->tile == y->tile &&
-	       x->premul == y->premul;
+	       x->premul == y->premul && x->esize == y->esize && x->order == y->order;
 }
 
 static bool make_room(struct cpu *e, const struct layout *l, const struct run *r)
@@ -302,11 +303,13 @@ static ccs_status make(struct cpu *e, const struct run *r)
 		.ranks = e->ranks,
 		.nworkers = (uint32_t)p->workers.n,
 		.nranks = p->nranks,
-		.esize = ccs_dtype_size(c->type),
+		.esize = c->esize,
 		.combine = reduce_of(c->type)->combine[c->reduces ? c->op : CCS_SUM],
 		.scale = reduce_of(c->type)->scale,
+		.multiply = reduce_of(c->type)->combine[CCS_PROD],
 		.divide = c->reduces && c->op == CCS_AVG ? reduce_of(c->type)->divide : NULL,
 		.premul = c->premul,
+		.user = c->order != USER_NONE,
 	};
 	l->longest = module_longest(c->module, c->view, c->count);
 	/* a premul-sum scales initial values on their way */
@@ -351,6 +354,7 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 	e->layout.run = r;
 	e->layout.view = r->params.view;
 	e->layout.prep = r->params.prep;
+	e->layout.turns = r->params.turns;
 	begin(e);
 	return CCS_OK;
 }

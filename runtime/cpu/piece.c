@@ -20,16 +20,42 @@ struct current {
 	const struct layout *l;
 	const struct rank_io *io;
 	const struct ccs_op *op;
-	const unsigned char *scalar; /* premul-sum: initial values are scaled, if they are */
-	bool scale_a, scale_b;
+	bool scale_a, scale_b; /* a premul-sum scales them: they are initial values */
+	unsigned turned;       /* RANK_ORDER_*: in which steps operands change places */
 	struct notes *notes;
 	size_t apart; /* elements from cell to cell in a slot, and no cells are joined; 0: packed */
 };
+
+/* An initial value by the call's factor, or by those that lie as its elements do. */
+static void scale(const struct current *p, unsigned char *to, const unsigned char *from, size_t n)
+{
+	const struct call *c = p->io->call;
+	const unsigned char *factors = c->how.factors;
+
+	if (factors)
+		p->l->multiply(to, from, factors + (from - p->io->send), n);
+	else
+		p->l->scale(to, from, c->scalar, n);
+}
 
 static void copy(unsigned char *to, const unsigned char *from, size_t n)
 {
 	if (to != from)
 		memcpy(to, from, n);
+}
+
+/* x (+) y; or y (+) x, where they are turned. */
+static void combine(const struct current *p, unsigned char *to, const unsigned char *x,
+		    const unsigned char *y, size_t n, bool turned)
+{
+	const struct layout *l = p->l;
+	const struct call *c = p->io ? p->io->call : NULL;
+
+	if (l->user && c)
+		user_op_combine(c->how.user_op, c->type, l->esize, to, turned ? y : x,
+				turned ? x : y, n);
+	else
+		l->combine(to, x, y, n);
 }
 
 /* Combines up to three sources into `to`, which may be one of them. */
@@ -44,22 +70,22 @@ static void combine_block(const struct current *p, unsigned char *to, const stru
 	if (s->in)
 		src[k++] = s->in;
 	if (s->a && p->scale_a)
-		l->scale(scaled[0], s->a, p->scalar, n);
+		scale(p, scaled[0], s->a, n);
 	if (s->a)
 		src[k++] = p->scale_a ? scaled[0] : s->a;
 	if (s->b && p->scale_b)
-		l->scale(scaled[1], s->b, p->scalar, n);
+		scale(p, scaled[1], s->b, n);
 	if (s->b)
 		src[k++] = p->scale_b ? scaled[1] : s->b;
 	if (k == 1) {
 		copy(to, src[0], n * l->esize);
 	} else if (k == 2) {
-		l->combine(to, src[0], src[1], n);
+		combine(p, to, src[0], src[1], n, p->turned & RANK_ORDER_FIRST);
 	} else if (k == 3) {
 		_Alignas(CACHE_LINE) unsigned char two[BLOCK];
 
-		l->combine(two, src[0], src[1], n);
-		l->combine(to, two, src[2], n);
+		combine(p, two, src[0], src[1], n, p->turned & RANK_ORDER_FIRST);
+		combine(p, to, two, src[2], n, p->turned & RANK_ORDER_SECOND);
 	}
 }
 
@@ -103,7 +129,8 @@ static void piece_do(const struct current *p, const struct parts *s, size_t n)
 	else if (sources == 1)
 		copy(to, s->in ? s->in : s->a ? s->a : s->b, n * p->l->esize);
 	else
-		p->l->combine(to, s->in ? s->in : s->a, s->in && s->a ? s->a : s->b, n);
+		combine(p, to, s->in ? s->in : s->a, s->in && s->a ? s->a : s->b, n,
+			p->turned & RANK_ORDER_FIRST);
 }
 
 static unsigned char *cell_final(const struct current *p, uint32_t cell, size_t lo)
@@ -236,9 +263,9 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 		.l = l,
 		.io = l->ranks + t->rank,
 		.op = o,
-		.scalar = l->ranks[t->rank].call->scalar,
 		.scale_a = l->premul && o->flags & CCS_OP_A_INITIAL,
 		.scale_b = l->premul && o->flags & CCS_OP_B_INITIAL,
+		.turned = l->turns ? l->turns->turned[o - l->view->ops] : 0,
 		.notes = notes,
 		.apart = notes ? sequence_apart(notes) : 0,
 	};
@@ -304,7 +331,6 @@ void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)
 	struct current p = {
 		.l = l,
 		.io = io,
-		.scalar = io->call->scalar,
 		.scale_a = l->premul,
 		.notes = notes,
 	};

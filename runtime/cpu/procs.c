@@ -44,6 +44,7 @@ static uint64_t key_of(const struct call *c)
 	uint64_t h = mixed(mixed(m->checksum, m->size), c->count);
 
 	h = mixed(h, (uint64_t)c->type << 32 | (c->reduces && !c->premul ? c->op : 0));
+	h = mixed(h, (uint64_t)c->esize << 32 | c->order);
 	return mixed(mixed(h, (uint64_t)(uint32_t)c->root << 32 | c->premul), c->how.tile) | 1;
 }
 

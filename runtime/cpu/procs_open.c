@@ -183,6 +183,7 @@ static ccs_status branch(struct world *w, struct world *child, const struct bran
 static const struct engine procs_engine = {
 	.name = "procs",
 	.tiles = true,
+	.host_code = true,
 	.idles = true,
 	.start = start,
 	.halt = sched_halt,

@@ -366,7 +366,7 @@ void ops_begin(struct cpu *e)
 	all->own.tile = l->longest;
 	all->own.ntiles = 1;
 	all->own.too_long = false;
-	if (l->longest * l->esize >= HELD_BYTES || l->premul || n > MOST_PIECES)
+	if (l->longest * l->esize >= HELD_BYTES || l->premul || l->user || n > MOST_PIECES)
 		return;
 	if (n > all->ops_room) {
 		more = realloc(all->ops, n * sizeof(*more));

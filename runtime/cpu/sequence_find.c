@@ -130,7 +130,7 @@ struct sequence *sequence_known(struct cpu *e, const struct call *c)
 {
 	struct sequences *all = &e->sequences;
 
-	if (c->premul)
+	if (c->premul || c->order != USER_NONE)
 		return NULL;
 	for (uint32_t i = 0; i < SEQUENCES; i++) {
 		struct sequence *q = all->of + i;
@@ -147,7 +147,7 @@ bool sequence_may(const struct cpu *e)
 {
 	const struct sequences *all = &e->sequences;
 
-	if (e->wire || e->layout.premul)
+	if (e->wire || e->layout.premul || e->layout.user)
 		return false;
 	for (uint32_t i = 0; i < SEQUENCES; i++)
 		if (all->of[i].too_long && layout_is(&all->of[i].layout, &e->layout.run->params))

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 struct prep;
+struct rank_order;
 
 struct plan_view {
 	const struct ccs_plan *plan;
@@ -32,7 +33,8 @@ struct plan_view {
 	const struct ccs_sum *sums;
 	const struct ccs_choice *choices;
 	const struct ccs_after *after;
-	struct prep *_Atomic prep; /* made at first use (prep.c) */
+	struct prep *_Atomic prep;	       /* made at first use (prep.c), and so is ... */
+	struct rank_order *_Atomic rank_order; /* (rank_order.c) */
 };
 
 struct ccs_module {

@@ -10,6 +10,7 @@
 #include "runtime/base/divide.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/prep.h"
+#include "runtime/plan/rank_order.h"
 #include "runtime/plan/types.h"
 
 #include <stdlib.h>
@@ -23,8 +24,10 @@ void ccs_module_free(struct ccs_module *m)
 {
 	if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	for (size_t i = 0; i < m->nplans; i++)
+	for (size_t i = 0; i < m->nplans; i++) {
 		prep_free(m->plans[i].prep);
+		rank_order_free(m->plans[i].rank_order);
+	}
 	free(m->plans);
 	free(m->owned);
 	free(m);

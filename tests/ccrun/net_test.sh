@@ -83,6 +83,8 @@ refused "another launcher than MPI's" 2 'torchrun made this rank 0 of 2, and .* 
 	env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 CCS_JOB_TOKEN=mine "$ccrun" "$ring" \
 	--transport mpi
 for n in 2 4; do
+	[ $n != 4 ] || ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/operators_test" \
+		"$modules" --mpi || failed=1
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/net_calls_test" "$modules" ||
 		not_ok "calls, by $n processes" "it ended with another status than 0"
 done

@@ -255,6 +255,40 @@ static void test_capture_streams(struct api *a, const struct ccs_module *m)
 	rig_down(&r);
 }
 
+static void never(void *result, const void *first, const void *second, size_t n, ccs_dtype type,
+		  void *context)
+{
+	(void)result, (void)first, (void)second, (void)n, (void)type, (void)context;
+	abort();
+}
+
+/* What takes code of this process to combine. */
+static void test_host_code(struct api *a, const struct ccs_module *m)
+{
+	const float factors[COUNT] = { 0 }, scalars[2] = { 2, 3 };
+	struct ccs_user_op *op;
+	struct rig r;
+
+	rig_up(&r, a, 2, OWN);
+	says(ccs_user_op_create(&op, never, NULL, 0, 1), CCS_OK, NULL, "an operator");
+	says(ccs_run_user_op(m, r.send[0], r.recv[0], COUNT, CCS_FLOAT32, op, 0, r.comm[0], NULL),
+	     CCS_EUNSUPPORTED, "which GPUs cannot call: it is for ranks on the CPU",
+	     "an operator of the user's own is refused");
+	says(ccs_user_op_free(op), CCS_OK, NULL, "... and no call has it");
+	says(ccs_run_premul_vector(m, r.send[0], r.recv[0], COUNT, CCS_FLOAT32, factors, 0,
+				   r.comm[0], NULL),
+	     CCS_EUNSUPPORTED, "kernels have one factor a call",
+	     "a factor for each element is refused");
+	ccs_group_start();
+	for (int i = 0; i < 2; i++)
+		ccs_run_premul(m, r.send[i], r.recv[i], COUNT, CCS_FLOAT32, scalars + i, 0,
+			       r.comm[i], r.stream[i]);
+	says(ccs_group_end(), CCS_EUNSUPPORTED, "all ranks' scalars must be",
+	     "scalars that differ on one GPU are refused");
+	says(call(&r, m), CCS_OK, NULL, "... and the communicator goes on");
+	rig_down(&r);
+}
+
 static void test_buffers(struct api *a, const struct ccs_module *ring,
 			 const struct ccs_module *reduce)
 {
@@ -529,6 +563,7 @@ int main(int argc, char **argv)
 	test_streams(&a, ring);
 	test_capture(&a, ring);
 	test_capture_streams(&a, ring);
+	test_host_code(&a, ring);
 	test_buffers(&a, ring, reduce);
 	test_many(&a, ring);
 	test_threads(&a, ring);

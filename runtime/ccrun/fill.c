@@ -1,0 +1,144 @@
+/*
+ * Inputs by --fill: see fill.h.
+ */
+#include "runtime/ccrun/fill.h"
+
+#include "runtime/ccrun/element.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { BEFORE = 40, SHOWN = 72 }; /* bytes of a long expression that are shown */
+
+/* "--fill: WHAT", and below it the expression with marks under what it is about. A line break
+ * in it is shown as a blank. */
+static ccs_status refuse(const char *expression, const struct formula_fault *at, const char *what)
+{
+	size_t first = at->from > BEFORE ? at->from - BEFORE : 0;
+	char line[SHOWN + 1], marks[SHOWN + 2], *mark = marks;
+	size_t n;
+
+	while (first && (expression[first] & 0xc0) == 0x80)
+		first--;
+	snprintf(line, sizeof(line), "%s", expression + first);
+	n = strlen(line);
+	for (size_t i = 0; i <= n; i++) {
+		bool within = first + i >= at->from && first + i < at->to;
+
+		if (line[i] && (unsigned char)line[i] < ' ')
+			line[i] = ' ';
+		if ((line[i] & 0xc0) == 0x80 || (!within && first + i > at->from))
+			continue;
+		if (first + i == at->from)
+			*mark++ = '^';
+		else
+			*mark++ = within ? '~' : ' ';
+	}
+	*mark = '\0';
+	return ccs_error_set(CCS_EINVAL, "--fill: %s\n  %s\n  %s", what, line, marks);
+}
+
+ccs_status fill_read(struct formula **out, const char *expression)
+{
+	struct formula_fault fault;
+
+	*out = formula_read(expression, &fault);
+	return *out ? CCS_OK : refuse(expression, &fault, fault.text);
+}
+
+/* ---- values --------------------------------------------------------------------------- */
+
+static bool evaluate(const struct check *c, uint32_t rank, uint64_t index, int64_t *value,
+		     struct formula_fault *fault)
+{
+	const int64_t names[FORMULA_NAMES] = {
+		[FORMULA_RANK] = rank,
+		[FORMULA_INDEX] = (int64_t)index,
+		[FORMULA_N] = c->of.nranks,
+		[FORMULA_COUNT] = (int64_t)c->count,
+	};
+
+	return formula_value(c->fill, names, value, fault);
+}
+
+int64_t fill_number(const struct check *c, uint32_t rank, uint64_t index)
+{
+	struct formula_fault fault;
+	int64_t value;
+
+	(void)evaluate(c, rank, index, &value, &fault);
+	return value;
+}
+
+static ccs_status check_element(const struct check *c, uint32_t rank, uint64_t index,
+				int64_t *value)
+{
+	struct formula_fault all = { .from = 0, .to = strlen(c->expression) }, fault;
+	char what[300];
+
+	if (!evaluate(c, rank, index, value, &fault)) {
+		snprintf(what, sizeof(what), "%s (rank %u, index %" PRIu64 ")", fault.text, rank,
+			 index);
+		return refuse(c->expression, &fault, what);
+	}
+	if (element_holds(c, *value))
+		return CCS_OK;
+	snprintf(what, sizeof(what),
+		 "%" PRId64 " (rank %u, index %" PRIu64
+		 ") does not fit %s%s: take a wider type, by "
+		 "-d, or other values",
+		 *value, rank, index, c->format.name, c->format.mantissa ? " exactly" : "");
+	return refuse(c->expression, &all, what);
+}
+
+/* The largest finite number of a float type: one step below infinity, or below the NaN where
+ * there is no infinity. */
+static double largest(const struct check *c)
+{
+	uint32_t most;
+
+	if (c->format.size > 2)
+		return c->format.size == 8 ? DBL_MAX : (double)FLT_MAX;
+	most = (1u << (c->format.exponent + c->format.mantissa)) - 1;
+	most -= c->type == CCS_FLOAT8E4M3 ? 1u : 1u << c->format.mantissa;
+	return element_decode(c, most);
+}
+
+/* Whether sums, or products, of one element a rank stay inside the type: `bound` is that of the
+ * ranks' largest magnitudes. Integers wrap. */
+static ccs_status check_bound(const struct check *c, double bound)
+{
+	struct formula_fault all = { .from = 0, .to = strlen(c->expression) };
+	bool premul = c->op == OP_PREMUL;
+	char what[200];
+
+	if (!c->numbers || !c->format.mantissa || c->chooses ||
+	    bound * (premul ? 2 : 1) <= largest(c))
+		return CCS_OK;
+	snprintf(what, sizeof(what),
+		 "%s of %d ranks' values could exceed the largest %s, %g: take a wider type, by "
+		 "-d, or smaller values",
+		 c->op == CCS_PROD ? "products" : "sums", c->of.nranks, c->format.name, largest(c));
+	return refuse(c->expression, &all, what);
+}
+
+ccs_status fill_check(const struct check *c, size_t n)
+{
+	bool product = c->op == CCS_PROD;
+	double bound = product;
+	ccs_status s = CCS_OK;
+	int64_t value;
+
+	for (uint32_t r = 0; r < (uint32_t)c->of.nranks && !s; r++) {
+		double most = product;
+
+		for (size_t i = 0; i < n && !s; i++) {
+			s = check_element(c, r, i, &value);
+			most = fmax(most, fabs((double)value));
+		}
+		bound = product ? bound * most : bound + most;
+	}
+	return s ? s : check_bound(c, bound);
+}

@@ -1,0 +1,221 @@
+/*
+ * The order of ranks in what a plan combines: see rank_order.h.
+ *
+ * All operations are gone through in an order in which they can be done (prove_run.c), on values
+ * of which only the lowest and the highest rank are kept: as a plan that was proved combines each
+ * contribution once, these two tell whether one value lies below another.
+ */
+#include "runtime/plan/rank_order.h"
+
+#include "runtime/base/error.h"
+#include "runtime/plan/prove_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The ranks in a value, lowest and highest. */
+struct span {
+	uint32_t low, high;
+};
+
+struct sweep {
+	struct prove p;
+	struct rank_order *to;
+	uint32_t width;	    /* cells of a rank, with scratch */
+	struct span *cells; /* [nranks * width] */
+	struct span **sent; /* [ops.n]: a message on its way */
+	struct span *value; /* of the current operation's cells */
+	uint32_t *done;	    /* [workers] */
+};
+
+static uint32_t most_cells(const struct plan_view *v)
+{
+	uint32_t most = 0;
+
+	for (uint64_t i = 0; i < v->plan->ops.n; i++)
+		most = v->ops[i].n > most ? v->ops[i].n : most;
+	return most;
+}
+
+static bool begin(struct sweep *s)
+{
+	const struct plan_view *v = s->p.v;
+	const struct ccs_plan *plan = v->plan;
+
+	s->width = plan->cells + plan->scratch;
+	s->cells = prove_rows(&s->p, (uint64_t)plan->nranks * s->width, sizeof(*s->cells));
+	s->sent = prove_rows(&s->p, plan->ops.n, sizeof(*s->sent));
+	s->value = prove_rows(&s->p, most_cells(v), sizeof(*s->value));
+	s->done = prove_rows(&s->p, plan->workers.n, sizeof(*s->done));
+	for (uint64_t i = 0; s->cells && i < (uint64_t)plan->nranks * s->width; i++)
+		s->cells[i].low = s->cells[i].high = (uint32_t)(i / s->width);
+	return !s->p.status;
+}
+
+/* "ranks 2..3", "rank 1" */
+static const char *span_text(struct span x, char *text, size_t size)
+{
+	if (x.low == x.high)
+		snprintf(text, size, "rank %u", x.low);
+	else
+		snprintf(text, size, "ranks %u to %u", x.low, x.high);
+	return text;
+}
+
+static bool refuse(struct sweep *s, uint32_t row, struct span x, struct span y)
+{
+	const struct ccs_op *o = s->p.v->ops + row;
+	char one[40], other[40];
+
+	snprintf(
+		s->to->why, sizeof(s->to->why),
+		"%s does not combine in the order of ranks: in line %u of %s rank %u combines what "
+		"has come from %s and from %s, of which neither is below the other",
+		ccs_module_schedule(s->p.m), o->line, s->p.m->text + s->p.m->files[o->file].name,
+		s->p.v->workers[prove_worker(&s->p, row)].rank, span_text(x, one, sizeof(one)),
+		span_text(y, other, sizeof(other)));
+	return false;
+}
+
+/* Combines `with` into the operation's value of cell j. All its cells must take the same turn. */
+static bool add(struct sweep *s, uint32_t row, uint32_t j, struct span with, unsigned char turn)
+{
+	unsigned char *turned = s->to->turned + row, mine;
+	struct span *x = s->value + j;
+
+	if (x->high >= with.low && with.high >= x->low)
+		return refuse(s, row, *x, with);
+	mine = with.high < x->low ? turn : 0;
+	if (j && (*turned & turn) != mine)
+		return refuse(s, row, *x, with);
+	*turned |= mine;
+	x->low = with.low < x->low ? with.low : x->low;
+	x->high = with.high > x->high ? with.high : x->high;
+	return true;
+}
+
+/* Cells first .. of the operation's rank join its values: the `nth` of its operands, from 0. */
+static bool add_cells(struct sweep *s, uint32_t rank, uint32_t row, uint32_t first, bool initial,
+		      unsigned nth)
+{
+	for (uint32_t j = 0; j < s->p.v->ops[row].n; j++) {
+		struct span x = initial ? (struct span){ rank, rank }
+					: s->cells[(size_t)rank * s->width + first + j];
+
+		if (!nth)
+			s->value[j] = x;
+		else if (!add(s, row, j, x, nth == 1 ? RANK_ORDER_FIRST : RANK_ORDER_SECOND))
+			return false;
+	}
+	return true;
+}
+
+static void receive(struct sweep *s, uint32_t row)
+{
+	struct span **from = s->sent + s->p.sender[row];
+
+	memcpy(s->value, *from, s->p.v->ops[row].n * sizeof(*s->value));
+	prove_drop(&s->p, *from);
+	*from = NULL;
+}
+
+static bool send(struct sweep *s, uint32_t row)
+{
+	uint32_t n = s->p.v->ops[row].n;
+
+	s->sent[row] = prove_rows(&s->p, n, sizeof(**s->sent));
+	if (s->sent[row])
+		memcpy(s->sent[row], s->value, n * sizeof(*s->value));
+	return s->sent[row] != NULL;
+}
+
+static bool step(struct sweep *s, uint32_t worker)
+{
+	const struct ccs_worker *w = s->p.v->workers + worker;
+	uint32_t row = w->op + s->done[worker]++;
+	const struct ccs_op *o = s->p.v->ops + row;
+	unsigned n = 0;
+
+	if (o->in != CCS_NONE && o->n)
+		receive(s, row);
+	n += o->in != CCS_NONE;
+	if (o->a != CCS_NONE && !add_cells(s, w->rank, row, o->a, o->flags & CCS_OP_A_INITIAL, n++))
+		return false;
+	if (o->b != CCS_NONE && !add_cells(s, w->rank, row, o->b, o->flags & CCS_OP_B_INITIAL, n))
+		return false;
+	if (o->dst != CCS_NONE && o->n)
+		memcpy(s->cells + (size_t)w->rank * s->width + o->dst, s->value,
+		       o->n * sizeof(*s->value));
+	return o->out == CCS_NONE || !o->n || send(s, row);
+}
+
+/* No order is no failure: then there is nothing in `turned`. */
+static ccs_status find(const struct ccs_module *m, const struct plan_view *v, struct rank_order *to)
+{
+	struct prove_facts facts = { 0 };
+	struct sweep s = { .p = { .m = m, .v = v, .facts = &facts, .limit = UINT64_MAX },
+			   .to = to };
+	bool ordered = prove_run(&s.p) && begin(&s);
+	ccs_status status;
+
+	for (uint64_t i = 0; i < v->plan->ops.n && ordered; i++)
+		ordered = step(&s, s.p.order[i]);
+	status = s.p.status;
+	prove_drop_since(&s.p, NULL);
+	if (!ordered) {
+		free(to->turned);
+		to->turned = NULL;
+	}
+	return status;
+}
+
+void rank_order_free(struct rank_order *r)
+{
+	if (!r)
+		return;
+	free(r->turned);
+	free(r);
+}
+
+static ccs_status make(const struct ccs_module *m, const struct plan_view *v,
+		       struct rank_order **out)
+{
+	struct rank_order *r = calloc(1, sizeof(*r));
+	ccs_status s;
+
+	if (r)
+		r->turned = calloc((size_t)v->plan->ops.n + 1, sizeof(*r->turned));
+	if (!r || !r->turned) {
+		rank_order_free(r);
+		return error_set(CCS_ENOMEM, "out of memory for a plan's order of ranks");
+	}
+	s = find(m, v, r);
+	if (s)
+		rank_order_free(r);
+	else
+		*out = r;
+	return s;
+}
+
+ccs_status rank_order_get(const struct ccs_module *m, struct plan_view *v,
+			  const struct rank_order **out)
+{
+	struct rank_order *none = NULL, *r = atomic_load(&v->rank_order);
+	ccs_status s = r ? CCS_OK : make(m, v, &r);
+
+	if (s)
+		return s;
+	if (atomic_load(&v->rank_order) != r &&
+	    !atomic_compare_exchange_strong(&v->rank_order, &none, r)) {
+		rank_order_free(r); /* another thread was first */
+		r = none;
+	}
+	*out = r;
+	if (r->turned)
+		return CCS_OK;
+	return error_set(CCS_EUNSUPPORTED,
+			 "%s: it takes an operator that commutes, or a schedule that keeps the "
+			 "order, such as fixed_order_allreduce",
+			 r->why);
+}

@@ -1,0 +1,144 @@
+#!/bin/sh
+# ccrun --fill and --show: which values an expression has, where they come out, and what is said
+# of expressions that have none. usage: show_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=$(cd "${1:-build}" && pwd)
+ccrun=$build/bin/ccrun
+modules=$build/tests/modules
+gather=$modules/ring_allgather.so
+sum=$modules/ring_allreduce.so
+bare_environment
+show() { timeout 60 "$ccrun" --show "$@"; }
+# values WHAT BEFORE|AFTER RANK WANTED: the row that was shown of that rank
+values() {
+	row=$(sed -n "/^$2:/,/^\$/s/^  rank *$3  *//p" "$tmp/out" | tr -s ' ')
+	if [ "$row" = "$4" ]; then ok "$1"; else not_ok "$1" "rank $3 has '$row', not '$4'"; fi
+}
+
+# ---- values -----------------------------------------------------------------------------------
+status "--show" 0 show -n 4 --fill '2 * rank' "$sum"
+says "... says what is run" "$tmp/out" \
+	'^ring_allreduce: allreduce, 4 ranks, count 8 of float32, sum; inputs: 2 \* rank$'
+values "... has the inputs" before 3 '6 6 6 6 6 6 6 6'
+values "... and the results" after 0 '12 12 12 12 12 12 12 12'
+says "... which were checked" "$tmp/out" '^wrong elements: 0 OK$'
+holds "... and no times" sh -c "! grep -q GB/s '$tmp/out' && test ! -s '$tmp/err'"
+status "made up inputs" 0 show -n 4 "$sum" -d int32
+says "... are not told of" "$tmp/out" 'count 8 of int32, sum$'
+status "an element's index" 0 show -n 4 --fill '10 * rank + index' -d int64 \
+	"$modules/ring_reduce_scatter.so"
+values "... is that of the send buffer" before 2 '20 21 22 23 24 25 26 27'
+values "... and the result has it" after 3 '84 88'
+status "what nobody promises" 0 show -n 4 --fill 'rank + 1' "$modules/binomial_reduce.so" -r 2
+values "... is not shown" after 1 '- - - - - - - -'
+values "... all else is" after 2 '10 10 10 10 10 10 10 10'
+status "many elements" 0 show -n 2 --fill index -d int32 -b 4000 -e 4000 "$sum"
+values "... are left out in the middle" after 1 \
+	'0 2 4 6 8 10 12 14 ... 988 more ... 1992 1994 1996 1998'
+status "some ranks" 0 show -n 8 --fill rank -d uint8 "$gather" -b 16 -e 16
+values "... are all there" after 7 '0 0 1 1 2 2 3 3 4 4 5 5 6 6 7 7'
+status "far more of them" 0 "$build/bin/ccc" schedules/ring_allgather.ccs -n 40 --target=cpu \
+	-o "$tmp/many.so"
+status "... can be run" 0 show -n 40 --fill rank -d uint8 "$tmp/many.so"
+says "... and are left out in the middle" "$tmp/out" '^  \.\.\. 20 more ranks \.\.\.$'
+status "sizes, types and operators" 0 show -n 4 --fill 'rank + 1' "$sum" -b 16 -e 32 -f 2 \
+	-d int8,float16 -o prod,avg,premul
+holds "... are shown one after another" test "$(grep -c '^after' "$tmp/out")" = 12
+holds "... all are right" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 12
+status "every type and operator" 0 show -n 3 --fill 'rank + 1 + index % 2' "$sum" -d all -o all
+holds "... is right" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 72
+status "--fill without --show" 0 "$ccrun" -n 4 --fill 'rank - index' "$sum" -b 64 -e 1K -f 4 \
+	-o all -d int32,float64 --iters 1
+says "... is measured, and right" "$tmp/out" '^# wrong elements *: 0 OK$'
+
+# ---- expressions ------------------------------------------------------------------------------
+# is EXPR VALUE: for rank 3 of 4, index 1, count 2
+is() {
+	show -n 4 --fill "$1" -d int64 "$gather" >"$tmp/out" 2>"$tmp/err"
+	got=$(sed -n '/^before/,/^$/s/^  rank   3 *[-0-9]* *//p' "$tmp/out")
+	if [ "$got" = "$2" ]; then ok "$1"; else not_ok "$1" "$got, not $2: $(cat "$tmp/err")"; fi
+}
+is 'rank * 1000 + index * 100 + N * 10 + count' 3142
+is '-1 % 4' 3
+is '-7 / 2' -4
+is '7 / -2 * -2' 8
+is '1 + 2 * 3 - 4 - 5' -2
+is '1_000 << 2 + 1' 8000
+is '-9223372036854775808' -9223372036854775808
+is '~0 ^ 5 & 3 | 8' -2
+is '7 & 3 == 3 | 8' 9
+is '1 < 2 == 2 > 1' 1
+is '!rank == 0' 1
+is '- - !index' 0
+is 'rank == 0 ? 10 : rank == 3 ? 13 : 99' 13
+is 'rank >= 0 || 1 / 0 == 1' 1
+is 'rank < 0 && 1 / 0 == 1' 0
+is 'true ? index : 1 / 0' 1
+is '(rank >= 2 && index != 0) + false' 1
+is 'min(rank, 7, -2) + max(1, 2) + abs(-5)' 5
+is 'ilog2(9) * 100 + clog2(9) * 10 + ispow2(8)' 341
+is 'popcount(255) * 10 + ctz(8)' 83
+is '9 >> 1 << 1 <= 8' 1
+
+# refused WHAT EXPR MARKS TEXT: with a caret under the place
+refused() {
+	status "$1" 2 show -n 4 --fill "$2" "$gather" -d "${5:-int64}"
+	says "... says why" "$tmp/err" "^ccrun: --fill: .*$4"
+	marks=$(sed -n 3p "$tmp/err")
+	if [ "$marks" = "  $3" ]; then ok "... and where"; else
+		not_ok "... and where" "$(cat "$tmp/err")"; fi
+}
+refused "nothing" '' '^' 'expected an operand, found the end'
+refused "an operand that is missing" 'rank + ' '       ^' 'expected an operand, found the end'
+refused "an operator that is missing" 'rank N' '     ^' 'expected an operator, or the end, found `N`'
+refused "a parenthesis that is open" '(rank + 1' '         ^' 'expected `)`'
+refused "one too many" 'rank)' '    ^' 'found `)`'
+refused "half a conditional" 'rank ? 1' '        ^' 'expected `:`'
+refused "a name that there is not" '2 * ranks' '    ^~~~~' '`ranks` is no name here; there are rank, index'
+refused "a function without arguments" 'min + 1' '    ^' 'expected `\(`, found `\+`'
+refused "too few of them" 'max(rank)' '^~~~~~~~~' 'max takes at least 2 arguments, not 1'
+refused "too many" 'abs(1, 2)' '^~~~~~~~~' 'abs takes 1 argument, not 2'
+refused "a fraction" 'rank * 0.5' '       ^~' 'numbers are whole'
+refused "a number of more than 64 bits" '9223372036854775808' '^~~~~~~~~~~~~~~~~~~' 'more than 64 bits'
+refused "a letter of another alphabet" 'rank × 2' '     ^' 'found `×`'
+refused "too deep" "$(printf '%0200d' 0 | tr 0 '(')" '                                        ^' 'nested more than 100 deep'
+refused "too many signs" "$(printf '%0200d' 0 | tr 0 '~')" '                                        ^' 'nested more than 100 deep'
+refused "division by zero" '1 + 6 / (rank - 2)' '    ^~~~~~~~~~~~~~' 'division by zero: 6 / 0 \(rank 2, index 0\)'
+refused "overflow" '9223372036854775807 + index' '^~~~~~~~~~~~~~~~~~~~~~~~~~~' 'overflow.*\(rank 0, index 1\)'
+refused "a shift too far" '1 << 64' '^~~~~~~' 'shift by 64'
+refused "no logarithm" 'ilog2(rank)' '^~~~~~~~~~~' 'ilog2\(0\): the argument must be at least 1'
+refused "what the type cannot hold" '100 * rank' '^~~~~~~~~~' '200 \(rank 2, index 0\) does not fit int8' int8
+refused "a sign that it lacks" '-rank' '^~~~~' '-1 \(rank 1, index 0\) does not fit uint32' uint32
+refused "what it holds not exactly" '255 + rank' '^~~~~~~~~~' '257 \(rank 2, index 0\) does not fit bfloat16 exactly' bfloat16
+refused "what is too large for it" '1000 * rank' '^~~~~~~~~~~' 'does not fit float8e4m3' float8e4m3
+status "sums that are too large" 2 show -n 4 --fill 20000 "$sum" -d float16
+says "... say so" "$tmp/err" 'sums of 4 .* could exceed the largest float16, 65504'
+status "... integers wrap" 0 show -n 4 --fill 100 "$sum" -d int8
+values "... as in the engines" after 0 '-112 -112 -112 -112 -112 -112 -112 -112'
+status "a long expression" 2 show -n 4 --fill "$(seq -s ' + ' 60) + x" "$gather"
+says "... is shown around the place" "$tmp/err" '^ .* \+ 60 \+ x$'
+
+# ---- processes, and what does not go together ------------------------------------------------
+status "processes" 0 show -n 4 --procs --fill '2 * rank' "$sum"
+values "... show what they have" after 3 '12 12 12 12 12 12 12 12'
+cp "$tmp/out" "$tmp/procs"
+show -n 4 --fill '2 * rank' "$sum" >"$tmp/tasks"
+holds "... as tasks do" cmp -s "$tmp/procs" "$tmp/tasks"
+status "a fault in processes" 2 show -n 4 --procs --fill '1 / rank' "$sum"
+holds "... is said once" test "$(grep -c 'division by zero' "$tmp/err")" = 1
+status "no buffers" 2 show -n 4 "$modules/dissemination_barrier.so"
+says "... have nothing to show" "$tmp/err" 'has no buffers'
+for other in "--json" "--csv" "-c 0" "--tune $tmp/t" "--explain-choice $tmp/t"; do
+	status "--show with $other" 2 show -n 4 $other "$sum"
+done
+
+# ---- wrong results ----------------------------------------------------------------------------
+"$build/bin/ccc" schedules/direct_allreduce.ccs -n 4 --target=cpu -o "$tmp/four.so"
+"$build/tests/plan/prove_test" spoil "$tmp/four.so" "$tmp/spoilt.so"
+# A length is wrong, which is seen where the cells have 1, 0, 0, 0.
+status "a module that computes something else" 3 show -n 4 --fill 'rank + 1' -d int8 -b 1 -e 1 \
+	"$tmp/spoilt.so"
+says "... is found out" "$tmp/err" 'element 0 of recvbuff is -?[0-9]+; it must be 10$'
+says "... and counted" "$tmp/out" '^wrong elements: [1-9][0-9]*$'
+exit $failed
