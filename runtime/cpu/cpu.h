@@ -135,6 +135,7 @@ struct layout {
 	size_t esize;
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
+	uint32_t ahead;		/* calls whose messages FIFOs have room for, up to the plan's slots */
 	size_t longest;		/* elements of the longest cell */
 	unsigned char *scratch; /* of all ranks, */
 	size_t scratch_bytes;	/* each */
@@ -262,7 +263,8 @@ struct cpu {
 /* How a process's rank reaches those of other processes: what the executor asks for. All
  * without the lock, but for what says otherwise. */
 struct wire {
-	size_t tile; /* bytes of a cell's; 0: as much as suits the caches */
+	size_t tile;	/* bytes of a cell's; 0: as much as suits the caches */
+	uint32_t ahead; /* messages of so many calls of one kind may be on their way; 0: of one */
 	bool locked; /* fibers run under world.lock, as the process has but one rank */
 	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
 	 *  NULL: nothing. */
@@ -344,6 +346,11 @@ void rank_less(struct cpu *e, uint32_t rank);
 ccs_status rank_place(struct cpu *e, const struct run *r, uint32_t rank);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
+/** The same for one that is placed and has done some operations, of a run with one tile and
+ *  nothing held: fiber.op of each of its workers. */
+void rank_resume(struct cpu *e, uint32_t rank);
+/** Does an operation's data, in one tile and with messages in slots. It may be done. */
+void rank_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o);
 
 /* See engine.h. */
 bool fibers_moved(const struct world *w, uint64_t *mark);
@@ -365,6 +372,26 @@ static inline unsigned char *slot_of(const struct slots *s, uint64_t message)
 	struct slot_line *line = slot_line_of(s, message);
 
 	return s->data ? s->data + (size_t)(line - s->lines) * s->bytes : line->data;
+}
+
+/** Whether the next message is there; there is a slot for it. Whoever announced before that it
+ *  waits (dst_waits, src_waits) is woken if not. */
+static inline bool fifo_has_message(const struct layout *l, uint32_t fifo)
+{
+	uint64_t tail = atomic_load_explicit(&l->fifos[fifo].tail, memory_order_relaxed);
+
+	return atomic_load(&slot_line_of(l->slots + fifo, tail)->there) == l->first + tail;
+}
+
+static inline bool fifo_has_slot(const struct layout *l, uint32_t fifo)
+{
+	struct fifo *c = l->fifos + fifo;
+	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
+
+	if (head - c->freed < l->slots[fifo].n)
+		return true;
+	c->freed = atomic_load(&c->tail);
+	return head - c->freed < l->slots[fifo].n;
 }
 
 /** Whether the message that the operation of a rank sends stays where it is, to be read there. */

@@ -26,32 +26,22 @@ static const struct ccs_op *next_op(const struct layout *l, const struct fiber *
 
 static bool has_message(const struct layout *l, uint32_t fifo, bool flags)
 {
-	struct fifo *c = l->fifos + fifo;
-	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
-	const struct slot_line *line = slot_line_of(l->slots + fifo, tail);
-
-	if (atomic_load_explicit(&line->there, memory_order_acquire) == l->first + tail)
+	if (fifo_has_message(l, fifo))
 		return true;
 	if (!flags)
 		return false;
-	atomic_store(&c->dst_waits, 1);
-	return atomic_load(&line->there) == l->first + tail;
+	atomic_store(&l->fifos[fifo].dst_waits, 1);
+	return fifo_has_message(l, fifo);
 }
 
-static bool has_slot(struct fifo *c, uint32_t slots, bool flags)
+static bool has_slot(const struct layout *l, uint32_t fifo, bool flags)
 {
-	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
-
-	if (head - c->freed < slots)
-		return true;
-	c->freed = atomic_load_explicit(&c->tail, memory_order_acquire);
-	if (head - c->freed < slots)
+	if (fifo_has_slot(l, fifo))
 		return true;
 	if (!flags)
 		return false;
-	atomic_store(&c->src_waits, 1);
-	c->freed = atomic_load(&c->tail);
-	return head - c->freed < slots;
+	atomic_store(&l->fifos[fifo].src_waits, 1);
+	return fifo_has_slot(l, fifo);
 }
 
 static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
@@ -81,7 +71,7 @@ bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_o
 static bool ready(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
 {
 	return has_waits(l, t, o, flags) && (o->in == CCS_NONE || has_message(l, o->in, flags)) &&
-	       (o->out == CCS_NONE || has_slot(l->fifos + o->out, l->slots[o->out].n, flags));
+	       (o->out == CCS_NONE || has_slot(l, o->out, flags));
 }
 
 /* ---- waking -------------------------------------------------------------------- */
@@ -158,6 +148,28 @@ static void received(struct cpu *e, const struct layout *l, uint32_t fifo)
 		e->wire->received(e, fifo);
 }
 
+static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
+{
+	return slot_of(s, atomic_load_explicit(count, memory_order_relaxed));
+}
+
+void rank_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o)
+{
+	const struct layout *l = &e->layout;
+	struct ends ends = { 0 };
+
+	if (o->in != CCS_NONE)
+		ends.in = slot(l->slots + o->in, &l->fifos[o->in].tail);
+	if (o->out != CCS_NONE)
+		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
+	if (o->n)
+		ops_do(e, t, o, 0, ends);
+	if (o->out != CCS_NONE)
+		sent(e, l, o, 0);
+	if (o->in != CCS_NONE)
+		received(e, l, o->in);
+}
+
 static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, const struct ccs_op *o)
 {
 	uint64_t done = atomic_load_explicit(&t->done, memory_order_relaxed) + 1;
@@ -203,11 +215,6 @@ void rank_less(struct cpu *e, uint32_t rank)
 		e->wire->done(e);
 	run_rank_done(e->world, rank);
 	unlock(e);
-}
-
-static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
-{
-	return slot_of(s, atomic_load_explicit(count, memory_order_relaxed));
 }
 
 /* A rank in the current run, once a message of it has come. */
@@ -424,6 +431,26 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	atomic_store(&l->fibers[l->nworkers + rank].state, FIBER_QUEUED);
 	sched_add(e, l->fibers + l->nworkers + rank);
 	return CCS_OK;
+}
+
+void rank_resume(struct cpu *e, uint32_t rank)
+{
+	struct layout *l = &e->layout;
+	const struct ccs_rank *r = l->view->ranks + rank;
+	uint64_t left = 0;
+
+	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
+		struct fiber *t = l->fibers + i;
+		bool more = t->op < l->view->workers[i].nops;
+
+		atomic_store(&t->done, t->op);
+		atomic_store(&t->state, more ? FIBER_QUEUED : FIBER_FINISHED);
+		if (!more)
+			continue;
+		left++;
+		sched_add(e, t);
+	}
+	atomic_store(&l->ranks[rank].left, left);
 }
 
 /* ---- what moves, and who waits for whom -----------------------------------------

@@ -107,13 +107,14 @@ static bool admit(struct world *w)
 		return false;
 	s = layout_make(e, r);
 	if (!s)
-		s = rank_start(e, (uint32_t)w->first);
+		s = procs_order_may(e) ? procs_order_begin(e) : rank_start(e, (uint32_t)w->first);
 	if (s) {
 		procs_fail(w, s, error_thread()->text);
 		procs_look(w);
 		return false;
 	}
-	procs_tell(e, c);
+	if (e->layout.holds)
+		procs_tell(e, c);
 	return true;
 }
 
@@ -153,6 +154,7 @@ static void pulled(struct cpu *e, uint32_t rank)
 
 const struct wire procs_wire = {
 	.locked = true,
+	.ahead = PROCS_LAG,
 	.wake = wake,
 	.done = done,
 	.holds = procs_holds,
@@ -267,6 +269,8 @@ static bool step(struct world *w, unsigned polls)
 
 	if (!r || w->dead || !begun(w, polls))
 		return w->dead;
+	if (e->procs->in_order && procs_order_go(e, polls))
+		return true;
 	turn_ready(e);
 	run_fibers(e, r, polls);
 	return w->runs != r;

@@ -6,6 +6,7 @@
  * expected values into ranges. A third is about messages. O(operations + nranks x cells).
  */
 #include "runtime/plan/prep.h"
+#include "runtime/plan/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,7 @@ void prep_free(struct prep *p)
 	free(p->ranks);
 	free(p->ranges);
 	free(p->from);
+	free(p->order);
 	free(p);
 }
 
@@ -130,8 +132,10 @@ static struct prep *prep_make(const struct ccs_module *m, const struct plan_view
 		p->ranks = calloc((size_t)v->plan->nranks + 1, sizeof(*p->ranks));
 		p->from = malloc((v->plan->ops.n + 1) * sizeof(*p->from));
 		ok = p->ranks && p->from && sweep(p, m, v, written);
-		if (ok)
+		if (ok) {
 			sweep_messages(p, v);
+			p->order = plan_order(v, m->head->slots);
+		}
 	}
 	free(written);
 	if (!ok) {

@@ -26,7 +26,8 @@ struct prep {
 	struct prep_rank *ranks; /* nranks + 1: the last closes */
 	struct cell_range *ranges;
 	uint32_t nranges;
-	uint32_t *from; /* by operation: the one that sends what it receives, or CCS_NONE */
+	uint32_t *from;	 /* by operation: the one that sends what it receives, or CCS_NONE */
+	uint32_t *order; /* plan_order's; or NULL: there was no memory */
 };
 
 /** The plan's facts, made now if there are none yet; NULL if memory is short.
