@@ -238,6 +238,7 @@ static ccs_status submit(struct call *c, int root, void *stream)
 {
 	struct thread_state *t = error_thread();
 	ccs_status s = t->failed; /* in a group the first error wins */
+	struct world *w;
 
 	if (!s)
 		s = check(c, root, stream);
@@ -247,8 +248,11 @@ static ccs_status submit(struct call *c, int root, void *stream)
 		t->failed = s;
 	if (s)
 		return s;
+	w = c->comm->world;
+	if (w->engine->at_once && w->engine->at_once(w, c, &s))
+		return s;
 	join(c);
-	c->comm->world->engine->wait(c->comm->world, c, &s);
+	w->engine->wait(w, c, &s);
 	return s;
 }
 

@@ -28,7 +28,7 @@ static ccs_status gathered(struct cpu *e, struct run *r)
 	if (r->arrived < e->world->nranks)
 		return CCS_OK;
 	for (int i = 0; i < e->world->nranks && !s; i++)
-		s = rank_place(e, r, (uint32_t)i);
+		s = rank_place(e, r->seats[i].call);
 	how = s ? SEQUENCE_NOT : sequence_begin(e, e->known);
 	if (how == SEQUENCE_DONE)
 		run_all_done(e->world);

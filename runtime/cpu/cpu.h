@@ -342,14 +342,14 @@ bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled);
 bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o);
 /** One thing less that the rank's end waits for. Without the lock. */
 void rank_less(struct cpu *e, uint32_t rank);
-/** Places an arrived rank's buffers for the run. CCS_ENOMEM. Under world.lock. */
-ccs_status rank_place(struct cpu *e, const struct run *r, uint32_t rank);
+/** Places the buffers of the call's rank, as it is laid out. CCS_ENOMEM. Under world.lock. */
+ccs_status rank_place(struct cpu *e, struct call *c);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
-/** The same for one that is placed and has done some operations, of a run with one tile and
- *  nothing held: fiber.op of each of its workers. */
+/** The same for one that is placed and has done some operations, fiber.op of each of its workers, of
+ *  a run with one tile and nothing held. */
 void rank_resume(struct cpu *e, uint32_t rank);
-/** Does an operation's data, in one tile and with messages in slots. It may be done. */
+/** Does an operation that need not wait, of such a run, but for what its fiber keeps. */
 void rank_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o);
 
 /* See engine.h. */

@@ -395,12 +395,12 @@ static bool place_buffers(struct rank_io *io, const struct call *c, const struct
 	return true;
 }
 
-ccs_status rank_place(struct cpu *e, const struct run *r, uint32_t rank)
+ccs_status rank_place(struct cpu *e, struct call *c)
 {
-	struct rank_io *io = e->ranks + rank;
+	struct rank_io *io = e->ranks + c->comm->rank;
 
-	io->call = r->seats[rank].call;
-	if (!place_buffers(io, io->call, r->params.prep->ranks + rank))
+	io->call = c;
+	if (!place_buffers(io, c, c->prep->ranks + c->comm->rank))
 		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
 	return CCS_OK;
 }
@@ -411,7 +411,7 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	struct rank_io *io = l->ranks + rank;
 	const struct ccs_rank *r = l->view->ranks + rank;
 	uint32_t workers = r[1].worker - r[0].worker;
-	ccs_status s = rank_place(e, l->run, rank);
+	ccs_status s = rank_place(e, l->run->seats[rank].call);
 	uint64_t more;
 
 	if (s)
@@ -437,7 +437,7 @@ void rank_resume(struct cpu *e, uint32_t rank)
 {
 	struct layout *l = &e->layout;
 	const struct ccs_rank *r = l->view->ranks + rank;
-	uint64_t left = 0;
+	uint64_t left = 1;
 
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
 		struct fiber *t = l->fibers + i;
@@ -451,6 +451,7 @@ void rank_resume(struct cpu *e, uint32_t rank)
 		sched_add(e, t);
 	}
 	atomic_store(&l->ranks[rank].left, left);
+	rank_less(e, rank);
 }
 
 /* ---- what moves, and who waits for whom -----------------------------------------

@@ -16,7 +16,8 @@
  *      next; else when all ranks are through with the calls before it;
  *   3. runs, and is over when its fibers are, and all that it holds was received. Where chunks are
  *      short there are no fibers at first: the operations are done in the plan's order (prep.h),
- *      each as soon as what it waits for is there. If that takes long, fibers do the rest.
+ *      each as soon as what it waits for is there. If that takes long, fibers do the rest. A call
+ *      like the one before needs no run (comm.h) either, unless that happens.
  *
  * A process that has nothing to do polls its fibers for a while, if each rank has a core, and
  * then parks them and sleeps on the bell of its seat. Whoever makes a parked fiber ready puts
@@ -148,6 +149,7 @@ bool procs_failed(struct cpu *e);
 
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
+bool procs_at_once(struct world *w, struct call *c, ccs_status *status);
 void procs_poll(struct world *w);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);
@@ -156,13 +158,14 @@ extern const struct wire procs_wire;
 
 /* ---- procs_order.c: under world.lock ---------------------------------------------------- */
 
-/** Whether the run that is laid out may be done in the plan's order. */
-bool procs_order_may(const struct cpu *e);
-/** Begins so. CCS_ENOMEM. */
-ccs_status procs_order_begin(struct cpu *e);
-/** Goes on, and looks so many rounds for what an operation waits for. Whether that was all of them;
- *  else fibers are ready to do the rest. */
+/** Whether a run that is laid out so may be done in the plan's order. */
+bool procs_order_may(const struct layout *l);
+/** Begins the call so. CCS_ENOMEM. */
+ccs_status procs_order_begin(struct cpu *e, struct call *c);
+/** Goes on, and looks so many rounds for what an operation waits for. Whether that was all. */
 bool procs_order_go(struct cpu *e, unsigned polls);
+/** Fibers are ready to do the rest, if there is any, of the run that is laid out. */
+void procs_order_leave(struct cpu *e);
 
 /* ---- procs_memory.c ------------------------------------------------------------------- */
 

@@ -179,6 +179,7 @@ static const struct engine procs_engine = {
 	.start = start,
 	.halt = sched_halt,
 	.wait = procs_wait,
+	.at_once = procs_at_once,
 	.poll = procs_poll,
 	.moved = procs_moved,
 	.stuck = procs_stuck,

@@ -14,18 +14,16 @@
 
 #define LOOKS 8u /* at what an operation waits for, a round */
 
-bool procs_order_may(const struct cpu *e)
+bool procs_order_may(const struct layout *l)
 {
-	const struct layout *l = &e->layout;
-
 	return l->ahead > 1 && l->ntiles == 1 && l->prep->order;
 }
 
-ccs_status procs_order_begin(struct cpu *e)
+ccs_status procs_order_begin(struct cpu *e, struct call *c)
 {
 	struct procs *p = e->procs;
 	struct rank_io *io = e->ranks + e->world->first;
-	ccs_status s = rank_place(e, e->layout.run, (uint32_t)e->world->first);
+	ccs_status s = rank_place(e, c);
 
 	if (s)
 		return s;
@@ -45,18 +43,6 @@ static struct fiber *fiber_of(const struct layout *l, uint32_t rank, uint32_t ro
 	while (row - l->view->workers[i].op >= l->view->workers[i].nops)
 		i++;
 	return l->fibers + i;
-}
-
-/* Those that were done are the first ones of each worker. */
-static void leave(struct cpu *e, struct op_range own)
-{
-	struct procs *p = e->procs;
-	uint32_t rank = (uint32_t)e->world->first;
-
-	for (uint32_t i = 0; i < p->ordered; i++)
-		fiber_of(&e->layout, rank, e->layout.prep->order[own.first + i])->op++;
-	p->in_order = false;
-	rank_resume(e, rank);
 }
 
 static bool ready(const struct layout *l, const struct ccs_op *o)
@@ -84,15 +70,23 @@ bool procs_order_go(struct cpu *e, unsigned polls)
 		uint32_t row = l->prep->order[own.first + p->ordered];
 		const struct ccs_op *o = l->view->ops + row;
 
-		if (!comes(l, o, polls)) {
-			leave(e, own);
+		if (!comes(l, o, polls))
 			return false;
-		}
 		rank_do(e, fiber_of(l, rank, row), o);
 	}
-	p->in_order = false;
-	piece_after(l, rank, NULL);
-	e->wire->done(e);
-	run_rank_done(e->world, rank);
 	return true;
+}
+
+/* Those operations that were done are the first ones of each worker. */
+void procs_order_leave(struct cpu *e)
+{
+	const struct layout *l = &e->layout;
+	struct procs *p = e->procs;
+	uint32_t rank = (uint32_t)e->world->first;
+	const uint32_t *order = l->prep->order + plan_ops_of(l->view, rank).first;
+
+	for (uint32_t i = 0; i < p->ordered; i++)
+		fiber_of(l, rank, order[i])->op++;
+	p->in_order = false;
+	rank_resume(e, rank);
 }

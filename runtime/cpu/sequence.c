@@ -325,6 +325,7 @@ void ops_place(struct cpu *e)
 	unsigned char **bases = sequence_bases(e, 0);
 	uint32_t rank = (uint32_t)e->world->first;
 
+	e->sequences.own.layout.view = e->layout.view; /* its module may be another of the same bytes */
 	if (bases)
 		set_bases(bases, e->ranks + rank, rank, e->ranks[rank].scratch, 0);
 	else
