@@ -131,10 +131,12 @@ bool world_cond_init(pthread_cond_t *c);
 
 /* ---- call.c ------------------------------------------------------------------------- */
 
-/* Whether a call's input must be copied aside, as it overlaps the output otherwise
- * than in place; whether it lacks an output buffer that its operations touch. */
+/* Whether a call's input must be copied aside, as it overlaps the output, and the contract does
+ * not have both in one (`inout`); unless that is in place, and safe for an engine that stores
+ * nothing before it does an operation (in_place.h). Whether it lacks an output buffer that its
+ * operations touch. */
 struct placing {
-	bool copy_aside, lacks;
+	bool copy_aside, in_place, lacks;
 };
 struct placing call_placing(const struct call *c, const struct prep_rank *p);
 

@@ -112,7 +112,7 @@ void cpu_free(struct world *w)
 		pthread_cond_destroy(&e->work);
 	}
 	for (int r = 0; r < w->nranks; r++)
-		free(e->ranks[r].aside);
+		rank_free(e, e->ranks + r);
 	free(e->ranks);
 	sequences_free(e);
 	cpu_arena_free(&e->fibers);

@@ -344,6 +344,8 @@ bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_o
 void rank_less(struct cpu *e, uint32_t rank);
 /** Places the buffers of the call's rank, as it is laid out. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_place(struct cpu *e, struct call *c);
+/** Frees what it keeps between runs. */
+void rank_free(struct cpu *e, struct rank_io *io);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
 /** The same for one that is placed and has done some operations, fiber.op of each of its workers, of

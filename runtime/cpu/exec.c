@@ -366,28 +366,47 @@ bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled)
 	return any;
 }
 
-/* Where the rank reads and writes: the caller's buffers; or aside, if input and
- * output overlap otherwise than in place, or there is no output buffer (and the
- * contract promises nothing in it). */
-static bool place_buffers(struct rank_io *io, const struct call *c, const struct prep_rank *p)
+/* Memory for so many bytes of the rank: such that other processes can read it in place. */
+static bool grow_aside(struct cpu *e, struct rank_io *io, size_t need)
 {
-	struct placing where = call_placing(c, p);
-	size_t need;
+	struct world *w = e->world;
 	void *aside;
+
+	if (need <= io->aside_bytes && io->aside)
+		return true;
+	if (w->engine->alloc ? w->engine->alloc(w, need + 1, &aside) != CCS_OK
+			     : posix_memalign(&aside, CACHE_LINE, need + 1) != 0)
+		return false;
+	rank_free(e, io);
+	io->aside = aside;
+	io->aside_bytes = need;
+	return true;
+}
+
+void rank_free(struct cpu *e, struct rank_io *io)
+{
+	if (io->aside && e->world->engine->release)
+		e->world->engine->release(e->world, io->aside, io->aside_bytes + 1);
+	else
+		free(io->aside);
+	io->aside = NULL;
+	io->aside_bytes = 0;
+}
+
+/* Where the rank reads and writes: the caller's buffers; or aside, if what it has yet to read would
+ * be overwritten, or there is no output buffer (and the contract promises nothing in it). */
+static bool place_buffers(struct cpu *e, struct rank_io *io, const struct call *c)
+{
+	struct placing where = call_placing(c, c->prep->ranks + c->comm->rank);
+	bool early = e->wire && e->wire->in_cells; /* messages are stored when they come */
 
 	io->send = c->send;
 	io->recv = c->recv;
-	io->copy_aside = where.copy_aside;
-	if (!where.copy_aside && !where.lacks)
+	io->copy_aside = where.copy_aside && (early || !where.in_place);
+	if (!io->copy_aside && !where.lacks)
 		return true;
-	need = where.lacks ? c->recv_bytes : c->send_bytes;
-	if (need > io->aside_bytes || !io->aside) {
-		if (posix_memalign(&aside, CACHE_LINE, need + 1))
-			return false;
-		free(io->aside);
-		io->aside = aside;
-		io->aside_bytes = need;
-	}
+	if (!grow_aside(e, io, where.lacks ? c->recv_bytes : c->send_bytes))
+		return false;
 	if (where.lacks)
 		io->recv = io->aside;
 	else
@@ -400,7 +419,7 @@ ccs_status rank_place(struct cpu *e, struct call *c)
 	struct rank_io *io = e->ranks + c->comm->rank;
 
 	io->call = c;
-	if (!place_buffers(io, c, c->prep->ranks + c->comm->rank))
+	if (!place_buffers(e, io, c))
 		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
 	return CCS_OK;
 }

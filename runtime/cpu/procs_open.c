@@ -167,6 +167,8 @@ static void end(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
 
+	if (e && e->procs && e->procs->own)
+		rank_free(e, e->ranks + w->first);
 	if (e && e->procs)
 		close_procs(e->procs, origin_here(&w->origin), w->nranks);
 	cpu_free(w);

@@ -132,6 +132,8 @@ static struct prep *prep_make(const struct ccs_module *m, const struct plan_view
 		p->ranks = calloc((size_t)v->plan->nranks + 1, sizeof(*p->ranks));
 		p->from = malloc((v->plan->ops.n + 1) * sizeof(*p->from));
 		ok = p->ranks && p->from && sweep(p, m, v, written);
+		for (uint32_t r = 0; ok && r < v->plan->nranks; r++)
+			p->ranks[r].in_place = plan_in_place(m, v, r);
 		if (ok) {
 			sweep_messages(p, v);
 			p->order = plan_order(v, m->head->slots);

@@ -5,7 +5,7 @@
 #ifndef CCS_RUNTIME_PLAN_PREP_H
 #define CCS_RUNTIME_PLAN_PREP_H
 
-#include "runtime/plan/load.h"
+#include "runtime/plan/in_place.h"
 
 /* Cells [first, first + n). */
 struct cell_range {
@@ -19,6 +19,7 @@ struct prep_rank {
 	 * no operation writes them: [keep, reduced). Cells that end with what the
 	 * contract calls a sum: [reduced, next rank's keep). */
 	uint32_t keep, reduced;
+	struct in_place in_place;
 	uint64_t held; /* messages that it sends from cells that hold them (CCS_OP_HELD) */
 };
 
