@@ -160,7 +160,7 @@ static bool is_in_place(const struct call *c, const struct in_place *p)
 	size_t block = c->count * ccs_dtype_size(c->type);
 	uintptr_t send = (uintptr_t)c->send, recv = (uintptr_t)c->recv;
 
-	return p->safe && !c->premul && send - recv == (uintptr_t)p->blocks * block;
+	return p->known && !c->premul && send - recv == (uintptr_t)p->blocks * block;
 }
 
 struct placing call_placing(const struct call *c, const struct prep_rank *p)

@@ -106,6 +106,7 @@ struct rank_io {
 	unsigned char *aside;
 	size_t aside_bytes;
 	bool copy_aside;
+	bool partly; /* only what in place is needed aside, not what lies where it belongs */
 };
 
 /* What a layout follows from: the same in all processes, wherever the module lies there. */
@@ -426,7 +427,7 @@ typedef void piece_part(void *of, size_t at, const unsigned char *part, size_t b
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
 		const struct ccs_op *o, size_t lo, piece_part *part, void *of);
 /** A rank's work before its fibers, and after them. */
-void piece_before(struct rank_io *io);
+void piece_before(const struct layout *l, struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);
 
 /* ---- sequence.c: under world.lock, but for what says otherwise ---------------------------- */

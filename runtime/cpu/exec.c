@@ -293,7 +293,7 @@ static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
  * cannot finish before it returns. */
 static void begin(struct cpu *e, struct layout *l, uint32_t rank)
 {
-	piece_before(l->ranks + rank);
+	piece_before(l, l->ranks + rank);
 	lock(e);
 	if (!atomic_load(&l->run->failed))
 		push_workers(e, l, rank);
@@ -398,11 +398,15 @@ void rank_free(struct cpu *e, struct rank_io *io)
 static bool place_buffers(struct cpu *e, struct rank_io *io, const struct call *c)
 {
 	struct placing where = call_placing(c, c->prep->ranks + c->comm->rank);
-	bool early = e->wire && e->wire->in_cells; /* messages are stored when they come */
+	const struct in_place *p = &c->prep->ranks[c->comm->rank].in_place;
 
+	if (e->wire && e->wire->in_cells) /* messages are stored when they come */
+		where.in_place = false;
 	io->send = c->send;
 	io->recv = c->recv;
-	io->copy_aside = where.copy_aside && (early || !where.in_place);
+	io->copy_aside = where.copy_aside && !(where.in_place && !p->ncopied);
+	/* what is noted of operations holds wherever the buffers lie */
+	io->partly = io->copy_aside && where.in_place && e->wire && !e->sequences.nops;
 	if (!io->copy_aside && !where.lacks)
 		return true;
 	if (!grow_aside(e, io, where.lacks ? c->recv_bytes : c->send_bytes))

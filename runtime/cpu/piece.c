@@ -171,6 +171,17 @@ static bool moves(const struct current *p, const struct ends *ends, uint32_t i, 
 		(ends->held && leaves(p, ccs_plan_source(ends->held), i, j)));
 }
 
+/* Whether cell j is an initial value that is copied to where it lies, in place. */
+static bool lies_there(const struct current *p, size_t lo, uint32_t j, const struct parts *s)
+{
+	const struct ccs_op *o = p->op;
+	const unsigned char *send = p->io->call->send;
+
+	return p->io->partly && s->a && s->dst && o->in == CCS_NONE && o->b == CCS_NONE &&
+	       o->flags & CCS_OP_A_INITIAL &&
+	       send + (p->l->cells[o->a + j].send + lo) * p->l->esize == s->dst;
+}
+
 /* Cell j of the operation: its parts, with `at` elements of its messages before it; the number
  * of elements, at most n, that they all have. */
 static size_t cell_parts(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
@@ -199,6 +210,8 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 		n = clamp(p, o->dst, j, lo, n);
 		s->dst = cell_final(p, o->dst + j, lo);
 	}
+	if (lies_there(p, lo, j, s))
+		s->a = s->dst;
 	if (ends->out)
 		s->out = ends->out + at * p->l->esize;
 	return n;
@@ -292,10 +305,24 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 	}
 }
 
-void piece_before(struct rank_io *io)
+static void copy_cells(const struct layout *l, struct rank_io *io, const struct cell_range *g)
 {
-	if (io->copy_aside && io->call->send_bytes)
+	const struct cell_at *first = l->cells + g->first, *last = first + g->n - 1;
+	size_t at = first->send * l->esize, bytes = (last->send + last->len) * l->esize - at;
+
+	memcpy(io->aside + at, (const unsigned char *)io->call->send + at, bytes);
+}
+
+void piece_before(const struct layout *l, struct rank_io *io)
+{
+	const struct in_place *p = &io->call->prep->ranks[io->call->comm->rank].in_place;
+
+	if (!io->copy_aside || !io->call->send_bytes)
+		return;
+	if (!io->partly)
 		memcpy(io->aside, io->call->send, io->call->send_bytes);
+	for (uint32_t i = 0; io->partly && i < p->ncopied; i++)
+		copy_cells(l, io, p->copied + i);
 }
 
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)

@@ -29,7 +29,7 @@ ccs_status procs_order_begin(struct cpu *e, struct call *c)
 		return s;
 	ops_place(e);
 	io->holds = false;
-	piece_before(io);
+	piece_before(&e->layout, io);
 	p->ordered = 0;
 	p->in_order = true;
 	return CCS_OK;

@@ -232,7 +232,7 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 	struct playing *p = &e->playing;
 
 	for (int r = 0; r < e->world->nranks; r++)
-		piece_before(e->ranks + r);
+		piece_before(&e->layout, e->ranks + r);
 	if (!q)
 		q = sequence_find(e);
 	if (!q || !sequence_memory(e, q))

@@ -7,11 +7,6 @@
 
 #include "runtime/plan/in_place.h"
 
-/* Cells [first, first + n). */
-struct cell_range {
-	uint32_t first, n;
-};
-
 struct prep_rank {
 	bool send, recv; /* some operation touches the caller's buffer */
 	bool wants;	 /* the contract says what some cell of recvbuff ends with */
@@ -25,6 +20,7 @@ struct prep_rank {
 
 struct prep {
 	struct prep_rank *ranks; /* nranks + 1: the last closes */
+	uint32_t nranks;
 	struct cell_range *ranges;
 	uint32_t nranges;
 	uint32_t *from;	 /* by operation: the one that sends what it receives, or CCS_NONE */
