@@ -288,8 +288,9 @@ struct wire {
 	bool (*holds)(struct cpu *e, const struct rank_io *io);
 	/** Finds what the rank has told of its buffers for the current run. */
 	void (*find)(struct cpu *e, uint32_t rank);
-	/** Copies a message that a foreign rank holds into a slot. */
-	void (*pull)(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+	/** Copies a message that a foreign rank holds into the cells where the operation stores it,
+	 *  if that is all that it does with it, or else into a slot. Whether into cells. */
+	bool (*pull)(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		     unsigned char *slot);
 	/** A message that the rank holds was received. */
 	void (*pulled)(struct cpu *e, uint32_t rank);
@@ -411,6 +412,7 @@ struct ends {
 	const unsigned char *in;
 	const struct ccs_op *held;
 	unsigned char *out;
+	bool stored; /* what it receives is in its cells already */
 };
 
 struct notes; /* of sequence.c; or NULL: pieces are not noted */
@@ -421,11 +423,16 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 void piece_again(const struct layout *l, const struct parts *s, size_t n);
 /** How many bytes its message has in a slot. */
 size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo);
-/** The parts of a held message, for the tile from `lo`, as the operation `o` receives it, each
- *  with its place in a slot, in bytes. */
-typedef void piece_part(void *of, size_t at, const unsigned char *part, size_t bytes);
+/** The parts of a held message, for the tile from `lo`, as the operation `o` receives it: of its
+ *  cell j, each with its place in a slot, in bytes. */
+typedef void piece_part(void *of, uint32_t j, size_t at, const unsigned char *part, size_t bytes);
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
 		const struct ccs_op *o, size_t lo, piece_part *part, void *of);
+/** Whether the operation stores what it receives, as it is; and where the rank has that cell, of
+ *  which at most *bytes are asked for. */
+bool piece_stores(const struct ccs_op *o);
+unsigned char *piece_target(const struct layout *l, const struct rank_io *io,
+			    const struct ccs_op *o, uint32_t j, size_t lo, size_t *bytes);
 /** A rank's work before its fibers, and after them. */
 void piece_before(const struct layout *l, struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);

@@ -226,12 +226,12 @@ static const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
 }
 
 /* What the operation that receives it finds of a message that its sender holds: the sender's
- * cells; or a copy in the slot, where its process's memory cannot be read in place. */
+ * cells; or a copy in its own or in the slot, where its process's memory cannot be read in place. */
 static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		      unsigned char *in, struct ends *ends)
 {
 	if (e->ranks[e->layout.view->fifos[o->in].src].foreign)
-		e->wire->pull(e, o, from, lo, in);
+		ends->stored = e->wire->pull(e, o, from, lo, in);
 	else
 		ends->held = from;
 }

@@ -210,6 +210,8 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 		n = clamp(p, o->dst, j, lo, n);
 		s->dst = cell_final(p, o->dst + j, lo);
 	}
+	if (ends->stored)
+		s->in = s->dst;
 	if (lies_there(p, lo, j, s))
 		s->a = s->dst;
 	if (ends->out)
@@ -266,10 +268,10 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	first.dst = CCS_NONE;
 	second.a = second.b = CCS_NONE;
 	p.op = &first;
-	cells_do(&p, lo, (struct ends){ ends.in, ends.held, t->stage });
+	cells_do(&p, lo, (struct ends){ ends.in, ends.held, t->stage, false });
 	p.op = &second;
 	p.scale_a = p.scale_b = false;
-	cells_do(&p, lo, (struct ends){ t->stage, NULL, ends.out });
+	cells_do(&p, lo, (struct ends){ t->stage, NULL, ends.out, false });
 }
 
 void piece_again(const struct layout *l, const struct parts *s, size_t n)
@@ -289,6 +291,21 @@ size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo)
 	return n * l->esize;
 }
 
+bool piece_stores(const struct ccs_op *o)
+{
+	return o->dst != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE &&
+	       !(o->flags & CCS_OP_SHIFTED);
+}
+
+unsigned char *piece_target(const struct layout *l, const struct rank_io *io,
+			    const struct ccs_op *o, uint32_t j, size_t lo, size_t *bytes)
+{
+	const struct current p = { .l = l, .io = io, .op = o };
+
+	*bytes = clamp(&p, o->dst, j, lo, *bytes / l->esize) * l->esize;
+	return cell_final(&p, o->dst + j, lo);
+}
+
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
 		const struct ccs_op *o, size_t lo, piece_part *part, void *of)
 {
@@ -300,7 +317,7 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 		size_t n = clamp(&p, ccs_plan_source(from), j, lo, len);
 
 		if (n)
-			part(of, at * l->esize, cell_held(&p, j, lo), n * l->esize);
+			part(of, j, at * l->esize, cell_held(&p, j, lo), n * l->esize);
 		at += len;
 	}
 }

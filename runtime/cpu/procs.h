@@ -174,7 +174,7 @@ void procs_tell(struct cpu *e, struct procs_call *c);
 /** See struct wire. */
 bool procs_holds(struct cpu *e, const struct rank_io *io);
 void procs_find(struct cpu *e, uint32_t rank);
-void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+bool procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		unsigned char *slot);
 /** Memory that others can read in place. CCS_ENOMEM. */
 ccs_status procs_alloc(struct world *w, size_t bytes, void **out);
