@@ -136,8 +136,8 @@ struct layout {
 	size_t esize;
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
-	uint32_t ahead;		/* calls whose messages FIFOs have room for, up to the plan's slots */
-	size_t longest;		/* elements of the longest cell */
+	uint32_t ahead; /* calls whose messages FIFOs have room for, up to the plan's slots */
+	size_t longest; /* elements of the longest cell */
 	unsigned char *scratch; /* of all ranks, */
 	size_t scratch_bytes;	/* each */
 	reduce_combine *combine;
@@ -266,7 +266,7 @@ struct cpu {
 struct wire {
 	size_t tile;	/* bytes of a cell's; 0: as much as suits the caches */
 	uint32_t ahead; /* messages of so many calls of one kind may be on their way; 0: of one */
-	bool locked; /* fibers run under world.lock, as the process has but one rank */
+	bool locked;	/* fibers run under world.lock, as the process has but one rank */
 	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
 	 *  NULL: nothing. */
 	uint64_t (*outgoing)(const struct cpu *e);

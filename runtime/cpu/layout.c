@@ -120,7 +120,8 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct run 
 		bytes = most / max_cells;
 	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
 	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++)
-		weight += slots_of(l, r, l->view->fifos + i, UINT32_MAX) * l->view->fifos[i].max_cells;
+		weight += slots_of(l, r, l->view->fifos + i, UINT32_MAX) *
+			  l->view->fifos[i].max_cells;
 	if (weight > FIFOS_BYTES / bytes)
 		bytes = (size_t)(FIFOS_BYTES / weight);
 	bytes = bytes < 64 ? 64 : bytes;

@@ -117,9 +117,8 @@ static bool admit(struct world *w)
 		return false;
 	s = layout_make(e, r);
 	if (!s)
-		s = procs_order_may(&e->layout)
-			    ? procs_order_begin(e, r->seats[w->first].call)
-			    : rank_start(e, (uint32_t)w->first);
+		s = procs_order_may(&e->layout) ? procs_order_begin(e, r->seats[w->first].call)
+						: rank_start(e, (uint32_t)w->first);
 	if (s) {
 		procs_fail(w, s, error_thread()->text);
 		procs_look(w);

@@ -325,7 +325,8 @@ void ops_place(struct cpu *e)
 	unsigned char **bases = sequence_bases(e, 0);
 	uint32_t rank = (uint32_t)e->world->first;
 
-	e->sequences.own.layout.view = e->layout.view; /* its module may be another of the same bytes */
+	/* its module may be another of the same bytes */
+	e->sequences.own.layout.view = e->layout.view;
 	if (bases)
 		set_bases(bases, e->ranks + rank, rank, e->ranks[rank].scratch, 0);
 	else
