@@ -182,7 +182,7 @@ static ccs_status check_buffers(const struct call *c)
 	if (!c->recv && r->recv && r->wants && c->recv_bytes)
 		return error_set(CCS_EINVAL, "recvbuff is NULL, but rank %d of %s writes it",
 				 c->comm->rank, ccs_module_schedule(c->module));
-	if ((uintptr_t)c->send % esize || (uintptr_t)c->recv % esize)
+	if (((uintptr_t)c->send | (uintptr_t)c->recv) & (esize - 1)) /* a power of two */
 		return error_set(CCS_EINVAL, "%s is not aligned to its elements' %zu bytes",
 				 (uintptr_t)c->send % esize ? "sendbuff" : "recvbuff", esize);
 	return CCS_OK;
@@ -203,13 +203,24 @@ static bool all_inout(const struct ccs_module *m)
 	return true;
 }
 
+/* A premul-sum's values are scaled on their way: what is copied to its own place changes. */
+static bool is_in_place(const struct call *c, const struct in_place *p)
+{
+	size_t block = c->count * ccs_dtype_size(c->type);
+	uintptr_t send = (uintptr_t)c->send, recv = (uintptr_t)c->recv;
+
+	return p->known && !c->premul && send - recv == (uintptr_t)p->blocks * block;
+}
+
 struct placing call_placing(const struct call *c, const struct prep_rank *p)
 {
-	bool in_place = c->send == c->recv && all_inout(c->module);
+	struct placing where = { .lacks = !c->recv && p->recv };
 
-	return (struct placing){ p->send && !in_place &&
-					 overlap(c->send, c->send_bytes, c->recv, c->recv_bytes),
-				 !c->recv && p->recv };
+	if (!p->send || (c->send == c->recv && all_inout(c->module)))
+		return where;
+	where.copy_aside = overlap(c->send, c->send_bytes, c->recv, c->recv_bytes);
+	where.in_place = where.copy_aside && is_in_place(c, &p->in_place);
+	return where;
 }
 
 static ccs_status check_user_op(const struct call *c)
@@ -369,6 +380,7 @@ static ccs_status submit(struct call *c, int root, void *stream)
 {
 	struct thread_state *t = error_thread();
 	ccs_status s = t->failed; /* in a group the first error wins */
+	struct world *w;
 
 	if (!s)
 		s = check(c, root, stream);
@@ -378,8 +390,10 @@ static ccs_status submit(struct call *c, int root, void *stream)
 		t->failed = s;
 	if (s)
 		return s;
+	w = c->comm->world;
 	user_op_hold(c->how.user_op);
-	take_part(c, &s);
+	if (!w->engine->at_once || !w->engine->at_once(w, c, &s))
+		take_part(c, &s);
 	user_op_release(c->how.user_op);
 	return s;
 }

@@ -173,10 +173,12 @@ bool world_cond_init(pthread_cond_t *c);
 
 /* ---- call.c ------------------------------------------------------------------------- */
 
-/* Whether a call's input must be copied aside, as it overlaps the output otherwise
- * than in place; whether it lacks an output buffer that its operations touch. */
+/* Whether a call's input must be copied aside, as it overlaps the output, and the contract does
+ * not have both in one (`inout`). If that is in place, an engine that stores nothing before it does
+ * an operation need not copy more than in_place.h says. Whether the call lacks an output buffer that
+ * its operations touch. */
 struct placing {
-	bool copy_aside, lacks;
+	bool copy_aside, in_place, lacks;
 };
 struct placing call_placing(const struct call *c, const struct prep_rank *p);
 

@@ -65,6 +65,10 @@ struct engine {
 	 *  that are of this world are over; *first is the first failure, and stays what it was
 	 *  if it was one. run_wait() if there is nothing to take part in. */
 	void (*wait)(struct world *w, struct call *calls, ccs_status *first);
+	/** Without the lock. Does a call that is in no group and like the one before, without a
+	 *  run, if that is quicker; *status as wait's *first. False: it has not begun, and joins
+	 *  its run. NULL: each does. */
+	bool (*at_once)(struct world *w, struct call *c, ccs_status *status);
 	/** Without the lock. Goes on with the current run, and does not wait: for a thread that
 	 *  waits for another communicator's. NULL: runs go on without it. */
 	void (*poll)(struct world *w);

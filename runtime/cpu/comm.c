@@ -37,7 +37,7 @@ static ccs_status gathered(struct cpu *e, struct run *r)
 	if (r->arrived < e->world->nranks)
 		return CCS_OK;
 	for (int i = 0; i < e->world->nranks && !s; i++)
-		s = rank_place(e, r, (uint32_t)i);
+		s = rank_place(e, r->seats[i].call);
 	if (!s && !e->known)
 		e->known = sequence_find(e);
 	how = s ? SEQUENCE_NOT : sequence_begin(e, e->known);
@@ -138,7 +138,7 @@ void cpu_free(struct world *w)
 		pthread_cond_destroy(&e->work);
 	}
 	for (int r = 0; r < w->nranks; r++)
-		free(e->ranks[r].aside);
+		rank_free(e, e->ranks + r);
 	free(e->ranks);
 	sequences_free(e);
 	cpu_arena_free(&e->fibers);

@@ -106,6 +106,7 @@ struct rank_io {
 	unsigned char *aside;
 	size_t aside_bytes;
 	bool copy_aside;
+	bool partly; /* only what in place is needed aside, not what lies where it belongs */
 };
 
 /* What a layout follows from: the same in all processes, wherever the module lies there. */
@@ -137,7 +138,8 @@ struct layout {
 	size_t esize;
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
-	size_t longest;		/* elements of the longest cell */
+	uint32_t ahead; /* calls whose messages FIFOs have room for, up to the plan's slots */
+	size_t longest; /* elements of the longest cell */
 	unsigned char *scratch; /* of all ranks, */
 	size_t scratch_bytes;	/* each */
 	reduce_combine *combine;
@@ -278,8 +280,9 @@ struct cpu {
 /* How a process's rank reaches those of other processes: what the executor asks for. All
  * without the lock, but for what says otherwise. */
 struct wire {
-	size_t tile; /* bytes of a cell's; 0: as much as suits the caches */
-	bool locked; /* fibers run under world.lock, as the process has but one rank */
+	size_t tile;	/* bytes of a cell's; 0: as much as suits the caches */
+	uint32_t ahead; /* messages of so many calls of one kind may be on their way; 0: of one */
+	bool locked;	/* fibers run under world.lock, as the process has but one rank */
 	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
 	 *  NULL: nothing. */
 	uint64_t (*outgoing)(const struct cpu *e);
@@ -301,8 +304,9 @@ struct wire {
 	bool (*holds)(struct cpu *e, const struct rank_io *io);
 	/** Finds what the rank has told of its buffers for the current run. */
 	void (*find)(struct cpu *e, uint32_t rank);
-	/** Copies a message that a foreign rank holds into a slot. */
-	void (*pull)(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+	/** Copies a message that a foreign rank holds into the cells where the operation stores it,
+	 *  if that is all that it does with it, or else into a slot. Whether into cells. */
+	bool (*pull)(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		     unsigned char *slot);
 	/** A message that the rank holds was received. */
 	void (*pulled)(struct cpu *e, uint32_t rank);
@@ -358,10 +362,17 @@ bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled);
 bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o);
 /** One thing less that the rank's end waits for. Without the lock. */
 void rank_less(struct cpu *e, uint32_t rank);
-/** Places an arrived rank's buffers for the run. CCS_ENOMEM. Under world.lock. */
-ccs_status rank_place(struct cpu *e, const struct run *r, uint32_t rank);
+/** Places the buffers of the call's rank, as it is laid out. CCS_ENOMEM. Under world.lock. */
+ccs_status rank_place(struct cpu *e, struct call *c);
+/** Frees what it keeps between runs. */
+void rank_free(struct cpu *e, struct rank_io *io);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
+/** The same for one that is placed and has done some operations, fiber.op of each of its workers, of
+ *  a run with one tile and nothing held. */
+void rank_resume(struct cpu *e, uint32_t rank);
+/** Does an operation that need not wait, of such a run, but for what its fiber keeps. */
+void rank_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o);
 
 /* See engine.h. */
 bool fibers_moved(const struct world *w, uint64_t *mark);
@@ -385,6 +396,26 @@ static inline unsigned char *slot_of(const struct slots *s, uint64_t message)
 	return s->data ? s->data + (size_t)(line - s->lines) * s->bytes : line->data;
 }
 
+/** Whether the next message is there; there is a slot for it. Whoever announced before that it
+ *  waits (dst_waits, src_waits) is woken if not. */
+static inline bool fifo_has_message(const struct layout *l, uint32_t fifo)
+{
+	uint64_t tail = atomic_load_explicit(&l->fifos[fifo].tail, memory_order_relaxed);
+
+	return atomic_load(&slot_line_of(l->slots + fifo, tail)->there) == l->first + tail;
+}
+
+static inline bool fifo_has_slot(const struct layout *l, uint32_t fifo)
+{
+	struct fifo *c = l->fifos + fifo;
+	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
+
+	if (head - c->freed < l->slots[fifo].n)
+		return true;
+	c->freed = atomic_load(&c->tail);
+	return head - c->freed < l->slots[fifo].n;
+}
+
 /** Whether the message that the operation of a rank sends stays where it is, to be read there. */
 static inline bool is_held(const struct rank_io *from, const struct ccs_op *o)
 {
@@ -399,6 +430,7 @@ struct ends {
 	const unsigned char *in;
 	const struct ccs_op *held;
 	unsigned char *out;
+	bool stored; /* what it receives is in its cells already */
 };
 
 struct notes; /* of sequence.c; or NULL: pieces are not noted */
@@ -409,13 +441,18 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 void piece_again(const struct layout *l, const struct parts *s, size_t n);
 /** How many bytes its message has in a slot. */
 size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo);
-/** The parts of a held message, for the tile from `lo`, as the operation `o` receives it, each
- *  with its place in a slot, in bytes. */
-typedef void piece_part(void *of, size_t at, const unsigned char *part, size_t bytes);
+/** The parts of a held message, for the tile from `lo`, as the operation `o` receives it: of its
+ *  cell j, each with its place in a slot, in bytes. */
+typedef void piece_part(void *of, uint32_t j, size_t at, const unsigned char *part, size_t bytes);
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
 		const struct ccs_op *o, size_t lo, piece_part *part, void *of);
+/** Whether the operation stores what it receives, as it is; and where the rank has that cell, of
+ *  which at most *bytes are asked for. */
+bool piece_stores(const struct ccs_op *o);
+unsigned char *piece_target(const struct layout *l, const struct rank_io *io,
+			    const struct ccs_op *o, uint32_t j, size_t lo, size_t *bytes);
 /** A rank's work before its fibers, and after them. */
-void piece_before(struct rank_io *io);
+void piece_before(const struct layout *l, struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);
 
 /* ---- sequence.c: under world.lock, but for what says otherwise ---------------------------- */

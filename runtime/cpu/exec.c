@@ -26,32 +26,22 @@ static const struct ccs_op *next_op(const struct layout *l, const struct fiber *
 
 static bool has_message(const struct layout *l, uint32_t fifo, bool flags)
 {
-	struct fifo *c = l->fifos + fifo;
-	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
-	const struct slot_line *line = slot_line_of(l->slots + fifo, tail);
-
-	if (atomic_load_explicit(&line->there, memory_order_acquire) == l->first + tail)
+	if (fifo_has_message(l, fifo))
 		return true;
 	if (!flags)
 		return false;
-	atomic_store(&c->dst_waits, 1);
-	return atomic_load(&line->there) == l->first + tail;
+	atomic_store(&l->fifos[fifo].dst_waits, 1);
+	return fifo_has_message(l, fifo);
 }
 
-static bool has_slot(struct fifo *c, uint32_t slots, bool flags)
+static bool has_slot(const struct layout *l, uint32_t fifo, bool flags)
 {
-	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
-
-	if (head - c->freed < slots)
-		return true;
-	c->freed = atomic_load_explicit(&c->tail, memory_order_acquire);
-	if (head - c->freed < slots)
+	if (fifo_has_slot(l, fifo))
 		return true;
 	if (!flags)
 		return false;
-	atomic_store(&c->src_waits, 1);
-	c->freed = atomic_load(&c->tail);
-	return head - c->freed < slots;
+	atomic_store(&l->fifos[fifo].src_waits, 1);
+	return fifo_has_slot(l, fifo);
 }
 
 static bool has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
@@ -81,7 +71,7 @@ bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_o
 static bool ready(const struct layout *l, struct fiber *t, const struct ccs_op *o, bool flags)
 {
 	return has_waits(l, t, o, flags) && (o->in == CCS_NONE || has_message(l, o->in, flags)) &&
-	       (o->out == CCS_NONE || has_slot(l->fifos + o->out, l->slots[o->out].n, flags));
+	       (o->out == CCS_NONE || has_slot(l, o->out, flags));
 }
 
 /* ---- waking -------------------------------------------------------------------- */
@@ -158,6 +148,28 @@ static void received(struct cpu *e, const struct layout *l, uint32_t fifo)
 		e->wire->received(e, fifo);
 }
 
+static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
+{
+	return slot_of(s, atomic_load_explicit(count, memory_order_relaxed));
+}
+
+void rank_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o)
+{
+	const struct layout *l = &e->layout;
+	struct ends ends = { 0 };
+
+	if (o->in != CCS_NONE)
+		ends.in = slot(l->slots + o->in, &l->fifos[o->in].tail);
+	if (o->out != CCS_NONE)
+		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
+	if (o->n)
+		ops_do(e, t, o, 0, ends);
+	if (o->out != CCS_NONE)
+		sent(e, l, o, 0);
+	if (o->in != CCS_NONE)
+		received(e, l, o->in);
+}
+
 static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, const struct ccs_op *o)
 {
 	uint64_t done = atomic_load_explicit(&t->done, memory_order_relaxed) + 1;
@@ -205,11 +217,6 @@ void rank_less(struct cpu *e, uint32_t rank)
 	unlock(e);
 }
 
-static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
-{
-	return slot_of(s, atomic_load_explicit(count, memory_order_relaxed));
-}
-
 /* A rank in the current run, once a message of it has come. */
 static const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
 {
@@ -219,12 +226,12 @@ static const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
 }
 
 /* What the operation that receives it finds of a message that its sender holds: the sender's
- * cells; or a copy in the slot, where its process's memory cannot be read in place. */
+ * cells; or a copy in its own or in the slot, where its process's memory cannot be read in place. */
 static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		      unsigned char *in, struct ends *ends)
 {
 	if (e->ranks[e->layout.view->fifos[o->in].src].foreign)
-		e->wire->pull(e, o, from, lo, in);
+		ends->stored = e->wire->pull(e, o, from, lo, in);
 	else
 		ends->held = from;
 }
@@ -286,7 +293,7 @@ static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
  * cannot finish before it returns. */
 static void begin(struct cpu *e, struct layout *l, uint32_t rank)
 {
-	piece_before(l->ranks + rank);
+	piece_before(l, l->ranks + rank);
 	lock(e);
 	if (!atomic_load(&l->run->failed))
 		push_workers(e, l, rank);
@@ -359,28 +366,51 @@ bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled)
 	return any;
 }
 
-/* Where the rank reads and writes: the caller's buffers; or aside, if input and
- * output overlap otherwise than in place, or there is no output buffer (and the
- * contract promises nothing in it). */
-static bool place_buffers(struct rank_io *io, const struct call *c, const struct prep_rank *p)
+/* Memory for so many bytes of the rank: such that other processes can read it in place. */
+static bool grow_aside(struct cpu *e, struct rank_io *io, size_t need)
 {
-	struct placing where = call_placing(c, p);
-	size_t need;
+	struct world *w = e->world;
 	void *aside;
 
+	if (need <= io->aside_bytes && io->aside)
+		return true;
+	if (w->engine->alloc ? w->engine->alloc(w, need + 1, &aside) != CCS_OK
+			     : posix_memalign(&aside, CACHE_LINE, need + 1) != 0)
+		return false;
+	rank_free(e, io);
+	io->aside = aside;
+	io->aside_bytes = need;
+	return true;
+}
+
+void rank_free(struct cpu *e, struct rank_io *io)
+{
+	if (io->aside && e->world->engine->release)
+		e->world->engine->release(e->world, io->aside, io->aside_bytes + 1);
+	else
+		free(io->aside);
+	io->aside = NULL;
+	io->aside_bytes = 0;
+}
+
+/* Where the rank reads and writes: the caller's buffers; or aside, if what it has yet to read would
+ * be overwritten, or there is no output buffer (and the contract promises nothing in it). */
+static bool place_buffers(struct cpu *e, struct rank_io *io, const struct call *c)
+{
+	struct placing where = call_placing(c, c->prep->ranks + c->comm->rank);
+	const struct in_place *p = &c->prep->ranks[c->comm->rank].in_place;
+
+	if (e->wire && e->wire->in_cells) /* messages are stored when they come */
+		where.in_place = false;
 	io->send = c->send;
 	io->recv = c->recv;
-	io->copy_aside = where.copy_aside;
-	if (!where.copy_aside && !where.lacks)
+	io->copy_aside = where.copy_aside && !(where.in_place && !p->ncopied);
+	/* what is noted of operations holds wherever the buffers lie */
+	io->partly = io->copy_aside && where.in_place && e->wire && !e->sequences.nops;
+	if (!io->copy_aside && !where.lacks)
 		return true;
-	need = where.lacks ? c->recv_bytes : c->send_bytes;
-	if (need > io->aside_bytes || !io->aside) {
-		if (posix_memalign(&aside, CACHE_LINE, need + 1))
-			return false;
-		free(io->aside);
-		io->aside = aside;
-		io->aside_bytes = need;
-	}
+	if (!grow_aside(e, io, where.lacks ? c->recv_bytes : c->send_bytes))
+		return false;
 	if (where.lacks)
 		io->recv = io->aside;
 	else
@@ -388,12 +418,12 @@ static bool place_buffers(struct rank_io *io, const struct call *c, const struct
 	return true;
 }
 
-ccs_status rank_place(struct cpu *e, const struct run *r, uint32_t rank)
+ccs_status rank_place(struct cpu *e, struct call *c)
 {
-	struct rank_io *io = e->ranks + rank;
+	struct rank_io *io = e->ranks + c->comm->rank;
 
-	io->call = r->seats[rank].call;
-	if (!place_buffers(io, io->call, r->params.prep->ranks + rank))
+	io->call = c;
+	if (!place_buffers(e, io, c))
 		return error_set(CCS_ENOMEM, "out of memory for a copy of the input");
 	return CCS_OK;
 }
@@ -404,7 +434,7 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	struct rank_io *io = l->ranks + rank;
 	const struct ccs_rank *r = l->view->ranks + rank;
 	uint32_t workers = r[1].worker - r[0].worker;
-	ccs_status s = rank_place(e, l->run, rank);
+	ccs_status s = rank_place(e, l->run->seats[rank].call);
 	uint64_t more;
 
 	if (s)
@@ -424,6 +454,27 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 	atomic_store(&l->fibers[l->nworkers + rank].state, FIBER_QUEUED);
 	sched_add(e, l->fibers + l->nworkers + rank);
 	return CCS_OK;
+}
+
+void rank_resume(struct cpu *e, uint32_t rank)
+{
+	struct layout *l = &e->layout;
+	const struct ccs_rank *r = l->view->ranks + rank;
+	uint64_t left = 1;
+
+	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
+		struct fiber *t = l->fibers + i;
+		bool more = t->op < l->view->workers[i].nops;
+
+		atomic_store(&t->done, t->op);
+		atomic_store(&t->state, more ? FIBER_QUEUED : FIBER_FINISHED);
+		if (!more)
+			continue;
+		left++;
+		sched_add(e, t);
+	}
+	atomic_store(&l->ranks[rank].left, left);
+	rank_less(e, rank);
 }
 
 /* ---- what moves, and who waits for whom -----------------------------------------

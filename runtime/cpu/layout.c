@@ -8,8 +8,9 @@
  * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
  * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
  * adjoin move as one piece. A FIFO has the slots that the plan was checked with,
- * or as many as it has messages in all, whichever is less. Memory is kept from
- * run to run and only grows. O(fibers + FIFOs + cells).
+ * or as many as it has messages in all, whichever is less: in one call; in all those that a
+ * rank may be ahead of others, if ranks are processes and chunks are short, so that a sender
+ * need not look each time how far its receiver is. Memory is kept from run to run and only grows. O(fibers + FIFOs + cells).
  */
 #include "runtime/base/divide.h"
 #include "runtime/base/file.h"
@@ -96,11 +97,12 @@ static bool grow_zero(struct arena_block *b, size_t bytes)
 	return true;
 }
 
-static uint64_t slots_of(const struct run *r, const struct ccs_fifo *f, uint64_t ntiles)
+static uint64_t slots_of(const struct layout *l, const struct run *r, const struct ccs_fifo *f,
+			 uint64_t ntiles)
 {
 	uint64_t slots = r->params.module->head->slots, most;
 
-	if (__builtin_mul_overflow((uint64_t)f->messages, ntiles, &most))
+	if (__builtin_mul_overflow((uint64_t)f->messages * l->ahead, ntiles, &most))
 		most = slots;
 	most = most ? most : 1;
 	return slots < most ? slots : most;
@@ -118,7 +120,8 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct run 
 		bytes = most / max_cells;
 	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
 	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++)
-		weight += slots_of(r, l->view->fifos + i, UINT32_MAX) * l->view->fifos[i].max_cells;
+		weight += slots_of(l, r, l->view->fifos + i, UINT32_MAX) *
+			  l->view->fifos[i].max_cells;
 	if (weight > FIFOS_BYTES / bytes)
 		bytes = (size_t)(FIFOS_BYTES / weight);
 	bytes = bytes < 64 ? 64 : bytes;
@@ -181,7 +184,7 @@ static bool data_size(const struct layout *l, const struct run *r, size_t *lines
 	*total = *lines = 0;
 	/* a slot fits: choose_tile has seen to it */
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
-		size_t n = (size_t)slots_of(r, l->view->fifos + i, l->ntiles);
+		size_t n = (size_t)slots_of(l, r, l->view->fifos + i, l->ntiles);
 
 		if (!take(total, n, slot_bytes(l, l->view->fifos + i)) ||
 		    !take(lines, n, sizeof(struct slot_line)))
@@ -215,7 +218,7 @@ static void place_data(struct cpu *e, struct layout *l, const struct run *r)
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		struct slots *c = slots + i;
 
-		c->n = (uint32_t)slots_of(r, l->view->fifos + i, l->ntiles);
+		c->n = (uint32_t)slots_of(l, r, l->view->fifos + i, l->ntiles);
 		c->bytes = slot_bytes(l, l->view->fifos + i);
 		c->data = c->bytes ? cut(&at, c->n, c->bytes) : NULL;
 		c->lines = lines;
@@ -292,6 +295,12 @@ static bool make_room(struct cpu *e, const struct layout *l, const struct run *r
 	       cpu_arena_grow(&e->data, data);
 }
 
+/* Longer messages are held, or slots for several calls would leave the caches. */
+static bool runs_ahead(const struct cpu *e, const struct layout *l)
+{
+	return e->wire && e->wire->ahead && l->longest * l->esize < HELD_BYTES;
+}
+
 static ccs_status make(struct cpu *e, const struct run *r)
 {
 	struct layout *l = &e->layout;
@@ -315,6 +324,7 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	/* a premul-sum scales initial values on their way */
 	l->holds =
 		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->wire || e->wire->holds);
+	l->ahead = runs_ahead(e, l) ? e->wire->ahead : 1;
 	choose_tile(e, l, r);
 	if (!make_room(e, l, r))
 		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");

@@ -149,10 +149,11 @@ struct piece {
 	bool broken;
 };
 
-static void add_part(void *of, size_t at, const unsigned char *part, size_t bytes)
+static void add_part(void *of, uint32_t j, size_t at, const unsigned char *part, size_t bytes)
 {
 	struct piece *p = of;
 
+	(void)j;
 	if (!p->bytes)
 		p->first = part;
 	if (at != p->bytes || part != p->first + p->bytes)

@@ -198,6 +198,17 @@ static bool moves(const struct current *p, const struct ends *ends, uint32_t i, 
 		(ends->held && leaves(p, ccs_plan_source(ends->held), i, j)));
 }
 
+/* Whether cell j is an initial value that is copied to where it lies, in place. */
+static bool lies_there(const struct current *p, size_t lo, uint32_t j, const struct parts *s)
+{
+	const struct ccs_op *o = p->op;
+	const unsigned char *send = p->io->call->send;
+
+	return p->io->partly && s->a && s->dst && o->in == CCS_NONE && o->b == CCS_NONE &&
+	       o->flags & CCS_OP_A_INITIAL &&
+	       send + (p->l->cells[o->a + j].send + lo) * p->l->esize == s->dst;
+}
+
 /* Cell j of the operation: its parts, with `at` elements of its messages before it; the number
  * of elements, at most n, that they all have. */
 static size_t cell_parts(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
@@ -226,6 +237,10 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 		n = clamp(p, o->dst, j, lo, n);
 		s->dst = cell_final(p, o->dst + j, lo);
 	}
+	if (ends->stored)
+		s->in = s->dst;
+	if (lies_there(p, lo, j, s))
+		s->a = s->dst;
 	if (ends->out)
 		s->out = ends->out + at * p->l->esize;
 	return n;
@@ -280,10 +295,10 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	first.dst = CCS_NONE;
 	second.a = second.b = CCS_NONE;
 	p.op = &first;
-	cells_do(&p, lo, (struct ends){ ends.in, ends.held, t->stage });
+	cells_do(&p, lo, (struct ends){ ends.in, ends.held, t->stage, false });
 	p.op = &second;
 	p.scale_a = p.scale_b = false;
-	cells_do(&p, lo, (struct ends){ t->stage, NULL, ends.out });
+	cells_do(&p, lo, (struct ends){ t->stage, NULL, ends.out, false });
 }
 
 void piece_again(const struct layout *l, const struct parts *s, size_t n)
@@ -303,6 +318,21 @@ size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo)
 	return n * l->esize;
 }
 
+bool piece_stores(const struct ccs_op *o)
+{
+	return o->dst != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE &&
+	       !(o->flags & CCS_OP_SHIFTED);
+}
+
+unsigned char *piece_target(const struct layout *l, const struct rank_io *io,
+			    const struct ccs_op *o, uint32_t j, size_t lo, size_t *bytes)
+{
+	const struct current p = { .l = l, .io = io, .op = o };
+
+	*bytes = clamp(&p, o->dst, j, lo, *bytes / l->esize) * l->esize;
+	return cell_final(&p, o->dst + j, lo);
+}
+
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
 		const struct ccs_op *o, size_t lo, piece_part *part, void *of)
 {
@@ -314,15 +344,29 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 		size_t n = clamp(&p, ccs_plan_source(from), j, lo, len);
 
 		if (n)
-			part(of, at * l->esize, cell_held(&p, j, lo), n * l->esize);
+			part(of, j, at * l->esize, cell_held(&p, j, lo), n * l->esize);
 		at += len;
 	}
 }
 
-void piece_before(struct rank_io *io)
+static void copy_cells(const struct layout *l, struct rank_io *io, const struct cell_range *g)
 {
-	if (io->copy_aside && io->call->send_bytes)
+	const struct cell_at *first = l->cells + g->first, *last = first + g->n - 1;
+	size_t at = first->send * l->esize, bytes = (last->send + last->len) * l->esize - at;
+
+	memcpy(io->aside + at, (const unsigned char *)io->call->send + at, bytes);
+}
+
+void piece_before(const struct layout *l, struct rank_io *io)
+{
+	const struct in_place *p = &io->call->prep->ranks[io->call->comm->rank].in_place;
+
+	if (!io->copy_aside || !io->call->send_bytes)
+		return;
+	if (!io->partly)
 		memcpy(io->aside, io->call->send, io->call->send_bytes);
+	for (uint32_t i = 0; io->partly && i < p->ncopied; i++)
+		copy_cells(l, io, p->copied + i);
 }
 
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)

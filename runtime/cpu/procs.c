@@ -78,20 +78,30 @@ static void compare(struct world *w, uint64_t call)
 	}
 }
 
-static bool post(struct world *w)
+/* False: another rank is too far behind. */
+static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint64_t key, bool other)
 {
 	struct procs *p = cpu_of(w)->procs;
-	const struct run *r = w->runs;
-	uint64_t at = r->seq % PROCS_LAG, key = key_of(&r->params);
+	uint64_t at = seq % PROCS_LAG;
 
-	if (r->seq >= PROCS_LAG && !all_finished(w, r->seq - PROCS_LAG + 1))
+	if (seq >= PROCS_LAG && !all_finished(w, seq - PROCS_LAG + 1))
 		return false;
 	if (p->own->key[at] != key) /* else it has the name, too */
-		run_name(&r->params, &p->own->call[at].name);
+		run_name(c, &p->own->call[at].name);
 	p->own->key[at] = key;
-	if (!layout_is(&cpu_of(w)->layout, &r->params))
-		say_other(p->table, r->seq);
-	atomic_store(&p->own->begun, r->seq + 1);
+	if (other)
+		say_other(p->table, seq);
+	atomic_store(&p->own->begun, seq + 1);
+	return true;
+}
+
+static bool post(struct world *w)
+{
+	const struct run *r = w->runs;
+	bool other = !layout_is(&cpu_of(w)->layout, &r->params);
+
+	if (!post_call(w, &r->params, r->seq, key_of(&r->params), other))
+		return false;
 	compare(w, r->seq);
 	return true;
 }
@@ -108,26 +118,31 @@ static bool admit(struct world *w)
 		return false;
 	s = layout_make(e, r);
 	if (!s)
-		s = rank_start(e, (uint32_t)w->first);
+		s = procs_order_may(&e->layout) ? procs_order_begin(e, r->seats[w->first].call)
+						: rank_start(e, (uint32_t)w->first);
 	if (s) {
 		procs_fail(w, s, error_thread()->text);
 		procs_look(w);
 		return false;
 	}
-	procs_tell(e, c);
+	if (e->layout.holds)
+		procs_tell(e, c);
 	return true;
+}
+
+static void finish(struct cpu *e, uint64_t call)
+{
+	atomic_store(&e->procs->own->finished, call + 1);
+	procs_ring_sleepers(e->world);
 }
 
 static void done(struct cpu *e)
 {
-	struct procs *p = e->procs;
 	uint64_t call = e->layout.run->seq;
 
 	compare(e->world, call);
-	if (e->world->dead || procs_failed(e))
-		return;
-	atomic_store(&p->own->finished, call + 1);
-	procs_ring_sleepers(e->world);
+	if (!e->world->dead && !procs_failed(e))
+		finish(e, call);
 }
 
 /* ---- what the executor asks for ------------------------------------------------------------- */
@@ -154,6 +169,7 @@ static void pulled(struct cpu *e, uint32_t rank)
 
 const struct wire procs_wire = {
 	.locked = true,
+	.ahead = PROCS_LAG,
 	.wake = wake,
 	.done = done,
 	.holds = procs_holds,
@@ -240,6 +256,70 @@ static void run_fibers(struct cpu *e, const struct run *r, unsigned polls)
 	}
 }
 
+/* ---- without a run ---------------------------------------------------------------------------- */
+
+static bool all_well(const struct procs *p, uint64_t call)
+{
+	return atomic_load(&p->table->others) <= call && !atomic_load(&p->table->failed);
+}
+
+/* The call like the one before is posted, and its operations are begun. */
+static bool begin_at_once(struct world *w, struct call *c)
+{
+	struct cpu *e = cpu_of(w);
+	struct procs *p = e->procs;
+	uint64_t seq = c->comm->seq;
+
+	if (w->dead || w->runs || e->failed || !layout_is(&e->layout, c))
+		return false;
+	e->layout.view = c->view;
+	e->layout.prep = c->prep;
+	e->layout.turns = c->turns;
+	if (!procs_order_may(&e->layout) || !all_well(p, seq) ||
+	    !post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false))
+		return false;
+	return all_well(p, seq) && !procs_order_begin(e, c);
+}
+
+/* It takes longer, or something is wrong: a run goes on with it. */
+static void make_run(struct world *w, struct call *c)
+{
+	struct cpu *e = cpu_of(w);
+
+	run_join(w, c);
+	if (!w->runs) {
+		procs_fail(w, CCS_ENOMEM, "out of memory for a call");
+		procs_look(w);
+		return;
+	}
+	e->procs->posted = e->procs->admitted = true;
+	(void)layout_make(e, w->runs); /* as it is */
+	e->ranks[w->first].call = c;
+}
+
+bool procs_at_once(struct world *w, struct call *c, ccs_status *status)
+{
+	struct cpu *e = cpu_of(w);
+	bool begun, over = false;
+
+	pthread_mutex_lock(&w->lock);
+	begun = begin_at_once(w, c);
+	if (begun && procs_order_go(e, e->procs->spins ? POLLS : 0) &&
+	    all_well(e->procs, c->comm->seq)) {
+		e->procs->in_order = false;
+		piece_after(&e->layout, (uint32_t)w->first, NULL);
+		finish(e, c->comm->seq++);
+		atomic_store_explicit(&w->arrivals, w->arrivals + 2, memory_order_relaxed);
+		over = true;
+	} else if (begun) {
+		make_run(w, c);
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (begun && !over)
+		procs_wait(w, c, status);
+	return begun;
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* Posts and admits the current call, as far as the others let it. */
@@ -268,6 +348,12 @@ static bool step(struct world *w, unsigned polls)
 
 	if (!r || w->dead || !begun(w, polls))
 		return w->dead;
+	if (e->procs->in_order) {
+		procs_order_go(e, polls);
+		procs_order_leave(e);
+		if (w->runs != r)
+			return true;
+	}
 	turn_ready(e);
 	run_fibers(e, r, polls);
 	return w->runs != r;

@@ -14,7 +14,10 @@
  *      theirs, then, and once more before it is over;
  *   2. is admitted at once, if it is laid out as the call before: FIFOs go on from one to the
  *      next; else when all ranks are through with the calls before it;
- *   3. runs, and is over when its fibers are, and all that it holds was received.
+ *   3. runs, and is over when its fibers are, and all that it holds was received. Where chunks are
+ *      short there are no fibers at first: the operations are done in the plan's order (prep.h),
+ *      each as soon as what it waits for is there. If that takes long, fibers do the rest. A call
+ *      like the one before needs no run (comm.h) either, unless that happens.
  *
  * A process that has nothing to do polls its fibers for a while, if each rank has a core, and
  * then parks them and sleeps on the bell of its seat. Whoever makes a parked fiber ready puts
@@ -112,8 +115,10 @@ struct procs {
 	uint64_t births;	     /* of own regions */
 	struct procs_buffer buffers[PROCS_REGIONS];
 	uint64_t finished;     /* calls that all are through with, as far as it was seen */
+	uint32_t ordered;      /* operations of the current call done in the plan's order */
 	struct fiber *turn;    /* fibers that this process runs in turn */
 	bool posted, admitted; /* the current call */
+	bool in_order;	       /* so it is, for the time being */
 	bool answered;	       /* rank 0: the others may come by the files */
 	bool spins;	       /* each rank has a core */
 };
@@ -144,11 +149,23 @@ bool procs_failed(struct cpu *e);
 
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
+bool procs_at_once(struct world *w, struct call *c, ccs_status *status);
 void procs_poll(struct world *w);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);
 /** How they reach one another. */
 extern const struct wire procs_wire;
+
+/* ---- procs_order.c: under world.lock ---------------------------------------------------- */
+
+/** Whether a run that is laid out so may be done in the plan's order. */
+bool procs_order_may(const struct layout *l);
+/** Begins the call so. CCS_ENOMEM. */
+ccs_status procs_order_begin(struct cpu *e, struct call *c);
+/** Goes on, and looks so many rounds for what an operation waits for. Whether that was all. */
+bool procs_order_go(struct cpu *e, unsigned polls);
+/** Fibers are ready to do the rest, if there is any, of the run that is laid out. */
+void procs_order_leave(struct cpu *e);
 
 /* ---- procs_memory.c ------------------------------------------------------------------- */
 
@@ -157,7 +174,7 @@ void procs_tell(struct cpu *e, struct procs_call *c);
 /** See struct wire. */
 bool procs_holds(struct cpu *e, const struct rank_io *io);
 void procs_find(struct cpu *e, uint32_t rank);
-void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+bool procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		unsigned char *slot);
 /** Memory that others can read in place. CCS_ENOMEM. */
 ccs_status procs_alloc(struct world *w, size_t bytes, void **out);

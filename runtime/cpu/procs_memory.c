@@ -2,8 +2,9 @@
  * Messages that their senders hold, read across processes; and memory that is made for it.
  *
  * A buffer that ccs_mem_alloc made lies in a file of its own: a region of its process, which
- * the others map when they first read it, and read in place. What lies elsewhere is copied into the
- * message's slot, by the system (process_vm_readv), if it lets them; else nothing there is held.
+ * the others map when they first read it, and read in place. What lies elsewhere is copied by the
+ * system (process_vm_readv), if it lets them, to where it is stored, or, if it is combined with
+ * something, into the message's slot; else nothing there is held.
  * O(regions) a call and rank, besides what is read.
  */
 #include "runtime/base/file.h"
@@ -182,11 +183,13 @@ void procs_find(struct cpu *e, uint32_t rank)
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* A message on its way into a slot. */
+/* A message on its way. */
 struct pull {
 	struct cpu *e;
 	uint32_t rank;
-	unsigned char *slot;
+	const struct ccs_op *o;
+	size_t lo;
+	unsigned char *slot; /* NULL: into cells */
 	struct iovec to[PULL_PARTS], from[PULL_PARTS];
 	unsigned n;
 	size_t bytes; /* of the parts */
@@ -209,28 +212,49 @@ static void pull_parts(struct pull *p)
 	p->bytes = 0;
 }
 
-static void pull_part(void *of, size_t at, const unsigned char *part, size_t bytes)
+static bool adjoins(const struct iovec *v, const void *p)
+{
+	return (const unsigned char *)v->iov_base + v->iov_len == p;
+}
+
+static void pull_part(void *of, uint32_t j, size_t at, const unsigned char *part, size_t bytes)
 {
 	struct pull *p = of;
+	const struct cpu *e = p->e;
+	unsigned char *to = p->slot ? p->slot + at
+				    : piece_target(&e->layout, e->ranks + e->world->first, p->o, j,
+						   p->lo, &bytes);
+	struct iovec *last = p->n ? p->to + p->n - 1 : NULL;
 
+	if (last && adjoins(last, to) && adjoins(p->from + p->n - 1, part)) {
+		last->iov_len += bytes;
+		p->from[p->n - 1].iov_len += bytes;
+		p->bytes += bytes;
+		return;
+	}
 	if (p->n == PULL_PARTS)
 		pull_parts(p);
-	p->to[p->n] = (struct iovec){ p->slot + at, bytes };
+	p->to[p->n] = (struct iovec){ to, bytes };
 	p->from[p->n++] = (struct iovec){ (void *)(uintptr_t)part, bytes };
 	p->bytes += bytes;
 }
 
-void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
+bool procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		unsigned char *slot)
 {
-	struct pull p = { .e = e, .rank = e->layout.view->fifos[o->in].src, .slot = slot };
+	struct pull p = { .e = e,
+			  .rank = e->layout.view->fifos[o->in].src,
+			  .o = o,
+			  .lo = lo,
+			  .slot = piece_stores(o) ? NULL : slot };
 	struct text why = { .len = 0 };
 
 	piece_held(&e->layout, e->ranks + p.rank, from, o, lo, pull_part, &p);
 	pull_parts(&p);
 	if (!p.failed)
-		return;
+		return !p.slot;
 	text_add(&why, "rank %d cannot read the memory of rank %u (process %d): %s",
 		 e->world->first, p.rank, e->procs->table->seats[p.rank].pid, strerror(p.failed));
 	procs_fail(e->world, CCS_ESYSTEM, why.buf);
+	return false;
 }

@@ -172,6 +172,8 @@ static void end(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
 
+	if (e && e->procs && e->procs->own)
+		rank_free(e, e->ranks + w->first);
 	if (e && e->procs)
 		close_procs(e->procs, origin_here(&w->origin), w->nranks);
 	cpu_free(w);
@@ -188,6 +190,7 @@ static const struct engine procs_engine = {
 	.start = start,
 	.halt = sched_halt,
 	.wait = procs_wait,
+	.at_once = procs_at_once,
 	.poll = procs_poll,
 	.moved = procs_moved,
 	.stuck = procs_stuck,

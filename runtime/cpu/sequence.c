@@ -234,7 +234,7 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 	struct playing *p = &e->playing;
 
 	for (int r = 0; r < e->world->nranks; r++)
-		piece_before(e->ranks + r);
+		piece_before(&e->layout, e->ranks + r);
 	if (!q || !sequence_memory(e, q))
 		return SEQUENCE_NOT;
 	if (!q->layout.parallel) {
@@ -385,6 +385,8 @@ void ops_place(struct cpu *e)
 	unsigned char **bases = sequence_bases(e, 0);
 	uint32_t rank = (uint32_t)e->world->first;
 
+	/* its module may be another of the same bytes */
+	e->sequences.own.layout.view = e->layout.view;
 	if (bases)
 		set_bases(bases, e->ranks + rank, rank, e->ranks[rank].scratch, 0);
 	else

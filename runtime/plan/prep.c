@@ -6,6 +6,7 @@
  * expected values into ranges. A third is about messages. O(operations + nranks x cells).
  */
 #include "runtime/plan/prep.h"
+#include "runtime/plan/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,9 +115,12 @@ void prep_free(struct prep *p)
 {
 	if (!p)
 		return;
+	for (uint32_t r = 0; r < p->nranks; r++)
+		free(p->ranks[r].in_place.copied);
 	free(p->ranks);
 	free(p->ranges);
 	free(p->from);
+	free(p->order);
 	free(p);
 }
 
@@ -130,8 +134,13 @@ static struct prep *prep_make(const struct ccs_module *m, const struct plan_view
 		p->ranks = calloc((size_t)v->plan->nranks + 1, sizeof(*p->ranks));
 		p->from = malloc((v->plan->ops.n + 1) * sizeof(*p->from));
 		ok = p->ranks && p->from && sweep(p, m, v, written);
-		if (ok)
+		p->nranks = p->ranks ? v->plan->nranks : 0;
+		for (uint32_t r = 0; ok && r < p->nranks; r++)
+			p->ranks[r].in_place = plan_in_place(m, v, r);
+		if (ok) {
 			sweep_messages(p, v);
+			p->order = plan_order(v, m->head->slots);
+		}
 	}
 	free(written);
 	if (!ok) {

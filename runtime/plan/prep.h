@@ -5,12 +5,7 @@
 #ifndef CCS_RUNTIME_PLAN_PREP_H
 #define CCS_RUNTIME_PLAN_PREP_H
 
-#include "runtime/plan/load.h"
-
-/* Cells [first, first + n). */
-struct cell_range {
-	uint32_t first, n;
-};
+#include "runtime/plan/in_place.h"
 
 struct prep_rank {
 	bool send, recv; /* some operation touches the caller's buffer */
@@ -19,14 +14,17 @@ struct prep_rank {
 	 * no operation writes them: [keep, reduced). Cells that end with what the
 	 * contract calls a sum: [reduced, next rank's keep). */
 	uint32_t keep, reduced;
+	struct in_place in_place;
 	uint64_t held; /* messages that it sends from cells that hold them (CCS_OP_HELD) */
 };
 
 struct prep {
 	struct prep_rank *ranks; /* nranks + 1: the last closes */
+	uint32_t nranks;
 	struct cell_range *ranges;
 	uint32_t nranges;
-	uint32_t *from; /* by operation: the one that sends what it receives, or CCS_NONE */
+	uint32_t *from;	 /* by operation: the one that sends what it receives, or CCS_NONE */
+	uint32_t *order; /* plan_order's; or NULL: there was no memory */
 };
 
 /** The plan's facts, made now if there are none yet; NULL if memory is short.

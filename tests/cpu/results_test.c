@@ -313,6 +313,15 @@ static void call_all(struct calls c)
 	pthread_join(thread, NULL);
 }
 
+/* In place the smaller buffer is the rank's own block of the larger one. */
+static bool own_block(const struct run *u, bool sends)
+{
+	enum contract k = u->contract;
+
+	return u->in_place &&
+	       (sends ? k == ALLGATHER || k == GATHER : k == REDUCE_SCATTER || k == SCATTER);
+}
+
 static void run(const struct run *u, struct ccs_comm **comm)
 {
 	const struct type *t = &TYPES[u->type];
@@ -332,17 +341,17 @@ static void run(const struct run *u, struct ccs_comm **comm)
 			abort();
 		memset(in[r], 0xa5, big);
 		memset(out[r], 0xa5, big);
-		if (u->in_place && u->contract == ALLGATHER)
+		if (own_block(u, true))
 			in[r] += (size_t)r * u->count * t->size;
 		for (size_t i = 0; i < send; i++)
 			write_input(t, in[r] + i * t->size, u->op, r, i);
-		if (u->in_place && u->contract == REDUCE_SCATTER)
+		if (own_block(u, false))
 			out[r] += (size_t)r * u->count * t->size;
 	}
 	call_all((struct calls){ u, comm, in, out, 0, u->n });
 	runs++;
 	for (int r = 0; r < u->n; r++) {
-		if (u->in_place && u->contract == REDUCE_SCATTER) {
+		if (own_block(u, false)) {
 			size_t own = (size_t)r * u->count * t->size;
 			unsigned char saved[GUARD];
 
@@ -355,7 +364,7 @@ static void run(const struct run *u, struct ccs_comm **comm)
 		} else {
 			check(u, r, out[r], recv);
 		}
-		if (u->in_place && u->contract == ALLGATHER)
+		if (own_block(u, true))
 			in[r] = out[r];
 		if (out[r] != in[r])
 			free(out[r]);
@@ -384,11 +393,8 @@ static void run_counts(struct run u, struct ccs_comm **comm, bool few)
 		if (u.late)
 			run(&u, comm);
 		u.late = false;
-		if (u.contract == ALLREDUCE || u.contract == BROADCAST || u.contract == REDUCE ||
-		    u.contract == ALLGATHER || u.contract == REDUCE_SCATTER) {
-			u.in_place = true;
-			run(&u, comm);
-		}
+		u.in_place = true;
+		run(&u, comm);
 	}
 }
 

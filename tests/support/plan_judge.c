@@ -195,28 +195,43 @@ static bool check_cell(const struct real *r, int rank, uint32_t cell, struct sim
 	return true;
 }
 
-static uint64_t *buffer(size_t bytes, size_t apart)
+/* In place the one block of a buffer is the rank's own of the other's. */
+static size_t own_block(const struct real *r, int rank, enum ccs_direction of)
 {
-	uint64_t *p = malloc(bytes + apart * sizeof(*p));
+	uint32_t blocks[3] = { 0 };
+
+	for (uint32_t i = 0; i < r->m->nbuffers; i++)
+		blocks[r->m->buffers[i].direction] = r->v->shapes[i].blocks;
+	return blocks[of] == 1 && blocks[of == CCS_IN ? CCS_OUT : CCS_IN] > 1
+		       ? (size_t)rank * r->count
+		       : 0;
+}
+
+/* Memory of a rank, which begins `apart` elements into what is allocated. */
+static uint64_t *buffer(const struct real *r)
+{
+	size_t n = (r->send > r->recv ? r->send : r->recv) + (size_t)r->n * r->count + 1;
+	uint64_t *p = malloc((n + r->apart) * sizeof(*p));
 
 	if (!p)
 		abort();
-	return p + apart;
+	memset(p, POISON, (n + r->apart) * sizeof(*p));
+	return p + r->apart;
 }
 
 static bool run(struct real *r, struct ccs_comm **comm, bool in_place, struct sim_failure *why)
 {
-	size_t bytes = (r->send > r->recv ? r->send : r->recv) * 8 + 8;
-	uint64_t scalar = SCALAR;
+	uint64_t *memory[2][MAX_N], scalar = SCALAR;
 	struct ccs_module *m = (struct ccs_module *)(uintptr_t)r->m;
 	int root = r->v->plan->root == CCS_NONE ? 0 : (int)r->v->plan->root;
 	bool right;
 
 	ccs_group_start();
 	for (int k = 0; k < r->n; k++) {
-		r->in[k] = buffer(bytes, r->apart);
-		r->out[k] = in_place ? r->in[k] : buffer(bytes, r->apart);
-		memset(r->out[k], POISON, bytes);
+		memory[0][k] = buffer(r);
+		memory[1][k] = in_place ? memory[0][k] : buffer(r);
+		r->in[k] = memory[0][k] + (in_place ? own_block(r, k, CCS_IN) : 0);
+		r->out[k] = memory[1][k] + (in_place ? own_block(r, k, CCS_OUT) : 0);
 		for (size_t i = 0; i < r->send; i++)
 			r->in[k][i] = input(r, k, i);
 		if (r->premul)
@@ -234,18 +249,22 @@ static bool run(struct real *r, struct ccs_comm **comm, bool in_place, struct si
 			right = check_cell(r, k, c, why);
 	for (int k = 0; k < r->n; k++) {
 		if (!in_place)
-			free(r->out[k] - r->apart);
-		free(r->in[k] - r->apart);
+			free(memory[1][k] - r->apart);
+		free(memory[0][k] - r->apart);
 	}
 	return right;
 }
 
-static bool all_inout(const struct ccs_module *m)
+/* Whether one buffer may be both what is read and what is written: one or more of inout; or one
+ * of each kind. */
+static bool has_place(const struct ccs_module *m)
 {
+	uint32_t n[3] = { 0 };
+
 	for (uint32_t i = 0; i < m->nbuffers; i++)
-		if (m->buffers[i].direction != CCS_INOUT)
-			return false;
-	return true;
+		n[m->buffers[i].direction]++;
+	return n[CCS_INOUT] == m->nbuffers ||
+	       (m->nbuffers == 2 && n[CCS_IN] == 1 && n[CCS_OUT] == 1);
 }
 
 /* The counts: about as many elements as there are chunks, and thrice as many; so many that
@@ -289,7 +308,7 @@ bool judge_runs(struct ccs_module *m, size_t i, struct sim_failure *why)
 
 		r.premul = k & 2;
 		r.count = nth_count(&r, k / 4);
-		if ((in_place && !all_inout(m)) || (r.premul && !sums))
+		if ((in_place && !has_place(m)) || (r.premul && !sums))
 			continue;
 		if (ccs_module_elements(m, r.n, r.count, &r.send, &r.recv))
 			abort();
