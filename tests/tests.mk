@@ -254,11 +254,16 @@ coverage-built: test-programs
 	@tests/coverage.sh table $(BUILD)
 
 # What is long and rare to fail, and of which check has a part: every schedule's kernels for all
-# GPUs as users get them; more seeds of their emulation; every module by MPI's messages, in jobs of
-# each size; more altered modules; CONTRIBUTING.md's walks, followed. Minutes.
+# GPUs as users get them; more seeds of their emulation; every schedule with each type and operator;
+# on stand-ins for GPUs for each number of ranks, in each way, in tiles; every module by MPI's messages, in jobs of each size;
+# more altered modules; CONTRIBUTING.md's walks, followed. Minutes.
 SUITES_long := \
 	"200 tests/cuda/nvrtc_test.sh $(BUILD) --long" \
+	"35 $(T)/cpu/results_test --long $(TEST_MODULES)" \
 	"100 tests/emu/emu_test.sh $(BUILD) --long $(TEST_MODULES)" \
+	"35 tests/cuda/cuda_test.sh $(BUILD) --long" \
+	"40 tests/cuda/cuda_places_test.sh $(BUILD) --long" \
+	"45 tests/hosts/hosts_test.sh $(BUILD) --long" \
 	"~ tests/ccrun/net_test.sh $(BUILD) --long" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
