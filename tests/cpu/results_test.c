@@ -369,16 +369,26 @@ static void run(const struct run *u, struct ccs_comm **comm)
 
 /* ---- all runs of a module --------------------------------------------------------------- */
 
+/* Whether a rank has `count` elements for each rank, and not in all. */
+static bool by_rank(enum contract k)
+{
+	return k == ALLGATHER || k == REDUCE_SCATTER || k == GATHER || k == SCATTER ||
+	       k == ALL_TO_ALL;
+}
+
+/* The last count is one of many tiles: once an N, of messages that are as long whatever the
+ * contract. */
 static void run_counts(struct run u, struct ccs_comm **comm, bool few)
 {
 	size_t n = (size_t)u.n;
-	size_t counts[] = { 0, 1, n - 1, n, n + 1, 13, 257, 100003 };
+	size_t counts[] = { 0,	   1,  n - 1, n,
+			    n + 1, 13, 257,   by_rank(u.contract) ? 100003 / n : 100003 };
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		bool large = counts[i] > 1000;
 
 		if ((few && counts[i] != n + 1 && counts[i] != 13 && !large) ||
-		    (large && (u.type != CCS_FLOAT32 || u.op != CCS_SUM || u.n % 4)))
+		    (large && (u.type != CCS_FLOAT32 || u.op != CCS_SUM || u.n % 4 || u.root)))
 			continue;
 		u.count = counts[i];
 		u.in_place = false;

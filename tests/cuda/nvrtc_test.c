@@ -482,8 +482,8 @@ static void optimise_little(struct jobs *q)
 		const struct job *other = *w ? q->v + *w - 1 : NULL;
 
 		j->quick = !j->report;
-		if (j->same == i && (!other || j->report || (!other->report &&
-							     strlen(j->source) < strlen(other->source))))
+		if (j->same == i && (!other || j->report ||
+				     (!other->report && strlen(j->source) < strlen(other->source))))
 			*w = i + 1;
 	}
 	for (size_t i = 0; i < CCS_NPROTOCOLS * NARCHS; i++)
