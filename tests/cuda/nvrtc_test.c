@@ -14,9 +14,8 @@
  * (type, protocol), (operator, protocol), (type, GPU) and (operator, GPU) was seen.
  *
  * Spills. What a schedule adds to the header are kinds of operations, ccs_run<KIND>. The short
- * run has float32 sum on sm_90, in each protocol, of the fewest schedules that have all kinds
- * between them: again and again the one with the most that none before had. --long: of every
- * schedule that reduces.
+ * run has float32 sum on sm_90, in each protocol, of few schedules that have all kinds between
+ * them, with as little text as can be. --long: of every schedule that reduces.
  *
  * How they are optimised. The short run has one kernel of each protocol on each GPU optimised
  * as users get it, and so are those that are looked at for spills; all others are optimised
@@ -419,32 +418,45 @@ static struct kinds with_kinds(struct kinds k, const char *source)
 	return k;
 }
 
-/* The schedule that reduces and has the most kinds that k has not; -1: none has any. */
-static int most_kinds(struct ccs_module *const *m, int n, const struct kinds *k)
+/* How many kinds the marked schedules have between them. */
+static size_t count_kinds(struct ccs_module *const *m, int n, const bool *marks)
 {
-	size_t most = k->n;
+	struct kinds k = { 0 };
+
+	for (int i = 0; i < n; i++)
+		if (marks[i])
+			k = with_kinds(k, m[i]->cuda);
+	return k.n;
+}
+
+/* The marked schedule with the most text below that length; -1: none. */
+static int next_shorter(struct ccs_module *const *m, int n, const bool *marks, size_t than)
+{
 	int best = -1;
 
 	for (int i = 0; i < n; i++) {
-		size_t all = reduces(m[i]) ? with_kinds(*k, m[i]->cuda).n : 0;
+		size_t len = strlen(m[i]->cuda);
 
-		if (all > most) {
-			most = all;
+		if (marks[i] && len < than && (best < 0 || len > strlen(m[best]->cuda)))
 			best = i;
-		}
 	}
 	return best;
 }
 
-/* Marks schedules that have all kinds between them. */
+/* Marks schedules that reduce and have all kinds between them: of all, those with the most text
+ * are left out as long as the others have as many kinds. */
 static void cover_kinds(struct ccs_module *const *m, int n, bool *marks)
 {
-	struct kinds seen = { 0 };
+	size_t all, than = SIZE_MAX;
 	int i;
 
-	while ((i = most_kinds(m, n, &seen)) >= 0) {
-		seen = with_kinds(seen, m[i]->cuda);
-		marks[i] = true;
+	for (i = 0; i < n; i++)
+		marks[i] = reduces(m[i]);
+	all = count_kinds(m, n, marks);
+	while ((i = next_shorter(m, n, marks, than)) >= 0) {
+		marks[i] = false;
+		marks[i] = count_kinds(m, n, marks) < all;
+		than = marks[i] ? strlen(m[i]->cuda) : than;
 	}
 }
 
