@@ -116,15 +116,15 @@ SUITES_check := \
 	"$(T)/check/unit_before_test" \
 	"$(T)/check/unit_race_test" \
 	"$(T)/check/unit_value_test" \
-	"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
+	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
 	"tests/check/table_test.sh $(BUILD)" \
-	"28 tests/check/limits_test.sh $(BUILD)" \
+	"20 tests/check/limits_test.sh $(BUILD)" \
 	"$(T)/check/oracle_test random 10000 1" \
 	"15 $(T)/check/oracle_test small 1" \
 	"$(T)/check/oracle_test spin 100 1" \
-	"$(T)/check/mutants_test schedules"
+	"25 $(T)/check/mutants_test schedules"
 NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
 
 SUITES_lower := \
@@ -133,7 +133,7 @@ SUITES_lower := \
 	"$(T)/lower/plan_test long 1000 1" \
 	"15 $(T)/lower/plan_test controls schedules" \
 	"$(T)/lower/good_test tests/check/good" \
-	"25 tests/lower/read_back_test.sh $(BUILD)" \
+	"15 tests/lower/read_back_test.sh $(BUILD)" \
 	"tests/lower/module_test.sh $(BUILD)" \
 	"tests/lower/output_test.sh $(BUILD)"
 NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
@@ -145,7 +145,7 @@ SUITES_plan := \
 	"$(T)/plan/prove_test library $(TEST_MODULES)" \
 	"$(T)/plan/prove_test good tests/check/good" \
 	"$(T)/plan/prove_test random 2000 1" \
-	"$(T)/plan/prove_test alter 20000 1 schedules" \
+	"10 $(T)/plan/prove_test alter 20000 1 schedules" \
 	"$(T)/plan/rounds_test $(TEST_MODULES)" \
 	"$(T)/plan/rounds_test random 500 1"
 NEEDS_plan := all $(TEST_MODULES)
@@ -169,13 +169,13 @@ SUITES_cpu := \
 NEEDS_cpu := all $(TEST_MODULES)
 
 SUITES_cuda := \
-	"50 tests/cuda/nvrtc_test.sh $(BUILD)" \
-	"30 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
-	"30 tests/cuda/cuda_test.sh $(BUILD)" \
+	"60 tests/cuda/nvrtc_test.sh $(BUILD)" \
+	"35 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
+	"25 tests/cuda/cuda_test.sh $(BUILD)" \
 	"15 tests/cuda/bench_test.sh $(BUILD)" \
 	"$(T)/cuda/unit_place_test" \
 	"tests/cuda/cuda_driver_test.sh $(BUILD)" \
-	"20 tests/cuda/cuda_places_test.sh $(BUILD)" \
+	"25 tests/cuda/cuda_places_test.sh $(BUILD)" \
 	"tests/cuda/abi_test.sh $(BUILD)" \
 	"$(T)/cuda/cache_test"
 NEEDS_cuda := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(BUILD)/bench/gpu_hand
@@ -185,7 +185,7 @@ SUITES_hosts := \
 	"~ $(T)/hosts/group_meet_test" \
 	"~ $(T)/hosts/group_fail_test" \
 	"~ tests/hosts/nccl_test.sh $(BUILD)" \
-	"30 tests/hosts/hosts_test.sh $(BUILD)"
+	"20 tests/hosts/hosts_test.sh $(BUILD)"
 NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_ccrun := \
@@ -218,7 +218,7 @@ SUITES_docs := \
 	"tests/docs/examples_test.sh $(BUILD)" \
 	"tests/docs/tutorials_test.sh $(BUILD)" \
 	"tests/docs/form_test.sh $(BUILD)" \
-	"tests/docs/install_test.sh $(BUILD)" \
+	"10 tests/docs/install_test.sh $(BUILD)" \
 	"10 tests/docs/musl_test.sh $(BUILD)"
 NEEDS_docs := all $(TEST_MODULES) $(FAKE_MPI) $(T)/ccrun/report_test \
 	$(TUTORIALS:%=$(TUT)/%) $(TUTORIAL_MODULES)
@@ -260,11 +260,16 @@ coverage-built: test-programs
 	@tests/coverage.sh table $(BUILD)
 
 # What is long and rare to fail, and of which check has a part: every schedule's kernels for all
-# GPUs as users get them; more seeds of their emulation; every module by MPI's messages, in jobs of
-# each size; more altered modules; CONTRIBUTING.md's walks, followed. Minutes.
+# GPUs as users get them; more seeds of their emulation; every schedule with each type and operator;
+# on stand-ins for GPUs for each number of ranks, in each way, in tiles; every module by MPI's messages, in jobs of each size;
+# more altered modules; CONTRIBUTING.md's walks, followed. Minutes.
 SUITES_long := \
 	"200 tests/cuda/nvrtc_test.sh $(BUILD) --long" \
+	"35 $(T)/cpu/results_test --long $(TEST_MODULES)" \
 	"100 tests/emu/emu_test.sh $(BUILD) --long $(TEST_MODULES)" \
+	"35 tests/cuda/cuda_test.sh $(BUILD) --long" \
+	"40 tests/cuda/cuda_places_test.sh $(BUILD) --long" \
+	"45 tests/hosts/hosts_test.sh $(BUILD) --long" \
 	"~ tests/ccrun/net_test.sh $(BUILD) --long" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \

@@ -167,6 +167,49 @@ static struct edge *sort_edges(struct edge *v, struct edge *room, size_t n)
 	return v;
 }
 
+/* The cells and places that edges lie between. */
+struct reach {
+	uint32_t cell, at; /* the least */
+	uint64_t width;	   /* places of a cell */
+	uint64_t places;   /* of all cells */
+};
+
+/* n > 0. */
+static struct reach reach_of(const struct edge *v, size_t n)
+{
+	struct edge lo = { UINT32_MAX, UINT32_MAX, 0 }, hi = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		lo.cell = v[i].cell < lo.cell ? v[i].cell : lo.cell;
+		hi.cell = v[i].cell > hi.cell ? v[i].cell : hi.cell;
+		lo.at = v[i].at < lo.at ? v[i].at : lo.at;
+		hi.at = v[i].at > hi.at ? v[i].at : hi.at;
+	}
+	uint64_t width = (uint64_t)(hi.at - lo.at) + 1;
+	return (struct reach){ lo.cell, lo.at, width, width * ((uint64_t)(hi.cell - lo.cell) + 1) };
+}
+
+/* Where there are no more places than edges: adds up those of a place, and leaves out a place
+ * where as much ends as begins. Sorted, in v; returns how many are left. */
+static size_t add_edges(struct arena *a, struct shares *out, const struct reach *s)
+{
+	struct edge *v = out->edges;
+	size_t n = 0;
+
+	if (s->places > out->capcounts) {
+		out->capcounts = out->capedges; /* not less: all edges may lie apart */
+		out->counts = ARENA_ARRAY(a, int64_t, out->capcounts);
+	}
+	memset(out->counts, 0, s->places * sizeof(*out->counts));
+	for (size_t i = 0; i < out->nedges; i++)
+		out->counts[(v[i].cell - s->cell) * s->width + (v[i].at - s->at)] += v[i].times;
+	for (uint64_t k = 0; k < s->places; k++)
+		if (out->counts[k])
+			v[n++] = (struct edge){ s->cell + (uint32_t)(k / s->width),
+						s->at + (uint32_t)(k % s->width), out->counts[k] };
+	return n;
+}
+
 static void room_for(struct arena *a, struct shares *out, size_t n)
 {
 	if (n <= out->cap)
@@ -184,17 +227,31 @@ void shares_add(struct arena *a, struct shares *out, uint32_t cell, uint32_t fir
 		(struct edge){ cell, first + n, -(int64_t)times };
 }
 
-void shares_sum(struct arena *a, struct shares *out)
+/* The edges in order; out->nedges: how many are left. */
+static const struct edge *order_edges(struct arena *a, struct shares *out)
 {
-	int64_t times = 0;
+	struct reach s = reach_of(out->edges, out->nedges);
 
+	if (s.places <= out->nedges) {
+		out->nedges = add_edges(a, out, &s);
+		return out->edges;
+	}
 	if (out->nedges > out->caproom) {
 		out->room = ARENA_ARRAY(a, struct edge, out->capedges);
 		out->caproom = out->capedges;
 	}
-	const struct edge *e = sort_edges(out->edges, out->room, out->nedges);
-	room_for(a, out, out->nedges);
+	return sort_edges(out->edges, out->room, out->nedges);
+}
+
+void shares_sum(struct arena *a, struct shares *out)
+{
+	int64_t times = 0;
+
 	out->n = 0;
+	if (!out->nedges)
+		return;
+	const struct edge *e = order_edges(a, out);
+	room_for(a, out, out->nedges);
 	for (size_t i = 0; i < out->nedges; i++) {
 		times += e[i].times;
 		if (times && e[i + 1].at > e[i].at) /* an end follows, of the same cell */

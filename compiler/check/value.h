@@ -94,7 +94,8 @@ struct shares {
 	uint32_t n;
 	size_t cap;
 	struct edge *edges, *room; /* to work in */
-	size_t nedges, capedges, caproom;
+	int64_t *counts;	   /* likewise, by place */
+	size_t nedges, capedges, caproom, capcounts;
 };
 
 /** Adds a share to those that shares_sum puts together. */

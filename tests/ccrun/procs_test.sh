@@ -18,12 +18,14 @@ says "... says so" "$tmp/out" "4 processes on this host's CPU, over shared memor
 says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'
 holds "... and prints one table" test "$(grep -c '^ ' "$tmp/out")" = 3
 holds "... and nothing else" test ! -s "$tmp/err"
+type=float32 other=int8
 for module in "$modules"/*.so; do
 	n=4 # or 8, where that is all that there is
 	"$ccrun" -n $n "$module" -e 8 -c 0 --iters 1 -w 0 >/dev/null 2>&1 || n=8
 	status "... $(basename "$module" .so)" 0 procs -n $n "$module" -b 64 -e 300K -f 70 --iters 2 \
-		-d float32,int8 -r all
+		-d $type -r all
 	says "... ... is right" "$tmp/out" '^# wrong (elements|order) *: 0 OK$'
+	swap=$type type=$other other=$swap
 done
 status "... every type and operator" 0 procs -n 3 "$ring" -b 100 -e 100 --iters 1 -d all -o all
 says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'

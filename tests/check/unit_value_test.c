@@ -45,6 +45,7 @@ static void compare(struct values *v, struct arena *a, uint32_t x, const struct 
 	bool lacks = false, foreign = false, twice = false, overlap = false;
 	struct difference d;
 
+	value_shares(v, y, &rx); /* room that was used before */
 	value_shares(v, x, &rx);
 	value_shares(v, y, &ry);
 	shares_are_sorted(rx.v, rx.n);

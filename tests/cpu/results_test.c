@@ -5,7 +5,11 @@
  * roundings of that type may make, with a NaN among them. Outputs are poisoned first, and bytes behind
  * every buffer are guarded.
  *
- * usage: results_test [--short] MODULE.so ...
+ * How a type and an operator are computed does not depend on the schedule. Hence each schedule has
+ * for each N every type and every operator, but every third pair of them, by turns over N and the
+ * schedules, and always float32 sum. --long: all pairs; --short: few types, counts and Ns.
+ *
+ * usage: results_test [--short | --long] MODULE.so ...
  */
 #include "runtime/ccs.h"
 
@@ -374,16 +378,26 @@ static void run(const struct run *u, struct ccs_comm **comm)
 
 /* ---- all runs of a module --------------------------------------------------------------- */
 
+/* Whether a rank has `count` elements for each rank, and not in all. */
+static bool by_rank(enum contract k)
+{
+	return k == ALLGATHER || k == REDUCE_SCATTER || k == GATHER || k == SCATTER ||
+	       k == ALL_TO_ALL;
+}
+
+/* The last count is one of many tiles: once an N, of messages that are as long whatever the
+ * contract. */
 static void run_counts(struct run u, struct ccs_comm **comm, bool few)
 {
 	size_t n = (size_t)u.n;
-	size_t counts[] = { 0, 1, n - 1, n, n + 1, 13, 257, 100003 };
+	size_t counts[] = { 0,	   1,  n - 1, n,
+			    n + 1, 13, 257,   by_rank(u.contract) ? 100003 / n : 100003 };
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		bool large = counts[i] > 1000;
 
 		if ((few && counts[i] != n + 1 && counts[i] != 13 && !large) ||
-		    (large && (u.type != CCS_FLOAT32 || u.op != CCS_SUM || u.n % 4)))
+		    (large && (u.type != CCS_FLOAT32 || u.op != CCS_SUM || u.n % 4 || u.root)))
 			continue;
 		u.count = counts[i];
 		u.in_place = false;
@@ -403,7 +417,19 @@ static bool reduces(enum contract k)
 	return k == ALLREDUCE || k == REDUCE || k == REDUCE_SCATTER;
 }
 
-static void run_module(struct run u, bool few)
+/* What is run of all that there is. */
+enum extent { SHORT, USUAL, LONG };
+
+/* Whether this type and operator are run; `turn`: which schedule it is. */
+static bool has_turn(const struct run *u, enum extent extent, int turn)
+{
+	if (extent == SHORT)
+		return u->type % 5 == 2;
+	return extent == LONG || (u->type == CCS_FLOAT32 && u->op == CCS_SUM) ||
+	       ((int)u->type + (int)u->op + u->n + turn) % 3 == 0;
+}
+
+static void run_module(struct run u, enum extent extent, int turn)
 {
 	struct ccs_comm *comm[MAX_N];
 	int most = ccs_module_rooted(u.m) ? u.n : 1;
@@ -412,14 +438,11 @@ static void run_module(struct run u, bool few)
 		complain(&u, ccs_error(), 0, 0);
 		return;
 	}
-	for (u.type = 0; u.type < CCS_NDTYPES; u.type++) {
-		if (few && u.type % 5 != 2)
-			continue;
+	for (u.type = 0; u.type < CCS_NDTYPES; u.type++)
 		for (u.op = 0; u.op <= (reduces(u.contract) ? PREMUL : 0); u.op++)
-			for (u.root = 0; u.root < most; u.root++)
+			for (u.root = 0; u.root < most && has_turn(&u, extent, turn); u.root++)
 				if (u.root < 2 || u.root == u.n - 1)
-					run_counts(u, comm, few);
-	}
+					run_counts(u, comm, extent == SHORT);
 	for (int r = 0; r < u.n; r++)
 		ccs_comm_free(comm[r]);
 }
@@ -484,11 +507,19 @@ static void run_barrier(const struct run *u)
 		ccs_comm_free(comm[r]);
 }
 
+static enum extent extent_of(const char *option)
+{
+	if (!strcmp(option, "--short"))
+		return SHORT;
+	return strcmp(option, "--long") ? USUAL : LONG;
+}
+
 int main(int argc, char **argv)
 {
-	bool few = argc > 1 && !strcmp(argv[1], "--short"), failed = false;
+	enum extent extent = extent_of(argc > 1 ? argv[1] : "");
+	bool few = extent == SHORT, failed = false;
 
-	for (int i = 1 + few; i < argc; i++) {
+	for (int i = 1 + (extent != USUAL); i < argc; i++) {
 		struct ccs_module *m;
 		struct run u = { .name = strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1
 							       : argv[i] };
@@ -507,7 +538,7 @@ int main(int argc, char **argv)
 		for (u.n = 1; u.n <= MAX_N && u.contract < NCONTRACTS; u.n++)
 			if (ccs_module_has(m, u.n) &&
 			    (!few || u.n == 3 || u.n == 4 || u.n == 6 || runs == first))
-				run_module(u, few);
+				run_module(u, extent, i);
 		for (u.n = 1; u.n <= MAX_N && !strcmp(contract, "barrier"); u.n++)
 			if (ccs_module_has(m, u.n))
 				run_barrier(&u);

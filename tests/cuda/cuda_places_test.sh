@@ -1,8 +1,9 @@
 #!/bin/sh
 # Several GPUs in one process, and a process a rank, on any machine: against a driver and
 # an NCCL of our own (tests/fake_cuda, tests/fake_nccl). The GPUs reach one another's
-# memory, or do not, or are told not to use it.
-# usage: cuda_places_test.sh BUILD
+# memory, or do not, or are told not to use it. As processes half of the schedules run with
+# memory that is shared, half without; with --long all of them both ways.
+# usage: cuda_places_test.sh BUILD [--long]
 set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd)
@@ -44,6 +45,8 @@ modules=${1:-build}/tests/cuda_modules	# lists of words: no spaces may be in it
 all=$(echo "$modules"/*.so)
 ring=$modules/ring_allreduce.so
 some="$ring $modules/direct_all_to_all.so $modules/binomial_reduce.so"
+together=$(every 2 0 $all) apart=$(every 2 1 $all)
+[ "${2-}" != --long ] || together=$all apart=$all
 
 places devices "$all" CCS_TILE_BYTES=2048
 places devices "$some"
@@ -53,8 +56,8 @@ places devices "$some" CCS_PROTOCOLS=simple/5 CCS_TILE_BYTES=64
 places graphs "$some"
 places graphs "$some" CCS_P2P_DISABLE=1 CCS_PROTOCOLS=simple
 run cuda_fork_test forks "$ring"
-ranks processes "$all"
-ranks processes "$all" CCS_P2P_DISABLE=1 CCS_TILE_BYTES=2048
+ranks processes "$together"
+ranks processes "$apart" CCS_P2P_DISABLE=1 CCS_TILE_BYTES=2048
 ranks processes "$some" FAKE_CUDA_PEERS=none CCS_PROTOCOLS=simple/3 CCS_TILE_BYTES=128
 ranks processes "$some" CCS_PROTOCOLS=ll
 places trouble "$ring $modules/direct_all_to_all.so"

@@ -7,17 +7,20 @@
  * report tells; asked of NVRTC 13 only, since another one may see it otherwise.
  *
  * Which kernels. All of them are schedules x protocols x GPUs x types x operators,
- * some thousands at about a second each. The short run takes each schedule for two or three
- * GPUs, once each. Every second schedule that reduces has float32 sum on sm_90; for the others
- * protocol, type and operator are chosen one kernel after the other, each time so that
+ * some thousands at about a second each. The short run takes each schedule once in each
+ * protocol, on GPUs by turns, and on another GPU where that shows a pair for the first time.
+ * Protocol, type and operator are chosen one kernel after the other, each time so that
  * most pairs are seen for the first time. It fails unless every (schedule, protocol),
- * (type, protocol), (operator, protocol), (type, GPU) and (operator, GPU) was seen, and
- * spills were looked for in each protocol.
+ * (type, protocol), (operator, protocol), (type, GPU) and (operator, GPU) was seen.
+ *
+ * Spills. What a schedule adds to the header are kinds of operations, ccs_run<KIND>. The short
+ * run has float32 sum on sm_90, in each protocol, of few schedules that have all kinds between
+ * them, with as little text as can be. --long: of every schedule that reduces.
  *
  * How they are optimised. The short run has one kernel of each protocol on each GPU optimised
  * as users get it, and so are those that are looked at for spills; all others are optimised
- * little: what NVRTC has to say of a source is the same then, in a third of the time. --long:
- * the same kernels on all GPUs, each as users get it.
+ * little: what NVRTC has to say of a source is the same then, in a third of the time.
+ * --long: every schedule on all GPUs, each kernel as users get it.
  *
  * For LL a schedule adds nothing to the header. Hence two schedules may have one text there,
  * which is compared; their kernels of one key and GPU are compiled once then. Where a kernel
@@ -282,7 +285,7 @@ static void add(struct jobs *q, const struct job *j)
 
 /* Which kernels are compiled. */
 enum extent {
-	SHORT, /* for two or three GPUs a schedule, most of them optimised little */
+	SHORT, /* those that show something, most of them optimised little */
 	LONG,  /* for all GPUs, as users get them */
 	FULL   /* every type and operator */
 };
@@ -295,8 +298,6 @@ struct seen {
 	bool op_arch[KERNEL_NOPS][NARCHS];
 	bool type_op[CCS_NDTYPES][KERNEL_NOPS];
 	bool protocol[CCS_NPROTOCOLS]; /* of this module */
-	bool optimised[CCS_NPROTOCOLS][NARCHS];
-	int firsts[CCS_NPROTOCOLS]; /* float32 sums on sm_90 */
 };
 
 /* All keys of a module, one after the other: each number once. */
@@ -310,21 +311,28 @@ static bool key_at(const struct ccs_module *m, uint32_t i, struct kernel_key *k)
 }
 enum { NKEYS = (int)(CCS_NDTYPES * KERNEL_NOPS * CCS_NPROTOCOLS) };
 
+static bool reduces(const struct ccs_module *m)
+{
+	return m->head->flags & CCS_MODULE_REDUCES;
+}
+
 /* Whether a kernel must do without spills. */
 static bool looked_at(const struct nvrtc *n, const struct ccs_module *m, const struct job *j)
 {
-	return n->major == 13 && m->head->flags & CCS_MODULE_REDUCES && ARCH[j->arch] == 90 &&
-	       j->key.type == CCS_FLOAT32 && j->key.op == CCS_SUM;
+	return n->major == 13 && reduces(m) && ARCH[j->arch] == 90 && j->key.type == CCS_FLOAT32 &&
+	       j->key.op == CCS_SUM;
 }
 
-/* What must be seen; then what costs nothing, or little; then types with operators. */
+/* What must be seen (MUST or more); then what costs nothing, or little; then types with
+ * operators. */
+enum { MUST = 30 };
 static int news(const struct seen *s, const struct jobs *q, const struct job *j)
 {
 	const struct kernel_key *k = &j->key;
 
 	return 1000 * !s->protocol[k->protocol] + 40 * !s->type_protocol[k->type][k->protocol] +
-	       40 * !s->op_protocol[k->op][k->protocol] + 30 * !s->type_arch[k->type][j->arch] +
-	       30 * !s->op_arch[k->op][j->arch] + 10 * (find_same(q, j) < q->n) +
+	       40 * !s->op_protocol[k->op][k->protocol] + MUST * !s->type_arch[k->type][j->arch] +
+	       MUST * !s->op_arch[k->op][j->arch] + 10 * (find_same(q, j) < q->n) +
 	       5 * (k->protocol == CCS_LL) + !s->type_op[k->type][k->op];
 }
 
@@ -335,68 +343,124 @@ static void see(struct seen *s, const struct kernel_key *k, int arch)
 	s->op_arch[k->op][arch] = s->type_op[k->type][k->op] = true;
 }
 
-/* The best key for this module and GPU. `first`: float32 sum, in the protocol of which
- * fewer were chosen so far. */
-/* Float32 sums by turns in each protocol, but for one that the module has had already. */
-static bool may_be_first(const struct seen *s, const struct kernel_key *k)
+/* Adds a module's kernel for a GPU. */
+static void add_key(struct jobs *q, const struct ccs_module *m, struct job *j, struct seen *s)
 {
-	bool other = s->protocol[!k->protocol];
-
-	if (k->type != CCS_FLOAT32 || k->op != CCS_SUM || s->protocol[k->protocol])
-		return false;
-	return other || s->firsts[k->protocol] <= s->firsts[!k->protocol];
+	j->report = looked_at(q->nvrtc, m, j);
+	see(s, &j->key, j->arch);
+	add(q, j);
 }
 
-static struct kernel_key choose(const struct jobs *q, const struct ccs_module *m,
-				const struct seen *s, struct job j, bool first)
+static void add_all_keys(struct jobs *q, const struct ccs_module *m, struct job j, struct seen *s)
 {
-	struct kernel_key best = { 0 }, *k = &j.key;
+	for (uint32_t i = 0; i < NKEYS; i++)
+		if (key_at(m, i, &j.key))
+			add_key(q, m, &j, s);
+}
+
+/* The key for this module and GPU that shows the most; returns how much (news). */
+static int choose(const struct jobs *q, const struct ccs_module *m, const struct seen *s,
+		  struct job j, struct kernel_key *best)
+{
 	int most = -1;
 
 	for (uint32_t i = 0; i < NKEYS; i++) {
-		if (!key_at(m, i, k) || (first && !may_be_first(s, k)))
+		if (!key_at(m, i, &j.key))
 			continue;
 		j.report = looked_at(q->nvrtc, m, &j);
 		if (news(s, q, &j) > most) {
 			most = news(s, q, &j);
-			best = *k;
+			*best = j.key;
 		}
+	}
+	return most;
+}
+
+/* Float32 sum on sm_90 in each protocol: they are looked at for spills. */
+static void add_sums(struct jobs *q, const struct ccs_module *m, struct job j, struct seen *s)
+{
+	for (uint32_t p = 0; p < CCS_NPROTOCOLS; p++) {
+		j.key = (struct kernel_key){ CCS_FLOAT32, CCS_SUM, p };
+		add_key(q, m, &j, s);
+	}
+}
+
+/* ---- kinds of operations -------------------------------------------------------------- */
+
+/* What stands in ccs_run<KIND>: each once, up to its > */
+enum { MAX_KINDS = 64 };
+struct kinds {
+	const char *v[MAX_KINDS];
+	size_t n;
+};
+
+static bool has_kind(const struct kinds *k, const char *kind)
+{
+	for (size_t i = 0; i < k->n; i++)
+		if (!strncmp(k->v[i], kind, strcspn(kind, ">") + 1))
+			return true;
+	return false;
+}
+
+/* Those, and a source's. */
+static struct kinds with_kinds(struct kinds k, const char *source)
+{
+	static const char run[] = "ccs_run<";
+
+	while ((source = strstr(source, run))) {
+		source += sizeof(run) - 1;
+		if (has_kind(&k, source))
+			continue;
+		if (k.n == MAX_KINDS)
+			abort();
+		k.v[k.n++] = source;
+	}
+	return k;
+}
+
+/* How many kinds the marked schedules have between them. */
+static size_t count_kinds(struct ccs_module *const *m, int n, const bool *marks)
+{
+	struct kinds k = { 0 };
+
+	for (int i = 0; i < n; i++)
+		if (marks[i])
+			k = with_kinds(k, m[i]->cuda);
+	return k.n;
+}
+
+/* The marked schedule with the most text below that length; -1: none. */
+static int next_shorter(struct ccs_module *const *m, int n, const bool *marks, size_t than)
+{
+	int best = -1;
+
+	for (int i = 0; i < n; i++) {
+		size_t len = strlen(m[i]->cuda);
+
+		if (marks[i] && len < than && (best < 0 || len > strlen(m[best]->cuda)))
+			best = i;
 	}
 	return best;
 }
 
-/* Whether a kernel is optimised little: not the first in its protocol on its GPU. */
-static bool optimised_little(struct seen *s, const struct job *j, enum extent extent)
+/* Marks schedules that reduce and have all kinds between them: of all, those with the most text
+ * are left out as long as the others have as many kinds. */
+static void cover_kinds(struct ccs_module *const *m, int n, bool *marks)
 {
-	bool *optimised = &s->optimised[j->key.protocol][j->arch];
-	bool little = extent == SHORT && !j->report && *optimised;
+	size_t all, than = SIZE_MAX;
+	int i;
 
-	*optimised = true;
-	return little;
+	for (i = 0; i < n; i++)
+		marks[i] = reduces(m[i]);
+	all = count_kinds(m, n, marks);
+	while ((i = next_shorter(m, n, marks, than)) >= 0) {
+		marks[i] = false;
+		marks[i] = count_kinds(m, n, marks) < all;
+		than = marks[i] ? strlen(m[i]->cuda) : than;
+	}
 }
 
-/* Adds a module's kernels for one GPU: all, or one. */
-static void add_keys(struct jobs *q, const struct ccs_module *m, int module, int arch,
-		     enum extent extent, struct seen *s)
-{
-	struct job j = { .source = m->cuda, .module = module, .arch = arch };
-	bool first = m->head->flags & CCS_MODULE_REDUCES && ARCH[arch] == 90 && module % 2;
-
-	for (uint32_t i = 0; extent == FULL && i < NKEYS; i++)
-		if (key_at(m, i, &j.key)) {
-			j.report = looked_at(q->nvrtc, m, &j);
-			see(s, &j.key, arch);
-			add(q, &j);
-		}
-	if (extent == FULL)
-		return;
-	j.key = choose(q, m, s, j, first);
-	j.report = looked_at(q->nvrtc, m, &j);
-	see(s, &j.key, arch);
-	s->firsts[j.key.protocol] += first;
-	j.quick = optimised_little(s, &j, extent);
-	add(q, &j);
-}
+/* ---- all schedules -------------------------------------------------------------------- */
 
 /* Says which of a table's cells were not seen. `skip`: a row that no kernel has. */
 static void all_seen(const char *what, const bool *cells, int rows, int columns, int skip)
@@ -408,27 +472,72 @@ static void all_seen(const char *what, const bool *cells, int rows, int columns,
 	result(!missing, "every %s is among them%s", what, missing ? ": no" : "");
 }
 
-/* The GPU of ARCH that the short run leaves out for a module, or -1: not sm_90 where that has
- * float32 sum (add_keys). */
-static int left_out(int module)
+/* A module's kernels for a GPU: all, or one, in the short run only if it shows something. */
+static void add_keys(struct jobs *q, const struct ccs_module *m, struct job j, enum extent extent,
+		     struct seen *s)
 {
-	return module % 2 ? 2 * (module / 2 % 2) : -1;
+	if (extent == FULL)
+		add_all_keys(q, m, j, s);
+	else if (choose(q, m, s, j, &j.key) >= MUST || extent == LONG)
+		add_key(q, m, &j, s);
+}
+
+/* Of each protocol on each GPU one kernel is optimised as users get it: one that is looked at for
+ * spills anyway, or the one with the least text. */
+static void optimise_little(struct jobs *q)
+{
+	size_t whole[CCS_NPROTOCOLS][NARCHS] = { 0 }; /* number + 1 */
+
+	for (size_t i = 0; i < q->n; i++) {
+		struct job *j = q->v + i;
+		size_t *w = &whole[j->key.protocol][j->arch];
+		const struct job *other = *w ? q->v + *w - 1 : NULL;
+
+		j->quick = !j->report;
+		if (j->same == i && (!other || j->report ||
+				     (!other->report && strlen(j->source) < strlen(other->source))))
+			*w = i + 1;
+	}
+	for (size_t i = 0; i < CCS_NPROTOCOLS * NARCHS; i++)
+		if (whole[i / NARCHS][i % NARCHS])
+			q->v[whole[i / NARCHS][i % NARCHS] - 1].quick = false;
+}
+
+/* The kernels of schedule i; `sums`: some are looked at for spills. */
+static void cover_one(struct jobs *q, const struct ccs_module *m, int i, bool sums,
+		      enum extent extent, struct seen *s)
+{
+	struct job j = { .source = m->cuda, .module = i };
+
+	memset(s->protocol, 0, sizeof(s->protocol));
+	for (int k = 0; k < NARCHS; k++) {
+		j.arch = (i + k) % NARCHS;
+		if (!nvrtc_knows(q->nvrtc, (struct nvrtc_arch){ ARCH[j.arch], 0 }))
+			continue;
+		if (sums && ARCH[j.arch] == 90)
+			add_sums(q, m, j, s);
+		add_keys(q, m, j, extent, s);
+	}
 }
 
 static void cover(struct jobs *q, struct ccs_module *const *m, int n, enum extent extent)
 {
+	bool *sums = calloc((size_t)n, sizeof(*sums));
 	struct seen s = { 0 };
 	int missing = 0;
 
+	if (!sums)
+		abort();
+	cover_kinds(m, n, sums);
 	for (int i = 0; i < n; i++) {
-		memset(s.protocol, 0, sizeof(s.protocol));
-		for (int a = 0; a < NARCHS; a++)
-			if ((extent != SHORT || a != left_out(i)) &&
-			    nvrtc_knows(q->nvrtc, (struct nvrtc_arch){ ARCH[a], 0 }))
-				add_keys(q, m[i], i, a, extent, &s);
+		cover_one(q, m[i], i, extent == LONG ? reduces(m[i]) : extent == SHORT && sums[i],
+			  extent, &s);
 		for (uint32_t p = 0; p < CCS_NPROTOCOLS; p++)
 			missing += !s.protocol[p];
 	}
+	free(sums);
+	if (extent == SHORT)
+		optimise_little(q);
 	result(!missing, "every schedule in each protocol is among the kernels");
 	/* avg is a sum's kernel */
 	all_seen("type in each protocol", &s.type_protocol[0][0], CCS_NDTYPES, CCS_NPROTOCOLS, -1);

@@ -204,8 +204,9 @@ static void try_module(const struct scene *s, int i, struct ccs_comm *comm, int 
 
 						if (j.count == LARGE && (o % 2 || p || small))
 							continue;
-						/* any two of count, type and operator meet */
-						if (small && (c + k + o) % 3)
+						/* any two of count, type and operator meet; all
+						 * three in some module */
+						if ((c + k + o + (size_t)i) % 3)
 							continue;
 						try_job(&j, comm, s->right, number++, t);
 					}

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Ranks on several hosts, on any machine: a process a rank, each told that it is on a host
 # of its own, against a driver and an NCCL of our own (tests/fake_cuda, tests/fake_nccl).
-# usage: hosts_test.sh BUILD
+# Every second schedule also runs in tiles of a few elements; with --long each.
+# usage: hosts_test.sh BUILD [--long]
 set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd)
@@ -24,12 +25,14 @@ all=$(echo "$modules"/*.so)
 ring=$modules/ring_allreduce.so
 some="$ring $modules/direct_all_to_all.so $modules/bruck_allgather.so"
 some="$some $modules/one_shot_allreduce.so"
+tiled=$(every 2 0 $all)
+[ "${2-}" != --long ] || tiled=$all
 
 hosts "results 4" "$all"
 hosts "results 3" "$some"
 hosts "results 8" "$some"
 # Many tiles; few threads; a GPU on which one block fits at a time.
-hosts "results 4" "$all" CCS_TILE_BYTES=64
+hosts "results 4" "$tiled" CCS_TILE_BYTES=64
 hosts "results 4" "$some" CCS_TILE_BYTES=208 CCS_THREADS=64
 hosts "results 4" "$some" FAKE_CUDA_SMS=1 FAKE_CUDA_BLOCKS=1
 hosts "trouble" "$ring" FAKE_NCCL_SECONDS=2

@@ -42,6 +42,16 @@ passes() {
 		not_ok "$title" "$(cat "$tmp/why")"; fi
 }
 
+# every N K WORD...: each Nth of the words, from number K on; the first is number 0
+every() {
+	each=$1 number=$((-$2))
+	shift 2
+	for word in "$@"; do
+		[ $((number % each)) != 0 ] || [ $number -lt 0 ] || echo "$word"
+		number=$((number + 1))
+	done
+}
+
 # The walks of CONTRIBUTING.md, each a ```diff behind a heading: walk_WORD.diff in a folder, by
 # the heading's last word.
 walks() {
