@@ -1,13 +1,13 @@
 /*
- * Calls: their arguments, and groups.
+ * Calls of modules: their arguments.
  *
  * A call's arguments are checked before it joins anything, so that a wrong one
  * fails alone. Without a group a call joins its run and the thread takes part
- * until it is over. In a group calls are recorded, join together at the end, and
- * the thread takes part until all are over. O(1) a call beside its run.
+ * until it is over. In a group (group.c) calls are recorded. O(1) a call beside its run.
  */
 #include "runtime/comm.h"
 #include "runtime/plan/choice.h"
+#include "runtime/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,28 +210,13 @@ static ccs_status check(struct call *c, int root, void *stream)
 	return s ? s : check_buffers(c);
 }
 
-static void join(struct call *c)
+void call_join(struct call *c)
 {
 	struct world *w = c->comm->world;
 
 	pthread_mutex_lock(&w->lock);
 	run_join(w, c);
 	pthread_mutex_unlock(&w->lock);
-}
-
-static ccs_status record(struct thread_state *t, const struct call *c)
-{
-	struct call *copy = malloc(sizeof(*copy));
-
-	if (!copy)
-		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
-	*copy = *c;
-	if (t->last)
-		t->last->next = copy;
-	else
-		t->first = copy;
-	t->last = copy;
-	return CCS_OK;
 }
 
 static ccs_status submit(struct call *c, int root, void *stream)
@@ -242,12 +227,14 @@ static ccs_status submit(struct call *c, int root, void *stream)
 	if (!s)
 		s = check(c, root, stream);
 	if (t->depth && !s)
-		return record(t, c);
+		return group_record(t, c);
 	if (t->depth)
 		t->failed = s;
 	if (s)
 		return s;
-	join(c);
+	if (request_busy(c->comm->world))
+		return request_run(c);
+	call_join(c);
 	c->comm->world->engine->wait(c->comm->world, c, &s);
 	return s;
 }
@@ -300,43 +287,6 @@ ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void
 				    stream);
 	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
 	return error_set(CCS_EINVAL, "ccs_run_premul: the scalar is NULL");
-}
-
-ccs_status ccs_group_start(void)
-{
-	error_thread()->depth++;
-	return CCS_OK;
-}
-
-ccs_status ccs_group_end(void)
-{
-	struct thread_state *t = error_thread();
-	struct call *calls = t->first;
-	ccs_status s = t->failed;
-
-	if (!t->depth)
-		return error_set(CCS_EINVAL, "ccs_group_end without ccs_group_start");
-	if (--t->depth)
-		return CCS_OK;
-	t->first = t->last = NULL;
-	t->failed = CCS_OK;
-	/* calls that were made before this process was forked */
-	for (struct call *c = calls; c && !s; c = c->next)
-		s = world_here(c->comm->world);
-	if (!s) {
-		for (struct call *c = calls; c; c = c->next)
-			join(c);
-		for (struct call *c = calls; c; c = c->next)
-			if (!call_is_over(c))
-				c->comm->world->engine->wait(c->comm->world, c, &s);
-	}
-	while (calls) {
-		struct call *next = calls->next;
-
-		free(calls);
-		calls = next;
-	}
-	return s;
 }
 
 /* The communicator's module for those bytes; opened at first use. */

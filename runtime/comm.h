@@ -35,7 +35,8 @@ struct call {
 	struct ccs_run_options how; /* its scalar is copied: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as are status and waits */
-	bool waits;   /* the calling thread is inside the engine's wait, if that says so */
+	bool waits;   /* a thread is inside the engine's wait for it, if that says so, or will be:
+			 it is a request's */
 	void *stream; /* a GPU's */
 	/** It may return: then nobody else knows of it any more. Without the lock. */
 	_Atomic bool over;
@@ -98,7 +99,9 @@ struct world {
 	struct run *spare;	      /* one that is over, for the next; or NULL */
 	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
 	bool dead;
+	ccs_status died; /* of that; CCS_OK: it is not known */
 	char *dead_text;
+	struct p2p *p2p; /* messages and requests; NULL: there were none yet */
 	struct opened *opened;
 	struct memory *memory;
 };
@@ -106,7 +109,8 @@ struct world {
 struct ccs_comm {
 	struct world *world;
 	int rank;
-	uint64_t seq; /* calls so far */
+	uint64_t seq;	  /* calls so far */
+	unsigned pending; /* calls and messages of requests that are not over; under p2p.lock */
 	/* The last call with a plan, as it was checked; it holds its module. */
 	struct call last;
 };
@@ -137,6 +141,9 @@ struct placing {
 	bool copy_aside, lacks;
 };
 struct placing call_placing(const struct call *c, const struct prep_rank *p);
+
+/** A checked call joins its run. */
+void call_join(struct call *c);
 
 /* ---- run.c: joining, which call.c does, and what an engine calls back (engine.h). All under
  * world.lock, but for what says otherwise. */
@@ -185,6 +192,8 @@ struct vigil {
 	bool set;
 };
 
+/** The communicator dies, with a report of who waits for whom. */
+void run_time_out(struct world *w);
 /** Notes progress; after the timeout without any the communicator dies, as below. */
 void run_watch(struct world *w, struct vigil *v);
 /** Sleeps until something happens, or an eighth of the timeout has passed. If nothing has

@@ -19,6 +19,7 @@
 
 struct world;
 struct run;
+struct message;
 
 struct engine {
 	const char *name; /* as ccs_comm_engine tells it */
@@ -26,6 +27,7 @@ struct engine {
 	bool idles;	  /* a call that waits asks world.idle */
 	bool tiles;	  /* a call may name a tile */
 	bool protocols;	  /* a call may name a protocol, and a number of channels */
+	bool lone;	  /* it is called by one thread at a time: requests have no threads */
 
 	/** The run has become the current one, and the ranks with a seat in it have called.
 	 *  A failure is the run's, with this thread's text. */
@@ -51,6 +53,16 @@ struct engine {
 	/** Tells what the rank, which has called, waits for: "rank 1 waits at ...". False: for
 	 *  no other rank. NULL: always false. */
 	bool (*stuck)(const struct world *w, int rank, struct text *t);
+
+	/** Point to point (p2p.h): goes on with a message to or from another process, or one of
+	 *  streams, which is the first of its queue; p2p_over() when it is over. Whether anything
+	 *  has moved. Under p2p.lock, without world.lock. NULL: there are no such messages. */
+	bool (*carry)(struct world *w, struct message *m);
+	/** Messages did not move, so many times in a row: waits a little until they may, or does
+	 *  not, and looks whether the others are alive. When the communicator has died, here, it
+	 *  lets the others know, and leaves no message's memory in use. Without locks. NULL: all
+	 *  ranks are in this process. */
+	void (*rest)(struct world *w, unsigned idle);
 
 	/** Whether something has failed behind the calls' backs: CCS_OK, or the communicator is
 	 *  dead now (world_die), and the text says why. NULL: nothing can. */

@@ -22,9 +22,8 @@
 
 /* ---- regions of this process --------------------------------------------------------------- */
 
-/* The region where the address lies, 1 the first; 0: none. Beyond PROCS_REGIONS of them memory
- * is as any other. */
-static uint32_t region_of(const struct procs *p, uint64_t at)
+/* Beyond PROCS_REGIONS of them memory is as any other. */
+uint32_t procs_region_of(const struct procs *p, uint64_t at)
 {
 	for (uint32_t i = 0; i < PROCS_REGIONS; i++) {
 		const struct procs_region *g = p->own->regions + i;
@@ -43,10 +42,9 @@ static struct procs_region *free_region(const struct procs *p)
 	return NULL;
 }
 
-ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
+/* A file of so many bytes, and where it is mapped. */
+static ccs_status make_shared(size_t bytes, int *made, void **out)
 {
-	struct procs *p = cpu_of(w)->procs;
-	struct procs_region *g = free_region(p);
 	int file = memfd_create("ccs buffer", MFD_CLOEXEC);
 	void *at = MAP_FAILED;
 
@@ -60,13 +58,43 @@ ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
 		return error_set(CCS_ENOMEM, "no shared memory of %zu bytes: %s", bytes,
 				 strerror(why));
 	}
+	*made = file;
+	*out = at;
+	return CCS_OK;
+}
+
+ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
+{
+	struct procs *p = cpu_of(w)->procs;
+	struct procs_region *g = free_region(p);
+	int file;
+	ccs_status s = make_shared(bytes, &file, out);
+
+	if (s)
+		return s;
 	if (g) {
-		*g = (struct procs_region){ (uint64_t)(uintptr_t)at, bytes, ++p->births, file };
-		p->buffers[g - p->own->regions] = (struct procs_buffer){ at, file };
+		*g = (struct procs_region){ (uint64_t)(uintptr_t)*out, bytes, ++p->births, file };
+		p->buffers[g - p->own->regions] = (struct procs_buffer){ *out, file };
 	} else {
 		close(file); /* the mapping stays */
 	}
-	*out = at;
+	return CCS_OK;
+}
+
+ccs_status procs_make_stage(struct world *w, size_t bytes)
+{
+	struct procs *p = cpu_of(w)->procs;
+	void *at;
+	int file;
+	ccs_status s = make_shared(bytes, &file, &at);
+
+	if (s)
+		return s;
+	p->own->regions[PROCS_STAGE] =
+		(struct procs_region){ (uint64_t)(uintptr_t)at, bytes, UINT64_MAX, file };
+	p->stage = at;
+	p->stage_bytes = bytes;
+	p->stage_file = file;
 	return CCS_OK;
 }
 
@@ -93,8 +121,8 @@ void procs_tell(struct cpu *e, struct procs_call *c)
 	c->send = (uint64_t)(uintptr_t)io->send;
 	c->recv = (uint64_t)(uintptr_t)io->recv;
 	c->scratch = (uint64_t)(uintptr_t)io->scratch;
-	c->send_region = region_of(e->procs, c->send);
-	c->recv_region = region_of(e->procs, c->recv);
+	c->send_region = procs_region_of(e->procs, c->send);
+	c->recv_region = procs_region_of(e->procs, c->recv);
 	c->holds = io->holds;
 }
 
@@ -106,8 +134,18 @@ bool procs_holds(struct cpu *e, const struct rank_io *io)
 	for (int i = 0; i < e->world->nranks && all; i++)
 		all = atomic_load_explicit(&p->table->seats[i].reads, memory_order_relaxed) ==
 		      READS_OTHERS;
-	return all || ((!io->call->send_bytes || region_of(p, (uint64_t)(uintptr_t)io->send)) &&
-		       (!io->call->recv_bytes || region_of(p, (uint64_t)(uintptr_t)io->recv)));
+	return all ||
+	       ((!io->call->send_bytes || procs_region_of(p, (uint64_t)(uintptr_t)io->send)) &&
+		(!io->call->recv_bytes || procs_region_of(p, (uint64_t)(uintptr_t)io->recv)));
+}
+
+void procs_free_stage(struct procs *p)
+{
+	if (!p->stage)
+		return;
+	munmap(p->stage, p->stage_bytes);
+	close(p->stage_file);
+	p->stage = NULL;
 }
 
 /* ---- regions of others ------------------------------------------------------------------------ */
@@ -121,7 +159,7 @@ static void unmap(struct procs_mapped *m)
 
 void procs_unmap(struct procs *p, int nranks)
 {
-	for (size_t i = 0; p->mapped && i < (size_t)nranks * PROCS_REGIONS; i++)
+	for (size_t i = 0; p->mapped && i < (size_t)nranks * (PROCS_REGIONS + 1); i++)
 		unmap(p->mapped + i);
 }
 
@@ -129,7 +167,7 @@ void procs_unmap(struct procs *p, int nranks)
 static unsigned char *map(struct procs *p, uint32_t rank, uint32_t region)
 {
 	const struct procs_region *g = p->table->seats[rank].regions + region;
-	struct procs_mapped *m = p->mapped + (size_t)rank * PROCS_REGIONS + region;
+	struct procs_mapped *m = p->mapped + (size_t)rank * (PROCS_REGIONS + 1) + region;
 	char path[64];
 	void *at;
 	int file;
@@ -148,8 +186,7 @@ static unsigned char *map(struct procs *p, uint32_t rank, uint32_t region)
 	return m->data;
 }
 
-/* Where an address of that rank's lies here. NULL: nowhere, or it is NULL. */
-static unsigned char *place(struct procs *p, uint32_t rank, uint64_t at, uint32_t region)
+unsigned char *procs_place(struct procs *p, uint32_t rank, uint64_t at, uint32_t region)
 {
 	unsigned char *here = region ? map(p, rank, region - 1) : NULL;
 
@@ -169,8 +206,8 @@ void procs_find(struct cpu *e, uint32_t rank)
 	io->holds = c->holds;
 	if (!c->holds) /* and may be through with the call */
 		return;
-	io->send = place(e->procs, rank, c->send, c->send_region);
-	io->recv = place(e->procs, rank, c->recv, c->recv_region);
+	io->send = procs_place(e->procs, rank, c->send, c->send_region);
+	io->recv = procs_place(e->procs, rank, c->recv, c->recv_region);
 	io->scratch = l->scratch + rank * l->scratch_bytes;
 	io->foreign = (c->send && !io->send) || (c->recv && !io->recv);
 	if (!io->foreign)
