@@ -59,8 +59,9 @@ struct engine {
 	 *  has moved. Under p2p.lock, without world.lock. NULL: there are no such messages. */
 	bool (*carry)(struct world *w, struct message *m);
 	/** Messages did not move, so many times in a row: waits a little until they may, or does
-	 *  not, and looks whether the others are alive. When the communicator has died, here, it
-	 *  lets the others know, and leaves no message's memory in use. Without locks. NULL: all
+	 *  not, and looks whether the others are alive. When the communicator has died, here
+	 *  (UINT_MAX times, then), it lets the others know, and leaves no message's memory in use.
+	 *  Without locks. NULL: all
 	 *  ranks are in this process. */
 	void (*rest)(struct world *w, unsigned idle);
 

@@ -9,6 +9,7 @@
 #include "runtime/base/clock.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -333,16 +334,10 @@ static bool has_died(struct world *w, ccs_status *s, struct text *why)
 
 static void time_out(struct world *w, const struct p2p_vigil *v)
 {
-	bool died = false;
-
 	pthread_mutex_lock(&w->lock);
-	if (w->timeout && !w->dead && clock_ns() - v->since >= w->timeout * UINT64_C(1000000)) {
+	if (w->timeout && !w->dead && clock_ns() - v->since >= w->timeout * UINT64_C(1000000))
 		run_time_out(w);
-		died = true;
-	}
 	pthread_mutex_unlock(&w->lock);
-	if (died && w->engine->rest) /* tells the others */
-		w->engine->rest(w, v->idle);
 }
 
 bool p2p_still(struct world *w, struct p2p_vigil *v)
@@ -361,8 +356,11 @@ bool p2p_still(struct world *w, struct p2p_vigil *v)
 	}
 	v->idle++;
 	time_out(w, v);
-	if (has_died(w, &s, &why))
-		end_all(w, s, why.buf);
+	if (!has_died(w, &s, &why))
+		return true;
+	if (w->engine->rest) /* tells the others, and leaves no memory in use */
+		w->engine->rest(w, UINT_MAX);
+	end_all(w, s, why.buf);
 	return true;
 }
 

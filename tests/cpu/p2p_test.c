@@ -1,8 +1,10 @@
 /*
  * Point to point and requests, with tasks, with processes, and with processes whose messages are
- * read in place, or cannot be read and are staged: values, order, groups, errors, overlap.
+ * read in place, or cannot be read and are staged: values, order, groups, errors, overlap. And
+ * with processes of MPI's: of each size the cases of as many ranks.
  *
  * usage: p2p_test DIRECTORY-OF-MODULES [tasks]
+ *        mpirun -np 2 p2p_test DIRECTORY-OF-MODULES mpi
  */
 #include "tests/support/team.h"
 
@@ -16,7 +18,7 @@ enum { GUARD = 16, SHORT_MS = 300, LONG = 1000003 };
 
 /* ---- a team of tasks, or of processes ------------------------------------------------------- */
 
-enum kind { TASKS, READ, STAGED, IN_PLACE, NKINDS };
+enum kind { TASKS, READ, STAGED, IN_PLACE, NKINDS, BY_MPI };
 static const char *const kinds[NKINDS] = { "tasks", "processes", "processes that stage",
 					   "processes in place" };
 
@@ -127,6 +129,12 @@ static bool has(const unsigned char *x, int rank, int k, size_t bytes, bool got)
 			return false;
 		}
 	return true;
+}
+
+/* That another has come so far, while this one calls nothing; requests of MPI's would not move. */
+static bool comes(const struct member *m, int rank, int step)
+{
+	return ((const struct act *)m->of)->kind == BY_MPI || member_await(m, rank, step);
 }
 
 static bool ok_is(ccs_status s)
@@ -243,7 +251,7 @@ static bool overlap(struct member *m)
 		ok &= ok_is(ccs_wait_all(r + 1, TEN - 1));
 		member_step(m, 1);
 	} else {
-		ok = member_await(m, 1, 1) && ok_is(ccs_wait_all(r, TEN));
+		ok = comes(m, 1, 1) && ok_is(ccs_wait_all(r, TEN));
 	}
 	ok &= is(ccs_wait(r[3]), CCS_EINVAL, "has finished", "a wait on a finished request");
 	ok &= is(ccs_test(r[3], &done), CCS_EINVAL, "has finished", "a test of one");
@@ -275,7 +283,7 @@ static bool runs(struct member *m)
 	}
 	if (!m->rank) /* nobody waits for its part of them */
 		for (int i = 1; i < m->n; i++)
-			ok &= member_await(m, i, 1);
+			ok &= comes(m, i, 1);
 	for (int k = 0; k < TIMES; k++)
 		ok &= k == 3 || ok_is(ccs_wait(r[k]));
 	member_step(m, 1);
@@ -479,7 +487,7 @@ static const struct {
 	{ "messages of many lengths", 2, pairs, false },
 	{ "a ring in a group", 4, ring, false },
 	{ "everybody to everybody, with a sum", 3, all_to_all, false },
-	{ "ten requests, which go on by themselves", 2, overlap, false },
+	{ "ten requests, and work meanwhile", 2, overlap, false },
 	{ "requests of runs", 3, runs, true },
 	{ "requests and communicators freed in flight", 2, freed_in_flight, false },
 	{ "ends that differ", 2, differ, false },
@@ -488,6 +496,43 @@ static const struct {
 	{ "a peer that makes another call", 2, another_call, true },
 	{ "a peer that never comes", 2, never_comes, true },
 };
+
+/* ---- by MPI: each process does all of it, and rank 0 tells how it went everywhere ------------ */
+
+static bool run_by_mpi(struct ccs_comm *told, size_t i)
+{
+	struct act a = { cases[i].act, BY_MPI };
+	struct team team = { .n = cases[i].n, .told = calloc(TEAM_MOST, sizeof(struct told)) };
+	struct member m = { .team = &team, .n = cases[i].n, .of = &a };
+	bool ok = is(ccs_comm_init_mpi(&m.comm), CCS_OK, NULL, "ccs_comm_init_mpi");
+
+	m.rank = ccs_comm_rank(m.comm);
+	m.told = team.told + m.rank;
+	ok = ok && a.act(&m);
+	ccs_comm_free(m.comm);
+	free(team.told);
+	if (!ok)
+		printf("# rank %d: not so: %s\n", m.rank, cases[i].what);
+	return !ccs_comm_agree(told, ok ? CCS_OK : ccs_error_set(CCS_EINVAL, "not so"));
+}
+
+static bool by_mpi(void)
+{
+	struct ccs_comm *told;
+	bool ok = is(ccs_comm_init_mpi(&told), CCS_OK, NULL, "ccs_comm_init_mpi");
+
+	for (size_t i = 0; ok && i < sizeof(cases) / sizeof(*cases); i++) {
+		if (cases[i].n != ccs_comm_size(told) || cases[i].act == never_comes)
+			continue;
+		bool right = run_by_mpi(told, i);
+
+		if (!ccs_comm_rank(told))
+			say(right, "processes of MPI: %s", cases[i].what);
+		ok &= right;
+	}
+	ccs_comm_free(told);
+	return ok;
+}
 
 static enum kind kinds_of(bool tasks, bool once)
 {
@@ -500,8 +545,12 @@ int main(int argc, char **argv)
 {
 	bool ok = true, tasks = argc == 3 && !strcmp(argv[2], "tasks");
 
+	if (argc == 3 && !strcmp(argv[2], "mpi")) {
+		setenv("MODULES", argv[1], 1);
+		return !by_mpi();
+	}
 	if (argc != 2 && !tasks) {
-		fprintf(stderr, "usage: p2p_test DIRECTORY-OF-MODULES [tasks]\n");
+		fprintf(stderr, "usage: p2p_test DIRECTORY-OF-MODULES [tasks|mpi]\n");
 		return 2;
 	}
 	setenv("MODULES", argv[1], 1);
