@@ -576,9 +576,11 @@ CCS_API ccs_status ccs_group_end(void);
  * the communicator goes on. CCS_EINVAL, here: the peer is no rank, or, outside a group, this one.
  * CCS_ETIMEOUT: nothing of the communicator's messages has moved for the timeout; the text names
  * rank and peer, and the communicator has failed, as it has when the peer's process ends
- * (CCS_EABORTED). CCS_EUNSUPPORTED: the ranks are on GPUs.
+ * (CCS_EABORTED). CCS_EUNSUPPORTED: the ranks are on GPUs, and several
+ * processes'.
  *
- * `stream` is NULL on the CPU. Processes read a message where it lies, as far as
+ * `stream` is NULL on the CPU. On GPUs it is as ccs_run's: a call returns when its peer has called,
+ * too, and the message is in both streams; the buffers are of the ranks' GPUs. Processes read a message where it lies, as far as
  * ccs_comm_init_procs says; else it is copied in pieces, on its way.
  */
 CCS_API ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer,

@@ -54,9 +54,10 @@ struct engine {
 	 *  no other rank. NULL: always false. */
 	bool (*stuck)(const struct world *w, int rank, struct text *t);
 
-	/** Point to point (p2p.h): goes on with a message to or from another process, or one of
-	 *  streams, which is the first of its queue; p2p_over() when it is over. Whether anything
-	 *  has moved. Under p2p.lock, without world.lock. NULL: there are no such messages. */
+	/** Point to point (p2p.h): goes on with a message to or from another process, which is the
+	 *  first of its queue, p2p_over() when it is over; or, where calls name streams, puts one
+	 *  that has met its other end, of this process, into them, and then both are over. Whether
+	 *  anything has moved. Under p2p.lock, without world.lock. NULL: memory is copied. */
 	bool (*carry)(struct world *w, struct message *m);
 	/** Messages did not move, so many times in a row: waits a little until they may, or does
 	 *  not, and looks whether the others are alive. When the communicator has died, here

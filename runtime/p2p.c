@@ -254,6 +254,10 @@ static void deliver(struct world *w, struct message *from)
 	const struct p2p_shape sent = p2p_shape_of(from), wanted = p2p_shape_of(to);
 	ccs_status s = p2p_same(from->comm->rank, from->peer, &sent, &wanted, &why);
 
+	if (!s && w->engine->streams) {
+		w->engine->carry(w, from);
+		return;
+	}
 	if (!s && from->bytes && from->at != to->at) {
 		pthread_mutex_unlock(&p->lock);
 		memmove(to->at, from->at, from->bytes);

@@ -6,8 +6,8 @@
  * agree, the data is copied, both are over, and the next may meet. So messages of a pair match in
  * order, and those of other pairs wait for none of them.
  *
- * Where both ends are of this process the copy is made here, by memcpy, without the lock; such
- * pairs are in the list `ready`. Where the peer is in another process the engine carries the
+ * Where both ends are of this process the copy is made here, by memcpy, without the lock, or by the
+ * engine, where calls name streams; such pairs are in the list `ready`. Where the peer is in another process the engine carries the
  * message (engine.h), a piece at a time; such queues are in the list `foreign`.
  *
  * Messages move while somebody calls p2p_poll: each thread that waits for one does, for all

@@ -19,12 +19,13 @@ static ccs_status check_comm(const struct message *m, const char *call)
 	if (s)
 		return s;
 	e = m->comm->world->engine;
-	if (e->streams && !e->carry)
-		return error_set(CCS_EUNSUPPORTED,
-				 "%s: a communicator of the engine \"%s\" has no point-to-point "
-				 "messages yet: use a schedule that moves them, as "
-				 "examples/tutorials/pass_on.ccs does",
-				 call, e->name);
+	if (e->streams && (!e->carry || m->comm->world->nlocal < m->comm->world->nranks))
+		return error_set(
+			CCS_EUNSUPPORTED,
+			"%s: ranks on GPUs send messages only where one process has all of "
+			"them, yet: use a schedule, as examples/tutorials/pass_on.ccs, or "
+			"NCCL's own (ccs_comm_nccl)",
+			call);
 	if (m->stream && !e->streams)
 		return error_set(CCS_EINVAL, "%s: stream must be NULL on the CPU", call);
 	return CCS_OK;

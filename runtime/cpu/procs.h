@@ -32,7 +32,7 @@
 #define PROCS_LAG 16u
 #define PROCS_BOARD 2048u /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
-#define PROCS_STAGE PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
+#define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
 enum { READS_UNKNOWN, READS_OTHERS, READS_REFUSED };
@@ -90,17 +90,17 @@ struct procs_seat {
 };
 
 /* Messages from one rank to another (procs_p2p.c), one at a time. */
-struct procs_channel {
+struct procs_pair {
 	/* The sender's: */
 	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* messages; the last is this: */
 	uint64_t count, at;			      /* at: an address in its process */
 	uint32_t type, how, region;		      /* 1 the first; 0: none */
-	_Atomic uint64_t staged;		      /* bytes of it that its stage had */
+	_Atomic uint64_t relayed;		      /* bytes of it that its relay had */
 	/* The receiver's: */
 	_Alignas(CACHE_LINE) _Atomic uint64_t taken; /* messages; the last so: */
 	uint64_t wanted;
 	uint32_t wanted_type;
-	_Atomic uint64_t come;	  /* messages that it takes from the stage */
+	_Atomic uint64_t come;	  /* messages that it takes from the relay */
 	_Atomic uint64_t drained; /* bytes of it */
 };
 
@@ -111,7 +111,7 @@ struct procs_table {
 	_Atomic uint32_t failing, failed; /* somebody writes down why; it is written */
 	int32_t status;
 	char text[CCS_TEXT];
-	struct procs_seat seats[]; /* [nranks], and behind them the channels, [nranks][nranks] */
+	struct procs_seat seats[]; /* [nranks], and behind them the pairs, [nranks][nranks] */
 };
 
 /* The shared files. */
@@ -129,15 +129,15 @@ struct procs {
 	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS + 1] */
 	uint64_t births;	     /* of own regions */
 	struct procs_buffer buffers[PROCS_REGIONS];
-	unsigned char *stage; /* of messages to others; NULL: there is none yet */
-	size_t stage_bytes;
-	int stage_file;
-	const struct message *staging; /* the one that uses it; or NULL */
-	uint64_t finished;	       /* calls that all are through with, as far as it was seen */
-	struct fiber *turn;	       /* fibers that this process runs in turn */
-	bool posted, admitted;	       /* the current call */
-	bool answered;		       /* rank 0: the others may come by the files */
-	bool spins;		       /* each rank has a core */
+	unsigned char *relay; /* of messages to others; NULL: there is none yet */
+	size_t relay_bytes;
+	int relay_file;
+	const struct message *relaying; /* the one that uses it; or NULL */
+	uint64_t finished;		/* calls that all are through with, as far as it was seen */
+	struct fiber *turn;		/* fibers that this process runs in turn */
+	bool posted, admitted;		/* the current call */
+	bool answered;			/* rank 0: the others may come by the files */
+	bool spins;			/* each rank has a core */
 };
 
 /* ---- procs_end.c ---------------------------------------------------------------------- */
@@ -196,9 +196,9 @@ void procs_unmap(struct procs *p, int nranks);
 uint32_t procs_region_of(const struct procs *p, uint64_t at);
 /** Where an address of that rank's lies here. NULL: nowhere, or its region is 0. */
 unsigned char *procs_place(struct procs *p, uint32_t rank, uint64_t at, uint32_t region);
-/** Makes the stage. CCS_ENOMEM. */
-ccs_status procs_make_stage(struct world *w, size_t bytes);
-void procs_free_stage(struct procs *p);
+/** Makes the relay. CCS_ENOMEM. */
+ccs_status procs_make_relay(struct world *w, size_t bytes);
+void procs_free_relay(struct procs *p);
 
 /* ---- procs_p2p.c: see engine.h ---------------------------------------------------------- */
 

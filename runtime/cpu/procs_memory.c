@@ -81,7 +81,7 @@ ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
 	return CCS_OK;
 }
 
-ccs_status procs_make_stage(struct world *w, size_t bytes)
+ccs_status procs_make_relay(struct world *w, size_t bytes)
 {
 	struct procs *p = cpu_of(w)->procs;
 	void *at;
@@ -90,11 +90,11 @@ ccs_status procs_make_stage(struct world *w, size_t bytes)
 
 	if (s)
 		return s;
-	p->own->regions[PROCS_STAGE] =
+	p->own->regions[PROCS_RELAY] =
 		(struct procs_region){ (uint64_t)(uintptr_t)at, bytes, UINT64_MAX, file };
-	p->stage = at;
-	p->stage_bytes = bytes;
-	p->stage_file = file;
+	p->relay = at;
+	p->relay_bytes = bytes;
+	p->relay_file = file;
 	return CCS_OK;
 }
 
@@ -139,13 +139,13 @@ bool procs_holds(struct cpu *e, const struct rank_io *io)
 		(!io->call->recv_bytes || procs_region_of(p, (uint64_t)(uintptr_t)io->recv)));
 }
 
-void procs_free_stage(struct procs *p)
+void procs_free_relay(struct procs *p)
 {
-	if (!p->stage)
+	if (!p->relay)
 		return;
-	munmap(p->stage, p->stage_bytes);
-	close(p->stage_file);
-	p->stage = NULL;
+	munmap(p->relay, p->relay_bytes);
+	close(p->relay_file);
+	p->relay = NULL;
 }
 
 /* ---- regions of others ------------------------------------------------------------------------ */

@@ -70,7 +70,7 @@ static size_t table_bytes(int nranks)
 	size_t n = (size_t)nranks;
 
 	return sizeof(struct procs_table) + n * sizeof(struct procs_seat) +
-	       n * n * sizeof(struct procs_channel);
+	       n * n * sizeof(struct procs_pair);
 }
 
 static ccs_status make_files(struct procs *p, int nranks)
@@ -160,7 +160,7 @@ static void close_procs(struct procs *p, bool here, int nranks)
 		if (p->ends[i] >= 0)
 			close(p->ends[i]);
 	procs_unmap(p, nranks);
-	procs_free_stage(p);
+	procs_free_relay(p);
 	free(p->ends);
 	free(p->found);
 	free(p->mapped);

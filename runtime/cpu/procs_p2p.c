@@ -1,17 +1,17 @@
 /*
  * Messages between two ranks that are processes. See procs.h and p2p.h.
  *
- * A channel of the table goes from each rank to each other. The sender posts a message: how long
+ * A pair of the table goes from each rank to each other. The sender posts a message: how long
  * it is, and where it lies. The receiver compares that with what it wants, reads it, and counts it
  * as taken, with what it wanted, so that both see the same if they differ. It is read
  *
  *   HOW_REGION  where it lies, if ccs_mem_alloc made the buffer;
  *   HOW_READ    by the system (process_vm_readv), if that lets the receiver;
- *   HOW_STAGED  else by way of the sender's stage, a ring of bytes that the sender fills and the
+ *   HOW_RELAYED else by way of the sender's relay, a ring of bytes that the sender fills and the
  *               receiver drains. A sender has one, for one message at a time, and only gives it to a
  *               receiver that has come: it is drained then, whatever else either waits for.
  *
- * Whoever changes a channel rings for the other end. O(1) a look, beside what is copied.
+ * Whoever changes a pair rings for the other end. O(1) a look, beside what is copied.
  */
 #include "runtime/cpu/procs.h"
 #include "runtime/p2p.h"
@@ -21,19 +21,19 @@
 #include <string.h>
 #include <sys/uio.h>
 
-enum { HOW_REGION, HOW_READ, HOW_STAGED };
+enum { HOW_REGION, HOW_READ, HOW_RELAYED };
 enum { NEW, POSTED, TAKING }; /* message.state */
 
-#define STAGE_BYTES ((size_t)1 << 18)
-#define STAGE_PIECE (STAGE_BYTES / 4)
+#define RELAY_BYTES ((size_t)1 << 18)
+#define RELAY_PIECE (RELAY_BYTES / 4)
 #define PIECE ((size_t)1 << 20) /* bytes that are copied at a time, under the lock */
 #define POLLS 2000u		/* looks in vain before a process sleeps, if each rank has a core */
 #define SLEEP_MS 20		/* then it looks whether the others are alive */
 
-static struct procs_channel *channel(const struct world *w, int from, int to)
+static struct procs_pair *pair_of(const struct world *w, int from, int to)
 {
 	struct procs_table *t = cpu_of(w)->procs->table;
-	struct procs_channel *all = (struct procs_channel *)(void *)(t->seats + w->nranks);
+	struct procs_pair *all = (struct procs_pair *)(void *)(t->seats + w->nranks);
 
 	return all + (size_t)from * (size_t)w->nranks + (size_t)to;
 }
@@ -55,7 +55,7 @@ static size_t least(size_t a, size_t b)
 
 /* ---- sending ---------------------------------------------------------------------------------- */
 
-static void post(struct world *w, struct procs_channel *c, struct message *m)
+static void post(struct world *w, struct procs_pair *c, struct message *m)
 {
 	const struct procs *p = cpu_of(w)->procs;
 	bool reads = atomic_load(&p->table->seats[m->peer].reads) == READS_OTHERS;
@@ -64,66 +64,66 @@ static void post(struct world *w, struct procs_channel *c, struct message *m)
 	c->type = (uint32_t)m->type;
 	c->at = (uint64_t)(uintptr_t)m->at;
 	c->region = m->bytes ? procs_region_of(p, c->at) : 0;
-	c->how = c->region ? HOW_REGION : HOW_STAGED;
+	c->how = c->region ? HOW_REGION : HOW_RELAYED;
 	if (!c->region && (reads || !m->bytes))
 		c->how = HOW_READ;
-	atomic_store(&c->staged, 0);
+	atomic_store(&c->relayed, 0);
 	atomic_store(&c->posted, m->queue->over + 1);
 	m->state = POSTED;
 	ring(w, m->peer);
 }
 
 /* The receiver has taken it, or would not. */
-static void sent(struct world *w, const struct procs_channel *c, struct message *m)
+static void sent(struct world *w, const struct procs_pair *c, struct message *m)
 {
 	struct procs *p = cpu_of(w)->procs;
 	const struct p2p_shape own = p2p_shape_of(m), wanted = { c->wanted, c->wanted_type };
 	struct text why = { .len = 0 };
 	ccs_status s = p2p_same(w->first, m->peer, &own, &wanted, &why);
 
-	if (p->staging == m)
-		p->staging = NULL;
+	if (p->relaying == m)
+		p->relaying = NULL;
 	p2p_over(w, m, s, why.buf);
 	ring(w, w->first);
 }
 
 /* The next piece, if there is room for it. */
-static bool fill(struct world *w, struct procs_channel *c, struct message *m)
+static bool fill(struct world *w, struct procs_pair *c, struct message *m)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t drained = atomic_load(&c->drained);
-	size_t room = STAGE_BYTES - (m->moved - (size_t)drained), at = m->moved % STAGE_BYTES;
-	size_t n = least(least(m->bytes - m->moved, STAGE_PIECE), STAGE_BYTES - at);
+	size_t room = RELAY_BYTES - (m->moved - (size_t)drained), at = m->moved % RELAY_BYTES;
+	size_t n = least(least(m->bytes - m->moved, RELAY_PIECE), RELAY_BYTES - at);
 
 	if (!n || n > room)
 		return false;
-	memcpy(p->stage + at, m->at + m->moved, n);
+	memcpy(p->relay + at, m->at + m->moved, n);
 	m->moved += n;
-	atomic_store(&c->staged, m->moved);
+	atomic_store(&c->relayed, m->moved);
 	ring(w, m->peer);
 	return true;
 }
 
-static bool stage(struct world *w, struct procs_channel *c, struct message *m)
+static bool relay(struct world *w, struct procs_pair *c, struct message *m)
 {
 	struct procs *p = cpu_of(w)->procs;
 	ccs_status s = CCS_OK;
 
-	if (atomic_load(&c->come) <= m->queue->over || (p->staging && p->staging != m))
+	if (atomic_load(&c->come) <= m->queue->over || (p->relaying && p->relaying != m))
 		return false;
-	if (!p->stage)
-		s = procs_make_stage(w, STAGE_BYTES);
+	if (!p->relay)
+		s = procs_make_relay(w, RELAY_BYTES);
 	if (s) {
 		procs_fail(w, s, error_thread()->text);
 		return false;
 	}
-	p->staging = m;
+	p->relaying = m;
 	return fill(w, c, m);
 }
 
 static bool carry_out(struct world *w, struct message *m)
 {
-	struct procs_channel *c = channel(w, w->first, m->peer);
+	struct procs_pair *c = pair_of(w, w->first, m->peer);
 
 	if (m->state == NEW) {
 		post(w, c, m);
@@ -133,13 +133,13 @@ static bool carry_out(struct world *w, struct message *m)
 		sent(w, c, m);
 		return true;
 	}
-	return c->how == HOW_STAGED && stage(w, c, m);
+	return c->how == HOW_RELAYED && relay(w, c, m);
 }
 
 /* ---- receiving -------------------------------------------------------------------------------- */
 
 /* The message is its thread's again then, which may sleep. */
-static void take(struct world *w, struct procs_channel *c, struct message *m, ccs_status s,
+static void take(struct world *w, struct procs_pair *c, struct message *m, ccs_status s,
 		 const char *why)
 {
 	int peer = m->peer;
@@ -163,7 +163,7 @@ static bool give_up(struct world *w, const struct message *m, const char *why)
 	return false;
 }
 
-static bool read_piece(struct world *w, const struct procs_channel *c, struct message *m)
+static bool read_piece(struct world *w, const struct procs_pair *c, struct message *m)
 {
 	size_t n = least(m->bytes - m->moved, PIECE);
 	struct iovec to = { m->at + m->moved, n };
@@ -177,7 +177,7 @@ static bool read_piece(struct world *w, const struct procs_channel *c, struct me
 	return true;
 }
 
-static bool copy_region(struct world *w, const struct procs_channel *c, struct message *m)
+static bool copy_region(struct world *w, const struct procs_pair *c, struct message *m)
 {
 	const unsigned char *at =
 		procs_place(cpu_of(w)->procs, (uint32_t)m->peer, c->at, c->region);
@@ -190,19 +190,19 @@ static bool copy_region(struct world *w, const struct procs_channel *c, struct m
 	return true;
 }
 
-static bool drain(struct world *w, struct procs_channel *c, struct message *m)
+static bool drain(struct world *w, struct procs_pair *c, struct message *m)
 {
 	struct procs *p = cpu_of(w)->procs;
-	size_t n = (size_t)atomic_load(&c->staged) - m->moved, at = m->moved % STAGE_BYTES;
+	size_t n = (size_t)atomic_load(&c->relayed) - m->moved, at = m->moved % RELAY_BYTES;
 	const unsigned char *from;
 
-	n = least(n, STAGE_BYTES - at);
+	n = least(n, RELAY_BYTES - at);
 	if (!n)
 		return false;
-	from = procs_place(p, (uint32_t)m->peer, p->table->seats[m->peer].regions[PROCS_STAGE].at,
-			   PROCS_STAGE + 1);
+	from = procs_place(p, (uint32_t)m->peer, p->table->seats[m->peer].regions[PROCS_RELAY].at,
+			   PROCS_RELAY + 1);
 	if (!from)
-		return give_up(w, m, "its stage cannot be mapped");
+		return give_up(w, m, "its relay cannot be mapped");
 	memcpy(m->at + m->moved, from + at, n);
 	m->moved += n;
 	atomic_store(&c->drained, m->moved);
@@ -210,7 +210,7 @@ static bool drain(struct world *w, struct procs_channel *c, struct message *m)
 	return true;
 }
 
-static bool take_piece(struct world *w, struct procs_channel *c, struct message *m)
+static bool take_piece(struct world *w, struct procs_pair *c, struct message *m)
 {
 	if (c->how == HOW_REGION)
 		return copy_region(w, c, m);
@@ -218,7 +218,7 @@ static bool take_piece(struct world *w, struct procs_channel *c, struct message 
 }
 
 /* The message is there: whether it is the one that is wanted. */
-static bool begin(struct world *w, struct procs_channel *c, struct message *m)
+static bool begin(struct world *w, struct procs_pair *c, struct message *m)
 {
 	const struct p2p_shape sent = { c->count, c->type }, own = p2p_shape_of(m);
 	struct text why = { .len = 0 };
@@ -229,7 +229,7 @@ static bool begin(struct world *w, struct procs_channel *c, struct message *m)
 		return false;
 	}
 	m->state = TAKING;
-	if (c->how == HOW_STAGED) {
+	if (c->how == HOW_RELAYED) {
 		atomic_store(&c->drained, 0);
 		atomic_store(&c->come, m->queue->over + 1);
 		ring(w, m->peer);
@@ -239,7 +239,7 @@ static bool begin(struct world *w, struct procs_channel *c, struct message *m)
 
 static bool carry_in(struct world *w, struct message *m)
 {
-	struct procs_channel *c = channel(w, m->peer, w->first);
+	struct procs_pair *c = pair_of(w, m->peer, w->first);
 	bool any = m->state == NEW;
 
 	if (atomic_load(&c->posted) <= m->queue->over)

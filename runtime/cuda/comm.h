@@ -12,6 +12,7 @@
  *   ready.c       what the first call of a plan needs, made by all processes together
  *   buffers.c     where the ranks' data lie, in one call
  *   call.c        one call: protocol, tiles, replicas; streams; the launches
+ *   p2p.c         messages between two ranks of one process
  *   check.c       what an asynchronous call left behind; what there is, in words
  *   comm.c        making and freeing, in one process; the engine's row
  *   ranks.c       meeting and parting of processes
@@ -242,6 +243,11 @@ ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gp
 
 /** If all ranks of this process have joined the run: launches it, and they are done. */
 ccs_status gpu_start(struct world *w, struct run *r);
+
+/* ---- p2p.c: see engine.h ------------------------------------------------------- */
+
+struct message;
+bool gpu_carry(struct world *w, struct message *m);
 
 /* ---- ranks.c ---------------------------------------------------------------- */
 

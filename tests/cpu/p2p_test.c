@@ -1,6 +1,6 @@
 /*
  * Point to point and requests, with tasks, with processes, and with processes whose messages are
- * read in place, or cannot be read and are staged: values, order, groups, errors, overlap. And
+ * read in place, or cannot be read and are relayed: values, order, groups, errors, overlap. And
  * with processes of MPI's: of each size the cases of as many ranks.
  *
  * usage: p2p_test DIRECTORY-OF-MODULES [tasks]
@@ -18,8 +18,8 @@ enum { GUARD = 16, SHORT_MS = 300, LONG = 1000003 };
 
 /* ---- a team of tasks, or of processes ------------------------------------------------------- */
 
-enum kind { TASKS, READ, STAGED, IN_PLACE, NKINDS, BY_MPI };
-static const char *const kinds[NKINDS] = { "tasks", "processes", "processes that stage",
+enum kind { TASKS, READ, RELAYED, IN_PLACE, NKINDS, BY_MPI };
+static const char *const kinds[NKINDS] = { "tasks", "processes", "processes that relay",
 					   "processes in place" };
 
 struct act {
@@ -76,7 +76,7 @@ static bool run_as(enum kind kind, int n, team_act *act)
 
 	if (kind == TASKS)
 		return run_tasks(n, &a);
-	if (kind == STAGED)
+	if (kind == RELAYED)
 		setenv("CCS_CROSS_MEMORY_DISABLE", "1", 1);
 	ok = team_run(n, as_process, &a);
 	unsetenv("CCS_CROSS_MEMORY_DISABLE");
@@ -538,7 +538,7 @@ static enum kind kinds_of(bool tasks, bool once)
 {
 	if (tasks)
 		return READ;
-	return once ? STAGED : NKINDS;
+	return once ? RELAYED : NKINDS;
 }
 
 int main(int argc, char **argv)
