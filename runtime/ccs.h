@@ -598,10 +598,10 @@ struct ccs_request;
  * failure, and nothing has begun.
  *
  * The calls go on while the caller works, by up to two threads of each communicator, which the
- * first request makes; the timeout counts for them, too. Where processes reach one another by MPI
- * there are no threads, as MPI is called by one at a time: its requests move in ccs_test and
- * ccs_wait, and in other calls of the communicator. On GPUs a request of runs has finished when
- * ccs_run would have returned.
+ * first request makes, or the first group with both runs and messages; the timeout counts for
+ * them, too. Where processes reach one another by MPI there are no threads, as MPI is called by
+ * one at a time: its requests move in ccs_test and ccs_wait, and in other calls of the
+ * communicator. On GPUs a request has finished when its calls would have returned.
  */
 CCS_API ccs_status ccs_group_submit(struct ccs_request **request);
 /** *done: whether all its calls are over; then it has finished, and the status is theirs, as that

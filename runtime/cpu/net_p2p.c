@@ -16,7 +16,7 @@
 enum { NEW, TELLING, MOVING };	     /* message.state */
 enum { OWN, THEIRS, DATA, NPLACES }; /* places of an end */
 
-#define PIECE ((size_t)1 << 30) /* bytes of a message of MPI's, at most */
+#define PIECE ((size_t)1 << 28) /* bytes of a message of MPI's, at most */
 #define LOOK 64u		/* at the notes, each so many rests */
 
 /* This rank's end of a pair and direction. */

@@ -100,7 +100,7 @@ struct procs_pair {
 	_Alignas(CACHE_LINE) _Atomic uint64_t taken; /* messages; the last so: */
 	uint64_t wanted;
 	uint32_t wanted_type;
-	_Atomic uint64_t come;	  /* messages that it takes from the relay */
+	_Atomic uint64_t come;	  /* messages that it has begun to take */
 	_Atomic uint64_t drained; /* bytes of it */
 };
 

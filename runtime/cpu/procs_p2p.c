@@ -55,6 +55,16 @@ static size_t least(size_t a, size_t b)
 
 /* ---- sending ---------------------------------------------------------------------------------- */
 
+/* The region that has all of a message; 0: none. */
+static uint32_t region_of(const struct procs *p, const struct message *m)
+{
+	uint64_t at = (uint64_t)(uintptr_t)m->at;
+	uint32_t region = m->bytes ? procs_region_of(p, at) : 0;
+	const struct procs_region *g = p->own->regions + region - 1;
+
+	return region && m->bytes <= g->bytes - (at - g->at) ? region : 0;
+}
+
 static void post(struct world *w, struct procs_pair *c, struct message *m)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -63,7 +73,7 @@ static void post(struct world *w, struct procs_pair *c, struct message *m)
 	c->count = m->count;
 	c->type = (uint32_t)m->type;
 	c->at = (uint64_t)(uintptr_t)m->at;
-	c->region = m->bytes ? procs_region_of(p, c->at) : 0;
+	c->region = region_of(p, m);
 	c->how = c->region ? HOW_REGION : HOW_RELAYED;
 	if (!c->region && (reads || !m->bytes))
 		c->how = HOW_READ;
@@ -121,6 +131,20 @@ static bool relay(struct world *w, struct procs_pair *c, struct message *m)
 	return fill(w, c, m);
 }
 
+/* What the receiver has read by itself: that is progress, too. */
+static bool is_read(const struct procs_pair *c, struct message *m)
+{
+	size_t drained;
+
+	if (atomic_load(&c->come) <= m->queue->over)
+		return false;
+	drained = (size_t)atomic_load(&c->drained);
+	if (drained == m->moved)
+		return false;
+	m->moved = drained;
+	return true;
+}
+
 static bool carry_out(struct world *w, struct message *m)
 {
 	struct procs_pair *c = pair_of(w, w->first, m->peer);
@@ -133,7 +157,7 @@ static bool carry_out(struct world *w, struct message *m)
 		sent(w, c, m);
 		return true;
 	}
-	return c->how == HOW_RELAYED && relay(w, c, m);
+	return c->how == HOW_RELAYED ? relay(w, c, m) : is_read(c, m);
 }
 
 /* ---- receiving -------------------------------------------------------------------------------- */
@@ -205,16 +229,21 @@ static bool drain(struct world *w, struct procs_pair *c, struct message *m)
 		return give_up(w, m, "its relay cannot be mapped");
 	memcpy(m->at + m->moved, from + at, n);
 	m->moved += n;
-	atomic_store(&c->drained, m->moved);
-	ring(w, m->peer);
 	return true;
 }
 
 static bool take_piece(struct world *w, struct procs_pair *c, struct message *m)
 {
+	bool any;
+
 	if (c->how == HOW_REGION)
-		return copy_region(w, c, m);
-	return c->how == HOW_READ ? read_piece(w, c, m) : drain(w, c, m);
+		any = copy_region(w, c, m);
+	else
+		any = c->how == HOW_READ ? read_piece(w, c, m) : drain(w, c, m);
+	atomic_store(&c->drained, m->moved);
+	if (any && c->how == HOW_RELAYED)
+		ring(w, m->peer);
+	return any;
 }
 
 /* The message is there: whether it is the one that is wanted. */
@@ -229,11 +258,10 @@ static bool begin(struct world *w, struct procs_pair *c, struct message *m)
 		return false;
 	}
 	m->state = TAKING;
-	if (c->how == HOW_RELAYED) {
-		atomic_store(&c->drained, 0);
-		atomic_store(&c->come, m->queue->over + 1);
+	atomic_store(&c->drained, 0);
+	atomic_store(&c->come, m->queue->over + 1);
+	if (c->how == HOW_RELAYED)
 		ring(w, m->peer);
-	}
 	return true;
 }
 

@@ -150,13 +150,18 @@ static void run_share(struct cpu *e, struct fiber *share)
 	fibers_turn(e, &share, false);
 }
 
-/* A thread is at work no longer. */
+/* A thread is at work no longer. The last one ends a sequence, whatever it was at: fibers of the run
+ * before, perhaps, whose end began this one. */
 static void served(struct cpu *e)
 {
 	e->running--;
 	if (!e->running && e->world->runs && atomic_load(&e->world->runs->failed)) {
 		run_retire(e->world);
 		run_wake(e->world);
+	}
+	if (!e->running && sequence_over(e)) {
+		run_all_done(e->world);
+		run_retire(e->world);
 	}
 }
 
@@ -189,10 +194,6 @@ static void serve_playing(struct cpu *e)
 	sequence_play(e, q, thread);
 	pthread_mutex_lock(&e->world->lock);
 	served(e);
-	if (!e->running && sequence_over(e)) {
-		run_all_done(e->world);
-		run_retire(e->world);
-	}
 }
 
 /* Waits a little, without the lock, for a fiber, or for the call (NULL: there is none) to be over.
