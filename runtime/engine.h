@@ -19,7 +19,7 @@
 
 struct world;
 struct run;
-struct message;
+struct transfer;
 
 struct engine {
 	const char *name; /* as ccs_comm_engine tells it */
@@ -58,7 +58,7 @@ struct engine {
 	 *  first of its queue, p2p_over() when it is over; or, where calls name streams, puts one
 	 *  that has met its other end, of this process, into them, and then both are over. Whether
 	 *  anything has moved. Under p2p.lock, without world.lock. NULL: memory is copied. */
-	bool (*carry)(struct world *w, struct message *m);
+	bool (*carry)(struct world *w, struct transfer *m);
 	/** Messages did not move, so many times in a row: waits a little until they may, or does
 	 *  not, and looks whether the others are alive. When the communicator has died, here
 	 *  (UINT_MAX times, then), it lets the others know, and leaves no message's memory in use.

@@ -25,9 +25,9 @@ ccs_status group_record(struct thread_state *t, const struct call *c)
 	return CCS_OK;
 }
 
-ccs_status group_record_message(struct thread_state *t, const struct message *m)
+ccs_status group_record_message(struct thread_state *t, const struct transfer *m)
 {
-	struct message *copy = malloc(sizeof(*copy));
+	struct transfer *copy = malloc(sizeof(*copy));
 
 	if (!copy)
 		return t->failed = error_set(CCS_ENOMEM, "out of memory for a message");
@@ -49,7 +49,7 @@ ccs_status ccs_group_start(void)
 /* What a thread has recorded. */
 struct group {
 	struct call *calls;
-	struct message *messages;
+	struct transfer *messages;
 };
 
 static void free_calls(struct call *calls)
@@ -81,7 +81,7 @@ static ccs_status take(struct thread_state *t, struct group *g)
 	t->failed = CCS_OK;
 	for (struct call *c = g->calls; c && !s; c = c->next)
 		s = world_here(c->comm->world);
-	for (struct message *m = g->messages; m && !s; m = m->next)
+	for (struct transfer *m = g->messages; m && !s; m = m->next)
 		s = world_here(m->comm->world);
 	if (s)
 		group_free(g);
@@ -108,7 +108,7 @@ static ccs_status run_calls(struct call *calls)
 	return s;
 }
 
-static ccs_status move_messages(struct message *messages)
+static ccs_status move_messages(struct transfer *messages)
 {
 	ccs_status s = p2p_post(messages);
 

@@ -78,10 +78,10 @@ void p2p_free(struct world *w)
 	w->p2p = NULL;
 }
 
-void p2p_list_free(struct message *list)
+void p2p_list_free(struct transfer *list)
 {
 	while (list) {
-		struct message *next = list->next;
+		struct transfer *next = list->next;
 
 		free(list->text);
 		free(list);
@@ -133,8 +133,8 @@ static struct queue *queue_of(struct world *w, int rank, int peer, bool sends)
 /* If the firsts of two queues face one another they have met. */
 static void meet(struct p2p *p, const struct queue *q)
 {
-	struct message *a = q->first, *b = q->twin ? q->twin->first : NULL;
-	struct message *from = q->sends ? a : b;
+	struct transfer *a = q->first, *b = q->twin ? q->twin->first : NULL;
+	struct transfer *from = q->sends ? a : b;
 
 	if (!a || !b || a->busy || b->busy)
 		return;
@@ -154,7 +154,7 @@ static void progress(struct p2p *p)
 }
 
 /* The last that is done with a message: it is its thread's again. */
-static void finish(struct p2p *p, struct message *m, ccs_status s, const char *text)
+static void finish(struct p2p *p, struct transfer *m, ccs_status s, const char *text)
 {
 	m->status = s;
 	if (s)
@@ -167,7 +167,7 @@ static void finish(struct p2p *p, struct message *m, ccs_status s, const char *t
 	atomic_store_explicit(&m->over, true, memory_order_release);
 }
 
-void p2p_over(struct world *w, struct message *m, ccs_status s, const char *text)
+void p2p_over(struct world *w, struct transfer *m, ccs_status s, const char *text)
 {
 	struct queue *q = m->queue;
 
@@ -177,11 +177,11 @@ void p2p_over(struct world *w, struct message *m, ccs_status s, const char *text
 	progress(w->p2p);
 }
 
-static ccs_status make_queues(struct message *list)
+static ccs_status make_queues(struct transfer *list)
 {
 	ccs_status s = CCS_OK;
 
-	for (struct message *m = list; m && !s; m = m->next) {
+	for (struct transfer *m = list; m && !s; m = m->next) {
 		struct world *w = m->comm->world;
 
 		s = p2p_open(w);
@@ -196,7 +196,7 @@ static ccs_status make_queues(struct message *list)
 	return s;
 }
 
-static void join_queue(struct p2p *p, struct message *m)
+static void join_queue(struct p2p *p, struct transfer *m)
 {
 	struct queue *q = m->queue;
 
@@ -214,13 +214,13 @@ static void join_queue(struct p2p *p, struct message *m)
 	progress(p);
 }
 
-ccs_status p2p_post(struct message *list)
+ccs_status p2p_post(struct transfer *list)
 {
 	ccs_status s = make_queues(list);
 
 	while (list && !s) {
 		struct p2p *p = list->comm->world->p2p;
-		struct message *m = list;
+		struct transfer *m = list;
 
 		list = m->next; /* a message of a request may be over, and gone, at once */
 		pthread_mutex_lock(&p->lock);
@@ -246,10 +246,10 @@ ccs_status p2p_same(int from, int to, const struct p2p_shape *sent, const struct
 }
 
 /* Two messages of this process that have met. The lock is given back while data is copied. */
-static void deliver(struct world *w, struct message *from)
+static void deliver(struct world *w, struct transfer *from)
 {
 	struct p2p *p = w->p2p;
-	struct message *to = from->queue->twin->first;
+	struct transfer *to = from->queue->twin->first;
 	struct text why = { .len = 0 };
 	const struct p2p_shape sent = p2p_shape_of(from), wanted = p2p_shape_of(to);
 	ccs_status s = p2p_same(from->comm->rank, from->peer, &sent, &wanted, &why);
@@ -274,7 +274,7 @@ bool p2p_poll(struct world *w)
 
 	pthread_mutex_lock(&p->lock);
 	for (; p->ready; any = true) {
-		struct message *from = p->ready;
+		struct transfer *from = p->ready;
 
 		p->ready = from->ready;
 		deliver(w, from);
@@ -292,7 +292,7 @@ bool p2p_poll(struct world *w)
 
 static void end_queue(struct p2p *p, struct queue *q, ccs_status s, const char *text)
 {
-	struct message *m = q->first;
+	struct transfer *m = q->first;
 
 	if (m && m->busy) { /* somebody is at work on it, or will be */
 		m = m->behind;
@@ -302,7 +302,7 @@ static void end_queue(struct p2p *p, struct queue *q, ccs_status s, const char *
 		q->first = NULL;
 	}
 	while (m) {
-		struct message *next = m->behind;
+		struct transfer *next = m->behind;
 
 		finish(p, m, s, text);
 		m = next;
@@ -392,12 +392,12 @@ void p2p_nap(struct world *w, struct p2p_vigil *v)
 }
 
 /* Goes on with all worlds of a list, of which the first message is not over. */
-static bool poll_list(const struct message *list)
+static bool poll_list(const struct transfer *list)
 {
 	const struct world *last = NULL;
 	bool any = false;
 
-	for (const struct message *m = list; m; m = m->next) {
+	for (const struct transfer *m = list; m; m = m->next) {
 		struct world *w = m->comm->world;
 
 		if (w == last || message_is_over(m))
@@ -411,7 +411,7 @@ static bool poll_list(const struct message *list)
 }
 
 /* Looks for the end of a message that others carry, a little. */
-static bool spin(const struct message *m)
+static bool spin(const struct transfer *m)
 {
 	for (unsigned i = 0; i < SPINS && !message_is_over(m); i++) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -421,7 +421,7 @@ static bool spin(const struct message *m)
 	return message_is_over(m);
 }
 
-static void wait_first(struct message *list)
+static void wait_first(struct transfer *list)
 {
 	struct p2p_vigil v = { 0 };
 	struct world *w;
@@ -439,9 +439,9 @@ static void wait_first(struct message *list)
 	}
 }
 
-void p2p_wait(struct message *list, ccs_status *first)
+void p2p_wait(struct transfer *list, ccs_status *first)
 {
-	for (struct message *m = list; m; m = m->next) {
+	for (struct transfer *m = list; m; m = m->next) {
 		wait_first(m);
 		if (m->status && !*first)
 			*first = error_set(m->status, "%s",
@@ -451,7 +451,7 @@ void p2p_wait(struct message *list, ccs_status *first)
 
 /* ---- reports ---------------------------------------------------------------------------------- */
 
-static void say(const struct message *m, struct text *t)
+static void say(const struct transfer *m, struct text *t)
 {
 	const char *type = ccs_dtype_name(m->type);
 

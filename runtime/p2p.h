@@ -25,7 +25,7 @@
 #include "runtime/comm.h"
 
 /* An end of a message, from ccs_send or ccs_recv until it is over. */
-struct message {
+struct transfer {
 	struct ccs_comm *comm;
 	int peer;
 	bool sends;
@@ -38,9 +38,9 @@ struct message {
 	size_t moved;	/* bytes; the engine's, as is */
 	unsigned state; /* 0 at first */
 	struct queue *queue;
-	struct message *behind; /* in its queue */
-	struct message *ready;	/* in p2p.ready */
-	struct message *next;	/* in its group, or request */
+	struct transfer *behind; /* in its queue */
+	struct transfer *ready;	 /* in p2p.ready */
+	struct transfer *next;	 /* in its group, or request */
 	ccs_status status;
 	char *text; /* of its failure; or NULL */
 	/** Then nobody else knows of it any more. Without the lock. */
@@ -51,7 +51,7 @@ struct message {
 struct queue {
 	int rank, peer;
 	bool sends;
-	struct message *first, *last;
+	struct transfer *first, *last;
 	uint64_t over;	    /* messages: the number of the first */
 	struct queue *twin; /* which faces it, in this process; or NULL */
 	struct queue *next; /* of the rank */
@@ -65,8 +65,8 @@ struct p2p {
 	pthread_cond_t moved;  /* threads sleep here, if the engine does not say otherwise */
 	struct queue **queues; /* [ranks of this process]; what was made stays */
 	struct queue *foreign;
-	struct message *ready, *ready_last; /* sends whose receive has come */
-	uint64_t moves;			    /* progress: messages posted, carried on, over */
+	struct transfer *ready, *ready_last; /* sends whose receive has come */
+	uint64_t moves;			     /* progress: messages posted, carried on, over */
 	/* Of requests (request.h), with their threads: */
 	pthread_cond_t work;	      /* which sleep here */
 	struct job *jobs, *jobs_last; /* runs of requests that are not over */
@@ -83,12 +83,12 @@ void p2p_free(struct world *w);
 
 /** The messages of a list join their queues: all, or none, with this thread's text. Without
  *  locks. */
-ccs_status p2p_post(struct message *list);
+ccs_status p2p_post(struct transfer *list);
 /** Goes on with all messages of the world that can move. Whether any has. Without locks. */
 bool p2p_poll(struct world *w);
 /** Waits until all messages of a list are over, which may be of several communicators; *first is
  *  the first failure, with this thread's text, and stays what it was if it was one. */
-void p2p_wait(struct message *list, ccs_status *first);
+void p2p_wait(struct transfer *list, ccs_status *first);
 
 /* What a thread remembers that waits for messages of a communicator, to see whether they move. */
 struct p2p_vigil {
@@ -105,9 +105,9 @@ bool p2p_still(struct world *w, struct p2p_vigil *v);
 void p2p_nap(struct world *w, struct p2p_vigil *v);
 /** Says which messages wait for whom, behind what was said, if `more`. Under world.lock. */
 void p2p_report(const struct world *w, bool more, struct text *t);
-void p2p_list_free(struct message *list);
+void p2p_list_free(struct transfer *list);
 
-static inline bool message_is_over(const struct message *m)
+static inline bool message_is_over(const struct transfer *m)
 {
 	return atomic_load_explicit(&m->over, memory_order_acquire);
 }
@@ -115,7 +115,7 @@ static inline bool message_is_over(const struct message *m)
 /* ---- what an engine calls back, under p2p.lock ------------------------------------------- */
 
 /** The message, the first of its queue, is over. */
-void p2p_over(struct world *w, struct message *m, ccs_status s, const char *text);
+void p2p_over(struct world *w, struct transfer *m, ccs_status s, const char *text);
 
 /* What both ends of a message must have alike. */
 struct p2p_shape {
@@ -123,7 +123,7 @@ struct p2p_shape {
 	uint32_t type;
 };
 
-static inline struct p2p_shape p2p_shape_of(const struct message *m)
+static inline struct p2p_shape p2p_shape_of(const struct transfer *m)
 {
 	return (struct p2p_shape){ m->count, (uint32_t)m->type };
 }

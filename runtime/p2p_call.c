@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static ccs_status check_comm(const struct message *m, const char *call)
+static ccs_status check_comm(const struct transfer *m, const char *call)
 {
 	const struct engine *e;
 	ccs_status s;
@@ -31,7 +31,7 @@ static ccs_status check_comm(const struct message *m, const char *call)
 	return CCS_OK;
 }
 
-static ccs_status check_peer(const struct message *m, bool grouped, const char *call)
+static ccs_status check_peer(const struct transfer *m, bool grouped, const char *call)
 {
 	int rank = m->comm->rank, n = m->comm->world->nranks;
 
@@ -46,7 +46,7 @@ static ccs_status check_peer(const struct message *m, bool grouped, const char *
 	return CCS_OK;
 }
 
-static ccs_status check_buffer(struct message *m, const char *call)
+static ccs_status check_buffer(struct transfer *m, const char *call)
 {
 	size_t esize = ccs_dtype_size(m->type);
 
@@ -66,7 +66,7 @@ static ccs_status check_buffer(struct message *m, const char *call)
 	return CCS_OK;
 }
 
-static ccs_status check(struct message *m, bool grouped, const char *call)
+static ccs_status check(struct transfer *m, bool grouped, const char *call)
 {
 	ccs_status s = check_comm(m, call);
 
@@ -75,7 +75,7 @@ static ccs_status check(struct message *m, bool grouped, const char *call)
 	return s ? s : check_buffer(m, call);
 }
 
-static ccs_status submit(struct message *m, const char *call)
+static ccs_status submit(struct transfer *m, const char *call)
 {
 	struct thread_state *t = error_thread();
 	ccs_status s = t->failed; /* in a group the first error wins */
@@ -98,13 +98,13 @@ static ccs_status submit(struct message *m, const char *call)
 ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer,
 		    struct ccs_comm *comm, void *stream)
 {
-	struct message m = { .comm = comm,
-			     .peer = peer,
-			     .sends = true,
-			     .at = (unsigned char *)(uintptr_t)sendbuff, /* it is only read */
-			     .count = count,
-			     .type = type,
-			     .stream = stream };
+	struct transfer m = { .comm = comm,
+			      .peer = peer,
+			      .sends = true,
+			      .at = (unsigned char *)(uintptr_t)sendbuff, /* it is only read */
+			      .count = count,
+			      .type = type,
+			      .stream = stream };
 
 	return submit(&m, "ccs_send");
 }
@@ -112,12 +112,12 @@ ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer
 ccs_status ccs_recv(void *recvbuff, size_t count, ccs_dtype type, int peer, struct ccs_comm *comm,
 		    void *stream)
 {
-	struct message m = { .comm = comm,
-			     .peer = peer,
-			     .at = recvbuff,
-			     .count = count,
-			     .type = type,
-			     .stream = stream };
+	struct transfer m = { .comm = comm,
+			      .peer = peer,
+			      .at = recvbuff,
+			      .count = count,
+			      .type = type,
+			      .stream = stream };
 
 	return submit(&m, "ccs_recv");
 }

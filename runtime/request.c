@@ -25,7 +25,7 @@ struct job {
 
 struct ccs_request {
 	struct job *jobs;
-	struct message *messages;
+	struct transfer *messages;
 	struct p2p_vigil vigil; /* of ccs_test, as above */
 	bool told;		/* its end */
 };
@@ -266,7 +266,7 @@ static ccs_status prepare(struct ccs_request *r)
 		if (!s)
 			s = threads_start(j->world, true);
 	}
-	for (struct message *m = r->messages; m && !s; m = m->next) {
+	for (struct transfer *m = r->messages; m && !s; m = m->next) {
 		m->request = true;
 		s = p2p_open(m->comm->world);
 		if (!s)
@@ -299,7 +299,7 @@ static void job_start(struct job *j)
 	pthread_mutex_unlock(&p->lock);
 }
 
-ccs_status request_start(struct call *calls, struct message *messages, struct ccs_request **out)
+ccs_status request_start(struct call *calls, struct transfer *messages, struct ccs_request **out)
 {
 	struct ccs_request *r = calloc(1, sizeof(*r)), none = { 0 }, *to = r ? r : &none;
 	ccs_status s;
@@ -333,7 +333,7 @@ bool request_busy(struct world *w)
 
 static bool is_over(const struct ccs_request *r)
 {
-	for (const struct message *m = r->messages; m; m = m->next)
+	for (const struct transfer *m = r->messages; m; m = m->next)
 		if (!message_is_over(m))
 			return false;
 	for (const struct job *j = r->jobs; j; j = j->next)
@@ -357,7 +357,7 @@ static ccs_status check(const struct ccs_request *r, const char *call)
 	for (const struct job *j = r->jobs; j && !s; j = j->next)
 		if (!job_is_over(j))
 			s = world_here(j->world);
-	for (const struct message *m = r->messages; m && !s; m = m->next)
+	for (const struct transfer *m = r->messages; m && !s; m = m->next)
 		if (!message_is_over(m))
 			s = world_here(m->comm->world);
 	return s;
@@ -396,7 +396,7 @@ static void step_job(struct job *j)
 /* Goes on with what no thread goes on with, without waiting. */
 static void step(struct ccs_request *r)
 {
-	struct message *m = r->messages;
+	struct transfer *m = r->messages;
 
 	while (m && message_is_over(m))
 		m = m->next;
@@ -459,7 +459,7 @@ static void await_all(struct ccs_request *const *requests, int n)
 
 static bool is_lone(const struct ccs_request *r)
 {
-	for (const struct message *m = r->messages; m; m = m->next)
+	for (const struct transfer *m = r->messages; m; m = m->next)
 		if (!message_is_over(m) && m->comm->world->engine->lone)
 			return true;
 	for (const struct job *j = r->jobs; j; j = j->next)

@@ -18,10 +18,10 @@
 
 /** In the thread's open group. CCS_ENOMEM, which is the group's then. */
 ccs_status group_record(struct thread_state *t, const struct call *c);
-ccs_status group_record_message(struct thread_state *t, const struct message *m);
+ccs_status group_record_message(struct thread_state *t, const struct transfer *m);
 
 /** Begins calls and messages, which are the request's then, and gone with it; and on a failure. */
-ccs_status request_start(struct call *calls, struct message *messages, struct ccs_request **out);
+ccs_status request_start(struct call *calls, struct transfer *messages, struct ccs_request **out);
 /** The same of one call, which is copied; waits for its end. */
 ccs_status request_run(const struct call *c);
 /** Whether runs of requests are to be waited for by one thread alone, and there are any. */

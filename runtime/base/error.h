@@ -10,14 +10,14 @@
 #include <stddef.h>
 
 struct call;
-struct message;
+struct transfer;
 
 struct thread_state {
 	char text[CCS_TEXT];
-	int depth;				 /* of ccs_group_start */
-	ccs_status failed;			 /* first failure inside the open group */
-	struct call *first, *last;		 /* calls recorded by the open group, in order */
-	struct message *messages, *last_message; /* and its sends and receives */
+	int depth;				  /* of ccs_group_start */
+	ccs_status failed;			  /* first failure inside the open group */
+	struct call *first, *last;		  /* calls recorded by the open group, in order */
+	struct transfer *messages, *last_message; /* and its sends and receives */
 };
 
 struct thread_state *error_thread(void);

@@ -158,8 +158,8 @@ ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes
 
 /* ---- net_p2p.c: see engine.h ------------------------------------------------------------- */
 
-struct message;
-bool net_carry(struct world *w, struct message *m);
+struct transfer;
+bool net_carry(struct world *w, struct transfer *m);
 void net_rest_p2p(struct world *w, unsigned idle);
 /** Ends what is under way, whose memory is the caller's again. */
 void net_end_p2p(struct net *n);

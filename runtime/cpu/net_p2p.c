@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-enum { NEW, TELLING, MOVING };	     /* message.state */
+enum { NEW, TELLING, MOVING };	     /* transfer.state */
 enum { OWN, THEIRS, DATA, NPLACES }; /* places of an end */
 
 #define PIECE ((size_t)1 << 28) /* bytes of a message of MPI's, at most */
@@ -65,7 +65,7 @@ static void collect(struct world *w, struct net_p2p *p)
 /* ---- a message --------------------------------------------------------------------------------- */
 
 /* Starts a message of MPI's in a place of its end. */
-static void start(struct world *w, const struct message *m, int place, bool sends, void *at,
+static void start(struct world *w, const struct transfer *m, int place, bool sends, void *at,
 		  size_t bytes, int tag)
 {
 	struct net *n = net_of(w);
@@ -79,7 +79,7 @@ static void start(struct world *w, const struct message *m, int place, bool send
 		net_break(n, m->peer, error);
 }
 
-static void tell(struct world *w, struct message *m, struct net_end *e)
+static void tell(struct world *w, struct transfer *m, struct net_end *e)
 {
 	e->own = p2p_shape_of(m);
 	start(w, m, OWN, true, &e->own, sizeof(e->own), m->sends ? NET_SENDS : NET_WANTS);
@@ -88,7 +88,7 @@ static void tell(struct world *w, struct message *m, struct net_end *e)
 }
 
 /* Its next piece; none is left: it is over. */
-static void move(struct world *w, struct message *m, struct net_end *e)
+static void move(struct world *w, struct transfer *m, struct net_end *e)
 {
 	size_t most = net_of(w)->calls->most < PIECE ? net_of(w)->calls->most : PIECE;
 	size_t left = m->bytes - m->moved;
@@ -103,7 +103,7 @@ static void move(struct world *w, struct message *m, struct net_end *e)
 }
 
 /* Both ends have told. */
-static void compare(struct world *w, struct message *m, struct net_end *e)
+static void compare(struct world *w, struct transfer *m, struct net_end *e)
 {
 	struct text why = { .len = 0 };
 	ccs_status s = m->sends ? p2p_same(w->first, m->peer, &e->own, &e->theirs, &why)
@@ -115,7 +115,7 @@ static void compare(struct world *w, struct message *m, struct net_end *e)
 		move(w, m, e);
 }
 
-bool net_carry(struct world *w, struct message *m)
+bool net_carry(struct world *w, struct transfer *m)
 {
 	struct net_p2p *p = opened(w);
 	struct net_end *e;

@@ -132,12 +132,12 @@ struct procs {
 	unsigned char *relay; /* of messages to others; NULL: there is none yet */
 	size_t relay_bytes;
 	int relay_file;
-	const struct message *relaying; /* the one that uses it; or NULL */
-	uint64_t finished;		/* calls that all are through with, as far as it was seen */
-	struct fiber *turn;		/* fibers that this process runs in turn */
-	bool posted, admitted;		/* the current call */
-	bool answered;			/* rank 0: the others may come by the files */
-	bool spins;			/* each rank has a core */
+	const struct transfer *relaying; /* the one that uses it; or NULL */
+	uint64_t finished;     /* calls that all are through with, as far as it was seen */
+	struct fiber *turn;    /* fibers that this process runs in turn */
+	bool posted, admitted; /* the current call */
+	bool answered;	       /* rank 0: the others may come by the files */
+	bool spins;	       /* each rank has a core */
 };
 
 /* ---- procs_end.c ---------------------------------------------------------------------- */
@@ -202,7 +202,7 @@ void procs_free_relay(struct procs *p);
 
 /* ---- procs_p2p.c: see engine.h ---------------------------------------------------------- */
 
-bool procs_carry(struct world *w, struct message *m);
+bool procs_carry(struct world *w, struct transfer *m);
 void procs_rest(struct world *w, unsigned idle);
 
 /* ---- procs_seat.c --------------------------------------------------------------------- */

@@ -22,7 +22,7 @@
 #include <sys/uio.h>
 
 enum { HOW_REGION, HOW_READ, HOW_RELAYED };
-enum { NEW, POSTED, TAKING }; /* message.state */
+enum { NEW, POSTED, TAKING }; /* transfer.state */
 
 #define RELAY_BYTES ((size_t)1 << 18)
 #define RELAY_PIECE (RELAY_BYTES / 4)
@@ -56,7 +56,7 @@ static size_t least(size_t a, size_t b)
 /* ---- sending ---------------------------------------------------------------------------------- */
 
 /* The region that has all of a message; 0: none. */
-static uint32_t region_of(const struct procs *p, const struct message *m)
+static uint32_t region_of(const struct procs *p, const struct transfer *m)
 {
 	uint64_t at = (uint64_t)(uintptr_t)m->at;
 	uint32_t region = m->bytes ? procs_region_of(p, at) : 0;
@@ -65,7 +65,7 @@ static uint32_t region_of(const struct procs *p, const struct message *m)
 	return region && m->bytes <= g->bytes - (at - g->at) ? region : 0;
 }
 
-static void post(struct world *w, struct procs_pair *c, struct message *m)
+static void post(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	const struct procs *p = cpu_of(w)->procs;
 	bool reads = atomic_load(&p->table->seats[m->peer].reads) == READS_OTHERS;
@@ -84,7 +84,7 @@ static void post(struct world *w, struct procs_pair *c, struct message *m)
 }
 
 /* The receiver has taken it, or would not. */
-static void sent(struct world *w, const struct procs_pair *c, struct message *m)
+static void sent(struct world *w, const struct procs_pair *c, struct transfer *m)
 {
 	struct procs *p = cpu_of(w)->procs;
 	const struct p2p_shape own = p2p_shape_of(m), wanted = { c->wanted, c->wanted_type };
@@ -98,7 +98,7 @@ static void sent(struct world *w, const struct procs_pair *c, struct message *m)
 }
 
 /* The next piece, if there is room for it. */
-static bool fill(struct world *w, struct procs_pair *c, struct message *m)
+static bool fill(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t drained = atomic_load(&c->drained);
@@ -114,7 +114,7 @@ static bool fill(struct world *w, struct procs_pair *c, struct message *m)
 	return true;
 }
 
-static bool relay(struct world *w, struct procs_pair *c, struct message *m)
+static bool relay(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	struct procs *p = cpu_of(w)->procs;
 	ccs_status s = CCS_OK;
@@ -132,7 +132,7 @@ static bool relay(struct world *w, struct procs_pair *c, struct message *m)
 }
 
 /* What the receiver has read by itself: that is progress, too. */
-static bool is_read(const struct procs_pair *c, struct message *m)
+static bool is_read(const struct procs_pair *c, struct transfer *m)
 {
 	size_t drained;
 
@@ -145,7 +145,7 @@ static bool is_read(const struct procs_pair *c, struct message *m)
 	return true;
 }
 
-static bool carry_out(struct world *w, struct message *m)
+static bool carry_out(struct world *w, struct transfer *m)
 {
 	struct procs_pair *c = pair_of(w, w->first, m->peer);
 
@@ -163,7 +163,7 @@ static bool carry_out(struct world *w, struct message *m)
 /* ---- receiving -------------------------------------------------------------------------------- */
 
 /* The message is its thread's again then, which may sleep. */
-static void take(struct world *w, struct procs_pair *c, struct message *m, ccs_status s,
+static void take(struct world *w, struct procs_pair *c, struct transfer *m, ccs_status s,
 		 const char *why)
 {
 	int peer = m->peer;
@@ -177,7 +177,7 @@ static void take(struct world *w, struct procs_pair *c, struct message *m, ccs_s
 }
 
 /* It cannot be read: the communicator ends. */
-static bool give_up(struct world *w, const struct message *m, const char *why)
+static bool give_up(struct world *w, const struct transfer *m, const char *why)
 {
 	struct text t = { .len = 0 };
 
@@ -187,7 +187,7 @@ static bool give_up(struct world *w, const struct message *m, const char *why)
 	return false;
 }
 
-static bool read_piece(struct world *w, const struct procs_pair *c, struct message *m)
+static bool read_piece(struct world *w, const struct procs_pair *c, struct transfer *m)
 {
 	size_t n = least(m->bytes - m->moved, PIECE);
 	struct iovec to = { m->at + m->moved, n };
@@ -201,7 +201,7 @@ static bool read_piece(struct world *w, const struct procs_pair *c, struct messa
 	return true;
 }
 
-static bool copy_region(struct world *w, const struct procs_pair *c, struct message *m)
+static bool copy_region(struct world *w, const struct procs_pair *c, struct transfer *m)
 {
 	const unsigned char *at =
 		procs_place(cpu_of(w)->procs, (uint32_t)m->peer, c->at, c->region);
@@ -214,7 +214,7 @@ static bool copy_region(struct world *w, const struct procs_pair *c, struct mess
 	return true;
 }
 
-static bool drain(struct world *w, struct procs_pair *c, struct message *m)
+static bool drain(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	struct procs *p = cpu_of(w)->procs;
 	size_t n = (size_t)atomic_load(&c->relayed) - m->moved, at = m->moved % RELAY_BYTES;
@@ -232,7 +232,7 @@ static bool drain(struct world *w, struct procs_pair *c, struct message *m)
 	return true;
 }
 
-static bool take_piece(struct world *w, struct procs_pair *c, struct message *m)
+static bool take_piece(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	bool any;
 
@@ -247,7 +247,7 @@ static bool take_piece(struct world *w, struct procs_pair *c, struct message *m)
 }
 
 /* The message is there: whether it is the one that is wanted. */
-static bool begin(struct world *w, struct procs_pair *c, struct message *m)
+static bool begin(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	const struct p2p_shape sent = { c->count, c->type }, own = p2p_shape_of(m);
 	struct text why = { .len = 0 };
@@ -265,7 +265,7 @@ static bool begin(struct world *w, struct procs_pair *c, struct message *m)
 	return true;
 }
 
-static bool carry_in(struct world *w, struct message *m)
+static bool carry_in(struct world *w, struct transfer *m)
 {
 	struct procs_pair *c = pair_of(w, m->peer, w->first);
 	bool any = m->state == NEW;
@@ -281,7 +281,7 @@ static bool carry_in(struct world *w, struct message *m)
 	return any;
 }
 
-bool procs_carry(struct world *w, struct message *m)
+bool procs_carry(struct world *w, struct transfer *m)
 {
 	if (atomic_load(&cpu_of(w)->procs->table->failed))
 		return false;

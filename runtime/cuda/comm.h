@@ -246,8 +246,8 @@ ccs_status gpu_start(struct world *w, struct run *r);
 
 /* ---- p2p.c: see engine.h ------------------------------------------------------- */
 
-struct message;
-bool gpu_carry(struct world *w, struct message *m);
+struct transfer;
+bool gpu_carry(struct world *w, struct transfer *m);
 
 /* ---- ranks.c ---------------------------------------------------------------- */
 

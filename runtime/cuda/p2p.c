@@ -11,7 +11,7 @@
 
 /* An end of the message. */
 struct end {
-	const struct message *m;
+	const struct transfer *m;
 	struct cuda *cuda;
 	cuda_stream stream;
 	cuda_event e; /* behind what it has put there */
@@ -102,14 +102,14 @@ static void drop(struct end *x)
 	leave(x);
 }
 
-static struct end end_of(const struct world *w, const struct message *m)
+static struct end end_of(const struct world *w, const struct transfer *m)
 {
 	return (struct end){ .m = m, .cuda = gpu_cuda_of(w, m->comm->rank), .stream = m->stream };
 }
 
-bool gpu_carry(struct world *w, struct message *m)
+bool gpu_carry(struct world *w, struct transfer *m)
 {
-	struct message *other = m->queue->twin->first;
+	struct transfer *other = m->queue->twin->first;
 	struct end from = end_of(w, m), to = end_of(w, other);
 	struct text why = { .len = 0 };
 	ccs_status s = m->bytes ? begin(&from) : CCS_OK;
