@@ -1,21 +1,22 @@
 /*
  * Point to point: messages between two ranks, and who moves them. Private to the runtime.
  *
- * ccs_send and ccs_recv make a message each, an end of what is one for NCCL. It joins the queue of
- * its rank, peer and direction. The firsts of the two queues that face one another meet: they must
- * agree, the data is copied, both are over, and the next may meet. So messages of a pair match in
- * order, and those of other pairs wait for none of them.
+ * ccs_send and ccs_recv make a transfer each, an end of what is one message for NCCL. It joins the
+ * queue of its rank, peer and direction. The firsts of the two queues that face one another meet:
+ * they must agree, the data is copied, both are over, and the next may meet. So messages of two
+ * ranks match in order, and those of others wait for none of them.
  *
  * Where both ends are of this process the copy is made here, by memcpy, without the lock, or by the
- * engine, where calls name streams; such pairs are in the list `ready`. Where the peer is in another process the engine carries the
- * message (engine.h), a piece at a time; such queues are in the list `foreign`.
+ * engine, where calls name streams; these are in the list `ready`. Where the peer is in another
+ * process the engine carries the transfer (engine.h), a piece at a time; such queues are in the list
+ * `foreign`.
  *
- * Messages move while somebody calls p2p_poll: each thread that waits for one does, for all
- * messages of the communicator; and for messages that nobody waits for, which are those of
- * requests (request.h), a thread of the communicator's, unless its engine is a lone one.
+ * Transfers move while somebody calls p2p_poll: each thread that waits for one does, for all of the
+ * communicator; and for those that nobody waits for, which are those of requests (request.h), a
+ * thread of the communicator's, unless its engine is a lone one.
  *
- * A message that differs from its other end fails at both, and the communicator goes on. One that
- * does not move for the timeout, while somebody waits for it, ends the communicator.
+ * A transfer that differs from its other end fails at both, and the communicator goes on. If none
+ * moves for the timeout, while a thread waits for one, the communicator ends.
  *
  * world.lock may be held when p2p.lock is taken; never the other way round.
  */
@@ -24,7 +25,7 @@
 
 #include "runtime/comm.h"
 
-/* An end of a message, from ccs_send or ccs_recv until it is over. */
+/* From ccs_send or ccs_recv until it is over. */
 struct transfer {
 	struct ccs_comm *comm;
 	int peer;
@@ -47,7 +48,7 @@ struct transfer {
 	_Atomic bool over;
 };
 
-/* The messages of a rank to a peer, or from it. */
+/* The transfers of a rank to a peer, or from it. */
 struct queue {
 	int rank, peer;
 	bool sends;
