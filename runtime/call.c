@@ -1,13 +1,12 @@
 /*
- * Calls: their arguments, and groups.
+ * Calls of modules: their arguments.
  *
  * A call's arguments are checked before it joins anything, so that a wrong one
  * fails alone. Without a group a call joins its run and the thread takes part
- * until it is over. In a group calls are recorded, join together at the end, and
- * the thread takes part until all are over. O(1) a call beside its run.
+ * until it is over. In a group (group.c) calls are recorded. O(1) a call beside its run.
  */
-#include "runtime/rendezvous.h"
 #include "runtime/plan/choice.h"
+#include "runtime/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,70 +309,13 @@ static ccs_status check(struct call *c, int root, void *stream)
 	return s ? s : check_buffers(c);
 }
 
-static void join(struct call *c)
+void call_join(struct call *c)
 {
 	struct world *w = c->comm->world;
 
 	pthread_mutex_lock(&w->lock);
 	run_join(w, c);
 	pthread_mutex_unlock(&w->lock);
-}
-
-/* Room for one of a group's calls: the rank's own, if it is the first. */
-static struct call *grouped_new(struct ccs_comm *comm)
-{
-	if (comm->has_grouped)
-		return malloc(sizeof(struct call));
-	comm->has_grouped = true;
-	return &comm->grouped;
-}
-
-static void grouped_free(struct call *c)
-{
-	if (c == &c->comm->grouped)
-		c->comm->has_grouped = false;
-	else
-		free(c);
-}
-
-static ccs_status record(struct thread_state *t, const struct call *c)
-{
-	struct call *copy = grouped_new(c->comm);
-
-	if (!copy)
-		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
-	*copy = *c;
-	user_op_hold(c->how.user_op);
-	if (t->last)
-		t->last->next = copy;
-	else
-		t->first = copy;
-	t->last = copy;
-	return CCS_OK;
-}
-
-static void join_all(struct call *calls)
-{
-	for (struct call *c = calls; c; c = c->next)
-		join(c);
-}
-
-static void wait_all(struct call *calls, ccs_status *s)
-{
-	for (struct call *c = calls; c; c = c->next)
-		if (!call_is_over(c))
-			c->comm->world->engine->wait(c->comm->world, c, s);
-}
-
-/* Until all calls of the list are over. */
-static void take_part(struct call *calls, ccs_status *s)
-{
-	enum posted posted = post_calls(calls);
-
-	if (posted == POSTED_NOT)
-		join_all(calls);
-	if (posted != POSTED_OVER)
-		wait_all(calls, s);
 }
 
 static ccs_status submit(struct call *c, int root, void *stream)
@@ -385,15 +327,17 @@ static ccs_status submit(struct call *c, int root, void *stream)
 	if (!s)
 		s = check(c, root, stream);
 	if (t->depth && !s)
-		return record(t, c);
+		return group_record(t, c);
 	if (t->depth)
 		t->failed = s;
 	if (s)
 		return s;
 	w = c->comm->world;
+	if (request_busy(w))
+		return request_run(c);
 	user_op_hold(c->how.user_op);
 	if (!w->engine->at_once || !w->engine->at_once(w, c, &s))
-		take_part(c, &s);
+		group_take_part(c, &s);
 	user_op_release(c->how.user_op);
 	return s;
 }
@@ -478,50 +422,6 @@ ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, voi
 				    stream);
 	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
 	return error_set(CCS_EINVAL, "ccs_run_user_op: the operator is NULL");
-}
-
-ccs_status ccs_group_start(void)
-{
-	error_thread()->depth++;
-	return CCS_OK;
-}
-
-ccs_status ccs_group_end(void)
-{
-	struct thread_state *t = error_thread();
-	struct call *calls = t->first;
-	struct attendee *attendees = t->attendees;
-	ccs_status s = t->failed;
-
-	if (!t->depth)
-		return error_set(CCS_EINVAL, "ccs_group_end without ccs_group_start");
-	if (--t->depth)
-		return CCS_OK;
-	t->first = t->last = NULL;
-	t->attendees = t->last_attendee = NULL;
-	t->failed = CCS_OK;
-	/* calls that were made before this process was forked */
-	for (struct call *c = calls; c && !s; c = c->next)
-		s = world_here(c->comm->world);
-	if (!s)
-		s = rendezvous_here(attendees);
-	if (!s && calls && !attendees) {
-		take_part(calls, &s);
-	} else if (!s) {
-		join_all(calls);
-		rendezvous_join(attendees);
-		wait_all(calls, &s);
-		rendezvous_wait(attendees, &s);
-	}
-	rendezvous_drop(attendees);
-	while (calls) {
-		struct call *next = calls->next;
-
-		user_op_release(calls->how.user_op);
-		grouped_free(calls);
-		calls = next;
-	}
-	return s;
 }
 
 /* The communicator's module for those bytes; opened at first use. */

@@ -656,6 +656,71 @@ CCS_API ccs_status ccs_tuning_save(const struct ccs_tuning *t, const char *path)
 CCS_API ccs_status ccs_group_start(void);
 CCS_API ccs_status ccs_group_end(void);
 
+/*
+ * Point to point, and calls that go on while the caller works.
+ *
+ *     ccs_group_start();
+ *     ccs_send(mine, count, CCS_FLOAT32, (rank + 1) % n, comm, NULL);
+ *     ccs_recv(theirs, count, CCS_FLOAT32, (rank + n - 1) % n, comm, NULL);
+ *     ccs_group_submit(&request);
+ *     work();
+ *     ccs_wait(request);
+ *     ccs_request_free(request);
+ */
+
+/**
+ * Sends `count` elements to a rank, which calls ccs_recv with as many of the same type; and the
+ * other way round. As with NCCL, messages of two ranks and a communicator match in the order of
+ * their calls, each direction for itself; calls of one group go on together, in any order, so that
+ * an exchange in a group cannot deadlock; outside a group a call returns when the message is
+ * through, and waits for the peer until then: two ranks that both send first wait for each other,
+ * until the timeout.
+ *
+ * CCS_EINVAL, on both ranks: counts or types of the two sides differ; nothing is written then, and
+ * the communicator goes on. CCS_EINVAL, here: the peer is no rank, or, outside a group, this one.
+ * CCS_ETIMEOUT: nothing of the communicator's messages has moved for the timeout; the text names
+ * rank and peer, and the communicator has failed, as it has when the peer's process ends
+ * (CCS_EABORTED). CCS_EUNSUPPORTED: the ranks are on GPUs, and several
+ * processes'.
+ *
+ * `stream` is NULL on the CPU. On GPUs it is as ccs_run's: a call returns when its peer has called,
+ * too, and the message is in both streams; the buffers are of the ranks' GPUs. Processes read a message where it lies, as far as
+ * ccs_comm_init_procs says; else it is copied in pieces, on its way.
+ */
+CCS_API ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer,
+			    struct ccs_comm *comm, void *stream);
+CCS_API ccs_status ccs_recv(void *recvbuff, size_t count, ccs_dtype type, int peer,
+			    struct ccs_comm *comm, void *stream);
+
+/* The end of a group that nobody waits for yet. One thread at a time uses it. */
+struct ccs_request;
+
+/**
+ * Ends the group, as ccs_group_end does, but returns when its calls have begun: runs of modules,
+ * sends and receives, on any communicators. Their buffers are in use until the request has
+ * finished. CCS_EINVAL: it is inside another group, which then fails. *request is NULL on a
+ * failure, and nothing has begun.
+ *
+ * The calls go on while the caller works, by up to two threads of each communicator, which the
+ * first request makes, or the first group with both runs and messages; the timeout counts for
+ * them, too. Where processes reach one another by MPI there are no threads, as MPI is called by
+ * one at a time: its requests move in ccs_test and ccs_wait, and in other calls of the
+ * communicator. On GPUs a request has finished when its calls would have returned.
+ */
+CCS_API ccs_status ccs_group_submit(struct ccs_request **request);
+/** *done: whether all its calls are over; then it has finished, and the status is theirs, as that
+ *  of ccs_group_end. Does not wait. CCS_EINVAL: it had finished before, as was told by ccs_test or
+ *  ccs_wait. */
+CCS_API ccs_status ccs_test(struct ccs_request *request, int *done);
+/** Waits until it has finished. CCS_EINVAL, as above. */
+CCS_API ccs_status ccs_wait(struct ccs_request *request);
+/** Waits for `n` requests, also if one fails; the status is the first failure, in their order.
+ *  CCS_EINVAL: one of them had finished, or is NULL; then for none. */
+CCS_API ccs_status ccs_wait_all(struct ccs_request *const *requests, int n);
+/** Waits until it has finished, if it has not. NULL is fine. So does ccs_comm_free, for the
+ *  requests of the handle, which then are as finished as any. */
+CCS_API void ccs_request_free(struct ccs_request *request);
+
 /** NVIDIA's driver, and NCCL, as this library has found them, for programs that link neither:
  *  handles for dlsym(), which stay open. CCS_EUNSUPPORTED: there is none, and the text says
  *  what to install. */

@@ -6,8 +6,8 @@
  * and frees it. A process that was forked has a copy, without the threads: it can only free
  * that. O(ranks).
  */
-#include "runtime/comm.h"
 #include "runtime/rendezvous.h"
+#include "runtime/request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +134,9 @@ static void free_memory(struct world *w)
 
 static void world_free(struct world *w)
 {
+	request_stop(w);
 	engine_free(w);
+	p2p_free(w);
 	pthread_cond_destroy(&w->calls);
 	pthread_mutex_destroy(&w->lock);
 	free_memory(w);
@@ -152,6 +154,7 @@ static void forget(struct world *w)
 		return;
 	}
 	engine_free(w);
+	p2p_free(w);
 	free_memory(w);
 }
 
@@ -163,6 +166,8 @@ void ccs_comm_free(struct ccs_comm *c)
 	if (!c)
 		return;
 	w = c->world;
+	if (origin_here(&w->origin))
+		request_drain(c);
 	for (unsigned i = 0; i < CHECKED; i++)
 		ccs_module_free(c->checked[i].module);
 	free(c);

@@ -48,7 +48,8 @@ struct call {
 	struct ccs_run_options how;	/* its scalar is copied: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as are status and waits */
-	bool waits;   /* the calling thread is inside the engine's wait, if that says so */
+	bool waits;   /* a thread is inside the engine's wait for it, if that says so, or will be:
+			 it is a request's */
 	void *stream; /* a GPU's */
 	/** It may return: then nobody else knows of it any more. Without the lock. */
 	_Atomic bool over;
@@ -112,7 +113,9 @@ struct world {
 	struct posts *posts;	      /* post.c's; NULL: there are none */
 	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
 	bool dead;
+	ccs_status died; /* of that; CCS_OK: it is not known */
 	char *dead_text;
+	struct p2p *p2p; /* messages and requests; NULL: there were none yet */
 	struct opened *opened;
 	struct memory *memory;
 	struct rendezvous *rendezvous; /* that are not over, or not left yet */
@@ -140,7 +143,8 @@ struct checked {
 struct ccs_comm {
 	struct world *world;
 	int rank;
-	uint64_t seq; /* calls so far */
+	uint64_t seq;	  /* calls so far */
+	unsigned pending; /* calls and messages of requests that are not over; under p2p.lock */
 	struct checked checked[CHECKED];
 	unsigned newest;     /* of these */
 	struct call grouped; /* the first in the thread's open group */
@@ -184,6 +188,8 @@ struct placing call_placing(const struct call *c, const struct prep_rank *p);
 
 /** What the rank has of calls like this one, which was checked; NULL: nothing. */
 struct checked *call_checked(const struct call *c);
+/** A checked call joins its run. */
+void call_join(struct call *c);
 
 /* ---- run.c: joining, which call.c does, and what an engine calls back (engine.h). All under
  * world.lock, but for what says otherwise. */
@@ -260,6 +266,8 @@ struct vigil {
 	bool set;
 };
 
+/** The communicator dies, with a report of who waits for whom. */
+void run_time_out(struct world *w);
 /** Notes progress; after the timeout without any the communicator dies, as below. */
 void run_watch(struct world *w, struct vigil *v);
 /** Sleeps until something happens, or an eighth of the timeout has passed. If nothing has

@@ -33,6 +33,7 @@ struct branch {
 	int rank;	  /* this process's, in the child; 0 where that has all */
 	_Alignas(8) unsigned char invitation[INVITATION];
 };
+struct transfer;
 
 struct engine {
 	const char *name; /* as ccs_comm_engine tells it */
@@ -42,6 +43,7 @@ struct engine {
 	bool protocols;	  /* a call may name a protocol, and a number of channels */
 	bool host_code;	  /* elements are combined by code of this process: a call may have a
 			     factor for each element, or an operator of the user's own */
+	bool lone;	  /* it is called by one thread at a time: requests have no threads */
 
 	/** The run has become the current one, and the ranks with a seat in it have called.
 	 *  A failure is the run's, with this thread's text. */
@@ -78,6 +80,18 @@ struct engine {
 	/** Tells what the rank, which has called, waits for: "rank 1 waits at ...". False: for
 	 *  no other rank. NULL: always false. */
 	bool (*stuck)(const struct world *w, int rank, struct text *t);
+
+	/** Point to point (p2p.h): goes on with a message to or from another process, which is the
+	 *  first of its queue, p2p_over() when it is over; or, where calls name streams, puts one
+	 *  that has met its other end, of this process, into them, and then both are over. Whether
+	 *  anything has moved. Under p2p.lock, without world.lock. NULL: memory is copied. */
+	bool (*carry)(struct world *w, struct transfer *m);
+	/** Messages did not move, so many times in a row: waits a little until they may, or does
+	 *  not, and looks whether the others are alive. When the communicator has died, here
+	 *  (UINT_MAX times, then), it lets the others know, and leaves no message's memory in use.
+	 *  Without locks. NULL: all
+	 *  ranks are in this process. */
+	void (*rest)(struct world *w, unsigned idle);
 
 	/** Whether something has failed behind the calls' backs: CCS_OK, or the communicator is
 	 *  dead now (world_die), and the text says why. NULL: nothing can. */

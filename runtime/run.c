@@ -85,6 +85,7 @@ void run_fail(struct world *w, struct run *r, ccs_status s, const char *text)
 void run_fail_all(struct world *w, ccs_status s, const char *text)
 {
 	world_die(w, text);
+	w->died = w->died ? w->died : s;
 	for (struct run *r = w->runs; r; r = r->next)
 		run_fail(w, r, s, text);
 	rendezvous_fail(w, s, text);

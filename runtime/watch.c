@@ -6,6 +6,7 @@
  */
 #include "runtime/base/clock.h"
 #include "runtime/comm.h"
+#include "runtime/p2p.h"
 #include "runtime/rendezvous.h"
 
 #include <errno.h>
@@ -44,9 +45,10 @@ static void report(const struct world *w, struct text *out)
 	}
 	if (more)
 		text_add(out, "; and %d more ranks", more);
+	p2p_report(w, named > 0, out);
 }
 
-static void time_out(struct world *w)
+void run_time_out(struct world *w)
 {
 	struct text out = { .len = 0 };
 
@@ -68,7 +70,7 @@ void run_watch(struct world *w, struct vigil *v)
 		v->set = true;
 		v->since = clock_ns();
 	} else if (w->timeout && clock_ns() - v->since >= w->timeout * UINT64_C(1000000)) {
-		time_out(w);
+		run_time_out(w);
 	}
 }
 

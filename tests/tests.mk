@@ -165,6 +165,7 @@ SUITES_cpu := \
 	"~ $(T)/cpu/procs_refused_test $(T)/modules" \
 	"~ $(T)/cpu/split_test $(T)/modules tasks" \
 	"~ $(T)/cpu/split_test $(T)/modules procs" \
+	"~ $(T)/cpu/p2p_test $(T)/modules" \
 	"$(T)/cpu/file_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
@@ -299,7 +300,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/runtime cpu/public cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -330,6 +331,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/procs_refused_test $(T)/modules" \
 		"$(T)/cpu/split_test $(T)/modules tasks" \
 		"$(T)/cpu/split_test $(T)/modules procs" \
+		"$(T)/cpu/p2p_test $(T)/modules" \
 		"$(T)/cuda/cache_test" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 500"
@@ -339,7 +341,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" check-short
-THREADS := cpu/results cpu/post cpu/runtime cpu/split cpu/operators hosts/group_meet hosts/group_fail
+THREADS := cpu/results cpu/post cpu/runtime cpu/split cpu/operators cpu/p2p hosts/group_meet hosts/group_fail
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=thread" check-threads
@@ -350,6 +352,7 @@ check-threads: $(THREADS:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/split_test $(T)/modules tasks" \
 		"$(T)/cpu/operators_test $(T)/modules" \
+		"$(T)/cpu/p2p_test $(T)/modules tasks" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 200"
 ANY_TEXT := check/diag lang/fuzz lower/good lower/plan plan/prove

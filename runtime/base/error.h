@@ -11,6 +11,7 @@
 
 struct call;
 struct attendee;
+struct transfer;
 
 struct thread_state {
 	char text[CCS_TEXT];
@@ -18,6 +19,7 @@ struct thread_state {
 	ccs_status failed;			    /* first failure inside the open group */
 	struct call *first, *last;		    /* calls recorded by the open group, in order */
 	struct attendee *attendees, *last_attendee; /* the same, of rendezvous.h */
+	struct transfer *messages, *last_message;   /* and its sends and receives */
 };
 
 struct thread_state *error_thread(void);

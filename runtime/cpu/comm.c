@@ -71,8 +71,11 @@ static ccs_status join(struct world *w, struct run *r, int rank)
 {
 	struct cpu *e = cpu_of(w);
 
-	(void)rank; /* begins when its thread waits */
-	return e->mode == RUN_GATHERS ? gathered(e, r) : CCS_OK;
+	if (e->mode == RUN_GATHERS)
+		return gathered(e, r);
+	/* else it begins when its thread waits, or now, if another does */
+	return e->mode == RUN_FIBERS && r->seats[rank].call->waits ? rank_start(e, (uint32_t)rank)
+								   : CCS_OK;
 }
 
 static enum again again(struct world *w, struct kept kept, const struct post *posts,

@@ -4,6 +4,7 @@
  * O(ranks + FIFOs) a call, beside its operations.
  */
 #include "runtime/cpu/net.h"
+#include "runtime/p2p.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -157,6 +158,8 @@ static void rest(struct world *w, const struct call *calls, unsigned idle, struc
 	}
 	pthread_mutex_unlock(&w->lock);
 	run_poll_others(w, calls);
+	if (w->p2p) /* messages of requests */
+		p2p_poll(w);
 	net_rest(net_of(w), idle);
 	pthread_mutex_lock(&w->lock);
 }
@@ -215,12 +218,15 @@ const struct engine net_engine = {
 	.name = "mpi",
 	.tiles = true,
 	.host_code = true,
+	.lone = true,
 	.start = start,
 	.halt = sched_halt,
 	.wait = await_calls,
 	.poll = poll,
 	.moved = moved,
 	.stuck = stuck,
+	.carry = net_carry,
+	.rest = net_rest_p2p,
 	.check = check,
 	.gather = net_gather,
 	.branch = net_branch,

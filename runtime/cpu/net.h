@@ -6,6 +6,7 @@
  *   net_wire.c   what FIFOs between processes are made of
  *   net_cells.c  messages that need no slot
  *   net_note.c   notes: that a rank begins another call, that it has failed; gathering
+ *   net_p2p.c    messages of ccs_send and ccs_recv
  *   net_open.c   making and freeing
  *
  * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers, over FIFOs
@@ -33,7 +34,13 @@
 #include "runtime/mpi/calls.h"
 
 /* Tags: below these the number of a FIFO among those of its two ranks. */
-enum { NET_NOTE = MPICALLS_TAGS - 2, NET_GATHER = MPICALLS_TAGS - 1 };
+enum {
+	NET_SENDS = MPICALLS_TAGS - 5, /* point to point, the first of them all */
+	NET_WANTS,
+	NET_DATA,
+	NET_NOTE,
+	NET_GATHER
+};
 
 /* What a rank tells another. */
 struct net_note {
@@ -98,6 +105,8 @@ struct net {
 	bool *asked;			 /* [n] is to tell the current call */
 	int answers;			 /* that are missing */
 
+	struct net_p2p *p2p; /* net_p2p.c's own; NULL: there were no such messages */
+
 	uint64_t begun;	     /* calls that were laid out */
 	bool laid, admitted; /* the current call */
 	bool leaks;	     /* MPI may go on to use memory that it was given */
@@ -146,6 +155,14 @@ void net_fail(struct world *w, ccs_status s, const char *text);
 
 /* See engine.h. */
 ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes);
+
+/* ---- net_p2p.c: see engine.h ------------------------------------------------------------- */
+
+struct transfer;
+bool net_carry(struct world *w, struct transfer *m);
+void net_rest_p2p(struct world *w, unsigned idle);
+/** Ends what is under way, whose memory is the caller's again. */
+void net_end_p2p(struct net *n);
 
 /* ---- net.c ------------------------------------------------------------------------------ */
 

@@ -30,6 +30,7 @@ static void free_messages(struct net *n)
 	if (n->notes)
 		left += n->calls->messages_free(n->notes);
 	n->leaks |= left > 0;
+	net_end_p2p(n);
 }
 
 /* Where a failure left messages that MPI cannot take back, their memory stays. In a forked
@@ -53,6 +54,7 @@ void net_free(struct world *w)
 		free(n->places);
 		free(n->holds);
 		free(n->asked);
+		free(n->p2p);
 		free(n);
 	}
 	cpu_free(w);

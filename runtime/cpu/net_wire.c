@@ -76,10 +76,10 @@ static size_t list_fifos(struct cpu *e, int *next)
 static ccs_status make_room(struct net *n, size_t places)
 {
 	for (uint32_t i = 0; i < n->nfifos; i++)
-		if (n->fifos[i].tag >= NET_NOTE || places > INT_MAX)
+		if (n->fifos[i].tag >= NET_SENDS || places > INT_MAX)
 			return error_set(CCS_EUNSUPPORTED,
 					 "more than %d FIFOs between two ranks, or %d slots of one",
-					 NET_NOTE, INT_MAX);
+					 NET_SENDS, INT_MAX);
 	n->places = calloc(places + 1, sizeof(*n->places));
 	if (!n->places || n->calls->messages_new(n->world, (int)places, &n->messages))
 		return error_set(CCS_ENOMEM, "out of memory for %zu messages", places);

@@ -35,6 +35,7 @@
 #define PROCS_LAG 16u
 #define PROCS_BOARD 2048u /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
+#define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
 enum { READS_UNKNOWN, READS_OTHERS, READS_REFUSED };
@@ -77,6 +78,8 @@ struct procs_seat {
 	_Atomic uint32_t asleep;
 	_Atomic uint32_t inbox;	 /* 1 + the number of a fiber that is to be run; 0: none */
 	_Atomic uint64_t pulled; /* messages received of those that it holds */
+	/* The same of messages between two ranks: threads sleep, and are woken, apart. */
+	_Atomic uint32_t p2p_bell, p2p_asleep;
 	/* The rest is the owner's again. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t state;
 	_Atomic uint32_t reads; /* whether it can read another's memory */
@@ -84,9 +87,24 @@ struct procs_seat {
 	uint64_t probe; /* address of the table's token in its memory */
 	struct host_cores cores;
 	struct procs_call call[PROCS_LAG];
-	struct procs_region regions[PROCS_REGIONS];
+	struct procs_region regions[PROCS_REGIONS + 1];
 	_Atomic uint64_t told, heard; /* how often it has written its board, and read all */
 	unsigned char board[PROCS_BOARD];
+};
+
+/* Messages from one rank to another (procs_p2p.c), one at a time. */
+struct procs_pair {
+	/* The sender's: */
+	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* messages; the last is this: */
+	uint64_t count, at;			      /* at: an address in its process */
+	uint32_t type, how, region;		      /* 1 the first; 0: none */
+	_Atomic uint64_t relayed;		      /* bytes of it that its relay had */
+	/* The receiver's: */
+	_Alignas(CACHE_LINE) _Atomic uint64_t taken; /* messages; the last so: */
+	uint64_t wanted;
+	uint32_t wanted_type;
+	_Atomic uint64_t come;	  /* messages that it has begun to take */
+	_Atomic uint64_t drained; /* bytes of it */
 };
 
 struct procs_table {
@@ -96,7 +114,7 @@ struct procs_table {
 	_Atomic uint32_t failing, failed; /* somebody writes down why; it is written */
 	int32_t status;
 	char text[CCS_TEXT];
-	struct procs_seat seats[];
+	struct procs_seat seats[]; /* [nranks], and behind them the pairs, [nranks][nranks] */
 };
 
 /* The shared files. */
@@ -111,9 +129,13 @@ struct procs {
 	uint64_t token;	 /* a copy, for others to read */
 	uint64_t pulled; /* of own->pulled, what the rank's end knows of */
 	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
-	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS] */
+	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS + 1] */
 	uint64_t births;	     /* of own regions */
 	struct procs_buffer buffers[PROCS_REGIONS];
+	unsigned char *relay; /* of messages to others; NULL: there is none yet */
+	size_t relay_bytes;
+	int relay_file;
+	const struct transfer *relaying; /* the one that uses it; or NULL */
 	uint64_t finished;     /* calls that all are through with, as far as it was seen */
 	uint32_t ordered;      /* operations of the current call done in the plan's order */
 	struct fiber *turn;    /* fibers that this process runs in turn */
@@ -134,9 +156,15 @@ void procs_ring_sleepers(const struct world *w);
 uint32_t procs_lie_down(struct procs *p);
 void procs_sleep(struct procs *p, uint32_t heard, unsigned ms);
 void procs_get_up(struct procs *p);
+/** Sleeps until the number is another than it was, or for some milliseconds; wakes who does. */
+void procs_futex_wait(_Atomic uint32_t *at, uint32_t was, unsigned ms);
+void procs_futex_wake(_Atomic uint32_t *at);
 /** From now on it is seen whether the rank's process has ended. */
 void procs_watch(struct procs *p, int rank);
 bool procs_ended(const struct procs *p, int rank);
+/** The rank will do nothing more, as its process has freed its communicator, or ended: how. NULL:
+ *  it is there. */
+const char *procs_gone(const struct world *w, int rank);
 /** The communicator ends, for all of them, with that text; the first one counts. When it
  *  returns, others can see that: only then may a caller have its buffers back. */
 void procs_fail(struct world *w, ccs_status s, const char *text);
@@ -181,6 +209,18 @@ ccs_status procs_alloc(struct world *w, size_t bytes, void **out);
 void procs_release(struct world *w, void *at, size_t bytes);
 /** Forgets all that others have. */
 void procs_unmap(struct procs *p, int nranks);
+/** The region where an address of this process lies, 1 the first; 0: none. */
+uint32_t procs_region_of(const struct procs *p, uint64_t at);
+/** Where an address of that rank's lies here. NULL: nowhere, or its region is 0. */
+unsigned char *procs_place(struct procs *p, uint32_t rank, uint64_t at, uint32_t region);
+/** Makes the relay. CCS_ENOMEM. */
+ccs_status procs_make_relay(struct world *w, size_t bytes);
+void procs_free_relay(struct procs *p);
+
+/* ---- procs_p2p.c: see engine.h ---------------------------------------------------------- */
+
+bool procs_carry(struct world *w, struct transfer *m);
+void procs_rest(struct world *w, unsigned idle);
 
 /* ---- procs_seat.c --------------------------------------------------------------------- */
 

@@ -24,12 +24,24 @@ static long futex(_Atomic uint32_t *at, int op, uint32_t value, const struct tim
 	return syscall(SYS_futex, at, op, value, limit, NULL, 0);
 }
 
+void procs_futex_wait(_Atomic uint32_t *at, uint32_t was, unsigned ms)
+{
+	const struct timespec limit = { 0, (long)ms * 1000000 };
+
+	futex(at, FUTEX_WAIT, was, &limit);
+}
+
+void procs_futex_wake(_Atomic uint32_t *at)
+{
+	futex(at, FUTEX_WAKE, INT_MAX, NULL);
+}
+
 void procs_ring(struct procs_seat *s)
 {
 	if (!atomic_load(&s->asleep))
 		return;
 	atomic_fetch_add(&s->bell, 1);
-	futex(&s->bell, FUTEX_WAKE, INT_MAX, NULL);
+	procs_futex_wake(&s->bell);
 }
 
 uint32_t procs_lie_down(struct procs *p)
@@ -43,9 +55,7 @@ uint32_t procs_lie_down(struct procs *p)
 
 void procs_sleep(struct procs *p, uint32_t heard, unsigned ms)
 {
-	const struct timespec limit = { 0, (long)ms * 1000000 };
-
-	futex(&p->own->bell, FUTEX_WAIT, heard, &limit);
+	procs_futex_wait(&p->own->bell, heard, ms);
 }
 
 void procs_get_up(struct procs *p)
@@ -113,18 +123,25 @@ static bool through(const struct procs *p, const struct procs_seat *s)
 	       atomic_load(&s->heard) >= atomic_load(&p->own->told);
 }
 
+const char *procs_gone(const struct world *w, int rank)
+{
+	const struct procs *p = cpu_of(w)->procs;
+
+	if (rank == w->first)
+		return NULL;
+	if (atomic_load(&p->table->seats[rank].state) == SEAT_LEFT)
+		return "has freed its communicator";
+	return procs_ended(p, rank) ? "has ended" : NULL;
+}
+
 /* The first process that will not do that any more; -1: none. */
 static int missing(const struct world *w, const char **how)
 {
 	const struct procs *p = cpu_of(w)->procs;
 
 	for (int i = 0; i < w->nranks; i++) {
-		const struct procs_seat *s = p->table->seats + i;
-		bool left = i != w->first && atomic_load(&s->state) == SEAT_LEFT;
-		bool ended = i != w->first && procs_ended(p, i);
-
-		*how = left ? "has freed its communicator" : "has ended";
-		if ((left || ended) && !through(p, s))
+		*how = procs_gone(w, i);
+		if (*how && !through(p, p->table->seats + i))
 			return i;
 	}
 	return -1;

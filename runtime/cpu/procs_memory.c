@@ -23,9 +23,8 @@
 
 /* ---- regions of this process --------------------------------------------------------------- */
 
-/* The region where the address lies, 1 the first; 0: none. Beyond PROCS_REGIONS of them memory
- * is as any other. */
-static uint32_t region_of(const struct procs *p, uint64_t at)
+/* Beyond PROCS_REGIONS of them memory is as any other. */
+uint32_t procs_region_of(const struct procs *p, uint64_t at)
 {
 	for (uint32_t i = 0; i < PROCS_REGIONS; i++) {
 		const struct procs_region *g = p->own->regions + i;
@@ -44,10 +43,9 @@ static struct procs_region *free_region(const struct procs *p)
 	return NULL;
 }
 
-ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
+/* A file of so many bytes, and where it is mapped. */
+static ccs_status make_shared(size_t bytes, int *made, void **out)
 {
-	struct procs *p = cpu_of(w)->procs;
-	struct procs_region *g = free_region(p);
 	int file = memfd_create("ccs buffer", MFD_CLOEXEC);
 	void *at = MAP_FAILED;
 
@@ -61,13 +59,43 @@ ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
 		return error_set(CCS_ENOMEM, "no shared memory of %zu bytes: %s", bytes,
 				 strerror(why));
 	}
+	*made = file;
+	*out = at;
+	return CCS_OK;
+}
+
+ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
+{
+	struct procs *p = cpu_of(w)->procs;
+	struct procs_region *g = free_region(p);
+	int file;
+	ccs_status s = make_shared(bytes, &file, out);
+
+	if (s)
+		return s;
 	if (g) {
-		*g = (struct procs_region){ (uint64_t)(uintptr_t)at, bytes, ++p->births, file };
-		p->buffers[g - p->own->regions] = (struct procs_buffer){ at, file };
+		*g = (struct procs_region){ (uint64_t)(uintptr_t)*out, bytes, ++p->births, file };
+		p->buffers[g - p->own->regions] = (struct procs_buffer){ *out, file };
 	} else {
 		close(file); /* the mapping stays */
 	}
-	*out = at;
+	return CCS_OK;
+}
+
+ccs_status procs_make_relay(struct world *w, size_t bytes)
+{
+	struct procs *p = cpu_of(w)->procs;
+	void *at;
+	int file;
+	ccs_status s = make_shared(bytes, &file, &at);
+
+	if (s)
+		return s;
+	p->own->regions[PROCS_RELAY] =
+		(struct procs_region){ (uint64_t)(uintptr_t)at, bytes, UINT64_MAX, file };
+	p->relay = at;
+	p->relay_bytes = bytes;
+	p->relay_file = file;
 	return CCS_OK;
 }
 
@@ -94,8 +122,8 @@ void procs_tell(struct cpu *e, struct procs_call *c)
 	c->send = (uint64_t)(uintptr_t)io->send;
 	c->recv = (uint64_t)(uintptr_t)io->recv;
 	c->scratch = (uint64_t)(uintptr_t)io->scratch;
-	c->send_region = region_of(e->procs, c->send);
-	c->recv_region = region_of(e->procs, c->recv);
+	c->send_region = procs_region_of(e->procs, c->send);
+	c->recv_region = procs_region_of(e->procs, c->recv);
 	c->holds = io->holds;
 }
 
@@ -107,8 +135,18 @@ bool procs_holds(struct cpu *e, const struct rank_io *io)
 	for (int i = 0; i < e->world->nranks && all; i++)
 		all = atomic_load_explicit(&p->table->seats[i].reads, memory_order_relaxed) ==
 		      READS_OTHERS;
-	return all || ((!io->call->send_bytes || region_of(p, (uint64_t)(uintptr_t)io->send)) &&
-		       (!io->call->recv_bytes || region_of(p, (uint64_t)(uintptr_t)io->recv)));
+	return all ||
+	       ((!io->call->send_bytes || procs_region_of(p, (uint64_t)(uintptr_t)io->send)) &&
+		(!io->call->recv_bytes || procs_region_of(p, (uint64_t)(uintptr_t)io->recv)));
+}
+
+void procs_free_relay(struct procs *p)
+{
+	if (!p->relay)
+		return;
+	munmap(p->relay, p->relay_bytes);
+	close(p->relay_file);
+	p->relay = NULL;
 }
 
 /* ---- regions of others ------------------------------------------------------------------------ */
@@ -122,7 +160,7 @@ static void unmap(struct procs_mapped *m)
 
 void procs_unmap(struct procs *p, int nranks)
 {
-	for (size_t i = 0; p->mapped && i < (size_t)nranks * PROCS_REGIONS; i++)
+	for (size_t i = 0; p->mapped && i < (size_t)nranks * (PROCS_REGIONS + 1); i++)
 		unmap(p->mapped + i);
 }
 
@@ -130,7 +168,7 @@ void procs_unmap(struct procs *p, int nranks)
 static unsigned char *map(struct procs *p, uint32_t rank, uint32_t region)
 {
 	const struct procs_region *g = p->table->seats[rank].regions + region;
-	struct procs_mapped *m = p->mapped + (size_t)rank * PROCS_REGIONS + region;
+	struct procs_mapped *m = p->mapped + (size_t)rank * (PROCS_REGIONS + 1) + region;
 	char path[64];
 	void *at;
 	int file;
@@ -149,8 +187,7 @@ static unsigned char *map(struct procs *p, uint32_t rank, uint32_t region)
 	return m->data;
 }
 
-/* Where an address of that rank's lies here. NULL: nowhere, or it is NULL. */
-static unsigned char *place(struct procs *p, uint32_t rank, uint64_t at, uint32_t region)
+unsigned char *procs_place(struct procs *p, uint32_t rank, uint64_t at, uint32_t region)
 {
 	unsigned char *here = region ? map(p, rank, region - 1) : NULL;
 
@@ -170,8 +207,8 @@ void procs_find(struct cpu *e, uint32_t rank)
 	io->holds = c->holds;
 	if (!c->holds) /* and may be through with the call */
 		return;
-	io->send = place(e->procs, rank, c->send, c->send_region);
-	io->recv = place(e->procs, rank, c->recv, c->recv_region);
+	io->send = procs_place(e->procs, rank, c->send, c->send_region);
+	io->recv = procs_place(e->procs, rank, c->recv, c->recv_region);
 	io->scratch = l->scratch + rank * l->scratch_bytes;
 	io->foreign = (c->send && !io->send) || (c->recv && !io->recv);
 	if (!io->foreign)

@@ -72,7 +72,10 @@ static ccs_status answer_cards(void *of, const void *cards, void *answer)
 
 static size_t table_bytes(int nranks)
 {
-	return sizeof(struct procs_table) + (size_t)nranks * sizeof(struct procs_seat);
+	size_t n = (size_t)nranks;
+
+	return sizeof(struct procs_table) + n * sizeof(struct procs_seat) +
+	       n * n * sizeof(struct procs_pair);
 }
 
 static ccs_status make_files(struct procs *p, int nranks)
@@ -162,6 +165,7 @@ static void close_procs(struct procs *p, bool here, int nranks)
 		if (p->ends[i] >= 0)
 			close(p->ends[i]);
 	procs_unmap(p, nranks);
+	procs_free_relay(p);
 	free(p->ends);
 	free(p->found);
 	free(p->mapped);
@@ -194,6 +198,8 @@ static const struct engine procs_engine = {
 	.poll = procs_poll,
 	.moved = procs_moved,
 	.stuck = procs_stuck,
+	.carry = procs_carry,
+	.rest = procs_rest,
 	.check = check,
 	.gather = procs_gather,
 	.branch = branch,
@@ -220,7 +226,7 @@ static ccs_status allocate(struct world *w)
 	cpu_of(w)->wire = &procs_wire;
 	p->ends = calloc((size_t)w->nranks, sizeof(*p->ends));
 	p->found = calloc((size_t)w->nranks, sizeof(*p->found));
-	p->mapped = calloc((size_t)w->nranks * PROCS_REGIONS, sizeof(*p->mapped));
+	p->mapped = calloc((size_t)w->nranks * (PROCS_REGIONS + 1), sizeof(*p->mapped));
 	for (int i = 0; i < NFILES; i++)
 		p->files[i] = -1;
 	for (int i = 0; p->ends && i < w->nranks; i++)

@@ -163,6 +163,7 @@ const struct engine cuda_engine = {
 	.start = gpu_start,
 	.join = join,
 	.wait = run_wait,
+	.carry = gpu_carry,
 	.check = gpu_check_all,
 	.gather = gpu_gather,
 	.device = gpu_device,

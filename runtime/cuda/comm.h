@@ -13,6 +13,7 @@
  *   buffers.c     where the ranks' data lie, in one call
  *   call.c        one call: protocol, tiles, replicas; streams; the launches
  *   barrier.c     streams that meet
+ *   p2p.c         messages between two ranks of one process
  *   check.c       what an asynchronous call left behind; what there is, in words
  *   comm.c        making and freeing, in one process; the engine's row
  *   ranks.c       meeting and parting of processes
@@ -243,6 +244,11 @@ ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gp
 
 /** If all ranks of this process have joined the run: launches it, and they are done. */
 ccs_status gpu_start(struct world *w, struct run *r);
+
+/* ---- p2p.c: see engine.h ------------------------------------------------------- */
+
+struct transfer;
+bool gpu_carry(struct world *w, struct transfer *m);
 
 /* ---- ranks.c ---------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # ccrun --transport mpi: what keeps it from running; every module of the library under mpirun,
-# checked by ccrun; what net_calls_test.c does; and ranks of two hosts, which are network
+# checked by ccrun; what net_calls_test.c and p2p_test.c do; and ranks of two hosts, which are network
 # namespaces with a cable between them, as far as this machine lets us make some.
 # Each module runs in a job of one size of three, by turns; with --long in jobs of each.
 # usage: net_test.sh BUILD [--long]
@@ -91,6 +91,10 @@ for n in 2 4; do
 		"$modules" --mpi || failed=1
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/net_calls_test" "$modules" ||
 		not_ok "calls, by $n processes" "it ended with another status than 0"
+done
+for n in 2 3 4; do
+	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/p2p_test" "$modules" mpi ||
+		not_ok "messages, by $n processes" "it ended with another status than 0"
 done
 cat >"$tmp/overwrites.ccs" <<'EOS'
 contract overwritten(inout x[C], inout y[C])

@@ -20,6 +20,7 @@ run() { # run PROGRAM [WHAT]
 
 for what in calls failing; do run cuda_driver_test $what; done
 for what in places processes graphs; do run cuda_parts_test $what; done
+run cuda_p2p_test
 run cuda_refused_test
 echo "# an old driver"
 LD_LIBRARY_PATH=$fake/old "$build/tests/cuda/cuda_driver_test" old 2>"$tmp/err" ||

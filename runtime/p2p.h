@@ -1,0 +1,136 @@
+/*
+ * Point to point: messages between two ranks, and who moves them. Private to the runtime.
+ *
+ * ccs_send and ccs_recv make a transfer each, an end of what is one message for NCCL. It joins the
+ * queue of its rank, peer and direction. The firsts of the two queues that face one another meet:
+ * they must agree, the data is copied, both are over, and the next may meet. So messages of two
+ * ranks match in order, and those of others wait for none of them.
+ *
+ * Where both ends are of this process the copy is made here, by memcpy, without the lock, or by the
+ * engine, where calls name streams; these are in the list `ready`. Where the peer is in another
+ * process the engine carries the transfer (engine.h), a piece at a time; such queues are in the list
+ * `foreign`.
+ *
+ * Transfers move while somebody calls p2p_poll: each thread that waits for one does, for all of the
+ * communicator; and for those that nobody waits for, which are those of requests (request.h), a
+ * thread of the communicator's, unless its engine is a lone one.
+ *
+ * A transfer that differs from its other end fails at both, and the communicator goes on. If none
+ * moves for the timeout, while a thread waits for one, the communicator ends.
+ *
+ * world.lock may be held when p2p.lock is taken; never the other way round.
+ */
+#ifndef CCS_RUNTIME_P2P_H
+#define CCS_RUNTIME_P2P_H
+
+#include "runtime/comm.h"
+
+/* From ccs_send or ccs_recv until it is over. */
+struct transfer {
+	struct ccs_comm *comm;
+	int peer;
+	bool sends;
+	bool request; /* it is of one (request.h) */
+	bool busy;    /* it has met its other end, in this process, and is in `ready`, or copied */
+	unsigned char *at;
+	size_t count, bytes;
+	ccs_dtype type;
+	void *stream;	/* a GPU's */
+	size_t moved;	/* bytes; the engine's, as is */
+	unsigned state; /* 0 at first */
+	struct queue *queue;
+	struct transfer *behind; /* in its queue */
+	struct transfer *ready;	 /* in p2p.ready */
+	struct transfer *next;	 /* in its group, or request */
+	ccs_status status;
+	char *text; /* of its failure; or NULL */
+	/** Then nobody else knows of it any more. Without the lock. */
+	_Atomic bool over;
+};
+
+/* The transfers of a rank to a peer, or from it. */
+struct queue {
+	int rank, peer;
+	bool sends;
+	struct transfer *first, *last;
+	uint64_t over;	    /* messages: the number of the first */
+	struct queue *twin; /* which faces it, in this process; or NULL */
+	struct queue *next; /* of the rank */
+	struct queue *next_foreign;
+};
+
+struct job; /* of request.c */
+
+struct p2p {
+	pthread_mutex_t lock;
+	pthread_cond_t moved;  /* threads sleep here, if the engine does not say otherwise */
+	struct queue **queues; /* [ranks of this process]; what was made stays */
+	struct queue *foreign;
+	struct transfer *ready, *ready_last; /* sends whose receive has come */
+	uint64_t moves;			     /* progress: messages posted, carried on, over */
+	/* Of requests (request.h), with their threads: */
+	pthread_cond_t work;	      /* which sleep here */
+	struct job *jobs, *jobs_last; /* runs of requests that are not over */
+	unsigned messages;	      /* of requests, not over */
+	bool stop, has_runner, has_carrier;
+	pthread_t runner, carrier; /* wait for runs; move messages */
+};
+
+/** The world's, which it makes at first use. CCS_ENOMEM; CCS_EABORTED: it is dead. Without
+ *  locks. */
+ccs_status p2p_open(struct world *w);
+/** Frees it. No message is under way, and no thread is left. */
+void p2p_free(struct world *w);
+
+/** The messages of a list join their queues: all, or none, with this thread's text. Without
+ *  locks. */
+ccs_status p2p_post(struct transfer *list);
+/** Goes on with all messages of the world that can move. Whether any has. Without locks. */
+bool p2p_poll(struct world *w);
+/** Waits until all messages of a list are over, which may be of several communicators; *first is
+ *  the first failure, with this thread's text, and stays what it was if it was one. */
+void p2p_wait(struct transfer *list, ccs_status *first);
+
+/* What a thread remembers that waits for messages of a communicator, to see whether they move. */
+struct p2p_vigil {
+	uint64_t moves;
+	uint64_t since; /* ns of clock.h */
+	unsigned idle;	/* looks in vain */
+	bool set;
+};
+
+/** To be called when a poll was in vain: whether nothing has moved since the last time. Ends the
+ *  communicator after the timeout, and all its messages, if it has ended. Without locks. */
+bool p2p_still(struct world *w, struct p2p_vigil *v);
+/** The same, and then sleeps until something may move. */
+void p2p_nap(struct world *w, struct p2p_vigil *v);
+/** Says which messages wait for whom, behind what was said, if `more`. Under world.lock. */
+void p2p_report(const struct world *w, bool more, struct text *t);
+void p2p_list_free(struct transfer *list);
+
+static inline bool message_is_over(const struct transfer *m)
+{
+	return atomic_load_explicit(&m->over, memory_order_acquire);
+}
+
+/* ---- what an engine calls back, under p2p.lock ------------------------------------------- */
+
+/** The message, the first of its queue, is over. */
+void p2p_over(struct world *w, struct transfer *m, ccs_status s, const char *text);
+
+/* What both ends of a message must have alike. */
+struct p2p_shape {
+	uint64_t count;
+	uint32_t type;
+};
+
+static inline struct p2p_shape p2p_shape_of(const struct transfer *m)
+{
+	return (struct p2p_shape){ m->count, (uint32_t)m->type };
+}
+
+/** CCS_EINVAL, and why, if they differ. Without the lock, too. */
+ccs_status p2p_same(int from, int to, const struct p2p_shape *sent, const struct p2p_shape *wanted,
+		    struct text *why);
+
+#endif
