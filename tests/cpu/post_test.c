@@ -285,5 +285,6 @@ int main(int argc, char **argv)
 	folder = argv[1];
 	if (argc > 2)
 		rounds = atoi(argv[2]);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
