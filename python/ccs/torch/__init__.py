@@ -13,11 +13,11 @@ else: report() tells what ran each operation, and what was not run, and why; ran
 the end.
 """
 
-import atexit
 import inspect
 import os
 from datetime import timedelta
 from functools import lru_cache
+from multiprocessing import util
 from typing import Any
 
 from ..errors import ArgumentError
@@ -30,7 +30,7 @@ if not dist.is_available():
     raise ImportError("ccs.torch needs a PyTorch that was built with torch.distributed")
 
 # pylint: disable=wrong-import-position
-from .group import ProcessGroupCCS
+from .group import ProcessGroupCCS, end_all
 from .schedules import VARIABLE, Schedules
 from .tally import Tally, print_at_end
 
@@ -60,9 +60,16 @@ def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGrou
     schedules = _schedules()
     if _tally.rank is None:
         _tally.rank = rank
+        # Not by atexit: processes of multiprocessing, as mp.spawn() makes them, do without.
+        util.Finalize(None, _end, exitpriority=0)
         for part in schedules.parts:
             _tally.ran(part.collective, part.label, 0)
     return ProcessGroupCCS(store, rank, size, timeout, schedules, _tally)
+
+
+def _end() -> None:
+    end_all()
+    print_at_end(_tally)
 
 
 def report() -> str:
@@ -78,4 +85,3 @@ def _register() -> None:
 
 
 _register()
-atexit.register(print_at_end, _tally)

@@ -9,7 +9,6 @@ wrong raises at once, in the caller. A list of tensors is joined in new memory, 
 again, by the worker.
 """
 
-import atexit
 import struct
 import uuid
 import weakref
@@ -81,8 +80,8 @@ def _meet(store: Any, rank: int, size: int, timeout: timedelta) -> Comm:
 _live: "weakref.WeakSet[Worker]" = weakref.WeakSet()
 
 
-@atexit.register
-def _end_all() -> None:
+def end_all() -> None:
+    """Waits until the calls of all groups are done, and gives their communicators back."""
     workers = list(_live)
     for worker in workers:
         worker.end()
@@ -285,10 +284,6 @@ class ProcessGroupCCS(ProcessGroup):
         if torch.device(device).type != "cpu":
             raise CcsError(Status.EUNSUPPORTED, f"the back end ccs has no device {device}")
         return self
-
-    @property
-    def _device_types(self) -> List[Any]:
-        return [torch.device("cpu")]
 
     @property
     def supports_coalescing(self) -> bool:
