@@ -144,6 +144,11 @@ def _name_of(op: Any) -> Tuple[str, Any]:
 def _scalar(factor: Any, tensor: Tensor, what: str) -> Tensor:
     if isinstance(factor, (list, tuple)):
         factor = factor[0]
+    if factor is None:
+        raise ArgumentError(
+            f"{what}: PyTorch {torch.__version__} does not tell the factor of PREMUL_SUM: "
+            "multiply the tensor, and use SUM"
+        )
     value = torch.as_tensor(factor)
     if value.numel() != 1:
         raise ArgumentError(f"{what}: PREMUL_SUM takes one factor, not {value.numel()}")
