@@ -203,7 +203,8 @@ SUITES_editors := \
 NEEDS_editors := all editors
 
 SUITES_python := \
-	"tests/python/python_test.sh $(BUILD)"
+	"tests/python/python_test.sh $(BUILD)" \
+	"20 tests/python/torch_test.sh $(BUILD)"
 NEEDS_python := all
 
 SUITES_docs := \
