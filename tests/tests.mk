@@ -212,6 +212,7 @@ SUITES_docs := \
 	"15 tests/docs/docs_test.sh $(BUILD)" \
 	"tests/docs/examples_test.sh $(BUILD)" \
 	"tests/docs/tutorials_test.sh $(BUILD)" \
+	"10 tests/docs/torch_tutorials_test.sh $(BUILD)" \
 	"tests/docs/form_test.sh $(BUILD)" \
 	"tests/docs/install_test.sh $(BUILD)" \
 	"10 tests/docs/musl_test.sh $(BUILD)"
