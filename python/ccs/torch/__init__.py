@@ -78,10 +78,11 @@ def report() -> str:
 
 
 def _register() -> None:
+    register: Any = dist.Backend.register_backend
     more = {}
-    if "devices" in inspect.signature(dist.Backend.register_backend).parameters:
+    if "devices" in inspect.signature(register).parameters:  # PyTorch 2
         more["devices"] = ["cpu"]
-    dist.Backend.register_backend("ccs", _create, **more)
+    register("ccs", _create, **more)
 
 
 _register()

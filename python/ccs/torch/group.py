@@ -18,8 +18,7 @@ from functools import partial
 from typing import Any, Callable, List, Optional, Sequence
 
 import torch
-import torch._C._distributed_c10d as c10d
-from torch._C._distributed_c10d import ProcessGroup, Work as TorchWork
+import torch._C._distributed_c10d as _c10d
 
 from ..comm import Comm
 from ..errors import ArgumentError, CcsError, Status
@@ -37,6 +36,9 @@ from .tensors import (
     scatter_out,
 )
 from .work import Work, Worker
+
+c10d: Any = _c10d  # what it has differs between versions of PyTorch
+Handle = Any  # torch's Work: ours, or gloo's
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _SECONDS_MAX = 4294966  # what libccs takes
@@ -137,7 +139,8 @@ class _Counts:
 
     @property
     def most(self) -> int:
-        return max(map(max, self.send))
+        most: int = max(max(row) for row in self.send)
+        return most
 
     @property
     def even(self) -> bool:
@@ -151,8 +154,10 @@ def _text(packed: bytes) -> str:
 def _padded(values: Tensor, counts: List[int], block: int) -> Tensor:
     """The parts of `values`, each at the beginning of a block."""
     wide = torch.zeros(len(counts) * block, dtype=values.dtype)
-    for rank, part in enumerate(values.split(counts)):
-        wide[rank * block : rank * block + counts[rank]] = part
+    at = 0
+    for rank, count in enumerate(counts):
+        wide[rank * block : rank * block + count] = values[at : at + count]
+        at += count
     return wide
 
 
@@ -174,7 +179,8 @@ class _Call:
 
 
 def _bytes(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
+    size: int = tensor.numel() * tensor.element_size()
+    return size
 
 
 def _only(lists: Sequence[Any], what: str) -> List[Tensor]:
@@ -205,7 +211,8 @@ def _number(tensors: Sequence[Tensor], size: int, what: str) -> None:
 
 def _blocks(tensor: Tensor, blocks: int) -> Sequence[Tensor]:
     """Its parts, one after another, where they lie."""
-    return tensor.detach().view(-1).chunk(blocks)
+    parts: Sequence[Tensor] = tensor.detach().view(-1).chunk(blocks)
+    return parts
 
 
 def _same(tensor: Tensor) -> Tensor:
@@ -215,7 +222,7 @@ def _same(tensor: Tensor) -> Tensor:
 # ---- the group -------------------------------------------------------------------------------
 
 
-class ProcessGroupCCS(ProcessGroup):
+class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
     """The group that init_process_group("ccs") and new_group() make."""
 
     def __init__(
@@ -231,7 +238,7 @@ class ProcessGroupCCS(ProcessGroup):
         self._schedules, self._tally = schedules, tally
         self._rank, self._size = rank, size
         self._group_name = self._group_desc = "undefined"
-        self._gloo = None
+        self._gloo: Any = None
         if schedules.uses_gloo:
             self._gloo = c10d.ProcessGroupGloo(
                 c10d.PrefixStore("ccs/gloo", store), rank, size, timeout=timeout
@@ -292,7 +299,7 @@ class ProcessGroupCCS(ProcessGroup):
     def _start_coalescing(self, device: Any = None) -> None:
         """Calls of a batch are begun one by one."""
 
-    def _end_coalescing(self, device: Any = None) -> Optional[TorchWork]:
+    def _end_coalescing(self, device: Any = None) -> Handle:
         return None
 
     def _set_sequence_number_for_group(self) -> None:
@@ -332,7 +339,7 @@ class ProcessGroupCCS(ProcessGroup):
         """A call whose choice follows from the bytes of its block alone."""
         return _Call(operation, self._choose(operation, block), run, gloo)
 
-    def _start(self, calls: List[_Call], options: Any, result: List[Tensor]) -> TorchWork:
+    def _start(self, calls: List[_Call], options: Any, result: List[Tensor]) -> Handle:
         """Puts them in their place, with one handle for all. It holds the tensors, as the calls'
         functions do, until they are done."""
 
@@ -348,7 +355,7 @@ class ProcessGroupCCS(ProcessGroup):
 
     def _submit(
         self, operation: str, options: Any, result: List[Tensor], function: Callable[[], None]
-    ) -> TorchWork:
+    ) -> Handle:
         self._sequence += 1
         at_once = getattr(options, "asyncOp", True) is False
         return self._worker.submit(Work(operation, function, result), at_once)
@@ -395,19 +402,19 @@ class ProcessGroupCCS(ProcessGroup):
             lambda gloo: gloo.allreduce([tensor], options),
         )
 
-    def allreduce(self, tensors: List[Tensor], opts: Any = None) -> TorchWork:
+    def allreduce(self, tensors: List[Tensor], opts: Any = None) -> Handle:
         opts = opts or c10d.AllreduceOptions()
         tensor = self._checked("allreduce", one, tensors)
         return self._start([self._allreduce(tensor, opts.reduceOp)], opts, [tensor])
 
-    def allreduce_coalesced(self, tensors: List[Tensor], opts: Any = None) -> TorchWork:
+    def allreduce_coalesced(self, tensors: List[Tensor], opts: Any = None) -> Handle:
         """One after another."""
         opts = opts or c10d.AllreduceCoalescedOptions()
         self._checked("allreduce", _some, tensors)
         calls = [self._allreduce(tensor, opts.reduceOp) for tensor in tensors]
         return self._start(calls, opts, list(tensors))
 
-    def reduce(self, tensors: List[Tensor], opts: Any = None) -> TorchWork:
+    def reduce(self, tensors: List[Tensor], opts: Any = None) -> Handle:
         opts = opts or c10d.ReduceOptions()
         tensor = self._checked("reduce", one, tensors)
         r = self._checked("reduce", Reduction, opts.reduceOp, tensor)
@@ -437,7 +444,7 @@ class ProcessGroupCCS(ProcessGroup):
 
     def reduce_scatter(
         self, outputs: List[Tensor], inputs: List[List[Tensor]], opts: Any = None
-    ) -> TorchWork:
+    ) -> Handle:
         opts = opts or c10d.ReduceScatterOptions()
         out = self._checked("reduce_scatter", one, outputs)
         tensors = self._checked("reduce_scatter", _only, inputs)
@@ -447,7 +454,7 @@ class ProcessGroupCCS(ProcessGroup):
 
     def reduce_scatter_single_coalesced(
         self, outputs: List[Tensor], inputs: List[Tensor], opts: Any = None
-    ) -> TorchWork:
+    ) -> Handle:
         opts = opts or c10d.ReduceScatterOptions()
         self._checked("reduce_scatter", _pairs, outputs, inputs)
         calls = []
@@ -458,14 +465,14 @@ class ProcessGroupCCS(ProcessGroup):
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
-    def reduce_scatter_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> TorchWork:
+    def reduce_scatter_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
         return self.reduce_scatter_single_coalesced([output], [tensor], opts)
 
     _reduce_scatter_base = reduce_scatter_single
 
     # What only moves data.
 
-    def broadcast(self, tensors: List[Tensor], opts: Any = None) -> TorchWork:
+    def broadcast(self, tensors: List[Tensor], opts: Any = None) -> Handle:
         opts = opts or c10d.BroadcastOptions()
         tensor = self._checked("broadcast", one, tensors)
         root = self._checked("broadcast", self._root, opts.rootRank)
@@ -498,7 +505,7 @@ class ProcessGroupCCS(ProcessGroup):
 
     def allgather_coalesced(
         self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
-    ) -> TorchWork:
+    ) -> Handle:
         """A list of outputs for each input."""
         self._checked("allgather", _pairs, inputs, inputs)
         if len(outputs) != len(inputs):
@@ -511,13 +518,13 @@ class ProcessGroupCCS(ProcessGroup):
 
     def allgather(
         self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
-    ) -> TorchWork:
+    ) -> Handle:
         self._checked("allgather", one, inputs)
         return self.allgather_coalesced(outputs, inputs, opts)
 
     def all_gather_single_coalesced(
         self, outputs: List[Tensor], inputs: List[Tensor], opts: Any = None
-    ) -> TorchWork:
+    ) -> Handle:
         self._checked("allgather", _pairs, outputs, inputs)
         calls = []
         for out, tensor in zip(outputs, inputs):
@@ -527,14 +534,14 @@ class ProcessGroupCCS(ProcessGroup):
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
-    def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> TorchWork:
+    def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
         return self.all_gather_single_coalesced([output], [tensor], opts)
 
     _allgather_base = all_gather_single
 
     def gather(
         self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
-    ) -> TorchWork:
+    ) -> Handle:
         opts = opts or c10d.GatherOptions()
         tensor = self._checked("gather", one, inputs)
         root = self._checked("gather", self._root, opts.rootRank)
@@ -557,7 +564,7 @@ class ProcessGroupCCS(ProcessGroup):
 
     def scatter(
         self, outputs: List[Tensor], inputs: List[List[Tensor]], opts: Any = None
-    ) -> TorchWork:
+    ) -> Handle:
         opts = opts or c10d.ScatterOptions()
         out = self._checked("scatter", one, outputs)
         root = self._checked("scatter", self._root, opts.rootRank)
@@ -576,7 +583,7 @@ class ProcessGroupCCS(ProcessGroup):
         )
         return self._start([call], opts, [out])
 
-    def barrier(self, opts: Any = None) -> TorchWork:
+    def barrier(self, opts: Any = None) -> Handle:
         call = self._call(
             "barrier",
             0,
@@ -594,7 +601,7 @@ class ProcessGroupCCS(ProcessGroup):
         output_splits: List[int],
         input_splits: List[int],
         opts: Any = None,
-    ) -> TorchWork:
+    ) -> Handle:
         self._checked("alltoall", check, [output, tensor])
         send = self._checked("alltoall", _splits, input_splits, tensor, self._size)
         receive = self._checked("alltoall", _splits, output_splits, output, self._size)
@@ -614,7 +621,7 @@ class ProcessGroupCCS(ProcessGroup):
 
     def alltoall(
         self, outputs: List[Tensor], inputs: List[Tensor], opts: Any = None
-    ) -> TorchWork:
+    ) -> Handle:
         for tensors in (outputs, inputs):
             self._checked("alltoall", check, tensors)
             self._checked("alltoall", _number, tensors, self._size)
@@ -692,13 +699,13 @@ class ProcessGroupCCS(ProcessGroup):
         self._tally.ran(operation, choice.label)
         return self._gloo
 
-    def send(self, tensors: List[Tensor], peer: int, tag: int = 0) -> TorchWork:
+    def send(self, tensors: List[Tensor], peer: int, tag: int = 0) -> Handle:
         return self._p2p("send").send(tensors, peer, tag)
 
-    def recv(self, tensors: List[Tensor], peer: int, tag: int = 0) -> TorchWork:
+    def recv(self, tensors: List[Tensor], peer: int, tag: int = 0) -> Handle:
         return self._p2p("recv").recv(tensors, peer, tag)
 
-    def recv_anysource(self, tensors: List[Tensor], tag: int = 0) -> TorchWork:
+    def recv_anysource(self, tensors: List[Tensor], tag: int = 0) -> Handle:
         return self._p2p("recv").recv_anysource(tensors, tag)
 
     def _root(self, rank: int, what: str) -> int:

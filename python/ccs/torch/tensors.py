@@ -152,7 +152,8 @@ def _scalar(factor: Any, tensor: Tensor, what: str) -> Tensor:
     value = torch.as_tensor(factor)
     if value.numel() != 1:
         raise ArgumentError(f"{what}: PREMUL_SUM takes one factor, not {value.numel()}")
-    return value.reshape(1).to(tensor.dtype)
+    scalar: Tensor = value.reshape(1).to(tensor.dtype)
+    return scalar
 
 
 def flat(tensors: List[Tensor]) -> Tensor:

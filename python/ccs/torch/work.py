@@ -14,16 +14,18 @@ from datetime import timedelta
 from typing import Any, Callable, Deque, List, Optional
 
 import torch
-from torch._C._distributed_c10d import Work as TorchWork
+import torch._C._distributed_c10d as _c10d
 
 from ..errors import CcsError, Status
+
+_Work: Any = _c10d.Work  # typed otherwise by each version of PyTorch
 
 # Up to 1.13, torch's C++ code does not keep Python's half of a Work. So many of the latest are
 # kept for it, and all that are under way; DDP has one for each of its buckets.
 _KEPT = 4096
 
 
-class Work(TorchWork):
+class Work(_Work):  # type: ignore[misc]
     """The handle of a call."""
 
     def __init__(self, what: str, function: Callable[[], Any], result: List[torch.Tensor]) -> None:
@@ -82,7 +84,7 @@ class Work(TorchWork):
     def get_future(self) -> Any:
         with self._lock:
             if self._future is None:
-                base = torch.futures.Future()
+                base: Any = torch.futures.Future()
                 # Only what a callback raises is an error for C++, too.
                 self._future = base.then(self._value)
                 if self._done.is_set():
