@@ -71,6 +71,11 @@ def moves(rank, n):
     parts = [torch.empty(2, dtype=torch.int64) for _ in range(n)]
     dist.all_gather(parts, mine)
     same(torch.cat(parts), list(range(2 * n)))
+    lists = [[torch.empty(2), torch.empty(1)] for _ in range(n)]
+    dist.all_gather_coalesced(lists, [torch.full((2,), rank + 0.5), torch.tensor([2.0 * rank])])
+    same(torch.cat([torch.cat(parts) for parts in lists]), [
+        value for r in range(n) for value in (r + 0.5, r + 0.5, 2.0 * r)
+    ])
     parts = [torch.empty(2, dtype=torch.int64) for _ in range(n)] if rank == 1 else None
     dist.gather(mine, parts, dst=1)
     if rank == 1:
@@ -279,7 +284,7 @@ def by_gloo(rank, n):
         same(t, [1.0])
     report = ccs.torch.report()
     has(report, "allreduce: 1 call by gloo, as CCS_SCHEDULES says")
-    has(report, "allgather: 2 calls by gloo")
+    has(report, "allgather: 4 calls by gloo")
     has(report, "broadcast: 4 calls by binomial_broadcast.ccs")
     if rank < 2:
         has(report, ("send", "recv")[rank] + ": 1 call by gloo")

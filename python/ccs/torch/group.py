@@ -203,6 +203,12 @@ def _pairs(outputs: Sequence[Tensor], inputs: Sequence[Tensor], what: str) -> No
         raise ArgumentError(f"{what}: {len(outputs)} outputs for {len(inputs)} inputs")
 
 
+def _lists(lists: Sequence[Sequence[Tensor]], size: int, tensors: int, what: str) -> None:
+    """A list for each rank, each with so many tensors."""
+    if len(lists) != size or any(len(parts) != tensors for parts in lists):
+        raise ArgumentError(f"{what}: a list for each of {size} ranks, each of {tensors} tensors")
+
+
 def _number(tensors: Sequence[Tensor], size: int, what: str) -> None:
     """A tensor for each rank, of one type."""
     if len(tensors) != size or len({tensor.dtype for tensor in tensors}) > 1:
@@ -503,24 +509,25 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
 
         return self._call("allgather", _bytes(tensor), run, gloo)
 
-    def allgather_coalesced(
-        self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
-    ) -> Handle:
-        """A list of outputs for each input."""
-        self._checked("allgather", _pairs, inputs, inputs)
-        if len(outputs) != len(inputs):
-            raise self._refuse("allgather", ArgumentError("allgather: a list for each tensor"))
-        calls = []
-        for parts, tensor in zip(outputs, inputs):
-            self._checked("allgather", check_alike, parts, tensor, self._size)
-            calls.append(self._allgather(list(parts), tensor))
-        return self._start(calls, opts, [part for parts in outputs for part in parts])
-
     def allgather(
         self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
     ) -> Handle:
-        self._checked("allgather", one, inputs)
-        return self.allgather_coalesced(outputs, inputs, opts)
+        tensor = self._checked("allgather", one, inputs)
+        parts = self._checked("allgather", _only, outputs)
+        self._checked("allgather", check_alike, parts, tensor, self._size)
+        return self._start([self._allgather(parts, tensor)], opts, parts)
+
+    def allgather_coalesced(
+        self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
+    ) -> Handle:
+        """A list of outputs for each rank, with one for each input."""
+        self._checked("allgather", _some, inputs)
+        self._checked("allgather", _lists, outputs, self._size, len(inputs))
+        calls = []
+        for tensor, *parts in zip(inputs, *outputs):
+            self._checked("allgather", check_alike, parts, tensor, self._size)
+            calls.append(self._allgather(parts, tensor))
+        return self._start(calls, opts, [part for parts in outputs for part in parts])
 
     def all_gather_single_coalesced(
         self, outputs: List[Tensor], inputs: List[Tensor], opts: Any = None
