@@ -170,6 +170,15 @@ install_torch() {
 	fi
 	echo "PyTorch and numpy: not here, and could not be installed; their tests are skipped"
 }
+# What PyTorch's own tests import, for a selection of them.
+own_tests=build/wheels/own_tests
+wheel_own_tests() {
+	[ ! -e $own_tests/expecttest ] && has_torch && has_pip || return 0
+	echo "fetching expecttest, for PyTorch's own tests (a wheel) into build/wheels"
+	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary=:all: --target $own_tests expecttest </dev/null >/dev/null 2>&1 ||
+		echo "expecttest: could not be fetched; PyTorch's own tests are skipped"
+}
 
 nvrtc=
 sarif=
@@ -187,6 +196,7 @@ case ${1:-} in check | format) has_format || format=wanted ;; esac
 [ -z "$mpi" ] || install_mpi
 [ "${1:-}" != check ] || [ -z "$(shells)" ] || install_shells
 [ "${1:-}" != check ] || has_torch || install_torch
+[ "${1:-}" != check ] || wheel_own_tests
 [ -z "$nvrtc" ] || wheel_nvrtc
 [ -z "$sarif" ] || wheel_sarif
 [ -z "$format" ] || wheel_format

@@ -16,10 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-_LINE = re.compile(r"^(test_\w+) .*\.\.\. (ok|FAIL|ERROR|skipped) ?(.*)$")
 
-
-def run_here(ranks, names):
+def run_here(names):
     """In a process of its own, with BACKEND set: unittest's lines go to stderr."""
     import unittest
     import warnings
@@ -109,7 +107,7 @@ def main():
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()
     if options.here:
-        run_here(options.ranks, options.tests)
+        run_here(options.tests)
         return 0
     try:
         import expecttest
@@ -130,7 +128,7 @@ def main():
             worse += bad
             print(f"{'not ok' if bad else 'as there'} - {name}: {reason(text, name)}")
         else:
-            print(f"{result} - {name}{': ' + why if why else ''}")
+            print(f"{'ok' if result == 'ok' else 'skip'} - {name}{': ' + why if why else ''}")
     failed = counts["FAIL"] + counts["ERROR"]
     print(f"{options.backend}: {counts['ok']} passed, {failed} failed, {counts['skipped']} skipped")
     if options.against:

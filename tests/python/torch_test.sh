@@ -58,6 +58,12 @@ for report in '' 0 "$tmp/report.%r"; do
 	esac
 done
 
+# ---- PyTorch's own tests, a selection ---------------------------------------------------------
+PYTHONPATH="$PYTHONPATH:$PWD/build/wheels/own_tests" timeout 300 "$python" \
+	tests/python/torch_own_tests.py --ranks 2 test_all_reduce_sum_async test_barrier_full \
+	test_broadcast_full test_all_gather_coalesced_simple test_scatter_full >"$tmp/own" 2>&1
+grep -E '^(ok|not ok|skip) - ' "$tmp/own" || not_ok "PyTorch's own tests" "$(tail -5 "$tmp/own")"
+
 torchrun() {
 	timeout 200 "$python" -m torch.distributed.run --nnodes 1 --master_addr 127.0.0.1 \
 		--master_port $((30000 + $$ % 10000)) --nproc_per_node 2 "$@"
