@@ -4,7 +4,7 @@
 # elsewhere it names what is missing and fails. NVRTC, for the tests that compile
 # kernels, comes as a wheel, into build/wheels, and so do SARIF's schema with a validator, and
 # clang-format, MPICH and Intel's IMB-MPI1; where they cannot, these are skipped, and so are the
-# tests of MPI, of zsh, fish and Vim, without one.
+# tests of MPI, of PyTorch and numpy, of zsh, fish and Vim, without one.
 set -u
 
 missing=
@@ -162,6 +162,24 @@ install_shells() {
 	echo "$(shells | tr '\n' ' ')are not here; their tests are skipped"
 }
 
+# numpy, and PyTorch with its own tests, for the interpreter that Debian has them for. Never an error.
+has_torch() { tests/support/python_with.sh torch numpy >/dev/null; }
+install_torch() {
+	if command -v apt-get >/dev/null 2>&1 && install python3-torch python3-numpy; then
+		return
+	fi
+	echo "PyTorch and numpy: not here, and could not be installed; their tests are skipped"
+}
+# What PyTorch's own tests import, for a selection of them.
+own_tests=build/wheels/own_tests
+wheel_own_tests() {
+	[ ! -e $own_tests/expecttest ] && has_torch && has_pip || return 0
+	echo "fetching expecttest, for PyTorch's own tests (a wheel) into build/wheels"
+	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary=:all: --target $own_tests expecttest </dev/null >/dev/null 2>&1 ||
+		echo "expecttest: could not be fetched; PyTorch's own tests are skipped"
+}
+
 nvrtc=
 sarif=
 format=
@@ -177,6 +195,8 @@ case ${1:-} in check | format) has_format || format=wanted ;; esac
 [ -z "$missing" ] || install $missing || exit 1
 [ -z "$mpi" ] || install_mpi
 [ "${1:-}" != check ] || [ -z "$(shells)" ] || install_shells
+[ "${1:-}" != check ] || has_torch || install_torch
+[ "${1:-}" != check ] || wheel_own_tests
 [ -z "$nvrtc" ] || wheel_nvrtc
 [ -z "$sarif" ] || wheel_sarif
 [ -z "$format" ] || wheel_format

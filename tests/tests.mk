@@ -210,7 +210,8 @@ SUITES_editors := \
 NEEDS_editors := all editors
 
 SUITES_python := \
-	"tests/python/python_test.sh $(BUILD)"
+	"tests/python/python_test.sh $(BUILD)" \
+	"20 tests/python/torch_test.sh $(BUILD)"
 NEEDS_python := all
 
 SUITES_docs := \
@@ -218,6 +219,7 @@ SUITES_docs := \
 	"15 tests/docs/docs_test.sh $(BUILD)" \
 	"tests/docs/examples_test.sh $(BUILD)" \
 	"tests/docs/tutorials_test.sh $(BUILD)" \
+	"10 tests/docs/torch_tutorials_test.sh $(BUILD)" \
 	"tests/docs/form_test.sh $(BUILD)" \
 	"10 tests/docs/install_test.sh $(BUILD)" \
 	"10 tests/docs/musl_test.sh $(BUILD)"

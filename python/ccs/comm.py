@@ -209,6 +209,15 @@ class Comm:
         lib = library()
         self._each(lambda _, handle: lib.ccs_barrier(handle, None))
 
+    def gather(self, mine: bytes) -> List[bytes]:
+        """What every rank's process says in its call, of one length, in the order of ranks. It
+        waits for all. Where one process has all ranks, they all say the same."""
+        everyone = ctypes.create_string_buffer(max(1, self.size * len(mine)))
+        with self._lock:
+            check(library().ccs_comm_gather(self.handles()[0], mine, everyone, len(mine)))
+        step = len(mine)
+        return [everyone.raw[rank * step : (rank + 1) * step] for rank in range(self.size)]
+
     def set_timeout(self, seconds: float) -> None:
         """After how long without any progress a call fails (default 30 s; 0: never), rounded up
         to milliseconds. For all ranks."""

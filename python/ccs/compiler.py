@@ -48,6 +48,14 @@ def _ccc() -> str:
     )
 
 
+def schedule_folders() -> List[str]:
+    """Where the library's schedules are, if they are there: with an installed ccc, and in a built
+    tree. CcsError: there is no ccc."""
+    binaries = os.path.dirname(_ccc())
+    tails = (("share", "ccs", "schedules"), (os.pardir, "schedules"))
+    return [os.path.normpath(os.path.join(binaries, os.pardir, *tail)) for tail in tails]
+
+
 def _ranks_option(ranks: Union[int, str, Iterable[int], None]) -> List[str]:
     if ranks is None:
         return []

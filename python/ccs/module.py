@@ -10,6 +10,7 @@ import os
 import weakref
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union
 
 from .buffers import (
@@ -27,6 +28,7 @@ from .native import COUNT_MAX, RANK_MAX, check, last_error, library
 _SIDES = ("send", "receive")
 
 
+@lru_cache(maxsize=1)
 def operators() -> Tuple[str, ...]:
     """The names of all operators: "sum", "prod", ..."""
     names: List[str] = []
@@ -263,6 +265,29 @@ class Module:
             call.set_scalar(scalar, op)
             _check_apart(ranks)
             self._run_ranks(call, ranks, handles)
+
+    def run_at(
+        self,
+        comm: Comm,
+        send: int,
+        recv: int,
+        count: int,
+        dtype: str,
+        op: str = "sum",
+        root: int = 0,
+        scalar: int = 0,
+    ) -> None:
+        """run() for this process's one rank, with addresses (0: none) for buffers, and for the
+        scalar. Nothing is looked at: they are as long as elements() says, and stay where they are
+        until it returns. CcsError, as run()."""
+        head = (self._handle, send or None, recv or None, count, dtype_number(dtype))
+        lib = library()
+        with comm.lock:
+            handle = comm.handles()[0]
+            if scalar:
+                check(lib.ccs_run_premul(*head, scalar, root, handle, None))
+            else:
+                check(lib.ccs_run(*head, _operator_number(op), root, handle, None))
 
     def _run_ranks(
         self, call: "_Call", ranks: Sequence[_Rank], handles: Sequence[ctypes.c_void_p]

@@ -57,6 +57,7 @@ _FUNCTIONS = {
     "ccs_comm_rank": (c_int, [c_void_p]),
     "ccs_comm_size": (c_int, [c_void_p]),
     "ccs_comm_engine": (c_char_p, [c_void_p]),
+    "ccs_comm_gather": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t]),
     "ccs_comm_describe": (c_int, [c_void_p, c_char_p, c_size_t]),
     "ccs_comm_set_timeout": (c_int, [c_void_p, c_uint]),
     "ccs_comm_set_threads": (c_int, [c_void_p, c_uint]),

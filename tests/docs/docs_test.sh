@@ -111,6 +111,16 @@ fresh() { # fresh DIRECTORY
 		cp runtime/ccs.h "$1/runtime" && cp lang/ccs.5 "$1/lang"
 }
 
+# python3 is one that has PyTorch, where a document is about that.
+interpreter() { # interpreter DOCUMENT
+	case $1 in
+	*torch.md) python=$(tests/support/python_with.sh torch) || return 1 ;;
+	*) python=$(command -v python3) || return 1 ;;
+	esac
+	mkdir -p "$tmp/python" && printf '#!/bin/sh\nexec %s "$@"\n' "$python" >"$tmp/python/python3" &&
+		chmod +x "$tmp/python/python3"
+}
+
 run_one() { # run_one BASE DOCUMENT, in the document's directory
 	command=$(cat "$1.cmd")
 	title="$2:$(cat "$1.line"): $(head -1 "$1.cmd")"
@@ -119,12 +129,12 @@ run_one() { # run_one BASE DOCUMENT, in the document's directory
 		return
 	fi
 	case $command in *python3*)
-		if ! command -v python3 >/dev/null 2>&1; then
-			echo "skip - $title: there is no python3"
+		if ! interpreter "$2"; then
+			echo "skip - $title: there is no python3, or none with PyTorch"
 			return
 		fi ;;
 	esac
-	(cd "$tmp/at" && NO_COLOR=1 PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" timeout 120 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
+	(cd "$tmp/at" && NO_COLOR=1 PATH="$tmp/python:$PATH" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" timeout 120 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
 	status=$?
 	why=
 	[ "$status" -eq "$(cat "$1.status")" ] || why="exit status $status"

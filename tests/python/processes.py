@@ -6,9 +6,16 @@ import ccs
 from support import floats, schedule
 
 ring = schedule("ring_allreduce", 2)
-comm = ccs.Comm.procs() if len(sys.argv) == 1 else ccs.Comm.procs(int(sys.argv[1]), 2, job=sys.argv[2])
+engine = "mpi" if sys.argv[1:] == ["mpi"] else "procs"
+if engine == "mpi":
+    comm = ccs.Comm.mpi()
+elif len(sys.argv) == 1:
+    comm = ccs.Comm.procs()
+else:
+    comm = ccs.Comm.procs(int(sys.argv[1]), 2, job=sys.argv[2])
 with comm:
-    assert comm.size == 2 and comm.ranks == (comm.rank,) and comm.engine == "procs"
+    assert comm.size == 2 and comm.ranks == (comm.rank,) and comm.engine == engine
+    assert comm.gather(b"rank %d" % comm.rank) == [b"rank 0", b"rank 1"]
     data = floats(comm.rank, 5)
     ring.run(comm, data, data)
     assert data == floats(1, 10), data

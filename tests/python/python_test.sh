@@ -16,8 +16,9 @@ unset CCC
 export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONDONTWRITEBYTECODE=1 TEST_CACHE="$tmp" TMPDIR="$tmp"
 export PYTHONPATH="$PWD/python:$PWD/tests/python"
 
-# Every test of unittest's is a line here.
-timeout 300 python3 -W error -m unittest discover -v -s tests/python >"$tmp/out" 2>&1
+# Every test of unittest's is a line here. Numpy and PyTorch are tried where they are.
+python=$(tests/support/python_with.sh numpy torch || echo python3)
+timeout 300 "$python" -W error -m unittest discover -v -s tests/python >"$tmp/out" 2>&1
 got=$?
 sed -nE 's/^(test_[a-z0-9_]+ \(.*\)).* \.\.\. ok$/ok - \1/p
 	s/^(test_[a-z0-9_]+ \(.*\)).* \.\.\. skipped ("|'\'')(.*).$/skip - \1: \3/p' "$tmp/out"
@@ -44,6 +45,20 @@ by_environment() {
 by_job() { timeout 60 python3 tests/python/processes.py "$1" "python-test-$$"; }
 pair "processes by the launcher's environment" by_environment
 pair "processes by a job's name" by_job
+
+# An MPI that is here, if libccs's plug-in for it is.
+if ! command -v mpirun >/dev/null 2>&1 || ! [ -e "$build/lib/libccs_mpi.so" ]; then
+	echo "skip - Comm.mpi: there is no MPI"
+else
+	case $(mpirun --version 2>&1) in
+	*"Open MPI"*) options='--oversubscribe --allow-run-as-root' ;;
+	*) options= ;;
+	esac
+	# shellcheck disable=SC2086
+	status "processes by mpirun" 0 timeout 120 mpirun $options -np 2 \
+		env CCS_MPI_PLUGIN="$build/lib/libccs_mpi.so" python3 tests/python/processes.py mpi
+	says "... calls that differ are told" "$tmp/out" '^[A-Z]+ .*(sum|max)'
+fi
 
 # ---- where the library is --------------------------------------------------------------------
 status "CCS_LIBRARY of no file" 1 env CCS_LIBRARY=/no/libccs.so python3 -c 'import ccs; ccs.dtypes()'

@@ -2,19 +2,22 @@
 
 import ctypes
 import unittest
+import warnings
 
 import ccs
 from ccs.buffers import _DLTensor
 from support import Case, floats, schedule
 
-try:
-    import numpy
-except ImportError:
-    numpy = None
-try:
-    import torch
-except ImportError:
-    torch = None
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # theirs
+    try:
+        import numpy
+    except ImportError:
+        numpy = None
+    try:
+        import torch
+    except ImportError:
+        torch = None
 
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)

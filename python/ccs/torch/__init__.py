@@ -1,0 +1,88 @@
+"""A back end for torch.distributed: collectives of CPU tensors, between processes of one host, by
+schedules that ccc has compiled and proved.
+
+    import torch.distributed as dist
+    import ccs.torch                       # registers it
+
+    dist.init_process_group("ccs")         # as torchrun, or anything else, starts the processes
+    dist.all_reduce(tensor)
+    print(ccs.torch.report())
+
+CCS_SCHEDULES says which schedule runs what (docs/torch.md). Nothing is silently run by something
+else: report() tells what ran each operation, and what was not run, and why; rank 0 prints it at
+the end.
+"""
+
+import inspect
+import os
+from datetime import timedelta
+from functools import lru_cache
+from multiprocessing import util
+from typing import Any
+
+from ..errors import ArgumentError
+
+try:
+    import torch.distributed as dist
+except ImportError as _error:
+    raise ImportError("ccs.torch needs PyTorch, which cannot be imported here") from _error
+if not dist.is_available():
+    raise ImportError("ccs.torch needs a PyTorch that was built with torch.distributed")
+
+# pylint: disable=wrong-import-position
+from .group import ProcessGroupCCS, end_all
+from .schedules import VARIABLE, Schedules
+from .tally import Tally, print_at_end
+
+__all__ = ["ProcessGroupCCS", "report"]
+
+_tally = Tally()
+
+
+@lru_cache(maxsize=1)
+def _schedules() -> Schedules:
+    """What the environment says when the first group is made."""
+    return Schedules(os.environ.get(VARIABLE))
+
+
+def _check_alike(store: Any, rank: int, size: int) -> None:
+    """All ranks have one text: they choose by it without asking."""
+    mine = os.environ.get(VARIABLE, "")
+    store.set(f"ccs/schedules/{rank}", f"'{mine}'")
+    for other in range(size):
+        theirs = store.get(f"ccs/schedules/{other}").decode()
+        if theirs != f"'{mine}'":
+            raise ArgumentError(f"{VARIABLE} is '{mine}' on rank {rank}, but {theirs} on {other}")
+
+
+def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroupCCS:
+    _check_alike(store, rank, size)
+    schedules = _schedules()
+    if _tally.rank is None:
+        _tally.rank = rank
+        # Not by atexit: processes of multiprocessing, as mp.spawn() makes them, do without.
+        util.Finalize(None, _end, exitpriority=0)
+        for part in schedules.parts:
+            _tally.ran(part.collective, part.label, 0)
+    return ProcessGroupCCS(store, rank, size, timeout, schedules, _tally)
+
+
+def _end() -> None:
+    end_all()
+    print_at_end(_tally)
+
+
+def report() -> str:
+    """What ran the calls of this process so far, and which were not run, and why: a line each."""
+    return _tally.text()
+
+
+def _register() -> None:
+    register: Any = dist.Backend.register_backend
+    more = {}
+    if "devices" in inspect.signature(register).parameters:  # PyTorch 2
+        more["devices"] = ["cpu"]
+    register("ccs", _create, **more)
+
+
+_register()

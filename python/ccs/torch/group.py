@@ -1,0 +1,721 @@
+"""The process group: torch's calls, run by schedules over processes of one host.
+
+    all_reduce(t) --check, choose--> _Call --Worker--> Module.run_at(addresses)
+                                       |
+                                       +--> Work, the handle
+
+Arguments are looked at, and what runs a call is chosen, before it is put in its place; what is
+wrong raises at once, in the caller. A list of tensors is joined in new memory, and taken apart
+again, by the worker.
+"""
+
+import struct
+import uuid
+import weakref
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, Callable, List, Optional, Sequence
+
+import torch
+import torch._C._distributed_c10d as _c10d
+
+from ..comm import Comm
+from ..errors import ArgumentError, CcsError, Status
+from .schedules import P2P, VARIABLE, Choice, Schedules
+from .tally import Tally
+from .tensors import (
+    Reduction,
+    Tensor,
+    check,
+    check_alike,
+    check_blocks,
+    flat,
+    moved,
+    one,
+    scatter_out,
+)
+from .work import Work, Worker
+
+c10d: Any = _c10d  # what it has differs between versions of PyTorch
+Handle = Any  # torch's Work: ours, or gloo's
+
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_SECONDS_MAX = 4294966  # what libccs takes
+
+
+# ---- meeting ---------------------------------------------------------------------------------
+
+
+def _host() -> str:
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
+
+
+def _seconds(timeout: timedelta) -> int:
+    return min(_SECONDS_MAX, max(1, int(timeout.total_seconds())))
+
+
+def _meet(store: Any, rank: int, size: int, timeout: timedelta) -> Comm:
+    """A communicator of the group's processes, which tell one another by the store where they
+    are, and what name they meet by."""
+    here = _host()
+    store.set(f"ccs/host/{rank}", here)
+    if rank == 0:
+        store.set("ccs/job", f"torch-{uuid.uuid4().hex}")
+    for other in range(size):
+        if store.get(f"ccs/host/{other}").decode() != here:
+            raise CcsError(
+                Status.EUNSUPPORTED,
+                f"ranks {rank} and {other} are on different hosts: the ranks of the back end ccs "
+                "are processes of one host",
+            )
+    job = store.get("ccs/job").decode()
+    comm = Comm.procs(rank, size, job=job, seconds=_seconds(timeout))
+    comm.set_timeout(_seconds(timeout))
+    return comm
+
+
+_live: "weakref.WeakSet[Worker]" = weakref.WeakSet()
+
+
+def end_all() -> None:
+    """Waits until the calls of all groups are done, and gives their communicators back."""
+    workers = list(_live)
+    for worker in workers:
+        worker.end()
+    for worker in workers:
+        worker.join()
+
+
+# ---- uneven all-to-all -----------------------------------------------------------------------
+
+
+def _splits(given: Sequence[int], tensor: Tensor, size: int, what: str) -> List[int]:
+    """How many elements of the tensor go to, or come from, each rank."""
+    rows = tensor.shape[0] if tensor.dim() else 1
+    row = tensor.numel() // rows if rows else 0
+    if not given:
+        if rows % size:
+            raise ArgumentError(
+                f"{what}: {rows} rows are not divided by {size} ranks: give the split sizes"
+            )
+        return [rows // size * row] * size
+    if len(given) != size or min(given) < 0 or sum(given) != rows:
+        raise ArgumentError(
+            f"{what}: split sizes {list(given)} must be {size} numbers, whose sum is {rows}"
+        )
+    return [n * row for n in given]
+
+
+@dataclass
+class _Counts:
+    """What every rank sends to, and wants from, each: found alike by all ranks."""
+
+    send: List[List[int]]
+
+    @classmethod
+    def agree(cls, comm: Comm, send: List[int], receive: List[int], kind: str) -> "_Counts":
+        """CcsError on every rank, with the same text: two ranks' counts or types differ."""
+        size = comm.size
+        form = f"={2 * size}q32s"
+        mine = struct.pack(form, *send, *receive, kind.encode())
+        told = [struct.unpack(form, text) for text in comm.gather(mine)]
+        for p, row in enumerate(told):
+            if row[-1] != told[0][-1]:
+                raise ArgumentError(
+                    f"alltoall: rank {p} has {_text(row[-1])}, rank 0 {_text(told[0][-1])}"
+                )
+            for q, other in enumerate(told):
+                if row[q] != other[size + p]:
+                    raise ArgumentError(
+                        f"alltoall: rank {p} sends {row[q]} elements to rank {q}, which wants "
+                        f"{other[size + p]} from it"
+                    )
+        return cls([list(row[:size]) for row in told])
+
+    @property
+    def most(self) -> int:
+        most: int = max(max(row) for row in self.send)
+        return most
+
+    @property
+    def even(self) -> bool:
+        return all(n == self.send[0][0] for row in self.send for n in row)
+
+
+def _text(packed: bytes) -> str:
+    return packed.rstrip(b"\0").decode()
+
+
+def _padded(values: Tensor, counts: List[int], block: int) -> Tensor:
+    """The parts of `values`, each at the beginning of a block."""
+    wide = torch.zeros(len(counts) * block, dtype=values.dtype)
+    at = 0
+    for rank, count in enumerate(counts):
+        wide[rank * block : rank * block + count] = values[at : at + count]
+        at += count
+    return wide
+
+
+def _unpadded(wide: Tensor, counts: List[int], block: int, out: Tensor) -> None:
+    at = 0
+    for rank, count in enumerate(counts):
+        out[at : at + count] = wide[rank * block : rank * block + count]
+        at += count
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A collective on tensors, and what runs it."""
+
+    operation: str
+    choice: Choice
+    run: Callable[[Choice], None]
+    gloo: Callable[[Any], Any]
+
+
+def _bytes(tensor: Tensor) -> int:
+    size: int = tensor.numel() * tensor.element_size()
+    return size
+
+
+def _only(lists: Sequence[Any], what: str) -> List[Tensor]:
+    """The one list of a list."""
+    if len(lists) != 1:
+        raise ArgumentError(f"{what}: one list of tensors for each process, not {len(lists)}")
+    return list(lists[0])
+
+
+def _some(tensors: Sequence[Tensor], what: str) -> None:
+    if not tensors:
+        raise ArgumentError(f"{what}: there are no tensors")
+    check(tensors, what)
+
+
+def _pairs(outputs: Sequence[Tensor], inputs: Sequence[Tensor], what: str) -> None:
+    _some(outputs, what)
+    _some(inputs, what)
+    if len(outputs) != len(inputs):
+        raise ArgumentError(f"{what}: {len(outputs)} outputs for {len(inputs)} inputs")
+
+
+def _lists(lists: Sequence[Sequence[Tensor]], size: int, tensors: int, what: str) -> None:
+    """A list for each rank, each with so many tensors."""
+    if len(lists) != size or any(len(parts) != tensors for parts in lists):
+        raise ArgumentError(f"{what}: a list for each of {size} ranks, each of {tensors} tensors")
+
+
+def _number(tensors: Sequence[Tensor], size: int, what: str) -> None:
+    """A tensor for each rank, of one type."""
+    if len(tensors) != size or len({tensor.dtype for tensor in tensors}) > 1:
+        raise ArgumentError(f"{what}: one tensor for each of {size} ranks, all of one type")
+
+
+def _blocks(tensor: Tensor, blocks: int) -> Sequence[Tensor]:
+    """Its parts, one after another, where they lie."""
+    parts: Sequence[Tensor] = tensor.detach().view(-1).chunk(blocks)
+    return parts
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+# ---- the group -------------------------------------------------------------------------------
+
+
+class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
+    """The group that init_process_group("ccs") and new_group() make."""
+
+    def __init__(
+        self,
+        store: Any,
+        rank: int,
+        size: int,
+        timeout: timedelta,
+        schedules: Schedules,
+        tally: Tally,
+    ) -> None:
+        super().__init__(rank, size)
+        self._schedules, self._tally = schedules, tally
+        self._rank, self._size = rank, size
+        self._group_name = self._group_desc = "undefined"
+        self._gloo: Any = None
+        if schedules.uses_gloo:
+            self._gloo = c10d.ProcessGroupGloo(
+                c10d.PrefixStore("ccs/gloo", store), rank, size, timeout=timeout
+            )
+        comm = _meet(store, rank, size, timeout)
+        self._comm = comm
+        self._worker = Worker("ccs.torch", comm.close)
+        _live.add(self._worker)
+        weakref.finalize(self, self._worker.end)
+        self._sequence = 0
+
+    # What torch asks.
+
+    def getBackendName(self) -> str:
+        return "ccs"
+
+    def _get_backend_name(self) -> str:
+        return "ccs"
+
+    def name(self) -> str:
+        return "ccs"
+
+    # Its name: torch 2's C++ asks for it by the one, Python by the other.
+
+    def setGroupName(self, name: str) -> None:
+        self._group_name = name
+
+    _set_group_name = setGroupName
+
+    def getGroupName(self) -> str:
+        return self._group_name
+
+    @property
+    def group_name(self) -> str:
+        return self._group_name
+
+    def setGroupDesc(self, text: str) -> None:
+        self._group_desc = text
+
+    _set_group_desc = setGroupDesc
+
+    def getGroupDesc(self) -> str:
+        return self._group_desc
+
+    @property
+    def group_desc(self) -> str:
+        return self._group_desc
+
+    def _get_backend(self, device: Any) -> "ProcessGroupCCS":
+        if torch.device(device).type != "cpu":
+            raise CcsError(Status.EUNSUPPORTED, f"the back end ccs has no device {device}")
+        return self
+
+    @property
+    def supports_coalescing(self) -> bool:
+        return False
+
+    def _start_coalescing(self, device: Any = None) -> None:
+        """Calls of a batch are begun one by one."""
+
+    def _end_coalescing(self, device: Any = None) -> Handle:
+        return None
+
+    def _set_sequence_number_for_group(self) -> None:
+        self._sequence = 0
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self._sequence
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        self._comm.set_timeout(_seconds(timeout))
+
+    def shutdown(self) -> None:
+        """The group's calls end, and its communicator is given back."""
+        self._worker.end()
+
+    abort = shutdown
+
+    # Calls.
+
+    def _refuse(self, operation: str, error: CcsError) -> CcsError:
+        self._tally.refused(operation, str(error))
+        return error
+
+    def _choose(self, operation: str, block: int) -> Choice:
+        try:
+            return self._schedules.choose(operation, self._size, block)
+        except CcsError as error:
+            raise self._refuse(operation, error)
+
+    def _call(
+        self,
+        operation: str,
+        block: int,
+        run: Callable[[Choice], None],
+        gloo: Callable[[Any], Any],
+    ) -> _Call:
+        """A call whose choice follows from the bytes of its block alone."""
+        return _Call(operation, self._choose(operation, block), run, gloo)
+
+    def _start(self, calls: List[_Call], options: Any, result: List[Tensor]) -> Handle:
+        """Puts them in their place, with one handle for all. It holds the tensors, as the calls'
+        functions do, until they are done."""
+
+        def function() -> None:
+            for call in calls:
+                if call.choice.module is None:
+                    call.gloo(self._gloo).wait()
+                else:
+                    call.run(call.choice)
+                self._tally.ran(call.operation, call.choice.label)
+
+        return self._submit(calls[0].operation, options, result, function)
+
+    def _submit(
+        self, operation: str, options: Any, result: List[Tensor], function: Callable[[], None]
+    ) -> Handle:
+        self._sequence += 1
+        at_once = getattr(options, "asyncOp", True) is False
+        return self._worker.submit(Work(operation, function, result), at_once)
+
+    def _run(
+        self,
+        choice: Choice,
+        send: Optional[Tensor],
+        recv: Optional[Tensor],
+        count: int,
+        dtype: str,
+        reduction: Optional[Reduction] = None,
+        root: int = 0,
+    ) -> None:
+        assert choice.module is not None
+        choice.module.run_at(
+            self._comm,
+            0 if send is None else send.data_ptr(),
+            0 if recv is None else recv.data_ptr(),
+            count,
+            dtype,
+            reduction.op if reduction else "sum",
+            root,
+            reduction.address if reduction else 0,
+        )
+
+    def _checked(self, operation: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """function(*arguments, operation); what it refuses is counted."""
+        try:
+            return function(*arguments, operation)
+        except CcsError as error:
+            raise self._refuse(operation, error)
+
+    # Reductions.
+
+    def _allreduce(self, tensor: Tensor, op: Any) -> _Call:
+        r = self._checked("allreduce", Reduction, op, tensor)
+        options = c10d.AllreduceOptions()
+        options.reduceOp = op
+        return self._call(
+            "allreduce",
+            _bytes(tensor),
+            lambda choice: self._run(choice, tensor, tensor, tensor.numel(), r.dtype, r),
+            lambda gloo: gloo.allreduce([tensor], options),
+        )
+
+    def allreduce(self, tensors: List[Tensor], opts: Any = None) -> Handle:
+        opts = opts or c10d.AllreduceOptions()
+        tensor = self._checked("allreduce", one, tensors)
+        return self._start([self._allreduce(tensor, opts.reduceOp)], opts, [tensor])
+
+    def allreduce_coalesced(self, tensors: List[Tensor], opts: Any = None) -> Handle:
+        """One after another."""
+        opts = opts or c10d.AllreduceCoalescedOptions()
+        self._checked("allreduce", _some, tensors)
+        calls = [self._allreduce(tensor, opts.reduceOp) for tensor in tensors]
+        return self._start(calls, opts, list(tensors))
+
+    def reduce(self, tensors: List[Tensor], opts: Any = None) -> Handle:
+        opts = opts or c10d.ReduceOptions()
+        tensor = self._checked("reduce", one, tensors)
+        r = self._checked("reduce", Reduction, opts.reduceOp, tensor)
+        root = self._checked("reduce", self._root, opts.rootRank)
+
+        def run(choice: Choice) -> None:
+            # What others than the root get means nothing, and must not change their tensors.
+            out = tensor if self._rank == root else torch.empty_like(tensor)
+            self._run(choice, tensor, out, tensor.numel(), r.dtype, r, root)
+
+        call = self._call("reduce", _bytes(tensor), run, lambda gloo: gloo.reduce([tensor], opts))
+        return self._start([call], opts, [tensor])
+
+    def _reduce_scatter(self, out: Tensor, whole: Callable[[], Tensor], op: Any) -> _Call:
+        """`whole` gives the input of all ranks, one after another."""
+        r = self._checked("reduce_scatter", Reduction, op, out)
+        options = c10d.ReduceScatterOptions()
+        options.reduceOp = op
+
+        def run(choice: Choice) -> None:
+            self._run(choice, whole(), out, out.numel(), r.dtype, r)
+
+        def gloo(group: Any) -> Any:
+            return group.reduce_scatter([out], [list(_blocks(whole(), self._size))], options)
+
+        return self._call("reduce_scatter", _bytes(out), run, gloo)
+
+    def reduce_scatter(
+        self, outputs: List[Tensor], inputs: List[List[Tensor]], opts: Any = None
+    ) -> Handle:
+        opts = opts or c10d.ReduceScatterOptions()
+        out = self._checked("reduce_scatter", one, outputs)
+        tensors = self._checked("reduce_scatter", _only, inputs)
+        self._checked("reduce_scatter", check_alike, tensors, out, self._size)
+        call = self._reduce_scatter(out, lambda: flat(tensors), opts.reduceOp)
+        return self._start([call], opts, [out])
+
+    def reduce_scatter_single_coalesced(
+        self, outputs: List[Tensor], inputs: List[Tensor], opts: Any = None
+    ) -> Handle:
+        opts = opts or c10d.ReduceScatterOptions()
+        self._checked("reduce_scatter", _pairs, outputs, inputs)
+        calls = []
+        for out, tensor in zip(outputs, inputs):
+            self._checked("reduce_scatter", check_blocks, tensor, out, self._size)
+            calls.append(self._reduce_scatter(out, partial(_same, tensor), opts.reduceOp))
+        return self._start(calls, opts, list(outputs))
+
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+    def reduce_scatter_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
+        return self.reduce_scatter_single_coalesced([output], [tensor], opts)
+
+    _reduce_scatter_base = reduce_scatter_single
+
+    # What only moves data.
+
+    def broadcast(self, tensors: List[Tensor], opts: Any = None) -> Handle:
+        opts = opts or c10d.BroadcastOptions()
+        tensor = self._checked("broadcast", one, tensors)
+        root = self._checked("broadcast", self._root, opts.rootRank)
+        dtype, count = moved(tensor)
+        call = self._call(
+            "broadcast",
+            _bytes(tensor),
+            lambda choice: self._run(choice, tensor, tensor, count, dtype, root=root),
+            lambda gloo: gloo.broadcast([tensor], opts),
+        )
+        return self._start([call], opts, [tensor])
+
+    def _allgather(self, outputs: List[Tensor], tensor: Tensor) -> _Call:
+        """To one tensor for each rank, or to one for all."""
+        dtype, count = moved(tensor)
+
+        def run(choice: Choice) -> None:
+            if len(outputs) == 1:
+                self._run(choice, tensor, outputs[0], count, dtype)
+                return
+            whole = tensor.new_empty(self._size * tensor.numel())
+            self._run(choice, tensor, whole, count, dtype)
+            scatter_out(outputs, whole)
+
+        def gloo(group: Any) -> Any:
+            parts = outputs if len(outputs) > 1 else list(_blocks(outputs[0], self._size))
+            return group.allgather([parts], [tensor.view(-1) if parts is not outputs else tensor])
+
+        return self._call("allgather", _bytes(tensor), run, gloo)
+
+    def allgather(
+        self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
+    ) -> Handle:
+        tensor = self._checked("allgather", one, inputs)
+        parts = self._checked("allgather", _only, outputs)
+        self._checked("allgather", check_alike, parts, tensor, self._size)
+        return self._start([self._allgather(parts, tensor)], opts, parts)
+
+    def allgather_coalesced(
+        self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
+    ) -> Handle:
+        """A list of outputs for each rank, with one for each input."""
+        self._checked("allgather", _some, inputs)
+        self._checked("allgather", _lists, outputs, self._size, len(inputs))
+        calls = []
+        for tensor, *parts in zip(inputs, *outputs):
+            self._checked("allgather", check_alike, parts, tensor, self._size)
+            calls.append(self._allgather(parts, tensor))
+        return self._start(calls, opts, [part for parts in outputs for part in parts])
+
+    def all_gather_single_coalesced(
+        self, outputs: List[Tensor], inputs: List[Tensor], opts: Any = None
+    ) -> Handle:
+        self._checked("allgather", _pairs, outputs, inputs)
+        calls = []
+        for out, tensor in zip(outputs, inputs):
+            self._checked("allgather", check_blocks, out, tensor, self._size)
+            calls.append(self._allgather([out], tensor))
+        return self._start(calls, opts, list(outputs))
+
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+
+    def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> Handle:
+        return self.all_gather_single_coalesced([output], [tensor], opts)
+
+    _allgather_base = all_gather_single
+
+    def gather(
+        self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
+    ) -> Handle:
+        opts = opts or c10d.GatherOptions()
+        tensor = self._checked("gather", one, inputs)
+        root = self._checked("gather", self._root, opts.rootRank)
+        parts: List[Tensor] = []
+        if self._rank == root:
+            parts = self._checked("gather", _only, outputs)
+            self._checked("gather", check_alike, parts, tensor, self._size)
+        dtype, count = moved(tensor)
+
+        def run(choice: Choice) -> None:
+            # Others than the root may need memory for what they pass on.
+            whole = tensor.new_empty(self._size * tensor.numel())
+            self._run(choice, tensor, whole, count, dtype, root=root)
+            scatter_out(parts, whole)
+
+        call = self._call(
+            "gather", _bytes(tensor), run, lambda gloo: gloo.gather(outputs, inputs, opts)
+        )
+        return self._start([call], opts, parts)
+
+    def scatter(
+        self, outputs: List[Tensor], inputs: List[List[Tensor]], opts: Any = None
+    ) -> Handle:
+        opts = opts or c10d.ScatterOptions()
+        out = self._checked("scatter", one, outputs)
+        root = self._checked("scatter", self._root, opts.rootRank)
+        parts: List[Tensor] = []
+        if self._rank == root:
+            parts = self._checked("scatter", _only, inputs)
+            self._checked("scatter", check_alike, parts, out, self._size)
+        dtype, count = moved(out)
+
+        def run(choice: Choice) -> None:
+            whole = flat(parts) if parts else out.new_empty(self._size * out.numel())
+            self._run(choice, whole, out, count, dtype, root=root)
+
+        call = self._call(
+            "scatter", _bytes(out), run, lambda gloo: gloo.scatter(outputs, inputs, opts)
+        )
+        return self._start([call], opts, [out])
+
+    def barrier(self, opts: Any = None) -> Handle:
+        call = self._call(
+            "barrier",
+            0,
+            lambda choice: self._run(choice, None, None, 0, "uint8"),
+            lambda gloo: gloo.barrier(),
+        )
+        return self._start([call], opts, [])
+
+    # All to all. Whether it is even, and so what runs it, follows from all ranks' counts.
+
+    def all_to_all_single(
+        self,
+        output: Tensor,
+        tensor: Tensor,
+        output_splits: List[int],
+        input_splits: List[int],
+        opts: Any = None,
+    ) -> Handle:
+        self._checked("alltoall", check, [output, tensor])
+        send = self._checked("alltoall", _splits, input_splits, tensor, self._size)
+        receive = self._checked("alltoall", _splits, output_splits, output, self._size)
+
+        def gloo() -> None:
+            self._gloo.alltoall_base(
+                output, tensor, output_splits, input_splits, c10d.AllToAllOptions()
+            ).wait()
+
+        def function() -> None:
+            out, values = output.detach().view(-1), tensor.detach().view(-1)
+            self._exchange(out, values, send, receive, gloo)
+
+        return self._submit("alltoall", opts, [output], function)
+
+    alltoall_base = all_to_all_single
+
+    def alltoall(
+        self, outputs: List[Tensor], inputs: List[Tensor], opts: Any = None
+    ) -> Handle:
+        for tensors in (outputs, inputs):
+            self._checked("alltoall", check, tensors)
+            self._checked("alltoall", _number, tensors, self._size)
+        send, receive = ([t.numel() for t in tensors] for tensors in (inputs, outputs))
+
+        def function() -> None:
+            values = flat(inputs)
+            out = values.new_empty(sum(receive))
+            # Of gloo, too, these are joined: torch has no alltoall of gloo's up to 2.0.
+            gloo = partial(self._gloo_flat, out, values, receive, send)
+            self._exchange(out, values, send, receive, gloo)
+            scatter_out(outputs, out)
+
+        return self._submit("alltoall", opts, list(outputs), function)
+
+    def _gloo_flat(
+        self, out: Tensor, values: Tensor, receive: List[int], send: List[int]
+    ) -> None:
+        options = c10d.AllToAllOptions()
+        self._gloo.alltoall_base(out, values, receive, send, options).wait()
+
+    def _exchange(
+        self,
+        out: Tensor,
+        values: Tensor,
+        send: List[int],
+        receive: List[int],
+        gloo: Callable[[], None],
+    ) -> None:
+        """By the worker: asks what all ranks send, and runs it."""
+        try:
+            counts = _Counts.agree(self._comm, send, receive, str(values.dtype))
+        except ArgumentError as error:
+            raise self._refuse("alltoall", error)
+        choice = self._choose("alltoall", counts.most * values.element_size())
+        how = ""
+        if choice.module is None:
+            gloo()
+        elif counts.even:
+            dtype, count = moved(values[: counts.most])
+            self._run(choice, values, out, count, dtype)
+        else:
+            how = ", blocks of uneven sizes filled up to the largest"
+            self._exchange_padded(choice, out, values, send, receive, counts.most)
+        self._tally.ran("alltoall", choice.label + how)
+
+    def _exchange_padded(
+        self,
+        choice: Choice,
+        out: Tensor,
+        values: Tensor,
+        send: List[int],
+        receive: List[int],
+        block: int,
+    ) -> None:
+        wide = _padded(values, send, block)
+        got = torch.empty_like(wide)
+        dtype, count = moved(wide[:block])
+        self._run(choice, wide, got, count, dtype)
+        _unpadded(got, receive, block, out)
+
+    # Point to point.
+
+    def _p2p(self, operation: str) -> Any:
+        """gloo's group, if the user said so."""
+        try:
+            choice = self._schedules.choose(P2P, self._size, 0)
+        except CcsError:
+            error = CcsError(
+                Status.EUNSUPPORTED,
+                f"{operation}: ccs's run time has no sends and receives between two ranks; "
+                f"{VARIABLE}={P2P}:gloo has gloo run them",
+            )
+            raise self._refuse(operation, error) from None
+        self._tally.ran(operation, choice.label)
+        return self._gloo
+
+    def send(self, tensors: List[Tensor], peer: int, tag: int = 0) -> Handle:
+        return self._p2p("send").send(tensors, peer, tag)
+
+    def recv(self, tensors: List[Tensor], peer: int, tag: int = 0) -> Handle:
+        return self._p2p("recv").recv(tensors, peer, tag)
+
+    def recv_anysource(self, tensors: List[Tensor], tag: int = 0) -> Handle:
+        return self._p2p("recv").recv_anysource(tensors, tag)
+
+    def _root(self, rank: int, what: str) -> int:
+        if not 0 <= rank < self._size:
+            raise ArgumentError(f"{what}: there is no rank {rank} among {self._size}")
+        return rank

@@ -1,0 +1,230 @@
+"""Which schedule runs a collective: what CCS_SCHEDULES says, and the defaults.
+
+    CCS_SCHEDULES --parse--> Parts --choose(call)--> Choice: a module, or gloo
+
+A part is COLLECTIVE:FILE[@FROM-TO]: as in CCS_MPI (libccs-mpi(7)), sizes are those of a block in
+bytes, both included. FILE is a module that ccc has made, a `.ccs`, which is compiled for the
+group's number of ranks, or `gloo`. The first part whose range holds a call's block has it, and
+if it cannot run it, the call fails: nothing else runs it instead. The defaults have what no part
+of CCS_SCHEDULES has the size of.
+
+All ranks choose alike without asking one another: a choice follows from the text, the number of
+ranks and the block's size.
+"""
+
+import os
+import re
+import threading
+from dataclasses import dataclass
+from typing import Dict, List, Optional, Tuple
+
+from ..compiler import compile as compile_schedule
+from ..compiler import schedule_folders
+from ..errors import ArgumentError, CcsError, Status
+from ..module import Module
+
+VARIABLE = "CCS_SCHEDULES"
+GLOO = "gloo"
+P2P = "p2p"  # send and recv, which gloo alone runs
+
+# Collective: its contract, and the blocks of a rank's send and receive buffers (-1: N).
+CONTRACTS = {
+    "allreduce": ("allreduce", (1, 1)),
+    "reduce_scatter": ("reduce_scatter", (-1, 1)),
+    "allgather": ("allgather", (1, -1)),
+    "broadcast": ("broadcast", (1, 1)),
+    "reduce": ("reduce", (1, 1)),
+    "alltoall": ("all_to_all", (-1, -1)),
+    "gather": ("gather", (1, -1)),
+    "scatter": ("scatter", (-1, 1)),
+    "barrier": ("barrier", (0, 0)),
+}
+_ROOTED = {"broadcast", "reduce", "gather", "scatter"}
+_ALIASES = {"reduce_scatter_block": "reduce_scatter"}  # CCS_MPI's name
+
+DEFAULTS = (
+    "allreduce:recursive_doubling_allreduce.ccs@-16K,allreduce:ring_allreduce.ccs,"
+    "reduce_scatter:ring_reduce_scatter.ccs,"
+    "allgather:bruck_allgather.ccs@-4K,allgather:ring_allgather.ccs,"
+    "broadcast:binomial_broadcast.ccs,reduce:binomial_reduce.ccs,"
+    "alltoall:pairwise_all_to_all.ccs,"
+    "gather:binomial_gather.ccs,scatter:binomial_scatter.ccs,"
+    "barrier:dissemination_barrier.ccs"
+)
+
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30}
+_SIZE_MAX = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """What runs a collective's calls with blocks of `least` to `most` bytes."""
+
+    collective: str
+    file: str
+    least: int = 0
+    most: int = _SIZE_MAX
+    default: bool = False
+
+    @property
+    def label(self) -> str:
+        """For people, before it was loaded."""
+        return f"{GLOO}, as {VARIABLE} says" if self.by_gloo else self.file
+
+    @property
+    def by_gloo(self) -> bool:
+        return self.file == GLOO
+
+    def holds(self, collective: str, block: int) -> bool:
+        return self.collective == collective and self.least <= block <= self.most
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What runs a call; module None: gloo."""
+
+    module: Optional[Module]
+    label: str
+
+
+# ---- reading ---------------------------------------------------------------------------------
+
+
+def _wrong(part: str, why: str) -> ArgumentError:
+    return ArgumentError(f"{VARIABLE}: '{part}': {why}")
+
+
+def _size(text: str, part: str, absent: int) -> int:
+    if not text:
+        return absent
+    found = re.fullmatch(r"([0-9]{1,18})([KMG]?)", text)
+    if not found:
+        raise _wrong(part, f"'{text}' is no size: write bytes, or such as 64K, 1M or 1G")
+    size = int(found.group(1)) << _UNITS[found.group(2)]
+    if size > _SIZE_MAX:
+        raise _wrong(part, f"'{text}' is larger than any size")
+    return size
+
+
+def _range(text: str, part: str) -> Tuple[int, int]:
+    least, dash, most = text.partition("-")
+    if not dash:
+        raise _wrong(part, f"'@{text}' is no range: write @FROM-TO, either of which may be left out")
+    bounds = _size(least, part, 0), _size(most, part, _SIZE_MAX)
+    if bounds[0] > bounds[1]:
+        raise _wrong(part, f"'@{text}' holds no size: FROM is larger than TO")
+    return bounds
+
+
+def _part(text: str, default: bool) -> Part:
+    if text.startswith("@"):
+        raise _wrong(text, "tunings are not read here: name modules, such as allreduce:ring.so")
+    collective, colon, rest = text.partition(":")
+    if not colon:
+        raise _wrong(text, "write COLLECTIVE:FILE, such as allreduce:ring_allreduce.so")
+    collective = _ALIASES.get(collective, collective)
+    if collective not in CONTRACTS and collective != P2P:
+        raise _wrong(text, f"no such collective; there are {', '.join([*CONTRACTS, P2P])}")
+    file, at, sizes = rest.rpartition("@")
+    if not at:
+        file, sizes = rest, ""
+    least, most = _range(sizes, text) if at else (0, _SIZE_MAX)
+    if file != GLOO and not file.endswith((".so", ".ccs")):
+        raise _wrong(text, "what runs it must be a .so of ccc's, a .ccs, or gloo")
+    if collective == P2P and file != GLOO:
+        raise _wrong(text, "sends and receives are no schedule's: p2p:gloo alone is possible")
+    return Part(collective, file, least, most, default)
+
+
+def parse(text: str, default: bool = False) -> List[Part]:
+    """The parts of such a text. ArgumentError: it names the part, and what is wrong."""
+    return [_part(part.strip(), default) for part in text.split(",") if part.strip()]
+
+
+# ---- files -----------------------------------------------------------------------------------
+
+
+def _library(file: str) -> str:
+    """The library's schedule of that name."""
+    folders = schedule_folders()
+    for folder in folders:
+        path = os.path.join(folder, file)
+        if os.path.exists(path):
+            return path
+    raise CcsError(
+        Status.EFILE, f"no such file; the library's are looked for in {' and '.join(folders)}"
+    )
+
+
+def _find(part: Part) -> str:
+    """The file as it is named; or, of a name without a folder, the library's. Defaults are the
+    library's alone: a file of that name may lie anywhere."""
+    named = not part.default and os.path.exists(part.file)
+    return part.file if named or os.path.dirname(part.file) else _library(part.file)
+
+
+def _load(part: Part, nranks: int) -> Module:
+    path = _find(part)
+    return compile_schedule(path, nranks) if path.endswith(".ccs") else Module(path)
+
+
+def _check(module: Module, part: Part, nranks: int) -> None:
+    """The module is what the part says. CcsError: why not."""
+    contract, blocks = CONTRACTS[part.collective]
+    if module.contract != contract:
+        raise CcsError(
+            Status.EINVAL, f"{part.file} implements {module.contract}, and not {contract}"
+        )
+    if not module.has(nranks):
+        raise CcsError(Status.ENOPLAN, f"{part.file} has no plan for {nranks} ranks")
+    if part.collective in _ROOTED and not module.rooted:
+        raise CcsError(
+            Status.ENOPLAN, f"{part.file} has one root only: compile it with a root parameter"
+        )
+    want = tuple(nranks if n < 0 else n for n in blocks)
+    if module.elements(nranks, 1) != want:
+        raise CcsError(Status.EINVAL, f"{part.file}: its buffers are not those of {contract}")
+
+
+# ---- choosing --------------------------------------------------------------------------------
+
+
+class Schedules:
+    """What CCS_SCHEDULES says, and the modules that were loaded so far."""
+
+    def __init__(self, text: Optional[str]) -> None:
+        self.parts = parse(text or "")
+        self._all = self.parts + parse(DEFAULTS, default=True)
+        self._lock = threading.Lock()
+        self._choices: Dict[Tuple[Part, int], Choice] = {}
+
+    @property
+    def uses_gloo(self) -> bool:
+        return any(part.by_gloo for part in self.parts)
+
+    def choose(self, collective: str, nranks: int, block: int) -> Choice:
+        """What runs a call whose block has so many bytes. CcsError: nothing does, and why."""
+        for part in self._all:
+            if part.holds(collective, block):
+                return self._choice(part, nranks)
+        raise CcsError(Status.EUNSUPPORTED, f"{VARIABLE} names nothing for {collective}")
+
+    def _choice(self, part: Part, nranks: int) -> Choice:
+        with self._lock:
+            choice = self._choices.get((part, nranks))
+            if choice is None:
+                choice = self._make(part, nranks)
+                self._choices[(part, nranks)] = choice
+            return choice
+
+    @staticmethod
+    def _make(part: Part, nranks: int) -> Choice:
+        if part.by_gloo:
+            return Choice(None, part.label)
+        try:
+            module = _load(part, nranks)
+            _check(module, part, nranks)
+        except CcsError as error:
+            text = f"{part.collective}:{part.file}: {error}"
+            raise CcsError(error.status, text if part.default else f"{VARIABLE}: {text}") from error
+        return Choice(module, part.label)

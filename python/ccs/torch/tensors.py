@@ -1,0 +1,170 @@
+"""torch's tensors, types and operators, in ccs's terms. What ccs cannot take raises here."""
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+import torch
+from torch._C._distributed_c10d import ReduceOp
+
+from ..errors import ArgumentError, BufferTypeError
+
+Tensor = torch.Tensor
+
+_NAMES = {
+    "int8": "int8",
+    "uint8": "uint8",
+    "int32": "int32",
+    "uint32": "uint32",
+    "int64": "int64",
+    "uint64": "uint64",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float32",
+    "float64": "float64",
+    "float8_e4m3fn": "float8e4m3",
+    "float8_e5m2": "float8e5m2",
+}
+_DTYPES = {getattr(torch, name): ours for name, ours in _NAMES.items() if hasattr(torch, name)}
+_OPERATORS = {
+    "SUM": "sum",
+    "PRODUCT": "prod",
+    "MIN": "min",
+    "MAX": "max",
+    "AVG": "avg",
+    "PREMUL_SUM": "sum",  # with a scalar
+}
+# Of bools, which are bytes of 0 or 1; as torch has it for NCCL.
+_BOOLEAN = {"SUM": "max", "MAX": "max", "PRODUCT": "min", "MIN": "min"}
+
+
+def _kind(tensor: Tensor) -> str:
+    return str(tensor.dtype).replace("torch.", "")
+
+
+def check(tensors: Sequence[Tensor], what: str) -> None:
+    """They are memory that ccs can use where it lies."""
+    for tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            raise BufferTypeError(f"{what}: not a tensor, but a {type(tensor).__name__}")
+        if tensor.layout != torch.strided:
+            raise BufferTypeError(f"{what}: a tensor is {tensor.layout}; ccs takes dense ones")
+        if tensor.device.type != "cpu":
+            raise BufferTypeError(
+                f"{what}: a tensor is on {tensor.device}; this back end runs ranks on the CPU only"
+            )
+        if not tensor.is_contiguous():
+            raise ArgumentError(f"{what}: a tensor is not contiguous: give tensor.contiguous()")
+
+
+def one(tensors: Sequence[Tensor], what: str) -> Tensor:
+    """The tensor of a list that must have one."""
+    if len(tensors) != 1:
+        raise ArgumentError(f"{what}: one tensor for each process, not {len(tensors)}")
+    check(tensors, what)
+    return tensors[0]
+
+
+def check_alike(tensors: Sequence[Tensor], like: Tensor, number: int, what: str) -> None:
+    """A tensor for each rank, each as long as `like`, and of its type."""
+    if len(tensors) != number:
+        raise ArgumentError(
+            f"{what}: a list of {len(tensors)} tensors, for {number} ranks: one for each"
+        )
+    check(tensors, what)
+    for rank, tensor in enumerate(tensors):
+        if tensor.dtype != like.dtype:
+            raise BufferTypeError(
+                f"{what}: the tensor of rank {rank} is {_kind(tensor)}, another {_kind(like)}"
+            )
+        if tensor.numel() != like.numel():
+            raise ArgumentError(
+                f"{what}: the tensor of rank {rank} has {tensor.numel()} elements, another "
+                f"{like.numel()}: tensors of one length are needed"
+            )
+
+
+def check_blocks(large: Tensor, small: Tensor, blocks: int, what: str) -> None:
+    """`large` has `blocks` times the elements of `small`."""
+    if large.dtype != small.dtype:
+        raise BufferTypeError(f"{what}: one tensor is {_kind(large)}, the other {_kind(small)}")
+    if large.numel() != blocks * small.numel():
+        raise ArgumentError(
+            f"{what}: {large.numel()} elements for {blocks} blocks of {small.numel()}: the larger "
+            f"tensor must have {blocks} times those of the smaller"
+        )
+
+
+def moved(tensor: Tensor) -> Tuple[str, int]:
+    """Type and elements of it, where nothing is computed: bytes of what ccs has no type for."""
+    name = _DTYPES.get(tensor.dtype)
+    if name:
+        return name, tensor.numel()
+    return "uint8", tensor.numel() * tensor.element_size()
+
+
+class Reduction:
+    """An operator on tensors of a type."""
+
+    def __init__(self, op: Any, tensor: Tensor, what: str) -> None:
+        name, factor = _name_of(op)
+        self.scalar: Optional[Tensor] = None
+        known = _BOOLEAN if tensor.dtype == torch.bool else _OPERATORS
+        if name not in known:
+            raise ArgumentError(
+                f"{what}: ReduceOp.{name} of {_kind(tensor)} is none of ccs's, which has "
+                f"{', '.join(known)} of it"
+            )
+        self.op = known[name]
+        if tensor.dtype == torch.bool:
+            self.dtype = "uint8"
+        elif tensor.dtype in _DTYPES:
+            self.dtype = _DTYPES[tensor.dtype]
+        else:
+            raise BufferTypeError(
+                f"{what}: ccs cannot reduce {_kind(tensor)}, only bool, {', '.join(_NAMES)}"
+            )
+        if name == "PREMUL_SUM":
+            self.scalar = _scalar(factor, tensor, what)
+
+    @property
+    def address(self) -> int:
+        """Of the scalar; 0: there is none."""
+        return 0 if self.scalar is None else int(self.scalar.data_ptr())
+
+
+def _name_of(op: Any) -> Tuple[str, Any]:
+    """Such as ("SUM", None); with premul-sum's factor."""
+    kind, factor = getattr(op, "op", op), None
+    if hasattr(op, "__getstate__"):
+        state = op.__getstate__()
+        if isinstance(state, tuple) and len(state) == 2:
+            kind, factor = state
+    return str(kind).rpartition(".")[2], factor
+
+
+def _scalar(factor: Any, tensor: Tensor, what: str) -> Tensor:
+    if isinstance(factor, (list, tuple)):
+        factor = factor[0]
+    if factor is None:
+        raise ArgumentError(
+            f"{what}: PyTorch {torch.__version__} does not tell the factor of PREMUL_SUM: "
+            "multiply the tensor, and use SUM"
+        )
+    value = torch.as_tensor(factor)
+    if value.numel() != 1:
+        raise ArgumentError(f"{what}: PREMUL_SUM takes one factor, not {value.numel()}")
+    scalar: Tensor = value.reshape(1).to(tensor.dtype)
+    return scalar
+
+
+def flat(tensors: List[Tensor]) -> Tensor:
+    """One after another, in new memory."""
+    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+
+
+def scatter_out(outputs: Sequence[Tensor], joined: Tensor) -> None:
+    """The other way: copies each one's part into it."""
+    at = 0
+    for tensor in outputs:
+        end = at + tensor.numel()
+        tensor.detach().view(-1).copy_(joined[at:end])
+        at = end

@@ -1,0 +1,157 @@
+"""Calls under way: a worker thread for each group, which runs them in their order, and the
+handles that torch waits for.
+
+    submit(job) --worker, or at once--> job's function --> Work is done: value or exception
+
+A job holds its tensors until it is done. A call that the caller waits for, with no other before
+it, is run at once, in the caller's thread.
+"""
+
+import queue
+import threading
+from collections import deque
+from datetime import timedelta
+from typing import Any, Callable, Deque, List, Optional
+
+import torch
+import torch._C._distributed_c10d as _c10d
+
+from ..errors import CcsError, Status
+
+_Work: Any = _c10d.Work  # typed otherwise by each version of PyTorch
+
+# Up to 1.13, torch's C++ code does not keep Python's half of a Work. So many of the latest are
+# kept for it, and all that are under way; DDP has one for each of its buckets.
+_KEPT = 4096
+
+
+class Work(_Work):  # type: ignore[misc]
+    """The handle of a call."""
+
+    def __init__(self, what: str, function: Callable[[], Any], result: List[torch.Tensor]) -> None:
+        super().__init__()
+        self._what = what
+        self._function: Optional[Callable[[], Any]] = function
+        self._result = result
+        self._error: Optional[BaseException] = None
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        self._base: Any = None
+        self._future: Any = None
+
+    def run(self) -> None:
+        """By the worker. Never raises: the handle tells."""
+        function, self._function = self._function, None  # and with it the tensors that it holds
+        try:
+            assert function is not None
+            function()
+        except BaseException as error:  # pylint: disable=broad-except
+            self._error = error
+        with self._lock:
+            self._done.set()
+            base = self._base
+        if base is not None:
+            base.set_result(None)
+
+    # What torch calls.
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        seconds = timeout.total_seconds() if timeout else None
+        if not self._done.wait(seconds):
+            raise CcsError(
+                Status.ETIMEOUT, f"{self._what} was not done within {seconds} s; it goes on"
+            )
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def is_completed(self) -> bool:
+        return self._done.is_set()
+
+    def is_success(self) -> bool:
+        return self._done.is_set() and self._error is None
+
+    def exception(self) -> Optional[BaseException]:
+        return self._error
+
+    def result(self) -> List[torch.Tensor]:
+        self.wait()
+        return self._result
+
+    def get_future(self) -> Any:
+        with self._lock:
+            if self._future is None:
+                base: Any = torch.futures.Future()
+                # Only what a callback raises is an error for C++, too.
+                self._future = base.then(self._value)
+                if self._done.is_set():
+                    base.set_result(None)
+                else:
+                    self._base = base
+            return self._future
+
+    def _value(self, _: Any) -> List[torch.Tensor]:
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class Worker:
+    """Runs a group's calls, one at a time, in the order of submit()."""
+
+    def __init__(self, name: str, at_end: Callable[[], None]) -> None:
+        self._name = name
+        self._at_end = at_end
+        self._gate = threading.Lock()  # held by whoever puts a call in its place
+        self._jobs: "queue.SimpleQueue[Optional[Work]]" = queue.SimpleQueue()
+        self._thread: Optional[threading.Thread] = None
+        self._kept: Deque[Work] = deque()
+        self._ended = False
+
+    def submit(self, work: Work, at_once: bool) -> Work:
+        with self._gate:
+            if self._ended:
+                raise CcsError(Status.EABORTED, "the group was destroyed: make a new one")
+            idle = not self._kept or self._kept[-1].is_completed()
+            self._keep(work)
+            if at_once and idle:
+                work.run()
+            else:
+                self._start()
+                self._jobs.put(work)
+        return work
+
+    def _keep(self, work: Work) -> None:
+        self._kept.append(work)
+        while len(self._kept) > _KEPT and self._kept[0].is_completed():
+            self._kept.popleft()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._loop, name=self._name, daemon=True)
+            self._thread.start()
+
+    def _loop(self) -> None:
+        while True:
+            work = self._jobs.get()
+            if work is None:
+                break
+            work.run()
+            del work  # its tensors are not held until the next call
+        self._at_end()
+
+    def end(self) -> None:
+        """When all calls are done the communicator is given back, without waiting for it here."""
+        with self._gate:
+            if not self._ended:
+                self._ended = True
+                self._start()
+                self._jobs.put(None)
+
+    def join(self) -> None:
+        """Waits for that."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()

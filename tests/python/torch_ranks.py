@@ -1,0 +1,439 @@
+"""The back end for torch.distributed: groups of processes that fork from this one, which has
+loaded PyTorch once. Each test is a line: ok, not ok or skip."""
+
+import os
+import sys
+import tempfile
+import traceback
+import warnings
+from datetime import timedelta
+
+warnings.simplefilter("ignore")
+
+import torch
+import torch.distributed as dist
+
+import ccs
+import ccs.torch
+
+TORCH_2 = not torch.__version__.startswith("1.")
+MOVED = ["bool", "int16", "complex64", "float64"]
+REDUCED = "int8 uint8 int32 int64 float16 bfloat16 float32 float64".split()
+
+
+def raised(kind, function, *arguments, **more):
+    """The text of what it raises."""
+    try:
+        function(*arguments, **more)
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"{function.__name__} did not raise {kind.__name__}")
+
+
+def has(text, part):
+    assert part in text, f"{part!r} is not in {text!r}"
+
+
+def same(tensor, values):
+    assert tensor.tolist() == values, f"{tensor.tolist()}, not {values}"
+
+
+# ---- collectives -----------------------------------------------------------------------------
+
+
+def reductions(rank, n):
+    t = torch.full((5,), float(rank + 1))
+    dist.all_reduce(t)
+    same(t, [n * (n + 1) / 2] * 5)
+    t = torch.full((2, 3), rank + 1)
+    dist.reduce(t, 1)
+    same(t, [[n * (n + 1) // 2 if rank == 1 else rank + 1] * 3] * 2)
+    out = torch.empty(2)
+    dist.reduce_scatter(out, [torch.full((2,), float(10 * rank + q)) for q in range(n)])
+    same(out, [sum(10 * r + rank for r in range(n))] * 2)
+    dist.reduce_scatter_tensor(out, torch.arange(2.0 * n))
+    same(out, [2.0 * n * rank, n * (2.0 * rank + 1)])
+    pair = [torch.ones(3), torch.full((2,), float(rank))]
+    dist.all_reduce_coalesced(pair)
+    same(pair[0], [n] * 3)
+    same(pair[1], [n * (n - 1) / 2] * 2)
+
+
+def moves(rank, n):
+    for name in MOVED:
+        t = torch.full((3, 2), rank).to(getattr(torch, name))
+        dist.broadcast(t, 1)
+        assert (t == torch.full((3, 2), 1).to(t.dtype)).all(), name
+    mine = torch.tensor([2 * rank, 2 * rank + 1])
+    whole = torch.empty(2 * n, dtype=torch.int64)
+    dist.all_gather_into_tensor(whole, mine)
+    same(whole, list(range(2 * n)))
+    parts = [torch.empty(2, dtype=torch.int64) for _ in range(n)]
+    dist.all_gather(parts, mine)
+    same(torch.cat(parts), list(range(2 * n)))
+    lists = [[torch.empty(2), torch.empty(1)] for _ in range(n)]
+    dist.all_gather_coalesced(lists, [torch.full((2,), rank + 0.5), torch.tensor([2.0 * rank])])
+    same(torch.cat([torch.cat(parts) for parts in lists]), [
+        value for r in range(n) for value in (r + 0.5, r + 0.5, 2.0 * r)
+    ])
+    parts = [torch.empty(2, dtype=torch.int64) for _ in range(n)] if rank == 1 else None
+    dist.gather(mine, parts, dst=1)
+    if rank == 1:
+        same(torch.cat(parts), list(range(2 * n)))
+    got = torch.empty(2, dtype=torch.int64)
+    dist.scatter(got, parts, src=1)
+    same(got, mine.tolist())
+    dist.barrier()
+
+
+def objects(rank, n):
+    got = [None] * n
+    dist.all_gather_object(got, {"rank": rank})
+    assert got == [{"rank": r} for r in range(n)]
+    box = ["word"] if rank == 0 else [None]
+    dist.broadcast_object_list(box, 0)
+    assert box == ["word"]
+
+
+def all_to_all(rank, n):
+    out = torch.empty(n, dtype=torch.int64)
+    dist.all_to_all_single(out, torch.arange(n) + n * rank)
+    same(out, [n * q + rank for q in range(n)])
+    # rank p sends p + q + 1 rows of two to rank q
+    rows = [rank + q + 1 for q in range(n)]
+    out = torch.full((sum(rows), 2), -1)
+    give = torch.cat([torch.full((c, 2), 10 * rank + q) for q, c in enumerate(rows)])
+    dist.all_to_all_single(out, give, rows, rows)
+    same(out, [[10 * q + rank] * 2 for q, c in enumerate(rows) for _ in range(c)])
+    outs = [torch.empty(c) for c in rows]
+    dist.all_to_all(outs, [torch.full((c,), float(q)) for q, c in enumerate(rows)])
+    assert all((o == rank).all() for o in outs)
+    same_for_all = raised(
+        ValueError, dist.all_to_all_single, torch.empty(n + (rank == 0)), torch.empty(n),
+        [1 + (rank == 0)] + [1] * (n - 1), [1] * n,
+    )
+    assert same_for_all == "alltoall: rank 0 sends 1 elements to rank 0, which wants 2 from it"
+    text = raised(
+        ValueError, dist.all_to_all_single,
+        *(torch.empty(n, dtype=torch.float32 if rank else torch.int32) for _ in range(2)),
+    )
+    assert text == "alltoall: rank 1 has torch.float32, rank 0 torch.int32"
+
+
+def types_and_operators(rank, n):
+    for name in REDUCED:
+        kind = getattr(torch, name)
+        for op, value in (("SUM", sum), ("MIN", min), ("MAX", max)):
+            t = torch.full((3,), rank + 1).to(kind)
+            dist.all_reduce(t, op=getattr(dist.ReduceOp, op))
+            same(t, [value(range(1, n + 1))] * 3)
+    t = torch.tensor([rank == 1, False])
+    dist.all_reduce(t)
+    same(t, [True, False])
+    dist.all_reduce(t, op=dist.ReduceOp.PRODUCT)
+    same(t, [True, False])
+    t = torch.tensor([2.0 * rank])
+    dist.all_reduce(t, op=dist.ReduceOp.AVG)
+    same(t, [n - 1.0])
+    t = torch.tensor([rank + 1.0])
+    factor = dist._make_nccl_premul_sum(0.5 * (rank + 1))
+    if not factor.__getstate__():  # built without NCCL
+        has(raised(ValueError, dist.all_reduce, t, factor), "does not tell the factor")
+    else:
+        dist.all_reduce(t, op=factor)
+        same(t, [sum(0.5 * (r + 1) ** 2 for r in range(n))])
+    t = torch.ones(2, dtype=torch.complex64) * (1 + 2j)
+    dist.all_reduce(t)
+    same(t, [n * (1 + 2j)] * 2)
+
+
+def lengths(rank, n):
+    for count in (0, 1, 1000, 4097, 300_001):
+        t = torch.arange(count, dtype=torch.int32) + rank
+        dist.all_reduce(t)
+        assert torch.equal(t, torch.arange(count, dtype=torch.int32) * n + n * (n - 1) // 2)
+        whole = torch.empty(n * count, dtype=torch.uint8)
+        dist.all_gather_into_tensor(whole, torch.full((count,), rank, dtype=torch.uint8))
+        assert torch.equal(whole.view(n, count)[rank], torch.full((count,), rank).to(torch.uint8))
+
+
+# ---- handles and groups ----------------------------------------------------------------------
+
+
+def handles(rank, n):
+    tensors = [torch.full((50_000,), float(i)) for i in range(20)]
+    works = [dist.all_reduce(t, async_op=True) for t in tensors]
+    works[-1].wait()
+    assert all(w.is_completed() for w in works), "calls of a group run in their order"
+    assert all((t == n * i).all() for i, t in enumerate(tensors))
+    future = dist.all_reduce(torch.ones(2), async_op=True).get_future()
+    same(future.then(lambda f: f.value()[0] + 1).wait(), [n + 1.0] * 2)
+    work = dist.barrier(async_op=True)
+    work.wait(timedelta(seconds=60))
+    assert work.wait(), "waiting twice is allowed"
+    work = dist.all_gather(  # nobody else holds these
+        [torch.empty(100_000) for _ in range(n)], torch.ones(100_000), async_op=True
+    )
+    torch.full((100_000,), 7.0)
+    work.wait()
+    assert all((t == 1).all() for t in work.result())
+
+
+def a_late_rank(rank, n):
+    group = dist.new_group(list(range(n)))
+    if rank:
+        dist.barrier()
+        dist.all_reduce(torch.ones(1), group=group)
+        return
+    work = dist.all_reduce(torch.ones(1), group=group, async_op=True)
+    has(raised(ccs.CcsError, work.wait, timedelta(milliseconds=20)), "not done within 0.02 s")
+    assert not work.is_completed()
+    dist.barrier()
+    work.wait()
+
+
+def groups(rank, n):
+    pair = dist.new_group([0, 1])
+    others = dist.new_group([n - 1])
+    if rank < 2:
+        t = torch.tensor([rank + 1])
+        dist.all_reduce(t, group=pair)
+        same(t, [3])
+        dist.destroy_process_group(pair)
+        has(raised(Exception, pair.allreduce, [t]), "destroyed") if TORCH_2 else None
+    if rank == n - 1:
+        t = torch.tensor([5])
+        dist.all_reduce(t, group=others)
+        same(t, [5])
+    dist.barrier()
+
+
+# ---- what is refused -------------------------------------------------------------------------
+
+
+def refused(rank, n):
+    t = torch.ones(4, 4)
+    has(raised(ValueError, dist.all_reduce, t.t()), "not contiguous: give tensor.contiguous()")
+    same(t, torch.ones(4, 4).tolist())
+    has(raised(TypeError, dist.all_reduce, t.to(torch.int16)), "cannot reduce int16")
+    has(raised(ValueError, dist.all_reduce, torch.tensor([1]), dist.ReduceOp.BAND), "BAND of int64")
+    has(raised(TypeError, dist.broadcast, torch.empty(2, device="meta"), 0), "on meta")
+    has(raised(TypeError, dist.all_reduce, torch.eye(3).to_sparse()), "takes dense ones")
+    parts = [torch.empty(2 + q) for q in range(n)]
+    has(raised(ValueError, dist.all_gather, parts, torch.ones(2)), "rank 1 has 3 elements")
+    has(raised(Exception, dist.send, t, (rank + 1) % n), "p2p:gloo has gloo run them")
+    has(ccs.torch.report(), "allreduce: 1 call not run: allreduce: a tensor is not contiguous")
+
+
+def calls_that_differ(rank, n):
+    text = raised(ccs.CcsError, dist.all_reduce, torch.ones(4 + (rank == 1)))
+    has(text, "calls differ")
+    has(text, "count 5 of float32")
+    told = [None] * n
+    with open(os.environ["TOLD"] + str(rank), "w") as file:
+        file.write(text)
+    has(raised(ccs.CcsError, dist.all_reduce, torch.ones(4)), "calls differ")
+    work = dist.barrier(async_op=True)
+    has(raised(RuntimeError, work.get_future().wait), "calls differ")
+
+
+def types_that_differ(rank, n):
+    kind = torch.int32 if rank else torch.float32
+
+    def two_calls():  # a root that has sent may be done before others look
+        dist.broadcast(torch.ones(4, dtype=kind), 0)
+        dist.barrier()
+
+    has(raised(ccs.CcsError, two_calls), "calls differ")
+
+
+def a_rank_that_ends(rank, n):
+    if rank == 1:
+        os._exit(0)
+    text = raised(ccs.CcsError, dist.all_reduce, torch.ones(4))
+    has(text, "rank 1")
+
+
+# ---- CCS_SCHEDULES ---------------------------------------------------------------------------
+
+
+def by_what(rank, n):
+    for count in (4, 400, 400_000):
+        t = torch.ones(count)
+        dist.all_reduce(t)
+        assert (t == n).all()
+    dist.barrier()
+    report = ccs.torch.report()
+    ring = os.environ["RING"]
+    has(report, f"ccs.torch: allreduce: 1 call by {ring}\n")
+    has(report, "ccs.torch: allreduce: 1 call by one_shot_allreduce.ccs\n")
+    has(report, "ccs.torch: allreduce: 1 call by ring_allreduce.ccs\n")
+    has(report, "ccs.torch: gather: 0 calls by gloo, as CCS_SCHEDULES says\n")
+    has(report, "ccs.torch: barrier: 1 call by dissemination_barrier.ccs\n")
+
+
+def by_gloo(rank, n):
+    moves(rank, n)
+    t = torch.tensor([float(rank)])
+    dist.all_reduce(t)
+    same(t, [n * (n - 1) / 2])
+    if rank == 0:
+        dist.send(torch.tensor([1.0]), 1)
+    if rank == 1:
+        dist.recv(t, 0)
+        same(t, [1.0])
+    report = ccs.torch.report()
+    has(report, "allreduce: 1 call by gloo, as CCS_SCHEDULES says")
+    has(report, "allgather: 4 calls by gloo")
+    has(report, "broadcast: 4 calls by binomial_broadcast.ccs")
+    if rank < 2:
+        has(report, ("send", "recv")[rank] + ": 1 call by gloo")
+
+
+def without_plan(rank, n):
+    text = raised(ccs.CcsError, dist.all_reduce, torch.ones(1))
+    has(text, f"has no plan for {n} ranks")
+    has(raised(ccs.CcsError, dist.broadcast, torch.ones(1), 0), "implements allreduce")
+    has(ccs.torch.report(), "allreduce: 1 call not run: CCS_SCHEDULES: allreduce:")
+    dist.barrier()  # others are as before
+
+
+WRONG = {
+    "allreduce": "write COLLECTIVE:FILE",
+    "allredoce:ring.so": "no such collective",
+    "allreduce:ring.txt": "must be a .so",
+    "allreduce:ring.so@64k-": "is no size",
+    "allreduce:ring.so@64K": "is no range",
+    "allreduce:ring.so@2-1": "FROM is larger",
+    "p2p:ring.so": "p2p:gloo alone",
+    "@host.tuning": "tunings are not read here",
+}
+
+
+def wrong_texts():
+    from ccs.torch.schedules import Schedules, parse
+
+    for text, why in WRONG.items():
+        has(raised(ValueError, parse, text), why)
+    part = parse("reduce_scatter_block:a.so@1K-2M")[0]
+    assert (part.collective, part.least, part.most) == ("reduce_scatter", 1024, 2 << 20)
+    lost = Schedules("allreduce:no_such_file.ccs,barrier:/no/such.so")
+    has(raised(ccs.CcsError, lost.choose, "allreduce", 2, 8), "library's are looked for in")
+    has(raised(ccs.CcsError, lost.choose, "barrier", 2, 0), "/no/such.so")
+
+
+# ---- what torch builds on it -----------------------------------------------------------------
+
+
+def losses(rank, n, group):
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    model = torch.nn.Sequential(torch.nn.Linear(10, 20), torch.nn.ReLU(), torch.nn.Linear(20, 1))
+    model = torch.nn.parallel.DistributedDataParallel(model, process_group=group)
+    step = torch.optim.SGD(model.parameters(), lr=0.05)
+    torch.manual_seed(100 + rank)
+    got = []
+    for _ in range(6):
+        x = torch.randn(8, 10)
+        step.zero_grad()
+        loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+        loss.backward()
+        step.step()
+        got.append(loss.item())
+    return got
+
+
+def ddp(rank, n):
+    mine = losses(rank, n, None)
+    theirs = losses(rank, n, dist.new_group(backend="gloo"))
+    assert mine == theirs, f"{mine} by ccs, {theirs} by gloo"
+    assert len(set(mine)) == 6
+
+
+def mesh(rank, n):
+    from torch.distributed.device_mesh import init_device_mesh
+
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("rows", "columns"))
+    t = torch.tensor([rank])
+    dist.all_reduce(t, group=grid.get_group("columns"))
+    same(t, [1 if rank < 2 else 5])
+    import torch.distributed._functional_collectives as functional
+
+    t = functional.all_reduce(torch.ones(2), "sum", grid["rows"])
+    same(t + 0, [2.0, 2.0])
+
+
+# ---- running them ----------------------------------------------------------------------------
+
+
+def one_rank(rank, n, function, store):
+    """In a process of its own; its status."""
+    try:
+        dist.init_process_group(
+            "ccs", init_method=f"file://{store}", rank=rank, world_size=n,
+            timeout=timedelta(seconds=60),
+        )
+        function(rank, n)
+        if function not in (calls_that_differ, types_that_differ, a_rank_that_ends):
+            dist.destroy_process_group()
+        return 0
+    except BaseException:
+        traceback.print_exc()
+        return 1
+
+
+def by_ranks(n, function, folder):
+    """Whether all ranks are content."""
+    pids = []
+    store = tempfile.mktemp(dir=folder)
+    for rank in range(n):
+        pid = os.fork()
+        if pid == 0:
+            status = one_rank(rank, n, function, store)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+        pids.append(pid)
+    return [os.waitpid(pid, 0)[1] for pid in pids] == [0] * n
+
+
+def test(function, n, folder, **environment):
+    what = f"{function.__name__.replace('_', ' ')}, {n} ranks"
+    os.environ.update(environment)
+    done = by_ranks(n, function, folder)
+    for name in environment:
+        del os.environ[name]
+    print("ok" if done else "not ok", "-", what, flush=True)
+    return done
+
+
+def main(folder):
+    ring = os.path.join(folder, "ring.so")
+    done = []
+    wrong_texts()
+    print("ok - what CCS_SCHEDULES may say", flush=True)
+    for function in (reductions, moves, objects, all_to_all, types_and_operators, lengths):
+        done.append(test(function, 3, folder))
+    for function in (handles, a_late_rank, groups, refused, types_that_differ, a_rank_that_ends):
+        done.append(test(function, 2, folder))
+    told = os.path.join(folder, "told")
+    done.append(test(calls_that_differ, 2, folder, TOLD=told))
+    with open(told + "0") as zero, open(told + "1") as one:
+        alike = zero.read() == one.read()
+    print("ok" if alike else "not ok", "- ... all ranks say the same", flush=True)
+    text = f"allreduce:{ring}@-16,allreduce:one_shot_allreduce.ccs@17-1600,gather:gloo"
+    done.append(test(by_what, 2, folder, CCS_SCHEDULES=text, RING=ring))
+    text = "allreduce:gloo,allgather:gloo,gather:gloo,p2p:gloo"
+    done.append(test(by_gloo, 3, folder, CCS_SCHEDULES=text))
+    text = f"allreduce:{ring},broadcast:{ring}"
+    done.append(test(without_plan, 3, folder, CCS_SCHEDULES=text))
+    done.append(test(ddp, 2, folder))
+    if TORCH_2:
+        done.append(test(mesh, 4, folder))
+    else:
+        print("skip - DeviceMesh: this PyTorch,", torch.__version__ + ", has none")
+    return 0 if all(done) and alike else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,77 @@
+#!/bin/sh
+# The back end of torch.distributed, with the first PyTorch that is here (support/python_with.sh).
+# usage: torch_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=$(cd "${1:-build}" && pwd)
+bare_environment
+if [ "${SAN:-}" ]; then
+	echo "skip - the back end of torch.distributed: its interpreter is built without sanitizers"
+	exit 0
+fi
+if ! python=$(tests/support/python_with.sh torch); then
+	echo "skip - the back end of torch.distributed: there is no PyTorch (Debian's python3-torch)"
+	exit 0
+fi
+unset CCC
+export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp"
+export PYTHONPATH="$PWD/python:$PWD/tests/python" OMP_NUM_THREADS=1
+
+"$build/bin/ccc" schedules/ring_allreduce.ccs -n 2 --target=cpu -o "$tmp/ring.so"
+timeout 500 "$python" tests/python/torch_ranks.py "$tmp" >"$tmp/out" 2>"$tmp/err"
+got=$?
+grep -E '^(ok|not ok|skip) - ' "$tmp/out"
+if [ $got != 0 ]; then not_ok "torch_ranks.py" "status $got: $(grep -v '^ *File\|^\[W' "$tmp/err" | tail -20)"; fi
+holds "... ran them all" test "$(grep -c '^ok - ' "$tmp/out")" -ge 15
+
+# ---- as launchers start it --------------------------------------------------------------------
+cat >"$tmp/first.py" <<'end'
+import torch
+import torch.distributed as dist
+import ccs.torch
+
+dist.init_process_group("ccs")
+t = torch.tensor([dist.get_rank() + 1])
+dist.all_reduce(t)
+if dist.get_rank() == 0:
+    print(t.item())
+end
+# What a launcher puts into the environment.
+started() {
+	port=$((20000 + $$ % 10000))
+	(RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$@") 2>"$tmp/other" &
+	RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$@"
+	got=$?
+	wait && return $got
+}
+for report in '' 0 "$tmp/report.%r"; do
+	status "two processes, CCS_SCHEDULES_REPORT='$report'" 0 \
+		started env CCS_SCHEDULES_REPORT="$report" "$python" "$tmp/first.py"
+	says "... adds" "$tmp/out" '^3$'
+	said=$(cat "$tmp/err" "$tmp/other" | grep -c '^ccs.torch: ')
+	case $report in
+	'') holds "... rank 0 says what ran it" test "$said" = 1
+		says "... by name" "$tmp/err" \
+			'^ccs.torch: allreduce: 1 call by recursive_doubling_allreduce.ccs$' ;;
+	0) holds "... nothing is said" test "$said" = 0 ;;
+	*) holds "... into a file for each rank" cmp "$tmp/report.0" "$tmp/report.1" ;;
+	esac
+done
+
+# ---- PyTorch's own tests, a selection ---------------------------------------------------------
+PYTHONPATH="$PYTHONPATH:$PWD/build/wheels/own_tests" timeout 300 "$python" \
+	tests/python/torch_own_tests.py --ranks 2 test_all_reduce_sum_async test_barrier_full \
+	test_broadcast_full test_all_gather_coalesced_simple test_scatter_full >"$tmp/own" 2>&1
+grep -E '^(ok|not ok|skip) - ' "$tmp/own" || not_ok "PyTorch's own tests" "$(tail -5 "$tmp/own")"
+
+torchrun() {
+	timeout 200 "$python" -m torch.distributed.run --nnodes 1 --master_addr 127.0.0.1 \
+		--master_port $((30000 + $$ % 10000)) --nproc_per_node 2 "$@"
+}
+if ! torchrun --no_python true >/dev/null 2>&1; then
+	echo "skip - torchrun: this PyTorch's own fails on its Python, whatever it starts"
+else
+	status "torchrun" 0 torchrun "$tmp/first.py"
+	says "... adds" "$tmp/out" '^3$'
+fi
+exit $failed
