@@ -18,11 +18,16 @@ static ccs_status check_support(const struct ccs_module *m, const struct call *c
 	uint32_t flags = m->head->flags;
 	const char *name = ccs_module_schedule(m);
 
-	if (flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
+	if (flags & CCS_MODULE_SIZED)
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s has a buffer `%s`: parsed and checked, "
+				 "%s has a buffer `sized`: parsed and checked, "
 				 "cannot be run yet",
-				 name, flags & CCS_MODULE_SIZED ? "sized" : "by column");
+				 name);
+	if (flags & CCS_MODULE_BY_COLUMN && !c->comm->world->engine->layouts)
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s has a buffer `by column`, which ranks on the CPU can have: "
+				 "on GPUs pack its columns, and run a schedule without",
+				 name);
 	if (c->reduces && flags & CCS_MODULE_MIXED && (c->premul || c->op == CCS_AVG))
 		return error_set(CCS_EUNSUPPORTED,
 				 "%s has results that are no sums, so %s has no "
@@ -51,6 +56,71 @@ static ccs_status check_plan(struct call *c, int root)
 	return c->prep ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's facts");
 }
 
+/* ccs(5) 4, Layout. No rows are none of none. */
+static ccs_status check_rows(const struct call *c)
+{
+	const char *name = ccs_module_schedule(c->module);
+	size_t rows = c->how.rows;
+
+	if (!(c->module->head->flags & CCS_MODULE_BY_COLUMN))
+		return rows ? error_set(CCS_EINVAL,
+					"ccs_run_with: %s has no buffer `by column`, so a call has "
+					"no rows, not %zu",
+					name, rows)
+			    : CCS_OK;
+	if (c->count && !rows)
+		return error_set(CCS_EINVAL,
+				 "%s has a buffer `by column`: say of how many rows (`rows` of "
+				 "ccs_run_with's options)",
+				 name);
+	if (c->count && c->count % rows)
+		return error_set(CCS_EINVAL,
+				 "%s: a block of %zu elements is no matrix of %zu rows: rows must "
+				 "divide count",
+				 name, c->count, rows);
+	return CCS_OK;
+}
+
+/* Whether a buffer is cut into as many chunks as that one, of which one is `by column`: then
+ * these are equally long where all are. */
+static bool has_both(const struct call *c, uint32_t buffer)
+{
+	const struct ccs_buffer *b = c->module->buffers;
+	const struct ccs_shape *s = c->view->shapes;
+
+	for (uint32_t i = 0; i < c->module->nbuffers; i++)
+		if (!b[i].by_column != !b[buffer].by_column && s[i].chunks == s[buffer].chunks)
+			return true;
+	return false;
+}
+
+/* Chunks whose values meet in one must be equally long. */
+static ccs_status check_cut(const struct call *c, uint32_t buffer)
+{
+	bool even = c->module->head->flags & CCS_MODULE_EVEN_COUNTS;
+	uint32_t chunks = c->view->shapes[buffer].chunks;
+	const char *name = ccs_module_schedule(c->module);
+
+	if (c->module->buffers[buffer].by_column && c->how.rows) {
+		size_t columns = c->count / c->how.rows;
+
+		if (columns % chunks && (even || has_both(c, buffer)))
+			return error_set(CCS_EINVAL,
+					 "%s %s, so it works for numbers of columns that %u "
+					 "divides; %zu is none",
+					 name,
+					 even ? "moves values to other chunks of their block"
+					      : "has chunks `by column` and others of a block",
+					 chunks, columns);
+	} else if (even && c->count % chunks) {
+		return error_set(CCS_EINVAL,
+				 "%s moves values to other chunks of their "
+				 "block, so it works for counts that %u divides; %zu is none",
+				 name, chunks, c->count);
+	}
+	return CCS_OK;
+}
+
 static ccs_status check_count(struct call *c)
 {
 	size_t esize = ccs_dtype_size(c->type);
@@ -65,19 +135,10 @@ static ccs_status check_count(struct call *c)
 				 "count %zu is too large: the buffers would not fit "
 				 "into memory",
 				 c->count);
-	if (!(c->module->head->flags & CCS_MODULE_EVEN_COUNTS))
-		return CCS_OK;
-	for (uint32_t i = 0; i < c->module->nbuffers; i++) {
-		uint32_t chunks = c->view->shapes[i].chunks;
-
-		if (c->count % chunks)
-			return error_set(CCS_EINVAL,
-					 "%s moves values to other chunks of their "
-					 "block, so it works for counts that %u divides; %zu is "
-					 "none",
-					 ccs_module_schedule(c->module), chunks, c->count);
-	}
-	return CCS_OK;
+	s = check_rows(c);
+	for (uint32_t i = 0; i < c->module->nbuffers && !s; i++)
+		s = check_cut(c, i);
+	return s;
 }
 
 /* As the handle's call before, but for its buffers. */
@@ -85,8 +146,8 @@ static bool repeats(struct call *c, int root)
 {
 	const struct call *last = &c->comm->last;
 
-	if (c->module != last->module || c->count != last->count || c->type != last->type ||
-	    c->op != last->op || c->premul != last->premul ||
+	if (c->module != last->module || c->count != last->count || c->how.rows != last->how.rows ||
+	    c->type != last->type || c->op != last->op || c->premul != last->premul ||
 	    (last->root != -1 && last->root != root))
 		return false;
 	c->root = last->root;

@@ -173,13 +173,14 @@ CCS_API ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, s
  */
 
 struct ccs_module_info {
-	int plans, buffers;   /* how many */
-	unsigned slots;	      /* of every FIFO: what the plans were proved with */
-	int reduces;	      /* an operator matters */
-	int averages;	      /* ... and all results are sums, so that CCS_AVG and premul-sum have
+	int plans, buffers; /* how many */
+	unsigned slots;	    /* of every FIFO: what the plans were proved with */
+	int reduces;	    /* an operator matters */
+	int averages;	    /* ... and all results are sums, so that CCS_AVG and premul-sum have
 			       a meaning */
-	int even_counts;      /* a count must be divided by every buffer's number of chunks */
-	int by_column, sized; /* has such buffers: it cannot be run yet */
+	int even_counts;    /* a count must be divided by every buffer's number of chunks */
+	int by_column;	    /* has such buffers: a call has a number of rows */
+	int sized;	    /* has such buffers: it cannot be run yet */
 };
 
 CCS_API ccs_status ccs_module_describe(const struct ccs_module *m, struct ccs_module_info *info);
@@ -202,13 +203,15 @@ CCS_API ccs_status ccs_module_plan(const struct ccs_module *m, int plan,
 typedef enum ccs_direction { CCS_IN, CCS_OUT, CCS_INOUT } ccs_direction;
 
 /* With q = count / chunks, rounded up, chunk c of a block is its elements from
- * min(c q, count) to min((c + 1) q, count). */
+ * min(c q, count) to min((c + 1) q, count). By column: with count / rows instead of count,
+ * and in every row of the buffer, which has blocks * count / rows elements. */
 struct ccs_buffer_info {
 	const char *name;
 	ccs_direction direction;
 	uint32_t blocks; /* of `count` elements */
 	uint32_t chunks; /* of a block */
 	uint32_t first;	 /* number of its first chunk */
+	int by_column;
 };
 
 CCS_API ccs_status ccs_module_buffer(const struct ccs_module *m, int plan, int buffer,
@@ -240,7 +243,8 @@ CCS_API ccs_status ccs_module_after(const struct ccs_module *m, int plan, uint32
 				    struct ccs_order *after);
 
 /** Elements in all messages of a call, of all ranks together. CCS_EINVAL: they, or `count`,
- *  are too many to be run; CCS_EUNSUPPORTED, as with ccs_module_elements. O(operations). */
+ *  are too many to be run; CCS_EUNSUPPORTED, as with ccs_module_elements. Matrices `by column`
+ *  are taken for ones of one row. O(operations). */
 CCS_API ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count,
 				    uint64_t *elements);
 
@@ -434,6 +438,9 @@ CCS_API ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads);
  * CCS_EINVAL also for a count that the number of chunks does not divide, where a contract
  * of the user's own moves values to other places in a block.
  *
+ * Where a buffer is `by column` it is a row-major matrix, and a chunk, or block, a group of its
+ * columns: see `rows` of ccs_run_options.
+ *
  * Returns when this rank's part is done. Inside ccs_group_start/end it only
  * records the call; without a group, every rank must be called from a thread
  * of its own.
@@ -455,6 +462,11 @@ struct ccs_run_options {
 			       on. Memory may ask for less */
 	unsigned protocol; /* on GPUs of one host: CCS_RUN_... */
 	unsigned channels; /* ... and on so many channels at most; 0: as many as pay */
+	/* Of a module with a buffer `by column`, on the CPU: rows of a block, which has `count`
+	 * elements in all of them, so rows must divide count; the buffer has as many, of its
+	 * blocks side by side. Others on the same ranks are rows x columns elements in one piece.
+	 * 0 for other modules, and where count is 0. */
+	size_t rows;
 };
 enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 

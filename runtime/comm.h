@@ -166,7 +166,7 @@ void run_drop(struct run *r);
  * processes tell it one another. */
 struct call_name {
 	uint64_t size, checksum; /* of the module */
-	uint64_t count, tile;
+	uint64_t count, rows, tile;
 	uint32_t type, op, reduces, premul, protocol, channels;
 	int32_t root, rank;
 	char schedule[104]; /* cut */

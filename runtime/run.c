@@ -137,6 +137,7 @@ void run_name(const struct call *c, struct call_name *name)
 		.size = c->module->head->size,
 		.checksum = c->module->head->checksum,
 		.count = c->count,
+		.rows = c->how.rows,
 		.type = (uint32_t)c->type,
 		.root = c->root,
 		.rank = c->comm->rank,
@@ -157,9 +158,10 @@ static bool same_module(const struct call_name *x, const struct call_name *y)
 
 bool run_same(const struct call_name *x, const struct call_name *y)
 {
-	return same_module(x, y) && x->count == y->count && x->type == y->type &&
-	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
-	       x->tile == y->tile && x->protocol == y->protocol && x->channels == y->channels;
+	return same_module(x, y) && x->count == y->count && x->rows == y->rows &&
+	       x->type == y->type && x->root == y->root && x->op == y->op &&
+	       x->premul == y->premul && x->tile == y->tile && x->protocol == y->protocol &&
+	       x->channels == y->channels;
 }
 
 static void add_call(struct text *t, const struct call_name *n)
@@ -168,6 +170,8 @@ static void add_call(struct text *t, const struct call_name *n)
 		 ccs_dtype_name((ccs_dtype)n->type));
 	if (n->reduces)
 		text_add(t, ", %s", n->premul ? "premul-sum" : ccs_redop_name((ccs_redop)n->op));
+	if (n->rows)
+		text_add(t, ", %" PRIu64 " rows", n->rows);
 	if (n->root >= 0)
 		text_add(t, ", root %d", n->root);
 	if (n->tile)
@@ -196,8 +200,8 @@ static bool agree(const struct call *x, const struct call *y)
 {
 	return x->module == y->module && x->count == y->count && x->type == y->type &&
 	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
-	       x->how.tile == y->how.tile && x->how.protocol == y->how.protocol &&
-	       x->how.channels == y->how.channels;
+	       x->how.rows == y->how.rows && x->how.tile == y->how.tile &&
+	       x->how.protocol == y->how.protocol && x->how.channels == y->how.channels;
 }
 
 static void compare(struct world *w, struct run *r, const struct call *c)

@@ -154,6 +154,7 @@ SUITES_cpu := \
 	"$(T)/cpu/unit_reduce_test" \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
 	"$(T)/cpu/order_test $(T)/modules" \
+	"$(T)/cpu/layouts_test tests/cpu/layouts" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
@@ -307,6 +308,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/plan/rounds_test random 50 2" \
 		"$(T)/plan/tuning_test $(T)/modules" \
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
+		"$(T)/cpu/layouts_test --short tests/cpu/layouts" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/public_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \

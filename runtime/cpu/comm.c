@@ -128,6 +128,7 @@ void cpu_free(struct world *w)
 static const struct engine cpu_engine = {
 	.name = "tasks",
 	.tiles = true,
+	.layouts = true,
 	.start = start,
 	.join = join,
 	.halt = sched_halt,

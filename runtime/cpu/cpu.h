@@ -89,7 +89,23 @@ struct slots {
 struct cell_at {
 	size_t send, recv; /* from the buffers' starts; scratch: recv, from scratch's */
 	size_t len;
+	/* By column: elements of a row, and from row to row; row 0: all adjoin. */
+	size_t row, apart;
 };
+
+/* How far its element `at` lies from its first. */
+static inline size_t cell_offset(const struct cell_at *c, size_t at)
+{
+	return c->row ? at / c->row * c->apart + at % c->row : at;
+}
+
+/* How many of its `n` elements from `at` adjoin. */
+static inline size_t cell_run(const struct cell_at *c, size_t at, size_t n)
+{
+	size_t left = c->row ? c->row - at % c->row : n;
+
+	return left < n ? left : n;
+}
 
 /* A rank during the current run. Of other processes' ranks (procs.h) there is what is needed
  * to read the messages that they hold. */
@@ -112,7 +128,7 @@ struct rank_io {
 struct layout_key {
 	uint64_t size, checksum; /* of the module; no size: there is no layout yet */
 	int root;		 /* tells which of its plans for the communicator's ranks */
-	size_t count;
+	size_t count, rows;
 	ccs_dtype type;
 	int op;	     /* -1: none matters */
 	size_t tile; /* as the call has it */
@@ -144,6 +160,7 @@ struct layout {
 	bool premul;
 	bool holds;    /* chunks are long enough for held messages to stay where they are */
 	bool parallel; /* enough work to wake other threads for */
+	bool strided;  /* some chunks are groups of columns: tiles of theirs are not places */
 };
 
 /* Parts of an operation for one piece; absent ones are NULL. */

@@ -135,34 +135,52 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct run 
 	l->ntiles = ceil_div(l->longest, l->tile);
 }
 
-/* plan.h: chunk c of block b begins at b * count + min(c * q, count). */
+/* plan.h: chunk c of a block begins at its element min(c * q, count); or `by column`, in each
+ * of `rows` rows, where count and q are those of a row. */
+static struct cell_at *place_buffer(const struct ccs_shape *s, size_t count, size_t rows,
+				    struct cell_at *at, size_t send, size_t recv)
+{
+	size_t q = ceil_div(count, s->chunks);
+
+	for (uint32_t b = 0; b < s->blocks; b++) {
+		size_t from = 0;
+
+		for (uint32_t c = 0; c < s->chunks; c++) {
+			size_t len = count - from < q ? count - from : q;
+
+			*at = (struct cell_at){ .send = send + b * count + from,
+						.recv = recv + b * count + from,
+						.len = len * rows };
+			if (rows > 1 && len < s->blocks * count) {
+				at->row = len;
+				at->apart = s->blocks * count;
+			}
+			at++;
+			from += len;
+		}
+	}
+	return at;
+}
+
 static void place_cells(const struct layout *l, const struct run *r, struct cell_at *at)
 {
 	const struct ccs_module *m = r->params.module;
-	size_t count = r->params.count, send = 0, recv = 0;
+	size_t count = r->params.count, rows = r->params.how.rows, send = 0, recv = 0;
 
 	for (uint32_t i = 0; i < m->nbuffers; i++) {
 		const struct ccs_shape *s = l->view->shapes + i;
-		size_t q = ceil_div(count, s->chunks);
 
-		for (uint32_t b = 0; b < s->blocks; b++) {
-			size_t from = 0;
-
-			for (uint32_t c = 0; c < s->chunks; c++) {
-				size_t len = count - from < q ? count - from : q;
-
-				*at++ = (struct cell_at){ send + b * count + from,
-							  recv + b * count + from, len };
-				from += len;
-			}
-		}
+		if (m->buffers[i].by_column && rows)
+			at = place_buffer(s, count / rows, rows, at, send, recv);
+		else
+			at = place_buffer(s, count, 1, at, send, recv);
 		if (m->buffers[i].direction != CCS_OUT)
 			send += s->blocks * count;
 		if (m->buffers[i].direction != CCS_IN)
 			recv += s->blocks * count;
 	}
 	for (uint32_t i = 0; i < l->view->plan->scratch; i++)
-		*at++ = (struct cell_at){ 0, i * l->longest, l->longest };
+		*at++ = (struct cell_at){ .recv = i * l->longest, .len = l->longest };
 }
 
 /* 0: its messages are as short as a line has room for. */
@@ -264,16 +282,22 @@ static struct layout_key key_of(const struct call *c)
 {
 	const struct ccs_module_head *m = c->module->head;
 
-	return (struct layout_key){ m->size,	 m->checksum, c->root,
-				    c->count,	 c->type,     c->reduces ? (int)c->op : -1,
-				    c->how.tile, c->premul };
+	return (struct layout_key){ .size = m->size,
+				    .checksum = m->checksum,
+				    .root = c->root,
+				    .count = c->count,
+				    .rows = c->how.rows,
+				    .type = c->type,
+				    .op = c->reduces ? (int)c->op : -1,
+				    .tile = c->how.tile,
+				    .premul = c->premul };
 }
 
 static bool same_key(const struct layout_key *x, const struct layout_key *y)
 {
 	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
-	       x->count == y->count && x->type == y->type && x->op == y->op && x->tile == y->tile &&
-	       x->premul == y->premul;
+	       x->count == y->count && x->rows == y->rows && x->type == y->type && x->op == y->op &&
+	       x->tile == y->tile && x->premul == y->premul;
 }
 
 static bool make_room(struct cpu *e, const struct layout *l, const struct run *r)
@@ -308,7 +332,8 @@ static ccs_status make(struct cpu *e, const struct run *r)
 		.divide = c->reduces && c->op == CCS_AVG ? reduce_of(c->type)->divide : NULL,
 		.premul = c->premul,
 	};
-	l->longest = module_longest(c->module, c->view, c->count);
+	l->longest = module_longest(c->module, c->view, c->count, c->how.rows);
+	l->strided = c->how.rows > 1;
 	/* a premul-sum scales initial values on their way */
 	l->holds =
 		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->wire || e->wire->holds);

@@ -214,6 +214,7 @@ static ccs_status check(struct world *w)
 const struct engine net_engine = {
 	.name = "mpi",
 	.tiles = true,
+	.layouts = true,
 	.start = start,
 	.halt = sched_halt,
 	.wait = await_calls,

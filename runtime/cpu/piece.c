@@ -5,7 +5,8 @@
  * cells' parts of the tile lie packed in a slot, each as long as the operation
  * says; a held message lies in cells of its sender. Adjoining cells are handled as one piece. A
  * piece goes in one pass: straight from its sources to its one target; or, with more of
- * either, in blocks that stay in the first-level cache. O(bytes + cells).
+ * either, in blocks that stay in the first-level cache. A chunk `by column` is a piece for each
+ * of its rows, one row after the other in a slot. O(bytes + cells + their rows).
  *
  * Lengths are clamped to the cells' own, so that no plan can leave a buffer.
  */
@@ -109,15 +110,18 @@ static void piece_do(const struct current *p, const struct parts *s, size_t n)
 static unsigned char *cell_final(const struct current *p, uint32_t cell, size_t lo)
 {
 	unsigned char *base = cell < p->l->view->plan->cells ? p->io->recv : p->io->scratch;
+	const struct cell_at *at = p->l->cells + cell;
 
-	return base + (p->l->cells[cell].recv + lo) * p->l->esize;
+	return base + (at->recv + cell_offset(at, lo)) * p->l->esize;
 }
 
 static const unsigned char *cell_read(const struct current *p, uint32_t cell, size_t lo,
 				      bool initial)
 {
+	const struct cell_at *at = p->l->cells + cell;
+
 	if (initial)
-		return p->io->send + (p->l->cells[cell].send + lo) * p->l->esize;
+		return p->io->send + (at->send + cell_offset(at, lo)) * p->l->esize;
 	return cell_final(p, cell, lo);
 }
 
@@ -137,11 +141,12 @@ static size_t tile_len(const struct current *p, uint32_t cell, size_t lo)
 	return len < p->l->tile ? len : p->l->tile;
 }
 
+/* How many of n elements the cell has in the tile, and next to one another. */
 static size_t clamp(const struct current *p, uint32_t cell, uint32_t j, size_t lo, size_t n)
 {
 	size_t own = tile_len(p, cell + j, lo);
 
-	return own < n ? own : n;
+	return cell_run(p->l->cells + cell + j, lo, own < n ? own : n);
 }
 
 /* Whether the parts of the next cell continue those of the piece so far. */
@@ -171,8 +176,8 @@ static bool moves(const struct current *p, const struct ends *ends, uint32_t i, 
 		(ends->held && leaves(p, ccs_plan_source(ends->held), i, j)));
 }
 
-/* Cell j of the operation: its parts, with `at` elements of its messages before it; the number
- * of elements, at most n, that they all have. */
+/* Cell j of the operation, from its element `lo`: its parts, with `at` elements of its messages
+ * before them; the number of elements, at most n, that they all have, and that adjoin in each. */
 static size_t cell_parts(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
 			 size_t at, size_t n, struct parts *s)
 {
@@ -204,29 +209,46 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 	return n;
 }
 
+/* A piece that grows while what comes next adjoins. */
+struct growing {
+	struct parts parts;
+	size_t n;
+};
+
+/* Cell j of the operation: `len` elements from `lo`, with `at` elements of its messages before. */
+static void cell_do(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
+		    size_t at, size_t len, struct growing *g)
+{
+	struct parts s;
+	size_t use;
+
+	for (size_t i = 0; i < len; i += use) {
+		use = cell_parts(p, lo + i, ends, j, at + i, len - i, &s);
+		if (!use)
+			return;
+		if (g->n && !p->apart && continues(&g->parts, &s, g->n * p->l->esize) &&
+		    !moves(p, ends, g->parts.cell, j)) {
+			g->n += use;
+			continue;
+		}
+		piece_do(p, &g->parts, g->n);
+		*g = (struct growing){ s, use };
+	}
+}
+
 static void cells_do(const struct current *p, size_t lo, struct ends ends)
 {
 	const struct ccs_op *o = p->op;
-	struct parts piece = { 0 }, s;
-	size_t at = 0, n = 0;
+	struct growing g = { .n = 0 };
+	size_t at = 0;
 
 	for (uint32_t j = 0; j < o->n; j++) {
-		size_t len = tile_len(p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo), use;
+		size_t len = tile_len(p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo);
 
-		if (!len)
-			continue;
-		use = cell_parts(p, lo, &ends, j, p->apart ? j * p->apart : at, len, &s);
+		cell_do(p, lo, &ends, j, p->apart ? j * p->apart : at, len, &g);
 		at += len;
-		if (n && !p->apart && continues(&piece, &s, n * p->l->esize) &&
-		    !moves(p, &ends, piece.cell, j)) {
-			n += use;
-			continue;
-		}
-		piece_do(p, &piece, n);
-		piece = s;
-		n = use;
 	}
-	piece_do(p, &piece, n);
+	piece_do(p, &g.parts, g.n);
 }
 
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
@@ -284,10 +306,14 @@ void piece_held(const struct layout *l, const struct rank_io *io, const struct c
 
 	for (uint32_t j = 0; j < o->n; j++) {
 		size_t len = tile_len(&p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo);
-		size_t n = clamp(&p, ccs_plan_source(from), j, lo, len);
+		size_t n;
 
-		if (n)
-			part(of, at * l->esize, cell_held(&p, j, lo), n * l->esize);
+		for (size_t i = 0; i < len; i += n) {
+			n = clamp(&p, ccs_plan_source(from), j, lo + i, len - i);
+			if (!n)
+				break;
+			part(of, (at + i) * l->esize, cell_held(&p, j, lo + i), n * l->esize);
+		}
 		at += len;
 	}
 }
@@ -296,6 +322,23 @@ void piece_before(struct rank_io *io)
 {
 	if (io->copy_aside && io->call->send_bytes)
 		memcpy(io->aside, io->call->send, io->call->send_bytes);
+}
+
+/* A cell keeps its initial value; or, without `keep`, is divided. */
+static void cell_after(const struct current *p, uint32_t cell, bool keep)
+{
+	const struct cell_at *at = p->l->cells + cell;
+	size_t n;
+
+	for (size_t i = 0; i < at->len; i += n) {
+		struct parts s = { .dst = cell_final(p, cell, i) };
+
+		n = cell_run(at, i, at->len - i);
+		if (keep)
+			s.a = cell_read(p, cell, i, true);
+		if (s.a != s.dst || p->l->premul)
+			piece_do(p, &s, n);
+	}
 }
 
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)
@@ -313,21 +356,13 @@ void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)
 	for (uint32_t i = r->keep; i < r->reduced; i++) {
 		const struct cell_range *g = l->prep->ranges + i;
 
-		for (uint32_t c = g->first; c < g->first + g->n; c++) {
-			struct parts s = { .a = cell_read(&p, c, 0, true),
-					   .dst = cell_final(&p, c, 0) };
-
-			if (s.a != s.dst || l->premul)
-				piece_do(&p, &s, l->cells[c].len);
-		}
+		for (uint32_t c = g->first; c < g->first + g->n; c++)
+			cell_after(&p, c, true);
 	}
 	for (uint32_t i = r->reduced; l->divide && i < r[1].keep; i++) {
 		const struct cell_range *g = l->prep->ranges + i;
 
-		for (uint32_t c = g->first; c < g->first + g->n; c++) {
-			struct parts s = { .dst = cell_final(&p, c, 0) };
-
-			piece_do(&p, &s, l->cells[c].len);
-		}
+		for (uint32_t c = g->first; c < g->first + g->n; c++)
+			cell_after(&p, c, false);
 	}
 }

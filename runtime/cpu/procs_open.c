@@ -175,6 +175,7 @@ static void end(struct world *w)
 static const struct engine procs_engine = {
 	.name = "procs",
 	.tiles = true,
+	.layouts = true,
 	.idles = true,
 	.start = start,
 	.halt = sched_halt,

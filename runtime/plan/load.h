@@ -79,7 +79,8 @@ bool module_cells_are(const struct ccs_module *m, const struct plan_view *v, uin
 ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, size_t count,
 			size_t *send, size_t *recv);
 
-/** The longest chunk for `count`, in elements. */
-uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count);
+/** The longest chunk for `count`, in elements, with so many rows of what is `by column` (0: 1). */
+uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count,
+			uint64_t rows);
 
 #endif

@@ -113,14 +113,16 @@ ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, s
 	return CCS_OK;
 }
 
-uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count)
+uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count,
+			uint64_t rows)
 {
 	uint64_t longest = 0;
 
 	for (uint32_t i = 0; i < m->nbuffers; i++) {
-		uint64_t q = ceil_div(count, v->shapes[i].chunks);
+		uint64_t n = m->buffers[i].by_column && rows ? rows : 1;
+		uint64_t len = ceil_div(count / n, v->shapes[i].chunks) * n;
 
-		longest = q > longest ? q : longest;
+		longest = len > longest ? len : longest;
 	}
 	return longest;
 }
@@ -233,6 +235,7 @@ ccs_status ccs_module_buffer(const struct ccs_module *m, int plan, int buffer,
 		.blocks = v->shapes[buffer].blocks,
 		.chunks = v->shapes[buffer].chunks,
 		.first = v->shapes[buffer].cell,
+		.by_column = b->by_column != 0,
 	};
 	return CCS_OK;
 }
@@ -305,7 +308,7 @@ ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count, 
 
 	if (!v)
 		return s;
-	if (m->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
+	if (m->head->flags & CCS_MODULE_SIZED)
 		return error_set(CCS_EUNSUPPORTED, "%s cannot be run yet", ccs_module_schedule(m));
 	for (uint64_t i = 0; i < v->plan->ops.n && !over; i++) {
 		const struct ccs_op *o = v->ops + i;

@@ -16,7 +16,10 @@
  * caller's `count` elements make a block; a buffer is `blocks` blocks of `chunks`
  * cells each, so chunk c of block b begins at element
  * b * count + min(c * q, count) with q = ceil(count / chunks), and the last
- * chunks may be shorter or empty.
+ * chunks may be shorter or empty. Where a buffer is `by column` the call has a
+ * number of rows, and all this holds for each row of the buffer, with count /
+ * rows elements in the place of count: the rows of a chunk, in order, are its
+ * elements.
  *
  * Every operation is one form (any of its parts may be absent):
  *
@@ -117,7 +120,7 @@ struct ccs_module_head {
 #define CCS_MODULE_EVEN_COUNTS \
 	4u			/* values move to chunks at other places in their block:
 					   only counts that `chunks` divides */
-#define CCS_MODULE_BY_COLUMN 8u /* has a buffer `by column`: cannot be run yet */
+#define CCS_MODULE_BY_COLUMN 8u /* has a buffer `by column` */
 #define CCS_MODULE_SIZED 16u	/* has a `sized` buffer: cannot be run yet */
 
 /* How messages are announced on CUDA. */

@@ -1,0 +1,482 @@
+/*
+ * Buffers that are not one chunk after another: `by column`.
+ *
+ * Schedules of each kind (layouts/), in random shapes, as tasks that call together and as some
+ * that come one by one, and as processes; each element beside what the contract says of its
+ * chunk (ccs_module_expects), at a place that is counted here, row by row. Bytes that nobody
+ * may touch lie around each buffer. And calls that must be refused.
+ *
+ * usage: layouts_test [--short] FOLDER
+ */
+#include "runtime/ccs.h"
+#include "tests/support/make_module.h"
+#include "tests/support/rng.h"
+#include "tests/support/team.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST = 2, MOST = 5, GUARD = 64, CANARY = 0xa5 };
+
+struct subject {
+	const char *file;
+	bool sums, in_place;
+	size_t even; /* columns of a block must be a multiple of it; 0: any will do */
+};
+
+static const struct subject subjects[] = {
+	{ "gather_columns", false, false, 0 },	 { "ring_columns", false, false, 0 },
+	{ "root_columns", false, false, 0 },	 { "scatter_sums", true, false, 0 },
+	{ "exchange_columns", false, false, 0 }, { "columns_to_rows", false, false, 0 },
+	{ "sum_columns", true, true, 0 },	 { "shift_columns", false, false, 3 },
+};
+enum { NSUBJECTS = sizeof(subjects) / sizeof(*subjects) };
+
+/* The sums of float16 are maxima: positive ones are ordered as their bits are. */
+static const ccs_dtype types[] = { CCS_INT8, CCS_FLOAT16, CCS_INT32, CCS_FLOAT32, CCS_INT64 };
+enum { NTYPES = sizeof(types) / sizeof(*types) };
+
+struct shape {
+	int n, plan;
+	size_t rows, count;
+	ccs_dtype type;
+	bool in_place;
+	int root;
+};
+
+/* A rank's buffers, with what lies around them. */
+struct buffers {
+	unsigned char *memory[2], *at[2]; /* send, recv */
+	size_t elements[2];
+	struct ccs_comm *shared; /* whose memory they are, or NULL */
+};
+
+enum { SEND, RECV };
+
+/* ---- elements ------------------------------------------------------------------------------ */
+
+static void put(unsigned char *at, ccs_dtype type, int64_t x)
+{
+	float f = (float)x;
+
+	if (type == CCS_FLOAT32)
+		memcpy(at, &f, sizeof(f));
+	else
+		memcpy(at, &x, ccs_dtype_size(type)); /* little-endian */
+}
+
+/* Before the call: small enough that five of them are an int8, too. */
+static int64_t initial(int rank, size_t at)
+{
+	return (int64_t)((at * 7 + (size_t)rank * 11 + at / 13) % 24) + 1;
+}
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+/* The buffer of a chunk, and the elements before it in the caller's memory of that direction. */
+static struct ccs_buffer_info buffer_of(const struct ccs_module *m, const struct shape *s,
+					uint32_t chunk, size_t before[2])
+{
+	struct ccs_buffer_info b = { 0 };
+	struct ccs_module_info has;
+
+	before[SEND] = before[RECV] = 0;
+	ccs_module_describe(m, &has);
+	for (int i = 0; i < has.buffers; i++) {
+		ccs_module_buffer(m, s->plan, i, &b);
+		if (chunk - b.first < b.blocks * b.chunks)
+			break;
+		before[SEND] += b.direction != CCS_OUT ? b.blocks * s->count : 0;
+		before[RECV] += b.direction != CCS_IN ? b.blocks * s->count : 0;
+	}
+	return b;
+}
+
+/* Where the chunk's elements lie. */
+struct places {
+	size_t *at, n;
+};
+
+/* Goes over the rows of a matrix, and finds those in the columns of the chunk. */
+static struct places places_of(const struct ccs_module *m, const struct shape *s, uint32_t chunk,
+			       int buffer)
+{
+	size_t before[2];
+	struct ccs_buffer_info b = buffer_of(m, s, chunk, before);
+	size_t rows = b.by_column ? s->rows : 1, wide = rows ? s->count / rows : 0;
+	size_t each = (wide + b.chunks - 1) / b.chunks, all = rows * b.blocks * wide;
+	struct places p = { malloc((all + 1) * sizeof(*p.at)), 0 };
+
+	for (size_t i = 0; p.at && i < all; i++) {
+		size_t column = i % (b.blocks * wide);
+
+		if (column / wide * b.chunks + column % wide / each == chunk - b.first)
+			p.at[p.n++] = before[buffer] + i;
+	}
+	return p;
+}
+
+static bool is_output(const struct ccs_module *m, const struct shape *s, uint32_t chunk)
+{
+	size_t before[2];
+
+	return buffer_of(m, s, chunk, before).direction != CCS_IN;
+}
+
+/* Adds the initial values of a chunk of some ranks. False: they are not as many. */
+static bool add_term(const struct ccs_module *m, const struct shape *s, struct ccs_term t,
+		     int64_t *x, size_t n)
+{
+	struct places p = places_of(m, s, t.chunk, SEND);
+	bool ok = p.n == n;
+
+	for (uint32_t q = t.first; ok && q < t.first + t.ranks; q++)
+		for (size_t k = 0; k < n; k++) {
+			int64_t y = initial((int)q, p.at[k]);
+
+			x[k] = s->type != CCS_FLOAT16 ? x[k] + y : x[k] > y ? x[k] : y;
+		}
+	free(p.at);
+	return ok;
+}
+
+/* What the chunk's elements must be, n of them. NULL: nothing is promised of it. */
+static int64_t *wanted(const struct ccs_module *m, const struct shape *s, int rank, uint32_t chunk,
+		       size_t n)
+{
+	struct ccs_term terms[MOST];
+	size_t nterms;
+	int64_t *x = calloc(n + 1, sizeof(*x));
+	bool ok = x && !ccs_module_expects(m, s->plan, rank, chunk, terms, MOST, &nterms) && nterms;
+
+	for (size_t i = 0; ok && i < nterms; i++)
+		ok = add_term(m, s, terms[i], x, n);
+	if (ok)
+		return x;
+	free(x);
+	return NULL;
+}
+
+/* ---- a call -------------------------------------------------------------------------------- */
+
+static bool buffers_make(struct buffers *b, const struct ccs_module *m, const struct shape *s,
+			 int rank)
+{
+	size_t size = ccs_dtype_size(s->type);
+
+	if (ccs_module_elements(m, s->n, s->count, b->elements + SEND, b->elements + RECV))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		size_t bytes = b->elements[i] * size + 2 * GUARD;
+
+		if (b->shared ? ccs_mem_alloc(b->shared, bytes, (void **)&b->memory[i])
+			      : posix_memalign((void **)&b->memory[i], GUARD, bytes))
+			return false;
+		memset(b->memory[i], CANARY, bytes);
+		b->at[i] = b->memory[i] + GUARD;
+	}
+	if (s->in_place)
+		b->at[SEND] = b->at[RECV];
+	for (size_t k = 0; k < b->elements[SEND]; k++)
+		put(b->at[SEND] + k * size, s->type, initial(rank, k));
+	return true;
+}
+
+static void buffers_free(struct buffers *b)
+{
+	for (int i = 0; i < 2; i++)
+		if (b->shared)
+			ccs_mem_free(b->shared, b->memory[i]);
+		else
+			free(b->memory[i]);
+}
+
+static bool untouched(const struct buffers *b, size_t size)
+{
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < GUARD; k++)
+			if (b->memory[i][k] != CANARY ||
+			    b->memory[i][GUARD + b->elements[i] * size + (size_t)k] != CANARY)
+				return false;
+	return true;
+}
+
+static bool chunk_right(const struct buffers *b, const struct ccs_module *m, const struct shape *s,
+			int rank, uint32_t chunk)
+{
+	struct places p = places_of(m, s, chunk, RECV);
+	int64_t *x = wanted(m, s, rank, chunk, p.n);
+	size_t size = ccs_dtype_size(s->type);
+	unsigned char want[8];
+	bool ok = true;
+
+	memset(want, CANARY, sizeof(want)); /* if nothing is promised */
+	for (size_t k = 0; k < p.n && ok; k++) {
+		if (x)
+			put(want, s->type, x[k]);
+		ok = !memcmp(b->at[RECV] + p.at[k] * size, want, size);
+	}
+	free(x);
+	free(p.at);
+	return ok;
+}
+
+/* Every element of the rank's outputs, and that nothing else was written. */
+static bool buffers_right(const struct buffers *b, const struct ccs_module *m,
+			  const struct shape *s, int rank)
+{
+	struct ccs_plan_info p;
+	bool ok = true;
+
+	ccs_module_plan(m, s->plan, &p);
+	for (uint32_t c = 0; c < p.chunks && ok; c++)
+		ok = !is_output(m, s, c) || chunk_right(b, m, s, rank, c);
+	return ok && untouched(b, ccs_dtype_size(s->type));
+}
+
+static ccs_status call(const struct ccs_module *m, const struct shape *s, const struct buffers *b,
+		       struct ccs_comm *comm)
+{
+	const struct ccs_run_options how = { .rows = s->rows };
+
+	return ccs_run_with(m, &how, b->at[SEND], b->at[RECV], s->count, s->type,
+			    s->type == CCS_FLOAT16 ? CCS_MAX : CCS_SUM, s->root, comm, NULL);
+}
+
+/* ---- shapes -------------------------------------------------------------------------------- */
+
+/* Small ones, of which many have no rows or columns; and such as take several tiles. */
+static struct shape shape_of(const struct subject *x, const struct ccs_module *m, struct rng *g,
+			     int n)
+{
+	static const size_t widths[] = { 0, 1, 2, 3, 5, 8, 13, 31, 64, 300 };
+	static const size_t heights[] = { 0, 1, 2, 3, 7, 16, 33 };
+	size_t wide = widths[rng_below(g, 10)], high = heights[rng_below(g, 7)];
+	struct shape s = { .n = n, .type = types[rng_below(g, NTYPES)], .root = rng_below(g, n) };
+
+	wide = x->even ? wide * x->even : wide;
+	s.rows = high;
+	s.count = high * wide;
+	s.in_place = x->in_place && rng_below(g, 2);
+	s.plan = ccs_module_find(m, n, s.root);
+	return s;
+}
+
+/* ---- tasks --------------------------------------------------------------------------------- */
+
+struct caller {
+	const struct ccs_module *m;
+	const struct shape *s;
+	struct buffers *b;
+	struct ccs_comm *comm;
+	ccs_status status;
+};
+
+static void *caller_run(void *of)
+{
+	struct caller *c = of;
+
+	c->status = call(c->m, c->s, c->b, c->comm);
+	return NULL;
+}
+
+static ccs_status call_together(struct caller *c, int n)
+{
+	ccs_group_start();
+	for (int r = 0; r < n; r++)
+		caller_run(c + r);
+	return ccs_group_end();
+}
+
+/* Each from a thread, so that those who come first begin. */
+static ccs_status call_apart(struct caller *c, int n)
+{
+	pthread_t threads[MOST];
+	ccs_status s = CCS_OK;
+
+	for (int r = 0; r < n; r++)
+		pthread_create(threads + r, NULL, caller_run, c + r);
+	for (int r = 0; r < n; r++) {
+		pthread_join(threads[r], NULL);
+		s = c[r].status ? c[r].status : s;
+	}
+	return s;
+}
+
+static bool tasks_right(const struct ccs_module *m, const struct shape *s, struct ccs_comm **comm,
+			bool together)
+{
+	struct buffers b[MOST] = { 0 };
+	struct caller c[MOST];
+	bool ok = true;
+
+	for (int r = 0; r < s->n; r++) {
+		ok &= buffers_make(b + r, m, s, r);
+		c[r] = (struct caller){ m, s, b + r, comm[r], CCS_OK };
+	}
+	ok = ok &&
+	     is(together ? call_together(c, s->n) : call_apart(c, s->n), CCS_OK, NULL, "call");
+	for (int r = 0; r < s->n; r++) {
+		ok = ok && buffers_right(b + r, m, s, r);
+		buffers_free(b + r);
+	}
+	return ok;
+}
+
+/* ---- processes ----------------------------------------------------------------------------- */
+
+struct book {
+	struct ccs_module *modules[NSUBJECTS];
+	int shapes;
+};
+
+static bool member_right(struct member *m, const struct ccs_module *module, const struct shape *s,
+			 bool shared)
+{
+	struct buffers b = { .shared = shared ? m->comm : NULL };
+	bool ok = buffers_make(&b, module, s, m->rank);
+
+	ok = ok && is(call(module, s, &b, m->comm), CCS_OK, NULL, "call");
+	ok = ok && buffers_right(&b, module, s, m->rank);
+	buffers_free(&b);
+	return ok;
+}
+
+static bool member_all(struct member *m)
+{
+	const struct book *book = m->of;
+	struct rng g = { 77 };
+	bool ok = member_joins(m);
+
+	for (int i = 0; i < NSUBJECTS; i++)
+		for (int k = 0; ok && k < book->shapes; k++) {
+			struct shape s = shape_of(subjects + i, book->modules[i], &g, m->n);
+
+			ok = member_right(m, book->modules[i], &s, k % 2);
+			if (!ok)
+				printf("# %s, rank %d: %zu elements in %zu rows\n",
+				       subjects[i].file, m->rank, s.count, s.rows);
+		}
+	return ok;
+}
+
+/* ---- suites -------------------------------------------------------------------------------- */
+
+static struct ccs_module *made(const char *folder, const char *name)
+{
+	char file[512];
+	struct make what = { .file = file, .least = LEAST, .most = MOST, .slots = 8 };
+	struct made bytes = { 0 };
+	struct ccs_module *m = NULL;
+
+	snprintf(file, sizeof(file), "%s/%s.ccs", folder, name);
+	if (make_module(&what, &bytes) != MADE || ccs_module_open(&m, bytes.bytes, bytes.len))
+		printf("# %s cannot be made\n", file);
+	return m; /* its bytes live as long as the test */
+}
+
+static bool test_tasks(const struct book *book, const struct subject *x, bool together)
+{
+	const struct ccs_module *m = book->modules[x - subjects];
+	struct rng g = { (uint64_t)(x - subjects) + 1 };
+	bool ok = true;
+
+	for (int n = LEAST; n <= MOST; n++) {
+		struct ccs_comm *comm[MOST];
+
+		ccs_comm_init_all(comm, n);
+		for (int i = 0; ok && i < book->shapes; i++) {
+			struct shape s = shape_of(x, m, &g, n);
+
+			ok = tasks_right(m, &s, comm, together);
+			if (!ok)
+				printf("# %d ranks, %zu elements in %zu rows\n", n, s.count,
+				       s.rows);
+		}
+		for (int r = 0; r < n; r++)
+			ccs_comm_free(comm[r]);
+	}
+	return say(ok, "%s, tasks that call %s", x->file, together ? "together" : "one by one");
+}
+
+static bool refused(const struct ccs_module *m, struct shape s, ccs_status want, const char *text)
+{
+	unsigned char memory[4096];
+	struct buffers b = { .at = { memory, memory + 2048 } };
+	struct ccs_comm *comm[MOST];
+	bool ok;
+
+	memset(memory, CANARY, sizeof(memory));
+	ccs_comm_init_all(comm, s.n);
+	ok = says(call(m, &s, &b, comm[0]), want, text, text);
+	for (size_t i = 0; i < sizeof(memory); i++)
+		ok &= memory[i] == CANARY;
+	for (int r = 0; r < s.n; r++)
+		ccs_comm_free(comm[r]);
+	return ok;
+}
+
+static bool test_refused(const struct book *book)
+{
+	const struct ccs_module *sums = book->modules[6], *shifted = book->modules[7];
+	struct shape s = { .n = 2, .count = 12, .type = CCS_INT32 };
+	bool ok = refused(sums, s, CCS_EINVAL, "say of how many rows");
+
+	s.rows = 5;
+	ok &= refused(sums, s, CCS_EINVAL, "12 elements is no matrix of 5 rows");
+	s.rows = 6;
+	ok &= refused(shifted, s, CCS_EINVAL, "numbers of columns that 3 divides; 2 is none");
+	return ok;
+}
+
+/* Ranks that say different numbers of rows. */
+static bool test_differ(const struct book *book)
+{
+	const struct ccs_module *m = book->modules[6];
+	struct shape s[2] = { { .n = 2, .count = 12, .rows = 2, .type = CCS_INT32 },
+			      { .n = 2, .count = 12, .rows = 3, .type = CCS_INT32 } };
+	struct buffers b[2] = { 0 };
+	struct ccs_comm *comm[2];
+	bool ok = true;
+
+	ccs_comm_init_all(comm, 2);
+	ccs_group_start();
+	for (int r = 0; r < 2; r++)
+		if (buffers_make(b + r, m, s + r, r))
+			call(m, s + r, b + r, comm[r]);
+	ok = says(ccs_group_end(), CCS_EINVAL, "2 rows; rank 1 calls sum_columns", "other rows");
+	for (int r = 0; r < 2; r++) {
+		buffers_free(b + r);
+		ccs_comm_free(comm[r]);
+	}
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	bool brief = argc > 1 && !strcmp(argv[1], "--short"), ok = true;
+	struct book book = { .shapes = brief ? 10 : 60 };
+
+	if (argc != 2 + brief) {
+		fprintf(stderr, "usage: layouts_test [--short] FOLDER\n");
+		return 2;
+	}
+	for (int i = 0; i < NSUBJECTS; i++) {
+		book.modules[i] = made(argv[1 + brief], subjects[i].file);
+		if (!book.modules[i])
+			return say(false, "%s", subjects[i].file), 1;
+	}
+	for (int i = 0; i < NSUBJECTS; i++) {
+		ok &= test_tasks(&book, subjects + i, true);
+		ok &= test_tasks(&book, subjects + i, false);
+	}
+	for (int n = LEAST; n <= MOST; n += MOST - LEAST)
+		ok &= say(team_run(n, member_all, &book), "all, %d processes", n);
+	ok &= test_refused(&book);
+	ok &= test_differ(&book);
+	for (int i = 0; i < NSUBJECTS; i++)
+		ccs_module_free(book.modules[i]);
+	return !ok;
+}
