@@ -18,16 +18,18 @@ static ccs_status check_support(const struct ccs_module *m, const struct call *c
 	uint32_t flags = m->head->flags;
 	const char *name = ccs_module_schedule(m);
 
-	if (flags & CCS_MODULE_SIZED)
+	if (flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED) && !c->comm->world->engine->layouts)
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s has a buffer `sized`: parsed and checked, "
-				 "cannot be run yet",
-				 name);
-	if (flags & CCS_MODULE_BY_COLUMN && !c->comm->world->engine->layouts)
-		return error_set(CCS_EUNSUPPORTED,
-				 "%s has a buffer `by column`, which ranks on the CPU can have: "
-				 "on GPUs pack its columns, and run a schedule without",
-				 name);
+				 "%s has a buffer `%s`, which ranks on the CPU can have: on GPUs "
+				 "copy its chunks one after another%s, and run a schedule without",
+				 name, flags & CCS_MODULE_SIZED ? "sized" : "by column",
+				 flags & CCS_MODULE_SIZED ? ", each as long as the longest" : "");
+	for (uint32_t i = 0; i < m->nbuffers; i++)
+		if (m->buffers[i].by_column && m->buffers[i].sized)
+			return error_set(CCS_EUNSUPPORTED,
+					 "%s has a buffer that is both `by column` and `sized`, "
+					 "which cannot be run",
+					 name);
 	if (c->reduces && flags & CCS_MODULE_MIXED && (c->premul || c->op == CCS_AVG))
 		return error_set(CCS_EUNSUPPORTED,
 				 "%s has results that are no sums, so %s has no "
@@ -54,6 +56,87 @@ static ccs_status check_plan(struct call *c, int root)
 		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", name, n);
 	c->prep = prep_get(m, c->view);
 	return c->prep ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's facts");
+}
+
+/* ccs(5) 4, Sizes. The rank's own are copied. */
+static ccs_status take_sizes(struct call *c)
+{
+	const char *name = ccs_module_schedule(c->module);
+	const size_t *sizes = c->how.sizes;
+	bool all = true;
+
+	c->how.sizes = NULL;
+	if (!(c->module->head->flags & CCS_MODULE_SIZED))
+		return sizes ? error_set(CCS_EINVAL,
+					 "ccs_run_with: %s has no `sized` buffer, so a call has no "
+					 "sizes",
+					 name)
+			     : CCS_OK;
+	for (uint32_t i = 0; i < c->module->nbuffers; i++)
+		all &= c->module->buffers[i].sized != 0;
+	if (!sizes)
+		return error_set(CCS_EINVAL,
+				 "%s has a `sized` buffer: say how long each of its chunks is "
+				 "(`sizes` of ccs_run_with's options)",
+				 name);
+	if (all && c->count)
+		return error_set(CCS_EINVAL,
+				 "%s has `sized` buffers alone, whose sizes say how many elements "
+				 "they have: count is 0, not %zu",
+				 name, c->count);
+	c->sizes = sizes_new(c->module, c->view, 1);
+	if (!c->sizes)
+		return error_set(CCS_ENOMEM, "out of memory for the sizes of chunks");
+	memcpy(c->sizes->of, sizes, c->sizes->n * sizeof(*sizes));
+	return CCS_OK;
+}
+
+/* What all ranks have told, in the place of this one's. */
+static ccs_status gather_sizes(struct call *c, struct sizes *all)
+{
+	ccs_status s = ccs_comm_gather(c->comm, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
+
+	if (!s)
+		s = sizes_agree(c->module, c->view, all);
+	free(c->sizes);
+	c->sizes = all;
+	return s;
+}
+
+/* All ranks make the same call: else they have not as many sizes to tell. */
+static ccs_status gather_names(const struct call *c)
+{
+	int n = c->comm->world->nranks;
+	struct call_name own, *all = calloc((size_t)n, sizeof(*all));
+	ccs_status s = CCS_OK;
+
+	if (!all)
+		return error_set(CCS_ENOMEM, "out of memory for what %d ranks call", n);
+	run_name(c, &own);
+	s = ccs_comm_gather(c->comm, &own, all, sizeof(own));
+	for (int r = 1; r < n && !s; r++)
+		if (!run_same(all, all + r))
+			s = run_differ(all, all + r);
+	free(all);
+	return s;
+}
+
+/* Processes tell one another their sizes, and all find the same mistake, before a call joins. (Tasks
+ * see those of all when the last has called: run.c.) */
+static ccs_status tell_sizes(struct call *c)
+{
+	const struct world *w = c->comm->world;
+	struct sizes *all;
+	ccs_status s;
+
+	if (!c->sizes || w->nlocal == w->nranks)
+		return CCS_OK;
+	s = gather_names(c);
+	if (s)
+		return s;
+	all = sizes_new(c->module, c->view, (uint32_t)w->nranks);
+	return all ? gather_sizes(c, all)
+		   : error_set(CCS_ENOMEM, "out of memory for the sizes of chunks");
 }
 
 /* ccs(5) 4, Layout. No rows are none of none. */
@@ -124,7 +207,8 @@ static ccs_status check_cut(const struct call *c, uint32_t buffer)
 static ccs_status check_count(struct call *c)
 {
 	size_t esize = ccs_dtype_size(c->type);
-	ccs_status s = module_sizes(c->module, c->view, c->count, &c->send_bytes, &c->recv_bytes);
+	ccs_status s = module_sizes(c->module, c->view, c->count, c->sizes ? c->sizes->of : NULL,
+				    &c->send_bytes, &c->recv_bytes);
 
 	if (s)
 		return s;
@@ -146,6 +230,8 @@ static bool repeats(struct call *c, int root)
 {
 	const struct call *last = &c->comm->last;
 
+	if (last->sizes || c->how.sizes) /* no two are alike */
+		return false;
 	if (c->module != last->module || c->count != last->count || c->how.rows != last->how.rows ||
 	    c->type != last->type || c->op != last->op || c->premul != last->premul ||
 	    (last->root != -1 && last->root != root))
@@ -177,8 +263,10 @@ static ccs_status check_call(struct call *c, int root)
 	if (!s)
 		s = check_plan(c, root);
 	if (!s)
-		s = check_count(c);
+		s = take_sizes(c);
 	if (!s)
+		s = check_count(c);
+	if (!s && !c->sizes)
 		remember(c);
 	return s;
 }
@@ -278,14 +366,18 @@ static void join(struct call *c)
 	pthread_mutex_lock(&w->lock);
 	run_join(w, c);
 	pthread_mutex_unlock(&w->lock);
+	free(c->sizes); /* the run has a copy */
+	c->sizes = NULL;
 }
 
 static ccs_status record(struct thread_state *t, const struct call *c)
 {
 	struct call *copy = malloc(sizeof(*copy));
 
-	if (!copy)
+	if (!copy) {
+		free(c->sizes);
 		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
+	}
 	*copy = *c;
 	if (t->last)
 		t->last->next = copy;
@@ -306,8 +398,12 @@ static ccs_status submit(struct call *c, int root, void *stream)
 		return record(t, c);
 	if (t->depth)
 		t->failed = s;
-	if (s)
+	if (!s)
+		s = tell_sizes(c);
+	if (s) {
+		free(c->sizes);
 		return s;
+	}
 	join(c);
 	c->comm->world->engine->wait(c->comm->world, c, &s);
 	return s;
@@ -384,6 +480,8 @@ ccs_status ccs_group_end(void)
 	/* calls that were made before this process was forked */
 	for (struct call *c = calls; c && !s; c = c->next)
 		s = world_here(c->comm->world);
+	for (struct call *c = calls; c && !s; c = c->next)
+		s = tell_sizes(c);
 	if (!s) {
 		for (struct call *c = calls; c; c = c->next)
 			join(c);
@@ -394,6 +492,7 @@ ccs_status ccs_group_end(void)
 	while (calls) {
 		struct call *next = calls->next;
 
+		free(calls->sizes);
 		free(calls);
 		calls = next;
 	}

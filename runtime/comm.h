@@ -14,6 +14,7 @@
 #include "runtime/base/origin.h"
 #include "runtime/engine.h"
 #include "runtime/plan/prep.h"
+#include "runtime/plan/sizes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,7 +33,8 @@ struct call {
 	ccs_redop op;
 	bool reduces, premul;	    /* an operator matters; ... and it is premul-sum */
 	int root;		    /* -1: none */
-	struct ccs_run_options how; /* its scalar is copied: */
+	struct sizes *sizes;	    /* of `sized` chunks; or NULL. A run's has all ranks' */
+	struct ccs_run_options how; /* its scalar is copied, and its sizes: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as are status and waits */
 	bool waits;   /* the calling thread is inside the engine's wait, if that says so */

@@ -26,7 +26,7 @@ struct engine {
 	bool idles;	  /* a call that waits asks world.idle */
 	bool tiles;	  /* a call may name a tile */
 	bool protocols;	  /* a call may name a protocol, and a number of channels */
-	bool layouts;	  /* buffers may be `by column` */
+	bool layouts;	  /* buffers may be `by column`, or `sized` */
 
 	/** The run has become the current one, and the ranks with a seat in it have called.
 	 *  A failure is the run's, with this thread's text. */

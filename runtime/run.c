@@ -16,6 +16,7 @@
 static void empty(struct run *r)
 {
 	ccs_module_free(r->params.module);
+	free(r->params.sizes);
 	free(r->text);
 }
 
@@ -40,13 +41,18 @@ static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)
 {
 	size_t bytes = sizeof(struct run) + (size_t)w->nranks * sizeof(struct seat);
 	struct run *r = w->spare ? w->spare : malloc(bytes);
+	struct sizes *sizes = c->sizes ? sizes_new(c->module, c->view, (uint32_t)w->nranks) : NULL;
 
-	if (!r)
-		return NULL;
 	w->spare = NULL;
+	if (!r || (c->sizes && !sizes)) {
+		free(r);
+		free(sizes);
+		return NULL;
+	}
 	memset(r, 0, bytes);
 	r->seq = seq;
 	r->params = *c;
+	r->params.sizes = sizes;
 	r->refs = 1;
 	atomic_init(&r->failed, false);
 	module_ref(c->module);
@@ -93,6 +99,8 @@ static void start_current(struct world *w)
 	struct run *r = w->runs;
 	ccs_status s;
 
+	if (r->params.sizes && !r->failed && r->arrived < w->nlocal)
+		return; /* all ranks' sizes are looked at first */
 	r->started = true;
 	if (r->failed)
 		return;
@@ -218,6 +226,23 @@ static void compare(struct world *w, struct run *r, const struct call *c)
 	run_fail(w, r, CCS_EINVAL, error_thread()->text);
 }
 
+/* The rank's; or those of all, which have been compared. */
+static void add_sizes(struct world *w, struct run *r, const struct call *c)
+{
+	struct sizes *all = r->params.sizes;
+	size_t first = c->sizes->nrows == 1 ? (size_t)c->comm->rank * all->n : 0;
+	ccs_status s;
+
+	memcpy(all->of + first, c->sizes->of,
+	       (size_t)c->sizes->nrows * all->n * sizeof(all->of[0]));
+	all->digest = c->sizes->digest;
+	if (r->arrived < w->nlocal || w->nlocal < w->nranks)
+		return;
+	s = sizes_agree(c->module, c->view, all);
+	if (s)
+		run_fail(w, r, s, error_thread()->text);
+}
+
 void run_join(struct world *w, struct call *c)
 {
 	struct run *r = w->runs;
@@ -244,6 +269,8 @@ void run_join(struct world *w, struct call *c)
 	w->arrivals++;
 	if (!r->failed)
 		compare(w, r, c);
+	if (!r->failed && c->sizes)
+		add_sizes(w, r, c);
 	if (r != w->runs)
 		return;
 	if (!r->started)

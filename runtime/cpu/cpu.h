@@ -129,6 +129,7 @@ struct layout_key {
 	uint64_t size, checksum; /* of the module; no size: there is no layout yet */
 	int root;		 /* tells which of its plans for the communicator's ranks */
 	size_t count, rows;
+	uint64_t sizes; /* all ranks' in short; 0: there are none */
 	ccs_dtype type;
 	int op;	     /* -1: none matters */
 	size_t tile; /* as the call has it */
@@ -141,7 +142,8 @@ struct layout {
 	struct run *run;
 	const struct plan_view *view;
 	const struct prep *prep;
-	const struct cell_at *cells;
+	const struct cell_at *cells; /* of the first rank; see layout_cells */
+	size_t rank_cells;	     /* from one rank's to the next one's; 0: all have the same */
 	struct fiber *fibers;
 	struct fifo *fifos;
 	const struct slots *slots;
@@ -347,6 +349,12 @@ bool cpu_arena_grow(struct arena_block *b, size_t bytes);
 /** Gives an arena's memory back. */
 void cpu_arena_free(struct arena_block *b);
 
+/** Where a rank's cells lie. */
+static inline const struct cell_at *layout_cells(const struct layout *l, uint32_t rank)
+{
+	return l->cells + rank * l->rank_cells;
+}
+
 /* ---- exec.c ------------------------------------------------------------------------- */
 
 /** Runs each fiber of a list (fiber.next) until it waits, finishes, or its run has failed. If
@@ -406,13 +414,13 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	      struct ends ends, struct notes *notes);
 /** Does a piece of `n` elements again, as it was noted. */
 void piece_again(const struct layout *l, const struct parts *s, size_t n);
-/** How many bytes its message has in a slot. */
-size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo);
-/** The parts of a held message, for the tile from `lo`, as the operation `o` receives it, each
- *  with its place in a slot, in bytes. */
+/** How many bytes its message has in a slot; `o` is the rank's. */
+size_t piece_bytes(const struct layout *l, uint32_t rank, const struct ccs_op *o, size_t lo);
+/** The parts of a held message, for the tile from `lo`, in the cells of its sender, whose
+ *  operation is `from`; each with its place in a slot, in bytes. */
 typedef void piece_part(void *of, size_t at, const unsigned char *part, size_t bytes);
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
-		const struct ccs_op *o, size_t lo, piece_part *part, void *of);
+		size_t lo, piece_part *part, void *of);
 /** A rank's work before its fibers, and after them. */
 void piece_before(struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);

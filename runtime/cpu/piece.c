@@ -20,6 +20,7 @@
 struct current {
 	const struct layout *l;
 	const struct rank_io *io;
+	const struct cell_at *cells; /* the rank's */
 	const struct ccs_op *op;
 	const unsigned char *scalar; /* premul-sum: initial values are scaled, if they are */
 	bool scale_a, scale_b;
@@ -110,7 +111,7 @@ static void piece_do(const struct current *p, const struct parts *s, size_t n)
 static unsigned char *cell_final(const struct current *p, uint32_t cell, size_t lo)
 {
 	unsigned char *base = cell < p->l->view->plan->cells ? p->io->recv : p->io->scratch;
-	const struct cell_at *at = p->l->cells + cell;
+	const struct cell_at *at = p->cells + cell;
 
 	return base + (at->recv + cell_offset(at, lo)) * p->l->esize;
 }
@@ -118,7 +119,7 @@ static unsigned char *cell_final(const struct current *p, uint32_t cell, size_t 
 static const unsigned char *cell_read(const struct current *p, uint32_t cell, size_t lo,
 				      bool initial)
 {
-	const struct cell_at *at = p->l->cells + cell;
+	const struct cell_at *at = p->cells + cell;
 
 	if (initial)
 		return p->io->send + (at->send + cell_offset(at, lo)) * p->l->esize;
@@ -135,7 +136,7 @@ static const unsigned char *cell_held(const struct current *from, uint32_t j, si
 
 static size_t tile_len(const struct current *p, uint32_t cell, size_t lo)
 {
-	size_t len = p->l->cells[cell].len;
+	size_t len = p->cells[cell].len;
 
 	len = len > lo ? len - lo : 0;
 	return len < p->l->tile ? len : p->l->tile;
@@ -146,7 +147,7 @@ static size_t clamp(const struct current *p, uint32_t cell, uint32_t j, size_t l
 {
 	size_t own = tile_len(p, cell + j, lo);
 
-	return cell_run(p->l->cells + cell + j, lo, own < n ? own : n);
+	return cell_run(p->cells + cell + j, lo, own < n ? own : n);
 }
 
 /* Whether the parts of the next cell continue those of the piece so far. */
@@ -187,7 +188,8 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 	*s = (struct parts){ .cell = j };
 	if (ends->held) {
 		from.io = p->l->ranks + p->l->view->fifos[o->in].src;
-		n = clamp(p, ccs_plan_source(ends->held), j, lo, n);
+		from.cells = layout_cells(p->l, p->l->view->fifos[o->in].src);
+		n = clamp(&from, ccs_plan_source(ends->held), j, lo, n);
 		s->in = cell_held(&from, j, lo);
 	} else if (ends->in) {
 		s->in = ends->in + at * p->l->esize;
@@ -257,6 +259,7 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	struct current p = {
 		.l = l,
 		.io = l->ranks + t->rank,
+		.cells = layout_cells(l, t->rank),
 		.op = o,
 		.scalar = l->ranks[t->rank].call->scalar,
 		.scale_a = l->premul && o->flags & CCS_OP_A_INITIAL,
@@ -288,9 +291,9 @@ void piece_again(const struct layout *l, const struct parts *s, size_t n)
 	piece_do(&p, s, n);
 }
 
-size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo)
+size_t piece_bytes(const struct layout *l, uint32_t rank, const struct ccs_op *o, size_t lo)
 {
-	const struct current p = { .l = l };
+	const struct current p = { .l = l, .cells = layout_cells(l, rank) };
 	size_t n = 0;
 
 	for (uint32_t j = 0; j < o->n; j++)
@@ -299,13 +302,14 @@ size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo)
 }
 
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
-		const struct ccs_op *o, size_t lo, piece_part *part, void *of)
+		size_t lo, piece_part *part, void *of)
 {
-	const struct current p = { .l = l, .io = io, .op = from };
+	const struct cell_at *cells = layout_cells(l, (uint32_t)(io - l->ranks));
+	const struct current p = { .l = l, .io = io, .cells = cells, .op = from };
 	size_t at = 0;
 
-	for (uint32_t j = 0; j < o->n; j++) {
-		size_t len = tile_len(&p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo);
+	for (uint32_t j = 0; j < from->n; j++) {
+		size_t len = tile_len(&p, from->len + (from->flags & CCS_OP_LEN_SAME ? 0 : j), lo);
 		size_t n;
 
 		for (size_t i = 0; i < len; i += n) {
@@ -327,7 +331,7 @@ void piece_before(struct rank_io *io)
 /* A cell keeps its initial value; or, without `keep`, is divided. */
 static void cell_after(const struct current *p, uint32_t cell, bool keep)
 {
-	const struct cell_at *at = p->l->cells + cell;
+	const struct cell_at *at = p->cells + cell;
 	size_t n;
 
 	for (size_t i = 0; i < at->len; i += n) {
@@ -347,6 +351,7 @@ void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)
 	struct current p = {
 		.l = l,
 		.io = io,
+		.cells = layout_cells(l, rank),
 		.scalar = io->call->scalar,
 		.scale_a = l->premul,
 		.notes = notes,

@@ -226,7 +226,7 @@ void procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from
 	struct pull p = { .e = e, .rank = e->layout.view->fifos[o->in].src, .slot = slot };
 	struct text why = { .len = 0 };
 
-	piece_held(&e->layout, e->ranks + p.rank, from, o, lo, pull_part, &p);
+	piece_held(&e->layout, e->ranks + p.rank, from, lo, pull_part, &p);
 	pull_parts(&p);
 	if (!p.failed)
 		return;

@@ -1,10 +1,11 @@
 /*
- * Buffers that are not one chunk after another: `by column`.
+ * Buffers whose chunks are not parts of equal lengths, one after another: `by column`, `sized`.
  *
  * Schedules of each kind (layouts/), in random shapes, as tasks that call together and as some
  * that come one by one, and as processes; each element beside what the contract says of its
- * chunk (ccs_module_expects), at a place that is counted here, row by row. Bytes that nobody
- * may touch lie around each buffer. And calls that must be refused.
+ * chunk (ccs_module_expects), at a place that is counted here, one by one. Bytes that nobody
+ * may touch lie around each buffer. And calls that must be refused: on every rank, before
+ * anything has moved.
  *
  * usage: layouts_test [--short] FOLDER
  */
@@ -22,17 +23,28 @@ enum { LEAST = 2, MOST = 5, GUARD = 64, CANARY = 0xa5 };
 
 struct subject {
 	const char *file;
-	bool sums, in_place;
-	size_t even; /* columns of a block must be a multiple of it; 0: any will do */
+	bool in_place; /* can be */
+	size_t even;   /* columns of a block must be a multiple of it; 0: any will do */
+	/* `sized`: of each buffer the two indices of the table: r is the rank, i the chunk */
+	const char *sizes[2];
 };
 
 static const struct subject subjects[] = {
-	{ "gather_columns", false, false, 0 },	 { "ring_columns", false, false, 0 },
-	{ "root_columns", false, false, 0 },	 { "scatter_sums", true, false, 0 },
-	{ "exchange_columns", false, false, 0 }, { "columns_to_rows", false, false, 0 },
-	{ "sum_columns", true, true, 0 },	 { "shift_columns", false, false, 3 },
+	{ .file = "gather_columns" },
+	{ .file = "ring_columns" },
+	{ .file = "root_columns" },
+	{ .file = "scatter_sums" },
+	{ .file = "exchange_columns" },
+	{ .file = "columns_to_rows" },
+	{ .file = "sum_columns", .in_place = true },
+	{ .file = "shift_columns", .even = 3 },
+	{ .file = "exchange_sized", .sizes = { "ri", "ir" } },
+	{ .file = "gather_sized", .sizes = { "r0", "i0" } },
+	{ .file = "scatter_sized", .sizes = { "ii", "rr" } },
+	{ .file = "sum_sized", .in_place = true, .sizes = { "ii" } },
 };
 enum { NSUBJECTS = sizeof(subjects) / sizeof(*subjects) };
+enum { SUM_COLUMNS = 6, SHIFT_COLUMNS, EXCHANGE_SIZED };
 
 /* The sums of float16 are maxima: positive ones are ordered as their bits are. */
 static const ccs_dtype types[] = { CCS_INT8, CCS_FLOAT16, CCS_INT32, CCS_FLOAT32, CCS_INT64 };
@@ -40,7 +52,9 @@ enum { NTYPES = sizeof(types) / sizeof(*types) };
 
 struct shape {
 	int n, plan;
+	const struct subject *of;
 	size_t rows, count;
+	size_t sizes[MOST][MOST]; /* a table, for `sized` */
 	ccs_dtype type;
 	bool in_place;
 	int root;
@@ -75,23 +89,52 @@ static int64_t initial(int rank, size_t at)
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-/* The buffer of a chunk, and the elements before it in the caller's memory of that direction. */
-static struct ccs_buffer_info buffer_of(const struct ccs_module *m, const struct shape *s,
-					uint32_t chunk, size_t before[2])
+static size_t index_of(char c, int rank, uint32_t chunk)
 {
-	struct ccs_buffer_info b = { 0 };
-	struct ccs_module_info has;
+	return c == 'r' ? (size_t)rank : c == 'i' ? chunk : 0;
+}
 
-	before[SEND] = before[RECV] = 0;
-	ccs_module_describe(m, &has);
-	for (int i = 0; i < has.buffers; i++) {
-		ccs_module_buffer(m, s->plan, i, &b);
-		if (chunk - b.first < b.blocks * b.chunks)
-			break;
-		before[SEND] += b.direction != CCS_OUT ? b.blocks * s->count : 0;
-		before[RECV] += b.direction != CCS_IN ? b.blocks * s->count : 0;
+/* Of a `sized` buffer. */
+static size_t size_of(const struct shape *s, int buffer, int rank, uint32_t chunk)
+{
+	const char *at = s->of->sizes[buffer];
+
+	return s->sizes[index_of(at[0], rank, chunk)][index_of(at[1], rank, chunk)];
+}
+
+/* Elements of a rank's buffer. */
+static size_t elements_of(const struct shape *s, int buffer, int rank,
+			  const struct ccs_buffer_info *b)
+{
+	size_t sum = 0;
+
+	if (!b->sized)
+		return b->blocks * s->count;
+	for (uint32_t i = 0; i < b->blocks * b->chunks; i++)
+		sum += size_of(s, buffer, rank, i);
+	return sum;
+}
+
+/* A chunk's buffer, and the elements before it in the caller's memory of each direction. */
+struct home {
+	struct ccs_buffer_info b;
+	int buffer;
+	size_t before[2];
+};
+
+static struct home home_of(const struct ccs_module *m, const struct shape *s, int rank,
+			   uint32_t chunk)
+{
+	struct home h = { .buffer = 0 };
+
+	for (;; h.buffer++) {
+		ccs_module_buffer(m, s->plan, h.buffer, &h.b);
+		if (chunk - h.b.first < h.b.blocks * h.b.chunks)
+			return h;
+		for (int i = 0; i < 2; i++)
+			if (h.b.direction != (i == SEND ? CCS_OUT : CCS_IN))
+				h.before[i] += elements_of(s, h.buffer, rank, &h.b);
 	}
-	return b;
 }
 
 /* Where the chunk's elements lie. */
@@ -99,45 +142,59 @@ struct places {
 	size_t *at, n;
 };
 
-/* Goes over the rows of a matrix, and finds those in the columns of the chunk. */
-static struct places places_of(const struct ccs_module *m, const struct shape *s, uint32_t chunk,
-			       int buffer)
+static void places_sized(const struct shape *s, const struct home *h, int rank, uint32_t chunk,
+			 struct places *p)
 {
-	size_t before[2];
-	struct ccs_buffer_info b = buffer_of(m, s, chunk, before);
-	size_t rows = b.by_column ? s->rows : 1, wide = rows ? s->count / rows : 0;
-	size_t each = (wide + b.chunks - 1) / b.chunks, all = rows * b.blocks * wide;
-	struct places p = { malloc((all + 1) * sizeof(*p.at)), 0 };
+	size_t from = 0;
 
-	for (size_t i = 0; p.at && i < all; i++) {
-		size_t column = i % (b.blocks * wide);
+	for (uint32_t i = 0; i < chunk - h->b.first; i++)
+		from += size_of(s, h->buffer, rank, i);
+	for (; p->n < size_of(s, h->buffer, rank, chunk - h->b.first); p->n++)
+		p->at[p->n] = from + p->n;
+}
 
-		if (column / wide * b.chunks + column % wide / each == chunk - b.first)
-			p.at[p.n++] = before[buffer] + i;
+/* Goes over the rows of a matrix, and finds those in the columns of the chunk. */
+static void places_in_columns(const struct shape *s, const struct home *h, uint32_t chunk,
+			      struct places *p)
+{
+	size_t rows = h->b.by_column ? s->rows : 1, wide = rows ? s->count / rows : 0;
+	size_t each = (wide + h->b.chunks - 1) / h->b.chunks;
+
+	for (size_t i = 0; i < rows * h->b.blocks * wide; i++) {
+		size_t column = i % (h->b.blocks * wide);
+
+		if (column / wide * h->b.chunks + column % wide / each == chunk - h->b.first)
+			p->at[p->n++] = i;
 	}
+}
+
+static struct places places_of(const struct ccs_module *m, const struct shape *s, int rank,
+			       uint32_t chunk, int direction)
+{
+	struct home h = home_of(m, s, rank, chunk);
+	struct places p = { calloc(elements_of(s, h.buffer, rank, &h.b) + 1, sizeof(*p.at)), 0 };
+
+	if (p.at && h.b.sized)
+		places_sized(s, &h, rank, chunk, &p);
+	else if (p.at)
+		places_in_columns(s, &h, chunk, &p);
+	for (size_t k = 0; k < p.n; k++)
+		p.at[k] += h.before[direction];
 	return p;
 }
 
-static bool is_output(const struct ccs_module *m, const struct shape *s, uint32_t chunk)
-{
-	size_t before[2];
-
-	return buffer_of(m, s, chunk, before).direction != CCS_IN;
-}
-
-/* Adds the initial values of a chunk of some ranks. False: they are not as many. */
-static bool add_term(const struct ccs_module *m, const struct shape *s, struct ccs_term t,
+/* Adds the initial values of a chunk of a rank. False: they are not as many. */
+static bool add_term(const struct ccs_module *m, const struct shape *s, uint32_t chunk, int rank,
 		     int64_t *x, size_t n)
 {
-	struct places p = places_of(m, s, t.chunk, SEND);
+	struct places p = places_of(m, s, rank, chunk, SEND);
 	bool ok = p.n == n;
 
-	for (uint32_t q = t.first; ok && q < t.first + t.ranks; q++)
-		for (size_t k = 0; k < n; k++) {
-			int64_t y = initial((int)q, p.at[k]);
+	for (size_t k = 0; ok && k < n; k++) {
+		int64_t y = initial(rank, p.at[k]);
 
-			x[k] = s->type != CCS_FLOAT16 ? x[k] + y : x[k] > y ? x[k] : y;
-		}
+		x[k] = s->type != CCS_FLOAT16 ? x[k] + y : x[k] > y ? x[k] : y;
+	}
 	free(p.at);
 	return ok;
 }
@@ -152,7 +209,8 @@ static int64_t *wanted(const struct ccs_module *m, const struct shape *s, int ra
 	bool ok = x && !ccs_module_expects(m, s->plan, rank, chunk, terms, MOST, &nterms) && nterms;
 
 	for (size_t i = 0; ok && i < nterms; i++)
-		ok = add_term(m, s, terms[i], x, n);
+		for (uint32_t q = terms[i].first; ok && q < terms[i].first + terms[i].ranks; q++)
+			ok = add_term(m, s, terms[i].chunk, (int)q, x, n);
 	if (ok)
 		return x;
 	free(x);
@@ -161,13 +219,26 @@ static int64_t *wanted(const struct ccs_module *m, const struct shape *s, int ra
 
 /* ---- a call -------------------------------------------------------------------------------- */
 
+static void buffers_count(struct buffers *b, const struct ccs_module *m, const struct shape *s,
+			  int rank)
+{
+	struct ccs_module_info has;
+	struct ccs_buffer_info x;
+
+	ccs_module_describe(m, &has);
+	for (int i = 0; i < has.buffers; i++) {
+		ccs_module_buffer(m, s->plan, i, &x);
+		b->elements[SEND] += x.direction != CCS_OUT ? elements_of(s, i, rank, &x) : 0;
+		b->elements[RECV] += x.direction != CCS_IN ? elements_of(s, i, rank, &x) : 0;
+	}
+}
+
 static bool buffers_make(struct buffers *b, const struct ccs_module *m, const struct shape *s,
 			 int rank)
 {
 	size_t size = ccs_dtype_size(s->type);
 
-	if (ccs_module_elements(m, s->n, s->count, b->elements + SEND, b->elements + RECV))
-		return false;
+	buffers_count(b, m, s, rank);
 	for (int i = 0; i < 2; i++) {
 		size_t bytes = b->elements[i] * size + 2 * GUARD;
 
@@ -206,7 +277,7 @@ static bool untouched(const struct buffers *b, size_t size)
 static bool chunk_right(const struct buffers *b, const struct ccs_module *m, const struct shape *s,
 			int rank, uint32_t chunk)
 {
-	struct places p = places_of(m, s, chunk, RECV);
+	struct places p = places_of(m, s, rank, chunk, RECV);
 	int64_t *x = wanted(m, s, rank, chunk, p.n);
 	size_t size = ccs_dtype_size(s->type);
 	unsigned char want[8];
@@ -232,14 +303,36 @@ static bool buffers_right(const struct buffers *b, const struct ccs_module *m,
 
 	ccs_module_plan(m, s->plan, &p);
 	for (uint32_t c = 0; c < p.chunks && ok; c++)
-		ok = !is_output(m, s, c) || chunk_right(b, m, s, rank, c);
+		if (home_of(m, s, rank, c).b.direction != CCS_IN)
+			ok = chunk_right(b, m, s, rank, c);
 	return ok && untouched(b, ccs_dtype_size(s->type));
+}
+
+/* As the rank tells them: buffer by buffer. */
+static const size_t *own_sizes(const struct ccs_module *m, const struct shape *s, int rank,
+			       size_t *sizes)
+{
+	struct ccs_module_info has;
+	struct ccs_buffer_info b;
+	size_t n = 0;
+
+	ccs_module_describe(m, &has);
+	for (int i = 0; i < has.buffers && has.sized; i++) {
+		ccs_module_buffer(m, s->plan, i, &b);
+		for (uint32_t c = 0; c < b.blocks * b.chunks; c++)
+			sizes[n++] = size_of(s, i, rank, c);
+	}
+	return has.sized ? sizes : NULL;
 }
 
 static ccs_status call(const struct ccs_module *m, const struct shape *s, const struct buffers *b,
 		       struct ccs_comm *comm)
 {
-	const struct ccs_run_options how = { .rows = s->rows };
+	size_t sizes[2 * MOST];
+	const struct ccs_run_options how = {
+		.rows = s->rows,
+		.sizes = own_sizes(m, s, ccs_comm_rank(comm), sizes),
+	};
 
 	return ccs_run_with(m, &how, b->at[SEND], b->at[RECV], s->count, s->type,
 			    s->type == CCS_FLOAT16 ? CCS_MAX : CCS_SUM, s->root, comm, NULL);
@@ -254,11 +347,15 @@ static struct shape shape_of(const struct subject *x, const struct ccs_module *m
 	static const size_t widths[] = { 0, 1, 2, 3, 5, 8, 13, 31, 64, 300 };
 	static const size_t heights[] = { 0, 1, 2, 3, 7, 16, 33 };
 	size_t wide = widths[rng_below(g, 10)], high = heights[rng_below(g, 7)];
-	struct shape s = { .n = n, .type = types[rng_below(g, NTYPES)], .root = rng_below(g, n) };
+	struct shape s = { .n = n, .of = x };
 
+	s.type = types[rng_below(g, NTYPES)];
+	s.root = rng_below(g, n);
 	wide = x->even ? wide * x->even : wide;
-	s.rows = high;
-	s.count = high * wide;
+	s.rows = x->sizes[0] ? 0 : high;
+	s.count = s.rows * wide;
+	for (int i = 0; i < n * n; i++)
+		s.sizes[i / n][i % n] = widths[rng_below(g, 10)] * heights[rng_below(g, 7)];
 	s.in_place = x->in_place && rng_below(g, 2);
 	s.plan = ccs_module_find(m, n, s.root);
 	return s;
@@ -420,12 +517,16 @@ static bool refused(const struct ccs_module *m, struct shape s, ccs_status want,
 
 static bool test_refused(const struct book *book)
 {
-	const struct ccs_module *sums = book->modules[6], *shifted = book->modules[7];
-	struct shape s = { .n = 2, .count = 12, .type = CCS_INT32 };
+	const struct ccs_module *sums = book->modules[SUM_COLUMNS],
+				*shifted = book->modules[SHIFT_COLUMNS];
+	struct shape s = { .n = 2, .of = subjects, .count = 12, .type = CCS_INT32 };
 	bool ok = refused(sums, s, CCS_EINVAL, "say of how many rows");
 
 	s.rows = 5;
 	ok &= refused(sums, s, CCS_EINVAL, "12 elements is no matrix of 5 rows");
+	s.rows = 0;
+	s.of = subjects + EXCHANGE_SIZED;
+	ok &= refused(book->modules[EXCHANGE_SIZED], s, CCS_EINVAL, "count is 0, not 12");
 	s.rows = 6;
 	ok &= refused(shifted, s, CCS_EINVAL, "numbers of columns that 3 divides; 2 is none");
 	return ok;
@@ -434,9 +535,9 @@ static bool test_refused(const struct book *book)
 /* Ranks that say different numbers of rows. */
 static bool test_differ(const struct book *book)
 {
-	const struct ccs_module *m = book->modules[6];
-	struct shape s[2] = { { .n = 2, .count = 12, .rows = 2, .type = CCS_INT32 },
-			      { .n = 2, .count = 12, .rows = 3, .type = CCS_INT32 } };
+	const struct ccs_module *m = book->modules[SUM_COLUMNS];
+	struct shape s[2] = { { .n = 2, .of = subjects, .count = 12, .rows = 2 },
+			      { .n = 2, .of = subjects, .count = 12, .rows = 3 } };
 	struct buffers b[2] = { 0 };
 	struct ccs_comm *comm[2];
 	bool ok = true;
@@ -451,6 +552,82 @@ static bool test_differ(const struct book *book)
 		buffers_free(b + r);
 		ccs_comm_free(comm[r]);
 	}
+	return ok;
+}
+
+/* ---- sizes that contradict one another ----------------------------------------------------- */
+
+/* What rank 1 sends rank 2 is not what that expects. */
+static void spoil(struct shape *s, int rank)
+{
+	for (int i = 0; i < s->n * s->n; i++)
+		s->sizes[i / s->n][i % s->n] = (size_t)i + 1;
+	if (rank == 1)
+		s->sizes[1][2] = 4;
+}
+
+static const char wrong_sizes[] = "the ranks' sizes for exchange_sized differ: a[2] of rank 1 has "
+				  "4 elements, and b[1] of rank 2 has 6 elements";
+
+static bool unwritten(const struct buffers *b, size_t size)
+{
+	for (size_t i = 0; i < b->elements[RECV] * size; i++)
+		if (b->at[RECV][i] != CANARY)
+			return false;
+	return untouched(b, size);
+}
+
+static struct shape spoilt(const struct ccs_module *m, int rank)
+{
+	struct shape s = { .n = 3, .of = subjects + EXCHANGE_SIZED, .type = CCS_INT32 };
+
+	s.plan = ccs_module_find(m, 3, 0);
+	spoil(&s, rank);
+	return s;
+}
+
+static bool member_contradicts(struct member *m)
+{
+	const struct ccs_module *module = ((const struct book *)m->of)->modules[EXCHANGE_SIZED];
+	struct shape s = spoilt(module, m->rank);
+	struct buffers b = { 0 };
+	bool ok = member_joins(m) && buffers_make(&b, module, &s, m->rank);
+
+	ok = ok && is(call(module, &s, &b, m->comm), CCS_EINVAL, wrong_sizes, "wrong sizes");
+	ok = ok && unwritten(&b, ccs_dtype_size(s.type));
+	buffers_free(&b);
+	/* and goes on */
+	s.sizes[1][2] = 6;
+	b = (struct buffers){ 0 };
+	ok = ok && member_right(m, module, &s, false);
+	return ok;
+}
+
+static bool tasks_contradict(const struct book *book)
+{
+	const struct ccs_module *m = book->modules[EXCHANGE_SIZED];
+	struct shape s[3];
+	struct buffers b[3] = { 0 };
+	struct caller c[3];
+	struct ccs_comm *comm[3];
+	bool ok = true;
+
+	ccs_comm_init_all(comm, 3);
+	for (int r = 0; r < 3; r++) {
+		s[r] = spoilt(m, r);
+		ok &= buffers_make(b + r, m, s + r, r);
+		c[r] = (struct caller){ m, s + r, b + r, comm[r], CCS_OK };
+	}
+	ok &= is(call_apart(c, 3), CCS_EINVAL, NULL, "wrong sizes");
+	for (int r = 0; r < 3; r++)
+		ok &= c[r].status == CCS_EINVAL && unwritten(b + r, ccs_dtype_size(s[r].type));
+	ok &= is(call_together(c, 3), CCS_EINVAL, wrong_sizes, "wrong sizes");
+	for (int r = 0; r < 3; r++)
+		buffers_free(b + r);
+	s[1].sizes[1][2] = 6;
+	ok &= tasks_right(m, s + 1, comm, true);
+	for (int r = 0; r < 3; r++)
+		ccs_comm_free(comm[r]);
 	return ok;
 }
 
@@ -476,6 +653,8 @@ int main(int argc, char **argv)
 		ok &= say(team_run(n, member_all, &book), "all, %d processes", n);
 	ok &= test_refused(&book);
 	ok &= test_differ(&book);
+	ok &= say(tasks_contradict(&book), "sizes that contradict one another, tasks");
+	ok &= say(team_run(3, member_contradicts, &book), "... processes");
 	for (int i = 0; i < NSUBJECTS; i++)
 		ccs_module_free(book.modules[i]);
 	return !ok;
