@@ -195,7 +195,8 @@ SUITES_ccrun := \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpich_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
-	$(T)/plan/prove_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) $(OF_MPICH)
+	$(T)/plan/prove_test $(T)/hosts/group_fail_test $(T)/cpu/layouts_test $(MPI_PROGRAM) \
+	$(OF_MPICH)
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \

@@ -63,6 +63,7 @@ static ccs_status put(struct bench *b, const struct row *r)
 	struct ccs_run_options how = b->how;
 	ccs_status s = CCS_OK;
 
+	how.rows = c->count ? c->rows : 0;
 	how.scalar = c->op == OP_PREMUL && c->numbers ? r->scalar : NULL;
 	ccs_group_start();
 	for (int i = at->first; i < at->first + at->local && !s; i++) {

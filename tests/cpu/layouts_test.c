@@ -7,7 +7,7 @@
  * may touch lie around each buffer. And calls that must be refused: on every rank, before
  * anything has moved.
  *
- * usage: layouts_test [--short] FOLDER
+ * usage: layouts_test [--short] FOLDER; mpirun ... layouts_test --mpi FOLDER: as ranks by MPI
  */
 #include "runtime/ccs.h"
 #include "tests/support/make_module.h"
@@ -441,11 +441,12 @@ static bool member_right(struct member *m, const struct ccs_module *module, cons
 	return ok;
 }
 
-static bool member_all(struct member *m)
+/* The member has joined. */
+static bool member_shapes(struct member *m)
 {
 	const struct book *book = m->of;
 	struct rng g = { 77 };
-	bool ok = member_joins(m);
+	bool ok = true;
 
 	for (int i = 0; i < NSUBJECTS; i++)
 		for (int k = 0; ok && k < book->shapes; k++) {
@@ -457,6 +458,11 @@ static bool member_all(struct member *m)
 				       subjects[i].file, m->rank, s.count, s.rows);
 		}
 	return ok;
+}
+
+static bool member_all(struct member *m)
+{
+	return member_joins(m) && member_shapes(m);
 }
 
 /* ---- suites -------------------------------------------------------------------------------- */
@@ -586,12 +592,13 @@ static struct shape spoilt(const struct ccs_module *m, int rank)
 	return s;
 }
 
-static bool member_contradicts(struct member *m)
+/* The member has joined. */
+static bool contradicts(struct member *m)
 {
 	const struct ccs_module *module = ((const struct book *)m->of)->modules[EXCHANGE_SIZED];
 	struct shape s = spoilt(module, m->rank);
 	struct buffers b = { 0 };
-	bool ok = member_joins(m) && buffers_make(&b, module, &s, m->rank);
+	bool ok = buffers_make(&b, module, &s, m->rank);
 
 	ok = ok && is(call(module, &s, &b, m->comm), CCS_EINVAL, wrong_sizes, "wrong sizes");
 	ok = ok && unwritten(&b, ccs_dtype_size(s.type));
@@ -601,6 +608,11 @@ static bool member_contradicts(struct member *m)
 	b = (struct buffers){ 0 };
 	ok = ok && member_right(m, module, &s, false);
 	return ok;
+}
+
+static bool member_contradicts(struct member *m)
+{
+	return member_joins(m) && contradicts(m);
 }
 
 static bool tasks_contradict(const struct book *book)
@@ -631,30 +643,58 @@ static bool tasks_contradict(const struct book *book)
 	return ok;
 }
 
+/* ---- by MPI: each process is a rank --------------------------------------------------------- */
+
+static bool by_mpi(struct book *book)
+{
+	struct member m = { .of = book };
+	bool ok = is(ccs_comm_init_mpi(&m.comm), CCS_OK, NULL, "ccs_comm_init_mpi");
+
+	if (!ok)
+		return false;
+	m.rank = ccs_comm_rank(m.comm);
+	m.n = ccs_comm_size(m.comm);
+	ok = member_shapes(&m) && (m.n != 3 || contradicts(&m));
+	ok = !ccs_comm_agree(m.comm, ok ? CCS_OK : ccs_error_set(CCS_EINVAL, "wrong"));
+	if (!m.rank || !ok)
+		say(ok, "all, %d processes of MPI", m.n);
+	ccs_comm_free(m.comm);
+	return ok;
+}
+
+static void suites(struct book *book, bool *ok)
+{
+	for (int i = 0; i < NSUBJECTS; i++) {
+		*ok &= test_tasks(book, subjects + i, true);
+		*ok &= test_tasks(book, subjects + i, false);
+	}
+	for (int n = LEAST; n <= MOST; n += MOST - LEAST)
+		*ok &= say(team_run(n, member_all, book), "all, %d processes", n);
+	*ok &= test_refused(book);
+	*ok &= test_differ(book);
+	*ok &= say(tasks_contradict(book), "sizes that contradict one another, tasks");
+	*ok &= say(team_run(3, member_contradicts, book), "... processes");
+}
+
 int main(int argc, char **argv)
 {
 	bool brief = argc > 1 && !strcmp(argv[1], "--short"), ok = true;
-	struct book book = { .shapes = brief ? 10 : 60 };
+	bool mpi = argc > 1 && !strcmp(argv[1], "--mpi");
+	struct book book = { .shapes = brief || mpi ? 10 : 60 };
 
-	if (argc != 2 + brief) {
-		fprintf(stderr, "usage: layouts_test [--short] FOLDER\n");
+	if (argc != 2 + brief + mpi) {
+		fprintf(stderr, "usage: layouts_test [--short | --mpi] FOLDER\n");
 		return 2;
 	}
 	for (int i = 0; i < NSUBJECTS; i++) {
-		book.modules[i] = made(argv[1 + brief], subjects[i].file);
+		book.modules[i] = made(argv[argc - 1], subjects[i].file);
 		if (!book.modules[i])
 			return say(false, "%s", subjects[i].file), 1;
 	}
-	for (int i = 0; i < NSUBJECTS; i++) {
-		ok &= test_tasks(&book, subjects + i, true);
-		ok &= test_tasks(&book, subjects + i, false);
-	}
-	for (int n = LEAST; n <= MOST; n += MOST - LEAST)
-		ok &= say(team_run(n, member_all, &book), "all, %d processes", n);
-	ok &= test_refused(&book);
-	ok &= test_differ(&book);
-	ok &= say(tasks_contradict(&book), "sizes that contradict one another, tasks");
-	ok &= say(team_run(3, member_contradicts, &book), "... processes");
+	if (mpi)
+		ok = by_mpi(&book);
+	else
+		suites(&book, &ok);
 	for (int i = 0; i < NSUBJECTS; i++)
 		ccs_module_free(book.modules[i]);
 	return !ok;
