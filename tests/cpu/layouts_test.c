@@ -53,7 +53,7 @@ enum { NTYPES = sizeof(types) / sizeof(*types) };
 struct shape {
 	int n, plan;
 	const struct subject *of;
-	size_t rows, count;
+	size_t rows, count, tile;
 	size_t sizes[MOST][MOST]; /* a table, for `sized` */
 	ccs_dtype type;
 	bool in_place;
@@ -331,6 +331,7 @@ static ccs_status call(const struct ccs_module *m, const struct shape *s, const 
 	size_t sizes[2 * MOST];
 	const struct ccs_run_options how = {
 		.rows = s->rows,
+		.tile = s->tile,
 		.sizes = own_sizes(m, s, ccs_comm_rank(comm), sizes),
 	};
 
@@ -351,6 +352,7 @@ static struct shape shape_of(const struct subject *x, const struct ccs_module *m
 
 	s.type = types[rng_below(g, NTYPES)];
 	s.root = rng_below(g, n);
+	s.tile = rng_below(g, 2) ? 512 : 0;
 	wide = x->even ? wide * x->even : wide;
 	s.rows = x->sizes[0] ? 0 : high;
 	s.count = s.rows * wide;
@@ -680,7 +682,7 @@ int main(int argc, char **argv)
 {
 	bool brief = argc > 1 && !strcmp(argv[1], "--short"), ok = true;
 	bool mpi = argc > 1 && !strcmp(argv[1], "--mpi");
-	struct book book = { .shapes = brief || mpi ? 10 : 60 };
+	struct book book = { .shapes = brief || mpi ? 10 : 30 };
 
 	if (argc != 2 + brief + mpi) {
 		fprintf(stderr, "usage: layouts_test [--short | --mpi] FOLDER\n");
