@@ -428,6 +428,7 @@ static bool tasks_right(const struct ccs_module *m, const struct shape *s, struc
 
 struct book {
 	struct ccs_module *modules[NSUBJECTS];
+	struct made bytes[NSUBJECTS]; /* theirs */
 	int shapes;
 };
 
@@ -469,17 +470,16 @@ static bool member_all(struct member *m)
 
 /* ---- suites -------------------------------------------------------------------------------- */
 
-static struct ccs_module *made(const char *folder, const char *name)
+static struct ccs_module *made(const char *folder, const char *name, struct made *bytes)
 {
 	char file[512];
 	struct make what = { .file = file, .least = LEAST, .most = MOST, .slots = 8 };
-	struct made bytes = { 0 };
 	struct ccs_module *m = NULL;
 
 	snprintf(file, sizeof(file), "%s/%s.ccs", folder, name);
-	if (make_module(&what, &bytes) != MADE || ccs_module_open(&m, bytes.bytes, bytes.len))
+	if (make_module(&what, bytes) != MADE || ccs_module_open(&m, bytes->bytes, bytes->len))
 		printf("# %s cannot be made\n", file);
-	return m; /* its bytes live as long as the test */
+	return m;
 }
 
 static bool test_tasks(const struct book *book, const struct subject *x, bool together)
@@ -689,7 +689,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	for (int i = 0; i < NSUBJECTS; i++) {
-		book.modules[i] = made(argv[argc - 1], subjects[i].file);
+		book.modules[i] = made(argv[argc - 1], subjects[i].file, book.bytes + i);
 		if (!book.modules[i])
 			return say(false, "%s", subjects[i].file), 1;
 	}
@@ -697,7 +697,9 @@ int main(int argc, char **argv)
 		ok = by_mpi(&book);
 	else
 		suites(&book, &ok);
-	for (int i = 0; i < NSUBJECTS; i++)
+	for (int i = 0; i < NSUBJECTS; i++) {
 		ccs_module_free(book.modules[i]);
+		free(book.bytes[i].bytes);
+	}
 	return !ok;
 }
