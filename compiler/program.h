@@ -224,9 +224,10 @@ struct program {
 	uint64_t nmessages;
 	uint64_t nreduced; /* chunks that are reduced; by match */
 	bool lowered;
-	bool partial;	     /* ranks' operations end where their text is wrong */
-	bool any_sized;	     /* a buffer is `sized` */
-	struct sizes *sizes; /* made by sizes.c, as long as the program lives */
+	bool partial;	      /* ranks' operations end where their text is wrong */
+	bool any_sized;	      /* a buffer is `sized` */
+	struct sizes *sizes;  /* made by sizes.c, as long as the program lives */
+	uint32_t *size_class; /* by program_size_classes; lowered: the program's; else NULL */
 };
 
 /* Number of ops in the wave that starts at row `i`. */

@@ -287,16 +287,16 @@ static void check_settings(struct session *s)
 	}
 }
 
-/* What is checked but cannot be run yet says so. ccs(5) 4, Layout, Sizes */
+/* What GPUs cannot run yet says so to those who ask for them. ccs(5) 4, Layout, Sizes */
 static void note_unsupported(struct session *s, const struct decl *schedule)
 {
-	for (const struct buffer_def *b = schedule->buffers; b; b = b->next)
+	for (const struct buffer_def *b = schedule->buffers; b && s->o->cuda.asked; b = b->next)
 		if (b->by_column || b->sized)
-			diag_add(&s->diags, SEV_NOTE, 0, b->span, NO_RANK,
-				 "'%s' is %s: this was checked and is compiled, but libccs %s "
-				 "cannot run it yet",
-				 b->name.name, b->by_column ? "`by column`" : "`sized`",
-				 CCS_VERSION);
+			diag_add(
+				&s->diags, SEV_NOTE, 0, b->span, NO_RANK,
+				"'%s' is %s: libccs %s runs this on the CPU, and refuses it on GPUs",
+				b->name.name, b->by_column ? "`by column`" : "`sized`",
+				CCS_VERSION);
 }
 
 /* What is said of a schedule: its report, or its part of the sheet. */

@@ -17,11 +17,18 @@ static ccs_status check_support(const struct ccs_module *m, const struct call *c
 	uint32_t flags = m->head->flags;
 	const char *name = ccs_module_schedule(m);
 
-	if (flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
+	if (flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED) && !c->comm->world->engine->layouts)
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s has a buffer `%s`: parsed and checked, "
-				 "cannot be run yet",
-				 name, flags & CCS_MODULE_SIZED ? "sized" : "by column");
+				 "%s has a buffer `%s`, which ranks on the CPU can have: on GPUs "
+				 "copy its chunks one after another%s, and run a schedule without",
+				 name, flags & CCS_MODULE_SIZED ? "sized" : "by column",
+				 flags & CCS_MODULE_SIZED ? ", each as long as the longest" : "");
+	for (uint32_t i = 0; i < m->nbuffers; i++)
+		if (m->buffers[i].by_column && m->buffers[i].sized)
+			return error_set(CCS_EUNSUPPORTED,
+					 "%s has a buffer that is both `by column` and `sized`, "
+					 "which cannot be run",
+					 name);
 	if (c->reduces && flags & CCS_MODULE_MIXED && (c->premul || c->op == CCS_AVG))
 		return error_set(CCS_EUNSUPPORTED,
 				 "%s has results that are no sums, so %s has no "
@@ -52,10 +59,157 @@ static ccs_status check_plan(struct call *c, int root)
 	return c->order == USER_IN_ORDER ? rank_order_get(m, c->view, &c->turns) : CCS_OK;
 }
 
+/* ccs(5) 4, Sizes. The rank's own are copied. */
+static ccs_status take_sizes(struct call *c)
+{
+	const char *name = ccs_module_schedule(c->module);
+	const size_t *sizes = c->how.sizes;
+	bool all = true;
+
+	c->how.sizes = NULL;
+	if (!(c->module->head->flags & CCS_MODULE_SIZED))
+		return sizes ? error_set(CCS_EINVAL,
+					 "ccs_run_with: %s has no `sized` buffer, so a call has no "
+					 "sizes",
+					 name)
+			     : CCS_OK;
+	for (uint32_t i = 0; i < c->module->nbuffers; i++)
+		all &= c->module->buffers[i].sized != 0;
+	if (!sizes)
+		return error_set(CCS_EINVAL,
+				 "%s has a `sized` buffer: say how long each of its chunks is "
+				 "(`sizes` of ccs_run_with's options)",
+				 name);
+	if (all && c->count)
+		return error_set(CCS_EINVAL,
+				 "%s has `sized` buffers alone, whose sizes say how many elements "
+				 "they have: count is 0, not %zu",
+				 name, c->count);
+	c->sizes = sizes_new(c->module, c->view, 1);
+	if (!c->sizes)
+		return error_set(CCS_ENOMEM, "out of memory for the sizes of chunks");
+	memcpy(c->sizes->of, sizes, c->sizes->n * sizeof(*sizes));
+	return CCS_OK;
+}
+
+/* What all ranks have told, in the place of this one's. */
+static ccs_status gather_sizes(struct call *c, struct sizes *all)
+{
+	ccs_status s = ccs_comm_gather(c->comm, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
+
+	if (!s)
+		s = sizes_agree(c->module, c->view, all);
+	free(c->sizes);
+	c->sizes = all;
+	return s;
+}
+
+/* All ranks make the same call: else they have not as many sizes to tell. */
+static ccs_status gather_names(const struct call *c)
+{
+	int n = c->comm->world->nranks;
+	struct call_name own, *all = calloc((size_t)n, sizeof(*all));
+	ccs_status s = CCS_OK;
+
+	if (!all)
+		return error_set(CCS_ENOMEM, "out of memory for what %d ranks call", n);
+	run_name(c, &own);
+	s = ccs_comm_gather(c->comm, &own, all, sizeof(own));
+	for (int r = 1; r < n && !s; r++)
+		if (!run_same(all, all + r))
+			s = run_differ(all, all + r);
+	free(all);
+	return s;
+}
+
+/* Processes tell one another their sizes, and all find the same mistake, before a call joins. (Tasks
+ * see those of all when the last has called: run.c.) */
+ccs_status call_tell_sizes(struct call *c)
+{
+	const struct world *w = c->comm->world;
+	struct sizes *all;
+	ccs_status s;
+
+	if (!c->sizes || w->nlocal == w->nranks)
+		return CCS_OK;
+	s = gather_names(c);
+	if (s)
+		return s;
+	all = sizes_new(c->module, c->view, (uint32_t)w->nranks);
+	return all ? gather_sizes(c, all)
+		   : error_set(CCS_ENOMEM, "out of memory for the sizes of chunks");
+}
+
+/* ccs(5) 4, Layout. No rows are none of none. */
+static ccs_status check_rows(const struct call *c)
+{
+	const char *name = ccs_module_schedule(c->module);
+	size_t rows = c->how.rows;
+
+	if (!(c->module->head->flags & CCS_MODULE_BY_COLUMN))
+		return rows ? error_set(CCS_EINVAL,
+					"ccs_run_with: %s has no buffer `by column`, so a call has "
+					"no rows, not %zu",
+					name, rows)
+			    : CCS_OK;
+	if (c->count && !rows)
+		return error_set(CCS_EINVAL,
+				 "%s has a buffer `by column`: say of how many rows (`rows` of "
+				 "ccs_run_with's options)",
+				 name);
+	if (c->count && c->count % rows)
+		return error_set(CCS_EINVAL,
+				 "%s: a block of %zu elements is no matrix of %zu rows: rows must "
+				 "divide count",
+				 name, c->count, rows);
+	return CCS_OK;
+}
+
+/* Whether a buffer is cut into as many chunks as that one, of which one is `by column`: then
+ * these are equally long where all are. */
+static bool has_both(const struct call *c, uint32_t buffer)
+{
+	const struct ccs_buffer *b = c->module->buffers;
+	const struct ccs_shape *s = c->view->shapes;
+
+	for (uint32_t i = 0; i < c->module->nbuffers; i++)
+		if (!b[i].by_column != !b[buffer].by_column && s[i].chunks == s[buffer].chunks)
+			return true;
+	return false;
+}
+
+/* Chunks whose values meet in one must be equally long. */
+static ccs_status check_cut(const struct call *c, uint32_t buffer)
+{
+	bool even = c->module->head->flags & CCS_MODULE_EVEN_COUNTS;
+	uint32_t chunks = c->view->shapes[buffer].chunks;
+	const char *name = ccs_module_schedule(c->module);
+
+	if (c->module->buffers[buffer].by_column && c->how.rows) {
+		size_t columns = c->count / c->how.rows;
+
+		if (columns % chunks && (even || has_both(c, buffer)))
+			return error_set(CCS_EINVAL,
+					 "%s %s, so it works for numbers of columns that %u "
+					 "divides; %zu is none",
+					 name,
+					 even ? "moves values to other chunks of their block"
+					      : "has chunks `by column` and others of a block",
+					 chunks, columns);
+	} else if (even && c->count % chunks) {
+		return error_set(CCS_EINVAL,
+				 "%s moves values to other chunks of their "
+				 "block, so it works for counts that %u divides; %zu is none",
+				 name, chunks, c->count);
+	}
+	return CCS_OK;
+}
+
 static ccs_status check_count(struct call *c)
 {
 	size_t esize = c->esize;
-	ccs_status s = module_sizes(c->module, c->view, c->count, &c->send_bytes, &c->recv_bytes);
+	ccs_status s = module_sizes(c->module, c->view, c->count, c->sizes ? c->sizes->of : NULL,
+				    &c->send_bytes, &c->recv_bytes);
 
 	if (s)
 		return s;
@@ -66,19 +220,10 @@ static ccs_status check_count(struct call *c)
 				 "count %zu is too large: the buffers would not fit "
 				 "into memory",
 				 c->count);
-	if (!(c->module->head->flags & CCS_MODULE_EVEN_COUNTS))
-		return CCS_OK;
-	for (uint32_t i = 0; i < c->module->nbuffers; i++) {
-		uint32_t chunks = c->view->shapes[i].chunks;
-
-		if (c->count % chunks)
-			return error_set(CCS_EINVAL,
-					 "%s moves values to other chunks of their "
-					 "block, so it works for counts that %u divides; %zu is "
-					 "none",
-					 ccs_module_schedule(c->module), chunks, c->count);
-	}
-	return CCS_OK;
+	s = check_rows(c);
+	for (uint32_t i = 0; i < c->module->nbuffers && !s; i++)
+		s = check_cut(c, i);
+	return s;
 }
 
 /* But for its buffers. */
@@ -86,6 +231,7 @@ static bool is_like(const struct checked *k, const struct call *c, int root)
 {
 	return c->module == k->module && c->count == k->count && c->type == k->type &&
 	       c->op == k->op && c->premul == k->premul && c->how.tile == k->tile &&
+	       c->how.rows == k->rows && 
 	       c->esize == k->esize && c->order == k->order && (k->root == -1 || k->root == root);
 }
 
@@ -94,7 +240,7 @@ static struct checked *find_like(const struct call *c, int root)
 {
 	struct ccs_comm *comm = c->comm;
 
-	for (unsigned i = 0; i < CHECKED; i++) {
+	for (unsigned i = 0; i < CHECKED && !c->how.sizes; i++) { /* no two are alike */
 		unsigned at = (comm->newest + i) % CHECKED;
 
 		if (is_like(comm->checked + at, c, root)) {
@@ -127,6 +273,8 @@ static void remember(struct call *c)
 	struct ccs_comm *comm = c->comm;
 	struct checked *k;
 
+	if (c->sizes)
+		return;
 	comm->newest = (comm->newest + 1) % CHECKED;
 	k = comm->checked + comm->newest;
 	module_ref(c->module);
@@ -135,6 +283,7 @@ static void remember(struct call *c)
 		.module = c->module,
 		.count = c->count,
 		.tile = c->how.tile,
+		.rows = c->how.rows,
 		.esize = c->esize,
 		.order = c->order,
 		.type = c->type,
@@ -163,8 +312,10 @@ static ccs_status check_call(struct call *c, int root)
 	if (!s)
 		s = check_plan(c, root);
 	if (!s)
-		s = check_count(c);
+		s = take_sizes(c);
 	if (!s)
+		s = check_count(c);
+	if (!s && !c->sizes)
 		remember(c);
 	return s;
 }
@@ -204,9 +355,11 @@ static bool all_inout(const struct ccs_module *m)
 /* A premul-sum's values are scaled on their way: what is copied to its own place changes. */
 static bool is_in_place(const struct call *c, const struct in_place *p)
 {
-	size_t block = c->count * ccs_dtype_size(c->type);
+	size_t block = c->count * c->esize;
 	uintptr_t send = (uintptr_t)c->send, recv = (uintptr_t)c->recv;
 
+	if (c->module->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
+		return false; /* chunks lie elsewhere in their blocks */
 	return p->known && !c->premul && send - recv == (uintptr_t)p->blocks * block;
 }
 
@@ -315,6 +468,8 @@ void call_join(struct call *c)
 	pthread_mutex_lock(&w->lock);
 	run_join(w, c);
 	pthread_mutex_unlock(&w->lock);
+	free(c->sizes); /* the run has a copy */
+	c->sizes = NULL;
 }
 
 static ccs_status submit(struct call *c, int root, void *stream)
@@ -329,13 +484,17 @@ static ccs_status submit(struct call *c, int root, void *stream)
 		return group_record(t, c);
 	if (t->depth)
 		t->failed = s;
-	if (s)
+	if (!s)
+		s = call_tell_sizes(c);
+	if (s) {
+		free(c->sizes);
 		return s;
+	}
 	w = c->comm->world;
 	if (request_busy(w))
 		return request_run(c);
 	user_op_hold(c->how.user_op);
-	if (!w->engine->at_once || !w->engine->at_once(w, c, &s))
+	if (!w->engine->at_once || c->sizes || !w->engine->at_once(w, c, &s))
 		group_take_part(c, &s);
 	user_op_release(c->how.user_op);
 	return s;

@@ -162,7 +162,8 @@ CCS_API int ccs_module_has(const struct ccs_module *m, int nranks);
 CCS_API int ccs_module_rooted(const struct ccs_module *m);
 /** Elements that the send and the receive buffer of a rank hold for `count`
  *  (for an inout buffer both are the same). Modules with more than one buffer
- *  of a kind: the sum over them; they lie one after another. Without buffers: 0. */
+ *  of a kind: the sum over them; they lie one after another. Without buffers: 0.
+ *  CCS_EUNSUPPORTED: one is `sized`, and a call says how long its chunks are. */
 CCS_API ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t count,
 				       size_t *send, size_t *recv);
 
@@ -173,13 +174,14 @@ CCS_API ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, s
  */
 
 struct ccs_module_info {
-	int plans, buffers;   /* how many */
-	unsigned slots;	      /* of every FIFO: what the plans were proved with */
-	int reduces;	      /* an operator matters */
-	int averages;	      /* ... and all results are sums, so that CCS_AVG and premul-sum have
+	int plans, buffers; /* how many */
+	unsigned slots;	    /* of every FIFO: what the plans were proved with */
+	int reduces;	    /* an operator matters */
+	int averages;	    /* ... and all results are sums, so that CCS_AVG and premul-sum have
 			       a meaning */
-	int even_counts;      /* a count must be divided by every buffer's number of chunks */
-	int by_column, sized; /* has such buffers: it cannot be run yet */
+	int even_counts;    /* a count must be divided by every buffer's number of chunks */
+	int by_column;	    /* has such buffers: a call has a number of rows */
+	int sized;	    /* has such buffers: a call has the sizes of a rank's chunks */
 };
 
 CCS_API ccs_status ccs_module_describe(const struct ccs_module *m, struct ccs_module_info *info);
@@ -202,13 +204,16 @@ CCS_API ccs_status ccs_module_plan(const struct ccs_module *m, int plan,
 typedef enum ccs_direction { CCS_IN, CCS_OUT, CCS_INOUT } ccs_direction;
 
 /* With q = count / chunks, rounded up, chunk c of a block is its elements from
- * min(c q, count) to min((c + 1) q, count). */
+ * min(c q, count) to min((c + 1) q, count). By column: with count / rows instead of count,
+ * and in every row of the buffer, which has blocks * count / rows elements. Sized: its chunks
+ * lie one after another, each as long as the call says. */
 struct ccs_buffer_info {
 	const char *name;
 	ccs_direction direction;
 	uint32_t blocks; /* of `count` elements */
 	uint32_t chunks; /* of a block */
 	uint32_t first;	 /* number of its first chunk */
+	int by_column, sized;
 };
 
 CCS_API ccs_status ccs_module_buffer(const struct ccs_module *m, int plan, int buffer,
@@ -240,7 +245,8 @@ CCS_API ccs_status ccs_module_after(const struct ccs_module *m, int plan, uint32
 				    struct ccs_order *after);
 
 /** Elements in all messages of a call, of all ranks together. CCS_EINVAL: they, or `count`,
- *  are too many to be run; CCS_EUNSUPPORTED, as with ccs_module_elements. O(operations). */
+ *  are too many to be run; CCS_EUNSUPPORTED, as with ccs_module_elements. Matrices `by column`
+ *  are taken for ones of one row. O(operations). */
 CCS_API ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count,
 				    uint64_t *elements);
 
@@ -493,6 +499,10 @@ CCS_API ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads);
  * CCS_EINVAL also for a count that the number of chunks does not divide, where a contract
  * of the user's own moves values to other places in a block.
  *
+ * Where a buffer is `by column` it is a row-major matrix, and a chunk, or block, a group of its
+ * columns: see `rows` of ccs_run_options. Where one is `sized` its chunks have sizes of their
+ * own: see `sizes` there.
+ *
  * Returns when this rank's part is done. Inside ccs_group_start/end it only
  * records the call; without a group, every rank must be called from a thread
  * of its own.
@@ -558,6 +568,20 @@ struct ccs_run_options {
 	unsigned channels; /* ... and on so many channels at most; 0: as many as pay */
 	const void *factors; /* premul-sum with these: see ccs_run_premul_vector; or NULL */
 	const struct ccs_user_op *user_op; /* in the place of `op`; or NULL */
+	/* Of a module with a buffer `by column`, on the CPU: rows of a block, which has `count`
+	 * elements in all of them, so rows must divide count; the buffer has as many, of its
+	 * blocks side by side. Others on the same ranks are rows x columns elements in one piece.
+	 * 0 for other modules, and where count is 0. */
+	size_t rows;
+	/* Of a module with a `sized` buffer, on the CPU: elements of each chunk of these buffers on
+	 * this rank, buffer by buffer; chunks lie one after another. So all_to_all has N numbers of
+	 * what it sends, then N of what it gets, as MPI_Alltoallv. Each rank gives its own, which
+	 * are read before the call returns. Before anything moves they are compared: what a rank
+	 * sends must be as long as what its receiver expects, else all fail with CCS_EINVAL, and the
+	 * text names both. `count` is that of the other buffers; 0 if there are none. Ranks that are
+	 * processes tell one another their sizes in each such call: so calls of several
+	 * communicators in one group come in the same order on all. NULL for other modules. */
+	const size_t *sizes;
 };
 enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 
@@ -566,8 +590,8 @@ enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 /** How, as tunings have it: "auto", a tile, such as "64K", or "ll", "simple/8". */
 CCS_API void ccs_run_options_text(const struct ccs_run_options *options, char *text, size_t size);
 
-/** ccs_run() with options; NULL: without. All ranks give the same, but for scalar, factors and
- *  the function of user_op. */
+/** ccs_run() with options; NULL: without. All ranks give the same, but for scalar, factors, the
+ *  function of user_op, and sizes. */
 CCS_API ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *options,
 				const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 				ccs_redop op, int root, struct ccs_comm *comm, void *stream);

@@ -16,6 +16,7 @@
 #include "runtime/engine.h"
 #include "runtime/plan/prep.h"
 #include "runtime/plan/rank_order.h"
+#include "runtime/plan/sizes.h"
 #include "runtime/user_op.h"
 
 #include <pthread.h>
@@ -45,7 +46,8 @@ struct call {
 	const struct rank_order *turns; /* USER_IN_ORDER: the plan's; else NULL */
 	int root;			/* -1: none */
 	struct checked *like;		/* what the rank has of its calls like this one */
-	struct ccs_run_options how;	/* its scalar is copied: */
+	struct sizes *sizes;		/* of `sized` chunks; or NULL. A run's has all ranks' */
+	struct ccs_run_options how;	/* its scalar is copied, and its sizes: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as are status and waits */
 	bool waits;   /* a thread is inside the engine's wait for it, if that says so, or will be:
@@ -125,7 +127,7 @@ struct world {
 /* A call with a plan, as it was checked, for the next one like it; it holds its module. */
 struct checked {
 	struct ccs_module *module; /* NULL: there is none */
-	size_t count, tile, esize;
+	size_t count, rows, tile, esize;
 	ccs_dtype type;
 	ccs_redop op;
 	bool premul;
@@ -188,6 +190,8 @@ struct placing call_placing(const struct call *c, const struct prep_rank *p);
 
 /** What the rank has of calls like this one, which was checked; NULL: nothing. */
 struct checked *call_checked(const struct call *c);
+/** Processes tell one another the sizes of a checked call's chunks, if it has any. All call it. */
+ccs_status call_tell_sizes(struct call *c);
 /** A checked call joins its run. */
 void call_join(struct call *c);
 
@@ -219,7 +223,7 @@ void run_drop(struct run *r);
  * processes tell it one another. */
 struct call_name {
 	uint64_t size, checksum; /* of the module */
-	uint64_t count, tile;
+	uint64_t count, rows, tile;
 	uint32_t type, op, reduces, premul, protocol, channels;
 	uint32_t order, esize; /* enum user_order; bytes of an element */
 	int32_t root, rank;

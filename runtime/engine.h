@@ -44,6 +44,7 @@ struct engine {
 	bool host_code;	  /* elements are combined by code of this process: a call may have a
 			     factor for each element, or an operator of the user's own */
 	bool lone;	  /* it is called by one thread at a time: requests have no threads */
+	bool layouts;	  /* buffers may be `by column`, or `sized` */
 
 	/** The run has become the current one, and the ranks with a seat in it have called.
 	 *  A failure is the run's, with this thread's text. */

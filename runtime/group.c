@@ -27,6 +27,7 @@ void group_free_calls(struct call *calls)
 		struct call *next = calls->next;
 
 		user_op_release(calls->how.user_op);
+		free(calls->sizes);
 		if (calls == &calls->comm->grouped)
 			calls->comm->has_grouped = false;
 		else
@@ -39,8 +40,10 @@ ccs_status group_record(struct thread_state *t, const struct call *c)
 {
 	struct call *copy = call_new(c->comm);
 
-	if (!copy)
+	if (!copy) {
+		free(c->sizes);
 		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
+	}
 	*copy = *c;
 	user_op_hold(c->how.user_op);
 	if (t->last)
@@ -104,6 +107,8 @@ static ccs_status take(struct thread_state *t, struct group *g)
 		s = world_here(m->comm->world);
 	if (!s)
 		s = rendezvous_here(g->attendees);
+	for (struct call *c = g->calls; c && !s; c = c->next)
+		s = call_tell_sizes(c);
 	if (s)
 		group_free(g);
 	return s;

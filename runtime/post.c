@@ -82,7 +82,7 @@ static uint64_t ranks_of(const struct call *calls)
 	for (const struct call *c = calls; c; c = c->next) {
 		struct placing where;
 
-		if (!c->like->kept.id || c->comm->world != w || ranks & bit(c))
+		if (!c->like || !c->like->kept.id || c->comm->world != w || ranks & bit(c))
 			return 0;
 		where = call_placing(c, c->prep->ranks + c->comm->rank);
 		if (where.copy_aside || where.lacks)

@@ -492,8 +492,10 @@ ccs_status request_run(const struct call *c)
 	struct ccs_request *r;
 	ccs_status s;
 
-	if (!copy)
+	if (!copy) {
+		free(c->sizes);
 		return error_set(CCS_ENOMEM, "out of memory for a call");
+	}
 	*copy = *c;
 	user_op_hold(copy->how.user_op);
 	s = request_start(copy, NULL, &r);

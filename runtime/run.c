@@ -17,6 +17,7 @@
 static void empty(struct run *r)
 {
 	ccs_module_free(r->params.module);
+	free(r->params.sizes);
 	free(r->text);
 }
 
@@ -41,13 +42,18 @@ static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)
 {
 	size_t bytes = sizeof(struct run) + (size_t)w->nranks * sizeof(struct seat);
 	struct run *r = w->spare ? w->spare : malloc(bytes);
+	struct sizes *sizes = c->sizes ? sizes_new(c->module, c->view, (uint32_t)w->nranks) : NULL;
 
-	if (!r)
-		return NULL;
 	w->spare = NULL;
+	if (!r || (c->sizes && !sizes)) {
+		free(r);
+		free(sizes);
+		return NULL;
+	}
 	memset(r, 0, bytes);
 	r->seq = seq;
 	r->params = *c;
+	r->params.sizes = sizes;
 	r->refs = 1;
 	atomic_init(&r->failed, false);
 	module_ref(c->module);
@@ -96,6 +102,8 @@ static void start_current(struct world *w)
 	struct run *r = w->runs;
 	ccs_status s;
 
+	if (r->params.sizes && !r->failed && r->arrived < w->nlocal)
+		return; /* all ranks' sizes are looked at first */
 	r->started = true;
 	if (r->failed)
 		return;
@@ -142,6 +150,7 @@ void run_name(const struct call *c, struct call_name *name)
 		.size = c->module->head->size,
 		.checksum = c->module->head->checksum,
 		.count = c->count,
+		.rows = c->how.rows,
 		.type = (uint32_t)c->type,
 		.root = c->root,
 		.rank = c->comm->rank,
@@ -164,10 +173,10 @@ static bool same_module(const struct call_name *x, const struct call_name *y)
 
 bool run_same(const struct call_name *x, const struct call_name *y)
 {
-	return same_module(x, y) && x->count == y->count && x->type == y->type &&
-	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
-	       x->tile == y->tile && x->protocol == y->protocol && x->channels == y->channels &&
-	       x->order == y->order && x->esize == y->esize;
+	return same_module(x, y) && x->count == y->count && x->rows == y->rows &&
+	       x->type == y->type && x->root == y->root && x->op == y->op &&
+	       x->premul == y->premul && x->tile == y->tile && x->protocol == y->protocol &&
+	       x->channels == y->channels && x->order == y->order && x->esize == y->esize;
 }
 
 static void add_call(struct text *t, const struct call_name *n)
@@ -181,6 +190,8 @@ static void add_call(struct text *t, const struct call_name *n)
 			 n->order == USER_COMMUTES ? "" : " that does not commute");
 	else if (n->reduces)
 		text_add(t, ", %s", n->premul ? "premul-sum" : ccs_redop_name((ccs_redop)n->op));
+	if (n->rows)
+		text_add(t, ", %" PRIu64 " rows", n->rows);
 	if (n->root >= 0)
 		text_add(t, ", root %d", n->root);
 	if (n->tile)
@@ -209,8 +220,9 @@ static bool agree(const struct call *x, const struct call *y)
 {
 	return x->module == y->module && x->count == y->count && x->type == y->type &&
 	       x->root == y->root && x->op == y->op && x->premul == y->premul &&
-	       x->how.tile == y->how.tile && x->how.protocol == y->how.protocol &&
-	       x->how.channels == y->how.channels && x->order == y->order && x->esize == y->esize;
+	       x->how.rows == y->how.rows && x->how.tile == y->how.tile &&
+	       x->how.protocol == y->how.protocol && x->how.channels == y->how.channels &&
+	       x->order == y->order && x->esize == y->esize;
 }
 
 static void compare(struct world *w, struct run *r, const struct call *c)
@@ -225,6 +237,23 @@ static void compare(struct world *w, struct run *r, const struct call *c)
 		return;
 	run_differ(&one, &other);
 	run_fail(w, r, CCS_EINVAL, error_thread()->text);
+}
+
+/* The rank's; or those of all, which have been compared. */
+static void add_sizes(struct world *w, struct run *r, const struct call *c)
+{
+	struct sizes *all = r->params.sizes;
+	size_t first = c->sizes->nrows == 1 ? (size_t)c->comm->rank * all->n : 0;
+	ccs_status s;
+
+	memcpy(all->of + first, c->sizes->of,
+	       (size_t)c->sizes->nrows * all->n * sizeof(all->of[0]));
+	all->digest = c->sizes->digest;
+	if (r->arrived < w->nlocal || w->nlocal < w->nranks)
+		return;
+	s = sizes_agree(c->module, c->view, all);
+	if (s)
+		run_fail(w, r, s, error_thread()->text);
 }
 
 void run_join(struct world *w, struct call *c)
@@ -255,6 +284,8 @@ void run_join(struct world *w, struct call *c)
 	w->arrivals++;
 	if (!r->failed)
 		compare(w, r, c);
+	if (!r->failed && c->sizes)
+		add_sizes(w, r, c);
 	if (r != w->runs)
 		return;
 	if (!r->started)

@@ -155,6 +155,7 @@ SUITES_cpu := \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
 	"$(T)/cpu/order_test $(T)/modules" \
 	"$(T)/cpu/post_test $(T)/modules" \
+	"$(T)/cpu/layouts_test tests/cpu/layouts" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/operators_test $(T)/modules" \
@@ -200,7 +201,7 @@ SUITES_ccrun := \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpich_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
-	$(T)/plan/prove_test $(T)/cpu/operators_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) \
+	$(T)/plan/prove_test $(T)/cpu/operators_test $(T)/cpu/layouts_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) \
 	$(OF_MPICH)
 
 SUITES_editors := \
@@ -322,6 +323,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/plan/tuning_test $(T)/modules" \
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
 		"$(T)/cpu/post_test $(T)/modules 300" \
+		"$(T)/cpu/layouts_test --short tests/cpu/layouts" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/public_test $(T)/modules" \
 		"$(T)/cpu/operators_test $(T)/modules" \

@@ -171,6 +171,8 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 		r->len = f.len;
 	}
 	r->sized = p->any_sized && !p->lowered ? p : NULL;
+	if (r->sized)
+		program_size_classes(c, p);
 	replay_run(r, order);
 	sum_up(r, &f, c->arena);
 	if (r->failed) /* what comes of that is no second mistake */

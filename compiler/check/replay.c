@@ -318,6 +318,55 @@ static enum fit fit(const struct replay *r, const struct op *o, const uint32_t *
 	return all;
 }
 
+/* Whether a value has the length of a cell of a rank, where one of them may be of a `sized`
+ * buffer. */
+static bool same_size(const struct replay *r, uint32_t value, uint32_t rank, uint32_t cell)
+{
+	const struct program *p = r->p;
+	uint32_t home = value_cell(&r->values, value), from = value_rank(&r->values, value);
+	uint32_t is = p->size_class[(size_t)from * p->cells + home];
+
+	if (is != p->size_class[(size_t)rank * p->cells + cell])
+		return false;
+	return is != NONE ||
+	       (equally_cut(r, home, cell) && (!r->place || r->place[home] == r->place[cell]));
+}
+
+/* Whether the values are as long as the rank's cells at, at + by, at + 2 by ... are. */
+static bool sizes_fit(const struct replay *r, const struct runner *w, const struct op *o,
+		      const uint32_t *v, uint32_t at, uint32_t by)
+{
+	if ((uint64_t)at + (uint64_t)by * (o->n - 1) >= r->p->cells)
+		return false;
+	for (uint32_t j = 0; j < o->n; j++, at += by)
+		if (v[j] < POISON && !same_size(r, v[j], w->rank, at))
+			return false;
+	return true;
+}
+
+/* The same as note_length, where there are `sized` buffers: a rank knows the sizes of its own
+ * chunks, so that some of these must be as long. */
+static void note_size(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell,
+		      const uint32_t *v, uint32_t *len)
+{
+	if (cell != NONE && sizes_fit(r, w, o, v, cell, 1)) {
+		*len = cell;
+		return;
+	}
+	for (uint32_t at = 0; at < r->p->cells; at++) {
+		bool all = sizes_fit(r, w, o, v, at, 0);
+
+		if (all || sizes_fit(r, w, o, v, at, 1)) {
+			*len = all ? at | LEN_SAME : at;
+			return;
+		}
+	}
+	diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
+		 "rank %u passes on chunks of a `sized` buffer, and none of its own are as long: "
+		 "a rank is told the sizes of its own chunks alone",
+		 w->rank);
+}
+
 /* Notes whose length the operation's cells have: `cell` of a buffer has its own if
  * the values are at home there, else they have that of where they came from. */
 static void note_length(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell,
@@ -331,6 +380,10 @@ static void note_length(struct replay *r, const struct runner *w, const struct o
 		return;
 	if (o->kind & OP_INITIAL) {
 		*len = o->cell;
+		return;
+	}
+	if (p->size_class) {
+		note_size(r, w, o, cell, v, len);
 		return;
 	}
 	bool home = (uint64_t)cell + o->n <= p->cells;

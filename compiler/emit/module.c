@@ -22,7 +22,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "modules are little-endian");
 _Static_assert(sizeof(struct ccs_op) == 56 && sizeof(struct ccs_sum) == 24 &&
-		       sizeof(struct ccs_plan) == 32 + 10 * sizeof(struct ccs_table),
+		       sizeof(struct ccs_plan) == 32 + 11 * sizeof(struct ccs_table),
 	       "rows have no padding");
 
 struct builder {
@@ -386,6 +386,16 @@ static void add_expected(struct builder *b, struct arena *scratch, struct ccs_pl
 		memcpy(to, sums, nsums * sizeof(*to));
 }
 
+/* The lowered program has its program's. */
+static void add_sizes(struct builder *b, struct ccs_plan *plan, const struct program *p)
+{
+	uint64_t n = p->size_class ? (uint64_t)p->nranks * p->cells : 0;
+	uint32_t *sizes = add_table(b, &plan->sizes, n, sizeof(*sizes));
+
+	for (uint64_t i = 0; i < n; i++)
+		sizes[i] = p->size_class[i] == NONE ? CCS_NONE : p->size_class[i];
+}
+
 static void add_after(struct builder *b, struct ccs_plan *plan, const struct contract *k)
 {
 	struct ccs_after *v = add_table(b, &plan->after, k->nafter, sizeof(*v));
@@ -444,6 +454,7 @@ static struct ccs_plan add_plan(struct builder *b, struct arena *scratch, const 
 	struct ccs_choice *rows = add_table(b, &plan.choices, in->choices->n, sizeof(*rows));
 	memcpy(rows, in->choices->rows, in->choices->n * sizeof(*rows));
 	add_after(b, &plan, in->contract);
+	add_sizes(b, &plan, p);
 	add_facts(b, scratch, &plan, in->lowered, even);
 	return plan;
 }

@@ -303,6 +303,15 @@ static json_t *json_after(const struct plan_view *v)
 	return all;
 }
 
+static json_t *json_sizes(const struct plan_view *v)
+{
+	json_t *all = json_array();
+
+	for (uint64_t i = 0; i < v->plan->sizes.n; i++)
+		json_array_append_new(all, number(v->sizes[i]));
+	return all;
+}
+
 static json_t *json_plan(const struct ccs_module *m, const struct plan_view *v)
 {
 	json_t *shapes = json_array();
@@ -319,6 +328,8 @@ static json_t *json_plan(const struct ccs_module *m, const struct plan_view *v)
 				 INT(v->plan->max_message), "rounds", INT(v->plan->rounds),
 				 "shapes", shapes, "workers", json_workers(m, v), "fifos",
 				 json_fifos(v), "choices", json_choices(v), "after", json_after(v));
+	if (v->plan->sizes.n)
+		json_object_set_new(plan, "sizes", json_sizes(v));
 	json_t *expect = json_expect(v);
 	json_object_update(plan, expect);
 	json_decref(expect);

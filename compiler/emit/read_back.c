@@ -139,6 +139,14 @@ static bool same_shapes(const struct plan_view *v, const struct program *p)
 	return true;
 }
 
+static bool same_sizes(const struct plan_view *v, const struct program *p)
+{
+	uint64_t n = p->size_class ? (uint64_t)p->nranks * p->cells : 0;
+
+	return v->plan->sizes.n == n &&
+	       (!n || !memcmp(v->sizes, p->size_class, n * sizeof(*v->sizes)));
+}
+
 static bool same_choices(const struct plan_view *v, const struct choice_list *list)
 {
 	if (v->plan->choices.n != list->n)
@@ -199,6 +207,8 @@ static const char *compare_plan(struct reader *r, const struct planned *in)
 	r->found[v - r->m->plans] = true;
 	if (!same_shapes(v, p))
 		return "its buffers have other shapes";
+	if (!same_sizes(v, p))
+		return "its chunks have other sizes";
 	memset(r->known, 0xff, in->contract->nshares * sizeof(*r->known));
 	if (!same_promises(v, in->contract, r->known))
 		return "it promises something else than the contract";

@@ -51,4 +51,9 @@ const struct buffer *program_buffer(const struct program *p, uint32_t cell);
 bool program_sizes_differ(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
 			  uint32_t other_rank, uint32_t other, const char *text[2]);
 
+/** Numbers the sizes of `sized` chunks: p->size_class[rank * p->cells + cell], equal for equal
+ *  expressions, and NONE for chunks of other buffers. Once a program; nothing, if no buffer is
+ *  `sized`. O(chunks of all ranks x log). */
+void program_size_classes(struct ctx *c, struct program *p);
+
 #endif

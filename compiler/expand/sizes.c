@@ -6,6 +6,9 @@
  */
 #include "compiler/expand/cursor.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 struct sizes {
 	struct cursor cursor;
 	bool wrong;
@@ -86,4 +89,60 @@ bool program_sizes_differ(struct ctx *c, struct program *p, uint32_t rank, uint3
 	text[0] = size_text(c->scratch, &x);
 	text[1] = size_text(c->scratch, &y);
 	return true;
+}
+
+/* A chunk of a `sized` buffer, by its number among those of all ranks. */
+struct sized_chunk {
+	struct size size;
+	uint32_t at;
+};
+
+static int compare(const void *x, const void *y)
+{
+	const struct sized_chunk *a = x, *b = y;
+	int tables = strcmp(a->size.table, b->size.table);
+
+	if (tables || a->size.a != b->size.a)
+		return tables ? tables : a->size.a < b->size.a ? -1 : 1;
+	if (a->size.b != b->size.b)
+		return a->size.b < b->size.b ? -1 : 1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static bool same(const struct size *x, const struct size *y)
+{
+	return x->table == y->table && x->a == y->a && x->b == y->b;
+}
+
+/* Those of all ranks; *n of them. */
+static struct sized_chunk *all_chunks(struct ctx *c, struct program *p, uint32_t *n)
+{
+	size_t most = (size_t)p->nranks * p->cells;
+	struct sized_chunk *v = ARENA_ARRAY(p->arena, struct sized_chunk, most);
+
+	*n = 0;
+	for (uint32_t i = 0; i < most; i++) {
+		v[*n].at = i;
+		if (size_of(c, p, i / p->cells, i % p->cells, &v[*n].size) && v[*n].size.table)
+			++*n;
+	}
+	return v;
+}
+
+/* Those of one size stand together, the first of them first: its number is the class. */
+void program_size_classes(struct ctx *c, struct program *p)
+{
+	uint32_t n, first = 0;
+	struct sized_chunk *v;
+
+	if (!p->any_sized || p->size_class)
+		return;
+	p->size_class = none_array(p->arena, (size_t)p->nranks * p->cells);
+	v = all_chunks(c, p, &n);
+	qsort(v, n, sizeof(*v), compare);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!i || !same(&v[i].size, &v[i - 1].size))
+			first = v[i].at;
+		p->size_class[v[i].at] = first;
+	}
 }

@@ -57,6 +57,18 @@ static uint32_t blocks_of(const struct row *r, bool recv, uint32_t *n)
 	return blocks;
 }
 
+/* Whether some buffers are `by column` and others are not: their chunks must be equally long. */
+static bool has_both(const struct check *c)
+{
+	bool columns = false, others = false;
+
+	for (int i = 0; i < c->nbuffers; i++) {
+		columns |= c->buffers[i].by_column;
+		others |= !c->buffers[i].by_column && c->buffers[i].chunks > 1;
+	}
+	return columns && others;
+}
+
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
 {
 	struct check *c = &r->check;
@@ -66,8 +78,9 @@ ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
 	ccs_status s;
 
 	c->count = units ? size / esize / units : 0;
-	for (int i = 0; b->has.even_counts && i < c->nbuffers;) {
-		uint32_t chunks = c->buffers[i].chunks;
+	c->count -= c->rows ? c->count % c->rows : 0;
+	for (int i = 0; (b->has.even_counts || has_both(c)) && i < c->nbuffers;) {
+		size_t chunks = (c->rows ? c->rows : 1) * c->buffers[i].chunks;
 
 		if (!chunks || c->count % chunks == 0) {
 			i++;

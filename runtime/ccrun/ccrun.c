@@ -171,10 +171,26 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 	if (!has->buffers && (o->show || o->fill))
 		return complain_once(o, EXIT_USAGE, "%s has no buffers: %s", ccs_module_schedule(m),
 				     o->show ? "there is nothing to show" : "--fill has none");
-	if (has->by_column || has->sized)
+	if (has->sized)
+		return complain_once(
+			o, EXIT_LACKS,
+			"%s has a `sized` buffer, and ccrun makes up no sizes: a program "
+			"passes them to ccs_run_with()",
+			ccs_module_schedule(m));
+	if (has->by_column && o->against)
 		return complain_once(o, EXIT_LACKS,
-				     "%s has a buffer `%s`: parsed and checked, cannot be run yet",
-				     ccs_module_schedule(m), has->sized ? "sized" : "by column");
+				     "%s has a buffer `by column`, and %s lays blocks one after "
+				     "another: leave out --against",
+				     ccs_module_schedule(m), o->against->name);
+	if (has->by_column && (o->table || o->tune))
+		return complain_once(o, EXIT_LACKS,
+				     "%s has a buffer `by column`: a tuning tells calls apart by "
+				     "their size, not by their shape",
+				     ccs_module_schedule(m));
+	if (!has->by_column != !o->rows)
+		return complain_once(o, EXIT_USAGE, "%s has %s buffer `by column`: %s --rows N",
+				     ccs_module_schedule(m), o->rows ? "no" : "a",
+				     o->rows ? "leave out" : "say of how many rows, by");
 	return o->against ? o->against->possible(o, m) : EXIT_DONE;
 }
 

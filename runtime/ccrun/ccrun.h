@@ -77,6 +77,7 @@ struct options {
 	unsigned ops;	/* -o: bits by operator */
 	bool ops_all;
 	int root;	  /* -r; -1: all */
+	unsigned rows;	  /* --rows, of what is `by column`; 0: not given */
 	unsigned threads; /* --threads; 0: one a core */
 	unsigned timeout; /* --timeout, seconds */
 	bool cuda;	  /* --device cuda, cuda:1, cuda:0,1 */
@@ -137,7 +138,7 @@ struct check {
 	struct ccs_plan_info of; /* what the plan is ... */
 	struct ccs_buffer_info *buffers;
 	int nbuffers;
-	size_t count;
+	size_t count, rows; /* rows 0: nothing is `by column` */
 	ccs_dtype type;
 	struct ccs_dtype_info format;
 	int op;

@@ -213,30 +213,60 @@ struct wanted {
 	struct ccs_term *next; /* ... the next rank's */
 };
 
-/* Where a cell begins, in elements, in the send or the receive buffer. */
-static size_t cell_start(const struct check *c, uint32_t cell, bool recv, size_t *len)
+/* Where a cell lies, in elements of the send or the receive buffer. By column: elements of a row,
+ * and from row to row; else row 0. */
+struct lies {
+	size_t at, len, row, apart;
+};
+
+/* Its element k. */
+static size_t element(const struct lies *x, size_t k)
+{
+	return x->at + (x->row ? k / x->row * x->apart + k % x->row : k);
+}
+
+/* Whether that element of the buffer is one of its. */
+static bool lies_there(const struct lies *x, size_t at)
+{
+	size_t far = at - x->at;
+
+	if (at < x->at)
+		return false;
+	return x->row ? far % x->apart < x->row && far / x->apart < x->len / x->row : far < x->len;
+}
+
+/* A cell of a buffer whose blocks have `count` elements in each of `rows` rows. */
+static struct lies lies_in(const struct ccs_buffer_info *s, uint32_t cell, size_t count,
+			   size_t rows)
+{
+	size_t q = (count + s->chunks - 1) / s->chunks;
+	size_t from = (cell - s->first) % s->chunks * q, to = from + q;
+	size_t block = (cell - s->first) / s->chunks * count;
+
+	from = from < count ? from : count;
+	to = to < count ? to : count;
+	return (struct lies){ block + from, (to - from) * rows, rows > 1 ? to - from : 0,
+			      s->blocks * count };
+}
+
+static struct lies lies(const struct check *c, uint32_t cell, bool recv)
 {
 	size_t base = 0;
 
 	for (int i = 0; i < c->nbuffers; i++) {
 		const struct ccs_buffer_info *s = c->buffers + i;
-		bool has = s->direction != (recv ? CCS_IN : CCS_OUT);
+		size_t rows = s->by_column && c->rows ? c->rows : 1;
 
 		if (cell - s->first < s->chunks * s->blocks) {
-			size_t q = (c->count + s->chunks - 1) / s->chunks;
-			size_t from = (cell - s->first) % s->chunks * q;
-			size_t to = from + q;
+			struct lies x = lies_in(s, cell, c->count / rows, rows);
 
-			from = from < c->count ? from : c->count;
-			to = to < c->count ? to : c->count;
-			*len = to - from;
-			return base + (cell - s->first) / s->chunks * c->count + from;
+			x.at += base;
+			return x;
 		}
-		if (has)
+		if (s->direction != (recv ? CCS_IN : CCS_OUT))
 			base += s->blocks * c->count;
 	}
-	*len = 0;
-	return 0;
+	return (struct lies){ 0 };
 }
 
 /* For an operator that chooses: whether it takes x rather than y. */
@@ -261,12 +291,12 @@ static uint64_t power(uint64_t x, uint32_t times)
 }
 
 static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uint32_t times,
-		     size_t at, size_t n, bool first)
+		     const struct lies *in, size_t from, size_t n, bool first)
 {
 	size_t esize = c->format.size;
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t x = bits_of(c, rank, at + i), *to = w->bits + i;
+		uint64_t x = bits_of(c, rank, element(in, from + i)), *to = w->bits + i;
 
 		if (!c->numbers)
 			*to = x;
@@ -282,13 +312,13 @@ static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uin
 }
 
 static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, uint32_t times,
-		       size_t at, size_t n, bool first)
+		       const struct lies *in, size_t from, size_t n, bool first)
 {
 	struct maker m = maker_of(c);
 
 	w->terms = (first ? 0 : w->terms) + times;
 	for (size_t i = 0; i < n; i++) {
-		double x = float_of(c, &m, rank, at + i), *to = w->value + i;
+		double x = float_of(c, &m, rank, element(in, from + i)), *to = w->value + i;
 
 		w->sum_abs[i] = (first ? 0 : w->sum_abs[i]) + times * fabs(x);
 		if (c->op == CCS_PROD)
@@ -350,16 +380,15 @@ static void finish_bits(const struct check *c, struct wanted *w, size_t n)
 static void want(const struct check *c, struct wanted *w, size_t from, size_t n)
 {
 	bool first = true;
-	size_t len;
 
 	for (const struct ccs_term *t = w->of; t < w->of + w->n; t++) {
-		size_t at = cell_start(c, t->chunk, false, &len) + from;
+		struct lies in = lies(c, t->chunk, false);
 
 		for (uint32_t q = t->first; q < t->first + t->ranks; q++, first = false) {
 			if (is_float(c))
-				add_floats(c, w, q, t->times, at, n, first);
+				add_floats(c, w, q, t->times, &in, from, n, first);
 			else
-				add_bits(c, w, q, t->times, at, n, first);
+				add_bits(c, w, q, t->times, &in, from, n, first);
 		}
 	}
 	if (is_float(c))
@@ -426,14 +455,14 @@ static void take(const struct check *c, struct wanted *w, size_t terms, size_t f
 static size_t check_block(const struct check *c, struct wanted *w, void *const *recv, uint32_t cell,
 			  size_t from, size_t n, char *text, size_t size)
 {
-	size_t wrong = 0, esize = c->format.size, terms, len;
-	size_t at = cell_start(c, cell, true, &len) + from;
+	size_t wrong = 0, esize = c->format.size, terms;
+	struct lies out = lies(c, cell, true);
 
 	w->n = 0; /* the last one was of other elements */
 	for (int r = 0; r < c->of.nranks; r++) {
-		const unsigned char *p;
+		const unsigned char *p = recv[r];
 
-		if (!recv[r])
+		if (!p)
 			continue;
 		if (!expect(c, w, (uint32_t)r, cell, &terms)) {
 			snprintf(text, size, "out of memory for the check");
@@ -441,13 +470,14 @@ static size_t check_block(const struct check *c, struct wanted *w, void *const *
 		}
 		if (!terms)
 			continue;
-		p = (const unsigned char *)recv[r] + at * esize;
 		take(c, w, terms, from, n);
 		for (size_t i = 0; i < n; i++) {
-			if (right(c, w, i, p + i * esize))
+			size_t at = element(&out, from + i);
+
+			if (right(c, w, i, p + at * esize))
 				continue;
 			if (!wrong++ && !*text)
-				tell(c, w, i, (uint32_t)r, at + i, p + i * esize, text, size);
+				tell(c, w, i, (uint32_t)r, at, p + at * esize, text, size);
 		}
 	}
 	return wrong;
@@ -459,9 +489,10 @@ bool check_promises(const struct check *c, uint32_t rank, size_t at)
 		const struct ccs_buffer_info *s = c->buffers + i;
 
 		for (uint32_t k = 0; k < s->chunks * s->blocks && s->direction != CCS_IN; k++) {
-			size_t len, n = 0, from = cell_start(c, s->first + k, true, &len);
+			struct lies x = lies(c, s->first + k, true);
+			size_t n = 0;
 
-			if (at - from >= len)
+			if (!lies_there(&x, at))
 				continue;
 			ccs_module_expects(c->module, c->plan, (int)rank, s->first + k, NULL, 0,
 					   &n);
@@ -474,14 +505,15 @@ bool check_promises(const struct check *c, uint32_t rank, size_t at)
 size_t check_outputs(const struct check *c, void *const *recv, char *text, size_t size)
 {
 	struct wanted *w = calloc(1, sizeof(*w));
-	size_t wrong = 0, len;
+	size_t wrong = 0;
 
 	if (!w) {
 		snprintf(text, size, "out of memory for the check");
 		return 1;
 	}
 	for (uint32_t cell = 0; cell < c->of.chunks; cell++) {
-		(void)cell_start(c, cell, true, &len);
+		size_t len = lies(c, cell, true).len;
+
 		for (size_t from = 0; from < len; from += BLOCK)
 			wrong += check_block(c, w, recv, cell, from,
 					     len - from < BLOCK ? len - from : BLOCK, text, size);

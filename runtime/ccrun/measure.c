@@ -61,6 +61,7 @@ static ccs_status put_rank(struct bench *b, const struct row *r, int i)
 	const struct device *d = b->at->device;
 	struct ccs_run_options how = b->how;
 
+	how.rows = c->count ? c->rows : 0;
 	how.scalar = c->op == OP_PREMUL && c->numbers ? r->scalar : NULL;
 	return ccs_run_with(b->m, &how, b->call_send[i], b->call_recv[i], c->count, c->type,
 			    how.scalar ? CCS_SUM : (ccs_redop)c->op, r->root, b->at->comm[i],

@@ -232,6 +232,8 @@ static int read_count(struct options *o, int option, const char *s)
 		  "--iters: '%s' is no number of runs" },
 		{ LONG_REPEATS, 1, offsetof(struct options, repeats),
 		  "--repeats: '%s' is no number of times" },
+		{ LONG_ROWS, 1, offsetof(struct options, rows),
+		  "--rows: '%s' is no number of rows" },
 		{ LONG_THREADS, 1, offsetof(struct options, threads),
 		  "--threads: '%s' is no number of threads" },
 		{ LONG_TIMEOUT, 0, offsetof(struct options, timeout),

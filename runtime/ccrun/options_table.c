@@ -92,6 +92,9 @@ static const struct spec specs[] = {
 	{ "-d", 'd', "TYPE", option_type_word, true, "several with commas, or all (float32):" },
 	{ "-o", 'o', "OP", option_op_word, true, "several with commas, or all (sum):" },
 	{ "-r", 'r', "ROOT", root_word, false, "a rank, or all (0)" },
+	{ "--rows", LONG_ROWS, "N", NULL, false,
+	  "of a module with a buffer `by column`: rows of its matrices; counts are\n"
+	  "multiples of it" },
 	{ "-w", 'w', "N", NULL, false, "runs before the timed ones (2)" },
 	{ "--iters", LONG_ITERS, "N", NULL, false,
 	  "timed runs, of which the mean is printed (20)" },

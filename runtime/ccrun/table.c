@@ -234,6 +234,7 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	size_t size = is_small(b) ? 2 * (size_t)b->at->ranks * ccs_dtype_size(type) : b->o->least;
 	int rc = EXIT_DONE;
 
+	r.check.rows = b->o->rows;
 	r.check.plan = ccs_module_find(b->m, b->at->ranks, root);
 	if (r.check.plan < 0)
 		return complain_once(b->o, EXIT_USAGE, "%s has no plan for root %d of %d ranks",

@@ -35,9 +35,11 @@ static int load(struct contest *x, const struct options *o, const char *file)
 				     ccs_module_contract(x->entrants->m));
 	ccs_module_describe(e->m, &has);
 	if (has.by_column || has.sized)
-		return complain_once(o, EXIT_LACKS,
-				     "%s has a buffer `%s`: parsed and checked, cannot be run yet",
-				     file, has.sized ? "sized" : "by column");
+		return complain_once(
+			o, EXIT_LACKS,
+			"%s has a buffer `%s`: a tuning tells calls apart by their size, "
+			"not by their shape",
+			file, has.sized ? "sized" : "by column");
 	return EXIT_DONE;
 }
 

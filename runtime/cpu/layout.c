@@ -138,34 +138,82 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct run 
 	l->ntiles = ceil_div(l->longest, l->tile);
 }
 
-/* plan.h: chunk c of block b begins at b * count + min(c * q, count). */
-static void place_cells(const struct layout *l, const struct run *r, struct cell_at *at)
+/* Chunks of `sized` buffers, one after another; returns all their elements. */
+static size_t place_sized(const size_t *sizes, size_t n, struct cell_at *at, size_t send,
+			  size_t recv)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		at[i] = (struct cell_at){ .send = send + sum, .recv = recv + sum, .len = sizes[i] };
+		sum += sizes[i];
+	}
+	return sum;
+}
+
+/* plan.h: chunk c of a block begins at its element min(c * q, count); or `by column`, in each
+ * of `rows` rows, where count and q are those of a row. */
+static struct cell_at *place_buffer(const struct ccs_shape *s, size_t count, size_t rows,
+				    struct cell_at *at, size_t send, size_t recv)
+{
+	size_t q = ceil_div(count, s->chunks);
+
+	for (uint32_t b = 0; b < s->blocks; b++) {
+		size_t from = 0;
+
+		for (uint32_t c = 0; c < s->chunks; c++) {
+			size_t len = count - from < q ? count - from : q;
+
+			*at = (struct cell_at){ .send = send + b * count + from,
+						.recv = recv + b * count + from,
+						.len = len * rows };
+			if (rows > 1 && len < s->blocks * count) {
+				at->row = len;
+				at->apart = s->blocks * count;
+			}
+			at++;
+			from += len;
+		}
+	}
+	return at;
+}
+
+/* A rank's: `sizes` are those of its `sized` chunks, if it has any. */
+static void place_cells(const struct layout *l, const struct run *r, struct cell_at *at,
+			const size_t *sizes)
 {
 	const struct ccs_module *m = r->params.module;
-	size_t count = r->params.count, send = 0, recv = 0;
+	size_t count = r->params.count, rows = r->params.how.rows, send = 0, recv = 0;
 
 	for (uint32_t i = 0; i < m->nbuffers; i++) {
 		const struct ccs_shape *s = l->view->shapes + i;
-		size_t q = ceil_div(count, s->chunks);
+		size_t n = (size_t)s->chunks * s->blocks, elements = s->blocks * count;
 
-		for (uint32_t b = 0; b < s->blocks; b++) {
-			size_t from = 0;
-
-			for (uint32_t c = 0; c < s->chunks; c++) {
-				size_t len = count - from < q ? count - from : q;
-
-				*at++ = (struct cell_at){ send + b * count + from,
-							  recv + b * count + from, len };
-				from += len;
-			}
+		if (m->buffers[i].sized) {
+			elements = place_sized(sizes, n, at, send, recv);
+			at += n;
+			sizes += n;
+		} else if (m->buffers[i].by_column && rows) {
+			at = place_buffer(s, count / rows, rows, at, send, recv);
+		} else {
+			at = place_buffer(s, count, 1, at, send, recv);
 		}
 		if (m->buffers[i].direction != CCS_OUT)
-			send += s->blocks * count;
+			send += elements;
 		if (m->buffers[i].direction != CCS_IN)
-			recv += s->blocks * count;
+			recv += elements;
 	}
 	for (uint32_t i = 0; i < l->view->plan->scratch; i++)
-		*at++ = (struct cell_at){ 0, i * l->longest, l->longest };
+		*at++ = (struct cell_at){ .recv = i * l->longest, .len = l->longest };
+}
+
+/* Of all ranks, where they differ. */
+static void place_all(const struct layout *l, const struct run *r, struct cell_at *at)
+{
+	const struct sizes *all = r->params.sizes;
+
+	for (uint32_t i = 0; i < (all ? l->nranks : 1); i++)
+		place_cells(l, r, at + i * l->rank_cells, all ? all->of + i * all->n : NULL);
 }
 
 /* 0: its messages are as short as a line has room for. */
@@ -267,28 +315,38 @@ static struct layout_key key_of(const struct call *c)
 {
 	const struct ccs_module_head *m = c->module->head;
 
-	return (struct layout_key){ m->size,	 m->checksum, c->root,
-				    c->count,	 c->type,     c->reduces ? (int)c->op : -1,
-				    c->how.tile, c->premul,   c->esize,
-				    c->order };
+	return (struct layout_key){ .size = m->size,
+				    .checksum = m->checksum,
+				    .root = c->root,
+				    .count = c->count,
+				    .rows = c->how.rows,
+				    .sizes = c->sizes ? c->sizes->digest : 0,
+				    .type = c->type,
+				    .op = c->reduces ? (int)c->op : -1,
+				    .tile = c->how.tile,
+				    .premul = c->premul,
+				    .esize = c->esize,
+				    .order = c->order };
 }
 
 static bool same_key(const struct layout_key *x, const struct layout_key *y)
 {
 	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
-	       x->count == y->count && x->type == y->type && x->op == y->op && x->tile == y->tile &&
-	       x->premul == y->premul && x->esize == y->esize && x->order == y->order;
+	       x->count == y->count && x->rows == y->rows && x->sizes == y->sizes &&
+	       x->type == y->type && x->op == y->op && x->tile == y->tile && x->premul == y->premul &&
+	       x->esize == y->esize && x->order == y->order;
 }
 
 static bool make_room(struct cpu *e, const struct layout *l, const struct run *r)
 {
 	const struct ccs_plan *p = l->view->plan;
 	size_t fibers = 0, fifos = 0, slots = 0, cells = 0, lines, data;
+	size_t each = (size_t)p->cells + p->scratch;
 
 	return take(&fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) &&
 	       take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) &&
 	       take(&slots, (size_t)p->fifos.n, sizeof(struct slots)) &&
-	       take(&cells, (size_t)p->cells + p->scratch, sizeof(struct cell_at)) &&
+	       take(&cells, l->rank_cells ? l->nranks * each : each, sizeof(struct cell_at)) &&
 	       data_size(l, r, &lines, &data) && grow_zero(&e->fibers, fibers) &&
 	       grow_zero(&e->fifos, fifos) && grow_zero(&e->lines, lines) &&
 	       cpu_arena_grow(&e->slots, slots) && cpu_arena_grow(&e->cells, cells) &&
@@ -320,7 +378,14 @@ static ccs_status make(struct cpu *e, const struct run *r)
 		.premul = c->premul,
 		.user = c->order != USER_NONE,
 	};
-	l->longest = module_longest(c->module, c->view, c->count);
+	l->longest = module_longest(c->module, c->view, c->count, c->how.rows);
+	l->strided = c->how.rows > 1;
+	if (c->sizes) {
+		size_t longest = sizes_longest(c->sizes);
+
+		l->rank_cells = (size_t)p->cells + p->scratch;
+		l->longest = longest > l->longest ? longest : l->longest;
+	}
 	/* a premul-sum scales initial values on their way */
 	l->holds =
 		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->wire || e->wire->holds);
@@ -332,7 +397,7 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	l->fifos = (struct fifo *)(void *)e->fifos.data;
 	l->slots = (const struct slots *)(const void *)e->slots.data;
 	l->cells = (const struct cell_at *)(const void *)e->cells.data;
-	place_cells(l, r, (struct cell_at *)(void *)e->cells.data);
+	place_all(l, r, (struct cell_at *)(void *)e->cells.data);
 	place_data(e, l, r);
 	l->parallel =
 		!e->wire && (c->send_bytes > PARALLEL_BYTES || c->recv_bytes > PARALLEL_BYTES);

@@ -219,6 +219,7 @@ const struct engine net_engine = {
 	.tiles = true,
 	.host_code = true,
 	.lone = true,
+	.layouts = true,
 	.start = start,
 	.halt = sched_halt,
 	.wait = await_calls,

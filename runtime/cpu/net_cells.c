@@ -167,8 +167,9 @@ static bool find_piece(const struct cpu *e, const struct ccs_op *o, size_t lo, s
 	const struct layout *l = &e->layout;
 	struct piece whole = { .bytes = 0 };
 
-	piece_held(l, l->ranks + e->world->first, o, o, lo, add_part, &whole);
-	if (!whole.bytes || whole.broken || whole.bytes != piece_bytes(l, o, lo))
+	piece_held(l, l->ranks + e->world->first, o, lo, add_part, &whole);
+	if (!whole.bytes || whole.broken ||
+	    whole.bytes != piece_bytes(l, (uint32_t)e->world->first, o, lo))
 		return false;
 	p->cells = (unsigned char *)(uintptr_t)whole.first;
 	p->bytes = whole.bytes;

@@ -182,7 +182,9 @@ static void sent(struct cpu *e, const struct ccs_op *o, size_t lo)
 	uint32_t row = n->row[o->out];
 	const struct slots *s = l->slots + o->out;
 	uint64_t message = atomic_load_explicit(&l->fifos[o->out].head, memory_order_relaxed) - 1;
-	struct net_place p = { .of = row, .message = message, .bytes = piece_bytes(l, o, lo) };
+	struct net_place p = { .of = row,
+			       .message = message,
+			       .bytes = piece_bytes(l, (uint32_t)e->world->first, o, lo) };
 	int place, error;
 
 	if (row == CCS_NONE)

@@ -5,7 +5,8 @@
  * cells' parts of the tile lie packed in a slot, each as long as the operation
  * says; a held message lies in cells of its sender. Adjoining cells are handled as one piece. A
  * piece goes in one pass: straight from its sources to its one target; or, with more of
- * either, in blocks that stay in the first-level cache. O(bytes + cells).
+ * either, in blocks that stay in the first-level cache. A chunk `by column` is a piece for each
+ * of its rows, one row after the other in a slot. O(bytes + cells + their rows).
  *
  * Lengths are clamped to the cells' own, so that no plan can leave a buffer.
  */
@@ -19,6 +20,7 @@
 struct current {
 	const struct layout *l;
 	const struct rank_io *io;
+	const struct cell_at *cells; /* the rank's */
 	const struct ccs_op *op;
 	bool scale_a, scale_b; /* a premul-sum scales them: they are initial values */
 	unsigned turned;       /* RANK_ORDER_*: in which steps operands change places */
@@ -136,15 +138,18 @@ static void piece_do(const struct current *p, const struct parts *s, size_t n)
 static unsigned char *cell_final(const struct current *p, uint32_t cell, size_t lo)
 {
 	unsigned char *base = cell < p->l->view->plan->cells ? p->io->recv : p->io->scratch;
+	const struct cell_at *at = p->cells + cell;
 
-	return base + (p->l->cells[cell].recv + lo) * p->l->esize;
+	return base + (at->recv + cell_offset(at, lo)) * p->l->esize;
 }
 
 static const unsigned char *cell_read(const struct current *p, uint32_t cell, size_t lo,
 				      bool initial)
 {
+	const struct cell_at *at = p->cells + cell;
+
 	if (initial)
-		return p->io->send + (p->l->cells[cell].send + lo) * p->l->esize;
+		return p->io->send + (at->send + cell_offset(at, lo)) * p->l->esize;
 	return cell_final(p, cell, lo);
 }
 
@@ -158,17 +163,18 @@ static const unsigned char *cell_held(const struct current *from, uint32_t j, si
 
 static size_t tile_len(const struct current *p, uint32_t cell, size_t lo)
 {
-	size_t len = p->l->cells[cell].len;
+	size_t len = p->cells[cell].len;
 
 	len = len > lo ? len - lo : 0;
 	return len < p->l->tile ? len : p->l->tile;
 }
 
+/* How many of n elements the cell has in the tile, and next to one another. */
 static size_t clamp(const struct current *p, uint32_t cell, uint32_t j, size_t lo, size_t n)
 {
 	size_t own = tile_len(p, cell + j, lo);
 
-	return own < n ? own : n;
+	return cell_run(p->cells + cell + j, lo, own < n ? own : n);
 }
 
 /* Whether the parts of the next cell continue those of the piece so far. */
@@ -202,15 +208,16 @@ static bool moves(const struct current *p, const struct ends *ends, uint32_t i, 
 static bool lies_there(const struct current *p, size_t lo, uint32_t j, const struct parts *s)
 {
 	const struct ccs_op *o = p->op;
+	const struct cell_at *at = p->cells + o->a + j;
 	const unsigned char *send = p->io->call->send;
 
 	return p->io->partly && s->a && s->dst && o->in == CCS_NONE && o->b == CCS_NONE &&
 	       o->flags & CCS_OP_A_INITIAL &&
-	       send + (p->l->cells[o->a + j].send + lo) * p->l->esize == s->dst;
+	       send + (at->send + lo) * p->l->esize == s->dst;
 }
 
-/* Cell j of the operation: its parts, with `at` elements of its messages before it; the number
- * of elements, at most n, that they all have. */
+/* Cell j of the operation, from its element `lo`: its parts, with `at` elements of its messages
+ * before them; the number of elements, at most n, that they all have, and that adjoin in each. */
 static size_t cell_parts(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
 			 size_t at, size_t n, struct parts *s)
 {
@@ -220,7 +227,8 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 	*s = (struct parts){ .cell = j };
 	if (ends->held) {
 		from.io = p->l->ranks + p->l->view->fifos[o->in].src;
-		n = clamp(p, ccs_plan_source(ends->held), j, lo, n);
+		from.cells = layout_cells(p->l, p->l->view->fifos[o->in].src);
+		n = clamp(&from, ccs_plan_source(ends->held), j, lo, n);
 		s->in = cell_held(&from, j, lo);
 	} else if (ends->in) {
 		s->in = ends->in + at * p->l->esize;
@@ -246,29 +254,46 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 	return n;
 }
 
+/* A piece that grows while what comes next adjoins. */
+struct growing {
+	struct parts parts;
+	size_t n;
+};
+
+/* Cell j of the operation: `len` elements from `lo`, with `at` elements of its messages before. */
+static void cell_do(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
+		    size_t at, size_t len, struct growing *g)
+{
+	struct parts s;
+	size_t use;
+
+	for (size_t i = 0; i < len; i += use) {
+		use = cell_parts(p, lo + i, ends, j, at + i, len - i, &s);
+		if (!use)
+			return;
+		if (g->n && !p->apart && continues(&g->parts, &s, g->n * p->l->esize) &&
+		    !moves(p, ends, g->parts.cell, j)) {
+			g->n += use;
+			continue;
+		}
+		piece_do(p, &g->parts, g->n);
+		*g = (struct growing){ s, use };
+	}
+}
+
 static void cells_do(const struct current *p, size_t lo, struct ends ends)
 {
 	const struct ccs_op *o = p->op;
-	struct parts piece = { 0 }, s;
-	size_t at = 0, n = 0;
+	struct growing g = { .n = 0 };
+	size_t at = 0;
 
 	for (uint32_t j = 0; j < o->n; j++) {
-		size_t len = tile_len(p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo), use;
+		size_t len = tile_len(p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo);
 
-		if (!len)
-			continue;
-		use = cell_parts(p, lo, &ends, j, p->apart ? j * p->apart : at, len, &s);
+		cell_do(p, lo, &ends, j, p->apart ? j * p->apart : at, len, &g);
 		at += len;
-		if (n && !p->apart && continues(&piece, &s, n * p->l->esize) &&
-		    !moves(p, &ends, piece.cell, j)) {
-			n += use;
-			continue;
-		}
-		piece_do(p, &piece, n);
-		piece = s;
-		n = use;
 	}
-	piece_do(p, &piece, n);
+	piece_do(p, &g.parts, g.n);
 }
 
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
@@ -277,6 +302,7 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 	struct current p = {
 		.l = l,
 		.io = l->ranks + t->rank,
+		.cells = layout_cells(l, t->rank),
 		.op = o,
 		.scale_a = l->premul && o->flags & CCS_OP_A_INITIAL,
 		.scale_b = l->premul && o->flags & CCS_OP_B_INITIAL,
@@ -308,9 +334,9 @@ void piece_again(const struct layout *l, const struct parts *s, size_t n)
 	piece_do(&p, s, n);
 }
 
-size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo)
+size_t piece_bytes(const struct layout *l, uint32_t rank, const struct ccs_op *o, size_t lo)
 {
-	const struct current p = { .l = l };
+	const struct current p = { .l = l, .cells = layout_cells(l, rank) };
 	size_t n = 0;
 
 	for (uint32_t j = 0; j < o->n; j++)
@@ -318,33 +344,39 @@ size_t piece_bytes(const struct layout *l, const struct ccs_op *o, size_t lo)
 	return n * l->esize;
 }
 
-bool piece_stores(const struct ccs_op *o)
+bool piece_stores(const struct layout *l, const struct ccs_op *o)
 {
-	return o->dst != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE &&
+	return !l->strided && o->dst != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE &&
 	       !(o->flags & CCS_OP_SHIFTED);
 }
 
 unsigned char *piece_target(const struct layout *l, const struct rank_io *io,
 			    const struct ccs_op *o, uint32_t j, size_t lo, size_t *bytes)
 {
-	const struct current p = { .l = l, .io = io, .op = o };
+	const struct cell_at *cells = layout_cells(l, (uint32_t)(io - l->ranks));
+	const struct current p = { .l = l, .io = io, .cells = cells, .op = o };
 
 	*bytes = clamp(&p, o->dst, j, lo, *bytes / l->esize) * l->esize;
 	return cell_final(&p, o->dst + j, lo);
 }
 
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
-		const struct ccs_op *o, size_t lo, piece_part *part, void *of)
+		size_t lo, piece_part *part, void *of)
 {
-	const struct current p = { .l = l, .io = io, .op = from };
+	const struct cell_at *cells = layout_cells(l, (uint32_t)(io - l->ranks));
+	const struct current p = { .l = l, .io = io, .cells = cells, .op = from };
 	size_t at = 0;
 
-	for (uint32_t j = 0; j < o->n; j++) {
-		size_t len = tile_len(&p, o->len + (o->flags & CCS_OP_LEN_SAME ? 0 : j), lo);
-		size_t n = clamp(&p, ccs_plan_source(from), j, lo, len);
+	for (uint32_t j = 0; j < from->n; j++) {
+		size_t len = tile_len(&p, from->len + (from->flags & CCS_OP_LEN_SAME ? 0 : j), lo);
+		size_t n;
 
-		if (n)
-			part(of, j, at * l->esize, cell_held(&p, j, lo), n * l->esize);
+		for (size_t i = 0; i < len; i += n) {
+			n = clamp(&p, ccs_plan_source(from), j, lo + i, len - i);
+			if (!n)
+				break;
+			part(of, j, (at + i) * l->esize, cell_held(&p, j, lo + i), n * l->esize);
+		}
 		at += len;
 	}
 }
@@ -369,12 +401,30 @@ void piece_before(const struct layout *l, struct rank_io *io)
 		copy_cells(l, io, p->copied + i);
 }
 
+/* A cell keeps its initial value; or, without `keep`, is divided. */
+static void cell_after(const struct current *p, uint32_t cell, bool keep)
+{
+	const struct cell_at *at = p->cells + cell;
+	size_t n;
+
+	for (size_t i = 0; i < at->len; i += n) {
+		struct parts s = { .dst = cell_final(p, cell, i) };
+
+		n = cell_run(at, i, at->len - i);
+		if (keep)
+			s.a = cell_read(p, cell, i, true);
+		if (s.a != s.dst || p->l->premul)
+			piece_do(p, &s, n);
+	}
+}
+
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)
 {
 	struct rank_io *io = l->ranks + rank;
 	struct current p = {
 		.l = l,
 		.io = io,
+		.cells = layout_cells(l, rank),
 		.scale_a = l->premul,
 		.notes = notes,
 	};
@@ -383,21 +433,13 @@ void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)
 	for (uint32_t i = r->keep; i < r->reduced; i++) {
 		const struct cell_range *g = l->prep->ranges + i;
 
-		for (uint32_t c = g->first; c < g->first + g->n; c++) {
-			struct parts s = { .a = cell_read(&p, c, 0, true),
-					   .dst = cell_final(&p, c, 0) };
-
-			if (s.a != s.dst || l->premul)
-				piece_do(&p, &s, l->cells[c].len);
-		}
+		for (uint32_t c = g->first; c < g->first + g->n; c++)
+			cell_after(&p, c, true);
 	}
 	for (uint32_t i = r->reduced; l->divide && i < r[1].keep; i++) {
 		const struct cell_range *g = l->prep->ranges + i;
 
-		for (uint32_t c = g->first; c < g->first + g->n; c++) {
-			struct parts s = { .dst = cell_final(&p, c, 0) };
-
-			piece_do(&p, &s, l->cells[c].len);
-		}
+		for (uint32_t c = g->first; c < g->first + g->n; c++)
+			cell_after(&p, c, false);
 	}
 }

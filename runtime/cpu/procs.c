@@ -41,8 +41,9 @@ static uint64_t mixed(uint64_t h, uint64_t word)
 static uint64_t key_of(const struct call *c)
 {
 	const struct ccs_module_head *m = c->module->head;
-	uint64_t h = mixed(mixed(m->checksum, m->size), c->count);
+	uint64_t h = mixed(mixed(mixed(m->checksum, m->size), c->count), c->how.rows);
 
+	h = mixed(h, c->sizes ? c->sizes->digest : 0);
 	h = mixed(h, (uint64_t)c->type << 32 | (c->reduces && !c->premul ? c->op : 0));
 	h = mixed(h, (uint64_t)c->esize << 32 | c->order);
 	return mixed(mixed(h, (uint64_t)(uint32_t)c->root << 32 | c->premul), c->how.tile) | 1;

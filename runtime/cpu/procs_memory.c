@@ -283,10 +283,10 @@ bool procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from
 			  .rank = e->layout.view->fifos[o->in].src,
 			  .o = o,
 			  .lo = lo,
-			  .slot = piece_stores(o) ? NULL : slot };
+			  .slot = piece_stores(&e->layout, o) ? NULL : slot };
 	struct text why = { .len = 0 };
 
-	piece_held(&e->layout, e->ranks + p.rank, from, o, lo, pull_part, &p);
+	piece_held(&e->layout, e->ranks + p.rank, from, lo, pull_part, &p);
 	pull_parts(&p);
 	if (!p.failed)
 		return !p.slot;

@@ -190,6 +190,7 @@ static const struct engine procs_engine = {
 	.name = "procs",
 	.tiles = true,
 	.host_code = true,
+	.layouts = true,
 	.idles = true,
 	.start = start,
 	.halt = sched_halt,

@@ -366,7 +366,9 @@ void ops_begin(struct cpu *e)
 	all->own.tile = l->longest;
 	all->own.ntiles = 1;
 	all->own.too_long = false;
-	if (l->longest * l->esize >= HELD_BYTES || l->premul || l->user || n > MOST_PIECES)
+	/* notes are of the first tile, and there is but one, unless the call names a small one */
+	if (l->longest * l->esize >= HELD_BYTES || l->ntiles > 1 || l->premul || l->user ||
+	    n > MOST_PIECES)
 		return;
 	if (n > all->ops_room) {
 		more = realloc(all->ops, n * sizeof(*more));

@@ -147,7 +147,8 @@ bool sequence_may(const struct cpu *e)
 {
 	const struct sequences *all = &e->sequences;
 
-	if (e->wire || e->layout.premul || e->layout.user)
+	if (e->wire || e->layout.premul || e->layout.user ||
+	    (e->layout.strided && e->layout.parallel))
 		return false;
 	for (uint32_t i = 0; i < SEQUENCES; i++)
 		if (all->of[i].too_long && layout_is(&all->of[i].layout, &e->layout.run->params))

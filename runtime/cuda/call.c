@@ -298,7 +298,7 @@ static ccs_status prepare(struct launch *l)
 		s = gpu_ready(l->g, l->c, (enum ccs_protocol)choice.protocol, &l->state, &l->fit);
 	if (s)
 		return s;
-	l->longest = module_longest(l->c->module, l->c->view, l->c->count);
+	l->longest = module_longest(l->c->module, l->c->view, l->c->count, 0);
 	choose_replicas(l, choice.channels, esize);
 	choose_tile(l, esize);
 	return each(l, fill);

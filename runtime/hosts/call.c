@@ -348,7 +348,7 @@ static ccs_status run(struct world *w, struct run *r)
 		return s;
 	j.p->now = own->stream;
 	j.esize = ccs_dtype_size(own->type);
-	j.longest = module_longest(own->module, own->view, own->count);
+	j.longest = module_longest(own->module, own->view, own->count, 0);
 	s = cuda_enter(&j.p->cuda, &mode);
 	if (s)
 		return s;

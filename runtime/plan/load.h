@@ -33,6 +33,7 @@ struct plan_view {
 	const struct ccs_sum *sums;
 	const struct ccs_choice *choices;
 	const struct ccs_after *after;
+	const uint32_t *sizes;
 	struct prep *_Atomic prep;	       /* made at first use (prep.c), and so is ... */
 	struct rank_order *_Atomic rank_order; /* (rank_order.c) */
 };
@@ -77,11 +78,14 @@ enum cell_use { CELL_INITIAL, CELL_FINAL };
 bool module_cells_are(const struct ccs_module *m, const struct plan_view *v, uint32_t first,
 		      uint32_t n, enum cell_use use);
 
-/** Elements of the send and the receive buffer. CCS_EINVAL on overflow. */
+/** Elements of the send and the receive buffer; `sizes`: of the rank's `sized` chunks, or NULL if
+ *  there are none. CCS_EINVAL on overflow. */
 ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, size_t count,
-			size_t *send, size_t *recv);
+			const size_t *sizes, size_t *send, size_t *recv);
 
-/** The longest chunk for `count`, in elements. */
-uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count);
+/** The longest chunk for `count`, in elements, with so many rows of what is `by column` (0: 1);
+ *  of buffers that are not `sized`. */
+uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count,
+			uint64_t rows);
 
 #endif

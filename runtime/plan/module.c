@@ -92,15 +92,30 @@ int ccs_module_has(const struct ccs_module *m, int nranks)
 	return m && first_for(m, nranks);
 }
 
+/* The sum of a `sized` buffer's chunks, n of them. False: too many. */
+static bool add_sizes(const size_t *sizes, size_t n, size_t *sum)
+{
+	bool over = false;
+
+	*sum = 0;
+	for (size_t i = 0; i < n; i++)
+		over |= __builtin_add_overflow(*sum, sizes[i], sum);
+	return !over;
+}
+
 ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, size_t count,
-			size_t *send, size_t *recv)
+			const size_t *sizes, size_t *send, size_t *recv)
 {
 	size_t s = 0, r = 0;
 
 	for (uint32_t i = 0; i < m->nbuffers; i++) {
-		size_t n;
+		size_t n, chunks = (size_t)v->shapes[i].chunks * v->shapes[i].blocks;
 		bool over = __builtin_mul_overflow((size_t)v->shapes[i].blocks, count, &n);
 
+		if (m->buffers[i].sized) {
+			over = !add_sizes(sizes, chunks, &n);
+			sizes += chunks;
+		}
 		if (m->buffers[i].direction != CCS_OUT)
 			over |= __builtin_add_overflow(s, n, &s);
 		if (m->buffers[i].direction != CCS_IN)
@@ -116,14 +131,18 @@ ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, s
 	return CCS_OK;
 }
 
-uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count)
+uint64_t module_longest(const struct ccs_module *m, const struct plan_view *v, uint64_t count,
+			uint64_t rows)
 {
 	uint64_t longest = 0;
 
 	for (uint32_t i = 0; i < m->nbuffers; i++) {
-		uint64_t q = ceil_div(count, v->shapes[i].chunks);
+		if (m->buffers[i].sized)
+			continue;
+		uint64_t n = m->buffers[i].by_column && rows ? rows : 1;
+		uint64_t len = ceil_div(count / n, v->shapes[i].chunks) * n;
 
-		longest = q > longest ? q : longest;
+		longest = len > longest ? len : longest;
 	}
 	return longest;
 }
@@ -141,10 +160,10 @@ ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t co
 				 nranks);
 	if (m->head->flags & CCS_MODULE_SIZED)
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s has a `sized` buffer: parsed and checked, "
-				 "cannot be run yet",
+				 "%s has a `sized` buffer: how many elements it has is the sum "
+				 "of the sizes that a call gives",
 				 ccs_module_schedule(m));
-	return module_sizes(m, v, count, send, recv);
+	return module_sizes(m, v, count, NULL, send, recv);
 }
 
 /* ---- by numbers ----------------------------------------------------------------------- */
@@ -236,6 +255,8 @@ ccs_status ccs_module_buffer(const struct ccs_module *m, int plan, int buffer,
 		.blocks = v->shapes[buffer].blocks,
 		.chunks = v->shapes[buffer].chunks,
 		.first = v->shapes[buffer].cell,
+		.by_column = b->by_column != 0,
+		.sized = b->sized != 0,
 	};
 	return CCS_OK;
 }
@@ -308,8 +329,10 @@ ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count, 
 
 	if (!v)
 		return s;
-	if (m->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
-		return error_set(CCS_EUNSUPPORTED, "%s cannot be run yet", ccs_module_schedule(m));
+	if (m->head->flags & CCS_MODULE_SIZED)
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s has a `sized` buffer: what it sends is told by a call's sizes",
+				 ccs_module_schedule(m));
 	for (uint64_t i = 0; i < v->plan->ops.n && !over; i++) {
 		const struct ccs_op *o = v->ops + i;
 

@@ -16,7 +16,12 @@
  * caller's `count` elements make a block; a buffer is `blocks` blocks of `chunks`
  * cells each, so chunk c of block b begins at element
  * b * count + min(c * q, count) with q = ceil(count / chunks), and the last
- * chunks may be shorter or empty.
+ * chunks may be shorter or empty. Where a buffer is `by column` the call has a
+ * number of rows, and all this holds for each row of the buffer, with count /
+ * rows elements in the place of count: the rows of a chunk, in order, are its
+ * elements. Where one is `sized` each rank is told the sizes of its own chunks
+ * when it calls, and these lie one after another. Cells, of any ranks, that have
+ * one number in `sizes` are equally long: the call sees to that.
  *
  * Every operation is one form (any of its parts may be absent):
  *
@@ -79,7 +84,7 @@
 #include "runtime/ccs.h"
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 6u
+#define CCS_PLAN_ABI 7u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */
@@ -117,8 +122,8 @@ struct ccs_module_head {
 #define CCS_MODULE_EVEN_COUNTS \
 	4u			/* values move to chunks at other places in their block:
 					   only counts that `chunks` divides */
-#define CCS_MODULE_BY_COLUMN 8u /* has a buffer `by column`: cannot be run yet */
-#define CCS_MODULE_SIZED 16u	/* has a `sized` buffer: cannot be run yet */
+#define CCS_MODULE_BY_COLUMN 8u /* has a buffer `by column` */
+#define CCS_MODULE_SIZED 16u	/* has a `sized` buffer */
 
 /* How messages are announced on CUDA. */
 enum ccs_protocol { CCS_SIMPLE = 0, CCS_LL = 1 };
@@ -181,6 +186,8 @@ struct ccs_plan {
 	struct ccs_table sums;	  /* struct ccs_sum, runs of contributions */
 	struct ccs_table choices; /* struct ccs_choice, ascending; the last has no limit */
 	struct ccs_table after;	  /* struct ccs_after */
+	struct ccs_table sizes;	  /* uint32_t, nranks * cells if a buffer is `sized`, else none:
+					   of the cell's size; CCS_NONE for other buffers' */
 };
 
 /* Rank `rank` ends after ranks first .. first + n - 1 have begun: the contract asks for

@@ -20,9 +20,9 @@
  *     (prove_step.c);
  *   - between hosts, operations keep their order, in as few rounds as can be, and messages
  *     in place are free to be (prove_rounds.c).
- * Not proved: the length of `sized` chunks (a module does not know their sizes), and that a
- * chunk `by column` is as long as another that is cut alike; `steps`, `choices` and source
- * lines, which no result depends on.
+ * (A chunk `by column` is as long as another that is cut alike, or the count is refused; one that
+ * is `sized` as others of its number in `sizes`, or the call's sizes are: prove_sizes.c.)
+ * Not proved: `steps`, `choices` and source lines, which no result depends on.
  */
 #ifndef CCS_RUNTIME_PLAN_PROVE_H
 #define CCS_RUNTIME_PLAN_PROVE_H

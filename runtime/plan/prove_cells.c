@@ -84,6 +84,9 @@ static bool begin(struct prove_sweep *s)
 	s->waited = prove_rows(s->p, plan->workers.n, PROVE_WAITED * sizeof(*s->waited));
 	s->sent = prove_rows(s->p, plan->ops.n, sizeof(*s->sent));
 	s->value = prove_rows(s->p, most_cells(s->v), sizeof(*s->value));
+	if (plan->sizes.n)
+		s->scratch_size = prove_rows(s->p, (uint64_t)plan->nranks * plan->scratch,
+					     sizeof(*s->scratch_size));
 	if (s->p->status)
 		return false;
 	classify(s);

@@ -198,7 +198,7 @@ bool prove_step(struct prove_sweep *s, uint32_t worker)
 	     !add_cells(s, &t, o->a, o->flags & CCS_OP_A_INITIAL, o->in == CCS_NONE)) ||
 	    (o->b != CCS_NONE && !add_cells(s, &t, o->b, o->flags & CCS_OP_B_INITIAL,
 					    o->in == CCS_NONE && o->a == CCS_NONE)) ||
-	    !check_lengths(s, &t) || (o->dst != CCS_NONE && !store(s, &t)))
+	    !check_lengths(s, &t) || !prove_sizes(s, &t) || (o->dst != CCS_NONE && !store(s, &t)))
 		return false;
 	if (o->out != CCS_NONE)
 		return send(s, &t);

@@ -1,6 +1,6 @@
 /*
  * All operations of a plan, one after the other, on symbolic values: what prove_cells.c,
- * prove_step.c and prove_touch.c share.
+ * prove_step.c, prove_sizes.c and prove_touch.c share.
  */
 #ifndef CCS_RUNTIME_PLAN_PROVE_SWEEP_H
 #define CCS_RUNTIME_PLAN_PROVE_SWEEP_H
@@ -29,7 +29,7 @@ struct prove_length {
 	uint32_t cell; /* one of them */
 };
 
-#define PROVE_UNKNOWN 0u /* the class of `sized` chunks: may be anything */
+#define PROVE_UNKNOWN 0u /* the class of `sized` chunks: prove_sizes.c is about these */
 
 /* Operations first .. first + done - 1 are over; done 0: nothing is told. */
 struct prove_waited {
@@ -53,6 +53,8 @@ struct prove_sweep {
 	struct prove_cell *cells;     /* [nranks * width] */
 	struct prove_length *lengths; /* by class */
 	uint32_t *length;	      /* [cells]: the class */
+	uint32_t *scratch_size;	      /* [nranks][scratch]: number of the size of what lies there;
+					 NULL: nothing is `sized` */
 	unsigned char *input;	      /* [cells]: nobody writes it */
 	uint32_t *done;		      /* [workers]: operations */
 	struct prove_waited *waited;  /* [workers][PROVE_WAITED]: whom it has waited for */
@@ -91,6 +93,11 @@ bool prove_holds(struct prove_sweep *s, const struct prove_step *t);
 void prove_leaves(struct prove_sweep *s, const struct prove_step *t, struct prove_value value);
 /** Answers what is still open. */
 bool prove_answers(struct prove_sweep *s);
+
+/* ---- prove_sizes.c --------------------------------------------------------------- */
+
+/** Whether all parts of the operation are as long, where there are `sized` chunks. */
+bool prove_sizes(struct prove_sweep *s, const struct prove_step *t);
 
 /* ---- prove_step.c ---------------------------------------------------------------- */
 

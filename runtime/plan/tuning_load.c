@@ -70,9 +70,12 @@ static ccs_status check_plans(const struct ccs_module *m, const struct ccs_tunin
 	if (strcmp(ccs_module_contract(m), x->collective) != 0)
 		return error_set(CCS_EFILE, "%s implements %s, not %s", name,
 				 ccs_module_contract(m), x->collective);
-	if (m->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
+	if (m->head->flags &
+	    (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED)) /* has a shape, not a size */
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s has buffers by column, or sized: it cannot be run yet", name);
+				 "%s has buffers by column, or sized: its calls are not told apart "
+				 "by a size, as those of a tuning are",
+				 name);
 	if (!ccs_module_has(m, x->nranks))
 		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", name, x->nranks);
 	for (int root = 0; ccs_module_rooted(m) && root < x->nranks; root++)

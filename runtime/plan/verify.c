@@ -116,9 +116,10 @@ static bool view(const struct ccs_module *m, const struct ccs_plan *p, struct pl
 		.sums = table_at(m, p->sums, sizeof(struct ccs_sum)),
 		.choices = table_at(m, p->choices, sizeof(struct ccs_choice)),
 		.after = table_at(m, p->after, sizeof(struct ccs_after)),
+		.sizes = table_at(m, p->sizes, sizeof(uint32_t)),
 	};
 	return v->shapes && v->ranks && v->workers && v->ops && v->waits && v->fifos && v->expect &&
-	       v->sums && v->choices && v->after;
+	       v->sums && v->choices && v->after && v->sizes;
 }
 
 /* Ascending by (nranks, root); where the root is chosen at the call each plan

@@ -312,6 +312,23 @@ static const char *check_after(const struct plan_view *v)
 	return NULL;
 }
 
+/* Each cell of a `sized` buffer has a number, and no other. */
+static const char *check_sizes(const struct ccs_module *m, const struct plan_view *v)
+{
+	uint64_t n = (uint64_t)v->plan->nranks * v->plan->cells;
+
+	if (v->plan->sizes.n != (m->head->flags & CCS_MODULE_SIZED ? n : 0))
+		return "it has not one size a cell";
+	for (uint64_t i = 0; i < v->plan->sizes.n; i++) {
+		uint32_t cell = (uint32_t)(i % v->plan->cells);
+		bool sized = m->buffers[shape_of(v, cell) - v->shapes].sized;
+
+		if (sized ? v->sizes[i] >= n : v->sizes[i] != CCS_NONE)
+			return "a cell's size is wrong";
+	}
+	return NULL;
+}
+
 static const char *check_choices(const struct plan_view *v)
 {
 	uint64_t n = v->plan->choices.n;
@@ -341,5 +358,7 @@ const char *plan_verify(const struct ccs_module *m, const struct plan_view *v)
 		wrong = check_expect(m, v);
 	if (!wrong)
 		wrong = check_after(v);
+	if (!wrong)
+		wrong = check_sizes(m, v);
 	return wrong ? wrong : check_choices(v);
 }

@@ -96,6 +96,10 @@ for n in 2 3 4; do
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/p2p_test" "$modules" mpi ||
 		not_ok "messages, by $n processes" "it ended with another status than 0"
 done
+for n in 2 3; do
+	status "chunks by column and sized, by $n processes" 0 ranks $n env CCS_MPI_PLUGIN="$plugin" \
+		"$build/tests/cpu/layouts_test" --mpi tests/cpu/layouts
+done
 cat >"$tmp/overwrites.ccs" <<'EOS'
 contract overwritten(inout x[C], inout y[C])
   ensures rank == 0: x[i] == x[i]@2

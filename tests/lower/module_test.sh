@@ -49,10 +49,21 @@ status "ccrun --verify with another option" 2 "$ccrun" --verify -n 4 "$tmp/ar.so
 status "... or after it" 2 "$ccrun" -n 4 --verify "$tmp/ar.so"
 "$ccc" tests/check/good/sized.ccs -n 2..4 --target=cpu -o "$tmp/sized.so" 2>"$tmp/err"
 status "ccrun --verify of sized chunks" 0 "$ccrun" --verify "$tmp/sized.so"
-says "... says what is not proved" "$tmp/out" 'not proved: the lengths of `sized` chunks'
+says "... proves their lengths" "$tmp/out" 'lengths agree'
 "$ccc" tests/check/good/by_column.ccs -n 2..4 --target=cpu -o "$tmp/column.so" 2>"$tmp/err"
 status "ccrun --verify of chunks by column" 0 "$ccrun" --verify "$tmp/column.so"
-says "... says what is not proved" "$tmp/out" 'not proved: that chunks `by column`'
+says "... proves their lengths" "$tmp/out" 'lengths agree'
+status "ccrun of them" 0 "$ccrun" -n 3 --rows 7 -b 1 -e 90K -f 30 --iters 1 -w 0 "$tmp/column.so"
+says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'
+status "... by processes" 0 "$ccrun" -n 3 --procs --rows 7 -b 1 -e 90K -f 30 --iters 1 -w 0 \
+	"$tmp/column.so"
+says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'
+status "... without --rows" 2 "$ccrun" -n 3 "$tmp/column.so"
+says "... says how to give it" "$tmp/err" 'say of how many rows, by --rows N$'
+status "--rows of another module" 2 "$ccrun" -n 4 --rows 7 "$tmp/ar.so"
+says "... is refused" "$tmp/err" 'no buffer `by column`: leave out --rows N$'
+status "ccrun of sized chunks" 4 "$ccrun" -n 3 "$tmp/sized.so"
+says "... says who can" "$tmp/err" 'a program passes them to ccs_run_with'
 status "a proof for which there is no memory" 1 "$ccc" schedules/halving_doubling_allreduce.ccs \
 	-n 512 --memory 14 --emit=json
 says "... says so" "$tmp/err" \

@@ -256,6 +256,14 @@ bug "scratch that is not there" module 's/\.scratch = p->scratch/.scratch = 0/'
 bug "an order after fewer ranks" module 's/\.n = k->after\[i\]\.n/.n = 1/'
 bug "plans in another order" module 's/return a->root < b->root \? -1 : a->root > b->root;/return a->root > b->root ? -1 : a->root < b->root;/'
 
+# Sizes that a call gives.
+good=tests/cpu/layouts/exchange_sized.ccs
+emit "$build/bin/ccc" $good "$tmp/good/exchange_sized.ccs.so"
+holds "... with sized chunks" test -s "$tmp/good/exchange_sized.ccs.so"
+bug "sizes of other chunks" module 's/CCS_NONE : p->size_class\[i\];/CCS_NONE : p->size_class[i] \/ 2;/'
+bug "a length of another rank's chunk" replay \
+	's/p->size_class\[\(size_t\)rank \* p->cells \+ cell\]/p->size_class[(size_t)from * p->cells + cell]/'
+
 # Kernels are added to what was proved.
 export CCS_NVRTC="$PWD/$build/tests/fake_cuda/libnvrtc.so"
 target=cuda good=schedules/ring_allreduce.ccs

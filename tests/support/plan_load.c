@@ -160,6 +160,21 @@ static bool load_plan(struct sim_plan *p, const json_t *o, const json_t *buffers
 	return p->nranks > 0 && p->cells >= 0 && p->scratch >= 0;
 }
 
+static void load_layouts(struct sim_module *m, const json_t *buffers)
+{
+	bool columns = false, sized = false;
+	json_t *b;
+	size_t i;
+
+	json_array_foreach(buffers, i, b)
+	{
+		columns |= truth(b, "by_column");
+		sized |= truth(b, "sized");
+	}
+	m->runs = !columns && !sized;
+	m->columns = columns && !sized;
+}
+
 bool sim_load(FILE *f, struct sim_module *m)
 {
 	json_t *o = json_loadf(f, 0, NULL), *plan;
@@ -173,9 +188,7 @@ bool sim_load(FILE *f, struct sim_module *m)
 		snprintf(m->contract, sizeof(m->contract), "%s", contract);
 		m->slots = number(o, "slots");
 		m->even_counts = truth(o, "even_counts");
-		m->runs = true;
-		json_array_foreach(json_object_get(o, "buffers"), i, plan) m->runs &=
-			!truth(plan, "sized") && !truth(plan, "by_column");
+		load_layouts(m, json_object_get(o, "buffers"));
 		m->plans = rows(json_array_size(plans), sizeof(*m->plans));
 		json_array_foreach(plans, i, plan) good &=
 			load_plan(&m->plans[m->nplans++], plan, json_object_get(o, "buffers"));

@@ -74,7 +74,8 @@ struct sim_module {
 	char contract[32];
 	int slots;
 	bool even_counts;
-	bool runs; /* has no layout that cannot be run yet */
+	bool runs;    /* lies chunk after chunk, in all buffers */
+	bool columns; /* has a buffer `by column`, and none that is `sized` */
 	int nplans;
 	struct sim_plan *plans;
 };
