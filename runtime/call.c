@@ -231,8 +231,8 @@ static bool is_like(const struct checked *k, const struct call *c, int root)
 {
 	return c->module == k->module && c->count == k->count && c->type == k->type &&
 	       c->op == k->op && c->premul == k->premul && c->how.tile == k->tile &&
-	       c->how.rows == k->rows && 
-	       c->esize == k->esize && c->order == k->order && (k->root == -1 || k->root == root);
+	       c->how.rows == k->rows && c->esize == k->esize && c->order == k->order &&
+	       (k->root == -1 || k->root == root);
 }
 
 /* Programs call the same few again and again, most often in the same order. */

@@ -333,8 +333,8 @@ static bool same_key(const struct layout_key *x, const struct layout_key *y)
 {
 	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
 	       x->count == y->count && x->rows == y->rows && x->sizes == y->sizes &&
-	       x->type == y->type && x->op == y->op && x->tile == y->tile && x->premul == y->premul &&
-	       x->esize == y->esize && x->order == y->order;
+	       x->type == y->type && x->op == y->op && x->tile == y->tile &&
+	       x->premul == y->premul && x->esize == y->esize && x->order == y->order;
 }
 
 static bool make_room(struct cpu *e, const struct layout *l, const struct run *r)

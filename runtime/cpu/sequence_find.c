@@ -161,7 +161,8 @@ static void split(const struct cpu *e, struct sequence *q)
 {
 	const struct layout *l = &q->layout;
 
-	if (l->view->plan->cells * l->longest * l->esize < SPLIT_BYTES || e->limit < 2)
+	if (l->strided || l->view->plan->cells * l->longest * l->esize < SPLIT_BYTES ||
+	    e->limit < 2)
 		return;
 	q->tile = round_up(ceil_div(l->longest, (size_t)e->limit), CACHE_LINE / l->esize);
 	q->ntiles = ceil_div(l->longest, q->tile);
