@@ -170,14 +170,14 @@ clean:
 # ---- upkeep --------------------------------------------------------------------
 
 # One version of clang-format, or its mind changes: deps.sh fetches it as a wheel.
-CLANG_FORMAT = $(firstword $(wildcard build/wheels/lib/python3/site-packages/clang_format/data/bin/clang-format) \
-	clang-format)
+WHEEL_FORMAT := build/wheels/lib/python3/site-packages/clang_format/data/bin/clang-format
 C_FILES = $(sort $(foreach d,lang compiler runtime editors examples bench tests,$(shell find $(d) -name '*.[ch]')))
 
 .PHONY: format lint help
 format:
 	@tests/deps.sh format
-	$(CLANG_FORMAT) -i $(C_FILES)
+	@format=$(WHEEL_FORMAT); [ -x $$format ] || format=clang-format; \
+		$${CLANG_FORMAT:-$$format} -i $(C_FILES)
 	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs \
 		examples/tutorials/*.ccs; do $(BIN)/ccc fmt -i $$f; done
 

@@ -83,12 +83,12 @@ struct contract {
 	struct asked {	      /* where shares from row `share` on were asked, ascending */
 		uint32_t share;
 		const struct ensures *clause;
-	} * asked;
+	} *asked;
 	uint32_t nasked, capasked;
 	struct after { /* rank `rank` ends after ranks first .. first + n - 1 have begun */
 		uint32_t rank, first, n;
 		const struct ensures *clause;
-	} * after;
+	} *after;
 	uint32_t nafter, capafter;
 	uint64_t nshares, capshares;
 	bool any_reduced, any_single; /* has sums; has values that are no sums */

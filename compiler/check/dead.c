@@ -38,7 +38,7 @@ struct finder {
 		bool kept;	    /* some rank needs it */
 		bool changes;	    /* some rank's chunks get another value */
 		uint32_t task, row; /* one that has it */
-	} * visits;
+	} *visits;
 	uint32_t *next; /* by task: rows that are still to be gone back over */
 	bool *running;
 	bool grown; /* the pass found something to keep */

@@ -57,7 +57,7 @@ static bool contract_holds(struct replay *r, const struct contract *k)
 struct pairs {
 	struct pair {
 		uint32_t first, other;
-	} * v;
+	} *v;
 	size_t n, cap;
 };
 

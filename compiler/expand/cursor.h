@@ -73,7 +73,7 @@ struct links {
 	uint32_t *first;  /* [nranks + 1]: rows of runs */
 	struct link_run { /* targets lo .. hi - 1; ascending, not adjacent */
 		uint32_t lo, hi;
-	} * runs;
+	} *runs;
 };
 
 struct cursor;
@@ -188,7 +188,7 @@ struct cursor {
 	struct hidden {	    /* what binds were, to be put back */
 		uint32_t symbol;
 		struct bind bind;
-	} * trail;
+	} *trail;
 	uint32_t ntrail, captrail;
 	uint64_t call, ncalls;	 /* the running call, all so far */
 	uint32_t depth;		 /* calls that are open, of procs and fns */

@@ -107,7 +107,7 @@ static void make_answer(struct wire_answer *a, enum wire_kind kind, ccs_status s
 {
 	a->head = wire_head(sizeof(*a));
 	a->kind = htonl(kind);
-	a->status = htonl((uint32_t) - (int)s);
+	a->status = htonl((uint32_t)-(int)s);
 }
 
 /* An answer fits into what a fresh connection buffers; nobody is waited for. */

@@ -58,7 +58,7 @@ static void make_hello(struct visitor *v, ccs_status here)
 			  (uint32_t)(uintptr_t)w },
 		.rank = htonl((uint32_t)v->env->rank),
 		.nranks = htonl((uint32_t)v->env->nranks),
-		.status = htonl((uint32_t) - (int)here),
+		.status = htonl((uint32_t)-(int)here),
 		.card_bytes = htonl((uint32_t)v->meeting->card_bytes),
 	};
 	memcpy(w->job, v->env->job, sizeof(w->job));

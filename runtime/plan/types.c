@@ -60,8 +60,7 @@ const char *ccs_redop_name(ccs_redop op)
 #define COMPUTE(expression) 0
 #define CHOOSE(condition) (condition)
 #define OP(op, number, nccl, name, alias, how, result) \
-	case op: \
-		return how(result);
+	case op: return how(result);
 #define TAKES(kind, type) \
 	static int takes_##kind(int op, type p, type q) \
 	{ \

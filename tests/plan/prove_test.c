@@ -415,7 +415,7 @@ static int spoil(const char *from, const char *to)
 		first_stored(ops, plan->ops.n)->len = 1;
 	/* Else the loader would say that it does not fit where it is. */
 	for (uint64_t i = 0; i < plan->ops.n; i++)
-		ops[i].flags &= (uint16_t) ~(CCS_OP_FROM_CELLS | CCS_OP_TO_CELLS);
+		ops[i].flags &= (uint16_t)~(CCS_OP_FROM_CELLS | CCS_OP_TO_CELLS);
 	alter_mend(bytes + at);
 	f = fopen(to, "wb");
 	if (!f || fwrite(bytes, 1, n, f) != n || fclose(f))

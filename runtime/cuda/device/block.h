@@ -90,7 +90,8 @@ struct ccs_block {
 __shared__ struct ccs_block ccs_b;
 #endif
 
-#define CCS_LINE_OF(worker) (((uint64_t)(worker)*ccs_b.replicas_max + ccs_b.replica) * CCS_DEV_LINE)
+#define CCS_LINE_OF(worker) \
+	(((uint64_t)(worker) * ccs_b.replicas_max + ccs_b.replica) * CCS_DEV_LINE)
 
 /* Orders what the block did before what this thread does, for all that may see it. */
 CCS_FN void ccs_fence(void)
