@@ -20,7 +20,7 @@ with comm:
     ring.run(comm, data, data)
     assert data == floats(1, 10), data
     turned = comm.split(0, -comm.rank)
-    assert (turned.rank, turned.size, turned.engine) == (1 - comm.rank, 2, "procs")
+    assert (turned.rank, turned.size, turned.engine) == (1 - comm.rank, 2, engine)
     assert (comm.split(None if comm.rank else 3) is None) == (comm.rank == 1)
     alone = comm.group([1])
     assert (alone is None) == (comm.rank == 0) and (alone is None or alone.size == 1)
