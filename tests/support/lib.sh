@@ -2,6 +2,9 @@
 failed=0
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM # what a suite has set up goes then, too
 
 ok() { echo "ok - $1"; }
 not_ok() { # not_ok WHAT WHY
