@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of ranks whose threads wait for their calls' ends; the others begin when they do. */
 static ccs_status start_waiting(struct cpu *e, struct run *r)
@@ -192,10 +193,12 @@ static const struct engine cpu_engine = {
 
 ccs_status cpu_open(struct world *w)
 {
-	struct cpu *e = calloc(1, sizeof(*e));
+	struct cpu *e = aligned_alloc(CACHE_LINE, sizeof(*e));
 
-	if (e)
+	if (e) {
+		memset(e, 0, sizeof(*e));
 		e->ranks = calloc((size_t)w->nranks, sizeof(*e->ranks));
+	}
 	if (!e || !e->ranks || !world_cond_init(&e->work)) {
 		free(e ? e->ranks : NULL);
 		free(e);
