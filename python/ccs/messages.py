@@ -119,7 +119,8 @@ class Request:
         self._at_end = at_end
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._error: Optional[CcsError] = None
+        self.error: Optional[CcsError] = None
+        """What went wrong, once it is over."""
         comm.pending.add(self)
 
     def test(self) -> bool:
@@ -172,7 +173,7 @@ class Request:
         return self._over.is_set()
 
     def _settle(self, error: Optional[CcsError]) -> None:
-        self._error = error
+        self.error = error
         self._messages = [
             Message(m.sends, m.rank, m.peer, 0, m.count, m.dtype) for m in self._messages
         ]
@@ -182,8 +183,8 @@ class Request:
             self._at_end(error)
 
     def _tell(self) -> None:
-        if self._error is not None:
-            raise CcsError(self._error.status, self._error.text)
+        if self.error is not None:
+            raise CcsError(self.error.status, self.error.text)
 
     def __repr__(self) -> str:
         state = "over" if self._over.is_set() else "under way"
