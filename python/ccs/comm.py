@@ -4,7 +4,6 @@ import ctypes
 import operator
 import threading
 import weakref
-from contextlib import nullcontext
 from types import TracebackType
 from typing import (
     Any,
@@ -131,9 +130,9 @@ class Comm:
         return self._lock
 
     def turn(self) -> ContextManager[object]:
-        """What a thread holds while it waits for a request: nothing, but MPI is called by one
-        thread at a time."""
-        return self._lock if self.engine == "mpi" else nullcontext()
+        """What a thread holds while it waits for a request: others go on meanwhile, but MPI is
+        called by one thread at a time."""
+        return self._lock if self.engine == "mpi" else self.pending.looking()
 
     def describe(self) -> str:
         """Where the ranks live, for people."""
@@ -291,8 +290,7 @@ class Comm:
         use its memory, no longer than the timeout; and for messages under way."""
         with self._lock:
             self._handles = None
-            self._finalizer()
-            self.pending.sweep()
+            self.pending.close(self._finalizer)
 
     def __enter__(self) -> "Comm":
         return self

@@ -12,9 +12,10 @@ import ctypes
 import threading
 import time
 import weakref
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Set, Type
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Sequence, Set, Type
 
 from .buffers import borrow, check_dtype, dtype_number, dtype_size
 from .errors import ArgumentError, BufferTypeError, CcsError, Status
@@ -73,12 +74,34 @@ def _check_apart(messages: Sequence[Message]) -> None:
 
 
 class Pending:
-    """A communicator's requests that are not known to be over."""
+    """A communicator's requests that are not known to be over, and how many threads are inside
+    libccs for one of them, before whose return it is not freed."""
 
     def __init__(self) -> None:
+        self._gate = threading.Condition()
+        self._inside = 0
         self._lock = threading.Lock()
         self._requests: Set["Request"] = set()
         self._limit = _SWEEP
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Held by a thread that is inside."""
+        with self._gate:
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._inside -= 1
+                self._gate.notify_all()
+
+    def close(self, free: Callable[[], object]) -> None:
+        """free(), while no thread is inside. All requests are over then."""
+        with self._gate:
+            self._gate.wait_for(lambda: self._inside == 0)
+            free()
+        self.sweep()
 
     def add(self, request: "Request") -> None:
         with self._lock:

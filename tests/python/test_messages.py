@@ -143,6 +143,20 @@ class Messages(Case):
             request.wait()
         self.assertEqual(caught.exception.status, ccs.Status.ETIMEOUT)
 
+    def test_closing_while_threads_wait(self):
+        for _ in range(20):
+            comm, got = ccs.Comm.tasks(2), [floats(0) for _ in range(4)]
+            works = [comm.irecv(one, 0, rank=1) for one in got]
+            threads = [threading.Thread(target=work.wait) for work in works]
+            for thread in threads:
+                thread.start()
+            for value in range(4):
+                comm.isend(floats(value), 1, rank=0)
+            comm.close()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(got, [floats(value) for value in range(4)])
+
     def test_a_communicator_that_is_closed(self):
         comm = ccs.Comm.tasks(2)
         give = comm.isend(floats(1), 1, rank=0)
