@@ -25,18 +25,21 @@ from .errors import (
     CompileError,
     Status,
 )
+from .messages import Batch, Request
 from .native import runtime_version
 from .module import Module, operators
 from .version import VERSION as __version__
 
 __all__ = [
     "ArgumentError",
+    "Batch",
     "BufferTypeError",
     "CcsError",
     "Comm",
     "CompileError",
     "CompileWarning",
     "Module",
+    "Request",
     "Status",
     "__version__",
     "compile",

@@ -5,24 +5,24 @@ import operator
 import threading
 import weakref
 from types import TracebackType
-from typing import Callable, List, Optional, Sequence, Tuple, Type, Union
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    Union,
+)
 
 from .errors import ArgumentError, CcsError, Status
-from .native import RANK_MAX, Procs, check, library
+from .messages import Batch, Pending, Request
+from .native import RANK_MAX, Procs, as_int, check, library
 
 _NO_COLOR = -1  # CCS_NO_COLOR
 _DESCRIPTION = 512  # bytes of ccs_comm_describe's text
-
-
-def as_int(value: object, what: str, most: int) -> int:
-    """An int from 0 to `most`; ctypes would cut it without a word."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise ArgumentError(f"{what} must be an int, not {value!r}") from None
-    if not 0 <= number <= most:
-        raise ArgumentError(f"{what} must be from 0 to {most}, not {number}")
-    return number
 
 
 def _as_key(value: object) -> int:
@@ -59,6 +59,8 @@ class Comm:
         """Those of this process."""
         self.engine: str = lib.ccs_comm_engine(handles[0]).decode()
         """What runs it: "tasks", "procs" or "mpi"."""
+        self.pending = Pending()
+        """Its requests."""
 
     @classmethod
     def tasks(cls, nranks: int) -> "Comm":
@@ -126,6 +128,11 @@ class Comm:
     def lock(self) -> threading.RLock:
         """Held during a call."""
         return self._lock
+
+    def turn(self) -> ContextManager[object]:
+        """What a thread holds while it waits for a request: others go on meanwhile, but MPI is
+        called by one thread at a time."""
+        return self._lock if self.engine == "mpi" else self.pending.looking()
 
     def describe(self) -> str:
         """Where the ranks live, for people."""
@@ -209,6 +216,51 @@ class Comm:
         lib = library()
         self._each(lambda _, handle: lib.ccs_barrier(handle, None))
 
+    def batch(self) -> Batch:
+        """An empty batch of messages, to be filled by its send() and recv(), and run at the end of
+        a `with`, by its run() or by its start()."""
+        return Batch(self)
+
+    def _one(
+        self, sends: bool, buffer: Any, peer: int, rank: Optional[int], dtype: Optional[str]
+    ) -> Batch:
+        batch = Batch(self)
+        (batch.send if sends else batch.recv)(buffer, peer, rank=rank, dtype=dtype)
+        return batch
+
+    def send(
+        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+    ) -> None:
+        """Sends a buffer's elements to rank `peer`, which receives as many of the same type.
+        Messages of two ranks match in the order of their calls. Returns when it is through: two
+        ranks that send to one another first wait until the timeout; a batch() does not.
+
+        rank: of tasks, whose message it is; else this process's rank.
+        dtype: as with Module.run().
+
+        ArgumentError, BufferTypeError: nothing was begun. CcsError, on both ranks: lengths or
+        types differ; nothing was written, and the communicator goes on. Other failures end it."""
+        self._one(True, buffer, peer, rank, dtype).run()
+
+    def recv(
+        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+    ) -> None:
+        """Receives from rank `peer` what it sends, into the whole buffer. The rest is as with
+        send()."""
+        self._one(False, buffer, peer, rank, dtype).run()
+
+    def isend(
+        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+    ) -> Request:
+        """send() that returns when it has begun."""
+        return self._one(True, buffer, peer, rank, dtype).start()
+
+    def irecv(
+        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+    ) -> Request:
+        """recv() that returns when it has begun."""
+        return self._one(False, buffer, peer, rank, dtype).start()
+
     def gather(self, mine: bytes) -> List[bytes]:
         """What every rank's process says in its call, of one length, in the order of ranks. It
         waits for all. Where one process has all ranks, they all say the same."""
@@ -235,10 +287,10 @@ class Comm:
 
     def close(self) -> None:
         """Frees it; once more does nothing. A process waits for the others' ends, as they may
-        use its memory, no longer than the timeout."""
+        use its memory, no longer than the timeout; and for messages under way."""
         with self._lock:
             self._handles = None
-            self._finalizer()
+            self.pending.close(self._finalizer)
 
     def __enter__(self) -> "Comm":
         return self

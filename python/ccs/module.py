@@ -21,9 +21,9 @@ from .buffers import (
     dtype_size,
     element_bytes,
 )
-from .comm import Comm, as_int
+from .comm import Comm
 from .errors import ArgumentError, BufferTypeError
-from .native import COUNT_MAX, RANK_MAX, check, last_error, library
+from .native import COUNT_MAX, RANK_MAX, as_int, check, last_error, library
 
 _SIDES = ("send", "receive")
 

@@ -5,13 +5,14 @@ Python's prefix, the system's search path (ldconfig, LD_LIBRARY_PATH), /usr/loca
 """
 
 import ctypes
+import operator
 import os
 import sys
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_void_p
 from functools import lru_cache
 from typing import Iterator, List, NoReturn, Tuple
 
-from .errors import CcsError, Status
+from .errors import ArgumentError, CcsError, Status
 from .version import VERSION
 
 NAME = "libccs.so.0"
@@ -32,6 +33,7 @@ class Procs(ctypes.Structure):
 
 
 _RUN_ARGUMENTS = [c_void_p, c_void_p, c_void_p, c_size_t, c_int]
+_MESSAGE_ARGUMENTS = [c_void_p, c_size_t, c_int, c_int, c_void_p, c_void_p]
 _FUNCTIONS = {
     "ccs_error": (c_char_p, []),
     "ccs_status_name": (c_char_p, [c_int]),
@@ -66,6 +68,12 @@ _FUNCTIONS = {
     "ccs_barrier": (c_int, [c_void_p, c_void_p]),
     "ccs_group_start": (c_int, []),
     "ccs_group_end": (c_int, []),
+    "ccs_group_submit": (c_int, [POINTER(c_void_p)]),
+    "ccs_send": (c_int, _MESSAGE_ARGUMENTS),
+    "ccs_recv": (c_int, _MESSAGE_ARGUMENTS),
+    "ccs_test": (c_int, [c_void_p, POINTER(c_int)]),
+    "ccs_wait": (c_int, [c_void_p]),
+    "ccs_request_free": (None, [c_void_p]),
     "ccs_run": (c_int, [*_RUN_ARGUMENTS, c_int, c_int, c_void_p, c_void_p]),
     "ccs_run_premul": (c_int, [*_RUN_ARGUMENTS, c_void_p, c_int, c_void_p, c_void_p]),
 }
@@ -162,3 +170,14 @@ def check(status: int) -> None:
     """Raises what a function's status says."""
     if status != Status.OK:
         raise last_error(status)
+
+
+def as_int(value: object, what: str, most: int) -> int:
+    """An int from 0 to `most`; ctypes would cut it without a word."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ArgumentError(f"{what} must be an int, not {value!r}") from None
+    if not 0 <= number <= most:
+        raise ArgumentError(f"{what} must be from 0 to {most}, not {number}")
+    return number

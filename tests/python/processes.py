@@ -27,6 +27,33 @@ with comm:
     turned.barrier()
     ring.run(turned, data, data)
     assert data == floats(2, 20), data
+    peer, got = 1 - comm.rank, floats(0, 0)
+    if comm.rank:
+        comm.recv(got, 0)
+        comm.send(floats(3, 4), 0)
+    else:
+        comm.send(floats(1, 2), 1)
+        comm.recv(got, 1)
+    assert got == (floats(1, 2) if comm.rank else floats(3, 4)), got
+    give = comm.isend(floats(*[comm.rank] * 100_000), peer)  # both send first
+    long = floats(*[9] * 100_000)
+    comm.irecv(long, peer).wait()
+    give.wait()
+    assert long == floats(*[peer] * 100_000)
+    with comm.batch() as batch:
+        batch.send(floats(comm.rank, 8), peer)
+        batch.recv(got, peer)
+    assert got == floats(peer, 8), got
+    for call, wrong, text in (
+        ((comm.send, comm.recv)[comm.rank], floats(*[7] * (comm.rank + 2)), "must be the same"),
+        (comm.send, floats(1), "own peer"),
+    ):
+        try:
+            call(wrong, peer if text != "own peer" else comm.rank)
+        except ccs.CcsError as error:
+            assert error.status == ccs.Status.EINVAL and text in str(error), error
+        else:
+            sys.exit("a message that is wrong went through")
     comm.set_timeout(20)
     try:
         ring.run(comm, data, data, ("sum", "max")[comm.rank])

@@ -208,6 +208,96 @@ def groups(rank, n):
     dist.barrier()
 
 
+# ---- messages --------------------------------------------------------------------------------
+
+
+def messages(rank, n):
+    right, left = (rank + 1) % n, (rank - 1) % n
+    if rank == 0:
+        dist.send(torch.tensor([1.5, 2.5]), 1)
+    if rank == 1:
+        t = torch.zeros(2)
+        assert dist.recv(t, 0) == 0
+        same(t, [1.5, 2.5])
+    for name in MOVED:  # all send first
+        mine = torch.full((70_000,), rank).to(getattr(torch, name))
+        got = torch.empty_like(mine)
+        sent = dist.isend(mine, right)
+        dist.irecv(got, left).wait()
+        assert (got == torch.full((1,), left).to(got.dtype)).all(), name
+        sent.wait(timedelta(seconds=60))
+        assert sent.is_completed() and sent.is_success()
+    got = torch.empty(3)
+    ring = [dist.P2POp(dist.isend, torch.full((3,), float(rank)), right),
+            dist.P2POp(dist.irecv, got, left)]
+    for work in dist.batch_isend_irecv(ring):
+        work.wait()
+    same(got, [left] * 3)
+    if rank == 0:
+        for i in range(30):
+            dist.isend(torch.full((1000,), float(i)), 1)  # nobody holds these
+    if rank == 1:
+        parts = [torch.empty(1000) for _ in range(30)]
+        works = [dist.irecv(t, 0) for t in parts]
+        for work in reversed(works):
+            work.wait()
+        assert all((t == i).all() for i, t in enumerate(parts))
+    dist.barrier()
+    report = ccs.torch.report()
+    has(report, f"ccs.torch: recv: {[5, 36, 5][rank]} calls by ccs_recv\n")
+    has(report, "calls by ccs_send")
+
+
+def messages_beside_calls(rank, n):
+    """A call that waits for the peer holds up no message to it, in groups either."""
+    group = dist.new_group([1, 0])
+    if rank == 0:
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+        dist.send(torch.tensor([7]), 1)
+        work.wait()
+    else:
+        t = torch.tensor([0])
+        dist.recv(t, 0)
+        same(t, [7])
+        dist.all_reduce(torch.ones(1))
+    t = torch.tensor([rank])
+    box = [None]
+    if rank == 0:
+        dist.send(t, 1, group=group)
+        if TORCH_2:
+            dist.send_object_list(["word"], 1)
+    else:
+        dist.recv(t, 0, group=group)
+        same(t, [0])
+        if TORCH_2:
+            dist.recv_object_list(box, 0)
+            assert box == ["word"]
+    group.shutdown()
+    has(raised(ccs.CcsError, group.send, [t], 1 - rank, 0), "destroyed")
+
+
+def messages_refused(rank, n):
+    t, peer = torch.ones(4, 4), 1 - rank
+    has(raised(ValueError, dist.send, t.t(), peer), "not contiguous: give tensor.contiguous()")
+    has(raised(ccs.CcsError, dist.isend, t, peer, tag=3), "tag 3: ccs's messages have no tags")
+    has(raised(ccs.CcsError, dist.recv, t), "give src=, or CCS_SCHEDULES=p2p:gloo")
+    world = dist.distributed_c10d._get_default_group()
+    has(raised(ValueError, world.send, [t], 2, 0), "there is no rank 2 among 2")
+    call = dist.recv if rank else dist.send
+    text = raised(ccs.CcsError, call, torch.ones(4 + rank), peer)
+    has(text, "rank 0 sends 4 of float32 to rank 1, which receives 5")
+    text = raised(ccs.CcsError, call, torch.ones(4, dtype=torch.int32 if rank else None), peer)
+    has(text, "of float32 to rank 1, which receives 4 of int32")
+    report = ccs.torch.report()
+    has(report, ("send", "recv")[rank] + ": 1 call not run: rank 0 sends 4 of float32")
+    has(report, "recv: 1 call not run: recv: ccs receives from a rank that is named")
+    call(t, peer)  # the group goes on
+    dist.barrier()
+    if rank == 1:
+        os._exit(0)
+    has(raised(ccs.CcsError, dist.recv, t, 1), "rank 1")
+
+
 # ---- what is refused -------------------------------------------------------------------------
 
 
@@ -221,7 +311,6 @@ def refused(rank, n):
     has(raised(TypeError, dist.all_reduce, torch.eye(3).to_sparse()), "takes dense ones")
     parts = [torch.empty(2 + q) for q in range(n)]
     has(raised(ValueError, dist.all_gather, parts, torch.ones(2)), "rank 1 has 3 elements")
-    has(raised(Exception, dist.send, t, (rank + 1) % n), "p2p:gloo has gloo run them")
     has(ccs.torch.report(), "allreduce: 1 call not run: allreduce: a tensor is not contiguous")
 
 
@@ -374,7 +463,9 @@ def one_rank(rank, n, function, store):
             timeout=timedelta(seconds=60),
         )
         function(rank, n)
-        if function not in (calls_that_differ, types_that_differ, a_rank_that_ends):
+        if function not in (
+            calls_that_differ, types_that_differ, a_rank_that_ends, messages_refused
+        ):
             dist.destroy_process_group()
         return 0
     except BaseException:
@@ -414,6 +505,9 @@ def main(folder):
     print("ok - what CCS_SCHEDULES may say", flush=True)
     for function in (reductions, moves, objects, all_to_all, types_and_operators, lengths):
         done.append(test(function, 3, folder))
+    done.append(test(messages, 3, folder))
+    for function in (messages_beside_calls, messages_refused):
+        done.append(test(function, 2, folder))
     for function in (handles, a_late_rank, groups, refused, types_that_differ, a_rank_that_ends):
         done.append(test(function, 2, folder))
     told = os.path.join(folder, "told")

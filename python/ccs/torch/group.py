@@ -4,6 +4,12 @@
                                        |
                                        +--> Work, the handle
 
+    send(t, peer) --check--> Message --start--> Request of libccs --> MessageWork, the handle
+
+Messages are no part of that order: they are begun at once, and go on by themselves, so that two
+ranks may send to one another first. They have a communicator of their own, as the worker may be
+inside a call on the other.
+
 Arguments are looked at, and what runs a call is chosen, before it is put in its place; what is
 wrong raises at once, in the caller. A list of tensors is joined in new memory, and taken apart
 again, by the worker.
@@ -22,6 +28,7 @@ import torch._C._distributed_c10d as _c10d
 
 from ..comm import Comm
 from ..errors import ArgumentError, CcsError, Status
+from ..messages import Message, start
 from .schedules import P2P, VARIABLE, Choice, Schedules
 from .tally import Tally
 from .tensors import (
@@ -35,7 +42,7 @@ from .tensors import (
     one,
     scatter_out,
 )
-from .work import Work, Worker
+from .work import MessageWork, Work, Worker
 
 c10d: Any = _c10d  # what it has differs between versions of PyTorch
 Handle = Any  # torch's Work: ours, or gloo's
@@ -77,6 +84,14 @@ def _meet(store: Any, rank: int, size: int, timeout: timedelta) -> Comm:
     comm = Comm.procs(rank, size, job=job, seconds=_seconds(timeout))
     comm.set_timeout(_seconds(timeout))
     return comm
+
+
+def _all_of(comm: Comm, timeout: timedelta) -> Comm:
+    """Another communicator of all its ranks."""
+    other = comm.split(0)
+    assert isinstance(other, Comm)
+    other.set_timeout(_seconds(timeout))
+    return other
 
 
 _live: "weakref.WeakSet[Worker]" = weakref.WeakSet()
@@ -221,6 +236,14 @@ def _blocks(tensor: Tensor, blocks: int) -> Sequence[Tensor]:
     return parts
 
 
+def _no_tags(operation: str, tag: int) -> CcsError:
+    return CcsError(
+        Status.EUNSUPPORTED,
+        f"{operation}: tag {tag}: ccs's messages have no tags, those of two ranks match in the "
+        f"order of their calls: leave it out, or {VARIABLE}={P2P}:gloo has gloo run them",
+    )
+
+
 def _same(tensor: Tensor) -> Tensor:
     return tensor
 
@@ -250,8 +273,14 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
                 c10d.PrefixStore("ccs/gloo", store), rank, size, timeout=timeout
             )
         comm = _meet(store, rank, size, timeout)
-        self._comm = comm
-        self._worker = Worker("ccs.torch", comm.close)
+        mail = _all_of(comm, timeout)
+        self._comm, self._mail = comm, mail
+
+        def at_end() -> None:
+            mail.close()
+            comm.close()
+
+        self._worker = Worker("ccs.torch", at_end)
         _live.add(self._worker)
         weakref.finalize(self, self._worker.end)
         self._sequence = 0
@@ -315,7 +344,8 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         return self._sequence
 
     def set_timeout(self, timeout: timedelta) -> None:
-        self._comm.set_timeout(_seconds(timeout))
+        for comm in (self._comm, self._mail):
+            comm.set_timeout(_seconds(timeout))
 
     def shutdown(self) -> None:
         """The group's calls end, and its communicator is given back."""
@@ -692,28 +722,49 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
 
     # Point to point.
 
-    def _p2p(self, operation: str) -> Any:
-        """gloo's group, if the user said so."""
-        try:
-            choice = self._schedules.choose(P2P, self._size, 0)
-        except CcsError:
-            error = CcsError(
-                Status.EUNSUPPORTED,
-                f"{operation}: ccs's run time has no sends and receives between two ranks; "
-                f"{VARIABLE}={P2P}:gloo has gloo run them",
-            )
-            raise self._refuse(operation, error) from None
-        self._tally.ran(operation, choice.label)
-        return self._gloo
+    def _by_gloo(self, block: int) -> Optional[Choice]:
+        """gloo, if the user said so."""
+        return self._schedules.said(P2P, self._size, block)
+
+    def _message(self, sends: bool, tensors: List[Tensor], peer: int, tag: int) -> Handle:
+        operation = "send" if sends else "recv"
+        tensor = self._checked(operation, one, tensors)
+        choice = self._by_gloo(_bytes(tensor))
+        if choice is not None:
+            self._tally.ran(operation, choice.label)
+            return getattr(self._gloo, operation)(tensors, peer, tag)
+        self._checked(operation, self._root, peer)
+        if tag:
+            raise self._refuse(operation, _no_tags(operation, tag))
+        dtype, count = moved(tensor)
+        message = Message(sends, self._rank, peer, tensor.data_ptr(), count, dtype, tensor)
+        self._worker.check()
+        at_end = partial(self._message_ended, operation)
+        return MessageWork(start(self._mail, [message], at_end), tensors)
+
+    def _message_ended(self, operation: str, error: Optional[CcsError]) -> None:
+        if error is None:
+            self._tally.ran(operation, f"ccs_{operation}")
+        else:
+            self._tally.refused(operation, str(error))
 
     def send(self, tensors: List[Tensor], peer: int, tag: int = 0) -> Handle:
-        return self._p2p("send").send(tensors, peer, tag)
+        return self._message(True, tensors, peer, tag)
 
     def recv(self, tensors: List[Tensor], peer: int, tag: int = 0) -> Handle:
-        return self._p2p("recv").recv(tensors, peer, tag)
+        return self._message(False, tensors, peer, tag)
 
     def recv_anysource(self, tensors: List[Tensor], tag: int = 0) -> Handle:
-        return self._p2p("recv").recv_anysource(tensors, tag)
+        choice = self._by_gloo(_bytes(self._checked("recv", one, tensors)))
+        if choice is None:
+            error = CcsError(
+                Status.EUNSUPPORTED,
+                "recv: ccs receives from a rank that is named, not from any: give src=, or "
+                f"{VARIABLE}={P2P}:gloo has gloo run sends and receives",
+            )
+            raise self._refuse("recv", error)
+        self._tally.ran("recv", choice.label)
+        return self._gloo.recv_anysource(tensors, tag)
 
     def _root(self, rank: int, what: str) -> int:
         if not 0 <= rank < self._size:

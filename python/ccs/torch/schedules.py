@@ -25,7 +25,7 @@ from ..module import Module
 
 VARIABLE = "CCS_SCHEDULES"
 GLOO = "gloo"
-P2P = "p2p"  # send and recv, which gloo alone runs
+P2P = "p2p"  # send and recv, which no schedule runs: ccs_send and ccs_recv, or gloo
 
 # Collective: its contract, and the blocks of a rank's send and receive buffers (-1: N).
 CONTRACTS = {
@@ -132,7 +132,7 @@ def _part(text: str, default: bool) -> Part:
     if file != GLOO and not file.endswith((".so", ".ccs")):
         raise _wrong(text, "what runs it must be a .so of ccc's, a .ccs, or gloo")
     if collective == P2P and file != GLOO:
-        raise _wrong(text, "sends and receives are no schedule's: p2p:gloo alone is possible")
+        raise _wrong(text, "sends and receives are no schedule's: p2p:gloo alone is possible, without it ccs runs them")
     return Part(collective, file, least, most, default)
 
 
@@ -208,6 +208,13 @@ class Schedules:
             if part.holds(collective, block):
                 return self._choice(part, nranks)
         raise CcsError(Status.EUNSUPPORTED, f"{VARIABLE} names nothing for {collective}")
+
+    def said(self, collective: str, nranks: int, block: int) -> Optional[Choice]:
+        """choose() among what CCS_SCHEDULES says; None: it says nothing."""
+        for part in self.parts:
+            if part.holds(collective, block):
+                return self._choice(part, nranks)
+        return None
 
     def _choice(self, part: Part, nranks: int) -> Choice:
         with self._lock:

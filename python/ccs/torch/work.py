@@ -17,6 +17,7 @@ import torch
 import torch._C._distributed_c10d as _c10d
 
 from ..errors import CcsError, Status
+from ..messages import Request
 
 _Work: Any = _c10d.Work  # typed otherwise by each version of PyTorch
 
@@ -99,6 +100,35 @@ class Work(_Work):  # type: ignore[misc]
         return self._result
 
 
+class MessageWork(_Work):  # type: ignore[misc]
+    """The handle of a message. As with gloo's, there is no future."""
+
+    def __init__(self, request: Request, tensors: List[torch.Tensor]) -> None:
+        super().__init__()
+        self._request = request
+        self._tensors = list(tensors)
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        self._request.wait(timeout.total_seconds() if timeout else None)
+        return True
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def is_completed(self) -> bool:
+        return self._request.look()
+
+    def is_success(self) -> bool:
+        return self._request.look() and self._request.error is None
+
+    def exception(self) -> Optional[BaseException]:
+        return self._request.error
+
+    def result(self) -> List[torch.Tensor]:
+        self.wait()
+        return self._tensors
+
+
 class Worker:
     """Runs a group's calls, one at a time, in the order of submit()."""
 
@@ -113,8 +143,7 @@ class Worker:
 
     def submit(self, work: Work, at_once: bool) -> Work:
         with self._gate:
-            if self._ended:
-                raise CcsError(Status.EABORTED, "the group was destroyed: make a new one")
+            self.check()
             idle = not self._kept or self._kept[-1].is_completed()
             self._keep(work)
             if at_once and idle:
@@ -123,6 +152,11 @@ class Worker:
                 self._start()
                 self._jobs.put(work)
         return work
+
+    def check(self) -> None:
+        """CcsError: the group was destroyed."""
+        if self._ended:
+            raise CcsError(Status.EABORTED, "the group was destroyed: make a new one")
 
     def _keep(self, work: Work) -> None:
         self._kept.append(work)

@@ -1,0 +1,331 @@
+"""Point to point: messages between two ranks, and batches of them that go on together.
+
+    send, recv --borrow--> Messages of a Batch --run--> over, or raised
+                                               --start--> Request --wait, test--> over, or raised
+
+A Request holds its buffers, and the communicator holds the Request, until it is over: a program
+may drop one without waiting. What the program has dropped is looked at when more is begun, at
+the latest when there are twice as many as last time.
+"""
+
+import ctypes
+import threading
+import time
+import weakref
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Sequence, Set, Type
+
+from .buffers import borrow, check_dtype, dtype_number, dtype_size
+from .errors import ArgumentError, BufferTypeError, CcsError, Status
+from .native import RANK_MAX, as_int, check, last_error, library
+
+if TYPE_CHECKING:
+    from .comm import Comm
+
+_LOOK = 0.00005  # seconds between two looks at a request with a limit, at first
+_LOOK_MOST = 0.005
+_SWEEP = 16  # requests under way before any is looked at
+
+AtEnd = Callable[[Optional[CcsError]], None]
+
+
+@dataclass(frozen=True)
+class Message:
+    """An end of a message. `owner` keeps the memory where it is."""
+
+    sends: bool
+    rank: int
+    peer: int
+    address: int
+    count: int
+    dtype: str
+    owner: object = None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        if self.sends:
+            return f"what rank {self.rank} sends to rank {self.peer}"
+        return f"what rank {self.rank} receives from rank {self.peer}"
+
+    @property
+    def end(self) -> int:
+        """The address behind its memory."""
+        return self.address + self.count * dtype_size(self.dtype)
+
+
+def _check_apart(messages: Sequence[Message]) -> None:
+    """Nothing is received where another of them reads or writes. O(n log n)."""
+    reader: Optional[Message] = None  # those so far that reach farthest
+    writer: Optional[Message] = None
+    for m in sorted((m for m in messages if m.count), key=lambda m: m.address):
+        for other in (writer, None if m.sends else reader):
+            if other is not None and m.address < other.end:
+                raise ArgumentError(
+                    f"{m.name} shares memory with {other.name}: what is received in a batch "
+                    "needs memory of its own"
+                )
+        if m.sends and (reader is None or m.end > reader.end):
+            reader = m
+        if not m.sends and (writer is None or m.end > writer.end):
+            writer = m
+
+
+class Pending:
+    """A communicator's requests that are not known to be over, and how many threads are inside
+    libccs for one of them, before whose return it is not freed."""
+
+    def __init__(self) -> None:
+        self._gate = threading.Condition()
+        self._inside = 0
+        self._lock = threading.Lock()
+        self._requests: Set["Request"] = set()
+        self._limit = _SWEEP
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Held by a thread that is inside."""
+        with self._gate:
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._inside -= 1
+                self._gate.notify_all()
+
+    def close(self, free: Callable[[], object]) -> None:
+        """free(), while no thread is inside. All requests are over then."""
+        with self._gate:
+            self._gate.wait_for(lambda: self._inside == 0)
+            free()
+        self.sweep()
+
+    def add(self, request: "Request") -> None:
+        with self._lock:
+            self._requests.add(request)
+            full = len(self._requests) >= self._limit
+        if full:
+            self.sweep()
+
+    def discard(self, request: "Request") -> None:
+        with self._lock:
+            self._requests.discard(request)
+
+    def sweep(self) -> None:
+        """Looks at all of them; those that are over go."""
+        with self._lock:
+            requests = list(self._requests)
+        for request in requests:
+            request.look()
+        with self._lock:
+            self._limit = max(_SWEEP, 2 * len(self._requests))
+
+
+class Request:
+    """Messages under way, as Batch.start(), Comm.isend() and Comm.irecv() return it. Their buffers
+    are in use until it is over. Any thread may ask."""
+
+    def __init__(
+        self,
+        handle: ctypes.c_void_p,
+        messages: Sequence[Message],
+        comm: "Comm",
+        at_end: Optional[AtEnd],
+    ) -> None:
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, library().ccs_request_free, handle)
+        self._messages: Sequence[Message] = messages
+        self._comm = comm
+        self._at_end = at_end
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self.error: Optional[CcsError] = None
+        """What went wrong, once it is over."""
+        comm.pending.add(self)
+
+    def test(self) -> bool:
+        """Whether it is over; does not wait. CcsError, every time: a message has failed."""
+        self.look()
+        if self._over.is_set():
+            self._tell()
+        return self._over.is_set()
+
+    def wait(self, timeout: Optional[float] = None) -> None:
+        """Until it is over. CcsError: a message has failed, or, with ETIMEOUT, it was not over
+        within `timeout` seconds; then it goes on. Without one, the communicator's counts."""
+        if timeout is not None:
+            self._wait_at_most(timeout)
+        elif not self._over.is_set():
+            with self._lock:
+                if not self._over.is_set():
+                    with self._comm.turn():
+                        status = library().ccs_wait(self._handle)
+                        error = last_error(status) if status else None
+                    self._settle(error)
+        self._tell()
+
+    def _wait_at_most(self, seconds: float) -> None:
+        end, nap = time.monotonic() + seconds, _LOOK
+        while not self.look():
+            left = end - time.monotonic()
+            if left <= 0:
+                raise CcsError(
+                    Status.ETIMEOUT,
+                    f"{self._messages[0].name} was not through within {seconds} s; it goes on",
+                )
+            self._over.wait(min(nap, left))
+            nap = min(2 * nap, _LOOK_MOST)
+
+    def look(self) -> bool:
+        """test() that raises nothing."""
+        if self._over.is_set() or not self._lock.acquire(blocking=False):
+            return self._over.is_set()  # a thread that waits will tell
+        try:
+            if not self._over.is_set():
+                done = ctypes.c_int()
+                with self._comm.turn():
+                    status = library().ccs_test(self._handle, ctypes.byref(done))
+                    error = last_error(status) if status else None
+                if done.value or error:
+                    self._settle(error)
+        finally:
+            self._lock.release()
+        return self._over.is_set()
+
+    def _settle(self, error: Optional[CcsError]) -> None:
+        self.error = error
+        self._messages = [
+            Message(m.sends, m.rank, m.peer, 0, m.count, m.dtype) for m in self._messages
+        ]
+        self._over.set()
+        self._comm.pending.discard(self)
+        if self._at_end is not None:
+            self._at_end(error)
+
+    def _tell(self) -> None:
+        if self.error is not None:
+            raise CcsError(self.error.status, self.error.text)
+
+    def __repr__(self) -> str:
+        state = "over" if self._over.is_set() else "under way"
+        return f"<ccs.Request of {len(self._messages)} messages, {state}>"
+
+
+def _call(m: Message, handle: ctypes.c_void_p) -> None:
+    lib = library()
+    call = lib.ccs_send if m.sends else lib.ccs_recv
+    check(call(m.address, m.count, dtype_number(m.dtype), m.peer, handle, None))
+
+
+def _group(comm: "Comm", messages: Sequence[Message], end: Callable[[], int]) -> None:
+    """The calls of a group, and its end. Under comm.lock."""
+    lib, handles = library(), dict(zip(comm.ranks, comm.handles()))
+    check(lib.ccs_group_start())
+    try:
+        for m in messages:
+            _call(m, handles[m.rank])
+    except BaseException:
+        # Also after Ctrl-C: a call without a communicator fails, and so does the whole group.
+        lib.ccs_send(None, 0, 0, 0, None, None)
+        lib.ccs_group_end()
+        raise
+    check(end())
+
+
+def start(
+    comm: "Comm", messages: Sequence[Message], at_end: Optional[AtEnd] = None
+) -> Request:
+    """Begins them, together. Nothing is looked at but ranks and peers. `at_end` is called once,
+    by whoever sees that they are over, with what went wrong or None."""
+    handle = ctypes.c_void_p()
+    with comm.lock:
+        _group(comm, messages, lambda: library().ccs_group_submit(ctypes.byref(handle)))
+    return Request(handle, messages, comm, at_end)
+
+
+class Batch:
+    """Messages that go on together, in any order, so that an exchange cannot deadlock. Made by
+    Comm.batch(). At the end of a `with` it is run."""
+
+    def __init__(self, comm: "Comm") -> None:
+        self._comm = comm
+        self._messages: List[Message] = []
+
+    def send(
+        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+    ) -> None:
+        """As Comm.send(), when the batch is run."""
+        self._add(True, buffer, peer, rank, dtype)
+
+    def recv(
+        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+    ) -> None:
+        """As Comm.recv(), when the batch is run."""
+        self._add(False, buffer, peer, rank, dtype)
+
+    def run(self) -> None:
+        """Returns when all are through. Then the batch is empty. CcsError: the first failure."""
+        messages, comm = self._take(), self._comm
+        alone = len(messages) == 1 and messages[0]
+        if alone and (not comm.is_tasks or alone.peer == alone.rank):  # which is refused
+            with comm.lock:
+                _call(alone, comm.handles()[comm.ranks.index(alone.rank)])
+        elif comm.is_tasks and messages:  # the lock is free for those that it waits for
+            start(comm, messages).wait()
+        else:
+            with comm.lock:
+                _group(comm, messages, library().ccs_group_end)
+
+    def start(self) -> Request:
+        """Returns when they have begun. Then the batch is empty. ArgumentError: it is empty."""
+        messages = self._take()
+        if not messages:
+            raise ArgumentError("the batch has no messages to start")
+        return start(self._comm, messages)
+
+    def _take(self) -> List[Message]:
+        _check_apart(self._messages)
+        messages, self._messages = self._messages, []
+        return messages
+
+    def _add(
+        self, sends: bool, obj: Any, peer: int, rank: Optional[int], dtype: Optional[str]
+    ) -> None:
+        if dtype is not None:
+            check_dtype(dtype)
+        own, peer = self._rank(rank), as_int(peer, "a peer", RANK_MAX)
+        name = Message(sends, own, peer, 0, 0, "").name
+        buffer = borrow(obj, dtype, name)
+        if not sends and buffer.readonly:
+            raise BufferTypeError(
+                f"{name} is read-only: give memory that can be written, "
+                "such as a bytearray, an array.array or a copy"
+            )
+        self._messages.append(
+            Message(sends, own, peer, buffer.address, buffer.length, buffer.dtype, buffer)
+        )
+
+    def _rank(self, rank: Optional[int]) -> int:
+        """Which rank's message it is."""
+        comm = self._comm
+        if rank is None and comm.is_tasks:
+            raise ArgumentError("Comm.tasks has all ranks in one process: say which by rank=")
+        own = comm.ranks[0] if rank is None else as_int(rank, "rank", RANK_MAX)
+        if own not in comm.ranks:
+            raise ArgumentError(f"rank {own} is not of this process, which has {comm.ranks}")
+        return own
+
+    def __enter__(self) -> "Batch":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        if kind is None:
+            self.run()
