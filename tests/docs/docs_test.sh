@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs the commands that README.md and docs/*.md show, and compares what they show.
+# Runs the commands that README.md, docs/*.md and docs/course/*.md show, and compares what
+# they show.
 #
 # In a block that begins with ```sh, a line `$ COMMAND` is run (a following line
 # `> MORE` continues it), and the lines below it are its output, both streams. A
@@ -180,7 +181,7 @@ renew() { # renew DOCUMENT DIRECTORY
 	{ print }' "$1" >"$tmp/renewed" && cp "$tmp/renewed" "$1"
 }
 
-for document in README.md docs/*.md; do
+for document in README.md docs/*.md docs/course/*.md; do
 	rm -rf "$tmp/parts" "$tmp/at"
 	mkdir -p "$tmp/parts"
 	split "$document" "$tmp/parts"
@@ -264,7 +265,7 @@ for page in lang/ccs.5 docs/ccs-tuning.5 docs/ccc.1 docs/ccrun.1 docs/libccs-mpi
 done
 for command in ccc ccrun; do	# also where a document shows what is not run here
 	say "options of $command in the documents are its own" \
-		"$(grep -hoE "(^|[ /\`])$command( [^\`#|>]+)" README.md docs/*.md bench/results/*.md |
+		"$(grep -hoE "(^|[ /\`])$command( [^\`#|>]+)" README.md docs/*.md docs/course/*.md bench/results/*.md |
 		sed "s/.*$command //" | grep -oE -e '(^| )--?[a-zA-Z][a-zA-Z-]*' | tr -d ' ' | sort -u |
 		while read -r o; do
 			"$build/bin/$command" --help | grep -qE -e "(^|[ ,[])$o([] =,]|\$)" || echo "$o"
@@ -308,7 +309,7 @@ say "each word of docs/internals.md is in the header that defines it, and no str
 	sed -n '/^## Words/,/^## The/p' docs/internals.md | grep -c '^| [a-zA-Z]' |
 	while read -r n; do [ "$n" -eq $(($(grep -c . "$tmp/words") + 1)) ] || echo "a row is not like the others"; done)"
 say "links in the documents lead to files" \
-	"$(for f in README.md CONTRIBUTING.md docs/*.md bench/results/*.md; do
+	"$(for f in README.md CONTRIBUTING.md docs/*.md docs/course/*.md bench/results/*.md; do
 		grep -oE '\]\([^)#]+\)' "$f" | sed 's/^](//; s/)$//' | grep -v '^https*:' |
 		while read -r to; do [ -e "$(dirname "$f")/$to" ] || echo "$f: $to"; done; done)"
 exit $failed
