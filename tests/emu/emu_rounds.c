@@ -307,14 +307,14 @@ static bool choose(struct sim *s, struct ccs_module *m, uint64_t seed)
 	s->count = emu_random(4) ? emu_random(most * lanes * 6) : emu_random(8);
 	if (flags & CCS_MODULE_EVEN_COUNTS)
 		s->count -= s->count % most;
-	s->longest = module_longest(m, v, s->count);
+	s->longest = module_longest(m, v, s->count, 0);
 	s->tile = (1 + emu_random(4)) * lanes;
 	s->replicas = 1 + emu_random(3);
 	s->slot = s->tile * s->replicas;
 	s->threads = 4 + emu_random(2) * 3;
 	s->in_place = all_inout(m) && emu_random(2);
 	s->divide = emu_op == CCS_SUM && reduces && emu_random(2) ? v->plan->nranks : 0;
-	return module_sizes(m, v, s->count, &s->nsend, &s->nrecv) == CCS_OK;
+	return module_sizes(m, v, s->count, NULL, &s->nsend, &s->nrecv) == CCS_OK;
 }
 
 static bool run_seed(uint64_t seed, struct ccs_module **modules, int count)

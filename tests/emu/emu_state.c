@@ -227,7 +227,7 @@ static bool choose_sizes(const struct state *s, struct job *j)
 	c->count = emu_random(4) ? emu_random(most * lanes * 6) : emu_random(8);
 	if (s->m->head->flags & CCS_MODULE_EVEN_COUNTS)
 		c->count -= c->count % most;
-	c->longest = module_longest(s->m, s->v, c->count);
+	c->longest = module_longest(s->m, s->v, c->count, 0);
 	c->tile = (1 + emu_random(4)) * lanes;
 	c->replicas = 1 + emu_random(s->replicas_max);
 	pieces = (c->longest + c->tile - 1) / c->tile;
@@ -240,7 +240,7 @@ static bool choose_sizes(const struct state *s, struct job *j)
 			    : 0;
 	c->direct = !s->ll && (s->mode == BUSY || s->mode == UNSTAGED || emu_random(2));
 	j->nsend = j->nrecv = 0;
-	return module_sizes(s->m, s->v, c->count, &j->nsend, &j->nrecv) == CCS_OK;
+	return module_sizes(s->m, s->v, c->count, NULL, &j->nsend, &j->nrecv) == CCS_OK;
 }
 
 static void make_buffers(const struct state *s, struct job *j)
