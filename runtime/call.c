@@ -273,8 +273,6 @@ static void remember(struct call *c)
 	struct ccs_comm *comm = c->comm;
 	struct checked *k;
 
-	if (c->sizes)
-		return;
 	comm->newest = (comm->newest + 1) % CHECKED;
 	k = comm->checked + comm->newest;
 	module_ref(c->module);

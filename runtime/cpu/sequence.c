@@ -5,9 +5,10 @@
  * through in an order in which none of them waits, found by counting messages; the pieces that
  * they come to are noted, as places relative to the callers' buffers. Then threads play these
  * notes: each takes a tile of all chunks at a time, and plays them all for that one, as tiles have
- * nothing to do with one another. A small run is one tile, which whoever calls last plays at once:
- * waking a thread would take longer. Runs like one of the last few kinds play the same notes, and
- * need not be laid out again.
+ * nothing to do with one another. A small run is played at once by whoever calls last, as waking a
+ * thread would take longer; but if its calls were posted (post.c), their threads are awake, and share
+ * its tiles, if it is worth any. Runs like one of the last few kinds play the same notes, and need
+ * not be laid out again.
  *
  * A message that is held (plan.h) is read in its sender's cells. Others lie in slots, of which each
  * thread has its own.
@@ -33,7 +34,8 @@ static uint32_t base_of(uint32_t rank, uint32_t buffer)
 	return BASE_RANKS + NBUFFERS * rank + buffer;
 }
 
-unsigned char **sequence_bases(struct cpu *e, unsigned thread)
+/* A thread's table of bases; NULL: no memory. */
+static unsigned char **bases_of(struct cpu *e, unsigned thread)
 {
 	struct sequences *all = &e->sequences;
 	size_t n = BASE_RANKS + NBUFFERS * (size_t)e->world->nranks;
@@ -72,7 +74,7 @@ bool sequence_memory(struct cpu *e, const struct sequence *q)
 	size_t ranks = q->layout.nranks * q->layout.scratch_bytes;
 
 	return cpu_arena_grow(&e->sequences.memory, ranks + e->limit * q->slot_bytes) &&
-	       sequence_bases(e, 0);
+	       bases_of(e, 0);
 }
 
 unsigned char *sequence_scratch(const struct cpu *e, const struct sequence *q, uint32_t rank)
@@ -82,7 +84,7 @@ unsigned char *sequence_scratch(const struct cpu *e, const struct sequence *q, u
 
 unsigned char **sequence_place(struct cpu *e, const struct sequence *q, unsigned thread, size_t lo)
 {
-	unsigned char **bases = sequence_bases(e, thread);
+	unsigned char **bases = bases_of(e, thread);
 	const struct layout *l = &q->layout;
 
 	bases[BASE_SLOTS] = sequence_scratch(e, q, l->nranks) + thread * q->slot_bytes;
@@ -108,7 +110,8 @@ static bool make_room(struct sequence *q)
 	return true;
 }
 
-uint32_t sequence_cell_base(const struct notes *notes, uint32_t rank, uint32_t cell, bool initial)
+/* The base of a cell of a rank, with its initial value or not. */
+static uint32_t cell_base(const struct notes *notes, uint32_t rank, uint32_t cell, bool initial)
 {
 	if (initial)
 		return base_of(rank, BUFFER_SEND);
@@ -134,8 +137,8 @@ static uint32_t held_base(const struct notes *notes, uint32_t j)
 
 	if (!from)
 		return BASE_IN;
-	return sequence_cell_base(notes, notes->sender, ccs_plan_source(from) + j,
-				  from->dst == CCS_NONE && from->flags & CCS_OP_A_INITIAL);
+	return cell_base(notes, notes->sender, ccs_plan_source(from) + j,
+			 from->dst == CCS_NONE && from->flags & CCS_OP_A_INITIAL);
 }
 
 /* Two operands and one result, or one and one, need not be looked for again. */
@@ -171,11 +174,11 @@ bool sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
 	q->pieces[q->n++] = (struct piece_at){
 		.in = place_of(notes, s->in, slot_base(notes, s->in, held_base(notes, s->cell))),
 		.a = place_of(notes, s->a,
-			      sequence_cell_base(notes, rank, o ? o->a + s->cell : 0, a_initial)),
+			      cell_base(notes, rank, o ? o->a + s->cell : 0, a_initial)),
 		.b = place_of(notes, s->b,
-			      sequence_cell_base(notes, rank, o ? o->b + s->cell : 0, b_initial)),
+			      cell_base(notes, rank, o ? o->b + s->cell : 0, b_initial)),
 		.dst = place_of(notes, s->dst,
-				sequence_cell_base(notes, rank, o ? o->dst + s->cell : 0, false)),
+				cell_base(notes, rank, o ? o->dst + s->cell : 0, false)),
 		.out = place_of(notes, s->out, slot_base(notes, s->out, BASE_OUT)),
 		.n = (uint32_t)n,
 	};
@@ -384,7 +387,7 @@ void ops_begin(struct cpu *e)
 
 void ops_place(struct cpu *e)
 {
-	unsigned char **bases = sequence_bases(e, 0);
+	unsigned char **bases = bases_of(e, 0);
 	uint32_t rank = (uint32_t)e->world->first;
 
 	/* its module may be another of the same bytes */

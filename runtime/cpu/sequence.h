@@ -14,15 +14,11 @@ enum { BUFFER_SEND, BUFFER_RECV, BUFFER_SCRATCH, NBUFFERS };
 struct notes {
 	struct cpu *e;
 	struct sequence *q;
-	const struct ccs_op *held; /* the operation that holds the message that is received ... */
-	uint32_t sender;	   /* ... and its rank */
+	const struct ccs_op *held; /* the operation that holds the message that is received, ... */
+	uint32_t sender;	   /* ... and its rank; NULL: it lies in a slot, or at BASE_IN */
 	bool op; /* of one operation, which is done, too: its messages lie elsewhere next time */
 };
 
-/** The base of a cell of a rank, with its initial value or not. */
-uint32_t sequence_cell_base(const struct notes *notes, uint32_t rank, uint32_t cell, bool initial);
-/** A thread's table of bases; NULL: no memory. */
-unsigned char **sequence_bases(struct cpu *e, unsigned thread);
 /** Scratch of all ranks, and slots of all threads. False: no memory. */
 bool sequence_memory(struct cpu *e, const struct sequence *q);
 /** A rank's scratch there. */

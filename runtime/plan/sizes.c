@@ -20,8 +20,9 @@ static uint32_t count_sized(const struct ccs_module *m, const struct plan_view *
 	return n;
 }
 
-static struct sizes *room(uint32_t n, uint32_t nrows)
+struct sizes *sizes_new(const struct ccs_module *m, const struct plan_view *v, uint32_t nrows)
 {
+	uint32_t n = count_sized(m, v);
 	struct sizes *s = calloc(1, sizeof(*s) + (size_t)n * nrows * sizeof(s->of[0]));
 
 	if (s) {
@@ -29,20 +30,6 @@ static struct sizes *room(uint32_t n, uint32_t nrows)
 		s->nrows = nrows;
 	}
 	return s;
-}
-
-struct sizes *sizes_new(const struct ccs_module *m, const struct plan_view *v, uint32_t nrows)
-{
-	return room(count_sized(m, v), nrows);
-}
-
-struct sizes *sizes_copy(const struct sizes *s)
-{
-	struct sizes *copy = room(s->n, s->nrows);
-
-	if (copy)
-		memcpy(copy, s, sizeof(*s) + (size_t)s->n * s->nrows * sizeof(s->of[0]));
-	return copy;
 }
 
 size_t sizes_longest(const struct sizes *s)

@@ -19,8 +19,6 @@ struct sizes {
 
 /** Room for so many ranks' of a plan; to be freed. NULL: out of memory. */
 struct sizes *sizes_new(const struct ccs_module *m, const struct plan_view *v, uint32_t nrows);
-/** A copy; NULL: out of memory. */
-struct sizes *sizes_copy(const struct sizes *s);
 /** All ranks' have been told. CCS_EINVAL: two that must be equal are not, and the text names
  *  both. CCS_ENOMEM. O(cells of all ranks). */
 ccs_status sizes_agree(const struct ccs_module *m, const struct plan_view *v, struct sizes *all);
