@@ -7,7 +7,6 @@
 #include "runtime/base/hash.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* `sized` chunks of a rank. */
 static uint32_t count_sized(const struct ccs_module *m, const struct plan_view *v)
