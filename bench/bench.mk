@@ -14,7 +14,7 @@ $(BUILD)/bench/mpi_loop: bench/mpi_loop.c $(BUILD)/mpicc
 	$(MPICC_PRELOAD) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -o $@ $< $(LDFLAGS)
 
 CPU_MODULES := $(patsubst %,$(BUILD)/bench/cpu/%.so,recursive_doubling_allreduce \
-	direct_allreduce ring_allreduce halving_doubling_allreduce)
+	direct_allreduce fixed_order_allreduce ring_allreduce halving_doubling_allreduce)
 $(CPU_MODULES): $(BUILD)/bench/cpu/%.so: schedules/%.ccs $(BIN)/ccc
 	@mkdir -p $(@D)
 	$(BIN)/ccc $< -n 2,8 --target=cpu -o $@

@@ -7,9 +7,8 @@
  * whatever else the machine does meets all of them; medians are printed, and how many times
  * the hand's time that is.
  *
- * By hand: each thread reduces its part of the vector out of all inputs into all outputs, between
- * two meetings, block by block in the first-level cache (a bound that no messages can
- * reach); or, where vectors are short, each sums its own ranks' and leaves the sum in lines of
+ * By hand: each thread reduces its part of the vector out of all inputs into all outputs, in one
+ * pass between two meetings (a bound that no messages can reach); or, where vectors are short, each sums its own ranks' and leaves the sum in lines of
  * its own with the call's number in front, for the others to read: one way of a message.
  *
  * usage: cpu_bench [-n RANKS] [-c CALLS] MODULE.so...   at most 64 ranks, 16 modules
@@ -26,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_RANKS = 64, MOST_THREADS = 16, MOST_MODULES = 16, LEFT = 8192, BLOCK = 1024 };
+enum { MOST_RANKS = 64, MOST_THREADS = 16, MOST_MODULES = 16, LEFT = 8192 };
 
 static const size_t SIZES[] = { 8, 1 << 10, 64 << 10, 1 << 20, 16 << 20 };
 enum { NSIZES = sizeof(SIZES) / sizeof(*SIZES) };
@@ -44,6 +43,7 @@ struct bench {
 	struct ccs_comm *comm[MOST_RANKS];
 	float *in[MOST_RANKS], *out[MOST_RANKS];
 	reduce_combine *add;
+	reduce_fold *add_all;
 	struct line line[MOST_THREADS];
 	size_t count; /* of elements */
 	double *took; /* [contenders][calls][threads] */
@@ -85,7 +85,7 @@ static void meet(struct thread *t)
 
 /* ---- by hand ------------------------------------------------------------------------- */
 
-static void add_all(const struct bench *b, float *to, int first, int step, size_t at, size_t n)
+static void add_own(const struct bench *b, float *to, int first, int step, size_t at, size_t n)
 {
 	memcpy(to, b->in[first] + at, n * sizeof(float));
 	for (int r = first + step; r < b->nranks; r += step)
@@ -97,17 +97,16 @@ static void by_parts(struct thread *t)
 	struct bench *b = t->b;
 	size_t part = (b->count + (size_t)b->nthreads - 1) / (size_t)b->nthreads;
 	size_t from = part * (size_t)t->id, to = from + part < b->count ? from + part : b->count;
+	const unsigned char *ins[MOST_RANKS];
+	unsigned char *outs[MOST_RANKS];
 
 	meet(t);
-	for (size_t at = from; at < to; at += BLOCK) {
-		size_t n = to - at < BLOCK ? to - at : BLOCK;
-
-		b->add(b->out[0] + at, b->in[0] + at, b->in[1] + at, n);
-		for (int r = 2; r < b->nranks; r++)
-			b->add(b->out[0] + at, b->out[0] + at, b->in[r] + at, n);
-		for (int r = 1; r < b->nranks; r++)
-			memcpy(b->out[r] + at, b->out[0] + at, n * sizeof(float));
+	for (int r = 0; r < b->nranks && from < to; r++) {
+		ins[r] = (const unsigned char *)(b->in[r] + from);
+		outs[r] = (unsigned char *)(b->out[r] + from);
 	}
+	if (from < to)
+		b->add_all(outs, (size_t)b->nranks, ins, (size_t)b->nranks, to - from);
 	meet(t);
 }
 
@@ -117,7 +116,7 @@ static void by_lines(struct thread *t)
 	struct line *own = b->line + t->id;
 	float *first = b->out[t->id];
 
-	add_all(b, own->sum, t->id, b->nthreads, 0, b->count);
+	add_own(b, own->sum, t->id, b->nthreads, 0, b->count);
 	atomic_store_explicit(&own->left, ++t->left, memory_order_release);
 	memcpy(first, own->sum, b->count * sizeof(float));
 	for (int i = 0; i < b->nthreads; i++) {
@@ -322,6 +321,7 @@ int main(int argc, char **argv)
 	b.nthreads = cores < b.nranks ? (int)cores : b.nranks;
 	b.nthreads = b.nthreads < MOST_THREADS ? b.nthreads : MOST_THREADS;
 	b.add = reduce_of(CCS_FLOAT32)->combine[CCS_SUM];
+	b.add_all = reduce_of(CCS_FLOAT32)->fold[CCS_SUM];
 	if (!begin(&b, argv + optind, argc - optind)) {
 		fprintf(stderr, "cpu_bench: %s\n", ccs_error());
 		return 1;

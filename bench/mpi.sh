@@ -1,7 +1,8 @@
 #!/bin/sh
 # Ranks that are processes of this machine, beside MPI's own collectives: the same buffers, in
-# turn, medians; `ratio` is MPI's time over ours. Then a program of MPI's, with libccs-mpi.so
-# preloaded. usage: mpi.sh BUILD
+# turn, medians; `ratio` is MPI's time over ours. Then programs of MPI's with libccs-mpi.so
+# preloaded: a loop of ours, and Intel's IMB-MPI1, where tests/deps.sh has fetched it with an MPICH.
+# usage: mpi.sh BUILD
 set -u
 build=${1:-build}
 if ! command -v mpirun >/dev/null 2>&1 || [ ! -e "$build/lib/libccs_mpi.so" ]; then
@@ -23,21 +24,65 @@ table() {
 		-w 5 --repeats 11 2>&1
 }
 mpirun --version | head -1
-for schedule in one_shot_allreduce direct_allreduce ring_allgather ring_reduce_scatter \
+for schedule in one_shot_allreduce direct_allreduce direct_allgather ring_reduce_scatter \
 	binomial_broadcast pairwise_all_to_all; do
 	table 2 "$schedule"
 done
-# preloaded COLLECTIVE:SCHEDULE...: those that table has compiled for 2 ranks
-preloaded() {
-	for pair; do
-		modules=${modules:+$modules,}${pair%%:*}:$tmp/${pair#*:}.so
-	done
-	echo
-	echo "# 2 processes of a program of MPI's, with libccs-mpi.so"
-	$mpirun -np 2 env LD_PRELOAD="$PWD/$build/lib/libccs-mpi.so" CCS_MPI="$modules" \
-		"$build/bench/mpi_loop" 8 16777216 21 2>&1
+
+# Those that table has compiled for 2 ranks, the best of them at each size.
+modules=allreduce:$tmp/one_shot_allreduce.so@-2K,allreduce:$tmp/direct_allreduce.so
+modules=$modules,allgather:$tmp/direct_allgather.so,alltoall:$tmp/pairwise_all_to_all.so
+modules=$modules,broadcast:$tmp/binomial_broadcast.so
+modules=$modules,reduce_scatter_block:$tmp/ring_reduce_scatter.so
+echo
+echo "# 2 processes of a program of MPI's, with libccs-mpi.so"
+$mpirun -np 2 env LD_PRELOAD="$PWD/$build/lib/libccs-mpi.so" CCS_MPI="$modules" \
+	"$build/bench/mpi_loop" 8 16777216 21 2>&1
+
+# imb [VARIABLE=VALUE...]: IMB-MPI1's lines of each benchmark and size: name, bytes, mean us.
+mpich=$PWD/build/wheels/mpich imb=$PWD/build/wheels/impi/bin/IMB-MPI1
+imb() {
+	"$mpich/bin/mpirun" -np 2 env LD_LIBRARY_PATH="$mpich/lib" CCS_MPI_REPORT=0 "$@" "$imb" \
+		-npmin 2 -msglog 2:24 -time 0.5 -iter_policy dynamic \
+		allreduce bcast allgather alltoall reduce_scatter_block 2>&1 |
+		awk '/^# Benchmarking/ { name = $3 }
+			$1 ~ /^[0-9]+$/ && $1 > 0 && NF == 5 { print name, $1, $5 }'
 }
-preloaded allreduce:direct_allreduce allgather:ring_allgather alltoall:pairwise_all_to_all \
-	broadcast:binomial_broadcast reduce_scatter_block:ring_reduce_scatter
+# Three runs of each, in turn; of those the medians.
+beside_imb() {
+	for _ in 1 2 3; do
+		imb LD_PRELOAD="$PWD/$build/tests/mpich/libccs-mpi.so" CCS_MPI="$modules" |
+			sed 's/^/ours /'
+		imb | sed "s/^/theirs /"
+	done >"$tmp/imb"
+	sort -k2,2 -k3,3n -k1,1 -k4,4n "$tmp/imb" | awk '
+		{ n = ++seen[$1, $2, $3] }
+		n == 2 { at[$1] = $4 }
+		n == 2 && $1 == "theirs" && at["ours"] > 0 {
+			printf "%-22s %9d %10.2f %10.2f %7.2f\n", $2, $3, at["ours"], $4, $4 / at["ours"] }'
+}
+echo
+if [ -x "$imb" ] && [ -e "$build/tests/mpich/libccs-mpi.so" ]; then
+	echo "# IMB-MPI1 under $("$mpich/bin/mpichversion" | sed -n 's/^MPICH Version: */MPICH /p'), 2" \
+		"processes: with libccs-mpi.so, and without"
+	printf '%-22s %9s %10s %10s %7s\n' '# mean us' bytes ours "MPI's" ratio
+	beside_imb
+else
+	echo "# IMB-MPI1: left out: not in build/wheels (make deps), or libccs-mpi.so not made for MPICH"
+fi
 table 8 recursive_doubling_allreduce
 table 8 direct_allreduce
+
+# Ranks as tasks of one process, on the cores that MPI's processes have.
+tasks() {
+	echo
+	echo "# 8 ranks, allreduce, us: MPI's processes, and tasks by recursive_doubling_allreduce"
+	printf '%10s %10s %10s %7s\n' bytes MPI tasks ratio
+	"$build/bench/cpu_bench" -n 8 "$build/bench/cpu/recursive_doubling_allreduce.so" |
+		awk 'NR > 2 && $1 <= 1048576 { print $1, $3 }' | while read -r bytes ours; do
+		$mpirun -np 8 "$build/bench/mpi_loop" "$bytes" "$bytes" 21 2>&1 </dev/null |
+			awk -v bytes="$bytes" -v ours="$ours" '$1 == "allreduce" {
+				printf "%10d %10.2f %10.2f %7.1f\n", bytes, $4, ours, $4 / ours }'
+	done
+}
+tasks

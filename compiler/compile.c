@@ -69,16 +69,23 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 
 	c->diags->phase = PHASE_DATA;
 	k->proof = proof(c, k->program, k->contract, &k->deadlock.order, want_len);
-	if (k->proof.wrong)
-		blame(c, k->program, k->contract, &k->deadlock.order, k->proof.wrong);
-	pass_done(c, "proof", ops, &since);
-	if (!k->proof.proved || c->diags->errors != errors)
+	struct replay *run = k->proof.run;
+	k->proof.run = NULL;
+	if (run && !k->proof.proved)
+		blame(c, k->program, k->contract, &k->deadlock.order, run);
+	if (!k->proof.proved || c->diags->errors != errors) {
+		pass_done(c, "proof", ops, &since);
 		return false;
+	}
+	c->diags->phase = PHASE_CONTRACT;
+	k->bits = bits(c, k->contract, run);
+	orders(c, k->program, &k->deadlock.order, &k->bits);
+	pass_done(c, "proof", ops, &since);
 
 	c->diags->phase = PHASE_CONTRACT;
-	bool begun = after(c, k->program, k->contract, &k->deadlock.order);
+	after(c, k->program, k->contract, &k->deadlock.order);
 	pass_done(c, "after", ops, &since);
-	return begun;
+	return c->diags->errors == errors;
 }
 
 void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, struct arena *keep)
@@ -95,7 +102,7 @@ bool plan_instance(struct ctx *c, const struct checked *k, const struct choice_l
 		   struct planned *to)
 {
 	double since = clock_seconds();
-	struct lowered *l = lower(c, k->program, k->contract);
+	struct lowered *l = lower(c, k->program, k->contract, &k->deadlock.order);
 
 	if (!l)
 		return false;

@@ -7,9 +7,11 @@
  *              deadlock          an order of all waves
  *              race              within a rank
  *              proof             values against the contract
+ *              bits              the order of sums, over ranks and counts
  *              after             who has begun before who ends
  *              dead              what nothing needs
- *   witness/   witness, blame    the smallest reason of what is wrong
+ *   witness/   witness, blame,   the smallest reason of what is wrong
+ *              orders
  *   lower/     lower             program -> lowered program: flow, fuse, waits; and match,
  *                                deadlock, race, proof, after again
  *              direct            messages that need no slot
@@ -67,6 +69,7 @@ struct options {
 	const char *const *include_dirs;
 	const char *installed_dir; /* the installed library: no warnings about it */
 	uint32_t slots;
+	uint32_t require; /* as in struct ctx */
 	enum emit emit;
 	struct cuda_options cuda;
 	const struct choice_list *protocols; /* --protocols, or NULL: protocols_choose */
@@ -89,6 +92,7 @@ struct checked {
 	const struct contract *contract;
 	struct deadlock_report deadlock;
 	struct proof proof;
+	struct bits bits;
 };
 
 /** Checks one instance; with `want_len` also whether a plan can tell the lengths of its

@@ -14,9 +14,13 @@ struct ctx {
 	struct arena *scratch; /* emptied by compile.c after each pass */
 	struct sources *sources;
 	struct diags *diags;
-	uint32_t slots; /* --slots: FIFO depth K */
-	FILE *progress; /* -v: a line a pass with its time and operations; or NULL */
+	uint32_t slots;	  /* --slots: FIFO depth K */
+	uint32_t require; /* --require: bits REQUIRE_... */
+	FILE *progress;	  /* -v: a line a pass with its time and operations; or NULL */
 };
+
+#define REQUIRE_RANKS 1u  /* same-bits=ranks */
+#define REQUIRE_COUNTS 2u /* same-bits=counts */
 
 #define NOWHERE ((struct span){ 0, 0 }) /* of a report that is about no place in the text */
 
@@ -28,7 +32,7 @@ enum phase {
 	PHASE_DEADLOCK,
 	PHASE_RACE,
 	PHASE_DATA,    /* E0401 */
-	PHASE_CONTRACT /* the contract's own text, E0403-E0405, E0408 */
+	PHASE_CONTRACT /* the contract's own text, E0403-E0405, E0407, E0408 */
 };
 
 /* Limits; each is named in the message of the error that it raises. */

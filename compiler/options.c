@@ -244,6 +244,21 @@ static int read_protocols(struct command *c, const char *text)
 	return 2;
 }
 
+static const char *const promises[] = { "same-bits=ranks", "same-bits=counts", NULL };
+
+/* One of these; asked for again, both. */
+static int read_require(struct command *c, const char *text)
+{
+	static const uint32_t bits[] = { REQUIRE_RANKS, REQUIRE_COUNTS };
+
+	for (size_t i = 0; promises[i]; i++)
+		if (!strcmp(text, promises[i])) {
+			c->options.require |= bits[i];
+			return -1;
+		}
+	return options_wrong("--require: there is nothing like", text, promises, 2);
+}
+
 /* E0304, 0304, 304, W0201 */
 static int read_explain(struct command *c, const char *text)
 {
@@ -297,6 +312,9 @@ static const struct spec specs[] = {
 	{ "-o", OWN, 0, 0, read_output, NULL, " FILE", "where the product goes; - is stdout" },
 	{ "--slots", COUNT, AT(options.slots), 65536, NULL, NULL, " K",
 	  "FIFO depth, 0 for rendezvous (check only); default 8" },
+	{ "--require", OWN, 0, 0, read_require, promises, " WHAT",
+	  "same-bits=ranks, same-bits=counts: an error (E0407) where floats\n"
+	  "may differ between ranks, or with the count" },
 	{ "--target", OWN, 0, 0, read_target, targets, "=cpu,cuda",
 	  "what the .so holds; default both where NVRTC is found" },
 	{ "--arch", OWN, 0, 0, read_arch, NULL, "=sm_90,...",

@@ -53,7 +53,10 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
 		const char *below = k->deadlock.below;
 		f->below = below ? arena_strndup(keep, below, strlen(below)) : NULL;
 	}
-	f->same_bits &= k->proof.same_bits;
+	f->same_bits &= k->bits.ranks;
+	f->same_bits_counts &= k->bits.counts;
+	if (k->bits.why && !f->bits_why)
+		f->bits_why = arena_strndup(keep, k->bits.why, strlen(k->bits.why));
 	if (k->proof.steps > f->steps)
 		f->steps = k->proof.steps;
 	if (sent > f->sent)
@@ -145,7 +148,9 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 /* One N, every root. Returns whether `where` admits it for some root. */
 static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool quiet_where)
 {
-	struct finding f = { .nranks = nranks, .same_bits = true, .bound = -1 };
+	struct finding f = {
+		.nranks = nranks, .same_bits = true, .same_bits_counts = true, .bound = -1
+	};
 	struct instance in = {
 		.module = s->module,
 		.schedule = j->schedule,
@@ -287,18 +292,6 @@ static void check_settings(struct session *s)
 	}
 }
 
-/* What GPUs cannot run yet says so to those who ask for them. ccs(5) 4, Layout, Sizes */
-static void note_unsupported(struct session *s, const struct decl *schedule)
-{
-	for (const struct buffer_def *b = schedule->buffers; b && s->o->cuda.asked; b = b->next)
-		if (b->by_column || b->sized)
-			diag_add(
-				&s->diags, SEV_NOTE, 0, b->span, NO_RANK,
-				"'%s' is %s: libccs %s runs this on the CPU, and refuses it on GPUs",
-				b->name.name, b->by_column ? "`by column`" : "`sized`",
-				CCS_VERSION);
-}
-
 /* What is said of a schedule: its report, or its part of the sheet. */
 static void tell(struct session *s, const struct job *j)
 {
@@ -376,7 +369,6 @@ void run_schedules(struct session *s)
 			.out = &s->out,
 			.opened = &s->opened,
 		};
-		note_unsupported(s, target);
 		s->status = emit_module(&s->ctx, &e);
 	}
 }

@@ -217,6 +217,7 @@ static void session_open(struct session *s, const struct options *o)
 		.sources = &s->sources,
 		.diags = &s->diags,
 		.slots = o->slots,
+		.require = o->require,
 		.progress = o->verbose ? stderr : NULL,
 	};
 }

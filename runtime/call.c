@@ -17,12 +17,6 @@ static ccs_status check_support(const struct ccs_module *m, const struct call *c
 	uint32_t flags = m->head->flags;
 	const char *name = ccs_module_schedule(m);
 
-	if (flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED) && !c->comm->world->engine->layouts)
-		return error_set(CCS_EUNSUPPORTED,
-				 "%s has a buffer `%s`, which ranks on the CPU can have: on GPUs "
-				 "copy its chunks one after another%s, and run a schedule without",
-				 name, flags & CCS_MODULE_SIZED ? "sized" : "by column",
-				 flags & CCS_MODULE_SIZED ? ", each as long as the longest" : "");
 	for (uint32_t i = 0; i < m->nbuffers; i++)
 		if (m->buffers[i].by_column && m->buffers[i].sized)
 			return error_set(CCS_EUNSUPPORTED,
@@ -92,10 +86,21 @@ static ccs_status take_sizes(struct call *c)
 	return CCS_OK;
 }
 
+static ccs_status tell(const struct call *c, const void *mine, void *all, size_t bytes)
+{
+	struct world *w = c->comm->world;
+	ccs_status s;
+
+	pthread_mutex_lock(&w->lock);
+	s = world_gather(w, "ccs_run_with", mine, all, bytes);
+	pthread_mutex_unlock(&w->lock);
+	return s;
+}
+
 /* What all ranks have told, in the place of this one's. */
 static ccs_status gather_sizes(struct call *c, struct sizes *all)
 {
-	ccs_status s = ccs_comm_gather(c->comm, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
+	ccs_status s = tell(c, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
 
 	if (!s)
 		s = sizes_agree(c->module, c->view, all);
@@ -114,7 +119,7 @@ static ccs_status gather_names(const struct call *c)
 	if (!all)
 		return error_set(CCS_ENOMEM, "out of memory for what %d ranks call", n);
 	run_name(c, &own);
-	s = ccs_comm_gather(c->comm, &own, all, sizeof(own));
+	s = tell(c, &own, all, sizeof(own));
 	for (int r = 1; r < n && !s; r++)
 		if (!run_same(all, all + r))
 			s = run_differ(all, all + r);
@@ -356,7 +361,7 @@ static bool is_in_place(const struct call *c, const struct in_place *p)
 	size_t block = c->count * c->esize;
 	uintptr_t send = (uintptr_t)c->send, recv = (uintptr_t)c->recv;
 
-	if (c->module->head->flags & (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED))
+	if (cells_laid_out(c->module))
 		return false; /* chunks lie elsewhere in their blocks */
 	return p->known && !c->premul && send - recv == (uintptr_t)p->blocks * block;
 }
@@ -498,25 +503,36 @@ static ccs_status submit(struct call *c, int root, void *stream)
 	return s;
 }
 
-/* A module's plans are fixed; its counters are not. */
-static struct call call_of(const struct ccs_module *m, const void *send, void *recv, size_t count,
-			   ccs_dtype type, ccs_redop op, struct ccs_comm *comm)
+/* A module's plans are fixed; its counters are not. Field by field, but for those that checking sets:
+ * to clear all of it would take as long as the rest that is to be checked of a small call. */
+static void call_begin(struct call *c, const struct ccs_module *m, const void *send, void *recv,
+		       size_t count, ccs_dtype type, ccs_redop op, struct ccs_comm *comm)
 {
-	return (struct call){ .comm = comm,
-			      .module = (struct ccs_module *)(uintptr_t)m,
-			      .send = send,
-			      .recv = recv,
-			      .count = count,
-			      .type = type,
-			      .op = op };
+	c->comm = comm;
+	c->module = (struct ccs_module *)(uintptr_t)m;
+	c->send = send;
+	c->recv = recv;
+	c->count = count;
+	c->type = type;
+	c->op = op;
+	c->premul = c->done = c->waits = false;
+	c->turns = NULL;
+	c->like = NULL;
+	c->sizes = NULL;
+	c->how = (struct ccs_run_options){ 0 };
+	c->status = CCS_OK;
+	c->run = NULL;
+	c->next = NULL;
+	atomic_init(&c->over, false);
 }
 
 ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *how,
 			const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 			ccs_redop op, int root, struct ccs_comm *comm, void *stream)
 {
-	struct call c = call_of(m, sendbuff, recvbuff, count, type, op, comm);
+	struct call c;
 
+	call_begin(&c, m, sendbuff, recvbuff, count, type, op, comm);
 	if (how)
 		c.how = *how;
 	if (c.how.scalar || c.how.factors) {

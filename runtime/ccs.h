@@ -150,7 +150,8 @@ CCS_API int ccs_redop_takes(ccs_redop op, ccs_dtype wide, const void *p, const v
  */
 CCS_API ccs_status ccs_module_load(struct ccs_module **out, const char *path);
 /** The same from memory, e.g. &ccs_module_v1 of a linked schedule; `bytes` must
- *  outlive the module. `size` is the most that may be read. */
+ *  outlive the module, and the communicators that have run it, which keep it. `size` is the most
+ *  that may be read. */
 CCS_API ccs_status ccs_module_open(struct ccs_module **out, const void *bytes, size_t size);
 CCS_API void ccs_module_free(struct ccs_module *m);
 
@@ -337,8 +338,10 @@ struct ccs_procs {
  * fails in one before that fails in all that come. All ranks make the same calls in the same order.
  *
  * A message that is long enough is read where it lies: in place, if ccs_mem_alloc made the
- * buffer; else by the system, if it lets processes read one another's memory
- * ($CCS_CROSS_MEMORY_DISABLE=1: never); else it is copied on its way.
+ * buffer; else by the system, if it lets processes read one another's memory, and a trial at the
+ * beginning shows that this is quicker than what else is done: it is copied on its way, into
+ * shared memory and out of it. ($CCS_CROSS_MEMORY_DISABLE=1: never read so; 0: wherever the
+ * system lets it.)
  *
  * What fails in one process fails in all, with the same text, also in calls that are still
  * under way, and the communicator has failed: calls that differ, memory that cannot be had, a
@@ -356,9 +359,11 @@ CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_
  *
  * What fails in one process fails in all, and the communicator has failed: calls that differ
  * between ranks that exchange messages, memory that cannot be had, a timeout, what MPI fails
- * with. A process that ends without a word is its mpirun's to see, which ends the job. After a
- * failure MPI may go on to read what the failed call was sending: its buffers stay mapped until
- * MPI ends, but what is in them does not matter.
+ * with. A process that ends without a word is its mpirun's to see, which ends the job. A call
+ * that has failed returns when MPI has given its buffers back. As MPI cannot take back a message
+ * that another process has begun, that may take longer than the timeout if that one stands still,
+ * or is busy elsewhere: up to 10 s, and if MPI has them even then the text says so; then they must
+ * stay as they are until the program ends.
  * CCS_EUNSUPPORTED: there is no plug-in for MPI (ccs_mpi_library).
  */
 CCS_API ccs_status ccs_comm_init_mpi(struct ccs_comm **comm);
@@ -470,7 +475,8 @@ CCS_API void ccs_mesh_free(struct ccs_mesh *mesh);
  * stream behind it begins before all that was put into every rank's stream before it has
  * ended; the call returns when that is put there, which needs all ranks of this process, but
  * waits for no GPU and no other process. `stream` is NULL on the CPU. In a group it begins with
- * the group's other calls; of these it only waits for those whose calls return.
+ * the group's other calls; of these it only waits for those whose calls return. A request has none:
+ * there, ccs_run() dissemination_barrier.ccs of the library.
  */
 CCS_API ccs_status ccs_barrier(struct ccs_comm *comm, void *stream);
 
@@ -568,19 +574,20 @@ struct ccs_run_options {
 	unsigned channels; /* ... and on so many channels at most; 0: as many as pay */
 	const void *factors; /* premul-sum with these: see ccs_run_premul_vector; or NULL */
 	const struct ccs_user_op *user_op; /* in the place of `op`; or NULL */
-	/* Of a module with a buffer `by column`, on the CPU: rows of a block, which has `count`
-	 * elements in all of them, so rows must divide count; the buffer has as many, of its
-	 * blocks side by side. Others on the same ranks are rows x columns elements in one piece.
+	/* Of a module with a buffer `by column`: rows of a block, which has `count` elements in
+	 * all of them, so rows must divide count; the buffer has as many, of its blocks side by side. Others on the same ranks are rows x columns elements in one piece.
 	 * 0 for other modules, and where count is 0. */
 	size_t rows;
-	/* Of a module with a `sized` buffer, on the CPU: elements of each chunk of these buffers on
-	 * this rank, buffer by buffer; chunks lie one after another. So all_to_all has N numbers of
-	 * what it sends, then N of what it gets, as MPI_Alltoallv. Each rank gives its own, which
-	 * are read before the call returns. Before anything moves they are compared: what a rank
+	/* Of a module with a `sized` buffer: elements of each chunk of these buffers on this rank,
+	 * buffer by buffer; chunks lie one after another. So all_to_all has N numbers of what it
+	 * sends, then N of what it gets, as MPI_Alltoallv. Each rank gives its own, which are read
+	 * before the call returns. Before anything moves they are compared: what a rank
 	 * sends must be as long as what its receiver expects, else all fail with CCS_EINVAL, and the
 	 * text names both. `count` is that of the other buffers; 0 if there are none. Ranks that are
 	 * processes tell one another their sizes in each such call: so calls of several
-	 * communicators in one group come in the same order on all. NULL for other modules. */
+	 * communicators in one group come in the same order on all. (Processes on GPUs, too: the
+	 * call waits for all ranks' calls then, though not for what is in their streams. A captured
+	 * call's replays have its sizes.) NULL for other modules. */
 	const size_t *sizes;
 };
 enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
@@ -704,11 +711,20 @@ CCS_API ccs_status ccs_group_end(void);
  * the communicator goes on. CCS_EINVAL, here: the peer is no rank, or, outside a group, this one.
  * CCS_ETIMEOUT: nothing of the communicator's messages has moved for the timeout; the text names
  * rank and peer, and the communicator has failed, as it has when the peer's process ends
- * (CCS_EABORTED). CCS_EUNSUPPORTED: the ranks are on GPUs, and several
- * processes'.
+ * (CCS_EABORTED).
  *
  * `stream` is NULL on the CPU. On GPUs it is as ccs_run's: a call returns when its peer has called,
- * too, and the message is in both streams; the buffers are of the ranks' GPUs. Processes read a message where it lies, as far as
+ * too, and the message is in both streams; the buffers are of the ranks' GPUs.
+ *
+ * GPUs of several processes: NCCL's own send and receive carry the messages, those of a group,
+ * on any communicators, as one group of NCCL's. A call returns when its message is in the rank's
+ * stream, whether the peer has called or not, but for a pair's first, which may wait for it. NCCL
+ * does not compare: counts and types that differ, or a peer that never calls, leave the
+ * stream waiting, or worse, without a word, and no timeout of ccs's counts there. What NCCL refuses
+ * fails all of the group's calls with its text, and the communicators have failed. A message of no
+ * elements is not sent.
+ *
+ * Processes on the CPU read a message where it lies, as far as
  * ccs_comm_init_procs says; else it is copied in pieces, on its way.
  */
 CCS_API ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer,
@@ -716,13 +732,36 @@ CCS_API ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, 
 CCS_API ccs_status ccs_recv(void *recvbuff, size_t count, ccs_dtype type, int peer,
 			    struct ccs_comm *comm, void *stream);
 
+#define CCS_ANY_SOURCE (-1)
+
+/**
+ * The same with a tag (0 or more; ccs_send and ccs_recv have 0), and from any rank, for ranks that
+ * are tasks, or processes of a host, on the CPU. A receive takes a message that has its tag, from its
+ * peer, or, with CCS_ANY_SOURCE, from whichever rank's comes first. Messages of two ranks with one tag
+ * match in the order of their calls; of several receives that fit the first called has it.
+ * `source`, if it is not NULL, tells who sent, when the receive is over, and must stay until then.
+ *
+ * A message that a peer has sent before the one that a receive waits for is kept, in memory of the
+ * communicator's: its sender's call returns then, and if it differs from what is received later the
+ * receiver alone is told. A rank keeps 256 MiB at most; what is more waits with its sender, and a
+ * time-out says so.
+ *
+ * CCS_EUNSUPPORTED: the tag is not 0, or the peer CCS_ANY_SOURCE, and the ranks are on GPUs, or
+ * processes of MPI's. All else is as with ccs_send.
+ */
+CCS_API ccs_status ccs_send_tagged(const void *sendbuff, size_t count, ccs_dtype type, int peer,
+				   int tag, struct ccs_comm *comm, void *stream);
+CCS_API ccs_status ccs_recv_tagged(void *recvbuff, size_t count, ccs_dtype type, int peer, int tag,
+				   int *source, struct ccs_comm *comm, void *stream);
+
 /* The end of a group that nobody waits for yet. One thread at a time uses it. */
 struct ccs_request;
 
 /**
  * Ends the group, as ccs_group_end does, but returns when its calls have begun: runs of modules,
  * sends and receives, on any communicators. Their buffers are in use until the request has
- * finished. CCS_EINVAL: it is inside another group, which then fails. *request is NULL on a
+ * finished. Of a call with `sizes` it waits until all ranks' processes have told theirs.
+ * CCS_EINVAL: it is inside another group, which then fails. *request is NULL on a
  * failure, and nothing has begun.
  *
  * The calls go on while the caller works, by up to two threads of each communicator, which the

@@ -74,7 +74,7 @@ void world_die(struct world *w, const char *text)
 	w->dead = true;
 	free(w->dead_text);
 	w->dead_text = strdup(text);
-	post_close(w); /* for ever */
+	post_close(w, 0); /* for ever */
 }
 
 /* ---- memory ---------------------------------------------------------------------------- */
@@ -416,47 +416,10 @@ ccs_status ccs_comm_gather(struct ccs_comm *c, const void *mine, void *all, size
 	if (s)
 		return s;
 	if (!has_all(c->world))
-		s = c->world->engine->gather(c->world, mine, all, bytes);
+		s = world_gather(c->world, "ccs_comm_gather", mine, all, bytes);
 	for (int r = 0; bytes && has_all(c->world) && r < c->world->nranks; r++)
 		memcpy((char *)all + (size_t)r * bytes, mine, bytes);
 	return leave(c, s);
-}
-
-/* How a step went in a process. */
-struct outcome {
-	int32_t status;
-	char text[CCS_TEXT];
-};
-
-void world_tell_late(const struct world *w, int rank, struct text *t)
-{
-	if (w->gathers)
-		text_add(t, "for %u ms rank %d has not called %s, as rank %d has", w->timeout, rank,
-			 w->gathers, w->first);
-	else
-		text_add(t, "for %u ms rank %d has not told the others how it went", w->timeout,
-			 rank);
-}
-
-/* In this process its own failure counts. */
-ccs_status world_agree(struct world *w, ccs_status here)
-{
-	struct outcome own = { .status = here }, *all;
-	ccs_status s;
-
-	if (has_all(w))
-		return here;
-	all = calloc((size_t)w->nranks, sizeof(*all));
-	if (here)
-		memcpy(own.text, error_thread()->text, sizeof(own.text));
-	s = all ? w->engine->gather(w, &own, all, sizeof(own))
-		: error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
-	for (int r = 0; r < w->nranks && !s; r++)
-		if (all[r].status && r != w->first)
-			s = error_set(error_of_peer(all[r].status), "rank %d: %.1900s", r,
-				      all[r].text);
-	free(all);
-	return here ? error_set(here, "%s", own.text) : s;
 }
 
 ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here)

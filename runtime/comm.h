@@ -14,9 +14,9 @@
 #include "runtime/base/origin.h"
 #include "runtime/base/spin.h"
 #include "runtime/engine.h"
+#include "runtime/plan/cells.h"
 #include "runtime/plan/prep.h"
 #include "runtime/plan/rank_order.h"
-#include "runtime/plan/sizes.h"
 #include "runtime/user_op.h"
 
 #include <pthread.h>
@@ -26,6 +26,8 @@
 struct kept {
 	void *of;
 	uint64_t id; /* 0: nothing */
+	size_t mail; /* bytes of a rank's input, if those of all are so few that they are left for the
+			others (MAIL_BYTES), rounded up; 0: they are read where they are */
 };
 
 /* One rank's call, from ccs_run to its end. */
@@ -84,6 +86,12 @@ static inline bool call_is_over(const struct call *c)
 	return atomic_load_explicit(&c->over, memory_order_acquire);
 }
 
+/* Of a run's params, which have the sizes of all ranks. */
+static inline struct cells_call call_cells(const struct call *c)
+{
+	return (struct cells_call){ c->module, c->view, c->count, c->how.rows, c->sizes };
+}
+
 struct opened { /* a module of ccs_call */
 	const void *bytes;
 	struct ccs_module *module;
@@ -121,7 +129,8 @@ struct world {
 	struct opened *opened;
 	struct memory *memory;
 	struct rendezvous *rendezvous; /* that are not over, or not left yet */
-	const char *gathers;	       /* the call that processes gather for; NULL: another */
+	const char *gathers;	       /* the call that processes gather for */
+	bool meets; /* ... which is a rendezvous: none of them has long to do before */
 };
 
 /* A call with a plan, as it was checked, for the next one like it; it holds its module. */
@@ -169,6 +178,12 @@ ccs_status world_here(const struct world *w);
 ccs_status world_alive(const struct world *w);
 /** The communicator dies of that. Under world.lock. */
 void world_die(struct world *w, const char *text);
+/* ---- gather.c: of a world of several processes, under world.lock ------------------------- */
+
+/** All give so many bytes, for that call (its name), and get those of all, in the order of ranks.
+ *  CCS_EINVAL, in all of them: calls, or numbers of bytes, differ; the communicator goes on. */
+ccs_status world_gather(struct world *w, const char *call, const void *mine, void *all,
+			size_t bytes);
 /** How a step went on all processes, by gathering: `here`, with its text, if it failed in this
  *  one; else what the first other failed with. Under world.lock. */
 ccs_status world_agree(struct world *w, ccs_status here);
@@ -208,6 +223,10 @@ void run_all_done(struct world *w);
 void run_fail(struct world *w, struct run *r, ccs_status s, const char *text);
 /** The communicator dies of that, and with it all its runs. */
 void run_fail_all(struct world *w, ccs_status s, const char *text);
+/** It has died; that is added to the text of why, also of its current run. */
+void run_fail_more(struct world *w, const char *more);
+/** Whether nothing of the current run, which has failed, is under way any more. */
+bool run_halt(struct world *w);
 /** Drops runs that are over, and starts the next. */
 void run_retire(struct world *w);
 /** Wakes the threads inside a call, to look whether theirs are over. */
@@ -236,12 +255,21 @@ ccs_status run_differ(const struct call_name *x, const struct call_name *y);
 
 /* ---- post.c: without the lock, but for what says otherwise ------------------------------- */
 
-#define MOST_POSTED 31 /* ranks; if there are more, nothing is posted */
-/* A rank's post: what its thread has left there. */
+#define MOST_POSTED 31	 /* ranks; if there are more, nothing is posted */
+#define MAIL_BYTES 8192u /* of all ranks' inputs */
+
+/* Where a rank's buffers are, or a copy of its input. */
 struct post {
-	uint64_t kept; /* its id */
 	const unsigned char *send;
 	unsigned char *recv;
+};
+
+/* What a thread knows of those that have met for a run. */
+struct meeting {
+	uint64_t call;		  /* its number */
+	uint64_t ranks;		  /* the thread's: a bit each */
+	unsigned threads, thread; /* their number, and which it is */
+	const struct post *posts; /* by rank; if inputs were left: without others' outputs */
 };
 
 /** From the first run's end on, calls like those before are posted. For a world whose ranks are all
@@ -252,12 +280,11 @@ void post_limit(struct world *w, unsigned threads);
 /** What is kept of the call's run, for the rank's next calls. Under world.lock, before it is
  *  over. */
 void post_keep(struct call *c, struct kept kept);
-/* Nothing was done; all is over; they have joined their run, and are to be waited for. */
-enum posted { POSTED_NOT, POSTED_OVER, POSTED_JOINED };
-/** Posts a thread's calls, and waits for their end, if all can be posted. */
-enum posted post_calls(struct call *calls);
-/** Calls that were posted join their run, and none is posted any more. Under world.lock. */
-void post_close(struct world *w);
+/** Does a thread's calls with those of the others, if all can be posted. False: nothing was done, and
+ *  they are to join their run. */
+bool post_calls(struct call *calls);
+/** None is posted from the rank's call of that number on, which joins a run. Under world.lock. */
+void post_close(struct world *w, uint64_t call);
 /** No run is left. Under world.lock. */
 void post_open(struct world *w);
 

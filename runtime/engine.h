@@ -7,6 +7,10 @@
  * world.state. Whoever makes a communicator chooses its engine; nothing else knows one by
  * name.
  *
+ * An engine is a row of this table, five of them so far: tasks, processes, MPI's messages
+ * (all cpu/), GPUs, hosts. All have start, wait, branch, describe and free; what else is NULL
+ * says what that means.
+ *
  * What an engine calls back is in comm.h (run.c). All functions are called under
  * world.lock, but for those that say otherwise.
  */
@@ -20,10 +24,10 @@
 struct world;
 struct run;
 struct kept;
-struct post;
-
-/* Nothing has happened; it is done; all of its threads are to share it. */
-enum again { AGAIN_NOT, AGAIN_DONE, AGAIN_SHARED };
+struct meeting;
+struct transfer;
+struct queue;
+struct p2p_head;
 
 /* A communicator that is made of some of another's ranks. */
 #define INVITATION 128u
@@ -33,7 +37,6 @@ struct branch {
 	int rank;	  /* this process's, in the child; 0 where that has all */
 	_Alignas(8) unsigned char invitation[INVITATION];
 };
-struct transfer;
 
 struct engine {
 	const char *name; /* as ccs_comm_engine tells it */
@@ -44,30 +47,37 @@ struct engine {
 	bool host_code;	  /* elements are combined by code of this process: a call may have a
 			     factor for each element, or an operator of the user's own */
 	bool lone;	  /* it is called by one thread at a time: requests have no threads */
-	bool layouts;	  /* buffers may be `by column`, or `sized` */
+
+	/* ---- runs: what an engine is ------------------------------------------------------- */
 
 	/** The run has become the current one, and the ranks with a seat in it have called.
 	 *  A failure is the run's, with this thread's text. */
 	ccs_status (*start)(struct world *w, struct run *r);
 	/** One more rank of this process has called, as above. NULL: it has one rank. */
 	ccs_status (*join)(struct world *w, struct run *r, int rank);
-	/** Without the lock, and while nobody else is in the engine: does a run like the one that
-	 *  it has kept (post.c), for the buffers in the ranks' posts, which so many threads wait
-	 *  for. NULL: it keeps none. */
-	enum again (*again)(struct world *w, struct kept kept, const struct post *posts,
-			    unsigned threads);
-	/** Without the lock. Takes part in a run that is shared, until it is over. */
-	void (*share)(struct world *w);
 	/** The current run has failed: nothing more of it may begin. True: nothing of it is
 	 *  under way any more, so that the callers may have their buffers back; when that
 	 *  becomes true later, the engine calls run_retire. May be called again. NULL: always
 	 *  true. */
 	bool (*halt)(struct world *w);
-
 	/** Without the lock. Takes part, or waits, until the calls of a list (struct call.next)
 	 *  that are of this world are over; *first is the first failure, and stays what it was
 	 *  if it was one. run_wait() if there is nothing to take part in. */
 	void (*wait)(struct world *w, struct call *calls, ccs_status *first);
+	/** Where the ranks live, for people: "4 ranks on the CPU, run by ...". */
+	void (*describe)(const struct world *w, char *text, size_t size);
+	/** Without the lock: nobody else has a handle any more. Stops and frees all that is in
+	 *  world.state, which may be NULL. In a forked process (origin_here() is false) it
+	 *  frees memory alone: it waits for nobody, and touches nothing of the parent's. */
+	void (*free)(struct world *w);
+
+	/* ---- runs, in fewer steps ---------------------------------------------------------- */
+
+	/** Without the lock, by each thread that has met the others for a run like the one that it
+	 *  has kept (post.c): does the thread's part of it. Where inputs were left for all, that is
+	 *  its own ranks' outputs. False, for all of them: it cannot be done so. NULL: it keeps
+	 *  none. */
+	bool (*again)(struct world *w, struct kept kept, const struct meeting *m);
 	/** Without the lock. Does a call that is in no group and like the one before, without a
 	 *  run, if that is quicker; *status as wait's *first. False: it has not begun, and joins
 	 *  its run. NULL: each does. */
@@ -75,28 +85,42 @@ struct engine {
 	/** Without the lock. Goes on with the current run, and does not wait: for a thread that
 	 *  waits for another communicator's. NULL: runs go on without it. */
 	void (*poll)(struct world *w);
+
+	/* ---- what keeps a run -------------------------------------------------------------- */
+
 	/** Whether anything of the current run has moved since *mark, or is about to; marks
 	 *  anew. NULL: nothing moves but calls. */
 	bool (*moved)(const struct world *w, uint64_t *mark);
 	/** Tells what the rank, which has called, waits for: "rank 1 waits at ...". False: for
 	 *  no other rank. NULL: always false. */
 	bool (*stuck)(const struct world *w, int rank, struct text *t);
+	/** Whether something has failed behind the calls' backs: CCS_OK, or the communicator is
+	 *  dead now (world_die), and the text says why. NULL: nothing can. */
+	ccs_status (*check)(struct world *w);
+
+	/* ---- messages of two ranks (p2p.h) ------------------------------------------------- */
 
 	/** Point to point (p2p.h): goes on with a message to or from another process, which is the
 	 *  first of its queue, p2p_over() when it is over; or, where calls name streams, puts one
 	 *  that has met its other end, of this process, into them, and then both are over. Whether
 	 *  anything has moved. Under p2p.lock, without world.lock. NULL: memory is copied. */
 	bool (*carry)(struct world *w, struct transfer *m);
+	/** Of processes whose calls name streams: puts all messages of a list (by
+	 *  transfer.behind), of this engine's communicators, into their streams, as one group; or
+	 *  none. They are over then. Without locks. NULL: carry does it. */
+	ccs_status (*exchange)(struct transfer *list);
+	/** The next message of another process's, for an empty queue of receives: whether it has
+	 *  come, and with what. Under p2p.lock. NULL: that is not seen before a receive takes it,
+	 *  and so there are no tags, and no receives from any rank. */
+	bool (*next_message)(const struct world *w, const struct queue *q, struct p2p_head *head);
 	/** Messages did not move, so many times in a row: waits a little until they may, or does
 	 *  not, and looks whether the others are alive. When the communicator has died, here
 	 *  (UINT_MAX times, then), it lets the others know, and leaves no message's memory in use.
-	 *  Without locks. NULL: all
-	 *  ranks are in this process. */
+	 *  Without locks. NULL: all ranks are in this process. */
 	void (*rest)(struct world *w, unsigned idle);
 
-	/** Whether something has failed behind the calls' backs: CCS_OK, or the communicator is
-	 *  dead now (world_die), and the text says why. NULL: nothing can. */
-	ccs_status (*check)(struct world *w);
+	/* ---- other communicators, and processes -------------------------------------------- */
+
 	/** The communicator has several processes, and all call it: each gives so many bytes,
 	 *  and gets those of all, in the order of ranks. NULL: there is never but one. */
 	ccs_status (*gather)(struct world *w, const void *mine, void *all, size_t bytes);
@@ -111,6 +135,9 @@ struct engine {
 	 *  behind it comes after what is in those of all ranks. NULL: calls are over when they
 	 *  return. */
 	ccs_status (*barrier)(struct world *w, void *const *streams);
+
+	/* ---- memory and GPUs --------------------------------------------------------------- */
+
 	/** Memory for buffers that suits it, and back. NULL: any does. */
 	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
 	void (*release)(struct world *w, void *at, size_t bytes);
@@ -118,12 +145,6 @@ struct engine {
 	int (*device)(const struct world *w, int rank);
 	/** NCCL's communicator of the processes, or NULL, as the function may be. */
 	void *(*nccl)(const struct world *w);
-	/** Where the ranks live, for people: "4 ranks on the CPU, run by ...". */
-	void (*describe)(const struct world *w, char *text, size_t size);
-	/** Without the lock: nobody else has a handle any more. Stops and frees all that is in
-	 *  world.state, which may be NULL. In a forked process (origin_here() is false) it
-	 *  frees memory alone: it waits for nobody, and touches nothing of the parent's. */
-	void (*free)(struct world *w);
 };
 
 #endif

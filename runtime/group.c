@@ -137,12 +137,10 @@ static void wait_all(struct call *calls, ccs_status *s)
 
 void group_take_part(struct call *calls, ccs_status *s)
 {
-	enum posted posted = post_calls(calls);
-
-	if (posted == POSTED_NOT)
-		join_all(calls);
-	if (posted != POSTED_OVER)
-		wait_all(calls, s);
+	if (post_calls(calls))
+		return;
+	join_all(calls);
+	wait_all(calls, s);
 }
 
 static ccs_status run_calls(struct call *calls, struct attendee *attendees)
@@ -259,7 +257,8 @@ ccs_status ccs_group_submit(struct ccs_request **request)
 	if (t->attendees && !s)
 		s = error_set(CCS_EINVAL, "ccs_group_submit: calls in which all ranks meet, as "
 					  "ccs_barrier and ccs_comm_split, are waited for: end "
-					  "their group with ccs_group_end");
+					  "their group with ccs_group_end (a barrier for a "
+					  "request is a schedule: dissemination_barrier.ccs)");
 	if (s && !t->failed)
 		t->failed = s;
 	if (--t->depth)

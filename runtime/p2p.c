@@ -2,8 +2,8 @@
  * Messages between two ranks: their queues, meeting, moving, and waiting. See p2p.h.
  *
  * In: messages whose arguments were checked (p2p_call.c). Out: each is over, with its data, or with
- * a text. A post is O(peers of the rank so far); a poll O(pairs that have met + queues to other
- * processes).
+ * a text. A post is O(peers of the rank so far + receives that wait); a poll O(pairs that have met +
+ * queues to other processes).
  */
 #include "runtime/p2p.h"
 #include "runtime/base/clock.h"
@@ -25,7 +25,9 @@ static struct p2p *p2p_new(int nlocal)
 
 	if (p)
 		p->queues = calloc((size_t)nlocal, sizeof(*p->queues));
-	if (p && p->queues && !pthread_mutex_init(&p->lock, NULL)) {
+	if (p)
+		p->inboxes = calloc((size_t)nlocal, sizeof(*p->inboxes));
+	if (p && p->queues && p->inboxes && !pthread_mutex_init(&p->lock, NULL)) {
 		if (world_cond_init(&p->moved)) {
 			if (world_cond_init(&p->work))
 				return p;
@@ -34,6 +36,7 @@ static struct p2p *p2p_new(int nlocal)
 		pthread_mutex_destroy(&p->lock);
 	}
 	free(p ? p->queues : NULL);
+	free(p ? p->inboxes : NULL);
 	free(p);
 	return NULL;
 }
@@ -59,6 +62,7 @@ void p2p_free(struct world *w)
 
 	if (!p)
 		return;
+	p2p_drop_kept(w);
 	for (int r = 0; r < w->nlocal; r++)
 		while (p->queues[r]) {
 			struct queue *next = p->queues[r]->next;
@@ -74,6 +78,7 @@ void p2p_free(struct world *w)
 		pthread_mutex_destroy(&p->lock);
 	}
 	free(p->queues);
+	free(p->inboxes);
 	free(p);
 	w->p2p = NULL;
 }
@@ -153,28 +158,64 @@ static void progress(struct p2p *p)
 	pthread_cond_broadcast(&p->moved);
 }
 
-/* The last that is done with a message: it is its thread's again. */
-static void finish(struct p2p *p, struct transfer *m, ccs_status s, const char *text)
+/* The last that is done with a message. */
+void p2p_finish(struct p2p *p, struct transfer *m, ccs_status s, const char *text)
 {
 	m->status = s;
+	if (m->source && !s)
+		*m->source = m->peer;
 	if (s)
 		m->text = strdup(text);
 	if (m->request) {
 		p->messages--;
 		m->comm->pending--;
 	}
-	m->queue->over++;
 	atomic_store_explicit(&m->over, true, memory_order_release);
 }
 
 void p2p_over(struct world *w, struct transfer *m, ccs_status s, const char *text)
 {
 	struct queue *q = m->queue;
+	struct queue *receives = q->sends ? q->twin : q;
+	bool kept = m->kept; /* what is not is its thread's when it is over */
 
 	q->first = m->behind;
-	finish(w->p2p, m, s, text);
-	meet(w->p2p, q);
+	q->over++;
+	p2p_finish(w->p2p, m, s, text);
+	if (receives)
+		p2p_match(w, receives);
 	progress(w->p2p);
+	if (kept)
+		p2p_kept_over(w, m);
+}
+
+static ccs_status make_queue(struct world *w, struct transfer *m, int peer)
+{
+	struct queue *q = queue_of(w, m->comm->rank, peer, m->sends);
+
+	if (m->sends)
+		m->queue = q;
+	return q ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a message");
+}
+
+/* Those from all ranks, once. */
+static ccs_status make_all_queues(struct world *w, struct transfer *m)
+{
+	struct inbox *in = w->p2p->inboxes + (m->comm->rank - w->first);
+	ccs_status s = CCS_OK;
+
+	for (int peer = 0; peer < w->nranks && !s && !in->all; peer++)
+		s = make_queue(w, m, peer);
+	in->all = !s;
+	return s;
+}
+
+/* Whether streams carry its messages, by way of other processes' GPUs. */
+static bool by_streams(const struct transfer *m)
+{
+	const struct world *w = m->comm->world;
+
+	return w->engine->exchange && w->nlocal < w->nranks;
 }
 
 static ccs_status make_queues(struct transfer *list)
@@ -184,49 +225,89 @@ static ccs_status make_queues(struct transfer *list)
 	for (struct transfer *m = list; m && !s; m = m->next) {
 		struct world *w = m->comm->world;
 
+		if (by_streams(m))
+			continue;
 		s = p2p_open(w);
 		if (s)
 			break;
 		pthread_mutex_lock(&w->p2p->lock);
-		m->queue = queue_of(w, m->comm->rank, m->peer, m->sends);
+		s = m->any ? make_all_queues(w, m) : make_queue(w, m, m->peer);
 		pthread_mutex_unlock(&w->p2p->lock);
-		if (!m->queue)
-			s = error_set(CCS_ENOMEM, "out of memory for a message");
 	}
 	return s;
 }
 
-static void join_queue(struct p2p *p, struct transfer *m)
+void p2p_enter(struct p2p *p, struct queue *q, struct transfer *m)
 {
-	struct queue *q = m->queue;
-
+	m->queue = q;
+	m->behind = NULL;
 	if (q->first)
 		q->last->behind = m;
 	else
 		q->first = m;
 	q->last = m;
+	meet(p, q);
+	progress(p);
+}
+
+static void begin(struct world *w, struct transfer *m)
+{
+	struct p2p *p = w->p2p;
+
 	if (m->request) {
 		p->messages++;
 		m->comm->pending++;
 		pthread_cond_signal(&p->work);
 	}
-	meet(p, q);
-	progress(p);
+	if (!m->sends) {
+		p2p_receive(w, m);
+		progress(p);
+		return;
+	}
+	p2p_enter(p, m->queue, m);
+	if (m->queue->twin)
+		p2p_match(w, m->queue->twin);
+}
+
+/* Ends those of streams: their thread alone knows of them. */
+static void exchange(struct transfer *list)
+{
+	ccs_status s = list->comm->world->engine->exchange(list);
+
+	while (list) {
+		struct transfer *m = list;
+
+		list = m->behind;
+		m->status = s;
+		if (s)
+			m->text = strdup(error_thread()->text);
+		atomic_store_explicit(&m->over, true, memory_order_release);
+	}
 }
 
 ccs_status p2p_post(struct transfer *list)
 {
+	struct transfer *apart = NULL, **last = &apart;
 	ccs_status s = make_queues(list);
 
+	for (struct transfer *m = list; m && !s; m = m->next)
+		if (by_streams(m)) {
+			*last = m;
+			last = &m->behind;
+		}
 	while (list && !s) {
-		struct p2p *p = list->comm->world->p2p;
+		struct world *w = list->comm->world;
 		struct transfer *m = list;
 
 		list = m->next; /* a message of a request may be over, and gone, at once */
-		pthread_mutex_lock(&p->lock);
-		join_queue(p, m);
-		pthread_mutex_unlock(&p->lock);
+		if (by_streams(m))
+			continue;
+		pthread_mutex_lock(&w->p2p->lock);
+		begin(w, m);
+		pthread_mutex_unlock(&w->p2p->lock);
 	}
+	if (apart && !s)
+		exchange(apart);
 	return s;
 }
 
@@ -279,18 +360,20 @@ bool p2p_poll(struct world *w)
 		p->ready = from->ready;
 		deliver(w, from);
 	}
-	for (const struct queue *q = p->foreign; q; q = q->next_foreign)
+	for (struct queue *q = p->foreign; q; q = q->next_foreign) {
+		p2p_match(w, q);
 		if (q->first && w->engine->carry(w, q->first)) {
 			any = true;
 			progress(p);
 		}
+	}
 	pthread_mutex_unlock(&p->lock);
 	return any;
 }
 
 /* ---- ends ------------------------------------------------------------------------------------- */
 
-static void end_queue(struct p2p *p, struct queue *q, ccs_status s, const char *text)
+static void end_queue(struct world *w, struct queue *q, ccs_status s, const char *text)
 {
 	struct transfer *m = q->first;
 
@@ -303,8 +386,12 @@ static void end_queue(struct p2p *p, struct queue *q, ccs_status s, const char *
 	}
 	while (m) {
 		struct transfer *next = m->behind;
+		bool kept = m->kept;
 
-		finish(p, m, s, text);
+		q->over++;
+		p2p_finish(w->p2p, m, s, text);
+		if (kept)
+			p2p_kept_over(w, m);
 		m = next;
 	}
 }
@@ -317,7 +404,8 @@ static void end_all(struct world *w, ccs_status s, const char *text)
 	pthread_mutex_lock(&p->lock);
 	for (int r = 0; r < w->nlocal; r++)
 		for (struct queue *q = p->queues[r]; q; q = q->next)
-			end_queue(p, q, s, text);
+			end_queue(w, q, s, text);
+	p2p_end_wanted(w, s, text);
 	progress(p);
 	pthread_mutex_unlock(&p->lock);
 }
@@ -334,6 +422,19 @@ static bool has_died(struct world *w, ccs_status *s, struct text *why)
 		text_add(why, "%s", w->dead_text ? w->dead_text : "no memory for the text");
 	pthread_mutex_unlock(&w->lock);
 	return dead;
+}
+
+/* Whether no message's memory is in use any more; then the whole text of why it has died. */
+static bool is_given_back(struct world *w, struct text *why)
+{
+	bool all;
+
+	pthread_mutex_lock(&w->lock);
+	all = run_halt(w);
+	why->len = 0;
+	text_add(why, "%s", w->dead_text ? w->dead_text : "no memory for the text");
+	pthread_mutex_unlock(&w->lock);
+	return all;
 }
 
 static void time_out(struct world *w, const struct p2p_vigil *v)
@@ -362,8 +463,11 @@ bool p2p_still(struct world *w, struct p2p_vigil *v)
 	time_out(w, v);
 	if (!has_died(w, &s, &why))
 		return true;
-	if (w->engine->rest) /* tells the others, and leaves no memory in use */
+	if (w->engine->rest) { /* tells the others */
 		w->engine->rest(w, UINT_MAX);
+		if (!is_given_back(w, &why))
+			return true;
+	}
 	end_all(w, s, why.buf);
 	return true;
 }
@@ -455,8 +559,45 @@ static void say(const struct transfer *m, struct text *t)
 {
 	const char *type = ccs_dtype_name(m->type);
 
-	text_add(t, "rank %d waits for rank %d to %s %zu of %s %s it", m->comm->rank, m->peer,
-		 m->sends ? "receive" : "send", m->count, type, m->sends ? "from" : "to");
+	text_add(t, "rank %d waits for ", m->comm->rank);
+	if (m->peer < 0)
+		text_add(t, "any rank");
+	else
+		text_add(t, "rank %d", m->peer);
+	text_add(t, " to %s %zu of %s %s it", m->sends ? "receive" : "send", m->count, type,
+		 m->sends ? "from" : "to");
+	if (m->tag)
+		text_add(t, ", with tag %d", m->tag);
+}
+
+static void say_kept(const struct inbox *in, int rank, struct text *t)
+{
+	text_add(t,
+		 "; rank %d keeps %zu bytes of messages that no receive has asked for, the first "
+		 "with tag %d from rank %d, and has no room for the next",
+		 rank, in->bytes, in->kept->tag, in->kept->peer);
+}
+
+/* Those of a rank, behind the `n` that were said. */
+static int report_rank(const struct world *w, int local, bool more, int n, struct text *t)
+{
+	const struct inbox *in = w->p2p->inboxes + local;
+	const struct queue *q = w->p2p->queues[local];
+	const struct transfer *m = in->wanted;
+
+	while (q || m) {
+		const struct transfer *next = q ? q->first : m;
+
+		if (next && !next->kept && n++ < REPORTED) {
+			text_add(t, "%s", n == 1 && !more ? ": " : "; ");
+			say(next, t);
+		}
+		m = q ? m : m->behind;
+		q = q ? q->next : NULL;
+	}
+	if (in->full && in->kept)
+		say_kept(in, w->first + local, t);
+	return n;
 }
 
 void p2p_report(const struct world *w, bool more, struct text *t)
@@ -467,12 +608,7 @@ void p2p_report(const struct world *w, bool more, struct text *t)
 		return;
 	pthread_mutex_lock(&w->p2p->lock);
 	for (int r = 0; r < w->nlocal; r++)
-		for (const struct queue *q = w->p2p->queues[r]; q; q = q->next) {
-			if (!q->first || n++ >= REPORTED)
-				continue;
-			text_add(t, "%s", n == 1 && !more ? ": " : "; ");
-			say(q->first, t);
-		}
+		n = report_rank(w, r, more, n, t);
 	pthread_mutex_unlock(&w->p2p->lock);
 	if (n > REPORTED)
 		text_add(t, "; and %d more messages", n - REPORTED);

@@ -1,10 +1,11 @@
 /*
  * Point to point: messages between two ranks, and who moves them. Private to the runtime.
  *
- * ccs_send and ccs_recv make a transfer each, an end of what is one message for NCCL. It joins the
- * queue of its rank, peer and direction. The firsts of the two queues that face one another meet:
- * they must agree, the data is copied, both are over, and the next may meet. So messages of two
- * ranks match in order, and those of others wait for none of them.
+ * ccs_send and ccs_recv make a transfer each, an end of what is one message for NCCL. One that sends
+ * joins the queue of its rank, peer and direction; one that receives its rank's inbox, and a queue
+ * when the message has come that it takes (p2p_match.c). The firsts of the two queues that face one
+ * another meet: they must agree, the data is copied, both are over, and the next may meet. So messages
+ * of two ranks with the same tag match in order, and those of others wait for none of them.
  *
  * Where both ends are of this process the copy is made here, by memcpy, without the lock, or by the
  * engine, where calls name streams; these are in the list `ready`. Where the peer is in another
@@ -14,6 +15,9 @@
  * Transfers move while somebody calls p2p_poll: each thread that waits for one does, for all of the
  * communicator; and for those that nobody waits for, which are those of requests (request.h), a
  * thread of the communicator's, unless its engine is a lone one.
+ *
+ * Processes on GPUs have no queues: NCCL carries their messages, in their streams, and those of a
+ * group join it together (`exchange` of engine.h). They are over at once.
  *
  * A transfer that differs from its other end fails at both, and the communicator goes on. If none
  * moves for the timeout, while a thread waits for one, the communicator ends.
@@ -31,17 +35,22 @@ struct transfer {
 	int peer;
 	bool sends;
 	bool request; /* it is of one (request.h) */
+	bool any;     /* it receives from any rank: `peer` is who sent, once it is in a queue */
+	bool kept;    /* it is an inbox's own */
 	bool busy;    /* it has met its other end, in this process, and is in `ready`, or copied */
 	unsigned char *at;
 	size_t count, bytes;
 	ccs_dtype type;
+	int tag;
+	int *source;	/* where to write who sent; or NULL */
 	void *stream;	/* a GPU's */
 	size_t moved;	/* bytes; the engine's, as is */
 	unsigned state; /* 0 at first */
 	struct queue *queue;
-	struct transfer *behind; /* in its queue */
+	struct transfer *behind; /* in its queue, or inbox.wanted */
 	struct transfer *ready;	 /* in p2p.ready */
-	struct transfer *next;	 /* in its group, or request */
+	struct transfer *next;	 /* in its group, or request, or inbox.kept */
+	struct transfer *taker;	 /* of a kept one: the receive that gets it when it has come */
 	ccs_status status;
 	char *text; /* of its failure; or NULL */
 	/** Then nobody else knows of it any more. Without the lock. */
@@ -54,9 +63,21 @@ struct queue {
 	bool sends;
 	struct transfer *first, *last;
 	uint64_t over;	    /* messages: the number of the first */
+	uint64_t turn;	    /* of a receiver's: when it last gave to a receive from any rank */
 	struct queue *twin; /* which faces it, in this process; or NULL */
 	struct queue *next; /* of the rank */
 	struct queue *next_foreign;
+};
+
+/* What a rank receives, as far as it is in no queue. */
+struct inbox {
+	struct transfer *wanted, *wanted_last; /* receives, in the order of their calls */
+	struct transfer *kept,
+		*kept_last; /* messages that came before anybody asked, as they came */
+	size_t bytes;	    /* of those kept */
+	bool full;	    /* some peer's next message was not kept */
+	bool all;	    /* it has queues from all ranks */
+	uint64_t turns;	    /* receives from any rank that have found one */
 };
 
 struct job; /* of request.c */
@@ -65,6 +86,7 @@ struct p2p {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;  /* threads sleep here, if the engine does not say otherwise */
 	struct queue **queues; /* [ranks of this process]; what was made stays */
+	struct inbox *inboxes; /* [ranks of this process] */
 	struct queue *foreign;
 	struct transfer *ready, *ready_last; /* sends whose receive has come */
 	uint64_t moves;			     /* progress: messages posted, carried on, over */
@@ -82,8 +104,8 @@ ccs_status p2p_open(struct world *w);
 /** Frees it. No message is under way, and no thread is left. */
 void p2p_free(struct world *w);
 
-/** The messages of a list join their queues: all, or none, with this thread's text. Without
- *  locks. */
+/** The messages of a list join their queues: all, or none, with this thread's text; those that
+ *  streams carry are over. Without locks. */
 ccs_status p2p_post(struct transfer *list);
 /** Goes on with all messages of the world that can move. Whether any has. Without locks. */
 bool p2p_poll(struct world *w);
@@ -113,6 +135,32 @@ static inline bool message_is_over(const struct transfer *m)
 	return atomic_load_explicit(&m->over, memory_order_acquire);
 }
 
+/* ---- matching (p2p_match.c), under p2p.lock ------------------------------------------------- */
+
+/** A receive begins: it takes what is kept, or waits in its inbox. */
+void p2p_receive(struct world *w, struct transfer *m);
+/** A queue of receives that is empty: the sender's next message, if it has come, is taken by the
+ *  first receive that fits, or kept, if one waits for another message of that rank. O(receives
+ *  that wait + peers). */
+void p2p_match(struct world *w, struct queue *q);
+/** A kept message has come, or failed: to the receive that waits for it. Gives the lock back while
+ *  data is copied. */
+void p2p_kept_over(struct world *w, struct transfer *kept);
+/** All receives of the inboxes are over. */
+void p2p_end_wanted(struct world *w, ccs_status s, const char *text);
+/** Whether anything waits for a message of the queue; whether a receive from any rank waits. */
+bool p2p_awaits(const struct world *w, const struct queue *q);
+bool p2p_awaits_any(const struct world *w);
+/** Frees what is kept. */
+void p2p_drop_kept(struct world *w);
+
+/* What matching calls back. */
+
+/** A transfer joins a queue. */
+void p2p_enter(struct p2p *p, struct queue *q, struct transfer *m);
+/** It is over, and its thread's again. It is in no list. */
+void p2p_finish(struct p2p *p, struct transfer *m, ccs_status s, const char *text);
+
 /* ---- what an engine calls back, under p2p.lock ------------------------------------------- */
 
 /** The message, the first of its queue, is over. */
@@ -122,6 +170,12 @@ void p2p_over(struct world *w, struct transfer *m, ccs_status s, const char *tex
 struct p2p_shape {
 	uint64_t count;
 	uint32_t type;
+};
+
+/* A message that has come, and that nobody has taken. */
+struct p2p_head {
+	int tag;
+	struct p2p_shape shape;
 };
 
 static inline struct p2p_shape p2p_shape_of(const struct transfer *m)

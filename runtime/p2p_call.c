@@ -19,13 +19,12 @@ static ccs_status check_comm(const struct transfer *m, const char *call)
 	if (s)
 		return s;
 	e = m->comm->world->engine;
-	if (e->streams && (!e->carry || m->comm->world->nlocal < m->comm->world->nranks))
-		return error_set(
-			CCS_EUNSUPPORTED,
-			"%s: ranks on GPUs send messages only where one process has all of "
-			"them, yet: use a schedule, as examples/tutorials/pass_on.ccs, or "
-			"NCCL's own (ccs_comm_nccl)",
-			call);
+	if ((m->tag || m->any) && (e->streams || (e->carry && !e->next_message)))
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s: messages have no tags here, and are received from a rank "
+				 "that is named: the ranks must be tasks or processes of a host, "
+				 "on the CPU",
+				 call);
 	if (m->stream && !e->streams)
 		return error_set(CCS_EINVAL, "%s: stream must be NULL on the CPU", call);
 	return CCS_OK;
@@ -35,6 +34,10 @@ static ccs_status check_peer(const struct transfer *m, bool grouped, const char 
 {
 	int rank = m->comm->rank, n = m->comm->world->nranks;
 
+	if (m->tag < 0)
+		return error_set(CCS_EINVAL, "%s: rank %d: tag %d is negative", call, rank, m->tag);
+	if (m->any)
+		return CCS_OK;
 	if (m->peer < 0 || m->peer >= n)
 		return error_set(CCS_EINVAL, "%s: rank %d: peer %d is no rank of 0 to %d", call,
 				 rank, m->peer, n - 1);
@@ -95,11 +98,12 @@ static ccs_status submit(struct transfer *m, const char *call)
 	return s;
 }
 
-ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer,
-		    struct ccs_comm *comm, void *stream)
+ccs_status ccs_send_tagged(const void *sendbuff, size_t count, ccs_dtype type, int peer, int tag,
+			   struct ccs_comm *comm, void *stream)
 {
 	struct transfer m = { .comm = comm,
 			      .peer = peer,
+			      .tag = tag,
 			      .sends = true,
 			      .at = (unsigned char *)(uintptr_t)sendbuff, /* it is only read */
 			      .count = count,
@@ -107,6 +111,28 @@ ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer
 			      .stream = stream };
 
 	return submit(&m, "ccs_send");
+}
+
+ccs_status ccs_recv_tagged(void *recvbuff, size_t count, ccs_dtype type, int peer, int tag,
+			   int *source, struct ccs_comm *comm, void *stream)
+{
+	struct transfer m = { .comm = comm,
+			      .peer = peer,
+			      .any = peer == CCS_ANY_SOURCE,
+			      .tag = tag,
+			      .source = source,
+			      .at = recvbuff,
+			      .count = count,
+			      .type = type,
+			      .stream = stream };
+
+	return submit(&m, "ccs_recv");
+}
+
+ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer,
+		    struct ccs_comm *comm, void *stream)
+{
+	return ccs_send_tagged(sendbuff, count, type, peer, 0, comm, stream);
 }
 
 ccs_status ccs_recv(void *recvbuff, size_t count, ccs_dtype type, int peer, struct ccs_comm *comm,

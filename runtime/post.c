@@ -1,22 +1,26 @@
 /*
  * Posting: how the ranks of one process meet for a run that is like one before, without the lock.
  *
- * Each rank has a post, in which its thread leaves the call's buffers; then it adds the rank to the
- * word of those that have come. Who finds that all others have, does the run there and then, by
- * what the engine has kept of one like it (engine.h, `again`), or lets all of them share it; it
- * tells the others so. A small call costs the few cache lines that go from core to core, and no
- * sleep: the word and the posts lie side by side, and each thread waits for a line of its own.
+ * Each rank has a box; a thread uses that of the lowest of the ranks that it calls for, its lead. It
+ * leaves there what it calls, by the number of what the engine has kept of a call like it (comm.h),
+ * and for which ranks; their inputs, if they are short, or else where their buffers are; and last
+ * the call's number. Then it reads the boxes of the others until they cover all ranks. If all call
+ * the same, each plays its part (engine.h, `again`). Where inputs are short that is all: a box has
+ * room for two calls, and who makes one has seen that everybody is through with the one before the
+ * last. Else a thread returns when all have left word that they are through, as its buffers were
+ * read. So a small call costs a line of each thread's, which goes to the others once; whatever else
+ * a thread reads nobody writes while calls are posted.
  *
  * Whatever else happens is run.c's: a call that is not like one of the rank's last, or that the
- * engine has kept nothing of; a rank for which nobody wants to wait awake any longer. Then posting
- * is closed, under world.lock: the calls that were posted join their run as others do, and their
- * threads are told to wait for its end in the engine. It is open again when no run is left. So no
- * run is in run.c's list while posting is open.
+ * engine has kept nothing of; one that the others' differ from; a rank for which nobody wants to
+ * wait awake any longer. Then posting is closed, under world.lock, from that call on, and each thread
+ * joins its calls to their run, as others do; it is open again when no run is left. A thread that
+ * has seen that all have posted says so (`met`), and looks then whether posting is closed; who closes
+ * it, having posted itself, looks then whether anybody has said so. Both orders are sequentially
+ * consistent: so either none plays, or all do. Who closes it without having posted keeps all from
+ * meeting.
  *
- * The word has a bit for each rank, one for each thread (that of the first of its ranks), and one
- * that says whether it is closed; who adds to a closed one has not posted. Whoever does the run
- * empties the word before it tells anybody: a thread that sees it closed or emptied knows whether
- * it will be woken. O(ranks) a run.
+ * O(ranks) a call.
  */
 #include "runtime/comm.h"
 
@@ -24,33 +28,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS (((uint64_t)1 << MOST_POSTED) - 1)
-#define CLOSED ((uint64_t)1 << 63)
+#define EAGER 200u /* looks, before a thread pauses between them */
 
-enum { POST_WAITS, POST_OVER, POST_SHARED, POST_JOINED };
+/* What a thread leaves, for one call. */
+struct letter {
+	_Alignas(CACHE_LINE) _Atomic uint64_t call; /* 1 + its number; the rest is told with it */
+	uint64_t kept;				    /* its id */
+	uint64_t ranks;
+	/* of each rank from the lead on its input, if such are kept.mail bytes or fewer; or its
+	 * struct post */
+	_Alignas(8) unsigned char data[MAIL_BYTES + MOST_POSTED * sizeof(struct post)];
+};
 
-/* What a thread is told, by the first of its ranks. */
-struct told {
-	_Alignas(CACHE_LINE) _Atomic uint32_t state;
+struct box {
+	struct letter letter[2];		    /* of calls of even numbers, and odd ones */
+	_Alignas(CACHE_LINE) _Atomic uint64_t over; /* 1 + the number of the last call played */
+	_Alignas(CACHE_LINE) _Atomic uint64_t met;  /* ... in which it has seen all */
 };
 
 struct posts {
-	_Alignas(CACHE_LINE) _Atomic uint64_t come;
-	struct post of[MOST_POSTED];
-	struct call *call[MOST_POSTED];
-	unsigned threads; /* most that may be awake */
-	struct told told[MOST_POSTED];
+	_Atomic uint64_t closed; /* from that call on; UINT64_MAX: not */
+	unsigned threads;	 /* most that may be awake */
+	_Alignas(CACHE_LINE) struct box box[];
+};
+
+/* A thread's calls, while they are posted. */
+struct posting {
+	struct world *w;
+	struct call *calls;
+	uint64_t number; /* of the calls */
+	uint64_t ranks, leads;
+	unsigned threads, thread; /* that have met, and which this one is */
+	int lead;
+	struct post *posts; /* by rank */
 };
 
 bool post_enable(struct world *w)
 {
+	size_t bytes = sizeof(struct posts) + (size_t)w->nranks * sizeof(struct box);
+
 	if (w->nranks > MOST_POSTED)
 		return true; /* all calls are run.c's */
-	w->posts = aligned_alloc(CACHE_LINE, sizeof(*w->posts));
+	w->posts = aligned_alloc(CACHE_LINE, bytes);
 	if (!w->posts)
 		return false;
-	memset(w->posts, 0, sizeof(*w->posts));
-	atomic_init(&w->posts->come, CLOSED);
+	memset(w->posts, 0, bytes);
+	atomic_init(&w->posts->closed, 0);
 	return true;
 }
 
@@ -68,201 +91,269 @@ void post_keep(struct call *c, struct kept kept)
 		like->kept = kept;
 }
 
-static uint64_t bit(const struct call *c)
+void post_close(struct world *w, uint64_t call)
 {
-	return (uint64_t)1 << c->comm->rank;
-}
-
-/* The ranks of calls that may be posted together; 0: these may not. */
-static uint64_t ranks_of(const struct call *calls)
-{
-	const struct world *w = calls->comm->world;
-	uint64_t ranks = 0;
-
-	for (const struct call *c = calls; c; c = c->next) {
-		struct placing where;
-
-		if (!c->like || !c->like->kept.id || c->comm->world != w || ranks & bit(c))
-			return 0;
-		where = call_placing(c, c->prep->ranks + c->comm->rank);
-		if (where.copy_aside || where.lacks)
-			return 0;
-		ranks |= bit(c);
-	}
-	return ranks;
-}
-
-static void leave(struct posts *all, struct call *calls)
-{
-	int first = calls->comm->rank;
-
-	atomic_store_explicit(&all->told[first].state, POST_WAITS, memory_order_relaxed);
-	for (struct call *c = calls; c; c = c->next) {
-		all->of[c->comm->rank] = (struct post){ c->like->kept.id, c->send, c->recv };
-		all->call[c->comm->rank] = c;
-	}
-}
-
-static uint64_t all_ranks(const struct world *w)
-{
-	return RANKS >> (MOST_POSTED - w->nranks);
-}
-
-static uint64_t threads_of(uint64_t come)
-{
-	return come >> MOST_POSTED & RANKS;
-}
-
-static void tell(struct world *w, uint64_t threads, uint32_t state)
-{
-	for (int r = 0; r < w->nranks; r++)
-		if (threads >> r & 1)
-			atomic_store_explicit(&w->posts->told[r].state, state,
-					      memory_order_release);
-}
-
-/* ---- closing ---------------------------------------------------------------------------- */
-
-/* Those that have come join their run. Under world.lock. */
-static void convert(struct world *w, uint64_t come)
-{
-	for (int r = 0; r < w->nranks; r++)
-		if (come >> r & 1)
-			run_join(w, w->posts->call[r]);
-	tell(w, threads_of(come), POST_JOINED);
-	pthread_cond_broadcast(&w->calls);
-}
-
-void post_close(struct world *w)
-{
-	uint64_t come;
-
-	if (!w->posts)
-		return;
-	come = atomic_fetch_or(&w->posts->come, CLOSED);
-	if (!(come & CLOSED) && (come & RANKS) != all_ranks(w)) /* else the run is being done */
-		convert(w, come);
+	if (w->posts && call < atomic_load(&w->posts->closed))
+		atomic_store(&w->posts->closed, call);
 }
 
 void post_open(struct world *w)
 {
 	if (w->posts && !w->dead)
-		atomic_store(&w->posts->come, 0);
+		atomic_store(&w->posts->closed, UINT64_MAX);
 }
 
-/* ---- posting ---------------------------------------------------------------------------- */
-
-static uint32_t told(const struct posts *all, int first)
+static uint64_t bit(int rank)
 {
-	return atomic_load_explicit(&all->told[first].state, memory_order_acquire);
+	return (uint64_t)1 << rank;
 }
 
-/* Until the thread is told. Under world.lock. */
-static void nap(struct world *w, int first)
+static int lowest(uint64_t ranks)
 {
-	struct posts *all = w->posts;
-	uint64_t own = (uint64_t)1 << first;
+	return __builtin_ctzll(ranks);
+}
 
-	while (told(all, first) == POST_WAITS) {
-		if (atomic_load(&all->come) & own)
-			post_close(w);
-		if (told(all, first) != POST_WAITS)
-			return;
-		if (atomic_load(&all->come) & own) {
-			/* closed, with this rank in it: whoever empties it sees that */
-			pthread_cond_wait(&w->calls, &w->lock);
-			continue;
-		}
-		pthread_mutex_unlock(&w->lock); /* emptied: it is about to be told */
-		sched_yield();
-		pthread_mutex_lock(&w->lock);
+/* ---- leaving a letter ------------------------------------------------------------------------- */
+
+/* Whether a call may be posted with the others of its thread. */
+static bool may_post(const struct posting *p, const struct call *c)
+{
+	const struct call *first = p->calls;
+	struct placing where;
+
+	if (!c->like || !c->like->kept.id || c->comm->world != p->w ||
+	    c->like->kept.id != first->like->kept.id || c->comm->seq != p->number ||
+	    p->ranks & bit(c->comm->rank))
+		return false;
+	where = call_placing(c, c->prep->ranks + c->comm->rank);
+	return !where.lacks && (!where.copy_aside || c->like->kept.mail);
+}
+
+static bool begin(struct posting *p, struct call *calls)
+{
+	p->w = calls->comm->world;
+	p->calls = calls;
+	p->number = calls->comm->seq;
+	for (const struct call *c = calls; c; c = c->next) {
+		if (!may_post(p, c))
+			return false;
+		p->ranks |= bit(c->comm->rank);
 	}
+	p->lead = lowest(p->ranks);
+	return true;
 }
 
-/* One of so many threads that have come waits for the others, awake if there is a core for it. */
-static uint32_t await(struct world *w, int first, unsigned threads)
+/* Where a letter has what it says of a rank. */
+static unsigned char *data_of(struct letter *n, int lead, int rank, const struct kept *kept)
 {
-	unsigned spins = threads < w->posts->threads ? SPINS : 0;
+	return n->data + (size_t)(rank - lead) * (kept->mail ? kept->mail : sizeof(struct post));
+}
 
-	while (told(w->posts, first) == POST_WAITS && spins--)
+static struct letter *letter_of(const struct posting *p, int lead)
+{
+	return p->w->posts->box[lead].letter + (p->number & 1);
+}
+
+static void leave(struct posting *p)
+{
+	const struct kept *kept = &p->calls->like->kept;
+	struct letter *n = letter_of(p, p->lead);
+
+	n->kept = kept->id;
+	n->ranks = p->ranks;
+	for (const struct call *c = p->calls; c; c = c->next) {
+		unsigned char *at = data_of(n, p->lead, c->comm->rank, kept);
+		struct post where = { c->send, c->recv };
+
+		if (!kept->mail)
+			memcpy(at, &where, sizeof(where));
+		else if (c->prep->ranks[c->comm->rank].send)
+			memcpy(at, c->send, c->send_bytes);
+	}
+	atomic_store_explicit(&n->call, p->number + 1, memory_order_release);
+}
+
+/* ---- meeting ---------------------------------------------------------------------------------- */
+
+static uint64_t all_ranks(const struct world *w)
+{
+	return bit(w->nranks) - 1;
+}
+
+static bool has_letter(const struct posting *p, int lead)
+{
+	return atomic_load_explicit(&letter_of(p, lead)->call, memory_order_acquire) ==
+	       p->number + 1;
+}
+
+static bool is_closed(const struct posting *p)
+{
+	return atomic_load(&p->w->posts->closed) <= p->number;
+}
+
+/* How many threads have posted: they are awake. */
+static unsigned awake(const struct posting *p)
+{
+	unsigned n = 0;
+
+	for (int r = 0; r < p->w->nranks; r++)
+		n += has_letter(p, r);
+	return n;
+}
+
+/* Until the rank's thread has posted; in vain, if there is no core for it, or it comes late. */
+static bool await(const struct posting *p, int lead)
+{
+	unsigned spins = 0;
+
+	for (; spins < EAGER; spins++)
+		if (has_letter(p, lead))
+			return true;
+	if (awake(p) >= p->w->posts->threads)
+		return has_letter(p, lead);
+	for (spins = 0; spins < SPINS && !is_closed(p); spins++) {
+		if (has_letter(p, lead))
+			return true;
 		relax();
-	if (told(w->posts, first) == POST_WAITS) {
-		pthread_mutex_lock(&w->lock);
-		nap(w, first);
-		pthread_mutex_unlock(&w->lock);
 	}
-	return told(w->posts, first);
+	return has_letter(p, lead);
 }
 
-/* All have come, with so many threads: does the run, or begins to. */
-static enum again run(struct world *w, const struct checked *like, unsigned threads)
+/* Sees all others' letters. The lowest rank that is in none yet can only be the lead of its own. */
+static bool meet(struct posting *p)
 {
-	const struct post *posts = w->posts->of;
+	uint64_t covered = p->ranks, all = all_ranks(p->w);
 
-	for (int r = 0; r < w->nranks; r++)
-		if (posts[r].kept != like->kept.id)
-			return AGAIN_NOT;
-	return w->engine->again(w, like->kept, posts, threads);
-}
+	p->leads = bit(p->lead);
+	p->threads = 1;
+	p->thread = 0;
+	while (covered != all) {
+		int lead = lowest(all & ~covered);
 
-/* The other threads go on, and may soon post again. */
-static void release(struct world *w, uint64_t others, uint32_t state)
-{
-	uint64_t come = atomic_exchange(&w->posts->come, 0);
-
-	tell(w, others, state);
-	if (!(come & CLOSED))
-		return;
-	pthread_mutex_lock(&w->lock);
-	pthread_cond_broadcast(&w->calls);
-	pthread_mutex_unlock(&w->lock);
-}
-
-/* Of the thread that came last. */
-static uint32_t do_run(struct world *w, const struct call *calls, uint64_t come)
-{
-	uint64_t threads = threads_of(come), others = threads & ~bit(calls);
-
-	switch (run(w, calls->like, (unsigned)__builtin_popcountll(threads))) {
-	case AGAIN_DONE: release(w, others, POST_OVER); return POST_OVER;
-	case AGAIN_SHARED: release(w, others, POST_SHARED); return POST_SHARED;
-	case AGAIN_NOT: break;
+		if (!await(p, lead))
+			return false;
+		p->leads |= bit(lead);
+		p->threads++;
+		p->thread += lead < p->lead;
+		covered |= letter_of(p, lead)->ranks;
 	}
-	pthread_mutex_lock(&w->lock);
-	atomic_fetch_or(&w->posts->come, CLOSED);
-	convert(w, come);
-	pthread_mutex_unlock(&w->lock);
-	return POST_JOINED;
+	atomic_store(&p->w->posts->box[p->lead].met, p->number + 1);
+	return true;
 }
 
-enum posted post_calls(struct call *calls)
+static bool anybody_met(const struct posting *p)
+{
+	for (int r = 0; r < p->w->nranks; r++)
+		if (atomic_load(&p->w->posts->box[r].met) == p->number + 1)
+			return true;
+	return false;
+}
+
+/* A thread that is tired of waiting, or has seen that posting is closed, or about to be. Whether the
+ * run is posted all the same. Under world.lock. */
+static bool settle(struct posting *p, bool met)
+{
+	if (is_closed(p))
+		return false;
+	if (met)
+		return true;
+	post_close(p->w, p->number);
+	if (!anybody_met(p))
+		return false;
+	post_open(p->w); /* all have posted, and some may be at it */
+	return true;
+}
+
+static bool is_posted(struct posting *p)
+{
+	bool met = meet(p), posted = met && !is_closed(p);
+
+	if (posted)
+		return true;
+	pthread_mutex_lock(&p->w->lock);
+	posted = settle(p, met);
+	pthread_mutex_unlock(&p->w->lock);
+	return posted && (met || meet(p));
+}
+
+/* ---- doing it --------------------------------------------------------------------------------- */
+
+/* What all have left; whether all call the same. */
+static bool read_letters(struct posting *p)
+{
+	const struct kept *kept = &p->calls->like->kept;
+
+	for (uint64_t leads = p->leads; leads; leads &= leads - 1) {
+		int lead = lowest(leads);
+		struct letter *n = letter_of(p, lead);
+
+		if (n->kept != kept->id)
+			return false;
+		for (uint64_t left = n->ranks; left; left &= left - 1) {
+			int r = lowest(left);
+			unsigned char *at = data_of(n, lead, r, kept);
+
+			if (kept->mail)
+				p->posts[r] = (struct post){ at, NULL };
+			else
+				memcpy(p->posts + r, at, sizeof(p->posts[r]));
+		}
+	}
+	for (const struct call *c = p->calls; c && kept->mail; c = c->next)
+		p->posts[c->comm->rank].recv = c->recv;
+	return true;
+}
+
+/* Until the others are through with this thread's buffers. */
+static void part(const struct posting *p)
+{
+	atomic_store_explicit(&p->w->posts->box[p->lead].over, p->number + 1, memory_order_release);
+	for (uint64_t leads = p->leads; leads; leads &= leads - 1) {
+		const struct box *s = p->w->posts->box + lowest(leads);
+
+		for (unsigned i = 0;
+		     atomic_load_explicit(&s->over, memory_order_acquire) != p->number + 1; i++) {
+			if (i >= EAGER)
+				relax();
+			if (i >= SPINS)
+				sched_yield(); /* its thread has lost its core */
+		}
+	}
+}
+
+static bool play(struct posting *p)
+{
+	const struct kept *kept = &p->calls->like->kept;
+	struct meeting m = {
+		.call = p->number,
+		.ranks = p->ranks,
+		.threads = p->threads,
+		.thread = p->thread,
+		.posts = p->posts,
+	};
+
+	if (!read_letters(p) || !p->w->engine->again(p->w, *kept, &m))
+		return false;
+	if (!kept->mail)
+		part(p);
+	return true;
+}
+
+bool post_calls(struct call *calls)
 {
 	struct world *w = calls->comm->world;
-	struct posts *all = w->posts;
-	uint64_t come, mine;
-	uint32_t state;
+	struct post posts[MOST_POSTED];
+	struct posting p = { .posts = posts };
 
-	if (!all || atomic_load_explicit(&all->come, memory_order_relaxed) & CLOSED)
-		return POSTED_NOT;
-	mine = ranks_of(calls);
-	if (!mine)
-		return POSTED_NOT;
-	leave(all, calls);
-	mine |= bit(calls) << MOST_POSTED;
-	come = atomic_fetch_add(&all->come, mine);
-	if (come & CLOSED)
-		return POSTED_NOT;
-	come |= mine;
-	if ((come & RANKS) == all_ranks(w))
-		state = do_run(w, calls, come);
-	else
-		state = await(w, calls->comm->rank,
-			      (unsigned)__builtin_popcountll(threads_of(come)));
-	if (state == POST_JOINED)
-		return POSTED_JOINED;
-	if (state == POST_SHARED)
-		w->engine->share(w);
+	if (!w->posts ||
+	    atomic_load_explicit(&w->posts->closed, memory_order_relaxed) <= calls->comm->seq)
+		return false;
+	if (!begin(&p, calls))
+		return false;
+	leave(&p);
+	if (!is_posted(&p) || !play(&p))
+		return false;
 	for (struct call *c = calls; c; c = c->next)
 		c->comm->seq++;
-	return POSTED_OVER;
+	return true;
 }

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC 0x6d636373u /* "sccm" */
-
 /* One, where all ranks are of this process. */
 struct rendezvous {
 	uint64_t seq;
@@ -27,12 +25,12 @@ static const char *kind_name(const struct proposal *p)
 	static const char *const names[NMEET] = { "ccs_comm_split", "ccs_comm_group",
 						  "ccs_mesh_slice", "ccs_barrier" };
 
-	return p->magic == MAGIC && p->kind < NMEET ? names[p->kind] : "something else";
+	return names[p->kind];
 }
 
 struct proposal proposal_of(enum rendezvous_kind kind, const int *list, uint32_t n)
 {
-	struct proposal p = { .magic = MAGIC, .kind = kind, .n = n, .hash = HASH_START };
+	struct proposal p = { .kind = kind, .n = n, .hash = HASH_START };
 
 	for (uint32_t i = 0; i < n; i++)
 		p.hash = hash_fnv1a(p.hash, list + i, sizeof(*list));
@@ -74,16 +72,11 @@ static ccs_status lists_differ(const struct proposal *x, const struct proposal *
 	return error_set(CCS_EINVAL, "%s: %s", kind_name(x), t.buf);
 }
 
-static bool same_kind(const struct proposal *x, const struct proposal *y)
-{
-	return x->magic == y->magic && x->kind == y->kind;
-}
-
-/* That all make the same call. */
+/* That all make the same call. (Processes: world_gather.) */
 static ccs_status compare_kinds(const struct proposal *all, int n)
 {
 	for (int r = 1; r < n; r++)
-		if (!same_kind(all, all + r))
+		if (all[r].kind != all->kind)
 			return error_set(
 				CCS_EINVAL,
 				"the ranks' calls differ: rank 0 calls %s; rank %d calls %s",
@@ -239,11 +232,9 @@ static ccs_status compare_apart(struct world *w, struct attendee *a, struct prop
 {
 	ccs_status s;
 
-	w->gathers = kind_name(&a->own);
-	s = w->engine->gather(w, &a->own, all, sizeof(a->own));
-	w->gathers = NULL;
-	if (!s)
-		s = compare_kinds(all, w->nranks);
+	w->meets = true;
+	s = world_gather(w, kind_name(&a->own), &a->own, all, sizeof(a->own));
+	w->meets = false;
 	if (!s && first_wrong(all, w->nranks) >= 0)
 		s = tell_wrong(w, a);
 	return s ? s : compare_lists(all, w->nranks);

@@ -24,8 +24,7 @@ enum rendezvous_kind { MEET_SPLIT, MEET_GROUP, MEET_MESH, MEET_BARRIER, NMEET };
 #define PROPOSAL_LIST 8u
 
 struct proposal {
-	uint32_t magic; /* what else ranks tell one another begins otherwise */
-	uint32_t kind;
+	uint32_t kind;		     /* enum rendezvous_kind */
 	int32_t status;		     /* CCS_OK; else what is wrong with the rank's arguments */
 	int32_t color, key;	     /* of a split */
 	uint32_t n;		     /* numbers of its list, which all must give alike, */

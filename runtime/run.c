@@ -71,7 +71,7 @@ void run_wake(struct world *w)
 		pthread_cond_broadcast(&w->calls);
 }
 
-static bool halt(struct world *w)
+bool run_halt(struct world *w)
 {
 	return !w->engine->halt || w->engine->halt(w);
 }
@@ -84,7 +84,7 @@ void run_fail(struct world *w, struct run *r, ccs_status s, const char *text)
 	r->text = strdup(text);
 	atomic_store(&r->failed, true);
 	if (r == w->runs)
-		(void)halt(w);
+		(void)run_halt(w);
 	run_wake(w);
 }
 
@@ -95,6 +95,18 @@ void run_fail_all(struct world *w, ccs_status s, const char *text)
 	for (struct run *r = w->runs; r; r = r->next)
 		run_fail(w, r, s, text);
 	rendezvous_fail(w, s, text);
+}
+
+void run_fail_more(struct world *w, const char *more)
+{
+	struct text t = { .len = 0 };
+
+	text_add(&t, "%s%s", w->dead_text ? w->dead_text : "", more);
+	world_die(w, t.buf);
+	if (!w->runs || !w->runs->failed)
+		return;
+	free(w->runs->text);
+	w->runs->text = strdup(t.buf);
 }
 
 static void start_current(struct world *w)
@@ -126,7 +138,7 @@ static void join_current(struct world *w, int rank)
 static bool run_over(struct world *w, const struct run *r)
 {
 	if (r->failed)
-		return r->arrived == w->nlocal && halt(w);
+		return r->arrived == w->nlocal && run_halt(w);
 	return r->finished == w->nlocal;
 }
 
@@ -260,7 +272,7 @@ void run_join(struct world *w, struct call *c)
 {
 	struct run *r;
 
-	post_close(w);
+	post_close(w, c->comm->seq);
 	r = w->runs;
 	if (w->dead) {
 		c->done = true;
@@ -349,7 +361,7 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 		return true;
 	if (!c->done) {
 		/* the buffers are the caller's again only when nobody is at work */
-		if (!r->failed || (r == w->runs && !halt(w)))
+		if (!r->failed || (r == w->runs && !run_halt(w)))
 			return false;
 		c->done = true;
 		c->status = r->status;

@@ -157,7 +157,7 @@ static ccs_status exchange(struct world *w, struct branch *b, ccs_status here)
 	if (!all) /* then it cannot hear the others, which wait for it in vain */
 		return no_memory(w->nranks);
 	memcpy(own.invitation, b->invitation, sizeof(own.invitation));
-	s = w->engine->gather(w, &own, all, sizeof(own));
+	s = world_gather(w, "ccs_comm_split", &own, all, sizeof(own));
 	for (int r = 0; !s && r < w->nranks; r++)
 		wrong |= all[r].status != CCS_OK;
 	if (!s && wrong)

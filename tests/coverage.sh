@@ -42,8 +42,8 @@ END
 	done
 }
 
-# Lines `SUITE SOURCE lines EXECUTED ALL` and `SUITE SOURCE NAME EXECUTED`, the latter for
-# functions, with 0 or 1.
+# Lines `SUITE SOURCE lines EXECUTED ALL` and `SUITE SOURCE function NAME EXECUTED`, the latter
+# with 0 or 1. A source without lines of its own, but for an .inc, has those of that.
 counts() { # counts BUILD SUITE
 	at=$1/suites/$2$PWD/$1
 	(cd "$at" 2>/dev/null && find lang compiler runtime -name '*.gcda' 2>/dev/null) |
@@ -53,17 +53,32 @@ counts() { # counts BUILD SUITE
 		source=$object.c
 		for kind in y l; do [ -e "$object.$kind" ] && source=$object.$kind; done
 		gcov -n -f "$at/$gcda" 2>/dev/null | awk -v suite="$2" -v source="$source" '
+		function ends(text, with) {
+			return length(text) >= length(with) &&
+				substr(text, length(text) - length(with) + 1) == with
+		}
 		/^Function / { name = substr($2, 2, length($2) - 2); next }
 		/^File / { file = substr($2, 2, length($2) - 2); next }
 		/^Lines executed:/ {
 			split($2, part, "[:%]")
 			if (name != "")
 				print suite, source, "function", name, (part[2] > 0)
-			else if (file == source || index(file, source) == length(file) - length(source) + 1)
-				print suite, source, "lines", part[2] / 100 * $4, $4
+			else if (ends(file, source)) {
+				run += part[2] / 100 * $4
+				all += $4
+			} else if (ends(file, ".inc")) {
+				run_table += part[2] / 100 * $4
+				all_table += $4
+			}
 			name = file = ""
 		}
-		/^$/ { name = file = "" }'
+		/^$/ { name = file = "" }
+		END {
+			if (all)
+				print suite, source, "lines", run, all
+			else if (all_table)
+				print suite, source, "lines", run_table, all_table
+		}'
 	done
 }
 

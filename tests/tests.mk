@@ -47,6 +47,11 @@ FAKE_MPI := $(BUILD)/tests/fake_mpi/libfake_mpi.so
 $(FAKE_MPI): $(BUILD)/tests/fake_mpi/fake_mpi.o $(BUILD)/runtime/plan/types.o
 	$(CC) $(LDFLAGS) -shared -o $@ $^
 
+# And one before the real one, which knows what MPI has (tests/fake_mpi/held_mpi.c).
+HELD_MPI := $(BUILD)/tests/fake_mpi/libheld_mpi.so
+$(HELD_MPI): $(BUILD)/tests/fake_mpi/held_mpi.o
+	$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl
+
 # Programs of MPI's, for libccs-mpi.so.
 MPI_PROGRAM := $(if $(MPICC),$(BUILD)/tests/ccrun/preload_prog $(BUILD)/bench/mpi_loop)
 $(BUILD)/tests/ccrun/preload_prog: export OMPI_CC = $(CC)
@@ -89,6 +94,13 @@ $(BUILD)/tests/cuda_modules/%.so: schedules/%.ccs $(BIN)/ccc $(BUILD)/tests/fake
 	CCS_CACHE_DIR= CCS_NVRTC="$$(cd $(BUILD) && pwd)/tests/fake_cuda/libnvrtc.so" \
 		$(BIN)/ccc $< $$(tests/admitted.sh $(BIN)/ccc $<) --target=cuda -o $@
 
+# And those of buffers `by column` and `sized`.
+LAYOUT_MODULES := $(patsubst tests/cpu/layouts/%.ccs,$(BUILD)/tests/layout_modules/%.so,$(wildcard tests/cpu/layouts/*.ccs))
+$(BUILD)/tests/layout_modules/%.so: tests/cpu/layouts/%.ccs $(BIN)/ccc $(BUILD)/tests/fake_cuda/libnvrtc.so
+	@mkdir -p $(@D)
+	CCS_CACHE_DIR= CCS_NVRTC="$$(cd $(BUILD) && pwd)/tests/fake_cuda/libnvrtc.so" \
+		$(BIN)/ccc $< -n 2..5 --target=cuda -o $@
+
 # NVRTC, where deps.sh has fetched it: found as in an active Python environment.
 ifneq ($(wildcard build/wheels),)
 export VIRTUAL_ENV := $(CURDIR)/build/wheels
@@ -116,6 +128,8 @@ SUITES_check := \
 	"$(T)/check/unit_before_test" \
 	"$(T)/check/unit_race_test" \
 	"$(T)/check/unit_value_test" \
+	"$(T)/check/unit_bits_test" \
+	"$(T)/check/bits_test 8000 1 schedules" \
 	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
@@ -151,11 +165,16 @@ SUITES_plan := \
 NEEDS_plan := all $(TEST_MODULES)
 
 SUITES_cpu := \
+	"$(T)/cpu/unit_fold_test" \
 	"$(T)/cpu/unit_reduce_test" \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
 	"$(T)/cpu/order_test $(T)/modules" \
 	"$(T)/cpu/post_test $(T)/modules" \
 	"$(T)/cpu/layouts_test tests/cpu/layouts" \
+	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts tasks 7" \
+	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts procs 7" \
+	"$(T)/cpu/random_runs_test 60 1 tasks" \
+	"$(T)/cpu/random_runs_test 60 1 procs" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/operators_test $(T)/modules" \
@@ -167,6 +186,8 @@ SUITES_cpu := \
 	"~ $(T)/cpu/split_test $(T)/modules tasks" \
 	"~ $(T)/cpu/split_test $(T)/modules procs" \
 	"~ $(T)/cpu/p2p_test $(T)/modules" \
+	"~ $(T)/cpu/late_read_test $(T)/modules" \
+	"~ $(T)/cpu/kills_test $(T)/modules" \
 	"$(T)/cpu/file_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
@@ -180,7 +201,7 @@ SUITES_cuda := \
 	"25 tests/cuda/cuda_places_test.sh $(BUILD)" \
 	"tests/cuda/abi_test.sh $(BUILD)" \
 	"$(T)/cuda/cache_test"
-NEEDS_cuda := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(BUILD)/bench/gpu_hand
+NEEDS_cuda := all $(TEST_MODULES) $(CUDA_MODULES) $(LAYOUT_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(BUILD)/bench/gpu_hand
 
 SUITES_hosts := \
 	"$(T)/hosts/group_env_test" \
@@ -188,7 +209,7 @@ SUITES_hosts := \
 	"~ $(T)/hosts/group_fail_test" \
 	"~ tests/hosts/nccl_test.sh $(BUILD)" \
 	"20 tests/hosts/hosts_test.sh $(BUILD)"
-NEEDS_hosts := all $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
+NEEDS_hosts := all $(CUDA_MODULES) $(LAYOUT_MODULES) $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_ccrun := \
 	"tests/ccrun/report_test.sh $(BUILD)" \
@@ -200,9 +221,9 @@ SUITES_ccrun := \
 	"~ tests/ccrun/net_test.sh $(BUILD)" \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpich_test.sh $(BUILD)"
-NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(FAULTS) \
+NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(HELD_MPI) $(FAULTS) \
 	$(T)/plan/prove_test $(T)/cpu/operators_test $(T)/cpu/layouts_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) \
-	$(OF_MPICH)
+	$(OF_MPICH) $(patsubst %,$(T)/cpu/%_test,split p2p mixed_calls random_runs)
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \
@@ -275,6 +296,11 @@ SUITES_long := \
 	"40 tests/cuda/cuda_places_test.sh $(BUILD) --long" \
 	"45 tests/hosts/hosts_test.sh $(BUILD) --long" \
 	"~ tests/ccrun/net_test.sh $(BUILD) --long" \
+	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts tasks" \
+	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts procs" \
+	"20 $(T)/cpu/random_runs_test 1000 2 tasks" \
+	"20 $(T)/cpu/random_runs_test 1000 2 procs" \
+	"30 $(T)/check/bits_test 100000 2 schedules" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"60 tests/docs/walk_test.sh $(BUILD)"
@@ -303,7 +329,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag check/bits lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -311,6 +337,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"tests/lower/module_test.sh $(BUILD)" \
 		"$(T)/lang/fuzz_test tests/lang/corpus" \
 		"$(T)/check/oracle_test random 400 2" \
+		"$(T)/check/bits_test 500 2 schedules" \
 		"$(T)/lower/plan_test library schedules 3 8" \
 		"$(T)/lower/plan_test random 100 2" \
 		"$(T)/lower/plan_test long 50 2" \

@@ -128,16 +128,14 @@ struct expected contract_value(const struct contract *k, uint32_t row);
 
 struct proof {
 	bool proved;
-	bool same_bits;	      /* every element has one reduction tree on all ranks that end
-				   with it (up to the order of ⊕'s two operands) */
-	bool even_counts;     /* some value moved to a chunk of another place or length */
-	uint32_t steps;	      /* longest chain of waves with messages */
-	double *sent;	      /* [nranks] sent by each, in blocks of `count` elements */
-	uint32_t **len;	      /* [ntasks][nops]: cell whose length the operation's first cell
+	bool even_counts;   /* some value moved to a chunk of another place or length */
+	uint32_t steps;	    /* longest chain of waves with messages */
+	double *sent;	    /* [nranks] sent by each, in blocks of `count` elements */
+	uint32_t **len;	    /* [ntasks][nops]: cell whose length the operation's first cell
 				   has (the following cells follow, or with LEN_SAME all
 				   have it); made if asked for */
-	struct replay *wrong; /* the run whose values are not the contract's, for blame(); in
-				   the scratch arena; NULL: there is none */
+	struct replay *run; /* its values are the contract's, or for blame(); in the scratch
+				   arena; NULL: it read what has no value */
 };
 
 /* Runs the program on symbolic values in `order`. E0303 (lengths), E0401 for a program;

@@ -96,4 +96,19 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 /** Runs all of `order`. Reports E0401 unless silent. */
 void replay_run(struct replay *r, const struct order *order);
 
+/* ---- lengths.c ---------------------------------------------------------------------- */
+
+/** What came from cell `home` meets another place's chunk: the lengths are equal for some counts
+ *  only, or for none, which is E0303. */
+void replay_meets(struct replay *r, const struct runner *w, const struct op *o, uint32_t home,
+		  uint32_t cell);
+/** ccs(5) 4, Sizes: where a value meets a cell of a rank, and both may be of `sized` buffers,
+ *  they are compared by their expressions. */
+void replay_same_sizes(struct replay *r, const struct runner *w, const struct op *o, uint32_t value,
+		       uint32_t rank, uint32_t cell);
+/** Notes in r->len whose length the operation's values have: the cell's own, if they are at home
+ *  there, else that of where they came from; NONE: it has no cell. */
+void replay_note_length(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell,
+			const uint32_t *v);
+
 #endif

@@ -14,10 +14,12 @@
  * are written; all others go by the table. The LL protocol, which is for messages so
  * small that only waiting counts, has one step for all forms and no lines. Where a
  * worker adds several messages to one cell, or sends one to several peers, CCS_CHAINS
- * adds to the header what does that in one pass.
+ * adds to the header what does that in one pass. CCS_LAYOUTS has cells found by a table of the
+ * call, where buffers are `by column` or `sized`.
  * O(operations), and O(workers) at most MAX_SHAPES + MAX_RUNS x LINE_OPS each.
  */
 #include "compiler/emit/module.h"
+#include "runtime/plan/cells.h"
 
 #include <string.h>
 
@@ -270,6 +272,7 @@ const char *cuda_source(struct ctx *c, const struct ccs_module *m)
 	    " * schedule's workers, at the end. */\n",
 	    m->text + m->head->schedule);
 	put(&w, w.chains ? "#define CCS_CHAINS 1\n" : "");
+	put(&w, cells_laid_out(m) ? "#define CCS_LAYOUTS 1\n" : "");
 	put(&w, device_source);
 	put(&w, "\n#line 1 \"kernels.cu\"\n");
 	put_lines(&w);

@@ -92,7 +92,8 @@ struct finding {
 	uint32_t nranks;
 	int64_t min_slots;
 	const char *below;
-	bool same_bits;
+	bool same_bits, same_bits_counts; /* on every rank; for every count (bits.h) */
+	const char *bits_why;		  /* not for every count: why; or NULL */
 	uint32_t steps;
 	double sent;  /* most sent by a rank, in units of S */
 	double bound; /* lower bound in units of S, or < 0: none known */

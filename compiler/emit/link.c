@@ -16,6 +16,7 @@
  */
 #include "compiler/emit/module.h"
 #include "compiler/emit/output.h"
+#include "runtime/base/child.h"
 #include "runtime/base/elf.h"
 #include "runtime/base/file.h"
 
@@ -357,8 +358,7 @@ static void end_janitor(struct link *l)
 	if (!l->dir[0])
 		tell_janitor(l, "done\n");
 	close(l->janitor);
-	while (waitpid(l->janitor_pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	child_wait(l->janitor_pid, NULL);
 }
 
 /* ---- the compiler ------------------------------------------------------------------------ */
@@ -388,8 +388,7 @@ static void end_compiler(struct link *l, pid_t pid)
 			nap();
 	}
 	kill(-pid, SIGKILL);
-	while (waitpid(pid, &l->wait_status, 0) < 0 && errno == EINTR)
-		;
+	child_wait(pid, &l->wait_status);
 }
 
 /* Runs it in the directory, its output in `log`. False: it could not be started (or

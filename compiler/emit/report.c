@@ -192,7 +192,8 @@ static const char *steps_text(struct arena *arena, const struct finding *v, size
 	return text;
 }
 
-static const char *bits_text(struct arena *arena, const struct finding *v, size_t n)
+/* On every rank, or at which N not. */
+static const char *rank_bits_text(struct arena *arena, const struct finding *v, size_t n)
 {
 	struct finding *differ = NULL;
 	size_t k = 0, cap = 0;
@@ -202,12 +203,31 @@ static const char *bits_text(struct arena *arena, const struct finding *v, size_
 			ARENA_PUSH(arena, differ, k, cap) = v[i];
 	if (k == 0)
 		return "on every rank";
-	if (k == n)
-		return "no: ranks combine in different orders, so floats may differ in their last bits";
 	return arena_printf(arena,
-			    "no at N = %s: ranks combine in different orders, so floats may "
-			    "differ in their last bits",
-			    ranks_text(arena, differ, k));
+			    "no%s%s: ranks combine in different orders, so floats may differ in "
+			    "their last bits",
+			    k == n ? "" : " at N = ", k == n ? "" : ranks_text(arena, differ, k));
+}
+
+/* The example's reason, or else the last. */
+static const char *count_bits_text(struct arena *arena, const struct finding *v, size_t n)
+{
+	const char *why = example(v, n)->bits_why;
+	bool any = false;
+
+	for (size_t i = n; i-- > 0;) {
+		any |= !v[i].same_bits_counts;
+		why = why ? why : v[i].bits_why;
+	}
+	return any ? arena_printf(arena, "not for every count (%s)", why) : "for every count";
+}
+
+static const char *bits_text(struct arena *arena, const struct finding *v, size_t n)
+{
+	const char *ranks = rank_bits_text(arena, v, n), *counts = count_bits_text(arena, v, n);
+
+	return arena_printf(arena, "%s%s %s", ranks,
+			    counts[0] == 'n' || ranks[0] == 'n' ? ";" : ",", counts);
 }
 
 static void print_text(struct ctx *c, const struct decl *schedule, const struct finding *v,
@@ -243,14 +263,16 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 
 static bool print_json(const struct decl *schedule, const struct finding *v, size_t n, FILE *out)
 {
-	static const char *const keys[] = { "ranks", "min_slots",     "proved",	   "same_bits",
-					    "steps", "sent_per_rank", "sent_bound" };
+	static const char *const keys[] = { "ranks",	     "min_slots",	 "proved",
+					    "same_bits",     "same_bits_counts", "steps",
+					    "sent_per_rank", "sent_bound" };
+	enum { NKEYS = sizeof(keys) / sizeof(*keys) };
 	json_t *o = json_pack("{s:s, s:s, s:s}", "severity", "report", "schedule",
 			      schedule->name.name, "contract", schedule->contract_name.name);
-	json_t *lists[7];
+	json_t *lists[NKEYS];
 	int failed = 0;
 
-	for (size_t k = 0; k < 7; k++) {
+	for (size_t k = 0; k < NKEYS; k++) {
 		lists[k] = json_array();
 		failed |= json_object_set_new(o, keys[k], lists[k]);
 	}
@@ -261,9 +283,10 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 			lists[1], f->min_slots < 0 ? json_null() : json_integer(f->min_slots));
 		failed |= json_array_append_new(lists[2], json_true());
 		failed |= json_array_append_new(lists[3], json_boolean(f->same_bits));
-		failed |= json_array_append_new(lists[4], json_integer(f->steps));
-		failed |= json_array_append_new(lists[5], json_real(f->sent));
-		failed |= json_array_append_new(lists[6],
+		failed |= json_array_append_new(lists[4], json_boolean(f->same_bits_counts));
+		failed |= json_array_append_new(lists[5], json_integer(f->steps));
+		failed |= json_array_append_new(lists[6], json_real(f->sent));
+		failed |= json_array_append_new(lists[7],
 						f->bound < 0 ? json_null() : json_real(f->bound));
 	}
 	failed |= json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(12));

@@ -140,11 +140,19 @@ static const char *volume(const struct sheet *t, double s)
 	return s < 0 ? "-" : arena_printf(t->arena, "%.2f S", s);
 }
 
+/* Which bits are the same. */
+static const char *bits_name(const struct finding *f)
+{
+	if (f->same_bits)
+		return f->same_bits_counts ? "ranks, counts" : "ranks";
+	return f->same_bits_counts ? "counts" : "no";
+}
+
 static void print_proved(const struct sheet *t, const struct sheet_row *row, int width, FILE *out)
 {
 	const struct finding *f = &row->finding;
 	bool buffers = t->entries[row->entry].buffers;
-	const char *bits = f->same_bits ? "yes" : "no";
+	const char *bits = bits_name(f);
 
 	fprintf(out, "  %-*s %6" PRIu32 " %14s %9s %6" PRId64 "  %s\n", width, label(t, row),
 		f->steps, volume(t, buffers ? f->sent : -1), volume(t, f->bound), f->min_slots,
@@ -251,19 +259,20 @@ static void print_figures(const struct sheet_row *row, FILE *out)
 	const struct finding *f = &row->finding;
 
 	if (row->state != SHEET_PROVED) {
-		fputs(",,,,,\n", out);
+		fputs(",,,,,,\n", out);
 		return;
 	}
 	fprintf(out, ",%" PRIu32 ",%.12g,", f->steps, f->sent);
 	if (f->bound >= 0)
 		fprintf(out, "%.12g", f->bound);
-	fprintf(out, ",%" PRId64 ",%s\n", f->min_slots, f->same_bits ? "true" : "false");
+	fprintf(out, ",%" PRId64 ",%s,%s\n", f->min_slots, f->same_bits ? "true" : "false",
+		f->same_bits_counts ? "true" : "false");
 }
 
 static void print_csv(const struct sheet *t, FILE *out)
 {
 	fputs("contract,ranks,schedule,file,status,steps,sent_per_rank,sent_bound,min_slots,"
-	      "same_bits\n",
+	      "same_bits,same_bits_counts\n",
 	      out);
 	for (size_t i = 0; i < t->nrows; i++) {
 		const struct sheet_row *row = t->rows + i;
@@ -296,7 +305,7 @@ static json_t *row_json(const struct sheet *t, const struct sheet_row *row)
 	const struct finding *f = &row->finding;
 	bool proved = row->state == SHEET_PROVED;
 
-	return json_pack("{s:s?, s:o, s:s?, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "contract",
+	return json_pack("{s:s?, s:o, s:s?, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "contract",
 			 e->schedule ? t->groups[e->group].contract : NULL, "ranks",
 			 row->state == SHEET_WRONG ? json_null() : json_integer(f->nranks),
 			 "schedule", e->schedule, "file", file_json(e->file), "status",
@@ -305,7 +314,8 @@ static json_t *row_json(const struct sheet *t, const struct sheet_row *row)
 			 proved ? json_real(f->sent) : json_null(), "sent_bound",
 			 proved && f->bound >= 0 ? json_real(f->bound) : json_null(), "min_slots",
 			 proved ? json_integer(f->min_slots) : json_null(), "same_bits",
-			 proved ? json_boolean(f->same_bits) : json_null());
+			 proved ? json_boolean(f->same_bits) : json_null(), "same_bits_counts",
+			 proved ? json_boolean(f->same_bits_counts) : json_null());
 }
 
 static bool print_json(const struct sheet *t, FILE *out)

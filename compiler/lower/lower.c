@@ -19,6 +19,7 @@
  *
  * O(operations + cells touched) a candidate; nearly always the first is taken.
  */
+#include "compiler/check/bits.h"
 #include "compiler/check/walk.h"
 #include "compiler/lower/parts.h"
 
@@ -236,7 +237,8 @@ static struct lowered *internal_error(struct ctx *c, const struct program *p, co
 	return NULL;
 }
 
-struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k)
+struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k,
+		      const struct order *order)
 {
 	struct diags quiet = { .arena = c->scratch,
 			       .sources = c->sources,
@@ -261,6 +263,9 @@ struct lowered *lower(struct ctx *c, const struct program *p, const struct contr
 		out->proof = proof(&checks, out->program, k, &d.order, true);
 		if (!out->proof.proved)
 			return internal_error(c, p, "computes something else");
+		if (!bits_kept(&checks, p, k, order, out->proof.run))
+			return internal_error(c, p, "adds in another order");
+		out->proof.run = NULL;
 		if (!after(&checks, out->program, k, &d.order))
 			return internal_error(c, p, "lets a rank end too early");
 		out->order = d.order;

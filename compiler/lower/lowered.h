@@ -7,9 +7,10 @@
 #include "compiler/check/check.h"
 
 /* The lowered program: workers, waits, fused forms. Verified (match, deadlock at
- * ctx.slots, race, proof); where a candidate that merges or fuses would
+ * ctx.slots, race, proof, and the order of sums); where a candidate that merges or fuses would
  * deadlock, the next plainer one is taken. NULL: a bug of ours, reported as a
- * diagnostic without a code whose message begins "internal error". */
+ * diagnostic without a code whose message begins "internal error". `order`: one that the program
+ * can run in. */
 struct lowered {
 	struct program *program;
 	struct proof proof;
@@ -17,7 +18,8 @@ struct lowered {
 	/* By message, see direct(); NULL: none is. */
 	const bool *direct, *held;
 };
-struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k);
+struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k,
+		      const struct order *order);
 
 /* Finds the messages that may be written where their receiver stores them, as soon as
  * they are sent, and those that their receiver may read where the sender has them

@@ -7,6 +7,7 @@
  * that ends. Out: published diagnostics.
  */
 #include "compiler/lsp/server.h"
+#include "runtime/base/child.h"
 #include "runtime/base/clock.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- the child ---------------------------------------------------------------------------- */
@@ -106,8 +106,7 @@ void background_stop(struct server *s)
 	if (!b->child)
 		return;
 	kill(b->child, SIGKILL);
-	while (waitpid(b->child, NULL, 0) < 0 && errno == EINTR)
-		;
+	child_wait(b->child, NULL);
 	forget(b);
 }
 

@@ -9,6 +9,7 @@
  *   findings.c  diagnostics as LSP has them; fixes as code actions
  *   look.c      the front end over a document: what stands at a place
  *   answers.c   hover, definition, references, symbols, formatting, completion
+ *   rename.c    a new name, wherever the old one means the same
  *
  * Flow. One loop waits for input and for the check. Requests are answered in their order,
  * from the text as it is then; what the front end needs for that is linear in the text. The

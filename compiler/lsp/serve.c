@@ -92,13 +92,13 @@ static bool offers_utf8(const json_t *params)
 static json_t *capabilities(const struct server *s)
 {
 	json_t *c = json_pack(
-		"{s:s, s:{s:b, s:i}, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:[s]}, s:{s:[s]}, s:{}}",
+		"{s:s, s:{s:b, s:i}, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:b}, s:{s:[s]}, s:{s:[s]}, s:{}}",
 		"positionEncoding", s->utf8 ? "utf-8" : "utf-16", "textDocumentSync", "openClose",
 		1, "change", 2, "hoverProvider", 1, "definitionProvider", 1, "referencesProvider",
 		1, "documentHighlightProvider", 1, "documentSymbolProvider", 1,
-		"documentFormattingProvider", 1, "codeActionProvider", "codeActionKinds",
-		"quickfix", "executeCommandProvider", "commands", "ccc.explain",
-		"completionProvider");
+		"documentFormattingProvider", 1, "renameProvider", "prepareProvider", 1,
+		"codeActionProvider", "codeActionKinds", "quickfix", "executeCommandProvider",
+		"commands", "ccc.explain", "completionProvider");
 
 	return json_pack("{s:o, s:{s:s, s:s}}", "capabilities", c, "serverInfo", "name", "ccc",
 			 "version", CCS_VERSION);
@@ -203,6 +203,19 @@ static void leave(struct server *s, const json_t *params)
 	s->life = LIFE_OVER;
 }
 
+/* What cannot be renamed is told why. */
+static void rename_name(struct server *s, json_t *id, const json_t *params)
+{
+	struct document *doc = document_of(s, params);
+	const char *why = "this document is not open";
+	json_t *edit = doc ? answer_rename(s, doc, params, &why) : NULL;
+
+	if (why)
+		fail(s, id, doc ? LSP_REQUEST_FAILED : RPC_INVALID_PARAMS, why);
+	else
+		answer(s, id, edit);
+}
+
 /* ---- which message is whose ----------------------------------------------------------------------------- */
 
 static const struct {
@@ -228,6 +241,8 @@ static const struct {
 	{ "textDocument/formatting", NULL, NULL, answer_formatting },
 	{ "textDocument/completion", NULL, NULL, answer_completion },
 	{ "textDocument/codeAction", NULL, NULL, answer_actions },
+	{ "textDocument/prepareRename", NULL, NULL, answer_prepare_rename },
+	{ "textDocument/rename", rename_name, NULL, NULL },
 };
 enum { METHODS = sizeof(methods) / sizeof(*methods) };
 

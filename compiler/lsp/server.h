@@ -30,7 +30,8 @@ enum {
 	RPC_INVALID_PARAMS = -32602,
 	RPC_INTERNAL_ERROR = -32603,
 	LSP_NOT_INITIALIZED = -32002,
-	LSP_REQUEST_CANCELLED = -32800
+	LSP_REQUEST_CANCELLED = -32800,
+	LSP_REQUEST_FAILED = -32803
 };
 
 /* ---- streams (stream.c) -------------------------------------------------------------- */
@@ -181,7 +182,7 @@ json_t *findings_actions(const struct document *doc, bool utf8, const json_t *ra
 size_t findings_codes(const struct document *doc, bool utf8, size_t offset, int *codes,
 		      size_t most);
 
-/* ---- answers (look.c, answers.c) --------------------------------------------------------------- */
+/* ---- answers (look.c, answers.c, rename.c) --------------------------------------------------------------- */
 
 /* The front end over a document. */
 struct look {
@@ -223,5 +224,9 @@ json_t *answer_symbols(struct server *s, struct document *doc, const json_t *par
 json_t *answer_formatting(struct server *s, struct document *doc, const json_t *params);
 json_t *answer_completion(struct server *s, struct document *doc, const json_t *params);
 json_t *answer_actions(struct server *s, struct document *doc, const json_t *params);
+json_t *answer_prepare_rename(struct server *s, struct document *doc, const json_t *params);
+/** The edits; or NULL and why not, for the user. */
+json_t *answer_rename(struct server *s, struct document *doc, const json_t *params,
+		      const char **why);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef CCS_COMPILER_WITNESS_WITNESS_H
 #define CCS_COMPILER_WITNESS_WITNESS_H
 
-#include "compiler/check/check.h"
+#include "compiler/check/bits.h"
 
 /* Reports E0304, if a program is deadlocked, with a shortest cycle of waits; else says in
  * d->below, in the compilation's arena, what one slot less would be stuck at. Needs
@@ -16,6 +16,10 @@ void witness(struct ctx *c, struct deadlock_report *d);
 struct replay;
 void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	   const struct order *order, struct replay *r);
+
+/* Says why bits are not the same for every count (bits.why, in the compilation's arena), and
+ * reports E0407 where ctx.require asks for what is not so. While the run is there (bits.h). */
+void orders(struct ctx *c, const struct program *p, const struct order *order, struct bits *b);
 
 /** After E0402 in a program that matches and does not deadlock: adds help to the reports
  *  that a step with its writes behind it cures (race_cure.c). */

@@ -27,7 +27,9 @@ from .errors import (
 )
 from .messages import Batch, Request
 from .native import runtime_version
-from .module import Module, operators
+from .module import Module
+from .operators import Operator, operators
+from .tuning import Tuning
 from .version import VERSION as __version__
 
 __all__ = [
@@ -39,8 +41,10 @@ __all__ = [
     "CompileError",
     "CompileWarning",
     "Module",
+    "Operator",
     "Request",
     "Status",
+    "Tuning",
     "__version__",
     "compile",
     "dtypes",

@@ -91,6 +91,12 @@ def dtype_number(name: str) -> int:
     return _types()[name][0]
 
 
+@lru_cache(maxsize=1)
+def dtype_names() -> Tuple[str, ...]:
+    """In the order of their numbers."""
+    return tuple(_types())
+
+
 def dtype_size(name: str) -> int:
     """Bytes of an element."""
     return _types()[name][1]
@@ -328,6 +334,15 @@ def borrow(obj: object, dtype: Optional[str], what: str) -> Buffer:
 
 
 _PACKED = {name: form for form, name in _FORMATS.items() if form in "bBiIqQefd"}
+
+
+def memory_format(dtype: str) -> Tuple[str, int]:
+    """What a memoryview of such elements is cast to, and bytes of one: of types that Python lacks,
+    unsigned bits."""
+    size = dtype_size(dtype)
+    if dtype == "float16":  # which memoryviews of older Pythons cannot read
+        return "H", size
+    return _PACKED.get(dtype) or {1: "B", 2: "H"}[size], size
 
 
 def element_bytes(value: Any, dtype: str) -> bytes:

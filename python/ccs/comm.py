@@ -221,45 +221,73 @@ class Comm:
         a `with`, by its run() or by its start()."""
         return Batch(self)
 
-    def _one(
-        self, sends: bool, buffer: Any, peer: int, rank: Optional[int], dtype: Optional[str]
-    ) -> Batch:
-        batch = Batch(self)
-        (batch.send if sends else batch.recv)(buffer, peer, rank=rank, dtype=dtype)
-        return batch
-
     def send(
-        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+        self,
+        buffer: Any,
+        peer: int,
+        *,
+        rank: Optional[int] = None,
+        dtype: Optional[str] = None,
+        tag: int = 0,
     ) -> None:
         """Sends a buffer's elements to rank `peer`, which receives as many of the same type.
-        Messages of two ranks match in the order of their calls. Returns when it is through: two
-        ranks that send to one another first wait until the timeout; a batch() does not.
+        Messages of two ranks and one tag match in the order of their calls. Returns when it is
+        through: two ranks that send to one another first wait until the timeout; a batch() does
+        not.
 
         rank: of tasks, whose message it is; else this process's rank.
         dtype: as with Module.run().
+        tag: from 0 on; others than 0 not with Comm.mpi().
 
         ArgumentError, BufferTypeError: nothing was begun. CcsError, on both ranks: lengths or
         types differ; nothing was written, and the communicator goes on. Other failures end it."""
-        self._one(True, buffer, peer, rank, dtype).run()
+        batch = Batch(self)
+        batch.send(buffer, peer, rank=rank, dtype=dtype, tag=tag)
+        batch.run()
 
     def recv(
-        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
-    ) -> None:
-        """Receives from rank `peer` what it sends, into the whole buffer. The rest is as with
-        send()."""
-        self._one(False, buffer, peer, rank, dtype).run()
+        self,
+        buffer: Any,
+        peer: Optional[int] = None,
+        *,
+        rank: Optional[int] = None,
+        dtype: Optional[str] = None,
+        tag: int = 0,
+    ) -> int:
+        """Receives from rank `peer` what it sends, into the whole buffer; or, with None, from
+        whichever rank's message with this tag comes first. Returns who sent. What a peer has sent
+        with another tag before is kept, up to 256 MiB. The rest is as with send()."""
+        batch = Batch(self)
+        batch.recv(buffer, peer, rank=rank, dtype=dtype, tag=tag)
+        return batch.received()
 
     def isend(
-        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+        self,
+        buffer: Any,
+        peer: int,
+        *,
+        rank: Optional[int] = None,
+        dtype: Optional[str] = None,
+        tag: int = 0,
     ) -> Request:
         """send() that returns when it has begun."""
-        return self._one(True, buffer, peer, rank, dtype).start()
+        batch = Batch(self)
+        batch.send(buffer, peer, rank=rank, dtype=dtype, tag=tag)
+        return batch.start()
 
     def irecv(
-        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+        self,
+        buffer: Any,
+        peer: Optional[int] = None,
+        *,
+        rank: Optional[int] = None,
+        dtype: Optional[str] = None,
+        tag: int = 0,
     ) -> Request:
-        """recv() that returns when it has begun."""
-        return self._one(False, buffer, peer, rank, dtype).start()
+        """recv() that returns when it has begun; the request's `source` is who sent."""
+        batch = Batch(self)
+        batch.recv(buffer, peer, rank=rank, dtype=dtype, tag=tag)
+        return batch.start()
 
     def gather(self, mine: bytes) -> List[bytes]:
         """What every rank's process says in its call, of one length, in the order of ranks. It

@@ -17,7 +17,7 @@ class Status(IntEnum):
     ESYSTEM = -8
 
 
-class CcsError(Exception):
+class CcsError(RuntimeError):
     """A call failed: str() is the text of ccs_error(), `status` the number that it returned."""
 
     def __init__(self, status: int, text: str) -> None:

@@ -13,13 +13,13 @@ import threading
 import time
 import weakref
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Sequence, Set, Type
 
 from .buffers import borrow, check_dtype, dtype_number, dtype_size
 from .errors import ArgumentError, BufferTypeError, CcsError, Status
-from .native import RANK_MAX, as_int, check, last_error, library
+from .native import ANY_SOURCE, RANK_MAX, as_int, check, last_error, library
 
 if TYPE_CHECKING:
     from .comm import Comm
@@ -33,7 +33,8 @@ AtEnd = Callable[[Optional[CcsError]], None]
 
 @dataclass(frozen=True)
 class Message:
-    """An end of a message. `owner` keeps the memory where it is."""
+    """An end of a message. `owner` keeps the memory where it is; `source` is what libccs writes
+    the sender's rank to."""
 
     sends: bool
     rank: int
@@ -42,13 +43,17 @@ class Message:
     count: int
     dtype: str
     owner: object = None
+    tag: int = 0
+    source: Optional[ctypes.c_int] = None
 
     @property
     def name(self) -> str:
         """For people."""
+        tag = f" with tag {self.tag}" if self.tag else ""
         if self.sends:
-            return f"what rank {self.rank} sends to rank {self.peer}"
-        return f"what rank {self.rank} receives from rank {self.peer}"
+            return f"what rank {self.rank} sends to rank {self.peer}{tag}"
+        peer = "any rank" if self.peer == ANY_SOURCE else f"rank {self.peer}"
+        return f"what rank {self.rank} receives from {peer}{tag}"
 
     @property
     def end(self) -> int:
@@ -197,13 +202,18 @@ class Request:
 
     def _settle(self, error: Optional[CcsError]) -> None:
         self.error = error
-        self._messages = [
-            Message(m.sends, m.rank, m.peer, 0, m.count, m.dtype) for m in self._messages
-        ]
+        self._messages = [replace(m, address=0, owner=None) for m in self._messages]
         self._over.set()
         self._comm.pending.discard(self)
         if self._at_end is not None:
             self._at_end(error)
+
+    @property
+    def source(self) -> int:
+        """Who sent what the first of its messages received; or that one's peer, so far."""
+        first = self._messages[0]
+        known = self._over.is_set() and self.error is None and first.source is not None
+        return first.source.value if known and first.source is not None else first.peer
 
     def _tell(self) -> None:
         if self.error is not None:
@@ -216,8 +226,12 @@ class Request:
 
 def _call(m: Message, handle: ctypes.c_void_p) -> None:
     lib = library()
-    call = lib.ccs_send if m.sends else lib.ccs_recv
-    check(call(m.address, m.count, dtype_number(m.dtype), m.peer, handle, None))
+    head = (m.address, m.count, dtype_number(m.dtype), m.peer, m.tag)
+    if m.sends:
+        check(lib.ccs_send_tagged(*head, handle, None))
+    else:
+        source = None if m.source is None else ctypes.byref(m.source)
+        check(lib.ccs_recv_tagged(*head, source, handle, None))
 
 
 def _group(comm: "Comm", messages: Sequence[Message], end: Callable[[], int]) -> None:
@@ -255,19 +269,36 @@ class Batch:
         self._messages: List[Message] = []
 
     def send(
-        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+        self,
+        buffer: Any,
+        peer: int,
+        *,
+        rank: Optional[int] = None,
+        dtype: Optional[str] = None,
+        tag: int = 0,
     ) -> None:
         """As Comm.send(), when the batch is run."""
-        self._add(True, buffer, peer, rank, dtype)
+        self._add(True, buffer, as_int(peer, "a peer", RANK_MAX), rank, dtype, tag)
 
     def recv(
-        self, buffer: Any, peer: int, *, rank: Optional[int] = None, dtype: Optional[str] = None
+        self,
+        buffer: Any,
+        peer: Optional[int] = None,
+        *,
+        rank: Optional[int] = None,
+        dtype: Optional[str] = None,
+        tag: int = 0,
     ) -> None:
         """As Comm.recv(), when the batch is run."""
-        self._add(False, buffer, peer, rank, dtype)
+        source = ANY_SOURCE if peer is None else as_int(peer, "a peer", RANK_MAX)
+        self._add(False, buffer, source, rank, dtype, tag)
 
     def run(self) -> None:
         """Returns when all are through. Then the batch is empty. CcsError: the first failure."""
+        self._run()
+
+    def _run(self) -> List[Message]:
+        """What was run."""
         messages, comm = self._take(), self._comm
         alone = len(messages) == 1 and messages[0]
         if alone and (not comm.is_tasks or alone.peer == alone.rank):  # which is refused
@@ -278,6 +309,13 @@ class Batch:
         else:
             with comm.lock:
                 _group(comm, messages, library().ccs_group_end)
+        return messages
+
+    def received(self) -> int:
+        """run(); who sent what the first of its messages received."""
+        source = self._run()[0].source
+        assert source is not None
+        return source.value
 
     def start(self) -> Request:
         """Returns when they have begun. Then the batch is empty. ArgumentError: it is empty."""
@@ -292,20 +330,23 @@ class Batch:
         return messages
 
     def _add(
-        self, sends: bool, obj: Any, peer: int, rank: Optional[int], dtype: Optional[str]
+        self, sends: bool, obj: Any, peer: int, rank: Optional[int], dtype: Optional[str], tag: int
     ) -> None:
         if dtype is not None:
             check_dtype(dtype)
-        own, peer = self._rank(rank), as_int(peer, "a peer", RANK_MAX)
-        name = Message(sends, own, peer, 0, 0, "").name
+        own, tag = self._rank(rank), as_int(tag, "a tag", RANK_MAX)
+        name = Message(sends, own, peer, 0, 0, "", tag=tag).name
         buffer = borrow(obj, dtype, name)
         if not sends and buffer.readonly:
             raise BufferTypeError(
                 f"{name} is read-only: give memory that can be written, "
                 "such as a bytearray, an array.array or a copy"
             )
+        source = None if sends else ctypes.c_int(peer)
         self._messages.append(
-            Message(sends, own, peer, buffer.address, buffer.length, buffer.dtype, buffer)
+            Message(
+                sends, own, peer, buffer.address, buffer.length, buffer.dtype, buffer, tag, source
+            )
         )
 
     def _rank(self, rank: Optional[int]) -> int:

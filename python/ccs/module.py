@@ -1,6 +1,6 @@
 """Modules: compiled schedules, and how they are run.
 
-    arguments --borrow--> Buffers of each rank --count, overlap--> ccs_run, grouped over ranks
+    arguments --borrow--> Buffers of each rank --count, overlap--> ccs_run_with, grouped over ranks
 
 All buffers are looked at before any call is made, so that a mistake writes nothing.
 """
@@ -10,7 +10,6 @@ import os
 import weakref
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union
 
 from .buffers import (
@@ -18,32 +17,25 @@ from .buffers import (
     borrow,
     check_dtype,
     dtype_number,
-    dtype_size,
-    element_bytes,
 )
 from .comm import Comm
-from .errors import ArgumentError, BufferTypeError
-from .native import COUNT_MAX, RANK_MAX, as_int, check, last_error, library
+from .errors import ArgumentError, BufferTypeError, CcsError, Status
+from .native import (
+    COUNT_MAX,
+    RANK_MAX,
+    BufferInfo,
+    ModuleInfo,
+    RunOptions,
+    as_int,
+    check,
+    last_error,
+    library,
+)
+from .operators import Operator, operator_number
+from .options import Options
 
 _SIDES = ("send", "receive")
-
-
-@lru_cache(maxsize=1)
-def operators() -> Tuple[str, ...]:
-    """The names of all operators: "sum", "prod", ..."""
-    names: List[str] = []
-    while True:
-        name = library().ccs_redop_name(len(names))
-        if name is None:
-            return tuple(names)
-        names.append(name.decode())
-
-
-def _operator_number(op: object) -> int:
-    names = operators()
-    if op not in names:
-        raise ArgumentError(f"op={op!r} is none of ccs's: {', '.join(names)}")
-    return names.index(str(op))
+_DIRECTIONS = ((True, False), (False, True), (True, True))  # ccs_direction: sends, receives
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,7 @@ def _addresses(rank: _Rank) -> List[Optional[int]]:
 # ---- buffers ---------------------------------------------------------------------------------
 
 
-def _for_each_rank(objects: Any, comm: Comm, side: int) -> List[Any]:
+def _for_each_rank(objects: Any, comm: Comm, what: str) -> List[Any]:
     """An object for each rank of this process."""
     if objects is None:
         return [None] * len(comm.ranks)
@@ -78,12 +70,12 @@ def _for_each_rank(objects: Any, comm: Comm, side: int) -> List[Any]:
         given = list(objects)
     except TypeError:
         raise BufferTypeError(
-            f"a communicator of tasks takes a list of {comm.size} {_SIDES[side]} buffers, one for "
-            f"each rank, not a {type(objects).__name__}"
+            f"a communicator of tasks takes a list of {comm.size} {what}, one for each rank, not "
+            f"a {type(objects).__name__}"
         ) from None
     if len(given) != comm.size:
         raise ArgumentError(
-            f"{len(given)} {_SIDES[side]} buffers were given for {comm.size} ranks: one for each"
+            f"{len(given)} {what} were given for {comm.size} ranks: one for each"
         )
     return given
 
@@ -102,8 +94,8 @@ def _borrow(obj: Any, dtype: Optional[str], rank: int, side: int) -> Optional[Bu
 
 
 def _borrow_all(comm: Comm, send: Any, recv: Any, dtype: Optional[str]) -> List[_Rank]:
-    sends = _for_each_rank(send, comm, 0)
-    receives = _for_each_rank(recv, comm, 1)
+    sends = _for_each_rank(send, comm, "send buffers")
+    receives = _for_each_rank(recv, comm, "receive buffers")
     return [
         _Rank(rank, (_borrow(s, dtype, rank, 0), _borrow(r, dtype, rank, 1)))
         for rank, s, r in zip(comm.ranks, sends, receives)
@@ -129,6 +121,41 @@ def _common_dtype(ranks: Sequence[_Rank], dtype: Optional[str]) -> str:
     return dtype or "float32"  # nothing is moved, so that any will do
 
 
+def _length(rank: _Rank, side: int, element: int) -> int:
+    """Elements of so many bytes that a buffer holds."""
+    buffer = rank.buffers[side]
+    assert buffer is not None
+    if buffer.nbytes % element:
+        raise ArgumentError(
+            f"{rank.name(side)} has {buffer.nbytes} bytes, no whole number of elements of "
+            f"{element}"
+        )
+    return buffer.nbytes // element
+
+
+def _sized_lengths(buffers: Sequence[BufferInfo], sizes: Any, count: int) -> Tuple[int, int]:
+    """Elements of a rank's send and receive buffers."""
+    at, lengths = 0, [0, 0]
+    for b in buffers:
+        chunks = b.blocks * b.chunks if b.sized else 0
+        elements = sum(sizes[at : at + chunks]) if b.sized else b.blocks * count
+        at += chunks
+        for side, used in enumerate(_DIRECTIONS[b.direction]):
+            lengths[side] += elements if used else 0
+    return lengths[0], lengths[1]
+
+
+def _check_factors(how: Options, ranks: Sequence[_Rank]) -> None:
+    """As many as the rank's send buffer has elements."""
+    for rank, factors in zip(ranks, how.factors):
+        send = rank.buffers[0]
+        if factors and send and factors.nbytes != send.nbytes:
+            raise ArgumentError(
+                f"factors of rank {rank.number} are {factors.length}, and its send buffer has "
+                f"{send.length} elements: one for each"
+            )
+
+
 # ---- memory that two ranks share -------------------------------------------------------------
 
 
@@ -145,8 +172,8 @@ def _refuse_shared(writer: _Rank, other: _Rank, side: int) -> None:
     )
 
 
-def _check_apart(ranks: Sequence[_Rank]) -> None:
-    """No rank writes where another reads or writes. O(ranks log ranks)."""
+def _check_apart(ranks: Sequence[_Rank], factors: Sequence[Tuple[int, int]]) -> None:
+    """No rank writes where another reads or writes, nor where factors lie. O(ranks log ranks)."""
     writers = sorted(
         (_range(r, 1) for r in ranks if r.buffers[1] and r.buffers[1].nbytes), key=lambda w: w[:2]
     )
@@ -154,6 +181,10 @@ def _check_apart(ranks: Sequence[_Rank]) -> None:
         if next_one[0] < one[1]:
             _refuse_shared(one[2], next_one[2], 1)
     ends = [end for _, end, _ in writers]  # ascending, as writers are apart
+    for begin, end in factors:
+        at = bisect_left(ends, begin + 1)
+        if at < len(writers) and writers[at][0] < end:
+            raise ArgumentError(f"{writers[at][2].name(1)} shares memory with factors of the call")
     for rank in ranks:
         if not rank.buffers[0] or not rank.buffers[0].nbytes:
             continue
@@ -178,8 +209,16 @@ class Module:
         check(library().ccs_module_load(ctypes.byref(handle), os.fsencode(path)))
         self._handle = handle
         self._finalizer = weakref.finalize(self, library().ccs_module_free, handle)
+        self._owner: object = None
         self.path: str = os.fsdecode(path)
         """The file that was loaded."""
+
+    @classmethod
+    def borrowed(cls, handle: ctypes.c_void_p, path: str, owner: object) -> "Module":
+        """One that `owner` has loaded, and frees."""
+        module = cls.__new__(cls)
+        module._handle, module.path, module._owner = handle, path, owner
+        return module
 
     @property
     def schedule(self) -> str:
@@ -197,6 +236,11 @@ class Module:
     def rooted(self) -> bool:
         """Whether run() takes a root."""
         return bool(library().ccs_module_rooted(self._handle))
+
+    @property
+    def sized(self) -> bool:
+        """Whether run() takes sizes."""
+        return bool(self._info().sized)
 
     def has(self, nranks: int) -> bool:
         """Whether it was compiled for that number of ranks."""
@@ -227,18 +271,22 @@ class Module:
         comm: Comm,
         send: Any = None,
         recv: Any = None,
-        op: str = "sum",
+        op: Union[str, Operator] = "sum",
         root: int = 0,
         *,
         dtype: Optional[str] = None,
         count: Optional[int] = None,
         scalar: Any = None,
+        factors: Any = None,
+        rows: Optional[int] = None,
+        sizes: Any = None,
     ) -> None:
         """Runs the schedule, and returns when this process's ranks are done.
 
         send, recv: a buffer each; with Comm.tasks a list of them, one for each rank. The same
             buffer twice: in place. None: this rank has none, as where it is not the root.
-        op: one of operators().
+        op: one of operators(), or an Operator of your own. What its function raises is raised here,
+            by the processes where it was called; the others get results that mean nothing.
         root: the rank from which or to which data goes; ignored where the schedule has none.
         dtype: what the bits of the buffers are, where they do not say: bfloat16 in uint16, an
             8-bit float in uint8, any type in bytes.
@@ -247,6 +295,14 @@ class Module:
             what is beyond stays as it is.
         scalar: every contribution is multiplied by it, and summed (NCCL's premul-sum); a number,
             or the memory of one element.
+        factors: the same with a factor for each element of the send buffer: as a buffer, or, with
+            Comm.tasks, a list of them.
+        rows: of a schedule with a buffer `by column`: how many rows a block has, which is a matrix
+            of `count` elements.
+        sizes: of a schedule with a `sized` buffer: elements of each of its chunks on this rank,
+            buffer by buffer, as a list of ints; with Comm.tasks a list of such lists. Of
+            all-to-all: what it sends to each rank, then what it gets from each. Ranks compare
+            them, and if two differ all fail.
 
         ArgumentError, BufferTypeError: nothing was written. CcsError: the call failed, and what
         receive buffers hold is undefined.
@@ -258,13 +314,21 @@ class Module:
         with comm.lock:
             handles = comm.handles()
             ranks = _borrow_all(comm, send, recv, dtype)
-            call = _Call(
-                _common_dtype(ranks, dtype), _operator_number(op), as_int(root, "root", RANK_MAX)
-            )
-            call.count = self._count(comm.size, ranks, count)
-            call.set_scalar(scalar, op)
-            _check_apart(ranks)
+            kind = _common_dtype(ranks, dtype)
+            how = Options.made(op, scalar, rows, kind)
+            how.add_factors(_for_each_rank(factors, comm, "factors"), comm.ranks, op, kind, dtype)
+            call = _Call(kind, as_int(root, "root", RANK_MAX), how)
+            if self._info().sized:
+                self._take_sizes(call, comm, ranks, sizes, count)
+            elif sizes is not None:
+                raise ArgumentError(f"{self.schedule} has no `sized` buffer: leave sizes= out")
+            else:
+                call.count = self._count(comm.size, ranks, count, how.element(kind))
+            _check_factors(how, ranks)
+            _check_apart(ranks, how.reads())
             self._run_ranks(call, ranks, handles)
+            if how.operator is not None:
+                how.operator.tell()
 
     def run_at(
         self,
@@ -275,19 +339,15 @@ class Module:
         dtype: str,
         op: str = "sum",
         root: int = 0,
-        scalar: int = 0,
+        how: Optional[RunOptions] = None,
     ) -> None:
-        """run() for this process's one rank, with addresses (0: none) for buffers, and for the
-        scalar. Nothing is looked at: they are as long as elements() says, and stay where they are
-        until it returns. CcsError, as run()."""
-        head = (self._handle, send or None, recv or None, count, dtype_number(dtype))
-        lib = library()
+        """run() for this process's one rank, with addresses (0: none) for buffers, and in `how`.
+        Nothing is looked at: they are as long as elements(), or the sizes, say, and stay where they
+        are until it returns. CcsError, as run()."""
+        head = (send or None, recv or None, count, dtype_number(dtype), operator_number(op), root)
+        options = None if how is None else ctypes.byref(how)
         with comm.lock:
-            handle = comm.handles()[0]
-            if scalar:
-                check(lib.ccs_run_premul(*head, scalar, root, handle, None))
-            else:
-                check(lib.ccs_run(*head, _operator_number(op), root, handle, None))
+            check(library().ccs_run_with(self._handle, options, *head, comm.handles()[0], None))
 
     def _run_ranks(
         self, call: "_Call", ranks: Sequence[_Rank], handles: Sequence[ctypes.c_void_p]
@@ -296,8 +356,8 @@ class Module:
         lib = library()
         check(lib.ccs_group_start())
         try:
-            for rank, handle in zip(ranks, handles):
-                status = call.submit(self._handle, rank, handle)
+            for place, rank in enumerate(ranks):
+                status = call.submit(self._handle, rank, place, handles[place])
                 if status:
                     raise last_error(status)
         except BaseException:
@@ -307,20 +367,73 @@ class Module:
             raise
         check(lib.ccs_group_end())
 
-    def _count(self, nranks: int, ranks: Sequence[_Rank], count: Optional[int]) -> int:
-        """The count, which every buffer was compared with."""
+    def _info(self) -> ModuleInfo:
+        info = ModuleInfo()
+        check(library().ccs_module_describe(self._handle, ctypes.byref(info)))
+        return info
+
+    def _buffers(self, nranks: int, root: int) -> List[BufferInfo]:
+        """Those of the plan that a call takes. CcsError: there is none."""
+        plan = library().ccs_module_find(self._handle, nranks, root)
+        if plan < 0:
+            check(library().ccs_module_elements(self._handle, nranks, 0, None, None))
+        infos = [BufferInfo() for _ in range(self._info().buffers)]
+        for i, info in enumerate(infos):
+            check(library().ccs_module_buffer(self._handle, plan, i, ctypes.byref(info)))
+        return infos
+
+    def _take_sizes(
+        self,
+        call: "_Call",
+        comm: Comm,
+        ranks: Sequence[_Rank],
+        sizes: Any,
+        count: Optional[int],
+    ) -> None:
+        """Each rank's sizes, which its buffers were compared with."""
+        if not self.has(comm.size):
+            raise CcsError(
+                Status.ENOPLAN, f"{self.schedule} has no plan for {comm.size} ranks"
+            )
+        buffers = self._buffers(comm.size, call.root)
+        chunks = sum(b.blocks * b.chunks for b in buffers if b.sized)
+        if sizes is None:
+            raise ArgumentError(
+                f"{self.schedule} has `sized` buffers: sizes= says how long each of their {chunks} "
+                "chunks on a rank is"
+            )
+        if count is None and not all(b.sized for b in buffers):
+            raise ArgumentError(f"{self.schedule} has buffers that are not `sized`: give count=")
+        call.how.add_sizes(_for_each_rank(sizes, comm, "lists of sizes"), comm.ranks, chunks)
+        call.count = 0 if count is None else as_int(count, "count", COUNT_MAX)
+        for rank, own in zip(ranks, call.how.sizes):
+            needed = _sized_lengths(buffers, own, call.count)
+            for side, buffer in enumerate(rank.buffers):
+                if buffer is not None:
+                    have = _length(rank, side, call.how.element(call.dtype))
+                    if have != needed[side]:
+                        raise ArgumentError(
+                            f"{rank.name(side)} has {have} elements, and its sizes are "
+                            f"{needed[side]} together"
+                        )
+
+    def _count(
+        self, nranks: int, ranks: Sequence[_Rank], count: Optional[int], element: int
+    ) -> int:
+        """The count, of elements of so many bytes, which every buffer was compared with."""
         units = self.elements(nranks, 1)
         exact = count is None
         if count is None:
-            count = self._derived(units, ranks)
+            count = self._derived(units, ranks, element)
         needed = self.elements(nranks, count)
         for rank in ranks:
             for side, buffer in enumerate(rank.buffers):
                 if buffer is not None:
-                    self._check_length(rank, side, needed[side], count, exact)
+                    have = _length(rank, side, element)
+                    self._check_length(rank.name(side), have, needed[side], count, exact)
         return count
 
-    def _derived(self, units: Tuple[int, int], ranks: Iterable[_Rank]) -> int:
+    def _derived(self, units: Tuple[int, int], ranks: Iterable[_Rank], element: int) -> int:
         """The count by the first buffer that tells it."""
         if units == (0, 0):
             return 0
@@ -328,29 +441,27 @@ class Module:
             for side, buffer in enumerate(rank.buffers):
                 if buffer is None or not units[side]:
                     continue
-                if buffer.length % units[side]:
+                have = _length(rank, side, element)
+                if have % units[side]:
                     raise ArgumentError(
-                        f"{rank.name(side)} has {buffer.length} elements, but {self.schedule} has "
+                        f"{rank.name(side)} has {have} elements, but {self.schedule} has "
                         f"{units[side]} blocks of one length there"
                     )
-                return buffer.length // units[side]
+                return have // units[side]
         raise ArgumentError(
             f"{self.schedule} moves data, but no buffer was given: give count= on a rank that has "
             "none"
         )
 
-    def _check_length(self, rank: _Rank, side: int, needed: int, count: int, exact: bool) -> None:
-        buffer = rank.buffers[side]
-        assert buffer is not None
-        have = buffer.length
+    def _check_length(self, name: str, have: int, needed: int, count: int, exact: bool) -> None:
         if have < needed:
             raise ArgumentError(
-                f"{rank.name(side)} is too short: it has {have} elements, and {self.schedule} "
-                f"needs {needed} for count {count}"
+                f"{name} is too short: it has {have} elements, and {self.schedule} needs "
+                f"{needed} for count {count}"
             )
         if exact and have > needed:
             raise ArgumentError(
-                f"{rank.name(side)} has {have} elements, and {self.schedule} needs {needed} for "
+                f"{name} has {have} elements, and {self.schedule} needs {needed} for "
                 f"count {count}: give count={count} if the rest is to stay as it is"
             )
 
@@ -360,30 +471,27 @@ class Module:
 
 @dataclass
 class _Call:
-    """What the calls of all ranks have in common."""
+    """What the calls of all ranks have in common, and their options."""
 
     dtype: str
-    op: int
     root: int
+    how: Options
     count: int = 0
-    scalar: Optional["ctypes.Array[ctypes.c_char]"] = None
 
-    def set_scalar(self, scalar: Any, op: str) -> None:
-        if scalar is None:
-            return
-        if op != "sum":
-            raise ArgumentError(f"scalar= is for op='sum', not {op!r}")
-        self.scalar = ctypes.create_string_buffer(
-            element_bytes(scalar, self.dtype), dtype_size(self.dtype)
-        )
-
-    def submit(self, module: ctypes.c_void_p, rank: _Rank, handle: ctypes.c_void_p) -> int:
-        lib = library()
+    def submit(
+        self, module: ctypes.c_void_p, rank: _Rank, place: int, handle: ctypes.c_void_p
+    ) -> int:
         send, recv = _addresses(rank)
-        head = (module, send, recv, self.count, dtype_number(self.dtype))
-        status: int
-        if self.scalar is None:
-            status = lib.ccs_run(*head, self.op, self.root, handle, None)
-        else:
-            status = lib.ccs_run_premul(*head, self.scalar, self.root, handle, None)
+        status: int = library().ccs_run_with(
+            module,
+            ctypes.byref(self.how.of(place)),
+            send,
+            recv,
+            self.count,
+            dtype_number(self.dtype),
+            self.how.op,
+            self.root,
+            handle,
+            None,
+        )
         return status

@@ -8,7 +8,17 @@ import ctypes
 import operator
 import os
 import sys
-from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_void_p
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_double,
+    c_int,
+    c_size_t,
+    c_uint,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from functools import lru_cache
 from typing import Iterator, List, NoReturn, Tuple
 
@@ -16,7 +26,8 @@ from .errors import ArgumentError, CcsError, Status
 from .version import VERSION
 
 NAME = "libccs.so.0"
-RANK_MAX = 2**31 - 1  # numbers of ranks are C's int
+RANK_MAX = 2**31 - 1  # numbers of ranks, and tags, are C's int
+ANY_SOURCE = -1  # CCS_ANY_SOURCE
 COUNT_MAX = 2**63 - 1
 
 
@@ -29,6 +40,77 @@ class Procs(ctypes.Structure):
         ("job", c_char_p),
         ("address", c_char_p),
         ("seconds", c_uint),
+    ]
+
+
+class RunOptions(ctypes.Structure):
+    """struct ccs_run_options"""
+
+    _fields_ = [
+        ("scalar", c_void_p),
+        ("tile", c_size_t),
+        ("protocol", c_uint),
+        ("channels", c_uint),
+        ("factors", c_void_p),
+        ("user_op", c_void_p),
+        ("rows", c_size_t),
+        ("sizes", c_void_p),
+    ]
+
+
+class ModuleInfo(ctypes.Structure):
+    """struct ccs_module_info"""
+
+    _fields_ = [
+        ("plans", c_int),
+        ("buffers", c_int),
+        ("slots", c_uint),
+        ("reduces", c_int),
+        ("averages", c_int),
+        ("even_counts", c_int),
+        ("by_column", c_int),
+        ("sized", c_int),
+    ]
+
+
+class BufferInfo(ctypes.Structure):
+    """struct ccs_buffer_info"""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("direction", c_int),
+        ("blocks", c_uint32),
+        ("chunks", c_uint32),
+        ("first", c_uint32),
+        ("by_column", c_int),
+        ("sized", c_int),
+    ]
+
+
+class TuningSection(ctypes.Structure):
+    """struct ccs_tuning_section"""
+
+    _fields_ = [
+        ("collective", c_char_p),
+        ("engine", c_char_p),
+        ("nranks", c_int),
+        ("measured", c_char_p),
+        ("rows", c_int),
+    ]
+
+
+class TuningRow(ctypes.Structure):
+    """struct ccs_tuning_row"""
+
+    _fields_ = [
+        ("most", c_uint64),
+        ("file", c_char_p),
+        ("options", RunOptions),
+        ("us", c_double),
+        ("next_file", c_char_p),
+        ("next_options", RunOptions),
+        ("next_us", c_double),
+        ("module", c_void_p),
     ]
 
 
@@ -70,12 +152,39 @@ _FUNCTIONS = {
     "ccs_group_end": (c_int, []),
     "ccs_group_submit": (c_int, [POINTER(c_void_p)]),
     "ccs_send": (c_int, _MESSAGE_ARGUMENTS),
-    "ccs_recv": (c_int, _MESSAGE_ARGUMENTS),
+    "ccs_send_tagged": (c_int, [c_void_p, c_size_t, c_int, c_int, c_int, c_void_p, c_void_p]),
+    "ccs_recv_tagged": (
+        c_int,
+        [c_void_p, c_size_t, c_int, c_int, c_int, POINTER(c_int), c_void_p, c_void_p],
+    ),
     "ccs_test": (c_int, [c_void_p, POINTER(c_int)]),
     "ccs_wait": (c_int, [c_void_p]),
     "ccs_request_free": (None, [c_void_p]),
     "ccs_run": (c_int, [*_RUN_ARGUMENTS, c_int, c_int, c_void_p, c_void_p]),
-    "ccs_run_premul": (c_int, [*_RUN_ARGUMENTS, c_void_p, c_int, c_void_p, c_void_p]),
+    "ccs_run_with": (
+        c_int,
+        [
+            c_void_p,
+            POINTER(RunOptions),
+            *_RUN_ARGUMENTS[1:],
+            c_int,
+            c_int,
+            c_void_p,
+            c_void_p,
+        ],
+    ),
+    "ccs_user_op_create": (c_int, [POINTER(c_void_p), c_void_p, c_void_p, c_size_t, c_int]),
+    "ccs_user_op_free": (c_int, [c_void_p]),
+    "ccs_module_describe": (c_int, [c_void_p, POINTER(ModuleInfo)]),
+    "ccs_module_find": (c_int, [c_void_p, c_int, c_int]),
+    "ccs_module_buffer": (c_int, [c_void_p, c_int, c_int, POINTER(BufferInfo)]),
+    "ccs_tuning_load": (c_int, [POINTER(c_void_p), c_char_p]),
+    "ccs_tuning_free": (None, [c_void_p]),
+    "ccs_tuning_section": (c_int, [c_void_p, c_int, POINTER(TuningSection)]),
+    "ccs_tuning_find": (c_int, [c_void_p, c_char_p, c_int, c_char_p]),
+    "ccs_tuning_row": (c_int, [c_void_p, c_int, c_int, POINTER(TuningRow)]),
+    "ccs_tuning_row_of": (c_int, [c_void_p, c_int, c_uint64]),
+    "ccs_run_options_text": (None, [POINTER(RunOptions), c_char_p, c_size_t]),
 }
 
 

@@ -363,7 +363,7 @@ int main(int argc, char **argv)
 		rc = run_all(&o);
 	silent = o.rank || (waits && !killed) || (rc == EXIT_DONE && !runs); /* --help */
 	if (!report_close(o.report, rc, silent) || fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "ccrun: cannot write the table\n");
+		fprintf(stderr, "ccrun: cannot write stdout\n");
 		rc = rc ? rc : EXIT_USAGE;
 	}
 	options_free(&o);

@@ -25,7 +25,8 @@ void cpu_played(struct cpu *e)
 	struct run *r = e->world->runs;
 
 	for (int i = 0; i < e->world->nranks; i++)
-		post_keep(r->seats[i].call, (struct kept){ e->known, e->known->id });
+		post_keep(r->seats[i].call,
+			  (struct kept){ e->known, e->known->id, e->known->mail });
 	run_all_done(e->world);
 }
 
@@ -79,17 +80,11 @@ static ccs_status join(struct world *w, struct run *r, int rank)
 								   : CCS_OK;
 }
 
-static enum again again(struct world *w, struct kept kept, const struct post *posts,
-			unsigned threads)
+static bool again(struct world *w, struct kept kept, const struct meeting *m)
 {
 	struct sequence *q = kept.of;
 
-	return q->id == kept.id ? sequence_again(cpu_of(w), q, posts, threads) : AGAIN_NOT;
-}
-
-static void share(struct world *w)
-{
-	sequence_share(cpu_of(w));
+	return q->id == kept.id && sequence_again(cpu_of(w), q, m);
 }
 
 void cpu_wait(struct cpu *e, struct call *calls)
@@ -177,11 +172,9 @@ static const struct engine cpu_engine = {
 	.name = "tasks",
 	.tiles = true,
 	.host_code = true,
-	.layouts = true,
 	.start = start,
 	.join = join,
 	.again = again,
-	.share = share,
 	.halt = sched_halt,
 	.wait = sched_wait,
 	.moved = fibers_moved,
@@ -205,6 +198,7 @@ ccs_status cpu_open(struct world *w)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	e->world = w;
+	e->cores = sched_cores();
 	e->sequences.memory.fd = -1;
 	e->fifos.fd = e->lines.fd = e->fibers.fd = e->slots.fd = e->cells.fd = e->data.fd = -1;
 	w->state = e;

@@ -8,6 +8,7 @@
  *   piece.c    the data of one operation
  *   reduce.c   combining elements
  *   sequence*.c a run that all ranks have called, in an order in which nothing waits
+ *   fold.c     what such a run computes, in as few passes as there can be
  *   sched.c    threads, and the queue
  *   procs*.c   ranks that are processes of one host, over shared memory (procs.h)
  *   net*.c     ranks that are processes of any hosts, by MPI's messages (net.h)
@@ -32,7 +33,8 @@
 #include "runtime/cpu/reduce.h"
 #include "runtime/comm.h"
 
-/* Shorter chunks are copied into slots: their sender need not wait until they are read. */
+/* Shorter chunks are copied into slots: their sender need not wait until they are read. (Or as the
+ * wire says: struct wire.) */
 #define HELD_BYTES ((size_t)4 << 10)
 
 enum fiber_state {
@@ -83,14 +85,6 @@ struct slots {
 	unsigned char *data; /* NULL: in the lines */
 	size_t bytes;	     /* of one */
 	uint32_t n;
-};
-
-/* Where a cell lies, in elements. */
-struct cell_at {
-	size_t send, recv; /* from the buffers' starts; scratch: recv, from scratch's */
-	size_t len;
-	/* By column: elements of a row, and from row to row; row 0: all adjoin. */
-	size_t row, apart;
 };
 
 /* How far its element `at` lies from its first. */
@@ -158,9 +152,11 @@ struct layout {
 	uint64_t ntiles;
 	uint32_t ahead; /* calls whose messages FIFOs have room for, up to the plan's slots */
 	size_t longest; /* elements of the longest cell */
-	unsigned char *scratch; /* of all ranks, */
-	size_t scratch_bytes;	/* each */
+	unsigned char *scratch;	       /* of all ranks, */
+	size_t scratch_bytes;	       /* each */
+	size_t send_bytes, recv_bytes; /* of each call's buffers */
 	reduce_combine *combine;
+	reduce_fold *fold;
 	reduce_scale *scale;
 	reduce_combine *multiply; /* by a premul-sum's factors, one for each element */
 	reduce_divide *divide;	  /* NULL unless averaging */
@@ -170,6 +166,7 @@ struct layout {
 	bool holds;    /* chunks are long enough for held messages to stay where they are */
 	bool parallel; /* enough work to wake other threads for */
 	bool strided;  /* some chunks are groups of columns: tiles of theirs are not places */
+	bool far;      /* a rank's buffers are too long for its core's own caches */
 };
 
 /* Parts of an operation for one piece; absent ones are NULL. */
@@ -200,9 +197,17 @@ struct piece_at {
 	enum piece_kind kind;
 };
 
+/* The part of a run that a thread does for its ranks' outputs alone. Its own, but for making another
+ * sequence in its place. */
+struct own_part {
+	uint64_t ranks;
+	struct folds *folds; /* NULL: there was no memory, or room: it does all */
+};
+
 /* What a run came to (sequence.c). */
 struct sequence {
 	struct layout layout; /* its, but with whole chunks; no key: there is none */
+	struct folds *folds;  /* the same in one pass each (fold.h); or NULL */
 	struct piece_at *pieces;
 	uint32_t n, room;
 	bool too_long;
@@ -212,6 +217,10 @@ struct sequence {
 	uint64_t ntiles;
 	size_t slot_bytes; /* of a thread: its slots, */
 	size_t stage;	   /* and, from there, its stage */
+	size_t mail;	   /* bytes of an input, that are left for all (post.c), or 0 */
+	size_t outputs;	   /* then, in a thread's slots: the ranks' outputs, of so many bytes */
+	size_t output_bytes;
+	struct own_part part[MOST_POSTED]; /* by the thread's lowest rank */
 };
 
 /* One that threads play. */
@@ -221,13 +230,10 @@ struct playing {
 	_Atomic uint64_t next, done; /* tiles */
 };
 
-/* One that the threads which have posted its calls play. */
+/* How many tiles were taken of one that the threads which have met for it play; above that, in the
+ * higher half, 1 + the call's number. */
 struct shared {
-	const struct sequence *q;
-	const struct post *posts;
-	_Alignas(CACHE_LINE) _Atomic uint64_t next; /* tile */
-	_Atomic unsigned threads;
-	_Alignas(CACHE_LINE) _Atomic uint64_t done; /* tiles */
+	_Alignas(CACHE_LINE) _Atomic uint64_t taken;
 };
 
 /* What each operation of a process's own rank came to: pieces [first, first + n) of `notes`, where
@@ -274,6 +280,7 @@ struct cpu {
 	_Atomic uint32_t ready;	    /* their number */
 	unsigned running;	    /* threads inside a fiber */
 	unsigned spinning;	    /* threads that wait without sleeping */
+	unsigned cores;		    /* of the thread that has made it: others may keep to one */
 	unsigned limit;		    /* most of them at a time; set at the first run */
 	unsigned idle_helpers;
 	pthread_t *helpers;
@@ -301,6 +308,7 @@ struct cpu {
 struct wire {
 	size_t tile;	/* bytes of a cell's; 0: as much as suits the caches */
 	uint32_t ahead; /* messages of so many calls of one kind may be on their way; 0: of one */
+	size_t held;	/* in the place of HELD_BYTES, if not 0 */
 	bool locked;	/* fibers run under world.lock, as the process has but one rank */
 	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
 	 *  NULL: nothing. */
@@ -364,6 +372,8 @@ void cpu_wait(struct cpu *e, struct call *calls);
  *  with no fiber running. O(fibers + FIFOs + cells); of fibers alone where the run before
  *  was one like it. */
 ccs_status layout_make(struct cpu *e, struct run *r);
+/** Whether chunks are so short that they are copied into slots. */
+bool layout_is_short(const struct cpu *e, const struct layout *l);
 /** Whether such a run is laid out so. */
 bool layout_is(const struct layout *l, const struct call *c);
 /** Makes an arena at least so large; what it had is lost. False: no memory. */
@@ -462,6 +472,9 @@ struct notes; /* of sequence.c; or NULL: pieces are not noted */
 /** Does an operation's data movement for the tile that begins at element `lo`. */
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
 	      struct ends ends, struct notes *notes);
+/** Copies bytes, and combines elements, as suits the run. */
+void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes);
+void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n);
 /** Does a piece of `n` elements again, as it was noted. */
 void piece_again(const struct layout *l, const struct parts *s, size_t n);
 /** How many bytes its message has in a slot; `o` is the rank's. */
@@ -494,9 +507,7 @@ struct sequence *sequence_find(struct cpu *e);
  *  placed. */
 enum sequence_how sequence_begin(struct cpu *e, struct sequence *q);
 /** See engine.h. */
-enum again sequence_again(struct cpu *e, const struct sequence *q, const struct post *posts,
-			  unsigned threads);
-void sequence_share(struct cpu *e);
+bool sequence_again(struct cpu *e, struct sequence *q, const struct meeting *m);
 /** Whether a thread could take part. */
 bool sequence_left(const struct cpu *e);
 /** Takes part, as one of at most e->limit threads; sequence_over may be asked when all have
@@ -548,6 +559,8 @@ void sched_add(struct cpu *e, struct fiber *t);
 void sched_ready(struct cpu *e, struct fiber *t);
 /** Nothing more of the current run begins; whether nothing of it runs any more. */
 bool sched_halt(struct world *w);
+/** How many cores this thread may use. */
+unsigned sched_cores(void);
 /** How many threads run fibers at a time. */
 unsigned sched_threads(const struct world *w);
 /** Starts the communicator's threads, once. */

@@ -6,7 +6,7 @@
  * for are far enough. If not, it announces itself (the FIFO's or the other
  * fiber's flag), looks again, and parks. Whoever publishes a message, a free slot
  * or progress looks at that flag afterwards. All four accesses are sequentially
- * consistent, so at least one side sees the other; a wake-up that comes between
+ * consistent, or followed by a fence, so at least one side sees the other; a wake-up that comes between
  * the second look and the parking turns RUNNING into NOTIFIED, and parking
  * fails. A thread that has no other fibers may look a while longer before it parks them (sched.c).
  *
@@ -108,12 +108,24 @@ static void wake_watchers(struct cpu *e, const struct layout *l, uint32_t rank)
 	}
 }
 
+/* A plain store follows those of the message into its line; one that is a fence, too, would wait for
+ * them first, and the receiver, which looks there, might take the line away in between. */
+static void tell(_Atomic uint64_t *count, uint64_t to)
+{
+#ifdef __SANITIZE_THREAD__ /* knows no fences */
+	atomic_store(count, to);
+#else
+	atomic_store_explicit(count, to, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 void fifo_filled(struct cpu *e, uint32_t fifo, uint64_t message)
 {
 	const struct layout *l = &e->layout;
 	struct fifo *c = l->fifos + fifo;
 
-	atomic_store(&slot_line_of(l->slots + fifo, message)->there, l->first + message);
+	tell(&slot_line_of(l->slots + fifo, message)->there, l->first + message);
 	if (atomic_load(&c->dst_waits) && atomic_exchange(&c->dst_waits, 0))
 		wake(e, l->fibers + l->view->fifos[fifo].dst_worker);
 }
@@ -123,7 +135,7 @@ void fifo_freed(struct cpu *e, uint32_t fifo, uint64_t tail)
 	const struct layout *l = &e->layout;
 	struct fifo *c = l->fifos + fifo;
 
-	atomic_store(&c->tail, tail);
+	tell(&c->tail, tail);
 	if (atomic_load(&c->src_waits) && atomic_exchange(&c->src_waits, 0))
 		wake(e, l->fibers + l->view->fifos[fifo].src_worker);
 }

@@ -29,6 +29,8 @@
 /* Buffers that are no longer are done with sooner by one thread alone than by several that tell
  * one another of each message. */
 #define PARALLEL_BYTES ((size_t)48 << 10)
+/* Longer ones, in and out together, are copied and combined with a look ahead (piece.c). */
+#define FAR_BYTES ((size_t)4 << 20)
 
 /* Adds n * each bytes, rounded up to a cache line. */
 static bool take(size_t *total, size_t n, size_t each)
@@ -138,82 +140,13 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct run 
 	l->ntiles = ceil_div(l->longest, l->tile);
 }
 
-/* Chunks of `sized` buffers, one after another; returns all their elements. */
-static size_t place_sized(const size_t *sizes, size_t n, struct cell_at *at, size_t send,
-			  size_t recv)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		at[i] = (struct cell_at){ .send = send + sum, .recv = recv + sum, .len = sizes[i] };
-		sum += sizes[i];
-	}
-	return sum;
-}
-
-/* plan.h: chunk c of a block begins at its element min(c * q, count); or `by column`, in each
- * of `rows` rows, where count and q are those of a row. */
-static struct cell_at *place_buffer(const struct ccs_shape *s, size_t count, size_t rows,
-				    struct cell_at *at, size_t send, size_t recv)
-{
-	size_t q = ceil_div(count, s->chunks);
-
-	for (uint32_t b = 0; b < s->blocks; b++) {
-		size_t from = 0;
-
-		for (uint32_t c = 0; c < s->chunks; c++) {
-			size_t len = count - from < q ? count - from : q;
-
-			*at = (struct cell_at){ .send = send + b * count + from,
-						.recv = recv + b * count + from,
-						.len = len * rows };
-			if (rows > 1 && len < s->blocks * count) {
-				at->row = len;
-				at->apart = s->blocks * count;
-			}
-			at++;
-			from += len;
-		}
-	}
-	return at;
-}
-
-/* A rank's: `sizes` are those of its `sized` chunks, if it has any. */
-static void place_cells(const struct layout *l, const struct run *r, struct cell_at *at,
-			const size_t *sizes)
-{
-	const struct ccs_module *m = r->params.module;
-	size_t count = r->params.count, rows = r->params.how.rows, send = 0, recv = 0;
-
-	for (uint32_t i = 0; i < m->nbuffers; i++) {
-		const struct ccs_shape *s = l->view->shapes + i;
-		size_t n = (size_t)s->chunks * s->blocks, elements = s->blocks * count;
-
-		if (m->buffers[i].sized) {
-			elements = place_sized(sizes, n, at, send, recv);
-			at += n;
-			sizes += n;
-		} else if (m->buffers[i].by_column && rows) {
-			at = place_buffer(s, count / rows, rows, at, send, recv);
-		} else {
-			at = place_buffer(s, count, 1, at, send, recv);
-		}
-		if (m->buffers[i].direction != CCS_OUT)
-			send += elements;
-		if (m->buffers[i].direction != CCS_IN)
-			recv += elements;
-	}
-	for (uint32_t i = 0; i < l->view->plan->scratch; i++)
-		*at++ = (struct cell_at){ .recv = i * l->longest, .len = l->longest };
-}
-
 /* Of all ranks, where they differ. */
 static void place_all(const struct layout *l, const struct run *r, struct cell_at *at)
 {
-	const struct sizes *all = r->params.sizes;
+	const struct cells_call c = call_cells(&r->params);
 
-	for (uint32_t i = 0; i < (all ? l->nranks : 1); i++)
-		place_cells(l, r, at + i * l->rank_cells, all ? all->of + i * all->n : NULL);
+	for (uint32_t i = 0; i < (c.sizes ? l->nranks : 1); i++)
+		cells_place(&c, i, l->longest, at + i * l->rank_cells);
 }
 
 /* 0: its messages are as short as a line has room for. */
@@ -353,10 +286,17 @@ static bool make_room(struct cpu *e, const struct layout *l, const struct run *r
 	       cpu_arena_grow(&e->data, data);
 }
 
+bool layout_is_short(const struct cpu *e, const struct layout *l)
+{
+	size_t held = e->wire && e->wire->held ? e->wire->held : HELD_BYTES;
+
+	return l->longest * l->esize < held;
+}
+
 /* Longer messages are held, or slots for several calls would leave the caches. */
 static bool runs_ahead(const struct cpu *e, const struct layout *l)
 {
-	return e->wire && e->wire->ahead && l->longest * l->esize < HELD_BYTES;
+	return e->wire && e->wire->ahead && layout_is_short(e, l);
 }
 
 static ccs_status make(struct cpu *e, const struct run *r)
@@ -364,6 +304,7 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	struct layout *l = &e->layout;
 	const struct call *c = &r->params;
 	const struct ccs_plan *p = c->view->plan;
+	const struct cells_call cells = call_cells(c);
 
 	*l = (struct layout){
 		.view = c->view,
@@ -371,24 +312,22 @@ static ccs_status make(struct cpu *e, const struct run *r)
 		.nworkers = (uint32_t)p->workers.n,
 		.nranks = p->nranks,
 		.esize = c->esize,
+		.send_bytes = c->send_bytes,
+		.recv_bytes = c->recv_bytes,
 		.combine = reduce_of(c->type)->combine[c->reduces ? c->op : CCS_SUM],
+		.fold = reduce_of(c->type)->fold[c->reduces ? c->op : CCS_SUM],
 		.scale = reduce_of(c->type)->scale,
 		.multiply = reduce_of(c->type)->combine[CCS_PROD],
 		.divide = c->reduces && c->op == CCS_AVG ? reduce_of(c->type)->divide : NULL,
 		.premul = c->premul,
 		.user = c->order != USER_NONE,
 	};
-	l->longest = module_longest(c->module, c->view, c->count, c->how.rows);
+	l->longest = cells_longest(&cells);
 	l->strided = c->how.rows > 1;
-	if (c->sizes) {
-		size_t longest = sizes_longest(c->sizes);
-
-		l->rank_cells = (size_t)p->cells + p->scratch;
-		l->longest = longest > l->longest ? longest : l->longest;
-	}
+	l->rank_cells = c->sizes ? (size_t)p->cells + p->scratch : 0;
 	/* a premul-sum scales initial values on their way */
-	l->holds =
-		!c->premul && l->longest * l->esize >= HELD_BYTES && (!e->wire || e->wire->holds);
+	l->holds = !c->premul && !layout_is_short(e, l) && (!e->wire || e->wire->holds);
+	l->far = c->send_bytes + c->recv_bytes >= FAR_BYTES;
 	l->ahead = runs_ahead(e, l) ? e->wire->ahead : 1;
 	choose_tile(e, l, r);
 	if (!make_room(e, l, r))

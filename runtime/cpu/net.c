@@ -109,8 +109,10 @@ static bool step(struct world *w)
 	const struct run *r = w->runs;
 	bool any;
 
-	if (!r || w->dead)
-		return w->dead;
+	if (w->dead)
+		return net_end(w);
+	if (!r)
+		return false;
 	if (!e->net->admitted)
 		admit(w);
 	if (!e->net->admitted || w->dead)
@@ -133,9 +135,14 @@ void net_rest(const struct net *n, unsigned idle)
 		sched_yield();
 }
 
+/* Also while messages of ccs_send and ccs_recv move: then nobody rests, and looks. */
 static void poll(struct world *w)
 {
+	struct net *n = net_of(w);
+
 	pthread_mutex_lock(&w->lock);
+	if (++n->polls % WATCHES == 0)
+		net_hear(w);
 	step(w);
 	pthread_mutex_unlock(&w->lock);
 }
@@ -178,8 +185,6 @@ static void await_calls(struct world *w, struct call *calls, ccs_status *first)
 		else
 			rest(w, calls, ++idle, &v);
 	}
-	if (w->dead)
-		net_end_messages(cpu_of(w));
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -211,6 +216,8 @@ static ccs_status check(struct world *w)
 {
 	for (int i = 0; i < LOOKS; i++)
 		net_hear(w);
+	if (w->dead) /* others may wait for this rank to receive what they have sent */
+		net_end_wait(w);
 	return world_alive(w);
 }
 
@@ -219,9 +226,8 @@ const struct engine net_engine = {
 	.tiles = true,
 	.host_code = true,
 	.lone = true,
-	.layouts = true,
 	.start = start,
-	.halt = sched_halt,
+	.halt = net_halt,
 	.wait = await_calls,
 	.poll = poll,
 	.moved = moved,

@@ -7,6 +7,7 @@
  *   net_cells.c  messages that need no slot
  *   net_note.c   notes: that a rank begins another call, that it has failed; gathering
  *   net_p2p.c    messages of ccs_send and ccs_recv
+ *   net_end.c    after a failure: what is under way
  *   net_open.c   making and freeing
  *
  * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers, over FIFOs
@@ -24,6 +25,9 @@
  * whose calls differ one tells, the other sees it, and no message of one is taken for the
  * other's. What fails in one process is told to all; a process that ends does not tell, and
  * its mpirun ends the job.
+ *
+ * Memory that MPI was given is MPI's until it says otherwise; what it was given of a caller's is so
+ * before the call returns, also one that fails (net_end.c).
  *
  * MPI moves nothing while nobody calls it: who waits polls.
  */
@@ -76,6 +80,15 @@ struct net_place {
 	size_t bytes;	      /* that it has, or can have */
 };
 
+/* How the communicator's messages end, once it has died. Times of clock.h, in ms. */
+struct net_end_state {
+	bool begun, over;
+	uint64_t others; /* until then ranks that have told no failure are waited for */
+	uint64_t memory; /* ... and until then MPI, for memory of callers' */
+	unsigned quiet;	 /* looks in a row at which nothing had come */
+	bool *told;	 /* [n] the rank has told a failure: it starts no message any more */
+};
+
 struct net {
 	const struct mpi_calls *calls;
 	struct mpi_world *world;
@@ -89,7 +102,8 @@ struct net {
 	struct net_fifo *fifos;
 	uint32_t nfifos;
 	uint32_t *row;		  /* [FIFOs of the plan] of `fifos`, or CCS_NONE */
-	struct net_place *places; /* of `messages` */
+	struct net_place *places; /* [nplaces] of `messages` */
+	int nplaces;
 	struct net_receive *receives;
 	uint32_t leaving; /* messages that are being sent from cells */
 	bool cells;	  /* chunks are long enough for messages to do without slots */
@@ -97,7 +111,8 @@ struct net {
 
 	/* Notes: from rank i in place i, to it in n + i, of a failure in 2n + i. */
 	struct mpi_messages *notes;
-	struct net_note *heard;		 /* [n] from each, */
+	struct net_note *heard;		 /* [n] the next from each comes here; or a failure did */
+	struct net_note *kept;		 /* [n] of a call, */
 	bool *holds;			 /* [n] ... which is to be looked at */
 	struct net_note said, said_last; /* the last call that was another; a failure */
 	struct call_name before;	 /* the call before `said` */
@@ -106,7 +121,9 @@ struct net {
 	int answers;			 /* that are missing */
 
 	struct net_p2p *p2p; /* net_p2p.c's own; NULL: there were no such messages */
+	struct net_end_state end;
 
+	unsigned polls;	     /* by threads that wait for something else */
 	uint64_t begun;	     /* calls that were laid out */
 	bool laid, admitted; /* the current call */
 	bool leaks;	     /* MPI may go on to use memory that it was given */
@@ -123,9 +140,10 @@ ccs_status net_lay_out(struct cpu *e);
 void net_begin(struct cpu *e);
 /** Lets messages go on. Whether any is through. Without the lock. O(slots). */
 bool net_progress(struct cpu *e);
-/** The communicator has failed, and a call is to return: ends what is under way, whose buffers
- *  are the caller's again. Under world.lock. */
-void net_end_messages(struct cpu *e);
+/** Whether MPI has any of a caller's memory. O(slots). */
+bool net_holds(const struct net *n);
+/** All messages of the layout have ended, or will not: forgets them. */
+void net_forget(struct net *n);
 /** MPI has failed, of a message with that rank: so will the communicator. */
 void net_break(struct net *n, int rank, int error);
 
@@ -149,7 +167,9 @@ void net_listen(struct world *w);
 void net_announce(struct world *w);
 /** Takes in what others have told. Whether there was anything. */
 bool net_hear(struct world *w);
-/** Tells all others of a failure; and fails here, too. */
+/** The same once the communicator has died: who has told of a failure. */
+void net_hear_ends(struct world *w);
+/** Tells all others of a failure, the first; and fails here, too. */
 void net_tell(struct world *w, ccs_status s, const char *text);
 void net_fail(struct world *w, ccs_status s, const char *text);
 
@@ -161,8 +181,22 @@ ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes
 struct transfer;
 bool net_carry(struct world *w, struct transfer *m);
 void net_rest_p2p(struct world *w, unsigned idle);
-/** Ends what is under way, whose memory is the caller's again. */
-void net_end_p2p(struct net *n);
+/** Takes back receives that have not begun. */
+void net_cancel_p2p(struct net *n);
+/** Whether MPI has any of a caller's memory. Lets messages go on. O(ranks). */
+bool net_holds_p2p(struct net *n, int nranks);
+/** All have ended, or will not: forgets them. */
+void net_forget_p2p(struct net *n);
+
+/* ---- net_end.c: under world.lock, of a communicator that has died ------------------------- */
+
+/** Goes on with the end of what is under way, without waiting. Whether callers may have their
+ *  memory back. O(ranks + slots). */
+bool net_end(struct world *w);
+/** Waits for that. */
+void net_end_wait(struct world *w);
+/** See engine.h. */
+bool net_halt(struct world *w);
 
 /* ---- net.c ------------------------------------------------------------------------------ */
 

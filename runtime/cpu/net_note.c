@@ -46,6 +46,8 @@ void net_tell(struct world *w, ccs_status s, const char *text)
 {
 	struct net *n = net_of(w);
 
+	if (n->said_last.status) /* that is on its way */
+		return;
 	n->said_last.status = s;
 	snprintf(n->said_last.text, sizeof(n->said_last.text), "%s", text);
 	for (int i = 0; i < w->nranks; i++)
@@ -91,55 +93,82 @@ void net_listen(struct world *w)
 static void compare(struct world *w, int rank)
 {
 	struct net *n = net_of(w);
-	const struct net_note *x = n->heard + rank;
+	const struct net_note *x = n->kept + rank;
 	const struct call_name *own = x->call < n->said.call ? &n->before : &n->said.name;
 
 	if (x->call == n->said.call && n->asked[rank] && run_same(own, &x->name)) {
 		n->asked[rank] = false;
 		n->answers--;
-		listen_to(w, rank);
 		return;
 	}
 	run_differ(own, &x->name);
 	net_fail(w, CCS_EINVAL, error_thread()->text);
 }
 
-/* One of a call to come is kept until then. */
+/* A note of a call makes room for the next, which may tell that the call has failed. There is no
+ * third: who tells of a call waits for this rank's. */
+static void take_in(struct world *w, int rank)
+{
+	struct net *n = net_of(w);
+
+	if (n->heard[rank].status) {
+		n->end.told[rank] = true;
+		return;
+	}
+	n->kept[rank] = n->heard[rank];
+	n->holds[rank] = true;
+	listen_to(w, rank);
+}
+
+/* What has come since. Whether there was anything. */
+static bool take_in_all(struct world *w)
+{
+	struct net *n = net_of(w);
+	const int *places;
+	int count, error = n->calls->test(n->notes, &places, &count);
+
+	if (error)
+		net_break(n, count ? *places % w->nranks : -1, error);
+	for (int i = 0; i < count && !error; i++) {
+		if (places[i] < w->nranks)
+			take_in(w, places[i]);
+		n->saying -= places[i] >= w->nranks && places[i] < 2 * w->nranks;
+	}
+	return count > 0;
+}
+
+/* A note of a call to come is kept until then. */
 static void look_at(struct world *w, int rank)
 {
 	struct net *n = net_of(w);
 	const struct net_note *x = n->heard + rank;
 
-	if (!x->status && x->call >= n->begun)
-		return;
-	n->holds[rank] = false;
-	if (x->status)
+	if (n->end.told[rank]) {
 		die(w, error_of_peer(x->status), x->text);
-	else
+	} else if (n->holds[rank] && n->kept[rank].call < n->begun) {
+		n->holds[rank] = false;
 		compare(w, rank);
+	}
 }
 
 bool net_hear(struct world *w)
 {
 	struct net *n = net_of(w);
-	const int *places;
-	int count, error = w->dead ? 0 : n->calls->test(n->notes, &places, &count);
+	bool any;
 
 	if (w->dead)
 		return false;
-	if (error)
-		net_break(n, count ? *places % w->nranks : -1, error);
-	for (int i = 0; i < count && !error; i++) {
-		if (places[i] < w->nranks)
-			n->holds[places[i]] = true;
-		n->saying -= places[i] >= w->nranks;
-	}
+	any = take_in_all(w);
 	for (int i = 0; i < w->nranks && !w->dead; i++)
-		if (n->holds[i])
-			look_at(w, i);
+		look_at(w, i);
 	if (n->broken.len)
 		net_fail(w, CCS_ESYSTEM, n->broken.buf);
-	return count > 0;
+	return any;
+}
+
+void net_hear_ends(struct world *w)
+{
+	(void)take_in_all(w);
 }
 
 /* ---- gathering ------------------------------------------------------------------------------ */
@@ -253,6 +282,8 @@ ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes
 		s = gathering_wait(w, &g);
 	if (!s && bytes)
 		memcpy(all, g.all, (size_t)w->nranks * bytes);
+	if (w->dead) /* others may wait for this rank to receive what they have sent */
+		net_end_wait(w);
 	gathering_free(w, &g);
 	return s;
 }

@@ -21,16 +21,32 @@ struct card {
 
 /* ---- freeing -------------------------------------------------------------------------------- */
 
-static void free_messages(struct net *n)
+static void end_messages(struct world *w)
 {
+	struct net *n = net_of(w);
 	int left = 0;
 
+	if (w->dead && n->notes && n->end.told) {
+		pthread_mutex_lock(&w->lock);
+		net_end_wait(w);
+		pthread_mutex_unlock(&w->lock);
+	}
 	if (n->messages)
 		left += n->calls->messages_free(n->messages);
 	if (n->notes)
 		left += n->calls->messages_free(n->notes);
 	n->leaks |= left > 0;
-	net_end_p2p(n);
+	net_forget_p2p(n);
+}
+
+/* Slots, scratch, and what is kept aside of callers' buffers: a message may lie in any. */
+static void keep_memory(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+
+	e->data.data = e->lines.data = NULL;
+	for (int i = 0; i < w->nranks; i++)
+		e->ranks[i].aside = NULL;
 }
 
 /* Where a failure left messages that MPI cannot take back, their memory stays. In a forked
@@ -42,18 +58,20 @@ void net_free(struct world *w)
 	bool here = origin_here(&w->origin);
 
 	if (n && here)
-		free_messages(n);
+		end_messages(w);
 	if (n && here && n->leaks)
-		e->data.data = e->lines.data = NULL;
+		keep_memory(w);
 	if (n && here)
 		n->calls->close(n->world, w->dead);
 	if (n && !n->leaks) {
 		free(n->heard);
+		free(n->kept);
 		free(n->fifos);
 		free(n->row);
 		free(n->places);
 		free(n->holds);
 		free(n->asked);
+		free(n->end.told);
 		free(n->p2p);
 		free(n);
 	}
@@ -125,9 +143,11 @@ static ccs_status allocate(struct world *w, const struct mpi_calls *calls, struc
 	x->calls = calls;
 	x->world = world;
 	x->heard = calloc(n, sizeof(*x->heard));
+	x->kept = calloc(n, sizeof(*x->kept));
 	x->holds = calloc(n, sizeof(*x->holds));
 	x->asked = calloc(n, sizeof(*x->asked));
-	if (!x->heard || !x->holds || !x->asked ||
+	x->end.told = calloc(n, sizeof(*x->end.told));
+	if (!x->heard || !x->kept || !x->holds || !x->asked || !x->end.told ||
 	    calls->messages_new(world, 3 * w->nranks, &x->notes))
 		return error_set(CCS_ENOMEM, "out of memory for %zu ranks", n);
 	return CCS_OK;

@@ -120,7 +120,7 @@ bool net_carry(struct world *w, struct transfer *m)
 	struct net_p2p *p = opened(w);
 	struct net_end *e;
 
-	if (!p || !p->messages || net_of(w)->broken.len)
+	if (!p || !p->messages || net_of(w)->end.begun || net_of(w)->broken.len)
 		return false;
 	collect(w, p);
 	e = p->ends + m->peer + (m->sends ? w->nranks : 0);
@@ -139,7 +139,27 @@ bool net_carry(struct world *w, struct transfer *m)
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
-void net_end_p2p(struct net *n)
+void net_cancel_p2p(struct net *n)
+{
+	if (n->p2p && n->p2p->messages)
+		n->calls->cancel(n->p2p->messages);
+}
+
+bool net_holds_p2p(struct net *n, int nranks)
+{
+	const int *places;
+	int count;
+
+	if (!n->p2p || !n->p2p->messages)
+		return false;
+	(void)n->calls->test(n->p2p->messages, &places, &count); /* what fails has ended, too */
+	for (int end = 0; end < 2 * nranks; end++)
+		if (n->calls->busy(n->p2p->messages, NPLACES * end + DATA))
+			return true;
+	return false;
+}
+
+void net_forget_p2p(struct net *n)
 {
 	if (n->p2p && n->p2p->messages && n->calls->messages_free(n->p2p->messages))
 		n->leaks = true;
@@ -155,12 +175,8 @@ static void look(struct world *w)
 	net_hear(w);
 	if (n->broken.len)
 		net_fail(w, CCS_ESYSTEM, n->broken.buf);
-	if (w->dead && !n->died) {
-		n->died = w->died ? w->died : CCS_EABORTED;
-		net_tell(w, n->died, w->dead_text ? w->dead_text : "no progress");
-	}
 	if (w->dead)
-		net_end_p2p(n);
+		net_end(w);
 }
 
 void net_rest_p2p(struct world *w, unsigned idle)

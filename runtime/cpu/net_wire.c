@@ -28,7 +28,7 @@ static bool is_ours(const struct cpu *e, const struct ccs_fifo *f)
 	return is_here(e, f->src) != is_here(e, f->dst);
 }
 
-static void forget(struct net *n)
+void net_forget(struct net *n)
 {
 	if (n->messages && n->calls->messages_free(n->messages))
 		n->leaks = true;
@@ -43,6 +43,7 @@ static void forget(struct net *n)
 	n->row = NULL;
 	n->places = NULL;
 	n->nfifos = 0;
+	n->nplaces = 0;
 }
 
 /* Their rows, and the number of their slots. `next`: [2][ranks] tags, from here and to here. */
@@ -83,6 +84,7 @@ static ccs_status make_room(struct net *n, size_t places)
 	n->places = calloc(places + 1, sizeof(*n->places));
 	if (!n->places || n->calls->messages_new(n->world, (int)places, &n->messages))
 		return error_set(CCS_ENOMEM, "out of memory for %zu messages", places);
+	n->nplaces = (int)places;
 	return CCS_OK;
 }
 
@@ -94,7 +96,7 @@ ccs_status net_lay_out(struct cpu *e)
 	int *next = calloc(l->nranks, 2 * sizeof(*next));
 	ccs_status s = CCS_OK;
 
-	forget(n);
+	net_forget(n);
 	for (size_t i = 0; i < all; i++)
 		own += is_ours(e, l->view->fifos + i);
 	n->fifos = calloc(own + 1, sizeof(*n->fifos));
@@ -283,9 +285,18 @@ static void done(struct cpu *e)
 		net_hear(e->world);
 }
 
-void net_end_messages(struct cpu *e)
+bool net_holds(const struct net *n)
 {
-	forget(e->net);
+	const int *places;
+	int count;
+
+	if (!n->messages)
+		return false;
+	(void)n->calls->test(n->messages, &places, &count); /* what fails has ended, too */
+	for (int i = 0; i < n->nplaces; i++)
+		if (n->places[i].cells && n->calls->busy(n->messages, i))
+			return true;
+	return false;
 }
 
 /* A message between hosts costs much more than one in memory, and one of cells that do not

@@ -16,6 +16,14 @@
 
 #define BLOCK 4096
 
+/* Longer copies the C library may leave to the processor's string instruction, which is slow for what
+ * lies in another core's cache. */
+#define LONG ((size_t)2048)
+/* Where memory is far the processor is told what comes: by itself it looks no further than to the end
+ * of a page. */
+#define AHEAD ((size_t)2048)
+#define AT_ONCE ((size_t)256)
+
 /* Where the current operation reads and writes. */
 struct current {
 	const struct layout *l;
@@ -40,10 +48,54 @@ static void scale(const struct current *p, unsigned char *to, const unsigned cha
 		p->l->scale(to, from, c->scalar, n);
 }
 
-static void copy(unsigned char *to, const unsigned char *from, size_t n)
+/* What comes AHEAD of `bytes` from `at`, of `n` in all. What is behind those may be the other core's
+ * just now. */
+static void fetch(const unsigned char *from, size_t at, size_t bytes, size_t n)
+{
+	for (size_t i = at + AHEAD; i < at + AHEAD + bytes && i < n; i += CACHE_LINE)
+		__builtin_prefetch(from + i);
+}
+
+void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes)
+{
+	const unsigned char *s = from;
+	unsigned char *d = to;
+	size_t i = 0;
+
+	for (; bytes > LONG && bytes - i >= AT_ONCE; i += AT_ONCE) {
+		if (l->far) {
+			fetch(s, i, AT_ONCE, bytes);
+			fetch(d, i, AT_ONCE, bytes);
+		}
+		for (size_t k = i; k < i + AT_ONCE; k += CACHE_LINE)
+			memcpy(d + k, s + k, CACHE_LINE); /* vectors */
+	}
+	memcpy(d + i, s + i, bytes - i);
+}
+
+void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n)
+{
+	size_t step = l->far ? AT_ONCE / sizeof(uint64_t) : n; /* no element of a type is longer */
+	size_t esize = l->esize, bytes = n * esize;
+	const unsigned char *a = x, *b = y;
+	unsigned char *d = to;
+
+	for (size_t i = 0, at; i < n; i += step) {
+		at = i * esize;
+		step = n - i < step ? n - i : step;
+		if (l->far) {
+			fetch(a, at, step * esize, bytes);
+			fetch(b, at, step * esize, bytes);
+			fetch(d, at, step * esize, bytes);
+		}
+		l->combine(d + at, a + at, b + at, step);
+	}
+}
+
+static void copy(const struct layout *l, unsigned char *to, const unsigned char *from, size_t n)
 {
 	if (to != from)
-		memcpy(to, from, n);
+		piece_copy(l, to, from, n);
 }
 
 /* x (+) y; or y (+) x, where they are turned. */
@@ -57,7 +109,7 @@ static void combine(const struct current *p, unsigned char *to, const unsigned c
 		user_op_combine(c->how.user_op, c->type, l->esize, to, turned ? y : x,
 				turned ? x : y, n);
 	else
-		l->combine(to, x, y, n);
+		piece_combine(l, to, x, y, n);
 }
 
 /* Combines up to three sources into `to`, which may be one of them. */
@@ -80,7 +132,7 @@ static void combine_block(const struct current *p, unsigned char *to, const stru
 	if (s->b)
 		src[k++] = p->scale_b ? scaled[1] : s->b;
 	if (k == 1) {
-		copy(to, src[0], n * l->esize);
+		copy(l, to, src[0], n * l->esize);
 	} else if (k == 2) {
 		combine(p, to, src[0], src[1], n, p->turned & RANK_ORDER_FIRST);
 	} else if (k == 3) {
@@ -129,7 +181,7 @@ static void piece_do(const struct current *p, const struct parts *s, size_t n)
 	else if (scaled || sources > 2 || (s->dst && s->out))
 		piece_blocks(p, s, n);
 	else if (sources == 1)
-		copy(to, s->in ? s->in : s->a ? s->a : s->b, n * p->l->esize);
+		copy(p->l, to, s->in ? s->in : s->a ? s->a : s->b, n * p->l->esize);
 	else
 		combine(p, to, s->in ? s->in : s->a, s->in && s->a ? s->a : s->b, n,
 			p->turned & RANK_ORDER_FIRST);
@@ -412,7 +464,7 @@ static void cell_after(const struct current *p, uint32_t cell, bool keep)
 		n = cell_run(at, i, at->len - i);
 		if (keep)
 			s.a = cell_read(p, cell, i, true);
-		if (s.a != s.dst || p->l->premul)
+		if (s.a != s.dst || p->l->premul || p->notes)
 			piece_do(p, &s, n);
 	}
 }

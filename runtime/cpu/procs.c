@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#define POLLS 2000u /* rounds without anything to do before a process sleeps */
 #define SLEEP_MS 20 /* then it looks whether the others are alive */
 #define NAP_MS 1    /* the same, with more than one bell to hear */
 
@@ -171,6 +170,7 @@ static void pulled(struct cpu *e, uint32_t rank)
 const struct wire procs_wire = {
 	.locked = true,
 	.ahead = PROCS_LAG,
+	.held = PROCS_HELD,
 	.wake = wake,
 	.done = done,
 	.holds = procs_holds,
@@ -254,6 +254,8 @@ static void run_fibers(struct cpu *e, const struct run *r, unsigned polls)
 		if (e->world->runs != r) /* it is over */
 			return;
 		idle = any ? 0 : idle + 1;
+		if (idle && idle <= polls && !procs_pause(e->procs))
+			idle = polls; /* one more, to park them */
 	}
 }
 
@@ -305,8 +307,7 @@ bool procs_at_once(struct world *w, struct call *c, ccs_status *status)
 
 	pthread_mutex_lock(&w->lock);
 	begun = begin_at_once(w, c);
-	if (begun && procs_order_go(e, e->procs->spins ? POLLS : 0) &&
-	    all_well(e->procs, c->comm->seq)) {
+	if (begun && procs_order_go(e, procs_polls(e->procs)) && all_well(e->procs, c->comm->seq)) {
 		e->procs->in_order = false;
 		piece_after(&e->layout, (uint32_t)w->first, NULL);
 		finish(e, c->comm->seq++);
@@ -337,6 +338,8 @@ static bool begun(struct world *w, unsigned polls)
 			p->admitted = admit(w);
 		if (p->admitted)
 			return true;
+		if (i < polls && !procs_pause(p))
+			break;
 	}
 	return false;
 }
@@ -402,7 +405,6 @@ static void doze(struct world *w, const struct call *calls, unsigned ms, struct 
 
 void procs_wait(struct world *w, struct call *calls, ccs_status *first)
 {
-	unsigned polls = cpu_of(w)->procs->spins ? POLLS : 0;
 	struct vigil v = { 0 };
 	unsigned ms;
 
@@ -410,7 +412,7 @@ void procs_wait(struct world *w, struct call *calls, ccs_status *first)
 	while (calls) {
 		if (calls->comm->world != w || run_call_over(w, calls, first)) {
 			calls = calls->next;
-		} else if (!step(w, polls)) {
+		} else if (!step(w, procs_polls(cpu_of(w)->procs))) {
 			ms = longest_nap(w);
 			if (ms)
 				doze(w, calls, ms, &v);

@@ -5,7 +5,8 @@
  * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers. FIFOs,
  * fibers and their data lie in memory that all share, at the same places, as all lay a run
  * out alike; a fiber is written by its own process, but for its state. A message that its
- * sender holds is read in the sender's memory.
+ * sender holds is read in the sender's memory: where that is mapped, or by the system, if a trial
+ * at the beginning has shown that this is quicker than a copy into a slot and one out of it.
  *
  * Beside these there is the table: a seat a process. The k-th call of a rank
  *
@@ -19,9 +20,11 @@
  *      each as soon as what it waits for is there. If that takes long, fibers do the rest. A call
  *      like the one before needs no run (comm.h) either, unless that happens.
  *
- * A process that has nothing to do polls its fibers for a while, if each rank has a core, and
- * then parks them and sleeps on the bell of its seat. Whoever makes a parked fiber ready puts
- * it into the inbox of its seat and rings.
+ * A process that has nothing to do polls its fibers for a while, and then parks them and sleeps on
+ * the bell of its seat. Whoever makes a parked fiber ready puts it into the inbox of its seat and
+ * rings. Where ranks share cores it gives its core to others between two rounds, and polls for fewer:
+ * among ranks that are all in the call that costs less than to sleep and to be woken, for each message.
+ * Where others than these ranks keep the core it sleeps at once, as who is woken has it sooner.
  *
  * What goes wrong in one call, or process, ends the communicator for all: the first to see it
  * writes down why. A process that ends without a word is seen by the others, as each holds
@@ -33,12 +36,16 @@
 #include "runtime/cpu/cpu.h"
 
 #define PROCS_LAG 16u
-#define PROCS_BOARD 2048u /* bytes that a process tells at a time */
+#define PROCS_HELD (((size_t)16 << 10) + 1) /* bytes of the shortest chunk that is held */
+#define PROCS_SAMPLE ((size_t)32 << 10)	    /* bytes: as much as is read at a time (layout.c) */
+#define PROCS_BOARD 2048u		    /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
-enum { READS_UNKNOWN, READS_OTHERS, READS_REFUSED };
+/* Whether a process can read another's memory, and if so whether that is quicker than copying twice by
+ * way of memory that both share. */
+enum { READS_UNKNOWN, READS_OTHERS, READS_SLOWLY, READS_REFUSED };
 
 /* A call, as its rank posts it; and where it has its data, once it is admitted. */
 struct procs_call {
@@ -82,9 +89,9 @@ struct procs_seat {
 	_Atomic uint32_t p2p_bell, p2p_asleep;
 	/* The rest is the owner's again. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t state;
-	_Atomic uint32_t reads; /* whether it can read another's memory */
+	_Atomic uint32_t reads; /* READS_... */
 	int32_t pid;
-	uint64_t probe; /* address of the table's token in its memory */
+	uint64_t probe; /* address of its sample, which begins with the table's token */
 	struct host_cores cores;
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS + 1];
@@ -98,7 +105,8 @@ struct procs_pair {
 	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* messages; the last is this: */
 	uint64_t count, at;			      /* at: an address in its process */
 	uint32_t type, how, region;		      /* 1 the first; 0: none */
-	_Atomic uint64_t relayed;		      /* bytes of it that its relay had */
+	int32_t tag;
+	_Atomic uint64_t relayed; /* bytes of it that its relay had */
 	/* The receiver's: */
 	_Alignas(CACHE_LINE) _Atomic uint64_t taken; /* messages; the last so: */
 	uint64_t wanted;
@@ -125,10 +133,11 @@ struct procs {
 	size_t table_bytes;
 	struct procs_seat *own;
 	int files[NFILES];
-	int *ends;	 /* [nranks] descriptors that can be read when the process has ended; -1 */
-	uint64_t token;	 /* a copy, for others to read */
-	uint64_t pulled; /* of own->pulled, what the rank's end knows of */
-	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
+	int *ends;	/* [nranks] descriptors that can be read when the process has ended; -1 */
+	uint64_t token; /* a copy */
+	uint64_t sample[PROCS_SAMPLE / sizeof(uint64_t)]; /* for others to read */
+	uint64_t pulled;	     /* of own->pulled, what the rank's end knows of */
+	uint64_t *found;	     /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
 	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS + 1] */
 	uint64_t births;	     /* of own regions */
 	struct procs_buffer buffers[PROCS_REGIONS];
@@ -143,7 +152,14 @@ struct procs {
 	bool in_order;	       /* so it is, for the time being */
 	bool answered;	       /* rank 0: the others may come by the files */
 	bool spins;	       /* each rank has a core */
+	unsigned polls;	       /* rounds without anything to do before the process sleeps */
+	unsigned crowded;      /* ... none so often, as its core had other work than these ranks' */
 };
+
+static inline unsigned procs_polls(const struct procs *p)
+{
+	return p->crowded ? 0 : p->polls;
+}
 
 /* ---- procs_end.c ---------------------------------------------------------------------- */
 
@@ -151,6 +167,9 @@ struct procs {
 void procs_ring(struct procs_seat *s);
 /** Wakes all that sleep. */
 void procs_ring_sleepers(const struct world *w);
+/** Between two rounds in vain: a rank that shares its core gives it to another. False: no more
+ *  rounds, as it was away for long. */
+bool procs_pause(struct procs *p);
 /** Sleeping: lie down; look once more whether there is anything to do; sleep until the bell
  *  rings, or for some milliseconds; get up. */
 uint32_t procs_lie_down(struct procs *p);
@@ -220,6 +239,7 @@ void procs_free_relay(struct procs *p);
 /* ---- procs_p2p.c: see engine.h ---------------------------------------------------------- */
 
 bool procs_carry(struct world *w, struct transfer *m);
+bool procs_next_message(const struct world *w, const struct queue *q, struct p2p_head *head);
 void procs_rest(struct world *w, unsigned idle);
 
 /* ---- procs_seat.c --------------------------------------------------------------------- */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define BOARD_MS 20 /* then it looks whether the others are alive */
-#define POLLS 2000u /* before it sleeps, if each rank has a core */
 
 /* The first that has not; -1: all have. */
 static int late(const struct world *w, bool told, uint64_t n)
@@ -25,10 +24,10 @@ static int late(const struct world *w, bool told, uint64_t n)
 /* The same, for a while: most come soon. */
 static int still_late(const struct world *w, bool told, uint64_t n)
 {
-	unsigned polls = cpu_of(w)->procs->spins ? POLLS : 1;
+	struct procs *p = cpu_of(w)->procs;
 	int i = late(w, told, n);
 
-	while (i >= 0 && --polls)
+	for (unsigned polls = procs_polls(p); i >= 0 && polls && procs_pause(p); polls--)
 		i = late(w, told, n);
 	return i;
 }

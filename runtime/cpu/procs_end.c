@@ -2,11 +2,13 @@
  * Bells, and ends: how processes wake one another, and how they learn that one has failed, or
  * is no more. O(ranks) a look.
  */
+#include "runtime/base/clock.h"
 #include "runtime/cpu/procs.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -15,6 +17,8 @@
 /* Of linux/futex.h, which not every C library comes with. */
 enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1 };
 
+#define AWAY_NS 1000000u /* without its core: not the other ranks have it, or they compute */
+#define CROWDED 64u	 /* so often a process sleeps at once then */
 #define WRITING_US 10000 /* that writing down a failure takes, at most */
 
 /* ---- bells ------------------------------------------------------------------------------ */
@@ -44,10 +48,25 @@ void procs_ring(struct procs_seat *s)
 	procs_futex_wake(&s->bell);
 }
 
+bool procs_pause(struct procs *p)
+{
+	uint64_t before;
+
+	if (p->spins)
+		return true;
+	before = clock_ns();
+	sched_yield();
+	if (clock_ns() - before < AWAY_NS)
+		return true;
+	p->crowded = CROWDED;
+	return false;
+}
+
 uint32_t procs_lie_down(struct procs *p)
 {
 	uint32_t heard = atomic_load(&p->own->bell);
 
+	p->crowded -= p->crowded > 0;
 	atomic_fetch_add(&p->table->sleepers, 1);
 	atomic_store(&p->own->asleep, 1);
 	return heard;
@@ -80,7 +99,8 @@ void procs_ring_sleepers(const struct world *w)
 
 /* ---- failures --------------------------------------------------------------------------- */
 
-/* Of whoever began to write a failure down. If that takes too long, it has ended over it. */
+/* Waits until the process that began to write a failure down has done so. One that takes too long
+ * has ended meanwhile. */
 static bool written(const struct procs_table *t)
 {
 	for (int us = 0; us < WRITING_US && !atomic_load(&t->failed); us += 100)
@@ -134,17 +154,26 @@ const char *procs_gone(const struct world *w, int rank)
 	return procs_ended(p, rank) ? "has ended" : NULL;
 }
 
-/* The first process that will not do that any more; -1: none. */
+/* A process that will not do that any more; -1: none. One that has ended goes before those that have
+ * freed their communicators: they may have done so because of it. */
 static int missing(const struct world *w, const char **how)
 {
 	const struct procs *p = cpu_of(w)->procs;
+	int left = -1;
 
 	for (int i = 0; i < w->nranks; i++) {
-		*how = procs_gone(w, i);
-		if (*how && !through(p, p->table->seats + i))
-			return i;
+		const struct procs_seat *s = p->table->seats + i;
+		const char *gone = procs_gone(w, i);
+		bool freed = atomic_load(&s->state) == SEAT_LEFT;
+
+		if (!gone || through(p, s) || (freed && left >= 0))
+			continue;
+		left = i;
+		*how = gone;
+		if (!freed)
+			break;
 	}
-	return -1;
+	return left;
 }
 
 void procs_look(struct world *w)

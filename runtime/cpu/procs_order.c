@@ -51,12 +51,24 @@ static bool ready(const struct layout *l, const struct ccs_op *o)
 	       (o->out == CCS_NONE || fifo_has_slot(l, o->out));
 }
 
-static bool comes(const struct layout *l, const struct ccs_op *o, unsigned polls)
+static bool looked(const struct layout *l, const struct ccs_op *o)
 {
-	for (unsigned i = 0; i <= polls * LOOKS; i++)
+	for (unsigned i = 0; i < LOOKS; i++)
 		if (ready(l, o))
 			return true;
 	return false;
+}
+
+static bool comes(const struct cpu *e, const struct ccs_op *o, unsigned polls)
+{
+	if (ready(&e->layout, o))
+		return true;
+	for (unsigned i = 0; i < polls; i++)
+		if (looked(&e->layout, o))
+			return true;
+		else if (!procs_pause(e->procs))
+			break;
+	return polls && ready(&e->layout, o);
 }
 
 bool procs_order_go(struct cpu *e, unsigned polls)
@@ -70,7 +82,7 @@ bool procs_order_go(struct cpu *e, unsigned polls)
 		uint32_t row = l->prep->order[own.first + p->ordered];
 		const struct ccs_op *o = l->view->ops + row;
 
-		if (!comes(l, o, polls))
+		if (!comes(e, o, polls))
 			return false;
 		rank_do(e, fiber_of(l, rank, row), o);
 	}

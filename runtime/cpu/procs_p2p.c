@@ -27,7 +27,6 @@ enum { NEW, POSTED, TAKING }; /* transfer.state */
 #define RELAY_BYTES ((size_t)1 << 18)
 #define RELAY_PIECE (RELAY_BYTES / 4)
 #define PIECE ((size_t)1 << 20) /* bytes that are copied at a time, under the lock */
-#define POLLS 2000u		/* looks in vain before a process sleeps, if each rank has a core */
 #define SLEEP_MS 20		/* then it looks whether the others are alive */
 
 static struct procs_pair *pair_of(const struct world *w, int from, int to)
@@ -68,10 +67,12 @@ static uint32_t region_of(const struct procs *p, const struct transfer *m)
 static void post(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	const struct procs *p = cpu_of(w)->procs;
-	bool reads = atomic_load(&p->table->seats[m->peer].reads) == READS_OTHERS;
+	uint32_t can = atomic_load(&p->table->seats[m->peer].reads);
+	bool reads = can == READS_OTHERS || can == READS_SLOWLY;
 
 	c->count = m->count;
 	c->type = (uint32_t)m->type;
+	c->tag = m->tag;
 	c->at = (uint64_t)(uintptr_t)m->at;
 	c->region = region_of(p, m);
 	c->how = c->region ? HOW_REGION : HOW_RELAYED;
@@ -265,6 +266,16 @@ static bool begin(struct world *w, struct procs_pair *c, struct transfer *m)
 	return true;
 }
 
+bool procs_next_message(const struct world *w, const struct queue *q, struct p2p_head *head)
+{
+	const struct procs_pair *c = pair_of(w, q->peer, q->rank);
+
+	if (atomic_load(&c->posted) <= q->over)
+		return false;
+	*head = (struct p2p_head){ c->tag, { c->count, c->type } };
+	return true;
+}
+
 static bool carry_in(struct world *w, struct transfer *m)
 {
 	struct procs_pair *c = pair_of(w, m->peer, w->first);
@@ -276,6 +287,8 @@ static bool carry_in(struct world *w, struct transfer *m)
 		return true;
 	if (m->bytes)
 		any |= take_piece(w, c, m);
+	if (atomic_load(&cpu_of(w)->procs->table->failed)) /* its sender may have written there */
+		return any;
 	if (m->moved == m->bytes)
 		take(w, c, m, CCS_OK, "");
 	return any;
@@ -290,16 +303,37 @@ bool procs_carry(struct world *w, struct transfer *m)
 
 /* ---- waiting ---------------------------------------------------------------------------------- */
 
-/* A rank that messages wait for, but whose process is gone: and how. -1: none. */
+/* A rank that is gone, if all others are. */
+static int last_gone(struct world *w, const char **how)
+{
+	int gone = -1;
+
+	for (int r = 0; r < w->nranks; r++) {
+		const char *ended = r == w->first ? NULL : procs_gone(w, r);
+
+		if (!ended && r != w->first)
+			return -1;
+		if (ended) {
+			*how = ended;
+			gone = r;
+		}
+	}
+	return gone;
+}
+
+/* A rank that messages wait for, but whose process is gone: and how. -1: none. A receive from any
+ * rank waits for all others. */
 static int missing(struct world *w, const char **how)
 {
 	int gone = -1;
 
 	pthread_mutex_lock(&w->p2p->lock);
 	for (const struct queue *q = w->p2p->foreign; q && gone < 0; q = q->next_foreign) {
-		*how = q->first ? procs_gone(w, q->peer) : NULL;
+		*how = p2p_awaits(w, q) ? procs_gone(w, q->peer) : NULL;
 		gone = *how ? q->peer : -1;
 	}
+	if (gone < 0 && p2p_awaits_any(w))
+		gone = last_gone(w, how);
 	pthread_mutex_unlock(&w->p2p->lock);
 	return gone;
 }
@@ -326,11 +360,12 @@ static void look(struct world *w)
 
 void procs_rest(struct world *w, unsigned idle)
 {
-	const struct procs *p = cpu_of(w)->procs;
+	struct procs *p = cpu_of(w)->procs;
 	uint32_t heard;
 
-	if (p->spins && idle < POLLS)
+	if (idle < procs_polls(p) && procs_pause(p))
 		return;
+	p->crowded -= p->crowded > 0;
 	heard = atomic_load(&p->own->p2p_bell);
 	atomic_fetch_add(&p->own->p2p_asleep, 1);
 	if (!p2p_poll(w))

@@ -8,7 +8,7 @@
  * for bit, and a number rather than a NaN.
  *
  * All arrays are aligned to their element. `dst` may be one of the operands,
- * but may not overlap one otherwise.
+ * but may not overlap one otherwise; so may each target of a fold.
  */
 #ifndef CCS_RUNTIME_CPU_REDUCE_H
 #define CCS_RUNTIME_CPU_REDUCE_H
@@ -22,10 +22,15 @@ typedef void reduce_scale(void *dst, const void *x, const void *scalar, size_t n
 /* data[i] /= by */
 typedef void reduce_divide(void *data, size_t n, uint32_t by);
 
+/* to[each][i] = from[m - 1][i] (+) (... (+) (from[1][i] (+) from[0][i])), of m >= 1 */
+typedef void reduce_fold(unsigned char *const *to, size_t targets, const unsigned char *const *from,
+			 size_t m, size_t n);
+
 /* What there is for one type, by ccs_redop or OP_PREMUL: CCS_AVG and OP_PREMUL combine as
  * CCS_SUM. */
 struct reduce {
 	reduce_combine *combine[OP_COUNT];
+	reduce_fold *fold[OP_COUNT];
 	reduce_scale *scale;
 	reduce_divide *divide;
 };

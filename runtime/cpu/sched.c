@@ -24,7 +24,7 @@
 
 #define MOST_THREADS 1024u
 
-static unsigned cores(void)
+unsigned sched_cores(void)
 {
 	cpu_set_t set;
 	int n;
@@ -37,7 +37,7 @@ static unsigned cores(void)
 
 unsigned sched_threads(const struct world *w)
 {
-	unsigned n = w->threads ? w->threads : cores(), most = (unsigned)w->nranks;
+	unsigned n = w->threads ? w->threads : cpu_of(w)->cores, most = (unsigned)w->nranks;
 
 	n = n < most ? n : most;
 	return n < MOST_THREADS ? n : MOST_THREADS;

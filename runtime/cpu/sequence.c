@@ -3,12 +3,13 @@
  *
  * Where nobody is waited for, messages need no fibers, flags or locks. The operations are gone
  * through in an order in which none of them waits, found by counting messages; the pieces that
- * they come to are noted, as places relative to the callers' buffers. Then threads play these
- * notes: each takes a tile of all chunks at a time, and plays them all for that one, as tiles have
- * nothing to do with one another. A small run is played at once by whoever calls last, as waking a
- * thread would take longer; but if its calls were posted (post.c), their threads are awake, and share
- * its tiles, if it is worth any. Runs like one of the last few kinds play the same notes, and need
- * not be laid out again.
+ * they come to are noted, as places relative to the callers' buffers, and folds found that store the
+ * same (fold.h). Then threads play these, or the notes where buffers overlap: each takes a tile of all
+ * chunks at a time, and does it all for that one, as tiles have nothing to do with one another. A
+ * small run is played at once by whoever calls last, as waking a thread would take longer; but if its
+ * calls were posted (post.c), their threads are awake, and share its tiles, if it is worth any; or
+ * each does its own ranks' outputs, where inputs are short. Runs like one of the last few kinds play
+ * the same, and need not be laid out again.
  *
  * A message that is held (plan.h) is read in its sender's cells. Others lie in slots, of which each
  * thread has its own.
@@ -18,6 +19,7 @@
  *
  * sequence_find.c finds the order. Playing: O(bytes + pieces x tiles).
  */
+#include "runtime/cpu/fold.h"
 #include "runtime/cpu/sequence.h"
 
 #include <sched.h>
@@ -201,9 +203,9 @@ static void play_piece(const struct layout *l, unsigned char *const *bases,
 	switch (p->kind) {
 	case PIECE_COPY:
 		if (a != dst)
-			memcpy(dst, a, n * l->esize);
+			piece_copy(l, dst, a, n * l->esize);
 		break;
-	case PIECE_COMBINE: l->combine(dst, a, find(bases, p->b), n); break;
+	case PIECE_COMBINE: piece_combine(l, dst, a, find(bases, p->b), n); break;
 	case PIECE_OTHER:
 		s = (struct parts){ .in = find(bases, p->in),
 				    .a = a,
@@ -212,6 +214,17 @@ static void play_piece(const struct layout *l, unsigned char *const *bases,
 				    .out = find(bases, p->out) };
 		piece_again(l, &s, n);
 		break;
+	}
+}
+
+void sequence_drop_folds(struct sequence *q)
+{
+	folds_free(q->folds);
+	q->folds = NULL;
+	q->mail = 0;
+	for (unsigned i = 0; i < MOST_POSTED; i++) {
+		folds_free(q->part[i].folds);
+		q->part[i] = (struct own_part){ 0 };
 	}
 }
 
@@ -230,6 +243,26 @@ static void play(const struct sequence *q, unsigned char *const *bases, const st
 	}
 }
 
+/* Whether the folds may be played for the ranks' buffers, whose bases these are. */
+static bool folds_may(const struct sequence *q, unsigned char *const *bases)
+{
+	bool may = q->folds;
+
+	for (uint32_t r = 0; r < q->layout.nranks && may; r++)
+		may = folds_suit(q->folds, bases[base_of(r, BUFFER_SEND)],
+				 bases[base_of(r, BUFFER_RECV)]);
+	return may;
+}
+
+/* All of it, for elements [lo, lo + tile) of all chunks. */
+static void play_tile(const struct sequence *q, unsigned char *const *bases, size_t lo)
+{
+	if (folds_may(q, bases))
+		folds_play(&q->layout, q->folds, bases, lo, q->ntiles > 1 ? q->tile : SIZE_MAX);
+	else
+		play(q, bases, q->pieces, q->n, lo);
+}
+
 /* ---- playing ------------------------------------------------------------------------------ */
 
 enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
@@ -242,7 +275,7 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 		return SEQUENCE_NOT;
 	if (!q->layout.parallel) {
 		for (uint64_t i = 0; i < q->ntiles; i++)
-			play(q, sequence_place(e, q, 0, i * q->tile), q->pieces, q->n, i * q->tile);
+			play_tile(q, sequence_place(e, q, 0, i * q->tile), i * q->tile);
 		return SEQUENCE_DONE;
 	}
 	p->threads = 0;
@@ -253,62 +286,77 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 }
 
 /* The bases for buffers in posts, of a thread, for the tiles from element `lo` of all chunks. */
-static void place_posts(const struct cpu *e, const struct sequence *q, const struct post *posts,
-			unsigned thread, size_t lo, unsigned char **bases)
+static void place_posts(const struct cpu *e, const struct sequence *q, const struct meeting *m,
+			size_t lo, unsigned char **bases)
 {
 	const struct layout *l = &q->layout;
 
-	bases[BASE_SLOTS] = sequence_scratch(e, q, l->nranks) + thread * q->slot_bytes;
+	bases[BASE_SLOTS] = sequence_scratch(e, q, l->nranks) + m->thread * q->slot_bytes;
 	for (uint32_t r = 0; r < l->nranks; r++) {
-		struct rank_io io = { .send = posts[r].send, .recv = posts[r].recv };
+		struct rank_io io = { .send = m->posts[r].send, .recv = m->posts[r].recv };
 
+		if (!io.recv && q->mail) /* another's output, which nobody reads */
+			io.recv = bases[BASE_SLOTS] + q->outputs + r * q->output_bytes;
 		set_bases(bases, &io, r, sequence_scratch(e, q, r), lo * l->esize);
 	}
 }
 
-enum again sequence_again(struct cpu *e, const struct sequence *q, const struct post *posts,
-			  unsigned threads)
+/* What the thread does of it; found at its first call for these ranks. */
+static const struct folds *own_folds(struct sequence *q, uint64_t ranks)
 {
-	struct shared *p = &e->shared;
-	unsigned char *bases[MOST_BASES];
+	struct own_part *part = q->part + __builtin_ctzll(ranks);
 
-	if (!sequence_memory(e, q) || (q->layout.parallel && threads < e->limit))
-		return AGAIN_NOT;
-	if (q->ntiles <= 1) {
-		place_posts(e, q, posts, 0, 0, bases);
-		play(q, bases, q->pieces, q->n, 0);
-		return AGAIN_DONE;
+	if (part->ranks != ranks) {
+		folds_free(part->folds);
+		part->ranks = ranks;
+		part->folds = folds_find(q, ranks);
+		if (part->folds && part->folds->temporaries > q->slot_bytes) {
+			folds_free(part->folds);
+			part->folds = NULL;
+		}
 	}
-	p->q = q;
-	p->posts = posts;
-	atomic_store_explicit(&p->next, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->threads, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->done, 0, memory_order_relaxed);
-	return AGAIN_SHARED;
+	return part->folds ? part->folds : q->folds;
 }
 
-/* Who comes too late for a tile does not look at the posts, which may be of another run then. */
-void sequence_share(struct cpu *e)
+/* The next tile of that call's that nobody has taken, but for the threads' first ones. */
+static uint64_t take_tile(struct shared *rest, const struct meeting *m)
 {
-	struct shared *p = &e->shared;
-	const struct sequence *q = p->q;
-	unsigned char *bases[MOST_BASES];
-	unsigned thread = atomic_fetch_add(&p->threads, 1);
-	uint64_t tile, n = 0;
+	uint64_t call = (m->call + 1) << 32, is = atomic_load(&rest->taken), from;
 
-	for (; thread < e->limit && (tile = atomic_fetch_add(&p->next, 1)) < q->ntiles; n++) {
+	do
+		from = is >> 32 << 32 == call ? is : call;
+	while (!atomic_compare_exchange_weak(&rest->taken, &is, from + 1));
+	return m->threads + (from & UINT32_MAX);
+}
+
+/* A thread's first tile is the one of its own number. */
+static void share(struct cpu *e, const struct sequence *q, const struct meeting *m)
+{
+	unsigned char *bases[MOST_BASES];
+	uint64_t tile = m->thread;
+
+	while (tile < q->ntiles) {
 		size_t lo = (size_t)tile * q->tile;
 
-		place_posts(e, q, p->posts, thread, lo, bases);
-		play(q, bases, q->pieces, q->n, lo);
+		place_posts(e, q, m, lo, bases);
+		play_tile(q, bases, lo);
+		tile = q->ntiles > m->threads ? take_tile(&e->shared, m) : q->ntiles;
 	}
-	if (n)
-		atomic_fetch_add(&p->done, n);
-	for (unsigned i = 0; atomic_load(&p->done) < q->ntiles; i++) {
-		relax();
-		if (i >= SPINS)
-			sched_yield(); /* its thread has lost its core */
+}
+
+bool sequence_again(struct cpu *e, struct sequence *q, const struct meeting *m)
+{
+	unsigned char *bases[MOST_BASES];
+
+	if (m->threads > e->limit || (q->layout.parallel && m->threads < e->limit))
+		return false;
+	if (!q->mail) {
+		share(e, q, m);
+		return true;
 	}
+	place_posts(e, q, m, 0, bases);
+	folds_play(&q->layout, own_folds(q, m->ranks), bases, 0, SIZE_MAX);
+	return true;
 }
 
 bool sequence_left(const struct cpu *e)
@@ -338,7 +386,7 @@ void sequence_play(struct cpu *e, const struct sequence *q, unsigned thread)
 	for (; (tile = atomic_fetch_add(&p->next, 1)) < q->ntiles; n++) {
 		size_t lo = (size_t)tile * q->tile;
 
-		play(q, sequence_place(e, q, thread, lo), q->pieces, q->n, lo);
+		play_tile(q, sequence_place(e, q, thread, lo), lo);
 	}
 	atomic_fetch_add(&p->done, n);
 }
@@ -370,8 +418,7 @@ void ops_begin(struct cpu *e)
 	all->own.ntiles = 1;
 	all->own.too_long = false;
 	/* notes are of the first tile, and there is but one, unless the call names a small one */
-	if (l->longest * l->esize >= HELD_BYTES || l->ntiles > 1 || l->premul || l->user ||
-	    n > MOST_PIECES)
+	if (!layout_is_short(e, l) || l->ntiles > 1 || l->premul || l->user || n > MOST_PIECES)
 		return;
 	if (n > all->ops_room) {
 		more = realloc(all->ops, n * sizeof(*more));
@@ -424,8 +471,10 @@ void sequences_free(struct cpu *e)
 {
 	struct sequences *all = &e->sequences;
 
-	for (uint32_t i = 0; i < SEQUENCES; i++)
+	for (uint32_t i = 0; i < SEQUENCES; i++) {
 		free(all->of[i].pieces);
+		sequence_drop_folds(all->of + i);
+	}
 	free(all->own.pieces);
 	free(all->ops);
 	free(all->bases);

@@ -26,4 +26,7 @@ unsigned char *sequence_scratch(const struct cpu *e, const struct sequence *q, u
 /** A thread's bases, for the tiles from element `lo` of all chunks. */
 unsigned char **sequence_place(struct cpu *e, const struct sequence *q, unsigned thread, size_t lo);
 
+/** Forgets the folds that it came to. */
+void sequence_drop_folds(struct sequence *q);
+
 #endif

@@ -7,6 +7,7 @@
  * let each go; their data stays as it is. O(operations + rounds x workers + cells).
  */
 #include "runtime/base/divide.h"
+#include "runtime/cpu/fold.h"
 #include "runtime/cpu/sequence.h"
 
 #include <stdlib.h>
@@ -238,6 +239,7 @@ static struct sequence *next_sequence(struct cpu *e)
 	for (uint32_t i = 1; i < SEQUENCES; i++)
 		if (all->of[i].used < q->used)
 			q = all->of + i;
+	sequence_drop_folds(q);
 	q->layout = e->layout;
 	q->layout.tile = e->layout.longest; /* so that pieces are whole */
 	q->layout.ntiles = 1;
@@ -246,6 +248,41 @@ static struct sequence *next_sequence(struct cpu *e)
 	q->n = 0;
 	q->too_long = false;
 	return q;
+}
+
+/* Inputs that are short are left for all; then each thread does its own ranks' outputs, and has room
+ * for those of the others. */
+static void find_mail(struct sequence *q)
+{
+	size_t n = q->layout.nranks, bytes = q->layout.send_bytes;
+
+	if (n > MOST_POSTED || !bytes || bytes > MAIL_BYTES / n - 8 || q->ntiles > 1)
+		return;
+	q->output_bytes = round_up(q->layout.recv_bytes, (size_t)CACHE_LINE);
+	if (q->output_bytes > MOST_SLOT_BYTES / n)
+		return;
+	q->mail = round_up(bytes, (size_t)8);
+	q->outputs = round_up(q->folds->temporaries, (size_t)CACHE_LINE);
+	if (q->outputs + n * q->output_bytes > q->slot_bytes)
+		q->slot_bytes = q->outputs + n * q->output_bytes;
+}
+
+/* Their temporaries lie where the pieces' slots do. */
+static void find_folds(struct cpu *e, struct sequence *q)
+{
+	size_t before = q->slot_bytes;
+
+	q->folds = folds_find(q, FOLDS_ALL);
+	if (!q->folds)
+		return;
+	if (q->folds->temporaries > q->slot_bytes)
+		q->slot_bytes = q->folds->temporaries;
+	find_mail(q);
+	q->slot_bytes = round_up(q->slot_bytes, (size_t)CACHE_LINE);
+	if (q->slot_bytes <= MOST_SLOT_BYTES && sequence_memory(e, q))
+		return;
+	q->slot_bytes = before;
+	sequence_drop_folds(q);
 }
 
 /* While it is noted scratch is where it is played. */
@@ -268,5 +305,7 @@ struct sequence *sequence_find(struct cpu *e)
 		piece_after(&q->layout, r, &notes);
 	for (uint32_t r = 0; r < l->nranks; r++)
 		l->ranks[r].scratch = l->scratch + r * l->scratch_bytes;
+	if (!q->too_long)
+		find_folds(e, q);
 	return q->too_long ? NULL : q;
 }

@@ -1,12 +1,13 @@
 /*
  * Where the ranks' data lie, in one call: the callers' buffers; memory of ours, where the
  * input overlaps the output otherwise than in place, or there is no output buffer; and
- * scratch.
+ * scratch. And where cells lie there, if not in blocks of equal chunks: a table that is kept, so
+ * that calls like one before find theirs.
  *
  * A captured launch may be replayed at any time, beside later calls: kernels take turns,
  * but the copy of an input is made before its kernel has the turn. So a captured call
  * that needs one has one of its own, kept till the end.
- * O(ranks) a call.
+ * O(ranks) a call; with such a table O(ranks x cells).
  */
 #include "runtime/cuda/comm.h"
 
@@ -101,11 +102,42 @@ ccs_status gpu_place_ranks(const struct world *w, struct run *r, const struct gp
 	if (!rc && n <= CCS_DEV_RANKS) {
 		memcpy(p->args.ranks, rows, bytes);
 	} else if (!rc) {
-		rc = gpu_rows(p, rows, bytes, p->capturing, &far);
+		rc = gpu_rows(p, rows, bytes, "the ranks' pointers", &far);
 		p->args.far_ranks = (const struct ccs_dev_rank *)(uintptr_t)far;
 	}
 	free(rows);
 	return rc;
+}
+
+/* Kernels read the table as it is. */
+#define SAME(a, b) (offsetof(struct cell_at, a) == offsetof(struct ccs_dev_place, b))
+_Static_assert(sizeof(struct cell_at) == sizeof(struct ccs_dev_place) && SAME(send, send) &&
+		       SAME(recv, recv) && SAME(len, len) && SAME(row, row) && SAME(apart, apart),
+	       "a cell_at is a ccs_dev_place");
+
+ccs_status gpu_place_cells(const struct run *r, struct gpu_part *p, uint32_t rank, uint32_t nranks)
+{
+	const struct cells_call c = call_cells(&r->params);
+	const struct ccs_plan *plan = c.view->plan;
+	size_t each = (size_t)plan->cells + plan->scratch, n = c.sizes ? nranks : 1;
+	struct cell_at *at;
+	cuda_ptr to;
+	ccs_status s;
+
+	if (!cells_laid_out(c.module))
+		return CCS_OK;
+	at = calloc(n * each + 1, sizeof(*at));
+	if (!at)
+		return error_set(CCS_ENOMEM, "out of memory for where chunks lie");
+	for (uint32_t i = 0; i < n; i++)
+		cells_place(&c, rank + i, (size_t)p->args.longest, at + i * each);
+	s = gpu_rows(p, at, (n * each + 1) * sizeof(*at), "where chunks lie", &to);
+	free(at);
+	if (s)
+		return s;
+	p->args.places = (const struct ccs_dev_place *)(uintptr_t)to;
+	p->args.rank_places = n > 1 ? each : 0;
+	return CCS_OK;
 }
 
 ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gpu_part *p)

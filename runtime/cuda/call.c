@@ -7,8 +7,8 @@
  * call of a plan, type, operator and protocol makes what it needs (ready.c); later
  * ones only fill in the arguments.
  *
- * Protocol and most replicas: as the call says; else by the size of a rank's larger buffer,
- * from the plan's table or the user's (choice.h). Where that leaves replicas open: one for each 64 KiB
+ * Protocol and most replicas: as the call says; else by the size of a rank's larger buffer (of
+ * the rank with most, where sizes differ), from the plan's table or the user's (choice.h). Where that leaves replicas open: one for each 64 KiB
  * of the longest chunk, as many as fit. Tiles: of one size, at most what a slot holds.
  * All of it depends on the call and on what the parts have agreed upon, so that all
  * parts do the same.
@@ -44,10 +44,9 @@ struct launch {
 
 /* The protocol and the most channels (0: as many as pay) of a call of that size, as far as the
  * call does not say itself. */
-static struct ccs_choice choose(const struct gpu *g, const struct call *c)
+static struct ccs_choice choose(const struct gpu *g, const struct call *c, size_t bytes)
 {
 	const struct choice_list *own = &g->settings.choices;
-	size_t bytes = c->send_bytes > c->recv_bytes ? c->send_bytes : c->recv_bytes;
 	struct ccs_choice choice =
 		own->n ? *choice_find(own->rows, own->n, bytes)
 		       : *choice_find(c->view->choices, c->view->plan->choices.n, bytes);
@@ -201,6 +200,15 @@ static ccs_status first_capture(struct gpu_part *p)
 	return p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
 }
 
+/* One rank's table if it has no other: of those of other parts nothing is asked. */
+static ccs_status place_cells(const struct launch *l, struct gpu_part *p)
+{
+	bool alone = next_rank(l, p, p->first + 1) == l->w->nranks;
+
+	return gpu_place_cells(l->r, p, alone ? (uint32_t)p->first : 0,
+			       alone ? 1 : (uint32_t)l->w->nranks);
+}
+
 static ccs_status fill(const struct launch *l, struct gpu_part *p)
 {
 	const struct call *c = l->r->seats[p->first].call;
@@ -222,7 +230,8 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 	p->args.turn = p->captured ? (uint64_t *)(uintptr_t)p->turn : NULL;
 	p->args.launch = p->captured ? ++p->launches : 0;
 	memcpy(&p->args.scalar, c->scalar, sizeof(p->args.scalar));
-	return gpu_place_ranks(l->w, l->r, l->state, p);
+	s = gpu_place_ranks(l->w, l->r, l->state, p);
+	return s ? s : place_cells(l, p);
 }
 
 static ccs_status submit(const struct launch *l, struct gpu_part *p)
@@ -286,8 +295,9 @@ static ccs_status all_captured(const struct launch *l)
 
 static ccs_status prepare(struct launch *l)
 {
-	const struct ccs_choice choice = choose(l->g, l->c);
-	size_t esize = ccs_dtype_size(l->c->type);
+	const struct cells_call cells = call_cells(l->c);
+	size_t esize = ccs_dtype_size(l->c->type), most;
+	struct ccs_choice choice;
 	ccs_status s = each(l, same_scalars);
 
 	if (!s)
@@ -295,10 +305,14 @@ static ccs_status prepare(struct launch *l)
 	if (!s)
 		s = all_captured(l);
 	if (!s)
-		s = gpu_ready(l->g, l->c, (enum ccs_protocol)choice.protocol, &l->state, &l->fit);
+		s = cells_most(&cells, &most);
 	if (s)
 		return s;
-	l->longest = module_longest(l->c->module, l->c->view, l->c->count, 0);
+	choice = choose(l->g, l->c, most * esize);
+	s = gpu_ready(l->g, l->c, (enum ccs_protocol)choice.protocol, &l->state, &l->fit);
+	if (s)
+		return s;
+	l->longest = cells_longest(&cells);
 	choose_replicas(l, choice.channels, esize);
 	choose_tile(l, esize);
 	return each(l, fill);

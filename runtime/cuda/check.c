@@ -209,7 +209,7 @@ ccs_status gpu_gather(struct world *w, const void *mine, void *all, size_t bytes
 	struct text why = { .len = 0 };
 	ccs_status s;
 
-	if (!w->gathers)
+	if (!w->meets)
 		return group_gather(gpu_of(w)->group, mine, all, bytes);
 	s = group_gather_within(gpu_of(w)->group, mine, all, bytes, w->timeout);
 	if (s != CCS_ETIMEOUT)

@@ -164,6 +164,7 @@ const struct engine cuda_engine = {
 	.join = join,
 	.wait = run_wait,
 	.carry = gpu_carry,
+	.exchange = gpu_exchange,
 	.check = gpu_check_all,
 	.gather = gpu_gather,
 	.device = gpu_device,

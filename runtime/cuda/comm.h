@@ -14,6 +14,7 @@
  *   call.c        one call: protocol, tiles, replicas; streams; the launches
  *   barrier.c     streams that meet
  *   p2p.c         messages between two ranks of one process
+ *   exchange.c    ... between ranks that are processes
  *   check.c       what an asynchronous call left behind; what there is, in words
  *   comm.c        making and freeing, in one process; the engine's row
  *   ranks.c       meeting and parting of processes
@@ -113,7 +114,7 @@ struct gpu_room {
 	size_t bytes;
 };
 
-/* The ranks' pointers, where they are too many for a launch's arguments. */
+/* The ranks' pointers, where they are too many for a launch's arguments; where cells lie. */
 #define GPU_MOST_ROWS 64u
 struct gpu_rows {
 	cuda_ptr p;
@@ -191,8 +192,9 @@ bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b);
 
 /** Memory that is freed with the communicator only. */
 ccs_status gpu_keep(struct gpu_part *p, cuda_ptr *at, size_t bytes, const char *what);
-/** The rows in device memory; kept, and found again by what they hold. */
-ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, bool capturing,
+/** The rows of the call that is being made, in device memory; kept, and found again by what they
+ *  hold. */
+ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, const char *what,
 		    cuda_ptr *at);
 /** At least that much; what was there before is not copied. */
 ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const char *what);
@@ -237,6 +239,8 @@ ccs_status gpu_place_rank(const struct run *r, struct gpu_part *p, uint32_t rank
 /** Fills in the pointers of the part's ranks, with the part's GPU entered. */
 ccs_status gpu_place_ranks(const struct world *w, struct run *r, const struct gpu_state *s,
 			   struct gpu_part *p);
+/** Fills in where cells lie, for kernels that are told, of so many ranks from `rank` on. */
+ccs_status gpu_place_cells(const struct run *r, struct gpu_part *p, uint32_t rank, uint32_t nranks);
 /** Puts into the part's stream what must be there before the launch. */
 ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gpu_part *p);
 
@@ -249,6 +253,10 @@ ccs_status gpu_start(struct world *w, struct run *r);
 
 struct transfer;
 bool gpu_carry(struct world *w, struct transfer *m);
+
+/* ---- exchange.c: see engine.h --------------------------------------------------- */
+
+ccs_status gpu_exchange(struct transfer *list);
 
 /* ---- ranks.c ---------------------------------------------------------------- */
 

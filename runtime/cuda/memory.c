@@ -79,40 +79,73 @@ ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const 
 	return s;
 }
 
-ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, bool capturing,
-		    cuda_ptr *at)
+/* Such rows, or NULL: then *oldest are rows of that size that may be overwritten, if as many are
+ * kept as are to be. */
+static struct gpu_rows *find_rows(const struct gpu_part *p, const void *rows, size_t bytes,
+				  struct gpu_rows **oldest)
 {
-	static const char what[] = "the ranks' pointers";
-	struct gpu_rows *f = p->rows, *reuse = NULL;
-	ccs_status s = CCS_OK;
+	struct gpu_rows *f = p->rows;
 	uint32_t n = 0;
 
+	*oldest = NULL;
 	for (; f && (f->bytes != bytes || memcmp(f->copy, rows, bytes)); f = f->next, n++)
 		if (f->bytes == bytes && !f->captured)
-			reuse = f; /* the oldest: new ones go to the front */
-	if (!f && n >= GPU_MOST_ROWS && reuse) {
-		f = reuse;
+			*oldest = f;
+	*oldest = f || n < GPU_MOST_ROWS ? NULL : *oldest;
+	return f;
+}
+
+/* The newest are in front: a call's own are not the oldest while it is made. */
+static void put_in_front(struct gpu_part *p, struct gpu_rows *f)
+{
+	struct gpu_rows **at = &p->rows;
+
+	while (*at && *at != f)
+		at = &(*at)->next;
+	if (*at)
+		*at = f->next;
+	f->next = p->rows;
+	p->rows = f;
+}
+
+static ccs_status new_rows(struct gpu_part *p, size_t bytes, const char *what,
+			   struct gpu_rows **rows)
+{
+	struct gpu_rows *f = *rows = calloc(1, sizeof(*f) + bytes);
+	ccs_status s;
+
+	if (!f)
+		return error_set(CCS_ENOMEM, "out of memory for %s", what);
+	s = gpu_keep(p, &f->p, bytes, what);
+	if (s) {
+		free(f);
+		*rows = NULL;
+	}
+	return s;
+}
+
+ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, const char *what,
+		    cuda_ptr *at)
+{
+	struct gpu_rows *oldest, *f = find_rows(p, rows, bytes, &oldest);
+	ccs_status s = CCS_OK;
+
+	if (!f && oldest) {
+		f = oldest;
 		s = p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
 		f->bytes = 0; /* nobody's, until it is filled */
 	} else if (!f) {
-		f = calloc(1, sizeof(*f) + bytes);
-		if (!f)
-			return error_set(CCS_ENOMEM, "out of memory for %s", what);
-		s = gpu_keep(p, &f->p, bytes, what);
-		if (s) {
-			free(f);
-			return s;
-		}
-		f->next = p->rows;
-		p->rows = f;
+		s = new_rows(p, bytes, what, &f);
 	}
+	if (f)
+		put_in_front(p, f);
 	if (!s && !f->bytes)
 		s = cuda_upload(&p->cuda, f->p, rows, bytes, what);
 	if (s)
 		return s;
 	memcpy(f->copy, rows, bytes);
 	f->bytes = bytes;
-	f->captured |= capturing;
+	f->captured |= p->capturing;
 	*at = f->p;
 	return CCS_OK;
 }

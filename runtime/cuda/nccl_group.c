@@ -84,20 +84,21 @@ static void give_up(struct group *g)
 	g->comm = NULL;
 }
 
-static ccs_status broken(void)
+/* Makes the GPU the thread's, as cuda_enter does, if the processes can still reach one another. */
+static ccs_status enter(const struct group *g, int *mode)
 {
-	return error_set(CCS_EABORTED, "the processes of the communicator cannot reach one another "
-				       "any more, since an earlier error");
+	if (!g->comm)
+		return error_set(CCS_EABORTED,
+				 "the processes of the communicator cannot reach one another "
+				 "any more, since an earlier error");
+	return cuda_enter(g->cuda, mode);
 }
 
 ccs_status group_gather(struct group *g, const void *mine, void *all, size_t each)
 {
-	ccs_status s;
 	int mode;
+	ccs_status s = enter(g, &mode);
 
-	if (!g->comm)
-		return broken();
-	s = cuda_enter(g->cuda, &mode);
 	if (s)
 		return s;
 	for (size_t at = 0; !s && at < each; at += ROUND)
@@ -111,12 +112,9 @@ ccs_status group_gather(struct group *g, const void *mine, void *all, size_t eac
 
 ccs_status group_barrier(struct group *g, cuda_stream stream)
 {
-	ccs_status s;
 	int mode;
+	ccs_status s = enter(g, &mode);
 
-	if (!g->comm)
-		return broken();
-	s = cuda_enter(g->cuda, &mode);
 	if (s)
 		return s;
 	/* what it gathers means nothing, so it may be what others are about to tell */

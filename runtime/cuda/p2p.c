@@ -36,7 +36,7 @@ static ccs_status mark(struct end *x)
 	return s ? s : cuda_record(x->cuda, x->e, x->stream);
 }
 
-/* Whoever puts the copy there may be another thread than the calls'. */
+/* The copy may be put there by another thread than the calls'. */
 static ccs_status check_stream(const struct end *x)
 {
 	return x->stream != CUDA_STREAM_PER_THREAD

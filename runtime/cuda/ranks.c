@@ -2,7 +2,7 @@
  * Communicators of several processes, a rank each: how they meet, and how they part.
  *
  * They meet by NCCL's unique id (nccl_group.h), and tell one another which host and GPU each
- * has, and how it is set. Whoever reaches whom is a matrix that all have; the rest
+ * has, and how it is set. Which GPU reaches which is a matrix that all have; the rest
  * follows from it (place.h). If there are several hosts, no memory is shared at
  * all (hosts/).
  *

@@ -21,7 +21,7 @@
  * Order. Calls share memory and NCCL's communicator, so that one follows the other,
  * whatever their streams. Replays of captured calls could not be ordered among all hosts,
  * so that calls cannot be captured.
- * O(tiles * (launches + pieces)).
+ * O(cells + tiles * (launches + pieces)).
  */
 #include "runtime/base/divide.h"
 #include "runtime/hosts/hosts.h"
@@ -38,6 +38,7 @@ struct job {
 	struct gpu_part *p;
 	struct hosts_plan *h;
 	const struct call *c;
+	struct cells_call cells; /* its */
 	size_t esize;
 	uint64_t longest, slot; /* elements: of a chunk; of a cell in the stage */
 	uint64_t ntiles;
@@ -132,50 +133,26 @@ static ccs_status run_posts(struct job *j)
 
 /* ---- messages --------------------------------------------------------------------------- */
 
-/* Where a cell begins in its block, and how long it is: plan.h. */
-static uint64_t cell_from(const struct job *j, uint32_t cell, uint64_t *len)
-{
-	const struct ccs_dev_cell *x = j->h->cells + cell;
-	uint64_t count = j->c->count, q = ceil_div(count, x->chunks), from = x->pos * q;
-
-	from = from < count ? from : count;
-	*len = count - from < q ? count - from : q;
-	return from;
-}
-
 static uint64_t cell_len(const struct job *j, const struct rounds_transfer *t, uint32_t i)
 {
-	uint64_t len;
-
-	cell_from(j, t->len_same ? t->len : t->len + i, &len);
-	return len;
+	return j->h->at[t->len_same ? t->len : t->len + i].len;
 }
 
-/* Cell i of the message, at element lo of its chunk. */
+/* Cell i of the message, at element lo of its chunk, all of whose elements adjoin. */
 static unsigned char *cell_at(const struct job *j, const struct rounds_transfer *t, uint32_t i,
 			      uint64_t lo)
 {
-	const struct ccs_dev_cell *x = j->h->cells + t->at + i;
+	const struct cell_at *x = j->h->at + t->at + i;
 	const struct ccs_dev_rank *io = j->p->args.ranks;
-	unsigned char *base = io->recv;
-	uint64_t at = 0, len;
 
 	switch (t->where) {
 	case ROUNDS_STAGE: return j->p->args.stage + (t->at + i) * j->slot * j->esize;
 	case ROUNDS_INITIAL:
-		base = (unsigned char *)(uintptr_t)io->send;
-		at = x->send * j->c->count + cell_from(j, t->at + i, &len);
-		break;
-	case ROUNDS_CELLS:
-		if (!x->chunks) {
-			base = io->scratch;
-			at = x->recv * j->p->args.longest;
-		} else {
-			at = x->recv * j->c->count + cell_from(j, t->at + i, &len);
-		}
-		break;
+		return (unsigned char *)(uintptr_t)io->send + (x->send + lo) * j->esize;
+	case ROUNDS_CELLS: break;
 	}
-	return base + (at + lo) * j->esize;
+	return (t->at + i < j->c->view->plan->cells ? io->recv : io->scratch) +
+	       (x->recv + lo) * j->esize;
 }
 
 static ccs_status transfer_piece(struct job *j, const struct rounds_transfer *t, unsigned char *p,
@@ -280,6 +257,7 @@ static ccs_status fill(struct job *j)
 
 	*c = j->h->call;
 	s = choose_tile(j);
+	cells_place(&j->cells, (uint32_t)j->p->first, (size_t)c->longest, j->h->at);
 	if (!s)
 		s = hosts_room(j->p, j->h, m);
 	if (s)
@@ -291,7 +269,8 @@ static ccs_status fill(struct job *j)
 	c->abort = (uint32_t *)(uintptr_t)j->p->abort;
 	c->limit = (uint64_t)j->w->timeout * 1000000;
 	memcpy(&c->scalar, j->c->scalar, sizeof(c->scalar));
-	return place(j, m);
+	s = place(j, m);
+	return s ? s : gpu_place_cells(j->r, j->p, (uint32_t)j->p->first, 1);
 }
 
 static ccs_status submit(struct job *j)
@@ -347,8 +326,9 @@ static ccs_status run(struct world *w, struct run *r)
 	if (s)
 		return s;
 	j.p->now = own->stream;
+	j.cells = call_cells(&r->params);
 	j.esize = ccs_dtype_size(own->type);
-	j.longest = module_longest(own->module, own->view, own->count, 0);
+	j.longest = cells_longest(&j.cells);
 	s = cuda_enter(&j.p->cuda, &mode);
 	if (s)
 		return s;
@@ -404,6 +384,7 @@ const struct engine hosts_engine = {
 	.streams = true,
 	.start = start,
 	.wait = run_wait,
+	.exchange = gpu_exchange,
 	.check = check,
 	.gather = gpu_gather,
 	.device = gpu_device,

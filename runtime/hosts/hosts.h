@@ -28,10 +28,10 @@ struct hosts_plan {
 	uint32_t replicas; /* at most; all ranks have the same, as below: */
 	size_t slot_bytes; /* of a cell in the stage, at most */
 	struct rounds_rank rank;
-	struct ccs_dev_cell *cells; /* [cells and scratch] */
-	bool keeps;		    /* cells that keep their value are to be copied */
-	bool reduces;		    /* cells are sums, to be divided by CCS_AVG */
-	struct ccs_dev_call call;   /* pointers that stay; its posts are empty */
+	struct cell_at *at;	  /* [cells and scratch], in the call that is made */
+	bool keeps;		  /* cells that keep their value are to be copied */
+	bool reduces;		  /* cells are sums, to be divided by CCS_AVG */
+	struct ccs_dev_call call; /* pointers that stay; its posts are empty */
 	const struct ccs_dev_post *posts;
 	struct hosts_plan *next;
 };

@@ -74,11 +74,9 @@ static void *put(struct packing *b, const void *from, size_t bytes)
 	return (void *)(uintptr_t)(b->device + at);
 }
 
-static size_t cells_bytes(const struct call *c)
+static size_t ncells(const struct call *c)
 {
-	const struct ccs_plan *plan = c->view->plan;
-
-	return ((size_t)plan->cells + plan->scratch) * sizeof(struct ccs_dev_cell);
+	return (size_t)c->view->plan->cells + c->view->plan->scratch;
 }
 
 /* Cells, posts and ranges are those of every kernel. */
@@ -89,7 +87,7 @@ static void put_all(struct packing *b, const struct call *c, struct hosts_plan *
 
 	h->call.ops = put(b, h->rank.ops, rows * sizeof(struct ccs_dev_op));
 	h->call.workers = put(b, h->rank.workers, rows * sizeof(struct ccs_dev_worker));
-	h->call.cells = put(b, t->bytes + t->cells, cells_bytes(c));
+	h->call.cells = put(b, t->bytes + t->cells, ncells(c) * sizeof(struct ccs_dev_cell));
 	h->call.posts = put(b, NULL, post);
 	h->posts = put(b, t->bytes + t->posts + rank * post, post);
 	h->call.ranges =
@@ -105,11 +103,9 @@ static ccs_status upload(struct gpu_part *p, const struct call *c, struct hosts_
 
 	put_all(&b, c, h, t, rank);
 	b.bytes = calloc(b.size, 1);
-	h->cells = malloc(cells_bytes(c) + 1);
-	if (!b.bytes || !h->cells)
+	h->at = calloc(ncells(c) + 1, sizeof(*h->at));
+	if (!b.bytes || !h->at)
 		s = error_set(CCS_ENOMEM, "out of memory for a plan's tables");
-	else
-		memcpy(h->cells, t->bytes + t->cells, cells_bytes(c));
 	if (!s)
 		s = gpu_keep(p, &b.device, b.size, "a plan's tables");
 	if (!s) {
@@ -126,7 +122,8 @@ static ccs_status make_tables(struct gpu_part *p, const struct call *c, struct h
 	const struct prep_rank *own = c->prep->ranks + p->first;
 	uint32_t rank = (uint32_t)p->first;
 	struct cuda_tables t;
-	ccs_status s = rounds_rank_make(&h->rank, c->view, rank, h->key.op == KERNEL_PREMUL);
+	ccs_status s =
+		rounds_rank_make(&h->rank, c->module, c->view, rank, h->key.op == KERNEL_PREMUL);
 
 	if (!s)
 		s = cuda_tables_make(&t, c->module, c->view, c->prep, NULL);
@@ -234,7 +231,7 @@ static void plan_free(struct hosts_plan *h)
 	if (!h)
 		return;
 	rounds_rank_free(&h->rank);
-	free(h->cells);
+	free(h->at);
 	free(h);
 }
 

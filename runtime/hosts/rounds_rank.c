@@ -48,6 +48,7 @@ struct end {
 
 struct maker {
 	struct rounds_rank *k;
+	const struct ccs_module *m;
 	const struct plan_view *v;
 	bool premul;
 	uint32_t first, nactions; /* the rank's rows of ops */
@@ -88,17 +89,38 @@ static void set_form(struct action *p)
 		p->form = 0;
 }
 
+/* Whether some of n cells are columns. */
+static bool any_column(const struct maker *k, uint32_t first, uint32_t n)
+{
+	const struct ccs_shape *s = k->v->shapes;
+
+	for (uint32_t i = 0; i < k->m->nbuffers; i++)
+		if (k->m->buffers[i].by_column && first < s[i].cell + s[i].chunks * s[i].blocks &&
+		    s[i].cell < first + n)
+			return true;
+	return false;
+}
+
+/* A message of several cells is in place on both sides or on none. */
+static bool columns_there(const struct maker *k, const struct ccs_op *o)
+{
+	const struct ccs_op *to = k->v->ops + o->to;
+
+	return o->n > 1 && to->dst != CCS_NONE && any_column(k, to->dst, to->n);
+}
+
 /* Whether it is sent from cells: initial ones may have to be scaled before. */
 static bool from_cells(const struct maker *k, const struct ccs_op *o)
 {
 	return o->flags & CCS_OP_FROM_CELLS &&
-	       !(k->premul && o->dst == CCS_NONE && o->flags & CCS_OP_A_INITIAL);
+	       !(k->premul && o->dst == CCS_NONE && o->flags & CCS_OP_A_INITIAL) &&
+	       !any_column(k, ccs_plan_source(o), o->n) && !columns_there(k, o);
 }
 
-/* A message of several cells is in place on both sides or on none. */
 static bool to_cells(const struct maker *k, const struct action *p)
 {
-	return p->o->flags & CCS_OP_TO_CELLS && (p->o->n == 1 || from_cells(k, p->sender));
+	return p->o->flags & CCS_OP_TO_CELLS && !any_column(k, p->o->dst, p->o->n) &&
+	       (p->o->n == 1 || from_cells(k, p->sender));
 }
 
 static void set_action(const struct maker *k, struct action *p)
@@ -274,10 +296,10 @@ static void make_transfer(const struct maker *k, const struct end *e, struct rou
 	*t = (struct rounds_transfer){
 		.peer = e->sends ? k->v->fifos[e->fifo].dst : k->v->fifos[e->fifo].src,
 		.sends = e->sends,
-		.len = from->len,
+		.len = p->o->len,
 		.n = from->n,
 		.adjacent = from->n > 1 && cells,
-		.len_same = from->flags & CCS_OP_LEN_SAME,
+		.len_same = p->o->flags & CCS_OP_LEN_SAME,
 		.where = ROUNDS_STAGE,
 		.at = p->stage,
 	};
@@ -363,10 +385,10 @@ static bool allocate(struct maker *k)
 	       to->transfers && to->round;
 }
 
-ccs_status rounds_rank_make(struct rounds_rank *to, const struct plan_view *v, uint32_t rank,
-			    bool premul)
+ccs_status rounds_rank_make(struct rounds_rank *to, const struct ccs_module *m,
+			    const struct plan_view *v, uint32_t rank, bool premul)
 {
-	struct maker k = { .k = to, .v = v, .premul = premul, .first = first_row(v, rank) };
+	struct maker k = { .k = to, .m = m, .v = v, .premul = premul, .first = first_row(v, rank) };
 	ccs_status s = CCS_OK;
 
 	k.nactions = first_row(v, rank + 1) - k.first;

@@ -20,7 +20,7 @@ struct rounds_transfer {
 	bool adjacent; /* several cells, in place on both sides */
 	bool len_same; /* as CCS_OP_LEN_SAME */
 	enum rounds_where where;
-	uint32_t at, n, len; /* cells; the sender's `len` */
+	uint32_t at, n, len; /* cells; the operation's `len`: both ends' are as long */
 };
 
 /* Rows [row, row + n), which do not touch one another's cells. */
@@ -43,10 +43,11 @@ struct rounds_rank {
 	uint32_t *round; /* [nrounds + 2]: transfers of round i */
 };
 
-/** The rank's part. `premul`: initial values are scaled, so not sent as they are. CCS_ENOMEM.
+/** The rank's part. `premul`: initial values are scaled, so not sent as they are. Columns are not
+ *  in one piece, and go by the stage. CCS_ENOMEM.
  *  O(operations + cells of the rank's * log + those * places in use). */
-ccs_status rounds_rank_make(struct rounds_rank *k, const struct plan_view *v, uint32_t rank,
-			    bool premul);
+ccs_status rounds_rank_make(struct rounds_rank *k, const struct ccs_module *m,
+			    const struct plan_view *v, uint32_t rank, bool premul);
 void rounds_rank_free(struct rounds_rank *k);
 
 #endif

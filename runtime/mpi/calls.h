@@ -13,7 +13,7 @@
 
 #include "runtime/ccs.h"
 
-enum { MPICALLS_VERSION = 4 };	/* of this header: it grows with any change */
+enum { MPICALLS_VERSION = 5 };	/* of this header: it grows with any change */
 enum { MPICALLS_TAGS = 32768 }; /* that any MPI has */
 
 struct mpi_world;    /* processes of the job, in a communicator that is the caller's own */
@@ -71,6 +71,14 @@ struct mpi_calls {
 	/** Lets them go on, without waiting. (*places)[0 .. *n-1] have become free since, until
 	 *  the next call; of an error, the first is where it happened. O(places). */
 	int (*test)(struct mpi_messages *m, const int **places, int *n);
+	/** Whether MPI may use the memory of the place's message. */
+	int (*busy)(const struct mpi_messages *m, int place);
+	/** Takes back receives whose message has not begun to come; they end like those that come. */
+	void (*cancel)(struct mpi_messages *m);
+	/** Receives, into memory of its own, messages of the world that have come and that nobody
+	 *  waits for, without waiting, so that their senders have theirs back. *moved: whether one has
+	 *  begun to come, or has come; *left: so many are on their way. */
+	int (*drain)(struct mpi_world *w, int *moved, int *left);
 };
 
 #endif

@@ -27,10 +27,18 @@ struct start {
 	int worlds; /* that come from it: the last one ends MPI */
 };
 
+/* A message that nobody waits for, on its way. */
+struct stray {
+	struct stray *next;
+	MPI_Request request;
+	unsigned char data[];
+};
+
 struct mpi_world {
 	MPI_Comm comm;
 	int rank, size;
 	struct start *start; /* NULL: somebody else has initialised MPI */
+	struct stray *strays;
 };
 
 /* ---- types and operators --------------------------------------------------------------- */
@@ -243,7 +251,7 @@ static void close_world(struct mpi_world *w, int failed)
 		MPI_Finalize();
 		free(w->start);
 	}
-	free(w);
+	free(w); /* strays that are still on their way are MPI's for good */
 }
 
 static struct mpi_world *new_world(void)
@@ -474,6 +482,85 @@ static int test_messages(struct mpi_messages *m, const int **places, int *n)
 	return e;
 }
 
+static int is_busy(const struct mpi_messages *m, int place)
+{
+	return place >= 0 && place < m->room && m->of[place] != MPI_REQUEST_NULL;
+}
+
+static void cancel_receives(struct mpi_messages *m)
+{
+	for (int i = 0; i < m->room; i++)
+		if (m->receives[i] && m->of[i] != MPI_REQUEST_NULL)
+			MPI_Cancel(m->of + i);
+}
+
+/* ---- messages that nobody waits for ---------------------------------------------------------- */
+
+/* Frees those that have come. Their number. */
+static int free_strays(struct mpi_world *w)
+{
+	struct stray **at = &w->strays;
+	int n = 0;
+
+	while (*at) {
+		struct stray *s = *at;
+		int done = 0;
+
+		if (MPI_Test(&s->request, &done, MPI_STATUS_IGNORE))
+			done = s->request == MPI_REQUEST_NULL;
+		if (!done) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		free(s);
+		n++;
+	}
+	return n;
+}
+
+/* Begins to receive one. *any: there was one. */
+static int take_stray(struct mpi_world *w, int *any)
+{
+	mpi_count bytes = 0;
+	MPI_Message message;
+	MPI_Status how;
+	struct stray *s;
+	int e = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, w->comm, any, &how);
+
+	if (e || !*any)
+		return e;
+	e = COUNTED(MPI_Get_count)(&how, MPI_BYTE, &bytes);
+	s = e ? NULL : malloc(sizeof(*s) + (size_t)bytes);
+	if (!s)
+		return e ? e : MPI_ERR_NO_MEM;
+	e = MPI_Improbe(how.MPI_SOURCE, how.MPI_TAG, w->comm, any, &message, &how);
+	if (!e && *any)
+		e = COUNTED(MPI_Imrecv)(s->data, bytes, MPI_BYTE, &message, &s->request);
+	if (e || !*any) {
+		free(s);
+		return e;
+	}
+	s->next = w->strays;
+	w->strays = s;
+	return MPI_SUCCESS;
+}
+
+static int drain(struct mpi_world *w, int *moved, int *left)
+{
+	int any, e;
+
+	*moved = *left = 0;
+	do {
+		e = take_stray(w, &any);
+		*moved |= !e && any;
+	} while (!e && any);
+	*moved |= free_strays(w) > 0;
+	for (const struct stray *s = w->strays; s; s = s->next)
+		++*left;
+	return e;
+}
+
 extern CCS_API const struct mpi_calls ccs_mpi_calls;
 
 const struct mpi_calls ccs_mpi_calls = {
@@ -493,4 +580,7 @@ const struct mpi_calls ccs_mpi_calls = {
 	.send = send_message,
 	.recv = recv_message,
 	.test = test_messages,
+	.busy = is_busy,
+	.cancel = cancel_receives,
+	.drain = drain,
 };

@@ -120,6 +120,15 @@ bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t s
 	return true;
 }
 
+uint32_t prove_most_cells(const struct plan_view *v)
+{
+	uint32_t most = 0;
+
+	for (uint64_t i = 0; i < v->plan->ops.n; i++)
+		most = v->ops[i].n > most ? v->ops[i].n : most;
+	return most;
+}
+
 /* ---- words ----------------------------------------------------------------------- */
 
 uint32_t prove_worker(const struct prove *p, uint32_t row)

@@ -58,15 +58,6 @@ static void find_inputs(struct prove_sweep *s)
 	}
 }
 
-static uint32_t most_cells(const struct plan_view *v)
-{
-	uint32_t most = 0;
-
-	for (uint64_t i = 0; i < v->plan->ops.n; i++)
-		most = v->ops[i].n > most ? v->ops[i].n : most;
-	return most;
-}
-
 static bool begin(struct prove_sweep *s)
 {
 	const struct ccs_plan *plan = s->v->plan;
@@ -83,7 +74,7 @@ static bool begin(struct prove_sweep *s)
 	s->done = prove_rows(s->p, plan->workers.n, sizeof(*s->done));
 	s->waited = prove_rows(s->p, plan->workers.n, PROVE_WAITED * sizeof(*s->waited));
 	s->sent = prove_rows(s->p, plan->ops.n, sizeof(*s->sent));
-	s->value = prove_rows(s->p, most_cells(s->v), sizeof(*s->value));
+	s->value = prove_rows(s->p, prove_most_cells(s->v), sizeof(*s->value));
 	if (plan->sizes.n)
 		s->scratch_size = prove_rows(s->p, (uint64_t)plan->nranks * plan->scratch,
 					     sizeof(*s->scratch_size));

@@ -46,6 +46,8 @@ void *prove_rows(struct prove *p, uint64_t n, size_t size);
 /** Makes room for more of them, at least `n`, where `rows` is the address of the pointer to them;
  *  the new ones are not zeroed. False: no memory, and all is as it was. */
 bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t size);
+/** The most cells of one operation. O(operations). */
+uint32_t prove_most_cells(const struct plan_view *v);
 /** Gives rows back before the end; ... all that were made since p->blocks was that. */
 void prove_drop(struct prove *p, void *rows);
 void prove_drop_since(struct prove *p, const struct prove_block *before);

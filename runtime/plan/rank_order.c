@@ -29,15 +29,6 @@ struct sweep {
 	uint32_t *done;	    /* [workers] */
 };
 
-static uint32_t most_cells(const struct plan_view *v)
-{
-	uint32_t most = 0;
-
-	for (uint64_t i = 0; i < v->plan->ops.n; i++)
-		most = v->ops[i].n > most ? v->ops[i].n : most;
-	return most;
-}
-
 static bool begin(struct sweep *s)
 {
 	const struct plan_view *v = s->p.v;
@@ -46,7 +37,7 @@ static bool begin(struct sweep *s)
 	s->width = plan->cells + plan->scratch;
 	s->cells = prove_rows(&s->p, (uint64_t)plan->nranks * s->width, sizeof(*s->cells));
 	s->sent = prove_rows(&s->p, plan->ops.n, sizeof(*s->sent));
-	s->value = prove_rows(&s->p, most_cells(v), sizeof(*s->value));
+	s->value = prove_rows(&s->p, prove_most_cells(v), sizeof(*s->value));
 	s->done = prove_rows(&s->p, plan->workers.n, sizeof(*s->done));
 	for (uint64_t i = 0; s->cells && i < (uint64_t)plan->nranks * s->width; i++)
 		s->cells[i].low = s->cells[i].high = (uint32_t)(i / s->width);

@@ -15,8 +15,14 @@ bool preload_takes(const struct job *j, int *e)
 
 	if (!h)
 		return false;
+	if (!p->entries.named[j->what]) {
+		atomic_fetch_add_explicit(p->unnamed + j->what, h->counts, memory_order_relaxed);
+		return false;
+	}
+	if (job_again(h, j, e))
+		return true;
 	if (decide(p, h, j, &o, why, sizeof(why))) {
-		o.entry->calls += h->counts;
+		entry_count(o.entry, h);
 		*e = job_run(h, j, &o);
 		return true;
 	}

@@ -54,26 +54,21 @@ static bool look_at(struct held *h)
 	return true;
 }
 
-static void held_free(struct held *h)
+/* One that is over, or a new one. NULL: no memory. */
+static struct held *take(struct preload *p)
 {
-	ccs_comm_free(h->ccs);
-	free(h->fits);
-	free(h);
+	struct held *h;
+
+	pthread_mutex_lock(&p->lock);
+	h = p->spare;
+	if (h)
+		p->spare = h->next;
+	pthread_mutex_unlock(&p->lock);
+	return h ? h : calloc(1, sizeof(*h));
 }
 
-static struct held *held_new(struct preload *p, MPI_Comm comm)
+static void list(struct preload *p, struct held *h)
 {
-	struct held *h = calloc(1, sizeof(*h));
-
-	if (!h)
-		return NULL;
-	h->comm = comm;
-	h->probed = p->self;
-	h->fits = calloc(p->entries.n + 1, 1);
-	if (!h->fits || !look_at(h) || PMPI_Comm_set_attr(comm, p->keyval, h)) {
-		held_free(h);
-		return NULL;
-	}
 	pthread_mutex_lock(&p->lock);
 	h->next = p->held;
 	h->from = &p->held;
@@ -81,17 +76,79 @@ static struct held *held_new(struct preload *p, MPI_Comm comm)
 		h->next->from = &h->next;
 	p->held = h;
 	pthread_mutex_unlock(&p->lock);
+}
+
+/* It is in no list, and no communicator's any more. */
+static void give_back(struct preload *p, struct held *h)
+{
+	struct ccs_comm *ccs = h->ccs;
+
+	free(h->fits);
+	h->comm = MPI_COMM_NULL;
+	h->ccs = NULL;
+	h->fits = NULL;
+	pthread_mutex_lock(&p->lock);
+	h->next = p->spare;
+	p->spare = h;
+	pthread_mutex_unlock(&p->lock);
+	ccs_comm_free(ccs);
+}
+
+void held_free_spare(struct preload *p)
+{
+	while (p->spare) {
+		struct held *next = p->spare->next;
+
+		free(p->spare);
+		p->spare = next;
+	}
+}
+
+static struct held *held_new(struct preload *p, MPI_Comm comm)
+{
+	struct held *h = take(p);
+
+	if (!h)
+		return NULL;
+	h->comm = comm;
+	h->probed = p->self;
+	h->meeting = NOT_MET;
+	h->why[0] = '\0';
+	memset(h->known, 0, sizeof(h->known));
+	h->fits = calloc(p->entries.n + 1, 1);
+	if (!h->fits || !look_at(h) || PMPI_Comm_set_attr(comm, p->keyval, h)) {
+		give_back(p, h);
+		return NULL;
+	}
+	list(p, h);
 	return h;
 }
 
+/* Handles are numbers, or addresses. */
+static _Atomic(struct held *) *recent_of(struct preload *p, MPI_Comm comm)
+{
+	uint64_t mixed = (uint64_t)(uintptr_t)comm * UINT64_C(0x9e3779b97f4a7c15);
+
+	return p->recent + (mixed >> 32) % RECENT;
+}
+
+/* Another thread may make another communicator's of what is found there, but never this one's: it
+ * has one already. */
 struct held *held_of(struct preload *p, MPI_Comm comm)
 {
-	struct held *h = NULL;
+	_Atomic(struct held *) *recent = recent_of(p, comm);
+	struct held *h = atomic_load_explicit(recent, memory_order_acquire);
 	int found = 0;
 
-	if (comm == MPI_COMM_NULL || PMPI_Comm_get_attr(comm, p->keyval, &h, &found))
+	if (comm == MPI_COMM_NULL)
 		return NULL;
-	return found ? h : held_new(p, comm);
+	if (h && h->comm == comm)
+		return h;
+	if (PMPI_Comm_get_attr(comm, p->keyval, &h, &found))
+		return NULL;
+	h = found ? h : held_new(p, comm);
+	atomic_store(recent, h);
+	return h;
 }
 
 int held_delete(MPI_Comm comm, int keyval, void *value, void *of)
@@ -106,7 +163,7 @@ int held_delete(MPI_Comm comm, int keyval, void *value, void *of)
 	if (h->next)
 		h->next->from = h->from;
 	pthread_mutex_unlock(&p->lock);
-	held_free(h);
+	give_back(p, h);
 	return MPI_SUCCESS;
 }
 

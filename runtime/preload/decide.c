@@ -37,14 +37,6 @@ static bool is_sound(const struct held *h, const struct job *j)
 	return j->what == BARRIER || (count >= 0 && type != MPI_DATATYPE_NULL);
 }
 
-static bool is_named(const struct preload *p, enum collective what)
-{
-	for (size_t i = 0; i < p->entries.n; i++)
-		if (p->entries.of[i].what == what)
-			return true;
-	return false;
-}
-
 /* How many elements of which type; bytes where they are only moved. */
 static bool find_types(const struct held *h, const struct job *j, struct order *o, size_t *bytes,
 		       char *why, size_t size)
@@ -131,10 +123,6 @@ bool decide(struct preload *p, struct held *h, const struct job *j, struct order
 	size_t bytes;
 
 	*why = '\0';
-	if (!is_named(p, j->what)) {
-		snprintf(why, size, "CCS_MPI names no module for it");
-		return false;
-	}
 	if (h->inter) {
 		snprintf(why, size, "an intercommunicator");
 		return false;

@@ -144,13 +144,19 @@ static bool check_contract(const struct entry *e, const char *file, char *why, s
 	return false;
 }
 
+/* One step of FNV-1a: what is preloaded has but the public header of the library. */
+static uint64_t mixed(uint64_t digest, uint64_t word)
+{
+	return (digest ^ word) * UINT64_C(0x100000001b3);
+}
+
 static bool add_file(uint64_t *digest, const char *file)
 {
 	FILE *f = fopen(file, "re");
 	int c = f ? getc(f) : EOF;
 
 	for (; c != EOF; c = getc(f))
-		*digest = (*digest ^ (unsigned char)c) * UINT64_C(0x100000001b3);
+		*digest = mixed(*digest, (unsigned char)c);
 	if (f)
 		fclose(f);
 	return f != NULL;
@@ -249,7 +255,7 @@ static bool add_tuning(struct entries *all, const char *file, char *why, size_t 
 	}
 	all->tunings[all->ntunings++] = t;
 	digest = ccs_tuning_digest(t);
-	all->digest = (all->digest ^ digest) * UINT64_C(0x100000001b3);
+	all->digest = mixed(all->digest, digest);
 	for (int i = 0; !ccs_tuning_section(t, i, &x); i++)
 		if (!add_section(all, t, i, &x, why, size))
 			return false;
@@ -294,13 +300,15 @@ bool entries_read(struct entries *e, const char *text, char *why, size_t size)
 		return true;
 	for (const char *s = text; *s; s++) {
 		parts += *s == ',';
-		e->digest = (e->digest ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+		e->digest = mixed(e->digest, (unsigned char)*s);
 	}
 	e->modules = calloc(parts, sizeof(*e->modules));
 	e->tunings = calloc(parts, sizeof(*e->tunings));
 	copy = strdup(text);
 	snprintf(why, size, "out of memory for CCS_MPI");
 	ok = e->modules && e->tunings && copy && read_parts(e, copy, why, size);
+	for (size_t i = 0; i < e->n; i++)
+		e->named[e->of[i].what] = true;
 	free(copy);
 	return ok;
 }

@@ -10,7 +10,8 @@
  *             is what MPI wants to be equal on all of them: bytes, root, and for what is
  *             reduced type and operator (types.c).
  *   comms.c   the communicator of ccs beside MPI's, made when the first call is taken.
- *   run.c     the call itself: places, types that have holes, failures.
+ *   run.c     the call itself: places, types that have holes, failures. A call like one of the
+ *             last few of its communicator is run as that one was, and nothing is asked of MPI.
  *   tally.c   what ran where, and why, for the report at the end.
  *
  * It knows an MPI and the public interface of ccs, and nothing else.
@@ -66,6 +67,7 @@ struct entries {
 	struct ccs_tuning **tunings; /* ... of rows */
 	size_t nmodules, ntunings;
 	uint64_t digest; /* of CCS_MPI and the files' bytes */
+	bool named[COLLECTIVES];
 };
 
 /* Calls of a collective that went one way. */
@@ -77,32 +79,6 @@ struct tally {
 };
 
 enum meeting { NOT_MET, MET, REFUSED, FAILED };
-
-/* What is known of a communicator of MPI's: an attribute of it. */
-struct held {
-	struct held *next, **from; /* all of this process, under preload.lock */
-	MPI_Comm comm;
-	int rank, size;
-	bool inter;
-	bool counts; /* its calls are counted here */
-	enum meeting meeting;
-	struct ccs_comm *ccs; /* if they have met */
-	char why[WHY];	      /* if it was refused */
-	MPI_Comm probed;      /* no message ever comes there */
-	unsigned rounds;      /* that the current call has waited */
-	char *fits;	      /* [entries] FIT_... */
-};
-
-/* All of this process. */
-struct preload {
-	struct entries entries;
-	int keyval;    /* of struct held */
-	MPI_Comm self; /* copies of MPI_COMM_SELF and MPI_COMM_WORLD */
-	MPI_Comm job;
-	pthread_mutex_t lock;
-	struct held *held;
-	struct tally *tallies;
-};
 
 /* A call. Arguments that the collective has not are 0; where it has one count, send has it too. */
 struct job {
@@ -122,6 +98,51 @@ struct order {
 	size_t count; /* of the contract's block */
 	ccs_dtype type;
 	ccs_redop op;
+};
+
+/* A call that ccs ran with the program's buffers as they were, of types that MPI defines: these are
+ * never freed, so that their handles mean the same for ever. */
+struct known {
+	struct job job; /* not its buffers, but whether it is in place */
+	bool in_place;
+	struct order order;   /* no entry: there is no call here */
+	bool has_in, has_out; /* the sides that this rank has */
+	bool in_recv;	      /* its input lies in the buffer that MPI calls recv, ... */
+	ptrdiff_t in_at;      /* ... so many bytes from its start */
+};
+
+#define KNOWN 8u  /* calls of a communicator */
+#define RECENT 8u /* communicators */
+
+/* What is known of a communicator of MPI's: an attribute of it. One that is over is used again for
+ * another, and freed at the end alone, as a thread may look at it for a moment. */
+struct held {
+	struct held *next, **from; /* all of this process, under preload.lock */
+	_Atomic(MPI_Comm) comm;	   /* MPI_COMM_NULL: it is over */
+	int rank, size;
+	bool inter;
+	bool counts; /* its calls are counted here */
+	enum meeting meeting;
+	struct ccs_comm *ccs; /* if they have met */
+	char why[WHY];	      /* if it was refused */
+	MPI_Comm probed;      /* no message ever comes there */
+	unsigned rounds;      /* that the current call has waited */
+	char *fits;	      /* [entries] FIT_... */
+	struct known known[KNOWN];
+	unsigned newest; /* of known */
+};
+
+/* All of this process. */
+struct preload {
+	struct entries entries;
+	int keyval;    /* of struct held */
+	MPI_Comm self; /* copies of MPI_COMM_SELF and MPI_COMM_WORLD */
+	MPI_Comm job;
+	pthread_mutex_t lock;
+	_Atomic uint64_t unnamed[COLLECTIVES]; /* calls of those that CCS_MPI does not name */
+	struct held *held, *spare;
+	_Atomic(struct held *) recent[RECENT]; /* the last one, by its handle's bits; or NULL */
+	struct tally *tallies;
 };
 
 /* ---- calls.c, setup.c -------------------------------------------------------------------- */
@@ -177,16 +198,28 @@ struct held *held_of(struct preload *p, MPI_Comm comm);
 void held_meet(struct held *h);
 /** The attribute's end. */
 int held_delete(MPI_Comm comm, int keyval, void *value, void *of);
+/** Frees those that are over: all are. */
+void held_free_spare(struct preload *p);
 
 /* ---- run.c ---------------------------------------------------------------------------------- */
 
 /** Runs it, and returns MPI's error. */
 int job_run(struct held *h, const struct job *j, const struct order *o);
+/** Runs it as a call before, if it is like one of those; MPI's error is *e then. False: it was not
+ *  run. O(1). */
+bool job_again(struct held *h, const struct job *j, int *e);
 
 /* ---- tally.c -------------------------------------------------------------------------------- */
 
 /** Lists the entries before all that MPI runs, with no calls; but not a tuning's rows. */
 void tally_begin(struct preload *p);
+/** Counts a call that the entry runs. */
+static inline void entry_count(struct entry *e, const struct held *h)
+{
+	if (h->counts)
+		atomic_fetch_add_explicit(&e->calls, 1, memory_order_relaxed);
+}
+
 /** Counts calls. */
 void tally_add(struct preload *p, enum collective what, const char *by, uint64_t calls);
 /** All processes of the job call it: the first one prints. */

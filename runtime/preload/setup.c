@@ -129,6 +129,7 @@ static void end(void)
 	tally_report(p);
 	while (p->held)
 		PMPI_Comm_delete_attr(p->held->comm, p->keyval);
+	held_free_spare(p);
 	PMPI_Comm_free_keyval(&p->keyval);
 	PMPI_Comm_free(&p->self);
 	PMPI_Comm_free(&p->job);

@@ -154,6 +154,10 @@ void tally_report(struct preload *p)
 		if (!e->ranks || e->calls) /* of a tuning's rows those that ran */
 			tally_add(p, e->what, e->label, e->calls);
 	}
+	for (int what = 0; what < COLLECTIVES; what++)
+		if (p->unnamed[what])
+			tally_add(p, (enum collective)what, "MPI: CCS_MPI names no module for it",
+				  p->unnamed[what]);
 	gather(p, rank, size);
 	if (!rank)
 		print_report(p);

@@ -29,6 +29,9 @@ ranks() { # ranks N COMMAND...
 # Two ranks: MPICH's wait on their cores, and more than there are cores wait for one another.
 ranks 2 "$build/tests/ccrun/net_calls_test" "$m" ||
 	not_ok "calls, by 2 processes" "it ended with another status than 0"
+ranks 3 env HELD_MPI="$CCS_MPI_PLUGIN" CCS_MPI_PLUGIN="$build/tests/fake_mpi/libheld_mpi.so" \
+	"$build/tests/ccrun/net_held_test" "$m" ||
+	not_ok "buffers of calls that failed" "it ended with another status than 0"
 ranks 2 "$build/tests/ccrun/mpi_calls_test" ||
 	not_ok "the plug-in" "it ended with another status than 0"
 for name in ring_allreduce halving_doubling_allreduce direct_all_to_all binomial_broadcast; do

@@ -218,7 +218,9 @@ static void waits(struct job *j)
 		s = ccs_comm_agree(c, CCS_OK);
 	else
 		usleep(700000);
-	all_say(j, is(s, CCS_ETIMEOUT, j->rank ? "has not told the others" : NULL, "agree"),
+	all_say(j,
+		is(s, CCS_ETIMEOUT, j->rank ? "has not called ccs_comm_agree, as rank" : NULL,
+		   "agree"),
 		"a rank that does not tell");
 	ccs_comm_free(c);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # ccrun --transport mpi: what keeps it from running; every module of the library under mpirun,
-# checked by ccrun; what net_calls_test.c and p2p_test.c do; and ranks of two hosts, which are network
+# checked by ccrun; what net_calls_test.c, net_held_test.c and p2p_test.c do; and ranks of two hosts, which are network
 # namespaces with a cable between them, as far as this machine lets us make some.
 # Each module runs in a job of one size of three, by turns; with --long in jobs of each.
 # usage: net_test.sh BUILD [--long]
@@ -56,12 +56,16 @@ ranks() { # ranks N COMMAND...
 }
 ranks 6 env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/split_test" "$modules" mpi ||
 	not_ok "split_test, by 6 processes" "it ended with another status than 0"
-most=1
-[ "${2-}" != --long ] || most=3
+ranks 6 env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/random_runs_test" 20 1 mpi ||
+	not_ok "random programs, by 6 processes" "it ended with another status than 0"
+most=1 every=11
+[ "${2-}" != --long ] || most=3 every=1
 sizes="4 2 3"
 for module in "$modules"/*.so; do
 	name=$(basename "$module" .so)
 	ran=0
+	# of 4 ranks it has cells that several workers touch (cpu/net_cells.c)
+	[ "$name" != bruck_all_to_all ] || sizes="4 2 3"
 	for n in $sizes; do
 		[ $ran -lt $most ] || break
 		"$ccrun" -n $n "$module" -e 8 -c 0 --iters 1 -w 0 >/dev/null 2>&1 || continue
@@ -92,6 +96,9 @@ for n in 2 4; do
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/net_calls_test" "$modules" ||
 		not_ok "calls, by $n processes" "it ended with another status than 0"
 done
+ranks 3 env HELD_MPI="$plugin" CCS_MPI_PLUGIN="$build/tests/fake_mpi/libheld_mpi.so" \
+	"$build/tests/ccrun/net_held_test" "$modules" ||
+	not_ok "buffers of calls that failed" "it ended with another status than 0"
 for n in 2 3 4; do
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/p2p_test" "$modules" mpi ||
 		not_ok "messages, by $n processes" "it ended with another status than 0"
@@ -100,6 +107,8 @@ for n in 2 3; do
 	status "chunks by column and sized, by $n processes" 0 ranks $n env CCS_MPI_PLUGIN="$plugin" \
 		"$build/tests/cpu/layouts_test" --mpi tests/cpu/layouts
 done
+ranks 3 env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/mixed_calls_test" "$modules" tests/cpu/layouts \
+	mpi $every || not_ok "calls of two sorts, by 3 processes" "it ended with another status than 0"
 cat >"$tmp/overwrites.ccs" <<'EOS'
 contract overwritten(inout x[C], inout y[C])
   ensures rank == 0: x[i] == x[i]@2

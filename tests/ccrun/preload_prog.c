@@ -240,6 +240,50 @@ static int unaligned(void)
 	return sum != size;
 }
 
+/* ---- calls like ones before -------------------------------------------------------------------- */
+
+/* Each twice, and once more after others: their buffers differ, and whether they are in place. */
+static int repeated(MPI_Comm comm, MPI_Datatype type)
+{
+	int wrong = 0;
+
+	for (int i = 0; i < 3 * WHATS; i++) {
+		struct call c = { .what = (enum what)(i % WHATS), .op = MPI_SUM, .comm = comm };
+
+		if (reduces(c.what) && type != MPI_INT)
+			continue;
+		c.send = c.recv = (struct side){ type, 7 };
+		wrong += all_ways(c) + all_ways(c);
+	}
+	return wrong;
+}
+
+/* MPI gives the handles of communicators and types that are freed to others, which have other ranks,
+ * and elements of another size. */
+static int again(void)
+{
+	struct call last = { .what = ALLGATHER, .send = { MPI_INT, 7 }, .in_place = 1 };
+	int rank, wrong = 0;
+
+	last.recv = last.send;
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	for (int i = 0; i < 6; i++) {
+		MPI_Datatype type;
+		MPI_Comm comm;
+
+		MPI_Comm_split(MPI_COMM_WORLD, 0, i % 2 ? rank : -rank, &comm);
+		MPI_Type_contiguous(1 + i % 3, MPI_INT, &type);
+		MPI_Type_commit(&type);
+		wrong += repeated(comm, MPI_INT) + repeated(comm, type);
+		wrong += unaligned() + repeated(MPI_COMM_WORLD, MPI_INT) + unaligned();
+		last.comm = comm; /* where its input lies follows from the rank */
+		wrong += is_wrong(&last);
+		MPI_Type_free(&type);
+		MPI_Comm_free(&comm);
+	}
+	return wrong;
+}
+
 /* ---- what is MPI's ------------------------------------------------------------------------------ */
 
 static void last_of(void *in, void *inout, int *n, MPI_Datatype *type)
@@ -471,6 +515,7 @@ static const struct {
 	{ "sizes", sizes },	{ "left", left_to_mpi }, { "inter", inter },
 	{ "hosts", hosts },	{ "users", users },	 { "progress", progress },
 	{ "threads", threads }, { "killed", killed },	 { "differ", differ },
+	{ "again", again },
 };
 
 int main(int argc, char **argv)

@@ -60,6 +60,9 @@ holds "... were all taken" test "$(grep -c 'by MPI' "$tmp/err")" = 0
 report "... are counted once a call" 'gather: 24 calls by binomial_gather \(binomial_gather\.so\)'
 status "buffers that are not aligned" 0 prog 2 "$all" unaligned
 report "... are taken" 'allreduce: 1 call by ring_allreduce \(ring_allreduce\.so\)'
+status "calls like ones before" 0 prog 3 "$all" again
+holds "... were all taken" test "$(grep -c 'by MPI' "$tmp/err")" = 0
+report "... and counted" 'broadcast: 648 calls by binomial_broadcast \(binomial_broadcast\.so\)'
 status "messages go on beside a collective" 0 prog 2 "$all" progress
 status "several threads, each with a communicator" 0 prog 2 "$all" threads
 report "... are counted together" 'allreduce: 150 calls by ring_allreduce \(ring_allreduce\.so\)'

@@ -22,7 +22,7 @@ type=float32 other=int8
 for module in "$modules"/*.so; do
 	n=4 # or 8, where that is all that there is
 	"$ccrun" -n $n "$module" -e 8 -c 0 --iters 1 -w 0 >/dev/null 2>&1 || n=8
-	status "... $(basename "$module" .so)" 0 procs -n $n "$module" -b 64 -e 300K -f 70 --iters 2 \
+	status "... $(basename "$module" .so)" 0 procs -n $n "$module" -b 64 -e 8K -f 70 --iters 2 \
 		-d $type -r all
 	says "... ... is right" "$tmp/out" '^# wrong (elements|order) *: 0 OK$'
 	swap=$type type=$other other=$swap

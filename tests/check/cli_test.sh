@@ -139,7 +139,9 @@ status "an import beside the file goes before -I" 0 "$ccc" check "$tmp/at/main.c
 for code in $(sed -n 's/^\([EW][0-9]\{4\}\)$/\1/p' lang/ccs.5); do
 	status "--explain $code" 0 "$ccc" --explain "$code"
 	awk '/^Cure/ { exit } /^    / { print substr($0, 5) }' "$tmp/out" >"$tmp/example.ccs"
-	"$ccc" check "$tmp/example.ccs" >"$tmp/said" 2>&1
+	# shellcheck disable=SC2046
+	"$ccc" check $(sed -n 's/^\/\/ ccc check //p' "$tmp/example.ccs") "$tmp/example.ccs" \
+		>"$tmp/said" 2>&1
 	holds "... its example has it, and nothing else" sh -c \
 		"test \"\$(grep -o '\[[EW][0-9][0-9]*' '$tmp/said' | sort -u)\" = '[$code'"
 	holds "... and lines of at most 80 columns" sh -c "! grep -q '.\{81\}' '$tmp/out'"
@@ -173,8 +175,9 @@ says "... are counted" "$tmp/err" '12 more final chunks are wrong'
 says "report: title" "$tmp/report" '^ring_allreduce: allreduce, N = 2\.\.16$'
 says "report: deadlock-free" "$tmp/report" 'deadlock-free +yes, with any number of slots'
 says "report: computes" "$tmp/report" 'computes +allreduce, proved for every N asked'
+says "report: same bits" "$tmp/report" \
+	'same bits +on every rank; not for every count \(chunk 0 begins with rank 1, chunk 1 with rank 2\)$'
 says "report: races" "$tmp/report" 'races +none'
-says "report: same bits" "$tmp/report" 'same bits +on every rank'
 says "report: steps" "$tmp/report" 'steps +2\(N-1\) = 6 at N = 4'
 says "report: volume" "$tmp/report" 'sent per rank +1\.50 S at N = 4; the lower bound is 1\.50 S'
 cat >"$tmp/pairs.ccs" <<'EOF'
@@ -197,10 +200,18 @@ says "report: other bits at every N" "$tmp/report" 'same bits +no: ranks combine
 says "report: the same tree" "$tmp/report" 'same bits +on every rank'
 "$ccc" check tests/check/turns.ccs -n 2..4 --diagnostics-format=json 2>"$tmp/json" >/dev/null
 says "same bits as JSON" "$tmp/json" '"same_bits":\[true,false,false\]'
+says "... for every count" "$tmp/json" '"same_bits_counts":\[true,true,true\]'
+status "--require what is so" 0 "$ccc" check tests/check/turns.ccs -n 2..4 --require same-bits=counts
+status "--require what is not" 1 "$ccc" $ring -n 3,4 --require same-bits=ranks --require same-bits=counts \
+	-o "$tmp/required.so"
+says "... is E0407" "$tmp/err" 'begins with rank 1, chunk 1 with rank 2 \(N = 3\) \[E0407\]'
+holds "... and nothing is made" test ! -e "$tmp/required.so"
+status "--require of what there is not" 2 "$ccc" check $ring --require same-bits
+says "... what there is" "$tmp/err" 'there are same-bits=ranks and same-bits=counts'
 "$ccc" check $ring -n 4,8 --diagnostics-format=json 2>"$tmp/json" >/dev/null
 says "report as JSON" "$tmp/json" '"severity": ?"report"'
 says "JSON keys" "$tmp/json" '"min_slots".*|"sent_per_rank"'
-for key in schedule contract ranks min_slots proved same_bits steps sent_per_rank sent_bound; do
+for key in schedule contract ranks min_slots proved same_bits same_bits_counts steps sent_per_rank sent_bound; do
 	says "... $key" "$tmp/json" "\"$key\""
 done
 says "... arrays follow ranks" "$tmp/json" '"ranks":\[4,8\],"min_slots":\[0,0\],"proved":\[true,true\]'

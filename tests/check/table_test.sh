@@ -36,7 +36,7 @@ holds "... sets it there" sh -c "\"$ccc\" table $lib/ring2d_allreduce.ccs -n 6 -
 status "table" 0 "$ccc" table -n 3,4 $ring $lib/one_shot_allreduce.ccs $lib/swing_allreduce.ccs \
 	$lib/dissemination_barrier.ccs $lib/halo_exchange.ccs
 says "... a contract and an N" "$tmp/out" '^allreduce, N = 3$'
-says "... a schedule's figures" "$tmp/out" '^  ring_allreduce +6 +1\.50 S +1\.50 S +0  yes$'
+says "... a schedule's figures" "$tmp/out" '^  ring_allreduce +6 +1\.50 S +1\.50 S +0  ranks$'
 says "... who is not for an N" "$tmp/out" '^  not for this N: swing_allreduce$'
 says "... without data" "$tmp/out" '^  dissemination_barrier +2 +- +- +0  -$'
 says "... the file of a contract that is not the prelude's" "$tmp/out" \
@@ -61,15 +61,15 @@ status "table of stdin" 0 sh -c "'$ccc' table -n 3 - <$ring"
 says "... has it" "$tmp/out" '^  ring_allreduce +4 '
 
 # ---- the figures are the report's ---------------------------------------------------------
-report='.*"min_slots":\[([^]]*)\].*"same_bits":\[([^]]*)\],"steps":\[([^]]*)\],'
+report='.*"min_slots":\[([^]]*)\].*"same_bits":\[([^]]*)\],"same_bits_counts":\[([^]]*)\],"steps":\[([^]]*)\],'
 report=$report'"sent_per_rank":\[([^]]*)\],"sent_bound":\[([^]]*)\].*'
 for f in $ring $lib/bruck_all_to_all.ccs $lib/binomial_gather.ccs $lib/direct_allreduce.ccs tests/check/turns.ccs; do
 	"$ccc" check "$f" -n 5 --diagnostics-format=json 2>"$tmp/json" >/dev/null
 	status "table of ${f##*/}" 0 "$ccc" table "$f" -n 5 --format=csv
 	holds "... has its report's figures" test "$(sed -n 2p "$tmp/out" | cut -d, -f6- | tr -d ' ')" = \
-		"$(sed -E "s/$report/\\3,\\4,\\5,\\1,\\2/; s/\\.0,/,/g" "$tmp/json")"
+		"$(sed -E "s/$report/\\4,\\5,\\6,\\1,\\2,\\3/; s/\\.0,/,/g" "$tmp/json")"
 done
-says "... other bits on other ranks" "$tmp/out" ',false$'
+says "... other bits on other ranks" "$tmp/out" ',false,true$'
 
 # ---- what is wrong stands in it, and keeps nothing else out ---------------------------------
 status "a wrong schedule" 1 "$ccc" table -n 3 schedules/broken/counted_twice.ccs $ring
@@ -82,7 +82,7 @@ says "... is in the table" "$tmp/out" "^  $bad\$"
 status "a file that is not there" 2 "$ccc" table -n 3 "$tmp/nowhere.ccs" $ring --format=csv
 csv "... is in the table" -1 status=wrong file=~nowhere.ccs contract= ranks= steps=
 csv "... behind the other" 1 contract=allreduce ranks=3 schedule=ring_allreduce file=$ring \
-	status=proved steps=4 sent_per_rank=1.33333333333 sent_bound=1.33333333333 min_slots=0 same_bits=true
+	status=proved steps=4 sent_per_rank=1.33333333333 sent_bound=1.33333333333 min_slots=0 same_bits=true same_bits_counts=false
 status "-Werror" 1 "$ccc" table -n 3 -Werror tests/check/diag/w0401_overwritten.ccs --format=csv
 holds "... proves, and refuses" test "$(cut -d, -f5 "$tmp/out" | sort -u | tr '\n' ' ')" = "proved status wrong "
 status "too little memory" 1 "$ccc" table $ring --memory 1 -n 512
@@ -99,7 +99,7 @@ status "CSV with an odd name" 0 "$ccc" table -n 3 "$odd/ring.ccs" --format=csv
 csv "... which is quoted" 1 'file=~a, "b"'
 status "JSON" 2 "$ccc" table -n 2,3 "$odd/ring.ccs" "$tmp/nowhere.ccs" $lib/swing_allreduce.ccs --format=json
 json "... has rows" 'rows.#=5' 'rows.0.contract="allreduce"' rows.0.ranks=2 'rows.0.status="proved"' \
-	rows.0.steps=2 rows.0.sent_per_rank=1.0 rows.0.sent_bound=1.0 rows.0.min_slots=0 rows.0.same_bits=true
+	rows.0.steps=2 rows.0.sent_per_rank=1.0 rows.0.sent_bound=1.0 rows.0.min_slots=0 rows.0.same_bits=true rows.0.same_bits_counts=true
 json "... with odd names" 'rows.0.file=~a, "b"'
 json "... what is not for an N" 'rows.3.schedule="swing_allreduce"' rows.3.ranks=3 \
 	'rows.3.status="not_admitted"' rows.3.steps=null rows.3.sent_per_rank=null rows.3.min_slots=null

@@ -264,10 +264,22 @@ static bool overlap(struct member *m)
 	return ok;
 }
 
-/* Sums that go on by themselves, with others that are waited for among them. */
+/* Asks for a request until it is over. */
+static bool tested(struct ccs_request *r)
+{
+	int done = 0;
+	bool ok = true;
+
+	while (ok && !done)
+		ok = ok_is(ccs_test(r, &done));
+	return ok;
+}
+
+/* Sums that go on by themselves, and among them two that are waited for: by their group's end,
+ * and by a call in no group. */
 static bool runs(struct member *m)
 {
-	enum { TIMES = 6, COUNT = 100003 };
+	enum { TIMES = 6, GROUP = 3, CALL = 4, COUNT = 100003 };
 	struct ccs_module *sum = team_module("ring_allreduce");
 	int32_t *x[TIMES];
 	struct ccs_request *r[TIMES] = { NULL };
@@ -277,15 +289,20 @@ static bool runs(struct member *m)
 		x[k] = malloc(COUNT * sizeof(**x));
 		for (int i = 0; i < COUNT; i++)
 			x[k][i] = m->rank + k + i % 7;
+		if (k == CALL) {
+			ok &= ok_is(member_sum(m, sum, x[k], COUNT));
+			continue;
+		}
 		ccs_group_start();
 		member_sum(m, sum, x[k], COUNT);
-		ok &= ok_is(k == 3 ? ccs_group_end() : ccs_group_submit(r + k));
+		ok &= ok_is(k == GROUP ? ccs_group_end() : ccs_group_submit(r + k));
 	}
 	if (!m->rank) /* nobody waits for its part of them */
 		for (int i = 1; i < m->n; i++)
 			ok &= comes(m, i, 1);
-	for (int k = 0; k < TIMES; k++)
-		ok &= k == 3 || ok_is(ccs_wait(r[k]));
+	ok &= tested(r[TIMES - 1]);
+	for (int k = 0; k < GROUP; k++)
+		ok &= ok_is(ccs_wait(r[k]));
 	member_step(m, 1);
 	for (int k = 0; k < TIMES; k++) {
 		for (int i = 0; i < COUNT && ok; i++)
@@ -323,6 +340,184 @@ static bool freed_in_flight(struct member *m)
 		free(b);
 	}
 	ccs_request_free(two);
+	return ok;
+}
+
+/* ---- tags, and receives from any rank ----------------------------------------------------------- */
+
+static bool by_mpi_none(const struct member *m)
+{
+	int32_t x = 0;
+
+	return is(ccs_send_tagged(&x, 1, CCS_INT32, 1 - m->rank, 3, m->comm, NULL),
+		  CCS_EUNSUPPORTED, "messages have no tags here", "a tag by MPI") &&
+	       is(ccs_recv_tagged(&x, 1, CCS_INT32, CCS_ANY_SOURCE, 0, NULL, m->comm, NULL),
+		  CCS_EUNSUPPORTED, "from a rank that is named", "any rank by MPI");
+}
+
+static ccs_status tagged(const struct member *m, bool sends, void *at, size_t n, int tag)
+{
+	int peer = 1 - m->rank;
+
+	return sends ? ccs_send_tagged(at, n, CCS_UINT8, peer, tag, m->comm, NULL)
+		     : ccs_recv_tagged(at, n, CCS_UINT8, peer, tag, NULL, m->comm, NULL);
+}
+
+/* Sent with tags 5, 4 .. 0, and received by 0 .. 5; three of each tag, which stay in order. */
+static bool tags(struct member *m)
+{
+	enum { TAGS = 6, EACH = 3 };
+	static const size_t sizes[] = { 0, 1, 4096, 300001, LONG };
+	bool ok = true;
+
+	if (((const struct act *)m->of)->kind == BY_MPI)
+		return by_mpi_none(m);
+	for (int i = 0; i < TAGS * EACH; i++) {
+		int tag = m->rank ? i / EACH : TAGS - 1 - i / EACH, k = EACH * tag + i % EACH;
+		size_t n = sizes[k % 5];
+		unsigned char *x = m->rank ? buffer(m, n) : filled(m, k, n);
+
+		ok &= ok_is(tagged(m, !m->rank, x, n, tag)) && has(x, 0, k, n, true);
+		drop(m, x);
+	}
+	return ok && pairs(m); /* nothing is left over */
+}
+
+/* All others send rank 0 some each; it does not say whose it wants. Then from a named one, while a
+ * receive from any rank waits with another tag. */
+static bool from_any(struct member *m)
+{
+	enum { EACH = 20, BYTES = 70001 };
+	int had[TEAM_MOST] = { 0 };
+	bool ok = true;
+
+	for (int k = 0; k < (m->rank ? EACH : EACH * (m->n - 1)); k++) {
+		unsigned char *x = m->rank ? filled(m, k, BYTES) : buffer(m, BYTES);
+		int from = -2;
+
+		ok &= ok_is(m->rank ? ccs_send_tagged(x, BYTES, CCS_UINT8, 0, 7, m->comm, NULL)
+				    : ccs_recv_tagged(x, BYTES, CCS_UINT8, CCS_ANY_SOURCE, 7, &from,
+						      m->comm, NULL));
+		if (!m->rank)
+			ok = ok && from > 0 && from < m->n &&
+			     has(x, from, had[from]++, BYTES, true);
+		drop(m, x);
+	}
+	for (int r = 1; r < m->n && !m->rank; r++)
+		ok &= had[r] == EACH;
+	return ok;
+}
+
+static struct ccs_request *start_tagged(const struct member *m, void *at, int peer, int tag,
+					int *from)
+{
+	struct ccs_request *r;
+
+	ccs_group_start();
+	ccs_recv_tagged(at, 100, CCS_UINT8, peer, tag, from, m->comm, NULL);
+	ok_is(ccs_group_submit(&r));
+	return r;
+}
+
+/* Of receives that fit the first called has the first message, whoever it names. */
+static bool first_called(struct member *m)
+{
+	static const int peers[] = { CCS_ANY_SOURCE, 0, CCS_ANY_SOURCE, 0 };
+	static const int tag_of[] = { 1, 1, 2, 1 };
+	static const int message_of[] = { 1, 2, 0, 3 }; /* which is sent as number .. */
+	struct ccs_request *r[4];
+	unsigned char *x[4];
+	int from[4] = { -2, -2, -2, -2 };
+	bool ok = true;
+
+	for (int k = 0; k < 4 && !m->rank; k++) {
+		x[k] = filled(m, k, 100);
+		ok &= k || comes(m, 1, 1);
+		ok &= ok_is(tagged(m, true, x[k], 100, k ? 1 : 2));
+		drop(m, x[k]);
+	}
+	for (int i = 0; i < 4 && m->rank; i++) {
+		x[i] = buffer(m, 100);
+		r[i] = start_tagged(m, x[i], peers[i], tag_of[i], from + i);
+	}
+	if (m->rank)
+		member_step(m, 1);
+	for (int i = 0; i < 4 && m->rank; i++) {
+		ok &= ok_is(ccs_wait(r[i])) && !from[i] && has(x[i], 0, message_of[i], 100, true);
+		ccs_request_free(r[i]);
+		drop(m, x[i]);
+	}
+	return ok;
+}
+
+/* What was kept differs from what is wanted: its sender is through, and the receiver is told. */
+static bool kept_differs(struct member *m)
+{
+	int32_t x[4] = { m->rank, m->rank, m->rank, m->rank }, y = -1;
+	bool ok = true;
+
+	if (!m->rank) {
+		ok &= ok_is(ccs_send_tagged(x, 4, CCS_INT32, 1, 1, m->comm, NULL));
+		return ok & ok_is(ccs_send_tagged(x, 1, CCS_INT32, 1, 2, m->comm, NULL));
+	}
+	ok &= ok_is(ccs_recv_tagged(&y, 1, CCS_INT32, 0, 2, NULL, m->comm, NULL)) && !y;
+	ok &= is(ccs_recv_tagged(x, 3, CCS_INT32, 0, 1, NULL, m->comm, NULL), CCS_EINVAL,
+		 "rank 0 sends 4 of int32 to rank 1, which receives 3", "a kept one that differs");
+	return ok && x[0] == 1 &&
+	       is(ccs_send_tagged(x, 1, CCS_INT32, 0, -1, m->comm, NULL), CCS_EINVAL,
+		  "tag -1 is negative", "a negative tag");
+}
+
+/* Nobody sends what rank 1 asks for, and the last of what comes instead is too much to keep. */
+static bool too_much(struct member *m)
+{
+	static const size_t sizes[] = { 80 << 20, 80 << 20, 80 << 20, 40 << 20 };
+	unsigned char *x = calloc(sizes[0], 1);
+	int32_t y = 0;
+	ccs_status s = CCS_OK;
+
+	for (int k = 0; k < 4 && !m->rank && !s; k++) {
+		if (k == 3) /* what is kept has been copied, however long that took */
+			ccs_comm_set_timeout(m->comm, SHORT_MS);
+		s = tagged(m, true, x, sizes[k], 4 + k);
+	}
+	if (m->rank)
+		s = ccs_recv_tagged(&y, 1, CCS_INT32, CCS_ANY_SOURCE, 9, NULL, m->comm, NULL);
+	free(x);
+	return (s == CCS_ETIMEOUT || s == CCS_EABORTED) &&
+	       is(s, s, "rank 1 waits for any rank to send 1 of int32 to it, with tag 9", "it") &&
+	       is(s, s, "rank 0 waits for rank 1 to receive 41943040 of uint8 from it, with tag 7",
+		  "its sender") &&
+	       is(s, s,
+		  "rank 1 keeps 251658240 bytes of messages that no receive has asked for, the "
+		  "first with tag 4 from rank 0, and has no room for the next",
+		  "why");
+}
+
+/* The inbox is full; a receive of what it keeps makes room, so that what waits may come. */
+static bool room_is_made(struct member *m)
+{
+	static const size_t bytes = 100 << 20;
+	unsigned char *x = calloc(bytes, 1), y = 0;
+	struct ccs_request *r;
+	bool ok = true;
+
+	for (int k = 0; k < 3 && !m->rank; k++)
+		ok &= ok_is(tagged(m, true, x, bytes, 4 + k));
+	if (!m->rank) {
+		y = 9;
+		ok &= ok_is(tagged(m, true, &y, 1, 9));
+	} else {
+		ccs_group_start();
+		ccs_recv_tagged(&y, 1, CCS_UINT8, 0, 9, NULL, m->comm, NULL);
+		ok &= ok_is(ccs_group_submit(&r));
+		ok &= ok_is(tagged(m, false, x, bytes, 4));
+		ok &= ok_is(ccs_wait(r)) && y == 9;
+		ccs_request_free(r);
+		for (int tag = 5; tag < 7; tag++)
+			ok &= ok_is(tagged(m, false, x, bytes, tag));
+	}
+	free(x);
 	return ok;
 }
 
@@ -476,6 +671,22 @@ static bool ends(struct member *m)
 		  "a peer that has ended");
 }
 
+/* All others' processes end, one by one; a receive from any rank takes what the first had sent. */
+static bool all_end(struct member *m)
+{
+	int32_t x = m->rank;
+	bool ok = true;
+
+	if (m->rank == 1)
+		_exit(ccs_send(&x, 1, CCS_INT32, 0, m->comm, NULL));
+	if (m->rank)
+		_exit(0);
+	ok &= ok_is(ccs_recv_tagged(&x, 1, CCS_INT32, CCS_ANY_SOURCE, 0, NULL, m->comm, NULL));
+	return ok && x == 1 &&
+	       is(ccs_recv_tagged(&x, 1, CCS_INT32, CCS_ANY_SOURCE, 0, NULL, m->comm, NULL),
+		  CCS_EABORTED, " (process ", "nobody is left");
+}
+
 /* ---- all ----------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -490,6 +701,10 @@ static const struct {
 	{ "ten requests, and work meanwhile", 2, overlap, false },
 	{ "requests of runs", 3, runs, true },
 	{ "requests and communicators freed in flight", 2, freed_in_flight, false },
+	{ "tags", 2, tags, false },
+	{ "receives from any rank", 4, from_any, false },
+	{ "the first receive that fits", 2, first_called, false },
+	{ "a kept message that differs", 2, kept_differs, true },
 	{ "ends that differ", 2, differ, false },
 	{ "wrong arguments", 2, arguments, true },
 	{ "both send first", 2, both_send_first, true },
@@ -522,7 +737,9 @@ static bool by_mpi(void)
 	bool ok = is(ccs_comm_init_mpi(&told), CCS_OK, NULL, "ccs_comm_init_mpi");
 
 	for (size_t i = 0; ok && i < sizeof(cases) / sizeof(*cases); i++) {
-		if (cases[i].n != ccs_comm_size(told) || cases[i].act == never_comes)
+		if (cases[i].n != ccs_comm_size(told) || cases[i].act == never_comes ||
+		    cases[i].act == from_any || cases[i].act == first_called ||
+		    cases[i].act == kept_differs)
 			continue;
 		bool right = run_by_mpi(told, i);
 
@@ -558,7 +775,11 @@ int main(int argc, char **argv)
 		for (enum kind k = TASKS; k < kinds_of(tasks, cases[i].once); k++)
 			ok &= say(run_as(k, cases[i].n, cases[i].act), "%s: %s", kinds[k],
 				  cases[i].what);
-	if (!tasks)
+	ok &= say(run_as(TASKS, 2, too_much), "tasks: more messages than are kept");
+	ok &= say(run_as(TASKS, 2, room_is_made), "tasks: room for one more");
+	if (!tasks) {
 		ok &= say(run_as(READ, 2, ends), "processes: a peer whose process ends");
+		ok &= say(run_as(READ, 3, all_end), "processes: all others end");
+	}
 	return !ok;
 }

@@ -334,7 +334,7 @@ static void test_buffers(void)
 		say(team_run(3, change_buffers, NULL), "... others in each call");
 		say(team_run(2, come_late, &own), "... of a call that has failed");
 	}
-	unsetenv("CCS_CROSS_MEMORY_DISABLE");
+	setenv("CCS_CROSS_MEMORY_DISABLE", "0", 1);
 	say(team_run(2, come_late, &others), "a buffer of one's own, of a call that has failed");
 }
 
@@ -456,7 +456,7 @@ static void test_processes(void)
 int main(int argc, char **argv)
 {
 	setenv("MODULES", argc > 1 ? argv[1] : "build/tests/modules", 1);
-	unsetenv("CCS_CROSS_MEMORY_DISABLE");
+	setenv("CCS_CROSS_MEMORY_DISABLE", "0", 1);
 	test_arguments();
 	test_joining();
 	test_telling();

@@ -393,7 +393,7 @@ static int count_names(const char *directory)
 
 static bool kill_one(struct rng *g, enum moment moment)
 {
-	struct team t = { .seconds = 2 };
+	struct team t = { .seconds = moment == MEETING ? 2 : TEAM_ENOUGH };
 	struct killing k = { .moment = moment, .n = 2 + rng_below(g, 4) };
 	bool ok = true;
 

@@ -250,7 +250,7 @@ static void test_limits(void)
 int main(int argc, char **argv)
 {
 	setenv("MODULES", argc > 1 ? argv[1] : "build/tests/modules", 1);
-	unsetenv("CCS_CROSS_MEMORY_DISABLE");
+	setenv("CCS_CROSS_MEMORY_DISABLE", "0", 1);
 	test_refusals();
 	test_limits();
 	return 0;

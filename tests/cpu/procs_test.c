@@ -233,10 +233,11 @@ static void add_short(struct book *b, int module, struct rng *g)
 				      .count = 5 });
 }
 
-/* Chunks just above 4 KiB, whose messages are read in their senders' memory; and some of two
- * tiles and a bit. */
+/* Chunks just above 4 KiB, of one message, and above 16 KiB, which is read in its sender's memory;
+ * and some of two tiles and a bit. */
 static void add_long(struct book *b, int module, struct rng *g)
 {
+	const size_t bytes[] = { 65 << 10, 16 << 10, 65 << 10, 4 << 10 };
 	size_t chunks = chunks_of(b, module);
 	bool rooted = ccs_module_rooted(b->modules[module]);
 
@@ -250,7 +251,7 @@ static void add_long(struct book *b, int module, struct rng *g)
 						      : (enum placement)rng_below(g, NPLACEMENTS) };
 		size_t size = ccs_dtype_size((ccs_dtype)c.type);
 
-		c.count = chunks * ((i % 2 ? (4 << 10) : (65 << 10)) / size + 1) - (size_t)i % 3;
+		c.count = chunks * (bytes[i] / size + 1) - (size_t)i % 3;
 		add(b, c);
 	}
 }
@@ -332,7 +333,7 @@ static void test_copies(struct book *b)
 	write_steps(b, 0, 1, true);
 	ok = keep_all(b) && team_run(b->n, run_all, b);
 	say(ok, "... %d of them with CCS_CROSS_MEMORY_DISABLE=1", b->nsteps);
-	unsetenv("CCS_CROSS_MEMORY_DISABLE");
+	setenv("CCS_CROSS_MEMORY_DISABLE", "0", 1);
 	madvise(b->results, ROOM, MADV_REMOVE);
 }
 
@@ -553,7 +554,7 @@ int main(int argc, char **argv)
 	struct book *b = calloc(1, sizeof(*b));
 
 	setenv("MODULES", modules, 1);
-	unsetenv("CCS_CROSS_MEMORY_DISABLE");
+	setenv("CCS_CROSS_MEMORY_DISABLE", "0", 1);
 	if (!b || !open_book(b, modules)) {
 		say(false, "modules in %s", modules);
 		return 1;

@@ -1,6 +1,6 @@
 /*
  * Kernels for vectors of all widths give the bits that those for every machine give: all types
- * and operators, random bits (NaNs and infinities among them), all lengths around a vector's.
+ * and operators, alone and several in one pass, random bits (NaNs and infinities among them), all lengths around a vector's.
  * Of two NaNs the result may be either: so one operand has none.
  */
 #include "runtime/cpu/reduce.h"
@@ -43,6 +43,25 @@ static void same(const struct arrays *v, ccs_dtype t, size_t n, const char *what
 		fail_msg("%s, %zu elements of %s", what, n, ccs_dtype_name(t));
 }
 
+/* What the plain kernel gives one after another; to a second target, and in place. */
+static void compare_fold(const struct reduce *plain, const struct reduce *other, int op,
+			 struct arrays *v, ccs_dtype t, size_t n)
+{
+	size_t size = ccs_dtype_size(t);
+	const unsigned char *from[] = { v->got, v->y, v->y + size, v->y + 3 * size };
+	unsigned char second[ROOM], *to[] = { v->got, second };
+
+	for (size_t m = 1; m <= 4; m++) {
+		memcpy(v->wanted, v->x, ROOM);
+		memcpy(v->got, v->x, ROOM);
+		for (size_t k = 1; k < m; k++)
+			plain->combine[op](v->wanted, from[k], v->wanted, n);
+		other->fold[op](to, 2, from, m, n);
+		same(v, t, n, "fold");
+		assert_memory_equal(second, v->got, n * size);
+	}
+}
+
 /* Whole elements off the vectors' alignment. */
 static void compare(struct rng *g, const struct reduce *plain, const struct reduce *other,
 		    ccs_dtype t, size_t n)
@@ -67,6 +86,8 @@ static void compare(struct rng *g, const struct reduce *plain, const struct redu
 		plain->combine[op](v.wanted, v.wanted, v.y + off, n);
 		other->combine[op](v.got, v.got, v.y + off, n);
 		same(&v, t, n, "combine in place");
+		compare_fold(plain, plain, op, &v, t, n);
+		compare_fold(plain, other, op, &v, t, n);
 	}
 	plain->scale(v.wanted, v.x, v.scalar, n);
 	other->scale(v.got, v.x, v.scalar, n);

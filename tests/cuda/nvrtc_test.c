@@ -4,7 +4,8 @@
  * In: modules that hold their CUDA source. What must hold of each kernel: NVRTC says
  * nothing at all, and the CUBIN is for the GPU that was asked for and has the entry
  * ccs_kernel. Float32 sum on sm_90 also spills no register, as the assembler's own
- * report tells; asked of NVRTC 13 only, since another one may see it otherwise.
+ * report tells; asked of NVRTC 13 only, since another one may see it otherwise. Of kernels that
+ * find cells by a table (CCS_LAYOUTS) it is not asked: what they do more is no inner loop.
  *
  * Which kernels. All of them are schedules x protocols x GPUs x types x operators,
  * some thousands at about a second each. The short run takes each schedule once in each
@@ -29,8 +30,8 @@
  * usage: nvrtc_test [--long | --full] MODULE.so...
  */
 #include "runtime/cuda/device/args.h"
+#include "runtime/plan/cells.h"
 #include "runtime/plan/kernel.h"
-#include "runtime/plan/load.h"
 
 #include <elf.h>
 #include <pthread.h>
@@ -316,10 +317,16 @@ static bool reduces(const struct ccs_module *m)
 	return m->head->flags & CCS_MODULE_REDUCES;
 }
 
-/* Whether a kernel must do without spills. */
+/* Whether its sums must do without spills. */
+static bool has_sums(const struct ccs_module *m)
+{
+	return reduces(m) && !cells_laid_out(m);
+}
+
+/* Whether a kernel must. */
 static bool looked_at(const struct nvrtc *n, const struct ccs_module *m, const struct job *j)
 {
-	return n->major == 13 && reduces(m) && ARCH[j->arch] == 90 && j->key.type == CCS_FLOAT32 &&
+	return n->major == 13 && has_sums(m) && ARCH[j->arch] == 90 && j->key.type == CCS_FLOAT32 &&
 	       j->key.op == CCS_SUM;
 }
 
@@ -451,7 +458,7 @@ static void cover_kinds(struct ccs_module *const *m, int n, bool *marks)
 	int i;
 
 	for (i = 0; i < n; i++)
-		marks[i] = reduces(m[i]);
+		marks[i] = has_sums(m[i]);
 	all = count_kinds(m, n, marks);
 	while ((i = next_shorter(m, n, marks, than)) >= 0) {
 		marks[i] = false;
@@ -530,7 +537,7 @@ static void cover(struct jobs *q, struct ccs_module *const *m, int n, enum exten
 		abort();
 	cover_kinds(m, n, sums);
 	for (int i = 0; i < n; i++) {
-		cover_one(q, m[i], i, extent == LONG ? reduces(m[i]) : extent == SHORT && sums[i],
+		cover_one(q, m[i], i, extent == LONG ? has_sums(m[i]) : extent == SHORT && sums[i],
 			  extent, &s);
 		for (uint32_t p = 0; p < CCS_NPROTOCOLS; p++)
 			missing += !s.protocol[p];

@@ -237,6 +237,8 @@ say() { # say WHAT PROBLEMS
 
 say "every schedule of the library has its row in README.md" \
 	"$(for f in schedules/*.ccs; do grep -q "^| \[[a-z0-9_]*\]($f) |" README.md || echo "$f"; done)"
+say "every schedule is under 40 lines, as README.md says, with a comment at its head" \
+	"$(for f in schedules/*.ccs; do [ "$(wc -l <"$f")" -lt 40 ] && head -n 1 "$f" | grep -q '^// ' || echo "$f"; done)"
 say "ccs(5) has sections 1 to 8" \
 	"$(for n in 1 2 3 4 5 6 7 8; do grep -q "^\.SH \"$n\. " lang/ccs.5 || echo "$n"; done)"
 codes=$(grep -oE '^[EW]0[0-9]{3}$' lang/ccs.5 | sort -u)

@@ -3,20 +3,10 @@
 # values with what it must get, and both print the same.   usage: torch_tutorials_test.sh BUILD
 set -u
 . tests/support/lib.sh
-build=$(cd "${1:-build}" && pwd)
-bare_environment
-if [ "${SAN:-}" ]; then
-	echo "skip - tutorials for Python: their interpreter is built without sanitizers"
-	exit 0
-fi
-if ! python=$(tests/support/python_with.sh torch); then
-	echo "skip - tutorials for Python: there is no PyTorch (Debian's python3-torch)"
-	exit 0
-fi
-unset CCC
+set -- "${1:-build}" "tutorials for Python"
+. tests/support/torch.sh
 folder=examples/tutorials/python
-export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONPATH="$PWD/python:$PWD/$folder" OMP_NUM_THREADS=1
-export PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" CCS_SCHEDULES_REPORT=0 PYTHONWARNINGS=ignore
+export PYTHONPATH="$PYTHONPATH:$PWD/$folder" CCS_SCHEDULES_REPORT=0 PYTHONWARNINGS=ignore
 
 # all BACKEND: every program, in one interpreter, which loads PyTorch once; $tmp/BACKEND.NAME is
 # what each prints.

@@ -228,6 +228,36 @@ def conversation():
     check("completion: words, functions, declarations",
           {"send", "ilog2", "torus", "data_of", "allreduce"} <= set(labels), labels)
 
+    # renaming
+    place = lambda *at: {"textDocument": {"uri": uri("ring.ccs")},
+                         "position": {"line": at[0], "character": at[1]}}
+    prepared = c.result("textDocument/prepareRename", **place(9, 20))
+    check("prepareRename: the name and its range", prepared ==
+          {"range": span(9, 19, 9, 23), "placeholder": "mine"}, prepared)
+    check("... what the topology has cannot be renamed",
+          c.result("textDocument/prepareRename", **place(9, 43)) is None)
+    edits = c.result("textDocument/rename", newName="own", **place(9, 20))
+    edits = edits["changes"][uri("ring.ccs")]
+    check("rename: all its places, and no others",
+          [e["range"]["start"]["line"] for e in edits] == [6, 9, 10, 15, 16] and
+          {e["newText"] for e in edits} == {"own"}, edits)
+    check("... a loop's name, in its loop alone", [e["range"]["start"]["line"] for e in c.result(
+        "textDocument/rename", newName="turn", **place(7, 6))["changes"][uri("ring.ccs")]] ==
+        [7, 9, 10])
+    check("... the parameter of a fn", [e["range"] for e in c.result(
+        "textDocument/rename", newName="of_rank", **place(21, 11))["changes"][uri("ring.ccs")]] ==
+        [span(21, 11, 21, 12), span(21, 16, 21, 17)])
+    for name, why in (("s", "would mean the loops'"), ("data", "is taken"), ("send", "a keyword"),
+                      ("next", "would hide the topology's"), ("9x", "is no name"), ("", "nothing"),
+                      ("a b", "two words"), ("x" * 256, "too long")):
+        check("rename is refused: " + why, c.error(
+            "textDocument/rename", newName=name, **place(9, 20)) == -32803)
+    check("... of what another file defines", c.error(
+        "textDocument/rename", newName="onward", **place(9, 43)) == -32803)
+    check("... without a new name", c.error("textDocument/rename", **place(9, 20)) == -32803)
+    check("... in the middle of nothing", c.error(
+        "textDocument/rename", newName="onward", **place(20, 0)) == -32803)
+
     # formatting
     check("formatting: canonical text stays", c.about("formatting", "ring.ccs", options={}) == [])
     ugly = RING.replace("  let mine", "        let    mine")
@@ -335,6 +365,9 @@ def encodings():
         c.change("e.ccs", 2, {"range": wrong[0]["range"], "text": "a"})
         wrong = c.findings("e.ccs", 2)
         check("... is that of an edit, too", wrong == [], wrong)
+        renamed = c.about("rename", "e.ccs", 0, 4, newName="longer")["changes"][uri("e.ccs")]
+        check("... and of a name", [e["range"] for e in renamed] ==
+              [span(0, 4, 0, 5), span(1, column, 1, column + 1)], renamed)
         c.change("e.ccs", 3, {"range": span(900, 0, 900, 5), "text": "let z = y"})
         check("... beyond the end is the end", c.findings("e.ccs", 3)[0]["range"]["start"] ==
               {"line": 2, "character": 8})
@@ -484,12 +517,14 @@ def fuzz(seed, rounds):
     c = Client("-n", "2")
     c.start(seconds=1)
     c.open("ring.ccs", RING)
-    at = {"textDocument": {"uri": uri("ring.ccs")}, "position": {"line": 9, "character": 7}}
+    at = {"textDocument": {"uri": uri("ring.ccs")}, "position": {"line": 9, "character": 20}}
     seeds = [
         {"method": "textDocument/" + m, "params": at, "id": 1}
         for m in ("hover", "definition", "references", "documentSymbol", "formatting",
                   "completion")] + [
         {"id": 2, "method": "textDocument/codeAction", "params": {**at, "range": span(0, 0, 9, 9)}},
+        {"id": 3, "method": "textDocument/rename", "params": {**at, "newName": "other"}},
+        {"id": 4, "method": "textDocument/prepareRename", "params": at},
         {"method": "textDocument/didChange", "params": {**at, "contentChanges": [
             {"range": span(9, 6, 10, 2), "text": "par for x in {"}]}},
         {"method": "textDocument/didOpen", "params": {"textDocument": {

@@ -5,6 +5,7 @@
 #define TESTS_EMU_HOST_H
 
 #include "runtime/cuda/tables.h"
+#include "runtime/plan/cells.h"
 #include "runtime/plan/rows.h"
 #include "tests/emu/emu.h"
 
@@ -38,8 +39,10 @@ struct job {
 	struct ccs_dev_call call; /* sizes and ranks */
 	struct ccs_dev_call part[MAX_N];
 	uint32_t number;
+	size_t rows;	     /* of what is `by column` */
+	struct sizes *sizes; /* of `sized` chunks; NULL: there are none */
 	uint8_t *send[MAX_N], *recv[MAX_N];
-	size_t nsend, nrecv; /* elements */
+	size_t nsend[MAX_N], nrecv[MAX_N]; /* elements */
 };
 
 /* emu_state.c */

@@ -331,7 +331,7 @@ static bool run_seed(uint64_t seed, struct ccs_module **modules, int count)
 	if (!s.kernel->schedule || cuda_tables_make(&s.tables, s.m, s.v, s.prep, NULL))
 		return false;
 	for (uint32_t r = 0; r < s.v->plan->nranks && !s.why; r++) {
-		if (rounds_rank_make(&s.nodes[r].k, s.v, r, emu_op == CCS_DEV_PREMUL))
+		if (rounds_rank_make(&s.nodes[r].k, s.m, s.v, r, emu_op == CCS_DEV_PREMUL))
 			s.why = "no memory";
 		else
 			make_node(&s, r, s.nodes + r);

@@ -215,19 +215,112 @@ bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
 
 /* ---- a call ------------------------------------------------------------------------------ */
 
-static bool choose_sizes(const struct state *s, struct job *j)
+static void *room(size_t n, size_t each)
 {
-	struct ccs_dev_call *c = &j->call;
-	uint32_t lanes = (uint32_t)(16 / s->esize), most = 1;
-	uint64_t pieces;
+	return emu_alloc(n * each + 16);
+}
+
+/* Cells of one number (plan.h, sizes) are equally long; of a few numbers at least, with nothing. */
+static void choose_lengths(const struct state *s, struct job *j, uint32_t most)
+{
+	const struct ccs_plan *p = s->v->plan;
+	size_t *of = room(p->sizes.n, sizeof(*of)), *to;
+	uint32_t n = 0;
+
+	j->sizes = NULL;
+	if (!p->sizes.n)
+		return;
+	for (uint32_t i = 0; i < p->sizes.n; i++)
+		of[i] = emu_random(5) ? emu_random(most) : 0;
+	for (uint32_t c = 0; c < p->cells; c++)
+		n += s->v->sizes[c] != CCS_NONE;
+	j->sizes = room(1, sizeof(*j->sizes) + (size_t)n * p->nranks * sizeof(size_t));
+	j->sizes->n = n;
+	j->sizes->nrows = p->nranks;
+	to = j->sizes->of;
+	for (uint64_t i = 0; i < (uint64_t)p->nranks * p->cells; i++)
+		if (s->v->sizes[i] != CCS_NONE)
+			*to++ = of[s->v->sizes[i]];
+}
+
+/* By column: whole matrices, that chunks divide where others of a block have to be as long. */
+static void choose_rows(const struct state *s, struct job *j, uint32_t chunks)
+{
+	bool even = s->m->head->flags & CCS_MODULE_EVEN_COUNTS;
+
+	j->rows = 0;
+	if (!(s->m->head->flags & CCS_MODULE_BY_COLUMN))
+		return;
+	j->rows = emu_random(6);
+	for (uint32_t i = 0; i < s->m->nbuffers; i++)
+		even |= !s->m->buffers[i].by_column && s->v->shapes[i].chunks > 1;
+	j->call.count = j->rows ? j->call.count / j->rows : 0;
+	j->call.count -= even ? j->call.count % chunks : 0;
+	j->call.count *= j->rows;
+}
+
+static struct cells_call cells_of(const struct state *s, const struct job *j)
+{
+	return (struct cells_call){ s->m, s->v, j->call.count, j->rows, j->sizes };
+}
+
+/* As the engine does. */
+static void place_cells(const struct state *s, struct job *j)
+{
+	const struct cells_call c = cells_of(s, j);
+	size_t each = (size_t)s->v->plan->cells + s->v->plan->scratch;
+	size_t n = j->sizes ? s->v->plan->nranks : 1;
+	struct cell_at *at = room(n * each, sizeof(*at));
+
+	for (uint32_t r = 0; r < n; r++)
+		cells_place(&c, r, j->call.longest, at + r * each);
+	j->call.places = (const struct ccs_dev_place *)(const void *)at;
+	j->call.rank_places = n > 1 ? each : 0;
+}
+
+static bool count_elements(const struct state *s, struct job *j)
+{
+	bool ok = true;
+
+	for (uint32_t r = 0; r < s->v->plan->nranks && ok; r++)
+		ok = module_sizes(s->m, s->v, j->call.count,
+				  j->sizes ? j->sizes->of + (size_t)r * j->sizes->n : NULL,
+				  j->nsend + r, j->nrecv + r) == CCS_OK;
+	return ok;
+}
+
+static uint32_t most_chunks(const struct state *s)
+{
+	uint32_t most = 1;
 
 	for (uint32_t i = 0; i < s->m->nbuffers; i++)
 		if (s->v->shapes[i].chunks > most)
 			most = s->v->shapes[i].chunks;
+	return most;
+}
+
+static void choose_lengths_and_count(const struct state *s, struct job *j, uint32_t lanes)
+{
+	struct ccs_dev_call *c = &j->call;
+	uint32_t most = most_chunks(s);
+	struct cells_call cells;
+
 	c->count = emu_random(4) ? emu_random(most * lanes * 6) : emu_random(8);
 	if (s->m->head->flags & CCS_MODULE_EVEN_COUNTS)
 		c->count -= c->count % most;
-	c->longest = module_longest(s->m, s->v, c->count, 0);
+	choose_rows(s, j, most);
+	choose_lengths(s, j, lanes * 6);
+	cells = cells_of(s, j);
+	c->longest = cells_longest(&cells);
+}
+
+static bool choose_sizes(const struct state *s, struct job *j)
+{
+	struct ccs_dev_call *c = &j->call;
+	uint32_t lanes = (uint32_t)(16 / s->esize);
+	uint64_t pieces;
+
+	choose_lengths_and_count(s, j, lanes);
 	c->tile = (1 + emu_random(4)) * lanes;
 	c->replicas = 1 + emu_random(s->replicas_max);
 	pieces = (c->longest + c->tile - 1) / c->tile;
@@ -239,8 +332,8 @@ static bool choose_sizes(const struct state *s, struct job *j)
 			    ? s->v->plan->nranks
 			    : 0;
 	c->direct = !s->ll && (s->mode == BUSY || s->mode == UNSTAGED || emu_random(2));
-	j->nsend = j->nrecv = 0;
-	return module_sizes(s->m, s->v, c->count, NULL, &j->nsend, &j->nrecv) == CCS_OK;
+	place_cells(s, j);
+	return count_elements(s, j);
 }
 
 static void make_buffers(const struct state *s, struct job *j)
@@ -254,13 +347,14 @@ static void make_buffers(const struct state *s, struct job *j)
 	else
 		c->far_ranks = NULL;
 	for (uint32_t r = 0; r < n; r++) {
-		j->send[r] = (uint8_t *)emu_alloc(j->nsend * s->esize + GUARD + 16) + shift;
-		j->recv[r] = s->in_place ? j->send[r]
-					 : (uint8_t *)emu_alloc(j->nrecv * s->esize + GUARD + 16) +
-						   shift;
-		memset(j->recv[r], 0xa5, j->nrecv * s->esize + GUARD);
-		memset(j->send[r] + j->nsend * s->esize, 0xa5, GUARD);
-		for (size_t i = 0; i < j->nsend; i++)
+		j->send[r] = (uint8_t *)emu_alloc(j->nsend[r] * s->esize + GUARD + 16) + shift;
+		j->recv[r] =
+			s->in_place
+				? j->send[r]
+				: (uint8_t *)emu_alloc(j->nrecv[r] * s->esize + GUARD + 16) + shift;
+		memset(j->recv[r], 0xa5, j->nrecv[r] * s->esize + GUARD);
+		memset(j->send[r] + j->nsend[r] * s->esize, 0xa5, GUARD);
+		for (size_t i = 0; i < j->nsend[r]; i++)
 			write_element(j->send[r] + i * s->esize, job_value(r, i, j->number));
 		ranks[r] = (struct ccs_dev_rank){
 			j->send[r], j->recv[r],

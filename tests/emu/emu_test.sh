@@ -3,7 +3,8 @@
 # both protocols, one device and several, direct copies, calls that take turns, counters
 # that run over, replays, and calls after stopped ones. And the controls: without any
 # one of the lines marked ORDER, with passes over chains that begin too early, with fences for the device where there are several,
-# without turns, or with direct copies into cells that are not free, the runs fail.
+# without turns, or with direct copies into cells that are not free, the runs fail. The same for
+# buffers `by column` and `sized` (tests/cpu/layouts), whose kernels find cells by a table.
 # With --long, four times as many seeds of what must pass.
 # usage: emu_test.sh BUILD [--long] MODULE.so ...
 set -u
@@ -23,26 +24,32 @@ result() { # result STATUS WHAT
 	if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; failed=1; fi
 }
 
-# The device header once, then every schedule's own part in a namespace.
-first=1
-: >"$T/kernels.inc"
-list=
-for so in "$@"; do
-	name=$(basename "$so" .so)
-	"$build/bin/ccc" --emit=cuda "schedules/$name.ccs" $(tests/admitted.sh "$build/bin/ccc" \
-		"schedules/$name.ccs") >"$T/source.cu" || exit 1
-	at=$(grep -n '^#line 1 "kernels.cu"' "$T/source.cu" | head -1 | cut -d: -f1)
-	[ $first = 1 ] && head -n "$at" "$T/source.cu" >"$T/kernels.inc"
-	first=0
-	{ echo "namespace $name {"; tail -n +"$at" "$T/source.cu"; echo "}"; } >>"$T/kernels.inc"
-	list="$list{ \"$name\", [](const ccs_dev_call *c) { $name::ccs_kernel(*c); } },
+# sources TO FOLDER NUMBERS MODULES: the device header once, then every schedule's own part in a
+# namespace.
+sources() {
+	to=$1 folder=$2 numbers=$3 list=
+	shift 3
+	for so in "$@"; do
+		name=$(basename "$so" .so)
+		"$build/bin/ccc" --emit=cuda "$folder/$name.ccs" \
+			${numbers:-$(tests/admitted.sh "$build/bin/ccc" "$folder/$name.ccs")} \
+			>"$T/source.cu" || exit 1
+		at=$(grep -n '^#line 1 "kernels.cu"' "$T/source.cu" | head -1 | cut -d: -f1)
+		[ -n "$list" ] || head -n "$at" "$T/source.cu" >"$to"
+		{ echo "namespace $name {"; tail -n +"$at" "$T/source.cu"; echo "}"; } >>"$to"
+		list="$list{ \"$name\", [](const ccs_dev_call *c) { $name::ccs_kernel(*c); } },
 "
-done
-cat >>"$T/kernels.inc" <<END
+	done
+	cat >>"$to" <<END
 extern "C" const int emu_proto = CCS_PROTO, emu_type = CCS_TYPE, emu_op = CCS_OP;
 extern "C" const struct emu_kernel emu_kernels[] = {
 $list{ nullptr, nullptr } };
 END
+}
+sources "$T/kernels.inc" schedules "" "$@"
+layouts=$build/tests/layout_modules	# a list of words: no spaces may be in it
+layouts=$(echo "$layouts"/*.so)
+sources "$T/layouts.inc" tests/cpu/layouts "-n 2..5" $layouts
 
 flags="-std=c++17 -O1 -I. -DCCS_CHAINS=1 -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas"
 $cxx $flags -O2 -c tests/emu/emu.cc -o "$T/emu.o" || exit 1
@@ -88,6 +95,12 @@ build int8 "$T/kernels.inc" 0 2 0 $lines && run int8 1 200 "int8 max, Simple" "$
 build int64 "$T/kernels.inc" 4 1 1 && run int64 1 200 "int64 prod, LL" "$@"
 build premul "$T/kernels.inc" 9 5 0 && run premul 1 200 "bfloat16 premul-sum, Simple" "$@"
 
+build columns "$T/layouts.inc" 7 0 0 && run columns 1 600 "by column, sized: float32 sum and avg, Simple" $layouts
+build columns_ll "$T/layouts.inc" 4 0 1 && run columns_ll 1 300 "by column, sized: int64 sum, LL" $layouts
+build columns_int8 "$T/layouts.inc" 0 2 0 && run columns_int8 1 300 "by column, sized: int8 max, Simple" $layouts
+build columns_scaled "$T/layouts.inc" 9 5 0 $lines &&
+	run columns_scaled 1 200 "by column, sized: bfloat16 premul-sum, Simple, straight lines" $layouts
+
 for proto in 0 1; do
 	build watchdog "$T/kernels.inc" 7 0 $proto "-DCCS_WATCHDOG $brief" &&
 	timeout 300 "$T/watchdog" watchdog 1 200 "$@"
@@ -121,6 +134,13 @@ sed 's/((uint64_t)c\.launch << 32) + //' "$T/kernels.inc" >"$T/mutant.inc"
 build nameless "$T/mutant.inc" 7 0 0 $brief || exit 1
 fails "turns fail where launches have the device's number alone" "$T/nameless" 1 500 "$@"
 fails "direct copies into cells that are not free fail" "$T/simple" busy 1 500 "$@"
+for table in 's/(rank) \* ccs_b.rank_places + //' 's/ | CCS_IS_MATRIX(s, i)//' \
+	's/from += in.apart;//' 's/ccs_b.w.rank \* ccs_b.rank_places + //'; do
+	sed "$table" "$T/layouts.inc" >"$T/mutant.inc"
+	cmp -s "$T/layouts.inc" "$T/mutant.inc" && exit 1
+	build mutant "$T/mutant.inc" 7 0 0 $brief || exit 1
+	fails "by column, sized: a table that is read wrongly fails: $table" "$T/mutant" 1 600 $layouts
+done
 for look in 's/head = ccs_ld_acquire(r\./head = ccs_ld_acquire(ccs_b.rows[k % CCS_ROWS]./' \
 	'/tail = ccs_ld_acquire/d'; do
 	sed "$look" "$T/kernels.inc" >"$T/mutant.inc"

@@ -46,6 +46,8 @@ static void check_blocks(const struct launch *l)
 		check_own(l->device, c->turn, 2 * sizeof(*c->turn), "the turn");
 	if (c->far_ranks)
 		check_own(l->device, c->far_ranks, sizeof(*c->far_ranks), "the ranks");
+	if (l->kernel.layouts)
+		check_own(l->device, c->places, sizeof(*c->places), "where cells lie");
 }
 
 /* A FIFO that the launch uses; whether it lies elsewhere, or leads there. */

@@ -253,6 +253,7 @@ void exec_release(struct exec *x);
 /* What a loaded kernel computes. */
 struct fake_kernel {
 	unsigned type, op, protocol;
+	bool layouts; /* cells are found by the call's table */
 };
 
 struct launch {

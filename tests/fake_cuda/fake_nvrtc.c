@@ -1,6 +1,6 @@
 /*
- * A stand-in for libnvrtc: its "CUBIN" is a line with the options that it was given,
- * and a hash of the source. For tests on machines without NVRTC, and of what happens
+ * A stand-in for libnvrtc: its "CUBIN" is a line with the options that it was given, what of
+ * the source matters to who runs it (CCS_LAYOUTS), and a hash of the source. For tests on machines without NVRTC, and of what happens
  * if it fails: FAKE_NVRTC_FAIL=1 refuses every source.
  */
 #include <stdio.h>
@@ -87,7 +87,8 @@ int nvrtcCompileProgram(struct program *p, int n, const char *const *options)
 	}
 	for (const char *s = p->source; *s; s++)
 		h = (h ^ (unsigned char)*s) * 1099511628211u;
-	snprintf(p->product, sizeof(p->product), "FAKE CUBIN %016llx", h);
+	snprintf(p->product, sizeof(p->product), "FAKE CUBIN %016llx%s", h,
+		 strstr(p->source, "\n#define CCS_LAYOUTS 1\n") ? " LAYOUTS" : "");
 	for (int i = 0; i < n; i++) {
 		len = strlen(p->product);
 		snprintf(p->product + len, sizeof(p->product) - len, " %s", options[i]);

@@ -27,6 +27,7 @@ static void read_kernel(struct fake_kernel *k, const char *text)
 		k->op = (unsigned)op_of_number((uint32_t)atoi(s + 9));
 	if ((s = strstr(text, "-DCCS_PROTO=")))
 		k->protocol = (unsigned)atoi(s + 12);
+	k->layouts = strstr(text, " LAYOUTS") != NULL;
 }
 
 EXPORT int cuModuleLoadData(void **module, const void *image)

@@ -72,42 +72,77 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Where a cell begins in its block, and how long it is, in elements. */
-static uint64_t cell_from(const struct machine *m, uint32_t cell, uint64_t *len)
+/* Where a cell lies, in elements from its buffer's beginning: by the call's table, or as part of
+ * a block. */
+static struct ccs_dev_place place_of(const struct machine *m, uint32_t rank, uint32_t cell)
 {
 	const struct ccs_dev_cell *x = m->c->cells + cell;
-	uint64_t q, from;
+	uint64_t count = m->c->count, q, from;
 
-	if (!x->chunks) {
-		*len = m->c->longest;
-		return 0;
-	}
-	q = (m->c->count + x->chunks - 1) / x->chunks;
-	from = least(x->pos * q, m->c->count);
-	*len = least(q, m->c->count - from);
-	return from;
+	if (m->k->layouts)
+		return m->c->places[rank * m->c->rank_places + cell];
+	if (!x->chunks)
+		return (struct ccs_dev_place){ .recv = x->recv * m->c->longest,
+					       .len = m->c->longest };
+	q = (count + x->chunks - 1) / x->chunks;
+	from = least(x->pos * q, count);
+	return (struct ccs_dev_place){ .send = x->send * count + from,
+				       .recv = x->recv * count + from,
+				       .len = least(q, count - from) };
 }
 
-static unsigned char *cell_at(const struct machine *m, uint32_t rank, uint32_t cell, bool initial,
-			      uint64_t lo, uint64_t n)
+static uint64_t cell_len(const struct machine *m, uint32_t rank, uint32_t cell)
 {
-	const struct ccs_dev_cell *x = m->c->cells + cell;
-	const struct ccs_dev_rank *r = rank_of(m, rank);
-	uint64_t len, from = cell_from(m, cell, &len);
-	unsigned char *p;
+	return place_of(m, rank, cell).len;
+}
 
-	if (!x->chunks)
-		p = r->scratch + (x->recv * m->c->longest + lo) * m->esize;
-	else if (initial)
-		p = (unsigned char *)(uintptr_t)r->send +
-		    (x->send * m->c->count + from + lo) * m->esize;
-	else
-		p = r->recv + (x->recv * m->c->count + from + lo) * m->esize;
-	if (lo + n > len)
-		illegal("an operation leaves its cell %u: %llu elements at %llu of %llu", cell,
-			(unsigned long long)n, (unsigned long long)lo, (unsigned long long)len);
-	check_memory(m->l->device, p, n * m->esize, x->chunks ? "a buffer" : "scratch");
-	return p;
+/* Some of a cell's elements. */
+struct span {
+	uint32_t rank, cell;
+	bool initial;
+	uint64_t lo, n;
+};
+
+/* Where element `at` of the cell is; and `n` of them adjoin there. */
+static unsigned char *run_at(const struct machine *m, const struct span *s, uint64_t at,
+			     uint64_t *n)
+{
+	const struct ccs_dev_cell *x = m->c->cells + s->cell;
+	const struct ccs_dev_rank *r = rank_of(m, s->rank);
+	const struct ccs_dev_place p = place_of(m, s->rank, s->cell);
+	unsigned char *base = !x->chunks   ? r->scratch
+			      : s->initial ? (unsigned char *)(uintptr_t)r->send
+					   : r->recv;
+	uint64_t off = p.row ? at / p.row * p.apart + at % p.row : at;
+
+	*n = s->lo + s->n - at;
+	if (s->lo + s->n > p.len)
+		illegal("an operation leaves its cell %u: %llu elements at %llu of %llu", s->cell,
+			(unsigned long long)s->n, (unsigned long long)s->lo,
+			(unsigned long long)p.len);
+	if (p.row)
+		*n = least(*n, p.row - at % p.row);
+	base += ((s->initial && x->chunks ? p.send : p.recv) + off) * m->esize;
+	check_memory(m->l->device, base, *n * m->esize, x->chunks ? "a buffer" : "scratch");
+	return base;
+}
+
+static void read_cell(const struct machine *m, const struct span *s, unsigned char *to)
+{
+	for (uint64_t at = s->lo, n; at < s->lo + s->n; at += n, to += n * m->esize) {
+		const unsigned char *from = run_at(m, s, at, &n);
+
+		memcpy(to, from, n * m->esize);
+	}
+}
+
+static void write_cell(const struct machine *m, const struct span *s, const unsigned char *from)
+{
+	for (uint64_t at = s->lo, n; at < s->lo + s->n; at += n, from += n * m->esize) {
+		unsigned char *to = run_at(m, s, at, &n);
+
+		memcpy(to, from, n * m->esize);
+	}
 }
 
 static unsigned char *slot(const struct machine *m, const struct ccs_dev_fifo *f, uint32_t replica,
@@ -188,6 +223,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	const struct ccs_dev_call *c = m->c;
 	uint32_t rank = c->workers[b->worker].rank;
 	uint64_t lo = ((c->tile0 + b->tile) * c->replicas + b->replica) * c->tile;
+	const struct span dst = { rank, o->dst + j, false, lo, n };
 	reduce_combine *combine = reduce_of((ccs_dtype)m->k->type)->combine[m->k->op];
 	unsigned char *v = calloc(3 * n + 1, m->esize), *t = v + n * m->esize;
 	bool any = false;
@@ -195,32 +231,33 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	for (int part = 0; part < 3; part++) {
 		bool initial =
 			part == 1 ? o->form & CCS_DEV_A_INITIAL : o->form & CCS_DEV_B_INITIAL;
-		const unsigned char *from = in;
+		const struct span cell = { rank, (part == 1 ? o->a : o->b) + j, initial, lo, n };
 
-		if (!part && direct_in(m, o))
-			from = cell_at(m, rank, o->dst + j, false, lo, n);
 		if (!(o->form & (part == 0 ? CCS_DEV_IN : part == 1 ? CCS_DEV_A : CCS_DEV_B)))
 			continue;
 		if (part)
-			from = cell_at(m, rank, (part == 1 ? o->a : o->b) + j, initial, lo, n);
-		if (part && initial && m->k->op == OP_PREMUL) {
+			read_cell(m, &cell, t);
+		else if (direct_in(m, o))
+			read_cell(m, &dst, t);
+		else
+			memcpy(t, in, n * m->esize);
+		if (part && initial && m->k->op == OP_PREMUL)
 			reduce_of((ccs_dtype)m->k->type)
-				->scale(t, from, (const unsigned char *)&c->scalar, n);
-			from = t;
-		}
+				->scale(t, t, (const unsigned char *)&c->scalar, n);
 		if (any) {
-			combine(t + n * m->esize, v, from, n);
+			combine(t + n * m->esize, v, t, n);
 			memcpy(v, t + n * m->esize, n * m->esize);
 		} else {
-			memcpy(v, from, n * m->esize);
+			memcpy(v, t, n * m->esize);
 		}
 		any = true;
 	}
 	if (o->form & CCS_DEV_DST && !direct_in(m, o))
-		memcpy(cell_at(m, rank, o->dst + j, false, lo, n), v, n * m->esize);
+		write_cell(m, &dst, v);
 	if (direct_out(m, o))
-		out = cell_at(m, c->fifos[o->out].dst, o->remote + j, false, lo, n);
-	if (o->form & CCS_DEV_OUT)
+		write_cell(m, &(struct span){ c->fifos[o->out].dst, o->remote + j, false, lo, n },
+			   v);
+	else if (o->form & CCS_DEV_OUT)
 		memcpy(out, v, n * m->esize);
 	free(v);
 }
@@ -255,10 +292,9 @@ static void step(const struct machine *m, struct block *b, const struct ccs_dev_
 		out = slot(m, c->fifos + o->out, b->replica, number_of(m, b, o->out, o->out_seq),
 			   bytes);
 	for (uint32_t j = 0; j < o->n; j++) {
-		uint64_t len, n;
-
-		cell_from(m, o->len + j, &len);
-		n = len > lo ? least(len - lo, c->tile) : 0;
+		uint32_t named = o->form & CCS_DEV_LEN_SAME ? o->len : o->len + j;
+		uint64_t len = cell_len(m, w->rank, named);
+		uint64_t n = len > lo ? least(len - lo, c->tile) : 0;
 		if (n)
 			piece(m, b, o, j, in ? in + at : NULL, out ? out + at : NULL, n);
 		at += n * m->esize;
@@ -319,35 +355,34 @@ static bool move(const struct machine *m, struct block *b)
 	return moved;
 }
 
+/* A sum is divided, if any are; else the initial value is the final one. */
+static void post_cell(const struct machine *m, uint32_t rank, uint32_t cell, bool sum)
+{
+	const struct reduce *r = reduce_of((ccs_dtype)m->k->type);
+	uint64_t len = cell_len(m, rank, cell);
+	const struct span initial = { rank, cell, true, 0, len },
+			  last = { rank, cell, false, 0, len };
+	unsigned char *v = calloc(len + 1, m->esize);
+
+	if (!sum || m->c->divide)
+		read_cell(m, sum ? &last : &initial, v);
+	if (sum && m->c->divide)
+		r->divide(v, len, m->c->divide);
+	else if (!sum && m->k->op == OP_PREMUL)
+		r->scale(v, v, (const unsigned char *)&m->c->scalar, len);
+	if (!sum || m->c->divide)
+		write_cell(m, &last, v);
+	free(v);
+}
+
 static void post(const struct machine *m, uint32_t rank)
 {
 	const struct ccs_dev_call *c = m->c;
 	const struct ccs_dev_post *p = c->posts + rank;
-	ccs_dtype type = (ccs_dtype)m->k->type;
 
-	for (uint32_t i = p->keep; i < p->end; i++) {
-		for (uint32_t j = 0; j < c->ranges[i].n; j++) {
-			uint32_t cell = c->ranges[i].first + j;
-			uint64_t len;
-			unsigned char *to;
-
-			cell_from(m, cell, &len);
-			if (!len)
-				continue;
-			to = cell_at(m, rank, cell, false, 0, len);
-			if (i >= p->reduced) {
-				if (c->divide)
-					reduce_of(type)->divide(to, len, c->divide);
-				continue;
-			}
-			unsigned char *from = cell_at(m, rank, cell, true, 0, len);
-			if (m->k->op == OP_PREMUL)
-				reduce_of(type)->scale(to, from, (const unsigned char *)&c->scalar,
-						       len);
-			else
-				memmove(to, from, len * m->esize);
-		}
-	}
+	for (uint32_t i = p->keep; i < p->end; i++)
+		for (uint32_t j = 0; j < c->ranges[i].n; j++)
+			post_cell(m, rank, c->ranges[i].first + j, i >= p->reduced);
 }
 
 /* ---- giving up ------------------------------------------------------------------------- */

@@ -36,6 +36,14 @@ hosts "results 4" "$tiled" CCS_TILE_BYTES=64
 hosts "results 4" "$some" CCS_TILE_BYTES=208 CCS_THREADS=64
 hosts "results 4" "$some" FAKE_CUDA_SMS=1 FAKE_CUDA_BLOCKS=1
 hosts "trouble" "$ring" FAKE_NCCL_SECONDS=2
+for tile in 1048576 64; do
+	echo "# cuda_layouts_test hosts, tiles of $tile bytes"
+	CCS_TILE_BYTES=$tile "$build/tests/cuda/cuda_layouts_test" hosts "${1:-build}/tests/layout_modules" 2>&1 ||
+		not_ok "cuda_layouts_test hosts" "it ended with status $?"
+done
+echo "# cuda_exchange_test hosts"
+"$build/tests/cuda/cuda_exchange_test" hosts 2>&1 ||
+	not_ok "cuda_exchange_test hosts" "it ended with status $?"
 echo "# cuda_split_test hosts"
 FAKE_CUDA_GPUS=8 "$build/tests/cuda/cuda_split_test" hosts "$ring" 2>&1 ||
 	not_ok "cuda_split_test hosts" "it ended with status $?"

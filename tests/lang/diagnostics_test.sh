@@ -78,9 +78,9 @@ check "... has no place and no code" 'lines[0]["file"] is None and lines[0]["lin
 status "a report as JSON" 0 "$ccc" check schedules/binomial_broadcast.ccs -n 2,3 \
 	--diagnostics-format=json
 check "... has these keys, in this order" 'list(lines[0]) == ["severity", "schedule", "contract",
-	"ranks", "min_slots", "proved", "same_bits", "steps", "sent_per_rank", "sent_bound"]'
+	"ranks", "min_slots", "proved", "same_bits", "same_bits_counts", "steps", "sent_per_rank", "sent_bound"]'
 check "... whose lists follow ranks" 'all(len(lines[0][k]) == 2 for k in ("ranks", "min_slots",
-	"proved", "same_bits", "steps", "sent_per_rank", "sent_bound"))'
+	"proved", "same_bits", "same_bits_counts", "steps", "sent_per_rank", "sent_bound"))'
 status "a product that cannot be written" 2 "$ccc" $ring -n 2 --emit=plan -o "$tmp/no/plan" \
 	--diagnostics-format=json
 check "... is an object" '"cannot write" in lines[0]["message"]'

@@ -64,10 +64,10 @@ status "--rows of another module" 2 "$ccrun" -n 4 --rows 7 "$tmp/ar.so"
 says "... is refused" "$tmp/err" 'no buffer `by column`: leave out --rows N$'
 status "ccrun of sized chunks" 4 "$ccrun" -n 3 "$tmp/sized.so"
 says "... says who can" "$tmp/err" 'a program passes them to ccs_run_with'
-status "a proof for which there is no memory" 1 "$ccc" schedules/halving_doubling_allreduce.ccs \
-	-n 512 --memory 14 --emit=json
+status "a proof for which there is no memory" 1 "$ccc" schedules/bruck_allgather.ccs \
+	-n 256 --memory 7 --emit=json
 says "... says so" "$tmp/err" \
-	'the proof for 512 ranks needs more than [0-9]* MiB of memory, what --memory leaves.*E0501'
+	'the proof for 256 ranks needs more than [0-9]* MiB of memory, what --memory leaves.*E0501'
 cat schedules/ring_allreduce.ccs >"$tmp/odd
 name.ccs"
 status "a source whose name has a line end" 0 "$ccc" "$tmp/odd

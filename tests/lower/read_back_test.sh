@@ -261,7 +261,7 @@ good=tests/cpu/layouts/exchange_sized.ccs
 emit "$build/bin/ccc" $good "$tmp/good/exchange_sized.ccs.so"
 holds "... with sized chunks" test -s "$tmp/good/exchange_sized.ccs.so"
 bug "sizes of other chunks" module 's/CCS_NONE : p->size_class\[i\];/CCS_NONE : p->size_class[i] \/ 2;/'
-bug "a length of another rank's chunk" replay \
+bug "a length of another rank's chunk" lengths \
 	's/p->size_class\[\(size_t\)rank \* p->cells \+ cell\]/p->size_class[(size_t)from * p->cells + cell]/'
 
 # Kernels are added to what was proved.

@@ -357,7 +357,9 @@ static int altered(int count, uint64_t seed, const char *folder)
 		enum alteration a = (enum alteration)(i % ALTERATIONS);
 		int before = t[a].tried;
 
-		try_altered(&g, &b.v[rng_below(&g, b.n)], a, &t[a]);
+		/* few modules can be altered in some ways */
+		for (int k = 0; k < 100 && t[a].tried == before; k++)
+			try_altered(&g, &b.v[rng_below(&g, b.n)], a, &t[a]);
 		all.tried += t[a].tried - before;
 	}
 	for (int a = 0; a < ALTERATIONS; a++) {

@@ -197,7 +197,7 @@ static bool compile(struct rng *g, char **text, struct made *made, struct ccs_mo
 	size_t len;
 	FILE *f = open_memstream(text, &len);
 
-	*made = (struct made){ NULL, 0 };
+	*made = (struct made){ .bytes = NULL };
 	if (!f)
 		return false;
 	right_program(g, &p, f);

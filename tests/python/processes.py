@@ -40,6 +40,18 @@ with comm:
     comm.irecv(long, peer).wait()
     give.wait()
     assert long == floats(*[peer] * 100_000)
+    if comm.rank and engine == "procs":
+        for tag in (6, 5):
+            comm.send(floats(tag, 0), 0, tag=tag)
+    elif engine == "procs":
+        assert comm.recv(got, tag=5) == 1 and got == floats(5, 0), got
+        assert comm.recv(got, 1, tag=6) == 1 and got == floats(6, 0), got
+    uneven = schedule("../examples/tutorials/uneven_all_to_all", 2)
+    sizes = ([1, 2, 1, 3], [3, 4, 2, 4])[comm.rank]  # what it sends to each, then what it gets
+    mine = floats(*[10 * comm.rank + i for i in range(sum(sizes[:2]))])
+    parts = floats(*[0] * sum(sizes[2:]))
+    uneven.run(comm, mine, parts, sizes=sizes)
+    assert parts == (floats(0, 10, 11, 12), floats(1, 2, 13, 14, 15, 16))[comm.rank], parts
     with comm.batch() as batch:
         batch.send(floats(comm.rank, 8), peer)
         batch.recv(got, peer)

@@ -70,6 +70,32 @@ class Messages(Case):
             batch.recv(got, 1, rank=0, dtype="float32")
         self.assertEqual(got, floats(1.5).tobytes())
 
+    def test_tags(self):
+        for tag in (3, 1, 2):  # nobody has asked for any yet
+            self.comm.isend(floats(tag), 1, rank=0, tag=tag)
+        got = floats(0)
+        for tag in (2, 3, 1):
+            self.assertEqual(self.comm.recv(got, 0, rank=1, tag=tag), 0)
+            self.assertEqual(got, floats(tag))
+        recv, kind = self.comm.recv, ccs.ArgumentError
+        self.refused(kind, "a tag must be from 0", recv, got, 0, rank=1, tag=-1)
+        self.refused(kind, "a tag must be an int", recv, got, 0, rank=1, tag="a")
+        self.works()
+
+    def test_from_any_rank(self):
+        got = [floats(0) for _ in range(3)]
+        waits = self.comm.irecv(got[0], rank=0, tag=9)
+        for rank in (3, 1, 2):
+            self.comm.isend(floats(rank), 0, rank=rank)
+        senders = [self.comm.recv(got[i % 2 + 1], rank=0) for i in range(3)]
+        self.assertEqual(sorted(senders), [1, 2, 3])
+        self.assertFalse(waits.test())
+        self.comm.send(floats(7), 0, rank=2, tag=9)
+        waits.wait()
+        self.assertEqual((waits.source, got[0]), (2, floats(7)))
+        name = "what rank 0 receives from any rank with tag 4 is read-only"
+        self.refused(ccs.BufferTypeError, name, self.comm.recv, b"abcd", rank=0, tag=4)
+
     def test_itself(self):
         got = floats(0)
         with self.comm.batch() as batch:

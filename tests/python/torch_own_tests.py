@@ -7,6 +7,13 @@ unmodified, with a back end, and prints what each gives, and the numbers.
 TEST is a part of a test's name; without any, all are run that need no GPU. With --against every
 one that passes with that back end must pass. The status is 1 if one does not; without it, if any
 fails. They need the package expecttest.
+
+Many of these tests are for back ends that they name: `BACKEND != "gloo"` skips them when PyTorch's
+module is loaded, and `BACKEND == "gloo"` makes a model on the CPU. So the module is loaded under the
+name gloo, whose tests are those of CPU tensors, and then told a name that groups are made by, and that
+is taken for gloo's where tests compare it; and its tables of what back ends can
+(DistTestCases.backend_feature) are told of it, as for any plug-in of PyTorch's. In no table: that
+profilers see its calls (PROFILING_SUPPORTED_BACKENDS), so that these tests do not look for them.
 """
 
 import argparse
@@ -17,16 +24,39 @@ import sys
 import tempfile
 
 
+class Name(str):
+    """A back end's name, which is taken for gloo's, too."""
+
+    def __eq__(self, other):
+        return other == "gloo" or str.__eq__(self, other)
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def load(backend):
+    """PyTorch's module of tests, for a back end."""
+    if backend == "ccs":
+        import ccs.torch  # makes the back end known
+    os.environ["BACKEND"] = "gloo"
+    from torch.testing._internal.distributed import distributed_test as theirs
+
+    os.environ["BACKEND"] = backend
+    theirs.BACKEND = Name(backend)
+    for feature in ("ddp", "subgroup", "plugin"):
+        theirs.DistTestCases.backend_feature[feature].add(backend)
+    return theirs
+
+
 def run_here(names):
     """In a process of its own, with BACKEND set: unittest's lines go to stderr."""
     import unittest
     import warnings
 
     warnings.simplefilter("ignore")
-    if os.environ["BACKEND"] == "ccs":
-        import ccs.torch  # makes the back end known
-    from torch.testing._internal.distributed import distributed_test as theirs
-
+    theirs = load(os.environ["BACKEND"])
     base = theirs.DistributedTest._DistTestBase
 
     class Distributed(theirs.TestDistBackend, base):

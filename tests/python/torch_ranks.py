@@ -108,6 +108,19 @@ def all_to_all(rank, n):
     outs = [torch.empty(c) for c in rows]
     dist.all_to_all(outs, [torch.full((c,), float(q)) for q, c in enumerate(rows)])
     assert all((o == rank).all() for o in outs)
+    wide = torch.full((sum(rows),), 1 + 2j) * (rank + 1)
+    out = torch.empty_like(wide)
+    dist.all_to_all_single(out, wide, rows, rows)
+    want = [(q + 1) * (1 + 2j) for q, c in enumerate(rows) for _ in range(c)]
+    same(out, want)
+    has(ccs.torch.report(), "ccs.torch: alltoallv: 3 calls by uneven_all_to_all.ccs\n")
+    some = torch.arange(3) if rank == 0 else torch.empty(0, dtype=torch.int64)
+    got = torch.empty(int(rank == 1) * 3, dtype=torch.int64)
+    dist.all_to_all_single(  # most have nothing
+        got, some, [3 * (rank == 1 and q == 0) for q in range(n)],
+        [3 * (rank == 0 and q == 1) for q in range(n)],
+    )
+    same(got, [0, 1, 2] if rank == 1 else [])
     same_for_all = raised(
         ValueError, dist.all_to_all_single, torch.empty(n + (rank == 0)), torch.empty(n),
         [1 + (rank == 0)] + [1] * (n - 1), [1] * n,
@@ -208,6 +221,26 @@ def groups(rank, n):
     dist.barrier()
 
 
+def who_is_missing(rank, n):
+    world = dist.distributed_c10d._get_default_group()
+    for _ in range(3):
+        world.monitored_barrier(timedelta(seconds=60))
+    if TORCH_2:
+        dist.monitored_barrier()
+    short = timedelta(milliseconds=300)
+    if rank == 0:
+        text = raised(RuntimeError, world.monitored_barrier, short)
+        has(text, "Rank 2 failed to pass monitoredBarrier in 300 ms")
+        text = raised(RuntimeError, world.monitored_barrier, short, wait_all_ranks=True)
+        has(text, "Ranks 1, 2 failed to pass")
+        has(ccs.torch.report(), "monitored_barrier: 1 call not run: Ranks 1, 2 failed")
+    if rank == 1:  # it waits for rank 0, which knows
+        text = raised(RuntimeError, world.monitored_barrier, timedelta(seconds=60))
+        has(text, "Rank 1 successfully reached monitoredBarrier")
+        has(text, "Rank 2 failed to pass")
+    dist.barrier()
+
+
 # ---- messages --------------------------------------------------------------------------------
 
 
@@ -276,11 +309,48 @@ def messages_beside_calls(rank, n):
     has(raised(ccs.CcsError, group.send, [t], 1 - rank, 0), "destroyed")
 
 
+def tagged_messages(rank, n):
+    """Matched by tag, and from any rank; what nobody has asked for yet is kept."""
+    if rank == 0:
+        for tag in (2, 1, 0):
+            dist.send(torch.full((1000,), float(tag)), 1, tag=tag)
+    if rank == 1:
+        t = torch.empty(1000)
+        for tag in (0, 1, 2):
+            dist.recv(t, 0, tag=tag)
+            assert (t == tag).all()
+    t = torch.full((2,), rank)
+    if rank:
+        for _ in range(4):
+            dist.send(t, 0, tag=9)
+    else:
+        work = dist.irecv(t, tag=9)
+        work.wait()
+        senders = [work._source_rank()]
+        assert (t == senders[0]).all()
+        for _ in range(4 * (n - 1) - 1):
+            senders.append(dist.recv(t, tag=9))
+            assert (t == senders[-1]).all()
+        assert sorted(senders) == sorted(4 * list(range(1, n)))
+    ring = [dist.P2POp(dist.isend, torch.tensor([rank, tag]), (rank + 1) % n, tag=tag)
+            for tag in (5, 6)]
+    got = [torch.empty(2, dtype=torch.int64) for _ in (6, 5)]
+    ring += [dist.P2POp(dist.irecv, got[i], (rank - 1) % n, tag=6 - i) for i in range(2)]
+    for work in dist.batch_isend_irecv(ring):
+        work.wait()
+    same(torch.cat(got), [(rank - 1) % n, 6, (rank - 1) % n, 5])
+    group = dist.new_group([1, 2], timeout=timedelta(seconds=1))
+    if rank == 1:
+        text = raised(RuntimeError, dist.recv, t, group=group, tag=4)
+        has(text, "recv: the group's timeout has passed: no progress for 1000 ms")
+        has(text, "rank 0 waits for any rank to send 2 of int64 to it, with tag 4")
+    dist.barrier()
+
+
 def messages_refused(rank, n):
     t, peer = torch.ones(4, 4), 1 - rank
     has(raised(ValueError, dist.send, t.t(), peer), "not contiguous: give tensor.contiguous()")
-    has(raised(ccs.CcsError, dist.isend, t, peer, tag=3), "tag 3: ccs's messages have no tags")
-    has(raised(ccs.CcsError, dist.recv, t), "give src=, or CCS_SCHEDULES=p2p:gloo")
+    has(raised(ValueError, dist.isend, t, peer, tag=-3), "a tag must be from 0")
     world = dist.distributed_c10d._get_default_group()
     has(raised(ValueError, world.send, [t], 2, 0), "there is no rank 2 among 2")
     call = dist.recv if rank else dist.send
@@ -290,7 +360,7 @@ def messages_refused(rank, n):
     has(text, "of float32 to rank 1, which receives 4 of int32")
     report = ccs.torch.report()
     has(report, ("send", "recv")[rank] + ": 1 call not run: rank 0 sends 4 of float32")
-    has(report, "recv: 1 call not run: recv: ccs receives from a rank that is named")
+    has(report, "send: 1 call not run: send: a tag must be from 0")
     call(t, peer)  # the group goes on
     dist.barrier()
     if rank == 1:
@@ -361,6 +431,18 @@ def by_what(rank, n):
     has(report, "ccs.torch: barrier: 1 call by dissemination_barrier.ccs\n")
 
 
+def by_a_tuning(rank, n):
+    for count in (4, 400_000):
+        t = torch.ones(count)
+        dist.all_reduce(t)
+        assert (t == n).all()
+    dist.broadcast(t, 0)  # of which it has nothing
+    report = ccs.torch.report()
+    has(report, "ccs.torch: allreduce: 1 call by rd.so, tile auto\n")
+    has(report, "ccs.torch: allreduce: 1 call by ring.so, tile 4K\n")
+    has(report, "ccs.torch: broadcast: 1 call by binomial_broadcast.ccs\n")
+
+
 def by_gloo(rank, n):
     moves(rank, n)
     t = torch.tensor([float(rank)])
@@ -395,7 +477,7 @@ WRONG = {
     "allreduce:ring.so@64K": "is no range",
     "allreduce:ring.so@2-1": "FROM is larger",
     "p2p:ring.so": "p2p:gloo alone",
-    "@host.tuning": "tunings are not read here",
+    "@": "needs a tuning's file",
 }
 
 
@@ -409,6 +491,11 @@ def wrong_texts():
     lost = Schedules("allreduce:no_such_file.ccs,barrier:/no/such.so")
     has(raised(ccs.CcsError, lost.choose, "allreduce", 2, 8), "library's are looked for in")
     has(raised(ccs.CcsError, lost.choose, "barrier", 2, 0), "/no/such.so")
+    lost = Schedules("@/no/such.tuning")
+    has(raised(ccs.CcsError, lost.choose, "barrier", 2, 0), "CCS_SCHEDULES: @/no/such.tuning: ")
+    swapped = Schedules("alltoall:uneven_all_to_all.ccs,alltoallv:pairwise_all_to_all.ccs")
+    has(raised(ccs.CcsError, swapped.choose, "alltoall", 2, 8), "name it for alltoallv")
+    has(raised(ccs.CcsError, swapped.choose, "alltoallv", 2, 8), "name it for alltoall")
 
 
 # ---- what torch builds on it -----------------------------------------------------------------
@@ -506,6 +593,8 @@ def main(folder):
     for function in (reductions, moves, objects, all_to_all, types_and_operators, lengths):
         done.append(test(function, 3, folder))
     done.append(test(messages, 3, folder))
+    done.append(test(tagged_messages, 3, folder))
+    done.append(test(who_is_missing, 3, folder))
     for function in (messages_beside_calls, messages_refused):
         done.append(test(function, 2, folder))
     for function in (handles, a_late_rank, groups, refused, types_that_differ, a_rank_that_ends):
@@ -517,6 +606,8 @@ def main(folder):
     print("ok" if alike else "not ok", "- ... all ranks say the same", flush=True)
     text = f"allreduce:{ring}@-16,allreduce:one_shot_allreduce.ccs@17-1600,gather:gloo"
     done.append(test(by_what, 2, folder, CCS_SCHEDULES=text, RING=ring))
+    for text in (f"@{folder}/host.tuning", f"allreduce:{ring}@1G-,@{folder}/host.tuning"):
+        done.append(test(by_a_tuning, 2, folder, CCS_SCHEDULES=text))
     text = "allreduce:gloo,allgather:gloo,gather:gloo,p2p:gloo"
     done.append(test(by_gloo, 3, folder, CCS_SCHEDULES=text))
     text = f"allreduce:{ring},broadcast:{ring}"

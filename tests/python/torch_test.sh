@@ -3,21 +3,18 @@
 # usage: torch_test.sh BUILD
 set -u
 . tests/support/lib.sh
-build=$(cd "${1:-build}" && pwd)
-bare_environment
-if [ "${SAN:-}" ]; then
-	echo "skip - the back end of torch.distributed: its interpreter is built without sanitizers"
-	exit 0
-fi
-if ! python=$(tests/support/python_with.sh torch); then
-	echo "skip - the back end of torch.distributed: there is no PyTorch (Debian's python3-torch)"
-	exit 0
-fi
-unset CCC
-export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp"
-export PYTHONPATH="$PWD/python:$PWD/tests/python" OMP_NUM_THREADS=1
+set -- "${1:-build}" "the back end of torch.distributed"
+. tests/support/torch.sh
+export PYTHONPATH="$PYTHONPATH:$PWD/tests/python"
 
 "$build/bin/ccc" schedules/ring_allreduce.ccs -n 2 --target=cpu -o "$tmp/ring.so"
+"$build/bin/ccc" schedules/recursive_doubling_allreduce.ccs -n 2 --target=cpu -o "$tmp/rd.so"
+cat >"$tmp/host.tuning" <<'end'
+ccs-tuning 1
+collective allreduce ranks 2 engine procs
+1K rd.so auto
+rest ring.so 4K
+end
 timeout 500 "$python" tests/python/torch_ranks.py "$tmp" >"$tmp/out" 2>"$tmp/err"
 got=$?
 grep -E '^(ok|not ok|skip) - ' "$tmp/out"
@@ -61,7 +58,9 @@ done
 # ---- PyTorch's own tests, a selection ---------------------------------------------------------
 PYTHONPATH="$PYTHONPATH:$PWD/build/wheels/own_tests" timeout 300 "$python" \
 	tests/python/torch_own_tests.py --ranks 2 test_all_reduce_sum_async test_barrier_full \
-	test_broadcast_full test_all_gather_coalesced_simple test_scatter_full >"$tmp/own" 2>&1
+	test_broadcast_full test_all_gather_coalesced_simple test_scatter_full \
+	test_send_recv_any_source_autograd_profiler test_send_recv_with_tag_autograd_profiler \
+	test_barrier_timeout_full_group test_monitored_barrier_gloo_rank_0_timeout >"$tmp/own" 2>&1
 grep -E '^(ok|not ok|skip) - ' "$tmp/own" || not_ok "PyTorch's own tests" "$(tail -5 "$tmp/own")"
 
 torchrun() {

@@ -18,6 +18,7 @@ struct maker {
 	struct setting setting;
 	struct planned *planned;
 	size_t nplanned, cap;
+	struct bits bits; /* of the last */
 };
 
 /* One number of ranks: it is left out where `where` does not admit it. */
@@ -40,6 +41,7 @@ static bool make_plan(struct maker *k, uint32_t nranks)
 		return !k->diags.errors && !checked.program;
 	if (!plan_instance(c, &checked, &any, &planned))
 		return false;
+	k->bits = checked.bits;
 	ARENA_PUSH(&k->arena, k->planned, k->nplanned, k->cap) = planned;
 	arena_free(&k->scratch);
 	return true;
@@ -87,6 +89,8 @@ static enum making make(struct maker *k, struct made *out)
 	if (!out->bytes)
 		abort();
 	memcpy(out->bytes, m.data, m.len);
+	out->same_bits = k->bits.ranks;
+	out->same_bits_counts = k->bits.counts;
 	int status =
 		read_back(&k->ctx, &m, k->module, k->schedule, k->planned, k->nplanned, 0, &opened);
 	ccs_module_free(opened);

@@ -11,6 +11,7 @@
 struct made {
 	unsigned char *bytes; /* of the caller, to be freed */
 	size_t len;
+	bool same_bits, same_bits_counts; /* of its last plan: what the compiler says */
 };
 
 /* What of a file: its last schedule. */

@@ -63,7 +63,8 @@ def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGrou
         # Not by atexit: processes of multiprocessing, as mp.spawn() makes them, do without.
         util.Finalize(None, _end, exitpriority=0)
         for part in schedules.parts:
-            _tally.ran(part.collective, part.label, 0)
+            if not part.tuning:
+                _tally.ran(part.collective, part.label, 0)
     return ProcessGroupCCS(store, rank, size, timeout, schedules, _tally)
 
 

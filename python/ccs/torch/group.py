@@ -15,6 +15,7 @@ wrong raises at once, in the caller. A list of tensors is joined in new memory, 
 again, by the worker.
 """
 
+import ctypes
 import struct
 import uuid
 import weakref
@@ -29,7 +30,10 @@ import torch._C._distributed_c10d as _c10d
 from ..comm import Comm
 from ..errors import ArgumentError, CcsError, Status
 from ..messages import Message, start
-from .schedules import P2P, VARIABLE, Choice, Schedules
+from ..native import ANY_SOURCE, RANK_MAX, RunOptions
+from ..options import size_array
+from .monitored import MonitoredBarrier
+from .schedules import P2P, Choice, Schedules
 from .tally import Tally
 from .tensors import (
     Reduction,
@@ -166,23 +170,6 @@ def _text(packed: bytes) -> str:
     return packed.rstrip(b"\0").decode()
 
 
-def _padded(values: Tensor, counts: List[int], block: int) -> Tensor:
-    """The parts of `values`, each at the beginning of a block."""
-    wide = torch.zeros(len(counts) * block, dtype=values.dtype)
-    at = 0
-    for rank, count in enumerate(counts):
-        wide[rank * block : rank * block + count] = values[at : at + count]
-        at += count
-    return wide
-
-
-def _unpadded(wide: Tensor, counts: List[int], block: int, out: Tensor) -> None:
-    at = 0
-    for rank, count in enumerate(counts):
-        out[at : at + count] = wide[rank * block : rank * block + count]
-        at += count
-
-
 @dataclass(frozen=True)
 class _Call:
     """A collective on tensors, and what runs it."""
@@ -236,16 +223,21 @@ def _blocks(tensor: Tensor, blocks: int) -> Sequence[Tensor]:
     return parts
 
 
-def _no_tags(operation: str, tag: int) -> CcsError:
-    return CcsError(
-        Status.EUNSUPPORTED,
-        f"{operation}: tag {tag}: ccs's messages have no tags, those of two ranks match in the "
-        f"order of their calls: leave it out, or {VARIABLE}={P2P}:gloo has gloo run them",
-    )
+def _tag(tag: int, what: str) -> None:
+    if not 0 <= tag <= RANK_MAX:
+        raise ArgumentError(f"{what}: a tag must be from 0 to {RANK_MAX}, not {tag}")
 
 
 def _same(tensor: Tensor) -> Tensor:
     return tensor
+
+
+class _Devices(List[torch.device]):
+    """The devices of a group. As it has no half in C++, PyTorch's flight recorder cannot be attached
+    to it, which tries unless this is false."""
+
+    def __bool__(self) -> bool:
+        return False
 
 
 # ---- the group -------------------------------------------------------------------------------
@@ -284,8 +276,14 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         _live.add(self._worker)
         weakref.finalize(self, self._worker.end)
         self._sequence = 0
+        self._timeout = timeout
+        self._monitored = MonitoredBarrier(c10d.PrefixStore("ccs/monitored", store), rank, size)
 
     # What torch asks.
+
+    @property
+    def _device_types(self) -> List[torch.device]:
+        return _Devices([torch.device("cpu")])
 
     def getBackendName(self) -> str:
         return "ccs"
@@ -344,6 +342,7 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         return self._sequence
 
     def set_timeout(self, timeout: timedelta) -> None:
+        self._timeout = timeout
         for comm in (self._comm, self._mail):
             comm.set_timeout(_seconds(timeout))
 
@@ -405,8 +404,14 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         dtype: str,
         reduction: Optional[Reduction] = None,
         root: int = 0,
+        sizes: Any = None,
     ) -> None:
         assert choice.module is not None
+        how = RunOptions.from_buffer_copy(choice.options) if choice.options else RunOptions()
+        if reduction:
+            how.scalar = reduction.address or None
+        if sizes is not None:
+            how.sizes = ctypes.addressof(sizes)
         choice.module.run_at(
             self._comm,
             0 if send is None else send.data_ptr(),
@@ -415,7 +420,7 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
             dtype,
             reduction.op if reduction else "sum",
             root,
-            reduction.address if reduction else 0,
+            how,
         )
 
     def _checked(self, operation: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -629,6 +634,16 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         )
         return self._start([call], opts, [])
 
+    def monitored_barrier(
+        self, timeout: Optional[timedelta] = None, wait_all_ranks: bool = False
+    ) -> None:
+        self._worker.check()
+        try:
+            self._monitored.wait(self._timeout if timeout is None else timeout, wait_all_ranks)
+        except CcsError as error:
+            raise self._refuse("monitored_barrier", error)
+        self._tally.ran("monitored_barrier", "torch's store")
+
     # All to all. Whether it is even, and so what runs it, follows from all ranks' counts.
 
     def all_to_all_single(
@@ -693,32 +708,18 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
             counts = _Counts.agree(self._comm, send, receive, str(values.dtype))
         except ArgumentError as error:
             raise self._refuse("alltoall", error)
-        choice = self._choose("alltoall", counts.most * values.element_size())
-        how = ""
+        operation = "alltoall" if counts.even else "alltoallv"
+        choice = self._choose(operation, counts.most * values.element_size())
+        dtype, count = moved(values[: counts.most])
         if choice.module is None:
             gloo()
         elif counts.even:
-            dtype, count = moved(values[: counts.most])
             self._run(choice, values, out, count, dtype)
         else:
-            how = ", blocks of uneven sizes filled up to the largest"
-            self._exchange_padded(choice, out, values, send, receive, counts.most)
-        self._tally.ran("alltoall", choice.label + how)
-
-    def _exchange_padded(
-        self,
-        choice: Choice,
-        out: Tensor,
-        values: Tensor,
-        send: List[int],
-        receive: List[int],
-        block: int,
-    ) -> None:
-        wide = _padded(values, send, block)
-        got = torch.empty_like(wide)
-        dtype, count = moved(wide[:block])
-        self._run(choice, wide, got, count, dtype)
-        _unpadded(got, receive, block, out)
+            scale = moved(values[:0].new_empty(1))[1]  # bytes, of what ccs has no type for
+            sizes = size_array([n * scale for n in send + receive], "sizes")
+            self._run(choice, values, out, 0, dtype, sizes=sizes)
+        self._tally.ran(operation, choice.label)
 
     # Point to point.
 
@@ -732,15 +733,20 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         choice = self._by_gloo(_bytes(tensor))
         if choice is not None:
             self._tally.ran(operation, choice.label)
+            if peer == ANY_SOURCE:
+                return self._gloo.recv_anysource(tensors, tag)
             return getattr(self._gloo, operation)(tensors, peer, tag)
-        self._checked(operation, self._root, peer)
-        if tag:
-            raise self._refuse(operation, _no_tags(operation, tag))
+        if peer != ANY_SOURCE:
+            self._checked(operation, self._root, peer)
+        self._checked(operation, _tag, tag)
         dtype, count = moved(tensor)
-        message = Message(sends, self._rank, peer, tensor.data_ptr(), count, dtype, tensor)
+        source = None if sends else ctypes.c_int(peer)
+        message = Message(
+            sends, self._rank, peer, tensor.data_ptr(), count, dtype, tensor, tag, source
+        )
         self._worker.check()
         at_end = partial(self._message_ended, operation)
-        return MessageWork(start(self._mail, [message], at_end), tensors)
+        return MessageWork(operation, start(self._mail, [message], at_end), tensors)
 
     def _message_ended(self, operation: str, error: Optional[CcsError]) -> None:
         if error is None:
@@ -755,16 +761,7 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         return self._message(False, tensors, peer, tag)
 
     def recv_anysource(self, tensors: List[Tensor], tag: int = 0) -> Handle:
-        choice = self._by_gloo(_bytes(self._checked("recv", one, tensors)))
-        if choice is None:
-            error = CcsError(
-                Status.EUNSUPPORTED,
-                "recv: ccs receives from a rank that is named, not from any: give src=, or "
-                f"{VARIABLE}={P2P}:gloo has gloo run sends and receives",
-            )
-            raise self._refuse("recv", error)
-        self._tally.ran("recv", choice.label)
-        return self._gloo.recv_anysource(tensors, tag)
+        return self._message(False, tensors, ANY_SOURCE, tag)
 
     def _root(self, rank: int, what: str) -> int:
         if not 0 <= rank < self._size:

@@ -4,9 +4,9 @@
 
 A part is COLLECTIVE:FILE[@FROM-TO]: as in CCS_MPI (libccs-mpi(7)), sizes are those of a block in
 bytes, both included. FILE is a module that ccc has made, a `.ccs`, which is compiled for the
-group's number of ranks, or `gloo`. The first part whose range holds a call's block has it, and
-if it cannot run it, the call fails: nothing else runs it instead. The defaults have what no part
-of CCS_SCHEDULES has the size of.
+group's number of ranks, or `gloo`. Or it is @TUNING, a file of ccs-tuning(5), of which the sections
+for processes count. The first part that holds a call has it, and if it cannot run it, the call
+fails: nothing else runs it instead. The defaults have what no part of CCS_SCHEDULES holds.
 
 All ranks choose alike without asking one another: a choice follows from the text, the number of
 ranks and the block's size.
@@ -15,13 +15,15 @@ ranks and the block's size.
 import os
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, List, Optional, Tuple
 
 from ..compiler import compile as compile_schedule
 from ..compiler import schedule_folders
 from ..errors import ArgumentError, CcsError, Status
 from ..module import Module
+from ..native import RunOptions
+from ..tuning import Tuning
 
 VARIABLE = "CCS_SCHEDULES"
 GLOO = "gloo"
@@ -35,6 +37,7 @@ CONTRACTS = {
     "broadcast": ("broadcast", (1, 1)),
     "reduce": ("reduce", (1, 1)),
     "alltoall": ("all_to_all", (-1, -1)),
+    "alltoallv": ("all_to_all", (-1, -1)),  # with sizes of its own
     "gather": ("gather", (1, -1)),
     "scatter": ("scatter", (-1, 1)),
     "barrier": ("barrier", (0, 0)),
@@ -47,7 +50,7 @@ DEFAULTS = (
     "reduce_scatter:ring_reduce_scatter.ccs,"
     "allgather:bruck_allgather.ccs@-4K,allgather:ring_allgather.ccs,"
     "broadcast:binomial_broadcast.ccs,reduce:binomial_reduce.ccs,"
-    "alltoall:pairwise_all_to_all.ccs,"
+    "alltoall:pairwise_all_to_all.ccs,alltoallv:uneven_all_to_all.ccs,"
     "gather:binomial_gather.ccs,scatter:binomial_scatter.ccs,"
     "barrier:dissemination_barrier.ccs"
 )
@@ -65,6 +68,7 @@ class Part:
     least: int = 0
     most: int = _SIZE_MAX
     default: bool = False
+    tuning: bool = False  # `file` is one, for any collective
 
     @property
     def label(self) -> str:
@@ -85,6 +89,7 @@ class Choice:
 
     module: Optional[Module]
     label: str
+    options: Optional[RunOptions] = None
 
 
 # ---- reading ---------------------------------------------------------------------------------
@@ -118,7 +123,9 @@ def _range(text: str, part: str) -> Tuple[int, int]:
 
 def _part(text: str, default: bool) -> Part:
     if text.startswith("@"):
-        raise _wrong(text, "tunings are not read here: name modules, such as allreduce:ring.so")
+        if not text[1:]:
+            raise _wrong(text, "'@' needs a tuning's file, such as @host.tuning")
+        return Part("", text[1:], tuning=True)
     collective, colon, rest = text.partition(":")
     if not colon:
         raise _wrong(text, "write COLLECTIVE:FILE, such as allreduce:ring_allreduce.so")
@@ -146,7 +153,7 @@ def parse(text: str, default: bool = False) -> List[Part]:
 
 def _library(file: str) -> str:
     """The library's schedule of that name."""
-    folders = schedule_folders()
+    folders = [*schedule_folders(), os.path.dirname(__file__)]
     for folder in folders:
         path = os.path.join(folder, file)
         if os.path.exists(path):
@@ -182,7 +189,13 @@ def _check(module: Module, part: Part, nranks: int) -> None:
             Status.ENOPLAN, f"{part.file} has one root only: compile it with a root parameter"
         )
     want = tuple(nranks if n < 0 else n for n in blocks)
-    if module.elements(nranks, 1) != want:
+    if module.sized != (part.collective == "alltoallv"):
+        raise CcsError(
+            Status.EINVAL,
+            f"{part.file} is for {'uneven' if module.sized else 'even'} all-to-alls: name it for "
+            f"{'alltoallv' if module.sized else 'alltoall'}",
+        )
+    if not module.sized and module.elements(nranks, 1) != want:
         raise CcsError(Status.EINVAL, f"{part.file}: its buffers are not those of {contract}")
 
 
@@ -197,6 +210,7 @@ class Schedules:
         self._all = self.parts + parse(DEFAULTS, default=True)
         self._lock = threading.Lock()
         self._choices: Dict[Tuple[Part, int], Choice] = {}
+        self._tunings: Dict[str, Tuning] = {}
 
     @property
     def uses_gloo(self) -> bool:
@@ -205,7 +219,11 @@ class Schedules:
     def choose(self, collective: str, nranks: int, block: int) -> Choice:
         """What runs a call whose block has so many bytes. CcsError: nothing does, and why."""
         for part in self._all:
-            if part.holds(collective, block):
+            if part.tuning:
+                tuned = self._tuned(part, collective, nranks, block)
+                if tuned is not None:
+                    return tuned
+            elif part.holds(collective, block):
                 return self._choice(part, nranks)
         raise CcsError(Status.EUNSUPPORTED, f"{VARIABLE} names nothing for {collective}")
 
@@ -215,6 +233,34 @@ class Schedules:
             if part.holds(collective, block):
                 return self._choice(part, nranks)
         return None
+
+    def _tuning(self, file: str) -> Tuning:
+        """Loaded once. CcsError: it is none, or has nothing for any group."""
+        with self._lock:
+            if file not in self._tunings:
+                tuning = Tuning(file)
+                if not any(engine == "procs" for _, _, engine in tuning.sections()):
+                    raise CcsError(
+                        Status.EINVAL,
+                        f"{file} has no section for processes: ccrun --procs --tune adds one",
+                    )
+                self._tunings[file] = tuning
+            return self._tunings[file]
+
+    def _tuned(self, part: Part, collective: str, nranks: int, block: int) -> Optional[Choice]:
+        """What a tuning has for a call; None: nothing. Its sizes are those of the larger buffer."""
+        if collective not in CONTRACTS or collective == "alltoallv":
+            return None
+        contract, blocks = CONTRACTS[collective]
+        size = block * max(nranks if n < 0 else n for n in blocks)
+        try:
+            row = self._tuning(part.file).row(contract, nranks, "procs", size)
+            if row is None:
+                return None
+            _check(row[0], replace(part, collective=collective, file=row[0].path), nranks)
+        except CcsError as error:
+            raise CcsError(error.status, f"{VARIABLE}: @{part.file}: {error}") from error
+        return Choice(row[0], row[2], row[1])
 
     def _choice(self, part: Part, nranks: int) -> Choice:
         with self._lock:

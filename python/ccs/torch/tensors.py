@@ -46,7 +46,9 @@ def check(tensors: Sequence[Tensor], what: str) -> None:
         if not isinstance(tensor, torch.Tensor):
             raise BufferTypeError(f"{what}: not a tensor, but a {type(tensor).__name__}")
         if tensor.layout != torch.strided:
-            raise BufferTypeError(f"{what}: a tensor is {tensor.layout}; ccs takes dense ones")
+            raise BufferTypeError(
+                f"{what}: a tensor is {tensor.layout}; ccs takes dense ones: give tensor.to_dense()"
+            )
         if tensor.device.type != "cpu":
             raise BufferTypeError(
                 f"{what}: a tensor is on {tensor.device}; this back end runs ranks on the CPU only"

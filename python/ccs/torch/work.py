@@ -26,6 +26,13 @@ _Work: Any = _c10d.Work  # typed otherwise by each version of PyTorch
 _KEPT = 4096
 
 
+def told(what: str, error: BaseException) -> BaseException:
+    """As torch's users know it: a time-out is the group's."""
+    if isinstance(error, CcsError) and error.status == Status.ETIMEOUT:
+        return CcsError(error.status, f"{what}: the group's timeout has passed: {error}")
+    return error
+
+
 class Work(_Work):  # type: ignore[misc]
     """The handle of a call."""
 
@@ -47,7 +54,7 @@ class Work(_Work):  # type: ignore[misc]
             assert function is not None
             function()
         except BaseException as error:  # pylint: disable=broad-except
-            self._error = error
+            self._error = told(self._what, error)
         with self._lock:
             self._done.set()
             base = self._base
@@ -103,13 +110,19 @@ class Work(_Work):  # type: ignore[misc]
 class MessageWork(_Work):  # type: ignore[misc]
     """The handle of a message. As with gloo's, there is no future."""
 
-    def __init__(self, request: Request, tensors: List[torch.Tensor]) -> None:
+    def __init__(self, what: str, request: Request, tensors: List[torch.Tensor]) -> None:
         super().__init__()
+        self._what = what
         self._request = request
         self._tensors = list(tensors)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        self._request.wait(timeout.total_seconds() if timeout else None)
+        try:
+            self._request.wait(timeout.total_seconds() if timeout else None)
+        except CcsError as error:
+            if self._request.error is None:  # it goes on
+                raise
+            raise told(self._what, error)
         return True
 
     def synchronize(self) -> None:
@@ -123,6 +136,12 @@ class MessageWork(_Work):  # type: ignore[misc]
 
     def exception(self) -> Optional[BaseException]:
         return self._request.error
+
+    def source_rank(self) -> int:
+        """Of a receive: who sent."""
+        return self._request.source
+
+    _source_rank = source_rank
 
     def result(self) -> List[torch.Tensor]:
         self.wait()

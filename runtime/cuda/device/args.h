@@ -44,6 +44,11 @@
  * count as ever. The receiver finds cells dst .. in place: it stores nothing there,
  * and what it sends on it reads from there.
  *
+ * Layouts. Kernels of schedules with buffers `by column` or `sized` are compiled with
+ * CCS_LAYOUTS set, as their source says. They have no use for `count`: `places` says where cells
+ * lie, in this call: a rank's cells and scratch, then `rank_places` rows further those of the
+ * next rank; 0: all have the same. Other kernels do not look there.
+ *
  * Turns. Launches of one communicator on one device share `turn`, if they may run
  * side by side (a replayed graph beside another stream): a launch waits until no
  * other one has the turn. turn[0]: 0, or who has it, from `launch` and the number that
@@ -130,6 +135,15 @@ struct ccs_dev_cell {
 	uint32_t pos, chunks;
 };
 
+/* Where a cell lies, in elements from the buffers' beginnings: initial values, others (scratch:
+ * from its beginning). By column: elements of a row, and from one row to the next; row 0: all
+ * adjoin. */
+struct ccs_dev_place {
+	uint64_t send, recv;
+	uint64_t len;
+	uint64_t row, apart;
+};
+
 /* Pointers are as this device sees them. Replica r has data + r * slots *
  * slot_bytes, head[r * CCS_DEV_LINE], tail[r * CCS_DEV_LINE]. Head is best near the
  * receiver, tail near the sender. */
@@ -168,10 +182,10 @@ struct ccs_dev_rank {
 #define CCS_DEV_STUCK_WORKER 3u /* for worker `peer` of the same rank */
 #define CCS_DEV_STUCK_TURN 4u	/* another launch does not end */
 
-/* Why a part gave up, a report a part: by the first of its blocks whose wait exceeded the
- * limit, or that had waited for more than half of it when it saw that the call is to
- * stop. So whoever waited in vain tells for whom, and who tells nothing is to be asked
- * why. Zero it before use. */
+/* Why a part gave up, one report a part: that of its first block whose wait exceeded the
+ * limit, or had lasted more than half of it when the block saw that the call is to
+ * stop. It names the peer that was waited for; a part without a report is the likely
+ * culprit. Zero it before use. */
 struct ccs_dev_report {
 	uint32_t taken; /* 1 once somebody writes it */
 	uint32_t kind;
@@ -220,6 +234,8 @@ struct ccs_dev_call {
 	uint32_t reserved;
 	uint64_t *turn; /* [2], or NULL */
 	struct ccs_dev_rank ranks[CCS_DEV_RANKS];
+	const struct ccs_dev_place *places; /* NULL: cells are parts of blocks */
+	uint64_t rank_places;
 };
 
 /* The kernel: extern "C" __global__ void ccs_kernel(const struct ccs_dev_call c) */

@@ -8,12 +8,25 @@
  *   spot   a cell's addresses, for the tile at element 0
  */
 
+/* The schedule has buffers `by column` or `sized`, by the generated code. */
+#if !defined(CCS_LAYOUTS)
+#define CCS_LAYOUTS 0
+#endif
+
+/* A chunk of columns: elements of a row, and from one row to the next; row 0: all adjoin. */
+struct ccs_matrix {
+	uint64_t row, apart;
+};
+
 /* `own`: the elements that the operation may touch, the least of the message's
  * length and of what the cells named have. Absent addresses are 0. */
 struct ccs_spot {
 	uint8_t *at[4]; /* CCS_SPOT_* */
 	uint64_t len, own;
-	uint64_t aligned; /* all four are, to 16 bytes */
+	uint64_t aligned; /* all four are, to 16 bytes, and no chunk is one of columns */
+#if CCS_LAYOUTS
+	struct ccs_matrix in[4];
+#endif
 };
 
 #define CCS_SPOT_A 0
@@ -79,6 +92,10 @@ struct ccs_block {
 	uint32_t far, direct;
 	uint32_t room; /* units of a cell's tile, where it is whole */
 	ccs_elem scalar;
+#if CCS_LAYOUTS
+	const struct ccs_dev_place *places;
+	uint64_t rank_places;
+#endif
 	struct ccs_row rows[CCS_ROWS];
 	struct ccs_spot spots[CCS_ROWS]; /* of cells of one message of several */
 #if CCS_PASSES
@@ -157,6 +174,33 @@ CCS_FN uint8_t *ccs_cell(const struct ccs_dev_rank &io, const struct ccs_dev_cel
 	return base + at.at * CCS_SIZE;
 }
 
+/* The same where the call's table says it, of the cell of that number; and how its elements lie
+ * there. Elsewhere that costs nothing: what only a table needs is not even evaluated. */
+#if CCS_LAYOUTS
+CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_dev_rank &io, const struct ccs_dev_cell &d,
+				  bool initial, uint64_t *own, uint64_t number,
+				  struct ccs_matrix *in)
+{
+	const struct ccs_dev_place p = ccs_b.places[number];
+	uint8_t *base = !d.chunks ? io.scratch : initial ? (uint8_t *)io.send : io.recv;
+
+	if (p.len < *own)
+		*own = p.len;
+	*in = { p.row, p.apart };
+	return base + (initial && d.chunks ? p.send : p.recv) * CCS_SIZE;
+}
+
+#define CCS_CELL(io, d, rank, cell, initial, own, cut, in) \
+	((void)(cut), \
+	 ccs_cell_by_table(io, d, initial, own, (rank) * ccs_b.rank_places + (cell), in))
+#define CCS_LEN(cell, cut) (ccs_b.places[ccs_b.w.rank * ccs_b.rank_places + (cell)].len)
+#define CCS_IS_MATRIX(spot, i) ((spot)->in[i].row != 0)
+#else
+#define CCS_CELL(io, d, rank, cell, initial, own, cut, in) ccs_cell(io, d, initial, own, cut)
+#define CCS_LEN(cell, cut) (ccs_locate(ccs_b.cells[cell], false, cut).len)
+#define CCS_IS_MATRIX(spot, i) 0
+#endif
+
 /* Cell j of an operation. Rolled: it would take many registers. */
 CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spot *s)
 {
@@ -167,7 +211,7 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 	if (o.n) {
 		const uint32_t cell = o.form & CCS_DEV_LEN_SAME ? o.len : o.len + j;
 
-		len = own = ccs_locate(ccs_b.cells[cell], false, &cut).len;
+		len = own = CCS_LEN(cell, &cut);
 	}
 #pragma unroll 1
 	for (uint32_t i = 0; i < 4; i++) {
@@ -186,9 +230,15 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 				     (i == CCS_SPOT_B && o.form & CCS_DEV_B_INITIAL);
 
 		s->at[i] = 0;
+#if CCS_LAYOUTS
+		s->in[i] = { 0, 0 };
+#endif
 		if (o.n && o.form & bit)
-			s->at[i] = ccs_cell(io, ccs_b.cells[cell + j], initial, &own, &cut);
-		low |= (uintptr_t)s->at[i];
+			s->at[i] =
+				CCS_CELL(io, ccs_b.cells[cell + j],
+					 i == CCS_SPOT_TO ? ccs_b.fifos[o.out].dst : ccs_b.w.rank,
+					 cell + j, initial, &own, &cut, s->in + i);
+		low |= (uintptr_t)s->at[i] | CCS_IS_MATRIX(s, i);
 	}
 	s->len = len;
 	s->own = own;

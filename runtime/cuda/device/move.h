@@ -23,6 +23,10 @@ struct ccs_part {
 	uint32_t units; /* of the message */
 	uint32_t own;	/* elements of the caller's that it may touch */
 	uint32_t whole; /* units that ccs_units moves */
+#if CCS_LAYOUTS
+	const struct ccs_spot *spot;
+	uint64_t lo; /* where the tile begins in the cell */
+#endif
 };
 
 /* The message's slots in a tile. */
@@ -43,6 +47,10 @@ CCS_FN struct ccs_part ccs_part_of(const struct ccs_row &r, const struct ccs_spo
 	const uint32_t form = r.op.form;
 	struct ccs_part p;
 
+#if CCS_LAYOUTS
+	p.spot = &s;
+	p.lo = lo;
+#endif
 	p.units = (ccs_rest(s.len, lo) + CCS_PER_UNIT - 1) / CCS_PER_UNIT;
 	p.own = ccs_rest(s.own, lo);
 	p.whole = s.aligned ? p.own / CCS_PER_UNIT : 0;
@@ -57,6 +65,78 @@ CCS_FN struct ccs_part ccs_part_of(const struct ccs_row &r, const struct ccs_spo
 						    unit * CCS_OUT_UNIT(form);
 	return p;
 }
+
+#if CCS_LAYOUTS
+/* Elements e .. e + n - 1 of a cell that lies in rows: as one where a row has them all. */
+CCS_PART ccs_vec ccs_fetch_rows(const uint8_t *cell, struct ccs_matrix in, uint64_t e, uint32_t n)
+{
+	uint64_t from = e / in.row * in.apart, column = e % in.row;
+	ccs_vec v = ccs_zero();
+
+	n = n < CCS_PER_UNIT ? n : CCS_PER_UNIT;
+	if (in.row - column >= n)
+		return ccs_fetch(cell + (from + column) * CCS_SIZE, n);
+#pragma unroll
+	for (uint32_t i = 0; i < CCS_PER_UNIT; i++) {
+		if (i >= n)
+			continue;
+		ccs_put(v, i, ccs_load<ccs_elem>(cell + (from + column) * CCS_SIZE));
+		if (++column == in.row) {
+			column = 0;
+			from += in.apart;
+		}
+	}
+	return v;
+}
+
+CCS_PART void ccs_keep_rows(uint8_t *cell, struct ccs_matrix in, uint64_t e, ccs_vec v, uint32_t n)
+{
+	uint64_t from = e / in.row * in.apart, column = e % in.row;
+
+	n = n < CCS_PER_UNIT ? n : CCS_PER_UNIT;
+	if (in.row - column >= n) {
+		ccs_keep(cell + (from + column) * CCS_SIZE, v, n);
+		return;
+	}
+#pragma unroll
+	for (uint32_t i = 0; i < CCS_PER_UNIT; i++) {
+		if (i >= n)
+			continue;
+		ccs_store<ccs_elem>(cell + (from + column) * CCS_SIZE, ccs_get(v, i));
+		if (++column == in.row) {
+			column = 0;
+			from += in.apart;
+		}
+	}
+}
+
+/* The same of any cell; `p` is where element e is, if all adjoin. */
+CCS_FN ccs_vec ccs_read(const uint8_t *cell, const struct ccs_matrix &in, uint64_t e,
+			const uint8_t *p, uint32_t n)
+{
+	return in.row ? ccs_fetch_rows(cell, in, e, n) : ccs_fetch(p, n);
+}
+
+CCS_FN void ccs_write(uint8_t *cell, const struct ccs_matrix &in, uint64_t e, uint8_t *p,
+		      const ccs_vec &v, uint32_t n)
+{
+	if (in.row)
+		ccs_keep_rows(cell, in, e, v, n);
+	else
+		ccs_keep(p, v, n);
+}
+#else
+#define ccs_read(cell, in, e, p, n) ccs_fetch(p, n)
+#define ccs_write(cell, in, e, p, v, n) ccs_keep(p, v, n)
+#endif
+
+/* Of address i of a part's cell: its unit u, where `p` is as above. */
+#define CCS_READ(part, i, u, p, n) \
+	ccs_read((part).spot->at[i], (part).spot->in[i], (part).lo + (uint64_t)(u) * CCS_PER_UNIT, \
+		 p, n)
+#define CCS_WRITE(part, i, u, p, v, n) \
+	ccs_write((part).spot->at[i], (part).spot->in[i], \
+		  (part).lo + (uint64_t)(u) * CCS_PER_UNIT, p, v, n)
 
 /* v = in (+) a (+) b */
 CCS_FN ccs_vec ccs_value(uint32_t form, ccs_vec in, ccs_vec a, ccs_vec b, uint32_t initial)
@@ -83,25 +163,26 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 	ccs_vec in = ccs_zero(), a = in, b = in;
 
 	if (form & CCS_DEV_A)
-		a = ccs_fetch(p.a + at, n);
+		a = CCS_READ(p, CCS_SPOT_A, u, p.a + at, n);
 	if (form & CCS_DEV_B)
-		b = ccs_fetch(p.b + at, n);
+		b = CCS_READ(p, CCS_SPOT_B, u, p.b + at, n);
 	if (CCS_LL && CCS_IS_IN(form)) {
 		if (ccs_ll_take(p.in + 2 * at, (uint32_t)(r.in_number + t * r.in_messages) + 1, &in,
 				r, k, t))
 			return 1;
 	} else if (form & CCS_DEV_IN) {
-		in = form & CCS_DEV_IN_DIRECT ? ccs_fetch(p.in + at, n) : ccs_load16(p.in + at);
+		in = form & CCS_DEV_IN_DIRECT ? CCS_READ(p, CCS_SPOT_DST, u, p.in + at, n)
+					      : ccs_load16(p.in + at);
 	}
 	in = ccs_value(form, in, a, b, form);
 	if (CCS_LL && CCS_IS_OUT(form))
 		ccs_ll_give(p.out + 2 * at, (uint32_t)(r.out_number + t * r.out_messages) + 1, in);
 	else if (form & CCS_DEV_OUT_DIRECT)
-		ccs_keep(p.out + at, in, n);
+		CCS_WRITE(p, CCS_SPOT_TO, u, p.out + at, in, n);
 	else if (form & CCS_DEV_OUT)
 		ccs_store16(p.out + at, in);
 	if (CCS_KEEPS(form))
-		ccs_keep(p.dst + at, in, n);
+		CCS_WRITE(p, CCS_SPOT_DST, u, p.dst + at, in, n);
 	return 0;
 }
 

@@ -178,6 +178,10 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 		ccs_b.nworkers = c.nworkers;
 		ccs_b.far = c.far;
 		ccs_b.direct = c.direct;
+#if CCS_LAYOUTS
+		ccs_b.places = c.places;
+		ccs_b.rank_places = c.rank_places;
+#endif
 		ccs_b.room = (uint32_t)(c.tile * CCS_SIZE / 16);
 		ccs_b.w = c.workers[ccs_b.worker];
 		ccs_b.io = ccs_b.ranks[ccs_b.w.rank];
@@ -202,8 +206,14 @@ CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t
 		for (uint32_t cell = g[i].first; cell < g[i].first + g[i].n; cell++) {
 			uint64_t len = ~(uint64_t)0;
 			const struct ccs_dev_cell d = ccs_b.cells[cell];
-			uint8_t *to = ccs_cell(ccs_b.io, d, false, &len, &cut);
-			const uint8_t *from = by ? to : ccs_cell(ccs_b.io, d, true, &len, &cut);
+#if CCS_LAYOUTS
+			struct ccs_matrix in;
+#endif
+			uint8_t *to =
+				CCS_CELL(ccs_b.io, d, ccs_b.w.rank, cell, false, &len, &cut, &in);
+			const uint8_t *from = by ? to
+						 : CCS_CELL(ccs_b.io, d, ccs_b.w.rank, cell, true,
+							    &len, &cut, &in);
 
 			if (from == to && !by && CCS_OP != CCS_DEV_PREMUL)
 				continue;
@@ -218,13 +228,14 @@ CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t
 				     u += blockDim.x) {
 					const uint64_t off = at + (uint64_t)u * 16;
 					const uint32_t left = own - u * CCS_PER_UNIT;
-					ccs_vec v = ccs_fetch(from + off, left);
+					ccs_vec v = ccs_read(from, in, off / CCS_SIZE, from + off,
+							     left);
 
 					if (by)
 						v = ccs_divide16(v, by);
 					else if (CCS_OP == CCS_DEV_PREMUL)
 						v = ccs_scale16(v, ccs_b.scalar);
-					ccs_keep(to + off, v, left);
+					ccs_write(to, in, off / CCS_SIZE, to + off, v, left);
 				}
 			}
 		}

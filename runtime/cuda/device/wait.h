@@ -2,11 +2,11 @@
  * Waiting, telling, and giving up.
  *
  * A wait looks at a counter until it is far enough. From time to time it looks at
- * the abort flag, too, and with CCS_WATCHDOG at the clock: who waits too long reports
- * where, and sets the flag, which stops all others; who has waited for long then, too,
- * reports for its part. Functions return non-zero where
+ * the abort flag, too, and with CCS_WATCHDOG at the clock: a block that waits too long
+ * reports where, and sets the flag, which stops all others; one that has waited for long
+ * by then reports for its own part. Functions return non-zero where
  * the call is to stop; all threads of a block get the same answer, since it comes
- * from a barrier. Whoever stops has seen the flag set, or set it.
+ * from a barrier. A block that stops has seen the flag set, or set it.
  *
  * Where all messages of a call fit into a FIFO's slots, nobody waits for its tail,
  * and it is told once, at the end (`late`). Its sender need not even look (`roomy`), if

@@ -1,0 +1,259 @@
+/*
+ * The witness of different bits: which sums are made in other orders, and where.
+ *
+ * In: what bits.h found of a program that is right, and the run. Out: bits.why, for the report;
+ * E0407 where --require asks for more. Two final values that have two trees have a first sum
+ * each that the other has not; its operands are in both, so it is where the orders part. It is
+ * named by what it adds, and by the operation that does, which one more run finds.
+ *
+ * O(sums that the two values are made of); for E0407 O(operations).
+ */
+#include "compiler/witness/witness.h"
+
+/* One of the two values. */
+struct side {
+	uint32_t rank, cell, value;
+	uint32_t sum;	      /* the first that the other has not, or NONE */
+	struct stored stored; /* where it is made */
+	bool found;
+};
+
+struct parting {
+	struct arena *arena;
+	const struct program *p;
+	const struct bits *bits;
+	struct side side[2];
+};
+
+/* ---- where the orders part --------------------------------------------------------------- */
+
+/* Marks the trees that one is made of, itself too. */
+static uint8_t *mark_trees(struct parting *x, const struct trees *t, uint32_t number)
+{
+	uint8_t *marks = ARENA_ARRAY(x->arena, uint8_t, (size_t)t->n + 1);
+	uint32_t at = number < t->leaves ? 0 : number - t->leaves + 1;
+
+	if (at)
+		marks[at - 1] = 1;
+	while (at-- > 0) {
+		const struct tree *v = &t->v[at];
+		if (!marks[at])
+			continue;
+		if (v->a >= t->leaves)
+			marks[v->a - t->leaves] = 1;
+		if (v->b >= t->leaves)
+			marks[v->b - t->leaves] = 1;
+	}
+	return marks;
+}
+
+/* The first sum of `mine`'s value whose tree is not in `other`. */
+static uint32_t first_unlike(struct parting *x, const struct side *mine, const uint8_t *other)
+{
+	const struct history *h = &x->bits->history;
+	const struct values *v = h->values;
+
+	if (mine->value < v->base)
+		return NONE;
+	uint8_t *marks = ARENA_ARRAY(x->arena, uint8_t, (size_t)v->n + 1);
+	marks[mine->value - v->base] = 1;
+	values_mark(v, marks);
+	for (uint32_t i = 0; i < v->n; i++)
+		if (marks[i] && !other[h->number[i] - x->bits->trees.leaves])
+			return v->base + i;
+	return NONE;
+}
+
+static uint32_t number_of(const struct parting *x, const struct side *s)
+{
+	const struct history *h = &x->bits->history;
+
+	return s->value < h->values->base ? 0 : h->number[s->value - h->values->base];
+}
+
+static struct parting find_parting(struct arena *arena, const struct program *p,
+				   const struct bits *b, const struct apart *a)
+{
+	struct parting x = { .arena = arena, .p = p, .bits = b };
+	uint8_t *marks[2];
+
+	for (int i = 0; i < 2; i++)
+		x.side[i] = (struct side){
+			.rank = a->rank[i], .cell = a->cell[i], .value = a->value[i], .sum = NONE
+		};
+	if (a->moved)
+		return x;
+	for (int i = 0; i < 2; i++)
+		marks[i] = mark_trees(&x, &b->trees, number_of(&x, &x.side[i]));
+	for (int i = 0; i < 2; i++)
+		x.side[i].sum = first_unlike(&x, &x.side[i], marks[!i]);
+	return x;
+}
+
+/* ---- in words ---------------------------------------------------------------------------- */
+
+static const char *chunk_text(const struct parting *x, uint32_t cell)
+{
+	const struct program *p = x->p;
+
+	if (p->nbuffers == 1 && p->buffers[0].blocks == 1)
+		return arena_printf(x->arena, "chunk %u", cell);
+	return program_cells_text(x->arena, p, cell, 1);
+}
+
+static const struct node *sum_of(const struct parting *x, const struct side *s)
+{
+	const struct values *v = x->bits->history.values;
+
+	return s->sum == NONE ? NULL : &v->nodes[s->sum - v->base];
+}
+
+/* Whether the sum adds initial values: nothing was added before it. */
+static bool begins(const struct parting *x, const struct node *sum)
+{
+	uint32_t base = x->bits->history.values->base;
+
+	return sum && sum->left < base && sum->right < base;
+}
+
+/* " begins with rank 1", " adds data[0] of rank 2 to data[0] of ranks 0, 1" */
+static const char *order_text(const struct parting *x, const struct side *s, bool first)
+{
+	struct values *v = x->bits->history.values;
+	const struct node *sum = sum_of(x, s);
+	struct arena *a = x->arena;
+
+	if (!sum)
+		return arena_printf(a, " is %s", value_text(a, x->p, v, s->value));
+	if (first)
+		return arena_printf(a, " begins with rank %u", sum->left / v->cells);
+	return arena_printf(a, " adds %s to %s", value_text(a, x->p, v, sum->right),
+			    value_text(a, x->p, v, sum->left));
+}
+
+/* Both sides; `names` are theirs. */
+static const char *orders_text(const struct parting *x, const char *const names[2])
+{
+	const struct node *a = sum_of(x, &x->side[0]), *b = sum_of(x, &x->side[1]);
+	uint32_t cells = x->bits->history.values->cells;
+	bool first = begins(x, a) && begins(x, b) && a->left / cells != b->left / cells;
+	const char *other = order_text(x, &x->side[1], first);
+
+	if (first) /* " with rank 2" */
+		other += strlen(" begins");
+	return arena_printf(x->arena, "%s%s, %s%s", names[0], order_text(x, &x->side[0], first),
+			    names[1], other);
+}
+
+static const char *count_text(const struct parting *x, const struct apart *a)
+{
+	const char *names[2] = { chunk_text(x, a->cell[0]), chunk_text(x, a->cell[1]) };
+
+	if (a->moved)
+		return arena_printf(x->arena, "%s ends with what was in %s", names[0], names[1]);
+	return orders_text(x, names);
+}
+
+static const char *rank_text(const struct parting *x)
+{
+	const char *names[2];
+
+	for (int i = 0; i < 2; i++)
+		names[i] = arena_printf(x->arena, "%s of rank %u",
+					program_cells_text(x->arena, x->p, x->side[i].cell, 1),
+					x->side[i].rank);
+	return orders_text(x, names);
+}
+
+/* ---- E0407 ------------------------------------------------------------------------------- */
+
+static void watch(void *arg, const struct stored *s)
+{
+	struct parting *x = arg;
+
+	for (int i = 0; i < 2; i++)
+		if (s->reduced && s->after == x->side[i].sum && !x->side[i].found) {
+			x->side[i].stored = *s;
+			x->side[i].found = true;
+		}
+}
+
+/* Finds the operations that make the two sums: a second run gives equal numbers. */
+static void find_operations(struct ctx *c, struct parting *x, const struct order *order)
+{
+	struct replay *r = ARENA_NEW(c->scratch, struct replay);
+
+	if (!replay_init(r, c, x->p, c->scratch))
+		return;
+	r->silent = true;
+	r->hook = watch;
+	r->arg = x;
+	replay_run(r, order);
+}
+
+static void note_operation(struct ctx *c, struct diag *g, const struct parting *x,
+			   const struct side *s)
+{
+	const struct stored *at = &s->stored;
+
+	if (!s->found)
+		return;
+	struct where w = expand_where(c, x->p, at->task, at->row);
+	diag_note(c->diags, g, x->p->sites[x->p->tasks[at->task].ops[at->row].site].span,
+		  "rank %u, %s:%s, for %s", x->p->tasks[at->task].rank,
+		  where_text(x->arena, at->depth, &w), order_text(x, s, false),
+		  program_cells_text(x->arena, x->p, s->cell, 1));
+}
+
+static void report(struct ctx *c, struct parting *x, const struct order *order, const char *what,
+		   const char *cure)
+{
+	const struct program *p = x->p;
+
+	find_operations(c, x, order);
+	struct diag *g = diag_add(c->diags, SEV_ERROR, 407,
+				  p->instance.schedule->contract_name.span, NO_RANK, "%s", what);
+	for (int i = 0; i < 2; i++)
+		note_operation(c, g, x, &x->side[i]);
+	diag_help(c->diags, g, "%s", cure);
+}
+
+static void require_counts(struct ctx *c, struct parting *x, const struct order *order,
+			   const struct bits *b)
+{
+	const char *what =
+		arena_printf(x->arena, "an element's bits depend on the count: %s", b->why);
+
+	if (b->by_count.moved)
+		report(c, x, order, what,
+		       "the contract asks for that; ask for chunk i in chunk i, or write [N] or "
+		       "[B][C] where a chunk is a block of its own");
+	else
+		report(c, x, order, what,
+		       "which chunk an element is in depends on the count; sum all chunks in one order of "
+		       "ranks, as fixed_order_allreduce does, or do not cut the block");
+}
+
+static void require_ranks(struct ctx *c, struct parting *x, const struct order *order)
+{
+	report(c, x, order,
+	       arena_printf(x->arena, "ranks may end with different bits: %s", rank_text(x)),
+	       "sum each chunk on one rank and send the sum to the others, or in one order of ranks "
+	       "on all");
+}
+
+void orders(struct ctx *c, const struct program *p, const struct order *order, struct bits *b)
+{
+	struct parting x;
+
+	if (!b->counts) {
+		x = find_parting(c->scratch, p, b, &b->by_count);
+		b->why = arena_printf(c->arena, "%s", count_text(&x, &b->by_count));
+		if (c->require & REQUIRE_COUNTS)
+			require_counts(c, &x, order, b);
+	}
+	if (!b->ranks && c->require & REQUIRE_RANKS) {
+		x = find_parting(c->scratch, p, b, &b->by_rank);
+		require_ranks(c, &x, order);
+	}
+}

@@ -1,0 +1,50 @@
+"""Tunings: which module runs a collective, and how, by the size of a call (ccs-tuning(5)), as
+`ccrun --tune` measures them."""
+
+import ctypes
+import os
+import weakref
+from typing import Iterator, Optional, Tuple, Union
+
+from .module import Module
+from .native import RunOptions, TuningRow, TuningSection, check, library
+
+_OPTIONS_TEXT = 32  # CCS_OPTIONS_TEXT
+
+
+class Tuning:
+    """A tuning, with all its modules loaded. It does not change."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """CcsError: it is no tuning, or a module of it cannot be loaded."""
+        handle = ctypes.c_void_p()
+        check(library().ccs_tuning_load(ctypes.byref(handle), os.fsencode(path)))
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, library().ccs_tuning_free, handle)
+        self.path: str = os.fsdecode(path)
+        """The file that was loaded."""
+
+    def sections(self) -> Iterator[Tuple[str, int, str]]:
+        """Collective, number of ranks and engine of each section."""
+        section, number = TuningSection(), 0
+        while not library().ccs_tuning_section(self._handle, number, ctypes.byref(section)):
+            yield section.collective.decode(), section.nranks, section.engine.decode()
+            number += 1
+
+    def row(
+        self, collective: str, nranks: int, engine: str, size: int
+    ) -> Optional[Tuple[Module, RunOptions, str]]:
+        """What a call takes whose larger buffer has so many bytes: a module, its options, and both
+        for people. None: there is no section for it."""
+        lib, row = library(), TuningRow()
+        section = lib.ccs_tuning_find(self._handle, collective.encode(), nranks, engine.encode())
+        if section < 0:
+            return None
+        number = lib.ccs_tuning_row_of(self._handle, section, size)
+        check(lib.ccs_tuning_row(self._handle, section, number, ctypes.byref(row)))
+        text = ctypes.create_string_buffer(_OPTIONS_TEXT)
+        lib.ccs_run_options_text(ctypes.byref(row.options), text, _OPTIONS_TEXT)
+        options = RunOptions.from_buffer_copy(row.options)
+        file = os.fsdecode(row.file)
+        module = Module.borrowed(ctypes.c_void_p(row.module), file, self)
+        return module, options, f"{os.path.basename(file)}, tile {text.value.decode()}"

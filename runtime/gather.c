@@ -1,0 +1,144 @@
+/*
+ * What processes of a communicator tell one another between calls: all give as many bytes, for the
+ * same call, and get those of all, in the order of ranks.
+ *
+ * Engines move bytes, whatever they are for. So what a rank tells begins with a preface of a fixed
+ * length, which says for which call it is, and how much; it has the first bytes, and mostly all.
+ * Ranks that come with different calls then all find the same difference, before anything is taken
+ * for what it is not. O(ranks x bytes).
+ */
+#include "runtime/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_BYTES 224u
+
+struct preface {
+	uint64_t bytes;
+	char call[24]; /* its name, with a NUL */
+	unsigned char first[FIRST_BYTES];
+};
+
+static void add_call(struct text *t, int rank, const struct preface *p)
+{
+	text_add(t, "rank %d calls %.23s, and tells %llu bytes", rank, p->call,
+		 (unsigned long long)p->bytes);
+}
+
+/* That all have come for the same. */
+static ccs_status compare(const struct preface *all, int n)
+{
+	struct text t = { .len = 0 };
+	int r = 1;
+
+	while (r < n && !memcmp(all[r].call, all->call, sizeof(all->call)) &&
+	       all[r].bytes == all->bytes)
+		r++;
+	if (r >= n)
+		return CCS_OK;
+	if (memcmp(all[r].call, all->call, sizeof(all->call)))
+		return error_set(CCS_EINVAL,
+				 "the ranks' calls differ: rank 0 calls %.23s; rank %d calls %.23s",
+				 all->call, r, all[r].call);
+	add_call(&t, 0, all);
+	text_add(&t, "; ");
+	add_call(&t, r, all + r);
+	return error_set(CCS_EINVAL, "the ranks' calls differ: %s", t.buf);
+}
+
+/* What does not fit into prefaces, behind what does. */
+static ccs_status gather_rest(struct world *w, const void *mine, unsigned char *all, size_t bytes)
+{
+	size_t rest = bytes - FIRST_BYTES;
+	unsigned char *of = malloc((size_t)w->nranks * rest);
+	ccs_status s;
+
+	s = of ? w->engine->gather(w, (const unsigned char *)mine + FIRST_BYTES, of, rest)
+	       : error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+	for (size_t r = 0; r < (size_t)w->nranks && !s; r++)
+		memcpy(all + r * bytes + FIRST_BYTES, of + r * rest, rest);
+	free(of);
+	return s;
+}
+
+ccs_status world_gather(struct world *w, const char *call, const void *mine, void *all,
+			size_t bytes)
+{
+	size_t first = bytes < FIRST_BYTES ? bytes : FIRST_BYTES;
+	struct preface own = { .bytes = bytes }, *of = calloc((size_t)w->nranks, sizeof(*of));
+	ccs_status s;
+
+	if (!of)
+		return error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+	strncpy(own.call, call, sizeof(own.call) - 1);
+	if (first)
+		memcpy(own.first, mine, first);
+	w->gathers = call;
+	s = w->engine->gather(w, &own, of, sizeof(own));
+	if (!s)
+		s = compare(of, w->nranks);
+	for (size_t r = 0; r < (size_t)w->nranks && first && !s; r++)
+		memcpy((unsigned char *)all + r * bytes, of[r].first, first);
+	if (!s && bytes > first)
+		s = gather_rest(w, mine, all, bytes);
+	w->gathers = NULL;
+	free(of);
+	return s;
+}
+
+void world_tell_late(const struct world *w, int rank, struct text *t)
+{
+	text_add(t, "for %u ms rank %d has not called %s, as rank %d has", w->timeout, rank,
+		 w->gathers, w->first);
+}
+
+/* ---- how a step went ------------------------------------------------------------------------ */
+
+struct outcome {
+	int32_t status;
+	char text[CCS_TEXT];
+};
+
+/* All say why they have failed, if they have. In this process its own failure counts. */
+static ccs_status tell_why(struct world *w, const struct outcome *own, struct outcome *all)
+{
+	ccs_status s = world_gather(w, "ccs_comm_agree", own, all, sizeof(*own));
+
+	for (int r = 0; r < w->nranks && !s; r++)
+		if (all[r].status && r != w->first)
+			s = error_set(error_of_peer(all[r].status), "rank %d: %.1900s", r,
+				      all[r].text);
+	return s;
+}
+
+/* Most often there is nothing to tell. */
+static ccs_status agree(struct world *w, const struct outcome *own, struct outcome *all)
+{
+	int32_t *statuses = calloc((size_t)w->nranks, sizeof(*statuses));
+	bool well = true;
+	ccs_status s;
+
+	s = statuses ? world_gather(w, "ccs_comm_agree", &own->status, statuses, sizeof(*statuses))
+		     : error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+	for (int r = 0; r < w->nranks && !s; r++)
+		well &= statuses[r] == CCS_OK;
+	free(statuses);
+	return s || well ? s : tell_why(w, own, all);
+}
+
+ccs_status world_agree(struct world *w, ccs_status here)
+{
+	struct outcome own = { .status = here }, *all;
+	ccs_status s;
+
+	if (w->nlocal == w->nranks)
+		return here;
+	if (here)
+		memcpy(own.text, error_thread()->text, sizeof(own.text));
+	all = calloc((size_t)w->nranks, sizeof(*all));
+	s = all ? agree(w, &own, all)
+		: error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+	free(all);
+	return here ? error_set(here, "%s", own.text) : s;
+}

@@ -1,0 +1,173 @@
+/*
+ * Ranks by MPI: a call that has failed has given its buffers back. Behind held_mpi.c, which knows
+ * what MPI has: when a call returns, whatever it failed with, none of the caller's memory is MPI's.
+ * Then the memory is unmapped, so that a message into it, or from it, ends the process.
+ *
+ * Started by mpirun; every process does all of it, and rank 0 tells how it went everywhere.
+ * usage: mpirun -np 3 net_held_test MODULES
+ */
+#include "tests/support/say.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { LONG = 1 << 20, ROUNDS = 3 };
+#define BYTES (LONG * sizeof(int32_t))
+
+struct job {
+	struct ccs_comm *told; /* tells how it went, and nothing else */
+	struct ccs_module *ring, *bcast;
+	int (*held)(const void *at, size_t bytes);
+	int rank, size;
+	bool ok;
+};
+
+/* The line of a test: it is right if it is in every process. */
+static void all_say(struct job *j, bool here, const char *what)
+{
+	ccs_status s = ccs_comm_agree(j->told, here ? CCS_OK : ccs_error_set(CCS_EINVAL, "not so"));
+
+	if (!here)
+		printf("# rank %d: not so: %s\n", j->rank, what);
+	j->ok &= !s;
+	if (!j->rank)
+		say(!s, "%s", what);
+}
+
+static struct ccs_comm *fresh(unsigned timeout)
+{
+	struct ccs_comm *c = NULL;
+
+	if (is(ccs_comm_init_mpi(&c), CCS_OK, NULL, "ccs_comm_init_mpi"))
+		ccs_comm_set_timeout(c, timeout);
+	return c;
+}
+
+static int32_t *map(void)
+{
+	int32_t *data =
+		mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (int i = 0; data != MAP_FAILED && i < LONG; i++)
+		data[i] = i;
+	return data == MAP_FAILED ? NULL : data;
+}
+
+/* A call has returned: nothing of MPI's is in its buffer, nothing comes there, and it may go. */
+static bool is_back(const struct job *j, int32_t *data)
+{
+	int held = j->held(data, BYTES);
+	bool ok = !held;
+
+	if (held)
+		printf("# rank %d: MPI has %d messages in the buffer\n", j->rank, held);
+	memset(data, 0x5a, BYTES);
+	for (int i = 0; i < 50; i++)
+		ok &= !ccs_comm_agree(j->told, CCS_OK);
+	for (int i = 0; i < LONG; i++)
+		ok &= data[i] == 0x5a5a5a5a;
+	return !munmap(data, BYTES) && ok;
+}
+
+static bool told_so(const struct job *j, const int32_t *data, bool ok)
+{
+	return ok && data && !ccs_comm_agree(j->told, CCS_OK);
+}
+
+/* The root sends to a rank that comes when the root has given up. */
+static void late(struct job *j)
+{
+	struct ccs_comm *c = fresh(j->rank == 1 ? 200 : 20000);
+	int32_t *data = map();
+	ccs_status s;
+	bool ok = told_so(j, data, c) &&
+		  !ccs_run(j->bcast, data, data, LONG, CCS_INT32, CCS_SUM, 1, c, NULL);
+
+	if (j->rank != 1)
+		usleep(600000);
+	s = ccs_run(j->bcast, data, data, LONG, CCS_INT32, CCS_SUM, 1, c, NULL);
+	if (j->rank == 1)
+		ok &= is(s, CCS_ETIMEOUT, "no progress for 200 ms", "the root");
+	ok &= is_back(j, data);
+	all_say(j, ok, "a long message to ranks that come too late");
+	ccs_comm_free(c);
+}
+
+/* A rank makes another call than the others, in the middle of long ones. */
+static void differs(struct job *j)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		struct ccs_comm *c = fresh(20000);
+		int32_t *data = map();
+		ccs_status s = CCS_OK;
+		bool ok = told_so(j, data, c);
+
+		for (int i = 0; i < 4 && !s; i++)
+			s = ccs_run(j->ring, data, data,
+				    i == 3 && j->rank == round % j->size ? LONG - 1 : LONG,
+				    CCS_INT32, CCS_SUM, 0, c, NULL);
+		ok &= is(s, CCS_EINVAL, "the ranks' calls differ: ", "the fourth call");
+		ok &= is_back(j, data);
+		all_say(j, ok, "calls that differ, behind long ones");
+		ccs_comm_free(c);
+	}
+}
+
+/* Ranks 0 and 1 exchange long messages while another ends the communicator. */
+static void messages(struct job *j)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		struct ccs_comm *c = fresh(j->rank == 2 ? 20 + 7 * (unsigned)round : 20000);
+		int32_t *data = map();
+		ccs_status s = CCS_OK;
+		bool ok = told_so(j, data, c);
+
+		if (j->rank == 2)
+			s = ccs_run(j->ring, data, data, 8, CCS_INT32, CCS_SUM, 0, c, NULL);
+		while (ok && j->rank < 2 && !s)
+			s = (j->rank ? ccs_send(data, LONG, CCS_INT32, 0, c, NULL)
+				     : ccs_recv(data, LONG, CCS_INT32, 1, c, NULL));
+		/* it may have failed between two messages */
+		ok &= is(s, s == CCS_EABORTED ? s : CCS_ETIMEOUT, "no progress", "a message");
+		ok &= is_back(j, data);
+		all_say(j, ok, "long messages when a third rank fails");
+		ccs_comm_free(c);
+	}
+}
+
+static bool load(struct ccs_module **m, const char *folder, const char *name)
+{
+	char path[500];
+
+	snprintf(path, sizeof(path), "%s/%s.so", folder, name);
+	return is(ccs_module_load(m, path), CCS_OK, NULL, path);
+}
+
+int main(int argc, char **argv)
+{
+	struct job j = { .ok = true };
+	const char *folder = argc > 1 ? argv[1] : ".";
+	void *library;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	j.told = fresh(20000);
+	if (!j.told || !load(&j.ring, folder, "ring_allreduce") ||
+	    !load(&j.bcast, folder, "binomial_broadcast") || ccs_mpi_library(&library))
+		return 1;
+	*(void **)&j.held = dlsym(library, "held_mpi");
+	j.rank = ccs_comm_rank(j.told);
+	j.size = ccs_comm_size(j.told);
+	if (!j.held || j.size != 3)
+		return 1;
+	late(&j);
+	differs(&j);
+	messages(&j);
+	ccs_comm_free(j.told);
+	ccs_module_free(j.ring);
+	ccs_module_free(j.bcast);
+	return j.ok ? 0 : 1;
+}
