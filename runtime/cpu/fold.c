@@ -1,26 +1,19 @@
 /*
- * Finding folds, and playing them. See fold.h.
+ * Finding folds. See fold.h.
  */
 #include "runtime/cpu/fold.h"
 #include "runtime/base/divide.h"
+#include "runtime/cpu/fold_map.h"
 #include "runtime/cpu/sequence.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define NO_VALUE UINT32_MAX
-/* Of a place, in a step. Allreduce of 64 KiB and 1 MiB on 8 ranks by recursive doubling took with 2, 4
- * and 8 KiB 27, 27 and 27 us, and 622, 575 and 531. */
-#define STEP_BYTES ((size_t)8 << 10)
-
-/* What lies somewhere: so many bytes into an input (of < bases), or into a value. */
-struct ref {
-	uint32_t of, at;
-};
 
 /* Two combined, x (+) y; or, without a second, one divided. */
 struct value {
-	struct ref x, y;	 /* y.of: NO_VALUE */
+	struct fold_ref x, y;	 /* y.of: NO_VALUE */
 	uint32_t n;		 /* elements */
 	uint32_t uses;		 /* by values that are wanted, and by parts of outputs */
 	uint32_t first, targets; /* of the sorted outputs */
@@ -30,27 +23,16 @@ struct value {
 	struct place_at home; /* where it is stored; no base: nowhere */
 };
 
-/* So many bytes of a buffer, from `at` on, are that. */
-struct span {
-	uint32_t at, bytes, n;
-	struct ref is;
-};
-
-struct map {
-	struct span *of;
-	uint32_t n, room;
-};
-
 /* A span of an output buffer, in the end. */
 struct output {
 	struct place_at at;
-	struct ref is;
+	struct fold_ref is;
 	uint32_t n;
 };
 
 struct finding {
 	const struct sequence *q;
-	struct map *map; /* by base */
+	struct fold_map *map; /* by base */
 	struct value *value;
 	struct output *output;
 	uint32_t *table; /* of values, by what they are: 1 + their number */
@@ -79,110 +61,42 @@ static uint32_t bytes_of(const struct finding *w, uint32_t base, uint32_t n)
 	return (uint32_t)((n < most ? n : most) * w->q->layout.esize);
 }
 
-/* The first span that ends behind that byte. */
-static uint32_t find_span(const struct map *m, uint32_t at)
+static void store(struct finding *w, uint32_t base, const struct fold_span *s)
 {
-	uint32_t low = 0, high = m->n;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (m->of[mid].at + m->of[mid].bytes <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static bool map_room(struct map *m, uint32_t more)
-{
-	uint32_t room = 2 * m->room + more;
-	struct span *of;
-
-	if (m->n + more <= m->room)
-		return true;
-	of = realloc(m->of, room * sizeof(*of));
-	if (!of)
-		return false;
-	m->of = of;
-	m->room = room;
-	return true;
-}
-
-/* What a span is from that byte of the buffer on. */
-static struct span rest_of(const struct finding *w, struct span s, uint32_t at)
-{
-	uint32_t skipped = at - s.at;
-
-	s.at = at;
-	s.bytes -= skipped;
-	s.n -= skipped / (uint32_t)w->q->layout.esize;
-	s.is.at += skipped;
-	return s;
-}
-
-/* Puts the span in the place of whatever was there. */
-static void store(struct finding *w, struct map *m, const struct span *s)
-{
-	uint32_t end = s->at + s->bytes, first = find_span(m, s->at), last = first, n = 0;
-	struct span put[3];
-
-	while (last < m->n && m->of[last].at < end)
-		last++;
-	if (first < last && m->of[first].at < s->at) {
-		put[n] = m->of[first];
-		put[n].bytes = s->at - put[n].at;
-		put[n].n = put[n].bytes / (uint32_t)w->q->layout.esize;
-		n++;
-	}
-	put[n++] = *s;
-	if (first < last && m->of[last - 1].at + m->of[last - 1].bytes > end)
-		put[n++] = rest_of(w, m->of[last - 1], end);
-	if (!map_room(m, n)) {
-		w->failed = true;
-		return;
-	}
-	memmove(m->of + first + n, m->of + last, (m->n - last) * sizeof(*m->of));
-	memcpy(m->of + first, put, n * sizeof(*put));
-	m->n = m->n - (last - first) + n;
+	w->failed |= !fold_map_store(w->map + base, s, (uint32_t)w->q->layout.esize);
 }
 
 /* What lies at a place, and of its n elements how many are of the same; 0: that is not known. */
-static uint32_t look(const struct finding *w, struct place_at p, uint32_t n, struct ref *is)
+static uint32_t look(const struct finding *w, struct place_at p, uint32_t n, struct fold_ref *is)
 {
-	const struct map *m = w->map + p.base;
-	uint32_t i;
-	struct span s;
+	const struct fold_span *at;
+	struct fold_span s;
 
 	if (is_input(p.base)) {
-		*is = (struct ref){ p.base, p.at };
+		*is = (struct fold_ref){ p.base, p.at };
 		return n;
 	}
-	i = find_span(m, p.at);
-	if (i == m->n || m->of[i].at > p.at)
-		return 0;
-	s = m->of[i];
-	if (w->tiled && (s.at != p.at || s.n != n))
+	at = fold_map_look(w->map + p.base, p.at);
+	if (!at || (w->tiled && (at->at != p.at || at->n != n)))
 		return 0; /* tiles of theirs are not the same elements */
-	s = rest_of(w, s, p.at);
+	s = fold_map_rest(*at, p.at, (uint32_t)w->q->layout.esize);
 	*is = s.is;
 	return s.n < n ? s.n : n;
 }
 
 /* ---- values ------------------------------------------------------------------------------ */
 
-static bool same_ref(struct ref x, struct ref y)
+static bool same_ref(struct fold_ref x, struct fold_ref y)
 {
 	return x.of == y.of && x.at == y.at;
 }
 
-static bool before(struct ref x, struct ref y)
+static bool before(struct fold_ref x, struct fold_ref y)
 {
 	return x.of < y.of || (x.of == y.of && x.at < y.at);
 }
 
-static uint32_t hash(struct ref x, struct ref y, uint32_t n)
+static uint32_t hash(struct fold_ref x, struct fold_ref y, uint32_t n)
 {
 	uint64_t h = n;
 
@@ -194,17 +108,17 @@ static uint32_t hash(struct ref x, struct ref y, uint32_t n)
 }
 
 /* n elements of two combined; once for all who need them. */
-static struct ref combined(struct finding *w, struct ref x, struct ref y, uint32_t n)
+static struct fold_ref combined(struct finding *w, struct fold_ref x, struct fold_ref y, uint32_t n)
 {
 	bool turn = w->commutes && y.of != NO_VALUE && before(y, x);
-	struct ref a = turn ? y : x, b = turn ? x : y;
+	struct fold_ref a = turn ? y : x, b = turn ? x : y;
 	uint32_t i = hash(a, b, n) & (w->slots - 1);
 
 	for (; w->table[i]; i = (i + 1) & (w->slots - 1)) {
 		const struct value *v = w->value + w->table[i] - 1;
 
 		if (v->n == n && same_ref(v->x, a) && same_ref(v->y, b))
-			return (struct ref){ w->bases + w->table[i] - 1, 0 };
+			return (struct fold_ref){ w->bases + w->table[i] - 1, 0 };
 	}
 	if (w->nvalues == w->values_room) {
 		w->failed = true;
@@ -212,17 +126,18 @@ static struct ref combined(struct finding *w, struct ref x, struct ref y, uint32
 	}
 	w->value[w->nvalues] = (struct value){ .x = a, .y = b, .n = n, .inner = NO_VALUE };
 	w->table[i] = ++w->nvalues;
-	return (struct ref){ w->bases + w->nvalues - 1, 0 };
+	return (struct fold_ref){ w->bases + w->nvalues - 1, 0 };
 }
 
-static void store_at(struct finding *w, struct place_at p, uint32_t off, uint32_t n, struct ref is)
+static void store_at(struct finding *w, struct place_at p, uint32_t off, uint32_t n,
+		     struct fold_ref is)
 {
-	struct span s = { p.at + off, bytes_of(w, p.base, n), n, is };
+	struct fold_span s = { p.at + off, bytes_of(w, p.base, n), n, is };
 
 	if (p.base && is_input(p.base))
 		w->failed = true;
 	else if (p.base)
-		store(w, w->map + p.base, &s);
+		store(w, p.base, &s);
 }
 
 static struct place_at past(struct place_at p, uint32_t off)
@@ -235,7 +150,7 @@ static uint32_t go_through(struct finding *w, const struct piece_at *p,
 			   const struct place_at *source, unsigned sources, uint32_t off,
 			   uint32_t n)
 {
-	struct ref is[3], all;
+	struct fold_ref is[3], all;
 
 	for (unsigned k = 0; k < sources; k++)
 		n = look(w, past(source[k], off), n, is + k);
@@ -245,7 +160,7 @@ static uint32_t go_through(struct finding *w, const struct piece_at *p,
 	for (unsigned k = 1; k < sources; k++)
 		all = combined(w, all, is[k], n);
 	if (!p->in.base && !p->a.base && !p->b.base)
-		all = combined(w, all, (struct ref){ NO_VALUE, 0 }, n);
+		all = combined(w, all, (struct fold_ref){ NO_VALUE, 0 }, n);
 	store_at(w, p->dst, off, n, all);
 	if (p->kind == PIECE_OTHER)
 		store_at(w, p->out, off, n, all);
@@ -299,7 +214,7 @@ static void piece(struct finding *w, const struct piece_at *p)
 
 /* ---- what is wanted ---------------------------------------------------------------------- */
 
-static struct value *value_of(const struct finding *w, struct ref r)
+static struct value *value_of(const struct finding *w, struct fold_ref r)
 {
 	return r.of >= w->bases && r.of != NO_VALUE ? w->value + (r.of - w->bases) : NULL;
 }
@@ -338,7 +253,7 @@ static void find_outputs(struct finding *w, uint64_t ranks)
 		if (!is_output(b) || (ranks != FOLDS_ALL && !(ranks >> rank & 1)))
 			continue;
 		for (uint32_t i = 0; i < w->map[b].n; i++) {
-			const struct span *s = w->map[b].of + i;
+			const struct fold_span *s = w->map[b].of + i;
 
 			w->output[w->noutputs++] = (struct output){ { b, s->at }, s->is, s->n };
 		}
@@ -347,7 +262,7 @@ static void find_outputs(struct finding *w, uint64_t ranks)
 		qsort(w->output, w->noutputs, sizeof(*w->output), by_what);
 }
 
-static void use(struct finding *w, struct ref r)
+static void use(struct finding *w, struct fold_ref r)
 {
 	struct value *v = value_of(w, r);
 
@@ -383,7 +298,8 @@ static void find_wanted(struct finding *w)
 }
 
 /* Whether the operand is combined on the way to the value. */
-static bool joins(const struct finding *w, const struct value *v, struct ref operand, bool second)
+static bool joins(const struct finding *w, const struct value *v, struct fold_ref operand,
+		  bool second)
 {
 	const struct value *x = value_of(w, operand);
 	bool divides = v->y.of == NO_VALUE;
@@ -448,7 +364,7 @@ static void add_place(struct finding *w, struct place_at p)
 	w->f->places[w->f->nplaces++] = p;
 }
 
-static struct place_at place_of(const struct finding *w, struct ref r)
+static struct place_at place_of(const struct finding *w, struct fold_ref r)
 {
 	const struct value *v = value_of(w, r);
 
@@ -541,13 +457,6 @@ static void add_folds(struct finding *w)
 
 /* ---- where an output lies where its input does ----------------------------------------------- */
 
-static bool overlaps(const struct map *m, uint32_t at, uint32_t bytes)
-{
-	uint32_t i = find_span(m, at);
-
-	return i < m->n && m->of[i].at < at + bytes;
-}
-
 /* Whether the fold reads an input where one before has stored; or itself, but from place to
  * the same place. */
 static bool spoils(const struct finding *w, const struct fold *d)
@@ -558,7 +467,7 @@ static bool spoils(const struct finding *w, const struct fold *d)
 	for (unsigned k = 0; k < d->sources; k++) {
 		if (!is_input(p[k].base))
 			continue;
-		if (overlaps(w->map + p[k].base, p[k].at, bytes))
+		if (fold_map_overlaps(w->map + p[k].base, p[k].at, bytes))
 			return true;
 		for (unsigned t = 0; t < d->targets; t++)
 			if (to[t].base == p[k].base + BUFFER_RECV - BUFFER_SEND &&
@@ -597,11 +506,11 @@ static void find_apart(struct finding *w)
 
 		f->apart = spoils(w, d);
 		for (unsigned t = 0; t < d->targets && !w->failed; t++) {
-			struct span s = { .at = to[t].at,
-					  .bytes = d->n * (uint32_t)w->q->layout.esize };
+			struct fold_span s = { .at = to[t].at,
+					       .bytes = d->n * (uint32_t)w->q->layout.esize };
 
 			if (is_output(to[t].base))
-				store(w, w->map + to[t].base - BUFFER_RECV + BUFFER_SEND, &s);
+				store(w, to[t].base - BUFFER_RECV + BUFFER_SEND, &s);
 		}
 	}
 }
@@ -659,70 +568,4 @@ struct folds *folds_find(const struct sequence *q, uint64_t ranks)
 		return w.f;
 	folds_free(w.f);
 	return NULL;
-}
-
-void folds_free(struct folds *f)
-{
-	if (!f)
-		return;
-	free(f->of);
-	free(f->places);
-	free(f);
-}
-
-bool folds_suit(const struct folds *f, const unsigned char *send, const unsigned char *recv)
-{
-	uintptr_t x = (uintptr_t)send, y = (uintptr_t)recv;
-
-	if (x == y)
-		return !f->apart || !send;
-	return !send || !recv || (x < y ? y - x : x - y) >= f->reach;
-}
-
-/* ---- playing ----------------------------------------------------------------------------- */
-
-static void divide(const struct layout *l, unsigned char *const *to, unsigned targets, size_t n)
-{
-	l->divide(to[0], n, l->nranks);
-	for (unsigned t = 1; t < targets; t++)
-		memcpy(to[t], to[0], n * l->esize);
-}
-
-/* n elements, from byte `skip` of each place that is in a buffer on. */
-static void play(const struct layout *l, const struct fold *d, const struct place_at *p,
-		 unsigned char *const *bases, size_t skip, size_t n)
-{
-	unsigned char *at[2 * MOST_FOLDED], **to = at + d->sources;
-	unsigned stored = d->divide ? 1 : d->targets;
-
-	for (unsigned i = 0; i < (unsigned)d->sources + d->targets; i++)
-		at[i] = bases[p[i].base] + p[i].at + (p[i].base >= BASE_RANKS ? skip : 0);
-	if (d->sources > 1) {
-		l->fold(to, stored, (const unsigned char *const *)at, d->sources, n);
-	} else {
-		for (unsigned t = 0; t < stored; t++)
-			if (to[t] != at[0])
-				memcpy(to[t], at[0], n * l->esize);
-	}
-	if (d->divide)
-		divide(l, to, d->targets, n);
-}
-
-/* In steps, so that temporaries stay in the first-level cache. */
-void folds_play(const struct layout *l, const struct folds *f, unsigned char *const *bases,
-		size_t lo, size_t most)
-{
-	size_t step = f->tiles ? STEP_BYTES / l->esize : SIZE_MAX, now;
-
-	for (size_t at = 0; at < most; at += now) {
-		now = most - at < step ? most - at : step;
-		for (uint32_t i = 0; i < f->n; i++) {
-			const struct fold *d = f->of + i;
-			size_t n = d->n > lo + at ? d->n - lo - at : 0;
-
-			n = n < now ? n : now;
-			if (n)
-				play(l, d, f->places + d->at, bases, at * l->esize, n);
-		}
-	}
 }

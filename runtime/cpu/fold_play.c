@@ -1,0 +1,76 @@
+/*
+ * Playing folds: see fold.h. O(elements of their sources and targets).
+ */
+#include "runtime/cpu/fold.h"
+#include "runtime/cpu/sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a place, in a step. Allreduce of 64 KiB and 1 MiB on 8 ranks by recursive doubling took with 2, 4
+ * and 8 KiB 27, 27 and 27 us, and 622, 575 and 531. */
+#define STEP_BYTES ((size_t)8 << 10)
+
+void folds_free(struct folds *f)
+{
+	if (!f)
+		return;
+	free(f->of);
+	free(f->places);
+	free(f);
+}
+
+bool folds_suit(const struct folds *f, const unsigned char *send, const unsigned char *recv)
+{
+	uintptr_t x = (uintptr_t)send, y = (uintptr_t)recv;
+
+	if (x == y)
+		return !f->apart || !send;
+	return !send || !recv || (x < y ? y - x : x - y) >= f->reach;
+}
+
+static void divide(const struct layout *l, unsigned char *const *to, unsigned targets, size_t n)
+{
+	l->divide(to[0], n, l->nranks);
+	for (unsigned t = 1; t < targets; t++)
+		memcpy(to[t], to[0], n * l->esize);
+}
+
+/* n elements, from byte `skip` of each place that is in a buffer on. */
+static void play(const struct layout *l, const struct fold *d, const struct place_at *p,
+		 unsigned char *const *bases, size_t skip, size_t n)
+{
+	unsigned char *at[2 * MOST_FOLDED], **to = at + d->sources;
+	unsigned stored = d->divide ? 1 : d->targets;
+
+	for (unsigned i = 0; i < (unsigned)d->sources + d->targets; i++)
+		at[i] = bases[p[i].base] + p[i].at + (p[i].base >= BASE_RANKS ? skip : 0);
+	if (d->sources > 1) {
+		l->fold(to, stored, (const unsigned char *const *)at, d->sources, n);
+	} else {
+		for (unsigned t = 0; t < stored; t++)
+			if (to[t] != at[0])
+				memcpy(to[t], at[0], n * l->esize);
+	}
+	if (d->divide)
+		divide(l, to, d->targets, n);
+}
+
+/* In steps, so that temporaries stay in the first-level cache. */
+void folds_play(const struct layout *l, const struct folds *f, unsigned char *const *bases,
+		size_t lo, size_t most)
+{
+	size_t step = f->tiles ? STEP_BYTES / l->esize : SIZE_MAX, now;
+
+	for (size_t at = 0; at < most; at += now) {
+		now = most - at < step ? most - at : step;
+		for (uint32_t i = 0; i < f->n; i++) {
+			const struct fold *d = f->of + i;
+			size_t n = d->n > lo + at ? d->n - lo - at : 0;
+
+			n = n < now ? n : now;
+			if (n)
+				play(l, d, f->places + d->at, bases, at * l->esize, n);
+		}
+	}
+}
