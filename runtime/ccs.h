@@ -480,6 +480,20 @@ CCS_API void ccs_mesh_free(struct ccs_mesh *mesh);
  */
 CCS_API ccs_status ccs_barrier(struct ccs_comm *comm, void *stream);
 
+/** How a run on GPUs was cut. */
+struct ccs_run_shape {
+	unsigned protocol; /* CCS_RUN_... */
+	unsigned channels; /* copies of the plan, each with a part of every chunk */
+	unsigned blocks;   /* of this process's kernels, together: at most one for each worker and
+			      channel */
+	unsigned threads;  /* of a block */
+	uint64_t tile;	   /* elements of a chunk that a channel moves at a time */
+	uint64_t tiles;	   /* and how often */
+};
+/** How the newest run of a communicator was cut, which was begun; before any, all is 0.
+ *  CCS_EUNSUPPORTED: its ranks are not on GPUs. */
+CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *shape);
+
 /** Milliseconds without any progress after which a call fails with
  *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);

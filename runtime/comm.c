@@ -343,6 +343,20 @@ ccs_status ccs_comm_check(struct ccs_comm *c)
 	return leave(c, s);
 }
 
+ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *shape)
+{
+	ccs_status s = enter(c, shape, "ccs_comm_last_run");
+
+	if (s)
+		return s;
+	if (c->world->engine->protocols)
+		*shape = c->world->shape;
+	else
+		s = error_set(CCS_EUNSUPPORTED, "ccs_comm_last_run: the ranks are not on GPUs of "
+						"one host");
+	return leave(c, s);
+}
+
 ccs_status ccs_comm_describe(struct ccs_comm *c, char *text, size_t size)
 {
 	ccs_status s = enter(c, text && size, "ccs_comm_describe");

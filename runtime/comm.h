@@ -125,7 +125,8 @@ struct world {
 	bool dead;
 	ccs_status died; /* of that; CCS_OK: it is not known */
 	char *dead_text;
-	struct p2p *p2p; /* messages and requests; NULL: there were none yet */
+	struct ccs_run_shape shape; /* of the newest run, on GPUs */
+	struct p2p *p2p;	    /* messages and requests; NULL: there were none yet */
 	struct opened *opened;
 	struct memory *memory;
 	struct rendezvous *rendezvous; /* that are not over, or not left yet */

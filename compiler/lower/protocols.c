@@ -12,17 +12,16 @@
  * LL has the shorter hop, as a flag travels with every 4 bytes: nobody fences, and the
  * receiver sees the data itself. It moves twice the bytes, always through a slot. A
  * plan sends M messages of together K cells. With S bytes in the larger buffer of a
- * rank, which has C cells, and on R channels, a cell is S / (C R) bytes in a block. So
- * LL pays up to
+ * rank, which has C cells, a chunk has S / C bytes, and the call takes R channels for
+ * them by the run time's own rule, choice_channels, with what a GPU of BLOCKS blocks has
+ * room for as the most. So a cell is S / (C R) bytes in a block, and LL pays while
  *
- *     S = C R * M (SIMPLE_HOP - LL_HOP) / (sum of LL_BYTE - SIMPLE_BYTE or - DIRECT_BYTE,
- *                                          cell by cell)
+ *     M (SIMPLE_HOP - LL_HOP) >= S / (C R) * (sum of LL_BYTE - SIMPLE_BYTE or - DIRECT_BYTE,
+ *                                             cell by cell)
  *
- * rounded down to a power of two: the constants are estimates for ranks that share one
- * GPU's memory, until they are measured; --protocols and $CCS_PROTOCOLS override the
- * table. R is what a GPU of BLOCKS blocks has room for. Below, a channel more pays only
- * if each has PIECE bytes of a message to move, one sweep of a block's threads: such
- * sizes have rows of their own, with 1 and 4 channels at most.
+ * up to the largest such power of two: S / R never falls as S grows. The constants are
+ * estimates for ranks that share one GPU's memory, until they are measured; --protocols and
+ * $CCS_PROTOCOLS override the table.
  *
  * A plan without messages, or of one rank, has one row. O(messages).
  */
@@ -36,7 +35,6 @@
 #define DIRECT_BYTE 20u
 #define LL_BYTE 100u
 #define BLOCKS 128u /* of CCS_THREADS threads, resident on a GPU at a time */
-#define PIECE 4096u /* bytes: 512 threads of 8 */
 
 /* All messages of a plan. */
 struct traffic {
@@ -70,44 +68,36 @@ static uint64_t larger_buffer(const struct program *p)
 	return most;
 }
 
-static uint64_t power_below(uint64_t v)
+/* The largest power of two, in bytes of a rank's larger buffer, for which LL takes no longer. */
+static uint64_t ll_pays_to(const struct lowered *l, double gain, double loss)
 {
-	uint64_t p = 1;
+	uint32_t most = BLOCKS / (l->program->ntasks ? l->program->ntasks : 1);
+	uint64_t cells = larger_buffer(l->program), bytes = 1;
 
-	while (p <= v / 2)
-		p *= 2;
-	return p;
-}
-
-static void add_row(struct choice_list *v, uint64_t bytes, enum ccs_protocol protocol,
-		    uint32_t channels)
-{
-	v->rows[v->n++] =
-		(struct ccs_choice){ .bytes = bytes, .protocol = protocol, .channels = channels };
+	for (uint64_t next = 2; next < UINT64_MAX / 2; next *= 2) {
+		uint32_t channels = choice_channels(next / cells, most ? most : 1);
+		if ((double)next / (double)cells / channels * loss > gain)
+			break;
+		bytes = next;
+	}
+	return bytes;
 }
 
 const struct choice_list *protocols_choose(struct ctx *c, const struct lowered *l)
 {
 	struct choice_list *v = ARENA_NEW(c->arena, struct choice_list);
 	struct traffic t = count_traffic(l);
-	double cells = (double)larger_buffer(l->program);
-	double channels = BLOCKS / (l->program->ntasks ? l->program->ntasks : 1);
 	double gain = (double)t.messages * (SIMPLE_HOP - LL_HOP) * 1e3; /* ps */
 	double loss = (double)t.staged * (LL_BYTE - SIMPLE_BYTE) +
 		      (double)t.direct * (LL_BYTE - DIRECT_BYTE); /* ps a byte of a cell */
 
-	if (t.messages == 0 || loss <= 0) {
-		add_row(v, UINT64_MAX, t.messages ? CCS_LL : CCS_SIMPLE, 0);
-		return v;
-	}
-	uint64_t most = power_below((uint64_t)(gain / loss * cells * channels));
-	double message = (double)(t.staged + t.direct) / (double)t.messages / cells;
-	for (uint32_t few = 1; few <= 4 && few < (uint32_t)channels; few *= 4) {
-		uint64_t bytes = power_below((uint64_t)(few * PIECE / message));
-		if (bytes < most)
-			add_row(v, bytes, CCS_LL, few);
-	}
-	add_row(v, most, CCS_LL, 0);
-	add_row(v, UINT64_MAX, CCS_SIMPLE, 0);
+	enum ccs_protocol beyond = CCS_SIMPLE;
+
+	if (t.messages && loss > 0)
+		v->rows[v->n++] = (struct ccs_choice){ .bytes = ll_pays_to(l, gain, loss),
+						       .protocol = CCS_LL };
+	else if (t.messages)
+		beyond = CCS_LL;
+	v->rows[v->n++] = (struct ccs_choice){ .bytes = UINT64_MAX, .protocol = beyond };
 	return v;
 }

@@ -84,6 +84,7 @@ struct options {
 	int *devices;	  /* those of the list */
 	int ndevices;	  /* 0: no list */
 	bool copy_rate;	  /* --copy-rate */
+	bool verbose;	  /* -v */
 	bool procs;	  /* --procs */
 	enum transport transport;
 	const char *launcher;  /* what started the processes of which this is one; NULL: none */

@@ -297,6 +297,7 @@ static int read_value(struct options *o, int option, const char *s)
 	case LONG_FILL: return read_fill(o, s);
 	case LONG_SHOW: o->show = true; return -1;
 	case LONG_COPY_RATE: o->copy_rate = true; return -1;
+	case 'v': o->verbose = true; return -1;
 	case LONG_JSON: /* report_open has looked for these */
 	case LONG_CSV: return -1;
 	default: return read_count(o, option, s);

@@ -124,6 +124,9 @@ static const struct spec specs[] = {
 	  "ends with 4" },
 	{ "--copy-rate", LONG_COPY_RATE, NULL, NULL, false,
 	  "on GPUs: the messages' bytes a second, as part of a plain copy's" },
+	{ "-v", 'v', NULL, NULL, false,
+	  "on GPUs: behind each row, how its runs were cut: protocol, channels, blocks,\n"
+	  "and tiles of a chunk" },
 	{ "--procs", LONG_PROCS, NULL, NULL, false,
 	  "on the CPU: starts a process for each rank, instead of a task in this one" },
 	{ "--transport", LONG_TRANSPORT, "HOW", transport_word, false,

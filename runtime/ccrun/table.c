@@ -160,6 +160,19 @@ static void print_choice(const struct bench *b)
 	print(b, "  %s, %s", ccs_module_schedule(b->m), how);
 }
 
+/* With -v: how that was cut; on the CPU nothing is. */
+static void print_shape(const struct bench *b)
+{
+	struct ccs_run_shape x;
+
+	if (!b->o->verbose || ccs_comm_last_run(b->at->comm[b->at->first], &x) || !x.channels)
+		return;
+	print(b, "  %s, %u channel%s, %u blocks of %u threads, %llu tile%s of %llu",
+	      x.protocol == CCS_RUN_LL ? "ll" : "simple", x.channels, x.channels == 1 ? "" : "s",
+	      x.blocks, x.threads, (unsigned long long)x.tiles, x.tiles == 1 ? "" : "s",
+	      (unsigned long long)x.tile);
+}
+
 static int row_run(struct bench *b, struct row *r)
 {
 	struct result result[2][SIDES];
@@ -176,6 +189,7 @@ static int row_run(struct bench *b, struct row *r)
 		flush(b);
 	}
 	print_choice(b);
+	print_shape(b);
 	print(b, "\n");
 	flush(b);
 	for (int in_place = 0; in_place < 2 && !s; in_place++)

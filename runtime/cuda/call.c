@@ -8,8 +8,8 @@
  * ones only fill in the arguments.
  *
  * Protocol and most replicas: as the call says; else by the size of a rank's larger buffer (of
- * the rank with most, where sizes differ), from the plan's table or the user's (choice.h). Where that leaves replicas open: one for each 64 KiB
- * of the longest chunk, as many as fit. Tiles: of one size, at most what a slot holds.
+ * the rank with most, where sizes differ), from the plan's table or the user's (choice.h). Where
+ * that leaves replicas open: as many as pay for the longest chunk, and fit. Tiles: of one size, at most what a slot holds.
  * All of it depends on the call and on what the parts have agreed upon, so that all
  * parts do the same.
  *
@@ -60,11 +60,13 @@ static struct ccs_choice choose(const struct gpu *g, const struct call *c, size_
 
 static void choose_replicas(struct launch *l, uint32_t channels, size_t esize)
 {
-	uint64_t want = channels ? channels : l->longest * esize / REPLICA_BYTES + 1;
+	uint32_t most =
+		l->fit->replicas < l->state->replicas ? l->fit->replicas : l->state->replicas;
 
-	l->replicas = l->fit->replicas < l->state->replicas ? l->fit->replicas : l->state->replicas;
-	if (want < l->replicas)
-		l->replicas = (uint32_t)want;
+	if (!channels)
+		l->replicas = choice_channels(l->longest * esize, most);
+	else
+		l->replicas = channels < most ? channels : most;
 }
 
 /* device/args.h, Cuts: tile * ntiles * replicas >= the longest chunk, tiles in units
@@ -318,12 +320,28 @@ static ccs_status prepare(struct launch *l)
 	return each(l, fill);
 }
 
+static void keep_shape(const struct launch *l)
+{
+	struct ccs_run_shape *shape = &l->w->shape;
+
+	*shape = (struct ccs_run_shape){
+		.protocol = l->state->protocol == CCS_LL ? CCS_RUN_LL : CCS_RUN_SIMPLE,
+		.channels = l->replicas,
+		.threads = l->fit->threads,
+		.tile = l->tile,
+		.tiles = l->ntiles,
+	};
+	for (uint32_t i = 0; i < l->g->nparts; i++)
+		shape->blocks += l->g->parts[i].args.nworkers * l->replicas;
+}
+
 static ccs_status run(struct launch *l)
 {
 	ccs_status s = prepare(l);
 
 	if (s)
 		return s;
+	keep_shape(l);
 	s = each(l, submit);
 	return s && others_wait(l->g) ? gpu_break(l->w, s) : s;
 }

@@ -42,9 +42,6 @@
 #include "runtime/plan/kernel.h"
 #include "runtime/comm.h"
 
-/* Bytes of a chunk for which another replica pays. */
-#define REPLICA_BYTES ((uint64_t)64 << 10)
-
 /* A module, by its bytes: the user may have freed the struct. */
 struct gpu_module_id {
 	uint64_t size, checksum;

@@ -17,6 +17,9 @@
 #include "runtime/cuda/comm.h"
 #include "runtime/hosts/rounds_rank.h"
 
+/* Bytes of a message's part for which another replica pays: a launch has many messages. */
+#define REPLICA_BYTES ((uint64_t)64 << 10)
+
 /* A plan with one kernel, as this rank runs it. */
 struct hosts_plan {
 	struct gpu_module_id id;

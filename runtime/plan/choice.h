@@ -5,7 +5,7 @@
  *     64K:ll,16M:simple/8,simple
  *
  * reads: up to 64 KiB a rank LL, up to 16 MiB Simple on at most 8 channels, beyond
- * that Simple on as many as pay. ccc writes such a table into each plan
+ * that Simple on as many as pay: choice_channels. ccc writes such a table into each plan
  * (--protocols); $CCS_PROTOCOLS overrides it when a communicator is made. It knows
  * nothing of the rest of the runtime, so that ccc uses it too.
  */
@@ -19,6 +19,7 @@
 
 #define CHOICE_MOST 16u
 #define CHOICE_CHANNELS 65535u /* the most of a row */
+#define CHANNEL_BYTES 4096u    /* of the longest chunk: one sweep of a block, 512 threads of 8 */
 
 struct choice_list {
 	struct ccs_choice rows[CHOICE_MOST];
@@ -32,5 +33,14 @@ bool choice_read(struct choice_list *list, const char *text, char *why, size_t s
 void choice_text(const struct ccs_choice *rows, uint64_t n, char *text, size_t size);
 /** The row for a call of `bytes` a rank. `n` > 0. */
 const struct ccs_choice *choice_find(const struct ccs_choice *rows, uint64_t n, uint64_t bytes);
+/** The channels that pay where the longest chunk has so many bytes: one for each CHANNEL_BYTES of
+ *  it, from 1 to `most`, which are resident. The one rule, of calls and of the model (protocols.c)
+ *  that tells which protocol they take. */
+static inline uint32_t choice_channels(uint64_t chunk, uint32_t most)
+{
+	uint64_t pay = chunk / CHANNEL_BYTES + (chunk % CHANNEL_BYTES != 0);
+
+	return pay < 1 ? 1 : pay < most ? (uint32_t)pay : most;
+}
 
 #endif

@@ -164,16 +164,22 @@ static ccs_status call(struct rig *r, const struct ccs_module *m)
 static void test_streams(struct api *a, const struct ccs_module *m)
 {
 	struct rig r;
+	struct ccs_run_shape shape;
 	bool ordered = true, after = true;
 
 	if (rig_up(&r, a, 4, OWN)) {
 		says(CCS_EINVAL, CCS_OK, NULL, "a communicator on the GPU");
 		return;
 	}
+	say(!ccs_comm_last_run(r.comm[1], &shape) && !shape.channels, "no run was cut yet");
 	for (int i = 0; i < 4; i++)
 		a->work(r.stream[i]);
 	says(call(&r, m), CCS_OK, NULL, "a stream for each rank");
 	say(right(&r, 0, 4), "... with the right results");
+	say(!ccs_comm_last_run(r.comm[1], &shape) && shape.channels &&
+		    shape.blocks == 4 * shape.channels &&
+		    shape.tile * shape.tiles * shape.channels * 4 >= COUNT,
+	    "... and tells how it was cut");
 	for (int i = 0; i < 4; i++) {
 		ordered &= a->ordered(r.stream[i], r.stream[0]) != 0;
 		after &= a->ordered(r.stream[0], r.stream[i]) != 0;

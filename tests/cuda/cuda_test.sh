@@ -181,6 +181,30 @@ done
 status "a setting that is none" 2 env CCS_PROTOCOLS=fast LD_LIBRARY_PATH="$fake" "$ccrun" -n 8 \
 	--device cuda "$tmp/ring.so"
 
+export FAKE_CUDA_SMS=132
+
+# ---- one rule for channels, whatever the protocol --------------------------------------------------
+# Blocks never fall as sizes grow, until as many run as are resident.
+shapes() { # shapes MODULE
+	faked "$ccrun" -v -n 8 --device cuda "$1" -b 64 -e 4M -f 2 -c 0 -w 0 --iters 1 --repeats 1
+}
+rising() {
+	awk '{ for (i = 1; i < NF; i++) if ($(i + 1) == "blocks") { n++; falls += $i < last; last = $i } }
+		END { exit !(n == 17 && !falls && last >= 132) }' "$1"
+}
+for algorithm in ring direct double_binary_tree recursive_doubling; do
+	faked "$ccc" schedules/${algorithm}_allreduce.ccs -n 8 --target=cuda -o "$tmp/shape.so"
+	shapes "$tmp/shape.so" >"$tmp/$algorithm"
+	holds "$algorithm: more blocks for larger sizes" rising "$tmp/$algorithm"
+done
+says "a channel for each 4 KiB of a chunk" "$tmp/ring" \
+	'^ +262144 .* ll, 8 channels, 64 blocks of 512 threads, 1 tile of 1024$'
+says "... and at least one" "$tmp/ring" '^ +64 .* ll, 1 channel, 8 blocks of 512 threads, 1 tile of 4$'
+CCS_PROTOCOLS=1M:ll,simple/2 shapes "$tmp/ring.so" >"$tmp/falls"
+falling() { test -s "$1" && ! rising "$1"; }
+holds "a table by which they fall is noticed" falling "$tmp/falls"
+status "on the CPU -v says nothing more" 0 "$ccrun" -v -n 4 "$tmp/ring.so" -e 1K
+holds "... of channels" sh -c "! grep -q channel '$tmp/out'"
 unset FAKE_CUDA_SMS
 
 # ---- the library --------------------------------------------------------------------------------------
