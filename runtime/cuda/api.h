@@ -54,7 +54,8 @@
 	ROW(int, event_record, (cuda_event, cuda_stream), "cuEventRecord") \
 	ROW(int, event_query, (cuda_event), "cuEventQuery") \
 	ROW(int, event_sync, (cuda_event), "cuEventSynchronize") \
-	ROW(int, pointer_attribute, (void *, int, cuda_ptr), "cuPointerGetAttribute")
+	ROW(int, pointer_attributes, (unsigned, const int *, void **, cuda_ptr), \
+	    "cuPointerGetAttributes")
 
 /* For several GPUs or processes; and what newer drivers have. */
 #define CUDA_WANTED(ROW) \

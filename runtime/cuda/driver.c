@@ -363,25 +363,22 @@ ccs_status cuda_copy_async(struct cuda *d, cuda_ptr to, cuda_ptr from, size_t by
 
 ccs_status cuda_check_pointer(struct cuda *d, const void *p, const char *name)
 {
-	unsigned type = 0, managed = 0;
+	static const int asked[] = { POINTER_MEMORY_TYPE, POINTER_DEVICE, POINTER_MANAGED };
+	unsigned type = 0, managed = 0; /* managed memory may lie anywhere */
 	int device = -1;
+	void *to[] = { &type, &device, &managed };
 
-	if (d->api->pointer_attribute(&type, POINTER_MEMORY_TYPE, (uintptr_t)p))
+	if (d->api->pointer_attributes(sizeof(asked) / sizeof(*asked), asked, to, (uintptr_t)p) ||
+	    !type)
 		return error_set(CCS_EINVAL,
 				 "%s is no memory that a GPU can reach: allocate it "
 				 "with cudaMalloc",
 				 name);
-	if (type == MEMORY_DEVICE &&
-	    !d->api->pointer_attribute(&device, POINTER_DEVICE, (uintptr_t)p) &&
-	    device != d->device) {
-		/* which may lie anywhere */
-		if (!d->api->pointer_attribute(&managed, POINTER_MANAGED, (uintptr_t)p) && managed)
-			return CCS_OK;
+	if (type == MEMORY_DEVICE && device != d->device && !managed)
 		return error_set(CCS_EINVAL,
 				 "%s is memory of GPU %d, but the communicator is on "
 				 "GPU %d",
 				 name, device, d->device);
-	}
 	return CCS_OK;
 }
 

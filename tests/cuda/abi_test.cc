@@ -196,7 +196,7 @@ static void check_calls(size_t *n)
 	C(event_record, cuEventRecord);
 	C(event_query, cuEventQuery);
 	C(event_sync, cuEventSynchronize);
-	C(pointer_attribute, cuPointerGetAttribute);
+	C(pointer_attributes, cuPointerGetAttributes);
 #if CUDA_VERSION >= 11040 /* an older header has the older of two */
 	C(uuid, cuDeviceGetUuid);
 #else

@@ -296,24 +296,41 @@ EXPORT int cuMemGetAddressRange_v2(ptr *base, size_t *size, ptr p)
 	return o ? 0 : NOT_FOUND;
 }
 
+/* 0 where it knows nothing of the memory. */
+static int attribute(const struct object *o, int what, int *to)
+{
+	switch (what) {
+	case 2: *to = !o ? 0 : o->kind == HOST || o->kind == PINNED ? 1 : 2; return 0;
+	case 8: *to = o && o->kind == MANAGED; return 0;
+	case 9: *to = o ? o->owner : -2; return 0;
+	default: return BAD_VALUE;
+	}
+}
+
 EXPORT int cuPointerGetAttribute(void *v, int what, ptr p)
 {
 	const struct object *o;
-	int e = 0;
+	int e;
 
 	ENTER("cuPointerGetAttribute");
 	lock();
 	o = memory_at((void *)(uintptr_t)p, 0);
-	if (!o)
-		e = BAD_VALUE;
-	else if (what == 2)
-		*(int *)v = o->kind == HOST || o->kind == PINNED ? 1 : 2;
-	else if (what == 8)
-		*(int *)v = o->kind == MANAGED;
-	else if (what == 9)
-		*(int *)v = o->owner;
-	else
-		e = BAD_VALUE;
+	e = o ? attribute(o, what, v) : BAD_VALUE;
+	unlock();
+	return e;
+}
+
+/* Of what is no memory of the driver's this tells, too. */
+EXPORT int cuPointerGetAttributes(unsigned n, const int *what, void **v, ptr p)
+{
+	const struct object *o;
+	int e = 0;
+
+	ENTER("cuPointerGetAttributes");
+	lock();
+	o = memory_at((void *)(uintptr_t)p, 0);
+	for (unsigned i = 0; i < n && !e; i++)
+		e = attribute(o, what[i], v[i]);
 	unlock();
 	return e;
 }
