@@ -495,7 +495,9 @@ struct ccs_run_shape {
 CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *shape);
 
 /** Milliseconds without any progress after which a call fails with
- *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. */
+ *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. Kernels wait for
+ *  those of another GPU or process for ever, until a timeout is set here: they may come minutes
+ *  later, for good reasons. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
 /** What this rank's process does while a call of its waits for others: it is called by the thread
  *  that called, again and again, and returns for how many milliseconds at most the thread may

@@ -298,6 +298,7 @@ ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds)
 	if (s)
 		return s;
 	c->world->timeout = milliseconds;
+	c->world->kernels_end = milliseconds > 0;
 	return leave(c, CCS_OK);
 }
 

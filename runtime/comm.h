@@ -116,6 +116,7 @@ struct world {
 	int handles;
 	unsigned threads;	    /* as set; 0: one a core */
 	unsigned timeout;	    /* ms; 0: never */
+	bool kernels_end;	    /* ... was set: it ends kernels, too */
 	unsigned (*idle)(void *of); /* ccs_comm_set_idle's; or NULL */
 	void *idle_of;
 	struct run *runs, *runs_last; /* the first is the current one */

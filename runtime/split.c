@@ -59,6 +59,7 @@ static ccs_status no_memory(int n)
 static void inherit(struct world *child, const struct world *parent)
 {
 	child->timeout = parent->timeout;
+	child->kernels_end = parent->kernels_end;
 	child->threads = parent->threads;
 	child->idle = parent->idle;
 	child->idle_of = parent->idle_of;

@@ -226,7 +226,7 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 	p->args.longest = round_up(l->longest, unit);
 	p->args.count = c->count;
 	p->args.replicas = l->replicas;
-	p->args.limit = (uint64_t)l->w->timeout * 1000000;
+	p->args.limit = gpu_limit(l->w);
 	p->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
 	p->args.direct = l->state->protocol == CCS_SIMPLE && !l->g->settings.indirect;
 	p->args.turn = p->captured ? (uint64_t *)(uintptr_t)p->turn : NULL;

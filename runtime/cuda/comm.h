@@ -173,6 +173,15 @@ static inline struct gpu *gpu_of(const struct world *w)
 	return w->state;
 }
 
+/* ns that a kernel waits before it gives up; 0: for ever. Where no other part can be late, for good
+ * reasons, that is the default timeout. */
+static inline uint64_t gpu_limit(const struct world *w)
+{
+	bool ends = w->kernels_end || gpu_of(w)->places.nparts == 1;
+
+	return ends ? (uint64_t)w->timeout * 1000000 : 0;
+}
+
 /* What all parts see of one another, beside FIFOs. */
 struct gpu_control {
 	uint32_t abort;	      /* see device/args.h */
