@@ -211,6 +211,14 @@ static ccs_status place_cells(const struct launch *l, struct gpu_part *p)
 			       alone ? 1 : (uint32_t)l->w->nranks);
 }
 
+static ccs_status cut(const struct launch *l, struct gpu_part *p)
+{
+	p->args.tile = l->tile;
+	p->args.ntiles = l->ntiles;
+	p->args.replicas = l->replicas;
+	return CCS_OK;
+}
+
 static ccs_status fill(const struct launch *l, struct gpu_part *p)
 {
 	const struct call *c = l->r->seats[p->first].call;
@@ -221,11 +229,9 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 		return s;
 	p->launched = false;
 	p->args = l->state->parts[p - l->g->parts].call;
-	p->args.tile = l->tile;
-	p->args.ntiles = l->ntiles;
+	cut(l, p);
 	p->args.longest = round_up(l->longest, unit);
 	p->args.count = c->count;
-	p->args.replicas = l->replicas;
 	p->args.limit = gpu_limit(l->w);
 	p->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
 	p->args.direct = l->state->protocol == CCS_SIMPLE && !l->g->settings.indirect;
@@ -335,14 +341,32 @@ static void keep_shape(const struct launch *l)
 		shape->blocks += l->g->parts[i].args.nworkers * l->replicas;
 }
 
+/* The driver counts the multiprocessors of a whole GPU when it tells what is resident; under MPS,
+ * or in a green context, the process may have fewer, and the launch is refused: then half as many
+ * channels, also from now on. Not where other parts have launched, or do so elsewhere: all parts
+ * have the same number. */
+static bool fewer_channels(struct launch *l, ccs_status s)
+{
+	if (s != CCS_EUNSUPPORTED || l->g->places.nparts > 1 || l->replicas < 2)
+		return false;
+	l->fit->replicas = l->replicas / 2;
+	l->replicas = l->fit->replicas;
+	choose_tile(l, ccs_dtype_size(l->c->type));
+	return true;
+}
+
 static ccs_status run(struct launch *l)
 {
 	ccs_status s = prepare(l);
 
 	if (s)
 		return s;
-	keep_shape(l);
 	s = each(l, submit);
+	while (fewer_channels(l, s)) {
+		each(l, cut);
+		s = each(l, submit);
+	}
+	keep_shape(l);
 	return s && others_wait(l->g) ? gpu_break(l->w, s) : s;
 }
 

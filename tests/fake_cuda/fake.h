@@ -27,6 +27,8 @@
  *   FAKE_CUDA_PEERS=all         none: no device reaches another's memory
  *   FAKE_CUDA_SMS=132, FAKE_CUDA_BLOCKS=2 (of 512 threads, on a multiprocessor),
  *   FAKE_CUDA_CAPABILITY=90, FAKE_CUDA_VERSION=13000
+ *   FAKE_CUDA_SHARE=1           ... of which a launch gets one part in so many, as under MPS,
+ *                               though the driver counts all of them
  *   FAKE_CUDA_STUCK=RANK        blocks of that rank never move, in launches made while
  *                               it is set. The others give up after the call's limit; a
  *                               launch that waits for nobody else takes that as over

@@ -245,7 +245,8 @@ EXPORT int cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned
 	if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || bx > CCS_THREADS)
 		illegal("a launch of %u x %u x %u blocks of %u x %u x %u threads", gx, gy, gz, bx,
 			by, bz);
-	if (gx > (unsigned)(blocks_per_sm((int)bx) * number("FAKE_CUDA_SMS", 132)))
+	if (gx > (unsigned)(blocks_per_sm((int)bx) * number("FAKE_CUDA_SMS", 132) /
+			    number("FAKE_CUDA_SHARE", 1)))
 		return TOO_LARGE;
 	check_launch(&l);
 	lock();
