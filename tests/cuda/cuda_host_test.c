@@ -403,7 +403,7 @@ static void test_limits(struct api *a, const struct ccs_module *m)
 	struct rig r;
 
 	setenv("FAKE_CUDA_SMS", "1", 1);
-	setenv("FAKE_CUDA_BLOCKS", "1", 1);
+	setenv("FAKE_CUDA_REGISTERS", "128", 1);
 	rig_up(&r, a, 8, DEFAULT);
 	says(call(&r, m), CCS_OK, NULL, "8 workers on a GPU that holds one block of 512 threads");
 	say(right(&r, 0, 8), "... with the right results, in smaller blocks");
@@ -413,7 +413,7 @@ static void test_limits(struct api *a, const struct ccs_module *m)
 	say(!strncmp(ccs_error(), "E0501", 5), "... by its code");
 	rig_down(&r);
 	unsetenv("FAKE_CUDA_SMS");
-	unsetenv("FAKE_CUDA_BLOCKS");
+	unsetenv("FAKE_CUDA_REGISTERS");
 	says(ccs_comm_init_cuda(r.comm, 2, 7), CCS_EINVAL, "no GPU 7", "a GPU that is not there");
 }
 

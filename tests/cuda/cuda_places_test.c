@@ -301,7 +301,7 @@ static void test_fullest(const struct ccs_module *m)
 	ccs_status s;
 
 	setenv("FAKE_CUDA_SMS", "1", 1);
-	setenv("FAKE_CUDA_BLOCKS", "1", 1);
+	setenv("FAKE_CUDA_REGISTERS", "128", 1);
 	if (ccs_comm_init_devices(comm, 8, devices) || !data_make(&d, m, 8, 840)) {
 		say(false, "two GPUs: %s", ccs_error());
 		return;
@@ -323,7 +323,7 @@ static void test_fullest(const struct ccs_module *m)
 	}
 	data_free(&d);
 	unsetenv("FAKE_CUDA_SMS");
-	unsetenv("FAKE_CUDA_BLOCKS");
+	unsetenv("FAKE_CUDA_REGISTERS");
 }
 
 /* Where ranks live if nobody says where: over all GPUs. */

@@ -84,7 +84,7 @@ status "a type that it lacks, without NVRTC" 4 none gpu "$ccrun" -n 4 --device c
 	"$tmp/ring.so" -d float16 -o max -e 1K
 says "... says what is missing" "$tmp/err" 'no kernel for float16 max, .* on sm_90'
 says "... and what makes it" "$tmp/err" '--kernels=float16:max'
-status "blocks that do not fit" 4 env FAKE_CUDA_SMS=1 FAKE_CUDA_BLOCKS=1 LD_LIBRARY_PATH="$fake" \
+status "blocks that do not fit" 4 env FAKE_CUDA_SMS=1 FAKE_CUDA_REGISTERS=128 LD_LIBRARY_PATH="$fake" \
 	"$ccrun" -n 40 --device cuda "$tmp/ring.so" -e 1K
 says "... E0501, with how many do" "$tmp/err" 'E0501: .* needs [0-9]+ blocks .* holds 16'
 status "a kernel that gives up" 3 env FAKE_CUDA_STUCK=1 LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 \
@@ -203,6 +203,8 @@ says "... and at least one" "$tmp/ring" '^ +64 .* ll, 1 channel, 8 blocks of 512
 CCS_PROTOCOLS=1M:ll,simple/2 shapes "$tmp/ring.so" >"$tmp/falls"
 falling() { test -s "$1" && ! rising "$1"; }
 holds "a table by which they fall is noticed" falling "$tmp/falls"
+FAKE_CUDA_REGISTERS=168 shapes "$tmp/ring.so" >"$tmp/fat"
+says "kernels of many registers have fewer threads" "$tmp/fat" ' 16 channels, 128 blocks of 256 threads'
 status "a part of a GPU takes fewer channels" 0 env FAKE_CUDA_SHARE=4 CCS_NVRTC="$fake/libnvrtc.so" \
 	LD_LIBRARY_PATH="$fake" "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 64 -e 1M -f 128 -G 2
 says "... than the driver says are resident" "$tmp/out" \

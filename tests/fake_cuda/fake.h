@@ -25,7 +25,7 @@
  * The environment steers it:
  *   FAKE_CUDA_GPUS=1            devices; CUDA_VISIBLE_DEVICES chooses among them
  *   FAKE_CUDA_PEERS=all         none: no device reaches another's memory
- *   FAKE_CUDA_SMS=132, FAKE_CUDA_BLOCKS=2 (of 512 threads, on a multiprocessor),
+ *   FAKE_CUDA_SMS=132, FAKE_CUDA_REGISTERS=64 (of each thread of a kernel),
  *   FAKE_CUDA_CAPABILITY=90, FAKE_CUDA_VERSION=13000
  *   FAKE_CUDA_SHARE=1           ... of which a launch gets one part in so many, as under MPS,
  *                               though the driver counts all of them
@@ -62,7 +62,7 @@ enum {
 	NOT_INITIALIZED = 3,
 	NO_DEVICE = 100,
 	BAD_DEVICE = 101,
-	BAD_IMAGE = 300,
+	BAD_IMAGE = 200,
 	BAD_CONTEXT = 201,
 	MAPPING_FAILED = 205,
 	PEER_UNSUPPORTED = 217,

@@ -99,9 +99,15 @@ EXPORT int cuFuncLoad(void *f)
 	return 0;
 }
 
+/* Of GPUs of capability 9.0: 64 Ki registers, given by eights to each thread, 2048 threads and 32
+ * blocks on a multiprocessor. */
 static int blocks_per_sm(int threads)
 {
-	return number("FAKE_CUDA_BLOCKS", 2) * 512 / threads;
+	int registers = (number("FAKE_CUDA_REGISTERS", 64) + 7) / 8 * 8;
+	int n = 65536 / (registers * threads);
+
+	n = n < 2048 / threads ? n : 2048 / threads;
+	return n < 32 ? n : 32;
 }
 
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int threads, size_t shared)

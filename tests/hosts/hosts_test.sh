@@ -34,7 +34,7 @@ hosts "results 8" "$some"
 # Many tiles; few threads; a GPU on which one block fits at a time.
 hosts "results 4" "$tiled" CCS_TILE_BYTES=64
 hosts "results 4" "$some" CCS_TILE_BYTES=208 CCS_THREADS=64
-hosts "results 4" "$some" FAKE_CUDA_SMS=1 FAKE_CUDA_BLOCKS=1
+hosts "results 4" "$some" FAKE_CUDA_SMS=1 FAKE_CUDA_REGISTERS=128
 hosts "trouble" "$ring" FAKE_NCCL_SECONDS=2
 for tile in 1048576 64; do
 	echo "# cuda_layouts_test hosts, tiles of $tile bytes"
