@@ -21,10 +21,10 @@ $(BUILD)/tests/%.o: tests/%.c
 # A driver and an NVRTC of our own (tests/fake_cuda/fake.h); and an old driver, which
 # lacks what only some features need.
 FAKE_CUDA := $(BUILD)/tests/fake_cuda/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc.so \
-	$(BUILD)/tests/fake_cuda/old/libcuda.so.1
+	$(BUILD)/tests/fake_cuda/old/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc_ptx.so
 FAKE_COMMON := $(BUILD)/tests/fake_common/inject.o $(BUILD)/runtime/plan/types.o \
 	$(addprefix $(BUILD)/runtime/cpu/,reduce.o reduce_avx2.o reduce_avx512.o)
-FAKE_DRIVER := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/fake_nvrtc.c,$(wildcard tests/fake_cuda/*.c))) \
+FAKE_DRIVER := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_nvrtc.c,$(wildcard tests/fake_cuda/*.c))) \
 	$(FAKE_COMMON)
 $(BUILD)/tests/fake_cuda/libcuda.so.1: $(FAKE_DRIVER)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread -lm
@@ -34,6 +34,9 @@ $(BUILD)/tests/fake_cuda/old/libcuda.so.1: $(FAKE_DRIVER) tests/fake_cuda/old.ma
 		-o $@ $(FAKE_DRIVER) -lpthread -lm
 $(BUILD)/tests/fake_cuda/libnvrtc.so: $(BUILD)/tests/fake_cuda/fake_nvrtc.o
 	$(CC) $(LDFLAGS) -shared -o $@ $^
+$(BUILD)/tests/fake_cuda/libnvrtc_ptx.so: $(BUILD)/tests/fake_cuda/ptx_nvrtc.o \
+		$(addprefix $(BUILD)/runtime/base/,nvrtc.o library.o file.o)
+	$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl
 $(BUILD)/tests/fake_cuda/%.o: TEST_WARN += -Wno-missing-prototypes
 
 # And an NCCL (tests/fake_nccl/fake.h).

@@ -34,6 +34,7 @@
  *                               launch that waits for nobody else takes that as over
  *   FAKE_CUDA_PATIENCE=20       seconds without progress after which a launch that has
  *                               no limit is illegal
+ *   FAKE_CUDA_COUNTS=FILE       what threads of launches of PTX have done is appended there
  *   FAKE_CUDA_FORK=1            a forked process may go on with the driver, as no real one
  *                               lets it: for tests that are forks of one process
  *   FAKE_CUDA_FAIL=NAME:K:CODE  the K-th call of NAME fails with CODE
@@ -260,8 +261,9 @@ struct fake_kernel {
 
 struct launch {
 	struct fake_kernel kernel;
+	const struct ptx *code; /* that is executed; NULL: the contract says what it does */
 	struct ccs_dev_call call;
-	unsigned blocks;
+	unsigned blocks, threads;
 	int device;
 	int stuck;    /* a rank whose blocks don't move; -1: none */
 	int patience; /* seconds */
@@ -280,6 +282,13 @@ bool may_start(const struct launch *l);
 
 /** Checks a launch, and finds out whether it waits for others. */
 void check_launch(struct launch *l);
+
+/* ---- execute.c --------------------------------------------------------------------------- */
+
+/** Reads what NVRTC made; ends the process if it is not understood. */
+struct ptx *read_code(const char *text);
+/** Executes a launch's code, and logs what its threads have done. */
+void execute(const struct launch *l);
 
 /* ---- run.c --------------------------------------------------------------------------------- */
 

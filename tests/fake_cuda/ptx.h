@@ -1,0 +1,145 @@
+/*
+ * PTX, as NVRTC makes it of the kernels, executed: what the real compiler has made of them gives
+ * the right sums, by how many instructions of a thread.
+ *
+ *   ptx_read.c   text → functions of decoded instructions
+ *   ptx_run.c    one launch: all threads of all blocks, a few instructions of each in turn
+ *
+ * Memory is the host's, and sequentially consistent: what order it needs is the business of
+ * tests/emu. Addresses of shared memory and of parameters are those of the host, so that all
+ * spaces are one; each access is checked against the ranges of a launch. It knows what kernels for
+ * integers, float32 and float64 are made of; another instruction is an error with its line.
+ *
+ * Source: PTX ISA 9.0. O(text); O(instructions executed).
+ */
+#ifndef CCS_TESTS_PTX_H
+#define CCS_TESTS_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum ptx_op {
+	P_ABS,
+	P_ADD,
+	P_AND,
+	P_ATOM,
+	P_BAR,
+	P_BFE,
+	P_BFI,
+	P_BRA,
+	P_CALL,
+	P_CVT,
+	P_CVTA,
+	P_DIV,
+	P_FENCE,
+	P_FMA,
+	P_LD,
+	P_MAD,
+	P_MAX,
+	P_MIN,
+	P_MOV,
+	P_MUL,
+	P_NEG,
+	P_NOT,
+	P_OR,
+	P_PRMT,
+	P_REM,
+	P_RET,
+	P_SELP,
+	P_SETP,
+	P_SHL,
+	P_SHR,
+	P_SLEEP,
+	P_ST,
+	P_SUB,
+	P_XOR
+};
+
+/* The kind of a type, and its bytes. */
+struct ptx_type {
+	char kind;     /* 'b' 'u' 's' 'f' 'p' */
+	uint8_t bytes; /* 1 for 'p' */
+};
+
+enum ptx_operand_kind { AT_NONE, AT_REGISTER, AT_NUMBER, AT_SHARED, AT_PARAM, AT_SPECIAL };
+enum ptx_special { TID, NTID, CTAID, NCTAID, LANE, GRID, CLOCK };
+
+/* A register, a number, a special register, or the address of a symbol; `value` is the number, or
+ * what is added to the address or the register. */
+struct ptx_operand {
+	enum ptx_operand_kind kind;
+	uint32_t at; /* register; offset of the symbol */
+	int64_t value;
+};
+
+enum ptx_compare { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE };
+enum ptx_form { F_LO, F_HI, F_WIDE };
+enum ptx_atom { A_ADD, A_CAS, A_EXCH, A_MAX, A_MIN, A_OR, A_AND };
+enum ptx_group { G_BLOCK, G_OR, G_AND, G_WARP };
+
+struct ptx_insn {
+	enum ptx_op op;
+	uint32_t line;
+	int guard;	      /* register of its predicate; -1: it has none */
+	bool unless;	      /* ... which must be false */
+	struct ptx_type type; /* of operands; CVT: of the result */
+	struct ptx_type from; /* CVT */
+	uint8_t what;	      /* enum ptx_compare, _form, _atom or _group */
+	uint8_t n;	      /* LD, ST: elements of its vector */
+	bool global;	      /* LD, ST, ATOM: counts as an access */
+	bool poll;	      /* LD: acquire or relaxed, as those that wait */
+	bool unordered;	      /* SETP: true of what is no number */
+	struct ptx_operand to[4], a, b, c, d;
+	uint32_t target; /* BRA: instruction; CALL: function */
+	uint32_t args;	 /* CALL: first of its parameters' offsets in ptx.args */
+	bool result;	 /* ... and the first is where the result goes */
+};
+
+struct ptx_function {
+	char name[128];
+	uint32_t first, n; /* instructions */
+	uint32_t registers;
+	uint32_t frame; /* bytes of its parameters, and of those of its calls */
+	uint32_t params
+		[16]; /* formal ones: offsets in the frame; first the result's, if it has one */
+	uint32_t bytes[16], nparams;
+	bool result;
+};
+
+struct ptx {
+	struct ptx_insn *insn;
+	struct ptx_function *function;
+	uint32_t *args; /* offsets in the caller's frame */
+	uint32_t n, nfunctions, nargs, shared, entry;
+};
+
+/** Reads a text with one entry. NULL: `why` names the line, and what it does not know. */
+struct ptx *ptx_read(const char *text, char *why, size_t size);
+void ptx_free(struct ptx *p);
+
+/* What a thread has done. */
+struct ptx_counts {
+	uint64_t instructions, loads, stores, atomics, fences, barriers, polls;
+};
+
+struct ptx_range {
+	uint64_t at, bytes;
+};
+
+struct ptx_launch {
+	const struct ptx *code;
+	uint32_t blocks, threads;
+	uint64_t grid; /* its number */
+	const void *params;
+	size_t bytes;
+	const struct ptx_range *ranges; /* by address: what may be used */
+	size_t nranges;
+	void (*fail)(const char *why); /* does not return */
+	double patience;	       /* seconds, without the end of any thread: then it fails */
+};
+
+/** Runs it; `most` and `least`: of the threads with the most and the fewest instructions. */
+void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least);
+
+#endif

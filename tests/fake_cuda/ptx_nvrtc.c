@@ -1,0 +1,68 @@
+/*
+ * The NVRTC that there is, which gives PTX where a CUBIN is asked for: so the driver of ours
+ * executes what it makes for any GPU (ptx.h). $CCS_TEST_NVRTC names it, as run.sh sets it; or it is
+ * where the runtime finds it.
+ */
+#include "runtime/base/nvrtc.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static struct nvrtc real;
+
+/* The runtime's own search, but for the variable that led to this one. */
+__attribute__((constructor)) static void find(void)
+{
+	const char *set = getenv("CCS_NVRTC"), *wanted = getenv("CCS_TEST_NVRTC");
+	char *kept = set ? strdup(set) : NULL, why[300];
+
+	if (wanted && *wanted)
+		setenv("CCS_NVRTC", wanted, 1);
+	else
+		unsetenv("CCS_NVRTC");
+	nvrtc_open(&real, why, sizeof(why));
+	if (kept)
+		setenv("CCS_NVRTC", kept, 1);
+	free(kept);
+}
+
+/* One function of it, by any name; 1 is nvrtc's own error for no memory. */
+#define FORWARD(name, of, params, ...) \
+	EXPORT int name params; \
+	EXPORT int name params \
+	{ \
+		void *symbol = real.handle ? dlsym(real.handle, of) : NULL; \
+		int (*f) params; \
+		memcpy(&f, &symbol, sizeof(f)); \
+		return f ? f(__VA_ARGS__) : 1; \
+	}
+
+FORWARD(nvrtcVersion, "nvrtcVersion", (int *major, int *minor), major, minor)
+FORWARD(nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *n), n)
+FORWARD(nvrtcGetSupportedArchs, "nvrtcGetSupportedArchs", (int *v), v)
+FORWARD(nvrtcCreateProgram, "nvrtcCreateProgram",
+	(void **p, const char *source, const char *name, int n, const char *const *headers,
+	 const char *const *names),
+	p, source, name, n, headers, names)
+FORWARD(nvrtcDestroyProgram, "nvrtcDestroyProgram", (void **p), p)
+FORWARD(nvrtcCompileProgram, "nvrtcCompileProgram", (void *p, int n, const char *const *options), p,
+	n, options)
+FORWARD(nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize", (void *p, size_t *n), p, n)
+FORWARD(nvrtcGetProgramLog, "nvrtcGetProgramLog", (void *p, char *text), p, text)
+FORWARD(nvrtcGetCUBINSize, "nvrtcGetPTXSize", (void *p, size_t *n), p, n)
+FORWARD(nvrtcGetCUBIN, "nvrtcGetPTX", (void *p, char *to), p, to)
+FORWARD(nvrtcGetPTXSize, "nvrtcGetPTXSize", (void *p, size_t *n), p, n)
+FORWARD(nvrtcGetPTX, "nvrtcGetPTX", (void *p, char *to), p, to)
+
+EXPORT const char *nvrtcGetErrorString(int e);
+EXPORT const char *nvrtcGetErrorString(int e)
+{
+	void *symbol = real.handle ? dlsym(real.handle, "nvrtcGetErrorString") : NULL;
+	const char *(*f)(int);
+
+	memcpy(&f, &symbol, sizeof(f));
+	return f ? f(e) : "there is no NVRTC to stand before";
+}

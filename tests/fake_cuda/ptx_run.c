@@ -1,0 +1,706 @@
+/*
+ * Executing PTX. See ptx.h. Registers are 64 bits, of which an instruction reads and writes those
+ * of its type. A thread runs until it has looked at what another one may write, waits at a
+ * barrier, or has had its turn.
+ */
+#include "tests/fake_cuda/ptx.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TURN 256 /* instructions of a thread, before the next one's */
+#define DEPTH 16 /* calls */
+#define WARP 32u
+
+struct frame {
+	uint32_t function, pc;
+	uint64_t *registers;
+	unsigned char *params;
+};
+
+enum state { READY, WAITING, ENDED };
+
+struct thread {
+	enum state state;
+	bool at_warp; /* WAITING: at a warp's barrier, not at that of all */
+	uint32_t block, number, depth;
+	struct frame frames[DEPTH];
+	struct ptx_counts counts;
+	const struct ptx_range *last; /* that it has used */
+};
+
+struct block {
+	unsigned char *shared;
+	struct thread *threads;
+	bool any, all; /* predicates of those that wait at the barrier of all */
+};
+
+struct machine {
+	const struct ptx_launch *l;
+	const struct ptx *p;
+	struct block *blocks;
+	uint64_t ended; /* threads */
+};
+
+__attribute__((format(printf, 3, 4), noreturn)) static void
+fail(const struct machine *m, const struct ptx_insn *i, const char *format, ...)
+{
+	char text[300];
+	int n = snprintf(text, sizeof(text), "PTX, line %u: ", i ? i->line : 0);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, format, ap);
+	va_end(ap);
+	m->l->fail(text);
+	abort();
+}
+
+static uint64_t nanoseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- operands ---------------------------------------------------------------------------- */
+
+static uint64_t special(const struct machine *m, const struct thread *t, enum ptx_special what)
+{
+	switch (what) {
+	case TID: return t->number;
+	case NTID: return m->l->threads;
+	case CTAID: return t->block;
+	case NCTAID: return m->l->blocks;
+	case LANE: return t->number % WARP;
+	case GRID: return m->l->grid;
+	case CLOCK: return nanoseconds();
+	}
+	return 0;
+}
+
+static uint64_t value(const struct machine *m, const struct thread *t, const struct ptx_operand *o)
+{
+	const struct frame *f = t->frames + t->depth;
+
+	switch (o->kind) {
+	case AT_REGISTER: return f->registers[o->at] + (uint64_t)o->value;
+	case AT_NUMBER: return (uint64_t)o->value;
+	case AT_SHARED:
+		return (uint64_t)(uintptr_t)m->blocks[t->block].shared + o->at + (uint64_t)o->value;
+	case AT_PARAM: return (uint64_t)(uintptr_t)f->params + o->at + (uint64_t)o->value;
+	case AT_SPECIAL: return special(m, t, (enum ptx_special)o->at);
+	case AT_NONE: break;
+	}
+	return 0;
+}
+
+static uint64_t narrow(uint64_t v, struct ptx_type type)
+{
+	return type.bytes == 8 ? v : v & ((UINT64_C(1) << 8 * type.bytes) - 1);
+}
+
+static int64_t wide(uint64_t v, struct ptx_type type)
+{
+	switch (type.bytes) {
+	case 1: return (int8_t)v;
+	case 2: return (int16_t)v;
+	case 4: return (int32_t)v;
+	default: return (int64_t)v;
+	}
+}
+
+/* A number as its type has it: signed ones are extended. */
+static uint64_t number(uint64_t v, struct ptx_type type)
+{
+	return type.kind == 's' ? (uint64_t)wide(v, type) : narrow(v, type);
+}
+
+static double real(uint64_t v, struct ptx_type type)
+{
+	uint32_t low = (uint32_t)v;
+	float f;
+	double d;
+
+	if (type.bytes == 4) {
+		memcpy(&f, &low, sizeof(f));
+		return f;
+	}
+	memcpy(&d, &v, sizeof(d));
+	return d;
+}
+
+static uint64_t bits(double d, struct ptx_type type)
+{
+	float f = (float)d;
+	uint32_t low;
+	uint64_t v;
+
+	if (type.bytes == 4) {
+		memcpy(&low, &f, sizeof(low));
+		return low;
+	}
+	memcpy(&v, &d, sizeof(v));
+	return v;
+}
+
+static void set(struct thread *t, const struct ptx_operand *to, uint64_t v)
+{
+	t->frames[t->depth].registers[to->at] = v;
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+static bool within(uint64_t at, size_t n, uint64_t first, uint64_t bytes)
+{
+	return at >= first && at - first <= bytes && n <= bytes - (at - first);
+}
+
+static void *memory(const struct machine *m, struct thread *t, const struct ptx_insn *i,
+		    uint64_t at, size_t n)
+{
+	const struct ptx_range *r = t->last;
+
+	if (at % i->type.bytes)
+		fail(m, i, "%u bytes at %#" PRIx64 " are not aligned", i->type.bytes, at);
+	if (r && within(at, n, r->at, r->bytes))
+		return (void *)(uintptr_t)at;
+	if (within(at, n, (uintptr_t)m->blocks[t->block].shared, m->p->shared))
+		return (void *)(uintptr_t)at;
+	for (uint32_t d = 0; d <= t->depth; d++) {
+		const struct frame *f = t->frames + d;
+
+		if (within(at, n, (uintptr_t)f->params, m->p->function[f->function].frame))
+			return (void *)(uintptr_t)at;
+	}
+	for (size_t k = 0; k < m->l->nranges; k++)
+		if (within(at, n, m->l->ranges[k].at, m->l->ranges[k].bytes)) {
+			t->last = m->l->ranges + k;
+			return (void *)(uintptr_t)at;
+		}
+	fail(m, i, "%zu bytes at %#" PRIx64 " are nobody's (thread %u of block %u)", n, at,
+	     t->number, t->block);
+}
+
+/* Other devices and processes use it, too: one access. */
+static uint64_t read_one(const void *at, unsigned bytes)
+{
+	switch (bytes) {
+	case 1: return *(const volatile uint8_t *)at;
+	case 2: return __atomic_load_n((const uint16_t *)at, __ATOMIC_RELAXED);
+	case 4: return __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+	default: return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
+	}
+}
+
+static void write_one(void *at, unsigned bytes, uint64_t v)
+{
+	switch (bytes) {
+	case 1: *(volatile uint8_t *)at = (uint8_t)v; break;
+	case 2: __atomic_store_n((uint16_t *)at, (uint16_t)v, __ATOMIC_RELAXED); break;
+	case 4: __atomic_store_n((uint32_t *)at, (uint32_t)v, __ATOMIC_RELEASE); break;
+	default: __atomic_store_n((uint64_t *)at, v, __ATOMIC_RELEASE); break;
+	}
+}
+
+static void load(const struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	uint64_t at = value(m, t, &i->a);
+	const unsigned char *p = memory(m, t, i, at, (size_t)i->n * i->type.bytes);
+
+	for (unsigned k = 0; k < i->n; k++)
+		set(t, i->to + k, number(read_one(p + k * i->type.bytes, i->type.bytes), i->type));
+	t->counts.loads += i->global;
+	t->counts.polls += i->poll;
+}
+
+static void keep(const struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	uint64_t at = value(m, t, &i->a);
+	unsigned char *p = memory(m, t, i, at, (size_t)i->n * i->type.bytes);
+
+	for (unsigned k = 0; k < i->n; k++)
+		write_one(p + k * i->type.bytes, i->type.bytes, value(m, t, i->to + k));
+	t->counts.stores += i->global;
+}
+
+/* Of two values, what is stored where one was. */
+static uint64_t atom_result(const struct ptx_insn *i, uint64_t had, uint64_t b, uint64_t c)
+{
+	bool less = i->type.kind == 's' ? (int64_t)b < (int64_t)had : b < had;
+
+	switch ((enum ptx_atom)i->what) {
+	case A_ADD: return had + b;
+	case A_CAS: return had == b ? c : had;
+	case A_EXCH: return b;
+	case A_MAX: return less ? had : b;
+	case A_MIN: return less ? b : had;
+	case A_OR: return had | b;
+	case A_AND: return had & b;
+	}
+	return had;
+}
+
+static void atom(const struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	uint64_t b = number(value(m, t, &i->b), i->type), c = number(value(m, t, &i->c), i->type);
+	void *p = memory(m, t, i, value(m, t, &i->a), i->type.bytes);
+	bool done = false;
+	uint64_t had = 0;
+
+	if (i->type.bytes < 4)
+		fail(m, i, "an atomic operation of %u bytes", i->type.bytes);
+	while (!done) {
+		had = number(read_one(p, i->type.bytes), i->type);
+		uint64_t will = atom_result(i, had, b, c);
+
+		if (i->type.bytes == 4) {
+			uint32_t was = (uint32_t)had;
+
+			done = __atomic_compare_exchange_n((uint32_t *)p, &was, (uint32_t)will,
+							   false, __ATOMIC_ACQ_REL,
+							   __ATOMIC_ACQUIRE);
+		} else {
+			uint64_t was = had;
+
+			done = __atomic_compare_exchange_n((uint64_t *)p, &was, will, false,
+							   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		}
+	}
+	set(t, i->to, had);
+	t->counts.atomics++;
+}
+
+/* ---- arithmetic -------------------------------------------------------------------------- */
+
+static bool compared(enum ptx_compare what, bool less, bool equal)
+{
+	switch (what) {
+	case C_EQ: return equal;
+	case C_NE: return !equal;
+	case C_LT: return less;
+	case C_LE: return less || equal;
+	case C_GT: return !less && !equal;
+	case C_GE: return !less;
+	}
+	return false;
+}
+
+static bool compare(const struct ptx_insn *i, uint64_t a, uint64_t b)
+{
+	enum ptx_compare what = (enum ptx_compare)i->what;
+
+	if (i->type.kind == 'f') {
+		double x = real(a, i->type), y = real(b, i->type);
+
+		return isnan(x) || isnan(y) ? i->unordered : compared(what, x < y, x == y);
+	}
+	a = number(a, i->type);
+	b = number(b, i->type);
+	return compared(what, i->type.kind == 's' ? (int64_t)a < (int64_t)b : a < b, a == b);
+}
+
+/* The upper half of a product of 64 bits. */
+static uint64_t upper(uint64_t a, uint64_t b)
+{
+	uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+	uint64_t middle = ah * bl + (al * bl >> 32), low = (uint32_t)middle + al * bh;
+
+	return ah * bh + (middle >> 32) + (low >> 32);
+}
+
+static uint64_t high(uint64_t a, uint64_t b, struct ptx_type type)
+{
+	bool is_signed = type.kind == 's';
+
+	if (type.bytes < 8)
+		return is_signed ? (uint64_t)(((int64_t)a * (int64_t)b) >> 8 * type.bytes)
+				 : a * b >> 8 * type.bytes;
+	return upper(a, b) - (is_signed && (int64_t)a < 0 ? b : 0) -
+	       (is_signed && (int64_t)b < 0 ? a : 0);
+}
+
+static double reals(const struct ptx_insn *i, double a, double b, double c)
+{
+	bool one = i->type.bytes == 4; /* rounded once, not twice */
+
+	switch ((int)i->op) {
+	case P_ADD: return one ? (double)((float)a + (float)b) : a + b;
+	case P_SUB: return one ? (double)((float)a - (float)b) : a - b;
+	case P_MUL: return one ? (double)((float)a * (float)b) : a * b;
+	case P_DIV: return one ? (double)((float)a / (float)b) : a / b;
+	case P_MAX: return isnan(a) ? b : isnan(b) || a > b ? a : b;
+	case P_MIN: return isnan(a) ? b : isnan(b) || a < b ? a : b;
+	case P_NEG: return -a;
+	case P_ABS: return fabs(a);
+	default: return one ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);
+	}
+}
+
+static uint64_t whole(const struct machine *m, const struct ptx_insn *i, uint64_t a, uint64_t b,
+		      uint64_t c)
+{
+	bool is_signed = i->type.kind == 's', less = is_signed ? (int64_t)a < (int64_t)b : a < b;
+	uint64_t product = i->what == F_HI ? high(a, b, i->type) : a * b;
+
+	switch ((int)i->op) {
+	case P_ADD: return a + b;
+	case P_SUB: return a - b;
+	case P_MUL: return product;
+	case P_MAD: return product + c;
+	case P_MAX: return less ? b : a;
+	case P_MIN: return less ? a : b;
+	case P_NEG: return 0 - a;
+	case P_ABS: return (int64_t)a < 0 ? 0 - a : a;
+	case P_DIV:
+	case P_REM: break;
+	default: fail(m, i, "an operation that whole numbers do not have");
+	}
+	if (!b || (is_signed && (int64_t)b == -1 && (int64_t)a == INT64_MIN))
+		fail(m, i, "a division by zero");
+	if (is_signed)
+		return (uint64_t)(i->op == P_DIV ? (int64_t)a / (int64_t)b
+						 : (int64_t)a % (int64_t)b);
+	return i->op == P_DIV ? a / b : a % b;
+}
+
+/* Shifts by more than there are bits are by as many. */
+static uint64_t shift(const struct ptx_insn *i, uint64_t a, uint64_t by)
+{
+	unsigned n = 8u * i->type.bytes;
+
+	by = (uint32_t)by;
+	if (i->op == P_SHL)
+		return by < n ? a << by : 0;
+	if (i->type.kind == 's')
+		return (uint64_t)(wide(a, i->type) >> (by < n ? by : n - 1));
+	return by < n ? narrow(a, i->type) >> by : 0;
+}
+
+static uint64_t convert(const struct machine *m, const struct ptx_insn *i, uint64_t a)
+{
+	struct ptx_type to = i->type, from = i->from.bytes ? i->from : i->type;
+
+	if (to.kind != 'f' && from.kind != 'f')
+		return number(number(a, from), to);
+	if ((to.kind == 'f' && to.bytes < 4) || (from.kind == 'f' && from.bytes < 4))
+		fail(m, i, "floats of 16 bits");
+	if (to.kind == 'f' && from.kind == 'f')
+		return bits(real(a, from), to);
+	if (to.kind != 'f')
+		return number((uint64_t)(int64_t)real(a, from), to);
+	a = number(a, from);
+	if (to.bytes == 4) /* rounded once */
+		return bits(from.kind == 's' ? (double)(float)(int64_t)a : (double)(float)a, to);
+	return bits(from.kind == 's' ? (double)(int64_t)a : (double)a, to);
+}
+
+/* The bytes that c's digits choose of those of a and b. */
+static uint64_t permuted(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t all = narrow(a, (struct ptx_type){ 'b', 4 }) | b << 32, to = 0;
+
+	for (unsigned k = 0; k < 4; k++) {
+		uint64_t digit = c >> 4 * k & 15, byte = all >> 8 * (digit & 7) & 255;
+
+		if (digit & 8)
+			byte = byte & 128 ? 255 : 0;
+		to |= byte << 8 * k;
+	}
+	return to;
+}
+
+/* b's low bits into a, from bit c on, d of them; or those of a, as a number. */
+static uint64_t field(const struct ptx_insn *i, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	unsigned n = 8u * i->type.bytes;
+	uint64_t mask;
+
+	if (i->op == P_BFI) {
+		c &= 255;
+		d &= 255;
+		mask = d < 64 ? (UINT64_C(1) << d) - 1 : UINT64_MAX;
+		return c >= n ? b : (b & ~(mask << c)) | (a & mask) << c;
+	}
+	b &= 255;
+	c &= 255;
+	mask = c < 64 ? (UINT64_C(1) << c) - 1 : UINT64_MAX;
+	a = b < n ? narrow(a, i->type) >> b & mask : 0;
+	if (i->type.kind == 's' && c && c < 64 && a >> (c - 1) & 1)
+		a |= ~mask;
+	return a;
+}
+
+static void arithmetic(const struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	struct ptx_type type = i->type, result = type;
+	uint64_t a = value(m, t, &i->a), b = value(m, t, &i->b), c = value(m, t, &i->c), v;
+
+	switch ((int)i->op) {
+	case P_AND: v = a & b; break;
+	case P_OR: v = a | b; break;
+	case P_XOR: v = a ^ b; break;
+	case P_NOT: v = type.kind == 'p' ? !a : ~a; break;
+	case P_SHL:
+	case P_SHR: v = shift(i, a, b); break;
+	case P_SETP: v = compare(i, a, b); break;
+	case P_SELP: v = c ? a : b; break;
+	case P_CVTA: v = a; break;
+	case P_CVT: v = convert(m, i, a); break;
+	case P_PRMT: v = permuted(a, b, c); break;
+	case P_BFI:
+	case P_BFE: v = field(i, a, b, c, value(m, t, &i->d)); break;
+	default:
+		if (type.kind == 'f' && type.bytes < 4)
+			fail(m, i, "floats of 16 bits");
+		if (type.kind == 'f')
+			v = bits(reals(i, real(a, type), real(b, type), real(c, type)), type);
+		else
+			v = whole(m, i, number(a, type), number(b, type), c);
+		if ((i->op == P_MUL || i->op == P_MAD) && i->what == F_WIDE)
+			result.bytes = (uint8_t)(2 * type.bytes);
+		break;
+	}
+	set(t, i->to, i->op == P_SETP ? v : narrow(v, result));
+}
+
+/* mov: of one, into parts, or of parts. */
+static void move(const struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	const struct ptx_operand *const parts[] = { &i->a, &i->b, &i->c, &i->d };
+	unsigned part = 8u * i->type.bytes / i->n;
+	struct ptx_type each = { 'b', (uint8_t)(part / 8) };
+	uint64_t v = 0;
+
+	if (i->n == 1) {
+		set(t, i->to, narrow(value(m, t, &i->a), i->type));
+		return;
+	}
+	if (!i->what) {
+		for (unsigned k = 0; k < i->n; k++)
+			set(t, i->to + k, narrow(value(m, t, &i->a) >> k * part, each));
+		return;
+	}
+	for (unsigned k = 0; k < i->n; k++)
+		v |= narrow(value(m, t, parts[k]), each) << k * part;
+	set(t, i->to, v);
+}
+
+/* ---- control ----------------------------------------------------------------------------- */
+
+static void enter(const struct machine *m, struct thread *t, uint32_t function, const void *params)
+{
+	const struct ptx_function *of = m->p->function + function;
+	struct frame *f = t->frames + t->depth;
+
+	f->function = function;
+	f->pc = of->first;
+	f->registers = calloc((size_t)of->registers + 1, sizeof(*f->registers));
+	f->params = calloc(1, (size_t)of->frame + 8);
+	if (!f->registers || !f->params)
+		fail(m, NULL, "out of memory");
+	if (params)
+		memcpy(f->params, params, m->l->bytes);
+}
+
+static void leave(struct thread *t)
+{
+	free(t->frames[t->depth].registers);
+	free(t->frames[t->depth].params);
+}
+
+static void call(const struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	const struct ptx_function *of = m->p->function + i->target;
+	const struct frame *from = t->frames + t->depth;
+
+	if (t->depth + 1 == DEPTH)
+		fail(m, i, "calls are too deep");
+	t->depth++;
+	enter(m, t, i->target, NULL);
+	for (uint32_t k = i->result; k < of->nparams; k++)
+		memcpy(t->frames[t->depth].params + of->params[k],
+		       from->params + m->p->args[i->args + k], of->bytes[k]);
+}
+
+/* The result goes to where the call has it. False: the thread has ended. */
+static bool come_back(const struct machine *m, struct thread *t)
+{
+	const struct ptx_function *of = m->p->function + t->frames[t->depth].function;
+	const struct ptx_insn *i;
+
+	if (!t->depth) {
+		leave(t);
+		return false;
+	}
+	i = m->p->insn + t->frames[t->depth - 1].pc - 1; /* the call */
+	if (i->result)
+		memcpy(t->frames[t->depth - 1].params + m->p->args[i->args],
+		       t->frames[t->depth].params + of->params[0], of->bytes[0]);
+	leave(t);
+	t->depth--;
+	return true;
+}
+
+/* Threads [first, end) go on, with the barrier's result, if all that live have come to it. */
+static void release(struct machine *m, struct block *b, uint32_t first, uint32_t end, bool warp)
+{
+	for (uint32_t k = first; k < end; k++) {
+		const struct thread *t = b->threads + k;
+
+		if (t->state == READY || (t->state == WAITING && t->at_warp != warp))
+			return;
+	}
+	for (uint32_t k = first; k < end; k++) {
+		struct thread *t = b->threads + k;
+		const struct ptx_insn *i = m->p->insn + t->frames[t->depth].pc - 1;
+
+		if (t->state != WAITING)
+			continue;
+		if (i->what == G_OR || i->what == G_AND)
+			set(t, i->to, i->what == G_OR ? b->any : b->all);
+		t->state = READY;
+	}
+	if (warp)
+		return;
+	b->any = false;
+	b->all = true;
+}
+
+static void wait_there(struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	struct block *b = m->blocks + t->block;
+	uint32_t first = t->number / WARP * WARP, end = first + WARP;
+
+	t->state = WAITING;
+	t->at_warp = i->what == G_WARP;
+	t->counts.barriers++;
+	if (i->what == G_OR || i->what == G_AND) {
+		bool given = value(m, t, &i->a) != 0;
+
+		b->any |= given;
+		b->all &= given;
+	}
+	if (!t->at_warp)
+		release(m, b, 0, m->l->threads, false);
+	else
+		release(m, b, first, end < m->l->threads ? end : m->l->threads, true);
+}
+
+static void end_thread(struct machine *m, struct thread *t)
+{
+	t->state = ENDED;
+	m->ended++;
+	release(m, m->blocks + t->block, 0, m->l->threads, false);
+}
+
+/* One instruction; true: it is the next one's turn. */
+static bool step(struct machine *m, struct thread *t)
+{
+	struct frame *f = t->frames + t->depth;
+	const struct ptx_insn *i = m->p->insn + f->pc++;
+
+	t->counts.instructions++;
+	if (i->guard >= 0 && (f->registers[i->guard] != 0) == i->unless)
+		return false;
+	switch ((int)i->op) {
+	case P_LD: load(m, t, i); return i->poll;
+	case P_ST: keep(m, t, i); return false;
+	case P_ATOM: atom(m, t, i); return true;
+	case P_BRA: f->pc = i->target; return false;
+	case P_CALL: call(m, t, i); return false;
+	case P_MOV: move(m, t, i); return false;
+	case P_FENCE: t->counts.fences++; return false;
+	case P_SLEEP: return true;
+	case P_BAR: wait_there(m, t, i); return true;
+	case P_RET:
+		if (come_back(m, t))
+			return false;
+		end_thread(m, t);
+		return true;
+	default: arithmetic(m, t, i); return false;
+	}
+}
+
+/* ---- a launch ---------------------------------------------------------------------------- */
+
+static void begin(struct machine *m)
+{
+	m->blocks = calloc(m->l->blocks, sizeof(*m->blocks));
+	for (uint32_t k = 0; m->blocks && k < m->l->blocks; k++) {
+		struct block *b = m->blocks + k;
+
+		b->all = true;
+		b->shared = aligned_alloc(128, (m->p->shared + 127) / 128 * 128 + 128);
+		b->threads = calloc(m->l->threads, sizeof(*b->threads));
+		if (!b->shared || !b->threads)
+			fail(m, NULL, "out of memory");
+		memset(b->shared, 0xa5, m->p->shared); /* nobody has written it */
+		for (uint32_t n = 0; n < m->l->threads; n++) {
+			b->threads[n].block = k;
+			b->threads[n].number = n;
+			enter(m, b->threads + n, m->p->entry, m->l->params);
+		}
+	}
+	if (!m->blocks)
+		fail(m, NULL, "out of memory");
+}
+
+static void turns(struct machine *m)
+{
+	for (uint32_t k = 0; k < m->l->blocks; k++)
+		for (uint32_t n = 0; n < m->l->threads; n++) {
+			struct thread *t = m->blocks[k].threads + n;
+
+			for (int left = TURN; left && t->state == READY; left--)
+				if (step(m, t))
+					break;
+		}
+}
+
+static void count(const struct machine *m, struct ptx_counts *most, struct ptx_counts *least)
+{
+	*most = *least = m->blocks->threads->counts;
+	for (uint32_t k = 0; k < m->l->blocks; k++)
+		for (uint32_t n = 0; n < m->l->threads; n++) {
+			const struct ptx_counts *c = &m->blocks[k].threads[n].counts;
+
+			if (c->instructions > most->instructions)
+				*most = *c;
+			if (c->instructions < least->instructions)
+				*least = *c;
+		}
+}
+
+void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least)
+{
+	struct machine m = { .l = l, .p = l->code };
+	uint64_t all = (uint64_t)l->blocks * l->threads, ended = 0, since = nanoseconds();
+
+	if (l->bytes > m.p->function[m.p->entry].frame)
+		fail(&m, NULL, "the entry takes %u bytes of parameters, not %zu",
+		     m.p->function[m.p->entry].frame, l->bytes);
+	begin(&m);
+	while (m.ended < all) {
+		turns(&m);
+		if (m.ended > ended) {
+			ended = m.ended;
+			since = nanoseconds();
+		} else if ((double)(nanoseconds() - since) > l->patience * 1e9) {
+			fail(&m, NULL, "no thread has ended for %.0f s: %" PRIu64 " of %" PRIu64,
+			     l->patience, m.ended, all);
+		}
+	}
+	count(&m, most, least);
+	for (uint32_t k = 0; k < l->blocks; k++) {
+		free(m.blocks[k].shared);
+		free(m.blocks[k].threads);
+	}
+	free(m.blocks);
+}
