@@ -196,6 +196,7 @@ NEEDS_cpu := all $(TEST_MODULES)
 
 SUITES_cuda := \
 	"60 tests/cuda/nvrtc_test.sh $(BUILD)" \
+	"10 tests/cuda/ptx_test.sh $(BUILD)" \
 	"35 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
 	"25 tests/cuda/cuda_test.sh $(BUILD)" \
 	"15 tests/cuda/bench_test.sh $(BUILD)" \
@@ -293,6 +294,7 @@ coverage-built: test-programs
 # more altered modules; CONTRIBUTING.md's walks, followed. Minutes.
 SUITES_long := \
 	"200 tests/cuda/nvrtc_test.sh $(BUILD) --long" \
+	"60 tests/cuda/ptx_test.sh $(BUILD) --long" \
 	"35 $(T)/cpu/results_test --long $(TEST_MODULES)" \
 	"100 tests/emu/emu_test.sh $(BUILD) --long $(TEST_MODULES)" \
 	"35 tests/cuda/cuda_test.sh $(BUILD) --long" \

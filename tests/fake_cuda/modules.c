@@ -12,10 +12,10 @@
 struct module {
 	struct fake_kernel kernel;
 	struct ptx *code; /* of PTX that NVRTC made; else NULL */
-	bool loaded; /* the kernel itself; an old driver has no call for that */
+	bool loaded;	  /* the kernel itself; an old driver has no call for that */
 };
 
-/* What fake_nvrtc.c wrote; a real CUBIN counts as float32 sum, Simple, and so does PTX. */
+/* What fake_nvrtc.c wrote; a real CUBIN counts as float32 sum, Simple. */
 static void read_kernel(struct fake_kernel *k, const char *text)
 {
 	const char *s;
@@ -47,9 +47,11 @@ EXPORT int cuModuleLoadData(void **module, const void *image)
 	if (!ptx && memcmp(image, "FAKE CUBIN", 10) && memcmp(image, "\177ELF", 4))
 		return BAD_IMAGE;
 	m = calloc(1, sizeof(*m));
-	if (ptx)
-		m->code = read_code(image);
 	read_kernel(&m->kernel, image);
+	if (ptx) { /* of whatever type: what is asked of the longest elements holds for all */
+		m->code = read_code(image);
+		m->kernel.type = CCS_FLOAT64;
+	}
 	note("kernel type %u op %u protocol %u", m->kernel.type, m->kernel.op, m->kernel.protocol);
 	lock();
 	add(MODULE, m, sizeof(*m), d);

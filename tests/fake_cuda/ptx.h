@@ -3,6 +3,7 @@
  * the right sums, by how many instructions of a thread.
  *
  *   ptx_read.c   text → functions of decoded instructions
+ *   ptx_math.c   what instructions compute
  *   ptx_run.c    one launch: all threads of all blocks, a few instructions of each in turn
  *
  * Memory is the host's, and sequentially consistent: what order it needs is the business of
@@ -117,6 +118,13 @@ struct ptx {
 /** Reads a text with one entry. NULL: `why` names the line, and what it does not know. */
 struct ptx *ptx_read(const char *text, char *why, size_t size);
 void ptx_free(struct ptx *p);
+
+/** A value's bits of that type; and as a number of it, signed ones extended. */
+uint64_t ptx_narrow(uint64_t v, struct ptx_type type);
+uint64_t ptx_number(uint64_t v, struct ptx_type type);
+/** What an instruction makes of its operands; *why is set if it cannot. */
+uint64_t ptx_compute(const struct ptx_insn *i, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+		     const char **why);
 
 /* What a thread has done. */
 struct ptx_counts {

@@ -6,7 +6,6 @@
 #include "tests/fake_cuda/ptx.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +84,14 @@ static uint64_t special(const struct machine *m, const struct thread *t, enum pt
 	return 0;
 }
 
+/* The launch's own are in one place for all threads, which tell one another of them. */
+static uint64_t param(const struct machine *m, const struct thread *t, uint32_t at)
+{
+	bool common = !t->depth && at < m->l->bytes;
+
+	return (uint64_t)(uintptr_t)(common ? m->l->params : t->frames[t->depth].params) + at;
+}
+
 static uint64_t value(const struct machine *m, const struct thread *t, const struct ptx_operand *o)
 {
 	const struct frame *f = t->frames + t->depth;
@@ -94,60 +101,11 @@ static uint64_t value(const struct machine *m, const struct thread *t, const str
 	case AT_NUMBER: return (uint64_t)o->value;
 	case AT_SHARED:
 		return (uint64_t)(uintptr_t)m->blocks[t->block].shared + o->at + (uint64_t)o->value;
-	case AT_PARAM: return (uint64_t)(uintptr_t)f->params + o->at + (uint64_t)o->value;
+	case AT_PARAM: return param(m, t, o->at) + (uint64_t)o->value;
 	case AT_SPECIAL: return special(m, t, (enum ptx_special)o->at);
 	case AT_NONE: break;
 	}
 	return 0;
-}
-
-static uint64_t narrow(uint64_t v, struct ptx_type type)
-{
-	return type.bytes == 8 ? v : v & ((UINT64_C(1) << 8 * type.bytes) - 1);
-}
-
-static int64_t wide(uint64_t v, struct ptx_type type)
-{
-	switch (type.bytes) {
-	case 1: return (int8_t)v;
-	case 2: return (int16_t)v;
-	case 4: return (int32_t)v;
-	default: return (int64_t)v;
-	}
-}
-
-/* A number as its type has it: signed ones are extended. */
-static uint64_t number(uint64_t v, struct ptx_type type)
-{
-	return type.kind == 's' ? (uint64_t)wide(v, type) : narrow(v, type);
-}
-
-static double real(uint64_t v, struct ptx_type type)
-{
-	uint32_t low = (uint32_t)v;
-	float f;
-	double d;
-
-	if (type.bytes == 4) {
-		memcpy(&f, &low, sizeof(f));
-		return f;
-	}
-	memcpy(&d, &v, sizeof(d));
-	return d;
-}
-
-static uint64_t bits(double d, struct ptx_type type)
-{
-	float f = (float)d;
-	uint32_t low;
-	uint64_t v;
-
-	if (type.bytes == 4) {
-		memcpy(&low, &f, sizeof(low));
-		return low;
-	}
-	memcpy(&v, &d, sizeof(v));
-	return v;
 }
 
 static void set(struct thread *t, const struct ptx_operand *to, uint64_t v)
@@ -171,7 +129,8 @@ static void *memory(const struct machine *m, struct thread *t, const struct ptx_
 		fail(m, i, "%u bytes at %#" PRIx64 " are not aligned", i->type.bytes, at);
 	if (r && within(at, n, r->at, r->bytes))
 		return (void *)(uintptr_t)at;
-	if (within(at, n, (uintptr_t)m->blocks[t->block].shared, m->p->shared))
+	if (within(at, n, (uintptr_t)m->blocks[t->block].shared, m->p->shared) ||
+	    within(at, n, (uintptr_t)m->l->params, m->l->bytes))
 		return (void *)(uintptr_t)at;
 	for (uint32_t d = 0; d <= t->depth; d++) {
 		const struct frame *f = t->frames + d;
@@ -215,7 +174,8 @@ static void load(const struct machine *m, struct thread *t, const struct ptx_ins
 	const unsigned char *p = memory(m, t, i, at, (size_t)i->n * i->type.bytes);
 
 	for (unsigned k = 0; k < i->n; k++)
-		set(t, i->to + k, number(read_one(p + k * i->type.bytes, i->type.bytes), i->type));
+		set(t, i->to + k,
+		    ptx_number(read_one(p + k * i->type.bytes, i->type.bytes), i->type));
 	t->counts.loads += i->global;
 	t->counts.polls += i->poll;
 }
@@ -249,7 +209,8 @@ static uint64_t atom_result(const struct ptx_insn *i, uint64_t had, uint64_t b, 
 
 static void atom(const struct machine *m, struct thread *t, const struct ptx_insn *i)
 {
-	uint64_t b = number(value(m, t, &i->b), i->type), c = number(value(m, t, &i->c), i->type);
+	uint64_t b = ptx_number(value(m, t, &i->b), i->type),
+		 c = ptx_number(value(m, t, &i->c), i->type);
 	void *p = memory(m, t, i, value(m, t, &i->a), i->type.bytes);
 	bool done = false;
 	uint64_t had = 0;
@@ -257,7 +218,7 @@ static void atom(const struct machine *m, struct thread *t, const struct ptx_ins
 	if (i->type.bytes < 4)
 		fail(m, i, "an atomic operation of %u bytes", i->type.bytes);
 	while (!done) {
-		had = number(read_one(p, i->type.bytes), i->type);
+		had = ptx_number(read_one(p, i->type.bytes), i->type);
 		uint64_t will = atom_result(i, had, b, c);
 
 		if (i->type.bytes == 4) {
@@ -277,197 +238,17 @@ static void atom(const struct machine *m, struct thread *t, const struct ptx_ins
 	t->counts.atomics++;
 }
 
-/* ---- arithmetic -------------------------------------------------------------------------- */
-
-static bool compared(enum ptx_compare what, bool less, bool equal)
-{
-	switch (what) {
-	case C_EQ: return equal;
-	case C_NE: return !equal;
-	case C_LT: return less;
-	case C_LE: return less || equal;
-	case C_GT: return !less && !equal;
-	case C_GE: return !less;
-	}
-	return false;
-}
-
-static bool compare(const struct ptx_insn *i, uint64_t a, uint64_t b)
-{
-	enum ptx_compare what = (enum ptx_compare)i->what;
-
-	if (i->type.kind == 'f') {
-		double x = real(a, i->type), y = real(b, i->type);
-
-		return isnan(x) || isnan(y) ? i->unordered : compared(what, x < y, x == y);
-	}
-	a = number(a, i->type);
-	b = number(b, i->type);
-	return compared(what, i->type.kind == 's' ? (int64_t)a < (int64_t)b : a < b, a == b);
-}
-
-/* The upper half of a product of 64 bits. */
-static uint64_t upper(uint64_t a, uint64_t b)
-{
-	uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
-	uint64_t middle = ah * bl + (al * bl >> 32), low = (uint32_t)middle + al * bh;
-
-	return ah * bh + (middle >> 32) + (low >> 32);
-}
-
-static uint64_t high(uint64_t a, uint64_t b, struct ptx_type type)
-{
-	bool is_signed = type.kind == 's';
-
-	if (type.bytes < 8)
-		return is_signed ? (uint64_t)(((int64_t)a * (int64_t)b) >> 8 * type.bytes)
-				 : a * b >> 8 * type.bytes;
-	return upper(a, b) - (is_signed && (int64_t)a < 0 ? b : 0) -
-	       (is_signed && (int64_t)b < 0 ? a : 0);
-}
-
-static double reals(const struct ptx_insn *i, double a, double b, double c)
-{
-	bool one = i->type.bytes == 4; /* rounded once, not twice */
-
-	switch ((int)i->op) {
-	case P_ADD: return one ? (double)((float)a + (float)b) : a + b;
-	case P_SUB: return one ? (double)((float)a - (float)b) : a - b;
-	case P_MUL: return one ? (double)((float)a * (float)b) : a * b;
-	case P_DIV: return one ? (double)((float)a / (float)b) : a / b;
-	case P_MAX: return isnan(a) ? b : isnan(b) || a > b ? a : b;
-	case P_MIN: return isnan(a) ? b : isnan(b) || a < b ? a : b;
-	case P_NEG: return -a;
-	case P_ABS: return fabs(a);
-	default: return one ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);
-	}
-}
-
-static uint64_t whole(const struct machine *m, const struct ptx_insn *i, uint64_t a, uint64_t b,
-		      uint64_t c)
-{
-	bool is_signed = i->type.kind == 's', less = is_signed ? (int64_t)a < (int64_t)b : a < b;
-	uint64_t product = i->what == F_HI ? high(a, b, i->type) : a * b;
-
-	switch ((int)i->op) {
-	case P_ADD: return a + b;
-	case P_SUB: return a - b;
-	case P_MUL: return product;
-	case P_MAD: return product + c;
-	case P_MAX: return less ? b : a;
-	case P_MIN: return less ? a : b;
-	case P_NEG: return 0 - a;
-	case P_ABS: return (int64_t)a < 0 ? 0 - a : a;
-	case P_DIV:
-	case P_REM: break;
-	default: fail(m, i, "an operation that whole numbers do not have");
-	}
-	if (!b || (is_signed && (int64_t)b == -1 && (int64_t)a == INT64_MIN))
-		fail(m, i, "a division by zero");
-	if (is_signed)
-		return (uint64_t)(i->op == P_DIV ? (int64_t)a / (int64_t)b
-						 : (int64_t)a % (int64_t)b);
-	return i->op == P_DIV ? a / b : a % b;
-}
-
-/* Shifts by more than there are bits are by as many. */
-static uint64_t shift(const struct ptx_insn *i, uint64_t a, uint64_t by)
-{
-	unsigned n = 8u * i->type.bytes;
-
-	by = (uint32_t)by;
-	if (i->op == P_SHL)
-		return by < n ? a << by : 0;
-	if (i->type.kind == 's')
-		return (uint64_t)(wide(a, i->type) >> (by < n ? by : n - 1));
-	return by < n ? narrow(a, i->type) >> by : 0;
-}
-
-static uint64_t convert(const struct machine *m, const struct ptx_insn *i, uint64_t a)
-{
-	struct ptx_type to = i->type, from = i->from.bytes ? i->from : i->type;
-
-	if (to.kind != 'f' && from.kind != 'f')
-		return number(number(a, from), to);
-	if ((to.kind == 'f' && to.bytes < 4) || (from.kind == 'f' && from.bytes < 4))
-		fail(m, i, "floats of 16 bits");
-	if (to.kind == 'f' && from.kind == 'f')
-		return bits(real(a, from), to);
-	if (to.kind != 'f')
-		return number((uint64_t)(int64_t)real(a, from), to);
-	a = number(a, from);
-	if (to.bytes == 4) /* rounded once */
-		return bits(from.kind == 's' ? (double)(float)(int64_t)a : (double)(float)a, to);
-	return bits(from.kind == 's' ? (double)(int64_t)a : (double)a, to);
-}
-
-/* The bytes that c's digits choose of those of a and b. */
-static uint64_t permuted(uint64_t a, uint64_t b, uint64_t c)
-{
-	uint64_t all = narrow(a, (struct ptx_type){ 'b', 4 }) | b << 32, to = 0;
-
-	for (unsigned k = 0; k < 4; k++) {
-		uint64_t digit = c >> 4 * k & 15, byte = all >> 8 * (digit & 7) & 255;
-
-		if (digit & 8)
-			byte = byte & 128 ? 255 : 0;
-		to |= byte << 8 * k;
-	}
-	return to;
-}
-
-/* b's low bits into a, from bit c on, d of them; or those of a, as a number. */
-static uint64_t field(const struct ptx_insn *i, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-	unsigned n = 8u * i->type.bytes;
-	uint64_t mask;
-
-	if (i->op == P_BFI) {
-		c &= 255;
-		d &= 255;
-		mask = d < 64 ? (UINT64_C(1) << d) - 1 : UINT64_MAX;
-		return c >= n ? b : (b & ~(mask << c)) | (a & mask) << c;
-	}
-	b &= 255;
-	c &= 255;
-	mask = c < 64 ? (UINT64_C(1) << c) - 1 : UINT64_MAX;
-	a = b < n ? narrow(a, i->type) >> b & mask : 0;
-	if (i->type.kind == 's' && c && c < 64 && a >> (c - 1) & 1)
-		a |= ~mask;
-	return a;
-}
+/* ---- instructions ------------------------------------------------------------------------- */
 
 static void arithmetic(const struct machine *m, struct thread *t, const struct ptx_insn *i)
 {
-	struct ptx_type type = i->type, result = type;
-	uint64_t a = value(m, t, &i->a), b = value(m, t, &i->b), c = value(m, t, &i->c), v;
+	const char *why = NULL;
+	uint64_t v = ptx_compute(i, value(m, t, &i->a), value(m, t, &i->b), value(m, t, &i->c),
+				 value(m, t, &i->d), &why);
 
-	switch ((int)i->op) {
-	case P_AND: v = a & b; break;
-	case P_OR: v = a | b; break;
-	case P_XOR: v = a ^ b; break;
-	case P_NOT: v = type.kind == 'p' ? !a : ~a; break;
-	case P_SHL:
-	case P_SHR: v = shift(i, a, b); break;
-	case P_SETP: v = compare(i, a, b); break;
-	case P_SELP: v = c ? a : b; break;
-	case P_CVTA: v = a; break;
-	case P_CVT: v = convert(m, i, a); break;
-	case P_PRMT: v = permuted(a, b, c); break;
-	case P_BFI:
-	case P_BFE: v = field(i, a, b, c, value(m, t, &i->d)); break;
-	default:
-		if (type.kind == 'f' && type.bytes < 4)
-			fail(m, i, "floats of 16 bits");
-		if (type.kind == 'f')
-			v = bits(reals(i, real(a, type), real(b, type), real(c, type)), type);
-		else
-			v = whole(m, i, number(a, type), number(b, type), c);
-		if ((i->op == P_MUL || i->op == P_MAD) && i->what == F_WIDE)
-			result.bytes = (uint8_t)(2 * type.bytes);
-		break;
-	}
-	set(t, i->to, i->op == P_SETP ? v : narrow(v, result));
+	if (why)
+		fail(m, i, "%s", why);
+	set(t, i->to, v);
 }
 
 /* mov: of one, into parts, or of parts. */
@@ -479,22 +260,22 @@ static void move(const struct machine *m, struct thread *t, const struct ptx_ins
 	uint64_t v = 0;
 
 	if (i->n == 1) {
-		set(t, i->to, narrow(value(m, t, &i->a), i->type));
+		set(t, i->to, ptx_narrow(value(m, t, &i->a), i->type));
 		return;
 	}
 	if (!i->what) {
 		for (unsigned k = 0; k < i->n; k++)
-			set(t, i->to + k, narrow(value(m, t, &i->a) >> k * part, each));
+			set(t, i->to + k, ptx_narrow(value(m, t, &i->a) >> k * part, each));
 		return;
 	}
 	for (unsigned k = 0; k < i->n; k++)
-		v |= narrow(value(m, t, parts[k]), each) << k * part;
+		v |= ptx_narrow(value(m, t, parts[k]), each) << k * part;
 	set(t, i->to, v);
 }
 
 /* ---- control ----------------------------------------------------------------------------- */
 
-static void enter(const struct machine *m, struct thread *t, uint32_t function, const void *params)
+static void enter(const struct machine *m, struct thread *t, uint32_t function)
 {
 	const struct ptx_function *of = m->p->function + function;
 	struct frame *f = t->frames + t->depth;
@@ -505,8 +286,6 @@ static void enter(const struct machine *m, struct thread *t, uint32_t function, 
 	f->params = calloc(1, (size_t)of->frame + 8);
 	if (!f->registers || !f->params)
 		fail(m, NULL, "out of memory");
-	if (params)
-		memcpy(f->params, params, m->l->bytes);
 }
 
 static void leave(struct thread *t)
@@ -523,7 +302,7 @@ static void call(const struct machine *m, struct thread *t, const struct ptx_ins
 	if (t->depth + 1 == DEPTH)
 		fail(m, i, "calls are too deep");
 	t->depth++;
-	enter(m, t, i->target, NULL);
+	enter(m, t, i->target);
 	for (uint32_t k = i->result; k < of->nparams; k++)
 		memcpy(t->frames[t->depth].params + of->params[k],
 		       from->params + m->p->args[i->args + k], of->bytes[k]);
@@ -645,7 +424,7 @@ static void begin(struct machine *m)
 		for (uint32_t n = 0; n < m->l->threads; n++) {
 			b->threads[n].block = k;
 			b->threads[n].number = n;
-			enter(m, b->threads + n, m->p->entry, m->l->params);
+			enter(m, b->threads + n, m->p->entry);
 		}
 	}
 	if (!m->blocks)
