@@ -387,7 +387,9 @@ static ccs_status check_user_op(const struct call *c)
 	if (!c->comm->world->engine->host_code)
 		return error_set(CCS_EUNSUPPORTED,
 				 "an operator of the user's own is a function of this process, "
-				 "which GPUs cannot call: it is for ranks on the CPU");
+				 "which GPUs cannot call: it is for ranks on the CPU (on GPUs, "
+				 "gather what all ranks have, as by ring_allgather.ccs, and "
+				 "combine it in a kernel of your own)");
 	return CCS_OK;
 }
 
@@ -402,11 +404,6 @@ static ccs_status check_factors(const struct call *c)
 		return error_set(
 			CCS_EINVAL,
 			"ccs_run_with: one scalar, or a factor for each element, not both");
-	if (!c->comm->world->engine->host_code)
-		return error_set(CCS_EUNSUPPORTED,
-				 "premul-sum with a factor for each element is for ranks on the "
-				 "CPU: kernels have one factor a call; multiply before the call, "
-				 "and run a sum");
 	if ((uintptr_t)c->how.factors % esize)
 		return error_set(CCS_EINVAL, "factors are not aligned to their elements' %zu bytes",
 				 esize);

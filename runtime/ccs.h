@@ -226,6 +226,12 @@ struct ccs_term {
 	uint32_t chunk, first, ranks, times;
 };
 
+/** The number of a `sized` chunk's size on that rank, below the ranks' chunks in all: chunks of one
+ *  number, on whatever ranks, must be equally long in a call, and others need not. CCS_EINVAL, too:
+ *  the chunk is not `sized`. */
+CCS_API ccs_status ccs_module_size_number(const struct ccs_module *m, int plan, int rank,
+					  uint32_t chunk, uint32_t *number);
+
 /**
  * What a chunk of a rank must hold after a call: the contract's word, whatever the plan's
  * operations do. Element k of it is element k of all its terms, combined by the operator.
@@ -340,8 +346,8 @@ struct ccs_procs {
  * A message that is long enough is read where it lies: in place, if ccs_mem_alloc made the
  * buffer; else by the system, if it lets processes read one another's memory, and a trial at the
  * beginning shows that this is quicker than what else is done: it is copied on its way, into
- * shared memory and out of it. ($CCS_CROSS_MEMORY_DISABLE=1: never read so; 0: wherever the
- * system lets it.)
+ * shared memory and out of it, as is what is sent to a process whose trial is not over yet.
+ * ($CCS_CROSS_MEMORY_DISABLE=1: never read so; 0: wherever the system lets it.)
  *
  * What fails in one process fails in all, with the same text, also in calls that are still
  * under way, and the communicator has failed: calls that differ, memory that cannot be had, a
@@ -534,16 +540,16 @@ CCS_API ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, voi
 			   struct ccs_comm *comm, void *stream);
 
 /** The same for op = premul-sum: every contribution is multiplied by *scalar (one element of
- *  `type`) and summed. It is read before the call returns, or is recorded in a group. On the CPU
- *  each rank gives a scalar of its own; on a GPU, those of all its ranks must be equal. */
+ *  `type`) and summed. It is read before the call returns, or is recorded in a group, and lies in
+ *  the host's memory, also on GPUs. Each rank gives a scalar of its own. */
 CCS_API ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 				  size_t count, ccs_dtype type, const void *scalar, int root,
 				  struct ccs_comm *comm, void *stream);
 
 /** The same with a factor for each element: element i of the rank's sendbuff is multiplied by
  *  factors[i], of `type`, and the products are summed. Each rank gives factors of its own, as
- *  many as its sendbuff has elements; in a group they must stay until its end.
- *  CCS_EUNSUPPORTED: the ranks are on GPUs. */
+ *  many as its sendbuff has elements; in a group they must stay until its end. On GPUs they are
+ *  the rank's GPU's memory, as sendbuff, and are read when the call's turn comes in the stream. */
 CCS_API ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuff,
 					 void *recvbuff, size_t count, ccs_dtype type,
 					 const void *factors, int root, struct ccs_comm *comm,
@@ -777,8 +783,10 @@ struct ccs_request;
  * Ends the group, as ccs_group_end does, but returns when its calls have begun: runs of modules,
  * sends and receives, on any communicators. Their buffers are in use until the request has
  * finished. Of a call with `sizes` it waits until all ranks' processes have told theirs.
- * CCS_EINVAL: it is inside another group, which then fails. *request is NULL on a
- * failure, and nothing has begun.
+ * CCS_EINVAL: it is inside another group, which then fails; or the group has a call in which all
+ * ranks meet (ccs_barrier, ccs_comm_split and its like), as these have no request: a split makes a
+ * communicator that must be there when the call returns, and a barrier that nobody waits for is a
+ * schedule's. *request is NULL on a failure, and nothing has begun.
  *
  * The calls go on while the caller works, by up to two threads of each communicator, which the
  * first request makes, or the first group with both runs and messages; the timeout counts for
