@@ -1,0 +1,152 @@
+/*
+ * Kinds: what an expression's value on rank r is, given its value on rank 0.
+ *
+ * In: a schedule's tree, names resolved. Out: whether all ranks run one text up to a turn of
+ * ranks and chunks, r -> r + c (mod N), or (below) r -> r ^ c; by statement, how each operand's
+ * chunks turn; or the first expression of which that cannot be said. No rank is run: the answer
+ * is for every parameter, and for every N or the one that is asked for. Names are never assigned
+ * anew, so one walk over the text, calls and all, finds the kind of each.
+ *
+ *     form     the value on rank r, from v on rank 0; t = times, a constant
+ *     SAME     v
+ *     NEAR     = v + t r (mod N)
+ *     WITHIN   the same, and 0 <= value < N: (v + t r) % N
+ *     ANY      some number, within bounds
+ *     OTHER    anything; on some rank perhaps none
+ *
+ *     rank                WITHIN, 1          rank + 1, rank - s      NEAR, 1
+ *     (rank - s) % N      WITHIN, 1          (dst - rank) % N        SAME, if dst is WITHIN, 1
+ *     N, 3, clog2(N), s   SAME               rank / 2, rank < 4      OTHER, ANY
+ *
+ * A text is symmetric if
+ *
+ *     conditions, bounds of loops, channels, counts, steps   are SAME
+ *     peers                                                  are WITHIN, 1
+ *     an operand is all SAME, or one of its two indices      is WITHIN, 1
+ *     the topology's links go from WITHIN, 1 to WITHIN, 1
+ *
+ * Then rank r runs the operations of rank 0, with peer p turned into p + r and chunk i into
+ * i + r where `turns` says so. Both hold modulo N: that an index has N values, and that no
+ * chunk turns in two ways, is for turns.h to see, on the instance. Groups (`within`) of not all
+ * ranks, and `sized` buffers, are not symmetric.
+ *
+ * **By bits.** The turn may also be r -> r ^ c, where N is a power of two (turns.h sees to that).
+ * Then the forms are
+ *
+ *     WITHIN   v ^ r                     rank ^ d, ~rank
+ *     NEAR     v ^ L(r), L linear in the bits of r:   rank & m, rank >> k, and ^ of these
+ *
+ * and an operand may also be x[lo .. lo + n] with lo NEAR and n SAME. As L is linear, ranks 0, 1,
+ * 2, 4 ... show it, on the instance.
+ *
+ * No sum may go over 64 bits on one rank alone: each kind has a bound of its value, and where
+ * that is not well below, the form is OTHER. Bounds hold if every parameter of the schedule is
+ * below KIND_MOST_PARAM.
+ *
+ * O(text), calls as often as they stand there; LIMIT_KIND_WORK nodes at most.
+ */
+#ifndef CCS_COMPILER_SYMMETRY_KINDS_H
+#define CCS_COMPILER_SYMMETRY_KINDS_H
+
+#include "lang/ast.h"
+
+#define KIND_MOST_PARAM 1024	   /* of a parameter's size, for bounds to hold */
+#define LIMIT_KIND_WORK (1u << 14) /* nodes and statements; more is not symmetric */
+
+enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_OTHER };
+
+struct kind {
+	enum kind_form form;
+	int32_t times; /* NEAR, WITHIN */
+	double most;   /* |value| <= most, on any rank; not of OTHER */
+	double lo, hi; /* lo <= value <= hi; closer, where that is easy */
+};
+
+/* How an operand's chunks on rank r follow from those on rank 0. */
+enum turns {
+	TURNS_NOT,   /* the same chunks */
+	TURNS_ALL,   /* all chunks of the name: the same set, however they turn */
+	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
+	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
+	TURNS_BLOCK, /* x[b][..]: b turns, what is behind it does not */
+	TURNS_RANGE  /* x[lo..lo + n], by bits: the bits of lo turn, some or none */
+};
+
+enum turn_by { TURN_BY_SUM, TURN_BY_BITS }; /* r + c (mod N); r ^ c */
+
+struct kinds {
+	const struct module *module;
+	struct arena *arena;
+	enum turn_by by;
+	uint32_t nranks; /* the answer is for this N; 0: for every N */
+	bool symmetric;
+	struct span place; /* not symmetric: the first expression that breaks it, */
+	const char *why;   /* and what it breaks: "a condition that differs from rank to rank" */
+	struct operands {
+		uint8_t x, y; /* enum turns */
+		bool met;
+	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
+	bool any_links;	 /* the topology has links: rank 0's, turned, are all */
+	struct kind *of; /* by the symbol's number: what a name stands for, here */
+	uint8_t *state;	 /* by the symbol's number: whether that is known, or a fn's call open */
+	const struct decl **open; /* what is being walked: the schedule, and what it calls */
+	uint32_t nopen, capopen;
+	uint32_t depth; /* calls of fns that are open */
+	uint32_t work;
+};
+
+/** Finds the kinds of a schedule; all memory is in `a`. With nranks == 0 for every N, else for
+ *  this one: then conditions are known that only depend on where N lies, such as rank >= N. */
+void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
+		const struct decl *schedule, enum turn_by by, uint32_t nranks);
+
+/** The kind of an expression, for names as they are bound now: of the topology, of files, and
+ *  such as the caller has bound with kinds_bind (a contract's, say). */
+struct kind kinds_of(struct kinds *k, const struct expr *e);
+
+/** Notes what breaks it, if it is the first. */
+void kinds_broken(struct kinds *k, struct span place, const char *why);
+/** Counts a node or statement. False: there were too many, which breaks it. */
+bool kinds_work(struct kinds *k, struct span place);
+
+/** What a name stands for from now on. */
+void kinds_bind(struct kinds *k, const struct symbol *s, struct kind kind);
+/** A let is to be evaluated anew when it is asked for. */
+void kinds_forget(struct kinds *k, const struct symbol *let);
+
+static inline struct kind kind_same(double most)
+{
+	return (struct kind){ KIND_SAME, 0, most, -most, most };
+}
+
+/** A kind whose value turns as the rank does, modulo N, and within 0..N. */
+static inline struct kind kind_rank(void)
+{
+	return (struct kind){ KIND_WITHIN, 1, 65536, 0, 65535 };
+}
+
+/* What is not bounded by the text: SAME, and any number. */
+static inline struct kind kind_any_same(void)
+{
+	return kind_same(1e19);
+}
+
+static inline bool kind_is_same(struct kind k)
+{
+	return k.form == KIND_SAME;
+}
+
+#define KIND_EXACT 4503599627370496.0 /* 2^52: bounds up to here have no rounding */
+
+/* Whether the value is known: it is lo. */
+static inline bool kind_is_known(struct kind k)
+{
+	return k.form == KIND_SAME && k.lo == k.hi && k.most <= KIND_EXACT;
+}
+
+static inline bool kind_turns(struct kind k)
+{
+	return k.form == KIND_WITHIN && k.times == 1;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * The passes of symmetry: see symmetry.h.
+ */
+#include "compiler/symmetry/symmetry.h"
+#include "compiler/check/deadlock.h"
+#include "compiler/symmetry/alike.h"
+#include "compiler/symmetry/promise.h"
+
+/* Whether an operation of a stuck wave waits; `counts`: by FIFO and side, how many of its
+ * operations have finished, or were looked at. (program.h, Blocking) */
+static bool waits(const struct greedy *r, const struct op *o, uint32_t (*counts)[2])
+{
+	uint32_t side = op_kind(o) == OP_SEND ? SENDS : RECVS;
+	const struct flow *f = &r->flows[o->fifo];
+	uint32_t k = f->done[side] + counts[o->fifo][side]++;
+
+	return f->started[!side] + (side == SENDS ? r->slots : 0) <= k;
+}
+
+/* What the report says of fewer slots, if all that wait stand at one place: else it is said by a
+ * shortest cycle of all ranks, which need not be one of the quotient. */
+static const char *below_text(struct ctx *c, const struct quotient *l, const struct greedy *r)
+{
+	const struct op *at = NULL;
+	uint32_t(*counts)[2] = arena_alloc(c->scratch, l->one.nfifos * sizeof(*counts));
+
+	for (uint32_t t = 0; t < l->one.ntasks; t++) {
+		const struct progress *u = &r->progress[t];
+		for (uint32_t i = u->next > u->row ? u->next : u->row; i < u->end; i++) {
+			const struct op *o = &l->one.tasks[t].ops[i];
+			if (!op_is_end(o) || !waits(r, o, counts))
+				continue;
+			if (at && at->site != o->site)
+				return NULL;
+			at = o;
+		}
+	}
+	if (!at)
+		return NULL;
+	return arena_printf(c->arena, "at %u: every rank waits to %s, %s", r->slots,
+			    op_kind(at) == OP_SEND ? "send" : "receive",
+			    program_line_text(c, l->p, l->p->sites[at->site].span));
+}
+
+/* Whether each send of the quotient meets a receive. Both ends of a FIFO are one task's, which
+ * match() does not expect; turned_run() compares the messages' lengths. */
+static bool matches(struct ctx *c, struct program *one)
+{
+	for (uint32_t t = 0; t < one->ntasks; t++)
+		for (uint32_t i = 0; i < one->tasks[t].nops; i++) {
+			const struct op *o = &one->tasks[t].ops[i];
+			if (!op_is_end(o))
+				continue;
+			struct fifo *f = &one->fifos[o->fifo];
+			f->src_task = f->dst_task = t;
+			*(op_kind(o) == OP_SEND ? &f->nsends : &f->nrecvs) += 1;
+		}
+	for (uint32_t f = 0; f < one->nfifos; f++)
+		if (one->fifos[f].nsends != one->fifos[f].nrecvs)
+			return false;
+	one->messages = ARENA_NEW(c->scratch, struct message); /* nobody asks for them */
+	return true;
+}
+
+/* Whether the quotient finishes, and with which slots. */
+static bool finishes(struct ctx *c, struct quotient *l, struct symmetric *s, struct order *order)
+{
+	if (!matches(c, &l->one))
+		return false;
+	struct deadlock_report d = deadlock(c, &l->one);
+	if (d.deadlocked)
+		return false;
+	s->min_slots = d.min_slots;
+	*order = d.order;
+	if (!d.stuck)
+		return true;
+	s->below = below_text(c, l, d.stuck);
+	s->why = s->below ? NULL : "ranks wait for one another at several places";
+	return s->below != NULL;
+}
+
+/* Whether each promised chunk of rank 0 has the contributions that it must. */
+static bool keeps_promise(const struct turned_run *r, const struct contract *k)
+{
+	const struct program *p = r->l->p;
+
+	for (uint32_t i = 0; i < p->cells; i++) {
+		if (k->rows[i] == NONE)
+			continue;
+		const struct share *want = &k->shares[k->rows[i]];
+		if (r->state[i].id == NONE || !want->last || want->times != 1 ||
+		    (want->n != 1 && want->n != p->nranks))
+			return false;
+		struct share has = turned_share(r, r->state[i]);
+		if (has.cell != want->cell || has.first != want->first || has.n != want->n)
+			return false;
+	}
+	return true;
+}
+
+/* Whether nothing is stored in vain, where that is looked for. */
+static bool all_needed(struct ctx *c, const struct quotient *l, const struct contract *k,
+		       const struct order *order, const struct turned_run *run,
+		       struct dead_list *list)
+{
+	struct dead_known known = { run->changes, run->from };
+	struct program one = l->one;
+
+	one.nops *= l->p->nranks; /* for its limit */
+	dead_find(c, &one, k, order, &known, list, c->arena);
+	for (size_t i = 0; i < list->n; i++)
+		if (list->v[i].dead)
+			return false;
+	return true;
+}
+
+static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
+		   struct symmetric *s)
+{
+	struct order order;
+	struct turned_run run;
+
+	if (!quotient_make(l, c, in)) {
+		s->why = l->why;
+		return false;
+	}
+	s->program = l->p;
+	const struct contract *k = contract_expand(c, l->p);
+	s->contract = k;
+	if (!k || !k->nshares || k->nafter || !promise_turns(l)) {
+		s->why = "its contract does not turn with the ranks";
+		return false;
+	}
+	if (!finishes(c, l, s, &order) || !race(c, &l->one))
+		return false;
+	turned_run(&run, l, &order, c->scratch);
+	s->steps = run.steps;
+	s->sent = run.sent;
+	s->why = run.unclear;
+	return !run.unclear && keeps_promise(&run, k) && alike(c, &run, k, &s->bits) &&
+	       all_needed(c, l, k, &order, &run, &s->stores);
+}
+
+struct symmetric symmetry(struct ctx *c, const struct instance *in)
+{
+	struct diags none = { .arena = c->scratch,
+			      .sources = c->diags->sources,
+			      .where = c->diags->where,
+			      .warn = c->diags->warn };
+	struct ctx quiet = *c;
+	struct symmetric s = { .right = false };
+	struct quotient l;
+
+	quiet.diags = &none;
+	quiet.progress = NULL;
+	if (in->nranks < 2 || in->nranks > LIMIT_RANKS)
+		return s;
+	s.right = decide(&quiet, in, &l, &s) && none.n == 0;
+	return s;
+}
