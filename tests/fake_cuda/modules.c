@@ -12,7 +12,7 @@
 struct module {
 	struct fake_kernel kernel;
 	struct ptx *code; /* of PTX that NVRTC made; else NULL */
-	bool loaded; /* the kernel itself; an old driver has no call for that */
+	bool loaded;	  /* the kernel itself; an old driver has no call for that */
 };
 
 /* What fake_nvrtc.c wrote; a real CUBIN counts as float32 sum, Simple, and so does PTX. */

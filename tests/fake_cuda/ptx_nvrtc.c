@@ -35,7 +35,7 @@ __attribute__((constructor)) static void find(void)
 	EXPORT int name params \
 	{ \
 		void *symbol = real.handle ? dlsym(real.handle, of) : NULL; \
-		int (*f) params; \
+		int(*f) params; \
 		memcpy(&f, &symbol, sizeof(f)); \
 		return f ? f(__VA_ARGS__) : 1; \
 	}
