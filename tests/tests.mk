@@ -1,7 +1,7 @@
 # Tests. `make check` runs them all, `make check-PART` those of a part (PARTS); their last
 # line is `N passed, N failed, N skipped`. See tests/README.md.
 
-PARTS := lang check lower plan cpu cuda hosts ccrun editors python docs
+PARTS := lang check msccl lower plan cpu cuda hosts ccrun editors python docs
 
 TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
@@ -12,7 +12,7 @@ TEST_SUPPORT += $(BUILD)/runtime/ccrun/driver.o $(BUILD)/runtime/ccrun/nccl_call
 TEST_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/*_test.c))
 
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)/libccc.a $(LIB)/libccs.a
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -ljansson -lpthread -ldl -lm
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(EXPAT) $(LIBS)
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -c -o $@ $<
@@ -147,6 +147,13 @@ SUITES_check := \
 	"tests/check/symmetry_test.sh $(BUILD)" \
 	"25 $(T)/check/mutants_test schedules"
 NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
+
+SUITES_msccl := \
+	"$(T)/check/diag_test tests/msccl/good tests/msccl/diag" \
+	"tests/msccl/msccl_test.sh $(BUILD)" \
+	"$(T)/msccl/oracle_test 2000 1" \
+	"$(T)/msccl/fuzz_test 20 1 tests/msccl/good tests/msccl/diag"
+NEEDS_msccl := all $(T)/check/diag_test
 
 SUITES_lower := \
 	"$(T)/lower/plan_test library schedules" \
@@ -315,6 +322,8 @@ SUITES_long := \
 	"30 $(T)/check/symmetry_test mutants 100000 2 schedules" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
+	"30 $(T)/msccl/oracle_test 100000 2" \
+	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag" \
 	"60 tests/docs/walk_test.sh $(BUILD)"
 NEEDS_long := test-programs
 
@@ -341,12 +350,14 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag check/bits lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
-SHORT := check/diag check/bits check/symmetry lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag check/bits check/symmetry msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
 		"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
+		"$(T)/check/diag_test tests/msccl/good tests/msccl/diag" \
+		"$(T)/msccl/oracle_test 500 2" \
+		"$(T)/msccl/fuzz_test 5 2 tests/msccl/good tests/msccl/diag" \
 		"tests/lower/module_test.sh $(BUILD)" \
 		"$(T)/lang/fuzz_test tests/lang/corpus" \
 		"$(T)/check/oracle_test random 400 2" \
@@ -423,6 +434,7 @@ bless: all $(T)/lang/mistakes_test
 	@$(T)/lang/mistakes_test --bless tests/lang/mistakes
 	@tests/check/golden_test.sh $(BUILD) --bless
 	@for f in tests/lang/format/*.ccs; do $(BIN)/ccc fmt $$f >$${f%.ccs}.txt; done
+	@tests/msccl/msccl_test.sh $(BUILD) --bless
 	@tests/docs/docs_test.sh $(BUILD) --bless
 
 demo: deps
@@ -444,4 +456,4 @@ fuzz-built: $(T)/fuzz
 		-artifact_prefix=$(T)/found/ $(T)/found tests/lang/corpus tests/check/good tests/check/diag schedules
 $(T)/fuzz: tests/lang/fuzz_test.c $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ -ljansson -lpthread -ldl -lm
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ $(EXPAT) $(LIBS)

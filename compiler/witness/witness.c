@@ -47,12 +47,20 @@ static const char *slots_text(struct arena *a, uint32_t slots)
 	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
 }
 
+/* A fused operation, which waits for both its ends: whether its message is not there. */
+static bool waits_to_receive(const struct greedy *r, const struct op *o)
+{
+	const struct flow *f = op_in(o) == NONE ? NULL : &r->flows[op_in(o)];
+
+	return f && f->started[SENDS] <= f->done[RECVS];
+}
+
 const char *witness_wait_text(const struct greedy *r, const struct op *o)
 {
 	struct arena *a = r->ctx->scratch;
 	const struct program *p = r->p;
 	const char *cells = program_cells_text(a, p, o->cell, o->n);
-	if (op_out(o) == NONE)
+	if (op_out(o) == NONE || waits_to_receive(r, o))
 		return arena_printf(a, "waits to receive %s from rank %u", cells,
 				    p->fifos[op_in(o)].src);
 	uint32_t to = p->fifos[op_out(o)].dst;
@@ -84,10 +92,25 @@ static void note_par(const struct graph *g, struct diag *d, uint32_t i)
 			  program_path_text(a, p, to->path));
 }
 
+/* A wait that stands in the file itself: for another task's operation. */
+static void note_other(const struct graph *g, struct diag *d, uint32_t i)
+{
+	struct greedy *r = g->r;
+	const struct program *p = r->p;
+	const struct task *to = &p->tasks[g->cycle[i]->to];
+	const struct site *s = &p->sites[graph_op(g, i)->site];
+	diag_note(r->ctx->diags, d, s->span, "rank %u, %s: waits until %s has finished",
+		  graph_rank(g, i), s->name, p->sites[to->ops[g->cycle[i]->needs].site].name);
+}
+
 static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 {
 	struct ctx *c = g->r->ctx;
 	const struct program *p = g->r->p;
+	if (is_wait(g, i) && p->sites[graph_op(g, i)->site].name) {
+		note_other(g, d, i);
+		return;
+	}
 	if (is_wait(g, i)) {
 		note_par(g, d, i);
 		return;
@@ -300,10 +323,12 @@ static struct diag *report_cycle(const struct graph *g, const bool *behind, uint
 	int64_t *v = ARENA_ARRAY(c->scratch, int64_t, g->ncycle);
 	for (uint32_t i = 0; i < g->ncycle; i++)
 		v[i] = graph_rank(g, i);
+	const char *who = ranks_text(c->scratch, v, g->ncycle);
+	if (v[0] == v[g->ncycle - 1]) /* sorted: one rank; messages are between several */
+		who = arena_printf(c->scratch, "thread blocks of %s", who);
 	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(g, 0), NO_RANK,
 				  "deadlock with %s%s: %s wait for each other",
-				  slots_text(c->scratch, slots), slots ? "" : " (rendezvous)",
-				  ranks_text(c->scratch, v, g->ncycle));
+				  slots_text(c->scratch, slots), slots ? "" : " (rendezvous)", who);
 	if (!d)
 		return NULL;
 	note_cycle(g, d);
