@@ -76,6 +76,13 @@ void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
 void plan_print(const struct ccs_module *m, FILE *out);
 void plan_print_json(const struct ccs_module *m, FILE *out);
 
+/** --emit=msccl-xml: the module's one plan as MSCCL and RCCL load it (msccl_export.h).
+ *  `protocols`: --protocols, or NULL. Returns 0 or the exit status (1: E0501; 70: a bug of ours),
+ *  reported as a diagnostic. About as long as the checks before. */
+struct choice_list;
+int msccl_print(struct ctx *c, const struct ccs_module *m, const struct decl *schedule,
+		const struct choice_list *protocols, FILE *out);
+
 /** --emit=header: the C header of the module's typed function. */
 void header_print(const struct ccs_module *m, FILE *out);
 
