@@ -16,6 +16,7 @@ struct ctx {
 	struct diags *diags;
 	uint32_t slots;	  /* --slots: FIFO depth K */
 	uint32_t require; /* --require: bits REQUIRE_... */
+	bool by_chunk;	  /* what runs the plan may send a message chunk by chunk, each in a slot */
 	FILE *progress;	  /* -v: a line a pass with its time and operations; or NULL */
 };
 

@@ -82,6 +82,9 @@ void plan_print_json(const struct ccs_module *m, FILE *out);
 struct choice_list;
 int msccl_print(struct ctx *c, const struct ccs_module *m, const struct decl *schedule,
 		const struct choice_list *protocols, FILE *out);
+/** Has the program lowered for it: with as few slots as its executors may have, if it takes no
+ *  more, and messages that may go chunk by chunk. */
+void msccl_lowering(struct ctx *c, int64_t min_slots);
 
 /** --emit=header: the C header of the module's typed function. */
 void header_print(const struct ccs_module *m, FILE *out);

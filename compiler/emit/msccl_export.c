@@ -192,6 +192,16 @@ static void note_unread(const struct msccl_export *x, const struct collective *k
 			 "MSCCL loads and RCCL does not");
 }
 
+void msccl_lowering(struct ctx *c, int64_t min_slots)
+{
+	uint32_t slots = MSCCL_SIMPLE_SLOTS;
+
+	if (min_slots > slots)
+		slots = (uint32_t)min_slots;
+	c->by_chunk = true;
+	c->slots = slots < c->slots ? slots : c->slots;
+}
+
 int msccl_print(struct ctx *c, const struct ccs_module *m, const struct decl *schedule,
 		const struct choice_list *protocols, FILE *out)
 {
