@@ -223,6 +223,8 @@ int msccl_print(struct ctx *c, const struct ccs_module *m, const struct decl *sc
 	x.in_place = right_in_place(&x, k);
 	export_pieces(&x);
 	export_steps(&x);
+	if (!export_limits(&x)) /* the least that they are */
+		return 1;
 	export_waits(&x);
 	if (!export_limits(&x))
 		return 1;

@@ -7,13 +7,14 @@
  *   msccl_places.c    cells -> chunks of input, output and scratch
  *   msccl_pieces.c    operations -> pieces whose chunks adjoin at every end
  *   msccl_steps.c     operations -> steps
- *   msccl_waits.c     orders of the plan -> depid, deps, hasdep
+ *   msccl_waits.c     chunks that steps have in common -> depid, deps, hasdep
  *   msccl_run.c       the file is run on numbers: is it right, and with how few slots?
  *   msccl_text.c      limits of the executors; the text
  *
- * What a plan orders, the file orders: a worker of several blocks keeps its order, as each
- * step waits for the one before it that is another block's. So whatever was proved of the
- * plan holds for the file.
+ * Steps of different blocks of a rank that touch a chunk, one of them to write it, keep the order
+ * of the plan. All waits agree with one order in which the plan's operations can be done, with
+ * the slots that it was proved for: so there is no deadlock with so many, if a message is a
+ * slot. msccl_run.c looks whether it is, chunk by chunk.
  *
  * Chunks. A file has chunks of one size, while cells of a plan may be of several: a block of
  * the caller's `count` elements has as many chunks as the least common multiple of what buffers
@@ -62,11 +63,8 @@ struct export_step {
 	enum export_type type;
 	struct export_at src, dst;
 	uint32_t n;		   /* chunks */
-	struct export_wait before; /* of its worker, in another block; block NONE: none */
-	uint32_t need, nneeds;	   /* rows of needs: operations of the plan */
-	uint32_t wait, nwaits;	   /* by msccl_waits.c: rows of waits */
-	uint32_t number;	   /* by msccl_waits.c: in the file, where each wait but the last is a
-				   `nop` before it */
+	uint32_t wait, nwaits; /* by msccl_waits.c: rows of waits */
+	uint32_t number; /* in the file, where each wait but the last is a `nop` before it */
 	bool awaited;
 };
 
@@ -82,13 +80,6 @@ struct export_block {
 /* Chunks [at, at + n) of all that an operation moves, from its first chunk. */
 struct export_piece {
 	uint32_t at, n;
-};
-
-/* Where an operation is over: the last step so far of its worker, and what operations without
- * a step, behind it, have to wait for. */
-struct export_mark {
-	struct export_wait last; /* block NONE: none so far */
-	uint32_t need, nneeds;
 };
 
 struct msccl_export {
@@ -122,9 +113,9 @@ struct msccl_export {
 	uint32_t npieces, cappieces;
 	uint32_t *piece, *pieces_of; /* by operation: rows of pieces; their number */
 
-	struct export_mark *marks; /* by operation */
-	uint32_t *needs;
-	uint32_t nneeds, capneeds;
+	struct export_wait *order; /* all steps, rank by rank, as they can be done */
+	uint32_t norder, caporder;
+	uint32_t *order_at; /* [nranks + 1]: rows of order */
 	struct export_wait *waits;
 	uint32_t nwaits, capwaits;
 };
@@ -140,10 +131,11 @@ bool export_places(struct msccl_export *x);
 /** Pieces of operations, the same at both ends of a message. O(cells of all operations). */
 void export_pieces(struct msccl_export *x);
 
-/** Steps, in order, that name the operations they wait for. O(pieces). */
+/** Steps, and an order of them. O(pieces). */
 void export_steps(struct msccl_export *x);
 
-/** What steps wait for, without what follows from the rest. O(steps + waits). */
+/** What steps wait for, without what follows from the rest. O(chunks of all steps + waits *
+ *  blocks of the rank). */
 void export_waits(struct msccl_export *x);
 
 /** Whether the steps compute what the plan promises, in place or not, with so many slots a FIFO,

@@ -1,8 +1,8 @@
 /*
  * Operations of a plan -> steps of thread blocks.
  *
- * In:  blocks, places, pieces. Out: each block's steps, piece by piece; before which step of its
- * worker's other blocks it has to wait, and for which operations of other workers.
+ * In:  blocks, places, pieces. Out: each block's steps, piece by piece; and all steps of a rank in
+ * an order in which they can be done one after another, that of the plan's operations.
  *
  * An operation is v = message + a + b, stored in dst, sent on (runtime/plan/plan.h). Of each piece
  *
@@ -12,13 +12,13 @@
  *              overwrite in place
  *   else       cpy, and s
  *
- * What would overwrite what it has yet to read goes to the stage, and then to its place. An
- * operation without chunks has no step: who waits for it waits for what is before it, and for
- * what it waits for. O(pieces).
+ * What would overwrite what it has yet to read goes to the stage, and then to its place. A
+ * message without chunks has no step. O(pieces).
  */
 #include "compiler/emit/msccl_export.h"
+#include "runtime/plan/order.h"
 
-#define NOWHERE_YET ((struct export_wait){ NONE, 0 })
+#include <stdlib.h>
 
 const struct export_does *export_does(enum export_type t)
 {
@@ -36,15 +36,13 @@ const struct export_does *export_does(enum export_type t)
 	return &does[t];
 }
 
-/* A worker while its steps are made. */
+/* The operation, and the piece of it, whose steps are made. */
 struct writer {
 	struct msccl_export *x;
 	uint32_t worker, rank;
-	struct export_wait last; /* its last step; block NONE: none yet */
-	uint32_t need;		 /* rows of needs from here on: for its next step */
-	/* The operation, and the piece of it, at hand. */
 	const struct ccs_op *o;
 	struct export_piece piece;
+	uint32_t *last; /* by worker: the block of its last step, or NONE */
 };
 
 /* ---- one step ----------------------------------------------------------------------------- */
@@ -54,19 +52,13 @@ static void add_step(struct writer *w, uint32_t block, enum export_type type, st
 {
 	struct msccl_export *x = w->x;
 	struct export_block *b = x->blocks + block;
-	struct export_wait before = w->last.block == block ? NOWHERE_YET : w->last;
 
-	w->last = (struct export_wait){ block, b->nsteps };
+	w->last[w->worker] = block;
+	ARENA_PUSH(x->arena, x->order, x->norder, x->caporder) =
+		(struct export_wait){ block, b->nsteps };
 	ARENA_PUSH(x->arena, b->steps, b->nsteps, b->capsteps) = (struct export_step){
-		.type = type,
-		.src = src,
-		.dst = dst,
-		.n = w->piece.n,
-		.before = before,
-		.need = w->need,
-		.nneeds = x->nneeds - w->need,
+		.type = type, .src = src, .dst = dst, .n = w->piece.n, .number = b->nsteps - 1
 	};
-	w->need = x->nneeds;
 }
 
 static struct export_at part(const struct writer *w, uint32_t first, bool initial)
@@ -95,7 +87,9 @@ static struct export_at target(const struct writer *w, bool *stored)
 /* What is local of an operation runs where its worker was last. */
 static uint32_t local_block(const struct writer *w)
 {
-	return w->last.block == NONE ? w->x->home[w->worker] : w->last.block;
+	uint32_t last = w->last[w->worker];
+
+	return last == NONE ? w->x->home[w->worker] : last;
 }
 
 static void put_received(struct writer *w)
@@ -156,20 +150,14 @@ static void put_back(struct writer *w)
 		add_step(w, local_block(w), EX_CPY, stage(w), part(w, w->o->dst, false));
 }
 
-/* ---- one operation, one worker -------------------------------------------------------------- */
+/* ---- all operations ------------------------------------------------------------------------ */
 
 static void put_op(struct writer *w, uint32_t row)
 {
-	struct msccl_export *x = w->x;
+	const struct msccl_export *x = w->x;
 	const struct export_piece *p = x->pieces + x->piece[row];
 
 	w->o = x->v->ops + row;
-	for (uint32_t k = 0; k < w->o->nwaits; k++) {
-		const struct ccs_wait *at = x->v->waits + w->o->wait + k;
-
-		ARENA_PUSH(x->arena, x->needs, x->nneeds, x->capneeds) =
-			x->v->workers[at->worker].op + at->ops - 1;
-	}
 	for (uint32_t i = 0; i < x->pieces_of[row]; i++) {
 		w->piece = p[i];
 		if (w->o->in != CCS_NONE)
@@ -181,21 +169,37 @@ static void put_op(struct writer *w, uint32_t row)
 		w->piece = p[i];
 		put_back(w);
 	}
-	x->marks[row] = (struct export_mark){ w->last, w->need, x->nneeds - w->need };
+}
+
+static void put_rank(struct writer *w, const uint32_t *rows, const uint32_t *worker_of)
+{
+	struct op_range ops = plan_ops_of(w->x->v, w->rank);
+
+	w->x->order_at[w->rank] = w->x->norder;
+	for (uint32_t i = ops.first; i < ops.first + ops.n; i++) {
+		w->worker = worker_of[rows[i]];
+		put_op(w, rows[i]);
+	}
+	w->x->order_at[w->rank + 1] = w->x->norder;
 }
 
 void export_steps(struct msccl_export *x)
 {
-	x->marks = ARENA_ARRAY(x->arena, struct export_mark, x->v->plan->ops.n);
-	for (uint32_t i = 0; i < x->v->plan->workers.n; i++) {
-		const struct ccs_worker *at = x->v->workers + i;
-		struct writer w = { .x = x,
-				    .worker = i,
-				    .rank = at->rank,
-				    .last = NOWHERE_YET,
-				    .need = x->nneeds };
+	const struct ccs_plan *p = x->v->plan;
+	uint32_t *worker_of = ARENA_ARRAY(x->arena, uint32_t, p->ops.n);
+	uint32_t *rows = ARENA_ARRAY(x->arena, uint32_t, p->ops.n);
+	uint32_t *order = plan_order(x->v, x->m->head->slots);
+	struct writer w = { .x = x, .last = none_array(x->arena, p->workers.n) };
 
-		for (uint32_t k = 0; k < at->nops; k++)
-			put_op(&w, at->op + k);
-	}
+	if (order)
+		memcpy(rows, order, p->ops.n * sizeof(*rows));
+	free(order);
+	if (!order) /* a plan that was proved has one */
+		arena_fail(x->arena);
+	for (uint32_t i = 0; i < p->workers.n; i++)
+		for (uint32_t k = 0; k < x->v->workers[i].nops; k++)
+			worker_of[x->v->workers[i].op + k] = i;
+	x->order_at = ARENA_ARRAY(x->arena, uint32_t, (size_t)p->nranks + 1);
+	for (w.rank = 0; w.rank < p->nranks; w.rank++)
+		put_rank(&w, rows, worker_of);
 }
