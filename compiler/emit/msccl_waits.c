@@ -8,7 +8,7 @@
  * has none).
  *
  * Where the file is right in place, too, a chunk of the input and its twin in the output are
- * one, but for copies from the one to the other, which change nothing there.
+ * one.
  *
  * A wait that follows from others is left out: each step knows how many steps of every block are
  * over when it begins. The latest are asked first, so that few are left.
@@ -54,14 +54,6 @@ static const struct export_step *step_of(const struct waiting *k, uint32_t row)
 	return k->x->blocks[at->block].steps + at->step;
 }
 
-/* In place it copies a chunk to itself. */
-static bool stays(const struct waiting *k, uint32_t row)
-{
-	const struct export_step *s = step_of(k, row);
-
-	return s->type == EX_CPY && export_twins(k->x, k->rank, s->src, s->dst);
-}
-
 static struct touched *chunk_at(const struct waiting *k, struct export_at at)
 {
 	const uint32_t from[] = { 0, k->x->ninput, k->x->ninput + k->x->noutput };
@@ -73,48 +65,41 @@ static struct touched *chunk_at(const struct waiting *k, struct export_at at)
 static bool twin_of(const struct waiting *k, struct export_at *at)
 {
 	const struct msccl_export *x = k->x;
-	uint32_t part = x->ninput < x->noutput ? x->ninput : x->noutput;
-	bool in = at->buffer == EX_I, to_part = in == (x->ninput > x->noutput);
-	uint32_t shift = x->ninput == x->noutput ? 0 : k->rank * part;
+	uint32_t most = at->buffer == EX_I ? x->noutput : x->ninput;
+	uint32_t own = at->buffer == EX_I ? x->ninput : x->noutput;
 
 	if (!x->in_place || at->buffer == EX_SCRATCH)
 		return false;
-	at->buffer = in ? EX_O : EX_I;
-	if (shift == 0 && x->ninput == x->noutput)
-		return true;
-	if (!to_part) {
-		at->chunk += shift;
-		return true;
-	}
-	at->chunk -= shift; /* wraps where it is before the part */
-	return at->chunk < part;
+	at->buffer = at->buffer == EX_I ? EX_O : EX_I;
+	if (own < most)
+		at->chunk += k->rank * own;
+	else if (own > most)
+		at->chunk -= k->rank * most; /* wraps where it is before the part */
+	return at->chunk < most;
 }
 
 /* ---- whom a step has to wait for --------------------------------------------------------- */
 
-static void find_row(struct waiting *k, uint32_t row, bool twin)
+static void find_row(struct waiting *k, uint32_t row)
 {
-	if (row == NONE || k->x->order[row].block == k->x->order[k->row].block)
-		return;
-	if (twin && stays(k, row))
-		return;
-	ARENA_PUSH(k->x->arena, k->found, k->nfound, k->capfound) = row;
+	if (row != NONE && k->x->order[row].block != k->x->order[k->row].block)
+		ARENA_PUSH(k->x->arena, k->found, k->nfound, k->capfound) = row;
 }
 
-static void find_at(struct waiting *k, struct export_at at, bool writes, bool twin)
+static void find_at(struct waiting *k, struct export_at at, bool writes)
 {
 	const struct touched *c = chunk_at(k, at);
 
-	find_row(k, c->writer, twin);
+	find_row(k, c->writer);
 	for (uint32_t i = writes ? c->readers : NONE; i != NONE; i = k->readers[i].next)
-		find_row(k, k->readers[i].row, twin);
+		find_row(k, k->readers[i].row);
 }
 
 static void find_chunk(struct waiting *k, struct export_at at, bool writes)
 {
-	find_at(k, at, writes, false);
-	if (!stays(k, k->row) && twin_of(k, &at))
-		find_at(k, at, writes, true);
+	find_at(k, at, writes);
+	if (twin_of(k, &at))
+		find_at(k, at, writes);
 }
 
 static void note_chunk(struct waiting *k, struct export_at at, bool writes)

@@ -1,12 +1,14 @@
-"""Changes MSCCL XML in one place: for the tests of check.py, which has to notice.
+"""Changes MSCCL XML in one place, again and again: check.py has to notice, or nothing is changed.
 
-usage: mutate.py KIND NUMBER FILE.xml OUT.xml
-KIND: wait (one is left out), chunk (two steps of a block swap an offset that they use), channel (a
-block has another), order (two steps that follow one another), slot (one message fewer). NUMBER
-says which of them. The status is 3 where there is no such place.
+usage: mutants.py FILE.xml...
+KINDS: wait (one is left out), chunk (two steps of a block swap the chunks that they use), channel
+(a block has another). A line a kind: KIND: MUTANTS mutants, so many noticed, so many not. A wait
+that is missed by nobody is one that messages stand for: those are listed, FILE: line.
 """
 import re
 import sys
+
+from check import Wrong, check
 
 
 def step_lines(lines):
@@ -51,28 +53,38 @@ def places(kind, lines):
         return [i for i in steps if attribute(lines[i], "depid") != "-1"]
     if kind == "channel":
         return [i for i, line in enumerate(lines) if "<tb " in line and ' send="-1" recv="-1"' not in line]
-    near = [i for i in steps if i + 1 in set(steps) and not {"nop"} & {attribute(lines[j], "type") for j in (i, i + 1)}]
+    near = [i for i in steps if i + 1 in set(steps)]
+    types = [{attribute(lines[j], "type") for j in (i, i + 1)} for i in near]
+    near = [i for i, t in zip(near, types) if "nop" not in t and not t <= {"cpy", "re"}]
     used = [[(attribute(lines[j], "srcoff"), attribute(lines[j], "dstoff")) for j in (i, i + 1)] for i in near]
     return [i for i, u in zip(near, used) if u[0][0] != u[1][0] and u[0][1] != u[1][1]]
 
 
-def main():
-    kind, number, source, to = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-    lines = open(source, encoding="utf-8").read().splitlines()
-    all_places = places(kind, lines)
-    if number >= len(all_places):
-        sys.exit(3)
-    i = all_places[number]
+def mutant(kind, lines, i):
     if kind == "wait":
-        lines = waits(lines, i)
-    elif kind == "channel":
+        return waits(lines, i)
+    if kind == "channel":
         lines[i] = changed(lines[i], "chan", int(attribute(lines[i], "chan")) + 1)
         lines[0] = changed(lines[0], "nchannels", int(attribute(lines[0], "nchannels")) + 1)
-    else:
-        for name in "srcoff", "dstoff":
-            one, other = attribute(lines[i], name), attribute(lines[i + 1], name)
-            lines[i], lines[i + 1] = changed(lines[i], name, other), changed(lines[i + 1], name, one)
-    open(to, "w", encoding="utf-8").write("\n".join(lines) + "\n")
+        return lines
+    for name in "srcoff", "dstoff":
+        one, other = attribute(lines[i], name), attribute(lines[i + 1], name)
+        lines[i], lines[i + 1] = changed(lines[i], name, other), changed(lines[i + 1], name, one)
+    return lines
+
+
+def main():
+    for kind in "wait", "chunk", "channel":
+        noticed, not_noticed = 0, []
+        for path in sys.argv[1:]:
+            lines = open(path, encoding="utf-8").read().splitlines()
+            for i in places(kind, lines)[:12]:
+                try:
+                    check(path, text="\n".join(mutant(kind, list(lines), i)) + "\n")
+                    not_noticed.append(f"{path}:{i + 1}")
+                except Wrong:
+                    noticed += 1
+        print(f"{kind}: {noticed} noticed, {len(not_noticed)} not:", *not_noticed)
 
 
 main()
