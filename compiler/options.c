@@ -277,12 +277,16 @@ static int read_explain(struct command *c, const char *text)
 	return -1;
 }
 
-static const char *const stages[] = {
-	[EMIT_AST] = "ast",   [EMIT_PROGRAM] = "program", [EMIT_PLAN] = "plan",
-	[EMIT_JSON] = "json", [EMIT_HEADER] = "header",	  [EMIT_SO] = "so",
-	[EMIT_CUDA] = "cuda", [EMIT_PTX] = "ptx",	  [EMIT_MSCCL_XML] = "msccl-xml",
-	NULL
-};
+static const char *const stages[] = { [EMIT_AST] = "ast",
+				      [EMIT_PROGRAM] = "program",
+				      [EMIT_PLAN] = "plan",
+				      [EMIT_JSON] = "json",
+				      [EMIT_HEADER] = "header",
+				      [EMIT_SO] = "so",
+				      [EMIT_CUDA] = "cuda",
+				      [EMIT_PTX] = "ptx",
+				      [EMIT_MSCCL_XML] = "msccl-xml",
+				      NULL };
 static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };

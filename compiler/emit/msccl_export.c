@@ -47,9 +47,9 @@ bool export_refuse(const struct msccl_export *x, const char *cure, const char *f
 	va_start(ap, fmt);
 	const char *why = arena_vprintf(x->arena, fmt, ap);
 	va_end(ap);
-	struct diag *g = diag_add(x->c->diags, SEV_ERROR, 501, x->schedule->name.span, NO_RANK,
-				  "%s cannot be written as MSCCL XML: %s", x->schedule->name.name,
-				  why);
+	struct diag *g =
+		diag_add(x->c->diags, SEV_ERROR, 501, x->schedule->name.span, NO_RANK,
+			 "%s cannot be written as MSCCL XML: %s", x->schedule->name.name, why);
 	diag_help(x->c->diags, g, "%s", cure);
 	return false;
 }
@@ -69,9 +69,10 @@ static bool can_say(const struct msccl_export *x)
 				     "a file is for one number of ranks, and these are %zu",
 				     x->m->nplans);
 	if (h->flags & (CCS_MODULE_SIZED | CCS_MODULE_BY_COLUMN))
-		return export_refuse(x, "buffers of equal chunks, one after another",
-				     "a buffer is `%s`, and a file's chunks are of one size and adjoin",
-				     h->flags & CCS_MODULE_SIZED ? "sized" : "by column");
+		return export_refuse(
+			x, "buffers of equal chunks, one after another",
+			"a buffer is `%s`, and a file's chunks are of one size and adjoin",
+			h->flags & CCS_MODULE_SIZED ? "sized" : "by column");
 	if (!x->m->nbuffers || x->v->plan->after.n)
 		return export_refuse(x, "a contract that promises data alone",
 				     "its contract promises who has begun before who ends, and a "
@@ -90,9 +91,11 @@ static bool read_protocol(struct msccl_export *x, const struct choice_list *list
 	if (!list)
 		return true;
 	if (list->n > 1)
-		return export_refuse(x, "a file for each, such as --protocols=ll and "
-					"--protocols=simple/4",
-				     "a file has one protocol, and --protocols has %u rows", list->n);
+		return export_refuse(x,
+				     "a file for each, such as --protocols=ll and "
+				     "--protocols=simple/4",
+				     "a file has one protocol, and --protocols has %u rows",
+				     list->n);
 	if (list->rows[0].protocol == CCS_LL) {
 		x->protocol = "LL";
 		x->slots = MSCCL_SLOTS;
@@ -145,51 +148,74 @@ static int internal_error(const struct msccl_export *x, const char *where)
 	return 70;
 }
 
-/* Whether the file is right, and ends with the slots that there are; notes where that depends
- * on sizes. Returns 0 or the exit status, reported. */
-static int prove(const struct msccl_export *x)
+/* One diagnostic has all that is to be known of a file that is right. */
+static void remark(struct msccl_export *x, const char *text)
 {
+	if (!x->remarks)
+		x->remarks = diag_add(x->c->diags, SEV_NOTE, 0, x->schedule->name.span, NO_RANK,
+				      "%s", text);
+	else
+		diag_note(x->c->diags, x->remarks, NOWHERE, "%s", text);
+}
+
+/* What the file's end depends on: the least slots with a message a step, and a chunk. */
+static void remark_slots(struct msccl_export *x, uint32_t steps, uint32_t chunks)
+{
+	struct arena *a = x->arena;
+
+	if (chunks && chunks <= x->slots)
+		return;
+	if (steps > x->slots)
+		remark(x,
+		       arena_printf(a, "the file waits for ever where %s has fewer than %u slots",
+				    x->protocol, steps));
+	else
+		remark(x, arena_printf(a,
+				       "the file waits for ever where %s has fewer slots than "
+				       "large messages have chunks, which then go one a slot",
+				       x->protocol));
+	remark(x, chunks ? arena_printf(a, "%u slots are enough for every size", chunks)
+			 : arena_printf(a, "more than %u slots are needed where a chunk fills one",
+					MSCCL_SLOTS));
+	if (x->slots < MSCCL_SLOTS)
+		diag_help(x->c->diags, x->remarks, "--protocols=ll has %u slots", MSCCL_SLOTS);
+}
+
+/* Whether the file is right, and ends with the slots that there are. Returns 0 or the exit status,
+ * reported. */
+static int prove(struct msccl_export *x)
+{
+	uint32_t steps = least_slots(x, false, MSCCL_SLOTS);
 	bool ends;
-	uint32_t steps = least_slots(x, false, MSCCL_SLOTS), chunks = least_slots(x, true, MSCCL_SLOTS);
 
 	if (!steps) {
-		export_refuse(x, "fewer messages in a row (ccc check tells the least slots)",
-			      "it ends with more than %u slots a FIFO only, and no protocol has more",
-			      MSCCL_SLOTS);
+		export_refuse(
+			x, "fewer messages in a row (ccc check tells the least slots)",
+			"it ends with more than %u slots a FIFO only, and no protocol has more",
+			MSCCL_SLOTS);
 		return 1;
 	}
 	if (!export_run(x, false, MSCCL_SLOTS, false, &ends))
 		return internal_error(x, "out of place");
 	if (x->in_place && !export_run(x, true, MSCCL_SLOTS, false, &ends))
 		return internal_error(x, "in place");
-	if (chunks && chunks <= x->slots)
-		return 0;
-	struct diag *g = diag_add(
-		x->c->diags, SEV_NOTE, 0, x->schedule->name.span, NO_RANK,
-		steps > x->slots ? "the file waits for ever where %s has fewer than %u slots"
-				 : "the file waits for ever where %s has fewer slots than its "
-				   "messages have chunks, which large ones are sent in, one a slot",
-		x->protocol, steps);
-	if (chunks)
-		diag_note(x->c->diags, g, NOWHERE, "%u slots are enough for every size", chunks);
-	else
-		diag_note(x->c->diags, g, NOWHERE,
-			  "more than %u slots are needed where a chunk fills one", MSCCL_SLOTS);
-	if (x->slots < MSCCL_SLOTS)
-		diag_help(x->c->diags, g, "--protocols=ll has %u slots", MSCCL_SLOTS);
+	remark_slots(x, steps, least_slots(x, true, MSCCL_SLOTS));
 	return 0;
 }
 
 /* What the executors take a file for, whatever it is for. */
-static void note_unread(const struct msccl_export *x, const struct collective *k)
+static void remark_unread(struct msccl_export *x, const struct collective *k)
 {
 	if (k->root)
-		diag_add(x->c->diags, SEV_NOTE, 0, x->schedule->name.span, NO_RANK,
-			 "the file has one root; the executors take it for calls with any");
+		remark(x, "the file has one root; the executors take it for calls with any");
+	if (!strcmp(k->name, "scatter"))
+		remark(x, arena_printf(x->arena,
+				       "RCCL counts the chunks of a scatter in its output: for it "
+				       "nchunksperloop has to be %u",
+				       x->noutput));
 	if (k == &custom)
-		diag_add(x->c->diags, SEV_NOTE, 0, x->schedule->name.span, NO_RANK,
-			 "its contract is none of the prelude's, so the file is `custom`, which "
-			 "MSCCL loads and RCCL does not");
+		remark(x, "its contract is none of the prelude's, so the file is `custom`, which "
+			  "MSCCL loads and RCCL does not");
 }
 
 void msccl_lowering(struct ctx *c, int64_t min_slots)
@@ -231,7 +257,7 @@ int msccl_print(struct ctx *c, const struct ccs_module *m, const struct decl *sc
 	int status = prove(&x);
 	if (status)
 		return status;
-	note_unread(&x, k);
+	remark_unread(&x, k);
 	export_text(&x, out);
 	return 0;
 }

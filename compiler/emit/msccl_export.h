@@ -62,9 +62,9 @@ struct export_wait {
 struct export_step {
 	enum export_type type;
 	struct export_at src, dst;
-	uint32_t n;		   /* chunks */
+	uint32_t n;	       /* chunks */
 	uint32_t wait, nwaits; /* by msccl_waits.c: rows of waits */
-	uint32_t number; /* in the file, where each wait but the last is a `nop` before it */
+	uint32_t number;       /* in the file, where each wait but the last is a `nop` before it */
 	bool awaited;
 };
 
@@ -90,24 +90,25 @@ struct msccl_export {
 	const struct plan_view *v;
 	const char *name, *protocol, *collective;
 	uint32_t replicas;
-	uint32_t slots; /* that the protocol has at least */
-	bool in_place;	/* the file is right in place, too */
+	uint32_t slots;	      /* that the protocol has at least */
+	bool in_place;	      /* the file is right in place, too */
+	struct diag *remarks; /* or NULL */
 
 	struct export_block *blocks; /* by rank */
 	uint32_t nblocks, capblocks;
-	uint32_t *first;	    /* [nranks + 1]: rows of blocks */
+	uint32_t *first;	     /* [nranks + 1]: rows of blocks */
 	uint32_t *sender, *receiver; /* by FIFO: its blocks */
-	uint32_t *home;		    /* by worker: its first block, or NONE */
-	uint32_t nchannels;	    /* of a replica */
+	uint32_t *home;		     /* by worker: its first block, or NONE */
+	uint32_t nchannels;	     /* of a replica */
 
-	uint32_t per_block;	      /* chunks of a block of elements, of a replica */
+	uint32_t per_block;		/* chunks of a block of elements, of a replica */
 	uint32_t *input_at, *output_at; /* by buffer: its first chunk, of all replicas */
-	uint32_t ninput, noutput;     /* chunks of all replicas */
-	uint32_t nchunks;	      /* nchunksperloop */
-	uint32_t *scratch_at;	      /* [nranks * scratch], of a replica */
-	uint32_t *moved;	      /* [nranks * buffers]: in scratch, as nobody wants it; or NONE */
-	uint32_t *stage_at;	      /* by worker: scratch of its own */
-	uint32_t *nscratch;	      /* by rank: chunks of a replica */
+	uint32_t ninput, noutput;	/* chunks of all replicas */
+	uint32_t nchunks;		/* nchunksperloop */
+	uint32_t *scratch_at;		/* [nranks * scratch], of a replica */
+	uint32_t *moved;    /* [nranks * buffers]: in scratch, as nobody wants it; or NONE */
+	uint32_t *stage_at; /* by worker: scratch of its own */
+	uint32_t *nscratch; /* by rank: chunks of a replica */
 
 	struct export_piece *pieces;
 	uint32_t npieces, cappieces;

@@ -102,15 +102,15 @@ static void place_unwanted(struct msccl_export *x, uint32_t rank)
 
 bool export_staged(const struct msccl_export *x, const struct ccs_op *o)
 {
-	bool split = o->in != CCS_NONE && o->out != CCS_NONE && x->receiver[o->in] != x->sender[o->out];
+	bool split =
+		o->in != CCS_NONE && o->out != CCS_NONE && x->receiver[o->in] != x->sender[o->out];
 
 	if (o->flags & CCS_OP_SHIFTED)
 		return true;
 	if (o->dst != CCS_NONE || o->out == CCS_NONE)
 		return false;
 	/* there is no step that receives and sends, and stores nothing; nor one that adds two */
-	return o->in != CCS_NONE ? split || o->a == CCS_NONE || o->b != CCS_NONE
-				 : o->b != CCS_NONE;
+	return o->in != CCS_NONE ? split || o->a == CCS_NONE || o->b != CCS_NONE : o->b != CCS_NONE;
 }
 
 /* Scratch cells are as long as the operation's, at least. */
@@ -195,8 +195,9 @@ struct export_at export_place(const struct msccl_export *x, uint32_t rank, uint3
 	uint32_t moved = x->moved[(size_t)rank * x->m->nbuffers + b];
 
 	if (initial || x->m->buffers[b].direction == CCS_IN)
-		return (struct export_at){ EX_I, x->input_at[b] +
-							 block * x->per_block * x->replicas + chunk };
+		return (struct export_at){
+			EX_I, x->input_at[b] + block * x->per_block * x->replicas + chunk
+		};
 	if (moved != NONE)
 		return (struct export_at){ EX_SCRATCH, moved + block * x->per_block + chunk };
 	return (struct export_at){ EX_O,

@@ -16,8 +16,8 @@
 /* A FIFO: numbers of chunks, all that were ever sent. */
 struct pipe {
 	uint64_t *values;
-	uint32_t sent, received;     /* chunks */
-	uint32_t messages, taken;    /* messages */
+	uint32_t sent, received;  /* chunks */
+	uint32_t messages, taken; /* messages */
 };
 
 struct runner {
@@ -70,7 +70,8 @@ static void fill(struct runner *r)
 	size_t nranks = x->v->plan->nranks;
 
 	for (uint32_t i = 0; i < nranks; i++)
-		r->most_scratch = x->nscratch[i] > r->most_scratch ? x->nscratch[i] : r->most_scratch;
+		r->most_scratch =
+			x->nscratch[i] > r->most_scratch ? x->nscratch[i] : r->most_scratch;
 	r->input = ARENA_ARRAY(r->arena, uint64_t, nranks * x->ninput);
 	r->output = ARENA_ARRAY(r->arena, uint64_t, nranks * x->noutput);
 	r->scratch = ARENA_ARRAY(r->arena, uint64_t, nranks * r->most_scratch);

@@ -102,7 +102,10 @@ static void put_received(struct writer *w)
 	if (o->a == CCS_NONE)
 		add_step(w, in, on ? EX_RCS : EX_R, to, to);
 	else
-		add_step(w, in, !on ? EX_RRC : stored ? EX_RRCS : EX_RRS,
+		add_step(w, in,
+			 !on	  ? EX_RRC
+			 : stored ? EX_RRCS
+				  : EX_RRS,
 			 part(w, o->a, o->flags & CCS_OP_A_INITIAL), to);
 	if (o->b != CCS_NONE)
 		add_step(w, in, EX_RE, part(w, o->b, o->flags & CCS_OP_B_INITIAL), to);
@@ -114,12 +117,11 @@ static void put_sum(struct writer *w, uint32_t block)
 {
 	const struct ccs_op *o = w->o;
 	bool stored;
-	struct export_at to = target(w, &stored),
-			 a = part(w, o->a, o->flags & CCS_OP_A_INITIAL),
+	struct export_at to = target(w, &stored), a = part(w, o->a, o->flags & CCS_OP_A_INITIAL),
 			 b = part(w, o->b, o->flags & CCS_OP_B_INITIAL);
 	/* In place the input may be where it is stored: then that goes first. */
-	bool a_first = export_same(a, to) ||
-		       (!export_same(b, to) && export_twins(w->x, w->rank, a, to));
+	bool a_first =
+		export_same(a, to) || (!export_same(b, to) && export_twins(w->x, w->rank, a, to));
 	struct export_at first = a_first ? a : b, second = a_first ? b : a;
 
 	if (!export_same(first, to))

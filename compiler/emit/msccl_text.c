@@ -148,7 +148,8 @@ static void print_block(const struct printer *p, uint32_t block)
 	int64_t send = b->out == NONE ? -1 : (int64_t)x->v->fifos[b->out].dst;
 	int64_t recv = b->in == NONE ? -1 : (int64_t)x->v->fifos[b->in].src;
 
-	fprintf(p->out, "    <tb id=\"%u\" send=\"%" PRId64 "\" recv=\"%" PRId64 "\" chan=\"%u\">\n",
+	fprintf(p->out,
+		"    <tb id=\"%u\" send=\"%" PRId64 "\" recv=\"%" PRId64 "\" chan=\"%u\">\n",
 		block - x->first[p->rank] + p->replica * p->blocks, send, recv,
 		b->channel + p->replica * x->nchannels);
 	for (uint32_t i = 0; i < b->nsteps; i++)
@@ -158,10 +159,9 @@ static void print_block(const struct printer *p, uint32_t block)
 
 static void print_rank(const struct msccl_export *x, uint32_t rank, FILE *out)
 {
-	struct printer p = { .x = x,
-			     .out = out,
-			     .rank = rank,
-			     .blocks = x->first[rank + 1] - x->first[rank] };
+	struct printer p = {
+		.x = x, .out = out, .rank = rank, .blocks = x->first[rank + 1] - x->first[rank]
+	};
 
 	fprintf(out, "  <gpu id=\"%u\" i_chunks=\"%u\" o_chunks=\"%u\" s_chunks=\"%u\">\n", rank,
 		x->ninput, x->noutput, x->nscratch[rank] * x->replicas);

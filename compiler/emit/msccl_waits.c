@@ -35,9 +35,9 @@ struct reader {
 
 struct waiting {
 	struct msccl_export *x;
-	uint32_t rank, row; /* the step: row of the order */
-	uint32_t base;	    /* rows of the rank begin here; */
-	uint32_t nblocks;   /* its blocks */
+	uint32_t rank, row;	/* the step: row of the order */
+	uint32_t base;		/* rows of the rank begin here; */
+	uint32_t nblocks;	/* its blocks */
 	struct touched *chunks; /* input, output, scratch */
 	struct reader *readers;
 	uint32_t nreaders, capreaders;
@@ -219,9 +219,9 @@ void export_waits(struct msccl_export *x)
 		k.base = x->order_at[k.rank];
 		rows = x->order_at[k.rank + 1] - k.base;
 		k.nblocks = x->first[k.rank + 1] - x->first[k.rank];
-		k.chunks = memset(arena_grow(x->c->scratch, NULL, 0, chunks * sizeof(*k.chunks)), 0xff,
-				  chunks * sizeof(*k.chunks));
-		k.known = ARENA_ARRAY(x->c->scratch, uint32_t, rows * k.nblocks);
+		k.chunks = memset(arena_grow(x->c->scratch, NULL, 0, chunks * sizeof(*k.chunks)),
+				  0xff, chunks * sizeof(*k.chunks));
+		k.known = ARENA_ARRAY(x->c->scratch, uint32_t, rows *k.nblocks);
 		k.last = none_array(x->c->scratch, k.nblocks);
 		k.nreaders = 0;
 		for (k.row = k.base; k.row < k.base + rows; k.row++)

@@ -149,8 +149,7 @@ static void merge_exchanges(struct rank_ops *l)
 				continue;
 			for (; r < end && in == NONE; r++) {
 				in = op_in(&l->items[r].op);
-				if (in != NONE &&
-				    (l->recv_merged[in] || l->load[in] > l->slots))
+				if (in != NONE && (l->recv_merged[in] || l->load[in] > l->slots))
 					in = NONE;
 			}
 			if (in == NONE)
