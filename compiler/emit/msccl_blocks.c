@@ -122,29 +122,30 @@ static void pair_rest(struct pairing *k, const struct ends *e)
 	}
 }
 
-static void add_block(struct msccl_export *x, uint32_t w, uint32_t in, uint32_t out)
+static void add_block(struct msccl_export *x, uint32_t rank, uint32_t in, uint32_t out)
 {
-	if (x->home[w] == NONE)
-		x->home[w] = x->nblocks;
 	if (in != NONE)
 		x->receiver[in] = x->nblocks;
 	if (out != NONE)
 		x->sender[out] = x->nblocks;
 	ARENA_PUSH(x->arena, x->blocks, x->nblocks, x->capblocks) =
-		(struct export_block){ .rank = x->v->workers[w].rank, .in = in, .out = out };
+		(struct export_block){ .rank = rank, .in = in, .out = out };
 }
 
 static void add_worker(struct pairing *k, uint32_t w, const struct ends *e)
 {
+	uint32_t rank = k->x->v->workers[w].rank;
+
 	if (!k->x->v->workers[w].nops)
 		return;
+	k->x->home[w] = k->x->nblocks;
 	for (uint32_t i = 0; i < e->nin; i++)
-		add_block(k->x, w, e->in[i], k->to[e->in[i]]);
+		add_block(k->x, rank, e->in[i], k->to[e->in[i]]);
 	for (uint32_t i = 0; i < e->nout; i++)
 		if (k->from[e->out[i]] == NONE)
-			add_block(k->x, w, NONE, e->out[i]);
+			add_block(k->x, rank, NONE, e->out[i]);
 	if (!e->nin && !e->nout)
-		add_block(k->x, w, NONE, NONE);
+		add_block(k->x, rank, NONE, NONE);
 }
 
 /* All workers, rank by rank: pairs the rest of their ends, or makes their blocks. */
@@ -167,6 +168,9 @@ static void each_worker(struct pairing *k, bool blocks)
 			else
 				pair_rest(k, &e);
 		}
+		/* a launch of no blocks would fail */
+		if (blocks && k->x->first[r] == k->x->nblocks)
+			add_block(k->x, r, NONE, NONE);
 	}
 	if (blocks)
 		k->x->first[v->plan->nranks] = k->x->nblocks;

@@ -77,6 +77,8 @@ static bool can_say(const struct msccl_export *x)
 		return export_refuse(x, "a contract that promises data alone",
 				     "its contract promises who has begun before who ends, and a "
 				     "file's messages have data");
+	if (!x->v->plan->ops.n)
+		return export_refuse(x, "a schedule that does something", "it has no operations");
 	if (x->v->plan->nranks < 2)
 		return export_refuse(x, "two ranks or more: -n 2", "one rank has no peers");
 	return true;

@@ -6,7 +6,7 @@ set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd) || exit 1
 ccc=$build/bin/ccc
-random=${2:-100}
+random=${2:-60}
 [ $# -gt 2 ] && shift 2 || set -- 2 3 4 5 8
 if ! command -v python3 >/dev/null; then
 	echo "skip - MSCCL XML that is written: there is no python3 to check it"
@@ -69,6 +69,13 @@ while read -r i n; do
 	custom $i $n --protocols=$how || echo "$i: $(cat "$tmp/plan/$i.err")" >>"$tmp/bad"
 done <"$tmp/list"
 holds "random programs can be written" test ! -s "$tmp/bad"
+for file in tests/check/good/*.ccs; do # those that are for other N, or do nothing, are refused
+	name=$(basename "$file" .ccs)
+	cp "$file" "$tmp/plan/good_$name.ccs"
+	custom "good_$name" 4 2>/dev/null && continue
+	grep -qE 'E0[23]0|E0501|no schedule' "$tmp/plan/good_$name.err" || cat "$tmp/plan/good_$name.err" >>"$tmp/bad"
+done
+holds "good files can be written, or it is said why not" test ! -s "$tmp/bad"
 cp schedules/halo_exchange.ccs "$tmp/plan/halo.ccs"
 holds "a halo exchange" custom halo 6
 
@@ -142,7 +149,7 @@ schedule long
 END
 holds "a message of 200 chunks" custom long 3
 holds "... is cut" test "$(grep -c 'type="s".* cnt="71"' "$tmp/plan/long.xml")" = 6
-right "random programs, and what is hard" $((random + 5)) --plan "$tmp"/plan/*.xml
+right "random programs, good files, and what is hard" $((random + 30)) --plan "$tmp"/plan/*.xml
 
 # ---- mistakes are noticed ---------------------------------------------------------------------
 python3 tests/msccl_out/mutants.py "$tmp"/simple/*.4.xml >"$tmp/mutants" 2>&1
@@ -168,6 +175,8 @@ one=schedules/ring_allreduce.ccs
 refuses "a barrier" 'messages have data' schedules/dissemination_barrier.ccs -n 4
 refuses "a root that is chosen at the call" 'root is chosen at the call' schedules/binomial_reduce.ccs -n 4
 refuses "two numbers of ranks" 'these are 2' $one -n 2,4
+printf 'contract nothing(inout d[C])\nschedule idle implements nothing(inout d[1]) { }\n' >"$tmp/idle.ccs"
+refuses "a schedule that does nothing" 'no operations' "$tmp/idle.ccs" -n 4
 refuses "one rank" 'no peers' schedules/one_shot_allreduce.ccs -n 1
 refuses "two protocols" 'has 2 rows' $one -n 4 --protocols=64K:ll,simple
 refuses "sized chunks" 'sized' tests/cpu/layouts/exchange_sized.ccs -n 3
