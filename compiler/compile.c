@@ -200,6 +200,9 @@ int emit_module(struct ctx *c, const struct emission *e)
 	case EMIT_HEADER: header_print(*e->opened, e->out->stream); break;
 	case EMIT_CUDA: fputs(cuda_source(c, *e->opened), e->out->stream); break;
 	case EMIT_PTX: return kernels_ptx(c, *e->opened, &e->options->cuda, e->out->stream);
+	case EMIT_MSCCL_XML:
+		return msccl_print(c, *e->opened, e->schedule, e->options->protocols,
+				   e->out->stream);
 	case EMIT_AST:
 	case EMIT_PROGRAM: break;
 	}

@@ -21,6 +21,7 @@
  *              read_back         is it right, to the last byte?
  *              cuda, kernels     plans -> CUDA source -> kernels in it
  *              link              ccs_module_v1 -> ar.so
+ *              msccl_export      plan -> MSCCL XML
  *              report, sheet     what was proved: of one schedule, of many side by side
  *
  * compile.c has the line; schedules.c takes a file's schedules, Ns and roots through it;
@@ -47,7 +48,8 @@ enum emit {
 	EMIT_HEADER,
 	EMIT_SO,
 	EMIT_CUDA,
-	EMIT_PTX
+	EMIT_PTX,
+	EMIT_MSCCL_XML
 };
 
 enum action {

@@ -17,6 +17,7 @@ struct ctx {
 	uint32_t slots;	  /* --slots: FIFO depth K */
 	uint32_t require; /* --require: bits REQUIRE_... */
 	bool symmetry;	  /* one rank may decide for all: only verdicts are asked for */
+	bool by_chunk;	  /* what runs the plan may send a message chunk by chunk, each in a slot */
 	FILE *progress;	  /* -v: a line a pass with its time and operations; or NULL */
 };
 

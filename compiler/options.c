@@ -277,11 +277,16 @@ static int read_explain(struct command *c, const char *text)
 	return -1;
 }
 
-static const char *const stages[] = {
-	[EMIT_AST] = "ast",   [EMIT_PROGRAM] = "program", [EMIT_PLAN] = "plan",
-	[EMIT_JSON] = "json", [EMIT_HEADER] = "header",	  [EMIT_SO] = "so",
-	[EMIT_CUDA] = "cuda", [EMIT_PTX] = "ptx",	  NULL
-};
+static const char *const stages[] = { [EMIT_AST] = "ast",
+				      [EMIT_PROGRAM] = "program",
+				      [EMIT_PLAN] = "plan",
+				      [EMIT_JSON] = "json",
+				      [EMIT_HEADER] = "header",
+				      [EMIT_SO] = "so",
+				      [EMIT_CUDA] = "cuda",
+				      [EMIT_PTX] = "ptx",
+				      [EMIT_MSCCL_XML] = "msccl-xml",
+				      NULL };
 static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };
@@ -334,7 +339,7 @@ static const struct spec specs[] = {
 	{ "--format", CHOICE, AT(options.sheet_format), 0, NULL, sheet_formats, "=text|csv|json",
 	  "table: how it is printed; default text" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
-	  "ast, program, plan, json, header, cuda or ptx, to -o or stdout" },
+	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout" },
 	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
 	  "fmt: names the files that differ from their canonical text" },
 	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL, NULL, "fmt: rewrites the files" },

@@ -91,6 +91,8 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 		explain_instance(s, c, k, &k->deadlock.order, 0);
 		return;
 	}
+	if (o->emit == EMIT_MSCCL_XML)
+		msccl_lowering(c, k->deadlock.min_slots);
 	struct planned planned;
 	if (plan_instance(c, k, o->protocols, &planned))
 		ARENA_PUSH(&s->arena, j->planned, j->nplanned, j->capplanned) = planned;

@@ -1,7 +1,7 @@
 # Tests. `make check` runs them all, `make check-PART` those of a part (PARTS); their last
 # line is `N passed, N failed, N skipped`. See tests/README.md.
 
-PARTS := lang check msccl lower plan cpu cuda hosts ccrun editors python docs
+PARTS := lang check msccl lower plan msccl_out cpu cuda hosts ccrun editors python docs
 
 TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
@@ -178,6 +178,10 @@ SUITES_plan := \
 	"$(T)/plan/rounds_test random 500 1"
 NEEDS_plan := all $(TEST_MODULES)
 
+SUITES_msccl_out := \
+	"tests/msccl_out/export_test.sh $(BUILD)"
+NEEDS_msccl_out := all
+
 SUITES_cpu := \
 	"$(T)/cpu/unit_fold_test" \
 	"$(T)/cpu/unit_reduce_test" \
@@ -320,6 +324,7 @@ SUITES_long := \
 	"20 $(T)/cpu/random_runs_test 1000 2 procs" \
 	"30 $(T)/check/bits_test 100000 2 schedules" \
 	"30 $(T)/check/symmetry_test mutants 100000 2 schedules" \
+	"40 tests/msccl_out/export_test.sh $(BUILD) 1000 2 3 4 6 7 8 9 12 16" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"30 $(T)/msccl/oracle_test 100000 2" \

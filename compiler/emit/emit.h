@@ -76,6 +76,16 @@ void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
 void plan_print(const struct ccs_module *m, FILE *out);
 void plan_print_json(const struct ccs_module *m, FILE *out);
 
+/** --emit=msccl-xml: the module's one plan as MSCCL and RCCL load it (msccl_export.h).
+ *  `protocols`: --protocols, or NULL. Returns 0 or the exit status (1: E0501; 70: a bug of ours),
+ *  reported as a diagnostic. About as long as the checks before. */
+struct choice_list;
+int msccl_print(struct ctx *c, const struct ccs_module *m, const struct decl *schedule,
+		const struct choice_list *protocols, FILE *out);
+/** Has the program lowered for it: with as few slots as its executors may have, if it takes no
+ *  more, and messages that may go chunk by chunk. */
+void msccl_lowering(struct ctx *c, int64_t min_slots);
+
 /** --emit=header: the C header of the module's typed function. */
 void header_print(const struct ccs_module *m, FILE *out);
 

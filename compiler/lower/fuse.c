@@ -122,23 +122,34 @@ static void merge_sums(struct rank_ops *l)
 	}
 }
 
+/* How many slots would hold all messages of the rank's ends, a message or a chunk a slot. */
+static void count_loads(struct rank_ops *l)
+{
+	for (uint32_t turn = 0; turn < 2; turn++)
+		for (uint32_t i = 0; i < l->nline; i++) {
+			const struct op *o = &l->items[i].op;
+			uint32_t n = turn == 0 ? 0 : l->by_chunk ? o->n : 1;
+
+			if (op_is_end(o))
+				l->load[o->fifo] = turn * l->load[o->fifo] + n;
+		}
+}
+
 /* In every wave, the k-th lone sending end and the k-th lone receiving end. */
 static void merge_exchanges(struct rank_ops *l)
 {
-	const struct fifo *fifos = l->p->fifos;
-
+	count_loads(l);
 	for (uint32_t i = 0, end; i < l->nline; i = end) {
 		uint32_t r = i;
 		for (end = i; end < l->nline && l->items[end].wave == l->items[i].wave;)
 			end++;
 		for (uint32_t s = i; s < end; s++) {
 			uint32_t out = op_out(&l->items[s].op), in = NONE;
-			if (out == NONE || l->send_merged[out] || fifos[out].nsends > l->slots)
+			if (out == NONE || l->send_merged[out] || l->load[out] > l->slots)
 				continue;
 			for (; r < end && in == NONE; r++) {
 				in = op_in(&l->items[r].op);
-				if (in != NONE &&
-				    (l->recv_merged[in] || fifos[in].nrecvs > l->slots))
+				if (in != NONE && (l->recv_merged[in] || l->load[in] > l->slots))
 					in = NONE;
 			}
 			if (in == NONE)

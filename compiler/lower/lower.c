@@ -170,6 +170,7 @@ static void line_init(struct rank_ops *l, struct ctx *c, const struct program *p
 		.p = p,
 		.k = k,
 		.slots = c->slots,
+		.by_chunk = c->by_chunk,
 		.level = level,
 		.ordered = k->nafter > 0 && level == LOWER_PLAIN,
 		.extra_site = p->nsites,
@@ -185,6 +186,7 @@ static void line_init(struct rank_ops *l, struct ctx *c, const struct program *p
 	l->placed = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->received = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->votes = ARENA_ARRAY(a, uint32_t, p->nfifos);
+	l->load = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->sums = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->joined = ARENA_ARRAY(a, uint32_t, p->nfifos);
 	l->send_merged = ARENA_ARRAY(a, bool, p->nfifos);

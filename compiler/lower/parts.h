@@ -105,6 +105,8 @@ struct rank_ops {
 	uint32_t *received;	  /* receives already seen */
 	uint32_t *vote, *votes;	  /* receiving end: the sending end it feeds most */
 	uint32_t *feeder;	  /* sending end: the receiving end that feeds it most */
+	bool by_chunk;		  /* as in struct ctx */
+	uint32_t *load;		  /* slots that would hold all its messages */
 	uint32_t *sums, *joined;  /* receiving end: receives of sums; those that go on with
 					   another's, or that another goes on with */
 	bool *send_merged, *recv_merged;
