@@ -34,6 +34,10 @@ MPICC_PRELOAD ?= $(MPICC:mpicc_abi=mpicc)
 # Generated scanners and parsers keep to fewer warnings: the code is not ours.
 GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
 
+# isl, for proofs for every N (compiler/every/). Without it all else is built. ISL= (empty): none.
+ISL ?= $(if $(shell $(CC) -include isl/ctx.h -x c -E /dev/null >/dev/null 2>&1 && echo 1),-lisl)
+CPPFLAGS += $(if $(ISL),-DCCS_HAVE_ISL)
+
 LANG_SRC := $(sort $(wildcard lang/*.c))
 COMPILER_SRC := $(sort $(filter-out compiler/ccc.c,$(wildcard compiler/*.c compiler/*/*.c)))
 RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/preload/%.c runtime/mpi/plugin.c, \
@@ -153,7 +157,7 @@ no-mpi:
 
 $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
+	$(CC) $(LDFLAGS) -o $@ $^ $(ISL) -ljansson -lpthread -ldl -lm
 
 $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 	@mkdir -p $(@D)

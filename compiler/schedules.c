@@ -7,6 +7,7 @@
  * memory is that of one such instance.
  */
 #include "compiler/session.h"
+#include "compiler/every/every.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -292,6 +293,32 @@ static void check_settings(struct session *s)
 	}
 }
 
+/* Whether it is right for every N, once it is for those that were tried. */
+static struct every every(struct session *s, const struct job *j)
+{
+	struct instance in = {
+		.module = s->module,
+		.schedule = j->schedule,
+		.root = -1,
+		.root_param = j->root,
+		.settings = s->o->settings,
+		.nsettings = (uint32_t)s->o->nsettings,
+	};
+
+	return every_prove(&s->ctx, &in);
+}
+
+static void tell_report(struct session *s, const struct job *j, bool json)
+{
+	struct every e = { 0 };
+	bool asked = s->o->ranks.n > 0;
+
+	if (!asked)
+		e = every(s, j);
+	report_print(&s->ctx, j->schedule, j->findings, j->nfindings, asked ? NULL : &e, json,
+		     json ? s->out.report : s->out.stream);
+}
+
 /* What is said of a schedule: its report, or its part of the sheet. */
 static void tell(struct session *s, const struct job *j)
 {
@@ -302,8 +329,7 @@ static void tell(struct session *s, const struct job *j)
 	else if (s->o->sheet)
 		sheet_add_wrong(s->o->sheet, s->o->file, j->schedule);
 	else if (right && s->o->action == ACTION_CHECK && j->nfindings)
-		report_print(&s->ctx, j->schedule, j->findings, j->nfindings, json,
-			     json ? s->out.report : s->out.stream);
+		tell_report(s, j, json);
 	s->in_sheet |= s->o->sheet && !right;
 }
 
