@@ -47,6 +47,7 @@ void forms_free_view(struct bound *b)
 	forms_free_chunks(&b->of);
 	b->count = isl_pw_aff_free(b->count);
 	b->inner = isl_pw_aff_free(b->inner);
+	b->part = isl_pw_aff_free(b->part);
 	b->view = false;
 }
 
@@ -154,9 +155,8 @@ bool forms_chunks(struct walk *w, const struct ref *r, struct chunks *to)
 		isl_pw_aff_free(n);
 		return false;
 	}
-	isl_val *part = isl_val_int_from_si(w->f->isl, b->part);
-	lo = isl_pw_aff_scale_val(lo, isl_val_copy(part));
-	n = isl_pw_aff_scale_val(n, part);
+	lo = b->part ? times(w, lo, b->part, r->span) : lo;
+	n = b->part ? times(w, n, b->part, r->span) : n;
 	to->buffer = b->of.buffer;
 	to->lo = isl_pw_aff_add(lo, isl_pw_aff_copy(b->of.lo));
 	to->n = n;
@@ -182,7 +182,7 @@ static bool brackets(struct walk *w, const struct buffer_def *d, isl_pw_aff **co
 }
 
 /* A new buffer, and its name bound to all of it. */
-bool forms_add_buffer(struct walk *w, const struct buffer_def *d, int64_t part)
+bool forms_add_buffer(struct walk *w, const struct buffer_def *d)
 {
 	struct forms *f = w->f;
 	isl_pw_aff *count, *inner;
@@ -196,10 +196,8 @@ bool forms_add_buffer(struct walk *w, const struct buffer_def *d, int64_t part)
 	struct bound *b = &f->bound[d->sym->id];
 	forms_free_view(b);
 	b->view = true;
-	b->part = part;
 	b->of = (struct chunks){ f->nbuffers, forms_constant(f, 0),
-				 isl_pw_aff_scale_val(isl_pw_aff_copy(count),
-						      isl_val_int_from_si(f->isl, part)) };
+				 isl_pw_aff_copy(count) };
 	b->count = isl_pw_aff_copy(count);
 	b->inner = isl_pw_aff_copy(inner);
 	ARENA_PUSH(f->arena, f->buffers, f->nbuffers, f->capbuffers) =
@@ -207,23 +205,35 @@ bool forms_add_buffer(struct walk *w, const struct buffer_def *d, int64_t part)
 	return ok;
 }
 
-/* A view of an argument's chunks in as many parts as the brackets say. */
-bool forms_cut(struct walk *w, struct span at, const struct chunks *c,
-		const struct buffer_def *d)
+/* The chunks of each of `count` equal parts of n; NULL in *part: 1. */
+static bool part_of(struct walk *w, isl_pw_aff *n, isl_pw_aff *count, isl_pw_aff **part)
 {
-	isl_pw_aff *count, *inner;
-	int64_t part = 1;
-	bool ok = false;
+	struct forms *f = w->f;
+	isl_set *same = isl_pw_aff_eq_set(isl_pw_aff_copy(n), isl_pw_aff_copy(count));
+	bool ok = isl_set_is_subset(w->domain, same) == isl_bool_true;
+	int64_t parts;
+
+	isl_set_free(same);
+	*part = NULL;
+	if (ok || !affine_number(count, w->domain, &parts) || parts < 1)
+		return ok;
+	isl_pw_aff *p = isl_pw_aff_scale_down_val(isl_pw_aff_copy(n),
+						  isl_val_int_from_si(f->isl, parts));
+	*part = isl_pw_aff_floor(p);
+	p = isl_pw_aff_scale_val(isl_pw_aff_copy(*part), isl_val_int_from_si(f->isl, parts));
+	same = isl_pw_aff_eq_set(p, isl_pw_aff_copy(n));
+	ok = isl_set_is_subset(w->domain, same) == isl_bool_true;
+	isl_set_free(same);
+	return ok;
+}
+
+bool forms_cut(struct walk *w, struct span at, const struct chunks *c, const struct buffer_def *d)
+{
+	isl_pw_aff *count, *inner, *part;
 
 	if (!brackets(w, d, &count, &inner))
 		return false;
-	for (; part <= 8 && !ok; part += !ok) {
-		isl_pw_aff *all = isl_pw_aff_scale_val(isl_pw_aff_copy(count),
-						       isl_val_int_from_si(w->f->isl, part));
-		isl_set *same = isl_pw_aff_eq_set(all, isl_pw_aff_copy(c->n));
-		ok = isl_set_is_subset(w->domain, same) == isl_bool_true;
-		isl_set_free(same);
-	}
+	bool ok = part_of(w, c->n, count, &part);
 	struct bound *b = &w->f->bound[d->sym->id];
 	forms_free_view(b);
 	*b = (struct bound){ .value = b->value,
@@ -232,9 +242,8 @@ bool forms_cut(struct walk *w, struct span at, const struct chunks *c,
 			     .count = count,
 			     .inner = inner,
 			     .part = part };
-	return ok || walk_fail(w, at, "parts of a size that depends on N");
+	return ok || walk_fail(w, at, "parts of a size that is not known for every N");
 }
-
 #else
 typedef int without_isl; /* a file needs a declaration */
 #endif

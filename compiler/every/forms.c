@@ -460,12 +460,12 @@ static bool scratch(struct walk *w, const struct stmt *s)
 	const struct decl *d = w->calls ? w->callees[w->calls - 1] : NULL;
 
 	for (const struct param *p = d ? d->formals : NULL; p; p = p->next)
-		if (p->view && w->f->bound[p->view->sym->id].part != 1)
+		if (p->view && w->f->bound[p->view->sym->id].part)
 			return walk_fail(w, s->span, "a scratch in parts of several chunks");
 	for (const struct buffer_def *b = d ? d->buffers : NULL; b; b = b->next)
-		if (w->f->bound[b->sym->id].part != 1)
+		if (w->f->bound[b->sym->id].part)
 			return walk_fail(w, s->span, "a scratch in parts of several chunks");
-	return forms_add_buffer(w, s->buffer, 1);
+	return forms_add_buffer(w, s->buffer);
 }
 
 static bool call(struct walk *w, const struct stmt *s)

@@ -83,7 +83,7 @@ struct bound {
 	struct chunks of;  /* a view: its chunks in a buffer */
 	isl_pw_aff *count; /* ... its parts */
 	isl_pw_aff *inner; /* ... the parts of a block, or NULL */
-	int64_t part;	   /* ... chunks of a part */
+	isl_pw_aff *part;  /* ... chunks of a part; NULL: 1 */
 };
 
 /* Who runs a text: a group's numbers. */
@@ -144,8 +144,8 @@ bool forms_topology(struct walk *w, const struct decl *d);
 bool forms_names(struct walk *w, const struct decl *topology);
 /** Binds a symbol to a number, which is taken. */
 void forms_set(struct forms *f, const struct symbol *s, isl_pw_aff *v);
-/** A new buffer, whose name is bound to all of it, in parts of so many chunks. */
-bool forms_add_buffer(struct walk *w, const struct buffer_def *d, int64_t part);
+/** A new buffer, whose name is bound to all of it. */
+bool forms_add_buffer(struct walk *w, const struct buffer_def *d);
 /** Binds d's name to chunks in as many parts as its brackets say. */
 bool forms_cut(struct walk *w, struct span at, const struct chunks *c, const struct buffer_def *d);
 void forms_free_chunks(struct chunks *c);

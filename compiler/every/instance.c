@@ -193,7 +193,7 @@ static bool buffers(struct walk *w)
 	struct forms *f = w->f;
 
 	for (const struct buffer_def *b = f->in->schedule->buffers; b; b = b->next) {
-		if (!forms_add_buffer(w, b, 1))
+		if (!forms_add_buffer(w, b))
 			return false;
 		f->ncontract = f->nbuffers;
 	}

@@ -6,12 +6,13 @@
  * only one such relation. It is guessed from small N: operations k and l, whose trips differ
  * by constants.
  *
- * Every wait ends if some function of the events grows along every wait, for then there is no
- * cycle. Waits are: the rank's own order; a receive for its send; with one slot, a send for
- * the receive of each message before it in the FIFO. (More slots have fewer waits.) The
- * function is the place in the text, in a step sends before receives; where that does not
- * grow, with a number of the rank's own in front of some entry: its number, or a `let` of it.
- * The rank's own order is kept by construct, so messages remain to be shown.
+ * The events are the start and the end of each wave (compiler/program.h): a receive ends once
+ * the wave of its send has started; with one slot, a send ends once the waves of all receives
+ * of its FIFO before it have started. (More slots have fewer waits.) Every wait ends if some
+ * function of the events grows along every wait, for then there is no cycle. The function is
+ * the place in the text; where that does not grow, with a number of the rank's own in front of
+ * some entry: its number, or a `let` of it, up or down. The rank's own order is kept by
+ * construction, so what remains to be shown is about messages.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/relations.h"
@@ -196,11 +197,20 @@ static bool shifts_at(struct forms *f, int64_t nranks, int64_t root, struct shif
 
 /* ---- the relation, and that it is the one ------------------------------------------------------ */
 
-static void add_pair(struct forms *f, struct pairs *to, const struct shift *x)
+/* Whether no FIFO has more than one message of the two operations. */
+static bool alone(isl_map *m)
+{
+	return isl_map_is_single_valued(m) == isl_bool_true &&
+	       isl_map_is_injective(m) == isl_bool_true;
+}
+
+/* `loose`: messages that are alone in their FIFO may be in any trips. */
+static void add_pair(struct forms *f, struct pairs *to, const struct shift *x, bool loose)
 {
 	isl_map *m = one_fifo(f, &f->ops[x->send], &f->ops[x->recv]);
 
-	for (uint32_t i = 1; i < f->dims && m; i++) {
+	loose = loose && m && alone(m);
+	for (uint32_t i = 1; i < f->dims && m && !loose; i++) {
 		isl_constraint *c = isl_constraint_alloc_equality(
 			isl_local_space_from_space(isl_map_get_space(m)));
 		c = isl_constraint_set_coefficient_si(c, isl_dim_in, (int)i, 1);
@@ -311,13 +321,26 @@ static bool links_hold(struct forms *f, const struct form *o)
 	return ok || fail(f, o, "a message may go where there is no link");
 }
 
-static bool pairs_hold(struct forms *f, const struct pairs *p)
+static bool all_once(struct forms *f, const struct pairs *p)
 {
 	for (uint32_t i = 0; i < f->nops; i++)
-		if (is_message(&f->ops[i]) &&
-		    (!links_hold(f, &f->ops[i]) ||
-		     (!each_once(f, p, i, is_send(&f->ops[i])) &&
-		      !fail(f, &f->ops[i], "its messages follow no simple pattern"))))
+		if (is_message(&f->ops[i]) && !each_once(f, p, i, is_send(&f->ops[i])))
+			return fail(f, &f->ops[i], "its messages follow no simple pattern");
+	return true;
+}
+
+static void free_pairs(struct pairs *p)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		isl_map_free(p->v[i].map);
+	p->n = 0;
+}
+
+static bool pairs_hold(struct forms *f, const struct pairs *p)
+{
+	f->why = NULL; /* why the first kind of pairs was none */
+	for (uint32_t i = 0; i < f->nops; i++)
+		if (is_message(&f->ops[i]) && !links_hold(f, &f->ops[i]))
 			return false;
 	for (uint32_t i = 0; i < p->n; i++)
 		if (!same_length(f, &p->v[i]))
@@ -337,9 +360,14 @@ bool order_match(struct forms *f, struct pairs *to)
 				forms_fail(f, NOWHERE, "its messages follow no simple pattern");
 				return false;
 			}
-	for (uint32_t i = 0; i < s.n; i++)
-		add_pair(f, to, &s.v[i]);
-	return pairs_hold(f, to);
+	for (int loose = 0; loose < 2; loose++) {
+		for (uint32_t i = 0; i < s.n; i++)
+			add_pair(f, to, &s.v[i], loose);
+		if (all_once(f, to))
+			return pairs_hold(f, to);
+		free_pairs(to);
+	}
+	return false;
 }
 
 /* ---- progress ------------------------------------------------------------------------------------- */
@@ -351,11 +379,12 @@ struct segment {
 	uint32_t before;   /* entry */
 };
 
-static isl_map *segment_time(struct forms *f, const struct segment *g, uint32_t op)
+/* When the wave of an operation starts, or has finished. */
+static isl_map *segment_time(struct forms *f, const struct segment *g, uint32_t op, bool finished)
 {
-	const struct form *o = &f->ops[op];
 	isl_pw_aff *zero = forms_constant(f, 0);
-	isl_map *m = relation_time(f, o, !is_send(o), g->clock ? g->clock : zero, g->before);
+	isl_map *m = relation_time(f, &f->ops[op], finished, g->clock ? g->clock : zero,
+				   g->before);
 
 	isl_pw_aff_free(zero);
 	return m;
@@ -373,15 +402,15 @@ static bool segment_grows(struct forms *f, const struct pairs *p, const struct s
 		const struct pair *a = &p->v[i];
 		if (!in_segment(f, g, a->send) || !in_segment(f, g, a->recv))
 			continue;
-		if (!grows(f, isl_map_copy(a->map), segment_time(f, g, a->send),
-			   segment_time(f, g, a->recv)))
+		if (!grows(f, isl_map_copy(a->map), segment_time(f, g, a->send, false),
+			   segment_time(f, g, a->recv, true)))
 			return false;
 		for (uint32_t j = 0; j < p->n; j++) {
 			if (!in_segment(f, g, p->v[j].send))
 				continue;
 			isl_map *m = frees(f, a, &f->ops[p->v[j].send]);
-			if (m && !grows(f, m, segment_time(f, g, a->recv),
-					segment_time(f, g, p->v[j].send)))
+			if (m && !grows(f, m, segment_time(f, g, a->recv, false),
+					segment_time(f, g, p->v[j].send, true)))
 				return false;
 		}
 	}
