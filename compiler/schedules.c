@@ -311,7 +311,7 @@ static struct every every(struct session *s, const struct job *j)
 static void tell_report(struct session *s, const struct job *j, bool json)
 {
 	struct every e = { 0 };
-	bool asked = s->o->ranks.n > 0;
+	bool asked = s->o->ranks.n > 0 || s->take; /* an editor shows no report */
 
 	if (!asked)
 		e = every(s, j);

@@ -23,6 +23,7 @@ need make make
 need flex flex
 need bison bison
 header jansson.h libjansson-dev
+[ "${1:-}" != check ] || header isl/ctx.h libisl-dev
 if [ "${1:-}" = check ]; then
 	header cmocka.h libcmocka-dev
 	need ${CXX:-g++} g++

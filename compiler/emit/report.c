@@ -243,6 +243,8 @@ static void print_proved(struct ctx *c, const struct decl *schedule, const struc
 	}
 	if (every->proved) {
 		fprintf(out, "  computes        %s, proved for %s\n", name, every->of);
+		for (uint32_t i = 0; c->progress && i < every->ninvariants; i++)
+			fprintf(out, "  %-14s  %s\n", i ? "" : "because", every->invariants[i]);
 		return;
 	}
 	fprintf(out, "  computes        %s, proved for N = %s (not for every N: ", name,

@@ -10,8 +10,8 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/forms.h"
 
-#define QUOTIENTS 4   /* |x / m| up to this, where m is no number */
-#define FEW 16	      /* values of a factor */
+#define QUOTIENTS 4	/* |x / m| up to this, where m is no number */
+#define FEW 16		/* values of a factor */
 #define LARGE (1 << 30) /* numbers beyond this are not looked at: no overflow can be */
 
 static isl_pw_aff *failed(struct walk *w, struct span at, const char *why)
@@ -103,9 +103,10 @@ static bool at_least(struct walk *w, isl_pw_aff *v, int64_t a)
 /* j where j * m <= x < (j + 1) * m; m > 0. */
 static isl_pw_aff *quotient_piece(struct walk *w, isl_pw_aff *x, isl_pw_aff *m, int j)
 {
-	isl_val *lo = isl_val_int_from_si(w->f->isl, j), *hi = isl_val_int_from_si(w->f->isl, j + 1);
-	isl_set *s = isl_pw_aff_ge_set(isl_pw_aff_copy(x),
-				       isl_pw_aff_scale_val(isl_pw_aff_copy(m), lo));
+	isl_val *lo = isl_val_int_from_si(w->f->isl, j),
+		*hi = isl_val_int_from_si(w->f->isl, j + 1);
+	isl_set *s =
+		isl_pw_aff_ge_set(isl_pw_aff_copy(x), isl_pw_aff_scale_val(isl_pw_aff_copy(m), lo));
 
 	s = isl_set_intersect(s, isl_pw_aff_lt_set(isl_pw_aff_copy(x),
 						   isl_pw_aff_scale_val(isl_pw_aff_copy(m), hi)));
@@ -159,8 +160,8 @@ isl_pw_aff *affine_product(struct walk *w, isl_pw_aff *a, isl_pw_aff *b, struct 
 		if (!at_least(w, few, -FEW))
 			continue;
 		for (int64_t v = -FEW; v <= FEW; v++) {
-			isl_set *s = isl_pw_aff_eq_set(isl_pw_aff_copy(few),
-						       forms_constant(w->f, v));
+			isl_set *s =
+				isl_pw_aff_eq_set(isl_pw_aff_copy(few), forms_constant(w->f, v));
 			isl_pw_aff *piece = isl_pw_aff_scale_val(isl_pw_aff_copy(factor[!k]),
 								 isl_val_int_from_si(isl, v));
 			s = isl_set_intersect(s, isl_set_copy(w->domain));
@@ -201,8 +202,9 @@ static isl_pw_aff *bits(struct walk *w, const struct expr *e, isl_pw_aff *a, isl
 		return forms_constant(f, e->op == OP_BAND  ? x & y
 					 : e->op == OP_BOR ? x | y
 							   : x ^ y);
-	return failed(w, e->span, shift ? "a shift by what is not a number"
-					: "bits of a value that is not a number");
+	return failed(w, e->span,
+		      shift ? "a shift by what is not a number"
+			    : "bits of a value that is not a number");
 }
 
 isl_pw_aff *affine_remainder(struct walk *w, isl_pw_aff *a, isl_pw_aff *b, struct span at)
@@ -270,8 +272,8 @@ static isl_pw_aff *affine_within(struct walk *w, isl_set *points, const struct e
 	isl_set *all = w->domain;
 
 	w->domain = points;
-	isl_pw_aff *v = isl_set_is_empty(points) == isl_bool_true ? forms_constant(w->f, 0)
-								  : affine(w, e);
+	isl_pw_aff *v =
+		isl_set_is_empty(points) == isl_bool_true ? forms_constant(w->f, 0) : affine(w, e);
 	if (v)
 		v = isl_pw_aff_intersect_domain(v, isl_set_copy(points));
 	w->domain = all;
@@ -329,8 +331,8 @@ static isl_pw_aff *of_number(struct walk *w, const struct expr *e, int64_t n)
 	case BUILTIN_CLOG2:
 		if (n < 1)
 			return failed(w, e->span, "a logarithm of what is below 1");
-		return forms_constant(f, log_of(n) +
-						 (e->builtin == BUILTIN_CLOG2 && (n & (n - 1))));
+		return forms_constant(f,
+				      log_of(n) + (e->builtin == BUILTIN_CLOG2 && (n & (n - 1))));
 	case BUILTIN_ISPOW2: return forms_constant(f, n > 0 && (n & (n - 1)) == 0);
 	case BUILTIN_POPCOUNT: return forms_constant(f, __builtin_popcountll((uint64_t)n));
 	case BUILTIN_CTZ:

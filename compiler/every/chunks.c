@@ -105,8 +105,8 @@ static bool part_range(struct walk *w, const struct ref *r, isl_pw_aff *total, i
 }
 
 /* In a buffer of blocks: numbers of blocks, or chunks of one. */
-static bool block_range(struct walk *w, const struct ref *r, const struct bound *b,
-			isl_pw_aff **lo, isl_pw_aff **n)
+static bool block_range(struct walk *w, const struct ref *r, const struct bound *b, isl_pw_aff **lo,
+			isl_pw_aff **n)
 {
 	if (r->kind == REF_ALL)
 		return part_range(w, r, b->count, lo, n);
@@ -196,8 +196,7 @@ bool forms_add_buffer(struct walk *w, const struct buffer_def *d)
 	struct bound *b = &f->bound[d->sym->id];
 	forms_free_view(b);
 	b->view = true;
-	b->of = (struct chunks){ f->nbuffers, forms_constant(f, 0),
-				 isl_pw_aff_copy(count) };
+	b->of = (struct chunks){ f->nbuffers, forms_constant(f, 0), isl_pw_aff_copy(count) };
 	b->count = isl_pw_aff_copy(count);
 	b->inner = isl_pw_aff_copy(inner);
 	ARENA_PUSH(f->arena, f->buffers, f->nbuffers, f->capbuffers) =
@@ -217,8 +216,8 @@ static bool part_of(struct walk *w, isl_pw_aff *n, isl_pw_aff *count, isl_pw_aff
 	*part = NULL;
 	if (ok || !affine_number(count, w->domain, &parts) || parts < 1)
 		return ok;
-	isl_pw_aff *p = isl_pw_aff_scale_down_val(isl_pw_aff_copy(n),
-						  isl_val_int_from_si(f->isl, parts));
+	isl_pw_aff *p =
+		isl_pw_aff_scale_down_val(isl_pw_aff_copy(n), isl_val_int_from_si(f->isl, parts));
 	*part = isl_pw_aff_floor(p);
 	p = isl_pw_aff_scale_val(isl_pw_aff_copy(*part), isl_val_int_from_si(f->isl, parts));
 	same = isl_pw_aff_eq_set(p, isl_pw_aff_copy(n));

@@ -27,9 +27,9 @@
 
 struct every {
 	bool proved;
-	const char *of;	 /* proved: "every N >= 2", "every N >= 2 with N % 4 == 0" */
-	const char *why; /* not proved: why, one clause */
-	uint32_t line;	 /* ... and in which line; or 0 */
+	const char *of;		       /* proved: "every N >= 2", "every N >= 2 with N % 4 == 0" */
+	const char *why;	       /* not proved: why, one clause */
+	uint32_t line;		       /* ... and in which line; or 0 */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;
 };

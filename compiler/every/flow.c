@@ -19,6 +19,11 @@ struct accesses {
 	isl_union_map *reads, *writes, *times;
 };
 
+static isl_union_map *nothing(struct forms *f)
+{
+	return isl_union_map_empty(isl_space_params(isl_space_copy(f->space)));
+}
+
 static isl_union_map *with(isl_union_map *all, isl_map *m)
 {
 	isl_union_map *one = isl_union_map_from_map(m);
@@ -104,8 +109,8 @@ static isl_map *initial(struct walk *w, const struct term *t)
 	if (!at)
 		return NULL;
 	isl_set *good = isl_pw_aff_ge_set(isl_pw_aff_copy(at), forms_constant(f, 0));
-	good = isl_set_intersect(good, isl_pw_aff_lt_set(isl_pw_aff_copy(at),
-							 isl_pw_aff_copy(w->here.n)));
+	good = isl_set_intersect(
+		good, isl_pw_aff_lt_set(isl_pw_aff_copy(at), isl_pw_aff_copy(w->here.n)));
 	if (!walk_always(w, good, t->span, "a contract's rank may be none") ||
 	    !forms_chunks(w, t->ref, &c)) {
 		isl_pw_aff_free(at);
@@ -223,8 +228,8 @@ static bool contract(struct accesses *a, isl_union_map **asked)
 		forms_end(&w);
 	}
 	if (ok && !*asked)
-		forms_fail(f, k->span, "a contract that promises nothing");
-	return ok && *asked;
+		*asked = nothing(f); /* a contract without clauses */
+	return ok;
 }
 
 /* ---- dataflow --------------------------------------------------------------------------------- */
@@ -251,8 +256,7 @@ static isl_stat check_missing(isl_map *m, void *arg)
 /* read -> the write it sees, or the initial chunk. NULL: some see nothing. */
 static isl_union_map *sources(struct accesses *a)
 {
-	isl_union_access_info *info =
-		isl_union_access_info_from_sink(isl_union_map_copy(a->reads));
+	isl_union_access_info *info = isl_union_access_info_from_sink(isl_union_map_copy(a->reads));
 	struct missing x = { .f = a->f };
 
 	if (a->writes)
@@ -320,11 +324,6 @@ static isl_stat end_only(isl_map *m, void *arg)
 	else
 		isl_map_free(m);
 	return isl_stat_ok;
-}
-
-static isl_union_map *nothing(struct forms *f)
-{
-	return isl_union_map_empty(isl_space_params(isl_space_copy(f->space)));
 }
 
 static bool join(struct accesses *a, const struct pairs *p, struct flow *to)

@@ -48,13 +48,14 @@ static bool peer_of(struct walk *w, const struct stmt *s, struct form *o)
 	if (!p)
 		return false;
 	isl_set *good = isl_pw_aff_ge_set(isl_pw_aff_copy(p), forms_constant(f, 0));
-	good = isl_set_intersect(good, isl_pw_aff_lt_set(isl_pw_aff_copy(p),
-							 isl_pw_aff_copy(w->here.n)));
-	good = isl_set_intersect(good, isl_pw_aff_ne_set(isl_pw_aff_copy(p),
-							 isl_pw_aff_copy(w->here.rank)));
+	good = isl_set_intersect(good,
+				 isl_pw_aff_lt_set(isl_pw_aff_copy(p), isl_pw_aff_copy(w->here.n)));
+	good = isl_set_intersect(
+		good, isl_pw_aff_ne_set(isl_pw_aff_copy(p), isl_pw_aff_copy(w->here.rank)));
 	isl_pw_aff *step = affine_product(w, p, w->here.stride, s->e->span);
 	isl_pw_aff_free(p);
-	if (!walk_always(w, good, s->e->span, "a peer may be no rank, or the rank itself") || !step) {
+	if (!walk_always(w, good, s->e->span, "a peer may be no rank, or the rank itself") ||
+	    !step) {
 		isl_pw_aff_free(step);
 		return false;
 	}
@@ -136,7 +137,7 @@ static bool stride(struct walk *w, const struct stmt *s, int64_t *by)
 }
 
 /* The points of a loop's trips; the loop variable is bound. NULL: failed. */
-static isl_set *trips(struct walk *w, const struct stmt *s)
+static isl_set *trips(struct walk *w, const struct stmt *s, struct place_entry *e)
 {
 	struct forms *f = w->f;
 	uint32_t dim = w->depth + 1;
@@ -148,6 +149,7 @@ static isl_set *trips(struct walk *w, const struct stmt *s)
 		isl_pw_aff_free(hi);
 		return NULL;
 	}
+	e->by = affine_number(lo, w->domain, &e->start) ? by : 0;
 	isl_pw_aff *t = isl_pw_aff_scale_val(forms_dim(f, dim), isl_val_int_from_si(f->isl, by));
 	isl_pw_aff *value = isl_pw_aff_add(lo, t);
 	isl_set *in = by > 0 ? isl_pw_aff_lt_set(isl_pw_aff_copy(value), hi)
@@ -164,8 +166,9 @@ static bool loop(struct walk *w, const struct stmt *s)
 	struct place_entry e = { .trip = true,
 				 .concurrent = par || w->waved,
 				 .block = par,
-				 .value = w->depth + 1 };
-	isl_set *in = trips(w, s);
+				 .value = w->depth + 1,
+				 .loop = s };
+	isl_set *in = trips(w, s, &e);
 
 	if (!in)
 		return false;
@@ -278,12 +281,13 @@ static bool members_are_ranks(struct walk *w, const struct stmt *s, isl_pw_aff *
 	ends[1] = isl_pw_aff_add(last, isl_pw_aff_copy(first));
 	good = isl_pw_aff_ge_set(isl_pw_aff_copy(count), forms_constant(f, 1));
 	for (int i = 0; i < 2; i++) {
-		good = isl_set_intersect(good, isl_pw_aff_ge_set(isl_pw_aff_copy(ends[i]),
-								 forms_constant(f, 0)));
+		good = isl_set_intersect(
+			good, isl_pw_aff_ge_set(isl_pw_aff_copy(ends[i]), forms_constant(f, 0)));
 		good = isl_set_intersect(good,
 					 isl_pw_aff_lt_set(ends[i], isl_pw_aff_copy(w->here.n)));
 	}
-	return walk_always(w, isl_set_union(good, none), s->span, "a member of a group may be no rank");
+	return walk_always(w, isl_set_union(good, none), s->span,
+			   "a member of a group may be no rank");
 }
 
 /* Who is in the group, and its numbers there. The stride is a number, not 0. */
@@ -294,14 +298,14 @@ static isl_set *group_members(struct walk *w, isl_pw_aff *first, isl_pw_aff *cou
 	isl_pw_aff *away = isl_pw_aff_sub(isl_pw_aff_copy(w->here.rank), isl_pw_aff_copy(first));
 	isl_pw_aff *number = isl_pw_aff_floor(
 		isl_pw_aff_scale_down_val(isl_pw_aff_copy(away), isl_val_int_from_si(f->isl, by)));
-	isl_pw_aff *back = isl_pw_aff_scale_val(isl_pw_aff_copy(number),
-						isl_val_int_from_si(f->isl, by));
+	isl_pw_aff *back =
+		isl_pw_aff_scale_val(isl_pw_aff_copy(number), isl_val_int_from_si(f->isl, by));
 	isl_set *in = isl_pw_aff_eq_set(back, away);
 
-	in = isl_set_intersect(in, isl_pw_aff_ge_set(isl_pw_aff_copy(number),
-						     forms_constant(f, 0)));
-	in = isl_set_intersect(in, isl_pw_aff_lt_set(isl_pw_aff_copy(number),
-						     isl_pw_aff_copy(count)));
+	in = isl_set_intersect(in,
+			       isl_pw_aff_ge_set(isl_pw_aff_copy(number), forms_constant(f, 0)));
+	in = isl_set_intersect(in,
+			       isl_pw_aff_lt_set(isl_pw_aff_copy(number), isl_pw_aff_copy(count)));
 	to->rank = number;
 	to->n = isl_pw_aff_copy(count);
 	return isl_set_intersect(in, isl_set_copy(w->domain));

@@ -32,6 +32,8 @@ struct place_entry {
 	bool block;	 /* it is a par's block: a part of the FIFO's name */
 	bool wave;	 /* value: 0. Here reads come before writes, sends before receives */
 	uint32_t value;
+	const struct stmt *loop; /* trip: whose; its variable is start + by * trip */
+	int64_t start, by;	 /* by 0: the start is no number */
 };
 
 /* One operation of the text. */
@@ -62,12 +64,13 @@ struct forms {
 	uint32_t dims;	  /* numbers of a point */
 	bool root;	  /* the root is a parameter */
 	isl_set *context; /* all points whose N, root and rank are possible */
+	bool some;	  /* `where` does not admit every N and root */
 	struct form *ops;
 	uint32_t nops, capops;
 	struct form_buffer *buffers; /* those of the schedule come first, in its order */
 	uint32_t nbuffers, capbuffers, ncontract;
-	isl_set *links;	      /* pairs, as points (rank, target); NULL: all */
-	isl_pw_aff **clocks;  /* values that depend on the rank alone: candidates for an order */
+	isl_set *links;	     /* pairs, as points (rank, target); NULL: all */
+	isl_pw_aff **clocks; /* values that depend on the rank alone: candidates for an order */
 	uint32_t nclocks, capclocks;
 	const char **clock_names;
 	uint32_t ncnames, capcnames;
@@ -92,7 +95,7 @@ struct members {
 };
 
 #define CALLS_DEEP 24u /* calls in calls; beyond, nothing is said */
-#define PLACES 48u	 /* entries of a place; likewise */
+#define PLACES 48u     /* entries of a place; likewise */
 
 /* A place in the text while forms are made. */
 struct walk {
@@ -104,7 +107,7 @@ struct walk {
 	const struct decl *callees[CALLS_DEEP];
 	struct place_entry place[PLACES];
 	uint32_t nplace;
-	bool waved; /* in a step */
+	bool waved;	     /* in a step */
 	isl_set *link_pairs; /* in a topology: where links are gathered */
 };
 

@@ -15,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZES 5		 /* small N that are looked at */
-#define MOST_RANKS 24	 /* the largest of them */
-#define TERMS 8u	 /* that a sum may have */
-#define MOST_POINT 12u	 /* numbers of a point */
+#define SIZES 5	       /* small N that are looked at */
+#define MOST_RANKS 24  /* the largest of them */
+#define MOST_POINT 12u /* numbers of a point */
 
 /* A write, or an initial chunk, at one N. */
 struct node {
@@ -27,7 +26,7 @@ struct node {
 };
 
 /* What is known of a write. */
-struct cell {
+struct written {
 	struct node at, from[2];
 	uint32_t nfrom;
 	bool done, ok;
@@ -37,10 +36,10 @@ struct cell {
 };
 
 /* All writes of one N. */
-struct world {
+struct trial {
 	struct forms *f;
 	int64_t nranks, root;
-	struct cell *v;
+	struct written *v;
 	uint32_t n, cap;
 	uint32_t k; /* while they are gathered */
 	uint32_t from_letter_k, which;
@@ -56,16 +55,16 @@ static int node_order(const struct node *a, const struct node *b)
 	return 0;
 }
 
-static int cell_order(const void *a, const void *b)
+static int written_order(const void *a, const void *b)
 {
-	return node_order(&((const struct cell *)a)->at, &((const struct cell *)b)->at);
+	return node_order(&((const struct written *)a)->at, &((const struct written *)b)->at);
 }
 
-static void add_cell(const int64_t *v, uint32_t n, void *arg)
+static void add_one(const int64_t *v, uint32_t n, void *arg)
 {
-	struct world *w = arg;
+	struct trial *w = arg;
 	uint32_t dims = w->f->dims;
-	struct cell c = { .at = { .letter_k = w->k }, .nfrom = 1 };
+	struct written c = { .at = { .letter_k = w->k }, .nfrom = 1 };
 
 	(void)n;
 	c.from[0].letter_k = w->from_letter_k;
@@ -81,26 +80,26 @@ static uint32_t letter_k(const char *name)
 	return name ? 2 * (uint32_t)strtoul(name + 1, NULL, 10) + (name[0] == 'b') : 0;
 }
 
-static isl_stat add_cells(isl_map *m, void *arg)
+static isl_stat add_all(isl_map *m, void *arg)
 {
-	struct world *w = arg;
+	struct trial *w = arg;
 
 	w->k = letter_k(isl_map_get_tuple_name(m, isl_dim_in));
 	w->from_letter_k = letter_k(isl_map_get_tuple_name(m, isl_dim_out));
-	each_point(w->f, m, w->nranks, w->root, add_cell, w);
+	each_point(w->f, m, w->nranks, w->root, add_one, w);
 	isl_map_free(m);
 	return isl_stat_ok;
 }
 
 /* Two rows of one write become one. */
-static void merge(struct world *w)
+static void merge(struct trial *w)
 {
 	uint32_t n = 0;
 
 	if (w->n)
-		qsort(w->v, w->n, sizeof(*w->v), cell_order);
+		qsort(w->v, w->n, sizeof(*w->v), written_order);
 	for (uint32_t i = 0; i < w->n; i++) {
-		struct cell *last = n ? &w->v[n - 1] : NULL;
+		struct written *last = n ? &w->v[n - 1] : NULL;
 		if (last && !node_order(&last->at, &w->v[i].at) && last->nfrom == 1)
 			last->from[last->nfrom++] = w->v[i].from[0];
 		else
@@ -109,19 +108,19 @@ static void merge(struct world *w)
 	w->n = n;
 }
 
-static void add_up(struct world *w, struct cell *c);
+static void add_up(struct trial *w, struct written *c);
 
 /* What a write takes from another, or from an initial chunk. */
-static struct cell taken(struct world *w, const struct node *from)
+static struct written taken(struct trial *w, const struct node *from)
 {
-	struct cell key = { .at = *from }, none = { .ok = false };
+	struct written key = { .at = *from }, none = { .ok = false };
 
 	if (from->letter_k % 2)
-		return (struct cell){ .ok = true,
-				      .ranks = 1ull << from->point[0],
-				      .buffer = from->letter_k / 2,
-				      .index = from->point[w->f->dims - 1] };
-	struct cell *c = w->n ? bsearch(&key, w->v, w->n, sizeof(*w->v), cell_order) : NULL;
+		return (struct written){ .ok = true,
+					 .ranks = 1ull << from->point[0],
+					 .buffer = from->letter_k / 2,
+					 .index = from->point[w->f->dims - 1] };
+	struct written *c = w->n ? bsearch(&key, w->v, w->n, sizeof(*w->v), written_order) : NULL;
 	if (!c)
 		return none;
 	add_up(w, c);
@@ -130,13 +129,13 @@ static struct cell taken(struct world *w, const struct node *from)
 
 /* Contributions of a write: of one chunk, each once; else not ok. Recursion ends: what a write
  * is made of is earlier. */
-static void add_up(struct world *w, struct cell *c)
+static void add_up(struct trial *w, struct written *c)
 {
 	if (c->done)
 		return;
 	c->done = true;
 	for (uint32_t i = 0; i < c->nfrom; i++) {
-		struct cell x = taken(w, &c->from[i]);
+		struct written x = taken(w, &c->from[i]);
 		if (!x.ok || (i && (x.buffer != c->buffer || x.index != c->index ||
 				    (x.ranks & c->ranks) != 0)))
 			return;
@@ -147,10 +146,10 @@ static void add_up(struct world *w, struct cell *c)
 	c->ok = true;
 }
 
-static bool world_make(struct world *w, const struct flow *flow)
+static bool trial_make(struct trial *w, const struct flow *flow)
 {
-	isl_union_map_foreach_map(flow->first, add_cells, w);
-	isl_union_map_foreach_map(flow->second, add_cells, w);
+	isl_union_map_foreach_map(flow->first, add_all, w);
+	isl_union_map_foreach_map(flow->second, add_all, w);
 	merge(w);
 	for (uint32_t i = 0; i < w->n; i++) {
 		add_up(w, &w->v[i]);
@@ -172,7 +171,7 @@ struct sample {
 struct samples {
 	struct forms *f;
 	isl_pw_aff *terms[TERMS];
-	const char *names[TERMS];
+	struct term_name names[TERMS];
 	uint32_t nterms;
 	isl_pw_aff *own; /* the chunk that is written */
 	struct sample *v;
@@ -196,7 +195,8 @@ static bool interval(uint64_t ranks, int64_t nranks, struct sample *s)
 	return s->all || starts == 1;
 }
 
-static int64_t value_at(struct forms *f, isl_pw_aff *v, const struct world *w, const struct cell *c)
+static int64_t value_at(struct forms *f, isl_pw_aff *v, const struct trial *w,
+			const struct written *c)
 {
 	isl_point *p = isl_point_zero(isl_space_copy(f->space));
 
@@ -214,10 +214,10 @@ static int64_t value_at(struct forms *f, isl_pw_aff *v, const struct world *w, c
 	return n;
 }
 
-static bool add_samples(struct samples *s, const struct world *w, uint32_t k)
+static bool add_samples(struct samples *s, const struct trial *w, uint32_t k)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
-		const struct cell *c = &w->v[i];
+		const struct written *c = &w->v[i];
 		if (c->at.letter_k != 2 * k)
 			continue;
 		struct sample x = { .nranks = w->nranks, .buffer = c->buffer, .index = c->index };
@@ -233,12 +233,6 @@ static bool add_samples(struct samples *s, const struct world *w, uint32_t k)
 
 /* ---- fits ------------------------------------------------------------------------------------ */
 
-/* constant + wide * N + sum of factors times terms; the whole modulo N, + block * N. */
-struct sum {
-	bool around;
-	int64_t constant, wide, block, factor[TERMS];
-};
-
 enum what { WHAT_LO, WHAT_N, WHAT_INDEX };
 
 static int64_t wanted(const struct sample *s, enum what what)
@@ -246,7 +240,7 @@ static int64_t wanted(const struct sample *s, enum what what)
 	return what == WHAT_LO ? s->lo : what == WHAT_N ? s->n : s->index;
 }
 
-static int64_t sum_at(const struct sum *u, const struct sample *s, uint32_t nterms)
+static int64_t sum_at(const struct term_sum *u, const struct sample *s, uint32_t nterms)
 {
 	int64_t v = u->constant + u->wide * s->nranks;
 
@@ -257,7 +251,7 @@ static int64_t sum_at(const struct sum *u, const struct sample *s, uint32_t nter
 	return v;
 }
 
-static bool fits(const struct samples *s, const struct sum *u, enum what what)
+static bool fits(const struct samples *s, const struct term_sum *u, enum what what)
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		if (!(what == WHAT_LO && s->v[i].all) &&
@@ -275,7 +269,7 @@ static const struct sample *first_sample(const struct samples *s, enum what what
 }
 
 /* The constant that the first sample asks for, or that less N. */
-static bool fit_constant(const struct samples *s, struct sum *u, enum what what)
+static bool fit_constant(const struct samples *s, struct term_sum *u, enum what what)
 {
 	const struct sample *first = first_sample(s, what);
 
@@ -291,11 +285,11 @@ static bool fit_constant(const struct samples *s, struct sum *u, enum what what)
 }
 
 /* Tries sums of few terms first. */
-static bool fit(const struct samples *s, struct sum *u, enum what what, bool around)
+static bool fit(const struct samples *s, struct term_sum *u, enum what what, bool around)
 {
 	uint32_t choices = 1, wides = around ? 1 : 3;
 
-	*u = (struct sum){ .around = around };
+	*u = (struct term_sum){ .around = around };
 	if (!first_sample(s, what))
 		return true;
 	for (uint32_t t = 0; t < s->nterms; t++)
@@ -317,18 +311,18 @@ static bool fit(const struct samples *s, struct sum *u, enum what what, bool aro
 }
 
 /* A fitted sum as a value on the points of `w`. */
-static isl_pw_aff *sum_value(struct walk *w, const struct samples *s, const struct sum *u)
+static isl_pw_aff *sum_value(struct walk *w, const struct samples *s, const struct term_sum *u)
 {
 	struct forms *f = s->f;
 	isl_pw_aff *n = forms_param(f, 0), *v = forms_constant(f, u->constant);
 
 	for (uint32_t t = 0; t < s->nterms; t++)
 		if (u->factor[t])
-			v = isl_pw_aff_add(v, isl_pw_aff_scale_val(
-						      isl_pw_aff_copy(s->terms[t]),
-						      isl_val_int_from_si(f->isl, u->factor[t])));
-	v = isl_pw_aff_add(v, isl_pw_aff_scale_val(isl_pw_aff_copy(n),
-						   isl_val_int_from_si(f->isl, u->wide)));
+			v = isl_pw_aff_add(
+				v, isl_pw_aff_scale_val(isl_pw_aff_copy(s->terms[t]),
+							isl_val_int_from_si(f->isl, u->factor[t])));
+	v = isl_pw_aff_add(
+		v, isl_pw_aff_scale_val(isl_pw_aff_copy(n), isl_val_int_from_si(f->isl, u->wide)));
 	if (u->around) {
 		isl_pw_aff *m = affine_remainder(w, v, n, NOWHERE);
 		isl_pw_aff_free(v);
@@ -347,17 +341,28 @@ static isl_pw_aff *sum_value(struct walk *w, const struct samples *s, const stru
 
 /* ---- operations ---------------------------------------------------------------------------------- */
 
-static const struct chunks *written(const struct form *o)
+static const struct chunks *target(const struct form *o)
 {
 	return o->stmt->kind >= S_COPY ? &o->y : &o->x;
 }
 
-static void add_term(struct samples *s, isl_pw_aff *v)
+static void add_term(struct samples *s, isl_pw_aff *v, const char *name, int64_t start)
 {
-	if (s->nterms < TERMS)
-		s->terms[s->nterms++] = v;
-	else
+	if (s->nterms == TERMS) {
 		isl_pw_aff_free(v);
+		return;
+	}
+	s->names[s->nterms] = (struct term_name){ name, start };
+	s->terms[s->nterms++] = v;
+}
+
+static void add_trip(struct samples *s, const struct place_entry *e)
+{
+	const char *name = e->loop->var->name;
+
+	if (e->by != 1)
+		name = arena_printf(s->f->arena, "(trip of %s)", name);
+	add_term(s, forms_dim(s->f, e->value), name, e->by == 1 ? e->start : 0);
 }
 
 /* The terms that may matter to an operation. */
@@ -366,21 +371,21 @@ static void make_terms(struct samples *s, const struct form *o, isl_set *domain)
 	struct forms *f = s->f;
 	int64_t n;
 
-	add_term(s, forms_dim(f, 0));
+	add_term(s, forms_dim(f, 0), "rank", 0);
 	for (uint32_t i = 0; i < o->nplace; i++)
 		if (o->place[i].trip)
-			add_term(s, forms_dim(f, o->place[i].value));
-	if (!affine_number(written(o)->n, o->domain, &n) || n != 1)
-		add_term(s, forms_dim(f, f->dims - 1));
+			add_trip(s, &o->place[i]);
+	if (!affine_number(target(o)->n, o->domain, &n) || n != 1)
+		add_term(s, forms_dim(f, f->dims - 1), "chunk", 0);
 	if (f->root)
-		add_term(s, forms_param(f, 1));
+		add_term(s, forms_param(f, 1), f->in->root_param->name, 0);
 	for (uint32_t i = 0; i < f->nclocks && i < 3; i++) {
 		isl_set *d = isl_pw_aff_domain(isl_pw_aff_copy(f->clocks[i]));
 		if (isl_set_is_subset(domain, d) == isl_bool_true)
-			add_term(s, isl_pw_aff_copy(f->clocks[i]));
+			add_term(s, isl_pw_aff_copy(f->clocks[i]), f->clock_names[i], 0);
 		isl_set_free(d);
 	}
-	s->own = isl_pw_aff_add(isl_pw_aff_copy(written(o)->lo), forms_dim(f, f->dims - 1));
+	s->own = isl_pw_aff_add(isl_pw_aff_copy(target(o)->lo), forms_dim(f, f->dims - 1));
 }
 
 static bool same_buffer(const struct samples *s)
@@ -393,7 +398,7 @@ static bool same_buffer(const struct samples *s)
 
 static isl_pw_aff *fit_index(struct walk *w, const struct samples *s)
 {
-	struct sum u;
+	struct term_sum u;
 	bool own = true;
 
 	for (uint32_t i = 0; i < s->n; i++)
@@ -406,9 +411,10 @@ static isl_pw_aff *fit_index(struct walk *w, const struct samples *s)
 	return NULL;
 }
 
-static bool fit_holding(struct walk *w, const struct samples *s, struct holding *h)
+static bool fit_holding(struct walk *w, const struct samples *s, const struct form *o,
+			struct holding *h)
 {
-	struct sum n, lo;
+	struct term_sum n, lo;
 
 	if (!same_buffer(s) || !fit(s, &n, WHAT_N, false) || !fit(s, &lo, WHAT_LO, true))
 		return false;
@@ -416,10 +422,11 @@ static bool fit_holding(struct walk *w, const struct samples *s, struct holding 
 	h->n = sum_value(w, s, &n);
 	h->lo = sum_value(w, s, &lo);
 	h->index = fit_index(w, s);
+	h->text = words_holding(s->f, o, s->names, s->nterms, &lo, &n);
 	return h->n && h->lo && h->index;
 }
 
-static bool guess_one(struct forms *f, const struct world *worlds, uint32_t nworlds, uint32_t k,
+static bool guess_one(struct forms *f, const struct trial *trials, uint32_t ntrials, uint32_t k,
 		      struct holding *h)
 {
 	const struct form *o = &f->ops[k];
@@ -427,14 +434,14 @@ static bool guess_one(struct forms *f, const struct world *worlds, uint32_t nwor
 	struct walk w = forms_begin(f);
 	bool ok = true;
 
-	isl_map *m = relation_access(f, o, written(o));
+	isl_map *m = relation_access(f, o, target(o));
 	isl_set_free(w.domain);
 	w.domain = isl_map_domain(m);
 	make_terms(&s, o, w.domain);
-	for (uint32_t i = 0; i < nworlds && ok; i++)
-		ok = add_samples(&s, &worlds[i], k);
+	for (uint32_t i = 0; i < ntrials && ok; i++)
+		ok = add_samples(&s, &trials[i], k);
 	h->writes = true;
-	ok = ok && fit_holding(&w, &s, h);
+	ok = ok && fit_holding(&w, &s, o, h);
 	for (uint32_t t = 0; t < s.nterms; t++)
 		isl_pw_aff_free(s.terms[t]);
 	isl_pw_aff_free(s.own);
@@ -446,7 +453,7 @@ static bool guess_one(struct forms *f, const struct world *worlds, uint32_t nwor
 
 bool guess_make(struct forms *f, const struct flow *flow, struct holding *to)
 {
-	struct world worlds[2 * SIZES];
+	struct trial trials[2 * SIZES];
 	uint32_t n = 0, small[SIZES], nsmall = forms_small(f, small, SIZES, 3, MOST_RANKS);
 
 	if (f->dims > MOST_POINT) {
@@ -455,16 +462,16 @@ bool guess_make(struct forms *f, const struct flow *flow, struct holding *to)
 	}
 	for (uint32_t i = 0; i < nsmall; i++)
 		for (int64_t root = 0; root < (f->root ? 2 : 1); root++) {
-			struct world *w = &worlds[n++];
-			*w = (struct world){ .f = f, .nranks = small[i], .root = root ? 2 : 0 };
-			if (!world_make(w, flow)) {
+			struct trial *w = &trials[n++];
+			*w = (struct trial){ .f = f, .nranks = small[i], .root = root ? 2 : 0 };
+			if (!trial_make(w, flow)) {
 				forms_fail(f, NOWHERE,
 					   "what its chunks hold follows no simple pattern");
 				return false;
 			}
 		}
 	for (uint32_t k = 0; k < f->nops; k++)
-		if (f->ops[k].stmt->kind != S_SEND && !guess_one(f, worlds, n, k, &to[k]))
+		if (f->ops[k].stmt->kind != S_SEND && !guess_one(f, trials, n, k, &to[k]))
 			return false;
 	return true;
 }

@@ -69,6 +69,7 @@ static bool admit(struct walk *w, const struct decl *d)
 
 	if (!s)
 		return false;
+	w->f->some |= isl_set_is_equal(w->domain, s) != isl_bool_true;
 	isl_set_free(w->domain);
 	w->domain = s;
 	isl_set_free(w->f->context);
@@ -94,8 +95,8 @@ static bool contract_parameters(struct walk *w)
 		if (strcmp(p->name.name, "root") != 0)
 			continue;
 		isl_set *rank = isl_pw_aff_ge_set(isl_pw_aff_copy(v), forms_constant(f, 0));
-		rank = isl_set_intersect(rank, isl_pw_aff_lt_set(isl_pw_aff_copy(v),
-								 isl_pw_aff_copy(w->here.n)));
+		rank = isl_set_intersect(
+			rank, isl_pw_aff_lt_set(isl_pw_aff_copy(v), isl_pw_aff_copy(w->here.n)));
 		if (!walk_always(w, rank, d->contract_name.span, "the root may be no rank"))
 			return false;
 	}
@@ -158,8 +159,8 @@ static bool count(struct walk *w, const struct buffer_def *q, uint32_t i, isl_pw
 	} else if (!c) {
 		walk_fail(w, q->span, "a contract's count that is an expression");
 	}
-	isl_pw_aff *all = mine && blocks ? affine_product(w, blocks, mine, q->span)
-					 : isl_pw_aff_copy(mine);
+	isl_pw_aff *all =
+		mine && blocks ? affine_product(w, blocks, mine, q->span) : isl_pw_aff_copy(mine);
 	bool ok = mine && all && equal(w, all, b->count, q->span) &&
 		  (!b->inner || equal(w, b->inner, mine, q->span));
 	isl_pw_aff_free(all);
@@ -284,7 +285,8 @@ static bool make(struct walk *w)
 bool forms_make(struct forms *f)
 {
 	const struct decl *d = f->in->schedule;
-	uint32_t depth = nest(d->body, 0), links_depth = d->topology ? nest(d->topology->body, 0) : 0;
+	uint32_t depth = nest(d->body, 0),
+		 links_depth = d->topology ? nest(d->topology->body, 0) : 0;
 
 	depth = links_depth > depth ? links_depth : depth;
 

@@ -224,8 +224,7 @@ static void add_pair(struct forms *f, struct pairs *to, const struct shift *x, b
 			return;
 		}
 	if (m)
-		ARENA_PUSH(f->arena, to->v, to->n, to->cap) =
-			(struct pair){ x->send, x->recv, m };
+		ARENA_PUSH(f->arena, to->v, to->n, to->cap) = (struct pair){ x->send, x->recv, m };
 }
 
 /* Whether each event of one side is in exactly one pair. */
@@ -383,8 +382,7 @@ struct segment {
 static isl_map *segment_time(struct forms *f, const struct segment *g, uint32_t op, bool finished)
 {
 	isl_pw_aff *zero = forms_constant(f, 0);
-	isl_map *m = relation_time(f, &f->ops[op], finished, g->clock ? g->clock : zero,
-				   g->before);
+	isl_map *m = relation_time(f, &f->ops[op], finished, g->clock ? g->clock : zero, g->before);
 
 	isl_pw_aff_free(zero);
 	return m;

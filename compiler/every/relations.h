@@ -66,6 +66,25 @@ struct holding {
 	isl_pw_aff *lo, *n, *index;
 	const char *text;
 };
+/* A sum of terms, modulo N or not. */
+#define TERMS 8u
+struct term_sum {
+	bool around;
+	int64_t constant, wide,
+		block; /* constant + wide * N ..., + block * N outside of the modulo */
+	int64_t factor[TERMS];
+};
+
+/* What a term is in words: a name, which is `start` more than the term. */
+struct term_name {
+	const char *name;
+	int64_t start;
+};
+
+/** words.c: "after iteration s of line 9, data[(rank - s - 1) % N] holds ranks rank-s-1..rank" */
+const char *words_holding(struct forms *f, const struct form *o, const struct term_name *names,
+			  uint32_t n, const struct term_sum *lo, const struct term_sum *count);
+
 /** guess.c: an array of nops. False: nothing simple fits. */
 bool guess_make(struct forms *f, const struct flow *w, struct holding *to);
 /** values.c: that the guess is an invariant, and gives what is asked. */

@@ -93,14 +93,15 @@ bool values_proved(struct forms *f, const struct flow *w, const struct holding *
 	for (uint32_t b = 0; b < f->ncontract; b++)
 		given = isl_union_map_union(given, isl_union_map_from_map(itself(f, b)));
 	isl_union_map *first = after(w->first, given), *second = after(w->second, given);
-	isl_union_map *twice = isl_union_map_intersect(isl_union_map_copy(first),
-						       isl_union_map_copy(second));
+	isl_union_map *twice =
+		isl_union_map_intersect(isl_union_map_copy(first), isl_union_map_copy(second));
 	bool ok = isl_union_map_is_empty(twice) == isl_bool_true;
 	isl_union_map_free(twice);
 	if (!ok)
 		forms_fail(f, NOWHERE, "a contribution may be counted twice");
 	ok = same(f, isl_union_map_union(first, second), guess,
-		  "what its chunks hold follows no simple pattern") && ok;
+		  "what its chunks hold follows no simple pattern") &&
+	     ok;
 	ok = ok && same(f, after(w->last, given), isl_union_map_copy(w->asked),
 			"its results are not those of the contract for some N");
 	isl_union_map_free(given);
