@@ -259,8 +259,7 @@ static isl_union_map *sources(struct accesses *a)
 	isl_union_access_info *info = isl_union_access_info_from_sink(isl_union_map_copy(a->reads));
 	struct missing x = { .f = a->f };
 
-	if (a->writes)
-		info = isl_union_access_info_set_must_source(info, isl_union_map_copy(a->writes));
+	info = isl_union_access_info_set_must_source(info, isl_union_map_copy(a->writes));
 	info = isl_union_access_info_set_schedule_map(info, isl_union_map_copy(a->times));
 	isl_union_flow *flow = isl_union_access_info_compute_flow(info);
 	isl_union_map *seen = isl_union_map_reverse(isl_union_flow_get_must_dependence(flow));
@@ -337,8 +336,7 @@ static bool join(struct accesses *a, const struct pairs *p, struct flow *to)
 		return false;
 	}
 	made_of(f, p, &first, &second);
-	isl_union_set *writes = a->writes ? isl_union_map_domain(isl_union_map_copy(a->writes))
-					  : isl_union_map_domain(nothing(f));
+	isl_union_set *writes = isl_union_map_domain(isl_union_map_copy(a->writes));
 	first = only(first, writes);
 	second = only(second, writes);
 	isl_union_set_free(writes);
@@ -365,7 +363,7 @@ static bool writes_allowed(struct forms *f)
 
 bool flow_make(struct forms *f, const struct pairs *p, struct flow *to)
 {
-	struct accesses a = { .f = f };
+	struct accesses a = { f, nothing(f), nothing(f), nothing(f) };
 
 	*to = (struct flow){ 0 };
 	for (uint32_t k = 0; k < f->nops; k++)

@@ -373,7 +373,7 @@ bool order_match(struct forms *f, struct pairs *to)
 
 /* A part of the text, a statement of the main list, and the clock that orders it. */
 struct segment {
-	uint32_t at;	   /* its number in the list */
+	uint32_t at;	   /* its number in the list; NONE: all of the text */
 	isl_pw_aff *clock; /* or NULL */
 	uint32_t before;   /* entry */
 };
@@ -390,7 +390,7 @@ static isl_map *segment_time(struct forms *f, const struct segment *g, uint32_t 
 
 static bool in_segment(const struct forms *f, const struct segment *g, uint32_t op)
 {
-	return f->ops[op].place[0].value == g->at;
+	return g->at == NONE || f->ops[op].place[0].value == g->at;
 }
 
 /* Whether times grow along all waits that lie in the segment. */
@@ -444,7 +444,7 @@ static bool clock_grows(struct forms *f, const struct pairs *p, struct segment *
 	uint32_t n = relation_time_dims(f);
 
 	for (int turn = 0; turn < 2 && !ok; turn++) {
-		for (uint32_t at = 1; at < n && !ok; at++) {
+		for (uint32_t at = g->at != NONE; at < n && !ok; at++) {
 			g->clock = clock;
 			g->before = at;
 			ok = segment_grows(f, p, g);
@@ -477,10 +477,21 @@ static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at)
 	return false;
 }
 
+/* The whole text as one segment, where parts do not do. */
+static bool whole_ends(struct forms *f, const struct pairs *p)
+{
+	if (!segment_ends(f, p, NONE))
+		return false;
+	f->why = NULL;
+	return true;
+}
+
 bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots)
 {
 	uint32_t last = NONE;
 
+	if (p->n == 0)
+		return true;
 	if (slots == 0) {
 		forms_fail(f, NOWHERE, "with 0 slots only single N are proved");
 		return false;
@@ -491,9 +502,10 @@ bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots)
 			continue;
 		last = at;
 		if (!segment_ends(f, p, at))
-			return fail(f, &f->ops[i], "no order of all waits was found");
+			return whole_ends(f, p) ||
+			       fail(f, &f->ops[i], "no order of all waits was found");
 	}
-	return segments_grow(f, p);
+	return segments_grow(f, p) || whole_ends(f, p);
 }
 #else
 typedef int without_isl; /* a file needs a declaration */
