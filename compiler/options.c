@@ -315,6 +315,8 @@ static const struct spec specs[] = {
 	{ "--require", OWN, 0, 0, read_require, promises, " WHAT",
 	  "same-bits=ranks, same-bits=counts: an error (E0407) where floats\n"
 	  "may differ between ranks, or with the count" },
+	{ "--certificate", TEXT, AT(options.certificate), 0, NULL, NULL, " FILE",
+	  "check, without -n: the proof for every N, for others to check" },
 	{ "--target", OWN, 0, 0, read_target, targets, "=cpu,cuda",
 	  "what the .so holds; default both where NVRTC is found" },
 	{ "--arch", OWN, 0, 0, read_arch, NULL, "=sm_90,...",

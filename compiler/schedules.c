@@ -305,7 +305,29 @@ static struct every every(struct session *s, const struct job *j)
 		.nsettings = (uint32_t)s->o->nsettings,
 	};
 
-	return every_prove(&s->ctx, &in);
+	return every_prove(&s->ctx, &in, s->o->certificate && j->target);
+}
+
+/* --certificate */
+static void write_certificate(struct session *s, const struct job *j, const struct every *e)
+{
+	struct diags *d = &s->diags;
+	const char *path = s->o->certificate;
+
+	if (!e->certificate) {
+		diag_add(d, SEV_ERROR, 0, j->schedule->name.span, NO_RANK,
+			 "there is no certificate: %s",
+			 e->proved ? "this proof needs floors, which one has no words for"
+				   : e->why);
+		return;
+	}
+	FILE *out = fopen(path, "w");
+	bool ok = out && fputs(e->certificate, out) >= 0;
+	ok = out && fclose(out) == 0 && ok;
+	if (!ok) {
+		diag_add(d, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot write %s", path);
+		s->status = 2;
+	}
 }
 
 static void tell_report(struct session *s, const struct job *j, bool json)
@@ -315,6 +337,10 @@ static void tell_report(struct session *s, const struct job *j, bool json)
 
 	if (!asked)
 		e = every(s, j);
+	if (s->o->certificate && j->target && s->o->ranks.n > 0)
+		e.why = "-n asks for single N; leave it out";
+	if (s->o->certificate && j->target)
+		write_certificate(s, j, &e);
 	report_print(&s->ctx, j->schedule, j->findings, j->nfindings, asked ? NULL : &e, json,
 		     json ? s->out.report : s->out.stream);
 }

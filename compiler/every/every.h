@@ -32,10 +32,12 @@ struct every {
 	uint32_t line;		       /* ... and in which line; or 0 */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;
+	const char *certificate; /* asked for: the proof as JSON (certificate.c); NULL: it needs
+				    floors, which a certificate has no words for */
 };
 
 /** Tries to prove in->schedule for every N and root; in->nranks and in->root do not count.
  *  Texts are in c->arena. Bounded by a number of steps, about a second. */
-struct every every_prove(struct ctx *c, const struct instance *in);
+struct every every_prove(struct ctx *c, const struct instance *in, bool certificate);
 
 #endif

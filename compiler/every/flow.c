@@ -344,7 +344,7 @@ static bool join(struct accesses *a, const struct pairs *p, struct flow *to)
 	to->second = isl_union_map_apply_range(second, isl_union_map_copy(see));
 	to->last = nothing(f);
 	isl_union_map_foreach_map(see, end_only, &to->last);
-	isl_union_map_free(see);
+	to->see = see;
 	return true;
 }
 
@@ -377,6 +377,7 @@ bool flow_make(struct forms *f, const struct pairs *p, struct flow *to)
 
 void flow_free(struct flow *w)
 {
+	isl_union_map_free(w->see);
 	isl_union_map_free(w->first);
 	isl_union_map_free(w->second);
 	isl_union_map_free(w->last);

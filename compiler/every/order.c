@@ -371,15 +371,8 @@ bool order_match(struct forms *f, struct pairs *to)
 
 /* ---- progress ------------------------------------------------------------------------------------- */
 
-/* A part of the text, a statement of the main list, and the clock that orders it. */
-struct segment {
-	uint32_t at;	   /* its number in the list; NONE: all of the text */
-	isl_pw_aff *clock; /* or NULL */
-	uint32_t before;   /* entry */
-};
-
 /* When the wave of an operation starts, or has finished. */
-static isl_map *segment_time(struct forms *f, const struct segment *g, uint32_t op, bool finished)
+static isl_map *segment_time(struct forms *f, const struct clock *g, uint32_t op, bool finished)
 {
 	isl_pw_aff *zero = forms_constant(f, 0);
 	isl_map *m = relation_time(f, &f->ops[op], finished, g->clock ? g->clock : zero, g->before);
@@ -388,13 +381,13 @@ static isl_map *segment_time(struct forms *f, const struct segment *g, uint32_t 
 	return m;
 }
 
-static bool in_segment(const struct forms *f, const struct segment *g, uint32_t op)
+static bool in_segment(const struct forms *f, const struct clock *g, uint32_t op)
 {
 	return g->at == NONE || f->ops[op].place[0].value == g->at;
 }
 
 /* Whether times grow along all waits that lie in the segment. */
-static bool segment_grows(struct forms *f, const struct pairs *p, const struct segment *g)
+static bool segment_grows(struct forms *f, const struct pairs *p, const struct clock *g)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pair *a = &p->v[i];
@@ -437,21 +430,27 @@ static bool segments_grow(struct forms *f, const struct pairs *p)
 }
 
 /* Tries a clock in both directions, in front of every entry. Takes it. */
-static bool clock_grows(struct forms *f, const struct pairs *p, struct segment *g,
-			isl_pw_aff *clock)
+static bool clock_grows(struct forms *f, const struct pairs *p, struct clock *g, isl_pw_aff *clock,
+			struct clocks *to)
 {
 	bool ok = false;
 	uint32_t n = relation_time_dims(f);
 
 	for (int turn = 0; turn < 2 && !ok; turn++) {
+		g->clock = clock;
 		for (uint32_t at = g->at != NONE; at < n && !ok; at++) {
-			g->clock = clock;
 			g->before = at;
 			ok = segment_grows(f, p, g);
 		}
-		clock = isl_pw_aff_neg(clock);
+		if (!ok)
+			clock = isl_pw_aff_neg(clock);
 	}
-	isl_pw_aff_free(clock);
+	if (ok) {
+		g->clock = clock;
+		ARENA_PUSH(f->arena, to->v, to->n, to->cap) = *g;
+	} else {
+		isl_pw_aff_free(clock);
+	}
 	return ok;
 }
 
@@ -464,48 +463,57 @@ static bool known_everywhere(struct forms *f, isl_pw_aff *v)
 	return ok;
 }
 
-static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at)
+static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at, struct clocks *to)
 {
-	struct segment g = { .at = at };
+	struct clock g = { .at = at };
 
-	if (segment_grows(f, p, &g) || clock_grows(f, p, &g, forms_dim(f, 0)))
+	if (segment_grows(f, p, &g) || clock_grows(f, p, &g, forms_dim(f, 0), to))
 		return true;
 	for (uint32_t i = 0; i < f->nclocks; i++)
 		if (known_everywhere(f, f->clocks[i]) &&
-		    clock_grows(f, p, &g, isl_pw_aff_copy(f->clocks[i])))
+		    clock_grows(f, p, &g, isl_pw_aff_copy(f->clocks[i]), to))
 			return true;
 	return false;
 }
 
-/* The whole text as one segment, where parts do not do. */
-static bool whole_ends(struct forms *f, const struct pairs *p)
+void clocks_free(struct clocks *c)
 {
-	if (!segment_ends(f, p, NONE))
-		return false;
-	f->why = NULL;
-	return true;
+	for (uint32_t i = 0; i < c->n; i++)
+		isl_pw_aff_free(c->v[i].clock);
+	c->n = 0;
 }
 
-bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots)
+/* Each statement of the main list on its own. */
+static bool parts_end(struct forms *f, const struct pairs *p, struct clocks *to)
 {
 	uint32_t last = NONE;
 
+	for (uint32_t i = 0; i < f->nops; i++) {
+		uint32_t at = f->ops[i].place[0].value;
+		if (!is_message(&f->ops[i]) || at == last)
+			continue;
+		last = at;
+		if (!segment_ends(f, p, at, to))
+			return fail(f, &f->ops[i], "no order of all waits was found");
+	}
+	return segments_grow(f, p);
+}
+
+bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to)
+{
 	if (p->n == 0)
 		return true;
 	if (slots == 0) {
 		forms_fail(f, NOWHERE, "with 0 slots only single N are proved");
 		return false;
 	}
-	for (uint32_t i = 0; i < f->nops; i++) {
-		uint32_t at = f->ops[i].place[0].value;
-		if (!is_message(&f->ops[i]) || at == last)
-			continue;
-		last = at;
-		if (!segment_ends(f, p, at))
-			return whole_ends(f, p) ||
-			       fail(f, &f->ops[i], "no order of all waits was found");
-	}
-	return segments_grow(f, p) || whole_ends(f, p);
+	if (parts_end(f, p, to))
+		return true;
+	clocks_free(to);
+	if (!segment_ends(f, p, NONE, to))
+		return false;
+	f->why = NULL;
+	return true;
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

@@ -44,13 +44,27 @@ isl_map *relation_not_before(isl_ctx *isl, isl_map *time);
 
 /** order.c: pairs sends with receives. False: f->why. */
 bool order_match(struct forms *f, struct pairs *to);
-/** order.c: that every wait ends. `slots`: at least 1. */
-bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots);
+/* A number of the rank's own in front of an entry of places. */
+struct clock {
+	uint32_t at;	   /* of these places alone: whose first entry is that; NONE: of all */
+	uint32_t before;   /* the entry */
+	isl_pw_aff *clock;
+};
+
+struct clocks {
+	struct clock *v;
+	uint32_t n, cap;
+};
+
+/** order.c: that every wait ends. `slots`: at least 1. *to: the clocks that were needed. */
+bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to);
+void clocks_free(struct clocks *c);
 /** races.c: that no two operations of a step or a par touch a chunk that one writes. */
 bool races_none(struct forms *f);
 
 /* flow.c: for each write, what it is made of. */
 struct flow {
+	isl_union_map *see;    /* read -> the write that it sees, or the initial chunk */
 	isl_union_map *first;  /* write -> the write or initial chunk whose value it takes */
 	isl_union_map *second; /* ... that it adds to that; reductions only */
 	isl_union_map *last;   /* promised chunk ("f<clause>") -> write or initial chunk */
