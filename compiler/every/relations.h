@@ -46,8 +46,8 @@ isl_map *relation_not_before(isl_ctx *isl, isl_map *time);
 bool order_match(struct forms *f, struct pairs *to);
 /* A number of the rank's own in front of an entry of places. */
 struct clock {
-	uint32_t at;	   /* of these places alone: whose first entry is that; NONE: of all */
-	uint32_t before;   /* the entry */
+	uint32_t at;	 /* of these places alone: whose first entry is that; NONE: of all */
+	uint32_t before; /* the entry */
 	isl_pw_aff *clock;
 };
 
