@@ -133,7 +133,7 @@ SUITES_check := \
 	"$(T)/check/unit_value_test" \
 	"$(T)/check/unit_bits_test" \
 	"$(T)/check/bits_test 8000 1 schedules" \
-	"$(T)/check/every_test 40 1 schedules" \
+	"$(T)/check/every_test 20 1 schedules" \
 	"tests/check/certificate_test.sh $(BUILD)" \
 	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \

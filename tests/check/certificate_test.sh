@@ -10,7 +10,7 @@ if ! command -v python3 >/dev/null 2>&1; then
 	echo "skip - certificates: there is no python3"
 	exit 0
 fi
-subjects="ring_allgather chain_reduce direct_scatter"
+subjects="chain_reduce direct_scatter"
 [ "${2:-}" != --long ] || subjects="ring_allgather ring_reduce_scatter ring_allreduce \
 	bidirectional_ring_allreduce direct_allreduce direct_allgather direct_all_to_all \
 	direct_gather direct_scatter pairwise_all_to_all one_shot_allreduce \
@@ -52,8 +52,8 @@ done
 
 s=ring_allgather
 "$ccc" check --certificate "$tmp/whole" schedules/$s.ccs >/dev/null
-for what in "holds n 0" "holds first 0" "holds chunk 0" "pairs to_recv 0" "pairs to_send 1" \
-		"sources pieces 0" "sources pieces 5" "operations peer 0" "operations first 1"; do
+for what in "holds n 0" "holds first 0" "holds chunk 0" "pairs to_recv 0" \
+		"sources pieces 5" "operations peer 0" "operations first 1"; do
 	# shellcheck disable=SC2086
 	spoil $what
 	if check $s >"$tmp/said"; then
