@@ -35,6 +35,10 @@ LIBS := -ljansson -lpthread -ldl -lm
 # Generated scanners and parsers keep to fewer warnings: the code is not ours.
 GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
 
+# isl, for proofs for every N (compiler/every/). Without it all else is built. ISL= (empty): none.
+ISL ?= $(if $(shell $(CC) -include isl/ctx.h -x c -E /dev/null >/dev/null 2>&1 && echo 1),-lisl)
+CPPFLAGS += $(if $(ISL),-DCCS_HAVE_ISL)
+
 LANG_SRC := $(sort $(wildcard lang/*.c))
 # Without expat MSCCL XML is not read, and all else is as it is.
 EXPAT := $(shell printf '\#include <expat.h>\n' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo -lexpat)
@@ -157,7 +161,7 @@ no-mpi:
 
 $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(ISL) $(LIBS)
 
 $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 	@mkdir -p $(@D)

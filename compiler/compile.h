@@ -78,6 +78,7 @@ struct options {
 	enum emit emit;
 	struct cuda_options cuda;
 	const struct choice_list *protocols; /* --protocols, or NULL: protocols_choose */
+	const char *certificate;	     /* check: --certificate, or NULL */
 	bool format_check;		     /* fmt --check */
 	bool verbose;
 	struct diag_warnings warn; /* -W */

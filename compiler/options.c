@@ -322,6 +322,8 @@ static const struct spec specs[] = {
 	  "may differ between ranks, or with the count" },
 	{ "--no-symmetry", FLAG, AT(options.no_symmetry), 0, NULL, NULL, NULL,
 	  "check: all ranks are run, also where one decides for all" },
+	{ "--certificate", TEXT, AT(options.certificate), 0, NULL, NULL, " FILE",
+	  "check, without -n: the proof for every N, for others to check" },
 	{ "--target", OWN, 0, 0, read_target, targets, "=cpu,cuda",
 	  "what the .so holds; default both where NVRTC is found" },
 	{ "--arch", OWN, 0, 0, read_arch, NULL, "=sm_90,...",

@@ -7,6 +7,7 @@
  * memory is that of one such instance.
  */
 #include "compiler/session.h"
+#include "compiler/every/every.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -294,6 +295,58 @@ static void check_settings(struct session *s)
 	}
 }
 
+/* Whether it is right for every N, once it is for those that were tried. */
+static struct every every(struct session *s, const struct job *j)
+{
+	struct instance in = {
+		.module = s->module,
+		.schedule = j->schedule,
+		.root = -1,
+		.root_param = j->root,
+		.settings = s->o->settings,
+		.nsettings = (uint32_t)s->o->nsettings,
+	};
+
+	return every_prove(&s->ctx, &in, s->o->certificate && j->target);
+}
+
+/* --certificate */
+static void write_certificate(struct session *s, const struct job *j, const struct every *e)
+{
+	struct diags *d = &s->diags;
+	const char *path = s->o->certificate;
+
+	if (!e->certificate) {
+		diag_add(d, SEV_ERROR, 0, j->schedule->name.span, NO_RANK,
+			 "there is no certificate: %s",
+			 e->proved ? "this proof needs floors, which one has no words for"
+				   : e->why);
+		return;
+	}
+	FILE *out = fopen(path, "w");
+	bool ok = out && fputs(e->certificate, out) >= 0;
+	ok = out && fclose(out) == 0 && ok;
+	if (!ok) {
+		diag_add(d, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot write %s", path);
+		s->status = 2;
+	}
+}
+
+static void tell_report(struct session *s, const struct job *j, bool json)
+{
+	struct every e = { 0 };
+	bool asked = s->o->ranks.n > 0 || s->take; /* an editor shows no report */
+
+	if (!asked)
+		e = every(s, j);
+	if (s->o->certificate && j->target && s->o->ranks.n > 0)
+		e.why = "-n asks for single N; leave it out";
+	if (s->o->certificate && j->target)
+		write_certificate(s, j, &e);
+	report_print(&s->ctx, j->schedule, j->findings, j->nfindings, asked ? NULL : &e, json,
+		     json ? s->out.report : s->out.stream);
+}
+
 /* What is said of a schedule: its report, or its part of the sheet. */
 static void tell(struct session *s, const struct job *j)
 {
@@ -304,8 +357,7 @@ static void tell(struct session *s, const struct job *j)
 	else if (s->o->sheet)
 		sheet_add_wrong(s->o->sheet, s->o->file, j->schedule);
 	else if (right && s->o->action == ACTION_CHECK && j->nfindings)
-		report_print(&s->ctx, j->schedule, j->findings, j->nfindings, json,
-			     json ? s->out.report : s->out.stream);
+		tell_report(s, j, json);
 	s->in_sheet |= s->o->sheet && !right;
 }
 

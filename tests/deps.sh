@@ -24,6 +24,7 @@ need flex flex
 need bison bison
 header jansson.h libjansson-dev
 header expat.h libexpat1-dev
+[ "${1:-}" != check ] || header isl/ctx.h libisl-dev
 if [ "${1:-}" = check ]; then
 	header cmocka.h libcmocka-dev
 	need ${CXX:-g++} g++

@@ -12,7 +12,7 @@ TEST_SUPPORT += $(BUILD)/runtime/ccrun/driver.o $(BUILD)/runtime/ccrun/nccl_call
 TEST_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/*_test.c))
 
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)/libccc.a $(LIB)/libccs.a
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(EXPAT) $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(EXPAT) $(ISL) $(LIBS)
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -c -o $@ $<
@@ -133,6 +133,8 @@ SUITES_check := \
 	"$(T)/check/unit_value_test" \
 	"$(T)/check/unit_bits_test" \
 	"$(T)/check/bits_test 8000 1 schedules" \
+	"$(T)/check/every_test 20 1 schedules" \
+	"tests/check/certificate_test.sh $(BUILD)" \
 	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
@@ -325,6 +327,8 @@ SUITES_long := \
 	"30 $(T)/check/bits_test 100000 2 schedules" \
 	"30 $(T)/check/symmetry_test mutants 100000 2 schedules" \
 	"40 tests/msccl_out/export_test.sh $(BUILD) 1000 2 3 4 6 7 8 9 12 16" \
+	"600 $(T)/check/every_test 10000 2 schedules" \
+	"tests/check/certificate_test.sh $(BUILD) --long" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"30 $(T)/msccl/oracle_test 100000 2" \
@@ -461,4 +465,4 @@ fuzz-built: $(T)/fuzz
 		-artifact_prefix=$(T)/found/ $(T)/found tests/lang/corpus tests/check/good tests/check/diag schedules
 $(T)/fuzz: tests/lang/fuzz_test.c $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ $(EXPAT) $(LIBS)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ $(EXPAT) $(ISL) $(LIBS)

@@ -6,6 +6,7 @@
  * every N that was proved, three at least.
  */
 #include "compiler/emit/emit.h"
+#include "compiler/every/every.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -230,8 +231,31 @@ static const char *bits_text(struct arena *arena, const struct finding *v, size_
 			    counts[0] == 'n' || ranks[0] == 'n' ? ";" : ",", counts);
 }
 
+/* "proved for every N >= 2"; or of those that were tried, and why not of all. */
+static void print_proved(struct ctx *c, const struct decl *schedule, const struct finding *v,
+			 size_t n, const struct every *every, FILE *out)
+{
+	const char *name = schedule->contract_name.name;
+
+	if (!every) {
+		fprintf(out, "  computes        %s, proved for every N asked\n", name);
+		return;
+	}
+	if (every->proved) {
+		fprintf(out, "  computes        %s, proved for %s\n", name, every->of);
+		for (uint32_t i = 0; c->progress && i < every->ninvariants; i++)
+			fprintf(out, "  %-14s  %s\n", i ? "" : "because", every->invariants[i]);
+		return;
+	}
+	fprintf(out, "  computes        %s, proved for N = %s (not for every N: ", name,
+		ranks_text(c->scratch, v, n));
+	if (every->line)
+		fprintf(out, "line %u: ", every->line);
+	fprintf(out, "%s)\n", every->why);
+}
+
 static void print_text(struct ctx *c, const struct decl *schedule, const struct finding *v,
-		       size_t n, FILE *out)
+		       size_t n, const struct every *every, FILE *out)
 {
 	struct arena *a = c->scratch;
 	const struct finding *m = most_slots(v, n), *e = example(v, n);
@@ -244,8 +268,7 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 		fprintf(out, "  deadlock-free   yes, with %" PRId64 " slot%s or more%s%s%s\n",
 			m->min_slots, m->min_slots == 1 ? "" : "s", m->below ? " (" : "",
 			m->below ? m->below : "", m->below ? ")" : "");
-	fprintf(out, "  computes        %s, proved for every N asked\n",
-		schedule->contract_name.name);
+	print_proved(c, schedule, v, n, every, out);
 	fprintf(out, "  races           none\n");
 	if (schedule->buffers)
 		fprintf(out, "  same bits       %s\n", bits_text(a, v, n));
@@ -261,7 +284,8 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-static bool print_json(const struct decl *schedule, const struct finding *v, size_t n, FILE *out)
+static bool print_json(const struct decl *schedule, const struct finding *v, size_t n,
+		       const struct every *every, FILE *out)
 {
 	static const char *const keys[] = { "ranks",	     "min_slots",	 "proved",
 					    "same_bits",     "same_bits_counts", "steps",
@@ -272,6 +296,10 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 	json_t *lists[NKEYS];
 	int failed = 0;
 
+	if (every)
+		failed |= json_object_set_new(o, "every_n", json_boolean(every->proved));
+	if (every && !every->proved)
+		failed |= json_object_set_new(o, "every_n_why", json_string(every->why));
 	for (size_t k = 0; k < NKEYS; k++) {
 		lists[k] = json_array();
 		failed |= json_object_set_new(o, keys[k], lists[k]);
@@ -296,13 +324,13 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 }
 
 void report_print(struct ctx *c, const struct decl *schedule, const struct finding *v, size_t n,
-		  bool json, FILE *out)
+		  const struct every *every, bool json, FILE *out)
 {
 	if (n == 0)
 		return;
 	if (!json)
-		print_text(c, schedule, v, n, out);
-	else if (!print_json(schedule, v, n, out))
+		print_text(c, schedule, v, n, every, out);
+	else if (!print_json(schedule, v, n, every, out))
 		arena_fail(c->arena);
 	arena_free(c->scratch);
 }

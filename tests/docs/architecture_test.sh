@@ -38,10 +38,11 @@ say "compiler: includes go one way" "$(
 	may $c/witness lang $c/expand $c/check
 	may $c/symmetry lang $c/expand $c/check $c/witness
 	may $c/lower lang $c/expand $c/check runtime/plan
-	may $c/emit lang $c/expand $c/check $c/lower runtime runtime/base runtime/plan
+	may $c/every lang
+	may $c/emit lang $c/expand $c/check $c/every $c/lower runtime runtime/base runtime/plan
 	may $c/lsp lang runtime/base
 	may $c/msccl lang $c/expand $c/check
-	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/lower $c/emit $c/lsp $c/msccl runtime runtime/base runtime/plan)"
+	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/every $c/lower $c/emit $c/lsp $c/msccl runtime runtime/base runtime/plan)"
 
 say "runtime includes runtime only" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
@@ -70,8 +71,8 @@ circles() { # circles FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/symmetry compiler/lower \
-		compiler/emit compiler/lsp compiler/msccl runtime/base runtime/plan)"
+	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/symmetry compiler/every \
+		compiler/lower compiler/emit compiler/lsp compiler/msccl runtime/base runtime/plan)"
 
 r=runtime
 say "runtime: includes go one way" "$(

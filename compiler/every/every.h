@@ -1,0 +1,43 @@
+/*
+ * A schedule's verdict for every N at once.
+ *
+ * In: a schedule that is right for each N that was tried. Out: whether it is right for every
+ * N >= 2 that its `where` admits, and every root, or why that cannot be said.
+ *
+ * The way: each operation of the text is a family over (rank, loop trips), its peers and
+ * chunks piecewise affine in these, N and the root (forms.c). Then, with exact integer sets:
+ *
+ *   order.c      sends and receives are paired, one to one and in the order of their FIFO; and
+ *                there is a function of the events that grows along every wait, already with
+ *                one slot (so with more): no cycle. No two operations race.
+ *   flow.c       for each read, the write that it sees.
+ *   guess.c      what each write holds, as an interval of ranks: read off small N. A guess.
+ *   values.c     the guess is an invariant: each write holds the disjoint union of what it
+ *                reads (base and step of an induction along the order), and what is there at
+ *                the end is what the contract asks for.
+ *
+ * Whatever is guessed is proved before it is said; what is not of this kind is "not proved",
+ * never "wrong". docs/internals.md, Every N, has the argument. Without isl nothing is proved.
+ */
+#ifndef CCS_COMPILER_EVERY_EVERY_H
+#define CCS_COMPILER_EVERY_EVERY_H
+
+#include "compiler/ctx.h"
+#include "compiler/program.h"
+
+struct every {
+	bool proved;
+	const char *of;		       /* proved: "every N >= 2", "every N >= 2 with N % 4 == 0" */
+	const char *why;	       /* not proved: why, one clause */
+	uint32_t line;		       /* ... and in which line; or 0 */
+	const char *const *invariants; /* proved: in words, one for each operation that writes */
+	uint32_t ninvariants;
+	const char *certificate; /* asked for: the proof as JSON (certificate.c); NULL: it needs
+				    floors, which a certificate has no words for */
+};
+
+/** Tries to prove in->schedule for every N and root; in->nranks and in->root do not count.
+ *  Texts are in c->arena. Bounded by a number of steps, about a second. */
+struct every every_prove(struct ctx *c, const struct instance *in, bool certificate);
+
+#endif

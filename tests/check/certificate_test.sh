@@ -1,0 +1,72 @@
+#!/bin/sh
+# Certificates for every N (ccc check --certificate), checked by certificate.py, which shares
+# nothing with the compiler; and spoiled ones, which it must refuse.
+# usage: certificate_test.sh BUILD [--long]
+set -u
+. tests/support/lib.sh
+build=${1:-build}
+ccc=${CCC:-$build/bin/ccc}
+if ! command -v python3 >/dev/null 2>&1; then
+	echo "skip - certificates: there is no python3"
+	exit 0
+fi
+subjects="chain_reduce direct_scatter"
+[ "${2:-}" != --long ] || subjects="ring_allgather ring_reduce_scatter ring_allreduce \
+	bidirectional_ring_allreduce direct_allreduce direct_allgather direct_all_to_all \
+	direct_gather direct_scatter pairwise_all_to_all one_shot_allreduce \
+	fixed_order_allreduce chain_broadcast chain_reduce"
+
+check() { # check NAME: the certificate at $tmp/c
+	python3 tests/check/certificate.py "$tmp/c" "$ccc" "schedules/$1.ccs" 2>&1
+}
+# Adds 1 to the constant of the k-th value of a part, over and over; prints what was spoiled.
+spoil() { # spoil PART KEY K
+	python3 - "$tmp/whole" "$tmp/c" "$@" <<'END'
+import json, sys
+whole, to, part, key, k = sys.argv[1:]
+c = json.load(open(whole))
+def values(x):
+    if isinstance(x, dict):
+        for name, v in x.items():
+            if name == key:
+                for p in v:
+                    for s in p["to"]:
+                        yield s
+            yield from values(v)
+    elif isinstance(x, list):
+        for v in x:
+            yield from values(v)
+found = list(values(c[part]))
+found[int(k) % len(found)][0] += 1
+json.dump(c, open(to, "w"))
+END
+}
+for s in $subjects; do
+	"$ccc" check --certificate "$tmp/c" "schedules/$s.ccs" >"$tmp/out" 2>&1
+	if check "$s" >"$tmp/said"; then
+		ok "$s: its certificate holds"
+	else
+		not_ok "$s: its certificate holds" "$(cat "$tmp/out" "$tmp/said")"
+	fi
+done
+
+s=ring_allgather
+"$ccc" check --certificate "$tmp/whole" schedules/$s.ccs >/dev/null
+for what in "holds n 0" "holds first 0" "holds chunk 0" "pairs to_recv 0" \
+		"sources pieces 5" "operations peer 0" "operations first 1"; do
+	# shellcheck disable=SC2086
+	spoil $what
+	if check $s >"$tmp/said"; then
+		not_ok "spoiled: $what" "it is taken for right"
+	else
+		says "spoiled: $what" "$tmp/said" '^not proved: '
+	fi
+done
+
+status "no proof, no certificate" 1 "$ccc" check --certificate "$tmp/none" \
+	schedules/swing_allreduce.ccs
+says "... and why" "$tmp/err" 'there is no certificate: powers of two'
+holds "... and no file" test ! -e "$tmp/none"
+status "single N have no certificate" 1 "$ccc" check -n 4 --certificate "$tmp/none" schedules/$s.ccs
+says "... and the cure" "$tmp/err" 'leave it out'
+exit $failed

@@ -1,0 +1,254 @@
+/*
+ * Claims for every N (compiler/every/) against plain checks of single N.
+ *
+ *   every_test COUNT SEED DIR   the schedules of DIR, then COUNT mutants of those that are proved
+ *                               for every N: a number or an operator is another, a number is
+ *                               another one from some N on, or a line is dropped or doubled
+ *
+ * A mutant that is said to be right for every N must pass `ccc check -n 2..64`, which knows
+ * nothing of that proof. What is not proved is no claim; but the schedules of `proved` must
+ * be, and some mutants too, or the test says nothing.
+ */
+#include "tests/support/rng.h"
+
+#include <ctype.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 65536, MOST_FILES = 64 };
+
+static const char *const proved[] = {
+	"bidirectional_ring_allreduce",
+	"chain_broadcast",
+	"chain_reduce",
+	"direct_all_to_all",
+	"direct_allgather",
+	"direct_allreduce",
+	"direct_gather",
+	"direct_scatter",
+	"fixed_order_allreduce",
+	"one_shot_allreduce",
+	"pairwise_all_to_all",
+	"ring_allgather",
+	"ring_allreduce",
+	"ring_reduce_scatter",
+};
+enum { NPROVED = sizeof(proved) / sizeof(*proved) };
+
+static char folder[] = "/tmp/ccs-every-XXXXXX";
+
+/* What a command prints, and its exit status. */
+static int said(const char *command, char *text)
+{
+	FILE *p = popen(command, "r");
+	size_t n = p ? fread(text, 1, MOST - 1, p) : 0;
+	int s = p ? pclose(p) : -1;
+
+	text[n] = 0;
+	return WIFEXITED(s) ? WEXITSTATUS(s) : 128;
+}
+
+/* Whether every schedule of the file is said to be right for every N; -1: ccc fails. */
+static int claim(const char *ccc, const char *dir, const char *path)
+{
+	char command[1024], text[MOST];
+
+	snprintf(command, sizeof(command), "%s check -Wno-dead -Wno-unused -I %s %s 2>/dev/null",
+		 ccc, dir, path);
+	int s = said(command, text);
+	if (s != 0)
+		return s == 1 ? 0 : -1;
+	return strstr(text, "proved for every N >= 2") && !strstr(text, "not for every N");
+}
+
+static bool plain(const char *ccc, const char *dir, const char *path)
+{
+	char command[1024], text[MOST];
+
+	snprintf(command, sizeof(command), "%s check -n 2..64 -I %s %s 2>&1", ccc, dir, path);
+	return said(command, text) == 0;
+}
+
+/* ---- mutants ------------------------------------------------------------------------------ */
+
+static bool read_file(const char *path, char *text)
+{
+	FILE *in = fopen(path, "r");
+	size_t n = in ? fread(text, 1, MOST / 2, in) : 0;
+
+	text[n] = 0;
+	if (in)
+		fclose(in);
+	return n > 0;
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *out = fopen(path, "w");
+
+	if (out) {
+		fputs(text, out);
+		fclose(out);
+	}
+}
+
+static void splice(char *text, size_t at, size_t n, const char *by)
+{
+	size_t len = strlen(by);
+
+	memmove(text + at + len, text + at + n, strlen(text + at + n) + 1);
+	memcpy(text + at, by, len);
+}
+
+/* The end of the comment, or of the import, that starts here; or where it was. */
+static size_t skip(const char *text, size_t at)
+{
+	if (!strncmp(text + at, "//", 2) || !strncmp(text + at, "import", 6))
+		while (text[at] && text[at] != '\n')
+			at++;
+	return at;
+}
+
+/* The k-th place of the text where a number or an operator stands; *n: its length. */
+static size_t place(const char *text, int k, size_t *n)
+{
+	for (size_t i = 0; text[i]; i++) {
+		i = skip(text, i);
+		bool in_name = i > 0 && (isalnum((unsigned char)text[i - 1]) || text[i - 1] == '_');
+		*n = 0;
+		if (isdigit((unsigned char)text[i]) && !in_name)
+			*n = strspn(text + i, "0123456789");
+		else if (text[i] == '+' || (text[i] == '-' && text[i + 1] != '>'))
+			*n = 1;
+		else if (!strncmp(text + i, "rank", 4) && !in_name && text[i + 4] != '_')
+			*n = 4;
+		if (*n && k-- == 0)
+			return i;
+		i += *n ? *n - 1 : 0;
+		if (!text[i])
+			break;
+	}
+	*n = 0;
+	return 0;
+}
+
+static void mutate_place(struct rng *g, char *text)
+{
+	char by[64];
+	size_t n, at;
+	int places = 0;
+
+	while (place(text, places, &n), n)
+		places++;
+	at = place(text, rng_below(g, places ? places : 1), &n);
+	if (!n)
+		return;
+	int v = atoi(text + at), other = v + (rng_below(g, 2) ? 1 : rng_below(g, 2) ? -1 : 2);
+	if (!isdigit((unsigned char)text[at]) && n == 4)
+		snprintf(by, sizeof(by), "(rank + %d)", rng_below(g, 3));
+	else if (!isdigit((unsigned char)text[at]))
+		snprintf(by, sizeof(by), "%c", text[at] == '+' ? '-' : '+');
+	else if (rng_below(g, 2))
+		snprintf(by, sizeof(by), "%d", other < 0 ? 0 : other);
+	else
+		snprintf(by, sizeof(by), "(N %s %d ? %d : %d)",
+			 rng_below(g, 2) ? "<" : "!=", 3 + rng_below(g, 61), v,
+			 other < 0 ? 0 : other);
+	splice(text, at, n, by);
+}
+
+static void mutate_line(struct rng *g, char *text)
+{
+	size_t at = 0, end;
+	int lines = 0, k;
+
+	for (const char *c = text; *c; c++)
+		lines += *c == '\n';
+	for (k = rng_below(g, lines ? lines : 1); k > 0; k--)
+		at = (size_t)(strchr(text + at, '\n') - text) + 1;
+	end = at + strcspn(text + at, "\n");
+	if (strchr("{}", text[end > at ? end - 1 : at]))
+		return;
+	char line[512];
+	snprintf(line, sizeof(line), "%.*s\n", (int)(end - at), text + at);
+	if (rng_below(g, 2))
+		splice(text, at, end - at, "");
+	else if (end - at < sizeof(line) - 2)
+		splice(text, at, 0, line);
+}
+
+/* ---- the two parts ---------------------------------------------------------------------------- */
+
+static int library(const char *ccc, const char *dir)
+{
+	int bad = 0;
+
+	for (int i = 0; i < NPROVED; i++) {
+		char path[512];
+		snprintf(path, sizeof(path), "%s/%s.ccs", dir, proved[i]);
+		if (claim(ccc, dir, path) != 1 || !plain(ccc, dir, path)) {
+			printf("not ok - %s is not proved for every N, or wrong\n", proved[i]);
+			bad++;
+		}
+	}
+	if (!bad)
+		printf("ok - %d schedules of the library are right for every N, and for 2..64\n",
+		       NPROVED);
+	return bad;
+}
+
+static int mutants(const char *ccc, const char *dir, int count, struct rng *g)
+{
+	static char text[MOST], before[MOST];
+	int claimed = 0, wrong = 0, failed = 0, done = 0;
+	char path[512];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s/%s.ccs", dir, proved[rng_below(g, NPROVED)]);
+		if (!read_file(path, before))
+			return 1;
+		strcpy(text, before);
+		for (int k = rng_below(g, 2); k >= 0; k--)
+			if (rng_below(g, 4))
+				mutate_place(g, text);
+			else
+				mutate_line(g, text);
+		done += strcmp(text, before) != 0;
+		snprintf(path, sizeof(path), "%s/m.ccs", folder);
+		write_file(path, text);
+		int c = claim(ccc, dir, path);
+		claimed += c == 1;
+		failed += c < 0;
+		if (c < 0 || (c == 1 && !plain(ccc, dir, path))) {
+			wrong += c == 1;
+			printf("# %s:\n%s", c < 0 ? "ccc fails" : "claimed, and wrong", text);
+		}
+	}
+	bool bad = wrong || failed || (count >= 50 && !claimed);
+	printf("%s - %d mutants: %d claimed for every N, %d of them wrong; ccc failed %d times\n",
+	       bad ? "not ok" : "ok", done, claimed, wrong, failed);
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	const char *ccc = getenv("CCC");
+	char path[512];
+
+	if (argc != 4 || !ccc || !mkdtemp(folder)) {
+		fprintf(stderr, "usage: CCC=ccc every_test COUNT SEED DIR\n");
+		return 2;
+	}
+	struct rng g = { (uint64_t)atoi(argv[2]) * 2654435761u + 1 };
+	int bad = library(ccc, argv[3]);
+	bad += mutants(ccc, argv[3], atoi(argv[1]), &g);
+	snprintf(path, sizeof(path), "%s/m.ccs", folder);
+	unlink(path);
+	rmdir(folder);
+	return bad != 0;
+}
