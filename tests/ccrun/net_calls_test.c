@@ -7,6 +7,7 @@
  * usage: mpirun -np N net_calls_test MODULES
  *        mpirun -np 3 net_calls_test overwrites MODULE
  */
+#include "tests/support/named_module.h"
 #include "tests/support/say.h"
 
 #include <signal.h>
@@ -318,14 +319,6 @@ static int overwrites_all(struct job *j, const char *path)
 	return j->ok ? 0 : 1;
 }
 
-static bool load(struct ccs_module **m, const char *folder, const char *name)
-{
-	char path[500];
-
-	snprintf(path, sizeof(path), "%s/%s.so", folder, name);
-	return is(ccs_module_load(m, path), CCS_OK, NULL, path);
-}
-
 int main(int argc, char **argv)
 {
 	struct job j = { .ok = true };
@@ -336,10 +329,10 @@ int main(int argc, char **argv)
 		return overwrites_all(&j, argv[2]);
 	j.send = calloc(MOST, sizeof(*j.send));
 	j.recv = calloc(MOST, sizeof(*j.recv));
-	if (!j.send || !j.recv || !load(&j.ring, folder, "ring_allreduce") ||
-	    !load(&j.direct, folder, "direct_allreduce") ||
-	    !load(&j.bcast, folder, "binomial_broadcast") ||
-	    !load(&j.gather, folder, "ring_allgather"))
+	if (!j.send || !j.recv || !named_module_loads(&j.ring, folder, "ring_allreduce") ||
+	    !named_module_loads(&j.direct, folder, "direct_allreduce") ||
+	    !named_module_loads(&j.bcast, folder, "binomial_broadcast") ||
+	    !named_module_loads(&j.gather, folder, "ring_allgather"))
 		return 1;
 	j.told = fresh(&j);
 	all_say(&j, ccs_comm_init_mpi(NULL) == CCS_EINVAL, "without a place for the communicator");

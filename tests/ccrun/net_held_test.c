@@ -6,6 +6,7 @@
  * Started by mpirun; every process does all of it, and rank 0 tells how it went everywhere.
  * usage: mpirun -np 3 net_held_test MODULES
  */
+#include "tests/support/named_module.h"
 #include "tests/support/say.h"
 
 #include <dlfcn.h>
@@ -139,14 +140,6 @@ static void messages(struct job *j)
 	}
 }
 
-static bool load(struct ccs_module **m, const char *folder, const char *name)
-{
-	char path[500];
-
-	snprintf(path, sizeof(path), "%s/%s.so", folder, name);
-	return is(ccs_module_load(m, path), CCS_OK, NULL, path);
-}
-
 int main(int argc, char **argv)
 {
 	struct job j = { .ok = true };
@@ -155,8 +148,9 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	j.told = fresh(20000);
-	if (!j.told || !load(&j.ring, folder, "ring_allreduce") ||
-	    !load(&j.bcast, folder, "binomial_broadcast") || ccs_mpi_library(&library))
+	if (!j.told || !named_module_loads(&j.ring, folder, "ring_allreduce") ||
+	    !named_module_loads(&j.bcast, folder, "binomial_broadcast") ||
+	    ccs_mpi_library(&library))
 		return 1;
 	*(void **)&j.held = dlsym(library, "held_mpi");
 	j.rank = ccs_comm_rank(j.told);

@@ -350,15 +350,9 @@ static void library_program(struct rng *g, const glob_t *files, struct tally *t)
 static void long_program(struct rng *g, struct tally *t)
 {
 	struct right_program p;
-	size_t size;
-	char *text;
-	FILE *f = open_memstream(&text, &size);
-
-	if (!f)
-		abort();
-	right_program(g, &p, f);
-	fclose(f);
+	char *text = right_text(g, &p);
 	uint32_t n = (uint32_t)p.nranks;
+
 	try_program(g, &(struct make){ .text = text, .least = n, .most = n, .slots = 2 },
 		    "a long program", t);
 	free(text);

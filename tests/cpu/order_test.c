@@ -6,6 +6,7 @@
  * usage: order_test DIRECTORY-OF-MODULES
  */
 #include "runtime/ccs.h"
+#include "tests/support/named_module.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,14 +74,10 @@ static size_t others_of(const char *name)
 {
 	static const size_t counts[] = { 1, 2, 7, 64, 1001, MOST };
 	struct ranks *x = calloc(1, sizeof(*x));
-	struct ccs_module *m;
-	char path[512];
+	struct ccs_module *m = named_module(modules, name);
 	size_t n = 0;
 
 	assert_non_null(x);
-	snprintf(path, sizeof(path), "%s/%s.so", modules, name);
-	if (ccs_module_load(&m, path) != CCS_OK)
-		fail_msg("%s", ccs_error());
 	for (int nranks = 2; nranks <= MOST_RANKS; nranks++)
 		for (size_t c = 0; c < sizeof(counts) / sizeof(*counts); c++) {
 			reduce(x, m, nranks, counts[c]);

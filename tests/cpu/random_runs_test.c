@@ -41,17 +41,13 @@ struct one_call {
 
 static bool subject_make(struct subject *s, struct rng *g)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
 	struct make what = { .slots = 1 + (uint32_t)rng_below(g, 8) };
 	struct ccs_module_info info;
+	char *text;
 	bool ok;
 
 	*s = (struct subject){ .module = NULL };
-	right_program(g, &s->program, f);
-	fclose(f);
-	what.text = text;
+	what.text = text = right_text(g, &s->program);
 	what.least = what.most = (uint32_t)s->program.nranks;
 	ok = make_module(&what, &s->made) == MADE &&
 	     is(ccs_module_open(&s->module, s->made.bytes, s->made.len), CCS_OK, NULL, "open") &&

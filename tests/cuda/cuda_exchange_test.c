@@ -216,14 +216,10 @@ static int act(void *of, int rank)
 {
 	struct scene *s = of;
 	struct rank r = { .rank = rank, .n = s->n };
-	char host[32];
 
 	alarm(100);
-	snprintf(host, sizeof(host), "host %d", rank);
-	if (s->hosts) {
-		setenv("CCS_HOSTID", host, 1);
-		setenv("NCCL_HOSTID", host, 1);
-	}
+	if (s->hosts)
+		process_on_host(rank);
 	if (!is(ccs_comm_init_rank(&r.comm, s->n, &s->id, rank, s->hosts ? 0 : rank), CCS_OK, NULL,
 		"a communicator"))
 		return 0;

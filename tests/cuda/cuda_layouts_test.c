@@ -9,6 +9,7 @@
  */
 #include "runtime/cuda/comm.h"
 #include "tests/support/layouts.h"
+#include "tests/support/named_module.h"
 #include "tests/support/processes.h"
 #include "tests/support/say.h"
 
@@ -26,13 +27,9 @@ struct book {
 
 static bool load(struct book *b, const char *folder)
 {
-	char file[512];
-
-	for (int i = 0; i < NSUBJECTS; i++) {
-		snprintf(file, sizeof(file), "%s/%s.so", folder, subjects[i].file);
-		if (ccs_module_load(b->modules + i, file))
-			return say(false, "%s: %s", file, ccs_error());
-	}
+	for (int i = 0; i < NSUBJECTS; i++)
+		if (!named_module_loads(b->modules + i, folder, subjects[i].file))
+			return say(false, "%s is a module", subjects[i].file);
 	return true;
 }
 
@@ -211,14 +208,10 @@ static int act(void *of, int rank)
 {
 	struct scene *s = of;
 	struct ccs_comm *comm;
-	char host[32];
 
 	alarm(100);
-	snprintf(host, sizeof(host), "host %d", rank);
-	if (s->hosts) {
-		setenv("CCS_HOSTID", host, 1);
-		setenv("NCCL_HOSTID", host, 1);
-	}
+	if (s->hosts)
+		process_on_host(rank);
 	if (!is(ccs_comm_init_rank(&comm, s->n, &s->id, rank, s->hosts ? 0 : rank), CCS_OK, NULL,
 		"a communicator"))
 		return 0;

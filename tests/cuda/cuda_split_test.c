@@ -224,17 +224,13 @@ static int act(void *of, int rank)
 {
 	const struct scene *s = of;
 	struct ccs_comm *comm;
-	char host[32];
 	bool ok;
 
 	alarm(100);
 	if (s->late)
 		setenv("FAKE_NCCL_SECONDS", "1", 1);
-	if (s->hosts) {
-		snprintf(host, sizeof(host), "host %d", rank < 2 ? 0 : rank);
-		setenv("CCS_HOSTID", host, 1);
-		setenv("NCCL_HOSTID", host, 1);
-	}
+	if (s->hosts)
+		process_on_host(rank < 2 ? 0 : rank);
 	if (!is(ccs_comm_init_rank(&comm, N, &s->id, rank, rank), CCS_OK, NULL, "a rank"))
 		return 1;
 	ok = s->late ? misses(comm, rank) : splits(s, comm, rank) && orders(s, comm);

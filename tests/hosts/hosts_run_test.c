@@ -241,12 +241,9 @@ static int act(void *scene, int rank)
 {
 	struct scene *s = scene;
 	struct ccs_comm *comm;
-	char host[32];
 
 	alarm(240);
-	snprintf(host, sizeof(host), "host %d", rank);
-	setenv("CCS_HOSTID", host, 1);
-	setenv("NCCL_HOSTID", host, 1);
+	process_on_host(rank);
 	if (ccs_comm_init_rank(&comm, s->n, &s->id, rank, 0)) {
 		s->told[rank * s->nm].failed = 1;
 		snprintf(s->told[rank * s->nm].text, 1000, "%s", ccs_error());

@@ -183,14 +183,8 @@ static char *random_text(struct rng *g, struct make *what)
 static char *long_text(struct rng *g, struct make *what)
 {
 	struct right_program p;
-	size_t size;
-	char *text;
-	FILE *f = open_memstream(&text, &size);
+	char *text = right_text(g, &p);
 
-	if (!f)
-		abort();
-	right_program(g, &p, f);
-	fclose(f);
 	what->slots = 1 + (uint32_t)rng_below(g, 3);
 	what->least = what->most = (uint32_t)p.nranks;
 	return text;

@@ -194,15 +194,9 @@ static int try_module(const char *path)
 static bool compile(struct rng *g, char **text, struct made *made, struct ccs_module **m)
 {
 	struct right_program p;
-	size_t len;
-	FILE *f = open_memstream(text, &len);
 
 	*made = (struct made){ .bytes = NULL };
-	if (!f)
-		return false;
-	right_program(g, &p, f);
-	if (fclose(f))
-		return false;
+	*text = right_text(g, &p);
 	struct make what = {
 		.text = *text, .least = (uint32_t)p.nranks, .most = (uint32_t)p.nranks, .slots = 8
 	};

@@ -1,6 +1,8 @@
 /* See named_module.h. */
 #include "tests/support/named_module.h"
 
+#include "tests/support/say.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,13 +10,24 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-struct ccs_module *named_module(const char *folder, const char *name)
+static ccs_status load(struct ccs_module **m, const char *folder, const char *name)
 {
-	struct ccs_module *m;
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s.so", folder, name);
-	if (ccs_module_load(&m, path) != CCS_OK)
+	return ccs_module_load(m, path);
+}
+
+bool named_module_loads(struct ccs_module **m, const char *folder, const char *name)
+{
+	return is(load(m, folder, name), CCS_OK, NULL, name);
+}
+
+struct ccs_module *named_module(const char *folder, const char *name)
+{
+	struct ccs_module *m;
+
+	if (load(&m, folder, name) != CCS_OK)
 		fail_msg("%s", ccs_error());
 	return m;
 }

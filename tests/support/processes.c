@@ -49,6 +49,15 @@ bool processes_run(int n, int (*act)(void *of, int index), void *of)
 	return all;
 }
 
+void process_on_host(int host)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "host %d", host);
+	setenv("CCS_HOSTID", name, 1);
+	setenv("NCCL_HOSTID", name, 1);
+}
+
 int process_run(int (*act)(void *of, int index), void *of, FILE *log)
 {
 	int status = -1;

@@ -17,6 +17,8 @@ bool processes_run(int n, int (*act)(void *of, int index), void *of);
 /** The same of one, whose stderr goes to `log`, read from its start then; the status that
  * waitpid tells. */
 int process_run(int (*act)(void *of, int index), void *of, FILE *log);
+/** The process says from now on that it is on that host, to us and to NCCL. */
+void process_on_host(int host);
 /** Memory that they share, of zeros. */
 void *processes_share(size_t bytes);
 

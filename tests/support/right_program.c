@@ -186,3 +186,17 @@ void right_program(struct rng *g, struct right_program *p, FILE *out)
 	}
 	fputs("}\n", out);
 }
+
+char *right_text(struct rng *g, struct right_program *p)
+{
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		abort();
+	right_program(g, p, f);
+	if (fclose(f))
+		abort();
+	return text;
+}

@@ -28,5 +28,7 @@ struct right_program {
 
 /** Writes the schedule's text to `out`, and tells what it computes. */
 void right_program(struct rng *g, struct right_program *p, FILE *out);
+/** The same as a string, to be freed. */
+char *right_text(struct rng *g, struct right_program *p);
 
 #endif

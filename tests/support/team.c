@@ -1,6 +1,7 @@
 /* See team.h. */
 #include "tests/support/team.h"
 
+#include "tests/support/named_module.h"
 #include "tests/support/processes.h"
 
 #include <dirent.h>
@@ -64,10 +65,8 @@ bool member_await(const struct member *m, int rank, int step)
 struct ccs_module *team_module(const char *name)
 {
 	struct ccs_module *m = NULL;
-	char path[512];
 
-	snprintf(path, sizeof(path), "%s/%s.so", getenv("MODULES"), name);
-	is(ccs_module_load(&m, path), CCS_OK, NULL, path);
+	named_module_loads(&m, getenv("MODULES"), name);
 	return m;
 }
 
