@@ -18,9 +18,12 @@
  * run has float32 sum on sm_90, in each protocol, of few schedules that have all kinds between
  * them, with as little text as can be. --long: of every schedule that reduces.
  *
- * How they are optimised. The short run has one kernel of each protocol on each GPU optimised
- * as users get it, and so are those that are looked at for spills; all others are optimised
- * little: what NVRTC has to say of a source is the same then, in a third of the time.
+ * How far they are compiled. The short run has one kernel of each protocol on each GPU optimised
+ * as users get it, and so are those that are looked at for spills. All others are optimised
+ * little: what NVRTC has to say of a source is the same then, in a third of the time. Where a
+ * kernel shows no pair for the first time, it is there for its schedule's own text. That has no
+ * assembly, and is compiled to PTX, in a fourth of the time again: what only the assembler could
+ * refuse is in the header, which the pairs go through.
  * --long: every schedule on all GPUs, each kernel as users get it.
  *
  * For LL a schedule adds nothing to the header. Hence two schedules may have one text there,
@@ -44,14 +47,17 @@
 enum { NARCHS = 3, MAX_THREADS = 64 };
 static const int ARCH[NARCHS] = { 80, 90, 100 };
 
+enum depth { WHOLE, LITTLE, TEXT }; /* as users get it; optimised little; to PTX */
+
 struct job {
 	const char *source;
 	int module; /* which; -1: a control */
 	int arch;   /* of ARCH */
 	struct kernel_key key;
-	size_t same;	/* the first job with this text, GPU and key: it is compiled for all */
-	bool report;	/* with the assembler's report: no spills */
-	bool quick;	/* optimised little */
+	size_t same; /* the first job with this text, GPU and key: it is compiled for all */
+	bool report; /* with the assembler's report: no spills */
+	bool shows;  /* a pair for the first time */
+	enum depth depth;
 	char why[1500]; /* "": as it must be */
 };
 
@@ -153,12 +159,25 @@ static long take_report(char *log)
 	return spills;
 }
 
+static void look_at_text(struct job *j, const struct nvrtc_output *o)
+{
+	char target[32];
+
+	snprintf(target, sizeof(target), ".target sm_%d\n", ARCH[j->arch]);
+	if (!strstr(o->data, target))
+		snprintf(j->why, sizeof(j->why), "the PTX has no \"%.20s\"", target);
+	else if (!strstr(o->data, ".entry " CCS_DEV_KERNEL "("))
+		snprintf(j->why, sizeof(j->why), "the PTX has no entry " CCS_DEV_KERNEL);
+}
+
 static void look(struct job *j, const struct nvrtc_output *o)
 {
 	const Elf64_Ehdr *e = part(o, 0, sizeof(*e));
 
 	if (*o->log)
 		snprintf(j->why, sizeof(j->why), "NVRTC says: %.1400s", o->log);
+	else if (j->depth == TEXT)
+		look_at_text(j, o);
 	else if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG))
 		snprintf(j->why, sizeof(j->why), "the CUBIN is no ELF file");
 	else if (e->e_machine != EM_CUDA || elf_arch(e) != ARCH[j->arch])
@@ -171,7 +190,8 @@ static void look(struct job *j, const struct nvrtc_output *o)
 static void compile(const struct nvrtc *n, struct job *j)
 {
 	struct nvrtc_arch arch = { ARCH[j->arch], 0 };
-	unsigned flags = (j->report ? KERNEL_REPORT : 0) | (j->quick ? KERNEL_QUICK : 0);
+	unsigned flags = (j->report ? KERNEL_REPORT : 0) | (j->depth != WHOLE ? KERNEL_QUICK : 0) |
+			 (j->depth == TEXT ? KERNEL_PTX : 0);
 	struct nvrtc_output o;
 
 	if (kernel_compile(n, j->source, &j->key, arch, flags, &o)) {
@@ -330,16 +350,24 @@ static bool looked_at(const struct nvrtc *n, const struct ccs_module *m, const s
 	       j->key.op == CCS_SUM;
 }
 
+/* Pairs that must be seen, with their weights: 0, or MUST and more. */
+enum { MUST = 30 };
+static int new_pairs(const struct seen *s, const struct job *j)
+{
+	const struct kernel_key *k = &j->key;
+
+	return 40 * !s->type_protocol[k->type][k->protocol] +
+	       40 * !s->op_protocol[k->op][k->protocol] + MUST * !s->type_arch[k->type][j->arch] +
+	       MUST * !s->op_arch[k->op][j->arch];
+}
+
 /* What must be seen (MUST or more); then what costs nothing, or little; then types with
  * operators. */
-enum { MUST = 30 };
 static int news(const struct seen *s, const struct jobs *q, const struct job *j)
 {
 	const struct kernel_key *k = &j->key;
 
-	return 1000 * !s->protocol[k->protocol] + 40 * !s->type_protocol[k->type][k->protocol] +
-	       40 * !s->op_protocol[k->op][k->protocol] + MUST * !s->type_arch[k->type][j->arch] +
-	       MUST * !s->op_arch[k->op][j->arch] + 10 * (find_same(q, j) < q->n) +
+	return 1000 * !s->protocol[k->protocol] + new_pairs(s, j) + 10 * (find_same(q, j) < q->n) +
 	       5 * (k->protocol == CCS_LL) + !s->type_op[k->type][k->op];
 }
 
@@ -354,6 +382,7 @@ static void see(struct seen *s, const struct kernel_key *k, int arch)
 static void add_key(struct jobs *q, const struct ccs_module *m, struct job *j, struct seen *s)
 {
 	j->report = looked_at(q->nvrtc, m, j);
+	j->shows = new_pairs(s, j) > 0;
 	see(s, &j->key, j->arch);
 	add(q, j);
 }
@@ -500,14 +529,14 @@ static void optimise_little(struct jobs *q)
 		size_t *w = &whole[j->key.protocol][j->arch];
 		const struct job *other = *w ? q->v + *w - 1 : NULL;
 
-		j->quick = !j->report;
+		j->depth = j->report ? WHOLE : j->shows ? LITTLE : TEXT;
 		if (j->same == i && (!other || j->report ||
 				     (!other->report && strlen(j->source) < strlen(other->source))))
 			*w = i + 1;
 	}
 	for (size_t i = 0; i < CCS_NPROTOCOLS * NARCHS; i++)
 		if (whole[i / NARCHS][i % NARCHS])
-			q->v[whole[i / NARCHS][i % NARCHS] - 1].quick = false;
+			q->v[whole[i / NARCHS][i % NARCHS] - 1].depth = WHOLE;
 }
 
 /* The kernels of schedule i; `sums`: some are looked at for spills. */
@@ -564,7 +593,7 @@ static void cover(struct jobs *q, struct ccs_module *const *m, int n, enum exten
 
 static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 {
-	size_t reports[CCS_NPROTOCOLS] = { 0 }, compiled = 0, little = 0;
+	size_t reports[CCS_NPROTOCOLS] = { 0 }, compiled[TEXT + 1] = { 0 };
 	char key[80];
 
 	for (int i = 0; i < n; i++) {
@@ -586,12 +615,10 @@ static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 		result(kernels && !bad, "%s: %d kernels, without a word of NVRTC's",
 		       ccs_module_schedule(m[i]), kernels);
 	}
-	for (size_t k = 0; k < q->n; k++) {
-		compiled += q->v[k].same == k;
-		little += q->v[k].same == k && q->v[k].quick;
-	}
-	printf("# %zu kernels, of which %zu are compiled, %zu of these optimised little\n", q->n,
-	       compiled, little);
+	for (size_t k = 0; k < q->n; k++)
+		compiled[q->v[k].depth] += q->v[k].same == k;
+	printf("# %zu kernels; compiled are %zu as users get them, %zu optimised little, %zu to PTX\n",
+	       q->n, compiled[WHOLE], compiled[LITTLE], compiled[TEXT]);
 	if (q->nvrtc->major != 13)
 		printf("skip - spills: looked for with NVRTC 13 only; this is %d.%d\n",
 		       q->nvrtc->major, q->nvrtc->minor);
@@ -601,17 +628,15 @@ static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 		       reports[CCS_SIMPLE], reports[CCS_LL]);
 }
 
-/* What must not pass. Each is a module's source with something done to it. Spills are looked for
- * in a kernel as users get it, all else in one that is optimised little. */
-static void control(const struct nvrtc *n, const char *what, const char *before, const char *source,
-		    const char *after, const char *pattern)
+/* What must not pass, compiled so far. Each is a module's source with something done to it. */
+static void control(const struct nvrtc *n, enum depth depth, const char *what, const char *before,
+		    const char *source, const char *after, const char *pattern)
 {
 	size_t len = strlen(before) + strlen(source) + strlen(after) + 1;
-	bool spills = strstr(pattern, "spills");
 	struct job j = { .module = -1,
 			 .arch = 1,
-			 .report = spills,
-			 .quick = !spills,
+			 .report = depth == WHOLE,
+			 .depth = depth,
 			 .key = { CCS_FLOAT32, CCS_SUM, CCS_LL } };
 	char *text = malloc(len);
 
@@ -660,11 +685,17 @@ static void same_controls(const char *source)
 
 static void controls(const struct nvrtc *n, const char *source)
 {
+	static const char another[] = "#define ccs_kernel another\n";
+
 	same_controls(source);
-	control(n, "a mistake in the source", "", source, "\nint f() { return }\n", "refuses it");
-	control(n, "a warning", "", source, "\nvoid f() { int unused; }\n", "NVRTC says");
-	control(n, "another entry", "#define ccs_kernel another\n", source, "", "no entry");
-	control(n, "a kernel that spills", "", SPILLS, "", "it spills");
+	control(n, TEXT, "a mistake in the source", "", source, "\nint f() { return }\n",
+		"refuses it");
+	control(n, TEXT, "a warning", "", source, "\nvoid f() { int unused; }\n", "NVRTC says");
+	control(n, TEXT, "another entry", another, source, "", "PTX has no entry");
+	control(n, LITTLE, "... in a CUBIN", another, source, "", "CUBIN has no entry");
+	control(n, LITTLE, "what the assembler refuses", "", source,
+		"\n__global__ void f() { asm(\"cvt.none.f32.f16 0;\"); }\n", "refuses it");
+	control(n, WHOLE, "a kernel that spills", "", SPILLS, "", "it spills");
 }
 
 static enum extent extent_of(const char *option)
