@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <time.h>
 
 long long now(void)
@@ -88,11 +90,26 @@ static void work_free(struct work *w)
 		exec_release(w->exec);
 }
 
+/* Stores zeros over whole pages of device memory by giving the pages back: most are never used, and
+ * cost nothing then. What is no file in memory is stored to. */
+static void set(char *to, int value, size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), before = -(uintptr_t)to % page;
+	size_t whole = n > before ? (n - before) / page * page : 0;
+
+	if (value || !whole || madvise(to + before, whole, MADV_REMOVE)) {
+		memset(to, value, n);
+		return;
+	}
+	memset(to, 0, before);
+	memset(to + before + whole, 0, n - before - whole);
+}
+
 void perform(const struct work *w)
 {
 	switch (w->what) {
 	case COPY: memmove(w->to, w->from, w->n); break;
-	case SET: memset(w->to, w->value, w->n); break;
+	case SET: set(w->to, w->value, w->n); break;
 	case CALL: w->call(w->data); break;
 	case LAUNCH: fake_run(w->launch); break;
 	case RECORD:
