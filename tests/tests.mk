@@ -201,6 +201,7 @@ SUITES_cuda := \
 	"25 tests/cuda/cuda_test.sh $(BUILD)" \
 	"15 tests/cuda/bench_test.sh $(BUILD)" \
 	"$(T)/cuda/unit_place_test" \
+	"$(T)/cuda/unit_tables_test" \
 	"tests/cuda/cuda_driver_test.sh $(BUILD)" \
 	"25 tests/cuda/cuda_places_test.sh $(BUILD)" \
 	"tests/cuda/abi_test.sh $(BUILD)" \

@@ -45,6 +45,8 @@ static void test_parts(void **state)
 	assert_int_equal(places_hosts(&p), 2);
 	p.host_of[0] = 2;
 	assert_int_equal(places_hosts(&p), 2);
+	p.host_of[0] = 1;
+	assert_int_equal(places_hosts(&p), 3);
 	places_free(&p);
 }
 
@@ -88,6 +90,10 @@ static void test_fit(void **state)
 	assert_int_equal(part, 0); /* it lacks 100, the other one */
 	assert_int_equal(try, 4);
 	workers[0] = 1600;
+	assert_false(place_fit(r, workers, 2, &try, &replicas, &part));
+	assert_int_equal(part, 1);
+	workers[0] = 1700;
+	workers[1] = 300; /* it lacks 140, which is more than 100, though it wants less in all */
 	assert_false(place_fit(r, workers, 2, &try, &replicas, &part));
 	assert_int_equal(part, 1);
 	r[0].threads[1] = r[1].threads[1] = 0; /* one number of threads alone is tried */
@@ -138,7 +144,8 @@ static int by_place(const void *x, const void *y)
 	return a->from < b->from ? -1 : a->from > b->from;
 }
 
-/* All that lies in a part or on the host lies inside, and nothing overlaps. */
+/* All that lies in a part or on the host lies inside, and nothing overlaps; between two pieces is
+ * less than the 256 bytes that each may be moved up. */
 static void check_pieces(const struct place_map *m, const struct places *p,
 			 const struct place_need *n)
 {
@@ -157,8 +164,10 @@ static void check_pieces(const struct place_map *m, const struct places *p,
 	for (uint64_t i = 0; i < n->nfifos; i++) {
 		const struct place_fifo *f = m->fifos + i;
 		uint64_t slots = (uint64_t)n->slots * n->replicas;
+		uint64_t cells = n->fifos[i].max_cells ? n->fifos[i].max_cells : 1;
 
-		assert_true(f->slot_bytes >= (fifos[i].max_cells ? fifos[i].max_cells : 1) * 1000);
+		assert_true(f->slot_bytes >= cells * n->cell_bytes);
+		assert_true(f->slot_bytes < cells * n->cell_bytes + 256);
 		assert_int_equal(f->slot_bytes % 32, 0);
 		assert_int_equal(f->data % 16, 0);
 		pieces[k++] =
@@ -171,8 +180,14 @@ static void check_pieces(const struct place_map *m, const struct places *p,
 		uint64_t size = pieces[i].in == PLACE_HOST ? m->host : m->block[pieces[i].in];
 
 		assert_true(pieces[i].to <= size);
-		if (i && pieces[i].in == pieces[i - 1].in)
+		if (i && pieces[i].in == pieces[i - 1].in) {
 			assert_true(pieces[i].from >= pieces[i - 1].to);
+			assert_true(pieces[i].from < pieces[i - 1].to + 256);
+		} else {
+			assert_int_equal(pieces[i].from, 0);
+		}
+		if (i + 1 == k || pieces[i + 1].in != pieces[i].in)
+			assert_true(size < pieces[i].to + 256);
 	}
 }
 
@@ -233,6 +248,33 @@ static void test_near(void **state)
 	places_free(&p);
 }
 
+/* One FIFO, between two parts that meet: its ends lie in both, and concern no third. */
+static void test_far(void **state)
+{
+	static const int seats[] = { 0, 1, 2 };
+	static const struct ccs_fifo fifo = { .src = 0, .dst = 1, .max_cells = 1, .messages = 1 };
+	struct place_need n = {
+		.fifos = &fifo, .nfifos = 1, .slots = 1, .replicas = 1, .cell_bytes = 257
+	};
+	struct place_map m;
+	struct places p;
+
+	(void)state;
+	n.tables = n.stage_bytes = n.report_bytes = 257; /* one byte more than lines of 256 */
+	n.workers = 1;
+	assert_true(places_make(&p, 3, seats));
+	reach(&p, 0, 1);
+	reach(&p, 1, 0);
+	assert_int_equal(place_map_make(&m, &p, &n), PLACE_OK);
+	check_pieces(&m, &p, &n);
+	assert_true(m.report >= 257);
+	assert_true(place_far(&m, &p, &n, 0));
+	assert_true(place_far(&m, &p, &n, 1));
+	assert_false(place_far(&m, &p, &n, 2));
+	place_map_free(&m);
+	places_free(&p);
+}
+
 static void test_too_large(void **state)
 {
 	static const int seats[RANKS] = { 0, 1, 2, 3, 4 };
@@ -243,6 +285,9 @@ static void test_too_large(void **state)
 	(void)state;
 	assert_true(places_make(&p, RANKS, seats));
 	n.cell_bytes = UINT64_MAX / 3;
+	assert_int_equal(place_map_make(&m, &p, &n), PLACE_TOO_LARGE);
+	n.cell_bytes = (uint64_t)PTRDIFF_MAX; /* of one cell, which would be moved up */
+	n.nfifos = 1;
 	assert_int_equal(place_map_make(&m, &p, &n), PLACE_TOO_LARGE);
 	n = need();
 	n.slots = 1u << 31;
@@ -260,9 +305,10 @@ static void test_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts), cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_fit),   cmocka_unit_test(test_map),
-		cmocka_unit_test(test_near),  cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_parts),	  cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_fit),	  cmocka_unit_test(test_map),
+		cmocka_unit_test(test_near),	  cmocka_unit_test(test_far),
+		cmocka_unit_test(test_too_large),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
