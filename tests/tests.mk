@@ -173,6 +173,7 @@ SUITES_cpu := \
 	"15 $(T)/cpu/results_test $(TEST_MODULES)" \
 	"$(T)/cpu/order_test $(T)/modules" \
 	"$(T)/cpu/post_test $(T)/modules" \
+	"$(T)/cpu/in_place_test" \
 	"$(T)/cpu/layouts_test tests/cpu/layouts" \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts tasks 7" \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts procs 7" \
@@ -335,7 +336,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag check/bits lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag check/bits lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -356,6 +357,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/plan/tuning_test $(T)/modules" \
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
 		"$(T)/cpu/post_test $(T)/modules 300" \
+		"$(T)/cpu/in_place_test 10" \
 		"$(T)/cpu/layouts_test --short tests/cpu/layouts" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/public_test $(T)/modules" \
