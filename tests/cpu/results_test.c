@@ -40,6 +40,17 @@ static const struct type {
 
 /* ---- elements -------------------------------------------------------------------- */
 
+/* 2^e, for the exponents of doubles; above them infinity. ldexp takes several times as long, and is
+ * called for every element. */
+static double power_of_two(int e)
+{
+	uint64_t bits = (uint64_t)(e + 1023) << 52;
+	double x;
+
+	memcpy(&x, &bits, sizeof(x));
+	return x;
+}
+
 static double read_float(const struct type *t, const unsigned char *p)
 {
 	uint64_t bits = 0;
@@ -48,8 +59,8 @@ static double read_float(const struct type *t, const unsigned char *p)
 
 	memcpy(&bits, p, t->size);
 	e = (int)(bits >> t->mantissa) & ((1 << t->exponent) - 1);
-	m = ldexp((double)(bits & ((1ull << t->mantissa) - 1)), -t->mantissa);
-	m = e ? ldexp(1 + m, e - bias) : ldexp(m, 1 - bias);
+	m = (double)(bits & ((1ull << t->mantissa) - 1)) * power_of_two(-t->mantissa);
+	m = e ? (1 + m) * power_of_two(e - bias) : m * power_of_two(1 - bias);
 	return bits >> (8 * t->size - 1) & 1 ? -m : m;
 }
 
@@ -62,7 +73,7 @@ static void write_float(const struct type *t, unsigned char *p, double x)
 
 	if (x != 0)
 		bits = (uint64_t)(e - 1 + bias) << t->mantissa |
-		       (uint64_t)ldexp(2 * m - 1, t->mantissa);
+		       (uint64_t)((2 * m - 1) * power_of_two(t->mantissa));
 	if (x < 0)
 		bits |= 1ull << (8 * t->size - 1);
 	memcpy(p, &bits, t->size);
@@ -157,7 +168,8 @@ static struct want reduced(const struct type *t, int op, int n, size_t i)
 	if (op == CCS_AVG)
 		w.i /= n, w.x /= n;
 	if (t->exponent && op != CCS_MAX && op != CCS_MIN && op != CCS_PROD)
-		w.slack = ldexp(w.x, -t->mantissa) * n; /* n roundings, half an ulp each, doubled */
+		w.slack = w.x * power_of_two(-t->mantissa) *
+			  n; /* n roundings, half an ulp each, doubled */
 	return w;
 }
 
@@ -235,28 +247,37 @@ static void complain(const struct run *u, const char *what, int rank, size_t i)
 		       u->in_place ? "in place" : "out of place", what, rank, i);
 }
 
-static void check(const struct run *u, int r, const unsigned char *out, size_t elements)
+/* Whether all ranks want the same: then what is a right one's, byte for byte, is right. */
+static bool alike(enum contract k)
+{
+	return k == ALLREDUCE || k == BROADCAST || k == ALLGATHER;
+}
+
+/* Whether the element is what is wanted, w. */
+static bool is_wanted(const struct type *t, const unsigned char *p, const struct want *w)
+{
+	uint64_t mask = t->size == 8 ? ~0ull : (1ull << 8 * t->size) - 1;
+
+	if (t->exponent)
+		return w->nan ? is_nan(t, p) : fabs(read_float(t, p) - w->x) <= w->slack;
+	return ((uint64_t)read_int(t, p) & mask) == ((uint64_t)w->i & mask);
+}
+
+/* `first`: the output of rank 0, which was looked at before. */
+static void check(const struct run *u, int r, const unsigned char *out, const unsigned char *first,
+		  size_t elements)
 {
 	const struct type *t = &TYPES[u->type];
+	bool same = r && alike(u->contract) && !memcmp(out, first, elements * t->size);
 
-	for (size_t i = 0; i < elements; i++) {
-		const unsigned char *p = out + i * t->size;
+	for (size_t i = 0; i < elements && !same; i++) {
 		struct want w;
 
 		if (!result(u->contract, t, u->op, u->n, u->root, r, u->count, i, &w))
 			return;
-		if (t->exponent) {
-			if (w.nan ? !is_nan(t, p) : !(fabs(read_float(t, p) - w.x) <= w.slack)) {
-				complain(u, "a wrong value", r, i);
-				return;
-			}
-		} else {
-			uint64_t mask = t->size == 8 ? ~0ull : (1ull << 8 * t->size) - 1;
-
-			if (((uint64_t)read_int(t, p) & mask) != ((uint64_t)w.i & mask)) {
-				complain(u, "a wrong value", r, i);
-				return;
-			}
+		if (!is_wanted(t, out + i * t->size, &w)) {
+			complain(u, "a wrong value", r, i);
+			return;
 		}
 	}
 	for (size_t i = elements * t->size; i < elements * t->size + GUARD; i++)
@@ -362,12 +383,14 @@ static void run(const struct run *u, struct ccs_comm **comm)
 			/* Behind the result lies the rest of the input: no guard there. */
 			memcpy(saved, out[r] + recv * t->size, GUARD);
 			memset(out[r] + recv * t->size, 0xa5, GUARD);
-			check(u, r, out[r], recv);
+			check(u, r, out[r], out[0], recv);
 			memcpy(out[r] + recv * t->size, saved, GUARD);
 			out[r] -= own;
 		} else {
-			check(u, r, out[r], recv);
+			check(u, r, out[r], out[0], recv);
 		}
+	}
+	for (int r = 0; r < u->n; r++) {
 		if (own_block(u, true))
 			in[r] = out[r];
 		if (out[r] != in[r])
