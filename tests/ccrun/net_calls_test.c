@@ -5,7 +5,7 @@
  *
  * Started by mpirun; every process does all of it, and rank 0 tells how it went everywhere.
  * usage: mpirun -np N net_calls_test MODULES
- *        mpirun -np 3 net_calls_test overwrites MODULE
+ *        mpirun -np 3 net_calls_test overwrites|touches MODULE
  */
 #include "tests/support/named_module.h"
 #include "tests/support/say.h"
@@ -298,7 +298,34 @@ static bool overwrites(struct job *j, const struct ccs_module *m, int32_t *data,
 	return j->rank || (all_are(x, salt << 2) && all_are(y, 7 * salt));
 }
 
-static int overwrites_all(struct job *j, const char *path)
+/* Rank 0 is late, and has all messages of rank 2 before it does anything. In x and y, of three
+ * chunks each, it has yet to read what later messages are stored over, in all of their cells or
+ * some. Rank 1 gets what was read (net_test.sh). */
+static bool touches(struct job *j, const struct ccs_module *m, int32_t *data, int salt,
+		    struct ccs_comm *c)
+{
+	enum { CHUNK = 1500, ALL = 6 * CHUNK }; /* long enough to be received in cells */
+	int of_0 = salt, of_2 = salt << 2, both = of_0 + of_2;
+	const int want[2][6] = { { of_2, of_2, of_2, -1, both, of_2 },
+				 { -1, both, both, -1, both, both } };
+	bool ok = true;
+
+	for (int i = 0; i < ALL; i++)
+		data[i] = salt << j->rank;
+	if (j->rank == 0)
+		usleep(50000);
+	if (ccs_run(m, data, data, CHUNK, CCS_INT32, CCS_SUM, 0, c, NULL))
+		return false;
+	for (int i = 0; i < ALL && j->rank < 2; i++)
+		ok &= want[j->rank][i / CHUNK] < 0 || data[i] == want[j->rank][i / CHUNK];
+	return ok;
+}
+
+/* A module's calls, one after the other: in the first, ranks wait for one another's notes. */
+static int calls_of(struct job *j, const char *path,
+		    bool (*once)(struct job *j, const struct ccs_module *m, int32_t *data, int salt,
+				 struct ccs_comm *c),
+		    const char *what)
 {
 	struct ccs_module *m;
 	int32_t *data = malloc(2 * LONG * sizeof(*data));
@@ -309,9 +336,9 @@ static int overwrites_all(struct job *j, const char *path)
 		return 1;
 	j->told = fresh(j);
 	c = fresh(j);
-	for (int i = 1; i < 4 && ok; i++) /* in the first, ranks wait for one another's notes */
-		ok = overwrites(j, m, data, i, c);
-	all_say(j, ok, "a message into cells that are being sent");
+	for (int i = 1; i < 4 && ok; i++)
+		ok = once(j, m, data, i, c);
+	all_say(j, ok, what);
 	ccs_comm_free(c);
 	ccs_comm_free(j->told);
 	ccs_module_free(m);
@@ -326,7 +353,11 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 3 && !strcmp(argv[1], "overwrites"))
-		return overwrites_all(&j, argv[2]);
+		return calls_of(&j, argv[2], overwrites,
+				"a message into cells that are being sent");
+	if (argc == 3 && !strcmp(argv[1], "touches"))
+		return calls_of(&j, argv[2], touches,
+				"messages into cells that are yet to be read");
 	j.send = calloc(MOST, sizeof(*j.send));
 	j.recv = calloc(MOST, sizeof(*j.recv));
 	if (!j.send || !j.recv || !named_module_loads(&j.ring, folder, "ring_allreduce") ||

@@ -134,10 +134,45 @@ schedule overwrites
   }
 }
 EOS
-"$build/bin/ccc" "$tmp/overwrites.ccs" -n 3 --target=cpu -o "$tmp/overwrites.so" &&
-	ranks 3 env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/net_calls_test" overwrites \
-		"$tmp/overwrites.so" ||
-	not_ok "a message into cells that are being sent" "it ended with another status than 0"
+cat >"$tmp/touches.ccs" <<'EOS'
+contract touched(inout x[3][C], inout y[3][C])
+  ensures rank == 0: x[0][i] == x[0][i]@2
+  ensures rank == 0: x[1][i] == x[1][i]@2
+  ensures rank == 0: x[2][i] == x[2][i]@2
+  ensures rank == 0: y[2][i] == y[2][i]@2
+  ensures rank == 1: x[1][i] == sum(q in 0..2: x[1][i]@(2 * q))
+  ensures rank == 1: x[2][i] == sum(q in 0..2: x[2][i]@(2 * q))
+  ensures rank < 2: y[1][i] == sum(q in 0..2: y[1][i]@(2 * q))
+  ensures rank == 1: y[2][i] == sum(q in 0..2: y[2][i]@(2 * q))
+schedule touches
+  implements touched(inout x[3][1], inout y[3][1])
+{
+  if rank == 0 {
+    reduce x[1..3] from 2
+    send x[1..3] to 1
+    recv x[0..3] from 2
+    reduce y[1..3] from 2
+    send y[1..3] to 1
+    recv y[2] from 2
+  }
+  if rank == 1 {
+    recv x[1..3] from 0
+    recv y[1..3] from 0
+  }
+  if rank == 2 {
+    send x[1..3] to 0
+    send x[0..3] to 0
+    send y[1..3] to 0
+    send y[2] to 0
+  }
+}
+EOS
+for name in overwrites touches; do
+	"$build/bin/ccc" "$tmp/$name.ccs" -n 3 --target=cpu -o "$tmp/$name.so" &&
+		ranks 3 env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/net_calls_test" $name \
+			"$tmp/$name.so" ||
+		not_ok "messages into cells: $name" "it ended with another status than 0"
+done
 
 # ---- two hosts -------------------------------------------------------------------------------
 no_hosts() {
