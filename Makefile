@@ -31,11 +31,15 @@ MPICC := $(firstword $(foreach c,mpicc_abi mpicc,\
 endif
 # And that for what is preloaded into MPI's programs, which are made by mpicc.
 MPICC_PRELOAD ?= $(MPICC:mpicc_abi=mpicc)
+LIBS := -ljansson -lpthread -ldl -lm
 # Generated scanners and parsers keep to fewer warnings: the code is not ours.
 GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
 
 LANG_SRC := $(sort $(wildcard lang/*.c))
-COMPILER_SRC := $(sort $(filter-out compiler/ccc.c,$(wildcard compiler/*.c compiler/*/*.c)))
+# Without expat MSCCL XML is not read, and all else is as it is.
+EXPAT := $(shell printf '\#include <expat.h>\n' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo -lexpat)
+COMPILER_SRC := $(sort $(filter-out compiler/ccc.c \
+	compiler/msccl/$(if $(EXPAT),unread,read).c,$(wildcard compiler/*.c compiler/*/*.c)))
 RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/preload/%.c runtime/mpi/plugin.c, \
 	$(wildcard runtime/*.c runtime/*/*.c)))
 PRELOAD_SRC := $(sort $(wildcard runtime/preload/*.c))
@@ -153,11 +157,11 @@ no-mpi:
 
 $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
+	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(LIBS)
 
 $(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpthread -ldl -lm
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 -include editors/editors.mk docs/install.mk tests/tests.mk bench/bench.mk
 

@@ -66,6 +66,14 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	pass_done(c, "race", ops, &since);
 	if (k->deadlock.deadlocked || !ordered || !contract_ok)
 		return false;
+	return prove_instance(c, want_len, k) && c->diags->errors == errors;
+}
+
+bool prove_instance(struct ctx *c, bool want_len, struct checked *k)
+{
+	uint32_t errors = c->diags->errors;
+	uint64_t ops = k->program->nops;
+	double since = clock_seconds();
 
 	c->diags->phase = PHASE_DATA;
 	k->proof = proof(c, k->program, k->contract, &k->deadlock.order, want_len);

@@ -101,6 +101,10 @@ struct checked {
 bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, bool want_len,
 		    struct checked *k);
 
+/** The last part of that: proof, bits and order, of a program with a contract that finishes and
+ *  has no races. Returns whether it is right. */
+bool prove_instance(struct ctx *c, bool want_len, struct checked *k);
+
 /** Adds to `to` what nothing needs of an instance that is right; dead_warn() tells of it. */
 void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, struct arena *keep);
 

@@ -166,10 +166,18 @@ struct fifo {
 					   paths are part of a FIFO's name */
 };
 
-/* A statement of the text that makes operations. */
+/* A statement of the text that makes operations. In a program that was read from a file of
+ * another kind (msccl/) it is no statement, and has a name: "thread block 3, step 2". */
 struct site {
 	const struct stmt *stmt;
 	struct span span;
+	const char *name; /* or NULL */
+};
+
+/* Scratch cells that have a name of their own, in such a program. */
+struct region {
+	const char *name;
+	uint32_t cell, n;
 };
 
 struct buffer {
@@ -219,6 +227,8 @@ struct program {
 	uint32_t nfifos, capfifos;
 	struct site *sites;
 	uint32_t nsites, capsites;
+	struct region *regions;
+	uint32_t nregions;
 	uint64_t nops;		  /* sends, receives, reductions, copies of all ranks */
 	struct message *messages; /* by match, if lowered; else when needed, or NULL */
 	uint64_t nmessages;

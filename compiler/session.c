@@ -5,6 +5,7 @@
  * one rename), diagnostics on stderr, the exit status of ccc(1). All memory is in three
  * arenas; running out of it comes back to `guarded` as E0501.
  */
+#include "compiler/msccl/msccl.h"
 #include "compiler/session.h"
 
 #include <errno.h>
@@ -111,6 +112,19 @@ static void format(struct session *s, struct front *f)
 	}
 }
 
+bool session_can_write(struct session *s)
+{
+	int error = output_check(path(s->o), in_place(s->o) ? NULL : &s->sources);
+
+	if (!error)
+		return true;
+	refused(s, error);
+	s->status = 2;
+	if (s->o->sheet)
+		s->o->sheet->refused = true;
+	return false;
+}
+
 static void run(struct session *s)
 {
 	struct front f = {
@@ -125,19 +139,17 @@ static void run(struct session *s)
 	};
 
 	s->diags.phase = PHASE_TEXT;
+	if (msccl_is_name(s->o->file)) {
+		run_msccl(s);
+		return;
+	}
 	s->module = lang_load(&f, s->o->file);
 	if (!s->module) {
 		s->status = 2;
 		return;
 	}
-	int error = output_check(path(s->o), in_place(s->o) ? NULL : &s->sources);
-	if (error) { /* before all the work */
-		refused(s, error);
-		s->status = 2;
-		if (s->o->sheet)
-			s->o->sheet->refused = true;
+	if (!session_can_write(s))
 		return;
-	}
 	if (s->diags.errors)
 		return;
 	if (s->o->action == ACTION_FORMAT) {

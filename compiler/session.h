@@ -35,6 +35,12 @@ struct session {
  * wrong is in s->diags, or in s->status. */
 void run_schedules(struct session *s);
 
+/* The same for an algorithm of MSCCL's, which is one instance (msccl.c). */
+void run_msccl(struct session *s);
+
+/* Whether the product may be written where it is to go, before all the work; else it is reported. */
+bool session_can_write(struct session *s);
+
 /** A compilation whose diagnostics go to `take` instead of stderr, and nothing is written.
  *  `take` is called once; not, if there is no memory even for that. */
 void session_collect(const struct options *o,

@@ -23,6 +23,7 @@ need make make
 need flex flex
 need bison bison
 header jansson.h libjansson-dev
+header expat.h libexpat1-dev
 if [ "${1:-}" = check ]; then
 	header cmocka.h libcmocka-dev
 	need ${CXX:-g++} g++

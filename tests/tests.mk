@@ -12,7 +12,7 @@ TEST_SUPPORT += $(BUILD)/runtime/ccrun/driver.o $(BUILD)/runtime/ccrun/nccl_call
 TEST_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/*_test.c))
 
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)/libccc.a $(LIB)/libccs.a
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -ljansson -lpthread -ldl -lm
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(EXPAT) $(LIBS)
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -c -o $@ $<
@@ -434,4 +434,4 @@ fuzz-built: $(T)/fuzz
 		-artifact_prefix=$(T)/found/ $(T)/found tests/lang/corpus tests/check/good tests/check/diag schedules
 $(T)/fuzz: tests/lang/fuzz_test.c $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ -ljansson -lpthread -ldl -lm
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ $(EXPAT) $(LIBS)

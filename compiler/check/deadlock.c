@@ -323,6 +323,17 @@ void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p)
 	deadlock_run(r, c->slots < most ? c->slots : most);
 }
 
+uint32_t deadlock_blocked(struct ctx *c, struct program *p, uint32_t slots)
+{
+	uint32_t most = most_messages(p);
+	struct greedy r;
+
+	run_init(&r, c, p);
+	r.record = false;
+	deadlock_run(&r, slots < most ? slots : most);
+	return p->ntasks - r.finished;
+}
+
 struct deadlock_report deadlock(struct ctx *c, struct program *p)
 {
 	struct deadlock_report d = { .min_slots = -1 };

@@ -56,6 +56,9 @@ bool deadlock_run(struct greedy *r, uint32_t slots);
  * the state that it comes to, r->order the way there, in the compilation's arena. */
 void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p);
 
+/* How many tasks wait for ever with so many slots. O(operations). */
+uint32_t deadlock_blocked(struct ctx *c, struct program *p, uint32_t slots);
+
 /* Makes p->messages, if match() did not: it only does so where it needs them. */
 void match_messages(struct ctx *c, struct program *p);
 

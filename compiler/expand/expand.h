@@ -20,6 +20,7 @@ struct where {
 	uint32_t step;	   /* waves with messages in its task, up to its own */
 	const char *loops; /* "s = 2, i = 0": the loop variables around it, or "" */
 	const char *calls; /* "in ring_reduce_scatter, called at line 12", or "" */
+	const char *name;  /* the site's, which stands for all of these; or NULL */
 };
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op);
 /** "step 3", or "before the first step". */

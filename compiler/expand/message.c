@@ -317,7 +317,8 @@ static RARE void make_site(struct cursor *v, struct opsite *s, const struct stmt
 		return;
 	}
 	s->op.site = p->nsites & 0xffffff;
-	ARENA_PUSH(p->arena, p->sites, p->nsites, p->capsites) = (struct site){ stmt, stmt->span };
+	ARENA_PUSH(p->arena, p->sites, p->nsites, p->capsites) =
+		(struct site){ .stmt = stmt, .span = stmt->span };
 }
 
 struct opsite *cursor_site(struct cursor *v, const struct stmt *stmt)

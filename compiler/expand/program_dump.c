@@ -33,6 +33,10 @@ struct place_in {
 
 static struct place_in place_in(const struct program *p, uint32_t cell)
 {
+	for (uint32_t i = 0; i < p->nregions; i++)
+		if (cell - p->regions[i].cell < p->regions[i].n)
+			return (struct place_in){ p->regions[i].name, cell - p->regions[i].cell,
+						  0 };
 	if (cell >= p->cells)
 		return (struct place_in){ "scratch", cell - p->cells, 0 };
 	const struct buffer *b = program_buffer(p, cell);

@@ -88,18 +88,23 @@ const char *where_step_text(struct arena *a, uint32_t step)
 
 const char *where_text(struct arena *a, uint32_t step, const struct where *w)
 {
+	if (w->name)
+		return w->name;
 	return arena_printf(a, "%s%s%s%s%s%s", where_step_text(a, step), *w->loops ? " (" : "",
 			    w->loops, *w->loops ? ")" : "", *w->calls ? ", " : "", w->calls);
 }
 
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op)
 {
-	struct where w = { .step = step_of(p, task, op), .loops = "", .calls = "" };
+	struct where w = { .step = step_of(p, task, op),
+			   .loops = "",
+			   .calls = "",
+			   .name = p->sites[p->tasks[task].ops[op].site].name };
 	struct op room[ROOM];
 	struct program copy = *p;
 	struct tables tables;
 	struct cursor v;
-	if (p->lowered)
+	if (p->lowered || w.name)
 		return w;
 	cursor_init(&v, c, &copy, c->scratch, true);
 	if (instance_make(&v, true) != INSTANCE_OK)

@@ -84,10 +84,25 @@ static void note_par(const struct graph *g, struct diag *d, uint32_t i)
 			  program_path_text(a, p, to->path));
 }
 
+/* A wait that stands in the file itself: for another task's operation. */
+static void note_other(const struct graph *g, struct diag *d, uint32_t i)
+{
+	struct greedy *r = g->r;
+	const struct program *p = r->p;
+	const struct task *to = &p->tasks[g->cycle[i]->to];
+	const struct site *s = &p->sites[graph_op(g, i)->site];
+	diag_note(r->ctx->diags, d, s->span, "rank %u, %s: waits until %s has finished",
+		  graph_rank(g, i), s->name, p->sites[to->ops[g->cycle[i]->needs].site].name);
+}
+
 static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 {
 	struct ctx *c = g->r->ctx;
 	const struct program *p = g->r->p;
+	if (is_wait(g, i) && p->sites[graph_op(g, i)->site].name) {
+		note_other(g, d, i);
+		return;
+	}
 	if (is_wait(g, i)) {
 		note_par(g, d, i);
 		return;

@@ -39,7 +39,8 @@ say "compiler: includes go one way" "$(
 	may $c/lower lang $c/expand $c/check runtime/plan
 	may $c/emit lang $c/expand $c/check $c/lower runtime runtime/base runtime/plan
 	may $c/lsp lang runtime/base
-	may $c lang $c/expand $c/check $c/witness $c/lower $c/emit $c/lsp runtime runtime/base runtime/plan)"
+	may $c/msccl lang $c/expand $c/check
+	may $c lang $c/expand $c/check $c/witness $c/lower $c/emit $c/lsp $c/msccl runtime runtime/base runtime/plan)"
 
 say "runtime includes runtime only" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
@@ -69,7 +70,7 @@ circles() { # circles FOLDER...: below $build
 }
 say "compiler: calls between folders have no circles" \
 	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/lower \
-		compiler/emit compiler/lsp runtime/base runtime/plan)"
+		compiler/emit compiler/lsp compiler/msccl runtime/base runtime/plan)"
 
 r=runtime
 say "runtime: includes go one way" "$(

@@ -1,0 +1,278 @@
+/*
+ * An algorithm of MSCCL's through the line: it is read, checked for every size of chunks and in
+ * each way in which it may run, and becomes a module like any other.
+ *
+ * In: a file named .xml, and the options. Out: what the action asks for. The passes are those of
+ * schedules; where a schedule's text is wanted, for names, buffers and the contract, one without
+ * operations stands for it (msccl/collective.c), whose places are those of <algo>.
+ */
+#include "compiler/msccl/msccl.h"
+#include "compiler/session.h"
+
+#include <string.h>
+
+/* ---- the schedule that stands for it ---------------------------------------------------- */
+
+static void take_places(struct module *m, struct decl *d, const struct msccl *file)
+{
+	m->main->source = file->source;
+	d->source = file->source;
+	d->span = d->name.span = d->contract_name.span = file->span;
+	for (struct buffer_def *b = d->buffers; b; b = b->next)
+		b->span = b->name.span = file->span;
+}
+
+static struct instance stand_in(struct session *s, const struct msccl *m, bool in_place,
+				uint32_t root)
+{
+	struct front f = { .arena = &s->arena, .sources = &s->sources, .diags = &s->diags };
+	const char *text = msccl_schedule_text(&s->ctx, m, in_place, root);
+	struct module *module = lang_load_text(&f, m->source->name, text, strlen(text));
+	struct decl *d = module ? module->main->decls : NULL;
+
+	if (module)
+		lang_resolve(&f, module);
+	while (d && d->kind != D_SCHEDULE)
+		d = d->next;
+	if (!d || s->diags.errors)
+		arena_fail(&s->arena);
+	take_places(module, d, m);
+	s->module = module;
+	return (struct instance){
+		.module = module, .schedule = d, .nranks = m->nranks, .root = -1
+	};
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+/* One way to run it. */
+struct way {
+	const struct msccl *m;
+	bool in_place;
+	uint32_t root, per_message;
+	int64_t slots; /* that are enough */
+	struct instance instance;
+	bool races;
+};
+
+/* The value program: contract, races, proof. */
+static bool check_way(struct session *s, struct ctx *c, struct way *w, struct checked *k)
+{
+	struct msccl_form f = { .instance = &w->instance,
+				.in_place = w->in_place,
+				.per_message = w->per_message };
+	struct ctx enough = *c;
+
+	memset(k, 0, sizeof(*k));
+	w->instance = stand_in(s, w->m, w->in_place, w->root);
+	c->diags->phase = PHASE_EXPAND;
+	k->program = msccl_program(c, w->m, &f);
+	if (!k->program)
+		return false;
+	c->diags->phase = PHASE_CONTRACT;
+	k->contract = contract_expand(c, k->program);
+	c->diags->phase = PHASE_MATCH;
+	if (!k->contract || !match(c, k->program))
+		return false;
+	enough.slots = w->slots > c->slots ? (uint32_t)w->slots : c->slots;
+	k->deadlock = deadlock(&enough, k->program);
+	c->diags->phase = PHASE_RACE;
+	w->races = !msccl_between(c, k->program, &k->deadlock.order);
+	arena_free(c->scratch);
+	if (w->races || !match(c, k->program))
+		return false;
+	k->deadlock = deadlock(&enough, k->program);
+	arena_free(c->scratch);
+	return prove_instance(c, true, k);
+}
+
+/* A file does not name its root: the first that fits is it; if none does, rank 0 is told of. */
+static bool check_roots(struct session *s, struct ctx *c, struct way *w, struct checked *k)
+{
+	struct diags none = { .arena = &s->arena, .sources = &s->sources };
+	struct ctx quiet = *c;
+	uint32_t n = msccl_has_root(w->m) ? w->m->nranks : 0;
+
+	for (w->root = 0; w->root < n; w->root++) {
+		none.errors = none.n = 0;
+		quiet.diags = &none;
+		if (check_way(s, &quiet, w, k))
+			return true;
+	}
+	w->root = 0;
+	return check_way(s, c, w, k);
+}
+
+/* ---- verdicts -------------------------------------------------------------------------- */
+
+static void note_values(struct session *s, struct msccl_verdict *v, const struct way *w,
+			const struct checked *k)
+{
+	const char *why = k->bits.why;
+
+	v->same_bits = k->bits.ranks;
+	v->same_bits_counts = k->bits.counts;
+	v->bits_why = why ? arena_strndup(&s->arena, why, strlen(why)) : NULL;
+	v->steps = k->proof.steps;
+	v->root = msccl_has_root(w->m) ? w->root : NONE;
+	report_volume(k->program, &k->proof, &v->sent, &v->bound);
+}
+
+static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bool in_place,
+				    struct msccl_verdict *v)
+{
+	struct way w = { .m = m, .in_place = in_place, .per_message = 1, .slots = v->slots.chunk };
+	struct ctx c = s->ctx;
+	struct checked k;
+
+	c.arena = &s->instance;
+	s->diags.where = in_place ? "in place" : "out of place";
+	if (!in_place && m->writes_input)
+		diag_warn(&s->diags, W_INPUT, m->span, NO_RANK,
+			  "it stores in buffer i, the caller's input, and may run out of place");
+	bool right = check_roots(s, &c, &w, &k);
+
+	v->any_values = true;
+	v->races |= w.races;
+	if (right)
+		note_values(s, v, &w, &k);
+	s->diags.where = NULL;
+	arena_free(&s->scratch);
+	arena_free(&s->instance);
+	return !right ? REFUTED : msccl_has_contract(m) ? PROVED : NO_CONTRACT;
+}
+
+/* Deadlock for all sizes, and values where it finishes with enough slots. */
+static void decide(struct session *s, const struct msccl *m, struct msccl_verdict *v)
+{
+	struct instance in = stand_in(s, m, m->inplace, 0);
+	struct msccl_form f = { .instance = &in, .in_place = m->inplace };
+	struct deadlock_report d = { 0 };
+	struct ctx c = s->ctx;
+
+	c.arena = &s->instance;
+	v->has_slots = msccl_slots(&c, m, f, &d, &v->slots);
+	if (v->has_slots)
+		witness(&c, &d);
+	arena_free(&s->scratch);
+	arena_free(&s->instance);
+	if (!v->has_slots || v->slots.chunk < 0)
+		return;
+	if (m->inplace)
+		v->in_place = verdict_of(s, m, true, v);
+	if (m->outofplace)
+		v->out_of_place = verdict_of(s, m, false, v);
+}
+
+/* ---- what the action makes of it ------------------------------------------------------- */
+
+static void compile_way(struct session *s, const struct msccl *m, const struct msccl_verdict *v)
+{
+	struct way w = { .m = m,
+			 .in_place = m->inplace,
+			 .root = v->root == NONE ? 0 : v->root,
+			 .per_message = MSCCL_MOST_CHUNKS,
+			 .slots = v->slots.step };
+	struct ctx c = s->ctx;
+	struct checked k;
+	struct planned planned;
+
+	if (!check_way(s, &c, &w, &k))
+		return;
+	arena_free(&s->scratch);
+	if (s->o->emit == EMIT_PROGRAM) {
+		program_dump(&c, k.program, s->out.stream);
+		return;
+	}
+	if (!plan_instance(&c, &k, s->o->protocols, &planned)) {
+		s->status = 70;
+		return;
+	}
+	struct emission e = { .options = s->o,
+			      .module = s->module,
+			      .schedule = w.instance.schedule,
+			      .planned = &planned,
+			      .nplanned = 1,
+			      .out = &s->out,
+			      .opened = &s->opened };
+	s->status = emit_module(&s->ctx, &e);
+}
+
+/* What an action or option cannot do with such a file. False: it is told of. */
+static bool is_for(struct session *s, const struct msccl *m)
+{
+	const struct options *o = s->o;
+	const char *what = NULL;
+
+	for (size_t i = 0; i < o->ranks.n; i++)
+		if (o->ranks.v[i] != m->nranks)
+			what = arena_printf(&s->arena, "-n %u: the file is for %u GPUs",
+					    o->ranks.v[i], m->nranks);
+	if (o->nsettings)
+		what = "-D: the file has no parameters";
+	if (o->schedule)
+		what = "--schedule: the file has one algorithm";
+	if (what)
+		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", what);
+	return !what;
+}
+
+static void act(struct session *s, const struct msccl *m)
+{
+	const struct options *o = s->o;
+	struct msccl_verdict v = { .m = m,
+				   .name = msccl_identifier(&s->arena, m->name),
+				   .contract = msccl_contract_name(m),
+				   .same_bits = true,
+				   .root = NONE,
+				   .bound = -1 };
+	bool json = o->style.format != DIAG_TEXT;
+
+	decide(s, m, &v);
+	if (o->action == ACTION_CHECK)
+		msccl_verdict_print(&s->ctx, &v, json, json ? s->out.report : s->out.stream);
+	else if (!s->diags.errors && !s->diags.denied && !s->status)
+		compile_way(s, m, &v);
+}
+
+static bool is_action(struct session *s)
+{
+	const struct options *o = s->o;
+
+	if ((o->action == ACTION_CHECK || o->action == ACTION_COMPILE) &&
+	    !(o->action == ACTION_COMPILE && o->emit == EMIT_AST))
+		return true;
+	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
+		 "%s: MSCCL XML can be checked and compiled, and that is all", o->file);
+	s->status = 2;
+	return false;
+}
+
+void run_msccl(struct session *s)
+{
+	struct source text = { .name = s->o->file };
+
+	if (!is_action(s))
+		return;
+	struct unread no = read_file(&s->arena, s->o->file, &text);
+	struct source *source = no.why ? NULL : source_adopt(&s->sources, text);
+	if (!source) {
+		struct diag *g =
+			diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot read '%s': %s",
+				 s->o->file, no.why ? no.why : "it is too large");
+		if (no.help)
+			diag_help(&s->diags, g, "%s", no.help);
+		s->status = 2;
+		return;
+	}
+	if (!session_can_write(s))
+		return;
+	struct msccl *m = msccl_read(&s->ctx, source);
+	if (!m || !msccl_sound(&s->ctx, m))
+		return;
+	arena_free(&s->scratch);
+	if (is_for(s, m))
+		act(s, m);
+	else
+		s->status = 2;
+}

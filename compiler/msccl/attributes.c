@@ -1,0 +1,88 @@
+/*
+ * Attributes of an element of MSCCL XML.
+ *
+ * In: an element as expat gives it. Out: numbers and words, or E0602 at the attribute's place.
+ */
+#include "compiler/msccl/msccl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *msccl_text(const struct msccl_element *e, const char *name)
+{
+	for (const char *const *a = e->attributes; *a; a += 2)
+		if (!strcmp(a[0], name))
+			return a[1];
+	return NULL;
+}
+
+/* expat tells no places of attributes: its name is looked for in the element's text. */
+struct span msccl_place(const struct msccl_element *e, const char *name)
+{
+	const char *text = e->source->text + (e->span.lo - e->source->base);
+	size_t n = strlen(name), len = e->span.hi - e->span.lo;
+
+	for (size_t i = 1; i + n < len; i++)
+		if (strchr(" \t\r\n", text[i - 1]) && !memcmp(text + i, name, n) &&
+		    strchr("= \t\r\n", text[i + n])) {
+			const char *close = memchr(text + i + n, '"', len - i - n);
+
+			close = close ? memchr(close + 1, '"', len - (size_t)(close + 1 - text))
+				      : NULL;
+			uint32_t lo = e->span.lo + (uint32_t)i;
+			return (struct span){ lo, close ? e->span.lo + (uint32_t)(close - text) + 1
+							: lo + (uint32_t)n };
+		}
+	return e->span;
+}
+
+int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t least, int64_t most,
+		     int64_t none)
+{
+	const char *text = msccl_text(e, name);
+	struct diags *d = e->ctx->diags;
+	char *end = NULL;
+
+	if (!text && none >= least)
+		return none;
+	if (!text) {
+		diag_add(d, SEV_ERROR, 602, e->span, NO_RANK, "<%s> has no attribute '%s'", e->name,
+			 name);
+		return least;
+	}
+	errno = 0;
+	int64_t v = strtoll(text, &end, 10);
+	if (end != text && !*end && !errno && v >= least && v <= most)
+		return v;
+	diag_add(d, SEV_ERROR, 602, msccl_place(e, name), NO_RANK,
+		 "'%s' of <%s> must be a number from %lld to %lld", name, e->name, (long long)least,
+		 (long long)most);
+	return none >= least ? none : least;
+}
+
+int msccl_word(const struct msccl_element *e, const char *name, const char *const *words)
+{
+	const char *text = msccl_text(e, name), *all = "";
+	struct diags *d = e->ctx->diags;
+	size_t n = 0;
+
+	if (!text) {
+		diag_add(d, SEV_ERROR, 602, e->span, NO_RANK, "<%s> has no attribute '%s'", e->name,
+			 name);
+		return -1;
+	}
+	for (; words[n]; n++) {
+		if (!strcmp(text, words[n]))
+			return (int)n;
+		all = arena_printf(e->ctx->arena, "%s%s%s", all, n ? " " : "", words[n]);
+	}
+	struct diag *g = diag_add(d, SEV_ERROR, 602, msccl_place(e, name), NO_RANK,
+				  "'%.40s' is no %s of <%s>", text, name, e->name);
+	const char *near = diag_nearest(text, words, n);
+	if (near)
+		diag_help(d, g, "did you mean '%s'?", near);
+	else
+		diag_note(d, g, NOWHERE, "there is: %s", all);
+	return -1;
+}

@@ -1,0 +1,262 @@
+/*
+ * MSCCL XML: algorithms that others wrote, as programs.
+ *
+ *   read.c        text -> a description: GPUs, thread blocks, steps, each with its place
+ *   attributes.c  attributes of an element: numbers and words
+ *   sound.c       can it be meant so? FIFOs' ends, dependencies, chunks; the executors' limits
+ *   collective.c  which contract, and where its buffers are; the schedule that stands for it
+ *   program.c     description -> struct program: a thread block is a task
+ *   slots.c       how many slots it needs, by how many chunks fit one
+ *   between.c     races between thread blocks, and what messages alone put in order
+ *   verdict.c     what is said of it
+ *
+ * What a file means is what its executors do with it (the format has no specification):
+ *
+ *   - A thread block runs its steps in order. Before a step it waits until block `depid` of
+ *     its GPU has finished step `deps`, which must have hasdep="1"; `nop` only waits.
+ *   - (sender, receiver, chan) is a FIFO, with one block at each end.
+ *   - s: send src. r: receive into dst. cpy: dst = src. re: dst += src. rcs: receive into dst
+ *     and send it. rrc: dst = src + received. rrs: send src + received, which is stored nowhere.
+ *     rrcs: dst = src + received, and send it. The operand of rr* is `src`.
+ *   - In place, `o` is `i` for allreduce, alltoall, broadcast and reduce, `i` is part `rank` of
+ *     `o` for allgather and gather, and `o` is part `rank` of `i` for reduce_scatter and scatter.
+ *   - The `cnt` chunks of a step travel in messages of 1..MSCCL_MOST_CHUNKS chunks, as many as
+ *     fit a slot. So for small sizes a step is one message, for large ones `cnt` messages.
+ *
+ * Two programs are made of one description. The *waiting* program has the blocks' steps as the
+ * executors run them: what receives and sends starts when both can be done, and holds its slot
+ * until then. It decides deadlock. The *value* program has the same steps in operations that
+ * all passes know, and copies where buffers of the contract are others than the file's; it
+ * decides races and results, and is what is compiled. Its steps wait no longer than those of
+ * the other, so where that one finishes it does.
+ */
+#ifndef CCS_COMPILER_MSCCL_MSCCL_H
+#define CCS_COMPILER_MSCCL_MSCCL_H
+
+#include "compiler/check/deadlock.h"
+
+#define MSCCL_MOST_CHUNKS 71u	      /* of a message */
+#define MSCCL_MOST_NUMBER 1000000000u /* of chunks, of any number that is read */
+
+/* Limits of the executors, by their own names where they have any (W0601). */
+#define MSCCL_MAX_NUM_STEPS 256
+#define MSCCL_MAX_CHANNELS 32 /* MAXCHANNELS */
+#define MSCCL_MAX_BLOCKS_PER_CHANNEL 32
+#define MSCCL_MAX_COUNT 72
+#define MSCCL_MAX_NODES 4096
+
+enum msccl_type {
+	STEP_NOP,
+	STEP_S,
+	STEP_R,
+	STEP_CPY,
+	STEP_RE,
+	STEP_RCS,
+	STEP_RRC,
+	STEP_RRS,
+	STEP_RRCS,
+	STEP_TYPES
+};
+
+enum msccl_buffer { BUFFER_I, BUFFER_O, BUFFER_S, MSCCL_BUFFERS };
+
+/* Chunks of a buffer: what a step reads or writes. */
+struct msccl_chunks {
+	enum msccl_buffer buffer;
+	uint32_t at;
+};
+
+struct msccl_step {
+	struct span span;
+	enum msccl_type type;
+	uint32_t s;		      /* its number in the file */
+	struct msccl_chunks src, dst; /* those that its type has */
+	uint32_t cnt;
+	int32_t depid, deps; /* -1: it waits for nothing */
+	bool hasdep;
+	uint32_t waits_block, waits_step; /* by sound.c: rows of blocks, of its steps; or NONE */
+};
+
+struct msccl_block {
+	struct span span;
+	uint32_t gpu; /* row of gpus: the rank */
+	uint32_t id, channel;
+	int32_t send, recv; /* peers; -1: none */
+	struct msccl_step *steps;
+	uint32_t nsteps, capsteps;
+	uint32_t out, in; /* by sound.c: its FIFOs, or NONE */
+};
+
+struct msccl_gpu {
+	struct span span;
+	bool given;
+	uint32_t chunks[MSCCL_BUFFERS]; /* i_chunks, o_chunks, s_chunks */
+	uint32_t first, nblocks;	/* rows of msccl.blocks */
+};
+
+struct msccl_collective;
+
+struct msccl {
+	struct source *source;
+	struct span span; /* of <algo> */
+	const char *name, *protocol;
+	const struct msccl_collective *collective;
+	uint32_t nranks, nchunks, nchannels;
+	bool inplace, outofplace;
+	uint64_t min_bytes, max_bytes;
+	struct msccl_gpu *gpus;	    /* [nranks] */
+	struct msccl_block *blocks; /* by GPU, in the order of the file */
+	uint32_t nblocks, capblocks;
+	uint64_t nsteps;
+	struct fifo *fifos; /* by sound.c */
+	uint32_t nfifos, capfifos;
+	uint32_t most;	   /* the largest cnt */
+	uint32_t scratch;  /* the most s_chunks */
+	bool writes_input; /* some step stores in `i` */
+};
+
+/* What a type of step does. */
+struct msccl_does {
+	const char *name;
+	bool receives, sends, reads, writes; /* src; dst */
+};
+const struct msccl_does *msccl_does(enum msccl_type t);
+
+/* ---- read.c ---------------------------------------------------------------------------- */
+
+/** Reads a text that is one of c->sources. E0601, E0602, E0306. NULL: there is nothing to look
+ *  at. No document type is read, and so no entities; memory is a small multiple of the text.
+ *  O(bytes). */
+struct msccl *msccl_read(struct ctx *c, struct source *source);
+
+/* ---- sound.c --------------------------------------------------------------------------- */
+
+/** Finds each step's dependency and each block's FIFOs. E0306, E0406, E0602, E0603; W0601. Returns
+ *  whether there were no errors. O(steps log steps). */
+bool msccl_sound(struct ctx *c, struct msccl *m);
+
+/* ---- collective.c ---------------------------------------------------------------------- */
+
+/** Whether a file of that name is read as MSCCL XML. */
+bool msccl_is_name(const char *path);
+/** The collective of that name, or NULL. */
+const struct msccl_collective *msccl_collective(const char *name);
+/** All names, up to a NULL. */
+const char *const *msccl_collective_names(void);
+/** What the collective is called in contracts; "custom" has none. */
+const char *msccl_contract_name(const struct msccl *m);
+bool msccl_has_contract(const struct msccl *m);
+/** The algorithm's name as one of the schedule language: letters, digits and _. */
+const char *msccl_identifier(struct arena *a, const char *name);
+/** Whether one rank is the root, which a file does not name. */
+bool msccl_has_root(const struct msccl *m);
+/** Chunks of `i` and of `o`: of the whole, on each rank. */
+uint32_t msccl_size(const struct msccl *m, enum msccl_buffer b);
+
+/** A schedule without operations that has the contract and its buffers, and is named as the
+ *  file's algorithm: text of the schedule language, in the arena. */
+const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, bool in_place, uint32_t root);
+
+/* Where the buffers of a file are in a program. */
+struct msccl_home {
+	uint32_t base, by_rank; /* chunk 0 of rank r is cell base + r * by_rank */
+};
+struct msccl_homes {
+	struct msccl_home at[MSCCL_BUFFERS];
+	struct msccl_home given, begin; /* copied to `begin` first, `ngiven` chunks */
+	struct msccl_home end, result;	/* copied to `result` last, `nresult` chunks */
+	uint32_t ngiven, nresult;
+	uint32_t scratch; /* cells behind the contract's buffers */
+};
+/** `p` has the buffers of that schedule. */
+struct msccl_homes msccl_homes(const struct msccl *m, const struct program *p, bool in_place);
+
+/* ---- program.c ------------------------------------------------------------------------- */
+
+/* What is made of a description. */
+struct msccl_form {
+	const struct instance *instance; /* of msccl_schedule_text() */
+	bool in_place;
+	bool waiting;	      /* the waiting program, else the value program */
+	uint32_t per_message; /* chunks that fit a slot */
+};
+
+/** The program; NULL: it is over a limit, which is reported (E0501). O(operations). */
+struct program *msccl_program(struct ctx *c, const struct msccl *m, const struct msccl_form *f);
+
+/* ---- slots.c --------------------------------------------------------------------------- */
+
+enum { MSCCL_DEPTHS = 5 }; /* unlimited, 8, 4, 2, 1 slots */
+
+/* How a file does with FIFOs of some depth. */
+struct msccl_depth {
+	uint32_t slots;	  /* NONE: unlimited */
+	uint32_t blocked; /* blocks that wait for ever, one chunk a message */
+	uint32_t hangs;	  /* most chunks a slot at which it hangs; 0: at none */
+};
+
+struct msccl_slots {
+	int64_t chunk,
+		step; /* least: one chunk a message; one step a message. -1: none is enough */
+	struct msccl_depth depths[MSCCL_DEPTHS];
+	bool finishes; /* at ctx.slots, for all sizes */
+};
+
+/** Decides deadlock for all sizes of chunks; `f` is completed here. E0301-E0304. False: ends of
+ *  messages do not meet, which is reported. O(operations * sizes that differ * log slots). */
+bool msccl_slots(struct ctx *c, const struct msccl *m, struct msccl_form f,
+		 struct deadlock_report *d, struct msccl_slots *to);
+
+/* ---- between.c ------------------------------------------------------------------------- */
+
+/** Whether two thread blocks touch a chunk, one of them storing, without an order between them
+ *  by steps, dependencies and messages: E0402 for each pair of steps. Operations that only
+ *  messages put in order get an OP_WAIT, so that all order of a rank's own operations is in the
+ *  program; `order` is of the program before. O(operations + chunks touched), mostly. */
+bool msccl_between(struct ctx *c, struct program *p, const struct order *order);
+
+/* ---- verdict.c ------------------------------------------------------------------------- */
+
+enum msccl_answer { NOT_ASKED, PROVED, REFUTED, NO_CONTRACT };
+
+/* What was found of a file. */
+struct msccl_verdict {
+	const struct msccl *m;
+	const char *name, *contract;
+	struct msccl_slots slots;
+	bool has_slots; /* they are known */
+	enum msccl_answer in_place, out_of_place;
+	bool races, any_values; /* values were looked at */
+	bool same_bits, same_bits_counts;
+	const char *bits_why;
+	uint32_t root; /* NONE: the collective has none */
+	uint32_t steps;
+	double sent, bound;
+};
+
+/** As text, or as one JSON object. */
+void msccl_verdict_print(struct ctx *c, const struct msccl_verdict *v, bool json, FILE *out);
+
+/* ---- inside: attributes.c -------------------------------------------------------------- */
+
+/* An element that was read: its name, its attributes as pairs up to a NULL, its place. */
+struct msccl_element {
+	struct ctx *ctx;
+	const struct source *source;
+	const char *name;
+	const char *const *attributes;
+	struct span span;
+};
+
+/** The attribute's text, or NULL. */
+const char *msccl_text(const struct msccl_element *e, const char *name);
+/** The place of an attribute, or of the element. */
+struct span msccl_place(const struct msccl_element *e, const char *name);
+/** The attribute as a number between these; without one `none`, or, where that is below
+ *  `least`, E0602. */
+int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t least, int64_t most,
+		     int64_t none);
+/** Which of the words the attribute is, up to a NULL; without one, or with another, E0602 and -1. */
+int msccl_word(const struct msccl_element *e, const char *name, const char *const *words);
+
+#endif

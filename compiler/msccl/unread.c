@@ -1,0 +1,12 @@
+/*
+ * What stands for read.c in a build without expat: MSCCL XML is not read.
+ */
+#include "compiler/msccl/msccl.h"
+
+struct msccl *msccl_read(struct ctx *c, struct source *source)
+{
+	(void)source;
+	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
+		 "this ccc was built without expat, and reads no MSCCL XML");
+	return NULL;
+}
