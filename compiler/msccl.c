@@ -25,7 +25,8 @@ static void take_places(struct module *m, struct decl *d, const struct msccl *fi
 static struct instance stand_in(struct session *s, const struct msccl *m, bool in_place,
 				uint32_t root)
 {
-	struct front f = { .arena = &s->arena, .sources = &s->sources, .diags = &s->diags };
+	struct diags none = { .arena = &s->arena, .sources = &s->sources };
+	struct front f = { .arena = &s->arena, .sources = &s->sources, .diags = &none };
 	const char *text = msccl_schedule_text(&s->ctx, m, in_place, root);
 	struct module *module = lang_load_text(&f, m->source->name, text, strlen(text));
 	struct decl *d = module ? module->main->decls : NULL;
@@ -34,7 +35,7 @@ static struct instance stand_in(struct session *s, const struct msccl *m, bool i
 		lang_resolve(&f, module);
 	while (d && d->kind != D_SCHEDULE)
 		d = d->next;
-	if (!d || s->diags.errors)
+	if (!d || none.errors) /* the sources fill all the room that there is */
 		arena_fail(&s->arena);
 	take_places(module, d, m);
 	s->module = module;
