@@ -61,13 +61,15 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 {
 	struct msccl_form f = { .instance = &w->instance,
 				.in_place = w->in_place,
+				.root = w->root,
 				.per_message = w->per_message };
 	struct ctx enough = *c;
+	uint32_t errors = c->diags->errors;
 
 	memset(k, 0, sizeof(*k));
 	w->instance = stand_in(s, w->m, w->in_place, w->root);
 	c->diags->phase = PHASE_EXPAND;
-	k->program = msccl_program(c, w->m, &f);
+	k->program = msccl_program(c, w->m, &f); /* may report E0402 */
 	if (!k->program)
 		return false;
 	c->diags->phase = PHASE_CONTRACT;
@@ -78,7 +80,7 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 	enough.slots = w->slots > c->slots ? (uint32_t)w->slots : c->slots;
 	k->deadlock = deadlock(&enough, k->program);
 	c->diags->phase = PHASE_RACE;
-	w->races = !msccl_between(c, k->program, &k->deadlock.order);
+	w->races = !msccl_between(c, k->program, &k->deadlock.order) || c->diags->errors != errors;
 	arena_free(c->scratch);
 	if (w->races || !match(c, k->program))
 		return false;

@@ -263,6 +263,18 @@ static int by_rank(const void *a, const void *b)
 	return (x->fifo > y->fifo) - (x->fifo < y->fifo);
 }
 
+/* One end of an operation, the `nth` of its kind on a FIFO that has surplus ends. */
+static void see_end(struct mismatch *s, const struct fifo *q, const struct op *o, uint32_t row,
+		    bool send, uint32_t nth)
+{
+	if (send != s->send) {
+		s->last = o;
+	} else if (nth == (send ? q->nrecvs : q->nsends)) {
+		s->row = row;
+		s->op = o;
+	}
+}
+
 /* Lists the FIFOs with surplus ends, by rank, then by the order of operations. */
 static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 {
@@ -287,16 +299,13 @@ static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
 			const struct op *o = &p->tasks[t].ops[i];
-			bool send = op_out(o) != NONE;
-			uint32_t f = send ? op_out(o) : op_in(o);
-			if (f == NONE || index[f] == NONE)
-				continue;
-			struct mismatch *s = &v[index[f]];
-			if (send != s->send) {
-				s->last = o;
-			} else if (seen[f]++ == (send ? p->fifos[f].nrecvs : p->fifos[f].nsends)) {
-				s->row = i;
-				s->op = o;
+			for (int send = 0; send < 2; send++) { /* fused: both */
+				uint32_t f = send ? op_out(o) : op_in(o);
+				if (f == NONE || index[f] == NONE)
+					continue;
+				struct mismatch *s = &v[index[f]];
+				see_end(s, &p->fifos[f], o, i, send,
+					send == s->send ? seen[f]++ : 0);
 			}
 		}
 	}

@@ -50,8 +50,7 @@ enum shape {
 struct msccl_collective {
 	const char *name, *contract;
 	enum shape shape;
-	bool root;
-	bool by_input; /* OUT_PARTS: nchunksperloop is of the input */
+	bool root, at_root; /* has one; promises something to it alone */
 };
 
 static const struct msccl_collective collectives[] = {
@@ -61,7 +60,7 @@ static const struct msccl_collective collectives[] = {
 	{ "reducescatter", "reduce_scatter", IN_PARTS, false, false },
 	{ "alltoall", "all_to_all", EXCHANGE, false, false },
 	{ "broadcast", "broadcast", ALIKE, true, false },
-	{ "reduce", "reduce", ALIKE, true, false },
+	{ "reduce", "reduce", ALIKE, true, true },
 	{ "gather", "gather", OUT_PARTS, true, true },
 	{ "scatter", "scatter", IN_PARTS, true, false },
 	{ "custom", "custom", FREE, false, false },
@@ -101,6 +100,13 @@ bool msccl_has_root(const struct msccl *m)
 	return m->collective->root;
 }
 
+bool msccl_has_result(const struct msccl *m, uint32_t rank, uint32_t root)
+{
+	const struct msccl_collective *k = m->collective;
+
+	return k->shape != FREE && (rank == root || !k->at_root);
+}
+
 /* The most that a GPU says that a buffer has; at least one. */
 static uint32_t most_chunks(const struct msccl *m, enum msccl_buffer b)
 {
@@ -121,7 +127,7 @@ uint32_t msccl_size(const struct msccl *m, enum msccl_buffer b)
 	case ALIKE: return m->nchunks;
 	case EXCHANGE: return part ? m->nchunks : 0;
 	case OUT_PARTS:
-		if (k->by_input)
+		if (k->root) /* gather: it is of the input, as the format says */
 			return b == BUFFER_I ? m->nchunks
 			       : m->nchunks > MSCCL_MOST_NUMBER / m->nranks
 				       ? 0

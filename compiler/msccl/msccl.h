@@ -150,6 +150,8 @@ bool msccl_has_contract(const struct msccl *m);
 const char *msccl_identifier(struct arena *a, const char *name);
 /** Whether one rank is the root, which a file does not name. */
 bool msccl_has_root(const struct msccl *m);
+/** Whether the collective promises anything of `o` on that rank. */
+bool msccl_has_result(const struct msccl *m, uint32_t rank, uint32_t root);
 /** Chunks of `i` and of `o`: of the whole, on each rank. */
 uint32_t msccl_size(const struct msccl *m, enum msccl_buffer b);
 
@@ -177,6 +179,7 @@ struct msccl_homes msccl_homes(const struct msccl *m, const struct program *p, b
 struct msccl_form {
 	const struct instance *instance; /* of msccl_schedule_text() */
 	bool in_place;
+	uint32_t root;
 	bool waiting;	      /* the waiting program, else the value program */
 	uint32_t per_message; /* chunks that fit a slot */
 };

@@ -147,6 +147,21 @@ static void add_wait(struct making *x, uint32_t task, uint32_t rows, uint32_t si
 	    (struct op){ .fifo = task, .other = rows, .kind = OP_WAIT, .site = site & 0xffffff });
 }
 
+/* A message's chunks are combined by many threads at a time: what one stores another may not
+ * have read yet. */
+static void check_overlap(struct making *x, const struct piece *q, const struct msccl_step *s)
+{
+	uint32_t n = s->cnt < MSCCL_MOST_CHUNKS ? s->cnt : MSCCL_MOST_CHUNKS;
+
+	if (q->src == q->dst || !cells_overlap(q->src, n, q->dst, n))
+		return;
+	diag_add(x->c->diags, SEV_ERROR, 402, s->span, q->b->gpu,
+		 "race on %s of GPU %u: %s reads some of the chunks that it stores in, at other "
+		 "places of its message",
+		 program_cells_text(x->c->scratch, x->p, q->src > q->dst ? q->src : q->dst, 1),
+		 q->b->gpu, x->p->sites[q->site].name);
+}
+
 /* `other` of a wait is the step's number until all rows are known. */
 static void add_step(struct making *x, uint32_t block, uint32_t step)
 {
@@ -160,6 +175,10 @@ static void add_step(struct making *x, uint32_t block, uint32_t step)
 	if (s->waits_block != NONE)
 		add_wait(x, task_of(x, s->waits_block), s->waits_step, q.site);
 	q.t = x->temporary + x->number[block] * x->f->per_message;
+	q.src = src;
+	q.dst = dst;
+	if (!x->f->waiting && does->reads && does->writes)
+		check_overlap(x, &q, s);
 	for (uint32_t i = 0; i < s->cnt; i += q.n) {
 		q.n = s->cnt - i < x->f->per_message ? s->cnt - i : x->f->per_message;
 		q.src = src + i;
@@ -222,7 +241,8 @@ static void add_begin(struct making *x, uint32_t rank)
 		     h->begin.base + rank * h->begin.by_rank, h->ngiven);
 }
 
-/* What no step stores is not there to be copied, unless it is the caller's in place. */
+/* What no step stores is not there to be copied, unless it is the caller's in place, or is
+ * promised: then the copy is what has no value (E0401). */
 static void find_stored(struct making *x, uint32_t rank)
 {
 	const struct msccl_homes *h = &x->homes;
@@ -230,7 +250,7 @@ static void find_stored(struct making *x, uint32_t rank)
 	uint32_t end = h->end.base + rank * h->end.by_rank;
 
 	for (uint32_t i = 0; i < h->nresult; i++)
-		x->stored[i] = x->f->in_place;
+		x->stored[i] = x->f->in_place || msccl_has_result(x->m, rank, x->f->root);
 	for (uint32_t i = g->first; i < g->first + g->nblocks; i++)
 		for (uint32_t k = 0; k < x->m->blocks[i].nsteps; k++) {
 			const struct msccl_step *s = &x->m->blocks[i].steps[k];

@@ -221,36 +221,73 @@ static void two_blocks(struct sounding *x, const struct fifo_end *a, const struc
 	diag_help(x->c->diags, g, "give one of them a channel of its own, on both GPUs");
 }
 
+static bool same_fifo(const struct fifo_end *a, const struct fifo_end *b)
+{
+	return a->src == b->src && a->dst == b->dst && a->channel == b->channel;
+}
+
+/* Whether any message goes through this end. */
+static bool is_used(const struct sounding *x, const struct fifo_end *e)
+{
+	const struct msccl_block *b = &x->m->blocks[e->block];
+
+	for (uint32_t i = 0; i < b->nsteps; i++) {
+		const struct msccl_does *does = msccl_does(b->steps[i].type);
+		if (b->steps[i].cnt && (e->receives ? does->receives : does->sends))
+			return true;
+	}
+	return false;
+}
+
+static struct fifo_end *list_ends(struct sounding *x, uint32_t *n)
+{
+	const struct msccl *m = x->m;
+	struct fifo_end *v =
+		ARENA_ARRAY(x->c->scratch, struct fifo_end, 2 * (size_t)m->nblocks + 1);
+
+	for (uint32_t i = 0; i < m->nblocks; i++) {
+		const struct msccl_block *b = &m->blocks[i];
+		struct fifo_end e = { .channel = b->channel, .block = i };
+		if (good_peer(x, b, b->send, "send")) {
+			e.src = b->gpu;
+			e.dst = (uint32_t)b->send;
+			v[(*n)++] = e;
+		}
+		if (good_peer(x, b, b->recv, "recv")) {
+			e.src = (uint32_t)b->recv;
+			e.dst = b->gpu;
+			e.receives = true;
+			v[(*n)++] = e;
+		}
+	}
+	qsort(v, *n, sizeof(*v), by_fifo);
+	return v;
+}
+
+/* Only those with messages become FIFOs of the program. */
 static void find_fifos(struct sounding *x)
 {
 	struct msccl *m = x->m;
-	struct fifo_end *v =
-		ARENA_ARRAY(x->c->scratch, struct fifo_end, 2 * (size_t)m->nblocks + 1);
 	uint32_t n = 0;
+	struct fifo_end *v = list_ends(x, &n);
 
-	for (uint32_t i = 0; i < m->nblocks; i++) {
-		struct msccl_block *b = &m->blocks[i];
-		if (good_peer(x, b, b->send, "send"))
-			v[n++] = (struct fifo_end){ b->gpu, (uint32_t)b->send, b->channel, i,
-						    false };
-		if (good_peer(x, b, b->recv, "recv"))
-			v[n++] =
-				(struct fifo_end){ (uint32_t)b->recv, b->gpu, b->channel, i, true };
-	}
-	qsort(v, n, sizeof(*v), by_fifo);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct fifo_end *e = &v[i], *before = i ? &v[i - 1] : NULL;
-		bool same = before && before->src == e->src && before->dst == e->dst &&
-			    before->channel == e->channel;
-
-		if (same && before->receives == e->receives)
-			two_blocks(x, before, e);
-		if (!same)
-			ARENA_PUSH(x->c->arena, m->fifos, m->nfifos, m->capfifos) =
-				(struct fifo){ .src = (uint16_t)e->src,
-					       .dst = (uint16_t)e->dst,
-					       .channel = e->channel };
-		*(e->receives ? &m->blocks[e->block].in : &m->blocks[e->block].out) = m->nfifos - 1;
+	for (uint32_t i = 0, end; i < n; i = end) {
+		bool used = false;
+		for (end = i; end < n && same_fifo(&v[i], &v[end]); end++) {
+			used |= is_used(x, &v[end]);
+			if (end > i && v[end - 1].receives == v[end].receives)
+				two_blocks(x, &v[end - 1], &v[end]);
+		}
+		if (!used)
+			continue;
+		for (uint32_t k = i; k < end; k++) {
+			struct msccl_block *b = &m->blocks[v[k].block];
+			*(v[k].receives ? &b->in : &b->out) = m->nfifos;
+		}
+		ARENA_PUSH(x->c->arena, m->fifos, m->nfifos, m->capfifos) =
+			(struct fifo){ .src = (uint16_t)v[i].src,
+				       .dst = (uint16_t)v[i].dst,
+				       .channel = v[i].channel };
 	}
 }
 

@@ -40,6 +40,9 @@ static void list_waits(struct graph *g, uint32_t *mark, uint32_t t)
 	const struct op *ops = p->tasks[t].ops;
 	uint32_t from = u->next > u->row ? u->next : u->row;
 	uint32_t end = u->end;
+	/* What is fused has not begun as long as it waits. */
+	if (u->row == end && end < p->tasks[t].nops && op_is_fused(&ops[end]))
+		end++;
 	for (uint32_t i = from; i < end; i++) {
 		uint32_t in = op_in(&ops[i]), out = op_out(&ops[i]);
 		if (op_kind(&ops[i]) == OP_WAIT && r->progress[ops[i].fifo].row < ops[i].other)

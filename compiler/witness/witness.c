@@ -47,12 +47,20 @@ static const char *slots_text(struct arena *a, uint32_t slots)
 	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
 }
 
+/* A fused operation, which waits for both its ends: whether its message is not there. */
+static bool waits_to_receive(const struct greedy *r, const struct op *o)
+{
+	const struct flow *f = op_in(o) == NONE ? NULL : &r->flows[op_in(o)];
+
+	return f && f->started[SENDS] <= f->done[RECVS];
+}
+
 const char *witness_wait_text(const struct greedy *r, const struct op *o)
 {
 	struct arena *a = r->ctx->scratch;
 	const struct program *p = r->p;
 	const char *cells = program_cells_text(a, p, o->cell, o->n);
-	if (op_out(o) == NONE)
+	if (op_out(o) == NONE || waits_to_receive(r, o))
 		return arena_printf(a, "waits to receive %s from rank %u", cells,
 				    p->fifos[op_in(o)].src);
 	uint32_t to = p->fifos[op_out(o)].dst;
