@@ -64,12 +64,11 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 				.root = w->root,
 				.per_message = w->per_message };
 	struct ctx enough = *c;
-	uint32_t errors = c->diags->errors;
 
 	memset(k, 0, sizeof(*k));
 	w->instance = stand_in(s, w->m, w->in_place, w->root);
 	c->diags->phase = PHASE_EXPAND;
-	k->program = msccl_program(c, w->m, &f); /* may report E0402 */
+	k->program = msccl_program(c, w->m, &f);
 	if (!k->program)
 		return false;
 	c->diags->phase = PHASE_CONTRACT;
@@ -80,7 +79,8 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 	enough.slots = w->slots > c->slots ? (uint32_t)w->slots : c->slots;
 	k->deadlock = deadlock(&enough, k->program);
 	c->diags->phase = PHASE_RACE;
-	w->races = !msccl_between(c, k->program, &k->deadlock.order) || c->diags->errors != errors;
+	w->races = msccl_overlaps(c, w->m, k->program, w->in_place);
+	w->races |= !msccl_between(c, k->program, &k->deadlock.order);
 	arena_free(c->scratch);
 	if (w->races || !match(c, k->program))
 		return false;
@@ -89,7 +89,28 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 	return prove_instance(c, true, k);
 }
 
-/* A file does not name its root: the first that fits is it; if none does, rank 0 is told of. */
+/* The rank that a wrong file most likely means by its root: the one with the most messages in one
+ * direction, out of it or into it. */
+static uint32_t likely_root(struct arena *a, const struct msccl *m)
+{
+	int64_t *sent = ARENA_ARRAY(a, int64_t, m->nranks);
+	uint32_t best = 0;
+
+	for (uint32_t i = 0; i < m->nblocks; i++)
+		for (uint32_t k = 0; k < m->blocks[i].nsteps; k++) {
+			const struct msccl_step *s = &m->blocks[i].steps[k];
+			const struct msccl_does *does = msccl_does(s->type);
+			int64_t way = (int64_t)does->sends - (int64_t)does->receives;
+			sent[m->blocks[i].gpu] += msccl_to_root(m) ? -way * s->cnt : way * s->cnt;
+		}
+	for (uint32_t r = 1; r < m->nranks; r++)
+		if (sent[r] > sent[best])
+			best = r;
+	return best;
+}
+
+/* A file does not name its root: the first that fits is it; if none does, the likely one is told
+ * of. */
 static bool check_roots(struct session *s, struct ctx *c, struct way *w, struct checked *k)
 {
 	struct diags none = { .arena = &s->arena, .sources = &s->sources };
@@ -102,7 +123,7 @@ static bool check_roots(struct session *s, struct ctx *c, struct way *w, struct 
 		if (check_way(s, &quiet, w, k))
 			return true;
 	}
-	w->root = 0;
+	w->root = n ? likely_root(c->arena, w->m) : 0;
 	return check_way(s, c, w, k);
 }
 

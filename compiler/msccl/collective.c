@@ -100,6 +100,11 @@ bool msccl_has_root(const struct msccl *m)
 	return m->collective->root;
 }
 
+bool msccl_to_root(const struct msccl *m)
+{
+	return m->collective->at_root;
+}
+
 bool msccl_has_result(const struct msccl *m, uint32_t rank, uint32_t root)
 {
 	const struct msccl_collective *k = m->collective;

@@ -150,6 +150,8 @@ bool msccl_has_contract(const struct msccl *m);
 const char *msccl_identifier(struct arena *a, const char *name);
 /** Whether one rank is the root, which a file does not name. */
 bool msccl_has_root(const struct msccl *m);
+/** Whether values go to the root, not from it. */
+bool msccl_to_root(const struct msccl *m);
 /** Whether the collective promises anything of `o` on that rank. */
 bool msccl_has_result(const struct msccl *m, uint32_t rank, uint32_t root);
 /** Chunks of `i` and of `o`: of the whole, on each rank. */
@@ -186,6 +188,10 @@ struct msccl_form {
 
 /** The program; NULL: it is over a limit, which is reported (E0501). O(operations). */
 struct program *msccl_program(struct ctx *c, const struct msccl *m, const struct msccl_form *f);
+
+/** Whether a step reads some of the chunks that it stores in, at other places of its message,
+ *  whose chunks many threads go through together: E0402. `p` is of that description. O(steps). */
+bool msccl_overlaps(struct ctx *c, const struct msccl *m, const struct program *p, bool in_place);
 
 /* ---- slots.c --------------------------------------------------------------------------- */
 

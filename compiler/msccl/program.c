@@ -49,9 +49,10 @@ static void add(struct making *x, struct op o)
 	x->p->nops += op_kind(&o) != OP_WAIT;
 }
 
-static uint32_t cell_of(const struct making *x, uint32_t rank, const struct msccl_chunks *k)
+static uint32_t cell_of(const struct msccl_homes *homes, uint32_t rank,
+			const struct msccl_chunks *k)
 {
-	const struct msccl_home *h = &x->homes.at[k->buffer];
+	const struct msccl_home *h = &homes->at[k->buffer];
 
 	return h->base + rank * h->by_rank + k->at;
 }
@@ -147,21 +148,6 @@ static void add_wait(struct making *x, uint32_t task, uint32_t rows, uint32_t si
 	    (struct op){ .fifo = task, .other = rows, .kind = OP_WAIT, .site = site & 0xffffff });
 }
 
-/* A message's chunks are combined by many threads at a time: what one stores another may not
- * have read yet. */
-static void check_overlap(struct making *x, const struct piece *q, const struct msccl_step *s)
-{
-	uint32_t n = s->cnt < MSCCL_MOST_CHUNKS ? s->cnt : MSCCL_MOST_CHUNKS;
-
-	if (q->src == q->dst || !cells_overlap(q->src, n, q->dst, n))
-		return;
-	diag_add(x->c->diags, SEV_ERROR, 402, s->span, q->b->gpu,
-		 "race on %s of GPU %u: %s reads some of the chunks that it stores in, at other "
-		 "places of its message",
-		 program_cells_text(x->c->scratch, x->p, q->src > q->dst ? q->src : q->dst, 1),
-		 q->b->gpu, x->p->sites[q->site].name);
-}
-
 /* `other` of a wait is the step's number until all rows are known. */
 static void add_step(struct making *x, uint32_t block, uint32_t step)
 {
@@ -169,16 +155,12 @@ static void add_step(struct making *x, uint32_t block, uint32_t step)
 	const struct msccl_step *s = &b->steps[step];
 	const struct msccl_does *does = msccl_does(s->type);
 	struct piece q = { .b = b, .type = s->type, .site = x->site[block] + step };
-	uint32_t src = does->reads ? cell_of(x, b->gpu, &s->src) : 0;
-	uint32_t dst = does->writes ? cell_of(x, b->gpu, &s->dst) : 0;
+	uint32_t src = does->reads ? cell_of(&x->homes, b->gpu, &s->src) : 0;
+	uint32_t dst = does->writes ? cell_of(&x->homes, b->gpu, &s->dst) : 0;
 
 	if (s->waits_block != NONE)
 		add_wait(x, task_of(x, s->waits_block), s->waits_step, q.site);
 	q.t = x->temporary + x->number[block] * x->f->per_message;
-	q.src = src;
-	q.dst = dst;
-	if (!x->f->waiting && does->reads && does->writes)
-		check_overlap(x, &q, s);
 	for (uint32_t i = 0; i < s->cnt; i += q.n) {
 		q.n = s->cnt - i < x->f->per_message ? s->cnt - i : x->f->per_message;
 		q.src = src + i;
@@ -257,7 +239,7 @@ static void find_stored(struct making *x, uint32_t rank)
 			if (!msccl_does(s->type)->writes)
 				continue;
 			for (uint32_t c = 0; c < s->cnt; c++) {
-				uint32_t at = cell_of(x, rank, &s->dst) + c - end;
+				uint32_t at = cell_of(&x->homes, rank, &s->dst) + c - end;
 				if (at < h->nresult)
 					x->stored[at] = true;
 			}
@@ -387,4 +369,34 @@ struct program *msccl_program(struct ctx *c, const struct msccl *m, const struct
 	for (uint32_t r = 0; r < p->nranks && !f->waiting && x.homes.nresult; r++)
 		add_end(&x, r);
 	return p;
+}
+
+static bool step_overlaps(struct ctx *c, const struct program *p, const struct msccl_homes *h,
+			  const struct msccl_block *b, const struct msccl_step *s)
+{
+	uint32_t n = s->cnt < MSCCL_MOST_CHUNKS ? s->cnt : MSCCL_MOST_CHUNKS;
+	uint32_t src = cell_of(h, b->gpu, &s->src), dst = cell_of(h, b->gpu, &s->dst);
+
+	if (src == dst || !cells_overlap(src, n, dst, n))
+		return false;
+	diag_add(c->diags, SEV_ERROR, 402, s->span, b->gpu,
+		 "race on %s of GPU %u: thread block %u, step %u reads it and stores in it, at "
+		 "different places of its message",
+		 program_cells_text(c->scratch, p, src > dst ? src : dst, 1), b->gpu, b->id, s->s);
+	return true;
+}
+
+bool msccl_overlaps(struct ctx *c, const struct msccl *m, const struct program *p, bool in_place)
+{
+	struct msccl_homes h = msccl_homes(m, p, in_place);
+	bool found = false;
+
+	for (uint32_t i = 0; i < m->nblocks; i++)
+		for (uint32_t k = 0; k < m->blocks[i].nsteps; k++) {
+			const struct msccl_step *s = &m->blocks[i].steps[k];
+			const struct msccl_does *does = msccl_does(s->type);
+			if (does->reads && does->writes)
+				found |= step_overlaps(c, p, &h, &m->blocks[i], s);
+		}
+	return found;
 }

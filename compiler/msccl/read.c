@@ -222,6 +222,18 @@ static void end_element(void *arg, const char *name)
 	r->ended = r->level == OUTSIDE;
 }
 
+/* expat is somewhere in the tag, or behind it. */
+static struct span tag_before(const struct reader *r)
+{
+	struct span at = here(r);
+	const char *text = r->source->text;
+
+	for (uint32_t i = at.lo - r->source->base; i > 0; i--)
+		if (!strncmp(text + i - 1, "<!DOCTYPE", 9))
+			return (struct span){ r->source->base + i - 1, r->source->base + i + 8 };
+	return at;
+}
+
 static void refuse_doctype(void *arg, const char *name, const char *system, const char *public,
 			   int internal)
 {
@@ -231,7 +243,7 @@ static void refuse_doctype(void *arg, const char *name, const char *system, cons
 	(void)system;
 	(void)public;
 	(void)internal;
-	struct diag *g = diag_add(r->c->diags, SEV_ERROR, 601, here(r), NO_RANK,
+	struct diag *g = diag_add(r->c->diags, SEV_ERROR, 601, tag_before(r), NO_RANK,
 				  "a document type is not read: entities are refused");
 	diag_help(r->c->diags, g, "an MSCCL file needs none: take <!DOCTYPE ...> away");
 	stop(r);

@@ -14,18 +14,14 @@ static const char *plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
-static const char *least_text(struct arena *a, int64_t least)
+static const char *slots_text(struct arena *a, int64_t slots)
 {
-	if (least < 0)
-		return "no number of slots is enough";
-	return arena_printf(a, "%" PRId64 " slot%s", least, plural(least));
+	return arena_printf(a, "%" PRId64 " slot%s", slots, plural(slots));
 }
 
-/* "every size", "fewer than 4 chunks to a slot" */
-static const char *sizes_text(struct arena *a, const struct msccl_slots *s, uint32_t hangs,
-			      uint32_t most)
+/* From which size of chunks on; `most`: the most that fit a slot and make a difference. */
+static const char *sizes_text(struct arena *a, uint32_t hangs, uint32_t most)
 {
-	(void)s;
 	if (hangs >= most)
 		return "at every size";
 	return arena_printf(a, "where a chunk takes more than 1/%u of a slot", hangs + 1);
@@ -35,31 +31,39 @@ static void print_depth(struct ctx *c, const struct msccl_verdict *v, const stru
 			FILE *out)
 {
 	uint32_t most = v->m->most < MSCCL_MOST_CHUNKS ? v->m->most : MSCCL_MOST_CHUNKS;
-	const char *label = d->slots == NONE ? "any slots"
-					     : arena_printf(c->scratch, "%u slot%s", d->slots,
-							    plural(d->slots));
 
+	if (d->slots == NONE)
+		return;
+	fprintf(out, "    %-13s ", slots_text(c->scratch, d->slots));
 	if (!d->hangs)
-		fprintf(out, "    %-13s finishes at every size\n", label);
+		fprintf(out, "finishes at every size\n");
 	else
-		fprintf(out, "    %-13s hangs %s; %u block%s wait%s for ever\n", label,
-			sizes_text(c->scratch, &v->slots, d->hangs, most), d->blocked,
-			plural(d->blocked), d->blocked == 1 ? "s" : "");
+		fprintf(out, "hangs %s; there %u block%s wait%s for ever\n",
+			sizes_text(c->scratch, d->hangs, most), d->blocked, plural(d->blocked),
+			d->blocked == 1 ? "s" : "");
 }
 
 static void print_slots(struct ctx *c, const struct msccl_verdict *v, FILE *out)
 {
 	const struct msccl_slots *s = &v->slots;
+	bool one = s->chunk == s->step;
 
-	if (!v->has_slots) {
-		fprintf(out, "  deadlock-free   not decided\n");
-		return;
-	}
-	fprintf(out,
-		"  deadlock-free   %s with %u slots; least: %s for a message a step, %s for one a chunk\n",
-		s->finishes ? "yes," : "no,", c->slots, least_text(c->scratch, s->step),
-		least_text(c->scratch, s->chunk));
-	for (int i = 0; i < MSCCL_DEPTHS; i++)
+	fprintf(out, "  deadlock-free   ");
+	if (!v->has_slots)
+		fprintf(out, "not decided\n");
+	else if (s->chunk < 0)
+		fprintf(out, "no, with any number of slots: %u blocks wait for ever\n",
+			s->depths[0].blocked);
+	else if (s->chunk == 0)
+		fprintf(out, "yes, with any number of slots, 0 too, at every size\n");
+	else if (one)
+		fprintf(out, "%s; least: %s at every size\n", s->finishes ? "yes" : "no",
+			slots_text(c->scratch, s->chunk));
+	else
+		fprintf(out, "%s; least: %s where a message is a step, %s where it is a chunk\n",
+			s->finishes ? "yes" : "no", slots_text(c->scratch, s->step),
+			slots_text(c->scratch, s->chunk));
+	for (int i = 0; v->has_slots && s->chunk > 1 && i < MSCCL_DEPTHS; i++)
 		print_depth(c, v, &s->depths[i], out);
 }
 
@@ -83,8 +87,9 @@ static void print_text(struct ctx *c, const struct msccl_verdict *v, FILE *out)
 {
 	const struct msccl *m = v->m;
 
-	fprintf(out, "%s: %s, N = %u, %s, %u chunks, %u blocks, %" PRIu64 " steps\n", v->name,
-		v->contract, m->nranks, m->protocol, m->nchunks, m->nblocks, m->nsteps);
+	fprintf(out, "%s: %s, N = %u, %s, %u chunk%s, %u blocks, %" PRIu64 " steps\n", v->name,
+		v->contract, m->nranks, m->protocol, m->nchunks, plural(m->nchunks), m->nblocks,
+		m->nsteps);
 	print_slots(c, v, out);
 	print_computes(v, v->in_place, "in place", out);
 	print_computes(v, v->out_of_place, "out of place", out);

@@ -323,10 +323,12 @@ static struct diag *report_cycle(const struct graph *g, const bool *behind, uint
 	int64_t *v = ARENA_ARRAY(c->scratch, int64_t, g->ncycle);
 	for (uint32_t i = 0; i < g->ncycle; i++)
 		v[i] = graph_rank(g, i);
+	const char *who = ranks_text(c->scratch, v, g->ncycle);
+	if (v[0] == v[g->ncycle - 1]) /* sorted: one rank; messages are between several */
+		who = arena_printf(c->scratch, "thread blocks of %s", who);
 	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(g, 0), NO_RANK,
 				  "deadlock with %s%s: %s wait for each other",
-				  slots_text(c->scratch, slots), slots ? "" : " (rendezvous)",
-				  ranks_text(c->scratch, v, g->ncycle));
+				  slots_text(c->scratch, slots), slots ? "" : " (rendezvous)", who);
 	if (!d)
 		return NULL;
 	note_cycle(g, d);

@@ -1,5 +1,5 @@
 /*
- * Runs ccc on every tests/check/diag/ and tests/check/good/ file and compares what it says with what
+ * Runs ccc on every file of the folders that it is given, schedules and MSCCL XML, and compares what it says with what
  * the file expects. An expectation is a comment, on any line of the file:
  *
  *     //! E0304 9:5              code, line and column of an error
@@ -7,6 +7,7 @@
  *     //! E0304 9:5 min_slots=2  and its least slots (none: no number cures it)
  *     //! E0304 9:5 rank=0
  *     //! options: -n 4 --slots 0
+ *     <!-- //! E0402 6:7 -->     the same in XML
  *
  * A file fails on an error or warning that is missing, and on one that is not
  * expected. A file without expectations must be accepted without a word.
@@ -50,6 +51,8 @@ static bool read_file(const char *path, struct file *f)
 		if (!at)
 			continue;
 		at[strcspn(at, "\n")] = 0;
+		if (strstr(at, " -->"))
+			*strstr(at, " -->") = 0;
 		if (!strncmp(at + 4, "options: ", 9)) {
 			snprintf(f->options, sizeof(f->options), "%s", at + 13);
 		} else if (sscanf(at + 4, "%15s %31s%n", code, place, &used) == 2 && f->n < MOST) {
@@ -160,12 +163,15 @@ int main(int argc, char **argv)
 	int failed = 0;
 
 	for (int i = 1; i < argc; i++) {
-		char pattern[512];
+		char schedules[512], xml[512];
 		glob_t g;
 
 		/* _x.ccs: for imports */
-		snprintf(pattern, sizeof(pattern), "%s/[!_]*.ccs", argv[i]);
-		if (glob(pattern, 0, NULL, &g)) {
+		snprintf(schedules, sizeof(schedules), "%s/[!_]*.ccs", argv[i]);
+		snprintf(xml, sizeof(xml), "%s/*.xml", argv[i]);
+		glob(schedules, 0, NULL, &g);
+		glob(xml, GLOB_APPEND, NULL, &g);
+		if (!g.gl_pathc) {
 			fprintf(stderr, "%s: no schedules\n", argv[i]);
 			return 2;
 		}

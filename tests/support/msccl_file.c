@@ -314,12 +314,27 @@ static void change_step(struct mx_file *f, struct mx_step *s, int rank, struct r
 	}
 }
 
+/* One chunk of a step, and then the others: the same where each chunk is a message. What waits
+ * for a step by its number may wait for another one then. */
+static void split_step(struct mx_block *b, int at)
+{
+	if (b->n == MX_STEPS || b->v[at].cnt < 2)
+		return;
+	for (int i = b->n++; i > at; i--)
+		b->v[i] = b->v[i - 1];
+	b->v[at].cnt = 1;
+	b->v[at + 1].cnt--;
+	b->v[at + 1].srcoff++;
+	b->v[at + 1].dstoff++;
+}
+
 static void change_block(struct mx_file *f, struct mx_block *b, struct rng *g)
 {
 	int a = rng_below(g, b->n), c = rng_below(g, b->n);
 	struct mx_step t = b->v[a];
 
-	switch (rng_below(g, 6)) {
+	switch (rng_below(g, 7)) {
+	case 6: split_step(b, a); break;
 	case 0: b->send = rng_below(g, f->ranks + 1) - 1; break;
 	case 1: b->recv = rng_below(g, f->ranks + 1) - 1; break;
 	case 2: b->chan = rng_below(g, 3); break;

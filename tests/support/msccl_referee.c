@@ -163,8 +163,8 @@ int mx_unmet(const struct mx_file *f)
 {
 	int found = unmet_at(f, 1);
 
-	for (int m = 2; !found && m <= 71; m++)
-		found = unmet_at(f, m) ? MX_UNEQUAL : 0;
+	for (int m = 71; !found && m > 1; m--)
+		found = unmet_at(f, m);
 	return found;
 }
 
