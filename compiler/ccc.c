@@ -12,6 +12,7 @@
 static const char usage[] =
 	"ccc FILE.ccs -o OUT.so               check, prove, compile\n"
 	"ccc check FILE.ccs -n 2..16          check and prove only\n"
+	"ccc [check] FILE.xml [-o OUT.so]     the same for an algorithm of MSCCL's\n"
 	"ccc explain FILE.ccs -n 4            show, step by step, which chunk goes where\n"
 	"ccc table FILE.ccs... -n 2,4,8       compare schedules: steps, bytes, slots, bits\n"
 	"ccc fmt [--check | -i] FILE.ccs...   canonical text: to stdout, compared, or in place\n"

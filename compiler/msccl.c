@@ -163,7 +163,7 @@ static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bo
 	s->diags.where = NULL;
 	arena_free(&s->scratch);
 	arena_free(&s->instance);
-	return !right ? REFUTED : msccl_has_contract(m) ? PROVED : NO_CONTRACT;
+	return w.races ? RACES : !right ? REFUTED : msccl_has_contract(m) ? PROVED : NO_CONTRACT;
 }
 
 /* Deadlock for all sizes, and values where it finishes with enough slots. */

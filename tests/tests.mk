@@ -144,6 +144,13 @@ SUITES_check := \
 	"25 $(T)/check/mutants_test schedules"
 NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
 
+SUITES_msccl := \
+	"$(T)/check/diag_test tests/msccl/good tests/msccl/diag" \
+	"tests/msccl/msccl_test.sh $(BUILD)" \
+	"$(T)/msccl/oracle_test 2000 1" \
+	"$(T)/msccl/fuzz_test 20 1 tests/msccl/good tests/msccl/diag"
+NEEDS_msccl := all $(T)/check/diag_test
+
 SUITES_lower := \
 	"$(T)/lower/plan_test library schedules" \
 	"$(T)/lower/plan_test random 1000 1" \
@@ -308,6 +315,8 @@ SUITES_long := \
 	"30 $(T)/check/bits_test 100000 2 schedules" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
+	"30 $(T)/msccl/oracle_test 100000 2" \
+	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag" \
 	"60 tests/docs/walk_test.sh $(BUILD)"
 NEEDS_long := test-programs
 
@@ -334,11 +343,14 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag check/bits lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag check/bits msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
 		"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
+		"$(T)/check/diag_test tests/msccl/good tests/msccl/diag" \
+		"$(T)/msccl/oracle_test 500 2" \
+		"$(T)/msccl/fuzz_test 5 2 tests/msccl/good tests/msccl/diag" \
 		"tests/lower/module_test.sh $(BUILD)" \
 		"$(T)/lang/fuzz_test tests/lang/corpus" \
 		"$(T)/check/oracle_test random 400 2" \
@@ -413,6 +425,7 @@ bless: all $(T)/lang/mistakes_test
 	@$(T)/lang/mistakes_test --bless tests/lang/mistakes
 	@tests/check/golden_test.sh $(BUILD) --bless
 	@for f in tests/lang/format/*.ccs; do $(BIN)/ccc fmt $$f >$${f%.ccs}.txt; done
+	@tests/msccl/msccl_test.sh $(BUILD) --bless
 	@tests/docs/docs_test.sh $(BUILD) --bless
 
 demo: deps

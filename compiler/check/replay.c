@@ -156,8 +156,10 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 	if (!g)
 		return;
 	struct span at = first_write(p, w->rank, cell);
-	const char *why = cell < p->cells ? "an `out` buffer has no values at the start"
-					  : "a scratch has no values when its declaration has run";
+	const char *why = p->nregions ? "it has no values at the start"
+			  : cell < p->cells
+				  ? "an `out` buffer has no values at the start"
+				  : "a scratch has no values when its declaration has run";
 	diag_note(r->c->diags, g,
 		  cell < p->cells ? p->buffers[r->buffer_of[cell]].def->span : NOWHERE, "%s", why);
 	if (at.lo)

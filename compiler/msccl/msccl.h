@@ -226,7 +226,13 @@ bool msccl_between(struct ctx *c, struct program *p, const struct order *order);
 
 /* ---- verdict.c ------------------------------------------------------------------------- */
 
-enum msccl_answer { NOT_ASKED, PROVED, REFUTED, NO_CONTRACT };
+enum msccl_answer {
+	NOT_ASKED,
+	PROVED,
+	REFUTED,
+	RACES, /* what it computes depends on who is first */
+	NO_CONTRACT
+};
 
 /* What was found of a file. */
 struct msccl_verdict {

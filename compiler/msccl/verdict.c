@@ -79,6 +79,8 @@ static void print_computes(const struct msccl_verdict *v, enum msccl_answer answ
 		fprintf(out, "computes %s from root %u, proved\n", v->contract, v->root);
 	else if (answer == PROVED)
 		fprintf(out, "computes %s, proved\n", v->contract);
+	else if (answer == RACES)
+		fprintf(out, "computes what the races make of it\n");
 	else
 		fprintf(out, "does not compute %s\n", v->contract);
 }
@@ -152,7 +154,8 @@ static int add_slots(json_t *o, const struct msccl_verdict *v)
 static bool print_json(const struct msccl_verdict *v, FILE *out)
 {
 	const struct msccl *m = v->m;
-	bool proved = v->in_place != REFUTED && v->out_of_place != REFUTED &&
+	bool proved = (v->in_place == PROVED || v->in_place == NOT_ASKED) &&
+		      (v->out_of_place == PROVED || v->out_of_place == NOT_ASKED) &&
 		      (v->in_place == PROVED || v->out_of_place == PROVED);
 	json_t *o = json_pack("{s:s, s:s, s:s, s:[i], s:s, s:i, s:i, s:I, s:o, s:o, s:[b]}",
 			      "severity", "report", "schedule", v->name, "contract", v->contract,
