@@ -11,9 +11,10 @@ if ! command -v musl-gcc >/dev/null 2>&1; then
 	exit 0
 fi
 
-# jansson's headers are no other library's business than its own
+# jansson's and expat's headers are no other library's business than their own
 mkdir "$tmp/include" "$tmp/o"
-for header in $(echo '#include <jansson.h>' | ${CC:-cc} -M -x c - | tr ' ' '\n' | grep jansson); do
+for header in $(printf '#include <%s.h>\n' jansson expat | ${CC:-cc} -M -x c - | tr ' ' '\n' |
+	grep -E 'jansson|expat'); do
 	cp "$header" "$tmp/include"
 done
 musl() { # musl OPTION|SOURCE...
