@@ -49,7 +49,7 @@ static struct instance stand_in(struct session *s, const struct msccl *m, bool i
 /* One way to run it. */
 struct way {
 	const struct msccl *m;
-	bool in_place;
+	bool in_place, reuse;
 	uint32_t root, per_message;
 	int64_t slots; /* that are enough */
 	struct instance instance;
@@ -62,6 +62,7 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 	struct msccl_form f = { .instance = &w->instance,
 				.in_place = w->in_place,
 				.root = w->root,
+				.reuse = w->reuse,
 				.per_message = w->per_message };
 	struct ctx enough = *c;
 
@@ -188,6 +189,21 @@ static void decide(struct session *s, const struct msccl *m, struct msccl_verdic
 		v->out_of_place = verdict_of(s, m, false, v);
 }
 
+/* First with sums where they cost least; if that is not right, as the file has them. */
+static bool check_best(struct session *s, struct ctx *c, struct way *w, struct checked *k)
+{
+	struct diags none = { .arena = &s->arena, .sources = &s->sources };
+	struct ctx quiet = *c;
+
+	quiet.diags = &none;
+	w->reuse = msccl_has_contract(w->m);
+	if (w->reuse && check_way(s, &quiet, w, k))
+		return true;
+	w->reuse = false;
+	arena_free(&s->scratch);
+	return check_way(s, c, w, k);
+}
+
 /* ---- what the action makes of it ------------------------------------------------------- */
 
 static void compile_way(struct session *s, const struct msccl *m, const struct msccl_verdict *v)
@@ -201,7 +217,7 @@ static void compile_way(struct session *s, const struct msccl *m, const struct m
 	struct checked k;
 	struct planned planned;
 
-	if (!check_way(s, &c, &w, &k))
+	if (!check_best(s, &c, &w, &k))
 		return;
 	arena_free(&s->scratch);
 	if (s->o->emit == EMIT_PROGRAM) {

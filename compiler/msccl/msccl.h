@@ -183,6 +183,7 @@ struct msccl_form {
 	bool in_place;
 	uint32_t root;
 	bool waiting;	      /* the waiting program, else the value program */
+	bool reuse;	      /* the value program: sums that are only sent may be made in src */
 	uint32_t per_message; /* chunks that fit a slot */
 };
 

@@ -19,6 +19,10 @@
  * where t is a scratch of the block's own. Where src is dst, that is REDUCE_FROM dst (; SEND
  * dst). A step reads `src` when its message is there, not before: hence t.
  *
+ * If the form says `reuse`, rrs makes its sum in src, as if it were rrcs with dst = src: one
+ * operation less, and one that lowering fuses. That is another program, which may lose a value or
+ * race; whoever asks for it has to prove it.
+ *
  * Main lines copy what the contract gives to where the file has it, and one more task of a rank
  * copies the result when all blocks have finished; only the value program has these. O(operations).
  */
@@ -82,14 +86,21 @@ static struct op op_of(const struct piece *q, enum op_kind kind, uint32_t cell, 
 			    .site = q->site & 0xffffff };
 }
 
+/* The caller's input stays as it is. */
+static bool may_store(const struct program *p, uint32_t cell)
+{
+	return cell >= p->cells || program_buffer(p, cell)->def->dir != DIR_IN;
+}
+
 /* src + received, in a cell that is returned. */
 static uint32_t add_sum(struct making *x, const struct piece *q)
 {
 	bool stores = msccl_does(q->type)->writes;
+	bool reuses = x->f->reuse && !stores && may_store(x->p, q->src);
 
-	if (stores && q->src == q->dst) {
-		add(x, op_of(q, OP_REDUCE_FROM, q->dst, 0, q->b->in));
-		return q->dst;
+	if (reuses || (stores && q->src == q->dst)) {
+		add(x, op_of(q, OP_REDUCE_FROM, q->src, 0, q->b->in));
+		return q->src;
 	}
 	add(x, op_of(q, OP_RECV, q->t, 0, q->b->in));
 	add(x, op_of(q, OP_REDUCE_INTO, q->src, q->t, NONE));
