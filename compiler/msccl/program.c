@@ -35,11 +35,12 @@ struct making {
 	const struct msccl_form *f;
 	struct program *p;
 	struct msccl_homes homes;
-	uint32_t **ends;    /* by block, by step: rows up to and with it */
-	uint32_t *site;	    /* by block: of its first step */
-	uint32_t temporary; /* cells of the first block's t */
-	uint32_t *number;   /* by block: which of its GPU it is */
-	struct task *task;  /* that is made */
+	uint32_t **ends;   /* by block, by step: rows up to and with it */
+	uint32_t *site;	   /* by block: of its first step */
+	uint32_t width;	   /* cells of a block's t */
+	uint32_t *own;	   /* by block: its t; NONE: it has needed none */
+	uint32_t *taken;   /* by GPU: cells that are taken for these */
+	struct task *task; /* that is made */
 	uint64_t rows;
 	bool *stored; /* [cells of result]: of the rank, some step stores there */
 };
@@ -71,7 +72,7 @@ static uint32_t task_of(const struct making *x, uint32_t block)
 struct piece {
 	const struct msccl_block *b;
 	enum msccl_type type;
-	uint32_t src, dst, t; /* cells */
+	uint32_t src, dst; /* cells */
 	uint32_t n, site;
 };
 
@@ -84,6 +85,18 @@ static struct op op_of(const struct piece *q, enum op_kind kind, uint32_t cell, 
 			    .n = q->n,
 			    .kind = kind & OP_KIND,
 			    .site = q->site & 0xffffff };
+}
+
+/* The block's t, behind those of its GPU's other blocks. */
+static uint32_t temporary(struct making *x, const struct msccl_block *b)
+{
+	uint32_t *own = &x->own[b - x->m->blocks];
+
+	if (*own == NONE) {
+		*own = x->p->cells + x->homes.scratch + x->taken[b->gpu];
+		x->taken[b->gpu] += x->width;
+	}
+	return *own;
 }
 
 /* The caller's input stays as it is. */
@@ -102,11 +115,13 @@ static uint32_t add_sum(struct making *x, const struct piece *q)
 		add(x, op_of(q, OP_REDUCE_FROM, q->src, 0, q->b->in));
 		return q->src;
 	}
-	add(x, op_of(q, OP_RECV, q->t, 0, q->b->in));
-	add(x, op_of(q, OP_REDUCE_INTO, q->src, q->t, NONE));
+	uint32_t t = temporary(x, q->b);
+
+	add(x, op_of(q, OP_RECV, t, 0, q->b->in));
+	add(x, op_of(q, OP_REDUCE_INTO, q->src, t, NONE));
 	if (stores)
-		add(x, op_of(q, OP_COPY, q->t, q->dst, NONE));
-	return q->t;
+		add(x, op_of(q, OP_COPY, t, q->dst, NONE));
+	return t;
 }
 
 static void add_values(struct making *x, const struct piece *q)
@@ -171,7 +186,6 @@ static void add_step(struct making *x, uint32_t block, uint32_t step)
 
 	if (s->waits_block != NONE)
 		add_wait(x, task_of(x, s->waits_block), s->waits_step, q.site);
-	q.t = x->temporary + x->number[block] * x->f->per_message;
 	for (uint32_t i = 0; i < s->cnt; i += q.n) {
 		q.n = s->cnt - i < x->f->per_message ? s->cnt - i : x->f->per_message;
 		q.src = src + i;
@@ -183,10 +197,9 @@ static void add_step(struct making *x, uint32_t block, uint32_t step)
 	}
 	/* So that what this step waits for comes before what waits for this step. */
 	if (!x->f->waiting && s->type == STEP_NOP && s->hasdep)
-		add(x, (struct op){ .cell = x->temporary,
-				    .kind = OP_FRESH,
-				    .fifo = NONE,
-				    .site = q.site & 0xffffff });
+		add(x,
+		    (struct op){
+			    .cell = 0, .kind = OP_FRESH, .fifo = NONE, .site = q.site & 0xffffff });
 	x->ends[block][step] = x->task->nops;
 }
 
@@ -302,22 +315,20 @@ static void make_sites(struct making *x)
 	}
 }
 
-/* Cells of the temporaries: as many as the GPU with the most blocks needs. */
-static uint64_t make_numbers(struct making *x)
+/* Scratch of each GPU: the file's, and that of the blocks' sums. */
+static uint64_t count_cells(const struct making *x)
 {
-	const struct msccl *m = x->m;
 	uint32_t most = 0;
 
-	for (uint32_t i = 0; i < m->nblocks; i++) {
-		x->number[i] = i - m->gpus[m->blocks[i].gpu].first;
-		most = x->number[i] + 1 > most ? x->number[i] + 1 : most;
-	}
-	return (uint64_t)most * x->f->per_message;
+	for (uint32_t r = 0; r < x->p->nranks; r++)
+		most = x->taken[r] > most ? x->taken[r] : most;
+	return (uint64_t)x->p->cells + x->homes.scratch + most;
 }
 
-static bool fits(struct making *x, uint64_t cells)
+static bool fits(struct making *x)
 {
 	const char *what = NULL;
+	uint64_t cells = count_cells(x);
 
 	if (x->m->nsteps >= 0xffffff)
 		what = arena_printf(x->c->scratch, "more than %u steps", 0xfffffe);
@@ -355,15 +366,14 @@ struct program *msccl_program(struct ctx *c, const struct msccl *m, const struct
 		return NULL;
 	struct making x = { .c = c, .m = m, .f = f, .p = p };
 	x.homes = msccl_homes(m, p, f->in_place);
-	x.number = ARENA_ARRAY(c->scratch, uint32_t, m->nblocks);
+	x.width = m->most < f->per_message ? m->most : f->per_message;
+	x.own = none_array(c->scratch, m->nblocks);
+	x.taken = ARENA_ARRAY(c->scratch, uint32_t, m->nranks);
 	x.site = ARENA_ARRAY(c->scratch, uint32_t, m->nblocks);
 	x.ends = ARENA_ARRAY(c->scratch, uint32_t *, m->nblocks);
 	x.stored = ARENA_ARRAY(c->scratch, bool, x.homes.nresult);
-	uint64_t cells = (uint64_t)p->cells + x.homes.scratch + make_numbers(&x);
-	if (!fits(&x, cells))
+	if (!fits(&x))
 		return NULL;
-	x.temporary = p->cells + x.homes.scratch;
-	p->scratch = (uint32_t)(cells - p->cells);
 	p->nfifos = p->capfifos = m->nfifos;
 	p->fifos = ARENA_ARRAY(p->arena, struct fifo, m->nfifos);
 	for (uint32_t i = 0; i < m->nfifos; i++)
@@ -374,8 +384,9 @@ struct program *msccl_program(struct ctx *c, const struct msccl *m, const struct
 		add_begin(&x, r);
 	for (uint32_t b = 0; b < m->nblocks; b++)
 		add_block(&x, b);
-	if (!fits(&x, cells))
+	if (!fits(&x))
 		return NULL;
+	p->scratch = (uint32_t)count_cells(&x) - p->cells;
 	place_waits(&x);
 	for (uint32_t r = 0; r < p->nranks && !f->waiting && x.homes.nresult; r++)
 		add_end(&x, r);
