@@ -22,12 +22,11 @@ static void take_places(struct module *m, struct decl *d, const struct msccl *fi
 		b->span = b->name.span = file->span;
 }
 
-static struct instance stand_in(struct session *s, const struct msccl *m, bool in_place,
-				uint32_t root)
+static struct instance stand_in(struct session *s, const struct msccl *m, uint32_t root)
 {
 	struct diags none = { .arena = &s->arena, .sources = &s->sources };
 	struct front f = { .arena = &s->arena, .sources = &s->sources, .diags = &none };
-	const char *text = msccl_schedule_text(&s->ctx, m, in_place, root);
+	const char *text = msccl_schedule_text(&s->ctx, m, root);
 	struct module *module = lang_load_text(&f, m->source->name, text, strlen(text));
 	struct decl *d = module ? module->main->decls : NULL;
 
@@ -67,7 +66,7 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 	struct ctx enough = *c;
 
 	memset(k, 0, sizeof(*k));
-	w->instance = stand_in(s, w->m, w->in_place, w->root);
+	w->instance = stand_in(s, w->m, w->root);
 	c->diags->phase = PHASE_EXPAND;
 	k->program = msccl_program(c, w->m, &f);
 	if (!k->program)
@@ -170,7 +169,7 @@ static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bo
 /* Deadlock for all sizes, and values where it finishes with enough slots. */
 static void decide(struct session *s, const struct msccl *m, struct msccl_verdict *v)
 {
-	struct instance in = stand_in(s, m, m->inplace, 0);
+	struct instance in = stand_in(s, m, 0);
 	struct msccl_form f = { .instance = &in, .in_place = m->inplace };
 	struct deadlock_report d = { 0 };
 	struct ctx c = s->ctx;

@@ -139,7 +139,10 @@ uint32_t msccl_size(const struct msccl *m, enum msccl_buffer b)
 				       : m->nchunks * m->nranks;
 		return b == BUFFER_O && part ? m->nchunks : part;
 	case IN_PARTS: return b == BUFFER_I && part ? m->nchunks : part;
-	case FREE: return most_chunks(m, b);
+	case FREE: /* in place the two are one */
+		if (m->inplace && most_chunks(m, BUFFER_I) > most_chunks(m, BUFFER_O))
+			return most_chunks(m, BUFFER_I);
+		return most_chunks(m, m->inplace ? BUFFER_O : b);
 	}
 	return 0;
 }
@@ -166,7 +169,7 @@ const char *msccl_identifier(struct arena *a, const char *name)
 	return s;
 }
 
-const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, bool in_place, uint32_t root)
+const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, uint32_t root)
 {
 	struct arena *a = c->arena;
 	const struct msccl_collective *k = m->collective;
@@ -185,10 +188,7 @@ const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, bool in_pl
 	case IN_PARTS:
 		buffers = arena_printf(a, "in i[%u][%u], out o[%u]", m->nranks, i / m->nranks, o);
 		break;
-	case FREE:
-		o = in_place && i > o ? i : o;
-		buffers = arena_printf(a, "in i[%u], out o[%u]", i, o);
-		break;
+	case FREE: buffers = arena_printf(a, "in i[%u], out o[%u]", i, o); break;
 	}
 	return arena_printf(a, "%sschedule %s implements %s(%s%s) { }\n",
 			    k->shape == FREE ? "contract custom(in a[A], out b[B])\n" : "",

@@ -159,7 +159,7 @@ uint32_t msccl_size(const struct msccl *m, enum msccl_buffer b);
 
 /** A schedule without operations that has the contract and its buffers, and is named as the
  *  file's algorithm: text of the schedule language, in the arena. */
-const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, bool in_place, uint32_t root);
+const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, uint32_t root);
 
 /* Where the buffers of a file are in a program. */
 struct msccl_home {

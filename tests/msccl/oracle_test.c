@@ -96,7 +96,7 @@ static bool ask_slots(struct msccl_slots *to)
 	if (!read_file(&a.arena, path, &text).why) {
 		struct msccl *m = msccl_read(&a.ctx, source_adopt(&a.sources, text));
 		if (m && msccl_sound(&a.ctx, m)) {
-			const char *s = msccl_schedule_text(&a.ctx, m, m->inplace, 0);
+			const char *s = msccl_schedule_text(&a.ctx, m, 0);
 			struct module *module = lang_load_text(&front, "text", s, strlen(s));
 			struct decl *decl = module->main->decls;
 			lang_resolve(&front, module);
