@@ -2,7 +2,7 @@
 # `make bench-gpu` checks and measures on the first GPU, into bench/results/.
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)/libccc.a $(LIB)/libccs.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(ISL) -ljansson -lpthread -ldl -lm
+	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(ISL) $(LIBS)
 .SECONDARY: $(BUILD)/bench/check_bench.o $(BUILD)/bench/cpu_bench.o
 
 # A program of MPI's, for libccs-mpi.so.
@@ -46,7 +46,7 @@ $(BUILD)/bench/cuda_table.o: compiler/emit/cuda.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DLINE_OPS=0 -MMD -MP -c -o $@ $<
 $(BUILD)/bench/ccc_table: $(BUILD)/compiler/ccc.o $(BUILD)/bench/cuda_table.o $(LIB)/libccc.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(ISL) -ljansson -lpthread -ldl -lm
+	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(ISL) $(LIBS)
 $(BUILD)/bench/gpu_hand: $(BUILD)/bench/gpu_hand.o $(BUILD)/runtime/ccrun/driver.o $(LIB)/libccs.a
 	$(CC) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
 

@@ -19,7 +19,7 @@ editors: $(EDITOR_FILES:%=$(SHARE)/%)
 
 $(FILL): $(BUILD)/editors/fill.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(ISL) -ljansson -lpthread -ldl -lm
+	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(ISL) $(LIBS)
 
 # Which template makes a file.
 define filled

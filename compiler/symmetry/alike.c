@@ -45,7 +45,7 @@ static uint32_t chunks_together(const struct buffer *b)
 static bool closed(const struct quotient *l, uint32_t cell, uint32_t n)
 {
 	for (uint32_t i = cell; i < cell + n; i++) {
-		struct region g = l->regions[i];
+		struct cell_turn g = l->regions[i];
 		if (g.unit && (g.base < cell || g.base + l->p->nranks * g.unit > cell + n))
 			return false;
 	}
@@ -207,7 +207,7 @@ static bool same_by_rank(struct alikeness *x)
 		if (row == NONE || x->r->state[i].id < cells)
 			continue;
 		const struct share *s = &x->k->shares[row];
-		struct region g = x->l->regions[s->cell];
+		struct cell_turn g = x->l->regions[s->cell];
 		x->unclear |= s->n != x->p->nranks;
 		if (g.unit == 0 && !all_still(x, x->r->state[i]))
 			same = false;

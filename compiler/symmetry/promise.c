@@ -38,7 +38,7 @@ static bool uniform(const struct quotient *l, const struct buffer *b)
 	uint32_t unit = l->regions[b->cell].unit, n = unit * l->p->nranks;
 
 	for (uint32_t i = 0; i < b->cells; i++) {
-		struct region g = l->regions[b->cell + i];
+		struct cell_turn g = l->regions[b->cell + i];
 		if (g.unit != unit || (unit && g.base != b->cell + i / n * n))
 			return false;
 	}

@@ -69,7 +69,7 @@ struct share turned_share(const struct turned_run *r, struct turned v)
 bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b)
 {
 	const struct buffer *x = program_buffer(l->p, a), *y = program_buffer(l->p, b);
-	struct region g = l->regions[a], h = l->regions[b];
+	struct cell_turn g = l->regions[a], h = l->regions[b];
 
 	if (x->chunks != y->chunks || (a - x->cell) % x->chunks != (b - y->cell) % y->chunks)
 		return false;

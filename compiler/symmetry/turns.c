@@ -57,17 +57,17 @@ static void more_regions(struct maker *m, uint32_t n)
 	l->regions = arena_grow(m->v.ctx->arena, l->regions, l->nregions * sizeof(*l->regions),
 				cap * sizeof(*l->regions));
 	for (uint32_t i = l->nregions; i < cap; i++)
-		l->regions[i] = (struct region){ 0, NONE };
+		l->regions[i] = (struct cell_turn){ 0, NONE };
 	l->nregions = cap;
 }
 
 /* Cells [lo, lo + n) are of this region. */
-static bool note(struct maker *m, uint32_t lo, uint32_t n, struct region g)
+static bool note(struct maker *m, uint32_t lo, uint32_t n, struct cell_turn g)
 {
 	if (lo + n > m->l->nregions)
 		more_regions(m, lo + n);
 	for (uint32_t i = lo; i < lo + n; i++) {
-		struct region *at = &m->l->regions[i];
+		struct cell_turn *at = &m->l->regions[i];
 		if (at->unit == NONE)
 			*at = g;
 		else if (at->unit != g.unit || at->base != g.base)
@@ -78,7 +78,7 @@ static bool note(struct maker *m, uint32_t lo, uint32_t n, struct region g)
 
 static bool note_fixed(struct maker *m, uint32_t lo, uint32_t n)
 {
-	return note(m, lo, n, (struct region){ 0, 0 });
+	return note(m, lo, n, (struct cell_turn){ 0, 0 });
 }
 
 static bool is_power(uint32_t n)
@@ -94,7 +94,7 @@ static bool note_range(struct maker *m, const struct view *w, struct cells cells
 	if (w->inner || w->part != 1 || w->parts != n || !is_power(cells.n) ||
 	    (cells.lo - w->first) % cells.n)
 		return refuse(m, NOT_BY_BITS);
-	return note(m, w->first, n, (struct region){ w->first, 1 });
+	return note(m, w->first, n, (struct cell_turn){ w->first, 1 });
 }
 
 /* The region that an index of the view turns; `cell`: one of its cells. */
@@ -111,7 +111,7 @@ static bool note_turning(struct maker *m, const struct view *w, enum turns turns
 	}
 	if (count != n)
 		return refuse(m, "an index that turns with the ranks has not N values");
-	return note(m, base, n * unit, (struct region){ base, unit });
+	return note(m, base, n * unit, (struct cell_turn){ base, unit });
 }
 
 static bool same_view(const struct view *a, const struct view *b)
@@ -162,10 +162,10 @@ static void note_operation(void *arg, const struct stmt *s, const struct op *o)
 /* Cells of one take the regions of the other, moved. */
 static bool take_regions(struct maker *m, uint32_t from, uint32_t to, uint32_t n, bool *any)
 {
-	struct region *g = m->l->regions;
+	struct cell_turn *g = m->l->regions;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct region want = g[from + i];
+		struct cell_turn want = g[from + i];
 		if (want.unit == NONE)
 			continue;
 		if (want.unit &&
@@ -198,7 +198,7 @@ static bool settle(struct maker *m, uint32_t cells)
 	}
 	for (uint32_t i = 0; i < m->l->nregions; i++)
 		if (m->l->regions[i].unit == NONE)
-			m->l->regions[i] = (struct region){ 0, 0 };
+			m->l->regions[i] = (struct cell_turn){ 0, 0 };
 	return true;
 }
 

@@ -40,7 +40,7 @@
 #include "compiler/check/check.h"
 #include "compiler/symmetry/kinds.h"
 
-struct region {
+struct cell_turn {
 	uint32_t base, unit; /* unit NONE: nobody has said yet */
 };
 
@@ -48,7 +48,7 @@ struct quotient {
 	struct program *p;  /* nranks is N; `alone` is set: only rank 0's tasks are there */
 	struct program one; /* the quotient: nranks is 1, for passes that ask nothing of ranks */
 	struct kinds kinds;
-	struct region *regions; /* by cell, scratch included */
+	struct cell_turn *regions; /* by cell, scratch included */
 	uint32_t nregions;
 	uint32_t *ahead; /* by FIFO: the rank that rank 0 sends to there */
 	bool by_bits;	 /* ranks turn r -> r ^ c */
@@ -69,7 +69,7 @@ static inline uint32_t rank_turned(const struct quotient *l, uint32_t rank, uint
 /** Where the turn by r takes a cell. */
 static inline uint32_t cell_turned(const struct quotient *l, uint32_t cell, uint32_t r)
 {
-	struct region g = l->regions[cell];
+	struct cell_turn g = l->regions[cell];
 	uint64_t at, n = (uint64_t)l->p->nranks * g.unit;
 
 	if (g.unit == 0)
