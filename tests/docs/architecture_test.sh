@@ -36,10 +36,11 @@ say "compiler: includes go one way" "$(
 	may $c/expand lang
 	may $c/check lang $c/expand
 	may $c/witness lang $c/expand $c/check
+	may $c/symmetry lang $c/expand $c/check $c/witness
 	may $c/lower lang $c/expand $c/check runtime/plan
 	may $c/emit lang $c/expand $c/check $c/lower runtime runtime/base runtime/plan
 	may $c/lsp lang runtime/base
-	may $c lang $c/expand $c/check $c/witness $c/lower $c/emit $c/lsp runtime runtime/base runtime/plan)"
+	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/lower $c/emit $c/lsp runtime runtime/base runtime/plan)"
 
 say "runtime includes runtime only" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
@@ -68,7 +69,7 @@ circles() { # circles FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/lower \
+	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/symmetry compiler/lower \
 		compiler/emit compiler/lsp runtime/base runtime/plan)"
 
 r=runtime

@@ -1,0 +1,109 @@
+/*
+ * Kinds: what an expression's value on rank r is, given its value on rank 0.
+ *
+ * In: a schedule's tree, names resolved. Out: whether all ranks run one text up to a turn of
+ * ranks and chunks, r -> r + c (mod N); by statement, how each operand's chunks turn; or the
+ * first expression of which that cannot be said. Nothing is evaluated: the answer is one for
+ * every N and every parameter. Names are never assigned anew, so one walk over the text,
+ * calls and all, finds the kind of each.
+ *
+ *     form     the value on rank r, from v on rank 0; t = times, a constant
+ *     SAME     v
+ *     NEAR     = v + t r (mod N)
+ *     WITHIN   the same, and 0 <= value < N: (v + t r) % N
+ *     OTHER    anything
+ *
+ *     rank                WITHIN, 1          rank + 1, rank - s      NEAR, 1
+ *     (rank - s) % N      WITHIN, 1          (dst - rank) % N        SAME, if dst is WITHIN, 1
+ *     N, 3, clog2(N), s   SAME               rank / 2, rank < 4      OTHER
+ *
+ * A text is symmetric if
+ *
+ *     conditions, bounds of loops, channels, counts, steps   are SAME
+ *     peers                                                  are WITHIN, 1
+ *     an operand is all SAME, or one of its two indices      is WITHIN, 1
+ *     the topology's links go from WITHIN, 1 to WITHIN, 1
+ *
+ * Then rank r runs the operations of rank 0, with peer p turned into p + r and chunk i into
+ * i + r where `turns` says so. Both hold modulo N: that an index has N values, and that no
+ * chunk turns in two ways, is for turns.h to see, on the instance. Groups (`within`) and
+ * `sized` buffers are not looked into: they are not symmetric.
+ *
+ * No sum may go over 64 bits on one rank alone: each kind has a bound of its value, and where
+ * that is not well below, the form is OTHER. Bounds hold if every parameter of the schedule is
+ * below KIND_MOST_PARAM.
+ *
+ * O(text), calls as often as they stand there; LIMIT_KIND_WORK nodes at most.
+ */
+#ifndef CCS_COMPILER_SYMMETRY_KINDS_H
+#define CCS_COMPILER_SYMMETRY_KINDS_H
+
+#include "lang/ast.h"
+
+#define KIND_MOST_PARAM 1e9	   /* of a parameter's size, for bounds to hold */
+#define LIMIT_KIND_WORK (1u << 14) /* nodes and statements; more is not symmetric */
+
+enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_OTHER };
+
+struct kind {
+	enum kind_form form;
+	int32_t times; /* NEAR, WITHIN */
+	double most;   /* |value| <= most, on any rank; not of OTHER */
+};
+
+/* How an operand's chunks on rank r follow from those on rank 0. */
+enum turns {
+	TURNS_NOT,   /* the same chunks */
+	TURNS_ALL,   /* all chunks of the name: the same set, however they turn */
+	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
+	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
+	TURNS_BLOCK  /* x[b][..]: b turns, what is behind it does not */
+};
+
+struct kinds {
+	const struct module *module;
+	struct arena *arena;
+	bool symmetric;
+	struct span place; /* not symmetric: the first expression that breaks it, */
+	const char *why;   /* and what it breaks: "a condition that differs from rank to rank" */
+	struct operands {
+		uint8_t x, y; /* enum turns */
+		bool met;
+	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
+	bool any_links;	 /* the topology has links: rank 0's, turned, are all */
+	struct kind *of; /* by the symbol's number: what a name stands for, here */
+	uint8_t *state;	 /* by the symbol's number: whether that is known, or a fn's call open */
+	const struct decl **open; /* what is being walked: the schedule, and what it calls */
+	uint32_t nopen, capopen;
+	uint32_t depth; /* calls of fns that are open */
+	uint32_t work;
+};
+
+/** Finds the kinds of a schedule; all memory is in `a`. */
+void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
+		const struct decl *schedule);
+
+/** The kind of an expression, for names as they are bound now: of the topology, of files, and
+ *  such as the caller has bound with kinds_bind (a contract's, say). */
+struct kind kinds_of(struct kinds *k, const struct expr *e);
+
+/** What a name stands for from now on. */
+void kinds_bind(struct kinds *k, const struct symbol *s, struct kind kind);
+
+/** A kind whose value on rank r is that on rank 0 plus r, modulo N, within 0..N. */
+static inline struct kind kind_rank(void)
+{
+	return (struct kind){ KIND_WITHIN, 1, 65536 };
+}
+
+static inline struct kind kind_same(double most)
+{
+	return (struct kind){ KIND_SAME, 0, most };
+}
+
+static inline bool kind_turns(struct kind k)
+{
+	return k.form == KIND_WITHIN && k.times == 1;
+}
+
+#endif
