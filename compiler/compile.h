@@ -10,6 +10,7 @@
  *              bits              the order of sums, over ranks and counts
  *              after             who has begun before who ends
  *              dead              what nothing needs
+ *   symmetry/  symmetry          where one rank decides for all: all of the above
  *   witness/   witness, blame,   the smallest reason of what is wrong
  *              orders
  *   lower/     lower             program -> lowered program: flow, fuse, waits; and match,
@@ -35,6 +36,7 @@
 
 #include "compiler/emit/emit.h"
 #include "compiler/emit/sheet.h"
+#include "compiler/symmetry/symmetry.h"
 #include "compiler/witness/witness.h"
 
 enum emit {
@@ -70,6 +72,7 @@ struct options {
 	const char *installed_dir; /* the installed library: no warnings about it */
 	uint32_t slots;
 	uint32_t require; /* as in struct ctx */
+	bool no_symmetry; /* all ranks are run, also where one decides for all */
 	enum emit emit;
 	struct cuda_options cuda;
 	const struct choice_list *protocols; /* --protocols, or NULL: protocols_choose */
@@ -93,6 +96,8 @@ struct checked {
 	struct deadlock_report deadlock;
 	struct proof proof;
 	struct bits bits;
+	bool alone;		 /* rank 0 decided for all (symmetry/): program is its own */
+	struct dead_list stores; /* then: for find_dead */
 };
 
 /** Checks one instance; with `want_len` also whether a plan can tell the lengths of its

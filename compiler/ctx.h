@@ -16,6 +16,7 @@ struct ctx {
 	struct diags *diags;
 	uint32_t slots;	  /* --slots: FIFO depth K */
 	uint32_t require; /* --require: bits REQUIRE_... */
+	bool symmetry;	  /* one rank may decide for all: only verdicts are asked for */
 	FILE *progress;	  /* -v: a line a pass with its time and operations; or NULL */
 };
 

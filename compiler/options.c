@@ -315,6 +315,8 @@ static const struct spec specs[] = {
 	{ "--require", OWN, 0, 0, read_require, promises, " WHAT",
 	  "same-bits=ranks, same-bits=counts: an error (E0407) where floats\n"
 	  "may differ between ranks, or with the count" },
+	{ "--no-symmetry", FLAG, AT(options.no_symmetry), 0, NULL, NULL, NULL,
+	  "check: all ranks are run, also where one decides for all" },
 	{ "--target", OWN, 0, 0, read_target, targets, "=cpu,cuda",
 	  "what the .so holds; default both where NVRTC is found" },
 	{ "--arch", OWN, 0, 0, read_arch, NULL, "=sm_90,...",

@@ -226,9 +226,16 @@ struct program {
 	bool lowered;
 	bool partial;	      /* ranks' operations end where their text is wrong */
 	bool any_sized;	      /* a buffer is `sized` */
+	bool alone;	      /* rank 0 stands for all (symmetry/): only its tasks are there */
 	struct sizes *sizes;  /* made by sizes.c, as long as the program lives */
 	uint32_t *size_class; /* by program_size_classes; lowered: the program's; else NULL */
 };
+
+/* The ranks that are looked at: all, or rank 0. */
+static inline uint32_t program_ranks(const struct program *p)
+{
+	return p->alone ? 1 : p->nranks;
+}
 
 /* Number of ops in the wave that starts at row `i`. */
 static inline uint32_t wave_length(const struct task *t, uint32_t i)

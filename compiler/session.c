@@ -218,6 +218,8 @@ static void session_open(struct session *s, const struct options *o)
 		.diags = &s->diags,
 		.slots = o->slots,
 		.require = o->require,
+		.symmetry =
+			!o->no_symmetry && (o->action == ACTION_CHECK || o->action == ACTION_TABLE),
 		.progress = o->verbose ? stderr : NULL,
 	};
 }

@@ -78,7 +78,8 @@ struct share {
 
 /* The contract, evaluated for one instance. */
 struct contract {
-	uint32_t *rows;	      /* nranks * cells: first row of shares, or NONE: may be anything */
+	uint32_t *
+		rows; /* nranks (of a program that is `alone`: 1) * cells: first row of shares, or NONE: may be anything */
 	struct share *shares; /* a value's are adjacent */
 	struct asked {	      /* where shares from row `share` on were asked, ascending */
 		uint32_t share;
@@ -167,9 +168,20 @@ struct dead_list {
 	size_t n, cap;
 };
 
-/** Adds what is found of one instance, which is right. */
+/* What a run of values says, of each operation, tasks one after the other. */
+struct dead_known {
+	const bool *changes;  /* what it stores is another value than was there */
+	const uint32_t *from; /* row of the message's send, of what is received */
+};
+
+/** Adds what is found of one instance, which is right. `known`: of a run that there was, and the
+ *  list is not for dead_warn() then; or NULL: it is made. */
 void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
-	       const struct order *order, struct dead_list *list, struct arena *keep);
+	       const struct order *order, const struct dead_known *known, struct dead_list *list,
+	       struct arena *keep);
+
+/** Adds an instance that runs the statements of `ran`, of which none is dead. */
+void dead_add(struct dead_list *list, const struct dead_list *ran, struct arena *keep);
 
 /** Warns of each statement that has dead operations in all instances that run it: a small
  *  number of ranks often needs less than the text does. */

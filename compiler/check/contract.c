@@ -406,7 +406,7 @@ static void clause(struct evaluation *x, const struct ensures *e)
 		(struct asked){ (uint32_t)x->k->nshares, e };
 	if (!c.by_rank)
 		shared = none_array(x->cursor.arena, c.buffer->cells);
-	for (uint32_t r = 0; r < x->p->nranks; r++)
+	for (uint32_t r = 0; r < program_ranks(x->p); r++)
 		if (!clause_rank(x, &c, r, shared) && shared)
 			break; /* what is common failed: once is enough */
 	if (x->k->nshares > x->k->asked[x->k->nasked - 1].share)
@@ -422,7 +422,7 @@ static void after_clause(struct evaluation *x, const struct ensures *e)
 	const struct term *t = e->right;
 	int64_t a, b, n = x->p->nranks;
 	bool ok = true;
-	for (uint32_t r = 0; r < n; r++) {
+	for (uint32_t r = 0; r < program_ranks(x->p); r++) {
 		if (!holds(x, e, r, &ok) || !number(x, t->lo, r, &a) || !number(x, t->hi, r, &b) ||
 		    b <= a)
 			continue;
@@ -448,7 +448,7 @@ static bool lets_hold(struct evaluation *x)
 {
 	bool ok = true;
 	uint32_t at;
-	for (uint32_t r = 0; r < x->p->nranks && x->lets; r++) {
+	for (uint32_t r = 0; r < program_ranks(x->p) && x->lets; r++) {
 		begin(x, r, r);
 		for (const struct stmt *s = x->lets; s && !x->cursor.stopped; s = s->next)
 			if (s->e->kind == E_TABLE)
@@ -489,7 +489,7 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 	struct program copy = *p;
 	struct evaluation x = { .ctx = c, .p = &copy, .source = p, .lets = d->body };
 	x.k = ARENA_NEW(p->arena, struct contract);
-	x.k->rows = none_array(p->arena, (size_t)p->nranks * p->cells);
+	x.k->rows = none_array(p->arena, (size_t)program_ranks(p) * p->cells);
 	cursor_init(&x.cursor, c, &copy, c->scratch, true);
 	if (instance_make(&x.cursor, true) != INSTANCE_OK || !bind_buffers(&x, &copy, d))
 		return NULL;

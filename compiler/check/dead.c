@@ -26,14 +26,15 @@
 struct finder {
 	const struct program *p;
 	struct replay r;
-	uint32_t width, nops; /* of all kinds */
-	uint32_t *base;	      /* by task: number of its first operation */
-	bool *changes;	      /* by operation: what it stores is new */
-	uint32_t *from;	      /* by operation: row of the message's sender */
-	bool *needed;	      /* by operation: its message is */
-	bool *live;	      /* [nranks][width] */
-	uint32_t *visit;      /* by operation: how often its rank ran the statement before */
-	uint32_t *first;      /* by site: its first row of visits; then one more */
+	uint32_t width, nops;	 /* of all kinds */
+	uint32_t *base;		 /* by task: number of its first operation */
+	struct dead_known known; /* by operation */
+	bool *changes;		 /* known.changes and known.from, while they are found out */
+	uint32_t *from;
+	bool *needed;	 /* by operation: its message is */
+	bool *live;	 /* [nranks][width] */
+	uint32_t *visit; /* by operation: how often its rank ran the statement before */
+	uint32_t *first; /* by site: its first row of visits; then one more */
 	struct visit {
 		bool kept;	    /* some rank needs it */
 		bool changes;	    /* some rank's chunks get another value */
@@ -70,8 +71,8 @@ static void need(struct finder *f, uint32_t task, uint32_t row, bool *live)
 		memset(live + o->cell, true, o->n);
 		memset(live + o->other, true, o->n);
 	} else {
-		f->needed[f->base[f->p->fifos[o->fifo].src_task] + f->from[f->base[task] + row]] =
-			true;
+		f->needed[f->base[f->p->fifos[o->fifo].src_task] +
+			  f->known.from[f->base[task] + row]] = true;
 		memset(live + o->cell, k != OP_RECV, o->n);
 	}
 }
@@ -92,7 +93,7 @@ static bool is_store(const struct op *o)
 static void finish_back(struct finder *f, uint32_t task, uint32_t row, bool *live)
 {
 	const struct op *o = &f->p->tasks[task].ops[row];
-	bool changes = f->changes[f->base[task] + row];
+	bool changes = f->known.changes[f->base[task] + row];
 
 	if (op_kind(o) == OP_FRESH)
 		memset(live + o->cell, false, o->n);
@@ -174,9 +175,7 @@ static void set_out(struct finder *f, struct arena *a)
 		n += p->tasks[t].nops;
 	}
 	f->nops = n;
-	f->changes = ARENA_ARRAY(a, bool, n);
 	f->needed = ARENA_ARRAY(a, bool, n);
-	f->from = ARENA_ARRAY(a, uint32_t, n);
 	f->visit = ARENA_ARRAY(a, uint32_t, n);
 	count_turns(f, a);
 	f->width = p->cells + p->scratch;
@@ -207,15 +206,28 @@ static void not_looked_for(const struct ctx *c, const char *why)
 		fprintf(c->progress, "  what nothing needs (W0401) is not looked for: %s\n", why);
 }
 
+/* Once forwards. False: the program is too large for that, which is reported. */
+static bool run_forwards(struct finder *f, struct ctx *c, const struct order *order)
+{
+	if (!replay_init(&f->r, c, f->p, c->scratch))
+		return false;
+	f->changes = ARENA_ARRAY(c->scratch, bool, f->nops);
+	f->from = ARENA_ARRAY(c->scratch, uint32_t, f->nops);
+	f->r.silent = true;
+	f->r.hook = stored;
+	f->r.arg = f;
+	replay_run(&f->r, order);
+	f->known = (struct dead_known){ f->changes, f->from };
+	return true;
+}
+
 /* Finds which visits are kept. False: it is not settled. */
 static bool find(struct finder *f, struct ctx *c, const struct contract *k,
 		 const struct order *order)
 {
 	set_out(f, c->scratch);
-	f->r.silent = true;
-	f->r.hook = stored;
-	f->r.arg = f;
-	replay_run(&f->r, order);
+	if (!f->known.changes && !run_forwards(f, c, order))
+		return false;
 	uint32_t left = LIMIT_PASSES;
 	do
 		pass(f, k, order);
@@ -247,7 +259,7 @@ static void describe(struct finder *f, struct ctx *c, const struct visit *d, str
 	struct where w = expand_where(c, p, d->task, d->row);
 	w.calls = "";
 	const char *cells = program_cells_text(c->scratch, p, local ? o->other : o->cell, o->n);
-	uint32_t from = f->from[f->base[d->task] + d->row];
+	uint32_t from = f->known.from[f->base[d->task] + d->row];
 
 	s->message = arena_printf(
 		keep,
@@ -262,9 +274,13 @@ static void describe(struct finder *f, struct ctx *c, const struct visit *d, str
 }
 
 void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
-	       const struct order *order, struct dead_list *list, struct arena *keep)
+	       const struct order *order, const struct dead_known *known, struct dead_list *list,
+	       struct arena *keep)
 {
 	struct finder f = { .p = p };
+
+	if (known)
+		f.known = *known;
 
 	if (!diag_warns(c->diags, W_DEAD) || !k->nshares || k->nafter)
 		return;
@@ -272,8 +288,6 @@ void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
 		not_looked_for(c, arena_printf(c->scratch, "more than %u operations", LIMIT_DEAD));
 		return;
 	}
-	if (!replay_init(&f.r, c, p, c->scratch))
-		return;
 	if (!find(&f, c, k, order))
 		return;
 	for (uint32_t i = 0; i < p->nsites; i++) {
@@ -284,9 +298,15 @@ void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
 		s->run++;
 		while (t < end && t->kept)
 			t++;
-		if (t < end && !s->dead++)
+		if (t < end && !s->dead++ && !known)
 			describe(&f, c, t, s, keep);
 	}
+}
+
+void dead_add(struct dead_list *list, const struct dead_list *ran, struct arena *keep)
+{
+	for (size_t i = 0; i < ran->n; i++)
+		site_of(list, ran->v[i].stmt, keep)->run++;
 }
 
 void dead_warn(struct ctx *c, const struct dead_list *list)

@@ -45,7 +45,7 @@ void report_volume(const struct program *p, const struct proof *f, double *sent,
 		if (p->buffers[b].blocks > blocks)
 			blocks = p->buffers[b].blocks;
 	*sent = 0;
-	for (uint32_t q = 0; q < p->nranks; q++)
+	for (uint32_t q = 0; q < program_ranks(p); q++)
 		if (f->sent[q] > *sent)
 			*sent = f->sent[q];
 	*sent /= blocks;

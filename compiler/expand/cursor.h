@@ -177,7 +177,10 @@ struct cursor {
 	const struct links *links; /* NULL: no check of links */
 	bool quiet;		   /* report nothing */
 	bool any_in;		   /* there is a buffer that must not be written */
-	int64_t report_rank;	   /* rank of reports, or NO_RANK */
+	void (*behind)(void *arg, const struct stmt *s, const struct op *o); /* each operation
+									that was made; or NULL */
+	void *behind_arg;
+	int64_t report_rank; /* rank of reports, or NO_RANK */
 	uint32_t rank;
 	uint64_t rank_key;
 	uint32_t ntasks;     /* next task's row */
@@ -246,7 +249,7 @@ void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *bod
 /** Most cells that a rank may have. */
 static inline uint32_t cursor_most_cells(const struct cursor *v)
 {
-	return LIMIT_CELLS / v->program->nranks;
+	return LIMIT_CELLS / program_ranks(v->program);
 }
 
 /* ---- eval.c */

@@ -390,11 +390,15 @@ bool cursor_operation(struct cursor *v, const struct stmt *stmt)
 	struct cells x;
 	if (!cursor_room(v))
 		return false;
+	uint32_t had = v->lanes[v->lane].n;
 	if (cursor_cells(v, stmt->x, s, &x)) {
 		if (stmt->y)
 			local_operation(v, s, x);
 		else
 			message(v, s, x);
 	}
+	const struct lane *l = &v->lanes[v->lane];
+	if (__builtin_expect(v->behind != NULL, 0) && l->n > had)
+		v->behind(v->behind_arg, stmt, &l->ops[had]);
 	return !v->stopped;
 }

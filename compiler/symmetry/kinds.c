@@ -208,6 +208,8 @@ static struct kind call(struct kinds *k, const struct expr *e)
 
 	for (const struct expr *a = e->args; a && n < f->nparams; a = a->next) {
 		args[n] = kinds_of(k, a);
+		if (args[n].form == KIND_OTHER) /* it may fail on some rank, even if f ignores it */
+			return OTHER;
 		same &= is_same(args[n++]);
 	}
 	if (*state != IS_NEW)
@@ -356,6 +358,16 @@ static void topology(struct kinds *k, const struct decl *d)
 		must_be_same(k, d->topology->where, CONDITION);
 }
 
+/* What is evaluated, whether it is used or not, might fail on some rank alone. */
+static void bind_known(struct kinds *k, const struct symbol *s, const struct expr *e)
+{
+	struct kind x = kinds_of(k, e);
+
+	if (x.form == KIND_OTHER)
+		broken(k, e->span, "a value that differs from rank to rank in no known way");
+	kinds_bind(k, s, x);
+}
+
 /* Views are of the same chunks on all ranks; numbers have the arguments' kinds. */
 static void arguments(struct kinds *k, const struct stmt *s)
 {
@@ -363,7 +375,7 @@ static void arguments(struct kinds *k, const struct stmt *s)
 
 	for (const struct arg *a = s->args; a; a = a->next, p = p ? p->next : NULL) {
 		if (a->expr && p && p->number) {
-			kinds_bind(k, p->number, kinds_of(k, a->expr));
+			bind_known(k, p->number, a->expr);
 		} else if (a->ref) {
 			enum turns t = operand(k, a->ref);
 			if (t != TURNS_NOT && t != TURNS_ALL)
@@ -375,8 +387,8 @@ static void arguments(struct kinds *k, const struct stmt *s)
 		const struct binding *m = s->more;
 		while (m && m->sym != b->sym)
 			m = m->next;
-		const struct expr *e = m ? m->value : b->value;
-		kinds_bind(k, b->sym, e ? kinds_of(k, e) : OTHER);
+		if (m || b->value)
+			bind_known(k, b->sym, m ? m->value : b->value);
 	}
 }
 
@@ -435,7 +447,7 @@ static void statement(struct kinds *k, const struct stmt *s)
 	case S_LET:
 		if (s->var->owner && s->var->owner->kind == D_TOPOLOGY)
 			break; /* lazy */
-		kinds_bind(k, s->var, kinds_of(k, s->e));
+		bind_known(k, s->var, s->e);
 		break;
 	case S_SCRATCH: counts(k, s->buffer); break;
 	case S_LINK: link(k, s); break;

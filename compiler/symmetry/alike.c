@@ -1,0 +1,286 @@
+/*
+ * Same bits on rank 0's values: see alike.h.
+ *
+ * The reason why not for every count is told by the two trees themselves, made as values of the
+ * program (value.h), so that witness/orders.c has the words. Both must be chains, where each sum
+ * adds one initial value: then it cannot depend on the order of a run where they part.
+ */
+#include "compiler/symmetry/alike.h"
+#include "compiler/witness/witness.h"
+
+/* A tree, turned. Numbers below p->cells are initial values of rank 0. */
+struct tree_turned {
+	uint32_t number, shift;
+};
+
+/* A sum without its turn: the first operand has turn 0, and the other, `apart`. */
+struct key {
+	uint32_t a, b, apart;
+};
+
+struct alikeness {
+	struct ctx *c;
+	struct turned_run *r;
+	const struct line *l;
+	const struct contract *k;
+	const struct program *p;
+	uint32_t *first;	   /* by cell: the first of those that its elements can be in */
+	struct tree_turned *trees; /* by sum */
+	struct key *keys;	   /* by number - cells */
+	uint32_t nkeys, capkeys;
+	uint32_t *slots, nslots; /* an open hash table of keys' rows */
+	bool unclear;
+};
+
+/* ---- places --------------------------------------------------------------------------- */
+
+static uint32_t chunks_together(const struct buffer *b)
+{
+	return b->def->sized ? 1 : b->chunks;
+}
+
+/* Whether a block's chunks turn among themselves. */
+static bool closed(const struct line *l, uint32_t cell, uint32_t n)
+{
+	for (uint32_t i = cell; i < cell + n; i++) {
+		struct region g = l->regions[i];
+		if (g.unit && (g.base < cell || g.base + l->p->nranks * g.unit > cell + n))
+			return false;
+	}
+	return true;
+}
+
+/* False: a block's chunks turn into those of others. */
+static bool find_first(struct alikeness *x)
+{
+	const struct program *p = x->p;
+
+	x->first = ARENA_ARRAY(x->c->scratch, uint32_t, p->cells + 1);
+	for (uint32_t b = 0; b < p->nbuffers; b++) {
+		const struct buffer *f = &p->buffers[b];
+		uint32_t n = chunks_together(f);
+		for (uint32_t i = 0; i < f->cells; i++) {
+			x->first[f->cell + i] = f->cell + i - i % n;
+			if (n > 1 && i % n == 0 && !closed(x->l, f->cell + i, n))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Whether each promised chunk asks for what was at its own place, on all ranks. */
+static bool none_moves(const struct alikeness *x)
+{
+	for (uint32_t i = 0; i < x->p->cells; i++) {
+		uint32_t row = x->k->rows[i];
+		if (row == NONE || x->k->shares[row].cell == i)
+			continue;
+		uint32_t from = x->k->shares[row].cell;
+		const struct buffer *a = program_buffer(x->p, i), *b = program_buffer(x->p, from);
+		if ((chunks_together(a) > 1 || chunks_together(b) > 1) &&
+		    !turned_alike(x->l, i, from))
+			return false;
+	}
+	return true;
+}
+
+/* ---- numbers of trees ------------------------------------------------------------------ */
+
+static uint32_t *slot_of(const struct alikeness *x, const struct key *key)
+{
+	uint32_t at = hash_mix(hash_mix(hash_mix(1, key->a), key->b), key->apart) & (x->nslots - 1);
+
+	while (x->slots[at] != NONE) {
+		const struct key *k = &x->keys[x->slots[at]];
+		if (k->a == key->a && k->b == key->b && k->apart == key->apart)
+			break;
+		at = (at + 1) & (x->nslots - 1);
+	}
+	return &x->slots[at];
+}
+
+static uint32_t number_of(struct alikeness *x, struct key key)
+{
+	uint32_t *slot = slot_of(x, &key);
+
+	if (*slot == NONE) {
+		*slot = x->nkeys;
+		ARENA_PUSH(x->c->scratch, x->keys, x->nkeys, x->capkeys) = key;
+	}
+	return x->p->cells + *slot;
+}
+
+static struct tree_turned tree_of(const struct alikeness *x, struct turned v)
+{
+	struct tree_turned t = { 0, v.shift };
+
+	if (v.id < x->p->cells) {
+		t.number = x->first[v.id];
+		return t;
+	}
+	t = x->trees[v.id - x->p->cells];
+	t.shift = rank_turned(x->l, t.shift, v.shift);
+	return t;
+}
+
+static struct tree_turned tree_of_sum(struct alikeness *x, const struct turned_sum *s)
+{
+	struct tree_turned a = tree_of(x, s->left), b = tree_of(x, s->right), t;
+	uint32_t apart = rank_turned(x->l, b.shift, turn_back(x->l, a.shift)),
+		 back = turn_back(x->l, apart);
+
+	if (a.number == b.number && apart == back)
+		x->unclear = true;
+	if (a.number > b.number || (a.number == b.number && apart > back)) {
+		t = a;
+		a = b;
+		b = t;
+		apart = back;
+	}
+	a.number = number_of(x, (struct key){ a.number, b.number, apart });
+	return a;
+}
+
+static void number_trees(struct alikeness *x)
+{
+	x->nslots = 64;
+	while (x->nslots < 2 * x->r->nsums)
+		x->nslots *= 2;
+	x->slots = none_array(x->c->scratch, x->nslots);
+	x->trees = ARENA_ARRAY(x->c->scratch, struct tree_turned, x->r->nsums + 1);
+	for (uint32_t i = 0; i < x->r->nsums && !x->unclear; i++)
+		x->trees[i] = tree_of_sum(x, &x->r->sums[i]);
+}
+
+/* ---- the two questions ------------------------------------------------------------------ */
+
+static bool equal(struct tree_turned a, struct tree_turned b)
+{
+	return a.number == b.number && a.shift == b.shift;
+}
+
+static bool same_by_rank(struct alikeness *x)
+{
+	uint32_t cells = x->p->cells;
+	struct tree_turned *of = ARENA_ARRAY(x->c->scratch, struct tree_turned, cells + 1);
+	bool *any = ARENA_ARRAY(x->c->scratch, bool, cells + 1), same = true;
+
+	for (uint32_t i = 0; i < cells; i++) {
+		uint32_t row = x->k->rows[i];
+		if (row == NONE || x->r->state[i].id < cells)
+			continue;
+		const struct share *s = &x->k->shares[row];
+		struct region g = x->l->regions[s->cell];
+		x->unclear |= s->n != x->p->nranks;
+		if (g.unit == 0)
+			same = false;
+		uint32_t ahead = g.unit ? (s->cell - g.base) / g.unit : 0,
+			 at = cell_turned(x->l, s->cell, turn_back(x->l, ahead));
+		struct tree_turned t = tree_of(x, x->r->state[i]);
+		t.shift = rank_turned(x->l, t.shift, turn_back(x->l, ahead));
+		if (any[at] && !equal(of[at], t))
+			same = false;
+		of[at] = t;
+		any[at] = true;
+	}
+	return same;
+}
+
+/* Two promised chunks of a block of rank 0 whose trees differ. */
+static bool find_apart(const struct alikeness *x, uint32_t cell, uint32_t n, uint32_t apart[2])
+{
+	uint32_t at = cell;
+
+	while (at < cell + n && x->k->rows[at] == NONE)
+		at++;
+	for (uint32_t i = at + 1; i < cell + n; i++)
+		if (x->k->rows[i] != NONE &&
+		    !equal(tree_of(x, x->r->state[at]), tree_of(x, x->r->state[i]))) {
+			apart[0] = at;
+			apart[1] = i;
+			return true;
+		}
+	return false;
+}
+
+static bool same_by_count(const struct alikeness *x, uint32_t apart[2])
+{
+	for (uint32_t b = 0; b < x->p->nbuffers; b++) {
+		const struct buffer *f = &x->p->buffers[b];
+		uint32_t n = chunks_together(f);
+		for (uint32_t i = 0; n > 1 && i < f->cells; i += n)
+			if (find_apart(x, f->cell + i, n, apart))
+				return false;
+	}
+	return true;
+}
+
+/* ---- why ---------------------------------------------------------------------------------- */
+
+/* A chain as values of the program, from its innermost sum on. NONE: it is none. */
+static uint32_t make_chain(struct alikeness *x, struct values *to, struct turned v)
+{
+	uint32_t cells = x->p->cells, n = 0, cap = 0, id;
+	struct turned *leaves = NULL;
+	bool *leaf_left = NULL, same_cell;
+	uint32_t nleft = 0, capleft = 0;
+
+	while (v.id >= cells) {
+		const struct turned_sum *s = &x->r->sums[v.id - cells];
+		bool left = s->left.id < cells;
+		struct turned leaf = left ? s->left : s->right, rest = left ? s->right : s->left;
+		if (leaf.id >= cells)
+			return NONE;
+		leaf.shift = rank_turned(x->l, leaf.shift, v.shift);
+		rest.shift = rank_turned(x->l, rest.shift, v.shift);
+		ARENA_PUSH(x->c->scratch, leaves, n, cap) = leaf;
+		ARENA_PUSH(x->c->scratch, leaf_left, nleft, capleft) = left;
+		v = rest;
+	}
+	id = v.shift * cells + cell_turned(x->l, v.id, v.shift);
+	while (n-- > 0) {
+		uint32_t leaf =
+			leaves[n].shift * cells + cell_turned(x->l, leaves[n].id, leaves[n].shift);
+		id = leaf_left[n] ? value_combine(to, leaf, id, &same_cell)
+				  : value_combine(to, id, leaf, &same_cell);
+	}
+	return id;
+}
+
+/* The text of the report. False: it cannot be told here. */
+static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b)
+{
+	struct values *v = ARENA_NEW(x->c->scratch, struct values);
+
+	b->by_count = (struct apart){ { 0, 0 }, { apart[0], apart[1] }, { NONE, NONE }, false };
+	if (!values_init(v, x->c->scratch, x->p->nranks, x->p->cells, 2 * x->r->nsums))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		b->by_count.value[i] = make_chain(x, v, x->r->state[apart[i]]);
+		if (b->by_count.value[i] == NONE)
+			return false;
+	}
+	trees_init(&b->trees, x->c->scratch, v->base);
+	b->history = history_of(x->c->scratch, v, x->first);
+	for (int i = 0; i < 2; i++)
+		tree_number(&b->trees, &b->history, b->by_count.value[i]);
+	orders(x->c, x->p, NULL, b);
+	return true;
+}
+
+bool alike(struct ctx *c, struct turned_run *r, const struct contract *k, struct bits *b)
+{
+	struct alikeness x = { .c = c, .r = r, .l = r->l, .k = k, .p = r->l->p };
+	uint32_t apart[2];
+
+	*b = (struct bits){ 0 };
+	if (!find_first(&x) || !none_moves(&x))
+		return false;
+	number_trees(&x);
+	b->ranks = same_by_rank(&x);
+	b->counts = same_by_count(&x, apart);
+	if (x.unclear || (!b->ranks && c->require & REQUIRE_RANKS) ||
+	    (!b->counts && c->require & REQUIRE_COUNTS))
+		return false;
+	return b->counts || say_why(&x, apart, b);
+}

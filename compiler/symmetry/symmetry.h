@@ -1,0 +1,37 @@
+/*
+ * Symmetry: one rank decides for all.
+ *
+ *   kinds     the text -> what each expression is on other ranks
+ *   turns     N -> the line of rank 0, and how its cells turn; it stands for all ranks
+ *   promise   whether the contract turns likewise
+ *   turned    rank 0's values, and what their chunks must hold
+ *   alike     same bits
+ *
+ * In: an instance of any schedule. Out: that it is right, with the same figures that the passes
+ * over all ranks give; or nothing, and they have to decide: where the text is not symmetric,
+ * where this is not enough to tell, and wherever something is wrong. So reports of mistakes are
+ * always those of all ranks. O(operations of rank 0 + chunks that they touch), for N ranks.
+ */
+#ifndef CCS_COMPILER_SYMMETRY_SYMMETRY_H
+#define CCS_COMPILER_SYMMETRY_SYMMETRY_H
+
+#include "compiler/check/bits.h"
+
+struct symmetric {
+	bool right;		 /* all below holds */
+	const char *why;	 /* else: why one rank does not decide; NULL: something is wrong */
+	struct program *program; /* of rank 0 alone; no pass over all ranks may have it */
+	const struct contract *contract;
+	int64_t min_slots;
+	const char *below; /* as in struct deadlock_report */
+	uint32_t steps;
+	double sent; /* by each rank, in blocks of `count` elements */
+	struct bits bits;
+	struct dead_list stores; /* the statements that store; none has a dead operation. For
+				    dead_add */
+};
+
+/** Tries it. Reports nothing; results are in c->arena. */
+struct symmetric symmetry(struct ctx *c, const struct instance *in);
+
+#endif

@@ -1,0 +1,320 @@
+/*
+ * Rank 0's values: see turned.h. As replay.c, a wave's sends take their values when it starts,
+ * everything else happens when it finishes. The messages of a FIFO lie one after another, in
+ * the order of its sends.
+ */
+#include "compiler/symmetry/turned.h"
+
+/* A FIFO: its messages' values, and the messages themselves, are rows of these tables. */
+struct pipe {
+	uint32_t put, take;	    /* values */
+	uint32_t put_row, take_row; /* messages */
+};
+
+struct letterbox {
+	uint32_t depth; /* of the sender when it began */
+	uint32_t row;
+};
+
+/* A task while it runs. */
+struct walker {
+	const struct op *ops;
+	uint32_t nops, next, depth;
+	uint32_t first;	    /* number of its first operation */
+	uint32_t *depth_at; /* by row: depth behind it; only where tasks wait for tasks */
+	bool running;
+};
+
+struct runner {
+	struct turned_run *r;
+	const struct line *l;
+	const struct program *p;
+	struct arena *arena;
+	struct walker *walkers;
+	struct pipe *pipes;
+	struct turned *values;
+	struct letterbox *messages;
+	uint32_t *buffer_of; /* by cell */
+	uint64_t *moved;     /* by buffer: chunks of its size that were sent */
+	bool whole;	     /* no buffer's block is cut */
+};
+
+static void unclear(struct runner *x, const char *why)
+{
+	if (!x->r->unclear)
+		x->r->unclear = why;
+}
+
+/* ---- values --------------------------------------------------------------------------- */
+
+struct share turned_share(const struct turned_run *r, struct turned v)
+{
+	const struct line *l = r->l;
+	uint32_t cells = l->p->cells;
+	struct share s = { .cell = v.id, .first = 0, .n = 1, .times = 1 };
+
+	if (v.id >= cells) {
+		const struct turned_sum *e = &r->sums[v.id - cells];
+		s.cell = e->cell;
+		s.first = e->first;
+		s.n = e->n;
+	}
+	s.cell = cell_turned(l, s.cell, v.shift);
+	s.first = s.n == l->p->nranks ? 0 : rank_turned(l, s.first, v.shift);
+	return s;
+}
+
+bool turned_alike(const struct line *l, uint32_t a, uint32_t b)
+{
+	const struct buffer *x = program_buffer(l->p, a), *y = program_buffer(l->p, b);
+	struct region g = l->regions[a], h = l->regions[b];
+
+	if (x->chunks != y->chunks || (a - x->cell) % x->chunks != (b - y->cell) % y->chunks)
+		return false;
+	if (x->chunks == 1 || (g.unit == 0 && h.unit == 0))
+		return true;
+	return g.unit == h.unit && a - g.base == b - h.base;
+}
+
+/* a (+) b, where ranks adjoin. */
+static struct turned combine(struct runner *x, struct turned a, struct turned b)
+{
+	struct turned_run *r = x->r;
+	struct share s = turned_share(r, a), t = turned_share(r, b);
+	uint32_t nranks = x->p->nranks, n = s.n + t.n;
+	bool behind = rank_turned(x->l, t.first, t.n == nranks ? 0 : t.n) == s.first;
+
+	if (s.cell != t.cell || n > nranks ||
+	    (!behind && rank_turned(x->l, s.first, s.n == nranks ? 0 : s.n) != t.first)) {
+		unclear(x, "a sum is not of adjacent ranks");
+		return a;
+	}
+	uint32_t first = n == nranks ? 0 : behind ? t.first : s.first;
+	ARENA_PUSH(x->arena, r->sums, r->nsums, r->capsums) =
+		(struct turned_sum){ a, b, s.cell, first, n };
+	return (struct turned){ x->p->cells + r->nsums - 1, 0 };
+}
+
+static inline struct turned get(struct runner *x, uint32_t cell)
+{
+	struct turned v = x->r->state[cell];
+
+	if (__builtin_expect(v.id != NONE, 1))
+		return v;
+	unclear(x, "a chunk is read before it has a value");
+	return (struct turned){ 0, 0 };
+}
+
+/* What is stored must be at home there, or as long. */
+static void check_place(struct runner *x, struct turned v, uint32_t cell)
+{
+	uint32_t home = turned_share(x->r, v).cell;
+
+	if (home != cell && !turned_alike(x->l, home, cell))
+		unclear(x, "a chunk moves to another place of its block");
+}
+
+static inline void put(struct runner *x, const struct walker *w, const struct op *o, uint32_t cell,
+		       struct turned v, bool reduced)
+{
+	struct turned *at = &x->r->state[cell];
+
+	x->r->changes[w->first + (uint32_t)(o - w->ops)] |= at->id != v.id || at->shift != v.shift;
+	*at = v;
+	if (!reduced && !x->whole && cell < x->p->cells)
+		check_place(x, v, cell);
+}
+
+/* ---- messages ------------------------------------------------------------------------- */
+
+static inline void run_send(struct runner *x, const struct walker *w, const struct op *o)
+{
+	struct pipe *f = &x->pipes[o->fifo];
+
+	x->messages[f->put_row++] = (struct letterbox){ w->depth, (uint32_t)(o - w->ops) };
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct turned v = get(x, o->cell + i);
+		uint32_t cell = v.id < x->p->cells ? v.id : x->r->sums[v.id - x->p->cells].cell;
+		x->values[f->put++] = v;
+		x->moved[x->buffer_of[cell]]++;
+	}
+}
+
+static inline uint32_t run_receive(struct runner *x, struct walker *w, const struct op *o,
+				   uint32_t depth)
+{
+	struct pipe *f = &x->pipes[o->fifo];
+	struct letterbox m = x->messages[f->take_row++];
+	uint32_t back = turn_back(x->l, x->l->ahead[o->fifo]);
+	bool reduces = op_kind(o) == OP_REDUCE_FROM;
+
+	x->r->from[w->first + (uint32_t)(o - w->ops)] = m.row;
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct turned v = x->values[f->take++];
+		v.shift = rank_turned(x->l, v.shift, back);
+		put(x, w, o, o->cell + i, reduces ? combine(x, get(x, o->cell + i), v) : v,
+		    reduces);
+	}
+	uint32_t behind = (w->depth > m.depth ? w->depth : m.depth) + 1;
+	return depth > behind ? depth : behind;
+}
+
+/* ---- waves ---------------------------------------------------------------------------- */
+
+static void run_local(struct runner *x, struct walker *w, const struct op *o)
+{
+	bool reduces = op_kind(o) == OP_REDUCE_INTO, up = o->other <= o->cell;
+
+	x->r->from[w->first + (uint32_t)(o - w->ops)] = NONE;
+	for (uint32_t k = 0; k < o->n; k++) {
+		uint32_t i = up ? k : o->n - 1 - k; /* as memmove does */
+		struct turned v = get(x, o->cell + i);
+		put(x, w, o, o->other + i, reduces ? combine(x, get(x, o->other + i), v) : v,
+		    reduces);
+	}
+}
+
+static uint32_t finish_other(struct runner *x, struct walker *w, const struct op *o, uint32_t depth)
+{
+	if (op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO)
+		run_local(x, w, o);
+	for (uint32_t i = 0; op_kind(o) == OP_FRESH && i < o->n; i++)
+		x->r->state[o->cell + i].id = NONE;
+	if (op_kind(o) == OP_WAIT && o->other) {
+		uint32_t d = x->walkers[o->fifo].depth_at[o->other - 1];
+		return d > depth ? d : depth;
+	}
+	return depth;
+}
+
+static void start(struct runner *x, struct walker *w)
+{
+	uint32_t i = w->next;
+
+	do
+		if (op_kind(&w->ops[i]) == OP_SEND)
+			run_send(x, w, &w->ops[i]);
+	while (++i < w->nops && w->ops[i].kind & OP_JOINED);
+}
+
+static void finish(struct runner *x, struct walker *w)
+{
+	uint32_t i = w->next, depth = w->depth;
+
+	do {
+		const struct op *o = &w->ops[i];
+		if (op_kind(o) == OP_SEND)
+			depth = depth > w->depth ? depth : w->depth + 1;
+		else if (op_is_end(o))
+			depth = run_receive(x, w, o, depth);
+		else
+			depth = finish_other(x, w, o, depth);
+	} while (++i < w->nops && w->ops[i].kind & OP_JOINED);
+	w->depth = depth;
+	w->next = i;
+	if (w->depth_at)
+		w->depth_at[i - 1] = depth;
+}
+
+/* ---- set-up --------------------------------------------------------------------------- */
+
+static uint32_t set_walkers(struct runner *x)
+{
+	const struct program *p = x->p;
+	uint32_t n = 0;
+
+	x->walkers = ARENA_ARRAY(x->arena, struct walker, p->ntasks);
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		const struct task *k = &p->tasks[t];
+		x->walkers[t] = (struct walker){
+			.ops = k->ops,
+			.nops = k->nops,
+			.first = n,
+			.depth_at = p->ntasks > 1 ? ARENA_ARRAY(x->arena, uint32_t, k->nops) : NULL,
+		};
+		n += k->nops;
+	}
+	return n;
+}
+
+/* Room for all messages of each FIFO. */
+static void set_pipes(struct runner *x)
+{
+	const struct program *p = x->p;
+	uint32_t values = 0, rows = 0;
+
+	x->pipes = ARENA_ARRAY(x->arena, struct pipe, p->nfifos);
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
+			const struct op *o = &p->tasks[t].ops[i];
+			if (op_kind(o) != OP_SEND)
+				continue;
+			x->pipes[o->fifo].put += o->n;
+			x->pipes[o->fifo].put_row++;
+		}
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		struct pipe *q = &x->pipes[f], n = *q;
+		*q = (struct pipe){ values, values, rows, rows };
+		values += n.put;
+		rows += n.put_row;
+	}
+	x->values = arena_grow(x->arena, NULL, 0, ((size_t)values + 1) * sizeof(*x->values));
+	x->messages = arena_grow(x->arena, NULL, 0, ((size_t)rows + 1) * sizeof(*x->messages));
+}
+
+static void set_state(struct runner *x)
+{
+	const struct program *p = x->p;
+
+	x->r->state = arena_grow(x->arena, NULL, 0,
+				 ((size_t)p->cells + p->scratch + 1) * sizeof(*x->r->state));
+	for (uint32_t i = 0; i < p->cells + p->scratch; i++)
+		x->r->state[i] = (struct turned){ NONE, 0 };
+	x->buffer_of = ARENA_ARRAY(x->arena, uint32_t, p->cells + 1);
+	x->moved = ARENA_ARRAY(x->arena, uint64_t, p->nbuffers + 1);
+	x->whole = true;
+	for (uint32_t b = 0; b < p->nbuffers; b++) {
+		const struct buffer *f = &p->buffers[b];
+		x->whole &= f->chunks <= 1;
+		for (uint32_t i = f->cell; i < f->cell + f->cells; i++) {
+			x->buffer_of[i] = b;
+			if (f->def->dir == DIR_IN || f->def->dir == DIR_INOUT)
+				x->r->state[i].id = i;
+		}
+	}
+}
+
+/* What was sent, in the order of proof.c: it adds fractions. */
+static void sum_up(struct runner *x)
+{
+	for (uint32_t t = 0; t < x->p->ntasks; t++)
+		if (x->walkers[t].depth > x->r->steps)
+			x->r->steps = x->walkers[t].depth;
+	for (uint32_t b = 0; b < x->p->nbuffers; b++)
+		if (x->moved[b])
+			x->r->sent += (double)x->moved[b] / x->p->buffers[b].chunks;
+}
+
+void turned_run(struct turned_run *r, const struct line *l, const struct order *order,
+		struct arena *arena)
+{
+	struct runner x = { .r = r, .l = l, .p = l->p, .arena = arena };
+
+	*r = (struct turned_run){ .l = l };
+	uint32_t n = set_walkers(&x);
+	r->changes = ARENA_ARRAY(arena, bool, (size_t)n + 1);
+	r->from = arena_grow(arena, NULL, 0, ((size_t)n + 1) * sizeof(*r->from));
+	set_pipes(&x);
+	set_state(&x);
+	for (uint32_t i = 0; i < order->n && !r->unclear; i++) {
+		struct walker *w = &x.walkers[order->v[i].task];
+		for (uint32_t k = order->v[i].events; k > 0; k--) {
+			if (w->running)
+				finish(&x, w);
+			else
+				start(&x, w);
+			w->running = !w->running;
+		}
+	}
+	sum_up(&x);
+}

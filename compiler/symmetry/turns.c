@@ -1,0 +1,326 @@
+/*
+ * The line of rank 0, and how its cells turn; see turns.h.
+ *
+ * The cursor runs the text on rank 0. Behind each operation the regions of its cells are noted:
+ * what an index turns is a region at once, when the statement meets the name's chunks for the
+ * first time; what stays is noted chunk by chunk. A copy of a name as a whole into another says
+ * only that the two turn alike, which is settled when all else is known.
+ */
+#include "compiler/symmetry/turns.h"
+#include "compiler/expand/cursor.h"
+
+#include <string.h>
+
+#define FIRST_ROOM 256u
+
+/* The view that a statement's operand was of, when its region was noted last. */
+struct seen {
+	struct view view;
+	uint32_t base;
+	bool any;
+};
+
+/* Two whole names that turn alike. */
+struct pair {
+	uint32_t x, y, n;
+};
+
+struct maker {
+	struct line *l;
+	struct cursor v;
+	struct tables tables;
+	struct links all;	/* links are looked at when all FIFOs are known */
+	struct seen (*seen)[2]; /* by the statement's number */
+	struct pair *pairs;
+	uint32_t npairs, cappairs;
+};
+
+static bool refuse(struct maker *m, const char *why)
+{
+	m->l->why = m->l->why ? m->l->why : why;
+	m->v.stopped = true;
+	return false;
+}
+
+/* ---- regions -------------------------------------------------------------------------- */
+
+static void more_regions(struct maker *m, uint32_t n)
+{
+	struct line *l = m->l;
+	uint32_t cap = n + n / 2;
+
+	l->regions = arena_grow(m->v.ctx->arena, l->regions, l->nregions * sizeof(*l->regions),
+				cap * sizeof(*l->regions));
+	for (uint32_t i = l->nregions; i < cap; i++)
+		l->regions[i] = (struct region){ 0, NONE };
+	l->nregions = cap;
+}
+
+/* Cells [lo, lo + n) are of this region. */
+static bool note(struct maker *m, uint32_t lo, uint32_t n, struct region g)
+{
+	if (lo + n > m->l->nregions)
+		more_regions(m, lo + n);
+	for (uint32_t i = lo; i < lo + n; i++) {
+		struct region *at = &m->l->regions[i];
+		if (at->unit == NONE)
+			*at = g;
+		else if (at->unit != g.unit || at->base != g.base)
+			return refuse(m, "a chunk turns with the ranks in two ways");
+	}
+	return true;
+}
+
+static bool note_fixed(struct maker *m, uint32_t lo, uint32_t n)
+{
+	return note(m, lo, n, (struct region){ 0, 0 });
+}
+
+/* The region that an index of the view turns; `cell`: one of its cells. */
+static bool note_turning(struct maker *m, const struct view *w, enum turns turns, uint32_t cell)
+{
+	uint32_t n = m->l->p->nranks, count = w->parts, unit = w->part, base = w->first;
+
+	if (turns == TURNS_CHUNK) {
+		count = w->inner;
+		base += (cell - base) / (w->inner * unit) * (w->inner * unit);
+	} else if (w->inner) {
+		count = w->parts / w->inner;
+		unit *= w->inner;
+	}
+	if (count != n)
+		return refuse(m, "an index that turns with the ranks has not N values");
+	return note(m, base, n * unit, (struct region){ base, unit });
+}
+
+static bool same_view(const struct view *a, const struct view *b)
+{
+	return a->first == b->first && a->part == b->part && a->parts == b->parts &&
+	       a->inner == b->inner;
+}
+
+static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, enum turns turns,
+			 struct cells cells)
+{
+	const struct ref *r = side ? s->y : s->x;
+	const struct view *w = &m->v.binds[r->sym->id].view;
+	struct seen *seen = &m->seen[s->number][side];
+
+	if (turns == TURNS_NOT || turns == TURNS_ALL)
+		return note_fixed(m, cells.lo, cells.n);
+	if (seen->any && turns != TURNS_CHUNK && same_view(&seen->view, w))
+		return true;
+	*seen = (struct seen){ .view = *w, .any = true };
+	return note_turning(m, w, turns, cells.lo);
+}
+
+static void note_operation(void *arg, const struct stmt *s, const struct op *o)
+{
+	struct maker *m = arg;
+	struct operands k = m->l->kinds.operands[s->number];
+
+	if (s->y && k.x == TURNS_ALL && k.y == TURNS_ALL) {
+		ARENA_PUSH(m->v.arena, m->pairs, m->npairs, m->cappairs) =
+			(struct pair){ o->cell, o->other, o->n };
+		return;
+	}
+	note_operand(m, s, 0, (enum turns)k.x, (struct cells){ o->cell, o->n });
+	if (s->y)
+		note_operand(m, s, 1, (enum turns)k.y, (struct cells){ o->other, o->n });
+}
+
+/* ---- names as a whole ----------------------------------------------------------------- */
+
+/* Cells of one take the regions of the other, moved. */
+static bool take_regions(struct maker *m, uint32_t from, uint32_t to, uint32_t n, bool *any)
+{
+	struct region *g = m->l->regions;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct region want = g[from + i];
+		if (want.unit == NONE)
+			continue;
+		if (want.unit &&
+		    (want.base < from || want.base - from + m->l->p->nranks * want.unit > n))
+			return refuse(m, "chunks that turn are copied with others that do not");
+		want.base = want.unit ? want.base - from + to : 0;
+		*any |= g[to + i].unit == NONE;
+		if (!note(m, to + i, 1, want))
+			return false;
+		g = m->l->regions;
+	}
+	return true;
+}
+
+/* What two names turn alike: settled one from the other; what nobody says stays. */
+static bool settle(struct maker *m, uint32_t cells)
+{
+	bool any = true;
+
+	if (m->l->nregions < cells)
+		more_regions(m, cells);
+	while (any) {
+		any = false;
+		for (uint32_t i = 0; i < m->npairs; i++) {
+			const struct pair *p = &m->pairs[i];
+			if (!take_regions(m, p->x, p->y, p->n, &any) ||
+			    !take_regions(m, p->y, p->x, p->n, &any))
+				return false;
+		}
+	}
+	for (uint32_t i = 0; i < m->l->nregions; i++)
+		if (m->l->regions[i].unit == NONE)
+			m->l->regions[i] = (struct region){ 0, 0 };
+	return true;
+}
+
+/* ---- FIFOs and links ------------------------------------------------------------------ */
+
+/* Each FIFO to rank 0 gets the row of its image from rank 0. */
+static void fold_fifos(struct maker *m)
+{
+	struct program *p = m->l->p;
+	uint32_t n = p->nfifos, *row = none_array(m->v.arena, n);
+
+	for (uint32_t f = 0; f < n; f++) {
+		struct fifo q = p->fifos[f];
+		if (q.src == 0) {
+			row[f] = f;
+			continue;
+		}
+		uint32_t ahead = p->nranks - q.src;
+		row[f] = tables_fifo(&m->tables, 0, ahead, q.path, q.channel);
+		if (row[f] == NONE)
+			row[f] = tables_new_fifo(&m->tables, 0, ahead, q.path, q.channel, true);
+	}
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
+			if (op_is_end(&p->tasks[t].ops[i]))
+				p->tasks[t].ops[i].fifo = row[p->tasks[t].ops[i].fifo];
+	m->l->ahead = ARENA_ARRAY(m->v.ctx->arena, uint32_t, p->nfifos);
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		m->l->ahead[f] = p->fifos[f].dst;
+}
+
+/* How far the links of rank 0 go: those of all ranks. By distance. */
+static bool *link_distances(struct maker *m, const struct decl *topology)
+{
+	uint32_t n = m->l->p->nranks;
+	bool *has = ARENA_ARRAY(m->v.arena, bool, n);
+
+	cursor_start(&m->v, topology->body, 0);
+	cursor_next(&m->v);
+	for (uint32_t i = 0; i < m->v.npairs; i++) {
+		uint32_t a = (uint32_t)(m->v.pairs[i] >> 32), b = (uint32_t)m->v.pairs[i];
+		has[b >= a ? b - a : b + n - a] = true;
+	}
+	return m->l->kinds.any_links ? has : NULL;
+}
+
+static bool linked(const struct line *l, const bool *has)
+{
+	for (uint32_t f = 0; has && f < l->p->nfifos; f++)
+		if (l->p->fifos[f].src == 0 && !has[l->ahead[f]])
+			return false;
+	return true;
+}
+
+/* ---- the line ------------------------------------------------------------------------- */
+
+static struct program *new_program(struct ctx *c, const struct instance *in)
+{
+	struct program *p = ARENA_NEW(c->arena, struct program);
+
+	p->arena = c->arena;
+	p->instance = *in;
+	p->nranks = in->nranks;
+	p->alone = true;
+	ARENA_PUSH(p->arena, p->paths, p->npaths, p->cappaths) =
+		(struct path){ .parent = NONE, .block = 0 };
+	p->tasks = ARENA_ARRAY(p->arena, struct task, 1);
+	p->ntasks = p->captasks = 1;
+	return p;
+}
+
+static void give_room(struct maker *m)
+{
+	struct lane *l = &m->v.lanes[m->v.full];
+	uint32_t cap = l->cap ? 2 * l->cap : FIRST_ROOM;
+
+	l->ops = arena_grow(m->v.ctx->arena, l->ops, l->cap * sizeof(*l->ops),
+			    cap * sizeof(*l->ops));
+	l->cap = cap;
+}
+
+/* False: a limit, or a mistake. */
+static bool run(struct maker *m)
+{
+	struct program *p = m->l->p;
+	uint64_t rows = 0;
+
+	cursor_start(&m->v, p->instance.schedule->body, 0);
+	while (cursor_next(&m->v) == CURSOR_ROOM) {
+		if (m->v.lanes[m->v.full].cap >= LIMIT_OPS)
+			return false;
+		give_room(m);
+	}
+	if (m->v.stopped || m->v.reports)
+		return false;
+	for (uint32_t i = 0; i < m->v.nlanes; i++) {
+		struct lane *l = &m->v.lanes[i];
+		struct task t = { .path = l->path, .nops = l->n, .capops = l->cap, .ops = l->ops };
+		if (l->path == 0)
+			p->tasks[0] = t;
+		else
+			ARENA_PUSH(p->arena, p->tasks, p->ntasks, p->captasks) = t;
+		rows += l->n;
+	}
+	p->scratch = m->v.most - p->cells;
+	p->nops = rows - m->v.nsilent;
+	return true;
+}
+
+/* Bounds of kinds are for parameters of some size. */
+static bool small_parameters(const struct program *p)
+{
+	for (uint32_t i = 0; i < p->nparams; i++)
+		if (p->params[i] > (int64_t)KIND_MOST_PARAM ||
+		    p->params[i] < -(int64_t)KIND_MOST_PARAM)
+			return false;
+	return true;
+}
+
+bool line_make(struct line *l, struct ctx *c, const struct instance *in)
+{
+	struct maker *m = ARENA_NEW(c->scratch, struct maker);
+	struct program *p = new_program(c, in);
+
+	*l = (struct line){ .p = p };
+	kinds_find(&l->kinds, c->scratch, in->module, in->schedule);
+	if (!l->kinds.symmetric) {
+		l->why = l->kinds.why;
+		return false;
+	}
+	m->l = l;
+	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
+	cursor_init(&m->v, c, p, c->scratch, false);
+	m->v.ntasks = 1;
+	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized || !small_parameters(p))
+		return false;
+	const bool *links = link_distances(m, in->schedule->topology);
+	tables_init(&m->tables, c->scratch, p, true);
+	m->v.tables = &m->tables;
+	m->all.all = true;
+	m->v.links = &m->all;
+	m->v.behind = note_operation;
+	m->v.behind_arg = m;
+	if (m->v.reports || m->v.stopped || !run(m) || !settle(m, p->cells + p->scratch))
+		return false;
+	fold_fifos(m);
+	if (!linked(l, links))
+		return false;
+	l->one = *p;
+	l->one.nranks = 1;
+	l->one.alone = false;
+	return true;
+}

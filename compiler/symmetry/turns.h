@@ -1,0 +1,75 @@
+/*
+ * Rank 0 of a symmetric schedule, for all: what of it stands for what of the other ranks.
+ *
+ * The turn by r takes rank q to q + r (mod N), and cell c to cell_turned(c, r). It is a
+ * bijection of cells, and turns add up: the cells are cut into regions, and in each
+ *
+ *     unit == 0    the cell stays
+ *     unit == u    N units of u cells from `base` on turn: base + (c - base + r u) mod N u
+ *
+ * kinds.h has it from the text that rank r's operations are those of rank 0, turned; line()
+ * sees to it, on the instance, that what turns has N units, and that no cell is in two regions.
+ *
+ * **The quotient.** The FIFO from 0 to p, and that from N - p to 0, are one another's images, so
+ * they get one row, `ahead` p: what rank 0 receives there is what it sent there itself, turned
+ * by N - p. The result is a program of one rank that sends to itself.
+ *
+ * It starts and finishes the same operations, for any number of slots. The rule of program.h
+ * (Blocking) is monotone, so what can ever happen is its least fixpoint, which is unique; as the
+ * rule is the same for all ranks, the fixpoint is the same on all, turned. But for such sets the
+ * rule of FIFO 0 -> p on N ranks, which counts sends of rank 0 and receives of rank p, is the
+ * quotient's rule word for word, as rank p has started as many receives as rank 0 on the same
+ * row. So the sets are the quotient's fixpoint: match, deadlock, least slots and races of the
+ * quotient are the program's. An order of its events is one of the program's, too, each event on
+ * all ranks one after another.
+ *
+ * O(operations of rank 0 + cells).
+ */
+#ifndef CCS_COMPILER_SYMMETRY_TURNS_H
+#define CCS_COMPILER_SYMMETRY_TURNS_H
+
+#include "compiler/check/check.h"
+#include "compiler/symmetry/kinds.h"
+
+struct region {
+	uint32_t base, unit; /* unit NONE: nobody has said yet */
+};
+
+struct line {
+	struct program *p;  /* nranks is N; `alone` is set: only rank 0's tasks are there */
+	struct program one; /* the quotient: nranks is 1, for passes that ask nothing of ranks */
+	struct kinds kinds;
+	struct region *regions; /* by cell, scratch included */
+	uint32_t nregions;
+	uint32_t *ahead; /* by FIFO: the rank that rank 0 sends to there */
+	const char *why; /* not symmetric: why; NULL: a mistake of the text, for others to find */
+};
+
+/** Makes the line of rank 0. False: it does not stand for all, or it has a mistake; line->why.
+ *  What it reports has to be thrown away. */
+bool line_make(struct line *l, struct ctx *c, const struct instance *in);
+
+/** Where the turn by r takes a cell. */
+static inline uint32_t cell_turned(const struct line *l, uint32_t cell, uint32_t r)
+{
+	struct region g = l->regions[cell];
+	uint64_t at, n = (uint64_t)l->p->nranks * g.unit;
+
+	if (g.unit == 0)
+		return cell;
+	at = cell - g.base + (uint64_t)r * g.unit;
+	return g.base + (uint32_t)(at >= n ? at - n : at);
+}
+
+static inline uint32_t rank_turned(const struct line *l, uint32_t rank, uint32_t r)
+{
+	return rank + r >= l->p->nranks ? rank + r - l->p->nranks : rank + r;
+}
+
+/** The turn that undoes the turn by r. */
+static inline uint32_t turn_back(const struct line *l, uint32_t r)
+{
+	return r ? l->p->nranks - r : 0;
+}
+
+#endif
