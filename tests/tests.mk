@@ -141,6 +141,10 @@ SUITES_check := \
 	"$(T)/check/oracle_test random 10000 1" \
 	"15 $(T)/check/oracle_test small 1" \
 	"$(T)/check/oracle_test spin 100 1" \
+	"$(T)/check/symmetry_test kinds" \
+	"$(T)/check/symmetry_test library schedules 64" \
+	"$(T)/check/symmetry_test mutants 5000 1 schedules" \
+	"tests/check/symmetry_test.sh $(BUILD)" \
 	"25 $(T)/check/mutants_test schedules"
 NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
 
@@ -306,6 +310,7 @@ SUITES_long := \
 	"20 $(T)/cpu/random_runs_test 1000 2 tasks" \
 	"20 $(T)/cpu/random_runs_test 1000 2 procs" \
 	"30 $(T)/check/bits_test 100000 2 schedules" \
+	"30 $(T)/check/symmetry_test mutants 100000 2 schedules" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"60 tests/docs/walk_test.sh $(BUILD)"
@@ -334,7 +339,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag check/bits lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag check/bits check/symmetry lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -343,6 +348,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/lang/fuzz_test tests/lang/corpus" \
 		"$(T)/check/oracle_test random 400 2" \
 		"$(T)/check/bits_test 500 2 schedules" \
+		"$(T)/check/symmetry_test mutants 500 2 schedules" \
 		"$(T)/lower/plan_test library schedules 3 8" \
 		"$(T)/lower/plan_test random 100 2" \
 		"$(T)/lower/plan_test long 50 2" \

@@ -21,7 +21,7 @@ struct key {
 struct alikeness {
 	struct ctx *c;
 	struct turned_run *r;
-	const struct line *l;
+	const struct quotient *l;
 	const struct contract *k;
 	const struct program *p;
 	uint32_t *first;	   /* by cell: the first of those that its elements can be in */
@@ -40,7 +40,7 @@ static uint32_t chunks_together(const struct buffer *b)
 }
 
 /* Whether a block's chunks turn among themselves. */
-static bool closed(const struct line *l, uint32_t cell, uint32_t n)
+static bool closed(const struct quotient *l, uint32_t cell, uint32_t n)
 {
 	for (uint32_t i = cell; i < cell + n; i++) {
 		struct region g = l->regions[i];

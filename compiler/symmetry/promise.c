@@ -14,7 +14,7 @@ struct manner {
 };
 
 struct promise {
-	struct line *l;
+	struct quotient *l;
 	const struct decl *contract;
 	const struct ensures *e;
 	struct manner left;
@@ -33,7 +33,7 @@ static const struct buffer *buffer_of(const struct promise *x, const struct symb
 }
 
 /* Whether all of the buffer is regions of one kind, one after the other. */
-static bool uniform(const struct line *l, const struct buffer *b)
+static bool uniform(const struct quotient *l, const struct buffer *b)
 {
 	uint32_t unit = l->regions[b->cell].unit, n = unit * l->p->nranks;
 
@@ -148,7 +148,7 @@ static bool bind_names(struct promise *x)
 	return true;
 }
 
-bool promise_turns(struct line *l)
+bool promise_turns(struct quotient *l)
 {
 	struct promise x = { .l = l, .contract = l->p->instance.schedule->contract };
 

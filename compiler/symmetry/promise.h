@@ -2,7 +2,7 @@
  * Whether a contract is symmetric: what it promises on rank r is what it promises on rank 0,
  * turned, chunks and contributions.
  *
- * In: the line of rank 0, so that it is known how each buffer turns. That gives each index of a
+ * In: the program of rank 0, so that it is known how each buffer turns. That gives each index of a
  * chunk in the contract the kind that it must have: SAME where the buffer stays, WITHIN, 1
  * where it turns by that index. A free index, and the variable of a sum over all ranks, take all
  * values, so they may have that kind. Conditions must be SAME. O(the contract's text).
@@ -13,6 +13,6 @@
 #include "compiler/symmetry/turns.h"
 
 /** Changes only l->kinds: the contract's names are bound. */
-bool promise_turns(struct line *l);
+bool promise_turns(struct quotient *l);
 
 #endif

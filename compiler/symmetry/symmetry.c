@@ -1,40 +1,71 @@
 /*
- * The line of symmetry: see symmetry.h.
+ * The passes of symmetry: see symmetry.h.
  */
 #include "compiler/symmetry/symmetry.h"
+#include "compiler/check/deadlock.h"
 #include "compiler/symmetry/alike.h"
 #include "compiler/symmetry/promise.h"
-#include "compiler/witness/cycle.h"
 
-/* What it says of fewer slots, if all that wait stand at one place: else a shortest cycle of
- * all ranks says it, which need not be the quotient's. */
-static const char *below_text(struct ctx *c, const struct line *l, struct greedy *stuck)
+/* Whether an operation of a stuck wave waits; `counts`: by FIFO and side, how many of its
+ * operations have finished, or were looked at. (program.h, Blocking) */
+static bool waits(const struct greedy *r, const struct op *o, uint32_t (*counts)[2])
 {
-	struct graph g;
-	uint32_t site = NONE;
-	bool sends = false;
+	uint32_t side = op_kind(o) == OP_SEND ? SENDS : RECVS;
+	const struct flow *f = &r->flows[o->fifo];
+	uint32_t k = f->done[side] + counts[o->fifo][side]++;
 
-	graph_init(&g, stuck);
-	for (uint32_t i = 0; i < g.nwaits; i++) {
-		const struct op *o = &l->one.tasks[g.waits[i].task].ops[g.waits[i].op];
-		if (op_kind(o) == OP_WAIT)
-			continue;
-		if (site != NONE && o->site != site)
-			return NULL;
-		site = o->site;
-		sends = op_out(o) != NONE;
+	return f->started[!side] + (side == SENDS ? r->slots : 0) <= k;
+}
+
+/* What the report says of fewer slots, if all that wait stand at one place: else it is said by a
+ * shortest cycle of all ranks, which need not be one of the quotient. */
+static const char *below_text(struct ctx *c, const struct quotient *l, const struct greedy *r)
+{
+	const struct op *at = NULL;
+	uint32_t(*counts)[2] = arena_alloc(c->scratch, l->one.nfifos * sizeof(*counts));
+
+	for (uint32_t t = 0; t < l->one.ntasks; t++) {
+		const struct progress *u = &r->progress[t];
+		for (uint32_t i = u->next > u->row ? u->next : u->row; i < u->end; i++) {
+			const struct op *o = &l->one.tasks[t].ops[i];
+			if (!op_is_end(o) || !waits(r, o, counts))
+				continue;
+			if (at && at->site != o->site)
+				return NULL;
+			at = o;
+		}
 	}
-	if (site == NONE)
+	if (!at)
 		return NULL;
-	return arena_printf(c->arena, "at %u: every rank waits to %s, %s", stuck->slots,
-			    sends ? "send" : "receive",
-			    program_line_text(c, l->p, l->p->sites[site].span));
+	return arena_printf(c->arena, "at %u: every rank waits to %s, %s", r->slots,
+			    op_kind(at) == OP_SEND ? "send" : "receive",
+			    program_line_text(c, l->p, l->p->sites[at->site].span));
+}
+
+/* Whether each send of the quotient meets a receive. Both ends of a FIFO are one task's, which
+ * match() does not expect; turned_run() compares the messages' lengths. */
+static bool matches(struct ctx *c, struct program *one)
+{
+	for (uint32_t t = 0; t < one->ntasks; t++)
+		for (uint32_t i = 0; i < one->tasks[t].nops; i++) {
+			const struct op *o = &one->tasks[t].ops[i];
+			if (!op_is_end(o))
+				continue;
+			struct fifo *f = &one->fifos[o->fifo];
+			f->src_task = f->dst_task = t;
+			*(op_kind(o) == OP_SEND ? &f->nsends : &f->nrecvs) += 1;
+		}
+	for (uint32_t f = 0; f < one->nfifos; f++)
+		if (one->fifos[f].nsends != one->fifos[f].nrecvs)
+			return false;
+	one->messages = ARENA_NEW(c->scratch, struct message); /* nobody asks for them */
+	return true;
 }
 
 /* Whether the quotient finishes, and with which slots. */
-static bool finishes(struct ctx *c, struct line *l, struct symmetric *s, struct order *order)
+static bool finishes(struct ctx *c, struct quotient *l, struct symmetric *s, struct order *order)
 {
-	if (!match(c, &l->one))
+	if (!matches(c, &l->one))
 		return false;
 	struct deadlock_report d = deadlock(c, &l->one);
 	if (d.deadlocked)
@@ -67,7 +98,7 @@ static bool keeps_promise(const struct turned_run *r, const struct contract *k)
 }
 
 /* Whether nothing is stored in vain, where that is looked for. */
-static bool all_needed(struct ctx *c, const struct line *l, const struct contract *k,
+static bool all_needed(struct ctx *c, const struct quotient *l, const struct contract *k,
 		       const struct order *order, const struct turned_run *run,
 		       struct dead_list *list)
 {
@@ -82,12 +113,13 @@ static bool all_needed(struct ctx *c, const struct line *l, const struct contrac
 	return true;
 }
 
-static bool decide(struct ctx *c, const struct instance *in, struct line *l, struct symmetric *s)
+static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
+		   struct symmetric *s)
 {
 	struct order order;
 	struct turned_run run;
 
-	if (!line_make(l, c, in)) {
+	if (!quotient_make(l, c, in)) {
 		s->why = l->why;
 		return false;
 	}
@@ -116,7 +148,7 @@ struct symmetric symmetry(struct ctx *c, const struct instance *in)
 			      .warn = c->diags->warn };
 	struct ctx quiet = *c;
 	struct symmetric s = { .right = false };
-	struct line l;
+	struct quotient l;
 
 	quiet.diags = &none;
 	quiet.progress = NULL;

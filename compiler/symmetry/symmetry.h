@@ -2,7 +2,7 @@
  * Symmetry: one rank decides for all.
  *
  *   kinds     the text -> what each expression is on other ranks
- *   turns     N -> the line of rank 0, and how its cells turn; it stands for all ranks
+ *   turns     N -> the program of rank 0, and how its cells turn; it stands for all ranks
  *   promise   whether the contract turns likewise
  *   turned    rank 0's values, and what their chunks must hold
  *   alike     same bits

@@ -11,7 +11,7 @@ struct pipe {
 	uint32_t put_row, take_row; /* messages */
 };
 
-struct letterbox {
+struct underway {
 	uint32_t depth; /* of the sender when it began */
 	uint32_t row;
 };
@@ -27,13 +27,13 @@ struct walker {
 
 struct runner {
 	struct turned_run *r;
-	const struct line *l;
+	const struct quotient *l;
 	const struct program *p;
 	struct arena *arena;
 	struct walker *walkers;
 	struct pipe *pipes;
 	struct turned *values;
-	struct letterbox *messages;
+	struct underway *messages;
 	uint32_t *buffer_of; /* by cell */
 	uint64_t *moved;     /* by buffer: chunks of its size that were sent */
 	bool whole;	     /* no buffer's block is cut */
@@ -49,7 +49,7 @@ static void unclear(struct runner *x, const char *why)
 
 struct share turned_share(const struct turned_run *r, struct turned v)
 {
-	const struct line *l = r->l;
+	const struct quotient *l = r->l;
 	uint32_t cells = l->p->cells;
 	struct share s = { .cell = v.id, .first = 0, .n = 1, .times = 1 };
 
@@ -64,7 +64,7 @@ struct share turned_share(const struct turned_run *r, struct turned v)
 	return s;
 }
 
-bool turned_alike(const struct line *l, uint32_t a, uint32_t b)
+bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b)
 {
 	const struct buffer *x = program_buffer(l->p, a), *y = program_buffer(l->p, b);
 	struct region g = l->regions[a], h = l->regions[b];
@@ -131,7 +131,7 @@ static inline void run_send(struct runner *x, const struct walker *w, const stru
 {
 	struct pipe *f = &x->pipes[o->fifo];
 
-	x->messages[f->put_row++] = (struct letterbox){ w->depth, (uint32_t)(o - w->ops) };
+	x->messages[f->put_row++] = (struct underway){ w->depth, (uint32_t)(o - w->ops) };
 	for (uint32_t i = 0; i < o->n; i++) {
 		struct turned v = get(x, o->cell + i);
 		uint32_t cell = v.id < x->p->cells ? v.id : x->r->sums[v.id - x->p->cells].cell;
@@ -144,11 +144,15 @@ static inline uint32_t run_receive(struct runner *x, struct walker *w, const str
 				   uint32_t depth)
 {
 	struct pipe *f = &x->pipes[o->fifo];
-	struct letterbox m = x->messages[f->take_row++];
+	struct underway m = x->messages[f->take_row++];
 	uint32_t back = turn_back(x->l, x->l->ahead[o->fifo]);
 	bool reduces = op_kind(o) == OP_REDUCE_FROM;
 
 	x->r->from[w->first + (uint32_t)(o - w->ops)] = m.row;
+	if (w->ops[m.row].n != o->n) {
+		unclear(x, "the ends of a message differ in their number of chunks");
+		return depth;
+	}
 	for (uint32_t i = 0; i < o->n; i++) {
 		struct turned v = x->values[f->take++];
 		v.shift = rank_turned(x->l, v.shift, back);
@@ -295,7 +299,7 @@ static void sum_up(struct runner *x)
 			x->r->sent += (double)x->moved[b] / x->p->buffers[b].chunks;
 }
 
-void turned_run(struct turned_run *r, const struct line *l, const struct order *order,
+void turned_run(struct turned_run *r, const struct quotient *l, const struct order *order,
 		struct arena *arena)
 {
 	struct runner x = { .r = r, .l = l, .p = l->p, .arena = arena };

@@ -26,7 +26,7 @@ struct turned_sum {
 };
 
 struct turned_run {
-	const struct line *l;
+	const struct quotient *l;
 	struct turned *state; /* by cell, scratch included */
 	struct turned_sum *sums;
 	uint32_t nsums, capsums;
@@ -40,7 +40,7 @@ struct turned_run {
 
 /** Runs the quotient in `order`; tables are in `arena`. A chunk that is read without a value, or
  *  stored where it is too long or too short, is unclear, too. O(chunks that rank 0 touches). */
-void turned_run(struct turned_run *r, const struct line *l, const struct order *order,
+void turned_run(struct turned_run *r, const struct quotient *l, const struct order *order,
 		struct arena *arena);
 
 /** The contributions of a value that there is. */
@@ -48,6 +48,6 @@ struct share turned_share(const struct turned_run *r, struct turned v);
 
 /** Whether two cells are at one place of their regions and blocks, so that they are wherever
  *  they turn to. */
-bool turned_alike(const struct line *l, uint32_t a, uint32_t b);
+bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b);
 
 #endif

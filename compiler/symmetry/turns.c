@@ -1,5 +1,5 @@
 /*
- * The line of rank 0, and how its cells turn; see turns.h.
+ * The program of rank 0, and how its cells turn; see turns.h.
  *
  * The cursor runs the text on rank 0. Behind each operation the regions of its cells are noted:
  * what an index turns is a region at once, when the statement meets the name's chunks for the
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define FIRST_ROOM 256u
+#define LIMIT_ALONE (1u << 22) /* rows of a lane of rank 0, E0501 is for all ranks to say */
 
 /* The view that a statement's operand was of, when its region was noted last. */
 struct seen {
@@ -26,7 +27,7 @@ struct pair {
 };
 
 struct maker {
-	struct line *l;
+	struct quotient *l;
 	struct cursor v;
 	struct tables tables;
 	struct links all;	/* links are looked at when all FIFOs are known */
@@ -46,7 +47,7 @@ static bool refuse(struct maker *m, const char *why)
 
 static void more_regions(struct maker *m, uint32_t n)
 {
-	struct line *l = m->l;
+	struct quotient *l = m->l;
 	uint32_t cap = n + n / 2;
 
 	l->regions = arena_grow(m->v.ctx->arena, l->regions, l->nregions * sizeof(*l->regions),
@@ -217,7 +218,7 @@ static bool *link_distances(struct maker *m, const struct decl *topology)
 	return m->l->kinds.any_links ? has : NULL;
 }
 
-static bool linked(const struct line *l, const bool *has)
+static bool linked(const struct quotient *l, const bool *has)
 {
 	for (uint32_t f = 0; has && f < l->p->nfifos; f++)
 		if (l->p->fifos[f].src == 0 && !has[l->ahead[f]])
@@ -225,7 +226,7 @@ static bool linked(const struct line *l, const bool *has)
 	return true;
 }
 
-/* ---- the line ------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------------- */
 
 static struct program *new_program(struct ctx *c, const struct instance *in)
 {
@@ -260,8 +261,8 @@ static bool run(struct maker *m)
 
 	cursor_start(&m->v, p->instance.schedule->body, 0);
 	while (cursor_next(&m->v) == CURSOR_ROOM) {
-		if (m->v.lanes[m->v.full].cap >= LIMIT_OPS)
-			return false;
+		if (m->v.lanes[m->v.full].cap >= LIMIT_ALONE)
+			return refuse(m, "rank 0 alone has too many operations");
 		give_room(m);
 	}
 	if (m->v.stopped || m->v.reports)
@@ -290,12 +291,12 @@ static bool small_parameters(const struct program *p)
 	return true;
 }
 
-bool line_make(struct line *l, struct ctx *c, const struct instance *in)
+bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 {
 	struct maker *m = ARENA_NEW(c->scratch, struct maker);
 	struct program *p = new_program(c, in);
 
-	*l = (struct line){ .p = p };
+	*l = (struct quotient){ .p = p };
 	kinds_find(&l->kinds, c->scratch, in->module, in->schedule);
 	if (!l->kinds.symmetric) {
 		l->why = l->kinds.why;

@@ -7,7 +7,7 @@
  *     unit == 0    the cell stays
  *     unit == u    N units of u cells from `base` on turn: base + (c - base + r u) mod N u
  *
- * kinds.h has it from the text that rank r's operations are those of rank 0, turned; line()
+ * kinds.h has it from the text that rank r's operations are those of rank 0, turned; quotient_make()
  * sees to it, on the instance, that what turns has N units, and that no cell is in two regions.
  *
  * **The quotient.** The FIFO from 0 to p, and that from N - p to 0, are one another's images, so
@@ -19,7 +19,7 @@
  * rule is the same for all ranks, the fixpoint is the same on all, turned. But for such sets the
  * rule of FIFO 0 -> p on N ranks, which counts sends of rank 0 and receives of rank p, is the
  * quotient's rule word for word, as rank p has started as many receives as rank 0 on the same
- * row. So the sets are the quotient's fixpoint: match, deadlock, least slots and races of the
+ * row. So the sets are the quotient's fixpoint: matching, deadlock, least slots and races of the
  * quotient are the program's. An order of its events is one of the program's, too, each event on
  * all ranks one after another.
  *
@@ -35,7 +35,7 @@ struct region {
 	uint32_t base, unit; /* unit NONE: nobody has said yet */
 };
 
-struct line {
+struct quotient {
 	struct program *p;  /* nranks is N; `alone` is set: only rank 0's tasks are there */
 	struct program one; /* the quotient: nranks is 1, for passes that ask nothing of ranks */
 	struct kinds kinds;
@@ -45,12 +45,12 @@ struct line {
 	const char *why; /* not symmetric: why; NULL: a mistake of the text, for others to find */
 };
 
-/** Makes the line of rank 0. False: it does not stand for all, or it has a mistake; line->why.
+/** Makes the program of rank 0. False: it does not stand for all, or it has a mistake; q->why.
  *  What it reports has to be thrown away. */
-bool line_make(struct line *l, struct ctx *c, const struct instance *in);
+bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in);
 
 /** Where the turn by r takes a cell. */
-static inline uint32_t cell_turned(const struct line *l, uint32_t cell, uint32_t r)
+static inline uint32_t cell_turned(const struct quotient *l, uint32_t cell, uint32_t r)
 {
 	struct region g = l->regions[cell];
 	uint64_t at, n = (uint64_t)l->p->nranks * g.unit;
@@ -61,13 +61,13 @@ static inline uint32_t cell_turned(const struct line *l, uint32_t cell, uint32_t
 	return g.base + (uint32_t)(at >= n ? at - n : at);
 }
 
-static inline uint32_t rank_turned(const struct line *l, uint32_t rank, uint32_t r)
+static inline uint32_t rank_turned(const struct quotient *l, uint32_t rank, uint32_t r)
 {
 	return rank + r >= l->p->nranks ? rank + r - l->p->nranks : rank + r;
 }
 
 /** The turn that undoes the turn by r. */
-static inline uint32_t turn_back(const struct line *l, uint32_t r)
+static inline uint32_t turn_back(const struct quotient *l, uint32_t r)
 {
 	return r ? l->p->nranks - r : 0;
 }

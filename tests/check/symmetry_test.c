@@ -1,0 +1,516 @@
+/*
+ * Symmetry (compiler/symmetry/), against the passes over all ranks: where rank 0 decides, all
+ * must find the program right, with the same figures, texts and statements that store.
+ *
+ *   symmetry_test library DIR MOST        every schedule of DIR, for N = 2..MOST; those of which
+ *                                         one rank must be enough are named below
+ *   symmetry_test mutants COUNT SEED DIR  COUNT altered texts of DIR's symmetric schedules, and
+ *                                         of some more, for random N
+ *   symmetry_test kinds                   texts of one line: what each is on other ranks
+ *
+ * What is altered: numbers, operators, names, `rank`, kinds of operations, lines. Most of it is
+ * wrong on all ranks, or on some only, which rank 0 alone must not overlook.
+ */
+#include "tests/support/rng.h"
+#include "tests/support/say.h"
+
+#include "compiler/compile.h"
+#include "compiler/symmetry/kinds.h"
+
+#include <ctype.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TEXT = 1 << 14 };
+
+/* Of these, rank 0 must be enough, from N = 3 on (at 2, some sums are their own turn). */
+static const char *const DECIDED[] = {
+	"bidirectional_ring_allreduce",
+	"bruck_all_to_all",
+	"direct_all_to_all",
+	"direct_allgather",
+	"direct_allreduce",
+	"pairwise_all_to_all",
+	"ring_allgather",
+	"ring_allreduce",
+	"ring_reduce_scatter",
+};
+enum { NDECIDED = sizeof(DECIDED) / sizeof(*DECIDED) };
+
+/* More texts to be altered: what the library's symmetric schedules do not use. */
+static const char *const MORE[] = {
+	"schedule strides implements allgather(in a[1], out b[N]) where N % 3 != 0 {\n"
+	"  copy a into b[rank]\n"
+	"  for s in 0..N-1 {\n"
+	"    step {\n"
+	"      send b[(rank - 3 * s) % N] to (rank + 3) % N\n"
+	"      recv b[(rank - 3 * s - 3) % N] from (rank - 3) % N\n"
+	"    }\n"
+	"  }\n"
+	"}\n",
+	"schedule blocks implements all_to_all(in a[N][2], out b[N][2]) {\n"
+	"  copy a[rank] into b[rank]\n"
+	"  for s in 1..N {\n"
+	"    channel s % 2 {\n"
+	"      step {\n"
+	"        send a[(rank + s) % N][0] to (rank + s) % N\n"
+	"        recv b[(rank - s) % N][0] from (rank - s) % N\n"
+	"      }\n"
+	"      step {\n"
+	"        send a[(rank + s) % N][1..2] to (rank + s) % N\n"
+	"        recv b[(rank - s) % N][1..2] from (rank - s) % N\n"
+	"      }\n"
+	"    }\n"
+	"  }\n"
+	"}\n",
+	"proc turn(d[N], by) {\n"
+	"  par for k in 0..2 {\n"
+	"    for s in 0..N-1 {\n"
+	"      step {\n"
+	"        if k == 0 { send d[(rank - by * s) % N] to (rank + by) % N }\n"
+	"        if k == 0 { reduce d[(rank - by * s - by) % N] from (rank - by) % N }\n"
+	"      }\n"
+	"    }\n"
+	"  }\n"
+	"}\n"
+	"schedule scatters implements reduce_scatter(in a[N], out b[1]) {\n"
+	"  fn next(r, k) = k == 0 ? r : (next(r, k - 1) + 1) % N\n"
+	"  scratch t[N]\n"
+	"  copy a into t\n"
+	"  turn(t, 1)\n"
+	"  let mine = (rank + 1) % N\n"
+	"  step {\n"
+	"    send t[mine] to (rank + 1) % N\n"
+	"    recv b from (rank + N - 1) % N\n"
+	"  }\n"
+	"}\n",
+	"schedule stores implements allreduce(inout data[2]) {\n"
+	"  scratch t[2]\n"
+	"  copy data into t\n"
+	"  for s in 1..N {\n"
+	"    scratch u[2]\n"
+	"    step { send t to (rank + 1) % N recv u from (rank - 1) % N }\n"
+	"    copy u into t\n"
+	"    reduce t[0] into data[0]\n"
+	"    reduce t[1] into data[1]\n"
+	"  }\n"
+	"}\n",
+};
+enum { NMORE = sizeof(MORE) / sizeof(*MORE) };
+
+/* One compilation, of a file or of a text. */
+struct subject {
+	struct arena arena, instance, scratch;
+	struct sources sources;
+	struct diags diags;
+	struct ctx ctx;
+	struct module *module;
+	struct decl *schedule;
+};
+
+static struct tally {
+	int instances, decided, right, wrong; /* right: by all ranks */
+	int bad;
+} tally;
+
+static bool load(struct subject *s, const char *path, const char *text)
+{
+	static const char *const dirs[] = { "schedules", NULL };
+	struct front front = {
+		.arena = &s->arena, .sources = &s->sources, .diags = &s->diags, .include_dirs = dirs
+	};
+
+	memset(s, 0, sizeof(*s));
+	arena_init(&s->arena, NULL, NULL);
+	arena_init(&s->instance, NULL, NULL);
+	arena_init(&s->scratch, NULL, NULL);
+	s->sources.arena = s->diags.arena = &s->arena;
+	s->diags.sources = &s->sources;
+	s->ctx = (struct ctx){ .arena = &s->instance,
+			       .scratch = &s->scratch,
+			       .sources = &s->sources,
+			       .diags = &s->diags,
+			       .slots = 8 };
+	s->module = text ? lang_load_text(&front, "schedules/text.ccs", text, strlen(text))
+			 : lang_load(&front, path);
+	if (!s->module || s->diags.errors)
+		return false;
+	lang_resolve(&front, s->module);
+	for (struct decl *d = s->module->main->decls; d; d = d->next)
+		if (d->kind == D_SCHEDULE)
+			s->schedule = d;
+	return !s->diags.errors && s->schedule;
+}
+
+static void unload(struct subject *s)
+{
+	arena_free(&s->scratch);
+	arena_free(&s->instance);
+	arena_free(&s->arena);
+}
+
+/* ---- the comparison --------------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same_stores(const struct dead_list *a, const struct dead_list *b)
+{
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; i < b->n; i++) {
+		size_t k = 0;
+		while (k < a->n && a->v[k].stmt != b->v[i].stmt)
+			k++;
+		same &= k < a->n && !b->v[i].dead && b->v[i].run == 1 && a->v[k].run == 1;
+	}
+	return same;
+}
+
+/* What differs between rank 0's answer and all ranks'; NULL: nothing. */
+static const char *differs(struct subject *s, const struct symmetric *one,
+			   const struct checked *all, uint32_t nranks)
+{
+	struct dead_list list = { 0 };
+	double sent, bound;
+
+	report_volume(all->program, &all->proof, &sent, &bound);
+	for (uint32_t b = 0, blocks = 1; b < all->program->nbuffers; b++)
+		if (all->program->buffers[b].blocks > blocks) {
+			sent *= all->program->buffers[b].blocks / (double)blocks;
+			blocks = all->program->buffers[b].blocks;
+		}
+	dead_find(&s->ctx, all->program, all->contract, &all->deadlock.order, NULL, &list,
+		  &s->instance);
+	return all->program->nops != (uint64_t)nranks * one->program->nops ? "operations"
+	       : all->deadlock.min_slots != one->min_slots		   ? "least slots"
+	       : !same_text(all->deadlock.below, one->below)		   ? "what is below"
+	       : all->proof.steps != one->steps				   ? "steps"
+	       : sent - one->sent > 1e-9 || one->sent - sent > 1e-9	   ? "sent"
+	       : all->bits.ranks != one->bits.ranks	  ? "same bits on every rank"
+	       : all->bits.counts != one->bits.counts	  ? "same bits for every count"
+	       : !same_text(all->bits.why, one->bits.why) ? "why not for every count"
+	       : !same_stores(&list, &one->stores)	  ? "stores"
+							  : NULL;
+}
+
+/* One N, and root. Returns whether rank 0 decided. */
+static bool compare(struct subject *s, const char *name, const char *text, uint32_t nranks,
+		    uint32_t slots)
+{
+	struct instance in = {
+		.module = s->module, .schedule = s->schedule, .nranks = nranks, .root = -1
+	};
+	struct checked all;
+	const char *what;
+
+	s->ctx.slots = slots;
+	s->diags.errors = 0;
+	struct symmetric one = symmetry(&s->ctx, &in);
+	arena_free(&s->scratch);
+	bool right = check_instance(&s->ctx, &in, true, false, &all);
+	tally.instances++;
+	tally.decided += one.right;
+	tally.right += right;
+	tally.wrong += !right && s->diags.errors;
+	what = !one.right ? NULL : !right ? "right or wrong" : differs(s, &one, &all, nranks);
+	if (what && tally.bad++ < 5)
+		printf("# %s, N = %u, %u slots: all ranks find another answer: %s\n%s\n", name,
+		       nranks, slots, what, text ? text : "");
+	arena_free(&s->scratch);
+	arena_free(&s->instance);
+	return one.right;
+}
+
+/* ---- the library ------------------------------------------------------------------------ */
+
+static bool must_decide(const char *path)
+{
+	for (int i = 0; i < NDECIDED; i++)
+		if (strstr(path, DECIDED[i]) &&
+		    strstr(path, DECIDED[i])[-1] == '/') /* not the end of another name */
+			return true;
+	return false;
+}
+
+static bool library(const char *dir, uint32_t most)
+{
+	char pattern[256];
+	glob_t files;
+	bool ok = true;
+
+	snprintf(pattern, sizeof(pattern), "%s/*.ccs", dir);
+	if (glob(pattern, 0, NULL, &files))
+		return say(false, "there are no files %s", pattern);
+	for (size_t i = 0; i < files.gl_pathc; i++) {
+		const char *path = files.gl_pathv[i];
+		struct subject s;
+		uint32_t least = 0, last = 0; /* N that was not decided */
+		ok &= load(&s, path, NULL);
+		for (uint32_t n = 2; n <= most && s.schedule; n++)
+			if (!compare(&s, path, NULL, n, n % 3 ? 8 : 0) && n > 2 && n % 3) {
+				least = least ? least : n;
+				last = n;
+			}
+		if (must_decide(path) && least)
+			ok &= say(false, "%s: rank 0 decides (not for N = %u, %u)", path, least,
+				  last);
+		unload(&s);
+	}
+	globfree(&files);
+	return say(ok && !tally.bad, "%d instances, of which rank 0 decides %d, as all ranks do",
+		   tally.instances, tally.decided);
+}
+
+/* ---- altered texts ------------------------------------------------------------------------ */
+
+struct token {
+	size_t at, n;
+};
+
+/* The words and operators of a text, without comments, from its first schedule or proc on. */
+static int tokens(const char *text, struct token *v, int most)
+{
+	int n = 0;
+
+	for (size_t i = 0; text[i] && n < most; i++) {
+		size_t from = i;
+		if (text[i] == '/' && text[i + 1] == '/') {
+			i += strcspn(text + i, "\n") - 1;
+			continue;
+		}
+		if (text[i] == '"')
+			i += strcspn(text + i + 1, "\"") + 1;
+		else if (isalnum((unsigned char)text[i]) || text[i] == '_')
+			while (isalnum((unsigned char)text[i + 1]) || text[i + 1] == '_')
+				i++;
+		else if (!strchr("+-*/%<>=&|^", text[i]))
+			continue;
+		v[n++] = (struct token){ from, i + 1 - from };
+	}
+	return n;
+}
+
+static void put(char *text, struct token t, const char *by)
+{
+	static char rest[MOST_TEXT];
+	size_t n = strlen(by);
+
+	if (strlen(text) + n + 1 >= MOST_TEXT)
+		return;
+	strcpy(rest, text + t.at + t.n);
+	memcpy(text + t.at, by, n);
+	strcpy(text + t.at + n, rest);
+}
+
+static bool is_word(const char *text, struct token t, const char *word)
+{
+	return strlen(word) == t.n && !memcmp(text + t.at, word, t.n);
+}
+
+static const char *pick(struct rng *g, const char *const *v, int n)
+{
+	return v[rng_below(g, n)];
+}
+
+#define PICK(g, ...) \
+	pick(g, (const char *const[]){ __VA_ARGS__ }, \
+	     sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
+
+/* Another text for a token; NULL: it stays. */
+static const char *another(struct rng *g, const char *text, struct token t)
+{
+	static const char *const verbs[] = { "send", "recv", "reduce", "copy" };
+
+	if (isdigit((unsigned char)text[t.at]))
+		return PICK(g, "0", "1", "2", "3", "N", "rank", "(N - 1)");
+	if (is_word(text, t, "rank"))
+		return PICK(g, "(rank + 1) % N", "rank / 2", "(rank * 2)", "0", "(-rank)",
+			    "(rank ^ 1)", "min(rank, N - 2)", "(rank + 2)",
+			    "(rank == 3 ? 0 : rank)");
+	if (is_word(text, t, "N"))
+		return PICK(g, "(N - 1)", "2", "(N + 1)", "(2 * N)", "rank", "4");
+	for (int i = 0; i < 4; i++)
+		if (is_word(text, t, verbs[i]))
+			return verbs[rng_below(g, 4)];
+	if (is_word(text, t, "to") || is_word(text, t, "from"))
+		return PICK(g, "to", "from", "into");
+	if (t.n == 1 && strchr("+-*/%", text[t.at]))
+		return PICK(g, "+", "-", "*", "%", "/");
+	return NULL;
+}
+
+/* A line that begins with an operation is left out, doubled, or made to depend on the rank. */
+static void alter_line(struct rng *g, char *text)
+{
+	size_t at[256], n = 0;
+
+	for (size_t i = 0; text[i] && n < 256; i++)
+		if (text[i] == '\n' && strlen(text + i) > 8) {
+			const char *first = text + i + 1 + strspn(text + i + 1, " ");
+			if (!strncmp(first, "send", 4) || !strncmp(first, "re", 2) ||
+			    !strncmp(first, "copy", 4))
+				at[n++] = i + 1;
+		}
+	if (!n)
+		return;
+	char line[512], by[1200];
+	size_t i = at[rng_below(g, (int)n)];
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(text + i, "\n"), text + i);
+	struct token t = { i, strlen(line) };
+	switch (rng_below(g, 4)) {
+	case 0: by[0] = '\0'; break;
+	case 1: snprintf(by, sizeof(by), "%s %s", line, line); break;
+	case 2: snprintf(by, sizeof(by), "if rank != 2 { %s }", line); break;
+	default: snprintf(by, sizeof(by), "if N > 2 { %s }", line); break;
+	}
+	put(text, t, by);
+}
+
+static void alter(struct rng *g, char *text)
+{
+	static struct token v[4096];
+	int n = tokens(text, v, 4096);
+
+	if (rng_below(g, 5) == 0 || n == 0) {
+		alter_line(g, text);
+		return;
+	}
+	for (int tries = 0; tries < 50; tries++) {
+		struct token t = v[rng_below(g, n)];
+		const char *by = another(g, text, t);
+		if (by) {
+			put(text, t, by);
+			return;
+		}
+	}
+}
+
+static char *base_text(struct rng *g, const char *dir)
+{
+	static char text[MOST_TEXT];
+	char path[256];
+	int k = rng_below(g, NDECIDED + NMORE);
+
+	if (k >= NDECIDED) {
+		strcpy(text, MORE[k - NDECIDED]);
+		return text;
+	}
+	snprintf(path, sizeof(path), "%s/%s.ccs", dir, DECIDED[k]);
+	FILE *in = fopen(path, "r");
+	size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
+	text[n] = '\0';
+	if (in)
+		fclose(in);
+	return text;
+}
+
+static bool mutants(int count, int seed, const char *dir)
+{
+	struct rng g = { (uint64_t)seed * 0x9e3779b97f4a7c15u + 1 };
+
+	for (int i = 0; i < count; i++) {
+		char *text = base_text(&g, dir);
+		struct subject s;
+		for (int k = rng_below(&g, 4); k > 0; k--)
+			alter(&g, text);
+		if (load(&s, NULL, text))
+			for (int k = 0; k < 3; k++)
+				compare(&s, "altered", text, (uint32_t)(2 + rng_below(&g, 9)),
+					(uint32_t)rng_below(&g, 3));
+		unload(&s);
+	}
+	/* A test of nothing would pass, too. */
+	bool all = tally.decided > count / 20 && tally.wrong > count / 5;
+	return say(all && !tally.bad,
+		   "%d altered texts, %d instances: %d are right, %d wrong; rank 0 decides %d, "
+		   "as all ranks do",
+		   count, tally.instances, tally.right, tally.wrong, tally.decided);
+}
+
+/* ---- kinds -------------------------------------------------------------------------------- */
+
+static bool kind(const char *text, const char *why)
+{
+	static const char form[] = "schedule s implements allreduce(inout d[N]) {\n"
+				   "  fn same(k) = k == 0 ? 1 : 1 - 2 * same(k - 1)\n"
+				   "  fn mixed(k) = k == 0 ? rank : mixed(k - 1)\n"
+				   "  fn unused(k) = 3\n"
+				   "  let t = [1, 2, 3]\n"
+				   "  let big = 1 << 61\n"
+				   "  let dst = (rank + 3) %% N\n"
+				   "  %s\n"
+				   "}\n";
+	char full[1024];
+	struct subject s;
+	struct kinds k = { 0 };
+
+	snprintf(full, sizeof(full), form, text);
+	bool loaded = load(&s, NULL, full);
+	if (loaded)
+		kinds_find(&k, &s.scratch, s.module, s.schedule);
+	bool ok = loaded && (why ? !k.symmetric && strstr(k.why, why) : k.symmetric);
+	say(ok, "%s: %s", text, why ? why : "symmetric");
+	if (!ok)
+		printf("# it is %s\n", !loaded ? "no text" : k.symmetric ? "symmetric" : k.why);
+	unload(&s);
+	return ok;
+}
+
+static bool all_kinds(void)
+{
+	static const struct {
+		const char *text, *why;
+	} cases[] = {
+		{ "send d[rank] to (rank + 1) % N", NULL },
+		{ "send d[(rank - 2 * t[1] + clog2(N)) % N] to dst", NULL },
+		{ "if same(4) == 3 { send d[0] to dst }", NULL },
+		{ "send d[rank] to rank + 1", "a peer" },
+		{ "send d[rank] to (2 * rank) % N", "a peer" },
+		{ "send d[rank] to (rank + big + big) % N", "a peer" }, /* overflows on some */
+		{ "send d[rank] to (rank + (1 << 40)) % N", NULL },
+		{ "send d[rank] to 3", "a peer" },
+		{ "send d[(-rank) % N] to dst", "chunks" },
+		{ "send d[rank + 1] to dst", "chunks" },
+		{ "send d[0..rank] to dst", "chunks" },
+		{ "if (dst - rank) % N == 3 { send d[0] to dst }", NULL },
+		{ "if dst == (rank + N - 1) % N { send d[0] to dst }", NULL },
+		{ "if dst == (2 * rank) % N { send d[0] to dst }", "a condition" },
+		{ "if rank < N { send d[0] to dst }", "a condition" },
+		{ "send d[N > 3 ? rank : dst] to dst", NULL },
+		{ "send d[N > 3 ? rank : rank + 1] to dst", "chunks" }, /* NEAR, not WITHIN */
+		{ "send d[(N > 3 ? rank : rank + 1) % N] to dst", NULL },
+		{ "send d[rank > 3 ? rank : dst] to dst", "chunks" },
+		{ "for i in 0..rank { send d[0] to dst }", "a loop" },
+		{ "channel rank { send d[0] to dst }", "a channel" },
+		{ "within group(0, N, 1) { send d[0] to dst }", "a group" },
+		{ "scratch x[rank + 1]", "a count" },
+		{ "let x = 12 / (rank - 5)", "a value" }, /* fails on rank 5 alone */
+		{ "send d[unused(12 / (rank - 5))] to dst", "chunks" },
+		{ "send d[(rank + mixed(2)) % N] to dst", "chunks" },
+		{ "send d[t[rank]] to dst", "chunks" },
+		{ "assert rank < 5, \"five\"", "a condition" },
+		{ "assert len(t) == 3, \"three\"", NULL },
+	};
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		ok &= kind(cases[i].text, cases[i].why);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && !strcmp(argv[1], "library"))
+		return !library(argv[2], (uint32_t)atoi(argv[3]));
+	if (argc == 5 && !strcmp(argv[1], "mutants"))
+		return !mutants(atoi(argv[2]), atoi(argv[3]), argv[4]);
+	if (argc == 2 && !strcmp(argv[1], "kinds"))
+		return !all_kinds();
+	fprintf(stderr, "usage: symmetry_test library DIR MOST | mutants COUNT SEED DIR | kinds\n");
+	return 2;
+}

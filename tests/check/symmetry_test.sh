@@ -1,0 +1,41 @@
+#!/bin/sh
+# Where one rank decides for all, `ccc` prints what it prints with --no-symmetry, byte by byte:
+# the whole library, as text and as JSON, with warnings.     usage: symmetry_test.sh BUILD
+set -u
+. tests/support/lib.sh
+build=${1:-build}
+ccc=$build/bin/ccc
+ring=schedules/ring_allreduce.ccs
+
+# same NAME ARGUMENTS: both ways
+same() {
+	name=$1
+	shift
+	"$ccc" "$@" >"$tmp/one" 2>&1
+	echo $? >>"$tmp/one"
+	"$ccc" "$@" --no-symmetry >"$tmp/all" 2>&1
+	echo $? >>"$tmp/all"
+	if cmp -s "$tmp/one" "$tmp/all"; then ok "$name"; else
+		not_ok "$name" "$(diff "$tmp/one" "$tmp/all")"; fi
+}
+
+for file in schedules/*.ccs; do
+	same "$file" check "$file" -n 2..12 --diagnostics-format=json
+done
+for file in $ring schedules/direct_allreduce.ccs schedules/bruck_all_to_all.ccs schedules/broken/*.ccs; do
+	same "$file, as text" check "$file"
+done
+same "a table" table -n 2..9 schedules/*_all_to_all.ccs schedules/ring_*.ccs
+same "fewer slots" check schedules/direct_allreduce.ccs --slots 0 -n 5
+same "a requirement that does not hold" check $ring -n 4 --require same-bits=counts
+same "what nothing needs" check tests/check/diag/w0401_round_too_many.ccs
+
+# ---- at the scale of clusters -----------------------------------------------------------
+status "24576 ranks" 0 "$ccc" check $ring -n 24576 -v
+says "... in 2(N-1) steps" "$tmp/out" '^  steps           49150 at N = 24576$'
+says "... by rank 0" "$tmp/err" '^  symmetry .* 98300 operations'
+status "... all of which are too many to be stored" 1 "$ccc" check $ring -n 24576 --no-symmetry
+says "... which it says" "$tmp/err" 'LIMIT_'
+status "-v of what is not symmetric" 0 "$ccc" check schedules/binomial_reduce.ccs -n 4 -v
+says "... why" "$tmp/err" '^  rank 0 does not decide for all: a condition that differs from rank to rank$'
+exit $failed
