@@ -1,9 +1,10 @@
 /*
  * Same bits on rank 0's values: see alike.h.
  *
- * The reason why not for every count is told by the two trees themselves, made as values of the
- * program (value.h), so that witness/orders.c has the words. Both must be chains, where each sum
- * adds one initial value: then it cannot depend on the order of a run where they part.
+ * The reason why not for every count is told by the two sums that the trees begin with, made as
+ * values of the program (value.h), so that witness/orders.c has the words. Both trees must be
+ * chains, where each sum adds one initial value, and begin with other sums: then it cannot depend
+ * on the order of a run where they part.
  */
 #include "compiler/symmetry/alike.h"
 #include "compiler/witness/witness.h"
@@ -217,49 +218,53 @@ static bool same_by_count(const struct alikeness *x, uint32_t apart[2])
 
 /* ---- why ---------------------------------------------------------------------------------- */
 
-/* A chain as values of the program, from its innermost sum on. NONE: it is none. */
-static uint32_t make_chain(struct alikeness *x, struct values *to, struct turned v)
+/* The innermost sum of a chain, turned; id NONE: it is none. */
+static struct turned innermost(const struct alikeness *x, struct turned v)
 {
-	uint32_t cells = x->p->cells, n = 0, cap = 0, id;
-	struct turned *leaves = NULL;
-	bool *leaf_left = NULL, same_cell;
-	uint32_t nleft = 0, capleft = 0;
+	uint32_t cells = x->p->cells;
+	struct turned sum = v;
 
 	while (v.id >= cells) {
 		const struct turned_sum *s = &x->r->sums[v.id - cells];
-		bool left = s->left.id < cells;
-		struct turned leaf = left ? s->left : s->right, rest = left ? s->right : s->left;
-		if (leaf.id >= cells)
-			return NONE;
-		leaf.shift = rank_turned(x->l, leaf.shift, v.shift);
-		rest.shift = rank_turned(x->l, rest.shift, v.shift);
-		ARENA_PUSH(x->c->scratch, leaves, n, cap) = leaf;
-		ARENA_PUSH(x->c->scratch, leaf_left, nleft, capleft) = left;
-		v = rest;
+		uint32_t shift = v.shift;
+		sum = v;
+		if (s->left.id >= cells && s->right.id >= cells)
+			return (struct turned){ NONE, 0 };
+		v = s->left.id >= cells ? s->left : s->right;
+		v.shift = rank_turned(x->l, v.shift, shift);
 	}
-	id = v.shift * cells + cell_turned(x->l, v.id, v.shift);
-	while (n-- > 0) {
-		uint32_t leaf =
-			leaves[n].shift * cells + cell_turned(x->l, leaves[n].id, leaves[n].shift);
-		id = leaf_left[n] ? value_combine(to, leaf, id, &same_cell)
-				  : value_combine(to, id, leaf, &same_cell);
-	}
-	return id;
+	return sum;
 }
 
-/* The text of the report. False: it cannot be told here. */
+static uint32_t initial(const struct alikeness *x, struct turned v, uint32_t shift)
+{
+	uint32_t rank = rank_turned(x->l, v.shift, shift);
+
+	return rank * x->p->cells + cell_turned(x->l, v.id, rank);
+}
+
+/* The text of the report, where the two begin with other sums. A chain has one that adds initial
+ * values, so this is where they part. False: it cannot be told here. */
 static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b)
 {
 	struct values *v = ARENA_NEW(x->c->scratch, struct values);
+	struct turned sums[2];
+	bool same_cell;
 
 	b->by_count = (struct apart){ { 0, 0 }, { apart[0], apart[1] }, { NONE, NONE }, false };
-	if (!values_init(v, x->c->scratch, x->p->nranks, x->p->cells, 2 * x->r->nsums))
+	if (!values_init(v, x->c->scratch, x->p->nranks, x->p->cells, 2))
 		return false;
 	for (int i = 0; i < 2; i++) {
-		b->by_count.value[i] = make_chain(x, v, x->r->state[apart[i]]);
-		if (b->by_count.value[i] == NONE)
+		sums[i] = innermost(x, x->r->state[apart[i]]);
+		if (sums[i].id == NONE || sums[i].id < x->p->cells)
 			return false;
+		const struct turned_sum *s = &x->r->sums[sums[i].id - x->p->cells];
+		b->by_count.value[i] =
+			value_combine(v, initial(x, s->left, sums[i].shift),
+				      initial(x, s->right, sums[i].shift), &same_cell);
 	}
+	if (equal(tree_of(x, sums[0]), tree_of(x, sums[1])))
+		return false;
 	trees_init(&b->trees, x->c->scratch, v->base);
 	b->history = history_of(x->c->scratch, v, x->first);
 	for (int i = 0; i < 2; i++)

@@ -40,7 +40,7 @@
 
 #include "lang/ast.h"
 
-#define KIND_MOST_PARAM 1e9	   /* of a parameter's size, for bounds to hold */
+#define KIND_MOST_PARAM 1024	   /* of a parameter's size, for bounds to hold */
 #define LIMIT_KIND_WORK (1u << 14) /* nodes and statements; more is not symmetric */
 
 enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_OTHER };

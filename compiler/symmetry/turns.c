@@ -285,8 +285,7 @@ static bool run(struct maker *m)
 static bool small_parameters(const struct program *p)
 {
 	for (uint32_t i = 0; i < p->nparams; i++)
-		if (p->params[i] > (int64_t)KIND_MOST_PARAM ||
-		    p->params[i] < -(int64_t)KIND_MOST_PARAM)
+		if (p->params[i] > KIND_MOST_PARAM || p->params[i] < -KIND_MOST_PARAM)
 			return false;
 	return true;
 }

@@ -36,6 +36,7 @@ static const char *const DECIDED[] = {
 	"ring_allgather",
 	"ring_allreduce",
 	"ring_reduce_scatter",
+	"pat_allgather",
 };
 enum { NDECIDED = sizeof(DECIDED) / sizeof(*DECIDED) };
 
