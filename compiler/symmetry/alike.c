@@ -17,6 +17,7 @@ struct tree_turned {
 /* A sum without its turn: the first operand has turn 0, and the other, `apart`. */
 struct key {
 	uint32_t a, b, apart;
+	uint32_t still; /* by bits: the turns that take it to itself; 0: none does */
 };
 
 struct alikeness {
@@ -111,6 +112,11 @@ static uint32_t number_of(struct alikeness *x, struct key key)
 	return x->p->cells + *slot;
 }
 
+static uint32_t still_of(const struct alikeness *x, uint32_t number)
+{
+	return number < x->p->cells ? 0 : x->keys[number - x->p->cells].still;
+}
+
 static struct tree_turned tree_of(const struct alikeness *x, struct turned v)
 {
 	struct tree_turned t = { 0, v.shift };
@@ -120,8 +126,30 @@ static struct tree_turned tree_of(const struct alikeness *x, struct turned v)
 		return t;
 	}
 	t = x->trees[v.id - x->p->cells];
-	t.shift = rank_turned(x->l, t.shift, v.shift);
+	t.shift = rank_turned(x->l, t.shift, v.shift) & ~still_of(x, t.number);
 	return t;
+}
+
+/* By bits. In a bit that is still for one operand, the other one says how the sum is turned. */
+static struct tree_turned sum_by_bits(struct alikeness *x, struct tree_turned a,
+				      struct tree_turned b)
+{
+	uint32_t of_a = still_of(x, a.number), of_b = still_of(x, b.number),
+		 apart = (a.shift ^ b.shift) & ~(of_a | of_b), still = of_a & of_b;
+	struct key key = { a.number, b.number, apart, still };
+
+	if (a.number == b.number) {
+		x->unclear |= apart == 0 || (apart & (apart - 1));
+		key.still = still | apart;
+	} else if (a.number > b.number) {
+		struct tree_turned t = a;
+		a = b;
+		b = t;
+		key = (struct key){ a.number, b.number, apart, still };
+		of_a = of_b;
+	}
+	uint32_t shift = (a.shift & ~of_a) | (b.shift & of_a);
+	return (struct tree_turned){ number_of(x, key), shift & ~key.still };
 }
 
 static struct tree_turned tree_of_sum(struct alikeness *x, const struct turned_sum *s)
@@ -130,6 +158,8 @@ static struct tree_turned tree_of_sum(struct alikeness *x, const struct turned_s
 	uint32_t apart = rank_turned(x->l, b.shift, turn_back(x->l, a.shift)),
 		 back = turn_back(x->l, apart);
 
+	if (x->l->by_bits)
+		return sum_by_bits(x, a, b);
 	if (a.number == b.number && apart == back)
 		x->unclear = true;
 	if (a.number > b.number || (a.number == b.number && apart > back)) {
@@ -138,7 +168,7 @@ static struct tree_turned tree_of_sum(struct alikeness *x, const struct turned_s
 		b = t;
 		apart = back;
 	}
-	a.number = number_of(x, (struct key){ a.number, b.number, apart });
+	a.number = number_of(x, (struct key){ a.number, b.number, apart, 0 });
 	return a;
 }
 
@@ -160,6 +190,12 @@ static bool equal(struct tree_turned a, struct tree_turned b)
 	return a.number == b.number && a.shift == b.shift;
 }
 
+/* Whether each turn takes the tree to itself. */
+static bool all_still(const struct alikeness *x, struct turned v)
+{
+	return still_of(x, tree_of(x, v).number) == x->p->nranks - 1;
+}
+
 static bool same_by_rank(struct alikeness *x)
 {
 	uint32_t cells = x->p->cells;
@@ -173,12 +209,13 @@ static bool same_by_rank(struct alikeness *x)
 		const struct share *s = &x->k->shares[row];
 		struct region g = x->l->regions[s->cell];
 		x->unclear |= s->n != x->p->nranks;
-		if (g.unit == 0)
+		if (g.unit == 0 && !all_still(x, x->r->state[i]))
 			same = false;
 		uint32_t ahead = g.unit ? (s->cell - g.base) / g.unit : 0,
 			 at = cell_turned(x->l, s->cell, turn_back(x->l, ahead));
 		struct tree_turned t = tree_of(x, x->r->state[i]);
-		t.shift = rank_turned(x->l, t.shift, turn_back(x->l, ahead));
+		t.shift =
+			rank_turned(x->l, t.shift, turn_back(x->l, ahead)) & ~still_of(x, t.number);
 		if (any[at] && !equal(of[at], t))
 			same = false;
 		of[at] = t;

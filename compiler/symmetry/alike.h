@@ -8,7 +8,10 @@
  * with turns taken out). Two trees are equal if number and turn are, as no turn but 0 takes a
  * tree to itself: not a leaf, since it moves its rank; not a sum whose operands are of two
  * numbers, since it would take each to itself; and one whose operands are turns of one tree by
- * d only if it swaps them, 2 d = 0 (mod N), which is where this gives up.
+ * d only if it swaps them, 2 d = 0 (mod N), which is where this gives up. By bits, every turn
+ * undoes itself, so such sums are the rule: the turns that take a tree to itself are a group, here
+ * only ones of all turns by some bits, `still` (else this gives up), and a tree's turn is told
+ * without these bits.
  *
  *     every rank    value y of rank r is that of rank 0 turned. So all values with the
  *                   contributions of one chunk are turned to where that chunk is the region's

@@ -116,12 +116,31 @@ static struct kind same_only(const struct expr *e, struct kind a, struct kind b)
 	}
 }
 
+/* By bits, where not both are SAME. The bounds hold: what turns has the bits of a rank. */
+static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
+{
+	bool turns = a.form == KIND_WITHIN || b.form == KIND_WITHIN;
+	struct kind near_bits = { KIND_NEAR, 0, 0 }, turned = { KIND_WITHIN, 1, 0 };
+
+	switch ((int)e->op) {
+	case OP_BXOR:
+		if (a.form == b.form)
+			return turns ? kind_same(SAFE) : near_bits;
+		return turns && (is_same(a) || is_same(b)) ? turned : near_bits;
+	case OP_BAND: return is_same(a) || is_same(b) ? near_bits : OTHER;
+	case OP_SHR: return is_same(b) ? near_bits : OTHER;
+	default: return compare(e, a, b);
+	}
+}
+
 static struct kind binary(struct kinds *k, const struct expr *e)
 {
 	struct kind a = kinds_of(k, e->a), b = kinds_of(k, e->b);
 
 	if (a.form == KIND_OTHER || b.form == KIND_OTHER)
 		return OTHER;
+	if (k->by == TURN_BY_BITS && !(is_same(a) && is_same(b)))
+		return bitwise(e, a, b);
 	switch ((int)e->op) {
 	case OP_ADD: return add(a, b, 1);
 	case OP_SUB: return add(a, b, -1);
@@ -134,7 +153,7 @@ static struct kind binary(struct kinds *k, const struct expr *e)
 	return compare(e, a, b);
 }
 
-static struct kind join(struct kind a, struct kind b)
+static struct kind join(const struct kinds *k, struct kind a, struct kind b)
 {
 	double most = max_of(a.most, b.most);
 
@@ -142,14 +161,29 @@ static struct kind join(struct kind a, struct kind b)
 		return OTHER;
 	if (a.form == b.form)
 		return (struct kind){ a.form, a.times, most };
+	if (k->by == TURN_BY_BITS)
+		return OTHER;
 	if (is_same(a) || is_same(b)) /* = v (mod N) on all ranks, whichever it is */
 		return near(0, most);
 	return near(a.times, most);
 }
 
+static struct kind unary(struct kinds *k, const struct expr *e)
+{
+	struct kind a = kinds_of(k, e->a);
+
+	if (is_same(a))
+		return kind_same(a.most + 1);
+	if (a.form == KIND_OTHER)
+		return OTHER;
+	if (k->by == TURN_BY_BITS)
+		return e->op == OP_COMPL ? a : OTHER;
+	return e->op == OP_NEG ? near(-(int64_t)a.times, a.most) : OTHER;
+}
+
 static struct kind condition(struct kinds *k, const struct expr *e)
 {
-	return is_same(kinds_of(k, e->a)) ? join(kinds_of(k, e->b), kinds_of(k, e->c)) : OTHER;
+	return is_same(kinds_of(k, e->a)) ? join(k, kinds_of(k, e->b), kinds_of(k, e->c)) : OTHER;
 }
 
 /* ---- calls and tables ----------------------------------------------------------------- */
@@ -263,13 +297,7 @@ struct kind kinds_of(struct kinds *k, const struct expr *e)
 	case E_RANK: return kind_rank();
 	case E_N: return kind_same(MOST_RANKS);
 	case E_NAME: return lazy(k, e->sym);
-	case E_UNARY: {
-		struct kind a = kinds_of(k, e->a);
-		if (is_same(a))
-			return kind_same(a.most + 1);
-		return a.form != KIND_OTHER && e->op == OP_NEG ? near(-(int64_t)a.times, a.most)
-							       : OTHER;
-	}
+	case E_UNARY: return unary(k, e);
 	case E_BINARY: return binary(k, e);
 	case E_COND: return condition(k, e);
 	case E_CALL: return e->builtin != BUILTIN_NONE ? builtin(k, e) : call(k, e);
@@ -296,6 +324,28 @@ static bool must_be_same(struct kinds *k, const struct expr *e, const char *why)
 	return false;
 }
 
+static bool equal_texts(const struct expr *a, const struct expr *b)
+{
+	if (!a || !b)
+		return a == b;
+	if (a->kind != b->kind || a->op != b->op || a->value != b->value || a->sym != b->sym ||
+	    a->builtin != b->builtin || a->nargs != b->nargs)
+		return false;
+	const struct expr *x = a->args, *y = b->args;
+	for (; x && y; x = x->next, y = y->next)
+		if (!equal_texts(x, y))
+			return false;
+	return equal_texts(a->a, b->a) && equal_texts(a->b, b->b) && equal_texts(a->c, b->c);
+}
+
+/* x[lo .. lo + n]: as many chunks on each rank. */
+static bool is_range_of_bits(struct kinds *k, const struct ref *r)
+{
+	return k->by == TURN_BY_BITS && r->kind == REF_RANGE && !r->block &&
+	       r->hi->kind == E_BINARY && r->hi->op == OP_ADD && equal_texts(r->lo, r->hi->a) &&
+	       kinds_of(k, r->lo).form != KIND_OTHER && is_same(kinds_of(k, r->hi->b));
+}
+
 static enum turns operand(struct kinds *k, const struct ref *r)
 {
 	struct kind none = kind_same(0), block = r->block ? kinds_of(k, r->block) : none,
@@ -307,6 +357,8 @@ static enum turns operand(struct kinds *k, const struct ref *r)
 		return TURNS_BLOCK;
 	if (is_same(block) && r->kind == REF_ONE && kind_turns(lo))
 		return r->block ? TURNS_CHUNK : TURNS_INDEX;
+	if (is_range_of_bits(k, r))
+		return TURNS_RANGE;
 	broken(k, r->span, "chunks that do not turn with the ranks");
 	return TURNS_NOT;
 }
@@ -472,12 +524,13 @@ static void statements(struct kinds *k, const struct stmt *s)
 
 /* ---- all ------------------------------------------------------------------------------ */
 
-void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
-		const struct decl *schedule)
+static void find(struct kinds *k, struct arena *a, const struct module *m,
+		 const struct decl *schedule, enum turn_by by)
 {
 	*k = (struct kinds){
 		.module = m,
 		.arena = a,
+		.by = by,
 		.symmetric = true,
 		.of = ARENA_ARRAY(a, struct kind, m->nsymbols + 1),
 		.state = ARENA_ARRAY(a, uint8_t, m->nsymbols + 1),
@@ -492,4 +545,16 @@ void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
 	if (schedule->topology)
 		statements(k, schedule->topology->body);
 	statements(k, schedule->body);
+}
+
+void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
+		const struct decl *schedule)
+{
+	find(k, a, m, schedule, TURN_BY_SUM);
+}
+
+void kinds_find_bits(struct kinds *k, struct arena *a, const struct module *m,
+		     const struct decl *schedule)
+{
+	find(k, a, m, schedule, TURN_BY_BITS);
 }

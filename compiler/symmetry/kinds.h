@@ -2,7 +2,7 @@
  * Kinds: what an expression's value on rank r is, given its value on rank 0.
  *
  * In: a schedule's tree, names resolved. Out: whether all ranks run one text up to a turn of
- * ranks and chunks, r -> r + c (mod N); by statement, how each operand's chunks turn; or the
+ * ranks and chunks, r -> r + c (mod N), or (below) r -> r ^ c; by statement, how each operand's chunks turn; or the
  * first expression of which that cannot be said. Nothing is evaluated: the answer is one for
  * every N and every parameter. Names are never assigned anew, so one walk over the text,
  * calls and all, finds the kind of each.
@@ -28,6 +28,15 @@
  * i + r where `turns` says so. Both hold modulo N: that an index has N values, and that no
  * chunk turns in two ways, is for turns.h to see, on the instance. Groups (`within`) and
  * `sized` buffers are not looked into: they are not symmetric.
+ *
+ * **By bits.** The turn may also be r -> r ^ c, where N is a power of two (turns.h sees to that).
+ * Then the forms are
+ *
+ *     WITHIN   v ^ r                     rank ^ d, ~rank
+ *     NEAR     v ^ L(r), L linear in the bits of r:   rank & m, rank >> k, and ^ of these
+ *
+ * and an operand may also be x[lo .. lo + n] with lo NEAR and n SAME. As L is linear, ranks 0, 1,
+ * 2, 4 ... show it, on the instance.
  *
  * No sum may go over 64 bits on one rank alone: each kind has a bound of its value, and where
  * that is not well below, the form is OTHER. Bounds hold if every parameter of the schedule is
@@ -57,12 +66,16 @@ enum turns {
 	TURNS_ALL,   /* all chunks of the name: the same set, however they turn */
 	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
 	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
-	TURNS_BLOCK  /* x[b][..]: b turns, what is behind it does not */
+	TURNS_BLOCK, /* x[b][..]: b turns, what is behind it does not */
+	TURNS_RANGE  /* x[lo..lo + n], by bits: the bits of lo turn, some or none */
 };
+
+enum turn_by { TURN_BY_SUM, TURN_BY_BITS }; /* r + c (mod N); r ^ c */
 
 struct kinds {
 	const struct module *module;
 	struct arena *arena;
+	enum turn_by by;
 	bool symmetric;
 	struct span place; /* not symmetric: the first expression that breaks it, */
 	const char *why;   /* and what it breaks: "a condition that differs from rank to rank" */
@@ -82,6 +95,9 @@ struct kinds {
 /** Finds the kinds of a schedule; all memory is in `a`. */
 void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
 		const struct decl *schedule);
+/** The same, where ranks turn by bits. */
+void kinds_find_bits(struct kinds *k, struct arena *a, const struct module *m,
+		     const struct decl *schedule);
 
 /** The kind of an expression, for names as they are bound now: of the topology, of files, and
  *  such as the caller has bound with kinds_bind (a contract's, say). */

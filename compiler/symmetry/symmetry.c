@@ -88,7 +88,8 @@ static bool keeps_promise(const struct turned_run *r, const struct contract *k)
 		if (k->rows[i] == NONE)
 			continue;
 		const struct share *want = &k->shares[k->rows[i]];
-		if (r->state[i].id == NONE || !want->last || want->times != 1)
+		if (r->state[i].id == NONE || !want->last || want->times != 1 ||
+		    (want->n != 1 && want->n != p->nranks))
 			return false;
 		struct share has = turned_share(r, r->state[i]);
 		if (has.cell != want->cell || has.first != want->first || has.n != want->n)

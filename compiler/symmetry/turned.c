@@ -61,6 +61,8 @@ struct share turned_share(const struct turned_run *r, struct turned v)
 	}
 	s.cell = cell_turned(l, s.cell, v.shift);
 	s.first = s.n == l->p->nranks ? 0 : rank_turned(l, s.first, v.shift);
+	if (l->by_bits)
+		s.first &= ~(s.n - 1);
 	return s;
 }
 
@@ -76,22 +78,37 @@ bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b)
 	return g.unit == h.unit && a - g.base == b - h.base;
 }
 
+/* The ranks of two shares together; false: they do not adjoin. */
+static bool adjoin(const struct quotient *l, struct share s, struct share t, struct share *both)
+{
+	uint32_t nranks = l->p->nranks, n = s.n + t.n, bit = s.first ^ t.first;
+
+	if (l->by_bits) { /* they must differ in one bit, which is free then */
+		both->n = ((s.n - 1) | bit) + 1;
+		both->first = s.first & ~bit;
+		return s.n == t.n && bit && !(bit & (bit - 1));
+	}
+	if (n > nranks)
+		return false;
+	bool behind = rank_turned(l, t.first, t.n) == s.first,
+	     before = rank_turned(l, s.first, s.n) == t.first;
+	both->n = n;
+	both->first = n == nranks ? 0 : behind ? t.first : s.first;
+	return behind || before;
+}
+
 /* a (+) b, where ranks adjoin. */
 static struct turned combine(struct runner *x, struct turned a, struct turned b)
 {
 	struct turned_run *r = x->r;
-	struct share s = turned_share(r, a), t = turned_share(r, b);
-	uint32_t nranks = x->p->nranks, n = s.n + t.n;
-	bool behind = rank_turned(x->l, t.first, t.n == nranks ? 0 : t.n) == s.first;
+	struct share s = turned_share(r, a), t = turned_share(r, b), both;
 
-	if (s.cell != t.cell || n > nranks ||
-	    (!behind && rank_turned(x->l, s.first, s.n == nranks ? 0 : s.n) != t.first)) {
+	if (s.cell != t.cell || !adjoin(x->l, s, t, &both)) {
 		unclear(x, "a sum is not of adjacent ranks");
 		return a;
 	}
-	uint32_t first = n == nranks ? 0 : behind ? t.first : s.first;
 	ARENA_PUSH(x->arena, r->sums, r->nsums, r->capsums) =
-		(struct turned_sum){ a, b, s.cell, first, n };
+		(struct turned_sum){ a, b, s.cell, both.first, both.n };
 	return (struct turned){ x->p->cells + r->nsums - 1, 0 };
 }
 

@@ -19,7 +19,7 @@ struct turned {
 };
 
 /* A sum, unturned: cell `cell` of ranks first .. first + n - 1, going round, each once; all
- * ranks begin at 0. */
+ * ranks begin at 0. By bits: of the ranks whose bits out of n - 1 are those of first. */
 struct turned_sum {
 	struct turned left, right;
 	uint32_t cell, first, n;

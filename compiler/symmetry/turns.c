@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+static const char NOT_BY_BITS[] = "a range that does not turn with the bits of the ranks";
+
 #define FIRST_ROOM 256u
 #define LIMIT_ALONE (1u << 22) /* rows of a lane of rank 0, E0501 is for all ranks to say */
 
@@ -34,6 +36,8 @@ struct maker {
 	struct seen (*seen)[2]; /* by the statement's number */
 	struct pair *pairs;
 	uint32_t npairs, cappairs;
+	bool any_range; /* some operand is a range that turns by bits */
+	bool any_long;	/* some other operand has more than one cell */
 };
 
 static bool refuse(struct maker *m, const char *why)
@@ -77,6 +81,22 @@ static bool note_fixed(struct maker *m, uint32_t lo, uint32_t n)
 	return note(m, lo, n, (struct region){ 0, 0 });
 }
 
+static bool is_power(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+/* A range that turns by bits: `cells` of rank 0. */
+static bool note_range(struct maker *m, const struct view *w, struct cells cells)
+{
+	uint32_t n = m->l->p->nranks;
+
+	if (w->inner || w->part != 1 || w->parts != n || !is_power(cells.n) ||
+	    (cells.lo - w->first) % cells.n)
+		return refuse(m, NOT_BY_BITS);
+	return note(m, w->first, n, (struct region){ w->first, 1 });
+}
+
 /* The region that an index of the view turns; `cell`: one of its cells. */
 static bool note_turning(struct maker *m, const struct view *w, enum turns turns, uint32_t cell)
 {
@@ -107,8 +127,15 @@ static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, e
 	const struct view *w = &m->v.binds[r->sym->id].view;
 	struct seen *seen = &m->seen[s->number][side];
 
-	if (turns == TURNS_NOT || turns == TURNS_ALL)
+	if (turns == TURNS_NOT || turns == TURNS_ALL) {
+		m->any_long |= cells.n > 1;
 		return note_fixed(m, cells.lo, cells.n);
+	}
+	if (turns == TURNS_RANGE) {
+		m->any_range = true;
+		return note_range(m, w, cells);
+	}
+	m->any_long |= cells.n > 1;
 	if (seen->any && turns != TURNS_CHUNK && same_view(&seen->view, w))
 		return true;
 	*seen = (struct seen){ .view = *w, .any = true };
@@ -189,7 +216,7 @@ static void fold_fifos(struct maker *m)
 			row[f] = f;
 			continue;
 		}
-		uint32_t ahead = p->nranks - q.src;
+		uint32_t ahead = turn_back(m->l, q.src);
 		row[f] = tables_fifo(&m->tables, 0, ahead, q.path, q.channel);
 		if (row[f] == NONE)
 			row[f] = tables_new_fifo(&m->tables, 0, ahead, q.path, q.channel, true);
@@ -206,14 +233,13 @@ static void fold_fifos(struct maker *m)
 /* How far the links of rank 0 go: those of all ranks. By distance. */
 static bool *link_distances(struct maker *m, const struct decl *topology)
 {
-	uint32_t n = m->l->p->nranks;
-	bool *has = ARENA_ARRAY(m->v.arena, bool, n);
+	bool *has = ARENA_ARRAY(m->v.arena, bool, m->l->p->nranks);
 
 	cursor_start(&m->v, topology->body, 0);
 	cursor_next(&m->v);
 	for (uint32_t i = 0; i < m->v.npairs; i++) {
 		uint32_t a = (uint32_t)(m->v.pairs[i] >> 32), b = (uint32_t)m->v.pairs[i];
-		has[b >= a ? b - a : b + n - a] = true;
+		has[rank_turned(m->l, b, turn_back(m->l, a))] = true;
 	}
 	return m->l->kinds.any_links ? has : NULL;
 }
@@ -253,19 +279,24 @@ static void give_room(struct maker *m)
 	l->cap = cap;
 }
 
-/* False: a limit, or a mistake. */
-static bool run(struct maker *m)
+/* A rank's operations, in the cursor's lanes. False: a limit, or a mistake. */
+static bool run_rank(struct maker *m, uint32_t rank)
 {
-	struct program *p = m->l->p;
-	uint64_t rows = 0;
-
-	cursor_start(&m->v, p->instance.schedule->body, 0);
+	cursor_start(&m->v, m->l->p->instance.schedule->body, rank);
 	while (cursor_next(&m->v) == CURSOR_ROOM) {
 		if (m->v.lanes[m->v.full].cap >= LIMIT_ALONE)
 			return refuse(m, "rank 0 alone has too many operations");
 		give_room(m);
 	}
-	if (m->v.stopped || m->v.reports)
+	return !m->v.stopped && !m->v.reports;
+}
+
+static bool run(struct maker *m)
+{
+	struct program *p = m->l->p;
+	uint64_t rows = 0;
+
+	if (!run_rank(m, 0))
 		return false;
 	for (uint32_t i = 0; i < m->v.nlanes; i++) {
 		struct lane *l = &m->v.lanes[i];
@@ -281,6 +312,67 @@ static bool run(struct maker *m)
 	return true;
 }
 
+/* ---- by bits --------------------------------------------------------------------------- */
+
+/* Whether a range of cells is at `at` on rank r. */
+static bool range_turns(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t at, uint32_t r)
+{
+	return at == (n ? cell_turned(l, lo, r & ~(n - 1)) : lo);
+}
+
+/* Whether the ranges of rank r, a bit, are where those of rank 0 turn to. */
+static bool same_ranges(struct maker *m, uint32_t r)
+{
+	const struct program *p = m->l->p;
+
+	if (!run_rank(m, r) || m->v.nlanes != p->ntasks)
+		return false;
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		const struct task *mine = &p->tasks[t];
+		const struct lane *its = &m->v.lanes[t];
+		if (its->path != mine->path || its->n != mine->nops)
+			return false;
+		for (uint32_t i = 0; i < its->n; i++) {
+			const struct op *a = &mine->ops[i], *b = &its->ops[i];
+			bool local = op_kind(a) == OP_COPY || op_kind(a) == OP_REDUCE_INTO;
+			if (a->kind != b->kind || a->n != b->n || a->site != b->site ||
+			    !range_turns(m->l, a->cell, a->n, b->cell, r) ||
+			    (local && !range_turns(m->l, a->other, a->n, b->other, r)))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Whether both ends of each message permute its chunks alike. */
+static bool same_orders(const struct quotient *l)
+{
+	for (uint32_t t = 0; t < l->p->ntasks; t++)
+		for (uint32_t i = 0; i < l->p->tasks[t].nops; i++) {
+			const struct op *o = &l->p->tasks[t].ops[i];
+			if (op_is_end(o) && o->n && l->ahead[o->fifo] & (o->n - 1))
+				return false;
+		}
+	return true;
+}
+
+/* Ranges that turn by bits: as L is linear (kinds.h), the ranks of one bit show what it is. */
+static bool ranges_turn(struct maker *m)
+{
+	struct program *p = m->l->p, kept = *p;
+	bool same = true;
+
+	if (!m->any_range)
+		return true;
+	if (m->any_long || !same_orders(m->l))
+		return refuse(m, NOT_BY_BITS);
+	m->v.behind = NULL;
+	for (uint32_t r = 1; r < p->nranks && same; r *= 2)
+		same = same_ranges(m, r);
+	p->nfifos = kept.nfifos;
+	return same || refuse(m, NOT_BY_BITS);
+}
+
 /* Bounds of kinds are for parameters of some size. */
 static bool small_parameters(const struct program *p)
 {
@@ -290,17 +382,29 @@ static bool small_parameters(const struct program *p)
 	return true;
 }
 
+/* How the text turns: by sums, or else, if it may, by bits. */
+static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance *in)
+{
+	kinds_find(&l->kinds, c->scratch, in->module, in->schedule);
+	if (!l->kinds.symmetric)
+		l->why = l->kinds.why;
+	if (!l->kinds.symmetric && is_power(in->nranks)) {
+		kinds_find_bits(&l->kinds, c->scratch, in->module, in->schedule);
+		l->by_bits = l->kinds.symmetric;
+	}
+	if (l->kinds.symmetric)
+		l->why = NULL;
+	return l->kinds.symmetric;
+}
+
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 {
 	struct maker *m = ARENA_NEW(c->scratch, struct maker);
 	struct program *p = new_program(c, in);
 
 	*l = (struct quotient){ .p = p };
-	kinds_find(&l->kinds, c->scratch, in->module, in->schedule);
-	if (!l->kinds.symmetric) {
-		l->why = l->kinds.why;
+	if (!find_kinds(l, c, in))
 		return false;
-	}
 	m->l = l;
 	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
 	cursor_init(&m->v, c, p, c->scratch, false);
@@ -317,7 +421,7 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 	if (m->v.reports || m->v.stopped || !run(m) || !settle(m, p->cells + p->scratch))
 		return false;
 	fold_fifos(m);
-	if (!linked(l, links))
+	if (!linked(l, links) || !ranges_turn(m))
 		return false;
 	l->one = *p;
 	l->one.nranks = 1;

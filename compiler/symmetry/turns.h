@@ -7,8 +7,17 @@
  *     unit == 0    the cell stays
  *     unit == u    N units of u cells from `base` on turn: base + (c - base + r u) mod N u
  *
+ * Where ranks turn by bits, r -> r ^ c, which takes N to be a power of two, units turn as ranks do;
+ * all that follows holds for both, with r ^ p in the place of r + p and of r - p.
+ *
  * kinds.h has it from the text that rank r's operations are those of rank 0, turned; quotient_make()
  * sees to it, on the instance, that what turns has N units, and that no cell is in two regions.
+ *
+ * A range of n > 1 chunks turns by bits if n is a power of two, it begins at a multiple of n, and
+ * ranks 1, 2, 4 ... have it where the bits of the rank above n take it: then its chunks are the
+ * images of rank 0's, in an order that the bits of the rank below n permute. Both ends of a
+ * message permute alike if their ranks have equal bits there, which is looked at, too; all
+ * operands of more than one chunk must be such ranges then.
  *
  * **The quotient.** The FIFO from 0 to p, and that from N - p to 0, are one another's images, so
  * they get one row, `ahead` p: what rank 0 receives there is what it sent there itself, turned
@@ -42,12 +51,20 @@ struct quotient {
 	struct region *regions; /* by cell, scratch included */
 	uint32_t nregions;
 	uint32_t *ahead; /* by FIFO: the rank that rank 0 sends to there */
+	bool by_bits;	 /* ranks turn r -> r ^ c */
 	const char *why; /* not symmetric: why; NULL: a mistake of the text, for others to find */
 };
 
 /** Makes the program of rank 0. False: it does not stand for all, or it has a mistake; q->why.
  *  What it reports has to be thrown away. */
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in);
+
+static inline uint32_t rank_turned(const struct quotient *l, uint32_t rank, uint32_t r)
+{
+	if (l->by_bits)
+		return rank ^ r;
+	return rank + r >= l->p->nranks ? rank + r - l->p->nranks : rank + r;
+}
 
 /** Where the turn by r takes a cell. */
 static inline uint32_t cell_turned(const struct quotient *l, uint32_t cell, uint32_t r)
@@ -57,19 +74,17 @@ static inline uint32_t cell_turned(const struct quotient *l, uint32_t cell, uint
 
 	if (g.unit == 0)
 		return cell;
-	at = cell - g.base + (uint64_t)r * g.unit;
+	at = cell - g.base;
+	if (l->by_bits)
+		return g.base + ((uint32_t)at / g.unit ^ r) * g.unit + (uint32_t)at % g.unit;
+	at += (uint64_t)r * g.unit;
 	return g.base + (uint32_t)(at >= n ? at - n : at);
-}
-
-static inline uint32_t rank_turned(const struct quotient *l, uint32_t rank, uint32_t r)
-{
-	return rank + r >= l->p->nranks ? rank + r - l->p->nranks : rank + r;
 }
 
 /** The turn that undoes the turn by r. */
 static inline uint32_t turn_back(const struct quotient *l, uint32_t r)
 {
-	return r ? l->p->nranks - r : 0;
+	return l->by_bits || r == 0 ? r : l->p->nranks - r;
 }
 
 #endif

@@ -40,6 +40,10 @@ static const char *const DECIDED[] = {
 };
 enum { NDECIDED = sizeof(DECIDED) / sizeof(*DECIDED) };
 
+/* And of these, where N is a power of two. */
+static const char *const BY_BITS[] = { "halving_doubling_allreduce" };
+enum { NBY_BITS = sizeof(BY_BITS) / sizeof(*BY_BITS) };
+
 /* More texts to be altered: what the library's symmetric schedules do not use. */
 static const char *const MORE[] = {
 	"schedule strides implements allgather(in a[1], out b[N]) where N % 3 != 0 {\n"
@@ -86,6 +90,46 @@ static const char *const MORE[] = {
 	"    send t[mine] to (rank + 1) % N\n"
 	"    recv b from (rank + N - 1) % N\n"
 	"  }\n"
+	"}\n",
+	"schedule pairs implements all_to_all(in a[N], out b[N]) on hypercube {\n"
+	"  copy a[rank] into b[rank]\n"
+	"  for k in 0..ilog2(N) {\n"
+	"    step {\n"
+	"      send a[rank ^ (1 << k)] to rank ^ (1 << k)\n"
+	"      recv b[rank ^ (1 << k)] from rank ^ (1 << k)\n"
+	"    }\n"
+	"  }\n"
+	"}\n"
+	"schedule exchange implements all_to_all(in a[N], out b[N]) where ispow2(N) {\n"
+	"  copy a[rank] into b[rank]\n"
+	"  for s in 1..N {\n"
+	"    let peer = rank ^ s\n"
+	"    send a[peer] to peer\n"
+	"    recv b[peer] from peer\n"
+	"  }\n"
+	"}\n",
+	"schedule doubling implements allreduce(inout data[2]) where ispow2(N) {\n"
+	"  for k in 0..ilog2(N) {\n"
+	"    scratch theirs[2]\n"
+	"    let peer = rank ^ (1 << k)\n"
+	"    step { send data to peer recv theirs from peer }\n"
+	"    reduce theirs[0] into data[0]\n"
+	"    reduce theirs[1] into data[1]\n"
+	"  }\n"
+	"}\n",
+	"schedule halving implements reduce_scatter(in a[N], out b[1]) where ispow2(N) {\n"
+	"  fn first(r, d) = r & ~(d - 1)\n"
+	"  scratch t[N]\n"
+	"  copy a into t\n"
+	"  for k in ilog2(N) - 1 .. -1 by -1 {\n"
+	"    let d = 1 << k\n"
+	"    let p = rank ^ d\n"
+	"    step {\n"
+	"      send   t[first(p, d) .. first(p, d) + d]       to   p\n"
+	"      reduce t[first(rank, d) .. first(rank, d) + d] from p\n"
+	"    }\n"
+	"  }\n"
+	"  copy t[rank] into b\n"
 	"}\n",
 	"schedule stores implements allreduce(inout data[2]) {\n"
 	"  scratch t[2]\n"
@@ -229,13 +273,20 @@ static bool compare(struct subject *s, const char *name, const char *text, uint3
 
 /* ---- the library ------------------------------------------------------------------------ */
 
-static bool must_decide(const char *path)
+static bool is_one_of(const char *path, const char *const *names, int n)
 {
-	for (int i = 0; i < NDECIDED; i++)
-		if (strstr(path, DECIDED[i]) &&
-		    strstr(path, DECIDED[i])[-1] == '/') /* not the end of another name */
+	for (int i = 0; i < n; i++) {
+		const char *at = strstr(path, names[i]);
+		if (at && at[-1] == '/') /* not the end of another name */
 			return true;
+	}
 	return false;
+}
+
+static bool must_decide(const char *path, uint32_t nranks)
+{
+	return is_one_of(path, DECIDED, NDECIDED) ||
+	       (is_one_of(path, BY_BITS, NBY_BITS) && !(nranks & (nranks - 1)));
 }
 
 static bool library(const char *dir, uint32_t most)
@@ -253,11 +304,12 @@ static bool library(const char *dir, uint32_t most)
 		uint32_t least = 0, last = 0; /* N that was not decided */
 		ok &= load(&s, path, NULL);
 		for (uint32_t n = 2; n <= most && s.schedule; n++)
-			if (!compare(&s, path, NULL, n, n % 3 ? 8 : 0) && n > 2 && n % 3) {
+			if (!compare(&s, path, NULL, n, n % 3 ? 8 : 0) && n > 2 && n % 3 &&
+			    must_decide(path, n)) {
 				least = least ? least : n;
 				last = n;
 			}
-		if (must_decide(path) && least)
+		if (least)
 			ok &= say(false, "%s: rank 0 decides (not for N = %u, %u)", path, least,
 				  last);
 		unload(&s);
@@ -340,8 +392,10 @@ static const char *another(struct rng *g, const char *text, struct token t)
 			return verbs[rng_below(g, 4)];
 	if (is_word(text, t, "to") || is_word(text, t, "from"))
 		return PICK(g, "to", "from", "into");
-	if (t.n == 1 && strchr("+-*/%", text[t.at]))
-		return PICK(g, "+", "-", "*", "%", "/");
+	if (is_word(text, t, "d") || is_word(text, t, "k") || is_word(text, t, "s"))
+		return PICK(g, "2", "1", "rank", "N / 2", "(rank & 1)");
+	if (t.n == 1 && strchr("+-*/%^&", text[t.at]))
+		return PICK(g, "+", "-", "*", "%", "/", "^", "&", ">>");
 	return NULL;
 }
 
@@ -395,13 +449,14 @@ static char *base_text(struct rng *g, const char *dir)
 {
 	static char text[MOST_TEXT];
 	char path[256];
-	int k = rng_below(g, NDECIDED + NMORE);
+	int k = rng_below(g, NDECIDED + NBY_BITS + NMORE);
 
-	if (k >= NDECIDED) {
-		strcpy(text, MORE[k - NDECIDED]);
+	if (k >= NDECIDED + NBY_BITS) {
+		strcpy(text, MORE[k - NDECIDED - NBY_BITS]);
 		return text;
 	}
-	snprintf(path, sizeof(path), "%s/%s.ccs", dir, DECIDED[k]);
+	snprintf(path, sizeof(path), "%s/%s.ccs", dir,
+		 k < NDECIDED ? DECIDED[k] : BY_BITS[k - NDECIDED]);
 	FILE *in = fopen(path, "r");
 	size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
 	text[n] = '\0';
@@ -421,7 +476,9 @@ static bool mutants(int count, int seed, const char *dir)
 			alter(&g, text);
 		if (load(&s, NULL, text))
 			for (int k = 0; k < 3; k++)
-				compare(&s, "altered", text, (uint32_t)(2 + rng_below(&g, 9)),
+				compare(&s, "altered", text,
+					k ? (uint32_t)(2 + rng_below(&g, 9))
+					  : 4u << rng_below(&g, 2),
 					(uint32_t)rng_below(&g, 3));
 		unload(&s);
 	}
@@ -435,7 +492,7 @@ static bool mutants(int count, int seed, const char *dir)
 
 /* ---- kinds -------------------------------------------------------------------------------- */
 
-static bool kind(const char *text, const char *why)
+static bool kind(const char *text, const char *why, bool by_bits)
 {
 	static const char form[] = "schedule s implements allreduce(inout d[N]) {\n"
 				   "  fn same(k) = k == 0 ? 1 : 1 - 2 * same(k - 1)\n"
@@ -443,19 +500,19 @@ static bool kind(const char *text, const char *why)
 				   "  fn unused(k) = 3\n"
 				   "  let t = [1, 2, 3]\n"
 				   "  let big = 1 << 61\n"
-				   "  let dst = (rank + 3) %% N\n"
+				   "  %s\n"
 				   "  %s\n"
 				   "}\n";
 	char full[1024];
 	struct subject s;
 	struct kinds k = { 0 };
 
-	snprintf(full, sizeof(full), form, text);
+	snprintf(full, sizeof(full), form, by_bits ? "" : "let dst = (rank + 3) % N", text);
 	bool loaded = load(&s, NULL, full);
 	if (loaded)
-		kinds_find(&k, &s.scratch, s.module, s.schedule);
+		(by_bits ? kinds_find_bits : kinds_find)(&k, &s.scratch, s.module, s.schedule);
 	bool ok = loaded && (why ? !k.symmetric && strstr(k.why, why) : k.symmetric);
-	say(ok, "%s: %s", text, why ? why : "symmetric");
+	say(ok, "%s: %s%s", text, why ? why : "symmetric", by_bits ? ", by bits" : "");
 	if (!ok)
 		printf("# it is %s\n", !loaded ? "no text" : k.symmetric ? "symmetric" : k.why);
 	unload(&s);
@@ -464,6 +521,22 @@ static bool kind(const char *text, const char *why)
 
 static bool all_kinds(void)
 {
+	static const struct {
+		const char *text, *why;
+	} by_bits[] = {
+		{ "send d[rank] to rank ^ 1", NULL },
+		{ "send d[~rank & (N - 1)] to rank ^ 1", "chunks" },
+		{ "send d[rank ^ 3] to rank ^ N >> 1", NULL },
+		{ "send d[rank] to (rank + 1) % N", "a peer" },
+		{ "send d[rank] to rank >> 1", "a peer" },
+		{ "send d[rank ^ rank >> 1] to rank ^ 1", "chunks" },
+		{ "send d[rank & ~1 .. (rank & ~1) + 2] to rank ^ 2", NULL },
+		{ "send d[rank & ~1 .. (rank & ~1) + rank] to rank ^ 2", "chunks" },
+		{ "send d[rank & ~1 .. (rank & ~3) + 2] to rank ^ 2", "chunks" },
+		{ "if (rank ^ 5) ^ rank { send d[0] to rank ^ 1 }", NULL },
+		{ "if rank & 1 { send d[0] to rank ^ 1 }", "a condition" },
+		{ "if (rank ^ 1) == (rank ^ 3) { send d[0] to rank ^ 1 }", NULL },
+	};
 	static const struct {
 		const char *text, *why;
 	} cases[] = {
@@ -500,7 +573,9 @@ static bool all_kinds(void)
 	bool ok = true;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		ok &= kind(cases[i].text, cases[i].why);
+		ok &= kind(cases[i].text, cases[i].why, false);
+	for (size_t i = 0; i < sizeof(by_bits) / sizeof(*by_bits); i++)
+		ok &= kind(by_bits[i].text, by_bits[i].why, true);
 	return ok;
 }
 
