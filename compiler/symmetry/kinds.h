@@ -11,11 +11,12 @@
  *     SAME     v
  *     NEAR     = v + t r (mod N)
  *     WITHIN   the same, and 0 <= value < N: (v + t r) % N
- *     OTHER    anything
+ *     ANY      some number, within bounds
+ *     OTHER    anything; on some rank perhaps none
  *
  *     rank                WITHIN, 1          rank + 1, rank - s      NEAR, 1
  *     (rank - s) % N      WITHIN, 1          (dst - rank) % N        SAME, if dst is WITHIN, 1
- *     N, 3, clog2(N), s   SAME               rank / 2, rank < 4      OTHER
+ *     N, 3, clog2(N), s   SAME               rank / 2, rank < 4      OTHER, ANY
  *
  * A text is symmetric if
  *
@@ -26,8 +27,8 @@
  *
  * Then rank r runs the operations of rank 0, with peer p turned into p + r and chunk i into
  * i + r where `turns` says so. Both hold modulo N: that an index has N values, and that no
- * chunk turns in two ways, is for turns.h to see, on the instance. Groups (`within`) and
- * `sized` buffers are not looked into: they are not symmetric.
+ * chunk turns in two ways, is for turns.h to see, on the instance. Groups (`within`) of not all
+ * ranks, and `sized` buffers, are not symmetric.
  *
  * **By bits.** The turn may also be r -> r ^ c, where N is a power of two (turns.h sees to that).
  * Then the forms are
@@ -52,12 +53,13 @@
 #define KIND_MOST_PARAM 1024	   /* of a parameter's size, for bounds to hold */
 #define LIMIT_KIND_WORK (1u << 14) /* nodes and statements; more is not symmetric */
 
-enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_OTHER };
+enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_OTHER };
 
 struct kind {
 	enum kind_form form;
 	int32_t times; /* NEAR, WITHIN */
 	double most;   /* |value| <= most, on any rank; not of OTHER */
+	double lo, hi; /* lo <= value <= hi; closer, where that is easy */
 };
 
 /* How an operand's chunks on rank r follow from those on rank 0. */
@@ -76,6 +78,7 @@ struct kinds {
 	const struct module *module;
 	struct arena *arena;
 	enum turn_by by;
+	uint32_t nranks; /* the answer is for this N; 0: for every N */
 	bool symmetric;
 	struct span place; /* not symmetric: the first expression that breaks it, */
 	const char *why;   /* and what it breaks: "a condition that differs from rank to rank" */
@@ -92,29 +95,53 @@ struct kinds {
 	uint32_t work;
 };
 
-/** Finds the kinds of a schedule; all memory is in `a`. */
+/** Finds the kinds of a schedule; all memory is in `a`. With nranks == 0 for every N, else for
+ *  this one: then conditions are known that only depend on where N lies, such as rank >= N. */
 void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
-		const struct decl *schedule);
-/** The same, where ranks turn by bits. */
-void kinds_find_bits(struct kinds *k, struct arena *a, const struct module *m,
-		     const struct decl *schedule);
+		const struct decl *schedule, enum turn_by by, uint32_t nranks);
 
 /** The kind of an expression, for names as they are bound now: of the topology, of files, and
  *  such as the caller has bound with kinds_bind (a contract's, say). */
 struct kind kinds_of(struct kinds *k, const struct expr *e);
 
+/** Notes what breaks it, if it is the first. */
+void kinds_broken(struct kinds *k, struct span place, const char *why);
+/** Counts a node or statement. False: there were too many, which breaks it. */
+bool kinds_work(struct kinds *k, struct span place);
+
 /** What a name stands for from now on. */
 void kinds_bind(struct kinds *k, const struct symbol *s, struct kind kind);
-
-/** A kind whose value on rank r is that on rank 0 plus r, modulo N, within 0..N. */
-static inline struct kind kind_rank(void)
-{
-	return (struct kind){ KIND_WITHIN, 1, 65536 };
-}
+/** A let is to be evaluated anew when it is asked for. */
+void kinds_forget(struct kinds *k, const struct symbol *let);
 
 static inline struct kind kind_same(double most)
 {
-	return (struct kind){ KIND_SAME, 0, most };
+	return (struct kind){ KIND_SAME, 0, most, -most, most };
+}
+
+/** A kind whose value turns as the rank does, modulo N, and within 0..N. */
+static inline struct kind kind_rank(void)
+{
+	return (struct kind){ KIND_WITHIN, 1, 65536, 0, 65535 };
+}
+
+/* What is not bounded by the text: SAME, and any number. */
+static inline struct kind kind_any_same(void)
+{
+	return kind_same(1e19);
+}
+
+static inline bool kind_is_same(struct kind k)
+{
+	return k.form == KIND_SAME;
+}
+
+#define KIND_EXACT 4503599627370496.0 /* 2^52: bounds up to here have no rounding */
+
+/* Whether the value is known: it is lo. */
+static inline bool kind_is_known(struct kind k)
+{
+	return k.form == KIND_SAME && k.lo == k.hi && k.most <= KIND_EXACT;
 }
 
 static inline bool kind_turns(struct kind k)

@@ -70,7 +70,7 @@ static bool manner_of(const struct promise *x, const struct ref *r, struct manne
 /* The kind that a free index, of so many values, may be taken to have. */
 static void bind_free(struct promise *x, const struct symbol *s, enum must must, uint32_t count)
 {
-	struct kind follow = { KIND_OTHER, 0, 0 };
+	struct kind follow = { .form = KIND_OTHER };
 
 	if (s)
 		kinds_bind(&x->l->kinds, s,
@@ -138,7 +138,7 @@ static bool bind_names(struct promise *x)
 		     b = b->next)
 			if (b->sym == p->sym)
 				e = b->value;
-		kinds_bind(k, p->sym, e ? kinds_of(k, e) : (struct kind){ KIND_OTHER, 0, 0 });
+		kinds_bind(k, p->sym, e ? kinds_of(k, e) : (struct kind){ .form = KIND_OTHER });
 	}
 	for (const struct stmt *s = x->contract->body; s; s = s->next) {
 		kinds_bind(k, s->var, kinds_of(k, s->e));

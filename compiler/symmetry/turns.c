@@ -385,11 +385,12 @@ static bool small_parameters(const struct program *p)
 /* How the text turns: by sums, or else, if it may, by bits. */
 static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance *in)
 {
-	kinds_find(&l->kinds, c->scratch, in->module, in->schedule);
+	kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_SUM, in->nranks);
 	if (!l->kinds.symmetric)
 		l->why = l->kinds.why;
 	if (!l->kinds.symmetric && is_power(in->nranks)) {
-		kinds_find_bits(&l->kinds, c->scratch, in->module, in->schedule);
+		kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_BITS,
+			   in->nranks);
 		l->by_bits = l->kinds.symmetric;
 	}
 	if (l->kinds.symmetric)

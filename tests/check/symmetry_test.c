@@ -41,7 +41,8 @@ static const char *const DECIDED[] = {
 enum { NDECIDED = sizeof(DECIDED) / sizeof(*DECIDED) };
 
 /* And of these, where N is a power of two. */
-static const char *const BY_BITS[] = { "halving_doubling_allreduce" };
+static const char *const BY_BITS[] = { "halving_doubling_allreduce",
+				       "recursive_doubling_allreduce" };
 enum { NBY_BITS = sizeof(BY_BITS) / sizeof(*BY_BITS) };
 
 /* More texts to be altered: what the library's symmetric schedules do not use. */
@@ -510,7 +511,8 @@ static bool kind(const char *text, const char *why, bool by_bits)
 	snprintf(full, sizeof(full), form, by_bits ? "" : "let dst = (rank + 3) % N", text);
 	bool loaded = load(&s, NULL, full);
 	if (loaded)
-		(by_bits ? kinds_find_bits : kinds_find)(&k, &s.scratch, s.module, s.schedule);
+		kinds_find(&k, &s.scratch, s.module, s.schedule,
+			   by_bits ? TURN_BY_BITS : TURN_BY_SUM, 0);
 	bool ok = loaded && (why ? !k.symmetric && strstr(k.why, why) : k.symmetric);
 	say(ok, "%s: %s%s", text, why ? why : "symmetric", by_bits ? ", by bits" : "");
 	if (!ok)

@@ -1,0 +1,270 @@
+/*
+ * The text's kinds: statements, calls, operands; see kinds.h. Both branches of an `if` are walked,
+ * but where the condition is known, a loop's body once, and a call each time that it stands there.
+ */
+#include "compiler/symmetry/kinds.h"
+
+static const struct kind OTHER = { .form = KIND_OTHER };
+
+/* ---- operands ------------------------------------------------------------------------- */
+
+static bool must_be_same(struct kinds *k, const struct expr *e, const char *why)
+{
+	if (!e || kind_is_same(kinds_of(k, e)))
+		return true;
+	kinds_broken(k, e->span, why);
+	return false;
+}
+
+static bool equal_texts(const struct expr *a, const struct expr *b)
+{
+	if (!a || !b)
+		return a == b;
+	if (a->kind != b->kind || a->op != b->op || a->value != b->value || a->sym != b->sym ||
+	    a->builtin != b->builtin || a->nargs != b->nargs)
+		return false;
+	const struct expr *x = a->args, *y = b->args;
+	for (; x && y; x = x->next, y = y->next)
+		if (!equal_texts(x, y))
+			return false;
+	return equal_texts(a->a, b->a) && equal_texts(a->b, b->b) && equal_texts(a->c, b->c);
+}
+
+/* x[lo .. lo + n]: as many chunks on each rank. */
+static bool is_range_of_bits(struct kinds *k, const struct ref *r)
+{
+	return k->by == TURN_BY_BITS && r->kind == REF_RANGE && !r->block &&
+	       r->hi->kind == E_BINARY && r->hi->op == OP_ADD && equal_texts(r->lo, r->hi->a) &&
+	       kinds_of(k, r->lo).form < KIND_ANY && kind_is_same(kinds_of(k, r->hi->b));
+}
+
+static enum turns operand(struct kinds *k, const struct ref *r)
+{
+	struct kind none = kind_same(0), block = r->block ? kinds_of(k, r->block) : none,
+		    lo = r->lo ? kinds_of(k, r->lo) : none, hi = r->hi ? kinds_of(k, r->hi) : none;
+
+	if (kind_is_same(block) && kind_is_same(lo) && kind_is_same(hi))
+		return r->kind == REF_ALL && !r->block ? TURNS_ALL : TURNS_NOT;
+	if (r->block && kind_turns(block) && kind_is_same(lo) && kind_is_same(hi))
+		return TURNS_BLOCK;
+	if (kind_is_same(block) && r->kind == REF_ONE && kind_turns(lo))
+		return r->block ? TURNS_CHUNK : TURNS_INDEX;
+	if (is_range_of_bits(k, r))
+		return TURNS_RANGE;
+	kinds_broken(k, r->span, "chunks that do not turn with the ranks");
+	return TURNS_NOT;
+}
+
+static void operation(struct kinds *k, const struct stmt *s)
+{
+	struct operands *o = &k->operands[s->number];
+	uint8_t x = (uint8_t)operand(k, s->x), y = s->y ? (uint8_t)operand(k, s->y) : TURNS_NOT;
+
+	if (o->met && (o->x != x || o->y != y))
+		kinds_broken(k, s->span, "chunks that turn in one call and not in another");
+	*o = (struct operands){ x, y, true };
+	if (!s->y && !kind_turns(kinds_of(k, s->e)))
+		kinds_broken(k, s->e->span, "a peer that does not turn with the ranks");
+}
+
+/* ---- statements ----------------------------------------------------------------------- */
+
+static void statements(struct kinds *k, const struct stmt *s);
+
+static void counts(struct kinds *k, const struct buffer_def *b)
+{
+	if (b->sized)
+		kinds_broken(k, b->span, "a `sized` buffer");
+	must_be_same(k, b->blocks, "a count that differs from rank to rank");
+	must_be_same(k, b->count, "a count that differs from rank to rank");
+}
+
+static const char CONDITION[] = "a condition that differs from rank to rank";
+
+/* The topology's names and conditions, for whoever is on it. */
+static void topology(struct kinds *k, const struct decl *d)
+{
+	const struct expr *a = d->topology_args;
+
+	for (const struct binding *p = d->topology ? d->topology->params : NULL; p; p = p->next) {
+		const struct expr *e = a ? a : p->value;
+		struct kind x = e ? kinds_of(k, e) : OTHER;
+		if (e && !kind_is_same(x))
+			kinds_broken(k, e->span, "an argument that differs from rank to rank");
+		/* Of any size: another call may be on the same topology with other arguments. */
+		kinds_bind(k, p->sym, kind_is_same(x) ? kind_any_same() : OTHER);
+		a = a ? a->next : NULL;
+	}
+	for (const struct stmt *s = d->topology ? d->topology->body : NULL; s; s = s->next)
+		if (s->kind == S_LET)
+			kinds_forget(k, s->var);
+	if (d->topology)
+		must_be_same(k, d->topology->where, CONDITION);
+}
+
+/* What is evaluated, whether it is used or not, might fail on some rank alone. */
+static void bind_known(struct kinds *k, const struct symbol *s, const struct expr *e)
+{
+	struct kind x = kinds_of(k, e);
+
+	if (x.form == KIND_OTHER)
+		kinds_broken(k, e->span, "a value that differs from rank to rank in no known way");
+	kinds_bind(k, s, x);
+}
+
+/* Views are of the same chunks on all ranks; numbers have the arguments' kinds. */
+static void arguments(struct kinds *k, const struct stmt *s)
+{
+	const struct param *p = s->callee->formals;
+
+	for (const struct arg *a = s->args; a; a = a->next, p = p ? p->next : NULL) {
+		if (a->expr && p && p->number) {
+			bind_known(k, p->number, a->expr);
+		} else if (a->ref) {
+			enum turns t = operand(k, a->ref);
+			if (t != TURNS_NOT && t != TURNS_ALL)
+				kinds_broken(k, a->span,
+					     "chunks of a call that differ from rank to rank");
+		}
+	}
+	for (const struct binding *b = s->callee->params; b; b = b->next) {
+		const struct binding *m = s->more;
+		while (m && m->sym != b->sym)
+			m = m->next;
+		if (m || b->value)
+			bind_known(k, b->sym, m ? m->value : b->value);
+	}
+}
+
+static void walk_call(struct kinds *k, const struct stmt *s)
+{
+	const struct decl *d = s->callee;
+
+	for (uint32_t i = 0; i < k->nopen; i++)
+		if (k->open[i] == d) {
+			kinds_broken(k, s->span, "a call within its own text");
+			return;
+		}
+	arguments(k, s);
+	for (const struct param *p = d->formals; p; p = p->next)
+		if (p->view)
+			counts(k, p->view);
+	for (const struct buffer_def *b = d->buffers; b; b = b->next)
+		counts(k, b);
+	topology(k, d);
+	must_be_same(k, d->where, CONDITION);
+	ARENA_PUSH(k->arena, k->open, k->nopen, k->capopen) = d;
+	statements(k, d->body);
+	k->nopen--;
+}
+
+static void loop(struct kinds *k, const struct stmt *s)
+{
+	static const char why[] = "a loop whose bounds differ from rank to rank";
+	struct kind lo = kinds_of(k, s->e), hi = kinds_of(k, s->e2);
+
+	must_be_same(k, s->e, why);
+	must_be_same(k, s->e2, why);
+	must_be_same(k, s->e3, why);
+	kinds_bind(k, s->var, kind_same(lo.most > hi.most ? lo.most : hi.most));
+	statements(k, s->body);
+}
+
+/* What a known condition leaves out is not looked at. */
+static void branch(struct kinds *k, const struct stmt *s)
+{
+	struct kind is = kinds_of(k, s->e);
+
+	must_be_same(k, s->e, CONDITION);
+	if (!kind_is_known(is) || is.lo != 0)
+		statements(k, s->body);
+	if (!kind_is_known(is) || is.lo == 0)
+		statements(k, s->orelse);
+}
+
+static bool is_number(struct kinds *k, const struct expr *e, double n)
+{
+	struct kind x = kinds_of(k, e);
+
+	return kind_is_known(x) && x.lo == n;
+}
+
+/* within group(0, N, 1): in it, `rank` and `N` are what they are outside. */
+static bool is_all_ranks(struct kinds *k, const struct stmt *s)
+{
+	return k->nranks && s->e2 && is_number(k, s->e, 0) && is_number(k, s->e2, k->nranks) &&
+	       is_number(k, s->e3, 1);
+}
+
+static void link(struct kinds *k, const struct stmt *s)
+{
+	k->any_links = true;
+	if (!kind_turns(kinds_of(k, s->e)) || !kind_turns(kinds_of(k, s->e2)))
+		kinds_broken(k, s->span, "a link that does not turn with the ranks");
+}
+
+static void statement(struct kinds *k, const struct stmt *s)
+{
+	switch (s->kind) {
+	case S_SEND:
+	case S_RECV:
+	case S_REDUCE_FROM:
+	case S_COPY:
+	case S_REDUCE_INTO: operation(k, s); break;
+	case S_CHANNEL: must_be_same(k, s->e, "a channel that differs from rank to rank"); break;
+	case S_IF: branch(k, s); return;
+	case S_ASSERT: must_be_same(k, s->e, CONDITION); break;
+	case S_LET:
+		if (s->var->owner && s->var->owner->kind == D_TOPOLOGY)
+			break; /* lazy */
+		bind_known(k, s->var, s->e);
+		break;
+	case S_SCRATCH: counts(k, s->buffer); break;
+	case S_LINK: link(k, s); break;
+	case S_WITHIN:
+		if (!is_all_ranks(k, s))
+			kinds_broken(k, s->span, "a group");
+		break;
+	case S_PAR_FOR:
+	case S_FOR: loop(k, s); return;
+	case S_CALL: walk_call(k, s); return;
+	case S_STEP:
+	case S_PAR:
+	case S_BLOCK:
+	case S_FN: break;
+	}
+	statements(k, s->body);
+	statements(k, s->orelse);
+}
+
+static void statements(struct kinds *k, const struct stmt *s)
+{
+	for (; s && k->symmetric && kinds_work(k, s->span); s = s->next)
+		statement(k, s);
+}
+
+/* ---- all ------------------------------------------------------------------------------ */
+
+void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
+		const struct decl *schedule, enum turn_by by, uint32_t nranks)
+{
+	*k = (struct kinds){
+		.module = m,
+		.arena = a,
+		.by = by,
+		.nranks = nranks,
+		.symmetric = true,
+		.of = ARENA_ARRAY(a, struct kind, m->nsymbols + 1),
+		.state = ARENA_ARRAY(a, uint8_t, m->nsymbols + 1),
+		.operands = ARENA_ARRAY(a, struct operands, m->nstmts + 1),
+	};
+	for (const struct binding *p = schedule->params; p; p = p->next)
+		kinds_bind(k, p->sym, kind_same(KIND_MOST_PARAM));
+	for (const struct buffer_def *b = schedule->buffers; b; b = b->next)
+		counts(k, b);
+	ARENA_PUSH(a, k->open, k->nopen, k->capopen) = schedule;
+	topology(k, schedule);
+	if (schedule->topology)
+		statements(k, schedule->topology->body);
+	statements(k, schedule->body);
+}
