@@ -1,7 +1,7 @@
 /*
  * Kinds of expressions: see kinds.h. An abstract run: an expression gives a kind in the place of a
- * number. A fn that calls itself with arguments that are SAME is SAME if all else in it is: by induction on
- * the calls, as every run of it ends. Any other recursion is OTHER.
+ * number. A fn that calls itself with arguments that are SAME is SAME if all else in it is: by
+ * induction on the calls, as every run of it ends. Any other recursion is OTHER.
  */
 #include "compiler/symmetry/kinds.h"
 
