@@ -2,10 +2,10 @@
  * Kinds: what an expression's value on rank r is, given its value on rank 0.
  *
  * In: a schedule's tree, names resolved. Out: whether all ranks run one text up to a turn of
- * ranks and chunks, r -> r + c (mod N), or (below) r -> r ^ c; by statement, how each operand's chunks turn; or the
- * first expression of which that cannot be said. Nothing is evaluated: the answer is one for
- * every N and every parameter. Names are never assigned anew, so one walk over the text,
- * calls and all, finds the kind of each.
+ * ranks and chunks, r -> r + c (mod N), or (below) r -> r ^ c; by statement, how each operand's
+ * chunks turn; or the first expression of which that cannot be said. No rank is run: the answer
+ * is for every parameter, and for every N or the one that is asked for. Names are never assigned
+ * anew, so one walk over the text, calls and all, finds the kind of each.
  *
  *     form     the value on rank r, from v on rank 0; t = times, a constant
  *     SAME     v
