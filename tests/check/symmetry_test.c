@@ -6,7 +6,8 @@
  *                                         one rank must be enough are named below
  *   symmetry_test mutants COUNT SEED DIR  COUNT altered texts of DIR's symmetric schedules, and
  *                                         of some more, for random N
- *   symmetry_test kinds                   texts of one line: what each is on other ranks
+ *   symmetry_test kinds                   texts of one line: what each is on other ranks; and
+ *                                         texts that are wrong, but not to see on rank 0
  *
  * What is altered: numbers, operators, names, `rank`, kinds of operations, lines. Most of it is
  * wrong on all ranks, or on some only, which rank 0 alone must not overlook.
@@ -581,6 +582,75 @@ static bool all_kinds(void)
 	return ok;
 }
 
+/* ---- traps ---------------------------------------------------------------------------------- */
+
+/* Wrong, though rank 0 by itself looks right. */
+static const struct {
+	const char *what, *text;
+	uint32_t nranks;
+} TRAPS[] = {
+	{ "messages over pairs without a link",
+	  "schedule far implements allgather(in a[1], out b[N]) on ring {\n"
+	  "  copy a into b[rank]\n"
+	  "  for s in 0..N-1 {\n"
+	  "    step {\n"
+	  "      send b[(rank - 2 * s) % N] to (rank + 2) % N\n"
+	  "      recv b[(rank - 2 * s - 2) % N] from (rank - 2) % N\n"
+	  "    }\n"
+	  "  }\n"
+	  "}\n",
+	  5 },
+	{ "a contract that asks other ranks for something else",
+	  "contract other(in a[C], out b[N][C])\n"
+	  "  ensures b[q][i] == a[i]@(rank == 0 ? q : (q + 1) % N)\n"
+	  "schedule s implements other(in a[1], out b[N]) {\n"
+	  "  copy a into b[rank]\n"
+	  "  for s in 1..N {\n"
+	  "    step {\n"
+	  "      send a to (rank + s) % N\n"
+	  "      recv b[(rank - s) % N] from (rank - s) % N\n"
+	  "    }\n"
+	  "  }\n"
+	  "}\n",
+	  5 },
+	{ "ranges that the two ends of a message have in two orders",
+	  "contract swapped(in a[N][C], out b[N][C])\n"
+	  "  ensures b[q][i] == a[q ^ 1][i]@(rank ^ 1)\n"
+	  "schedule s implements swapped(in a[N], out b[N]) {\n"
+	  "  let lo = rank & ~1\n"
+	  "  let hi = lo ^ 2\n"
+	  "  step { send a[lo..lo + 2] to rank ^ 1 recv b[lo..lo + 2] from rank ^ 1 }\n"
+	  "  step { send a[hi..hi + 2] to rank ^ 1 recv b[hi..hi + 2] from rank ^ 1 }\n"
+	  "}\n",
+	  4 },
+	{ "ranges that are elsewhere on other ranks",
+	  "contract apart(in a[N][C], out b[N][C])\n"
+	  "  ensures b[q][i] == a[q ^ 2][i]@(rank ^ 2)\n"
+	  "schedule s implements apart(in a[N], out b[N]) {\n"
+	  "  let lo = rank & ~3\n"
+	  "  let hi = lo ^ 2\n"
+	  "  step { send a[lo..lo + 2] to rank ^ 2 recv b[lo..lo + 2] from rank ^ 2 }\n"
+	  "  step { send a[hi..hi + 2] to rank ^ 2 recv b[hi..hi + 2] from rank ^ 2 }\n"
+	  "}\n",
+	  4 },
+};
+
+static bool all_traps(void)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(TRAPS) / sizeof(*TRAPS); i++) {
+		struct subject s;
+		int wrong = tally.wrong;
+		bool loaded = load(&s, NULL, TRAPS[i].text),
+		     decided = loaded && compare(&s, "trap", TRAPS[i].text, TRAPS[i].nranks, 8);
+		ok &= say(loaded && !decided && tally.wrong == wrong + 1,
+			  "rank 0 does not overlook %s", TRAPS[i].what);
+		unload(&s);
+	}
+	return ok;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "library"))
@@ -588,7 +658,7 @@ int main(int argc, char **argv)
 	if (argc == 5 && !strcmp(argv[1], "mutants"))
 		return !mutants(atoi(argv[2]), atoi(argv[3]), argv[4]);
 	if (argc == 2 && !strcmp(argv[1], "kinds"))
-		return !all_kinds();
+		return !(all_kinds() & all_traps());
 	fprintf(stderr, "usage: symmetry_test library DIR MOST | mutants COUNT SEED DIR | kinds\n");
 	return 2;
 }
