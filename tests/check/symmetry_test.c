@@ -93,6 +93,17 @@ static const char *const MORE[] = {
 	"    recv b from (rank + N - 1) % N\n"
 	"  }\n"
 	"}\n",
+	"schedule both implements allgather(in a[1], out b[N]) where N == 3 {\n"
+	"  copy a into b[rank]\n"
+	"  step {\n"
+	"    send a to (rank + 1) % N\n"
+	"    send a to (rank - 1) % N\n"
+	"  }\n"
+	"  step {\n"
+	"    recv b[(rank + 1) % N] from (rank + 1) % N\n"
+	"    recv b[(rank - 1) % N] from (rank - 1) % N\n"
+	"  }\n"
+	"}\n",
 	"schedule pairs implements all_to_all(in a[N], out b[N]) on hypercube {\n"
 	"  copy a[rank] into b[rank]\n"
 	"  for k in 0..ilog2(N) {\n"
