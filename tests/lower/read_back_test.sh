@@ -137,8 +137,11 @@ done
 holds "the compiler without bugs compiles what shows them" \
 	test "$(echo $good | wc -w)" = "$(echo $inputs | wc -w)"
 
-expat=
-[ -e "$build/compiler/msccl/read.o" ] && expat=-lexpat # else it was built without
+# What it was built with.
+needs() { nm "$build/lib/libccc.a" 2>/dev/null | grep -q " U $1_"; }
+libs="-ljansson -lpthread -ldl -lm"
+needs XML && libs="-lexpat $libs"
+needs isl && libs="-lisl $libs"
 
 # broken NAME SOURCE SED: builds the compiler with that bug, as $tmp/ccc
 broken() {
@@ -151,7 +154,7 @@ broken() {
 	# shellcheck disable=SC2086
 	${CC:-cc} $flags -w -c -o "$tmp/$2.o" "$tmp/$2.c" 2>"$tmp/err" &&
 		${CC:-cc} -Wl,-S -o "$tmp/ccc" "$build/compiler/ccc.o" "$tmp/$2.o" "$build/lib/libccc.a" \
-			$expat -ljansson -lpthread -ldl -lm 2>>"$tmp/err" && return
+			$libs 2>>"$tmp/err" && return
 	not_ok "a bug in $2.c: $1" "$(cat "$tmp/err")"
 	return 1
 }
