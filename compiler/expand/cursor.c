@@ -44,6 +44,8 @@ void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct aren
 		.ntasks = p->nranks,
 		.c_room = c_room(),
 		.binds = ARENA_ARRAY(a, struct bind, p->instance.module->nsymbols + 1),
+		.changed = ARENA_ARRAY(a, struct changed, p->instance.module->nsymbols + 1),
+		.memos = ARENA_ARRAY(a, struct memo *, p->instance.module->nsymbols + 1),
 		.sites = ARENA_ARRAY(a, struct opsite, p->instance.module->nstmts + 1),
 	};
 	bind_files(v);
@@ -60,7 +62,8 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 	v->rank = rank;
 	v->report_rank = rank;
 	v->rank_key = ((uint64_t)rank + 1) << 32;
-	v->here = v->home = whole;
+	cursor_stand(v, whole);
+	v->home = whole;
 	v->part = 1;
 	v->depth = 0;
 	v->nentries = v->nfixed;

@@ -2,6 +2,7 @@
  * The cursor: runs a text on one rank, and yields its operations.
  *
  *   eval.c     names and expressions
+ *   fns.c      calls of fns
  *   cursor.c   statements; where it starts and stops
  *   calls.c    calls of procs and schedules, groups, scratch
  *   lanes.c    where operations go: lanes, and the waits of pars
@@ -190,6 +191,13 @@ struct cursor {
 		struct bind bind;
 	} *trail;
 	uint32_t ntrail, captrail;
+	/* When what a value hangs on was last changed: fns.c. Time goes by with each change. */
+	uint64_t now, rank_changed, size_changed; /* of v->here */
+	struct changed {			  /* by symbol */
+		int64_t value;			  /* of the last number that it was */
+		uint64_t at;
+	} *changed;
+	struct memo **memos;	 /* by symbol of a fn; NULL: not called yet */
 	uint64_t call, ncalls;	 /* the running call, all so far */
 	uint32_t depth;		 /* calls that are open, of procs and fns */
 	struct group here, home; /* of the statement; of the call that it is in */
@@ -265,6 +273,10 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at);
 /** Whether the expression (or NULL), or a fn that it calls, mentions `s` (or
  *  NULL), or, if so asked, `rank`. */
 bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *s, bool rank);
+/** Visits the expression (or NULL) and all in it, then the fns that it calls, each once; if
+ *  `lets`, also the values of the lets that it names. */
+void eval_walk(struct cursor *v, const struct expr *e, bool lets,
+	       void (*visit)(void *arg, const struct expr *e), void *arg);
 void eval_push(struct cursor *v, int64_t entry);
 /** Reports that too much work was done without an operation. */
 bool eval_too_much(struct cursor *v, struct span report);
@@ -299,6 +311,28 @@ static inline bool eval_work(struct cursor *v, struct span text, struct span rep
 	return v->idle <= LIMIT_IDLE_WORK || eval_too_much(v, report);
 }
 
+/** The name was given what it stands for by other ways than bind_number. What has no value is
+ *  not asked for. */
+static inline void bind_changed(struct cursor *v, uint32_t symbol)
+{
+	const struct bind *b = &v->binds[symbol];
+	struct changed *c = &v->changed[symbol];
+	if (b->kind == B_NUMBER && c->value != b->value)
+		*c = (struct changed){ b->value, ++v->now };
+	else if (b->kind == B_LAZY || b->kind == B_TABLE)
+		c->at = ++v->now;
+}
+
+/** Whose `rank` and `N` they are from now on. */
+static inline void cursor_stand(struct cursor *v, struct group here)
+{
+	if (v->here.number != here.number)
+		v->rank_changed = ++v->now;
+	if (v->here.size != here.size)
+		v->size_changed = ++v->now;
+	v->here = here;
+}
+
 /** The name's place in the table, for a value of the running call, until its end. */
 static inline struct bind *bind_own(struct cursor *v, const struct symbol *s, enum bind_kind kind)
 {
@@ -312,6 +346,9 @@ static inline struct bind *bind_own(struct cursor *v, const struct symbol *s, en
 static inline void bind_number(struct cursor *v, const struct symbol *s, int64_t value)
 {
 	bind_own(v, s, B_NUMBER)->value = value;
+	struct changed *c = &v->changed[s->id];
+	if (c->value != value)
+		*c = (struct changed){ value, ++v->now };
 }
 
 static inline void bind_view(struct cursor *v, const struct symbol *s, struct view view)
@@ -324,7 +361,13 @@ static inline void bind_table(struct cursor *v, const struct symbol *s, uint32_t
 	struct bind *b = bind_own(v, s, B_TABLE);
 	b->at = at;
 	b->n = n;
+	bind_changed(v, s->id);
 }
+
+/* ---- fns.c */
+
+/** The value of a call of a fn; 0 and v->stopped if it fails. */
+int64_t fn_call(struct cursor *v, const struct expr *e);
 
 /* ---- calls.c */
 
