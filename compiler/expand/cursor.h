@@ -3,6 +3,7 @@
  *
  *   eval.c     names and expressions
  *   fns.c      calls of fns
+ *   strips.c   loops that are run as a whole
  *   cursor.c   statements; where it starts and stops
  *   calls.c    calls of procs and schedules, groups, scratch
  *   lanes.c    where operations go: lanes, and the waits of pars
@@ -212,6 +213,8 @@ struct cursor {
 	bool stopped;  /* an expression failed, or a limit was reached; reported */
 
 	struct opsite *sites; /* by the statement's number */
+	uint8_t *walked;      /* by the loop's number: how often it was no strip; STRIP_NEVER: no
+				 more tries */
 	struct lane *lanes;
 	uint32_t nlanes, caplanes;
 	uint32_t lane;	   /* that operations go to; NONE: a block without any yet */
@@ -368,6 +371,16 @@ static inline void bind_table(struct cursor *v, const struct symbol *s, uint32_t
 
 /** The value of a call of a fn; 0 and v->stopped if it fails. */
 int64_t fn_call(struct cursor *v, const struct expr *e);
+/** Whether what the fn gives may change with a name that is not its own. */
+bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol *name);
+
+/* ---- strips.c */
+
+#define STRIP_NEVER 8
+
+/** Runs iterations of the loop, from the one that is about to begin, as far as they are as usual
+ *  and there is room; r->i is then the next one. True: it was the last one, and r->i is that. */
+bool cursor_strip(struct cursor *v, struct row *r);
 
 /* ---- calls.c */
 
@@ -413,6 +426,9 @@ static inline bool cursor_room(struct cursor *v)
 /** A send, receive, reduction or copy. False: there is no room, and nothing was done; or
  *  v->stopped. */
 bool cursor_operation(struct cursor *v, const struct stmt *s);
+/** Finds the FIFO of a peer that is a rank, and another one: s->op.fifo. False: there is no link,
+ *  which is reported. */
+bool cursor_meet(struct cursor *v, struct opsite *s, int64_t peer);
 /** Cells of an operand. False: out of range; reported, unless `s` (or NULL) was
  *  before, for this rank. */
 bool cursor_cells(struct cursor *v, const struct ref *r, struct opsite *s, struct cells *cells);

@@ -77,17 +77,31 @@ static struct memo *make(struct cursor *v, const struct fn_def *f)
 	struct mentions x = { .v = v, .m = m };
 	uint32_t n = 0;
 	m->never = f->nparams > MOST_ARGS;
-	if (m->never)
-		return m;
 	ARENA_PUSH(v->arena, x.fns, x.nfns, x.capfns) = f;
 	eval_walk(v, f->body, false, mention, &x);
 	for (uint32_t i = 0; i < m->nnames; i++)
 		if (!is_param(&x, m->names[i]))
 			m->names[n++] = m->names[i];
 	m->nnames = n;
-	m->cap = FIRST_KEPT;
+	m->cap = m->never ? 0 : FIRST_KEPT;
 	m->kept = ARENA_ARRAY(v->arena, struct kept, m->cap);
 	return m;
+}
+
+static struct memo *memo_of(struct cursor *v, const struct symbol *fn)
+{
+	if (!v->memos[fn->id])
+		v->memos[fn->id] = make(v, fn->fn);
+	return v->memos[fn->id];
+}
+
+bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol *name)
+{
+	const struct memo *m = memo_of(v, fn);
+	for (uint32_t i = 0; i < m->nnames; i++)
+		if (m->names[i] == name->id)
+			return true;
+	return false;
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -173,11 +187,9 @@ static int64_t run(struct cursor *v, const struct expr *e, uint32_t at)
 
 int64_t fn_call(struct cursor *v, const struct expr *e)
 {
-	uint32_t at = v->nentries, id = e->sym->id;
+	uint32_t at = v->nentries;
 	int64_t args[MOST_ARGS] = { 0 }, r = 0;
-	struct memo *m = v->memos[id];
-	if (!m)
-		m = v->memos[id] = make(v, e->sym->fn);
+	struct memo *m = memo_of(v, e->sym);
 	for (const struct expr *a = e->args; a; a = a->next)
 		eval_push(v, eval(v, a));
 	if (!v->stopped && m->never) {
