@@ -10,6 +10,7 @@
  *              bits              the order of sums, over ranks and counts
  *              after             who has begun before who ends
  *              dead              what nothing needs
+ *   stream/    stream_instance   messages and deadlocks of what cannot be stored
  *   witness/   witness, blame,   the smallest reason of what is wrong
  *              orders
  *   lower/     lower             program -> lowered program: flow, fuse, waits; and match,
@@ -35,6 +36,7 @@
 
 #include "compiler/emit/emit.h"
 #include "compiler/emit/sheet.h"
+#include "compiler/stream/stream.h"
 #include "compiler/witness/witness.h"
 
 enum emit {
@@ -74,6 +76,7 @@ struct options {
 	struct cuda_options cuda;
 	const struct choice_list *protocols; /* --protocols, or NULL: protocols_choose */
 	bool format_check;		     /* fmt --check */
+	bool stream;			     /* check: messages and deadlocks alone */
 	bool verbose;
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;

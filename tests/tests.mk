@@ -134,6 +134,8 @@ SUITES_check := \
 	"$(T)/check/unit_bits_test" \
 	"$(T)/check/bits_test 8000 1 schedules" \
 	"$(T)/check/strips_test 2000 1" \
+	"$(T)/check/stream_test library schedules" \
+	"$(T)/check/stream_test random 2000 1" \
 	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
@@ -308,6 +310,7 @@ SUITES_long := \
 	"20 $(T)/cpu/random_runs_test 1000 2 procs" \
 	"30 $(T)/check/bits_test 100000 2 schedules" \
 	"40 $(T)/check/strips_test 60000 2" \
+	"40 $(T)/check/stream_test random 60000 2" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"60 tests/docs/walk_test.sh $(BUILD)"

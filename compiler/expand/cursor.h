@@ -78,6 +78,12 @@ struct links {
 	} *runs;
 };
 
+/* What a run of all ranks needs beside its cursor, as long as it. */
+struct run_tables {
+	struct tables tables;
+	struct links links;
+};
+
 struct cursor;
 /** Runs the topology's body for every rank. Reports E0204, E0205, E0306, E0501. */
 void links_make(struct links *l, struct cursor *v, const struct decl *topology);
@@ -237,6 +243,14 @@ struct cursor {
 	uint32_t most;	    /* scratch: most in use on any rank so far */
 	uint64_t nsilent;   /* FRESH and WAIT rows so far, of all ranks */
 
+	bool repeats_wanted; /* who streams counts rows that repeat, and wants them once */
+	struct repeat { /* rows at .. at + n - 1 of a lane's room stand for so many times them */
+		uint32_t lane, at, n;
+		uint64_t times;
+	} *repeats; /* in the order of rows, of all lanes; who consumes rows empties it */
+	uint32_t nrepeats, caprepeats;
+	bool streamed; /* cells are not stored: a rank has up to LIMIT_CELLS */
+
 	uint64_t *pairs; /* of links: source << 32 | target */
 	uint32_t npairs, cappairs;
 	uint64_t reports;
@@ -249,6 +263,10 @@ struct cursor {
 void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct arena *a, bool quiet);
 /** Begins a list of statements (or NULL: expressions alone) for a rank. */
 void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
+/** Begins the expansion of an instance: `v` is to run its ranks, v->program is its program, without
+ *  operations yet. `streamed`: as in struct cursor. False, and reports, as expand(). */
+bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, bool quiet_where,
+		 bool streamed, struct run_tables *t);
 /** Runs on from where it stopped. */
 enum cursor_state cursor_next(struct cursor *v);
 /** Runs the list before what is run now; `of` says what its end does. */
@@ -257,7 +275,7 @@ void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *bod
 /** Most cells that a rank may have. */
 static inline uint32_t cursor_most_cells(const struct cursor *v)
 {
-	return LIMIT_CELLS / v->program->nranks;
+	return v->streamed ? LIMIT_CELLS : LIMIT_CELLS / v->program->nranks;
 }
 
 /* ---- eval.c */

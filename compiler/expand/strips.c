@@ -32,7 +32,7 @@ struct operand {
 	bool range;
 };
 
-struct part {
+struct piece {
 	const struct stmt *stmt;
 	struct opsite *site;
 	struct operand x, y;
@@ -47,7 +47,7 @@ struct strip {
 		const struct symbol *sym;
 		struct going value;
 	} names[MOST_LETS];
-	struct part parts[MOST_OPS];
+	struct piece parts[MOST_OPS];
 	uint32_t nnames, nparts;
 };
 
@@ -223,7 +223,7 @@ static bool writable(const struct strip *s, const struct ref *r)
 
 static bool operation(struct strip *s, const struct stmt *t, uint8_t joined, uint8_t then)
 {
-	struct part *p = &s->parts[s->nparts];
+	struct piece *p = &s->parts[s->nparts];
 	if (s->nparts == MOST_OPS || !operand(s, t->x, &p->x))
 		return false;
 	s->nparts++;
@@ -298,7 +298,7 @@ static inline bool next_cells(struct operand *x, struct cells *c)
 	return lo >= 0 && lo <= hi && hi <= w->parts;
 }
 
-static inline bool next_peer(struct cursor *v, struct part *p)
+static inline bool next_peer(struct cursor *v, struct piece *p)
 {
 	int64_t peer = p->peer.off + p->peer.at;
 	go(&p->peer);
@@ -309,7 +309,7 @@ static inline bool next_peer(struct cursor *v, struct part *p)
 /* One iteration's operations; false: one is not as usual. */
 static inline bool iteration(struct strip *s, struct op *o)
 {
-	for (struct part *p = s->parts; p < s->parts + s->nparts; p++, o++) {
+	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++) {
 		struct cells x, y = { 0, 0 };
 		if (!next_cells(&p->x, &x))
 			return false;
@@ -325,15 +325,53 @@ static inline bool iteration(struct strip *s, struct op *o)
 	return true;
 }
 
+/* Whether the operand stays in range, and of one size, to the last iteration. */
+static bool stays(const struct strip *s, const struct operand *x)
+{
+	const struct going *g = &x->lo;
+	int64_t parts = x->view->parts;
+	if (x->range)
+		return same(&x->lo) && same(&x->hi);
+	if (g->ring != INT64_MAX)
+		return g->off >= 0 && g->off + g->ring <= parts;
+	int64_t last = g->at + g->step * (int64_t)(s->count - 1);
+	return g->at >= 0 && g->at < parts && last >= 0 && last < parts;
+}
+
+/* Whether all iterations have the messages that the first has, and make no mistake that it does
+ * not make. In a step they are one wave. */
+static bool is_repeated(const struct strip *s)
+{
+	const struct cursor *v = s->v;
+	bool ok = v->repeats_wanted && !v->step;
+	for (const struct piece *p = s->parts; p < s->parts + s->nparts && ok; p++)
+		ok = stays(s, &p->x) && (p->stmt->y ? stays(s, &p->y) : same(&p->peer));
+	return ok;
+}
+
+/* The first iteration stands for all. */
+static void note_repeat(struct cursor *v, const struct lane *l, uint32_t rows, uint64_t times)
+{
+	ARENA_PUSH(v->arena, v->repeats, v->nrepeats, v->caprepeats) =
+		(struct repeat){ v->lane, l->n, rows, times };
+}
+
 /* How many of the iterations were run. */
 static uint64_t run(struct strip *s)
 {
 	struct cursor *v = s->v;
 	struct lane *l = &v->lanes[v->lane];
 	uint64_t done = 0, most = (l->cap - l->n) / s->nparts;
-	for (struct part *p = s->parts; p < s->parts + s->nparts && !v->stopped; p++)
+	bool repeated = is_repeated(s);
+	for (struct piece *p = s->parts; p < s->parts + s->nparts && !v->stopped; p++)
 		p->site = cursor_site(v, p->stmt);
-	while (done < s->count && done < most && !v->stopped && iteration(s, l->ops + l->n)) {
+	if (repeated && most && !v->stopped && iteration(s, l->ops + l->n)) {
+		note_repeat(v, l, s->nparts, s->count);
+		l->n += s->nparts;
+		done = s->count;
+	}
+	while (!repeated && done < s->count && done < most && !v->stopped &&
+	       iteration(s, l->ops + l->n)) {
 		l->n += s->nparts;
 		done++;
 	}

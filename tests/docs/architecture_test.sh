@@ -35,11 +35,13 @@ say "compiler: includes go one way" "$(
 	may lang
 	may $c/expand lang
 	may $c/check lang $c/expand
+	may $c/stream lang $c/expand $c/check
 	may $c/witness lang $c/expand $c/check
 	may $c/lower lang $c/expand $c/check runtime/plan
 	may $c/emit lang $c/expand $c/check $c/lower runtime runtime/base runtime/plan
 	may $c/lsp lang runtime/base
-	may $c lang $c/expand $c/check $c/witness $c/lower $c/emit $c/lsp runtime runtime/base runtime/plan)"
+	may $c lang $c/expand $c/check $c/witness $c/lower $c/emit $c/lsp $c/stream \
+		runtime runtime/base runtime/plan)"
 
 say "runtime includes runtime only" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
@@ -69,7 +71,7 @@ circles() { # circles FOLDER...: below $build
 }
 say "compiler: calls between folders have no circles" \
 	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/lower \
-		compiler/emit compiler/lsp runtime/base runtime/plan)"
+		compiler/emit compiler/lsp compiler/stream runtime/base runtime/plan)"
 
 r=runtime
 say "runtime: includes go one way" "$(
