@@ -11,6 +11,7 @@
  *              after             who has begun before who ends
  *              dead              what nothing needs
  *   symmetry/  symmetry          where one rank decides for all: all of the above
+ *   stream/    stream_instance   messages and deadlocks of what cannot be stored
  *   witness/   witness, blame,   the smallest reason of what is wrong
  *              orders
  *   lower/     lower             program -> lowered program: flow, fuse, waits; and match,
@@ -38,6 +39,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/emit/sheet.h"
 #include "compiler/symmetry/symmetry.h"
+#include "compiler/stream/stream.h"
 #include "compiler/witness/witness.h"
 
 enum emit {
@@ -80,6 +82,7 @@ struct options {
 	const struct choice_list *protocols; /* --protocols, or NULL: protocols_choose */
 	const char *certificate;	     /* check: --certificate, or NULL */
 	bool format_check;		     /* fmt --check */
+	bool stream;			     /* check: messages and deadlocks alone */
 	bool verbose;
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;

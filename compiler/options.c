@@ -317,6 +317,8 @@ static const struct spec specs[] = {
 	{ "-o", OWN, 0, 0, read_output, NULL, " FILE", "where the product goes; - is stdout" },
 	{ "--slots", COUNT, AT(options.slots), 65536, NULL, NULL, " K",
 	  "FIFO depth, 0 for rendezvous (check only); default 8" },
+	{ "--stream", FLAG, AT(options.stream), 0, NULL, NULL, NULL,
+	  "check: messages and deadlocks alone, of more than can be stored" },
 	{ "--require", OWN, 0, 0, read_require, promises, " WHAT",
 	  "same-bits=ranks, same-bits=counts: an error (E0407) where floats\n"
 	  "may differ between ranks, or with the count" },
@@ -569,6 +571,8 @@ static int check_together(const struct command *c)
 		{ in_place && names_stdin(c), "-i rewrites files, not the standard input" },
 		{ !compiles && o->emit != EMIT_SO,
 		  "--emit goes without check, explain, table, fmt and lsp" },
+		{ o->stream && o->action != ACTION_CHECK, "--stream belongs to ccc check" },
+		{ o->stream && o->require, "--stream looks at no bits: it goes without --require" },
 		{ o->sheet_format != SHEET_NFORMATS && !table, "--format belongs to ccc table" },
 		{ o->schedule && table, "--schedule goes without table: it takes them all" },
 		{ compiles && o->emit == EMIT_SO && !o->output,

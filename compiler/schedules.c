@@ -8,6 +8,7 @@
  */
 #include "compiler/session.h"
 #include "compiler/every/every.h"
+#include "runtime/base/clock.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -65,6 +66,25 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
 	if (bound > f->bound)
 		f->bound = bound;
 	f->nops += k->program->nops + 1;
+}
+
+/* --stream: returns whether `where` admits the instance, and it is right as far as that looks. */
+static bool stream(struct ctx *c, const struct instance *in, bool quiet_where, struct finding *f)
+{
+	struct stream_report r;
+	double since = clock_seconds();
+
+	bool right = stream_instance(c, in, quiet_where, &r);
+	arena_free(c->scratch);
+	if (!right)
+		return false;
+	if (c->progress)
+		fprintf(c->progress, "  stream    %10.3f ms %12" PRIu64 " messages\n",
+			(clock_seconds() - since) * 1e3, r.messages);
+	f->min_slots = f->streamed && f->min_slots > r.min_slots ? f->min_slots : r.min_slots;
+	f->messages = f->messages > r.messages ? f->messages : r.messages;
+	f->streamed = true;
+	return true;
 }
 
 /* `ccc explain` of one instance; order == NULL: it is wrong. */
@@ -131,6 +151,8 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 		if (right)
 			program_dump(&c, p, s->out.stream);
 		arena_free(&s->scratch);
+	} else if (s->o->stream) {
+		right = stream(&c, in, quiet_where, f);
 	} else {
 		right = check_instance(&c, in, quiet_where, keeps_instances(s, j), &k);
 		if (right) {

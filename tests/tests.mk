@@ -135,6 +135,9 @@ SUITES_check := \
 	"$(T)/check/bits_test 8000 1 schedules" \
 	"$(T)/check/every_test 20 1 schedules" \
 	"tests/check/certificate_test.sh $(BUILD)" \
+	"$(T)/check/strips_test 2000 1" \
+	"$(T)/check/stream_test library schedules" \
+	"$(T)/check/stream_test random 2000 1" \
 	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
@@ -329,6 +332,8 @@ SUITES_long := \
 	"40 tests/msccl_out/export_test.sh $(BUILD) 1000 2 3 4 6 7 8 9 12 16" \
 	"600 $(T)/check/every_test 10000 2 schedules" \
 	"tests/check/certificate_test.sh $(BUILD) --long" \
+	"40 $(T)/check/strips_test 60000 2" \
+	"40 $(T)/check/stream_test random 60000 2" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"30 $(T)/msccl/oracle_test 100000 2" \

@@ -92,27 +92,14 @@ static inline void record(struct pace *c, uint32_t t, uint32_t events)
 ALWAYS_INLINE void start_end(struct pace *c, uint32_t fifo, uint32_t side)
 {
 	struct flow *f = &c->flows[fifo];
-	if (++f->started[side] == f->want[side]) {
-		f->want[side] = 0;
+	if (flow_start(f, side))
 		c->ready[c->nready++] = f->task[!side];
-	}
-}
-
-/* Whether the next send or receive to finish has finished (or, fused, could). If
- * not, its task is parked. Slots help sends alone. */
-ALWAYS_INLINE bool end_done(const struct pace *c, struct flow *f, uint32_t side)
-{
-	uint32_t slots = side == SENDS ? c->slots : 0;
-	if (f->started[!side] + slots > f->done[side])
-		return true;
-	f->want[!side] = f->done[side] + 1 - slots;
-	return false;
 }
 
 ALWAYS_INLINE bool finish_end(const struct pace *c, uint32_t fifo, uint32_t side)
 {
 	struct flow *f = &c->flows[fifo];
-	if (!end_done(c, f, side))
+	if (!flow_done(f, side, c->slots))
 		return false;
 	f->done[side]++;
 	return true;
@@ -163,8 +150,8 @@ static void wake_waiters(struct pace *c, struct progress *u)
  * only when both its ends could finish. */
 static inline bool must_wait(struct pace *c, const struct op *o)
 {
-	return op_is_fused(o) && (!end_done(c, &c->flows[o->fifo], RECVS) ||
-				  !end_done(c, &c->flows[o->other], SENDS));
+	return op_is_fused(o) && (!flow_done(&c->flows[o->fifo], RECVS, c->slots) ||
+				  !flow_done(&c->flows[o->other], SENDS, c->slots));
 }
 
 /* Runs a task until it is parked or has finished; returns how many waves have started
@@ -245,32 +232,35 @@ static uint32_t most_messages(const struct program *p)
 	return most;
 }
 
-/* The least number of slots at which the program finishes, or -1. If the last
- * run was at that number, its order is in r->order. */
-static int64_t least_slots(struct greedy *r, uint32_t most)
+int64_t deadlock_least_slots(bool (*run)(void *arg, uint32_t slots), void *arg, uint32_t most)
 {
-	if (deadlock_run(r, 0))
+	if (run(arg, 0))
 		return 0;
 	if (most == 0)
 		return -1;
 	uint32_t bad = 0, good = 1;
-	while (!deadlock_run(r, good)) {
+	while (!run(arg, good)) {
 		if (good == most)
 			return -1;
 		/* 2 fails too: find out whether there is a cure at all. */
-		if (bad == 1 && !deadlock_run(r, most))
+		if (bad == 1 && !run(arg, most))
 			return -1;
 		bad = good;
 		good = good > most / 2 ? most : 2 * good;
 	}
 	while (good - bad > 1) {
 		uint32_t mid = bad + (good - bad) / 2;
-		if (deadlock_run(r, mid))
+		if (run(arg, mid))
 			good = mid;
 		else
 			bad = mid;
 	}
 	return good;
+}
+
+static bool run_with(void *arg, uint32_t slots)
+{
+	return deadlock_run(arg, slots);
 }
 
 static void run_init(struct greedy *r, struct ctx *c, struct program *p)
@@ -348,7 +338,7 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 			d.order = take_order(r);
 		return d;
 	}
-	d.min_slots = least_slots(r, most);
+	d.min_slots = deadlock_least_slots(run_with, r, most);
 	d.deadlocked = d.min_slots < 0 || d.min_slots > slots;
 	if (!d.deadlocked) {
 		uint32_t least = (uint32_t)d.min_slots;

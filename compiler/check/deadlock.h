@@ -20,6 +20,26 @@ struct flow {
 	uint32_t task[2];
 };
 
+/* One more send or receive has started; true: its peer was parked for it, and can go on. */
+ALWAYS_INLINE bool flow_start(struct flow *f, uint32_t side)
+{
+	if (++f->started[side] != f->want[side])
+		return false;
+	f->want[side] = 0;
+	return true;
+}
+
+/* Whether the next send or receive to finish has finished (or, fused, could). If not, its task
+ * is parked. Slots help sends alone. */
+ALWAYS_INLINE bool flow_done(struct flow *f, uint32_t side, uint32_t all_slots)
+{
+	uint32_t slots = side == SENDS ? all_slots : 0;
+	if (f->started[!side] + slots > f->done[side])
+		return true;
+	f->want[!side] = f->done[side] + 1 - slots;
+	return false;
+}
+
 /* A task in a run: its current wave is rows row .. end. */
 struct progress {
 	uint32_t row; /* == end: the wave has not started */
@@ -51,6 +71,10 @@ struct greedy {
 /* Runs the program from its begin with that many slots; returns whether it
  * finishes. If not, `r` holds the state in which it is stuck. O(operations). */
 bool deadlock_run(struct greedy *r, uint32_t slots);
+
+/* The least number of slots at which `run` says that it finishes, or -1; as many as `most` are as
+ * good as any number. If the last run was at that number, `run` knows it. */
+int64_t deadlock_least_slots(bool (*run)(void *arg, uint32_t slots), void *arg, uint32_t most);
 
 /* Runs a program, right or wrong, from its begin as far as it goes at ctx.slots; `r` holds
  * the state that it comes to, r->order the way there, in the compilation's arena. */

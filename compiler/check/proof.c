@@ -26,6 +26,8 @@ static inline bool holds(struct replay *r, const struct contract *k, uint32_t ro
 	if (id >= POISON)
 		return id == POISON; /* was reported where it was read */
 	const struct share *w = &k->shares[row];
+	if (id < v->base && w->last && w->n == 1 && w->times == 1)
+		return id == w->first * v->cells + w->cell;
 	if (id >= v->base && w->last) {
 		const struct node *x = &v->nodes[id - v->base];
 		if (x->more && x->more + 1u == w->n && x->cell == w->cell && x->first == w->first &&

@@ -108,6 +108,8 @@ struct finding {
 	double sent;  /* most sent by a rank, in units of S */
 	double bound; /* lower bound in units of S, or < 0: none known */
 	uint64_t nops;
+	bool streamed; /* only messages and deadlocks were looked at: of these there are */
+	uint64_t messages;
 };
 
 /* Most cells any rank sends, and the lower bound, in units of S, the whole

@@ -254,6 +254,25 @@ static void print_proved(struct ctx *c, const struct decl *schedule, const struc
 	fprintf(out, "%s)\n", every->why);
 }
 
+static void print_slots(const struct finding *m, FILE *out)
+{
+	if (m->min_slots == 0)
+		fprintf(out, "  deadlock-free   yes, with any number of slots, 0 too\n");
+	else
+		fprintf(out, "  deadlock-free   yes, with %" PRId64 " slot%s or more%s%s%s\n",
+			m->min_slots, m->min_slots == 1 ? "" : "s", m->below ? " (" : "",
+			m->below ? m->below : "", m->below ? ")" : "");
+}
+
+/* What --stream has not looked at is said line by line. */
+static void print_streamed(const struct finding *m, const struct finding *e, FILE *out)
+{
+	print_slots(m, out);
+	fprintf(out, "  computes        not looked at (--stream)\n"
+		     "  races           not looked at (--stream)\n");
+	fprintf(out, "  messages        %" PRIu64 " at N = %u\n", e->messages, e->nranks);
+}
+
 static void print_text(struct ctx *c, const struct decl *schedule, const struct finding *v,
 		       size_t n, const struct every *every, FILE *out)
 {
@@ -262,12 +281,11 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 
 	fprintf(out, "%s: %s, N = %s\n", schedule->name.name, schedule->contract_name.name,
 		ranks_text(a, v, n));
-	if (m->min_slots == 0)
-		fprintf(out, "  deadlock-free   yes, with any number of slots, 0 too\n");
-	else
-		fprintf(out, "  deadlock-free   yes, with %" PRId64 " slot%s or more%s%s%s\n",
-			m->min_slots, m->min_slots == 1 ? "" : "s", m->below ? " (" : "",
-			m->below ? m->below : "", m->below ? ")" : "");
+	if (e->streamed) {
+		print_streamed(m, e, out);
+		return;
+	}
+	print_slots(m, out);
 	print_proved(c, schedule, v, n, every, out);
 	fprintf(out, "  races           none\n");
 	if (schedule->buffers)
@@ -284,38 +302,47 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
+/* The keys whose arrays follow `ranks`; what --stream has not looked at it leaves out. */
+enum key { RANKS, MIN_SLOTS, PROVED, BITS, BITS_COUNTS, STEPS, SENT, BOUND, MESSAGES, NKEYS };
+
+static json_t *json_value(const struct finding *f, enum key k)
+{
+	switch (k) {
+	case RANKS: return json_integer(f->nranks);
+	case MIN_SLOTS: return f->min_slots < 0 ? json_null() : json_integer(f->min_slots);
+	case PROVED: return json_boolean(!f->streamed);
+	case BITS: return json_boolean(f->same_bits);
+	case BITS_COUNTS: return json_boolean(f->same_bits_counts);
+	case STEPS: return json_integer(f->steps);
+	case SENT: return json_real(f->sent);
+	case BOUND: return f->bound < 0 ? json_null() : json_real(f->bound);
+	case MESSAGES: return json_integer((json_int_t)f->messages);
+	case NKEYS: break;
+	}
+	return NULL;
+}
+
 static bool print_json(const struct decl *schedule, const struct finding *v, size_t n,
 		       const struct every *every, FILE *out)
 {
 	static const char *const keys[] = { "ranks",	     "min_slots",	 "proved",
 					    "same_bits",     "same_bits_counts", "steps",
-					    "sent_per_rank", "sent_bound" };
-	enum { NKEYS = sizeof(keys) / sizeof(*keys) };
+					    "sent_per_rank", "sent_bound",	 "messages" };
 	json_t *o = json_pack("{s:s, s:s, s:s}", "severity", "report", "schedule",
 			      schedule->name.name, "contract", schedule->contract_name.name);
-	json_t *lists[NKEYS];
 	int failed = 0;
 
 	if (every)
 		failed |= json_object_set_new(o, "every_n", json_boolean(every->proved));
 	if (every && !every->proved)
 		failed |= json_object_set_new(o, "every_n_why", json_string(every->why));
-	for (size_t k = 0; k < NKEYS; k++) {
-		lists[k] = json_array();
-		failed |= json_object_set_new(o, keys[k], lists[k]);
-	}
-	for (size_t i = 0; i < n && !failed; i++) {
-		const struct finding *f = &v[i];
-		failed |= json_array_append_new(lists[0], json_integer(f->nranks));
-		failed |= json_array_append_new(
-			lists[1], f->min_slots < 0 ? json_null() : json_integer(f->min_slots));
-		failed |= json_array_append_new(lists[2], json_true());
-		failed |= json_array_append_new(lists[3], json_boolean(f->same_bits));
-		failed |= json_array_append_new(lists[4], json_boolean(f->same_bits_counts));
-		failed |= json_array_append_new(lists[5], json_integer(f->steps));
-		failed |= json_array_append_new(lists[6], json_real(f->sent));
-		failed |= json_array_append_new(lists[7],
-						f->bound < 0 ? json_null() : json_real(f->bound));
+	for (enum key k = RANKS; k < NKEYS && !failed; k++) {
+		if (v->streamed ? k >= BITS && k <= BOUND : k == MESSAGES)
+			continue;
+		json_t *list = json_array();
+		failed |= json_object_set_new(o, keys[k], list);
+		for (size_t i = 0; i < n && !failed; i++)
+			failed |= json_array_append_new(list, json_value(&v[i], k));
 	}
 	failed |= json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
 	fputc('\n', out);

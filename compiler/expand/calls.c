@@ -30,7 +30,7 @@ void cursor_leave(struct cursor *v)
 	const struct outside *o = &v->outside[--v->noutside];
 	if (o->call != v->call)
 		bind_undo(v, o->ntrail);
-	v->here = o->here;
+	cursor_stand(v, o->here);
 	v->home = o->home;
 	v->call = o->call;
 	v->nmembers = o->nmembers;
@@ -289,7 +289,7 @@ static void within_table(struct cursor *v, const struct stmt *s)
 		v->nmembers = start;
 		enter(v, s, s->body);
 		v->nmembers = nmembers;
-		v->here = (struct group){ .number = number, .size = n, .first = start };
+		cursor_stand(v, (struct group){ .number = number, .size = n, .first = start });
 		return;
 	}
 	v->nmembers = start;
@@ -341,10 +341,10 @@ void cursor_within(struct cursor *v, const struct stmt *s)
 	if (count == 1)
 		stride = 1;
 	enter(v, s, s->body);
-	v->here = (struct group){ .number = number,
-				  .size = count,
-				  .first = g.first + g.stride * first,
-				  .stride = g.stride * stride };
+	cursor_stand(v, (struct group){ .number = number,
+					.size = count,
+					.first = g.first + g.stride * first,
+					.stride = g.stride * stride });
 	if (g.stride)
 		return;
 	v->here.first = v->nmembers; /* part of a group that a table gave */

@@ -44,7 +44,10 @@ void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct aren
 		.ntasks = p->nranks,
 		.c_room = c_room(),
 		.binds = ARENA_ARRAY(a, struct bind, p->instance.module->nsymbols + 1),
+		.changed = ARENA_ARRAY(a, struct changed, p->instance.module->nsymbols + 1),
+		.memos = ARENA_ARRAY(a, struct memo *, p->instance.module->nsymbols + 1),
 		.sites = ARENA_ARRAY(a, struct opsite, p->instance.module->nstmts + 1),
+		.walked = ARENA_ARRAY(a, uint8_t, p->instance.module->nstmts + 1),
 	};
 	bind_files(v);
 }
@@ -60,7 +63,8 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 	v->rank = rank;
 	v->report_rank = rank;
 	v->rank_key = ((uint64_t)rank + 1) << 32;
-	v->here = v->home = whole;
+	cursor_stand(v, whole);
+	v->home = whole;
 	v->part = 1;
 	v->depth = 0;
 	v->nentries = v->nfixed;
@@ -89,9 +93,13 @@ void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *bod
 
 /* ---- loops ------------------------------------------------------------------------------- */
 
-/* An iteration: of a par it is a block. */
+/* An iteration: of a par it is a block; else as many at once as can be. */
 static inline void iterate(struct cursor *v, struct row *r)
 {
+	if (r->of->kind == S_FOR && v->walked[r->of->number] < STRIP_NEVER && cursor_strip(v, r)) {
+		r->next = NULL;
+		return;
+	}
 	bind_number(v, r->of->var, r->i);
 	if (r->of->kind == S_PAR_FOR)
 		cursor_block(v, r->block++);

@@ -2,6 +2,8 @@
  * The cursor: runs a text on one rank, and yields its operations.
  *
  *   eval.c     names and expressions
+ *   fns.c      calls of fns
+ *   strips.c   loops that are run as a whole
  *   cursor.c   statements; where it starts and stops
  *   calls.c    calls of procs and schedules, groups, scratch
  *   lanes.c    where operations go: lanes, and the waits of pars
@@ -74,6 +76,12 @@ struct links {
 	struct link_run { /* targets lo .. hi - 1; ascending, not adjacent */
 		uint32_t lo, hi;
 	} *runs;
+};
+
+/* What a run of all ranks needs beside its cursor, as long as it. */
+struct run_tables {
+	struct tables tables;
+	struct links links;
 };
 
 struct cursor;
@@ -193,6 +201,13 @@ struct cursor {
 		struct bind bind;
 	} *trail;
 	uint32_t ntrail, captrail;
+	/* When what a value hangs on was last changed: fns.c. Time goes by with each change. */
+	uint64_t now, rank_changed, size_changed; /* of v->here */
+	struct changed {			  /* by symbol */
+		int64_t value;			  /* of the last number that it was */
+		uint64_t at;
+	} *changed;
+	struct memo **memos;	 /* by symbol of a fn; NULL: not called yet */
 	uint64_t call, ncalls;	 /* the running call, all so far */
 	uint32_t depth;		 /* calls that are open, of procs and fns */
 	struct group here, home; /* of the statement; of the call that it is in */
@@ -207,6 +222,8 @@ struct cursor {
 	bool stopped;  /* an expression failed, or a limit was reached; reported */
 
 	struct opsite *sites; /* by the statement's number */
+	uint8_t *walked;      /* by the loop's number: how often it was no strip; STRIP_NEVER: no
+				 more tries */
 	struct lane *lanes;
 	uint32_t nlanes, caplanes;
 	uint32_t lane;	   /* that operations go to; NONE: a block without any yet */
@@ -229,6 +246,14 @@ struct cursor {
 	uint32_t most;	    /* scratch: most in use on any rank so far */
 	uint64_t nsilent;   /* FRESH and WAIT rows so far, of all ranks */
 
+	bool repeats_wanted; /* who streams counts rows that repeat, and wants them once */
+	struct repeat { /* rows at .. at + n - 1 of a lane's room stand for so many times them */
+		uint32_t lane, at, n;
+		uint64_t times;
+	} *repeats; /* in the order of rows, of all lanes; who consumes rows empties it */
+	uint32_t nrepeats, caprepeats;
+	bool streamed; /* cells are not stored: a rank has up to LIMIT_CELLS */
+
 	uint64_t *pairs; /* of links: source << 32 | target */
 	uint32_t npairs, cappairs;
 	uint64_t reports;
@@ -241,6 +266,10 @@ struct cursor {
 void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct arena *a, bool quiet);
 /** Begins a list of statements (or NULL: expressions alone) for a rank. */
 void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
+/** Begins the expansion of an instance: `v` is to run its ranks, v->program is its program, without
+ *  operations yet. `streamed`: as in struct cursor. False, and reports, as expand(). */
+bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, bool quiet_where,
+		 bool streamed, struct run_tables *t);
 /** Runs on from where it stopped. */
 enum cursor_state cursor_next(struct cursor *v);
 /** Runs the list before what is run now; `of` says what its end does. */
@@ -249,7 +278,7 @@ void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *bod
 /** Most cells that a rank may have. */
 static inline uint32_t cursor_most_cells(const struct cursor *v)
 {
-	return LIMIT_CELLS / program_ranks(v->program);
+	return v->streamed ? LIMIT_CELLS : LIMIT_CELLS / program_ranks(v->program);
 }
 
 /* ---- eval.c */
@@ -268,6 +297,10 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at);
 /** Whether the expression (or NULL), or a fn that it calls, mentions `s` (or
  *  NULL), or, if so asked, `rank`. */
 bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *s, bool rank);
+/** Visits the expression (or NULL) and all in it, then the fns that it calls, each once; if
+ *  `lets`, also the values of the lets that it names. */
+void eval_walk(struct cursor *v, const struct expr *e, bool lets,
+	       void (*visit)(void *arg, const struct expr *e), void *arg);
 void eval_push(struct cursor *v, int64_t entry);
 /** Reports that too much work was done without an operation. */
 bool eval_too_much(struct cursor *v, struct span report);
@@ -302,6 +335,28 @@ static inline bool eval_work(struct cursor *v, struct span text, struct span rep
 	return v->idle <= LIMIT_IDLE_WORK || eval_too_much(v, report);
 }
 
+/** The name was given what it stands for by other ways than bind_number. What has no value is
+ *  not asked for. */
+static inline void bind_changed(struct cursor *v, uint32_t symbol)
+{
+	const struct bind *b = &v->binds[symbol];
+	struct changed *c = &v->changed[symbol];
+	if (b->kind == B_NUMBER && c->value != b->value)
+		*c = (struct changed){ b->value, ++v->now };
+	else if (b->kind == B_LAZY || b->kind == B_TABLE)
+		c->at = ++v->now;
+}
+
+/** Whose `rank` and `N` they are from now on. */
+static inline void cursor_stand(struct cursor *v, struct group here)
+{
+	if (v->here.number != here.number)
+		v->rank_changed = ++v->now;
+	if (v->here.size != here.size)
+		v->size_changed = ++v->now;
+	v->here = here;
+}
+
 /** The name's place in the table, for a value of the running call, until its end. */
 static inline struct bind *bind_own(struct cursor *v, const struct symbol *s, enum bind_kind kind)
 {
@@ -315,6 +370,9 @@ static inline struct bind *bind_own(struct cursor *v, const struct symbol *s, en
 static inline void bind_number(struct cursor *v, const struct symbol *s, int64_t value)
 {
 	bind_own(v, s, B_NUMBER)->value = value;
+	struct changed *c = &v->changed[s->id];
+	if (c->value != value)
+		*c = (struct changed){ value, ++v->now };
 }
 
 static inline void bind_view(struct cursor *v, const struct symbol *s, struct view view)
@@ -327,7 +385,23 @@ static inline void bind_table(struct cursor *v, const struct symbol *s, uint32_t
 	struct bind *b = bind_own(v, s, B_TABLE);
 	b->at = at;
 	b->n = n;
+	bind_changed(v, s->id);
 }
+
+/* ---- fns.c */
+
+/** The value of a call of a fn; 0 and v->stopped if it fails. */
+int64_t fn_call(struct cursor *v, const struct expr *e);
+/** Whether what the fn gives may change with a name that is not its own. */
+bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol *name);
+
+/* ---- strips.c */
+
+#define STRIP_NEVER 8
+
+/** Runs iterations of the loop, from the one that is about to begin, as far as they are as usual
+ *  and there is room; r->i is then the next one. True: it was the last one, and r->i is that. */
+bool cursor_strip(struct cursor *v, struct row *r);
 
 /* ---- calls.c */
 
@@ -373,6 +447,9 @@ static inline bool cursor_room(struct cursor *v)
 /** A send, receive, reduction or copy. False: there is no room, and nothing was done; or
  *  v->stopped. */
 bool cursor_operation(struct cursor *v, const struct stmt *s);
+/** Finds the FIFO of a peer that is a rank, and another one: s->op.fifo. False: there is no link,
+ *  which is reported. */
+bool cursor_meet(struct cursor *v, struct opsite *s, int64_t peer);
 /** Cells of an operand. False: out of range; reported, unless `s` (or NULL) was
  *  before, for this rank. */
 bool cursor_cells(struct cursor *v, const struct ref *r, struct opsite *s, struct cells *cells);

@@ -15,6 +15,7 @@ void bind_fixed(struct cursor *v, const struct symbol *s, struct bind b)
 {
 	b.call = 0;
 	v->binds[s->id] = b;
+	bind_changed(v, s->id);
 }
 
 void bind_hide(struct cursor *v, const struct symbol *s)
@@ -29,6 +30,7 @@ void bind_undo(struct cursor *v, uint32_t ntrail)
 	while (v->ntrail > ntrail) {
 		const struct hidden *h = &v->trail[--v->ntrail];
 		v->binds[h->symbol] = h->bind;
+		bind_changed(v, h->symbol);
 	}
 }
 
@@ -38,6 +40,7 @@ void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e)
 	b->expr = e;
 	b->at = v->nentries;
 	b->n = e->kind == E_TABLE ? e->nargs : 0;
+	bind_changed(v, s->id);
 	for (uint32_t i = 0; i < b->n; i++)
 		eval_push(v, 0);
 }
@@ -65,8 +68,9 @@ void eval_push(struct cursor *v, int64_t entry)
 static struct group enter_home(struct cursor *v, const struct symbol *s)
 {
 	struct group here = v->here;
-	v->here = s->owner ? v->home
-			   : (struct group){ v->rank, v->program->nranks, .first = 0, .stride = 1 };
+	cursor_stand(v, s->owner ? v->home
+				 : (struct group){ v->rank, v->program->nranks, .first = 0,
+						   .stride = 1 });
 	return here;
 }
 
@@ -76,7 +80,7 @@ static int64_t lazy(struct cursor *v, const struct symbol *s)
 	const struct bind *b = &v->binds[s->id];
 	struct group here = enter_home(v, s);
 	int64_t value = eval(v, b->expr);
-	v->here = here;
+	cursor_stand(v, here);
 	if (!v->stopped)
 		bind_number(v, s, value);
 	return value;
@@ -105,7 +109,7 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
 		int64_t value = eval(v, e);
 		v->entries[i++] = value;
 	}
-	v->here = here;
+	cursor_stand(v, here);
 	if (v->stopped)
 		return 0;
 	bind_table(v, s, lazy.at, lazy.n);
@@ -221,43 +225,6 @@ bool eval_too_much(struct cursor *v, struct span report)
 	return false;
 }
 
-/* Whether one more call may begin: of fns, they are calls in C, too. */
-static bool may_call(struct cursor *v, const struct expr *e)
-{
-	ptrdiff_t used = v->c_stack - (const char *)__builtin_frame_address(0);
-	if (v->depth >= LIMIT_CALL_DEPTH)
-		cursor_fail(v, e->span, "calls are nested more than %u deep (LIMIT_CALL_DEPTH)",
-			    LIMIT_CALL_DEPTH);
-	else if (used > v->c_room)
-		cursor_fail(v, e->span,
-			    "calls are nested %u deep, and the stack has no room for more; "
-			    "`ulimit -s` says how large it is",
-			    v->depth);
-	return !v->stopped && eval_work(v, e->sym->fn->body->span, e->span);
-}
-
-/* The arguments are bound for the body alone; `rank` and `N` are the caller's. */
-static int64_t call_fn(struct cursor *v, const struct expr *e)
-{
-	const struct fn_def *f = e->sym->fn;
-	uint32_t nentries = v->nentries, ntrail = v->ntrail, i = 0;
-	int64_t r = 0;
-	for (const struct expr *a = e->args; a; a = a->next)
-		eval_push(v, eval(v, a));
-	if (!v->stopped && may_call(v, e)) {
-		for (; i < f->nparams; i++) {
-			bind_hide(v, f->params[i]);
-			bind_number(v, f->params[i], v->entries[nentries + i]);
-		}
-		v->depth++;
-		r = eval(v, f->body);
-		v->depth--;
-		bind_undo(v, ntrail);
-	}
-	v->nentries = nentries;
-	return r;
-}
-
 static RARE int64_t logic(struct cursor *v, const struct expr *e)
 {
 	int64_t a = eval(v, e->a);
@@ -271,7 +238,7 @@ static RARE int64_t other(struct cursor *v, const struct expr *e)
 	case E_BINARY: return logic(v, e);
 	case E_UNARY: return unary(v, e);
 	case E_COND: return eval(v, e->a) ? eval(v, e->b) : eval(v, e->c);
-	case E_CALL: return e->builtin != BUILTIN_NONE ? builtin(v, e) : call_fn(v, e);
+	case E_CALL: return e->builtin != BUILTIN_NONE ? builtin(v, e) : fn_call(v, e);
 	case E_ENTRY: return entry(v, e);
 	case E_INT:
 	case E_RANK:
@@ -338,14 +305,12 @@ bool eval_fixed(struct cursor *v, const struct expr *e, int64_t *value)
 
 struct walk {
 	struct arena *arena;
-	const struct symbol *sym; /* or NULL */
-	bool rank;
-	bool found;
+	bool lets;		  /* a let's value is looked at, too */
 	const struct expr **seen; /* bodies of fns, and lets' values */
 	uint32_t nseen, capseen;
+	void (*visit)(void *arg, const struct expr *e);
+	void *arg;
 };
-
-static void walk(struct walk *w, const struct expr *e);
 
 static void walk_once(struct walk *w, const struct expr *e)
 {
@@ -359,8 +324,8 @@ static void walk(struct walk *w, const struct expr *e)
 {
 	if (!e)
 		return;
-	w->found |= (e->kind == E_RANK && w->rank) || (w->sym && e->sym == w->sym);
-	if (e->sym && e->sym->kind == SYM_LET && e->sym->value)
+	w->visit(w->arg, e);
+	if (w->lets && e->sym && e->sym->kind == SYM_LET && e->sym->value)
 		walk_once(w, e->sym->value);
 	if (e->kind == E_CALL && e->builtin == BUILTIN_NONE)
 		walk_once(w, e->sym->fn->body);
@@ -372,11 +337,31 @@ static void walk(struct walk *w, const struct expr *e)
 		walk(w, a);
 }
 
-bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *s, bool rank)
+void eval_walk(struct cursor *v, const struct expr *e, bool lets,
+	       void (*visit)(void *arg, const struct expr *e), void *arg)
 {
-	struct walk w = { .arena = v->arena, .sym = s, .rank = rank };
+	struct walk w = { .arena = v->arena, .lets = lets, .visit = visit, .arg = arg };
 	walk(&w, e);
 	for (uint32_t i = 0; i < w.nseen; i++)
 		walk(&w, w.seen[i]);
-	return w.found;
+}
+
+/* What is looked for. */
+struct mention {
+	const struct symbol *sym; /* or NULL */
+	bool rank;
+	bool found;
+};
+
+static void look(void *arg, const struct expr *e)
+{
+	struct mention *m = arg;
+	m->found |= (e->kind == E_RANK && m->rank) || (m->sym && e->sym == m->sym);
+}
+
+bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *s, bool rank)
+{
+	struct mention m = { .sym = s, .rank = rank };
+	eval_walk(v, e, true, look, &m);
+	return m.found;
 }

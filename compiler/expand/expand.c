@@ -153,9 +153,12 @@ static bool give_room(struct expansion *x)
 	struct lane *l = &x->v.lanes[x->v.full];
 	uint64_t cap = l->cap ? 2 * (uint64_t)l->cap : hint(x, l->path);
 	if (over_limit(x)) {
-		diag_add(x->v.ctx->diags, SEV_ERROR, 501, x->p->instance.schedule->name.span,
-			 NO_RANK, "the schedule has more than %u operations (LIMIT_OPS)",
-			 LIMIT_OPS);
+		struct diag *g = diag_add(
+			x->v.ctx->diags, SEV_ERROR, 501, x->p->instance.schedule->name.span,
+			NO_RANK, "the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
+		diag_help(x->v.ctx->diags, g,
+			  "`ccc check --stream` looks at messages and deadlocks alone, and has no "
+			  "such limit");
 		return false;
 	}
 	enlarge(x, l, cap < LIMIT_OPS + 1u ? cap : LIMIT_OPS + 1u);
@@ -238,29 +241,39 @@ static bool too_much_work(struct ctx *c, const struct program *p)
 	return true;
 }
 
-struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where)
+bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, bool quiet_where,
+		 bool streamed, struct run_tables *t)
 {
 	uint32_t errors = c->diags->errors;
-	struct tables tables;
-	struct links links;
-	struct expansion x = { .p = NULL };
 	if (in->nranks < 1 || in->nranks > LIMIT_RANKS) {
 		diag_add(c->diags, SEV_ERROR, 501, in->schedule->name.span, NO_RANK,
 			 "%u ranks: the number must be 1..%u (LIMIT_RANKS)", in->nranks,
 			 LIMIT_RANKS);
-		return NULL;
+		return false;
 	}
-	struct program *p = x.p = new_program(c, in);
-	cursor_init(&x.v, c, p, c->scratch, false);
-	if (instance_make(&x.v, quiet_where) != INSTANCE_OK)
-		return NULL;
-	links_make(&links, &x.v, in->schedule->topology);
+	struct program *p = new_program(c, in);
+	cursor_init(v, c, p, c->scratch, false);
+	v->streamed = streamed;
+	if (instance_make(v, quiet_where) != INSTANCE_OK)
+		return false;
+	links_make(&t->links, v, in->schedule->topology);
 	if (c->diags->errors != errors)
+		return false;
+	tables_init(&t->tables, c->scratch, p, true);
+	v->tables = &t->tables;
+	v->links = &t->links;
+	return true;
+}
+
+struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where)
+{
+	uint32_t errors = c->diags->errors;
+	struct run_tables tables;
+	struct expansion x = { .p = NULL };
+	if (!cursor_open(&x.v, c, in, quiet_where, false, &tables))
 		return NULL;
+	struct program *p = x.p = x.v.program;
 	new_tasks(p);
-	tables_init(&tables, c->scratch, p, true);
-	x.v.tables = &tables;
-	x.v.links = &links;
 	if (!run_ranks(&x))
 		return NULL;
 	p->partial = c->diags->errors != errors;

@@ -295,6 +295,19 @@ static bool known_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
 	return true;
 }
 
+bool cursor_meet(struct cursor *v, struct opsite *s, int64_t peer)
+{
+	uint32_t other = cursor_whole(v, &v->here, peer);
+	uint64_t key = v->rank_key ^ other;
+	if (s->key == key && s->at == v->at)
+		return true;
+	if (!known_fifo(v, s, other) && !fifo_of(v, s, other, &s->op.fifo))
+		return false;
+	s->key = key;
+	s->at = v->at;
+	return true;
+}
+
 /* ---- operations ------------------------------------------------------------------------------------ */
 
 static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
@@ -372,14 +385,8 @@ static inline void message(struct cursor *v, struct opsite *s, struct cells x)
 		report_peer(v, s, peer);
 		return;
 	}
-	uint32_t other = cursor_whole(v, &v->here, peer);
-	uint64_t key = v->rank_key ^ other;
-	if (s->key != key || s->at != v->at) {
-		if (!known_fifo(v, s, other) && !fifo_of(v, s, other, &s->op.fifo))
-			return;
-		s->key = key;
-		s->at = v->at;
-	}
+	if (!cursor_meet(v, s, peer))
+		return;
 	struct op *o = new_op(v, s);
 	o->cell = x.lo;
 	o->n = x.n;

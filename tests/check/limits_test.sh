@@ -19,6 +19,13 @@ for file in tests/check/limits/*.ccs; do
 	esac
 done
 
+# A ring of 75 million messages is too large to be stored, and is streamed in little memory.
+status "a large ring is not stored" 1 "$build/bin/ccc" check schedules/ring_allreduce.ccs -n 6144
+says "... and what looks at it is named" "$tmp/err" 'ccc check --stream'
+status "a large ring, streamed" 0 sh -c "ulimit -v 400000 && ulimit -t 60 &&
+	exec $build/bin/ccc check schedules/ring_allreduce.ccs -n 6144 --stream"
+says "... is looked at to its end" "$tmp/out" 'messages +75485184 at N = 6144'
+
 # However small the stack is, and however deep a text's calls.
 cat >"$tmp/deep.ccs" <<'END'
 contract n(inout d[C])

@@ -35,6 +35,7 @@ say "compiler: includes go one way" "$(
 	may lang
 	may $c/expand lang
 	may $c/check lang $c/expand
+	may $c/stream lang $c/expand $c/check
 	may $c/witness lang $c/expand $c/check
 	may $c/symmetry lang $c/expand $c/check $c/witness
 	may $c/lower lang $c/expand $c/check runtime/plan
@@ -42,7 +43,8 @@ say "compiler: includes go one way" "$(
 	may $c/emit lang $c/expand $c/check $c/every $c/lower runtime runtime/base runtime/plan
 	may $c/lsp lang runtime/base
 	may $c/msccl lang $c/expand $c/check
-	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/every $c/lower $c/emit $c/lsp $c/msccl runtime runtime/base runtime/plan)"
+	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/every $c/lower $c/emit $c/lsp $c/msccl $c/stream \
+		runtime runtime/base runtime/plan)"
 
 say "runtime includes runtime only" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
@@ -72,7 +74,7 @@ circles() { # circles FOLDER...: below $build
 }
 say "compiler: calls between folders have no circles" \
 	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/symmetry compiler/every \
-		compiler/lower compiler/emit compiler/lsp compiler/msccl runtime/base runtime/plan)"
+		compiler/stream compiler/lower compiler/emit compiler/lsp compiler/msccl runtime/base runtime/plan)"
 
 r=runtime
 say "runtime: includes go one way" "$(

@@ -1,0 +1,213 @@
+/*
+ * Calls of fns, and what they gave before.
+ *
+ * A fn's value follows from its arguments, from `rank` and `N`, and from the names outside of
+ * it that its body mentions, itself or by what it calls. What those are is found once a fn.
+ * What a call gave is kept by its arguments, with the time: it holds as long as none of the
+ * names, nor rank or N where they matter, has changed since. So an expression of a loop that
+ * does not hang on the loop is evaluated once, and a place that every rank computes for every
+ * other is computed once for all. Only values that were found without a mistake are kept, and
+ * a call that is answered so counts as much work as the one that was run: ccs(5) 8.
+ *
+ * A call costs O(arguments + names mentioned) if its value is kept, else also what its body
+ * takes. At most MOST_KEPT values of a fn are kept; a new one takes the place of an old one.
+ */
+#include "compiler/expand/cursor.h"
+
+#include <string.h>
+
+#define MOST_ARGS 3u	     /* of a fn whose values are kept */
+#define FIRST_KEPT 64u	     /* values of a fn: the table's size at first, and */
+#define MOST_KEPT (1u << 16) /* at last; powers of two */
+
+struct kept {
+	int64_t args[MOST_ARGS];
+	int64_t value;
+	uint64_t at; /* v->now when it was found; 0: none */
+	uint64_t work;
+};
+
+struct memo {
+	bool never;	 /* it has too many arguments */
+	bool rank, n;	 /* the body mentions these */
+	uint32_t *names; /* symbols that it mentions, its own and its callees' parameters apart */
+	uint32_t nnames, capnames;
+	struct kept *kept;
+	uint32_t cap, lost; /* lost: values that others took the place of, since it grew */
+};
+
+/* ---- what a fn hangs on ------------------------------------------------------------------ */
+
+struct mentions {
+	struct cursor *v;
+	struct memo *m;
+	const struct fn_def **fns; /* it, and those it calls */
+	uint32_t nfns, capfns;
+};
+
+static void mention(void *arg, const struct expr *e)
+{
+	struct mentions *x = arg;
+	struct memo *m = x->m;
+	m->rank |= e->kind == E_RANK;
+	m->n |= e->kind == E_N;
+	if (e->kind == E_CALL && e->builtin == BUILTIN_NONE)
+		ARENA_PUSH(x->v->arena, x->fns, x->nfns, x->capfns) = e->sym->fn;
+	if (e->kind != E_NAME && e->kind != E_ENTRY)
+		return;
+	for (uint32_t i = 0; i < m->nnames; i++)
+		if (m->names[i] == e->sym->id)
+			return;
+	ARENA_PUSH(x->v->arena, m->names, m->nnames, m->capnames) = e->sym->id;
+}
+
+static bool is_param(const struct mentions *x, uint32_t name)
+{
+	for (uint32_t i = 0; i < x->nfns; i++)
+		for (uint32_t k = 0; k < x->fns[i]->nparams; k++)
+			if (x->fns[i]->params[k]->id == name)
+				return true;
+	return false;
+}
+
+/* Also finds whether rank and N matter for what it calls: the walk goes through them. */
+static struct memo *make(struct cursor *v, const struct fn_def *f)
+{
+	struct memo *m = ARENA_NEW(v->arena, struct memo);
+	struct mentions x = { .v = v, .m = m };
+	uint32_t n = 0;
+	m->never = f->nparams > MOST_ARGS;
+	ARENA_PUSH(v->arena, x.fns, x.nfns, x.capfns) = f;
+	eval_walk(v, f->body, false, mention, &x);
+	for (uint32_t i = 0; i < m->nnames; i++)
+		if (!is_param(&x, m->names[i]))
+			m->names[n++] = m->names[i];
+	m->nnames = n;
+	m->cap = m->never ? 0 : FIRST_KEPT;
+	m->kept = ARENA_ARRAY(v->arena, struct kept, m->cap);
+	return m;
+}
+
+static struct memo *memo_of(struct cursor *v, const struct symbol *fn)
+{
+	if (!v->memos[fn->id])
+		v->memos[fn->id] = make(v, fn->fn);
+	return v->memos[fn->id];
+}
+
+bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol *name)
+{
+	const struct memo *m = memo_of(v, fn);
+	for (uint32_t i = 0; i < m->nnames; i++)
+		if (m->names[i] == name->id)
+			return true;
+	return false;
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+static inline struct kept *place(const struct memo *m, const int64_t *args)
+{
+	uint64_t h = 0;
+	for (uint32_t i = 0; i < MOST_ARGS; i++)
+		h = (h ^ (uint64_t)args[i]) * 0x9e3779b97f4a7c15u;
+	return &m->kept[(h ^ h >> 32) & (m->cap - 1)];
+}
+
+/* Whether nothing that the fn hangs on has changed since. */
+static inline bool holds(const struct cursor *v, const struct memo *m, uint64_t since)
+{
+	bool same = !(m->rank && v->rank_changed > since) && !(m->n && v->size_changed > since);
+	for (uint32_t i = 0; i < m->nnames; i++)
+		same = same && v->changed[m->names[i]].at <= since;
+	return same;
+}
+
+/* What the table forgets too often makes it larger; what it had is found again. */
+static RARE void grow(struct cursor *v, struct memo *m)
+{
+	size_t was = m->cap * sizeof(*m->kept);
+	m->cap *= 4;
+	m->lost = 0;
+	m->kept = arena_grow(v->arena, m->kept, was, m->cap * sizeof(*m->kept));
+	memset(m->kept, 0, m->cap * sizeof(*m->kept));
+}
+
+static void keep(struct cursor *v, struct memo *m, const int64_t *args, int64_t value,
+		 uint64_t work)
+{
+	struct kept *k = place(m, args);
+	if (k->at && holds(v, m, k->at) && ++m->lost > m->cap && m->cap < MOST_KEPT) {
+		grow(v, m);
+		k = place(m, args);
+	}
+	memcpy(k->args, args, sizeof(k->args));
+	k->value = value;
+	k->at = v->now;
+	k->work = work;
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+/* Whether one more call may begin: of fns, they are calls in C, too. */
+static bool may_call(struct cursor *v, const struct expr *e)
+{
+	ptrdiff_t used = v->c_stack - (const char *)__builtin_frame_address(0);
+	if (v->depth >= LIMIT_CALL_DEPTH)
+		cursor_fail(v, e->span, "calls are nested more than %u deep (LIMIT_CALL_DEPTH)",
+			    LIMIT_CALL_DEPTH);
+	else if (used > v->c_room)
+		cursor_fail(v, e->span,
+			    "calls are nested %u deep, and the stack has no room for more; "
+			    "`ulimit -s` says how large it is",
+			    v->depth);
+	return !v->stopped && eval_work(v, e->sym->fn->body->span, e->span);
+}
+
+/* Runs the body; the arguments, entries from `at` on, are bound for it alone. `rank` and `N`
+ * are the caller's. */
+static int64_t run(struct cursor *v, const struct expr *e, uint32_t at)
+{
+	const struct fn_def *f = e->sym->fn;
+	uint32_t ntrail = v->ntrail;
+	int64_t r;
+	if (!may_call(v, e))
+		return 0;
+	for (uint32_t i = 0; i < f->nparams; i++) {
+		bind_hide(v, f->params[i]);
+		v->binds[f->params[i]->id].kind = B_NUMBER;
+		v->binds[f->params[i]->id].value = v->entries[at + i];
+	}
+	v->depth++;
+	r = eval(v, f->body);
+	v->depth--;
+	bind_undo(v, ntrail);
+	return r;
+}
+
+int64_t fn_call(struct cursor *v, const struct expr *e)
+{
+	uint32_t at = v->nentries;
+	int64_t args[MOST_ARGS] = { 0 }, r = 0;
+	struct memo *m = memo_of(v, e->sym);
+	for (const struct expr *a = e->args; a; a = a->next)
+		eval_push(v, eval(v, a));
+	if (!v->stopped && m->never) {
+		r = run(v, e, at);
+	} else if (!v->stopped) {
+		uint64_t idle = v->idle;
+		memcpy(args, v->entries + at, (v->nentries - at) * sizeof(*args));
+		const struct kept *k = place(m, args);
+		if (k->at && !memcmp(k->args, args, sizeof(args)) && holds(v, m, k->at) &&
+		    v->idle + k->work <= LIMIT_IDLE_WORK) {
+			v->idle += k->work;
+			r = k->value;
+		} else {
+			r = run(v, e, at);
+			if (!v->stopped)
+				keep(v, m, args, r, v->idle - idle);
+		}
+	}
+	v->nentries = at;
+	return r;
+}

@@ -1,0 +1,424 @@
+/*
+ * Loops that are run as a whole: strips of operations.
+ *
+ * In: a loop whose next iteration is about to begin. Where its body is operations, steps, lets
+ * and branches that go the same way each time, and every chunk and peer in it is a number that
+ * goes on by a constant each time, perhaps round a ring, as in
+ *     for s in 1..N { step { send a[(rank + s) % N] to (rank + s) % N ... } }
+ * the expressions are taken apart once, and each iteration then costs a few additions and a
+ * look for the FIFO. Out: the operations of as many iterations as the lane has room for.
+ *
+ * Whatever is not as usual is left to the general walk: a body with anything else in it, a
+ * number that goes any other way, the iteration that has a mistake (which the walk reports).
+ * So the operations are those that the walk would make. O(body) at first, O(operations) then.
+ */
+#include "compiler/expand/cursor.h"
+
+#define MOST_OPS 16u		       /* operations of a body */
+#define MOST_LETS 16u		       /* its lets, and the loop's variable */
+#define WORTH 6			       /* iterations: fewer are walked */
+#define MOST_COUNT ((uint64_t)1 << 40) /* iterations at once */
+
+/* A number that is off + at, and goes on: at + step, round `ring` (at, step < ring), or on a
+ * line: ring is INT64_MAX. */
+struct going {
+	int64_t off, at, step, ring;
+};
+
+/* One end of an operand: a chunk, or chunks lo .. hi - 1. */
+struct operand {
+	const struct view *view;
+	struct going lo, hi;
+	bool range;
+};
+
+struct piece {
+	const struct stmt *stmt;
+	struct opsite *site;
+	struct operand x, y;
+	struct going peer;
+	uint8_t joined, then; /* flags of the operation, first and from the second iteration on */
+};
+
+struct strip {
+	struct cursor *v;
+	uint64_t count; /* iterations to come */
+	struct named {
+		const struct symbol *sym;
+		struct going value;
+	} names[MOST_LETS];
+	struct piece parts[MOST_OPS];
+	uint32_t nnames, nparts;
+};
+
+static bool same(const struct going *g)
+{
+	return g->step == 0;
+}
+
+static struct going constant(int64_t value)
+{
+	return (struct going){ .at = value, .ring = INT64_MAX };
+}
+
+/* ---- expressions ------------------------------------------------------------------------ */
+
+static const struct named *named(const struct strip *s, uint32_t symbol)
+{
+	for (uint32_t i = s->nnames; i-- > 0;)
+		if (s->names[i].sym->id == symbol)
+			return &s->names[i];
+	return NULL;
+}
+
+/* Whether the value may differ between iterations. */
+static bool varies(const struct strip *s, const struct expr *e)
+{
+	if (!e)
+		return false;
+	if (e->kind == E_NAME || e->kind == E_ENTRY) {
+		const struct named *n = named(s, e->sym->id);
+		if (n && !same(&n->value))
+			return true;
+	}
+	if (e->kind == E_CALL && e->builtin == BUILTIN_NONE)
+		for (uint32_t i = 0; i < s->nnames; i++)
+			if (fn_hangs_on(s->v, e->sym, s->names[i].sym))
+				return true;
+	for (const struct expr *a = e->args; a; a = a->next)
+		if (varies(s, a))
+			return true;
+	return varies(s, e->a) || varies(s, e->b) || varies(s, e->c);
+}
+
+/* The value of what does not vary; its names are bound: lets of the body as they are met. A
+ * mistake is not told here. */
+static bool evaluate(const struct strip *s, const struct expr *e, int64_t *value)
+{
+	struct cursor *v = s->v;
+	uint64_t idle = v->idle;
+	bool quiet = v->quiet, ok;
+	v->quiet = true;
+	*value = eval(v, e);
+	v->quiet = quiet;
+	v->idle = idle;
+	ok = !v->stopped;
+	v->stopped = false;
+	return ok;
+}
+
+static bool add(struct going *x, const struct going *y, bool minus)
+{
+	int64_t at = y->at, step = y->step;
+	if (minus && (at == INT64_MIN || step == INT64_MIN))
+		return false;
+	at = minus ? -at : at;
+	step = minus ? -step : step;
+	if (y->ring != INT64_MAX)
+		return false;
+	if (x->ring != INT64_MAX)
+		return step == 0 && !__builtin_add_overflow(x->off, at, &x->off);
+	return !__builtin_add_overflow(x->at, at, &x->at) &&
+	       !__builtin_add_overflow(x->step, step, &x->step);
+}
+
+static int64_t modulo(int64_t a, int64_t m)
+{
+	return a % m < 0 ? a % m + m : a % m;
+}
+
+static bool take_modulo(struct going *x, int64_t m)
+{
+	if (m < 1 || m > INT32_MAX || (x->ring != INT64_MAX && x->ring % m != 0))
+		return false;
+	*x = (struct going){ .at = modulo(modulo(x->at, m) + modulo(x->off, m), m),
+			     .step = modulo(x->step, m),
+			     .ring = m };
+	return true;
+}
+
+static bool multiply(struct going *x, int64_t by)
+{
+	return x->ring == INT64_MAX && !__builtin_mul_overflow(x->at, by, &x->at) &&
+	       !__builtin_mul_overflow(x->step, by, &x->step);
+}
+
+static bool take_apart(const struct strip *s, const struct expr *e, struct going *g);
+
+static bool binary(const struct strip *s, const struct expr *e, struct going *g)
+{
+	struct going b;
+	if (!take_apart(s, e->a, g) || !take_apart(s, e->b, &b))
+		return false;
+	switch ((int)e->op) {
+	case OP_ADD:
+		if (b.ring != INT64_MAX) {
+			struct going t = *g;
+			*g = b;
+			b = t;
+		}
+		return add(g, &b, false);
+	case OP_SUB: return add(g, &b, true);
+	case OP_MOD: return same(&b) && take_modulo(g, b.at);
+	case OP_MUL:
+		if (!same(&b)) {
+			struct going t = *g;
+			*g = b;
+			b = t;
+		}
+		return same(&b) && multiply(g, b.at);
+	default: return false;
+	}
+}
+
+/* Within the iterations no number may leave 64 bits, nor what is made on the way to it. */
+static bool fits(const struct strip *s, const struct going *g)
+{
+	int64_t way;
+	if (g->ring != INT64_MAX)
+		return g->off > INT64_MIN / 2 && g->off < INT64_MAX / 2;
+	return !__builtin_mul_overflow(g->step, (int64_t)s->count, &way) &&
+	       !__builtin_add_overflow(g->at, way, &way) && way != INT64_MAX;
+}
+
+/* How the value goes; false: in none of these ways. Bounded by the depth of trees. */
+static bool take_apart(const struct strip *s, const struct expr *e, struct going *g)
+{
+	int64_t value;
+	if (!varies(s, e)) {
+		bool ok = evaluate(s, e, &value);
+		*g = constant(value);
+		return ok;
+	}
+	if (e->kind == E_NAME) {
+		*g = named(s, e->sym->id)->value;
+		return true;
+	}
+	if (e->kind == E_COND && !varies(s, e->a))
+		return evaluate(s, e->a, &value) && take_apart(s, value ? e->b : e->c, g);
+	return e->kind == E_BINARY && binary(s, e, g) && fits(s, g);
+}
+
+/* ---- the body ------------------------------------------------------------------------------ */
+
+/* Chunks whose number, or numbers, go on; those of blocks are walked. */
+static bool operand(const struct strip *s, const struct ref *r, struct operand *x)
+{
+	x->view = &s->v->binds[r->sym->id].view;
+	x->range = r->kind != REF_ONE;
+	x->lo = constant(0);
+	x->hi = constant(x->view->parts);
+	if (r->kind == REF_ALL)
+		return !x->view->inner;
+	return !x->view->inner && take_apart(s, r->lo, &x->lo) &&
+	       (r->kind == REF_ONE || take_apart(s, r->hi, &x->hi));
+}
+
+/* Whether the chunks are known to be no `in` buffer's. */
+static bool writable(const struct strip *s, const struct ref *r)
+{
+	return !s->v->any_in ||
+	       (s->v->binds[r->sym->id].call == 0 && r->sym->buffer->dir != DIR_IN);
+}
+
+static bool operation(struct strip *s, const struct stmt *t, uint8_t joined, uint8_t then)
+{
+	struct piece *p = &s->parts[s->nparts];
+	if (s->nparts == MOST_OPS || !operand(s, t->x, &p->x))
+		return false;
+	s->nparts++;
+	p->stmt = t;
+	p->joined = joined;
+	p->then = then;
+	if (t->y)
+		return !s->v->program->any_sized && operand(s, t->y, &p->y) && writable(s, t->y);
+	return take_apart(s, t->e, &p->peer) && (t->kind == S_SEND || writable(s, t->x));
+}
+
+/* A let that does not vary is bound: other things that do not may be made of it. */
+static bool let(struct strip *s, const struct stmt *t)
+{
+	struct named *n = &s->names[s->nnames];
+	if (s->nnames == MOST_LETS || t->e->kind == E_TABLE ||
+	    s->v->binds[t->var->id].kind == B_LAZY || !take_apart(s, t->e, &n->value))
+		return false;
+	n->sym = t->var;
+	s->nnames++;
+	if (same(&n->value))
+		bind_number(s->v, t->var, n->value.off + n->value.at);
+	return true;
+}
+
+/* `outer`, `joined`: in a step; in one of the loop's own that has an operation. */
+static bool list(struct strip *s, const struct stmt *t, bool step)
+{
+	const struct cursor *v = s->v;
+	uint32_t first = s->nparts;
+	int64_t holds;
+	bool ok = true;
+	for (; t && ok; t = t->next) {
+		uint8_t in = step && s->nparts > first ? OP_JOINED : 0;
+		if (t->kind <= S_REDUCE_INTO && v->step)
+			ok = operation(s, t, s->nparts ? OP_JOINED : v->joined, OP_JOINED);
+		else if (t->kind <= S_REDUCE_INTO)
+			ok = operation(s, t, in, in);
+		else if (t->kind == S_STEP)
+			ok = !step && !v->step && list(s, t->body, true);
+		else if (t->kind == S_LET)
+			ok = let(s, t);
+		else if (t->kind == S_IF)
+			ok = !step && !varies(s, t->e) && evaluate(s, t->e, &holds) &&
+			     list(s, holds ? t->body : t->orelse, false);
+		else
+			ok = t->kind == S_FN;
+	}
+	return ok;
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static inline void go(struct going *g)
+{
+	g->at += g->step;
+	g->at -= g->at >= g->ring ? g->ring : 0;
+}
+
+/* The operand's cells, which then go on; false: out of range. */
+static inline bool next_cells(struct operand *x, struct cells *c)
+{
+	const struct view *w = x->view;
+	int64_t lo = x->lo.off + x->lo.at, hi;
+	go(&x->lo);
+	*c = (struct cells){ w->first + (uint32_t)lo * w->part, w->part };
+	if (!x->range)
+		return (uint64_t)lo < w->parts;
+	hi = x->hi.off + x->hi.at;
+	go(&x->hi);
+	c->n = (uint32_t)(hi - lo) * w->part;
+	return lo >= 0 && lo <= hi && hi <= w->parts;
+}
+
+static inline bool next_peer(struct cursor *v, struct piece *p)
+{
+	int64_t peer = p->peer.off + p->peer.at;
+	go(&p->peer);
+	return peer != v->here.number && (uint64_t)peer < (uint64_t)v->here.size &&
+	       cursor_meet(v, p->site, peer);
+}
+
+/* One iteration's operations; false: one is not as usual. */
+static inline bool iteration(struct strip *s, struct op *o)
+{
+	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++) {
+		struct cells x, y = { 0, 0 };
+		if (!next_cells(&p->x, &x))
+			return false;
+		if (p->stmt->y ? !next_cells(&p->y, &y) || x.n != y.n : !next_peer(s->v, p))
+			return false;
+		*o = p->site->op;
+		o->kind |= p->joined;
+		o->cell = x.lo;
+		o->other = y.lo;
+		o->n = x.n;
+		p->joined = p->then;
+	}
+	return true;
+}
+
+/* Whether the operand stays in range, and of one size, to the last iteration. */
+static bool stays(const struct strip *s, const struct operand *x)
+{
+	const struct going *g = &x->lo;
+	int64_t parts = x->view->parts;
+	if (x->range)
+		return same(&x->lo) && same(&x->hi);
+	if (g->ring != INT64_MAX)
+		return g->off >= 0 && g->off + g->ring <= parts;
+	int64_t last = g->at + g->step * (int64_t)(s->count - 1);
+	return g->at >= 0 && g->at < parts && last >= 0 && last < parts;
+}
+
+/* Whether all iterations have the messages that the first has, and make no mistake that it does
+ * not make. In a step they are one wave. */
+static bool is_repeated(const struct strip *s)
+{
+	const struct cursor *v = s->v;
+	bool ok = v->repeats_wanted && !v->step;
+	for (const struct piece *p = s->parts; p < s->parts + s->nparts && ok; p++)
+		ok = stays(s, &p->x) && (p->stmt->y ? stays(s, &p->y) : same(&p->peer));
+	return ok;
+}
+
+/* The first iteration stands for all. */
+static void note_repeat(struct cursor *v, const struct lane *l, uint32_t rows, uint64_t times)
+{
+	ARENA_PUSH(v->arena, v->repeats, v->nrepeats, v->caprepeats) =
+		(struct repeat){ v->lane, l->n, rows, times };
+}
+
+/* How many of the iterations were run. */
+static uint64_t run(struct strip *s)
+{
+	struct cursor *v = s->v;
+	struct lane *l = &v->lanes[v->lane];
+	uint64_t done = 0, most = (l->cap - l->n) / s->nparts;
+	bool repeated = is_repeated(s);
+	for (struct piece *p = s->parts; p < s->parts + s->nparts && !v->stopped; p++)
+		p->site = cursor_site(v, p->stmt);
+	if (repeated && most && !v->stopped && iteration(s, l->ops + l->n)) {
+		note_repeat(v, l, s->nparts, s->count);
+		l->n += s->nparts;
+		done = s->count;
+	}
+	while (!repeated && done < s->count && done < most && !v->stopped &&
+	       iteration(s, l->ops + l->n)) {
+		l->n += s->nparts;
+		done++;
+	}
+	if (done) {
+		v->idle = 0;
+		v->joined = v->step ? OP_JOINED : 0;
+	}
+	return done;
+}
+
+/* Iterations that are left of the loop, its next one, i, too. */
+static uint64_t left(const struct row *r)
+{
+	uint64_t way =
+		r->by > 0 ? (uint64_t)r->end - (uint64_t)r->i : (uint64_t)r->i - (uint64_t)r->end;
+	uint64_t by = r->by > 0 ? (uint64_t)r->by : 0 - (uint64_t)r->by;
+	return (way - 1) / by + 1;
+}
+
+/* Takes the body apart, for so many iterations; false: it cannot be. */
+static bool take_body(struct strip *s, const struct row *r, uint64_t count)
+{
+	s->count = count < MOST_COUNT ? count : MOST_COUNT;
+	s->nparts = 0;
+	s->nnames = 1;
+	s->names[0] =
+		(struct named){ r->of->var, { .at = r->i, .step = r->by, .ring = INT64_MAX } };
+	return fits(s, &s->names[0].value) && list(s, r->of->body, s->v->step) && s->nparts;
+}
+
+static RARE uint64_t strip(struct cursor *v, const struct row *r, uint64_t count)
+{
+	struct strip s; /* large, and mostly not used */
+	s.v = v;
+	if (take_body(&s, r, count))
+		return run(&s);
+	++v->walked[r->of->number];
+	return 0;
+}
+
+bool cursor_strip(struct cursor *v, struct row *r)
+{
+	uint64_t count = left(r), done;
+	if (count < WORTH || !cursor_room(v) ||
+	    v->lanes[v->lane].cap - v->lanes[v->lane].n < 2 * WORTH)
+		return false;
+	done = strip(v, r, count);
+	r->i += (int64_t)(done == count ? done - 1 : done) * r->by;
+	return done == count;
+}

@@ -1,0 +1,150 @@
+/*
+ * Texts -> batches of messages.
+ *
+ * Each rank's text is run by a cursor that notes loops which repeat; the rows that it gives are
+ * taken, wave by wave, for what they send and receive, and forgotten. Copies take no time, and
+ * what is left of their waves is a wave.
+ */
+#include "compiler/expand/cursor.h"
+#include "compiler/stream/stream.h"
+
+#define ROOM 1024u /* rows that the cursor may write at a time */
+
+struct taking {
+	struct stream *s;
+	struct cursor v;
+	struct op *room;
+	bool begins; /* the wave at hand has had no end yet */
+	bool whole;  /* the newest batch is one iteration of a loop: it is not continued */
+	bool par, full;
+	uint32_t uneven; /* the first site of a FIFO that has messages of two sizes, + 1 */
+};
+
+static void add_end(struct taking *x, const struct op *o, uint64_t times)
+{
+	struct stream *s = x->s;
+	struct batch *r = &s->batches[s->nbatches - 1];
+	while (s->capwidth <= o->fifo) {
+		uint32_t cap = s->capwidth ? 2 * s->capwidth : 1024;
+		s->width = arena_grow(s->ctx->scratch, s->width, s->capwidth * sizeof(*s->width),
+				      cap * sizeof(*s->width));
+		for (uint32_t i = s->capwidth; i < cap; i++)
+			s->width[i] = NONE;
+		s->capwidth = cap;
+	}
+	uint32_t *width = &s->width[o->fifo];
+	if (*width == NONE)
+		*width = o->n;
+	else if (*width != o->n && !x->uneven)
+		x->uneven = o->site + 1u;
+	x->full |= s->nends == UINT32_MAX - 1;
+	ARENA_PUSH(s->ctx->scratch, s->ends, s->nends, s->capends) =
+		(struct end){ .fifo = o->fifo,
+			      .site = o->site,
+			      .recv = op_kind(o) != OP_SEND,
+			      .joined = !x->begins };
+	x->begins = false;
+	r->n++;
+	s->nmessages += op_kind(o) == OP_SEND ? times : 0;
+}
+
+/* A batch for the rows to come, unless the newest one is for them, too. */
+static void begin_batch(struct taking *x, uint64_t times)
+{
+	struct stream *s = x->s;
+	if (times == 1 && !x->whole && s->nbatches > s->first[x->v.rank])
+		return;
+	ARENA_PUSH(s->ctx->scratch, s->batches, s->nbatches, s->capbatches) =
+		(struct batch){ s->nends, 0, times };
+	x->whole = times > 1;
+}
+
+/* Rows that come so many times. */
+static void take_rows(struct taking *x, const struct op *o, uint32_t n, uint64_t times)
+{
+	if (!n)
+		return;
+	begin_batch(x, times);
+	for (uint32_t i = 0; i < n; i++) {
+		x->begins |= !(o[i].kind & OP_JOINED);
+		if (op_is_end(&o[i]))
+			add_end(x, &o[i], times);
+	}
+	if (x->s->batches[x->s->nbatches - 1].n == 0) {
+		x->s->nbatches--;
+		x->whole = true;
+	}
+}
+
+/* All that the lane has; it is the rank's only one. */
+static void drain(struct taking *x, struct lane *l)
+{
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < x->v.nrepeats; i++) {
+		const struct repeat *r = &x->v.repeats[i];
+		take_rows(x, l->ops + at, r->at - at, 1);
+		take_rows(x, l->ops + r->at, r->n, r->times);
+		at = r->at + r->n;
+	}
+	take_rows(x, l->ops + at, l->n - at, 1);
+	x->v.nrepeats = 0;
+	l->done += l->n;
+	l->n = 0;
+	l->ops = x->room;
+	l->cap = ROOM;
+}
+
+static bool refuse(struct taking *x, struct span at, const char *why)
+{
+	diag_add(x->s->ctx->diags, SEV_ERROR, 501, at, NO_RANK, "%s, which --stream cannot check",
+		 why);
+	return false;
+}
+
+static bool take_rank(struct taking *x, uint32_t rank)
+{
+	struct cursor *v = &x->v;
+	const struct decl *d = v->program->instance.schedule;
+	cursor_start(v, d->body, rank);
+	x->begins = x->whole = true;
+	while (cursor_next(v) == CURSOR_ROOM && !x->full) {
+		x->par |= v->nlanes > 1;
+		if (x->par)
+			break;
+		drain(x, v->lanes);
+	}
+	x->par |= v->nlanes > 1;
+	if (v->nlanes == 1)
+		drain(x, v->lanes);
+	if (x->par)
+		return refuse(x, d->name.span, "the schedule has blocks of a par");
+	if (x->full)
+		return refuse(x, d->name.span, "more than 4294967294 messages repeat in no loop");
+	return !v->over && v->reports <= LIMIT_REPORTS;
+}
+
+bool stream_batches(struct stream *s, const struct instance *in, bool quiet_where)
+{
+	uint32_t errors = s->ctx->diags->errors;
+	struct run_tables tables;
+	struct taking x = { .s = s };
+	if (!cursor_open(&x.v, s->ctx, in, quiet_where, true, &tables))
+		return false;
+	s->p = x.v.program;
+	if (s->p->any_sized)
+		return refuse(&x, in->schedule->name.span, "the schedule has `sized` buffers");
+	s->first = ARENA_ARRAY(s->ctx->scratch, uint32_t, (size_t)in->nranks + 1);
+	x.v.repeats_wanted = true;
+	x.room = ARENA_ARRAY(s->ctx->scratch, struct op, ROOM);
+	for (uint32_t r = 0; r < in->nranks; r++) {
+		s->first[r] = s->nbatches;
+		if (!take_rank(&x, r))
+			return false;
+	}
+	s->first[in->nranks] = s->nbatches;
+	if (s->ctx->diags->errors != errors)
+		return false;
+	return !x.uneven || refuse(&x, s->p->sites[x.uneven - 1].span,
+				   "messages of different sizes follow one another between two "
+				   "ranks");
+}

@@ -1,0 +1,69 @@
+/*
+ * The k-th send of a FIFO meets its k-th receive, of the same size (ccs(5) 6, Matching): here all
+ * messages of a FIFO have one size, so that it is enough to count them. O(ends of batches).
+ */
+#include "compiler/stream/stream.h"
+
+#define MOST_FOUND 1000u /* reports: more say nothing new */
+
+/* Sends (a receiver's place would be a second report) of a FIFO beyond its receives, or the other
+ * way. */
+static void report(const struct stream *s, const struct fifo *f, const uint64_t n[2],
+		   const struct end *e)
+{
+	bool send = n[SENDS] > n[RECVS];
+	uint32_t rank = send ? f->src : f->dst, peer = send ? f->dst : f->src;
+	struct diag *g = diag_add(
+		s->ctx->diags, SEV_ERROR, send ? 301 : 302, s->p->sites[e->site].span, rank,
+		send ? "rank %u sends to rank %u, which does not receive it all"
+		     : "rank %u receives from rank %u, which does not send it all",
+		rank, peer);
+	if (g)
+		diag_note(s->ctx->diags, g, NOWHERE,
+			  "rank %u sends %llu messages to rank %u%s, and receives are %llu", f->src,
+			  (unsigned long long)n[SENDS], f->dst,
+			  f->channel ? " on this channel" : "", (unsigned long long)n[RECVS]);
+}
+
+/* Reports the FIFOs whose numbers differ, each at the first place that has too many. */
+static void report_all(const struct stream *s, const uint64_t (*n)[2])
+{
+	uint32_t found = 0;
+	uint8_t *told = ARENA_ARRAY(s->ctx->scratch, uint8_t, s->p->nfifos);
+	for (uint32_t i = 0; i < s->nends && found < MOST_FOUND; i++) {
+		const struct end *e = &s->ends[i];
+		uint32_t f = e->fifo;
+		bool too_many = n[f][e->recv ? RECVS : SENDS] > n[f][e->recv ? SENDS : RECVS];
+		if (!too_many || told[f])
+			continue;
+		told[f] = 1;
+		found++;
+		report(s, &s->p->fifos[f], n[f], e);
+	}
+}
+
+bool stream_meet(struct stream *s)
+{
+	struct program *p = s->p;
+	bool equal = true, fits = true;
+	uint64_t(*n)[2] =
+		(uint64_t(*)[2])ARENA_ARRAY(s->ctx->scratch, uint64_t, 2 * (size_t)p->nfifos);
+	for (uint32_t r = 0; r < s->nbatches; r++)
+		for (uint32_t i = s->batches[r].first; i < s->batches[r].first + s->batches[r].n;
+		     i++)
+			n[s->ends[i].fifo][s->ends[i].recv ? RECVS : SENDS] += s->batches[r].times;
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		equal &= n[f][SENDS] == n[f][RECVS];
+		fits &= n[f][SENDS] < UINT32_MAX / 2;
+		p->fifos[f].nsends = (uint32_t)n[f][SENDS];
+		p->fifos[f].nrecvs = (uint32_t)n[f][RECVS];
+		p->fifos[f].src_task = p->fifos[f].src;
+		p->fifos[f].dst_task = p->fifos[f].dst;
+	}
+	if (!equal)
+		report_all(s, (const uint64_t(*)[2])n);
+	else if (!fits)
+		diag_add(s->ctx->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
+			 "more than %u messages from one rank to another", UINT32_MAX / 2);
+	return equal && fits;
+}

@@ -1,0 +1,77 @@
+/*
+ * Messages and deadlocks of programs that are too large to be stored.
+ *
+ *   batches.c  texts -> batches: what each rank sends and receives, a loop's messages once
+ *   meet.c     as many sends as receives on every FIFO, of one size
+ *   greedy.c   one run of all ranks by counters alone; the least slots; who waits for whom
+ *
+ * In: a schedule and N, as for expand(). Out: whether the k-th send of each FIFO meets a k-th
+ * receive of its size (ccs(5) 6, Matching), and whether the program finishes (Blocking). Races and
+ * values are not looked at: the report says so, and so must whoever uses this.
+ *
+ * The idea: a message is a FIFO and a direction here, 8 bytes. A loop that a cursor runs as a whole
+ * (expand/strips.c) and whose peers stay the same is one iteration's messages and a count, however
+ * long it is: a ring of 24,576 ranks has 1.2 billion messages, and 98,304 of these. The greedy run
+ * keeps two counters a FIFO, as deadlock.c does, and a place in its batches for each rank.
+ *
+ * Memory: 8 bytes a message that no loop repeats, 16 a loop, about 100 a FIFO and 40 a rank.
+ * Time: O(messages), for each number of slots that is tried.
+ *
+ * What it cannot do is E0501, and says which: blocks of pars, `sized` buffers, and FIFOs whose
+ * messages are not all of one number of chunks.
+ */
+#ifndef CCS_COMPILER_STREAM_STREAM_H
+#define CCS_COMPILER_STREAM_STREAM_H
+
+#include "compiler/check/deadlock.h"
+
+/* A send or a receive. Those of a wave follow one another. */
+struct end {
+	uint32_t fifo;
+	uint32_t site : 24;
+	uint32_t recv : 1;
+	uint32_t joined : 1; /* to the wave of the one before */
+};
+
+/* Ends first .. first + n - 1, one wave or more, so many times. */
+struct batch {
+	uint32_t first, n;
+	uint64_t times;
+};
+
+/* What all ranks send and receive. */
+struct stream {
+	struct ctx *ctx;
+	struct program *p; /* its FIFOs, sites and buffers; no operations */
+	struct end *ends;
+	uint32_t nends, capends;
+	struct batch *batches;
+	uint32_t nbatches, capbatches;
+	uint32_t *first; /* [nranks + 1]: a rank's batches */
+	uint64_t nmessages;
+	uint32_t *width; /* by FIFO: chunks of each message; NONE: nothing yet */
+	uint32_t capwidth;
+};
+
+/* What was found; of an instance that has no mistake. */
+struct stream_report {
+	int64_t min_slots;
+	uint64_t messages;
+};
+
+/** Looks at one instance. False: it has a mistake, reported (E0203-E0206, E0301-E0306, E0406,
+ *  E0501), or `where` does not admit it. */
+bool stream_instance(struct ctx *c, const struct instance *in, bool quiet_where,
+		     struct stream_report *to);
+
+/** Fills in the stream, all but ctx. False as above. (batches.c) */
+bool stream_batches(struct stream *s, const struct instance *in, bool quiet_where);
+
+/** Counts the FIFOs' ends into p->fifos. Reports E0301, E0302 and E0501; returns whether there
+ *  were none. (meet.c) */
+bool stream_meet(struct stream *s);
+
+/** Finds the least slots; reports E0304 where the context has fewer. (greedy.c) */
+bool stream_finishes(struct stream *s, int64_t *min_slots);
+
+#endif

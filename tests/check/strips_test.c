@@ -1,0 +1,294 @@
+/*
+ * Loops that are run as a whole (compiler/expand/strips.c), against the same loops walked.
+ *
+ *   strips_test COUNT SEED   COUNT random texts, each for a few numbers of ranks
+ *
+ * A text has loops with operations, steps, lets and branches, whose chunks and peers are random
+ * expressions of the variable: most go on by a constant, some do not, and some leave their range
+ * on the way. Its twin has one more loop in each of them, which does nothing, on a line that is a
+ * comment in the first: such a loop is walked. Both must give the same operations, FIFOs and
+ * mistakes. It says how many texts were right, so that a test of nothing shows.
+ */
+#include "compiler/expand/expand.h"
+#include "lang/lang.h"
+#include "tests/support/rng.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 1 << 14 };
+
+struct text {
+	char v[ROOM];
+	size_t n;
+};
+
+struct made {
+	struct arena arena, scratch;
+	struct sources sources;
+	struct diags diags;
+	struct program *p;
+};
+
+static void say(struct text *t, const char *s)
+{
+	size_t n = strlen(s);
+
+	if (t->n + n < ROOM)
+		memcpy(t->v + t->n, s, n + 1);
+	t->n += n;
+}
+
+/* ---- random texts ---------------------------------------------------------------------- */
+
+static void expression(struct text *t, struct rng *g, int depth)
+{
+	static const char *const leaves[] = {
+		"i", "i", "i", "x", "rank", "N", "1", "2", "25", "k"
+	};
+	static const char *const fns[] = { "f(", "g(", "h(" };
+	static const char *const by[] = { " + ", " - ", " + ", " - ", " * ", " / ", " ^ " };
+
+	if (depth == 0 || rng_below(g, 4) == 0) {
+		say(t, leaves[rng_below(g, 10)]);
+	} else if (rng_below(g, 12) == 0) {
+		say(t, fns[rng_below(g, 3)]);
+		expression(t, g, depth - 1);
+		say(t, ")");
+	} else if (rng_below(g, 10) == 0) {
+		say(t, rng_below(g, 2) ? "(k > 1 ? " : "(rank == 1 ? ");
+		expression(t, g, depth - 1);
+		say(t, " : ");
+		expression(t, g, depth - 1);
+		say(t, ")");
+	} else {
+		say(t, "(");
+		expression(t, g, depth - 1);
+		say(t, by[rng_below(g, rng_below(g, 6) ? 4 : 7)]);
+		expression(t, g, depth - 1);
+		say(t, ")");
+	}
+}
+
+/* Mostly kept in range. */
+static void within(struct text *t, struct rng *g, const char *range)
+{
+	bool kept = rng_below(g, 150) > 0;
+
+	say(t, kept ? "(" : "");
+	expression(t, g, 3);
+	say(t, kept ? ") % " : "");
+	say(t, kept ? range : "");
+}
+
+static void chunks(struct text *t, struct rng *g, bool view, bool wide)
+{
+	if (rng_below(g, 300) == 0) {
+		say(t, "q[0]"); /* which must not be written */
+		return;
+	}
+	say(t, view ? "v[" : rng_below(g, 2) ? "d[" : "e[");
+	if (wide)
+		say(t, rng_below(g, 2) ? "i % 18 .. i % 18 + 2" : "(x + 7) % 19 .. x % 19 + 1");
+	else
+		within(t, g, "20");
+	say(t, "]");
+}
+
+static void operation(struct text *t, struct rng *g, bool view)
+{
+	static const char *const verbs[] = { "send ", "recv ", "reduce ", "copy ", "reduce " };
+	int kind = rng_below(g, 5);
+	bool wide = rng_below(g, 12) == 0;
+
+	say(t, verbs[kind]);
+	chunks(t, g, view, wide);
+	say(t, kind == 0 ? " to " : kind < 3 ? " from " : " into ");
+	if (kind >= 3)
+		chunks(t, g, view, wide);
+	else if (rng_below(g, 25))
+		say(t, rng_below(g, 2) ? "(rank + 1) % N" : "(rank - 1 - i % (N - 1)) % N");
+	else
+		within(t, g, "N");
+	say(t, "\n");
+}
+
+static void body(struct text *t, struct rng *g, bool view, bool step)
+{
+	int n = 1 + rng_below(g, 3);
+
+	say(t, "let x = ");
+	expression(t, g, 2);
+	say(t, rng_below(g, 2) ? " % 7\n" : "\n");
+	say(t, rng_below(g, 2) ? "fn h(y) = y + i\n" : "fn h(y) = y - x\n");
+	for (int i = 0; i < n; i++) {
+		int kind = rng_below(g, 8);
+		bool own = kind == 0 && !step;
+
+		say(t, own ? "step {\n" : kind == 1 ? "if rank != k {\n" : "");
+		operation(t, g, view);
+		if (kind < 2)
+			operation(t, g, view);
+		say(t, own ? "}\n" : kind == 1 ? "} else if k == 2 { copy d[0] into e[1] }\n" : "");
+	}
+}
+
+static void loop(struct text *t, struct rng *g, bool view)
+{
+	static const char *const loops[] = {
+		"for i in 0..30 {\n",
+		"for i in 1..N + 9 {\n",
+		"for i in 25..-3 by -1 {\n",
+		"for i in k..60 by 1 + k {\n",
+		"for i in 0..7 {\n",
+		"for i in 9223372036854775757..9223372036854775797 {\n",
+	};
+	bool step = rng_below(g, 6) == 0;
+
+	say(t, step ? "step {\n" : "");
+	say(t, loops[rng_below(g, rng_below(g, 3) ? 5 : 6)]);
+	body(t, g, view, step);
+	say(t, "@\n}\n");
+	say(t, step ? "}\n" : "");
+}
+
+static void random_text(struct text *t, struct rng *g)
+{
+	int n = 1 + rng_below(g, 3);
+
+	t->n = 0;
+	say(t, "contract c(inout d[A], inout e[B], in q[C])\n"
+	       "fn f(y) = y - 1\n"
+	       "proc p(v[20], k) {\nlet x = 0 let i = 1\nfn g(y) = x + y\nfn h(y) = y\n");
+	loop(t, g, true);
+	say(t, "}\nschedule s implements c(inout d[20], inout e[20], in q[1])\n"
+	       "{\nlet x = 3\nlet i = 2\nlet k = 1\nfn g(y) = i + y\nfn h(y) = y\n");
+	for (int k = 0; k < n; k++)
+		loop(t, g, false);
+	say(t, rng_below(g, 4) ? "p(d, 2)\n" : "within group(0, N - 1, 1) { p(e[0..20], rank) }\n");
+	say(t, "}\n");
+}
+
+/* ---- both ways ---------------------------------------------------------------------------- */
+
+/* `walked`: with those loops. */
+static void make(struct made *m, const struct text *t, bool walked, uint32_t nranks)
+{
+	static const char *const nowhere[] = { NULL };
+	static struct text twin;
+	struct front front = { .arena = &m->arena,
+			       .sources = &m->sources,
+			       .diags = &m->diags,
+			       .include_dirs = nowhere,
+			       .unsaved = &(struct unsaved){ "/strips.ccs", twin.v, t->n },
+			       .nunsaved = 1 };
+	struct ctx c = { .arena = &m->arena,
+			 .scratch = &m->scratch,
+			 .sources = &m->sources,
+			 .diags = &m->diags };
+	struct instance in = { .nranks = nranks, .root = -1 };
+
+	*m = (struct made){ .p = NULL };
+	arena_init(&m->arena, NULL, NULL);
+	arena_init(&m->scratch, NULL, NULL);
+	m->sources.arena = m->diags.arena = &m->arena;
+	m->diags.sources = &m->sources;
+	twin.n = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		char one[2] = { t->v[i], 0 };
+		say(&twin, one[0] != '@' ? one : walked ? "for z in 0..0 { }" : "// no loop here");
+	}
+	front.unsaved = &(struct unsaved){ "/strips.ccs", twin.v, twin.n };
+	in.module = lang_load(&front, "/strips.ccs");
+	if (in.module && !m->diags.errors)
+		lang_resolve(&front, in.module);
+	for (struct decl *d = in.module && !m->diags.errors ? in.module->main->decls : NULL; d;
+	     d = d->next)
+		if (d->kind == D_SCHEDULE)
+			in.schedule = d;
+	if (in.schedule)
+		m->p = expand(&c, &in, false);
+}
+
+/* The errors of one, as a text: what is only warned of is nothing of ours. */
+static struct text mistakes(struct made *m)
+{
+	struct text t = { .n = 0 };
+	char line[64];
+
+	say(&t, "");
+	for (uint32_t i = 0; i < m->diags.n; i++) {
+		const struct diag *d = m->diags.v[i];
+		if (d->severity != SEV_ERROR)
+			continue;
+		snprintf(line, sizeof(line), "%u: E%04d, %u ranks from %lld on: ",
+			 source_place(&m->sources, d->span.lo).line, d->code, d->nranks,
+			 (long long)d->rank);
+		say(&t, line);
+		say(&t, d->message);
+		say(&t, "\n");
+	}
+	return t;
+}
+
+static bool same_program(const struct program *a, const struct program *b)
+{
+	bool same = a->ntasks == b->ntasks && a->nfifos == b->nfifos && a->nops == b->nops &&
+		    a->nsites == b->nsites && a->partial == b->partial;
+
+	for (uint32_t t = 0; same && t < a->ntasks; t++) {
+		const struct task *x = &a->tasks[t], *y = &b->tasks[t];
+		same = x->nops == y->nops && x->rank == y->rank && x->path == y->path &&
+		       (!x->nops || !memcmp(x->ops, y->ops, x->nops * sizeof(*x->ops)));
+	}
+	for (uint32_t f = 0; same && f < a->nfifos; f++)
+		same = a->fifos[f].src == b->fifos[f].src && a->fifos[f].dst == b->fifos[f].dst;
+	return same;
+}
+
+struct tally {
+	long right, wrong, bad;
+	uint64_t ops;
+};
+
+static void compare(const struct text *t, uint32_t nranks, struct tally *y)
+{
+	struct made a, b;
+
+	make(&a, t, false, nranks);
+	make(&b, t, true, nranks);
+	struct text x = mistakes(&a), z = mistakes(&b);
+	bool same = !strcmp(x.v, z.v) && !a.p == !b.p && (!a.p || same_program(a.p, b.p));
+	y->right += a.p && !a.p->partial;
+	y->wrong += !a.p || a.p->partial;
+	y->ops += a.p ? a.p->nops : 0;
+	if (!same && !y->bad++)
+		printf("# N = %u:\n%s\n# as a whole:\n%s# walked:\n%s", nranks, t->v, x.v, z.v);
+	arena_free(&a.scratch);
+	arena_free(&b.scratch);
+	arena_free(&a.arena);
+	arena_free(&b.arena);
+}
+
+int main(int argc, char **argv)
+{
+	static struct text t;
+	struct tally y = { 0 };
+	struct rng g = { 1 };
+
+	if (argc < 3) {
+		fputs("usage: strips_test COUNT SEED\n", stderr);
+		return 2;
+	}
+	g.state = strtoull(argv[2], NULL, 0) * 2 + 1;
+	for (long i = 0; i < atol(argv[1]); i++) {
+		random_text(&t, &g);
+		compare(&t, 2 + (uint32_t)rng_below(&g, 8), &y);
+	}
+	bool ok = !y.bad && y.right && y.wrong;
+	printf("1..1\n# %ld right, %ld with mistakes, %llu operations\n"
+	       "%s - loops as a whole and walked: %ld differ\n",
+	       y.right, y.wrong, (unsigned long long)y.ops, ok ? "ok" : "not ok", y.bad);
+	return ok ? 0 : 1;
+}
