@@ -402,11 +402,6 @@ static ccs_status check_factors(const struct call *c)
 		return error_set(
 			CCS_EINVAL,
 			"ccs_run_with: one scalar, or a factor for each element, not both");
-	if (!c->comm->world->engine->host_code)
-		return error_set(CCS_EUNSUPPORTED,
-				 "premul-sum with a factor for each element is for ranks on the "
-				 "CPU: kernels have one factor a call; multiply before the call, "
-				 "and run a sum");
 	if ((uintptr_t)c->how.factors % esize)
 		return error_set(CCS_EINVAL, "factors are not aligned to their elements' %zu bytes",
 				 esize);

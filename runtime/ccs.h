@@ -534,16 +534,16 @@ CCS_API ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, voi
 			   struct ccs_comm *comm, void *stream);
 
 /** The same for op = premul-sum: every contribution is multiplied by *scalar (one element of
- *  `type`) and summed. It is read before the call returns, or is recorded in a group. On the CPU
- *  each rank gives a scalar of its own; on a GPU, those of all its ranks must be equal. */
+ *  `type`) and summed. It is read before the call returns, or is recorded in a group, and lies in
+ *  the host's memory, also on GPUs. Each rank gives a scalar of its own. */
 CCS_API ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 				  size_t count, ccs_dtype type, const void *scalar, int root,
 				  struct ccs_comm *comm, void *stream);
 
 /** The same with a factor for each element: element i of the rank's sendbuff is multiplied by
  *  factors[i], of `type`, and the products are summed. Each rank gives factors of its own, as
- *  many as its sendbuff has elements; in a group they must stay until its end.
- *  CCS_EUNSUPPORTED: the ranks are on GPUs. */
+ *  many as its sendbuff has elements; in a group they must stay until its end. On GPUs they are
+ *  the rank's GPU's memory, as sendbuff, and are read when the call's turn comes in the stream. */
 CCS_API ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuff,
 					 void *recvbuff, size_t count, ccs_dtype type,
 					 const void *factors, int root, struct ccs_comm *comm,

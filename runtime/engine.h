@@ -44,8 +44,8 @@ struct engine {
 	bool idles;	  /* a call that waits asks world.idle */
 	bool tiles;	  /* a call may name a tile */
 	bool protocols;	  /* a call may name a protocol, and a number of channels */
-	bool host_code;	  /* elements are combined by code of this process: a call may have a
-			     factor for each element, or an operator of the user's own */
+	bool host_code;	  /* elements are combined by code of this process: a call may have an
+			     operator of the user's own */
 	bool lone;	  /* it is called by one thread at a time: requests have no threads */
 
 	/* ---- runs: what an engine is ------------------------------------------------------- */

@@ -36,10 +36,14 @@ ccs_status gpu_place_rank(const struct run *r, struct gpu_part *p, uint32_t rank
 
 	to->send = c->send;
 	to->recv = c->recv;
+	to->factors = c->how.factors;
+	memcpy(&to->scalar, c->scalar, sizeof(to->scalar));
 	if (c->send && c->send_bytes)
 		s = cuda_check_pointer(&p->cuda, c->send, "sendbuff");
 	if (!s && c->recv && c->recv_bytes)
 		s = cuda_check_pointer(&p->cuda, c->recv, "recvbuff");
+	if (!s && c->how.factors && c->send_bytes)
+		s = cuda_check_pointer(&p->cuda, c->how.factors, "factors");
 	if (!s && (where.copy_aside || where.lacks))
 		s = aside(p, rank, where.lacks ? c->recv_bytes : c->send_bytes,
 			  p->capturing && where.copy_aside);

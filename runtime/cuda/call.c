@@ -144,20 +144,6 @@ static ccs_status split_streams(const struct launch *l, struct gpu_part *p)
 
 /* ---- the launches -------------------------------------------------------------------- */
 
-/* A kernel has one factor for all its ranks. */
-static ccs_status same_scalars(const struct launch *l, struct gpu_part *p)
-{
-	const struct call *first = l->r->seats[p->first].call;
-
-	for (int i = p->first; l->c->premul && i < l->w->nranks; i = next_rank(l, p, i + 1))
-		if (memcmp(l->r->seats[i].call->scalar, first->scalar, sizeof(first->scalar)))
-			return error_set(CCS_EUNSUPPORTED,
-					 "on a GPU all ranks' scalars must be "
-					 "the same, and those of ranks %d and %d differ",
-					 p->first, i);
-	return CCS_OK;
-}
-
 static ccs_status one_captured(int captured, int other)
 {
 	return error_set(CCS_EINVAL,
@@ -237,7 +223,6 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 	p->args.direct = l->state->protocol == CCS_SIMPLE && !l->g->settings.indirect;
 	p->args.turn = p->captured ? (uint64_t *)(uintptr_t)p->turn : NULL;
 	p->args.launch = p->captured ? ++p->launches : 0;
-	memcpy(&p->args.scalar, c->scalar, sizeof(p->args.scalar));
 	s = gpu_place_ranks(l->w, l->r, l->state, p);
 	return s ? s : place_cells(l, p);
 }
@@ -306,10 +291,8 @@ static ccs_status prepare(struct launch *l)
 	const struct cells_call cells = call_cells(l->c);
 	size_t esize = ccs_dtype_size(l->c->type), most;
 	struct ccs_choice choice;
-	ccs_status s = each(l, same_scalars);
+	ccs_status s = each(l, look_at_streams);
 
-	if (!s)
-		s = each(l, look_at_streams);
 	if (!s)
 		s = all_captured(l);
 	if (!s)

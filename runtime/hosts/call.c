@@ -268,7 +268,6 @@ static ccs_status fill(struct job *j)
 	c->done = c->epoch = (uint64_t *)(uintptr_t)m->lines.p;
 	c->abort = (uint32_t *)(uintptr_t)j->p->abort;
 	c->limit = gpu_limit(j->w);
-	memcpy(&c->scalar, j->c->scalar, sizeof(c->scalar));
 	s = place(j, m);
 	return s ? s : gpu_place_cells(j->r, j->p, (uint32_t)j->p->first, 1);
 }

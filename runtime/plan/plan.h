@@ -84,7 +84,7 @@
 #include "runtime/ccs.h"
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 8u
+#define CCS_PLAN_ABI 9u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */

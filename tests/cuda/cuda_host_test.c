@@ -268,10 +268,90 @@ static void never(void *result, const void *first, const void *second, size_t n,
 	abort();
 }
 
+static bool sums_right(const struct rig *r, float (*factor)(int rank, unsigned k))
+{
+	bool right = true;
+
+	for (unsigned k = 0; k < COUNT; k++) {
+		float sum = 0;
+
+		for (int i = 0; i < r->n; i++)
+			sum += factor(i, k) * (float)(i + 1) * (float)(k % 7);
+		for (int i = 0; i < r->n; i++)
+			right &= r->recv[i][k] == sum;
+	}
+	return right;
+}
+
+static float of_rank(int rank, unsigned k)
+{
+	(void)k;
+	return (float)rank - 2;
+}
+
+static float of_element(int rank, unsigned k)
+{
+	return (float)((int)(k % 5) - rank);
+}
+
+/* Ranks of one GPU, each with a factor of its own. */
+static void test_scalars(struct api *a, const struct ccs_module *m)
+{
+	struct rig r;
+
+	rig_up(&r, a, 4, OWN);
+	ccs_group_start();
+	for (int i = 0; i < 4; i++) {
+		float scalar = of_rank(i, 0);
+
+		ccs_run_premul(m, r.send[i], r.recv[i], COUNT, CCS_FLOAT32, &scalar, 0, r.comm[i],
+			       r.stream[i]);
+	}
+	says(ccs_group_end(), CCS_OK, NULL, "a premul-sum with a scalar for each rank");
+	say(sums_right(&r, of_rank), "... gives the right results");
+	rig_down(&r);
+}
+
+/* ... or one for each element, which lies on the GPU, too. In place the input is copied aside. */
+static void test_factors(struct api *a, const struct ccs_module *m)
+{
+	static const float host[COUNT];
+	float *factors[4];
+	struct rig r;
+
+	rig_up(&r, a, 4, OWN);
+	for (int i = 0; i < 4; i++) {
+		factors[i] = device_floats(a, COUNT + 8) + i % 2;
+		for (unsigned k = 0; k < COUNT; k++)
+			factors[i][k] = of_element(i, k);
+	}
+	for (int in_place = 0; in_place < 2; in_place++) {
+		ccs_group_start();
+		for (int i = 0; i < 4; i++) {
+			if (in_place)
+				memcpy(r.recv[i], r.send[i], COUNT * sizeof(float));
+			ccs_run_premul_vector(m, in_place ? r.recv[i] : r.send[i], r.recv[i], COUNT,
+					      CCS_FLOAT32, factors[i], 0, r.comm[i], r.stream[i]);
+		}
+		says(ccs_group_end(), CCS_OK, NULL,
+		     in_place ? "... in place" : "a premul-sum with a factor for each element");
+		say(sums_right(&r, of_element), "... gives the right results");
+	}
+	ccs_group_start();
+	for (int i = 0; i < 4; i++)
+		ccs_run_premul_vector(m, r.send[i], r.recv[i], COUNT, CCS_FLOAT32,
+				      i == 1 ? host : factors[i], 0, r.comm[i], r.stream[i]);
+	says(ccs_group_end(), CCS_EINVAL, "factors is no memory that a GPU can reach",
+	     "factors in memory of the host are refused");
+	says(call(&r, m), CCS_OK, NULL, "... and the communicator goes on");
+	for (int i = 0; i < 4; i++)
+		a->free((uintptr_t)(factors[i] - i % 2));
+	rig_down(&r);
+}
+
 /* What takes code of this process to combine. */
 static void test_host_code(struct api *a, const struct ccs_module *m)
 {
-	const float factors[COUNT] = { 0 }, scalars[2] = { 2, 3 };
 	struct ccs_user_op *op;
 	struct rig r;
 
@@ -281,16 +361,6 @@ static void test_host_code(struct api *a, const struct ccs_module *m)
 	     CCS_EUNSUPPORTED, "which GPUs cannot call: it is for ranks on the CPU",
 	     "an operator of the user's own is refused");
 	says(ccs_user_op_free(op), CCS_OK, NULL, "... and no call has it");
-	says(ccs_run_premul_vector(m, r.send[0], r.recv[0], COUNT, CCS_FLOAT32, factors, 0,
-				   r.comm[0], NULL),
-	     CCS_EUNSUPPORTED, "kernels have one factor a call",
-	     "a factor for each element is refused");
-	ccs_group_start();
-	for (int i = 0; i < 2; i++)
-		ccs_run_premul(m, r.send[i], r.recv[i], COUNT, CCS_FLOAT32, scalars + i, 0,
-			       r.comm[i], r.stream[i]);
-	says(ccs_group_end(), CCS_EUNSUPPORTED, "all ranks' scalars must be",
-	     "scalars that differ on one GPU are refused");
 	says(call(&r, m), CCS_OK, NULL, "... and the communicator goes on");
 	rig_down(&r);
 }
@@ -569,6 +639,8 @@ int main(int argc, char **argv)
 	test_streams(&a, ring);
 	test_capture(&a, ring);
 	test_capture_streams(&a, ring);
+	test_scalars(&a, ring);
+	test_factors(&a, ring);
 	test_host_code(&a, ring);
 	test_buffers(&a, ring, reduce);
 	test_many(&a, ring);

@@ -113,6 +113,7 @@ static const emu_launch *launches;
 static std::vector<std::vector<pending>> devices;	/* drained from blocks, not yet further */
 static uint64_t now, quiet;
 static bool late;	/* a load was overtaken */
+static bool askew;	/* an access was not aligned, at which a GPU faults */
 static std::vector<unsigned> live;
 
 #if defined(__x86_64__)
@@ -385,6 +386,7 @@ void emu_load(void *to, const void *from, size_t n)
 	unsigned char *t = (unsigned char *)to;
 	const unsigned char *f = (const unsigned char *)from;
 
+	askew |= (uintptr_t)from % n != 0;
 	maybe_switch();
 	look(t, f, n, any_time(self->view));
 	for (const pending &p : devices[device_of(self->block)])
@@ -426,6 +428,7 @@ void emu_store(void *to, const void *from, size_t n)
 {
 	pending p = { (unsigned char *)to, (uint8_t)n, false, self->thread, {} };
 
+	askew |= (uintptr_t)to % n != 0;
 	maybe_switch();
 	memcpy(p.data, from, n);
 	blocks[self->block].stores.push_back(p);
@@ -580,7 +583,7 @@ static void prepare(const emu_launch *l, unsigned n, unsigned threads)
 	launches = l;
 	blockDim.x = threads;
 	now = quiet = 0;
-	late = false;
+	late = askew = false;
 	open_lines.clear();
 	history.clear();
 	live.clear();
@@ -635,6 +638,8 @@ const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, ui
 		if (++quiet > 400 * live.size() + 10000)
 			return "no thread can go on";
 	}
+	if (askew)
+		return "an access that is not aligned";
 	/* a call that is to stop takes garbage */
 	return late && !*l->call->abort ? "a store has overtaken a load" : nullptr;
 }

@@ -112,7 +112,7 @@ static int64_t wanted(const struct state *s, const struct job *j, const struct c
 				struct spot from = find(s, j, r, sum->cell);
 				size_t at = from.send + element(&from, i);
 				int64_t v = job_value(r, at, j->number) *
-					    (emu_op == CCS_DEV_PREMUL ? 2 : 1);
+					    (emu_op == CCS_DEV_PREMUL ? job_factor(j, r, at) : 1);
 				x = first ? v : combined(x, v);
 				first = false;
 			}

@@ -41,6 +41,7 @@ struct job {
 	uint32_t number;
 	size_t rows;	     /* of what is `by column` */
 	struct sizes *sizes; /* of `sized` chunks; NULL: there are none */
+	bool factors;	     /* premul-sum has one for each element; else a rank's scalar */
 	uint8_t *send[MAX_N], *recv[MAX_N];
 	size_t nsend[MAX_N], nrecv[MAX_N]; /* elements */
 };
@@ -52,6 +53,8 @@ bool job_make(const struct state *s, struct job *j, uint32_t number);
 /* The same sizes, with new inputs. */
 void job_again(const struct state *s, struct job *j, const struct job *last, uint32_t number);
 int64_t job_value(uint32_t rank, uint64_t element, uint32_t call);
+/* What premul-sum multiplies that element with. */
+int64_t job_factor(const struct job *j, uint32_t rank, uint64_t element);
 void write_element(uint8_t *p, int64_t x);
 
 /* emu_check.c */

@@ -36,12 +36,19 @@ struct sim {
 	uint32_t replicas, threads, divide;
 	size_t esize, nsend, nrecv;
 	bool in_place;
+	bool factors; /* premul-sum has one for each element; else a rank's scalar */
 	const char *why;
 };
 
 static int64_t value(uint32_t rank, uint64_t element)
 {
 	return 1 + (int64_t)((((uint64_t)rank * 7919 + element * 31) * 2654435761u) >> 20) % 3;
+}
+
+/* What premul-sum multiplies that with. */
+static int64_t factor(const struct sim *s, uint32_t rank, uint64_t element)
+{
+	return 2 + (int64_t)(s->factors ? (rank + element) % 3 : rank % 3);
 }
 
 /* x / by; only floats are divided. */
@@ -74,6 +81,19 @@ static bool all_inout(const struct ccs_module *m)
 	return true;
 }
 
+static void make_factors(const struct sim *s, uint32_t rank, struct ccs_dev_rank *to)
+{
+	uint8_t *of;
+
+	write_element((uint8_t *)&to->scalar, factor(s, rank, 0), 1);
+	if (!s->factors)
+		return;
+	of = (uint8_t *)emu_alloc((s->nsend + 1) * s->esize + 16) + emu_random(2) * s->esize;
+	for (size_t i = 0; i < s->nsend; i++)
+		write_element(of + i * s->esize, factor(s, rank, i), 1);
+	to->factors = of;
+}
+
 static void make_buffers(struct sim *s, uint32_t rank, struct node *n)
 {
 	size_t shift = emu_random(3) ? 0 : s->esize;
@@ -85,8 +105,11 @@ static void make_buffers(struct sim *s, uint32_t rank, struct node *n)
 	for (size_t i = 0; i < s->nsend; i++)
 		write_element(n->send + i * s->esize, value(rank, i), 1);
 	n->call.ranks[0] = (struct ccs_dev_rank){
-		n->send, n->recv, emu_alloc(s->tables.scratch * n->call.longest * s->esize + 16)
+		.send = n->send,
+		.recv = n->recv,
+		.scratch = emu_alloc(s->tables.scratch * n->call.longest * s->esize + 16),
 	};
+	make_factors(s, rank, n->call.ranks);
 }
 
 static void make_node(struct sim *s, uint32_t rank, struct node *n)
@@ -112,7 +135,6 @@ static void make_node(struct sim *s, uint32_t rank, struct node *n)
 	c->ntiles = 1;
 	c->longest = (s->longest + 16 / s->esize - 1) / (16 / s->esize) * (16 / s->esize);
 	c->replicas = c->replicas_max = s->replicas;
-	write_element((uint8_t *)&c->scalar, 2, 1);
 	make_buffers(s, rank, n);
 }
 
@@ -244,9 +266,11 @@ static int64_t wanted(const struct sim *s, const struct node *n, const struct cc
 		uint64_t len, from = cell_from(s, n, x->cell, &len);
 
 		for (uint32_t k = 0; k < x->n * x->times; k++) {
-			int64_t y = value(x->first + k / x->times, c->send * s->count + from + i);
+			uint32_t rank = x->first + k / x->times;
+			uint64_t at = c->send * s->count + from + i;
+			int64_t y = value(rank, at);
 
-			y = emu_op == CCS_DEV_PREMUL ? 2 * y : y;
+			y *= emu_op == CCS_DEV_PREMUL ? factor(s, rank, at) : 1;
 			sum = emu_op != CCS_MAX || !any ? sum + y : y > sum ? y : sum;
 			any = true;
 		}
@@ -313,6 +337,7 @@ static bool choose(struct sim *s, struct ccs_module *m, uint64_t seed)
 	s->slot = s->tile * s->replicas;
 	s->threads = 4 + emu_random(2) * 3;
 	s->in_place = all_inout(m) && emu_random(2);
+	s->factors = emu_op == CCS_DEV_PREMUL && emu_random(2);
 	s->divide = emu_op == CCS_SUM && reduces && emu_random(2) ? v->plan->nranks : 0;
 	return module_sizes(m, v, s->count, NULL, &s->nsend, &s->nrecv) == CCS_OK;
 }

@@ -11,6 +11,11 @@ int64_t job_value(uint32_t rank, uint64_t element, uint32_t call)
 	return emu_op == CCS_PROD ? 1 + (int64_t)(h >> 20 & 1) : 1 + (int64_t)(h >> 20) % 3;
 }
 
+int64_t job_factor(const struct job *j, uint32_t rank, uint64_t element)
+{
+	return 1 + (int64_t)(j->factors ? (rank + element) % 3 : rank % 3);
+}
+
 /* Small whole numbers are exact in every type. */
 void write_element(uint8_t *p, int64_t x)
 {
@@ -336,6 +341,21 @@ static bool choose_sizes(const struct state *s, struct job *j)
 	return count_elements(s, j);
 }
 
+/* At any place, whatever the buffers' is. */
+static void make_factors(const struct state *s, const struct job *j, uint32_t rank,
+			 struct ccs_dev_rank *to)
+{
+	uint8_t *of;
+
+	write_element((uint8_t *)&to->scalar, j->factors ? 7 : job_factor(j, rank, 0));
+	if (!j->factors)
+		return;
+	of = (uint8_t *)emu_alloc((j->nsend[rank] + 1) * s->esize + 16) + emu_random(2) * s->esize;
+	for (size_t i = 0; i < j->nsend[rank]; i++)
+		write_element(of + i * s->esize, job_factor(j, rank, i));
+	to->factors = of;
+}
+
 static void make_buffers(const struct state *s, struct job *j)
 {
 	struct ccs_dev_call *c = &j->call;
@@ -346,6 +366,7 @@ static void make_buffers(const struct state *s, struct job *j)
 		c->far_ranks = ranks = far = emu_alloc(n * sizeof(*far));
 	else
 		c->far_ranks = NULL;
+	j->factors = emu_op == CCS_DEV_PREMUL && emu_random(2);
 	for (uint32_t r = 0; r < n; r++) {
 		j->send[r] = (uint8_t *)emu_alloc(j->nsend[r] * s->esize + GUARD + 16) + shift;
 		j->recv[r] =
@@ -357,11 +378,12 @@ static void make_buffers(const struct state *s, struct job *j)
 		for (size_t i = 0; i < j->nsend[r]; i++)
 			write_element(j->send[r] + i * s->esize, job_value(r, i, j->number));
 		ranks[r] = (struct ccs_dev_rank){
-			j->send[r], j->recv[r],
-			emu_alloc(s->tables.scratch * c->longest * s->esize + 16)
+			.send = j->send[r],
+			.recv = j->recv[r],
+			.scratch = emu_alloc(s->tables.scratch * c->longest * s->esize + 16),
 		};
+		make_factors(s, j, r, ranks + r);
 	}
-	write_element((uint8_t *)&c->scalar, 2);
 }
 
 /* What each part is handed. */

@@ -141,6 +141,9 @@ for table in 's/(rank) \* ccs_b.rank_places + //' 's/ | CCS_IS_MATRIX(s, i)//' \
 	build mutant "$T/mutant.inc" 7 0 0 $brief || exit 1
 	fails "by column, sized: a table that is read wrongly fails: $table" "$T/mutant" 1 600 $layouts
 done
+sed '/low |= (uintptr_t)ccs_factor_of/d; s/if (initial && ccs_has_factors())$/;/' "$T/kernels.inc" >"$T/mutant.inc"
+build mutant "$T/mutant.inc" 9 5 0 $brief || exit 1
+fails "premul-sum fails where factors are taken for aligned" "$T/mutant" 1 200 "$@"
 for look in 's/head = ccs_ld_acquire(r\./head = ccs_ld_acquire(ccs_b.rows[k % CCS_ROWS]./' \
 	'/tail = ccs_ld_acquire/d'; do
 	sed "$look" "$T/kernels.inc" >"$T/mutant.inc"

@@ -96,10 +96,12 @@ static uint64_t cell_len(const struct machine *m, uint32_t rank, uint32_t cell)
 	return place_of(m, rank, cell).len;
 }
 
-/* Some of a cell's elements. */
+/* Some of a cell's elements: as they are, as they were at first, or what premul-sum multiplies
+ * those with. */
+enum which { LAST, INITIAL, FACTORS };
 struct span {
 	uint32_t rank, cell;
-	bool initial;
+	enum which which;
 	uint64_t lo, n;
 };
 
@@ -110,9 +112,8 @@ static unsigned char *run_at(const struct machine *m, const struct span *s, uint
 	const struct ccs_dev_cell *x = m->c->cells + s->cell;
 	const struct ccs_dev_rank *r = rank_of(m, s->rank);
 	const struct ccs_dev_place p = place_of(m, s->rank, s->cell);
-	unsigned char *base = !x->chunks   ? r->scratch
-			      : s->initial ? (unsigned char *)(uintptr_t)r->send
-					   : r->recv;
+	const uint8_t *const of[] = { r->recv, r->send, r->factors };
+	unsigned char *base = (unsigned char *)(uintptr_t)(x->chunks ? of[s->which] : r->scratch);
 	uint64_t off = p.row ? at / p.row * p.apart + at % p.row : at;
 
 	*n = s->lo + s->n - at;
@@ -122,7 +123,7 @@ static unsigned char *run_at(const struct machine *m, const struct span *s, uint
 			(unsigned long long)p.len);
 	if (p.row)
 		*n = least(*n, p.row - at % p.row);
-	base += ((s->initial && x->chunks ? p.send : p.recv) + off) * m->esize;
+	base += ((s->which != LAST && x->chunks ? p.send : p.recv) + off) * m->esize;
 	check_memory(m->l->device, base, *n * m->esize, x->chunks ? "a buffer" : "scratch");
 	return base;
 }
@@ -134,6 +135,26 @@ static void read_cell(const struct machine *m, const struct span *s, unsigned ch
 
 		memcpy(to, from, n * m->esize);
 	}
+}
+
+/* Premul-sum's initial values. */
+static void scale(const struct machine *m, const struct span *s, unsigned char *v)
+{
+	const struct reduce *r = reduce_of((ccs_dtype)m->k->type);
+	const struct ccs_dev_rank *of = rank_of(m, s->rank);
+	struct span factors = *s;
+	unsigned char *by;
+
+	if (!of->factors) {
+		r->scale(v, v, (const unsigned char *)&of->scalar, s->n);
+		return;
+	}
+	factors.which = FACTORS;
+	by = calloc(s->n + 1, m->esize);
+	read_cell(m, &factors, by);
+	for (uint64_t i = 0; i < s->n; i++)
+		r->scale(v + i * m->esize, v + i * m->esize, by + i * m->esize, 1);
+	free(by);
 }
 
 static void write_cell(const struct machine *m, const struct span *s, const unsigned char *from)
@@ -223,7 +244,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	const struct ccs_dev_call *c = m->c;
 	uint32_t rank = c->workers[b->worker].rank;
 	uint64_t lo = ((c->tile0 + b->tile) * c->replicas + b->replica) * c->tile;
-	const struct span dst = { rank, o->dst + j, false, lo, n };
+	const struct span dst = { rank, o->dst + j, LAST, lo, n };
 	reduce_combine *combine = reduce_of((ccs_dtype)m->k->type)->combine[m->k->op];
 	unsigned char *v = calloc(3 * n + 1, m->esize), *t = v + n * m->esize;
 	bool any = false;
@@ -231,7 +252,8 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	for (int part = 0; part < 3; part++) {
 		bool initial =
 			part == 1 ? o->form & CCS_DEV_A_INITIAL : o->form & CCS_DEV_B_INITIAL;
-		const struct span cell = { rank, (part == 1 ? o->a : o->b) + j, initial, lo, n };
+		const struct span cell = { rank, (part == 1 ? o->a : o->b) + j,
+					   initial ? INITIAL : LAST, lo, n };
 
 		if (!(o->form & (part == 0 ? CCS_DEV_IN : part == 1 ? CCS_DEV_A : CCS_DEV_B)))
 			continue;
@@ -242,8 +264,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 		else
 			memcpy(t, in, n * m->esize);
 		if (part && initial && m->k->op == OP_PREMUL)
-			reduce_of((ccs_dtype)m->k->type)
-				->scale(t, t, (const unsigned char *)&c->scalar, n);
+			scale(m, &cell, t);
 		if (any) {
 			combine(t + n * m->esize, v, t, n);
 			memcpy(v, t + n * m->esize, n * m->esize);
@@ -255,7 +276,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	if (o->form & CCS_DEV_DST && !direct_in(m, o))
 		write_cell(m, &dst, v);
 	if (direct_out(m, o))
-		write_cell(m, &(struct span){ c->fifos[o->out].dst, o->remote + j, false, lo, n },
+		write_cell(m, &(struct span){ c->fifos[o->out].dst, o->remote + j, LAST, lo, n },
 			   v);
 	else if (o->form & CCS_DEV_OUT)
 		memcpy(out, v, n * m->esize);
@@ -360,8 +381,8 @@ static void post_cell(const struct machine *m, uint32_t rank, uint32_t cell, boo
 {
 	const struct reduce *r = reduce_of((ccs_dtype)m->k->type);
 	uint64_t len = cell_len(m, rank, cell);
-	const struct span initial = { rank, cell, true, 0, len },
-			  last = { rank, cell, false, 0, len };
+	const struct span initial = { rank, cell, INITIAL, 0, len },
+			  last = { rank, cell, LAST, 0, len };
 	unsigned char *v = calloc(len + 1, m->esize);
 
 	if (!sum || m->c->divide)
@@ -369,7 +390,7 @@ static void post_cell(const struct machine *m, uint32_t rank, uint32_t cell, boo
 	if (sum && m->c->divide)
 		r->divide(v, len, m->c->divide);
 	else if (!sum && m->k->op == OP_PREMUL)
-		r->scale(v, v, (const unsigned char *)&m->c->scalar, len);
+		scale(m, &initial, v);
 	if (!sum || m->c->divide)
 		write_cell(m, &last, v);
 	free(v);

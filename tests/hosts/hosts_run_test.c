@@ -73,6 +73,12 @@ static void put(unsigned char *p, ccs_dtype type, size_t i, int x)
 		p[i] = (unsigned char)x;
 }
 
+/* A rank's factors lie behind its buffers. */
+static size_t factors_at(const struct job *j)
+{
+	return (j->recv + 63) / 64 * 64 + (j->send + 63) / 64 * 64 + 64;
+}
+
 /* Both buffers of a rank before a call: the output first, then the input, or one for
  * both. Numbers are so small that no sum of nine leaves a byte. */
 static size_t fill(const struct job *j, int rank, unsigned char *p)
@@ -83,9 +89,12 @@ static size_t fill(const struct job *j, int rank, unsigned char *p)
 	memset(p, 0x5a, in + (j->recv > j->send ? j->recv : j->send));
 	for (size_t i = 0; i < j->send / size; i++)
 		put(p + in, j->type, i, (int)((i * 7 + (size_t)rank * 13) % 8) - 2);
+	for (size_t i = 0; i < j->send / size; i++)
+		put(p + factors_at(j), j->type, i, (int)((i + (size_t)rank) % 4) - 1);
 	return in;
 }
 
+/* Of even counts premul-sum has a factor for each element, of others one for each rank. */
 static ccs_status call(const struct job *j, unsigned char *p, size_t in, struct ccs_comm *c,
 		       void *stream)
 {
@@ -94,13 +103,16 @@ static ccs_status call(const struct job *j, unsigned char *p, size_t in, struct 
 	if (j->op != PREMUL)
 		return ccs_run(j->m, p + in, p, j->count, j->type, (ccs_redop)j->op, j->root, c,
 			       stream);
-	put(scalar, j->type, 0, 2);
+	if (!(j->count % 2))
+		return ccs_run_premul_vector(j->m, p + in, p, j->count, j->type, p + factors_at(j),
+					     j->root, c, stream);
+	put(scalar, j->type, 0, 1 + j->rank % 3);
 	return ccs_run_premul(j->m, p + in, p, j->count, j->type, scalar, j->root, c, stream);
 }
 
 static size_t room(const struct job *j)
 {
-	return (j->recv + 63) / 64 * 64 + j->send + j->recv + 64;
+	return factors_at(j) + j->send + j->recv + 64;
 }
 
 /* On the CPU, all ranks here; true, and what they put out, one behind another, if the
@@ -116,7 +128,17 @@ static bool reference(const struct job *j, unsigned char *out)
 	ccs_group_start();
 	for (int r = 0; r < j->n; r++) {
 		p[r] = calloc(room(j), 1);
-		s |= call(j, p[r], fill(j, r, p[r]), cpu[r], NULL);
+		s |= call(&(struct job){ .m = j->m,
+					 .n = j->n,
+					 .rank = r,
+					 .root = j->root,
+					 .op = j->op,
+					 .type = j->type,
+					 .count = j->count,
+					 .send = j->send,
+					 .recv = j->recv,
+					 .placing = j->placing },
+			  p[r], fill(j, r, p[r]), cpu[r], NULL);
 	}
 	s |= ccs_group_end();
 	for (int r = 0; r < j->n; r++) {

@@ -49,6 +49,10 @@
  * lie, in this call: a rank's cells and scratch, then `rank_places` rows further those of the
  * next rank; 0: all have the same. Other kernels do not look there.
  *
+ * Premul-sum. A value that is read as an initial one is multiplied before it is combined, moved
+ * or kept: by its rank's `scalar`, or, with `factors`, by the element that lies as far behind
+ * these as the value behind `send`. Kernels of other operators look at neither.
+ *
  * Turns. Launches of one communicator on one device share `turn`, if they may run
  * side by side (a replayed graph beside another stream): a launch waits until no
  * other one has the turn. turn[0]: 0, or who has it, from `launch` and the number that
@@ -173,7 +177,9 @@ struct ccs_dev_range {
 struct ccs_dev_rank {
 	const uint8_t *send;
 	uint8_t *recv;
-	uint8_t *scratch; /* 16-aligned; cell i at i * longest elements */
+	uint8_t *scratch;	/* 16-aligned; cell i at i * longest elements */
+	const uint8_t *factors; /* premul-sum's, one for each element of `send`; or NULL */
+	uint64_t scalar;	/* ... and in their place: an element, in the low bytes */
 };
 
 /* Which end is stuck, as in the host's report. */
@@ -223,7 +229,6 @@ struct ccs_dev_call {
 				   chunk, and a multiple of 16 bytes */
 	uint64_t limit;	  /* ns without progress in one wait; 0: none. Only in kernels
 				   compiled with -D CCS_WATCHDOG */
-	uint64_t scalar;  /* premul-sum's factor: an element, in the low bytes */
 	uint32_t worker0, nworkers;
 	uint32_t replicas, replicas_max; /* of this call; of the state */
 	uint32_t divide;		 /* CCS_AVG: the number of ranks; else 0 */

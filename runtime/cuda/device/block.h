@@ -90,8 +90,8 @@ struct ccs_block {
 	uint32_t replicas, replicas_max;
 	uint32_t worker0, nworkers;
 	uint32_t far, direct;
-	uint32_t room; /* units of a cell's tile, where it is whole */
-	ccs_elem scalar;
+	uint32_t room;	/* units of a cell's tile, where it is whole */
+	ccs_vec scalar; /* premul-sum's, of this rank: a unit of it */
 #if CCS_LAYOUTS
 	const struct ccs_dev_place *places;
 	uint64_t rank_places;
@@ -201,6 +201,18 @@ CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_dev_rank &io, const struct cc
 #define CCS_IS_MATRIX(spot, i) 0
 #endif
 
+/* Whether initial values are multiplied, each by a factor of its own; and where that of the one
+ * at p is. */
+CCS_FN bool ccs_has_factors(void)
+{
+	return CCS_OP == CCS_DEV_PREMUL && ccs_b.io.factors;
+}
+
+CCS_FN const uint8_t *ccs_factor_of(const uint8_t *p)
+{
+	return ccs_b.io.factors + (p - ccs_b.io.send);
+}
+
 /* Cell j of an operation. Rolled: it would take many registers. */
 CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spot *s)
 {
@@ -239,6 +251,8 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 					 i == CCS_SPOT_TO ? ccs_b.fifos[o.out].dst : ccs_b.w.rank,
 					 cell + j, initial, &own, &cut, s->in + i);
 		low |= (uintptr_t)s->at[i] | CCS_IS_MATRIX(s, i);
+		if (initial && ccs_has_factors())
+			low |= (uintptr_t)ccs_factor_of(s->at[i]);
 	}
 	s->len = len;
 	s->own = own;

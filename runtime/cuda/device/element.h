@@ -202,10 +202,21 @@ CCS_FN ccs_vec ccs_combine16(const ccs_vec &x, const ccs_vec &y)
 		x, y, [](ccs_elem p, ccs_elem q) { return ccs_operator::combine(p, q); });
 }
 
-CCS_FN ccs_vec ccs_scale16(const ccs_vec &x, ccs_elem by)
+CCS_FN ccs_vec ccs_scale16(const ccs_vec &x, const ccs_vec &by)
 {
-	return ccs_elements::map(x, x,
-				 [by](ccs_elem p, ccs_elem) { return ccs_type::scaled(p, by); });
+	return ccs_elements::map(x, by,
+				 [](ccs_elem p, ccs_elem q) { return ccs_type::scaled(p, q); });
+}
+
+/* A unit of one value. */
+CCS_FN ccs_vec ccs_spread16(ccs_elem e)
+{
+	ccs_vec v = ccs_zero();
+
+#pragma unroll
+	for (uint32_t i = 0; i < CCS_PER_UNIT; i++)
+		ccs_put(v, i, e);
+	return v;
 }
 
 CCS_FN ccs_vec ccs_divide16(const ccs_vec &x, uint32_t by)

@@ -130,6 +130,11 @@ CCS_FN void ccs_write(uint8_t *cell, const struct ccs_matrix &in, uint64_t e, ui
 #define ccs_write(cell, in, e, p, v, n) ccs_keep(p, v, n)
 #endif
 
+/* What premul-sum multiplies such a unit of an initial value with. */
+#define CCS_FACTORS(cell, in, e, p, n) \
+	(ccs_has_factors() ? ccs_read(ccs_factor_of(cell), in, e, ccs_factor_of(p), n) \
+			   : ccs_b.scalar)
+
 /* Of address i of a part's cell: its unit u, where `p` is as above. */
 #define CCS_READ(part, i, u, p, n) \
 	ccs_read((part).spot->at[i], (part).spot->in[i], (part).lo + (uint64_t)(u) * CCS_PER_UNIT, \
@@ -138,13 +143,31 @@ CCS_FN void ccs_write(uint8_t *cell, const struct ccs_matrix &in, uint64_t e, ui
 	ccs_write((part).spot->at[i], (part).spot->in[i], \
 		  (part).lo + (uint64_t)(u) * CCS_PER_UNIT, p, v, n)
 
-/* v = in (+) a (+) b */
-CCS_FN ccs_vec ccs_value(uint32_t form, ccs_vec in, ccs_vec a, ccs_vec b, uint32_t initial)
+/* Unit u of operand i, of which n elements are the caller's, at p: multiplied, if premul-sum does
+ * so with it, as with an initial value. */
+CCS_FN ccs_vec ccs_operand(const struct ccs_part &part, uint32_t i, uint32_t u, const uint8_t *p,
+			   uint32_t n, uint32_t initial)
 {
-	if (CCS_OP == CCS_DEV_PREMUL && form & CCS_DEV_A && initial & CCS_DEV_A_INITIAL)
-		a = ccs_scale16(a, ccs_b.scalar);
-	if (CCS_OP == CCS_DEV_PREMUL && form & CCS_DEV_B && initial & CCS_DEV_B_INITIAL)
-		b = ccs_scale16(b, ccs_b.scalar);
+	const ccs_vec v = CCS_READ(part, i, u, p, n);
+
+	(void)part, (void)i, (void)u; /* only columns need them */
+	if (CCS_OP != CCS_DEV_PREMUL || !initial)
+		return v;
+	return ccs_scale16(v, CCS_FACTORS(part.spot->at[i], part.spot->in[i],
+					  part.lo + (uint64_t)u * CCS_PER_UNIT, p, n));
+}
+
+/* The same of a whole unit of an aligned cell, which has been loaded from p. */
+CCS_FN ccs_vec ccs_operand16(const ccs_vec &v, const uint8_t *p, uint32_t initial)
+{
+	if (CCS_OP != CCS_DEV_PREMUL || !initial)
+		return v;
+	return ccs_scale16(v, ccs_has_factors() ? ccs_load16(ccs_factor_of(p)) : ccs_b.scalar);
+}
+
+/* v = in (+) a (+) b */
+CCS_FN ccs_vec ccs_value(uint32_t form, ccs_vec in, const ccs_vec &a, const ccs_vec &b)
+{
 	if (form & CCS_DEV_A)
 		in = form & CCS_DEV_IN ? ccs_combine16(in, a) : a;
 	if (form & CCS_DEV_B)
@@ -163,9 +186,9 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 	ccs_vec in = ccs_zero(), a = in, b = in;
 
 	if (form & CCS_DEV_A)
-		a = CCS_READ(p, CCS_SPOT_A, u, p.a + at, n);
+		a = ccs_operand(p, CCS_SPOT_A, u, p.a + at, n, form & CCS_DEV_A_INITIAL);
 	if (form & CCS_DEV_B)
-		b = CCS_READ(p, CCS_SPOT_B, u, p.b + at, n);
+		b = ccs_operand(p, CCS_SPOT_B, u, p.b + at, n, form & CCS_DEV_B_INITIAL);
 	if (CCS_LL && CCS_IS_IN(form)) {
 		if (ccs_ll_take(p.in + 2 * at, (uint32_t)(r.in_number + t * r.in_messages) + 1, &in,
 				r, k, t))
@@ -174,7 +197,7 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 		in = form & CCS_DEV_IN_DIRECT ? CCS_READ(p, CCS_SPOT_DST, u, p.in + at, n)
 					      : ccs_load16(p.in + at);
 	}
-	in = ccs_value(form, in, a, b, form);
+	in = ccs_value(form, in, a, b);
 	if (CCS_LL && CCS_IS_OUT(form))
 		ccs_ll_give(p.out + 2 * at, (uint32_t)(r.out_number + t * r.out_messages) + 1, in);
 	else if (form & CCS_DEV_OUT_DIRECT)
@@ -266,7 +289,11 @@ template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t f
 
 			if (u + i * step >= whole)
 				continue;
-			in[i] = ccs_value(f, in[i], a[i], b[i], form);
+			if (f & CCS_DEV_A)
+				a[i] = ccs_operand16(a[i], p.a + at, form & CCS_DEV_A_INITIAL);
+			if (f & CCS_DEV_B)
+				b[i] = ccs_operand16(b[i], p.b + at, form & CCS_DEV_B_INITIAL);
+			in[i] = ccs_value(f, in[i], a[i], b[i]);
 			if (f & CCS_DEV_OUT)
 				ccs_store16(p.out + at, in[i]);
 			if (f & CCS_DEV_DST && CCS_KEEPS(form))
@@ -333,7 +360,13 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 			y[i] = form & CCS_DEV_B ? ccs_load16(p.b + CCS_AT) : ccs_zero();
 		}
 		CCS_UNITS
-		v[i] = ccs_value(form, v[i], x[i], y[i], form);
+		{
+			if (form & CCS_DEV_A)
+				x[i] = ccs_operand16(x[i], p.a + CCS_AT, form & CCS_DEV_A_INITIAL);
+			if (form & CCS_DEV_B)
+				y[i] = ccs_operand16(y[i], p.b + CCS_AT, form & CCS_DEV_B_INITIAL);
+			v[i] = ccs_value(form, v[i], x[i], y[i]);
+		}
 #pragma unroll 1
 		for (uint32_t j = 1; j < sums; j++) {
 			CCS_UNITS

@@ -173,7 +173,6 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 		ccs_b.ntiles = c.ntiles;
 		ccs_b.longest = c.longest;
 		ccs_b.limit = c.limit;
-		ccs_b.scalar = (ccs_elem)c.scalar;
 		ccs_b.worker0 = c.worker0;
 		ccs_b.nworkers = c.nworkers;
 		ccs_b.far = c.far;
@@ -185,6 +184,8 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 		ccs_b.room = (uint32_t)(c.tile * CCS_SIZE / 16);
 		ccs_b.w = c.workers[ccs_b.worker];
 		ccs_b.io = ccs_b.ranks[ccs_b.w.rank];
+		if (CCS_OP == CCS_DEV_PREMUL)
+			ccs_b.scalar = ccs_spread16((ccs_elem)ccs_b.io.scalar);
 		if (had != 0 && had != mine)
 			stop = ccs_turn_wait(c.turn, mine);
 		if (c.turn)
@@ -234,7 +235,9 @@ CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t
 					if (by)
 						v = ccs_divide16(v, by);
 					else if (CCS_OP == CCS_DEV_PREMUL)
-						v = ccs_scale16(v, ccs_b.scalar);
+						v = ccs_scale16(v, CCS_FACTORS(from, in,
+									       off / CCS_SIZE,
+									       from + off, left));
 					ccs_write(to, in, off / CCS_SIZE, to + off, v, left);
 				}
 			}
