@@ -240,12 +240,7 @@ static ccs_status make_queues(struct transfer *list)
 void p2p_enter(struct p2p *p, struct queue *q, struct transfer *m)
 {
 	m->queue = q;
-	m->behind = NULL;
-	if (q->first)
-		q->last->behind = m;
-	else
-		q->first = m;
-	q->last = m;
+	transfer_append(&q->first, &q->last, m);
 	meet(p, q);
 	progress(p);
 }

@@ -130,6 +130,18 @@ void p2p_nap(struct world *w, struct p2p_vigil *v);
 void p2p_report(const struct world *w, bool more, struct text *t);
 void p2p_list_free(struct transfer *list);
 
+/** Behind the others of a queue, or of those that an inbox wants. */
+static inline void transfer_append(struct transfer **first, struct transfer **last,
+				   struct transfer *m)
+{
+	m->behind = NULL;
+	if (*first)
+		(*last)->behind = m;
+	else
+		*first = m;
+	*last = m;
+}
+
 static inline bool message_is_over(const struct transfer *m)
 {
 	return atomic_load_explicit(&m->over, memory_order_acquire);

@@ -57,16 +57,6 @@ static bool is_older(const struct world *w, const struct queue *than, int tag)
 
 /* ---- receives that wait ------------------------------------------------------------------------ */
 
-static void inbox_add(struct inbox *in, struct transfer *m)
-{
-	m->behind = NULL;
-	if (in->wanted)
-		in->wanted_last->behind = m;
-	else
-		in->wanted = m;
-	in->wanted_last = m;
-}
-
 /* The first that fits, with the one before it. */
 static struct transfer *find_wanted(const struct inbox *in, int peer, int tag,
 				    struct transfer **before)
@@ -246,7 +236,7 @@ void p2p_receive(struct world *w, struct transfer *m)
 		k->taker = m;
 		return;
 	}
-	inbox_add(in, m);
+	transfer_append(&in->wanted, &in->wanted_last, m);
 	match_from(w, m->comm->rank, m->peer);
 }
 
