@@ -226,6 +226,12 @@ struct ccs_term {
 	uint32_t chunk, first, ranks, times;
 };
 
+/** The number of a `sized` chunk's size on that rank, below the ranks' chunks in all: chunks of one
+ *  number, on whatever ranks, must be equally long in a call, and others need not. CCS_EINVAL, too:
+ *  the chunk is not `sized`. */
+CCS_API ccs_status ccs_module_size_number(const struct ccs_module *m, int plan, int rank,
+					  uint32_t chunk, uint32_t *number);
+
 /**
  * What a chunk of a rank must hold after a call: the contract's word, whatever the plan's
  * operations do. Element k of it is element k of all its terms, combined by the operator.

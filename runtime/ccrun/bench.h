@@ -25,7 +25,7 @@ struct home {
 struct row {
 	struct check check;
 	int root;		 /* -1: none */
-	size_t size, send, recv; /* bytes */
+	size_t size, send, recv; /* bytes; of the rank that has most */
 	size_t base;		 /* bytes of one base allocation, without guard */
 	unsigned char scalar[8];
 };
@@ -85,8 +85,10 @@ ccs_status home_wrong(const struct home *p, struct result *r);
 /** The arrays, for that many ranks. false: out of memory. */
 bool buffers_open(struct bench *b);
 void buffers_close(struct bench *b);
-/** Sets the count whose larger buffer has at most `size` bytes. */
+/** Sets the count whose larger buffer has at most `size` bytes, and the sizes of `sized` chunks. */
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size);
+/** Bytes of the rank's send or receive buffer. */
+size_t buffers_bytes(const struct row *r, uint32_t rank, bool recv);
 /** Memory for the row, of the host and on the GPUs. */
 ccs_status buffers_alloc(struct bench *b, const struct row *r);
 void buffers_free(struct bench *b);

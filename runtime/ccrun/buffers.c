@@ -8,6 +8,7 @@
  * O(bytes).
  */
 #include "runtime/ccrun/bench.h"
+#include "runtime/ccrun/sizes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ void buffers_close(struct bench *b)
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
-/* Blocks of `count` elements in all buffers of a kind; *n: how many buffers. */
+/* Blocks of `count` elements in all buffers of a kind; *n: how many buffers, `sized` ones, too. */
 static uint32_t blocks_of(const struct row *r, bool recv, uint32_t *n)
 {
 	const struct check *c = &r->check;
@@ -51,7 +52,7 @@ static uint32_t blocks_of(const struct row *r, bool recv, uint32_t *n)
 	for (int i = 0; i < c->nbuffers; i++) {
 		if (c->buffers[i].direction == (recv ? CCS_IN : CCS_OUT))
 			continue;
-		blocks += c->buffers[i].blocks;
+		blocks += c->buffers[i].sized ? 0 : c->buffers[i].blocks;
 		++*n;
 	}
 	return blocks;
@@ -64,9 +65,41 @@ static bool has_both(const struct check *c)
 
 	for (int i = 0; i < c->nbuffers; i++) {
 		columns |= c->buffers[i].by_column;
-		others |= !c->buffers[i].by_column && c->buffers[i].chunks > 1;
+		others |= !c->buffers[i].by_column && !c->buffers[i].sized &&
+			  c->buffers[i].chunks > 1;
 	}
 	return columns && others;
+}
+
+/* Those of `sized` buffers, beside blocks of `count`; of `most` elements in all, as far as nobody
+ * has given them. */
+static ccs_status size_chunks(const struct bench *b, struct check *c, size_t most)
+{
+	if (!c->sizes)
+		return CCS_OK;
+	if (b->o->sizes)
+		return sizes_compute(c, b->o->sizes, b->o->lengths, PTRDIFF_MAX / 16);
+	sizes_draw(c, most);
+	return CCS_OK;
+}
+
+/* The larger of all ranks' send buffers, and receive buffers. */
+static void measure_buffers(struct row *r)
+{
+	r->send = r->recv = 0;
+	for (uint32_t i = 0; i < (uint32_t)r->check.of.nranks; i++) {
+		size_t send = buffers_bytes(r, i, false), recv = buffers_bytes(r, i, true);
+
+		r->send = send > r->send ? send : r->send;
+		r->recv = recv > r->recv ? recv : r->recv;
+	}
+	r->base = r->send > r->recv ? r->send : r->recv;
+	r->size = r->base;
+}
+
+size_t buffers_bytes(const struct row *r, uint32_t rank, bool recv)
+{
+	return check_elements(&r->check, rank, recv) * ccs_dtype_size(r->check.type);
 }
 
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
@@ -77,26 +110,25 @@ ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
 	size_t send = 0, recv = 0;
 	ccs_status s;
 
-	c->count = units ? size / esize / units : 0;
+	c->count = units ? size / esize / (units + (c->sizes != NULL)) : 0;
 	c->count -= c->rows ? c->count % c->rows : 0;
 	for (int i = 0; (b->has.even_counts || has_both(c)) && i < c->nbuffers;) {
 		size_t chunks = (c->rows ? c->rows : 1) * c->buffers[i].chunks;
 
-		if (!chunks || c->count % chunks == 0) {
+		if (!chunks || c->buffers[i].sized || c->count % chunks == 0) {
 			i++;
 			continue;
 		}
 		c->count -= c->count % chunks; /* down to a count that all divide */
 		i = 0;
 	}
-	s = ccs_module_elements(c->module, c->of.nranks, c->count, &send, &recv);
-	if (s)
-		return s;
-	r->send = send * esize;
-	r->recv = recv * esize;
-	r->base = r->send > r->recv ? r->send : r->recv;
-	r->size = r->base;
-	return CCS_OK;
+	if (c->sizes)
+		s = size_chunks(b, c, size / esize - units * c->count);
+	else
+		s = ccs_module_elements(c->module, c->of.nranks, c->count, &send, &recv);
+	if (!s)
+		measure_buffers(r);
+	return s;
 }
 
 /* ---- memory --------------------------------------------------------------------------- */
@@ -144,7 +176,7 @@ bool buffers_place(struct bench *b, const struct row *r, bool in_place)
 	size_t block = r->check.count * ccs_dtype_size(r->check.type);
 	const struct home *at = b->at;
 
-	if (in_place && (ns != 1 || nr != 1))
+	if (in_place && (ns != 1 || nr != 1 || (r->check.sizes && r->check.nbuffers > 1)))
 		return false;
 	for (int i = at->first; i < at->first + at->local; i++) {
 		size_t mine = (size_t)i * block;
@@ -170,13 +202,13 @@ bool buffers_place(struct bench *b, const struct row *r, bool in_place)
 ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place)
 {
 	const struct home *at = b->at;
-	size_t esize = r->check.format.size;
 
 	for (int i = at->first; i < at->first + at->local; i++) {
 		if (!in_place)
 			memset(b->base[0][i], POISON, r->base + GUARD);
 		memset(b->base[1][i], POISON, r->base + GUARD);
-		check_fill(&r->check, (uint32_t)i, b->send[i], r->send / esize);
+		check_fill(&r->check, (uint32_t)i, b->send[i],
+			   check_elements(&r->check, (uint32_t)i, false));
 	}
 	return at->device ? device_copy(at->device, true) : CCS_OK;
 }
@@ -201,9 +233,9 @@ ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place, st
 	*result->text = '\0';
 	result->wrong = check_outputs(&r->check, b->recv, result->text, sizeof(result->text));
 	for (int i = at->first; i < at->first + at->local; i++) {
-		size_t n = in_place ? 0 : r->send / r->check.format.size;
+		size_t n = in_place ? 0 : check_elements(&r->check, (uint32_t)i, false);
 		size_t inputs = check_input(&r->check, (uint32_t)i, b->send[i], n);
-		size_t used = in_place ? r->base : r->recv;
+		size_t used = in_place ? r->base : buffers_bytes(r, (uint32_t)i, true);
 		size_t behind = overrun(b->base[1][i] + used, b->base[1][i] + r->base + GUARD);
 
 		if (inputs && !*result->text)

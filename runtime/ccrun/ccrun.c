@@ -151,10 +151,37 @@ static int start(struct options *o, bool *waits, bool *killed)
 	return find_launcher(o);
 }
 
+/* Buffers `by column`, and `sized` ones. */
+static int check_layouts(const struct options *o, const struct ccs_module *m,
+			 const struct ccs_module_info *has)
+{
+	const char *what = has->sized ? "`sized` buffer" : "buffer `by column`";
+
+	if ((has->sized || has->by_column) && o->against)
+		return complain_once(o, EXIT_LACKS,
+				     "%s has a %s, and %s's blocks are equally long, one after "
+				     "another: leave out --against",
+				     ccs_module_schedule(m), what, o->against->name);
+	if ((has->sized || has->by_column) && (o->table || o->tune))
+		return complain_once(o, EXIT_LACKS,
+				     "%s has a %s: a tuning tells calls apart by "
+				     "their size, not by their shape",
+				     ccs_module_schedule(m), what);
+	if (!has->by_column != !o->rows)
+		return complain_once(o, EXIT_USAGE, "%s has %s buffer `by column`: %s --rows N",
+				     ccs_module_schedule(m), o->rows ? "no" : "a",
+				     o->rows ? "leave out" : "say of how many rows, by");
+	if (!has->sized && o->sizes)
+		return complain_once(o, EXIT_USAGE, "%s has no `sized` buffer: leave out --sizes",
+				     ccs_module_schedule(m));
+	return EXIT_DONE;
+}
+
 static int check_module(const struct options *o, const struct ccs_module *m,
 			struct ccs_module_info *has)
 {
 	char ranks[256];
+	int rc;
 
 	ccs_module_describe(m, has);
 	ranks_text(m, ranks, sizeof(ranks));
@@ -171,27 +198,8 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 	if (!has->buffers && (o->show || o->fill))
 		return complain_once(o, EXIT_USAGE, "%s has no buffers: %s", ccs_module_schedule(m),
 				     o->show ? "there is nothing to show" : "--fill has none");
-	if (has->sized)
-		return complain_once(
-			o, EXIT_LACKS,
-			"%s has a `sized` buffer, and ccrun makes up no sizes: a program "
-			"passes them to ccs_run_with()",
-			ccs_module_schedule(m));
-	if (has->by_column && o->against)
-		return complain_once(o, EXIT_LACKS,
-				     "%s has a buffer `by column`, and %s lays blocks one after "
-				     "another: leave out --against",
-				     ccs_module_schedule(m), o->against->name);
-	if (has->by_column && (o->table || o->tune))
-		return complain_once(o, EXIT_LACKS,
-				     "%s has a buffer `by column`: a tuning tells calls apart by "
-				     "their size, not by their shape",
-				     ccs_module_schedule(m));
-	if (!has->by_column != !o->rows)
-		return complain_once(o, EXIT_USAGE, "%s has %s buffer `by column`: %s --rows N",
-				     ccs_module_schedule(m), o->rows ? "no" : "a",
-				     o->rows ? "leave out" : "say of how many rows, by");
-	return o->against ? o->against->possible(o, m) : EXIT_DONE;
+	rc = check_layouts(o, m, has);
+	return rc == EXIT_DONE && o->against ? o->against->possible(o, m) : rc;
 }
 
 /* ---- the run -------------------------------------------------------------------------- */

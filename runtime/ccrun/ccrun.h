@@ -12,6 +12,7 @@
  *   buffers.c  the ranks' buffers
  *   time.c     calls, timed by the clock or by a GPU's events, or in a graph
  *   check.c    inputs, and what must come out; element.c: elements by their type
+ *   sizes.c    how long the chunks of `sized` buffers are: --sizes
  *   fill.c     --fill: inputs by an expression; formula.c, formula_read.c: what that is
  *   show.c     --show: prints inputs and results
  *   order.c    schedules without buffers: who waited for whom
@@ -44,6 +45,7 @@ enum exit_status {
 struct report;
 struct baseline;
 struct formula;
+struct sizes;
 
 /* How ranks that are processes reach one another. */
 enum transport {
@@ -71,6 +73,8 @@ struct options {
 	unsigned graphs;	/* -G: launches of a graph of --iters calls; 0: no graph */
 	const char *expression; /* --fill, and what was read */
 	struct formula *fill;
+	const char *lengths; /* --sizes, and what was read */
+	struct formula *sizes;
 	bool show;	/* --show */
 	bool check;	/* -c */
 	unsigned types; /* -d: bits by ccs_dtype */
@@ -139,7 +143,8 @@ struct check {
 	struct ccs_plan_info of; /* what the plan is ... */
 	struct ccs_buffer_info *buffers;
 	int nbuffers;
-	size_t count, rows; /* rows 0: nothing is `by column` */
+	size_t count, rows;  /* rows 0: nothing is `by column` */
+	struct sizes *sizes; /* of `sized` chunks; NULL: there are none */
 	ccs_dtype type;
 	struct ccs_dtype_info format;
 	int op;
@@ -154,6 +159,9 @@ struct check {
 /** Completes module, plan, type and op. false: out of memory. */
 bool check_init(struct check *c);
 void check_free(struct check *c);
+
+/** Elements of a rank's send or receive buffers. O(buffers^2) */
+size_t check_elements(const struct check *c, uint32_t rank, bool recv);
 
 /** The scalar of premul-sum. */
 void check_scalar(const struct check *c, unsigned char scalar[8]);

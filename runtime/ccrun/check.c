@@ -23,6 +23,7 @@
  */
 #include "runtime/ccrun/element.h"
 #include "runtime/ccrun/fill.h"
+#include "runtime/ccrun/sizes.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -45,13 +46,6 @@ static bool op_chooses(int op)
 }
 
 /* ---- inputs ------------------------------------------------------------------------ */
-
-static uint64_t hash(uint64_t x)
-{
-	x = (x ^ x >> 32) * 0x9e3779b97f4a7c15u;
-	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
-	return x ^ x >> 32;
-}
 
 /* Whole numbers up to this are exact in the type. */
 static double exact_up_to(const struct check *c)
@@ -80,24 +74,24 @@ static struct maker maker_of(const struct check *c)
 
 static double make_float(const struct maker *m, uint64_t rank, uint64_t at)
 {
-	uint64_t h = hash(at * 65537 + rank);
+	uint64_t h = element_hash(at * 65537 + rank);
 
 	if (m->op == CCS_PROD) {
 		/* few factors other than +-1, evenly up and down */
-		int e = rank < 8 ? (int)((hash(at) % 3 + rank) % 3) - 1 : 0;
+		int e = rank < 8 ? (int)((element_hash(at) % 3 + rank) % 3) - 1 : 0;
 
 		return h & 1 ? ldexp(1, e) : -ldexp(1, e);
 	}
 	if (m->largest)
 		return (double)(int64_t)(h % (2 * m->largest + 1)) - (double)m->largest;
-	if ((hash(at) + rank) % m->every)
+	if ((element_hash(at) + rank) % m->every)
 		return 0;
 	return h & 1 ? 1 : -1;
 }
 
 static uint64_t make_bits(uint64_t rank, uint64_t at)
 {
-	return hash(at * 65537 + rank + 1);
+	return element_hash(at * 65537 + rank + 1);
 }
 
 /* Of an element that is no float, or not taken for one. */
@@ -167,6 +161,7 @@ void check_free(struct check *c)
 {
 	free(c->buffers);
 	free(c->values);
+	sizes_close(c);
 	c->buffers = NULL;
 	c->values = NULL;
 }
@@ -183,9 +178,14 @@ bool check_init(struct check *c)
 	c->chooses = op_chooses(c->op);
 	c->nbuffers = has.buffers;
 	c->values = NULL;
+	c->sizes = NULL;
 	c->buffers = calloc((size_t)has.buffers + 1, sizeof(*c->buffers));
 	for (int i = 0; c->buffers && i < has.buffers; i++)
 		ccs_module_buffer(c->module, c->plan, i, c->buffers + i);
+	if (c->buffers && sizes_open(c)) {
+		check_free(c);
+		return false;
+	}
 	if (!c->buffers || !is_float(c) || c->format.size > 2)
 		return c->buffers != NULL;
 	n = (size_t)1 << (8 * c->format.size);
@@ -208,8 +208,8 @@ struct wanted {
 	double slack[BLOCK];  /* allowed distance */
 	double sum_abs[BLOCK];
 	double terms;
-	struct ccs_term *of; /* the value's, and ... */
-	size_t n, room;
+	struct ccs_term *of;   /* the value's, and ... */
+	size_t n, room, have;  /* terms; ...; elements that were made */
 	struct ccs_term *next; /* ... the next rank's */
 };
 
@@ -249,7 +249,28 @@ static struct lies lies_in(const struct ccs_buffer_info *s, uint32_t cell, size_
 			      s->blocks * count };
 }
 
-static struct lies lies(const struct check *c, uint32_t cell, bool recv)
+/* Elements of a buffer of a rank. */
+static size_t buffer_elements(const struct check *c, uint32_t rank, const struct ccs_buffer_info *b)
+{
+	size_t at, len;
+
+	if (!b->sized)
+		return b->blocks * c->count;
+	len = sizes_find(c, rank, b->first + b->chunks * b->blocks - 1, &at);
+	return at + len;
+}
+
+size_t check_elements(const struct check *c, uint32_t rank, bool recv)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < c->nbuffers; i++)
+		if (c->buffers[i].direction != (recv ? CCS_IN : CCS_OUT))
+			n += buffer_elements(c, rank, c->buffers + i);
+	return n;
+}
+
+static struct lies lies(const struct check *c, uint32_t rank, uint32_t cell, bool recv)
 {
 	size_t base = 0;
 
@@ -258,13 +279,17 @@ static struct lies lies(const struct check *c, uint32_t cell, bool recv)
 		size_t rows = s->by_column && c->rows ? c->rows : 1;
 
 		if (cell - s->first < s->chunks * s->blocks) {
-			struct lies x = lies_in(s, cell, c->count / rows, rows);
+			struct lies x = { 0 };
 
+			if (s->sized)
+				x.len = sizes_find(c, rank, cell, &x.at);
+			else
+				x = lies_in(s, cell, c->count / rows, rows);
 			x.at += base;
 			return x;
 		}
 		if (s->direction != (recv ? CCS_IN : CCS_OUT))
-			base += s->blocks * c->count;
+			base += buffer_elements(c, rank, s);
 	}
 	return (struct lies){ 0 };
 }
@@ -382,9 +407,11 @@ static void want(const struct check *c, struct wanted *w, size_t from, size_t n)
 	bool first = true;
 
 	for (const struct ccs_term *t = w->of; t < w->of + w->n; t++) {
-		struct lies in = lies(c, t->chunk, false);
+		struct lies in = lies(c, t->first, t->chunk, false);
 
 		for (uint32_t q = t->first; q < t->first + t->ranks; q++, first = false) {
+			if (c->sizes && q > t->first)
+				in = lies(c, q, t->chunk, false);
 			if (is_float(c))
 				add_floats(c, w, q, t->times, &in, from, n, first);
 			else
@@ -444,10 +471,11 @@ static void take(const struct check *c, struct wanted *w, size_t terms, size_t f
 {
 	struct ccs_term *last = w->of;
 
-	if (terms == w->n && !memcmp(w->of, w->next, terms * sizeof(*w->of)))
+	if (terms == w->n && n <= w->have && !memcmp(w->of, w->next, terms * sizeof(*w->of)))
 		return;
 	w->of = w->next;
 	w->n = terms;
+	w->have = n;
 	w->next = last;
 	want(c, w, from, n);
 }
@@ -456,22 +484,26 @@ static size_t check_block(const struct check *c, struct wanted *w, void *const *
 			  size_t from, size_t n, char *text, size_t size)
 {
 	size_t wrong = 0, esize = c->format.size, terms;
-	struct lies out = lies(c, cell, true);
+	struct lies out = { 0 };
 
 	w->n = 0; /* the last one was of other elements */
 	for (int r = 0; r < c->of.nranks; r++) {
 		const unsigned char *p = recv[r];
+		size_t here;
 
 		if (!p)
 			continue;
+		if (c->sizes || !out.len)
+			out = lies(c, (uint32_t)r, cell, true);
+		here = out.len < from + n ? out.len - (out.len < from ? out.len : from) : n;
 		if (!expect(c, w, (uint32_t)r, cell, &terms)) {
 			snprintf(text, size, "out of memory for the check");
 			return wrong + 1;
 		}
 		if (!terms)
 			continue;
-		take(c, w, terms, from, n);
-		for (size_t i = 0; i < n; i++) {
+		take(c, w, terms, from, here);
+		for (size_t i = 0; i < here; i++) {
 			size_t at = element(&out, from + i);
 
 			if (right(c, w, i, p + at * esize))
@@ -489,7 +521,7 @@ bool check_promises(const struct check *c, uint32_t rank, size_t at)
 		const struct ccs_buffer_info *s = c->buffers + i;
 
 		for (uint32_t k = 0; k < s->chunks * s->blocks && s->direction != CCS_IN; k++) {
-			struct lies x = lies(c, s->first + k, true);
+			struct lies x = lies(c, rank, s->first + k, true);
 			size_t n = 0;
 
 			if (!lies_there(&x, at))
@@ -502,6 +534,19 @@ bool check_promises(const struct check *c, uint32_t rank, size_t at)
 	return false;
 }
 
+/* The chunk of that number, on the rank that has most there. */
+static size_t longest(const struct check *c, uint32_t cell)
+{
+	size_t most = lies(c, 0, cell, true).len;
+
+	for (uint32_t r = 1; c->sizes && r < (uint32_t)c->of.nranks; r++) {
+		size_t len = lies(c, r, cell, true).len;
+
+		most = len > most ? len : most;
+	}
+	return most;
+}
+
 size_t check_outputs(const struct check *c, void *const *recv, char *text, size_t size)
 {
 	struct wanted *w = calloc(1, sizeof(*w));
@@ -512,7 +557,7 @@ size_t check_outputs(const struct check *c, void *const *recv, char *text, size_
 		return 1;
 	}
 	for (uint32_t cell = 0; cell < c->of.chunks; cell++) {
-		size_t len = lies(c, cell, true).len;
+		size_t len = longest(c, cell);
 
 		for (size_t from = 0; from < len; from += BLOCK)
 			wrong += check_block(c, w, recv, cell, from,

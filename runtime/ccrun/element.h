@@ -7,6 +7,14 @@
 
 #include "runtime/ccrun/ccrun.h"
 
+/** Bits that are as good as random, for what is made up. */
+static inline uint64_t element_hash(uint64_t x)
+{
+	x = (x ^ x >> 32) * 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+	return x ^ x >> 32;
+}
+
 /** Of an integer type with a sign. */
 bool element_is_signed(const struct check *c);
 /** The lowest so many bytes. */

@@ -14,7 +14,8 @@ enum { BEFORE = 40, SHOWN = 72 }; /* bytes of a long expression that are shown *
 
 /* "--fill: WHAT", and below it the expression with marks under what it is about. A line break
  * in it is shown as a blank. */
-static ccs_status refuse(const char *expression, const struct formula_fault *at, const char *what)
+ccs_status fill_refuse(const char *option, const char *expression, const struct formula_fault *at,
+		       const char *what)
 {
 	size_t first = at->from > BEFORE ? at->from - BEFORE : 0;
 	char line[SHOWN + 1], marks[SHOWN + 2], *mark = marks;
@@ -37,15 +38,20 @@ static ccs_status refuse(const char *expression, const struct formula_fault *at,
 			*mark++ = within ? '~' : ' ';
 	}
 	*mark = '\0';
-	return ccs_error_set(CCS_EINVAL, "--fill: %s\n  %s\n  %s", what, line, marks);
+	return ccs_error_set(CCS_EINVAL, "%s: %s\n  %s\n  %s", option, what, line, marks);
 }
 
-ccs_status fill_read(struct formula **out, const char *expression)
+ccs_status fill_read(struct formula **out, const char *option, const char *expression)
 {
 	struct formula_fault fault;
 
 	*out = formula_read(expression, &fault);
-	return *out ? CCS_OK : refuse(expression, &fault, fault.text);
+	return *out ? CCS_OK : fill_refuse(option, expression, &fault, fault.text);
+}
+
+static ccs_status refuse(const struct check *c, const struct formula_fault *at, const char *what)
+{
+	return fill_refuse("--fill", c->expression, at, what);
 }
 
 /* ---- values --------------------------------------------------------------------------- */
@@ -81,7 +87,7 @@ static ccs_status check_element(const struct check *c, uint32_t rank, uint64_t i
 	if (!evaluate(c, rank, index, value, &fault)) {
 		snprintf(what, sizeof(what), "%s (rank %u, index %" PRIu64 ")", fault.text, rank,
 			 index);
-		return refuse(c->expression, &fault, what);
+		return refuse(c, &fault, what);
 	}
 	if (element_holds(c, *value))
 		return CCS_OK;
@@ -90,7 +96,7 @@ static ccs_status check_element(const struct check *c, uint32_t rank, uint64_t i
 		 ") does not fit %s%s: take a wider type, by "
 		 "-d, or other values",
 		 *value, rank, index, c->format.name, c->format.mantissa ? " exactly" : "");
-	return refuse(c->expression, &all, what);
+	return refuse(c, &all, what);
 }
 
 /* The largest finite number of a float type: one step below infinity, or below the NaN where
@@ -121,10 +127,10 @@ static ccs_status check_bound(const struct check *c, double bound)
 		 "%s of %d ranks' values could exceed the largest %s, %g: take a wider type, by "
 		 "-d, or smaller values",
 		 c->op == CCS_PROD ? "products" : "sums", c->of.nranks, c->format.name, largest(c));
-	return refuse(c->expression, &all, what);
+	return refuse(c, &all, what);
 }
 
-ccs_status fill_check(const struct check *c, size_t n)
+ccs_status fill_check(const struct check *c)
 {
 	bool product = c->op == CCS_PROD;
 	double bound = product;
@@ -132,6 +138,7 @@ ccs_status fill_check(const struct check *c, size_t n)
 	int64_t value;
 
 	for (uint32_t r = 0; r < (uint32_t)c->of.nranks && !s; r++) {
+		size_t n = check_elements(c, r, false);
 		double most = product;
 
 		for (size_t i = 0; i < n && !s; i++) {

@@ -10,13 +10,17 @@
 #include "runtime/ccrun/ccrun.h"
 #include "runtime/ccrun/formula.h"
 
-/** Reads --fill's expression. CCS_EINVAL: it is none, and the text shows where. */
-ccs_status fill_read(struct formula **out, const char *expression);
+/** Reads the expression of --fill, or of another option. CCS_EINVAL: it is none, and the text shows
+ *  where. */
+ccs_status fill_read(struct formula **out, const char *option, const char *expression);
+/** CCS_EINVAL: what is wrong with the option's expression, which is shown with marks at the place. */
+ccs_status fill_refuse(const char *option, const char *expression, const struct formula_fault *at,
+		       const char *what);
 
-/** Whether every element of all ranks' inputs, of `n` elements each, has a value, which the
+/** Whether every element of all ranks' inputs has a value, which the
  *  type holds, and no result can leave the type's range. CCS_EINVAL: the text names the first.
- *  O(ranks x n). */
-ccs_status fill_check(const struct check *c, size_t n);
+ *  O(elements). */
+ccs_status fill_check(const struct check *c);
 
 /** An element's number, after fill_check. */
 int64_t fill_number(const struct check *c, uint32_t rank, uint64_t index);

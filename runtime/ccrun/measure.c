@@ -8,6 +8,7 @@
  * O(calls).
  */
 #include "runtime/ccrun/bench.h"
+#include "runtime/ccrun/sizes.h"
 
 #include <stdlib.h>
 
@@ -62,6 +63,7 @@ static ccs_status put_rank(struct bench *b, const struct row *r, int i)
 	struct ccs_run_options how = b->how;
 
 	how.rows = c->count ? c->rows : 0;
+	how.sizes = sizes_of(c, (uint32_t)i);
 	how.scalar = c->op == OP_PREMUL && c->numbers ? r->scalar : NULL;
 	return ccs_run_with(b->m, &how, b->call_send[i], b->call_recv[i], c->count, c->type,
 			    how.scalar ? CCS_SUM : (ccs_redop)c->op, r->root, b->at->comm[i],

@@ -250,11 +250,11 @@ static int read_count(struct options *o, int option, const char *s)
 	return -1;
 }
 
-static int read_fill(struct options *o, const char *s)
+static int read_formula(const char *option, const char *s, struct formula **f, const char **text)
 {
-	formula_free(o->fill);
-	o->expression = s;
-	return fill_read(&o->fill, s) ? usage("%s", ccs_error()) : -1;
+	formula_free(*f);
+	*text = s;
+	return fill_read(f, option, s) ? usage("%s", ccs_error()) : -1;
 }
 
 static int read_value(struct options *o, int option, const char *s)
@@ -294,7 +294,8 @@ static int read_value(struct options *o, int option, const char *s)
 	case LONG_TRANSPORT: return read_transport(o, s);
 	case LONG_PROCS: o->procs = true; return -1;
 	case LONG_VERIFY: o->verify = true; return -1;
-	case LONG_FILL: return read_fill(o, s);
+	case LONG_FILL: return read_formula("--fill", s, &o->fill, &o->expression);
+	case LONG_SIZES: return read_formula("--sizes", s, &o->sizes, &o->lengths);
 	case LONG_SHOW: o->show = true; return -1;
 	case LONG_COPY_RATE: o->copy_rate = true; return -1;
 	case 'v': o->verbose = true; return -1;
@@ -500,7 +501,8 @@ void options_free(struct options *o)
 	free(o->devices);
 	o->devices = NULL;
 	formula_free(o->fill);
-	o->fill = NULL;
+	formula_free(o->sizes);
+	o->fill = o->sizes = NULL;
 }
 
 /* Files move to the front of argv, in their order, with a NULL behind them. */

@@ -95,6 +95,9 @@ static const struct spec specs[] = {
 	{ "--rows", LONG_ROWS, "N", NULL, false,
 	  "of a module with a buffer `by column`: rows of its matrices; counts are\n"
 	  "multiples of it" },
+	{ "--sizes", LONG_SIZES, "EXPR", NULL, false,
+	  "of a module with a `sized` buffer: elements of chunk number `index` of rank\n"
+	  "`rank`, of those that it begins with, as with --fill (made up by size)" },
 	{ "-w", 'w', "N", NULL, false, "runs before the timed ones (2)" },
 	{ "--iters", LONG_ITERS, "N", NULL, false,
 	  "timed runs, of which the mean is printed (20)" },

@@ -35,9 +35,9 @@ static size_t number_of(size_t i, size_t n, size_t most, size_t first, size_t la
 	return n <= most || i < first ? i : n - last - first + i;
 }
 
-static size_t elements(const struct row *r, enum when when)
+static size_t elements(const struct row *r, uint32_t rank, enum when when)
 {
-	return (when == BEFORE ? r->send : r->recv) / r->check.format.size;
+	return check_elements(&r->check, rank, when == AFTER);
 }
 
 /* ---- one rank ------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ static void pick(const struct row *r, uint32_t rank, enum when when, const void 
 		 struct shown *to)
 {
 	const struct check *c = &r->check;
-	size_t n = elements(r, when), many = count_of(n, MOST, FIRST, LAST);
+	size_t n = elements(r, rank, when), many = count_of(n, MOST, FIRST, LAST);
 
 	for (size_t i = 0; i < many; i++) {
 		size_t at = number_of(i, n, MOST, FIRST, LAST);
@@ -125,19 +125,22 @@ static void print_names(FILE *out, const struct check *c, enum when when)
 static void print_values(FILE *out, const struct row *r, const struct shown *all, enum when when)
 {
 	static const char *const titles[] = { "before: sendbuff", "after: recvbuff" };
-	size_t ranks = (size_t)r->check.of.nranks, n = elements(r, when);
+	size_t ranks = (size_t)r->check.of.nranks, n = elements(r, 0, when);
 	size_t many = count_of(ranks, MOST_RANKS, FIRST_RANKS, LAST_RANKS);
 	int width = widest(all, ranks, when);
 
 	fprintf(out, "\n%s (", titles[when]);
 	print_names(out, &r->check, when);
-	fprintf(out, "), %zu element%s a rank\n", n, n == 1 ? "" : "s");
+	if (r->check.sizes)
+		fputs(")\n", out);
+	else
+		fprintf(out, "), %zu element%s a rank\n", n, n == 1 ? "" : "s");
 	for (size_t i = 0; i < many; i++) {
 		size_t rank = number_of(i, ranks, MOST_RANKS, FIRST_RANKS, LAST_RANKS);
 
 		if (i == FIRST_RANKS && many < ranks)
 			fprintf(out, "  ... %zu more ranks ...\n", ranks - many);
-		print_rank(out, all + rank, rank, n, when, width);
+		print_rank(out, all + rank, rank, elements(r, (uint32_t)rank, when), when, width);
 	}
 }
 
@@ -166,6 +169,8 @@ static void print_all(const struct bench *b, const struct row *r, const struct s
 	}
 	if (r->root >= 0)
 		fprintf(b->out, ", root %d", r->root);
+	if (c->sizes)
+		fprintf(b->out, "; sizes: %s", b->o->sizes ? b->o->lengths : "made up");
 	if (c->fill)
 		fprintf(b->out, "; inputs: %s", c->expression);
 	fputc('\n', b->out);

@@ -215,7 +215,7 @@ static int size_run(struct bench *b, struct row *r, size_t size)
 	ccs_status s = buffers_size(b, r, size);
 	int rc;
 
-	if (!s && r->check.fill && fill_check(&r->check, r->send / r->check.format.size))
+	if (!s && r->check.fill && fill_check(&r->check))
 		return complain_once(b->o, EXIT_USAGE, "%s", ccs_error());
 	if (!s && b->tuning)
 		s = tuned_choose(b, r);
@@ -258,7 +258,7 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	check_scalar(&r.check, r.scalar);
 	while (rc == EXIT_DONE) {
 		rc = size_run(b, &r, size);
-		if (!b->has.buffers || is_small(b))
+		if (!b->has.buffers || is_small(b) || b->o->sizes)
 			break; /* there is one size: none, or that */
 		if (!options_next_size(b->o, &size))
 			break;

@@ -261,6 +261,31 @@ ccs_status ccs_module_buffer(const struct ccs_module *m, int plan, int buffer,
 	return CCS_OK;
 }
 
+/* Whether there are that rank, and that chunk of it. */
+static ccs_status check_chunk(const struct plan_view *v, const char *call, int rank, uint32_t chunk)
+{
+	if (rank < 0 || (uint32_t)rank >= v->plan->nranks)
+		return no_such(call, "rank", rank, v->plan->nranks);
+	return chunk < v->plan->cells ? CCS_OK : no_such(call, "chunk", chunk, v->plan->cells);
+}
+
+ccs_status ccs_module_size_number(const struct ccs_module *m, int plan, int rank, uint32_t chunk,
+				  uint32_t *number)
+{
+	static const char call[] = "ccs_module_size_number";
+	ccs_status s;
+	const struct plan_view *v = plan_of(m, plan, number, call, &s);
+
+	if (v)
+		s = check_chunk(v, call, rank, chunk);
+	if (s)
+		return s;
+	*number = v->plan->sizes.n ? v->sizes[(size_t)rank * v->plan->cells + chunk] : CCS_NONE;
+	return *number != CCS_NONE ? CCS_OK
+				   : error_set(CCS_EINVAL, "%s: chunk %u of %s is not `sized`",
+					       call, chunk, ccs_module_schedule(m));
+}
+
 ccs_status ccs_module_expects(const struct ccs_module *m, int plan, int rank, uint32_t chunk,
 			      struct ccs_term *terms, size_t room, size_t *n)
 {
@@ -270,12 +295,10 @@ ccs_status ccs_module_expects(const struct ccs_module *m, int plan, int rank, ui
 	const struct plan_view *v = plan_of(m, plan, terms || !room ? n : NULL, call, &s);
 	uint32_t row;
 
-	if (!v)
+	if (v)
+		s = check_chunk(v, call, rank, chunk);
+	if (s)
 		return s;
-	if (rank < 0 || (uint32_t)rank >= v->plan->nranks)
-		return no_such(call, "rank", rank, v->plan->nranks);
-	if (chunk >= v->plan->cells)
-		return no_such(call, "chunk", chunk, v->plan->cells);
 	*n = 0;
 	row = v->expect[(size_t)rank * v->plan->cells + chunk];
 	if (row == CCS_NONE || !module_cells_are(m, v, chunk, 1, CELL_FINAL))

@@ -119,6 +119,43 @@ values "... as in the engines" after 0 '-112 -112 -112 -112 -112 -112 -112 -112'
 status "a long expression" 2 show -n 4 --fill "$(seq -s ' + ' 60) + x" "$gather"
 says "... is shown around the place" "$tmp/err" '^ .* \+ 60 \+ x$'
 
+# ---- sized chunks -----------------------------------------------------------------------------
+uneven=$tmp/uneven.so
+"$build/bin/ccc" tests/cpu/layouts/exchange_sized.ccs -n 2..5 --target=cpu -o "$uneven"
+status "sizes by an expression" 0 show -n 3 --sizes 'rank * index' --fill '10 * rank + index' \
+	-d int32 "$uneven"
+says "... are said" "$tmp/out" 'count 0 of int32; sizes: rank \* index; inputs: 10 \* rank \+ index$'
+values "... what rank 0 sends" before 0 ''
+values "... what rank 2 sends" before 2 '20 21 22 23 24 25'
+values "... what comes to rank 0" after 0 ''
+values "... what comes to rank 1" after 1 '10 20 21'
+values "... what comes to rank 2" after 2 '11 12 22 23 24 25'
+status "sizes by processes" 0 show -n 3 --procs --sizes 'rank * index' --fill '10 * rank + index' \
+	-d int32 "$uneven"
+values "... are the same" after 2 '11 12 22 23 24 25'
+status "made up sizes" 0 show -n 3 -b 64 -e 64 -d int8 "$uneven"
+says "... are told of" "$tmp/out" 'int8; sizes: made up$'
+cp "$tmp/out" "$tmp/tasks"
+status "... by processes" 0 show -n 3 --procs -b 64 -e 64 -d int8 "$uneven"
+holds "... are the same" cmp -s "$tmp/out" "$tmp/tasks"
+for file in gather scatter sum exchange; do
+	"$build/bin/ccc" tests/cpu/layouts/${file}_sized.ccs -n 2..5 --target=cpu -o "$tmp/sized.so"
+	status "made up sizes, ${file}_sized" 0 "$ccrun" -n 5 -b 3 -e 400K -f 50 --iters 1 -w 0 \
+		-d int8,float64 -r all "$tmp/sized.so"
+	says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'
+done
+# short WHAT EXPR MARKS TEXT
+short() {
+	status "$1" 2 show -n 3 --sizes "$2" "$uneven"
+	says "... says why" "$tmp/err" "^ccrun: --sizes: .*$4"
+	if [ "$(sed -n 3p "$tmp/err")" = "  $3" ]; then ok "... and where"; else
+		not_ok "... and where" "$(cat "$tmp/err")"; fi
+}
+short "less than nothing" 'index - rank' '^~~~~~~~~~~~' '-1 \(rank 1, index 0\) is no number of elements'
+short "no size" '4 / index' '^~~~~~~~~' 'division by zero: 4 / 0 \(rank 0, index 0\)'
+short "more than there is" '1 << 60' '^~~~~~~' 'larger than any memory'
+status "sizes beside NCCL" 4 "$ccrun" -n 3 --device cuda --against nccl "$uneven"
+
 # ---- processes, and what does not go together ------------------------------------------------
 status "processes" 0 show -n 4 --procs --fill '2 * rank' "$sum"
 values "... show what they have" after 3 '12 12 12 12 12 12 12 12'
@@ -136,6 +173,11 @@ done
 # ---- wrong results ----------------------------------------------------------------------------
 "$build/bin/ccc" schedules/direct_allreduce.ccs -n 4 --target=cpu -o "$tmp/four.so"
 "$build/tests/plan/prove_test" spoil "$tmp/four.so" "$tmp/spoilt.so"
+"$build/bin/ccc" tests/cpu/layouts/sum_sized.ccs -n 4 --target=cpu -o "$tmp/sized4.so"
+"$build/tests/plan/prove_test" spoil "$tmp/sized4.so" "$tmp/spoilt4.so"
+status "one with sized chunks" 3 show -n 4 --sizes '3 - index' --fill 'rank + 1' -d int32 \
+	"$tmp/spoilt4.so"
+says "... is seen" "$tmp/err" 'rank 0, element 2 of recvbuff is -1; it must be 10$'
 # A length is wrong, which is seen where the cells have 1, 0, 0, 0.
 status "a module that computes something else" 3 show -n 4 --fill 'rank + 1' -d int8 -b 1 -e 1 \
 	"$tmp/spoilt.so"

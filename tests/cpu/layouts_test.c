@@ -292,8 +292,65 @@ static bool by_mpi(struct book *book)
 	return ok;
 }
 
+/* The numbers of one chunk's sizes, by their place in the schedule's table, of which `of` has what
+ * was found so far. */
+static bool number_right(const struct ccs_module *m, const struct subject *x, int plan,
+			 const struct ccs_buffer_info *b, int buffer, int rank, uint32_t chunk,
+			 uint32_t of[MOST * MOST])
+{
+	uint32_t number, *at;
+	ccs_status s = ccs_module_size_number(m, plan, rank, b->first + chunk, &number);
+
+	at = of + table_place(x, buffer, rank, chunk);
+	if (s || (*at != UINT32_MAX && *at != number))
+		return false;
+	*at = number;
+	return true;
+}
+
+/* Two chunks have one number if, and only if, the schedule names one place of its table for both. */
+static bool numbers_right(const struct ccs_module *m, const struct subject *x, int n)
+{
+	int plan = ccs_module_find(m, n, 0);
+	uint32_t of[MOST * MOST];
+	struct ccs_buffer_info b;
+	bool ok = true, any = false;
+
+	memset(of, 0xff, sizeof(of));
+	for (int i = 0; i < 2 && x->sizes[i] && !ccs_module_buffer(m, plan, i, &b); i++)
+		for (uint32_t c = 0; c < b.chunks * b.blocks; c++)
+			for (int r = 0; r < n; r++)
+				ok &= number_right(m, x, plan, &b, i, r, c, of);
+	for (int i = 0; i < MOST * MOST; i++) {
+		any |= of[i] != UINT32_MAX;
+		for (int k = 0; k < i; k++)
+			ok &= of[i] == UINT32_MAX || of[i] != of[k];
+	}
+	return ok && any == (x->sizes[0] != NULL);
+}
+
+static bool test_numbers(const struct book *book)
+{
+	uint32_t number;
+	bool ok = true;
+
+	for (int i = 0; i < NSUBJECTS; i++)
+		for (int n = LEAST; n <= MOST; n++)
+			ok &= numbers_right(book->modules[i], subjects + i, n);
+	ok &= is(ccs_module_size_number(book->modules[SUM_COLUMNS], 0, 0, 0, &number), CCS_EINVAL,
+		 "is not `sized`", "a chunk by column");
+	ok &= is(ccs_module_size_number(book->modules[EXCHANGE_SIZED], 0, 9, 0, &number),
+		 CCS_EINVAL, "no rank 9", "a rank");
+	ok &= is(ccs_module_size_number(book->modules[EXCHANGE_SIZED], 0, 0, 99, &number),
+		 CCS_EINVAL, "no chunk 99", "a chunk");
+	ok &= is(ccs_module_size_number(book->modules[EXCHANGE_SIZED], 0, 0, 0, NULL), CCS_EINVAL,
+		 "NULL", "no place");
+	return say(ok, "which chunks must be equally long");
+}
+
 static void suites(struct book *book, bool *ok)
 {
+	*ok &= test_numbers(book);
 	for (int i = 0; i < NSUBJECTS; i++) {
 		*ok &= test_tasks(book, subjects + i, true);
 		*ok &= test_tasks(book, subjects + i, false);

@@ -62,8 +62,10 @@ status "... without --rows" 2 "$ccrun" -n 3 "$tmp/column.so"
 says "... says how to give it" "$tmp/err" 'say of how many rows, by --rows N$'
 status "--rows of another module" 2 "$ccrun" -n 4 --rows 7 "$tmp/ar.so"
 says "... is refused" "$tmp/err" 'no buffer `by column`: leave out --rows N$'
-status "ccrun of sized chunks" 4 "$ccrun" -n 3 "$tmp/sized.so"
-says "... says who can" "$tmp/err" 'a program passes them to ccs_run_with'
+status "ccrun of sized chunks" 0 "$ccrun" -n 3 -b 1 -e 90K -f 30 --iters 1 -w 0 "$tmp/sized.so"
+says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'
+status "--sizes of another module" 2 "$ccrun" -n 4 --sizes 7 "$tmp/ar.so"
+says "... is refused" "$tmp/err" 'no `sized` buffer: leave out --sizes$'
 status "a proof for which there is no memory" 1 "$ccc" schedules/bruck_allgather.ccs \
 	-n 256 --memory 7 --emit=json
 says "... says so" "$tmp/err" \

@@ -55,12 +55,19 @@ static size_t index_of(char c, int rank, uint32_t chunk)
 	return c == 'r' ? (size_t)rank : c == 'i' ? chunk : 0;
 }
 
+size_t table_place(const struct subject *x, int buffer, int rank, uint32_t chunk)
+{
+	const char *at = x->sizes[buffer];
+
+	return index_of(at[0], rank, chunk) * MOST + index_of(at[1], rank, chunk);
+}
+
 /* Of a `sized` buffer. */
 static size_t size_of(const struct shape *s, int buffer, int rank, uint32_t chunk)
 {
-	const char *at = s->of->sizes[buffer];
+	size_t at = table_place(s->of, buffer, rank, chunk);
 
-	return s->sizes[index_of(at[0], rank, chunk)][index_of(at[1], rank, chunk)];
+	return s->sizes[at / MOST][at % MOST];
 }
 
 /* Elements of a rank's buffer. */

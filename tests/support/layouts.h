@@ -46,6 +46,9 @@ struct buffers {
 	cuda_ptr there[2];
 };
 
+/** Where the table has the size of a chunk of that buffer of a rank: row * MOST + column. */
+size_t table_place(const struct subject *x, int buffer, int rank, uint32_t chunk);
+
 /** Small ones, of which many have no rows or columns; and such as take several tiles. */
 struct shape shape_draw(const struct subject *x, const struct ccs_module *m, struct rng *g, int n);
 
