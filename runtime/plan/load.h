@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 struct prep;
+struct text;
 struct rank_order;
 
 struct plan_view {
@@ -61,8 +62,8 @@ void module_ref(struct ccs_module *m);
 ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size, const char *what);
 
 /** Checks one plan, whose tables are known to lie inside the module. NULL, or what is
- *  wrong with it. O(rows x buffers). */
-const char *plan_verify(const struct ccs_module *m, const struct plan_view *v);
+ *  wrong with it, and, behind that, at which ranks, as far as it is theirs. O(rows x buffers). */
+const char *plan_verify(const struct ccs_module *m, const struct plan_view *v, struct text *who);
 
 /** Whether n cells of the operation's lengths lie at `cell` without a gap; `even`: for counts
  *  that chunks divide. O(n x buffers). */

@@ -148,6 +148,7 @@ static ccs_status check_plans(struct ccs_module *m, const char *what)
 		(const struct ccs_plan *)(const void *)(m->bytes + m->head->plans.at);
 	size_t n = (size_t)m->head->plans.n;
 	const char *wrong;
+	struct text who = { .len = 0 };
 
 	m->plans = calloc(n + 1, sizeof(*m->plans));
 	if (!m->plans)
@@ -160,10 +161,10 @@ static ccs_status check_plans(struct ccs_module *m, const char *what)
 		else
 			wrong = check_order(m, i);
 		if (!wrong)
-			wrong = plan_verify(m, &m->plans[i]);
+			wrong = plan_verify(m, &m->plans[i], &who);
 		if (wrong)
-			return error_set(CCS_EFILE, "%s: the module is damaged: plan %zu: %s", what,
-					 i, wrong);
+			return error_set(CCS_EFILE, "%s: the module is damaged: plan %zu: %s%s",
+					 what, i, wrong, who.buf);
 	}
 	return CCS_OK;
 }

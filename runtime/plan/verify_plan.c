@@ -3,12 +3,14 @@
  * expected results, and the protocols. What is accepted cannot lead a reader out of
  * a table or an executor out of a buffer; each row of operations and waits belongs to one
  * worker and one operation; each end of a FIFO has one owner, and what moves a message
- * past it moves as many cells as its receiver stores. Whether the numbers that follow from
+ * past it moves as many cells as its receiver stores, and as long ones, so that who reads a held
+ * message where it lies reads no further than its sender does. Whether the numbers that follow from
  * others (who receives a message, when it goes) are the right ones is for prove.h.
  * O(rows x buffers).
  */
 #include "runtime/plan/load.h"
 
+#include "runtime/base/error.h"
 #include "runtime/plan/choice.h"
 
 static const char *check_shapes(const struct ccs_module *m, const struct plan_view *v)
@@ -329,6 +331,68 @@ static const char *check_sizes(const struct ccs_module *m, const struct plan_vie
 	return NULL;
 }
 
+/* ---- lengths of messages ------------------------------------------------------------- */
+
+/* The cell that names the length of an operation's j-th. */
+static uint32_t length_cell(const struct ccs_op *o, uint32_t j)
+{
+	return o->flags & CCS_OP_LEN_SAME ? o->len : o->len + j;
+}
+
+/* The number of a cell's size; CCS_NONE: it is not `sized`. */
+static uint32_t size_number(const struct plan_view *v, uint32_t rank, uint32_t cell)
+{
+	return v->plan->sizes.n ? v->sizes[(uint64_t)rank * v->plan->cells + cell] : CCS_NONE;
+}
+
+/* Whether both ends' j-th cells are equally long in every call. */
+static bool ends_alike(const struct plan_view *v, bool even, const struct ccs_op *o, uint32_t j)
+{
+	const struct ccs_fifo *f = v->fifos + o->out;
+	uint32_t x = length_cell(o, j), y = length_cell(v->ops + o->to, j);
+	uint32_t sent = size_number(v, f->src, x), wanted = size_number(v, f->dst, y);
+
+	return sent == wanted && (sent != CCS_NONE || same_length(v, even, x, y));
+}
+
+static void add_cell(struct text *t, const struct ccs_module *m, const struct plan_view *v,
+		     uint32_t cell)
+{
+	const struct ccs_shape *s = shape_of(v, cell);
+
+	text_add(t, "%.100s[%u]", m->text + m->buffers[s - v->shapes].name, cell - s->cell);
+}
+
+static const char *differ(const struct ccs_module *m, const struct plan_view *v,
+			  const struct ccs_op *o, uint32_t j, struct text *who)
+{
+	const struct ccs_op *to = v->ops + o->to;
+
+	text_add(who, ": rank %u sends, in line %u, what is as long as its ", v->fifos[o->out].src,
+		 o->line);
+	add_cell(who, m, v, length_cell(o, j));
+	text_add(who, ", and rank %u receives, in line %u, what is as long as its ",
+		 v->fifos[o->out].dst, to->line);
+	add_cell(who, m, v, length_cell(to, j));
+	return "a message's two ends are not equally long";
+}
+
+/* Messages are known to have as many cells at both ends. */
+static const char *check_lengths(const struct ccs_module *m, const struct plan_view *v,
+				 struct text *who)
+{
+	bool even = m->head->flags & CCS_MODULE_EVEN_COUNTS;
+
+	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
+		const struct ccs_op *o = v->ops + i;
+
+		for (uint32_t j = 0; o->out != CCS_NONE && j < o->n; j++)
+			if (!ends_alike(v, even, o, j))
+				return differ(m, v, o, j, who);
+	}
+	return NULL;
+}
+
 static const char *check_choices(const struct plan_view *v)
 {
 	uint64_t n = v->plan->choices.n;
@@ -344,7 +408,7 @@ static const char *check_choices(const struct plan_view *v)
 	return NULL;
 }
 
-const char *plan_verify(const struct ccs_module *m, const struct plan_view *v)
+const char *plan_verify(const struct ccs_module *m, const struct plan_view *v, struct text *who)
 {
 	const char *wrong = check_shapes(m, v);
 
@@ -360,5 +424,7 @@ const char *plan_verify(const struct ccs_module *m, const struct plan_view *v)
 		wrong = check_after(v);
 	if (!wrong)
 		wrong = check_sizes(m, v);
+	if (!wrong)
+		wrong = check_lengths(m, v, who);
 	return wrong ? wrong : check_choices(v);
 }

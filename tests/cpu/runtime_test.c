@@ -433,6 +433,8 @@ enum lie {
 	SUM_TO_CELLS,
 	FROM_NO_CELLS,
 	FROM_LONG_CELLS,
+	HELD_TOO_LONG,
+	TAKEN_TOO_LONG,
 	OPS_SHARED,
 	OPS_OF_NOBODY,
 	NOT_AWAITED,
@@ -531,6 +533,16 @@ static void tell_of_facts(unsigned char *module, struct ccs_plan *plan, enum lie
 		first->flags |= CCS_OP_FROM_CELLS;
 		first->len = (first->len + 1) % plan->cells;
 		break;
+	case HELD_TOO_LONG:
+		while (!(first->flags & CCS_OP_HELD) || first->len)
+			first++;
+		first->flags &= (uint16_t)~CCS_OP_FROM_CELLS;
+		first->len = 1;
+		break;
+	case TAKEN_TOO_LONG:
+		first = ops + first->to;
+		first->len = (first->len + 1) % plan->cells;
+		break;
 	}
 }
 
@@ -570,7 +582,9 @@ static void tell(unsigned char *module, enum lie lie)
 	case MANY_ROUNDS:
 	case SUM_TO_CELLS:
 	case FROM_NO_CELLS:
-	case FROM_LONG_CELLS: tell_of_facts(module, plan, lie); break;
+	case FROM_LONG_CELLS:
+	case HELD_TOO_LONG:
+	case TAKEN_TOO_LONG: tell_of_facts(module, plan, lie); break;
 	case OPS_SHARED:
 	case OPS_OF_NOBODY:
 	case NOT_AWAITED:
@@ -611,6 +625,10 @@ static void lies_about_plans(void **state)
 		[SUM_TO_CELLS] = "not stored as it comes",
 		[FROM_NO_CELLS] = "not in cells that can hold it",
 		[FROM_LONG_CELLS] = "not in cells that can hold it",
+		[HELD_TOO_LONG] = "rank 0 sends, in line 10, what is as long as its data[1], and "
+				  "rank 1 receives, in line 11, what is as long as its data[0]",
+		[TAKEN_TOO_LONG] = "rank 0 sends, in line 10, what is as long as its data[0], and "
+				   "rank 1 receives, in line 11, what is as long as its data[1]",
 		[OPS_SHARED] = "follow one another",
 		[OPS_OF_NOBODY] = "all of its operations",
 		[NOT_AWAITED] = "wait is wrong",
@@ -635,7 +653,8 @@ static void lies_about_plans(void **state)
 		sum = fnv(p + behind, n - behind);
 		memcpy(p + behind - 8, &sum, 8);
 		s = ccs_module_open(&m, p, n);
-		assert_int_equal(s, lie == LIES ? CCS_OK : CCS_EFILE);
+		if (s != (lie == LIES ? CCS_OK : CCS_EFILE))
+			fail_msg("lie %d: %s", lie, s ? ccs_error() : "it loads");
 		if (lie < LIES && !strstr(ccs_error(), why[lie]))
 			fail_msg("lie %d: %s", lie, ccs_error());
 		if (s == CCS_OK)

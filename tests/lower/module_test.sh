@@ -37,7 +37,7 @@ holds "... and complains of nothing" test ! -s "$tmp/err"
 "$build/tests/plan/prove_test" spoil "$tmp/ar.so" "$tmp/spoilt.so"
 status "ccrun --verify of a module that is not right" 2 "$ccrun" --verify "$tmp/spoilt.so"
 says "... names plan, rank, operation, line and what is wrong" "$tmp/err" \
-	'spoilt.so: ring_allreduce, N = 4: rank 0, worker 0, operation 4 \(ring_allreduce.ccs:18\): its `len` is not its value'
+	'spoilt.so: ring_allreduce, N = 4: rank 0, worker 0, operation 4 \(ring_allreduce.ccs:18\): stores a value in a cell of another length'
 says "... the other plans are proved" "$tmp/out" 'N = 3: ends'
 status "ccrun runs it all the same" 3 "$ccrun" -n 4 -b 4 -e 4 --iters 1 \
 	"$tmp/spoilt.so"

@@ -11,9 +11,9 @@
  *                                    fields and rows altered: nothing that is wrong is
  *                                    proved, and nothing refused that is right
  *   prove_test spoil IN.so OUT.so    copies a module, and its last plan is another: the
- *                                    first operation that stores cell 0 has the length of
- *                                    cell 1, or, if ranks wait for others, the first waits
- *                                    for all
+ *                                    first operation that stores what is as long as cell 0
+ *                                    stores it elsewhere, or, if ranks wait for others, the
+ *                                    first waits for all
  */
 #include "runtime/plan/prove.h"
 #include "tests/support/make_module.h"
@@ -391,6 +391,17 @@ static struct ccs_op *first_stored(struct ccs_op *ops, uint64_t n)
 	return ops;
 }
 
+/* It stores them elsewhere: where another operation does. */
+static void misplace(struct ccs_op *ops, uint64_t n)
+{
+	struct ccs_op *o = first_stored(ops, n), *other = ops;
+
+	while (other < ops + n && (other->dst == CCS_NONE || other->dst == o->dst))
+		other++;
+	if (other < ops + n)
+		o->dst = other->dst;
+}
+
 static int spoil(const char *from, const char *to)
 {
 	struct ccs_module_head *h;
@@ -414,7 +425,7 @@ static int spoil(const char *from, const char *to)
 	if (plan->after.n)
 		*after = (struct ccs_after){ .rank = after->rank, .n = plan->nranks };
 	else
-		first_stored(ops, plan->ops.n)->len = 1;
+		misplace(ops, plan->ops.n);
 	/* Else the loader would say that it does not fit where it is. */
 	for (uint64_t i = 0; i < plan->ops.n; i++)
 		ops[i].flags &= (uint16_t)~(CCS_OP_FROM_CELLS | CCS_OP_TO_CELLS);
