@@ -161,7 +161,7 @@ SUITES_plan := \
 	"$(T)/plan/unit_prove_test" \
 	"$(T)/plan/prove_test library $(TEST_MODULES)" \
 	"$(T)/plan/prove_test good tests/check/good" \
-	"$(T)/plan/prove_test random 2000 1" \
+	"$(T)/plan/prove_test random 1500 1" \
 	"10 $(T)/plan/prove_test alter 20000 1 schedules" \
 	"$(T)/plan/rounds_test $(TEST_MODULES)" \
 	"$(T)/plan/rounds_test random 500 1"

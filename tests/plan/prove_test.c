@@ -16,6 +16,7 @@
  *                                    first waits for all
  */
 #include "runtime/plan/prove.h"
+#include "tests/support/in_and_out.h"
 #include "tests/support/make_module.h"
 #include "tests/support/plan_alter.h"
 #include "tests/support/plan_facts.h"
@@ -177,7 +178,7 @@ static char *random_text(struct rng *g, struct make *what)
 	oracle_write(&p, "p0", f);
 	fclose(f);
 	what->least = what->most = (uint32_t)p.nranks;
-	return text;
+	return rng_below(g, 2) ? text : in_and_out(g, text, "data", 2);
 }
 
 static char *long_text(struct rng *g, struct make *what)
@@ -193,7 +194,7 @@ static char *long_text(struct rng *g, struct make *what)
 	fclose(f);
 	what->slots = 1 + (uint32_t)rng_below(g, 3);
 	what->least = what->most = (uint32_t)p.nranks;
-	return text;
+	return rng_below(g, 2) ? text : in_and_out(g, text, "d", R_CHUNKS);
 }
 
 static int random_programs(int count, uint64_t seed)
