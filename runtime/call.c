@@ -387,7 +387,9 @@ static ccs_status check_user_op(const struct call *c)
 	if (!c->comm->world->engine->host_code)
 		return error_set(CCS_EUNSUPPORTED,
 				 "an operator of the user's own is a function of this process, "
-				 "which GPUs cannot call: it is for ranks on the CPU");
+				 "which GPUs cannot call: it is for ranks on the CPU (on GPUs, "
+				 "gather what all ranks have, as by ring_allgather.ccs, and "
+				 "combine it in a kernel of your own)");
 	return CCS_OK;
 }
 

@@ -346,8 +346,8 @@ struct ccs_procs {
  * A message that is long enough is read where it lies: in place, if ccs_mem_alloc made the
  * buffer; else by the system, if it lets processes read one another's memory, and a trial at the
  * beginning shows that this is quicker than what else is done: it is copied on its way, into
- * shared memory and out of it. ($CCS_CROSS_MEMORY_DISABLE=1: never read so; 0: wherever the
- * system lets it.)
+ * shared memory and out of it, as is what is sent to a process whose trial is not over yet.
+ * ($CCS_CROSS_MEMORY_DISABLE=1: never read so; 0: wherever the system lets it.)
  *
  * What fails in one process fails in all, with the same text, also in calls that are still
  * under way, and the communicator has failed: calls that differ, memory that cannot be had, a
@@ -783,8 +783,10 @@ struct ccs_request;
  * Ends the group, as ccs_group_end does, but returns when its calls have begun: runs of modules,
  * sends and receives, on any communicators. Their buffers are in use until the request has
  * finished. Of a call with `sizes` it waits until all ranks' processes have told theirs.
- * CCS_EINVAL: it is inside another group, which then fails. *request is NULL on a
- * failure, and nothing has begun.
+ * CCS_EINVAL: it is inside another group, which then fails; or the group has a call in which all
+ * ranks meet (ccs_barrier, ccs_comm_split and its like), as these have no request: a split makes a
+ * communicator that must be there when the call returns, and a barrier that nobody waits for is a
+ * schedule's. *request is NULL on a failure, and nothing has begun.
  *
  * The calls go on while the caller works, by up to two threads of each communicator, which the
  * first request makes, or the first group with both runs and messages; the timeout counts for

@@ -18,7 +18,7 @@ from typing import (
 )
 
 from .errors import ArgumentError, CcsError, Status
-from .messages import Batch, Pending, Request
+from .messages import Batch, Pending, alone
 from .native import RANK_MAX, Procs, as_int, check, library
 
 _NO_COLOR = -1  # CCS_NO_COLOR
@@ -221,15 +221,10 @@ class Comm:
         a `with`, by its run() or by its start()."""
         return Batch(self)
 
-    def send(
-        self,
-        buffer: Any,
-        peer: int,
-        *,
-        rank: Optional[int] = None,
-        dtype: Optional[str] = None,
-        tag: int = 0,
-    ) -> None:
+    send = alone(
+        "send",
+        Batch.send,
+        Batch.run,
         """Sends a buffer's elements to rank `peer`, which receives as many of the same type.
         Messages of two ranks and one tag match in the order of their calls. Returns when it is
         through: two ranks that send to one another first wait until the timeout; a batch() does
@@ -240,54 +235,23 @@ class Comm:
         tag: from 0 on; others than 0 not with Comm.mpi().
 
         ArgumentError, BufferTypeError: nothing was begun. CcsError, on both ranks: lengths or
-        types differ; nothing was written, and the communicator goes on. Other failures end it."""
-        batch = Batch(self)
-        batch.send(buffer, peer, rank=rank, dtype=dtype, tag=tag)
-        batch.run()
-
-    def recv(
-        self,
-        buffer: Any,
-        peer: Optional[int] = None,
-        *,
-        rank: Optional[int] = None,
-        dtype: Optional[str] = None,
-        tag: int = 0,
-    ) -> int:
+        types differ; nothing was written, and the communicator goes on. Other failures end it.""",
+    )
+    recv = alone(
+        "recv",
+        Batch.recv,
+        Batch.received,
         """Receives from rank `peer` what it sends, into the whole buffer; or, with None, from
         whichever rank's message with this tag comes first. Returns who sent. What a peer has sent
-        with another tag before is kept, up to 256 MiB. The rest is as with send()."""
-        batch = Batch(self)
-        batch.recv(buffer, peer, rank=rank, dtype=dtype, tag=tag)
-        return batch.received()
-
-    def isend(
-        self,
-        buffer: Any,
-        peer: int,
-        *,
-        rank: Optional[int] = None,
-        dtype: Optional[str] = None,
-        tag: int = 0,
-    ) -> Request:
-        """send() that returns when it has begun."""
-        batch = Batch(self)
-        batch.send(buffer, peer, rank=rank, dtype=dtype, tag=tag)
-        return batch.start()
-
-    def irecv(
-        self,
-        buffer: Any,
-        peer: Optional[int] = None,
-        *,
-        rank: Optional[int] = None,
-        dtype: Optional[str] = None,
-        tag: int = 0,
-    ) -> Request:
-        """recv() that returns when it has begun; the request's `source` is who sent."""
-        batch = Batch(self)
-        batch.recv(buffer, peer, rank=rank, dtype=dtype, tag=tag)
-        return batch.start()
+        with another tag before is kept, up to 256 MiB. The rest is as with send().""",
+    )
+    isend = alone("isend", Batch.send, Batch.start, "send() that returns when it has begun.")
+    irecv = alone(
+        "irecv",
+        Batch.recv,
+        Batch.start,
+        "recv() that returns when it has begun; the request's `source` is who sent.",
+    )
 
     def gather(self, mine: bytes) -> List[bytes]:
         """What every rank's process says in its call, of one length, in the order of ranks. It

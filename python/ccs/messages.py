@@ -14,15 +14,34 @@ import time
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import signature
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Sequence, Set, Type
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Set,
+    Type,
+    TypeVar,
+)
 
 from .buffers import borrow, check_dtype, dtype_number, dtype_size
 from .errors import ArgumentError, BufferTypeError, CcsError, Status
 from .native import ANY_SOURCE, RANK_MAX, as_int, check, last_error, library
 
 if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec
+
     from .comm import Comm
+
+    End = ParamSpec("End")
+
+Over = TypeVar("Over")
 
 _LOOK = 0.00005  # seconds between two looks at a request with a limit, at first
 _LOOK_MOST = 0.005
@@ -370,3 +389,24 @@ class Batch:
     ) -> None:
         if kind is None:
             self.run()
+
+
+def alone(
+    name: str,
+    add: "Callable[Concatenate[Batch, End], None]",
+    go: "Callable[[Batch], Over]",
+    text: str,
+) -> "Callable[Concatenate[Comm, End], Over]":
+    """A method of Comm, of that name and text: a batch of the one message that `add` puts there,
+    with the arguments of `add`, and what `go` makes of it."""
+
+    @wraps(add)
+    def call(comm: "Comm", *args: "End.args", **how: "End.kwargs") -> Over:
+        batch = Batch(comm)
+        add(batch, *args, **how)
+        return go(batch)
+
+    call.__name__, call.__qualname__, call.__doc__ = name, f"Comm.{name}", text
+    given, made = signature(add), signature(go)
+    setattr(call, "__signature__", given.replace(return_annotation=made.return_annotation))
+    return call

@@ -44,7 +44,7 @@
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
 /* Whether a process can read another's memory, and if so whether that is quicker than copying twice by
- * way of memory that both share. */
+ * way of memory that both share. Unknown until its trial: then others copy. */
 enum { READS_UNKNOWN, READS_OTHERS, READS_SLOWLY, READS_REFUSED };
 
 /* A call, as its rank posts it; and where it has its data, once it is admitted. */

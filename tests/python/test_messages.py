@@ -2,6 +2,7 @@
 
 import array
 import gc
+import inspect
 import threading
 
 import ccs
@@ -19,6 +20,14 @@ class Messages(Case):
             batch.send(floats(5, 6), 1, rank=0)
             batch.recv(got, 0, rank=1)
         self.assertEqual(got, floats(5, 6))
+
+    def test_arguments_are_those_of_a_batch(self):
+        for name, of in (("send", "send"), ("isend", "send"), ("recv", "recv"), ("irecv", "recv")):
+            method = getattr(ccs.Comm, name)
+            given = inspect.signature(method).parameters
+            self.assertEqual(given, inspect.signature(getattr(ccs.Batch, of)).parameters)
+            self.assertEqual((method.__name__, method.__qualname__), (name, "Comm." + name))
+            self.assertNotIn("when the batch is run", method.__doc__)
 
     def test_a_ring_as_one_batch(self):
         mine = [array.array("q", [10 * rank, 1]) for rank in range(4)]
