@@ -15,7 +15,7 @@
 struct sizes {
 	uint32_t n;	  /* `sized` chunks of a rank, in the order of its chunks */
 	uint32_t *number; /* [ranks * n] */
-	uint32_t *named;  /* [ranks * n]: of each number, the chunk that --sizes is asked for */
+	uint32_t *named;  /* of each number, the chunk that --sizes is asked for */
 	size_t *of;	  /* [ranks * n]: elements */
 	size_t *at;	  /* [ranks * n]: ... before it in its buffer */
 };
