@@ -7,9 +7,11 @@
  * memory is that of one such instance.
  */
 #include "compiler/session.h"
+#include "compiler/emit/output.h"
 #include "compiler/every/every.h"
 #include "runtime/base/clock.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -332,26 +334,32 @@ static struct every every(struct session *s, const struct job *j)
 	return every_prove(&s->ctx, &in, s->o->certificate && j->target);
 }
 
-/* --certificate */
+/* --certificate: a file of its own, which is there whole or as it was. */
 static void write_certificate(struct session *s, const struct job *j, const struct every *e)
 {
-	struct diags *d = &s->diags;
 	const char *path = s->o->certificate;
+	struct output out;
+	int error;
 
 	if (!e->certificate) {
-		diag_add(d, SEV_ERROR, 0, j->schedule->name.span, NO_RANK,
+		diag_add(&s->diags, SEV_ERROR, 0, j->schedule->name.span, NO_RANK,
 			 "there is no certificate: %s",
 			 e->proved ? "this proof needs floors, which one has no words for"
 				   : e->why);
 		return;
 	}
-	FILE *out = fopen(path, "w");
-	bool ok = out && fputs(e->certificate, out) >= 0;
-	ok = out && fclose(out) == 0 && ok;
-	if (!ok) {
-		diag_add(d, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot write %s", path);
-		s->status = 2;
+	error = output_check(path, &s->sources);
+	if (!error && !output_open(&out))
+		error = errno;
+	if (!error) {
+		fputs(e->certificate, out.stream); /* a failure is told of at its end */
+		error = output_close(&out, true, path, 0666);
 	}
+	if (!error)
+		return;
+	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot write %s: %s",
+		 output_name(path), output_reason(error));
+	s->status = 2;
 }
 
 static void tell_report(struct session *s, const struct job *j, bool json)

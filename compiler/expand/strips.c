@@ -415,7 +415,7 @@ static RARE uint64_t strip(struct cursor *v, const struct row *r, uint64_t count
 bool cursor_strip(struct cursor *v, struct row *r)
 {
 	uint64_t count = left(r), done;
-	if (count < WORTH || !cursor_room(v) ||
+	if (count < WORTH || v->behind || !cursor_room(v) ||
 	    v->lanes[v->lane].cap - v->lanes[v->lane].n < 2 * WORTH)
 		return false;
 	done = strip(v, r, count);

@@ -85,7 +85,7 @@ struct kinds {
 	struct operands {
 		uint8_t x, y; /* enum turns */
 		bool met;
-	} * operands;	 /* by the statement's number: of sends, receives, copies, reductions */
+	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
 	bool any_links;	 /* the topology has links: rank 0's, turned, are all */
 	struct kind *of; /* by the symbol's number: what a name stands for, here */
 	uint8_t *state;	 /* by the symbol's number: whether that is known, or a fn's call open */

@@ -114,7 +114,7 @@ static bool plans_are(struct file *f, const struct sim_module *m, struct sim_fai
 /* Every element of a few sizes, on each number of ranks. */
 static bool runs(const struct sim_module *m, struct sim_failure *why)
 {
-	int last = 0, want = m->runs || m->columns ? 0 : 4;
+	int last = 0;
 
 	for (int i = 0; i < m->nplans; i++) {
 		char line[2 * TEXT];
@@ -127,7 +127,7 @@ static bool runs(const struct sim_module *m, struct sim_failure *why)
 			 "%s -n %d %s/m.so -b 4 -e 4K -f 4 --iters 1 -w 0 -d int32%s", ccrun, last,
 			 dir, m->columns ? " --rows 3" : "");
 		status = command("run", line);
-		if (status == want)
+		if (!status)
 			continue;
 		snprintf(why->text, sizeof(why->text), "ccrun -n %d ends with %d", last, status);
 		return false;
