@@ -238,7 +238,7 @@ static RARE int64_t other(struct cursor *v, const struct expr *e)
 	case E_BINARY: return logic(v, e);
 	case E_UNARY: return unary(v, e);
 	case E_COND: return eval(v, e->a) ? eval(v, e->b) : eval(v, e->c);
-	case E_CALL: return e->builtin != BUILTIN_NONE ? builtin(v, e) : fn_call(v, e);
+	case E_CALL: return builtin(v, e);
 	case E_ENTRY: return entry(v, e);
 	case E_INT:
 	case E_RANK:
@@ -254,6 +254,8 @@ int64_t eval_tree(struct cursor *v, const struct expr *e)
 {
 	const struct expr *x = e->first;
 	int64_t a, b, r;
+	if (!x && e->kind == E_CALL && e->builtin == BUILTIN_NONE)
+		return fn_call(v, e); /* they nest deep: without a frame of other()'s between */
 	if (!x)
 		return other(v, e);
 	a = eval(v, x);

@@ -133,8 +133,8 @@ static RARE void grow(struct cursor *v, struct memo *m)
 	memset(m->kept, 0, m->cap * sizeof(*m->kept));
 }
 
-static void keep(struct cursor *v, struct memo *m, const int64_t *args, int64_t value,
-		 uint64_t work)
+static RARE void keep(struct cursor *v, struct memo *m, const int64_t *args, int64_t value,
+		      uint64_t work)
 {
 	struct kept *k = place(m, args);
 	if (k->at && holds(v, m, k->at) && ++m->lost > m->cap && m->cap < MOST_KEPT) {
@@ -150,7 +150,7 @@ static void keep(struct cursor *v, struct memo *m, const int64_t *args, int64_t 
 /* ---- calls --------------------------------------------------------------------------------- */
 
 /* Whether one more call may begin: of fns, they are calls in C, too. */
-static bool may_call(struct cursor *v, const struct expr *e)
+static RARE bool may_call(struct cursor *v, const struct expr *e)
 {
 	ptrdiff_t used = v->c_stack - (const char *)__builtin_frame_address(0);
 	if (v->depth >= LIMIT_CALL_DEPTH)
@@ -166,7 +166,8 @@ static bool may_call(struct cursor *v, const struct expr *e)
 
 /* Runs the body; the arguments, entries from `at` on, are bound for it alone. `rank` and `N`
  * are the caller's. */
-static int64_t run(struct cursor *v, const struct expr *e, uint32_t at)
+static inline __attribute__((always_inline)) int64_t run(struct cursor *v, const struct expr *e,
+							 uint32_t at)
 {
 	const struct fn_def *f = e->sym->fn;
 	uint32_t ntrail = v->ntrail;
@@ -185,28 +186,35 @@ static int64_t run(struct cursor *v, const struct expr *e, uint32_t at)
 	return r;
 }
 
+/* What a call with these arguments gave, if that holds; else NULL. They are entries from `at` on,
+ * and zeros up to MOST_ARGS: calls nest deep, and little of them lies on C's stack. */
+static RARE const struct kept *find(struct cursor *v, const struct memo *m, uint32_t at)
+{
+	while (v->nentries < at + MOST_ARGS)
+		eval_push(v, 0);
+	const struct kept *k = place(m, v->entries + at);
+	if (!k->at || memcmp(k->args, v->entries + at, sizeof(k->args)) || !holds(v, m, k->at) ||
+	    v->idle + k->work > LIMIT_IDLE_WORK)
+		return NULL;
+	v->idle += k->work;
+	return k;
+}
+
 int64_t fn_call(struct cursor *v, const struct expr *e)
 {
 	uint32_t at = v->nentries;
-	int64_t args[MOST_ARGS] = { 0 }, r = 0;
 	struct memo *m = memo_of(v, e->sym);
+	int64_t r = 0;
 	for (const struct expr *a = e->args; a; a = a->next)
 		eval_push(v, eval(v, a));
-	if (!v->stopped && m->never) {
-		r = run(v, e, at);
+	const struct kept *k = v->stopped || m->never ? NULL : find(v, m, at);
+	if (k) {
+		r = k->value;
 	} else if (!v->stopped) {
 		uint64_t idle = v->idle;
-		memcpy(args, v->entries + at, (v->nentries - at) * sizeof(*args));
-		const struct kept *k = place(m, args);
-		if (k->at && !memcmp(k->args, args, sizeof(args)) && holds(v, m, k->at) &&
-		    v->idle + k->work <= LIMIT_IDLE_WORK) {
-			v->idle += k->work;
-			r = k->value;
-		} else {
-			r = run(v, e, at);
-			if (!v->stopped)
-				keep(v, m, args, r, v->idle - idle);
-		}
+		r = run(v, e, at);
+		if (!v->stopped && !m->never)
+			keep(v, m, v->entries + at, r, v->idle - idle);
 	}
 	v->nentries = at;
 	return r;
