@@ -28,6 +28,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WARP ((uint64_t)32)
+#define LL_THREADS 64u /* at least: some wait and tell while others move */
+
 struct launch {
 	struct world *w;
 	struct run *r;
@@ -35,7 +38,7 @@ struct launch {
 	const struct call *c; /* what all ranks agree on */
 	struct gpu_state *state;
 	struct gpu_fit *fit;
-	uint32_t replicas;
+	uint32_t replicas, threads;
 	uint64_t longest, tile, ntiles;
 	bool entered; /* the only part's GPU is, all the time */
 };
@@ -83,6 +86,18 @@ static void choose_tile(struct launch *l, size_t esize)
 	l->ntiles = ceil_div(l->longest, l->tile * l->replicas);
 	if (!l->ntiles && l->c->view->plan->after.n)
 		l->ntiles = 1;
+}
+
+/* With LL a thread moves 16 bytes of a message at a time: warps that would find none are not
+ * launched, as they would go to each barrier. */
+static void choose_threads(struct launch *l, size_t esize)
+{
+	uint64_t bytes = l->tile * esize * l->state->tables.max_cells;
+	uint64_t threads = round_up(ceil_div(bytes, 16), WARP);
+
+	l->threads = l->fit->threads;
+	if (l->state->protocol == CCS_LL && !l->g->settings.threads && threads < l->threads)
+		l->threads = (uint32_t)(threads > LL_THREADS ? threads : LL_THREADS);
 }
 
 /* ---- streams ----------------------------------------------------------------------- */
@@ -236,7 +251,7 @@ static ccs_status submit(const struct launch *l, struct gpu_part *p)
 		s = gpu_copy_asides(l->w, l->r, p);
 	if (!s)
 		s = cuda_launch(&p->cuda, l->fit->function[p - l->g->parts],
-				p->args.nworkers * l->replicas, l->fit->threads, 0, p->now, params);
+				p->args.nworkers * l->replicas, l->threads, 0, p->now, params);
 	if (s)
 		return s;
 	p->launched = true;
@@ -306,6 +321,7 @@ static ccs_status prepare(struct launch *l)
 	l->longest = cells_longest(&cells);
 	choose_replicas(l, choice.channels, esize);
 	choose_tile(l, esize);
+	choose_threads(l, esize);
 	return each(l, fill);
 }
 
@@ -316,7 +332,7 @@ static void keep_shape(const struct launch *l)
 	*shape = (struct ccs_run_shape){
 		.protocol = l->state->protocol == CCS_LL ? CCS_RUN_LL : CCS_RUN_SIMPLE,
 		.channels = l->replicas,
-		.threads = l->fit->threads,
+		.threads = l->threads,
 		.tile = l->tile,
 		.tiles = l->ntiles,
 	};
@@ -335,6 +351,7 @@ static bool fewer_channels(struct launch *l, ccs_status s)
 	l->fit->replicas = l->replicas / 2;
 	l->replicas = l->fit->replicas;
 	choose_tile(l, ccs_dtype_size(l->c->type));
+	choose_threads(l, ccs_dtype_size(l->c->type));
 	return true;
 }
 

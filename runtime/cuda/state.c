@@ -27,6 +27,7 @@
 #define TILE_BYTES ((size_t)128 << 10)
 #define LL_TILE_BYTES ((size_t)8 << 10)
 #define SLOT_BYTES ((size_t)256 << 10)
+#define LL_SLOTS 64u
 #define TILE_LEAST ((size_t)64)
 #define FIFOS_BYTES ((uint64_t)512 << 20)
 #define REPLICA_TILE ((size_t)4 << 10) /* rather fewer replicas than smaller tiles */
@@ -45,12 +46,18 @@ static void *pointer(cuda_ptr p)
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
-/* A power of two that is at least what the plan was checked with. */
-static uint32_t slots_of(const struct call *c)
+/* A power of two that is at least what the plan was checked with. With LL also as many as a FIFO
+ * has messages, where they are not many: then nobody waits for a slot in a call of one tile, nor
+ * tells that one is free, without a fence or a barrier (device/wait.h). */
+static uint32_t slots_of(const struct maker *k)
 {
-	uint32_t slots = 1;
+	const struct plan_view *v = k->c->view;
+	uint32_t want = k->c->module->head->slots, slots = 1;
 
-	while (slots < c->module->head->slots && slots < 1u << 31)
+	for (uint64_t i = 0; k->s->protocol == CCS_LL && i < v->plan->fifos.n; i++)
+		if (v->fifos[i].messages > want && v->fifos[i].messages <= LL_SLOTS)
+			want = v->fifos[i].messages;
+	while (slots < want && slots < 1u << 31)
 		slots *= 2;
 	return slots;
 }
@@ -69,8 +76,8 @@ static void choose(const struct maker *k)
 	else if (SLOT_BYTES / s->tables.max_cells < bytes)
 		bytes = SLOT_BYTES / s->tables.max_cells;
 	for (uint64_t i = 0; i < c->view->plan->fifos.n; i++)
-		weight += (double)slots_of(c) * c->view->fifos[i].max_cells;
-	weight *= s->protocol == CCS_LL ? 2 : 1;
+		weight += (double)c->view->fifos[i].max_cells;
+	weight *= (double)slots_of(k) * (s->protocol == CCS_LL ? 2 : 1);
 	while (s->replicas > 1 && weight * s->replicas * REPLICA_TILE > (double)FIFOS_BYTES)
 		s->replicas--;
 	most = weight > 0 ? (double)FIFOS_BYTES / (weight * s->replicas) : (double)bytes;
@@ -94,7 +101,7 @@ static ccs_status lay_out(struct maker *k)
 	k->need = (struct place_need){
 		.fifos = k->c->view->fifos,
 		.nfifos = k->c->view->plan->fifos.n,
-		.slots = slots_of(k->c),
+		.slots = slots_of(k),
 		.replicas = s->replicas,
 		.cell_bytes = s->protocol == CCS_LL ? 2 * s->tile_bytes : s->tile_bytes,
 		.tables = s->tables.size,

@@ -198,8 +198,8 @@ for algorithm in ring direct double_binary_tree recursive_doubling; do
 	holds "$algorithm: more blocks for larger sizes" rising "$tmp/$algorithm"
 done
 says "a channel for each 4 KiB of a chunk" "$tmp/ring" \
-	'^ +262144 .* ll, 8 channels, 64 blocks of 512 threads, 1 tile of 1024$'
-says "... and at least one" "$tmp/ring" '^ +64 .* ll, 1 channel, 8 blocks of 512 threads, 1 tile of 4$'
+	'^ +262144 .* ll, 8 channels, 64 blocks of 256 threads, 1 tile of 1024$'
+says "... and at least one, of no more warps than have something to move" "$tmp/ring" '^ +64 .* ll, 1 channel, 8 blocks of 64 threads, 1 tile of 4$'
 CCS_PROTOCOLS=1M:ll,simple/2 shapes "$tmp/ring.so" >"$tmp/falls"
 falling() { test -s "$1" && ! rising "$1"; }
 holds "a table by which they fall is noticed" falling "$tmp/falls"
@@ -210,9 +210,9 @@ status "a part of a GPU takes fewer channels" 0 env FAKE_CUDA_SHARE=4 CCS_NVRTC=
 says "... than the driver says are resident" "$tmp/out" \
 	'^ +8192 .* 1 channel, 8 blocks.*'
 says "... with right results" "$tmp/out" '^ +1048576 .* ll, 8 channels, 64 blocks .*'
-status "a part that is too small for one" 4 env FAKE_CUDA_SHARE=40 LD_LIBRARY_PATH="$fake" \
+status "a part that is too small for one" 4 env FAKE_CUDA_SHARE=400 LD_LIBRARY_PATH="$fake" \
 	"$ccrun" -n 8 --device cuda "$tmp/ring.so" -b 64 -e 64
-says "... is refused by the driver's word" "$tmp/err" '8 blocks of 512 threads .*cuLaunchCooperativeKernel failed'
+says "... is refused by the driver's word" "$tmp/err" '8 blocks of 64 threads .*cuLaunchCooperativeKernel failed'
 status "on the CPU -v says nothing more" 0 "$ccrun" -v -n 4 "$tmp/ring.so" -e 1K
 holds "... of channels" sh -c "! grep -q channel '$tmp/out'"
 unset FAKE_CUDA_SMS

@@ -38,6 +38,16 @@ struct ccs_spot {
 #define CCS_IS_IN(form) (((form) & (CCS_DEV_IN | CCS_DEV_FROM_STAGE)) == CCS_DEV_IN)
 #define CCS_IS_OUT(form) (((form) & (CCS_DEV_OUT | CCS_DEV_TO_STAGE)) == CCS_DEV_OUT)
 
+#if CCS_PROTO == CCS_DEV_LL
+/* An operation's only tile, if it is plain (ccs_plain_make): all of it is resolved with its row. */
+struct ccs_plain {
+	const uint8_t *in, *a, *b;
+	uint8_t *dst, *out;
+	uint32_t units; /* 0: it is not plain */
+	uint32_t form, in_flag, out_flag;
+};
+#endif
+
 struct ccs_row {
 	struct ccs_dev_op op;
 	struct ccs_spot cell; /* the first */
@@ -50,6 +60,9 @@ struct ccs_row {
 	uint32_t late;	/* the tail is told at the end */
 	uint32_t roomy; /* there is a slot for each message of this call */
 	uint32_t chain; /* so many operations from it on may be done in one pass */
+#if CCS_PROTO == CCS_DEV_LL
+	struct ccs_plain plain;
+#endif
 };
 
 /* A schedule has chains, by the generated code: operations, one behind the other, that
@@ -352,6 +365,10 @@ CCS_FN uint32_t ccs_chain(uint32_t i, uint32_t rows)
 }
 #endif
 
+#if CCS_PROTO == CCS_DEV_LL
+CCS_FN void ccs_plain_make(struct ccs_row *r); /* step.h */
+#endif
+
 /* Resolves operations k, k + 1, ... as many as there is room for. In a call that is
  * not direct no row is. */
 CCS_FN void ccs_resolve(uint32_t k)
@@ -370,6 +387,9 @@ CCS_FN void ccs_resolve(uint32_t k)
 		r->op.form &= ~not_direct;
 		ccs_spot_make(r->op, 0, &r->cell);
 		ccs_ends(r);
+#if CCS_PROTO == CCS_DEV_LL
+		ccs_plain_make(r);
+#endif
 	}
 	ccs_barrier(0);
 #if CCS_PASSES

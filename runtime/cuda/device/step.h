@@ -105,6 +105,67 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 	return k;
 }
 #else
+/* In a small call most operations are of whole units of one aligned cell, wait for nothing but
+ * their message, and tell nothing but theirs: then nothing is left to be found out in their step. */
+CCS_FN void ccs_plain_make(struct ccs_row *r)
+{
+	const uint32_t form = r->op.form;
+	const bool tells = form & CCS_DEV_PUBLISH || (CCS_IS_IN(form) && !r->late);
+	const bool fills = CCS_IS_OUT(form) && ccs_ll_fills(r->out_number, r->out_slots);
+	struct ccs_part p;
+
+	r->plain.units = 0;
+	if (ccs_b.ntiles != 1 || r->op.n != 1 || r->op.nwaits || tells || fills ||
+	    (CCS_IS_OUT(form) && !r->roomy))
+		return;
+	p = ccs_part_of(*r, r->cell, 0, 0);
+	if (p.whole < p.units)
+		return;
+	r->plain.in = p.in;
+	r->plain.a = p.a;
+	r->plain.b = p.b;
+	r->plain.dst = p.dst;
+	r->plain.out = p.out;
+	r->plain.form = form;
+	r->plain.in_flag = (uint32_t)r->in_number + 1;
+	r->plain.out_flag = (uint32_t)r->out_number + 1;
+	r->plain.units = p.units;
+}
+
+/* Non-zero: it waited in vain. */
+CCS_FN int ccs_plain_step(uint32_t k)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const struct ccs_plain p = r.plain;
+
+#pragma unroll 1
+	for (uint32_t u = threadIdx.x; u < p.units; u += blockDim.x) {
+		const uint64_t at = (uint64_t)u * 16;
+		ccs_vec in = ccs_zero(), a = in, b = in;
+
+		if (p.form & CCS_DEV_A)
+			a = ccs_operand16(ccs_load16(p.a + at), p.a + at,
+					  p.form & CCS_DEV_A_INITIAL);
+		if (p.form & CCS_DEV_B)
+			b = ccs_operand16(ccs_load16(p.b + at), p.b + at,
+					  p.form & CCS_DEV_B_INITIAL);
+		if (CCS_IS_IN(p.form)) {
+			if (ccs_ll_take(p.in + 2 * at, p.in_flag, &in, r, k, 0))
+				return 1;
+		} else if (p.form & CCS_DEV_IN) {
+			in = ccs_load16(p.in + at);
+		}
+		in = ccs_value(p.form, in, a, b);
+		if (CCS_IS_OUT(p.form))
+			ccs_ll_give(p.out + 2 * at, p.out_flag, in);
+		else if (p.form & CCS_DEV_OUT)
+			ccs_store16(p.out + at, in);
+		if (p.form & CCS_DEV_DST)
+			ccs_store16(p.dst + at, in);
+	}
+	return 0;
+}
+
 /* One step for all forms. Unit u of a cell is the same thread's in all operations of one
  * cell, so that these need no barrier between them; others have one on either side. A
  * thread that waited in vain (`gone`) comes to the barriers that the others come to,
@@ -117,6 +178,10 @@ CCS_FN int ccs_step(uint32_t k, uint64_t t, int *gone)
 	const bool tells = r.op.form & CCS_DEV_PUBLISH || (CCS_IS_IN(r.op.form) && !r.late);
 	const uint32_t n = r.op.n ? r.op.n : 1;
 
+	if (r.plain.units) {
+		*gone = *gone || ccs_plain_step(k);
+		return 0;
+	}
 	if (ccs_ready(k, t))
 		return 1;
 	for (uint32_t j = 0; j < n; j += CCS_ROWS) {
