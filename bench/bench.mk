@@ -20,12 +20,13 @@ $(CPU_MODULES): $(BUILD)/bench/cpu/%.so: schedules/%.ccs $(BIN)/ccc
 	$(BIN)/ccc $< -n 2,8 --target=cpu -o $@
 
 .PHONY: bench
-bench: all $(MPI_LOOP) $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU_MODULES)
+bench: all $(MPI_LOOP) $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU_MODULES) $(FAKE_CUDA)
 	$(BUILD)/bench/check_bench
 	bench/commands.sh $(BUILD)
 	$(BUILD)/bench/cpu_bench -n 2 $(CPU_MODULES)
 	$(BUILD)/bench/cpu_bench -n 8 $(CPU_MODULES)
 	bench/mpi.sh $(BUILD)
+	bench/ptx.sh $(BUILD)
 
 # What gpu.sh runs: may be made on another machine than the GPU's. GPU_ARCH: whose
 # kernels are made ahead, where there is NVRTC; for another GPU they are made there.
