@@ -203,7 +203,7 @@ static bool run_ranks(struct expansion *x)
 	return true;
 }
 
-static struct program *new_program(struct ctx *c, const struct instance *in)
+struct program *program_new(struct ctx *c, const struct instance *in, uint32_t ntasks)
 {
 	struct program *p = ARENA_NEW(c->arena, struct program);
 	p->arena = c->arena;
@@ -211,15 +211,11 @@ static struct program *new_program(struct ctx *c, const struct instance *in)
 	p->nranks = in->nranks;
 	ARENA_PUSH(p->arena, p->paths, p->npaths, p->cappaths) =
 		(struct path){ .parent = NONE, .block = 0 };
-	return p;
-}
-
-static void new_tasks(struct program *p)
-{
-	p->tasks = ARENA_ARRAY(p->arena, struct task, p->nranks);
-	p->ntasks = p->captasks = p->nranks;
-	for (uint32_t r = 0; r < p->nranks; r++)
+	p->tasks = ARENA_ARRAY(p->arena, struct task, ntasks);
+	p->ntasks = p->captasks = ntasks;
+	for (uint32_t r = 0; r < ntasks; r++)
 		p->tasks[r].rank = r;
+	return p;
 }
 
 /* Race and proof look at every chunk of an operation. */
@@ -251,7 +247,7 @@ bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, boo
 			 LIMIT_RANKS);
 		return false;
 	}
-	struct program *p = new_program(c, in);
+	struct program *p = program_new(c, in, in->nranks);
 	cursor_init(v, c, p, c->scratch, false);
 	v->streamed = streamed;
 	if (instance_make(v, quiet_where) != INSTANCE_OK)
@@ -273,7 +269,6 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 	if (!cursor_open(&x.v, c, in, quiet_where, false, &tables))
 		return NULL;
 	struct program *p = x.p = x.v.program;
-	new_tasks(p);
 	if (!run_ranks(&x))
 		return NULL;
 	p->partial = c->diags->errors != errors;

@@ -30,6 +30,9 @@ const char *where_text(struct arena *a, uint32_t step, const struct where *w);
 /** "line 10", or of another file than the schedule's "ring_allgather.ccs:10". */
 const char *program_line_text(struct ctx *c, const struct program *p, struct span span);
 
+/** A program without operations: the first tasks are main lines, of ranks 0, 1, ... */
+struct program *program_new(struct ctx *c, const struct instance *in, uint32_t ntasks);
+
 /** --emit=program */
 void program_dump(struct ctx *c, const struct program *p, FILE *out);
 

@@ -254,21 +254,6 @@ static bool linked(const struct quotient *l, const bool *has)
 
 /* ---- all of it ---------------------------------------------------------------------- */
 
-static struct program *new_program(struct ctx *c, const struct instance *in)
-{
-	struct program *p = ARENA_NEW(c->arena, struct program);
-
-	p->arena = c->arena;
-	p->instance = *in;
-	p->nranks = in->nranks;
-	p->alone = true;
-	ARENA_PUSH(p->arena, p->paths, p->npaths, p->cappaths) =
-		(struct path){ .parent = NONE, .block = 0 };
-	p->tasks = ARENA_ARRAY(p->arena, struct task, 1);
-	p->ntasks = p->captasks = 1;
-	return p;
-}
-
 static void give_room(struct maker *m)
 {
 	struct lane *l = &m->v.lanes[m->v.full];
@@ -401,8 +386,9 @@ static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance 
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 {
 	struct maker *m = ARENA_NEW(c->scratch, struct maker);
-	struct program *p = new_program(c, in);
+	struct program *p = program_new(c, in, 1);
 
+	p->alone = true;
 	*l = (struct quotient){ .p = p };
 	if (!find_kinds(l, c, in))
 		return false;
