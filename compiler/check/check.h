@@ -56,6 +56,8 @@ struct deadlock_report {
 /* Decides deadlock at ctx.slots; finds the least slots (of a program; not of one that is
  * lowered). witness() reports it. O(operations) a run, O(log) runs. */
 struct deadlock_report deadlock(struct ctx *c, struct program *p);
+/* How many slots cure the deadlock that `d` reports; -1: no number does. */
+void deadlock_help_slots(struct diags *ds, struct diag *d, int64_t least);
 
 /* ---- race.c ---------------------------------------------------------------------------- */
 

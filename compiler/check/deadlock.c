@@ -355,3 +355,14 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 	d.stuck = r;
 	return d;
 }
+
+void deadlock_help_slots(struct diags *ds, struct diag *d, int64_t least)
+{
+	d->has_slots = 1;
+	d->min_slots = least;
+	if (least < 0)
+		diag_note(ds, d, NOWHERE, "no number of slots cures it");
+	else
+		diag_help(ds, d, "%lld slot%s or more cure%s it (--slots %lld)", (long long)least,
+			  least == 1 ? "" : "s", least == 1 ? "s" : "", (long long)least);
+}

@@ -165,15 +165,8 @@ static void report(const struct streaming *x, int64_t least)
 	} while (rank != first);
 	if (n > WAITS_SHOWN)
 		diag_note(d, g, NOWHERE, "and so on: %u ranks in all wait for each other", n);
-	if (!g)
-		return;
-	g->has_slots = 1;
-	g->min_slots = least;
-	if (least < 0)
-		diag_note(d, g, NOWHERE, "no number of slots cures it");
-	else
-		diag_help(d, g, "%lld slot%s or more cure%s it (--slots %lld)", (long long)least,
-			  least == 1 ? "" : "s", least == 1 ? "s" : "", (long long)least);
+	if (g)
+		deadlock_help_slots(d, g, least);
 }
 
 bool stream_finishes(struct stream *s, int64_t *min_slots)

@@ -195,18 +195,6 @@ static void note_bystanders(const struct graph *g, const bool *behind, struct di
 
 /* ---- cures ----------------------------------------------------------------------------------- */
 
-static void help_slots(struct greedy *r, struct diag *d, int64_t least)
-{
-	struct diags *ds = r->ctx->diags;
-	d->has_slots = 1;
-	d->min_slots = least;
-	if (least < 0)
-		diag_note(ds, d, NOWHERE, "no number of slots cures it");
-	else
-		diag_help(ds, d, "%lld slot%s or more cure%s it (--slots %lld)", (long long)least,
-			  least == 1 ? "" : "s", least == 1 ? "s" : "", (long long)least);
-}
-
 struct cure {
 	struct greedy *r;
 	struct op **v; /* that were joined to the wave before */
@@ -333,7 +321,7 @@ static struct diag *report_cycle(const struct graph *g, const bool *behind, uint
 		return NULL;
 	note_cycle(g, d);
 	note_bystanders(g, behind, d);
-	help_slots(g->r, d, least);
+	deadlock_help_slots(g->r->ctx->diags, d, least);
 	return d;
 }
 

@@ -28,18 +28,6 @@ struct job {
 	int32_t *send, *recv;
 };
 
-/* The line of a test: it is right if it is in every process. */
-static void all_say(struct job *j, bool here, const char *what)
-{
-	ccs_status s = ccs_comm_agree(j->told, here ? CCS_OK : ccs_error_set(CCS_EINVAL, "not so"));
-
-	if (!here)
-		printf("# rank %d: not so: %s\n", j->rank, what);
-	j->ok &= !s;
-	if (!j->rank)
-		say(!s, "%s", what);
-}
-
 static ccs_status call(struct job *j, const struct ccs_module *m, size_t count, int root,
 		       struct ccs_comm *c)
 {
@@ -82,7 +70,7 @@ static void sequences(struct job *j)
 
 	for (int i = 0; i < CALLS && ok; i++)
 		ok = reduces(j, i % 3 ? j->ring : j->direct, counts[i / 5 % 6], i, c);
-	all_say(j, ok, "many calls, of layouts that change");
+	j->ok &= say_together(j->told, ok, "many calls, of layouts that change");
 	for (int i = 0; i < CALLS && ok; i++) { /* the root waits for nobody */
 		for (int k = 0; k < 64; k++)
 			j->recv[k] = j->send[k] = j->rank ? -1 : i + k;
@@ -90,7 +78,7 @@ static void sequences(struct job *j)
 			usleep(2000);
 		ok = !call(j, j->bcast, 64, 0, c) && j->recv[63] == i + 63;
 	}
-	all_say(j, ok, "ranks that run ahead");
+	j->ok &= say_together(j->told, ok, "ranks that run ahead");
 	ccs_comm_free(c);
 }
 
@@ -113,7 +101,8 @@ static void groups(struct job *j)
 		ok = !ccs_group_end() && recv[99] == j->size * (i + 99) &&
 		     more[7] == j->size * (i + 7);
 	}
-	all_say(j, ok, "groups over two communicators, in another order on each rank");
+	j->ok &= say_together(j->told, ok,
+			      "groups over two communicators, in another order on each rank");
 	ccs_comm_free(c[0]);
 	ccs_comm_free(c[1]);
 }
@@ -131,14 +120,18 @@ static void tells(struct job *j)
 	ok = ok && !ccs_comm_gather(c, own, all, sizeof(own));
 	for (int i = 0; ok && i < j->size; i++)
 		ok = all[i * 700 + 699] == i * 1000 + 699;
-	all_say(j, ok && !ccs_comm_gather(c, NULL, NULL, 0), "what ranks gather");
+	j->ok &= say_together(j->told, ok && !ccs_comm_gather(c, NULL, NULL, 0),
+			      "what ranks gather");
 	free(all);
 	s = ccs_comm_agree(c, j->rank == 1 ? ccs_error_set(CCS_EFILE, "a bad file") : CCS_OK);
-	all_say(j, is(s, CCS_EFILE, j->rank == 1 ? "a bad file" : "rank 1: a bad file", "agree"),
+	j->ok &= say_together(
+		j->told,
+		is(s, CCS_EFILE, j->rank == 1 ? "a bad file" : "rank 1: a bad file", "agree"),
 		"a step that fails on one rank");
 	snprintf(want, sizeof(want), "%d processes by MPI (", j->size);
 	ok = !ccs_comm_describe(c, text, sizeof(text)) && !strncmp(text, want, strlen(want));
-	all_say(j, ok && ccs_comm_device(c) == -1 && !ccs_comm_check(c), "where ranks live");
+	j->ok &= say_together(j->told, ok && ccs_comm_device(c) == -1 && !ccs_comm_check(c),
+			      "where ranks live");
 	ccs_comm_free(c);
 }
 
@@ -155,7 +148,7 @@ static void forks(struct job *j)
 		_exit(!ok);
 	}
 	ok &= id > 0 && waitpid(id, &how, 0) == id && !how && reduces(j, j->ring, 100, 2, c);
-	all_say(j, ok, "a forked process can free its copy");
+	j->ok &= say_together(j->told, ok, "a forked process can free its copy");
 	ccs_comm_free(c);
 }
 
@@ -168,7 +161,7 @@ static void ends(struct job *j, struct ccs_comm *c, ccs_status s, ccs_status wan
 	bool ok = is(s, want, text, what);
 
 	ok &= is(call(j, j->ring, 8, 0, c), CCS_EABORTED, "failed before", "the next call");
-	all_say(j, ok && ccs_comm_check(c) == CCS_EABORTED, what);
+	j->ok &= say_together(j->told, ok && ccs_comm_check(c) == CCS_EABORTED, what);
 	ccs_comm_free(c);
 }
 
@@ -210,7 +203,7 @@ static void waits(struct job *j)
 	} else {
 		j->ok &= is(heard(c), CCS_EABORTED, "no progress", "a check");
 	}
-	all_say(j, s == CCS_ETIMEOUT, "a rank that does not call");
+	j->ok &= say_together(j->told, s == CCS_ETIMEOUT, "a rank that does not call");
 	ccs_comm_free(c);
 	c = fresh(j);
 	ccs_comm_set_timeout(c, 300);
@@ -219,10 +212,11 @@ static void waits(struct job *j)
 		s = ccs_comm_agree(c, CCS_OK);
 	else
 		usleep(700000);
-	all_say(j,
-		is(s, CCS_ETIMEOUT, j->rank ? "has not called ccs_comm_agree, as rank" : NULL,
-		   "agree"),
-		"a rank that does not tell");
+	j->ok &=
+		say_together(j->told,
+			     is(s, CCS_ETIMEOUT,
+				j->rank ? "has not called ccs_comm_agree, as rank" : NULL, "agree"),
+			     "a rank that does not tell");
 	ccs_comm_free(c);
 }
 
@@ -275,7 +269,7 @@ static void reuses(struct job *j)
 		data[i] = 9;
 	if (id > 0)
 		waitpid(id, NULL, 0);
-	all_say(j, ok, "a root that gave up, and uses its buffer again");
+	j->ok &= say_together(j->told, ok, "a root that gave up, and uses its buffer again");
 	ccs_comm_free(c);
 	free(data);
 }
@@ -338,7 +332,7 @@ static int calls_of(struct job *j, const char *path,
 	c = fresh(j);
 	for (int i = 1; i < 4 && ok; i++)
 		ok = once(j, m, data, i, c);
-	all_say(j, ok, what);
+	j->ok &= say_together(j->told, ok, what);
 	ccs_comm_free(c);
 	ccs_comm_free(j->told);
 	ccs_module_free(m);
@@ -366,7 +360,8 @@ int main(int argc, char **argv)
 	    !named_module_loads(&j.gather, folder, "ring_allgather"))
 		return 1;
 	j.told = fresh(&j);
-	all_say(&j, ccs_comm_init_mpi(NULL) == CCS_EINVAL, "without a place for the communicator");
+	j.ok &= say_together(j.told, ccs_comm_init_mpi(NULL) == CCS_EINVAL,
+			     "without a place for the communicator");
 	sequences(&j);
 	groups(&j);
 	tells(&j);

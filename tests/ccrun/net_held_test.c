@@ -27,18 +27,6 @@ struct job {
 	bool ok;
 };
 
-/* The line of a test: it is right if it is in every process. */
-static void all_say(struct job *j, bool here, const char *what)
-{
-	ccs_status s = ccs_comm_agree(j->told, here ? CCS_OK : ccs_error_set(CCS_EINVAL, "not so"));
-
-	if (!here)
-		printf("# rank %d: not so: %s\n", j->rank, what);
-	j->ok &= !s;
-	if (!j->rank)
-		say(!s, "%s", what);
-}
-
 static struct ccs_comm *fresh(unsigned timeout)
 {
 	struct ccs_comm *c = NULL;
@@ -94,7 +82,7 @@ static void late(struct job *j)
 	if (j->rank == 1)
 		ok &= is(s, CCS_ETIMEOUT, "no progress for 200 ms", "the root");
 	ok &= is_back(j, data);
-	all_say(j, ok, "a long message to ranks that come too late");
+	j->ok &= say_together(j->told, ok, "a long message to ranks that come too late");
 	ccs_comm_free(c);
 }
 
@@ -113,7 +101,7 @@ static void differs(struct job *j)
 				    CCS_INT32, CCS_SUM, 0, c, NULL);
 		ok &= is(s, CCS_EINVAL, "the ranks' calls differ: ", "the fourth call");
 		ok &= is_back(j, data);
-		all_say(j, ok, "calls that differ, behind long ones");
+		j->ok &= say_together(j->told, ok, "calls that differ, behind long ones");
 		ccs_comm_free(c);
 	}
 }
@@ -135,7 +123,7 @@ static void messages(struct job *j)
 		/* it may have failed between two messages */
 		ok &= is(s, s == CCS_EABORTED ? s : CCS_ETIMEOUT, "no progress", "a message");
 		ok &= is_back(j, data);
-		all_say(j, ok, "long messages when a third rank fails");
+		j->ok &= say_together(j->told, ok, "long messages when a third rank fails");
 		ccs_comm_free(c);
 	}
 }

@@ -34,3 +34,15 @@ bool says(ccs_status s, ccs_status want, const char *text, const char *what)
 {
 	return say(is(s, want, text, what), "%s", what);
 }
+
+bool say_together(struct ccs_comm *told, bool here, const char *what)
+{
+	ccs_status s = ccs_comm_agree(told, here ? CCS_OK : ccs_error_set(CCS_EINVAL, "not so"));
+	int rank = ccs_comm_rank(told);
+
+	if (!here)
+		printf("# rank %d: not so: %s\n", rank, what);
+	if (!rank)
+		say(!s, "%s", what);
+	return !s;
+}

@@ -15,5 +15,8 @@ bool say(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)))
 bool is(ccs_status s, ccs_status want, const char *text, const char *what);
 /** Both. */
 bool says(ccs_status s, ccs_status want, const char *text, const char *what);
+/** A line of all processes of `told`, which call it together: it is right if it is in each. The
+ *  first prints it, and those where it is not say so. Returns whether it is right in all. */
+bool say_together(struct ccs_comm *told, bool here, const char *what);
 
 #endif
