@@ -32,17 +32,20 @@ static int still_late(const struct world *w, bool told, uint64_t n)
 	return i;
 }
 
-/* Waits until all have told, or heard, so much. */
+/* Waits until all have told, or heard, so much. If they have, that is what counts, for all of them
+ * alike, whatever has failed meanwhile. */
 static ccs_status await(struct world *w, bool told, uint64_t n)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t end = clock_ms() + w->timeout;
 	ccs_status s = world_alive(w);
 	struct text why = { .len = 0 };
+	int i;
 
 	if (s)
 		return s;
-	for (int i = still_late(w, told, n); i >= 0 && !w->dead; i = late(w, told, n)) {
+	i = still_late(w, told, n);
+	for (; i >= 0 && !w->dead; i = late(w, told, n)) {
 		uint32_t bell = procs_lie_down(p);
 
 		if (late(w, told, n) >= 0) {
@@ -57,7 +60,7 @@ static ccs_status await(struct world *w, bool told, uint64_t n)
 		}
 		procs_look(w);
 	}
-	return w->dead ? error_set((ccs_status)p->table->status, "%s", p->table->text) : CCS_OK;
+	return i < 0 ? CCS_OK : error_set((ccs_status)p->table->status, "%s", p->table->text);
 }
 
 /* Shows the others at most a board full, and waits for what they show. */

@@ -136,11 +136,14 @@ bool procs_ended(const struct procs *p, int rank)
 	return kill(p->table->seats[rank].pid, 0) && errno == ESRCH;
 }
 
-/* Whether the rank has done all that this one may wait for. */
+/* Whether the rank has done all that this one may wait for. What it has told can still be read. */
 static bool through(const struct procs *p, const struct procs_seat *s)
 {
+	uint64_t told = atomic_load(&p->own->told);
+	bool reads = atomic_load(&p->own->heard) < told;
+
 	return atomic_load(&s->finished) >= atomic_load(&p->own->begun) &&
-	       atomic_load(&s->heard) >= atomic_load(&p->own->told);
+	       atomic_load(reads ? &s->told : &s->heard) >= told;
 }
 
 const char *procs_gone(const struct world *w, int rank)

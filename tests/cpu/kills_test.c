@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 {
 	static const char *const names[NDOINGS] = { "messages", "groups of calls", "requests",
 						    "barriers", "splits" };
-	int kills = argc > 2 ? atoi(argv[2]) : 20;
+	int kills = argc > 2 ? atoi(argv[2]) : 50;
 	struct rng g = { 2463534242u };
 
 	setenv("MODULES", argc > 1 ? argv[1] : "build/tests/modules", 1);
