@@ -4,10 +4,6 @@
  */
 #include "compiler/options.h"
 
-#include "runtime/plan/kernel.h"
-
-#include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -15,267 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIMIT_NUMBER_LIST 4096u
 #define TABLE_RANKS "2,4,8,16" /* of `ccc table`, without -n */
-
-/* A decimal number of digits only, at `*s`, at most `most`. */
-static bool number(const char **s, uint64_t most, uint64_t *value)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)**s))
-		return false;
-	*value = strtoull(*s, &end, 10);
-	*s = end;
-	return *value <= most;
-}
-
-static bool whole_number(const char *s, uint64_t most, uint64_t *value)
-{
-	return number(&s, most, value) && *s == '\0';
-}
-
-/* ---- the values of options ------------------------------------------------------ */
-
-static void add_text(struct command *c, struct texts *list, const char *text)
-{
-	ARENA_PUSH(&c->arena, list->v, list->n, list->cap) = text;
-}
-
-static int read_output(struct command *c, const char *text)
-{
-	c->options.output = text;
-	if (*text)
-		return -1;
-	fprintf(stderr, "ccc: -o needs the name of a file\n");
-	return 2;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return (x > y) - (x < y);
-}
-
-/* `4`, `2,4,8`, `2..16` and lists of these, added to `list`. False: they are not, or not
- * from `least` to `most`. */
-static bool read_numbers(struct command *c, const char *text, uint64_t least, uint64_t most,
-			 struct numbers *list)
-{
-	uint32_t *v = (uint32_t *)(uintptr_t)list->v;
-	size_t n = list->n, cap = n, k = 0;
-
-	for (const char *s = text;; s++) {
-		uint64_t lo, hi;
-		if (!number(&s, most, &lo) || lo < least)
-			return false;
-		hi = lo;
-		if (s[0] == '.' && s[1] == '.') {
-			s += 2;
-			if (!number(&s, most, &hi) || hi < lo)
-				return false;
-		}
-		if (n + (hi - lo + 1) > LIMIT_NUMBER_LIST)
-			return false;
-		for (uint64_t i = lo; i <= hi; i++)
-			ARENA_PUSH(&c->arena, v, n, cap) = (uint32_t)i;
-		if (*s == '\0')
-			break;
-		if (*s != ',')
-			return false;
-	}
-	qsort(v, n, sizeof(*v), compare_numbers);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || v[i] != v[k - 1])
-			v[k++] = v[i];
-	*list = (struct numbers){ v, k };
-	return true;
-}
-
-static int read_ranks(struct command *c, const char *text)
-{
-	if (read_numbers(c, text, 1, LIMIT_RANKS, &c->options.ranks))
-		return -1;
-	fprintf(stderr,
-		"ccc: -n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, and "
-		"no more than %u, not '%s'\n",
-		LIMIT_RANKS, LIMIT_NUMBER_LIST, text);
-	return 2;
-}
-
-/* X=4, X=-1 */
-static int read_define(struct command *c, const char *text)
-{
-	const char *eq = strchr(text, '=');
-	char *end = NULL;
-	bool ok = eq && (isalpha((unsigned char)*text) || *text == '_');
-
-	for (const char *p = text; ok && p < eq; p++)
-		ok = isalnum((unsigned char)*p) || *p == '_';
-	errno = 0;
-	long long value = ok ? strtoll(eq + 1, &end, 0) : 0;
-	if (!ok || end == eq + 1 || *end || errno || isspace((unsigned char)eq[1])) {
-		fprintf(stderr, "ccc: -D takes NAME=NUMBER, not '%s'\n", text);
-		return 2;
-	}
-	const char *name = arena_strndup(&c->arena, text, (size_t)(eq - text));
-	struct options *o = &c->options;
-	for (size_t i = 0; i < o->nsettings; i++)
-		if (!strcmp(o->settings[i].name, name)) { /* the last one counts */
-			o->settings[i].value = value;
-			return -1;
-		}
-	ARENA_PUSH(&c->arena, o->settings, o->nsettings, c->capsettings) =
-		(struct setting){ .name = name, .value = value };
-	return -1;
-}
-
-static const char *const targets[] = { "cpu", "cuda", NULL };
-
-/* A list of cpu and cuda. The CPU's part, the plan, is always there. */
-static int read_target(struct command *c, const char *text)
-{
-	bool cuda = false;
-
-	for (const char *s = text;; s++) {
-		size_t n = strcspn(s, ",");
-		if (n == 4 && !strncmp(s, "cuda", n))
-			cuda = true;
-		else if (n == 3 && !strncmp(s, "gpu", n))
-			return options_wrong("--target: GPUs are 'cuda', not", text, targets, 0);
-		else if (n != 3 || strncmp(s, "cpu", n))
-			return options_wrong("--target: there is no target", text, targets, 2);
-		s += n;
-		if (!*s)
-			break;
-	}
-	c->options.cuda.asked = cuda;
-	c->options.cuda.off = !cuda;
-	return -1;
-}
-
-/* Each once. */
-static void add_arch(struct command *c, struct nvrtc_arch arch)
-{
-	struct cuda_options *o = &c->options.cuda;
-
-	for (size_t i = 0; i < o->narchs; i++)
-		if (o->archs[i].number == arch.number && o->archs[i].variant == arch.variant)
-			return;
-	ARENA_PUSH(&c->arena, o->archs, o->narchs, c->caparchs) = arch;
-}
-
-static int read_arch(struct command *c, const char *text)
-{
-	c->options.cuda.asked = true;
-	for (const char *s = text;; s++) {
-		size_t n = strcspn(s, ",");
-		struct nvrtc_arch arch;
-		if (!nvrtc_arch_read(s, n, &arch))
-			return options_wrong("--arch takes names such as sm_90, not", text, NULL,
-					     0);
-		add_arch(c, arch);
-		s += n;
-		if (!*s)
-			return -1;
-	}
-}
-
-/* Bits of the named ones; 0 if it is no name, and the nearest name in a message. */
-static uint32_t named(const char *what, const char *text, size_t n, const char *const *names,
-		      size_t count)
-{
-	char name[32];
-
-	if (n == 3 && !strncmp(text, "all", n))
-		return (1u << count) - 1;
-	for (size_t i = 0; i < count; i++)
-		if (strlen(names[i]) == n && !strncmp(text, names[i], n))
-			return 1u << i;
-	snprintf(name, sizeof(name), "%.*s", (int)n, text);
-	options_wrong(what, name, names, count);
-	return 0;
-}
-
-/* float16:max, all:sum, float64 (with sum), in a list. */
-static int read_kernels(struct command *c, const char *text)
-{
-	const char *types[CCS_NDTYPES], *ops[KERNEL_NOPS];
-
-	c->options.cuda.asked = true;
-	for (unsigned i = 0; i < CCS_NDTYPES; i++)
-		types[i] = ccs_dtype_name((ccs_dtype)i);
-	for (unsigned i = 0; i < KERNEL_NOPS; i++)
-		ops[i] = kernel_op_name(i);
-	for (const char *s = text;; s++) {
-		size_t n = strcspn(s, ",:");
-		uint32_t type = named("--kernels: there is no element type", s, n, types,
-				      CCS_NDTYPES),
-			 op = 1u << CCS_SUM;
-		if (!type)
-			return 2;
-		s += n;
-		if (*s == ':') {
-			n = strcspn(++s, ",");
-			op = named("--kernels: there is no operator", s, n, ops, KERNEL_NOPS);
-			if (!op)
-				return 2;
-			s += n;
-		}
-		for (unsigned i = 0; i < CCS_NDTYPES; i++)
-			if (type >> i & 1)
-				c->options.cuda.ops[i] |= op;
-		if (!*s)
-			return -1;
-	}
-}
-
-/* 64K:ll,simple */
-static int read_protocols(struct command *c, const char *text)
-{
-	char why[256];
-
-	if (choice_read(&c->protocols, text, why, sizeof(why))) {
-		c->options.protocols = &c->protocols;
-		return -1;
-	}
-	fprintf(stderr, "ccc: --protocols takes a table such as 64K:ll,16M:simple/8,simple; %s\n",
-		why);
-	return 2;
-}
-
-static const char *const promises[] = { "same-bits=ranks", "same-bits=counts", NULL };
-
-/* One of these; asked for again, both. */
-static int read_require(struct command *c, const char *text)
-{
-	static const uint32_t bits[] = { REQUIRE_RANKS, REQUIRE_COUNTS };
-
-	for (size_t i = 0; promises[i]; i++)
-		if (!strcmp(text, promises[i])) {
-			c->options.require |= bits[i];
-			return -1;
-		}
-	return options_wrong("--require: there is nothing like", text, promises, 2);
-}
-
-/* E0304, 0304, 304, W0201 */
-static int read_explain(struct command *c, const char *text)
-{
-	bool warning = toupper((unsigned char)*text) == 'W';
-	uint64_t code;
-
-	if (!whole_number(text + (warning || toupper((unsigned char)*text) == 'E'), 9999, &code) ||
-	    !diag_code((int)code + (warning ? WARNING_CODES : 0))) {
-		fprintf(stderr,
-			"ccc: there is no error or warning '%s'; the codes are listed in "
-			"ccs(5) 7\n",
-			text);
-		return 2;
-	}
-	c->explain_code = (int)code + (warning ? WARNING_CODES : 0);
-	return -1;
-}
 
 static const char *const stages[] = { [EMIT_AST] = "ast",
 				      [EMIT_PROGRAM] = "program",
@@ -306,33 +42,33 @@ enum { ACTIONS = sizeof(action_names) / sizeof(*action_names) };
 /* Everything that is said of options comes from here: getopt_long's table, --help, and
  * --options, from which the shells' completions are made. */
 static const struct spec specs[] = {
-	{ "-n", OWN, 0, 0, read_ranks, NULL, " LIST",
+	{ "-n", OWN, 0, 0, options_ranks, NULL, " LIST",
 	  "numbers of ranks: 4   2,4,8   2..16\n"
 	  "default: every N in 2..16 that the schedule's `where` admits" },
-	{ "-D", OWN, 0, 0, read_define, NULL, " X=4", "sets a schedule's parameter" },
+	{ "-D", OWN, 0, 0, options_define, NULL, " X=4", "sets a schedule's parameter" },
 	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL, " NAME",
 	  "which schedule of the file to compile; default the last" },
 	{ "-I", LIST, AT(include_dirs), 0, NULL, NULL, " DIR",
 	  "where imports are looked for, before the installed library" },
-	{ "-o", OWN, 0, 0, read_output, NULL, " FILE", "where the product goes; - is stdout" },
+	{ "-o", OWN, 0, 0, options_output, NULL, " FILE", "where the product goes; - is stdout" },
 	{ "--slots", COUNT, AT(options.slots), 65536, NULL, NULL, " K",
 	  "FIFO depth, 0 for rendezvous (check only); default 8" },
 	{ "--stream", FLAG, AT(options.stream), 0, NULL, NULL, NULL,
 	  "check: messages and deadlocks alone, of more than can be stored" },
-	{ "--require", OWN, 0, 0, read_require, promises, " WHAT",
+	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",
 	  "same-bits=ranks, same-bits=counts: an error (E0407) where floats\n"
 	  "may differ between ranks, or with the count" },
 	{ "--no-symmetry", FLAG, AT(options.no_symmetry), 0, NULL, NULL, NULL,
 	  "check: all ranks are run, also where one decides for all" },
 	{ "--certificate", TEXT, AT(options.certificate), 0, NULL, NULL, " FILE",
 	  "check, without -n: the proof for every N, for others to check" },
-	{ "--target", OWN, 0, 0, read_target, targets, "=cpu,cuda",
+	{ "--target", OWN, 0, 0, options_target, options_targets, "=cpu,cuda",
 	  "what the .so holds; default both where NVRTC is found" },
-	{ "--arch", OWN, 0, 0, read_arch, NULL, "=sm_90,...",
+	{ "--arch", OWN, 0, 0, options_arch, NULL, "=sm_90,...",
 	  "the GPUs that kernels are compiled for; default sm_90" },
-	{ "--kernels", OWN, 0, 0, read_kernels, NULL, "=TYPE:OP,...",
+	{ "--kernels", OWN, 0, 0, options_kernels, NULL, "=TYPE:OP,...",
 	  "kernels compiled ahead, beside float32:sum; all:sum" },
-	{ "--protocols", OWN, 0, 0, read_protocols, NULL, "=64K:ll,simple",
+	{ "--protocols", OWN, 0, 0, options_protocols, NULL, "=64K:ll,simple",
 	  "protocol by bytes a rank, and /CHANNELS; default by model" },
 	{ "-g", FLAG, AT(options.cuda.lines), 0, NULL, NULL, NULL,
 	  "kernels name the schedule's lines, for debuggers" },
@@ -361,7 +97,7 @@ static const struct spec specs[] = {
 	{ "-w", FLAG, AT(warnings.quiet), 0, NULL, NULL, NULL, "silences all warnings" },
 	{ "-v", FLAG, AT(options.verbose), 0, NULL, NULL, NULL,
 	  "a line for each pass, with its time" },
-	{ "--explain", OWN, 0, 0, read_explain, NULL, " E0304",
+	{ "--explain", OWN, 0, 0, options_explain, NULL, " E0304",
 	  "what a code means, with an example and its cure" },
 	{ "--options", FLAG, AT(list_options), 0, NULL, NULL, NULL,
 	  "these options for programs, such as a shell's completion" },
@@ -378,7 +114,7 @@ static int set_number(const struct spec *s, const char *text, void *to)
 {
 	uint64_t n;
 
-	if (!whole_number(text, s->most, &n)) {
+	if (!options_number(text, s->most, &n)) {
 		fprintf(stderr, "ccc: %s takes a number from 0 to %" PRIu64 ", not '%s'\n", s->name,
 			s->most, text);
 		return 2;
@@ -412,11 +148,11 @@ static int set(struct command *c, const struct spec *s, const char *text)
 	switch (s->kind) {
 	case FLAG: *(bool *)to = true; return -1;
 	case TEXT: *(const char **)to = text; return -1;
-	case LIST: add_text(c, to, text); return -1;
+	case LIST: options_add_text(c, to, text); return -1;
 	case COUNT:
 	case MEBI: return set_number(s, text, to);
 	case NUMBERS:
-		if (read_numbers(c, text, 0, UINT32_MAX, to))
+		if (options_numbers(c, text, 0, UINT32_MAX, to))
 			return -1;
 		fprintf(stderr, "ccc: %s takes numbers, such as 3, 0,2 or 1..4, not '%s'\n",
 			s->name, text);
@@ -476,7 +212,7 @@ static void take_word(struct command *c, const char *word, bool *any_word)
 			c->options.action = actions[k];
 			return;
 		}
-	add_text(c, &c->files, word);
+	options_add_text(c, &c->files, word);
 }
 
 /* getopt_long would take --slot for --slots. */
@@ -611,17 +347,17 @@ int options_parse(struct command *c, int argc, char **argv)
 	status = parse_options(c, argc, argv);
 	if (status >= 0)
 		return status;
-	add_text(c, &c->include_dirs, CCS_LIBRARY_DIR);
-	add_text(c, &c->include_dirs, NULL);
+	options_add_text(c, &c->include_dirs, CCS_LIBRARY_DIR);
+	options_add_text(c, &c->include_dirs, NULL);
 	c->options.include_dirs = c->include_dirs.v;
 	c->options.installed_dir = CCS_LIBRARY_DIR;
 	c->options.warn = options_warnings(c);
 	if (c->options.action == ACTION_TABLE && !c->options.ranks.n)
-		read_ranks(c, TABLE_RANKS);
+		options_ranks(c, TABLE_RANKS);
 	c->options.view.chunks = c->chunks.v;
 	c->options.view.nchunks = c->chunks.n;
 	if (!c->options.cuda.narchs)
-		add_arch(c, (struct nvrtc_arch){ .number = 90 });
+		options_add_arch(c, (struct nvrtc_arch){ .number = 90 });
 	c->options.style.color = c->options.style.color == ALWAYS ||
 				 (c->options.style.color == AUTO && !(no_color && *no_color) &&
 				  isatty(STDERR_FILENO));

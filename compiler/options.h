@@ -5,6 +5,7 @@
 #define CCS_COMPILER_OPTIONS_H
 
 #include "compiler/compile.h"
+#include "runtime/base/nvrtc.h"
 #include "runtime/plan/choice.h"
 
 struct texts {
@@ -70,6 +71,39 @@ struct spec {
 const struct spec *options_specs(size_t *n);
 /** Names of enum action, from ACTION_CHECK. */
 const char *const *options_actions(size_t *n);
+
+/* ---- inside: options_values.c: readers of the table, and what they share ---------------- */
+
+/** -o FILE */
+int options_output(struct command *c, const char *text);
+/** -n 4, 2,4,8, 2..16 */
+int options_ranks(struct command *c, const char *text);
+/** -D X=4, X=-1; the last one counts. */
+int options_define(struct command *c, const char *text);
+/** --target: a list of cpu and cuda. The CPU's part, the plan, is always there. */
+int options_target(struct command *c, const char *text);
+extern const char *const options_targets[];
+/** --arch=sm_90,sm_100a */
+int options_arch(struct command *c, const char *text);
+/** --kernels=float16:max,all:sum,float64 (with sum) */
+int options_kernels(struct command *c, const char *text);
+/** --protocols=64K:ll,simple */
+int options_protocols(struct command *c, const char *text);
+/** --require: one of these; asked for again, both. */
+int options_require(struct command *c, const char *text);
+extern const char *const options_promises[];
+/** --explain E0304, 0304, 304, W0201 */
+int options_explain(struct command *c, const char *text);
+
+/** A decimal number of digits only, at most `most`. */
+bool options_number(const char *s, uint64_t most, uint64_t *value);
+/** `4`, `2,4,8`, `2..16` and lists of these, added to `list`. False: they are not, or not
+ *  from `least` to `most`. */
+bool options_numbers(struct command *c, const char *text, uint64_t least, uint64_t most,
+		     struct numbers *list);
+void options_add_text(struct command *c, struct texts *list, const char *text);
+/** Each once. */
+void options_add_arch(struct command *c, struct nvrtc_arch arch);
 
 /* ---- inside: options_warn.c ------------------------------------------------------- */
 

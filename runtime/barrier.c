@@ -11,14 +11,14 @@ static ccs_status meet_here(struct world *w, struct attendee *const *of)
 	void **streams;
 	ccs_status s;
 
-	if (!w->engine->barrier)
+	if (!w->engine->gpus)
 		return CCS_OK;
 	streams = calloc((size_t)w->nranks, sizeof(*streams));
 	if (!streams)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	for (int r = 0; r < w->nranks; r++)
 		streams[r] = of[r]->stream;
-	s = w->engine->barrier(w, streams);
+	s = w->engine->gpus->barrier(w, streams);
 	free(streams);
 	return s;
 }
@@ -27,12 +27,12 @@ static ccs_status meet_here(struct world *w, struct attendee *const *of)
 static ccs_status meet_apart(struct world *w, struct attendee *a, const struct proposal *all)
 {
 	(void)all;
-	return w->engine->barrier ? w->engine->barrier(w, &a->stream) : CCS_OK;
+	return w->engine->gpus ? w->engine->gpus->barrier(w, &a->stream) : CCS_OK;
 }
 
 static bool in_streams(const struct world *w)
 {
-	return w->engine->barrier != NULL;
+	return w->engine->gpus != NULL;
 }
 
 ccs_status ccs_barrier(struct ccs_comm *comm, void *stream)
@@ -48,7 +48,7 @@ ccs_status ccs_barrier(struct ccs_comm *comm, void *stream)
 		s = error_set(CCS_EINVAL, "ccs_barrier: the communicator is NULL");
 	else
 		s = world_here(comm->world);
-	if (!s && stream && !comm->world->engine->streams)
+	if (!s && stream && !comm->world->engine->gpus)
 		s = error_set(CCS_EINVAL, "ccs_barrier: stream must be NULL on the CPU");
 	if (s) {
 		t->failed = t->depth ? s : CCS_OK;

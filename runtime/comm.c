@@ -263,7 +263,7 @@ int ccs_comm_size(const struct ccs_comm *c)
 
 int ccs_comm_device(const struct ccs_comm *c)
 {
-	return c && c->world->engine->device ? c->world->engine->device(c->world, c->rank) : -1;
+	return c && c->world->engine->gpus ? c->world->engine->gpus->device(c->world, c->rank) : -1;
 }
 
 const char *ccs_comm_engine(const struct ccs_comm *c)
@@ -377,7 +377,7 @@ ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out)
 		return s;
 	*out = NULL;
 	m = calloc(1, sizeof(*m));
-	if (c->world->engine->streams)
+	if (c->world->engine->gpus)
 		s = error_set(CCS_EUNSUPPORTED,
 			      "ccs_mem_alloc is for ranks on the CPU: buffers on a "
 			      "GPU are the driver's to make");
@@ -449,7 +449,7 @@ ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here)
 
 void *ccs_comm_nccl(const struct ccs_comm *c)
 {
-	return c && origin_here(&c->world->origin) && c->world->engine->nccl
-		       ? c->world->engine->nccl(c->world)
+	return c && origin_here(&c->world->origin) && c->world->engine->gpus
+		       ? c->world->engine->gpus->nccl(c->world)
 		       : NULL;
 }

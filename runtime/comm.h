@@ -194,7 +194,11 @@ void world_tell_late(const struct world *w, int rank, struct text *t);
 /** A condition that can be waited for until a time of CLOCK_MONOTONIC. */
 bool world_cond_init(pthread_cond_t *c);
 
-/* ---- call.c ------------------------------------------------------------------------- */
+/* ---- call_check.c ------------------------------------------------------------------- */
+
+/** Checks a call whose module, comm, send, recv, count, type, op, premul and how are the caller's,
+ *  and fills in the rest. O(1), if the rank remembers one like it. */
+ccs_status call_check(struct call *c, int root, void *stream);
 
 /* Whether a call's input must be copied aside, as it overlaps the output, and the contract does
  * not have both in one (`inout`). If that is in place, an engine that stores nothing before it does
@@ -207,6 +211,8 @@ struct placing call_placing(const struct call *c, const struct prep_rank *p);
 
 /** What the rank has of calls like this one, which was checked; NULL: nothing. */
 struct checked *call_checked(const struct call *c);
+/* ---- call.c ------------------------------------------------------------------------- */
+
 /** Processes tell one another the sizes of a checked call's chunks, if it has any. All call it. */
 ccs_status call_tell_sizes(struct call *c);
 /** A checked call joins its run. */
@@ -282,9 +288,12 @@ void post_limit(struct world *w, unsigned threads);
 /** What is kept of the call's run, for the rank's next calls. Under world.lock, before it is
  *  over. */
 void post_keep(struct call *c, struct kept kept);
+/* How each thread that has met the others for a run like the one that is kept does its part of it:
+ * where inputs were left for all, its own ranks' outputs. False, for all of them: it cannot be done. */
+typedef bool post_play(struct world *w, struct kept kept, const struct meeting *m);
 /** Does a thread's calls with those of the others, if all can be posted. False: nothing was done, and
  *  they are to join their run. */
-bool post_calls(struct call *calls);
+bool post_calls(struct call *calls, post_play *play);
 /** None is posted from the rank's call of that number on, which joins a run. Under world.lock. */
 void post_close(struct world *w, uint64_t call);
 /** No run is left. Under world.lock. */

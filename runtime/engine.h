@@ -9,7 +9,8 @@
  *
  * An engine is a row of this table, five of them so far: tasks, processes, MPI's messages
  * (all cpu/), GPUs, hosts. All have start, wait, branch, describe and free; what else is NULL
- * says what that means.
+ * says what that means. What only some sorts of ranks have is in a table of its own: ranks in
+ * several processes, messages that the engine carries between these, and GPUs.
  *
  * What an engine calls back is in comm.h (run.c). All functions are called under
  * world.lock, but for those that say otherwise.
@@ -23,8 +24,7 @@
 
 struct world;
 struct run;
-struct kept;
-struct meeting;
+struct call;
 struct transfer;
 struct queue;
 struct p2p_head;
@@ -38,15 +38,64 @@ struct branch {
 	_Alignas(8) unsigned char invitation[INVITATION];
 };
 
+/* Of ranks in several processes. All of them call each function, together. */
+struct processes_engine {
+	/** Each gives so many bytes, and gets those of all, in the order of ranks. */
+	ccs_status (*gather)(struct world *w, const void *mine, void *all, size_t bytes);
+	/** Before `branch`, in each process with a child: what can fail in one alone; rank 0 of the
+	 *  child writes what the others, which get it, need to find it. NULL: nothing is needed. */
+	ccs_status (*invite)(struct world *w, struct world *child, struct branch *b);
+};
+
+/* Messages of two ranks (p2p.h) that the engine carries between processes. */
+struct messages_engine {
+	/** Goes on with a message to or from another process, which is the first of its queue;
+	 *  p2p_over() when it is over. Whether anything has moved. Under p2p.lock, without
+	 *  world.lock. */
+	bool (*carry)(struct world *w, struct transfer *m);
+	/** The next message of another process's, for an empty queue of receives: whether it has
+	 *  come, and with what. Under p2p.lock. NULL: that is not seen before a receive takes it,
+	 *  and so there are no tags, and no receives from any rank. */
+	bool (*next)(const struct world *w, const struct queue *q, struct p2p_head *head);
+	/** Messages did not move, so many times in a row: waits a little until they may, or does
+	 *  not, and looks whether the others are alive. When the communicator has died, here
+	 *  (UINT_MAX times, then), it lets the others know, and leaves no message's memory in use.
+	 *  Without locks. */
+	void (*rest)(struct world *w, unsigned idle);
+};
+
+/* Of ranks on GPUs, whose calls name streams, and are over when what they do is there. */
+struct gpus_engine {
+	/** A message of two ranks of this process, by the one that sends: puts it into the streams
+	 *  of both, p2p_over() for both. Under p2p.lock, without world.lock. */
+	void (*deliver)(struct world *w, struct transfer *from);
+	/** Where ranks are processes: puts all messages of a list (by transfer.behind), of
+	 *  communicators of one sort of engine, into their streams, as one group; or none. Without
+	 *  locks. */
+	ccs_status (*exchange)(struct transfer *list);
+	/** All ranks of this process have come to a barrier, with a stream each: what is put there
+	 *  behind it comes after what is in those of all ranks. */
+	ccs_status (*barrier)(struct world *w, void *const *streams);
+	/** Without the lock. The GPU of a rank of this process. */
+	int (*device)(const struct world *w, int rank);
+	/** NCCL's communicator of the processes, or NULL. */
+	void *(*nccl)(const struct world *w);
+};
+
 struct engine {
 	const char *name; /* as ccs_comm_engine tells it */
-	bool streams;	  /* a call may name a stream */
 	bool idles;	  /* a call that waits asks world.idle */
 	bool tiles;	  /* a call may name a tile */
 	bool protocols;	  /* a call may name a protocol, and a number of channels */
 	bool host_code;	  /* elements are combined by code of this process: a call may have an
 			     operator of the user's own */
 	bool lone;	  /* it is called by one thread at a time: requests have no threads */
+
+	const struct processes_engine *processes; /* NULL: all ranks are in this one */
+	const struct messages_engine *messages;	  /* NULL: none goes to another process, or streams
+						     carry them */
+	const struct gpus_engine *gpus;		  /* NULL: ranks are on the CPU; calls name no
+						     streams, and are over when they return */
 
 	/* ---- runs: what an engine is ------------------------------------------------------- */
 
@@ -73,15 +122,10 @@ struct engine {
 
 	/* ---- runs, in fewer steps ---------------------------------------------------------- */
 
-	/** Without the lock, by each thread that has met the others for a run like the one that it
-	 *  has kept (post.c): does the thread's part of it. Where inputs were left for all, that is
-	 *  its own ranks' outputs. False, for all of them: it cannot be done so. NULL: it keeps
-	 *  none. */
-	bool (*again)(struct world *w, struct kept kept, const struct meeting *m);
-	/** Without the lock. Does a call that is in no group and like the one before, without a
-	 *  run, if that is quicker; *status as wait's *first. False: it has not begun, and joins
-	 *  its run. NULL: each does. */
-	bool (*at_once)(struct world *w, struct call *c, ccs_status *status);
+	/** Without the lock. Does the calls of a thread, which are in no run yet, the first of this
+	 *  world, if that is quicker: those that are like ones before need none; *first as wait's.
+	 *  False: they have not begun, and join their runs. NULL: all do. */
+	bool (*at_once)(struct world *w, struct call *calls, ccs_status *first);
 	/** Without the lock. Goes on with the current run, and does not wait: for a thread that
 	 *  waits for another communicator's. NULL: runs go on without it. */
 	void (*poll)(struct world *w);
@@ -98,53 +142,15 @@ struct engine {
 	 *  dead now (world_die), and the text says why. NULL: nothing can. */
 	ccs_status (*check)(struct world *w);
 
-	/* ---- messages of two ranks (p2p.h) ------------------------------------------------- */
+	/* ---- other communicators, and memory ----------------------------------------------- */
 
-	/** Point to point (p2p.h): goes on with a message to or from another process, which is the
-	 *  first of its queue, p2p_over() when it is over; or, where calls name streams, puts one
-	 *  that has met its other end, of this process, into them, and then both are over. Whether
-	 *  anything has moved. Under p2p.lock, without world.lock. NULL: memory is copied. */
-	bool (*carry)(struct world *w, struct transfer *m);
-	/** Of processes whose calls name streams: puts all messages of a list (by
-	 *  transfer.behind), of this engine's communicators, into their streams, as one group; or
-	 *  none. They are over then. Without locks. NULL: carry does it. */
-	ccs_status (*exchange)(struct transfer *list);
-	/** The next message of another process's, for an empty queue of receives: whether it has
-	 *  come, and with what. Under p2p.lock. NULL: that is not seen before a receive takes it,
-	 *  and so there are no tags, and no receives from any rank. */
-	bool (*next_message)(const struct world *w, const struct queue *q, struct p2p_head *head);
-	/** Messages did not move, so many times in a row: waits a little until they may, or does
-	 *  not, and looks whether the others are alive. When the communicator has died, here
-	 *  (UINT_MAX times, then), it lets the others know, and leaves no message's memory in use.
-	 *  Without locks. NULL: all ranks are in this process. */
-	void (*rest)(struct world *w, unsigned idle);
-
-	/* ---- other communicators, and processes -------------------------------------------- */
-
-	/** The communicator has several processes, and all call it: each gives so many bytes,
-	 *  and gets those of all, in the order of ranks. NULL: there is never but one. */
-	ccs_status (*gather)(struct world *w, const void *mine, void *all, size_t bytes);
 	/** Makes the engine of another communicator, `child`, of some of this one's ranks (split.c),
 	 *  which shares nothing with it. All ranks of this one call it, together; child is NULL in a
 	 *  process whose rank is in none. What there is of it at a failure is freed with child. */
 	ccs_status (*branch)(struct world *w, struct world *child, const struct branch *b);
-	/** Before, in each process with a child: what can fail in one alone; rank 0 of the child
-	 *  writes what the others, which get it, need to find it. NULL: nothing is needed. */
-	ccs_status (*invite)(struct world *w, struct world *child, struct branch *b);
-	/** All ranks of this process have come to a barrier, with a stream each: what is put there
-	 *  behind it comes after what is in those of all ranks. NULL: calls are over when they
-	 *  return. */
-	ccs_status (*barrier)(struct world *w, void *const *streams);
-
-	/* ---- memory and GPUs --------------------------------------------------------------- */
-
 	/** Memory for buffers that suits it, and back. NULL: any does. */
 	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
 	void (*release)(struct world *w, void *at, size_t bytes);
-	/** Without the lock. The GPU of a rank of this process. NULL: ranks are on the CPU. */
-	int (*device)(const struct world *w, int rank);
-	/** NCCL's communicator of the processes, or NULL, as the function may be. */
-	void *(*nccl)(const struct world *w);
 };
 
 #endif

@@ -54,7 +54,8 @@ static ccs_status gather_rest(struct world *w, const void *mine, unsigned char *
 	unsigned char *of = malloc((size_t)w->nranks * rest);
 	ccs_status s;
 
-	s = of ? w->engine->gather(w, (const unsigned char *)mine + FIRST_BYTES, of, rest)
+	s = of ? w->engine->processes->gather(w, (const unsigned char *)mine + FIRST_BYTES, of,
+					      rest)
 	       : error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
 	for (size_t r = 0; r < (size_t)w->nranks && !s; r++)
 		memcpy(all + r * bytes + FIRST_BYTES, of + r * rest, rest);
@@ -75,7 +76,7 @@ ccs_status world_gather(struct world *w, const char *call, const void *mine, voi
 	if (first)
 		memcpy(own.first, mine, first);
 	w->gathers = call;
-	s = w->engine->gather(w, &own, of, sizeof(own));
+	s = w->engine->processes->gather(w, &own, of, sizeof(own));
 	if (!s)
 		s = compare(of, w->nranks);
 	for (size_t r = 0; r < (size_t)w->nranks && first && !s; r++)

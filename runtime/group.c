@@ -137,7 +137,9 @@ static void wait_all(struct call *calls, ccs_status *s)
 
 void group_take_part(struct call *calls, ccs_status *s)
 {
-	if (post_calls(calls))
+	struct world *w = calls->comm->world;
+
+	if (w->engine->at_once && w->engine->at_once(w, calls, s))
 		return;
 	join_all(calls);
 	wait_all(calls, s);

@@ -166,12 +166,14 @@ bool p2p_awaits_any(const struct world *w);
 /** Frees what is kept. */
 void p2p_drop_kept(struct world *w);
 
-/* What matching calls back. */
+/* What matching and waiting call back. */
 
 /** A transfer joins a queue. */
 void p2p_enter(struct p2p *p, struct queue *q, struct transfer *m);
 /** It is over, and its thread's again. It is in no list. */
 void p2p_finish(struct p2p *p, struct transfer *m, ccs_status s, const char *text);
+/** Something has moved: threads that sleep look again. */
+void p2p_progress(struct p2p *p);
 
 /* ---- what an engine calls back, under p2p.lock ------------------------------------------- */
 

@@ -19,13 +19,13 @@ static ccs_status check_comm(const struct transfer *m, const char *call)
 	if (s)
 		return s;
 	e = m->comm->world->engine;
-	if ((m->tag || m->any) && (e->streams || (e->carry && !e->next_message)))
+	if ((m->tag || m->any) && (e->gpus || (e->messages && !e->messages->next)))
 		return error_set(CCS_EUNSUPPORTED,
 				 "%s: messages have no tags here, and are received from a rank "
 				 "that is named: the ranks must be tasks or processes of a host, "
 				 "on the CPU",
 				 call);
-	if (m->stream && !e->streams)
+	if (m->stream && !e->gpus)
 		return error_set(CCS_EINVAL, "%s: stream must be NULL on the CPU", call);
 	return CCS_OK;
 }

@@ -36,7 +36,7 @@ static bool head_of(const struct world *w, const struct queue *q, struct p2p_hea
 
 	if (q->peer < w->first || q->peer - w->first >= w->nlocal) {
 		*head = (struct p2p_head){ .tag = 0 };
-		return !w->engine->next_message || w->engine->next_message(w, q, head);
+		return !w->engine->messages->next || w->engine->messages->next(w, q, head);
 	}
 	if (from)
 		*head = (struct p2p_head){ from->tag, p2p_shape_of(from) };
@@ -176,8 +176,7 @@ static void hand_over(struct world *w, struct transfer *k, struct transfer *m)
 		pthread_mutex_lock(&w->p2p->lock);
 	}
 	p2p_finish(w->p2p, m, s, why.buf);
-	w->p2p->moves++;
-	pthread_cond_broadcast(&w->p2p->moved);
+	p2p_progress(w->p2p);
 	free(k->text);
 	free(k);
 	if (was_full)

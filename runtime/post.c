@@ -5,7 +5,7 @@
  * leaves there what it calls, by the number of what the engine has kept of a call like it (comm.h),
  * and for which ranks; their inputs, if they are short, or else where their buffers are; and last
  * the call's number. Then it reads the boxes of the others until they cover all ranks. If all call
- * the same, each plays its part (engine.h, `again`). Where inputs are short that is all: a box has
+ * the same, each plays its part (`play`). Where inputs are short that is all: a box has
  * room for two calls, and who makes one has seen that everybody is through with the one before the
  * last. Else a thread returns when all have left word that they are through, as its buffers were
  * read. So a small call costs a line of each thread's, which goes to the others once; whatever else
@@ -56,6 +56,7 @@ struct posts {
 struct posting {
 	struct world *w;
 	struct call *calls;
+	post_play *play;
 	uint64_t number; /* of the calls */
 	uint64_t ranks, leads;
 	unsigned threads, thread; /* that have met, and which this one is */
@@ -321,7 +322,7 @@ static void part(const struct posting *p)
 	}
 }
 
-static bool play(struct posting *p)
+static bool do_it(struct posting *p)
 {
 	const struct kept *kept = &p->calls->like->kept;
 	struct meeting m = {
@@ -332,18 +333,18 @@ static bool play(struct posting *p)
 		.posts = p->posts,
 	};
 
-	if (!read_letters(p) || !p->w->engine->again(p->w, *kept, &m))
+	if (!read_letters(p) || !p->play(p->w, *kept, &m))
 		return false;
 	if (!kept->mail)
 		part(p);
 	return true;
 }
 
-bool post_calls(struct call *calls)
+bool post_calls(struct call *calls, post_play *play)
 {
 	struct world *w = calls->comm->world;
 	struct post posts[MOST_POSTED];
-	struct posting p = { .posts = posts };
+	struct posting p = { .posts = posts, .play = play };
 
 	if (!w->posts ||
 	    atomic_load_explicit(&w->posts->closed, memory_order_relaxed) <= calls->comm->seq)
@@ -351,7 +352,7 @@ bool post_calls(struct call *calls)
 	if (!begin(&p, calls))
 		return false;
 	leave(&p);
-	if (!is_posted(&p) || !play(&p))
+	if (!is_posted(&p) || !do_it(&p))
 		return false;
 	for (struct call *c = calls; c; c = c->next)
 		c->comm->seq++;

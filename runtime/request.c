@@ -380,7 +380,7 @@ static void step_job(struct job *j)
 	run_watch(w, &j->vigil);
 	pthread_mutex_unlock(&w->lock);
 	if (w->dead)
-		w->engine->rest(w, 0);
+		w->engine->messages->rest(w, 0);
 }
 
 /* Goes on with what no thread goes on with, without waiting. */

@@ -65,6 +65,14 @@ static void inherit(struct world *child, const struct world *parent)
 	child->idle_of = parent->idle_of;
 }
 
+/* Where the engine needs it. */
+static ccs_status invite(struct world *w, struct world *child, struct branch *b)
+{
+	const struct processes_engine *e = w->engine->processes;
+
+	return e && e->invite ? e->invite(w, child, b) : CCS_OK;
+}
+
 /* ---- all ranks in this process ------------------------------------------------------------- */
 
 static ccs_status make_here(struct world *w, const struct subset *sub, struct attendee *const *of)
@@ -75,8 +83,7 @@ static ccs_status make_here(struct world *w, const struct subset *sub, struct at
 
 	if (!s) {
 		inherit(made[0]->world, w);
-		if (w->engine->invite)
-			s = w->engine->invite(w, made[0]->world, &b);
+		s = invite(w, made[0]->world, &b);
 		if (!s)
 			s = w->engine->branch(w, made[0]->world, &b);
 		if (s)
@@ -174,9 +181,9 @@ static ccs_status enter(struct world *w, struct world *child, struct branch *b, 
 {
 	ccs_status s = here;
 
-	if (!s && child && w->engine->invite)
-		s = w->engine->invite(w, child, b);
-	s = w->engine->invite ? exchange(w, b, s) : world_agree(w, s);
+	if (!s && child)
+		s = invite(w, child, b);
+	s = w->engine->processes->invite ? exchange(w, b, s) : world_agree(w, s);
 	return s ? s : world_agree(w, w->engine->branch(w, child, b));
 }
 

@@ -221,21 +221,24 @@ static ccs_status check(struct world *w)
 	return world_alive(w);
 }
 
+static const struct processes_engine net_processes = { .gather = net_gather };
+
+static const struct messages_engine net_messages = { .carry = net_carry, .rest = net_rest_p2p };
+
 const struct engine net_engine = {
 	.name = "mpi",
 	.tiles = true,
 	.host_code = true,
 	.lone = true,
+	.processes = &net_processes,
+	.messages = &net_messages,
 	.start = start,
 	.halt = net_halt,
 	.wait = await_calls,
 	.poll = poll,
 	.moved = moved,
 	.stuck = stuck,
-	.carry = net_carry,
-	.rest = net_rest_p2p,
 	.check = check,
-	.gather = net_gather,
 	.branch = net_branch,
 	.describe = net_describe,
 	.free = net_free,

@@ -300,11 +300,13 @@ static void make_run(struct world *w, struct call *c)
 	e->ranks[w->first].call = c;
 }
 
-bool procs_at_once(struct world *w, struct call *c, ccs_status *status)
+bool procs_at_once(struct world *w, struct call *c, ccs_status *first)
 {
 	struct cpu *e = cpu_of(w);
 	bool begun, over = false;
 
+	if (c->next || c->sizes) /* one of several; or all have to look at the sizes */
+		return false;
 	pthread_mutex_lock(&w->lock);
 	begun = begin_at_once(w, c);
 	if (begun && procs_order_go(e, procs_polls(e->procs)) && all_well(e->procs, c->comm->seq)) {
@@ -318,7 +320,7 @@ bool procs_at_once(struct world *w, struct call *c, ccs_status *status)
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (begun && !over)
-		procs_wait(w, c, status);
+		procs_wait(w, c, first);
 	return begun;
 }
 

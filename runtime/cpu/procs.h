@@ -196,7 +196,7 @@ bool procs_failed(struct cpu *e);
 
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
-bool procs_at_once(struct world *w, struct call *c, ccs_status *status);
+bool procs_at_once(struct world *w, struct call *c, ccs_status *first);
 void procs_poll(struct world *w);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);

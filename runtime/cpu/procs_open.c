@@ -186,11 +186,21 @@ static void end(struct world *w)
 static ccs_status invite(struct world *w, struct world *child, struct branch *b);
 static ccs_status branch(struct world *w, struct world *child, const struct branch *b);
 
+static const struct processes_engine procs_processes = { .gather = procs_gather, .invite = invite };
+
+static const struct messages_engine procs_messages = {
+	.carry = procs_carry,
+	.next = procs_next_message,
+	.rest = procs_rest,
+};
+
 static const struct engine procs_engine = {
 	.name = "procs",
 	.tiles = true,
 	.host_code = true,
 	.idles = true,
+	.processes = &procs_processes,
+	.messages = &procs_messages,
 	.start = start,
 	.halt = sched_halt,
 	.wait = procs_wait,
@@ -198,13 +208,8 @@ static const struct engine procs_engine = {
 	.poll = procs_poll,
 	.moved = procs_moved,
 	.stuck = procs_stuck,
-	.carry = procs_carry,
-	.next_message = procs_next_message,
-	.rest = procs_rest,
 	.check = check,
-	.gather = procs_gather,
 	.branch = branch,
-	.invite = invite,
 	.alloc = procs_alloc,
 	.release = procs_release,
 	.describe = describe,

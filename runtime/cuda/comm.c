@@ -156,22 +156,26 @@ static ccs_status branch(struct world *w, struct world *child, const struct bran
 	return s;
 }
 
+const struct processes_engine gpu_processes = { .gather = gpu_gather, .invite = gpu_invite };
+
+const struct gpus_engine gpu_gpus = {
+	.deliver = gpu_deliver,
+	.exchange = gpu_exchange,
+	.barrier = gpu_barrier,
+	.device = gpu_device,
+	.nccl = gpu_nccl,
+};
+
 const struct engine cuda_engine = {
 	.name = "cuda",
-	.streams = true,
+	.processes = &gpu_processes,
+	.gpus = &gpu_gpus,
 	.protocols = true,
 	.start = gpu_start,
 	.join = join,
 	.wait = run_wait,
-	.carry = gpu_carry,
-	.exchange = gpu_exchange,
 	.check = gpu_check_all,
-	.gather = gpu_gather,
-	.device = gpu_device,
-	.nccl = gpu_nccl,
 	.branch = branch,
-	.invite = gpu_invite,
-	.barrier = gpu_barrier,
 	.describe = gpu_describe,
 	.free = gpu_free,
 };

@@ -258,7 +258,7 @@ ccs_status gpu_start(struct world *w, struct run *r);
 /* ---- p2p.c: see engine.h ------------------------------------------------------- */
 
 struct transfer;
-bool gpu_carry(struct world *w, struct transfer *m);
+void gpu_deliver(struct world *w, struct transfer *m);
 
 /* ---- exchange.c: see engine.h --------------------------------------------------- */
 
@@ -285,6 +285,9 @@ ccs_status gpu_barrier(struct world *w, void *const *streams);
 
 /* ---- comm.c ------------------------------------------------------------------- */
 
+/** Of engines whose world.state begins with a struct gpu. */
+extern const struct processes_engine gpu_processes;
+extern const struct gpus_engine gpu_gpus;
 extern const struct engine cuda_engine;
 /** An engine's `free`: `w->state`, of whatever size, and all that struct gpu has. NULL is
  *  fine. */

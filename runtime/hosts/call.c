@@ -380,17 +380,12 @@ static void end(struct world *w)
 
 const struct engine hosts_engine = {
 	.name = "hosts",
-	.streams = true,
+	.processes = &gpu_processes,
+	.gpus = &gpu_gpus,
 	.start = start,
 	.wait = run_wait,
-	.exchange = gpu_exchange,
 	.check = check,
-	.gather = gpu_gather,
-	.device = gpu_device,
-	.nccl = gpu_nccl,
 	.branch = hosts_branch,
-	.invite = gpu_invite,
-	.barrier = gpu_barrier,
 	.describe = gpu_describe,
 	.free = end,
 };

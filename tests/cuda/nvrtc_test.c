@@ -35,10 +35,10 @@
 #include "runtime/cuda/device/args.h"
 #include "runtime/plan/cells.h"
 #include "runtime/plan/kernel.h"
+#include "tests/support/kernel_code.h"
+#include "tests/support/say.h"
 
-#include <elf.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,122 +70,7 @@ struct jobs {
 
 static int failed;
 
-__attribute__((format(printf, 2, 3))) static void result(bool good, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	printf("%s - ", good ? "ok" : "not ok");
-	vprintf(format, ap);
-	printf("\n");
-	va_end(ap);
-	failed |= !good;
-}
-
-/* ---- what a CUBIN says of itself ------------------------------------------------ */
-
-/* A part of the file, or NULL. */
-static const void *part(const struct nvrtc_output *o, uint64_t at, uint64_t size)
-{
-	return at <= o->len && size <= o->len - at ? o->data + at : NULL;
-}
-
-static const Elf64_Shdr *section(const struct nvrtc_output *o, const Elf64_Ehdr *e,
-				 const char *name)
-{
-	const Elf64_Shdr *s = part(o, e->e_shoff, (uint64_t)e->e_shnum * sizeof(*s));
-
-	for (size_t i = 0; s && e->e_shstrndx < e->e_shnum && i < e->e_shnum; i++) {
-		const char *text =
-			part(o, s[e->e_shstrndx].sh_offset + s[i].sh_name, strlen(name) + 1);
-		if (text && !memcmp(text, name, strlen(name) + 1))
-			return s + i;
-	}
-	return NULL;
-}
-
-/* Compute capability, as in "sm_90": it moved to the second byte with CUDA 13. */
-static int elf_arch(const Elf64_Ehdr *e)
-{
-	return (int)(e->e_ident[EI_ABIVERSION] >= 8 ? e->e_flags >> 8 & 0xff : e->e_flags & 0xff);
-}
-
-static bool has_entry(const struct nvrtc_output *o, const Elf64_Ehdr *e)
-{
-	const Elf64_Shdr *symbols = section(o, e, ".symtab"), *names = section(o, e, ".strtab");
-	const Elf64_Sym *y = symbols ? part(o, symbols->sh_offset, symbols->sh_size) : NULL;
-
-	for (size_t i = 0; y && names && i < symbols->sh_size / sizeof(*y); i++) {
-		const char *name = part(o, names->sh_offset + y[i].st_name, sizeof(CCS_DEV_KERNEL));
-		if (name && !strcmp(name, CCS_DEV_KERNEL) &&
-		    ELF64_ST_TYPE(y[i].st_info) == STT_FUNC &&
-		    ELF64_ST_BIND(y[i].st_info) == STB_GLOBAL)
-			return true;
-	}
-	return false;
-}
-
 /* ---- one kernel ------------------------------------------------------------------- */
-
-/*
- * The assembler's report: lines that begin with "ptxas", some of which say
- * "N bytes spill stores". All others are left in the log. Returns the bytes, of all
- * functions, or -1 if it tells nothing.
- */
-static long take_report(char *log)
-{
-	long spills = -1;
-	char *to = log, *line = log, *end;
-
-	for (; *line; line = end) {
-		const char *what;
-
-		end = strchr(line, '\n');
-		end = end ? end + 1 : line + strlen(line);
-		if (strncmp(line, "ptxas", 5) || !memcmp(line, "ptxas warning", 13) ||
-		    !memcmp(line, "ptxas error", 11)) {
-			memmove(to, line, (size_t)(end - line));
-			to += end - line;
-			continue;
-		}
-		what = strstr(line, " bytes spill stores");
-		if (!what || what >= end)
-			continue;
-		while (what > line && what[-1] >= '0' && what[-1] <= '9')
-			what--;
-		spills = (spills < 0 ? 0 : spills) + atol(what);
-	}
-	*to = '\0';
-	return spills;
-}
-
-static void look_at_text(struct job *j, const struct nvrtc_output *o)
-{
-	char target[32];
-
-	snprintf(target, sizeof(target), ".target sm_%d\n", ARCH[j->arch]);
-	if (!strstr(o->data, target))
-		snprintf(j->why, sizeof(j->why), "the PTX has no \"%.20s\"", target);
-	else if (!strstr(o->data, ".entry " CCS_DEV_KERNEL "("))
-		snprintf(j->why, sizeof(j->why), "the PTX has no entry " CCS_DEV_KERNEL);
-}
-
-static void look(struct job *j, const struct nvrtc_output *o)
-{
-	const Elf64_Ehdr *e = part(o, 0, sizeof(*e));
-
-	if (*o->log)
-		snprintf(j->why, sizeof(j->why), "NVRTC says: %.1400s", o->log);
-	else if (j->depth == TEXT)
-		look_at_text(j, o);
-	else if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG))
-		snprintf(j->why, sizeof(j->why), "the CUBIN is no ELF file");
-	else if (e->e_machine != EM_CUDA || elf_arch(e) != ARCH[j->arch])
-		snprintf(j->why, sizeof(j->why), "the CUBIN is for machine %d, sm_%d", e->e_machine,
-			 elf_arch(e));
-	else if (!has_entry(o, e))
-		snprintf(j->why, sizeof(j->why), "the CUBIN has no entry " CCS_DEV_KERNEL);
-}
 
 static void compile(const struct nvrtc *n, struct job *j)
 {
@@ -195,12 +80,13 @@ static void compile(const struct nvrtc *n, struct job *j)
 	struct nvrtc_output o;
 
 	if (kernel_compile(n, j->source, &j->key, arch, flags, &o)) {
-		long spills = j->report ? take_report(o.log) : 0;
+		long spills = j->report ? kernel_code_spills(o.log) : 0;
 
-		look(j, &o);
-		if (!*j->why && spills < 0)
+		if (!kernel_code_right(&o, ARCH[j->arch], j->depth == TEXT, j->why, sizeof(j->why)))
+			; /* it says so */
+		else if (spills < 0)
 			snprintf(j->why, sizeof(j->why), "NVRTC does not tell of spills");
-		else if (!*j->why && spills)
+		else if (spills)
 			snprintf(j->why, sizeof(j->why), "it spills %ld bytes of registers",
 				 spills);
 	} else {
@@ -240,42 +126,11 @@ static void compile_all(struct jobs *q)
 
 /* ---- kernels that are one ---------------------------------------------------------- */
 
-static bool begins(const char *p, const char *text)
-{
-	return !strncmp(p, text, strlen(text));
-}
-
-/* The next line that the compiler sees for LL; NULL at the end. Left out are the schedule's name,
- * in the first line, and what stands between #if CCS_PROTO == CCS_DEV_SIMPLE and the next line that
- * begins with # and is no #line: its #endif, or what is compared again. */
-static const char *next_line(const char *p)
-{
-	bool simple = begins(p, "#if CCS_PROTO == CCS_DEV_SIMPLE\n");
-
-	do {
-		p = strchr(p, '\n');
-		p = p ? p + 1 : NULL;
-	} while (p && simple && (*p != '#' || begins(p, "#line")));
-	return p && *p ? p : NULL;
-}
-
-/* Whether two sources are one text for LL. */
-static bool same_text(const char *a, const char *b)
-{
-	a = next_line(a);
-	b = next_line(b);
-	while (a && b && strcspn(a, "\n") == strcspn(b, "\n") && !strncmp(a, b, strcspn(a, "\n"))) {
-		a = next_line(a);
-		b = next_line(b);
-	}
-	return !a && !b;
-}
-
 static bool same_kernel(const struct job *a, const struct job *b)
 {
 	return a->arch == b->arch && a->report == b->report && a->key.type == b->key.type &&
 	       a->key.op == b->key.op && a->key.protocol == b->key.protocol &&
-	       a->key.protocol == CCS_LL && same_text(a->source, b->source);
+	       a->key.protocol == CCS_LL && kernel_code_same_ll(a->source, b->source);
 }
 
 /* The first job that compiles what j asks for; q->n: none yet. */
@@ -505,7 +360,7 @@ static void all_seen(const char *what, const bool *cells, int rows, int columns,
 
 	for (int i = 0; i < rows * columns; i++)
 		missing += i / columns != skip && !cells[i];
-	result(!missing, "every %s is among them%s", what, missing ? ": no" : "");
+	failed |= !say(!missing, "every %s is among them%s", what, missing ? ": no" : "");
 }
 
 /* A module's kernels for a GPU: all, or one, in the short run only if it shows something. */
@@ -574,7 +429,7 @@ static void cover(struct jobs *q, struct ccs_module *const *m, int n, enum exten
 	free(sums);
 	if (extent == SHORT)
 		optimise_little(q);
-	result(!missing, "every schedule in each protocol is among the kernels");
+	failed |= !say(!missing, "every schedule in each protocol is among the kernels");
 	/* avg is a sum's kernel */
 	all_seen("type in each protocol", &s.type_protocol[0][0], CCS_NDTYPES, CCS_NPROTOCOLS, -1);
 	all_seen("operator in each protocol", &s.op_protocol[0][0], KERNEL_NOPS, CCS_NPROTOCOLS,
@@ -612,8 +467,8 @@ static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 			if (++bad <= 3)
 				printf("# sm_%d, %s: %s\n", ARCH[j->arch], key, j->why);
 		}
-		result(kernels && !bad, "%s: %d kernels, without a word of NVRTC's",
-		       ccs_module_schedule(m[i]), kernels);
+		failed |= !say(kernels && !bad, "%s: %d kernels, without a word of NVRTC's",
+			       ccs_module_schedule(m[i]), kernels);
 	}
 	for (size_t k = 0; k < q->n; k++)
 		compiled[q->v[k].depth] += q->v[k].same == k;
@@ -623,9 +478,9 @@ static void tell(const struct jobs *q, struct ccs_module *const *m, int n)
 		printf("skip - spills: looked for with NVRTC 13 only; this is %d.%d\n",
 		       q->nvrtc->major, q->nvrtc->minor);
 	else
-		result(reports[CCS_SIMPLE] && reports[CCS_LL],
-		       "of these were looked at for spills: %zu of Simple, %zu of LL",
-		       reports[CCS_SIMPLE], reports[CCS_LL]);
+		failed |= !say(reports[CCS_SIMPLE] && reports[CCS_LL],
+			       "of these were looked at for spills: %zu of Simple, %zu of LL",
+			       reports[CCS_SIMPLE], reports[CCS_LL]);
 }
 
 /* What must not pass, compiled so far. Each is a module's source with something done to it. */
@@ -645,7 +500,7 @@ static void control(const struct nvrtc *n, enum depth depth, const char *what, c
 	snprintf(text, len, "%s%s%s", before, source, after);
 	j.source = text;
 	compile(n, &j);
-	result(strstr(j.why, pattern), "control: %s is noticed", what);
+	failed |= !say(strstr(j.why, pattern), "control: %s is noticed", what);
 	if (!strstr(j.why, pattern))
 		printf("# said: %s\n", *j.why ? j.why : "nothing");
 	free(text);
@@ -675,11 +530,14 @@ static void same_controls(const char *source)
 	if (!text)
 		abort();
 	snprintf(text, len, "%s%s", source, "int x;\n");
-	result(!same_text(source, text), "control: one line more is another text for LL");
+	failed |= !say(!kernel_code_same_ll(source, text),
+		       "control: one line more is another text for LL");
 	snprintf(text, len, "%s%s", source, only_simple);
-	result(!same_text(source, text), "control: ... also where a line says for which protocol");
+	failed |= !say(!kernel_code_same_ll(source, text),
+		       "control: ... also where a line says for which protocol");
 	snprintf(text, len, "// of another name\n%s", strchr(source, '\n') + 1);
-	result(same_text(source, text), "control: ... but the schedule's name is not");
+	failed |= !say(kernel_code_same_ll(source, text),
+		       "control: ... but the schedule's name is not");
 	free(text);
 }
 
@@ -725,7 +583,7 @@ int main(int argc, char **argv)
 	printf("# NVRTC %d.%d, %s\n", nvrtc.major, nvrtc.minor, nvrtc.path);
 	for (int i = 0; i < n; i++)
 		if (ccs_module_load(&m[i], files[i]) || !m[i]->cuda) {
-			result(false, "%s has its source: %s", files[i], ccs_error());
+			failed |= !say(false, "%s has its source: %s", files[i], ccs_error());
 			return 1;
 		}
 	cover(&q, m, n, extent);

@@ -1,0 +1,258 @@
+/*
+ * Messages between two ranks: waiting for them, what ends them all, and what is said of those that
+ * wait. See p2p.h.
+ *
+ * In: messages that were posted (p2p.c). Out: each is over, or the communicator has died, and with
+ * it they. A look at a list is O(its messages) beside the polls.
+ */
+#include "runtime/base/clock.h"
+#include "runtime/p2p.h"
+
+#include <limits.h>
+
+#define REPORTED 16 /* messages that a text names; the rest are counted */
+#define SPINS 1000u /* looks at a message before its thread sleeps */
+#define NAP_MS 20   /* then it looks whether the communicator has died */
+
+/* ---- ends ------------------------------------------------------------------------------------- */
+
+static void end_queue(struct world *w, struct queue *q, ccs_status s, const char *text)
+{
+	struct transfer *m = q->first;
+
+	if (m && m->busy) { /* somebody is at work on it, or will be */
+		m = m->behind;
+		q->first->behind = NULL;
+		q->last = q->first;
+	} else {
+		q->first = NULL;
+	}
+	while (m) {
+		struct transfer *next = m->behind;
+		bool kept = m->kept;
+
+		q->over++;
+		p2p_finish(w->p2p, m, s, text);
+		if (kept)
+			p2p_kept_over(w, m);
+		m = next;
+	}
+}
+
+/* The communicator has died: all its messages are over. */
+static void end_all(struct world *w, ccs_status s, const char *text)
+{
+	struct p2p *p = w->p2p;
+
+	pthread_mutex_lock(&p->lock);
+	for (int r = 0; r < w->nlocal; r++)
+		for (struct queue *q = p->queues[r]; q; q = q->next)
+			end_queue(w, q, s, text);
+	p2p_end_wanted(w, s, text);
+	p2p_progress(p);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Whether it has died; then why. */
+static bool has_died(struct world *w, ccs_status *s, struct text *why)
+{
+	bool dead;
+
+	pthread_mutex_lock(&w->lock);
+	dead = w->dead;
+	*s = w->died ? w->died : CCS_EABORTED;
+	if (dead)
+		text_add(why, "%s", w->dead_text ? w->dead_text : "no memory for the text");
+	pthread_mutex_unlock(&w->lock);
+	return dead;
+}
+
+/* Whether no message's memory is in use any more; then the whole text of why it has died. */
+static bool is_given_back(struct world *w, struct text *why)
+{
+	bool all;
+
+	pthread_mutex_lock(&w->lock);
+	all = run_halt(w);
+	why->len = 0;
+	text_add(why, "%s", w->dead_text ? w->dead_text : "no memory for the text");
+	pthread_mutex_unlock(&w->lock);
+	return all;
+}
+
+static void time_out(struct world *w, const struct p2p_vigil *v)
+{
+	pthread_mutex_lock(&w->lock);
+	if (w->timeout && !w->dead && clock_ns() - v->since >= w->timeout * UINT64_C(1000000))
+		run_time_out(w);
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool p2p_still(struct world *w, struct p2p_vigil *v)
+{
+	struct p2p *p = w->p2p;
+	struct text why = { .len = 0 };
+	ccs_status s;
+	uint64_t moves;
+
+	pthread_mutex_lock(&p->lock);
+	moves = p->moves;
+	pthread_mutex_unlock(&p->lock);
+	if (!v->set || moves != v->moves) {
+		*v = (struct p2p_vigil){ .set = true, .moves = moves, .since = clock_ns() };
+		return false;
+	}
+	v->idle++;
+	time_out(w, v);
+	if (!has_died(w, &s, &why))
+		return true;
+	if (w->engine->messages) { /* tells the others */
+		w->engine->messages->rest(w, UINT_MAX);
+		if (!is_given_back(w, &why))
+			return true;
+	}
+	end_all(w, s, why.buf);
+	return true;
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------- */
+
+static void sleep_a_little(struct world *w, const struct p2p_vigil *v)
+{
+	struct p2p *p = w->p2p;
+	struct timespec until = clock_after(NAP_MS);
+
+	pthread_mutex_lock(&p->lock);
+	if (p->moves == v->moves && !p->ready)
+		(void)pthread_cond_timedwait(&p->moved, &p->lock, &until);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void p2p_nap(struct world *w, struct p2p_vigil *v)
+{
+	if (!p2p_still(w, v))
+		return;
+	if (w->engine->messages)
+		w->engine->messages->rest(w, v->idle);
+	else
+		sleep_a_little(w, v);
+}
+
+/* Goes on with all worlds of a list, of which the first message is not over. */
+static bool poll_list(const struct transfer *list)
+{
+	const struct world *last = NULL;
+	bool any = false;
+
+	for (const struct transfer *m = list; m; m = m->next) {
+		struct world *w = m->comm->world;
+
+		if (w == last || message_is_over(m))
+			continue;
+		last = w;
+		any |= p2p_poll(w);
+		if (w->engine->lone) /* runs of requests, which the peer may wait for */
+			w->engine->poll(w);
+	}
+	return any;
+}
+
+/* Looks for the end of a message that others carry, a little. */
+static bool spin(const struct transfer *m)
+{
+	for (unsigned i = 0; i < SPINS && !message_is_over(m); i++) {
+#if defined(__x86_64__) || defined(__i386__)
+		__builtin_ia32_pause();
+#endif
+	}
+	return message_is_over(m);
+}
+
+static void wait_first(struct transfer *list)
+{
+	struct p2p_vigil v = { 0 };
+	struct world *w;
+
+	if (message_is_over(list)) /* its communicator may be gone */
+		return;
+	w = list->comm->world;
+	while (!message_is_over(list)) {
+		if (poll_list(list))
+			v.idle = 0;
+		else if (w->idle && w->idle(w->idle_of) < NAP_MS)
+			p2p_still(w, &v);
+		else if (w->engine->messages || !spin(list))
+			p2p_nap(w, &v);
+	}
+}
+
+void p2p_wait(struct transfer *list, ccs_status *first)
+{
+	for (struct transfer *m = list; m; m = m->next) {
+		wait_first(m);
+		if (m->status && !*first)
+			*first = error_set(m->status, "%s",
+					   m->text ? m->text : "out of memory for a text");
+	}
+}
+
+/* ---- reports ---------------------------------------------------------------------------------- */
+
+static void say(const struct transfer *m, struct text *t)
+{
+	const char *type = ccs_dtype_name(m->type);
+
+	text_add(t, "rank %d waits for ", m->comm->rank);
+	if (m->peer < 0)
+		text_add(t, "any rank");
+	else
+		text_add(t, "rank %d", m->peer);
+	text_add(t, " to %s %zu of %s %s it", m->sends ? "receive" : "send", m->count, type,
+		 m->sends ? "from" : "to");
+	if (m->tag)
+		text_add(t, ", with tag %d", m->tag);
+}
+
+static void say_kept(const struct inbox *in, int rank, struct text *t)
+{
+	text_add(t,
+		 "; rank %d keeps %zu bytes of messages that no receive has asked for, the first "
+		 "with tag %d from rank %d, and has no room for the next",
+		 rank, in->bytes, in->kept->tag, in->kept->peer);
+}
+
+/* Those of a rank, behind the `n` that were said. */
+static int report_rank(const struct world *w, int local, bool more, int n, struct text *t)
+{
+	const struct inbox *in = w->p2p->inboxes + local;
+	const struct queue *q = w->p2p->queues[local];
+	const struct transfer *m = in->wanted;
+
+	while (q || m) {
+		const struct transfer *next = q ? q->first : m;
+
+		if (next && !next->kept && n++ < REPORTED) {
+			text_add(t, "%s", n == 1 && !more ? ": " : "; ");
+			say(next, t);
+		}
+		m = q ? m : m->behind;
+		q = q ? q->next : NULL;
+	}
+	if (in->full && in->kept)
+		say_kept(in, w->first + local, t);
+	return n;
+}
+
+void p2p_report(const struct world *w, bool more, struct text *t)
+{
+	int n = 0;
+
+	if (!w->p2p)
+		return;
+	pthread_mutex_lock(&w->p2p->lock);
+	for (int r = 0; r < w->nlocal; r++)
+		n = report_rank(w, r, more, n, t);
+	pthread_mutex_unlock(&w->p2p->lock);
+	if (n > REPORTED)
+		text_add(t, "; and %d more messages", n - REPORTED);
+}
