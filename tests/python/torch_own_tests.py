@@ -152,11 +152,14 @@ def main():
     worse = 0
     for name, (result, why) in sorted(got.items()):
         counts[result] += 1
+        theirs = other.get(name, ("none",))[0]
         if result in ("FAIL", "ERROR"):
-            theirs = other.get(name, ("none",))[0]
             bad = not options.against or theirs == "ok"
             worse += bad
             print(f"{'not ok' if bad else 'as there'} - {name}: {reason(text, name)}")
+        elif result == "skipped" and theirs == "ok":
+            worse += 1
+            print(f"not ok - {name}: skipped here alone: {why}")
         else:
             print(f"{'ok' if result == 'ok' else 'skip'} - {name}{': ' + why if why else ''}")
     failed = counts["FAIL"] + counts["ERROR"]

@@ -1,10 +1,7 @@
-"""The back end for torch.distributed: groups of processes that fork from this one, which has
-loaded PyTorch once. Each test is a line: ok, not ok or skip."""
+"""The back end for torch.distributed, in groups of processes (torch_harness.py)."""
 
 import os
 import sys
-import tempfile
-import traceback
 import warnings
 from datetime import timedelta
 
@@ -15,27 +12,12 @@ import torch.distributed as dist
 
 import ccs
 import ccs.torch
+from torch_harness import breaks_its_group, has, raised, same, test
+from torch_sparse import sparse_refused, sparse_sums, sparse_sums_by_gloo
 
 TORCH_2 = not torch.__version__.startswith("1.")
 MOVED = ["bool", "int16", "complex64", "float64"]
 REDUCED = "int8 uint8 int32 int64 float16 bfloat16 float32 float64".split()
-
-
-def raised(kind, function, *arguments, **more):
-    """The text of what it raises."""
-    try:
-        function(*arguments, **more)
-    except kind as error:
-        return str(error)
-    raise AssertionError(f"{function.__name__} did not raise {kind.__name__}")
-
-
-def has(text, part):
-    assert part in text, f"{part!r} is not in {text!r}"
-
-
-def same(tensor, values):
-    assert tensor.tolist() == values, f"{tensor.tolist()}, not {values}"
 
 
 # ---- collectives -----------------------------------------------------------------------------
@@ -347,6 +329,7 @@ def tagged_messages(rank, n):
     dist.barrier()
 
 
+@breaks_its_group
 def messages_refused(rank, n):
     t, peer = torch.ones(4, 4), 1 - rank
     has(raised(ValueError, dist.send, t.t(), peer), "not contiguous: give tensor.contiguous()")
@@ -378,12 +361,14 @@ def refused(rank, n):
     has(raised(TypeError, dist.all_reduce, t.to(torch.int16)), "cannot reduce int16")
     has(raised(ValueError, dist.all_reduce, torch.tensor([1]), dist.ReduceOp.BAND), "BAND of int64")
     has(raised(TypeError, dist.broadcast, torch.empty(2, device="meta"), 0), "on meta")
-    has(raised(TypeError, dist.all_reduce, torch.eye(3).to_sparse()), "takes dense ones")
+    has(raised(TypeError, dist.all_reduce, torch.eye(3).to_sparse_csr()), "takes dense ones")
+    has(raised(TypeError, dist.broadcast, torch.eye(3).to_sparse(), 0), "takes dense ones")
     parts = [torch.empty(2 + q) for q in range(n)]
     has(raised(ValueError, dist.all_gather, parts, torch.ones(2)), "rank 1 has 3 elements")
     has(ccs.torch.report(), "allreduce: 1 call not run: allreduce: a tensor is not contiguous")
 
 
+@breaks_its_group
 def calls_that_differ(rank, n):
     text = raised(ccs.CcsError, dist.all_reduce, torch.ones(4 + (rank == 1)))
     has(text, "calls differ")
@@ -396,6 +381,7 @@ def calls_that_differ(rank, n):
     has(raised(RuntimeError, work.get_future().wait), "calls differ")
 
 
+@breaks_its_group
 def types_that_differ(rank, n):
     kind = torch.int32 if rank else torch.float32
 
@@ -406,6 +392,7 @@ def types_that_differ(rank, n):
     has(raised(ccs.CcsError, two_calls), "calls differ")
 
 
+@breaks_its_group
 def a_rank_that_ends(rank, n):
     if rank == 1:
         os._exit(0)
@@ -542,49 +529,6 @@ def mesh(rank, n):
 # ---- running them ----------------------------------------------------------------------------
 
 
-def one_rank(rank, n, function, store):
-    """In a process of its own; its status."""
-    try:
-        dist.init_process_group(
-            "ccs", init_method=f"file://{store}", rank=rank, world_size=n,
-            timeout=timedelta(seconds=60),
-        )
-        function(rank, n)
-        if function not in (
-            calls_that_differ, types_that_differ, a_rank_that_ends, messages_refused
-        ):
-            dist.destroy_process_group()
-        return 0
-    except BaseException:
-        traceback.print_exc()
-        return 1
-
-
-def by_ranks(n, function, folder):
-    """Whether all ranks are content."""
-    pids = []
-    store = tempfile.mktemp(dir=folder)
-    for rank in range(n):
-        pid = os.fork()
-        if pid == 0:
-            status = one_rank(rank, n, function, store)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
-        pids.append(pid)
-    return [os.waitpid(pid, 0)[1] for pid in pids] == [0] * n
-
-
-def test(function, n, folder, **environment):
-    what = f"{function.__name__.replace('_', ' ')}, {n} ranks"
-    os.environ.update(environment)
-    done = by_ranks(n, function, folder)
-    for name in environment:
-        del os.environ[name]
-    print("ok" if done else "not ok", "-", what, flush=True)
-    return done
-
-
 def main(folder):
     ring = os.path.join(folder, "ring.so")
     done = []
@@ -592,6 +536,9 @@ def main(folder):
     print("ok - what CCS_SCHEDULES may say", flush=True)
     for function in (reductions, moves, objects, all_to_all, types_and_operators, lengths):
         done.append(test(function, 3, folder))
+    done.append(test(sparse_sums, 3, folder))
+    done.append(test(sparse_sums_by_gloo, 2, folder, CCS_SCHEDULES="allgather:gloo"))
+    done.append(test(sparse_refused, 3, folder))
     done.append(test(messages, 3, folder))
     done.append(test(tagged_messages, 3, folder))
     done.append(test(who_is_missing, 3, folder))

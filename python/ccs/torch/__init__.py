@@ -16,7 +16,7 @@ the end.
 import inspect
 import os
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, wraps
 from multiprocessing import util
 from typing import Any
 
@@ -86,4 +86,27 @@ def _register() -> None:
     register("ccs", _create, **more)
 
 
+def _lift_refusal() -> None:
+    """PyTorch 1.13 refuses monitored_barrier() of any back end but its own, whatever that has: for
+    groups of this one it is the group's. Others', and PyTorch 2's, are as they were."""
+    c10d: Any = dist.distributed_c10d
+    theirs = c10d.monitored_barrier
+    if "GLOO" not in theirs.__code__.co_names:
+        return
+
+    @wraps(theirs)
+    def monitored_barrier(
+        group: Any = None, timeout: Any = None, wait_all_ranks: bool = False
+    ) -> None:
+        used = c10d._get_default_group() if group in (None, c10d.GroupMember.WORLD) else group
+        if isinstance(used, ProcessGroupCCS):
+            used.monitored_barrier(timeout, wait_all_ranks)
+        else:
+            theirs(group, timeout, wait_all_ranks)
+
+    setattr(c10d, "monitored_barrier", monitored_barrier)
+    setattr(dist, "monitored_barrier", monitored_barrier)
+
+
 _register()
+_lift_refusal()

@@ -16,13 +16,12 @@ again, by the worker.
 """
 
 import ctypes
-import struct
 import uuid
 import weakref
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence, Union
 
 import torch
 import torch._C._distributed_c10d as _c10d
@@ -32,8 +31,10 @@ from ..errors import ArgumentError, CcsError, Status
 from ..messages import Message, start
 from ..native import ANY_SOURCE, RANK_MAX, RunOptions
 from ..options import size_array
+from .agreed import Counts, entries, splits
 from .monitored import MonitoredBarrier
 from .schedules import P2P, Choice, Schedules
+from .sparse import check_sparse, gathered_sum
 from .tally import Tally
 from .tensors import (
     Reduction,
@@ -108,66 +109,6 @@ def end_all() -> None:
         worker.end()
     for worker in workers:
         worker.join()
-
-
-# ---- uneven all-to-all -----------------------------------------------------------------------
-
-
-def _splits(given: Sequence[int], tensor: Tensor, size: int, what: str) -> List[int]:
-    """How many elements of the tensor go to, or come from, each rank."""
-    rows = tensor.shape[0] if tensor.dim() else 1
-    row = tensor.numel() // rows if rows else 0
-    if not given:
-        if rows % size:
-            raise ArgumentError(
-                f"{what}: {rows} rows are not divided by {size} ranks: give the split sizes"
-            )
-        return [rows // size * row] * size
-    if len(given) != size or min(given) < 0 or sum(given) != rows:
-        raise ArgumentError(
-            f"{what}: split sizes {list(given)} must be {size} numbers, whose sum is {rows}"
-        )
-    return [n * row for n in given]
-
-
-@dataclass
-class _Counts:
-    """What every rank sends to, and wants from, each: found alike by all ranks."""
-
-    send: List[List[int]]
-
-    @classmethod
-    def agree(cls, comm: Comm, send: List[int], receive: List[int], kind: str) -> "_Counts":
-        """CcsError on every rank, with the same text: two ranks' counts or types differ."""
-        size = comm.size
-        form = f"={2 * size}q32s"
-        mine = struct.pack(form, *send, *receive, kind.encode())
-        told = [struct.unpack(form, text) for text in comm.gather(mine)]
-        for p, row in enumerate(told):
-            if row[-1] != told[0][-1]:
-                raise ArgumentError(
-                    f"alltoall: rank {p} has {_text(row[-1])}, rank 0 {_text(told[0][-1])}"
-                )
-            for q, other in enumerate(told):
-                if row[q] != other[size + p]:
-                    raise ArgumentError(
-                        f"alltoall: rank {p} sends {row[q]} elements to rank {q}, which wants "
-                        f"{other[size + p]} from it"
-                    )
-        return cls([list(row[:size]) for row in told])
-
-    @property
-    def most(self) -> int:
-        most: int = max(max(row) for row in self.send)
-        return most
-
-    @property
-    def even(self) -> bool:
-        return all(n == self.send[0][0] for row in self.send for n in row)
-
-
-def _text(packed: bytes) -> str:
-    return packed.rstrip(b"\0").decode()
 
 
 @dataclass(frozen=True)
@@ -445,6 +386,8 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
 
     def allreduce(self, tensors: List[Tensor], opts: Any = None) -> Handle:
         opts = opts or c10d.AllreduceOptions()
+        if len(tensors) == 1 and getattr(tensors[0], "layout", None) == torch.sparse_coo:
+            return self._sparse_allreduce(tensors[0], opts)
         tensor = self._checked("allreduce", one, tensors)
         return self._start([self._allreduce(tensor, opts.reduceOp)], opts, [tensor])
 
@@ -454,6 +397,29 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         self._checked("allreduce", _some, tensors)
         calls = [self._allreduce(tensor, opts.reduceOp) for tensor in tensors]
         return self._start(calls, opts, list(tensors))
+
+    def _sparse_allreduce(self, tensor: Tensor, opts: Any) -> Handle:
+        """What all ranks have is gathered, by what runs `allgather`."""
+        self._checked("allreduce", check_sparse, tensor, opts.reduceOp)
+
+        def gather(block: Tensor) -> Tensor:
+            whole = block.new_empty((self._size, *block.shape))
+            choice = self._choose("allgather", _bytes(block))
+            if choice.module is None:
+                self._gloo.allgather([list(whole)], [block]).wait()
+            else:
+                dtype, count = moved(block)
+                self._run(choice, block, whole, count, dtype)
+            self._tally.ran("allgather", choice.label)
+            return whole
+
+        def function() -> None:
+            with torch.no_grad():
+                mine = tensor.coalesce()
+                numbers = self._checked("allreduce", partial(entries, self._comm), mine)
+                tensor.copy_(gathered_sum(mine, numbers, gather))
+
+        return self._submit("allreduce", opts, [tensor], function)
 
     def reduce(self, tensors: List[Tensor], opts: Any = None) -> Handle:
         opts = opts or c10d.ReduceOptions()
@@ -635,11 +601,16 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         return self._start([call], opts, [])
 
     def monitored_barrier(
-        self, timeout: Optional[timedelta] = None, wait_all_ranks: bool = False
+        self, timeout: Union[timedelta, float, None] = None, wait_all_ranks: bool = False
     ) -> None:
+        """The timeout may be seconds, as gloo's."""
         self._worker.check()
+        if timeout is None:
+            timeout = self._timeout
+        elif not isinstance(timeout, timedelta):
+            timeout = timedelta(seconds=timeout)
         try:
-            self._monitored.wait(self._timeout if timeout is None else timeout, wait_all_ranks)
+            self._monitored.wait(timeout, wait_all_ranks)
         except CcsError as error:
             raise self._refuse("monitored_barrier", error)
         self._tally.ran("monitored_barrier", "torch's store")
@@ -655,8 +626,8 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         opts: Any = None,
     ) -> Handle:
         self._checked("alltoall", check, [output, tensor])
-        send = self._checked("alltoall", _splits, input_splits, tensor, self._size)
-        receive = self._checked("alltoall", _splits, output_splits, output, self._size)
+        send = self._checked("alltoall", splits, input_splits, tensor, self._size)
+        receive = self._checked("alltoall", splits, output_splits, output, self._size)
 
         def gloo() -> None:
             self._gloo.alltoall_base(
@@ -705,7 +676,7 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
     ) -> None:
         """By the worker: asks what all ranks send, and runs it."""
         try:
-            counts = _Counts.agree(self._comm, send, receive, str(values.dtype))
+            counts = Counts.agree(self._comm, send, receive, str(values.dtype))
         except ArgumentError as error:
             raise self._refuse("alltoall", error)
         operation = "alltoall" if counts.even else "alltoallv"

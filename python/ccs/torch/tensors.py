@@ -40,6 +40,13 @@ def _kind(tensor: Tensor) -> str:
     return str(tensor.dtype).replace("torch.", "")
 
 
+def check_cpu(tensor: Tensor, what: str) -> None:
+    if tensor.device.type != "cpu":
+        raise BufferTypeError(
+            f"{what}: a tensor is on {tensor.device}; this back end runs ranks on the CPU only"
+        )
+
+
 def check(tensors: Sequence[Tensor], what: str) -> None:
     """They are memory that ccs can use where it lies."""
     for tensor in tensors:
@@ -49,10 +56,7 @@ def check(tensors: Sequence[Tensor], what: str) -> None:
             raise BufferTypeError(
                 f"{what}: a tensor is {tensor.layout}; ccs takes dense ones: give tensor.to_dense()"
             )
-        if tensor.device.type != "cpu":
-            raise BufferTypeError(
-                f"{what}: a tensor is on {tensor.device}; this back end runs ranks on the CPU only"
-            )
+        check_cpu(tensor, what)
         if not tensor.is_contiguous():
             raise ArgumentError(f"{what}: a tensor is not contiguous: give tensor.contiguous()")
 

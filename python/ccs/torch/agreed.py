@@ -1,0 +1,98 @@
+"""What the ranks of a group tell one another before a call that does not follow from one rank's
+arguments: how much each sends, of an uneven all-to-all, or has, of a sparse tensor. What is wrong is
+found alike by all ranks, with the same text, before anything is written.
+"""
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from typing import List, Sequence
+
+import torch
+
+from ..comm import Comm
+from ..errors import ArgumentError
+
+Tensor = torch.Tensor
+
+
+def _unpacked(packed: bytes) -> str:
+    return packed.rstrip(b"\0").decode()
+
+
+# ---- all-to-all ------------------------------------------------------------------------------
+
+
+def splits(given: Sequence[int], tensor: Tensor, size: int, what: str) -> List[int]:
+    """How many elements of the tensor go to, or come from, each rank."""
+    rows = tensor.shape[0] if tensor.dim() else 1
+    row = tensor.numel() // rows if rows else 0
+    if not given:
+        if rows % size:
+            raise ArgumentError(
+                f"{what}: {rows} rows are not divided by {size} ranks: give the split sizes"
+            )
+        return [rows // size * row] * size
+    if len(given) != size or min(given) < 0 or sum(given) != rows:
+        raise ArgumentError(
+            f"{what}: split sizes {list(given)} must be {size} numbers, whose sum is {rows}"
+        )
+    return [n * row for n in given]
+
+
+@dataclass
+class Counts:
+    """What every rank sends to each."""
+
+    send: List[List[int]]
+
+    @classmethod
+    def agree(cls, comm: Comm, send: List[int], receive: List[int], kind: str) -> "Counts":
+        """CcsError on every rank, with the same text: two ranks' counts or types differ."""
+        size = comm.size
+        form = f"={2 * size}q32s"
+        mine = struct.pack(form, *send, *receive, kind.encode())
+        told = [struct.unpack(form, text) for text in comm.gather(mine)]
+        for p, row in enumerate(told):
+            if row[-1] != told[0][-1]:
+                raise ArgumentError(
+                    f"alltoall: rank {p} has {_unpacked(row[-1])}, rank 0 {_unpacked(told[0][-1])}"
+                )
+            for q, other in enumerate(told):
+                if row[q] != other[size + p]:
+                    raise ArgumentError(
+                        f"alltoall: rank {p} sends {row[q]} elements to rank {q}, which wants "
+                        f"{other[size + p]} from it"
+                    )
+        return cls([list(row[:size]) for row in told])
+
+    @property
+    def most(self) -> int:
+        most: int = max(max(row) for row in self.send)
+        return most
+
+    @property
+    def even(self) -> bool:
+        return all(n == self.send[0][0] for row in self.send for n in row)
+
+
+# ---- sparse tensors --------------------------------------------------------------------------
+
+
+def entries(comm: Comm, tensor: Tensor, what: str) -> List[int]:
+    """How many entries every rank's has, of a coalesced tensor. CcsError on every rank: two ranks'
+    types or shapes differ."""
+    kind = (
+        f"{str(tensor.dtype).replace('torch.', '')} of shape {tuple(tensor.shape)} with "
+        f"{tensor.sparse_dim()} sparse dimensions"
+    ).encode()
+    form = "=q32s160s"
+    mine = struct.pack(form, tensor._nnz(), hashlib.sha256(kind).digest(), kind)
+    told = [struct.unpack(form, text) for text in comm.gather(mine)]
+    for rank, (_, number, text) in enumerate(told):
+        if number != told[0][1]:
+            raise ArgumentError(
+                f"{what}: rank {rank} has a sparse tensor, {_unpacked(text)}, rank 0 one of "
+                f"{_unpacked(told[0][2])}"
+            )
+    return [n for n, _, _ in told]
