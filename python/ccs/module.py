@@ -393,7 +393,9 @@ class Module:
         """Each rank's sizes, which its buffers were compared with."""
         if not self.has(comm.size):
             raise CcsError(
-                Status.ENOPLAN, f"{self.schedule} has no plan for {comm.size} ranks"
+                Status.ENOPLAN,
+                f"{self.schedule} has no plan for {comm.size} ranks: compile it with "
+                f"ranks={comm.size}",
             )
         buffers = self._buffers(comm.size, call.root)
         chunks = sum(b.blocks * b.chunks for b in buffers if b.sized)

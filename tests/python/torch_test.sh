@@ -60,7 +60,8 @@ PYTHONPATH="$PYTHONPATH:$PWD/build/wheels/own_tests" timeout 300 "$python" \
 	tests/python/torch_own_tests.py --ranks 2 test_all_reduce_sum_async test_barrier_full \
 	test_broadcast_full test_all_gather_coalesced_simple test_scatter_full \
 	test_send_recv_any_source_autograd_profiler test_send_recv_with_tag_autograd_profiler \
-	test_barrier_timeout_full_group test_monitored_barrier_gloo_rank_0_timeout >"$tmp/own" 2>&1
+	test_barrier_timeout_full_group test_monitored_barrier_gloo_rank_0_timeout \
+	test_monitored_barrier_gloo_subgroup test_sparse_all_reduce_sum >"$tmp/own" 2>&1
 grep -E '^(ok|not ok|skip) - ' "$tmp/own" || not_ok "PyTorch's own tests" "$(tail -5 "$tmp/own")"
 
 torchrun() {

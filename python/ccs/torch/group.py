@@ -83,7 +83,7 @@ def _meet(store: Any, rank: int, size: int, timeout: timedelta) -> Comm:
             raise CcsError(
                 Status.EUNSUPPORTED,
                 f"ranks {rank} and {other} are on different hosts: the ranks of the back end ccs "
-                "are processes of one host",
+                "are processes of one host; gloo's, such as new_group(backend='gloo'), reach others",
             )
     job = store.get("ccs/job").decode()
     comm = Comm.procs(rank, size, job=job, seconds=_seconds(timeout))
@@ -263,7 +263,9 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
 
     def _get_backend(self, device: Any) -> "ProcessGroupCCS":
         if torch.device(device).type != "cpu":
-            raise CcsError(Status.EUNSUPPORTED, f"the back end ccs has no device {device}")
+            raise CcsError(
+                Status.EUNSUPPORTED, f"the back end ccs has no device {device}: give it tensors on cpu"
+            )
         return self
 
     @property

@@ -43,7 +43,8 @@ def _kind(tensor: Tensor) -> str:
 def check_cpu(tensor: Tensor, what: str) -> None:
     if tensor.device.type != "cpu":
         raise BufferTypeError(
-            f"{what}: a tensor is on {tensor.device}; this back end runs ranks on the CPU only"
+            f"{what}: a tensor is on {tensor.device}; this back end runs ranks on the CPU only: "
+            "give tensor.cpu()"
         )
 
 
@@ -117,7 +118,7 @@ class Reduction:
         if name not in known:
             raise ArgumentError(
                 f"{what}: ReduceOp.{name} of {_kind(tensor)} is none of ccs's, which has "
-                f"{', '.join(known)} of it"
+                f"{', '.join(known)} of it: gather the tensors with all_gather, and combine them"
             )
         self.op = known[name]
         if tensor.dtype == torch.bool:
@@ -126,7 +127,8 @@ class Reduction:
             self.dtype = _DTYPES[tensor.dtype]
         else:
             raise BufferTypeError(
-                f"{what}: ccs cannot reduce {_kind(tensor)}, only bool, {', '.join(_NAMES)}"
+                f"{what}: ccs cannot reduce {_kind(tensor)}, only bool, {', '.join(_NAMES)}: give "
+                "tensor.to() one of these"
             )
         if name == "PREMUL_SUM":
             self.scalar = _scalar(factor, tensor, what)
