@@ -19,10 +19,13 @@ What is "The same" is no fault: it does not count, and the next place takes its 
 
 Results are kept in build/mutants/state.json: a run goes on where the last one ended.
 
-usage: mutants.py [--count N] [--seed N] [--jobs N] [--fast] [--again] [--list] [NUMBER...]
+usage: mutants.py [--count N] [--seed N] [--jobs N] [--fast] [--again] [--list]
+                  [--file FILE]... [--suite COMMAND]... [NUMBER...]
     --fast    only the quick suites; a later run goes on with the others
     --again   run also what survived all suites once more
     --list    print the places, and run nothing
+    --file    every place of these files, also of the run time, instead of those that are drawn
+    --suite   these suites instead, such as build/tests/plan/unit_in_place_test
     NUMBER    only these, from the beginning, and with what the suites said
 The closing line is `mutants: K of N killed`; the status 1 if that is under 95 %, or if a
 survivor has no explanation.
@@ -236,6 +239,24 @@ def draw(seed, count):
     return [m for _, m in sorted(lots, key=lambda x: x[0])[:count]]
 
 
+def all_of(paths):
+    """Every place of these files, with one change for each."""
+    mutants = []
+    for path in paths:
+        seen = set()
+        for place in places_of(path)[0]:
+            m = Mutant(path, *place)
+            if m.start not in seen and not m.is_unused_operand():
+                mutants.append(m)
+            seen.add(m.start)
+    return mutants
+
+
+def needed(command):
+    """A suite's own program, to be made."""
+    return [w for w in command.split()[:1] if w.startswith("build/")]
+
+
 # ---- a copy of the tree --------------------------------------------------------------
 
 def limits():
@@ -356,7 +377,7 @@ def try_mutant(tree, m, passed, suites, seconds):
             return "not counted", "it does not compile"
         if open(at, "rb").read() == open(keep, "rb").read():
             return "not counted", "the same object"
-        if not tree.make(["build/bin/ccc"], 120):
+        if not tree.make(["build/bin/ccc", "build/bin/ccrun"], 120):
             return "not counted", "it does not link"
         for suite in suites:
             if suite[0] in passed:
@@ -399,6 +420,8 @@ class Session:
     def __init__(self, options):
         self.options = options
         self.suites = FAST if options.fast else FAST + SLOW
+        if options.suite:
+            self.suites = [(command, needed(command)) for command in options.suite]
         self.file = os.path.join(WORK, "state.json")
         self.lock = threading.Lock()
         self.state = {}
@@ -425,7 +448,7 @@ class Session:
         trees = [Tree(k, self.log) for k in range(self.options.jobs)]
         trees[0].copy()
         self.say("# building %s" % trees[0].at)
-        needs = {n for s in FAST + SLOW for n in s[1]}
+        needs = {n for s in self.suites for n in s[1]}
         if not trees[0].make(["-j%d" % self.options.jobs, "build/bin/ccc", "build/bin/ccrun",
                               *sorted(needs)]):
             sys.exit("mutants.py: the copy cannot be built; see `make OPT=-O1` in " + trees[0].at)
@@ -511,15 +534,19 @@ class Session:
 
 
 def main():
-    p = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
+    p = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n    --")[0])
     p.add_argument("--count", type=int, default=200)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--jobs", type=int, default=2)
     for name in ("--fast", "--again", "--list"):
         p.add_argument(name, action="store_true")
+    for name in ("--file", "--suite"):
+        p.add_argument(name, action="append", default=[])
     p.add_argument("numbers", type=int, nargs="*", metavar="NUMBER")
     options = p.parse_args()
-    mutants = draw(options.seed, 3 * options.count)
+    mutants = all_of(options.file) if options.file else draw(options.seed, 3 * options.count)
+    if options.file:
+        options.count = len(mutants)
     if options.list:
         for n, m in enumerate(mutants, 1):
             print(n, m)
