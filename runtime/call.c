@@ -231,13 +231,13 @@ static ccs_status check_count(struct call *c)
 	return s;
 }
 
-/* But for its buffers. */
+/* But for its buffers. Without an operator of the user's the type tells how long elements are. */
 static bool is_like(const struct checked *k, const struct call *c, int root)
 {
 	return c->module == k->module && c->count == k->count && c->type == k->type &&
 	       c->op == k->op && c->premul == k->premul && c->how.tile == k->tile &&
-	       c->how.rows == k->rows && c->esize == k->esize && c->order == k->order &&
-	       (k->root == -1 || k->root == root);
+	       c->how.rows == k->rows && c->order == k->order &&
+	       (!c->how.user_op || c->esize == k->esize) && (k->root == -1 || k->root == root);
 }
 
 /* Programs call the same few again and again, most often in the same order. */
@@ -263,6 +263,7 @@ struct checked *call_checked(const struct call *c)
 
 static void repeat(struct call *c, struct checked *k)
 {
+	c->esize = k->esize;
 	c->root = k->root;
 	c->view = k->view;
 	c->prep = k->prep;
@@ -302,16 +303,11 @@ static void remember(struct call *c)
 	c->like = k;
 }
 
-static ccs_status check_call(struct call *c, int root)
+/* One that is like none of the last. */
+static ccs_status check_new(struct call *c, int root)
 {
-	struct checked *like = find_like(c, root);
-	ccs_status s;
+	ccs_status s = check_support(c->module, c);
 
-	if (like) {
-		repeat(c, like);
-		return CCS_OK;
-	}
-	s = check_support(c->module, c);
 	if (!s)
 		s = check_plan(c, root);
 	if (!s)
@@ -410,6 +406,12 @@ static ccs_status check_factors(const struct call *c)
 	return CCS_OK;
 }
 
+/* A tile is one of the things in which calls are like one another. */
+static bool has_options(const struct ccs_run_options *how)
+{
+	return how->protocol || how->channels || how->factors || how->user_op;
+}
+
 static ccs_status check_options(const struct call *c)
 {
 	const struct ccs_run_options *how = &c->how;
@@ -433,9 +435,22 @@ static ccs_status check_options(const struct call *c)
 	return s ? s : check_user_op(c);
 }
 
-/* c's module, comm, send, recv, count, type, op, premul and how are the caller's. */
+static ccs_status check_names(struct call *c)
+{
+	c->esize = user_op_bytes(c->how.user_op, c->type);
+	if (!ccs_dtype_size(c->type))
+		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
+	if (!ccs_redop_name(c->op))
+		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
+	return CCS_OK;
+}
+
+/* c's module, comm, send, recv, count, type, op, premul and how are the caller's. What was found of
+ * a call like it is not looked for again. */
 static ccs_status check(struct call *c, int root, void *stream)
 {
+	const struct ccs_user_op *own = c->how.user_op;
+	struct checked *like;
 	ccs_status s;
 
 	if (!c->module || !c->comm)
@@ -444,20 +459,21 @@ static ccs_status check(struct call *c, int root, void *stream)
 	s = world_here(c->comm->world);
 	if (s)
 		return s;
-	if (!ccs_dtype_size(c->type))
-		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
-	if (!ccs_redop_name(c->op))
-		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
-	if (stream && !c->comm->world->engine->streams)
-		return error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
-	c->esize = user_op_bytes(c->how.user_op, c->type);
-	c->order = c->how.user_op ? c->how.user_op->order : USER_NONE;
+	c->order = own ? own->order : USER_NONE;
+	c->esize = own ? user_op_bytes(own, c->type) : 0;
 	c->stream = stream;
-	s = check_options(c);
-	if (!s)
-		s = check_call(c, root);
+	like = find_like(c, root);
+	s = like ? CCS_OK : check_names(c);
+	if (!s && stream && !c->comm->world->engine->streams)
+		s = error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
+	if (!s && (!like || has_options(&c->how)))
+		s = check_options(c);
+	if (like)
+		repeat(c, like);
+	else if (!s)
+		s = check_new(c, root);
 	return s ? s : check_buffers(c);
 }
 
@@ -493,10 +509,12 @@ static ccs_status submit(struct call *c, int root, void *stream)
 	w = c->comm->world;
 	if (request_busy(w))
 		return request_run(c);
-	user_op_hold(c->how.user_op);
+	if (c->how.user_op)
+		user_op_hold(c->how.user_op);
 	if (!w->engine->at_once || c->sizes || !w->engine->at_once(w, c, &s))
 		group_take_part(c, &s);
-	user_op_release(c->how.user_op);
+	if (c->how.user_op)
+		user_op_release(c->how.user_op);
 	return s;
 }
 
@@ -516,7 +534,6 @@ static void call_begin(struct call *c, const struct ccs_module *m, const void *s
 	c->turns = NULL;
 	c->like = NULL;
 	c->sizes = NULL;
-	c->how = (struct ccs_run_options){ 0 };
 	c->status = CCS_OK;
 	c->run = NULL;
 	c->next = NULL;
@@ -530,8 +547,7 @@ ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options
 	struct call c;
 
 	call_begin(&c, m, sendbuff, recvbuff, count, type, op, comm);
-	if (how)
-		c.how = *how;
+	c.how = how ? *how : (struct ccs_run_options){ 0 };
 	if (c.how.scalar || c.how.factors) {
 		c.premul = true;
 		c.op = CCS_SUM;
