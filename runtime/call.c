@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Out of the way of a call that is like one before. */
+#define RARE __attribute__((noinline))
+
 static ccs_status check_support(const struct ccs_module *m, const struct call *c)
 {
 	uint32_t flags = m->head->flags;
@@ -303,22 +306,6 @@ static void remember(struct call *c)
 	c->like = k;
 }
 
-/* One that is like none of the last. */
-static ccs_status check_new(struct call *c, int root)
-{
-	ccs_status s = check_support(c->module, c);
-
-	if (!s)
-		s = check_plan(c, root);
-	if (!s)
-		s = take_sizes(c);
-	if (!s)
-		s = check_count(c);
-	if (!s && !c->sizes)
-		remember(c);
-	return s;
-}
-
 static ccs_status check_buffers(const struct call *c)
 {
 	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
@@ -412,7 +399,7 @@ static bool has_options(const struct ccs_run_options *how)
 	return how->protocol || how->channels || how->factors || how->user_op;
 }
 
-static ccs_status check_options(const struct call *c)
+static RARE ccs_status check_options(const struct call *c)
 {
 	const struct ccs_run_options *how = &c->how;
 	const struct engine *e = c->comm->world->engine;
@@ -435,14 +422,28 @@ static ccs_status check_options(const struct call *c)
 	return s ? s : check_user_op(c);
 }
 
-static ccs_status check_names(struct call *c)
+/* One that is like none of the last. */
+static RARE ccs_status check_new(struct call *c, int root)
 {
-	c->esize = user_op_bytes(c->how.user_op, c->type);
+	ccs_status s;
+
 	if (!ccs_dtype_size(c->type))
 		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
 	if (!ccs_redop_name(c->op))
 		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
-	return CCS_OK;
+	c->esize = user_op_bytes(c->how.user_op, c->type);
+	s = check_options(c);
+	if (!s)
+		s = check_support(c->module, c);
+	if (!s)
+		s = check_plan(c, root);
+	if (!s)
+		s = take_sizes(c);
+	if (!s)
+		s = check_count(c);
+	if (!s && !c->sizes)
+		remember(c);
+	return s;
 }
 
 /* c's module, comm, send, recv, count, type, op, premul and how are the caller's. What was found of
@@ -459,21 +460,20 @@ static ccs_status check(struct call *c, int root, void *stream)
 	s = world_here(c->comm->world);
 	if (s)
 		return s;
+	if (stream && !c->comm->world->engine->streams)
+		return error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
 	c->order = own ? own->order : USER_NONE;
 	c->esize = own ? user_op_bytes(own, c->type) : 0;
 	c->stream = stream;
 	like = find_like(c, root);
-	s = like ? CCS_OK : check_names(c);
-	if (!s && stream && !c->comm->world->engine->streams)
-		s = error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
-	if (!s && (!like || has_options(&c->how)))
-		s = check_options(c);
 	if (like)
 		repeat(c, like);
-	else if (!s)
+	else
 		s = check_new(c, root);
+	if (like && has_options(&c->how))
+		s = check_options(c);
 	return s ? s : check_buffers(c);
 }
 
@@ -500,14 +500,14 @@ static ccs_status submit(struct call *c, int root, void *stream)
 		return group_record(t, c);
 	if (t->depth)
 		t->failed = s;
-	if (!s)
+	if (!s && c->sizes)
 		s = call_tell_sizes(c);
 	if (s) {
 		free(c->sizes);
 		return s;
 	}
 	w = c->comm->world;
-	if (request_busy(w))
+	if (w->p2p && request_busy(w))
 		return request_run(c);
 	if (c->how.user_op)
 		user_op_hold(c->how.user_op);

@@ -293,7 +293,8 @@ static bool begin_at_once(struct world *w, struct call *c)
 	struct procs *p = e->procs;
 	uint64_t seq = c->comm->seq;
 
-	if (w->dead || w->runs || e->failed || !is_laid_out(e, c) || !procs_order_may(&e->layout))
+	if (w->dead || w->runs || e->failed || !is_laid_out(e, c) ||
+	    !(procs_order_listed(p, &e->layout) || procs_order_may(&e->layout)))
 		return false;
 	return post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false) &&
 	       all_well(p, seq) && !procs_order_begin(e, c);

@@ -228,6 +228,12 @@ extern const struct wire procs_wire;
 
 /** Whether a run that is laid out so may be done in the plan's order. */
 bool procs_order_may(const struct layout *l);
+/** Whether it is known already that it may. */
+static inline bool procs_order_listed(const struct procs *p, const struct layout *l)
+{
+	return p->order.of == l->id && l->id;
+}
+
 /** Begins the call so. CCS_ENOMEM. */
 ccs_status procs_order_begin(struct cpu *e, struct call *c);
 /** Goes on, and looks so many rounds for what an operation waits for. Whether that was all. What was

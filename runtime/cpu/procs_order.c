@@ -108,7 +108,7 @@ ccs_status procs_order_begin(struct cpu *e, struct call *c)
 	struct rank_io *io = e->ranks + e->world->first;
 	ccs_status s = CCS_OK;
 
-	if (list->of != e->layout.id && !make_list(e))
+	if (!procs_order_listed(e->procs, &e->layout) && !make_list(e))
 		return error_set(CCS_ENOMEM, "out of memory for a list of operations");
 	if (!list->placed || c->send != list->send || c->recv != list->recv)
 		s = place(e, c);
