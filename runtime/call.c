@@ -93,18 +93,20 @@ static ccs_status submit(struct call *c, int root, void *stream)
 		return group_record(t, c);
 	if (t->depth)
 		t->failed = s;
-	if (!s)
+	if (!s && c->sizes)
 		s = call_tell_sizes(c);
 	if (s) {
 		free(c->sizes);
 		return s;
 	}
 	w = c->comm->world;
-	if (request_busy(w))
+	if (w->p2p && request_busy(w))
 		return request_run(c);
-	user_op_hold(c->how.user_op);
+	if (c->how.user_op)
+		user_op_hold(c->how.user_op);
 	group_take_part(c, &s);
-	user_op_release(c->how.user_op);
+	if (c->how.user_op)
+		user_op_release(c->how.user_op);
 	return s;
 }
 
@@ -124,7 +126,6 @@ static void call_begin(struct call *c, const struct ccs_module *m, const void *s
 	c->turns = NULL;
 	c->like = NULL;
 	c->sizes = NULL;
-	c->how = (struct ccs_run_options){ 0 };
 	c->status = CCS_OK;
 	c->run = NULL;
 	c->next = NULL;
@@ -138,8 +139,7 @@ ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options
 	struct call c;
 
 	call_begin(&c, m, sendbuff, recvbuff, count, type, op, comm);
-	if (how)
-		c.how = *how;
+	c.how = how ? *how : (struct ccs_run_options){ 0 };
 	if (c.how.scalar || c.how.factors) {
 		c.premul = true;
 		c.op = CCS_SUM;

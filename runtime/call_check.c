@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Out of the way of a call that is like one before. */
+#define RARE __attribute__((noinline))
+
 static ccs_status check_support(const struct ccs_module *m, const struct call *c)
 {
 	uint32_t flags = m->head->flags;
@@ -174,13 +177,13 @@ static ccs_status check_count(struct call *c)
 	return s;
 }
 
-/* But for its buffers. */
+/* But for its buffers. Without an operator of the user's the type tells how long elements are. */
 static bool is_like(const struct checked *k, const struct call *c, int root)
 {
 	return c->module == k->module && c->count == k->count && c->type == k->type &&
 	       c->op == k->op && c->premul == k->premul && c->how.tile == k->tile &&
-	       c->how.rows == k->rows && c->esize == k->esize && c->order == k->order &&
-	       (k->root == -1 || k->root == root);
+	       c->how.rows == k->rows && c->order == k->order &&
+	       (!c->how.user_op || c->esize == k->esize) && (k->root == -1 || k->root == root);
 }
 
 /* Programs call the same few again and again, most often in the same order. */
@@ -206,6 +209,7 @@ struct checked *call_checked(const struct call *c)
 
 static void repeat(struct call *c, struct checked *k)
 {
+	c->esize = k->esize;
 	c->root = k->root;
 	c->view = k->view;
 	c->prep = k->prep;
@@ -243,27 +247,6 @@ static void remember(struct call *c)
 		.recv_bytes = c->recv_bytes,
 	};
 	c->like = k;
-}
-
-static ccs_status check_call(struct call *c, int root)
-{
-	struct checked *like = find_like(c, root);
-	ccs_status s;
-
-	if (like) {
-		repeat(c, like);
-		return CCS_OK;
-	}
-	s = check_support(c->module, c);
-	if (!s)
-		s = check_plan(c, root);
-	if (!s)
-		s = take_sizes(c);
-	if (!s)
-		s = check_count(c);
-	if (!s && !c->sizes)
-		remember(c);
-	return s;
 }
 
 static ccs_status check_buffers(const struct call *c)
@@ -353,7 +336,13 @@ static ccs_status check_factors(const struct call *c)
 	return CCS_OK;
 }
 
-static ccs_status check_options(const struct call *c)
+/* A tile is one of the things in which calls are like one another. */
+static bool has_options(const struct ccs_run_options *how)
+{
+	return how->protocol || how->channels || how->factors || how->user_op;
+}
+
+static RARE ccs_status check_options(const struct call *c)
 {
 	const struct ccs_run_options *how = &c->how;
 	const struct engine *e = c->comm->world->engine;
@@ -376,8 +365,35 @@ static ccs_status check_options(const struct call *c)
 	return s ? s : check_user_op(c);
 }
 
+/* One that is like none of the last. */
+static RARE ccs_status check_new(struct call *c, int root)
+{
+	ccs_status s;
+
+	if (!ccs_dtype_size(c->type))
+		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
+	if (!ccs_redop_name(c->op))
+		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
+	c->esize = user_op_bytes(c->how.user_op, c->type);
+	s = check_options(c);
+	if (!s)
+		s = check_support(c->module, c);
+	if (!s)
+		s = check_plan(c, root);
+	if (!s)
+		s = take_sizes(c);
+	if (!s)
+		s = check_count(c);
+	if (!s && !c->sizes)
+		remember(c);
+	return s;
+}
+
+/* What was found of a call like it is not looked for again. */
 ccs_status call_check(struct call *c, int root, void *stream)
 {
+	const struct ccs_user_op *own = c->how.user_op;
+	struct checked *like;
 	ccs_status s;
 
 	if (!c->module || !c->comm)
@@ -386,19 +402,19 @@ ccs_status call_check(struct call *c, int root, void *stream)
 	s = world_here(c->comm->world);
 	if (s)
 		return s;
-	if (!ccs_dtype_size(c->type))
-		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
-	if (!ccs_redop_name(c->op))
-		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
 	if (stream && !c->comm->world->engine->gpus)
 		return error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
 	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
 	c->premul = c->premul && c->reduces;
-	c->esize = user_op_bytes(c->how.user_op, c->type);
-	c->order = c->how.user_op ? c->how.user_op->order : USER_NONE;
+	c->order = own ? own->order : USER_NONE;
+	c->esize = own ? user_op_bytes(own, c->type) : 0;
 	c->stream = stream;
-	s = check_options(c);
-	if (!s)
-		s = check_call(c, root);
+	like = find_like(c, root);
+	if (like)
+		repeat(c, like);
+	else
+		s = check_new(c, root);
+	if (like && has_options(&c->how))
+		s = check_options(c);
 	return s ? s : check_buffers(c);
 }

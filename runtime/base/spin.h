@@ -4,6 +4,8 @@
 #ifndef CCS_RUNTIME_BASE_SPIN_H
 #define CCS_RUNTIME_BASE_SPIN_H
 
+#include <stdatomic.h>
+
 #define CACHE_LINE 64
 #define SPINS 1000u /* then a thread sleeps: some 50 microseconds */
 
@@ -12,6 +14,18 @@ static inline void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
+#endif
+}
+
+/** What this thread has stored before is seen by others before it loads anything more. */
+static inline void fence(void)
+{
+#ifdef __SANITIZE_THREAD__ /* knows no fences */
+	_Atomic int here = 0;
+
+	atomic_fetch_add(&here, 1);
+#else
+	atomic_thread_fence(memory_order_seq_cst);
 #endif
 }
 

@@ -136,6 +136,7 @@ struct layout_key {
 /* What the current run's fibers read; fixed while it runs. */
 struct layout {
 	struct layout_key key;
+	uint64_t id; /* another one whenever anything of it changes, but for `run`; not 0 */
 	struct run *run;
 	const struct plan_view *view;
 	const struct prep *prep;
@@ -297,6 +298,7 @@ struct cpu {
 	struct layout layout; /* of the current run */
 	struct rank_io *ranks;
 	uint64_t layouts; /* so many, one for each run that failed among them */
+	uint64_t ids;	  /* of layouts */
 	struct arena_block fibers, fifos, lines, slots, cells, data;
 	const struct wire *wire; /* NULL: all ranks are in this process */
 	struct procs *procs;	 /* the wire's own: one of these */
@@ -374,6 +376,10 @@ void cpu_wait(struct cpu *e, struct call *calls);
 ccs_status layout_make(struct cpu *e, struct run *r);
 /** Whether chunks are so short that they are copied into slots. */
 bool layout_is_short(const struct cpu *e, const struct layout *l);
+/** The same where the run is laid out already, for a call that has begun without it. */
+void layout_go_on(struct cpu *e, struct run *r);
+/** The layout is for that call, too, whose module may be another of the same bytes. */
+void layout_take(struct cpu *e, const struct call *c);
 /** Whether such a run is laid out so. */
 bool layout_is(const struct layout *l, const struct call *c);
 /** Makes an arena at least so large; what it had is lost. False: no memory. */
@@ -406,8 +412,6 @@ ccs_status rank_start(struct cpu *e, uint32_t rank);
 /** The same for one that is placed and has done some operations, fiber.op of each of its workers, of
  *  a run with one tile and nothing held. */
 void rank_resume(struct cpu *e, uint32_t rank);
-/** Does an operation that need not wait, of such a run, but for what its fiber keeps. */
-void rank_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o);
 
 /* See engine.h. */
 bool fibers_moved(const struct world *w, uint64_t *mark);
@@ -417,6 +421,8 @@ bool fibers_stuck(const struct world *w, int rank, struct text *t);
  *  waits for that. */
 void fifo_filled(struct cpu *e, uint32_t fifo, uint64_t message);
 void fifo_freed(struct cpu *e, uint32_t fifo, uint64_t tail);
+/** Wakes the worker's fiber, if it has set the flag, which was seen. */
+void fifo_wake(struct cpu *e, _Atomic uint32_t *waits, uint32_t worker);
 
 static inline struct slot_line *slot_line_of(const struct slots *s, uint64_t message)
 {
@@ -433,22 +439,32 @@ static inline unsigned char *slot_of(const struct slots *s, uint64_t message)
 
 /** Whether the next message is there; there is a slot for it. Whoever announced before that it
  *  waits (dst_waits, src_waits) is woken if not. */
+static inline bool slots_have_message(const struct layout *l, const struct fifo *c,
+				      const struct slots *s)
+{
+	uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
+
+	return atomic_load(&slot_line_of(s, tail)->there) == l->first + tail;
+}
+
+static inline bool slots_have_room(struct fifo *c, const struct slots *s)
+{
+	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
+
+	if (head - c->freed < s->n)
+		return true;
+	c->freed = atomic_load(&c->tail);
+	return head - c->freed < s->n;
+}
+
 static inline bool fifo_has_message(const struct layout *l, uint32_t fifo)
 {
-	uint64_t tail = atomic_load_explicit(&l->fifos[fifo].tail, memory_order_relaxed);
-
-	return atomic_load(&slot_line_of(l->slots + fifo, tail)->there) == l->first + tail;
+	return slots_have_message(l, l->fifos + fifo, l->slots + fifo);
 }
 
 static inline bool fifo_has_slot(const struct layout *l, uint32_t fifo)
 {
-	struct fifo *c = l->fifos + fifo;
-	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
-
-	if (head - c->freed < l->slots[fifo].n)
-		return true;
-	c->freed = atomic_load(&c->tail);
-	return head - c->freed < l->slots[fifo].n;
+	return slots_have_room(l->fifos + fifo, l->slots + fifo);
 }
 
 /** Whether the message that the operation of a rank sends stays where it is, to be read there. */
@@ -492,6 +508,8 @@ unsigned char *piece_target(const struct layout *l, const struct rank_io *io,
 /** A rank's work before its fibers, and after them. */
 void piece_before(const struct layout *l, struct rank_io *io);
 void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);
+/** Whether there is any after them. */
+bool piece_has_after(const struct layout *l, uint32_t rank);
 
 /* ---- sequence.c: under world.lock, but for what says otherwise ---------------------------- */
 

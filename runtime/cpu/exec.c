@@ -108,16 +108,19 @@ static void wake_watchers(struct cpu *e, const struct layout *l, uint32_t rank)
 	}
 }
 
-/* A plain store follows those of the message into its line; one that is a fence, too, would wait for
- * them first, and the receiver, which looks there, might take the line away in between. */
+/* Says so to the other end, whose flag may be read then. A plain store follows those of the message
+ * into its line; one that is a fence, too, would wait for them first, and the receiver, which looks
+ * there, might take the line away in between. */
 static void tell(_Atomic uint64_t *count, uint64_t to)
 {
-#ifdef __SANITIZE_THREAD__ /* knows no fences */
-	atomic_store(count, to);
-#else
 	atomic_store_explicit(count, to, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
-#endif
+	fence();
+}
+
+void fifo_wake(struct cpu *e, _Atomic uint32_t *waits, uint32_t worker)
+{
+	if (atomic_exchange(waits, 0))
+		wake(e, e->layout.fibers + worker);
 }
 
 void fifo_filled(struct cpu *e, uint32_t fifo, uint64_t message)
@@ -126,8 +129,8 @@ void fifo_filled(struct cpu *e, uint32_t fifo, uint64_t message)
 	struct fifo *c = l->fifos + fifo;
 
 	tell(&slot_line_of(l->slots + fifo, message)->there, l->first + message);
-	if (atomic_load(&c->dst_waits) && atomic_exchange(&c->dst_waits, 0))
-		wake(e, l->fibers + l->view->fifos[fifo].dst_worker);
+	if (atomic_load(&c->dst_waits))
+		fifo_wake(e, &c->dst_waits, l->view->fifos[fifo].dst_worker);
 }
 
 void fifo_freed(struct cpu *e, uint32_t fifo, uint64_t tail)
@@ -136,8 +139,8 @@ void fifo_freed(struct cpu *e, uint32_t fifo, uint64_t tail)
 	struct fifo *c = l->fifos + fifo;
 
 	tell(&c->tail, tail);
-	if (atomic_load(&c->src_waits) && atomic_exchange(&c->src_waits, 0))
-		wake(e, l->fibers + l->view->fifos[fifo].src_worker);
+	if (atomic_load(&c->src_waits))
+		fifo_wake(e, &c->src_waits, l->view->fifos[fifo].src_worker);
 }
 
 static void sent(struct cpu *e, const struct layout *l, const struct ccs_op *o, size_t lo)
@@ -163,23 +166,6 @@ static void received(struct cpu *e, const struct layout *l, uint32_t fifo)
 static unsigned char *slot(const struct slots *s, const _Atomic uint64_t *count)
 {
 	return slot_of(s, atomic_load_explicit(count, memory_order_relaxed));
-}
-
-void rank_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o)
-{
-	const struct layout *l = &e->layout;
-	struct ends ends = { 0 };
-
-	if (o->in != CCS_NONE)
-		ends.in = slot(l->slots + o->in, &l->fifos[o->in].tail);
-	if (o->out != CCS_NONE)
-		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
-	if (o->n)
-		ops_do(e, t, o, 0, ends);
-	if (o->out != CCS_NONE)
-		sent(e, l, o, 0);
-	if (o->in != CCS_NONE)
-		received(e, l, o->in);
 }
 
 static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, const struct ccs_op *o)

@@ -351,6 +351,20 @@ bool layout_is(const struct layout *l, const struct call *c)
 	return same_key(&key, &l->key);
 }
 
+void layout_take(struct cpu *e, const struct call *c)
+{
+	e->layout.id = ++e->ids;
+	e->layout.view = c->view;
+	e->layout.prep = c->prep;
+	e->layout.turns = c->turns;
+}
+
+void layout_go_on(struct cpu *e, struct run *r)
+{
+	e->layout.run = r;
+	begin(e);
+}
+
 ccs_status layout_make(struct cpu *e, struct run *r)
 {
 	bool same = layout_is(&e->layout, &r->params);
@@ -365,10 +379,7 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 	if (e->wire && !same)
 		ops_begin(e);
 	e->failed = false;
-	e->layout.run = r;
-	e->layout.view = r->params.view;
-	e->layout.prep = r->params.prep;
-	e->layout.turns = r->params.turns;
-	begin(e);
+	layout_take(e, &r->params);
+	layout_go_on(e, r);
 	return CCS_OK;
 }

@@ -75,19 +75,21 @@ void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes
 
 void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n)
 {
-	size_t step = l->far ? AT_ONCE / sizeof(uint64_t) : n; /* no element of a type is longer */
+	size_t step = AT_ONCE / sizeof(uint64_t); /* no element of a type is longer */
 	size_t esize = l->esize, bytes = n * esize;
 	const unsigned char *a = x, *b = y;
 	unsigned char *d = to;
 
+	if (!l->far) {
+		l->combine(to, x, y, n);
+		return;
+	}
 	for (size_t i = 0, at; i < n; i += step) {
 		at = i * esize;
 		step = n - i < step ? n - i : step;
-		if (l->far) {
-			fetch(a, at, step * esize, bytes);
-			fetch(b, at, step * esize, bytes);
-			fetch(d, at, step * esize, bytes);
-		}
+		fetch(a, at, step * esize, bytes);
+		fetch(b, at, step * esize, bytes);
+		fetch(d, at, step * esize, bytes);
 		l->combine(d + at, a + at, b + at, step);
 	}
 }
@@ -493,4 +495,11 @@ void piece_after(const struct layout *l, uint32_t rank, struct notes *notes)
 		for (uint32_t c = g->first; c < g->first + g->n; c++)
 			cell_after(&p, c, false);
 	}
+}
+
+bool piece_has_after(const struct layout *l, uint32_t rank)
+{
+	const struct prep_rank *r = l->prep->ranks + rank;
+
+	return r->keep < r->reduced || (l->divide && r->reduced < r[1].keep);
 }

@@ -91,7 +91,7 @@ static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint6
 	p->own->key[at] = key;
 	if (other)
 		say_other(p->table, seq);
-	atomic_store(&p->own->begun, seq + 1);
+	atomic_store_explicit(&p->own->begun, seq + 1, memory_order_release);
 	return true;
 }
 
@@ -102,6 +102,7 @@ static bool post(struct world *w)
 
 	if (!post_call(w, &r->params, r->seq, key_of(&r->params), other))
 		return false;
+	fence();
 	compare(w, r->seq);
 	return true;
 }
@@ -132,7 +133,8 @@ static bool admit(struct world *w)
 
 static void finish(struct cpu *e, uint64_t call)
 {
-	atomic_store(&e->procs->own->finished, call + 1);
+	atomic_store_explicit(&e->procs->own->finished, call + 1, memory_order_release);
+	fence();
 	procs_ring_sleepers(e->world);
 }
 
@@ -261,9 +263,27 @@ static void run_fibers(struct cpu *e, const struct run *r, unsigned polls)
 
 /* ---- without a run ---------------------------------------------------------------------------- */
 
+/* Whether all make the same calls as before. Others see then that this one has begun its call, or it
+ * sees here that they make another, if there was a fence between. */
 static bool all_well(const struct procs *p, uint64_t call)
 {
-	return atomic_load(&p->table->others) <= call && !atomic_load(&p->table->failed);
+	return atomic_load_explicit(&p->table->others, memory_order_acquire) <= call &&
+	       !atomic_load_explicit(&p->table->failed, memory_order_acquire);
+}
+
+/* Whether the call is laid out as the one before. What is found is kept with the calls like it. */
+static bool is_laid_out(struct cpu *e, const struct call *c)
+{
+	struct kept *kept = c->like ? &c->like->kept : NULL;
+
+	if (kept && kept->id && kept->id == e->layout.id)
+		return true;
+	if (!layout_is(&e->layout, c))
+		return false;
+	layout_take(e, c);
+	if (kept)
+		kept->id = e->layout.id;
+	return true;
 }
 
 /* The call like the one before is posted, and its operations are begun. */
@@ -273,15 +293,11 @@ static bool begin_at_once(struct world *w, struct call *c)
 	struct procs *p = e->procs;
 	uint64_t seq = c->comm->seq;
 
-	if (w->dead || w->runs || e->failed || !layout_is(&e->layout, c))
+	if (w->dead || w->runs || e->failed || !is_laid_out(e, c) ||
+	    !(procs_order_listed(p, &e->layout) || procs_order_may(&e->layout)))
 		return false;
-	e->layout.view = c->view;
-	e->layout.prep = c->prep;
-	e->layout.turns = c->turns;
-	if (!procs_order_may(&e->layout) || !all_well(p, seq) ||
-	    !post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false))
-		return false;
-	return all_well(p, seq) && !procs_order_begin(e, c);
+	return post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false) &&
+	       all_well(p, seq) && !procs_order_begin(e, c);
 }
 
 /* It takes longer, or something is wrong: a run goes on with it. */
@@ -296,28 +312,31 @@ static void make_run(struct world *w, struct call *c)
 		return;
 	}
 	e->procs->posted = e->procs->admitted = true;
-	(void)layout_make(e, w->runs); /* as it is */
+	layout_go_on(e, w->runs);
 	e->ranks[w->first].call = c;
+}
+
+static void end_at_once(struct world *w, struct call *c)
+{
+	procs_order_end(cpu_of(w));
+	finish(cpu_of(w), c->comm->seq++);
+	atomic_store_explicit(&w->arrivals, w->arrivals + 2, memory_order_relaxed);
 }
 
 bool procs_at_once(struct world *w, struct call *c, ccs_status *first)
 {
 	struct cpu *e = cpu_of(w);
-	bool begun, over = false;
+	bool begun, over;
 
 	if (c->next || c->sizes) /* one of several; or all have to look at the sizes */
 		return false;
 	pthread_mutex_lock(&w->lock);
 	begun = begin_at_once(w, c);
-	if (begun && procs_order_go(e, procs_polls(e->procs)) && all_well(e->procs, c->comm->seq)) {
-		e->procs->in_order = false;
-		piece_after(&e->layout, (uint32_t)w->first, NULL);
-		finish(e, c->comm->seq++);
-		atomic_store_explicit(&w->arrivals, w->arrivals + 2, memory_order_relaxed);
-		over = true;
-	} else if (begun) {
+	over = begun && procs_order_go(e, procs_polls(e->procs)) && all_well(e->procs, c->comm->seq);
+	if (over)
+		end_at_once(w, c);
+	else if (begun)
 		make_run(w, c);
-	}
 	pthread_mutex_unlock(&w->lock);
 	if (begun && !over)
 		procs_wait(w, c, first);

@@ -128,6 +128,27 @@ struct procs_table {
 /* The shared files. */
 enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, NFILES };
 
+/* An operation of the process's rank, and what it looks at and writes, in the layout that there is. */
+struct procs_op {
+	const struct ccs_op *op;
+	struct fiber *fiber;
+	struct fifo *in, *out;		/* NULL: it has none */
+	const struct slots *from, *to; /* theirs */
+};
+
+/* Those of the rank in the plan's order. */
+struct procs_order {
+	struct procs_op *ops;
+	uint32_t n, room;
+	uint32_t done; /* of the current call's */
+	uint32_t told; /* of these, to those who may sleep */
+	bool ends;     /* the rank has something to do after them */
+	uint64_t of;   /* the layout's id; 0: there is no list */
+	bool placed;   /* the rank is, in that layout, with these of the caller's buffers: */
+	const unsigned char *send;
+	unsigned char *recv;
+};
+
 struct procs {
 	struct procs_table *table;
 	size_t table_bytes;
@@ -146,7 +167,7 @@ struct procs {
 	int relay_file;
 	const struct transfer *relaying; /* the one that uses it; or NULL */
 	uint64_t finished;     /* calls that all are through with, as far as it was seen */
-	uint32_t ordered;      /* operations of the current call done in the plan's order */
+	struct procs_order order;
 	struct fiber *turn;    /* fibers that this process runs in turn */
 	bool posted, admitted; /* the current call */
 	bool in_order;	       /* so it is, for the time being */
@@ -207,10 +228,19 @@ extern const struct wire procs_wire;
 
 /** Whether a run that is laid out so may be done in the plan's order. */
 bool procs_order_may(const struct layout *l);
+/** Whether it is known already that it may. */
+static inline bool procs_order_listed(const struct procs *p, const struct layout *l)
+{
+	return p->order.of == l->id && l->id;
+}
+
 /** Begins the call so. CCS_ENOMEM. */
 ccs_status procs_order_begin(struct cpu *e, struct call *c);
-/** Goes on, and looks so many rounds for what an operation waits for. Whether that was all. */
+/** Goes on, and looks so many rounds for what an operation waits for. Whether that was all. What was
+ *  stored before is seen by others then. */
 bool procs_order_go(struct cpu *e, unsigned polls);
+/** It was all: what the rank does after its operations, without a run. */
+void procs_order_end(struct cpu *e);
 /** Fibers are ready to do the rest, if there is any, of the run that is laid out. */
 void procs_order_leave(struct cpu *e);
 

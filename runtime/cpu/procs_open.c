@@ -168,6 +168,7 @@ static void close_procs(struct procs *p, bool here, int nranks)
 	procs_free_relay(p);
 	free(p->ends);
 	free(p->found);
+	free(p->order.ops);
 	free(p->mapped);
 	free(p);
 }

@@ -7,10 +7,18 @@
  * processes need not do the same. When what is next does not come for a while, the fibers of all
  * workers go on from where the order was left.
  *
+ * A program makes the same call again and again: the operations are listed once a layout, with
+ * what each looks at and writes, and the rank's buffers placed once as long as they are the same.
+ * Who sends or receives need not look at once whether the other end is asleep, which costs a fence:
+ * only before it waits for long itself, and in the end, for all operations so far. (Not later: when
+ * the rank has finished the call others may lay out another.)
+ *
  * O(1) an operation, beside its data.
  */
 #include "runtime/cpu/procs.h"
 #include "runtime/plan/order.h"
+
+#include <stdlib.h>
 
 #define LOOKS 8u /* at what an operation waits for, a round */
 
@@ -19,20 +27,17 @@ bool procs_order_may(const struct layout *l)
 	return l->ahead > 1 && l->ntiles == 1 && l->prep->order;
 }
 
-ccs_status procs_order_begin(struct cpu *e, struct call *c)
-{
-	struct procs *p = e->procs;
-	struct rank_io *io = e->ranks + e->world->first;
-	ccs_status s = rank_place(e, c);
+/* ---- the list ------------------------------------------------------------------------------- */
 
-	if (s)
-		return s;
-	ops_place(e);
-	io->holds = false;
-	piece_before(&e->layout, io);
-	p->ordered = 0;
-	p->in_order = true;
-	return CCS_OK;
+static bool make_room(struct procs_order *list, uint32_t n)
+{
+	struct procs_op *more = n > list->room ? realloc(list->ops, n * sizeof(*more)) : list->ops;
+
+	if (n > list->room && !more)
+		return false;
+	list->ops = more;
+	list->room = n > list->room ? n : list->room;
+	return true;
 }
 
 /* The worker of an operation of the rank. */
@@ -45,60 +50,192 @@ static struct fiber *fiber_of(const struct layout *l, uint32_t rank, uint32_t ro
 	return l->fibers + i;
 }
 
-static bool ready(const struct layout *l, const struct ccs_op *o)
+static struct procs_op list_op(const struct layout *l, uint32_t rank, uint32_t row)
 {
-	return (o->in == CCS_NONE || fifo_has_message(l, o->in)) &&
-	       (o->out == CCS_NONE || fifo_has_slot(l, o->out));
+	const struct ccs_op *o = l->view->ops + row;
+	struct procs_op x = { .op = o, .fiber = fiber_of(l, rank, row) };
+
+	if (o->in != CCS_NONE) {
+		x.in = l->fifos + o->in;
+		x.from = l->slots + o->in;
+	}
+	if (o->out != CCS_NONE) {
+		x.out = l->fifos + o->out;
+		x.to = l->slots + o->out;
+	}
+	return x;
 }
 
-static bool looked(const struct layout *l, const struct ccs_op *o)
+/* O(operations x workers) of the rank. False: no memory. */
+static bool make_list(struct cpu *e)
+{
+	const struct layout *l = &e->layout;
+	struct procs_order *list = &e->procs->order;
+	uint32_t rank = (uint32_t)e->world->first;
+	struct op_range own = plan_ops_of(l->view, rank);
+
+	list->of = 0;
+	if (!make_room(list, own.n))
+		return false;
+	for (uint32_t i = 0; i < own.n; i++)
+		list->ops[i] = list_op(l, rank, l->prep->order[own.first + i]);
+	list->n = own.n;
+	list->of = l->id;
+	list->placed = false;
+	list->ends = piece_has_after(l, rank);
+	return true;
+}
+
+static ccs_status place(struct cpu *e, struct call *c)
+{
+	struct procs_order *list = &e->procs->order;
+	ccs_status s = rank_place(e, c);
+
+	list->placed = !s;
+	list->send = c->send;
+	list->recv = c->recv;
+	if (!s)
+		ops_place(e);
+	return s;
+}
+
+/* ---- doing it ------------------------------------------------------------------------------- */
+
+ccs_status procs_order_begin(struct cpu *e, struct call *c)
+{
+	struct procs *p = e->procs;
+	struct procs_order *list = &p->order;
+	struct rank_io *io = e->ranks + e->world->first;
+	ccs_status s = CCS_OK;
+
+	if (!procs_order_listed(e->procs, &e->layout) && !make_list(e))
+		return error_set(CCS_ENOMEM, "out of memory for a list of operations");
+	if (!list->placed || c->send != list->send || c->recv != list->recv)
+		s = place(e, c);
+	if (s)
+		return s;
+	io->call = c;
+	io->holds = false;
+	if (io->copy_aside)
+		piece_before(&e->layout, io);
+	list->done = list->told = 0;
+	p->in_order = true;
+	return CCS_OK;
+}
+
+static inline bool ready(const struct layout *l, const struct procs_op *x)
+{
+	return (!x->in || slots_have_message(l, x->in, x->from)) &&
+	       (!x->out || slots_have_room(x->out, x->to));
+}
+
+static bool looked(const struct layout *l, const struct procs_op *x)
 {
 	for (unsigned i = 0; i < LOOKS; i++)
-		if (ready(l, o))
+		if (ready(l, x))
 			return true;
 	return false;
 }
 
-static bool comes(const struct cpu *e, const struct ccs_op *o, unsigned polls)
+/* To fibers of others that sleep: that a message is there, and that one was received. */
+static void tell(struct cpu *e, const struct procs_op *x)
 {
-	if (ready(&e->layout, o))
-		return true;
-	for (unsigned i = 0; i < polls; i++)
-		if (looked(&e->layout, o))
+	const struct ccs_fifo *fifos = e->layout.view->fifos;
+
+	if (x->out && atomic_load(&x->out->dst_waits))
+		fifo_wake(e, &x->out->dst_waits, fifos[x->op->out].dst_worker);
+	if (x->in && atomic_load(&x->in->src_waits))
+		fifo_wake(e, &x->in->src_waits, fifos[x->op->in].src_worker);
+}
+
+/* What was done so far. */
+static void tell_others(struct cpu *e)
+{
+	struct procs_order *list = &e->procs->order;
+
+	fence();
+	for (; list->told < list->done; list->told++)
+		tell(e, list->ops + list->told);
+}
+
+static bool comes(struct cpu *e, const struct procs_op *x, unsigned polls)
+{
+	for (unsigned i = 0; i < polls; i++) {
+		if (looked(&e->layout, x))
 			return true;
-		else if (!procs_pause(e->procs))
+		if (!i)
+			tell_others(e);
+		if (!procs_pause(e->procs))
 			break;
-	return polls && ready(&e->layout, o);
+	}
+	return polls && ready(&e->layout, x);
+}
+
+/* Both ends, as messages are numbered: that a message is there, and that it was received. */
+static void fill(const struct layout *l, const struct procs_op *x)
+{
+	uint64_t head = atomic_load_explicit(&x->out->head, memory_order_relaxed);
+
+	atomic_store_explicit(&x->out->head, head + 1, memory_order_relaxed);
+	atomic_store_explicit(&slot_line_of(x->to, head)->there, l->first + head,
+			      memory_order_release);
+}
+
+static void release(const struct procs_op *x)
+{
+	uint64_t tail = atomic_load_explicit(&x->in->tail, memory_order_relaxed);
+
+	atomic_store_explicit(&x->in->tail, tail + 1, memory_order_release);
+}
+
+/* It need not wait. */
+static void do_op(struct cpu *e, const struct procs_op *x)
+{
+	struct ends ends = { 0 };
+
+	if (x->in)
+		ends.in = slot_of(x->from,
+				  atomic_load_explicit(&x->in->tail, memory_order_relaxed));
+	if (x->out)
+		ends.out =
+			slot_of(x->to, atomic_load_explicit(&x->out->head, memory_order_relaxed));
+	if (x->op->n)
+		ops_do(e, x->fiber, x->op, 0, ends);
+	if (x->out)
+		fill(&e->layout, x);
+	if (x->in)
+		release(x);
 }
 
 bool procs_order_go(struct cpu *e, unsigned polls)
 {
-	const struct layout *l = &e->layout;
-	struct procs *p = e->procs;
-	uint32_t rank = (uint32_t)e->world->first;
-	struct op_range own = plan_ops_of(l->view, rank);
+	struct procs_order *list = &e->procs->order;
 
-	for (; p->ordered < own.n; p->ordered++) {
-		uint32_t row = l->prep->order[own.first + p->ordered];
-		const struct ccs_op *o = l->view->ops + row;
+	for (; list->done < list->n; list->done++) {
+		const struct procs_op *x = list->ops + list->done;
 
-		if (!comes(e, o, polls))
-			return false;
-		rank_do(e, fiber_of(l, rank, row), o);
+		if (!ready(&e->layout, x) && !comes(e, x, polls))
+			break;
+		do_op(e, x);
 	}
-	return true;
+	tell_others(e);
+	return list->done == list->n;
+}
+
+void procs_order_end(struct cpu *e)
+{
+	if (e->procs->order.ends)
+		piece_after(&e->layout, (uint32_t)e->world->first, NULL);
+	e->procs->in_order = false;
 }
 
 /* Those operations that were done are the first ones of each worker. */
 void procs_order_leave(struct cpu *e)
 {
-	const struct layout *l = &e->layout;
-	struct procs *p = e->procs;
-	uint32_t rank = (uint32_t)e->world->first;
-	const uint32_t *order = l->prep->order + plan_ops_of(l->view, rank).first;
+	struct procs_order *list = &e->procs->order;
 
-	for (uint32_t i = 0; i < p->ordered; i++)
-		fiber_of(l, rank, order[i])->op++;
-	p->in_order = false;
-	rank_resume(e, rank);
+	for (uint32_t i = 0; i < list->done; i++)
+		list->ops[i].fiber->op++;
+	e->procs->in_order = false;
+	rank_resume(e, (uint32_t)e->world->first);
 }

@@ -445,8 +445,9 @@ void ops_place(struct cpu *e)
 		e->sequences.nops = 0;
 }
 
-void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
-	    struct ends ends)
+/* For the first time, or one that is not noted. */
+static void do_and_note(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
+			struct ends ends)
 {
 	struct sequences *all = &e->sequences;
 	uint64_t i = (uint64_t)(o - e->layout.view->ops) - all->op0;
@@ -456,15 +457,30 @@ void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t
 		piece_op(&e->layout, t, o, lo, ends, NULL);
 		return;
 	}
-	all->bases[BASE_IN] = (unsigned char *)(uintptr_t)ends.in;
-	all->bases[BASE_OUT] = ends.out;
-	if (all->ops[i].n != OP_UNKNOWN) {
-		play(&all->own, all->bases, all->own.pieces + all->ops[i].first, all->ops[i].n, 0);
-		return;
-	}
 	all->ops[i].first = all->own.n;
 	piece_op(&e->layout, t, o, lo, ends, &notes);
 	all->ops[i].n = all->own.too_long ? OP_UNKNOWN : all->own.n - all->ops[i].first;
+}
+
+/* What is noted is of whole chunks. */
+void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
+	    struct ends ends)
+{
+	struct sequences *all = &e->sequences;
+	uint64_t i = (uint64_t)(o - e->layout.view->ops) - all->op0;
+	const struct piece_at *p, *end;
+
+	if (i < all->nops) {
+		all->bases[BASE_IN] = (unsigned char *)(uintptr_t)ends.in;
+		all->bases[BASE_OUT] = ends.out;
+	}
+	if (i >= all->nops || all->ops[i].n == OP_UNKNOWN) {
+		do_and_note(e, t, o, lo, ends);
+		return;
+	}
+	p = all->own.pieces + all->ops[i].first;
+	for (end = p + all->ops[i].n; p < end; p++)
+		play_piece(&e->layout, all->bases, p, p->n);
 }
 
 void sequences_free(struct cpu *e)

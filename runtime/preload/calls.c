@@ -6,10 +6,10 @@
 
 #include <stdio.h>
 
-bool preload_takes(const struct job *j, int *e)
+/* A call that is like none of its communicator's last. */
+static bool take(struct preload *p, const struct job *j, int *e)
 {
-	struct preload *p = preload_get();
-	struct held *h = p ? held_of(p, j->comm) : NULL;
+	struct held *h = held_of(p, j->comm);
 	char why[WHY], by[WHY + 20];
 	struct order o;
 
@@ -30,6 +30,16 @@ bool preload_takes(const struct job *j, int *e)
 	if (*why && h->counts)
 		tally_add(p, j->what, by, 1);
 	return false;
+}
+
+bool preload_takes(const struct job *j, int *e)
+{
+	struct preload *p = preload_get();
+	struct held *h = p ? held_recent(p, j->comm) : NULL;
+
+	if (h && job_again(h, j, e))
+		return true;
+	return p && take(p, j, e);
 }
 
 #pragma GCC visibility push(default)

@@ -124,30 +124,17 @@ static struct held *held_new(struct preload *p, MPI_Comm comm)
 	return h;
 }
 
-/* Handles are numbers, or addresses. */
-static _Atomic(struct held *) *recent_of(struct preload *p, MPI_Comm comm)
-{
-	uint64_t mixed = (uint64_t)(uintptr_t)comm * UINT64_C(0x9e3779b97f4a7c15);
-
-	return p->recent + (mixed >> 32) % RECENT;
-}
-
-/* Another thread may make another communicator's of what is found there, but never this one's: it
- * has one already. */
 struct held *held_of(struct preload *p, MPI_Comm comm)
 {
-	_Atomic(struct held *) *recent = recent_of(p, comm);
-	struct held *h = atomic_load_explicit(recent, memory_order_acquire);
+	struct held *h = held_recent(p, comm);
 	int found = 0;
 
-	if (comm == MPI_COMM_NULL)
-		return NULL;
-	if (h && h->comm == comm)
+	if (h || comm == MPI_COMM_NULL)
 		return h;
 	if (PMPI_Comm_get_attr(comm, p->keyval, &h, &found))
 		return NULL;
 	h = found ? h : held_new(p, comm);
-	atomic_store(recent, h);
+	atomic_store(held_place(p, comm), h);
 	return h;
 }
 

@@ -109,6 +109,7 @@ struct known {
 	bool has_in, has_out; /* the sides that this rank has */
 	bool in_recv;	      /* its input lies in the buffer that MPI calls recv, ... */
 	ptrdiff_t in_at;      /* ... so many bytes from its start */
+	uintptr_t aligned;    /* bits that are 0 in all its buffers' addresses */
 };
 
 #define KNOWN 8u  /* calls of a communicator */
@@ -144,6 +145,14 @@ struct preload {
 	_Atomic(struct held *) recent[RECENT]; /* the last one, by its handle's bits; or NULL */
 	struct tally *tallies;
 };
+
+/* Where that is looked for first. Handles are numbers, or addresses. */
+static inline _Atomic(struct held *) *held_place(struct preload *p, MPI_Comm comm)
+{
+	uint64_t mixed = (uint64_t)(uintptr_t)comm * UINT64_C(0x9e3779b97f4a7c15);
+
+	return p->recent + (mixed >> 32) % RECENT;
+}
 
 /* ---- calls.c, setup.c -------------------------------------------------------------------- */
 
@@ -194,6 +203,15 @@ bool decide(struct preload *p, struct held *h, const struct job *j, struct order
 
 /** What is known of the communicator. NULL: MPI refuses it, or there is no memory. */
 struct held *held_of(struct preload *p, MPI_Comm comm);
+/** The same, if it is one of the last. NULL: perhaps it is not. Another thread may make another
+ *  communicator's of what is found there, but never this one's: it has one already. */
+static inline struct held *held_recent(struct preload *p, MPI_Comm comm)
+{
+	struct held *h = atomic_load_explicit(held_place(p, comm), memory_order_acquire);
+
+	return h && h->comm == comm && comm != MPI_COMM_NULL ? h : NULL;
+}
+
 /** All ranks call it: makes the communicator of ccs, or refuses, everywhere alike. */
 void held_meet(struct held *h);
 /** The attribute's end. */

@@ -228,6 +228,7 @@ static void remember(struct held *h, const struct job *j, const struct order *o,
 		.has_in = s->in.n != 0,
 		.has_out = s->out.n != 0,
 		.in_recv = j->what == BROADCAST || in_place(j),
+		.aligned = ccs_dtype_size(o->type) - 1, /* sizes are powers of two */
 	};
 	if (k->in_recv && k->has_in)
 		k->in_at = (const char *)s->in.buffer - (const char *)j->recv;
@@ -296,8 +297,8 @@ bool job_again(struct held *h, const struct job *j, int *e)
 	in = k->in_recv ? (const char *)j->recv + k->in_at : j->send;
 	out = k->has_out ? j->recv : NULL;
 	in = k->has_in ? in : NULL;
-	if (((uintptr_t)in | (uintptr_t)out) & (ccs_dtype_size(k->order.type) - 1))
-		return false; /* sizes are powers of two */
+	if (((uintptr_t)in | (uintptr_t)out) & k->aligned)
+		return false;
 	entry_count(k->order.entry, h);
 	h->rounds = 0;
 	*e = over(h, j, &k->order, call(h, j, &k->order, in, out));
