@@ -175,6 +175,18 @@ struct join {
 	uint32_t lane, rows;
 };
 
+/* A number that is off + at, and goes on: at + step, round `ring` (at, step < ring), or on a
+ * line: ring is INT64_MAX. */
+struct going {
+	int64_t off, at, step, ring;
+};
+
+/* The first cell of an operand, time after time: first + part * (the number). */
+struct stride {
+	uint32_t first, part;
+	struct going number;
+};
+
 enum cursor_state { CURSOR_ROOM, CURSOR_DONE, CURSOR_STOPPED };
 
 struct cursor {
@@ -249,9 +261,12 @@ struct cursor {
 	bool repeats_wanted; /* who streams counts rows that repeat, and wants them once */
 	struct repeat { /* rows at .. at + n - 1 of a lane's room stand for so many times them */
 		uint32_t lane, at, n;
+		uint32_t strides; /* of the rows: two each, of `cell` and of `other` */
 		uint64_t times;
-	} *repeats; /* in the order of rows, of all lanes; who consumes rows empties it */
+	} *repeats; /* in the order of rows, of all lanes; who consumes rows empties both lists */
 	uint32_t nrepeats, caprepeats;
+	struct stride *strides;
+	uint32_t nstrides, capstrides;
 	bool streamed; /* cells are not stored: a rank has up to LIMIT_CELLS */
 
 	uint64_t *pairs; /* of links: source << 32 | target */
