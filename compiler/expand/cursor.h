@@ -440,6 +440,9 @@ static inline uint32_t cursor_whole(const struct cursor *v, const struct group *
 
 /* ---- lanes.c */
 
+/** Room for the main line, before a rank's first operation: a loop that begins with it can be run
+ *  as a whole then. */
+void cursor_main_room(struct cursor *v, struct op *room, uint32_t cap);
 void cursor_par(struct cursor *v);
 void cursor_block(struct cursor *v, uint32_t number);
 void cursor_block_end(struct cursor *v);

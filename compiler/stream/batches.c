@@ -108,6 +108,7 @@ static bool take_rank(struct taking *x, uint32_t rank)
 	struct cursor *v = &x->v;
 	const struct decl *d = v->program->instance.schedule;
 	cursor_start(v, d->body, rank);
+	cursor_main_room(v, x->room, ROOM);
 	x->begins = x->whole = true;
 	while (cursor_next(v) == CURSOR_ROOM && !x->full) {
 		x->par |= v->nlanes > 1;

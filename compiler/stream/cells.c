@@ -364,6 +364,7 @@ static void number_parts(struct joining *y, uint64_t most)
 	for (uint32_t i = 0; i < x->nnodes; i++) {
 		uint32_t r = y->up[i] = root(y->up, i);
 		y->weight[r] += r == i ? 0 : y->weight[i];
+		x->lone[i] = x->lone[r] = r == i && i < x->width;
 	}
 	for (uint32_t i = 0; i < x->nnodes; i++) {
 		if (i < x->width && x->split[i]) {
@@ -406,6 +407,7 @@ void parts_find(struct parts *x, const struct stream *s, const struct stream_gra
 	*x = (struct parts){ 0 };
 	make_nodes(x, s, grain->split);
 	x->of = ARENA_ARRAY(s->ctx->arena, uint32_t, (size_t)x->nnodes + 1);
+	x->lone = ARENA_ARRAY(s->ctx->arena, uint8_t, (size_t)x->nnodes + 1);
 	y.up = ARENA_ARRAY(a, uint32_t, (size_t)x->nnodes + 1);
 	y.weight = ARENA_ARRAY(a, uint64_t, (size_t)x->nnodes + 1);
 	for (uint32_t i = 0; i < x->nnodes; i++)

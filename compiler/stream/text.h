@@ -4,6 +4,7 @@
  *   text.c    rows and tracks, taken as the cursor gives them
  *   cells.c   which chunks hang together; parts of them
  *   cut.c     a part -> a program of its own
+ *   lone.c    a chunk that is a part by itself, at once
  *   values.c  all parts: contract, races, values, bits
  *
  * A passage is rows of a rank that come once or so many times. Where they repeat, the cells of
@@ -86,6 +87,7 @@ struct parts {
 	uint32_t *split;	/* by cell: 1 + number among those of one rank each; 0: of all */
 	uint32_t nsplit, nnodes;
 	uint32_t *of;	 /* by node: its part */
+	uint8_t *lone;	 /* by node: it is tied to no other */
 	uint32_t *first; /* [n + 1]: a part's nodes, in */
 	uint32_t *nodes; /* ... */
 	uint32_t n;
@@ -115,6 +117,22 @@ uint32_t cut_add(struct cut *x, const struct contract *k);
  *  of the part x log + passages of all ranks x its cells). */
 struct program *cut_program(struct cut *x, bool rows);
 void cut_close(struct cut *x);
+
+/* ---- lone.c ----------------------------------------------------------------------------------- */
+
+struct lone;
+/** NULL: there are too many ranks. */
+struct lone *lone_open(const struct stream *s);
+/** Whether a chunk that is a part by itself has no race, and is what the contract asks for, with
+ *  the same bits on every rank; false: this way does not tell. `columns`, `k`: of the contract's
+ *  rows, and the chunk's. Best from chunk to chunk. */
+bool lone_proved(struct lone *x, uint32_t cell, const struct contract *c, uint32_t columns,
+		 uint32_t k);
+/** Begins to count what is sent; keeps the count for the buffer that the cell is in; adds all that
+ *  was kept to each rank's blocks. */
+void lone_begin(struct lone *x);
+void lone_keep(struct lone *x, uint32_t cell);
+void lone_sent(const struct lone *x, double *sent);
 
 /* ---- values.c --------------------------------------------------------------------------------- */
 

@@ -21,6 +21,7 @@ struct looking {
 	struct stream_report *to;
 	struct parts parts;
 	struct cut cut;
+	struct lone *lone; /* or NULL */
 	bool finishes;
 	bool contract_ok, ordered;
 	uint32_t bad; /* the first part whose values are not the contract's, or NONE */
@@ -155,15 +156,45 @@ static void look_at(struct looking *x, uint32_t number, bool again)
 	arena_free(c.scratch);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------- */
-
-static bool any_chunked(const struct program *p)
+/* Whether all of the part are chunks of one buffer that are parts by themselves. */
+static bool all_lone(const struct looking *x, uint32_t number)
 {
-	for (uint32_t b = 0; b < p->nbuffers; b++)
-		if (p->buffers[b].chunks > 1)
-			return true;
-	return false;
+	const struct parts *y = &x->parts;
+	const uint32_t *v = y->nodes + y->first[number],
+		       n = y->first[number + 1] - y->first[number];
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!y->lone[v[i]] || v[i] >= x->s->p->cells)
+			return false;
+	return n && program_buffer(x->s->p, v[0]) == program_buffer(x->s->p, v[n - 1]);
 }
+
+/* Whether the part is known to be right, one chunk after the other; if not, look_at() tells. The
+ * first part is its business in any case: there chunks are compared with each other. */
+static bool look_at_lone(struct looking *x, uint32_t number)
+{
+	struct arena *scratch = x->s->ctx->scratch;
+	bool proved = x->finishes && x->ordered && x->contract_ok && x->bad == NONE;
+
+	if (!proved || !x->lone || number == 0 || !all_lone(x, number))
+		return false;
+	x->cut.arena = scratch;
+	cut_open(&x->cut, number);
+	uint32_t n = x->cut.part.n;
+	struct contract *k = ask(x);
+	x->contract_ok = k != NULL;
+	proved = k && x->cut.part.n == n;
+	lone_begin(x->lone);
+	for (uint32_t i = 0; i < n && proved; i++)
+		proved = lone_proved(x->lone, x->cut.part.cells[i], k, n, i);
+	if (proved)
+		lone_keep(x->lone, x->cut.part.cells[0]);
+	cut_close(&x->cut);
+	arena_free(scratch);
+	return proved;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------- */
 
 static void look_at_all(struct looking *x)
 {
@@ -171,10 +202,19 @@ static void look_at_all(struct looking *x)
 	uint32_t errors = d->errors;
 
 	for (uint32_t i = 0; i < x->parts.n; i++)
-		look_at(x, i, false);
+		if (!look_at_lone(x, i))
+			look_at(x, i, false);
 	if (x->ordered && x->contract_ok && x->bad != NONE)
 		for (uint32_t i = x->bad; i < x->parts.n && d->errors - errors < ENOUGH_ERRORS; i++)
 			look_at(x, i, true);
+}
+
+static bool any_chunked(const struct program *p)
+{
+	for (uint32_t b = 0; b < p->nbuffers; b++)
+		if (p->buffers[b].chunks > 1)
+			return true;
+	return false;
 }
 
 bool stream_values(struct stream *s, const struct stream_grain *grain, bool finishes,
@@ -202,7 +242,10 @@ bool stream_values(struct stream *s, const struct stream_grain *grain, bool fini
 	to->sent = ARENA_ARRAY(a, double, s->p->nranks);
 	x.cut = (struct cut){ .s = s, .parts = &x.parts };
 	x.cut.column = none_array(a, (size_t)x.parts.width + 1);
+	x.lone = lone_open(s);
 	look_at_all(&x);
+	if (x.lone)
+		lone_sent(x.lone, to->sent);
 	to->looked = s->ctx->diags->errors == errors;
 	to->counts_known = !to->bits.counts || x.parts.n <= 1 || !any_chunked(s->p);
 	return to->looked;
