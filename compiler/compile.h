@@ -11,7 +11,7 @@
  *              after             who has begun before who ends
  *              dead              what nothing needs
  *   symmetry/  symmetry          where one rank decides for all: all of the above
- *   stream/    stream_instance   messages and deadlocks of what cannot be stored
+ *   stream/    stream_instance   the same of what cannot be stored
  *   witness/   witness, blame,   the smallest reason of what is wrong
  *              orders
  *   lower/     lower             program -> lowered program: flow, fuse, waits; and match,

@@ -54,7 +54,7 @@ static const struct spec specs[] = {
 	{ "--slots", COUNT, AT(options.slots), 65536, NULL, NULL, " K",
 	  "FIFO depth, 0 for rendezvous (check only); default 8" },
 	{ "--stream", FLAG, AT(options.stream), 0, NULL, NULL, NULL,
-	  "check: messages and deadlocks alone, of more than can be stored" },
+	  "check: stores no operations, so that there may be any number of them" },
 	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",
 	  "same-bits=ranks, same-bits=counts: an error (E0407) where floats\n"
 	  "may differ between ranks, or with the count" },
@@ -308,7 +308,8 @@ static int check_together(const struct command *c)
 		{ !compiles && o->emit != EMIT_SO,
 		  "--emit goes without check, explain, table, fmt and lsp" },
 		{ o->stream && o->action != ACTION_CHECK, "--stream belongs to ccc check" },
-		{ o->stream && o->require, "--stream looks at no bits: it goes without --require" },
+		{ o->stream && o->require,
+		  "--stream compares no chunks: it goes without --require" },
 		{ o->sheet_format != SHEET_NFORMATS && !table, "--format belongs to ccc table" },
 		{ o->schedule && table, "--schedule goes without table: it takes them all" },
 		{ compiles && o->emit == EMIT_SO && !o->output,

@@ -71,20 +71,30 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
 }
 
 /* --stream: returns whether `where` admits the instance, and it is right as far as that looks. */
-static bool stream(struct ctx *c, const struct instance *in, bool quiet_where, struct finding *f)
+static bool stream(struct session *s, struct ctx *c, const struct instance *in, bool quiet_where,
+		   struct finding *f)
 {
 	struct stream_report r;
 	double since = clock_seconds();
 
-	bool right = stream_instance(c, in, quiet_where, &r);
+	bool right = stream_instance(c, in, quiet_where, NULL, &r);
 	arena_free(c->scratch);
 	if (!right)
 		return false;
 	if (c->progress)
 		fprintf(c->progress, "  stream    %10.3f ms %12" PRIu64 " messages\n",
 			(clock_seconds() - since) * 1e3, r.messages);
-	f->min_slots = f->streamed && f->min_slots > r.min_slots ? f->min_slots : r.min_slots;
+	struct checked k = { .program = r.program,
+			     .deadlock = { .min_slots = r.min_slots },
+			     .proof = { .sent = r.sent },
+			     .bits = r.bits };
+	if (r.why && !f->not_looked)
+		f->not_looked = arena_strndup(&s->arena, r.why, strlen(r.why));
+	if (!r.sent)
+		k.proof.sent = ARENA_ARRAY(c->scratch, double, in->nranks);
+	merge_finding(f, &k, &s->arena);
 	f->messages = f->messages > r.messages ? f->messages : r.messages;
+	f->counts_unknown |= !r.counts_known;
 	f->streamed = true;
 	return true;
 }
@@ -154,7 +164,7 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 			program_dump(&c, p, s->out.stream);
 		arena_free(&s->scratch);
 	} else if (s->o->stream) {
-		right = stream(&c, in, quiet_where, f);
+		right = stream(s, &c, in, quiet_where, f);
 	} else {
 		right = check_instance(&c, in, quiet_where, keeps_instances(s, j), &k);
 		if (right) {

@@ -136,8 +136,9 @@ SUITES_check := \
 	"$(T)/check/every_test 20 1 schedules" \
 	"tests/check/certificate_test.sh $(BUILD)" \
 	"$(T)/check/strips_test 2000 1" \
-	"$(T)/check/stream_test library schedules" \
+	"$(T)/check/stream_test library schedules 24" \
 	"$(T)/check/stream_test random 2000 1" \
+	"$(T)/check/stream_test mutants 2000 1 schedules" \
 	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
@@ -335,6 +336,8 @@ SUITES_long := \
 	"tests/check/certificate_test.sh $(BUILD) --long" \
 	"40 $(T)/check/strips_test 60000 2" \
 	"40 $(T)/check/stream_test random 60000 2" \
+	"40 $(T)/check/stream_test mutants 60000 2 schedules" \
+	"20 $(T)/check/stream_test library schedules 65" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"30 $(T)/msccl/oracle_test 100000 2" \

@@ -33,26 +33,51 @@ static uint32_t chunks_together(const struct buffer *b)
 	return b->def->sized ? 1 : b->chunks;
 }
 
-/* By cell: the first of those that its elements can be in. */
-static uint32_t *first_cells(const struct program *p, struct arena *arena)
+/* How many cells from this one on, up to `end`, are chunks of one block. */
+static uint32_t cells_together(const struct program *p, const struct buffer *b, uint32_t cell,
+			       uint32_t end)
 {
-	uint32_t *first = ARENA_ARRAY(arena, uint32_t, p->cells);
+	uint32_t n = chunks_together(b), at = cell;
+
+	if (!p->chunk_of)
+		return n < end - cell ? n : end - cell;
+	uint32_t block = p->chunk_of[cell] / n;
+	while (++at < end && program_chunk(p, b, at) / n == block)
+		;
+	return at - cell;
+}
+
+/* By cell: the first of those that its elements can be in, and its chunk's number there. */
+struct places {
+	uint32_t *first, *number;
+};
+
+static struct places find_places(const struct program *p, struct arena *arena)
+{
+	struct places x = { ARENA_ARRAY(arena, uint32_t, p->cells),
+			    ARENA_ARRAY(arena, uint32_t, p->cells) };
 
 	for (uint32_t b = 0; b < p->nbuffers; b++) {
 		const struct buffer *f = &p->buffers[b];
-		for (uint32_t i = 0; i < f->cells; i++)
-			first[f->cell + i] = f->cell + i - i % chunks_together(f);
+		uint32_t end = f->cell + f->cells, n;
+		for (uint32_t at = f->cell; at < end; at += n) {
+			n = cells_together(p, f, at, end);
+			for (uint32_t i = at; i < at + n; i++) {
+				x.first[i] = at;
+				x.number[i] = program_chunk(p, f, i) % chunks_together(f);
+			}
+		}
 	}
-	return first;
+	return x;
 }
 
 /* Whether a promised chunk has contributions of another place in their block. */
-static bool moves(const struct contract *k, const uint32_t *first, uint32_t row, uint32_t cell,
-		  uint32_t *from)
+static bool moves(const struct contract *k, const struct places *places, uint32_t row,
+		  uint32_t cell, uint32_t *from)
 {
 	for (const struct share *s = k->shares + row;; s++) {
 		*from = s->cell;
-		if (s->cell - first[s->cell] != cell - first[cell])
+		if (places->number[s->cell] != places->number[cell])
 			return true;
 		if (s->last)
 			return false;
@@ -60,8 +85,8 @@ static bool moves(const struct contract *k, const uint32_t *first, uint32_t row,
 }
 
 /* Looks for such a chunk. Ranks mostly have rows in common. */
-static bool find_moved(const struct replay *r, const struct contract *k, const uint32_t *first,
-		       struct arena *arena, struct apart *found)
+static bool find_moved(const struct replay *r, const struct contract *k,
+		       const struct places *places, struct arena *arena, struct apart *found)
 {
 	uint32_t *known =
 		none_array(arena, k->nshares); /* by row: a cell that it was looked at for */
@@ -73,7 +98,7 @@ static bool find_moved(const struct replay *r, const struct contract *k, const u
 			if (!is_promised(&f, i) || known[f.rows[i]] == i)
 				continue;
 			known[f.rows[i]] = i;
-			if (moves(k, first, f.rows[i], i, &from)) {
+			if (moves(k, places, f.rows[i], i, &from)) {
 				*found = (struct apart){
 					{ q, q }, { i, from }, { f.state[i], NONE }, true
 				};
@@ -159,10 +184,12 @@ static bool same_by_count(struct bits *x, const struct replay *r, const struct c
 		struct finals f = finals_of(r, k, q);
 		for (uint32_t b = 0; b < p->nbuffers; b++) {
 			const struct buffer *v = &p->buffers[b];
-			uint32_t n = chunks_together(v);
-			for (uint32_t i = 0; n > 1 && i < v->cells; i += n)
-				if (!same_in_block(x, &f, q, v->cell + i, n))
+			uint32_t end = v->cell + v->cells, n;
+			for (uint32_t at = v->cell; at < end; at += n) {
+				n = cells_together(p, v, at, end);
+				if (n > 1 && !same_in_block(x, &f, q, at, n))
 					return false;
+			}
 		}
 	}
 	return true;
@@ -180,12 +207,13 @@ static uint32_t *own_cells(const struct program *p, struct arena *arena)
 struct bits bits(struct ctx *c, const struct contract *k, struct replay *r)
 {
 	struct bits x = { 0 };
-	const uint32_t *first = first_cells(r->p, c->scratch);
-	bool moved = find_moved(r, k, first, c->scratch, &x.by_count);
+	struct places places = find_places(r->p, c->scratch);
+	bool moved = find_moved(r, k, &places, c->scratch, &x.by_count);
 
 	trees_init(&x.trees, c->scratch, r->values.base);
 	/* A value's leaves are all of its own place, so their blocks tell them apart. */
-	x.history = history_of(c->scratch, &r->values, moved ? own_cells(r->p, c->scratch) : first);
+	x.history = history_of(c->scratch, &r->values,
+			       moved ? own_cells(r->p, c->scratch) : places.first);
 	x.counts = !moved && same_by_count(&x, r, k);
 	x.ranks = same_by_rank(&x, r, k, c->scratch);
 	return x;

@@ -21,8 +21,10 @@ struct evaluation {
 	struct share *terms; /* of the value at hand, each once */
 	uint32_t nterms, capterms;
 	struct contract *k;
-	uint64_t all_terms; /* of all values so far */
-	struct shares sum;  /* room */
+	const struct part *part; /* NULL: all chunks */
+	uint32_t width;		 /* cells of a rank's rows */
+	uint64_t all_terms;	 /* of all values so far */
+	struct shares sum;	 /* room */
 };
 
 /* An index of the left side. */
@@ -303,10 +305,11 @@ const struct ensures *contract_clause(const struct contract *k, uint32_t share)
 
 /* ---- clauses ----------------------------------------------------------------------------- */
 
+/* `column`: of the rank's rows. */
 static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t cell,
-		   uint32_t row)
+		   uint32_t column, uint32_t row)
 {
-	uint32_t *at = &x->k->rows[(size_t)rank * x->p->cells + cell];
+	uint32_t *at = &x->k->rows[(size_t)rank * x->width + column];
 	if (*at == NONE) {
 		*at = row;
 		return true;
@@ -373,8 +376,43 @@ static bool index_range(struct evaluation *x, const struct clause *c, struct ind
 	return false;
 }
 
-/* One rank's cells. `shared`: rows by index that all ranks have in common, made as
- * they are needed. */
+/* One chunk of a rank, number `at` of the buffer. `shared`: rows by that which all ranks have in
+ * common, made as they are needed. */
+static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t at,
+			uint32_t column, uint32_t *shared)
+{
+	uint32_t cell = c->buffer->cell + at, row = shared ? shared[at] : NONE;
+	if (row == NONE)
+		row = value_row(x, c, rank, at / c->index.count, at % c->index.count,
+				shared != NULL);
+	if (row == NONE || !sizes_agree(x, c, rank, cell, row) ||
+	    !assign(x, c, rank, cell, column, row))
+		return false;
+	if (shared)
+		shared[at] = row;
+	return true;
+}
+
+static bool is_asked(const struct clause *c, uint32_t at)
+{
+	uint32_t b = at / c->index.count, i = at % c->index.count;
+	return b >= c->block.lo && b < c->block.hi && i >= c->index.lo && i < c->index.hi;
+}
+
+/* The chunks of the rank that are in the part. */
+static bool clause_part(struct evaluation *x, const struct clause *c, uint32_t rank,
+			uint32_t *shared)
+{
+	for (uint32_t k = 0; k < x->part->n; k++) {
+		uint32_t at = x->part->cells[k] - c->buffer->cell;
+		if (at < c->buffer->cells && part_has(x->part, k, rank) && is_asked(c, at) &&
+		    !clause_cell(x, c, rank, at, k, shared))
+			return false;
+	}
+	return true;
+}
+
+/* One rank's cells. */
 static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, uint32_t *shared)
 {
 	bool ok = true;
@@ -383,17 +421,13 @@ static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, u
 	if (!index_range(x, c, &c->block, rank, "block") ||
 	    !index_range(x, c, &c->index, rank, "chunk"))
 		return false;
+	if (x->part)
+		return clause_part(x, c, rank, shared);
 	for (uint32_t b = c->block.lo; b < c->block.hi; b++)
 		for (uint32_t i = c->index.lo; i < c->index.hi; i++) {
-			uint32_t at = b * c->index.count + i, cell = c->buffer->cell + at;
-			uint32_t row = shared ? shared[at] : NONE;
-			if (row == NONE)
-				row = value_row(x, c, rank, b, i, shared != NULL);
-			if (row == NONE || !sizes_agree(x, c, rank, cell, row) ||
-			    !assign(x, c, rank, cell, row))
+			uint32_t at = b * c->index.count + i;
+			if (!clause_cell(x, c, rank, at, c->buffer->cell + at, shared))
 				return false;
-			if (shared)
-				shared[at] = row;
 		}
 	return true;
 }
@@ -482,14 +516,15 @@ static bool bind_buffers(struct evaluation *x, struct program *p, const struct d
 	return i == p->nbuffers;
 }
 
-struct contract *contract_expand(struct ctx *c, struct program *p)
+static struct contract *expand_contract(struct ctx *c, struct program *p, const struct part *part)
 {
 	const struct decl *d = p->instance.schedule->contract;
 	uint32_t errors = c->diags->errors;
 	struct program copy = *p;
-	struct evaluation x = { .ctx = c, .p = &copy, .source = p, .lets = d->body };
+	struct evaluation x = { .ctx = c, .p = &copy, .source = p, .lets = d->body, .part = part };
+	x.width = part ? part->n : p->cells;
 	x.k = ARENA_NEW(p->arena, struct contract);
-	x.k->rows = none_array(p->arena, (size_t)program_ranks(p) * p->cells);
+	x.k->rows = none_array(p->arena, (size_t)program_ranks(p) * x.width);
 	cursor_init(&x.cursor, c, &copy, c->scratch, true);
 	if (instance_make(&x.cursor, true) != INSTANCE_OK || !bind_buffers(&x, &copy, d))
 		return NULL;
@@ -502,11 +537,21 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 	if (c->diags->errors != errors)
 		return NULL;
 	/* ccs(5) 7, W0402: one without clauses means it. */
-	if (d->ensures && !x.k->nshares && !x.k->nafter)
+	if (!part && d->ensures && !x.k->nshares && !x.k->nafter)
 		diag_warn(c->diags, W_EMPTY, p->instance.schedule->contract_name.span, NO_RANK,
 			  "contract %s promises nothing: no clause is for any chunk", d->name.name);
 	/* What it has too much goes back. */
 	x.k->shares = arena_grow(p->arena, x.k->shares, x.k->capshares * sizeof(*x.k->shares),
 				 x.k->nshares * sizeof(*x.k->shares));
 	return x.k;
+}
+
+struct contract *contract_expand(struct ctx *c, struct program *p)
+{
+	return expand_contract(c, p, NULL);
+}
+
+struct contract *contract_expand_part(struct ctx *c, struct program *p, const struct part *part)
+{
+	return expand_contract(c, p, part);
 }

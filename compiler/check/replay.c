@@ -44,18 +44,17 @@ static void number_places(struct replay *r, struct arena *arena)
 	if (whole)
 		return;
 	r->place = ARENA_ARRAY(arena, uint32_t, p->cells);
-	uint32_t next = 0;
+	uint32_t *base = ARENA_ARRAY(arena, uint32_t, p->nbuffers + 1), next = 0;
 	for (uint32_t b = 0; b < p->nbuffers; b++) {
 		const struct buffer *f = &p->buffers[b];
-		uint32_t base = next, k = 0;
+		uint32_t k = 0;
 		while (k < b && p->buffers[k].chunks != f->chunks)
 			k++;
-		if (k < b && p->buffers[k].cells)
-			base = r->place[p->buffers[k].cell];
-		else
-			next += f->chunks;
+		base[b] = k < b ? base[k] : next;
+		next += k < b ? 0 : f->chunks;
 		for (uint32_t i = 0; i < f->cells; i++)
-			r->place[f->cell + i] = base + i % f->chunks;
+			r->place[f->cell + i] =
+				base[b] + program_chunk(p, f, f->cell + i) % f->chunks;
 	}
 }
 

@@ -108,8 +108,10 @@ struct finding {
 	double sent;  /* most sent by a rank, in units of S */
 	double bound; /* lower bound in units of S, or < 0: none known */
 	uint64_t nops;
-	bool streamed; /* only messages and deadlocks were looked at: of these there are */
+	bool streamed; /* --stream; then: */
 	uint64_t messages;
+	const char *not_looked; /* why races and values were not looked at; or NULL: they were */
+	bool counts_unknown;	/* nor whether bits are the same for every count */
 };
 
 /* Most cells any rank sends, and the lower bound, in units of S, the whole

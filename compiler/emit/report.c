@@ -214,12 +214,15 @@ static const char *rank_bits_text(struct arena *arena, const struct finding *v, 
 static const char *count_bits_text(struct arena *arena, const struct finding *v, size_t n)
 {
 	const char *why = example(v, n)->bits_why;
-	bool any = false;
+	bool any = false, unknown = false;
 
 	for (size_t i = n; i-- > 0;) {
 		any |= !v[i].same_bits_counts;
+		unknown |= v[i].counts_unknown;
 		why = why ? why : v[i].bits_why;
 	}
+	if (!any && unknown)
+		return "for every count: not looked at (--stream)";
 	return any ? arena_printf(arena, "not for every count (%s)", why) : "for every count";
 }
 
@@ -264,13 +267,45 @@ static void print_slots(const struct finding *m, FILE *out)
 			m->below ? m->below : "", m->below ? ")" : "");
 }
 
-/* What --stream has not looked at is said line by line. */
-static void print_streamed(const struct finding *m, const struct finding *e, FILE *out)
+/* Why races and values of some N were not looked at; NULL: they were. */
+static const char *not_looked(const struct finding *v, size_t n)
 {
-	print_slots(m, out);
-	fprintf(out, "  computes        not looked at (--stream)\n"
-		     "  races           not looked at (--stream)\n");
+	const char *why = NULL;
+
+	for (size_t i = n; i-- > 0;)
+		why = v[i].not_looked ? v[i].not_looked : why;
+	return why;
+}
+
+static void print_volume(const struct finding *e, FILE *out)
+{
+	fprintf(out, "  sent per rank   %.2f S at N = %u", e->sent, e->nranks);
+	if (e->bound >= 0)
+		fprintf(out, "; the lower bound is %.2f S\n", e->bound);
+	else
+		fprintf(out, "; no lower bound is known\n");
+}
+
+/* What --stream has not looked at is said line by line. */
+static void print_streamed(struct ctx *c, const struct decl *schedule, const struct finding *v,
+			   size_t n, FILE *out)
+{
+	const struct finding *e = example(v, n);
+	const char *why = not_looked(v, n);
+
+	print_slots(most_slots(v, n), out);
+	if (why) {
+		fprintf(out, "  computes        not looked at: %s\n", why);
+		fprintf(out, "  races           not looked at\n");
+	} else {
+		print_proved(c, schedule, v, n, NULL, out);
+		fprintf(out, "  races           none\n");
+		if (schedule->buffers)
+			fprintf(out, "  same bits       %s\n", bits_text(c->scratch, v, n));
+	}
 	fprintf(out, "  messages        %" PRIu64 " at N = %u\n", e->messages, e->nranks);
+	if (!why && schedule->buffers)
+		print_volume(e, out);
 }
 
 static void print_text(struct ctx *c, const struct decl *schedule, const struct finding *v,
@@ -282,7 +317,7 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 	fprintf(out, "%s: %s, N = %s\n", schedule->name.name, schedule->contract_name.name,
 		ranks_text(a, v, n));
 	if (e->streamed) {
-		print_streamed(m, e, out);
+		print_streamed(c, schedule, v, n, out);
 		return;
 	}
 	print_slots(m, out);
@@ -293,11 +328,7 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 	fprintf(out, "  steps           %s\n", steps_text(a, v, n));
 	if (!schedule->buffers) /* without data there are no bits and no volume */
 		return;
-	fprintf(out, "  sent per rank   %.2f S at N = %u", e->sent, e->nranks);
-	if (e->bound >= 0)
-		fprintf(out, "; the lower bound is %.2f S\n", e->bound);
-	else
-		fprintf(out, "; no lower bound is known\n");
+	print_volume(e, out);
 }
 
 /* ---- JSON --------------------------------------------------------------------------- */
@@ -310,9 +341,10 @@ static json_t *json_value(const struct finding *f, enum key k)
 	switch (k) {
 	case RANKS: return json_integer(f->nranks);
 	case MIN_SLOTS: return f->min_slots < 0 ? json_null() : json_integer(f->min_slots);
-	case PROVED: return json_boolean(!f->streamed);
+	case PROVED: return json_boolean(!f->not_looked);
 	case BITS: return json_boolean(f->same_bits);
-	case BITS_COUNTS: return json_boolean(f->same_bits_counts);
+	case BITS_COUNTS:
+		return f->counts_unknown ? json_null() : json_boolean(f->same_bits_counts);
 	case STEPS: return json_integer(f->steps);
 	case SENT: return json_real(f->sent);
 	case BOUND: return f->bound < 0 ? json_null() : json_real(f->bound);
@@ -330,6 +362,7 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 					    "sent_per_rank", "sent_bound",	 "messages" };
 	json_t *o = json_pack("{s:s, s:s, s:s}", "severity", "report", "schedule",
 			      schedule->name.name, "contract", schedule->contract_name.name);
+	const char *why = not_looked(v, n);
 	int failed = 0;
 
 	if (every)
@@ -337,7 +370,7 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 	if (every && !every->proved)
 		failed |= json_object_set_new(o, "every_n_why", json_string(every->why));
 	for (enum key k = RANKS; k < NKEYS && !failed; k++) {
-		if (v->streamed ? k >= BITS && k <= BOUND : k == MESSAGES)
+		if (v->streamed ? k == STEPS || (why && k >= BITS && k <= BOUND) : k == MESSAGES)
 			continue;
 		json_t *list = json_array();
 		failed |= json_object_set_new(o, keys[k], list);

@@ -175,6 +175,18 @@ struct join {
 	uint32_t lane, rows;
 };
 
+/* A number that is off + at, and goes on: at + step, round `ring` (at, step < ring), or on a
+ * line: ring is INT64_MAX. */
+struct going {
+	int64_t off, at, step, ring;
+};
+
+/* The first cell of an operand, time after time: first + part * (the number). */
+struct stride {
+	uint32_t first, part;
+	struct going number;
+};
+
 enum cursor_state { CURSOR_ROOM, CURSOR_DONE, CURSOR_STOPPED };
 
 struct cursor {
@@ -249,9 +261,12 @@ struct cursor {
 	bool repeats_wanted; /* who streams counts rows that repeat, and wants them once */
 	struct repeat { /* rows at .. at + n - 1 of a lane's room stand for so many times them */
 		uint32_t lane, at, n;
+		uint32_t strides; /* of the rows: two each, of `cell` and of `other` */
 		uint64_t times;
-	} *repeats; /* in the order of rows, of all lanes; who consumes rows empties it */
+	} *repeats; /* in the order of rows, of all lanes; who consumes rows empties both lists */
 	uint32_t nrepeats, caprepeats;
+	struct stride *strides;
+	uint32_t nstrides, capstrides;
 	bool streamed; /* cells are not stored: a rank has up to LIMIT_CELLS */
 
 	uint64_t *pairs; /* of links: source << 32 | target */
@@ -425,6 +440,9 @@ static inline uint32_t cursor_whole(const struct cursor *v, const struct group *
 
 /* ---- lanes.c */
 
+/** Room for the main line, before a rank's first operation: a loop that begins with it can be run
+ *  as a whole then. */
+void cursor_main_room(struct cursor *v, struct op *room, uint32_t cap);
 void cursor_par(struct cursor *v);
 void cursor_block(struct cursor *v, uint32_t number);
 void cursor_block_end(struct cursor *v);

@@ -157,8 +157,7 @@ static bool give_room(struct expansion *x)
 			x->v.ctx->diags, SEV_ERROR, 501, x->p->instance.schedule->name.span,
 			NO_RANK, "the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
 		diag_help(x->v.ctx->diags, g,
-			  "`ccc check --stream` looks at messages and deadlocks alone, and has no "
-			  "such limit");
+			  "`ccc check --stream` stores none of them, and has no such limit");
 		return false;
 	}
 	enlarge(x, l, cap < LIMIT_OPS + 1u ? cap : LIMIT_OPS + 1u);

@@ -95,6 +95,14 @@ static uint32_t outer_lane(const struct cursor *v)
 	return v->nlanes > 0 ? 0 : NONE;
 }
 
+void cursor_main_room(struct cursor *v, struct op *room, uint32_t cap)
+{
+	uint32_t lane = find_lane(v, 0);
+	v->lanes[lane].ops = room;
+	v->lanes[lane].cap = cap;
+	use_lane(v, lane);
+}
+
 void cursor_par(struct cursor *v)
 {
 	ARENA_PUSH(v->arena, v->pars, v->npars, v->cappars) = (struct par_row){

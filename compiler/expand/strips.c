@@ -19,12 +19,6 @@
 #define WORTH 6			       /* iterations: fewer are walked */
 #define MOST_COUNT ((uint64_t)1 << 40) /* iterations at once */
 
-/* A number that is off + at, and goes on: at + step, round `ring` (at, step < ring), or on a
- * line: ring is INT64_MAX. */
-struct going {
-	int64_t off, at, step, ring;
-};
-
 /* One end of an operand: a chunk, or chunks lo .. hi - 1. */
 struct operand {
 	const struct view *view;
@@ -349,11 +343,29 @@ static bool is_repeated(const struct strip *s)
 	return ok;
 }
 
-/* The first iteration stands for all. */
-static void note_repeat(struct cursor *v, const struct lane *l, uint32_t rows, uint64_t times)
+static void note_stride(struct cursor *v, const struct operand *x)
 {
+	ARENA_PUSH(v->arena, v->strides, v->nstrides, v->capstrides) =
+		(struct stride){ x->view->first, x->view->part, x->lo };
+}
+
+/* Runs the first iteration, which stands for all; false: it is not as usual. */
+static bool repeat(struct strip *s, struct lane *l)
+{
+	struct cursor *v = s->v;
+	uint32_t strides = v->nstrides;
+	for (const struct piece *p = s->parts; p < s->parts + s->nparts; p++) {
+		note_stride(v, &p->x);
+		note_stride(v, p->stmt->y ? &p->y : &p->x);
+	}
+	if (!iteration(s, l->ops + l->n)) {
+		v->nstrides = strides;
+		return false;
+	}
 	ARENA_PUSH(v->arena, v->repeats, v->nrepeats, v->caprepeats) =
-		(struct repeat){ v->lane, l->n, rows, times };
+		(struct repeat){ v->lane, l->n, s->nparts, strides, s->count };
+	l->n += s->nparts;
+	return true;
 }
 
 /* How many of the iterations were run. */
@@ -365,11 +377,8 @@ static uint64_t run(struct strip *s)
 	bool repeated = is_repeated(s);
 	for (struct piece *p = s->parts; p < s->parts + s->nparts && !v->stopped; p++)
 		p->site = cursor_site(v, p->stmt);
-	if (repeated && most && !v->stopped && iteration(s, l->ops + l->n)) {
-		note_repeat(v, l, s->nparts, s->count);
-		l->n += s->nparts;
+	if (repeated && most && !v->stopped && repeat(s, l))
 		done = s->count;
-	}
 	while (!repeated && done < s->count && done < most && !v->stopped &&
 	       iteration(s, l->ops + l->n)) {
 		l->n += s->nparts;

@@ -111,8 +111,9 @@ struct where expand_where(struct ctx *c, const struct program *p, uint32_t task,
 		return w;
 	tables_init(&tables, c->scratch, &copy, false);
 	v.tables = &tables;
-	cursor_start(&v, p->instance.schedule->body, p->tasks[task].rank);
-	if (run_to(&v, p->tasks[task].path, op, room)) {
+	const struct task *t = &p->tasks[task];
+	cursor_start(&v, p->instance.schedule->body, t->rank);
+	if (run_to(&v, t->path, t->rows ? t->rows[op] : op, room)) {
 		w.loops = loops_text(&v, c->arena);
 		w.calls = calls_text(&v, c->arena);
 	}

@@ -5,8 +5,7 @@
  * taken, wave by wave, for what they send and receive, and forgotten. Copies take no time, and
  * what is left of their waves is a wave.
  */
-#include "compiler/expand/cursor.h"
-#include "compiler/stream/stream.h"
+#include "compiler/stream/text.h"
 
 #define ROOM 1024u /* rows that the cursor may write at a time */
 
@@ -26,7 +25,7 @@ static void add_end(struct taking *x, const struct op *o, uint64_t times)
 	struct batch *r = &s->batches[s->nbatches - 1];
 	while (s->capwidth <= o->fifo) {
 		uint32_t cap = s->capwidth ? 2 * s->capwidth : 1024;
-		s->width = arena_grow(s->ctx->scratch, s->width, s->capwidth * sizeof(*s->width),
+		s->width = arena_grow(s->ctx->arena, s->width, s->capwidth * sizeof(*s->width),
 				      cap * sizeof(*s->width));
 		for (uint32_t i = s->capwidth; i < cap; i++)
 			s->width[i] = NONE;
@@ -38,7 +37,7 @@ static void add_end(struct taking *x, const struct op *o, uint64_t times)
 	else if (*width != o->n && !x->uneven)
 		x->uneven = o->site + 1u;
 	x->full |= s->nends == UINT32_MAX - 1;
-	ARENA_PUSH(s->ctx->scratch, s->ends, s->nends, s->capends) =
+	ARENA_PUSH(s->ctx->arena, s->ends, s->nends, s->capends) =
 		(struct end){ .fifo = o->fifo,
 			      .site = o->site,
 			      .recv = op_kind(o) != OP_SEND,
@@ -54,24 +53,27 @@ static void begin_batch(struct taking *x, uint64_t times)
 	struct stream *s = x->s;
 	if (times == 1 && !x->whole && s->nbatches > s->first[x->v.rank])
 		return;
-	ARENA_PUSH(s->ctx->scratch, s->batches, s->nbatches, s->capbatches) =
+	ARENA_PUSH(s->ctx->arena, s->batches, s->nbatches, s->capbatches) =
 		(struct batch){ s->nends, 0, times };
 	x->whole = times > 1;
 }
 
-/* Rows that come so many times. */
-static void take_rows(struct taking *x, const struct op *o, uint32_t n, uint64_t times)
+/* Rows that come so many times; `strides` of such as come again. */
+static void take_rows(struct taking *x, const struct op *o, uint32_t n, uint64_t times,
+		      const struct stride *strides)
 {
+	struct stream *s = x->s;
 	if (!n)
 		return;
+	text_take(s->text, s->ctx->arena, s->text->first[x->v.rank], o, n, times, strides);
 	begin_batch(x, times);
 	for (uint32_t i = 0; i < n; i++) {
 		x->begins |= !(o[i].kind & OP_JOINED);
 		if (op_is_end(&o[i]))
 			add_end(x, &o[i], times);
 	}
-	if (x->s->batches[x->s->nbatches - 1].n == 0) {
-		x->s->nbatches--;
+	if (s->batches[s->nbatches - 1].n == 0) {
+		s->nbatches--;
 		x->whole = true;
 	}
 }
@@ -82,12 +84,12 @@ static void drain(struct taking *x, struct lane *l)
 	uint32_t at = 0;
 	for (uint32_t i = 0; i < x->v.nrepeats; i++) {
 		const struct repeat *r = &x->v.repeats[i];
-		take_rows(x, l->ops + at, r->at - at, 1);
-		take_rows(x, l->ops + r->at, r->n, r->times);
+		take_rows(x, l->ops + at, r->at - at, 1, NULL);
+		take_rows(x, l->ops + r->at, r->n, r->times, x->v.strides + r->strides);
 		at = r->at + r->n;
 	}
-	take_rows(x, l->ops + at, l->n - at, 1);
-	x->v.nrepeats = 0;
+	take_rows(x, l->ops + at, l->n - at, 1, NULL);
+	x->v.nrepeats = x->v.nstrides = 0;
 	l->done += l->n;
 	l->n = 0;
 	l->ops = x->room;
@@ -106,6 +108,7 @@ static bool take_rank(struct taking *x, uint32_t rank)
 	struct cursor *v = &x->v;
 	const struct decl *d = v->program->instance.schedule;
 	cursor_start(v, d->body, rank);
+	cursor_main_room(v, x->room, ROOM);
 	x->begins = x->whole = true;
 	while (cursor_next(v) == CURSOR_ROOM && !x->full) {
 		x->par |= v->nlanes > 1;
@@ -133,15 +136,19 @@ bool stream_batches(struct stream *s, const struct instance *in, bool quiet_wher
 	s->p = x.v.program;
 	if (s->p->any_sized)
 		return refuse(&x, in->schedule->name.span, "the schedule has `sized` buffers");
-	s->first = ARENA_ARRAY(s->ctx->scratch, uint32_t, (size_t)in->nranks + 1);
+	s->first = ARENA_ARRAY(s->ctx->arena, uint32_t, (size_t)in->nranks + 1);
+	s->text->first = ARENA_ARRAY(s->ctx->arena, uint32_t, (size_t)in->nranks + 1);
 	x.v.repeats_wanted = true;
-	x.room = ARENA_ARRAY(s->ctx->scratch, struct op, ROOM);
+	x.room = ARENA_ARRAY(s->ctx->arena, struct op, ROOM);
 	for (uint32_t r = 0; r < in->nranks; r++) {
 		s->first[r] = s->nbatches;
+		s->text->first[r] = s->text->n;
 		if (!take_rank(&x, r))
 			return false;
 	}
 	s->first[in->nranks] = s->nbatches;
+	s->text->first[in->nranks] = s->text->n;
+	s->scratch = x.v.most - s->p->cells;
 	if (s->ctx->diags->errors != errors)
 		return false;
 	return !x.uneven || refuse(&x, s->p->sites[x.uneven - 1].span,

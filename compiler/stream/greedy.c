@@ -171,7 +171,7 @@ static void report(const struct streaming *x, int64_t least)
 
 bool stream_finishes(struct stream *s, int64_t *min_slots)
 {
-	struct arena *a = s->ctx->scratch;
+	struct arena *a = s->ctx->arena;
 	const struct program *p = s->p;
 	struct streaming x = { .s = s };
 	uint32_t most = 0;
@@ -187,19 +187,4 @@ bool stream_finishes(struct stream *s, int64_t *min_slots)
 	run(&x, slots);
 	report(&x, *min_slots);
 	return false;
-}
-
-bool stream_instance(struct ctx *c, const struct instance *in, bool quiet_where,
-		     struct stream_report *to)
-{
-	struct stream s = { .ctx = c };
-	c->diags->phase = PHASE_EXPAND;
-	if (!stream_batches(&s, in, quiet_where))
-		return false;
-	c->diags->phase = PHASE_MATCH;
-	if (!stream_meet(&s))
-		return false;
-	c->diags->phase = PHASE_DEADLOCK;
-	to->messages = s.nmessages;
-	return stream_finishes(&s, &to->min_slots);
 }

@@ -29,7 +29,7 @@ static void report(const struct stream *s, const struct fifo *f, const uint64_t 
 static void report_all(const struct stream *s, const uint64_t (*n)[2])
 {
 	uint32_t found = 0;
-	uint8_t *told = ARENA_ARRAY(s->ctx->scratch, uint8_t, s->p->nfifos);
+	uint8_t *told = ARENA_ARRAY(s->ctx->arena, uint8_t, s->p->nfifos);
 	for (uint32_t i = 0; i < s->nends && found < MOST_FOUND; i++) {
 		const struct end *e = &s->ends[i];
 		uint32_t f = e->fifo;
@@ -47,7 +47,7 @@ bool stream_meet(struct stream *s)
 	struct program *p = s->p;
 	bool equal = true, fits = true;
 	uint64_t(*n)[2] =
-		(uint64_t(*)[2])ARENA_ARRAY(s->ctx->scratch, uint64_t, 2 * (size_t)p->nfifos);
+		(uint64_t(*)[2])ARENA_ARRAY(s->ctx->arena, uint64_t, 2 * (size_t)p->nfifos);
 	for (uint32_t r = 0; r < s->nbatches; r++)
 		for (uint32_t i = s->batches[r].first; i < s->batches[r].first + s->batches[r].n;
 		     i++)

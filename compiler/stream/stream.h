@@ -1,21 +1,25 @@
 /*
- * Messages and deadlocks of programs that are too large to be stored.
+ * Verdicts on programs that are too large to be stored.
  *
  *   batches.c  texts -> batches: what each rank sends and receives, a loop's messages once
  *   meet.c     as many sends as receives on every FIFO, of one size
  *   greedy.c   one run of all ranks by counters alone; the least slots; who waits for whom
+ *   text.h     races and values, in parts of the chunks
+ *   stream.c   all of this, in order
  *
  * In: a schedule and N, as for expand(). Out: whether the k-th send of each FIFO meets a k-th
- * receive of its size (ccs(5) 6, Matching), and whether the program finishes (Blocking). Races and
- * values are not looked at: the report says so, and so must whoever uses this.
+ * receive of its size (ccs(5) 6, Matching), whether the program finishes (Blocking), has no races
+ * (Races), and does what its contract says; or why the last two were not looked at, which the
+ * report says, and so must whoever uses this.
  *
  * The idea: a message is a FIFO and a direction here, 8 bytes. A loop that a cursor runs as a whole
  * (expand/strips.c) and whose peers stay the same is one iteration's messages and a count, however
  * long it is: a ring of 24,576 ranks has 1.2 billion messages, and 98,304 of these. The greedy run
  * keeps two counters a FIFO, as deadlock.c does, and a place in its batches for each rank.
  *
- * Memory: 8 bytes a message that no loop repeats, 16 a loop, about 100 a FIFO and 40 a rank.
- * Time: O(messages), for each number of slots that is tried.
+ * Memory: 28 bytes a message that no loop repeats, 200 a loop, about 100 a FIFO and 40 a rank; 12
+ * a chunk of one rank; and what a part takes. Time: O(messages), for each number of slots that is
+ * tried, and for the values.
  *
  * What it cannot do is E0501, and says which: blocks of pars, `sized` buffers, and FIFOs whose
  * messages are not all of one number of chunks.
@@ -23,6 +27,7 @@
 #ifndef CCS_COMPILER_STREAM_STREAM_H
 #define CCS_COMPILER_STREAM_STREAM_H
 
+#include "compiler/check/bits.h"
 #include "compiler/check/deadlock.h"
 
 /* A send or a receive. Those of a wave follow one another. */
@@ -51,18 +56,32 @@ struct stream {
 	uint64_t nmessages;
 	uint32_t *width; /* by FIFO: chunks of each message; NONE: nothing yet */
 	uint32_t capwidth;
+	uint32_t scratch;  /* cells behind the buffers' */
+	struct text *text; /* all operations (text.h) */
 };
 
 /* What was found; of an instance that has no mistake. */
 struct stream_report {
 	int64_t min_slots;
 	uint64_t messages;
+	struct program *program; /* its buffers and FIFOs; no operations */
+	bool looked;		 /* there are no races, and values are the contract's */
+	const char *why;	 /* that was not looked at; or NULL */
+	struct bits bits;	 /* if it was: ranks, counts and why */
+	bool counts_known;	 /* bits.counts is */
+	double *sent;		 /* [nranks], as of a proof */
 };
 
-/** Looks at one instance. False: it has a mistake, reported (E0203-E0206, E0301-E0306, E0406,
+/* How finely chunks are cut. */
+struct stream_grain {
+	uint64_t split;	  /* most nodes of one rank each (cells.c) */
+	uint64_t touches; /* chunks that a part's operations touch, if it is not one piece */
+};
+
+/** Looks at one instance; `grain`: NULL as usual. False: it has a mistake, reported (E0203-E0206, E0301-E0306, E0406,
  *  E0501), or `where` does not admit it. */
 bool stream_instance(struct ctx *c, const struct instance *in, bool quiet_where,
-		     struct stream_report *to);
+		     const struct stream_grain *grain, struct stream_report *to);
 
 /** Fills in the stream, all but ctx. False as above. (batches.c) */
 bool stream_batches(struct stream *s, const struct instance *in, bool quiet_where);

@@ -19,13 +19,13 @@ for file in tests/check/limits/*.ccs; do
 	esac
 done
 
-# A ring of 75 million messages is too large to be stored, and is streamed in little memory.
-status "a large ring is not stored" 1 "$build/bin/ccc" check schedules/ring_allreduce.ccs -n 6144 \
+# A ring of 46 million messages is too large to be stored, and is streamed in little memory.
+status "a large ring is not stored" 1 "$build/bin/ccc" check schedules/ring_allreduce.ccs -n 4800 \
 	--no-symmetry
 says "... and what looks at it is named" "$tmp/err" 'ccc check --stream'
 status "a large ring, streamed" 0 sh -c "ulimit -v 400000 && ulimit -t 60 &&
-	exec $build/bin/ccc check schedules/ring_allreduce.ccs -n 6144 --stream"
-says "... is looked at to its end" "$tmp/out" 'messages +75485184 at N = 6144'
+	exec $build/bin/ccc check schedules/ring_allreduce.ccs -n 4800 --stream"
+says "... is looked at to its end" "$tmp/out" 'messages +46070400 at N = 4800'
 
 # However small the stack is, and however deep a text's calls.
 cat >"$tmp/deep.ccs" <<'END'

@@ -35,7 +35,7 @@ say "compiler: includes go one way" "$(
 	may lang
 	may $c/expand lang
 	may $c/check lang $c/expand
-	may $c/stream lang $c/expand $c/check
+	may $c/stream lang $c/expand $c/check $c/witness
 	may $c/witness lang $c/expand $c/check
 	may $c/symmetry lang $c/expand $c/check $c/witness
 	may $c/lower lang $c/expand $c/check runtime/plan
