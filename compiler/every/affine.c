@@ -202,6 +202,7 @@ static isl_pw_aff *bits(struct walk *w, const struct expr *e, isl_pw_aff *a, isl
 		return forms_constant(f, e->op == OP_BAND  ? x & y
 					 : e->op == OP_BOR ? x | y
 							   : x ^ y);
+	f->powers |= !f->why;
 	return failed(w, e->span,
 		      shift ? "a shift by what is not a number"
 			    : "bits of a value that is not a number");
@@ -382,6 +383,7 @@ static isl_pw_aff *builtin(struct walk *w, const struct expr *e)
 		return NULL;
 	bool number = affine_number(v, w->domain, &n);
 	isl_pw_aff_free(v);
+	w->f->powers |= !number && !w->f->why;
 	return number ? of_number(w, e, n) : failed(w, e->span, builtin_why(e));
 }
 

@@ -3,6 +3,8 @@
  */
 #include "compiler/every/every.h"
 
+#include "compiler/every/powers.h"
+
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/certificate.h"
 #include "compiler/every/relations.h"
@@ -55,7 +57,7 @@ static void keep_words(struct arena *to, const struct forms *f, const struct hol
 	e->invariants = v;
 }
 
-struct every every_prove(struct ctx *c, const struct instance *in, bool certificate)
+static struct every affine_prove(struct ctx *c, const struct instance *in, bool certificate)
 {
 	struct arena arena; /* of its own, without a limit: isl's memory is held across it */
 	struct forms f = { .arena = &arena, .sources = c->sources, .in = in };
@@ -86,12 +88,13 @@ struct every every_prove(struct ctx *c, const struct instance *in, bool certific
 	if (!e.proved) {
 		e.why = arena_printf(c->arena, "%s", why);
 		e.line = f.line;
+		e.powers = f.powers;
 	}
 	arena_free(&arena);
 	return e;
 }
 #else
-struct every every_prove(struct ctx *c, const struct instance *in, bool certificate)
+static struct every affine_prove(struct ctx *c, const struct instance *in, bool certificate)
 {
 	(void)certificate;
 	(void)c;
@@ -99,3 +102,13 @@ struct every every_prove(struct ctx *c, const struct instance *in, bool certific
 	return (struct every){ .why = "ccc was built without isl" };
 }
 #endif
+
+struct every every_prove(struct ctx *c, const struct instance *in, bool certificate)
+{
+	struct every e = affine_prove(c, in, certificate);
+
+	if (e.proved)
+		return e;
+	struct every p = powers_prove(c, in);
+	return p.proved || e.powers ? p : e;
+}

@@ -30,6 +30,7 @@ struct every {
 	const char *of;		       /* proved: "every N >= 2", "every N >= 2 with N % 4 == 0" */
 	const char *why;	       /* not proved: why, one clause */
 	uint32_t line;		       /* ... and in which line; or 0 */
+	bool powers;		       /* ... powers of two or bits, which are not affine */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;
 	const char *certificate; /* asked for: the proof as JSON (certificate.c); NULL: it needs

@@ -74,6 +74,7 @@ struct forms {
 	uint32_t nclocks, capclocks;
 	const char **clock_names;
 	uint32_t ncnames, capcnames;
+	bool powers;	 /* it is about powers of two or bits, which are not affine */
 	const char *why; /* why not, the first reason; or NULL */
 	uint32_t line;
 	struct bound *bound; /* of symbols, by id */

@@ -1,0 +1,200 @@
+/*
+ * Schedules whose distances double: recursive doubling, Bruck, binomial trees, for every N.
+ *
+ * What forms.h cannot say (1 << k, rank ^ d, r & ~(d - 1)) automata can (dfa.h). The variable k
+ * of a loop with such numbers is kept as D = 2^k, a number like others.
+ *
+ *   powers_values.c    an expression -> its value, as a sum of tracks and of functions of them
+ *   powers_walk.c      the text -> items: operations of all ranks at once, and loops over k
+ *   powers_order.c     items -> moves, one after another, all ranks at a time: a complete run
+ *   powers_guess.c     what chunks hold when a trip begins: read off small N, as an automaton
+ *   powers_proof.c     that it is so for every N, and that the end is what the contract asks for
+ *
+ * docs/internals.md, Every N, has the argument.
+ */
+#ifndef CCS_COMPILER_EVERY_POWERS_H
+#define CCS_COMPILER_EVERY_POWERS_H
+
+#include "compiler/every/dfa.h"
+#include "compiler/every/every.h"
+
+/* What the tracks of a schedule's automata are. */
+enum {
+	TRACK_N,
+	TRACK_D,    /* the power that a loop counts by */
+	TRACK_ROOT, /* where the root is chosen at run time */
+	TRACK_RANK,
+	TRACK_J,      /* a trip of a loop over chunks */
+	TRACK_CHUNK,  /* a cell: chunk of the rank */
+	TRACK_FROM,   /* where its value comes from: a rank */
+	TRACK_SOURCE, /* ... and a chunk there */
+	TRACK_Q,      /* a contribution: the rank */
+	TRACK_INDEX,  /* ... and its chunk */
+	TRACK_OFFSET, /* a message's chunk */
+	TRACK_VALUE,  /* of functions of tracks */
+	TRACK_TEMP    /* from here on: numbers while a formula is made */
+};
+#define TEMPS (TRACKS - TRACK_TEMP)
+#define BIT(track) (1u << (track))
+
+#define PARTS 4u
+
+/* factor * the number v of which graph(tracks, v) holds, at most one */
+struct value_part {
+	int64_t factor;
+	const struct dfa *graph;
+};
+
+enum value_kind {
+	VALUE_NUMBER,
+	VALUE_LOGARITHM, /* log2(the number) + shift; the number is a power of two */
+	VALUE_QUOTIENT	 /* the number / by, where nothing more was asked yet */
+};
+
+struct value {
+	enum value_kind kind;
+	struct linear sum;
+	struct value_part part[PARTS];
+	uint32_t nparts;
+	int64_t shift;
+	const struct value *by;
+};
+
+/* A run of chunks of a buffer. */
+struct value_chunks {
+	uint32_t buffer;
+	struct value lo, n;
+};
+
+/* What a name means. */
+struct meaning {
+	bool known, view;
+	struct value value;
+	struct value_chunks of;
+	struct value inner; /* a view of blocks: the chunks of one */
+	bool blocks;
+};
+
+struct power_buffer {
+	const struct buffer_def *def;
+	struct value count;
+};
+
+enum item_kind { ITEM_SEND, ITEM_RECV, ITEM_LOCAL, ITEM_LOOP };
+
+/* What is done by all ranks of `domain`, or a loop. */
+struct item {
+	enum item_kind kind;
+	const struct stmt *stmt;
+	const struct dfa *domain; /* N, D, root, rank */
+	bool reduces;
+	uint32_t buffer, source; /* written, and (of what is local) read; a send's: source */
+	const struct dfa *chunks; /* messages: N, D, root, rank, from (the peer), offset, chunk */
+	const struct dfa *local;  /* local: N, D, root, rank = from, chunk, source */
+	bool up;		  /* loops: D doubles, else it is halved */
+	const struct dfa *trips;  /* loops: N, root?, D of all trips */
+	const struct dfa *first;  /* ... of the head of the first trip, and after the last */
+	const struct dfa *last;
+	struct item *body;
+	uint32_t nbody, capbody;
+	uint32_t depth; /* buffers from here on are its own */
+};
+
+/* The value of each cell of a buffer becomes that of another, or is added to it. */
+enum move_kind { MOVE_KEEP, MOVE_CELLS, MOVE_LOOP };
+struct move {
+	enum move_kind kind;
+	const struct item *item; /* a receive or what is local; a loop */
+	uint32_t buffer, source; /* KEEP: source as it is now is slot `slot` */
+	uint32_t slot;
+	const struct dfa *cells; /* N, D, root, rank, chunk -> from, source */
+	struct moves *body;
+};
+struct moves {
+	struct move *v;
+	uint32_t n, cap;
+};
+
+struct power_forms {
+	struct dfas d;
+	struct arena *arena;
+	struct sources *sources;
+	const struct instance *in;
+	bool root;
+	const struct dfa *context; /* N, root and rank that are possible */
+	bool some;
+	struct meaning *meaning; /* of symbols, by id */
+	struct power_buffer *buffers;
+	uint32_t nbuffers, capbuffers, ncontract;
+	const struct dfa *links; /* N, root, rank, from: pairs; NULL: all */
+	uint32_t slots;		 /* of moves */
+	const char *why;
+	uint32_t line;
+};
+
+/* A place in the text. */
+struct power_walk {
+	struct power_forms *f;
+	const struct dfa *domain; /* N, D, root, rank, J that come here */
+	struct value rank, n, first; /* of the group; its first rank */
+	uint32_t calls;
+	bool in_loop, in_chunks, in_step;
+	struct item *to; /* a loop or the whole text */
+	const struct dfa *link_pairs;
+};
+
+/* ---- powers_values.c ---- */
+bool power_fail(struct power_forms *f, struct span at, const char *why);
+struct value value_constant(int64_t n);
+struct value value_track(uint32_t track);
+struct value value_plus(struct power_walk *w, const struct value *a, int64_t factor,
+			const struct value *b, struct span at);
+/** The tuples where a op b, a comparison, holds; not only those of the domain. */
+const struct dfa *value_compare(struct power_forms *f, enum expr_op op, const struct value *a,
+				const struct value *b);
+/** A number as what `graph` says of TRACK_VALUE; it must have one on all of the domain. */
+bool value_of_graph(struct power_walk *w, const struct dfa *graph, struct span at,
+		    struct value *to);
+bool value_of(struct power_walk *w, const struct expr *e, struct value *to);
+bool value_where(struct power_walk *w, const struct expr *e, const struct dfa **to);
+bool value_number(const struct value *v, int64_t *n);
+/** Whether a value is a power of two on the domain. */
+bool value_is_power(struct power_walk *w, const struct value *v);
+const struct dfa *both(struct power_forms *f, const struct dfa *a, const struct dfa *b);
+const struct dfa *without(struct power_forms *f, const struct dfa *a, const struct dfa *b);
+const struct dfa *either(struct power_forms *f, const struct dfa *a, const struct dfa *b);
+
+/* ---- powers_walk.c ---- */
+/** The text as items, in *to's body. */
+bool power_items(struct power_forms *f, struct item *to);
+/** N, rank, chunk, contribution: what the contract asks of each promised cell. */
+struct promise {
+	uint32_t buffer;
+	const struct dfa *cells, *asked;
+};
+bool power_promise(struct power_forms *f, const struct ensures *e, struct promise *to);
+
+/* ---- powers_order.c ---- */
+bool power_moves(struct power_forms *f, const struct item *of, struct moves *to);
+/** A relation with some tracks renamed: pairs of (from, to), ended by TRACKS. */
+const struct dfa *renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
+
+/* ---- powers_guess.c ---- */
+/** What buffers hold at the heads of a loop's trips, for each loop: guesses. */
+struct heads {
+	const struct move *loop;
+	const struct dfa **holds; /* by buffer: N, D, root, rank, chunk, Q, index */
+};
+struct all_heads {
+	struct heads *v;
+	uint32_t n, cap;
+};
+bool power_guess(struct power_forms *f, const struct moves *m, struct all_heads *to);
+
+/* ---- powers_proof.c ---- */
+bool power_values(struct power_forms *f, const struct moves *m, const struct all_heads *heads);
+
+/** The verdict, as every_prove. */
+struct every powers_prove(struct ctx *c, const struct instance *in);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * That what was guessed is so for every N, and that the end is what the contract asks for.
+ *
+ * What a buffer holds is a relation: (N, D, root, rank, chunk) -> contributions (rank, index).
+ * Moves change it, exactly. A loop's guess is shown to hold at its first head (base), and
+ * that a trip takes it from one head to the next (step), for all N and all trips at once. On
+ * the way: no chunk is read before it has a value, and no contribution is added twice.
+ * O(moves) automata.
+ */
+#include "compiler/every/powers.h"
+
+#include <string.h>
+
+struct run {
+	struct power_forms *f;
+	const struct all_heads *heads;
+	const struct dfa **holds; /* by buffer */
+	const struct dfa **kept;  /* by slot: a source as it was */
+};
+
+static const uint32_t contribution = BIT(TRACK_Q) | BIT(TRACK_INDEX);
+static const uint32_t origin = BIT(TRACK_FROM) | BIT(TRACK_SOURCE);
+
+static bool fail_at(struct run *r, const struct move *m, const char *why)
+{
+	return power_fail(r->f, m->item->stmt->span, why);
+}
+
+static bool cells(struct run *r, const struct move *m)
+{
+	struct power_forms *f = r->f;
+	const uint8_t there[] = { TRACK_RANK, TRACK_FROM, TRACK_CHUNK, TRACK_SOURCE, TRACKS };
+	const struct dfa *come = both(f, m->cells, renamed(f, r->kept[m->slot], there));
+	const struct dfa *written = dfa_exists(&f->d, m->cells, origin);
+	const struct dfa **to = &r->holds[m->buffer];
+
+	come = dfa_exists(&f->d, come, origin);
+	if (!dfa_within(&f->d, written, dfa_exists(&f->d, come, contribution)))
+		return fail_at(r, m, "a chunk may be read before it has a value");
+	if (!m->item->reduces) {
+		*to = either(f, without(f, *to, written), come);
+		return true;
+	}
+	if (!dfa_within(&f->d, written, dfa_exists(&f->d, *to, contribution)))
+		return fail_at(r, m, "a chunk may be read before it has a value");
+	if (!dfa_is_empty(both(f, *to, come)))
+		return fail_at(r, m, "a contribution may be counted twice");
+	*to = either(f, *to, come);
+	return true;
+}
+
+/* A relation at twice the D. */
+static const struct dfa *at_twice(struct power_forms *f, const struct dfa *a)
+{
+	struct value d = value_track(TRACK_VALUE), twice = value_track(TRACK_D);
+
+	twice.sum.factor[TRACK_D] = 2;
+	a = renamed(f, a, (const uint8_t[]){ TRACK_D, TRACK_VALUE, TRACKS });
+	a = both(f, a, value_compare(f, OP_EQ, &d, &twice));
+	return dfa_exists(&f->d, a, BIT(TRACK_VALUE));
+}
+
+static bool moves(struct run *r, const struct moves *m);
+
+static const struct dfa **guess_of(const struct run *r, const struct move *loop)
+{
+	for (uint32_t i = 0; i < r->heads->n; i++)
+		if (r->heads->v[i].loop == loop)
+			return r->heads->v[i].holds;
+	return NULL;
+}
+
+/* From each head to the next; r->holds is lost. */
+static bool trip(struct run *r, const struct move *m, const struct dfa **guess)
+{
+	struct power_forms *f = r->f;
+	const struct item *i = m->item;
+	const struct dfa *trips = dfa_exists(&f->d, i->trips, BIT(TRACK_RANK));
+
+	for (uint32_t b = 0; b < f->nbuffers; b++) {
+		const struct dfa *before = b >= i->depth ? dfa_constant(&f->d, false)
+					   : i->up	 ? guess[b]
+							 : at_twice(f, guess[b]);
+		r->holds[b] = both(f, before, trips);
+	}
+	if (!moves(r, m->body))
+		return false;
+	for (uint32_t b = 0; b < i->depth; b++) {
+		const struct dfa *after = i->up ? at_twice(f, guess[b]) : guess[b];
+		if (!dfa_equal(&f->d, r->holds[b], both(f, after, trips)))
+			return fail_at(r, m, "what its chunks hold follows no simple pattern");
+	}
+	return true;
+}
+
+static bool loop(struct run *r, const struct move *m)
+{
+	struct power_forms *f = r->f;
+	const struct item *i = m->item;
+	const struct dfa **guess = guess_of(r, m);
+	const struct dfa **outer = r->holds;
+
+	for (uint32_t b = 0; b < i->depth; b++)
+		if (!dfa_equal(&f->d, both(f, outer[b], i->first), both(f, guess[b], i->first)))
+			return fail_at(r, m, "what its chunks hold follows no simple pattern");
+	r->holds = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
+	bool ok = trip(r, m, guess);
+	r->holds = outer;
+	/* where `if` leaves the loop out, all stays as it was */
+	const struct dfa *run = dfa_exists(&f->d, i->first, BIT(TRACK_D));
+	for (uint32_t b = 0; b < f->nbuffers && ok; b++) {
+		const struct dfa *last = b < i->depth ? both(f, guess[b], i->last)
+						      : dfa_constant(&f->d, false);
+		last = dfa_exists(&f->d, last, BIT(TRACK_D));
+		outer[b] = either(f, last, without(f, outer[b], run));
+	}
+	return ok;
+}
+
+static bool moves(struct run *r, const struct moves *m)
+{
+	for (uint32_t k = 0; k < m->n && !r->f->d.spent; k++) {
+		const struct move *x = &m->v[k];
+		bool ok = true;
+		switch (x->kind) {
+		case MOVE_KEEP: r->kept[x->slot] = r->holds[x->source]; break;
+		case MOVE_CELLS: ok = cells(r, x); break;
+		case MOVE_LOOP: ok = loop(r, x); break;
+		}
+		if (!ok)
+			return false;
+	}
+	return !r->f->d.spent;
+}
+
+/* What is given: each chunk is its own contribution. */
+static const struct dfa *initial(struct power_forms *f, const struct power_buffer *b)
+{
+	struct value q = value_track(TRACK_Q), rank = value_track(TRACK_RANK);
+	struct value chunk = value_track(TRACK_CHUNK), index = value_track(TRACK_INDEX);
+
+	if (b->def->dir != DIR_IN && b->def->dir != DIR_INOUT)
+		return dfa_constant(&f->d, false);
+	const struct dfa *a = both(f, f->context, value_compare(f, OP_LT, &chunk, &b->count));
+	a = both(f, a, value_compare(f, OP_EQ, &q, &rank));
+	return both(f, a, value_compare(f, OP_EQ, &index, &chunk));
+}
+
+static bool kept_promises(struct run *r)
+{
+	struct power_forms *f = r->f;
+	struct promise p;
+
+	for (const struct ensures *e = f->in->schedule->contract->ensures; e; e = e->next) {
+		if (!power_promise(f, e, &p))
+			return false;
+		if (!dfa_equal(&f->d, both(f, r->holds[p.buffer], p.cells), p.asked))
+			return power_fail(f, NOWHERE,
+					  "its results are not those of the contract for some N");
+	}
+	return true;
+}
+
+bool power_values(struct power_forms *f, const struct moves *m, const struct all_heads *heads)
+{
+	struct run r = { .f = f, .heads = heads };
+
+	r.holds = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
+	r.kept = ARENA_ARRAY(f->arena, const struct dfa *, f->slots + 1);
+	for (uint32_t b = 0; b < f->nbuffers; b++)
+		r.holds[b] = initial(f, &f->buffers[b]);
+	return moves(&r, m) && kept_promises(&r);
+}
+
+struct every powers_prove(struct ctx *c, const struct instance *in)
+{
+	struct arena arena; /* of its own, without a limit: memory is held across it */
+	struct power_forms f = { .arena = &arena, .sources = c->sources, .in = in };
+	struct item all = { .body = NULL };
+	struct moves m = { .v = NULL };
+	struct all_heads heads = { .v = NULL };
+	struct every e = { 0 };
+
+	arena_init(&arena, NULL, NULL);
+	f.d = (struct dfas){ .arena = &arena, .most = 200000000 };
+	f.root = in->root_param != NULL;
+	f.meaning = ARENA_ARRAY(&arena, struct meaning, in->module->nsymbols + 1);
+	e.proved = c->slots > 0 && power_items(&f, &all) && power_moves(&f, &all, &m) &&
+		   power_guess(&f, &m, &heads) && power_values(&f, &m, &heads) && !f.d.spent;
+	e.of = f.some ? "every N >= 2 that `where` admits" : "every N >= 2";
+	if (!e.proved) {
+		e.why = f.d.spent ? "it takes too long" : f.why ? f.why : "0 slots";
+		e.line = f.line;
+	}
+	arena_free(&arena);
+	return e;
+}
