@@ -115,6 +115,8 @@ static void loop(struct cursor *v, const struct stmt *s)
 		cursor_fail(v, s->e3->span, "a loop `by 0` does not end");
 	if (by == 0 || (by > 0 ? i >= end : i <= end))
 		return;
+	if (v->spans_wanted && s->kind == S_FOR && by == 1 && cursor_links(v, s, i, end))
+		return;
 	if (s->kind == S_PAR_FOR)
 		cursor_par(v);
 	cursor_push(v, s, NULL);

@@ -4,6 +4,7 @@
  *   eval.c     names and expressions
  *   fns.c      calls of fns
  *   strips.c   loops that are run as a whole
+ *   links.c    loops of links that are run as a whole
  *   cursor.c   statements; where it starts and stops
  *   calls.c    calls of procs and schedules, groups, scratch
  *   lanes.c    where operations go: lanes, and the waits of pars
@@ -271,6 +272,9 @@ struct cursor {
 
 	uint64_t *pairs; /* of links: source << 32 | target */
 	uint32_t npairs, cappairs;
+	bool spans_wanted;	/* links of whole loops come as runs: */
+	struct link_run *spans; /* targets of the rank itself */
+	uint32_t nspans, capspans;
 	uint64_t reports;
 	bool wrong;	     /* this rank has a report: the first one's path, and */
 	uint32_t wrong_path; /* rows of its lane before it */
@@ -417,6 +421,12 @@ bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol 
 /** Runs iterations of the loop, from the one that is about to begin, as far as they are as usual
  *  and there is room; r->i is then the next one. True: it was the last one, and r->i is that. */
 bool cursor_strip(struct cursor *v, struct row *r);
+
+/* ---- links.c */
+
+/** Runs a loop of a topology's body over lo .. end - 1 as a whole: v->spans. False: it is not as
+ *  usual, and nothing was done. */
+bool cursor_links(struct cursor *v, const struct stmt *s, int64_t lo, int64_t end);
 
 /* ---- calls.c */
 

@@ -5,7 +5,8 @@
  * its targets, as runs of ranks, ascending. A topology without `link` in its text
  * connects every pair, without a table. What a rank says of itself, as nearly all
  * topologies do, becomes runs at once: so where all pairs have a link, a rank costs two
- * runs. O(ranks + links log links of a rank). ccs(5) 4, topology.
+ * runs. O(ranks + links log links of a rank), where loops of links are not whole runs at
+ * once (links.c). ccs(5) 4, topology.
  */
 #include "compiler/expand/cursor.h"
 
@@ -16,9 +17,9 @@ struct pairs {
 	struct arena *arena;
 	struct link_run *runs;
 	uint32_t nruns, capruns;
-	uint64_t *mine; /* as cursor.pairs: of the source at hand, to be sorted */
+	struct link_run *mine; /* of the source at hand, to be sorted; they may overlap */
 	uint32_t nmine, capmine;
-	uint64_t *others; /* that other ranks say of a source */
+	uint64_t *others; /* as cursor.pairs: that other ranks say of a source */
 	uint32_t nothers, capothers;
 };
 
@@ -28,23 +29,29 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void add_mine(struct pairs *p, uint64_t pair)
+static int by_first(const void *a, const void *b)
 {
-	ARENA_PUSH(p->arena, p->mine, p->nmine, p->capmine) = pair;
+	const struct link_run *x = a, *y = b;
+	return (x->lo > y->lo) - (x->lo < y->lo);
+}
+
+static void add_mine(struct pairs *p, uint32_t lo, uint32_t hi)
+{
+	ARENA_PUSH(p->arena, p->mine, p->nmine, p->capmine) = (struct link_run){ lo, hi };
 }
 
 /* The targets of one source become runs. */
 static void add_runs(struct pairs *p)
 {
-	const uint64_t *t = p->mine;
+	const struct link_run *t = p->mine;
 	uint32_t n = p->nmine;
 	if (n > 1)
-		qsort(p->mine, n, sizeof(*p->mine), ascending);
+		qsort(p->mine, n, sizeof(*p->mine), by_first);
 	for (uint32_t i = 0, j; i < n; i = j) {
-		for (j = i + 1; j < n && t[j] - t[j - 1] <= 1; j++)
-			;
-		ARENA_PUSH(p->arena, p->runs, p->nruns, p->capruns) =
-			(struct link_run){ (uint32_t)t[i], (uint32_t)t[j - 1] + 1 };
+		struct link_run r = t[i];
+		for (j = i + 1; j < n && t[j].lo <= r.hi; j++)
+			r.hi = t[j].hi > r.hi ? t[j].hi : r.hi;
+		ARENA_PUSH(p->arena, p->runs, p->nruns, p->capruns) = r;
 	}
 	p->nmine = 0;
 }
@@ -52,9 +59,11 @@ static void add_runs(struct pairs *p)
 /* What the body met on a rank: its own links to runs, the others' aside. */
 static void take_pairs(struct pairs *p, const struct cursor *v, uint32_t rank)
 {
+	for (uint32_t i = 0; i < v->nspans; i++)
+		add_mine(p, v->spans[i].lo, v->spans[i].hi);
 	for (uint32_t i = 0; i < v->npairs; i++)
 		if (v->pairs[i] >> 32 == rank)
-			add_mine(p, v->pairs[i]);
+			add_mine(p, (uint32_t)v->pairs[i], (uint32_t)v->pairs[i] + 1);
 		else
 			ARENA_PUSH(p->arena, p->others, p->nothers, p->capothers) = v->pairs[i];
 	add_runs(p);
@@ -71,15 +80,27 @@ static void merge_others(struct links *l, struct pairs *p, uint32_t nranks)
 	for (uint32_t r = 0; r < nranks; r++) {
 		uint32_t hi = l->first[r + 1];
 		for (uint32_t i = lo; i < hi; i++)
-			for (uint32_t t = own[i].lo; t < own[i].hi; t++)
-				add_mine(p, (uint64_t)r << 32 | t);
+			add_mine(p, own[i].lo, own[i].hi);
 		for (; k < p->nothers && p->others[k] >> 32 == r; k++)
-			add_mine(p, p->others[k]);
+			add_mine(p, (uint32_t)p->others[k], (uint32_t)p->others[k] + 1);
 		l->first[r] = p->nruns;
 		add_runs(p);
 		lo = hi;
 	}
 	l->first[nranks] = p->nruns;
+}
+
+/* Whether there is a link from each rank to each other one. A rank has none to itself. */
+static bool every_pair(const struct links *l, uint32_t nranks)
+{
+	for (uint32_t r = 0; r < nranks; r++) {
+		uint32_t n = 0;
+		for (uint32_t i = l->first[r]; i < l->first[r + 1]; i++)
+			n += l->runs[i].hi - l->runs[i].lo;
+		if (n != nranks - 1)
+			return false;
+	}
+	return true;
 }
 
 static bool too_many(struct cursor *v, const struct decl *topology)
@@ -96,7 +117,7 @@ static bool run_body(struct links *l, struct pairs *p, struct cursor *v,
 	uint32_t n = v->program->nranks;
 	for (uint32_t r = 0; r < n && v->reports <= LIMIT_REPORTS; r++) {
 		l->first[r] = p->nruns;
-		v->npairs = 0;
+		v->npairs = v->nspans = 0;
 		cursor_start(v, topology->body, r);
 		cursor_next(v);
 		if (v->npairs >= LIMIT_LINKS)
@@ -116,9 +137,13 @@ void links_make(struct links *l, struct cursor *v, const struct decl *topology)
 	struct pairs p = { .arena = v->arena };
 	*l = (struct links){ .all = !stmts_have(topology->body, S_LINK),
 			     .first = ARENA_ARRAY(v->arena, uint32_t, (size_t)n + 1) };
-	if (run_body(l, &p, v, topology) && p.nothers)
+	v->spans_wanted = true;
+	bool made = run_body(l, &p, v, topology);
+	v->spans_wanted = false;
+	if (made && p.nothers)
 		merge_others(l, &p, n);
 	l->runs = p.runs;
+	l->all = l->all || (made && every_pair(l, n));
 }
 
 bool links_has(const struct links *l, uint32_t src, uint32_t dst)

@@ -6,8 +6,8 @@
  * A text has loops with operations, steps, lets and branches, whose chunks and peers are random
  * expressions of the variable: most go on by a constant, some do not, and some leave their range
  * on the way. Its twin has one more loop in each of them, which does nothing, on a line that is a
- * comment in the first: such a loop is walked. Both must give the same operations, FIFOs and
- * mistakes. It says how many texts were right, so that a test of nothing shows.
+ * comment in the first: such a loop is walked. Some have a topology, with loops of links likewise.
+ * Both must give the same operations, FIFOs and mistakes. It says how many texts were right, so that a test of nothing shows.
  */
 #include "compiler/expand/expand.h"
 #include "lang/lang.h"
@@ -153,17 +153,65 @@ static void loop(struct text *t, struct rng *g, bool view)
 	say(t, step ? "}\n" : "");
 }
 
+/* Links of a loop's variable; `depth`: of branches in it. */
+static void links(struct text *t, struct rng *g, int depth)
+{
+	static const char *const conditions[] = {
+		"if q / 3 == node {\n",	   "if q % (rank + 1) < 2 || q * q > node {\n",
+		"if f(rank) - q != 2 {\n", "if q / rank == 1 {\n",
+		"if f(q) > 0 {\n",	   "if q * 4611686018427387904 > 0 {\n",
+	};
+	static const char *const made[] = { "link rank -> q\n",		  "link rank -> q\n",
+					    "link rank -> q\n",		  "link q -> rank\n",
+					    "link rank -> (q + 1) % N\n", "link 2 / rank -> q\n" };
+
+	if (depth == 0 || rng_below(g, 3) == 0) {
+		say(t, made[rng_below(g, rng_below(g, 4) ? 3 : 6)]);
+		return;
+	}
+	say(t, conditions[rng_below(g, rng_below(g, 4) ? 3 : 6)]);
+	links(t, g, depth - 1);
+	if (rng_below(g, 4)) {
+		say(t, "} else {\n");
+		links(t, g, depth - 1);
+	}
+	say(t, "}\n");
+}
+
+static void topology(struct text *t, struct rng *g)
+{
+	static const char *const loops[] = { "for q in 0..N {\n",     "for q in 0..N {\n",
+					     "for q in rank..N {\n",  "for q in 1..rank + 2 {\n",
+					     "for q in 0..N + 1 {\n", "for q in N..0 by -1 {\n" };
+	int n = 1 + rng_below(g, 2);
+
+	say(t, "topology t {\nlet node = rank / 3\n");
+	for (int i = 0; i < n; i++) {
+		say(t, loops[rng_below(g, rng_below(g, 3) ? 3 : 6)]);
+		links(t, g, 2);
+		say(t, "@\n}\n");
+	}
+	say(t, rng_below(g, 2) ? "link rank -> (rank + 1) % N\n" : "");
+	say(t, rng_below(g, 4) ? "" : "link (rank + 1) % N -> rank\n");
+	say(t, "}\n");
+}
+
 static void random_text(struct text *t, struct rng *g)
 {
 	int n = 1 + rng_below(g, 3);
+	bool on = rng_below(g, 3) == 0;
 
 	t->n = 0;
 	say(t, "contract c(inout d[A], inout e[B], in q[C])\n"
 	       "fn f(y) = y - 1\n"
 	       "proc p(v[20], k) {\nlet x = 0 let i = 1\nfn g(y) = x + y\nfn h(y) = y\n");
 	loop(t, g, true);
-	say(t, "}\nschedule s implements c(inout d[20], inout e[20], in q[1])\n"
-	       "{\nlet x = 3\nlet i = 2\nlet k = 1\nfn g(y) = i + y\nfn h(y) = y\n");
+	say(t, "}\n");
+	if (on)
+		topology(t, g);
+	say(t, "schedule s implements c(inout d[20], inout e[20], in q[1])\n");
+	say(t, on ? "on t\n" : "");
+	say(t, "{\nlet x = 3\nlet i = 2\nlet k = 1\nfn g(y) = i + y\nfn h(y) = y\n");
 	for (int k = 0; k < n; k++)
 		loop(t, g, false);
 	say(t, rng_below(g, 4) ? "p(d, 2)\n" : "within group(0, N - 1, 1) { p(e[0..20], rank) }\n");
@@ -227,6 +275,10 @@ static struct text mistakes(struct made *m)
 			 (long long)d->rank);
 		say(&t, line);
 		say(&t, d->message);
+		for (uint32_t k = 0; k < d->notes.n; k++) {
+			say(&t, "; ");
+			say(&t, d->notes.v[k].text);
+		}
 		say(&t, "\n");
 	}
 	return t;
