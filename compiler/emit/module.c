@@ -320,6 +320,8 @@ static void fill_messages(struct ccs_op *v, const struct ccs_worker *w, const st
 				o->flags |= CCS_OP_DIRECT;
 			if (l->held && l->held[k])
 				o->flags |= CCS_OP_HELD;
+			if (l->read && l->read[k])
+				o->flags |= CCS_OP_READ;
 		}
 	}
 }

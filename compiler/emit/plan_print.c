@@ -116,20 +116,23 @@ static void print_op(const struct ccs_module *m, const struct plan_view *v,
 	putc('\n', out);
 }
 
-/* Which messages need no slot, and a GPU's protocols by size. */
+/* Which messages need no slot (direct reads: of those that are not direct), and a GPU's protocols by size. */
 static void print_messages(const struct plan_view *v, FILE *out)
 {
-	uint64_t messages = 0, direct = 0, held = 0;
+	uint64_t messages = 0, direct = 0, held = 0, read = 0;
 	char text[512];
 
 	for (uint64_t i = 0; i < v->plan->ops.n; i++) {
 		messages += v->ops[i].out != CCS_NONE;
 		direct += (v->ops[i].flags & CCS_OP_DIRECT) != 0;
 		held += (v->ops[i].flags & CCS_OP_HELD) != 0;
+		read += (v->ops[i].flags & CCS_OP_READ) != 0;
 	}
 	choice_text(v->choices, v->plan->choices.n, text, sizeof(text));
-	fprintf(out, "  %" PRIu64 " messages, %" PRIu64 " direct, %" PRIu64 " held; protocols %s\n",
-		messages, direct, held, text);
+	fprintf(out,
+		"  %" PRIu64 " messages, %" PRIu64 " direct, %" PRIu64 " held, direct reads %" PRIu64
+		" of %" PRIu64 "; protocols %s\n",
+		messages, direct, held, read, messages - direct, text);
 }
 
 static void print_after(const struct plan_view *v, uint32_t rank, FILE *out)
@@ -212,7 +215,7 @@ static json_t *json_op(const struct ccs_module *m, const struct plan_view *v,
 	}
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:b, s:b, s:s, s:I, s:o, s:o, "
-		"s:b, s:b, s:I, s:I, s:b, s:b, s:b}",
+		"s:b, s:b, s:I, s:I, s:b, s:b, s:b, s:b}",
 		"op", op_word(o), "in", number(o->in), "a", number(o->a), "b", number(o->b), "dst",
 		number(o->dst), "out", number(o->out), "n", INT(o->n), "len", INT(o->len),
 		"len_same", (o->flags & CCS_OP_LEN_SAME) != 0, "remote", number(remote_of(v, o)),
@@ -222,7 +225,7 @@ static json_t *json_op(const struct ccs_module *m, const struct plan_view *v,
 		(o->flags & CCS_OP_SHIFTED) != 0, "awaited", (o->flags & CCS_OP_AWAITED) != 0,
 		"phase", INT(o->phase), "level", INT(o->level), "from_cells",
 		(o->flags & CCS_OP_FROM_CELLS) != 0, "to_cells", (o->flags & CCS_OP_TO_CELLS) != 0,
-		"held", (o->flags & CCS_OP_HELD) != 0);
+		"held", (o->flags & CCS_OP_HELD) != 0, "read", (o->flags & CCS_OP_READ) != 0);
 }
 
 static json_t *json_workers(const struct ccs_module *m, const struct plan_view *v)

@@ -1,9 +1,9 @@
 /*
  * Which messages need no slot of their FIFO: those that their sender may write to the cells
  * where the receiver would store them (direct), and those that the receiver may read in
- * the cells where the sender has them (held).
+ * the cells where the sender has them (held; read, if direct ones are written directly).
  *
- * In:  a lowered program that passed all checks. Out: two marks for each message.
+ * In:  a lowered program that passed all checks. Out: three marks for each message.
  *
  * Direct. lowered.direct: its receive d, on rank q, stores it unchanged in cells X.. of rank q, and
  * every operation of q that touches one of X.. before d is over when its send s
@@ -34,6 +34,14 @@
  * count where that value is the message: in place it changes nothing, otherwise s and d use
  * the send buffer.
  *
+ * Read. lowered.read: the message is held, not direct, and every s' that writes one of X..
+ * directly for an operation of p after s begins when d is over; or is d, and writes, cell by
+ * cell, what it reads. So an executor may do both.
+ * Only the next operation that changes a cell counts here, too: if it is no direct message's
+ * receive, it begins when d is over, since the message is held, and a later s' when that one is
+ * over, since it touches the cell; if it is, its s' is asked about, and a later s' begins when that
+ * receive is over.
+ *
  * The marks need no second check: nothing is marked but what was just shown. Tests
  * compare them with another program's answer, and run plans with them.
  *
@@ -42,7 +50,8 @@
  * when the message is sent; the write itself only if nobody reads it after (else it is
  * before such a reader). What nobody touches before needs no question: so it is
  * with messages into fresh buffers. For a held message, the next write of a cell that holds
- * it is asked about: later ones come after that one. What is beyond the limits of before.c
+ * it is asked about: later ones come after that one. Where that may be a direct message's, it
+ * is noted, and asked about once it is known which messages are direct. What is beyond the limits of before.c
  * is not marked, and with -v counted.
  *
  * O(operations + cells touched), and the questions.
@@ -61,7 +70,13 @@ struct target {
 	uint32_t change;  /* ... and not just its own initial value */
 };
 
-/* Subjects of questions: message m as a direct one is m, as a held one nmessages + m. */
+/* A held message, and one whose receive is the next to change a cell that holds it. */
+struct pair {
+	uint32_t held, next;
+};
+
+/* Subjects of questions: message m as a direct one is m, as a held one nmessages + m, as one
+ * that is read 2 nmessages + m. */
 struct finder {
 	struct ctx *ctx;
 	const struct program *p;
@@ -73,8 +88,11 @@ struct finder {
 	uint32_t *sent;	 /* by event: the message that it sends, or NONE */
 	struct target *cells;
 	uint32_t age;
+	uint32_t *wanted; /* by event: the message that it stores unchanged, or NONE */
 	struct question *open;
 	uint32_t nopen, capopen;
+	struct pair *pairs;
+	uint32_t npairs, cappairs;
 };
 
 enum { NEVER, FREE, TAKEN, UNKNOWN }; /* NEVER: no question of it; TAKEN: not free */
@@ -110,6 +128,11 @@ static void ask_held(struct finder *f, uint32_t message, uint32_t late)
 	ask(f, (uint32_t)f->p->nmessages + message, f->recv[message], late, late);
 }
 
+static void ask_read(struct finder *f, uint32_t message, uint32_t late)
+{
+	ask(f, 2 * (uint32_t)f->p->nmessages + message, f->recv[message], late, late);
+}
+
 static void ask_open(struct finder *f)
 {
 	uint32_t n = 0;
@@ -125,6 +148,7 @@ static void ask_open(struct finder *f)
 		else if (f->open[i].answer == BEFORE_OPEN)
 			*state = UNKNOWN;
 	}
+	f->nopen = 0;
 }
 
 /* ---- a rank, backwards -------------------------------------------------------------- */
@@ -138,6 +162,11 @@ static struct target *target_at(struct finder *f, uint32_t cell)
 			.age = f->age, .message = NONE, .write = NONE, .change = NONE
 		};
 	return t;
+}
+
+static const struct op *operation(const struct finder *f, uint32_t e)
+{
+	return &f->p->tasks[f->before.events[e].task].ops[f->before.events[e].row];
 }
 
 /* It leaves in cells the initial values that they have in place. */
@@ -175,6 +204,19 @@ static void reads(struct finder *f, uint32_t e, uint32_t cell, uint32_t n)
 	}
 }
 
+/* The operation of event `write` changes a cell that holds the message. */
+static void changes(struct finder *f, uint32_t message, uint32_t write)
+{
+	const struct pair *last = f->npairs ? &f->pairs[f->npairs - 1] : NULL;
+	uint32_t next = f->wanted[write];
+
+	ask_held(f, message, write);
+	if (next == NONE || (last && last->held == message && last->next == next))
+		return;
+	ARENA_PUSH(f->ctx->scratch, f->pairs, f->npairs, f->cappairs) =
+		(struct pair){ .held = message, .next = next };
+}
+
 /* The message stays in the cells where its sender has it, if it has it anywhere. */
 static void holds(struct finder *f, const struct op *o, uint32_t message)
 {
@@ -188,19 +230,18 @@ static void holds(struct finder *f, const struct op *o, uint32_t message)
 		const struct target *x = target_at(f, cell + i);
 		uint32_t write = !t.wn && o->kind & OP_INITIAL ? x->change : x->write;
 		if (write != NONE)
-			ask_held(f, message, write);
+			changes(f, message, write);
 	}
 }
 
 /* Both ends of every message: those that are stored unchanged are free until something
- * is found. wanted[event] is the message that it stores. */
-static uint32_t *find_copies(struct finder *f)
+ * is found. */
+static void find_copies(struct finder *f)
 {
 	const struct program *p = f->p;
-	uint32_t *wanted = ARENA_ARRAY(f->ctx->scratch, uint32_t, f->before.n);
 
 	for (uint32_t e = 0; e < f->before.n; e++)
-		wanted[e] = f->sent[e] = NONE;
+		f->wanted[e] = f->sent[e] = NONE;
 	for (uint32_t i = 0; i < p->nfifos; i++) {
 		const struct fifo *q = &p->fifos[i];
 		for (uint32_t m = q->first; m < q->first + q->nsends; m++) {
@@ -213,30 +254,29 @@ static uint32_t *find_copies(struct finder *f)
 			if (!whole || r->kind & OP_NOSTORE || r->n == 0)
 				continue;
 			f->state[m] = FREE;
-			wanted[f->recv[m]] = m;
+			f->wanted[f->recv[m]] = m;
 		}
 	}
-	return wanted;
 }
 
 static void walk_ranks(struct finder *f)
 {
 	const struct program *p = f->p;
 	const struct before *b = &f->before;
-	uint32_t *wanted = find_copies(f);
 
+	find_copies(f);
 	f->cells = ARENA_ARRAY(f->ctx->scratch, struct target, (size_t)p->cells + p->scratch);
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		f->age++;
 		for (uint32_t i = b->of_rank[r + 1]; i > b->of_rank[r];) {
 			uint32_t e = b->by_rank[--i];
-			const struct op *o = &p->tasks[b->events[e].task].ops[b->events[e].row];
+			const struct op *o = operation(f, e);
 			struct touch t = op_touch(o);
 			if (f->sent[e] != NONE)
 				holds(f, o, f->sent[e]);
 			/* It reads before it writes; of what it reads and writes the read
 			 * does not count. */
-			writes(f, e, o, wanted[e]);
+			writes(f, e, o, f->wanted[e]);
 			reads(f, e, t.r, t.rn);
 		}
 	}
@@ -246,12 +286,13 @@ static void start(struct finder *f, struct ctx *c)
 {
 	uint32_t n = (uint32_t)f->p->nmessages;
 
-	f->state = ARENA_ARRAY(c->scratch, uint8_t, 2 * (size_t)n);
-	f->asked = ARENA_ARRAY(c->scratch, uint32_t, 2 * (size_t)n);
+	f->state = ARENA_ARRAY(c->scratch, uint8_t, 3 * (size_t)n);
+	f->asked = ARENA_ARRAY(c->scratch, uint32_t, 3 * (size_t)n);
 	f->send = ARENA_ARRAY(c->scratch, uint32_t, n);
 	f->recv = ARENA_ARRAY(c->scratch, uint32_t, n);
 	f->sent = ARENA_ARRAY(c->scratch, uint32_t, f->before.n);
-	for (size_t i = 0; i < 2 * (size_t)n; i++)
+	f->wanted = ARENA_ARRAY(c->scratch, uint32_t, f->before.n);
+	for (size_t i = 0; i < 3 * (size_t)n; i++)
 		f->asked[i] = NONE;
 }
 
@@ -273,14 +314,41 @@ static void mark(const struct finder *f, bool *mark, uint32_t first, const char 
 			could, what, unknown);
 }
 
+/* Whether the receive of the pair's held message sends the other one, cell by cell to where it
+ * reads. */
+static bool is_exchange(const struct finder *f, const struct pair *x)
+{
+	const struct op *from = operation(f, f->send[x->held]);
+	struct touch t = op_touch(from);
+
+	return f->recv[x->held] == f->send[x->next] &&
+	       op_touch(operation(f, f->recv[x->next])).w == (t.wn ? t.w : t.r);
+}
+
+/* Behind the marks of direct and of held messages. */
+static void ask_pairs(struct finder *f, const bool *direct, const bool *held)
+{
+	uint32_t n = (uint32_t)f->p->nmessages;
+
+	for (uint32_t m = 0; m < n; m++)
+		if (held[m] && !direct[m])
+			f->state[2 * (size_t)n + m] = FREE;
+	for (uint32_t i = 0; i < f->npairs; i++)
+		if (direct[f->pairs[i].next] && !is_exchange(f, &f->pairs[i]))
+			ask_read(f, f->pairs[i].held, f->send[f->pairs[i].next]);
+	ask_open(f);
+}
+
 void direct(struct ctx *c, struct lowered *l)
 {
 	struct finder f = { .ctx = c, .p = l->program };
 	uint32_t n = (uint32_t)l->program->nmessages;
 	bool *direct = ARENA_ARRAY(c->arena, bool, n), *held = ARENA_ARRAY(c->arena, bool, n);
+	bool *read = ARENA_ARRAY(c->arena, bool, n);
 
 	l->direct = direct;
 	l->held = held;
+	l->read = read;
 	if (!before_init(&f.before, c, l->program, &l->order)) {
 		if (c->progress)
 			fprintf(c->progress,
@@ -294,4 +362,6 @@ void direct(struct ctx *c, struct lowered *l)
 	ask_open(&f);
 	mark(&f, direct, 0, "that are stored unchanged are direct");
 	mark(&f, held, n, "that their sender has in cells are held there");
+	ask_pairs(&f, direct, held);
+	mark(&f, read, 2 * n, "that are held and not direct are read there");
 }

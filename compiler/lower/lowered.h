@@ -16,14 +16,14 @@ struct lowered {
 	struct proof proof;
 	struct order order; /* that it can be run in */
 	/* By message, see direct(); NULL: none is. */
-	const bool *direct, *held;
+	const bool *direct, *held, *read;
 };
 struct lowered *lower(struct ctx *c, const struct program *p, const struct contract *k,
 		      const struct order *order);
 
 /* Finds the messages that may be written where their receiver stores them, as soon as
  * they are sent, and those that their receiver may read where the sender has them
- * (runtime/plan/plan.h, Direct copies and Held messages). O(operations + cells touched), nearly
+ * (runtime/plan/plan.h, Direct copies, Held messages, Direct reads). O(operations + cells touched), nearly
  * always. */
 void direct(struct ctx *c, struct lowered *l);
 

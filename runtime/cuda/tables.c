@@ -6,7 +6,8 @@
  * a part launches its own; a rank without any gets one that only does what follows
  * the operations. An operation that writes what it has yet to read becomes two, by
  * way of the worker's stage. A message is direct (device/args.h) where the plan says
- * that the receiver's cells are free, and both ranks are of one part.
+ * that the receiver's cells are free, and both ranks are of one part; else it is read in its
+ * sender's cells, where it stays there.
  * O(operations + cells + ranks x parts).
  */
 #include "runtime/cuda/tables.h"
@@ -130,6 +131,7 @@ static uint32_t make_op(struct maker *k, const struct ccs_op *o, uint32_t index,
 		.line = o->line,
 		.file = o->file,
 		.remote = o->flags & CCS_OP_DIRECT ? k->v->ops[o->to].dst : CCS_DEV_NONE,
+		.origin = CCS_DEV_NONE,
 	};
 	if (o->in != CCS_NONE)
 		d->in_seq = k->in_seq[o->in]++;
@@ -189,9 +191,20 @@ static void make_workers(struct maker *k)
 	}
 }
 
-/* ---- direct copies ------------------------------------------------------------------ */
+/* ---- direct copies and reads -------------------------------------------------------- */
 
-/* A shifted operation sends from its second row: not directly. */
+/* The message is read where it lies, in this row's cells, by that one. */
+static void make_read(const struct ccs_op *o, struct ccs_dev_op *from, struct ccs_dev_op *to)
+{
+	bool only_apart = !(o->flags & CCS_OP_READ);
+
+	from->form |= CCS_DEV_OUT_READ | (only_apart ? CCS_DEV_OUT_APART : 0);
+	to->form |= CCS_DEV_IN_READ | (only_apart ? CCS_DEV_IN_APART : 0) |
+		    (ccs_plan_is_initial(o) ? CCS_DEV_IN_INITIAL : 0);
+	to->origin = ccs_plan_source(o);
+}
+
+/* A shifted operation sends from its second row: by a slot. */
 static void make_direct(struct maker *k)
 {
 	struct ccs_dev_op *rows = (struct ccs_dev_op *)(void *)(k->t->bytes + k->t->ops);
@@ -200,13 +213,17 @@ static void make_direct(struct maker *k)
 		const struct ccs_op *o = k->v->ops + i;
 		const struct ccs_fifo *f;
 
-		if (!(o->flags & CCS_OP_DIRECT) || o->flags & CCS_OP_SHIFTED)
+		if (o->out == CCS_NONE || !o->n || o->flags & CCS_OP_SHIFTED)
 			continue;
 		f = k->v->fifos + o->out;
 		if (part_of(k, f->src) != part_of(k, f->dst))
 			continue;
-		rows[k->row[i]].form |= CCS_DEV_OUT_DIRECT;
-		rows[k->row[o->to]].form |= CCS_DEV_IN_DIRECT;
+		if (o->flags & CCS_OP_DIRECT) {
+			rows[k->row[i]].form |= CCS_DEV_OUT_DIRECT;
+			rows[k->row[o->to]].form |= CCS_DEV_IN_DIRECT;
+		} else if (o->flags & CCS_OP_READ || ccs_plan_is_initial(o)) {
+			make_read(o, rows + k->row[i], rows + k->row[o->to]);
+		}
 	}
 }
 

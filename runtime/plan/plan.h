@@ -58,6 +58,14 @@
  * scale does not lie there scaled. The mark counts on messages that are not written
  * directly: an executor does the one or the other.
  *
+ * Direct reads. CCS_OP_READ marks a held message, not a direct one, whose cells also no direct
+ * message of an operation behind it is written to before the receiving operation is over; the
+ * receiving operation may itself send one to just these cells, and then reads each element
+ * before it writes it. So an executor may do both: write what is direct, and read what is
+ * marked so. A message that is an initial value (ccs_plan_is_initial) lies in the send buffer:
+ * in a call whose rank has that apart from its receive buffer nobody writes there, and it
+ * may be read whatever its marks are.
+ *
  * Rounds. An engine that exchanges messages in groups (NCCL's grouped send and receive)
  * sends all of a round at once, and between two rounds each rank does what it can.
  * Phase p comes after round p (phase 0: before all) and holds the operations that can be
@@ -84,7 +92,7 @@
 #include "runtime/ccs.h"
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 9u
+#define CCS_PLAN_ABI 10u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */
@@ -228,6 +236,7 @@ struct ccs_worker {
 				   (ccs_plan_source) */
 #define CCS_OP_TO_CELLS 128u /* ... what it receives is received in `dst` */
 #define CCS_OP_HELD 256u     /* its message may be read in the cells that hold it */
+#define CCS_OP_READ 512u     /* ... even if direct messages are written where they are stored */
 
 /* Cells a.., b.., dst.. are n cells each. Absent parts are CCS_NONE. A cell of
  * an `in` buffer is always read with its _INITIAL flag set. */
@@ -279,6 +288,13 @@ static inline uint32_t ccs_plan_source(const struct ccs_op *o)
 	if (o->dst != CCS_NONE)
 		return o->dst;
 	return o->in == CCS_NONE && o->b == CCS_NONE ? o->a : CCS_NONE;
+}
+
+/* Whether that is the send buffer. */
+static inline int ccs_plan_is_initial(const struct ccs_op *o)
+{
+	return o->dst == CCS_NONE && o->in == CCS_NONE && o->b == CCS_NONE &&
+	       (o->flags & CCS_OP_A_INITIAL) != 0;
 }
 
 /* Whether that message has a round. */

@@ -63,7 +63,7 @@ static bool begin(struct prove_sweep *s)
 	const struct ccs_plan *plan = s->v->plan;
 
 	s->width = plan->cells + plan->scratch;
-	if (plan->ops.n >= PROVE_INITIAL - 1) {
+	if (plan->ops.n >= PROVE_READ - 1) {
 		prove_no_memory(s->p);
 		return false;
 	}

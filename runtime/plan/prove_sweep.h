@@ -21,6 +21,9 @@ struct prove_cell {
 #define PROVE_INITIAL \
 	0x40000000u /* a reader of another rank, of a message that is the cell's
 				     initial value */
+#define PROVE_READ \
+	0x20000000u /* ... of a message that is read there even if direct ones are written
+				     directly */
 #define PROVE_MANY UINT32_MAX
 
 /* Cells of one class are equally long for every count. */

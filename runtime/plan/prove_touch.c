@@ -22,10 +22,15 @@
  * after it in its worker. A copy of an initial value to its own cell does not disturb those
  * who read this value.
  *
+ * Direct reads. Such a message is held, and besides, who writes its cells by a direct message
+ * must begin to send that when it has been read: the same question, of the sending operation.
+ * If that is who reads, it must send to just the cells that it reads.
+ *
  * O(cells touched + waits), beside the answers.
  */
 #include "runtime/plan/prove_sweep.h"
 
+#define PROVE_KIND (PROVE_INITIAL | PROVE_READ)
 #define MOST_ASKED ((uint64_t)1 << 20) /* gathered at a time */
 
 /* ---- questions ------------------------------------------------------------------- */
@@ -57,7 +62,7 @@ static bool not_held(const struct prove_sweep *s, const struct prove_question *q
 	uint32_t rank = s->v->workers[prove_worker(s->p, q->x)].rank;
 
 	return prove_wrong_at(s->p, q->y,
-			      "it writes %s, but rank %u, %s may still read a message there",
+			      "it writes %s, or sends there, but rank %u, %s may still read a message there",
 			      cell.s, rank, x.s);
 }
 
@@ -138,15 +143,22 @@ static bool is_over(struct prove_sweep *s, const struct prove_step *t, uint32_t 
 	       ask(s, &s->direct, (struct prove_question){ .x = x, .y = t->sender, .cell = cell });
 }
 
-/* Whether x, of another rank, has read its message in the cell when the operation begins that
- * leaves `value` there. */
-static bool is_read(struct prove_sweep *s, const struct prove_step *t, uint32_t x, uint32_t cell,
+/* The message that operation x reads in cells, and the direct one that it sends, are in the same
+ * cells of the rank that stores it by `t`. */
+static bool is_exchange(const struct prove_sweep *s, const struct prove_step *t, uint32_t x)
+{
+	return x == t->sender && ccs_plan_source(s->v->ops + s->p->sender[x]) == t->o->dst;
+}
+
+/* Whether x, of another rank, has read its message in the cell when operation y begins: the one
+ * that leaves `value` there, or sends it there directly. */
+static bool is_read(struct prove_sweep *s, uint32_t y, uint32_t x, uint32_t cell,
 		    struct prove_value value)
 {
 	uint32_t rank = s->v->workers[prove_worker(s->p, x)].rank;
 
-	return is_behind(s, value, rank, x, cell) ||
-	       ask(s, &s->held, (struct prove_question){ .x = x, .y = t->row, .cell = cell });
+	return (x != y && is_behind(s, value, rank, x, cell)) ||
+	       ask(s, &s->held, (struct prove_question){ .x = x, .y = y, .cell = cell });
 }
 
 /* ---- waits and messages ---------------------------------------------------------- */
@@ -188,16 +200,16 @@ void prove_leaves(struct prove_sweep *s, const struct prove_step *t, struct prov
 /* ---- cells ----------------------------------------------------------------------- */
 
 /* Adds a reader, a row of that worker; it stands for earlier ones of the worker, if these are
- * of its kind: `initial`, PROVE_INITIAL or 0. */
-static bool add_reader(struct prove_sweep *s, uint32_t worker, uint32_t row, uint32_t initial,
+ * of its kind: some of PROVE_KIND. */
+static bool add_reader(struct prove_sweep *s, uint32_t worker, uint32_t row, uint32_t kind,
 		       struct prove_cell *c)
 {
-	uint32_t *head = &c->readers, unit, reader = (row + 1) | initial;
+	uint32_t *head = &c->readers, unit, reader = (row + 1) | kind;
 
 	if (*head & PROVE_LIST)
 		head = s->values.units[*head & ~PROVE_LIST].word;
-	if (!*head || ((*head & PROVE_INITIAL) == initial &&
-		       is_worker(s->v->workers + worker, (*head & ~PROVE_INITIAL) - 1))) {
+	if (!*head || ((*head & PROVE_KIND) == kind &&
+		       is_worker(s->v->workers + worker, (*head & ~PROVE_KIND) - 1))) {
 		*head = *head > reader ? *head : reader;
 		return true;
 	}
@@ -222,10 +234,12 @@ bool prove_holds(struct prove_sweep *s, const struct prove_step *t)
 {
 	uint32_t source = ccs_plan_source(t->o), worker = s->v->fifos[t->o->out].dst_worker;
 	bool initial = t->o->dst == CCS_NONE && t->o->flags & CCS_OP_A_INITIAL;
+	uint32_t kind = (initial ? PROVE_INITIAL : 0) |
+			(t->o->flags & CCS_OP_READ ? PROVE_READ : 0);
 
 	for (uint32_t j = 0; j < t->o->n; j++)
 		if (!(initial && s->input[source + j]) &&
-		    !add_reader(s, worker, t->o->to, initial ? PROVE_INITIAL : 0,
+		    !add_reader(s, worker, t->o->to, kind,
 				prove_cell(s, t->rank, source + j)))
 			return false;
 	return true;
@@ -274,16 +288,17 @@ bool prove_writes(struct prove_sweep *s, const struct prove_step *t, uint32_t ce
 	bool right = true, kept = is_kept(t->o), read = false;
 
 	while (c->readers && right) {
-		uint32_t reader = take_reader(s, c), initial = reader & PROVE_INITIAL;
-		uint32_t x = (reader & ~PROVE_INITIAL) - 1;
+		uint32_t reader = take_reader(s, c), kind = reader & PROVE_KIND;
+		uint32_t x = (reader & ~PROVE_KIND) - 1;
+		uint32_t y = t->direct && kind & PROVE_READ ? t->sender : t->row;
 
 		if (is_rank(s, t->rank, x)) {
 			right = follows(s, t, x, cell, value);
 			read = true;
-		} else if (kept && initial) {
-			right = add_reader(s, prove_worker(s->p, x), x, initial, &held);
-		} else {
-			right = is_read(s, t, x, cell, value);
+		} else if (kept && kind & PROVE_INITIAL) {
+			right = add_reader(s, prove_worker(s->p, x), x, kind, &held);
+		} else if (x != y || !is_exchange(s, t, x)) {
+			right = is_read(s, y, x, cell, value);
 		}
 	}
 	if (right && c->write && !read) /* a reader comes after the write */

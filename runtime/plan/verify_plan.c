@@ -206,6 +206,8 @@ static const char *check_message(const struct ccs_module *m, const struct plan_v
 		return "a direct message is not stored as it comes";
 	if (o->flags & CCS_OP_HELD && (from == CCS_NONE || !o->n))
 		return "a held message is in no cells";
+	if (o->flags & CCS_OP_READ && (o->flags & (CCS_OP_HELD | CCS_OP_DIRECT)) != CCS_OP_HELD)
+		return "a message is read where it lies, but is not held, or is direct";
 	if ((o->flags & CCS_OP_FROM_CELLS && (from == CCS_NONE || !plan_whole(v, even, o, from))) ||
 	    (to->flags & CCS_OP_TO_CELLS && !plan_whole(v, even, o, to->dst)))
 		return "a message between hosts is not in cells that can hold it";
@@ -227,7 +229,8 @@ static const char *check_facts(const struct ccs_module *m, const struct plan_vie
 		return "an operation comes after all rounds";
 	if (o->out != CCS_NONE)
 		return check_message(m, v, o);
-	if (o->to != CCS_NONE || o->flags & (CCS_OP_DIRECT | CCS_OP_FROM_CELLS | CCS_OP_HELD))
+	if (o->to != CCS_NONE ||
+	    o->flags & (CCS_OP_DIRECT | CCS_OP_FROM_CELLS | CCS_OP_HELD | CCS_OP_READ))
 		return "an operation that sends nothing has a receiver";
 	return NULL;
 }

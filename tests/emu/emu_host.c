@@ -11,12 +11,14 @@
  * not.
  *
  * usage: emu_test [MODE] FIRST NUMBER MODULE.so ...
- * modes; near, sides and busy must fail, and so show that the runs would see it:
+ * modes; near, sides, busy and late must fail, and so show that the runs would see it:
  *   watchdog	(compiled with CCS_WATCHDOG) workers that never start are reported
  *   near	fences are for the device, though there are several
  *   sides	calls run side by side without turns
  *   busy	messages are direct also where the plan says that the cells are not free
- *   unstaged	FIFOs all of whose messages are direct have no slots: this must pass
+ *   late	messages are read in their sender's cells also where these are overwritten before
+ *   unstaged	FIFOs all of whose messages are direct, or read where they lie, have no slots: this
+ *		must pass
  *   chains	as without a mode; and short and long chains were done in one pass
  */
 #include "tests/emu/emu_host.h"
@@ -297,7 +299,7 @@ static bool chains_seen(void)
 int main(int argc, char **argv)
 {
 	static const char *const modes[] = { "",     "watchdog", "near",  "sides",
-					     "busy", "unstaged", "chains" };
+					     "busy", "late",	 "unstaged", "chains" };
 	struct ccs_module *modules[MAX_MODULES];
 	const struct emu_kernel *kernels[MAX_MODULES];
 	uint64_t first, n, failed = 0, unstaged = 0;

@@ -16,7 +16,7 @@
 
 enum { MAX_MODULES = 64, MAX_N = 8, GUARD = 32 };
 
-enum mode { RIGHT, WATCHDOG, NEAR, SIDES, BUSY, UNSTAGED, CHAINS };
+enum mode { RIGHT, WATCHDOG, NEAR, SIDES, BUSY, LATE, UNSTAGED, CHAINS };
 
 struct state {
 	const struct ccs_module *m;

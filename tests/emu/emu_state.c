@@ -114,16 +114,29 @@ static void choose_parts(struct state *s)
 {
 	uint32_t n = s->v->plan->nranks, most = n < 4 ? n : 4;
 
-	s->nparts = s->mode == SIDES || s->mode == BUSY || s->mode == UNSTAGED ? 1
-		    : emu_random(2)					       ? 1
-				    : 1 + emu_random(most);
+	bool one = s->mode == SIDES || s->mode == BUSY || s->mode == LATE || s->mode == UNSTAGED;
+
+	s->nparts = one || emu_random(2) ? 1 : 1 + emu_random(most);
 	if (s->mode == NEAR)
 		s->nparts = most;
 	for (uint32_t r = 0; r < n; r++)
 		s->part_of[r] = r < s->nparts ? (r + 1) % s->nparts : emu_random(s->nparts);
 }
 
-/* Proof that direct messages go by no slot: FIFOs that have no others get none. */
+/* Whether its message goes by no slot, in calls that are direct and not divided. */
+static bool is_unstaged(const struct state *s, const struct ccs_dev_op *o)
+{
+	bool initial = (o->form & (CCS_DEV_A_INITIAL | CCS_DEV_DST)) == CCS_DEV_A_INITIAL;
+
+	if (o->form & CCS_DEV_OUT_DIRECT)
+		return true;
+	if (!(o->form & CCS_DEV_OUT_READ) || (initial && emu_op == CCS_DEV_PREMUL))
+		return false;
+	return !(o->form & CCS_DEV_OUT_APART) || !s->in_place;
+}
+
+/* Proof that direct messages, and those that are read in cells, go by no slot: FIFOs that have no
+ * others get none. */
 static void drop_slots(struct state *s)
 {
 	const struct ccs_dev_worker *w =
@@ -138,7 +151,8 @@ static void drop_slots(struct state *s)
 		for (uint32_t x = 0; x < s->tables.nworkers; x++)
 			for (const struct ccs_dev_op *o = ops + w[x].op;
 			     o < ops + w[x].op + w[x].nops; o++)
-				direct += (o->form & CCS_DEV_OUT_DIRECT) && o->out == i;
+				direct += o->out == i && o->form & CCS_DEV_OUT &&
+					  is_unstaged(s, o);
 		if (!direct || direct != f[i].messages)
 			continue;
 		f[i].data = NULL;
@@ -146,9 +160,24 @@ static void drop_slots(struct state *s)
 	}
 }
 
+/* Control: messages that lie in cells of their senders are read there, whatever the plan says. */
+static void reads_late(struct ccs_dev_op *o, struct ccs_dev_op *q)
+{
+	bool stored = o->form & CCS_DEV_DST;
+
+	if (o->form & CCS_DEV_OUT_DIRECT || (!stored && o->form & (CCS_DEV_IN | CCS_DEV_B)))
+		return;
+	o->form |= CCS_DEV_OUT_READ;
+	q->form |= CCS_DEV_IN_READ | (!stored && o->form & CCS_DEV_A_INITIAL ? CCS_DEV_IN_INITIAL
+									     : 0);
+	o->form &= ~CCS_DEV_OUT_APART;
+	q->form &= ~CCS_DEV_IN_APART;
+	q->origin = stored ? o->dst : o->a;
+}
+
 /* Control: messages that a receiver stores as they come are direct, whatever the
- * plan says of the cells. The pair is found by the number in the FIFO. */
-static void force_direct(struct state *s)
+ * plan says of the cells. The pairs of both controls are found by the number in the FIFO. */
+static void force(struct state *s)
 {
 	const struct ccs_dev_worker *w =
 		(const struct ccs_dev_worker *)(const void *)(s->tables.bytes + s->tables.workers);
@@ -162,10 +191,16 @@ static void force_direct(struct state *s)
 		for (struct ccs_dev_op *q = ops; q < ops + n; q++) {
 			const uint32_t parts = CCS_DEV_IN | CCS_DEV_A | CCS_DEV_B | CCS_DEV_DST;
 
-			if (!(o->form & CCS_DEV_OUT) || (o->form | q->form) & staged ||
-			    (q->form & parts) != (CCS_DEV_IN | CCS_DEV_DST) || o->out != q->in ||
+			if (!(o->form & CCS_DEV_OUT) || !(q->form & CCS_DEV_IN) ||
+			    (o->form | q->form) & staged || o->out != q->in ||
 			    o->out_seq != q->in_seq || o->n != q->n)
 				continue;
+			if (s->mode == LATE)
+				reads_late(o, q);
+			if (s->mode == LATE || (q->form & parts) != (CCS_DEV_IN | CCS_DEV_DST))
+				continue;
+			o->form &= ~(CCS_DEV_OUT_READ | CCS_DEV_OUT_APART);
+			q->form &= ~(CCS_DEV_IN_READ | CCS_DEV_IN_APART);
 			o->remote = q->dst;
 			o->form |= CCS_DEV_OUT_DIRECT;
 			q->form |= CCS_DEV_IN_DIRECT;
@@ -187,8 +222,8 @@ bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
 	if (!p ||
 	    cuda_tables_make(&s->tables, m, v, p, s->nparts > 1 ? s->part_of : NULL) != CCS_OK)
 		return false;
-	if (mode == BUSY)
-		force_direct(s);
+	if (mode == BUSY || mode == LATE)
+		force(s);
 	s->replicas_max = 1 + emu_random(2);
 	s->threads = 4 + emu_random(2) * 3;
 	s->in_place = all_inout(m) && emu_random(2);
@@ -333,10 +368,12 @@ static bool choose_sizes(const struct state *s, struct job *j)
 	c->ntiles = c->ntiles ? c->ntiles : 1;
 	c->longest = (c->longest + lanes - 1) / lanes * lanes;
 	c->divide = emu_op == CCS_SUM && s->m->head->flags & CCS_MODULE_REDUCES &&
-				    !(s->m->head->flags & CCS_MODULE_MIXED) && emu_random(3) == 0
+				    !(s->m->head->flags & CCS_MODULE_MIXED) && s->mode != UNSTAGED &&
+				    emu_random(3) == 0
 			    ? s->v->plan->nranks
 			    : 0;
-	c->direct = !s->ll && (s->mode == BUSY || s->mode == UNSTAGED || emu_random(2));
+	c->direct = !s->ll && (s->mode == BUSY || s->mode == LATE || s->mode == UNSTAGED ||
+			       emu_random(2));
 	place_cells(s, j);
 	return count_elements(s, j);
 }

@@ -3,7 +3,8 @@
 # both protocols, one device and several, direct copies, calls that take turns, counters
 # that run over, replays, and calls after stopped ones. And the controls: without any
 # one of the lines marked ORDER, with passes over chains that begin too early, with fences for the device where there are several,
-# without turns, or with direct copies into cells that are not free, the runs fail. The same for
+# without turns, with direct copies into cells that are not free, or with direct reads of cells
+# that do not hold the message for long enough, the runs fail. The same for
 # buffers `by column` and `sized` (tests/cpu/layouts), whose kernels find cells by a table.
 # With --long, four times as many seeds of what must pass.
 # usage: emu_test.sh BUILD [--long] MODULE.so ...
@@ -124,7 +125,7 @@ build untiled "$T/mutant.inc" 7 0 0 $brief && between untiled
 fails "between hosts: launches that do not know their tile fail" "$T/rounds_untiled" 1 1000 "$@"
 
 timeout 300 "$T/simple" unstaged 1 300 "$@"
-result $? "direct messages touch no slot, 300 seeds"
+result $? "direct messages, and those that are read in cells, touch no slot, 300 seeds"
 
 # The controls.
 fails "with fences for the device several devices fail" "$T/simple" near 1 500 "$@"
@@ -134,6 +135,7 @@ sed 's/((uint64_t)c\.launch << 32) + //' "$T/kernels.inc" >"$T/mutant.inc"
 build nameless "$T/mutant.inc" 7 0 0 $brief || exit 1
 fails "turns fail where launches have the device's number alone" "$T/nameless" 1 500 "$@"
 fails "direct copies into cells that are not free fail" "$T/simple" busy 1 500 "$@"
+fails "direct reads of cells that are overwritten fail" "$T/simple" late 1 500 "$@"
 for table in 's/(rank) \* ccs_b.rank_places + //' 's/ | CCS_IS_MATRIX(s, i)//' \
 	's/from += in.apart;//' 's/ccs_b.w.rank \* ccs_b.rank_places + //'; do
 	sed "$table" "$T/layouts.inc" >"$T/mutant.inc"

@@ -237,6 +237,33 @@ static bool direct_out(const struct machine *m, const struct ccs_dev_op *o)
 	return m->c->direct && o->form & CCS_DEV_OUT_DIRECT;
 }
 
+/* Whether a message of a rank's cells is read there: args.h. */
+static bool may_read(const struct machine *m, uint32_t rank, bool initial, bool only_apart)
+{
+	const struct ccs_dev_rank *from = rank_of(m, rank);
+
+	if (!m->c->direct || (initial && m->k->op == OP_PREMUL))
+		return false;
+	if (initial && from->send != from->recv)
+		return true;
+	return !only_apart && !m->c->divide;
+}
+
+static bool read_in(const struct machine *m, const struct ccs_dev_op *o)
+{
+	return o->form & CCS_DEV_IN_READ &&
+	       may_read(m, m->c->fifos[o->in].src, o->form & CCS_DEV_IN_INITIAL,
+			o->form & CCS_DEV_IN_APART);
+}
+
+static bool read_out(const struct machine *m, const struct ccs_dev_op *o)
+{
+	bool initial = o->form & CCS_DEV_A_INITIAL && !(o->form & CCS_DEV_DST);
+
+	return o->form & CCS_DEV_OUT_READ &&
+	       may_read(m, m->c->fifos[o->out].src, initial, o->form & CCS_DEV_OUT_APART);
+}
+
 /* One cell of one operation. */
 static void piece(const struct machine *m, const struct block *b, const struct ccs_dev_op *o,
 		  uint32_t j, const unsigned char *in, unsigned char *out, uint64_t n)
@@ -261,6 +288,12 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 			read_cell(m, &cell, t);
 		else if (direct_in(m, o))
 			read_cell(m, &dst, t);
+		else if (read_in(m, o))
+			read_cell(m,
+				  &(struct span){ c->fifos[o->in].src, o->origin + j,
+						  o->form & CCS_DEV_IN_INITIAL ? INITIAL : LAST, lo,
+						  n },
+				  t);
 		else
 			memcpy(t, in, n * m->esize);
 		if (part && initial && m->k->op == OP_PREMUL)
@@ -278,7 +311,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	if (direct_out(m, o))
 		write_cell(m, &(struct span){ c->fifos[o->out].dst, o->remote + j, LAST, lo, n },
 			   v);
-	else if (o->form & CCS_DEV_OUT)
+	else if (o->form & CCS_DEV_OUT && !read_out(m, o))
 		memcpy(out, v, n * m->esize);
 	free(v);
 }

@@ -74,7 +74,7 @@ static struct sim_want *new_wants(const struct sim_plan *p)
 /* ---- the library ----------------------------------------------------------------------- */
 
 struct totals {
-	int plans, bad, ops, waits, fused, messages, direct, held;
+	int plans, bad, ops, waits, fused, messages, direct, held, read;
 };
 
 static void count_plan(struct totals *t, const struct sim_plan *p)
@@ -87,6 +87,7 @@ static void count_plan(struct totals *t, const struct sim_plan *p)
 		t->messages += p->ops[i].out != ABSENT;
 		t->direct += p->ops[i].remote != ABSENT;
 		t->held += p->ops[i].held;
+		t->read += p->ops[i].read;
 	}
 }
 
@@ -132,9 +133,9 @@ static void try_schedule(const char *file, const int *n, int count)
 		sim_free(&m);
 	}
 	printf("%s - plans of %s: %d plans, %d operations (%d receive and send), %d waits, "
-	       "%d messages (%d direct, %d held)\n",
+	       "%d messages (%d direct, %d held; %d read beside direct ones)\n",
 	       t.bad || !t.plans ? "not ok" : "ok", file, t.plans, t.ops, t.fused, t.waits,
-	       t.messages, t.direct, t.held);
+	       t.messages, t.direct, t.held, t.read);
 }
 
 static bool find_schedules(const char *folder, glob_t *g)
@@ -220,13 +221,13 @@ static void random_result(const char *what, int count, const struct totals *t)
 	       t->bad ? "not ok" : "ok", what, count, t->ops, t->bad);
 	/* The programs must be worth it. */
 	printf("%s - plans of %s programs wait (%d waits) and fuse (%d receive and send), "
-	       "%d of %d messages are direct, %d held\n",
+	       "%d of %d messages are direct, %d held, %d read\n",
 	       t->waits > count / 10 && t->fused > count / 10 && t->direct > count / 10 &&
 			       t->direct < t->messages - count / 10 && t->held > count / 10 &&
-			       t->held < t->messages - count / 10
+			       t->held < t->messages - count / 10 && t->read > count / 10
 		       ? "ok"
 		       : "not ok",
-	       what, t->waits, t->fused, t->direct, t->messages, t->held);
+	       what, t->waits, t->fused, t->direct, t->messages, t->held, t->read);
 }
 
 static int run_random(int count, uint64_t seed)
@@ -369,11 +370,12 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 		}
 		if (kind == NOT_FREE)
 			hold_up(p, op, k, &c);
-		if (kind == NOT_HELD)
+		if (kind == NOT_HELD || kind == NOT_READ)
 			read_late(p, op, &c);
 		c.free_remote = kind != REMOTE;
-		c.direct = kind == NOT_FREE || kind == UNMARK;
-		c.held = kind == NOT_HELD || kind == UNHOLD;
+		c.direct = kind == NOT_FREE || kind == UNMARK || kind == NOT_READ ||
+			   kind == UNREAD;
+		c.held = kind == NOT_HELD || kind == UNHOLD || kind == NOT_READ || kind == UNREAD;
 		if (kind == NO_SLOTS)
 			c.slots = 0;
 		if (!sim_run(p, want, &c, &why))
@@ -386,13 +388,12 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
  * the race check decides that. Of a wait, runs and race check must agree both ways.
  * A message that is not direct, or held, though it could be is as good; but it is found. */
 static void try_mutants(const struct sim_module *m, const struct sim_plan *p,
-			enum sim_mutation kind, struct tally *t)
+			const struct sim_want *want, enum sim_mutation kind, struct tally *t)
 {
-	struct sim_want *want = new_wants(p);
 	struct sim_plan q = *p;
 
 	q.ops = malloc(((size_t)p->nops + 1) * sizeof(*q.ops));
-	if (!q.ops || !sim_contract(m->contract, p, want))
+	if (!q.ops)
 		abort();
 	for (int w = 0; w < p->nworkers; w++)
 		for (int i = p->workers[w].op; i < p->workers[w].op + p->workers[w].nops; i++) {
@@ -405,9 +406,10 @@ static void try_mutants(const struct sim_module *m, const struct sim_plan *p,
 				continue;
 			t->tried++;
 			noticed = run_notices(m, &q, want, kind, i, gone);
-			if (kind == UNMARK || kind == UNHOLD) {
-				bool found = kind == UNMARK ? !sim_direct(&q, &why)
-							    : !sim_held(&q, &why);
+			if (kind == UNMARK || kind == UNHOLD || kind == UNREAD) {
+				bool found = kind == UNMARK   ? !sim_direct(&q, &why)
+					     : kind == UNHOLD ? !sim_held(&q, &why)
+							      : !sim_reads(&q, &why);
 
 				t->noticed += found;
 				t->missed += !found;
@@ -419,6 +421,8 @@ static void try_mutants(const struct sim_module *m, const struct sim_plan *p,
 				t->wrong += sim_direct(&q, &why);
 			if (kind == NOT_HELD)
 				t->wrong += sim_held(&q, &why);
+			if (kind == NOT_READ)
+				t->wrong += sim_reads(&q, &why);
 			if (kind != DROP_WAIT && kind != SWAP) {
 				t->missed += !noticed;
 				continue;
@@ -429,6 +433,17 @@ static void try_mutants(const struct sim_module *m, const struct sim_plan *p,
 			t->wrong += kind == DROP_WAIT && noticed && !races;
 		}
 	free(q.ops);
+}
+
+static void try_all_mutants(const struct sim_module *m, struct tally *t)
+{
+	const struct sim_plan *p = &m->plans[m->nplans - 1];
+	struct sim_want *want = new_wants(p);
+
+	if (!sim_contract(m->contract, p, want))
+		abort();
+	for (int k = 0; k < MUTATIONS; k++)
+		try_mutants(m, p, want, (enum sim_mutation)k, &t[k]);
 	free(want);
 }
 
@@ -472,6 +487,27 @@ static void control_depth(void)
 	sim_free(&m);
 }
 
+/* Messages that are held, not direct, and not to be read beside direct ones: the library has none. */
+static void control_reads(struct tally *t)
+{
+	struct sim_failure why = { "it does not compile" };
+	struct sim_want want[9] = { { false, 0 } };
+	struct sim_module m;
+	bool right;
+
+	for (int r = 0; r < 3; r++) {
+		want[3 * r] = (struct sim_want){ true, sim_weight(r, 2) };
+		want[3 * r + 2] = (struct sim_want){ true, sim_weight((r + 1) % 3, 2) };
+	}
+	right = compile("tests/lower/only_held.ccs", 3, 2, &m) == 0 &&
+		sim_holds(&m, m.plans, want, &why);
+	printf("%s - a schedule with messages that are only held%s%s\n", right ? "ok" : "not ok",
+	       right ? "" : ": ", right ? "" : why.text);
+	if (right)
+		try_mutants(&m, m.plans, want, NOT_READ, &t[NOT_READ]);
+	sim_free(&m);
+}
+
 static int run_controls(const char *folder)
 {
 	static const struct {
@@ -488,6 +524,8 @@ static int run_controls(const char *folder)
 		{ "a direct message less", UNMARK },
 		{ "a message held that is overwritten", NOT_HELD },
 		{ "a held message less", UNHOLD },
+		{ "a message read that a direct one overwrites", NOT_READ },
+		{ "a message less read beside direct ones", UNREAD },
 		{ "a dropped wait", DROP_WAIT },
 		{ "FIFOs without a place", NO_SLOTS },
 	};
@@ -495,6 +533,7 @@ static int run_controls(const char *folder)
 	glob_t g;
 
 	control_depth();
+	control_reads(t);
 	if (!find_schedules(folder, &g)) {
 		printf("not ok - no schedules in %s\n", folder);
 		return 1;
@@ -504,9 +543,7 @@ static int run_controls(const char *folder)
 			struct sim_module m;
 
 			if (compile(g.gl_pathv[i], n, 2, &m) == 0)
-				for (int k = 0; k < MUTATIONS; k++)
-					try_mutants(&m, &m.plans[m.nplans - 1], row[k].m,
-						    &t[row[k].m]);
+				try_all_mutants(&m, t);
 			sim_free(&m);
 		}
 	globfree(&g);

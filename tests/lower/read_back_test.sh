@@ -93,7 +93,7 @@ inputs="schedules/ring_allreduce.ccs schedules/ring2d_allreduce.ccs schedules/br
 	schedules/halving_doubling_allreduce.ccs schedules/binomial_broadcast.ccs
 	schedules/direct_allreduce.ccs schedules/binary_tree_allreduce.ccs
 	tests/check/good/prefix_sum.ccs tests/check/good/after_and_data.ccs
-	tests/check/good/overlapping.ccs $tmp/moved.ccs $tmp/alike.ccs $tmp/waited.ccs $tmp/sided.ccs"
+	tests/check/good/overlapping.ccs tests/lower/only_held.ccs $tmp/moved.ccs $tmp/alike.ccs $tmp/waited.ccs $tmp/sided.ccs"
 
 # A C compiler for ccc that puts the module into a library and leaves its functions out, in a
 # third of the time: for what is only compared. A module with the bytes of $GOOD.bin is in a
@@ -192,6 +192,8 @@ bug "all that is stored unchanged is direct, and all that lies in cells held" di
 bug "operations that read a cell do not count" direct 's/^(\t\task_direct\(f, t->message, e\);)$/\t\t;/'
 bug "all that lies in cells is held" direct 's/^(\t\t\task_held\(f, message, write\);)$/\t\t\t;/'
 bug "initial values are held whatever is stored" direct 's/\? x->change : x->write/? NONE : x->write/'
+bug "all that is held and not direct is read" direct 's/\task_read\(f, f->pairs.*$/\t;/'
+bug "a mark of a direct read at the next operation" module 's/o->flags \|= CCS_OP_READ;/o[1].flags |= CCS_OP_READ;/'
 bug "a held mark at the next operation" module 's/o->flags \|= CCS_OP_HELD;/o[1].flags |= CCS_OP_HELD;/'
 bug "a direct mark at the next operation" module 's/o->flags \|= CCS_OP_DIRECT;/o[1].flags |= CCS_OP_DIRECT;/'
 bug "a message goes to the next operation" module 's/(o->to = .*m->recv\]);/\1 + 1;/'

@@ -126,7 +126,7 @@ static bool alter_direct(const struct altered *v, struct ccs_op *o, bool more)
 	uint16_t had = o->flags;
 
 	if (more && to && to->a == CCS_NONE && to->b == CCS_NONE && to->dst != CCS_NONE)
-		o->flags |= CCS_OP_DIRECT;
+		o->flags = (o->flags | CCS_OP_DIRECT) & (uint16_t)~CCS_OP_READ;
 	else if (!more)
 		o->flags &= (uint16_t)~CCS_OP_DIRECT;
 	return o->flags != had;
@@ -140,7 +140,19 @@ static bool alter_held(struct ccs_op *o, bool more)
 	if (more && o->out != CCS_NONE && o->n && ccs_plan_source(o) != CCS_NONE)
 		o->flags |= CCS_OP_HELD;
 	else if (!more)
-		o->flags &= (uint16_t)~CCS_OP_HELD;
+		o->flags &= (uint16_t)~(CCS_OP_HELD | CCS_OP_READ);
+	return o->flags != had;
+}
+
+/* A message is read beside direct ones, or is not. */
+static bool alter_read(struct ccs_op *o, bool more)
+{
+	uint16_t had = o->flags;
+
+	if (more && (o->flags & (CCS_OP_HELD | CCS_OP_DIRECT)) == CCS_OP_HELD)
+		o->flags |= CCS_OP_READ;
+	else if (!more)
+		o->flags &= (uint16_t)~CCS_OP_READ;
 	return o->flags != had;
 }
 
@@ -265,6 +277,8 @@ static bool alter_this(struct altered *v, struct ccs_op *o, enum alteration a)
 	case ALTER_DIRECT_MORE: return alter_direct(v, o, true);
 	case ALTER_HELD_GONE: return alter_held(o, false);
 	case ALTER_HELD_MORE: return alter_held(o, true);
+	case ALTER_READ_GONE: return alter_read(o, false);
+	case ALTER_READ_MORE: return alter_read(o, true);
 	default: return alter_fact(v, o, a);
 	}
 }
@@ -467,6 +481,8 @@ const char *alteration_name(enum alteration a)
 		[ALTER_DIRECT_MORE] = "a direct message more",
 		[ALTER_HELD_GONE] = "a held message less",
 		[ALTER_HELD_MORE] = "a held message more",
+		[ALTER_READ_GONE] = "a message less that is read in its cells beside direct ones",
+		[ALTER_READ_MORE] = "a message more that is read in its cells beside direct ones",
 		[ALTER_STORE_ELSEWHERE] = "a direct message elsewhere",
 		[ALTER_EXCHANGE] = "fields exchanged",
 		[ALTER_SWAP] = "operations swapped",

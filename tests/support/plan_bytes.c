@@ -43,6 +43,7 @@ static void read_ops(struct sim_plan *p, const struct plan_view *v)
 			.len = o->n ? (int)o->len : 0,
 			.remote = o->flags & CCS_OP_DIRECT ? part(o, v->ops[o->to].dst) : ABSENT,
 			.held = o->flags & CCS_OP_HELD,
+			.read = o->flags & CCS_OP_READ,
 			.a_initial = o->flags & CCS_OP_A_INITIAL,
 			.b_initial = o->flags & CCS_OP_B_INITIAL,
 			.len_same = o->flags & CCS_OP_LEN_SAME,

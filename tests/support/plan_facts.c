@@ -216,7 +216,7 @@ bool plan_facts_fill(struct facts_plan *f)
 	f->p->rounds = right ? 0 : f->p->rounds;
 	for (uint32_t i = 0; i < k.n && right; i++) {
 		f->ops[i].flags &= CCS_OP_A_INITIAL | CCS_OP_B_INITIAL | CCS_OP_LEN_SAME |
-				   CCS_OP_DIRECT | CCS_OP_HELD;
+				   CCS_OP_DIRECT | CCS_OP_HELD | CCS_OP_READ;
 		f->ops[i].to = CCS_NONE;
 	}
 	for (uint32_t i = 0; i < k.n && right; i++) {

@@ -23,7 +23,7 @@ struct sim_config sim_nth_config(const struct sim_module *m, const struct sim_pl
 		.even_counts = m->even_counts,
 		.seed = (uint64_t)(k / 2),
 		.direct = k / 4 & 1,
-		.held = !(k / 4 & 1),
+		.held = k / 2 % 4 != 2,
 	};
 
 	if (k / 2 % 3 == 2)
@@ -36,7 +36,8 @@ bool sim_holds(const struct sim_module *m, const struct sim_plan *p, const struc
 	       struct sim_failure *why)
 {
 	if (!sim_check(p, why) || sim_races(p, false, why) || sim_races(p, true, why) ||
-	    !sim_direct(p, why) || !sim_held(p, why) || !sim_orders(p, why))
+	    !sim_direct(p, why) || !sim_held(p, why) || !sim_reads(p, why) ||
+	    !sim_orders(p, why))
 		return false;
 	for (int k = 0; k < SIM_RUNS; k++) {
 		struct sim_config c = sim_nth_config(m, p, k);

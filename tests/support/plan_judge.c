@@ -42,7 +42,7 @@ static bool sums_say_so(const struct plan_view *v)
 }
 
 /* Runs of all kinds: FIFOs as the module says or without end, 1 to 3 tiles, in place and
- * not, with direct messages written by their senders, or held ones read by their receivers. */
+ * not, with direct messages written by their senders, or held ones read by their receivers, or both. */
 static bool runs_right(const struct ccs_module *m, const struct sim_module *s,
 		       const struct sim_want *want, bool even_counts, struct sim_failure *why)
 {
@@ -58,7 +58,7 @@ static bool runs_right(const struct ccs_module *m, const struct sim_module *s,
 			.even_counts = even_counts,
 			.scaled = sums == CCS_MODULE_REDUCES,
 			.direct = k / 2 & 1,
-			.held = !(k / 2 & 1),
+			.held = k / 2 != 1,
 			.seed = (uint64_t)k,
 		};
 
@@ -77,7 +77,8 @@ static enum verdict judge(const struct ccs_module *m, const struct plan_view *v,
 	const struct sim_plan *p = s->plans;
 
 	if (!sim_check(p, why) || sim_races(p, false, why) || sim_races(p, true, why) ||
-	    !sim_free_only(p, why) || !sim_held_only(p, why) || !sim_orders(p, why) ||
+	    !sim_free_only(p, why) || !sim_held_only(p, why) ||
+	    !sim_reads_only(p, why) || !sim_orders(p, why) ||
 	    !runs_right(m, s, want, s->even_counts, why))
 		return NOT_PROVED;
 	if (!sums_say_so(v)) {

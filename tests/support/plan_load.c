@@ -49,6 +49,7 @@ static void load_op(struct sim_plan *p, const json_t *o)
 		.len_same = truth(o, "len_same"),
 		.remote = number(o, "remote"),
 		.held = truth(o, "held"),
+		.read = truth(o, "read"),
 		.a_initial = truth(o, "a_initial"),
 		.b_initial = truth(o, "b_initial"),
 		.wait = p->nwaits,

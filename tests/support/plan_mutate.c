@@ -69,6 +69,16 @@ bool sim_mutate(struct sim_plan *p, enum sim_mutation m, int w, int i, struct si
 			return false;
 		o->held = false;
 		return true;
+	case NOT_READ: /* held, but not beside direct messages */
+		if (!o->held || o->read || o->remote != ABSENT)
+			return false;
+		o->read = true;
+		return true;
+	case UNREAD:
+		if (!o->read)
+			return false;
+		o->read = false;
+		return true;
 	case WRONG_FIFO:
 		if (o->out == ABSENT || p->nfifos < 2)
 			return false;

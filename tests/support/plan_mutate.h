@@ -16,6 +16,8 @@ enum sim_mutation {
 	UNMARK,
 	NOT_HELD,
 	UNHOLD,
+	NOT_READ,
+	UNREAD,
 	WRONG_FIFO,
 	DROP_WAIT,
 	NO_SLOTS,

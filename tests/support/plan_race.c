@@ -316,6 +316,61 @@ static bool check_held(const struct sim_plan *p, bool all, struct sim_failure *w
 	return right;
 }
 
+/* Whether what operation x, on the rank of send s, stores as it is sent lets r read what s
+ * leaves. */
+static bool lets_both(const struct order *d, const int *sender, int x, int s, int r)
+{
+	const struct sim_op *from = &d->p->ops[s], *o = &d->p->ops[x];
+
+	if (d->rank[x] != d->rank[s] || x == s || is_before(d, x, s) || sender[x] == ABSENT ||
+	    !overlap(o->dst, sim_source(from), o->n, from->n))
+		return true;
+	if (d->p->ops[sender[x]].remote == ABSENT || is_before(d, r, sender[x]))
+		return true;
+	return r == sender[x] && o->dst == sim_source(from); /* it reads what it writes, first */
+}
+
+/* Whether messages are read beside direct ones that may be, and with `all` all that may. */
+static bool check_reads(const struct sim_plan *p, bool all, struct sim_failure *why)
+{
+	int *sender = rows((size_t)p->nops, sizeof(*sender));
+	bool right = true;
+	struct order d;
+
+	make_order(&d, p, false);
+	for (int x = 0; x < p->nops; x++)
+		sender[x] = ABSENT;
+	for (int s = 0; s < p->nops; s++)
+		if (d.receiver[s] != ABSENT)
+			sender[d.receiver[s]] = s;
+	for (int s = 0; s < p->nops && right; s++) {
+		bool may = p->ops[s].held && p->ops[s].remote == ABSENT;
+
+		if (!p->ops[s].read && !all)
+			continue;
+		for (int x = 0; x < p->nops && may; x++)
+			may = lets_both(&d, sender, x, s, d.receiver[s]);
+		right = p->ops[s].read == may;
+		if (!right)
+			snprintf(why->text, sizeof(why->text),
+				 "rank %d, line %d: the message can%s be read beside direct ones",
+				 d.rank[s], p->ops[s].line, may ? "" : "not");
+	}
+	free_order(&d);
+	free(sender);
+	return right;
+}
+
+bool sim_reads(const struct sim_plan *p, struct sim_failure *why)
+{
+	return check_reads(p, true, why);
+}
+
+bool sim_reads_only(const struct sim_plan *p, struct sim_failure *why)
+{
+	return check_reads(p, false, why);
+}
+
 bool sim_held(const struct sim_plan *p, struct sim_failure *why)
 {
 	return check_held(p, true, why);

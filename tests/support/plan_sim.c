@@ -443,16 +443,25 @@ static struct cell *sent_to(const struct sim *s, int w, const struct sim_op *o)
 		       : NULL;
 }
 
+/* The readers of a cell, but for worker w, if it reads a message there as element j of it. */
+static int others_at(const struct sim *s, int w, const struct sim_op *o, const struct cell *c, int j)
+{
+	const struct sim_op *held = s->tasks[w].held;
+	int readers = c->readers + c->holders;
+
+	return readers - (held && o->in != ABSENT && held_at(s, w, o->in, held, j) == c);
+}
+
 /* Somebody begins to write: nobody else may be at it. */
-static bool tear(struct sim *s, const struct sim_op *o, struct cell *to)
+static bool tear(struct sim *s, int w, const struct sim_op *o, struct cell *to)
 {
 	bool keeps = s->c->in_place && sim_keeps(o);
 
 	for (int j = 0; to && j < o->n; j++) {
 		int at = (int)(to + j - s->cells);
 
-		if (to[j].state == TORN || to[j].state == KEPT || to[j].readers ||
-		    (to[j].holders && !keeps))
+		if (to[j].state == TORN || to[j].state == KEPT ||
+		    (keeps ? to[j].readers : others_at(s, w, o, to + j, j)))
 			return fail(s->why, "line %d: writes rank %d's cell %d while it is in use",
 				    o->line, at / s->width % s->p->nranks, at % s->width);
 		to[j].state = keeps ? KEPT : TORN;
@@ -497,7 +506,7 @@ static bool start_op(struct sim *s, int w)
 		if (o->dst + j < s->p->cells && s->lengths[o->dst + j] != t->v[j].length)
 			return fail(s->why, "line %d: value in a cell of another length", o->line);
 	}
-	if (!tear(s, o, to) || !tear(s, o, sent_to(s, w, o)))
+	if (!tear(s, w, o, to) || !tear(s, w, o, sent_to(s, w, o)))
 		return false;
 	count_readers(s, w, 1);
 	t->started = true;
@@ -527,7 +536,7 @@ static void finish_op(struct sim *s, int w)
 		m->n = o->n;
 		m->tile = t->tile;
 		m->remote = o->remote;
-		m->held = s->c->held && o->held ? o : NULL;
+		m->held = s->c->held && (s->c->direct ? o->read : o->held) ? o : NULL;
 		for (int j = 0; j < o->n; j++)
 			m->v[j] = t->v[j];
 	}

@@ -27,6 +27,7 @@ struct sim_op { /* absent parts are ABSENT */
 	int in, out, a, b, dst, n, len, remote;
 	bool a_initial, b_initial;
 	bool held;     /* its message may be read in the cells that hold it */
+	bool read;     /* ... even if messages with a remote cell are written there */
 	bool len_same; /* all its cells are as long as cell len */
 	int wait, nwaits;
 	int line;
@@ -88,7 +89,8 @@ struct sim_config {
 	bool scaled;	     /* initial values are scaled when they are read */
 	bool free_remote;    /* do not compare `remote` with what the receiver does */
 	bool direct;	     /* messages with a remote cell are written there by their sender */
-	bool held;	     /* and messages that are held are read in their cells */
+	bool held;	     /* messages that are held are read in their cells; if
+				   `direct`, those only that are marked so */
 	int slow, slow_from; /* worker `slow` (or ABSENT) moves only if no other can, once
 				   it has made slow_from moves, two an operation */
 	uint64_t seed;
@@ -149,6 +151,14 @@ bool sim_free_only(const struct sim_plan *p, struct sim_failure *why);
 bool sim_held(const struct sim_plan *p, struct sim_failure *why);
 /** Whether none but these are. */
 bool sim_held_only(const struct sim_plan *p, struct sim_failure *why);
+/**
+ * Whether exactly those messages are read in their cells, beside direct ones, that can be: held
+ * and without a remote cell, and what is written directly into their cells later is sent
+ * after the receiving operation.
+ */
+bool sim_reads(const struct sim_plan *p, struct sim_failure *why);
+/** Whether none but these are. */
+bool sim_reads_only(const struct sim_plan *p, struct sim_failure *why);
 /** Whether the ranks end in the order that the plan promises, in every run. */
 bool sim_orders(const struct sim_plan *p, struct sim_failure *why);
 /** The operation that receives what operation `op` sends; ABSENT: none. */

@@ -44,6 +44,15 @@
  * count as ever. The receiver finds cells dst .. in place: it stores nothing there,
  * and what it sends on it reads from there.
  *
+ * Direct reads. A message that stays in cells of its sender until it has been received (plan.h)
+ * can be read there, if both ranks live on this device: the sender's row has
+ * CCS_DEV_OUT_READ, the receiver's CCS_DEV_IN_READ and `origin`. In a call with `direct` set the
+ * sender writes no slot; the receiver reads cell origin + j of rank fifos[in].src, its
+ * initial value if CCS_DEV_IN_INITIAL. Head and tail count as ever. Rows with
+ * CCS_DEV_OUT_APART, and CCS_DEV_IN_APART, do so only where that rank's `send` is not its
+ * `recv`. Both ends see the same: initial values are not read of a premul-sum, which scales
+ * them; and with `divide` only those that lie apart, as a rank divides its cells at its end.
+ *
  * Layouts. Kernels of schedules with buffers `by column` or `sized` are compiled with
  * CCS_LAYOUTS set, as their source says. They have no use for `count`: `places` says where cells
  * lie, in this call: a rank's cells and scratch, then `rank_places` rows further those of the
@@ -99,7 +108,7 @@ struct ccs_dev_op {
 				   CCS_DEV_PUBLISH */
 	uint32_t line;
 	uint32_t file;
-	uint32_t remote;
+	uint32_t remote, origin;
 };
 
 #define CCS_DEV_IN 1u
@@ -116,6 +125,11 @@ struct ccs_dev_op {
 #define CCS_DEV_OUT_DIRECT 1024u /* to cells `remote` of the peer, in a direct call */
 #define CCS_DEV_IN_DIRECT 2048u	 /* lies in cells `dst` already, in a direct call */
 #define CCS_DEV_LEN_SAME 4096u	 /* all cells are as long as cell `len`; else cell j as len + j */
+#define CCS_DEV_OUT_READ 8192u	 /* lies in its cells, and is read there, in a direct call ... */
+#define CCS_DEV_IN_READ 16384u	 /* in cells `origin` of the peer ... */
+#define CCS_DEV_IN_INITIAL 32768u /* of its send buffer */
+#define CCS_DEV_OUT_APART 65536u /* ... if the rank's buffers are apart */
+#define CCS_DEV_IN_APART 131072u /* ... if the peer's are */
 
 struct ccs_dev_worker {
 	uint32_t rank;
@@ -233,7 +247,7 @@ struct ccs_dev_call {
 	uint32_t replicas, replicas_max; /* of this call; of the state */
 	uint32_t divide;		 /* CCS_AVG: the number of ranks; else 0 */
 	uint32_t far;			 /* 1: FIFOs reach other devices or the host */
-	uint32_t direct;		 /* 1: direct copies, see above */
+	uint32_t direct;		 /* 1: direct copies and reads, see above */
 	uint32_t tile0;			 /* see Cuts; 0 unless a call takes several launches */
 	uint32_t launch; /* with `turn`: counts launches; a replay has its capture's */
 	uint32_t reserved;

@@ -18,25 +18,36 @@ struct ccs_matrix {
 	uint64_t row, apart;
 };
 
-/* `own`: the elements that the operation may touch, the least of the message's
- * length and of what the cells named have. Absent addresses are 0. */
-struct ccs_spot {
-	uint8_t *at[4]; /* CCS_SPOT_* */
-	uint64_t len, own;
-	uint64_t aligned; /* all four are, to 16 bytes, and no chunk is one of columns */
-#if CCS_LAYOUTS
-	struct ccs_matrix in[4];
-#endif
-};
-
+/* Addresses of a spot: parts of the operation; in a direct call the peer's cells. */
 #define CCS_SPOT_A 0
 #define CCS_SPOT_B 1
 #define CCS_SPOT_DST 2
-#define CCS_SPOT_TO 3 /* in a direct call: the peer's cell */
+#define CCS_SPOT_TO 3	/* that it writes */
+#if CCS_PROTO == CCS_DEV_SIMPLE
+#define CCS_SPOT_FROM 4 /* that it reads */
+#define CCS_SPOTS 5
+#else
+#define CCS_SPOT_FROM CCS_SPOT_TO /* neither is used */
+#define CCS_SPOTS 4
+#endif
+
+/* `own`: the elements that the operation may touch, the least of the message's
+ * length and of what the cells named have. Absent addresses are 0. */
+struct ccs_spot {
+	uint8_t *at[CCS_SPOTS]; /* CCS_SPOT_* */
+	uint64_t len, own;
+	uint64_t aligned; /* all are, to 16 bytes, and no chunk is one of columns */
+#if CCS_LAYOUTS
+	struct ccs_matrix in[CCS_SPOTS];
+#endif
+};
 
 /* Its message comes by a FIFO, goes by one. Else by a stage, a FIFO of one slot. */
 #define CCS_IS_IN(form) (((form) & (CCS_DEV_IN | CCS_DEV_FROM_STAGE)) == CCS_DEV_IN)
 #define CCS_IS_OUT(form) (((form) & (CCS_DEV_OUT | CCS_DEV_TO_STAGE)) == CCS_DEV_OUT)
+
+/* Its message is written: it is not one that is read where it lies. */
+#define CCS_GIVES(form) (((form) & (CCS_DEV_OUT | CCS_DEV_OUT_READ)) == CCS_DEV_OUT)
 
 #if CCS_PROTO == CCS_DEV_LL
 /* An operation's only tile, if it is plain (ccs_plain_make): all of it is resolved with its row. */
@@ -102,7 +113,7 @@ struct ccs_block {
 	uint64_t count, tile, tile0, ntiles, longest, limit, epoch;
 	uint32_t replicas, replicas_max;
 	uint32_t worker0, nworkers;
-	uint32_t far, direct;
+	uint32_t far, direct, divide;
 	uint32_t room;	/* units of a cell's tile, where it is whole */
 	ccs_vec scalar; /* premul-sum's, of this rank: a unit of it */
 #if CCS_LAYOUTS
@@ -226,6 +237,16 @@ CCS_FN const uint8_t *ccs_factor_of(const uint8_t *p)
 	return ccs_b.io.factors + (p - ccs_b.io.send);
 }
 
+/* Whose cell that address is. */
+CCS_FN uint32_t ccs_spot_rank(const struct ccs_dev_op &o, uint32_t i)
+{
+	if (i == CCS_SPOT_TO && o.form & CCS_DEV_OUT_DIRECT)
+		return ccs_b.fifos[o.out].dst;
+	if (i == CCS_SPOT_FROM && o.form & CCS_DEV_IN_READ)
+		return ccs_b.fifos[o.in].src;
+	return ccs_b.w.rank;
+}
+
 /* Cell j of an operation. Rolled: it would take many registers. */
 CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spot *s)
 {
@@ -239,32 +260,32 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 		len = own = CCS_LEN(cell, &cut);
 	}
 #pragma unroll 1
-	for (uint32_t i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < CCS_SPOTS; i++) {
 		const uint32_t cell = i == CCS_SPOT_A	  ? o.a
 				      : i == CCS_SPOT_B	  ? o.b
 				      : i == CCS_SPOT_DST ? o.dst
-							  : o.remote;
+				      : i == CCS_SPOT_TO  ? o.remote
+							  : o.origin;
 		const uint32_t bit = i == CCS_SPOT_A	 ? CCS_DEV_A
 				     : i == CCS_SPOT_B	 ? CCS_DEV_B
 				     : i == CCS_SPOT_DST ? CCS_DEV_DST
-							 : CCS_DEV_OUT_DIRECT;
-		const struct ccs_dev_rank &io = i == CCS_SPOT_TO && o.form & CCS_DEV_OUT_DIRECT
-							? ccs_b.ranks[ccs_b.fifos[o.out].dst]
-							: ccs_b.io;
+				     : i == CCS_SPOT_TO	 ? CCS_DEV_OUT_DIRECT
+							 : CCS_DEV_IN_READ;
+		const uint32_t rank = ccs_spot_rank(o, i);
+		const struct ccs_dev_rank &io = i >= CCS_SPOT_TO ? ccs_b.ranks[rank] : ccs_b.io;
 		const bool initial = (i == CCS_SPOT_A && o.form & CCS_DEV_A_INITIAL) ||
-				     (i == CCS_SPOT_B && o.form & CCS_DEV_B_INITIAL);
+				     (i == CCS_SPOT_B && o.form & CCS_DEV_B_INITIAL) ||
+				     (i == CCS_SPOT_FROM && o.form & CCS_DEV_IN_INITIAL);
 
 		s->at[i] = 0;
 #if CCS_LAYOUTS
 		s->in[i] = { 0, 0 };
 #endif
 		if (o.n && o.form & bit)
-			s->at[i] =
-				CCS_CELL(io, ccs_b.cells[cell + j],
-					 i == CCS_SPOT_TO ? ccs_b.fifos[o.out].dst : ccs_b.w.rank,
-					 cell + j, initial, &own, &cut, s->in + i);
+			s->at[i] = CCS_CELL(io, ccs_b.cells[cell + j], rank, cell + j, initial,
+					    &own, &cut, s->in + i);
 		low |= (uintptr_t)s->at[i] | CCS_IS_MATRIX(s, i);
-		if (initial && ccs_has_factors())
+		if (initial && i < CCS_SPOT_TO && ccs_has_factors())
 			low |= (uintptr_t)ccs_factor_of(s->at[i]);
 	}
 	s->len = len;
@@ -369,14 +390,39 @@ CCS_FN uint32_t ccs_chain(uint32_t i, uint32_t rows)
 CCS_FN void ccs_plain_make(struct ccs_row *r); /* step.h */
 #endif
 
-/* Resolves operations k, k + 1, ... as many as there is room for. In a call that is
- * not direct no row is. */
+/* Whether a message may be read in the cells of its sender, in a direct call: args.h. */
+CCS_FN bool ccs_may_read(const struct ccs_dev_rank &from, bool initial, bool only_apart)
+{
+	const bool apart = initial && from.send != from.recv;
+
+	if (CCS_OP == CCS_DEV_PREMUL && initial)
+		return false;
+	return apart || !(only_apart || ccs_b.divide);
+}
+
+/* What of an operation's form holds in this call: in one that is not direct nothing is. */
+CCS_FN uint32_t ccs_form_now(const struct ccs_dev_op &o)
+{
+	uint32_t form = o.form;
+
+	if (CCS_PROTO != CCS_DEV_SIMPLE || !ccs_b.direct)
+		return form & ~(CCS_DEV_OUT_DIRECT | CCS_DEV_IN_DIRECT | CCS_DEV_OUT_READ |
+				CCS_DEV_IN_READ);
+	if (form & CCS_DEV_OUT_READ &&
+	    !ccs_may_read(ccs_b.io, (form & (CCS_DEV_A_INITIAL | CCS_DEV_DST)) == CCS_DEV_A_INITIAL,
+			  form & CCS_DEV_OUT_APART))
+		form &= ~CCS_DEV_OUT_READ;
+	if (form & CCS_DEV_IN_READ && !ccs_may_read(ccs_b.ranks[ccs_b.fifos[o.in].src],
+						    form & CCS_DEV_IN_INITIAL,
+						    form & CCS_DEV_IN_APART))
+		form &= ~CCS_DEV_IN_READ;
+	return form;
+}
+
+/* Resolves operations k, k + 1, ... as many as there is room for. */
 CCS_FN void ccs_resolve(uint32_t k)
 {
 	uint32_t n = ccs_b.w.nops - k < CCS_ROWS ? ccs_b.w.nops - k : CCS_ROWS;
-	const uint32_t not_direct = CCS_PROTO == CCS_DEV_SIMPLE && ccs_b.direct
-					    ? 0
-					    : CCS_DEV_OUT_DIRECT | CCS_DEV_IN_DIRECT;
 
 	ccs_barrier(0); /* nobody reads the rows any more */
 #pragma unroll 1
@@ -384,7 +430,7 @@ CCS_FN void ccs_resolve(uint32_t k)
 		struct ccs_row *r = ccs_b.rows + i;
 
 		r->op = ccs_b.ops[ccs_b.w.op + k + i];
-		r->op.form &= ~not_direct;
+		r->op.form = ccs_form_now(r->op);
 		ccs_spot_make(r->op, 0, &r->cell);
 		ccs_ends(r);
 #if CCS_PROTO == CCS_DEV_LL

@@ -8,7 +8,8 @@
  * thread.
  *
  * Direct copies: `out` is then the peer's cell, and where the message is in its place
- * already, `in` is the own cell `dst`, and nothing is stored there.
+ * already, `in` is the own cell `dst`, and nothing is stored there. Direct reads: `in` is the
+ * peer's cell, and on the other side nothing is written for it.
  */
 
 #define CCS_LL (CCS_PROTO == CCS_DEV_LL)
@@ -57,8 +58,9 @@ CCS_FN struct ccs_part ccs_part_of(const struct ccs_row &r, const struct ccs_spo
 	p.a = s.at[CCS_SPOT_A] + at;
 	p.b = s.at[CCS_SPOT_B] + at;
 	p.dst = s.at[CCS_SPOT_DST] + at;
-	p.in = form & CCS_DEV_IN_DIRECT
-		       ? p.dst
+	p.in = form & CCS_DEV_IN_DIRECT ? p.dst
+	       : form & CCS_DEV_IN_READ
+		       ? s.at[CCS_SPOT_FROM] + at
 		       : ccs_in_slot(r, r.in_number + t * r.in_messages) + unit * CCS_IN_UNIT(form);
 	p.out = form & CCS_DEV_OUT_DIRECT ? s.at[CCS_SPOT_TO] + at
 					  : ccs_out_slot(r, r.out_number + t * r.out_messages) +
@@ -195,6 +197,7 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 			return 1;
 	} else if (form & CCS_DEV_IN) {
 		in = form & CCS_DEV_IN_DIRECT ? CCS_READ(p, CCS_SPOT_DST, u, p.in + at, n)
+		     : form & CCS_DEV_IN_READ ? CCS_READ(p, CCS_SPOT_FROM, u, p.in + at, n)
 					      : ccs_load16(p.in + at);
 	}
 	in = ccs_value(form, in, a, b);
@@ -202,7 +205,7 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 		ccs_ll_give(p.out + 2 * at, (uint32_t)(r.out_number + t * r.out_messages) + 1, in);
 	else if (form & CCS_DEV_OUT_DIRECT)
 		CCS_WRITE(p, CCS_SPOT_TO, u, p.out + at, in, n);
-	else if (form & CCS_DEV_OUT)
+	else if (CCS_GIVES(form))
 		ccs_store16(p.out + at, in);
 	if (CCS_KEEPS(form))
 		CCS_WRITE(p, CCS_SPOT_DST, u, p.dst + at, in, n);
@@ -294,7 +297,7 @@ template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t f
 			if (f & CCS_DEV_B)
 				b[i] = ccs_operand16(b[i], p.b + at, form & CCS_DEV_B_INITIAL);
 			in[i] = ccs_value(f, in[i], a[i], b[i]);
-			if (f & CCS_DEV_OUT)
+			if (f & CCS_DEV_OUT && CCS_GIVES(form))
 				ccs_store16(p.out + at, in[i]);
 			if (f & CCS_DEV_DST && CCS_KEEPS(form))
 				ccs_store16(p.dst + at, in[i]);
@@ -302,10 +305,11 @@ template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t f
 	}
 }
 
-/* Whether the message is in its place already, and goes no further. */
+/* Whether nothing is to be written: the message is in its place already, and goes no further
+ * but to those who read it there. */
 CCS_FN bool ccs_in_place(uint32_t form)
 {
-	return (form & (CCS_DEV_IN_DIRECT | CCS_DEV_OUT)) == CCS_DEV_IN_DIRECT;
+	return !CCS_KEEPS(form) && !CCS_GIVES(form);
 }
 
 /* The cells j .. whose spots are known. */
@@ -339,12 +343,15 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
 	const struct ccs_part p = ccs_part_of(r, r.cell, 0, t);
-	const uint32_t form = r.op.form, step = blockDim.x, whole = p.whole;
-	uint32_t sums = 1;
+	const uint32_t form = r.op.form, step = blockDim.x;
+	uint32_t sums = 1, whole = 0;
 
 	CCS_NOTE_PASS(m);
 	while (sums < m && ccs_b.rows[(k + sums) % CCS_ROWS].op.form & CCS_DEV_IN)
 		sums++;
+	for (uint32_t j = 0; j < m; j++) /* if all are read where they lie, nothing is to be moved */
+		if (ccs_b.links[j].out || sums > 1 || CCS_KEEPS(form))
+			whole = p.whole;
 #pragma unroll 1
 	for (uint32_t u = threadIdx.x; u < whole; u += CCS_UNROLL * step) {
 		ccs_vec v[CCS_UNROLL], x[CCS_UNROLL], y[CCS_UNROLL];

@@ -242,6 +242,7 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 		ccs_b.nworkers = c.nworkers;
 		ccs_b.far = c.far;
 		ccs_b.direct = c.direct;
+		ccs_b.divide = c.divide;
 #if CCS_LAYOUTS
 		ccs_b.places = c.places;
 		ccs_b.rank_places = c.rank_places;

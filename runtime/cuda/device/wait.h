@@ -156,8 +156,10 @@ CCS_FN void ccs_look(uint32_t k, uint64_t t, uint32_t from)
 			tail = ccs_ld_acquire(r.out_tail);
 		ccs_b.links[i].here = (int64_t)(head - in - 1) >= 0 &&
 				      (int64_t)(tail - out - 1 + r.out_slots) >= 0;
-		ccs_b.links[i].in = r.in + (in & (r.in_slots - 1)) * r.in_bytes;
-		ccs_b.links[i].out = !(r.op.form & CCS_DEV_OUT) ? 0
+		ccs_b.links[i].in = r.op.form & CCS_DEV_IN_READ
+					    ? r.cell.at[CCS_SPOT_FROM] + ccs_lo(t) * CCS_SIZE
+					    : r.in + (in & (r.in_slots - 1)) * r.in_bytes;
+		ccs_b.links[i].out = !CCS_GIVES(r.op.form) ? 0
 				     : r.op.form & CCS_DEV_OUT_DIRECT
 					     ? r.cell.at[CCS_SPOT_TO] + ccs_lo(t) * CCS_SIZE
 					     : r.out + (out & (r.out_slots - 1)) * r.out_bytes;
