@@ -67,7 +67,6 @@ bench-gpu-files: all $(BUILD)/bench/gpu_hand $(GPU_MODULES) $(GPU_TABLES) \
 bench-gpu-pack: bench-gpu-files
 	tar -czf $(BUILD)/bench/gpu.tar.gz --transform='s,^$(BUILD)/,build/,' bench/gpu.sh bench/gpu_page.sh \
 		bench/gpu_fit.sh bench/gpu_hand.cu bench/results/README.md $(BIN)/ccrun \
-		$(BUILD)/bench/gpu_hand $(wildcard $(BUILD)/bench/gpu_hand.cubin) $(BUILD)/bench/gpu \
-		$(BUILD)/bench/lib $(wildcard $(BUILD)/bench/commit)
+		$$(ls -d $(addprefix $(BUILD)/bench/,gpu gpu_hand gpu_hand.cubin lib commit) 2>/dev/null)
 bench-gpu:
 	bench/gpu.sh --build $(BUILD)

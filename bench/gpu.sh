@@ -125,7 +125,7 @@ about_machine() {
 	say "| GPU | $gpu |"
 	say "| driver | ${driver:-unknown} |"
 	say "| CUDA of the driver | $(nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p' | head -1) |"
-	say "| NVRTC | $("$hand" --nvrtc 2>/dev/null || echo none) |"
+	say "| NVRTC | $("$hand" --nvrtc 2>/dev/null) |"
 	say "| NCCL | $(python3 -c 'import importlib.metadata as m; print(m.version("nvidia-nccl-cu13"))' 2>/dev/null || ldconfig -p 2>/dev/null | sed -n 's/.*\(libnccl\.so[^ ]*\) .*/\1/p' | head -1) |"
 	say "| system | $(uname -sr), $cores cores |"
 }
