@@ -51,7 +51,22 @@ $(BUILD)/bench/ccc_table: $(BUILD)/compiler/ccc.o $(BUILD)/bench/cuda_table.o $(
 $(BUILD)/bench/gpu_hand: $(BUILD)/bench/gpu_hand.o $(BUILD)/runtime/ccrun/driver.o $(LIB)/libccs.a
 	$(CC) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
 
-.PHONY: bench-gpu bench-gpu-files
-bench-gpu-files: all $(BUILD)/bench/gpu_hand $(GPU_MODULES) $(GPU_TABLES)
+# The kernels by hand, for a machine without NVRTC; which commit all of it is of; and libraries that
+# one without a compiler may lack.
+$(BUILD)/bench/gpu_hand.cubin: bench/gpu_hand.cu $(BUILD)/bench/gpu_hand
+	$(BUILD)/bench/gpu_hand --compile $(GPU_ARCH) $< $@ 2>$@.log || rm -f $@
+$(BUILD)/bench/lib: $(BIN)/ccrun
+	@rm -rf $@ && mkdir -p $@
+	cp $$(ldd $< | sed -n 's/.*=> \(.*libjansson[^ ]*\) .*/\1/p') $@
+
+.PHONY: bench-gpu bench-gpu-files bench-gpu-pack
+bench-gpu-files: all $(BUILD)/bench/gpu_hand $(GPU_MODULES) $(GPU_TABLES) \
+		$(BUILD)/bench/gpu_hand.cubin $(BUILD)/bench/lib
+	@git rev-parse --short HEAD >$(BUILD)/bench/commit 2>/dev/null || true
+# All that gpu.sh needs on a machine with a driver alone: unpacked there, bench/gpu.sh runs.
+bench-gpu-pack: bench-gpu-files
+	tar -czf $(BUILD)/bench/gpu.tar.gz --transform='s,^$(BUILD)/,build/,' bench/gpu.sh bench/gpu_page.sh \
+		bench/gpu_fit.sh bench/gpu_hand.cu bench/results/README.md $(BIN)/ccrun \
+		$$(ls -d $(addprefix $(BUILD)/bench/,gpu gpu_hand gpu_hand.cubin lib commit) 2>/dev/null)
 bench-gpu:
 	bench/gpu.sh --build $(BUILD)

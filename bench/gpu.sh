@@ -1,30 +1,37 @@
 #!/bin/bash
-# Checks and measures everything on the first GPU of this machine, in under nine
-# minutes (--quick: four), and writes what it saw to a page of Markdown.
+# Checks and measures everything on the first GPU of this machine, in under eight minutes
+# (--quick: four), and writes what it saw to a page of Markdown, as it goes: what has been
+# measured when it is interrupted stands there. In the order of their worth:
 #
 #   machine      GPU, driver, CUDA, NVRTC, NCCL, commit
-#   results      every schedule at 2, 4 and 8 ranks, all elements: types, operators, odd
-#                counts, both protocols, direct copies on and off
-#   sanitizer    compute-sanitizer's memcheck, racecheck and synccheck on a selection
+#   goals        the copy rate; small, middle and large calls of the fastest schedules, and what is
+#                reached of what was asked for
+#   results      every schedule at 8, 2 and 4 ranks, all elements: odd counts, both protocols,
+#                types, operators, direct copies on and off
 #   replay       a captured graph, 10,000 times, and then the results
-#   hand         the card's copy rate, and kernels written by hand (gpu_hand.cu)
-#   speed        time, bus bandwidth and part of the copy rate by size, at 8 ranks
-#   latency      calls of up to 8 KiB in a replayed graph
-#   choices      LL and Simple by size; channels, threads, tiles; with and without
-#                straight-line code: what compiler/choose.c and cuda_call.c are set by
-#   nccl         the same job by NCCL (2.30 or later), its ranks on the one GPU
+#   sanitizer    compute-sanitizer's memcheck, racecheck and synccheck on a selection
 #   processes    a process a rank, all on the one GPU: over its memory, the host's, and NCCL
+#   sweep        channels 1 .. 16 of both protocols, and the constants of the model that chooses
+#                between these (compiler/lower/protocols.c), fitted to it (gpu_fit.sh)
+#   nccl         the same job by NCCL (2.30 or later), its ranks on the one GPU
+#   hand         kernels written by hand (gpu_hand.cu)
+#   speed        time, bus bandwidth and part of the copy rate by size, at 8 ranks
+#   choices      threads and tiles; direct copies; with and without straight-line code
 #   places       where there are several GPUs: a rank on each, with and without peer
 #                access, beside NCCL
-#   goals        what is reached of what was asked for
 #
-# A part that fails says so, and the next one begins: nothing here asserts a time.
-# Nothing is fetched. What is made beforehand by `make bench-gpu-files`, on this
-# machine or one like it, is used as it is if this one cannot build.
+# Each part has a limit of its own. One that takes longer is cut, and says so; one that fails
+# says so; and the next one begins: nothing here asserts a time.
+#
+# A machine with a driver and CUDA's libraries is enough: what `make bench-gpu-files` made,
+# here or on one like it (`make bench-gpu-pack` packs that), is used as it is. Only what is
+# missing is built, if that can be done. Kernels are those made ahead, and what others there
+# are NVRTC makes; without one what needs them is told, and left out. Nothing is fetched.
 #
 # usage: gpu.sh [--build DIR] [--quick] [--out FILE.md] [--only PART[,PART...]] [--dry]
 #   --dry: nothing is built, tiny sizes and few runs: to try the script itself
-# Exit status: 0, or 1 if a part failed; 4: there is no GPU, or nothing to run.
+# Exit status: 0, or 1 if a part failed; 4: there is no GPU, or nothing to run; 143, 130:
+# interrupted.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -42,7 +49,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-limit=530			# seconds in all
+limit=470			# seconds in all
 [ -z "$quick" ] || limit=230
 large=67108864			# bytes of a rank, from which on the goals hold
 [ -z "$dry" ] || large=1024
@@ -50,122 +57,50 @@ SECONDS=0
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
+trap 'interrupted 130' INT
+trap 'interrupted 143' TERM HUP
 ccrun=$build/bin/ccrun
 hand=$build/bench/gpu_hand
 modules=$build/bench/gpu
 cores=$(nproc 2>/dev/null || echo 2)
 data=$work/data		# key size time busbw wrong, by tabs
 : >"$data"
-failed=
+failed='' slow='' child='' part='' part_end=$limit
 export CCS_CACHE_DIR=$work/cache
 export ccrun modules work
 PATH=$PATH:/usr/local/cuda/bin
+# Libraries that were packed for a machine that lacks them.
+[ ! -d "$build/bench/lib" ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$build/bench/lib"
 # NVRTC and NCCL may be wheels of the Python that is here.
 : "${VIRTUAL_ENV:=$(python3 -c 'import sys; print(sys.prefix)' 2>/dev/null)}"
 export VIRTUAL_ENV
 unset CCS_PROTOCOLS CCS_THREADS CCS_TILE_BYTES CCS_DIRECT CCS_P2P_DISABLE
 
-# ---- helpers ----------------------------------------------------------------------
-
-say() { printf '%s\n' "$*" | tee -a "$work/page"; }
-page() { tee -a "$work/page"; }
-fails() { # fails WHAT: this part has failed
-	failed="$failed $part"
-	say "**failed**: $*"
-}
-block() { # block FILE [LINES]: as it is
-	[ -s "$1" ] || return 0
-	{ echo '```'; tail -n "${2:-20}" "$1"; echo '```'; } | page
-}
-
-# bounded SECONDS COMMAND...: no longer than that, nor than is left in all
-bounded() {
-	local most=$1 left=$((limit - SECONDS - 5))
-	shift
-	[ "$left" -lt 2 ] && { echo "no time was left" >&2; return 124; }
-	[ "$most" -le "$left" ] || most=$left
-	timeout -k 5 "$most" "$@"
-}
-
-# run SECONDS COMMAND...: its output goes to $work/log; says so if it fails
-run() {
-	bounded "$@" >"$work/log" 2>&1 </dev/null
-	local rc=$?
-	[ $rc = 0 ] && return 0
-	shift
-	fails "status $rc: \`$*\`"
-	block "$work/log" 8
-	return 1
-}
-
-# measure KEY MODULE OPTIONS...: a table of ccrun at 8 ranks, into $data
-measure() {
-	local key=$1 module=$2
-	shift 2
-	run 90 "$ccrun" -n 8 --device cuda:0 "$@" "$module" || return
-	awk -v key="$key" 'NF == 13 && $1 ~ /^[0-9]+$/ {
-		print key "\t" $1 "\t" $6 "\t" $8 "\t" $9 }' "$work/log" >>"$data"
-	grep -q "^$key	" "$data" || { fails "$key: no row"; block "$work/log" 5; }
-}
-
-# bytes SIZE: as people write it
-sizes() { awk '{ s = $1; u = ""; n = split("K M G", U, " ")
-	for (i = 1; i <= n && s >= 1024 && s % 1024 == 0; i++) { s /= 1024; u = U[i] }
-	$1 = s (u == "" ? " B" : " " u "iB"); print }' FS='\t' OFS='\t'; }
-
-# table COLUMN KEY...: rows by size, a column a key, which is named without what stands
-# before its last colon. COLUMN: 3 time, 4 bus bandwidth,
-# or `part`: of the copy rate, by the bytes that the algorithm must move
-table() {
-	local column=$1
-	shift
-	local keys="$*"
-	{
-		awk -F '\t' -v OFS='\t' -v column="$column" -v keys="$keys" -v rate="$(copy_rate)" \
-				-v moves="$work/moves" '
-			BEGIN {
-				n = split(keys, k, " ")
-				while ((getline line < moves) > 0) { split(line, f, " "); times[f[1]] = f[2] }
-			}
-			{ if (!($2 in seen)) { seen[$2] = 1; order[++rows] = $2 }
-			  if (column != "part") v[$2, $1] = $column
-			  else if (rate > 0 && $3 > 0 && times[$1] > 0)
-				v[$2, $1] = sprintf("%.3f", times[$1] * $2 / ($3 * 1000) / rate) }
-			END {
-				for (i = 1; i <= rows; i++) {
-					line = order[i]; any = 0
-					for (j = 1; j <= n; j++) {
-						line = line OFS v[order[i], k[j]]
-						any = any || v[order[i], k[j]] != ""
-					}
-					if (any) print line
-				}
-			}' "$data" | sort -n | sizes
-	} | awk -F '\t' -v keys="$keys" '
-		BEGIN { n = split(keys, k, " "); h = "| a rank |"; r = "|---|"
-			for (j = 1; j <= n; j++) { sub(/.*:/, "", k[j]); h = h " " k[j] " |"; r = r "---:|" }
-			print h; print r }
-		{ line = "|"; for (j = 1; j <= n + 1; j++) line = line " " $j " |"; print line }' | page
-}
-
-copy_rate() { awk '$1 == "copy_rate" { print $2 }' "$work/hand" 2>/dev/null; }
-module() { echo "$modules/$1.so"; }
+# shellcheck source=bench/gpu_page.sh
+. bench/gpu_page.sh
 
 # ---- parts ---------------------------------------------------------------------------
 
+# What the first parts need; then the rest. Only what is not there yet is made.
 build_it() {
-	local missing=
+	local missing='' file
+	for file in "$ccrun" "$hand" "$(module ring_allreduce)"; do
+		[ -e "$file" ] || missing="$missing $file"
+	done
+	if [ -z "$missing" ]; then
+		say "Not built: what is in \`$build\` is used."
+		return
+	fi
+	local lacks=
 	for tool in "${CC:-cc}" make flex bison; do
-		command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
+		command -v "$tool" >/dev/null 2>&1 || lacks="$lacks $tool"
 	done
 	echo '#include <jansson.h>' | "${CC:-cc}" -E -x c - >/dev/null 2>&1 ||
-		missing="$missing jansson.h"
-	if [ -n "$dry" ]; then
-		say "Not built: a dry run."
-	elif [ -z "$missing" ]; then
+		lacks="$lacks jansson.h"
+	if [ -z "$lacks" ] && [ -z "$dry" ]; then
 		run 200 make -j"$cores" BUILD="$build" bench-gpu-files && say "Built here."
-	else
-		say "Not built here (no$missing): what \`make bench-gpu-files\` made elsewhere is used."
+	elif [ -n "$lacks" ]; then
+		say "Not built here (no$lacks): bring \`$build\` along (\`make bench-gpu-pack\`)."
 	fi
 	for file in "$ccrun" "$hand" "$(module ring_allreduce)"; do
 		[ -e "$file" ] && continue
@@ -177,20 +112,21 @@ build_it() {
 first_line() { "$@" 2>/dev/null | head -1; }
 about_machine() {
 	local commit driver gpu
-	commit=$(git rev-parse --short HEAD 2>/dev/null || echo "${CCS_COMMIT:-unknown}")
+	commit=$(git rev-parse --short HEAD 2>/dev/null || cat "$build/bench/commit" 2>/dev/null)
 	[ -z "$(git status --porcelain 2>/dev/null)" ] || commit="$commit, with changes"
 	gpu=$(first_line nvidia-smi --query-gpu=name,memory.total,clocks.max.sm,clocks.max.mem \
 		--format=csv,noheader)
+	[ -n "$gpu" ] || gpu="$("$hand" --gpu 2>/dev/null), no nvidia-smi"
 	driver=$(first_line nvidia-smi --query-gpu=driver_version --format=csv,noheader)
 	say "| | |"
 	say "|---|---|"
 	say "| date | $(date -u '+%Y-%m-%d %H:%M UTC') |"
-	say "| commit | $commit |"
-	say "| GPU | ${gpu:-no nvidia-smi} |"
+	say "| commit | ${commit:-unknown} |"
+	say "| GPU | $gpu |"
 	say "| driver | ${driver:-unknown} |"
 	say "| CUDA of the driver | $(nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p' | head -1) |"
-	say "| NVRTC | $("$hand" --nvrtc 2>/dev/null || echo none) |"
-	say "| NCCL | $(python3 -c 'import importlib.metadata as m; print(m.version("nvidia-nccl-cu13"))' 2>/dev/null || ldconfig -p | sed -n 's/.*\(libnccl\.so[^ ]*\) .*/\1/p' | head -1) |"
+	say "| NVRTC | $("$hand" --nvrtc 2>/dev/null) |"
+	say "| NCCL | $(python3 -c 'import importlib.metadata as m; print(m.version("nvidia-nccl-cu13"))' 2>/dev/null || ldconfig -p 2>/dev/null | sed -n 's/.*\(libnccl\.so[^ ]*\) .*/\1/p' | head -1) |"
 	say "| system | $(uname -sr), $cores cores |"
 }
 
@@ -199,11 +135,13 @@ check_one() { # check_one SCHEDULE N SETTING OPTIONS
 	local log rc
 	log=$(mktemp "$work/check.XXXXXX")
 	# shellcheck disable=SC2086
-	env $3 timeout 100 "$ccrun" -n "$2" --device cuda:0 $4 --iters 1 -w 0 "$modules/$1.so" \
+	env $3 timeout --foreground 100 "$ccrun" -n "$2" --device cuda:0 $4 --iters 1 -w 0 "$modules/$1.so" \
 		>"$log" 2>&1 </dev/null
 	rc=$?
 	if [ $rc = 2 ] && grep -q 'has no plan for' "$log"; then
 		echo none
+	elif [ $rc = 4 ] && grep -q 'has no kernel for' "$log"; then
+		echo lacking
 	elif [ $rc = 0 ] && grep -q 'wrong elements *: 0 OK' "$log"; then
 		echo ok
 	else
@@ -213,43 +151,52 @@ check_one() { # check_one SCHEDULE N SETTING OPTIONS
 }
 export -f check_one
 
-# results_of FILE: each line of it a run, several side by side
+# results_of FILE WHAT: each line of it a run, several side by side
 results_of() {
+	local rc lacking
 	# shellcheck disable=SC2016
 	bounded 240 xargs -P "$jobs" -d '\n' -n 1 bash -c 'IFS="|" read -r s n e o <<<"$1"
 		check_one "$s" "$n" "$e" "$o"' _ <"$1" >"$work/results" 2>&1
-	local rc=$?
+	rc=$?
+	lacking=$(grep -c '^lacking' "$work/results")
 	say "$(grep -c '^ok' "$work/results") runs without a wrong element, of $(($(wc -l <"$1") - $(grep -c '^none' "$work/results"))) ($2)"
-	if [ $rc != 0 ] || grep -qv '^ok$\|^none$' "$work/results"; then
+	[ "$lacking" = 0 ] || say "$lacking need kernels that cannot be made here."
+	grep -v '^ok$\|^none$\|^lacking$\|^no time was left$' "$work/results" >"$work/bad"
+	if [ $rc = 124 ]; then
+		cut_short
+	elif [ $rc != 0 ] || [ -s "$work/bad" ]; then
 		fails "runs that were not right (status $rc):"
-		grep -v '^ok$\|^none$' "$work/results" >"$work/bad"
-		block "$work/bad" 30
 	fi
+	block "$work/bad" 30
 }
 
 results() {
-	local sizes="-b 4 -e 4M -f 37" list=$work/list
+	local sizes="-b 4 -e 4M -f 37" list=$work/list n
 	local jobs=$((cores < 4 ? cores : 4))
-	local settings="x=auto CCS_PROTOCOLS=ll CCS_PROTOCOLS=simple/3"
 	[ -z "$dry" ] || sizes="-b 4 -e 2K -f 37"
+	for n in 8 2 4; do
+		for so in "$modules"/*.so; do
+			local s=${so##*/}
+			s=${s%.so}
+			[ -n "$dry" ] && case $s in ring_allreduce | bruck_all_to_all) ;; *) continue ;; esac
+			echo "$s|$n|x=auto|$sizes -d float32$([ $n = 8 ] || echo ' -r all')"
+		done
+	done >"$list"
+	results_of "$list" "every schedule, 2, 4 and 8 ranks, $sizes"
 	for so in "$modules"/*.so; do
 		local s=${so##*/}
 		s=${s%.so}
 		[ -n "$dry" ] && case $s in ring_allreduce | bruck_all_to_all) ;; *) continue ;; esac
-		for n in 2 4; do
-			echo "$s|$n|x=auto|$sizes -d float32 -r all"
-		done
-		for setting in $settings "CCS_PROTOCOLS=simple CCS_DIRECT=0"; do
+		for setting in CCS_PROTOCOLS=ll CCS_PROTOCOLS=simple/3 "CCS_PROTOCOLS=simple CCS_DIRECT=0"; do
 			echo "$s|8|$setting|$sizes -d float32"
 		done
 		[ -n "$quick" ] || echo "$s|8|CCS_TILE_BYTES=1024 CCS_THREADS=64|$sizes -d float32,bfloat16 -o sum,avg"
 	done >"$list"
-	results_of "$list" "every schedule, $sizes"
+	results_of "$list" "both protocols, 8 ranks, $sizes"
 	for s in ring direct; do
 		[ -n "$dry" ] || echo "${s}_allreduce|8|x=auto|-b 64M -e 64M"
 	done >"$list"
-	for d in int8 uint8 int32 uint32 int64 uint64 float16 float32 float64 bfloat16 \
-			float8e4m3 float8e5m2; do
+	for d in float16 bfloat16 float8e4m3 float8e5m2 int8 uint8 int32 uint32 int64 uint64 float32 float64; do
 		[ -n "$quick" ] && [ $d != float16 ] && continue
 		echo "ring_allreduce|4|x=auto|-b 4 -e 100K -f 159 -d $d -o all"
 	done >>"$list"
@@ -294,10 +241,14 @@ replay() {
 }
 
 by_hand() {
-	local most=268435456
+	local most=268435456 of=bench/gpu_hand.cu ahead
 	[ -z "$quick" ] || most=67108864
-	run 60 "$hand" bench/gpu_hand.cu $most
-	grep -q copy_rate "$work/log" && cp "$work/log" "$work/hand"
+	if ! "$hand" --nvrtc >"$work/log" 2>&1; then
+		ahead=$build/bench/gpu_hand.cubin
+		[ -e "$ahead" ] || { say "Not run: $(tail -n 1 "$work/log")"; return; }
+		of=$ahead
+	fi
+	run 60 "$hand" "$of" $most && cp "$work/log" "$work/hand"
 	block "$work/hand" 60
 }
 
@@ -381,17 +332,44 @@ sweep() {
 	table 3 $keys
 }
 
-choices() {
-	local s small="-b 4 -e 4M -f 4 -c 0 -G 5 --iters 20 --repeats 3"
-	local large="-b 4M -e 32M -f 8 -c 0 --iters 10 --repeats 3"
-	local channels="simple/1 simple/2 simple/4 simple/8 simple/16 simple/32 simple"
-	[ -z "$dry" ] || small="-b 4 -e 64 -f 16 -c 0 -G 2 --iters 2" large="-b 1K -e 1K -c 0 --iters 2"
-	for s in direct_allreduce ring_allreduce $([ -n "$quick" ] || echo double_binary_tree_allreduce ring_allgather); do
-		sweep "Protocol" "$s" "$small" CCS_PROTOCOLS ll/1 ll/4 ll simple/1 simple/4 simple
+# Channels of both protocols; what was measured, as data; and what follows from it.
+sweep_channels() {
+	local s p sizes channels="1 2 4 8 16"
+	local schedules="direct_allreduce ring_allreduce recursive_doubling_allreduce"
+	[ -z "$dry" ] || channels="1 4" schedules="direct_allreduce ring_allreduce"
+	for s in $schedules; do
+		for p in ll simple; do
+			sizes="-b 8K -e 16M -f 8"
+			[ $p = simple ] || sizes="-b 8K -e 512K -f 4"
+			[ -z "$dry" ] || sizes="-b 64 -e 4K -f 8"
+			# shellcheck disable=SC2046
+			sweep "Channels" "$s" "$sizes -c 0 -G 5 --iters 10" CCS_PROTOCOLS \
+				$(printf "$p/%s " $channels)
+		done
 	done
+	say ""
+	say "For gpu_fit.sh: \`plan\`, schedule, what gpu_hand --bytes tells of it; \`time\`, schedule,"
+	say "protocol/channels, bytes, microseconds."
+	say ""
+	{
+		echo '```'
+		for s in $schedules; do
+			echo "plan $s $("$hand" --bytes "$(module $s)" 8)"
+		done
+		awk -F '\t' '$1 ~ /^Channels:/ { split($1, k, ":"); print "time", k[2], k[3], $2, $3 }' "$data"
+		echo '```'
+	} | page
+	say ""
+	bench/gpu_fit.sh "$out" >"$work/log" 2>&1 || fails "the fit"
+	block "$work/log"
+}
+
+choices() {
+	local s small="-b 4 -e 4M -f 16 -c 0 -G 5 --iters 20 --repeats 3"
+	local large="-b 4M -e 32M -f 8 -c 0 --iters 10 --repeats 3"
+	[ -z "$dry" ] || small="-b 4 -e 64 -f 16 -c 0 -G 2 --iters 2" large="-b 1K -e 1K -c 0 --iters 2"
 	for s in direct_allreduce ring_allreduce; do
-		# shellcheck disable=SC2086
-		sweep "Channels" $s "$large" CCS_PROTOCOLS $channels
+		sweep "Protocol" "$s" "$small" CCS_PROTOCOLS ll simple default
 		[ -n "$quick" ] || sweep "Threads of a block" $s "$large" CCS_THREADS 64 128 256 512 default
 		[ -n "$quick" ] || sweep "Bytes of a tile" $s "$large" CCS_TILE_BYTES 4096 16384 65536 262144 default
 		sweep "Direct copies" $s "$large" CCS_DIRECT 0 default
@@ -413,6 +391,7 @@ nccl() {
 		"$(module direct_allreduce)" >"$work/log" 2>&1 </dev/null
 	case $? in
 	0) block "$work/log" 40 ;;
+	124) cut_short ;;
 	4) say "Not run: $(grep -m 1 ccrun: "$work/log")" ;;
 	*) fails "NCCL"; block "$work/log" 20 ;;
 	esac
@@ -425,13 +404,15 @@ together() { # together SCHEDULE SETTING: RANK in it stands for the number
 	for rank in 0 1 2 3; do
 		env RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=4 \
 			MASTER_ADDR=127.0.0.1 MASTER_PORT=$port CCS_RENDEZVOUS_SECONDS=30 "${2//RANK/$rank}" \
-			timeout -k 5 60 "$ccrun" --device cuda -b 4 -e 40000 -f 100 --iters 2 -w 1 \
+			timeout -k 5 $(($(left) < 60 ? $(left) : 60)) "$ccrun" --device cuda -b 4 -e 40000 -f 100 --iters 2 -w 1 \
 			"$(module "$1")" >"$work/process$rank" 2>&1 </dev/null &
 		pids="$pids $!"
 	done
+	child=$pids
 	for pid in $pids; do
 		wait "$pid" || rc=$?
 	done
+	child=
 	cat "$work"/process? >"$work/log"
 	return $rc
 }
@@ -441,7 +422,7 @@ processes() {
 	for way in "its memory:x=auto" "the host's memory:CCS_P2P_DISABLE=1" \
 			"NCCL, as if on four hosts:CCS_HOSTID=host-RANK"; do
 		for s in ring_allreduce direct_all_to_all; do
-			[ $((limit - SECONDS)) -ge 70 ] || { say "No time was left."; return; }
+			[ "$(left)" -ge 3 ] || { cut_short; return; }
 			together $s "${way#*:}"
 			rc=$?
 			if [ $rc = 4 ]; then
@@ -476,77 +457,108 @@ goal() {
 	say "| $1 | $2 | $3 | $verdict |"
 }
 
-# The least part of the copy rate of schedule $1, from 64 MiB a rank on; $2: by which
-# column of $work/moves.
+# at KEY SIZE: microseconds of the largest size up to that one
+at() {
+	awk -F '\t' -v key="$1" -v size="$2" '
+		$1 == key && $2 <= size && $2 > most { most = $2; us = $3 } END { print us }' "$data"
+}
+least() { printf '%s\n' "$@" | grep . | sort -g | head -1; }
+
+# part_of_copy SCHEDULE TIMES: of the copy rate, if so many times a rank's buffer are moved
 part_of_copy() {
-	awk -F '\t' -v s="$1" -v by="$2" -v rate="$(copy_rate)" -v moves="$work/moves" '
-		BEGIN { while ((getline line < moves) > 0) { split(line, f, " "); t[f[1]] = f[by] } }
-		$1 == s && $2 >= '"$large"' && rate > 0 && $3 > 0 {
-			x = t[s] * $2 / ($3 * 1000) / rate
+	awk -F '\t' -v key="large:$1" -v times="$2" -v rate="$(copy_rate)" '
+		$1 == key && rate > 0 && $3 > 0 {
+			x = times * $2 / ($3 * 1000) / rate
 			if (least == "" || x < least) least = x }
 		END { if (least != "") printf "%.3f", least }' "$data"
 }
 
-# The most microseconds of any size in a replayed graph, for the schedule where that is least.
-small_calls() {
-	awk -F '\t' '$1 ~ /^graph20:.*allreduce$/ && $2 <= 8192 && $3 + 0 > most[$1] { most[$1] = $3 + 0 }
-		END { for (s in most) if (best == "" || most[s] < best) best = most[s]; print best }' "$data"
-}
-
+GOALS="direct_allreduce ring_allreduce recursive_doubling_allreduce one_shot_allreduce"
 goals() {
+	local s keys small="-b 8 -e 8K -f 4 --iters 20 -G 50" middle="-b 256K -e 4M -f 4 --iters 10 -G 5"
+	local large="-b 64M -e 64M" big=268435456 title
+	[ -n "$quick" ] || large="-b 64M -e 256M"
+	[ -z "$dry" ] || small="-b 8 -e 64 -f 8 --iters 2 -G 2" middle="-b 256 -e 4K -f 4 --iters 2 -G 2"
+	[ -z "$dry" ] || large="-b 4K -e 4K" big=65536
+	run 30 "$hand" --copy $big && cp "$work/log" "$work/rate" && say "$(cat "$work/rate")"
+	for title in "small $small" "middle $middle" "large $large --iters 5"; do
+		keys=
+		for s in $GOALS; do
+			case "$title $s" in large*recursive* | large*one_shot*) continue ;; esac
+			# shellcheck disable=SC2086
+			measure "${title%% *}:$s" "$(module "$s")" -c 0 --repeats 3 ${title#* }
+			keys="$keys ${title%% *}:$s"
+		done
+		say ""
+		say "Microseconds, ${title%% *} calls$(case $title in large*) ;; *) echo " in a replayed graph" ;; esac):"
+		say ""
+		# shellcheck disable=SC2086
+		table 3 $keys
+	done
+	say ""
 	say "| goal, at 8 ranks on one GPU | wanted | measured | |"
 	say "|---|---|---|---|"
-	for x in direct:0.8 ring:0.5; do
-		goal "${x%:*} allreduce from 64 MiB a rank, part of the copy rate" "${x#*:}" \
-			"$(part_of_copy "${x%:*}_allreduce" 2)" ">= ${x#*:}"
-	done
-	goal "an allreduce of up to 8 KiB in a replayed graph, us" "10" "$(small_calls)" "<= 10"
-	say ""
-	say "By messages alone, as \`ccrun --copy-rate\` counts: direct $(part_of_copy direct_allreduce 5), ring $(part_of_copy ring_allreduce 5)."
+	goal "direct allreduce of 8 KiB, replayed, us" 10 "$(at small:direct_allreduce 8192)" "<= 10"
+	goal "ring allreduce of 8 KiB, replayed, us" 12 "$(at small:ring_allreduce 8192)" "<= 12"
+	goal "recursive doubling of 8 KiB, replayed, us" 8 "$(at small:recursive_doubling_allreduce 8192)" "<= 8"
+	goal "the fastest allreduce of 1 MiB, replayed, us" 30 \
+		"$(least $(for s in $GOALS; do at middle:$s 1048576; done))" "<= 30"
+	goal "direct allreduce from 64 MiB, part of the copy rate, by 16 S" 0.8 \
+		"$(part_of_copy direct_allreduce 16)" ">= 0.8"
+	goal "ring allreduce from 64 MiB, part of the copy rate, by 36 S" 0.85 \
+		"$(part_of_copy ring_allreduce 36)" ">= 0.85"
 }
 
 # ---- all of them ------------------------------------------------------------------------
 
 exit_status=0
-do_part() { # do_part NAME TITLE FUNCTION
+# do_part NAME SECONDS TITLE FUNCTION
+do_part() {
 	part=$1
 	[ -z "$only" ] || [ "$1" = build ] || [ "$1" = machine ] ||
 		case $only in *",$1,"*) ;; *) return ;; esac
+	part_end=$((SECONDS + $2))
 	say ""
-	say "## $2"
+	say "## $3"
 	say ""
-	$3
+	if [ "$(left)" -lt 2 ]; then cut_short; else $4; fi
 	[ "$exit_status" = 0 ] || exit "$exit_status"
 }
 
-[ -n "$dry" ] || nvidia-smi >/dev/null 2>&1 || {
-	echo "gpu.sh: no GPU: nvidia-smi does not answer" >&2
+gpu_name() {
+	first_line nvidia-smi --query-gpu=name --format=csv,noheader ||
+		first_line "$hand" --gpu | sed 's/,.*//'
+}
+[ -n "$dry" ] || nvidia-smi >/dev/null 2>&1 || "$hand" --gpu >/dev/null 2>&1 || {
+	echo "gpu.sh: no GPU: neither nvidia-smi nor the driver tells of one" >&2
 	exit 4
 }
+if [ -z "$out" ]; then
+	gpu=$(gpu_name | tr 'A-Z ' 'a-z-')
+	out=bench/results/$(date -u +%Y-%m-%d)-${gpu:-gpu}.md
+fi
+mkdir -p "$(dirname "$out")" && : >"$out" || exit 1
 say "# Measured on a GPU"
 [ -z "$dry" ] || say "
 A dry run: nothing was measured, and no number below means anything."
-do_part build Build build_it
-do_part machine Machine about_machine
-do_part results "Results" results
-do_part hand "By hand" by_hand
-do_part latency "Small calls" latency
-do_part speed "Speed at 8 ranks" speed
-do_part replay "Replayed graphs" replay
-do_part sanitizer "compute-sanitizer" sanitizer
-do_part nccl "Beside NCCL" nccl
-do_part processes "Processes that share the GPU" processes
-do_part choices "What the choices rest on" choices
-do_part places "Several GPUs" places
-do_part goals "Goals" goals
+do_part build 200 Build build_it
+do_part machine 10 Machine about_machine
+do_part goals 90 Goals goals
+do_part results 110 "Results" results
+do_part replay 40 "Replayed graphs" replay
+do_part sanitizer 40 "compute-sanitizer" sanitizer
+do_part processes 50 "Processes that share the GPU" processes
+do_part sweep 70 "Channels of both protocols" sweep_channels
+do_part nccl 40 "Beside NCCL" nccl
+do_part hand 40 "By hand" by_hand
+do_part latency 40 "Small calls" latency
+do_part speed 60 "Speed at 8 ranks" speed
+do_part choices 60 "What the choices rest on" choices
+do_part places 60 "Several GPUs" places
 say ""
-if [ -z "$failed" ]; then say "All parts ran; $SECONDS s."; else
+[ -z "$slow" ] || say "Cut, as they took too long:$slow."
+if [ -z "$failed" ]; then say "No part failed; $SECONDS s."; else
 	say "Failed:$(printf '%s\n' "$failed" | tr ' ' '\n' | sort -u | tr '\n' ' '); $SECONDS s."
 fi
-if [ -z "$out" ]; then
-	gpu=$(first_line nvidia-smi --query-gpu=name --format=csv,noheader | tr 'A-Z ' 'a-z-')
-	out=bench/results/$(date -u +%Y-%m-%d)-${gpu:-gpu}.md
-fi
-mkdir -p "$(dirname "$out")"
-cp "$work/page" "$out" && echo "written to $out"
+echo "written to $out"
 [ -z "$failed" ]

@@ -6,12 +6,16 @@
  * job moves (read and written) over time; and that as a part of the copy rate. Medians
  * of five. hand_direct's results are compared, all elements, up to 16 MiB a rank.
  *
- * usage: gpu_hand SOURCE.cu [MOST]     MOST: largest size of a rank in bytes (256 MiB)
+ * usage: gpu_hand SOURCE.cu [MOST]     MOST: largest size of a rank in bytes (256 MiB);
+ *                                      FILE.cubin: as --compile has made it
+ *        gpu_hand --copy MOST          the copy rate alone
+ *        gpu_hand --gpu                which GPU there is
  *        gpu_hand --bytes MODULE.so N  what N ranks move, as a multiple of a rank's buffer:
  *                                      at least; the plan, with direct copies; without;
- *                                      and messages alone
+ *                                      and messages alone. Then of one worker: messages that
+ *                                      it sends; what they hold, by slots, and straight
  *        gpu_hand --nvrtc              which NVRTC there is
- *        gpu_hand --compile sm_90 SOURCE.cu
+ *        gpu_hand --compile sm_90 SOURCE.cu [FILE.cubin]
  */
 #include "runtime/ccrun/driver.h"
 #include "runtime/cuda/driver.h"
@@ -65,6 +69,7 @@ struct moves {
 	unsigned char *cells; /* [rank * stride + cell]: INPUT ... */
 	uint32_t stride;
 	double must, direct, plain, messages;
+	double sent, staged, straight; /* messages; cells, by slots and straight to their place */
 };
 
 static void find_placed(struct moves *x)
@@ -96,6 +101,8 @@ static void count_op(struct moves *x, const struct ccs_op *o, unsigned char *cel
 	x->direct += (double)o->n * (placed ? 2u * out : parts);
 	x->must += (double)o->n * ((uint32_t)(in && !placed) + out);
 	x->messages += (double)o->n * 2u * out;
+	x->sent += out;
+	*(o->flags & CCS_OP_DIRECT ? &x->straight : &x->staged) += (double)o->n * out;
 }
 
 /* Beside messages: inputs are read once, what was placed is read once if anything reads
@@ -156,6 +163,9 @@ static bool plan_moves(const struct ccs_module *m, struct moves *x)
 	x->direct /= buffer;
 	x->plain /= buffer;
 	x->messages /= buffer;
+	x->sent /= (double)p->workers.n;
+	x->staged /= buffer * (double)p->workers.n;
+	x->straight /= buffer * (double)p->workers.n;
 	return buffer > 0;
 }
 
@@ -170,7 +180,8 @@ static int print_moves(const char *file, int n)
 	x.v = module_plan(m, n, 0);
 	done = x.v && plan_moves(m, &x);
 	if (done)
-		printf("%.3f %.3f %.3f %.3f\n", x.must, x.direct, x.plain, x.messages);
+		printf("%.3f %.3f %.3f %.3f %.3f %.4f %.4f\n", x.must, x.direct, x.plain,
+		       x.messages, x.sent, x.staged, x.straight);
 	else
 		fprintf(stderr, "gpu_hand: %s has no plan for %d ranks\n", file, n);
 	ccs_module_free(m);
@@ -193,11 +204,14 @@ static int print_nvrtc(void)
 
 /* ---- kernels ------------------------------------------------------------------------------ */
 
+#define FILE_MOST ((size_t)1 << 20)
+
+/* With a NUL behind it. */
 static char *read_file(const char *path)
 {
 	FILE *f = fopen(path, "rb");
-	char *text = calloc(1, 65536);
-	bool whole = f && text && fread(text, 1, 65535, f) > 0 && feof(f);
+	char *text = calloc(1, FILE_MOST);
+	bool whole = f && text && fread(text, 1, FILE_MOST - 1, f) > 0 && feof(f);
 
 	if (f)
 		fclose(f);
@@ -246,8 +260,14 @@ static int compile(const char *path, struct nvrtc_arch arch, struct nvrtc_output
 
 static bool load(struct bench *b, const char *path)
 {
-	struct nvrtc_output out;
-	bool done = !compile(path, (struct nvrtc_arch){ b->cuda.capability, 0 }, &out);
+	const char *end = strrchr(path, '.');
+	struct nvrtc_output out = { 0 };
+	bool done;
+
+	if (end && !strcmp(end, ".cubin"))
+		done = (out.data = read_file(path)) != NULL;
+	else
+		done = !compile(path, (struct nvrtc_arch){ b->cuda.capability, 0 }, &out);
 
 	for (int i = 0; i < JOBS && done; i++)
 		done = good(cuda_load(&b->cuda, &b->module[i], &b->kernel[i], out.data, NAME[i])) &&
@@ -257,7 +277,8 @@ static bool load(struct bench *b, const char *path)
 	return done;
 }
 
-static int only_compile(const char *path, const char *name)
+/* `to`: where the CUBIN goes; NULL: nowhere. */
+static int only_compile(const char *path, const char *name, const char *to)
 {
 	struct nvrtc_output out = { 0 };
 	struct nvrtc_arch arch;
@@ -265,6 +286,15 @@ static int only_compile(const char *path, const char *name)
 
 	if (nvrtc_arch_read(name, strlen(name), &arch))
 		rc = compile(path, arch, &out);
+	if (!rc && to) {
+		FILE *f = fopen(to, "wb");
+		bool whole = f && fwrite(out.data, 1, out.len, f) == out.len;
+
+		if (!f || fclose(f) || !whole) {
+			fprintf(stderr, "gpu_hand: cannot write %s\n", to);
+			rc = 2;
+		}
+	}
 	free(out.data);
 	free(out.log);
 	return rc;
@@ -410,16 +440,8 @@ static bool row(struct bench *b, enum job job, size_t bytes)
 
 static bool run(struct bench *b, size_t most)
 {
-	double us = time_of(b, JOBS, most, NULL, 10);
-	bool fine = us > 0;
+	bool fine;
 
-	if (!fine)
-		return false;
-	b->copy_rate = 2 * (double)most / us;
-	printf("# %s, compute capability %d.%d, CUDA %d.%d\n", b->cuda.name,
-	       b->cuda.capability / 10, b->cuda.capability % 10, b->cuda.driver / 1000,
-	       b->cuda.driver % 1000 / 10);
-	printf("copy_rate %.1f GB/s, of %zu bytes, read and written\n", b->copy_rate / 1e3, most);
 	printf("%-12s %12s %10s %10s %10s %8s %8s\n", "kernel", "bytes/rank", "us", "us, graph",
 	       "GB/s", "of copy", "#wrong");
 	fine = row(b, EMPTY, 0);
@@ -429,61 +451,102 @@ static bool run(struct bench *b, size_t most)
 	return fine;
 }
 
-static bool prepare(struct bench *b, const char *source, size_t most)
+/* Prints it; negative: it failed. */
+static double copy_rate(struct bench *b, size_t most)
 {
-	size_t slots;
-	bool fine = load(b, source) && good(driver_open(&b->driver)) &&
+	double us = time_of(b, JOBS, most, NULL, 10), rate = us > 0 ? 2 * (double)most / us : -1;
+
+	if (rate > 0)
+		printf("copy_rate %.1f GB/s, of %zu bytes, read and written\n", rate / 1e3, most);
+	fflush(stdout);
+	return rate;
+}
+
+/* Streams, times, and the buffers of so many ranks. */
+static bool open_buffers(struct bench *b, int ranks, size_t most)
+{
+	bool fine = good(driver_open(&b->driver)) &&
 		    good(driver_stream_new(&b->driver, &b->stream)) &&
 		    good(driver_timer_new(&b->driver, &b->from)) &&
 		    good(driver_timer_new(&b->driver, &b->to));
 
-	slots = (size_t)b->resident[RING] * (size_t)b->cuda.sms * 8 * 4 * THREADS * 16;
-	fine = fine && good(cuda_alloc(&b->cuda, &b->buffers.slots, slots, "slots"));
-	for (int r = 0; r < RANKS && fine; r++)
+	for (int r = 0; r < ranks && fine; r++)
 		fine = good(cuda_alloc(&b->cuda, &b->buffers.in[r], most, "inputs")) &&
 		       good(cuda_alloc(&b->cuda, &b->buffers.out[r], most, "outputs"));
+	return fine;
+}
+
+static bool prepare(struct bench *b, const char *source, size_t most)
+{
+	size_t slots;
+	bool fine = load(b, source);
+
+	slots = (size_t)b->resident[RING] * (size_t)b->cuda.sms * 8 * 4 * THREADS * 16;
+	fine = fine && good(cuda_alloc(&b->cuda, &b->buffers.slots, slots, "slots"));
 	b->checked = most < (1u << 24) ? most : (1u << 24);
 	b->host = malloc(b->checked);
 	return fine && b->host && fill(b, most);
 }
 
+static void close_all(struct bench *b)
+{
+	for (int r = 0; r < RANKS; r++) {
+		cuda_free(&b->cuda, b->buffers.in[r]);
+		cuda_free(&b->cuda, b->buffers.out[r]);
+	}
+	cuda_free(&b->cuda, b->buffers.slots);
+	cuda_event_free(&b->cuda, b->from);
+	cuda_event_free(&b->cuda, b->to);
+	driver_stream_free(&b->driver, b->stream);
+	for (int i = 0; i < JOBS; i++)
+		if (b->module[i])
+			cuda_unload(&b->cuda, b->module[i]);
+	free(b->host);
+}
+
+/* `source` NULL: the copy rate alone; `most` 0: which GPU it is. An exit status. */
+static int on_gpu(const char *source, size_t most)
+{
+	struct bench b = { 0 };
+	bool fine = true;
+	int mode;
+
+	if (!good(cuda_open(&b.cuda, 0)))
+		return 4;
+	if (!most)
+		printf("%s, compute capability %d.%d, CUDA %d.%d, %d SMs\n", b.cuda.name,
+		       b.cuda.capability / 10, b.cuda.capability % 10, b.cuda.driver / 1000,
+		       b.cuda.driver % 1000 / 10, b.cuda.sms);
+	if (most && good(cuda_enter(&b.cuda, &mode))) {
+		fine = open_buffers(&b, source ? RANKS : 1, most) &&
+		       (b.copy_rate = copy_rate(&b, most)) > 0 &&
+		       (!source || (prepare(&b, source, most) && run(&b, most)));
+		close_all(&b);
+		cuda_leave(&b.cuda, mode);
+	}
+	cuda_close(&b.cuda);
+	return fine ? 0 : 3;
+}
+
 int main(int argc, char **argv)
 {
 	size_t most = argc > 2 ? strtoull(argv[2], NULL, 10) : (size_t)256 << 20;
-	struct bench b = { 0 };
-	bool fine;
-	int mode;
 
 	if (argc == 4 && !strcmp(argv[1], "--bytes"))
 		return print_moves(argv[2], atoi(argv[3]));
-	if (argc == 4 && !strcmp(argv[1], "--compile"))
-		return only_compile(argv[3], argv[2]);
+	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "--compile"))
+		return only_compile(argv[3], argv[2], argc == 5 ? argv[4] : NULL);
 	if (argc == 2 && !strcmp(argv[1], "--nvrtc"))
 		return print_nvrtc();
-	if (argc < 2 || argc > 3 || most < 1024) {
-		fprintf(stderr,
-			"usage: gpu_hand SOURCE.cu [MOST] | --bytes MODULE.so N | --nvrtc | "
-			"--compile sm_90 SOURCE.cu\n");
+	if (argc == 2 && !strcmp(argv[1], "--gpu"))
+		return on_gpu(NULL, 0);
+	if (argc == 3 && !strcmp(argv[1], "--copy") && most >= 1024)
+		return on_gpu(NULL, most);
+	if (argc < 2 || argc > 3 || most < 1024 || argv[1][0] == '-') {
+		fprintf(stderr, "usage: gpu_hand SOURCE.cu [MOST] | --copy MOST | --gpu | "
+				"--bytes MODULE.so N | --nvrtc | "
+				"--compile sm_90 SOURCE.cu [FILE.cubin]\n");
 		return 2;
 	}
-	if (!good(cuda_open(&b.cuda, 0)))
-		return 4;
-	if (!good(cuda_enter(&b.cuda, &mode)))
-		return 4;
-	fine = prepare(&b, argv[1], most) && run(&b, most);
-	for (int r = 0; r < RANKS; r++) {
-		cuda_free(&b.cuda, b.buffers.in[r]);
-		cuda_free(&b.cuda, b.buffers.out[r]);
-	}
-	cuda_free(&b.cuda, b.buffers.slots);
-	cuda_event_free(&b.cuda, b.from);
-	cuda_event_free(&b.cuda, b.to);
-	driver_stream_free(&b.driver, b.stream);
-	for (int i = 0; i < JOBS; i++)
-		if (b.module[i])
-			cuda_unload(&b.cuda, b.module[i]);
-	cuda_leave(&b.cuda, mode);
-	cuda_close(&b.cuda);
-	free(b.host);
-	return fine ? 0 : 3;
+	return on_gpu(argv[1], most);
 }

@@ -38,6 +38,8 @@ $(BUILD)/tests/fake_cuda/libnvrtc_ptx.so: $(BUILD)/tests/fake_cuda/ptx_nvrtc.o \
 		$(addprefix $(BUILD)/runtime/base/,nvrtc.o library.o file.o)
 	$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl
 $(BUILD)/tests/fake_cuda/%.o: TEST_WARN += -Wno-missing-prototypes
+# What executes PTX, without a driver before it.
+$(BUILD)/tests/cuda/element_test: $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_nvrtc.c,$(wildcard tests/fake_cuda/ptx_*.c)))
 
 # And an NCCL (tests/fake_nccl/fake.h).
 FAKE_NCCL := $(BUILD)/tests/fake_nccl/libnccl.so.2
@@ -223,6 +225,7 @@ SUITES_cuda := \
 	"35 tests/emu/emu_test.sh $(BUILD) $(TEST_MODULES)" \
 	"25 tests/cuda/cuda_test.sh $(BUILD)" \
 	"15 tests/cuda/bench_test.sh $(BUILD)" \
+	"$(T)/cuda/element_test" \
 	"$(T)/cuda/unit_place_test" \
 	"$(T)/cuda/unit_tables_test" \
 	"tests/cuda/cuda_driver_test.sh $(BUILD)" \
@@ -319,6 +322,7 @@ coverage-built: test-programs
 SUITES_long := \
 	"200 tests/cuda/nvrtc_test.sh $(BUILD) --long" \
 	"60 tests/cuda/ptx_test.sh $(BUILD) --long" \
+	"60 $(T)/cuda/element_test --long" \
 	"35 $(T)/cpu/results_test --long $(TEST_MODULES)" \
 	"100 tests/emu/emu_test.sh $(BUILD) --long $(TEST_MODULES)" \
 	"35 tests/cuda/cuda_test.sh $(BUILD) --long" \

@@ -2,8 +2,8 @@
  * Narrow floats to float32 and back: float16, bfloat16, float8 e4m3 and e5m2.
  *
  * To float32 is exact. From float32 rounds to nearest, ties to even; subnormals
- * are kept. float16 and bfloat16 overflow to infinity as IEEE 754 says. The
- * float8 types follow CUDA's saturating conversions (`satfinite`): whatever
+ * are kept. float16 and bfloat16 overflow to infinity as IEEE 754 says, and NaN
+ * becomes 0x7fff, as on GPUs. The float8 types follow CUDA's saturating conversions (`satfinite`): whatever
  * lies beyond the largest finite number, infinity too, becomes that number with
  * its sign (448 for e4m3, 57344 for e5m2), and NaN becomes 0x7f. e4m3 has no
  * infinity; e5m2's is read as one, and only a minimum or maximum returns it.
@@ -61,8 +61,7 @@ NARROW uint16_t half_from_float(float f)
 	uint32_t r = a < (113u << 23) ? sub : nor;
 
 	r = a >= (143u << 23) ? 0x7c00u : r;
-	r = a > 0x7f800000u ? 0x7e00u : r;
-	return (uint16_t)(r | sign);
+	return (uint16_t)(a > 0x7f800000u ? 0x7fffu : r | sign);
 }
 
 NARROW float bfloat_to_float(uint16_t h)

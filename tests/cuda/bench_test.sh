@@ -38,6 +38,12 @@ ring_reduce_scatter 23 14
 binomial_broadcast 12 14
 direct_all_to_all 16 14
 END
+# A worker of a ring, 8 ranks: 7 messages of a chunk by slots, 7 straight; a rank that doubles: 3 of
+# all of its buffer.
+for what in "ring_allreduce 14.000 0.8750 0.8750" "recursive_doubling_allreduce 3.000 3.0000 0.0000"; do
+	"$hand" --bytes "$tmp/b/bench/gpu/${what%% *}.so" 8 >"$tmp/out"
+	says "a worker sends: $what" "$tmp/out" " ${what#* }\$"
+done
 
 # ---- kernels by hand ---------------------------------------------------------------------------
 real_nvrtc
@@ -50,26 +56,64 @@ else
 	echo "skip - kernels written by hand compile: $(cat "$tmp/out")"
 fi
 
+# ---- the fit -----------------------------------------------------------------------------------
+# A page that was made up from the model, with errors of 1 %: its constants come back.
+awk 'BEGIN {
+	plan["direct"] = "30 48 62 28 14 0.875 0.875"; plan["ring"] = "36 36 44 28 7 1.75 0"; plan["double"] = "64 104 104 48 3 3 0"
+	for (s in plan) print "plan", s, plan[s]
+	for (s in plan) for (p = 0; p < 2; p++) for (c = 1; c <= 16; c *= 2) for (b = 8192; b <= 524288; b *= 4) {
+		split(plan[s], k, " ")
+		t = 6 + (p ? k[5] * 1.5 + (k[6] * 50 + k[7] * 25) * b / c / 1e6 : k[5] * 0.8 + (k[6] + k[7]) * 110 * b / c / 1e6)
+		print "time", s, (p ? "simple/" : "ll/") c, b, t * (1 + 0.01 * sin(++n * 7))
+	}
+}' >"$tmp/fitted"
+status "gpu_fit.sh" 0 bench/gpu_fit.sh "$tmp/fitted"
+while read -r name value; do
+	# shellcheck disable=SC2016
+	holds "... finds $name within a tenth of $value" awk -v n="$name" -v v="$value" \
+		'$1 == n && $2 > 0.9 * v && $2 < 1.1 * v { found = 1 } END { exit !found }' "$tmp/out"
+done <<END
+LL_HOP 800
+LL_BYTE 110
+SIMPLE_HOP 1500
+SIMPLE_BYTE 50
+DIRECT_BYTE 25
+END
+echo "a page" >"$tmp/none"
+status "gpu_fit.sh of a page without rows" 1 bench/gpu_fit.sh "$tmp/none"
+
 # ---- the script ------------------------------------------------------------------------------------
-# The stand-in for a GPU runs no kernels but ccc's: the copy rate is made up.
+# The stand-in for a GPU runs no kernels but ccc's.
 cat >"$tmp/b/bench/gpu_hand" <<END
 #!/bin/sh
 case \$1 in --*) exec "$hand" "\$@" ;; esac
 [ -r "\$1" ] && echo "copy_rate 4000.0 GB/s"
 END
 chmod +x "$tmp/b/bench/gpu_hand"
-faked bench/gpu.sh --dry --build "$tmp/b" --out "$tmp/page.md" >"$tmp/out" 2>"$tmp/err"
+# A machine with nothing but what every system has: no compiler, no git, no Python, no nvidia-smi.
+mkdir "$tmp/bare"
+for tool in bash sh env awk sed grep cat cp cut date dirname mkdir mktemp nproc rm head tail sort tee \
+		timeout tr uname wc xargs sleep; do
+	ln -s "$(command -v $tool)" "$tmp/bare/$tool"
+done
+bare() { PATH=$tmp/bare faked "$@"; }
+bare bench/gpu.sh --dry --build "$tmp/b" --out "$tmp/page.md" >"$tmp/out" 2>"$tmp/err"
 rc=$?
 if [ $rc = 0 ]; then ok "gpu.sh: every part runs"; else
 	not_ok "gpu.sh: every part runs" "status $rc: $(cat "$tmp/err"; grep -A8 'failed' "$tmp/out")"
 fi
-holds "... and says nothing else" test ! -s "$tmp/err"
+holds "... and says nothing else" diff /dev/null "$tmp/err"
 says "... says that it was a dry run" "$tmp/page.md" 'no number below means anything'
-says "... finds no wrong element" "$tmp/page.md" '^12 runs without a wrong element, of 12'
+says "... finds no wrong element" "$tmp/page.md" '^6 runs without a wrong element, of 6'
+says "... begins with the goals" "$tmp/page.md" '^## Goals'
+says "... names the GPU" "$tmp/page.md" '^\| GPU \| Fake GPU 0, .*no nvidia-smi'
+says "... says that nothing was built" "$tmp/page.md" '^Not built: what is in'
+says "... fits the model" "$tmp/page.md" '^LL_HOP'
 says "... runs processes" "$tmp/page.md" 'direct_all_to_all over NCCL, as if on four hosts: wrong elements *: 0 OK'
 says "... says what NCCL lacks, and goes on" "$tmp/page.md" '^Not run: .*NCCL 2.28.3 .* cannot have several ranks .* on one GPU'
 says "... replays" "$tmp/page.md" 'ring_allreduce, ll: 20 replays, wrong elements *: 0 OK'
-for goal in 'direct allreduce .*' 'ring allreduce .*' 'an allreduce of up to 8 KiB .*'; do
+for goal in 'direct allreduce of 8 KiB.*' 'recursive doubling .*' 'the fastest allreduce of 1 MiB.*' \
+	'direct allreduce from 64 MiB.*' 'ring allreduce from 64 MiB.*'; do
 	says "... tells of the goal: $goal" "$tmp/page.md" "^\\| $goal \\| [0-9.]+ \\| [0-9.]+ \\| (PASS|FAIL) \\|"
 done
 # A row of every table, with a number in every column.
@@ -86,8 +130,32 @@ unset FAKE_NCCL_VERSION
 if command -v nvidia-smi >/dev/null; then
 	echo "skip - gpu.sh without a GPU: nvidia-smi is here"
 else
-	status "gpu.sh without a GPU" 4 bench/gpu.sh --build "$tmp/b" --out "$tmp/x.md"
+	status "gpu.sh without a GPU" 4 env LD_LIBRARY_PATH="$tmp" bench/gpu.sh --build "$tmp/b" --out "$tmp/x.md"
 	says "... says so" "$tmp/err" 'no GPU'
 fi
+# Interrupted: the page has what was measured so far, and nothing runs on.
+PATH=$tmp/bare CCS_NVRTC=$fake/libnvrtc.so CCS_NCCL=$build/tests/fake_nccl/libnccl.so.2 LD_LIBRARY_PATH=$fake \
+	bench/gpu.sh --dry --build "$tmp/b" --out "$tmp/cut.md" >"$tmp/out" 2>"$tmp/err" &
+script=$!
+for _ in $(seq 600); do
+	grep -q '^## Results' "$tmp/cut.md" 2>/dev/null && break
+	sleep 0.1
+done
+kill -TERM $script
+wait $script
+rc=$?
+holds "gpu.sh, interrupted, ends at once" test $rc = 143
+says "... and says where" "$tmp/cut.md" '^\*\*Interrupted\*\* in `results`'
+says "... after what it had measured" "$tmp/cut.md" '^\| direct allreduce of 8 KiB.* \| [0-9.]+ \|'
+# A part that is too slow is cut, and the next one runs; nothing has failed.
+sed 's/^do_part results 110/do_part results 1/' bench/gpu.sh >"$tmp/b/bench/gpu.sh"
+cp bench/gpu_page.sh bench/gpu_fit.sh "$tmp/b/bench"
+mkdir -p "$tmp/b/bench/results"
+bare bash "$tmp/b/bench/gpu.sh" --dry --only results,replay --build "$tmp/b" --out "$tmp/slow.md" \
+	>"$tmp/out" 2>"$tmp/err"
+rc=$?
+holds "gpu.sh, with a part that is too slow, goes on" test $rc = 0
+says "... says so" "$tmp/slow.md" '^Cut, as they took too long: results'
+says "... and the next part runs" "$tmp/slow.md" 'ring_allreduce, ll: 20 replays'
 status "gpu.sh with an option that is none" 2 bench/gpu.sh --fast
 exit $failed

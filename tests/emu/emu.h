@@ -72,6 +72,7 @@ void emu_note_pass(uint32_t operations);
 #define CCS_EMULATION
 #define CCS_FN static inline
 #define CCS_CALL static
+#define CCS_OPERATOR inline
 #define CCS_KERNEL static void
 #define CCS_CONSTANT
 #ifndef CCS_ROWS
@@ -182,6 +183,46 @@ CCS_FN double ccs_times(double x, double y)
 #define ccs_from_half half_to_float
 #define ccs_to_half half_from_float
 #define ccs_to_bfloat bfloat_from_float
+/* Two at a time: each for itself, in float32. */
+#define CCS_FLOAT8_PAIRS 1
+#define EMU_NARROWS(name, elem, narrow) \
+	CCS_FN uint32_t name(float lo, float hi) \
+	{ \
+		return narrow(lo) | (uint32_t)narrow(hi) << 8 * sizeof(elem); \
+	}
+EMU_NARROWS(ccs_to_halves, uint16_t, half_from_float)
+EMU_NARROWS(ccs_to_bfloats, uint16_t, bfloat_from_float)
+EMU_NARROWS(ccs_to_e4m3s, uint8_t, e4m3_from_float)
+EMU_NARROWS(ccs_to_e5m2s, uint8_t, e5m2_from_float)
+CCS_FN float emu_half(uint32_t h, int i)
+{
+	return half_to_float((uint16_t)(h >> 16 * i));
+}
+CCS_FN uint32_t ccs_add_halves(uint32_t x, uint32_t y)
+{
+	return ccs_to_halves(emu_half(x, 0) + emu_half(y, 0), emu_half(x, 1) + emu_half(y, 1));
+}
+CCS_FN uint32_t ccs_times_halves(uint32_t x, uint32_t y)
+{
+	return ccs_to_halves(emu_half(x, 0) * emu_half(y, 0), emu_half(x, 1) * emu_half(y, 1));
+}
+CCS_FN uint32_t ccs_add_bfloats(uint32_t x, uint32_t y)
+{
+	return ccs_to_bfloats(bfloat_to_float((uint16_t)x) + bfloat_to_float((uint16_t)y),
+			      bfloat_to_float(x >> 16) + bfloat_to_float(y >> 16));
+}
+CCS_FN uint32_t ccs_halves_of_e4m3s(uint32_t e)
+{
+	return ccs_to_halves(e4m3_to_float((uint8_t)e), e4m3_to_float((uint8_t)(e >> 8)));
+}
+CCS_FN uint32_t ccs_e4m3s_of_halves(uint32_t h)
+{
+	return ccs_to_e4m3s(emu_half(h, 0), emu_half(h, 1));
+}
+CCS_FN uint32_t ccs_e5m2s_of_halves(uint32_t h)
+{
+	return ccs_to_e5m2s(emu_half(h, 0), emu_half(h, 1));
+}
 
 template <typename To, typename From> static inline To emu_bits(From from)
 {

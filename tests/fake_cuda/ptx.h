@@ -4,12 +4,13 @@
  *
  *   ptx_read.c   text → functions of decoded instructions
  *   ptx_math.c   what instructions compute
+ *   ptx_small.c  ... of floats of 16 and 8 bits
  *   ptx_run.c    one launch: all threads of all blocks, a few instructions of each in turn
  *
  * Memory is the host's, and sequentially consistent: what order it needs is the business of
  * tests/emu. Addresses of shared memory and of parameters are those of the host, so that all
- * spaces are one; each access is checked against the ranges of a launch. It knows what kernels for
- * integers, float32 and float64 are made of; another instruction is an error with its line.
+ * spaces are one; each access is checked against the ranges of a launch. It knows what kernels
+ * are made of; another instruction is an error with its line.
  *
  * Source: PTX ISA 9.0. O(text); O(instructions executed).
  */
@@ -59,8 +60,9 @@ enum ptx_op {
 
 /* The kind of a type, and its bytes. */
 struct ptx_type {
-	char kind;     /* 'b' 'u' 's' 'f' 'p' */
+	char kind;     /* 'b' 'u' 's' 'f' 'p'; 'B' bfloat16, 'X' e4m3, 'Y' e5m2 */
 	uint8_t bytes; /* 1 for 'p' */
+	uint8_t lanes; /* values in them: 1, or 2 */
 };
 
 enum ptx_operand_kind { AT_NONE, AT_REGISTER, AT_NUMBER, AT_SHARED, AT_PARAM, AT_SPECIAL };
@@ -74,7 +76,7 @@ struct ptx_operand {
 	int64_t value;
 };
 
-enum ptx_compare { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE };
+enum ptx_compare { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE, C_NUM, C_NAN };
 enum ptx_form { F_LO, F_HI, F_WIDE };
 enum ptx_atom { A_ADD, A_CAS, A_EXCH, A_MAX, A_MIN, A_OR, A_AND };
 enum ptx_group { G_BLOCK, G_OR, G_AND, G_WARP };
@@ -86,7 +88,7 @@ struct ptx_insn {
 	bool unless;	      /* ... which must be false */
 	struct ptx_type type; /* of operands; CVT: of the result */
 	struct ptx_type from; /* CVT */
-	uint8_t what;	      /* enum ptx_compare, _form, _atom or _group */
+	uint8_t what;	      /* enum ptx_compare, _form, _atom or _group; CVT: it saturates */
 	uint8_t n;	      /* LD, ST: elements of its vector */
 	bool global;	      /* LD, ST, ATOM: counts as an access */
 	bool poll;	      /* LD: acquire or relaxed, as those that wait */
@@ -125,6 +127,11 @@ uint64_t ptx_number(uint64_t v, struct ptx_type type);
 /** What an instruction makes of its operands; *why is set if it cannot. */
 uint64_t ptx_compute(const struct ptx_insn *i, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
 		     const char **why);
+
+/** Whether it is of floats of 16 or 8 bits; and what instructions with such ones make, of bits. */
+bool ptx_is_small(struct ptx_type type);
+uint64_t ptx_compute_small(const struct ptx_insn *i, uint64_t a, uint64_t b, uint64_t c,
+			   const char **why);
 
 /* What a thread has done. */
 struct ptx_counts {

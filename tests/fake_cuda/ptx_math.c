@@ -64,6 +64,8 @@ static bool compared(enum ptx_compare what, bool less, bool equal)
 	case C_LE: return less || equal;
 	case C_GT: return !less && !equal;
 	case C_GE: return !less;
+	case C_NUM: return true;
+	case C_NAN: return false;
 	}
 	return false;
 }
@@ -161,14 +163,12 @@ static uint64_t shift(const struct ptx_insn *i, uint64_t a, uint64_t by)
 	return by < n ? ptx_narrow(a, i->type) >> by : 0;
 }
 
-static uint64_t convert(const struct ptx_insn *i, uint64_t a, const char **why)
+static uint64_t convert(const struct ptx_insn *i, uint64_t a)
 {
 	struct ptx_type to = i->type, from = i->from.bytes ? i->from : i->type;
 
 	if (to.kind != 'f' && from.kind != 'f')
 		return ptx_number(ptx_number(a, from), to);
-	if ((to.kind == 'f' && to.bytes < 4) || (from.kind == 'f' && from.bytes < 4))
-		*why = "floats of 16 bits";
 	if (to.kind == 'f' && from.kind == 'f')
 		return bits(real(a, from), to);
 	if (to.kind != 'f')
@@ -182,7 +182,7 @@ static uint64_t convert(const struct ptx_insn *i, uint64_t a, const char **why)
 /* The bytes that c's digits choose of those of a and b. */
 static uint64_t permuted(uint64_t a, uint64_t b, uint64_t c)
 {
-	uint64_t all = ptx_narrow(a, (struct ptx_type){ 'b', 4 }) | b << 32, to = 0;
+	uint64_t all = ptx_narrow(a, (struct ptx_type){ 'b', 4, 1 }) | b << 32, to = 0;
 
 	for (unsigned k = 0; k < 4; k++) {
 		uint64_t digit = c >> 4 * k & 15, byte = all >> 8 * (digit & 7) & 255;
@@ -221,6 +221,8 @@ uint64_t ptx_compute(const struct ptx_insn *i, uint64_t a, uint64_t b, uint64_t 
 	struct ptx_type type = i->type, result = type;
 	uint64_t v;
 
+	if (ptx_is_small(type) || ptx_is_small(i->from))
+		return ptx_compute_small(i, a, b, c, why);
 	switch ((int)i->op) {
 	case P_AND: v = a & b; break;
 	case P_OR: v = a | b; break;
@@ -231,13 +233,11 @@ uint64_t ptx_compute(const struct ptx_insn *i, uint64_t a, uint64_t b, uint64_t 
 	case P_SETP: return compare(i, a, b);
 	case P_SELP: v = c ? a : b; break;
 	case P_CVTA: v = a; break;
-	case P_CVT: v = convert(i, a, why); break;
+	case P_CVT: v = convert(i, a); break;
 	case P_PRMT: v = permuted(a, b, c); break;
 	case P_BFI:
 	case P_BFE: v = field(i, a, b, c, d); break;
 	default:
-		if (type.kind == 'f' && type.bytes < 4)
-			*why = "floats of 16 bits";
 		if (type.kind == 'f')
 			v = bits(reals(i, real(a, type), real(b, type), real(c, type)), type);
 		else

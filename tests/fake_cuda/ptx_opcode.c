@@ -9,15 +9,22 @@
 
 struct ptx_type ptx_type_of(struct ptx_reader *r, const char *text)
 {
+	static const struct {
+		const char *name;
+		struct ptx_type type;
+	} others[] = { { "pred", { 'p', 1, 1 } },   { "f16x2", { 'f', 4, 2 } },
+		       { "bf16", { 'B', 2, 1 } },   { "bf16x2", { 'B', 4, 2 } },
+		       { "e4m3x2", { 'X', 2, 2 } }, { "e5m2x2", { 'Y', 2, 2 } } };
 	unsigned bits = 0;
 
-	if (!strcmp(text, "pred"))
-		return (struct ptx_type){ 'p', 1 };
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(text, others[i].name))
+			return others[i].type;
 	if (strchr("bsuf", text[0]))
 		bits = (unsigned)atoi(text + 1);
-	if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
+	if ((bits != 8 && bits != 16 && bits != 32 && bits != 64) || strchr(text, 'x'))
 		ptx_fail(r, "type '%s' is not known", text);
-	return (struct ptx_type){ text[0], (uint8_t)(bits / 8) };
+	return (struct ptx_type){ text[0], (uint8_t)(bits / 8), 1 };
 }
 
 static const struct {
@@ -66,12 +73,11 @@ static bool compare_of(const char *part, struct ptx_insn *to)
 		const char *name;
 		enum ptx_compare what;
 		bool unordered;
-	} all[] = {
-		{ "eq", C_EQ, 0 },  { "ne", C_NE, 0 },	{ "lt", C_LT, 0 },  { "le", C_LE, 0 },
-		{ "gt", C_GT, 0 },  { "ge", C_GE, 0 },	{ "lo", C_LT, 0 },  { "ls", C_LE, 0 },
-		{ "hi", C_GT, 0 },  { "hs", C_GE, 0 },	{ "equ", C_EQ, 1 }, { "neu", C_NE, 1 },
-		{ "ltu", C_LT, 1 }, { "leu", C_LE, 1 }, { "gtu", C_GT, 1 }, { "geu", C_GE, 1 }
-	};
+	} all[] = { { "eq", C_EQ, 0 },	 { "ne", C_NE, 0 },  { "lt", C_LT, 0 },	 { "le", C_LE, 0 },
+		    { "gt", C_GT, 0 },	 { "ge", C_GE, 0 },  { "lo", C_LT, 0 },	 { "ls", C_LE, 0 },
+		    { "hi", C_GT, 0 },	 { "hs", C_GE, 0 },  { "equ", C_EQ, 1 }, { "neu", C_NE, 1 },
+		    { "ltu", C_LT, 1 },	 { "leu", C_LE, 1 }, { "gtu", C_GT, 1 }, { "geu", C_GE, 1 },
+		    { "num", C_NUM, 0 }, { "nan", C_NAN, 1 } };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!strcmp(part, all[i].name)) {
@@ -117,6 +123,7 @@ static bool part_of(const char *part, struct ptx_insn *to)
 			return false;
 		to->poll = true;
 		return true;
+	case P_CVT: to->what |= !strcmp(part, "satfinite"); return !strcmp(part, "satfinite");
 	default: break;
 	}
 	if (i >= 0)
@@ -155,5 +162,7 @@ enum ptx_shape ptx_opcode(struct ptx_reader *r, struct ptx_insn *to)
 			to->type = ptx_type_of(r, part);
 		typed = true;
 	}
+	if (to->op == P_CVT && to->type.lanes > to->from.lanes)
+		shape = S_BINARY; /* each lane's value: the upper one, the lower one */
 	return shape;
 }

@@ -256,7 +256,7 @@ static void move(const struct machine *m, struct thread *t, const struct ptx_ins
 {
 	const struct ptx_operand *const parts[] = { &i->a, &i->b, &i->c, &i->d };
 	unsigned part = 8u * i->type.bytes / i->n;
-	struct ptx_type each = { 'b', (uint8_t)(part / 8) };
+	struct ptx_type each = { 'b', (uint8_t)(part / 8), 1 };
 	uint64_t v = 0;
 
 	if (i->n == 1) {

@@ -5,6 +5,13 @@
  * An `elem` is stored, `sums` are what it is combined in, and `order` what it is compared in:
  * sums, products and scales of integers are unsigned (they wrap), maxima and quotients signed.
  * As runtime/cpu/reduce.c. The operators are those of plan/rows.h.
+ *
+ * Narrow floats are taken two at a time, as instructions are that convert or combine them. The
+ * bits are those of float32 in between and one rounding. An operation of the narrow type itself
+ * gives the same where that has at least twice the digits of what is rounded, and two more
+ * (Figueroa), unless a result is so small that float32 had rounded it: so sums of bfloat16, but
+ * no products; sums and products of float16; and those of float8 in float16. All pairs of float8
+ * are tried (tests/cuda/element_test.c).
  */
 
 /* ---- types: under what rows.h calls their code -------------------------------------- */
@@ -92,10 +99,95 @@ CCS_FLOAT(bf16, uint16_t, float, bfloat_to_float(e), ccs_to_bfloat(w));
 CCS_FLOAT(e4m3, uint8_t, float, e4m3_to_float(e), e4m3_from_float(w));
 CCS_FLOAT(e5m2, uint8_t, float, e5m2_to_float(e), e5m2_from_float(w));
 
+/* ---- two at a time: in the low bits of a word, the first one lowest ----------------- */
+
+struct ccs_two {
+	float lo, hi;
+};
+
+/* Types that are computed in as halves, with Bits::halves, ::of_halves and ::narrows. */
+template <typename Type, typename Bits> struct ccs_by_halves : Type, Bits {
+	CCS_FN ccs_two wides(uint32_t e)
+	{
+		const uint32_t h = Bits::halves(e);
+
+		return { ccs_from_half((uint16_t)h), ccs_from_half((uint16_t)(h >> 16)) };
+	}
+	CCS_FN uint32_t plus(uint32_t x, uint32_t y)
+	{
+		return Bits::of_halves(ccs_add_halves(Bits::halves(x), Bits::halves(y)));
+	}
+	CCS_FN uint32_t times(uint32_t x, uint32_t y)
+	{
+		return Bits::of_halves(ccs_times_halves(Bits::halves(x), Bits::halves(y)));
+	}
+};
+
+#define CCS_BY_HALVES(code, Halves, Of, Narrows) \
+	struct ccs_##code##_halves { \
+		CCS_FN uint32_t halves(uint32_t e) \
+		{ \
+			return Halves; \
+		} \
+		CCS_FN uint32_t of_halves(uint32_t h) \
+		{ \
+			return Of; \
+		} \
+		CCS_FN uint32_t narrows(ccs_two w) \
+		{ \
+			return Narrows(w.lo, w.hi); \
+		} \
+	}; \
+	typedef ccs_by_halves<ccs_##code, ccs_##code##_halves> ccs_##code##_pairs
+
+CCS_BY_HALVES(f16, e, h, ccs_to_halves);
+#if CCS_FLOAT8_PAIRS
+CCS_BY_HALVES(e4m3, ccs_halves_of_e4m3s(e), ccs_e4m3s_of_halves(h), ccs_to_e4m3s);
+/* e5m2 is the upper byte of a half. */
+CCS_BY_HALVES(e5m2, (e & 0xff) << 8 | (e & 0xff00) << 16, ccs_e5m2s_of_halves(h), ccs_to_e5m2s);
+#else
+typedef ccs_e4m3 ccs_e4m3_pairs;
+typedef ccs_e5m2 ccs_e5m2_pairs;
+#endif
+
+struct ccs_bf16_pairs : ccs_bf16 {
+	CCS_FN ccs_two wides(uint32_t e)
+	{
+		return { __uint_as_float(e << 16), __uint_as_float(e & 0xffff0000u) };
+	}
+	CCS_FN uint32_t narrows(ccs_two w)
+	{
+		return ccs_to_bfloats(w.lo, w.hi);
+	}
+	CCS_FN uint32_t plus(uint32_t x, uint32_t y)
+	{
+		return ccs_add_bfloats(x, y);
+	}
+	CCS_FN uint32_t times(uint32_t x, uint32_t y)
+	{
+		const ccs_two p = wides(x), q = wides(y);
+
+		return narrows({ ccs_times(p.lo, q.lo), ccs_times(p.hi, q.hi) });
+	}
+};
+
+/* The others have none. */
+typedef ccs_i8 ccs_i8_pairs;
+typedef ccs_u8 ccs_u8_pairs;
+typedef ccs_i32 ccs_i32_pairs;
+typedef ccs_u32 ccs_u32_pairs;
+typedef ccs_i64 ccs_i64_pairs;
+typedef ccs_u64 ccs_u64_pairs;
+typedef ccs_f32 ccs_f32_pairs;
+typedef ccs_f64 ccs_f64_pairs;
+
 template <uint32_t number> struct ccs_type_of;
 #define ROW(constant, number, name, alias, size, exponent, mantissa, has_sign, code) \
-	template <> struct ccs_type_of<number> : ccs_##code { \
-		enum : bool { is_float8 = size == 1 && mantissa }; \
+	template <> struct ccs_type_of<number> : ccs_##code##_pairs { \
+		enum : bool { \
+			is_float8 = size == 1 && mantissa, \
+			has_pairs = mantissa && (size == 2 || (size == 1 && CCS_FLOAT8_PAIRS)) \
+		}; \
 	};
 TYPES(ROW)
 #undef ROW
@@ -130,7 +222,50 @@ OPS(ROW)
 #undef CHOOSE
 #undef ISNAN
 
-typedef ccs_op_of<CCS_OP> ccs_operator;
+/* The same for pairs, which are values that can be added and multiplied. */
+template <typename Type> struct ccs_pair {
+	uint32_t bits;
+
+	friend CCS_OPERATOR ccs_pair operator+(ccs_pair p, ccs_pair q)
+	{
+		return { Type::plus(p.bits, q.bits) };
+	}
+	friend CCS_OPERATOR ccs_pair operator*(ccs_pair p, ccs_pair q)
+	{
+		return { Type::times(p.bits, q.bits) };
+	}
+};
+
+/* The first ones of x and y are x's, or y's; and the second ones. */
+template <typename Type> CCS_FN uint32_t ccs_pick(uint32_t x, uint32_t y, bool lo, bool hi)
+{
+	const uint32_t bits = 8 * sizeof(typename Type::elem), mask = (1u << bits) - 1;
+
+	return ((lo ? x : y) & mask) | ((hi ? x : y) & mask << bits);
+}
+
+#define ISNAN(v) ((v) != (v))
+#define COMPUTE(expression) \
+	const ccs_pair<Type> p = { x }, q = { y }; \
+	return (expression).bits;
+#define CHOOSE(condition) \
+	const ccs_two xs = Type::wides(x), ys = Type::wides(y); \
+	const auto first = [](float p, float q) { return condition; }; \
+	return ccs_pick<Type>(x, y, first(xs.lo, ys.lo), first(xs.hi, ys.hi));
+
+template <typename Type, uint32_t number> struct ccs_pair_op_of;
+#define ROW(constant, number, nccl, name, alias, how, result) \
+	template <typename Type> struct ccs_pair_op_of<Type, number> { \
+		CCS_FN uint32_t combine(uint32_t x, uint32_t y) \
+		{ \
+			how(result) \
+		} \
+	};
+OPS(ROW)
+#undef ROW
+#undef COMPUTE
+#undef CHOOSE
+#undef ISNAN
 
 /* ---- units -------------------------------------------------------------------------- */
 
@@ -196,16 +331,75 @@ template <> struct ccs_loop<true> {
 
 typedef ccs_loop<ccs_type::is_float8> ccs_elements;
 
+/* What is done with whole units: by elements, or by pairs. */
+template <typename Type, uint32_t op, bool by_pairs> struct ccs_whole {
+	CCS_FN ccs_vec combine(const ccs_vec &x, const ccs_vec &y)
+	{
+		return ccs_elements::map(
+			x, y, [](ccs_elem p, ccs_elem q) { return ccs_op_of<op>::combine(p, q); });
+	}
+	CCS_FN ccs_vec scale(const ccs_vec &x, const ccs_vec &by)
+	{
+		return ccs_elements::map(x, by,
+					 [](ccs_elem p, ccs_elem q) { return Type::scaled(p, q); });
+	}
+	CCS_FN ccs_vec divide(const ccs_vec &x, uint32_t by)
+	{
+		return ccs_elements::map(
+			x, x, [by](ccs_elem p, ccs_elem) { return Type::divided(p, by); });
+	}
+};
+
+template <typename Type, uint32_t op> struct ccs_whole<Type, op, true> {
+	template <typename Function>
+	CCS_FN ccs_vec map(const ccs_vec &x, const ccs_vec &y, Function f)
+	{
+		ccs_vec v;
+
+#pragma unroll
+		for (uint32_t i = 0; i < 4; i++)
+			if (sizeof(typename Type::elem) == 2)
+				v.w[i] = f(x.w[i], y.w[i]);
+			else
+				v.w[i] = f(x.w[i] & 0xffff, y.w[i] & 0xffff) |
+					 f(x.w[i] >> 16, y.w[i] >> 16) << 16;
+		return v;
+	}
+	CCS_FN ccs_vec combine(const ccs_vec &x, const ccs_vec &y)
+	{
+		return map(x, y, [](uint32_t p, uint32_t q) {
+			return ccs_pair_op_of<Type, op>::combine(p, q);
+		});
+	}
+	CCS_FN ccs_vec scale(const ccs_vec &x, const ccs_vec &by)
+	{
+		return map(x, by, [](uint32_t p, uint32_t q) { return Type::times(p, q); });
+	}
+	CCS_FN ccs_vec divide(const ccs_vec &x, uint32_t by)
+	{
+		return map(x, x, [by](uint32_t p, uint32_t) {
+			const ccs_two w = Type::wides(p);
+
+			return Type::narrows({ w.lo / (float)by, w.hi / (float)by });
+		});
+	}
+};
+
+typedef ccs_whole<ccs_type, CCS_OP, ccs_type::has_pairs> ccs_whole_units;
+
 CCS_FN ccs_vec ccs_combine16(const ccs_vec &x, const ccs_vec &y)
 {
-	return ccs_elements::map(
-		x, y, [](ccs_elem p, ccs_elem q) { return ccs_operator::combine(p, q); });
+	return ccs_whole_units::combine(x, y);
 }
 
 CCS_FN ccs_vec ccs_scale16(const ccs_vec &x, const ccs_vec &by)
 {
-	return ccs_elements::map(x, by,
-				 [](ccs_elem p, ccs_elem q) { return ccs_type::scaled(p, q); });
+	return ccs_whole_units::scale(x, by);
+}
+
+CCS_FN ccs_vec ccs_divide16(const ccs_vec &x, uint32_t by)
+{
+	return ccs_whole_units::divide(x, by);
 }
 
 /* A unit of one value. */
@@ -217,12 +411,6 @@ CCS_FN ccs_vec ccs_spread16(ccs_elem e)
 	for (uint32_t i = 0; i < CCS_PER_UNIT; i++)
 		ccs_put(v, i, e);
 	return v;
-}
-
-CCS_FN ccs_vec ccs_divide16(const ccs_vec &x, uint32_t by)
-{
-	return ccs_elements::map(x, x,
-				 [by](ccs_elem p, ccs_elem) { return ccs_type::divided(p, by); });
 }
 
 /* The caller's memory, of which n elements are the cell's: a whole unit where it is

@@ -29,6 +29,7 @@ struct __attribute__((aligned(16))) ccs_vec {
 
 #define CCS_FN static __device__ __forceinline__
 #define CCS_CALL static __device__ __noinline__
+#define CCS_OPERATOR __device__ __forceinline__
 #define CCS_KERNEL extern "C" __global__ __launch_bounds__(CCS_THREADS) void
 #define CCS_CONSTANT __grid_constant__
 
@@ -196,5 +197,80 @@ CCS_FN uint16_t ccs_to_bfloat(float f)
 	asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
 	return h;
 }
+
+/* Two at a time: the first one in the low bits. */
+CCS_FN uint32_t ccs_to_halves(float lo, float hi)
+{
+	uint32_t h;
+
+	asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(h) : "f"(hi), "f"(lo));
+	return h;
+}
+
+CCS_FN uint32_t ccs_to_bfloats(float lo, float hi)
+{
+	uint32_t h;
+
+	asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(h) : "f"(hi), "f"(lo));
+	return h;
+}
+
+CCS_FN uint32_t ccs_add_halves(uint32_t x, uint32_t y)
+{
+	uint32_t h;
+
+	asm("add.rn.f16x2 %0, %1, %2;" : "=r"(h) : "r"(x), "r"(y));
+	return h;
+}
+
+CCS_FN uint32_t ccs_times_halves(uint32_t x, uint32_t y)
+{
+	uint32_t h;
+
+	asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(h) : "r"(x), "r"(y));
+	return h;
+}
+
+/* x times 1, plus y: sm_80 has no other sum. */
+CCS_FN uint32_t ccs_add_bfloats(uint32_t x, uint32_t y)
+{
+	uint32_t h;
+
+	asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(h) : "r"(x), "r"(0x3f803f80u), "r"(y));
+	return h;
+}
+
+/* Float8 has conversions from sm_89 on. Halves have all of its values; what is beyond its
+ * largest becomes that. */
+#if __CUDA_ARCH__ >= 890
+#define CCS_FLOAT8_PAIRS 1
+CCS_FN uint32_t ccs_halves_of_e4m3s(uint32_t e)
+{
+	uint32_t h;
+
+	asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(h) : "h"((uint16_t)e));
+	return h;
+}
+
+#define CCS_TO_FLOAT8(type) \
+	CCS_FN uint32_t ccs_##type##s_of_halves(uint32_t h) \
+	{ \
+		uint16_t e; \
+\
+		asm("cvt.rn.satfinite." #type "x2.f16x2 %0, %1;" : "=h"(e) : "r"(h)); \
+		return e; \
+	} \
+	CCS_FN uint32_t ccs_to_##type##s(float lo, float hi) \
+	{ \
+		uint16_t e; \
+\
+		asm("cvt.rn.satfinite." #type "x2.f32 %0, %1, %2;" : "=h"(e) : "f"(hi), "f"(lo)); \
+		return e; \
+	}
+CCS_TO_FLOAT8(e4m3)
+CCS_TO_FLOAT8(e5m2)
+#else
+#define CCS_FLOAT8_PAIRS 0
+#endif
 
 #endif
