@@ -264,7 +264,8 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
     def _get_backend(self, device: Any) -> "ProcessGroupCCS":
         if torch.device(device).type != "cpu":
             raise CcsError(
-                Status.EUNSUPPORTED, f"the back end ccs has no device {device}: give it tensors on cpu"
+                Status.EUNSUPPORTED,
+                f"the back end ccs has no device {device}: give it tensors on cpu",
             )
         return self
 
