@@ -8,6 +8,7 @@
  */
 #include "runtime/cpu/procs.h"
 #include "runtime/cpu/sequence.h"
+#include "tests/support/make_module.h"
 #include "tests/support/named_module.h"
 #include "tests/support/team.h"
 
@@ -24,6 +25,30 @@ static const char *const names[] = { "ring_allreduce",
 				     "halving_doubling_allreduce",
 				     "binary_tree_allreduce",
 				     "bidirectional_ring_allreduce" };
+
+/* Operations on several cells, of scratch in each of their parts. */
+static const char by_scratch[] = "schedule by_scratch implements allreduce(inout d[6])\n"
+				 "{\n"
+				 "  scratch own[6]\n"
+				 "  scratch u[6]\n"
+				 "  scratch v[6]\n"
+				 "  scratch t[6]\n"
+				 "  copy d[0..6] into own[0..6]\n"
+				 "  copy d[0..6] into u[0..6]\n"
+				 "  step {\n"
+				 "    send own[0..6] to (rank + 1) % N\n"
+				 "    recv v[0..6] from (rank + N - 1) % N\n"
+				 "  }\n"
+				 "  for k in 2..N {\n"
+				 "    step {\n"
+				 "      send own[0..6] to (rank + k) % N\n"
+				 "      recv t[0..6] from (rank + N - k) % N\n"
+				 "    }\n"
+				 "    reduce t[0..6] into u[0..6]\n"
+				 "  }\n"
+				 "  reduce v[0..6] into u[0..6]\n"
+				 "  copy u[0..6] into d[0..6]\n"
+				 "}\n";
 
 static const struct size {
 	size_t count, tile;
@@ -100,8 +125,8 @@ static bool piece_right(const struct sequence *q, const struct piece_at *p)
 	       (!combines || (p->a.base && p->b.base && p->dst.base));
 }
 
-/* What there is of the last call that was a run. */
-static bool noted(const struct cpu *e, struct size size)
+/* What there is of the last call that was a run; plain: each of its operations has one result. */
+static bool noted(const struct cpu *e, struct size size, bool plain)
 {
 	const struct sequence *q = e->known;
 	size_t copies = 0, combines = 0, others = 0, tiles;
@@ -118,14 +143,12 @@ static bool noted(const struct cpu *e, struct size size)
 		if (!piece_right(q, q->pieces + i))
 			return false;
 	}
-	/* sums, of which few do more than one thing at a time */
-	return combines >= RANKS - 1 && others <= copies + combines;
+	return combines >= RANKS - 1 && others <= (plain ? 0 : copies + combines);
 }
 
-static bool test_tasks(const char *folder, const char *name)
+static bool test_tasks(const struct ccs_module *m, const char *name, bool plain)
 {
-	struct ccs_module *m;
-	bool ok = named_module_loads(&m, folder, name);
+	bool ok = m;
 
 	for (size_t i = 0; ok && i < sizeof(sizes) / sizeof(*sizes); i++)
 		for (int apart = 0; ok && apart < 2; apart++) {
@@ -134,15 +157,37 @@ static bool test_tasks(const char *folder, const char *name)
 			ok = is(ccs_comm_init_all(comm, RANKS), CCS_OK, NULL, "a communicator");
 			for (int round = 0; ok && round < 3; round++)
 				ok = sums(m, comm, sizes[i], apart, round) &&
-				     noted(cpu_of(comm[0]->world), sizes[i]);
+				     noted(cpu_of(comm[0]->world), sizes[i], plain);
 			if (!ok)
 				printf("# %zu elements, tile %zu, %s\n", sizes[i].count,
 				       sizes[i].tile, apart ? "apart" : "in place");
 			for (int r = 0; r < RANKS; r++)
 				ccs_comm_free(comm[r]);
 		}
-	ccs_module_free(m);
 	return say(ok, "%s by tasks is noted", name);
+}
+
+static bool test_library(const char *folder, const char *name)
+{
+	struct ccs_module *m = NULL;
+	bool ok = named_module_loads(&m, folder, name) && test_tasks(m, name, false);
+
+	ccs_module_free(m);
+	return ok;
+}
+
+static bool test_scratch(void)
+{
+	struct make what = { .text = by_scratch, .least = RANKS, .most = RANKS, .slots = 8 };
+	struct ccs_module *m = NULL;
+	struct made made = { 0 };
+	bool ok = make_module(&what, &made) == MADE &&
+		  is(ccs_module_open(&m, made.bytes, made.len), CCS_OK, NULL, "the module") &&
+		  test_tasks(m, "by_scratch", true);
+
+	ccs_module_free(m);
+	free(made.bytes);
+	return ok;
 }
 
 /* ---- processes ----------------------------------------------------------------------------------- */
@@ -191,7 +236,8 @@ int main(int argc, char **argv)
 	}
 	setenv("MODULES", argv[1], 1);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		ok &= test_tasks(argv[1], names[i]);
+		ok &= test_library(argv[1], names[i]);
+	ok &= test_scratch();
 	ok &= say(team_run(RANKS, member_notes, NULL), "operations of processes are noted");
 	return !ok;
 }
