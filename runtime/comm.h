@@ -211,6 +211,7 @@ struct placing call_placing(const struct call *c, const struct prep_rank *p);
 
 /** What the rank has of calls like this one, which was checked; NULL: nothing. */
 struct checked *call_checked(const struct call *c);
+
 /* ---- call.c ------------------------------------------------------------------------- */
 
 /** Processes tell one another the sizes of a checked call's chunks, if it has any. All call it. */

@@ -322,7 +322,7 @@ static void part(const struct posting *p)
 	}
 }
 
-static bool do_it(struct posting *p)
+static bool take_part(struct posting *p)
 {
 	const struct kept *kept = &p->calls->like->kept;
 	struct meeting m = {
@@ -352,7 +352,7 @@ bool post_calls(struct call *calls, post_play *play)
 	if (!begin(&p, calls))
 		return false;
 	leave(&p);
-	if (!is_posted(&p) || !do_it(&p))
+	if (!is_posted(&p) || !take_part(&p))
 		return false;
 	for (struct call *c = calls; c; c = c->next)
 		c->comm->seq++;

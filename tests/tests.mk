@@ -198,6 +198,7 @@ SUITES_cpu := \
 	"$(T)/cpu/order_test $(T)/modules" \
 	"$(T)/cpu/post_test $(T)/modules" \
 	"$(T)/cpu/in_place_test" \
+	"$(T)/cpu/sequence_test $(T)/modules" \
 	"$(T)/cpu/layouts_test tests/cpu/layouts" \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts tasks 7" \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts procs 7" \

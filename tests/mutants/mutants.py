@@ -253,8 +253,9 @@ def all_of(paths):
 
 
 def needed(command):
-    """A suite's own program, to be made."""
-    return [w for w in command.split()[:1] if w.startswith("build/")]
+    """What is to be made for a suite: its own program, modules."""
+    words = command.split()
+    return [w for w in words if w.startswith("build/") and (w == words[0] or w.endswith(".so"))]
 
 
 # ---- a copy of the tree --------------------------------------------------------------

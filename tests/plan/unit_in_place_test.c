@@ -332,6 +332,44 @@ static void random_plans(void **state)
 	assert_in_range(unsafe, PLANS / 8, 3 * PLANS - PLANS / 8);
 }
 
+/* All is overwritten first, and then each other cell read: as many ranges as there can be. */
+static void every_other_cell(void **state)
+{
+	static struct hand h;
+	const struct ccs_op gone = { .a = CCS_NONE, .b = CCS_NONE, .dst = 5, .n = 5 };
+	struct in_place p;
+
+	(void)state;
+	memset(&h, 0, sizeof(h));
+	h.buffers[0].direction = CCS_IN;
+	h.buffers[1].direction = CCS_OUT;
+	h.shapes[0] = (struct ccs_shape){ .chunks = 5, .blocks = 1 };
+	h.shapes[1] = (struct ccs_shape){ .chunks = 5, .blocks = 1, .cell = 5 };
+	h.m = (struct ccs_module){ .buffers = h.buffers, .nbuffers = 2 };
+	h.v = (struct plan_view){
+		.shapes = h.shapes, .ranks = h.ranks, .workers = h.workers, .ops = h.ops
+	};
+	h.ranks[1].worker = 1;
+	h.workers[0].nops = 4;
+	h.ops[0] = gone;
+	for (uint32_t i = 0; i < 3; i++)
+		h.ops[1 + i] = (struct ccs_op){ .in = CCS_NONE,
+						.out = CCS_NONE,
+						.a = 2 * i,
+						.b = CCS_NONE,
+						.dst = 10 + i,
+						.n = 1,
+						.flags = CCS_OP_A_INITIAL };
+	p = plan_in_place(&h.m, &h.v, 0);
+	assert_true(p.known);
+	assert_int_equal(p.ncopied, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(p.copied[i].first, 2 * i);
+		assert_int_equal(p.copied[i].n, 1);
+	}
+	free(p.copied);
+}
+
 /* Other contracts have no such place. */
 static void contracts(void **state)
 {
@@ -363,6 +401,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_plans),
+		cmocka_unit_test(every_other_cell),
 		cmocka_unit_test(contracts),
 	};
 

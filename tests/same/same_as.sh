@@ -33,9 +33,10 @@ for tree in "$old" "$new"; do
 	fi
 done
 mkdir -p "$keep/texts" "$keep/old" "$keep/new"
-texts=$here/build/tests/same/texts_test
-make -s -C "$here" build/tests/same/texts_test &&
-	"$texts" "$keep/texts" "$count" "$seed" >"$keep/list" || exit 2
+support=$here/tests/support
+${CC:-cc} -std=c11 -O1 -w -D_GNU_SOURCE -I"$here" -o "$keep/make_texts" "$here/tests/same/texts.c" \
+	"$support/random_program.c" "$support/right_program.c" "$support/oracle.c" &&
+	"$keep/make_texts" "$keep/texts" "$count" "$seed" >"$keep/list" || exit 2
 for file in "$old"/schedules/*.ccs; do
 	cp "$file" "$keep/texts"
 done

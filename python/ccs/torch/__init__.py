@@ -30,7 +30,8 @@ if not dist.is_available():
     raise ImportError("ccs.torch needs a PyTorch that was built with torch.distributed")
 
 # pylint: disable=wrong-import-position
-from .group import ProcessGroupCCS, end_all
+from .base import end_all
+from .group import ProcessGroupCCS
 from .schedules import VARIABLE, Schedules
 from .tally import Tally, print_at_end
 

@@ -1,6 +1,6 @@
 """What the ranks of a group tell one another before a call that does not follow from one rank's
-arguments: how much each sends, of an uneven all-to-all, or has, of a sparse tensor. What is wrong is
-found alike by all ranks, with the same text, before anything is written.
+arguments: how much each sends, of an uneven all-to-all, or has, of a sparse tensor. What is wrong
+is found alike by all ranks, with the same text, before anything is written.
 """
 
 import hashlib

@@ -1,14 +1,11 @@
-"""The process group: torch's calls, run by schedules over processes of one host.
-
-    all_reduce(t) --check, choose--> _Call --Worker--> Module.run_at(addresses)
-                                       |
-                                       +--> Work, the handle
+"""The process group: torch's calls, run by schedules over processes of one host. How a call is put
+in its place, and run: base.py.
 
     send(t, peer) --check--> Message --start--> Request of libccs --> MessageWork, the handle
 
-Messages are no part of that order: they are begun at once, and go on by themselves, so that two
-ranks may send to one another first. They have a communicator of their own, as the worker may be
-inside a call on the other.
+Messages are no part of the calls' order: they are begun at once, and go on by themselves, so that
+two ranks may send to one another first. They have a communicator of their own, as the worker may
+be inside a call on the other.
 
 Arguments are looked at, and what runs a call is chosen, before it is put in its place; what is
 wrong raises at once, in the caller. A list of tensors is joined in new memory, and taken apart
@@ -16,26 +13,20 @@ again, by the worker.
 """
 
 import ctypes
-import uuid
-import weakref
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any, Callable, List, Optional, Sequence, Union
 
 import torch
-import torch._C._distributed_c10d as _c10d
 
-from ..comm import Comm
-from ..errors import ArgumentError, CcsError, Status
+from ..errors import ArgumentError, CcsError
 from ..messages import Message, start
-from ..native import ANY_SOURCE, RANK_MAX, RunOptions
+from ..native import ANY_SOURCE, RANK_MAX
 from ..options import size_array
 from .agreed import Counts, entries, splits
-from .monitored import MonitoredBarrier
-from .schedules import P2P, Choice, Schedules
+from .base import Call, Group, Handle, c10d
+from .schedules import P2P, Choice
 from .sparse import check_sparse, gathered_sum
-from .tally import Tally
 from .tensors import (
     Reduction,
     Tensor,
@@ -47,78 +38,7 @@ from .tensors import (
     one,
     scatter_out,
 )
-from .work import MessageWork, Work, Worker
-
-c10d: Any = _c10d  # what it has differs between versions of PyTorch
-Handle = Any  # torch's Work: ours, or gloo's
-
-_BOOT = "/proc/sys/kernel/random/boot_id"
-_SECONDS_MAX = 4294966  # what libccs takes
-
-
-# ---- meeting ---------------------------------------------------------------------------------
-
-
-def _host() -> str:
-    try:
-        with open(_BOOT, encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return "unknown"
-
-
-def _seconds(timeout: timedelta) -> int:
-    return min(_SECONDS_MAX, max(1, int(timeout.total_seconds())))
-
-
-def _meet(store: Any, rank: int, size: int, timeout: timedelta) -> Comm:
-    """A communicator of the group's processes, which tell one another by the store where they
-    are, and what name they meet by."""
-    here = _host()
-    store.set(f"ccs/host/{rank}", here)
-    if rank == 0:
-        store.set("ccs/job", f"torch-{uuid.uuid4().hex}")
-    for other in range(size):
-        if store.get(f"ccs/host/{other}").decode() != here:
-            raise CcsError(
-                Status.EUNSUPPORTED,
-                f"ranks {rank} and {other} are on different hosts: the ranks of the back end ccs "
-                "are processes of one host; gloo's, such as new_group(backend='gloo'), reach others",
-            )
-    job = store.get("ccs/job").decode()
-    comm = Comm.procs(rank, size, job=job, seconds=_seconds(timeout))
-    comm.set_timeout(_seconds(timeout))
-    return comm
-
-
-def _all_of(comm: Comm, timeout: timedelta) -> Comm:
-    """Another communicator of all its ranks."""
-    other = comm.split(0)
-    assert isinstance(other, Comm)
-    other.set_timeout(_seconds(timeout))
-    return other
-
-
-_live: "weakref.WeakSet[Worker]" = weakref.WeakSet()
-
-
-def end_all() -> None:
-    """Waits until the calls of all groups are done, and gives their communicators back."""
-    workers = list(_live)
-    for worker in workers:
-        worker.end()
-    for worker in workers:
-        worker.join()
-
-
-@dataclass(frozen=True)
-class _Call:
-    """A collective on tensors, and what runs it."""
-
-    operation: str
-    choice: Choice
-    run: Callable[[Choice], None]
-    gloo: Callable[[Any], Any]
+from .work import MessageWork
 
 
 def _bytes(tensor: Tensor) -> int:
@@ -173,209 +93,15 @@ def _same(tensor: Tensor) -> Tensor:
     return tensor
 
 
-class _Devices(List[torch.device]):
-    """The devices of a group. As it has no half in C++, PyTorch's flight recorder cannot be attached
-    to it, which tries unless this is false."""
-
-    def __bool__(self) -> bool:
-        return False
-
-
 # ---- the group -------------------------------------------------------------------------------
 
 
-class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
+class ProcessGroupCCS(Group):
     """The group that init_process_group("ccs") and new_group() make."""
-
-    def __init__(
-        self,
-        store: Any,
-        rank: int,
-        size: int,
-        timeout: timedelta,
-        schedules: Schedules,
-        tally: Tally,
-    ) -> None:
-        super().__init__(rank, size)
-        self._schedules, self._tally = schedules, tally
-        self._rank, self._size = rank, size
-        self._group_name = self._group_desc = "undefined"
-        self._gloo: Any = None
-        if schedules.uses_gloo:
-            self._gloo = c10d.ProcessGroupGloo(
-                c10d.PrefixStore("ccs/gloo", store), rank, size, timeout=timeout
-            )
-        comm = _meet(store, rank, size, timeout)
-        mail = _all_of(comm, timeout)
-        self._comm, self._mail = comm, mail
-
-        def at_end() -> None:
-            mail.close()
-            comm.close()
-
-        self._worker = Worker("ccs.torch", at_end)
-        _live.add(self._worker)
-        weakref.finalize(self, self._worker.end)
-        self._sequence = 0
-        self._timeout = timeout
-        self._monitored = MonitoredBarrier(c10d.PrefixStore("ccs/monitored", store), rank, size)
-
-    # What torch asks.
-
-    @property
-    def _device_types(self) -> List[torch.device]:
-        return _Devices([torch.device("cpu")])
-
-    def getBackendName(self) -> str:
-        return "ccs"
-
-    def _get_backend_name(self) -> str:
-        return "ccs"
-
-    def name(self) -> str:
-        return "ccs"
-
-    # Its name: torch 2's C++ asks for it by the one, Python by the other.
-
-    def setGroupName(self, name: str) -> None:
-        self._group_name = name
-
-    _set_group_name = setGroupName
-
-    def getGroupName(self) -> str:
-        return self._group_name
-
-    @property
-    def group_name(self) -> str:
-        return self._group_name
-
-    def setGroupDesc(self, text: str) -> None:
-        self._group_desc = text
-
-    _set_group_desc = setGroupDesc
-
-    def getGroupDesc(self) -> str:
-        return self._group_desc
-
-    @property
-    def group_desc(self) -> str:
-        return self._group_desc
-
-    def _get_backend(self, device: Any) -> "ProcessGroupCCS":
-        if torch.device(device).type != "cpu":
-            raise CcsError(
-                Status.EUNSUPPORTED, f"the back end ccs has no device {device}: give it tensors on cpu"
-            )
-        return self
-
-    @property
-    def supports_coalescing(self) -> bool:
-        return False
-
-    def _start_coalescing(self, device: Any = None) -> None:
-        """Calls of a batch are begun one by one."""
-
-    def _end_coalescing(self, device: Any = None) -> Handle:
-        return None
-
-    def _set_sequence_number_for_group(self) -> None:
-        self._sequence = 0
-
-    def _get_sequence_number_for_group(self) -> int:
-        return self._sequence
-
-    def set_timeout(self, timeout: timedelta) -> None:
-        self._timeout = timeout
-        for comm in (self._comm, self._mail):
-            comm.set_timeout(_seconds(timeout))
-
-    def shutdown(self) -> None:
-        """The group's calls end, and its communicator is given back."""
-        self._worker.end()
-
-    abort = shutdown
-
-    # Calls.
-
-    def _refuse(self, operation: str, error: CcsError) -> CcsError:
-        self._tally.refused(operation, str(error))
-        return error
-
-    def _choose(self, operation: str, block: int) -> Choice:
-        try:
-            return self._schedules.choose(operation, self._size, block)
-        except CcsError as error:
-            raise self._refuse(operation, error)
-
-    def _call(
-        self,
-        operation: str,
-        block: int,
-        run: Callable[[Choice], None],
-        gloo: Callable[[Any], Any],
-    ) -> _Call:
-        """A call whose choice follows from the bytes of its block alone."""
-        return _Call(operation, self._choose(operation, block), run, gloo)
-
-    def _start(self, calls: List[_Call], options: Any, result: List[Tensor]) -> Handle:
-        """Puts them in their place, with one handle for all. It holds the tensors, as the calls'
-        functions do, until they are done."""
-
-        def function() -> None:
-            for call in calls:
-                if call.choice.module is None:
-                    call.gloo(self._gloo).wait()
-                else:
-                    call.run(call.choice)
-                self._tally.ran(call.operation, call.choice.label)
-
-        return self._submit(calls[0].operation, options, result, function)
-
-    def _submit(
-        self, operation: str, options: Any, result: List[Tensor], function: Callable[[], None]
-    ) -> Handle:
-        self._sequence += 1
-        at_once = getattr(options, "asyncOp", True) is False
-        return self._worker.submit(Work(operation, function, result), at_once)
-
-    def _run(
-        self,
-        choice: Choice,
-        send: Optional[Tensor],
-        recv: Optional[Tensor],
-        count: int,
-        dtype: str,
-        reduction: Optional[Reduction] = None,
-        root: int = 0,
-        sizes: Any = None,
-    ) -> None:
-        assert choice.module is not None
-        how = RunOptions.from_buffer_copy(choice.options) if choice.options else RunOptions()
-        if reduction:
-            how.scalar = reduction.address or None
-        if sizes is not None:
-            how.sizes = ctypes.addressof(sizes)
-        choice.module.run_at(
-            self._comm,
-            0 if send is None else send.data_ptr(),
-            0 if recv is None else recv.data_ptr(),
-            count,
-            dtype,
-            reduction.op if reduction else "sum",
-            root,
-            how,
-        )
-
-    def _checked(self, operation: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """function(*arguments, operation); what it refuses is counted."""
-        try:
-            return function(*arguments, operation)
-        except CcsError as error:
-            raise self._refuse(operation, error)
 
     # Reductions.
 
-    def _allreduce(self, tensor: Tensor, op: Any) -> _Call:
+    def _allreduce(self, tensor: Tensor, op: Any) -> Call:
         r = self._checked("allreduce", Reduction, op, tensor)
         options = c10d.AllreduceOptions()
         options.reduceOp = op
@@ -437,7 +163,7 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         call = self._call("reduce", _bytes(tensor), run, lambda gloo: gloo.reduce([tensor], opts))
         return self._start([call], opts, [tensor])
 
-    def _reduce_scatter(self, out: Tensor, whole: Callable[[], Tensor], op: Any) -> _Call:
+    def _reduce_scatter(self, out: Tensor, whole: Callable[[], Tensor], op: Any) -> Call:
         """`whole` gives the input of all ranks, one after another."""
         r = self._checked("reduce_scatter", Reduction, op, out)
         options = c10d.ReduceScatterOptions()
@@ -494,7 +220,7 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
         )
         return self._start([call], opts, [tensor])
 
-    def _allgather(self, outputs: List[Tensor], tensor: Tensor) -> _Call:
+    def _allgather(self, outputs: List[Tensor], tensor: Tensor) -> Call:
         """To one tensor for each rank, or to one for all."""
         dtype, count = moved(tensor)
 
@@ -735,8 +461,3 @@ class ProcessGroupCCS(c10d.ProcessGroup):  # type: ignore[misc]
 
     def recv_anysource(self, tensors: List[Tensor], tag: int = 0) -> Handle:
         return self._message(False, tensors, ANY_SOURCE, tag)
-
-    def _root(self, rank: int, what: str) -> int:
-        if not 0 <= rank < self._size:
-            raise ArgumentError(f"{what}: there is no rank {rank} among {self._size}")
-        return rank

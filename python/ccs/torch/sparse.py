@@ -1,5 +1,5 @@
-"""The sum of all ranks' sparse tensors: their entries are gathered, and each rank adds them up in the
-order of the ranks, so that all have the same bits.
+"""The sum of all ranks' sparse tensors: their entries are gathered, and each rank adds them up in
+the order of the ranks, so that all have the same bits.
 """
 
 from typing import Any, Callable, List

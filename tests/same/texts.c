@@ -2,7 +2,7 @@
  * Random programs as texts, for same_as.sh: DIR/0.ccs, DIR/1.ccs, ...; and of each how many ranks it
  * has, on standard output. Every other is right by construction; of the others most have mistakes.
  *
- *   texts_test DIR COUNT SEED
+ *   texts DIR COUNT SEED
  */
 #include "tests/support/random_program.h"
 #include "tests/support/right_program.h"

@@ -1,0 +1,303 @@
+"""What is the same of all calls of a group: how its processes meet, what torch asks of a group, and
+how a call is chosen, put in its place, and run.
+
+    allreduce(t) --check, choose--> Call --Worker--> Module.run_at(addresses)
+                                     |
+                                     +--> Work, the handle
+"""
+
+import ctypes
+import uuid
+import weakref
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Callable, List, Optional
+
+import torch
+import torch._C._distributed_c10d as _c10d
+
+from ..comm import Comm
+from ..errors import ArgumentError, CcsError, Status
+from ..native import RunOptions
+from .monitored import MonitoredBarrier
+from .schedules import Choice, Schedules
+from .tally import Tally
+from .tensors import Reduction, Tensor
+from .work import Work, Worker
+
+c10d: Any = _c10d  # what it has differs between versions of PyTorch
+Handle = Any  # torch's Work: ours, or gloo's
+
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_SECONDS_MAX = 4294966  # what libccs takes
+
+# ---- meeting ---------------------------------------------------------------------------------
+
+
+def _host() -> str:
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
+
+
+def _seconds(timeout: timedelta) -> int:
+    return min(_SECONDS_MAX, max(1, int(timeout.total_seconds())))
+
+
+def _meet(store: Any, rank: int, size: int, timeout: timedelta) -> Comm:
+    """A communicator of the group's processes, which tell one another by the store where they
+    are, and what name they meet by."""
+    here = _host()
+    store.set(f"ccs/host/{rank}", here)
+    if rank == 0:
+        store.set("ccs/job", f"torch-{uuid.uuid4().hex}")
+    for other in range(size):
+        if store.get(f"ccs/host/{other}").decode() != here:
+            raise CcsError(
+                Status.EUNSUPPORTED,
+                f"ranks {rank} and {other} are on different hosts: the ranks of the back end ccs "
+                "are processes of one host; gloo's, such as new_group(backend='gloo'), reach others",
+            )
+    job = store.get("ccs/job").decode()
+    comm = Comm.procs(rank, size, job=job, seconds=_seconds(timeout))
+    comm.set_timeout(_seconds(timeout))
+    return comm
+
+
+def _all_of(comm: Comm, timeout: timedelta) -> Comm:
+    """Another communicator of all its ranks."""
+    other = comm.split(0)
+    assert isinstance(other, Comm)
+    other.set_timeout(_seconds(timeout))
+    return other
+
+
+_live: "weakref.WeakSet[Worker]" = weakref.WeakSet()
+
+
+def end_all() -> None:
+    """Waits until the calls of all groups are done, and gives their communicators back."""
+    workers = list(_live)
+    for worker in workers:
+        worker.end()
+    for worker in workers:
+        worker.join()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A collective on tensors, and what runs it."""
+
+    operation: str
+    choice: Choice
+    run: Callable[[Choice], None]
+    gloo: Callable[[Any], Any]
+
+
+class _Devices(List[torch.device]):
+    """The devices of a group. As it has no half in C++, PyTorch's flight recorder cannot be attached
+    to it, which tries unless this is false."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+# ---- the group -------------------------------------------------------------------------------
+
+
+class Group(c10d.ProcessGroup):  # type: ignore[misc]
+    """A group, but for its calls (group.py)."""
+
+    def __init__(
+        self,
+        store: Any,
+        rank: int,
+        size: int,
+        timeout: timedelta,
+        schedules: Schedules,
+        tally: Tally,
+    ) -> None:
+        super().__init__(rank, size)
+        self._schedules, self._tally = schedules, tally
+        self._rank, self._size = rank, size
+        self._group_name = self._group_desc = "undefined"
+        self._gloo: Any = None
+        if schedules.uses_gloo:
+            self._gloo = c10d.ProcessGroupGloo(
+                c10d.PrefixStore("ccs/gloo", store), rank, size, timeout=timeout
+            )
+        comm = _meet(store, rank, size, timeout)
+        mail = _all_of(comm, timeout)
+        self._comm, self._mail = comm, mail
+
+        def at_end() -> None:
+            mail.close()
+            comm.close()
+
+        self._worker = Worker("ccs.torch", at_end)
+        _live.add(self._worker)
+        weakref.finalize(self, self._worker.end)
+        self._sequence = 0
+        self._timeout = timeout
+        self._monitored = MonitoredBarrier(c10d.PrefixStore("ccs/monitored", store), rank, size)
+
+    # What torch asks.
+
+    @property
+    def _device_types(self) -> List[torch.device]:
+        return _Devices([torch.device("cpu")])
+
+    def getBackendName(self) -> str:
+        return "ccs"
+
+    def _get_backend_name(self) -> str:
+        return "ccs"
+
+    def name(self) -> str:
+        return "ccs"
+
+    # Its name: torch 2's C++ asks for it by the one, Python by the other.
+
+    def setGroupName(self, name: str) -> None:
+        self._group_name = name
+
+    _set_group_name = setGroupName
+
+    def getGroupName(self) -> str:
+        return self._group_name
+
+    @property
+    def group_name(self) -> str:
+        return self._group_name
+
+    def setGroupDesc(self, text: str) -> None:
+        self._group_desc = text
+
+    _set_group_desc = setGroupDesc
+
+    def getGroupDesc(self) -> str:
+        return self._group_desc
+
+    @property
+    def group_desc(self) -> str:
+        return self._group_desc
+
+    def _get_backend(self, device: Any) -> "Group":
+        if torch.device(device).type != "cpu":
+            raise CcsError(
+                Status.EUNSUPPORTED,
+                f"the back end ccs has no device {device}: give it tensors on cpu",
+            )
+        return self
+
+    @property
+    def supports_coalescing(self) -> bool:
+        return False
+
+    def _start_coalescing(self, device: Any = None) -> None:
+        """Calls of a batch are begun one by one."""
+
+    def _end_coalescing(self, device: Any = None) -> Handle:
+        return None
+
+    def _set_sequence_number_for_group(self) -> None:
+        self._sequence = 0
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self._sequence
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        self._timeout = timeout
+        for comm in (self._comm, self._mail):
+            comm.set_timeout(_seconds(timeout))
+
+    def shutdown(self) -> None:
+        """The group's calls end, and its communicator is given back."""
+        self._worker.end()
+
+    abort = shutdown
+
+    # Calls.
+
+    def _refuse(self, operation: str, error: CcsError) -> CcsError:
+        self._tally.refused(operation, str(error))
+        return error
+
+    def _choose(self, operation: str, block: int) -> Choice:
+        try:
+            return self._schedules.choose(operation, self._size, block)
+        except CcsError as error:
+            raise self._refuse(operation, error)
+
+    def _call(
+        self,
+        operation: str,
+        block: int,
+        run: Callable[[Choice], None],
+        gloo: Callable[[Any], Any],
+    ) -> Call:
+        """A call whose choice follows from the bytes of its block alone."""
+        return Call(operation, self._choose(operation, block), run, gloo)
+
+    def _start(self, calls: List[Call], options: Any, result: List[Tensor]) -> Handle:
+        """Puts them in their place, with one handle for all. It holds the tensors, as the calls'
+        functions do, until they are done."""
+
+        def function() -> None:
+            for call in calls:
+                if call.choice.module is None:
+                    call.gloo(self._gloo).wait()
+                else:
+                    call.run(call.choice)
+                self._tally.ran(call.operation, call.choice.label)
+
+        return self._submit(calls[0].operation, options, result, function)
+
+    def _submit(
+        self, operation: str, options: Any, result: List[Tensor], function: Callable[[], None]
+    ) -> Handle:
+        self._sequence += 1
+        at_once = getattr(options, "asyncOp", True) is False
+        return self._worker.submit(Work(operation, function, result), at_once)
+
+    def _run(
+        self,
+        choice: Choice,
+        send: Optional[Tensor],
+        recv: Optional[Tensor],
+        count: int,
+        dtype: str,
+        reduction: Optional[Reduction] = None,
+        root: int = 0,
+        sizes: Any = None,
+    ) -> None:
+        assert choice.module is not None
+        how = RunOptions.from_buffer_copy(choice.options) if choice.options else RunOptions()
+        if reduction:
+            how.scalar = reduction.address or None
+        if sizes is not None:
+            how.sizes = ctypes.addressof(sizes)
+        choice.module.run_at(
+            self._comm,
+            0 if send is None else send.data_ptr(),
+            0 if recv is None else recv.data_ptr(),
+            count,
+            dtype,
+            reduction.op if reduction else "sum",
+            root,
+            how,
+        )
+
+    def _checked(self, operation: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """function(*arguments, operation); what it refuses is counted."""
+        try:
+            return function(*arguments, operation)
+        except CcsError as error:
+            raise self._refuse(operation, error)
+
+    def _root(self, rank: int, what: str) -> int:
+        if not 0 <= rank < self._size:
+            raise ArgumentError(f"{what}: there is no rank {rank} among {self._size}")
+        return rank

@@ -1,0 +1,243 @@
+/*
+ * That runs are noted, and what is noted of them (runtime/cpu/sequence.h). Without notes a run is done
+ * by fibers, with the same results, only slower: so other tests cannot see whether there are any, nor
+ * whether too few are there. Sums of the library's, apart and in place, in one tile and in several, by
+ * tasks; and each operation of processes.
+ *
+ * usage: sequence_test DIRECTORY-OF-MODULES
+ */
+#include "runtime/cpu/procs.h"
+#include "runtime/cpu/sequence.h"
+#include "tests/support/make_module.h"
+#include "tests/support/named_module.h"
+#include "tests/support/team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS = 4, MOST_COUNT = 40000, SHORT = 64, LONG = 1 << 20 };
+
+static const char *const names[] = { "ring_allreduce",
+				     "direct_allreduce",
+				     "one_shot_allreduce",
+				     "recursive_doubling_allreduce",
+				     "halving_doubling_allreduce",
+				     "binary_tree_allreduce",
+				     "bidirectional_ring_allreduce" };
+
+/* Operations on several cells, of scratch in each of their parts. */
+static const char by_scratch[] = "schedule by_scratch implements allreduce(inout d[6])\n"
+				 "{\n"
+				 "  scratch own[6]\n"
+				 "  scratch u[6]\n"
+				 "  scratch v[6]\n"
+				 "  scratch t[6]\n"
+				 "  copy d[0..6] into own[0..6]\n"
+				 "  copy d[0..6] into u[0..6]\n"
+				 "  step {\n"
+				 "    send own[0..6] to (rank + 1) % N\n"
+				 "    recv v[0..6] from (rank + N - 1) % N\n"
+				 "  }\n"
+				 "  for k in 2..N {\n"
+				 "    step {\n"
+				 "      send own[0..6] to (rank + k) % N\n"
+				 "      recv t[0..6] from (rank + N - k) % N\n"
+				 "    }\n"
+				 "    reduce t[0..6] into u[0..6]\n"
+				 "  }\n"
+				 "  reduce v[0..6] into u[0..6]\n"
+				 "  copy u[0..6] into d[0..6]\n"
+				 "}\n";
+
+static const struct size {
+	size_t count, tile;
+} sizes[] = { { 7, 0 }, { 400, 0 }, { 6000, 0 }, { MOST_COUNT, 0 }, { MOST_COUNT, 4096 } };
+
+/* ---- tasks -------------------------------------------------------------------------------------- */
+
+static int32_t value(int rank, size_t i, int round)
+{
+	return (rank + 1) * 1000003 + (int32_t)i * 17 + round;
+}
+
+static int32_t sum(size_t i, int round)
+{
+	int32_t s = 0;
+
+	for (int r = 0; r < RANKS; r++)
+		s += value(r, i, round);
+	return s;
+}
+
+/* A call of all ranks, in buffers of its own; whether the sums are right. */
+static bool sums(const struct ccs_module *m, struct ccs_comm **comm, struct size size, bool apart,
+		 int round)
+{
+	const struct ccs_run_options how = { .tile = size.tile };
+	int32_t *send[RANKS], *recv[RANKS];
+	bool ok;
+
+	ccs_group_start();
+	for (int r = 0; r < RANKS; r++) {
+		send[r] = malloc(size.count * sizeof(**send));
+		recv[r] = apart ? malloc(size.count * sizeof(**recv)) : send[r];
+		for (size_t i = 0; i < size.count; i++)
+			send[r][i] = value(r, i, round);
+		ccs_run_with(m, &how, send[r], recv[r], size.count, CCS_INT32, CCS_SUM, 0, comm[r],
+			     NULL);
+	}
+	ok = is(ccs_group_end(), CCS_OK, NULL, "the call");
+	for (int r = 0; r < RANKS; r++) {
+		for (size_t i = 0; i < size.count && ok; i++)
+			ok = recv[r][i] == sum(i, round);
+		if (apart)
+			free(recv[r]);
+		free(send[r]);
+	}
+	return ok;
+}
+
+/* A place for so many bytes lies in what its base is the beginning of. */
+static bool lies_within(const struct sequence *q, struct place_at p, size_t bytes, size_t of_tile)
+{
+	const struct layout *l = &q->layout;
+	const size_t room[NBUFFERS] = { l->send_bytes, l->recv_bytes, l->scratch_bytes };
+
+	if (p.base == BASE_NONE)
+		return true;
+	if (p.base == BASE_SLOTS)
+		return p.at + of_tile <= q->slot_bytes;
+	return p.base >= BASE_RANKS && p.base < BASE_RANKS + NBUFFERS * l->nranks &&
+	       p.at + bytes <= room[(p.base - BASE_RANKS) % NBUFFERS];
+}
+
+static bool piece_right(const struct sequence *q, const struct piece_at *p)
+{
+	size_t esize = q->layout.esize, bytes = p->n * esize;
+	size_t of_tile = (p->n < q->tile ? p->n : q->tile) * esize;
+	bool copies = p->kind == PIECE_COPY, combines = p->kind == PIECE_COMBINE;
+
+	return lies_within(q, p->in, bytes, of_tile) && lies_within(q, p->a, bytes, of_tile) &&
+	       lies_within(q, p->b, bytes, of_tile) && lies_within(q, p->dst, bytes, of_tile) &&
+	       lies_within(q, p->out, bytes, of_tile) && p->n &&
+	       (!copies || (p->a.base && p->dst.base)) &&
+	       (!combines || (p->a.base && p->b.base && p->dst.base));
+}
+
+/* What there is of the last call that was a run; plain: each of its operations has one result. */
+static bool noted(const struct cpu *e, struct size size, bool plain)
+{
+	const struct sequence *q = e->known;
+	size_t copies = 0, combines = 0, others = 0, tiles;
+
+	if (!q || q->too_long || !q->n || q->n > q->room || !q->id)
+		return false;
+	tiles = (q->layout.longest + q->tile - 1) / q->tile;
+	if (q->ntiles != tiles || (size.tile && tiles < 2))
+		return false;
+	for (uint32_t i = 0; i < q->n; i++) {
+		copies += q->pieces[i].kind == PIECE_COPY;
+		combines += q->pieces[i].kind == PIECE_COMBINE;
+		others += q->pieces[i].kind == PIECE_OTHER;
+		if (!piece_right(q, q->pieces + i))
+			return false;
+	}
+	return combines >= RANKS - 1 && others <= (plain ? 0 : copies + combines);
+}
+
+static bool test_tasks(const struct ccs_module *m, const char *name, bool plain)
+{
+	bool ok = m;
+
+	for (size_t i = 0; ok && i < sizeof(sizes) / sizeof(*sizes); i++)
+		for (int apart = 0; ok && apart < 2; apart++) {
+			struct ccs_comm *comm[RANKS];
+
+			ok = is(ccs_comm_init_all(comm, RANKS), CCS_OK, NULL, "a communicator");
+			for (int round = 0; ok && round < 3; round++)
+				ok = sums(m, comm, sizes[i], apart, round) &&
+				     noted(cpu_of(comm[0]->world), sizes[i], plain);
+			if (!ok)
+				printf("# %zu elements, tile %zu, %s\n", sizes[i].count,
+				       sizes[i].tile, apart ? "apart" : "in place");
+			for (int r = 0; r < RANKS; r++)
+				ccs_comm_free(comm[r]);
+		}
+	return say(ok, "%s by tasks is noted", name);
+}
+
+static bool test_library(const char *folder, const char *name)
+{
+	struct ccs_module *m = NULL;
+	bool ok = named_module_loads(&m, folder, name) && test_tasks(m, name, false);
+
+	ccs_module_free(m);
+	return ok;
+}
+
+static bool test_scratch(void)
+{
+	struct make what = { .text = by_scratch, .least = RANKS, .most = RANKS, .slots = 8 };
+	struct ccs_module *m = NULL;
+	struct made made = { 0 };
+	bool ok = make_module(&what, &made) == MADE &&
+		  is(ccs_module_open(&m, made.bytes, made.len), CCS_OK, NULL, "the module") &&
+		  test_tasks(m, "by_scratch", true);
+
+	ccs_module_free(m);
+	free(made.bytes);
+	return ok;
+}
+
+/* ---- processes ----------------------------------------------------------------------------------- */
+
+/* Each operation of a short call is; of a long one none. */
+static bool operations_noted(const struct member *m, bool all)
+{
+	const struct sequences *s = &cpu_of(m->comm->world)->sequences;
+	uint32_t pieces = 0;
+
+	if (!all)
+		return !s->nops;
+	for (size_t i = 0; i < s->nops; i++) {
+		if (s->ops[i].n == OP_UNKNOWN || s->ops[i].first != pieces)
+			return false;
+		pieces += s->ops[i].n;
+	}
+	return s->nops && !s->own.too_long && pieces == s->own.n && pieces >= s->nops;
+}
+
+static bool member_notes(struct member *m)
+{
+	struct ccs_module *ring = team_module("ring_allreduce");
+	int32_t *x = malloc(LONG * sizeof(*x));
+	bool ok = x && ring && member_joins(m);
+
+	for (int i = 0; ok && i < 6; i++) {
+		size_t count = i / 2 % 2 ? LONG : SHORT;
+
+		ok = member_sums(m, ring, x, count) && operations_noted(m, count == SHORT);
+		if (!ok)
+			printf("# rank %d, call %d of %zu elements\n", m->rank, i, count);
+	}
+	free(x);
+	ccs_module_free(ring);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	bool ok = true;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: sequence_test DIRECTORY-OF-MODULES\n");
+		return 2;
+	}
+	setenv("MODULES", argv[1], 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		ok &= test_library(argv[1], names[i]);
+	ok &= test_scratch();
+	ok &= say(team_run(RANKS, member_notes, NULL), "operations of processes are noted");
+	return !ok;
+}
