@@ -218,6 +218,8 @@ bool procs_failed(struct cpu *e);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_at_once(struct world *w, struct call *c, ccs_status *status);
+bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void *send,
+		     const void *recv);
 void procs_poll(struct world *w);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);
@@ -236,6 +238,9 @@ static inline bool procs_order_listed(const struct procs *p, const struct layout
 
 /** Begins the call so. CCS_ENOMEM. */
 ccs_status procs_order_begin(struct cpu *e, struct call *c);
+/** The same of one like the one before, with these buffers. False: it cannot be begun without its
+ *  struct call. */
+bool procs_order_again(struct cpu *e, const void *send, const void *recv);
 /** Goes on, and looks so many rounds for what an operation waits for. Whether that was all. What was
  *  stored before is seen by others then. */
 bool procs_order_go(struct cpu *e, unsigned polls);

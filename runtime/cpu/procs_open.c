@@ -196,6 +196,7 @@ static const struct engine procs_engine = {
 	.halt = sched_halt,
 	.wait = procs_wait,
 	.at_once = procs_at_once,
+	.once_more = procs_once_more,
 	.poll = procs_poll,
 	.moved = procs_moved,
 	.stuck = procs_stuck,
