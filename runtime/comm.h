@@ -194,7 +194,14 @@ void world_tell_late(const struct world *w, int rank, struct text *t);
 /** A condition that can be waited for until a time of CLOCK_MONOTONIC. */
 bool world_cond_init(pthread_cond_t *c);
 
-/* ---- call.c ------------------------------------------------------------------------- */
+/* ---- call_check.c ------------------------------------------------------------------- */
+
+/** Checks a call, whose module, comm, send, recv, count, type, op, premul and how are the caller's,
+ *  and finds the rest but for its run. */
+ccs_status call_check(struct call *c, int root, void *stream);
+/** Whether a call with these options (or NULL) is like it, as far as they go, and has none that
+ *  would have to be checked. */
+bool checked_suits(const struct checked *k, const struct ccs_run_options *how);
 
 /* Whether a call's input must be copied aside, as it overlaps the output, and the contract does
  * not have both in one (`inout`). If that is in place, an engine that stores nothing before it does
@@ -209,6 +216,9 @@ struct placing call_placing(const struct call *c, const struct prep_rank *p);
 struct checked *call_checked(const struct call *c);
 /** Processes tell one another the sizes of a checked call's chunks, if it has any. All call it. */
 ccs_status call_tell_sizes(struct call *c);
+
+/* ---- call.c ------------------------------------------------------------------------- */
+
 /** A checked call joins its run. */
 void call_join(struct call *c);
 

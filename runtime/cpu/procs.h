@@ -132,7 +132,7 @@ enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, NFILES };
 struct procs_op {
 	const struct ccs_op *op;
 	struct fiber *fiber;
-	struct fifo *in, *out;		/* NULL: it has none */
+	struct fifo *in, *out;	       /* NULL: it has none */
 	const struct slots *from, *to; /* theirs */
 };
 
@@ -166,7 +166,7 @@ struct procs {
 	size_t relay_bytes;
 	int relay_file;
 	const struct transfer *relaying; /* the one that uses it; or NULL */
-	uint64_t finished;     /* calls that all are through with, as far as it was seen */
+	uint64_t finished; /* calls that all are through with, as far as it was seen */
 	struct procs_order order;
 	struct fiber *turn;    /* fibers that this process runs in turn */
 	bool posted, admitted; /* the current call */

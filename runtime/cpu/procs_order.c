@@ -208,8 +208,8 @@ static void do_op(struct cpu *e, const struct procs_op *x)
 	struct ends ends = { 0 };
 
 	if (x->in)
-		ends.in = slot_of(x->from,
-				  atomic_load_explicit(&x->in->tail, memory_order_relaxed));
+		ends.in =
+			slot_of(x->from, atomic_load_explicit(&x->in->tail, memory_order_relaxed));
 	if (x->out)
 		ends.out =
 			slot_of(x->to, atomic_load_explicit(&x->out->head, memory_order_relaxed));

@@ -1,0 +1,484 @@
+/*
+ * Calls of modules: their arguments.
+ *
+ * In: a call, as it was made. Out: the same with its plan, and how long its buffers are; or the
+ * failure, which is its own, as it has joined nothing yet. What was found of a call is kept, and not
+ * looked for again in one like it. O(chunks + ranks) once, then O(1).
+ */
+#include "runtime/plan/choice.h"
+#include "runtime/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Out of the way of a call that is like one before. */
+#define RARE __attribute__((noinline))
+
+static ccs_status check_support(const struct ccs_module *m, const struct call *c)
+{
+	uint32_t flags = m->head->flags;
+	const char *name = ccs_module_schedule(m);
+
+	for (uint32_t i = 0; i < m->nbuffers; i++)
+		if (m->buffers[i].by_column && m->buffers[i].sized)
+			return error_set(CCS_EUNSUPPORTED,
+					 "%s has a buffer that is both `by column` and `sized`, "
+					 "which cannot be run",
+					 name);
+	if (c->reduces && flags & CCS_MODULE_MIXED && (c->premul || c->op == CCS_AVG))
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s has results that are no sums, so %s has no "
+				 "meaning for it",
+				 name, c->premul ? "premul-sum" : "avg");
+	return CCS_OK;
+}
+
+static ccs_status check_plan(struct call *c, int root)
+{
+	struct ccs_module *m = c->module;
+	int n = c->comm->world->nranks;
+	const char *name = ccs_module_schedule(m);
+
+	c->root = ccs_module_rooted(m) ? root : -1;
+	if (ccs_module_rooted(m) && (root < 0 || root >= n))
+		return error_set(CCS_EINVAL, "%s: root %d is no rank of 0 to %d", name, root,
+				 n - 1);
+	c->view = module_plan(m, n, root);
+	if (!c->view && ccs_module_has(m, n))
+		return error_set(CCS_ENOPLAN, "%s has no plan for root %d of %d ranks", name, root,
+				 n);
+	if (!c->view)
+		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", name, n);
+	c->prep = prep_get(m, c->view);
+	if (!c->prep)
+		return error_set(CCS_ENOMEM, "out of memory for a plan's facts");
+	return c->order == USER_IN_ORDER ? rank_order_get(m, c->view, &c->turns) : CCS_OK;
+}
+
+/* ccs(5) 4, Sizes. The rank's own are copied. */
+static ccs_status take_sizes(struct call *c)
+{
+	const char *name = ccs_module_schedule(c->module);
+	const size_t *sizes = c->how.sizes;
+	bool all = true;
+
+	c->how.sizes = NULL;
+	if (!(c->module->head->flags & CCS_MODULE_SIZED))
+		return sizes ? error_set(CCS_EINVAL,
+					 "ccs_run_with: %s has no `sized` buffer, so a call has no "
+					 "sizes",
+					 name)
+			     : CCS_OK;
+	for (uint32_t i = 0; i < c->module->nbuffers; i++)
+		all &= c->module->buffers[i].sized != 0;
+	if (!sizes)
+		return error_set(CCS_EINVAL,
+				 "%s has a `sized` buffer: say how long each of its chunks is "
+				 "(`sizes` of ccs_run_with's options)",
+				 name);
+	if (all && c->count)
+		return error_set(CCS_EINVAL,
+				 "%s has `sized` buffers alone, whose sizes say how many elements "
+				 "they have: count is 0, not %zu",
+				 name, c->count);
+	c->sizes = sizes_new(c->module, c->view, 1);
+	if (!c->sizes)
+		return error_set(CCS_ENOMEM, "out of memory for the sizes of chunks");
+	memcpy(c->sizes->of, sizes, c->sizes->n * sizeof(*sizes));
+	return CCS_OK;
+}
+
+static ccs_status tell(const struct call *c, const void *mine, void *all, size_t bytes)
+{
+	struct world *w = c->comm->world;
+	ccs_status s;
+
+	pthread_mutex_lock(&w->lock);
+	s = world_gather(w, "ccs_run_with", mine, all, bytes);
+	pthread_mutex_unlock(&w->lock);
+	return s;
+}
+
+/* What all ranks have told, in the place of this one's. */
+static ccs_status gather_sizes(struct call *c, struct sizes *all)
+{
+	ccs_status s = tell(c, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
+
+	if (!s)
+		s = sizes_agree(c->module, c->view, all);
+	free(c->sizes);
+	c->sizes = all;
+	return s;
+}
+
+/* All ranks make the same call: else they have not as many sizes to tell. */
+static ccs_status gather_names(const struct call *c)
+{
+	int n = c->comm->world->nranks;
+	struct call_name own, *all = calloc((size_t)n, sizeof(*all));
+	ccs_status s = CCS_OK;
+
+	if (!all)
+		return error_set(CCS_ENOMEM, "out of memory for what %d ranks call", n);
+	run_name(c, &own);
+	s = tell(c, &own, all, sizeof(own));
+	for (int r = 1; r < n && !s; r++)
+		if (!run_same(all, all + r))
+			s = run_differ(all, all + r);
+	free(all);
+	return s;
+}
+
+/* Processes tell one another their sizes, and all find the same mistake, before a call joins. (Tasks
+ * see those of all when the last has called: run.c.) */
+ccs_status call_tell_sizes(struct call *c)
+{
+	const struct world *w = c->comm->world;
+	struct sizes *all;
+	ccs_status s;
+
+	if (!c->sizes || w->nlocal == w->nranks)
+		return CCS_OK;
+	s = gather_names(c);
+	if (s)
+		return s;
+	all = sizes_new(c->module, c->view, (uint32_t)w->nranks);
+	return all ? gather_sizes(c, all)
+		   : error_set(CCS_ENOMEM, "out of memory for the sizes of chunks");
+}
+
+/* ccs(5) 4, Layout. No rows are none of none. */
+static ccs_status check_rows(const struct call *c)
+{
+	const char *name = ccs_module_schedule(c->module);
+	size_t rows = c->how.rows;
+
+	if (!(c->module->head->flags & CCS_MODULE_BY_COLUMN))
+		return rows ? error_set(CCS_EINVAL,
+					"ccs_run_with: %s has no buffer `by column`, so a call has "
+					"no rows, not %zu",
+					name, rows)
+			    : CCS_OK;
+	if (c->count && !rows)
+		return error_set(CCS_EINVAL,
+				 "%s has a buffer `by column`: say of how many rows (`rows` of "
+				 "ccs_run_with's options)",
+				 name);
+	if (c->count && c->count % rows)
+		return error_set(CCS_EINVAL,
+				 "%s: a block of %zu elements is no matrix of %zu rows: rows must "
+				 "divide count",
+				 name, c->count, rows);
+	return CCS_OK;
+}
+
+/* Whether a buffer is cut into as many chunks as that one, of which one is `by column`: then
+ * these are equally long where all are. */
+static bool has_both(const struct call *c, uint32_t buffer)
+{
+	const struct ccs_buffer *b = c->module->buffers;
+	const struct ccs_shape *s = c->view->shapes;
+
+	for (uint32_t i = 0; i < c->module->nbuffers; i++)
+		if (!b[i].by_column != !b[buffer].by_column && s[i].chunks == s[buffer].chunks)
+			return true;
+	return false;
+}
+
+/* Chunks whose values meet in one must be equally long. */
+static ccs_status check_cut(const struct call *c, uint32_t buffer)
+{
+	bool even = c->module->head->flags & CCS_MODULE_EVEN_COUNTS;
+	uint32_t chunks = c->view->shapes[buffer].chunks;
+	const char *name = ccs_module_schedule(c->module);
+
+	if (c->module->buffers[buffer].by_column && c->how.rows) {
+		size_t columns = c->count / c->how.rows;
+
+		if (columns % chunks && (even || has_both(c, buffer)))
+			return error_set(CCS_EINVAL,
+					 "%s %s, so it works for numbers of columns that %u "
+					 "divides; %zu is none",
+					 name,
+					 even ? "moves values to other chunks of their block"
+					      : "has chunks `by column` and others of a block",
+					 chunks, columns);
+	} else if (even && c->count % chunks) {
+		return error_set(CCS_EINVAL,
+				 "%s moves values to other chunks of their "
+				 "block, so it works for counts that %u divides; %zu is none",
+				 name, chunks, c->count);
+	}
+	return CCS_OK;
+}
+
+static ccs_status check_count(struct call *c)
+{
+	size_t esize = c->esize;
+	ccs_status s = module_sizes(c->module, c->view, c->count, c->sizes ? c->sizes->of : NULL,
+				    &c->send_bytes, &c->recv_bytes);
+
+	if (s)
+		return s;
+	if (__builtin_mul_overflow(c->send_bytes, esize, &c->send_bytes) ||
+	    __builtin_mul_overflow(c->recv_bytes, esize, &c->recv_bytes) ||
+	    c->send_bytes > PTRDIFF_MAX || c->recv_bytes > PTRDIFF_MAX)
+		return error_set(CCS_EINVAL,
+				 "count %zu is too large: the buffers would not fit "
+				 "into memory",
+				 c->count);
+	s = check_rows(c);
+	for (uint32_t i = 0; i < c->module->nbuffers && !s; i++)
+		s = check_cut(c, i);
+	return s;
+}
+
+/* But for its buffers. Without an operator of the user's the type tells how long elements are. */
+static bool is_like(const struct checked *k, const struct call *c, int root)
+{
+	return c->module == k->module && c->count == k->count && c->type == k->type &&
+	       c->op == k->op && c->premul == k->premul && c->how.tile == k->tile &&
+	       c->how.rows == k->rows && c->order == k->order &&
+	       (!c->how.user_op || c->esize == k->esize) && (k->root == -1 || k->root == root);
+}
+
+/* Programs call the same few again and again, most often in the same order. */
+static struct checked *find_like(const struct call *c, int root)
+{
+	struct ccs_comm *comm = c->comm;
+
+	for (unsigned i = 0; i < CHECKED && !c->how.sizes; i++) { /* no two are alike */
+		unsigned at = (comm->newest + i) % CHECKED;
+
+		if (is_like(comm->checked + at, c, root)) {
+			comm->newest = at;
+			return comm->checked + at;
+		}
+	}
+	return NULL;
+}
+
+struct checked *call_checked(const struct call *c)
+{
+	return c->like && is_like(c->like, c, c->root) ? c->like : NULL;
+}
+
+static void repeat(struct call *c, struct checked *k)
+{
+	c->esize = k->esize;
+	c->root = k->root;
+	c->view = k->view;
+	c->prep = k->prep;
+	c->turns = k->turns;
+	c->send_bytes = k->send_bytes;
+	c->recv_bytes = k->recv_bytes;
+	c->like = k;
+}
+
+/* In place of one that was found longest ago, or so. */
+static void remember(struct call *c)
+{
+	struct ccs_comm *comm = c->comm;
+	struct checked *k;
+
+	comm->newest = (comm->newest + 1) % CHECKED;
+	k = comm->checked + comm->newest;
+	module_ref(c->module);
+	ccs_module_free(k->module);
+	*k = (struct checked){
+		.module = c->module,
+		.count = c->count,
+		.tile = c->how.tile,
+		.rows = c->how.rows,
+		.esize = c->esize,
+		.order = c->order,
+		.type = c->type,
+		.op = c->op,
+		.premul = c->premul,
+		.root = c->root,
+		.view = c->view,
+		.prep = c->prep,
+		.turns = c->turns,
+		.send_bytes = c->send_bytes,
+		.recv_bytes = c->recv_bytes,
+	};
+	c->like = k;
+}
+
+static ccs_status check_buffers(const struct call *c)
+{
+	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
+	size_t esize = c->how.user_op ? user_op_alignment(c->esize) : c->esize;
+
+	if (!c->send && r->send && c->send_bytes)
+		return error_set(CCS_EINVAL, "sendbuff is NULL, but rank %d of %s reads it",
+				 c->comm->rank, ccs_module_schedule(c->module));
+	if (!c->recv && r->recv && r->wants && c->recv_bytes)
+		return error_set(CCS_EINVAL, "recvbuff is NULL, but rank %d of %s writes it",
+				 c->comm->rank, ccs_module_schedule(c->module));
+	if (((uintptr_t)c->send | (uintptr_t)c->recv) & (esize - 1)) /* a power of two */
+		return error_set(CCS_EINVAL, "%s is not aligned to its elements' %zu bytes",
+				 (uintptr_t)c->send % esize ? "sendbuff" : "recvbuff", esize);
+	return CCS_OK;
+}
+
+static bool overlap(const unsigned char *a, size_t an, const unsigned char *b, size_t bn)
+{
+	uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+
+	return an && bn && x < y + bn && y < x + an;
+}
+
+static bool all_inout(const struct ccs_module *m)
+{
+	for (uint32_t i = 0; i < m->nbuffers; i++)
+		if (m->buffers[i].direction != CCS_INOUT)
+			return false;
+	return true;
+}
+
+/* A premul-sum's values are scaled on their way: what is copied to its own place changes. */
+static bool is_in_place(const struct call *c, const struct in_place *p)
+{
+	size_t block = c->count * c->esize;
+	uintptr_t send = (uintptr_t)c->send, recv = (uintptr_t)c->recv;
+
+	if (cells_laid_out(c->module))
+		return false; /* chunks lie elsewhere in their blocks */
+	return p->known && !c->premul && send - recv == (uintptr_t)p->blocks * block;
+}
+
+struct placing call_placing(const struct call *c, const struct prep_rank *p)
+{
+	struct placing where = { .lacks = !c->recv && p->recv };
+
+	if (!p->send || (c->send == c->recv && all_inout(c->module)))
+		return where;
+	where.copy_aside = overlap(c->send, c->send_bytes, c->recv, c->recv_bytes);
+	where.in_place = where.copy_aside && is_in_place(c, &p->in_place);
+	return where;
+}
+
+static ccs_status check_user_op(const struct call *c)
+{
+	if (!c->how.user_op)
+		return CCS_OK;
+	if (c->premul)
+		return error_set(CCS_EINVAL, "ccs_run_with: a premul-sum, or an operator of the "
+					     "user's own, not both");
+	if (!c->comm->world->engine->host_code)
+		return error_set(CCS_EUNSUPPORTED,
+				 "an operator of the user's own is a function of this process, "
+				 "which GPUs cannot call: it is for ranks on the CPU (on GPUs, "
+				 "gather what all ranks have, as by ring_allgather.ccs, and "
+				 "combine it in a kernel of your own)");
+	return CCS_OK;
+}
+
+/* A premul-sum's factors. */
+static ccs_status check_factors(const struct call *c)
+{
+	size_t esize = ccs_dtype_size(c->type);
+
+	if (!c->how.factors)
+		return CCS_OK;
+	if (c->how.scalar)
+		return error_set(
+			CCS_EINVAL,
+			"ccs_run_with: one scalar, or a factor for each element, not both");
+	if ((uintptr_t)c->how.factors % esize)
+		return error_set(CCS_EINVAL, "factors are not aligned to their elements' %zu bytes",
+				 esize);
+	return CCS_OK;
+}
+
+/* A tile is one of the things in which calls are like one another. */
+static bool has_options(const struct ccs_run_options *how)
+{
+	return how->protocol || how->channels || how->factors || how->user_op;
+}
+
+static RARE ccs_status check_options(const struct call *c)
+{
+	const struct ccs_run_options *how = &c->how;
+	const struct engine *e = c->comm->world->engine;
+	ccs_status s;
+
+	if (how->protocol > CCS_RUN_LL)
+		return error_set(CCS_EINVAL, "ccs_run_with: %u is no protocol", how->protocol);
+	if (how->channels > CHOICE_CHANNELS)
+		return error_set(CCS_EINVAL, "ccs_run_with: at most %u channels, not %u",
+				 CHOICE_CHANNELS, how->channels);
+	if (how->channels && !how->protocol)
+		return error_set(CCS_EINVAL, "ccs_run_with: channels need a protocol");
+	if (how->tile && !e->tiles)
+		return error_set(CCS_EINVAL, "ccs_run_with: a tile is for ranks on the CPU");
+	if (how->protocol && !e->protocols)
+		return error_set(CCS_EINVAL,
+				 "ccs_run_with: a protocol and channels are for ranks on the GPUs "
+				 "of one host");
+	s = check_factors(c);
+	return s ? s : check_user_op(c);
+}
+
+/* One that is like none of the last. */
+static RARE ccs_status check_new(struct call *c, int root)
+{
+	ccs_status s;
+
+	if (!ccs_dtype_size(c->type))
+		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
+	if (!ccs_redop_name(c->op))
+		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
+	c->esize = user_op_bytes(c->how.user_op, c->type);
+	s = check_options(c);
+	if (!s)
+		s = check_support(c->module, c);
+	if (!s)
+		s = check_plan(c, root);
+	if (!s)
+		s = take_sizes(c);
+	if (!s)
+		s = check_count(c);
+	if (!s && !c->sizes)
+		remember(c);
+	return s;
+}
+
+ccs_status call_check(struct call *c, int root, void *stream)
+{
+	const struct ccs_user_op *own = c->how.user_op;
+	struct checked *like;
+	ccs_status s;
+
+	if (!c->module || !c->comm)
+		return error_set(CCS_EINVAL, "ccs_run: the %s is NULL",
+				 c->module ? "communicator" : "module");
+	s = world_here(c->comm->world);
+	if (s)
+		return s;
+	if (stream && !c->comm->world->engine->streams)
+		return error_set(CCS_EINVAL, "ccs_run: stream must be NULL on the CPU");
+	c->reduces = c->module->head->flags & CCS_MODULE_REDUCES;
+	c->premul = c->premul && c->reduces;
+	c->order = own ? own->order : USER_NONE;
+	c->esize = own ? user_op_bytes(own, c->type) : 0;
+	c->stream = stream;
+	like = find_like(c, root);
+	if (like)
+		repeat(c, like);
+	else
+		s = check_new(c, root);
+	if (like && has_options(&c->how))
+		s = check_options(c);
+	return s ? s : check_buffers(c);
+}
+
+bool checked_suits(const struct checked *k, const struct ccs_run_options *how)
+{
+	if (!how)
+		return !k->tile && !k->rows;
+	return how->tile == k->tile && how->rows == k->rows && !has_options(how) && !how->scalar &&
+	       !how->sizes;
+}
