@@ -88,8 +88,8 @@ static bool once_more(const struct ccs_module *m, const struct ccs_run_options *
 
 	if (!m || m != k->module || count != k->count || type != k->type || op != k->op ||
 	    (k->root != -1 && k->root != root) || k->premul || k->order != USER_NONE ||
-	    !k->kept.id || !checked_suits(k, how) || !w->engine->once_more || !origin_here(&w->origin) ||
-	    (w->p2p && request_busy(w)))
+	    !k->kept.id || !checked_suits(k, how) || !w->engine->once_more ||
+	    !origin_here(&w->origin) || (w->p2p && request_busy(w)))
 		return false;
 	t = error_thread();
 	return !t->depth && !t->failed && w->engine->once_more(comm, &k->kept, send, recv);

@@ -36,9 +36,9 @@
 #include "runtime/cpu/cpu.h"
 
 #define PROCS_LAG 16u
-#define PROCS_HELD (((size_t)16 << 10) + 1) /* bytes of the shortest chunk that is held */
-#define PROCS_SAMPLE ((size_t)32 << 10)	    /* bytes: as much as is read at a time (layout.c) */
-#define PROCS_BOARD 2048u		    /* bytes that a process tells at a time */
+#define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
+#define PROCS_SAMPLE ((size_t)32 << 10)	   /* bytes: as much as is read at a time (layout.c) */
+#define PROCS_BOARD 2048u		   /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
 
@@ -92,6 +92,7 @@ struct procs_seat {
 	_Atomic uint32_t reads; /* READS_... */
 	int32_t pid;
 	uint64_t probe; /* address of its sample, which begins with the table's token */
+	_Atomic uint32_t written, tried; /* trials: so often it wrote its sample; read another's */
 	struct host_cores cores;
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS + 1];
@@ -126,7 +127,7 @@ struct procs_table {
 };
 
 /* The shared files. */
-enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, NFILES };
+enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, FILE_SAMPLES, NFILES };
 
 /* An operation of the process's rank, and what it looks at and writes, in the layout that there is. */
 struct procs_op {
@@ -285,6 +286,12 @@ ccs_status procs_take_seat(struct world *w);
 /** Rank 0's process keeps the files open for those that are still on their way to them; but not
  *  for long. */
 void procs_settle(const struct world *w);
+
+/* ---- procs_trial.c -------------------------------------------------------------------- */
+
+/** Whether this process reads another's memory, and how quickly. All call it, when all have taken
+ *  their seats. */
+void procs_try_reading(struct world *w);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */
 
