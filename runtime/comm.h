@@ -22,7 +22,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What an engine has kept of a run, to do one like it again (post.c). */
+/* What an engine has kept of a run, to do one like it again (post.c, cpu/procs.c). */
 struct kept {
 	void *of;
 	uint64_t id; /* 0: nothing */
