@@ -24,13 +24,13 @@ table() {
 		-w 5 --repeats 11 2>&1
 }
 mpirun --version | head -1
-for schedule in one_shot_allreduce direct_allreduce direct_allgather ring_reduce_scatter \
-	binomial_broadcast pairwise_all_to_all; do
+for schedule in recursive_doubling_allreduce one_shot_allreduce direct_allreduce direct_allgather \
+	ring_reduce_scatter binomial_broadcast pairwise_all_to_all; do
 	table 2 "$schedule"
 done
 
 # Those that table has compiled for 2 ranks, the best of them at each size.
-modules=allreduce:$tmp/one_shot_allreduce.so@-2K,allreduce:$tmp/direct_allreduce.so
+modules=allreduce:$tmp/recursive_doubling_allreduce.so@-2K,allreduce:$tmp/direct_allreduce.so
 modules=$modules,allgather:$tmp/direct_allgather.so,alltoall:$tmp/pairwise_all_to_all.so
 modules=$modules,broadcast:$tmp/binomial_broadcast.so
 modules=$modules,reduce_scatter_block:$tmp/ring_reduce_scatter.so

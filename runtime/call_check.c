@@ -418,3 +418,11 @@ ccs_status call_check(struct call *c, int root, void *stream)
 		s = check_options(c);
 	return s ? s : check_buffers(c);
 }
+
+bool checked_suits(const struct checked *k, const struct ccs_run_options *how)
+{
+	if (!how)
+		return !k->tile && !k->rows;
+	return how->tile == k->tile && how->rows == k->rows && !has_options(how) && !how->scalar &&
+	       !how->sizes;
+}

@@ -22,7 +22,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What an engine has kept of a run, to do one like it again (post.c). */
+/* What an engine has kept of a run, to do one like it again (post.c, cpu/procs.c). */
 struct kept {
 	void *of;
 	uint64_t id; /* 0: nothing */
@@ -199,6 +199,9 @@ bool world_cond_init(pthread_cond_t *c);
 /** Checks a call whose module, comm, send, recv, count, type, op, premul and how are the caller's,
  *  and fills in the rest. O(1), if the rank remembers one like it. */
 ccs_status call_check(struct call *c, int root, void *stream);
+/** Whether a call with these options (or NULL) is like it, as far as they go, and has none that
+ *  would have to be checked. */
+bool checked_suits(const struct checked *k, const struct ccs_run_options *how);
 
 /* Whether a call's input must be copied aside, as it overlaps the output, and the contract does
  * not have both in one (`inout`). If that is in place, an engine that stores nothing before it does
@@ -216,6 +219,7 @@ struct checked *call_checked(const struct call *c);
 
 /** Processes tell one another the sizes of a checked call's chunks, if it has any. All call it. */
 ccs_status call_tell_sizes(struct call *c);
+
 /** A checked call joins its run. */
 void call_join(struct call *c);
 

@@ -27,6 +27,7 @@ struct run;
 struct call;
 struct transfer;
 struct queue;
+struct ccs_comm;
 struct p2p_head;
 
 /* A communicator that is made of some of another's ranks. */
@@ -126,6 +127,11 @@ struct engine {
 	 *  world, if that is quicker: those that are like ones before need none; *first as wait's.
 	 *  False: they have not begun, and join their runs. NULL: all do. */
 	bool (*at_once)(struct world *w, struct call *calls, ccs_status *first);
+	/** Without the lock. The same of one that is like the rank's last with what it has kept of
+	 *  it (comm.h), if its buffers are the same, too. False: it is not over; at_once begins it,
+	 *  or goes on with it. NULL: there are none. */
+	bool (*once_more)(struct ccs_comm *comm, const struct kept *kept, const void *send,
+			  const void *recv);
 	/** Without the lock. Goes on with the current run, and does not wait: for a thread that
 	 *  waits for another communicator's. NULL: runs go on without it. */
 	void (*poll)(struct world *w);

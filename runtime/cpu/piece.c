@@ -263,10 +263,10 @@ static bool lies_there(const struct current *p, size_t lo, uint32_t j, const str
 {
 	const struct ccs_op *o = p->op;
 	const struct cell_at *at = p->cells + o->a + j;
-	const unsigned char *send = p->io->call->send;
 
 	return p->io->partly && s->a && s->dst && o->in == CCS_NONE && o->b == CCS_NONE &&
-	       o->flags & CCS_OP_A_INITIAL && send + (at->send + lo) * p->l->esize == s->dst;
+	       o->flags & CCS_OP_A_INITIAL &&
+	       p->io->call->send + (at->send + lo) * p->l->esize == s->dst;
 }
 
 /* Cell j of the operation, from its element `lo`: its parts, with `at` elements of its messages

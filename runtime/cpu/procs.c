@@ -78,13 +78,15 @@ static void compare(struct world *w, uint64_t call)
 	}
 }
 
-/* False: another rank is too far behind. */
+/* False: another rank is too far behind; or its name is to be written, and there is no call. */
 static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint64_t key, bool other)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t at = seq % PROCS_LAG;
 
 	if (seq >= PROCS_LAG && !all_finished(w, seq - PROCS_LAG + 1))
+		return false;
+	if (p->own->key[at] != key && !c)
 		return false;
 	if (p->own->key[at] != key) /* else it has the name, too */
 		run_name(c, &p->own->call[at].name);
@@ -286,18 +288,29 @@ static bool is_laid_out(struct cpu *e, const struct call *c)
 	return true;
 }
 
+/* Whether there is a layout, and nothing that a call would have to wait for. */
+static bool may_begin(const struct world *w)
+{
+	return !w->dead && !w->runs && !cpu_of(w)->failed;
+}
+
+/* Posts a call like the one before; c may be NULL. */
+static bool post_again(struct world *w, const struct call *c, uint64_t seq)
+{
+	struct procs *p = cpu_of(w)->procs;
+
+	return post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false) && all_well(p, seq);
+}
+
 /* The call like the one before is posted, and its operations are begun. */
 static bool begin_at_once(struct world *w, struct call *c)
 {
 	struct cpu *e = cpu_of(w);
-	struct procs *p = e->procs;
-	uint64_t seq = c->comm->seq;
 
-	if (w->dead || w->runs || e->failed || !is_laid_out(e, c) ||
-	    !(procs_order_listed(p, &e->layout) || procs_order_may(&e->layout)))
+	if (!may_begin(w) || !is_laid_out(e, c) ||
+	    !(procs_order_listed(e->procs, &e->layout) || procs_order_may(&e->layout)))
 		return false;
-	return post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false) &&
-	       all_well(p, seq) && !procs_order_begin(e, c);
+	return post_again(w, c, c->comm->seq) && !procs_order_begin(e, c);
 }
 
 /* It takes longer, or something is wrong: a run goes on with it. */
@@ -316,26 +329,47 @@ static void make_run(struct world *w, struct call *c)
 	e->ranks[w->first].call = c;
 }
 
-static void end_at_once(struct world *w, struct call *c)
-{
-	procs_order_end(cpu_of(w));
-	finish(cpu_of(w), c->comm->seq++);
-	atomic_store_explicit(&w->arrivals, w->arrivals + 2, memory_order_relaxed);
-}
-
-bool procs_at_once(struct world *w, struct call *c, ccs_status *first)
+/* Goes on with a call that has begun so. Whether it is over. */
+static bool go_at_once(struct world *w, struct ccs_comm *comm)
 {
 	struct cpu *e = cpu_of(w);
-	bool begun, over;
+
+	if (!procs_order_go(e, procs_polls(e->procs)) || !all_well(e->procs, comm->seq))
+		return false;
+	procs_order_end(e);
+	finish(e, comm->seq++);
+	atomic_store_explicit(&w->arrivals, w->arrivals + 2, memory_order_relaxed);
+	return true;
+}
+
+bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void *send,
+		     const void *recv)
+{
+	struct world *w = comm->world;
+	struct cpu *e = cpu_of(w);
+	bool over;
+
+	pthread_mutex_lock(&w->lock);
+	over = may_begin(w) && kept->id == e->layout.id && post_again(w, NULL, comm->seq) &&
+	       procs_order_again(e, send, recv) && go_at_once(w, comm);
+	pthread_mutex_unlock(&w->lock);
+	return over;
+}
+
+/* One that procs_once_more has begun goes on as a run. */
+bool procs_at_once(struct world *w, struct call *c, ccs_status *first)
+{
+	bool begun, over = false;
 
 	if (c->next || c->sizes) /* one of several; or all have to look at the sizes */
 		return false;
 	pthread_mutex_lock(&w->lock);
-	begun = begin_at_once(w, c);
-	over = begun && procs_order_go(e, procs_polls(e->procs)) && all_well(e->procs, c->comm->seq);
-	if (over)
-		end_at_once(w, c);
-	else if (begun)
+	begun = may_begin(w) && cpu_of(w)->procs->in_order;
+	if (!begun) {
+		begun = begin_at_once(w, c);
+		over = begun && go_at_once(w, c->comm);
+	}
+	if (begun && !over)
 		make_run(w, c);
 	pthread_mutex_unlock(&w->lock);
 	if (begun && !over)

@@ -36,9 +36,9 @@
 #include "runtime/cpu/cpu.h"
 
 #define PROCS_LAG 16u
-#define PROCS_HELD (((size_t)16 << 10) + 1) /* bytes of the shortest chunk that is held */
-#define PROCS_SAMPLE ((size_t)32 << 10)	    /* bytes: as much as is read at a time (layout.c) */
-#define PROCS_BOARD 2048u		    /* bytes that a process tells at a time */
+#define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
+#define PROCS_SAMPLE ((size_t)32 << 10)	   /* bytes: as much as is read at a time (layout.c) */
+#define PROCS_BOARD 2048u		   /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
 
@@ -92,6 +92,7 @@ struct procs_seat {
 	_Atomic uint32_t reads; /* READS_... */
 	int32_t pid;
 	uint64_t probe; /* address of its sample, which begins with the table's token */
+	_Atomic uint32_t written, tried; /* trials: so often it wrote its sample; read another's */
 	struct host_cores cores;
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS + 1];
@@ -126,13 +127,13 @@ struct procs_table {
 };
 
 /* The shared files. */
-enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, NFILES };
+enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, FILE_SAMPLES, NFILES };
 
 /* An operation of the process's rank, and what it looks at and writes, in the layout that there is. */
 struct procs_op {
 	const struct ccs_op *op;
 	struct fiber *fiber;
-	struct fifo *in, *out;		/* NULL: it has none */
+	struct fifo *in, *out;	       /* NULL: it has none */
 	const struct slots *from, *to; /* theirs */
 };
 
@@ -166,7 +167,7 @@ struct procs {
 	size_t relay_bytes;
 	int relay_file;
 	const struct transfer *relaying; /* the one that uses it; or NULL */
-	uint64_t finished;     /* calls that all are through with, as far as it was seen */
+	uint64_t finished; /* calls that all are through with, as far as it was seen */
 	struct procs_order order;
 	struct fiber *turn;    /* fibers that this process runs in turn */
 	bool posted, admitted; /* the current call */
@@ -218,6 +219,8 @@ bool procs_failed(struct cpu *e);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_at_once(struct world *w, struct call *c, ccs_status *first);
+bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void *send,
+		     const void *recv);
 void procs_poll(struct world *w);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);
@@ -236,6 +239,9 @@ static inline bool procs_order_listed(const struct procs *p, const struct layout
 
 /** Begins the call so. CCS_ENOMEM. */
 ccs_status procs_order_begin(struct cpu *e, struct call *c);
+/** The same of one like the one before, with these buffers. False: it cannot be begun without its
+ *  struct call. */
+bool procs_order_again(struct cpu *e, const void *send, const void *recv);
 /** Goes on, and looks so many rounds for what an operation waits for. Whether that was all. What was
  *  stored before is seen by others then. */
 bool procs_order_go(struct cpu *e, unsigned polls);
@@ -280,6 +286,12 @@ ccs_status procs_take_seat(struct world *w);
 /** Rank 0's process keeps the files open for those that are still on their way to them; but not
  *  for long. */
 void procs_settle(const struct world *w);
+
+/* ---- procs_trial.c -------------------------------------------------------------------- */
+
+/** Whether this process reads another's memory, and how quickly. All call it, when all have taken
+ *  their seats. */
+void procs_try_reading(struct world *w);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */
 

@@ -80,8 +80,8 @@ static size_t table_bytes(int nranks)
 
 static ccs_status make_files(struct procs *p, int nranks)
 {
-	static const char *const names[NFILES] = { "ccs table", "ccs fifos", "ccs lines",
-						   "ccs fibers", "ccs data" };
+	static const char *const names[NFILES] = { "ccs table",	 "ccs fifos", "ccs lines",
+						   "ccs fibers", "ccs data",  "ccs samples" };
 	if (getrandom(&p->token, sizeof(p->token), 0) != (ssize_t)sizeof(p->token))
 		return error_set(CCS_ESYSTEM, "no random number: %s", strerror(errno));
 	for (int i = 0; i < NFILES; i++) {
@@ -206,6 +206,7 @@ static const struct engine procs_engine = {
 	.halt = sched_halt,
 	.wait = procs_wait,
 	.at_once = procs_at_once,
+	.once_more = procs_once_more,
 	.poll = procs_poll,
 	.moved = procs_moved,
 	.stuck = procs_stuck,

@@ -8,12 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define JOIN_SECONDS 10 /* for taking a seat, once all have met */
 #define SETTLE_MS 1000	/* more, for hearing that somebody does not */
-#define TRIALS 5	/* of reading another's memory */
 
 /* Rounds in vain, before a process sleeps: each rank has a core, or gives it away after each. */
 #define POLLS 2000u
@@ -123,55 +121,6 @@ static void watch_ends(struct world *w)
 			procs_watch(p, i);
 }
 
-static bool read_sample(const struct procs_seat *next, void *to, size_t bytes)
-{
-	struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)next->probe, bytes };
-
-	return process_vm_readv(next->pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
-}
-
-/* Whether to read a sample of the neighbour's memory takes less time than to copy one twice. The
- * first time of a few is of memory that nobody has touched. */
-static bool reads_quickly(const struct procs_seat *next)
-{
-	unsigned char *to = malloc(2 * PROCS_SAMPLE), *slot = to + PROCS_SAMPLE;
-	uint64_t reading = UINT64_MAX, copying = UINT64_MAX;
-
-	for (int i = 0; to && i < TRIALS; i++) {
-		uint64_t begun = clock_ns(), is_read, is_copied;
-
-		if (!read_sample(next, to, PROCS_SAMPLE))
-			break;
-		is_read = clock_ns();
-		memcpy(slot, to, PROCS_SAMPLE);
-		atomic_signal_fence(memory_order_seq_cst);
-		memcpy(to, slot, PROCS_SAMPLE);
-		is_copied = clock_ns();
-		reading = is_read - begun < reading ? is_read - begun : reading;
-		copying = is_copied - is_read < copying ? is_copied - is_read : copying;
-	}
-	free(to);
-	return reading < copying;
-}
-
-/* Whether this process reads its neighbour's memory: if all do, nothing is copied that need not
- * be. ($CCS_CROSS_MEMORY_DISABLE=1: as if it could not; 0: if it can, however long it takes.) */
-static void try_reading(struct world *w)
-{
-	struct procs *p = cpu_of(w)->procs;
-	const struct procs_seat *next = p->table->seats + (w->first + 1) % w->nranks;
-	const char *off = getenv("CCS_CROSS_MEMORY_DISABLE");
-	uint64_t token = 0;
-	uint32_t reads = READS_REFUSED;
-
-	if (!(off && !strcmp(off, "1")) && read_sample(next, &token, sizeof(token)) &&
-	    token == p->token)
-		reads = off && !strcmp(off, "0") ? READS_OTHERS : READS_SLOWLY;
-	if (reads == READS_SLOWLY && reads_quickly(next))
-		reads = READS_OTHERS;
-	atomic_store(&p->own->reads, reads);
-}
-
 /* Whether the processes may use as many cores, together, as there are of them. */
 static bool has_cores(const struct world *w)
 {
@@ -193,8 +142,8 @@ ccs_status procs_take_seat(struct world *w)
 	s = await_all(w);
 	if (s)
 		return s;
-	try_reading(w);
 	p->spins = has_cores(w);
 	p->polls = p->spins ? POLLS : YIELDS;
+	procs_try_reading(w);
 	return CCS_OK;
 }
