@@ -5,18 +5,18 @@
  * the rank is parked at the first that has not finished; the peer that brings the FIFO's counter to
  * the value needed wakes it.
  *
- * The run goes in rounds: in each, the ranks that can go on do so, in the order in which they came
- * to be able to, and by no more than an iteration of their batch; who is woken is for the next. So
- * what a round does hangs on differences of counters alone, not on how often loops have run.
- * Where a round begins as an earlier one did but for that, all that lies between them will repeat
- * until some rank's batch ends: it is not run, but added, so many times. The round that others are
- * compared with is the newest whose number is a power of two (Brent, "An improved Monte Carlo
- * factorization algorithm", BIT 1980), so that any period is found.
+ * The run goes in rounds: in each, every rank ends at most one iteration of its batch, and is held
+ * then until nobody can go on. So what a round does hangs on differences of counters alone, not on
+ * how often loops have run. Where a round begins as an earlier one did but for that, all that lies
+ * between them will repeat until some rank's batch ends: it is not run, but added, so many times. The
+ * round that others are compared with is the newest whose number is a power of two (Brent, "An
+ * improved Monte Carlo factorization algorithm", BIT 1980), so that any period is found.
  *
  * O(messages), and mostly O(ranks + FIFOs) for each loop that all ranks are in.
  */
 #include "compiler/stream/stream.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Where a rank is: its wave is ends wave .. end - 1 of its batch, `next` the first that is not known
@@ -30,21 +30,17 @@ struct spot {
 struct state {
 	struct flow *flows;
 	struct spot *places;
-	uint32_t *ready, nready; /* ranks that go on in this round */
+	uint32_t *held,
+		nheld; /* ranks that have ended an iteration; ascending where a round begins */
 };
 
 struct streaming {
 	struct stream *s;
 	struct state now, then;	 /* `then`: an earlier round */
-	uint32_t *woken, nwoken; /* for the next round */
+	uint32_t *ready, nready; /* ranks that can go on, a stack */
 	uint32_t slots, finished;
 	uint64_t round, compared; /* numbers: of this one, and of `then` */
 };
-
-static void wake(struct streaming *x, uint32_t rank)
-{
-	x->woken[x->nwoken++] = rank;
-}
 
 static void start_wave(struct streaming *x, struct spot *q, const struct batch *r)
 {
@@ -54,7 +50,7 @@ static void start_wave(struct streaming *x, struct spot *q, const struct batch *
 		struct flow *f = &x->now.flows[e[i].fifo];
 		uint32_t side = e[i].recv ? RECVS : SENDS;
 		if (flow_start(f, side))
-			wake(x, f->task[!side]);
+			x->ready[x->nready++] = f->task[!side];
 		i++;
 	} while (i < last && e[i].joined);
 	q->end = i;
@@ -92,27 +88,26 @@ static bool next_wave(const struct stream *s, uint32_t rank, struct spot *q)
 	return true;
 }
 
-/* Runs a rank until it is parked, has finished, or would begin a second iteration. */
+/* Runs a rank until it is parked, has ended an iteration, or has finished. */
 static void advance(struct streaming *x, uint32_t rank)
 {
 	struct spot *q = &x->now.places[rank];
-	uint64_t left = q->left;
-	uint32_t batch = q->batch;
-	bool more = true;
 	if (q->end == q->wave)
 		start_wave(x, q, &x->s->batches[q->batch]);
 	while (finish_wave(x, q)) {
-		more = next_wave(x->s, rank, q);
-		if (!more)
-			break;
-		if (q->batch == batch && left - q->left == 2) {
-			q->end = q->wave; /* it has not started */
-			wake(x, rank);
-			break;
+		uint64_t left = q->left;
+		uint32_t batch = q->batch;
+		if (!next_wave(x->s, rank, q)) {
+			x->finished++;
+			return;
+		}
+		if (q->left != left || q->batch != batch) {
+			q->end = q->wave;
+			x->now.held[x->now.nheld++] = rank;
+			return;
 		}
 		start_wave(x, q, &x->s->batches[q->batch]);
 	}
-	x->finished += !more;
 }
 
 /* ---- rounds that repeat ------------------------------------------------------------------- */
@@ -133,8 +128,7 @@ static bool same_round(const struct streaming *x)
 {
 	const struct state *a = &x->now, *b = &x->then;
 	const struct program *p = x->s->p;
-	if (a->nready != b->nready ||
-	    memcmp(a->ready, b->ready, a->nready * sizeof(*a->ready)) != 0)
+	if (a->nheld != b->nheld || memcmp(a->held, b->held, a->nheld * sizeof(*a->held)) != 0)
 		return false;
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		const struct spot *u = &a->places[r], *v = &b->places[r];
@@ -181,8 +175,8 @@ static void keep_round(struct streaming *x)
 	const struct program *p = x->s->p;
 	memcpy(x->then.flows, x->now.flows, p->nfifos * sizeof(*x->now.flows));
 	memcpy(x->then.places, x->now.places, p->nranks * sizeof(*x->now.places));
-	memcpy(x->then.ready, x->now.ready, x->now.nready * sizeof(*x->now.ready));
-	x->then.nready = x->now.nready;
+	memcpy(x->then.held, x->now.held, x->now.nheld * sizeof(*x->now.held));
+	x->then.nheld = x->now.nheld;
 	x->compared = x->round;
 }
 
@@ -201,7 +195,7 @@ static void start_run(struct streaming *x, uint32_t slots)
 {
 	const struct program *p = x->s->p;
 	x->slots = slots;
-	x->finished = x->now.nready = x->nwoken = 0;
+	x->finished = x->now.nheld = x->nready = 0;
 	x->round = x->compared = 0;
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		x->now.flows[f] = (struct flow){ .task = { p->fifos[f].src, p->fifos[f].dst } };
@@ -213,8 +207,14 @@ static void start_run(struct streaming *x, uint32_t slots)
 		if (!any)
 			continue;
 		x->now.places[r] = (struct spot){ first, q->first, q->first, q->first, q->times };
-		x->now.ready[x->now.nready++] = r;
+		x->now.held[x->now.nheld++] = r;
 	}
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
 }
 
 /* Returns whether all ranks finish. If not, `now` is where they are stuck. */
@@ -222,15 +222,13 @@ static bool run(void *arg, uint32_t slots)
 {
 	struct streaming *x = arg;
 	start_run(x, slots);
-	while (x->now.nready) {
+	while (x->now.nheld) {
+		qsort(x->now.held, x->now.nheld, sizeof(*x->now.held), by_rank);
 		look_back(x);
-		for (uint32_t i = 0; i < x->now.nready; i++)
-			advance(x, x->now.ready[i]);
-		uint32_t *t = x->now.ready;
-		x->now.ready = x->woken;
-		x->now.nready = x->nwoken;
-		x->woken = t;
-		x->nwoken = 0;
+		while (x->now.nheld)
+			x->ready[x->nready++] = x->now.held[--x->now.nheld];
+		while (x->nready)
+			advance(x, x->ready[--x->nready]);
 	}
 	return x->finished == x->s->p->nranks;
 }
@@ -299,7 +297,7 @@ static void open_state(struct state *y, struct arena *a, const struct program *p
 {
 	y->flows = ARENA_ARRAY(a, struct flow, p->nfifos);
 	y->places = ARENA_ARRAY(a, struct spot, p->nranks);
-	y->ready = ARENA_ARRAY(a, uint32_t, p->nranks);
+	y->held = ARENA_ARRAY(a, uint32_t, p->nranks);
 }
 
 bool stream_finishes(struct stream *s, int64_t *min_slots)
@@ -310,7 +308,7 @@ bool stream_finishes(struct stream *s, int64_t *min_slots)
 	uint32_t most = 0;
 	open_state(&x.now, a, p);
 	open_state(&x.then, a, p);
-	x.woken = ARENA_ARRAY(a, uint32_t, p->nranks);
+	x.ready = ARENA_ARRAY(a, uint32_t, p->nranks);
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		most = p->fifos[f].nsends > most ? p->fifos[f].nsends : most;
 	*min_slots = deadlock_least_slots(run, &x, most);
