@@ -261,7 +261,7 @@ static struct verdict streamed(struct subject *s, const struct stream_grain *gra
 	v.right = stream_instance(&s->ctx, &s->in, true, grain, &r);
 	v.codes = codes_of(&s->diags, &v.refused);
 	v.min_slots = v.right ? r.min_slots : slots_told(&s->diags);
-	v.looked = !r.why;
+	v.looked = v.right ? r.looked : !r.why; /* what is not told is not done */
 	v.ranks = r.bits.ranks;
 	v.counts = r.bits.counts;
 	v.counts_known = r.counts_known;
@@ -284,7 +284,7 @@ static const char *differs(const struct verdict *x, const struct verdict *z)
 
 	if (a != b)
 		return "errors";
-	if (z->looked && x->right != z->right)
+	if (x->right != z->right && (z->looked || x->right))
 		return "right or wrong";
 	if ((x->right || x->codes & DEADLOCK) && x->min_slots != z->min_slots)
 		return "least slots";
