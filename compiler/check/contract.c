@@ -526,6 +526,7 @@ static struct contract *expand_contract(struct ctx *c, struct program *p, const 
 	x.k = ARENA_NEW(p->arena, struct contract);
 	x.k->rows = none_array(p->arena, (size_t)program_ranks(p) * x.width);
 	cursor_init(&x.cursor, c, &copy, c->scratch, true);
+	x.cursor.streamed = part != NULL; /* there may be too many chunks to store */
 	if (instance_make(&x.cursor, true) != INSTANCE_OK || !bind_buffers(&x, &copy, d))
 		return NULL;
 	x.cursor.quiet = false;

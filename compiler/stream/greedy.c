@@ -3,9 +3,21 @@
  *
  * A rank goes through its batches, wave by wave: a wave starts, its ends are looked at in order, and
  * the rank is parked at the first that has not finished; the peer that brings the FIFO's counter to
- * the value needed wakes it. O(messages).
+ * the value needed wakes it.
+ *
+ * The run goes in rounds: in each, every rank ends at most one iteration of its batch, and is held
+ * then until nobody can go on. So what a round does hangs on differences of counters alone, not on
+ * how often loops have run. Where a round begins as an earlier one did but for that, all that lies
+ * between them will repeat until some rank's batch ends: it is not run, but added, so many times. The
+ * round that others are compared with is the newest whose number is a power of two (Brent, "An
+ * improved Monte Carlo factorization algorithm", BIT 1980), so that any period is found.
+ *
+ * O(messages), and mostly O(ranks + FIFOs) for each loop that all ranks are in.
  */
 #include "compiler/stream/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* Where a rank is: its wave is ends wave .. end - 1 of its batch, `next` the first that is not known
  * to have finished. */
@@ -14,12 +26,20 @@ struct spot {
 	uint64_t left; /* iterations of the batch, this one too */
 };
 
-struct streaming {
-	struct stream *s;
+/* All that a run is. */
+struct state {
 	struct flow *flows;
 	struct spot *places;
-	uint32_t *ready, nready;
+	uint32_t *held,
+		nheld; /* ranks that have ended an iteration; ascending where a round begins */
+};
+
+struct streaming {
+	struct stream *s;
+	struct state now, then;	 /* `then`: an earlier round */
+	uint32_t *ready, nready; /* ranks that can go on, a stack */
 	uint32_t slots, finished;
+	uint64_t round, compared; /* numbers: of this one, and of `then` */
 };
 
 static void start_wave(struct streaming *x, struct spot *q, const struct batch *r)
@@ -27,7 +47,7 @@ static void start_wave(struct streaming *x, struct spot *q, const struct batch *
 	const struct end *e = x->s->ends;
 	uint32_t i = q->wave, last = r->first + r->n;
 	do {
-		struct flow *f = &x->flows[e[i].fifo];
+		struct flow *f = &x->now.flows[e[i].fifo];
 		uint32_t side = e[i].recv ? RECVS : SENDS;
 		if (flow_start(f, side))
 			x->ready[x->nready++] = f->task[!side];
@@ -42,7 +62,7 @@ static bool finish_wave(struct streaming *x, struct spot *q)
 {
 	for (; q->next < q->end; q->next++) {
 		const struct end *e = &x->s->ends[q->next];
-		struct flow *f = &x->flows[e->fifo];
+		struct flow *f = &x->now.flows[e->fifo];
 		uint32_t side = e->recv ? RECVS : SENDS;
 		if (!flow_done(f, side, x->slots))
 			return false;
@@ -68,45 +88,149 @@ static bool next_wave(const struct stream *s, uint32_t rank, struct spot *q)
 	return true;
 }
 
-/* Runs a rank until it is parked or has finished. */
+/* Runs a rank until it is parked, has ended an iteration, or has finished. */
 static void advance(struct streaming *x, uint32_t rank)
 {
-	struct spot *q = &x->places[rank];
-	bool more = true;
+	struct spot *q = &x->now.places[rank];
 	if (q->end == q->wave)
 		start_wave(x, q, &x->s->batches[q->batch]);
 	while (finish_wave(x, q)) {
-		more = next_wave(x->s, rank, q);
-		if (!more)
-			break;
+		uint64_t left = q->left;
+		uint32_t batch = q->batch;
+		if (!next_wave(x->s, rank, q)) {
+			x->finished++;
+			return;
+		}
+		if (q->left != left || q->batch != batch) {
+			q->end = q->wave;
+			x->now.held[x->now.nheld++] = rank;
+			return;
+		}
 		start_wave(x, q, &x->s->batches[q->batch]);
 	}
-	x->finished += !more;
 }
 
-/* From the beginning; returns whether all ranks finish. If not, `places` and `flows` are where
- * they are stuck. */
-static bool run(void *arg, uint32_t slots)
+/* ---- rounds that repeat ------------------------------------------------------------------- */
+
+static bool same_flow(const struct flow *a, const struct flow *b)
 {
-	struct streaming *x = arg;
+	for (uint32_t i = 0; i < 2; i++)
+		if (a->started[i] - a->done[i] != b->started[i] - b->done[i] ||
+		    (a->want[i] != 0) != (b->want[i] != 0) ||
+		    (a->want[i] && a->want[i] - a->started[i] != b->want[i] - b->started[i]))
+			return false;
+	return a->started[SENDS] - a->started[RECVS] == b->started[SENDS] - b->started[RECVS];
+}
+
+/* Whether the round begins as that other one did, but for iterations. The ranks that go on tell most
+ * of it. */
+static bool same_round(const struct streaming *x)
+{
+	const struct state *a = &x->now, *b = &x->then;
+	const struct program *p = x->s->p;
+	if (a->nheld != b->nheld || memcmp(a->held, b->held, a->nheld * sizeof(*a->held)) != 0)
+		return false;
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		const struct spot *u = &a->places[r], *v = &b->places[r];
+		if (u->batch != v->batch || u->wave != v->wave || u->end != v->end ||
+		    u->next != v->next)
+			return false;
+	}
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		if (!same_flow(&a->flows[f], &b->flows[f]))
+			return false;
+	return true;
+}
+
+/* How often all that was run since then will be run once more before a batch ends. */
+static uint64_t repeats(const struct streaming *x)
+{
+	uint64_t most = UINT64_MAX;
+	for (uint32_t r = 0; r < x->s->p->nranks; r++) {
+		uint64_t left = x->now.places[r].left, way = x->then.places[r].left - left;
+		if (way && (left - 1) / way < most)
+			most = (left - 1) / way;
+	}
+	return most == UINT64_MAX ? 0 : most;
+}
+
+static void repeat(struct streaming *x, uint64_t times)
+{
+	const struct program *p = x->s->p;
+	for (uint32_t r = 0; r < p->nranks; r++)
+		x->now.places[r].left -= times * (x->then.places[r].left - x->now.places[r].left);
+	for (uint32_t i = 0; i < 2 * p->nfifos; i++) {
+		struct flow *f = &x->now.flows[i / 2];
+		uint32_t side = i % 2;
+		uint32_t way =
+			(uint32_t)times * (f->started[side] - x->then.flows[i / 2].started[side]);
+		f->started[side] += way;
+		f->done[side] += way;
+		f->want[side] += f->want[side] ? way : 0;
+	}
+}
+
+static void keep_round(struct streaming *x)
+{
+	const struct program *p = x->s->p;
+	memcpy(x->then.flows, x->now.flows, p->nfifos * sizeof(*x->now.flows));
+	memcpy(x->then.places, x->now.places, p->nranks * sizeof(*x->now.places));
+	memcpy(x->then.held, x->now.held, x->now.nheld * sizeof(*x->now.held));
+	x->then.nheld = x->now.nheld;
+	x->compared = x->round;
+}
+
+/* Before a round: skips what will repeat. */
+static void look_back(struct streaming *x)
+{
+	x->round++;
+	if (x->compared && same_round(x))
+		repeat(x, repeats(x));
+	if ((x->round & (x->round - 1)) == 0)
+		keep_round(x);
+}
+
+/* From the beginning. */
+static void start_run(struct streaming *x, uint32_t slots)
+{
 	const struct program *p = x->s->p;
 	x->slots = slots;
-	x->finished = x->nready = 0;
+	x->finished = x->now.nheld = x->nready = 0;
+	x->round = x->compared = 0;
 	for (uint32_t f = 0; f < p->nfifos; f++)
-		x->flows[f] = (struct flow){ .task = { p->fifos[f].src, p->fifos[f].dst } };
-	for (uint32_t r = p->nranks; r-- > 0;) {
+		x->now.flows[f] = (struct flow){ .task = { p->fifos[f].src, p->fifos[f].dst } };
+	for (uint32_t r = 0; r < p->nranks; r++) {
 		uint32_t first = x->s->first[r];
 		bool any = first < x->s->first[r + 1];
 		const struct batch *q = &x->s->batches[first];
 		x->finished += !any;
 		if (!any)
 			continue;
-		x->places[r] = (struct spot){ first, q->first, q->first, q->first, q->times };
-		x->ready[x->nready++] = r;
+		x->now.places[r] = (struct spot){ first, q->first, q->first, q->first, q->times };
+		x->now.held[x->now.nheld++] = r;
 	}
-	while (x->nready)
-		advance(x, x->ready[--x->nready]);
-	return x->finished == p->nranks;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Returns whether all ranks finish. If not, `now` is where they are stuck. */
+static bool run(void *arg, uint32_t slots)
+{
+	struct streaming *x = arg;
+	start_run(x, slots);
+	while (x->now.nheld) {
+		qsort(x->now.held, x->now.nheld, sizeof(*x->now.held), by_rank);
+		look_back(x);
+		while (x->now.nheld)
+			x->ready[x->nready++] = x->now.held[--x->now.nheld];
+		while (x->nready)
+			advance(x, x->ready[--x->nready]);
+	}
+	return x->finished == x->s->p->nranks;
 }
 
 /* ---- E0304 -------------------------------------------------------------------------------- */
@@ -114,19 +238,19 @@ static bool run(void *arg, uint32_t slots)
 static bool is_done(const struct streaming *x, uint32_t rank)
 {
 	return x->s->first[rank] == x->s->first[rank + 1] ||
-	       x->places[rank].batch == x->s->first[rank + 1];
+	       x->now.places[rank].batch == x->s->first[rank + 1];
 }
 
 /* What a rank that is stuck waits for. */
 static const struct end *stuck_at(const struct streaming *x, uint32_t rank)
 {
-	return &x->s->ends[x->places[rank].next];
+	return &x->s->ends[x->now.places[rank].next];
 }
 
 static uint32_t waits_for(const struct streaming *x, uint32_t rank)
 {
 	const struct end *e = stuck_at(x, rank);
-	return x->flows[e->fifo].task[e->recv ? SENDS : RECVS];
+	return x->now.flows[e->fifo].task[e->recv ? SENDS : RECVS];
 }
 
 /* A rank of a circle of waits: from any rank that is stuck, as many steps on as there are ranks.
@@ -155,7 +279,7 @@ static void report(const struct streaming *x, int64_t least)
 				  x->slots, x->slots == 1 ? "" : "s");
 	do {
 		const struct end *e = stuck_at(x, rank);
-		uint64_t k = x->flows[e->fifo].done[e->recv ? RECVS : SENDS];
+		uint64_t k = x->now.flows[e->fifo].done[e->recv ? RECVS : SENDS];
 		if (n++ < WAITS_SHOWN)
 			diag_note(d, g, s->p->sites[e->site].span,
 				  "rank %u waits %s rank %u, with its message %llu", rank,
@@ -169,14 +293,21 @@ static void report(const struct streaming *x, int64_t least)
 		deadlock_help_slots(d, g, least);
 }
 
+static void open_state(struct state *y, struct arena *a, const struct program *p)
+{
+	y->flows = ARENA_ARRAY(a, struct flow, p->nfifos);
+	y->places = ARENA_ARRAY(a, struct spot, p->nranks);
+	y->held = ARENA_ARRAY(a, uint32_t, p->nranks);
+}
+
 bool stream_finishes(struct stream *s, int64_t *min_slots)
 {
 	struct arena *a = s->ctx->arena;
 	const struct program *p = s->p;
 	struct streaming x = { .s = s };
 	uint32_t most = 0;
-	x.flows = ARENA_ARRAY(a, struct flow, p->nfifos);
-	x.places = ARENA_ARRAY(a, struct spot, p->nranks);
+	open_state(&x.now, a, p);
+	open_state(&x.then, a, p);
 	x.ready = ARENA_ARRAY(a, uint32_t, p->nranks);
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		most = p->fifos[f].nsends > most ? p->fifos[f].nsends : most;

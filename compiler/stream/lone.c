@@ -27,7 +27,7 @@ enum { SEND, RECV, REDUCE, KINDS = 4 };
 /* How the iteration goes on from chunk to chunk: + by, round period (0: on a line). */
 struct pace_of {
 	uint32_t by, period;
-	uint64_t times;
+	uint32_t times;
 };
 
 /* A row that touches the chunk at hand, if at < times. */
@@ -40,7 +40,7 @@ struct hot {
 
 /* Hot rows of one passage, of one rank. */
 struct gathered {
-	uint32_t rank, first, n;
+	uint32_t rank, n;
 };
 
 struct slot {
@@ -59,15 +59,16 @@ struct lone {
 	uint32_t ngroups, capgroups;
 	struct pace_of paces[16];
 	uint32_t npaces;
-	uint32_t *events, nevents, capevents;
+	uint32_t *events, capevents;
 	uint32_t *first; /* [nranks + 1]: a rank's events */
 	uint32_t *next;	 /* [nranks] */
 	uint32_t *value; /* [nranks] */
 	uint32_t *sends; /* [nranks]: since lone_begin */
 	uint64_t *moved; /* [nbuffers][nranks]: all sends that were kept */
-	uint32_t misses; /* how often rows were gathered in vain */
+	uint32_t misses; /* how often this was in vain */
 	struct slot *slots;
-	uint32_t *ready, nready;
+	uint32_t *ready;
+	uint32_t start; /* the rank that the last run began with */
 	struct values values;
 	struct shares room;
 	struct share *want;
@@ -144,7 +145,7 @@ static bool pace_of_row(const struct text *t, const struct passage *p, uint32_t 
 	if (p->times == 1)
 		return true;
 	u = text_track(t, p, row, false);
-	pace->times = p->times;
+	pace->times = p->times < UINT32_MAX ? (uint32_t)p->times : UINT32_MAX;
 	if (u->part != 1 || t->ops[row].n != 1 || p->times > INT32_MAX)
 		return false;
 	if (u->number.ring == INT64_MAX) {
@@ -206,7 +207,7 @@ static bool gather(struct lone *x, const struct passage *p, uint32_t rank)
 	}
 	if (x->nhot > first)
 		ARENA_PUSH(x->arena, x->groups, x->ngroups, x->capgroups) =
-			(struct gathered){ rank, first, x->nhot - first };
+			(struct gathered){ rank, x->nhot - first };
 	return x->nhot - first <= MOST_HITS;
 }
 
@@ -230,35 +231,64 @@ static void gather_all(struct lone *x, uint32_t cell)
 	x->misses += !x->usable;
 }
 
-/* To the next chunk. */
-static void go_on(struct lone *x)
-{
-	const struct pace_of *paces = x->paces;
-
-	x->cell++;
-	for (uint32_t i = 0; i < x->nhot; i++) {
-		struct hot *h = &x->hot[i];
-		const struct pace_of *p = &paces[h->pace];
-		uint32_t at = h->at + p->by, less = at - p->period;
-		h->at = less < at ? less : at;
-	}
-}
-
 /* ---- its operations ------------------------------------------------------------------------------- */
 
-static inline bool is_send(const struct hot *h)
+static inline uint32_t is_send(const struct hot *h)
 {
 	return h->event % KINDS == SEND;
 }
 
-/* The group's events in their order; false: two race. */
-static bool order_group(struct lone *x, const struct gathered *g, uint32_t *to, uint32_t *n)
+/* Two operations of one wave on a chunk race, unless both send it. */
+static inline bool hots_race(const struct hot *a, const struct hot *b)
+{
+	return a->at == b->at && a->wave == b->wave && !(is_send(a) && is_send(b));
+}
+
+/* To the chunk that is `by` (0 or 1) on; returns whether it is touched. */
+static inline bool go_on(struct hot *h, const struct pace_of *paces, uint32_t by)
+{
+	const struct pace_of *p = &paces[h->pace];
+	uint32_t at = h->at + by * p->by, less = at - p->period;
+
+	h->at = less < at ? less : at;
+	return h->at < p->times;
+}
+
+/* Where events of a chunk go. */
+struct filling {
+	const struct pace_of *paces;
+	uint32_t by;
+	uint32_t *to;
+	uint32_t sent; /* by the rank at hand */
+};
+
+/* A group of two, as rings have them; false: they race. */
+static inline bool fill_two(struct filling *x, struct hot *a)
+{
+	struct hot *b = a + 1;
+	bool in_a = go_on(a, x->paces, x->by), in_b = go_on(b, x->paces, x->by);
+	bool b_first = b->at < a->at;
+
+	x->sent += (in_a & is_send(a)) + (in_b & is_send(b));
+	if (in_a && in_b) {
+		x->to[0] = b_first ? b->event : a->event;
+		x->to[1] = b_first ? a->event : b->event;
+		x->to += 2;
+		return !hots_race(a, b);
+	}
+	if (in_a || in_b)
+		*x->to++ = in_a ? a->event : b->event;
+	return true;
+}
+
+/* A group's events in their order; false: two race. */
+static bool fill(struct filling *x, struct hot *first, uint32_t n)
 {
 	const struct hot *v[MOST_HITS];
 	uint32_t many = 0;
 
-	for (const struct hot *h = x->hot + g->first; h < x->hot + g->first + g->n; h++) {
-		if (h->at >= x->paces[h->pace].times)
+	for (struct hot *h = first; h < first + n; h++) {
+		if (!go_on(h, x->paces, x->by))
 			continue;
 		uint32_t k = many++;
 		for (; k > 0 && v[k - 1]->at > h->at; k--)
@@ -266,35 +296,35 @@ static bool order_group(struct lone *x, const struct gathered *g, uint32_t *to, 
 		v[k] = h;
 	}
 	for (uint32_t k = 0; k < many; k++) {
-		if (k && v[k]->at == v[k - 1]->at && v[k]->wave == v[k - 1]->wave &&
-		    !(is_send(v[k]) && is_send(v[k - 1])))
+		if (k && hots_race(v[k], v[k - 1]))
 			return false;
-		x->sends[g->rank] += is_send(v[k]);
-		*to++ = v[k]->event;
+		x->sent += is_send(v[k]);
+		*x->to++ = v[k]->event;
 	}
-	*n += many;
 	return true;
 }
 
-/* All ranks' events on the chunk; false: there is a race. */
-static bool make_events(struct lone *x)
+/* All ranks' events on the chunk that is `by` on; false: there is a race. */
+static bool make_events(struct lone *x, uint32_t by)
 {
-	uint32_t rank = 0, n = 0, nranks = x->s->p->nranks;
+	const struct gathered *g = x->groups, *end = g + x->ngroups;
+	struct hot *h = x->hot;
 
 	if (x->capevents < x->nhot) {
 		x->capevents = x->nhot;
 		x->events = ARENA_ARRAY(x->arena, uint32_t, x->nhot);
 	}
-	for (const struct gathered *g = x->groups; g < x->groups + x->ngroups; g++) {
-		for (; rank <= g->rank; rank++)
-			x->first[rank] = n;
-		if (!order_group(x, g, x->events + n, &n))
-			return false;
+	struct filling f = { x->paces, by, x->events, 0 };
+	bool ok = true;
+	for (uint32_t r = 0; r < x->s->p->nranks && ok; r++) {
+		x->first[r] = (uint32_t)(f.to - x->events);
+		f.sent = 0;
+		for (; g < end && g->rank == r && ok; h += g++->n)
+			ok = g->n == 2 ? fill_two(&f, h) : fill(&f, h, g->n);
+		x->sends[r] += f.sent;
 	}
-	for (; rank <= nranks; rank++)
-		x->first[rank] = n;
-	x->nevents = n;
-	return true;
+	x->first[x->s->p->nranks] = (uint32_t)(f.to - x->events);
+	return ok;
 }
 
 /* ---- the run -------------------------------------------------------------------------------------- */
@@ -316,51 +346,74 @@ static inline uint32_t combine(struct values *v, uint32_t a, uint32_t b)
 	return value_combine(v, a, b, &same);
 }
 
+/* What the run works with, kept apart so that it can stay in registers. */
+struct running {
+	struct lone *x;
+	const uint32_t *events, *first;
+	uint32_t *next, *value, *ready, nready;
+	struct slot *slots;
+};
+
 /* Runs a rank as far as it goes; false: it reads what has no value. */
-static bool advance(struct lone *x, uint32_t rank)
+ALWAYS_INLINE bool advance(struct running *y, uint32_t rank)
 {
-	uint32_t at = x->next[rank], end = x->first[rank + 1], value = x->value[rank];
+	uint32_t at = y->next[rank], end = y->first[rank + 1], value = y->value[rank];
 
 	for (; at < end; at++) {
-		uint32_t kind = x->events[at] % KINDS;
-		struct slot *s = &x->slots[x->events[at] / KINDS];
-		if ((s->value == NONE) != (kind == SEND)) {
+		uint32_t kind = y->events[at] % KINDS;
+		struct slot *s = &y->slots[y->events[at] / KINDS];
+		uint32_t came = s->value, parked = s->parked;
+		if ((came == NONE) != (kind == SEND)) {
 			s->parked = rank + 1;
 			break;
 		}
-		if (value == NONE && kind != RECV)
-			return false;
-		uint32_t came = s->value;
-		s->value = kind == SEND ? value : NONE;
-		if (kind == RECV)
-			value = came;
-		else if (kind == REDUCE)
-			value = combine(&x->values, value, came);
-		if (s->parked) {
-			x->ready[x->nready++] = s->parked - 1;
-			s->parked = 0;
+		if (kind == SEND) {
+			if (value == NONE)
+				return false;
+			*s = (struct slot){ value, 0 };
+		} else {
+			*s = (struct slot){ NONE, 0 };
+			if (kind == REDUCE && value == NONE)
+				return false;
+			value = kind == RECV ? came : combine(&y->x->values, value, came);
 		}
+		if (parked)
+			y->ready[y->nready++] = parked - 1;
 	}
-	x->next[rank] = at;
-	x->value[rank] = value;
+	y->next[rank] = at;
+	y->value[rank] = value;
 	return true;
+}
+
+/* The rank to begin with: one whose first operation sends, best the one after the last chunk's. */
+static uint32_t find_start(const struct lone *x)
+{
+	uint32_t n = x->s->p->nranks;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t r = x->start + i < n ? x->start + i : x->start + i - n;
+		if (x->first[r] < x->first[r + 1] && x->events[x->first[r]] % KINDS == SEND)
+			return r;
+	}
+	return 0;
 }
 
 /* Runs the chunk; false: it comes to no end this way. */
 static bool run(struct lone *x, bool given)
 {
+	struct running y = { x, x->events, x->first, x->next, x->value, x->ready, 0, x->slots };
 	uint32_t n = x->s->p->nranks, finished = 0;
 	bool ok = true;
 
 	x->values.n = 0;
-	x->nready = 0;
+	x->start = find_start(x);
 	memcpy(x->next, x->first, n * sizeof(*x->next));
 	for (uint32_t r = 0; r < n; r++)
 		x->value[r] = given ? r : NONE;
-	for (uint32_t r = 0; r < n && ok; r++) {
-		ok = advance(x, r);
-		while (ok && x->nready)
-			ok = advance(x, x->ready[--x->nready]);
+	for (uint32_t i = 0; i < n && ok; i++) {
+		y.ready[y.nready++] = x->start + i < n ? x->start + i : x->start + i - n;
+		while (ok && y.nready)
+			ok = advance(&y, y.ready[--y.nready]);
 	}
 	for (uint32_t r = 0; r < n; r++)
 		finished += x->next[r] == x->first[r + 1];
@@ -417,13 +470,22 @@ bool lone_proved(struct lone *x, uint32_t cell, const struct contract *c, uint32
 	const struct buffer *b = program_buffer(x->s->p, cell);
 	bool given = b->def->dir == DIR_IN || b->def->dir == DIR_INOUT;
 
+	uint32_t by = x->cell == cell - 1 && cell < x->end;
+
 	if (x->misses >= MOST_MISSES)
 		return false;
-	if (x->cell != cell - 1 || cell >= x->end)
+	if (!by)
 		gather_all(x, cell);
-	else
-		go_on(x);
-	return x->usable && make_events(x) && run(x, given) && all_hold(x, c, columns, k);
+	x->cell = cell;
+	if (!x->usable)
+		return false;
+	if (!make_events(x, by)) {
+		x->end = 0; /* the rows may stand anywhere: they are gathered anew */
+		return false;
+	}
+	bool proved = run(x, given) && all_hold(x, c, columns, k);
+	x->misses += !proved;
+	return proved;
 }
 
 void lone_begin(struct lone *x)

@@ -246,7 +246,10 @@ bool stream_values(struct stream *s, const struct stream_grain *grain, bool fini
 	look_at_all(&x);
 	if (x.lone)
 		lone_sent(x.lone, to->sent);
-	to->looked = s->ctx->diags->errors == errors;
+	/* Nothing that was not done is taken as right, whatever the reason. */
+	to->looked = x.contract_ok && x.ordered && x.bad == NONE && finishes;
+	if (!to->looked && s->ctx->diags->errors == errors)
+		to->why = "the contract is too large";
 	to->counts_known = !to->bits.counts || x.parts.n <= 1 || !any_chunked(s->p);
-	return to->looked;
+	return s->ctx->diags->errors == errors;
 }
