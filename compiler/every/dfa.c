@@ -14,8 +14,7 @@ static uint32_t ones(uint32_t mask)
 	return (uint32_t)__builtin_popcount(mask);
 }
 
-/* The letter of the tracks of `to` that is in a letter of those of `from`, which has them. */
-static uint32_t part(uint32_t letter, uint32_t from, uint32_t to)
+uint32_t dfa_part(uint32_t letter, uint32_t from, uint32_t to)
 {
 	uint32_t got = 0, i = 0, j = 0;
 
@@ -27,6 +26,22 @@ static uint32_t part(uint32_t letter, uint32_t from, uint32_t to)
 		i++;
 	}
 	return got;
+}
+
+struct dfa_letters dfa_letters(const struct dfa *a, uint32_t tracks)
+{
+	uint32_t n = 1u << a->bits, kept = 1u << ones(tracks), at = 0;
+	struct dfa_letters b = { malloc(sizeof(*b.first) * (kept + 1)),
+				 malloc(sizeof(*b.letters) * n), kept };
+
+	for (uint32_t k = 0; k < kept; k++) {
+		b.first[k] = at;
+		for (uint32_t l = 0; l < n; l++)
+			if (dfa_part(l, a->mask, tracks) == k)
+				b.letters[at++] = l;
+	}
+	b.first[kept] = at;
+	return b;
 }
 
 static bool works(struct dfas *d, uint64_t letters)
@@ -147,7 +162,7 @@ const struct dfa *dfa_least(struct dfas *d, uint32_t mask, uint32_t n, const uin
 	a->next = ARENA_ARRAY(d->arena, uint32_t, (size_t)a->n << a->bits);
 	for (uint32_t l = 0; l < letters; l++)
 		for (uint32_t s = 0; s < a->n; s++)
-			a->next[s << a->bits | part(l, mask, keep)] = least[s * letters + l];
+			a->next[s << a->bits | dfa_part(l, mask, keep)] = least[s * letters + l];
 	free(least);
 	free(class);
 	return a;
@@ -272,8 +287,8 @@ const struct dfa *dfa_and_bits(struct dfas *d, uint32_t x, uint32_t y, uint32_t 
 	const bool accepts[2] = { true, false };
 
 	for (uint32_t l = 0; l < letters; l++) {
-		bool a = part(l, mask, 1u << x), b = part(l, mask, 1u << y);
-		next[l] = part(l, mask, 1u << z) == (a && b) ? 0 : 1;
+		bool a = dfa_part(l, mask, 1u << x), b = dfa_part(l, mask, 1u << y);
+		next[l] = dfa_part(l, mask, 1u << z) == (a && b) ? 0 : 1;
 		next[letters + l] = 1;
 	}
 	return dfa_least(d, mask, 2, next, accepts);
@@ -337,8 +352,8 @@ const struct dfa *dfa_apply(struct dfas *d, enum dfa_op op, const struct dfa *a,
 	uint32_t *la = malloc(sizeof(*la) * p.g.letters), *lb = malloc(sizeof(*lb) * p.g.letters);
 	p.number = calloc((size_t)a->n * b->n, sizeof(*p.number));
 	for (uint32_t l = 0; l < p.g.letters; l++) {
-		la[l] = part(l, mask, a->mask);
-		lb[l] = part(l, mask, b->mask);
+		la[l] = dfa_part(l, mask, a->mask);
+		lb[l] = dfa_part(l, mask, b->mask);
 	}
 	pair_number(d, &p, 0, 0);
 	for (uint32_t s = 0; s < p.g.n && !d->spent; s++) {
@@ -447,27 +462,6 @@ static bool is_dead(const struct dfa *a, uint32_t s)
 	return true;
 }
 
-/* The letters of `a` by what the kept tracks read: those of k stand from first[k] on. */
-struct by_letter {
-	uint32_t *first, *letters;
-};
-
-static struct by_letter sorted_letters(const struct dfa *a, const uint32_t *kept, uint32_t nkept)
-{
-	uint32_t n = 1u << a->bits, at = 0;
-	struct by_letter b = { malloc(sizeof(*b.first) * (nkept + 1)),
-			       malloc(sizeof(*b.letters) * n) };
-
-	for (uint32_t k = 0; k < nkept; k++) {
-		b.first[k] = at;
-		for (uint32_t l = 0; l < n; l++)
-			if (kept[l] == k)
-				b.letters[at++] = l;
-	}
-	b.first[nkept] = at;
-	return b;
-}
-
 static int by_number(const void *x, const void *y)
 {
 	const uint32_t *a = x, *b = y;
@@ -477,7 +471,7 @@ static int by_number(const void *x, const void *y)
 
 /* The states that follow a set by letters of which the kept tracks read k; sorted. */
 static uint32_t follow(const struct dfa *a, const struct subsets *u, uint32_t set,
-		       const struct by_letter *b, uint32_t k, uint32_t dead, uint32_t *seen,
+		       const struct dfa_letters *b, uint32_t k, uint32_t dead, uint32_t *seen,
 		       uint32_t round, uint32_t *to)
 {
 	uint32_t n = 0;
@@ -504,11 +498,11 @@ static bool any_ends(const struct subsets *u, uint32_t set, const bool *e)
 }
 
 /* Sets of states that words of the kept tracks lead to. */
-static void subsets_make(struct dfas *d, const struct dfa *a, struct subsets *u,
+static void subsets_make(struct dfas *d, const struct dfa *a, struct subsets *u, uint32_t keep,
 			 const uint32_t *kept)
 {
 	bool *e = ends(a, kept);
-	struct by_letter b = sorted_letters(a, kept, u->g.letters);
+	struct dfa_letters b = dfa_letters(a, keep);
 	uint32_t *to = malloc(sizeof(*to) * a->n), *seen = calloc(a->n, sizeof(*seen));
 	uint32_t round = 0, dead = UINT32_MAX, start = 0;
 
@@ -541,8 +535,8 @@ const struct dfa *dfa_exists(struct dfas *d, const struct dfa *a, uint32_t mask)
 	struct subsets u = { .g.letters = 1u << ones(keep) };
 	uint32_t *kept = malloc(sizeof(*kept) << a->bits);
 	for (uint32_t l = 0; l < 1u << a->bits; l++)
-		kept[l] = part(l, a->mask, keep);
-	subsets_make(d, a, &u, kept);
+		kept[l] = dfa_part(l, a->mask, keep);
+	subsets_make(d, a, &u, keep, kept);
 	const struct dfa *r = grown(d, &u.g, keep);
 	free(kept);
 	free(u.items);
@@ -588,92 +582,4 @@ bool dfa_within(struct dfas *d, const struct dfa *a, const struct dfa *b)
 bool dfa_equal(struct dfas *d, const struct dfa *a, const struct dfa *b)
 {
 	return dfa_is_empty(dfa_apply(d, DFA_XOR, a, b)) && !d->spent;
-}
-
-/* ---- elements ------------------------------------------------------------------------------------- */
-
-#define MOST_LENGTH 32u
-
-struct elements {
-	const struct dfa *a;
-	const bool *live; /* states from which some word is accepted */
-	uint32_t length, fixed;
-	uint32_t given[MOST_LENGTH], letters[MOST_LENGTH]; /* by bit: fixed ones, the word's */
-	tuple_fn fn;
-	void *arg;
-	uint64_t number[TRACKS];
-};
-
-static bool *live_states(const struct dfa *a)
-{
-	bool *live = malloc(a->n), more = true;
-
-	memcpy(live, a->accepts, a->n);
-	while (more) {
-		more = false;
-		for (uint32_t s = 0; s < a->n; s++)
-			for (uint32_t l = 0; l < 1u << a->bits && !live[s]; l++)
-				if (live[a->next[s << a->bits | l]])
-					live[s] = more = true;
-	}
-	return live;
-}
-
-static void tell_word(struct elements *e)
-{
-	for (uint32_t t = 0, i = 0; t < TRACKS; t++) {
-		if (!(e->a->mask >> t & 1))
-			continue;
-		e->number[t] = 0;
-		for (uint32_t at = 0; at < e->length; at++)
-			e->number[t] |= (uint64_t)(e->letters[at] >> i & 1) << at;
-		i++;
-	}
-	e->fn(e->number, e->arg);
-}
-
-static void elements_from(struct elements *e, uint32_t state, uint32_t at)
-{
-	if (!e->live[state])
-		return;
-	if (at == e->length) {
-		if (e->a->accepts[state])
-			tell_word(e);
-		return;
-	}
-	/* all letters that agree with the fixed bits: the free ones count up */
-	uint32_t free = ((1u << e->a->bits) - 1) & ~e->fixed, l = 0;
-	do {
-		e->letters[at] = l | e->given[at];
-		elements_from(e, e->a->next[state << e->a->bits | e->letters[at]], at + 1);
-		l = (l - free) & free;
-	} while (l);
-}
-
-void dfa_each(const struct dfa *a, uint32_t length, uint32_t fixed, const uint64_t given[TRACKS],
-	      tuple_fn fn, void *arg)
-{
-	bool *live = live_states(a);
-	struct elements e = { .a = a, .live = live, .length = length, .fn = fn, .arg = arg };
-	bool fits = length <= MOST_LENGTH;
-
-	for (uint32_t t = 0, i = 0; t < TRACKS; t++) {
-		if (fixed >> t & 1) {
-			e.number[t] = given[t];
-			fits &= !(a->mask >> t & 1) || !(given[t] >> length);
-		}
-		if (!(a->mask >> t & 1))
-			continue;
-		for (uint32_t at = 0; at < length && fits && (fixed >> t & 1); at++)
-			e.given[at] |= (uint32_t)(given[t] >> at & 1) << i;
-		i++;
-	}
-	/* the fixed tracks as bits of a letter */
-	e.fixed = 0;
-	for (uint32_t t = 0, i = 0; t < TRACKS; t++)
-		if (a->mask >> t & 1)
-			e.fixed |= (fixed >> t & 1) << i++;
-	if (fits)
-		elements_from(&e, 0, 0);
-	free(live);
 }

@@ -19,11 +19,11 @@
 #define TRACKS 16u
 
 struct dfa {
-	uint32_t mask;	    /* its tracks */
-	uint32_t bits;	    /* how many: a letter is that many bits, the lowest track first */
-	uint32_t n;	    /* states; it starts in 0 */
-	uint32_t *next;	    /* [state << bits | letter] */
-	bool *accepts;	    /* [state] */
+	uint32_t mask;	/* its tracks */
+	uint32_t bits;	/* how many: a letter is that many bits, the lowest track first */
+	uint32_t n;	/* states; it starts in 0 */
+	uint32_t *next; /* [state << bits | letter] */
+	bool *accepts;	/* [state] */
 };
 
 struct dfas {
@@ -64,6 +64,16 @@ bool dfa_equal(struct dfas *d, const struct dfa *a, const struct dfa *b);
 /** The least automaton of `n` states, given as above; its tracks that do not matter go. */
 const struct dfa *dfa_least(struct dfas *d, uint32_t mask, uint32_t n, const uint32_t *next,
 			    const bool *accepts);
+
+/** The letter of the tracks of `to` that is in a letter of those of `from`, which has them. */
+uint32_t dfa_part(uint32_t letter, uint32_t from, uint32_t to);
+/* The letters of an automaton by what some of its tracks read: those of which these read k are
+ * letters[first[k]] up to first[k + 1]. Both to be freed. */
+struct dfa_letters {
+	uint32_t *first, *letters;
+	uint32_t n;
+};
+struct dfa_letters dfa_letters(const struct dfa *a, uint32_t tracks);
 
 typedef void (*tuple_fn)(const uint64_t number[TRACKS], void *arg);
 /** Calls `fn` for every tuple whose numbers are below 2^length and, on the tracks of `fixed`,

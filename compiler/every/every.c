@@ -109,6 +109,6 @@ struct every every_prove(struct ctx *c, const struct instance *in, bool certific
 
 	if (e.proved)
 		return e;
-	struct every p = powers_prove(c, in);
+	struct every p = powers_prove(c, in, certificate);
 	return p.proved || e.powers ? p : e;
 }

@@ -5,9 +5,13 @@
  * of a loop with such numbers is kept as D = 2^k, a number like others.
  *
  *   powers_values.c    an expression -> its value, as a sum of tracks and of functions of them
+ *   powers_numbers.c   arithmetic of such values
+ *   powers_instance.c  one schedule for all N: what is possible, its buffers, its contract
+ *   powers_chunks.c    the chunks that a text names
  *   powers_walk.c      the text -> items: operations of all ranks at once, and loops over k
  *   powers_order.c     items -> moves, one after another, all ranks at a time: a complete run
  *   powers_guess.c     what chunks hold when a trip begins: read off small N, as an automaton
+ *   powers_certificate.c  all of it as JSON
  *   powers_proof.c     that it is so for every N, and that the end is what the contract asks for
  *
  * docs/internals.md, Every N, has the argument.
@@ -85,10 +89,10 @@ enum item_kind { ITEM_SEND, ITEM_RECV, ITEM_LOCAL, ITEM_LOOP };
 /* What is done by all ranks of `domain`, or a loop. */
 struct item {
 	enum item_kind kind;
-	const struct stmt *stmt;
-	const struct dfa *domain; /* N, D, root, rank */
+	const struct stmt *stmt, *step; /* step: that it is part of, or NULL */
+	const struct dfa *domain;	/* N, D, root, rank */
 	bool reduces;
-	uint32_t buffer, source; /* written, and (of what is local) read; a send's: source */
+	uint32_t buffer, source;  /* written, and (of what is local) read; a send's: source */
 	const struct dfa *chunks; /* messages: N, D, root, rank, from (the peer), offset, chunk */
 	const struct dfa *local;  /* local: N, D, root, rank = from, chunk, source */
 	bool up;		  /* loops: D doubles, else it is halved */
@@ -135,7 +139,7 @@ struct power_forms {
 /* A place in the text. */
 struct power_walk {
 	struct power_forms *f;
-	const struct dfa *domain; /* N, D, root, rank, J that come here */
+	const struct dfa *domain;    /* N, D, root, rank, J that come here */
 	struct value rank, n, first; /* of the group; its first rank */
 	uint32_t calls;
 	bool in_loop, in_chunks, in_step;
@@ -143,28 +147,77 @@ struct power_walk {
 	const struct dfa *link_pairs;
 };
 
-/* ---- powers_values.c ---- */
+/* ---- powers_numbers.c ---- */
+/** Keeps the first reason why nothing can be said; returns false. */
 bool power_fail(struct power_forms *f, struct span at, const char *why);
+const struct dfa *power_and(struct power_forms *f, const struct dfa *a, const struct dfa *b);
+const struct dfa *power_less(struct power_forms *f, const struct dfa *a, const struct dfa *b);
+const struct dfa *power_or(struct power_forms *f, const struct dfa *a, const struct dfa *b);
 struct value value_constant(int64_t n);
 struct value value_track(uint32_t track);
-struct value value_plus(struct power_walk *w, const struct value *a, int64_t factor,
-			const struct value *b, struct span at);
-/** The tuples where a op b, a comparison, holds; not only those of the domain. */
-const struct dfa *value_compare(struct power_forms *f, enum expr_op op, const struct value *a,
-				const struct value *b);
-/** A number as what `graph` says of TRACK_VALUE; it must have one on all of the domain. */
-bool value_of_graph(struct power_walk *w, const struct dfa *graph, struct span at,
-		    struct value *to);
-bool value_of(struct power_walk *w, const struct expr *e, struct value *to);
-bool value_where(struct power_walk *w, const struct expr *e, const struct dfa **to);
+/** Whether a value is one number. */
 bool value_number(const struct value *v, int64_t *n);
 /** Whether a value is a power of two on the domain. */
 bool value_is_power(struct power_walk *w, const struct value *v);
-const struct dfa *both(struct power_forms *f, const struct dfa *a, const struct dfa *b);
-const struct dfa *without(struct power_forms *f, const struct dfa *a, const struct dfa *b);
-const struct dfa *either(struct power_forms *f, const struct dfa *a, const struct dfa *b);
+/** The tuples where a op b, a comparison, holds; not only those of the domain. */
+const struct dfa *value_compare(struct power_forms *f, enum expr_op op, const struct value *a,
+				const struct value *b);
+/** Where the number of a track is the value. */
+const struct dfa *value_is_track(struct power_forms *f, const struct value *v, uint32_t track);
+/** Whether v op n on all of the domain. */
+bool value_always(struct power_walk *w, enum expr_op op, const struct value *v, int64_t n);
+/** A number as what `graph` says of TRACK_VALUE; it must have one on all of the domain. */
+bool value_of_graph(struct power_walk *w, const struct dfa *graph, struct span at,
+		    struct value *to);
+/** A sum of many functions becomes one. */
+bool value_packed(struct power_walk *w, struct value *v, struct span at);
+/** a + factor * b; value_plus: 0 where that fails. */
+bool value_sum(struct power_walk *w, const struct value *a, int64_t factor, const struct value *b,
+	       struct span at, struct value *to);
+struct value value_plus(struct power_walk *w, const struct value *a, int64_t factor,
+			const struct value *b, struct span at);
+bool value_scaled(struct power_walk *w, const struct value *a, int64_t factor, struct span at,
+		  struct value *to);
+bool value_complement(struct power_walk *w, const struct value *v, struct span at,
+		      struct value *to);
+bool value_and(struct power_walk *w, const struct value *a, const struct value *b, struct span at,
+	       struct value *to);
+bool value_remainder(struct power_walk *w, const struct value *x, const struct value *m,
+		     struct span at, struct value *to);
+bool value_divide(struct power_walk *w, const struct value *x, const struct value *m,
+		  struct span at, struct value *to);
+bool value_product(struct power_walk *w, const struct value *a, const struct value *b,
+		   struct span at, struct value *to);
+/** 2^v, of a number or a logarithm. */
+bool value_power_of(struct power_walk *w, const struct value *v, struct span at, struct value *to);
+/** The logarithm of x > 0, rounded down or up. */
+bool value_logarithm(struct power_walk *w, const struct value *x, bool up, struct span at,
+		     struct value *to);
+
+/* ---- powers_values.c ---- */
+bool value_of(struct power_walk *w, const struct expr *e, struct value *to);
+/** The tuples of the domain where a condition holds. */
+bool value_where(struct power_walk *w, const struct expr *e, const struct dfa **to);
+
+/* ---- powers_chunks.c ---- */
+/** Whether no tuple of the domain is outside of `good`; else why. */
+bool power_always(struct power_walk *w, const struct dfa *good, struct span at, const char *why);
+/** The same of a comparison. */
+bool power_ordered(struct power_walk *w, const struct value *a, enum expr_op op,
+		   const struct value *b, struct span at, const char *why);
+/** An expression that is a number, no logarithm and no quotient. */
+bool power_number(struct power_walk *w, const struct expr *e, struct value *to);
+void power_bind(struct power_walk *w, const struct symbol *s, const struct value *v);
+/** The chunks that a ref means. */
+bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks *to);
+/** A new buffer, and its name bound to all of it. */
+bool power_add_buffer(struct power_walk *w, const struct buffer_def *d);
 
 /* ---- powers_walk.c ---- */
+/** A list of statements, as items behind those of w->to. */
+bool power_list(struct power_walk *w, const struct stmt *s);
+
+/* ---- powers_instance.c ---- */
 /** The text as items, in *to's body. */
 bool power_items(struct power_forms *f, struct item *to);
 /** N, rank, chunk, contribution: what the contract asks of each promised cell. */
@@ -177,7 +230,7 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 /* ---- powers_order.c ---- */
 bool power_moves(struct power_forms *f, const struct item *of, struct moves *to);
 /** A relation with some tracks renamed: pairs of (from, to), ended by TRACKS. */
-const struct dfa *renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
+const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
 
 /* ---- powers_guess.c ---- */
 /** What buffers hold at the heads of a loop's trips, for each loop: guesses. */
@@ -189,12 +242,20 @@ struct all_heads {
 	struct heads *v;
 	uint32_t n, cap;
 };
-bool power_guess(struct power_forms *f, const struct moves *m, struct all_heads *to);
+#define POWER_LENGTH 5u	     /* letters of the words that are tried: numbers below 32 */
+#define POWER_LENGTH_MOST 6u /* ... and, where these do not tell, below 64 */
+bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length,
+		 struct all_heads *to);
 
 /* ---- powers_proof.c ---- */
 bool power_values(struct power_forms *f, const struct moves *m, const struct all_heads *heads);
 
+/* ---- powers_certificate.c ---- */
+/** JSON, to be freed. */
+char *power_certificate(struct power_forms *f, const struct moves *m,
+			const struct all_heads *heads);
+
 /** The verdict, as every_prove. */
-struct every powers_prove(struct ctx *c, const struct instance *in);
+struct every powers_prove(struct ctx *c, const struct instance *in, bool certificate);
 
 #endif

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #define MOST_RANKS 64u
-#define LENGTH 6u	 /* letters of a word: numbers below 64 */
-#define LEAST_END 2u	 /* letters in which states are told apart, at least */
-#define MOST_WORDS 600000u
+#define LENGTH POWER_LENGTH_MOST
+#define LEAST_END 2u /* letters in which states are told apart, at least */
+#define MOST_WORDS 1500000u
 
 /* ---- moves on numbers ------------------------------------------------------------------------- */
 
@@ -201,7 +201,7 @@ static void start(struct trial *t)
 		if (dir != DIR_IN && dir != DIR_INOUT)
 			continue;
 		const struct dfa *a = value_compare(f, OP_LT, &chunk, &f->buffers[b].count);
-		dfa_each(both(f, f->context, a), t->length, BIT(TRACK_N) | BIT(TRACK_ROOT),
+		dfa_each(power_and(f, f->context, a), t->length, BIT(TRACK_N) | BIT(TRACK_ROOT),
 			 t->number, give, t);
 	}
 }
@@ -221,8 +221,8 @@ static bool try_all(struct trial *t, const struct moves *m)
 		for (uint64_t root = 0; root < (f->root ? n : 1) && !t->failed; root++) {
 			uint64_t number[TRACKS] = { [TRACK_N] = n, [TRACK_ROOT] = root };
 			bool any = false;
-			dfa_each(f->context, t->length, BIT(TRACK_N) | BIT(TRACK_ROOT), number, seen,
-				 &any);
+			dfa_each(f->context, t->length, BIT(TRACK_N) | BIT(TRACK_ROOT), number,
+				 seen, &any);
 			if (!any)
 				continue;
 			memcpy(t->number, number, sizeof(number));
@@ -366,7 +366,7 @@ static const struct dfa *machine_make(struct power_forms *f, struct machine *m)
 	uint32_t letters = 1u << m->k.bits;
 	bool accepts[MOST_STATES];
 
-	m->next = ARENA_ARRAY(f->arena, uint32_t, (size_t)MOST_STATES * letters);
+	m->next = ARENA_ARRAY(f->arena, uint32_t, (size_t)MOST_STATES *letters);
 	for (uint32_t s = 0; s < m->n; s++) {
 		struct range r = m->v[s].at;
 		accepts[s] = state_kind(m, s, 0) == 1;
@@ -414,9 +414,9 @@ static void find_loops(struct power_forms *f, const struct moves *m, struct all_
 {
 	for (uint32_t k = 0; k < m->n; k++)
 		if (m->v[k].kind == MOVE_LOOP)
-			ARENA_PUSH(f->arena, to->v, to->n, to->cap) = (struct heads){
-				&m->v[k], ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1)
-			};
+			ARENA_PUSH(f->arena, to->v, to->n, to->cap) =
+				(struct heads){ &m->v[k], ARENA_ARRAY(f->arena, const struct dfa *,
+								      f->nbuffers + 1) };
 }
 
 static struct table **tables(struct power_forms *f, uint32_t n)
@@ -428,32 +428,26 @@ static struct table **tables(struct power_forms *f, uint32_t n)
 	return v;
 }
 
-/* Tries all N below 2^length, and learns from them. */
-static bool guess(struct power_forms *f, const struct moves *m, struct all_heads *to,
-		  uint32_t length)
+bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length,
+		 struct all_heads *to)
 {
 	struct trial t = { .f = f, .heads = to, .length = length };
+	const char *why = "what its chunks hold follows no simple pattern";
 
+	find_loops(f, m, to);
 	t.holds = tables(f, f->nbuffers);
 	t.kept = tables(f, f->slots);
 	t.words = ARENA_ARRAY(f->arena, struct words *, to->n + 1);
 	for (uint32_t k = 0; k < to->n; k++)
 		t.words[k] = ARENA_ARRAY(f->arena, struct words, f->nbuffers + 1);
 	if (!try_all(&t, m))
-		return false;
+		return power_fail(f, NOWHERE, why);
 	for (uint32_t k = 0; k < to->n; k++)
 		for (uint32_t b = 0; b < to->v[k].loop->item->depth; b++) {
 			const struct dfa *a = learned(f, &t.words[k][b], length);
 			if (!a)
-				return false;
+				return power_fail(f, to->v[k].loop->item->stmt->span, why);
 			to->v[k].holds[b] = a;
 		}
 	return true;
-}
-
-bool power_guess(struct power_forms *f, const struct moves *m, struct all_heads *to)
-{
-	find_loops(f, m, to);
-	return guess(f, m, to, LENGTH) || guess(f, m, to, LENGTH - 1) ||
-	       power_fail(f, NOWHERE, "what its chunks hold follows no simple pattern");
 }

@@ -10,7 +10,7 @@
  */
 #include "compiler/every/powers.h"
 
-const struct dfa *renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs)
+const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs)
 {
 	uint8_t to[TRACKS];
 
@@ -21,8 +21,8 @@ const struct dfa *renamed(struct power_forms *f, const struct dfa *a, const uint
 	return dfa_rename(&f->d, a, to);
 }
 
-static const uint8_t other_end[] = { TRACK_RANK, TRACK_FROM,  TRACK_FROM,
-				     TRACK_RANK, TRACK_CHUNK, TRACK_SOURCE, TRACKS };
+static const uint8_t other_end[] = { TRACK_RANK,  TRACK_FROM,	TRACK_FROM, TRACK_RANK,
+				     TRACK_CHUNK, TRACK_SOURCE, TRACKS };
 
 /* An item while it waits, or a send whose messages do. */
 struct waiting {
@@ -49,7 +49,7 @@ static void describe(struct power_forms *f, struct waiting *x)
 		return;
 	x->lengths = dfa_exists(&f->d, i->chunks, BIT(TRACK_CHUNK));
 	if (i->kind == ITEM_RECV)
-		x->lengths = renamed(f, x->lengths, other_end);
+		x->lengths = power_renamed(f, x->lengths, other_end);
 	x->pairs = dfa_exists(&f->d, x->lengths, BIT(TRACK_OFFSET));
 }
 
@@ -61,7 +61,7 @@ static bool comes_next(const struct ordering *o, uint32_t k)
 		if (o->v[i].done)
 			continue;
 		if (a->kind == ITEM_LOOP || b->kind == ITEM_LOOP ||
-		    !dfa_is_empty(both(o->f, a->domain, b->domain)))
+		    !dfa_is_empty(power_and(o->f, a->domain, b->domain)))
 			return false;
 	}
 	return true;
@@ -79,7 +79,7 @@ static struct waiting *sent_to(struct ordering *o, const struct waiting *recv)
 static bool fifos_empty(const struct ordering *o, const struct waiting *send)
 {
 	for (uint32_t i = 0; i < o->n; i++)
-		if (o->v[i].sent && !dfa_is_empty(both(o->f, o->v[i].pairs, send->pairs)))
+		if (o->v[i].sent && !dfa_is_empty(power_and(o->f, o->v[i].pairs, send->pairs)))
 			return false;
 	return true;
 }
@@ -110,10 +110,10 @@ static bool receive(struct ordering *o, struct waiting *x)
 	if (!s)
 		return false;
 	s->sent = false;
-	const struct dfa *from = renamed(f, s->item->chunks, other_end);
+	const struct dfa *from = power_renamed(f, s->item->chunks, other_end);
 	struct move *m = push(o, MOVE_CELLS, x->item);
 	m->slot = s->slot;
-	m->cells = dfa_exists(&f->d, both(f, x->item->chunks, from), BIT(TRACK_OFFSET));
+	m->cells = dfa_exists(&f->d, power_and(f, x->item->chunks, from), BIT(TRACK_OFFSET));
 	return true;
 }
 
@@ -127,7 +127,7 @@ static bool local(struct ordering *o, const struct item *i)
 	push(o, MOVE_KEEP, i)->slot = slot;
 	struct move *m = push(o, MOVE_CELLS, i);
 	m->slot = slot;
-	m->cells = both(f, i->local, value_compare(f, OP_EQ, &rank, &from));
+	m->cells = power_and(f, i->local, value_compare(f, OP_EQ, &rank, &from));
 	return true;
 }
 
@@ -163,7 +163,8 @@ static bool one(struct ordering *o)
 
 bool power_moves(struct power_forms *f, const struct item *of, struct moves *to)
 {
-	struct ordering o = { f, ARENA_ARRAY(f->arena, struct waiting, of->nbody + 1), of->nbody, to };
+	struct ordering o = { f, ARENA_ARRAY(f->arena, struct waiting, of->nbody + 1), of->nbody,
+			      to };
 
 	for (uint32_t k = 0; k < o.n; k++) {
 		o.v[k].item = &of->body[k];

@@ -9,7 +9,9 @@
  */
 #include "compiler/every/powers.h"
 
-#include <string.h>
+#include <stdlib.h>
+
+#define WORK 50000000u /* letters: less than a second */
 
 struct run {
 	struct power_forms *f;
@@ -30,7 +32,7 @@ static bool cells(struct run *r, const struct move *m)
 {
 	struct power_forms *f = r->f;
 	const uint8_t there[] = { TRACK_RANK, TRACK_FROM, TRACK_CHUNK, TRACK_SOURCE, TRACKS };
-	const struct dfa *come = both(f, m->cells, renamed(f, r->kept[m->slot], there));
+	const struct dfa *come = power_and(f, m->cells, power_renamed(f, r->kept[m->slot], there));
 	const struct dfa *written = dfa_exists(&f->d, m->cells, origin);
 	const struct dfa **to = &r->holds[m->buffer];
 
@@ -38,14 +40,14 @@ static bool cells(struct run *r, const struct move *m)
 	if (!dfa_within(&f->d, written, dfa_exists(&f->d, come, contribution)))
 		return fail_at(r, m, "a chunk may be read before it has a value");
 	if (!m->item->reduces) {
-		*to = either(f, without(f, *to, written), come);
+		*to = power_or(f, power_less(f, *to, written), come);
 		return true;
 	}
 	if (!dfa_within(&f->d, written, dfa_exists(&f->d, *to, contribution)))
 		return fail_at(r, m, "a chunk may be read before it has a value");
-	if (!dfa_is_empty(both(f, *to, come)))
+	if (!dfa_is_empty(power_and(f, *to, come)))
 		return fail_at(r, m, "a contribution may be counted twice");
-	*to = either(f, *to, come);
+	*to = power_or(f, *to, come);
 	return true;
 }
 
@@ -55,8 +57,8 @@ static const struct dfa *at_twice(struct power_forms *f, const struct dfa *a)
 	struct value d = value_track(TRACK_VALUE), twice = value_track(TRACK_D);
 
 	twice.sum.factor[TRACK_D] = 2;
-	a = renamed(f, a, (const uint8_t[]){ TRACK_D, TRACK_VALUE, TRACKS });
-	a = both(f, a, value_compare(f, OP_EQ, &d, &twice));
+	a = power_renamed(f, a, (const uint8_t[]){ TRACK_D, TRACK_VALUE, TRACKS });
+	a = power_and(f, a, value_compare(f, OP_EQ, &d, &twice));
 	return dfa_exists(&f->d, a, BIT(TRACK_VALUE));
 }
 
@@ -81,13 +83,13 @@ static bool trip(struct run *r, const struct move *m, const struct dfa **guess)
 		const struct dfa *before = b >= i->depth ? dfa_constant(&f->d, false)
 					   : i->up	 ? guess[b]
 							 : at_twice(f, guess[b]);
-		r->holds[b] = both(f, before, trips);
+		r->holds[b] = power_and(f, before, trips);
 	}
 	if (!moves(r, m->body))
 		return false;
 	for (uint32_t b = 0; b < i->depth; b++) {
 		const struct dfa *after = i->up ? at_twice(f, guess[b]) : guess[b];
-		if (!dfa_equal(&f->d, r->holds[b], both(f, after, trips)))
+		if (!dfa_equal(&f->d, r->holds[b], power_and(f, after, trips)))
 			return fail_at(r, m, "what its chunks hold follows no simple pattern");
 	}
 	return true;
@@ -101,7 +103,8 @@ static bool loop(struct run *r, const struct move *m)
 	const struct dfa **outer = r->holds;
 
 	for (uint32_t b = 0; b < i->depth; b++)
-		if (!dfa_equal(&f->d, both(f, outer[b], i->first), both(f, guess[b], i->first)))
+		if (!dfa_equal(&f->d, power_and(f, outer[b], i->first),
+			       power_and(f, guess[b], i->first)))
 			return fail_at(r, m, "what its chunks hold follows no simple pattern");
 	r->holds = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
 	bool ok = trip(r, m, guess);
@@ -109,10 +112,10 @@ static bool loop(struct run *r, const struct move *m)
 	/* where `if` leaves the loop out, all stays as it was */
 	const struct dfa *run = dfa_exists(&f->d, i->first, BIT(TRACK_D));
 	for (uint32_t b = 0; b < f->nbuffers && ok; b++) {
-		const struct dfa *last = b < i->depth ? both(f, guess[b], i->last)
-						      : dfa_constant(&f->d, false);
+		const struct dfa *last =
+			b < i->depth ? power_and(f, guess[b], i->last) : dfa_constant(&f->d, false);
 		last = dfa_exists(&f->d, last, BIT(TRACK_D));
-		outer[b] = either(f, last, without(f, outer[b], run));
+		outer[b] = power_or(f, last, power_less(f, outer[b], run));
 	}
 	return ok;
 }
@@ -141,9 +144,9 @@ static const struct dfa *initial(struct power_forms *f, const struct power_buffe
 
 	if (b->def->dir != DIR_IN && b->def->dir != DIR_INOUT)
 		return dfa_constant(&f->d, false);
-	const struct dfa *a = both(f, f->context, value_compare(f, OP_LT, &chunk, &b->count));
-	a = both(f, a, value_compare(f, OP_EQ, &q, &rank));
-	return both(f, a, value_compare(f, OP_EQ, &index, &chunk));
+	const struct dfa *a = power_and(f, f->context, value_compare(f, OP_LT, &chunk, &b->count));
+	a = power_and(f, a, value_compare(f, OP_EQ, &q, &rank));
+	return power_and(f, a, value_compare(f, OP_EQ, &index, &chunk));
 }
 
 static bool kept_promises(struct run *r)
@@ -154,7 +157,7 @@ static bool kept_promises(struct run *r)
 	for (const struct ensures *e = f->in->schedule->contract->ensures; e; e = e->next) {
 		if (!power_promise(f, e, &p))
 			return false;
-		if (!dfa_equal(&f->d, both(f, r->holds[p.buffer], p.cells), p.asked))
+		if (!dfa_equal(&f->d, power_and(f, r->holds[p.buffer], p.cells), p.asked))
 			return power_fail(f, NOWHERE,
 					  "its results are not those of the contract for some N");
 	}
@@ -172,25 +175,68 @@ bool power_values(struct power_forms *f, const struct moves *m, const struct all
 	return moves(&r, m) && kept_promises(&r);
 }
 
-struct every powers_prove(struct ctx *c, const struct instance *in)
+/* Words of more letters tell more, and cost more. */
+static bool guessed(struct power_forms *f, const struct moves *m, struct all_heads *heads)
+{
+	bool ok = false;
+
+	for (uint32_t length = POWER_LENGTH; length <= POWER_LENGTH_MOST && !ok; length++) {
+		*heads = (struct all_heads){ .v = NULL };
+		f->why = NULL;
+		ok = power_guess(f, m, length, heads) && power_values(f, m, heads);
+	}
+	return ok && !f->d.spent;
+}
+
+/* What each loop's guess is, in words. */
+static void keep_words(struct arena *to, const struct power_forms *f, const struct all_heads *heads,
+		       struct every *e)
+{
+	const char **v = NULL;
+	uint32_t n = 0, cap = 0;
+
+	for (uint32_t k = 0; k < heads->n; k++) {
+		const struct item *loop = heads->v[k].loop->item;
+		uint32_t line = source_place(f->sources, loop->stmt->span.lo).line;
+		for (uint32_t b = 0; b < loop->depth; b++)
+			if (!dfa_is_empty(heads->v[k].holds[b]))
+				ARENA_PUSH(to, v, n, cap) = arena_printf(
+					to,
+					"before each trip of line %u, what %s holds is read by an "
+					"automaton of %u states",
+					line, f->buffers[b].def->name.name,
+					heads->v[k].holds[b]->n);
+	}
+	e->invariants = v;
+	e->ninvariants = n;
+}
+
+struct every powers_prove(struct ctx *c, const struct instance *in, bool certificate)
 {
 	struct arena arena; /* of its own, without a limit: memory is held across it */
 	struct power_forms f = { .arena = &arena, .sources = c->sources, .in = in };
 	struct item all = { .body = NULL };
 	struct moves m = { .v = NULL };
-	struct all_heads heads = { .v = NULL };
+	struct all_heads heads;
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);
-	f.d = (struct dfas){ .arena = &arena, .most = 200000000 };
+	f.d = (struct dfas){ .arena = &arena, .most = WORK };
 	f.root = in->root_param != NULL;
 	f.meaning = ARENA_ARRAY(&arena, struct meaning, in->module->nsymbols + 1);
 	e.proved = c->slots > 0 && power_items(&f, &all) && power_moves(&f, &all, &m) &&
-		   power_guess(&f, &m, &heads) && power_values(&f, &m, &heads) && !f.d.spent;
+		   guessed(&f, &m, &heads);
 	e.of = f.some ? "every N >= 2 that `where` admits" : "every N >= 2";
-	if (!e.proved) {
-		e.why = f.d.spent ? "it takes too long" : f.why ? f.why : "0 slots";
+	if (e.proved) {
+		keep_words(c->arena, &f, &heads, &e);
+	} else {
+		e.why = f.why ? f.why : f.d.spent ? "it takes too long" : "0 slots";
 		e.line = f.line;
+	}
+	if (e.proved && certificate) {
+		char *text = power_certificate(&f, &m, &heads);
+		e.certificate = text ? arena_printf(c->arena, "%s\n", text) : NULL;
+		free(text);
 	}
 	arena_free(&arena);
 	return e;

@@ -1,0 +1,269 @@
+/*
+ * One schedule for all N, for automata: what is possible, its parameters, buffers and links, and
+ * what its contract asks for. As instance.c and flow.c do for affine ones; blocks are of one chunk.
+ */
+#include "compiler/every/powers.h"
+
+#include <string.h>
+
+/* ---- the instance ------------------------------------------------------------------------------- */
+
+static bool given(const struct instance *in, const struct binding *p, int64_t *value)
+{
+	for (uint32_t i = in->nsettings; i-- > 0;)
+		if (!strcmp(in->settings[i].name, p->name.name)) {
+			*value = in->settings[i].value;
+			return true;
+		}
+	return false;
+}
+
+static bool parameters(struct power_walk *w)
+{
+	const struct instance *in = w->f->in;
+	struct value v;
+	int64_t n;
+
+	for (const struct binding *b = in->schedule->params; b; b = b->next) {
+		if (w->f->root && b->sym == in->root_param)
+			v = value_track(TRACK_ROOT);
+		else if (given(in, b, &n))
+			v = value_constant(n);
+		else if (!b->value || !value_of(w, b->value, &v))
+			return power_fail(w->f, b->span, "a parameter that is not known");
+		power_bind(w, b->sym, &v);
+	}
+	return true;
+}
+
+/* What `where` admits is all that is possible. */
+static bool admit(struct power_walk *w, const struct decl *d)
+{
+	const struct dfa *s = w->domain;
+
+	if (d->where && !value_where(w, d->where, &s))
+		return false;
+	w->f->some |= !dfa_equal(&w->f->d, s, w->domain);
+	w->domain = w->f->context = s;
+	return !dfa_is_empty(s) || power_fail(w->f, d->where->span, "no N is admitted");
+}
+
+static bool has_link(const struct stmt *s)
+{
+	for (; s; s = s->next)
+		if (s->kind == S_LINK || has_link(s->body) || has_link(s->orelse))
+			return true;
+	return false;
+}
+
+static bool topology(struct power_walk *w, const struct decl *d)
+{
+	const struct decl *t = d->topology;
+	const struct expr *a = d->topology_args;
+	struct value v;
+
+	if (!t)
+		return true;
+	for (const struct binding *p = t->params; p; p = p->next, a = a ? a->next : NULL) {
+		const struct expr *e = a ? a : p->value;
+		if (e && !value_of(w, e, &v))
+			return false;
+		if (e)
+			power_bind(w, p->sym, &v);
+	}
+	if (!admit(w, t))
+		return false;
+	w->link_pairs = dfa_constant(&w->f->d, false);
+	struct item none = { .body = NULL };
+	w->to = &none;
+	if (!power_list(w, t->body))
+		return false;
+	w->f->links = has_link(t->body) ? w->link_pairs : NULL;
+	return true;
+}
+
+static bool contract_parameters(struct power_walk *w)
+{
+	const struct decl *d = w->f->in->schedule, *k = d->contract;
+	struct value v, zero = value_constant(0);
+
+	for (const struct binding *p = k->params; p; p = p->next) {
+		const struct expr *e = p->value;
+		for (const struct binding *b = d->contract_args; b; b = b->next)
+			if (b->sym == p->sym)
+				e = b->value;
+		if (!e || !value_of(w, e, &v))
+			return power_fail(w->f, d->contract_name.span,
+					  "a parameter that is not known");
+		power_bind(w, p->sym, &v);
+		if (!strcmp(p->name.name, "root") &&
+		    (!power_ordered(w, &v, OP_GE, &zero, d->contract_name.span,
+				    "the root may be no rank") ||
+		     !power_ordered(w, &v, OP_LT, &w->n, d->contract_name.span,
+				    "the root may be no rank")))
+			return false;
+	}
+	return true;
+}
+
+/* A contract's count: a bare name takes the schedule's number. Blocks are of one chunk. */
+static bool contract_count(struct power_walk *w, const struct buffer_def *q, uint32_t i)
+{
+	struct power_forms *f = w->f;
+	const struct value *mine = &f->buffers[i].count;
+	struct value blocks, one = value_constant(1), c;
+	const struct symbol *s = q->count->kind == E_NAME ? q->count->sym : NULL;
+	const char *why = "counts that may differ from the contract's";
+
+	if (q->blocks &&
+	    (!power_number(w, q->blocks, &blocks) ||
+	     !power_ordered(w, &blocks, OP_EQ, mine, q->span, "blocks of several chunks")))
+		return false;
+	if (!s || s->kind != SYM_COUNT)
+		return power_number(w, q->count, &c) &&
+		       power_ordered(w, &c, OP_EQ, q->blocks ? &one : mine, q->span, why);
+	if (!f->meaning[s->id].known)
+		power_bind(w, s, q->blocks ? &one : mine);
+	return power_ordered(w, &f->meaning[s->id].value, OP_EQ, q->blocks ? &one : mine, q->span,
+			     why);
+}
+
+static bool buffers(struct power_walk *w)
+{
+	struct power_forms *f = w->f;
+	const struct decl *d = f->in->schedule;
+	uint32_t i = 0;
+
+	for (const struct buffer_def *b = d->buffers; b; b = b->next)
+		if (!power_add_buffer(w, b))
+			return false;
+	f->ncontract = f->nbuffers;
+	for (uint32_t k = 1; k < f->ncontract; k++)
+		if (f->buffers[k].def->dir != DIR_OUT)
+			return power_fail(f, f->buffers[k].def->span, "two buffers that are given");
+	for (const struct buffer_def *q = d->contract->buffers; q && i < f->ncontract; q = q->next)
+		if (!contract_count(w, q, i++))
+			return false;
+	return i == f->ncontract || power_fail(f, d->name.span, "buffers unlike the contract's");
+}
+
+static struct power_walk start(struct power_forms *f)
+{
+	return (struct power_walk){ .f = f,
+				    .domain = f->context,
+				    .rank = value_track(TRACK_RANK),
+				    .n = value_track(TRACK_N),
+				    .first = value_constant(0) };
+}
+
+bool power_items(struct power_forms *f, struct item *to)
+{
+	const struct decl *d = f->in->schedule;
+	struct value n = value_track(TRACK_N), rank = value_track(TRACK_RANK);
+	struct value root = value_track(TRACK_ROOT), two = value_constant(2);
+
+	f->context =
+		power_and(f, value_compare(f, OP_GE, &n, &two), value_compare(f, OP_LT, &rank, &n));
+	if (f->root)
+		f->context = power_and(f, f->context, value_compare(f, OP_LT, &root, &n));
+	struct power_walk w = start(f);
+	if (!parameters(&w) || !admit(&w, d) || !topology(&w, d) || !contract_parameters(&w) ||
+	    !buffers(&w))
+		return false;
+	w.to = to;
+	return power_list(&w, d->body);
+}
+
+/* ---- the contract's clauses --------------------------------------------------------------------- */
+
+/* x[e]@q as a relation to TRACK_Q, TRACK_INDEX. */
+static bool initial(struct power_walk *w, const struct term *t, uint32_t *buffer,
+		    const struct dfa **to)
+{
+	struct power_forms *f = w->f;
+	struct value at, zero = value_constant(0), q = value_track(TRACK_Q);
+	struct value index = value_track(TRACK_INDEX);
+	struct value_chunks c;
+
+	if (t->kind != T_INITIAL || !power_number(w, t->at, &at) ||
+	    !power_ordered(w, &at, OP_GE, &zero, t->span, "a contract's rank may be none") ||
+	    !power_ordered(w, &at, OP_LT, &w->n, t->span, "a contract's rank may be none") ||
+	    !power_chunks(w, t->ref, &c))
+		return power_fail(f, t->span, "a promise of another kind");
+	*buffer = c.buffer;
+	*to = power_and(f, w->domain, value_compare(f, OP_EQ, &q, &at));
+	*to = power_and(f, *to, value_compare(f, OP_EQ, &index, &c.lo));
+	return true;
+}
+
+/* A free index of the left side. */
+static void free_index(struct power_walk *w, const struct symbol *s, uint32_t track,
+		       const struct value *below)
+{
+	struct value v = value_track(track);
+
+	power_bind(w, s, &v);
+	w->domain = power_and(w->f, w->domain, value_compare(w->f, OP_LT, &v, below));
+}
+
+/* The contract's names for its buffers are those of the schedule's. */
+static void contract_views(struct power_walk *w)
+{
+	struct power_forms *f = w->f;
+	uint32_t i = 0;
+
+	for (const struct buffer_def *b = f->in->schedule->contract->buffers; b; b = b->next, i++)
+		f->meaning[b->sym->id] =
+			(struct meaning){ .view = true,
+					  .of = { i, value_constant(0), f->buffers[i].count },
+					  .inner = value_constant(1),
+					  .blocks = b->blocks != NULL };
+}
+
+bool power_promise(struct power_forms *f, const struct ensures *e, struct promise *to)
+{
+	struct power_walk w = start(f);
+	struct item none = { .body = NULL };
+	struct value one = value_constant(1), cell = value_track(TRACK_CHUNK), s, lo, hi;
+	struct value_chunks c;
+	uint32_t from = NONE;
+
+	w.to = &none;
+	contract_views(&w);
+	if (!power_list(&w, f->in->schedule->contract->body))
+		return false;
+	if (!e->left)
+		return power_fail(f, e->span, "a contract about who begins before whom ends");
+	if (e->cond && !value_where(&w, e->cond, &w.domain))
+		return false;
+	const struct meaning *m = &f->meaning[e->left->sym->id];
+	if (e->block_index)
+		free_index(&w, e->block_index, TRACK_J, &m->of.n);
+	if (e->index)
+		free_index(&w, e->index, TRACK_OFFSET, m->blocks ? &one : &m->of.n);
+	if (!power_chunks(&w, e->left, &c))
+		return false;
+	const struct dfa *left = power_and(f, w.domain, value_compare(f, OP_EQ, &cell, &c.lo));
+	const struct term *t = e->right;
+	if (t->kind == T_SUM) {
+		if (!power_number(&w, t->lo, &lo) || !power_number(&w, t->hi, &hi))
+			return false;
+		s = value_track(TRACK_FROM);
+		power_bind(&w, t->var, &s);
+		w.domain = power_and(f, w.domain, value_compare(f, OP_GE, &s, &lo));
+		w.domain = power_and(f, w.domain, value_compare(f, OP_LT, &s, &hi));
+		t = t->body;
+	}
+	const struct dfa *right = left;
+	if (!initial(&w, t, &from, &right))
+		return false;
+	/* each summand is a chunk of its own where the rank is the summand */
+	struct value q = value_track(TRACK_Q);
+	if (t != e->right && !dfa_within(&f->d, right, value_compare(f, OP_EQ, &q, &s)))
+		return power_fail(f, t->span, "a sum over other things than ranks");
+	uint32_t gone = BIT(TRACK_J) | BIT(TRACK_OFFSET) | BIT(TRACK_FROM);
+	to->buffer = c.buffer;
+	to->cells = dfa_exists(&f->d, left, gone);
+	to->asked = dfa_exists(&f->d, power_and(f, left, right), gone);
+	return from == 0 ? !f->why : power_fail(f, t->span, "a promise of another buffer");
+}

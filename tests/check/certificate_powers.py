@@ -1,0 +1,300 @@
+"""Checks a certificate of `ccc check --certificate` for every N that has powers of two.
+
+usage: certificate_powers.py CERTIFICATE CCC [ccc's arguments, the schedule last]
+
+Relations of natural numbers are automata that read their bits, the lowest first; here they are
+partial (what has no way on is not accepted), and least ones are compared. The operations are
+compared with `ccc --emit=program` for some N; that no index is outside of its buffer, each send
+meets its receive with its FIFO empty before it, nothing races, each loop's heads hold what is
+said of them, no contribution counts twice, and the contract's promise, are proved for all N.
+"""
+import functools, json, re, subprocess, sys
+ORDER = ["N", "D", "root", "rank", "j", "chunk", "from", "source", "q", "index", "offset", "value", "other"]
+def say(holds, what):
+    if not holds:
+        print("not proved: " + what)
+        sys.exit(1)
+def place(letter, own, tracks):
+    """The bits of a letter of some tracks where they stand in a letter of more."""
+    return sum((letter >> i & 1) << tracks.index(t) for i, t in enumerate(own) if t in tracks)
+class Automaton:
+    """tracks, for each state {letter: state}, states that accept; made least."""
+    def __init__(self, tracks, next, accepts):
+        live, more = set(accepts), True
+        while more:
+            more = {s for s, row in enumerate(next) if s not in live and not live.isdisjoint(row.values())}
+            live |= more
+        kind = {s: int(s in accepts) for s in live}
+        while True:
+            rows = {s: (kind[s], tuple(sorted((l, kind[t]) for l, t in next[s].items() if t in live))) for s in live}
+            names = {row: i for i, row in enumerate(set(rows.values()))}
+            fresh = {s: names[rows[s]] for s in live}
+            done = len(names) == len(set(kind.values()))
+            kind = fresh
+            if done: break
+        start = kind.get(0)
+        number = {k: i for i, k in enumerate(sorted(set(kind.values()), key=lambda k: k != start))}
+        self.tracks, self.accepts = list(tracks), {number[kind[s]] for s in live if s in accepts and 0 in live}
+        self.next = [{}] * max(len(number), 1) if 0 in live else [{}]
+        for s in live if 0 in live else ():
+            self.next[number[kind[s]]] = {l: number[kind[t]] for l, t in next[s].items() if t in live}
+def read(j):
+    a = Automaton(j["tracks"], [{int(l): t for l, t in row.items()} for row in j["next"]], set(j["accepts"]))
+    say(a.tracks == ordered(a.tracks), "tracks in order")
+    say(all((s in a.accepts) == (row.get(0) in a.accepts) for s, row in enumerate(a.next)), "zeros at the end")
+    return a
+def ordered(tracks): return [t for t in ORDER if t in tracks]
+def wide(a, tracks):
+    """The same set with more tracks, whose numbers may be anything."""
+    more, tracks = [t for t in tracks if t not in a.tracks], ordered([*tracks, *a.tracks])
+    free = [place(x, more, tracks) for x in range(1 << len(more))]
+    return Automaton(tracks, [{place(l, a.tracks, tracks) | f: t for l, t in row.items() for f in free} for row in a.next], a.accepts)
+def walk(tracks, start, step, good):
+    """The automaton of states that are anything: step(state) -> {letter: state}."""
+    number, queue, next = {start: 0}, [start], []
+    for s in queue:
+        row = {}
+        for l, t in step(s).items():
+            if t not in number:
+                number[t] = len(queue)
+                queue.append(t)
+            row[l] = number[t]
+        next.append(row)
+    return Automaton(tracks, next, {i for i, s in enumerate(queue) if good(s)})
+def both(*all): return functools.reduce(both2, all)
+def both2(a, b):
+    tracks, shared = ordered(set(a.tracks) | set(b.tracks)), ordered(set(a.tracks) & set(b.tracks))
+    la, lb = ({l: (place(l, x.tracks, shared), place(l, x.tracks, tracks)) for row in x.next for l in row} for x in (a, b))
+    groups = [{} for row in b.next]
+    for g, row in zip(groups, b.next):
+        for l, t in row.items(): g.setdefault(lb[l][0], []).append((lb[l][1], t))
+    def step(s):
+        return {la[l][1] | m: (t, u) for l, t in a.next[s[0]].items() for m, u in groups[s[1]].get(la[l][0], [])}
+    return walk(tracks, (0, 0), step, lambda s: s[0] in a.accepts and s[1] in b.accepts)
+def merge(a, b, good):
+    a, b = wide(a, b.tracks), wide(b, a.tracks)
+    def step(s):
+        x, y = (a.next[s[0]] if s[0] is not None else {}), (b.next[s[1]] if s[1] is not None else {})
+        return {l: (x.get(l), y.get(l)) for l in set(x) | set(y)}
+    return walk(a.tracks, (0, 0), step, lambda s: good(s[0] in a.accepts, s[1] in b.accepts))
+def either(a, b): return merge(a, b, lambda x, y: x or y)
+def without(a, b): return merge(a, b, lambda x, y: x and not y)
+def empty(a): return not a.accepts
+def within(a, b): return empty(without(a, b))
+def same(a, b): return within(a, b) and within(b, a)
+def some(a, *gone):
+    """There are such numbers on the tracks `gone`."""
+    keep = [t for t in a.tracks if t not in gone]
+    short = {l: place(l, a.tracks, keep) for row in a.next for l in row}
+    ends, more = set(a.accepts), True
+    while more:
+        more = {s for s, row in enumerate(a.next) if s not in ends and any(t in ends and not short[l] for l, t in row.items())}
+        ends |= more
+    def step(states):
+        row = {}
+        for s in states:
+            for l, t in a.next[s].items(): row.setdefault(short[l], set()).add(t)
+        return {l: frozenset(t) for l, t in row.items()}
+    return walk(keep, frozenset([0]), step, lambda states: bool(states & ends))
+def named(a, **to):
+    """Tracks by other names."""
+    names = [to.get(t, t) for t in a.tracks]
+    return Automaton(ordered(names), [{place(l, names, ordered(names)): t for l, t in row.items()} for row in a.next], a.accepts)
+def total(constant, equal, **factor):
+    """Where a sum of tracks and a constant is 0, or at least 0."""
+    tracks = ordered(factor)
+    value = {l: sum(factor[t] * (l >> i & 1) for i, t in enumerate(tracks)) for l in range(1 << len(tracks))}
+    def step(rest): return {l: (rest + v) // 2 for l, v in value.items() if not (equal and (rest + v) % 2)}
+    return walk(tracks, constant, step, lambda rest: rest == 0 if equal else rest >= 0)
+def equals(a, b, k=0): return total(k, True, **{a: 1, b: -1})
+def less(a, b): return total(-1, False, **{b: 1, a: -1})
+def tuples(a, bits, **fixed):
+    """The tuples of numbers below 2^bits, where some are given."""
+    found = []
+    def go(s, at, number):
+        if at == bits:
+            if s in a.accepts: found.append(number)
+            return
+        for l, t in a.next[s].items():
+            bit = {name: l >> i & 1 for i, name in enumerate(a.tracks)}
+            if all(bit.get(k, v >> at & 1) == v >> at & 1 for k, v in fixed.items()):
+                go(t, at + 1, {k: number.get(k, 0) | b << at for k, b in bit.items()})
+    if all(v >> bits == 0 for v in fixed.values()): go(0, 0, {})
+    return found
+class Proof:
+    def __init__(self, c):
+        self.c, self.possible = c, read(c["possible"])
+        self.buffers = [read(b["chunks"]) for b in c["buffers"]]
+        self.given = [b["given"] for b in c["buffers"]]
+        say(within(self.possible, less("rank", "N")) and all(not g for g in self.given[1:]), "what is possible")
+        self.ranks = some(self.possible, "rank")
+        say(same(self.possible, both(self.ranks, less("rank", "N"))), "all ranks or none")
+    def one(self, a, track, *keys):
+        """No two values of a track where the keys agree."""
+        a = some(a, *[t for t in a.tracks if t != track and t not in keys])
+        twice = both(a, named(a, **{track: "other"}))
+        return empty(both(twice, either(less(track, "other"), less("other", track))))
+    def inside(self, a, track, buffer):
+        return within(a, self.possible) and within(a, named(self.buffers[buffer], chunk=track))
+    def message(self, m):
+        a, key = read(m["messages"]), ["N", "D", "root", "rank"]
+        say(self.inside(a, "chunk", m["buffer"]), "chunks of line %d" % m["line"])
+        say(within(a, less("from", "N")) and empty(both(a, equals("from", "rank"))), "peers of line %d" % m["line"])
+        say(self.one(a, "from", *key) and self.one(a, "chunk", *key, "offset") and self.one(a, "offset", *key, "chunk"), "one message of line %d" % m["line"])
+        return a
+    def send(self, m, state):
+        a = self.message(m)
+        pairs = some(a, "offset", "chunk")
+        for b in state["sent"].values():
+            say(empty(both(pairs, some(b, "offset", "chunk"))), "a free FIFO for line %d" % m["line"])
+        state["sent"][m["slot"]], state["kept"][m["slot"]] = a, state["holds"][m["source"]]
+    def receive(self, m, state):
+        a, sent = self.message(m), state["sent"].pop(m["slot"], None)
+        say(sent is not None, "a message for line %d" % m["line"])
+        sent = named(sent, rank="from", **{"from": "rank", "chunk": "source"})
+        say(same(some(a, "chunk"), some(sent, "source")), "messages of line %d" % m["line"])
+        cells = some(both(a, sent), "offset")
+        there = named(state["kept"][m["slot"]], rank="from", chunk="source")
+        self.write(m, state, cells, some(both(cells, there), "from", "source"), ("from", "source"))
+    def local(self, m, state):
+        a = read(m["cells"])
+        say(self.inside(a, "chunk", m["buffer"]) and self.inside(a, "source", m["source"]), "chunks of line %d" % m["line"])
+        say(self.one(a, "source", "N", "D", "root", "rank", "chunk"), "copies of line %d" % m["line"])
+        if m["buffer"] == m["source"]:
+            say(empty(both(some(a, "source"), named(some(a, "chunk"), source="chunk"))), "copies of line %d" % m["line"])
+        there = named(state["holds"][m["source"]], chunk="source")
+        self.write(m, state, a, some(both(a, there), "source"), ("source",))
+    def write(self, m, state, cells, come, origin):
+        b, written = m["buffer"], some(cells, *origin)
+        old = state["holds"][b]
+        say(self.c["buffers"][b]["writable"], "that line %d may write" % m["line"])
+        say(within(written, some(come, "q", "index")), "values for line %d" % m["line"])
+        if m["op"].startswith("reduce"):
+            say(within(written, some(old, "q", "index")) and empty(both(old, come)), "that line %d counts once" % m["line"])
+            state["holds"][b] = either(old, come)
+        else:
+            state["holds"][b] = either(without(old, written), come)
+    def races(self, moves):
+        def uses(m):
+            a = read(m["messages" if "messages" in m else "cells"])
+            if "messages" in m: return [(m["buffer"], some(a, "from", "offset"), m["op"] != "send")]
+            return [(m["buffer"], some(a, "source"), True), (m["source"], named(some(a, "chunk"), source="chunk"), False)]
+        steps = [m for m in moves if m.get("step")]
+        for i, m in enumerate(steps):
+            for n in [n for n in steps[i + 1:] if n["step"] == m["step"]]:
+                for (b, x, wx), (d, y, wy) in [(x, y) for x in uses(m) for y in uses(n)]:
+                    say(b != d or not (wx or wy) or empty(both(x, y)), "a race of lines %d and %d" % (m["line"], n["line"]))
+    def at_twice(self, a): return some(both(named(a, D="value"), total(0, True, value=1, D=-2)), "value")
+    def doubled(self, a): return some(both(named(a, D="value"), total(0, True, D=1, value=-2)), "value")
+    def heads(self, m):
+        """A loop's heads are a chain: each is the last one or begins a trip, that ends at the next one."""
+        trips, first, last = read(m["trips"]), read(m["first"]), read(m["last"])
+        begins, ends = (trips, self.doubled(trips)) if m["up"] else (self.doubled(trips), trips)
+        say(all(self.one(a, "D", "N", "root") for a in (first, last)) and empty(both(first, total(0, True, D=1))) and
+            within(either(first, trips), self.ranks) and same(some(first, "D"), some(last, "D")), "heads of a loop")
+        say(same(either(begins, last), either(ends, first)) and empty(both(begins, last)) and empty(both(ends, first)), "a loop's trips")
+        return trips, first, last
+    def loop(self, m, state):
+        say(not state["sent"], "no message on its way where a loop begins")
+        trips, first, last = self.heads(m)
+        holds = [read(a) for a in m["holds"]]
+        twice = [self.at_twice(h) for h in holds]
+        before, after = (holds, twice) if m["up"] else (twice, holds)
+        none = [Automaton([], [{}], set())] * (len(self.buffers) - len(holds))
+        for a, h in zip(state["holds"], holds):
+            say(same(both(a, first), both(h, first)), "what is held where a loop begins")
+        inner = {"sent": {}, "kept": {}, "holds": [both(h, trips) for h in before] + none}
+        self.run(m["body"], inner)
+        for a, h in zip(inner["holds"], after):
+            say(same(a, both(h, trips)), "what a trip leaves behind")
+        left = [some(both(h, last), "D") for h in holds] + none
+        state["holds"] = [either(h, without(a, some(first, "D"))) for h, a in zip(left, state["holds"])]
+    def run(self, moves, state):
+        self.races(moves)
+        for m in moves:
+            {"send": self.send, "recv": self.receive, "reduce": self.receive, "loop": self.loop}.get(m["op"], self.local)(m, state)
+        say(not state["sent"], "that each message is received")
+    def contract(self, holds):
+        """The contracts of the prelude, with blocks of one chunk; others have no certificate here."""
+        name, N = self.c["contract"], less("q", "N")
+        many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
+        say(many or mine or name in ("allreduce", "broadcast", "reduce"), "a contract of the prelude")
+        root = self.c["root"]
+        is_root = (lambda t: equals(t, "root")) if root else (lambda t: total(0, True, **{t: 1}))
+        out = self.c["given"] - 1
+        say(out == (1 if many or mine else 0) and self.given[0], "buffers of the contract")
+        one, full = total(0, True, chunk=1), less("chunk", "N")
+        say(not (many or mine) or same(self.buffers[0], full if mine else one) and same(self.buffers[1], full if many else one), "the contract's sizes")
+        cells = both(self.possible, self.buffers[out])
+        if name in ("reduce", "gather"): cells = both(cells, is_root("rank"))
+        rank = equals("q", "chunk") if many else is_root("q") if name in ("broadcast", "scatter") else N
+        index = equals("index", "rank") if mine else total(0, True, index=1) if many else equals("index", "chunk")
+        say(same(both(holds[out], cells), both(cells, N, rank, index)), "the contract")
+    def all(self):
+        start = both(self.possible, self.buffers[0], equals("q", "rank"), equals("index", "chunk"))
+        none = Automaton([], [{}], set())
+        state = {"sent": {}, "kept": {}, "holds": [start if g else none for g in self.given]}
+        self.run(self.c["moves"], state)
+        self.contract(state["holds"])
+def real_operations(c, ccc, arguments, n):
+    """Of each rank: sets of operations that start together, as `ccc --emit=program` has them, and sizes; None: N is refused."""
+    root = ["-D", c["root"] + "=0"] if c["root"] else []
+    p = subprocess.run([ccc, "--emit=program", "-n", str(n)] + root + arguments, capture_output=True, text=True)
+    if "`where` of" in p.stderr: return None, None
+    real, rank = {}, None
+    for line in p.stdout.splitlines():
+        rank = int(re.split("[ ,]", line)[1]) if line.startswith("rank") else rank
+        m = re.search(r"^ *(\d*) +(?:line |\S*:)(\d+) +(send|recv|reduce|copy) +(\S+) (to|from|into) (\S+)$", line)
+        x, y = (cells(m[4]), cells(m[6]) if m[5] == "into" else None) if m else ([], None)
+        if not x: continue
+        if m[1]: real.setdefault(rank, []).append([])
+        real[rank][-1].append((int(m[2]), m[3], int(m[6]) if y is None else None, list(zip(x, y or x))))
+    sizes = re.findall(r"^(\w+): (\d+) blocks? of (\d+) chunks?$", p.stdout, re.M)
+    return real, {name: int(x) * int(y) for name, x, y in sizes}
+def cells(ref):
+    """Chunks of a buffer; those of a scratch have no names."""
+    name, lo, hi = re.match(r"(\w+)(?:\[(\d+)(?:\.\.(\d+))?\])?$", ref).groups()
+    lo = int(lo or 0)
+    return [name if name == "scratch" else (name, i) for i in range(lo, int(hi) if hi else lo + 1)]
+def made_operations(c, n):
+    """The same, of the certificate's moves, done one after another."""
+    made, bits = {}, n.bit_length() + 1
+    def cell(b, i): return (c["buffers"][b]["name"], i) if b < c["given"] else "scratch"
+    def run(moves, d):
+        last = {}
+        for m in moves:
+            if m["op"] == "loop":
+                trips = sorted(x["D"] for x in tuples(read(m["trips"]), bits, N=n, root=0))
+                for x in trips if m["up"] else reversed(trips): run(m["body"], x)
+                continue
+            sets, target = {}, m["source"] if m["op"] == "send" else m["buffer"]
+            for x in sorted(tuples(read(m["cells" if "cells" in m else "messages"]), bits, N=n, root=0, D=d), key=lambda x: x.get("offset", 0)):
+                y = cell(target, x["chunk"])
+                sets.setdefault((x["rank"], x.get("from")), []).append((cell(m["source"], x["source"]) if "cells" in m else y, y))
+            for (rank, peer), v in sets.items():
+                if not m["step"] or last.get(rank) != m["step"]: made.setdefault(rank, []).append([])
+                last[rank] = m["step"]
+                made[rank][-1].append((m["line"], m["op"].split()[0], peer, v))
+    run(c["moves"], 0)
+    sizes = [max((x["chunk"] + 1 for x in tuples(both(read(b["chunks"]), read(c["possible"])), bits, N=n, root=0)), default=0) for b in c["buffers"]]
+    return made, {b["name"]: k for b, k in list(zip(c["buffers"], sizes))[:c["given"]]}
+def in_groups(v):
+    """Copies of one line, one after another, are as one."""
+    out = []
+    for group in v:
+        if len(group) == 1 and group[0][2] is None and out and len(out[-1]) == 1 and out[-1][0][:3] == group[0][:3]:
+            out[-1] = [(*group[0][:3], sorted(out[-1][0][3] + group[0][3], key=str))]
+        else:
+            out.append(sorted(((*x[:3], x[3] if x[2] is not None else sorted(x[3], key=str)) for x in group), key=str))
+    return out
+def compare(c, ccc, arguments, n):
+    (real, sizes), (made, extents) = real_operations(c, ccc, arguments, n), made_operations(c, n)
+    admitted = bool(tuples(read(c["possible"]), n.bit_length(), N=n, root=0))
+    say(admitted == (real is not None) and extents == (sizes if admitted else extents), "whether N = %d is possible, and its sizes" % n)
+    say({r: in_groups(v) for r, v in made.items()} == {r: in_groups(v) for r, v in (real or {}).items()}, "the operations of N = %d" % n)
+def main():
+    c = json.load(open(sys.argv[1]))
+    for n in range(2, 10): compare(c, sys.argv[2], sys.argv[3:], n)
+    Proof(c).all()
+    print("ok - %s: %s for every N" % (c["schedule"], c["contract"]))
+main()
