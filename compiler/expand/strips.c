@@ -356,6 +356,14 @@ static void note_repeat(struct cursor *v, const struct lane *l, uint32_t rows, u
 		(struct repeat){ v->lane, l->n, rows, times };
 }
 
+/* Tells of one iteration's operations, as the walk does. */
+static void tell(const struct strip *s, const struct op *o)
+{
+	struct cursor *v = s->v;
+	for (const struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++)
+		v->behind(v->behind_arg, p->stmt, o);
+}
+
 /* How many of the iterations were run. */
 static uint64_t run(struct strip *s)
 {
@@ -372,6 +380,8 @@ static uint64_t run(struct strip *s)
 	}
 	while (!repeated && done < s->count && done < most && !v->stopped &&
 	       iteration(s, l->ops + l->n)) {
+		if (v->behind)
+			tell(s, l->ops + l->n);
 		l->n += s->nparts;
 		done++;
 	}
@@ -415,7 +425,7 @@ static RARE uint64_t strip(struct cursor *v, const struct row *r, uint64_t count
 bool cursor_strip(struct cursor *v, struct row *r)
 {
 	uint64_t count = left(r), done;
-	if (count < WORTH || v->behind || !cursor_room(v) ||
+	if (count < WORTH || !cursor_room(v) ||
 	    v->lanes[v->lane].cap - v->lanes[v->lane].n < 2 * WORTH)
 		return false;
 	done = strip(v, r, count);
