@@ -358,8 +358,7 @@ static bool ranges_turn(struct maker *m)
 	return same || refuse(m, NOT_BY_BITS);
 }
 
-/* Bounds of kinds are for parameters of some size. */
-static bool small_parameters(const struct program *p)
+bool parameters_are_small(const struct program *p)
 {
 	for (uint32_t i = 0; i < p->nparams; i++)
 		if (p->params[i] > KIND_MOST_PARAM || p->params[i] < -KIND_MOST_PARAM)
@@ -370,12 +369,12 @@ static bool small_parameters(const struct program *p)
 /* How the text turns: by sums, or else, if it may, by bits. */
 static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance *in)
 {
-	kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_SUM, in->nranks);
+	kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_SUM, in->nranks, NULL);
 	if (!l->kinds.symmetric)
 		l->why = l->kinds.why;
 	if (!l->kinds.symmetric && is_power(in->nranks)) {
 		kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_BITS,
-			   in->nranks);
+			   in->nranks, NULL);
 		l->by_bits = l->kinds.symmetric;
 	}
 	if (l->kinds.symmetric)
@@ -396,7 +395,7 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
 	cursor_init(&m->v, c, p, c->scratch, false);
 	m->v.ntasks = 1;
-	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized || !small_parameters(p))
+	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized || !parameters_are_small(p))
 		return false;
 	const bool *links = link_distances(m, in->schedule->topology);
 	tables_init(&m->tables, c->scratch, p, true);

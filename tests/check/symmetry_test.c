@@ -9,22 +9,22 @@
  *   symmetry_test kinds                   texts of one line: what each is on other ranks; and
  *                                         texts that are wrong, but not to see on rank 0
  *
+ *
  * What is altered: numbers, operators, names, `rank`, kinds of operations, lines. Most of it is
  * wrong on all ranks, or on some only, which rank 0 alone must not overlook.
  */
+#include "tests/support/text_alter.h"
 #include "tests/support/rng.h"
 #include "tests/support/say.h"
+#include "tests/support/subject.h"
 
 #include "compiler/compile.h"
 #include "compiler/symmetry/kinds.h"
 
-#include <ctype.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_TEXT = 1 << 14 };
 
 /* Of these, rank 0 must be enough, from N = 3 on (at 2, some sums are their own turn). */
 static const char *const DECIDED[] = {
@@ -158,56 +158,10 @@ static const char *const MORE[] = {
 };
 enum { NMORE = sizeof(MORE) / sizeof(*MORE) };
 
-/* One compilation, of a file or of a text. */
-struct subject {
-	struct arena arena, instance, scratch;
-	struct sources sources;
-	struct diags diags;
-	struct ctx ctx;
-	struct module *module;
-	struct decl *schedule;
-};
-
 static struct tally {
 	int instances, decided, right, wrong; /* right: by all ranks */
 	int bad;
 } tally;
-
-static bool load(struct subject *s, const char *path, const char *text)
-{
-	static const char *const dirs[] = { "schedules", NULL };
-	struct front front = {
-		.arena = &s->arena, .sources = &s->sources, .diags = &s->diags, .include_dirs = dirs
-	};
-
-	memset(s, 0, sizeof(*s));
-	arena_init(&s->arena, NULL, NULL);
-	arena_init(&s->instance, NULL, NULL);
-	arena_init(&s->scratch, NULL, NULL);
-	s->sources.arena = s->diags.arena = &s->arena;
-	s->diags.sources = &s->sources;
-	s->ctx = (struct ctx){ .arena = &s->instance,
-			       .scratch = &s->scratch,
-			       .sources = &s->sources,
-			       .diags = &s->diags,
-			       .slots = 8 };
-	s->module = text ? lang_load_text(&front, "schedules/text.ccs", text, strlen(text))
-			 : lang_load(&front, path);
-	if (!s->module || s->diags.errors)
-		return false;
-	lang_resolve(&front, s->module);
-	for (struct decl *d = s->module->main->decls; d; d = d->next)
-		if (d->kind == D_SCHEDULE)
-			s->schedule = d;
-	return !s->diags.errors && s->schedule;
-}
-
-static void unload(struct subject *s)
-{
-	arena_free(&s->scratch);
-	arena_free(&s->instance);
-	arena_free(&s->arena);
-}
 
 /* ---- the comparison --------------------------------------------------------------------- */
 
@@ -315,7 +269,7 @@ static bool library(const char *dir, uint32_t most)
 		const char *path = files.gl_pathv[i];
 		struct subject s;
 		uint32_t least = 0, last = 0; /* N that was not decided */
-		ok &= load(&s, path, NULL);
+		ok &= subject_load(&s, path, NULL);
 		for (uint32_t n = 2; n <= most && s.schedule; n++)
 			if (!compare(&s, path, NULL, n, n % 3 ? 8 : 0) && n > 2 && n % 3 &&
 			    must_decide(path, n)) {
@@ -325,7 +279,7 @@ static bool library(const char *dir, uint32_t most)
 		if (least)
 			ok &= say(false, "%s: rank 0 decides (not for N = %u, %u)", path, least,
 				  last);
-		unload(&s);
+		subject_free(&s);
 	}
 	globfree(&files);
 	return say(ok && !tally.bad, "%d instances, of which rank 0 decides %d, as all ranks do",
@@ -334,147 +288,15 @@ static bool library(const char *dir, uint32_t most)
 
 /* ---- altered texts ------------------------------------------------------------------------ */
 
-struct token {
-	size_t at, n;
-};
-
-/* The words and operators of a text, without comments, from its first schedule or proc on. */
-static int tokens(const char *text, struct token *v, int most)
-{
-	int n = 0;
-
-	for (size_t i = 0; text[i] && n < most; i++) {
-		size_t from = i;
-		if (text[i] == '/' && text[i + 1] == '/') {
-			i += strcspn(text + i, "\n") - 1;
-			continue;
-		}
-		if (text[i] == '"')
-			i += strcspn(text + i + 1, "\"") + 1;
-		else if (isalnum((unsigned char)text[i]) || text[i] == '_')
-			while (isalnum((unsigned char)text[i + 1]) || text[i + 1] == '_')
-				i++;
-		else if (!strchr("+-*/%<>=&|^", text[i]))
-			continue;
-		v[n++] = (struct token){ from, i + 1 - from };
-	}
-	return n;
-}
-
-static void put(char *text, struct token t, const char *by)
-{
-	static char rest[MOST_TEXT];
-	size_t n = strlen(by);
-
-	if (strlen(text) + n + 1 >= MOST_TEXT)
-		return;
-	strcpy(rest, text + t.at + t.n);
-	memcpy(text + t.at, by, n);
-	strcpy(text + t.at + n, rest);
-}
-
-static bool is_word(const char *text, struct token t, const char *word)
-{
-	return strlen(word) == t.n && !memcmp(text + t.at, word, t.n);
-}
-
-static const char *pick(struct rng *g, const char *const *v, int n)
-{
-	return v[rng_below(g, n)];
-}
-
-#define PICK(g, ...) \
-	pick(g, (const char *const[]){ __VA_ARGS__ }, \
-	     sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
-
-/* Another text for a token; NULL: it stays. */
-static const char *another(struct rng *g, const char *text, struct token t)
-{
-	static const char *const verbs[] = { "send", "recv", "reduce", "copy" };
-
-	if (isdigit((unsigned char)text[t.at]))
-		return PICK(g, "0", "1", "2", "3", "N", "rank", "(N - 1)");
-	if (is_word(text, t, "rank"))
-		return PICK(g, "(rank + 1) % N", "rank / 2", "(rank * 2)", "0", "(-rank)",
-			    "(rank ^ 1)", "min(rank, N - 2)", "(rank + 2)",
-			    "(rank == 3 ? 0 : rank)");
-	if (is_word(text, t, "N"))
-		return PICK(g, "(N - 1)", "2", "(N + 1)", "(2 * N)", "rank", "4");
-	for (int i = 0; i < 4; i++)
-		if (is_word(text, t, verbs[i]))
-			return verbs[rng_below(g, 4)];
-	if (is_word(text, t, "to") || is_word(text, t, "from"))
-		return PICK(g, "to", "from", "into");
-	if (is_word(text, t, "d") || is_word(text, t, "k") || is_word(text, t, "s"))
-		return PICK(g, "2", "1", "rank", "N / 2", "(rank & 1)");
-	if (t.n == 1 && strchr("+-*/%^&", text[t.at]))
-		return PICK(g, "+", "-", "*", "%", "/", "^", "&", ">>");
-	return NULL;
-}
-
-/* A line that begins with an operation is left out, doubled, or made to depend on the rank. */
-static void alter_line(struct rng *g, char *text)
-{
-	size_t at[256], n = 0;
-
-	for (size_t i = 0; text[i] && n < 256; i++)
-		if (text[i] == '\n' && strlen(text + i) > 8) {
-			const char *first = text + i + 1 + strspn(text + i + 1, " ");
-			if (!strncmp(first, "send", 4) || !strncmp(first, "re", 2) ||
-			    !strncmp(first, "copy", 4))
-				at[n++] = i + 1;
-		}
-	if (!n)
-		return;
-	char line[512], by[1200];
-	size_t i = at[rng_below(g, (int)n)];
-	snprintf(line, sizeof(line), "%.*s", (int)strcspn(text + i, "\n"), text + i);
-	struct token t = { i, strlen(line) };
-	switch (rng_below(g, 4)) {
-	case 0: by[0] = '\0'; break;
-	case 1: snprintf(by, sizeof(by), "%s %s", line, line); break;
-	case 2: snprintf(by, sizeof(by), "if rank != 2 { %s }", line); break;
-	default: snprintf(by, sizeof(by), "if N > 2 { %s }", line); break;
-	}
-	put(text, t, by);
-}
-
-static void alter(struct rng *g, char *text)
-{
-	static struct token v[4096];
-	int n = tokens(text, v, 4096);
-
-	if (rng_below(g, 5) == 0 || n == 0) {
-		alter_line(g, text);
-		return;
-	}
-	for (int tries = 0; tries < 50; tries++) {
-		struct token t = v[rng_below(g, n)];
-		const char *by = another(g, text, t);
-		if (by) {
-			put(text, t, by);
-			return;
-		}
-	}
-}
-
 static char *base_text(struct rng *g, const char *dir)
 {
 	static char text[MOST_TEXT];
-	char path[256];
 	int k = rng_below(g, NDECIDED + NBY_BITS + NMORE);
 
-	if (k >= NDECIDED + NBY_BITS) {
+	if (k >= NDECIDED + NBY_BITS)
 		strcpy(text, MORE[k - NDECIDED - NBY_BITS]);
-		return text;
-	}
-	snprintf(path, sizeof(path), "%s/%s.ccs", dir,
-		 k < NDECIDED ? DECIDED[k] : BY_BITS[k - NDECIDED]);
-	FILE *in = fopen(path, "r");
-	size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
-	text[n] = '\0';
-	if (in)
-		fclose(in);
+	else
+		subject_read(text, dir, k < NDECIDED ? DECIDED[k] : BY_BITS[k - NDECIDED]);
 	return text;
 }
 
@@ -486,14 +308,14 @@ static bool mutants(int count, int seed, const char *dir)
 		char *text = base_text(&g, dir);
 		struct subject s;
 		for (int k = rng_below(&g, 4); k > 0; k--)
-			alter(&g, text);
-		if (load(&s, NULL, text))
+			text_alter(&g, text);
+		if (subject_load(&s, NULL, text))
 			for (int k = 0; k < 3; k++)
 				compare(&s, "altered", text,
 					k ? (uint32_t)(2 + rng_below(&g, 9))
 					  : 4u << rng_below(&g, 2),
 					(uint32_t)rng_below(&g, 3));
-		unload(&s);
+		subject_free(&s);
 	}
 	/* A test of nothing would pass, too. */
 	bool all = tally.decided > count / 20 && tally.wrong > count / 5;
@@ -521,15 +343,15 @@ static bool kind(const char *text, const char *why, bool by_bits)
 	struct kinds k = { 0 };
 
 	snprintf(full, sizeof(full), form, by_bits ? "" : "let dst = (rank + 3) % N", text);
-	bool loaded = load(&s, NULL, full);
+	bool loaded = subject_load(&s, NULL, full);
 	if (loaded)
 		kinds_find(&k, &s.scratch, s.module, s.schedule,
-			   by_bits ? TURN_BY_BITS : TURN_BY_SUM, 0);
+			   by_bits ? TURN_BY_BITS : TURN_BY_SUM, 0, NULL);
 	bool ok = loaded && (why ? !k.symmetric && strstr(k.why, why) : k.symmetric);
 	say(ok, "%s: %s%s", text, why ? why : "symmetric", by_bits ? ", by bits" : "");
 	if (!ok)
 		printf("# it is %s\n", !loaded ? "no text" : k.symmetric ? "symmetric" : k.why);
-	unload(&s);
+	subject_free(&s);
 	return ok;
 }
 
@@ -653,11 +475,11 @@ static bool all_traps(void)
 	for (size_t i = 0; i < sizeof(TRAPS) / sizeof(*TRAPS); i++) {
 		struct subject s;
 		int wrong = tally.wrong;
-		bool loaded = load(&s, NULL, TRAPS[i].text),
+		bool loaded = subject_load(&s, NULL, TRAPS[i].text),
 		     decided = loaded && compare(&s, "trap", TRAPS[i].text, TRAPS[i].nranks, 8);
 		ok &= say(loaded && !decided && tally.wrong == wrong + 1,
 			  "rank 0 does not overlook %s", TRAPS[i].what);
-		unload(&s);
+		subject_free(&s);
 	}
 	return ok;
 }
