@@ -38,6 +38,8 @@ struct piece {
 	struct operand x, y;
 	struct going peer;
 	uint8_t joined, then; /* flags of the operation, first and from the second iteration on */
+	bool heard;	      /* there is no more to tell of it */
+	bool met;	      /* its peer stays, and has its FIFO */
 };
 
 struct strip {
@@ -228,6 +230,7 @@ static bool operation(struct strip *s, const struct stmt *t, uint8_t joined, uin
 		return false;
 	s->nparts++;
 	p->stmt = t;
+	p->heard = p->met = false;
 	p->joined = joined;
 	p->then = then;
 	if (t->y)
@@ -301,9 +304,13 @@ static inline bool next_cells(struct operand *x, struct cells *c)
 static inline bool next_peer(struct cursor *v, struct piece *p)
 {
 	int64_t peer = p->peer.off + p->peer.at;
+	if (p->met)
+		return true;
 	go(&p->peer);
-	return peer != v->here.number && (uint64_t)peer < (uint64_t)v->here.size &&
-	       cursor_meet(v, p->site, peer);
+	bool ok = peer != v->here.number && (uint64_t)peer < (uint64_t)v->here.size &&
+		  cursor_meet(v, p->site, peer);
+	p->met = ok && same(&p->peer);
+	return ok;
 }
 
 /* One iteration's operations; false: one is not as usual. */
@@ -357,11 +364,11 @@ static void note_repeat(struct cursor *v, const struct lane *l, uint32_t rows, u
 }
 
 /* Tells of one iteration's operations, as the walk does. */
-static void tell(const struct strip *s, const struct op *o)
+static void tell(struct strip *s, const struct op *o)
 {
 	struct cursor *v = s->v;
-	for (const struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++)
-		v->behind(v->behind_arg, p->stmt, o);
+	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++)
+		p->heard = p->heard || v->behind(v->behind_arg, p->stmt, o);
 }
 
 /* How many of the iterations were run. */

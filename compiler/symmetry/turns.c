@@ -142,7 +142,13 @@ static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, e
 	return note_turning(m, w, turns, cells.lo);
 }
 
-static void note_operation(void *arg, const struct stmt *s, const struct op *o)
+/* Whether an operand's region is that of its name, whichever of its chunks it is. */
+static bool is_of_name(uint8_t turns)
+{
+	return turns == TURNS_INDEX || turns == TURNS_BLOCK;
+}
+
+static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 {
 	struct maker *m = arg;
 	struct operands k = m->l->kinds.operands[s->number];
@@ -150,11 +156,12 @@ static void note_operation(void *arg, const struct stmt *s, const struct op *o)
 	if (s->y && k.x == TURNS_ALL && k.y == TURNS_ALL) {
 		ARENA_PUSH(m->v.arena, m->pairs, m->npairs, m->cappairs) =
 			(struct pair){ o->cell, o->other, o->n };
-		return;
+		return false;
 	}
 	note_operand(m, s, 0, (enum turns)k.x, (struct cells){ o->cell, o->n });
 	if (s->y)
 		note_operand(m, s, 1, (enum turns)k.y, (struct cells){ o->other, o->n });
+	return is_of_name(k.x) && (!s->y || is_of_name(k.y));
 }
 
 /* ---- names as a whole ----------------------------------------------------------------- */
