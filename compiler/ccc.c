@@ -5,6 +5,7 @@
 #include "compiler/emit/output.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -172,12 +173,24 @@ static int run(struct command *c, int argc, char **argv)
 	return compile_files(c);
 }
 
+/* What one pass gave back is there for the next: over a range of N, to return each arena to the
+ * system and to get it again costs as much as the checks. Blocks of 4 MiB and more go back at
+ * once, as large programs need the room. */
+static void keep_memory(void)
+{
+#ifdef M_TRIM_THRESHOLD /* not every C library has it */
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	struct command c;
 
 	hold_descriptors();
 	raise_stack();
+	keep_memory();
 	setvbuf(stderr, NULL, _IOLBF, 0); /* a line of a message is one write */
 	signal(SIGPIPE, SIG_IGN);	  /* a write fails instead, and we say so */
 	signal(SIGXFSZ, SIG_IGN);

@@ -59,7 +59,7 @@ static const struct spec specs[] = {
 	  "same-bits=ranks, same-bits=counts: an error (E0407) where floats\n"
 	  "may differ between ranks, or with the count" },
 	{ "--no-symmetry", FLAG, AT(options.no_symmetry), 0, NULL, NULL, NULL,
-	  "check: all ranks are run, also where one decides for all" },
+	  "check: all ranks and roots are run, also where one decides for all" },
 	{ "--certificate", TEXT, AT(options.certificate), 0, NULL, NULL, " FILE",
 	  "check, without -n: the proof for every N, for others to check" },
 	{ "--target", OWN, 0, 0, options_target, options_targets, "=cpu,cuda",

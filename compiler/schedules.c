@@ -9,6 +9,7 @@
 #include "compiler/session.h"
 #include "compiler/emit/output.h"
 #include "compiler/every/every.h"
+#include "compiler/symmetry/roots.h"
 #include "runtime/base/clock.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ struct job {
 	struct decl *schedule;
 	bool target;		   /* the one to compile or explain */
 	const struct symbol *root; /* parameter that is the root, chosen at run time; or NULL */
+	bool one_root;		   /* it was root 0, and that decides for all */
 	struct finding *findings;
 	size_t nfindings, capfindings;
 	struct planned *planned;
@@ -139,6 +141,18 @@ static bool keeps_instances(const struct session *s, const struct job *j)
 	return s->o->action == ACTION_COMPILE && j->target;
 }
 
+/* Whether root 0, which is right and has nothing to say, decides for all. */
+static bool decides_roots(const struct session *s, struct ctx *c, const struct instance *in,
+			  const struct checked *k, uint32_t first_diag)
+{
+	bool turn = c->symmetry && in->root == 0 && in->nranks > 1 && s->diags.n == first_diag &&
+		    roots_turn(c, in, k->program);
+
+	if (turn && c->progress)
+		fprintf(c->progress, "  root 0 decides for all\n");
+	return turn;
+}
+
 /* One instance: returns whether `where` admits it and it is right. */
 static bool run_instance(struct session *s, struct job *j, const struct instance *in,
 			 bool quiet_where, struct finding *f)
@@ -171,6 +185,7 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 			find_dead(&c, &k, &j->dead, &s->arena);
 			merge_finding(f, &k, &s->arena);
 			use_instance(s, &c, j, &k);
+			j->one_root = decides_roots(s, &c, in, &k, first_diag);
 		} else if (k.program && j->target && s->o->action == ACTION_EXPLAIN &&
 			   s->diags.errors && !diags_have(&s->diags, first_diag, 501)) {
 			/* What is over a limit is not run. */
@@ -199,6 +214,7 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 	};
 	bool admitted = false;
 
+	j->one_root = false;
 	for (uint32_t r = 0; r < (j->root ? nranks : 1); r++) {
 		if (j->root)
 			in.root = r;
@@ -207,6 +223,8 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 			return admitted;
 		if (admitted && j->target && s->o->action == ACTION_EXPLAIN)
 			return true; /* one root shows it; -D asks for another */
+		if (r == 0 && j->one_root)
+			break;
 	}
 	if (admitted)
 		ARENA_PUSH(&s->arena, j->findings, j->nfindings, j->capfindings) = f;

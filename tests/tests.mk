@@ -153,6 +153,8 @@ SUITES_check := \
 	"$(T)/check/symmetry_test library schedules 64" \
 	"$(T)/check/symmetry_test mutants 5000 1 schedules" \
 	"tests/check/symmetry_test.sh $(BUILD)" \
+	"$(T)/check/roots_test 4000 1 schedules" \
+	"$(T)/check/roots_test traps" \
 	"25 $(T)/check/mutants_test schedules"
 NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
 
@@ -336,6 +338,7 @@ SUITES_long := \
 	"20 $(T)/cpu/random_runs_test 1000 2 procs" \
 	"30 $(T)/check/bits_test 100000 2 schedules" \
 	"30 $(T)/check/symmetry_test mutants 100000 2 schedules" \
+	"30 $(T)/check/roots_test 100000 2 schedules" \
 	"40 tests/msccl_out/export_test.sh $(BUILD) 1000 2 3 4 6 7 8 9 12 16" \
 	"600 $(T)/check/every_test 10000 2 schedules" \
 	"tests/check/certificate_test.sh $(BUILD) --long" \
@@ -386,6 +389,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/check/oracle_test random 400 2" \
 		"$(T)/check/bits_test 500 2 schedules" \
 		"$(T)/check/symmetry_test mutants 500 2 schedules" \
+		"$(T)/check/roots_test 500 2 schedules" \
 		"$(T)/lower/plan_test library schedules 3 8" \
 		"$(T)/lower/plan_test random 100 2" \
 		"$(T)/lower/plan_test long 50 2" \

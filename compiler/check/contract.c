@@ -25,6 +25,8 @@ struct evaluation {
 	uint32_t width;		 /* cells of a rank's rows */
 	uint64_t all_terms;	 /* of all values so far */
 	struct shares sum;	 /* room */
+	const struct term *asked; /* of this sum it is known whether it is one share */
+	bool one_share;
 };
 
 /* An index of the left side. */
@@ -92,7 +94,21 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 	};
 }
 
-/* The contributions of a term. A sum of one chunk over a range of ranks is one share. */
+/* Whether a sum is of one chunk over a range of ranks: one share. */
+static bool is_share(struct evaluation *x, const struct term *t)
+{
+	struct cursor *v = &x->cursor;
+	const struct term *b = t->body;
+	if (x->asked != t)
+		x->one_share = b->kind == T_INITIAL && b->at->kind == E_NAME &&
+			       b->at->sym == t->var &&
+			       !eval_mentions(v, b->ref->block, t->var, false) &&
+			       !eval_mentions(v, b->ref->lo, t->var, false);
+	x->asked = t;
+	return x->one_share;
+}
+
+/* The contributions of a term. */
 static void add_term(struct evaluation *x, const struct term *t)
 {
 	struct cursor *v = &x->cursor;
@@ -103,12 +119,9 @@ static void add_term(struct evaluation *x, const struct term *t)
 		return;
 	}
 	int64_t lo = eval(v, t->lo), hi = eval(v, t->hi);
-	bool share = b->kind == T_INITIAL && b->at->kind == E_NAME && b->at->sym == t->var &&
-		     !eval_mentions(v, b->ref->block, t->var, false) &&
-		     !eval_mentions(v, b->ref->lo, t->var, false);
 	if (v->stopped || hi <= lo)
 		return;
-	if (share) {
+	if (is_share(x, t)) {
 		add_terms(x, b, lo, hi);
 		return;
 	}

@@ -198,8 +198,9 @@ struct cursor {
 	const struct links *links; /* NULL: no check of links */
 	bool quiet;		   /* report nothing */
 	bool any_in;		   /* there is a buffer that must not be written */
-	void (*behind)(void *arg, const struct stmt *s, const struct op *o); /* each operation
-									that was made; or NULL */
+	/* Told of each operation that was made, or NULL. True: the statement's other operations of
+	   this loop, with the same views, say nothing new. */
+	bool (*behind)(void *arg, const struct stmt *s, const struct op *o);
 	void *behind_arg;
 	int64_t report_rank; /* rank of reports, or NO_RANK */
 	uint32_t rank;

@@ -11,6 +11,11 @@
  *
  * A call costs O(arguments + names mentioned) if its value is kept, else also what its body
  * takes. At most MOST_KEPT values of a fn are kept; a new one takes the place of an old one.
+ *
+ * To look for a value costs as much as a short body does, and more where many are kept, as the
+ * processor's caches do not hold them. So a fn with a short body that calls no other is run each
+ * time; and where few calls were answered, the next ones are run without a look, for longer each
+ * time that it is found so again.
  */
 #include "compiler/expand/cursor.h"
 
@@ -19,6 +24,9 @@
 #define MOST_ARGS 3u	     /* of a fn whose values are kept */
 #define FIRST_KEPT 64u	     /* values of a fn: the table's size at first, and */
 #define MOST_KEPT (1u << 16) /* at last; powers of two */
+#define SHORT_BODY 128u	     /* characters */
+#define TRIAL (1u << 16)     /* calls after which it is seen whether */
+#define WORTH (TRIAL / 8)    /* so many were answered */
 
 struct kept {
 	int64_t args[MOST_ARGS];
@@ -28,12 +36,14 @@ struct kept {
 };
 
 struct memo {
-	bool never;	 /* it has too many arguments */
+	bool never;	 /* it has too many arguments, or little to do */
 	bool rank, n;	 /* the body mentions these */
 	uint32_t *names; /* symbols that it mentions, its own and its callees' parameters apart */
 	uint32_t nnames, capnames;
 	struct kept *kept;
-	uint32_t cap, lost; /* lost: values that others took the place of, since it grew */
+	uint32_t cap, lost;	  /* lost: values that others took the place of, since it grew */
+	uint32_t asked, answered; /* calls of this trial */
+	uint64_t rest, last_rest; /* calls to come without a look; as many as there were last */
 };
 
 /* ---- what a fn hangs on ------------------------------------------------------------------ */
@@ -76,9 +86,10 @@ static struct memo *make(struct cursor *v, const struct fn_def *f)
 	struct memo *m = ARENA_NEW(v->arena, struct memo);
 	struct mentions x = { .v = v, .m = m };
 	uint32_t n = 0;
-	m->never = f->nparams > MOST_ARGS;
 	ARENA_PUSH(v->arena, x.fns, x.nfns, x.capfns) = f;
 	eval_walk(v, f->body, false, mention, &x);
+	m->never = f->nparams > MOST_ARGS ||
+		   (x.nfns == 1 && f->body->span.hi - f->body->span.lo <= SHORT_BODY);
 	for (uint32_t i = 0; i < m->nnames; i++)
 		if (!is_param(&x, m->names[i]))
 			m->names[n++] = m->names[i];
@@ -186,9 +197,26 @@ static inline __attribute__((always_inline)) int64_t run(struct cursor *v, const
 	return r;
 }
 
+/* Whether to look for a value. */
+static inline bool worth_a_look(struct memo *m)
+{
+	if (m->never)
+		return false;
+	if (m->rest > 0) {
+		m->rest--;
+		return false;
+	}
+	if (m->asked++ < TRIAL)
+		return true;
+	if (m->answered < WORTH)
+		m->rest = m->last_rest = m->last_rest ? 2 * m->last_rest : TRIAL;
+	m->asked = m->answered = 0;
+	return true;
+}
+
 /* What a call with these arguments gave, if that holds; else NULL. They are entries from `at` on,
  * and zeros up to MOST_ARGS: calls nest deep, and little of them lies on C's stack. */
-static RARE const struct kept *find(struct cursor *v, const struct memo *m, uint32_t at)
+static RARE const struct kept *find(struct cursor *v, struct memo *m, uint32_t at)
 {
 	while (v->nentries < at + MOST_ARGS)
 		eval_push(v, 0);
@@ -197,6 +225,7 @@ static RARE const struct kept *find(struct cursor *v, const struct memo *m, uint
 	    v->idle + k->work > LIMIT_IDLE_WORK)
 		return NULL;
 	v->idle += k->work;
+	m->answered++;
 	return k;
 }
 
@@ -207,13 +236,14 @@ int64_t fn_call(struct cursor *v, const struct expr *e)
 	int64_t r = 0;
 	for (const struct expr *a = e->args; a; a = a->next)
 		eval_push(v, eval(v, a));
-	const struct kept *k = v->stopped || m->never ? NULL : find(v, m, at);
+	bool look = !v->stopped && worth_a_look(m);
+	const struct kept *k = look ? find(v, m, at) : NULL;
 	if (k) {
 		r = k->value;
 	} else if (!v->stopped) {
 		uint64_t idle = v->idle;
 		r = run(v, e, at);
-		if (!v->stopped && !m->never)
+		if (!v->stopped && look)
 			keep(v, m, v->entries + at, r, v->idle - idle);
 	}
 	v->nentries = at;

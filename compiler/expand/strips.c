@@ -32,6 +32,8 @@ struct piece {
 	struct operand x, y;
 	struct going peer;
 	uint8_t joined, then; /* flags of the operation, first and from the second iteration on */
+	bool heard;	      /* there is no more to tell of it */
+	bool met;	      /* its peer stays, and has its FIFO */
 };
 
 struct strip {
@@ -222,6 +224,7 @@ static bool operation(struct strip *s, const struct stmt *t, uint8_t joined, uin
 		return false;
 	s->nparts++;
 	p->stmt = t;
+	p->heard = p->met = false;
 	p->joined = joined;
 	p->then = then;
 	if (t->y)
@@ -295,9 +298,13 @@ static inline bool next_cells(struct operand *x, struct cells *c)
 static inline bool next_peer(struct cursor *v, struct piece *p)
 {
 	int64_t peer = p->peer.off + p->peer.at;
+	if (p->met)
+		return true;
 	go(&p->peer);
-	return peer != v->here.number && (uint64_t)peer < (uint64_t)v->here.size &&
-	       cursor_meet(v, p->site, peer);
+	bool ok = peer != v->here.number && (uint64_t)peer < (uint64_t)v->here.size &&
+		  cursor_meet(v, p->site, peer);
+	p->met = ok && same(&p->peer);
+	return ok;
 }
 
 /* One iteration's operations; false: one is not as usual. */
@@ -368,6 +375,14 @@ static bool repeat(struct strip *s, struct lane *l)
 	return true;
 }
 
+/* Tells of one iteration's operations, as the walk does. */
+static void tell(struct strip *s, const struct op *o)
+{
+	struct cursor *v = s->v;
+	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++)
+		p->heard = p->heard || v->behind(v->behind_arg, p->stmt, o);
+}
+
 /* How many of the iterations were run. */
 static uint64_t run(struct strip *s)
 {
@@ -381,6 +396,8 @@ static uint64_t run(struct strip *s)
 		done = s->count;
 	while (!repeated && done < s->count && done < most && !v->stopped &&
 	       iteration(s, l->ops + l->n)) {
+		if (v->behind)
+			tell(s, l->ops + l->n);
 		l->n += s->nparts;
 		done++;
 	}
@@ -424,7 +441,7 @@ static RARE uint64_t strip(struct cursor *v, const struct row *r, uint64_t count
 bool cursor_strip(struct cursor *v, struct row *r)
 {
 	uint64_t count = left(r), done;
-	if (count < WORTH || v->behind || !cursor_room(v) ||
+	if (count < WORTH || !cursor_room(v) ||
 	    v->lanes[v->lane].cap - v->lanes[v->lane].n < 2 * WORTH)
 		return false;
 	done = strip(v, r, count);

@@ -350,6 +350,11 @@ static struct kind entry(struct kinds *k, const struct expr *e)
 	return kind_is_same(table) && kind_is_same(i) ? table : OTHER;
 }
 
+struct kind kinds_rank(const struct kinds *k)
+{
+	return between(kind_rank(), 0, (k->nranks ? k->nranks : MOST_RANKS) - 1);
+}
+
 struct kind kinds_of(struct kinds *k, const struct expr *e)
 {
 	double ranks = k->nranks ? k->nranks : MOST_RANKS;
@@ -360,7 +365,7 @@ struct kind kinds_of(struct kinds *k, const struct expr *e)
 	case E_INT:
 		return between(kind_same(e->value < 0 ? -(double)e->value : (double)e->value),
 			       (double)e->value, (double)e->value);
-	case E_RANK: return between(kind_rank(), 0, ranks - 1);
+	case E_RANK: return kinds_rank(k);
 	case E_N: return between(kind_same(ranks), k->nranks ? ranks : 1, ranks);
 	case E_NAME: return lazy(k, e->sym);
 	case E_UNARY: return unary(k, e);

@@ -96,13 +96,18 @@ struct kinds {
 };
 
 /** Finds the kinds of a schedule; all memory is in `a`. With nranks == 0 for every N, else for
- *  this one: then conditions are known that only depend on where N lies, such as rank >= N. */
+ *  this one: then conditions are known that only depend on where N lies, such as rank >= N.
+ *  `root`: the parameter that turns with the ranks (roots.h), or NULL. */
 void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
-		const struct decl *schedule, enum turn_by by, uint32_t nranks);
+		const struct decl *schedule, enum turn_by by, uint32_t nranks,
+		const struct symbol *root);
 
 /** The kind of an expression, for names as they are bound now: of the topology, of files, and
  *  such as the caller has bound with kinds_bind (a contract's, say). */
 struct kind kinds_of(struct kinds *k, const struct expr *e);
+
+/** The kind of `rank`. */
+struct kind kinds_rank(const struct kinds *k);
 
 /** Notes what breaks it, if it is the first. */
 void kinds_broken(struct kinds *k, struct span place, const char *why);

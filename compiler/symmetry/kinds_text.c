@@ -245,8 +245,23 @@ static void statements(struct kinds *k, const struct stmt *s)
 
 /* ---- all ------------------------------------------------------------------------------ */
 
+/* The schedule's parameters: numbers, of which the root may be one that turns. */
+static void parameters(struct kinds *k, const struct decl *schedule, const struct symbol *root)
+{
+	for (const struct binding *p = schedule->params; p; p = p->next) {
+		if (p->sym == root) {
+			kinds_bind(k, p->sym, kinds_rank(k));
+			continue;
+		}
+		if (root)
+			must_be_same(k, p->value, "a parameter that hangs on the root");
+		kinds_bind(k, p->sym, kind_same(KIND_MOST_PARAM));
+	}
+}
+
 void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
-		const struct decl *schedule, enum turn_by by, uint32_t nranks)
+		const struct decl *schedule, enum turn_by by, uint32_t nranks,
+		const struct symbol *root)
 {
 	*k = (struct kinds){
 		.module = m,
@@ -258,8 +273,7 @@ void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
 		.state = ARENA_ARRAY(a, uint8_t, m->nsymbols + 1),
 		.operands = ARENA_ARRAY(a, struct operands, m->nstmts + 1),
 	};
-	for (const struct binding *p = schedule->params; p; p = p->next)
-		kinds_bind(k, p->sym, kind_same(KIND_MOST_PARAM));
+	parameters(k, schedule, root);
 	for (const struct buffer_def *b = schedule->buffers; b; b = b->next)
 		counts(k, b);
 	ARENA_PUSH(a, k->open, k->nopen, k->capopen) = schedule;

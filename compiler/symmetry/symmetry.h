@@ -6,6 +6,7 @@
  *   promise   whether the contract turns likewise
  *   turned    rank 0's values, and what their chunks must hold
  *   alike     same bits
+ *   roots     one root for all of a schedule that has one
  *
  * In: an instance of any schedule. Out: that it is right, with the same figures that the passes
  * over all ranks give; or nothing, and they have to decide: where the text is not symmetric,

@@ -37,6 +37,7 @@ struct runner {
 	uint32_t *buffer_of; /* by cell */
 	uint64_t *moved;     /* by buffer: chunks of its size that were sent */
 	bool whole;	     /* no buffer's block is cut */
+	bool only;	     /* there is one buffer */
 };
 
 static void unclear(struct runner *x, const char *why)
@@ -64,6 +65,14 @@ struct share turned_share(const struct turned_run *r, struct turned v)
 	if (l->by_bits)
 		s.first &= ~(s.n - 1);
 	return s;
+}
+
+/* The cell of the contributions of a value, unturned. */
+static inline uint32_t cell_of(const struct turned_run *r, struct turned v)
+{
+	uint32_t cells = r->l->p->cells;
+
+	return v.id < cells ? v.id : r->sums[v.id - cells].cell;
 }
 
 bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b)
@@ -125,7 +134,7 @@ static inline struct turned get(struct runner *x, uint32_t cell)
 /* What is stored must be at home there, or as long. */
 static void check_place(struct runner *x, struct turned v, uint32_t cell)
 {
-	uint32_t home = turned_share(x->r, v).cell;
+	uint32_t home = cell_turned(x->l, cell_of(x->r, v), v.shift);
 
 	if (home != cell && !turned_alike(x->l, home, cell))
 		unclear(x, "a chunk moves to another place of its block");
@@ -149,11 +158,13 @@ static inline void run_send(struct runner *x, const struct walker *w, const stru
 	struct pipe *f = &x->pipes[o->fifo];
 
 	x->messages[f->put_row++] = (struct underway){ w->depth, (uint32_t)(o - w->ops) };
+	if (x->only)
+		x->moved[0] += o->n;
 	for (uint32_t i = 0; i < o->n; i++) {
 		struct turned v = get(x, o->cell + i);
-		uint32_t cell = v.id < x->p->cells ? v.id : x->r->sums[v.id - x->p->cells].cell;
 		x->values[f->put++] = v;
-		x->moved[x->buffer_of[cell]]++;
+		if (!x->only)
+			x->moved[x->buffer_of[cell_of(x->r, v)]]++;
 	}
 }
 
@@ -294,6 +305,7 @@ static void set_state(struct runner *x)
 	x->buffer_of = ARENA_ARRAY(x->arena, uint32_t, p->cells + 1);
 	x->moved = ARENA_ARRAY(x->arena, uint64_t, p->nbuffers + 1);
 	x->whole = true;
+	x->only = p->nbuffers == 1;
 	for (uint32_t b = 0; b < p->nbuffers; b++) {
 		const struct buffer *f = &p->buffers[b];
 		x->whole &= f->chunks <= 1;

@@ -142,7 +142,13 @@ static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, e
 	return note_turning(m, w, turns, cells.lo);
 }
 
-static void note_operation(void *arg, const struct stmt *s, const struct op *o)
+/* Whether an operand's region is that of its name, whichever of its chunks it is. */
+static bool is_of_name(uint8_t turns)
+{
+	return turns == TURNS_INDEX || turns == TURNS_BLOCK;
+}
+
+static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 {
 	struct maker *m = arg;
 	struct operands k = m->l->kinds.operands[s->number];
@@ -150,11 +156,12 @@ static void note_operation(void *arg, const struct stmt *s, const struct op *o)
 	if (s->y && k.x == TURNS_ALL && k.y == TURNS_ALL) {
 		ARENA_PUSH(m->v.arena, m->pairs, m->npairs, m->cappairs) =
 			(struct pair){ o->cell, o->other, o->n };
-		return;
+		return false;
 	}
 	note_operand(m, s, 0, (enum turns)k.x, (struct cells){ o->cell, o->n });
 	if (s->y)
 		note_operand(m, s, 1, (enum turns)k.y, (struct cells){ o->other, o->n });
+	return is_of_name(k.x) && (!s->y || is_of_name(k.y));
 }
 
 /* ---- names as a whole ----------------------------------------------------------------- */
@@ -358,8 +365,7 @@ static bool ranges_turn(struct maker *m)
 	return same || refuse(m, NOT_BY_BITS);
 }
 
-/* Bounds of kinds are for parameters of some size. */
-static bool small_parameters(const struct program *p)
+bool parameters_are_small(const struct program *p)
 {
 	for (uint32_t i = 0; i < p->nparams; i++)
 		if (p->params[i] > KIND_MOST_PARAM || p->params[i] < -KIND_MOST_PARAM)
@@ -370,12 +376,12 @@ static bool small_parameters(const struct program *p)
 /* How the text turns: by sums, or else, if it may, by bits. */
 static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance *in)
 {
-	kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_SUM, in->nranks);
+	kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_SUM, in->nranks, NULL);
 	if (!l->kinds.symmetric)
 		l->why = l->kinds.why;
 	if (!l->kinds.symmetric && is_power(in->nranks)) {
 		kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_BITS,
-			   in->nranks);
+			   in->nranks, NULL);
 		l->by_bits = l->kinds.symmetric;
 	}
 	if (l->kinds.symmetric)
@@ -396,7 +402,7 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
 	cursor_init(&m->v, c, p, c->scratch, false);
 	m->v.ntasks = 1;
-	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized || !small_parameters(p))
+	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized || !parameters_are_small(p))
 		return false;
 	const bool *links = link_distances(m, in->schedule->topology);
 	tables_init(&m->tables, c->scratch, p, true);

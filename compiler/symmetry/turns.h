@@ -59,6 +59,9 @@ struct quotient {
  *  What it reports has to be thrown away. */
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in);
 
+/** Whether the bounds of kinds, which are for parameters of some size, hold. */
+bool parameters_are_small(const struct program *p);
+
 static inline uint32_t rank_turned(const struct quotient *l, uint32_t rank, uint32_t r)
 {
 	if (l->by_bits)

@@ -14,14 +14,14 @@
  * some of them too few times; what each of them should compute is what it mostly does.
  */
 #include "compiler/compile.h"
-#include "tests/support/alter_text.h"
+#include "tests/support/text_alter.h"
 
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = ALTER_ROOM };
+enum { ROOM = MOST_TEXT };
 
 struct text {
 	char v[ROOM];
@@ -367,7 +367,7 @@ static void run_library(const char *dir, uint32_t most, struct tally *y)
 
 static void run_mutants(long count, struct rng *g, const char *dir, struct tally *y)
 {
-	static char text[ALTER_ROOM];
+	static char text[MOST_TEXT];
 	glob_t files = files_of(dir);
 
 	for (long i = 0; files.gl_pathc && i < count; i++) {
@@ -378,7 +378,7 @@ static void run_mutants(long count, struct rng *g, const char *dir, struct tally
 		if (in)
 			fclose(in);
 		for (int k = 1 + rng_below(g, 2); k > 0; k--)
-			alter_text(g, text);
+			text_alter(g, text);
 		compare(path, text, rng_below(g, 2) ? 8 : 2 + (uint32_t)rng_below(g, 11),
 			i % 2 ? 1 : 8, y);
 	}

@@ -9,11 +9,13 @@
  *   symmetry_test kinds                   texts of one line: what each is on other ranks; and
  *                                         texts that are wrong, but not to see on rank 0
  *
+ *
  * What is altered: numbers, operators, names, `rank`, kinds of operations, lines. Most of it is
  * wrong on all ranks, or on some only, which rank 0 alone must not overlook.
  */
-#include "tests/support/alter_text.h"
+#include "tests/support/rng.h"
 #include "tests/support/say.h"
+#include "tests/support/subject.h"
 
 #include "compiler/compile.h"
 #include "compiler/symmetry/kinds.h"
@@ -155,56 +157,10 @@ static const char *const MORE[] = {
 };
 enum { NMORE = sizeof(MORE) / sizeof(*MORE) };
 
-/* One compilation, of a file or of a text. */
-struct subject {
-	struct arena arena, instance, scratch;
-	struct sources sources;
-	struct diags diags;
-	struct ctx ctx;
-	struct module *module;
-	struct decl *schedule;
-};
-
 static struct tally {
 	int instances, decided, right, wrong; /* right: by all ranks */
 	int bad;
 } tally;
-
-static bool load(struct subject *s, const char *path, const char *text)
-{
-	static const char *const dirs[] = { "schedules", NULL };
-	struct front front = {
-		.arena = &s->arena, .sources = &s->sources, .diags = &s->diags, .include_dirs = dirs
-	};
-
-	memset(s, 0, sizeof(*s));
-	arena_init(&s->arena, NULL, NULL);
-	arena_init(&s->instance, NULL, NULL);
-	arena_init(&s->scratch, NULL, NULL);
-	s->sources.arena = s->diags.arena = &s->arena;
-	s->diags.sources = &s->sources;
-	s->ctx = (struct ctx){ .arena = &s->instance,
-			       .scratch = &s->scratch,
-			       .sources = &s->sources,
-			       .diags = &s->diags,
-			       .slots = 8 };
-	s->module = text ? lang_load_text(&front, "schedules/text.ccs", text, strlen(text))
-			 : lang_load(&front, path);
-	if (!s->module || s->diags.errors)
-		return false;
-	lang_resolve(&front, s->module);
-	for (struct decl *d = s->module->main->decls; d; d = d->next)
-		if (d->kind == D_SCHEDULE)
-			s->schedule = d;
-	return !s->diags.errors && s->schedule;
-}
-
-static void unload(struct subject *s)
-{
-	arena_free(&s->scratch);
-	arena_free(&s->instance);
-	arena_free(&s->arena);
-}
 
 /* ---- the comparison --------------------------------------------------------------------- */
 
@@ -312,7 +268,7 @@ static bool library(const char *dir, uint32_t most)
 		const char *path = files.gl_pathv[i];
 		struct subject s;
 		uint32_t least = 0, last = 0; /* N that was not decided */
-		ok &= load(&s, path, NULL);
+		ok &= subject_load(&s, path, NULL);
 		for (uint32_t n = 2; n <= most && s.schedule; n++)
 			if (!compare(&s, path, NULL, n, n % 3 ? 8 : 0) && n > 2 && n % 3 &&
 			    must_decide(path, n)) {
@@ -322,7 +278,7 @@ static bool library(const char *dir, uint32_t most)
 		if (least)
 			ok &= say(false, "%s: rank 0 decides (not for N = %u, %u)", path, least,
 				  last);
-		unload(&s);
+		subject_free(&s);
 	}
 	globfree(&files);
 	return say(ok && !tally.bad, "%d instances, of which rank 0 decides %d, as all ranks do",
@@ -333,21 +289,13 @@ static bool library(const char *dir, uint32_t most)
 
 static char *base_text(struct rng *g, const char *dir)
 {
-	static char text[ALTER_ROOM];
-	char path[256];
+	static char text[MOST_TEXT];
 	int k = rng_below(g, NDECIDED + NBY_BITS + NMORE);
 
-	if (k >= NDECIDED + NBY_BITS) {
+	if (k >= NDECIDED + NBY_BITS)
 		strcpy(text, MORE[k - NDECIDED - NBY_BITS]);
-		return text;
-	}
-	snprintf(path, sizeof(path), "%s/%s.ccs", dir,
-		 k < NDECIDED ? DECIDED[k] : BY_BITS[k - NDECIDED]);
-	FILE *in = fopen(path, "r");
-	size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
-	text[n] = '\0';
-	if (in)
-		fclose(in);
+	else
+		subject_read(text, dir, k < NDECIDED ? DECIDED[k] : BY_BITS[k - NDECIDED]);
 	return text;
 }
 
@@ -359,14 +307,14 @@ static bool mutants(int count, int seed, const char *dir)
 		char *text = base_text(&g, dir);
 		struct subject s;
 		for (int k = rng_below(&g, 4); k > 0; k--)
-			alter_text(&g, text);
-		if (load(&s, NULL, text))
+			text_alter(&g, text);
+		if (subject_load(&s, NULL, text))
 			for (int k = 0; k < 3; k++)
 				compare(&s, "altered", text,
 					k ? (uint32_t)(2 + rng_below(&g, 9))
 					  : 4u << rng_below(&g, 2),
 					(uint32_t)rng_below(&g, 3));
-		unload(&s);
+		subject_free(&s);
 	}
 	/* A test of nothing would pass, too. */
 	bool all = tally.decided > count / 20 && tally.wrong > count / 5;
@@ -394,15 +342,15 @@ static bool kind(const char *text, const char *why, bool by_bits)
 	struct kinds k = { 0 };
 
 	snprintf(full, sizeof(full), form, by_bits ? "" : "let dst = (rank + 3) % N", text);
-	bool loaded = load(&s, NULL, full);
+	bool loaded = subject_load(&s, NULL, full);
 	if (loaded)
 		kinds_find(&k, &s.scratch, s.module, s.schedule,
-			   by_bits ? TURN_BY_BITS : TURN_BY_SUM, 0);
+			   by_bits ? TURN_BY_BITS : TURN_BY_SUM, 0, NULL);
 	bool ok = loaded && (why ? !k.symmetric && strstr(k.why, why) : k.symmetric);
 	say(ok, "%s: %s%s", text, why ? why : "symmetric", by_bits ? ", by bits" : "");
 	if (!ok)
 		printf("# it is %s\n", !loaded ? "no text" : k.symmetric ? "symmetric" : k.why);
-	unload(&s);
+	subject_free(&s);
 	return ok;
 }
 
@@ -526,11 +474,11 @@ static bool all_traps(void)
 	for (size_t i = 0; i < sizeof(TRAPS) / sizeof(*TRAPS); i++) {
 		struct subject s;
 		int wrong = tally.wrong;
-		bool loaded = load(&s, NULL, TRAPS[i].text),
+		bool loaded = subject_load(&s, NULL, TRAPS[i].text),
 		     decided = loaded && compare(&s, "trap", TRAPS[i].text, TRAPS[i].nranks, 8);
 		ok &= say(loaded && !decided && tally.wrong == wrong + 1,
 			  "rank 0 does not overlook %s", TRAPS[i].what);
-		unload(&s);
+		subject_free(&s);
 	}
 	return ok;
 }

@@ -30,12 +30,26 @@ same "fewer slots" check schedules/direct_allreduce.ccs --slots 0 -n 5
 same "a requirement that does not hold" check $ring -n 4 --require same-bits=counts
 same "what nothing needs" check tests/check/diag/w0401_round_too_many.ccs
 
+cat >"$tmp/again.ccs" <<'END'
+schedule again(R = 0) implements broadcast(inout data[1]; root = R) {
+  let v = (rank - R) % N
+  if v > 0     { recv data from (rank - 1) % N }
+  if v < N - 1 { send data to (rank + 1) % N }
+  step { send data to (rank + 1) % N recv data from (rank - 1) % N }
+}
+END
+same "what nothing needs, whatever the root" check "$tmp/again.ccs"
+
 # ---- at the scale of clusters -----------------------------------------------------------
 status "24576 ranks" 0 "$ccc" check $ring -n 24576 -v
 says "... in 2(N-1) steps" "$tmp/out" '^  steps           49150 at N = 24576$'
 says "... by rank 0" "$tmp/err" '^  symmetry .* 98300 operations'
 status "... all of which are too many to be stored" 1 "$ccc" check $ring -n 24576 --no-symmetry
 says "... which it says" "$tmp/err" 'LIMIT_'
+status "4096 ranks, each the root" 0 "$ccc" check schedules/binomial_broadcast.ccs -n 4096 -v
+says "... by root 0" "$tmp/err" '^  root 0 decides for all$'
+status "roots that are not alike" 0 "$ccc" check schedules/direct_gather.ccs -n 4 -v
+holds "... are looked at each by itself" sh -c '! grep -q "root 0 decides" "$1"' sh "$tmp/err"
 status "-v of what is not symmetric" 0 "$ccc" check schedules/binomial_reduce.ccs -n 4 -v
 says "... why" "$tmp/err" '^  rank 0 does not decide for all: a condition that differs from rank to rank$'
 exit $failed

@@ -1,8 +1,12 @@
-#include "tests/support/alter_text.h"
+/*
+ * Altered texts: see text_alter.h.
+ */
+#include "tests/support/text_alter.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct token {
@@ -34,10 +38,10 @@ static int tokens(const char *text, struct token *v, int most)
 
 static void put(char *text, struct token t, const char *by)
 {
-	static char rest[ALTER_ROOM];
+	static char rest[MOST_TEXT];
 	size_t n = strlen(by);
 
-	if (strlen(text) + n + 1 >= ALTER_ROOM)
+	if (strlen(text) + n + 1 >= MOST_TEXT)
 		return;
 	strcpy(rest, text + t.at + t.n);
 	memcpy(text + t.at, by, n);
@@ -76,6 +80,8 @@ static const char *another(struct rng *g, const char *text, struct token t)
 			return verbs[rng_below(g, 4)];
 	if (is_word(text, t, "to") || is_word(text, t, "from"))
 		return PICK(g, "to", "from", "into");
+	if (is_word(text, t, "R"))
+		return PICK(g, "0", "1", "rank", "(R + 1) % N", "(N - 1 - R)", "R / 2");
 	if (is_word(text, t, "d") || is_word(text, t, "k") || is_word(text, t, "s"))
 		return PICK(g, "2", "1", "rank", "N / 2", "(rank & 1)");
 	if (t.n == 1 && strchr("+-*/%^&", text[t.at]))
@@ -110,7 +116,7 @@ static void alter_line(struct rng *g, char *text)
 	put(text, t, by);
 }
 
-void alter_text(struct rng *g, char *text)
+void text_alter(struct rng *g, char *text)
 {
 	static struct token v[4096];
 	int n = tokens(text, v, 4096);
