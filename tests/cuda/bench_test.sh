@@ -31,8 +31,8 @@ while read -r name least messages; do
 		awk -v l="$least" -v m="$messages" '{ exit !($1 == l && $4 == m && $1 <= $2 && $2 <= $3) }' "$tmp/out"
 done <<END
 ring_allreduce 36 28
-direct_allreduce 30 28
-one_shot_allreduce 128 112
+direct_allreduce 16 28
+one_shot_allreduce 72 112
 ring_allgather 15 14
 ring_reduce_scatter 23 14
 binomial_broadcast 12 14
