@@ -92,8 +92,8 @@ static void count_op(struct moves *x, const struct ccs_op *o, unsigned char *cel
 {
 	bool in = o->in != CCS_NONE, out = o->out != CCS_NONE;
 	bool placed = x->placed[o - x->v->ops], given = out && !is_read(o);
-	uint32_t parts = (uint32_t)in + (o->a != CCS_NONE) + (o->b != CCS_NONE) +
-			 (o->dst != CCS_NONE);
+	uint32_t parts =
+		(uint32_t)in + (o->a != CCS_NONE) + (o->b != CCS_NONE) + (o->dst != CCS_NONE);
 	bool idle = !given && o->dst == CCS_NONE; /* it only tells others that they may read */
 
 	if (!idle) {

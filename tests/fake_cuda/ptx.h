@@ -129,7 +129,7 @@ uint64_t ptx_compute(const struct ptx_insn *i, uint64_t a, uint64_t b, uint64_t 
 /* What a thread has done. */
 struct ptx_counts {
 	uint64_t instructions, loads, stores, atomics, fences, barriers, polls;
-	uint64_t data; /* bytes loaded and stored in memory, in fours of 4 bytes: what data goes by */
+	uint64_t data; /* bytes loaded and stored in memory by fours of 4: users', and slots' */
 };
 
 struct ptx_range {
