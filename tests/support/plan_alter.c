@@ -140,7 +140,7 @@ static bool alter_held(struct ccs_op *o, bool more)
 	if (more && o->out != CCS_NONE && o->n && ccs_plan_source(o) != CCS_NONE)
 		o->flags |= CCS_OP_HELD;
 	else if (!more)
-		o->flags &= (uint16_t) ~(CCS_OP_HELD | CCS_OP_READ);
+		o->flags &= (uint16_t)~(CCS_OP_HELD | CCS_OP_READ);
 	return o->flags != had;
 }
 

@@ -413,9 +413,9 @@ CCS_FN uint32_t ccs_form_now(const struct ccs_dev_op &o)
 	    !ccs_may_read(ccs_b.io, (form & (CCS_DEV_A_INITIAL | CCS_DEV_DST)) == CCS_DEV_A_INITIAL,
 			  form & CCS_DEV_OUT_APART))
 		form &= ~CCS_DEV_OUT_READ;
-	if (form & CCS_DEV_IN_READ && !ccs_may_read(ccs_b.ranks[ccs_b.fifos[o.in].src],
-						    form & CCS_DEV_IN_INITIAL,
-						    form & CCS_DEV_IN_APART))
+	if (form & CCS_DEV_IN_READ &&
+	    !ccs_may_read(ccs_b.ranks[ccs_b.fifos[o.in].src], form & CCS_DEV_IN_INITIAL,
+			  form & CCS_DEV_IN_APART))
 		form &= ~(CCS_DEV_IN_READ | CCS_DEV_IN_INITIAL);
 	return form;
 }
