@@ -262,11 +262,12 @@ moves() { # how often a plan moves a rank's buffer, by key
 		echo "$s $("$hand" --bytes "$(module "$s")" 8)"
 	done >"$work/moves"
 	say "Bytes read and written, as a multiple of a rank's buffer. The algorithm must: every"
-	say "message is written, and read unless it lies in its place; inputs and results once."
+	say "message is written, unless it is read where its sender has it, and read, unless it lies in its"
+	say "place; inputs and results once."
 	say "The plan does, operation by operation (less, where messages of one sum have come in"
 	say "time to be added in one pass):"
 	say ""
-	awk 'BEGIN { print "| schedule | must | does, with direct copies | without |"
+	awk 'BEGIN { print "| schedule | must | does, with direct copies and reads | without |"
 			print "|---|---:|---:|---:|" }
 		{ printf "| %s | %s | %s | %s |\n", $1, $2, $3, $4 }' "$work/moves" | page
 	say ""

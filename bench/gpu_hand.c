@@ -62,7 +62,7 @@ static bool good(ccs_status s)
 
 enum { INPUT = 1, READ = 2, WRITTEN = 4, PLACED = 8 }; /* of a cell of a rank */
 
-/* What is counted of a plan, with its direct copies: in cells. */
+/* What is counted of a plan, with its direct copies and reads, out of place: in cells. */
 struct moves {
 	const struct plan_view *v;
 	bool *placed;	      /* by operation: its message comes straight to where it belongs */
@@ -85,21 +85,31 @@ static void mark(unsigned char *cells, uint32_t first, uint32_t n, int what)
 		cells[first + i] |= (unsigned char)what;
 }
 
+/* Its message is read where it lies: it is an initial value, or stays there. */
+static bool is_read(const struct ccs_op *o)
+{
+	return o->out != CCS_NONE && !(o->flags & CCS_OP_DIRECT) &&
+	       (o->flags & CCS_OP_READ || ccs_plan_is_initial(o));
+}
+
 /* `cells`: of the operation's rank. */
 static void count_op(struct moves *x, const struct ccs_op *o, unsigned char *cells)
 {
 	bool in = o->in != CCS_NONE, out = o->out != CCS_NONE;
-	bool placed = x->placed[o - x->v->ops];
+	bool placed = x->placed[o - x->v->ops], given = out && !is_read(o);
 	uint32_t parts =
-		(uint32_t)in + out + (o->a != CCS_NONE) + (o->b != CCS_NONE) + (o->dst != CCS_NONE);
+		(uint32_t)in + (o->a != CCS_NONE) + (o->b != CCS_NONE) + (o->dst != CCS_NONE);
+	bool idle = !given && o->dst == CCS_NONE; /* it only tells others that they may read */
 
-	mark(cells, o->a, o->n, o->flags & CCS_OP_A_INITIAL ? INPUT : READ);
-	mark(cells, o->b, o->n, o->flags & CCS_OP_B_INITIAL ? INPUT : READ);
-	mark(cells, o->dst, o->n, placed ? PLACED | (out ? READ : 0) : WRITTEN);
-	x->plain += (double)o->n * parts;
+	if (!idle) {
+		mark(cells, o->a, o->n, o->flags & CCS_OP_A_INITIAL ? INPUT : READ);
+		mark(cells, o->b, o->n, o->flags & CCS_OP_B_INITIAL ? INPUT : READ);
+	}
+	mark(cells, o->dst, o->n, placed ? PLACED | (given ? READ : 0) : WRITTEN);
+	x->plain += (double)o->n * (parts + out);
 	/* it lies in dst: read only to be sent on */
-	x->direct += (double)o->n * (placed ? 2u * out : parts);
-	x->must += (double)o->n * ((uint32_t)(in && !placed) + out);
+	x->direct += (double)o->n * (idle ? 0u : placed ? 2u * given : parts + given);
+	x->must += (double)o->n * ((uint32_t)(in && !placed) + given);
 	x->messages += (double)o->n * 2u * out;
 	x->sent += out;
 	*(o->flags & CCS_OP_DIRECT ? &x->straight : &x->staged) += (double)o->n * out;
@@ -125,10 +135,10 @@ static void count_cells(struct moves *x)
 
 /*
  * must: what the algorithm cannot do without, keeping what it can in registers: each
- *   message written, and read but where it lies in its place; inputs, results, and what
- *   was placed and is used, once
+ *   message written, but where its receiver reads what it is made of, and read but where it
+ *   lies in its place; inputs, results, and what was placed and is used, once
  * direct, plain: what the plan's operations do, each reading its message and its cells
- *   a and b and writing dst and a message; with direct copies, and without
+ *   a and b and writing dst and a message; with direct copies and reads, and without
  * messages: each read once and written once, and nothing else (ccrun --copy-rate)
  * As multiples of a rank's larger buffer; exact where all chunks are of one length.
  * O(cells of operations)

@@ -130,8 +130,8 @@ static void print_messages(const struct plan_view *v, FILE *out)
 	}
 	choice_text(v->choices, v->plan->choices.n, text, sizeof(text));
 	fprintf(out,
-		"  %" PRIu64 " messages, %" PRIu64 " direct, %" PRIu64 " held, direct reads %" PRIu64
-		" of %" PRIu64 "; protocols %s\n",
+		"  %" PRIu64 " messages, %" PRIu64 " direct, %" PRIu64
+		" held, direct reads %" PRIu64 " of %" PRIu64 "; protocols %s\n",
 		messages, direct, held, read, messages - direct, text);
 }
 

@@ -38,8 +38,14 @@
 
 /* All messages of a plan. */
 struct traffic {
-	uint64_t messages, staged, direct; /* number; cells through slots, and not */
+	uint64_t messages, staged, direct; /* number; cells through slots, and written or read in
+					      their places */
 };
+
+static bool in_place(const struct lowered *l, uint32_t message)
+{
+	return (l->direct && l->direct[message]) || (l->read && l->read[message]);
+}
 
 static struct traffic count_traffic(const struct lowered *l)
 {
@@ -51,7 +57,7 @@ static struct traffic count_traffic(const struct lowered *l)
 		for (uint32_t m = q->first; m < q->first + q->nsends; m++) {
 			uint32_t n = p->tasks[q->src_task].ops[p->messages[m].send].n;
 			t.messages++;
-			*(l->direct && l->direct[m] ? &t.direct : &t.staged) += n;
+			*(in_place(l, m) ? &t.direct : &t.staged) += n;
 		}
 	}
 	return t;

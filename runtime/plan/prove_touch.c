@@ -61,9 +61,10 @@ static bool not_held(const struct prove_sweep *s, const struct prove_question *q
 	struct prove_text cell = prove_cell_text(s->p, q->cell), x = prove_op_text(s->p, q->x);
 	uint32_t rank = s->v->workers[prove_worker(s->p, q->x)].rank;
 
-	return prove_wrong_at(s->p, q->y,
-			      "it writes %s, or sends there, but rank %u, %s may still read a message there",
-			      cell.s, rank, x.s);
+	return prove_wrong_at(
+		s->p, q->y,
+		"it writes %s, or sends there, but rank %u, %s may still read a message there",
+		cell.s, rank, x.s);
 }
 
 static bool answer(struct prove_sweep *s, struct prove_asked *a)
@@ -234,13 +235,12 @@ bool prove_holds(struct prove_sweep *s, const struct prove_step *t)
 {
 	uint32_t source = ccs_plan_source(t->o), worker = s->v->fifos[t->o->out].dst_worker;
 	bool initial = t->o->dst == CCS_NONE && t->o->flags & CCS_OP_A_INITIAL;
-	uint32_t kind = (initial ? PROVE_INITIAL : 0) |
-			(t->o->flags & CCS_OP_READ ? PROVE_READ : 0);
+	uint32_t kind =
+		(initial ? PROVE_INITIAL : 0) | (t->o->flags & CCS_OP_READ ? PROVE_READ : 0);
 
 	for (uint32_t j = 0; j < t->o->n; j++)
 		if (!(initial && s->input[source + j]) &&
-		    !add_reader(s, worker, t->o->to, kind,
-				prove_cell(s, t->rank, source + j)))
+		    !add_reader(s, worker, t->o->to, kind, prove_cell(s, t->rank, source + j)))
 			return false;
 	return true;
 }

@@ -150,7 +150,7 @@ done
 # ---- messages on GPUs ---------------------------------------------------------------
 status "--protocols" 0 "$ccc" $ring -n 3 --protocols=1K:ll/2,3M:simple,ll/4 --emit=plan
 says "... is what the plan has" "$tmp/out" 'protocols 1K:ll/2,3M:simple,ll/4$'
-says "a plan counts its direct and held messages" "$tmp/out" "^  12 messages, 6 direct, 9 held; "
+says "a plan counts its direct and held messages, and direct reads" "$tmp/out" "^  12 messages, 6 direct, 9 held, direct reads 3 of 6; "
 says "... and where they go" "$tmp/out" " to rank 1's data\\[0\\] \\(fifo 0\\)"
 status "--protocols, for programs" 0 "$ccc" $ring -n 3 --protocols 1K:ll/2,simple --emit=json
 says "... is there, too" "$tmp/out" '"choices":\[\{"bytes":1024,"protocol":"ll","channels":2\},\{"bytes":null,"protocol":"simple","channels":0\}\]'

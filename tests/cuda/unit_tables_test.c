@@ -31,7 +31,7 @@ struct subject {
 
 /* What all subjects have between them: a test of what never occurs would say nothing. */
 static struct {
-	unsigned shifted, idle, direct, apart, waits, divided, blocks, staged;
+	unsigned shifted, idle, direct, read, only_apart, apart, waits, divided, blocks, staged;
 } seen;
 
 /* ---- where the tables lie ------------------------------------------------------------------ */
@@ -140,12 +140,53 @@ static bool is_direct(const struct subject *s, const struct ccs_op *o)
 	return o->flags & CCS_OP_DIRECT && !(o->flags & CCS_OP_SHIFTED) && of_one_part(s, o->out);
 }
 
-static bool gets_directly(const struct subject *s, uint32_t op)
+/* Who sends its message, or NULL. */
+static const struct ccs_op *sender(const struct subject *s, uint32_t op)
 {
 	for (uint64_t i = 0; i < s->v->plan->ops.n; i++)
 		if (s->v->ops[i].out != CCS_NONE && s->v->ops[i].to == op)
-			return is_direct(s, s->v->ops + i);
-	return false;
+			return s->v->ops + i;
+	return NULL;
+}
+
+/* Whether its message is an initial value, in the send buffer; and whether it may be read where
+ * it lies, there in calls that have that apart only. */
+static bool is_initial(const struct ccs_op *o)
+{
+	return o->in == CCS_NONE && o->b == CCS_NONE && o->dst == CCS_NONE &&
+	       o->flags & CCS_OP_A_INITIAL;
+}
+
+static bool is_read(const struct subject *s, const struct ccs_op *o)
+{
+	return o->out != CCS_NONE && o->n && !(o->flags & (CCS_OP_DIRECT | CCS_OP_SHIFTED)) &&
+	       (o->flags & CCS_OP_READ || is_initial(o)) && of_one_part(s, o->out);
+}
+
+/* What its row says of the message that it receives; and of that which it sends. */
+static uint32_t comes(const struct subject *s, uint32_t op, const struct ccs_dev_op *d)
+{
+	const struct ccs_op *from = sender(s, op);
+
+	if (!from || (!is_direct(s, from) && !is_read(s, from))) {
+		assert_int_equal(d->origin, CCS_DEV_NONE);
+		return 0;
+	}
+	seen.direct += is_direct(s, from);
+	if (is_direct(s, from))
+		return CCS_DEV_IN_DIRECT;
+	assert_int_equal(d->origin, from->dst != CCS_NONE ? from->dst : from->a);
+	seen.read += (from->flags & CCS_OP_READ) != 0;
+	return CCS_DEV_IN_READ | (is_initial(from) ? CCS_DEV_IN_INITIAL : 0) |
+	       (from->flags & CCS_OP_READ ? 0 : CCS_DEV_IN_APART);
+}
+
+static uint32_t goes(const struct subject *s, const struct ccs_op *o)
+{
+	if (!is_read(s, o))
+		return is_direct(s, o) ? CCS_DEV_OUT_DIRECT : 0;
+	seen.only_apart += !(o->flags & CCS_OP_READ);
+	return CCS_DEV_OUT_READ | (o->flags & CCS_OP_READ ? 0 : CCS_DEV_OUT_APART);
 }
 
 /* What both rows of an operation have, if it has two. */
@@ -180,15 +221,11 @@ static uint32_t check_op(const struct subject *s, uint32_t op, uint32_t k,
 {
 	const struct ccs_op *o = s->v->ops + op;
 	const struct ccs_dev_op *last = o->flags & CCS_OP_SHIFTED ? d + 1 : d;
-	uint32_t same = CCS_DEV_LEN_SAME, then = o->flags & CCS_OP_AWAITED ? CCS_DEV_PUBLISH : 0;
+	uint32_t then = o->flags & CCS_OP_AWAITED ? CCS_DEV_PUBLISH : 0;
+	uint32_t came = comes(s, op, d), same = CCS_DEV_LEN_SAME | came;
 
-	then |= is_direct(s, o) ? CCS_DEV_OUT_DIRECT : 0;
-	/* a store that is all of its second row has nothing to be told */
-	if (gets_directly(s, op)) {
-		assert_true(d->form & CCS_DEV_IN_DIRECT);
-		same |= CCS_DEV_IN_DIRECT;
-		seen.direct++;
-	}
+	then |= goes(s, o);
+	assert_int_equal(d->form & came, came);
 	assert_int_equal(d->nwaits, o->nwaits);
 	assert_true(!o->nwaits || d->wait == o->wait);
 	if (last == d) {
@@ -389,6 +426,7 @@ static void test_files(void **state)
 		{ "schedules/binomial_scatter.ccs", 4 },
 		{ "schedules/halving_doubling_allreduce.ccs", 4 },
 		{ "tests/check/good/overlapping.ccs", 2 },
+		{ "schedules/one_shot_allreduce.ccs", 3 },
 	};
 
 	(void)state;
@@ -435,6 +473,7 @@ static void test_all_seen(void **state)
 	(void)state;
 	assert_true(seen.shifted && seen.idle && seen.direct && seen.apart && seen.waits);
 	assert_true(seen.divided && seen.blocks && seen.staged);
+	assert_true(seen.read && seen.only_apart);
 }
 
 int main(void)

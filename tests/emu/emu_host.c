@@ -298,7 +298,7 @@ static bool chains_seen(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const modes[] = { "",     "watchdog", "near",  "sides",
+	static const char *const modes[] = { "",     "watchdog", "near",     "sides",
 					     "busy", "late",	 "unstaged", "chains" };
 	struct ccs_module *modules[MAX_MODULES];
 	const struct emu_kernel *kernels[MAX_MODULES];

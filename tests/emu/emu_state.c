@@ -113,7 +113,6 @@ static bool all_inout(const struct ccs_module *m)
 static void choose_parts(struct state *s)
 {
 	uint32_t n = s->v->plan->nranks, most = n < 4 ? n : 4;
-
 	bool one = s->mode == SIDES || s->mode == BUSY || s->mode == LATE || s->mode == UNSTAGED;
 
 	s->nparts = one || emu_random(2) ? 1 : 1 + emu_random(most);
@@ -151,8 +150,7 @@ static void drop_slots(struct state *s)
 		for (uint32_t x = 0; x < s->tables.nworkers; x++)
 			for (const struct ccs_dev_op *o = ops + w[x].op;
 			     o < ops + w[x].op + w[x].nops; o++)
-				direct += o->out == i && o->form & CCS_DEV_OUT &&
-					  is_unstaged(s, o);
+				direct += o->out == i && o->form & CCS_DEV_OUT && is_unstaged(s, o);
 		if (!direct || direct != f[i].messages)
 			continue;
 		f[i].data = NULL;
@@ -168,8 +166,8 @@ static void reads_late(struct ccs_dev_op *o, struct ccs_dev_op *q)
 	if (o->form & CCS_DEV_OUT_DIRECT || (!stored && o->form & (CCS_DEV_IN | CCS_DEV_B)))
 		return;
 	o->form |= CCS_DEV_OUT_READ;
-	q->form |= CCS_DEV_IN_READ | (!stored && o->form & CCS_DEV_A_INITIAL ? CCS_DEV_IN_INITIAL
-									     : 0);
+	q->form |=
+		CCS_DEV_IN_READ | (!stored && o->form & CCS_DEV_A_INITIAL ? CCS_DEV_IN_INITIAL : 0);
 	o->form &= ~CCS_DEV_OUT_APART;
 	q->form &= ~CCS_DEV_IN_APART;
 	q->origin = stored ? o->dst : o->a;
@@ -368,12 +366,12 @@ static bool choose_sizes(const struct state *s, struct job *j)
 	c->ntiles = c->ntiles ? c->ntiles : 1;
 	c->longest = (c->longest + lanes - 1) / lanes * lanes;
 	c->divide = emu_op == CCS_SUM && s->m->head->flags & CCS_MODULE_REDUCES &&
-				    !(s->m->head->flags & CCS_MODULE_MIXED) && s->mode != UNSTAGED &&
-				    emu_random(3) == 0
+				    !(s->m->head->flags & CCS_MODULE_MIXED) &&
+				    s->mode != UNSTAGED && emu_random(3) == 0
 			    ? s->v->plan->nranks
 			    : 0;
-	c->direct = !s->ll && (s->mode == BUSY || s->mode == LATE || s->mode == UNSTAGED ||
-			       emu_random(2));
+	c->direct = !s->ll &&
+		    (s->mode == BUSY || s->mode == LATE || s->mode == UNSTAGED || emu_random(2));
 	place_cells(s, j);
 	return count_elements(s, j);
 }

@@ -119,10 +119,12 @@ static void check_worker(struct launch *l, uint32_t worker)
 	}
 }
 
-/* ---- direct copies ----------------------------------------------------------------------- */
+/* ---- direct copies and reads ------------------------------------------------------------- */
 
+/* A message that goes by no slot: where its cells are, and in which calls. */
 struct message {
 	uint32_t fifo, seq, cell, n;
+	bool initial, only_apart;
 };
 
 static int by_number(const void *a, const void *b)
@@ -134,8 +136,49 @@ static int by_number(const void *a, const void *b)
 				  : 0;
 }
 
-/* Direct messages that are sent, or received, in the order of their numbers. */
-static size_t collect(const struct ccs_dev_call *c, bool sent, struct message *to)
+/* What one end says of it; false: it is no such message. Read: where its sender has it. */
+static bool sends(const struct ccs_dev_op *o, bool read, struct message *m)
+{
+	bool stored = o->form & CCS_DEV_DST;
+
+	if (!(o->form & (read ? CCS_DEV_OUT_READ : CCS_DEV_OUT_DIRECT)))
+		return false;
+	*m = (struct message){ o->out, o->out_seq, o->remote, o->n, false, false };
+	if (!read)
+		return true;
+	m->cell = stored ? o->dst : o->a;
+	m->initial = !stored && o->form & CCS_DEV_A_INITIAL;
+	m->only_apart = o->form & CCS_DEV_OUT_APART;
+	return true;
+}
+
+static bool receives(const struct ccs_dev_op *o, bool read, struct message *m)
+{
+	if (!(o->form & (read ? CCS_DEV_IN_READ : CCS_DEV_IN_DIRECT)))
+		return false;
+	*m = (struct message){ o->in, o->in_seq, o->dst, o->n, false, false };
+	if (!read)
+		return true;
+	m->cell = o->origin;
+	m->initial = o->form & CCS_DEV_IN_INITIAL;
+	m->only_apart = o->form & CCS_DEV_IN_APART;
+	return true;
+}
+
+/* Whether an operation can have such a message at that end. */
+static bool can(const struct ccs_dev_call *c, const struct ccs_dev_op *o, bool sent, bool read)
+{
+	const uint32_t parts = CCS_DEV_IN | CCS_DEV_B | CCS_DEV_DST;
+
+	if (sent)
+		return to_fifo(o) && own(c, c->fifos[o->out].dst_worker) &&
+		       (!read || o->form & CCS_DEV_DST || !(o->form & parts));
+	return from_fifo(o) &&
+	       (read || (o->form & CCS_DEV_DST && !(o->form & (CCS_DEV_A | CCS_DEV_B))));
+}
+
+/* All that are sent, or received, in the order of their numbers. */
+static size_t collect(const struct ccs_dev_call *c, bool sent, bool read, struct message *to)
 {
 	size_t n = 0;
 
@@ -143,28 +186,20 @@ static size_t collect(const struct ccs_dev_call *c, bool sent, struct message *t
 		for (uint32_t i = 0; i < c->workers[w].nops; i++) {
 			const struct ccs_dev_op *o = c->ops + c->workers[w].op + i;
 
-			if (!sent && o->form & CCS_DEV_IN_DIRECT) {
-				if (!from_fifo(o) || !(o->form & CCS_DEV_DST) ||
-				    o->form & (CCS_DEV_A | CCS_DEV_B))
-					illegal("worker %u, operation %u: a direct message that is "
-						"not stored unchanged",
-						w, i);
-				to[n++] = (struct message){ o->in, o->in_seq, o->dst, o->n };
-			}
-			if (sent && o->form & CCS_DEV_OUT_DIRECT) {
-				if (!to_fifo(o) || !own(c, c->fifos[o->out].dst_worker))
-					illegal("worker %u, operation %u: a direct message to "
-						"another device",
-						w, i);
-				to[n++] = (struct message){ o->out, o->out_seq, o->remote, o->n };
-			}
+			if (!(sent ? sends(o, read, to + n) : receives(o, read, to + n)))
+				continue;
+			if (!can(c, o, sent, read))
+				illegal("worker %u, operation %u: it cannot have a message that goes "
+					"by no slot",
+					w, i);
+			n++;
 		}
 	qsort(to, n, sizeof(*to), by_number);
 	return n;
 }
 
-/* What is sent directly is received directly, and lies where the receiver looks. */
-static void check_direct(const struct launch *l)
+/* What is sent so is received so, and lies where the receiver looks. */
+static void check_direct(const struct launch *l, bool read)
 {
 	const struct ccs_dev_call *c = &l->call;
 	size_t ops = 0, nsent, nreceived;
@@ -172,17 +207,18 @@ static void check_direct(const struct launch *l)
 
 	for (uint32_t w = c->worker0; w < c->worker0 + c->nworkers; w++)
 		ops += c->workers[w].nops;
-	sent = calloc(2 * ops + 1, sizeof(*sent));
-	received = sent + ops;
-	nsent = collect(c, true, sent);
-	nreceived = collect(c, false, received);
+	sent = calloc(2 * ops + 2, sizeof(*sent));
+	received = sent + ops + 1;
+	nsent = collect(c, true, read, sent);
+	nreceived = collect(c, false, read, received);
 	if (nsent != nreceived)
-		illegal("%zu direct messages are sent and %zu received", nsent, nreceived);
+		illegal("%zu messages are sent by no slot and %zu received", nsent, nreceived);
 	for (size_t i = 0; i < nsent; i++)
 		if (by_number(sent + i, received + i) || sent[i].cell != received[i].cell ||
-		    sent[i].n != received[i].n)
-			illegal("message %u of FIFO %u is sent to cells %u.. and received from "
-				"cells %u..",
+		    sent[i].n != received[i].n || sent[i].initial != received[i].initial ||
+		    sent[i].only_apart != received[i].only_apart)
+			illegal("message %u of FIFO %u is sent to, or read in, cells %u.. and at "
+				"its other end cells %u..",
 				sent[i].seq, sent[i].fifo, sent[i].cell, received[i].cell);
 	free(sent);
 }
@@ -196,6 +232,8 @@ void check_launch(struct launch *l)
 	l->alone = true;
 	for (uint32_t w = c->worker0; w < c->worker0 + c->nworkers; w++)
 		check_worker(l, w);
-	if (c->direct)
-		check_direct(l);
+	if (c->direct) {
+		check_direct(l, false);
+		check_direct(l, true);
+	}
 }

@@ -41,7 +41,7 @@ static size_t live(struct ptx_range *to)
 }
 
 static void tell(const struct launch *l, const struct ptx_counts *most,
-		 const struct ptx_counts *least)
+		 const struct ptx_counts *least, uint64_t data)
 {
 	const char *path = getenv("FAKE_CUDA_COUNTS");
 	FILE *f = path ? fopen(path, "a") : NULL;
@@ -50,12 +50,12 @@ static void tell(const struct launch *l, const struct ptx_counts *most,
 		return;
 	fprintf(f,
 		"blocks %u threads %u instructions %llu loads %llu stores %llu atomics %llu "
-		"fences %llu barriers %llu polls %llu least %llu\n",
+		"fences %llu barriers %llu polls %llu least %llu data %llu\n",
 		l->blocks, l->threads, (unsigned long long)most->instructions,
 		(unsigned long long)most->loads, (unsigned long long)most->stores,
 		(unsigned long long)most->atomics, (unsigned long long)most->fences,
 		(unsigned long long)most->barriers, (unsigned long long)most->polls,
-		(unsigned long long)least->instructions);
+		(unsigned long long)least->instructions, (unsigned long long)data);
 	fclose(f);
 }
 
@@ -76,8 +76,9 @@ void execute(const struct launch *l)
 		.patience = l->patience,
 	};
 	struct ptx_counts most, least;
+	uint64_t data;
 
-	ptx_run(&run, &most, &least);
-	tell(l, &most, &least);
+	ptx_run(&run, &most, &least, &data);
+	tell(l, &most, &least, data);
 	free(ranges);
 }

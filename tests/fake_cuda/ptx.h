@@ -136,6 +136,7 @@ uint64_t ptx_compute_small(const struct ptx_insn *i, uint64_t a, uint64_t b, uin
 /* What a thread has done. */
 struct ptx_counts {
 	uint64_t instructions, loads, stores, atomics, fences, barriers, polls;
+	uint64_t data; /* bytes loaded and stored in memory by fours of 4: users', and slots' */
 };
 
 struct ptx_range {
@@ -154,7 +155,9 @@ struct ptx_launch {
 	double patience;	       /* seconds, without the end of any thread: then it fails */
 };
 
-/** Runs it; `most` and `least`: of the threads with the most and the fewest instructions. */
-void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least);
+/** Runs it; `most` and `least`: of the threads with the most and the fewest instructions; `data`:
+ *  of all together. */
+void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least,
+	     uint64_t *data);
 
 #endif

@@ -168,6 +168,14 @@ static void write_one(void *at, unsigned bytes, uint64_t v)
 	}
 }
 
+/* An access was that of a unit of data: blocks' own memory is none. */
+static void note_data(struct thread *t, const struct ptx_insn *i, uint64_t at)
+{
+	if (i->n == 4 && i->type.bytes == 4 && t->last &&
+	    within(at, 16, t->last->at, t->last->bytes))
+		t->counts.data += 16;
+}
+
 static void load(const struct machine *m, struct thread *t, const struct ptx_insn *i)
 {
 	uint64_t at = value(m, t, &i->a);
@@ -176,6 +184,7 @@ static void load(const struct machine *m, struct thread *t, const struct ptx_ins
 	for (unsigned k = 0; k < i->n; k++)
 		set(t, i->to + k,
 		    ptx_number(read_one(p + k * i->type.bytes, i->type.bytes), i->type));
+	note_data(t, i, at);
 	t->counts.loads += i->global;
 	t->counts.polls += i->poll;
 }
@@ -187,6 +196,7 @@ static void keep(const struct machine *m, struct thread *t, const struct ptx_ins
 
 	for (unsigned k = 0; k < i->n; k++)
 		write_one(p + k * i->type.bytes, i->type.bytes, value(m, t, i->to + k));
+	note_data(t, i, at);
 	t->counts.stores += i->global;
 }
 
@@ -443,13 +453,16 @@ static void turns(struct machine *m)
 		}
 }
 
-static void count(const struct machine *m, struct ptx_counts *most, struct ptx_counts *least)
+static void count(const struct machine *m, struct ptx_counts *most, struct ptx_counts *least,
+		  uint64_t *data)
 {
+	*data = 0;
 	*most = *least = m->blocks->threads->counts;
 	for (uint32_t k = 0; k < m->l->blocks; k++)
 		for (uint32_t n = 0; n < m->l->threads; n++) {
 			const struct ptx_counts *c = &m->blocks[k].threads[n].counts;
 
+			*data += c->data;
 			if (c->instructions > most->instructions)
 				*most = *c;
 			if (c->instructions < least->instructions)
@@ -457,7 +470,8 @@ static void count(const struct machine *m, struct ptx_counts *most, struct ptx_c
 		}
 }
 
-void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least)
+void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least,
+	     uint64_t *data)
 {
 	struct machine m = { .l = l, .p = l->code };
 	uint64_t all = (uint64_t)l->blocks * l->threads, ended = 0, since = nanoseconds();
@@ -476,7 +490,7 @@ void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_cou
 			     l->patience, m.ended, all);
 		}
 	}
-	count(&m, most, least);
+	count(&m, most, least, data);
 	for (uint32_t k = 0; k < l->blocks; k++) {
 		free(m.blocks[k].shared);
 		free(m.blocks[k].threads);

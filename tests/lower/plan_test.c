@@ -373,8 +373,7 @@ static bool run_notices(const struct sim_module *m, const struct sim_plan *p,
 		if (kind == NOT_HELD || kind == NOT_READ)
 			read_late(p, op, &c);
 		c.free_remote = kind != REMOTE;
-		c.direct = kind == NOT_FREE || kind == UNMARK || kind == NOT_READ ||
-			   kind == UNREAD;
+		c.direct = kind == NOT_FREE || kind == UNMARK || kind == NOT_READ || kind == UNREAD;
 		c.held = kind == NOT_HELD || kind == UNHOLD || kind == NOT_READ || kind == UNREAD;
 		if (kind == NO_SLOTS)
 			c.slots = 0;

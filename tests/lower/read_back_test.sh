@@ -190,7 +190,7 @@ bug() {
 bug "all that is stored unchanged is direct, and all that lies in cells held" direct \
 	's/mark\[m\] = state == FREE;/mark[m] = state != NEVER;/'
 bug "operations that read a cell do not count" direct 's/^(\t\task_direct\(f, t->message, e\);)$/\t\t;/'
-bug "all that lies in cells is held" direct 's/^(\t\t\task_held\(f, message, write\);)$/\t\t\t;/'
+bug "all that lies in cells is held" direct 's/^(\task_held\(f, message, write\);)$/\t;/'
 bug "initial values are held whatever is stored" direct 's/\? x->change : x->write/? NONE : x->write/'
 bug "all that is held and not direct is read" direct 's/\task_read\(f, f->pairs.*$/\t;/'
 bug "a mark of a direct read at the next operation" module 's/o->flags \|= CCS_OP_READ;/o[1].flags |= CCS_OP_READ;/'

@@ -36,8 +36,7 @@ bool sim_holds(const struct sim_module *m, const struct sim_plan *p, const struc
 	       struct sim_failure *why)
 {
 	if (!sim_check(p, why) || sim_races(p, false, why) || sim_races(p, true, why) ||
-	    !sim_direct(p, why) || !sim_held(p, why) || !sim_reads(p, why) ||
-	    !sim_orders(p, why))
+	    !sim_direct(p, why) || !sim_held(p, why) || !sim_reads(p, why) || !sim_orders(p, why))
 		return false;
 	for (int k = 0; k < SIM_RUNS; k++) {
 		struct sim_config c = sim_nth_config(m, p, k);

@@ -77,9 +77,8 @@ static enum verdict judge(const struct ccs_module *m, const struct plan_view *v,
 	const struct sim_plan *p = s->plans;
 
 	if (!sim_check(p, why) || sim_races(p, false, why) || sim_races(p, true, why) ||
-	    !sim_free_only(p, why) || !sim_held_only(p, why) ||
-	    !sim_reads_only(p, why) || !sim_orders(p, why) ||
-	    !runs_right(m, s, want, s->even_counts, why))
+	    !sim_free_only(p, why) || !sim_held_only(p, why) || !sim_reads_only(p, why) ||
+	    !sim_orders(p, why) || !runs_right(m, s, want, s->even_counts, why))
 		return NOT_PROVED;
 	if (!sums_say_so(v)) {
 		strcpy(why->text, "a promise of several contributions is no sum");

@@ -444,7 +444,8 @@ static struct cell *sent_to(const struct sim *s, int w, const struct sim_op *o)
 }
 
 /* The readers of a cell, but for worker w, if it reads a message there as element j of it. */
-static int others_at(const struct sim *s, int w, const struct sim_op *o, const struct cell *c, int j)
+static int others_at(const struct sim *s, int w, const struct sim_op *o, const struct cell *c,
+		     int j)
 {
 	const struct sim_op *held = s->tasks[w].held;
 	int readers = c->readers + c->holders;

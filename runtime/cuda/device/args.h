@@ -119,17 +119,17 @@ struct ccs_dev_op {
 #define CCS_DEV_FORM 31u      /* these five choose the code */
 #define CCS_DEV_A_INITIAL 32u /* read `a` from the send buffer */
 #define CCS_DEV_B_INITIAL 64u
-#define CCS_DEV_PUBLISH 128u	 /* some worker waits for it */
-#define CCS_DEV_TO_STAGE 256u	 /* OUT is the worker's stage, no FIFO */
-#define CCS_DEV_FROM_STAGE 512u	 /* IN likewise */
-#define CCS_DEV_OUT_DIRECT 1024u /* to cells `remote` of the peer, in a direct call */
-#define CCS_DEV_IN_DIRECT 2048u	 /* lies in cells `dst` already, in a direct call */
-#define CCS_DEV_LEN_SAME 4096u	 /* all cells are as long as cell `len`; else cell j as len + j */
-#define CCS_DEV_OUT_READ 8192u	 /* lies in its cells, and is read there, in a direct call ... */
-#define CCS_DEV_IN_READ 16384u	 /* in cells `origin` of the peer ... */
+#define CCS_DEV_PUBLISH 128u	  /* some worker waits for it */
+#define CCS_DEV_TO_STAGE 256u	  /* OUT is the worker's stage, no FIFO */
+#define CCS_DEV_FROM_STAGE 512u	  /* IN likewise */
+#define CCS_DEV_OUT_DIRECT 1024u  /* to cells `remote` of the peer, in a direct call */
+#define CCS_DEV_IN_DIRECT 2048u	  /* lies in cells `dst` already, in a direct call */
+#define CCS_DEV_LEN_SAME 4096u	  /* all cells are as long as cell `len`; else cell j as len + j */
+#define CCS_DEV_OUT_READ 8192u	  /* lies in its cells, and is read there, in a direct call ... */
+#define CCS_DEV_IN_READ 16384u	  /* in cells `origin` of the peer ... */
 #define CCS_DEV_IN_INITIAL 32768u /* of its send buffer */
-#define CCS_DEV_OUT_APART 65536u /* ... if the rank's buffers are apart */
-#define CCS_DEV_IN_APART 131072u /* ... if the peer's are */
+#define CCS_DEV_OUT_APART 65536u  /* ... if the rank's buffers are apart */
+#define CCS_DEV_IN_APART 131072u  /* ... if the peer's are */
 
 struct ccs_dev_worker {
 	uint32_t rank;

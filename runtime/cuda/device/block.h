@@ -22,13 +22,14 @@ struct ccs_matrix {
 #define CCS_SPOT_A 0
 #define CCS_SPOT_B 1
 #define CCS_SPOT_DST 2
-#define CCS_SPOT_TO 3	/* that it writes */
 #if CCS_PROTO == CCS_DEV_SIMPLE
+#define CCS_SPOT_TO 3	/* that it writes */
 #define CCS_SPOT_FROM 4 /* that it reads */
 #define CCS_SPOTS 5
 #else
-#define CCS_SPOT_FROM CCS_SPOT_TO /* neither is used */
-#define CCS_SPOTS 4
+#define CCS_SPOT_TO CCS_SPOT_DST /* neither is used */
+#define CCS_SPOT_FROM CCS_SPOT_DST
+#define CCS_SPOTS 3
 #endif
 
 /* `own`: the elements that the operation may touch, the least of the message's
@@ -272,7 +273,7 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 				     : i == CCS_SPOT_TO	 ? CCS_DEV_OUT_DIRECT
 							 : CCS_DEV_IN_READ;
 		const uint32_t rank = ccs_spot_rank(o, i);
-		const struct ccs_dev_rank &io = i >= CCS_SPOT_TO ? ccs_b.ranks[rank] : ccs_b.io;
+		const struct ccs_dev_rank &io = rank == ccs_b.w.rank ? ccs_b.io : ccs_b.ranks[rank];
 		const bool initial = (i == CCS_SPOT_A && o.form & CCS_DEV_A_INITIAL) ||
 				     (i == CCS_SPOT_B && o.form & CCS_DEV_B_INITIAL) ||
 				     (i == CCS_SPOT_FROM && o.form & CCS_DEV_IN_INITIAL);
@@ -285,7 +286,7 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 			s->at[i] = CCS_CELL(io, ccs_b.cells[cell + j], rank, cell + j, initial,
 					    &own, &cut, s->in + i);
 		low |= (uintptr_t)s->at[i] | CCS_IS_MATRIX(s, i);
-		if (initial && i < CCS_SPOT_TO && ccs_has_factors())
+		if (initial && ccs_has_factors())
 			low |= (uintptr_t)ccs_factor_of(s->at[i]);
 	}
 	s->len = len;
@@ -407,15 +408,15 @@ CCS_FN uint32_t ccs_form_now(const struct ccs_dev_op &o)
 
 	if (CCS_PROTO != CCS_DEV_SIMPLE || !ccs_b.direct)
 		return form & ~(CCS_DEV_OUT_DIRECT | CCS_DEV_IN_DIRECT | CCS_DEV_OUT_READ |
-				CCS_DEV_IN_READ);
+				CCS_DEV_IN_READ | CCS_DEV_IN_INITIAL);
 	if (form & CCS_DEV_OUT_READ &&
 	    !ccs_may_read(ccs_b.io, (form & (CCS_DEV_A_INITIAL | CCS_DEV_DST)) == CCS_DEV_A_INITIAL,
 			  form & CCS_DEV_OUT_APART))
 		form &= ~CCS_DEV_OUT_READ;
-	if (form & CCS_DEV_IN_READ && !ccs_may_read(ccs_b.ranks[ccs_b.fifos[o.in].src],
-						    form & CCS_DEV_IN_INITIAL,
-						    form & CCS_DEV_IN_APART))
-		form &= ~CCS_DEV_IN_READ;
+	if (form & CCS_DEV_IN_READ &&
+	    !ccs_may_read(ccs_b.ranks[ccs_b.fifos[o.in].src], form & CCS_DEV_IN_INITIAL,
+			  form & CCS_DEV_IN_APART))
+		form &= ~(CCS_DEV_IN_READ | CCS_DEV_IN_INITIAL);
 	return form;
 }
 

@@ -349,7 +349,8 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 	CCS_NOTE_PASS(m);
 	while (sums < m && ccs_b.rows[(k + sums) % CCS_ROWS].op.form & CCS_DEV_IN)
 		sums++;
-	for (uint32_t j = 0; j < m; j++) /* if all are read where they lie, nothing is to be moved */
+	/* If all are read where they lie, nothing is to be moved. */
+	for (uint32_t j = 0; j < m; j++)
 		if (ccs_b.links[j].out || sums > 1 || CCS_KEEPS(form))
 			whole = p.whole;
 #pragma unroll 1
