@@ -25,6 +25,7 @@
 struct world;
 struct run;
 struct call;
+struct kept;
 struct transfer;
 struct queue;
 struct ccs_comm;
