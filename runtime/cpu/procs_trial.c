@@ -2,8 +2,9 @@
  * A trial of reading other processes' memory.
  *
  * In: processes that have taken their seats. Out: whether this one reads its neighbour's memory, the
- * next rank's, and whether that takes less time than copying a message twice by way of memory that
- * both share; if all do, nothing is copied that need not be (procs_memory.c).
+ * next rank's, and whether that takes less time than copying a message by way of memory that both
+ * share, into a slot and out of it; if all do, nothing is copied that need not be (procs_memory.c).
+ * Of these two copies the slower one counts: of a long message they go on side by side.
  *
  * What copying costs is that lines go from core to core: so all take turns, as in calls. In a round
  * each writes its sample, which the one before it has just read, and reads its neighbour's, which
@@ -96,7 +97,7 @@ static bool try_once(struct trial *t, uint32_t round)
 	read = read_sample(t->next, t->here, PROCS_SAMPLE);
 	reading = clock_ns() - from;
 	atomic_store(&own->tried, round + 1);
-	copying = written + copied;
+	copying = written > copied ? written : copied;
 	if (round) {
 		t->reading = reading < t->reading ? reading : t->reading;
 		t->copying = copying < t->copying ? copying : t->copying;
