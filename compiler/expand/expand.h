@@ -25,7 +25,8 @@ struct where {
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op);
 /** "step 3", or "before the first step". */
 const char *where_step_text(struct arena *a, uint32_t step);
-/** "step 3 (s = 2, i = 0), in ring_reduce_scatter, called at line 12" */
+/** "step 3 (s = 2, i = 0), in ring_reduce_scatter, called at line 12"; without the step if that is
+ *  NONE */
 const char *where_text(struct arena *a, uint32_t step, const struct where *w);
 /** "line 10", or of another file than the schedule's "ring_allgather.ccs:10". */
 const char *program_line_text(struct ctx *c, const struct program *p, struct span span);

@@ -90,6 +90,9 @@ const char *where_text(struct arena *a, uint32_t step, const struct where *w)
 {
 	if (w->name)
 		return w->name;
+	if (step == NONE)
+		return arena_printf(a, "%s%s%s%s", *w->loops ? "at " : "in its text", w->loops,
+				    *w->calls ? ", " : "", w->calls);
 	return arena_printf(a, "%s%s%s%s%s%s", where_step_text(a, step), *w->loops ? " (" : "",
 			    w->loops, *w->loops ? ")" : "", *w->calls ? ", " : "", w->calls);
 }

@@ -260,7 +260,8 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	if (any) {
 		struct where w = expand_where(c, p, k->store.task, k->store.row);
 		diag_note(c->diags, g, NOWHERE, "rank %u, %s: %s", p->tasks[k->store.task].rank,
-			  where_text(t->arena, k->store.depth, &w), what_text(t, m, k));
+			  where_text(t->arena, p->chunk_of ? NONE : k->store.depth, &w),
+			  what_text(t, m, k)); /* a part has not all steps */
 	} else {
 		diag_note(c->diags, g, NOWHERE, "nothing is ever stored in %s on rank %u", name,
 			  m->rank);

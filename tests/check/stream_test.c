@@ -283,8 +283,10 @@ static const char *differs(const struct verdict *x, const struct verdict *z)
 	uint64_t unseen = z->looked ? 0 : ~(BIT(301) | BIT(302) | DEADLOCK);
 	uint64_t a = comparable(x) & ~unseen, b = comparable(z) & ~unseen;
 
-	if (a & OWN && b & OWN) /* streaming stops at the first part that has any */
-		a = b = (a | b) & OWN;
+	if (a & OWN && b & OWN) { /* streaming stops at the first part that has any */
+		a |= OWN;
+		b |= OWN;
+	}
 	if (a != b)
 		return "errors";
 	if (x->right != z->right && (z->looked || x->right))
