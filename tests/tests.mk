@@ -135,6 +135,7 @@ SUITES_check := \
 	"$(T)/check/unit_value_test" \
 	"$(T)/check/unit_bits_test" \
 	"$(T)/check/bits_test 8000 1 schedules" \
+	"$(T)/check/dfa_test 1000 1" \
 	"$(T)/check/every_test 20 1 schedules" \
 	"tests/check/certificate_test.sh $(BUILD)" \
 	"$(T)/check/strips_test 2000 1" \
@@ -340,6 +341,7 @@ SUITES_long := \
 	"30 $(T)/check/symmetry_test mutants 100000 2 schedules" \
 	"30 $(T)/check/roots_test 100000 2 schedules" \
 	"40 tests/msccl_out/export_test.sh $(BUILD) 1000 2 3 4 6 7 8 9 12 16" \
+	"60 $(T)/check/dfa_test 100000 2" \
 	"600 $(T)/check/every_test 10000 2 schedules" \
 	"tests/check/certificate_test.sh $(BUILD) --long" \
 	"40 $(T)/check/strips_test 60000 2" \

@@ -84,11 +84,11 @@ struct power_buffer {
 	struct value count;
 };
 
-enum item_kind { ITEM_SEND, ITEM_RECV, ITEM_LOCAL, ITEM_LOOP };
+enum act_kind { ITEM_SEND, ITEM_RECV, ITEM_LOCAL, ITEM_LOOP };
 
 /* What is done by all ranks of `domain`, or a loop. */
-struct item {
-	enum item_kind kind;
+struct act {
+	enum act_kind kind;
 	const struct stmt *stmt, *step; /* step: that it is part of, or NULL */
 	const struct dfa *domain;	/* N, D, root, rank */
 	bool reduces;
@@ -99,7 +99,7 @@ struct item {
 	const struct dfa *trips;  /* loops: N, root?, D of all trips */
 	const struct dfa *first;  /* ... of the head of the first trip, and after the last */
 	const struct dfa *last;
-	struct item *body;
+	struct act *body;
 	uint32_t nbody, capbody;
 	uint32_t depth; /* buffers from here on are its own */
 };
@@ -108,7 +108,7 @@ struct item {
 enum move_kind { MOVE_KEEP, MOVE_CELLS, MOVE_LOOP };
 struct move {
 	enum move_kind kind;
-	const struct item *item; /* a receive or what is local; a loop */
+	const struct act *item;	 /* a receive or what is local; a loop */
 	uint32_t buffer, source; /* KEEP: source as it is now is slot `slot` */
 	uint32_t slot;
 	const struct dfa *cells; /* N, D, root, rank, chunk -> from, source */
@@ -143,7 +143,7 @@ struct power_walk {
 	struct value rank, n, first; /* of the group; its first rank */
 	uint32_t calls;
 	bool in_loop, in_chunks, in_step;
-	struct item *to; /* a loop or the whole text */
+	struct act *to; /* a loop or the whole text */
 	const struct dfa *link_pairs;
 };
 
@@ -219,7 +219,7 @@ bool power_list(struct power_walk *w, const struct stmt *s);
 
 /* ---- powers_instance.c ---- */
 /** The text as items, in *to's body. */
-bool power_items(struct power_forms *f, struct item *to);
+bool power_items(struct power_forms *f, struct act *to);
 /** N, rank, chunk, contribution: what the contract asks of each promised cell. */
 struct promise {
 	uint32_t buffer;
@@ -228,7 +228,7 @@ struct promise {
 bool power_promise(struct power_forms *f, const struct ensures *e, struct promise *to);
 
 /* ---- powers_order.c ---- */
-bool power_moves(struct power_forms *f, const struct item *of, struct moves *to);
+bool power_moves(struct power_forms *f, const struct act *of, struct moves *to);
 /** A relation with some tracks renamed: pairs of (from, to), ended by TRACKS. */
 const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
 

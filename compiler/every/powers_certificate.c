@@ -59,7 +59,7 @@ static json_t *automaton(const struct dfa *a)
 	return json_pack("{s:o, s:o, s:o}", "tracks", tracks, "accepts", accepts, "next", next);
 }
 
-static const char *verb(const struct item *i)
+static const char *verb(const struct act *i)
 {
 	if (i->kind == ITEM_SEND)
 		return "send";
@@ -70,7 +70,7 @@ static const char *verb(const struct item *i)
 
 static json_t *operation(struct power_forms *f, const struct move *m)
 {
-	const struct item *i = m->item;
+	const struct act *i = m->item;
 	uint32_t line = source_place(f->sources, i->stmt->span.lo).line;
 
 	return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o}", "op", verb(i), "line", (int)line,
@@ -86,7 +86,7 @@ static json_t *move_list(struct power_forms *f, const struct moves *m,
 static json_t *loop(struct power_forms *f, const struct move *m, const struct all_heads *heads)
 {
 	json_t *holds = json_array();
-	const struct item *i = m->item;
+	const struct act *i = m->item;
 
 	for (uint32_t k = 0; k < heads->n; k++)
 		for (uint32_t b = 0; b < i->depth && heads->v[k].loop == m; b++)

@@ -21,12 +21,12 @@
 /* ---- moves on numbers ------------------------------------------------------------------------- */
 
 /* What a chunk holds: ranks, each with one chunk; none: no value. */
-struct cell {
+struct content {
 	uint64_t ranks;
 	uint32_t index;
 };
 struct table {
-	struct cell at[MOST_RANKS][MOST_RANKS]; /* [rank][chunk] */
+	struct content at[MOST_RANKS][MOST_RANKS]; /* [rank][chunk] */
 };
 
 /* Words: letters of `bits` bits, the first letter in the highest place. */
@@ -66,8 +66,8 @@ static void one_cell(const uint64_t number[TRACKS], void *arg)
 		t->failed = true;
 		return;
 	}
-	const struct cell *c = &t->kept[m->slot]->at[from][source];
-	struct cell *to = &t->holds[m->buffer]->at[rank][chunk];
+	const struct content *c = &t->kept[m->slot]->at[from][source];
+	struct content *to = &t->holds[m->buffer]->at[rank][chunk];
 	t->failed |= !c->ranks;
 	if (!m->item->reduces) {
 		*to = *c;
@@ -94,7 +94,7 @@ static uint64_t word_of(const struct trial *t, const uint64_t number[TRACKS])
 }
 
 static void note_cell(struct trial *t, struct words *to, uint64_t rank, uint64_t chunk,
-		      const struct cell *c)
+		      const struct content *c)
 {
 	uint64_t number[TRACKS] = { 0 };
 
@@ -183,7 +183,7 @@ static void give(const uint64_t number[TRACKS], void *arg)
 	uint64_t rank = number[TRACK_RANK], chunk = number[TRACK_CHUNK];
 
 	if (rank < MOST_RANKS && chunk < MOST_RANKS)
-		t->old->at[rank][chunk] = (struct cell){ UINT64_C(1) << rank, (uint32_t)chunk };
+		t->old->at[rank][chunk] = (struct content){ UINT64_C(1) << rank, (uint32_t)chunk };
 	else
 		t->failed = true;
 }

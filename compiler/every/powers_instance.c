@@ -74,7 +74,7 @@ static bool topology(struct power_walk *w, const struct decl *d)
 	if (!admit(w, t))
 		return false;
 	w->link_pairs = dfa_constant(&w->f->d, false);
-	struct item none = { .body = NULL };
+	struct act none = { .body = NULL };
 	w->to = &none;
 	if (!power_list(w, t->body))
 		return false;
@@ -156,7 +156,7 @@ static struct power_walk start(struct power_forms *f)
 				    .first = value_constant(0) };
 }
 
-bool power_items(struct power_forms *f, struct item *to)
+bool power_items(struct power_forms *f, struct act *to)
 {
 	const struct decl *d = f->in->schedule;
 	struct value n = value_track(TRACK_N), rank = value_track(TRACK_RANK);
@@ -223,7 +223,7 @@ static void contract_views(struct power_walk *w)
 bool power_promise(struct power_forms *f, const struct ensures *e, struct promise *to)
 {
 	struct power_walk w = start(f);
-	struct item none = { .body = NULL };
+	struct act none = { .body = NULL };
 	struct value one = value_constant(1), cell = value_track(TRACK_CHUNK), s, lo, hi;
 	struct value_chunks c;
 	uint32_t from = NONE;

@@ -26,7 +26,7 @@ static const uint8_t other_end[] = { TRACK_RANK,  TRACK_FROM,	TRACK_FROM, TRACK_
 
 /* An item while it waits, or a send whose messages do. */
 struct waiting {
-	const struct item *item;
+	const struct act *item;
 	bool done, sent;
 	const struct dfa *pairs; /* of messages: N, D, root, rank: who sends, from: who receives */
 	const struct dfa *lengths; /* ... and offset: its chunks */
@@ -43,7 +43,7 @@ struct ordering {
 /* The messages of an item, as its sender sees them. */
 static void describe(struct power_forms *f, struct waiting *x)
 {
-	const struct item *i = x->item;
+	const struct act *i = x->item;
 
 	if (i->kind != ITEM_SEND && i->kind != ITEM_RECV)
 		return;
@@ -57,7 +57,7 @@ static void describe(struct power_forms *f, struct waiting *x)
 static bool comes_next(const struct ordering *o, uint32_t k)
 {
 	for (uint32_t i = 0; i < k; i++) {
-		const struct item *a = o->v[i].item, *b = o->v[k].item;
+		const struct act *a = o->v[i].item, *b = o->v[k].item;
 		if (o->v[i].done)
 			continue;
 		if (a->kind == ITEM_LOOP || b->kind == ITEM_LOOP ||
@@ -84,7 +84,7 @@ static bool fifos_empty(const struct ordering *o, const struct waiting *send)
 	return true;
 }
 
-static struct move *push(struct ordering *o, enum move_kind kind, const struct item *i)
+static struct move *push(struct ordering *o, enum move_kind kind, const struct act *i)
 {
 	struct move *m = &ARENA_PUSH(o->f->arena, o->to->v, o->to->n, o->to->cap);
 
@@ -118,7 +118,7 @@ static bool receive(struct ordering *o, struct waiting *x)
 }
 
 /* What is local is kept and moved at once. */
-static bool local(struct ordering *o, const struct item *i)
+static bool local(struct ordering *o, const struct act *i)
 {
 	struct power_forms *f = o->f;
 	struct value rank = value_track(TRACK_RANK), from = value_track(TRACK_FROM);
@@ -131,7 +131,7 @@ static bool local(struct ordering *o, const struct item *i)
 	return true;
 }
 
-static bool loop(struct ordering *o, const struct item *i)
+static bool loop(struct ordering *o, const struct act *i)
 {
 	for (uint32_t k = 0; k < o->n; k++)
 		if (o->v[k].sent)
@@ -161,7 +161,7 @@ static bool one(struct ordering *o)
 	return false;
 }
 
-bool power_moves(struct power_forms *f, const struct item *of, struct moves *to)
+bool power_moves(struct power_forms *f, const struct act *of, struct moves *to)
 {
 	struct ordering o = { f, ARENA_ARRAY(f->arena, struct waiting, of->nbody + 1), of->nbody,
 			      to };

@@ -13,7 +13,7 @@
 
 #define WORK 50000000u /* letters: less than a second */
 
-struct run {
+struct contents {
 	struct power_forms *f;
 	const struct all_heads *heads;
 	const struct dfa **holds; /* by buffer */
@@ -23,12 +23,12 @@ struct run {
 static const uint32_t contribution = BIT(TRACK_Q) | BIT(TRACK_INDEX);
 static const uint32_t origin = BIT(TRACK_FROM) | BIT(TRACK_SOURCE);
 
-static bool fail_at(struct run *r, const struct move *m, const char *why)
+static bool fail_at(struct contents *r, const struct move *m, const char *why)
 {
 	return power_fail(r->f, m->item->stmt->span, why);
 }
 
-static bool cells(struct run *r, const struct move *m)
+static bool cells(struct contents *r, const struct move *m)
 {
 	struct power_forms *f = r->f;
 	const uint8_t there[] = { TRACK_RANK, TRACK_FROM, TRACK_CHUNK, TRACK_SOURCE, TRACKS };
@@ -62,9 +62,9 @@ static const struct dfa *at_twice(struct power_forms *f, const struct dfa *a)
 	return dfa_exists(&f->d, a, BIT(TRACK_VALUE));
 }
 
-static bool moves(struct run *r, const struct moves *m);
+static bool moves(struct contents *r, const struct moves *m);
 
-static const struct dfa **guess_of(const struct run *r, const struct move *loop)
+static const struct dfa **guess_of(const struct contents *r, const struct move *loop)
 {
 	for (uint32_t i = 0; i < r->heads->n; i++)
 		if (r->heads->v[i].loop == loop)
@@ -73,10 +73,10 @@ static const struct dfa **guess_of(const struct run *r, const struct move *loop)
 }
 
 /* From each head to the next; r->holds is lost. */
-static bool trip(struct run *r, const struct move *m, const struct dfa **guess)
+static bool trip(struct contents *r, const struct move *m, const struct dfa **guess)
 {
 	struct power_forms *f = r->f;
-	const struct item *i = m->item;
+	const struct act *i = m->item;
 	const struct dfa *trips = dfa_exists(&f->d, i->trips, BIT(TRACK_RANK));
 
 	for (uint32_t b = 0; b < f->nbuffers; b++) {
@@ -95,10 +95,10 @@ static bool trip(struct run *r, const struct move *m, const struct dfa **guess)
 	return true;
 }
 
-static bool loop(struct run *r, const struct move *m)
+static bool loop(struct contents *r, const struct move *m)
 {
 	struct power_forms *f = r->f;
-	const struct item *i = m->item;
+	const struct act *i = m->item;
 	const struct dfa **guess = guess_of(r, m);
 	const struct dfa **outer = r->holds;
 
@@ -120,7 +120,7 @@ static bool loop(struct run *r, const struct move *m)
 	return ok;
 }
 
-static bool moves(struct run *r, const struct moves *m)
+static bool moves(struct contents *r, const struct moves *m)
 {
 	for (uint32_t k = 0; k < m->n && !r->f->d.spent; k++) {
 		const struct move *x = &m->v[k];
@@ -149,7 +149,7 @@ static const struct dfa *initial(struct power_forms *f, const struct power_buffe
 	return power_and(f, a, value_compare(f, OP_EQ, &index, &chunk));
 }
 
-static bool kept_promises(struct run *r)
+static bool kept_promises(struct contents *r)
 {
 	struct power_forms *f = r->f;
 	struct promise p;
@@ -166,7 +166,7 @@ static bool kept_promises(struct run *r)
 
 bool power_values(struct power_forms *f, const struct moves *m, const struct all_heads *heads)
 {
-	struct run r = { .f = f, .heads = heads };
+	struct contents r = { .f = f, .heads = heads };
 
 	r.holds = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
 	r.kept = ARENA_ARRAY(f->arena, const struct dfa *, f->slots + 1);
@@ -196,7 +196,7 @@ static void keep_words(struct arena *to, const struct power_forms *f, const stru
 	uint32_t n = 0, cap = 0;
 
 	for (uint32_t k = 0; k < heads->n; k++) {
-		const struct item *loop = heads->v[k].loop->item;
+		const struct act *loop = heads->v[k].loop->item;
 		uint32_t line = source_place(f->sources, loop->stmt->span.lo).line;
 		for (uint32_t b = 0; b < loop->depth; b++)
 			if (!dfa_is_empty(heads->v[k].holds[b]))
@@ -215,7 +215,7 @@ struct every powers_prove(struct ctx *c, const struct instance *in, bool certifi
 {
 	struct arena arena; /* of its own, without a limit: memory is held across it */
 	struct power_forms f = { .arena = &arena, .sources = c->sources, .in = in };
-	struct item all = { .body = NULL };
+	struct act all = { .body = NULL };
 	struct moves m = { .v = NULL };
 	struct all_heads heads;
 	struct every e = { 0 };

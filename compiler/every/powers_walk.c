@@ -23,12 +23,12 @@ static const struct dfa *run(struct power_walk *w, const struct value_chunks *c,
 	return power_and(f, a, value_compare(f, OP_EQ, &e, &place));
 }
 
-static struct item *push(struct power_walk *w, const struct stmt *s, enum item_kind kind)
+static struct act *push(struct power_walk *w, const struct stmt *s, enum act_kind kind)
 {
-	struct item *to = w->to;
-	struct item *i = &ARENA_PUSH(w->f->arena, to->body, to->nbody, to->capbody);
+	struct act *to = w->to;
+	struct act *i = &ARENA_PUSH(w->f->arena, to->body, to->nbody, to->capbody);
 
-	*i = (struct item){ .kind = kind, .stmt = s, .domain = w->domain };
+	*i = (struct act){ .kind = kind, .stmt = s, .domain = w->domain };
 	return i;
 }
 
@@ -61,7 +61,7 @@ static bool message(struct power_walk *w, const struct stmt *s)
 	const struct dfa *pair = power_and(f, w->domain, value_compare(f, OP_EQ, &from, &whole));
 	if (s->kind == S_SEND && !links_hold(w, pair, s))
 		return false;
-	struct item *i = push(w, s, s->kind == S_SEND ? ITEM_SEND : ITEM_RECV);
+	struct act *i = push(w, s, s->kind == S_SEND ? ITEM_SEND : ITEM_RECV);
 	i->reduces = s->kind == S_REDUCE_FROM;
 	i->buffer = i->source = c.buffer;
 	i->chunks = power_and(f, pair, run(w, &c, TRACK_CHUNK, TRACK_OFFSET, s->span));
@@ -69,7 +69,7 @@ static bool message(struct power_walk *w, const struct stmt *s)
 }
 
 /* Whether two trips of a loop over chunks, or two chunks of one operation, meet in a cell. */
-static bool apart(struct power_walk *w, const struct item *i, const struct stmt *s)
+static bool apart(struct power_walk *w, const struct act *i, const struct stmt *s)
 {
 	struct power_forms *f = w->f;
 	struct value j = value_track(TRACK_J), k = value_track(TRACK_FROM);
@@ -99,7 +99,7 @@ static bool local(struct power_walk *w, const struct stmt *s)
 	    !power_ordered(w, &x.n, OP_EQ, &y.n, s->span,
 			   "a copy's two sides may differ in length"))
 		return false;
-	struct item *i = push(w, s, ITEM_LOCAL);
+	struct act *i = push(w, s, ITEM_LOCAL);
 	i->reduces = s->kind == S_REDUCE_INTO;
 	i->buffer = y.buffer;
 	i->source = x.buffer;
@@ -126,7 +126,7 @@ static bool operation(struct power_walk *w, const struct stmt *s)
 /* ---- steps --------------------------------------------------------------------------------------- */
 
 /* The cells that an item touches: N, D, root, rank, chunk. */
-static const struct dfa *touched(struct power_forms *f, const struct item *i, bool source)
+static const struct dfa *touched(struct power_forms *f, const struct act *i, bool source)
 {
 	const uint8_t read[] = { TRACK_SOURCE, TRACK_CHUNK, TRACKS };
 
@@ -137,7 +137,7 @@ static const struct dfa *touched(struct power_forms *f, const struct item *i, bo
 	return power_renamed(f, dfa_exists(&f->d, i->local, BIT(TRACK_CHUNK)), read);
 }
 
-static bool meet(struct power_forms *f, const struct item *a, bool source, const struct item *b,
+static bool meet(struct power_forms *f, const struct act *a, bool source, const struct act *b,
 		 bool other)
 {
 	if ((source ? a->source : a->buffer) != (other ? b->source : b->buffer))
@@ -146,7 +146,7 @@ static bool meet(struct power_forms *f, const struct item *a, bool source, const
 }
 
 /* Whether two operations of a step touch a cell that one of them writes. */
-static bool races(struct power_forms *f, const struct item *a, const struct item *b)
+static bool races(struct power_forms *f, const struct act *a, const struct act *b)
 {
 	bool wa = a->kind != ITEM_SEND, wb = b->kind != ITEM_SEND;
 
@@ -159,7 +159,7 @@ static bool races(struct power_forms *f, const struct item *a, const struct item
 static bool step(struct power_walk *w, const struct stmt *s)
 {
 	struct power_forms *f = w->f;
-	struct item all = { .body = NULL }, *outer = w->to;
+	struct act all = { .body = NULL }, *outer = w->to;
 	bool in_step = w->in_step;
 
 	if (in_step || w->in_chunks)
@@ -259,7 +259,7 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 	    !power_ordered(w, up ? &first : &last, OP_LE, up ? &last : &first, s->span,
 			   "a loop that may have no trip"))
 		return false;
-	struct item *loop = push(w, s, ITEM_LOOP), *outer = w->to;
+	struct act *loop = push(w, s, ITEM_LOOP), *outer = w->to;
 	struct value twice = d;
 	twice.sum.factor[TRACK_D] = 2;
 	const struct value *at = up ? &d : &twice;
@@ -275,7 +275,7 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 		return power_fail(f, s->span, "a loop whose trips depend on the rank");
 	k.kind = VALUE_LOGARITHM;
 	power_bind(w, s->var, &k);
-	struct item mine = *loop;
+	struct act mine = *loop;
 	w->to = &mine;
 	w->in_loop = true;
 	bool ok = body_of(w, trips, s->body);
