@@ -116,7 +116,8 @@ static void print_op(const struct ccs_module *m, const struct plan_view *v,
 	putc('\n', out);
 }
 
-/* Which messages need no slot (direct reads: of those that are not direct), and a GPU's protocols by size. */
+/* Which messages need no slot (direct reads: of those that are not direct), and a GPU's
+ * protocols by size. */
 static void print_messages(const struct plan_view *v, FILE *out)
 {
 	uint64_t messages = 0, direct = 0, held = 0, read = 0;

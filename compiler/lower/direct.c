@@ -51,8 +51,8 @@
  * before such a reader). What nobody touches before needs no question: so it is
  * with messages into fresh buffers. For a held message, the next write of a cell that holds
  * it is asked about: later ones come after that one. Where that may be a direct message's, it
- * is noted, and asked about once it is known which messages are direct. What is beyond the limits of before.c
- * is not marked, and with -v counted.
+ * is noted, and asked about once it is known which messages are direct. What is beyond the
+ * limits of before.c is not marked, and with -v counted.
  *
  * O(operations + cells touched), and the questions.
  */

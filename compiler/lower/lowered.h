@@ -23,8 +23,8 @@ struct lowered *lower(struct ctx *c, const struct program *p, const struct contr
 
 /* Finds the messages that may be written where their receiver stores them, as soon as
  * they are sent, and those that their receiver may read where the sender has them
- * (runtime/plan/plan.h, Direct copies, Held messages, Direct reads). O(operations + cells touched), nearly
- * always. */
+ * (runtime/plan/plan.h, Direct copies, Held messages, Direct reads).
+ * O(operations + cells touched), nearly always. */
 void direct(struct ctx *c, struct lowered *l);
 
 /* For which sizes which protocol pays on GPUs, and on how many channels. In c->arena. */

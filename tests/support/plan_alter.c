@@ -144,13 +144,13 @@ static bool alter_held(struct ccs_op *o, bool more)
 	return o->flags != had;
 }
 
-/* A message is read beside direct ones, or is not. */
+/* A held message is read beside direct ones, and is none itself; or is not read. */
 static bool alter_read(struct ccs_op *o, bool more)
 {
 	uint16_t had = o->flags;
 
-	if (more && (o->flags & (CCS_OP_HELD | CCS_OP_DIRECT)) == CCS_OP_HELD)
-		o->flags |= CCS_OP_READ;
+	if (more && o->flags & CCS_OP_HELD)
+		o->flags = (o->flags | CCS_OP_READ) & (uint16_t)~CCS_OP_DIRECT;
 	else if (!more)
 		o->flags &= (uint16_t)~CCS_OP_READ;
 	return o->flags != had;
