@@ -327,7 +327,9 @@ struct program *cut_program(struct cut *x, bool rows)
 
 	p->arena = x->arena;
 	cut_buffers(&c);
-	p->fifos = arena_copy(x->arena, whole->fifos, whole->nfifos * sizeof(*whole->fifos));
+	p->fifos = ARENA_ARRAY(x->arena, struct fifo, whole->nfifos + 1);
+	for (uint32_t f = 0; f < whole->nfifos; f++)
+		p->fifos[f] = whole->fifos[f];
 	p->capfifos = p->nfifos;
 	for (uint32_t r = 0; r < whole->nranks; r++) {
 		first[r] = c.nops;
