@@ -21,10 +21,10 @@ struct evaluation {
 	struct share *terms; /* of the value at hand, each once */
 	uint32_t nterms, capterms;
 	struct contract *k;
-	const struct part *part; /* NULL: all chunks */
-	uint32_t width;		 /* cells of a rank's rows */
-	uint64_t all_terms;	 /* of all values so far */
-	struct shares sum;	 /* room */
+	const struct part *part;  /* NULL: all chunks */
+	uint32_t width;		  /* cells of a rank's rows */
+	uint64_t all_terms;	  /* of all values so far */
+	struct shares sum;	  /* room */
 	const struct term *asked; /* of this sum it is known whether it is one share */
 	bool one_share;
 };
