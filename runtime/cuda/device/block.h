@@ -148,7 +148,7 @@ __shared__ struct ccs_block ccs_b;
 /* A thread of another warp than thread 0, if there is one: for what the two do side by side. */
 CCS_FN uint32_t ccs_aside(void)
 {
-	return (blockDim.x - 1) & ~31u;
+	return (blockDim.x - 1) / CCS_WARP * CCS_WARP;
 }
 
 /* Orders what the block did before what this thread does, for all that may see it. */

@@ -32,6 +32,7 @@ struct __attribute__((aligned(16))) ccs_vec {
 #define CCS_OPERATOR __device__ __forceinline__
 #define CCS_KERNEL extern "C" __global__ __launch_bounds__(CCS_THREADS) void
 #define CCS_CONSTANT __grid_constant__
+#define CCS_WARP 32u
 
 CCS_FN uint64_t ccs_ld_acquire(const uint64_t *p)
 {

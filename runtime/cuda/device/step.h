@@ -435,6 +435,7 @@ CCS_FN void ccs_leave_fifos(int stop)
 CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 {
 	const struct ccs_dev_post post = c.posts[ccs_b.w.rank];
+	const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
 	const bool keeps = !stop && post.reduced > post.keep;
 	const bool divides = !stop && c.divide && post.end > post.reduced;
 
@@ -448,12 +449,11 @@ CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 	if (!CCS_LL || keeps || divides) /* else the table's barrier, or ccs_begin's, is the last */
 		stop = ccs_barrier(stop);
 	ccs_leave_fifos(stop);
-	if (threadIdx.x == ccs_aside()) {
-		const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
-
+	/* `done`: by the thread whose fences made what it published visible */
+	if (threadIdx.x == 0)
 		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker), end * ccs_b.w.count);
+	if (threadIdx.x == ccs_aside())
 		ccs_store<uint64_t>((uint8_t *)(c.epoch + CCS_LINE_OF(ccs_b.worker)), end);
-	}
 	if (!c.turn)
 		return;
 	ccs_barrier(0);
