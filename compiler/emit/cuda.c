@@ -11,8 +11,9 @@
  *               do, the table does.
  *
  * The rule: workers of at most LINE_OPS operations get a line, until MAX_RUNS loops
- * are written; all others go by the table. The LL protocol, which is for messages so
- * small that only waiting counts, has one step for all forms and no lines. Where a
+ * are written; all others go by the table. With the LL protocol, which is for messages so
+ * small that only waiting counts, a line does what there is nothing to find out about
+ * (device/step.h, plain operations). Where a
  * worker adds several messages to one cell, or sends one to several peers, CCS_CHAINS
  * adds to the header what does that in one pass. CCS_LAYOUTS has cells found by a table of the
  * call, where buffers are `by column` or `sized`.
@@ -220,7 +221,6 @@ static void put_line_code(struct writer *w, uint32_t i)
 /* Which line, by the worker's shape. */
 static void put_lines(struct writer *w)
 {
-	put(w, "\n#if CCS_PROTO == CCS_DEV_SIMPLE\n");
 	for (uint32_t i = 0; i < w->nlines; i++)
 		put_line_code(w, i);
 	put(w, "\nCCS_FN uint32_t ccs_line(uint64_t t, int *stop)\n{\n");
@@ -232,7 +232,7 @@ static void put_lines(struct writer *w)
 		PUT(w, "\t\treturn ccs_line%u(t, stop);\n", i);
 	}
 	put(w, w->nlines ? "\t}\n" : "");
-	put(w, "\treturn 0;\n}\n#endif\n");
+	put(w, "\treturn 0;\n}\n");
 }
 
 static void put_kernel(struct writer *w)
@@ -243,10 +243,8 @@ static void put_kernel(struct writer *w)
 	       "\n"
 	       "\tfor (uint32_t k = 0; k < ccs_b.w.nops && !stop; ) {\n"
 	       "\t\tccs_rows(k, t);\n"
-	       "#if CCS_PROTO == CCS_DEV_SIMPLE\n"
 	       "\t\tif (ccs_b.w.nops <= CCS_ROWS)\n"
 	       "\t\t\tk = ccs_line(t, &stop);\n"
-	       "#endif\n"
 	       "\t\tk = ccs_table(k, t, &stop);\n"
 	       "\t}\n"
 	       "\treturn stop;\n"

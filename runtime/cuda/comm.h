@@ -230,7 +230,7 @@ void gpu_state_unmap(struct gpu *g);
 /** That all processes make the same call; all must call it. With no GPU entered. */
 ccs_status gpu_same_call(struct gpu *g, const struct call *c);
 /** How many blocks of the kernel are resident on the part, whose GPU is entered. */
-ccs_status gpu_measure(const struct gpu *g, struct gpu_part *p, cuda_function f,
+ccs_status gpu_measure(const struct gpu *g, struct gpu_part *p, const struct gpu_kernel *k,
 		       struct place_room *r);
 /** The state of a call's plan, and how its kernel is launched; made at first use, when
  *  the processes also see to it that they have made the same call. */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define LEAST_THREADS 32u
+#define LL_THREADS 256u /* at most: so two blocks fit on a multiprocessor, by their registers */
 #define MOST_REPLICAS 64u
 
 /* ---- the same call ------------------------------------------------------------------- */
@@ -40,17 +41,18 @@ ccs_status gpu_same_call(struct gpu *g, const struct call *c)
 
 /* ---- the kernel, and what fits --------------------------------------------------------- */
 
-ccs_status gpu_measure(const struct gpu *g, struct gpu_part *p, cuda_function f,
+ccs_status gpu_measure(const struct gpu *g, struct gpu_part *p, const struct gpu_kernel *k,
 		       struct place_room *r)
 {
-	unsigned threads = g->settings.threads ? g->settings.threads : CCS_THREADS;
+	unsigned most = k->key.protocol == CCS_LL ? LL_THREADS : CCS_THREADS;
+	unsigned threads = g->settings.threads ? g->settings.threads : most;
 	ccs_status s = CCS_OK;
 	int blocks;
 
 	*r = (struct place_room){ .sms = p->cuda.sms };
 	memcpy(r->name, p->cuda.name, sizeof(r->name));
 	for (uint32_t t = 0; t < PLACE_TRIES && threads >= LEAST_THREADS && !s; t++) {
-		s = cuda_occupancy(&p->cuda, &blocks, f, (int)threads, 0);
+		s = cuda_occupancy(&p->cuda, &blocks, k->function, (int)threads, 0);
 		r->threads[t] = threads;
 		if (!s)
 			r->blocks[t] = (uint64_t)(blocks > 0 ? blocks : 0) * (uint64_t)p->cuda.sms;
@@ -74,7 +76,7 @@ static ccs_status load(struct gpu *g, const struct call *c, struct gpu_fit *f,
 			return s;
 		s = gpu_kernel_get(g, p, c->module, &f->key, &k);
 		if (!s)
-			s = gpu_measure(g, p, k->function, rooms + i);
+			s = gpu_measure(g, p, k, rooms + i);
 		if (!s)
 			f->function[i] = k->function;
 		cuda_leave(&p->cuda, mode);

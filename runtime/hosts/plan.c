@@ -42,7 +42,7 @@ static ccs_status load_kernel(struct gpu *g, struct gpu_part *p, const struct ca
 	ccs_status s = gpu_kernel_get(g, p, c->module, &h->key, &k);
 
 	if (!s)
-		s = gpu_measure(g, p, k->function, &room);
+		s = gpu_measure(g, p, k, &room);
 	if (s)
 		return s;
 	if (!place_fit(&room, &one, 1, &try, &blocks, &part))

@@ -205,7 +205,7 @@ falling() { test -s "$1" && ! rising "$1"; }
 holds "a table by which they fall is noticed" falling "$tmp/falls"
 FAKE_CUDA_REGISTERS=168 shapes "$tmp/ring.so" >"$tmp/fat"
 says "kernels of many registers have fewer threads" "$tmp/fat" ' 16 channels, 128 blocks of 256 threads'
-status "a part of a GPU takes fewer channels" 0 env FAKE_CUDA_SHARE=4 CCS_NVRTC="$fake/libnvrtc.so" \
+status "a part of a GPU takes fewer channels" 0 env FAKE_CUDA_SHARE=8 CCS_NVRTC="$fake/libnvrtc.so" \
 	LD_LIBRARY_PATH="$fake" "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 64 -e 1M -f 128 -G 2
 says "... than the driver says are resident" "$tmp/out" \
 	'^ +8192 .* 1 channel, 8 blocks.*'

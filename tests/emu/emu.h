@@ -74,6 +74,7 @@ void emu_note_pass(uint32_t operations);
 #define CCS_CALL static
 #define CCS_KERNEL static void
 #define CCS_CONSTANT
+#define CCS_WARP 32u
 #ifndef CCS_ROWS
 #define CCS_ROWS 4 /* so that groups of rows occur */
 #endif
@@ -121,17 +122,25 @@ CCS_FN void ccs_st_flag(uint32_t *p, uint32_t v)
 {
 	*p = v;
 }
-CCS_FN void ccs_ld_entries(const uint64_t *p, uint64_t v[2])
+/* Entries of an access come or go in any order. */
+template <typename V> static inline void ccs_ld_entries(const uint8_t *p, V *v, V *flag)
 {
-	v[0] = emu_atomic_load(p, false);
-	v[1] = emu_atomic_load(p + 1, false);
-}
-CCS_FN void ccs_st_entries(uint64_t *p, uint64_t v0, uint64_t v1)
-{
-	bool first = emu_random(2);
+	for (uint32_t i = 0; i < 4; i++) {
+		const uint64_t e = emu_atomic_load((const uint64_t *)p + i, false);
 
-	emu_atomic_store(first ? p : p + 1, first ? v0 : v1);
-	emu_atomic_store(first ? p + 1 : p, first ? v1 : v0);
+		v->w[i] = (uint32_t)e;
+		flag->w[i] = (uint32_t)(e >> 32);
+	}
+}
+template <typename V> static inline void ccs_st_entries(uint8_t *p, const V &v, uint32_t flag)
+{
+	const uint32_t first = emu_random(2);
+
+	for (uint32_t k = 0; k < 4; k++) {
+		const uint32_t i = k ^ first;
+
+		emu_atomic_store((uint64_t *)p + i, (uint64_t)flag << 32 | v.w[i]);
+	}
 }
 template <typename V = ccs_vec> static inline V emu_load16(const uint8_t *p)
 {

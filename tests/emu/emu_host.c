@@ -230,9 +230,11 @@ static bool run_parts_watchdog(struct ccs_module *m, const struct emu_kernel *ke
 		seed += 100;
 	} while (s.nparts < 3);
 	gone = s.nparts - 1;
-	for (uint32_t i = 0; i < gone; i++)
+	for (uint32_t i = 0; i < gone; i++) {
+		j.part[i].divide = 0; /* workers that meet behind the operations name none */
 		l[i] = (struct emu_launch){ kernel->run, j.part + i,
 					    j.part[i].nworkers * j.part[i].replicas, i, -1 };
+	}
 	why = emu_run(l, gone, s.threads, seed, 0);
 	for (uint32_t i = 0; i < gone; i++) {
 		const struct ccs_dev_report *r = j.part[i].report;

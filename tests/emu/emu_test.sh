@@ -92,7 +92,8 @@ build straight "$T/kernels.inc" 7 0 0 $lines &&
 result $? "float32 sum and avg, Simple, straight lines, and chains in one pass, $((500 * times)) seeds"
 build ll "$T/kernels.inc" 7 0 1 && run ll 1 800 "float32 sum and avg, LL" "$@"
 build int8 "$T/kernels.inc" 0 2 0 $lines && run int8 1 200 "int8 max, Simple" "$@"
-build int64 "$T/kernels.inc" 4 1 1 && run int64 1 200 "int64 prod, LL" "$@"
+build int64 "$T/kernels.inc" 4 1 1 $lines &&
+	run int64 1 200 "int64 prod, LL, straight lines" "$@"
 build premul "$T/kernels.inc" 9 5 0 && run premul 1 200 "bfloat16 premul-sum, Simple" "$@"
 
 build columns "$T/layouts.inc" 7 0 0 && run columns 1 600 "by column, sized: float32 sum and avg, Simple" $layouts

@@ -87,8 +87,10 @@ typedef unsigned long long uintptr_t;
 #define CCS_DEV_RANKS 32 /* ranks whose pointers travel in the launch's arguments */
 #define CCS_DEV_LINE 16	 /* counters are this many uint64_t apart: 128 bytes */
 
+#define CCS_DEV_ALIGNED __attribute__((aligned(16))) /* in a table: loaded 16 bytes at a time */
+
 /* An operation. Parts as in plan.h's ccs_op, and made from it by tables.c. */
-struct ccs_dev_op {
+struct CCS_DEV_ALIGNED ccs_dev_op {
 	uint32_t form;		  /* CCS_DEV_IN ... below */
 	uint32_t in, out;	  /* rows of fifos */
 	uint32_t in_seq, out_seq; /* number of the message in its FIFO, within a tile */
@@ -134,7 +136,7 @@ struct ccs_dev_wait {
 
 /* Cell: chunk `pos` of `chunks` of block `send` of the send buffer and block
  * `recv` of the receive buffer. Scratch: chunks == 0, and `recv` is its number. */
-struct ccs_dev_cell {
+struct CCS_DEV_ALIGNED ccs_dev_cell {
 	uint32_t send, recv;
 	uint32_t pos, chunks;
 };
@@ -151,7 +153,7 @@ struct ccs_dev_place {
 /* Pointers are as this device sees them. Replica r has data + r * slots *
  * slot_bytes, head[r * CCS_DEV_LINE], tail[r * CCS_DEV_LINE]. Head is best near the
  * receiver, tail near the sender. */
-struct ccs_dev_fifo {
+struct CCS_DEV_ALIGNED ccs_dev_fifo {
 	uint8_t *data; /* 16-aligned */
 	uint64_t *head, *tail;
 	uint64_t slot_bytes; /* a multiple of 32 */
@@ -165,7 +167,7 @@ struct ccs_dev_fifo {
 /* After a rank's operations: cells whose initial value is their final one are
  * copied (keep), sums are divided (if `divide`). Rows of ranges:
  * [keep, reduced) and [reduced, end). */
-struct ccs_dev_post {
+struct CCS_DEV_ALIGNED ccs_dev_post {
 	uint32_t keep, reduced, end, reserved;
 };
 

@@ -34,17 +34,27 @@ struct ccs_spot {
 #define CCS_SPOT_DST 2
 #define CCS_SPOT_TO 3 /* in a direct call: the peer's cell */
 
+/* That an operation may have. */
+#define CCS_SPOTS (CCS_PROTO == CCS_DEV_SIMPLE ? 4u : 3u)
+
 /* Its message comes by a FIFO, goes by one. Else by a stage, a FIFO of one slot. */
 #define CCS_IS_IN(form) (((form) & (CCS_DEV_IN | CCS_DEV_FROM_STAGE)) == CCS_DEV_IN)
 #define CCS_IS_OUT(form) (((form) & (CCS_DEV_OUT | CCS_DEV_TO_STAGE)) == CCS_DEV_OUT)
 
 #if CCS_PROTO == CCS_DEV_LL
-/* An operation's only tile, if it is plain (ccs_plain_make): all of it is resolved with its row. */
-struct ccs_plain {
-	const uint8_t *in, *a, *b;
-	uint8_t *dst, *out;
-	uint32_t units; /* 0: it is not plain */
-	uint32_t form, in_flag, out_flag;
+/* An operation's only tile, if it is plain (ccs_plain_make): all of it is resolved with its row.
+ * What most forms need together lies together: two addresses are loaded at a time. */
+struct CCS_DEV_ALIGNED ccs_plain {
+	const uint8_t *in;
+	uint8_t *dst;
+	const uint8_t *a;
+	uint8_t *out;
+	uint32_t key; /* CCS_DEV_FORM's bits of its form, and whether it has to do with a stage;
+			 CCS_DEV_NONE: it is not plain */
+	uint32_t units, in_flag, out_flag;
+	const uint8_t *b;
+	uint32_t form, fifo;
+	uint32_t op; /* of the worker's; so it is of what is not plain, too */
 };
 #endif
 
@@ -59,10 +69,10 @@ struct ccs_row {
 	uint32_t in_slots, out_slots;
 	uint32_t late;	/* the tail is told at the end */
 	uint32_t roomy; /* there is a slot for each message of this call */
-	uint32_t chain; /* so many operations from it on may be done in one pass */
 #if CCS_PROTO == CCS_DEV_LL
-	struct ccs_plain plain;
+	uint32_t quiet; /* in tile 0 nothing is waited for or told but its messages */
 #endif
+	uint32_t chain; /* so many operations from it on may be done in one pass */
 };
 
 /* A schedule has chains, by the generated code: operations, one behind the other, that
@@ -114,6 +124,9 @@ struct ccs_block {
 #if CCS_PASSES
 	struct ccs_link links[CCS_CHAIN];
 #endif
+#if CCS_PROTO == CCS_DEV_LL
+	struct ccs_plain plain[CCS_ROWS + 1]; /* of the rows; behind the last one, none */
+#endif
 };
 
 #if !defined(CCS_EMULATION)
@@ -122,6 +135,12 @@ __shared__ struct ccs_block ccs_b;
 
 #define CCS_LINE_OF(worker) \
 	(((uint64_t)(worker) * ccs_b.replicas_max + ccs_b.replica) * CCS_DEV_LINE)
+
+/* A thread of another warp than thread 0, if there is one: for what the two do side by side. */
+CCS_FN uint32_t ccs_aside(void)
+{
+	return (blockDim.x - 1) / CCS_WARP * CCS_WARP;
+}
 
 /* Orders what the block did before what this thread does, for all that may see it. */
 CCS_FN void ccs_fence(void)
@@ -239,33 +258,30 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 		len = own = CCS_LEN(cell, &cut);
 	}
 #pragma unroll 1
-	for (uint32_t i = 0; i < 4; i++) {
-		const uint32_t cell = i == CCS_SPOT_A	  ? o.a
-				      : i == CCS_SPOT_B	  ? o.b
-				      : i == CCS_SPOT_DST ? o.dst
-							  : o.remote;
-		const uint32_t bit = i == CCS_SPOT_A	 ? CCS_DEV_A
-				     : i == CCS_SPOT_B	 ? CCS_DEV_B
-				     : i == CCS_SPOT_DST ? CCS_DEV_DST
-							 : CCS_DEV_OUT_DIRECT;
-		const struct ccs_dev_rank &io = i == CCS_SPOT_TO && o.form & CCS_DEV_OUT_DIRECT
-							? ccs_b.ranks[ccs_b.fifos[o.out].dst]
-							: ccs_b.io;
-		const bool initial = (i == CCS_SPOT_A && o.form & CCS_DEV_A_INITIAL) ||
-				     (i == CCS_SPOT_B && o.form & CCS_DEV_B_INITIAL);
+	for (uint32_t i = 0; i < CCS_SPOTS; i++) {
+		const bool there = i == CCS_SPOT_TO;
+		const uint32_t bit = there ? CCS_DEV_OUT_DIRECT : CCS_DEV_A << i;
+		const bool initial = i < CCS_SPOT_DST && o.form & CCS_DEV_A_INITIAL << i;
+		uint8_t *at = 0;
 
-		s->at[i] = 0;
 #if CCS_LAYOUTS
 		s->in[i] = { 0, 0 };
 #endif
-		if (o.n && o.form & bit)
-			s->at[i] =
-				CCS_CELL(io, ccs_b.cells[cell + j],
-					 i == CCS_SPOT_TO ? ccs_b.fifos[o.out].dst : ccs_b.w.rank,
-					 cell + j, initial, &own, &cut, s->in + i);
-		low |= (uintptr_t)s->at[i] | CCS_IS_MATRIX(s, i);
-		if (initial && ccs_has_factors())
-			low |= (uintptr_t)ccs_factor_of(s->at[i]);
+		if (o.n && o.form & bit) {
+			const uint32_t rank = there ? ccs_b.fifos[o.out].dst : ccs_b.w.rank;
+			const struct ccs_dev_rank &io = there ? ccs_b.ranks[rank] : ccs_b.io;
+			const uint32_t cell = j + (i == CCS_SPOT_A     ? o.a
+						   : i == CCS_SPOT_B   ? o.b
+						   : i == CCS_SPOT_DST ? o.dst
+								       : o.remote);
+
+			at = CCS_CELL(io, ccs_b.cells[cell], rank, cell, initial, &own, &cut,
+				      s->in + i);
+			low |= (uintptr_t)at | CCS_IS_MATRIX(s, i);
+			if (initial && ccs_has_factors())
+				low |= (uintptr_t)ccs_factor_of(at);
+		}
+		s->at[i] = at;
 	}
 	s->len = len;
 	s->own = own;
@@ -294,9 +310,14 @@ CCS_FN uint8_t *ccs_stage(void)
 				     ccs_b.tile * CCS_SIZE;
 }
 
-CCS_FN void ccs_ends(struct ccs_row *r)
+#if CCS_PROTO == CCS_DEV_LL
+/* ll.h, step.h */
+CCS_FN bool ccs_ll_fills(uint64_t number, uint32_t slots);
+CCS_FN void ccs_plain_make(const struct ccs_row &r, uint32_t k, struct ccs_plain *to);
+#endif
+
+CCS_FN void ccs_ends(const struct ccs_dev_op &o, struct ccs_row *r)
 {
-	const struct ccs_dev_op &o = r->op;
 	const uint64_t replica = ccs_b.replica, line = replica * CCS_DEV_LINE;
 
 	r->in = o.form & CCS_DEV_FROM_STAGE ? ccs_stage() : 0;
@@ -328,6 +349,11 @@ CCS_FN void ccs_ends(struct ccs_row *r)
 		r->out_number = ccs_b.epoch * f.messages + o.out_seq;
 		r->roomy = !ccs_b.far && f.messages * ccs_b.ntiles <= f.slots;
 	}
+#if CCS_PROTO == CCS_DEV_LL
+	r->quiet =
+		(!CCS_IS_IN(o.form) || r->late) &&
+		(!CCS_IS_OUT(o.form) || (r->roomy && !ccs_ll_fills(r->out_number, r->out_slots)));
+#endif
 }
 
 #if CCS_PASSES
@@ -365,36 +391,61 @@ CCS_FN uint32_t ccs_chain(uint32_t i, uint32_t rows)
 }
 #endif
 
-#if CCS_PROTO == CCS_DEV_LL
-CCS_FN void ccs_plain_make(struct ccs_row *r); /* step.h */
-#endif
-
-/* Resolves operations k, k + 1, ... as many as there is room for. In a call that is
- * not direct no row is. */
-CCS_FN void ccs_resolve(uint32_t k)
+/* Of operation k + i % CCS_ROWS: its cells, or the ends of its FIFOs. In a call that is not direct
+ * no row is. */
+CCS_FN void ccs_resolve_half(uint32_t k, uint32_t i)
 {
-	uint32_t n = ccs_b.w.nops - k < CCS_ROWS ? ccs_b.w.nops - k : CCS_ROWS;
-	const uint32_t not_direct = CCS_PROTO == CCS_DEV_SIMPLE && ccs_b.direct
-					    ? 0
-					    : CCS_DEV_OUT_DIRECT | CCS_DEV_IN_DIRECT;
+	struct ccs_row *r = ccs_b.rows + i % CCS_ROWS;
+	const struct ccs_dev_op *o = ccs_b.ops + ccs_b.w.op + k + i % CCS_ROWS;
 
-	ccs_barrier(0); /* nobody reads the rows any more */
-#pragma unroll 1
-	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
-		struct ccs_row *r = ccs_b.rows + i;
-
-		r->op = ccs_b.ops[ccs_b.w.op + k + i];
-		r->op.form &= ~not_direct;
-		ccs_spot_make(r->op, 0, &r->cell);
-		ccs_ends(r);
-#if CCS_PROTO == CCS_DEV_LL
-		ccs_plain_make(r);
-#endif
+	if (i >= CCS_ROWS) {
+		ccs_ends(*o, r);
+		return;
 	}
-	ccs_barrier(0);
-#if CCS_PASSES
-	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
-		ccs_b.rows[i].chain = ccs_chain(i, n);
-	ccs_barrier(0);
+	r->op = *o;
+	if (CCS_PROTO != CCS_DEV_SIMPLE || !ccs_b.direct)
+		r->op.form &= ~(CCS_DEV_OUT_DIRECT | CCS_DEV_IN_DIRECT);
+	ccs_spot_make(r->op, 0, &r->cell);
+}
+
+/* What the rows say together: of row i of n. */
+CCS_FN void ccs_resolve_rest(uint32_t k, uint32_t i, uint32_t n)
+{
+#if CCS_PROTO == CCS_DEV_LL
+	(void)n;
+	ccs_plain_make(ccs_b.rows[i], k + i, ccs_b.plain + i);
+#elif CCS_PASSES
+	(void)k;
+	ccs_b.rows[i].chain = ccs_chain(i, n);
+#else
+	(void)k;
+	(void)i;
+	(void)n;
 #endif
+}
+
+/* Resolves operations k, k + 1, ... as many as there is room for. The halves of one are two
+ * warps', side by side, if there are two. */
+CCS_FN void ccs_resolve(uint32_t k, uint64_t t)
+{
+	const uint32_t n = ccs_b.w.nops - k < CCS_ROWS ? ccs_b.w.nops - k : CCS_ROWS;
+
+	if (k || t)
+		ccs_barrier(0); /* nobody reads the rows any more; the first: ccs_begin's */
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < 2 * CCS_ROWS; i += blockDim.x)
+		if (i % CCS_ROWS < n)
+			ccs_resolve_half(k, i);
+	ccs_barrier(0);
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+		ccs_resolve_rest(k, i, n);
+#if CCS_PROTO == CCS_DEV_LL
+	if (threadIdx.x == ccs_aside()) {
+		ccs_b.plain[n].key = CCS_DEV_NONE;
+		ccs_b.plain[n].op = k + n;
+	}
+#endif
+	if (CCS_PROTO == CCS_DEV_LL || CCS_PASSES)
+		ccs_barrier(0);
 }

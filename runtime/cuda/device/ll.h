@@ -9,63 +9,46 @@
  * mod 2^31 < slots. Old flags are then less than 2^32 - 2^31 + slots messages old.
  */
 
-CCS_FN bool ccs_fits(const uint64_t v[2], uint32_t flag)
+/* The flag of an entry that has not come; or `flag`. */
+CCS_FN uint32_t ccs_ll_old(const ccs_vec &f, uint32_t flag)
 {
-	return (uint32_t)(v[0] >> 32) == flag && (uint32_t)(v[1] >> 32) == flag;
+	for (uint32_t i = 0; i < 3; i++)
+		if (f.w[i] != flag)
+			return f.w[i];
+	return f.w[3];
 }
 
-/* Polls two entries. */
-CCS_FN int ccs_ll_poll(const uint64_t *p, uint32_t flag, const struct ccs_row &r, uint32_t k,
-		       uint64_t t)
+/* Operation k waits for a message of a FIFO in tile t. */
+CCS_FN struct ccs_stuck ccs_stuck_at(uint32_t fifo, uint32_t k, uint64_t t)
+{
+	return { CCS_DEV_STUCK_RECV, CCS_DEV_NONE, fifo, k, t, 0, 0 };
+}
+
+/* A unit of a message, when it has come; `whose()`: its FIFO, operation and tile, for the report.
+ * A look is at all of the unit: whoever is early need not load again what has come. */
+template <typename Whose>
+CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose)
 {
 	uint32_t looks = 0;
-	uint64_t since = 0, v[2];
+	uint64_t since = 0;
+	ccs_vec f;
 
 	for (;;) {
-		ccs_ld_entries(p, v);
-		const bool came = ccs_fits(v, flag);
+		ccs_ld_entries(at, v, &f);
+		const bool came =
+			!((f.w[0] ^ flag) | (f.w[1] ^ flag) | (f.w[2] ^ flag) | (f.w[3] ^ flag));
 
 		if (came && looks < CCS_LONG_WAIT)
 			return 0;
-		if (ccs_patience(&looks, &since,
-				 { CCS_DEV_STUCK_RECV, ccs_b.fifos[r.op.in].src, r.op.in, k, t,
-				   flag, v[0] >> 32 },
-				 came))
+		struct ccs_stuck s = whose();
+
+		s.need = flag;
+		s.have = ccs_ll_old(f, flag);
+		if (ccs_patience(&looks, &since, s, came))
 			return 1;
 		if (came)
 			return 0;
 	}
-}
-
-/* Both pairs are in flight at once; they are polled only if they are not there yet. */
-CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, const struct ccs_row &r,
-		       uint32_t k, uint64_t t)
-{
-	const uint64_t *p = (const uint64_t *)at;
-	uint64_t x[2], y[2];
-
-	for (;;) {
-		ccs_ld_entries(p, x);
-		ccs_ld_entries(p + 2, y);
-		if (ccs_fits(x, flag) && ccs_fits(y, flag))
-			break;
-		if (ccs_ll_poll(p, flag, r, k, t) || ccs_ll_poll(p + 2, flag, r, k, t))
-			return 1;
-	}
-	v->w[0] = (uint32_t)x[0];
-	v->w[1] = (uint32_t)x[1];
-	v->w[2] = (uint32_t)y[0];
-	v->w[3] = (uint32_t)y[1];
-	return 0;
-}
-
-CCS_FN void ccs_ll_give(uint8_t *at, uint32_t flag, const ccs_vec &v)
-{
-	uint64_t *p = (uint64_t *)at;
-	const uint64_t high = (uint64_t)flag << 32;
-
-	ccs_st_entries(p, high | v.w[0], high | v.w[1]);
-	ccs_st_entries(p + 2, high | v.w[2], high | v.w[3]);
 }
 
 /* Fills units from `unit` to the slot's end, all with one flag. */
@@ -73,7 +56,7 @@ CCS_CALL void ccs_ll_fill(uint8_t *slot, uint64_t unit, uint64_t bytes, uint32_t
 {
 #pragma unroll 1
 	for (unit += threadIdx.x; unit < bytes / 32; unit += blockDim.x)
-		ccs_ll_give(slot + unit * 32, flag, ccs_zero());
+		ccs_st_entries(slot + unit * 32, ccs_zero(), flag);
 }
 
 /* Whether this message fills its slot. */

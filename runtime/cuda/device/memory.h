@@ -31,6 +31,7 @@ struct __attribute__((aligned(16))) ccs_vec {
 #define CCS_CALL static __device__ __noinline__
 #define CCS_KERNEL extern "C" __global__ __launch_bounds__(CCS_THREADS) void
 #define CCS_CONSTANT __grid_constant__
+#define CCS_WARP 32u
 
 CCS_FN uint64_t ccs_ld_acquire(const uint64_t *p)
 {
@@ -68,20 +69,38 @@ CCS_FN void ccs_st_flag(uint32_t *p, uint32_t v)
 	asm volatile("st.relaxed.sys.global.u32 [%0], %1;" : : "l"(p), "r"(v) : "memory");
 }
 
-/* Two LL entries; each is loaded or stored as one. */
-CCS_FN void ccs_ld_entries(const uint64_t *p, uint64_t v[2])
+/* Four LL entries, data and flag: 16 bytes an access, in which each entry is loaded or stored
+ * as one. */
+CCS_FN void ccs_ld_entries(const uint8_t *p, ccs_vec *v, ccs_vec *flag)
 {
-	asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
-		     : "=l"(v[0]), "=l"(v[1])
+	asm volatile("{\n\t"
+		     ".reg .b64 %%e<4>;\n\t"
+		     "ld.relaxed.sys.global.v2.b64 {%%e0, %%e1}, [%8];\n\t"
+		     "ld.relaxed.sys.global.v2.b64 {%%e2, %%e3}, [%8+16];\n\t"
+		     "mov.b64 {%0, %4}, %%e0;\n\t"
+		     "mov.b64 {%1, %5}, %%e1;\n\t"
+		     "mov.b64 {%2, %6}, %%e2;\n\t"
+		     "mov.b64 {%3, %7}, %%e3;\n\t"
+		     "}"
+		     : "=r"(v->w[0]), "=r"(v->w[1]), "=r"(v->w[2]), "=r"(v->w[3]), "=r"(flag->w[0]),
+		       "=r"(flag->w[1]), "=r"(flag->w[2]), "=r"(flag->w[3])
 		     : "l"(p)
 		     : "memory");
 }
 
-CCS_FN void ccs_st_entries(uint64_t *p, uint64_t v0, uint64_t v1)
+CCS_FN void ccs_st_entries(uint8_t *p, const ccs_vec &v, uint32_t flag)
 {
-	asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};"
+	asm volatile("{\n\t"
+		     ".reg .b64 %%e<4>;\n\t"
+		     "mov.b64 %%e0, {%1, %5};\n\t"
+		     "mov.b64 %%e1, {%2, %5};\n\t"
+		     "mov.b64 %%e2, {%3, %5};\n\t"
+		     "mov.b64 %%e3, {%4, %5};\n\t"
+		     "st.relaxed.sys.global.v2.b64 [%0], {%%e0, %%e1};\n\t"
+		     "st.relaxed.sys.global.v2.b64 [%0+16], {%%e2, %%e3};\n\t"
+		     "}"
 		     :
-		     : "l"(p), "l"(v0), "l"(v1)
+		     : "l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"(flag)
 		     : "memory");
 }
 
@@ -117,23 +136,28 @@ CCS_FN uint64_t ccs_grid(void)
 	return v;
 }
 
+/* Elements and units lie in global memory: buffers, scratch, slots, stages, tables. */
 CCS_FN ccs_vec ccs_load16(const uint8_t *p)
 {
+	__builtin_assume(__isGlobal(p));
 	return *(const ccs_vec *)p;
 }
 
 CCS_FN void ccs_store16(uint8_t *p, ccs_vec v)
 {
+	__builtin_assume(__isGlobal(p));
 	*(ccs_vec *)p = v;
 }
 
 template <typename T> CCS_FN T ccs_load(const uint8_t *p)
 {
+	__builtin_assume(__isGlobal(p));
 	return *(const T *)p;
 }
 
 template <typename T> CCS_FN void ccs_store(uint8_t *p, T v)
 {
+	__builtin_assume(__isGlobal(p));
 	*(T *)p = v;
 }
 

@@ -190,8 +190,10 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 	if (form & CCS_DEV_B)
 		b = ccs_operand(p, CCS_SPOT_B, u, p.b + at, n, form & CCS_DEV_B_INITIAL);
 	if (CCS_LL && CCS_IS_IN(form)) {
+		const auto whose = [&] { return ccs_stuck_at(r.op.in, k, t); };
+
 		if (ccs_ll_take(p.in + 2 * at, (uint32_t)(r.in_number + t * r.in_messages) + 1, &in,
-				r, k, t))
+				whose))
 			return 1;
 	} else if (form & CCS_DEV_IN) {
 		in = form & CCS_DEV_IN_DIRECT ? CCS_READ(p, CCS_SPOT_DST, u, p.in + at, n)
@@ -199,7 +201,8 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 	}
 	in = ccs_value(form, in, a, b);
 	if (CCS_LL && CCS_IS_OUT(form))
-		ccs_ll_give(p.out + 2 * at, (uint32_t)(r.out_number + t * r.out_messages) + 1, in);
+		ccs_st_entries(p.out + 2 * at, in,
+			       (uint32_t)(r.out_number + t * r.out_messages) + 1);
 	else if (form & CCS_DEV_OUT_DIRECT)
 		CCS_WRITE(p, CCS_SPOT_TO, u, p.out + at, in, n);
 	else if (form & CCS_DEV_OUT)
@@ -253,8 +256,8 @@ CCS_FN int ccs_each(uint32_t k, uint64_t t, uint32_t j, bool fill)
 			if ((!skip || u >= p.whole) && ccs_unit(r, p, u, k, t))
 				return 1;
 		} else if (CCS_LL && fill) {
-			ccs_ll_give(p.out + (uint64_t)u * 32,
-				    (uint32_t)(r.out_number + t * r.out_messages) + 1, ccs_zero());
+			ccs_st_entries(p.out + (uint64_t)u * 32, ccs_zero(),
+				       (uint32_t)(r.out_number + t * r.out_messages) + 1);
 		}
 	}
 	return 0;

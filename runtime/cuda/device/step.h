@@ -32,7 +32,7 @@
 CCS_FN void ccs_rows(uint32_t k, uint64_t t)
 {
 	if (t == 0 || ccs_b.w.nops > CCS_ROWS)
-		ccs_resolve(k);
+		ccs_resolve(k, t);
 }
 
 #if CCS_PROTO == CCS_DEV_SIMPLE
@@ -107,63 +107,83 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 #else
 /* In a small call most operations are of whole units of one aligned cell, wait for nothing but
  * their message, and tell nothing but theirs: then nothing is left to be found out in their step. */
-CCS_FN void ccs_plain_make(struct ccs_row *r)
+CCS_FN void ccs_plain_make(const struct ccs_row &r, uint32_t k, struct ccs_plain *to)
 {
-	const uint32_t form = r->op.form;
-	const bool tells = form & CCS_DEV_PUBLISH || (CCS_IS_IN(form) && !r->late);
-	const bool fills = CCS_IS_OUT(form) && ccs_ll_fills(r->out_number, r->out_slots);
+	const uint32_t form = r.op.form;
 	struct ccs_part p;
 
-	r->plain.units = 0;
-	if (ccs_b.ntiles != 1 || r->op.n != 1 || r->op.nwaits || tells || fills ||
-	    (CCS_IS_OUT(form) && !r->roomy))
+	to->key = CCS_DEV_NONE;
+	to->op = k;
+	if (ccs_b.ntiles != 1 || r.op.n != 1 || r.op.nwaits || form & CCS_DEV_PUBLISH || !r.quiet)
 		return;
-	p = ccs_part_of(*r, r->cell, 0, 0);
-	if (p.whole < p.units)
+	p = ccs_part_of(r, r.cell, 0, 0);
+	if (p.whole < p.units || !p.units) /* a message without data is a unit, too (ll.h) */
 		return;
-	r->plain.in = p.in;
-	r->plain.a = p.a;
-	r->plain.b = p.b;
-	r->plain.dst = p.dst;
-	r->plain.out = p.out;
-	r->plain.form = form;
-	r->plain.in_flag = (uint32_t)r->in_number + 1;
-	r->plain.out_flag = (uint32_t)r->out_number + 1;
-	r->plain.units = p.units;
+	to->in = p.in;
+	to->a = p.a;
+	to->b = p.b;
+	to->dst = p.dst;
+	to->out = p.out;
+	to->form = form;
+	to->fifo = r.op.in;
+	to->in_flag = (uint32_t)r.in_number + 1;
+	to->out_flag = (uint32_t)r.out_number + 1;
+	to->units = p.units;
+	to->key = form & (CCS_DEV_FORM | CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE);
 }
 
-/* Non-zero: it waited in vain. */
-CCS_FN int ccs_plain_step(uint32_t k)
+/* An operation that is plain, and whose form is F, but for whether an operand is initial.
+ * Non-zero: it waited in vain. */
+template <uint32_t F> CCS_FN int ccs_plain_step(const struct ccs_plain *row)
 {
-	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
-	const struct ccs_plain p = r.plain;
+	const struct ccs_plain p = *row;
+	const uint32_t f = F == CCS_ANY ? p.form : F;
 
 #pragma unroll 1
 	for (uint32_t u = threadIdx.x; u < p.units; u += blockDim.x) {
 		const uint64_t at = (uint64_t)u * 16;
 		ccs_vec in = ccs_zero(), a = in, b = in;
 
-		if (p.form & CCS_DEV_A)
+		if (f & CCS_DEV_A)
 			a = ccs_operand16(ccs_load16(p.a + at), p.a + at,
 					  p.form & CCS_DEV_A_INITIAL);
-		if (p.form & CCS_DEV_B)
+		if (f & CCS_DEV_B)
 			b = ccs_operand16(ccs_load16(p.b + at), p.b + at,
 					  p.form & CCS_DEV_B_INITIAL);
-		if (CCS_IS_IN(p.form)) {
-			if (ccs_ll_take(p.in + 2 * at, p.in_flag, &in, r, k, 0))
+		if (CCS_IS_IN(f)) {
+			const auto whose = [row] { return ccs_stuck_at(row->fifo, row->op, 0); };
+
+			if (ccs_ll_take(p.in + 2 * at, p.in_flag, &in, whose))
 				return 1;
-		} else if (p.form & CCS_DEV_IN) {
+		} else if (f & CCS_DEV_IN) {
 			in = ccs_load16(p.in + at);
 		}
-		in = ccs_value(p.form, in, a, b);
-		if (CCS_IS_OUT(p.form))
-			ccs_ll_give(p.out + 2 * at, p.out_flag, in);
-		else if (p.form & CCS_DEV_OUT)
+		in = ccs_value(f, in, a, b);
+		if (CCS_IS_OUT(f))
+			ccs_st_entries(p.out + 2 * at, in, p.out_flag);
+		else if (f & CCS_DEV_OUT)
 			ccs_store16(p.out + at, in);
-		if (p.form & CCS_DEV_DST)
+		if (f & CCS_DEV_DST)
 			ccs_store16(p.dst + at, in);
 	}
 	return 0;
+}
+
+/* A straight line's loop: what is plain and of one form. Such operations have no barrier
+ * between them, so each thread has a `gone` of its own, until the table's barrier; but all
+ * come out at the same operation. */
+template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *gone)
+{
+	const struct ccs_plain *p = ccs_b.plain + k;
+
+	(void)t;
+#pragma unroll 1
+	for (; p->key == F && !*gone; p++)
+		*gone = ccs_plain_step<F>(p);
+#pragma unroll 1
+	while (p->key == F)
+		p++;
+	return p->op;
 }
 
 /* One step for all forms. Unit u of a cell is the same thread's in all operations of one
@@ -178,8 +198,8 @@ CCS_FN int ccs_step(uint32_t k, uint64_t t, int *gone)
 	const bool tells = r.op.form & CCS_DEV_PUBLISH || (CCS_IS_IN(r.op.form) && !r.late);
 	const uint32_t n = r.op.n ? r.op.n : 1;
 
-	if (r.plain.units) {
-		*gone = *gone || ccs_plain_step(k);
+	if (ccs_b.plain[k % CCS_ROWS].key != CCS_DEV_NONE) {
+		*gone = *gone || ccs_plain_step<CCS_ANY>(ccs_b.plain + k % CCS_ROWS);
 		return 0;
 	}
 	if (ccs_ready(k, t))
@@ -195,10 +215,12 @@ CCS_FN int ccs_step(uint32_t k, uint64_t t, int *gone)
 	return tells || n > 1 ? ccs_tell(k, t, *gone) : 0;
 }
 
+/* *stop: of the threads of a straight line each has its own; behind the barrier it is common. */
 CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 {
-	int gone = 0;
+	int gone = *stop;
 
+	*stop = 0;
 	do {
 		if (k >= ccs_b.w.nops || *stop)
 			break;
@@ -210,50 +232,61 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 }
 #endif
 
+/* What a block knows of the call, but for what ccs_begin itself tells of it. */
+CCS_FN void ccs_begin_call(const struct ccs_dev_call &c)
+{
+	const struct ccs_dev_rank *ranks = c.far_ranks ? c.far_ranks : c.ranks;
+
+	ccs_b.waits = c.waits;
+	ccs_b.workers = c.workers;
+	ccs_b.cells = c.cells;
+	ccs_b.ranks = ranks;
+	ccs_b.done = c.done;
+	ccs_b.stage = c.stage;
+	ccs_b.count = c.count;
+	ccs_b.tile = c.tile;
+	ccs_b.tile0 = c.tile0;
+	ccs_b.ntiles = c.ntiles;
+	ccs_b.longest = c.longest;
+	ccs_b.replicas = c.replicas;
+	ccs_b.far = c.far;
+	ccs_b.direct = c.direct;
+#if CCS_LAYOUTS
+	ccs_b.places = c.places;
+	ccs_b.rank_places = c.rank_places;
+#endif
+	ccs_b.room = (uint32_t)(c.tile * CCS_SIZE / 16);
+	ccs_b.io = ranks[c.workers[c.worker0 + blockIdx.x / c.replicas].rank];
+	if (CCS_OP == CCS_DEV_PREMUL)
+		ccs_b.scalar = ccs_spread16((ccs_elem)ccs_b.io.scalar);
+}
+
+/* Thread 0 waits for the turn: it tells the block what a report needs of the call itself. */
 CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 {
 	int stop = 0;
 
+	if (threadIdx.x == ccs_aside())
+		ccs_begin_call(c);
 	if (threadIdx.x == 0) {
-		const uint64_t mine = c.turn ? ((uint64_t)c.launch << 32) + ccs_grid() + 1 : 0;
-		const uint64_t had = c.turn ? ccs_swap(c.turn, 0, mine) : 0; /* on its way */
+		uint64_t *const turn = c.turn;
+		const uint64_t mine = turn ? ((uint64_t)c.launch << 32) + ccs_grid() + 1 : 0;
+		const uint64_t had = turn ? ccs_swap(turn, 0, mine) : 0; /* on its way */
 
 		ccs_b.worker = c.worker0 + blockIdx.x / c.replicas;
 		ccs_b.replica = blockIdx.x % c.replicas;
-		ccs_b.replicas = c.replicas;
 		ccs_b.replicas_max = c.replicas_max;
 		ccs_b.ops = c.ops;
-		ccs_b.waits = c.waits;
-		ccs_b.workers = c.workers;
-		ccs_b.cells = c.cells;
 		ccs_b.fifos = c.fifos;
-		ccs_b.ranks = c.far_ranks ? c.far_ranks : c.ranks;
-		ccs_b.done = c.done;
-		ccs_b.stage = c.stage;
 		ccs_b.abort = c.abort;
 		ccs_b.report = c.report;
-		ccs_b.count = c.count;
-		ccs_b.tile = c.tile;
-		ccs_b.tile0 = c.tile0;
-		ccs_b.ntiles = c.ntiles;
-		ccs_b.longest = c.longest;
 		ccs_b.limit = c.limit;
 		ccs_b.worker0 = c.worker0;
 		ccs_b.nworkers = c.nworkers;
-		ccs_b.far = c.far;
-		ccs_b.direct = c.direct;
-#if CCS_LAYOUTS
-		ccs_b.places = c.places;
-		ccs_b.rank_places = c.rank_places;
-#endif
-		ccs_b.room = (uint32_t)(c.tile * CCS_SIZE / 16);
 		ccs_b.w = c.workers[ccs_b.worker];
-		ccs_b.io = ccs_b.ranks[ccs_b.w.rank];
-		if (CCS_OP == CCS_DEV_PREMUL)
-			ccs_b.scalar = ccs_spread16((ccs_elem)ccs_b.io.scalar);
 		if (had != 0 && had != mine)
-			stop = ccs_turn_wait(c.turn, mine);
-		if (c.turn)
+			stop = ccs_turn_wait(turn, mine);
+		if (turn)
 			ccs_fence_device(); /* ORDER: the turn before what the last grid left */
 		ccs_b.epoch =
 			ccs_load<uint64_t>((const uint8_t *)(c.epoch + CCS_LINE_OF(ccs_b.worker)));
@@ -401,22 +434,25 @@ CCS_FN void ccs_leave_fifos(int stop)
 CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 {
 	const struct ccs_dev_post post = c.posts[ccs_b.w.rank];
+	const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
+	const bool keeps = !stop && post.reduced > post.keep;
+	const bool divides = !stop && c.divide && post.end > post.reduced;
 
-	if (!stop && post.reduced > post.keep)
+	if (keeps)
 		ccs_post_cells(c.ranges + post.keep, post.reduced - post.keep, 0);
-	if (!stop && c.divide && post.end > post.reduced) {
+	if (divides) {
 		stop = ccs_meet();
 		if (!stop)
 			ccs_post_cells(c.ranges + post.reduced, post.end - post.reduced, c.divide);
 	}
-	stop = ccs_barrier(stop);
+	if (!CCS_LL || keeps || divides) /* else the table's barrier, or ccs_begin's, is the last */
+		stop = ccs_barrier(stop);
 	ccs_leave_fifos(stop);
-	if (threadIdx.x == 0) {
-		const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
-
+	/* `done`: by the thread whose fences made what it published visible */
+	if (threadIdx.x == 0)
 		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker), end * ccs_b.w.count);
+	if (threadIdx.x == ccs_aside())
 		ccs_store<uint64_t>((uint8_t *)(c.epoch + CCS_LINE_OF(ccs_b.worker)), end);
-	}
 	if (!c.turn)
 		return;
 	ccs_barrier(0);

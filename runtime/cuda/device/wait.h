@@ -24,7 +24,7 @@
 #endif
 
 struct ccs_stuck {
-	uint32_t kind, peer, fifo, op;
+	uint32_t kind, worker, fifo, op; /* a worker, or a FIFO, whose other end is the peer */
 	uint64_t t, need, have;
 };
 
@@ -44,7 +44,7 @@ CCS_FN bool ccs_is_near(uint32_t kind, uint32_t fifo)
  * nobody of this part has. Where others were first, that is who has waited for more than
  * half of the limit, and for another part. Each argument for itself: a struct would lie in
  * memory, and take registers in the loops that wait. */
-CCS_CALL void ccs_give_up(uint32_t kind, uint32_t peer, uint32_t fifo, uint32_t op, uint64_t t,
+CCS_CALL void ccs_give_up(uint32_t kind, uint32_t worker, uint32_t fifo, uint32_t op, uint64_t t,
 			  uint64_t need, uint64_t have, uint64_t waited)
 {
 	struct ccs_dev_report *r = ccs_b.report;
@@ -63,7 +63,9 @@ CCS_CALL void ccs_give_up(uint32_t kind, uint32_t peer, uint32_t fifo, uint32_t 
 			r->line = o.line;
 			r->file = o.file;
 		}
-		r->peer = peer;
+		r->peer = kind == CCS_DEV_STUCK_RECV   ? ccs_b.fifos[fifo].src
+			  : kind == CCS_DEV_STUCK_SEND ? ccs_b.fifos[fifo].dst
+						       : worker;
 		r->fifo = fifo;
 		r->tile = t;
 		r->need = need;
@@ -91,7 +93,7 @@ CCS_FN int ccs_patience(uint32_t *looks, uint64_t *since, const struct ccs_stuck
 	    (came || !ccs_b.limit ||
 	     now - *since <= ccs_b.limit + (s.kind == CCS_DEV_STUCK_WORKER ? ccs_b.limit / 4 : 0)))
 		return 0;
-	ccs_give_up(s.kind, s.peer, s.fifo, s.op, s.t, s.need, s.have, now - *since);
+	ccs_give_up(s.kind, s.worker, s.fifo, s.op, s.t, s.need, s.have, now - *since);
 	return 1;
 #else
 	(void)since;
@@ -189,12 +191,11 @@ CCS_PART int ccs_ready(uint32_t k, uint64_t t)
 	if (!heads && !tails && !r.op.nwaits && !(CCS_PASSES && r.chain > 1))
 		return 0;
 	if (heads && threadIdx.x == 0)
-		stop = ccs_wait_for(r.in_head,
-				    { CCS_DEV_STUCK_RECV, ccs_b.fifos[r.op.in].src, r.op.in, k, t,
-				      r.in_number + t * r.in_messages + 1, 0 });
+		stop = ccs_wait_for(r.in_head, { CCS_DEV_STUCK_RECV, CCS_DEV_NONE, r.op.in, k, t,
+						 r.in_number + t * r.in_messages + 1, 0 });
 	if (tails && threadIdx.x == apart)
 		stop = ccs_wait_for(r.out_tail,
-				    { CCS_DEV_STUCK_SEND, ccs_b.fifos[r.op.out].dst, r.op.out, k, t,
+				    { CCS_DEV_STUCK_SEND, CCS_DEV_NONE, r.op.out, k, t,
 				      r.out_number + t * r.out_messages + 1 - r.out_slots, 0 });
 	if (threadIdx.x == 2 * apart)
 #pragma unroll 1
