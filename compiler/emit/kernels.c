@@ -100,16 +100,16 @@ static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
 
 /* ---- all kernels ----------------------------------------------------------------- */
 
-/* Another NVRTC may make other code, hence its version. */
+/* Another NVRTC may make other code, hence its version, and where it is. */
 static struct cache_key cache_key_for(const struct makings *m, const struct making *k)
 {
 	const int numbers[] = { m->nvrtc->major, m->nvrtc->minor, k->arch.number, k->arch.variant,
 				(int)m->flags };
-	const void *parts[] = { m->source, &k->key, numbers, CCS_VERSION };
+	const void *parts[] = { m->source, &k->key, numbers, CCS_VERSION, m->nvrtc->path };
 	const size_t lengths[] = { strlen(m->source), sizeof(k->key), sizeof(numbers),
-				   sizeof(CCS_VERSION) };
+				   sizeof(CCS_VERSION), strlen(m->nvrtc->path) };
 
-	return cache_key_of(parts, lengths, 4);
+	return cache_key_of(parts, lengths, 5);
 }
 
 static void make(const struct makings *m, struct making *k)

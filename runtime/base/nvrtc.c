@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The few declarations of nvrtc.h that are needed. */
 typedef struct program *nvrtc_program;
@@ -119,6 +120,52 @@ void nvrtc_close(struct nvrtc *n)
 	n->api = NULL;
 	n->archs = NULL;
 	n->handle = NULL;
+}
+
+/* ---- which one it is ------------------------------------------------------------ */
+
+static const char *variable(void)
+{
+	const char *set = getenv("CCS_NVRTC");
+
+	return set ? set : "";
+}
+
+static void look_at_file(struct nvrtc_maker *m)
+{
+	struct stat st;
+
+	m->size = 0;
+	m->changed = 0;
+	if (stat(m->file, &st))
+		return;
+	m->size = (uint64_t)st.st_size;
+	m->changed = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+void nvrtc_maker_of(const struct nvrtc *n, struct nvrtc_maker *m)
+{
+	void *symbol = dlsym(n->handle, "nvrtcVersion");
+	Dl_info info;
+
+	memset(m, 0, sizeof(*m));
+	snprintf(m->variable, sizeof(m->variable), "%s", variable());
+	if (symbol && dladdr(symbol, &info) && info.dli_fname)
+		snprintf(m->file, sizeof(m->file), "%s", info.dli_fname);
+	look_at_file(m);
+}
+
+bool nvrtc_still(const struct nvrtc_maker *m)
+{
+	struct nvrtc_maker now = *m;
+
+	if (!strcmp(variable(), "none"))
+		return true;
+	if (!memchr(m->variable, '\0', sizeof(m->variable)) ||
+	    !memchr(m->file, '\0', sizeof(m->file)) || strcmp(m->variable, variable()))
+		return false;
+	look_at_file(&now);
+	return now.size && now.size == m->size && now.changed == m->changed;
 }
 
 /* ---- architectures --------------------------------------------------------------- */

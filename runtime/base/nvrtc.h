@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct nvrtc_api; /* its functions */
 
@@ -27,6 +28,19 @@ struct nvrtc {
  *  takes the newest major version. Returns false, and why in `why`. */
 bool nvrtc_open(struct nvrtc *n, char *why, size_t size);
 void nvrtc_close(struct nvrtc *n);
+
+/* Which NVRTC has made something, so that it is known without being loaded: what $CCS_NVRTC was
+ * ("": not set), and its file, as it was then. All bytes of it count. */
+struct nvrtc_maker {
+	char variable[256], file[512];
+	uint64_t size;
+	int64_t changed; /* ns since 1970 */
+};
+/** Of one that is open. */
+void nvrtc_maker_of(const struct nvrtc *n, struct nvrtc_maker *m);
+/** Whether nvrtc_open would find that one again, as far as that is seen from its file; or none, by
+ *  CCS_NVRTC=none, and then anybody's work is all there is. */
+bool nvrtc_still(const struct nvrtc_maker *m);
 
 /* A GPU that code is made for: "sm_90", "sm_90a". */
 struct nvrtc_arch {

@@ -5,6 +5,10 @@
  * one of the disk cache; one that NVRTC compiles now from the module's source, which
  * goes into the cache. Kernels stay loaded as long as the communicator.
  *
+ * An entry of the cache begins with the NVRTC that made it (struct nvrtc_maker). Another one's
+ * kernel is made anew, in its place; but where there is no NVRTC (CCS_NVRTC=none) it is as good
+ * as any. That is seen from its file, without loading NVRTC, which takes some 50 ms.
+ *
  * Where NVRTC is older than the GPU, the newest PTX that it can write is made instead,
  * and the driver compiles that.
  */
@@ -96,11 +100,12 @@ static bool choose_arch(const struct nvrtc *n, int capability, struct nvrtc_arch
 static struct cache_key cache_key(const struct gpu_part *p, const struct ccs_module *m,
 				  const struct kernel_key *key)
 {
-	const void *parts[] = { m->cuda, key, &p->cuda.capability, CCS_VERSION };
+	static const char form[] = "maker, kernel";
+	const void *parts[] = { m->cuda, key, &p->cuda.capability, CCS_VERSION, form };
 	const size_t lengths[] = { strlen(m->cuda), sizeof(*key), sizeof(p->cuda.capability),
-				   sizeof(CCS_VERSION) };
+				   sizeof(CCS_VERSION), sizeof(form) };
 
-	return cache_key_of(parts, lengths, 4);
+	return cache_key_of(parts, lengths, 5);
 }
 
 static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct ccs_module *m,
@@ -150,6 +155,40 @@ static ccs_status refused(const struct gpu *g, const struct gpu_part *p, ccs_sta
 			 p->cuda.driver % 1000 / 10);
 }
 
+/* Whether the cache has it, from the NVRTC that there is, and it is loaded. */
+static bool load_cached(struct gpu_part *p, const struct cache_key *ck, struct gpu_kernel *k)
+{
+	const size_t head = sizeof(struct nvrtc_maker);
+	struct nvrtc_maker maker;
+	size_t len = 0;
+	char *data = cache_read(ck, &len);
+	bool done = data && len > head;
+
+	if (done) {
+		memcpy(&maker, data, head);
+		memmove(data, data + head, len - head + 1); /* to where it is aligned */
+		done = nvrtc_still(&maker) &&
+		       !cuda_load(&p->cuda, &k->module, &k->function, data, CCS_DEV_KERNEL);
+	}
+	free(data); /* whatever is wrong with it: it is made again */
+	return done;
+}
+
+static void keep_cached(const struct gpu *g, const struct cache_key *ck, const void *data,
+			size_t len)
+{
+	struct nvrtc_maker maker;
+	char *entry = malloc(sizeof(maker) + len);
+
+	if (!entry)
+		return;
+	nvrtc_maker_of(&g->nvrtc, &maker);
+	memcpy(entry, &maker, sizeof(maker));
+	memcpy(entry + sizeof(maker), data, len);
+	cache_write(ck, entry, sizeof(maker) + len);
+	free(entry);
+}
+
 static ccs_status load_compiled(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
 				struct gpu_kernel *k)
 {
@@ -160,20 +199,15 @@ static ccs_status load_compiled(struct gpu *g, struct gpu_part *p, const struct 
 
 	if (m->cuda) {
 		ck = cache_key(p, m, &k->key);
-		data = cache_read(&ck, &len);
-		if (data && !cuda_load(&p->cuda, &k->module, &k->function, data, CCS_DEV_KERNEL)) {
-			free(data);
+		if (load_cached(p, &ck, k))
 			return CCS_OK;
-		}
-		free(data); /* whatever is wrong with it: it is made again */
-		data = NULL;
 	}
 	s = compile(g, p, m, &k->key, &data, &len);
 	if (!s)
 		s = refused(g, p,
 			    cuda_load(&p->cuda, &k->module, &k->function, data, CCS_DEV_KERNEL));
 	if (!s)
-		cache_write(&ck, data, len);
+		keep_cached(g, &ck, data, len);
 	free(data);
 	return s;
 }

@@ -92,6 +92,13 @@ status "a kernel that gives up" 3 env FAKE_CUDA_STUCK=1 LD_LIBRARY_PATH="$fake" 
 says "... is told of with rank, line and peer" "$tmp/err" \
 	'rank 2 waits at ring_allreduce\.ccs:[0-9]+ to receive from rank 1'
 
+# The same where no work is over when its call returns, as on a GPU.
+status "launches that are not over when the call returns" 0 env FAKE_CUDA_ASYNC=1 \
+	CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" "$ccrun" -n 8 --device cuda "$tmp/ring.so" \
+	-b 4 -e 1M -f 16
+status "... and graphs of them" 0 env FAKE_CUDA_ASYNC=1 CCS_NVRTC="$fake/libnvrtc.so" \
+	LD_LIBRARY_PATH="$fake" "$ccrun" -n 8 --device cuda "$tmp/ring.so" -b 4 -e 64K -f 16 -G 5
+
 # ---- the disk cache -------------------------------------------------------------------------------
 export CCS_CACHE_DIR="$tmp/cache"
 status "ccc caches the kernels that it compiles" 0 faked "$ccc" $ring -n 4 -o "$tmp/cached.so"
@@ -108,6 +115,13 @@ holds "... and cached" test "$(ls "$CCS_CACHE_DIR" | wc -l)" = 1
 holds "... where only this user can write" test "$(stat -c %a "$CCS_CACHE_DIR")" = 700
 status "... and needs no NVRTC then" 0 none gpu "$ccrun" -n 4 --device cuda "$tmp/ring.so" \
 	-d int32 -o max -b 1K -e 1K
+cp "$fake/libnvrtc.so" "$tmp/libnvrtc_other.so"
+status "... but not for another NVRTC, which must make it" 4 env FAKE_NVRTC_FAIL=1 \
+	CCS_NVRTC="$tmp/libnvrtc_other.so" LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 --device cuda \
+	"$tmp/ring.so" -d int32 -o max -b 1K -e 1K
+status "... as one that fails need not make it again" 0 env FAKE_NVRTC_FAIL=1 \
+	CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 --device cuda \
+	"$tmp/ring.so" -d int32 -o max -b 1K -e 1K
 entry=$(ls "$CCS_CACHE_DIR"/*)
 printf 'x' | dd of="$entry" bs=1 seek=60 conv=notrunc 2>/dev/null
 status "a damaged entry counts as none" 4 none gpu "$ccrun" -n 4 --device cuda "$tmp/ring.so" \

@@ -18,7 +18,10 @@
  * When things run. What can be done at once is done inside the call: so a launch that
  * waits for nobody else's messages is over when it returns. A launch whose workers
  * exchange messages with others (of other devices or processes) runs in the stream's own
- * thread, and so does what comes after it in its stream. What would have been unordered
+ * thread, and so does what comes after it in its stream; with FAKE_CUDA_ASYNC all work does, and
+ * is not over when its call returns. Memory is had, and given back, when the device has done all
+ * that it was given: a program that does so between launches which wait for one another hangs, as
+ * it may with a real driver. What would have been unordered
  * on a GPU is found with vector clocks in either case: launches of one communicator on
  * one device must be ordered by streams and events, or take turns (call.turn).
  *
@@ -27,6 +30,7 @@
  *   FAKE_CUDA_PEERS=all         none: no device reaches another's memory
  *   FAKE_CUDA_SMS=132, FAKE_CUDA_REGISTERS=64 (of each thread of a kernel),
  *   FAKE_CUDA_CAPABILITY=90, FAKE_CUDA_VERSION=13000
+ *   FAKE_CUDA_ASYNC=0           1: no work is done in the call that gives it
  *   FAKE_CUDA_SHARE=1           ... of which a launch gets one part in so many, as under MPS,
  *                               though the driver counts all of them
  *   FAKE_CUDA_STUCK=RANK        blocks of that rank never move, in launches made while

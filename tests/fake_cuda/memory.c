@@ -145,6 +145,7 @@ EXPORT int cuMemAlloc_v2(ptr *p, size_t n)
 		return NO_MEMORY;
 	}
 	lock();
+	drain_device(d);
 	o = add(DEVICE, m, n, d);
 	o->fd = fd;
 	o->mapped = mapped;
@@ -217,6 +218,7 @@ EXPORT int cuMemHostAlloc(void **p, size_t n, unsigned flags)
 	*p = malloc(n);
 	memset(*p, 0xa5, n);
 	lock();
+	drain_device(d);
 	add(HOST, *p, n, d)->portable = flags & 1;
 	unlock();
 	return 0;

@@ -54,6 +54,7 @@ EXPORT int cuModuleLoadData(void **module, const void *image)
 	}
 	note("kernel type %u op %u protocol %u", m->kernel.type, m->kernel.op, m->kernel.protocol);
 	lock();
+	drain_device(d);
 	add(MODULE, m, sizeof(*m), d);
 	unlock();
 	*module = m;

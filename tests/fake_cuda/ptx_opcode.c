@@ -81,7 +81,7 @@ static bool compare_of(const char *part, struct ptx_insn *to)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!strcmp(part, all[i].name)) {
-			to->what = all[i].what;
+			to->what = (uint8_t)all[i].what;
 			to->unordered = all[i].unordered;
 			return true;
 		}
