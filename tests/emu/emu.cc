@@ -635,7 +635,7 @@ const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, ui
 		}
 		if (emu_random(16) == 0 || quiet > 64 * live.size())
 			drain_some();
-		if (++quiet > 400 * live.size() + 10000)
+		if (++quiet > 1600 * live.size() + 20000)
 			return "no thread can go on";
 	}
 	if (askew)

@@ -75,7 +75,7 @@ void emu_note_pass(uint32_t operations);
 #define CCS_OPERATOR inline
 #define CCS_KERNEL static void
 #define CCS_CONSTANT
-#define CCS_WARP 32u
+#define CCS_WARP 2u /* so that blocks of few threads have several */
 #ifndef CCS_ROWS
 #define CCS_ROWS 4 /* so that groups of rows occur */
 #endif

@@ -91,6 +91,7 @@ struct ptx_insn {
 	uint8_t what;	      /* enum ptx_compare, _form, _atom or _group; CVT: it saturates */
 	uint8_t n;	      /* LD, ST: elements of its vector */
 	bool global;	      /* LD, ST, ATOM: counts as an access */
+	bool named;	      /* ... and says `.global`, as what moves data does */
 	bool poll;	      /* LD: acquire or relaxed, as those that wait */
 	bool unordered;	      /* SETP: true of what is no number */
 	struct ptx_operand to[4], a, b, c, d;
@@ -136,7 +137,9 @@ uint64_t ptx_compute_small(const struct ptx_insn *i, uint64_t a, uint64_t b, uin
 /* What a thread has done. */
 struct ptx_counts {
 	uint64_t instructions, loads, stores, atomics, fences, barriers, polls;
-	uint64_t data; /* bytes loaded and stored in memory by fours of 4: users', and slots' */
+	uint64_t
+		data; /* bytes loaded and stored in memory by fours of 4: users', slots', and a row of
+			  a table for each thread */
 };
 
 struct ptx_range {

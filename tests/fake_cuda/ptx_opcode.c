@@ -152,6 +152,7 @@ enum ptx_shape ptx_opcode(struct ptx_reader *r, struct ptx_insn *to)
 	while ((part = strtok_r(NULL, ".", &save))) {
 		if (!strcmp(part, "param") || !strcmp(part, "shared"))
 			to->global = false;
+		to->named |= !strcmp(part, "global");
 		if (part_of(part, to) || is_silent(part))
 			continue;
 		if (part[0] == 'v' && isdigit((unsigned char)part[1]))

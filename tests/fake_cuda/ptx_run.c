@@ -168,10 +168,10 @@ static void write_one(void *at, unsigned bytes, uint64_t v)
 	}
 }
 
-/* An access was that of a unit of data: blocks' own memory is none. */
+/* An access was that of a unit of data: tables are read by others. */
 static void note_data(struct thread *t, const struct ptx_insn *i, uint64_t at)
 {
-	if (i->n == 4 && i->type.bytes == 4 && t->last &&
+	if (i->named && i->n == 4 && i->type.bytes == 4 && t->last &&
 	    within(at, 16, t->last->at, t->last->bytes))
 		t->counts.data += 16;
 }
