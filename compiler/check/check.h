@@ -100,22 +100,23 @@ struct contract {
 /* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0306, E0406. */
 struct contract *contract_expand(struct ctx *c, struct program *p);
 
-/* Some chunks of buffers, of some ranks (stream/). */
-struct part {
+/* Some chunks of buffers, of some ranks: a part of them (stream/). */
+struct portion {
 	const uint32_t *cells; /* that some rank has of it; ascending */
 	uint32_t n;
 	const uint8_t *const *ranks; /* by these: by rank, whether it has it; NULL: all have */
 };
 
 /* Whether a rank has the part's cell number k. */
-static inline bool part_has(const struct part *x, uint32_t k, uint32_t rank)
+static inline bool portion_has(const struct portion *x, uint32_t k, uint32_t rank)
 {
 	return !x->ranks[k] || x->ranks[k][rank];
 }
 
 /* The same of a part: rows[rank * part->n + k] is of its cell number k. Shares are in the
  * program's cells, also in such as are not in the part. */
-struct contract *contract_expand_part(struct ctx *c, struct program *p, const struct part *part);
+struct contract *contract_expand_portion(struct ctx *c, struct program *p,
+					 const struct portion *part);
 
 /* The clause that asked for a row of shares. */
 const struct ensures *contract_clause(const struct contract *k, uint32_t share);

@@ -21,11 +21,11 @@ struct evaluation {
 	struct share *terms; /* of the value at hand, each once */
 	uint32_t nterms, capterms;
 	struct contract *k;
-	const struct part *part;  /* NULL: all chunks */
-	uint32_t width;		  /* cells of a rank's rows */
-	uint64_t all_terms;	  /* of all values so far */
-	struct shares sum;	  /* room */
-	const struct term *asked; /* of this sum it is known whether it is one share */
+	const struct portion *part; /* NULL: all chunks */
+	uint32_t width;		    /* cells of a rank's rows */
+	uint64_t all_terms;	    /* of all values so far */
+	struct shares sum;	    /* room */
+	const struct term *asked;   /* of this sum it is known whether it is one share */
 	bool one_share;
 };
 
@@ -418,7 +418,7 @@ static bool clause_part(struct evaluation *x, const struct clause *c, uint32_t r
 {
 	for (uint32_t k = 0; k < x->part->n; k++) {
 		uint32_t at = x->part->cells[k] - c->buffer->cell;
-		if (at < c->buffer->cells && part_has(x->part, k, rank) && is_asked(c, at) &&
+		if (at < c->buffer->cells && portion_has(x->part, k, rank) && is_asked(c, at) &&
 		    !clause_cell(x, c, rank, at, k, shared))
 			return false;
 	}
@@ -529,7 +529,8 @@ static bool bind_buffers(struct evaluation *x, struct program *p, const struct d
 	return i == p->nbuffers;
 }
 
-static struct contract *expand_contract(struct ctx *c, struct program *p, const struct part *part)
+static struct contract *expand_contract(struct ctx *c, struct program *p,
+					const struct portion *part)
 {
 	const struct decl *d = p->instance.schedule->contract;
 	uint32_t errors = c->diags->errors;
@@ -565,7 +566,8 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 	return expand_contract(c, p, NULL);
 }
 
-struct contract *contract_expand_part(struct ctx *c, struct program *p, const struct part *part)
+struct contract *contract_expand_portion(struct ctx *c, struct program *p,
+					 const struct portion *part)
 {
 	return expand_contract(c, p, part);
 }

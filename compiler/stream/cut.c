@@ -80,7 +80,7 @@ void cut_open(struct cut *x, uint32_t number)
 	}
 	qsort(cells, n, sizeof(*cells), by_number);
 	const uint8_t **ranks = ARENA_ARRAY(x->arena, const uint8_t *, (size_t)n + 1);
-	x->part = (struct part){ .cells = cells, .n = n, .ranks = ranks };
+	x->part = (struct portion){ .cells = cells, .n = n, .ranks = ranks };
 	number_columns(x);
 	for (uint32_t i = first; i < end; i++) {
 		uint32_t k = x->column[node_cell(x, split_cells, y->nodes[i], &rank)];
@@ -115,17 +115,17 @@ uint32_t cut_add(struct cut *x, const struct contract *k)
 		return 0;
 	const uint8_t *none = ARENA_ARRAY(x->arena, uint8_t, x->parts->nranks);
 	const uint8_t **ranks = ARENA_ARRAY(x->arena, const uint8_t *, (size_t)n + 1);
-	struct part was = x->part;
+	struct portion was = x->part;
 	qsort(cells, n, sizeof(*cells), by_number);
 	for (uint32_t i = 0, j = 0; i < n; i++) /* those that it had are among them, in order */
 		ranks[i] = j < was.n && was.cells[j] == cells[i] ? was.ranks[j++] : none;
-	x->part = (struct part){ .cells = cells, .n = n, .ranks = ranks };
+	x->part = (struct portion){ .cells = cells, .n = n, .ranks = ranks };
 	number_columns(x);
 	return n - had;
 }
 
 /* The first of the part's cells that is not below this one. */
-static uint32_t first_column(const struct part *x, uint32_t cell)
+static uint32_t first_column(const struct portion *x, uint32_t cell)
 {
 	uint32_t lo = 0, hi = x->n;
 
@@ -160,14 +160,14 @@ static void emit(struct cutting *c, const struct op *o, uint32_t k, uint32_t oth
 /* Rows that come once; `row`: of the first, in its task. */
 static void cut_rows(struct cutting *c, const struct passage *p, uint32_t rank, uint32_t row)
 {
-	const struct part *x = &c->x->part;
+	const struct portion *x = &c->x->part;
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct op *o = &c->x->s->text->ops[p->first + i];
 		c->begins |= !(o->kind & OP_JOINED);
 		for (uint32_t k = first_column(x, o->cell);
 		     k < x->n && x->cells[k] - o->cell < o->n; k++)
-			if (part_has(x, k, rank))
+			if (portion_has(x, k, rank))
 				emit(c, o, k, o->other + (x->cells[k] - o->cell), row + i);
 	}
 }
@@ -231,7 +231,7 @@ static void sort_hits(struct cutting *c)
 static void find_hits(struct cutting *c, const struct passage *p, uint32_t row, uint32_t rank)
 {
 	const struct text *t = c->x->s->text;
-	const struct part *x = &c->x->part;
+	const struct portion *x = &c->x->part;
 	const struct op *o = &t->ops[row];
 	const struct track *u = text_track(t, p, row, false);
 	uint32_t lo = u->period == 1 ? track_cell(u, 0) : u->first, at;
@@ -240,7 +240,7 @@ static void find_hits(struct cutting *c, const struct passage *p, uint32_t row, 
 		int64_t i = track_find(u, x->cells[k], o->n, &at);
 		if (u->period == 1 && x->cells[k] - lo >= o->n)
 			break;
-		if (i < 0 || !part_has(x, k, rank))
+		if (i < 0 || !portion_has(x, k, rank))
 			continue;
 		for (uint64_t j = (uint64_t)i; j < p->times; j += (uint64_t)u->period)
 			ARENA_PUSH(c->x->arena, c->hits, c->nhits, c->caphits) =

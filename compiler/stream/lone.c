@@ -43,7 +43,7 @@ struct gathered {
 	uint32_t rank, n;
 };
 
-struct slot {
+struct box {
 	uint32_t value;	 /* NONE: there is no message */
 	uint32_t parked; /* 1 + the rank that waits here; 0: none */
 };
@@ -66,7 +66,7 @@ struct lone {
 	uint32_t *sends; /* [nranks]: since lone_begin */
 	uint64_t *moved; /* [nbuffers][nranks]: all sends that were kept */
 	uint32_t misses; /* how often this was in vain */
-	struct slot *slots;
+	struct box *slots;
 	uint32_t *ready;
 	uint32_t start; /* the rank that the last run began with */
 	struct values values;
@@ -78,7 +78,7 @@ struct lone {
 static void empty_slots(struct lone *x)
 {
 	for (uint32_t f = 0; f < x->s->p->nfifos; f++)
-		x->slots[f] = (struct slot){ NONE, 0 };
+		x->slots[f] = (struct box){ NONE, 0 };
 }
 
 struct lone *lone_open(const struct stream *s)
@@ -95,7 +95,7 @@ struct lone *lone_open(const struct stream *s)
 	x->value = ARENA_ARRAY(a, uint32_t, n);
 	x->sends = ARENA_ARRAY(a, uint32_t, n);
 	x->ready = ARENA_ARRAY(a, uint32_t, n);
-	x->slots = ARENA_ARRAY(a, struct slot, (size_t)s->p->nfifos + 1);
+	x->slots = ARENA_ARRAY(a, struct box, (size_t)s->p->nfifos + 1);
 	x->moved = ARENA_ARRAY(a, uint64_t, (size_t)n *(s->p->nbuffers + 1));
 	empty_slots(x);
 	return values_init(&x->values, a, n, 1, n) ? x : NULL;
@@ -351,7 +351,7 @@ struct running {
 	struct lone *x;
 	const uint32_t *events, *first;
 	uint32_t *next, *value, *ready, nready;
-	struct slot *slots;
+	struct box *slots;
 };
 
 /* Runs a rank as far as it goes; false: it reads what has no value. */
@@ -361,7 +361,7 @@ ALWAYS_INLINE bool advance(struct running *y, uint32_t rank)
 
 	for (; at < end; at++) {
 		uint32_t kind = y->events[at] % KINDS;
-		struct slot *s = &y->slots[y->events[at] / KINDS];
+		struct box *s = &y->slots[y->events[at] / KINDS];
 		uint32_t came = s->value, parked = s->parked;
 		if ((came == NONE) != (kind == SEND)) {
 			s->parked = rank + 1;
@@ -370,9 +370,9 @@ ALWAYS_INLINE bool advance(struct running *y, uint32_t rank)
 		if (kind == SEND) {
 			if (value == NONE)
 				return false;
-			*s = (struct slot){ value, 0 };
+			*s = (struct box){ value, 0 };
 		} else {
-			*s = (struct slot){ NONE, 0 };
+			*s = (struct box){ NONE, 0 };
 			if (kind == REDUCE && value == NONE)
 				return false;
 			value = kind == RECV ? came : combine(&y->x->values, value, came);

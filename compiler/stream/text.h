@@ -104,9 +104,9 @@ struct cut {
 	const struct stream *s;
 	const struct parts *parts;
 	struct arena *arena;
-	struct part part; /* all its cells, scratch too */
-	uint32_t *column; /* by cell of a rank: its row of part.cells, or NONE */
-	uint32_t cells;	  /* of these, in buffers */
+	struct portion part; /* all its cells, scratch too */
+	uint32_t *column;    /* by cell of a rank: its row of part.cells, or NONE */
+	uint32_t cells;	     /* of these, in buffers */
 };
 
 /** The cells of part `number`. cut->column is there, all NONE, and to be closed. */

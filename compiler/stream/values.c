@@ -59,7 +59,8 @@ static uint64_t memory_left(const struct arena *a)
 /* ---- one part ----------------------------------------------------------------------------------- */
 
 /* The contract in the cells of the program that is cut: `was` are those that it was asked for. */
-static void renumber(struct looking *x, struct contract *k, const struct part *was, uint32_t added)
+static void renumber(struct looking *x, struct contract *k, const struct portion *was,
+		     uint32_t added)
 {
 	const struct cut *cut = &x->cut;
 	uint32_t n = x->s->p->nranks, *rows;
@@ -81,12 +82,12 @@ static struct contract *ask(struct looking *x)
 {
 	struct ctx c = *x->s->ctx;
 	struct program whole = *x->s->p;
-	struct part part = x->cut.part;
+	struct portion part = x->cut.part;
 
 	part.n = x->cut.cells;
 	c.arena = whole.arena = x->cut.arena;
 	c.diags->phase = PHASE_CONTRACT;
-	struct contract *k = contract_expand_part(&c, &whole, &part);
+	struct contract *k = contract_expand_portion(&c, &whole, &part);
 	if (k)
 		renumber(x, k, &part, cut_add(&x->cut, k));
 	return k;
