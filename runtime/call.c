@@ -135,22 +135,23 @@ static void call_begin(struct call *c, const struct ccs_module *m, const void *s
 	atomic_init(&c->over, false);
 }
 
-/* A call that is the rank's last one again, alone: the engine may do it without more being asked. */
+/* A call that is the rank's last one again, alone: the engine may do it without more being asked.
+ * (Where requests are under way, or a group is open, what is kept is not this thread's to read.) */
 static bool once_more(const struct ccs_module *m, const struct ccs_run_options *how,
 		      const void *send, const void *recv, size_t count, ccs_dtype type,
 		      ccs_redop op, int root, struct ccs_comm *comm)
 {
+	const struct thread_state *t = error_thread();
 	const struct checked *k = comm->checked + comm->newest;
 	struct world *w = comm->world;
-	const struct thread_state *t;
 
-	if (!m || m != k->module || count != k->count || type != k->type || op != k->op ||
-	    (k->root != -1 && k->root != root) || k->premul || k->order != USER_NONE ||
-	    !k->kept.id || !checked_suits(k, how) || !w->engine->once_more ||
-	    !origin_here(&w->origin) || (w->p2p && request_busy(w)))
+	if (!w->engine->once_more || t->depth || t->failed || !origin_here(&w->origin) ||
+	    (w->p2p && request_busy(w)))
 		return false;
-	t = error_thread();
-	return !t->depth && !t->failed && w->engine->once_more(comm, &k->kept, send, recv);
+	return m && m == k->module && count == k->count && type == k->type && op == k->op &&
+	       (k->root == -1 || k->root == root) && !k->premul && k->order == USER_NONE &&
+	       k->kept.id && checked_suits(k, how) &&
+	       w->engine->once_more(comm, &k->kept, send, recv);
 }
 
 static RARE ccs_status run_with(const struct ccs_module *m, const struct ccs_run_options *how,

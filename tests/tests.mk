@@ -378,7 +378,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag check/bits check/symmetry msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag check/bits check/symmetry check/roots msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
