@@ -138,7 +138,7 @@ static bool available(size_t bytes)
 }
 
 /* A signal makes the system give up half-way, and begin anew: with a timer it may never end. */
-int file_reserve(int fd, size_t bytes)
+int file_reserve(int fd, size_t at, size_t bytes)
 {
 	sigset_t all, before;
 	struct stat now;
@@ -146,12 +146,13 @@ int file_reserve(int fd, size_t bytes)
 
 	if (fstat(fd, &now))
 		return errno;
-	if (bytes > LARGE && bytes > (size_t)now.st_size && !available(bytes - (size_t)now.st_size))
+	if (bytes > LARGE && at + bytes > (size_t)now.st_size &&
+	    !available(at + bytes - (size_t)now.st_size))
 		return ENOMEM;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	do
-		e = posix_fallocate(fd, 0, (off_t)bytes);
+		e = posix_fallocate(fd, (off_t)at, (off_t)bytes);
 	while (e == EINTR);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return e;

@@ -26,8 +26,9 @@ bool file_read(int fd, uint64_t at, void *data, size_t n);
 /** Writes all of it, to a file or a pipe, whatever interrupts it. 0 or an errno. */
 int file_put(int fd, const void *data, size_t n);
 
-/** Makes a file of memory at least as large, whatever interrupts it. 0 or an errno. */
-int file_reserve(int fd, size_t bytes);
+/** Makes so many bytes of a file of memory, from `at`, be there, whatever interrupts it. 0 or an
+ *  errno. */
+int file_reserve(int fd, size_t at, size_t bytes);
 
 /* ---- replace.c ----------------------------------------------------------------------- */
 

@@ -148,12 +148,7 @@ void cpu_free(struct world *w)
 		rank_free(e, e->ranks + r);
 	free(e->ranks);
 	sequences_free(e);
-	cpu_arena_free(&e->fibers);
-	cpu_arena_free(&e->fifos);
-	cpu_arena_free(&e->lines);
-	cpu_arena_free(&e->slots);
-	cpu_arena_free(&e->cells);
-	cpu_arena_free(&e->data);
+	laid_free(e->laid);
 	free(e->helpers);
 	free(e);
 }
@@ -198,16 +193,17 @@ ccs_status cpu_open(struct world *w)
 	if (e) {
 		memset(e, 0, sizeof(*e));
 		e->ranks = calloc((size_t)w->nranks, sizeof(*e->ranks));
+		e->laid = laid_new();
 	}
-	if (!e || !e->ranks || !world_cond_init(&e->work)) {
+	if (!e || !e->ranks || !e->laid || !world_cond_init(&e->work)) {
 		free(e ? e->ranks : NULL);
+		laid_free(e ? e->laid : NULL);
 		free(e);
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	e->world = w;
 	e->cores = sched_cores();
 	e->sequences.memory.fd = -1;
-	e->fifos.fd = e->lines.fd = e->fibers.fd = e->slots.fd = e->cells.fd = e->data.fd = -1;
 	w->state = e;
 	return CCS_OK;
 }

@@ -181,7 +181,8 @@ struct parts {
 struct arena_block {
 	unsigned char *data;
 	size_t cap;
-	int fd; /* -1: of this process alone; else of a file that processes share */
+	int fd;	   /* -1: of this process alone; else of a file that processes share */
+	size_t at; /* where it begins there */
 };
 
 /* A place: so many bytes after a base. */
@@ -262,7 +263,12 @@ struct sequences {
 	uint64_t *sent, *received; /* messages, by FIFO: of `counters` with */
 	uint64_t *done;		   /* operations, by worker */
 	size_t counters;
-	struct sequence own;   /* where ranks are processes: of the layout that there is */
+};
+
+/* Where a layout lies; and, where ranks are processes, what its operations came to. */
+struct laid {
+	struct arena_block fibers, fifos, lines, slots, cells, data;
+	struct sequence own;   /* what they came to */
 	struct op_pieces *ops; /* by operation of the rank's workers: `nops` from op0 */
 	size_t nops, ops_room;
 	uint64_t op0;
@@ -297,9 +303,9 @@ struct cpu {
 	struct shared shared;
 	struct layout layout; /* of the current run */
 	struct rank_io *ranks;
-	uint64_t layouts; /* so many, one for each run that failed among them */
-	uint64_t ids;	  /* of layouts */
-	struct arena_block fibers, fifos, lines, slots, cells, data;
+	uint64_t layouts;	 /* so many, one for each run that failed among them */
+	uint64_t ids;		 /* of layouts */
+	struct laid *laid;	 /* the current run's */
 	const struct wire *wire; /* NULL: all ranks are in this process */
 	struct procs *procs;	 /* the wire's own: one of these */
 	struct net *net;
@@ -374,6 +380,9 @@ void cpu_wait(struct cpu *e, struct call *calls);
  *  with no fiber running. O(fibers + FIFOs + cells); of fibers alone where the run before
  *  was one like it. */
 ccs_status layout_make(struct cpu *e, struct run *r);
+/** Whether it takes no more than so many bytes of any memory that processes share. O(FIFOs +
+ *  workers). */
+bool layout_is_small(const struct cpu *e, const struct call *c, size_t most);
 /** Whether chunks are so short that they are copied into slots. */
 bool layout_is_short(const struct cpu *e, const struct layout *l);
 /** The same where the run is laid out already, for a call that has begun without it. */
@@ -386,6 +395,10 @@ bool layout_is(const struct layout *l, const struct call *c);
 bool cpu_arena_grow(struct arena_block *b, size_t bytes);
 /** Gives an arena's memory back. */
 void cpu_arena_free(struct arena_block *b);
+/** Room for a layout, in memory of this process alone as yet. NULL: no memory. */
+struct laid *laid_new(void);
+/** Frees it with all that lies there; or nothing. */
+void laid_free(struct laid *d);
 
 /** Where a rank's cells lie. */
 static inline const struct cell_at *layout_cells(const struct layout *l, uint32_t rank)

@@ -404,7 +404,7 @@ static bool place_buffers(struct cpu *e, struct rank_io *io, const struct call *
 	io->recv = c->recv;
 	io->copy_aside = where.copy_aside && !(where.in_place && !p->ncopied);
 	/* what is noted of operations holds wherever the buffers lie */
-	io->partly = io->copy_aside && where.in_place && e->wire && !e->sequences.nops;
+	io->partly = io->copy_aside && where.in_place && e->wire && !e->laid->nops;
 	if (!io->copy_aside && !where.lacks)
 		return true;
 	if (!grow_aside(e, io, where.lacks ? c->recv_bytes : c->send_bytes))

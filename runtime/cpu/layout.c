@@ -10,7 +10,8 @@
  * adjoin move as one piece. A FIFO has the slots that the plan was checked with,
  * or as many as it has messages in all, whichever is less: in one call; in all those that a
  * rank may be ahead of others, if ranks are processes and chunks are short, so that a sender
- * need not look each time how far its receiver is. Memory is kept from run to run and only grows. O(fibers + FIFOs + cells).
+ * need not look each time how far its receiver is. Memory is kept from run to run and only grows; where
+ * ranks are processes it is one of several (struct laid, procs_layouts.c). O(fibers + FIFOs + cells).
  */
 #include "runtime/base/divide.h"
 #include "runtime/base/file.h"
@@ -53,9 +54,9 @@ static void *shared_memory(const struct arena_block *b, size_t bytes)
 {
 	void *p;
 
-	if (file_reserve(b->fd, bytes))
+	if (file_reserve(b->fd, b->at, bytes))
 		return NULL;
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, (off_t)b->at);
 	return p == MAP_FAILED ? NULL : p;
 }
 
@@ -87,6 +88,31 @@ bool cpu_arena_grow(struct arena_block *b, size_t bytes)
 	return true;
 }
 
+struct laid *laid_new(void)
+{
+	struct laid *d = calloc(1, sizeof(*d));
+
+	if (d)
+		d->fifos.fd = d->lines.fd = d->fibers.fd = d->slots.fd = d->cells.fd = d->data.fd =
+			-1;
+	return d;
+}
+
+void laid_free(struct laid *d)
+{
+	if (!d)
+		return;
+	cpu_arena_free(&d->fibers);
+	cpu_arena_free(&d->fifos);
+	cpu_arena_free(&d->lines);
+	cpu_arena_free(&d->slots);
+	cpu_arena_free(&d->cells);
+	cpu_arena_free(&d->data);
+	free(d->own.pieces);
+	free(d->ops);
+	free(d);
+}
+
 /* What is new is zero; of a shared file it is, as it was never written there. */
 static bool grow_zero(struct arena_block *b, size_t bytes)
 {
@@ -99,10 +125,10 @@ static bool grow_zero(struct arena_block *b, size_t bytes)
 	return true;
 }
 
-static uint64_t slots_of(const struct layout *l, const struct run *r, const struct ccs_fifo *f,
+static uint64_t slots_of(const struct layout *l, const struct call *c, const struct ccs_fifo *f,
 			 uint64_t ntiles)
 {
-	uint64_t slots = r->params.module->head->slots, most;
+	uint64_t slots = c->module->head->slots, most;
 
 	if (__builtin_mul_overflow((uint64_t)f->messages * l->ahead, ntiles, &most))
 		most = slots;
@@ -110,19 +136,19 @@ static uint64_t slots_of(const struct layout *l, const struct run *r, const stru
 	return slots < most ? slots : most;
 }
 
-static void choose_tile(const struct cpu *e, struct layout *l, const struct run *r)
+static void choose_tile(const struct cpu *e, struct layout *l, const struct call *c)
 {
 	size_t bytes = e->wire && e->wire->tile ? e->wire->tile : TILE_BYTES;
 	size_t most = bytes / TILE_BYTES * SLOT_BYTES;
 	uint32_t max_cells = l->view->plan->max_message;
 	uint64_t weight = 0;
 
-	bytes = r->params.how.tile ? r->params.how.tile : bytes;
+	bytes = c->how.tile ? c->how.tile : bytes;
 	if (max_cells && most / max_cells < bytes)
 		bytes = most / max_cells;
 	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
 	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++)
-		weight += slots_of(l, r, l->view->fifos + i, UINT32_MAX) *
+		weight += slots_of(l, c, l->view->fifos + i, UINT32_MAX) *
 			  l->view->fifos[i].max_cells;
 	if (weight > FIFOS_BYTES / bytes)
 		bytes = (size_t)(FIFOS_BYTES / weight);
@@ -141,12 +167,12 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct run 
 }
 
 /* Of all ranks, where they differ. */
-static void place_all(const struct layout *l, const struct run *r, struct cell_at *at)
+static void place_all(const struct layout *l, const struct call *c, struct cell_at *at)
 {
-	const struct cells_call c = call_cells(&r->params);
+	const struct cells_call cells = call_cells(c);
 
-	for (uint32_t i = 0; i < (c.sizes ? l->nranks : 1); i++)
-		cells_place(&c, i, l->longest, at + i * l->rank_cells);
+	for (uint32_t i = 0; i < (cells.sizes ? l->nranks : 1); i++)
+		cells_place(&cells, i, l->longest, at + i * l->rank_cells);
 }
 
 /* 0: its messages are as short as a line has room for. */
@@ -157,7 +183,7 @@ static size_t slot_bytes(const struct layout *l, const struct ccs_fifo *f)
 	return bytes <= LINE_BYTES ? 0 : (bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 }
 
-static bool data_size(const struct layout *l, const struct run *r, size_t *lines, size_t *total)
+static bool data_size(const struct layout *l, const struct call *c, size_t *lines, size_t *total)
 {
 	const struct ccs_plan *p = l->view->plan;
 	size_t scratch = 0, cell;
@@ -165,7 +191,7 @@ static bool data_size(const struct layout *l, const struct run *r, size_t *lines
 	*total = *lines = 0;
 	/* a slot fits: choose_tile has seen to it */
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
-		size_t n = (size_t)slots_of(l, r, l->view->fifos + i, l->ntiles);
+		size_t n = (size_t)slots_of(l, c, l->view->fifos + i, l->ntiles);
 
 		if (!take(total, n, slot_bytes(l, l->view->fifos + i)) ||
 		    !take(lines, n, sizeof(struct slot_line)))
@@ -189,17 +215,17 @@ static unsigned char *cut(unsigned char **at, size_t n, size_t each)
 }
 
 /* Where the FIFOs' slots, the fibers' stages and the ranks' scratch lie. */
-static void place_data(struct cpu *e, struct layout *l, const struct run *r)
+static void place_data(struct cpu *e, struct layout *l, const struct call *call)
 {
-	struct slots *slots = (struct slots *)(void *)e->slots.data;
-	struct slot_line *lines = (struct slot_line *)(void *)e->lines.data;
-	unsigned char *at = e->data.data;
+	struct slots *slots = (struct slots *)(void *)e->laid->slots.data;
+	struct slot_line *lines = (struct slot_line *)(void *)e->laid->lines.data;
+	unsigned char *at = e->laid->data.data;
 	const struct ccs_plan *p = l->view->plan;
 
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		struct slots *c = slots + i;
 
-		c->n = (uint32_t)slots_of(l, r, l->view->fifos + i, l->ntiles);
+		c->n = (uint32_t)slots_of(l, call, l->view->fifos + i, l->ntiles);
 		c->bytes = slot_bytes(l, l->view->fifos + i);
 		c->data = c->bytes ? cut(&at, c->n, c->bytes) : NULL;
 		c->lines = lines;
@@ -270,20 +296,32 @@ static bool same_key(const struct layout_key *x, const struct layout_key *y)
 	       x->premul == y->premul && x->esize == y->esize && x->order == y->order;
 }
 
-static bool make_room(struct cpu *e, const struct layout *l, const struct run *r)
+/* Bytes of each memory. */
+struct room {
+	size_t fibers, fifos, lines, slots, cells, data;
+};
+
+static bool room_of(const struct layout *l, const struct call *c, struct room *m)
 {
 	const struct ccs_plan *p = l->view->plan;
-	size_t fibers = 0, fifos = 0, slots = 0, cells = 0, lines, data;
 	size_t each = (size_t)p->cells + p->scratch;
 
-	return take(&fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) &&
-	       take(&fifos, (size_t)p->fifos.n, sizeof(struct fifo)) &&
-	       take(&slots, (size_t)p->fifos.n, sizeof(struct slots)) &&
-	       take(&cells, l->rank_cells ? l->nranks * each : each, sizeof(struct cell_at)) &&
-	       data_size(l, r, &lines, &data) && grow_zero(&e->fibers, fibers) &&
-	       grow_zero(&e->fifos, fifos) && grow_zero(&e->lines, lines) &&
-	       cpu_arena_grow(&e->slots, slots) && cpu_arena_grow(&e->cells, cells) &&
-	       cpu_arena_grow(&e->data, data);
+	*m = (struct room){ 0 };
+	return take(&m->fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) &&
+	       take(&m->fifos, (size_t)p->fifos.n, sizeof(struct fifo)) &&
+	       take(&m->slots, (size_t)p->fifos.n, sizeof(struct slots)) &&
+	       take(&m->cells, l->rank_cells ? l->nranks * each : each, sizeof(struct cell_at)) &&
+	       data_size(l, c, &m->lines, &m->data);
+}
+
+static bool make_room(struct laid *d, const struct layout *l, const struct call *c)
+{
+	struct room m;
+
+	return room_of(l, c, &m) && grow_zero(&d->fibers, m.fibers) &&
+	       grow_zero(&d->fifos, m.fifos) && grow_zero(&d->lines, m.lines) &&
+	       cpu_arena_grow(&d->slots, m.slots) && cpu_arena_grow(&d->cells, m.cells) &&
+	       cpu_arena_grow(&d->data, m.data);
 }
 
 bool layout_is_short(const struct cpu *e, const struct layout *l)
@@ -299,10 +337,9 @@ static bool runs_ahead(const struct cpu *e, const struct layout *l)
 	return e->wire && e->wire->ahead && layout_is_short(e, l);
 }
 
-static ccs_status make(struct cpu *e, const struct run *r)
+/* All but where it lies. */
+static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 {
-	struct layout *l = &e->layout;
-	const struct call *c = &r->params;
 	const struct ccs_plan *p = c->view->plan;
 	const struct cells_call cells = call_cells(c);
 
@@ -329,17 +366,35 @@ static ccs_status make(struct cpu *e, const struct run *r)
 	l->holds = !c->premul && !layout_is_short(e, l) && (!e->wire || e->wire->holds);
 	l->far = c->send_bytes + c->recv_bytes >= FAR_BYTES;
 	l->ahead = runs_ahead(e, l) ? e->wire->ahead : 1;
-	choose_tile(e, l, r);
-	if (!make_room(e, l, r))
-		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
-	l->fibers = (struct fiber *)(void *)e->fibers.data;
-	l->fifos = (struct fifo *)(void *)e->fifos.data;
-	l->slots = (const struct slots *)(const void *)e->slots.data;
-	l->cells = (const struct cell_at *)(const void *)e->cells.data;
-	place_all(l, r, (struct cell_at *)(void *)e->cells.data);
-	place_data(e, l, r);
+	choose_tile(e, l, c);
 	l->parallel =
 		!e->wire && (c->send_bytes > PARALLEL_BYTES || c->recv_bytes > PARALLEL_BYTES);
+}
+
+bool layout_is_small(const struct cpu *e, const struct call *c, size_t most)
+{
+	struct layout l;
+	struct room m;
+
+	shape(e, &l, c);
+	return room_of(&l, c, &m) && m.fibers <= most && m.fifos <= most && m.lines <= most &&
+	       m.data <= most;
+}
+
+static ccs_status make(struct cpu *e, const struct call *c)
+{
+	struct layout *l = &e->layout;
+	struct laid *d = e->laid;
+
+	shape(e, l, c);
+	if (!make_room(d, l, c))
+		return error_set(CCS_ENOMEM, "out of memory for FIFOs and scratch");
+	l->fibers = (struct fiber *)(void *)d->fibers.data;
+	l->fifos = (struct fifo *)(void *)d->fifos.data;
+	l->slots = (const struct slots *)(const void *)d->slots.data;
+	l->cells = (const struct cell_at *)(const void *)d->cells.data;
+	place_all(l, c, (struct cell_at *)(void *)d->cells.data);
+	place_data(e, l, c);
 	l->key = key_of(c);
 	return CCS_OK;
 }
@@ -368,12 +423,12 @@ void layout_go_on(struct cpu *e, struct run *r)
 ccs_status layout_make(struct cpu *e, struct run *r)
 {
 	bool same = layout_is(&e->layout, &r->params);
-	ccs_status s = same ? CCS_OK : make(e, r);
+	ccs_status s = same ? CCS_OK : make(e, &r->params);
 
 	if (s)
 		return s;
 	if (e->failed) /* it has left messages */
-		memset(e->fifos.data, 0, e->fifos.cap);
+		memset(e->laid->fifos.data, 0, e->laid->fifos.cap);
 	if (e->failed || !same)
 		e->layout.first = ++e->layouts << NUMBERS;
 	if (e->wire && !same)

@@ -44,7 +44,7 @@ static void keep_memory(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
 
-	e->data.data = e->lines.data = NULL;
+	e->laid->data.data = e->laid->lines.data = NULL;
 	for (int i = 0; i < w->nranks; i++)
 		e->ranks[i].aside = NULL;
 }

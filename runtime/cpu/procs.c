@@ -37,7 +37,7 @@ static uint64_t mixed(uint64_t h, uint64_t word)
 	return h ^ h >> 29;
 }
 
-static uint64_t key_of(const struct call *c)
+uint64_t procs_key(const struct call *c)
 {
 	const struct ccs_module_head *m = c->module->head;
 	uint64_t h = mixed(mixed(mixed(m->checksum, m->size), c->count), c->how.rows);
@@ -57,25 +57,33 @@ static void say_other(struct procs_table *t, uint64_t call)
 		;
 }
 
-/* With those of the ranks that have posted theirs: of any two the later one sees. */
-static void compare(struct world *w, uint64_t call)
+/* A rank that has posted another call than this one's; NULL: none. Of any two the later one sees. */
+static const struct procs_seat *odd_one(const struct world *w, uint64_t call)
 {
 	const struct procs *p = cpu_of(w)->procs;
 	uint64_t at = call % PROCS_LAG;
 
 	if (atomic_load(&p->table->others) <= call)
-		return;
+		return NULL;
 	for (int i = 0; i < w->nranks; i++) {
 		const struct procs_seat *s = p->table->seats + i;
 
-		if (i == w->first || atomic_load(&s->begun) <= call ||
-		    s->key[at] == p->own->key[at])
-			continue;
-		run_differ(&p->own->call[at].name, &s->call[at].name);
-		procs_fail(w, CCS_EINVAL, error_thread()->text);
-		procs_look(w);
-		return;
+		if (i != w->first && atomic_load(&s->begun) > call && s->key[at] != p->own->key[at])
+			return s;
 	}
+	return NULL;
+}
+
+static void compare(struct world *w, uint64_t call)
+{
+	const struct procs_seat *s = odd_one(w, call);
+	uint64_t at = call % PROCS_LAG;
+
+	if (!s)
+		return;
+	run_differ(&cpu_of(w)->procs->own->call[at].name, &s->call[at].name);
+	procs_fail(w, CCS_EINVAL, error_thread()->text);
+	procs_look(w);
 }
 
 /* False: another rank is too far behind; or its name is to be written, and there is no call. */
@@ -97,13 +105,32 @@ static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint6
 	return true;
 }
 
+/* The call is not like the one before: changes to where it is laid out, or is to be. */
+static void change(struct world *w, const struct run *r)
+{
+	struct cpu *e = cpu_of(w);
+	struct procs_layout *at = procs_layouts_find(e, &r->params);
+	ccs_status s = CCS_OK;
+
+	if (at)
+		procs_layouts_use(e, at, r->seq);
+	else
+		s = procs_layouts_clear(e, &r->params, r->seq);
+	if (s) {
+		procs_fail(w, s, error_thread()->text);
+		procs_look(w);
+	}
+}
+
 static bool post(struct world *w)
 {
 	const struct run *r = w->runs;
 	bool other = !layout_is(&cpu_of(w)->layout, &r->params);
 
-	if (!post_call(w, &r->params, r->seq, key_of(&r->params), other))
+	if (!post_call(w, &r->params, r->seq, procs_key(&r->params), other))
 		return false;
+	if (other)
+		change(w, r);
 	fence();
 	compare(w, r->seq);
 	return true;
@@ -117,7 +144,7 @@ static bool admit(struct world *w)
 	struct procs_call *c = p->own->call + r->seq % PROCS_LAG;
 	ccs_status s;
 
-	if (!layout_is(&e->layout, &r->params) && !all_finished(w, r->seq))
+	if (!layout_is(&e->layout, &r->params) && !all_finished(w, p->current->used))
 		return false;
 	s = layout_make(e, r);
 	if (!s)
@@ -265,12 +292,13 @@ static void run_fibers(struct cpu *e, const struct run *r, unsigned polls)
 
 /* ---- without a run ---------------------------------------------------------------------------- */
 
-/* Whether all make the same calls as before. Others see then that this one has begun its call, or it
- * sees here that they make another, if there was a fence between. */
-static bool all_well(const struct procs *p, uint64_t call)
+/* Whether all make the same calls as before; or the same as this one, as far as they have begun it.
+ * Others see then that this one has begun its call, or it sees here that they make another, if there
+ * was a fence between. */
+static bool all_well(const struct world *w, uint64_t call)
 {
-	return atomic_load_explicit(&p->table->others, memory_order_acquire) <= call &&
-	       !atomic_load_explicit(&p->table->failed, memory_order_acquire);
+	return !odd_one(w, call) &&
+	       !atomic_load_explicit(&cpu_of(w)->procs->table->failed, memory_order_acquire);
 }
 
 /* Whether the call is laid out as the one before. What is found is kept with the calls like it. */
@@ -299,18 +327,35 @@ static bool post_again(struct world *w, const struct call *c, uint64_t seq)
 {
 	struct procs *p = cpu_of(w)->procs;
 
-	return post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false) && all_well(p, seq);
+	return post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false) && all_well(w, seq);
 }
 
-/* The call like the one before is posted, and its operations are begun. */
+/* Posts a call like one before that, whose layout is kept, and changes to it. */
+static bool post_kept(struct world *w, const struct call *c, uint64_t seq)
+{
+	struct cpu *e = cpu_of(w);
+	struct procs_layout *at = procs_layouts_find(e, c);
+
+	if (!at || !procs_order_may(&at->layout) || !post_call(w, c, seq, at->key, true))
+		return false;
+	procs_layouts_use(e, at, seq);
+	fence();
+	return is_laid_out(e, c) && all_well(w, seq);
+}
+
+/* The call like one before is posted, and its operations are begun. */
 static bool begin_at_once(struct world *w, struct call *c)
 {
 	struct cpu *e = cpu_of(w);
+	uint64_t seq = c->comm->seq;
 
-	if (!may_begin(w) || !is_laid_out(e, c) ||
-	    !(procs_order_listed(e->procs, &e->layout) || procs_order_may(&e->layout)))
+	if (!may_begin(w))
 		return false;
-	return post_again(w, c, c->comm->seq) && !procs_order_begin(e, c);
+	if (!is_laid_out(e, c))
+		return post_kept(w, c, seq) && !procs_order_begin(e, c);
+	if (!procs_order_listed(e->procs, &e->layout) && !procs_order_may(&e->layout))
+		return false;
+	return post_again(w, c, seq) && !procs_order_begin(e, c);
 }
 
 /* It takes longer, or something is wrong: a run goes on with it. */
@@ -334,7 +379,7 @@ static bool go_at_once(struct world *w, struct ccs_comm *comm)
 {
 	struct cpu *e = cpu_of(w);
 
-	if (!procs_order_go(e, procs_polls(e->procs)) || !all_well(e->procs, comm->seq))
+	if (!procs_order_go(e, procs_polls(e->procs)) || !all_well(w, comm->seq))
 		return false;
 	procs_order_end(e);
 	finish(e, comm->seq++);

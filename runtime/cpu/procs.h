@@ -13,8 +13,9 @@
  *   1. is posted in its seat, once no other is PROCS_LAG calls behind; and, if it is no call like
  *      the one before, or another rank's is not, compared with those of all that have posted
  *      theirs, then, and once more before it is over;
- *   2. is admitted at once, if it is laid out as the call before: FIFOs go on from one to the
- *      next; else when all ranks are through with the calls before it;
+ *   2. is admitted at once, if a call before was laid out so and that is kept: FIFOs go on from one
+ *      such call to the next, and have nothing in common with those of others. Else it gets the
+ *      room of a layout that was not used for long, when all ranks are through with its calls;
  *   3. runs, and is over when its fibers are, and all that it holds was received. Where chunks are
  *      short there are no fibers at first: the operations are done in the plan's order (prep.h),
  *      each as soon as what it waits for is there. If that takes long, fibers do the rest. A call
@@ -36,6 +37,7 @@
 #include "runtime/cpu/cpu.h"
 
 #define PROCS_LAG 16u
+#define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
 #define PROCS_SAMPLE ((size_t)32 << 10)	   /* bytes: as much as is read at a time (layout.c) */
 #define PROCS_BOARD 2048u		   /* bytes that a process tells at a time */
@@ -150,6 +152,16 @@ struct procs_order {
 	unsigned char *recv;
 };
 
+/* A layout that is kept, and what this process has made for it. All but `laid` and `order` is out of
+ * date while it is the current one. */
+struct procs_layout {
+	struct laid *laid; /* NULL: it was never used */
+	struct layout layout;
+	struct procs_order order;
+	uint64_t key;  /* of its calls: see struct procs_seat */
+	uint64_t used; /* calls up to the last one that was laid out here */
+};
+
 struct procs {
 	struct procs_table *table;
 	size_t table_bytes;
@@ -168,7 +180,8 @@ struct procs {
 	int relay_file;
 	const struct transfer *relaying; /* the one that uses it; or NULL */
 	uint64_t finished; /* calls that all are through with, as far as it was seen */
-	struct procs_order order;
+	struct procs_layout layouts[PROCS_LAYOUTS];
+	struct procs_layout *current;
 	struct fiber *turn;    /* fibers that this process runs in turn */
 	bool posted, admitted; /* the current call */
 	bool in_order;	       /* so it is, for the time being */
@@ -216,6 +229,8 @@ bool procs_failed(struct cpu *e);
 
 /* ---- procs.c -------------------------------------------------------------------------- */
 
+/** What a call is told by: see struct procs_seat. */
+uint64_t procs_key(const struct call *c);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_at_once(struct world *w, struct call *c, ccs_status *first);
@@ -227,6 +242,19 @@ bool procs_stuck(const struct world *w, int rank, struct text *t);
 /** How they reach one another. */
 extern const struct wire procs_wire;
 
+/* ---- procs_layouts.c: under world.lock -------------------------------------------------- */
+
+/** Room for layouts; the first is current. CCS_ENOMEM. */
+ccs_status procs_layouts_open(struct cpu *e);
+void procs_layouts_close(struct cpu *e);
+/** A layout that is kept, not the current one, and is that call's. NULL: none. */
+struct procs_layout *procs_layouts_find(struct cpu *e, const struct call *c);
+/** It is the current one from the call of that number on, which is posted. */
+void procs_layouts_use(struct cpu *e, struct procs_layout *at, uint64_t call);
+/** The same of room for another, which is to be made when all are through with the calls up to
+ *  procs.current->used. CCS_ENOMEM. */
+ccs_status procs_layouts_clear(struct cpu *e, const struct call *c, uint64_t call);
+
 /* ---- procs_order.c: under world.lock ---------------------------------------------------- */
 
 /** Whether a run that is laid out so may be done in the plan's order. */
@@ -234,7 +262,7 @@ bool procs_order_may(const struct layout *l);
 /** Whether it is known already that it may. */
 static inline bool procs_order_listed(const struct procs *p, const struct layout *l)
 {
-	return p->order.of == l->id && l->id;
+	return p->current->order.of == l->id && l->id;
 }
 
 /** Begins the call so. CCS_ENOMEM. */

@@ -49,7 +49,7 @@ static ccs_status make_shared(size_t bytes, int *made, void **out)
 	int file = memfd_create("ccs buffer", MFD_CLOEXEC);
 	void *at = MAP_FAILED;
 
-	if (file >= 0 && !(errno = file_reserve(file, bytes)))
+	if (file >= 0 && !(errno = file_reserve(file, 0, bytes)))
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (at == MAP_FAILED) {
 		int why = errno;

@@ -168,7 +168,6 @@ static void close_procs(struct procs *p, bool here, int nranks)
 	procs_free_relay(p);
 	free(p->ends);
 	free(p->found);
-	free(p->order.ops);
 	free(p->mapped);
 	free(p);
 }
@@ -179,6 +178,8 @@ static void end(struct world *w)
 
 	if (e && e->procs && e->procs->own)
 		rank_free(e, e->ranks + w->first);
+	if (e && e->procs)
+		procs_layouts_close(e);
 	if (e && e->procs)
 		close_procs(e->procs, origin_here(&w->origin), w->nranks);
 	cpu_free(w);
@@ -280,11 +281,7 @@ static ccs_status join(struct world *w, const struct answer *a)
 	s = procs_take_seat(w);
 	if (s)
 		return s;
-	cpu_of(w)->fifos.fd = p->files[FILE_FIFOS];
-	cpu_of(w)->lines.fd = p->files[FILE_LINES];
-	cpu_of(w)->fibers.fd = p->files[FILE_FIBERS];
-	cpu_of(w)->data.fd = p->files[FILE_DATA];
-	return CCS_OK;
+	return procs_layouts_open(cpu_of(w));
 }
 
 static ccs_status meet(struct world *w, const struct group_env *env, ccs_status here)

@@ -70,7 +70,7 @@ static struct procs_op list_op(const struct layout *l, uint32_t rank, uint32_t r
 static bool make_list(struct cpu *e)
 {
 	const struct layout *l = &e->layout;
-	struct procs_order *list = &e->procs->order;
+	struct procs_order *list = &e->procs->current->order;
 	uint32_t rank = (uint32_t)e->world->first;
 	struct op_range own = plan_ops_of(l->view, rank);
 
@@ -88,7 +88,7 @@ static bool make_list(struct cpu *e)
 
 static ccs_status place(struct cpu *e, struct call *c)
 {
-	struct procs_order *list = &e->procs->order;
+	struct procs_order *list = &e->procs->current->order;
 	ccs_status s = rank_place(e, c);
 
 	list->placed = !s;
@@ -104,7 +104,7 @@ static ccs_status place(struct cpu *e, struct call *c)
 ccs_status procs_order_begin(struct cpu *e, struct call *c)
 {
 	struct procs *p = e->procs;
-	struct procs_order *list = &p->order;
+	struct procs_order *list = &p->current->order;
 	struct rank_io *io = e->ranks + e->world->first;
 	ccs_status s = CCS_OK;
 
@@ -125,7 +125,7 @@ ccs_status procs_order_begin(struct cpu *e, struct call *c)
 
 bool procs_order_again(struct cpu *e, const void *send, const void *recv)
 {
-	struct procs_order *list = &e->procs->order;
+	struct procs_order *list = &e->procs->current->order;
 	struct rank_io *io = e->ranks + e->world->first;
 
 	if (!procs_order_listed(e->procs, &e->layout) || !list->placed || send != list->send ||
@@ -165,7 +165,7 @@ static void tell(struct cpu *e, const struct procs_op *x)
 /* What was done so far. */
 static void tell_others(struct cpu *e)
 {
-	struct procs_order *list = &e->procs->order;
+	struct procs_order *list = &e->procs->current->order;
 
 	fence();
 	for (; list->told < list->done; list->told++)
@@ -223,7 +223,7 @@ static void do_op(struct cpu *e, const struct procs_op *x)
 
 bool procs_order_go(struct cpu *e, unsigned polls)
 {
-	struct procs_order *list = &e->procs->order;
+	struct procs_order *list = &e->procs->current->order;
 
 	for (; list->done < list->n; list->done++) {
 		const struct procs_op *x = list->ops + list->done;
@@ -238,7 +238,7 @@ bool procs_order_go(struct cpu *e, unsigned polls)
 
 void procs_order_end(struct cpu *e)
 {
-	if (e->procs->order.ends)
+	if (e->procs->current->order.ends)
 		piece_after(&e->layout, (uint32_t)e->world->first, NULL);
 	e->procs->in_order = false;
 }
@@ -246,7 +246,7 @@ void procs_order_end(struct cpu *e)
 /* Those operations that were done are the first ones of each worker. */
 void procs_order_leave(struct cpu *e)
 {
-	struct procs_order *list = &e->procs->order;
+	struct procs_order *list = &e->procs->current->order;
 
 	for (uint32_t i = 0; i < list->done; i++)
 		list->ops[i].fiber->op++;

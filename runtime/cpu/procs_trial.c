@@ -40,7 +40,7 @@ static unsigned char *map_sample(const struct world *w, int rank)
 	const struct procs *p = cpu_of(w)->procs;
 	void *at;
 
-	if (file_reserve(p->files[FILE_SAMPLES], PROCS_SAMPLE * (size_t)w->nranks))
+	if (file_reserve(p->files[FILE_SAMPLES], 0, PROCS_SAMPLE * (size_t)w->nranks))
 		return NULL;
 	at = mmap(NULL, PROCS_SAMPLE, PROT_READ | PROT_WRITE, MAP_SHARED, p->files[FILE_SAMPLES],
 		  (off_t)(PROCS_SAMPLE * (size_t)rank));

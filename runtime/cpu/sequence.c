@@ -406,7 +406,7 @@ static uint32_t own_ops(const struct layout *l, uint32_t rank, uint64_t *first)
 
 void ops_begin(struct cpu *e)
 {
-	struct sequences *all = &e->sequences;
+	struct laid *all = e->laid;
 	const struct layout *l = &e->layout;
 	struct op_pieces *more = all->ops;
 	size_t n = own_ops(l, (uint32_t)e->world->first, &all->op0);
@@ -438,18 +438,18 @@ void ops_place(struct cpu *e)
 	uint32_t rank = (uint32_t)e->world->first;
 
 	/* its module may be another of the same bytes */
-	e->sequences.own.layout.view = e->layout.view;
+	e->laid->own.layout.view = e->layout.view;
 	if (bases)
 		set_bases(bases, e->ranks + rank, rank, e->ranks[rank].scratch, 0);
 	else
-		e->sequences.nops = 0;
+		e->laid->nops = 0;
 }
 
 /* For the first time, or one that is not noted. */
 static void do_and_note(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
 			struct ends ends)
 {
-	struct sequences *all = &e->sequences;
+	struct laid *all = e->laid;
 	uint64_t i = (uint64_t)(o - e->layout.view->ops) - all->op0;
 	struct notes notes = { .e = e, .q = &all->own, .op = true };
 
@@ -466,13 +466,14 @@ static void do_and_note(struct cpu *e, const struct fiber *t, const struct ccs_o
 void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
 	    struct ends ends)
 {
-	struct sequences *all = &e->sequences;
+	const struct laid *all = e->laid;
+	unsigned char **bases = e->sequences.bases;
 	uint64_t i = (uint64_t)(o - e->layout.view->ops) - all->op0;
 	const struct piece_at *p, *end;
 
 	if (i < all->nops) {
-		all->bases[BASE_IN] = (unsigned char *)(uintptr_t)ends.in;
-		all->bases[BASE_OUT] = ends.out;
+		bases[BASE_IN] = (unsigned char *)(uintptr_t)ends.in;
+		bases[BASE_OUT] = ends.out;
 	}
 	if (i >= all->nops || all->ops[i].n == OP_UNKNOWN) {
 		do_and_note(e, t, o, lo, ends);
@@ -480,7 +481,7 @@ void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t
 	}
 	p = all->own.pieces + all->ops[i].first;
 	for (end = p + all->ops[i].n; p < end; p++)
-		play_piece(&e->layout, all->bases, p, p->n);
+		play_piece(&e->layout, bases, p, p->n);
 }
 
 void sequences_free(struct cpu *e)
@@ -491,8 +492,6 @@ void sequences_free(struct cpu *e)
 		free(all->of[i].pieces);
 		sequence_drop_folds(all->of + i);
 	}
-	free(all->own.pieces);
-	free(all->ops);
 	free(all->bases);
 	free(all->slots);
 	free(all->sent);

@@ -195,7 +195,7 @@ static bool test_scratch(void)
 /* Each operation of a short call is; of a long one none. */
 static bool operations_noted(const struct member *m, bool all)
 {
-	const struct sequences *s = &cpu_of(m->comm->world)->sequences;
+	const struct laid *s = cpu_of(m->comm->world)->laid;
 	uint32_t pieces = 0;
 
 	if (!all)
