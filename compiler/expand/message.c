@@ -34,6 +34,22 @@ struct diag *cursor_report(struct cursor *v, int number, struct span span, const
 	return g;
 }
 
+struct diag *program_too_large(struct ctx *c, struct span at, int64_t rank, const char *fmt, ...)
+{
+	struct diag *g = NULL;
+	va_list ap;
+	va_start(ap, fmt);
+	if (c->too_large.text) /* streaming has its own limit, which says less */
+		g = diag_add(c->diags, SEV_ERROR, 501, c->too_large.at, rank, "%s",
+			     c->too_large.text);
+	else if (c->may_stream)
+		c->too_large = (struct too_large){ arena_vprintf(c->diags->arena, fmt, ap), at };
+	else
+		g = diag_vadd(c->diags, SEV_ERROR, 501, at, rank, fmt, ap);
+	va_end(ap);
+	return g;
+}
+
 int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
 {
 	va_list ap;
