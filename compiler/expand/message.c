@@ -190,13 +190,12 @@ bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s, str
 	return true;
 }
 
-/* Whether cells are of an `in` buffer: a view may be one. */
-static const struct buffer *in_buffer(const struct cursor *v, struct cells c)
+const struct buffer *cursor_in_buffer(const struct cursor *v, uint32_t cell)
 {
 	const struct program *p = v->program;
 	for (uint32_t i = 0; i < p->nbuffers; i++) {
 		const struct buffer *b = &p->buffers[i];
-		if (b->def->dir == DIR_IN && c.lo >= b->cell && c.lo < b->cell + b->cells)
+		if (b->def->dir == DIR_IN && cell >= b->cell && cell < b->cell + b->cells)
 			return b;
 	}
 	return NULL;
@@ -207,7 +206,7 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 			   struct cells c)
 {
 	const struct bind *bind = &v->binds[ref->sym->id];
-	const struct buffer *b = c.n > 0 ? in_buffer(v, c) : NULL;
+	const struct buffer *b = c.n > 0 ? cursor_in_buffer(v, c.lo) : NULL;
 	bool itself = bind->call == 0; /* the schedule's own name for it */
 	if (itself ? ref->sym->buffer->dir != DIR_IN : !b)
 		return true;
