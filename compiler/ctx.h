@@ -19,6 +19,11 @@ struct ctx {
 	bool symmetry;	  /* one rank may decide for all: only verdicts are asked for */
 	bool by_chunk;	  /* what runs the plan may send a message chunk by chunk, each in a slot */
 	FILE *progress;	  /* -v: a line a pass with its time and operations; or NULL */
+	bool may_stream;  /* a program that is too large to be stored is not reported, but noted: */
+	struct too_large {
+		const char *text; /* which limit it is over; NULL: none */
+		struct span at;
+	} too_large;
 };
 
 #define REQUIRE_RANKS 1u  /* same-bits=ranks */

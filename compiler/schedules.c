@@ -72,9 +72,23 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
 	f->nops += k->program->nops + 1;
 }
 
-/* --stream: returns whether `where` admits the instance, and it is right as far as that looks. */
+/* E0501 of what is too large to be stored, and was streamed, but not looked at to its end: only who
+ * asks for --stream is content with that. */
+static void half_looked(struct ctx *c, const struct stream_report *r)
+{
+	struct diag *g = diag_add(c->diags, SEV_ERROR, 501, c->too_large.at, NO_RANK, "%s",
+				  c->too_large.text);
+
+	diag_note(c->diags, g, NOWHERE,
+		  "it is deadlock-free, but races and values cannot be looked at: %s", r->why);
+	diag_help(c->diags, g,
+		  "`ccc check --stream` reports what can be looked at, and is content");
+}
+
+/* Without storing it: returns whether `where` admits the instance, and it is right as far as --stream
+ * looks, or if that was not asked for, right. */
 static bool stream(struct session *s, struct ctx *c, const struct instance *in, bool quiet_where,
-		   struct finding *f)
+		   struct finding *f, struct checked *k)
 {
 	struct stream_report r;
 	double since = clock_seconds();
@@ -86,15 +100,20 @@ static bool stream(struct session *s, struct ctx *c, const struct instance *in, 
 	if (c->progress)
 		fprintf(c->progress, "  stream    %10.3f ms %12" PRIu64 " messages\n",
 			(clock_seconds() - since) * 1e3, r.messages);
-	struct checked k = { .program = r.program,
-			     .deadlock = { .min_slots = r.min_slots },
-			     .proof = { .sent = r.sent },
-			     .bits = r.bits };
+	if (r.why && c->too_large.text) {
+		half_looked(c, &r);
+		return false;
+	}
+	*k = (struct checked){ .program = r.program,
+			       .deadlock = { .min_slots = r.min_slots },
+			       .proof = { .sent = r.sent },
+			       .bits = r.bits };
 	if (r.why && !f->not_looked)
 		f->not_looked = arena_strndup(&s->arena, r.why, strlen(r.why));
 	if (!r.sent)
-		k.proof.sent = ARENA_ARRAY(c->scratch, double, in->nranks);
-	merge_finding(f, &k, &s->arena);
+		k->proof.sent = ARENA_ARRAY(c->scratch, double, in->nranks);
+	merge_finding(f, k, &s->arena);
+	f->too_large = f->too_large ? f->too_large : c->too_large.text;
 	f->messages = f->messages > r.messages ? f->messages : r.messages;
 	f->counts_unknown |= !r.counts_known;
 	f->streamed = true;
@@ -153,6 +172,37 @@ static bool decides_roots(const struct session *s, struct ctx *c, const struct i
 	return turn;
 }
 
+/* Whether a program that is too large to be stored is streamed: where only a verdict is asked for,
+ * and all of what is asked for comes of it; an editor does not wait that long. */
+static bool may_stream(const struct session *s)
+{
+	return s->o->action == ACTION_CHECK && !s->o->require && !s->take;
+}
+
+/* The check of one instance: stored, or where it must be or may be, streamed. */
+static bool check(struct session *s, struct job *j, struct ctx *c, const struct instance *in,
+		  bool quiet_where, struct finding *f, struct checked *k)
+{
+	memset(k, 0, sizeof(*k));
+	if (s->o->stream)
+		return stream(s, c, in, quiet_where, f, k);
+	c->may_stream = may_stream(s);
+	bool right = check_instance(c, in, quiet_where, keeps_instances(s, j), k);
+	c->may_stream = false;
+	if (right) {
+		find_dead(c, k, &j->dead, &s->arena);
+		merge_finding(f, k, &s->arena);
+	}
+	if (!c->too_large.text)
+		return right;
+	if (c->progress)
+		fprintf(c->progress, "  streamed: %s\n", c->too_large.text);
+	memset(k, 0, sizeof(*k));
+	arena_free(&s->scratch);
+	arena_free(&s->instance);
+	return stream(s, c, in, quiet_where, f, k);
+}
+
 /* One instance: returns whether `where` admits it and it is right. */
 static bool run_instance(struct session *s, struct job *j, const struct instance *in,
 			 bool quiet_where, struct finding *f)
@@ -177,13 +227,9 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 		if (right)
 			program_dump(&c, p, s->out.stream);
 		arena_free(&s->scratch);
-	} else if (s->o->stream) {
-		right = stream(s, &c, in, quiet_where, f);
 	} else {
-		right = check_instance(&c, in, quiet_where, keeps_instances(s, j), &k);
+		right = check(s, j, &c, in, quiet_where, f, &k);
 		if (right) {
-			find_dead(&c, &k, &j->dead, &s->arena);
-			merge_finding(f, &k, &s->arena);
 			use_instance(s, &c, j, &k);
 			j->one_root = decides_roots(s, &c, in, &k, first_diag);
 		} else if (k.program && j->target && s->o->action == ACTION_EXPLAIN &&

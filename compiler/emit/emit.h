@@ -108,7 +108,8 @@ struct finding {
 	double sent;  /* most sent by a rank, in units of S */
 	double bound; /* lower bound in units of S, or < 0: none known */
 	uint64_t nops;
-	bool streamed; /* --stream; then: */
+	bool streamed;	       /* --stream, or the program is */
+	const char *too_large; /* to be stored: over which limit it is; or NULL. Then: */
 	uint64_t messages;
 	const char *not_looked; /* why races and values were not looked at; or NULL: they were */
 	bool counts_unknown;	/* nor whether bits are the same for every count */

@@ -286,11 +286,33 @@ static void print_volume(const struct finding *e, FILE *out)
 		fprintf(out, "; no lower bound is known\n");
 }
 
+/* The example of those that were streamed; NULL: none was. */
+static const struct finding *streamed(const struct finding *v, size_t n)
+{
+	const struct finding *last = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].streamed && (!last || last->nranks != 4))
+			last = &v[i];
+	return last;
+}
+
+/* Where streaming was not asked for: the first N at which it was needed, and why. */
+static void print_too_large(const struct finding *v, size_t n, FILE *out)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].too_large) {
+			fprintf(out, "  streamed        %s N = %u: %s\n", n > 1 ? "from" : "at",
+				v[i].nranks, v[i].too_large);
+			return;
+		}
+}
+
 /* What --stream has not looked at is said line by line. */
 static void print_streamed(struct ctx *c, const struct decl *schedule, const struct finding *v,
-			   size_t n, FILE *out)
+			   size_t n, const struct every *every, FILE *out)
 {
-	const struct finding *e = example(v, n);
+	const struct finding *e = streamed(v, n);
 	const char *why = not_looked(v, n);
 
 	print_slots(most_slots(v, n), out);
@@ -298,7 +320,7 @@ static void print_streamed(struct ctx *c, const struct decl *schedule, const str
 		fprintf(out, "  computes        not looked at: %s\n", why);
 		fprintf(out, "  races           not looked at\n");
 	} else {
-		print_proved(c, schedule, v, n, NULL, out);
+		print_proved(c, schedule, v, n, every, out);
 		fprintf(out, "  races           none\n");
 		if (schedule->buffers)
 			fprintf(out, "  same bits       %s\n", bits_text(c->scratch, v, n));
@@ -306,6 +328,7 @@ static void print_streamed(struct ctx *c, const struct decl *schedule, const str
 	fprintf(out, "  messages        %" PRIu64 " at N = %u\n", e->messages, e->nranks);
 	if (!why && schedule->buffers)
 		print_volume(e, out);
+	print_too_large(v, n, out);
 }
 
 static void print_text(struct ctx *c, const struct decl *schedule, const struct finding *v,
@@ -316,8 +339,8 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 
 	fprintf(out, "%s: %s, N = %s\n", schedule->name.name, schedule->contract_name.name,
 		ranks_text(a, v, n));
-	if (e->streamed) {
-		print_streamed(c, schedule, v, n, out);
+	if (streamed(v, n)) {
+		print_streamed(c, schedule, v, n, every, out);
 		return;
 	}
 	print_slots(m, out);
@@ -334,7 +357,18 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 /* ---- JSON --------------------------------------------------------------------------- */
 
 /* The keys whose arrays follow `ranks`; what --stream has not looked at it leaves out. */
-enum key { RANKS, MIN_SLOTS, PROVED, BITS, BITS_COUNTS, STEPS, SENT, BOUND, MESSAGES, NKEYS };
+enum key {
+	RANKS,
+	MIN_SLOTS,
+	PROVED,
+	BITS,
+	BITS_COUNTS,
+	STEPS,
+	SENT,
+	BOUND,
+	MESSAGES, /* null: it was not streamed */
+	NKEYS
+};
 
 static json_t *json_value(const struct finding *f, enum key k)
 {
@@ -345,13 +379,24 @@ static json_t *json_value(const struct finding *f, enum key k)
 	case BITS: return json_boolean(f->same_bits);
 	case BITS_COUNTS:
 		return f->counts_unknown ? json_null() : json_boolean(f->same_bits_counts);
-	case STEPS: return json_integer(f->steps);
+	case STEPS: return f->streamed ? json_null() : json_integer(f->steps);
 	case SENT: return json_real(f->sent);
 	case BOUND: return f->bound < 0 ? json_null() : json_real(f->bound);
-	case MESSAGES: return json_integer((json_int_t)f->messages);
+	case MESSAGES: return f->streamed ? json_integer((json_int_t)f->messages) : json_null();
 	case NKEYS: break;
 	}
 	return NULL;
+}
+
+/* Whether a key says nothing of any N. */
+static bool is_silent(enum key k, const struct finding *v, size_t n)
+{
+	size_t nstreamed = 0;
+
+	for (size_t i = 0; i < n; i++)
+		nstreamed += v[i].streamed;
+	return (k == STEPS && nstreamed == n) || (k == MESSAGES && nstreamed == 0) ||
+	       (not_looked(v, n) && k >= BITS && k <= BOUND);
 }
 
 static bool print_json(const struct decl *schedule, const struct finding *v, size_t n,
@@ -362,7 +407,6 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 					    "sent_per_rank", "sent_bound",	 "messages" };
 	json_t *o = json_pack("{s:s, s:s, s:s}", "severity", "report", "schedule",
 			      schedule->name.name, "contract", schedule->contract_name.name);
-	const char *why = not_looked(v, n);
 	int failed = 0;
 
 	if (every)
@@ -370,7 +414,7 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 	if (every && !every->proved)
 		failed |= json_object_set_new(o, "every_n_why", json_string(every->why));
 	for (enum key k = RANKS; k < NKEYS && !failed; k++) {
-		if (v->streamed ? k == STEPS || (why && k >= BITS && k <= BOUND) : k == MESSAGES)
+		if (is_silent(k, v, n))
 			continue;
 		json_t *list = json_array();
 		failed |= json_object_set_new(o, keys[k], list);

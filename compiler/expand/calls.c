@@ -368,9 +368,13 @@ bool cursor_scratch(struct cursor *v, const struct stmt *s)
 		return false;
 	}
 	if (__builtin_mul_overflow(v->part, parts, &n) || n > (int64_t)most - v->top) {
-		cursor_report(v, 501, s->span,
-			      "more than %u chunks on each of %u ranks (LIMIT_CELLS: %u in all)",
-			      most, v->program->nranks, LIMIT_CELLS);
+		v->over = true;
+		if (!v->quiet)
+			program_too_large(
+				v->ctx, s->span, v->report_rank,
+				"more than %u chunks on each of %u ranks (LIMIT_CELLS: %u in "
+				"all)",
+				most, v->program->nranks, LIMIT_CELLS);
 		return false;
 	}
 	v->stopped = false;

@@ -290,6 +290,8 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
  *  operations yet. `streamed`: as in struct cursor. False, and reports, as expand(). */
 bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, bool quiet_where,
 		 bool streamed, struct run_tables *t);
+/** The `in` buffer that has the cell, as its own name or by a view; NULL: none has. */
+const struct buffer *cursor_in_buffer(const struct cursor *v, uint32_t cell);
 /** Runs on from where it stopped. */
 enum cursor_state cursor_next(struct cursor *v);
 /** Runs the list before what is run now; `of` says what its end does. */

@@ -153,9 +153,9 @@ static bool give_room(struct expansion *x)
 	struct lane *l = &x->v.lanes[x->v.full];
 	uint64_t cap = l->cap ? 2 * (uint64_t)l->cap : hint(x, l->path);
 	if (over_limit(x)) {
-		struct diag *g = diag_add(
-			x->v.ctx->diags, SEV_ERROR, 501, x->p->instance.schedule->name.span,
-			NO_RANK, "the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
+		struct diag *g = program_too_large(
+			x->v.ctx, x->p->instance.schedule->name.span, NO_RANK,
+			"the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
 		diag_help(x->v.ctx->diags, g,
 			  "`ccc check --stream` stores none of them, and has no such limit");
 		return false;
@@ -230,9 +230,9 @@ static bool too_much_work(struct ctx *c, const struct program *p)
 				touched += p->tasks[t].ops[i].n;
 	if (touched <= LIMIT_TOUCHED)
 		return false;
-	diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
-		 "the operations touch %" PRIu64 " chunks; the limit is %llu", touched,
-		 LIMIT_TOUCHED);
+	program_too_large(c, p->instance.schedule->name.span, NO_RANK,
+			  "the operations touch %" PRIu64 " chunks; the limit is %llu", touched,
+			  LIMIT_TOUCHED);
 	return true;
 }
 

@@ -31,6 +31,11 @@ const char *where_text(struct arena *a, uint32_t step, const struct where *w);
 /** "line 10", or of another file than the schedule's "ring_allgather.ccs:10". */
 const char *program_line_text(struct ctx *c, const struct program *p, struct span span);
 
+/** Says that the program is too large to be stored: notes it in the context, where it may be
+ *  streamed, and returns NULL; or else reports it (E0501). `rank` may be NO_RANK. (message.c) */
+struct diag *program_too_large(struct ctx *c, struct span at, int64_t rank, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
 /** A program without operations: the first tasks are main lines, of ranks 0, 1, ... */
 struct program *program_new(struct ctx *c, const struct instance *in, uint32_t ntasks);
 

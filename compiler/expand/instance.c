@@ -325,9 +325,10 @@ static bool shape_of(struct cursor *v, const struct buffer_def *b, uint64_t used
 			 (long long)(s->chunks < 1 ? s->chunks : s->blocks),
 			 s->chunks < 1 ? "chunks" : "blocks");
 	else
-		diag_add(v->ctx->diags, SEV_ERROR, 501, b->count->span, NO_RANK,
-			 "more than %u chunks on each of %lld ranks (LIMIT_CELLS: %u in all)",
-			 cursor_most_cells(v), (long long)v->program->nranks, LIMIT_CELLS);
+		program_too_large(
+			v->ctx, b->count->span, NO_RANK,
+			"more than %u chunks on each of %lld ranks (LIMIT_CELLS: %u in all)",
+			cursor_most_cells(v), (long long)v->program->nranks, LIMIT_CELLS);
 	return false;
 }
 

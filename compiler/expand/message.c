@@ -34,6 +34,22 @@ struct diag *cursor_report(struct cursor *v, int number, struct span span, const
 	return g;
 }
 
+struct diag *program_too_large(struct ctx *c, struct span at, int64_t rank, const char *fmt, ...)
+{
+	struct diag *g = NULL;
+	va_list ap;
+	va_start(ap, fmt);
+	if (c->too_large.text) /* streaming has its own limit, which says less */
+		g = diag_add(c->diags, SEV_ERROR, 501, c->too_large.at, rank, "%s",
+			     c->too_large.text);
+	else if (c->may_stream)
+		c->too_large = (struct too_large){ arena_vprintf(c->diags->arena, fmt, ap), at };
+	else
+		g = diag_vadd(c->diags, SEV_ERROR, 501, at, rank, fmt, ap);
+	va_end(ap);
+	return g;
+}
+
 int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
 {
 	va_list ap;
@@ -174,13 +190,12 @@ bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s, str
 	return true;
 }
 
-/* Whether cells are of an `in` buffer: a view may be one. */
-static const struct buffer *in_buffer(const struct cursor *v, struct cells c)
+const struct buffer *cursor_in_buffer(const struct cursor *v, uint32_t cell)
 {
 	const struct program *p = v->program;
 	for (uint32_t i = 0; i < p->nbuffers; i++) {
 		const struct buffer *b = &p->buffers[i];
-		if (b->def->dir == DIR_IN && c.lo >= b->cell && c.lo < b->cell + b->cells)
+		if (b->def->dir == DIR_IN && cell >= b->cell && cell < b->cell + b->cells)
 			return b;
 	}
 	return NULL;
@@ -191,7 +206,7 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 			   struct cells c)
 {
 	const struct bind *bind = &v->binds[ref->sym->id];
-	const struct buffer *b = c.n > 0 ? in_buffer(v, c) : NULL;
+	const struct buffer *b = c.n > 0 ? cursor_in_buffer(v, c.lo) : NULL;
 	bool itself = bind->call == 0; /* the schedule's own name for it */
 	if (itself ? ref->sym->buffer->dir != DIR_IN : !b)
 		return true;

@@ -210,11 +210,10 @@ static bool operand(const struct strip *s, const struct ref *r, struct operand *
 	       (r->kind == REF_ONE || take_apart(s, r->hi, &x->hi));
 }
 
-/* Whether the chunks are known to be no `in` buffer's. */
+/* Whether the chunks are no `in` buffer's; a view is of one buffer. */
 static bool writable(const struct strip *s, const struct ref *r)
 {
-	return !s->v->any_in ||
-	       (s->v->binds[r->sym->id].call == 0 && r->sym->buffer->dir != DIR_IN);
+	return !s->v->any_in || !cursor_in_buffer(s->v, s->v->binds[r->sym->id].view.first);
 }
 
 static bool operation(struct strip *s, const struct stmt *t, uint8_t joined, uint8_t then)

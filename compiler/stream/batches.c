@@ -7,15 +7,17 @@
  */
 #include "compiler/stream/text.h"
 
-#define ROOM 1024u /* rows that the cursor may write at a time */
+#define LIMIT_STREAMED (1ull << 40) /* operations, E0501 */
+#define ROOM 1024u		    /* rows that the cursor may write at a time */
 
 struct taking {
 	struct stream *s;
 	struct cursor v;
 	struct op *room;
-	bool begins; /* the wave at hand has had no end yet */
-	bool whole;  /* the newest batch is one iteration of a loop: it is not continued */
-	bool par, full;
+	bool begins;	 /* the wave at hand has had no end yet */
+	bool whole;	 /* the newest batch is one iteration of a loop: it is not continued */
+	uint64_t nrows;	 /* of all ranks, each as often as it comes */
+	const char *why; /* that is more than can be streamed; or NULL */
 	uint32_t uneven; /* the first site of a FIFO that has messages of two sizes, + 1 */
 };
 
@@ -36,7 +38,8 @@ static void add_end(struct taking *x, const struct op *o, uint64_t times)
 		*width = o->n;
 	else if (*width != o->n && !x->uneven)
 		x->uneven = o->site + 1u;
-	x->full |= s->nends == UINT32_MAX - 1;
+	if (s->nends == UINT32_MAX - 1)
+		x->why = "more than 4294967294 messages repeat in no loop";
 	ARENA_PUSH(s->ctx->arena, s->ends, s->nends, s->capends) =
 		(struct end){ .fifo = o->fifo,
 			      .site = o->site,
@@ -65,7 +68,12 @@ static void take_rows(struct taking *x, const struct op *o, uint32_t n, uint64_t
 	struct stream *s = x->s;
 	if (!n)
 		return;
+	x->nrows += n * times;
+	if (x->nrows > LIMIT_STREAMED)
+		x->why = "more than 1099511627776 operations (LIMIT_STREAMED)";
 	text_take(s->text, s->ctx->arena, s->text->first[x->v.rank], o, n, times, strides);
+	if (s->text->full && s->ctx->too_large.text) /* no whole verdict can come of it */
+		x->why = "too many operations repeat in no loop";
 	begin_batch(x, times);
 	for (uint32_t i = 0; i < n; i++) {
 		x->begins |= !(o[i].kind & OP_JOINED);
@@ -96,13 +104,6 @@ static void drain(struct taking *x, struct lane *l)
 	l->cap = ROOM;
 }
 
-static bool refuse(struct taking *x, struct span at, const char *why)
-{
-	diag_add(x->s->ctx->diags, SEV_ERROR, 501, at, NO_RANK, "%s, which --stream cannot check",
-		 why);
-	return false;
-}
-
 static bool take_rank(struct taking *x, uint32_t rank)
 {
 	struct cursor *v = &x->v;
@@ -110,19 +111,16 @@ static bool take_rank(struct taking *x, uint32_t rank)
 	cursor_start(v, d->body, rank);
 	cursor_main_room(v, x->room, ROOM);
 	x->begins = x->whole = true;
-	while (cursor_next(v) == CURSOR_ROOM && !x->full) {
-		x->par |= v->nlanes > 1;
-		if (x->par)
-			break;
-		drain(x, v->lanes);
-	}
-	x->par |= v->nlanes > 1;
-	if (v->nlanes == 1)
-		drain(x, v->lanes);
-	if (x->par)
-		return refuse(x, d->name.span, "the schedule has blocks of a par");
-	if (x->full)
-		return refuse(x, d->name.span, "more than 4294967294 messages repeat in no loop");
+	bool more;
+	do {
+		more = cursor_next(v) == CURSOR_ROOM;
+		if (v->nlanes > 1)
+			x->why = "the schedule has blocks of a par";
+		else
+			drain(x, v->lanes);
+	} while (more && !x->why);
+	if (x->why)
+		return stream_refuse(x->s->ctx, d->name.span, x->why);
 	return !v->over && v->reports <= LIMIT_REPORTS;
 }
 
@@ -135,7 +133,8 @@ bool stream_batches(struct stream *s, const struct instance *in, bool quiet_wher
 		return false;
 	s->p = x.v.program;
 	if (s->p->any_sized)
-		return refuse(&x, in->schedule->name.span, "the schedule has `sized` buffers");
+		return stream_refuse(s->ctx, in->schedule->name.span,
+				     "the schedule has `sized` buffers");
 	s->first = ARENA_ARRAY(s->ctx->arena, uint32_t, (size_t)in->nranks + 1);
 	s->text->first = ARENA_ARRAY(s->ctx->arena, uint32_t, (size_t)in->nranks + 1);
 	x.v.repeats_wanted = true;
@@ -151,7 +150,8 @@ bool stream_batches(struct stream *s, const struct instance *in, bool quiet_wher
 	s->scratch = x.v.most - s->p->cells;
 	if (s->ctx->diags->errors != errors)
 		return false;
-	return !x.uneven || refuse(&x, s->p->sites[x.uneven - 1].span,
-				   "messages of different sizes follow one another between two "
-				   "ranks");
+	return !x.uneven ||
+	       stream_refuse(s->ctx, s->p->sites[x.uneven - 1].span,
+			     "messages of different sizes follow one another between two "
+			     "ranks");
 }

@@ -63,7 +63,7 @@ bool stream_meet(struct stream *s)
 	if (!equal)
 		report_all(s, (const uint64_t(*)[2])n);
 	else if (!fits)
-		diag_add(s->ctx->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
-			 "more than %u messages from one rank to another", UINT32_MAX / 2);
+		stream_refuse(s->ctx, p->instance.schedule->name.span,
+			      "more than 2147483647 messages go from one rank to another");
 	return equal && fits;
 }

@@ -7,6 +7,20 @@
  * a processor's cache has room for. */
 static const struct stream_grain usual = { .split = 1u << 22, .touches = 1u << 20 };
 
+bool stream_refuse(struct ctx *c, struct span at, const char *why)
+{
+	if (!c->too_large.text) {
+		diag_add(c->diags, SEV_ERROR, 501, at, NO_RANK, "%s, which --stream cannot check",
+			 why);
+		return false;
+	}
+	struct diag *g = diag_add(c->diags, SEV_ERROR, 501, c->too_large.at, NO_RANK, "%s",
+				  c->too_large.text);
+	diag_note(c->diags, g, at.lo == c->too_large.at.lo ? NOWHERE : at,
+		  "nor can it be checked without storing them: %s", why);
+	return false;
+}
+
 bool stream_instance(struct ctx *c, const struct instance *in, bool quiet_where,
 		     const struct stream_grain *grain, struct stream_report *to)
 {

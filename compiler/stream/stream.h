@@ -21,6 +21,9 @@
  * a chunk of one rank; and what a part takes. Time: O(messages), for each number of slots that is
  * tried, and for the values.
  *
+ * `ccc check` comes here where --stream asks for it, and where the stored check met a limit of what
+ * is stored (ctx.too_large). Then a verdict is a whole one, or E0501.
+ *
  * What it cannot do is E0501, and says which: blocks of pars, `sized` buffers, and FIFOs whose
  * messages are not all of one number of chunks.
  */
@@ -82,6 +85,10 @@ struct stream_grain {
  *  E0501), or `where` does not admit it. */
 bool stream_instance(struct ctx *c, const struct instance *in, bool quiet_where,
 		     const struct stream_grain *grain, struct stream_report *to);
+
+/** E0501: says why the program cannot be streamed, and if that was not asked for, which limit of
+ *  stored ones it is over. Returns false. (stream.c) */
+bool stream_refuse(struct ctx *c, struct span at, const char *why);
 
 /** Fills in the stream, all but ctx. False as above. (batches.c) */
 bool stream_batches(struct stream *s, const struct instance *in, bool quiet_where);
