@@ -495,6 +495,8 @@ struct ccs_run_shape {
 	unsigned threads;  /* of a block */
 	uint64_t tile;	   /* elements of a chunk that a channel moves at a time */
 	uint64_t tiles;	   /* and how often */
+	uint64_t slots;	   /* bytes of the slots that hold messages, on the GPU with most: up to
+			      some 30 MB they stay in its L2 cache */
 };
 /** How the newest run of a communicator was cut, which was begun; before any, all is 0.
  *  CCS_EUNSUPPORTED: its ranks are not on GPUs. */

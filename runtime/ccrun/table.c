@@ -167,10 +167,11 @@ static void print_shape(const struct bench *b)
 
 	if (!b->o->verbose || ccs_comm_last_run(b->at->comm[b->at->first], &x) || !x.channels)
 		return;
-	print(b, "  %s, %u channel%s, %u blocks of %u threads, %llu tile%s of %llu",
+	print(b,
+	      "  %s, %u channel%s, %u blocks of %u threads, %llu tile%s of %llu, %llu B of slots",
 	      x.protocol == CCS_RUN_LL ? "ll" : "simple", x.channels, x.channels == 1 ? "" : "s",
 	      x.blocks, x.threads, (unsigned long long)x.tiles, x.tiles == 1 ? "" : "s",
-	      (unsigned long long)x.tile);
+	      (unsigned long long)x.tile, (unsigned long long)x.slots);
 }
 
 static int row_run(struct bench *b, struct row *r)

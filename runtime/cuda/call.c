@@ -9,7 +9,8 @@
  *
  * Protocol and most replicas: as the call says; else by the size of a rank's larger buffer (of
  * the rank with most, where sizes differ), from the plan's table or the user's (choice.h). Where
- * that leaves replicas open: as many as pay for the longest chunk, and fit. Tiles: of one size, at most what a slot holds.
+ * that leaves replicas open: as many as pay for the longest chunk, and fit. Tiles: of one size, at
+ * most what a slot holds, and what leaves the slots in the L2 cache (choice_tile).
  * All of it depends on the call and on what the parts have agreed upon, so that all
  * parts do the same.
  *
@@ -76,7 +77,11 @@ static void choose_replicas(struct launch *l, uint32_t channels, size_t esize)
  * of 16 bytes. A plan that promises an order exchanges its messages without elements, too. */
 static void choose_tile(struct launch *l, size_t esize)
 {
-	uint64_t unit = 16 / esize, most = l->state->tile_bytes / esize;
+	uint64_t bytes = l->state->tile_bytes, unit = 16 / esize;
+	uint64_t most = (l->g->settings.tile_bytes
+				 ? bytes
+				 : choice_tile(l->state->slot_cells, l->replicas, bytes)) /
+			esize;
 	uint64_t part = ceil_div(l->longest, l->replicas);
 	uint64_t tiles = ceil_div(part, most);
 
@@ -235,7 +240,7 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 	p->args.count = c->count;
 	p->args.limit = gpu_limit(l->w);
 	p->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
-	p->args.direct = l->state->protocol == CCS_SIMPLE && !l->g->settings.indirect;
+	p->args.direct = gpu_direct(l->g, l->state->protocol);
 	p->args.turn = p->captured ? (uint64_t *)(uintptr_t)p->turn : NULL;
 	p->args.launch = p->captured ? ++p->launches : 0;
 	s = gpu_place_ranks(l->w, l->r, l->state, p);
@@ -335,6 +340,7 @@ static void keep_shape(const struct launch *l)
 		.threads = l->threads,
 		.tile = l->tile,
 		.tiles = l->ntiles,
+		.slots = l->state->slot_cells * l->replicas * l->tile * ccs_dtype_size(l->c->type),
 	};
 	for (uint32_t i = 0; i < l->g->nparts; i++)
 		shape->blocks += l->g->parts[i].args.nworkers * l->replicas;

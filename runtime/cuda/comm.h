@@ -86,8 +86,9 @@ struct gpu_state {
 	struct gpu_module_id id;
 	uint32_t nranks, root;
 	enum ccs_protocol protocol;
-	uint32_t replicas; /* that it has room for */
-	size_t tile_bytes; /* most bytes of a cell in a tile */
+	uint32_t replicas;   /* that it has room for */
+	size_t tile_bytes;   /* most bytes of a cell in a tile */
+	uint64_t slot_cells; /* of a replica, on the part with most; LL's count twice */
 	struct cuda_tables tables;
 	struct place_map map;
 	struct ccs_module *module;    /* held, for reports */
@@ -190,6 +191,12 @@ struct gpu_control {
 	int32_t rank;
 	char why[500];
 };
+
+/* Whether messages go directly where they may: device/args.h. */
+static inline bool gpu_direct(const struct gpu *g, enum ccs_protocol protocol)
+{
+	return protocol == CCS_SIMPLE && !g->settings.indirect;
+}
 
 struct gpu_module_id gpu_module_id(const struct ccs_module *m);
 bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b);

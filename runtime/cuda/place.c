@@ -142,6 +142,21 @@ static void choose(struct place_fifo *f, const struct ccs_fifo *from, const stru
 	f->tail_in = f->data_in == PLACE_HOST ? PLACE_HOST : src;
 }
 
+/* The cells of a FIFO's slots, where its data lies. */
+static bool count_cells(struct place_map *m, const struct place_need *n, uint64_t fifo)
+{
+	uint32_t part = m->fifos[fifo].data_in;
+	uint64_t cells = (uint64_t)n->slots * n->fifos[fifo].max_cells;
+
+	if (part == PLACE_HOST || (n->slotted && !n->slotted[fifo]))
+		return true;
+	if (__builtin_add_overflow(m->cells[part], cells, m->cells + part))
+		return false;
+	if (m->cells[part] > m->fullest)
+		m->fullest = m->cells[part];
+	return true;
+}
+
 static bool fill(struct place_map *m, const struct places *p, const struct place_need *n)
 {
 	uint64_t at = 0, lines;
@@ -171,7 +186,8 @@ static bool fill(struct place_map *m, const struct places *p, const struct place
 		    f->slot_bytes > PTRDIFF_MAX)
 			return false;
 		f->slot_bytes = (f->slot_bytes + ALIGN - 1) & ~(ALIGN - 1);
-		if (!take(room_of(m, f->data_in), slots, f->slot_bytes, &f->data))
+		if (!take(room_of(m, f->data_in), slots, f->slot_bytes, &f->data) ||
+		    !count_cells(m, n, i))
 			return false;
 	}
 	return true;
@@ -185,7 +201,8 @@ enum place_result place_map_make(struct place_map *m, const struct places *p,
 	*m = (struct place_map){ 0 };
 	m->fifos = calloc((size_t)need->nfifos + 1, sizeof(*m->fifos));
 	m->block = calloc(p->nparts, sizeof(*m->block));
-	if (!m->fifos || !m->block)
+	m->cells = calloc(p->nparts, sizeof(*m->cells));
+	if (!m->fifos || !m->block || !m->cells)
 		r = PLACE_NO_MEMORY;
 	else if (!fill(m, p, need))
 		r = PLACE_TOO_LARGE;
@@ -198,6 +215,7 @@ void place_map_free(struct place_map *m)
 {
 	free(m->fifos);
 	free(m->block);
+	free(m->cells);
 	*m = (struct place_map){ 0 };
 }
 

@@ -56,6 +56,7 @@ struct place_need {
 	uint64_t nfifos;
 	uint32_t slots, replicas;
 	uint64_t cell_bytes; /* of a slot, for each cell of a message */
+	const bool *slotted; /* [nfifos]: whether calls use its slots at all; NULL: all's */
 	uint64_t tables;     /* bytes of them */
 	uint64_t workers;
 	uint64_t stage_bytes;
@@ -72,8 +73,10 @@ struct place_map {
 	struct place_fifo *fifos;
 	uint64_t tables, done, epoch, stage; /* offsets in every part's block */
 	uint64_t *block;		     /* [nparts]: its size */
-	uint64_t report; /* bytes from one report to the next: they begin the host's */
-	uint64_t host;	 /* size of the host's memory */
+	uint64_t report;  /* bytes from one report to the next: they begin the host's */
+	uint64_t host;	  /* size of the host's memory */
+	uint64_t *cells;  /* [nparts]: of the slots there that calls use, of one replica */
+	uint64_t fullest; /* most of these */
 };
 
 enum place_result { PLACE_OK, PLACE_NO_MEMORY, PLACE_TOO_LARGE };

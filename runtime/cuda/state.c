@@ -16,7 +16,8 @@
  * for some 2 us beside what it moves, and a block's share of a GPU's memory is some
  * 40 KB/us: so most of the time is spent moving (an estimate; CCS_TILE_BYTES). Where
  * FIFOs would take more than 512 MiB in all there are fewer replicas, and then smaller
- * tiles.
+ * tiles. A call may take smaller ones, so that the slots that it uses stay in the L2 cache
+ * (choice_tile).
  * O(tables + FIFOs) for each part.
  */
 #include "runtime/cuda/comm.h"
@@ -103,6 +104,7 @@ static ccs_status lay_out(struct maker *k)
 		.nfifos = k->c->view->plan->fifos.n,
 		.slots = slots_of(k),
 		.replicas = s->replicas,
+		.slotted = gpu_direct(k->g, s->protocol) ? s->tables.slotted : NULL,
 		.cell_bytes = s->protocol == CCS_LL ? 2 * s->tile_bytes : s->tile_bytes,
 		.tables = s->tables.size,
 		.workers = s->tables.nworkers,
@@ -112,7 +114,9 @@ static ccs_status lay_out(struct maker *k)
 	    __builtin_mul_overflow(cells, (uint64_t)s->tile_bytes, &k->need.stage_bytes))
 		return too_large(k->c);
 	switch (place_map_make(&s->map, &k->g->places, &k->need)) {
-	case PLACE_OK: return CCS_OK;
+	case PLACE_OK:
+		s->slot_cells = s->map.fullest * (s->protocol == CCS_LL ? 2 : 1);
+		return CCS_OK;
 	case PLACE_NO_MEMORY: return error_set(CCS_ENOMEM, "out of memory for a plan");
 	case PLACE_TOO_LARGE: break;
 	}

@@ -227,6 +227,18 @@ static void make_direct(struct maker *k)
 	}
 }
 
+/* After direct copies and reads have been found. */
+static void mark_slotted(struct maker *k)
+{
+	const struct ccs_dev_op *rows = (struct ccs_dev_op *)(void *)(k->t->bytes + k->t->ops);
+	uint64_t n = count_ops(k->v);
+
+	for (const struct ccs_dev_op *o = rows; o < rows + n; o++)
+		if (o->form & CCS_DEV_OUT && o->n &&
+		    !(o->form & (CCS_DEV_TO_STAGE | CCS_DEV_OUT_DIRECT | CCS_DEV_OUT_READ)))
+			k->t->slotted[o->out] = true;
+}
+
 static void make_waits(struct maker *k)
 {
 	struct cuda_tables *t = k->t;
@@ -302,7 +314,8 @@ static bool allocate(struct maker *k)
 		calloc((size_t)(p->workers.n + 2 * p->fifos.n + p->ops.n) + 1, sizeof(uint32_t));
 	k->t->first_worker = calloc((size_t)p->nranks + 1, sizeof(uint32_t));
 	k->t->part_worker = calloc((size_t)k->nparts + 1, sizeof(uint32_t));
-	if (!k->renumbered || !k->t->first_worker || !k->t->part_worker)
+	k->t->slotted = calloc((size_t)p->fifos.n + 1, sizeof(bool));
+	if (!k->renumbered || !k->t->first_worker || !k->t->part_worker || !k->t->slotted)
 		return false;
 	k->in_seq = k->renumbered + p->workers.n;
 	k->out_seq = k->in_seq + p->fifos.n;
@@ -332,6 +345,7 @@ ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 		make_fifos(&k);
 		make_posts(&k);
 		make_direct(&k);
+		mark_slotted(&k);
 	} else {
 		cuda_tables_free(t);
 	}
@@ -344,6 +358,7 @@ void cuda_tables_free(struct cuda_tables *t)
 	free(t->bytes);
 	free(t->first_worker);
 	free(t->part_worker);
+	free(t->slotted);
 	*t = (struct cuda_tables){ 0 };
 }
 

@@ -19,6 +19,7 @@ struct cuda_tables {
 	uint32_t max_cells;	/* most cells of a message: at least 1 */
 	uint64_t stage_cells;	/* of all workers together, for one replica */
 	uint32_t scratch;	/* scratch cells of a rank */
+	bool *slotted; /* [nfifos]: in a direct call, too, slots hold some of its messages */
 };
 
 /** Builds them, for ranks that live in parts part_of[nranks] (NULL: all in one), numbered

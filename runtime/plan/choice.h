@@ -20,6 +20,9 @@
 #define CHOICE_MOST 16u
 #define CHOICE_CHANNELS 65535u /* the most of a row */
 #define CHANNEL_BYTES 4096u    /* of the longest chunk: one sweep of a block, 512 threads of 8 */
+/* Of slots in the L2 cache: of an H100's 50 MB, some of which callers' buffers pass through. */
+#define CACHED_BYTES ((uint64_t)30000000)
+#define SWEEP_BYTES ((uint64_t)8 << 10) /* 512 threads of 16 */
 
 struct choice_list {
 	struct ccs_choice rows[CHOICE_MOST];
@@ -41,6 +44,18 @@ static inline uint32_t choice_channels(uint64_t chunk, uint32_t most)
 	uint64_t pay = chunk / CHANNEL_BYTES + (chunk % CHANNEL_BYTES != 0);
 
 	return pay < 1 ? 1 : pay < most ? (uint32_t)pay : most;
+}
+
+/** The most bytes of a tile, at most `most`, in whole units of 16: where a GPU has slots of so many
+ *  cells for each of so many channels, no more of them than stay in its L2 cache, so that messages
+ *  are not written to memory and read from it again. Where that is below a sweep they do not stay
+ *  there: it is `most`, so that waits are few. */
+static inline uint64_t choice_tile(uint64_t cells, uint32_t channels, uint64_t most)
+{
+	uint64_t all = cells <= CACHED_BYTES ? cells * channels : CACHED_BYTES;
+	uint64_t bytes = all ? CACHED_BYTES / all / 16 * 16 : most;
+
+	return bytes >= SWEEP_BYTES && bytes < most ? bytes : most;
 }
 
 #endif

@@ -212,8 +212,11 @@ for algorithm in ring direct double_binary_tree recursive_doubling; do
 	holds "$algorithm: more blocks for larger sizes" rising "$tmp/$algorithm"
 done
 says "a channel for each 4 KiB of a chunk" "$tmp/ring" \
-	'^ +262144 .* ll, 8 channels, 64 blocks of 256 threads, 1 tile of 1024$'
-says "... and at least one, of no more warps than have something to move" "$tmp/ring" '^ +64 .* ll, 1 channel, 8 blocks of 64 threads, 1 tile of 4$'
+	'^ +262144 .* ll, 8 channels, 64 blocks of 256 threads, 1 tile of 1024, 8388608 B of slots$'
+says "... and at least one, of no more warps than have something to move" "$tmp/ring" '^ +64 .* ll, 1 channel, 8 blocks of 64 threads, 1 tile of 4, 4096 B of slots$'
+faked "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 16M -e 16M -c 0 -w 0 --iters 1 --repeats 1 >"$tmp/large"
+says "slots of large calls stay in the L2 cache" "$tmp/large" \
+	'simple, 33 channels, 264 blocks .*, 5 tiles of 3180, 26864640 B of slots$'
 CCS_PROTOCOLS=1M:ll,simple/2 shapes "$tmp/ring.so" >"$tmp/falls"
 falling() { test -s "$1" && ! rising "$1"; }
 holds "a table by which they fall is noticed" falling "$tmp/falls"

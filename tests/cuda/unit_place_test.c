@@ -275,6 +275,39 @@ static void test_far(void **state)
 	places_free(&p);
 }
 
+/* The cells of slots, counted from where the map says that data lies; and of FIFOs that calls use. */
+static void test_cells(void **state)
+{
+	static const int seats[RANKS] = { 0, 1, 2, 1, 0 };
+	bool slotted[RANKS * RANKS];
+	struct place_need n = need();
+	struct place_map m;
+	struct places p;
+
+	(void)state;
+	assert_true(places_make(&p, RANKS, seats));
+	reach(&p, 0, 1);
+	reach(&p, 1, 0);
+	for (uint64_t used = 0; used < 3; used++) { /* all; every second one; none */
+		uint64_t cells[3] = { 0 }, fullest = 0;
+
+		for (uint64_t i = 0; i < n.nfifos; i++)
+			slotted[i] = used == 0 || (used == 1 && i % 2);
+		n.slotted = used ? slotted : NULL;
+		assert_int_equal(place_map_make(&m, &p, &n), PLACE_OK);
+		for (uint64_t i = 0; i < n.nfifos; i++)
+			if (slotted[i] && m.fifos[i].data_in != PLACE_HOST)
+				cells[m.fifos[i].data_in] += fifos[i].max_cells * 4;
+		for (uint32_t i = 0; i < 3; i++)
+			fullest = cells[i] > fullest ? cells[i] : fullest;
+		assert_int_equal(m.fullest, fullest);
+		assert_int_equal(fullest != 0, used < 2);
+		assert_memory_equal(m.cells, cells, sizeof(cells));
+		place_map_free(&m);
+	}
+	places_free(&p);
+}
+
 static void test_too_large(void **state)
 {
 	static const int seats[RANKS] = { 0, 1, 2, 3, 4 };
@@ -305,10 +338,10 @@ static void test_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),	  cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_fit),	  cmocka_unit_test(test_map),
-		cmocka_unit_test(test_near),	  cmocka_unit_test(test_far),
-		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_parts), cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_fit),   cmocka_unit_test(test_map),
+		cmocka_unit_test(test_near),  cmocka_unit_test(test_far),
+		cmocka_unit_test(test_cells), cmocka_unit_test(test_too_large),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -31,7 +31,8 @@ struct subject {
 
 /* What all subjects have between them: a test of what never occurs would say nothing. */
 static struct {
-	unsigned shifted, idle, direct, read, only_apart, apart, waits, divided, blocks, staged;
+	unsigned shifted, idle, direct, read, only_apart, apart, waits, divided, blocks, staged,
+		slotted, slotless;
 } seen;
 
 /* ---- where the tables lie ------------------------------------------------------------------ */
@@ -275,6 +276,23 @@ static void check_ops(const struct subject *s)
 	assert_int_equal(s->t.stage_cells, stage);
 }
 
+/* Slots hold what is neither written nor read where it lies, of each FIFO's messages with cells. */
+static void check_slotted(const struct subject *s)
+{
+	const struct plan_view *v = s->v;
+
+	for (uint32_t f = 0; f < v->plan->fifos.n; f++) {
+		unsigned held = 0;
+
+		for (uint64_t i = 0; i < v->plan->ops.n; i++)
+			held += v->ops[i].out == f && v->ops[i].n && !is_read(s, v->ops + i) &&
+				!is_direct(s, v->ops + i);
+		assert_int_equal(s->t.slotted[f], held != 0);
+		seen.slotted += held != 0;
+		seen.slotless += held == 0;
+	}
+}
+
 /* ---- the other tables --------------------------------------------------------------------------- */
 
 static void check_waits(const struct subject *s)
@@ -371,6 +389,7 @@ static void check_plan(struct subject *s)
 	check_block(s);
 	check_workers(s);
 	check_ops(s);
+	check_slotted(s);
 	check_waits(s);
 	check_cells(s);
 	check_fifos(s);
@@ -474,6 +493,7 @@ static void test_all_seen(void **state)
 	assert_true(seen.shifted && seen.idle && seen.direct && seen.apart && seen.waits);
 	assert_true(seen.divided && seen.blocks && seen.staged);
 	assert_true(seen.read && seen.only_apart);
+	assert_true(seen.slotted && seen.slotless);
 }
 
 int main(void)

@@ -124,6 +124,43 @@ static void says_what_is_wrong(void **state)
 	}
 }
 
+/* Slots stay in 30 MB, by the largest tile with which they do, if that is a sweep; or they do not
+ * stay there by any. */
+static void tiles_leave_slots_in_the_cache(void **state)
+{
+	static const uint64_t most = 128 << 10, sweep = 8 << 10;
+	static const uint64_t cells[] = {
+		0, 1, 2, 14, 16, 64, 112, 3662, 3663, 30000001, UINT64_MAX
+	};
+	unsigned bound = 0, fit = 0, lost = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+		for (uint32_t channels = 1; channels <= CHOICE_CHANNELS; channels += channels) {
+			uint64_t tile = choice_tile(cells[i], channels, most);
+			double slots = (double)cells[i] * channels;
+
+			if (tile == most) {
+				fit += slots * (double)tile <= 3e7;
+				lost += slots * (double)tile > 3e7;
+				assert_true(slots * (double)tile <= 3e7 ||
+					    slots * (double)sweep > 3e7);
+			} else {
+				assert_true(tile >= sweep && tile < most);
+				assert_true(slots * (double)tile <= 3e7 &&
+					    slots * (double)(tile + 16) > 3e7);
+				bound++;
+			}
+		}
+	assert_true(fit && bound && lost);
+	assert_int_equal(choice_tile(16, 1, most), most);
+	assert_int_equal(choice_tile(64, 33, most), 14192); /* rings of 8, 8 slots */
+	assert_int_equal(choice_tile(3662, 1, most), 8192); /* the last that fits */
+	assert_int_equal(choice_tile(3663, 1, most), most);
+	assert_int_equal(choice_tile(UINT64_MAX, 65535, 8 << 10), 8 << 10); /* LL's is no longer */
+	assert_int_equal(choice_tile(16, 16, 64), 64);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +168,7 @@ int main(void)
 		cmocka_unit_test(text_is_read_back),
 		cmocka_unit_test(finds_the_row_of_a_size),
 		cmocka_unit_test(says_what_is_wrong),
+		cmocka_unit_test(tiles_leave_slots_in_the_cache),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
