@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Out of the way of a call that is like one before. */
-#define RARE __attribute__((noinline))
-
 static ccs_status tell(const struct call *c, const void *mine, void *all, size_t bytes)
 {
 	struct world *w = c->comm->world;
@@ -105,11 +102,9 @@ static ccs_status submit(struct call *c, int root, void *stream)
 	w = c->comm->world;
 	if (w->p2p && request_busy(w))
 		return request_run(c);
-	if (c->how.user_op)
-		user_op_hold(c->how.user_op);
+	user_op_hold(c->how.user_op);
 	group_take_part(c, &s);
-	if (c->how.user_op)
-		user_op_release(c->how.user_op);
+	user_op_release(c->how.user_op);
 	return s;
 }
 

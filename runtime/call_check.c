@@ -14,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Out of the way of a call that is like one before. */
-#define RARE __attribute__((noinline))
-
 static ccs_status check_support(const struct ccs_module *m, const struct call *c)
 {
 	uint32_t flags = m->head->flags;

@@ -194,6 +194,9 @@ void world_tell_late(const struct world *w, int rank, struct text *t);
 /** A condition that can be waited for until a time of CLOCK_MONOTONIC. */
 bool world_cond_init(pthread_cond_t *c);
 
+/* Out of the way of a call that is like one before. */
+#define RARE __attribute__((noinline))
+
 /* ---- call_check.c ------------------------------------------------------------------- */
 
 /** Checks a call whose module, comm, send, recv, count, type, op, premul and how are the caller's,

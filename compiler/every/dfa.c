@@ -14,7 +14,8 @@ static uint32_t ones(uint32_t mask)
 	return (uint32_t)__builtin_popcount(mask);
 }
 
-uint32_t dfa_part(uint32_t letter, uint32_t from, uint32_t to)
+/* The letter of the tracks of `to` that is in a letter of those of `from`, which has them. */
+static uint32_t part(uint32_t letter, uint32_t from, uint32_t to)
 {
 	uint32_t got = 0, i = 0, j = 0;
 
@@ -37,7 +38,7 @@ struct dfa_letters dfa_letters(const struct dfa *a, uint32_t tracks)
 	for (uint32_t k = 0; k < kept; k++) {
 		b.first[k] = at;
 		for (uint32_t l = 0; l < n; l++)
-			if (dfa_part(l, a->mask, tracks) == k)
+			if (part(l, a->mask, tracks) == k)
 				b.letters[at++] = l;
 	}
 	b.first[kept] = at;
@@ -162,7 +163,7 @@ const struct dfa *dfa_least(struct dfas *d, uint32_t mask, uint32_t n, const uin
 	a->next = ARENA_ARRAY(d->arena, uint32_t, (size_t)a->n << a->bits);
 	for (uint32_t l = 0; l < letters; l++)
 		for (uint32_t s = 0; s < a->n; s++)
-			a->next[s << a->bits | dfa_part(l, mask, keep)] = least[s * letters + l];
+			a->next[s << a->bits | part(l, mask, keep)] = least[s * letters + l];
 	free(least);
 	free(class);
 	return a;
@@ -287,8 +288,8 @@ const struct dfa *dfa_and_bits(struct dfas *d, uint32_t x, uint32_t y, uint32_t 
 	const bool accepts[2] = { true, false };
 
 	for (uint32_t l = 0; l < letters; l++) {
-		bool a = dfa_part(l, mask, 1u << x), b = dfa_part(l, mask, 1u << y);
-		next[l] = dfa_part(l, mask, 1u << z) == (a && b) ? 0 : 1;
+		bool a = part(l, mask, 1u << x), b = part(l, mask, 1u << y);
+		next[l] = part(l, mask, 1u << z) == (a && b) ? 0 : 1;
 		next[letters + l] = 1;
 	}
 	return dfa_least(d, mask, 2, next, accepts);
@@ -352,8 +353,8 @@ const struct dfa *dfa_apply(struct dfas *d, enum dfa_op op, const struct dfa *a,
 	uint32_t *la = malloc(sizeof(*la) * p.g.letters), *lb = malloc(sizeof(*lb) * p.g.letters);
 	p.number = calloc((size_t)a->n * b->n, sizeof(*p.number));
 	for (uint32_t l = 0; l < p.g.letters; l++) {
-		la[l] = dfa_part(l, mask, a->mask);
-		lb[l] = dfa_part(l, mask, b->mask);
+		la[l] = part(l, mask, a->mask);
+		lb[l] = part(l, mask, b->mask);
 	}
 	pair_number(d, &p, 0, 0);
 	for (uint32_t s = 0; s < p.g.n && !d->spent; s++) {
@@ -535,7 +536,7 @@ const struct dfa *dfa_exists(struct dfas *d, const struct dfa *a, uint32_t mask)
 	struct subsets u = { .g.letters = 1u << ones(keep) };
 	uint32_t *kept = malloc(sizeof(*kept) << a->bits);
 	for (uint32_t l = 0; l < 1u << a->bits; l++)
-		kept[l] = dfa_part(l, a->mask, keep);
+		kept[l] = part(l, a->mask, keep);
 	subsets_make(d, a, &u, keep, kept);
 	const struct dfa *r = grown(d, &u.g, keep);
 	free(kept);

@@ -65,8 +65,6 @@ bool dfa_equal(struct dfas *d, const struct dfa *a, const struct dfa *b);
 const struct dfa *dfa_least(struct dfas *d, uint32_t mask, uint32_t n, const uint32_t *next,
 			    const bool *accepts);
 
-/** The letter of the tracks of `to` that is in a letter of those of `from`, which has them. */
-uint32_t dfa_part(uint32_t letter, uint32_t from, uint32_t to);
 /* The letters of an automaton by what some of its tracks read: those of which these read k are
  * letters[first[k]] up to first[k + 1]. Both to be freed. */
 struct dfa_letters {

@@ -244,17 +244,17 @@ struct all_heads {
 };
 #define POWER_LENGTH 5u	     /* letters of the words that are tried: numbers below 32 */
 #define POWER_LENGTH_MOST 6u /* ... and, where these do not tell, below 64 */
+/** Runs every N of words of `length` letters, and learns what loops' heads hold. False: it follows
+ *  no pattern that is seen there. */
 bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length,
 		 struct all_heads *to);
-
-/* ---- powers_proof.c ---- */
-bool power_values(struct power_forms *f, const struct moves *m, const struct all_heads *heads);
 
 /* ---- powers_certificate.c ---- */
 /** JSON, to be freed. */
 char *power_certificate(struct power_forms *f, const struct moves *m,
 			const struct all_heads *heads);
 
+/* ---- powers_proof.c ---- */
 /** The verdict, as every_prove. */
 struct every powers_prove(struct ctx *c, const struct instance *in, bool certificate);
 

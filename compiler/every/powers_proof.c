@@ -164,7 +164,7 @@ static bool kept_promises(struct contents *r)
 	return true;
 }
 
-bool power_values(struct power_forms *f, const struct moves *m, const struct all_heads *heads)
+static bool values_hold(struct power_forms *f, const struct moves *m, const struct all_heads *heads)
 {
 	struct contents r = { .f = f, .heads = heads };
 
@@ -183,7 +183,7 @@ static bool guessed(struct power_forms *f, const struct moves *m, struct all_hea
 	for (uint32_t length = POWER_LENGTH; length <= POWER_LENGTH_MOST && !ok; length++) {
 		*heads = (struct all_heads){ .v = NULL };
 		f->why = NULL;
-		ok = power_guess(f, m, length, heads) && power_values(f, m, heads);
+		ok = power_guess(f, m, length, heads) && values_hold(f, m, heads);
 	}
 	return ok && !f->d.spent;
 }

@@ -350,6 +350,9 @@ static inline int64_t eval(struct cursor *v, const struct expr *e)
 	return e->kind == E_INT ? e->value : eval_tree(v, e);
 }
 
+/** The value, if it has one: a mistake is not told, and counts for nothing. */
+bool eval_quietly(struct cursor *v, const struct expr *e, int64_t *value);
+
 /** Counts the work of running `text` once. False: too much; reported. */
 static inline bool eval_work(struct cursor *v, struct span text, struct span report)
 {

@@ -367,3 +367,17 @@ bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *
 	eval_walk(v, e, true, look, &m);
 	return m.found;
 }
+
+bool eval_quietly(struct cursor *v, const struct expr *e, int64_t *value)
+{
+	uint64_t idle = v->idle;
+	bool quiet = v->quiet, ok;
+
+	v->quiet = true;
+	*value = eval(v, e);
+	v->quiet = quiet;
+	v->idle = idle;
+	ok = !v->stopped;
+	v->stopped = false;
+	return ok;
+}

@@ -39,21 +39,6 @@ static bool varies(const struct link_loop *l, const struct expr *e)
 	return varies(l, e->a) || varies(l, e->b) || varies(l, e->c);
 }
 
-/* The value of what does not vary. A mistake is not told here. */
-static bool evaluate(const struct link_loop *l, const struct expr *e, int64_t *value)
-{
-	struct cursor *v = l->v;
-	uint64_t idle = v->idle;
-	bool quiet = v->quiet, ok;
-	v->quiet = true;
-	*value = eval(v, e);
-	v->quiet = quiet;
-	v->idle = idle;
-	ok = !v->stopped;
-	v->stopped = false;
-	return ok;
-}
-
 static bool bounded(const struct link_loop *l, const struct expr *e, int64_t *most);
 
 /* Of `a op b`, where `a` and `b` are within -x..x and -y..y. */
@@ -69,7 +54,7 @@ static bool binary(const struct link_loop *l, const struct expr *e, int64_t *mos
 	case OP_DIV:
 	case OP_MOD:
 		*most = x > y ? x : y;
-		return !varies(l, e->b) && evaluate(l, e->b, &by) && by > 0;
+		return !varies(l, e->b) && eval_quietly(l->v, e->b, &by) && by > 0;
 	case OP_EQ:
 	case OP_NE:
 	case OP_LT:
@@ -93,7 +78,7 @@ static bool bounded(const struct link_loop *l, const struct expr *e, int64_t *mo
 	}
 	if (varies(l, e))
 		return e->kind == E_BINARY && binary(l, e, most);
-	if (!evaluate(l, e, &value) || value == INT64_MIN)
+	if (!eval_quietly(l->v, e, &value) || value == INT64_MIN)
 		return false;
 	*most = value < 0 ? -value : value;
 	return true;
@@ -110,7 +95,7 @@ static bool always_links(const struct link_loop *l, const struct stmt *s)
 		return bounded(l, s->e, &most) && always_links(l, s->body) &&
 		       always_links(l, s->orelse);
 	return s->kind == S_LINK && is_var(l, s->e2) && !varies(l, s->e) &&
-	       evaluate(l, s->e, &source) && source == l->v->rank;
+	       eval_quietly(l->v, s->e, &source) && source == l->v->rank;
 }
 
 static void add_span(struct cursor *v, uint32_t lo, uint32_t hi)

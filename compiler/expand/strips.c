@@ -87,22 +87,6 @@ static bool varies(const struct strip *s, const struct expr *e)
 	return varies(s, e->a) || varies(s, e->b) || varies(s, e->c);
 }
 
-/* The value of what does not vary; its names are bound: lets of the body as they are met. A
- * mistake is not told here. */
-static bool evaluate(const struct strip *s, const struct expr *e, int64_t *value)
-{
-	struct cursor *v = s->v;
-	uint64_t idle = v->idle;
-	bool quiet = v->quiet, ok;
-	v->quiet = true;
-	*value = eval(v, e);
-	v->quiet = quiet;
-	v->idle = idle;
-	ok = !v->stopped;
-	v->stopped = false;
-	return ok;
-}
-
 static bool add(struct going *x, const struct going *y, bool minus)
 {
 	int64_t at = y->at, step = y->step;
@@ -182,7 +166,7 @@ static bool take_apart(const struct strip *s, const struct expr *e, struct going
 {
 	int64_t value;
 	if (!varies(s, e)) {
-		bool ok = evaluate(s, e, &value);
+		bool ok = eval_quietly(s->v, e, &value);
 		*g = constant(value);
 		return ok;
 	}
@@ -191,7 +175,7 @@ static bool take_apart(const struct strip *s, const struct expr *e, struct going
 		return true;
 	}
 	if (e->kind == E_COND && !varies(s, e->a))
-		return evaluate(s, e->a, &value) && take_apart(s, value ? e->b : e->c, g);
+		return eval_quietly(s->v, e->a, &value) && take_apart(s, value ? e->b : e->c, g);
 	return e->kind == E_BINARY && binary(s, e, g) && fits(s, g);
 }
 
@@ -263,7 +247,7 @@ static bool list(struct strip *s, const struct stmt *t, bool step)
 		else if (t->kind == S_LET)
 			ok = let(s, t);
 		else if (t->kind == S_IF)
-			ok = !step && !varies(s, t->e) && evaluate(s, t->e, &holds) &&
+			ok = !step && !varies(s, t->e) && eval_quietly(s->v, t->e, &holds) &&
 			     list(s, holds ? t->body : t->orelse, false);
 		else
 			ok = t->kind == S_FN;

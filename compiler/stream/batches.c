@@ -69,8 +69,9 @@ static void take_rows(struct taking *x, const struct op *o, uint32_t n, uint64_t
 	if (!n)
 		return;
 	x->nrows += n * times;
-	if (x->nrows > LIMIT_STREAMED)
-		x->why = "more than 1099511627776 operations (LIMIT_STREAMED)";
+	if (x->nrows > LIMIT_STREAMED && !x->why)
+		x->why = arena_printf(s->ctx->arena, "more than %llu operations (LIMIT_STREAMED)",
+				      LIMIT_STREAMED);
 	text_take(s->text, s->ctx->arena, s->text->first[x->v.rank], o, n, times, strides);
 	if (s->text->full && s->ctx->too_large.text) /* no whole verdict can come of it */
 		x->why = "too many operations repeat in no loop";

@@ -241,6 +241,8 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	const struct program *p = t->r.p;
 	const struct culprit *k = m->first.when ? &m->first : &m->last;
 	bool any = k->when > 0;
+	const char *least =
+		t->more || p->chunk_of ? "at least " : ""; /* a part has not all chunks */
 	struct span span = p->instance.schedule->name.span;
 	const char *name = program_cells_text(t->arena, p, m->cell, 1);
 
@@ -267,12 +269,13 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 			  m->rank);
 	}
 	if (m->chunks > 1)
-		diag_note(c->diags, g, NOWHERE, "likewise %s%" PRIu64 " more final chunk%s",
-			  t->more ? "at least " : "", m->chunks - 1, m->chunks > 2 ? "s" : "");
+		diag_note(c->diags, g, NOWHERE, "likewise %s%" PRIu64 " more final chunk%s", least,
+			  m->chunks - 1, m->chunks > 2 ? "s" : "");
 	if (others)
 		diag_note(c->diags, g, NOWHERE,
-			  "%" PRIu64 " other chunk%s of this clause %s wrong in other ways", others,
-			  others > 1 ? "s" : "", others > 1 ? "are" : "is");
+			  "%s%" PRIu64 " other chunk%s of this clause %s wrong in other ways",
+			  p->chunk_of ? least : "", others, others > 1 ? "s" : "",
+			  others > 1 ? "are" : "is");
 	for (size_t i = 1; i < m->nranks; i++)
 		diag_add(c->diags, SEV_ERROR, m->code, span, m->ranks[i], "the same");
 }

@@ -32,8 +32,10 @@ struct answer {
 
 /* ---- who is here --------------------------------------------------------------------- */
 
+/* All of it, as all of it is sent. */
 static void fill_answer(const struct procs *p, struct answer *a)
 {
+	memset(a, 0, sizeof(*a));
 	a->token = p->token;
 	a->pid = p->table->seats[0].pid;
 	for (int i = 0; i < NFILES; i++)

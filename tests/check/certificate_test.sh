@@ -43,14 +43,20 @@ found[int(k) % len(found)][0] += 1
 json.dump(c, open(to, "w"))
 END
 }
-for s in $subjects; do
-	"$ccc" check --certificate "$tmp/c" "schedules/$s.ccs" >"$tmp/out" 2>&1
-	if check "$s" >"$tmp/said"; then
-		ok "$s: its certificate holds"
-	else
-		not_ok "$s: its certificate holds" "$(cat "$tmp/out" "$tmp/said")"
-	fi
-done
+all_hold() { # all_hold CHECK NAME ...
+	by=$1
+	shift
+	for s in "$@"; do
+		"$ccc" check --certificate "$tmp/c" "schedules/$s.ccs" >"$tmp/out" 2>&1
+		if $by "$s" >"$tmp/said"; then
+			ok "$s: its certificate holds"
+		else
+			not_ok "$s: its certificate holds" "$(cat "$tmp/out" "$tmp/said")"
+		fi
+	done
+}
+# shellcheck disable=SC2086
+all_hold check $subjects
 
 s=ring_allgather
 "$ccc" check --certificate "$tmp/whole" schedules/$s.ccs >/dev/null
@@ -69,14 +75,9 @@ done
 powers_check() { # powers_check NAME: the certificate at $tmp/c
 	python3 tests/check/certificate_powers.py "$tmp/c" "$ccc" "schedules/$1.ccs" 2>&1
 }
-for s in $powers; do
-	"$ccc" check --certificate "$tmp/c" "schedules/$s.ccs" >"$tmp/out" 2>&1
-	if powers_check "$s" >"$tmp/said"; then
-		ok "$s: its certificate holds"
-	else
-		not_ok "$s: its certificate holds" "$(cat "$tmp/out" "$tmp/said")"
-	fi
-done
+# shellcheck disable=SC2086
+all_hold powers_check $powers
+
 s=halving_doubling_allreduce
 "$ccc" check --certificate "$tmp/whole" schedules/$s.ccs >/dev/null
 spoil_powers() { # spoil_powers 'statements on the certificate c'

@@ -226,6 +226,8 @@ says "... says what it has not looked at" "$tmp/out" 'computes +not looked at: t
 says "... races neither" "$tmp/out" 'races +not looked at$'
 status "--stream of what it cannot do" 1 "$ccc" check schedules/bidirectional_ring_allreduce.ccs --stream
 says "... says so" "$tmp/err" 'par, which --stream cannot check.*\[E0501\]'
+status "--stream of wrong values" 1 "$ccc" check schedules/broken/missing_round.ccs -n 4 --stream
+says "... counts what it saw, not all" "$tmp/err" 'likewise at least [0-9]+ more final chunk'
 status "--stream without check" 2 "$ccc" $ring --stream -o "$tmp/x.so"
 status "--stream with --require" 2 "$ccc" check $ring --stream --require same-bits=ranks
 cat >"$tmp/dead.ccs" <<'EOF'
