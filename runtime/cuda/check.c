@@ -58,9 +58,12 @@ static void tell(struct text *t, const struct gpu_state *s, const struct ccs_dev
 	case CCS_DEV_STUCK_WORKER: text_add(t, " for its worker %u", r->peer); break;
 	default: break;
 	}
-	text_add(t, " (worker %u, operation %u, replica %u, tile %llu; it needs %llu and has %llu)",
-		 r->worker, r->op, r->replica, (unsigned long long)r->tile,
-		 (unsigned long long)r->need, (unsigned long long)r->have);
+	text_add(t, " (worker %u, ", r->worker);
+	if (r->line)
+		text_add(t, "operation %u, ", r->op);
+	text_add(t, "replica %u, tile %llu; it needs %llu and has %llu)", r->replica,
+		 (unsigned long long)r->tile, (unsigned long long)r->need,
+		 (unsigned long long)r->have);
 }
 
 /* Adds the reports whose peers are silent, or all the others, to n. */

@@ -140,8 +140,18 @@ static bool watchdog_state(struct state *s, struct job *j, struct ccs_module *m,
 	return true;
 }
 
+/* Whether it waits at the end of an average for another worker of its rank: before they divide. */
+static bool meets(const struct ccs_dev_call *c, const struct ccs_dev_report *r)
+{
+	const struct ccs_dev_worker *w = c->workers + r->worker;
+	uint32_t first = r->worker - w->index;
+
+	return c->divide && r->kind == CCS_DEV_STUCK_WORKER && !r->line && r->peer >= first &&
+	       r->peer < first + w->of && r->peer != r->worker;
+}
+
 /* A report that names an operation that really waits: of the worker it names, with its
- * line. */
+ * line; or what waits behind all of them. */
 static bool report_right(const struct ccs_dev_call *c)
 {
 	const struct ccs_dev_report *r = c->report;
@@ -154,8 +164,10 @@ static bool report_right(const struct ccs_dev_call *c)
 	for (const struct ccs_dev_op *o = c->ops + w->op; o < c->ops + w->op + w->nops; o++)
 		if (o->done == r->op + 1)
 			line = o->line;
-	return r->kind >= CCS_DEV_STUCK_RECV && r->kind <= CCS_DEV_STUCK_WORKER &&
-	       r->rank == w->rank && line && r->line == line;
+	if (r->rank != w->rank)
+		return false;
+	return meets(c, r) || (r->kind >= CCS_DEV_STUCK_RECV && r->kind <= CCS_DEV_STUCK_WORKER &&
+			       line && r->line == line);
 }
 
 /* The last worker with a message for one before it, which waits for it in vain where those
@@ -197,7 +209,6 @@ static bool run_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, 
 		before += !last; /* another root has one */
 	}
 	j.part->replicas = 1;
-	j.part->divide = 0;
 	why = emu_run(&(struct emu_launch){ kernel->run, c, last, 0, -1 }, 1, s.threads, seed, 0);
 	r = c->report;
 	ok = !why && report_right(c) && r->worker < last && *c->abort;
@@ -232,11 +243,9 @@ static bool run_parts_watchdog(struct ccs_module *m, const struct emu_kernel *ke
 		seed += 100;
 	} while (s.nparts < 3);
 	gone = s.nparts - 1;
-	for (uint32_t i = 0; i < gone; i++) {
-		j.part[i].divide = 0; /* workers that meet behind the operations name none */
+	for (uint32_t i = 0; i < gone; i++)
 		l[i] = (struct emu_launch){ kernel->run, j.part + i,
 					    j.part[i].nworkers * j.part[i].replicas, i, -1 };
-	}
 	why = emu_run(l, gone, s.threads, seed, 0);
 	for (uint32_t i = 0; i < gone; i++) {
 		const struct ccs_dev_report *r = j.part[i].report;

@@ -212,8 +212,8 @@ struct ccs_dev_report {
 	uint32_t taken; /* 1 once somebody writes it */
 	uint32_t kind;
 	uint32_t rank, worker, replica;
-	uint32_t op; /* in the worker's list, of this plan's operations; with
-				   CCS_DEV_STUCK_TURN, op, line and file mean nothing */
+	uint32_t op; /* in the worker's list, of this plan's operations; with CCS_DEV_STUCK_TURN,
+				   and with line 0, behind them all, op, line and file mean nothing */
 	uint32_t line, file;
 	uint32_t peer, fifo;
 	uint64_t tile;
