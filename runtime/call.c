@@ -140,13 +140,13 @@ static bool once_more(const struct ccs_module *m, const struct ccs_run_options *
 	const struct checked *k = comm->checked + comm->newest;
 	struct world *w = comm->world;
 
-	if (!w->engine->once_more || t->depth || t->failed || !origin_here(&w->origin) ||
+	if (!w->engine->quick.once_more || t->depth || t->failed || !origin_here(&w->origin) ||
 	    (w->p2p && request_busy(w)))
 		return false;
 	return m && m == k->module && count == k->count && type == k->type && op == k->op &&
 	       (k->root == -1 || k->root == root) && !k->premul && k->order == USER_NONE &&
 	       k->kept.id && checked_suits(k, how) &&
-	       w->engine->once_more(comm, &k->kept, send, recv);
+	       w->engine->quick.once_more(comm, &k->kept, send, recv);
 }
 
 static RARE ccs_status run_with(const struct ccs_module *m, const struct ccs_run_options *how,

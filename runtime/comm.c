@@ -79,12 +79,25 @@ void world_die(struct world *w, const char *text)
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
-static void release(struct world *w, const struct memory *m)
+ccs_status world_alloc(struct world *w, size_t bytes, void **out)
 {
-	if (w->engine->release)
-		w->engine->release(w, m->at, m->bytes);
+	const struct processes_engine *e = w->engine->processes;
+
+	if (e && e->alloc)
+		return e->alloc(w, bytes, out);
+	return !posix_memalign(out, 4096, bytes)
+		       ? CCS_OK
+		       : error_set(CCS_ENOMEM, "out of memory for %zu bytes", bytes);
+}
+
+void world_release(struct world *w, void *at, size_t bytes)
+{
+	const struct processes_engine *e = w->engine->processes;
+
+	if (e && e->release)
+		e->release(w, at, bytes);
 	else
-		free(m->at);
+		free(at);
 }
 
 /* ---- freeing -------------------------------------------------------------------------- */
@@ -95,7 +108,7 @@ static void engine_free(struct world *w)
 		struct memory *m = w->memory;
 
 		w->memory = m->next;
-		release(w, m);
+		world_release(w, m->at, m->bytes);
 		free(m);
 	}
 	if (w->engine)
@@ -383,10 +396,8 @@ ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out)
 			      "GPU are the driver's to make");
 	else if (!m || bytes > PTRDIFF_MAX)
 		s = error_set(CCS_ENOMEM, "out of memory for %zu bytes", bytes);
-	else if (c->world->engine->alloc)
-		s = c->world->engine->alloc(c->world, bytes + !bytes, out);
-	else if (posix_memalign(out, 4096, bytes + !bytes))
-		s = error_set(CCS_ENOMEM, "out of memory for %zu bytes", bytes);
+	else
+		s = world_alloc(c->world, bytes + !bytes, out);
 	if (s) {
 		free(m);
 		return leave(c, s);
@@ -412,7 +423,7 @@ ccs_status ccs_mem_free(struct ccs_comm *c, void *at)
 					       "memory")
 				   : CCS_OK);
 	*p = m->next;
-	release(c->world, m);
+	world_release(c->world, m->at, m->bytes);
 	free(m);
 	return leave(c, CCS_OK);
 }

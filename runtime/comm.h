@@ -180,6 +180,10 @@ ccs_status world_here(const struct world *w);
 ccs_status world_alive(const struct world *w);
 /** The communicator dies of that. Under world.lock. */
 void world_die(struct world *w, const char *text);
+/** Memory for so many bytes, at least one: where ranks are processes, such that the others can read
+ *  it where it is, if they can; and back. Under world.lock. */
+ccs_status world_alloc(struct world *w, size_t bytes, void **out);
+void world_release(struct world *w, void *at, size_t bytes);
 /* ---- gather.c: of a world of several processes, under world.lock ------------------------- */
 
 /** All give so many bytes, for that call (its name), and get those of all, in the order of ranks.

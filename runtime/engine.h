@@ -8,9 +8,16 @@
  * name.
  *
  * An engine is a row of this table, five of them so far: tasks, processes, MPI's messages
- * (all cpu/), GPUs, hosts. All have start, wait, branch, describe and free; what else is NULL
- * says what that means. What only some sorts of ranks have is in a table of its own: ranks in
- * several processes, messages that the engine carries between these, and GPUs.
+ * (all cpu/), GPUs, hosts. Its seven functions are what every communicator needs: runs that
+ * begin, end, or fail, a child, a text, and an end. What only some engines have lies in tables
+ * beside them, by why they have it, and NULL says what its absence means:
+ *
+ *	tables		tasks	procs	mpi	cuda	hosts
+ *	quick		x	x				calls that need no run
+ *	watched		x	x	x			data moves while no call does
+ *	processes		x	x	x	x	ranks in several processes
+ *	progress		x	x			it moves in their calls alone
+ *	gpus					x	x	ranks on GPUs
  *
  * What an engine calls back is in comm.h (run.c). All functions are called under
  * world.lock, but for those that say otherwise.
@@ -31,6 +38,8 @@ struct queue;
 struct ccs_comm;
 struct p2p_head;
 
+#define RUN_BEGINS (-1) /* ... and not a rank in it */
+
 /* A communicator that is made of some of another's ranks. */
 #define INVITATION 128u
 struct branch {
@@ -40,20 +49,50 @@ struct branch {
 	_Alignas(8) unsigned char invitation[INVITATION];
 };
 
-/* Of ranks in several processes. All of them call each function, together. */
+/* Calls that need no run, as they are like ones before. Without the lock. */
+struct quick_engine {
+	/** Does the calls of a thread, which are in no run yet, the first of this world; *first as
+	 *  `wait`'s. False: they have not begun, and join their runs. NULL: all do. */
+	bool (*at_once)(struct world *w, struct call *calls, ccs_status *first);
+	/** The same of one that is like the rank's last with what it has kept of it (comm.h), if
+	 *  its buffers are the same, too. False: it is not over; at_once begins it, or goes on with
+	 *  it. NULL: there are none. */
+	bool (*once_more)(struct ccs_comm *comm, const struct kept *kept, const void *send,
+			  const void *recv);
+};
+
+/* Runs of which something moves, or waits, that is no call's beginning or end: watch.c. */
+struct watched_engine {
+	/** Whether anything of the current run has moved since *mark, or is about to; marks
+	 *  anew. */
+	bool (*moved)(const struct world *w, uint64_t *mark);
+	/** Tells what the rank, which has called, waits for: "rank 1 waits at ...". False: for
+	 *  no other rank. */
+	bool (*stuck)(const struct world *w, int rank, struct text *t);
+};
+
+/* Of ranks in several processes. */
 struct processes_engine {
-	/** Each gives so many bytes, and gets those of all, in the order of ranks. */
+	/** Each gives so many bytes, and gets those of all, in the order of ranks. All of them call
+	 *  it, together. */
 	ccs_status (*gather)(struct world *w, const void *mine, void *all, size_t bytes);
 	/** Before `branch`, in each process with a child: what can fail in one alone; rank 0 of the
 	 *  child writes what the others, which get it, need to find it. NULL: nothing is needed. */
 	ccs_status (*invite)(struct world *w, struct world *child, struct branch *b);
+	/** Memory for buffers that the others can read where it is, and back. NULL: it is of no
+	 *  sort of its own. */
+	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
+	void (*release)(struct world *w, void *at, size_t bytes);
 };
 
-/* Messages of two ranks (p2p.h) that the engine carries between processes. */
-struct messages_engine {
+/* Of processes whose data, and messages of two ranks (p2p.h), move only while a thread of theirs is
+ * in a call. Without world.lock. */
+struct progress_engine {
+	/** Goes on with the current run, and does not wait: for a thread that waits for something
+	 *  else. */
+	void (*poll)(struct world *w);
 	/** Goes on with a message to or from another process, which is the first of its queue;
-	 *  p2p_over() when it is over. Whether anything has moved. Under p2p.lock, without
-	 *  world.lock. */
+	 *  p2p_over() when it is over. Whether anything has moved. Under p2p.lock. */
 	bool (*carry)(struct world *w, struct transfer *m);
 	/** The next message of another process's, for an empty queue of receives: whether it has
 	 *  come, and with what. Under p2p.lock. NULL: that is not seen before a receive takes it,
@@ -93,19 +132,18 @@ struct engine {
 			     operator of the user's own */
 	bool lone;	  /* it is called by one thread at a time: requests have no threads */
 
+	struct quick_engine quick;	      /* here, as small calls look for it: one load less */
+	const struct watched_engine *watched; /* NULL: nothing moves but calls */
 	const struct processes_engine *processes; /* NULL: all ranks are in this one */
-	const struct messages_engine *messages;	  /* NULL: none goes to another process, or streams
-						     carry them */
+	const struct progress_engine *progress;	  /* NULL: runs go on without the callers; messages
+						     are of this process, or streams carry them */
 	const struct gpus_engine *gpus;		  /* NULL: ranks are on the CPU; calls name no
 						     streams, and are over when they return */
 
-	/* ---- runs: what an engine is ------------------------------------------------------- */
-
-	/** The run has become the current one, and the ranks with a seat in it have called.
-	 *  A failure is the run's, with this thread's text. */
-	ccs_status (*start)(struct world *w, struct run *r);
-	/** One more rank of this process has called, as above. NULL: it has one rank. */
-	ccs_status (*join)(struct world *w, struct run *r, int rank);
+	/** The run has become the current one (rank is RUN_BEGINS), and the ranks with a seat in it
+	 *  have called; or one more has, of this process. A failure is the run's, with this thread's
+	 *  text. */
+	ccs_status (*start)(struct world *w, struct run *r, int rank);
 	/** The current run has failed: nothing more of it may begin. True: nothing of it is
 	 *  under way any more, so that the callers may have their buffers back; when that
 	 *  becomes true later, the engine calls run_retire. May be called again. NULL: always
@@ -115,49 +153,19 @@ struct engine {
 	 *  that are of this world are over; *first is the first failure, and stays what it was
 	 *  if it was one. run_wait() if there is nothing to take part in. */
 	void (*wait)(struct world *w, struct call *calls, ccs_status *first);
+	/** Whether something has failed behind the calls' backs: CCS_OK, or the communicator is
+	 *  dead now (world_die), and the text says why. NULL: nothing can. */
+	ccs_status (*check)(struct world *w);
+	/** Makes the engine of another communicator, `child`, of some of this one's ranks (split.c),
+	 *  which shares nothing with it. All ranks of this one call it, together; child is NULL in a
+	 *  process whose rank is in none. What there is of it at a failure is freed with child. */
+	ccs_status (*branch)(struct world *w, struct world *child, const struct branch *b);
 	/** Where the ranks live, for people: "4 ranks on the CPU, run by ...". */
 	void (*describe)(const struct world *w, char *text, size_t size);
 	/** Without the lock: nobody else has a handle any more. Stops and frees all that is in
 	 *  world.state, which may be NULL. In a forked process (origin_here() is false) it
 	 *  frees memory alone: it waits for nobody, and touches nothing of the parent's. */
 	void (*free)(struct world *w);
-
-	/* ---- runs, in fewer steps ---------------------------------------------------------- */
-
-	/** Without the lock. Does the calls of a thread, which are in no run yet, the first of this
-	 *  world, if that is quicker: those that are like ones before need none; *first as wait's.
-	 *  False: they have not begun, and join their runs. NULL: all do. */
-	bool (*at_once)(struct world *w, struct call *calls, ccs_status *first);
-	/** Without the lock. The same of one that is like the rank's last with what it has kept of
-	 *  it (comm.h), if its buffers are the same, too. False: it is not over; at_once begins it,
-	 *  or goes on with it. NULL: there are none. */
-	bool (*once_more)(struct ccs_comm *comm, const struct kept *kept, const void *send,
-			  const void *recv);
-	/** Without the lock. Goes on with the current run, and does not wait: for a thread that
-	 *  waits for another communicator's. NULL: runs go on without it. */
-	void (*poll)(struct world *w);
-
-	/* ---- what keeps a run -------------------------------------------------------------- */
-
-	/** Whether anything of the current run has moved since *mark, or is about to; marks
-	 *  anew. NULL: nothing moves but calls. */
-	bool (*moved)(const struct world *w, uint64_t *mark);
-	/** Tells what the rank, which has called, waits for: "rank 1 waits at ...". False: for
-	 *  no other rank. NULL: always false. */
-	bool (*stuck)(const struct world *w, int rank, struct text *t);
-	/** Whether something has failed behind the calls' backs: CCS_OK, or the communicator is
-	 *  dead now (world_die), and the text says why. NULL: nothing can. */
-	ccs_status (*check)(struct world *w);
-
-	/* ---- other communicators, and memory ----------------------------------------------- */
-
-	/** Makes the engine of another communicator, `child`, of some of this one's ranks (split.c),
-	 *  which shares nothing with it. All ranks of this one call it, together; child is NULL in a
-	 *  process whose rank is in none. What there is of it at a failure is freed with child. */
-	ccs_status (*branch)(struct world *w, struct world *child, const struct branch *b);
-	/** Memory for buffers that suits it, and back. NULL: any does. */
-	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
-	void (*release)(struct world *w, void *at, size_t bytes);
 };
 
 #endif

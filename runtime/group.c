@@ -139,7 +139,7 @@ void group_take_part(struct call *calls, ccs_status *s)
 {
 	struct world *w = calls->comm->world;
 
-	if (w->engine->at_once && w->engine->at_once(w, calls, s))
+	if (w->engine->quick.at_once && w->engine->quick.at_once(w, calls, s))
 		return;
 	join_all(calls);
 	wait_all(calls, s);

@@ -351,7 +351,7 @@ bool p2p_poll(struct world *w)
 	}
 	for (struct queue *q = p->foreign; q; q = q->next_foreign) {
 		p2p_match(w, q);
-		if (q->first && w->engine->messages->carry(w, q->first)) {
+		if (q->first && w->engine->progress->carry(w, q->first)) {
 			any = true;
 			p2p_progress(p);
 		}

@@ -19,7 +19,7 @@ static ccs_status check_comm(const struct transfer *m, const char *call)
 	if (s)
 		return s;
 	e = m->comm->world->engine;
-	if ((m->tag || m->any) && (e->gpus || (e->messages && !e->messages->next)))
+	if ((m->tag || m->any) && (e->gpus || (e->progress && !e->progress->next)))
 		return error_set(CCS_EUNSUPPORTED,
 				 "%s: messages have no tags here, and are received from a rank "
 				 "that is named: the ranks must be tasks or processes of a host, "

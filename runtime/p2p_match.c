@@ -36,7 +36,7 @@ static bool head_of(const struct world *w, const struct queue *q, struct p2p_hea
 
 	if (q->peer < w->first || q->peer - w->first >= w->nlocal) {
 		*head = (struct p2p_head){ .tag = 0 };
-		return !w->engine->messages->next || w->engine->messages->next(w, q, head);
+		return !w->engine->progress->next || w->engine->progress->next(w, q, head);
 	}
 	if (from)
 		*head = (struct p2p_head){ from->tag, p2p_shape_of(from) };

@@ -106,8 +106,8 @@ bool p2p_still(struct world *w, struct p2p_vigil *v)
 	time_out(w, v);
 	if (!has_died(w, &s, &why))
 		return true;
-	if (w->engine->messages) { /* tells the others */
-		w->engine->messages->rest(w, UINT_MAX);
+	if (w->engine->progress) { /* tells the others */
+		w->engine->progress->rest(w, UINT_MAX);
 		if (!is_given_back(w, &why))
 			return true;
 	}
@@ -132,8 +132,8 @@ void p2p_nap(struct world *w, struct p2p_vigil *v)
 {
 	if (!p2p_still(w, v))
 		return;
-	if (w->engine->messages)
-		w->engine->messages->rest(w, v->idle);
+	if (w->engine->progress)
+		w->engine->progress->rest(w, v->idle);
 	else
 		sleep_a_little(w, v);
 }
@@ -152,7 +152,7 @@ static bool poll_list(const struct transfer *list)
 		last = w;
 		any |= p2p_poll(w);
 		if (w->engine->lone) /* runs of requests, which the peer may wait for */
-			w->engine->poll(w);
+			w->engine->progress->poll(w);
 	}
 	return any;
 }
@@ -181,7 +181,7 @@ static void wait_first(struct transfer *list)
 			v.idle = 0;
 		else if (w->idle && w->idle(w->idle_of) < NAP_MS)
 			p2p_still(w, &v);
-		else if (w->engine->messages || !spin(list))
+		else if (w->engine->progress || !spin(list))
 			p2p_nap(w, &v);
 	}
 }

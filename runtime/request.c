@@ -371,7 +371,7 @@ static void step_job(struct job *j)
 {
 	struct world *w = j->world;
 
-	w->engine->poll(w);
+	w->engine->progress->poll(w);
 	while (!job_is_over(j) && job_try(first_job(w)))
 		;
 	if (job_is_over(j))
@@ -380,7 +380,7 @@ static void step_job(struct job *j)
 	run_watch(w, &j->vigil);
 	pthread_mutex_unlock(&w->lock);
 	if (w->dead)
-		w->engine->messages->rest(w, 0);
+		w->engine->progress->rest(w, 0);
 }
 
 /* Goes on with what no thread goes on with, without waiting. */

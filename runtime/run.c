@@ -109,7 +109,8 @@ void run_fail_more(struct world *w, const char *more)
 	w->runs->text = strdup(t.buf);
 }
 
-static void start_current(struct world *w)
+/* The first run has become that, or one more rank of it has called. */
+static void start_current(struct world *w, int rank)
 {
 	struct run *r = w->runs;
 	ccs_status s;
@@ -119,18 +120,7 @@ static void start_current(struct world *w)
 	r->started = true;
 	if (r->failed)
 		return;
-	s = w->engine->start(w, r);
-	if (s)
-		run_fail(w, r, s, error_thread()->text);
-}
-
-static void join_current(struct world *w, int rank)
-{
-	struct run *r = w->runs;
-	ccs_status s = CCS_OK;
-
-	if (!r->failed && w->engine->join)
-		s = w->engine->join(w, r, rank);
+	s = w->engine->start(w, r, rank);
 	if (s)
 		run_fail(w, r, s, error_thread()->text);
 }
@@ -150,7 +140,7 @@ void run_retire(struct world *w)
 		w->runs = r->next;
 		run_unref(w, r);
 		if (w->runs)
-			start_current(w);
+			start_current(w, RUN_BEGINS);
 		else
 			post_open(w);
 	}
@@ -300,10 +290,7 @@ void run_join(struct world *w, struct call *c)
 		add_sizes(w, r, c);
 	if (r != w->runs)
 		return;
-	if (!r->started)
-		start_current(w);
-	else
-		join_current(w, c->comm->rank);
+	start_current(w, r->started ? c->comm->rank : RUN_BEGINS);
 	run_retire(w);
 }
 

@@ -30,8 +30,8 @@ static void report(const struct world *w, struct text *out)
 
 		if (r->seats[i].done)
 			continue;
-		if (called && (!r->started || r->failed || !w->engine->stuck ||
-			       !w->engine->stuck(w, i, &why)))
+		if (called && (!r->started || r->failed || !w->engine->watched ||
+			       !w->engine->watched->stuck(w, i, &why)))
 			continue;
 		if (named == REPORTED) {
 			more++;
@@ -61,7 +61,7 @@ static bool moved(const struct world *w, struct vigil *v)
 	bool calls = w->arrivals != v->arrivals;
 
 	v->arrivals = w->arrivals;
-	return (w->engine->moved && w->engine->moved(w, &v->mark)) || calls;
+	return (w->engine->watched && w->engine->watched->moved(w, &v->mark)) || calls;
 }
 
 void run_watch(struct world *w, struct vigil *v)
@@ -95,9 +95,9 @@ bool run_poll_others(const struct world *w, const struct call *calls)
 	for (; calls; calls = calls->next) {
 		struct world *x = calls->comm->world;
 
-		if (x == w || call_is_over(calls) || !x->engine->poll)
+		if (x == w || call_is_over(calls) || !x->engine->progress)
 			continue;
-		x->engine->poll(x);
+		x->engine->progress->poll(x);
 		any = true;
 	}
 	return any;

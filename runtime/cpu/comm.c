@@ -52,7 +52,7 @@ static ccs_status gathered(struct cpu *e, struct run *r)
 	return how == SEQUENCE_NOT && !s ? start_waiting(e, r) : s;
 }
 
-static ccs_status start(struct world *w, struct run *r)
+static ccs_status begin(struct world *w, struct run *r)
 {
 	struct cpu *e = cpu_of(w);
 	ccs_status s;
@@ -78,6 +78,11 @@ static ccs_status join(struct world *w, struct run *r, int rank)
 	/* else it begins when its thread waits, or now, if another does */
 	return e->mode == RUN_FIBERS && r->seats[rank].call->waits ? rank_start(e, (uint32_t)rank)
 								   : CCS_OK;
+}
+
+static ccs_status start(struct world *w, struct run *r, int rank)
+{
+	return rank == RUN_BEGINS ? begin(w, r) : join(w, r, rank);
 }
 
 static bool again(struct world *w, struct kept kept, const struct meeting *m)
@@ -170,17 +175,17 @@ static ccs_status branch(struct world *w, struct world *child, const struct bran
 	return task_open(child);
 }
 
+static const struct watched_engine cpu_watched = { .moved = fibers_moved, .stuck = fibers_stuck };
+
 static const struct engine cpu_engine = {
 	.name = "tasks",
 	.tiles = true,
 	.host_code = true,
+	.quick = { .at_once = at_once },
+	.watched = &cpu_watched,
 	.start = start,
-	.join = join,
-	.at_once = at_once,
 	.halt = sched_halt,
 	.wait = sched_wait,
-	.moved = fibers_moved,
-	.stuck = fibers_stuck,
 	.branch = branch,
 	.describe = describe,
 	.free = cpu_free,

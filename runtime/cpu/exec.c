@@ -372,8 +372,7 @@ static bool grow_aside(struct cpu *e, struct rank_io *io, size_t need)
 
 	if (need <= io->aside_bytes && io->aside)
 		return true;
-	if (w->engine->alloc ? w->engine->alloc(w, need + 1, &aside) != CCS_OK
-			     : posix_memalign(&aside, CACHE_LINE, need + 1) != 0)
+	if (world_alloc(w, need + 1, &aside))
 		return false;
 	rank_free(e, io);
 	io->aside = aside;
@@ -383,10 +382,8 @@ static bool grow_aside(struct cpu *e, struct rank_io *io, size_t need)
 
 void rank_free(struct cpu *e, struct rank_io *io)
 {
-	if (io->aside && e->world->engine->release)
-		e->world->engine->release(e->world, io->aside, io->aside_bytes + 1);
-	else
-		free(io->aside);
+	if (io->aside)
+		world_release(e->world, io->aside, io->aside_bytes + 1);
 	io->aside = NULL;
 	io->aside_bytes = 0;
 }

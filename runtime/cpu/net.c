@@ -18,10 +18,11 @@
 /* ---- beginning ------------------------------------------------------------------------------ */
 
 /* What other ranks do they say themselves. */
-static ccs_status start(struct world *w, struct run *r)
+static ccs_status start(struct world *w, struct run *r, int rank)
 {
 	struct net *n = net_of(w);
 
+	(void)rank;
 	n->laid = n->admitted = false;
 	for (int i = 0; i < w->nranks; i++)
 		r->seats[i].done = i != w->first;
@@ -221,23 +222,27 @@ static ccs_status check(struct world *w)
 	return world_alive(w);
 }
 
-static const struct processes_engine net_processes = { .gather = net_gather };
+static const struct watched_engine watched = { .moved = moved, .stuck = stuck };
 
-static const struct messages_engine net_messages = { .carry = net_carry, .rest = net_rest_p2p };
+static const struct processes_engine processes = { .gather = net_gather };
+
+static const struct progress_engine progress = {
+	.poll = poll,
+	.carry = net_carry,
+	.rest = net_rest_p2p,
+};
 
 const struct engine net_engine = {
 	.name = "mpi",
 	.tiles = true,
 	.host_code = true,
 	.lone = true,
-	.processes = &net_processes,
-	.messages = &net_messages,
+	.watched = &watched,
+	.processes = &processes,
+	.progress = &progress,
 	.start = start,
 	.halt = net_halt,
 	.wait = await_calls,
-	.poll = poll,
-	.moved = moved,
-	.stuck = stuck,
 	.check = check,
 	.branch = net_branch,
 	.describe = net_describe,

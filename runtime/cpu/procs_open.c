@@ -130,11 +130,12 @@ static ccs_status map_table(struct procs *p, int nranks)
 
 /* ---- the engine ---------------------------------------------------------------------------- */
 
-static ccs_status start(struct world *w, struct run *r)
+static ccs_status start(struct world *w, struct run *r, int rank)
 {
 	struct procs *p = cpu_of(w)->procs;
 
 	(void)r;
+	(void)rank;
 	p->posted = p->admitted = false;
 	return CCS_OK;
 }
@@ -190,9 +191,17 @@ static void end(struct world *w)
 static ccs_status invite(struct world *w, struct world *child, struct branch *b);
 static ccs_status branch(struct world *w, struct world *child, const struct branch *b);
 
-static const struct processes_engine procs_processes = { .gather = procs_gather, .invite = invite };
+static const struct watched_engine procs_watched = { .moved = procs_moved, .stuck = procs_stuck };
 
-static const struct messages_engine procs_messages = {
+static const struct processes_engine procs_processes = {
+	.gather = procs_gather,
+	.invite = invite,
+	.alloc = procs_alloc,
+	.release = procs_release,
+};
+
+static const struct progress_engine procs_progress = {
+	.poll = procs_poll,
 	.carry = procs_carry,
 	.next = procs_next_message,
 	.rest = procs_rest,
@@ -203,20 +212,15 @@ static const struct engine procs_engine = {
 	.tiles = true,
 	.host_code = true,
 	.idles = true,
+	.quick = { .at_once = procs_at_once, .once_more = procs_once_more },
+	.watched = &procs_watched,
 	.processes = &procs_processes,
-	.messages = &procs_messages,
+	.progress = &procs_progress,
 	.start = start,
 	.halt = sched_halt,
 	.wait = procs_wait,
-	.at_once = procs_at_once,
-	.once_more = procs_once_more,
-	.poll = procs_poll,
-	.moved = procs_moved,
-	.stuck = procs_stuck,
 	.check = check,
 	.branch = branch,
-	.alloc = procs_alloc,
-	.release = procs_release,
 	.describe = describe,
 	.free = end,
 };

@@ -394,10 +394,11 @@ static ccs_status run_entered(struct world *w, struct run *r)
 	return s;
 }
 
-ccs_status gpu_start(struct world *w, struct run *r)
+ccs_status gpu_start(struct world *w, struct run *r, int rank)
 {
 	ccs_status s;
 
+	(void)rank;
 	if (r->arrived != w->nlocal)
 		return CCS_OK;
 	s = gpu_check(w);

@@ -124,12 +124,6 @@ void gpu_free(struct world *w)
 
 /* ---- the engine ------------------------------------------------------------------------- */
 
-static ccs_status join(struct world *w, struct run *r, int rank)
-{
-	(void)rank;
-	return gpu_start(w, r);
-}
-
 static ccs_status open_all(struct world *w, const int *devices);
 
 /* With the parent's GPUs. Of processes, the parent's are on one host, and so are these. */
@@ -172,7 +166,6 @@ const struct engine cuda_engine = {
 	.gpus = &gpu_gpus,
 	.protocols = true,
 	.start = gpu_start,
-	.join = join,
 	.wait = run_wait,
 	.check = gpu_check_all,
 	.branch = branch,

@@ -260,7 +260,7 @@ ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gp
 /* ---- call.c ------------------------------------------------------------------- */
 
 /** If all ranks of this process have joined the run: launches it, and they are done. */
-ccs_status gpu_start(struct world *w, struct run *r);
+ccs_status gpu_start(struct world *w, struct run *r, int rank);
 
 /* ---- p2p.c: see engine.h ------------------------------------------------------- */
 

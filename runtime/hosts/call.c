@@ -358,10 +358,11 @@ static ccs_status check(struct world *w)
 }
 
 /* The process has one rank. */
-static ccs_status start(struct world *w, struct run *r)
+static ccs_status start(struct world *w, struct run *r, int rank)
 {
 	ccs_status s = check_nccl(w);
 
+	(void)rank;
 	if (!s)
 		s = run(w, r);
 	if (!s)
