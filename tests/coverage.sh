@@ -128,7 +128,8 @@ table() { # table BUILD
 		sed '/^| [a-z]*\//d' "$page"
 		cat "$1/rows.txt"
 		sources | while read -r source; do
-			grep -qF "| $source |" "$1/rows.txt" || echo "| $source | none |"
+			grep -qF "| $source |" "$1/rows.txt" || # why it is no source here stays
+				grep -F "| $source | (" "$page" || echo "| $source | none |"
 		done
 	} >"$1/page.md" && head -n "$(grep -c -v '^| [a-z]*/' "$1/page.md")" "$1/page.md" >"$page" &&
 		grep '^| [a-z]*/' "$1/page.md" | sort >>"$page" || exit 1

@@ -224,12 +224,14 @@ static ccs_status open_net(struct world *w, const struct mpi_calls *calls, struc
 ccs_status net_branch(struct world *w, struct world *child, const struct branch *b)
 {
 	const struct mpi_calls *calls = net_of(w)->calls;
-	struct mpi_world *world;
+	struct mpi_world *world = NULL;
 	int e = calls->split(net_of(w)->world, b->color, b->rank, &world);
+	ccs_status s = e ? failed(calls, e, "MPI_Comm_split") : CCS_OK;
 
-	if (e)
-		return failed(calls, e, "MPI_Comm_split");
-	return child ? open_net(child, calls, world, CCS_OK) : CCS_OK;
+	s = world_agree(w, s); /* else some would wait in the new one for who is not there */
+	if (s && world)
+		calls->close(world, 1);
+	return s || !child ? s : open_net(child, calls, world, CCS_OK);
 }
 
 ccs_status ccs_comm_init_mpi(struct ccs_comm **comm)

@@ -3,9 +3,12 @@
  * what MPI has: when a call returns, whatever it failed with, none of the caller's memory is MPI's.
  * Then the memory is unmapped, so that a message into it, or from it, ends the process.
  *
+ * And what MPI fails at, where held_mpi.c makes it: all ranks are told, and by which.
+ *
  * Started by mpirun; every process does all of it, and rank 0 tells how it went everywhere.
- * usage: mpirun -np 3 net_held_test MODULES
+ * usage: mpirun -np 3 net_held_test MODULES [--long]
  */
+#include "tests/fake_mpi/held_mpi.h"
 #include "tests/support/named_module.h"
 #include "tests/support/say.h"
 
@@ -23,6 +26,7 @@ struct job {
 	struct ccs_comm *told; /* tells how it went, and nothing else */
 	struct ccs_module *ring, *bcast;
 	int (*held)(const void *at, size_t bytes);
+	struct held_faults *faults;
 	int rank, size;
 	bool ok;
 };
@@ -67,8 +71,9 @@ static bool told_so(const struct job *j, const int32_t *data, bool ok)
 	return ok && data && !ccs_comm_agree(j->told, CCS_OK);
 }
 
-/* The root sends to a rank that comes when the root has given up. */
-static void late(struct job *j)
+/* The root sends to a rank that comes when the root has given up. `lost`: and MPI gives it nothing
+ * back, which it is told after 10 s. */
+static void late(struct job *j, bool lost)
 {
 	struct ccs_comm *c = fresh(j->rank == 1 ? 200 : 20000);
 	int32_t *data = map();
@@ -78,11 +83,16 @@ static void late(struct job *j)
 
 	if (j->rank != 1)
 		usleep(600000);
+	j->faults->busy = lost && j->rank == 1;
 	s = ccs_run(j->bcast, data, data, LONG, CCS_INT32, CCS_SUM, 1, c, NULL);
 	if (j->rank == 1)
 		ok &= is(s, CCS_ETIMEOUT, "no progress for 200 ms", "the root");
+	ok &= !!strstr(ccs_error(), "MPI has not given back the buffers") == j->faults->busy;
+	j->faults->busy = false;
 	ok &= is_back(j, data);
-	j->ok &= say_together(j->told, ok, "a long message to ranks that come too late");
+	j->ok &= say_together(j->told, ok,
+			      lost ? "... and one that MPI does not give back"
+				   : "a long message to ranks that come too late");
 	ccs_comm_free(c);
 }
 
@@ -128,6 +138,42 @@ static void messages(struct job *j)
 	}
 }
 
+/* MPI fails on rank 1, sooner or later in a call. */
+static void send_fails(struct job *j)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		struct ccs_comm *c = fresh(20000);
+		int32_t *data = map();
+		ccs_status s = CCS_OK;
+		bool ok = told_so(j, data, c);
+
+		j->faults->sends = j->rank == 1 ? 1 + 3 * round : 0;
+		for (int i = 0; i < 4 && !s; i++)
+			s = ccs_run(j->ring, data, data, LONG, CCS_INT32, CCS_SUM, 0, c, NULL);
+		ok &= !j->faults->sends &&
+		      is(s, CCS_ESYSTEM, "MPI failed, of a message between ranks 1 and ", "a call");
+		ok &= is_back(j, data);
+		j->ok &= say_together(j->told, ok, "a message that MPI fails to send");
+		ccs_comm_free(c);
+	}
+}
+
+static void split_fails(struct job *j)
+{
+	struct ccs_comm *c = fresh(20000), *child = NULL;
+	bool ok = c;
+
+	j->faults->split = j->rank == 1;
+	ok = ok &&
+	     is(ccs_comm_split(c, 0, j->rank, &child), CCS_ESYSTEM,
+		"MPI's MPI_Comm_split failed: ", "a split") &&
+	     !child;
+	ok = ok && is(ccs_comm_split(c, 0, j->rank, &child), CCS_OK, NULL, "the next") && child;
+	j->ok &= say_together(j->told, ok, "a split that MPI fails at");
+	ccs_comm_free(child);
+	ccs_comm_free(c);
+}
+
 int main(int argc, char **argv)
 {
 	struct job j = { .ok = true };
@@ -141,13 +187,18 @@ int main(int argc, char **argv)
 	    ccs_mpi_library(&library))
 		return 1;
 	*(void **)&j.held = dlsym(library, "held_mpi");
+	j.faults = dlsym(library, "held_faults");
 	j.rank = ccs_comm_rank(j.told);
 	j.size = ccs_comm_size(j.told);
-	if (!j.held || j.size != 3)
+	if (!j.held || !j.faults || j.size != 3)
 		return 1;
-	late(&j);
+	late(&j, false);
 	differs(&j);
 	messages(&j);
+	send_fails(&j);
+	split_fails(&j);
+	if (argc > 2)
+		late(&j, true);
 	ccs_comm_free(j.told);
 	ccs_module_free(j.ring);
 	ccs_module_free(j.bcast);

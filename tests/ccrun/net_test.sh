@@ -97,7 +97,7 @@ for n in 2 4; do
 		not_ok "calls, by $n processes" "it ended with another status than 0"
 done
 ranks 3 env HELD_MPI="$plugin" CCS_MPI_PLUGIN="$build/tests/fake_mpi/libheld_mpi.so" \
-	"$build/tests/ccrun/net_held_test" "$modules" ||
+	"$build/tests/ccrun/net_held_test" "$modules" ${2-} ||
 	not_ok "buffers of calls that failed" "it ended with another status than 0"
 for n in 2 3 4; do
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/p2p_test" "$modules" mpi ||

@@ -275,11 +275,11 @@ static bool tested(struct ccs_request *r)
 	return ok;
 }
 
-/* Sums that go on by themselves, and among them two that are waited for: by their group's end,
- * and by a call in no group. */
+/* Sums that go on by themselves, and among them two that are waited for, each behind some that are
+ * under way: by a call in no group, and by their group's end. */
 static bool runs(struct member *m)
 {
-	enum { TIMES = 6, GROUP = 3, CALL = 4, COUNT = 100003 };
+	enum { TIMES = 6, CALL = 2, GROUP = 4, COUNT = 100003 };
 	struct ccs_module *sum = team_module("ring_allreduce");
 	int32_t *x[TIMES];
 	struct ccs_request *r[TIMES] = { NULL };
@@ -302,7 +302,7 @@ static bool runs(struct member *m)
 			ok &= comes(m, i, 1);
 	ok &= tested(r[TIMES - 1]);
 	for (int k = 0; k < GROUP; k++)
-		ok &= ok_is(ccs_wait(r[k]));
+		ok &= k == CALL || ok_is(ccs_wait(r[k]));
 	member_step(m, 1);
 	for (int k = 0; k < TIMES; k++) {
 		for (int i = 0; i < COUNT && ok; i++)

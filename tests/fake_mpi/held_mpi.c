@@ -1,12 +1,15 @@
 /*
  * A plug-in for MPI before the real one, $HELD_MPI, that knows which memory MPI has: of each message
- * that was started, until MPI has ended it. A test asks held_mpi() of it.
+ * that was started, until MPI has ended it. A test asks held_mpi() of it, and
+ * says what MPI fails at (held_mpi.h).
  */
-#include "runtime/mpi/calls.h"
+#include "tests/fake_mpi/held_mpi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { FAILED = 1 }; /* an error of MPI's, whichever */
 
 struct given {
 	const unsigned char *at;
@@ -21,7 +24,7 @@ struct mpi_messages {
 };
 
 extern CCS_API struct mpi_calls ccs_mpi_calls;
-CCS_API int held_mpi(const void *at, size_t bytes);
+struct held_faults held_faults;
 
 static const struct mpi_calls *real;
 static struct mpi_messages *all;
@@ -41,7 +44,6 @@ static int is_held(const struct mpi_messages *m, int place)
 	return m->given[place].bytes && (!m->real || real->busy(m->real, place));
 }
 
-/** Messages of this process that MPI has not ended, and that lie in that memory. */
 int held_mpi(const void *at, size_t bytes)
 {
 	const unsigned char *first = at;
@@ -89,8 +91,11 @@ static int messages_free(struct mpi_messages *m)
 static int send(struct mpi_messages *m, int place, const void *from, size_t bytes, int rank,
 		int tag)
 {
-	int e = real->send(m->real, place, from, bytes, rank, tag);
+	int e;
 
+	if (held_faults.sends && !--held_faults.sends)
+		return FAILED;
+	e = real->send(m->real, place, from, bytes, rank, tag);
 	if (!e)
 		m->given[place] = (struct given){ from, bytes };
 	return e;
@@ -112,12 +117,25 @@ static int test(struct mpi_messages *m, const int **places, int *n)
 
 static int busy(const struct mpi_messages *m, int place)
 {
-	return real->busy(m->real, place);
+	return held_faults.busy || real->busy(m->real, place);
 }
 
 static void cancel(struct mpi_messages *m)
 {
 	real->cancel(m->real);
+}
+
+static int split(struct mpi_world *w, int color, int key, struct mpi_world **child)
+{
+	int e = real->split(w, color, key, child);
+
+	if (e || !held_faults.split)
+		return e;
+	held_faults.split = false;
+	if (*child)
+		real->close(*child, 1);
+	*child = NULL;
+	return FAILED;
 }
 
 struct mpi_calls ccs_mpi_calls;
@@ -141,4 +159,5 @@ __attribute__((constructor)) static void begin(void)
 	ccs_mpi_calls.test = test;
 	ccs_mpi_calls.busy = busy;
 	ccs_mpi_calls.cancel = cancel;
+	ccs_mpi_calls.split = split;
 }
