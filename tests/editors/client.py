@@ -7,8 +7,10 @@ import json
 import os
 import random
 import select
+import signal
 import subprocess
 import sys
+import urllib.parse
 
 CCC, TMP = os.path.abspath(sys.argv[1]), os.path.realpath(sys.argv[2])
 LIMIT = 60  # seconds until a message that does not come is a failure
@@ -24,7 +26,7 @@ def check(what, value, seen=None):
 
 
 def uri(name):
-    return "file://" + os.path.join(TMP, name)
+    return "file://" + urllib.parse.quote(os.path.join(TMP, name))
 
 
 def write(name, text):
@@ -416,6 +418,28 @@ def long_checks():
     c.end()
 
 
+def children(pid):
+    """Processes that it has started, and that still run."""
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+        return [int(word) for word in f.read().split()]
+
+
+def killed_check():
+    """What the front end says comes first where the rest takes its time, and stays if that dies."""
+    c = Client("-n", "2")
+    c.start(seconds=3600)
+    c.open("slow.ccs", SLOW)
+    first = c.findings("slow.ccs", 1)
+    check("what the front end finds comes before a long check is over",
+          [f["code"] for f in first] == ["W0201"], first)
+    for child in children(c.p.pid):
+        os.kill(child, signal.SIGKILL)
+    last = c.findings("slow.ccs", 1)
+    check("a check that dies is told beside it", len(last) == 2 and last[0] == first[0] and
+          "ended without a result" in last[1]["message"], last)
+    c.end()
+
+
 def settings():
     c = Client()
     c.start(arguments=["-n", "3", "-D", "X=7", "-Wno-unused"], seconds=30)
@@ -559,7 +583,7 @@ def fuzz(seed, rounds):
     check("... and ends with 0", c.end() == 0)
 
 
-for part in (conversation, files, encodings, long_checks, settings, protocol,
+for part in (conversation, files, encodings, long_checks, killed_check, settings, protocol,
              lambda: fuzz(1, 400), lambda: fuzz(2, 400)):
     try:
         part()
