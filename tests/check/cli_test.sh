@@ -261,6 +261,70 @@ says "... counts the rest" "$tmp/err" '1 more error'
 "$ccc" check schedules/halving_doubling_allreduce.ccs >"$tmp/report" 2>/dev/null
 says "a report over the Ns that where admits" "$tmp/report" 'N = 2, 4, 8, 16'
 
+# ---- for every N: what the library's schedules do not have ---------------------------
+head='implements allgather(in a[1], out b[N])' rounds='where ispow2(N)
+{
+  copy a into b[rank]
+  for k in 0..ilog2(N) {
+    let d = 1 << k
+    let peer = rank ^ d
+    let lo = rank & ~(d - 1)
+    let theirs = peer & ~(d - 1)'
+every() { # every WHAT TEXT [FOR]: it is proved
+	echo "schedule s $head $2" >"$tmp/every.ccs"
+	status "$1" 0 "$ccc" check "$tmp/every.ccs"
+	says "... is proved" "$tmp/out" "computes +allgather, proved for every N >= 2${3-}\$"
+}
+not_every() { # not_every WHAT TEXT
+	echo "schedule s $head $2" >"$tmp/every.ccs"
+	"$ccc" check "$tmp/every.ccs" >"$tmp/out" 2>"$tmp/err"
+	holds "$1 is not" test -z "$(grep 'proved for every' "$tmp/out")"
+}
+table='on ring
+{
+  let off = [0, 1]
+  copy a into b[rank]
+  for s in 0..N-1 {
+    channel %s {
+      step {
+        send b[(rank - s) %% N] to next
+        recv b[(rank - s - off[%d]) %% N] from prev
+      }
+    }
+  }
+}'
+# shellcheck disable=SC2059
+every "a table, and channels" "$(printf "$table" 2 1)"
+# shellcheck disable=SC2059
+not_every "another entry" "$(printf "$table" 2 0)"
+order='    let up = (rank / d) & 1
+    if up == 1 {
+      send b[lo .. lo + d]         to   peer
+      recv b[theirs .. theirs + d] from peer
+    }
+    if up == %d {
+      recv b[theirs .. theirs + d] from peer
+      send b[lo .. lo + d]         to   peer
+    }
+  }
+}'
+# shellcheck disable=SC2059
+every "one bit of a quotient" "$rounds
+$(printf "$order" 0)" ' that `where` admits'
+# shellcheck disable=SC2059
+not_every "the same bit twice" "$rounds
+$(printf "$order" 1)"
+every "a sum of many functions" "$rounds
+    let x = (rank & d) + (peer & 3) + (rank & (d - 1)) + lo + (lo & 12) + theirs + (rank & 5)
+    if x >= 0 {
+      step {
+        send b[lo .. lo + d]         to   peer
+        recv b[theirs .. theirs + d] from peer
+      }
+    }
+  }
+}" ' that `where` admits'
+
 # ---- products -----------------------------------------------------------------------
 status "compile" 0 "$ccc" $ring -n 2..4 -o "$tmp/ring.so"
 holds "... leaves no other file" test "$(ls "$tmp" | grep -c '^ring')" = 1
