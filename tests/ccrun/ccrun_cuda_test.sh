@@ -333,6 +333,10 @@ says "... it has all ranks" "$tmp/out1" '3 ranks on 2 GPUs'
 launched "... beside NCCL" 0 by_torchrun "$ccrun" --device cuda "$ring" $quick --against nccl
 says "... in the same processes" "$tmp/out0" 'NCCL 2.32.3, in the same processes'
 says "... which is right" "$tmp/out0" "of NCCL's *: 0 OK"
+launched "... with a full /dev/shm" 4 by_torchrun env LD_PRELOAD="$build/tests/faults.so" \
+	FAULT=memory "$ccrun" --device cuda "$ring" $quick
+says "... are told so" "$tmp/err0" 'posix_fallocate of /dev/shm/ccs-.* for .*: No space left.*make /dev/shm larger'
+says "... all of them" "$tmp/err1" 'No space left'
 sharing() { by_torchrun $1; export FAKE_CUDA_GPUS=1; }
 launched "... on one GPU" 0 sharing "$ccrun" --device cuda "$ring" $quick --against nccl
 says "... are on one for the schedule" "$tmp/out0" '2 processes on 1 host'

@@ -211,12 +211,33 @@ static bool tell_the_rest(struct member *m)
 	       is(ccs_comm_agree(m->comm, CCS_ENOMEM), CCS_ENOMEM, NULL, "a failure of its own");
 }
 
+/* One tells more than the others, or agrees where they gather: all hear the same of it, and go on. */
+static bool tell_otherwise(struct member *m)
+{
+	char x[N * 300] = { 0 };
+	bool last = m->rank == N - 1, ok = member_joins(m);
+
+	for (int more = 0; ok && more < 2; more++)
+		ok = is(ccs_comm_gather(m->comm, "abcdefg", x, last ? 7u - (unsigned)more : 8),
+			CCS_EINVAL,
+			more ? "rank 3 calls ccs_comm_gather, and tells 6 bytes"
+			     : "rank 0 calls ccs_comm_gather, and tells 8 bytes; rank 3",
+			"other lengths") &&
+		     member_gathers(m, 10);
+	return ok &&
+	       is(last ? ccs_comm_agree(m->comm, CCS_OK) : ccs_comm_gather(m->comm, "abc", x, 4),
+		  CCS_EINVAL, "rank 0 calls ccs_comm_gather; rank 3 calls ccs_comm_agree",
+		  "other calls") &&
+	       member_gathers(m, 10);
+}
+
 static void test_telling(void)
 {
 	bool leaves = false;
 
 	say(team_run(N, tell, NULL) && team_run(2, tell, NULL),
 	    "processes gather, and agree on failures");
+	say(team_run(N, tell_otherwise, NULL), "... and are told which of them differs");
 	say(team_run(N, tell_nobody, &leaves), "... but for one that does not");
 	say(team_run(N, tell_the_rest, NULL), "... or has left");
 }
@@ -244,6 +265,8 @@ static bool use_buffers(struct member *m)
 	     is(ccs_mem_free(m->comm, NULL), CCS_OK, NULL, "... of nothing") &&
 	     is(ccs_mem_alloc(m->comm, 0, &none), CCS_OK, NULL, "no bytes") && none &&
 	     is(ccs_mem_alloc(m->comm, SIZE_MAX, &none), CCS_ENOMEM, NULL, "all bytes") &&
+	     is(ccs_mem_alloc(m->comm, (size_t)1 << 46, &none), CCS_ENOMEM, "no shared memory of",
+		"more than any machine has") &&
 	     is(ccs_mem_alloc(NULL, 1, &none), CCS_EINVAL, NULL, "without a communicator") &&
 	     is(ccs_mem_alloc(m->comm, 1, NULL), CCS_EINVAL, NULL, "without a place") &&
 	     member_sums(m, ring, buffer[4], LONG);

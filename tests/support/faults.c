@@ -5,6 +5,7 @@
  *   FAULT=tmpfile     the file system has no O_TMPFILE
  *   FAULT=fsync       fsync fails: EIO
  *   FAULT=nospace     writes to files are short, and the disk is full after 1000 bytes
+ *   FAULT=memory    there is no room in files that are memory
  *   FAULT=short       each write takes one byte less than it was given, then is interrupted
  *   FAULT=stream      there is no memory for a second stream into memory
  */
@@ -54,6 +55,13 @@ int fsync(int fd)
 	}
 	record("fsync", kind(fd) == S_IFDIR ? "directory" : "file");
 	return (int)syscall(SYS_fsync, fd);
+}
+
+int posix_fallocate(int fd, off_t at, off_t bytes)
+{
+	if (fault("memory"))
+		return ENOSPC;
+	return syscall(SYS_fallocate, fd, 0, at, bytes) ? errno : 0;
 }
 
 int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
