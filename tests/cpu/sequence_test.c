@@ -2,7 +2,7 @@
  * That runs are noted, and what is noted of them (runtime/cpu/sequence.h). Without notes a run is done
  * by fibers, with the same results, only slower: so other tests cannot see whether there are any, nor
  * whether too few are there. Sums of the library's, apart and in place, in one tile and in several, by
- * tasks; and each operation of processes.
+ * tasks; what each of the threads that meet for one plays; and each operation of processes.
  *
  * usage: sequence_test DIRECTORY-OF-MODULES
  */
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS = 4, MOST_COUNT = 40000, SHORT = 64, LONG = 1 << 20 };
+enum { RANKS = 4, THREADS = 2, MOST_COUNT = 40000, SHORT = 64, LONG = 1 << 20 };
 
 static const char *const names[] = { "ring_allreduce",
 				     "direct_allreduce",
@@ -146,6 +146,12 @@ static bool noted(const struct cpu *e, struct size size, bool plain)
 	return combines >= RANKS - 1 && others <= (plain ? 0 : copies + combines);
 }
 
+/* Whether a thread that calls for all ranks does calls like the last without a run. */
+static bool one_plays(const struct cpu *e)
+{
+	return !e->known->layout.parallel || e->limit == 1;
+}
+
 static bool test_tasks(const struct ccs_module *m, const char *name, bool plain)
 {
 	bool ok = m;
@@ -155,9 +161,14 @@ static bool test_tasks(const struct ccs_module *m, const char *name, bool plain)
 			struct ccs_comm *comm[RANKS];
 
 			ok = is(ccs_comm_init_all(comm, RANKS), CCS_OK, NULL, "a communicator");
-			for (int round = 0; ok && round < 3; round++)
+			for (int round = 0; ok && round < 3; round++) {
+				uint64_t calls = comm[0]->world->arrivals;
+
 				ok = sums(m, comm, sizes[i], apart, round) &&
-				     noted(cpu_of(comm[0]->world), sizes[i], plain);
+				     noted(cpu_of(comm[0]->world), sizes[i], plain) &&
+				     (comm[0]->world->arrivals == calls) ==
+					     (round && one_plays(cpu_of(comm[0]->world)));
+			}
 			if (!ok)
 				printf("# %zu elements, tile %zu, %s\n", sizes[i].count,
 				       sizes[i].tile, apart ? "apart" : "in place");
@@ -188,6 +199,117 @@ static bool test_scratch(void)
 	ccs_module_free(m);
 	free(made.bytes);
 	return ok;
+}
+
+/* ---- threads that have met ----------------------------------------------------------------------- */
+
+/* What a call of direct_allreduce has come to, and calls like it: each thread's part is played here, one
+ * after the other, which they may as well be. */
+struct met {
+	struct ccs_comm *comm[RANKS];
+	struct cpu *e;
+	struct sequence *q;
+	int32_t *in[RANKS], *out[RANKS];
+	size_t count;
+	bool apart;
+};
+
+/* A thread's ranks, of so many threads. */
+static uint64_t ranks_of(unsigned thread, unsigned threads)
+{
+	unsigned each = RANKS / threads;
+
+	return (uint64_t)((1u << each) - 1) << thread * each;
+}
+
+/* Whether the part can be played, and what the thread has found for its own ranks, if anything. */
+static bool plays(const struct met *x, uint64_t call, unsigned thread, unsigned threads)
+{
+	const struct own_part *part = x->q->part + thread * (RANKS / threads);
+	struct post posts[RANKS];
+	struct meeting m = { call, ranks_of(thread, threads), threads, thread, posts };
+
+	for (int r = 0; r < RANKS; r++) {
+		bool known = !x->q->mail || m.ranks >> r & 1;
+
+		posts[r] = (struct post){ (unsigned char *)x->in[r],
+					  known ? (unsigned char *)x->out[r] : NULL };
+	}
+	return sequence_again(x->e, x->q, &m) &&
+	       (!x->q->mail || (part->ranks == m.ranks && part->folds));
+}
+
+static bool all_play(const struct met *x, uint64_t call, unsigned threads)
+{
+	bool ok = true;
+
+	for (int r = 0; r < RANKS; r++)
+		for (size_t i = 0; i < x->count; i++) {
+			x->out[r][i] = -1;
+			x->in[r][i] = value(r, i, (int)call);
+		}
+	for (unsigned t = threads; ok && t--;)
+		ok = plays(x, call, t, threads);
+	for (int r = 0; r < RANKS; r++)
+		for (size_t i = 0; ok && i < x->count; i++)
+			ok = x->out[r][i] == sum(i, (int)call);
+	return ok;
+}
+
+/* All threads there may be, or fewer, if the call is worth no more than one; and no more. */
+static bool play_together(const struct met *x)
+{
+	bool parallel = x->q->layout.parallel, fewer;
+	bool ok = !x->q->mail == (x->count * sizeof(int32_t) * RANKS > MAIL_BYTES) &&
+		  x->e->limit == THREADS;
+
+	for (uint64_t call = 5; ok && call < 8; call++)
+		ok = all_play(x, call, THREADS);
+	fewer = ok && all_play(x, 8, 1);
+	return ok && fewer == !parallel && !plays(x, 9, 0, 2 * THREADS);
+}
+
+static bool meet(struct met *x, const struct ccs_module *m)
+{
+	bool ok = is(ccs_comm_init_all(x->comm, RANKS), CCS_OK, NULL, "a communicator") &&
+		  is(ccs_comm_set_threads(x->comm[0], THREADS), CCS_OK, NULL, "two threads") &&
+		  sums(m, x->comm, (struct size){ x->count, 0 }, x->apart, 0);
+
+	x->e = cpu_of(x->comm[0]->world);
+	x->q = x->e->known;
+	ok = ok && x->q;
+	for (int r = 0; r < RANKS; r++) {
+		x->out[r] = malloc(x->count * sizeof(int32_t));
+		/* what is left for all is a copy */
+		x->in[r] = x->apart || (ok && x->q->mail) ? malloc(x->count * sizeof(int32_t))
+							  : x->out[r];
+	}
+	ok = ok && play_together(x);
+	for (int r = 0; r < RANKS; r++) {
+		if (x->in[r] != x->out[r])
+			free(x->in[r]);
+		free(x->out[r]);
+		ccs_comm_free(x->comm[r]);
+	}
+	if (!ok)
+		printf("# %zu elements%s\n", x->count, x->apart ? ", apart" : "");
+	return ok;
+}
+
+static bool test_meeting(const char *folder)
+{
+	static const size_t counts[] = { 7, 400, 6000, MOST_COUNT };
+	struct ccs_module *m = NULL;
+	bool ok = named_module_loads(&m, folder, "direct_allreduce");
+
+	for (size_t i = 0; ok && i < sizeof(counts) / sizeof(*counts); i++)
+		for (int apart = 0; ok && apart < 2; apart++) {
+			struct met x = { .count = counts[i], .apart = apart };
+
+			ok = meet(&x, m);
+		}
+	ccs_module_free(m);
+	return say(ok, "threads that have met play their parts");
 }
 
 /* ---- processes ----------------------------------------------------------------------------------- */
@@ -238,6 +360,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		ok &= test_library(argv[1], names[i]);
 	ok &= test_scratch();
+	ok &= test_meeting(argv[1]);
 	ok &= say(team_run(RANKS, member_notes, NULL), "operations of processes are noted");
 	return !ok;
 }
