@@ -106,6 +106,20 @@ END
 sed -i 's/a\[0\]@((rank + 1) % N)/a[0]@((rank + N - 1) % N)/' "$tmp/plan/joined.ccs"
 holds "reductions of unequal counts" custom joined 3
 holds "... are kept apart" grep -qE 'type="re".*cnt="2".*hasdep="1"' "$tmp/plan/joined.xml"
+cat >"$tmp/plan/pairs.ccs" <<'END'
+contract pairs(in a[C], out b[C])
+  ensures b[0] == sum(q in 0..3: a[2 * q]@rank)
+  ensures b[1] == sum(q in 0..3: a[2 * q + 1]@rank)
+schedule pairs
+  implements pairs(in a[6], out b[6])
+{
+  copy a[0..2] into b[0..2]
+  reduce a[2..4] into b[0..2]
+  reduce a[4..6] into b[0..2]
+}
+END
+holds "reductions of equal counts, where input and output may be one" custom pairs 3
+holds "... are kept apart" grep -qE 'type="re".*cnt="2".*hasdep="1"' "$tmp/plan/pairs.xml"
 cat >"$tmp/plan/overlap.ccs" <<'END'
 contract rotate(inout d[C])
   ensures d[i] == d[(i + 1) % 5]@((rank + N - 1) % N)
