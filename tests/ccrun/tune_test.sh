@@ -283,4 +283,11 @@ status "--tune on GPUs" 0 gpu "$ccrun" -n 4 --device cuda --tune "$tmp/t/gpu" -b
 says "... measures protocols and channels" "$tmp/err" 'size 64: .*, (auto|ll|ll/4|simple|simple/[28]): .* the best of 6, '
 says "... has its section" "$tmp/t/gpu" '^measured float32 sum, out of place; 4 ranks on 2 GPUs'
 
+cp "$tmp/t/gpu" "$tmp/t/before"
+FAKE_CUDA_FAIL=cuLaunchCooperativeKernel:30:999 status "a launch that fails among them" 4 gpu "$ccrun" -n 2 \
+	--device cuda --tune "$tmp/t/gpu" -b 64 -e 128 -f 2 --iters 2 --repeats 2 "$tmp/m/gpu.so"
+says "... is told with what was tried" "$tmp/err" \
+	'^ccrun: .*/gpu\.so, (ll|simple)/[248]: .* cuLaunchCooperativeKernel failed'
+holds "... and what was there stays" cmp "$tmp/t/before" "$tmp/t/gpu"
+
 exit $failed
