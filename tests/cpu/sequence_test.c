@@ -16,7 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS = 4, THREADS = 2, MOST_COUNT = 40000, SHORT = 64, LONG = 1 << 20 };
+enum {
+	RANKS = 4,
+	THREADS = 2,
+	MOST_COUNT = 40000,
+	SHORT = 64,
+	SMALL = 7000,
+	MIDDLE = 20000,
+	LONG = 1 << 20
+};
 
 static const char *const names[] = { "ring_allreduce",
 				     "direct_allreduce",
@@ -237,21 +245,61 @@ static bool plays(const struct met *x, uint64_t call, unsigned thread, unsigned 
 	       (!x->q->mail || (part->ranks == m.ranks && part->folds));
 }
 
-static bool all_play(const struct met *x, uint64_t call, unsigned threads)
+static void fill(const struct met *x, uint64_t call)
 {
-	bool ok = true;
-
 	for (int r = 0; r < RANKS; r++)
 		for (size_t i = 0; i < x->count; i++) {
 			x->out[r][i] = -1;
 			x->in[r][i] = value(r, i, (int)call);
 		}
-	for (unsigned t = threads; ok && t--;)
-		ok = plays(x, call, t, threads);
+}
+
+static bool are_sums(const struct met *x, uint64_t call)
+{
+	bool ok = true;
+
 	for (int r = 0; r < RANKS; r++)
 		for (size_t i = 0; ok && i < x->count; i++)
 			ok = x->out[r][i] == sum(i, (int)call);
 	return ok;
+}
+
+static bool all_play(const struct met *x, uint64_t call, unsigned threads)
+{
+	bool ok = true;
+
+	fill(x, call);
+	for (unsigned t = threads; ok && t--;)
+		ok = plays(x, call, t, threads);
+	return ok && are_sums(x, call);
+}
+
+/* A run of it, whose tiles one of the threads takes, all of them: it is over then, and not before. */
+static bool one_takes_all(const struct met *x)
+{
+	struct playing *p = &x->e->playing;
+	bool ok = sequence_left(x->e) && !sequence_over(x->e);
+
+	sequence_play(x->e, x->q, THREADS - 1);
+	ok = ok && atomic_load(&p->done) == x->q->ntiles && !sequence_left(x->e);
+	atomic_store(&p->next, x->q->ntiles); /* as when the last tile is on its way */
+	return ok && !sequence_left(x->e) && sequence_over(x->e) && !sequence_over(x->e) &&
+	       !sequence_left(x->e);
+}
+
+/* A run that all ranks have called: it is done at once, or played. */
+static bool begins(const struct met *x)
+{
+	bool parallel = x->q->layout.parallel;
+	enum sequence_how how = parallel ? SEQUENCE_PLAYS : SEQUENCE_DONE;
+
+	fill(x, 4);
+	for (int r = 0; r < RANKS; r++) {
+		x->e->ranks[r].send = (unsigned char *)x->in[r];
+		x->e->ranks[r].recv = (unsigned char *)x->out[r];
+	}
+	return sequence_begin(x->e, x->q) == how && (!parallel || one_takes_all(x)) &&
+	       are_sums(x, 4) && sequence_begin(x->e, NULL) == SEQUENCE_NOT;
 }
 
 /* All threads there may be, or fewer, if the call is worth no more than one; and no more. */
@@ -261,6 +309,7 @@ static bool play_together(const struct met *x)
 	bool ok = !x->q->mail == (x->count * sizeof(int32_t) * RANKS > MAIL_BYTES) &&
 		  x->e->limit == THREADS;
 
+	ok = ok && begins(x);
 	for (uint64_t call = 5; ok && call < 8; call++)
 		ok = all_play(x, call, THREADS);
 	fewer = ok && all_play(x, 8, 1);
@@ -312,7 +361,19 @@ static bool test_meeting(const char *folder)
 
 /* ---- processes ----------------------------------------------------------------------------------- */
 
-/* Each operation of a short call is; of a long one none. */
+/* A call of a process's, and what is noted of it: each operation, or none. */
+struct kind {
+	size_t count, tile;
+	int32_t scalar; /* 0: a plain sum */
+	bool noted;
+};
+
+static const struct kind kinds[] = {
+	{ SHORT, 0, 0, true },	   { LONG, 0, 0, false }, { MIDDLE, 0, 0, false }, /* in one tile */
+	{ SMALL, 4096, 0, false },						   /* in several */
+	{ SHORT, 0, 3, false }, /* each input is another than it was */
+};
+
 static bool operations_noted(const struct member *m, bool all)
 {
 	const struct laid *s = cpu_of(m->comm->world)->laid;
@@ -328,18 +389,36 @@ static bool operations_noted(const struct member *m, bool all)
 	return s->nops && !s->own.too_long && pieces == s->own.n && pieces >= s->nops;
 }
 
+static bool member_calls(const struct member *m, const struct ccs_module *ring, int32_t *x,
+			 const struct kind *k, int round)
+{
+	const struct ccs_run_options how = { .tile = k->tile,
+					     .scalar = k->scalar ? &k->scalar : NULL };
+	int32_t times = k->scalar ? k->scalar : 1;
+	bool ok = true;
+
+	for (size_t i = 0; i < k->count; i++)
+		x[i] = value(m->rank, i, round);
+	ok = is(ccs_run_with(ring, &how, x, x, k->count, CCS_INT32, CCS_SUM, 0, m->comm, NULL),
+		CCS_OK, NULL, "the call");
+	for (size_t i = 0; ok && i < k->count; i++)
+		ok = x[i] == times * sum(i, round);
+	return ok;
+}
+
 static bool member_notes(struct member *m)
 {
+	enum { NKINDS = sizeof(kinds) / sizeof(*kinds), TIMES = 2 };
 	struct ccs_module *ring = team_module("ring_allreduce");
 	int32_t *x = malloc(LONG * sizeof(*x));
 	bool ok = x && ring && member_joins(m);
 
-	for (int i = 0; ok && i < 6; i++) {
-		size_t count = i / 2 % 2 ? LONG : SHORT;
+	for (int i = 0; ok && i < 2 * TIMES * NKINDS; i++) {
+		const struct kind *k = kinds + i / TIMES % NKINDS;
 
-		ok = member_sums(m, ring, x, count) && operations_noted(m, count == SHORT);
+		ok = member_calls(m, ring, x, k, i) && operations_noted(m, k->noted);
 		if (!ok)
-			printf("# rank %d, call %d of %zu elements\n", m->rank, i, count);
+			printf("# rank %d, call %d of %zu elements\n", m->rank, i, k->count);
 	}
 	free(x);
 	ccs_module_free(ring);
