@@ -290,6 +290,13 @@ def _group(comm: "Comm", messages: Sequence[Message], end: Callable[[], int]) ->
     check(end())
 
 
+def run_together(comm: "Comm", messages: Sequence[Message]) -> None:
+    """Returns when all are through, or, where they name streams, in these. Nothing is looked at but
+    ranks and peers."""
+    with comm.lock:
+        _group(comm, messages, library().ccs_group_end)
+
+
 def start(
     comm: "Comm", messages: Sequence[Message], at_end: Optional[AtEnd] = None
 ) -> Request:
@@ -350,8 +357,7 @@ class Batch:
         elif comm.is_tasks and messages:  # the lock is free for those that it waits for
             start(comm, messages).wait()
         else:
-            with comm.lock:
-                _group(comm, messages, library().ccs_group_end)
+            run_together(comm, messages)
         wait_for(m.place for m in messages)
         return messages
 
