@@ -270,7 +270,7 @@ NEEDS_editors := all editors
 SUITES_python := \
 	"tests/python/python_test.sh $(BUILD)" \
 	"20 tests/python/torch_test.sh $(BUILD)"
-NEEDS_python := all
+NEEDS_python := all $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_docs := \
 	"tests/docs/architecture_test.sh $(BUILD)" \

@@ -2,8 +2,9 @@
 
     object --memoryview or DLPack--> _Lent --dtype=--> Buffer
 
-Nothing is copied. A Buffer holds what keeps the memory where it is: the view (so that a
-bytearray cannot be resized meanwhile) or DLPack's capsule. The capsule is left unconsumed: its
+On a GPU by DLPack or __cuda_array_interface__. Nothing is copied. A Buffer holds what keeps the
+memory where it is: the view (so that a bytearray cannot be resized meanwhile), DLPack's capsule, or
+the array. The capsule is left unconsumed: its
 own destructor calls the producer's deleter when the Buffer goes.
 """
 
@@ -22,9 +23,11 @@ from ctypes import (
 )
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Dict, Optional, Tuple
+from math import prod
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from .errors import ArgumentError, BufferTypeError
+from .gpu import Place, wait
 from .native import library
 
 # Formats of the struct module that are types of ccs on this machine: l and q are both int64.
@@ -66,6 +69,22 @@ _DLPACK = {
 _DLPACK_CARRIERS = {(0, 8), (1, 8), (0, 16), (1, 16), (6, 8)}
 _DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 _DLPACK_HOST = {1, 3}  # kDLCPU, kDLCUDAHost
+_DLPACK_GPU, _DLPACK_MANAGED = 2, 13  # kDLCUDA, kDLCUDAManaged
+_DEFAULT_STREAM = 1  # DLPack's number of the default stream
+
+# Of __cuda_array_interface__'s types, without their byte order.
+_TYPESTRS = {
+    "i1": "int8",
+    "i4": "int32",
+    "i8": "int64",
+    "u1": "uint8",
+    "u4": "uint32",
+    "u8": "uint64",
+    "f2": "float16",
+    "f4": "float32",
+    "f8": "float64",
+}
+_TYPESTR_CARRIERS = {"i1", "u1", "i2", "u2", "b1", "V1", "V2"}
 
 
 @lru_cache(maxsize=1)
@@ -229,49 +248,65 @@ def _from_view(view: memoryview, what: str) -> _Lent:
     )
 
 
-def _dlpack_contiguous(tensor: _DLTensor) -> bool:
-    expected = 1
-    if not tensor.strides:
-        return True
-    for i in reversed(range(tensor.ndim)):
-        if tensor.shape[i] != 1 and tensor.strides[i] != expected:
+def _contiguous(shape: Sequence[int], strides: Sequence[int], unit: int) -> bool:
+    """In C's order; strides are in units of an element."""
+    expected = unit
+    for length, stride in zip(reversed(shape), reversed(strides)):
+        if length != 1 and stride != expected:
             return False
-        expected *= tensor.shape[i]
+        expected *= length
     return True
 
 
-def _check_device(obj: Any, what: str) -> None:
-    device = int(obj.__dlpack_device__()[0])
-    if device not in _DLPACK_HOST:
+def _check_device(obj: Any, what: str, place: Optional[Place]) -> None:
+    device, number = (int(n) for n in obj.__dlpack_device__())
+    if place is None and device not in _DLPACK_HOST:
         raise BufferTypeError(
             f"{what} is on a GPU or another device (DLPack's number {device}), and these ranks "
             "are on the CPU: copy it there first, as a tensor's .cpu() does"
         )
+    if place is not None and device in _DLPACK_HOST:
+        raise _in_host(what, place)
+    if place is not None and (device, number) != (_DLPACK_GPU, place.device):
+        if device != _DLPACK_MANAGED:
+            name = f"GPU {number}" if device == _DLPACK_GPU else f"DLPack's device {device}"
+            raise BufferTypeError(
+                f"{what} is on {name}, and its rank on GPU {place.device}: copy it there first"
+            )
 
 
-def _capsule(obj: Any, what: str) -> object:
+def _in_host(what: str, place: Place) -> BufferTypeError:
+    return BufferTypeError(
+        f"{what} is in the host's memory, and its rank on GPU {place.device}: copy it there first, "
+        "as a tensor's .cuda() does"
+    )
+
+
+def _capsule(obj: Any, what: str, place: Optional[Place]) -> object:
     """A new capsule. A tensor's own text says what is wrong, and the cure."""
     try:
-        _check_device(obj, what)
-        return obj.__dlpack__()
+        _check_device(obj, what, place)
+        if place is None:
+            return obj.__dlpack__()
+        return obj.__dlpack__(stream=place.stream or _DEFAULT_STREAM)  # which waits for its data
     except BufferTypeError:
         raise
     except Exception as error:
         raise BufferTypeError(f"{what} cannot be lent by DLPack: {error}") from error
 
 
-def _from_dlpack(obj: Any, what: str) -> _Lent:
-    capsule = _capsule(obj, what)
+def _from_dlpack(obj: Any, what: str, place: Optional[Place]) -> _Lent:
+    capsule = _capsule(obj, what, place)
     try:
         pointer = _capsule_pointer(capsule, b"dltensor")
     except ValueError as error:
         raise BufferTypeError(f"{what}: __dlpack__() gave no DLPack tensor") from error
     tensor = ctypes.cast(pointer, ctypes.POINTER(_DLTensor)).contents
-    elements = 1
-    for i in range(tensor.ndim):
-        elements *= tensor.shape[i]
-    if elements and not _dlpack_contiguous(tensor):
-        raise _not_contiguous(what)
+    shape = tensor.shape[: tensor.ndim]
+    elements = prod(shape)
+    if elements and tensor.strides:
+        if not _contiguous(shape, tensor.strides[: tensor.ndim], 1):
+            raise _not_contiguous(what)
     kind = (tensor.code, tensor.bits)
     known = _DLPACK.get(kind) if tensor.lanes == 1 else None
     itemsize = (tensor.bits * tensor.lanes + 7) // 8
@@ -288,6 +323,44 @@ def _from_dlpack(obj: Any, what: str) -> _Lent:
     )
 
 
+def _from_cuda_array(obj: Any, what: str, place: Place) -> _Lent:
+    array = obj.__cuda_array_interface__
+    address, readonly = array["data"]
+    shape, form = array["shape"], _native(array["typestr"], what)
+    itemsize = int(form[1:])
+    if prod(shape) and array.get("strides"):
+        if not _contiguous(shape, array["strides"], itemsize):
+            raise _not_contiguous(what)
+    if array.get("stream"):
+        wait(place.device, array["stream"])
+    known = _TYPESTRS.get(form)
+    return _Lent(
+        address=address or 0,
+        nbytes=prod(shape) * itemsize,
+        itemsize=itemsize,
+        dtype=known,
+        shown=known or f"of type {array['typestr']!r}",
+        carrier=form in _TYPESTR_CARRIERS,
+        readonly=readonly,
+        owner=obj,
+    )
+
+
+def _lend_on_gpu(obj: Any, what: str, place: Place) -> _Lent:
+    if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
+        return _from_dlpack(obj, what, place)
+    if hasattr(obj, "__cuda_array_interface__"):
+        return _from_cuda_array(obj, what, place)
+    try:
+        memoryview(obj)
+    except TypeError:
+        raise BufferTypeError(
+            f"{what} is a {type(obj).__name__}, which lends no memory of GPU {place.device}: give "
+            "a tensor with DLPack, or an array with __cuda_array_interface__, such as CuPy's"
+        ) from None
+    raise _in_host(what, place)
+
+
 def _lend(obj: Any, what: str) -> _Lent:
     refused: Optional[Exception] = None
     try:
@@ -297,7 +370,7 @@ def _lend(obj: Any, what: str) -> _Lent:
     else:
         return _from_view(view, what)
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
-        return _from_dlpack(obj, what)
+        return _from_dlpack(obj, what, None)
     if hasattr(obj, "__array_interface__"):
         cure = (
             f"{refused}: lend its bits with a name for them, such as "
@@ -327,9 +400,12 @@ def _typed(lent: _Lent, dtype: Optional[str], what: str) -> str:
     return dtype
 
 
-def borrow(obj: object, dtype: Optional[str], what: str) -> Buffer:
-    """The memory of `obj`, until the Buffer goes. `what` names it in errors."""
-    lent = _lend(obj, what)
+def borrow(
+    obj: object, dtype: Optional[str], what: str, place: Optional[Place] = None
+) -> Buffer:
+    """The memory of `obj`, until the Buffer goes: of this machine, or of the place's GPU, whose
+    stream comes after what `obj` has under way. `what` names it in errors."""
+    lent = _lend(obj, what) if place is None else _lend_on_gpu(obj, what, place)
     return Buffer(lent.address, lent.nbytes, _typed(lent, dtype, what), lent.readonly, lent.owner)
 
 

@@ -18,8 +18,9 @@ from typing import (
 )
 
 from .errors import ArgumentError, CcsError, Status
+from .gpu import places, wait_for
 from .messages import Batch, Pending, alone
-from .native import RANK_MAX, Procs, as_int, check, library
+from .native import ID_BYTES, RANK_MAX, Procs, as_int, check, library
 
 _NO_COLOR = -1  # CCS_NO_COLOR
 _DESCRIPTION = 512  # bytes of ccs_comm_describe's text
@@ -43,8 +44,9 @@ def _free(handles: List[ctypes.c_void_p]) -> None:
 
 
 class Comm:
-    """A communicator. Made by Comm.tasks(), Comm.procs() or Comm.mpi(); a context manager, which
-    frees it. One thread uses it at a time: others wait until its call is over."""
+    """A communicator. Made by Comm.tasks(), Comm.procs() or Comm.mpi(), or, on GPUs, by Comm.cuda()
+    or Comm.cuda_procs(); a context manager, which frees it. One thread uses it at a time: others
+    wait until its call is over."""
 
     def __init__(self, handles: List[ctypes.c_void_p], tasks: bool) -> None:
         lib = library()
@@ -52,27 +54,86 @@ class Comm:
         self._lock = threading.RLock()
         self._finalizer = weakref.finalize(self, _free, handles)
         self.is_tasks: bool = tasks
-        """Whether all ranks are in this process, so that calls take a list of buffers."""
+        """Whether all ranks are in this process, so that calls take lists of buffers."""
         self.size: int = lib.ccs_comm_size(handles[0])
         """How many ranks there are."""
         self.ranks: Tuple[int, ...] = tuple(lib.ccs_comm_rank(handle) for handle in handles)
         """Those of this process."""
         self.engine: str = lib.ccs_comm_engine(handles[0]).decode()
-        """What runs it: "tasks", "procs" or "mpi"."""
+        """What runs it: "tasks", "procs", "mpi", "cuda" or "hosts"."""
+        numbers = [lib.ccs_comm_device(handle) for handle in handles]
+        self.devices: Tuple[Optional[int], ...] = tuple(n if n >= 0 else None for n in numbers)
+        """The GPU of each of these ranks, as this process numbers them; None: it is on the CPU."""
         self.pending = Pending()
         """Its requests."""
 
     @classmethod
     def tasks(cls, nranks: int) -> "Comm":
         """All ranks in this process, as tasks on its cores."""
-        count = as_int(nranks, "the number of ranks", RANK_MAX)
         lib = library()
+        return cls._here(nranks, lib.ccs_comm_init_all)
+
+    @classmethod
+    def _here(cls, nranks: int, init: Callable[[Any, int], int]) -> "Comm":
+        """All ranks in this process."""
+        count = as_int(nranks, "the number of ranks", RANK_MAX)
         try:
             array = (ctypes.c_void_p * count)()
         except (MemoryError, OverflowError):
             raise CcsError(Status.ENOMEM, f"no memory for {count} ranks") from None
-        check(lib.ccs_comm_init_all(array, count))
+        check(init(array, count))
         return cls([ctypes.c_void_p(handle) for handle in array], tasks=True)
+
+    @classmethod
+    def cuda(cls, nranks: int, devices: Union[None, int, Sequence[int]] = None) -> "Comm":
+        """All ranks in this process, on GPUs: on the one of that number, on those of a list, which
+        has one for each rank, or, without, on all of this machine, in blocks as even as can be.
+        Calls take lists, as with Comm.tasks, of memory of the ranks' GPUs, and modules must have
+        kernels: compile(..., target="cuda")."""
+        lib = library()
+        if devices is None:
+            return cls._here(nranks, lambda to, n: int(lib.ccs_comm_init_devices(to, n, None)))
+        if isinstance(devices, int):
+            one = as_int(devices, "a GPU", RANK_MAX)
+            return cls._here(nranks, lambda to, n: int(lib.ccs_comm_init_cuda(to, n, one)))
+        listed = [as_int(device, "a GPU", RANK_MAX) for device in devices]
+        if len(listed) != nranks:
+            raise ArgumentError(f"{len(listed)} GPUs were given for {nranks} ranks: one for each")
+        array = (ctypes.c_int * len(listed))(*listed)
+        return cls._here(nranks, lambda to, n: int(lib.ccs_comm_init_devices(to, n, array)))
+
+    @staticmethod
+    def unique_id() -> bytes:
+        """What the processes of Comm.cuda_procs() find one another by: one makes it, and tells the
+        others. It needs NCCL."""
+        made = ctypes.create_string_buffer(ID_BYTES)
+        check(library().ccs_get_unique_id(made))
+        return made.raw
+
+    @classmethod
+    def cuda_procs(
+        cls,
+        rank: Optional[int] = None,
+        nranks: Optional[int] = None,
+        *,
+        id: Optional[bytes] = None,  # pylint: disable=redefined-builtin
+        device: int = 0,
+    ) -> "Comm":
+        """A process for each rank, on a GPU each. Without arguments, as torchrun, mpirun or srun
+        has put them into the environment. Else by what unique_id() has given to one of them.
+        Returns when all are there."""
+        handle = ctypes.c_void_p()
+        if id is None:
+            if rank is not None or nranks is not None:
+                raise ArgumentError("Comm.cuda_procs: rank and nranks need id=, of unique_id()")
+            check(library().ccs_comm_init_env(ctypes.byref(handle)))
+            return cls([handle], tasks=False)
+        if not isinstance(id, bytes) or len(id) != ID_BYTES:
+            raise ArgumentError(f"id= must be the {ID_BYTES} bytes of unique_id()")
+        numbers = as_int(nranks, "nranks", RANK_MAX), as_int(rank, "rank", RANK_MAX)
+        where = as_int(device, "a GPU", RANK_MAX)
+        check(library().ccs_comm_init_rank(ctypes.byref(handle), numbers[0], id, numbers[1], where))
+        return cls([handle], tasks=False)
 
     @classmethod
     def procs(
@@ -115,7 +176,7 @@ class Comm:
     def rank(self) -> int:
         """This process's rank. ArgumentError where it has all of them: see `ranks`."""
         if self.is_tasks:
-            raise ArgumentError("Comm.tasks has all ranks in one process: use comm.ranks")
+            raise ArgumentError("this process has all ranks: use comm.ranks")
         return self.ranks[0]
 
     def handles(self) -> List[ctypes.c_void_p]:
@@ -211,10 +272,20 @@ class Comm:
         colors = [0 if handle else _NO_COLOR for handle in made]
         return Comm._of(made, colors, 0, self.is_tasks) if 0 in colors else None
 
-    def barrier(self) -> None:
-        """Returns when all ranks have called it; tasks are all in this process, and all call."""
-        lib = library()
-        self._each(lambda _, handle: lib.ccs_barrier(handle, None))
+    def barrier(self, stream: Any = None) -> None:
+        """Returns when all ranks have called it; those that are all in this process all call. On
+        GPUs what is put into the stream behind it comes after what was in those of all ranks;
+        without stream= it is the default one, and waited for."""
+        lib, where = library(), places(self, stream)
+        streams = [place.stream if place else None for place in where]
+        self._each(lambda i, handle: lib.ccs_barrier(handle, streams[i]))
+        wait_for(where)
+
+    def check(self) -> None:
+        """CcsError: a call that has returned has failed since, on a GPU. The communicator stays
+        so."""
+        with self._lock:
+            check(library().ccs_comm_check(self.handles()[0]))
 
     def batch(self) -> Batch:
         """An empty batch of messages, to be filled by its send() and recv(), and run at the end of
@@ -231,8 +302,8 @@ class Comm:
         not.
 
         rank: of tasks, whose message it is; else this process's rank.
-        dtype: as with Module.run().
-        tag: from 0 on; others than 0 not with Comm.mpi().
+        dtype, stream: as with Module.run().
+        tag: from 0 on; others than 0 not with Comm.mpi(), nor on GPUs.
 
         ArgumentError, BufferTypeError: nothing was begun. CcsError, on both ranks: lengths or
         types differ; nothing was written, and the communicator goes on. Other failures end it.""",

@@ -153,6 +153,7 @@ def compile(
     path: Path,
     ranks: Union[int, str, Iterable[int], None] = None,
     *,
+    target: str = "cpu",
     cache: Optional[Path] = None,
     options: Sequence[str] = (),
 ) -> Module:
@@ -160,6 +161,7 @@ def compile(
 
     ranks: a number of ranks, several, or as ccc's -n has them ("2..16", "2,4,8"); None: ccc's
         default.
+    target: where it is to run: "cpu", "cuda", or "cpu,cuda". Kernels need NVIDIA's NVRTC.
     cache: a folder for modules, which exists; None: one of yours in TMPDIR, where at most 256 are
         kept.
     options: more of ccc(1)'s, such as ("-D", "K=4") or ("--schedule", "ring").
@@ -168,7 +170,7 @@ def compile(
     CompileWarning.
     """
     file = os.fsdecode(path)
-    arguments = [*_ranks_option(ranks), "--target=cpu", *options]
+    arguments = [*_ranks_option(ranks), f"--target={target}", *options]
     ccc, text = _ccc(), _text(file)
     folder = _user_folder() if cache is None else os.fsdecode(cache)
     kept = text is not None and b"import" not in text

@@ -32,6 +32,7 @@ from typing import (
 
 from .buffers import borrow, check_dtype, dtype_number, dtype_size
 from .errors import ArgumentError, BufferTypeError, CcsError, Status
+from .gpu import Place, are_done, places, wait_for
 from .native import ANY_SOURCE, RANK_MAX, as_int, check, last_error, library
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ AtEnd = Callable[[Optional[CcsError]], None]
 @dataclass(frozen=True)
 class Message:
     """An end of a message. `owner` keeps the memory where it is; `source` is what libccs writes
-    the sender's rank to."""
+    the sender's rank to; `place` is where on a GPU."""
 
     sends: bool
     rank: int
@@ -64,6 +65,7 @@ class Message:
     owner: object = None
     tag: int = 0
     source: Optional[ctypes.c_int] = None
+    place: Optional[Place] = None
 
     @property
     def name(self) -> str:
@@ -166,6 +168,7 @@ class Request:
         self._at_end = at_end
         self._lock = threading.Lock()
         self._over = threading.Event()
+        self._through = False  # as libccs knows; on GPUs the messages are in their streams
         self.error: Optional[CcsError] = None
         """What went wrong, once it is over."""
         comm.pending.add(self)
@@ -185,11 +188,22 @@ class Request:
         elif not self._over.is_set():
             with self._lock:
                 if not self._over.is_set():
-                    with self._comm.turn():
-                        status = library().ccs_wait(self._handle)
-                        error = last_error(status) if status else None
-                    self._settle(error)
+                    self._settle(self._wait())
         self._tell()
+
+    def _wait(self) -> Optional[CcsError]:
+        """What went wrong."""
+        if not self._through:
+            with self._comm.turn():
+                status = library().ccs_wait(self._handle)
+                if status:
+                    return last_error(status)
+            self._through = True
+        try:
+            wait_for(m.place for m in self._messages)
+        except CcsError as error:
+            return error
+        return None
 
     def _wait_at_most(self, seconds: float) -> None:
         end, nap = time.monotonic() + seconds, _LOOK
@@ -209,15 +223,22 @@ class Request:
             return self._over.is_set()  # a thread that waits will tell
         try:
             if not self._over.is_set():
-                done = ctypes.c_int()
-                with self._comm.turn():
-                    status = library().ccs_test(self._handle, ctypes.byref(done))
-                    error = last_error(status) if status else None
-                if done.value or error:
+                try:
+                    if self._is_done():
+                        self._settle(None)
+                except CcsError as error:
                     self._settle(error)
         finally:
             self._lock.release()
         return self._over.is_set()
+
+    def _is_done(self) -> bool:
+        done = ctypes.c_int(self._through)
+        if not self._through:
+            with self._comm.turn():
+                check(library().ccs_test(self._handle, ctypes.byref(done)))
+            self._through = bool(done.value)
+        return self._through and are_done(m.place for m in self._messages)
 
     def _settle(self, error: Optional[CcsError]) -> None:
         self.error = error
@@ -246,11 +267,12 @@ class Request:
 def _call(m: Message, handle: ctypes.c_void_p) -> None:
     lib = library()
     head = (m.address, m.count, dtype_number(m.dtype), m.peer, m.tag)
+    stream = m.place.stream if m.place else None
     if m.sends:
-        check(lib.ccs_send_tagged(*head, handle, None))
+        check(lib.ccs_send_tagged(*head, handle, stream))
     else:
         source = None if m.source is None else ctypes.byref(m.source)
-        check(lib.ccs_recv_tagged(*head, source, handle, None))
+        check(lib.ccs_recv_tagged(*head, source, handle, stream))
 
 
 def _group(comm: "Comm", messages: Sequence[Message], end: Callable[[], int]) -> None:
@@ -266,6 +288,13 @@ def _group(comm: "Comm", messages: Sequence[Message], end: Callable[[], int]) ->
         lib.ccs_group_end()
         raise
     check(end())
+
+
+def run_together(comm: "Comm", messages: Sequence[Message]) -> None:
+    """Returns when all are through, or, where they name streams, in these. Nothing is looked at but
+    ranks and peers."""
+    with comm.lock:
+        _group(comm, messages, library().ccs_group_end)
 
 
 def start(
@@ -295,9 +324,10 @@ class Batch:
         rank: Optional[int] = None,
         dtype: Optional[str] = None,
         tag: int = 0,
+        stream: Any = None,
     ) -> None:
         """As Comm.send(), when the batch is run."""
-        self._add(True, buffer, as_int(peer, "a peer", RANK_MAX), rank, dtype, tag)
+        self._add(True, buffer, as_int(peer, "a peer", RANK_MAX), rank, dtype, tag, stream)
 
     def recv(
         self,
@@ -307,10 +337,11 @@ class Batch:
         rank: Optional[int] = None,
         dtype: Optional[str] = None,
         tag: int = 0,
+        stream: Any = None,
     ) -> None:
         """As Comm.recv(), when the batch is run."""
         source = ANY_SOURCE if peer is None else as_int(peer, "a peer", RANK_MAX)
-        self._add(False, buffer, source, rank, dtype, tag)
+        self._add(False, buffer, source, rank, dtype, tag, stream)
 
     def run(self) -> None:
         """Returns when all are through. Then the batch is empty. CcsError: the first failure."""
@@ -326,8 +357,8 @@ class Batch:
         elif comm.is_tasks and messages:  # the lock is free for those that it waits for
             start(comm, messages).wait()
         else:
-            with comm.lock:
-                _group(comm, messages, library().ccs_group_end)
+            run_together(comm, messages)
+        wait_for(m.place for m in messages)
         return messages
 
     def received(self) -> int:
@@ -349,13 +380,21 @@ class Batch:
         return messages
 
     def _add(
-        self, sends: bool, obj: Any, peer: int, rank: Optional[int], dtype: Optional[str], tag: int
+        self,
+        sends: bool,
+        obj: Any,
+        peer: int,
+        rank: Optional[int],
+        dtype: Optional[str],
+        tag: int,
+        stream: Any,
     ) -> None:
         if dtype is not None:
             check_dtype(dtype)
         own, tag = self._rank(rank), as_int(tag, "a tag", RANK_MAX)
         name = Message(sends, own, peer, 0, 0, "", tag=tag).name
-        buffer = borrow(obj, dtype, name)
+        place = places(self._comm, stream)[self._comm.ranks.index(own)]
+        buffer = borrow(obj, dtype, name, place)
         if not sends and buffer.readonly:
             raise BufferTypeError(
                 f"{name} is read-only: give memory that can be written, "
@@ -364,7 +403,16 @@ class Batch:
         source = None if sends else ctypes.c_int(peer)
         self._messages.append(
             Message(
-                sends, own, peer, buffer.address, buffer.length, buffer.dtype, buffer, tag, source
+                sends,
+                own,
+                peer,
+                buffer.address,
+                buffer.length,
+                buffer.dtype,
+                buffer,
+                tag,
+                source,
+                place,
             )
         )
 
@@ -372,7 +420,7 @@ class Batch:
         """Which rank's message it is."""
         comm = self._comm
         if rank is None and comm.is_tasks:
-            raise ArgumentError("Comm.tasks has all ranks in one process: say which by rank=")
+            raise ArgumentError("this process has all ranks: say which by rank=")
         own = comm.ranks[0] if rank is None else as_int(rank, "rank", RANK_MAX)
         if own not in comm.ranks:
             raise ArgumentError(f"rank {own} is not of this process, which has {comm.ranks}")

@@ -20,6 +20,7 @@ from .buffers import (
 )
 from .comm import Comm
 from .errors import ArgumentError, BufferTypeError, CcsError, Status
+from .gpu import Place, places, wait_for
 from .native import (
     COUNT_MAX,
     RANK_MAX,
@@ -40,9 +41,10 @@ _DIRECTIONS = ((True, False), (False, True), (True, True))  # ccs_direction: sen
 
 @dataclass(frozen=True)
 class _Rank:
-    """What a rank gives to a call: its send and its receive buffer."""
+    """What a rank gives to a call: its send and its receive buffer, and its stream on a GPU."""
 
     number: int
+    place: Optional[Place]
     buffers: Tuple[Optional[Buffer], Optional[Buffer]]
 
     def name(self, side: int) -> str:
@@ -80,11 +82,13 @@ def _for_each_rank(objects: Any, comm: Comm, what: str) -> List[Any]:
     return given
 
 
-def _borrow(obj: Any, dtype: Optional[str], rank: int, side: int) -> Optional[Buffer]:
+def _borrow(
+    obj: Any, dtype: Optional[str], rank: int, side: int, place: Optional[Place]
+) -> Optional[Buffer]:
     if obj is None:
         return None
     name = _buffer_name(rank, side)
-    buffer = borrow(obj, dtype, name)
+    buffer = borrow(obj, dtype, name, place)
     if side == 1 and buffer.readonly:
         raise BufferTypeError(
             f"{name} is read-only: give memory that can be written, "
@@ -93,12 +97,14 @@ def _borrow(obj: Any, dtype: Optional[str], rank: int, side: int) -> Optional[Bu
     return buffer
 
 
-def _borrow_all(comm: Comm, send: Any, recv: Any, dtype: Optional[str]) -> List[_Rank]:
+def _borrow_all(
+    comm: Comm, send: Any, recv: Any, dtype: Optional[str], stream: Any
+) -> List[_Rank]:
     sends = _for_each_rank(send, comm, "send buffers")
     receives = _for_each_rank(recv, comm, "receive buffers")
     return [
-        _Rank(rank, (_borrow(s, dtype, rank, 0), _borrow(r, dtype, rank, 1)))
-        for rank, s, r in zip(comm.ranks, sends, receives)
+        _Rank(rank, place, (_borrow(s, dtype, rank, 0, place), _borrow(r, dtype, rank, 1, place)))
+        for rank, place, s, r in zip(comm.ranks, places(comm, stream), sends, receives)
     ]
 
 
@@ -280,6 +286,7 @@ class Module:
         factors: Any = None,
         rows: Optional[int] = None,
         sizes: Any = None,
+        stream: Any = None,
     ) -> None:
         """Runs the schedule, and returns when this process's ranks are done.
 
@@ -303,6 +310,10 @@ class Module:
             buffer by buffer, as a list of ints; with Comm.tasks a list of such lists. Of
             all-to-all: what it sends to each rank, then what it gets from each. Ranks compare
             them, and if two differ all fail.
+        stream: on GPUs the stream that the call is put into, behind what is there: a CUstream as an
+            int, or a stream of PyTorch's or CuPy's; with all ranks in this process one for each, or
+            for all. run() returns then when the call is there, and the caller keeps the buffers
+            until it is done. Without it, it is the default stream, and run() waits.
 
         ArgumentError, BufferTypeError: nothing was written. CcsError: the call failed, and what
         receive buffers hold is undefined.
@@ -313,10 +324,12 @@ class Module:
             check_dtype(dtype)
         with comm.lock:
             handles = comm.handles()
-            ranks = _borrow_all(comm, send, recv, dtype)
+            ranks = _borrow_all(comm, send, recv, dtype, stream)
+            where = [rank.place for rank in ranks]
             kind = _common_dtype(ranks, dtype)
             how = Options.made(op, scalar, rows, kind)
-            how.add_factors(_for_each_rank(factors, comm, "factors"), comm.ranks, op, kind, dtype)
+            given = _for_each_rank(factors, comm, "factors")
+            how.add_factors(given, comm.ranks, op, kind, dtype, where)
             call = _Call(kind, as_int(root, "root", RANK_MAX), how)
             if self._info().sized:
                 self._take_sizes(call, comm, ranks, sizes, count)
@@ -327,6 +340,9 @@ class Module:
             _check_factors(how, ranks)
             _check_apart(ranks, how.reads())
             self._run_ranks(call, ranks, handles)
+            if where[0] is not None:
+                wait_for(where)
+                check(library().ccs_comm_check(handles[0]))
             if how.operator is not None:
                 how.operator.tell()
 
@@ -340,14 +356,15 @@ class Module:
         op: str = "sum",
         root: int = 0,
         how: Optional[RunOptions] = None,
+        stream: int = 0,
     ) -> None:
         """run() for this process's one rank, with addresses (0: none) for buffers, and in `how`.
         Nothing is looked at: they are as long as elements(), or the sizes, say, and stay where they
-        are until it returns. CcsError, as run()."""
+        are until it returns, or, on a GPU, until it is done in the stream. CcsError, as run()."""
         head = (send or None, recv or None, count, dtype_number(dtype), operator_number(op), root)
-        options = None if how is None else ctypes.byref(how)
+        options, last = None if how is None else ctypes.byref(how), stream or None
         with comm.lock:
-            check(library().ccs_run_with(self._handle, options, *head, comm.handles()[0], None))
+            check(library().ccs_run_with(self._handle, options, *head, comm.handles()[0], last))
 
     def _run_ranks(
         self, call: "_Call", ranks: Sequence[_Rank], handles: Sequence[ctypes.c_void_p]
@@ -494,6 +511,6 @@ class _Call:
             self.how.op,
             self.root,
             handle,
-            None,
+            rank.place.stream if rank.place else None,
         )
         return status

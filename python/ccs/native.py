@@ -26,6 +26,7 @@ from .errors import ArgumentError, CcsError, Status
 from .version import VERSION
 
 NAME = "libccs.so.0"
+ID_BYTES = 128  # of a ccs_unique_id
 RANK_MAX = 2**31 - 1  # numbers of ranks, and tags, are C's int
 ANY_SOURCE = -1  # CCS_ANY_SOURCE
 COUNT_MAX = 2**63 - 1
@@ -135,11 +136,19 @@ _FUNCTIONS = {
     ),
     "ccs_module_verify": (c_int, [c_void_p, c_void_p, c_void_p]),
     "ccs_comm_init_all": (c_int, [POINTER(c_void_p), c_int]),
+    "ccs_comm_init_cuda": (c_int, [POINTER(c_void_p), c_int, c_int]),
+    "ccs_comm_init_devices": (c_int, [POINTER(c_void_p), c_int, POINTER(c_int)]),
+    "ccs_get_unique_id": (c_int, [c_char_p]),
+    "ccs_comm_init_rank": (c_int, [POINTER(c_void_p), c_int, c_char_p, c_int, c_int]),
+    "ccs_comm_init_env": (c_int, [POINTER(c_void_p)]),
     "ccs_comm_init_procs": (c_int, [POINTER(c_void_p), POINTER(Procs)]),
     "ccs_comm_init_mpi": (c_int, [POINTER(c_void_p)]),
     "ccs_comm_free": (None, [c_void_p]),
     "ccs_comm_rank": (c_int, [c_void_p]),
     "ccs_comm_size": (c_int, [c_void_p]),
+    "ccs_comm_device": (c_int, [c_void_p]),
+    "ccs_comm_check": (c_int, [c_void_p]),
+    "ccs_cuda_library": (c_int, [POINTER(c_void_p)]),
     "ccs_comm_engine": (c_char_p, [c_void_p]),
     "ccs_comm_gather": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t]),
     "ccs_comm_describe": (c_int, [c_void_p, c_char_p, c_size_t]),

@@ -12,6 +12,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 from .buffers import Buffer, borrow, dtype_size, element_bytes
 from .errors import ArgumentError, BufferTypeError
+from .gpu import Place
 from .native import COUNT_MAX, RunOptions, as_int
 from .operators import Operator, operator_number
 
@@ -62,19 +63,20 @@ class Options:
         op: Any,
         dtype: str,
         named: Optional[str],
+        places: Sequence[Optional[Place]],
     ) -> None:
-        """Each rank's, of the call's type, as `named` says where they do not. Their lengths are not
-        looked at."""
+        """Each rank's, of the call's type, as `named` says where they do not, where the rank is.
+        Their lengths are not looked at."""
         if all(one is None for one in given):
             return
         if op != "sum" or self.scalar is not None:
             raise ArgumentError(
                 "factors= is for op='sum', without scalar=: each element is multiplied by its own"
             )
-        for obj, rank in zip(given, ranks):
+        for obj, rank, place in zip(given, ranks, places):
             if obj is None:
                 raise ArgumentError(f"rank {rank} has no factors, and others have: each needs its")
-            buffer = borrow(obj, named, f"factors of rank {rank}")
+            buffer = borrow(obj, named, f"factors of rank {rank}", place)
             if buffer.dtype != dtype:
                 raise BufferTypeError(
                     f"factors of rank {rank} are {buffer.dtype}, and its buffers {dtype}"

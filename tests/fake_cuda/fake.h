@@ -124,8 +124,11 @@ struct stream {
 struct event {
 	int device, refs;
 	bool timed;
-	unsigned long recorded, done; /* number of the last record; of those done */
-	long long ns;		      /* when the last one was done */
+	unsigned long recorded; /* number of the last record */
+	unsigned long
+		*ahead; /* [nahead]: of those that are not done; streams do them in any order */
+	int nahead;
+	long long ns; /* when the last one was done */
 	struct clock clock;
 	unsigned long capture; /* recorded in it; 0: in none */
 };

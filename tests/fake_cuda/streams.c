@@ -76,8 +76,31 @@ void drain_device(int device)
 
 static void event_release(struct event *e)
 {
-	if (!--e->refs)
-		free(e);
+	if (--e->refs)
+		return;
+	free(e->ahead);
+	free(e);
+}
+
+/* Its place among those that are not done; nahead: it is done. */
+static int place_ahead(const struct event *e, unsigned long seq)
+{
+	int i = 0;
+
+	while (i < e->nahead && e->ahead[i] != seq)
+		i++;
+	return i;
+}
+
+static bool is_done(const struct event *e, unsigned long seq)
+{
+	return place_ahead(e, seq) == e->nahead;
+}
+
+static void expect(struct event *e, unsigned long seq)
+{
+	e->ahead = realloc(e->ahead, (size_t)(e->nahead + 1) * sizeof(*e->ahead));
+	e->ahead[e->nahead++] = seq;
 }
 
 static void work_free(struct work *w)
@@ -114,14 +137,15 @@ void perform(const struct work *w)
 	case LAUNCH: fake_run(w->launch); break;
 	case RECORD:
 		lock();
-		w->event->done = w->seq;
+		w->event->ahead[place_ahead(w->event, w->seq)] =
+			w->event->ahead[--w->event->nahead];
 		w->event->ns = now();
 		pthread_cond_broadcast(&fake.change);
 		unlock();
 		break;
 	case WAIT:
 		lock();
-		while (w->event->done < w->seq)
+		while (!is_done(w->event, w->seq))
 			pthread_cond_wait(&fake.change, &fake.lock);
 		unlock();
 		break;
@@ -140,7 +164,7 @@ static bool at_once(const struct work *w)
 	case RECORD: return true;
 	case CALL: /* by contract not in the caller's thread */ return false;
 	case LAUNCH: return w->launch->alone && may_start(w->launch);
-	case WAIT: return w->event->done >= w->seq;
+	case WAIT: return is_done(w->event, w->seq);
 	case REPLAY: return exec_alone(w->exec);
 	}
 	return false;
@@ -364,8 +388,8 @@ EXPORT int cuEventRecord(void *event, void *s)
 			at->device);
 	e->capture = capture_id(at->capture);
 	w.seq = ++e->recorded;
-	if (e->capture)
-		e->done = w.seq; /* nothing that runs waits for it */
+	if (!e->capture) /* else nothing that runs waits for it */
+		expect(e, w.seq);
 	e->refs++;
 	rc = submit(at, w);
 	unlock();
@@ -383,7 +407,7 @@ EXPORT int cuEventQuery(void *event)
 	find(EVENT, e, "cuEventQuery");
 	if (e->capture)
 		rc = CAPTURED_EVENT;
-	else if (!rc && e->done < e->recorded)
+	else if (!rc && !is_done(e, e->recorded))
 		rc = NOT_READY;
 	else if (!rc)
 		merge(&fake.host, &e->clock);
@@ -403,7 +427,7 @@ EXPORT int cuEventSynchronize(void *event)
 	if (e->capture)
 		rc = CAPTURED_EVENT;
 	e->refs++;
-	for (unsigned long seq = e->recorded; !rc && e->done < seq;)
+	for (unsigned long seq = e->recorded; !rc && !is_done(e, seq);)
 		pthread_cond_wait(&fake.change, &fake.lock);
 	if (!rc)
 		merge(&fake.host, &e->clock);
@@ -424,7 +448,7 @@ EXPORT int cuEventElapsedTime(float *ms, void *first, void *last)
 	find(EVENT, b, "cuEventElapsedTime");
 	if (!a->timed || !b->timed || !a->recorded || !b->recorded)
 		rc = BAD_HANDLE;
-	else if (a->done < a->recorded || b->done < b->recorded)
+	else if (!is_done(a, a->recorded) || !is_done(b, b->recorded))
 		rc = NOT_READY;
 	else
 		*ms = (float)(b->ns - a->ns) / 1e6f + 0.001f;

@@ -60,6 +60,29 @@ else
 	says "... calls that differ are told" "$tmp/out" '^[A-Z]+ .*(sum|max)'
 fi
 
+# ---- ranks on GPUs -----------------------------------------------------------------------------
+# faked COMMAND...: with what stands in for NVIDIA's driver, NVRTC and NCCL.
+faked() {
+	timeout 120 env LD_LIBRARY_PATH="$build/tests/fake_cuda" FAKE_CUDA_GPUS=2 CCS_CACHE_DIR= \
+		CCS_NVRTC="$build/tests/fake_cuda/libnvrtc.so" \
+		CCS_NCCL="$build/tests/fake_nccl/libnccl.so.2" python3 -W error "$@"
+}
+for async in 0 1; do
+	FAKE_CUDA_ASYNC=$async faked tests/python/gpu_ranks.py >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	sed -nE 's/^(test_[a-z0-9_]+ \(.*\)).* \.\.\. ok$/ok - on GPUs: \1/p' "$tmp/err"
+	if [ $got != 0 ]; then not_ok "ranks on GPUs" "$(grep -v '\.\.\. ok$' "$tmp/err")"; fi
+	holds "... nothing is left, or illegal" sh -c "! grep -q fake_ '$tmp/err'"
+done
+id=$(faked -c 'import ccs; print(ccs.Comm.unique_id().hex())')
+on_gpu() { faked tests/python/gpu_ranks.py "$1" "$id"; }
+for r in 0 1; do
+	(on_gpu $r >"$tmp/out$r" 2>&1; echo $? >"$tmp/rc$r") &
+done
+wait
+holds "processes on GPUs" test "$(cat "$tmp/rc0" "$tmp/rc1" | tr '\n' ' ')" = "0 0 "
+holds "... with messages, and nothing is left" test "$(cat "$tmp/out0" "$tmp/out1" | tr '\n' ' ')" = "alike alike "
+
 # ---- where the library is --------------------------------------------------------------------
 status "CCS_LIBRARY of no file" 1 env CCS_LIBRARY=/no/libccs.so python3 -c 'import ccs; ccs.dtypes()'
 says "... is said" "$tmp/err" '/no/libccs.so: no such file'

@@ -21,6 +21,16 @@ grep -E '^(ok|not ok|skip) - ' "$tmp/out"
 if [ $got != 0 ]; then not_ok "torch_ranks.py" "status $got: $(grep -v '^ *File\|^\[W' "$tmp/err" | tail -20)"; fi
 holds "... ran them all" test "$(grep -c '^ok - ' "$tmp/out")" -ge 15
 
+# ---- tensors of GPUs -------------------------------------------------------------------------
+timeout 300 env LD_LIBRARY_PATH="$build/tests/fake_cuda" FAKE_CUDA_GPUS=2 FAKE_CUDA_ASYNC=1 \
+	CCS_CACHE_DIR= CCS_NVRTC="$build/tests/fake_cuda/libnvrtc.so" \
+	CCS_NCCL="$build/tests/fake_nccl/libnccl.so.2" \
+	"$python" tests/python/torch_gpus.py "$tmp" >"$tmp/out" 2>"$tmp/err"
+got=$?
+grep -E '^(ok|not ok) - ' "$tmp/out"
+if [ $got != 0 ]; then not_ok "torch_gpus.py" "status $got: $(tail -20 "$tmp/err")"; fi
+holds "... every call of the driver's is legal" sh -c "! grep ILLEGAL '$tmp/err'"
+
 # ---- as launchers start it --------------------------------------------------------------------
 cat >"$tmp/first.py" <<'end'
 import torch

@@ -1,5 +1,5 @@
-"""A back end for torch.distributed: collectives of CPU tensors, between processes of one host, by
-schedules that ccc has compiled and proved.
+"""A back end for torch.distributed: collectives of tensors, on the CPU or on GPUs, between processes
+of one host, by schedules that ccc has compiled and proved.
 
     import torch.distributed as dist
     import ccs.torch                       # registers it
@@ -83,7 +83,7 @@ def _register() -> None:
     register: Any = dist.Backend.register_backend
     more = {}
     if "devices" in inspect.signature(register).parameters:  # PyTorch 2
-        more["devices"] = ["cpu"]
+        more["devices"] = ["cpu", "cuda"]
     register("ccs", _create, **more)
 
 

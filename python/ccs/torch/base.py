@@ -18,11 +18,13 @@ import torch._C._distributed_c10d as _c10d
 
 from ..comm import Comm
 from ..errors import ArgumentError, CcsError, Status
+from ..messages import Message
 from ..native import RunOptions
 from .monitored import MonitoredBarrier
 from .schedules import Choice, Schedules
 from .tally import Tally
-from .tensors import Reduction, Tensor
+from .device import Device
+from .tensors import Reduction, Tensor, on_gpu
 from .work import Work, Worker
 
 c10d: Any = _c10d  # what it has differs between versions of PyTorch
@@ -91,9 +93,26 @@ class Call:
     """A collective on tensors, and what runs it."""
 
     operation: str
+    like: Optional[Tensor]  # of its tensors; None: it has none
     choice: Choice
     run: Callable[[Choice], None]
     gloo: Callable[[Any], Any]
+
+
+def _is_gpu(device: Any) -> bool:
+    return isinstance(device, torch.device) and device.type == "cuda"
+
+
+class _OnGpus:
+    """A group, as torch asks it for its GPUs: messages of a batch begin together there."""
+
+    supports_coalescing = True
+
+    def __init__(self, group: "Group") -> None:
+        self._group = group
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._group, name)
 
 
 class _Devices(List[torch.device]):
@@ -131,8 +150,15 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
         comm = _meet(store, rank, size, timeout)
         mail = _all_of(comm, timeout)
         self._comm, self._mail = comm, mail
+        self._device_store = c10d.PrefixStore("ccs/gpu", store)
+        self._batch: Optional[List[Message]] = None  # of messages between GPUs
+
+        devices: List[Device] = []  # one, once there was a call with tensors of a GPU
+        self._devices = devices
 
         def at_end() -> None:
+            for device in devices:
+                device.close()
             mail.close()
             comm.close()
 
@@ -147,7 +173,8 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
 
     @property
     def _device_types(self) -> List[torch.device]:
-        return _Devices([torch.device("cpu")])
+        names = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+        return _Devices([torch.device(name) for name in names])
 
     def getBackendName(self) -> str:
         return "ccs"
@@ -184,23 +211,31 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
     def group_desc(self) -> str:
         return self._group_desc
 
-    def _get_backend(self, device: Any) -> "Group":
-        if torch.device(device).type != "cpu":
+    def _get_backend(self, device: Any) -> Any:
+        if torch.device(device).type not in ("cpu", "cuda"):
             raise CcsError(
                 Status.EUNSUPPORTED,
-                f"the back end ccs has no device {device}: give it tensors on cpu",
+                f"the back end ccs has no device {device}: give it tensors on cpu or cuda",
             )
-        return self
+        return _OnGpus(self) if torch.device(device).type == "cuda" else self
 
     @property
     def supports_coalescing(self) -> bool:
         return False
 
     def _start_coalescing(self, device: Any = None) -> None:
-        """Calls of a batch are begun one by one."""
+        """Calls of a batch are begun one by one, but for messages between GPUs."""
+        self._batch = []
 
-    def _end_coalescing(self, device: Any = None) -> Handle:
-        return None
+    def _end_coalescing(self, where: Any = None) -> Handle:
+        """`where` is a device, or torch 1.13's list of handles."""
+        messages, self._batch = self._batch or [], None
+        if not messages and (not self._devices or not _is_gpu(where)):
+            return None
+        work = self._devices[0].send("a batch of messages", messages)
+        if isinstance(where, list):
+            where.append(work)
+        return work
 
     def _set_sequence_number_for_group(self) -> None:
         self._sequence = 0
@@ -210,11 +245,11 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
 
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout = timeout
-        for comm in (self._comm, self._mail):
+        for comm in (self._comm, self._mail, *(device.comm for device in self._devices)):
             comm.set_timeout(_seconds(timeout))
 
     def shutdown(self) -> None:
-        """The group's calls end, and its communicator is given back."""
+        """The group's calls end, and its communicators are given back."""
         self._worker.end()
 
     abort = shutdown
@@ -225,21 +260,34 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
         self._tally.refused(operation, str(error))
         return error
 
-    def _choose(self, operation: str, block: int) -> Choice:
+    def _gpu(self, like: Optional[Tensor]) -> Optional[Device]:
+        """Where a call with such a tensor goes; None: to the CPU. The first call that goes there is
+        made by all ranks."""
+        if like is None or not on_gpu(like):
+            return None
+        self._worker.check()
+        if not self._devices:
+            store, seconds = self._device_store, _seconds(self._timeout)
+            self._devices.append(Device(store, self._rank, self._size, like.device, seconds))
+        return self._devices[0]
+
+    def _choose(self, operation: str, block: int, like: Optional[Tensor]) -> Choice:
+        engine = "cuda" if on_gpu(like) else "procs"
         try:
-            return self._schedules.choose(operation, self._size, block)
+            return self._schedules.choose(operation, self._size, block, engine)
         except CcsError as error:
             raise self._refuse(operation, error)
 
     def _call(
         self,
         operation: str,
-        block: int,
+        like: Optional[Tensor],
         run: Callable[[Choice], None],
         gloo: Callable[[Any], Any],
     ) -> Call:
-        """A call whose choice follows from the bytes of its block alone."""
-        return Call(operation, self._choose(operation, block), run, gloo)
+        """A call whose choice follows from its block alone, which is a tensor."""
+        block = 0 if like is None else like.numel() * like.element_size()
+        return Call(operation, like, self._choose(operation, block, like), run, gloo)
 
     def _start(self, calls: List[Call], options: Any, result: List[Tensor]) -> Handle:
         """Puts them in their place, with one handle for all. It holds the tensors, as the calls'
@@ -253,12 +301,22 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
                     call.run(call.choice)
                 self._tally.ran(call.operation, call.choice.label)
 
-        return self._submit(calls[0].operation, options, result, function)
+        return self._submit(calls[0].operation, options, result, function, calls[0].like)
 
     def _submit(
-        self, operation: str, options: Any, result: List[Tensor], function: Callable[[], None]
+        self,
+        operation: str,
+        options: Any,
+        result: List[Tensor],
+        function: Callable[[], None],
+        like: Optional[Tensor],
     ) -> Handle:
+        """To where a tensor of it is."""
         self._sequence += 1
+        device = self._gpu(like)
+        if device is not None and like is not None:
+            self._checked(operation, device.check, like)
+            return device.submit(operation, function, result)
         at_once = getattr(options, "asyncOp", True) is False
         return self._worker.submit(Work(operation, function, result), at_once)
 
@@ -279,8 +337,9 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
             how.scalar = reduction.address or None
         if sizes is not None:
             how.sizes = ctypes.addressof(sizes)
+        device = self._gpu(send if send is not None else recv)
         choice.module.run_at(
-            self._comm,
+            device.comm if device else self._comm,
             0 if send is None else send.data_ptr(),
             0 if recv is None else recv.data_ptr(),
             count,
@@ -288,6 +347,7 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
             reduction.op if reduction else "sum",
             root,
             how,
+            device.stream if device else 0,
         )
 
     def _checked(self, operation: str, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -25,6 +25,7 @@ from ..native import ANY_SOURCE, RANK_MAX
 from ..options import size_array
 from .agreed import Counts, entries, splits
 from .base import Call, Group, Handle, c10d
+from .device import Device
 from .schedules import P2P, Choice
 from .sparse import check_sparse, gathered_sum
 from .tensors import (
@@ -33,6 +34,7 @@ from .tensors import (
     check,
     check_alike,
     check_blocks,
+    check_together,
     flat,
     moved,
     one,
@@ -107,7 +109,7 @@ class ProcessGroupCCS(Group):
         options.reduceOp = op
         return self._call(
             "allreduce",
-            _bytes(tensor),
+            tensor,
             lambda choice: self._run(choice, tensor, tensor, tensor.numel(), r.dtype, r),
             lambda gloo: gloo.allreduce([tensor], options),
         )
@@ -132,7 +134,7 @@ class ProcessGroupCCS(Group):
 
         def gather(block: Tensor) -> Tensor:
             whole = block.new_empty((self._size, *block.shape))
-            choice = self._choose("allgather", _bytes(block))
+            choice = self._choose("allgather", _bytes(block), block)
             if choice.module is None:
                 self._gloo.allgather([list(whole)], [block]).wait()
             else:
@@ -147,7 +149,7 @@ class ProcessGroupCCS(Group):
                 numbers = self._checked("allreduce", partial(entries, self._comm), mine)
                 tensor.copy_(gathered_sum(mine, numbers, gather))
 
-        return self._submit("allreduce", opts, [tensor], function)
+        return self._submit("allreduce", opts, [tensor], function, tensor)
 
     def reduce(self, tensors: List[Tensor], opts: Any = None) -> Handle:
         opts = opts or c10d.ReduceOptions()
@@ -160,7 +162,7 @@ class ProcessGroupCCS(Group):
             out = tensor if self._rank == root else torch.empty_like(tensor)
             self._run(choice, tensor, out, tensor.numel(), r.dtype, r, root)
 
-        call = self._call("reduce", _bytes(tensor), run, lambda gloo: gloo.reduce([tensor], opts))
+        call = self._call("reduce", tensor, run, lambda gloo: gloo.reduce([tensor], opts))
         return self._start([call], opts, [tensor])
 
     def _reduce_scatter(self, out: Tensor, whole: Callable[[], Tensor], op: Any) -> Call:
@@ -175,7 +177,7 @@ class ProcessGroupCCS(Group):
         def gloo(group: Any) -> Any:
             return group.reduce_scatter([out], [list(_blocks(whole(), self._size))], options)
 
-        return self._call("reduce_scatter", _bytes(out), run, gloo)
+        return self._call("reduce_scatter", out, run, gloo)
 
     def reduce_scatter(
         self, outputs: List[Tensor], inputs: List[List[Tensor]], opts: Any = None
@@ -214,7 +216,7 @@ class ProcessGroupCCS(Group):
         dtype, count = moved(tensor)
         call = self._call(
             "broadcast",
-            _bytes(tensor),
+            tensor,
             lambda choice: self._run(choice, tensor, tensor, count, dtype, root=root),
             lambda gloo: gloo.broadcast([tensor], opts),
         )
@@ -236,7 +238,7 @@ class ProcessGroupCCS(Group):
             parts = outputs if len(outputs) > 1 else list(_blocks(outputs[0], self._size))
             return group.allgather([parts], [tensor.view(-1) if parts is not outputs else tensor])
 
-        return self._call("allgather", _bytes(tensor), run, gloo)
+        return self._call("allgather", tensor, run, gloo)
 
     def allgather(
         self, outputs: List[List[Tensor]], inputs: List[Tensor], opts: Any = None
@@ -294,7 +296,7 @@ class ProcessGroupCCS(Group):
             scatter_out(parts, whole)
 
         call = self._call(
-            "gather", _bytes(tensor), run, lambda gloo: gloo.gather(outputs, inputs, opts)
+            "gather", tensor, run, lambda gloo: gloo.gather(outputs, inputs, opts)
         )
         return self._start([call], opts, parts)
 
@@ -315,14 +317,14 @@ class ProcessGroupCCS(Group):
             self._run(choice, whole, out, count, dtype, root=root)
 
         call = self._call(
-            "scatter", _bytes(out), run, lambda gloo: gloo.scatter(outputs, inputs, opts)
+            "scatter", out, run, lambda gloo: gloo.scatter(outputs, inputs, opts)
         )
         return self._start([call], opts, [out])
 
     def barrier(self, opts: Any = None) -> Handle:
         call = self._call(
             "barrier",
-            0,
+            None,
             lambda choice: self._run(choice, None, None, 0, "uint8"),
             lambda gloo: gloo.barrier(),
         )
@@ -366,7 +368,7 @@ class ProcessGroupCCS(Group):
             out, values = output.detach().view(-1), tensor.detach().view(-1)
             self._exchange(out, values, send, receive, gloo)
 
-        return self._submit("alltoall", opts, [output], function)
+        return self._submit("alltoall", opts, [output], function, output)
 
     alltoall_base = all_to_all_single
 
@@ -376,6 +378,7 @@ class ProcessGroupCCS(Group):
         for tensors in (outputs, inputs):
             self._checked("alltoall", check, tensors)
             self._checked("alltoall", _number, tensors, self._size)
+        self._checked("alltoall", check_together, outputs[:1], inputs[0])
         send, receive = ([t.numel() for t in tensors] for tensors in (inputs, outputs))
 
         def function() -> None:
@@ -386,7 +389,7 @@ class ProcessGroupCCS(Group):
             self._exchange(out, values, send, receive, gloo)
             scatter_out(outputs, out)
 
-        return self._submit("alltoall", opts, list(outputs), function)
+        return self._submit("alltoall", opts, list(outputs), function, outputs[0])
 
     def _gloo_flat(
         self, out: Tensor, values: Tensor, receive: List[int], send: List[int]
@@ -403,12 +406,14 @@ class ProcessGroupCCS(Group):
         gloo: Callable[[], None],
     ) -> None:
         """By the worker: asks what all ranks send, and runs it."""
+        device = self._gpu(values)
+        comm = device.comm if device else self._comm
         try:
-            counts = Counts.agree(self._comm, send, receive, str(values.dtype))
+            counts = Counts.agree(comm, send, receive, str(values.dtype))
         except ArgumentError as error:
             raise self._refuse("alltoall", error)
         operation = "alltoall" if counts.even else "alltoallv"
-        choice = self._choose(operation, counts.most * values.element_size())
+        choice = self._choose(operation, counts.most * values.element_size(), values)
         dtype, count = moved(values[: counts.most])
         if choice.module is None:
             gloo()
@@ -440,12 +445,24 @@ class ProcessGroupCCS(Group):
         self._checked(operation, _tag, tag)
         dtype, count = moved(tensor)
         source = None if sends else ctypes.c_int(peer)
+        self._worker.check()
+        device = self._gpu(tensor)
         message = Message(
             sends, self._rank, peer, tensor.data_ptr(), count, dtype, tensor, tag, source
         )
-        self._worker.check()
+        if device is not None:
+            self._checked(operation, device.check, tensor)
+            return self._gpu_message(device, operation, device.message(message))
         at_end = partial(self._message_ended, operation)
         return MessageWork(operation, start(self._mail, [message], at_end), tensors)
+
+    def _gpu_message(self, device: Device, operation: str, message: Message) -> Handle:
+        """Into the stream, or, in a batch, at its end."""
+        self._tally.ran(operation, f"ccs_{operation}")
+        if self._batch is None:
+            return device.send(operation, [message])
+        self._batch.append(message)
+        return None
 
     def _message_ended(self, operation: str, error: Optional[CcsError]) -> None:
         if error is None:

@@ -9,7 +9,7 @@ for processes count. The first part that holds a call has it, and if it cannot r
 fails: nothing else runs it instead. The defaults have what no part of CCS_SCHEDULES holds.
 
 All ranks choose alike without asking one another: a choice follows from the text, the number of
-ranks and the block's size.
+ranks, the block's size, and what the tensors are on. On GPUs a `.ccs` is compiled with kernels.
 """
 
 import os
@@ -55,6 +55,7 @@ DEFAULTS = (
     "barrier:dissemination_barrier.ccs"
 )
 
+_ENGINES = {"procs": "cpu", "cuda": "cuda"}  # and what ccc compiles for
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30}
 _SIZE_MAX = 2**64 - 1
 
@@ -170,9 +171,11 @@ def _find(part: Part) -> str:
     return part.file if named or os.path.dirname(part.file) else _library(part.file)
 
 
-def _load(part: Part, nranks: int) -> Module:
+def _load(part: Part, nranks: int, engine: str) -> Module:
     path = _find(part)
-    return compile_schedule(path, nranks) if path.endswith(".ccs") else Module(path)
+    if not path.endswith(".ccs"):
+        return Module(path)
+    return compile_schedule(path, nranks, target=_ENGINES[engine])
 
 
 def _check(module: Module, part: Part, nranks: int) -> None:
@@ -209,29 +212,30 @@ class Schedules:
         self.parts = parse(text or "")
         self._all = self.parts + parse(DEFAULTS, default=True)
         self._lock = threading.Lock()
-        self._choices: Dict[Tuple[Part, int], Choice] = {}
+        self._choices: Dict[Tuple[Part, int, str], Choice] = {}
         self._tunings: Dict[str, Tuning] = {}
 
     @property
     def uses_gloo(self) -> bool:
         return any(part.by_gloo for part in self.parts)
 
-    def choose(self, collective: str, nranks: int, block: int) -> Choice:
-        """What runs a call whose block has so many bytes. CcsError: nothing does, and why."""
+    def choose(self, collective: str, nranks: int, block: int, engine: str = "procs") -> Choice:
+        """What runs a call whose block has so many bytes, on processes ("procs") or their GPUs
+        ("cuda"). CcsError: nothing does, and why."""
         for part in self._all:
             if part.tuning:
-                tuned = self._tuned(part, collective, nranks, block)
+                tuned = self._tuned(part, collective, nranks, block, engine)
                 if tuned is not None:
                     return tuned
             elif part.holds(collective, block):
-                return self._choice(part, nranks)
+                return self._choice(part, nranks, engine)
         raise CcsError(Status.EUNSUPPORTED, f"{VARIABLE} names nothing for {collective}")
 
     def said(self, collective: str, nranks: int, block: int) -> Optional[Choice]:
         """choose() among what CCS_SCHEDULES says; None: it says nothing."""
         for part in self.parts:
             if part.holds(collective, block):
-                return self._choice(part, nranks)
+                return self._choice(part, nranks, "procs")
         return None
 
     def _tuning(self, file: str) -> Tuning:
@@ -239,7 +243,7 @@ class Schedules:
         with self._lock:
             if file not in self._tunings:
                 tuning = Tuning(file)
-                if not any(engine == "procs" for _, _, engine in tuning.sections()):
+                if not any(engine in _ENGINES for _, _, engine in tuning.sections()):
                     raise CcsError(
                         Status.EINVAL,
                         f"{file} has no section for processes: ccrun --procs --tune adds one",
@@ -247,14 +251,16 @@ class Schedules:
                 self._tunings[file] = tuning
             return self._tunings[file]
 
-    def _tuned(self, part: Part, collective: str, nranks: int, block: int) -> Optional[Choice]:
+    def _tuned(
+        self, part: Part, collective: str, nranks: int, block: int, engine: str
+    ) -> Optional[Choice]:
         """What a tuning has for a call; None: nothing. Its sizes are those of the larger buffer."""
         if collective not in CONTRACTS or collective == "alltoallv":
             return None
         contract, blocks = CONTRACTS[collective]
         size = block * max(nranks if n < 0 else n for n in blocks)
         try:
-            row = self._tuning(part.file).row(contract, nranks, "procs", size)
+            row = self._tuning(part.file).row(contract, nranks, engine, size)
             if row is None:
                 return None
             _check(row[0], replace(part, collective=collective, file=row[0].path), nranks)
@@ -262,20 +268,20 @@ class Schedules:
             raise CcsError(error.status, f"{VARIABLE}: @{part.file}: {error}") from error
         return Choice(row[0], row[2], row[1])
 
-    def _choice(self, part: Part, nranks: int) -> Choice:
+    def _choice(self, part: Part, nranks: int, engine: str) -> Choice:
         with self._lock:
-            choice = self._choices.get((part, nranks))
+            choice = self._choices.get((part, nranks, engine))
             if choice is None:
-                choice = self._make(part, nranks)
-                self._choices[(part, nranks)] = choice
+                choice = self._make(part, nranks, engine)
+                self._choices[(part, nranks, engine)] = choice
             return choice
 
     @staticmethod
-    def _make(part: Part, nranks: int) -> Choice:
+    def _make(part: Part, nranks: int, engine: str) -> Choice:
         if part.by_gloo:
             return Choice(None, part.label)
         try:
-            module = _load(part, nranks)
+            module = _load(part, nranks, engine)
             _check(module, part, nranks)
         except CcsError as error:
             text = f"{part.collective}:{part.file}: {error}"

@@ -43,13 +43,34 @@ def _kind(tensor: Tensor) -> str:
 def check_cpu(tensor: Tensor, what: str) -> None:
     if tensor.device.type != "cpu":
         raise BufferTypeError(
-            f"{what}: a tensor is on {tensor.device}; this back end runs ranks on the CPU only: "
+            f"{what}: a tensor is on {tensor.device}, and such a call is run on the CPU only: "
             "give tensor.cpu()"
         )
 
 
+def on_gpu(tensor: Optional[Tensor]) -> bool:
+    return tensor is not None and tensor.device.type == "cuda"
+
+
+def _check_device(tensor: Tensor, what: str) -> None:
+    if tensor.device.type not in ("cpu", "cuda"):
+        raise BufferTypeError(
+            f"{what}: a tensor is on {tensor.device}; this back end has ranks on the CPU and on "
+            "NVIDIA's GPUs: give tensor.cpu()"
+        )
+
+
+def check_together(tensors: Sequence[Tensor], like: Tensor, what: str) -> None:
+    for tensor in tensors:
+        if tensor.device != like.device:
+            raise ArgumentError(
+                f"{what}: one tensor is on {tensor.device}, another on {like.device}: all of a "
+                "call are on one device"
+            )
+
+
 def check(tensors: Sequence[Tensor], what: str) -> None:
-    """They are memory that ccs can use where it lies."""
+    """They are memory that ccs can use where it lies, on one device."""
     for tensor in tensors:
         if not isinstance(tensor, torch.Tensor):
             raise BufferTypeError(f"{what}: not a tensor, but a {type(tensor).__name__}")
@@ -57,9 +78,11 @@ def check(tensors: Sequence[Tensor], what: str) -> None:
             raise BufferTypeError(
                 f"{what}: a tensor is {tensor.layout}; ccs takes dense ones: give tensor.to_dense()"
             )
-        check_cpu(tensor, what)
+        _check_device(tensor, what)
         if not tensor.is_contiguous():
             raise ArgumentError(f"{what}: a tensor is not contiguous: give tensor.contiguous()")
+    if tensors:
+        check_together(tensors, tensors[0], what)
 
 
 def one(tensors: Sequence[Tensor], what: str) -> Tensor:
@@ -77,6 +100,7 @@ def check_alike(tensors: Sequence[Tensor], like: Tensor, number: int, what: str)
             f"{what}: a list of {len(tensors)} tensors, for {number} ranks: one for each"
         )
     check(tensors, what)
+    check_together(tensors[:1], like, what)
     for rank, tensor in enumerate(tensors):
         if tensor.dtype != like.dtype:
             raise BufferTypeError(
@@ -91,6 +115,7 @@ def check_alike(tensors: Sequence[Tensor], like: Tensor, number: int, what: str)
 
 def check_blocks(large: Tensor, small: Tensor, blocks: int, what: str) -> None:
     """`large` has `blocks` times the elements of `small`."""
+    check_together([large], small, what)
     if large.dtype != small.dtype:
         raise BufferTypeError(f"{what}: one tensor is {_kind(large)}, the other {_kind(small)}")
     if large.numel() != blocks * small.numel():
@@ -160,7 +185,7 @@ def _scalar(factor: Any, tensor: Tensor, what: str) -> Tensor:
     value = torch.as_tensor(factor)
     if value.numel() != 1:
         raise ArgumentError(f"{what}: PREMUL_SUM takes one factor, not {value.numel()}")
-    scalar: Tensor = value.reshape(1).to(tensor.dtype)
+    scalar: Tensor = value.reshape(1).to("cpu", tensor.dtype)  # where libccs reads it
     return scalar
 
 
