@@ -244,9 +244,9 @@ struct all_heads {
 };
 #define POWER_LENGTH 5u	     /* letters of the words that are tried: numbers below 32 */
 #define POWER_LENGTH_MOST 6u /* ... and, where these do not tell, below 64 */
-/** Runs every N of words of `length` letters, and learns what loops' heads hold. False: it follows
- *  no pattern that is seen there. */
-bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length,
+/** Runs every N of words of `length` letters, and learns what loops' heads hold; `turned`: for
+ *  root 0, as if ranks only counted from the root. False: it follows no pattern that is seen there. */
+bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length, bool turned,
 		 struct all_heads *to);
 
 /* ---- powers_certificate.c ---- */

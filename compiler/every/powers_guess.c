@@ -7,6 +7,11 @@
  * can follow them (Myhill, Nerode). So states are found here: words from the shortest on, told
  * apart by the ends that fit within the length that was tried. powers_proof.c shows whether
  * it is right. O(words * length^2).
+ *
+ * Roots are one more number, and words that have it tell less. Where ranks only count from the
+ * root, what rank q holds with root R is what rank q - R holds with root 0, of contributions that
+ * are turned alike. So root 0 alone may be run, and what was learned turned by all roots: a
+ * guess as well.
  */
 #include "compiler/every/powers.h"
 
@@ -42,16 +47,17 @@ struct trial {
 	struct words **words; /* [loop][buffer], as heads */
 	struct all_heads *heads;
 	uint32_t length;
+	bool turned; /* root 0 alone is run */
 	bool failed;
 	/* a move */
 	const struct move *move;
 	struct table *old;
 };
 
-static uint32_t head_mask(const struct power_forms *f)
+static uint32_t head_mask(const struct power_forms *f, bool turned)
 {
-	return BIT(TRACK_N) | BIT(TRACK_D) | (f->root ? BIT(TRACK_ROOT) : 0) | BIT(TRACK_RANK) |
-	       BIT(TRACK_CHUNK) | BIT(TRACK_Q) | BIT(TRACK_INDEX);
+	return BIT(TRACK_N) | BIT(TRACK_D) | (f->root && !turned ? BIT(TRACK_ROOT) : 0) |
+	       BIT(TRACK_RANK) | BIT(TRACK_CHUNK) | BIT(TRACK_Q) | BIT(TRACK_INDEX);
 }
 
 static void one_cell(const uint64_t number[TRACKS], void *arg)
@@ -81,7 +87,7 @@ static void one_cell(const uint64_t number[TRACKS], void *arg)
 static uint64_t word_of(const struct trial *t, const uint64_t number[TRACKS])
 {
 	uint64_t word = 0;
-	uint32_t mask = head_mask(t->f);
+	uint32_t mask = head_mask(t->f, t->turned);
 
 	for (uint32_t at = 0; at < t->length; at++) {
 		uint32_t letter = 0, i = 0;
@@ -218,7 +224,8 @@ static bool try_all(struct trial *t, const struct moves *m)
 	struct power_forms *f = t->f;
 
 	for (uint64_t n = 2; n < UINT64_C(1) << t->length; n++)
-		for (uint64_t root = 0; root < (f->root ? n : 1) && !t->failed; root++) {
+		for (uint64_t root = 0; root < (f->root && !t->turned ? n : 1) && !t->failed;
+		     root++) {
 			uint64_t number[TRACKS] = { [TRACK_N] = n, [TRACK_ROOT] = root };
 			bool any = false;
 			dfa_each(f->context, t->length, BIT(TRACK_N) | BIT(TRACK_ROOT), number,
@@ -361,7 +368,7 @@ static uint32_t state_of(struct machine *m, struct range r)
 }
 
 /* The state of no word at all: its range is empty. */
-static const struct dfa *machine_make(struct power_forms *f, struct machine *m)
+static const struct dfa *machine_make(struct power_forms *f, struct machine *m, uint32_t mask)
 {
 	uint32_t letters = 1u << m->k.bits;
 	bool accepts[MOST_STATES];
@@ -383,7 +390,7 @@ static const struct dfa *machine_make(struct power_forms *f, struct machine *m)
 			at = c.hi;
 		}
 	}
-	return dfa_least(&f->d, head_mask(f), m->n, m->next, accepts);
+	return dfa_least(&f->d, mask, m->n, m->next, accepts);
 }
 
 static int by_word(const void *x, const void *y)
@@ -394,7 +401,8 @@ static int by_word(const void *x, const void *y)
 }
 
 /* The least automaton whose short words these are, as far as they tell. NULL: none. */
-static const struct dfa *learned(struct power_forms *f, struct words *w, uint32_t length)
+static const struct dfa *learned(struct power_forms *f, struct words *w, uint32_t length,
+				 uint32_t mask)
 {
 	struct machine *m = ARENA_NEW(f->arena, struct machine);
 
@@ -403,9 +411,46 @@ static const struct dfa *learned(struct power_forms *f, struct words *w, uint32_
 	m->k = (struct kinds){ .arena = f->arena,
 			       .words = w->v,
 			       .length = length,
-			       .bits = (uint32_t)__builtin_popcount(head_mask(f)) };
+			       .bits = (uint32_t)__builtin_popcount(mask) };
 	state_of(m, (struct range){ 0, w->n, 0 });
-	return machine_make(f, m);
+	return machine_make(f, m, mask);
+}
+
+/* ---- roots ---------------------------------------------------------------------------------------- */
+
+/* A relation of which a track's number is another, by the root: its number + root modulo N. */
+static const struct dfa *turn(struct power_forms *f, const struct dfa *a, uint8_t track)
+{
+	struct value v = value_track(TRACK_VALUE), n = value_track(TRACK_N), far = v, near, to;
+
+	far.sum.factor[TRACK_ROOT] = 1;
+	near = far;
+	near.sum.factor[TRACK_N] = -1;
+	to = value_track(track);
+	const struct dfa *turned = power_or(f, value_compare(f, OP_EQ, &to, &far),
+					    value_compare(f, OP_EQ, &to, &near));
+	turned = power_and(f, turned, value_compare(f, OP_LT, &to, &n));
+	a = power_renamed(f, a, (const uint8_t[]){ track, TRACK_VALUE, TRACKS });
+	return dfa_exists(&f->d, power_and(f, a, turned), BIT(TRACK_VALUE));
+}
+
+/* Whether a buffer's chunks are ranks: those of a contract that has a block for each. */
+static bool of_ranks(const struct power_forms *f, uint32_t b)
+{
+	const struct buffer_def *q = f->in->schedule->contract->buffers;
+
+	for (uint32_t i = 0; q && i < b; i++)
+		q = q->next;
+	return q && q->blocks;
+}
+
+/* What buffer b holds for all roots, where ranks only count from the root. */
+static const struct dfa *turned_by_roots(struct power_forms *f, const struct dfa *a, uint32_t b)
+{
+	a = turn(f, turn(f, a, TRACK_RANK), TRACK_Q);
+	a = of_ranks(f, 0) ? turn(f, a, TRACK_INDEX) : a;
+	a = of_ranks(f, b) ? turn(f, a, TRACK_CHUNK) : a;
+	return power_and(f, a, f->context);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */
@@ -428,10 +473,10 @@ static struct table **tables(struct power_forms *f, uint32_t n)
 	return v;
 }
 
-bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length,
+bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length, bool turned,
 		 struct all_heads *to)
 {
-	struct trial t = { .f = f, .heads = to, .length = length };
+	struct trial t = { .f = f, .heads = to, .length = length, .turned = turned };
 	const char *why = "what its chunks hold follows no simple pattern";
 
 	find_loops(f, m, to);
@@ -444,10 +489,11 @@ bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length,
 		return power_fail(f, NOWHERE, why);
 	for (uint32_t k = 0; k < to->n; k++)
 		for (uint32_t b = 0; b < to->v[k].loop->item->depth; b++) {
-			const struct dfa *a = learned(f, &t.words[k][b], length);
+			const struct dfa *a = learned(f, &t.words[k][b], length,
+						      head_mask(f, turned));
 			if (!a)
 				return power_fail(f, to->v[k].loop->item->stmt->span, why);
-			to->v[k].holds[b] = a;
+			to->v[k].holds[b] = turned ? turned_by_roots(f, a, b) : a;
 		}
 	return true;
 }

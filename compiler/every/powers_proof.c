@@ -180,11 +180,12 @@ static bool guessed(struct power_forms *f, const struct moves *m, struct all_hea
 {
 	bool ok = false;
 
-	for (uint32_t length = POWER_LENGTH; length <= POWER_LENGTH_MOST && !ok; length++) {
-		*heads = (struct all_heads){ .v = NULL };
-		f->why = NULL;
-		ok = power_guess(f, m, length, heads) && values_hold(f, m, heads);
-	}
+	for (int turned = f->root; turned >= 0; turned--)
+		for (uint32_t length = POWER_LENGTH; length <= POWER_LENGTH_MOST && !ok; length++) {
+			*heads = (struct all_heads){ .v = NULL };
+			f->why = NULL;
+			ok = power_guess(f, m, length, turned, heads) && values_hold(f, m, heads);
+		}
 	return ok && !f->d.spent;
 }
 
