@@ -418,8 +418,9 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 	if (!e->certificate) {
 		diag_add(&s->diags, SEV_ERROR, 0, j->schedule->name.span, NO_RANK,
 			 "there is no certificate: %s",
-			 e->proved ? "this proof needs floors, which one has no words for"
-				   : e->why);
+			 e->proved && !e->why
+				 ? "this proof needs floors, which one has no words for"
+				 : e->why);
 		return;
 	}
 	error = output_check(path, &s->sources);

@@ -489,8 +489,8 @@ bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length, 
 		return power_fail(f, NOWHERE, why);
 	for (uint32_t k = 0; k < to->n; k++)
 		for (uint32_t b = 0; b < to->v[k].loop->item->depth; b++) {
-			const struct dfa *a = learned(f, &t.words[k][b], length,
-						      head_mask(f, turned));
+			const struct dfa *a =
+				learned(f, &t.words[k][b], length, head_mask(f, turned));
 			if (!a)
 				return power_fail(f, to->v[k].loop->item->stmt->span, why);
 			to->v[k].holds[b] = turned ? turned_by_roots(f, a, b) : a;

@@ -48,14 +48,6 @@ static bool admit(struct power_walk *w, const struct decl *d)
 	return !dfa_is_empty(s) || power_fail(w->f, d->where->span, "no N is admitted");
 }
 
-static bool has_link(const struct stmt *s)
-{
-	for (; s; s = s->next)
-		if (s->kind == S_LINK || has_link(s->body) || has_link(s->orelse))
-			return true;
-	return false;
-}
-
 static bool topology(struct power_walk *w, const struct decl *d)
 {
 	const struct decl *t = d->topology;
@@ -78,7 +70,7 @@ static bool topology(struct power_walk *w, const struct decl *d)
 	w->to = &none;
 	if (!power_list(w, t->body))
 		return false;
-	w->f->links = has_link(t->body) ? w->link_pairs : NULL;
+	w->f->links = every_has_link(t->body) ? w->link_pairs : NULL;
 	return true;
 }
 
