@@ -163,6 +163,7 @@ bool power_items(struct power_forms *f, struct act *to)
 	    !buffers(&w))
 		return false;
 	w.to = to;
+	w.to_text = true;
 	return power_list(&w, d->body);
 }
 
@@ -207,9 +208,27 @@ static void contract_views(struct power_walk *w)
 	for (const struct buffer_def *b = f->in->schedule->contract->buffers; b; b = b->next, i++)
 		f->meaning[b->sym->id] =
 			(struct meaning){ .view = true,
-					  .of = { i, value_constant(0), f->buffers[i].count },
+					  .of = { i, value_constant(0), f->buffers[i].count, NULL },
 					  .inner = value_constant(1),
 					  .blocks = b->blocks != NULL };
+}
+
+/* Whether an expression of a clause is sure not to have its free index. */
+static bool no_index(const struct expr *e, const struct ensures *of)
+{
+	return e->kind == E_INT || e->kind == E_RANK || e->kind == E_N ||
+	       (e->kind == E_NAME && e->sym != of->index);
+}
+
+/* Whether a clause says the same of each chunk i of x[i] as of each other: x[i] == .. y[i]@q .. */
+static bool names_any_chunk(const struct ensures *e)
+{
+	const struct term *t = e->left && !e->cond && !e->block_index && e->index ? e->right : NULL;
+
+	if (t && t->kind == T_SUM)
+		t = no_index(t->lo, e) && no_index(t->hi, e) ? t->body : NULL;
+	return t && t->kind == T_INITIAL && no_index(t->at, e) && !t->ref->block &&
+	       t->ref->kind == REF_ONE && t->ref->lo->kind == E_NAME && t->ref->lo->sym == e->index;
 }
 
 bool power_promise(struct power_forms *f, const struct ensures *e, struct promise *to)
@@ -222,6 +241,8 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 
 	w.to = &none;
 	contract_views(&w);
+	if (f->reversed && !names_any_chunk(e))
+		return power_fail(f, e->span, "a promise about numbers of chunks");
 	if (!power_list(&w, f->in->schedule->contract->body))
 		return false;
 	if (!e->left)
