@@ -14,7 +14,7 @@
 
 #define STEPS 2000000ul /* of isl: about a second */
 
-struct run {
+struct grid_run {
 	struct grid *g;
 	uint32_t slots;
 	isl_set *cells;
@@ -87,7 +87,7 @@ static bool sums_all(struct grid *g, const struct decl *d)
 		grid_fail(g, d->buffers->span, "other chunks than one for each rank"));
 }
 
-static bool topology(struct run *r, const struct decl *d)
+static bool topology(struct grid_run *r, const struct decl *d)
 {
 	struct grid *g = r->g;
 	const struct decl *t = d->topology;
@@ -178,7 +178,7 @@ static isl_map *lifted(const struct grid *g, isl_map *m, uint32_t number, bool c
 }
 
 /* Whether a cell's new contributions, each from one of several cells, are there once. */
-static bool counted_once(const struct run *r, isl_map *from)
+static bool counted_once(const struct grid_run *r, isl_map *from)
 {
 	isl_map *two = isl_map_range_product(isl_map_copy(from), isl_map_copy(from));
 	isl_space *cell = isl_set_get_space(r->cells);
@@ -195,7 +195,7 @@ static bool counted_once(const struct run *r, isl_map *from)
 }
 
 /* The cells of views whose parts are numbered by `number`. */
-static isl_set *touched(const struct run *r, uint32_t number)
+static isl_set *touched(const struct grid_run *r, uint32_t number)
 {
 	isl_set *s = isl_set_copy(r->cells);
 
@@ -208,7 +208,7 @@ static isl_set *touched(const struct run *r, uint32_t number)
 	return s;
 }
 
-static bool linked(const struct run *r, const struct grid_call *c, uint32_t number)
+static bool linked(const struct grid_run *r, const struct grid_call *c, uint32_t number)
 {
 	struct grid *g = r->g;
 
@@ -222,7 +222,7 @@ static bool linked(const struct run *r, const struct grid_call *c, uint32_t numb
 }
 
 /* All groups make the call: what cells hold then. */
-static bool calls(struct run *r, const struct grid_call *c, uint32_t number, struct span at)
+static bool calls(struct grid_run *r, const struct grid_call *c, uint32_t number, struct span at)
 {
 	if (!linked(r, c, number))
 		return grid_fail(r->g, at, "a message may go where there is no link");
@@ -239,7 +239,7 @@ static bool calls(struct run *r, const struct grid_call *c, uint32_t number, str
 	return true;
 }
 
-static bool within(struct run *r, const struct stmt *s)
+static bool within(struct grid_run *r, const struct stmt *s)
 {
 	struct grid *g = r->g;
 	struct polynomial rank = g->rank, n = g->n;
@@ -268,7 +268,7 @@ static bool within(struct run *r, const struct stmt *s)
 /* ---- all ---------------------------------------------------------------------------------------- */
 
 /* Every cell holds its chunk of all ranks. */
-static bool as_asked(const struct run *r)
+static bool as_asked(const struct grid_run *r)
 {
 	isl_map *all =
 		isl_map_from_domain_and_range(isl_set_copy(r->cells), isl_set_copy(r->cells));
@@ -282,7 +282,7 @@ static bool as_asked(const struct run *r)
 	       grid_fail(r->g, NOWHERE, "its results are not those of the contract for some size");
 }
 
-static bool prove(struct run *r)
+static bool prove(struct grid_run *r)
 {
 	struct grid *g = r->g;
 	const struct decl *d = g->in->schedule;
@@ -326,7 +326,7 @@ static const char *claim(struct arena *to, const struct grid *g)
 	return text;
 }
 
-static void keep(struct arena *to, const struct run *r, struct every *e)
+static void keep(struct arena *to, const struct grid_run *r, struct every *e)
 {
 	const char **v = ARENA_ARRAY(to, const char *, r->nwords + 1);
 
@@ -342,7 +342,7 @@ struct every grid_prove(struct ctx *c, const struct instance *in)
 {
 	struct arena arena; /* of its own, without a limit: isl's memory is held across it */
 	struct grid g = { .arena = &arena, .sources = c->sources, .in = in };
-	struct run r = { .g = &g, .slots = c->slots };
+	struct grid_run r = { .g = &g, .slots = c->slots };
 	struct every e = { 0 };
 
 	if (!is_grid(in))

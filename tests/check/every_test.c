@@ -4,7 +4,8 @@
  *   every_test COUNT SEED DIR   the schedules of DIR, then COUNT mutants of those that are proved
  *                               for every N: a number or an operator is another, a number is
  *                               another one from some N on, a parameter is another or its number,
- *                               or a line is dropped or doubled
+ *                               or a line is dropped or doubled; and texts that are wrong
+ *                               from some N on, of which the least must be named
  *
  * A mutant that is said to be right for every N must pass `ccc check -n 2..64`, which knows
  * nothing of that proof; one that is said to be right for every X too, with several. What is not proved is no claim; but the schedules of `proved` must
@@ -321,6 +322,36 @@ static int mutants(const char *ccc, const char *dir, int count, struct rng *g)
 	return bad;
 }
 
+/* A ring that turns round from some N on, which is beyond those that are tried first. */
+static int least(const char *ccc, const char *dir, struct rng *g)
+{
+	static char text[MOST];
+	char path[512], command[1024], place[32];
+	int bad = 0;
+
+	for (int i = 0; i < 3; i++) {
+		int n = 17 + rng_below(g, 48);
+		snprintf(text, sizeof(text),
+			 "schedule turns\n  implements allgather(in a[1], out b[N])\n{\n"
+			 "  let next = (rank + (N < %d ? 1 : N - 1)) %% N\n"
+			 "  copy a into b[rank]\n  for s in 0..N-1 {\n    step {\n"
+			 "      send b[(rank - s) %% N] to next\n"
+			 "      recv b[(rank - s - 1) %% N] from (rank - 1) %% N\n    }\n  }\n}\n",
+			 n);
+		snprintf(path, sizeof(path), "%s/m.ccs", folder);
+		write_file(path, text);
+		snprintf(command, sizeof(command), "%s check -I %s %s 2>&1", ccc, dir, path);
+		snprintf(place, sizeof(place), "(N = %d)", n);
+		if (said(command, text) == 1 && strstr(text, place))
+			continue;
+		printf("not ok - wrong from N = %d on, and it is not named:\n%s", n, text);
+		bad++;
+	}
+	if (!bad)
+		printf("ok - the least N that is wrong is named, beyond 16 too\n");
+	return bad;
+}
+
 int main(int argc, char **argv)
 {
 	const char *ccc = getenv("CCC");
@@ -333,6 +364,7 @@ int main(int argc, char **argv)
 	struct rng g = { (uint64_t)atoi(argv[2]) * 2654435761u + 1 };
 	int bad = library(ccc, argv[3]);
 	bad += mutants(ccc, argv[3], atoi(argv[1]), &g);
+	bad += least(ccc, argv[3], &g);
 	snprintf(path, sizeof(path), "%s/m.ccs", folder);
 	unlink(path);
 	rmdir(folder);
