@@ -12,8 +12,8 @@ if ! command -v python3 >/dev/null 2>&1; then
 fi
 subjects="chain_reduce direct_scatter"
 powers="halving_doubling_allreduce recursive_doubling_allreduce bruck_allgather \
-	bruck_all_to_all binomial_broadcast binomial_gather"
-[ "${2:-}" != --long ] || powers="$powers binomial_reduce binomial_scatter"
+	bruck_all_to_all binomial_gather"
+[ "${2:-}" != --long ] || powers="$powers binomial_broadcast binomial_reduce binomial_scatter"
 [ "${2:-}" != --long ] || subjects="ring_allgather ring_reduce_scatter ring_allreduce \
 	bidirectional_ring_allreduce direct_allreduce direct_allgather direct_all_to_all \
 	direct_gather direct_scatter pairwise_all_to_all one_shot_allreduce \
