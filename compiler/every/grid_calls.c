@@ -56,8 +56,8 @@ static bool tell(struct forms *f, const struct affine_proof *p, const char *name
 	for (uint32_t i = 0; i < p->pairs.n; i++)
 		take(of_numbers(isl_map_copy(p->pairs.v[i].map), f->dims, false, name),
 		     &to->messages);
-	if (!to->holds || f->some)
-		return false;
+	if (!to->holds || f->some || f->nbuffers > 1)
+		return false; /* a scratch may not be cut as parts of several chunks are */
 	to->holds = of_numbers(to->holds, f->dims, true, name);
 	return true;
 }
@@ -82,7 +82,7 @@ bool grid_call(struct grid *g, const struct stmt *call, uint32_t slots, const ch
 			   .part = true };
 	bool ok = affine_proof_make(&f, slots, &p) && tell(&f, &p, name, to);
 	if (!ok && !g->why) {
-		g->why = f.why ? f.why : "a callee's `where`";
+		g->why = f.why ? f.why : "a callee with a `where` or a scratch";
 		g->line = f.line;
 	}
 	affine_proof_free(&f, &p);

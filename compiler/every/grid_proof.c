@@ -64,6 +64,36 @@ static bool factors(struct grid *g)
 	return true;
 }
 
+/* Whether an expression is a product of parameters and numbers, in which N has no part. */
+static bool is_product(const struct expr *e)
+{
+	return e->kind == E_INT || e->kind == E_NAME ||
+	       (e->kind == E_BINARY && e->op == OP_MUL && is_product(e->a) && is_product(e->b));
+}
+
+/* Whether a `where` says that N is a multiple of all parameters' product: N % (X * Y) == 0. */
+static bool cuts(struct grid *g, const struct expr *e)
+{
+	struct polynomial by, all = grid_factors(0, g->m - 1);
+
+	if (!e || e->kind != E_BINARY)
+		return false;
+	if (e->op == OP_AND)
+		return cuts(g, e->a) || cuts(g, e->b);
+	const struct expr *rest = e->a;
+	return e->op == OP_EQ && e->b->kind == E_INT && !e->b->value && rest->kind == E_BINARY &&
+	       rest->op == OP_MOD && rest->a->kind == E_N && is_product(rest->b) &&
+	       grid_value(g, rest->b, &by) && grid_equal(&by, &all);
+}
+
+/* Only sizes that `where` admits are looked at, so it must refuse all others. */
+static bool admits_grids(struct grid *g, const struct decl *d)
+{
+	return (cuts(g, d->where) ||
+		grid_fail(g, d->name.span, "a `where` that does not say that parameters cut N")) &&
+	       grid_holds(g, d->where);
+}
+
 /* allreduce of N chunks: data[i] == sum(q in 0..N: data[i]@q) */
 static bool sums_all(struct grid *g, const struct decl *d)
 {
@@ -76,6 +106,8 @@ static bool sums_all(struct grid *g, const struct decl *d)
 		  of->ref->lo->kind == E_NAME && of->ref->lo->sym == e->index &&
 		  of->at->kind == E_NAME && of->at->sym == t->var;
 
+	ok = ok && !e->left->block && d->contract->buffers && !d->contract->buffers->next &&
+	     e->left->sym == d->contract->buffers->sym;
 	ok = ok && d->buffers && !d->buffers->next && d->buffers->dir == DIR_INOUT &&
 	     !d->buffers->blocks && !d->buffers->sized && !d->buffers->by_column;
 	if (!ok)
@@ -287,8 +319,7 @@ static bool prove(struct grid_run *r)
 	struct grid *g = r->g;
 	const struct decl *d = g->in->schedule;
 
-	if (!factors(g) || (d->where && !grid_holds(g, d->where)) || !topology(r, d) ||
-	    !sums_all(g, d))
+	if (!factors(g) || !admits_grids(g, d) || !topology(r, d) || !sums_all(g, d))
 		return false;
 	r->cells = sizes(g, 2 * g->m);
 	for (uint32_t i = 0; i < 2 * g->m; i++)
