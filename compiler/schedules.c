@@ -27,6 +27,8 @@ struct job {
 	struct planned *planned;
 	size_t nplanned, capplanned;
 	struct dead_list dead;
+	bool looked; /* at every N */
+	struct every every;
 };
 
 /* ---- one schedule over its Ns and roots ----------------------------------------- */
@@ -418,8 +420,9 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 	if (!e->certificate) {
 		diag_add(&s->diags, SEV_ERROR, 0, j->schedule->name.span, NO_RANK,
 			 "there is no certificate: %s",
-			 e->proved ? "this proof needs floors, which one has no words for"
-				   : e->why);
+			 e->proved && !e->why
+				 ? "this proof needs floors, which one has no words for"
+				 : e->why);
 		return;
 	}
 	error = output_check(path, &s->sources);
@@ -436,18 +439,42 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 	s->status = 2;
 }
 
+#define FURTHER 64u	       /* N up to which more are tried */
+#define FURTHER_OPS 2000000ull /* operations of all of them: a part of a second */
+
+/* Where no N was asked for: whether it is right for every N. Where that is not proved, the next
+ * Ns are tried, while they are small, for one that is wrong: then that is the least. */
+static void look_further(struct session *s, struct job *j)
+{
+	size_t n = j->nfindings;
+	uint64_t spent = 0, one = n ? j->findings[n - 1].nops : 0;
+
+	if (s->o->action != ACTION_CHECK || s->o->ranks.n > 0 || s->o->sheet || !n || s->take ||
+	    s->diags.errors || s->status) /* an editor shows no report */
+		return;
+	j->every = every(s, j);
+	j->looked = true;
+	for (uint32_t ranks = 17; ranks <= FURTHER && !j->every.proved; ranks++) {
+		if (spent + 8 * one > FURTHER_OPS)
+			return;
+		run_ranks(s, j, ranks, true);
+		if (s->diags.errors || s->status)
+			return;
+		one = j->nfindings > n ? j->findings[n].nops : one;
+		spent += j->nfindings > n ? one : 0;
+		j->nfindings = n;
+	}
+}
+
 static void tell_report(struct session *s, const struct job *j, bool json)
 {
-	struct every e = { 0 };
-	bool asked = s->o->ranks.n > 0 || s->take; /* an editor shows no report */
+	struct every e = j->every;
 
-	if (!asked)
-		e = every(s, j);
 	if (s->o->certificate && j->target && s->o->ranks.n > 0)
 		e.why = "-n asks for single N; leave it out";
 	if (s->o->certificate && j->target)
 		write_certificate(s, j, &e);
-	report_print(&s->ctx, j->schedule, j->findings, j->nfindings, asked ? NULL : &e, json,
+	report_print(&s->ctx, j->schedule, j->findings, j->nfindings, j->looked ? &e : NULL, json,
 		     json ? s->out.report : s->out.stream);
 }
 
@@ -506,6 +533,7 @@ void run_schedules(struct session *s)
 		/* What is wrong with one schedule is no reason to skip the next. */
 		s->diags.errors = 0;
 		run_schedule(s, &j);
+		look_further(s, &j);
 		if (!s->diags.errors && !s->status)
 			dead_warn(&s->ctx, &j.dead);
 		tell(s, &j);

@@ -7,6 +7,7 @@
 
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/certificate.h"
+#include "compiler/every/grid.h"
 #include "compiler/every/relations.h"
 
 #include <isl/ctx.h>
@@ -14,36 +15,6 @@
 #include <stdlib.h>
 
 #define STEPS 2000000ul /* of isl: about a second */
-
-/* A proof while it is made. */
-struct proof_of_all {
-	struct pairs pairs;
-	struct clocks clocks;
-	struct flow flow;
-	struct holding *holdings;
-};
-
-static bool prove(struct forms *f, uint32_t slots, struct proof_of_all *p)
-{
-	if (!forms_make(f) || !races_none(f) || !order_match(f, &p->pairs) ||
-	    !order_progress(f, &p->pairs, slots, &p->clocks) || !flow_make(f, &p->pairs, &p->flow))
-		return false;
-	p->holdings = ARENA_ARRAY(f->arena, struct holding, f->nops + 1);
-	return guess_make(f, &p->flow, p->holdings) && values_proved(f, &p->flow, p->holdings);
-}
-
-static void free_proof(const struct forms *f, struct proof_of_all *p)
-{
-	for (uint32_t i = 0; i < p->pairs.n; i++)
-		isl_map_free(p->pairs.v[i].map);
-	clocks_free(&p->clocks);
-	flow_free(&p->flow);
-	for (uint32_t k = 0; p->holdings && k < f->nops; k++) {
-		isl_pw_aff_free(p->holdings[k].lo);
-		isl_pw_aff_free(p->holdings[k].n);
-		isl_pw_aff_free(p->holdings[k].index);
-	}
-}
 
 /* The invariants, for whom lives longer. */
 static void keep_words(struct arena *to, const struct forms *f, const struct holding *h,
@@ -60,15 +31,15 @@ static void keep_words(struct arena *to, const struct forms *f, const struct hol
 static struct every affine_prove(struct ctx *c, const struct instance *in, bool certificate)
 {
 	struct arena arena; /* of its own, without a limit: isl's memory is held across it */
-	struct forms f = { .arena = &arena, .sources = c->sources, .in = in };
-	struct proof_of_all p = { 0 };
+	struct forms f = { .arena = &arena, .sources = c->sources, .in = in, .least = 2 };
+	struct affine_proof p = { 0 };
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);
 	f.isl = isl_ctx_alloc();
 	isl_options_set_on_error(f.isl, ISL_ON_ERROR_CONTINUE);
 	isl_ctx_set_max_operations(f.isl, STEPS);
-	bool ok = prove(&f, c->slots, &p);
+	bool ok = affine_proof_make(&f, c->slots, &p) && values_as_asked(&f, &p.flow, p.holdings);
 	e.proved = ok && isl_ctx_last_error(f.isl) == isl_error_none;
 	const char *why = isl_ctx_last_error(f.isl) == isl_error_quota ? "it takes too long"
 			  : f.why				       ? f.why
@@ -82,7 +53,7 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, bool 
 		e.certificate = text ? arena_printf(c->arena, "%s\n", text) : NULL;
 		free(text);
 	}
-	free_proof(&f, &p);
+	affine_proof_free(&f, &p);
 	forms_free(&f);
 	isl_ctx_free(f.isl);
 	if (!e.proved) {
@@ -93,8 +64,19 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, bool 
 	arena_free(&arena);
 	return e;
 }
+
+/* Texts of calls in groups have their own way, which is quick; others the affine one. */
+static struct every sets_prove(struct ctx *c, const struct instance *in, bool certificate)
+{
+	struct every g = grid_prove(c, in);
+
+	if (g.proved)
+		return g;
+	struct every e = affine_prove(c, in, certificate);
+	return e.proved || !g.why ? e : g;
+}
 #else
-static struct every affine_prove(struct ctx *c, const struct instance *in, bool certificate)
+static struct every sets_prove(struct ctx *c, const struct instance *in, bool certificate)
 {
 	(void)certificate;
 	(void)c;
@@ -103,9 +85,17 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, bool 
 }
 #endif
 
+bool every_has_link(const struct stmt *s)
+{
+	for (; s; s = s->next)
+		if (s->kind == S_LINK || every_has_link(s->body) || every_has_link(s->orelse))
+			return true;
+	return false;
+}
+
 struct every every_prove(struct ctx *c, const struct instance *in, bool certificate)
 {
-	struct every e = affine_prove(c, in, certificate);
+	struct every e = sets_prove(c, in, certificate);
 
 	if (e.proved)
 		return e;

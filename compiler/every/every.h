@@ -27,10 +27,11 @@
 
 struct every {
 	bool proved;
-	const char *of;		       /* proved: "every N >= 2", "every N >= 2 with N % 4 == 0" */
-	const char *why;	       /* not proved: why, one clause */
-	uint32_t line;		       /* ... and in which line; or 0 */
-	bool powers;		       /* ... powers of two or bits, which are not affine */
+	const char *of; /* proved: "every N >= 2", "every N >= 2 with N % 4 == 0" */
+	const char
+		*why;  /* not proved: why, one clause; proved: why it has no certificate, or NULL */
+	uint32_t line; /* ... and in which line; or 0 */
+	bool powers;   /* ... powers of two or bits, which are not affine */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;
 	const char *certificate; /* asked for: the proof as JSON (certificate.c); NULL: it needs
@@ -40,5 +41,8 @@ struct every {
 /** Tries to prove in->schedule for every N and root; in->nranks and in->root do not count.
  *  Texts are in c->arena. Bounded by a number of steps, about a second. */
 struct every every_prove(struct ctx *c, const struct instance *in, bool certificate);
+
+/** Whether a topology's text has links, so that other pairs have none. */
+bool every_has_link(const struct stmt *s);
 
 #endif

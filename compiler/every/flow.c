@@ -171,6 +171,19 @@ static isl_map *sum(struct walk *w, const struct term *t)
 	return NULL;
 }
 
+/* Reads at the end of the text. */
+static void at_end(struct accesses *a, isl_map *read, uint32_t k)
+{
+	struct forms *f = a->f;
+	uint32_t n = relation_time_dims(f);
+	isl_map *t = isl_map_from_pw_aff(forms_constant(f, 1 << 28));
+
+	for (uint32_t i = 1; i < n; i++)
+		t = isl_map_flat_range_product(t, isl_map_from_pw_aff(forms_constant(f, 0)));
+	a->reads = with(a->reads, named(f, read, 'f', k));
+	a->times = with(a->times, named(f, t, 'f', k));
+}
+
 /* One clause, as reads at the end of the text. */
 static bool clause(struct accesses *a, struct walk *w, const struct ensures *e, uint32_t k,
 		   isl_union_map **asked)
@@ -194,16 +207,26 @@ static bool clause(struct accesses *a, struct walk *w, const struct ensures *e, 
 	isl_map *right = e->right->kind == T_SUM ? sum(w, e->right) : initial(w, e->right);
 	isl_set_free(end.domain);
 	forms_free_chunks(&c);
-	uint32_t n = relation_time_dims(f);
-	isl_map *t = isl_map_from_pw_aff(forms_constant(f, 1 << 28));
-	for (uint32_t i = 1; i < n; i++)
-		t = isl_map_flat_range_product(t, isl_map_from_pw_aff(forms_constant(f, 0)));
-	a->reads = with(a->reads, named(f, clear(f, read, SUM_DIM), 'f', k));
-	a->times = with(a->times, named(f, t, 'f', k));
+	at_end(a, clear(f, read, SUM_DIM), k);
 	if (!right)
 		return false;
 	*asked = with(*asked, named(f, clear(f, right, SUM_DIM), 'f', k));
 	return true;
+}
+
+/* Every chunk of buffer 0 at the end. */
+static void whole(struct accesses *a)
+{
+	struct forms *f = a->f;
+	struct form end = { .domain = isl_set_copy(f->context) };
+	struct chunks all = { 0, forms_constant(f, 0), isl_pw_aff_copy(f->buffers[0].count) };
+	isl_map *read = relation_access(f, &end, &all);
+
+	for (uint32_t i = 1; i < f->dims - 1; i++)
+		read = isl_map_fix_si(read, isl_dim_in, i, 0);
+	at_end(a, read, 0);
+	isl_set_free(end.domain);
+	forms_free_chunks(&all);
 }
 
 static bool contract(struct accesses *a, isl_union_map **asked)
@@ -212,8 +235,13 @@ static bool contract(struct accesses *a, isl_union_map **asked)
 	const struct decl *k = f->in->schedule->contract;
 	uint32_t i = 0, n = 0;
 	bool ok = true;
-	struct walk w = forms_begin(f);
 
+	if (f->part) {
+		whole(a);
+		*asked = nothing(f);
+		return true;
+	}
+	struct walk w = forms_begin(f);
 	for (const struct buffer_def *b = k->buffers; b && ok; b = b->next, i++) {
 		struct chunks all = { i, forms_constant(f, 0),
 				      isl_pw_aff_copy(f->buffers[i].count) };

@@ -63,6 +63,8 @@ struct forms {
 	isl_space *space; /* of points */
 	uint32_t dims;	  /* numbers of a point */
 	bool root;	  /* the root is a parameter */
+	uint32_t least;	  /* N from here on */
+	bool part;	  /* a part of a schedule: not a contract but all of buffer 0 counts */
 	isl_set *context; /* all points whose N, root and rank are possible */
 	bool some;	  /* `where` does not admit every N and root */
 	struct form *ops;

@@ -1,7 +1,7 @@
 /*
  * One schedule for all N: what is possible, its parameters, buffers and links.
  *
- * In: a schedule. Out: its forms, over every N >= 2 that both `where` admit and every root.
+ * In: a schedule. Out: its forms, over every N >= f->least that both `where` admit and every root.
  * As expand/instance.c does for one N. ccs(5) 4.
  */
 #ifdef CCS_HAVE_ISL
@@ -198,23 +198,15 @@ static bool buffers(struct walk *w)
 			return false;
 		f->ncontract = f->nbuffers;
 	}
-	return counts(w);
+	return f->part || counts(w);
 }
 
 /* ---- links --------------------------------------------------------------------------------------- */
 
-static bool has_link(const struct stmt *s)
-{
-	for (; s; s = s->next)
-		if (s->kind == S_LINK || has_link(s->body) || has_link(s->orelse))
-			return true;
-	return false;
-}
-
 /* The pairs of the whole topology: (rank, target). */
 static bool links(struct walk *w, const struct decl *t)
 {
-	if (!t || !has_link(t->body))
+	if (!t || !every_has_link(t->body))
 		return true;
 	isl_space *pair = isl_space_copy(w->f->space);
 	pair = isl_space_drop_dims(pair, isl_dim_set, 2, w->f->dims - 2);
@@ -240,7 +232,7 @@ static isl_set *possible(struct forms *f)
 	isl_set *s = isl_set_universe(isl_space_copy(f->space));
 	isl_pw_aff *n = forms_param(f, 0), *rank = forms_dim(f, 0);
 
-	s = isl_set_lower_bound_si(s, isl_dim_param, 0, 2);
+	s = isl_set_lower_bound_si(s, isl_dim_param, 0, (int)f->least);
 	s = isl_set_lower_bound_si(s, isl_dim_set, 0, 0);
 	s = isl_set_intersect(s, isl_pw_aff_lt_set(rank, isl_pw_aff_copy(n)));
 	if (f->root) {
@@ -279,7 +271,8 @@ static bool make(struct walk *w)
 		return false;
 	if (t && (!forms_topology(w, d) || !admit(w, t) || !forms_names(w, t)))
 		return false;
-	return contract_parameters(w) && buffers(w) && links(w, t) && forms_walk(w, d->body);
+	return (w->f->part || contract_parameters(w)) && buffers(w) && links(w, t) &&
+	       forms_walk(w, d->body);
 }
 
 bool forms_make(struct forms *f)

@@ -6,11 +6,13 @@
  *
  *   powers_values.c    an expression -> its value, as a sum of tracks and of functions of them
  *   powers_numbers.c   arithmetic of such values
+ *   powers_induction.c fns that call themselves: of a logarithm, and the reversal of bits
  *   powers_instance.c  one schedule for all N: what is possible, its buffers, its contract
  *   powers_chunks.c    the chunks that a text names
  *   powers_walk.c      the text -> items: operations of all ranks at once, and loops over k
  *   powers_order.c     items -> moves, one after another, all ranks at a time: a complete run
- *   powers_guess.c     what chunks hold when a trip begins: read off small N, as an automaton
+ *   powers_guess.c     what chunks hold when a trip begins: read off small N
+ *   powers_learn.c     an automaton, from its short words
  *   powers_certificate.c  all of it as JSON
  *   powers_proof.c     that it is so for every N, and that the end is what the contract asks for
  *
@@ -52,7 +54,8 @@ struct value_part {
 enum value_kind {
 	VALUE_NUMBER,
 	VALUE_LOGARITHM, /* log2(the number) + shift; the number is a power of two */
-	VALUE_QUOTIENT	 /* the number / by, where nothing more was asked yet */
+	VALUE_QUOTIENT,	 /* the number / by, where nothing more was asked yet */
+	VALUE_REVERSED	 /* the number's bits reversed, of those below the power of two `by` */
 };
 
 struct value {
@@ -62,12 +65,15 @@ struct value {
 	uint32_t nparts;
 	int64_t shift;
 	const struct value *by;
+	const struct value *under, *step; /* reversed: divided by that; plus by / step, where the
+					     number is below step: both powers_induction.c */
 };
 
 /* A run of chunks of a buffer. */
 struct value_chunks {
 	uint32_t buffer;
 	struct value lo, n;
+	const struct value *step; /* or, in reversed numbers: lo, lo + step ... below n */
 };
 
 /* What a name means. */
@@ -119,6 +125,13 @@ struct moves {
 	uint32_t n, cap;
 };
 
+/* A fn of a logarithm that calls itself: powers_induction.c. */
+struct induction {
+	const struct symbol *fn;
+	const struct dfa *sign[2]; /* D, value: the fn's value where it is positive; negative */
+	bool proved;
+};
+
 struct power_forms {
 	struct dfas d;
 	struct arena *arena;
@@ -132,6 +145,10 @@ struct power_forms {
 	uint32_t nbuffers, capbuffers, ncontract;
 	const struct dfa *links; /* N, root, rank, from: pairs; NULL: all */
 	uint32_t slots;		 /* of moves */
+	bool reversed;		 /* chunks are numbered with their bits reversed */
+	bool asks_reversed;	 /* ... which the text needs */
+	struct induction *inductions;
+	uint32_t ninductions, capinductions;
 	const char *why;
 	uint32_t line;
 };
@@ -143,6 +160,7 @@ struct power_walk {
 	struct value rank, n, first; /* of the group; its first rank */
 	uint32_t calls;
 	bool in_loop, in_chunks, in_step;
+	bool to_text;	/* the schedule's own text, no contract */
 	struct act *to; /* a loop or the whole text */
 	const struct dfa *link_pairs;
 };
@@ -194,6 +212,43 @@ bool value_power_of(struct power_walk *w, const struct value *v, struct span at,
 bool value_logarithm(struct power_walk *w, const struct value *x, bool up, struct span at,
 		     struct value *to);
 
+/** A relation in which a track is v; the track goes. */
+const struct dfa *value_put(struct power_forms *f, const struct dfa *a, const struct value *v,
+			    uint32_t track);
+/** pos - neg, whose graphs are given as for value_of_graph. */
+bool value_of_graphs(struct power_walk *w, const struct dfa *pos, const struct dfa *neg,
+		     struct span at, struct value *to);
+
+/* ---- powers_induction.c ---- */
+/** Whether an expression calls a fn. */
+bool power_calls(const struct expr *e, const struct symbol *fn);
+/** The value of fn(v), where v is a logarithm and fn's text calls fn. */
+bool power_inductive(struct power_walk *w, const struct symbol *fn, const struct value *v,
+		     struct span at, struct value *to);
+/** Whether fn(x, n) is x's lowest n bits, reversed: n == 0 ? 0 : (x & 1) << (n - 1) | fn(x >> 1, n - 1) */
+bool power_is_reversal(const struct symbol *fn);
+bool power_reversed(struct power_walk *w, const struct value *x, const struct value *n,
+		    struct span at, struct value *to);
+/** a op b, of which one is reversed. */
+bool power_reversed_binary(struct power_walk *w, enum expr_op op, const struct value *a,
+			   const struct value *b, struct span at, struct value *to);
+/** The run lo .. hi of such numbers within `total`; its buffer is not set. */
+bool power_reversed_run(struct power_walk *w, const struct value *lo, const struct value *hi,
+			const struct value *total, struct span at, struct value_chunks *to);
+
+/* ---- powers_learn.c ---- */
+/* Words: letters of so many bits as there are tracks, the first letter in the highest place. */
+struct words {
+	uint64_t *v;
+	uint32_t n, cap;
+	uint32_t length; /* not 0: only those whose other letters are 0 are all there */
+};
+/** A tuple's word. */
+uint64_t word_of(uint32_t mask, uint32_t length, const uint64_t number[TRACKS]);
+/** The least automaton whose words of `length` letters these are, as far as they tell; NULL: none.
+ *  Their order is lost. */
+const struct dfa *learned(struct power_forms *f, struct words *w, uint32_t length, uint32_t mask);
+
 /* ---- powers_values.c ---- */
 bool value_of(struct power_walk *w, const struct expr *e, struct value *to);
 /** The tuples of the domain where a condition holds. */
@@ -244,9 +299,15 @@ struct all_heads {
 };
 #define POWER_LENGTH 5u	     /* letters of the words that are tried: numbers below 32 */
 #define POWER_LENGTH_MOST 6u /* ... and, where these do not tell, below 64 */
-/** Runs every N of words of `length` letters, and learns what loops' heads hold. False: it follows
- *  no pattern that is seen there. */
-bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length,
+#define POWER_LENGTH_LIVE 8u /* ... and up to 128, where only chunks count that are still read */
+/* How a guess is made. */
+struct guessing {
+	uint32_t length; /* of words: N below 2^length, and up to 64 or, of the living, 128 */
+	bool turned;	 /* for root 0, as if ranks only counted from the root */
+	bool live;	 /* of chunks that are read again before they are written */
+};
+/** Runs every such N, and learns what loops' heads hold. False: it follows no pattern that is seen there. */
+bool power_guess(struct power_forms *f, const struct moves *m, struct guessing how,
 		 struct all_heads *to);
 
 /* ---- powers_certificate.c ---- */

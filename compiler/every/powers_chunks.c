@@ -18,8 +18,10 @@ bool power_ordered(struct power_walk *w, const struct value *a, enum expr_op op,
 
 bool power_number(struct power_walk *w, const struct expr *e, struct value *to)
 {
-	return value_of(w, e, to) &&
-	       (to->kind == VALUE_NUMBER ||
+	if (!value_of(w, e, to))
+		return false;
+	w->f->asks_reversed |= to->kind == VALUE_REVERSED;
+	return (to->kind == VALUE_NUMBER ||
 		power_fail(w->f, e->span, "a logarithm or a quotient as a number"));
 }
 
@@ -56,6 +58,19 @@ static bool part_range(struct power_walk *w, const struct ref *r, const struct v
 	       power_ordered(w, &hi, OP_LE, total, r->span, "a chunk may be outside of its buffer");
 }
 
+/* Where chunks are numbered with their bits reversed: a range that is known so. */
+static bool reversed_range(struct power_walk *w, const struct ref *r, const struct meaning *m,
+			   struct value_chunks *to)
+{
+	struct value lo, hi;
+
+	if (r->kind != REF_RANGE || r->block || m->of.buffer != 0)
+		return power_fail(w->f, r->span,
+				  "a range of chunks by numbers that are not reversed");
+	return value_of(w, r->lo, &lo) && value_of(w, r->hi, &hi) &&
+	       power_reversed_run(w, &lo, &hi, &m->of.n, r->span, to);
+}
+
 bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks *to)
 {
 	const struct meaning *m = r->sym ? &w->f->meaning[r->sym->id] : NULL;
@@ -68,6 +83,9 @@ bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks
 	if (r->block && inner != 1)
 		return power_fail(w->f, r->span, "blocks of several chunks");
 	to->buffer = m->of.buffer;
+	to->step = NULL;
+	if (w->f->reversed && w->to_text)
+		return reversed_range(w, r, m, to);
 	if (!r->block)
 		return part_range(w, r, &m->of.n, &to->lo, &to->n);
 	/* a block is one chunk: the chunk in it must be the first */
@@ -110,10 +128,11 @@ bool power_add_buffer(struct power_walk *w, const struct buffer_def *d)
 	if (!brackets(w, d, &count, &inner) ||
 	    !power_ordered(w, &count, OP_GE, &one, d->span, "a buffer may have no chunk"))
 		return false;
-	f->meaning[d->sym->id] = (struct meaning){ .view = true,
-						   .of = { f->nbuffers, value_constant(0), count },
-						   .inner = inner,
-						   .blocks = d->blocks != NULL };
+	f->meaning[d->sym->id] =
+		(struct meaning){ .view = true,
+				  .of = { f->nbuffers, value_constant(0), count, NULL },
+				  .inner = inner,
+				  .blocks = d->blocks != NULL };
 	ARENA_PUSH(f->arena, f->buffers, f->nbuffers, f->capbuffers) =
 		(struct power_buffer){ d, count };
 	return true;

@@ -3,36 +3,73 @@
  *
  * In: moves. They are done for all small N, on numbers; what each buffer holds at each head is
  * a set of tuples (N, D, root, rank, chunk, contribution), whose words are short. If an
- * automaton accepts these sets for all N, then two words lead to one state if the same ends
- * can follow them (Myhill, Nerode). So states are found here: words from the shortest on, told
- * apart by the ends that fit within the length that was tried. powers_proof.c shows whether
- * it is right. O(words * length^2).
+ * automaton accepts these sets for all N, powers_learn.c finds it. powers_proof.c shows whether
+ * it is right.
+ *
+ * Roots are one more number, and words that have it tell less. Where ranks only count from the
+ * root, what rank q holds with root R is what rank q - R holds with root 0, of contributions that
+ * are turned alike. So root 0 alone may be run, and what was learned turned by all roots: a
+ * guess as well.
+ *
+ * A chunk that is written before it is read again is dead, and what it holds (a sum that went on to
+ * others) is of a shape that nobody needs. So dead ones may be left out: each run is made
+ * twice, and looked at from its end in between.
  */
 #include "compiler/every/powers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_RANKS 64u
-#define LENGTH POWER_LENGTH_MOST
-#define LEAST_END 2u /* letters in which states are told apart, at least */
+#define MOST_RANKS 128u
 #define MOST_WORDS 1500000u
 
 /* ---- moves on numbers ------------------------------------------------------------------------- */
 
 /* What a chunk holds: ranks, each with one chunk; none: no value. */
+struct ranks {
+	uint64_t low, high;
+};
 struct content {
-	uint64_t ranks;
+	struct ranks ranks;
 	uint32_t index;
 };
 struct table {
-	struct content at[MOST_RANKS][MOST_RANKS]; /* [rank][chunk] */
+	struct content *at; /* [rank * width + chunk] */
 };
 
-/* Words: letters of `bits` bits, the first letter in the highest place. */
-struct words {
-	uint64_t *v;
-	uint32_t n, cap;
+static bool any(struct ranks a)
+{
+	return a.low || a.high;
+}
+
+static bool has(struct ranks a, uint64_t q)
+{
+	return (q < 64 ? a.low >> q : a.high >> (q - 64)) & 1;
+}
+
+static struct ranks only(uint64_t q)
+{
+	return (struct ranks){ q < 64 ? UINT64_C(1) << q : 0,
+			       q < 64 ? 0 : UINT64_C(1) << (q - 64) };
+}
+
+static void add(struct ranks *to, struct ranks more)
+{
+	to->low |= more.low;
+	to->high |= more.high;
+}
+
+/* What a run does: a slot is kept, a cell written, a head met. */
+struct event {
+	enum event_kind { EVENT_KEEP, EVENT_CELL, EVENT_HEAD } kind;
+	bool reduces;
+	uint8_t rank, chunk, from, source;
+	uint32_t buffer, slot;
+};
+
+/* Chunks of a buffer or a slot, by rank. */
+struct alive {
+	struct ranks of[MOST_RANKS];
 };
 
 struct trial {
@@ -41,17 +78,29 @@ struct trial {
 	struct table **holds, **kept;
 	struct words **words; /* [loop][buffer], as heads */
 	struct all_heads *heads;
-	uint32_t length;
+	struct guessing how;
+	uint32_t width;	   /* of tables: ranks and chunks are below it */
+	struct event *log; /* of one run, where the living count */
+	uint32_t nlog, caplog;
+	bool again;		    /* the second run, which notes them */
+	struct alive **heads_alive; /* by head that is met, and buffer */
+	uint32_t nheads, capheads, met;
 	bool failed;
 	/* a move */
 	const struct move *move;
 	struct table *old;
 };
 
-static uint32_t head_mask(const struct power_forms *f)
+static uint32_t head_mask(const struct power_forms *f, bool turned)
 {
-	return BIT(TRACK_N) | BIT(TRACK_D) | (f->root ? BIT(TRACK_ROOT) : 0) | BIT(TRACK_RANK) |
-	       BIT(TRACK_CHUNK) | BIT(TRACK_Q) | BIT(TRACK_INDEX);
+	return BIT(TRACK_N) | BIT(TRACK_D) | (f->root && !turned ? BIT(TRACK_ROOT) : 0) |
+	       BIT(TRACK_RANK) | BIT(TRACK_CHUNK) | BIT(TRACK_Q) | BIT(TRACK_INDEX);
+}
+
+static void log_event(struct trial *t, struct event e)
+{
+	if (t->how.live && !t->again)
+		ARENA_PUSH(t->f->arena, t->log, t->nlog, t->caplog) = e;
 }
 
 static void one_cell(const uint64_t number[TRACKS], void *arg)
@@ -61,36 +110,22 @@ static void one_cell(const uint64_t number[TRACKS], void *arg)
 	uint64_t from = number[TRACK_FROM], source = number[TRACK_SOURCE];
 	const struct move *m = t->move;
 
-	if (rank >= MOST_RANKS || chunk >= MOST_RANKS || from >= MOST_RANKS ||
-	    source >= MOST_RANKS) {
+	if (rank >= t->width || chunk >= t->width || from >= t->width || source >= t->width) {
 		t->failed = true;
 		return;
 	}
-	const struct content *c = &t->kept[m->slot]->at[from][source];
-	struct content *to = &t->holds[m->buffer]->at[rank][chunk];
-	t->failed |= !c->ranks;
+	log_event(t, (struct event){ EVENT_CELL, m->item->reduces, (uint8_t)rank, (uint8_t)chunk,
+				     (uint8_t)from, (uint8_t)source, m->buffer, m->slot });
+	const struct content *c = &t->kept[m->slot]->at[from * t->width + source];
+	struct content *to = &t->holds[m->buffer]->at[rank * t->width + chunk];
+	t->failed |= !any(c->ranks);
 	if (!m->item->reduces) {
 		*to = *c;
 		return;
 	}
-	t->failed |= !to->ranks || (to->ranks & c->ranks) || to->index != c->index;
-	to->ranks |= c->ranks;
-}
-
-/* A tuple as a word. */
-static uint64_t word_of(const struct trial *t, const uint64_t number[TRACKS])
-{
-	uint64_t word = 0;
-	uint32_t mask = head_mask(t->f);
-
-	for (uint32_t at = 0; at < t->length; at++) {
-		uint32_t letter = 0, i = 0;
-		for (uint32_t k = 0; k < TRACKS; k++)
-			if (mask >> k & 1)
-				letter |= (uint32_t)(number[k] >> at & 1) << i++;
-		word = word << i | letter;
-	}
-	return word;
+	t->failed |= !any(to->ranks) || (to->ranks.low & c->ranks.low) ||
+		     (to->ranks.high & c->ranks.high) || to->index != c->index;
+	add(&to->ranks, c->ranks);
 }
 
 static void note_cell(struct trial *t, struct words *to, uint64_t rank, uint64_t chunk,
@@ -103,9 +138,10 @@ static void note_cell(struct trial *t, struct words *to, uint64_t rank, uint64_t
 	number[TRACK_CHUNK] = chunk;
 	number[TRACK_INDEX] = c->index;
 	for (uint64_t q = 0; q < t->number[TRACK_N]; q++)
-		if (c->ranks >> q & 1) {
+		if (has(c->ranks, q)) {
 			number[TRACK_Q] = q;
-			ARENA_PUSH(t->f->arena, to->v, to->n, to->cap) = word_of(t, number);
+			ARENA_PUSH(t->f->arena, to->v, to->n, to->cap) =
+				word_of(head_mask(t->f, t->how.turned), t->how.length, number);
 		}
 	t->failed |= to->n > MOST_WORDS;
 }
@@ -113,14 +149,24 @@ static void note_cell(struct trial *t, struct words *to, uint64_t rank, uint64_t
 /* What is held at a head, whose D is t->number's. */
 static void note(struct trial *t, uint32_t loop)
 {
-	if (t->number[TRACK_D] >> t->length)
+	log_event(t, (struct event){ .kind = EVENT_HEAD });
+	uint32_t met = t->met++;
+	if (t->number[TRACK_D] >> t->how.length || (t->how.live && !t->again))
 		return;
-	for (uint32_t b = 0; b < t->heads->v[loop].loop->item->depth && !t->failed; b++)
-		for (uint64_t r = 0; r < t->number[TRACK_N]; r++)
-			for (uint64_t c = 0; c < MOST_RANKS; c++)
-				if (t->holds[b]->at[r][c].ranks)
-					note_cell(t, &t->words[loop][b], r, c,
-						  &t->holds[b]->at[r][c]);
+	for (uint32_t b = 0; b < t->heads->v[loop].loop->item->depth; b++)
+		for (uint64_t r = 0; r < t->number[TRACK_N] && !t->words[loop][b].length; r++)
+			for (uint64_t c = 0; c < t->width && !t->failed; c++) {
+				const struct content *x = &t->holds[b]->at[r * t->width + c];
+				if (any(x->ranks) &&
+				    (!t->how.live || has(t->heads_alive[met][b].of[r], c)))
+					note_cell(t, &t->words[loop][b], r, c, x);
+			}
+}
+
+/* Of numbers that a run may have. */
+static uint32_t letters(const struct trial *t)
+{
+	return t->how.live ? POWER_LENGTH_LIVE : POWER_LENGTH_MOST;
 }
 
 static void take_d(const uint64_t number[TRACKS], void *arg)
@@ -133,8 +179,19 @@ static uint64_t head_d(const struct trial *t, const struct dfa *a)
 {
 	uint64_t d = 0;
 
-	dfa_each(a, LENGTH + 2, BIT(TRACK_N) | BIT(TRACK_ROOT), t->number, take_d, &d);
+	dfa_each(a, letters(t) + 2, BIT(TRACK_N) | BIT(TRACK_ROOT), t->number, take_d, &d);
 	return d;
+}
+
+/* Bytes of the rows of all ranks. */
+static size_t rows(const struct trial *t)
+{
+	return sizeof(struct content) * t->width * t->number[TRACK_N];
+}
+
+static void clear(const struct trial *t, struct table *of)
+{
+	memset(of->at, 0, rows(t));
 }
 
 static void moves(struct trial *t, const struct moves *m);
@@ -155,7 +212,7 @@ static void loop(struct trial *t, const struct move *m)
 			break;
 		t->number[TRACK_D] = m->item->up ? d : d / 2;
 		for (uint32_t b = m->item->depth; b < t->f->nbuffers; b++)
-			memset(t->holds[b], 0, sizeof(*t->holds[b]));
+			clear(t, t->holds[b]);
 		moves(t, m->body);
 	}
 }
@@ -165,10 +222,15 @@ static void moves(struct trial *t, const struct moves *m)
 	for (uint32_t k = 0; k < m->n && !t->failed; k++) {
 		const struct move *x = &m->v[k];
 		switch (x->kind) {
-		case MOVE_KEEP: *t->kept[x->slot] = *t->holds[x->source]; break;
+		case MOVE_KEEP:
+			log_event(t, (struct event){ .kind = EVENT_KEEP,
+						     .buffer = x->source,
+						     .slot = x->slot });
+			memcpy(t->kept[x->slot]->at, t->holds[x->source]->at, rows(t));
+			break;
 		case MOVE_CELLS:
 			t->move = x;
-			dfa_each(x->cells, LENGTH + 1,
+			dfa_each(x->cells, letters(t) + 1,
 				 BIT(TRACK_N) | BIT(TRACK_D) | BIT(TRACK_ROOT), t->number, one_cell,
 				 t);
 			break;
@@ -182,8 +244,9 @@ static void give(const uint64_t number[TRACKS], void *arg)
 	struct trial *t = arg;
 	uint64_t rank = number[TRACK_RANK], chunk = number[TRACK_CHUNK];
 
-	if (rank < MOST_RANKS && chunk < MOST_RANKS)
-		t->old->at[rank][chunk] = (struct content){ UINT64_C(1) << rank, (uint32_t)chunk };
+	if (rank < t->width && chunk < t->width)
+		t->old->at[rank * t->width + chunk] =
+			(struct content){ only(rank), (uint32_t)chunk };
 	else
 		t->failed = true;
 }
@@ -196,14 +259,66 @@ static void start(struct trial *t)
 
 	for (uint32_t b = 0; b < f->nbuffers; b++) {
 		enum direction dir = f->buffers[b].def->dir;
-		memset(t->holds[b], 0, sizeof(*t->holds[b]));
+		clear(t, t->holds[b]);
 		t->old = t->holds[b];
 		if (dir != DIR_IN && dir != DIR_INOUT)
 			continue;
 		const struct dfa *a = value_compare(f, OP_LT, &chunk, &f->buffers[b].count);
-		dfa_each(power_and(f, f->context, a), t->length, BIT(TRACK_N) | BIT(TRACK_ROOT),
+		dfa_each(power_and(f, f->context, a), t->how.length, BIT(TRACK_N) | BIT(TRACK_ROOT),
 			 t->number, give, t);
 	}
+}
+
+/* Goes back over the run: which chunks are alive at each head. */
+static void look_back(struct trial *t)
+{
+	struct power_forms *f = t->f;
+	struct alive *holds = ARENA_ARRAY(f->arena, struct alive, f->nbuffers + 1);
+	struct alive *kept = ARENA_ARRAY(f->arena, struct alive, f->slots + 1);
+
+	memset(holds, 0xff, sizeof(*holds) * f->ncontract);
+	t->nheads = t->met;
+	t->heads_alive = ARENA_ARRAY(f->arena, struct alive *, t->nheads + 1);
+	for (uint32_t i = t->nlog, head = t->nheads; i-- > 0;) {
+		const struct event *e = &t->log[i];
+		struct ranks chunk = only(e->chunk), source = only(e->source);
+		struct ranks *to = &holds[e->buffer].of[e->rank],
+			     *from = &kept[e->slot].of[e->from];
+		switch (e->kind) {
+		case EVENT_KEEP:
+			for (uint32_t r = 0; r < MOST_RANKS; r++) {
+				add(&holds[e->buffer].of[r], kept[e->slot].of[r]);
+				kept[e->slot].of[r] = (struct ranks){ 0 };
+			}
+			break;
+		case EVENT_CELL:
+			add(to, chunk);
+			if (!e->reduces)
+				*to = (struct ranks){ to->low ^ chunk.low, to->high ^ chunk.high };
+			add(from, source);
+			break;
+		case EVENT_HEAD:
+			t->heads_alive[--head] =
+				arena_copy(f->arena, holds, sizeof(*holds) * (f->nbuffers + 1));
+			break;
+		}
+	}
+}
+
+/* All moves for one N and root. */
+static void run(struct trial *t, const struct moves *m)
+{
+	t->nlog = t->met = 0;
+	t->again = false;
+	start(t);
+	moves(t, m);
+	if (!t->how.live || t->failed)
+		return;
+	look_back(t);
+	t->met = 0;
+	t->again = true;
+	start(t);
+	moves(t, m);
 }
 
 static void seen(const uint64_t number[TRACKS], void *arg)
@@ -212,200 +327,71 @@ static void seen(const uint64_t number[TRACKS], void *arg)
 	*(bool *)arg = true;
 }
 
+/* Where a loop's words grow beyond measure, those of larger N are not noted: they are shorter. */
+static void shorten(struct trial *t, uint64_t n)
+{
+	for (uint32_t k = 0; k < t->heads->n && t->how.live; k++)
+		for (uint32_t b = 0; b < t->f->nbuffers; b++)
+			if (!t->words[k][b].length && t->words[k][b].n > MOST_WORDS / 8)
+				t->words[k][b].length = 63 - (uint32_t)__builtin_clzll(n);
+}
+
 /* Does all moves for each N and root below 2^length. */
 static bool try_all(struct trial *t, const struct moves *m)
 {
 	struct power_forms *f = t->f;
 
-	for (uint64_t n = 2; n < UINT64_C(1) << t->length; n++)
-		for (uint64_t root = 0; root < (f->root ? n : 1) && !t->failed; root++) {
+	for (uint64_t n = 2; n < UINT64_C(1) << t->how.length && n <= t->width; n++)
+		for (uint64_t root = 0; root < (f->root && !t->how.turned ? n : 1) && !t->failed;
+		     root++) {
 			uint64_t number[TRACKS] = { [TRACK_N] = n, [TRACK_ROOT] = root };
 			bool any = false;
-			dfa_each(f->context, t->length, BIT(TRACK_N) | BIT(TRACK_ROOT), number,
+			dfa_each(f->context, t->how.length, BIT(TRACK_N) | BIT(TRACK_ROOT), number,
 				 seen, &any);
 			if (!any)
 				continue;
 			memcpy(t->number, number, sizeof(number));
-			start(t);
-			moves(t, m);
+			shorten(t, n);
+			run(t, m);
 		}
 	return !t->failed;
 }
 
-/* ---- states ------------------------------------------------------------------------------------- */
+/* ---- roots ---------------------------------------------------------------------------------------- */
 
-/* Kinds of ends that can follow, numbered; the children of a kind are (letter, kind). */
-struct kind {
-	uint64_t *child;
-	uint32_t n;
-};
-struct kinds {
-	struct arena *arena;
-	const uint64_t *words;
-	uint32_t length, bits;
-	struct kind *v;
-	uint32_t n, cap;
-	uint32_t *table, size;
-};
-
-/* Words that begin alike. */
-struct range {
-	uint32_t lo, hi, depth;
-};
-
-static uint64_t letter_of(const struct kinds *k, uint32_t word, uint32_t at)
+/* A relation of which a track's number is another, by the root: its number + root modulo N. */
+static const struct dfa *turn(struct power_forms *f, const struct dfa *a, uint8_t track)
 {
-	return k->words[word] >> (k->length - 1 - at) * k->bits & ((UINT64_C(1) << k->bits) - 1);
+	struct value v = value_track(TRACK_VALUE), n = value_track(TRACK_N), far = v, near, to;
+
+	far.sum.factor[TRACK_ROOT] = 1;
+	near = far;
+	near.sum.factor[TRACK_N] = -1;
+	to = value_track(track);
+	const struct dfa *turned = power_or(f, value_compare(f, OP_EQ, &to, &far),
+					    value_compare(f, OP_EQ, &to, &near));
+	turned = power_and(f, turned, value_compare(f, OP_LT, &to, &n));
+	a = power_renamed(f, a, (const uint8_t[]){ track, TRACK_VALUE, TRACKS });
+	return dfa_exists(&f->d, power_and(f, a, turned), BIT(TRACK_VALUE));
 }
 
-/* The words of a range, from word `lo` on, that have its letter. */
-static struct range child_at(const struct kinds *k, struct range r, uint32_t lo)
+/* Whether a buffer's chunks are ranks: those of a contract that has a block for each. */
+static bool of_ranks(const struct power_forms *f, uint32_t b)
 {
-	struct range c = { lo, lo, r.depth + 1 };
-	uint64_t letter = letter_of(k, lo, r.depth);
+	const struct buffer_def *q = f->in->schedule->contract->buffers;
 
-	while (c.hi < r.hi && letter_of(k, c.hi, r.depth) == letter)
-		c.hi++;
-	return c;
+	for (uint32_t i = 0; q && i < b; i++)
+		q = q->next;
+	return q && q->blocks;
 }
 
-static uint32_t kind_number(struct kinds *k, const uint64_t *child, uint32_t n)
+/* What buffer b holds for all roots, where ranks only count from the root. */
+static const struct dfa *turned_by_roots(struct power_forms *f, const struct dfa *a, uint32_t b)
 {
-	uint64_t h = n;
-
-	for (uint32_t i = 0; i < n; i++)
-		h = (h ^ child[i]) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 29;
-	if (2 * k->n >= k->size) {
-		uint32_t size = k->size ? 2 * k->size : 1024;
-		k->table = arena_grow(k->arena, k->table, k->size * sizeof(*k->table),
-				      size * sizeof(*k->table));
-		memset(k->table, 0, size * sizeof(*k->table));
-		k->size = size;
-		struct kind *old = k->v;
-		uint32_t count = k->n;
-		k->n = 0;
-		for (uint32_t i = 0; i < count; i++)
-			kind_number(k, old[i].child, old[i].n);
-	}
-	uint32_t i = (uint32_t)h & (k->size - 1);
-	for (; k->table[i]; i = (i + 1) & (k->size - 1)) {
-		const struct kind *o = &k->v[k->table[i] - 1];
-		if (o->n == n && !memcmp(o->child, child, n * sizeof(*child)))
-			return k->table[i] + 1;
-	}
-	uint64_t *copy = ARENA_ARRAY(k->arena, uint64_t, n + 1);
-	memcpy(copy, child, n * sizeof(*child));
-	ARENA_PUSH(k->arena, k->v, k->n, k->cap) = (struct kind){ copy, n };
-	k->table[i] = k->n;
-	return k->n + 1;
-}
-
-/* The kind of ends of at most `letters` letters. 0: none; 1: the empty one alone. */
-static uint32_t kind_of(struct kinds *k, struct range r, uint32_t letters)
-{
-	if (r.lo == r.hi)
-		return 0;
-	if (!letters) {
-		uint32_t rest = (k->length - r.depth) * k->bits;
-		return (k->words[r.lo] & ((UINT64_C(1) << rest) - 1)) == 0;
-	}
-	uint64_t child[1u << 9];
-	uint32_t n = 0;
-	for (uint32_t at = r.lo; at < r.hi;) {
-		struct range c = child_at(k, r, at);
-		uint32_t kind = kind_of(k, c, letters - 1);
-		if (kind)
-			child[n++] = letter_of(k, at, r.depth) << 32 | kind;
-		at = c.hi;
-	}
-	return n ? kind_number(k, child, n) : 0;
-}
-
-#define MOST_STATES 512u
-
-struct state {
-	struct range at;
-	uint32_t kind[LENGTH + 1]; /* + 1; by the letters of ends */
-};
-
-struct machine {
-	struct kinds k;
-	struct state v[MOST_STATES];
-	uint32_t n;
-	uint32_t *next;
-};
-
-static uint32_t state_kind(struct machine *m, uint32_t s, uint32_t letters)
-{
-	uint32_t *kind = &m->v[s].kind[letters];
-
-	if (!*kind)
-		*kind = kind_of(&m->k, m->v[s].at, letters) + 1;
-	return *kind - 1;
-}
-
-/* The state that a word leads to, an old one if ends do not tell them apart; NONE: too many. */
-static uint32_t state_of(struct machine *m, struct range r)
-{
-	uint32_t letters = m->k.length - r.depth;
-
-	if (letters < LEAST_END || m->n == MOST_STATES)
-		return NONE;
-	uint32_t kind = kind_of(&m->k, r, letters);
-	for (uint32_t s = 0; s < m->n; s++)
-		if (state_kind(m, s, letters) == kind)
-			return s;
-	m->v[m->n] = (struct state){ .at = r };
-	m->v[m->n].kind[letters] = kind + 1;
-	return m->n++;
-}
-
-/* The state of no word at all: its range is empty. */
-static const struct dfa *machine_make(struct power_forms *f, struct machine *m)
-{
-	uint32_t letters = 1u << m->k.bits;
-	bool accepts[MOST_STATES];
-
-	m->next = ARENA_ARRAY(f->arena, uint32_t, (size_t)MOST_STATES *letters);
-	for (uint32_t s = 0; s < m->n; s++) {
-		struct range r = m->v[s].at;
-		accepts[s] = state_kind(m, s, 0) == 1;
-		struct range none = { r.lo, r.lo, 0 };
-		uint32_t dead = state_of(m, none);
-		for (uint32_t l = 0; l < letters; l++)
-			m->next[s * letters + l] = dead;
-		for (uint32_t at = r.lo; at < r.hi;) {
-			struct range c = child_at(&m->k, r, at);
-			uint32_t to = state_of(m, c);
-			if (to == NONE || dead == NONE)
-				return NULL;
-			m->next[s * letters + (uint32_t)letter_of(&m->k, at, r.depth)] = to;
-			at = c.hi;
-		}
-	}
-	return dfa_least(&f->d, head_mask(f), m->n, m->next, accepts);
-}
-
-static int by_word(const void *x, const void *y)
-{
-	const uint64_t *a = x, *b = y;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
-/* The least automaton whose short words these are, as far as they tell. NULL: none. */
-static const struct dfa *learned(struct power_forms *f, struct words *w, uint32_t length)
-{
-	struct machine *m = ARENA_NEW(f->arena, struct machine);
-
-	if (w->n)
-		qsort(w->v, w->n, sizeof(*w->v), by_word);
-	m->k = (struct kinds){ .arena = f->arena,
-			       .words = w->v,
-			       .length = length,
-			       .bits = (uint32_t)__builtin_popcount(head_mask(f)) };
-	state_of(m, (struct range){ 0, w->n, 0 });
-	return machine_make(f, m);
+	a = turn(f, turn(f, a, TRACK_RANK), TRACK_Q);
+	a = of_ranks(f, 0) ? turn(f, a, TRACK_INDEX) : a;
+	a = of_ranks(f, b) ? turn(f, a, TRACK_CHUNK) : a;
+	return power_and(f, a, f->context);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */
@@ -419,24 +405,29 @@ static void find_loops(struct power_forms *f, const struct moves *m, struct all_
 								      f->nbuffers + 1) };
 }
 
-static struct table **tables(struct power_forms *f, uint32_t n)
+static struct table **tables(const struct trial *t, uint32_t n)
 {
-	struct table **v = ARENA_ARRAY(f->arena, struct table *, n + 1);
+	struct arena *to = t->f->arena;
+	struct table **v = ARENA_ARRAY(to, struct table *, n + 1);
 
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = ARENA_NEW(f->arena, struct table);
+	for (uint32_t i = 0; i < n; i++) {
+		v[i] = ARENA_NEW(to, struct table);
+		v[i]->at = ARENA_ARRAY(to, struct content, t->width * t->width);
+	}
 	return v;
 }
 
-bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length,
+bool power_guess(struct power_forms *f, const struct moves *m, struct guessing how,
 		 struct all_heads *to)
 {
-	struct trial t = { .f = f, .heads = to, .length = length };
+	struct trial t = {
+		.f = f, .heads = to, .how = how, .width = how.live ? MOST_RANKS : MOST_RANKS / 2
+	};
 	const char *why = "what its chunks hold follows no simple pattern";
 
 	find_loops(f, m, to);
-	t.holds = tables(f, f->nbuffers);
-	t.kept = tables(f, f->slots);
+	t.holds = tables(&t, f->nbuffers);
+	t.kept = tables(&t, f->slots);
 	t.words = ARENA_ARRAY(f->arena, struct words *, to->n + 1);
 	for (uint32_t k = 0; k < to->n; k++)
 		t.words[k] = ARENA_ARRAY(f->arena, struct words, f->nbuffers + 1);
@@ -444,10 +435,11 @@ bool power_guess(struct power_forms *f, const struct moves *m, uint32_t length,
 		return power_fail(f, NOWHERE, why);
 	for (uint32_t k = 0; k < to->n; k++)
 		for (uint32_t b = 0; b < to->v[k].loop->item->depth; b++) {
-			const struct dfa *a = learned(f, &t.words[k][b], length);
+			const struct dfa *a =
+				learned(f, &t.words[k][b], how.length, head_mask(f, how.turned));
 			if (!a)
 				return power_fail(f, to->v[k].loop->item->stmt->span, why);
-			to->v[k].holds[b] = a;
+			to->v[k].holds[b] = how.turned ? turned_by_roots(f, a, b) : a;
 		}
 	return true;
 }

@@ -48,14 +48,6 @@ static bool admit(struct power_walk *w, const struct decl *d)
 	return !dfa_is_empty(s) || power_fail(w->f, d->where->span, "no N is admitted");
 }
 
-static bool has_link(const struct stmt *s)
-{
-	for (; s; s = s->next)
-		if (s->kind == S_LINK || has_link(s->body) || has_link(s->orelse))
-			return true;
-	return false;
-}
-
 static bool topology(struct power_walk *w, const struct decl *d)
 {
 	const struct decl *t = d->topology;
@@ -78,7 +70,7 @@ static bool topology(struct power_walk *w, const struct decl *d)
 	w->to = &none;
 	if (!power_list(w, t->body))
 		return false;
-	w->f->links = has_link(t->body) ? w->link_pairs : NULL;
+	w->f->links = every_has_link(t->body) ? w->link_pairs : NULL;
 	return true;
 }
 
@@ -171,6 +163,7 @@ bool power_items(struct power_forms *f, struct act *to)
 	    !buffers(&w))
 		return false;
 	w.to = to;
+	w.to_text = true;
 	return power_list(&w, d->body);
 }
 
@@ -215,9 +208,27 @@ static void contract_views(struct power_walk *w)
 	for (const struct buffer_def *b = f->in->schedule->contract->buffers; b; b = b->next, i++)
 		f->meaning[b->sym->id] =
 			(struct meaning){ .view = true,
-					  .of = { i, value_constant(0), f->buffers[i].count },
+					  .of = { i, value_constant(0), f->buffers[i].count, NULL },
 					  .inner = value_constant(1),
 					  .blocks = b->blocks != NULL };
+}
+
+/* Whether an expression of a clause is sure not to have its free index. */
+static bool no_index(const struct expr *e, const struct ensures *of)
+{
+	return e->kind == E_INT || e->kind == E_RANK || e->kind == E_N ||
+	       (e->kind == E_NAME && e->sym != of->index);
+}
+
+/* Whether a clause says the same of each chunk i of x[i] as of each other: x[i] == .. y[i]@q .. */
+static bool names_any_chunk(const struct ensures *e)
+{
+	const struct term *t = e->left && !e->cond && !e->block_index && e->index ? e->right : NULL;
+
+	if (t && t->kind == T_SUM)
+		t = no_index(t->lo, e) && no_index(t->hi, e) ? t->body : NULL;
+	return t && t->kind == T_INITIAL && no_index(t->at, e) && !t->ref->block &&
+	       t->ref->kind == REF_ONE && t->ref->lo->kind == E_NAME && t->ref->lo->sym == e->index;
 }
 
 bool power_promise(struct power_forms *f, const struct ensures *e, struct promise *to)
@@ -230,6 +241,8 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 
 	w.to = &none;
 	contract_views(&w);
+	if (f->reversed && !names_any_chunk(e))
+		return power_fail(f, e->span, "a promise about numbers of chunks");
 	if (!power_list(&w, f->in->schedule->contract->body))
 		return false;
 	if (!e->left)

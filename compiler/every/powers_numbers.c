@@ -158,6 +158,15 @@ bool value_of_graph(struct power_walk *w, const struct dfa *graph, struct span a
 	return true;
 }
 
+bool value_of_graphs(struct power_walk *w, const struct dfa *pos, const struct dfa *neg,
+		     struct span at, struct value *to)
+{
+	struct value minus;
+
+	return value_of_graph(w, pos, at, to) && value_of_graph(w, neg, at, &minus) &&
+	       value_sum(w, to, -1, &minus, at, to);
+}
+
 /* A sum of many functions becomes one. */
 bool value_packed(struct power_walk *w, struct value *v, struct span at)
 {
@@ -240,9 +249,8 @@ static const struct dfa *moved(struct power_forms *f, const struct dfa *a, uint3
 	return power_renamed(f, a, (const uint8_t[]){ (uint8_t)from, (uint8_t)to, TRACKS });
 }
 
-/* Where a track of `a` is v; the track goes. */
-static const struct dfa *where_is(struct power_forms *f, const struct dfa *a, const struct value *v,
-				  uint32_t track)
+const struct dfa *value_put(struct power_forms *f, const struct dfa *a, const struct value *v,
+			    uint32_t track)
 {
 	const struct dfa *graph = moved(f, value_is_track(f, v, TRACK_VALUE), TRACK_VALUE, track);
 
@@ -265,8 +273,8 @@ static bool natural_and(struct power_walk *w, const struct value *a, const struc
 		return true;
 	}
 	const struct dfa *g = dfa_and_bits(&f->d, x, y, RESULT);
-	g = one ? g : where_is(f, g, a, X);
-	g = other ? g : where_is(f, g, b, Y);
+	g = one ? g : value_put(f, g, a, X);
+	g = other ? g : value_put(f, g, b, Y);
 	return value_of_graph(w, moved(f, g, RESULT, TRACK_VALUE), at, to);
 }
 

@@ -62,6 +62,15 @@ static const struct dfa *at_twice(struct power_forms *f, const struct dfa *a)
 	return dfa_exists(&f->d, a, BIT(TRACK_VALUE));
 }
 
+/* Whether cells of which something was guessed hold that. Of others nothing is known from there on,
+ * as if they had no value: which is then never read. */
+static bool agrees(struct power_forms *f, const struct dfa *holds, const struct dfa *guess)
+{
+	const struct dfa *guessed = dfa_exists(&f->d, guess, contribution);
+
+	return dfa_equal(&f->d, power_and(f, holds, guessed), guess);
+}
+
 static bool moves(struct contents *r, const struct moves *m);
 
 static const struct dfa **guess_of(const struct contents *r, const struct move *loop)
@@ -89,7 +98,7 @@ static bool trip(struct contents *r, const struct move *m, const struct dfa **gu
 		return false;
 	for (uint32_t b = 0; b < i->depth; b++) {
 		const struct dfa *after = i->up ? at_twice(f, guess[b]) : guess[b];
-		if (!dfa_equal(&f->d, r->holds[b], power_and(f, after, trips)))
+		if (!agrees(f, r->holds[b], power_and(f, after, trips)))
 			return fail_at(r, m, "what its chunks hold follows no simple pattern");
 	}
 	return true;
@@ -103,8 +112,7 @@ static bool loop(struct contents *r, const struct move *m)
 	const struct dfa **outer = r->holds;
 
 	for (uint32_t b = 0; b < i->depth; b++)
-		if (!dfa_equal(&f->d, power_and(f, outer[b], i->first),
-			       power_and(f, guess[b], i->first)))
+		if (!agrees(f, power_and(f, outer[b], i->first), power_and(f, guess[b], i->first)))
 			return fail_at(r, m, "what its chunks hold follows no simple pattern");
 	r->holds = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
 	bool ok = trip(r, m, guess);
@@ -175,16 +183,26 @@ static bool values_hold(struct power_forms *f, const struct moves *m, const stru
 	return moves(&r, m) && kept_promises(&r);
 }
 
+static bool guessed_so(struct power_forms *f, const struct moves *m, struct guessing how,
+		       struct all_heads *heads)
+{
+	*heads = (struct all_heads){ .v = NULL };
+	f->why = NULL;
+	return power_guess(f, m, how, heads) && values_hold(f, m, heads);
+}
+
 /* Words of more letters tell more, and cost more. */
 static bool guessed(struct power_forms *f, const struct moves *m, struct all_heads *heads)
 {
 	bool ok = false;
 
-	for (uint32_t length = POWER_LENGTH; length <= POWER_LENGTH_MOST && !ok; length++) {
-		*heads = (struct all_heads){ .v = NULL };
-		f->why = NULL;
-		ok = power_guess(f, m, length, heads) && values_hold(f, m, heads);
-	}
+	if (f->reversed)
+		return guessed_so(f, m, (struct guessing){ POWER_LENGTH_LIVE, false, true },
+				  heads) &&
+		       !f->d.spent;
+	for (int turned = f->root; turned >= 0; turned--)
+		for (uint32_t length = POWER_LENGTH; length <= POWER_LENGTH_MOST && !ok; length++)
+			ok = guessed_so(f, m, (struct guessing){ length, turned, false }, heads);
 	return ok && !f->d.spent;
 }
 
@@ -211,33 +229,62 @@ static void keep_words(struct arena *to, const struct power_forms *f, const stru
 	e->ninvariants = n;
 }
 
+static bool prove(struct power_forms *f, uint32_t slots, struct moves *m, struct all_heads *heads)
+{
+	struct act all = { .body = NULL };
+
+	return slots > 0 && power_items(f, &all) && power_moves(f, &all, m) && guessed(f, m, heads);
+}
+
+static struct power_forms begin(struct ctx *c, const struct instance *in, struct arena *arena,
+				bool reversed)
+{
+	struct power_forms f = { .arena = arena,
+				 .sources = c->sources,
+				 .in = in,
+				 .root = in->root_param != NULL,
+				 .reversed = reversed,
+				 .d = { .arena = arena, .most = WORK } };
+
+	f.meaning = ARENA_ARRAY(arena, struct meaning, in->module->nsymbols + 1);
+	return f;
+}
+
+static const char *certificate_of(struct arena *to, struct power_forms *f, const struct moves *m,
+				  const struct all_heads *heads)
+{
+	char *text = power_certificate(f, m, heads);
+	const char *kept = text ? arena_printf(to, "%s\n", text) : NULL;
+
+	free(text);
+	return kept;
+}
+
 struct every powers_prove(struct ctx *c, const struct instance *in, bool certificate)
 {
 	struct arena arena; /* of its own, without a limit: memory is held across it */
-	struct power_forms f = { .arena = &arena, .sources = c->sources, .in = in };
-	struct act all = { .body = NULL };
 	struct moves m = { .v = NULL };
 	struct all_heads heads;
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);
-	f.d = (struct dfas){ .arena = &arena, .most = WORK };
-	f.root = in->root_param != NULL;
-	f.meaning = ARENA_ARRAY(&arena, struct meaning, in->module->nsymbols + 1);
-	e.proved = c->slots > 0 && power_items(&f, &all) && power_moves(&f, &all, &m) &&
-		   guessed(&f, &m, &heads);
+	struct power_forms f = begin(c, in, &arena, false);
+	e.proved = prove(&f, c->slots, &m, &heads);
+	if (!e.proved && f.asks_reversed) {
+		f = begin(c, in, &arena, true);
+		m = (struct moves){ .v = NULL };
+		e.proved = prove(&f, c->slots, &m, &heads);
+	}
 	e.of = f.some ? "every N >= 2 that `where` admits" : "every N >= 2";
 	if (e.proved) {
 		keep_words(c->arena, &f, &heads, &e);
+		e.why = f.reversed ? "reversed numbers of chunks have no words in one" : NULL;
 	} else {
 		e.why = f.why ? f.why : f.d.spent ? "it takes too long" : "0 slots";
 		e.line = f.line;
 	}
-	if (e.proved && certificate) {
-		char *text = power_certificate(&f, &m, &heads);
-		e.certificate = text ? arena_printf(c->arena, "%s\n", text) : NULL;
-		free(text);
-	}
+	if (e.proved && certificate && !f.reversed)
+		e.certificate = certificate_of(c->arena, &f, &m, &heads);
 	arena_free(&arena);
 	return e;
 }

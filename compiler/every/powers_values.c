@@ -92,6 +92,8 @@ static bool binary(struct power_walk *w, const struct expr *e, struct value *to)
 
 	if (!value_of(w, e->a, &a) || !value_of(w, e->b, &b))
 		return false;
+	if (a.kind == VALUE_REVERSED || b.kind == VALUE_REVERSED)
+		return power_reversed_binary(w, e->op, &a, &b, e->span, to);
 	switch (e->op) {
 	case OP_ADD:
 	case OP_SUB: return sum(w, e, &a, &b, to);
@@ -137,6 +139,19 @@ static bool value_within(struct power_walk *w, const struct dfa *some, const str
 	return ok;
 }
 
+/* Where TRACK_VALUE is the larger one of sign * v and 0. */
+static const struct dfa *positive(struct power_walk *w, const struct value *v, int64_t sign,
+				  struct span at)
+{
+	struct power_forms *f = w->f;
+	struct value x = value_constant(0), zero = x;
+
+	value_sum(w, &zero, sign, v, at, &x);
+	return power_or(f, value_is_track(f, &x, TRACK_VALUE),
+			power_and(f, value_compare(f, OP_LT, &x, &zero),
+				  value_is_track(f, &zero, TRACK_VALUE)));
+}
+
 /* b on `yes`, c elsewhere. */
 static bool chosen(struct power_walk *w, const struct dfa *yes, const struct value *b,
 		   const struct value *c, struct span at, struct value *to)
@@ -152,7 +167,14 @@ static bool chosen(struct power_walk *w, const struct dfa *yes, const struct val
 		return power_fail(f, at, "a choice between logarithms or quotients");
 	const struct dfa *g = power_or(f, power_and(f, yes, value_is_track(f, b, TRACK_VALUE)),
 				       power_and(f, no, value_is_track(f, c, TRACK_VALUE)));
-	return value_of_graph(w, g, at, to);
+	if (dfa_within(&f->d, w->domain, dfa_exists(&f->d, g, BIT(TRACK_VALUE))))
+		return value_of_graph(w, g, at, to);
+	return value_of_graphs(w,
+			       power_or(f, power_and(f, yes, positive(w, b, 1, at)),
+					power_and(f, no, positive(w, c, 1, at))),
+			       power_or(f, power_and(f, yes, positive(w, b, -1, at)),
+					power_and(f, no, positive(w, c, -1, at))),
+			       at, to);
 }
 
 static bool choice(struct power_walk *w, const struct expr *e, struct value *to)
@@ -249,6 +271,10 @@ static bool call(struct power_walk *w, const struct expr *e, struct value *to)
 	for (const struct expr *a = e->args; a && n < ARGUMENTS; a = a->next, n++)
 		if (!value_of(w, a, &v[n]))
 			return false;
+	if (n == 1 && v[0].kind == VALUE_LOGARITHM && power_calls(fn->body, e->sym))
+		return power_inductive(w, e->sym, &v[0], e->span, to);
+	if (n == 2 && v[1].kind == VALUE_LOGARITHM && power_is_reversal(e->sym))
+		return power_reversed(w, &v[0], &v[1], e->span, to);
 	for (uint32_t i = 0; i < fn->nparams && i < n; i++) {
 		struct meaning *m = &w->f->meaning[fn->params[i]->id];
 		before[i] = *m;

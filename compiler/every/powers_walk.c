@@ -11,6 +11,22 @@
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
+/* Those of a run in reversed numbers: the offset is a multiple of the step. Which of the run's
+ * chunks has which offset is told by the step alone, so two ends with one step agree on it. */
+static const struct dfa *multiples(struct power_walk *w, const struct dfa *run,
+				   const struct value_chunks *c, uint32_t chunk, uint32_t offset,
+				   struct span at)
+{
+	struct power_forms *f = w->f;
+	struct value o = value_track(offset), e = value_track(chunk), rest,
+		     zero = value_constant(0);
+
+	if (!value_remainder(w, &o, c->step, at, &rest))
+		return run;
+	run = power_and(f, run, value_compare(f, OP_EQ, &rest, &zero));
+	return power_and(f, run, value_compare(f, OP_LT, &e, &c->n));
+}
+
 /* The tuples of a domain with a chunk of a run on `chunk`, `offset` chunks from its first. */
 static const struct dfa *run(struct power_walk *w, const struct value_chunks *c, uint32_t chunk,
 			     uint32_t offset, struct span at)
@@ -20,7 +36,8 @@ static const struct dfa *run(struct power_walk *w, const struct value_chunks *c,
 	struct value place = value_plus(w, &c->lo, 1, &o, at);
 	const struct dfa *a = power_and(f, w->domain, value_compare(f, OP_LT, &o, &c->n));
 
-	return power_and(f, a, value_compare(f, OP_EQ, &e, &place));
+	a = power_and(f, a, value_compare(f, OP_EQ, &e, &place));
+	return c->step ? multiples(w, a, c, chunk, offset, at) : a;
 }
 
 static struct act *push(struct power_walk *w, const struct stmt *s, enum act_kind kind)
@@ -95,6 +112,8 @@ static bool local(struct power_walk *w, const struct stmt *s)
 	struct power_forms *f = w->f;
 	struct value_chunks x, y;
 
+	if (f->reversed)
+		return power_fail(f, s->span, "a copy between chunks whose numbers are reversed");
 	if (!power_chunks(w, s->x, &x) || !power_chunks(w, s->y, &y) ||
 	    !power_ordered(w, &x.n, OP_EQ, &y.n, s->span,
 			   "a copy's two sides may differ in length"))

@@ -67,7 +67,8 @@ struct flow {
 	isl_union_map *see;    /* read -> the write that it sees, or the initial chunk */
 	isl_union_map *first;  /* write -> the write or initial chunk whose value it takes */
 	isl_union_map *second; /* ... that it adds to that; reductions only */
-	isl_union_map *last;   /* promised chunk ("f<clause>") -> write or initial chunk */
+	isl_union_map *last;   /* promised chunk ("f<clause>") -> write or initial chunk; of a
+				  forms.part, every chunk of buffer 0 ("f0") */
 	isl_union_map *asked;  /* promised chunk -> contributions */
 };
 bool flow_make(struct forms *f, const struct pairs *p, struct flow *to);
@@ -101,7 +102,22 @@ const char *words_holding(struct forms *f, const struct form *o, const struct te
 
 /** guess.c: an array of nops. False: nothing simple fits. */
 bool guess_make(struct forms *f, const struct flow *w, struct holding *to);
-/** values.c: that the guess is an invariant, and gives what is asked. */
+/** values.c: that the guess is an invariant. */
 bool values_proved(struct forms *f, const struct flow *w, const struct holding *v);
+/** ... which was proved: that it gives what the contract asks for. */
+bool values_as_asked(struct forms *f, const struct flow *w, const struct holding *v);
+/** ... what the chunks of flow.last hold at the end. */
+isl_union_map *values_ends(struct forms *f, const struct flow *w, const struct holding *v);
+
+/* affine_proof.c: all of it. */
+struct affine_proof {
+	struct pairs pairs;
+	struct clocks clocks;
+	struct flow flow;
+	struct holding *holdings;
+};
+/** False: f->why. *p is to be freed in both cases, before f. */
+bool affine_proof_make(struct forms *f, uint32_t slots, struct affine_proof *p);
+void affine_proof_free(const struct forms *f, struct affine_proof *p);
 
 #endif

@@ -77,35 +77,58 @@ static bool same(struct forms *f, isl_union_map *a, isl_union_map *b, const char
 	return ok;
 }
 
-bool values_proved(struct forms *f, const struct flow *w, const struct holding *v)
+/* G of the writes that there are. */
+static isl_union_map *guess_of(struct forms *f, const struct flow *w, const struct holding *v)
 {
 	isl_union_map *guess = isl_union_map_empty(isl_space_params(isl_space_copy(f->space)));
-	isl_union_map *given;
 
 	for (uint32_t k = 0; k < f->nops; k++)
 		if (v[k].writes)
 			guess = isl_union_map_union(guess,
 						    isl_union_map_from_map(holds(f, k, &v[k])));
-	/* G is about the writes that there are */
 	isl_union_set *writes = isl_union_map_domain(isl_union_map_copy(w->first));
-	guess = isl_union_map_intersect_domain(guess, writes);
-	given = isl_union_map_copy(guess);
+	return isl_union_map_intersect_domain(guess, writes);
+}
+
+/* G' from G, which is taken. */
+static isl_union_map *with_initial(struct forms *f, isl_union_map *guess)
+{
 	for (uint32_t b = 0; b < f->ncontract; b++)
-		given = isl_union_map_union(given, isl_union_map_from_map(itself(f, b)));
+		guess = isl_union_map_union(guess, isl_union_map_from_map(itself(f, b)));
+	return guess;
+}
+
+bool values_proved(struct forms *f, const struct flow *w, const struct holding *v)
+{
+	isl_union_map *guess = guess_of(f, w, v);
+	isl_union_map *given = with_initial(f, isl_union_map_copy(guess));
 	isl_union_map *first = after(w->first, given), *second = after(w->second, given);
 	isl_union_map *twice =
 		isl_union_map_intersect(isl_union_map_copy(first), isl_union_map_copy(second));
 	bool ok = isl_union_map_is_empty(twice) == isl_bool_true;
+
 	isl_union_map_free(twice);
+	isl_union_map_free(given);
 	if (!ok)
 		forms_fail(f, NOWHERE, "a contribution may be counted twice");
-	ok = same(f, isl_union_map_union(first, second), guess,
-		  "what its chunks hold follows no simple pattern") &&
-	     ok;
-	ok = ok && same(f, after(w->last, given), isl_union_map_copy(w->asked),
-			"its results are not those of the contract for some N");
+	return same(f, isl_union_map_union(first, second), guess,
+		    "what its chunks hold follows no simple pattern") &&
+	       ok;
+}
+
+isl_union_map *values_ends(struct forms *f, const struct flow *w, const struct holding *v)
+{
+	isl_union_map *given = with_initial(f, guess_of(f, w, v));
+	isl_union_map *ends = after(w->last, given);
+
 	isl_union_map_free(given);
-	return ok;
+	return ends;
+}
+
+bool values_as_asked(struct forms *f, const struct flow *w, const struct holding *v)
+{
+	return same(f, values_ends(f, w, v), isl_union_map_copy(w->asked),
+		    "its results are not those of the contract for some N");
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

@@ -12,7 +12,8 @@ if ! command -v python3 >/dev/null 2>&1; then
 fi
 subjects="chain_reduce direct_scatter"
 powers="halving_doubling_allreduce recursive_doubling_allreduce bruck_allgather \
-	bruck_all_to_all binomial_broadcast"
+	bruck_all_to_all binomial_gather"
+[ "${2:-}" != --long ] || powers="$powers binomial_broadcast binomial_reduce binomial_scatter"
 [ "${2:-}" != --long ] || subjects="ring_allgather ring_reduce_scatter ring_allreduce \
 	bidirectional_ring_allreduce direct_allreduce direct_allgather direct_all_to_all \
 	direct_gather direct_scatter pairwise_all_to_all one_shot_allreduce \
@@ -105,8 +106,13 @@ spoil_powers "c['possible']['accepts'] = []"
 spoil_powers "c['buffers'][0]['writable'] = False"
 
 status "no proof, no certificate" 1 "$ccc" check --certificate "$tmp/none" \
-	schedules/swing_allreduce.ccs
-says "... and why" "$tmp/err" 'there is no certificate: calls of fns'
+	schedules/bine_allreduce.ccs
+says "... and why" "$tmp/err" 'there is no certificate: a proc beside'
+for s in swing_allreduce ring2d_allreduce; do
+	status "$s: a proof that has none" 1 "$ccc" check --certificate "$tmp/none" schedules/$s.ccs
+	says "... and why" "$tmp/err" 'there is no certificate: .* have no words in one'
+done
+s=halving_doubling_allreduce
 holds "... and no file" test ! -e "$tmp/none"
 status "single N have no certificate" 1 "$ccc" check -n 4 --certificate "$tmp/none" schedules/$s.ccs
 says "... and the cure" "$tmp/err" 'leave it out'

@@ -3,10 +3,12 @@
  *
  *   every_test COUNT SEED DIR   the schedules of DIR, then COUNT mutants of those that are proved
  *                               for every N: a number or an operator is another, a number is
- *                               another one from some N on, or a line is dropped or doubled
+ *                               another one from some N on, a parameter is another or its number,
+ *                               or a line is dropped or doubled; and texts that are wrong
+ *                               from some N on, of which the least must be named
  *
  * A mutant that is said to be right for every N must pass `ccc check -n 2..64`, which knows
- * nothing of that proof. What is not proved is no claim; but the schedules of `proved` must
+ * nothing of that proof; one that is said to be right for every X too, with several. What is not proved is no claim; but the schedules of `proved` must
  * be, and some mutants too, or the test says nothing.
  */
 #include "tests/support/rng.h"
@@ -25,6 +27,9 @@ enum { MOST = 65536, MOST_FILES = 64 };
 static const char *const proved[] = {
 	"bidirectional_ring_allreduce",
 	"binomial_broadcast",
+	"binomial_gather",
+	"binomial_reduce",
+	"binomial_scatter",
 	"bruck_all_to_all",
 	"bruck_allgather",
 	"chain_broadcast",
@@ -36,12 +41,16 @@ static const char *const proved[] = {
 	"direct_scatter",
 	"fixed_order_allreduce",
 	"halving_doubling_allreduce",
+	"hierarchical_allreduce",
 	"one_shot_allreduce",
 	"pairwise_all_to_all",
 	"recursive_doubling_allreduce",
+	"ring2d_allreduce",
 	"ring_allgather",
 	"ring_allreduce",
 	"ring_reduce_scatter",
+	"swing_allreduce",
+	"torus3_allreduce",
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 
@@ -58,48 +67,85 @@ static int said(const char *command, char *text)
 	return WIFEXITED(s) ? WEXITSTATUS(s) : 128;
 }
 
+/* What is said of a file: of which of its parameters, "X", "X and Y", any value is as good. */
+struct claims {
+	char every[64];
+};
+
 /* Whether every schedule of the file is said to be right for every N; -1: ccc fails. */
-static int claim(const char *ccc, const char *dir, const char *path)
+static int claim(const char *ccc, const char *dir, const char *path, struct claims *c)
 {
 	char command[1024], text[MOST];
+	const char *also;
 
+	*c = (struct claims){ "" };
 	snprintf(command, sizeof(command), "%s check -Wno-dead -Wno-unused -I %s %s 2>/dev/null",
 		 ccc, dir, path);
 	int s = said(command, text);
 	if (s != 0)
 		return s == 1 ? 0 : -1;
+	also = strstr(text, ", and every ");
+	if (also)
+		snprintf(c->every, sizeof(c->every), "%.*s", (int)strcspn(also + 12, "\n"),
+			 also + 12);
 	return strstr(text, "proved for every N >= 2") && !strstr(text, "not for every N");
 }
 
-/* Whether it is right for N = lo..hi; *refused: `where` does not admit one of them. */
-static bool plain_of(const char *ccc, const char *dir, const char *path, int lo, int hi,
-		     bool *refused)
+/* Whether it is right for some N; *refused: `where` does not admit one of them. */
+static bool plain_of(const char *ccc, const char *dir, const char *path, const char *ns,
+		     const char *given, bool *refused)
 {
 	char command[1024], text[MOST];
 
-	snprintf(command, sizeof(command), "%s check -n %d..%d -I %s %s 2>&1", ccc, lo, hi, dir,
+	snprintf(command, sizeof(command), "%s check -n %s -I %s %s %s 2>&1", ccc, ns, dir, given,
 		 path);
 	int s = said(command, text);
 	*refused = strstr(text, "error: `where` of schedule") != NULL;
 	return s == 0;
 }
 
-/* The same for all N that are admitted; at least one must be. */
-static bool plain(const char *ccc, const char *dir, const char *path)
+/* The same for all N that are admitted, which may be the multiples of `of`; at least one must be. */
+static bool plain_with(const char *ccc, const char *dir, const char *path, int of,
+		       const char *given)
 {
+	char ns[512] = "2..64";
 	bool refused;
 	int right = 0;
 
-	if (plain_of(ccc, dir, path, 2, 64, &refused))
+	for (int n = of, at = 0; of > 1 && n <= 64; n += of)
+		at += snprintf(ns + at, sizeof(ns) - (size_t)at, "%s%d", at ? "," : "", n);
+	if (plain_of(ccc, dir, path, ns, given, &refused))
 		return true;
 	if (!refused)
 		return false;
-	for (int n = 2; n <= 64; n++)
-		if (plain_of(ccc, dir, path, n, n, &refused))
+	for (int n = 2; n <= 64; n++) {
+		snprintf(ns, sizeof(ns), "%d", n);
+		if (plain_of(ccc, dir, path, ns, given, &refused))
 			right++;
 		else if (!refused)
 			return false;
+	}
 	return right > 0;
+}
+
+enum { MOST_VALUES = 4 }; /* of a parameter */
+
+/* The same for some values of each parameter that does not count. */
+static bool plain(const char *ccc, const char *dir, const char *path, const struct claims *c)
+{
+	char first[32], second[32] = "", given[128];
+	int n = sscanf(c->every, "%31s and %31s", first, second);
+
+	if (n < 1)
+		return plain_with(ccc, dir, path, 1, "");
+	for (int a = 1; a <= MOST_VALUES; a++)
+		for (int b = 1; b <= (n > 1 ? 2 : 1); b++) {
+			snprintf(given, sizeof(given), n > 1 ? "-D %s=%d -D %s=%d" : "-D %s=%d",
+				 first, a, second, b);
+			if (!plain_with(ccc, dir, path, n > 1 ? a * b : a, given))
+				return false;
+		}
+	return true;
 }
 
 /* ---- mutants ------------------------------------------------------------------------------ */
@@ -142,7 +188,14 @@ static size_t skip(const char *text, size_t at)
 	return at;
 }
 
-/* The k-th place of the text where a number or an operator stands; *n: its length. */
+/* A parameter or a `let`, such as X; a count in a contract would be one too. */
+static bool is_capital(const char *text, size_t i)
+{
+	return text[i] && strchr("GMXYZ", text[i]) && !isalnum((unsigned char)text[i + 1]) &&
+	       text[i + 1] != '_';
+}
+
+/* The k-th place of the text where a number, a parameter or an operator stands; *n: its length. */
 static size_t place(const char *text, int k, size_t *n)
 {
 	for (size_t i = 0; text[i]; i++) {
@@ -155,6 +208,8 @@ static size_t place(const char *text, int k, size_t *n)
 			*n = 1;
 		else if (!strncmp(text + i, "rank", 4) && !in_name && text[i + 4] != '_')
 			*n = 4;
+		else if (is_capital(text, i) && !in_name)
+			*n = 1;
 		if (*n && k-- == 0)
 			return i;
 		i += *n ? *n - 1 : 0;
@@ -177,7 +232,9 @@ static void mutate_place(struct rng *g, char *text)
 	if (!n)
 		return;
 	int v = atoi(text + at), other = v + (rng_below(g, 2) ? 1 : rng_below(g, 2) ? -1 : 2);
-	if (!isdigit((unsigned char)text[at]) && n == 4)
+	if (is_capital(text, at))
+		snprintf(by, sizeof(by), "%c", "GMNXYZ124"[rng_below(g, 9)]);
+	else if (!isdigit((unsigned char)text[at]) && n == 4)
 		snprintf(by, sizeof(by), "(rank + %d)", rng_below(g, 3));
 	else if (!isdigit((unsigned char)text[at]))
 		snprintf(by, sizeof(by), "%c", text[at] == '+' ? '-' : '+');
@@ -218,8 +275,9 @@ static int library(const char *ccc, const char *dir)
 
 	for (int i = 0; i < NPROVED; i++) {
 		char path[512];
+		struct claims c;
 		snprintf(path, sizeof(path), "%s/%s.ccs", dir, proved[i]);
-		if (claim(ccc, dir, path) != 1 || !plain(ccc, dir, path)) {
+		if (claim(ccc, dir, path, &c) != 1 || !plain(ccc, dir, path, &c)) {
 			printf("not ok - %s is not proved for every N, or wrong\n", proved[i]);
 			bad++;
 		}
@@ -235,6 +293,7 @@ static int mutants(const char *ccc, const char *dir, int count, struct rng *g)
 	static char text[MOST], before[MOST];
 	int claimed = 0, wrong = 0, failed = 0, done = 0;
 	char path[512];
+	struct claims said_of;
 
 	for (int i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "%s/%s.ccs", dir, proved[rng_below(g, NPROVED)]);
@@ -249,10 +308,10 @@ static int mutants(const char *ccc, const char *dir, int count, struct rng *g)
 		done += strcmp(text, before) != 0;
 		snprintf(path, sizeof(path), "%s/m.ccs", folder);
 		write_file(path, text);
-		int c = claim(ccc, dir, path);
+		int c = claim(ccc, dir, path, &said_of);
 		claimed += c == 1;
 		failed += c < 0;
-		if (c < 0 || (c == 1 && !plain(ccc, dir, path))) {
+		if (c < 0 || (c == 1 && !plain(ccc, dir, path, &said_of))) {
 			wrong += c == 1;
 			printf("# %s:\n%s", c < 0 ? "ccc fails" : "claimed, and wrong", text);
 		}
@@ -260,6 +319,36 @@ static int mutants(const char *ccc, const char *dir, int count, struct rng *g)
 	bool bad = wrong || failed || (count >= 50 && !claimed);
 	printf("%s - %d mutants: %d claimed for every N, %d of them wrong; ccc failed %d times\n",
 	       bad ? "not ok" : "ok", done, claimed, wrong, failed);
+	return bad;
+}
+
+/* A ring that turns round from some N on, which is beyond those that are tried first. */
+static int least(const char *ccc, const char *dir, struct rng *g)
+{
+	static char text[MOST];
+	char path[512], command[1024], place[32];
+	int bad = 0;
+
+	for (int i = 0; i < 3; i++) {
+		int n = 17 + rng_below(g, 48);
+		snprintf(text, sizeof(text),
+			 "schedule turns\n  implements allgather(in a[1], out b[N])\n{\n"
+			 "  let next = (rank + (N < %d ? 1 : N - 1)) %% N\n"
+			 "  copy a into b[rank]\n  for s in 0..N-1 {\n    step {\n"
+			 "      send b[(rank - s) %% N] to next\n"
+			 "      recv b[(rank - s - 1) %% N] from (rank - 1) %% N\n    }\n  }\n}\n",
+			 n);
+		snprintf(path, sizeof(path), "%s/m.ccs", folder);
+		write_file(path, text);
+		snprintf(command, sizeof(command), "%s check -I %s %s 2>&1", ccc, dir, path);
+		snprintf(place, sizeof(place), "(N = %d)", n);
+		if (said(command, text) == 1 && strstr(text, place))
+			continue;
+		printf("not ok - wrong from N = %d on, and it is not named:\n%s", n, text);
+		bad++;
+	}
+	if (!bad)
+		printf("ok - the least N that is wrong is named, beyond 16 too\n");
 	return bad;
 }
 
@@ -275,6 +364,7 @@ int main(int argc, char **argv)
 	struct rng g = { (uint64_t)atoi(argv[2]) * 2654435761u + 1 };
 	int bad = library(ccc, argv[3]);
 	bad += mutants(ccc, argv[3], atoi(argv[1]), &g);
+	bad += least(ccc, argv[3], &g);
 	snprintf(path, sizeof(path), "%s/m.ccs", folder);
 	unlink(path);
 	rmdir(folder);
