@@ -22,12 +22,13 @@ struct api {
 	void *handle;
 	int (*init)(unsigned), (*retain)(void **, int), (*push)(void *), (*release)(int);
 	int (*pop)(void **), (*alloc)(unsigned long long *, size_t), (*free)(unsigned long long);
-	int (*stream_new)(void **, unsigned), (*stream_free)(void *);
+	int (*stream_new)(void **, unsigned), (*stream_free)(void *), (*sync)(void *);
 	int (*capture)(void *, int), (*capture_end)(void *, void **);
 	int (*instantiate)(void **, void *, unsigned long long), (*replay)(void *, void *);
 	int (*graph_free)(void *), (*exec_free)(void *);
 	void (*work)(void *);
 	int (*ordered)(void *, void *);
+	void (*hold)(int);
 };
 
 static bool load(struct api *a)
@@ -42,6 +43,7 @@ static bool load(struct api *a)
 		"cuMemFree_v2",
 		"cuStreamCreate",
 		"cuStreamDestroy_v2",
+		"cuStreamSynchronize",
 		"cuStreamBeginCapture_v2",
 		"cuStreamEndCapture",
 		"cuGraphInstantiateWithFlags",
@@ -50,6 +52,7 @@ static bool load(struct api *a)
 		"cuGraphExecDestroy",
 		"fake_work",
 		"fake_ordered",
+		"fake_hold",
 	};
 
 	a->handle = stand_in("libcuda.so.1", names, sizeof(names) / sizeof(*names),
@@ -235,6 +238,49 @@ static void test_capture(struct api *a, const struct ccs_module *m)
 	fill(&r);
 	say(!a->replay(graph, r.stream[0]) && right(&r, 0, 4), "a replay after other calls");
 	a->exec_free(graph);
+	rig_down(&r);
+}
+
+/* Two graphs of one capture, or of two captures of one call: the second one is launched when the
+ * first has begun and is not over. */
+static void test_graphs_beside(struct api *a, const struct ccs_module *m, int captures)
+{
+	void *graph = NULL, *exec[2], *other;
+	struct rig r;
+
+	rig_up(&r, a, 4, ONE);
+	call(&r, m);
+	a->stream_new(&other, 1);
+	for (int i = 0; i < 2; i++) {
+		if (i < captures) {
+			a->capture(r.stream[0], 0);
+			call(&r, m);
+			a->capture_end(r.stream[0], &graph);
+		}
+		a->instantiate(exec + i, graph, 0);
+		if (i || captures == 2)
+			a->graph_free(graph);
+	}
+	fill(&r);
+	say(!a->replay(exec[0], r.stream[0]) && !a->replay(exec[1], r.stream[0]) &&
+		    !a->sync(r.stream[0]) && right(&r, 0, 4) && !ccs_comm_check(r.comm[0]),
+	    "graphs of %d captures, one behind the other", captures);
+	a->hold(1);
+	a->replay(exec[0], r.stream[0]);
+	a->replay(exec[1], other);
+	if (captures == 1)
+		a->sync(r.stream[0]); /* who is found out ends the other one, too */
+	a->hold(0);
+	a->sync(r.stream[0]);
+	a->sync(other);
+	if (captures == 1)
+		says(ccs_comm_check(r.comm[2]), CCS_EINVAL, "two graphs of one capture",
+		     "... are refused side by side");
+	else
+		say(!ccs_comm_check(r.comm[2]) && right(&r, 0, 4), "... also side by side");
+	for (int i = 0; i < 2; i++)
+		a->exec_free(exec[i]);
+	a->stream_free(other);
 	rig_down(&r);
 }
 
@@ -492,6 +538,7 @@ static void test_stuck(struct api *a, const struct ccs_module *m)
 	struct rig r;
 
 	rig_up(&r, a, 4, DEFAULT);
+	ccs_comm_set_timeout(r.comm[0], 30000);
 	setenv("FAKE_CUDA_STUCK", "1", 1);
 	says(call(&r, m), CCS_OK, NULL, "a call that will get stuck is put into the stream");
 	unsetenv("FAKE_CUDA_STUCK");
@@ -639,6 +686,8 @@ int main(int argc, char **argv)
 	test_streams(&a, ring);
 	test_capture(&a, ring);
 	test_capture_streams(&a, ring);
+	test_graphs_beside(&a, ring, 1);
+	test_graphs_beside(&a, ring, 2);
 	test_scalars(&a, ring);
 	test_factors(&a, ring);
 	test_host_code(&a, ring);

@@ -298,5 +298,7 @@ void execute(const struct launch *l);
 
 /** Runs a launch to its end. */
 void fake_run(const struct launch *l);
+/** Whether launches stop when they have begun (fake_hold). */
+bool fake_held(void);
 
 #endif

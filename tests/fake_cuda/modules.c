@@ -219,7 +219,7 @@ void orders_forget(const void *p, size_t n)
 
 bool may_start(const struct launch *l)
 {
-	return !l->call.turn || !__atomic_load_n(l->call.turn, __ATOMIC_ACQUIRE);
+	return !fake_held() && (!l->call.turn || !__atomic_load_n(l->call.turn, __ATOMIC_ACQUIRE));
 }
 
 static int launch(struct launch *l, struct stream *s)
@@ -227,13 +227,13 @@ static int launch(struct launch *l, struct stream *s)
 	struct work w = { .what = LAUNCH };
 
 	note("launch blocks %u device %d stream %d workers %u..%u tile %llu ntiles %llu "
-	     "replicas %u type %u op %u protocol %u limit %llu ms%s%s%s%s",
+	     "replicas %u type %u op %u protocol %u limit %llu ms%s%s%s%s%s",
 	     l->blocks, l->device, s->number, l->call.worker0, l->call.worker0 + l->call.nworkers,
 	     (unsigned long long)l->call.tile, (unsigned long long)l->call.ntiles, l->call.replicas,
 	     l->kernel.type, l->kernel.op, l->kernel.protocol,
-	     (unsigned long long)l->call.limit / 1000000, l->call.far ? " far" : "",
-	     l->call.direct ? " direct" : "", l->call.turn ? " turn" : "",
-	     s->capture ? " captured" : "");
+	     (unsigned long long)l->call.limit / 1000000, l->call.ends ? " ends" : "",
+	     l->call.far ? " far" : "", l->call.direct ? " direct" : "",
+	     l->call.turn ? " turn" : "", s->capture ? " captured" : "");
 	check_number(l);
 	order_launch(s->capture ? capture_orders(s->capture) : NULL, s, l);
 	w.launch = malloc(sizeof(*l));

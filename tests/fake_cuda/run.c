@@ -7,8 +7,8 @@
  * Blocks that cannot move wait for others: of this launch alone, and then none of them
  * ever will, which is an error, unless the call has a limit; or of other devices and
  * processes, and then the thread looks again a little later. A block that has waited
- * for longer than the limit reports and stops all; one that has waited for more than half
- * of it when another stops all reports, too, as the device code does.
+ * for longer than the limit reports, and stops all if that ends the call; one that has waited for
+ * more than half of it when another stops all reports, too, as the device code does.
  */
 #include "tests/fake_cuda/fake.h"
 
@@ -441,33 +441,42 @@ static void post(const struct machine *m, uint32_t rank)
 
 /* ---- giving up ------------------------------------------------------------------------- */
 
-static void give_up(const struct machine *m, const struct block *b, const struct waiting *w)
+static void report(const struct machine *m, const struct block *b, const struct waiting *w,
+		   struct ccs_dev_report *r)
 {
-	static const struct ccs_dev_op none = { .done = 1 };
-	const struct ccs_dev_op *o = over(m, b) ? &none : next_op(m, b);
-	struct ccs_dev_report *r = m->c->report;
 	uint32_t nobody = 0;
 
-	if (__atomic_compare_exchange_n(&r->taken, &nobody, 1, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE)) {
-		*r = (struct ccs_dev_report){
-			.taken = 1,
-			.kind = w->kind,
-			.rank = m->c->workers[b->worker].rank,
-			.worker = b->worker,
-			.replica = b->replica,
-			.op = o->done - 1,
-			.line = o->line,
-			.file = o->file,
-			.peer = w->peer,
-			.fifo = w->fifo,
-			.tile = b->tile,
-			.need = w->need,
-			.have = w->have,
-		};
-		__atomic_store_n(&r->complete, 1, __ATOMIC_RELEASE);
-	}
+	if (!__atomic_compare_exchange_n(&r->taken, &nobody, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+	*r = (struct ccs_dev_report){
+		.taken = 1,
+		.kind = w->kind,
+		.worker = b->worker,
+		.replica = b->replica,
+		.op = over(m, b) ? CCS_DEV_NONE : b->op,
+		.peer = w->peer,
+		.fifo = w->fifo,
+		.tile = b->tile,
+		.need = w->need,
+		.have = w->have,
+	};
+	__atomic_store_n(&r->complete, 1, __ATOMIC_RELEASE);
+}
+
+static void give_up(const struct machine *m, const struct block *b, const struct waiting *w)
+{
+	report(m, b, w, m->c->report);
 	__atomic_store_n(m->c->abort, 1, __ATOMIC_RELEASE);
+}
+
+/* It has waited for longer than the limit. */
+static void waits_on(const struct machine *m, const struct block *b, const struct waiting *w)
+{
+	if (m->c->ends)
+		give_up(m, b, w);
+	else
+		report(m, b, w, m->c->report + 1);
 }
 
 /* No block moves, and none of this launch alone ever will: as if the limit were over.
@@ -486,7 +495,7 @@ static void nothing_moves(const struct machine *m)
 	if (!first)
 		illegal("a launch of which no block may move");
 	ready(m, first, next_op(m, first), &w);
-	if (!m->c->limit)
+	if (!m->c->limit || !m->c->ends)
 		illegal("no block can move: worker %u, tile %llu, operation %u waits",
 			first->worker, (unsigned long long)first->tile, first->op);
 	give_up(m, first, &w);
@@ -520,6 +529,10 @@ static bool too_long(const struct machine *m, bool stop)
 		if (stop ? waited <= limit / 2 || is_near(m, w)
 			 : waited < limit + (w->kind == CCS_DEV_STUCK_WORKER ? limit / 4 : 0))
 			continue;
+		if (!stop) {
+			waits_on(m, b, w);
+			return m->c->ends;
+		}
 		give_up(m, b, w);
 		return true;
 	}
@@ -608,13 +621,45 @@ static bool take_turn(const struct machine *m)
 		if (aborted(m))
 			return false;
 		if (m->c->limit && now() - since > (long long)m->c->limit)
-			give_up(m, m->blocks, &w);
-		else if (now() - since > m->l->patience * 1000000000ll)
+			waits_on(m, m->blocks, &w);
+		if (now() - since > m->l->patience * 1000000000ll)
 			illegal("a launch waits for its turn, and it does not come");
 		usleep(50);
 		nobody = 0;
 	}
 	return true;
+}
+
+/* ---- graphs of one capture ---------------------------------------------------------------- */
+
+static int held;
+
+bool fake_held(void)
+{
+	return __atomic_load_n(&held, __ATOMIC_ACQUIRE);
+}
+
+/* While `on`, launches stop when all their blocks have begun. */
+EXPORT void fake_hold(int on)
+{
+	__atomic_store_n(&held, on, __ATOMIC_RELEASE);
+}
+
+/* All blocks begin: none may that has begun before as often as all are done and more. */
+static void begin(const struct machine *m)
+{
+	uint64_t *begun = m->c->begun, n = m->l->blocks, done;
+
+	for (uint64_t i = 0; i < n && begun; i++) {
+		struct waiting w = { CCS_DEV_STUCK_TWICE, 0, CCS_DEV_NONE, 0, 0 };
+
+		w.need = __atomic_fetch_add(begun + 1 + i, 1, __ATOMIC_ACQ_REL);
+		w.have = done = __atomic_load_n(begun, __ATOMIC_ACQUIRE);
+		if ((int64_t)(done - w.need * n) < 0)
+			give_up(m, m->blocks + i, &w);
+	}
+	while (fake_held() && !aborted(m))
+		usleep(100);
 }
 
 /* ---- a launch ---------------------------------------------------------------------------- */
@@ -648,6 +693,7 @@ void fake_run(const struct launch *l)
 	}
 	if (l->alone && aborted(&m))
 		illegal("a launch after an abort");
+	begin(&m);
 	turn = c->turn && take_turn(&m);
 	for (uint32_t i = 0; i < l->blocks; i++)
 		m.blocks[i].epoch = c->epoch[((uint64_t)m.blocks[i].worker * c->replicas_max +
@@ -662,6 +708,8 @@ void fake_run(const struct launch *l)
 		if (done && !m.blocks[i].replica && !w->index)
 			post(&m, w->rank); /* of all its workers and replicas */
 	}
+	if (c->begun)
+		__atomic_fetch_add(c->begun, l->blocks, __ATOMIC_ACQ_REL);
 	if (turn)
 		store(c->turn, 0);
 	free(m.blocks);
