@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST 64
@@ -514,6 +515,42 @@ static void test_threads(struct api *a, const struct ccs_module *m)
 	rig_down(&r);
 }
 
+static void *release_later(void *arg)
+{
+	const struct api *a = arg;
+
+	usleep(200000);
+	a->hold(0);
+	return NULL;
+}
+
+/* Calls of a stream that is full, because nothing in it goes on, do not return until it does. */
+static void test_queue(struct api *a, const struct ccs_module *m)
+{
+	struct timespec from, to;
+	pthread_t other;
+	struct rig r;
+	bool all = true;
+
+	rig_up(&r, a, 4, ONE);
+	all &= !call(&r, m);
+	a->sync(r.stream[0]);
+	setenv("FAKE_CUDA_QUEUE", "8", 1);
+	a->hold(1);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	pthread_create(&other, NULL, release_later, a);
+	for (int i = 0; i < 40; i++)
+		all &= !call(&r, m);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	pthread_join(other, NULL);
+	a->sync(r.stream[0]);
+	unsetenv("FAKE_CUDA_QUEUE");
+	say(all && right(&r, 0, 4) && !ccs_comm_check(r.comm[0]), "40 calls in a queue of 8");
+	say((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000 > 100,
+	    "... return when there is room in it");
+	rig_down(&r);
+}
+
 static void test_limits(struct api *a, const struct ccs_module *m)
 {
 	struct rig r;
@@ -694,6 +731,7 @@ int main(int argc, char **argv)
 	test_buffers(&a, ring, reduce);
 	test_many(&a, ring);
 	test_threads(&a, ring);
+	test_queue(&a, ring);
 	test_limits(&a, ring);
 	test_stuck(&a, ring);
 	test_failing(&a, ring);
