@@ -14,6 +14,7 @@
  *   modules.c  modules, launches, their order
  *   check.c    a launch before it runs: tables, sizes, places
  *   run.c      the interpreter
+ *   waits.c    ... and how its launches wait (machine.h)
  *
  * When things run. What can be done at once is done inside the call: so a launch that
  * waits for nobody else's messages is over when it returns. A launch whose workers
