@@ -504,9 +504,11 @@ CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *s
 
 /** Milliseconds without any progress after which a call fails with
  *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. Kernels wait for
- *  those of another GPU or process for ever, until a timeout is set here: they may come minutes
- *  later, for good reasons. */
+ *  ever, until a timeout is set here: a rank may come minutes later, for good reasons. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
+/** Which ranks of this process have waited in kernels for longer than the timeout since it was last
+ *  asked, where, and for whom; for people. "": none has, or they live on the CPU. */
+CCS_API ccs_status ccs_comm_waits(struct ccs_comm *c, char *text, size_t size);
 /** What this rank's process does while a call of its waits for others: it is called by the thread
  *  that called, again and again, and returns for how many milliseconds at most the thread may
  *  sleep then, if nothing happens; 0: it polls, and asks again. It must not call ccs. NULL:

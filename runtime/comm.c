@@ -9,6 +9,7 @@
 #include "runtime/rendezvous.h"
 #include "runtime/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -355,6 +356,19 @@ ccs_status ccs_comm_check(struct ccs_comm *c)
 	if (!s && c->world->engine->check)
 		s = c->world->engine->check(c->world);
 	return leave(c, s);
+}
+
+ccs_status ccs_comm_waits(struct ccs_comm *c, char *text, size_t size)
+{
+	ccs_status s = enter(c, text && size, "ccs_comm_waits");
+	struct text t = { .len = 0 };
+
+	if (s)
+		return s;
+	if (c->world->engine->gpus)
+		c->world->engine->gpus->waits(c->world, &t);
+	snprintf(text, size, "%s", t.buf);
+	return leave(c, CCS_OK);
 }
 
 ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *shape)

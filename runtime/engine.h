@@ -121,6 +121,9 @@ struct gpus_engine {
 	int (*device)(const struct world *w, int rank);
 	/** NCCL's communicator of the processes, or NULL. */
 	void *(*nccl)(const struct world *w);
+	/** Tells of ranks of this process that have waited in kernels for longer than the timeout
+	 *  since it was last asked. */
+	void (*waits)(struct world *w, struct text *t);
 };
 
 struct engine {

@@ -225,6 +225,18 @@ static ccs_status cut(const struct launch *l, struct gpu_part *p)
 	return CCS_OK;
 }
 
+/* Graphs of one capture that run side by side are found out by the kernels (device/args.h). */
+static ccs_status count_begins(const struct launch *l, struct gpu_part *p)
+{
+	cuda_ptr at = 0;
+	ccs_status s = CCS_OK;
+
+	if (p->capturing)
+		s = gpu_begun(p, 1 + (size_t)p->args.nworkers * l->replicas, &at);
+	p->args.begun = (uint64_t *)(uintptr_t)at;
+	return s;
+}
+
 static ccs_status fill(const struct launch *l, struct gpu_part *p)
 {
 	const struct call *c = l->r->seats[p->first].call;
@@ -239,11 +251,14 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 	p->args.longest = round_up(l->longest, unit);
 	p->args.count = c->count;
 	p->args.limit = gpu_limit(l->w);
+	p->args.ends = l->w->kernels_end;
 	p->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
 	p->args.direct = gpu_direct(l->g, l->state->protocol);
 	p->args.turn = p->captured ? (uint64_t *)(uintptr_t)p->turn : NULL;
 	p->args.launch = p->captured ? ++p->launches : 0;
-	s = gpu_place_ranks(l->w, l->r, l->state, p);
+	s = count_begins(l, p);
+	if (!s)
+		s = gpu_place_ranks(l->w, l->r, l->state, p);
 	return s ? s : place_cells(l, p);
 }
 

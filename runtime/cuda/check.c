@@ -1,10 +1,13 @@
 /*
  * What a call that was launched earlier has left behind, and what there is, in words.
  *
- * A kernel that gives up (a wait exceeded the communicator's timeout) writes why into
+ * A kernel that gives up (a wait exceeded the timeout that was set) writes why into
  * the host's memory, sets the flag that stops all others, and ends; those that have
  * waited for long, too, write theirs. The next call, or ccs_comm_check, in any process,
  * finds that and the communicator is dead, as on the CPU. O(plans x parts) a call.
+ *
+ * Where none was set, a wait that lasts longer than the default timeout is written elsewhere,
+ * and goes on; gpu_waits tells of it.
  *
  * Where one GPU is late, all that wait for it, and those that wait for these, report:
  * told first is who waits for a GPU that has not reported, for there the fault is.
@@ -20,50 +23,101 @@
 
 /* ---- reports ----------------------------------------------------------------------- */
 
-/* Written by a GPU, at any time: NULL until all of it is. */
-static const struct ccs_dev_report *report_of(const struct gpu_state *s, uint32_t part)
+/* Which of a part's reports: device/args.h. */
+enum which { GAVE_UP, WAITS };
+
+static struct ccs_dev_report *slot_of(const struct gpu_state *s, uint32_t part, enum which which)
 {
-	const void *at = s->segment.host + part * s->map.report;
-	const struct ccs_dev_report *r = at;
+	void *at = s->segment.host + part * s->map.report;
+
+	return (struct ccs_dev_report *)at + which;
+}
+
+/* Written by a GPU, at any time: NULL until all of it is. */
+static const struct ccs_dev_report *report_of(const struct gpu_state *s, uint32_t part,
+					      enum which which)
+{
+	const struct ccs_dev_report *r = slot_of(s, part, which);
 
 	return __atomic_load_n(&r->complete, __ATOMIC_ACQUIRE) ? r : NULL;
 }
 
-/* Whether it waits for a rank of another part, and that part has not reported. */
+/* A plan's rows, as the host has them. */
+static struct ccs_dev_call tables_of(const struct gpu_state *s)
+{
+	struct ccs_dev_call c = { 0 };
+
+	cuda_tables_bind(&s->tables, s->tables.bytes, &c);
+	return c;
+}
+
+/* The rank that it waits for; nranks: none, but its own. */
+static uint32_t peer_of(const struct gpu_state *s, const struct ccs_dev_report *r)
+{
+	const struct ccs_dev_fifo *fifos = tables_of(s).fifos;
+
+	return r->kind == CCS_DEV_STUCK_RECV   ? fifos[r->fifo].src
+	       : r->kind == CCS_DEV_STUCK_SEND ? fifos[r->fifo].dst
+					       : s->nranks;
+}
+
+/* Whether it waits for a rank of another part, and that part has not given up. */
 static bool peer_silent(const struct gpu *g, const struct gpu_state *s, uint32_t part,
 			const struct ccs_dev_report *r)
 {
-	bool of_rank = r->kind == CCS_DEV_STUCK_RECV || r->kind == CCS_DEV_STUCK_SEND;
+	uint32_t peer = peer_of(s, r);
 
-	return of_rank && r->peer < g->places.nranks && g->places.part_of[r->peer] != part &&
-	       !report_of(s, g->places.part_of[r->peer]);
+	return peer < s->nranks && g->places.part_of[peer] != part &&
+	       !report_of(s, g->places.part_of[peer], GAVE_UP);
 }
 
-static void tell(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r)
+/* What it waits for, in an operation or behind all of them. */
+static void tell_wait(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r)
 {
+	const struct ccs_dev_call c = tables_of(s);
+	const struct ccs_dev_worker *w = c.workers + r->worker;
+	const struct ccs_dev_op *o = r->op < w->nops ? c.ops + w->op + r->op : NULL;
 	const struct ccs_module *m = s->module;
-	const char *file = r->file < m->head->files.n ? m->text + m->files[r->file].name : "?";
 
-	if (r->kind == CCS_DEV_STUCK_TURN) {
-		text_add(t, "rank %u waits for another launch of the communicator to end", r->rank);
-		return;
-	}
-	if (r->line)
-		text_add(t, "rank %u waits at %.200s:%u", r->rank, file, r->line);
+	if (o)
+		text_add(t, " waits at %.200s:%u",
+			 o->file < m->head->files.n ? m->text + m->files[o->file].name : "?",
+			 o->line);
 	else /* its operations are done */
-		text_add(t, "rank %u waits at its end", r->rank);
+		text_add(t, " waits at its end");
 	switch (r->kind) {
-	case CCS_DEV_STUCK_RECV: text_add(t, " to receive from rank %u", r->peer); break;
-	case CCS_DEV_STUCK_SEND: text_add(t, " to send to rank %u", r->peer); break;
+	case CCS_DEV_STUCK_RECV: text_add(t, " to receive from rank %u", peer_of(s, r)); break;
+	case CCS_DEV_STUCK_SEND: text_add(t, " to send to rank %u", peer_of(s, r)); break;
 	case CCS_DEV_STUCK_WORKER: text_add(t, " for its worker %u", r->peer); break;
 	default: break;
 	}
 	text_add(t, " (worker %u, ", r->worker);
-	if (r->line)
-		text_add(t, "operation %u, ", r->op);
+	if (o)
+		text_add(t, "operation %u, ", o->done - 1);
 	text_add(t, "replica %u, tile %llu; it needs %llu and has %llu)", r->replica,
 		 (unsigned long long)r->tile, (unsigned long long)r->need,
 		 (unsigned long long)r->have);
+}
+
+static void tell(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r)
+{
+	text_add(t, "rank %u", tables_of(s).workers[r->worker].rank);
+	if (r->kind == CCS_DEV_STUCK_TURN)
+		text_add(t, " waits for another launch of the communicator to end");
+	else if (r->kind == CCS_DEV_STUCK_TWICE)
+		text_add(t, "'s part of a captured call began again before all of it was over: two "
+			    "graphs of one capture run side by side, on the same buffers; launch "
+			    "one behind the other, or capture the call for each");
+	else
+		tell_wait(t, s, r);
+}
+
+/* The n-th of a list. */
+static void tell_next(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r,
+		      unsigned n)
+{
+	text_add(t, "%s", n > 1 ? "; " : "no progress on the GPU: ");
+	tell(t, s, r);
 }
 
 /* Adds the reports whose peers are silent, or all the others, to n. */
@@ -71,43 +125,71 @@ static unsigned tell_some(const struct gpu *g, bool silent, struct text *t, unsi
 {
 	for (const struct gpu_state *s = g->states; s; s = s->next)
 		for (uint32_t i = 0; i < g->places.nparts; i++) {
-			const struct ccs_dev_report *r = report_of(s, i);
+			const struct ccs_dev_report *r = report_of(s, i, GAVE_UP);
 
 			if (!r || silent != peer_silent(g, s, i, r))
 				continue;
 			if (n++ >= MOST_REPORTS)
 				continue;
-			text_add(t, "%s", n > 1 ? "; " : "no progress on the GPU: ");
-			tell(t, s, r);
+			tell_next(t, s, r, n);
 			if (silent)
-				text_add(t, ", and the GPU of rank %u waits for nobody", r->peer);
+				text_add(t, ", and the GPU of rank %u waits for nobody",
+					 peer_of(s, r));
 		}
 	return n;
 }
 
-static bool any_report(const struct gpu *g)
+/* Whether some part has given up; one that began twice is told at once. */
+static bool any_report(const struct gpu *g, struct text *t)
 {
+	bool any = false;
+
 	for (const struct gpu_state *s = g->states; s; s = s->next)
-		for (uint32_t i = 0; i < g->places.nparts; i++)
-			if (report_of(s, i))
-				return true;
-	return false;
+		for (uint32_t i = 0; i < g->places.nparts && !t->len; i++) {
+			const struct ccs_dev_report *r = report_of(s, i, GAVE_UP);
+
+			any |= r != NULL;
+			if (r && r->kind == CCS_DEV_STUCK_TWICE)
+				tell(t, s, r);
+		}
+	return any;
 }
 
-/* What parts have reported. After the first, the others get the time to: who is at fault
- * never does. */
-static bool collect(const struct gpu *g, struct text *t)
+/* Why parts gave up. After the first, the others get the time to report: who is at fault
+ * never does. CCS_OK: none has. */
+static ccs_status collect(const struct gpu *g, struct text *t)
 {
 	unsigned n;
 
-	if (!any_report(g))
-		return false;
+	if (!any_report(g, t))
+		return CCS_OK;
+	if (t->len) /* others may have waited for those */
+		return CCS_EINVAL;
 	if (g->places.nparts > 1)
 		usleep(20000);
 	n = tell_some(g, false, t, tell_some(g, true, t, 0));
 	if (n > MOST_REPORTS)
 		text_add(t, "; and %u more", n - MOST_REPORTS);
-	return true;
+	return CCS_ETIMEOUT;
+}
+
+/* A report that was told makes room for the next, be it of the same wait. */
+void gpu_waits(struct world *w, struct text *t)
+{
+	const struct gpu *g = gpu_of(w);
+	unsigned n = 0;
+
+	for (const struct gpu_state *s = g->states; s; s = s->next)
+		for (uint32_t i = 0; i < g->nparts; i++) {
+			uint32_t part = g->parts[i].index;
+			struct ccs_dev_report *r = slot_of(s, part, WAITS);
+
+			if (!report_of(s, part, WAITS))
+				continue;
+			tell_next(t, s, r, ++n);
+			__atomic_store_n(&r->complete, 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&r->taken, 0, __ATOMIC_RELEASE);
+		}
 }
 
 static struct gpu_control *control(const struct gpu *g)
@@ -153,8 +235,10 @@ ccs_status gpu_check(struct world *w)
 		return s;
 	/* A process that gave up is why others waited, if they did. */
 	told = c && __atomic_load_n(&c->told, __ATOMIC_ACQUIRE);
-	if (!told && collect(gpu_of(w), &t))
-		return gpu_die(w, CCS_ETIMEOUT, t.buf);
+	if (!told)
+		s = collect(gpu_of(w), &t);
+	if (s)
+		return gpu_die(w, s, t.buf);
 	if (!c || !__atomic_load_n(&c->abort, __ATOMIC_ACQUIRE))
 		return CCS_OK;
 	if (told)

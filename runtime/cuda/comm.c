@@ -158,6 +158,7 @@ const struct gpus_engine gpu_gpus = {
 	.barrier = gpu_barrier,
 	.device = gpu_device,
 	.nccl = gpu_nccl,
+	.waits = gpu_waits,
 };
 
 const struct engine cuda_engine = {

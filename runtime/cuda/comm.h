@@ -146,6 +146,7 @@ struct gpu_part {
 	bool ran;	       /* some call has, outside captures */
 	bool captured;	       /* some call was, so that nothing may be freed */
 	uint32_t launches;     /* that take turns */
+	struct gpu_room begun; /* of captured launches: device/args.h; what is left of it */
 	/* the call that is being made */
 	struct ccs_dev_call args;
 	cuda_stream now;
@@ -174,13 +175,10 @@ static inline struct gpu *gpu_of(const struct world *w)
 	return w->state;
 }
 
-/* ns that a kernel waits before it gives up; 0: for ever. Where no other part can be late, for good
- * reasons, that is the default timeout. */
+/* ns that a kernel waits until it reports that; 0: it never does. */
 static inline uint64_t gpu_limit(const struct world *w)
 {
-	bool ends = w->kernels_end || gpu_of(w)->places.nparts == 1;
-
-	return ends ? (uint64_t)w->timeout * 1000000 : 0;
+	return (uint64_t)w->timeout * 1000000;
 }
 
 /* What all parts see of one another, beside FIFOs. */
@@ -211,6 +209,8 @@ ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, const ch
 		    cuda_ptr *at);
 /** At least that much; what was there before is not copied. */
 ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const char *what);
+/** `n` zero words for a captured launch, which are kept. */
+ccs_status gpu_begun(struct gpu_part *p, size_t n, cuda_ptr *at);
 void gpu_memory_free(struct gpu_part *p);
 
 /** Memory that all parts see; among processes all must call it. With no GPU entered. */
@@ -311,6 +311,7 @@ ccs_status gpu_control_make(struct gpu *g);
 /** The GPU of a rank of this process; NULL for another's rank. */
 struct cuda *gpu_cuda_of(const struct world *w, int rank);
 /* Of struct engine, where all is done by struct gpu. */
+void gpu_waits(struct world *w, struct text *t);
 ccs_status gpu_gather(struct world *w, const void *mine, void *all, size_t bytes);
 int gpu_device(const struct world *w, int rank);
 void *gpu_nccl(const struct world *w);

@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define BEGUN_BYTES ((size_t)64 << 10)
+
 /* ---- a GPU's ------------------------------------------------------------------------ */
 
 ccs_status gpu_keep(struct gpu_part *p, cuda_ptr *at, size_t bytes, const char *what)
@@ -147,6 +149,30 @@ ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, const ch
 	f->bytes = bytes;
 	f->captured |= p->capturing;
 	*at = f->p;
+	return CCS_OK;
+}
+
+/* From blocks of many: what a GPU gives is no less anyway. */
+ccs_status gpu_begun(struct gpu_part *p, size_t n, cuda_ptr *at)
+{
+	struct gpu_room *left = &p->begun;
+	size_t need = n * sizeof(uint64_t);
+	ccs_status s = CCS_OK;
+
+	if (left->bytes < need) {
+		left->bytes = need > BEGUN_BYTES ? need : BEGUN_BYTES;
+		s = gpu_keep(p, &left->p, left->bytes, "a captured launch's counters");
+		if (!s)
+			s = cuda_zero(&p->cuda, left->p, left->bytes,
+				      "a captured launch's counters");
+		if (s)
+			left->bytes = 0;
+	}
+	if (s)
+		return s;
+	*at = left->p;
+	left->p += need;
+	left->bytes -= need;
 	return CCS_OK;
 }
 

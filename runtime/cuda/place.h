@@ -60,7 +60,7 @@ struct place_need {
 	uint64_t tables;     /* bytes of them */
 	uint64_t workers;
 	uint64_t stage_bytes;
-	uint64_t report_bytes; /* of one report, a part has one */
+	uint64_t report_bytes; /* of one part's reports */
 };
 
 struct place_fifo {
@@ -73,7 +73,7 @@ struct place_map {
 	struct place_fifo *fifos;
 	uint64_t tables, done, epoch, stage; /* offsets in every part's block */
 	uint64_t *block;		     /* [nparts]: its size */
-	uint64_t report;  /* bytes from one report to the next: they begin the host's */
+	uint64_t report;  /* bytes from one part's reports to the next: they begin the host's */
 	uint64_t host;	  /* size of the host's memory */
 	uint64_t *cells;  /* [nparts]: of the slots there that calls use, of one replica */
 	uint64_t fullest; /* most of these */

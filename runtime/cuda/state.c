@@ -108,7 +108,7 @@ static ccs_status lay_out(struct maker *k)
 		.cell_bytes = s->protocol == CCS_LL ? 2 * s->tile_bytes : s->tile_bytes,
 		.tables = s->tables.size,
 		.workers = s->tables.nworkers,
-		.report_bytes = sizeof(struct ccs_dev_report),
+		.report_bytes = CCS_DEV_REPORTS * sizeof(struct ccs_dev_report),
 	};
 	if (__builtin_mul_overflow(s->tables.stage_cells, (uint64_t)s->replicas, &cells) ||
 	    __builtin_mul_overflow(cells, (uint64_t)s->tile_bytes, &k->need.stage_bytes))

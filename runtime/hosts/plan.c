@@ -92,7 +92,7 @@ static void put_all(struct packing *b, const struct call *c, struct hosts_plan *
 	h->posts = put(b, t->bytes + t->posts + rank * post, post);
 	h->call.ranges =
 		put(b, t->bytes + t->ranges, c->prep->nranges * sizeof(struct ccs_dev_range));
-	h->call.report = put(b, NULL, sizeof(struct ccs_dev_report));
+	h->call.report = put(b, NULL, CCS_DEV_REPORTS * sizeof(struct ccs_dev_report));
 }
 
 static ccs_status upload(struct gpu_part *p, const struct call *c, struct hosts_plan *h,

@@ -489,6 +489,9 @@ static void communicators(void **state)
 	struct ccs_run_shape shape;
 	assert_fails(ccs_comm_last_run(comm[1], &shape), CCS_EUNSUPPORTED, "not on GPUs");
 	assert_fails(ccs_comm_last_run(comm[1], NULL), CCS_EINVAL, "NULL");
+	assert_int_equal(ccs_comm_waits(comm[1], text, sizeof(text)), CCS_OK);
+	assert_string_equal(text, "");
+	assert_fails(ccs_comm_waits(comm[1], NULL, 8), CCS_EINVAL, "NULL");
 	assert_fails(ccs_comm_describe(comm[1], NULL, 8), CCS_EINVAL, "NULL");
 	assert_fails(ccs_comm_describe(NULL, text, 8), CCS_EINVAL, "NULL");
 	assert_int_equal(ccs_comm_device(comm[0]), -1);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST 64
@@ -22,12 +23,13 @@ struct api {
 	void *handle;
 	int (*init)(unsigned), (*retain)(void **, int), (*push)(void *), (*release)(int);
 	int (*pop)(void **), (*alloc)(unsigned long long *, size_t), (*free)(unsigned long long);
-	int (*stream_new)(void **, unsigned), (*stream_free)(void *);
+	int (*stream_new)(void **, unsigned), (*stream_free)(void *), (*sync)(void *);
 	int (*capture)(void *, int), (*capture_end)(void *, void **);
 	int (*instantiate)(void **, void *, unsigned long long), (*replay)(void *, void *);
 	int (*graph_free)(void *), (*exec_free)(void *);
 	void (*work)(void *);
 	int (*ordered)(void *, void *);
+	void (*hold)(int);
 };
 
 static bool load(struct api *a)
@@ -42,6 +44,7 @@ static bool load(struct api *a)
 		"cuMemFree_v2",
 		"cuStreamCreate",
 		"cuStreamDestroy_v2",
+		"cuStreamSynchronize",
 		"cuStreamBeginCapture_v2",
 		"cuStreamEndCapture",
 		"cuGraphInstantiateWithFlags",
@@ -50,6 +53,7 @@ static bool load(struct api *a)
 		"cuGraphExecDestroy",
 		"fake_work",
 		"fake_ordered",
+		"fake_hold",
 	};
 
 	a->handle = stand_in("libcuda.so.1", names, sizeof(names) / sizeof(*names),
@@ -235,6 +239,49 @@ static void test_capture(struct api *a, const struct ccs_module *m)
 	fill(&r);
 	say(!a->replay(graph, r.stream[0]) && right(&r, 0, 4), "a replay after other calls");
 	a->exec_free(graph);
+	rig_down(&r);
+}
+
+/* Two graphs of one capture, or of two captures of one call: the second one is launched when the
+ * first has begun and is not over. */
+static void test_graphs_beside(struct api *a, const struct ccs_module *m, int captures)
+{
+	void *graph = NULL, *exec[2], *other;
+	struct rig r;
+
+	rig_up(&r, a, 4, ONE);
+	call(&r, m);
+	a->stream_new(&other, 1);
+	for (int i = 0; i < 2; i++) {
+		if (i < captures) {
+			a->capture(r.stream[0], 0);
+			call(&r, m);
+			a->capture_end(r.stream[0], &graph);
+		}
+		a->instantiate(exec + i, graph, 0);
+		if (i || captures == 2)
+			a->graph_free(graph);
+	}
+	fill(&r);
+	say(!a->replay(exec[0], r.stream[0]) && !a->replay(exec[1], r.stream[0]) &&
+		    !a->sync(r.stream[0]) && right(&r, 0, 4) && !ccs_comm_check(r.comm[0]),
+	    "graphs of %d captures, one behind the other", captures);
+	a->hold(1);
+	a->replay(exec[0], r.stream[0]);
+	a->replay(exec[1], other);
+	if (captures == 1)
+		a->sync(r.stream[0]); /* who is found out ends the other one, too */
+	a->hold(0);
+	a->sync(r.stream[0]);
+	a->sync(other);
+	if (captures == 1)
+		says(ccs_comm_check(r.comm[2]), CCS_EINVAL, "two graphs of one capture",
+		     "... are refused side by side");
+	else
+		say(!ccs_comm_check(r.comm[2]) && right(&r, 0, 4), "... also side by side");
+	for (int i = 0; i < 2; i++)
+		a->exec_free(exec[i]);
+	a->stream_free(other);
 	rig_down(&r);
 }
 
@@ -468,6 +515,42 @@ static void test_threads(struct api *a, const struct ccs_module *m)
 	rig_down(&r);
 }
 
+static void *release_later(void *arg)
+{
+	const struct api *a = arg;
+
+	usleep(200000);
+	a->hold(0);
+	return NULL;
+}
+
+/* Calls of a stream that is full, because nothing in it goes on, do not return until it does. */
+static void test_queue(struct api *a, const struct ccs_module *m)
+{
+	struct timespec from, to;
+	pthread_t other;
+	struct rig r;
+	bool all = true;
+
+	rig_up(&r, a, 4, ONE);
+	all &= !call(&r, m);
+	a->sync(r.stream[0]);
+	setenv("FAKE_CUDA_QUEUE", "8", 1);
+	a->hold(1);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	pthread_create(&other, NULL, release_later, a);
+	for (int i = 0; i < 40; i++)
+		all &= !call(&r, m);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	pthread_join(other, NULL);
+	a->sync(r.stream[0]);
+	unsetenv("FAKE_CUDA_QUEUE");
+	say(all && right(&r, 0, 4) && !ccs_comm_check(r.comm[0]), "40 calls in a queue of 8");
+	say((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000 > 100,
+	    "... return when there is room in it");
+	rig_down(&r);
+}
+
 static void test_limits(struct api *a, const struct ccs_module *m)
 {
 	struct rig r;
@@ -492,6 +575,7 @@ static void test_stuck(struct api *a, const struct ccs_module *m)
 	struct rig r;
 
 	rig_up(&r, a, 4, DEFAULT);
+	ccs_comm_set_timeout(r.comm[0], 30000);
 	setenv("FAKE_CUDA_STUCK", "1", 1);
 	says(call(&r, m), CCS_OK, NULL, "a call that will get stuck is put into the stream");
 	unsetenv("FAKE_CUDA_STUCK");
@@ -639,12 +723,15 @@ int main(int argc, char **argv)
 	test_streams(&a, ring);
 	test_capture(&a, ring);
 	test_capture_streams(&a, ring);
+	test_graphs_beside(&a, ring, 1);
+	test_graphs_beside(&a, ring, 2);
 	test_scalars(&a, ring);
 	test_factors(&a, ring);
 	test_host_code(&a, ring);
 	test_buffers(&a, ring, reduce);
 	test_many(&a, ring);
 	test_threads(&a, ring);
+	test_queue(&a, ring);
 	test_limits(&a, ring);
 	test_stuck(&a, ring);
 	test_failing(&a, ring);

@@ -44,11 +44,11 @@ static void test_stuck(struct place *p)
 	ok = place_start(p, 0) && place_start(p + 1, 1);
 	unsetenv("FAKE_CUDA_STUCK");
 	ok = ok && places_finish(p) && place_fetch(p, 0, &part);
-	say(ok && part.abort && !part.report.taken,
+	say(ok && part.abort && !part.report->taken,
 	    "a kernel whose message does not come ends all");
-	say(ok && place_fetch(p + 1, 1, &part) && part.report.taken == 1 &&
-		    part.report.kind == CCS_DEV_STUCK_RECV && part.report.rank == 1 &&
-		    part.report.peer == 0 && part.report.line == 12,
+	say(ok && place_fetch(p + 1, 1, &part) && part.report->taken == 1 &&
+		    part.report->kind == CCS_DEV_STUCK_RECV && part.report->worker == 1 &&
+		    part.report->op == 0 && part.report->fifo == 0,
 	    "... and reports");
 }
 

@@ -24,6 +24,7 @@ struct told {
 	ccs_status status;
 	char text[1000];
 	bool bad; /* results, or anything else */
+	int seen; /* the others may go on */
 };
 
 struct scene {
@@ -323,6 +324,50 @@ static void test_stuck(const struct ccs_module *m)
 	end(&s);
 }
 
+/* Rank 1 comes when rank 0 has said that it waits. */
+static void play_late(struct scene *s, struct ccs_comm *comm, int rank)
+{
+	struct told *first = s->told;
+	struct spot seat;
+	struct data d;
+	ccs_status status;
+
+	if (!data_make(&d, s->m[0], s->n, 840) || !spot_take(&seat, comm, &d)) {
+		s->told[rank].bad = true;
+		return;
+	}
+	status = spot_run(&seat, comm, &d);
+	spot_sync(&seat);
+	comm->world->timeout = 50; /* no user can set it without its ending kernels */
+	for (int i = 0; rank && i < 10000 && !__atomic_load_n(&first->seen, __ATOMIC_ACQUIRE); i++)
+		usleep(1000);
+	status = status ? status : spot_run(&seat, comm, &d);
+	for (int i = 0; !rank && !status && i < 10000 && !*first->text; i++) {
+		usleep(1000);
+		status = ccs_comm_waits(comm, first->text, sizeof(first->text));
+	}
+	if (!rank)
+		__atomic_store_n(&first->seen, 1, __ATOMIC_RELEASE);
+	spot_sync(&seat);
+	s->told[rank].status = status ? status : ccs_comm_check(comm);
+	s->told[rank].bad |= !spot_right(&seat, rank, &d);
+	spot_leave(&seat);
+	data_free(&d);
+}
+
+static void test_late(const struct ccs_module *m)
+{
+	struct scene s = { .m = &m, .nm = 1, .n = 2, .play = play_late };
+	bool all = perform(&s);
+
+	if (!say(all && went_well(&s) &&
+			 strstr(s.told[0].text, "rank 0 waits at ring_allreduce.ccs:") &&
+			 strstr(s.told[0].text, "to receive from rank 1"),
+		 "a rank that waits for a late one says so, and the call goes on"))
+		printf("# %s\n", s.told[0].text);
+	end(&s);
+}
+
 static void play_refused(struct scene *s, struct ccs_comm *comm, int rank)
 {
 	struct spot spot;
@@ -532,6 +577,7 @@ static void test_env(const struct ccs_module *m)
 static void test_trouble(const struct ccs_module *m)
 {
 	test_stuck(m);
+	test_late(m);
 	test_refused(m);
 	test_death(m);
 	test_mismatch(m);

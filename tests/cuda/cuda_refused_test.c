@@ -9,6 +9,7 @@
 #include "tests/support/processes.h"
 #include "tests/support/say.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ static void both(struct place *p, bool reached)
 	place_set_up(p + 1, 1);
 }
 
-static ccs_status launch(struct place *p, const struct ccs_dev_call *c, cuda_stream s)
+static ccs_status launch_of(struct place *p, const struct ccs_dev_call *c, cuda_stream s,
+			    unsigned threads)
 {
 	struct ccs_dev_call copy = *c;
 	void *params[] = { &copy };
@@ -41,9 +43,14 @@ static ccs_status launch(struct place *p, const struct ccs_dev_call *c, cuda_str
 
 	if (rc)
 		return rc;
-	rc = cuda_launch(&p->cuda, p->kernel, 1, 32, 0, s, params);
+	rc = cuda_launch(&p->cuda, p->kernel, 1, threads, 0, s, params);
 	cuda_leave(&p->cuda, mode);
 	return rc;
+}
+
+static ccs_status launch(struct place *p, const struct ccs_dev_call *c, cuda_stream s)
+{
+	return launch_of(p, c, s, 32);
 }
 
 static void no_access(void)
@@ -116,6 +123,41 @@ static void two_streams(cuda_ptr turn)
 	places_finish(p);
 }
 
+/* Two communicators' kernels on one GPU that wait for each other, each as large as a
+ * multiprocessor. */
+static void beside(const char *sms)
+{
+	struct place p[2];
+
+	setenv("FAKE_CUDA_SMS", sms, 1);
+	setenv("FAKE_CUDA_REGISTERS", "128", 1);
+	setenv("FAKE_CUDA_PATIENCE", "1", 1);
+	place_open(p, 0, 0);
+	place_open(p + 1, 0, 1);
+	p[0].seen.part[1] = p[1].seen.part[1];
+	p[1].seen.part[0] = p[0].seen.part[0];
+	for (unsigned i = 0; i < 2; i++)
+		place_set_up(p + i, i);
+	for (unsigned i = 2; i-- > 0;) { /* the one that waits first */
+		struct ccs_dev_call c = part_call(&p[i].seen, i);
+
+		c.limit = 0;
+		c.abort = (uint32_t *)(uintptr_t)(p[i].seen.part[i] + offsetof(struct part, abort));
+		launch_of(p + i, &c, p[i].stream, 512);
+	}
+	places_finish(p);
+}
+
+static void no_room_beside(void)
+{
+	beside("1");
+}
+
+static void room_beside(void)
+{
+	beside("2");
+}
+
 static void not_ordered(void)
 {
 	two_streams(0);
@@ -179,6 +221,9 @@ int main(void)
 	refuses(not_far, "`far` is not set", "... and one that does not know that it has a peer");
 	refuses(not_pinned, "in no live allocation", "... or uses memory that is not pinned");
 	refuses(nobody_answers, "nothing comes", "... or waits for a kernel that is not there");
+	refuses(no_room_beside, "nothing comes",
+		"... or for one that does not fit on the GPU beside it");
+	refuses(room_beside, NULL, "... unless it does");
 	refuses(not_ordered, "not ordered", "launches that nothing orders are refused");
 	refuses(by_turns, NULL, "... unless they take turns");
 	refuses(freed_too_early, "has the memory mapped still",

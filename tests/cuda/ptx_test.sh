@@ -2,8 +2,9 @@
 # What the real NVRTC makes of the kernels: its PTX is executed, by the stand-in for the driver
 # (tests/fake_cuda/ptx.h), on launches of the real runtime, and every element is right; how often it
 # orders memory, and what a thread does, is as in golden/ptx.txt, which was made with one version
-# of NVRTC. The ring alone; with --long more schedules, sizes and types, and with --bless golden/ptx.txt
-# is made anew from them.   usage: ptx_test.sh BUILD [--long | --bless]
+# of NVRTC. The ring alone; with --long more schedules, sizes and types, and what the assembler makes
+# of them: registers, spills (kernel_report_test.c). With --bless golden/ptx.txt is made anew from all that.
+# usage: ptx_test.sh BUILD [--long | --bless]
 set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd)
@@ -48,6 +49,14 @@ for change in 's/ld\.acquire\.sys/ld.relaxed.sys/' 's/ld\.acquire\.sys\.global/l
 		ok "$change is seen"
 	fi
 done
+
+if [ "$long" ]; then
+	"$build/tests/cuda/kernel_report_test" "$build"/tests/cuda_modules/ring_allreduce.so \
+		"$build"/tests/cuda_modules/direct_allreduce.so \
+		"$build"/tests/cuda_modules/double_binary_tree_allreduce.so >>"$tmp/kinds"
+	holds "kernels are assembled, and none spills" sh -c \
+		"[ \$(grep -c ' spills 0\$' '$tmp/kinds') = 6 ]"
+fi
 
 # ---- what it does: executed -------------------------------------------------------------------------
 # executed WHAT OPTIONS...: by ccrun, whose kernels NVRTC makes for PTX

@@ -12,7 +12,8 @@
  *
  * usage: emu_test [MODE] FIRST NUMBER MODULE.so ...
  * modes; near, sides, busy and late must fail, and so show that the runs would see it:
- *   watchdog	(compiled with CCS_WATCHDOG) workers that never start are reported
+ *   watchdog	(compiled with CCS_WATCHDOG) workers that never start are reported; and so are waits
+ *		that go on, without harm
  *   near	fences are for the device, though there are several
  *   sides	calls run side by side without turns
  *   busy	messages are direct also where the plan says that the cells are not free
@@ -20,6 +21,7 @@
  *   unstaged	FIFOs all of whose messages are direct, or read where they lie, have no slots: this
  *		must pass
  *   chains	as without a mode; and short and long chains were done in one pass
+ *   twice	graphs of one capture side by side: they are found out, or did not overlap
  */
 #include "tests/emu/emu_host.h"
 
@@ -27,19 +29,33 @@
 
 enum { MAX_JOBS = 3 };
 
-/* Calls, one after another in each part, or side by side, by turns. */
-static const char *run_jobs(const struct state *s, struct job *jobs, uint32_t n, uint64_t seed,
-			    bool sides, uint64_t stop_after)
+/* Call i may have been captured: then what comes again is a replay, or another graph of it. */
+static void capture(const struct state *s, struct job *jobs, uint32_t i, bool sides)
 {
-	struct emu_launch l[MAX_JOBS * MAX_N];
-	const char *why;
+	struct ccs_dev_call *c = jobs[i].part;
+	const struct ccs_dev_call *last = jobs[i].again ? jobs[i - 1].part : NULL;
+	bool turns = sides || (last ? last->turn != NULL : emu_random(4) == 0);
 
-	for (uint32_t i = 0; i < n; i++)
+	c->turn = turns ? s->turn : NULL;
+	c->launch = i + 1;
+	c->begun = NULL;
+	if (turns && last && (!sides || s->mode == TWICE)) {
+		c->launch = last->launch;
+		c->begun = last->begun;
+	} else if (turns && (s->mode == TWICE || emu_random(2))) {
+		c->begun = emu_alloc((1 + (size_t)c->nworkers * c->replicas) * sizeof(uint64_t));
+	}
+}
+
+static void launch_jobs(const struct state *s, struct job *jobs, uint32_t n, bool sides,
+			struct emu_launch *l)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (s->nparts == 1 && s->mode != SIDES)
+			capture(s, jobs, i, sides);
 		for (uint32_t p = 0; p < s->nparts; p++) {
-			struct ccs_dev_call *c = jobs[i].part + p;
+			const struct ccs_dev_call *c = jobs[i].part + p;
 
-			c->turn = sides && s->mode != SIDES ? s->turn : NULL;
-			c->launch = i + 1;
 			l[i * s->nparts + p] = (struct emu_launch){
 				.run = s->kernel->run,
 				.call = c,
@@ -48,6 +64,17 @@ static const char *run_jobs(const struct state *s, struct job *jobs, uint32_t n,
 				.after = sides || !i ? -1 : (int)((i - 1) * s->nparts + p)
 			};
 		}
+	}
+}
+
+/* Calls, one after another in each part, or side by side, by turns. */
+static const char *run_jobs(const struct state *s, struct job *jobs, uint32_t n, uint64_t seed,
+			    bool sides, uint64_t stop_after)
+{
+	struct emu_launch l[MAX_JOBS * MAX_N];
+	const char *why;
+
+	launch_jobs(s, jobs, n, sides, l);
 	why = emu_run(l, n * s->nparts, s->threads, seed, stop_after);
 	if (!why && !counters_right(s))
 		why = "counters are not where they belong";
@@ -118,15 +145,21 @@ end:
 
 /* ---- the watchdog --------------------------------------------------------------------------- */
 
-/* Of the module's last plan that is run here, or the one so many before it. */
-static bool watchdog_state(struct state *s, struct job *j, struct ccs_module *m,
-			   const struct emu_kernel *kernel, uint64_t seed, size_t before)
+static struct plan_view *last_plan(struct ccs_module *m)
 {
 	struct plan_view *v = m->plans + m->nplans - 1;
 
 	while (v->plan->nranks > MAX_N)
 		v--;
-	v -= before;
+	return v;
+}
+
+/* Of the module's last plan that is run here, or the one so many before it. */
+static bool watchdog_state(struct state *s, struct job *j, struct ccs_module *m,
+			   const struct emu_kernel *kernel, uint64_t seed, size_t before)
+{
+	struct plan_view *v = last_plan(m) - before;
+
 	emu_seed(seed);
 	emu_alloc_reset();
 	if (!state_make(s, m, v, kernel, WATCHDOG))
@@ -135,8 +168,10 @@ static bool watchdog_state(struct state *s, struct job *j, struct ccs_module *m,
 	if (!job_make(s, j, 0))
 		return false;
 	/* looks at the clock: several parts must come to wait within half of them */
-	for (uint32_t i = 0; i < s->nparts; i++)
+	for (uint32_t i = 0; i < s->nparts; i++) {
 		j->part[i].limit = s->nparts > 1 ? 8000 : 1000;
+		j->part[i].ends = 1;
+	}
 	return true;
 }
 
@@ -146,28 +181,36 @@ static bool meets(const struct ccs_dev_call *c, const struct ccs_dev_report *r)
 	const struct ccs_dev_worker *w = c->workers + r->worker;
 	uint32_t first = r->worker - w->index;
 
-	return c->divide && r->kind == CCS_DEV_STUCK_WORKER && !r->line && r->peer >= first &&
-	       r->peer < first + w->of && r->peer != r->worker;
+	return c->divide && r->kind == CCS_DEV_STUCK_WORKER && r->op == CCS_DEV_NONE &&
+	       r->peer >= first && r->peer < first + w->of && r->peer != r->worker;
 }
 
-/* A report that names an operation that really waits: of the worker it names, with its
- * line; or what waits behind all of them. */
-static bool report_right(const struct ccs_dev_call *c)
+/* Whether an operation has such a wait. */
+static bool op_waits(const struct ccs_dev_call *c, const struct ccs_dev_op *o,
+		     const struct ccs_dev_report *r)
 {
-	const struct ccs_dev_report *r = c->report;
+	switch (r->kind) {
+	case CCS_DEV_STUCK_RECV: return o->form & CCS_DEV_IN && o->in == r->fifo;
+	case CCS_DEV_STUCK_SEND: return o->form & CCS_DEV_OUT && o->out == r->fifo;
+	case CCS_DEV_STUCK_WORKER: break;
+	default: return false;
+	}
+	for (uint32_t i = 0; i < o->nwaits; i++)
+		if (c->waits[o->wait + i].worker == r->peer)
+			return true;
+	return false;
+}
+
+/* A report that names an operation that really waits, of the worker it names; or what waits behind
+ * all of them. */
+static bool report_right(const struct ccs_dev_call *c, const struct ccs_dev_report *r)
+{
 	const struct ccs_dev_worker *w = c->workers + r->worker;
-	uint32_t line = 0;
 
 	if (!r->taken || !r->complete || r->worker < c->worker0 ||
-	    r->worker >= c->worker0 + c->nworkers)
+	    r->worker >= c->worker0 + c->nworkers || r->replica >= c->replicas)
 		return false;
-	for (const struct ccs_dev_op *o = c->ops + w->op; o < c->ops + w->op + w->nops; o++)
-		if (o->done == r->op + 1)
-			line = o->line;
-	if (r->rank != w->rank)
-		return false;
-	return meets(c, r) || (r->kind >= CCS_DEV_STUCK_RECV && r->kind <= CCS_DEV_STUCK_WORKER &&
-			       line && r->line == line);
+	return meets(c, r) || (r->op < w->nops && op_waits(c, c->ops + w->op + r->op, r));
 }
 
 /* The last worker with a message for one before it, which waits for it in vain where those
@@ -211,11 +254,11 @@ static bool run_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, 
 	j.part->replicas = 1;
 	why = emu_run(&(struct emu_launch){ kernel->run, c, last, 0, -1 }, 1, s.threads, seed, 0);
 	r = c->report;
-	ok = !why && report_right(c) && r->worker < last && *c->abort;
+	ok = !why && report_right(c, r) && r->worker < last && *c->abort;
 	if (!ok)
-		printf("# watchdog, %s: count %llu, %s, kind %u rank %u worker %u op %u line %u peer %u\n",
+		printf("# watchdog, %s: count %llu, %s, kind %u worker %u op %u fifo %u peer %u\n",
 		       kernel->schedule, (unsigned long long)c->count, why ? why : "a wrong report",
-		       r->kind, r->rank, r->worker, r->op, r->line, r->peer);
+		       r->kind, r->worker, r->op, r->fifo, r->peer);
 	cuda_tables_free(&s.tables);
 	return ok;
 }
@@ -224,7 +267,14 @@ static bool run_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, 
 struct tally {
 	uint64_t several; /* in which more than one part reported */
 	uint64_t cause;	  /* ... and one told that it waits for the last */
+	uint64_t went_on; /* waits that were reported, and then over */
 };
+
+/* The rank that a report's wait is for. */
+static uint32_t peer_of(const struct ccs_dev_call *c, const struct ccs_dev_report *r)
+{
+	return r->kind == CCS_DEV_STUCK_SEND ? c->fifos[r->fifo].dst : c->fifos[r->fifo].src;
+}
 
 /* A part of several ranks tells of one wait: it may be for another of its own. */
 static bool run_parts_watchdog(struct ccs_module *m, const struct emu_kernel *kernel, uint64_t seed,
@@ -253,8 +303,9 @@ static bool run_parts_watchdog(struct ccs_module *m, const struct emu_kernel *ke
 		if (!r->taken)
 			continue;
 		told++;
-		cause |= r->kind != CCS_DEV_STUCK_WORKER && s.part_of[r->peer] == gone;
-		ok &= report_right(j.part + i);
+		cause |= r->kind != CCS_DEV_STUCK_WORKER &&
+			 s.part_of[peer_of(j.part + i, r)] == gone;
+		ok &= report_right(j.part + i, r);
 	}
 	if (why || !ok)
 		printf("# several parts, %s: %s\n", kernel->schedule, why ? why : "a wrong report");
@@ -262,6 +313,65 @@ static bool run_parts_watchdog(struct ccs_module *m, const struct emu_kernel *ke
 	tally->cause += told > 1 && cause;
 	cuda_tables_free(&s.tables);
 	return !why && ok;
+}
+
+/* Where waits that last do not end the call, they are reported, and the call is right. */
+static bool run_patient(struct ccs_module *m, const struct emu_kernel *kernel, uint64_t seed,
+			struct tally *tally)
+{
+	struct emu_launch l[MAX_N];
+	struct state s;
+	struct job j;
+	const char *why;
+
+	if (!watchdog_state(&s, &j, m, kernel, seed, 0))
+		return false;
+	for (uint32_t i = 0; i < s.nparts; i++) {
+		j.part[i].limit = 200;
+		j.part[i].ends = 0;
+	}
+	launch_jobs(&s, &j, 1, false, l);
+	why = emu_run(l, s.nparts, s.threads, seed, 0);
+	if (!why && (*s.part->abort || !counters_right(&s) || !job_right(&s, &j)))
+		why = "a report does harm";
+	for (uint32_t i = 0; i < s.nparts && !why; i++) {
+		const struct ccs_dev_report *r = j.part[i].report;
+
+		tally->went_on += r[1].taken;
+		if (r[0].taken || (r[1].taken && !report_right(j.part + i, r + 1)))
+			why = "a wrong report";
+	}
+	if (why)
+		printf("# waits that go on, %s: %s\n", kernel->schedule, why);
+	cuda_tables_free(&s.tables);
+	return !why;
+}
+
+/* Two graphs of one capture: side by side they are found out, and what is not found out is right. */
+static bool run_twice(struct ccs_module *m, const struct emu_kernel *kernel, uint64_t seed,
+		      uint64_t *found)
+{
+	struct job jobs[2] = { 0 };
+	struct emu_launch l[2];
+	struct state s;
+	const char *why;
+
+	emu_seed(seed);
+	emu_alloc_reset();
+	if (!state_make(&s, m, last_plan(m), kernel, TWICE) || !job_make(&s, jobs, 0))
+		return false;
+	job_again(&s, jobs + 1, jobs, 1);
+	launch_jobs(&s, jobs, 2, true, l);
+	why = emu_run(l, 2, s.threads, seed, 0);
+	*found += *s.part->abort;
+	if (!why && *s.part->abort && s.part->report->kind != CCS_DEV_STUCK_TWICE)
+		why = "a wrong report";
+	for (int i = 0; i < 2 && !why && !*s.part->abort; i++)
+		why = job_right(&s, jobs + i) && counters_right(&s) ? NULL : "wrong data";
+	if (why)
+		say(&s, jobs, 2, seed, why);
+	cuda_tables_free(&s.tables);
+	return !why;
 }
 
 /* A launch that waits for its turn reports it; and still leaves the counters in order,
@@ -309,16 +419,16 @@ static bool chains_seen(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const modes[] = { "",     "watchdog", "near",     "sides",
-					     "busy", "late",	 "unstaged", "chains" };
+	static const char *const modes[] = { "",     "watchdog", "near",   "sides", "busy",
+					     "late", "unstaged", "chains", "twice" };
 	struct ccs_module *modules[MAX_MODULES];
 	const struct emu_kernel *kernels[MAX_MODULES];
-	uint64_t first, n, failed = 0, unstaged = 0;
-	struct tally tally = { 0, 0 };
+	uint64_t first, n, failed = 0, unstaged = 0, found = 0;
+	struct tally tally = { 0, 0, 0 };
 	enum mode mode = RIGHT;
 	int count = 0;
 
-	for (int i = WATCHDOG; i <= CHAINS && argc > 1; i++)
+	for (int i = WATCHDOG; i <= TWICE && argc > 1; i++)
 		if (!strcmp(argv[1], modes[i])) {
 			mode = (enum mode)i;
 			argv++;
@@ -350,7 +460,12 @@ int main(int argc, char **argv)
 				!run_turn_watchdog(modules[seed % (uint64_t)count],
 						   kernels[seed % (uint64_t)count], seed) +
 				!run_parts_watchdog(modules[seed % (uint64_t)count],
-						    kernels[seed % (uint64_t)count], seed, &tally);
+						    kernels[seed % (uint64_t)count], seed, &tally) +
+				!run_patient(modules[seed % (uint64_t)count],
+					     kernels[seed % (uint64_t)count], seed, &tally);
+		else if (mode == TWICE)
+			failed += !run_twice(modules[seed % (uint64_t)count],
+					     kernels[seed % (uint64_t)count], seed, &found);
 		else
 			failed += !run_seed(seed, modules, kernels, count, mode, &unstaged);
 	if (mode == UNSTAGED && !unstaged && !failed++)
@@ -360,6 +475,10 @@ int main(int argc, char **argv)
 	    !failed++)
 		printf("# several reports in %llu runs, with the cause in %llu\n",
 		       (unsigned long long)tally.several, (unsigned long long)tally.cause);
+	if (mode == WATCHDOG && tally.went_on < n / 2 && !failed++)
+		printf("# %llu waits went on\n", (unsigned long long)tally.went_on);
+	if (mode == TWICE && found < n / 2 && !failed++)
+		printf("# %llu pairs of graphs were found out\n", (unsigned long long)found);
 	failed += mode == CHAINS && !failed && !chains_seen();
 	for (int i = 0; i < count; i++)
 		ccs_module_free(modules[i]);

@@ -16,7 +16,7 @@
 
 enum { MAX_MODULES = 64, MAX_N = 8, GUARD = 32 };
 
-enum mode { RIGHT, WATCHDOG, NEAR, SIDES, BUSY, LATE, UNSTAGED, CHAINS };
+enum mode { RIGHT, WATCHDOG, NEAR, SIDES, BUSY, LATE, UNSTAGED, CHAINS, TWICE };
 
 struct state {
 	const struct ccs_module *m;
@@ -39,6 +39,7 @@ struct job {
 	struct ccs_dev_call call; /* sizes and ranks */
 	struct ccs_dev_call part[MAX_N];
 	uint32_t number;
+	bool again;	     /* with the sizes of the one before */
 	size_t rows;	     /* of what is `by column` */
 	struct sizes *sizes; /* of `sized` chunks; NULL: there are none */
 	bool factors;	     /* premul-sum has one for each element; else a rank's scalar */

@@ -128,7 +128,7 @@ static void make_node(struct sim *s, uint32_t rank, struct node *n)
 	c->epoch = emu_alloc((n->k.nrows + 1) * s->replicas * CCS_DEV_LINE * 8);
 	c->done = emu_alloc((n->k.nrows + 1) * s->replicas * CCS_DEV_LINE * 8);
 	c->abort = emu_alloc(sizeof(*c->abort));
-	c->report = emu_alloc(sizeof(*c->report));
+	c->report = emu_alloc(CCS_DEV_REPORTS * sizeof(*c->report));
 	c->stage = n->k.stage_cells ? emu_alloc(n->k.stage_cells * s->slot * s->esize) : NULL;
 	c->count = s->count;
 	c->tile = s->tile;

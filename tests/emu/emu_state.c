@@ -113,7 +113,8 @@ static bool all_inout(const struct ccs_module *m)
 static void choose_parts(struct state *s)
 {
 	uint32_t n = s->v->plan->nranks, most = n < 4 ? n : 4;
-	bool one = s->mode == SIDES || s->mode == BUSY || s->mode == LATE || s->mode == UNSTAGED;
+	bool one = s->mode == SIDES || s->mode == BUSY || s->mode == LATE || s->mode == UNSTAGED ||
+		   s->mode == TWICE;
 
 	s->nparts = one || emu_random(2) ? 1 : 1 + emu_random(most);
 	if (s->mode == NEAR)
@@ -239,7 +240,7 @@ bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
 		cuda_tables_bind(&s->tables, copy, c);
 		make_counters(s, c, epoch);
 		c->abort = abort_flag;
-		c->report = emu_alloc(sizeof(struct ccs_dev_report));
+		c->report = emu_alloc(CCS_DEV_REPORTS * sizeof(struct ccs_dev_report));
 		c->stage = s->tables.stage_cells
 				   ? emu_alloc(s->tables.stage_cells * s->replicas_max * 4 * 16)
 				   : NULL;
@@ -445,6 +446,7 @@ static void make_parts(const struct state *s, struct job *j)
 bool job_make(const struct state *s, struct job *j, uint32_t number)
 {
 	j->number = number;
+	j->again = false;
 	if (!choose_sizes(s, j))
 		return false;
 	make_buffers(s, j);
@@ -456,6 +458,7 @@ void job_again(const struct state *s, struct job *j, const struct job *last, uin
 {
 	*j = *last;
 	j->number = number;
+	j->again = true;
 	make_buffers(s, j);
 	make_parts(s, j);
 }

@@ -106,7 +106,7 @@ build columns_scaled "$T/layouts.inc" 9 5 0 $lines &&
 for proto in 0 1; do
 	build watchdog "$T/kernels.inc" 7 0 $proto "-DCCS_WATCHDOG $brief" &&
 	timeout 300 "$T/watchdog" watchdog 1 200 "$@"
-	result $? "workers that never start, and turns that do not end, are reported, protocol $proto"
+	result $? "workers that never start, turns that do not end, and waits that go on are reported, protocol $proto"
 done
 
 # What ranks on several hosts do between NCCL's messages (runtime/plan/plan.h, Rounds), by the same
@@ -132,6 +132,13 @@ result $? "direct messages, and those that are read in cells, touch no slot, 300
 fails "with fences for the device several devices fail" "$T/simple" near 1 500 "$@"
 fails "calls side by side fail without turns, Simple" "$T/simple" sides 1 500 "$@"
 fails "calls side by side fail without turns, LL" "$T/ll" sides 1 500 "$@"
+for name in simple ll; do
+	timeout 300 "$T/$name" twice 1 200 "$@"
+	result $? "two graphs of one capture side by side are found out, $name, 200 seeds"
+done
+sed 's/if (ccs_twice(c, begun, done))/if (false)/' "$T/kernels.inc" >"$T/mutant.inc"
+build mutant "$T/mutant.inc" 7 0 0 $brief || exit 1
+fails "... and fail where nobody looks" "$T/mutant" twice 1 200 "$@"
 sed 's/((uint64_t)c\.launch << 32) + //' "$T/kernels.inc" >"$T/mutant.inc"
 build nameless "$T/mutant.inc" 7 0 0 $brief || exit 1
 fails "turns fail where launches have the device's number alone" "$T/nameless" 1 500 "$@"

@@ -40,10 +40,15 @@ static void check_blocks(const struct launch *l)
 	check_own(l->device, c->workers + c->worker0, c->nworkers * sizeof(*c->workers), "workers");
 	check_own(l->device, (char *)c->done + line * c->worker0, line * c->nworkers, "`done`");
 	check_own(l->device, (char *)c->epoch + line * c->worker0, line * c->nworkers, "epochs");
-	check_memory(l->device, c->report, sizeof(*c->report), "the report");
+	check_memory(l->device, c->report, CCS_DEV_REPORTS * sizeof(*c->report), "the reports");
 	check_memory(l->device, c->abort, sizeof(*c->abort), "the abort flag");
 	if (c->turn)
 		check_own(l->device, c->turn, 2 * sizeof(*c->turn), "the turn");
+	if (c->begun)
+		check_own(l->device, c->begun, (1 + l->blocks) * sizeof(*c->begun),
+			  "what has begun");
+	if (c->begun && !c->turn)
+		illegal("a captured launch takes no turn");
 	if (c->far_ranks)
 		check_own(l->device, c->far_ranks, sizeof(*c->far_ranks), "the ranks");
 	if (l->kernel.layouts)

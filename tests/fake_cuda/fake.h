@@ -14,6 +14,7 @@
  *   modules.c  modules, launches, their order
  *   check.c    a launch before it runs: tables, sizes, places
  *   run.c      the interpreter
+ *   waits.c    ... and how its launches wait (machine.h)
  *
  * When things run. What can be done at once is done inside the call: so a launch that
  * waits for nobody else's messages is over when it returns. A launch whose workers
@@ -21,7 +22,8 @@
  * thread, and so does what comes after it in its stream; with FAKE_CUDA_ASYNC all work does, and
  * is not over when its call returns. Memory is had, and given back, when the device has done all
  * that it was given: a program that does so between launches which wait for one another hangs, as
- * it may with a real driver. What would have been unordered
+ * it may with a real driver. A launch begins when all its blocks fit beside those that run on the
+ * device, and a call that finds its stream full (FAKE_CUDA_QUEUE) waits. What would have been unordered
  * on a GPU is found with vector clocks in either case: launches of one communicator on
  * one device must be ordered by streams and events, or take turns (call.turn).
  *
@@ -31,6 +33,7 @@
  *   FAKE_CUDA_SMS=132, FAKE_CUDA_REGISTERS=64 (of each thread of a kernel),
  *   FAKE_CUDA_CAPABILITY=90, FAKE_CUDA_VERSION=13000
  *   FAKE_CUDA_ASYNC=0           1: no work is done in the call that gives it
+ *   FAKE_CUDA_QUEUE=1024        a stream has so much to do at most
  *   FAKE_CUDA_SHARE=1           ... of which a launch gets one part in so many, as under MPS,
  *                               though the driver counts all of them
  *   FAKE_CUDA_STUCK=RANK        blocks of that rank never move, in launches made while
@@ -118,6 +121,7 @@ struct stream {
 	struct clock clock, before; /* before: as it was when a capture began */
 	struct capture *capture;
 	struct work *first, *last; /* to be done */
+	int pending;		   /* so much */
 	bool busy;		   /* somebody does its work */
 };
 
@@ -272,9 +276,10 @@ struct launch {
 	struct ccs_dev_call call;
 	unsigned blocks, threads;
 	int device;
-	int stuck;    /* a rank whose blocks don't move; -1: none */
-	int patience; /* seconds */
-	bool alone;   /* waits for no message of others */
+	int stuck;	       /* a rank whose blocks don't move; -1: none */
+	int patience;	       /* seconds */
+	bool alone;	       /* waits for no message of others */
+	long long room, whole; /* of the multiprocessors that it takes, and that there are */
 };
 
 /** The launch must come after all of its communicator on its device, or take turns.
@@ -284,6 +289,9 @@ void orders_free(struct orders *o);
 /** Memory that is gone names no communicator any more. */
 void orders_forget(const void *p, size_t n);
 bool may_start(const struct launch *l);
+/** Waits until its blocks fit on the device; and gives their room back. */
+void room_take(const struct launch *l);
+void room_give(const struct launch *l);
 
 /* ---- check.c ------------------------------------------------------------------------------ */
 
@@ -301,5 +309,7 @@ void execute(const struct launch *l);
 
 /** Runs a launch to its end. */
 void fake_run(const struct launch *l);
+/** Whether launches stop when they have begun (fake_hold). */
+bool fake_held(void);
 
 #endif

@@ -215,11 +215,49 @@ void orders_forget(const void *p, size_t n)
 	}
 }
 
+/* ---- room ----------------------------------------------------------------------------------- */
+
+#define SM_ROOM 65536ll /* of one multiprocessor */
+
+static long long taken[DEVICES]; /* by blocks that run */
+
+static bool has_room(const struct launch *l)
+{
+	return taken[l->device] + l->room <= l->whole;
+}
+
+void room_take(const struct launch *l)
+{
+	lock();
+	while (!has_room(l))
+		pthread_cond_wait(&fake.change, &fake.lock);
+	taken[l->device] += l->room;
+	unlock();
+}
+
+void room_give(const struct launch *l)
+{
+	lock();
+	taken[l->device] -= l->room;
+	pthread_cond_broadcast(&fake.change);
+	unlock();
+}
+
+/* What so many blocks need. */
+static void measure(struct launch *l)
+{
+	int each = blocks_per_sm((int)l->threads);
+
+	l->whole = number("FAKE_CUDA_SMS", 132) * SM_ROOM / number("FAKE_CUDA_SHARE", 1);
+	l->room = each ? (l->blocks * SM_ROOM + each - 1) / each : l->whole + 1;
+}
+
 /* ---- launches --------------------------------------------------------------------------- */
 
 bool may_start(const struct launch *l)
 {
-	return !l->call.turn || !__atomic_load_n(l->call.turn, __ATOMIC_ACQUIRE);
+	return !fake_held() && has_room(l) &&
+	       (!l->call.turn || !__atomic_load_n(l->call.turn, __ATOMIC_ACQUIRE));
 }
 
 static int launch(struct launch *l, struct stream *s)
@@ -227,13 +265,13 @@ static int launch(struct launch *l, struct stream *s)
 	struct work w = { .what = LAUNCH };
 
 	note("launch blocks %u device %d stream %d workers %u..%u tile %llu ntiles %llu "
-	     "replicas %u type %u op %u protocol %u limit %llu ms%s%s%s%s",
+	     "replicas %u type %u op %u protocol %u limit %llu ms%s%s%s%s%s",
 	     l->blocks, l->device, s->number, l->call.worker0, l->call.worker0 + l->call.nworkers,
 	     (unsigned long long)l->call.tile, (unsigned long long)l->call.ntiles, l->call.replicas,
 	     l->kernel.type, l->kernel.op, l->kernel.protocol,
-	     (unsigned long long)l->call.limit / 1000000, l->call.far ? " far" : "",
-	     l->call.direct ? " direct" : "", l->call.turn ? " turn" : "",
-	     s->capture ? " captured" : "");
+	     (unsigned long long)l->call.limit / 1000000, l->call.ends ? " ends" : "",
+	     l->call.far ? " far" : "", l->call.direct ? " direct" : "",
+	     l->call.turn ? " turn" : "", s->capture ? " captured" : "");
 	check_number(l);
 	order_launch(s->capture ? capture_orders(s->capture) : NULL, s, l);
 	w.launch = malloc(sizeof(*l));
@@ -263,8 +301,8 @@ EXPORT int cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned
 	if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || bx > CCS_THREADS)
 		illegal("a launch of %u x %u x %u blocks of %u x %u x %u threads", gx, gy, gz, bx,
 			by, bz);
-	if (gx > (unsigned)(blocks_per_sm((int)bx) * number("FAKE_CUDA_SMS", 132) /
-			    number("FAKE_CUDA_SHARE", 1)))
+	measure(&l);
+	if (l.room > l.whole)
 		return TOO_LARGE;
 	check_launch(&l);
 	lock();

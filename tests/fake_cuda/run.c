@@ -6,45 +6,15 @@
  *
  * Blocks that cannot move wait for others: of this launch alone, and then none of them
  * ever will, which is an error, unless the call has a limit; or of other devices and
- * processes, and then the thread looks again a little later. A block that has waited
- * for longer than the limit reports and stops all; one that has waited for more than half
- * of it when another stops all reports, too, as the device code does.
+ * processes, and then the thread looks again a little later (waits.c).
  */
-#include "tests/fake_cuda/fake.h"
+#include "tests/fake_cuda/machine.h"
 
 #include "runtime/cpu/reduce.h"
 #include "runtime/plan/types.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* What a block waits for. */
-struct waiting {
-	uint32_t kind, peer, fifo;
-	uint64_t need, have;
-};
-
-struct block {
-	uint32_t worker, replica;
-	uint64_t tile;
-	uint32_t op;
-	uint64_t epoch;
-	uint64_t pass;	     /* in which it last moved */
-	long long since;     /* and when */
-	struct waiting last; /* for what it waited when last looked at */
-};
-
-struct machine {
-	const struct launch *l;
-	const struct ccs_dev_call *c;
-	const struct fake_kernel *k;
-	size_t esize;
-	const struct ccs_dev_rank *ranks;
-	struct block *blocks;
-	uint64_t pass;
-};
 
 /* Counters are read and written by other devices and processes. */
 static uint64_t load(const uint64_t *p)
@@ -365,26 +335,6 @@ static void step(const struct machine *m, struct block *b, const struct ccs_dev_
 	}
 }
 
-static bool over(const struct machine *m, const struct block *b)
-{
-	return !m->c->workers[b->worker].nops || b->tile >= m->c->ntiles;
-}
-
-static const struct ccs_dev_op *next_op(const struct machine *m, const struct block *b)
-{
-	return m->c->ops + m->c->workers[b->worker].op + b->op;
-}
-
-static bool stuck(const struct machine *m, const struct block *b)
-{
-	return m->l->stuck >= 0 && m->c->workers[b->worker].rank == (uint32_t)m->l->stuck;
-}
-
-static bool aborted(const struct machine *m)
-{
-	return __atomic_load_n(m->c->abort, __ATOMIC_ACQUIRE);
-}
-
 /* Moves a block as far as it goes. */
 static bool move(const struct machine *m, struct block *b)
 {
@@ -439,36 +389,7 @@ static void post(const struct machine *m, uint32_t rank)
 			post_cell(m, rank, c->ranges[i].first + j, i >= p->reduced);
 }
 
-/* ---- giving up ------------------------------------------------------------------------- */
-
-static void give_up(const struct machine *m, const struct block *b, const struct waiting *w)
-{
-	static const struct ccs_dev_op none = { .done = 1 };
-	const struct ccs_dev_op *o = over(m, b) ? &none : next_op(m, b);
-	struct ccs_dev_report *r = m->c->report;
-	uint32_t nobody = 0;
-
-	if (__atomic_compare_exchange_n(&r->taken, &nobody, 1, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE)) {
-		*r = (struct ccs_dev_report){
-			.taken = 1,
-			.kind = w->kind,
-			.rank = m->c->workers[b->worker].rank,
-			.worker = b->worker,
-			.replica = b->replica,
-			.op = o->done - 1,
-			.line = o->line,
-			.file = o->file,
-			.peer = w->peer,
-			.fifo = w->fifo,
-			.tile = b->tile,
-			.need = w->need,
-			.have = w->have,
-		};
-		__atomic_store_n(&r->complete, 1, __ATOMIC_RELEASE);
-	}
-	__atomic_store_n(m->c->abort, 1, __ATOMIC_RELEASE);
-}
+/* ---- to the end ------------------------------------------------------------------------ */
 
 /* No block moves, and none of this launch alone ever will: as if the limit were over.
  * The first that stopped reports. */
@@ -486,60 +407,10 @@ static void nothing_moves(const struct machine *m)
 	if (!first)
 		illegal("a launch of which no block may move");
 	ready(m, first, next_op(m, first), &w);
-	if (!m->c->limit)
+	if (!m->c->limit || !m->c->ends)
 		illegal("no block can move: worker %u, tile %llu, operation %u waits",
 			first->worker, (unsigned long long)first->tile, first->op);
 	give_up(m, first, &w);
-}
-
-/* Whether the one waited for is of this launch, too. */
-static bool is_near(const struct machine *m, const struct waiting *w)
-{
-	uint32_t worker = m->c->worker0;
-
-	if (w->kind == CCS_DEV_STUCK_RECV)
-		worker = m->c->fifos[w->fifo].src_worker;
-	if (w->kind == CCS_DEV_STUCK_SEND)
-		worker = m->c->fifos[w->fifo].dst_worker;
-	return worker - m->c->worker0 < m->c->nworkers;
-}
-
-/* Looks for a block that has waited for too long, which then reports; who waits for another
- * worker leaves it to that one, if it can. `stop`: others have given up. */
-static bool too_long(const struct machine *m, bool stop)
-{
-	long long limit = (long long)m->c->limit;
-
-	for (uint32_t i = 0; i < m->l->blocks && limit; i++) {
-		const struct block *b = m->blocks + i;
-		const struct waiting *w = &b->last;
-		long long waited = now() - b->since;
-
-		if (over(m, b) || stuck(m, b))
-			continue;
-		if (stop ? waited <= limit / 2 || is_near(m, w)
-			 : waited < limit + (w->kind == CCS_DEV_STUCK_WORKER ? limit / 4 : 0))
-			continue;
-		give_up(m, b, w);
-		return true;
-	}
-	return false;
-}
-
-/* A pause, if none has waited too long. */
-static void wait_a_little(const struct machine *m, long long *quiet, unsigned *looks)
-{
-	long long at = now();
-
-	if (too_long(m, false))
-		return;
-	if (at - *quiet > m->l->patience * 1000000000ll)
-		illegal("workers %u..%u on device %d wait for others, and nothing comes",
-			m->c->worker0, m->c->worker0 + m->c->nworkers, m->l->device);
-	if (++*looks < 64)
-		sched_yield();
-	else
-		usleep(100);
 }
 
 /* Whether all is done; else the call is given up. */
@@ -563,7 +434,7 @@ static bool run_blocks(struct machine *m)
 			continue;
 		}
 		if (aborted(m)) {
-			too_long(m, true);
+			tell_others(m);
 			return false;
 		}
 		if (m->l->alone)
@@ -593,33 +464,9 @@ static void leave(const struct machine *m, const struct block *b)
 	c->epoch[((uint64_t)b->worker * c->replicas_max + b->replica) * CCS_DEV_LINE] = end;
 }
 
-/* ---- turns ------------------------------------------------------------------------------ */
-
-/* Whether it got the turn. */
-static bool take_turn(const struct machine *m)
-{
-	long long since = now();
-	uint64_t nobody = 0;
-
-	while (!__atomic_compare_exchange_n(m->c->turn, &nobody, 1, false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE)) {
-		struct waiting w = { CCS_DEV_STUCK_TURN, 0, CCS_DEV_NONE, 0, nobody };
-
-		if (aborted(m))
-			return false;
-		if (m->c->limit && now() - since > (long long)m->c->limit)
-			give_up(m, m->blocks, &w);
-		else if (now() - since > m->l->patience * 1000000000ll)
-			illegal("a launch waits for its turn, and it does not come");
-		usleep(50);
-		nobody = 0;
-	}
-	return true;
-}
-
 /* ---- a launch ---------------------------------------------------------------------------- */
 
-void fake_run(const struct launch *l)
+static void run_launch(const struct launch *l)
 {
 	const struct ccs_dev_call *c = &l->call;
 	struct machine m = { l,
@@ -648,6 +495,7 @@ void fake_run(const struct launch *l)
 	}
 	if (l->alone && aborted(&m))
 		illegal("a launch after an abort");
+	blocks_begin(&m);
 	turn = c->turn && take_turn(&m);
 	for (uint32_t i = 0; i < l->blocks; i++)
 		m.blocks[i].epoch = c->epoch[((uint64_t)m.blocks[i].worker * c->replicas_max +
@@ -662,7 +510,16 @@ void fake_run(const struct launch *l)
 		if (done && !m.blocks[i].replica && !w->index)
 			post(&m, w->rank); /* of all its workers and replicas */
 	}
+	if (c->begun)
+		__atomic_fetch_add(c->begun, l->blocks, __ATOMIC_ACQ_REL);
 	if (turn)
 		store(c->turn, 0);
 	free(m.blocks);
+}
+
+void fake_run(const struct launch *l)
+{
+	room_take(l);
+	run_launch(l);
+	room_give(l);
 }

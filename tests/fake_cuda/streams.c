@@ -183,6 +183,7 @@ static void *serve(void *arg)
 		lock();
 		work_free(w);
 		free(w);
+		s->pending--;
 		pthread_cond_broadcast(&fake.change);
 	}
 	s->busy = false;
@@ -229,6 +230,9 @@ int submit(struct stream *s, struct work w)
 		pthread_cond_broadcast(&fake.change);
 		return 0;
 	}
+	while (s->pending >= number("FAKE_CUDA_QUEUE", 1024))
+		pthread_cond_wait(&fake.change, &fake.lock);
+	s->pending++;
 	kept = malloc(sizeof(*kept));
 	*kept = w;
 	kept->next = NULL;

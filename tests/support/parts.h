@@ -32,7 +32,7 @@ struct part {
 	uint64_t done[2 * CCS_DEV_LINE], epoch[2 * CCS_DEV_LINE];
 	uint64_t head, tail;
 	_Alignas(16) uint8_t data[SLOTS * TILE * 4];
-	struct ccs_dev_report report;
+	struct ccs_dev_report report[CCS_DEV_REPORTS];
 	uint32_t abort;
 	_Alignas(16) float buffer[COUNT];
 };

@@ -68,6 +68,15 @@
  * the device gives to the grid; turn[1]: blocks of it that are done. NULL: the host has
  * ordered the launches. Both numbers are needed: those of the device are alike in two
  * graphs, and `launch` is alike in two graphs made of one capture.
+ *
+ * Graphs of one capture work on the same buffers, and a turn does not tell them apart: they
+ * must not run side by side. A captured launch has counters of its own, `begun`, zero at first:
+ * [0] counts its blocks that are done, [1 + b] how often block b has begun. The n-th time it
+ * must find that all blocks are done n - 1 times; else it reports CCS_DEV_STUCK_TWICE, and
+ * stops the call.
+ *
+ * Waits. Somebody may come minutes late, for good reasons: a wait that lasts longer than `limit`
+ * is reported, and goes on, unless `ends` is set.
  */
 #ifndef CCS_RUNTIME_CUDA_DEVICE_ARGS_H
 #define CCS_RUNTIME_CUDA_DEVICE_ARGS_H
@@ -203,24 +212,24 @@ struct ccs_dev_rank {
 #define CCS_DEV_STUCK_SEND 2u	/* no free slot towards `peer` */
 #define CCS_DEV_STUCK_WORKER 3u /* for worker `peer` of the same rank */
 #define CCS_DEV_STUCK_TURN 4u	/* another launch does not end */
+#define CCS_DEV_STUCK_TWICE 5u	/* nobody: another graph of the same capture runs, too */
 
-/* Why a part gave up, one report a part: that of its first block whose wait exceeded the
- * limit, or had lasted more than half of it when the block saw that the call is to
- * stop. It names the peer that was waited for; a part without a report is the likely
- * culprit. Zero it before use. */
+/* A wait. A part has two reports, zero before use. The first says why it gave up: that of its
+ * first block whose wait exceeded the limit, or had lasted more than half of it when the block
+ * saw that the call is to stop; a part without one is the likely culprit. The second is of the
+ * first wait that exceeded the limit and went on; whoever has read it may zero it. */
 struct ccs_dev_report {
 	uint32_t taken; /* 1 once somebody writes it */
 	uint32_t kind;
-	uint32_t rank, worker, replica;
-	uint32_t op; /* in the worker's list, of this plan's operations; with CCS_DEV_STUCK_TURN,
-				   and with line 0, behind them all, op, line and file mean nothing */
-	uint32_t line, file;
-	uint32_t peer, fifo;
+	uint32_t worker, replica; /* who waits */
+	uint32_t op;		  /* row of the worker's; CCS_DEV_NONE: before or behind them all */
+	uint32_t peer;		  /* CCS_DEV_STUCK_WORKER: which one */
+	uint32_t fifo;		  /* CCS_DEV_STUCK_RECV and _SEND: its other end is the peer */
+	uint32_t complete;	  /* 1: all of it is written; set last */
 	uint64_t tile;
 	uint64_t need, have; /* the counter's value (LL: the flag's) */
-	uint32_t complete;   /* 1: all of it is written; set last */
-	uint32_t reserved;
 };
+#define CCS_DEV_REPORTS 2
 
 struct ccs_dev_call {
 	const struct ccs_dev_op *ops;
@@ -230,12 +239,12 @@ struct ccs_dev_call {
 	const struct ccs_dev_fifo *fifos;
 	const struct ccs_dev_post *posts; /* [nranks of the plan] */
 	const struct ccs_dev_range *ranges;
-	uint64_t *done;	 /* [(worker * replicas_max + replica) * CCS_DEV_LINE] */
-	uint64_t *epoch; /* likewise */
-	uint8_t *stage;	 /* 16-aligned, or NULL where no worker has one */
-	uint32_t *abort; /* non-zero: stop. Set by whoever gives up; may be the
+	uint64_t *done;		       /* [(worker * replicas_max + replica) * CCS_DEV_LINE] */
+	uint64_t *epoch;	       /* likewise */
+	uint8_t *stage;		       /* 16-aligned, or NULL where no worker has one */
+	uint32_t *abort;	       /* non-zero: stop. Set by whoever gives up; may be the
 				   host's memory. The host zeroes it after the call. */
-	struct ccs_dev_report *report;
+	struct ccs_dev_report *report; /* [CCS_DEV_REPORTS] */
 	const struct ccs_dev_rank *far_ranks; /* [nranks] or NULL: use ranks[] below */
 	uint64_t count;			      /* elements of a block of the contract */
 	uint64_t tile;	  /* elements; a tile of all cells of a message has less than
@@ -243,8 +252,8 @@ struct ccs_dev_call {
 	uint64_t ntiles;  /* of each replica */
 	uint64_t longest; /* elements between scratch cells: at least the longest
 				   chunk, and a multiple of 16 bytes */
-	uint64_t limit;	  /* ns without progress in one wait; 0: none. Only in kernels
-				   compiled with -D CCS_WATCHDOG */
+	uint64_t limit;	  /* ns without progress in one wait, until it is reported; 0: never. Only
+				   in kernels compiled with -D CCS_WATCHDOG */
 	uint32_t worker0, nworkers;
 	uint32_t replicas, replicas_max; /* of this call; of the state */
 	uint32_t divide;		 /* CCS_AVG: the number of ranks; else 0 */
@@ -252,8 +261,9 @@ struct ccs_dev_call {
 	uint32_t direct;		 /* 1: direct copies and reads, see above */
 	uint32_t tile0;			 /* see Cuts; 0 unless a call takes several launches */
 	uint32_t launch; /* with `turn`: counts launches; a replay has its capture's */
-	uint32_t reserved;
-	uint64_t *turn; /* [2], or NULL */
+	uint32_t ends;	 /* 1: a wait that exceeds `limit` ends the call */
+	uint64_t *turn;	 /* [2], or NULL */
+	uint64_t *begun; /* [1 + blocks], with `turn`, of a captured launch; else NULL */
 	struct ccs_dev_rank ranks[CCS_DEV_RANKS];
 	const struct ccs_dev_place *places; /* NULL: cells are parts of blocks */
 	uint64_t rank_places;

@@ -121,7 +121,7 @@ struct ccs_block {
 	uint64_t count, tile, tile0, ntiles, longest, limit, epoch;
 	uint32_t replicas, replicas_max;
 	uint32_t worker0, nworkers;
-	uint32_t far, direct, divide;
+	uint32_t far, direct, divide, ends;
 	uint32_t room;	/* units of a cell's tile, where it is whole */
 	ccs_vec scalar; /* premul-sum's, of this rank: a unit of it */
 #if CCS_LAYOUTS

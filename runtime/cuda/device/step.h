@@ -273,6 +273,8 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 		uint64_t *const turn = c.turn;
 		const uint64_t mine = turn ? ((uint64_t)c.launch << 32) + ccs_grid() + 1 : 0;
 		const uint64_t had = turn ? ccs_swap(turn, 0, mine) : 0; /* on its way */
+		const uint64_t begun = c.begun ? ccs_add(c.begun + 1 + blockIdx.x, 1) : 0;
+		const uint64_t done = c.begun ? ccs_add(c.begun, 0) : 0;
 
 		ccs_b.worker = c.worker0 + blockIdx.x / c.replicas;
 		ccs_b.replica = blockIdx.x % c.replicas;
@@ -282,11 +284,17 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 		ccs_b.abort = c.abort;
 		ccs_b.report = c.report;
 		ccs_b.limit = c.limit;
+		ccs_b.ends = c.ends;
 		ccs_b.worker0 = c.worker0;
 		ccs_b.nworkers = c.nworkers;
 		ccs_b.w = c.workers[ccs_b.worker];
+		if (ccs_twice(c, begun, done)) {
+			ccs_give_up(CCS_DEV_STUCK_TWICE, CCS_DEV_NONE, CCS_DEV_NONE, CCS_DEV_NONE,
+				    0, begun, done, 0);
+			stop = 1;
+		}
 		if (had != 0 && had != mine)
-			stop = ccs_turn_wait(turn, mine);
+			stop |= ccs_turn_wait(turn, mine);
 		if (turn)
 			ccs_fence_device(); /* ORDER: the turn before what the last grid left */
 		ccs_b.epoch =
@@ -457,6 +465,9 @@ CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 	if (!c.turn)
 		return;
 	ccs_barrier(0);
-	if (threadIdx.x == 0)
+	if (threadIdx.x == 0) {
+		if (c.begun)
+			ccs_add(c.begun, 1);
 		ccs_turn_give(c.turn, (uint64_t)c.nworkers * c.replicas);
+	}
 }

@@ -3,8 +3,10 @@
  *
  * A wait looks at a counter until it is far enough. From time to time it looks at
  * the abort flag, too, and with CCS_WATCHDOG at the clock: a block that waits too long
- * reports where, and sets the flag, which stops all others; one that has waited for long
- * by then reports for its own part. Functions return non-zero where
+ * reports where, and goes on waiting; or, where that ends the call, sets the flag, which stops
+ * all others: one that has waited for long by then reports for its own part. A report of a wait
+ * that goes on is stored by the loop itself: a function that returned there would make its callers
+ * keep in memory what they have in registers. Functions return non-zero where
  * the call is to stop; all threads of a block get the same answer, since it comes
  * from a barrier. A block that stops has seen the flag set, or set it.
  *
@@ -40,39 +42,35 @@ CCS_FN bool ccs_is_near(uint32_t kind, uint32_t fifo)
 	return worker - ccs_b.worker0 < ccs_b.nworkers;
 }
 
-/* The call is to stop, or somebody has waited for too long: stops it, and says why if
- * nobody of this part has. Where others were first, that is who has waited for more than
- * half of the limit, and for another part. Each argument for itself: a struct would lie in
- * memory, and take registers in the loops that wait. */
+/* Writes a report, if nobody of this part has. */
+CCS_FN void ccs_report(struct ccs_dev_report *r, const struct ccs_stuck &s)
+{
+	if (!ccs_take(&r->taken))
+		return;
+	r->kind = s.kind;
+	r->worker = ccs_b.worker;
+	r->replica = ccs_b.replica;
+	r->op = s.op;
+	r->peer = s.worker;
+	r->fifo = s.fifo;
+	r->tile = s.t;
+	r->need = s.need;
+	r->have = s.have;
+	ccs_fence_system();
+	ccs_st_flag(&r->complete, 1);
+}
+
+/* The call is to stop, or somebody has waited for too long: stops it, and says why. Where others
+ * were first, that is who has waited for more than half of the limit, and for another part. Each
+ * argument for itself: a struct would lie in memory, and take registers in the loops that wait. */
 CCS_CALL void ccs_give_up(uint32_t kind, uint32_t worker, uint32_t fifo, uint32_t op, uint64_t t,
 			  uint64_t need, uint64_t have, uint64_t waited)
 {
-	struct ccs_dev_report *r = ccs_b.report;
 	const uint64_t limit = ccs_b.limit;
+	const bool long_enough = limit && waited > (ccs_is_near(kind, fifo) ? limit : limit / 2);
 
-	if (r && limit && waited > (ccs_is_near(kind, fifo) ? limit : limit / 2) &&
-	    ccs_take(&r->taken)) {
-		r->kind = kind;
-		r->rank = ccs_b.w.rank;
-		r->worker = ccs_b.worker;
-		r->replica = ccs_b.replica;
-		if (op < ccs_b.w.nops) {
-			const struct ccs_dev_op &o = ccs_b.ops[ccs_b.w.op + op];
-
-			r->op = o.done - 1;
-			r->line = o.line;
-			r->file = o.file;
-		}
-		r->peer = kind == CCS_DEV_STUCK_RECV   ? ccs_b.fifos[fifo].src
-			  : kind == CCS_DEV_STUCK_SEND ? ccs_b.fifos[fifo].dst
-						       : worker;
-		r->fifo = fifo;
-		r->tile = t;
-		r->need = need;
-		r->have = have;
-		ccs_fence_system();
-		ccs_st_flag(&r->complete, 1);
-	}
+	if (ccs_b.report && (long_enough || kind == CCS_DEV_STUCK_TWICE))
+		ccs_report(ccs_b.report, { kind, worker, fifo, op, t, need, have });
 	ccs_st_flag(ccs_b.abort, 1);
 }
 
@@ -93,6 +91,11 @@ CCS_FN int ccs_patience(uint32_t *looks, uint64_t *since, const struct ccs_stuck
 	    (came || !ccs_b.limit ||
 	     now - *since <= ccs_b.limit + (s.kind == CCS_DEV_STUCK_WORKER ? ccs_b.limit / 4 : 0)))
 		return 0;
+	if (!stop && !ccs_b.ends) {
+		if (ccs_b.report && !ccs_ld_flag(&ccs_b.report[1].taken))
+			ccs_report(ccs_b.report + 1, s);
+		return 0;
+	}
 	ccs_give_up(s.kind, s.worker, s.fifo, s.op, s.t, s.need, s.have, now - *since);
 	return 1;
 #else
@@ -286,6 +289,13 @@ CCS_CALL int ccs_turn_wait(uint64_t *turn, uint64_t mine)
 			return stop;
 		stop |= ccs_patience(&looks, &since, s, false);
 	}
+}
+
+/* Whether another graph of this launch's capture runs, too: `begun` as this block has found it,
+ * and how many were done. */
+CCS_FN bool ccs_twice(const struct ccs_dev_call &c, uint64_t begun, uint64_t done)
+{
+	return c.begun && (int64_t)(done - begun * c.nworkers * c.replicas) < 0;
 }
 
 /* After all that this block has left to the next grid: by one thread. */
