@@ -43,7 +43,8 @@ static void set_hint(struct expansion *x, uint32_t path, uint32_t n)
 }
 
 /* How many operations the next slab has: what the ranks to come will need, if they
- * are as the ranks before. */
+ * are as the ranks before; and no more than there are, as rank 0 may be a root that does
+ * far more than all others. */
 static size_t slab_size(struct expansion *x)
 {
 	uint64_t rest;
@@ -52,6 +53,7 @@ static size_t slab_size(struct expansion *x)
 		return x->slab < LAST_SLAB ? x->slab : LAST_SLAB;
 	}
 	rest = (x->stored / x->v.rank + 1) * (x->p->nranks - x->v.rank);
+	rest = rest < x->stored ? rest : x->stored + 1;
 	return rest < LAST_SLAB ? (size_t)rest : LAST_SLAB;
 }
 
