@@ -236,6 +236,7 @@ struct cursor {
 	bool stopped;  /* an expression failed, or a limit was reached; reported */
 
 	struct opsite *sites; /* by the statement's number */
+	uint64_t stripped;    /* operations that strips made */
 	uint8_t *walked;      /* by the loop's number: how often it was no strip; STRIP_NEVER: no
 				 more tries */
 	struct lane *lanes;

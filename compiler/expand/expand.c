@@ -6,7 +6,7 @@
  * cursor runs the schedule's text for every rank: O(operations) in all, and O(statements
  * run) for what makes none.
  */
-#include "compiler/expand/cursor.h"
+#include "compiler/expand/batch.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,6 +15,8 @@
 #define ROOM 1024u		 /* rows of a lane while they are counted */
 #define FIRST_SLAB ((size_t)256) /* operations */
 #define LAST_SLAB ((size_t)1024 * 1024)
+#define MOST_ROWS (1u << 17) /* of a batch */
+#define FEW_RANKS 4u	     /* of one that is not worth it */
 
 struct expansion {
 	struct program *p;
@@ -27,6 +29,8 @@ struct expansion {
 	struct op *base;     /* the newest slab of operations */
 	struct op *at, *end; /* its free part */
 	size_t slab;	     /* operations in the first slabs */
+	uint32_t last;	     /* rows of the last rank */
+	struct batch *batch; /* NULL: ranks are run one by one */
 };
 
 static uint32_t hint(struct expansion *x, uint32_t path)
@@ -170,6 +174,7 @@ static bool give_room(struct expansion *x)
 static void store(struct expansion *x)
 {
 	struct program *p = x->p;
+	x->last = 0;
 	for (uint32_t i = 0; i < x->v.nlanes; i++) {
 		struct lane *l = &x->v.lanes[i];
 		give_back(x, l);
@@ -185,23 +190,133 @@ static void store(struct expansion *x)
 		else
 			ARENA_PUSH(p->arena, p->tasks, p->ntasks, p->captasks) = t;
 		x->stored += l->n;
+		x->last += l->n;
 		set_hint(x, l->path, l->n);
 	}
 	x->granted = 0;
 }
 
-static bool run_ranks(struct expansion *x)
+/* Runs the text on a rank. False: the program is too large. */
+static bool run_rank(struct expansion *x, uint32_t r)
 {
-	for (uint32_t r = 0; r < x->p->nranks; r++) {
-		cursor_start(&x->v, x->p->instance.schedule->body, r);
-		while (cursor_next(&x->v) == CURSOR_ROOM)
-			if (!give_room(x))
-				return false;
-		store(x);
-		if (x->v.over || x->v.reports > LIMIT_REPORTS)
+	cursor_start(&x->v, x->p->instance.schedule->body, r);
+	while (cursor_next(&x->v) == CURSOR_ROOM)
+		if (!give_room(x))
 			return false;
+	store(x);
+	return !x->v.over && x->v.reports <= LIMIT_REPORTS;
+}
+
+/* ---- ranks at once -------------------------------------------------------------------- */
+
+/* Does with pars what a row of a batch says. False: there is no room for the waits of one yet. */
+static bool play_mark(struct cursor *v, const struct op *o)
+{
+	switch ((enum batch_mark)o->other) {
+	case MARK_PAR: cursor_par(v); break;
+	case MARK_BLOCK: cursor_block(v, o->n); break;
+	case MARK_BLOCK_END: cursor_block_end(v); break;
+	case MARK_PAR_END: return cursor_par_end(v);
 	}
 	return true;
+}
+
+/* Makes an operation of a batch's row, where there is room for it. False: its message has no link,
+ * which is reported. */
+static bool play_op(struct cursor *v, const struct batch *b, const struct op *row)
+{
+	struct opsite *s = cursor_site(v, b->stmts[row->site]);
+	struct lane *l = &v->lanes[v->lane];
+	bool message = op_kind(row) <= OP_REDUCE_FROM;
+	if (message && v->channel != row->other)
+		cursor_use_channel(v, row->other);
+	if (v->stopped || (message && !cursor_meet(v, s, row->fifo)))
+		return false;
+	struct op *o = &l->ops[l->n++];
+	*o = s->op;
+	o->kind = row->kind;
+	o->cell = row->cell;
+	o->n = row->n;
+	o->other = message ? 0 : row->other;
+	v->nsilent += op_kind(row) == OP_FRESH;
+	return true;
+}
+
+/* Makes a rank's operations of what a batch has for it. False: the program is too large. */
+static bool play(struct expansion *x, uint32_t r, const struct batch_rows *rows)
+{
+	struct cursor *v = &x->v;
+	bool lost = false; /* the operation that the next ones may be joined to was left out */
+	cursor_start(v, NULL, r);
+	for (uint32_t i = 0; i < rows->n && !v->stopped;) {
+		struct op o = rows->ops[i];
+		bool is_mark = op_kind(&o) == OP_WAIT;
+		if (is_mark ? !play_mark(v, &o) : !cursor_room(v)) {
+			if (!v->stopped && !give_room(x))
+				return false;
+			continue;
+		}
+		i++;
+		if (is_mark)
+			continue;
+		bool joined = o.kind & OP_JOINED, fresh = op_kind(&o) == OP_FRESH;
+		if (lost)
+			o.kind &= (uint8_t)~OP_JOINED;
+		if (!play_op(v, x->batch, &o))
+			lost = lost || !joined;
+		else
+			lost = lost && fresh;
+	}
+	store(x);
+	return !v->over && v->reports <= LIMIT_REPORTS;
+}
+
+/* Whether the ranks to come are to be run at once: those so far were walked statement by
+ * statement, and have few rows. Loops that are run as a whole cost less than that. */
+static bool worth_a_batch(const struct expansion *x)
+{
+	const struct program *p = x->p;
+	return !p->any_sized && p->nranks > FEW_RANKS && x->v.stripped <= x->last / 2 &&
+	       (uint64_t)x->last * FEW_RANKS < MOST_ROWS && p->instance.module->nstmts < MOST_SITES;
+}
+
+/* Ranks from r on, as many as a batch may have; returns how many were run, or 0: none. */
+static uint32_t run_batch(struct expansion *x, uint32_t r, bool *ok)
+{
+	struct batch *b = x->batch;
+	uint32_t rows = x->last + 8, n = MOST_ROWS / rows;
+	n = n > BATCH ? BATCH : n;
+	n = n > x->p->nranks - r ? x->p->nranks - r : n;
+	b->most_rows = 2 * MOST_ROWS;
+	if (!n || !batch_run(b, r, n, rows))
+		return 0;
+	if (b->most > x->v.most)
+		x->v.most = b->most;
+	for (uint32_t i = 0; i < n && *ok; i++) {
+		*ok = play(x, r + i, &b->ranks[i]);
+		x->v.idle = b->busy >> i & 1 ? b->idle[i] : x->v.idle + b->idle[i];
+	}
+	return n;
+}
+
+/* The first two ranks tell what the others are like: rank 0 may be a root. */
+static bool run_ranks(struct expansion *x)
+{
+	bool ok = true;
+	for (uint32_t r = 0, n; r < x->p->nranks && ok; r += n) {
+		n = x->batch ? run_batch(x, r, &ok) : 0;
+		if (n)
+			continue;
+		x->batch = NULL;
+		x->v.stripped = 0;
+		ok = run_rank(x, r);
+		n = 1;
+		if (ok && r == 1 && worth_a_batch(x)) {
+			x->batch = ARENA_NEW(x->v.arena, struct batch);
+			batch_init(x->batch, &x->v);
+		}
+	}
+	return ok;
 }
 
 struct program *program_new(struct ctx *c, const struct instance *in, uint32_t ntasks)

@@ -385,6 +385,7 @@ static uint64_t run(struct strip *s)
 		done++;
 	}
 	if (done) {
+		v->stripped += repeated ? s->nparts : done * s->nparts;
 		v->idle = 0;
 		v->joined = v->step ? OP_JOINED : 0;
 	}

@@ -1,0 +1,257 @@
+/*
+ * Numbers on all ranks of a batch, and what is made of them.
+ *
+ * In: one or two forms. Out: the form of their sum, quotient ..., exactly as eval.c has it for one
+ * rank. As long as forms are the same on all ranks, or grow evenly, that is O(1); else O(ranks
+ * from the first to the last that runs). A rank that does not run may have any number here: what
+ * fails there is no mistake.
+ */
+#include "compiler/expand/batch.h"
+
+#define CHUNK 16u /* forms that get room at once */
+
+int64_t *form_room(struct batch *b)
+{
+	if (b->used == b->npool * CHUNK)
+		ARENA_PUSH(b->v->arena, b->pool, b->npool, b->cappool) =
+			ARENA_ARRAY(b->v->arena, int64_t, CHUNK *BATCH);
+	int64_t *room = b->pool[b->used / CHUNK] + (size_t)(b->used % CHUNK) * BATCH;
+	b->used++;
+	return room;
+}
+
+/* ---- looks ------------------------------------------------------------------------------- */
+
+int64_t form_least(const struct batch *b, const struct form *x)
+{
+	int64_t least;
+	if (!x->v)
+		return form_at(x, x->step < 0 ? b->run.hi : b->run.lo);
+	least = x->v[b->run.lo];
+	for (uint64_t m = b->run.mask; m; m &= m - 1) {
+		int64_t value = x->v[__builtin_ctzll(m)];
+		least = value < least ? value : least;
+	}
+	return least;
+}
+
+int64_t form_greatest(const struct batch *b, const struct form *x)
+{
+	int64_t most;
+	if (!x->v)
+		return form_at(x, x->step < 0 ? b->run.lo : b->run.hi);
+	most = x->v[b->run.lo];
+	for (uint64_t m = b->run.mask; m; m &= m - 1) {
+		int64_t value = x->v[__builtin_ctzll(m)];
+		most = value > most ? value : most;
+	}
+	return most;
+}
+
+uint64_t form_holds(const struct batch *b, const struct form *x)
+{
+	uint64_t holds = 0;
+	if (form_is_same(x))
+		return x->base ? b->run.mask : 0;
+	for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
+		holds |= (uint64_t)(form_at(x, i) != 0) << i;
+	return holds & b->run.mask;
+}
+
+int64_t form_only(struct batch *b, const struct form *x)
+{
+	if (form_is_same(x))
+		return x->base;
+	int64_t least = form_least(b, x);
+	if (least != form_greatest(b, x))
+		batch_fail(b);
+	return b->failed ? 0 : least;
+}
+
+/* ---- without a look at each rank ------------------------------------------------------------- */
+
+/* Whether an even form stays within 64 bits on all ranks of the batch. */
+static bool fits(const struct form *x)
+{
+	int64_t way;
+	return !__builtin_mul_overflow(x->step, (int64_t)(BATCH - 1), &way) &&
+	       !__builtin_add_overflow(x->base, way, &way);
+}
+
+static int64_t floor_divide(int64_t a, int64_t b)
+{
+	return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* x / by or x % by, if all ranks that run have the same quotient. */
+static bool divide_even(const struct batch *b, enum expr_op op, const struct form *x, int64_t by,
+			struct form *r)
+{
+	if (by <= 0)
+		return false;
+	int64_t q = floor_divide(form_at(x, b->run.lo), by);
+	if (q != floor_divide(form_at(x, b->run.hi), by))
+		return false;
+	*r = form_same(q);
+	if (op == OP_DIV)
+		return true;
+	*r = *x;
+	return !__builtin_mul_overflow(q, by, &q) &&
+	       !__builtin_sub_overflow(x->base, q, &r->base) && fits(r);
+}
+
+static bool compares(enum expr_op op)
+{
+	return op >= OP_EQ && op <= OP_GE;
+}
+
+static bool compare(enum expr_op op, int64_t a, int64_t b)
+{
+	switch ((int)op) {
+	case OP_EQ: return a == b;
+	case OP_NE: return a != b;
+	case OP_LT: return a < b;
+	case OP_GT: return a > b;
+	case OP_LE: return a <= b;
+	default: return a >= b;
+	}
+}
+
+/* Of two even forms: where they lie on one side of each other from the first rank that runs to
+ * the last. */
+static bool compare_even(const struct batch *b, enum expr_op op, const struct form *x,
+			 const struct form *y, struct form *r)
+{
+	int64_t xl = form_at(x, b->run.lo), yl = form_at(y, b->run.lo);
+	int64_t xh = form_at(x, b->run.hi), yh = form_at(y, b->run.hi);
+	if ((xl > yl) - (xl < yl) != (xh > yh) - (xh < yh))
+		return false;
+	*r = form_same(compare(op, xl, yl));
+	return true;
+}
+
+/* False: rank by rank. */
+static bool even(const struct batch *b, enum expr_op op, const struct form *x, const struct form *y,
+		 struct form *r)
+{
+	if (x->v || y->v)
+		return false;
+	*r = *x;
+	if (op == OP_ADD)
+		return !__builtin_add_overflow(x->base, y->base, &r->base) &&
+		       !__builtin_add_overflow(x->step, y->step, &r->step) && fits(r);
+	if (op == OP_SUB)
+		return !__builtin_sub_overflow(x->base, y->base, &r->base) &&
+		       !__builtin_sub_overflow(x->step, y->step, &r->step) && fits(r);
+	if (op == OP_MUL && (x->step == 0 || y->step == 0)) {
+		const struct form *by = x->step == 0 ? x : y, *f = x->step == 0 ? y : x;
+		return !__builtin_mul_overflow(f->base, by->base, &r->base) &&
+		       !__builtin_mul_overflow(f->step, by->base, &r->step) && fits(r);
+	}
+	if ((op == OP_DIV || op == OP_MOD) && y->step == 0)
+		return divide_even(b, op, x, y->base, r);
+	return compares(op) && compare_even(b, op, x, y, r);
+}
+
+/* ---- rank by rank ---------------------------------------------------------------------------- */
+
+static const int64_t *values_of(struct batch *b, const struct form *x)
+{
+	if (x->v)
+		return x->v;
+	int64_t *v = form_room(b), at = form_at(x, b->run.lo);
+	for (uint32_t i = b->run.lo; i <= b->run.hi; i++, at += x->step)
+		v[i] = at;
+	return v;
+}
+
+static bool divide(enum expr_op op, int64_t x, int64_t y, int64_t *r)
+{
+	if (y > 0 && x >= 0 && x < y) { /* mostly so */
+		*r = op == OP_DIV ? 0 : x;
+		return true;
+	}
+	if (y == 0 || (op == OP_DIV && y == -1 && x == INT64_MIN))
+		return false;
+	if (y == -1) {
+		*r = op == OP_DIV ? -x : 0;
+		return true;
+	}
+	int64_t m = x % y;
+	bool other_side = m != 0 && (m < 0) != (y < 0);
+	*r = op == OP_DIV ? x / y - other_side : other_side ? m + y : m;
+	return true;
+}
+
+static bool shift(enum expr_op op, int64_t x, int64_t y, int64_t *r)
+{
+	if (y < 0 || y > 63)
+		return false;
+	*r = op == OP_SHR ? x >> y : (int64_t)((uint64_t)x << y);
+	return op == OP_SHR || *r >> y == x;
+}
+
+/* One rank's; false: it is a mistake. */
+static inline bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
+{
+	switch ((int)op) {
+	case OP_ADD: return !__builtin_add_overflow(x, y, r);
+	case OP_SUB: return !__builtin_sub_overflow(x, y, r);
+	case OP_MUL: return !__builtin_mul_overflow(x, y, r);
+	case OP_DIV:
+	case OP_MOD: return divide(op, x, y, r);
+	case OP_BOR: *r = x | y; return true;
+	case OP_BXOR: *r = x ^ y; return true;
+	case OP_BAND: *r = x & y; return true;
+	case OP_SHL:
+	case OP_SHR: return shift(op, x, y, r);
+	default: *r = compare(op, x, y); return true;
+	}
+}
+
+/* Those that programs are full of get a loop of their own. */
+#define EACH(OP) \
+	case OP: \
+		for (uint32_t i = b->run.lo; i <= b->run.hi; i++) \
+			wrong |= (uint64_t)!one(OP, x[i], y[i], &r[i]) << i; \
+		break
+
+static struct form each(struct batch *b, enum expr_op op, const int64_t *x, const int64_t *y)
+{
+	uint64_t wrong = 0;
+	int64_t *r = form_room(b);
+	switch ((int)op) {
+		EACH(OP_ADD);
+		EACH(OP_SUB);
+		EACH(OP_BOR);
+		EACH(OP_BXOR);
+		EACH(OP_BAND);
+		EACH(OP_EQ);
+		EACH(OP_NE);
+		EACH(OP_LT);
+		EACH(OP_GT);
+		EACH(OP_LE);
+		EACH(OP_GE);
+		EACH(OP_MOD);
+	default:
+		for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
+			wrong |= (uint64_t)!one(op, x[i], y[i], &r[i]) << i;
+	}
+	if (wrong & b->run.mask)
+		batch_fail(b);
+	return (struct form){ .v = r };
+}
+
+struct form form_binary(struct batch *b, enum expr_op op, const struct form *x,
+			const struct form *y)
+{
+	struct form r;
+	if (even(b, op, x, y, &r))
+		return r;
+	if (form_is_same(x) && form_is_same(y)) {
+		if (!one(op, x->base, y->base, &r.base))
+			batch_fail(b);
+		return form_same(b->failed ? 0 : r.base);
+	}
+	return each(b, op, values_of(b, x), values_of(b, y));
+}
