@@ -6,7 +6,7 @@
  * cursor runs the schedule's text for every rank: O(operations) in all, and O(statements
  * run) for what makes none.
  */
-#include "compiler/expand/batch.h"
+#include "compiler/expand/squad.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define ROOM 1024u		 /* rows of a lane while they are counted */
 #define FIRST_SLAB ((size_t)256) /* operations */
 #define LAST_SLAB ((size_t)1024 * 1024)
-#define MOST_ROWS (1u << 17) /* of a batch */
+#define MOST_ROWS (1u << 17) /* of a squad */
 #define FEW_RANKS 4u	     /* of one that is not worth it */
 
 struct expansion {
@@ -30,7 +30,7 @@ struct expansion {
 	struct op *at, *end; /* its free part */
 	size_t slab;	     /* operations in the first slabs */
 	uint32_t last;	     /* rows of the last rank */
-	struct batch *batch; /* NULL: ranks are run one by one */
+	struct squad *squad; /* NULL: ranks are run one by one */
 };
 
 static uint32_t hint(struct expansion *x, uint32_t path)
@@ -209,10 +209,10 @@ static bool run_rank(struct expansion *x, uint32_t r)
 
 /* ---- ranks at once -------------------------------------------------------------------- */
 
-/* Does with pars what a row of a batch says. False: there is no room for the waits of one yet. */
+/* Does with pars what a row of a squad says. False: there is no room for the waits of one yet. */
 static bool play_mark(struct cursor *v, const struct op *o)
 {
-	switch ((enum batch_mark)o->other) {
+	switch ((enum squad_mark)o->other) {
 	case MARK_PAR: cursor_par(v); break;
 	case MARK_BLOCK: cursor_block(v, o->n); break;
 	case MARK_BLOCK_END: cursor_block_end(v); break;
@@ -221,9 +221,9 @@ static bool play_mark(struct cursor *v, const struct op *o)
 	return true;
 }
 
-/* Makes an operation of a batch's row, where there is room for it. False: its message has no link,
- * which is reported. */
-static bool play_op(struct cursor *v, const struct batch *b, const struct op *row)
+/* Makes an operation of a squad's row, where there is room for it; none if its message has no
+ * link, which is reported: what is behind that is of no use. */
+static void play_op(struct cursor *v, const struct squad *b, const struct op *row)
 {
 	struct opsite *s = cursor_site(v, b->stmts[row->site]);
 	struct lane *l = &v->lanes[v->lane];
@@ -231,7 +231,7 @@ static bool play_op(struct cursor *v, const struct batch *b, const struct op *ro
 	if (message && v->channel != row->other)
 		cursor_use_channel(v, row->other);
 	if (v->stopped || (message && !cursor_meet(v, s, row->fifo)))
-		return false;
+		return;
 	struct op *o = &l->ops[l->n++];
 	*o = s->op;
 	o->kind = row->kind;
@@ -239,33 +239,24 @@ static bool play_op(struct cursor *v, const struct batch *b, const struct op *ro
 	o->n = row->n;
 	o->other = message ? 0 : row->other;
 	v->nsilent += op_kind(row) == OP_FRESH;
-	return true;
 }
 
-/* Makes a rank's operations of what a batch has for it. False: the program is too large. */
-static bool play(struct expansion *x, uint32_t r, const struct batch_rows *rows)
+/* Makes a rank's operations of what a squad has for it. False: the program is too large. */
+static bool play(struct expansion *x, uint32_t r, const struct squad_rows *rows)
 {
 	struct cursor *v = &x->v;
-	bool lost = false; /* the operation that the next ones may be joined to was left out */
 	cursor_start(v, NULL, r);
 	for (uint32_t i = 0; i < rows->n && !v->stopped;) {
-		struct op o = rows->ops[i];
-		bool is_mark = op_kind(&o) == OP_WAIT;
-		if (is_mark ? !play_mark(v, &o) : !cursor_room(v)) {
+		const struct op *o = &rows->ops[i];
+		bool is_mark = op_kind(o) == OP_WAIT;
+		if (is_mark ? !play_mark(v, o) : !cursor_room(v)) {
 			if (!v->stopped && !give_room(x))
 				return false;
 			continue;
 		}
 		i++;
-		if (is_mark)
-			continue;
-		bool joined = o.kind & OP_JOINED, fresh = op_kind(&o) == OP_FRESH;
-		if (lost)
-			o.kind &= (uint8_t)~OP_JOINED;
-		if (!play_op(v, x->batch, &o))
-			lost = lost || !joined;
-		else
-			lost = lost && fresh;
+		if (!is_mark)
+			play_op(v, x->squad, o);
 	}
 	store(x);
 	return !v->over && v->reports <= LIMIT_REPORTS;
@@ -273,22 +264,21 @@ static bool play(struct expansion *x, uint32_t r, const struct batch_rows *rows)
 
 /* Whether the ranks to come are to be run at once: those so far were walked statement by
  * statement, and have few rows. Loops that are run as a whole cost less than that. */
-static bool worth_a_batch(const struct expansion *x)
+static bool worth_a_squad(const struct expansion *x)
 {
 	const struct program *p = x->p;
 	return !p->any_sized && p->nranks > FEW_RANKS && x->v.stripped <= x->last / 2 &&
 	       (uint64_t)x->last * FEW_RANKS < MOST_ROWS && p->instance.module->nstmts < MOST_SITES;
 }
 
-/* Ranks from r on, as many as a batch may have; returns how many were run, or 0: none. */
-static uint32_t run_batch(struct expansion *x, uint32_t r, bool *ok)
+/* Ranks from r on, as many as a squad may have; returns how many were run, or 0: none. */
+static uint32_t run_squad(struct expansion *x, uint32_t r, bool *ok)
 {
-	struct batch *b = x->batch;
+	struct squad *b = x->squad;
 	uint32_t rows = x->last + 8, n = MOST_ROWS / rows;
-	n = n > BATCH ? BATCH : n;
+	n = n > SQUAD ? SQUAD : n;
 	n = n > x->p->nranks - r ? x->p->nranks - r : n;
-	b->most_rows = 2 * MOST_ROWS;
-	if (!n || !batch_run(b, r, n, rows))
+	if (!n || !squad_run(b, x->p->instance.schedule->body, r, n, rows))
 		return 0;
 	if (b->most > x->v.most)
 		x->v.most = b->most;
@@ -304,16 +294,17 @@ static bool run_ranks(struct expansion *x)
 {
 	bool ok = true;
 	for (uint32_t r = 0, n; r < x->p->nranks && ok; r += n) {
-		n = x->batch ? run_batch(x, r, &ok) : 0;
+		n = x->squad ? run_squad(x, r, &ok) : 0;
 		if (n)
 			continue;
-		x->batch = NULL;
+		x->squad = NULL;
 		x->v.stripped = 0;
 		ok = run_rank(x, r);
 		n = 1;
-		if (ok && r == 1 && worth_a_batch(x)) {
-			x->batch = ARENA_NEW(x->v.arena, struct batch);
-			batch_init(x->batch, &x->v);
+		if (ok && r == 1 && worth_a_squad(x)) {
+			x->squad = ARENA_NEW(x->v.arena, struct squad);
+			squad_init(x->squad, &x->v);
+			x->squad->most_rows = 2 * MOST_ROWS;
 		}
 	}
 	return ok;
@@ -385,6 +376,7 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 	if (!cursor_open(&x.v, c, in, quiet_where, false, &tables))
 		return NULL;
 	struct program *p = x.p = x.v.program;
+	x.v.in_order = true;
 	if (!run_ranks(&x))
 		return NULL;
 	p->partial = c->diags->errors != errors;

@@ -1,15 +1,15 @@
 /*
  * Loops that are run as a whole (compiler/expand/strips.c), and ranks that are run at once
- * (compiler/expand/batch.h), against the same loops and ranks walked one by one.
+ * (compiler/expand/squad.h), against the same loops and ranks walked one by one.
  *
  *   strips_test COUNT SEED              COUNT random texts, each for some number of ranks
- *   strips_test files COUNT SEED FILE.. COUNT schedules of these files, most with a random change
+ *   strips_test files COUNT SEED FILE.. these files, and COUNT times one of them with random changes
  *
  * A text has loops with operations, steps, lets and branches, whose chunks and peers are random
  * expressions of the variable: most go on by a constant, some do not, and some leave their range
  * on the way. Its twin has one more loop in each of them, which does nothing, on a line that is a
  * comment in the first: such a loop is walked. Some have a topology, with loops of links likewise.
- * The twin's schedules begin with a table, too, which no batch of ranks knows.
+ * The twin's schedules begin with a table, too, which no squad of ranks knows.
  * Both must give the same operations, FIFOs and mistakes. It says how many texts were right, so that a test of nothing shows.
  */
 #include "compiler/expand/expand.h"
@@ -376,7 +376,7 @@ static void compare(const struct text *t, const char *file, uint32_t nranks, str
 	arena_free(&b.arena);
 }
 
-/* A few ranks are run one by one, more than a batch has in several. */
+/* A few ranks are run one by one, more than a squad has in several. */
 static uint32_t random_ranks(struct rng *g)
 {
 	static const int most[] = { 8, 8, 16, 16, 40, 150 };
@@ -387,13 +387,13 @@ static void compare_files(long count, struct rng *g, char **files, int n, struct
 {
 	static struct text t;
 
-	for (long i = 0; i < count; i++) {
-		const char *file = files[rng_below(g, n)];
+	for (long i = 0; i < n + count; i++) {
+		const char *file = files[i < n ? i : rng_below(g, n)];
 		if (!file_text(&t, file))
 			continue;
-		for (int k = rng_below(g, 4); k > 0; k--)
+		for (int k = i < n ? 0 : 1 + rng_below(g, 3); k > 0; k--)
 			change(&t, g);
-		compare(&t, file, random_ranks(g), y);
+		compare(&t, file, i < n ? 7 : random_ranks(g), y);
 	}
 }
 

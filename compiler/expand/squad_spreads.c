@@ -1,32 +1,32 @@
 /*
- * Numbers on all ranks of a batch, and what is made of them.
+ * Numbers on all ranks of a squad, and what is made of them.
  *
- * In: one or two forms. Out: the form of their sum, quotient ..., exactly as eval.c has it for one
- * rank. As long as forms are the same on all ranks, or grow evenly, that is O(1); else O(ranks
+ * In: one or two spreads. Out: the spread of their sum, quotient ..., exactly as eval.c has it for one
+ * rank. As long as spreads are the same on all ranks, or grow evenly, that is O(1); else O(ranks
  * from the first to the last that runs). A rank that does not run may have any number here: what
  * fails there is no mistake.
  */
-#include "compiler/expand/batch.h"
+#include "compiler/expand/squad.h"
 
-#define CHUNK 16u /* forms that get room at once */
+#define CHUNK 16u /* spreads that get room at once */
 
-int64_t *form_room(struct batch *b)
+int64_t *spread_room(struct squad *b)
 {
 	if (b->used == b->npool * CHUNK)
 		ARENA_PUSH(b->v->arena, b->pool, b->npool, b->cappool) =
-			ARENA_ARRAY(b->v->arena, int64_t, CHUNK *BATCH);
-	int64_t *room = b->pool[b->used / CHUNK] + (size_t)(b->used % CHUNK) * BATCH;
+			ARENA_ARRAY(b->v->arena, int64_t, CHUNK *SQUAD);
+	int64_t *room = b->pool[b->used / CHUNK] + (size_t)(b->used % CHUNK) * SQUAD;
 	b->used++;
 	return room;
 }
 
 /* ---- looks ------------------------------------------------------------------------------- */
 
-int64_t form_least(const struct batch *b, const struct form *x)
+int64_t spread_least(const struct squad *b, const struct spread *x)
 {
 	int64_t least;
 	if (!x->v)
-		return form_at(x, x->step < 0 ? b->run.hi : b->run.lo);
+		return spread_at(x, x->step < 0 ? b->run.hi : b->run.lo);
 	least = x->v[b->run.lo];
 	for (uint64_t m = b->run.mask; m; m &= m - 1) {
 		int64_t value = x->v[__builtin_ctzll(m)];
@@ -35,11 +35,11 @@ int64_t form_least(const struct batch *b, const struct form *x)
 	return least;
 }
 
-int64_t form_greatest(const struct batch *b, const struct form *x)
+int64_t spread_greatest(const struct squad *b, const struct spread *x)
 {
 	int64_t most;
 	if (!x->v)
-		return form_at(x, x->step < 0 ? b->run.lo : b->run.hi);
+		return spread_at(x, x->step < 0 ? b->run.lo : b->run.hi);
 	most = x->v[b->run.lo];
 	for (uint64_t m = b->run.mask; m; m &= m - 1) {
 		int64_t value = x->v[__builtin_ctzll(m)];
@@ -48,33 +48,33 @@ int64_t form_greatest(const struct batch *b, const struct form *x)
 	return most;
 }
 
-uint64_t form_holds(const struct batch *b, const struct form *x)
+uint64_t spread_holds(const struct squad *b, const struct spread *x)
 {
 	uint64_t holds = 0;
-	if (form_is_same(x))
+	if (spread_is_same(x))
 		return x->base ? b->run.mask : 0;
 	for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
-		holds |= (uint64_t)(form_at(x, i) != 0) << i;
+		holds |= (uint64_t)(spread_at(x, i) != 0) << i;
 	return holds & b->run.mask;
 }
 
-int64_t form_only(struct batch *b, const struct form *x)
+int64_t spread_only(struct squad *b, const struct spread *x)
 {
-	if (form_is_same(x))
+	if (spread_is_same(x))
 		return x->base;
-	int64_t least = form_least(b, x);
-	if (least != form_greatest(b, x))
-		batch_fail(b);
+	int64_t least = spread_least(b, x);
+	if (least != spread_greatest(b, x))
+		squad_fail(b);
 	return b->failed ? 0 : least;
 }
 
 /* ---- without a look at each rank ------------------------------------------------------------- */
 
-/* Whether an even form stays within 64 bits on all ranks of the batch. */
-static bool fits(const struct form *x)
+/* Whether an even spread stays within 64 bits on all ranks of the squad. */
+static bool fits(const struct spread *x)
 {
 	int64_t way;
-	return !__builtin_mul_overflow(x->step, (int64_t)(BATCH - 1), &way) &&
+	return !__builtin_mul_overflow(x->step, (int64_t)(SQUAD - 1), &way) &&
 	       !__builtin_add_overflow(x->base, way, &way);
 }
 
@@ -84,15 +84,15 @@ static int64_t floor_divide(int64_t a, int64_t b)
 }
 
 /* x / by or x % by, if all ranks that run have the same quotient. */
-static bool divide_even(const struct batch *b, enum expr_op op, const struct form *x, int64_t by,
-			struct form *r)
+static bool divide_even(const struct squad *b, enum expr_op op, const struct spread *x, int64_t by,
+			struct spread *r)
 {
 	if (by <= 0)
 		return false;
-	int64_t q = floor_divide(form_at(x, b->run.lo), by);
-	if (q != floor_divide(form_at(x, b->run.hi), by))
+	int64_t q = floor_divide(spread_at(x, b->run.lo), by);
+	if (q != floor_divide(spread_at(x, b->run.hi), by))
 		return false;
-	*r = form_same(q);
+	*r = spread_same(q);
 	if (op == OP_DIV)
 		return true;
 	*r = *x;
@@ -117,22 +117,22 @@ static bool compare(enum expr_op op, int64_t a, int64_t b)
 	}
 }
 
-/* Of two even forms: where they lie on one side of each other from the first rank that runs to
+/* Of two even spreads: where they lie on one side of each other from the first rank that runs to
  * the last. */
-static bool compare_even(const struct batch *b, enum expr_op op, const struct form *x,
-			 const struct form *y, struct form *r)
+static bool compare_even(const struct squad *b, enum expr_op op, const struct spread *x,
+			 const struct spread *y, struct spread *r)
 {
-	int64_t xl = form_at(x, b->run.lo), yl = form_at(y, b->run.lo);
-	int64_t xh = form_at(x, b->run.hi), yh = form_at(y, b->run.hi);
+	int64_t xl = spread_at(x, b->run.lo), yl = spread_at(y, b->run.lo);
+	int64_t xh = spread_at(x, b->run.hi), yh = spread_at(y, b->run.hi);
 	if ((xl > yl) - (xl < yl) != (xh > yh) - (xh < yh))
 		return false;
-	*r = form_same(compare(op, xl, yl));
+	*r = spread_same(compare(op, xl, yl));
 	return true;
 }
 
 /* False: rank by rank. */
-static bool even(const struct batch *b, enum expr_op op, const struct form *x, const struct form *y,
-		 struct form *r)
+static bool even(const struct squad *b, enum expr_op op, const struct spread *x,
+		 const struct spread *y, struct spread *r)
 {
 	if (x->v || y->v)
 		return false;
@@ -144,7 +144,7 @@ static bool even(const struct batch *b, enum expr_op op, const struct form *x, c
 		return !__builtin_sub_overflow(x->base, y->base, &r->base) &&
 		       !__builtin_sub_overflow(x->step, y->step, &r->step) && fits(r);
 	if (op == OP_MUL && (x->step == 0 || y->step == 0)) {
-		const struct form *by = x->step == 0 ? x : y, *f = x->step == 0 ? y : x;
+		const struct spread *by = x->step == 0 ? x : y, *f = x->step == 0 ? y : x;
 		return !__builtin_mul_overflow(f->base, by->base, &r->base) &&
 		       !__builtin_mul_overflow(f->step, by->base, &r->step) && fits(r);
 	}
@@ -155,11 +155,11 @@ static bool even(const struct batch *b, enum expr_op op, const struct form *x, c
 
 /* ---- rank by rank ---------------------------------------------------------------------------- */
 
-static const int64_t *values_of(struct batch *b, const struct form *x)
+static const int64_t *values_of(struct squad *b, const struct spread *x)
 {
 	if (x->v)
 		return x->v;
-	int64_t *v = form_room(b), at = form_at(x, b->run.lo);
+	int64_t *v = spread_room(b), at = spread_at(x, b->run.lo);
 	for (uint32_t i = b->run.lo; i <= b->run.hi; i++, at += x->step)
 		v[i] = at;
 	return v;
@@ -216,10 +216,10 @@ static inline bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 			wrong |= (uint64_t)!one(OP, x[i], y[i], &r[i]) << i; \
 		break
 
-static struct form each(struct batch *b, enum expr_op op, const int64_t *x, const int64_t *y)
+static struct spread each(struct squad *b, enum expr_op op, const int64_t *x, const int64_t *y)
 {
 	uint64_t wrong = 0;
-	int64_t *r = form_room(b);
+	int64_t *r = spread_room(b);
 	switch ((int)op) {
 		EACH(OP_ADD);
 		EACH(OP_SUB);
@@ -238,20 +238,43 @@ static struct form each(struct batch *b, enum expr_op op, const int64_t *x, cons
 			wrong |= (uint64_t)!one(op, x[i], y[i], &r[i]) << i;
 	}
 	if (wrong & b->run.mask)
-		batch_fail(b);
-	return (struct form){ .v = r };
+		squad_fail(b);
+	return (struct spread){ .v = r };
 }
 
-struct form form_binary(struct batch *b, enum expr_op op, const struct form *x,
-			const struct form *y)
+/* x % m, or x / m, where x goes up by less than m from rank to rank: without divisions. */
+static struct spread divide_going(struct squad *b, enum expr_op op, const struct spread *x,
+				  int64_t m)
 {
-	struct form r;
+	int64_t *r = spread_room(b), q = floor_divide(spread_at(x, b->run.lo), m);
+	int64_t rest = spread_at(x, b->run.lo) - q * m;
+	for (uint32_t i = b->run.lo; i <= b->run.hi; i++) {
+		r[i] = op == OP_DIV ? q : rest;
+		rest += x->step;
+		if (rest >= m) {
+			rest -= m;
+			q++;
+		} else if (rest < 0) {
+			rest += m;
+			q--;
+		}
+	}
+	return (struct spread){ .v = r };
+}
+
+struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
+			    const struct spread *y)
+{
+	struct spread r;
 	if (even(b, op, x, y, &r))
 		return r;
-	if (form_is_same(x) && form_is_same(y)) {
+	if (spread_is_same(x) && spread_is_same(y)) {
 		if (!one(op, x->base, y->base, &r.base))
-			batch_fail(b);
-		return form_same(b->failed ? 0 : r.base);
+			squad_fail(b);
+		return spread_same(b->failed ? 0 : r.base);
 	}
+	if ((op == OP_MOD || op == OP_DIV) && !x->v && spread_is_same(y) && y->base > 0 &&
+	    x->step < y->base && x->step > -y->base && y->base < INT32_MAX)
+		return divide_going(b, op, x, y->base);
 	return each(b, op, values_of(b, x), values_of(b, y));
 }
