@@ -279,14 +279,11 @@ struct cursor {
 	struct link_run *spans; /* targets of the rank itself */
 	uint32_t nspans, capspans;
 	uint64_t reports;
-	bool in_order;	    /* ranks are run one after the other, from 0 on: then */
-	uint32_t own_fifos; /* FIFOs from this one on are those that this rank made */
-	struct met {
-		uint32_t fifo, step; /* of the rank before; by how much more than the one before */
-	} *mets; /* by the number of a rank's change of peers: where the FIFO is likely to be */
-	uint32_t nmets, nmet, capmets; /* nmets: of this rank; nmet: of all ranks so far */
-	bool wrong;		       /* this rank has a report: the first one's path, and */
-	uint32_t wrong_path;	       /* rows of its lane before it */
+	uint32_t
+		*made; /* by rank: the first FIFO that it made; NULL: not all ranks are run, each in
+			   its turn */
+	bool wrong;    /* this rank has a report: the first one's path, and */
+	uint32_t wrong_path; /* rows of its lane before it */
 	uint32_t wrong_row;
 	bool over; /* a limit of the whole program was reached: E0501 */
 };

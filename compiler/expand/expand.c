@@ -376,7 +376,7 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 	if (!cursor_open(&x.v, c, in, quiet_where, false, &tables))
 		return NULL;
 	struct program *p = x.p = x.v.program;
-	x.v.in_order = true;
+	x.v.made = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);
 	if (!run_ranks(&x))
 		return NULL;
 	p->partial = c->diags->errors != errors;

@@ -274,34 +274,27 @@ static inline bool is_fifo(const struct program *p, uint32_t i, const struct fif
 	       f->channel == key->channel;
 }
 
-#define MOST_OWN 16u /* FIFOs that a rank made: more are looked for in the table */
+#define MOST_MADE 32u /* FIFOs that a rank made: more are looked for in the table */
 
-/* The row of a FIFO, or NONE, where ranks are run in order, most of them alike. A rank that
- * meets a peer for the k-th time often finds the FIFO as far behind the one that the rank before it
- * met then, as that one was behind the rank before that. And what a peer that runs later has to do
- * with this rank, this rank itself has made. */
+/* The row of a FIFO, or NONE, where ranks are run in order: either of its ranks made it, the earlier
+ * one in its turn or this one now. Mostly these have made few. */
 static uint32_t find_in_order(struct cursor *v, const struct fifo *key, uint32_t other)
 {
 	const struct program *p = v->program;
-	const struct met *m = v->nmets < v->nmet ? &v->mets[v->nmets] : NULL;
-	uint32_t guess = m ? m->fifo + m->step : NONE;
-	if (guess < p->nfifos && is_fifo(p, guess, key))
-		return guess;
-	if (other < v->rank || p->nfifos - v->own_fifos > MOST_OWN)
+	uint32_t own = v->made[v->rank], lo = own, hi = own;
+	if (other < v->rank) {
+		lo = v->made[other];
+		hi = v->made[other + 1];
+	}
+	if (hi - lo > MOST_MADE || p->nfifos - own > MOST_MADE)
 		return tables_fifo(v->tables, key->src, key->dst, key->path, key->channel);
-	for (uint32_t i = v->own_fifos; i < p->nfifos; i++)
-		if (is_fifo(p, i, key))
-			return i;
+	for (; lo < hi; lo++)
+		if (is_fifo(p, lo, key))
+			return lo;
+	for (; own < p->nfifos; own++)
+		if (is_fifo(p, own, key))
+			return own;
 	return NONE;
-}
-
-/* Notes where it was. */
-static void note_met(struct cursor *v, uint32_t fifo)
-{
-	if (v->nmets == v->nmet)
-		ARENA_PUSH(v->arena, v->mets, v->nmet, v->capmets) = (struct met){ fifo, 0 };
-	struct met *m = &v->mets[v->nmets++];
-	*m = (struct met){ fifo, fifo - m->fifo };
 }
 
 /* The FIFO of a message, and the check of its link when it is made: at the sending
@@ -317,13 +310,11 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 	}
 	struct fifo key = { (uint16_t)src, (uint16_t)dst, path, .channel = v->channel };
 	bool direct = v->tables->direct && path == 0 && v->channel == 0;
-	*fifo = v->in_order && !direct ? find_in_order(v, &key, other)
-				       : tables_fifo(v->tables, src, dst, path, v->channel);
+	*fifo = v->made && !direct ? find_in_order(v, &key, other)
+				   : tables_fifo(v->tables, src, dst, path, v->channel);
 	if (*fifo == NONE)
 		*fifo = tables_new_fifo(v->tables, src, dst, path, v->channel,
 					!v->links || links_has(v->links, src, dst));
-	if (v->in_order && !direct)
-		note_met(v, *fifo);
 	if (!sends || *fifo >= v->tables->nunlinked || !v->tables->unlinked[*fifo])
 		return true;
 	if (told(v, s))

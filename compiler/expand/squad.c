@@ -400,7 +400,7 @@ void squad_list(struct squad *b, const struct stmt *s)
 
 void squad_init(struct squad *b, struct cursor *v)
 {
-	cursor_start(v, NULL, 0); /* what it knows then is fixed for the instance */
+	bind_undo(v, 0); /* what it knows then is fixed for the instance */
 	*b = (struct squad){ .v = v };
 	b->binds =
 		ARENA_ARRAY(v->arena, struct squad_bind, v->program->instance.module->nsymbols + 1);
