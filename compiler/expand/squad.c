@@ -102,8 +102,7 @@ static bool in_range(struct squad *b, const struct ref *ref, const struct squad_
 		return false;
 	if (ref->kind != REF_RANGE)
 		return true;
-	struct spread wrong = spread_binary(b, OP_LT, &c->hi, &c->lo);
-	return !spread_holds(b, &wrong);
+	return !spread_compare(b, OP_LT, &c->hi, &c->lo);
 }
 
 struct squad_cells squad_cells(struct squad *b, const struct ref *ref)
@@ -148,13 +147,12 @@ static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
 /* The peers' numbers in the whole program. */
 static struct spread peers(struct squad *b, const struct stmt *s)
 {
-	struct spread peer = squad_eval(b, s->e), itself;
+	struct spread peer = squad_eval(b, s->e);
 	if (b->failed || spread_least(b, &peer) < 0 || spread_greatest(b, &peer) >= b->here.size) {
 		squad_fail(b);
 		return peer;
 	}
-	itself = spread_binary(b, OP_EQ, &peer, &b->here.number);
-	if (spread_holds(b, &itself))
+	if (spread_compare(b, OP_EQ, &peer, &b->here.number))
 		squad_fail(b);
 	return scaled(b, &peer, b->here.stride, &b->here.first);
 }
@@ -165,8 +163,7 @@ static void operation(struct squad *b, const struct stmt *s)
 	struct squad_cells x = squad_cells(b, s->x), y;
 	if (s->y && !b->failed) {
 		y = squad_cells(b, s->y);
-		struct spread differ = spread_binary(b, OP_NE, &x.n, &y.n);
-		if (b->failed || spread_holds(b, &differ) || !may_write(b, s->y, &y))
+		if (b->failed || spread_compare(b, OP_NE, &x.n, &y.n) || !may_write(b, s->y, &y))
 			squad_fail(b);
 		else
 			squad_push(b, s, kinds[s->kind], &x, &none, &y.lo);
@@ -226,9 +223,9 @@ static uint64_t not_at_end(struct squad *b, const struct spread *i, const struct
 			   int64_t by)
 {
 	uint32_t used = b->used;
-	struct spread more = spread_binary(b, by > 0 ? OP_LT : OP_GT, i, end);
+	uint64_t more = spread_compare(b, by > 0 ? OP_LT : OP_GT, i, end);
 	b->used = used;
-	return b->failed ? 0 : spread_holds(b, &more);
+	return more;
 }
 
 static void iterations(struct squad *b, const struct stmt *s, struct spread i,
@@ -351,8 +348,7 @@ static void link(struct squad *b, const struct stmt *s)
 	uint64_t mask = b->run.mask;
 	if (b->failed)
 		return;
-	struct spread differ = spread_binary(b, OP_NE, &from.lo, &to);
-	squad_use(b, spread_holds(b, &differ));
+	squad_use(b, spread_compare(b, OP_NE, &from.lo, &to));
 	int64_t n = b->v->program->nranks;
 	if (b->run.mask && (spread_least(b, &from.lo) < 0 || spread_greatest(b, &from.lo) >= n ||
 			    spread_least(b, &to) < 0 || spread_greatest(b, &to) >= n))

@@ -160,6 +160,13 @@ int64_t *spread_room(struct squad *b);
 /** Of `a op b`, op one of a chain's; a mistake on a rank that runs ends the squad. */
 struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
 			    const struct spread *y);
+static inline bool spread_compares(enum expr_op op)
+{
+	return op >= OP_EQ && op <= OP_GE;
+}
+/** Ranks that run and where `a op b`, op a comparison, holds. */
+uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
+			const struct spread *y);
 /** The least or the greatest value on the ranks that run. */
 int64_t spread_least(const struct squad *b, const struct spread *x);
 int64_t spread_greatest(const struct squad *b, const struct spread *x);

@@ -186,18 +186,15 @@ static struct spread numbers(struct squad *b, const struct spread *first, int64_
 	struct spread by = spread_same(stride), none = spread_same(0), over = spread_same(count);
 	struct spread way = spread_binary(b, OP_SUB, &b->here.number, first);
 	if (count == 1) {
-		struct spread itself = spread_binary(b, OP_EQ, &way, &none);
-		squad_use(b, spread_holds(b, &itself));
+		squad_use(b, spread_compare(b, OP_EQ, &way, &none));
 		return none;
 	}
 	struct spread number = stride == 1 ? way : spread_binary(b, OP_DIV, &way, &by);
 	struct spread back = stride == 1 ? way : spread_binary(b, OP_MUL, &number, &by);
-	struct spread in[3] = { spread_binary(b, OP_GE, &number, &none),
-				spread_binary(b, OP_LT, &number, &over),
-				spread_binary(b, OP_EQ, &back, &way) };
 	if (!b->failed)
-		squad_use(b, spread_holds(b, &in[0]) & spread_holds(b, &in[1]) &
-				     spread_holds(b, &in[2]));
+		squad_use(b, spread_compare(b, OP_GE, &number, &none) &
+				     spread_compare(b, OP_LT, &number, &over) &
+				     spread_compare(b, OP_EQ, &back, &way));
 	return number;
 }
 

@@ -183,9 +183,14 @@ uint64_t squad_holds(struct squad *b, const struct expr *e)
 	if (is_logic(e))
 		return logic(b, e);
 	uint32_t used = b->used;
-	struct spread x = squad_eval(b, e);
+	uint64_t holds = 0;
+	bool compares = e->kind == E_BINARY && spread_compares(e->op);
+	struct spread x = squad_eval(b, compares ? e->a : e);
+	struct spread y = compares ? squad_eval(b, e->b) : x;
+	if (!b->failed)
+		holds = compares ? spread_compare(b, e->op, &x, &y) : spread_holds(b, &x);
 	b->used = used;
-	return spread_holds(b, &x);
+	return holds;
 }
 
 /* ---- operators of one operand, and calls -------------------------------------------------------- */
@@ -237,8 +242,7 @@ static struct spread map(struct squad *b, enum builtin f, const struct spread *x
 static struct spread least(struct squad *b, bool min, const struct spread *x,
 			   const struct spread *y)
 {
-	struct spread less = spread_binary(b, OP_LT, y, x);
-	uint64_t second = spread_holds(b, &less);
+	uint64_t second = spread_compare(b, OP_LT, y, x);
 	second = min ? second : b->run.mask & ~second;
 	if (second == b->run.mask || !second)
 		return second ? *y : *x;

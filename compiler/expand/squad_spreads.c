@@ -100,11 +100,6 @@ static bool divide_even(const struct squad *b, enum expr_op op, const struct spr
 	       !__builtin_sub_overflow(x->base, q, &r->base) && fits(r);
 }
 
-static bool compares(enum expr_op op)
-{
-	return op >= OP_EQ && op <= OP_GE;
-}
-
 static bool compare(enum expr_op op, int64_t a, int64_t b)
 {
 	switch ((int)op) {
@@ -150,19 +145,27 @@ static bool even(const struct squad *b, enum expr_op op, const struct spread *x,
 	}
 	if ((op == OP_DIV || op == OP_MOD) && y->step == 0)
 		return divide_even(b, op, x, y->base, r);
-	return compares(op) && compare_even(b, op, x, y, r);
+	return spread_compares(op) && compare_even(b, op, x, y, r);
 }
 
 /* ---- rank by rank ---------------------------------------------------------------------------- */
 
-static const int64_t *values_of(struct squad *b, const struct spread *x)
+/* An operand: on rank number i it is v[i & all]. */
+struct side {
+	const int64_t *v;
+	uint32_t all; /* 0: the same on all ranks */
+};
+
+static struct side side_of(struct squad *b, const struct spread *x)
 {
 	if (x->v)
-		return x->v;
-	int64_t *v = spread_room(b), at = spread_at(x, b->run.lo);
-	for (uint32_t i = b->run.lo; i <= b->run.hi; i++, at += x->step)
-		v[i] = at;
-	return v;
+		return (struct side){ x->v, UINT32_MAX };
+	if (x->step == 0)
+		return (struct side){ &x->base, 0 };
+	int64_t *v = spread_room(b);
+	for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
+		v[i] = spread_at(x, i);
+	return (struct side){ v, UINT32_MAX };
 }
 
 static bool divide(enum expr_op op, int64_t x, int64_t y, int64_t *r)
@@ -213,10 +216,10 @@ static inline bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 #define EACH(OP) \
 	case OP: \
 		for (uint32_t i = b->run.lo; i <= b->run.hi; i++) \
-			wrong |= (uint64_t)!one(OP, x[i], y[i], &r[i]) << i; \
+			wrong |= (uint64_t)!one(OP, x.v[i & x.all], y.v[i & y.all], &r[i]) << i; \
 		break
 
-static struct spread each(struct squad *b, enum expr_op op, const int64_t *x, const int64_t *y)
+static struct spread each(struct squad *b, enum expr_op op, struct side x, struct side y)
 {
 	uint64_t wrong = 0;
 	int64_t *r = spread_room(b);
@@ -226,16 +229,10 @@ static struct spread each(struct squad *b, enum expr_op op, const int64_t *x, co
 		EACH(OP_BOR);
 		EACH(OP_BXOR);
 		EACH(OP_BAND);
-		EACH(OP_EQ);
-		EACH(OP_NE);
-		EACH(OP_LT);
-		EACH(OP_GT);
-		EACH(OP_LE);
-		EACH(OP_GE);
 		EACH(OP_MOD);
 	default:
 		for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
-			wrong |= (uint64_t)!one(op, x[i], y[i], &r[i]) << i;
+			wrong |= (uint64_t)!one(op, x.v[i & x.all], y.v[i & y.all], &r[i]) << i;
 	}
 	if (wrong & b->run.mask)
 		squad_fail(b);
@@ -262,6 +259,31 @@ static struct spread divide_going(struct squad *b, enum expr_op op, const struct
 	return (struct spread){ .v = r };
 }
 
+#define TEST(OP) \
+	case OP: \
+		for (uint32_t i = b->run.lo; i <= b->run.hi; i++) \
+			holds |= (uint64_t)compare(OP, u.v[i & u.all], w.v[i & w.all]) << i; \
+		break
+
+uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
+			const struct spread *y)
+{
+	uint64_t holds = 0;
+	struct spread r;
+	if (even(b, op, x, y, &r))
+		return spread_holds(b, &r);
+	struct side u = side_of(b, x), w = side_of(b, y);
+	switch ((int)op) {
+		TEST(OP_EQ);
+		TEST(OP_NE);
+		TEST(OP_LT);
+		TEST(OP_GT);
+		TEST(OP_LE);
+		TEST(OP_GE);
+	}
+	return holds & b->run.mask;
+}
+
 struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
 			    const struct spread *y)
 {
@@ -276,5 +298,5 @@ struct spread spread_binary(struct squad *b, enum expr_op op, const struct sprea
 	if ((op == OP_MOD || op == OP_DIV) && !x->v && spread_is_same(y) && y->base > 0 &&
 	    x->step < y->base && x->step > -y->base && y->base < INT32_MAX)
 		return divide_going(b, op, x, y->base);
-	return each(b, op, values_of(b, x), values_of(b, y));
+	return each(b, op, side_of(b, x), side_of(b, y));
 }
