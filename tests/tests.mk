@@ -138,7 +138,8 @@ SUITES_check := \
 	"$(T)/check/dfa_test 1000 1" \
 	"$(T)/check/every_test 20 1 schedules" \
 	"tests/check/certificate_test.sh $(BUILD)" \
-	"$(T)/check/strips_test 2000 1" \
+	"$(T)/check/strips_test 1200 1" \
+	"$(T)/check/strips_test files 150 1 schedules/*.ccs tests/check/good/*.ccs" \
 	"$(T)/check/stream_test library schedules 24" \
 	"$(T)/check/stream_test random 2000 1" \
 	"$(T)/check/stream_test mutants 2000 1 schedules" \
@@ -346,6 +347,7 @@ SUITES_long := \
 	"600 $(T)/check/every_test 10000 2 schedules" \
 	"tests/check/certificate_test.sh $(BUILD) --long" \
 	"40 $(T)/check/strips_test 60000 2" \
+	"40 $(T)/check/strips_test files 8000 2 schedules/*.ccs tests/check/good/*.ccs tests/check/diag/*.ccs" \
 	"40 $(T)/check/stream_test random 60000 2" \
 	"40 $(T)/check/stream_test mutants 60000 2 schedules" \
 	"20 $(T)/check/stream_test library schedules 65" \

@@ -10,19 +10,31 @@
 
 /* The final values of a rank. */
 struct finals {
-	const uint32_t *rows;  /* by cell: the contract's; NONE: may be anything */
-	const uint32_t *state; /* by cell: the value */
+	const struct contract *k;
+	const struct replay *r;
+	uint32_t rank;
+	struct extent asked; /* the others may be anything */
 };
 
 static struct finals finals_of(const struct replay *r, const struct contract *k, uint32_t rank)
 {
-	return (struct finals){ k->rows + (size_t)rank * r->p->cells,
-				r->state + (size_t)rank * r->width };
+	return (struct finals){ k, r, rank, contract_asks(k, rank) };
+}
+
+/* The contract's row, or NONE. */
+static inline uint32_t row_of(const struct finals *f, uint32_t cell)
+{
+	return contract_row(f->k, f->rank, cell);
+}
+
+static inline uint32_t value_of(const struct finals *f, uint32_t cell)
+{
+	return replay_value(f->r, f->rank, cell);
 }
 
 static bool is_promised(const struct finals *f, uint32_t cell)
 {
-	return f->rows[cell] != NONE && f->state[cell] < POISON;
+	return row_of(f, cell) != NONE && value_of(f, cell) < POISON;
 }
 
 /* ---- places ----------------------------------------------------------------------- */
@@ -93,14 +105,14 @@ static bool find_moved(const struct replay *r, const struct contract *k,
 
 	for (uint32_t q = 0; q < r->p->nranks; q++) {
 		struct finals f = finals_of(r, k, q);
-		for (uint32_t i = 0; i < r->p->cells; i++) {
-			uint32_t from;
-			if (!is_promised(&f, i) || known[f.rows[i]] == i)
+		for (uint32_t i = f.asked.lo; i < f.asked.end; i++) {
+			uint32_t from, row = row_of(&f, i);
+			if (!is_promised(&f, i) || known[row] == i)
 				continue;
-			known[f.rows[i]] = i;
-			if (moves(k, places, f.rows[i], i, &from)) {
+			known[row] = i;
+			if (moves(k, places, row, i, &from)) {
 				*found = (struct apart){
-					{ q, q }, { i, from }, { f.state[i], NONE }, true
+					{ q, q }, { i, from }, { value_of(&f, i), NONE }, true
 				};
 				return true;
 			}
@@ -124,12 +136,12 @@ static bool same_by_rank(struct bits *x, const struct replay *r, const struct co
 
 	for (uint32_t q = 0; q < r->p->nranks; q++) {
 		struct finals f = finals_of(r, k, q);
-		for (uint32_t i = 0; i < r->p->cells; i++) {
-			uint32_t id = f.state[i];
+		for (uint32_t i = f.asked.lo; i < f.asked.end; i++) {
+			uint32_t id = value_of(&f, i);
 			if (!is_promised(&f, i) || id < r->values.base || seen[id - r->values.base])
 				continue;
 			seen[id - r->values.base] = 1;
-			uint32_t row = contract_alike(&alike, f.rows[i]);
+			uint32_t row = contract_alike(&alike, row_of(&f, i));
 			if (value[row] == NONE) {
 				value[row] = id;
 				first[row] = (struct at){ q, i };
@@ -160,16 +172,16 @@ static bool same_in_block(struct bits *x, const struct finals *f, uint32_t rank,
 		at++;
 	if (at + 1 >= cell + n)
 		return true;
-	uint32_t number = tree_number(&x->trees, &x->history, f->state[at]);
+	uint32_t number = tree_number(&x->trees, &x->history, value_of(f, at));
 	for (uint32_t i = at + 1; i < cell + n; i++) {
 		if (!is_promised(f, i))
 			continue;
-		if (tree_number(&x->trees, &x->history, f->state[i]) == number) {
+		if (tree_number(&x->trees, &x->history, value_of(f, i)) == number) {
 			trees_number(&x->trees, &x->history); /* the others are mostly alike, too */
 			continue;
 		}
 		x->by_count = (struct apart){
-			{ rank, rank }, { at, i }, { f->state[at], f->state[i] }, false
+			{ rank, rank }, { at, i }, { value_of(f, at), value_of(f, i) }, false
 		};
 		return false;
 	}
@@ -182,12 +194,14 @@ static bool same_by_count(struct bits *x, const struct replay *r, const struct c
 
 	for (uint32_t q = 0; q < p->nranks; q++) {
 		struct finals f = finals_of(r, k, q);
-		for (uint32_t b = 0; b < p->nbuffers; b++) {
+		bool any = f.asked.lo < f.asked.end;
+		for (uint32_t b = 0; b < p->nbuffers && any; b++) {
 			const struct buffer *v = &p->buffers[b];
 			uint32_t end = v->cell + v->cells, n;
 			for (uint32_t at = v->cell; at < end; at += n) {
 				n = cells_together(p, v, at, end);
-				if (n > 1 && !same_in_block(x, &f, q, at, n))
+				bool asked = at + n > f.asked.lo && at < f.asked.end;
+				if (n > 1 && asked && !same_in_block(x, &f, q, at, n))
 					return false;
 			}
 		}
@@ -239,9 +253,10 @@ bool bits_kept(struct ctx *c, const struct program *p, const struct contract *k,
 	trees_number(&trees, &has);
 	for (uint32_t q = 0; q < p->nranks; q++) {
 		struct finals f = finals_of(r, k, q), g = finals_of(lowered, k, q);
-		for (uint32_t i = 0; i < p->cells; i++)
-			if (is_promised(&f, i) && tree_number(&trees, &had, f.state[i]) !=
-							  tree_number(&trees, &has, g.state[i]))
+		for (uint32_t i = f.asked.lo; i < f.asked.end; i++)
+			if (is_promised(&f, i) &&
+			    tree_number(&trees, &had, value_of(&f, i)) !=
+				    tree_number(&trees, &has, value_of(&g, i)))
 				return false;
 	}
 	return true;

@@ -79,9 +79,20 @@ struct share {
 };
 
 /* The contract, evaluated for one instance. */
+/* Cells an operation: where a program has more, most are not touched, and tables of all cells are not
+ * made. */
+#define MANY_CELLS 4u
+
 struct contract {
-	uint32_t *
-		rows; /* nranks (of a program that is `alone`: 1) * cells: first row of shares, or NONE: may be anything */
+	/* By rank (of a program that is `alone`: the first) and cell: first row of shares, or NONE:
+	   may be anything. Ask contract_row(): where most may be anything, as all ranks but the root
+	   of a gather have it, each rank has rows for some of its cells only. */
+	uint32_t *rows; /* [ranks][cells]; NULL: */
+	struct asked_rows {
+		uint32_t lo, n; /* cells lo .. lo + n - 1 */
+		uint32_t *rows;
+	} *asked_rows; /* [ranks] */
+	uint32_t cells;
 	struct share *shares; /* a value's are adjacent */
 	struct asked {	      /* where shares from row `share` on were asked, ascending */
 		uint32_t share;
@@ -99,6 +110,27 @@ struct contract {
 
 /* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0306, E0406. */
 struct contract *contract_expand(struct ctx *c, struct program *p);
+
+/** The row of a rank's cell, or NONE. */
+static inline uint32_t contract_row(const struct contract *k, uint32_t rank, uint32_t cell)
+{
+	if (k->rows)
+		return k->rows[(size_t)rank * k->cells + cell];
+	const struct asked_rows *w = &k->asked_rows[rank];
+	return cell - w->lo < w->n ? w->rows[cell - w->lo] : NONE;
+}
+
+/** Cells of a rank, lo .. end - 1; all others may be anything. */
+struct extent {
+	uint32_t lo, end;
+};
+static inline struct extent contract_asks(const struct contract *k, uint32_t rank)
+{
+	if (k->rows)
+		return (struct extent){ 0, k->cells };
+	const struct asked_rows *w = &k->asked_rows[rank];
+	return (struct extent){ w->lo, w->lo + w->n };
+}
 
 /* Some chunks of buffers, of some ranks: a part of them (stream/). */
 struct portion {

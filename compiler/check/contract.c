@@ -11,6 +11,7 @@
 #include "compiler/expand/cursor.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct evaluation {
 	struct ctx *ctx;
@@ -318,11 +319,36 @@ const struct ensures *contract_clause(const struct contract *k, uint32_t share)
 
 /* ---- clauses ----------------------------------------------------------------------------- */
 
+static uint32_t *place_of(const struct contract *k, uint32_t rank, uint32_t column)
+{
+	if (k->rows)
+		return &k->rows[(size_t)rank * k->cells + column];
+	return &k->asked_rows[rank].rows[column - k->asked_rows[rank].lo];
+}
+
+/* Sees to it that the rank has rows for these cells, too. Clauses are few. */
+static void reach(struct evaluation *x, uint32_t rank, struct extent more)
+{
+	struct asked_rows *w = x->k->rows ? NULL : &x->k->asked_rows[rank], was;
+	if (!w || more.lo >= more.end || (more.lo >= w->lo && more.end <= w->lo + w->n))
+		return;
+	was = *w;
+	if (was.n && was.lo < more.lo)
+		more.lo = was.lo;
+	if (was.lo + was.n > more.end)
+		more.end = was.lo + was.n;
+	*w = (struct asked_rows){ more.lo, more.end - more.lo, NULL };
+	w->rows = arena_alloc(x->p->arena, w->n * sizeof(*w->rows));
+	memset(w->rows, 0xff, w->n * sizeof(*w->rows)); /* NONE */
+	if (was.n)
+		memcpy(w->rows + (was.lo - w->lo), was.rows, was.n * sizeof(*was.rows));
+}
+
 /* `column`: of the rank's rows. */
 static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t cell,
 		   uint32_t column, uint32_t row)
 {
-	uint32_t *at = &x->k->rows[(size_t)rank * x->width + column];
+	uint32_t *at = place_of(x->k, rank, column);
 	if (*at == NONE) {
 		*at = row;
 		return true;
@@ -425,6 +451,14 @@ static bool clause_part(struct evaluation *x, const struct clause *c, uint32_t r
 	return true;
 }
 
+/* Where the clause's cells on the rank at hand lie; there are some. */
+static struct extent cells_of(const struct clause *c)
+{
+	uint32_t first = c->buffer->cell + c->index.lo, last = c->buffer->cell + c->index.hi - 1;
+	return (struct extent){ first + c->block.lo * c->index.count,
+				last + (c->block.hi - 1) * c->index.count + 1 };
+}
+
 /* One rank's cells. */
 static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, uint32_t *shared)
 {
@@ -436,6 +470,8 @@ static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, u
 		return false;
 	if (x->part)
 		return clause_part(x, c, rank, shared);
+	if (c->block.lo < c->block.hi && c->index.lo < c->index.hi)
+		reach(x, rank, cells_of(c));
 	for (uint32_t b = c->block.lo; b < c->block.hi; b++)
 		for (uint32_t i = c->index.lo; i < c->index.hi; i++) {
 			uint32_t at = b * c->index.count + i;
@@ -529,6 +565,18 @@ static bool bind_buffers(struct evaluation *x, struct program *p, const struct d
 	return i == p->nbuffers;
 }
 
+/* A program with far fewer operations than cells cannot do much to most of them. */
+static void make_rows(struct evaluation *x)
+{
+	struct contract *k = x->k;
+	size_t n = program_ranks(x->p), all = n * x->width;
+	k->cells = x->width;
+	if (x->part || all / MANY_CELLS <= x->p->nops)
+		k->rows = none_array(x->p->arena, all);
+	else
+		k->asked_rows = ARENA_ARRAY(x->p->arena, struct asked_rows, n);
+}
+
 static struct contract *expand_contract(struct ctx *c, struct program *p,
 					const struct portion *part)
 {
@@ -538,7 +586,7 @@ static struct contract *expand_contract(struct ctx *c, struct program *p,
 	struct evaluation x = { .ctx = c, .p = &copy, .source = p, .lets = d->body, .part = part };
 	x.width = part ? part->n : p->cells;
 	x.k = ARENA_NEW(p->arena, struct contract);
-	x.k->rows = none_array(p->arena, (size_t)program_ranks(p) * x.width);
+	make_rows(&x);
 	cursor_init(&x.cursor, c, &copy, c->scratch, true);
 	x.cursor.streamed = part != NULL; /* there may be too many chunks to store */
 	if (instance_make(&x.cursor, true) != INSTANCE_OK || !bind_buffers(&x, &copy, d))

@@ -194,7 +194,7 @@ static void pass(struct finder *f, const struct contract *k, const struct order 
 	for (uint32_t q = 0; q < p->nranks; q++)
 		for (uint32_t i = 0; i < f->width; i++)
 			f->live[(size_t)q * f->width + i] =
-				i < p->cells && k->rows[(size_t)q * p->cells + i] != NONE;
+				i < p->cells && contract_row(k, q, i) != NONE;
 	for (uint32_t i = order->n; i-- > 0;)
 		for (uint32_t n = order->v[i].events; n > 0; n--)
 			event_back(f, order->v[i].task);

@@ -45,10 +45,11 @@ static bool contract_holds(struct replay *r, const struct contract *k)
 	bool ok = true;
 
 	for (uint32_t q = 0; q < p->nranks && ok; q++) {
-		const uint32_t *rows = k->rows + (size_t)q * p->cells;
-		const uint32_t *state = r->state + (size_t)q * r->width;
-		for (uint32_t i = 0; i < p->cells && ok; i++)
-			ok = rows[i] == NONE || holds(r, k, rows[i], state[i], &room);
+		struct extent asked = contract_asks(k, q);
+		for (uint32_t i = asked.lo; i < asked.end && ok; i++) {
+			uint32_t row = contract_row(k, q, i);
+			ok = row == NONE || holds(r, k, row, replay_value(r, q, i), &room);
+		}
 	}
 	return ok;
 }

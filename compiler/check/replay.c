@@ -58,23 +58,75 @@ static void number_places(struct replay *r, struct arena *arena)
 	}
 }
 
-static void start_values(struct replay *r)
+/* Lowered: a result must have been written, as the caller's receive buffer may be another one. */
+static bool begins_with_value(const struct program *p, const struct buffer *b)
+{
+	return b->def->dir == DIR_IN || (!p->lowered && b->def->dir == DIR_INOUT);
+}
+
+uint32_t replay_start(const struct replay *r, uint32_t rank, uint32_t cell)
 {
 	const struct program *p = r->p;
 
-	for (uint32_t q = 0; q < p->nranks; q++) {
-		uint32_t *s = r->state + (size_t)q * r->width;
-		memset(s, 0xff, r->width * sizeof(*s)); /* NONE */
-		for (uint32_t b = 0; b < p->nbuffers; b++) {
-			const struct buffer *f = &p->buffers[b];
-			/* Lowered: a result must have been written, as the caller's
-			 * receive buffer may be another one. */
-			if (f->def->dir != DIR_IN && (p->lowered || f->def->dir != DIR_INOUT))
-				continue;
-			for (uint32_t i = 0; i < f->cells; i++)
-				s[f->cell + i] = q * p->cells + f->cell + i;
+	if (cell >= p->cells || !begins_with_value(p, &p->buffers[r->buffer_of[cell]]))
+		return NONE;
+	return rank * p->cells + cell;
+}
+
+static struct extent widen(struct extent x, uint32_t lo, uint32_t n)
+{
+	return (struct extent){ lo < x.lo ? lo : x.lo, lo + n > x.end ? lo + n : x.end };
+}
+
+/* Finds the cells that each rank touches: from the first to the last. O(operations). */
+static void find_touched(struct replay *r, struct arena *arena)
+{
+	const struct program *p = r->p;
+
+	r->touched = ARENA_ARRAY(arena, struct touched, p->nranks);
+	for (uint32_t q = 0; q < p->nranks; q++)
+		r->touched[q].cells = (struct extent){ UINT32_MAX, 0 };
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		const struct task *k = &p->tasks[t];
+		struct extent x = r->touched[k->rank].cells;
+		for (const struct op *o = k->ops; o < k->ops + k->nops; o++) {
+			if (op_kind(o) != OP_WAIT && o->n)
+				x = widen(x, o->cell, o->n);
+			if ((op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO) && o->n)
+				x = widen(x, o->other, o->n);
+		}
+		r->touched[k->rank].cells = x;
+	}
+}
+
+/* Cells that no operation touches are not stored, where they are the most. */
+static void make_state(struct replay *r, struct arena *arena)
+{
+	const struct program *p = r->p;
+	size_t all = (size_t)p->nranks * r->width, n = 0;
+
+	if (all / MANY_CELLS > p->nops) {
+		find_touched(r, arena);
+		for (uint32_t q = 0; q < p->nranks; q++) {
+			struct touched *t = &r->touched[q];
+			t->at = n;
+			n += t->cells.lo < t->cells.end ? t->cells.end - t->cells.lo : 0;
 		}
 	}
+	r->state = ARENA_ARRAY(arena, uint32_t, r->touched ? n : all);
+	for (uint32_t q = 0; q < p->nranks; q++) {
+		struct extent x = r->touched ? r->touched[q].cells : (struct extent){ 0, r->width };
+		uint32_t *s = r->state + (r->touched ? r->touched[q].at : (size_t)q * r->width);
+		for (uint32_t i = x.lo; i < x.end; i++)
+			*s++ = replay_start(r, q, i);
+	}
+}
+
+/* Where the rank's cell 0 would be. */
+static size_t base_of(const struct replay *r, uint32_t rank)
+{
+	return r->touched ? r->touched[rank].at - r->touched[rank].cells.lo
+			  : (size_t)rank * r->width;
 }
 
 bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena)
@@ -94,8 +146,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 		return false;
 	}
 	number_places(r, arena);
-	r->state = ARENA_ARRAY(arena, uint32_t, (size_t)p->nranks * r->width);
-	start_values(r);
+	make_state(r, arena);
 	r->runners = ARENA_ARRAY(arena, struct runner, p->ntasks);
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		const struct task *k = &p->tasks[t];
@@ -103,7 +154,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 			.ops = k->ops,
 			.nops = k->nops,
 			.rank = k->rank,
-			.state = r->state + (size_t)k->rank * r->width,
+			.base = base_of(r, k->rank),
 			.depth_at = waits ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
 		};
 	}
@@ -172,7 +223,7 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 static inline uint32_t get(struct replay *r, const struct runner *w, const struct op *o,
 			   uint32_t cell, uint32_t initial)
 {
-	uint32_t v = w->state[cell];
+	uint32_t v = r->state[w->base + cell];
 
 	if (UNLIKELY(o->kind & initial))
 		v = cell < r->p->cells && r->given[cell] ? w->rank * r->p->cells + cell : NONE;
@@ -209,12 +260,12 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 		r->hook(r->arg, &(struct stored){ .task = (uint32_t)(w - r->runners),
 						  .row = (uint32_t)(o - w->ops),
 						  .cell = cell,
-						  .before = w->state[cell],
+						  .before = r->state[w->base + cell],
 						  .after = v,
 						  .depth = depth,
 						  .reduced = reduced,
 						  .from = from });
-	w->state[cell] = v;
+	r->state[w->base + cell] = v;
 	/* A sum has the length of what was there before. */
 	if (!reduced && r->place && cell < r->p->cells && v < POISON) {
 		uint32_t home = value_cell(&r->values, v);
@@ -398,7 +449,7 @@ static void run_local(struct replay *r, struct runner *w, const struct op *o)
 	bool reduces = op_kind(o) == OP_REDUCE_INTO, up = o->other <= o->cell;
 
 	if (r->len) /* before the destination changes: it may overlap */
-		replay_note_length(r, w, o, o->cell, w->state + o->cell);
+		replay_note_length(r, w, o, o->cell, r->state + (w->base + o->cell));
 	for (uint32_t k = 0; k < o->n; k++) {
 		uint32_t j = up ? k : o->n - 1 - k; /* as memmove does */
 		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL);
@@ -467,7 +518,7 @@ static __attribute__((noinline)) uint32_t finish_other(struct replay *r, struct 
 	case OP_REDUCE_INTO: run_local(r, w, o); break;
 	case OP_FRESH:
 		for (uint32_t j = 0; j < o->n; j++)
-			w->state[o->cell + j] = NONE;
+			r->state[w->base + o->cell + j] = NONE;
 		break;
 	case OP_WAIT:
 		if (o->other)

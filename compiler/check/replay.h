@@ -13,8 +13,8 @@
 /* A task while it runs. */
 struct runner {
 	const struct op *ops;
-	uint32_t *state; /* its rank's cells */
-	uint32_t next;	 /* row of the wave that starts or finishes next */
+	size_t base;   /* replay.state[base + cell], modulo the numbers that there are */
+	uint32_t next; /* row of the wave that starts or finishes next */
 	uint32_t rank;
 	uint32_t depth;	    /* waves with messages on the longest chain up to here */
 	uint32_t *depth_at; /* by row: depth behind it; only where tasks wait for tasks */
@@ -63,8 +63,12 @@ struct replay {
 	struct ctx *c;
 	const struct program *p;
 	struct values values;
-	uint32_t width;		/* cells of a rank, scratch included */
-	uint32_t *state;	/* [nranks][width] */
+	uint32_t width;	 /* cells of a rank, scratch included */
+	uint32_t *state; /* [nranks][width], or of each rank what it touches; replay_value() */
+	struct touched {
+		struct extent cells;
+		size_t at;	/* in `state` */
+	} *touched;		/* [nranks]: or NULL: all. Other cells keep what they begin with */
 	struct runner *runners; /* [ntasks] */
 	struct queue *queues;	/* [nfifos] */
 	struct sent *sent;
@@ -95,6 +99,20 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 
 /** Runs all of `order`. Reports E0401 unless silent. */
 void replay_run(struct replay *r, const struct order *order);
+
+/** What a rank's cell begins with. */
+uint32_t replay_start(const struct replay *r, uint32_t rank, uint32_t cell);
+
+/** What a rank's cell holds; it is below r->width. */
+static inline uint32_t replay_value(const struct replay *r, uint32_t rank, uint32_t cell)
+{
+	if (!r->touched)
+		return r->state[(size_t)rank * r->width + cell];
+	const struct touched *t = &r->touched[rank];
+	if (cell < t->cells.lo || cell >= t->cells.end)
+		return replay_start(r, rank, cell);
+	return r->state[t->at + (cell - t->cells.lo)];
+}
 
 /* ---- lengths.c ---------------------------------------------------------------------- */
 

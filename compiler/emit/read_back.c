@@ -170,10 +170,12 @@ static bool same_value(const struct share *x, const struct ccs_sum *s)
  * with last. */
 static bool same_promises(const struct plan_view *v, const struct contract *k, uint32_t *known)
 {
-	uint64_t n = (uint64_t)v->plan->nranks * v->plan->cells;
+	uint32_t cells = v->plan->cells;
+	uint64_t n = (uint64_t)v->plan->nranks * cells;
 
 	for (uint64_t i = 0; i < n; i++) {
-		uint32_t share = k->rows[i], row = v->expect[i];
+		uint32_t share = contract_row(k, (uint32_t)(i / cells), (uint32_t)(i % cells));
+		uint32_t row = v->expect[i];
 
 		if ((share == NONE) != (row == CCS_NONE))
 			return false;

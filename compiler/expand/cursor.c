@@ -72,6 +72,8 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 	for (uint32_t i = 0; i < v->nlanes; i++)
 		v->lane_of[v->lanes[i].path] = 0;
 	v->nlanes = 0;
+	if (v->made)
+		v->made[rank] = v->program->nfifos;
 	v->npars = v->njoins = v->nmembers = 0;
 	v->channel = 0;
 	v->at = 0;

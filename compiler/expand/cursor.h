@@ -54,6 +54,8 @@ struct tables {
 	struct program *program;
 	uint32_t *path_slots, path_cap; /* 1 + row; a power of two */
 	uint32_t *fifo_slots, fifo_cap;
+	uint32_t
+		nhashed; /* FIFOs that are in fifo_slots: others wait until one is looked for there */
 	uint32_t *direct; /* [src * nranks + dst] for path 0, channel 0: 1 + row; or NULL */
 	bool *unlinked;	  /* by FIFO, up to the last one that has no link */
 	uint32_t nunlinked, capunlinked;
@@ -64,8 +66,7 @@ void tables_init(struct tables *t, struct arena *a, struct program *p, bool fifo
 /** The row of a path; made if `make`, else NONE where there is none. */
 uint32_t tables_path(struct tables *t, uint32_t parent, uint32_t block, bool make);
 /** The row of a FIFO, or NONE. */
-uint32_t tables_fifo(const struct tables *t, uint32_t src, uint32_t dst, uint32_t path,
-		     uint32_t channel);
+uint32_t tables_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t path, uint32_t channel);
 /** Makes a FIFO that is not there; `linked`: the topology has its pair. */
 uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t path,
 			 uint32_t channel, bool linked);
@@ -236,6 +237,7 @@ struct cursor {
 	bool stopped;  /* an expression failed, or a limit was reached; reported */
 
 	struct opsite *sites; /* by the statement's number */
+	uint64_t stripped;    /* operations that strips made */
 	uint8_t *walked;      /* by the loop's number: how often it was no strip; STRIP_NEVER: no
 				 more tries */
 	struct lane *lanes;
@@ -277,7 +279,10 @@ struct cursor {
 	struct link_run *spans; /* targets of the rank itself */
 	uint32_t nspans, capspans;
 	uint64_t reports;
-	bool wrong;	     /* this rank has a report: the first one's path, and */
+	uint32_t
+		*made; /* by rank: the first FIFO that it made; NULL: not all ranks are run, each in
+			   its turn */
+	bool wrong;    /* this rank has a report: the first one's path, and */
 	uint32_t wrong_path; /* rows of its lane before it */
 	uint32_t wrong_row;
 	bool over; /* a limit of the whole program was reached: E0501 */

@@ -6,7 +6,7 @@
  * cursor runs the schedule's text for every rank: O(operations) in all, and O(statements
  * run) for what makes none.
  */
-#include "compiler/expand/cursor.h"
+#include "compiler/expand/squad.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,6 +15,8 @@
 #define ROOM 1024u		 /* rows of a lane while they are counted */
 #define FIRST_SLAB ((size_t)256) /* operations */
 #define LAST_SLAB ((size_t)1024 * 1024)
+#define MOST_ROWS (1u << 17) /* of a squad */
+#define FEW_RANKS 4u	     /* of one that is not worth it */
 
 struct expansion {
 	struct program *p;
@@ -27,6 +29,8 @@ struct expansion {
 	struct op *base;     /* the newest slab of operations */
 	struct op *at, *end; /* its free part */
 	size_t slab;	     /* operations in the first slabs */
+	uint32_t last;	     /* rows of the last rank */
+	struct squad *squad; /* NULL: ranks are run one by one */
 };
 
 static uint32_t hint(struct expansion *x, uint32_t path)
@@ -43,7 +47,8 @@ static void set_hint(struct expansion *x, uint32_t path, uint32_t n)
 }
 
 /* How many operations the next slab has: what the ranks to come will need, if they
- * are as the ranks before. */
+ * are as the ranks before; and no more than there are, as rank 0 may be a root that does
+ * far more than all others. */
 static size_t slab_size(struct expansion *x)
 {
 	uint64_t rest;
@@ -52,6 +57,7 @@ static size_t slab_size(struct expansion *x)
 		return x->slab < LAST_SLAB ? x->slab : LAST_SLAB;
 	}
 	rest = (x->stored / x->v.rank + 1) * (x->p->nranks - x->v.rank);
+	rest = rest < x->stored ? rest : x->stored + 1;
 	return rest < LAST_SLAB ? (size_t)rest : LAST_SLAB;
 }
 
@@ -168,6 +174,7 @@ static bool give_room(struct expansion *x)
 static void store(struct expansion *x)
 {
 	struct program *p = x->p;
+	x->last = 0;
 	for (uint32_t i = 0; i < x->v.nlanes; i++) {
 		struct lane *l = &x->v.lanes[i];
 		give_back(x, l);
@@ -183,23 +190,124 @@ static void store(struct expansion *x)
 		else
 			ARENA_PUSH(p->arena, p->tasks, p->ntasks, p->captasks) = t;
 		x->stored += l->n;
+		x->last += l->n;
 		set_hint(x, l->path, l->n);
 	}
 	x->granted = 0;
 }
 
-static bool run_ranks(struct expansion *x)
+/* Runs the text on a rank. False: the program is too large. */
+static bool run_rank(struct expansion *x, uint32_t r)
 {
-	for (uint32_t r = 0; r < x->p->nranks; r++) {
-		cursor_start(&x->v, x->p->instance.schedule->body, r);
-		while (cursor_next(&x->v) == CURSOR_ROOM)
-			if (!give_room(x))
-				return false;
-		store(x);
-		if (x->v.over || x->v.reports > LIMIT_REPORTS)
+	cursor_start(&x->v, x->p->instance.schedule->body, r);
+	while (cursor_next(&x->v) == CURSOR_ROOM)
+		if (!give_room(x))
 			return false;
+	store(x);
+	return !x->v.over && x->v.reports <= LIMIT_REPORTS;
+}
+
+/* ---- ranks at once -------------------------------------------------------------------- */
+
+/* Does with pars what a row of a squad says. False: there is no room for the waits of one yet. */
+static bool play_mark(struct cursor *v, const struct op *o)
+{
+	switch ((enum squad_mark)o->other) {
+	case MARK_PAR: cursor_par(v); break;
+	case MARK_BLOCK: cursor_block(v, o->n); break;
+	case MARK_BLOCK_END: cursor_block_end(v); break;
+	case MARK_PAR_END: return cursor_par_end(v);
 	}
 	return true;
+}
+
+/* Makes an operation of a squad's row, where there is room for it; none if its message has no
+ * link, which is reported: what is behind that is of no use. */
+static void play_op(struct cursor *v, const struct squad *b, const struct op *row)
+{
+	struct opsite *s = cursor_site(v, b->stmts[row->site]);
+	struct lane *l = &v->lanes[v->lane];
+	bool message = op_kind(row) <= OP_REDUCE_FROM;
+	if (message && v->channel != row->other)
+		cursor_use_channel(v, row->other);
+	if (v->stopped || (message && !cursor_meet(v, s, row->fifo)))
+		return;
+	struct op *o = &l->ops[l->n++];
+	*o = s->op;
+	o->kind = row->kind;
+	o->cell = row->cell;
+	o->n = row->n;
+	o->other = message ? 0 : row->other;
+	v->nsilent += op_kind(row) == OP_FRESH;
+}
+
+/* Makes a rank's operations of what a squad has for it. False: the program is too large. */
+static bool play(struct expansion *x, uint32_t r, const struct squad_rows *rows)
+{
+	struct cursor *v = &x->v;
+	cursor_start(v, NULL, r);
+	for (uint32_t i = 0; i < rows->n && !v->stopped;) {
+		const struct op *o = &rows->ops[i];
+		bool is_mark = op_kind(o) == OP_WAIT;
+		if (is_mark ? !play_mark(v, o) : !cursor_room(v)) {
+			if (!v->stopped && !give_room(x))
+				return false;
+			continue;
+		}
+		i++;
+		if (!is_mark)
+			play_op(v, x->squad, o);
+	}
+	store(x);
+	return !v->over && v->reports <= LIMIT_REPORTS;
+}
+
+/* Whether the ranks to come are to be run at once: those so far were walked statement by
+ * statement, and have few rows. Loops that are run as a whole cost less than that. */
+static bool worth_a_squad(const struct expansion *x)
+{
+	const struct program *p = x->p;
+	return !p->any_sized && p->nranks > FEW_RANKS && x->v.stripped <= x->last / 2 &&
+	       (uint64_t)x->last * FEW_RANKS < MOST_ROWS && p->instance.module->nstmts < MOST_SITES;
+}
+
+/* Ranks from r on, as many as a squad may have; returns how many were run, or 0: none. */
+static uint32_t run_squad(struct expansion *x, uint32_t r, bool *ok)
+{
+	struct squad *b = x->squad;
+	uint32_t rows = x->last + 8, n = MOST_ROWS / rows;
+	n = n > SQUAD ? SQUAD : n;
+	n = n > x->p->nranks - r ? x->p->nranks - r : n;
+	if (!n || !squad_run(b, x->p->instance.schedule->body, r, n, rows))
+		return 0;
+	if (b->most > x->v.most)
+		x->v.most = b->most;
+	for (uint32_t i = 0; i < n && *ok; i++) {
+		*ok = play(x, r + i, &b->ranks[i]);
+		x->v.idle = b->busy >> i & 1 ? b->idle[i] : x->v.idle + b->idle[i];
+	}
+	return n;
+}
+
+/* The first two ranks tell what the others are like: rank 0 may be a root. */
+static bool run_ranks(struct expansion *x)
+{
+	bool ok = true;
+	for (uint32_t r = 0, n; r < x->p->nranks && ok; r += n) {
+		n = x->squad ? run_squad(x, r, &ok) : 0;
+		if (n)
+			continue;
+		x->squad = NULL;
+		x->v.stripped = 0;
+		ok = run_rank(x, r);
+		n = 1;
+		if (ok && r == 1 && worth_a_squad(x)) {
+			x->squad = ARENA_NEW(x->v.arena, struct squad);
+			squad_init(x->squad, &x->v);
+			x->squad->most_rows = 2 * MOST_ROWS;
+		}
+	}
+	return ok;
 }
 
 struct program *program_new(struct ctx *c, const struct instance *in, uint32_t ntasks)
@@ -268,6 +376,7 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 	if (!cursor_open(&x.v, c, in, quiet_where, false, &tables))
 		return NULL;
 	struct program *p = x.p = x.v.program;
+	x.v.made = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);
 	if (!run_ranks(&x))
 		return NULL;
 	p->partial = c->diags->errors != errors;

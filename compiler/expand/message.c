@@ -266,6 +266,37 @@ static const char *links_text(struct cursor *v, uint32_t src, uint32_t dst)
 			    to < hi ? ", ..." : "");
 }
 
+/* Whether it is the FIFO of that name. */
+static inline bool is_fifo(const struct program *p, uint32_t i, const struct fifo *key)
+{
+	const struct fifo *f = &p->fifos[i];
+	return f->src == key->src && f->dst == key->dst && f->path == key->path &&
+	       f->channel == key->channel;
+}
+
+#define MOST_MADE 32u /* FIFOs that a rank made: more are looked for in the table */
+
+/* The row of a FIFO, or NONE, where ranks are run in order: either of its ranks made it, the earlier
+ * one in its turn or this one now. Mostly these have made few. */
+static uint32_t find_in_order(struct cursor *v, const struct fifo *key, uint32_t other)
+{
+	const struct program *p = v->program;
+	uint32_t own = v->made[v->rank], lo = own, hi = own;
+	if (other < v->rank) {
+		lo = v->made[other];
+		hi = v->made[other + 1];
+	}
+	if (hi - lo > MOST_MADE || p->nfifos - own > MOST_MADE)
+		return tables_fifo(v->tables, key->src, key->dst, key->path, key->channel);
+	for (; lo < hi; lo++)
+		if (is_fifo(p, lo, key))
+			return lo;
+	for (; own < p->nfifos; own++)
+		if (is_fifo(p, own, key))
+			return own;
+	return NONE;
+}
+
 /* The FIFO of a message, and the check of its link when it is made: at the sending
  * end, so that one message is one report. */
 static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uint32_t *fifo)
@@ -277,7 +308,10 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 		*fifo = 0;
 		return true;
 	}
-	*fifo = tables_fifo(v->tables, src, dst, path, v->channel);
+	struct fifo key = { (uint16_t)src, (uint16_t)dst, path, .channel = v->channel };
+	bool direct = v->tables->direct && path == 0 && v->channel == 0;
+	*fifo = v->made && !direct ? find_in_order(v, &key, other)
+				   : tables_fifo(v->tables, src, dst, path, v->channel);
 	if (*fifo == NONE)
 		*fifo = tables_new_fifo(v->tables, src, dst, path, v->channel,
 					!v->links || links_has(v->links, src, dst));

@@ -290,15 +290,20 @@ static inline bool next_peer(struct cursor *v, struct piece *p)
 	return ok;
 }
 
-/* One iteration's operations; false: one is not as usual. */
+/* One iteration's operations; false: one is not as usual. If its mistake was reported, rows of the
+ * iteration before it count: the walk makes them. */
 static inline bool iteration(struct strip *s, struct op *o)
 {
+	bool wrong = s->v->wrong;
 	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++) {
 		struct cells x, y = { 0, 0 };
 		if (!next_cells(&p->x, &x))
 			return false;
-		if (p->stmt->y ? !next_cells(&p->y, &y) || x.n != y.n : !next_peer(s->v, p))
+		if (p->stmt->y ? !next_cells(&p->y, &y) || x.n != y.n : !next_peer(s->v, p)) {
+			if (s->v->wrong && !wrong)
+				s->v->wrong_row += (uint32_t)(p - s->parts);
 			return false;
+		}
 		*o = p->site->op;
 		o->kind |= p->joined;
 		o->cell = x.lo;
@@ -385,6 +390,7 @@ static uint64_t run(struct strip *s)
 		done++;
 	}
 	if (done) {
+		v->stripped += repeated ? s->nparts : done * s->nparts;
 		v->idle = 0;
 		v->joined = v->step ? OP_JOINED : 0;
 	}

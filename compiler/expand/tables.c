@@ -64,13 +64,27 @@ static void make_direct(struct tables *t)
 static void grow_fifos(struct tables *t)
 {
 	struct program *p = t->program;
-	t->fifo_cap = t->fifo_cap ? 2 * t->fifo_cap : 64;
+	t->fifo_cap = t->fifo_cap ? t->fifo_cap : 32;
+	while (t->fifo_cap < 2 * p->nfifos || t->fifo_cap < 64)
+		t->fifo_cap *= 2;
 	if (!t->direct && p->nranks <= DIRECT_RANKS &&
 	    8 * (uint64_t)t->fifo_cap >= (uint64_t)p->nranks * p->nranks)
 		make_direct(t);
 	t->fifo_slots = ARENA_ARRAY(t->arena, uint32_t, t->fifo_cap);
 	for (uint32_t i = 0; i < p->nfifos; i++)
 		insert(t->fifo_slots, t->fifo_cap, fifo_hash(&p->fifos[i]), i);
+}
+
+/* All rows, also those of `direct`: harmless. */
+static void hash_fifos(struct tables *t)
+{
+	struct program *p = t->program;
+	if (2 * p->nfifos > t->fifo_cap)
+		grow_fifos(t);
+	else
+		for (uint32_t i = t->nhashed; i < p->nfifos; i++)
+			insert(t->fifo_slots, t->fifo_cap, fifo_hash(&p->fifos[i]), i);
+	t->nhashed = p->nfifos;
 }
 
 void tables_init(struct tables *t, struct arena *a, struct program *p, bool fifos)
@@ -101,12 +115,13 @@ uint32_t tables_path(struct tables *t, uint32_t parent, uint32_t block, bool mak
 	return p->npaths - 1;
 }
 
-uint32_t tables_fifo(const struct tables *t, uint32_t src, uint32_t dst, uint32_t path,
-		     uint32_t channel)
+uint32_t tables_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t path, uint32_t channel)
 {
 	const struct program *p = t->program;
 	if (t->direct && path == 0 && channel == 0)
 		return t->direct[(size_t)src * p->nranks + dst] - 1;
+	if (t->nhashed < p->nfifos)
+		hash_fifos(t);
 	if (!t->fifo_cap)
 		return NONE;
 	struct fifo key = { (uint16_t)src, (uint16_t)dst, path, .channel = channel };
@@ -137,9 +152,5 @@ uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t 
 			       .dst_task = NONE };
 	if (t->direct && path == 0 && channel == 0)
 		t->direct[(size_t)src * p->nranks + dst] = row + 1;
-	else if (2 * p->nfifos > t->fifo_cap)
-		grow_fifos(t); /* with all rows, also those of `direct`: harmless */
-	else
-		insert(t->fifo_slots, t->fifo_cap, fifo_hash(&p->fifos[row]), row);
 	return row;
 }

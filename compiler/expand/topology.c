@@ -8,7 +8,7 @@
  * runs. O(ranks + links log links of a rank), where loops of links are not whole runs at
  * once (links.c). ccs(5) 4, topology.
  */
-#include "compiler/expand/cursor.h"
+#include "compiler/expand/squad.h"
 
 #include <stdlib.h>
 
@@ -111,11 +111,53 @@ static bool too_many(struct cursor *v, const struct decl *topology)
 	return false;
 }
 
+#define MOST_LINKS 64u /* of a rank in a squad */
+
+/* Runs the body on ranks from r on at once; returns how many there were, or 0. */
+static uint32_t run_squad(struct links *l, struct pairs *p, struct squad *b,
+			  const struct decl *topology, uint32_t r)
+{
+	struct cursor *v = b->v;
+	uint32_t n = v->program->nranks - r < SQUAD ? v->program->nranks - r : SQUAD;
+	if (!squad_run(b, topology->body, r, n, v->npairs + 8))
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct squad_rows *rows = &b->ranks[i];
+		l->first[r + i] = p->nruns;
+		v->npairs = v->nspans = 0;
+		for (const struct op *o = rows->ops; o < rows->ops + rows->n; o++)
+			ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs) =
+				(uint64_t)o->cell << 32 | o->other;
+		take_pairs(p, v, r + i);
+		v->idle = b->busy >> i & 1 ? b->idle[i] : v->idle + b->idle[i];
+	}
+	return n;
+}
+
+/* For the ranks after the first, if that has few links, and none that came as whole loops. */
+static struct squad *make_squad(struct cursor *v)
+{
+	if (v->nspans || v->npairs > MOST_LINKS || v->program->nranks <= 2)
+		return NULL;
+	struct squad *b = ARENA_NEW(v->arena, struct squad);
+	squad_init(b, v);
+	b->most_rows = SQUAD * 2 * MOST_LINKS;
+	return b;
+}
+
 static bool run_body(struct links *l, struct pairs *p, struct cursor *v,
 		     const struct decl *topology)
 {
 	uint32_t n = v->program->nranks;
-	for (uint32_t r = 0; r < n && v->reports <= LIMIT_REPORTS; r++) {
+	struct squad *b = NULL;
+	for (uint32_t r = 0, at = 0; r < n && v->reports <= LIMIT_REPORTS; r = at) {
+		uint32_t many = b ? run_squad(l, p, b, topology, r) : 0;
+		at = r + (many ? many : 1);
+		if (p->nothers >= LIMIT_LINKS)
+			return too_many(v, topology);
+		if (many)
+			continue;
+		b = NULL;
 		l->first[r] = p->nruns;
 		v->npairs = v->nspans = 0;
 		cursor_start(v, topology->body, r);
@@ -126,6 +168,8 @@ static bool run_body(struct links *l, struct pairs *p, struct cursor *v,
 			take_pairs(p, v, r);
 		if (p->nothers >= LIMIT_LINKS)
 			return too_many(v, topology);
+		if (r == 0 && !l->all && !v->reports)
+			b = make_squad(v);
 	}
 	l->first[n] = p->nruns;
 	return v->reports <= LIMIT_REPORTS;
@@ -138,7 +182,7 @@ void links_make(struct links *l, struct cursor *v, const struct decl *topology)
 	*l = (struct links){ .all = !stmts_have(topology->body, S_LINK),
 			     .first = ARENA_ARRAY(v->arena, uint32_t, (size_t)n + 1) };
 	v->spans_wanted = true;
-	bool made = run_body(l, &p, v, topology);
+	bool made = !topology->body || run_body(l, &p, v, topology);
 	v->spans_wanted = false;
 	if (made && p.nothers)
 		merge_others(l, &p, n);

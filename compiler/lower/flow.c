@@ -394,8 +394,7 @@ void flow_analyze(struct rank_ops *l)
 		flow_item(l, i);
 	l->nstarts = l->nitems - l->nline;
 	for (uint32_t c = 0; c < l->ncells; c++) {
-		bool named =
-			c < l->p->cells && l->k->rows[(size_t)l->rank * l->p->cells + c] != NONE;
+		bool named = c < l->p->cells && contract_row(l->k, l->rank, c) != NONE;
 		if (!named)
 			value_dies(l, c);
 		else if (l->cells[c].direction == DIR_INOUT && !l->cells[c].written &&

@@ -75,6 +75,7 @@ static void renumber(struct looking *x, struct contract *k, const struct portion
 			rows[(size_t)r * cut->cells + cut->column[was->cells[i]]] =
 				k->rows[(size_t)r * was->n + i];
 	k->rows = rows;
+	k->cells = cut->cells;
 }
 
 /* What the contract asks of the part; NULL: it has a mistake, reported. */

@@ -74,7 +74,7 @@ static bool find_first(struct alikeness *x)
 static bool none_moves(const struct alikeness *x)
 {
 	for (uint32_t i = 0; i < x->p->cells; i++) {
-		uint32_t row = x->k->rows[i];
+		uint32_t row = contract_row(x->k, 0, i);
 		if (row == NONE || x->k->shares[row].cell == i)
 			continue;
 		uint32_t from = x->k->shares[row].cell;
@@ -203,7 +203,7 @@ static bool same_by_rank(struct alikeness *x)
 	bool *any = ARENA_ARRAY(x->c->scratch, bool, cells + 1), same = true;
 
 	for (uint32_t i = 0; i < cells; i++) {
-		uint32_t row = x->k->rows[i];
+		uint32_t row = contract_row(x->k, 0, i);
 		if (row == NONE || x->r->state[i].id < cells)
 			continue;
 		const struct share *s = &x->k->shares[row];
@@ -229,10 +229,10 @@ static bool find_apart(const struct alikeness *x, uint32_t cell, uint32_t n, uin
 {
 	uint32_t at = cell;
 
-	while (at < cell + n && x->k->rows[at] == NONE)
+	while (at < cell + n && contract_row(x->k, 0, at) == NONE)
 		at++;
 	for (uint32_t i = at + 1; i < cell + n; i++)
-		if (x->k->rows[i] != NONE &&
+		if (contract_row(x->k, 0, i) != NONE &&
 		    !equal(tree_of(x, x->r->state[at]), tree_of(x, x->r->state[i]))) {
 			apart[0] = at;
 			apart[1] = i;

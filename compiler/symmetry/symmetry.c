@@ -85,9 +85,10 @@ static bool keeps_promise(const struct turned_run *r, const struct contract *k)
 	const struct program *p = r->l->p;
 
 	for (uint32_t i = 0; i < p->cells; i++) {
-		if (k->rows[i] == NONE)
+		uint32_t row = contract_row(k, 0, i);
+		if (row == NONE)
 			continue;
-		const struct share *want = &k->shares[k->rows[i]];
+		const struct share *want = &k->shares[row];
 		if (r->state[i].id == NONE || !want->last || want->times != 1 ||
 		    (want->n != 1 && want->n != p->nranks))
 			return false;

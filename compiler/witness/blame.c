@@ -95,15 +95,16 @@ static void find_mistakes(struct trace *t, const struct contract *k, const struc
 	uint64_t limit = t->values->work + MAX_WORK;
 
 	t->own_numbers = true;
-	for (uint32_t q = 0; q < p->nranks; q++)
-		for (uint32_t i = 0; i < p->cells; i++) {
-			uint32_t row = k->rows[(size_t)q * p->cells + i];
+	for (uint32_t q = 0; q < p->nranks; q++) {
+		struct extent asked = contract_asks(k, q);
+		for (uint32_t i = asked.lo; i < asked.end; i++) {
+			uint32_t row = contract_row(k, q, i);
 			if (row == NONE)
 				continue;
 			struct expected want = contract_value(k, row);
 			for (uint32_t j = 0; j < want.n; j++)
 				t->own_numbers &= want.v[j].cell == i;
-			uint32_t id = r->state[(size_t)q * r->width + i];
+			uint32_t id = replay_value(r, q, i);
 			if (t->n && t->values->work > limit) {
 				t->more = true;
 				return;
@@ -117,6 +118,7 @@ static void find_mistakes(struct trace *t, const struct contract *k, const struc
 								 .value = id,
 								 .want = want });
 		}
+	}
 }
 
 /* What the wrong value is made of, and which contributions are the trouble. */

@@ -286,7 +286,9 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 		return false;
 	choose_table(x);
 	uint32_t *state = ARENA_ARRAY(x->arena, uint32_t, (size_t)p->nranks * x->r.width);
-	memcpy(state, x->r.state, (size_t)p->nranks * x->r.width * sizeof(*state));
+	for (uint32_t q = 0; q < p->nranks; q++)
+		for (uint32_t i = 0; i < x->r.width; i++)
+			state[(size_t)q * x->r.width + i] = replay_value(&x->r, q, i);
 	if (!right)
 		order = explain_run_far(x, p, &far);
 	x->r.silent = true;

@@ -164,8 +164,8 @@ static void print_results(struct script *x, const struct contract *k, FILE *out)
 
 	for (uint32_t q = 0; q < p->nranks; q++)
 		for (uint32_t i = 0; i < p->cells; i++) {
-			uint32_t row = k->rows[(size_t)q * p->cells + i];
-			uint32_t id = x->r.state[(size_t)q * x->r.width + i];
+			uint32_t row = contract_row(k, q, i);
+			uint32_t id = replay_value(&x->r, q, i);
 			if (row == NONE || !x->rank[q] || !x->cell[i])
 				continue;
 			struct expected e = contract_value(k, row);

@@ -1,12 +1,15 @@
 /*
- * Loops that are run as a whole (compiler/expand/strips.c), against the same loops walked.
+ * Loops that are run as a whole (compiler/expand/strips.c), and ranks that are run at once
+ * (compiler/expand/squad.h), against the same loops and ranks walked one by one.
  *
- *   strips_test COUNT SEED   COUNT random texts, each for a few numbers of ranks
+ *   strips_test COUNT SEED              COUNT random texts, each for some number of ranks
+ *   strips_test files COUNT SEED FILE.. these files, and COUNT times one of them with random changes
  *
  * A text has loops with operations, steps, lets and branches, whose chunks and peers are random
  * expressions of the variable: most go on by a constant, some do not, and some leave their range
  * on the way. Its twin has one more loop in each of them, which does nothing, on a line that is a
  * comment in the first: such a loop is walked. Some have a topology, with loops of links likewise.
+ * The twin's schedules begin with a table, too, which no squad of ranks knows.
  * Both must give the same operations, FIFOs and mistakes. It says how many texts were right, so that a test of nothing shows.
  */
 #include "compiler/expand/expand.h"
@@ -17,7 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 1 << 14 };
+enum { ROOM = 1 << 15 };
+
+/* What is another text in the twin. */
+#define LOOP "\1"
+#define TABLE "\2"
 
 struct text {
 	char v[ROOM];
@@ -149,7 +156,7 @@ static void loop(struct text *t, struct rng *g, bool view)
 	say(t, step ? "step {\n" : "");
 	say(t, loops[rng_below(g, rng_below(g, 3) ? 5 : 6)]);
 	body(t, g, view, step);
-	say(t, "@\n}\n");
+	say(t, LOOP "\n}\n");
 	say(t, step ? "}\n" : "");
 }
 
@@ -189,7 +196,7 @@ static void topology(struct text *t, struct rng *g)
 	for (int i = 0; i < n; i++) {
 		say(t, loops[rng_below(g, rng_below(g, 3) ? 3 : 6)]);
 		links(t, g, 2);
-		say(t, "@\n}\n");
+		say(t, LOOP "\n}\n");
 	}
 	say(t, rng_below(g, 2) ? "link rank -> (rank + 1) % N\n" : "");
 	say(t, rng_below(g, 4) ? "" : "link (rank + 1) % N -> rank\n");
@@ -211,17 +218,61 @@ static void random_text(struct text *t, struct rng *g)
 		topology(t, g);
 	say(t, "schedule s implements c(inout d[20], inout e[20], in q[1])\n");
 	say(t, on ? "on t\n" : "");
-	say(t, "{\nlet x = 3\nlet i = 2\nlet k = 1\nfn g(y) = i + y\nfn h(y) = y\n");
+	say(t, "{" TABLE "\nlet x = 3\nlet i = 2\nlet k = 1\nfn g(y) = i + y\nfn h(y) = y\n");
 	for (int k = 0; k < n; k++)
 		loop(t, g, false);
 	say(t, rng_below(g, 4) ? "p(d, 2)\n" : "within group(0, N - 1, 1) { p(e[0..20], rank) }\n");
 	say(t, "}\n");
 }
 
+/* ---- texts of files ----------------------------------------------------------------------- */
+
+/* The file, with a mark where each schedule's body begins. False: it is too long. */
+static bool file_text(struct text *t, const char *file)
+{
+	static char line[ROOM];
+	FILE *f = fopen(file, "r");
+	bool head = false;
+
+	t->n = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		size_t n = strlen(line);
+		head |= !strncmp(line, "schedule", 8);
+		bool begins = head && n > 1 && line[n - 2] == '{' && line[n - 1] == '\n';
+		if (begins)
+			line[n - 1] = 0;
+		say(t, line);
+		if (begins)
+			say(t, TABLE "\n");
+		head &= !begins;
+	}
+	if (f)
+		fclose(f);
+	return f && t->n < ROOM;
+}
+
+/* Puts another character for one, where that is likely to mean something. */
+static void change(struct text *t, struct rng *g)
+{
+	static const char *const classes[] = { "0123456789", "+-*/%^", "<>", "ij", "NRK", "&|" };
+
+	for (int tries = 0; tries < 60; tries++) {
+		char *at = &t->v[rng_below(g, (int)t->n)];
+		const char *in = NULL;
+		for (size_t k = 0; k < sizeof(classes) / sizeof(*classes) && !in; k++)
+			in = *at > 2 && strchr(classes[k], *at) ? classes[k] : NULL;
+		if (!in)
+			continue;
+		*at = in[rng_below(g, (int)strlen(in))];
+		return;
+	}
+}
+
 /* ---- both ways ---------------------------------------------------------------------------- */
 
 /* `walked`: with those loops. */
-static void make(struct made *m, const struct text *t, bool walked, uint32_t nranks)
+static void make(struct made *m, const struct text *t, const char *file, bool walked,
+		 uint32_t nranks)
 {
 	static const char *const nowhere[] = { NULL };
 	static struct text twin;
@@ -229,7 +280,6 @@ static void make(struct made *m, const struct text *t, bool walked, uint32_t nra
 			       .sources = &m->sources,
 			       .diags = &m->diags,
 			       .include_dirs = nowhere,
-			       .unsaved = &(struct unsaved){ "/strips.ccs", twin.v, t->n },
 			       .nunsaved = 1 };
 	struct ctx c = { .arena = &m->arena,
 			 .scratch = &m->scratch,
@@ -245,10 +295,12 @@ static void make(struct made *m, const struct text *t, bool walked, uint32_t nra
 	twin.n = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		char one[2] = { t->v[i], 0 };
-		say(&twin, one[0] != '@' ? one : walked ? "for z in 0..0 { }" : "// no loop here");
+		say(&twin, one[0] == *LOOP    ? walked ? "for z in 0..0 { }" : "// no loop here"
+			   : one[0] == *TABLE ? walked ? " let z_z = [0]" : " // no table"
+					      : one);
 	}
-	front.unsaved = &(struct unsaved){ "/strips.ccs", twin.v, twin.n };
-	in.module = lang_load(&front, "/strips.ccs");
+	front.unsaved = &(struct unsaved){ file, twin.v, twin.n };
+	in.module = lang_load(&front, file);
 	if (in.module && !m->diags.errors)
 		lang_resolve(&front, in.module);
 	for (struct decl *d = in.module && !m->diags.errors ? in.module->main->decls : NULL; d;
@@ -304,23 +356,45 @@ struct tally {
 	uint64_t ops;
 };
 
-static void compare(const struct text *t, uint32_t nranks, struct tally *y)
+static void compare(const struct text *t, const char *file, uint32_t nranks, struct tally *y)
 {
 	struct made a, b;
 
-	make(&a, t, false, nranks);
-	make(&b, t, true, nranks);
+	make(&a, t, file, false, nranks);
+	make(&b, t, file, true, nranks);
 	struct text x = mistakes(&a), z = mistakes(&b);
 	bool same = !strcmp(x.v, z.v) && !a.p == !b.p && (!a.p || same_program(a.p, b.p));
 	y->right += a.p && !a.p->partial;
 	y->wrong += !a.p || a.p->partial;
 	y->ops += a.p ? a.p->nops : 0;
 	if (!same && !y->bad++)
-		printf("# N = %u:\n%s\n# as a whole:\n%s# walked:\n%s", nranks, t->v, x.v, z.v);
+		printf("# %s, N = %u:\n%s\n# as a whole:\n%s# walked:\n%s", file, nranks, t->v, x.v,
+		       z.v);
 	arena_free(&a.scratch);
 	arena_free(&b.scratch);
 	arena_free(&a.arena);
 	arena_free(&b.arena);
+}
+
+/* A few ranks are run one by one, more than a squad has in several. */
+static uint32_t random_ranks(struct rng *g)
+{
+	static const int most[] = { 8, 8, 16, 16, 40, 150 };
+	return 2 + (uint32_t)rng_below(g, most[rng_below(g, 6)]);
+}
+
+static void compare_files(long count, struct rng *g, char **files, int n, struct tally *y)
+{
+	static struct text t;
+
+	for (long i = 0; i < n + count; i++) {
+		const char *file = files[i < n ? i : rng_below(g, n)];
+		if (!file_text(&t, file))
+			continue;
+		for (int k = i < n ? 0 : 1 + rng_below(g, 3); k > 0; k--)
+			change(&t, g);
+		compare(&t, file, i < n ? 7 : random_ranks(g), y);
+	}
 }
 
 int main(int argc, char **argv)
@@ -328,19 +402,22 @@ int main(int argc, char **argv)
 	static struct text t;
 	struct tally y = { 0 };
 	struct rng g = { 1 };
+	bool files = argc > 4 && !strcmp(argv[1], "files");
 
 	if (argc < 3) {
-		fputs("usage: strips_test COUNT SEED\n", stderr);
+		fputs("usage: strips_test [files] COUNT SEED [FILE]...\n", stderr);
 		return 2;
 	}
-	g.state = strtoull(argv[2], NULL, 0) * 2 + 1;
-	for (long i = 0; i < atol(argv[1]); i++) {
+	g.state = strtoull(argv[files ? 3 : 2], NULL, 0) * 2 + 1;
+	if (files)
+		compare_files(atol(argv[2]), &g, argv + 4, argc - 4, &y);
+	for (long i = 0; !files && i < atol(argv[1]); i++) {
 		random_text(&t, &g);
-		compare(&t, 2 + (uint32_t)rng_below(&g, 8), &y);
+		compare(&t, "/strips.ccs", random_ranks(&g), &y);
 	}
 	bool ok = !y.bad && y.right && y.wrong;
 	printf("1..1\n# %ld right, %ld with mistakes, %llu operations\n"
-	       "%s - loops as a whole and walked: %ld differ\n",
+	       "%s - as a whole and walked: %ld differ\n",
 	       y.right, y.wrong, (unsigned long long)y.ops, ok ? "ok" : "not ok", y.bad);
 	return ok ? 0 : 1;
 }

@@ -236,8 +236,8 @@ bug "messages of FIFOs are counted wrongly" module 's/\.messages = q->nsends/.me
 bug "the largest message of a FIFO is the last" module 's/n > v\[f\].max_cells \? n :/1 ? n :/'
 bug "the largest message is not noted" module 's/plan->max_message = v->n;/plan->max_message = 1;/'
 bug "a promise for another cell" module \
-	's/(NONE : )contract_alike\(\&alike, k->rows\[i\]\)/\1contract_alike(\&alike, k->rows[i \/ 2 * 2] == NONE ? k->rows[i] : k->rows[i \/ 2 * 2])/'
-bug "a promise is forgotten" module 's/k->rows\[i\] == NONE \?/k->rows[i] == NONE || i % 3 == 2 ?/'
+	's/uint32_t asked = contract_row\(/uint32_t even = i % p->cells % 2 ? contract_row(k, (uint32_t)(i \/ p->cells), (uint32_t)(i % p->cells) - 1) : NONE, asked = even != NONE ? even : contract_row(/'
+bug "a promise is forgotten" module 's/asked == NONE \?/asked == NONE || i % 3 == 2 ?/'
 bug "contributions twice" module 's/\.times = s->times/.times = 2/'
 bug "sums are no sums" module 's/\.reduced = s->reduced/.reduced = 0/'
 bug "odd counts are not refused" module 's/h->flags \|= CCS_MODULE_EVEN_COUNTS;/;/'

@@ -1,0 +1,457 @@
+/*
+ * Statements and operations of a squad.
+ *
+ * In: a list of statements, the ranks that run. Out: rows for each of these ranks, as the cursor
+ * would make them, or the squad has ended. A branch that only some ranks take is run for these, then
+ * what the others do; each rank's rows stay in the order of its text. A loop ends when it does on
+ * all ranks. Lists nest in C: bounded by the parser, and by the depth of calls.
+ */
+#include "compiler/expand/squad.h"
+
+#include <string.h>
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static struct op *new_row(struct squad *b, uint32_t i)
+{
+	struct squad_rows *r = &b->ranks[i];
+	return &ARENA_PUSH(b->v->arena, r->ops, r->n, r->cap);
+}
+
+void squad_push(struct squad *b, const struct stmt *s, uint8_t kind, const struct squad_cells *x,
+		const struct spread *fifo, const struct spread *other)
+{
+	uint64_t joined = kind == OP_FRESH ? 0 : b->joined;
+	b->stmts[s->number] = s;
+	for (uint64_t m = b->run.mask; m; m &= m - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(m);
+		struct op *to = new_row(b, i);
+		*to = (struct op){
+			.cell = (uint32_t)spread_at(&x->lo, i),
+			.other = (uint32_t)spread_at(other, i),
+			.fifo = (uint32_t)spread_at(fifo, i),
+			.n = (uint32_t)spread_at(&x->n, i),
+			.kind = (uint8_t)(kind | (joined >> i & 1 ? OP_JOINED : 0)),
+			.site = s->number & 0xffffff,
+		};
+		b->idle[i] = 0;
+	}
+	b->busy |= b->run.mask;
+	b->owed = 0;
+	b->rows += (uint64_t)__builtin_popcountll(b->run.mask);
+	if (b->rows > b->most_rows)
+		squad_fail(b);
+}
+
+/* What a par does, for each rank that runs. */
+static void mark(struct squad *b, uint64_t mask, enum squad_mark what, uint32_t number)
+{
+	for (; mask; mask &= mask - 1)
+		*new_row(b, (uint32_t)__builtin_ctzll(mask)) =
+			(struct op){ .kind = OP_WAIT, .other = what, .n = number };
+}
+
+/* ---- operands --------------------------------------------------------------------------------- */
+
+/* x * by + add, of which a mistake ends the squad. */
+static struct spread scaled(struct squad *b, const struct spread *x, int64_t by,
+			    const struct spread *add)
+{
+	struct spread factor = spread_same(by);
+	struct spread r = by == 1 ? *x : spread_binary(b, OP_MUL, x, &factor);
+	return spread_binary(b, OP_ADD, &r, add);
+}
+
+/* Numbers lo .. hi - 1 of chunks or blocks, of which there are `count`, are of `size` parts each;
+ * `at`: the parts before them. */
+struct squad_choice {
+	struct spread lo, hi, at;
+	int64_t count, size;
+};
+
+static struct squad_choice choose(struct squad *b, const struct ref *ref,
+				  const struct squad_view *w)
+{
+	struct squad_choice c = { .count = w->parts, .size = 1, .at = spread_same(0) };
+	struct spread one = spread_same(1);
+	if (w->inner && !ref->block) {
+		c.count = w->parts / w->inner;
+		c.size = w->inner;
+	} else if (w->inner) {
+		struct spread block = squad_eval(b, ref->block);
+		if (b->failed || spread_least(b, &block) < 0 ||
+		    spread_greatest(b, &block) >= w->parts / w->inner)
+			squad_fail(b);
+		else
+			c.at = scaled(b, &block, w->inner, &c.at);
+		c.count = w->inner;
+	}
+	c.lo = ref->kind == REF_ALL ? spread_same(0) : squad_eval(b, ref->lo);
+	c.hi = spread_same(c.count);
+	if (ref->kind == REF_RANGE)
+		c.hi = squad_eval(b, ref->hi);
+	else if (ref->kind == REF_ONE && !b->failed)
+		c.hi = spread_binary(b, OP_ADD, &c.lo, &one);
+	return c;
+}
+
+/* Whether each rank's lie within the view. */
+static bool in_range(struct squad *b, const struct ref *ref, const struct squad_choice *c)
+{
+	if (spread_least(b, &c->lo) < 0 || spread_greatest(b, &c->hi) > c->count)
+		return false;
+	if (ref->kind != REF_RANGE)
+		return true;
+	return !spread_compare(b, OP_LT, &c->hi, &c->lo);
+}
+
+struct squad_cells squad_cells(struct squad *b, const struct ref *ref)
+{
+	const struct squad_view *w = &b->binds[ref->sym->id].view;
+	struct squad_cells x = { spread_same(0), spread_same(0) };
+	struct squad_choice c = choose(b, ref, w);
+	if (b->failed || !in_range(b, ref, &c)) {
+		squad_fail(b);
+		return x;
+	}
+	x.lo = scaled(b, &c.lo, c.size, &c.at);
+	x.lo = scaled(b, &x.lo, w->part, &w->first);
+	x.n = spread_same(c.size * w->part);
+	if (ref->kind == REF_RANGE || ref->kind == REF_ALL) {
+		struct spread size = x.n;
+		x.n = spread_binary(b, OP_SUB, &c.hi, &c.lo);
+		x.n = spread_binary(b, OP_MUL, &x.n, &size);
+	}
+	return x;
+}
+
+/* Whether no rank writes to an `in` buffer; a view is of one buffer. */
+static bool may_write(struct squad *b, const struct ref *ref, const struct squad_cells *x)
+{
+	const struct squad_bind *bind = &b->binds[ref->sym->id];
+	if (!b->v->any_in)
+		return true;
+	if (bind->call == 0)
+		return ref->sym->buffer->dir != DIR_IN;
+	return !cursor_in_buffer(b->v, (uint32_t)spread_least(b, &x->lo));
+}
+
+/* ---- operations ---------------------------------------------------------------------------------- */
+
+static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
+				 [S_RECV] = OP_RECV,
+				 [S_REDUCE_FROM] = OP_REDUCE_FROM,
+				 [S_COPY] = OP_COPY,
+				 [S_REDUCE_INTO] = OP_REDUCE_INTO };
+
+/* The peers' numbers in the whole program. */
+static struct spread peers(struct squad *b, const struct stmt *s)
+{
+	struct spread peer = squad_eval(b, s->e);
+	if (b->failed || spread_least(b, &peer) < 0 || spread_greatest(b, &peer) >= b->here.size) {
+		squad_fail(b);
+		return peer;
+	}
+	if (spread_compare(b, OP_EQ, &peer, &b->here.number))
+		squad_fail(b);
+	return scaled(b, &peer, b->here.stride, &b->here.first);
+}
+
+static void operation(struct squad *b, const struct stmt *s)
+{
+	struct spread none = spread_same(NONE);
+	struct squad_cells x = squad_cells(b, s->x), y;
+	if (s->y && !b->failed) {
+		y = squad_cells(b, s->y);
+		if (b->failed || spread_compare(b, OP_NE, &x.n, &y.n) || !may_write(b, s->y, &y))
+			squad_fail(b);
+		else
+			squad_push(b, s, kinds[s->kind], &x, &none, &y.lo);
+	} else if (!b->failed) {
+		struct spread peer = peers(b, s);
+		if (b->failed || (s->kind != S_SEND && !may_write(b, s->x, &x)))
+			squad_fail(b);
+		else
+			squad_push(b, s, kinds[s->kind], &x, &peer, &b->channel);
+	}
+	b->joined |= b->step ? b->run.mask : 0;
+}
+
+/* ---- loops, branches ------------------------------------------------------------------------------- */
+
+/* An iteration of a par is a block. */
+static void begin_block(struct squad *b, uint32_t number)
+{
+	struct squad_par *p = &b->pars[b->npars - 1];
+	mark(b, b->run.mask, MARK_BLOCK, number);
+	p->mask = b->run.mask;
+	b->top = b->high = p->most; /* scratch of blocks does not overlap */
+}
+
+static void end_block(struct squad *b)
+{
+	mark(b, b->run.mask, MARK_BLOCK_END, 0);
+	b->pars[b->npars - 1].most = b->high;
+}
+
+static void begin_par(struct squad *b)
+{
+	mark(b, b->run.mask, MARK_PAR, 0);
+	ARENA_PUSH(b->v->arena, b->pars, b->npars, b->cappars) =
+		(struct squad_par){ .top = b->top, .high = b->high, .most = b->top };
+}
+
+static void end_par(struct squad *b)
+{
+	const struct squad_par *p = &b->pars[--b->npars];
+	mark(b, b->run.mask, MARK_PAR_END, 0);
+	b->top = p->top;
+	b->high = p->most > p->high ? p->most : p->high;
+}
+
+/* Statements of a list; what is bound and made in it ends with it. */
+static void run_list(struct squad *b, const struct stmt *s)
+{
+	uint32_t used = b->used, top = b->top;
+	squad_list(b, s);
+	b->used = used;
+	b->top = top;
+}
+
+/* Ranks that have an iteration where their variable is `i`. */
+static uint64_t not_at_end(struct squad *b, const struct spread *i, const struct spread *end,
+			   int64_t by)
+{
+	uint32_t used = b->used;
+	uint64_t more = spread_compare(b, by > 0 ? OP_LT : OP_GT, i, end);
+	b->used = used;
+	return more;
+}
+
+static void iterations(struct squad *b, const struct stmt *s, struct spread i,
+		       const struct spread *end, int64_t by)
+{
+	struct spread step = spread_same(by);
+	int64_t *own = spread_room(b); /* of the variable */
+	uint32_t block = 0, used = b->used;
+	while (b->run.mask && !b->failed) {
+		squad_bind_number(b, s->var, i);
+		if (s->kind == S_PAR_FOR)
+			begin_block(b, block++);
+		run_list(b, s->body);
+		if (s->kind == S_PAR_FOR)
+			end_block(b);
+		i = spread_binary(b, OP_ADD, &i, &step); /* what leaves 64 bits is the cursor's */
+		if (i.v)
+			i.v = memcpy(own, i.v, SQUAD * sizeof(*own));
+		b->used = used;
+		squad_use(b, not_at_end(b, &i, end, by));
+		if (b->run.mask)
+			squad_work(b, s->span);
+	}
+}
+
+static void loop(struct squad *b, const struct stmt *s)
+{
+	uint64_t mask = b->run.mask;
+	uint32_t used = b->used;
+	struct spread i = squad_eval(b, s->e), end = squad_eval(b, s->e2);
+	struct spread by = s->e3 ? squad_eval(b, s->e3) : spread_same(1);
+	int64_t step = b->failed ? 0 : spread_only(b, &by);
+	if (step == 0)
+		squad_fail(b);
+	uint64_t some = b->failed ? 0 : not_at_end(b, &i, &end, step);
+	squad_use(b, some);
+	if (some && s->kind == S_PAR_FOR)
+		begin_par(b);
+	if (some)
+		iterations(b, s, i, &end, step);
+	squad_use(b, some);
+	if (some && s->kind == S_PAR_FOR)
+		end_par(b);
+	squad_use(b, mask);
+	b->used = used;
+}
+
+/* A chain of else-ifs is a loop here: it may be long. */
+static void branch(struct squad *b, const struct stmt *s)
+{
+	uint64_t mask = b->run.mask, open = mask;
+	const struct stmt *other = NULL;
+	while (s && open && !b->failed) {
+		squad_use(b, open);
+		uint64_t yes = squad_holds(b, s->e);
+		open &= ~yes;
+		squad_use(b, yes);
+		if (yes)
+			run_list(b, s->body);
+		bool chain = s->orelse && s->orelse->kind == S_IF && !s->orelse->next;
+		other = chain ? NULL : s->orelse;
+		s = chain ? s->orelse : NULL;
+	}
+	squad_use(b, open);
+	if (other && open && !b->failed)
+		run_list(b, other);
+	squad_use(b, mask);
+}
+
+/* ---- statements ------------------------------------------------------------------------------------- */
+
+static void step(struct squad *b, const struct stmt *s)
+{
+	b->step = true;
+	b->joined = 0;
+	squad_list(b, s->body);
+	b->step = false;
+	b->joined = 0;
+}
+
+static void par(struct squad *b, const struct stmt *s)
+{
+	uint32_t number = 0;
+	begin_par(b);
+	for (const struct stmt *t = s->body; t && !b->failed; t = t->next) {
+		begin_block(b, number++);
+		run_list(b, t->body);
+		end_block(b);
+	}
+	end_par(b);
+}
+
+static void channel(struct squad *b, const struct stmt *s)
+{
+	struct spread x = squad_eval(b, s->e), was = b->channel;
+	if (b->failed || spread_least(b, &x) < 0 || spread_greatest(b, &x) > UINT32_MAX) {
+		squad_fail(b);
+		return;
+	}
+	b->channel = x;
+	run_list(b, s->body);
+	b->channel = was;
+}
+
+static void let(struct squad *b, const struct stmt *s)
+{
+	if (b->binds[s->var->id].kind == B_LAZY) /* a topology's */
+		return;
+	if (s->e->kind == E_TABLE)
+		squad_fail(b);
+	else
+		squad_bind_number(b, s->var, squad_eval(b, s->e));
+}
+
+/* A rank has no link to itself. */
+static void link(struct squad *b, const struct stmt *s)
+{
+	struct squad_cells from = { squad_eval(b, s->e), spread_same(1) };
+	struct spread to = b->failed ? from.lo : squad_eval(b, s->e2), none = spread_same(NONE);
+	uint64_t mask = b->run.mask;
+	if (b->failed)
+		return;
+	squad_use(b, spread_compare(b, OP_NE, &from.lo, &to));
+	int64_t n = b->v->program->nranks;
+	if (b->run.mask && (spread_least(b, &from.lo) < 0 || spread_greatest(b, &from.lo) >= n ||
+			    spread_least(b, &to) < 0 || spread_greatest(b, &to) >= n))
+		squad_fail(b);
+	else
+		squad_push(b, s, OP_COPY, &from, &none, &to);
+	squad_use(b, mask);
+}
+
+static void statement(struct squad *b, const struct stmt *s)
+{
+	switch (s->kind) {
+	case S_SEND:
+	case S_RECV:
+	case S_REDUCE_FROM:
+	case S_COPY:
+	case S_REDUCE_INTO: operation(b, s); break;
+	case S_SCRATCH: squad_scratch(b, s); break;
+	case S_STEP: step(b, s); break;
+	case S_PAR: par(b, s); break;
+	case S_PAR_FOR:
+	case S_FOR: loop(b, s); break;
+	case S_CHANNEL: channel(b, s); break;
+	case S_IF: branch(b, s); break;
+	case S_WITHIN: squad_within(b, s); break;
+	case S_CALL: squad_call(b, s); break;
+	case S_ASSERT:
+		if (squad_holds(b, s->e) != b->run.mask)
+			squad_fail(b);
+		break;
+	case S_LET: let(b, s); break;
+	case S_LINK: link(b, s); break;
+	case S_FN: break;
+	case S_BLOCK: squad_fail(b); break; /* par() has them */
+	}
+}
+
+void squad_list(struct squad *b, const struct stmt *s)
+{
+	for (; s && !b->failed; s = s->next)
+		statement(b, s);
+}
+
+/* ---- all --------------------------------------------------------------------------------------------- */
+
+void squad_init(struct squad *b, struct cursor *v)
+{
+	bind_undo(v, 0); /* what it knows then is fixed for the instance */
+	*b = (struct squad){ .v = v };
+	b->binds =
+		ARENA_ARRAY(v->arena, struct squad_bind, v->program->instance.module->nsymbols + 1);
+	b->stmts =
+		ARENA_ARRAY(v->arena, const struct stmt *, v->program->instance.module->nstmts + 1);
+	for (uint32_t i = 0; i < v->program->instance.module->nsymbols; i++) {
+		const struct bind *from = &v->binds[i];
+		struct squad_bind *to = &b->binds[i];
+		*to = (struct squad_bind){ .kind = from->kind };
+		if (from->kind == B_NUMBER) {
+			to->number = spread_same(from->value);
+		} else if (from->kind == B_LAZY) {
+			to->lazy.expr = from->expr;
+			to->lazy.values = spread_room(b);
+			ARENA_PUSH(v->arena, b->lazies, b->nlazies, b->caplazies) = i;
+		} else if (from->kind == B_VIEW) {
+			to->view =
+				(struct squad_view){ spread_same(from->view.first), from->view.part,
+						     from->view.parts, from->view.inner };
+		}
+	}
+	b->fixed = b->used;
+}
+
+bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_t n, uint32_t room)
+{
+	struct cursor *v = b->v;
+	const struct squad_group whole = { .number = { .base = first, .step = 1 },
+					   .first = spread_same(0),
+					   .size = v->program->nranks,
+					   .stride = 1 };
+	b->first = first;
+	b->n = n;
+	b->here = b->home = b->whole = whole;
+	b->failed = b->step = false;
+	b->call = b->ncalls = 1;
+	b->ntrail = b->depth = b->npars = 0;
+	b->used = b->fixed;
+	b->owed = b->work = b->rows = b->joined = b->busy = 0;
+	b->part = 1;
+	b->channel = spread_same(0);
+	b->top = b->high = b->most = v->program->cells;
+	for (uint32_t i = 0; i < b->nlazies; i++)
+		b->binds[b->lazies[i]].lazy.known = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct squad_rows *r = &b->ranks[i];
+		b->idle[i] = r->n = 0;
+		if (!r->cap) {
+			r->cap = room;
+			r->ops = ARENA_ARRAY(v->arena, struct op, room);
+		}
+	}
+	squad_use(b, n == SQUAD ? UINT64_MAX : ((uint64_t)1 << n) - 1);
+	squad_list(b, body);
+	squad_use(b, 0);
+	squad_undo(b, 0);
+	return !b->failed && v->idle + SQUAD * b->work <= LIMIT_IDLE_WORK;
+}

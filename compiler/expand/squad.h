@@ -1,0 +1,225 @@
+/*
+ * A squad: ranks whose text is run at once.
+ *
+ *   squad_forms.c  numbers on all ranks of a squad, and what is made of them
+ *   squad_eval.c   names and expressions
+ *   squad.c        statements and operations
+ *   squad_calls.c  calls of procs and schedules, groups, scratch
+ *
+ * All ranks run one text, and most of what a rank costs is to walk it: conditions, peers and
+ * chunks are looked at for each of them alone, though they are the same expressions. Here the
+ * text is walked once for up to SQUAD neighbours. A number is the same on all of them, or grows
+ * by a constant from each to the next (`rank`, and what is added to it), or is given rank by rank;
+ * only the last costs work by rank. Ranks that do not take a branch are masked.
+ *
+ * What comes out is, for each rank, its operations in the order of its text, and where pars and
+ * their blocks begin and end: what the cursor's walk does, before it looks for FIFOs. The caller
+ * then does that, rank by rank (expand.c), so tables are filled in the same order.
+ *
+ * A squad makes no reports. What it does not know (tables, `sized` chunks, groups by a table), and
+ * any mistake, ends it: its ranks are left to the cursor, which tells. So programs and reports
+ * are the cursor's in all cases. O(text that is run, once) + O(operations), and O(SQUAD) for each
+ * number that is given rank by rank.
+ */
+#ifndef CCS_COMPILER_EXPAND_SQUAD_H
+#define CCS_COMPILER_EXPAND_SQUAD_H
+
+#include "compiler/expand/cursor.h"
+
+#define SQUAD 64u
+#define MOST_DEPTH 200u /* calls, of procs and fns: they nest in C */
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+/* A number on the ranks that run: v[i] on rank number i of the squad, or without v base + step * i.
+ * It means nothing for ranks that did not run when it was made. */
+struct spread {
+	int64_t base, step;
+	const int64_t *v;
+};
+
+/* Which ranks run. */
+struct crew {
+	uint64_t mask;	 /* bit i: rank number i of the squad */
+	uint32_t lo, hi; /* the first and the last */
+};
+
+static inline struct crew crew_of(uint64_t mask)
+{
+	return (struct crew){ mask, mask ? (uint32_t)__builtin_ctzll(mask) : 0,
+			      mask ? 63 - (uint32_t)__builtin_clzll(mask) : 0 };
+}
+
+static inline struct spread spread_same(int64_t value)
+{
+	return (struct spread){ .base = value };
+}
+
+static inline bool spread_is_same(const struct spread *x)
+{
+	return !x->v && x->step == 0;
+}
+
+static inline int64_t spread_at(const struct spread *x, uint32_t i)
+{
+	return x->v ? x->v[i] : x->base + x->step * (int64_t)i;
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+struct squad_view {
+	struct spread first;
+	uint32_t part, parts, inner; /* as in struct view */
+};
+
+/* What a name stands for: B_NUMBER, B_LAZY, B_VIEW; B_TABLE is not known here. */
+struct squad_bind {
+	enum bind_kind kind;
+	uint64_t call; /* that bound it; 0: what is fixed for the instance */
+	union {
+		struct spread number;
+		struct squad_view view;
+		struct {
+			const struct expr *expr;
+			uint64_t known;	 /* ranks that asked already: */
+			int64_t *values; /* theirs */
+		} lazy;
+	};
+};
+
+/* Whose `rank` and `N`; as struct group. */
+struct squad_group {
+	struct spread number, first;
+	int64_t size, stride;
+};
+
+/* What operations of a rank have in common: kept until all are known. An OP_WAIT is a mark, what
+ * the walk does with pars there: `other` says which, n the block's number. An operation has its
+ * statement's number as its site; a message its peer as fifo, its channel as other. A topology's
+ * rows are links, from `cell` to `other`. */
+enum squad_mark { MARK_PAR, MARK_BLOCK, MARK_BLOCK_END, MARK_PAR_END };
+
+struct squad_rows {
+	struct op *ops;
+	uint32_t n, cap;
+};
+
+/* Scratch of a par, as in struct par_row. */
+struct squad_par {
+	uint32_t top, high, most;
+	uint64_t mask; /* ranks that run the block */
+};
+
+struct squad {
+	struct cursor *v;  /* whose instance it is: names that are fixed */
+	uint32_t first, n; /* ranks first .. first + n - 1 */
+	struct crew run;
+	bool failed;
+	uint64_t rows, most_rows; /* of all ranks; more are too many to be kept */
+
+	const struct stmt **stmts; /* by number: those that made rows */
+	struct squad_bind *binds;  /* by symbol */
+	struct squad_hidden {
+		uint32_t symbol;
+		struct squad_bind bind;
+	} *trail;
+	uint32_t ntrail, captrail;
+	uint32_t *lazies; /* symbols that are lazy before any rank runs */
+	uint32_t nlazies, caplazies;
+	uint64_t call, ncalls;
+	uint32_t depth;
+	struct squad_group here, home, whole;
+	uint32_t part;
+	struct spread channel;
+	bool step;
+	uint64_t joined; /* ranks that have an operation in the step */
+	struct squad_par *pars;
+	uint32_t npars, cappars;
+	uint32_t top, high, most;
+
+	int64_t **pool;			      /* room for spreads, CHUNK of them each */
+	uint32_t used, npool, cappool, fixed; /* fixed: in use before any rank runs */
+	uint64_t work;			      /* of a rank, at most: as cursor.idle, never reset */
+	uint64_t busy;			      /* ranks that have an operation */
+	uint64_t owed;			      /* work of the ranks that run, not in `idle` yet */
+	uint64_t idle[SQUAD];		      /* of each rank since its last operation */
+	struct squad_rows ranks[SQUAD];
+};
+
+/** For the instance that `v` runs. Once. */
+void squad_init(struct squad *b, struct cursor *v);
+
+/** Runs a schedule's body, or a topology's, on ranks first .. first + n - 1, n <= SQUAD: b->ranks.
+ *  `room`: of a rank, likely. False: they are the cursor's. */
+bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_t n, uint32_t room);
+
+/* ---- squad_forms.c ------------------------------------------------------------------------------ */
+
+/** Room for a spread's values, until b->used is what it was. */
+int64_t *spread_room(struct squad *b);
+/** Of `a op b`, op one of a chain's; a mistake on a rank that runs ends the squad. */
+struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
+			    const struct spread *y);
+static inline bool spread_compares(enum expr_op op)
+{
+	return op >= OP_EQ && op <= OP_GE;
+}
+/** Ranks that run and where `a op b`, op a comparison, holds. */
+uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
+			const struct spread *y);
+/** The least or the greatest value on the ranks that run. */
+int64_t spread_least(const struct squad *b, const struct spread *x);
+int64_t spread_greatest(const struct squad *b, const struct spread *x);
+/** Ranks that run and where the value is not 0. */
+uint64_t spread_holds(const struct squad *b, const struct spread *x);
+/** One value for all that run; else the squad ends, and it is 0. */
+int64_t spread_only(struct squad *b, const struct spread *x);
+
+/* ---- squad_eval.c --------------------------------------------------------------------------------- */
+
+struct spread squad_eval(struct squad *b, const struct expr *e);
+/** The same as a condition. */
+uint64_t squad_holds(struct squad *b, const struct expr *e);
+struct squad_bind *squad_bind_own(struct squad *b, const struct symbol *s, enum bind_kind kind);
+void squad_bind_number(struct squad *b, const struct symbol *s, struct spread value);
+void squad_bind_lazy(struct squad *b, const struct symbol *s, const struct expr *e);
+void squad_bind_topology(struct squad *b, const struct decl *d);
+void squad_hide(struct squad *b, const struct symbol *s);
+void squad_undo(struct squad *b, uint32_t ntrail);
+/** As eval_work(); false: the squad has ended. */
+bool squad_work(struct squad *b, struct span text);
+
+/* From now on these ranks run. */
+static inline void squad_use(struct squad *b, uint64_t mask)
+{
+	for (uint64_t m = b->owed ? b->run.mask : 0; m; m &= m - 1)
+		b->idle[__builtin_ctzll(m)] += b->owed;
+	b->owed = 0;
+	b->run = crew_of(mask);
+}
+
+/* What a squad does not know, or a mistake. */
+static inline void squad_fail(struct squad *b)
+{
+	b->failed = true;
+}
+
+/* ---- squad.c ----------------------------------------------------------------------------------- */
+
+struct squad_cells {
+	struct spread lo, n;
+};
+/** Cells of an operand. */
+struct squad_cells squad_cells(struct squad *b, const struct ref *r);
+/** One row of the statement for each rank that runs. */
+void squad_push(struct squad *b, const struct stmt *s, uint8_t kind, const struct squad_cells *x,
+		const struct spread *fifo, const struct spread *other);
+void squad_list(struct squad *b, const struct stmt *s);
+
+/* ---- squad_calls.c ------------------------------------------------------------------------------- */
+
+void squad_call(struct squad *b, const struct stmt *s);
+void squad_within(struct squad *b, const struct stmt *s);
+void squad_scratch(struct squad *b, const struct stmt *s);
+
+#endif

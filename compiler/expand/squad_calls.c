@@ -1,0 +1,271 @@
+/*
+ * Calls of procs and schedules, groups, and scratch, of a squad.
+ *
+ * As calls.c has them for one rank. How a view is cut, how large a group is and how much scratch
+ * there is must be the same on all ranks that run; where views and groups begin need not.
+ */
+#include "compiler/expand/squad.h"
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+/* What an argument is, in the caller's names. */
+struct actual {
+	struct squad_cells cells; /* of a view, or */
+	struct spread number;
+};
+
+static uint32_t count_arguments(const struct stmt *s)
+{
+	uint32_t n = 1;
+	for (const struct arg *a = s->args; a; a = a->next)
+		n++;
+	for (const struct binding *m = s->more; m; m = m->next)
+		n++;
+	return n;
+}
+
+static void evaluate(struct squad *b, const struct stmt *s, struct actual *x)
+{
+	for (const struct arg *a = s->args; a && !b->failed; a = a->next, x++)
+		if (a->ref)
+			x->cells = squad_cells(b, a->ref);
+		else
+			x->number = squad_eval(b, a->expr);
+	for (const struct binding *m = s->more; m && !b->failed; m = m->next, x++)
+		x->number = squad_eval(b, m->value);
+}
+
+/* The number of parts that the brackets ask for, and of those in a block; 0: it is none that a
+ * squad knows. */
+static int64_t parts_of(struct squad *b, const struct buffer_def *d, int64_t *inner)
+{
+	struct spread blocks = d->blocks ? squad_eval(b, d->blocks) : spread_same(1);
+	struct spread count = squad_eval(b, d->count);
+	int64_t n = b->failed ? 0 : spread_only(b, &count),
+		k = b->failed ? 0 : spread_only(b, &blocks);
+	int64_t parts;
+	*inner = d->blocks ? n : 0;
+	if (b->failed || n < 1 || k < 1 || __builtin_mul_overflow(n, k, &parts) ||
+	    parts > UINT32_MAX) {
+		squad_fail(b);
+		return 0;
+	}
+	return parts;
+}
+
+static void bind_cells(struct squad *b, const struct symbol *s, struct squad_view view)
+{
+	squad_bind_own(b, s, B_VIEW)->view = view;
+}
+
+/* Binds the callee's names to what was passed, and its parameters' defaults. */
+static void bind_arguments(struct squad *b, const struct stmt *s, const struct actual *x)
+{
+	const struct param *p = s->callee->formals;
+	const struct buffer_def *d = s->callee->buffers;
+	for (const struct arg *a = s->args; a; a = a->next, x++) {
+		const struct buffer_def *view = p ? p->view : d;
+		if (view && !b->failed) {
+			uint32_t n = (uint32_t)spread_only(b, &x->cells.n);
+			bind_cells(b, view->sym,
+				   (struct squad_view){ .first = x->cells.lo, .part = n });
+		} else if (!view) {
+			squad_bind_number(b, p->number, x->number);
+		}
+		d = p ? d : d->next;
+		p = p ? p->next : NULL;
+	}
+	for (const struct binding *m = s->more; m; m = m->next)
+		squad_bind_number(b, m->sym, x++->number);
+}
+
+static void bind_defaults(struct squad *b, const struct stmt *s)
+{
+	for (const struct binding *p = s->callee->params; p && !b->failed; p = p->next) {
+		bool given = false;
+		for (const struct binding *m = s->more; m; m = m->next)
+			given |= m->sym == p->sym;
+		if (!given && p->value)
+			squad_bind_number(b, p->sym, squad_eval(b, p->value));
+	}
+}
+
+/* Cuts one view into parts; false: the squad has ended. */
+static bool cut(struct squad *b, const struct buffer_def *d)
+{
+	int64_t inner, parts = parts_of(b, d, &inner);
+	struct squad_view *w = &b->binds[d->sym->id].view;
+	if (b->failed || w->part % parts != 0) {
+		squad_fail(b);
+		return false;
+	}
+	w->part = (uint32_t)(w->part / parts);
+	w->parts = (uint32_t)parts;
+	w->inner = (uint32_t)inner;
+	return true;
+}
+
+/* The callee's scratch has parts as its views are, so these must be alike then. */
+static void cut_all(struct squad *b, const struct stmt *s)
+{
+	const struct param *p = s->callee->formals;
+	const struct buffer_def *d = s->callee->buffers;
+	bool first = true, alike = stmts_have(s->callee->body, S_SCRATCH);
+	for (const struct arg *a = s->args; a && !b->failed; a = a->next) {
+		const struct buffer_def *view = p ? p->view : d;
+		d = p ? d : d->next;
+		p = p ? p->next : NULL;
+		if (!view || !cut(b, view))
+			continue;
+		uint32_t part = b->binds[view->sym->id].view.part;
+		if (first)
+			b->part = part;
+		first = false;
+		if (alike && part != b->part)
+			squad_fail(b);
+	}
+}
+
+static void where(struct squad *b, const struct decl *d)
+{
+	if (d->where && !b->failed && squad_holds(b, d->where) != b->run.mask)
+		squad_fail(b);
+}
+
+/* The callee's `where` may mention what its topology's parameters are. */
+static void topology(struct squad *b, const struct stmt *s)
+{
+	const struct decl *t = s->callee->topology;
+	if (t)
+		squad_bind_topology(b, s->callee);
+	where(b, s->callee);
+	const struct expr *a = s->callee->topology_args;
+	for (const struct binding *p = t ? t->params : NULL; p && !b->failed;
+	     p = p->next, a = a ? a->next : NULL)
+		if (a || p->value)
+			squad_bind_number(b, p->sym, squad_eval(b, a ? a : p->value));
+	if (t)
+		where(b, t);
+}
+
+void squad_call(struct squad *b, const struct stmt *s)
+{
+	struct squad_group home = b->home;
+	uint64_t call = b->call;
+	uint32_t ntrail = b->ntrail, part = b->part, used = b->used, top = b->top;
+	struct actual *x = ARENA_ARRAY(b->v->arena, struct actual, count_arguments(s));
+	evaluate(b, s, x);
+	if (b->failed || b->depth >= MOST_DEPTH || !squad_work(b, s->callee->span)) {
+		squad_fail(b);
+		return;
+	}
+	b->depth++;
+	b->call = ++b->ncalls;
+	b->home = b->here;
+	b->part = 1;
+	bind_arguments(b, s, x);
+	bind_defaults(b, s);
+	cut_all(b, s);
+	topology(b, s);
+	squad_list(b, s->callee->body);
+	squad_undo(b, ntrail);
+	b->depth--;
+	b->call = call;
+	b->home = home;
+	b->part = part;
+	b->used = used;
+	b->top = top;
+}
+
+/* ---- groups ------------------------------------------------------------------------------------- */
+
+/* The ranks' numbers in group(first, count, stride), for those that are in it: they run then. */
+static struct spread numbers(struct squad *b, const struct spread *first, int64_t count,
+			     int64_t stride)
+{
+	struct spread by = spread_same(stride), none = spread_same(0), over = spread_same(count);
+	struct spread way = spread_binary(b, OP_SUB, &b->here.number, first);
+	if (count == 1) {
+		squad_use(b, spread_compare(b, OP_EQ, &way, &none));
+		return none;
+	}
+	struct spread number = stride == 1 ? way : spread_binary(b, OP_DIV, &way, &by);
+	struct spread back = stride == 1 ? way : spread_binary(b, OP_MUL, &number, &by);
+	if (!b->failed)
+		squad_use(b, spread_compare(b, OP_GE, &number, &none) &
+				     spread_compare(b, OP_LT, &number, &over) &
+				     spread_compare(b, OP_EQ, &back, &way));
+	return number;
+}
+
+/* Whether the members are ranks, whoever asks. */
+static bool members_are_ranks(const struct squad *b, const struct spread *first, int64_t count,
+			      int64_t stride)
+{
+	int64_t lo = spread_least(b, first), hi = spread_greatest(b, first), way;
+	if (count < 0 || (stride == 0 && count > 1) ||
+	    __builtin_mul_overflow(count - 1, stride, &way) || lo < 0 || hi >= b->here.size)
+		return false;
+	return way <= b->here.size && way >= -b->here.size && lo + way >= 0 &&
+	       hi + way < b->here.size;
+}
+
+/* ccs(5) 4, within: who is no member skips the block. */
+void squad_within(struct squad *b, const struct stmt *s)
+{
+	uint64_t mask = b->run.mask;
+	uint32_t used = b->used, top = b->top;
+	struct squad_group here = b->here;
+	if (!s->e2 || !b->here.stride) {
+		squad_fail(b); /* of a table */
+		return;
+	}
+	struct spread first = squad_eval(b, s->e), n = squad_eval(b, s->e2),
+		      by = squad_eval(b, s->e3);
+	int64_t count = b->failed ? 0 : spread_only(b, &n),
+		stride = b->failed ? 0 : spread_only(b, &by);
+	if (b->failed || count == 0)
+		return;
+	if (!members_are_ranks(b, &first, count, stride)) {
+		squad_fail(b);
+		return;
+	}
+	struct spread number = numbers(b, &first, count, stride), scale = spread_same(here.stride);
+	struct spread at = spread_binary(b, OP_MUL, &first, &scale);
+	at = spread_binary(b, OP_ADD, &at, &here.first);
+	b->here = (struct squad_group){ .number = number,
+					.first = at,
+					.size = count,
+					.stride = here.stride * (count == 1 ? 1 : stride) };
+	if (b->run.mask && !b->failed)
+		squad_list(b, s->body);
+	squad_use(b, mask);
+	b->here = here;
+	b->used = used;
+	b->top = top;
+}
+
+/* ---- scratch ---------------------------------------------------------------------------------------- */
+
+void squad_scratch(struct squad *b, const struct stmt *s)
+{
+	int64_t inner, parts = parts_of(b, s->buffer, &inner), n;
+	bool all = true;
+	/* Blocks of a par have theirs behind those of the blocks before: on all ranks alike. */
+	for (uint32_t i = 0; i < b->npars; i++)
+		all = all && b->pars[i].mask == b->run.mask;
+	if (b->failed || !all || __builtin_mul_overflow((int64_t)b->part, parts, &n) ||
+	    n > (int64_t)cursor_most_cells(b->v) - b->top) {
+		squad_fail(b);
+		return;
+	}
+	bind_cells(b, s->buffer->sym,
+		   (struct squad_view){ spread_same(b->top), b->part, (uint32_t)parts,
+					(uint32_t)inner });
+	struct squad_cells x = { spread_same(b->top), spread_same(n) };
+	struct spread none = spread_same(NONE), zero = spread_same(0);
+	squad_push(b, s, OP_FRESH, &x, &none, &zero);
+	b->top += (uint32_t)n;
+	b->high = b->top > b->high ? b->top : b->high;
+	b->most = b->high > b->most ? b->high : b->most;
+}

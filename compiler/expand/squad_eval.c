@@ -1,0 +1,329 @@
+/*
+ * Names and expressions of a squad.
+ *
+ * In: a tree, the ranks that run. Out: its spread, where eval.c would have a value on each of these
+ * ranks; or the squad has ended. Of `a ? b : c`, && and || each part is evaluated for the ranks
+ * that need it. O(nodes), once for all ranks, and what their spreads take.
+ */
+#include "compiler/expand/squad.h"
+
+#include <string.h>
+
+#define MOST_WORK (1u << 20)	/* of a squad: what fns computed before is not kept here */
+#define MOST_SPREADS (1u << 14) /* alive */
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+void squad_hide(struct squad *b, const struct symbol *s)
+{
+	ARENA_PUSH(b->v->arena, b->trail, b->ntrail, b->captrail) =
+		(struct squad_hidden){ s->id, b->binds[s->id] };
+	b->binds[s->id].call = b->call;
+}
+
+void squad_undo(struct squad *b, uint32_t ntrail)
+{
+	while (b->ntrail > ntrail) {
+		const struct squad_hidden *h = &b->trail[--b->ntrail];
+		b->binds[h->symbol] = h->bind;
+	}
+}
+
+struct squad_bind *squad_bind_own(struct squad *b, const struct symbol *s, enum bind_kind kind)
+{
+	struct squad_bind *x = &b->binds[s->id];
+	if (x->call != b->call)
+		squad_hide(b, s);
+	x->kind = kind;
+	return x;
+}
+
+void squad_bind_number(struct squad *b, const struct symbol *s, struct spread value)
+{
+	squad_bind_own(b, s, B_NUMBER)->number = value;
+}
+
+void squad_bind_lazy(struct squad *b, const struct symbol *s, const struct expr *e)
+{
+	struct squad_bind *x = squad_bind_own(b, s, B_LAZY);
+	x->lazy.expr = e;
+	x->lazy.known = 0;
+	x->lazy.values = spread_room(b);
+}
+
+void squad_bind_topology(struct squad *b, const struct decl *d)
+{
+	const struct expr *a = d->topology_args;
+	for (const struct binding *p = d->topology->params; p; p = p->next) {
+		if (a || p->value)
+			squad_bind_lazy(b, p->sym, a ? a : p->value);
+		a = a ? a->next : NULL;
+	}
+	for (const struct stmt *s = d->topology->body; s; s = s->next)
+		if (s->kind == S_LET)
+			squad_bind_lazy(b, s->var, s->e);
+}
+
+bool squad_work(struct squad *b, struct span text)
+{
+	uint64_t work = 1 + (text.hi - text.lo) / 8;
+	b->work += work;
+	b->owed += work;
+	if (b->work > MOST_WORK || b->used > MOST_SPREADS)
+		squad_fail(b);
+	return !b->failed;
+}
+
+/* Keeps the values of the ranks that run. */
+static void keep(const struct squad *b, int64_t *values, const struct spread *x)
+{
+	for (uint64_t m = b->run.mask; m; m &= m - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(m);
+		values[i] = spread_at(x, i);
+	}
+}
+
+/* A lazy name's value, found once for each rank that asks. If all ask at once, it is the name's
+ * own from then on. */
+static struct spread lazy(struct squad *b, const struct symbol *s)
+{
+	struct squad_bind x = b->binds[s->id];
+	uint64_t mask = b->run.mask, new = mask & ~x.lazy.known;
+	if (new) {
+		struct squad_group here = b->here;
+		uint32_t used = b->used;
+		squad_use(b, new);
+		b->here = s->owner ? b->home : b->whole;
+		struct spread value = squad_eval(b, x.lazy.expr);
+		b->here = here;
+		keep(b, x.lazy.values, &value);
+		squad_use(b, mask);
+		b->used = used;
+		if (b->failed)
+			return spread_same(0);
+		b->binds[s->id].lazy.known |= new;
+		if (!value.v && !x.lazy.known)
+			return value;
+	}
+	return (struct spread){ .v = x.lazy.values };
+}
+
+static struct spread name(struct squad *b, const struct symbol *s)
+{
+	const struct squad_bind *x = &b->binds[s->id];
+	if (x->kind == B_NUMBER)
+		return x->number;
+	if (x->kind == B_LAZY && x->lazy.expr->kind != E_TABLE)
+		return lazy(b, s);
+	squad_fail(b);
+	return spread_same(0);
+}
+
+/* ---- parts that only some ranks need --------------------------------------------------------- */
+
+/* The spread of x on the ranks of `first`, of y on the others. */
+static struct spread blend(struct squad *b, uint64_t first, const struct spread *x,
+			   const struct spread *y)
+{
+	int64_t *r = spread_room(b);
+	for (uint64_t m = b->run.mask; m; m &= m - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(m);
+		r[i] = first >> i & 1 ? spread_at(x, i) : spread_at(y, i);
+	}
+	return (struct spread){ .v = r };
+}
+
+static struct spread choice(struct squad *b, const struct expr *e)
+{
+	uint64_t mask = b->run.mask, yes = squad_holds(b, e->a);
+	if (b->failed)
+		return spread_same(0);
+	if (yes == mask || !yes)
+		return squad_eval(b, yes ? e->b : e->c);
+	squad_use(b, yes);
+	struct spread x = squad_eval(b, e->b);
+	squad_use(b, mask & ~yes);
+	struct spread y = squad_eval(b, e->c);
+	squad_use(b, mask);
+	if (spread_is_same(&x) && spread_is_same(&y) && x.base == y.base)
+		return x;
+	return blend(b, yes, &x, &y);
+}
+
+static struct spread of_mask(struct squad *b, uint64_t holds)
+{
+	if (holds == b->run.mask || !holds)
+		return spread_same(holds != 0);
+	int64_t *r = spread_room(b);
+	for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
+		r[i] = holds >> i & 1;
+	return (struct spread){ .v = r };
+}
+
+/* a && b, a || b: b for the ranks that a does not decide. */
+static uint64_t logic(struct squad *b, const struct expr *e)
+{
+	uint64_t mask = b->run.mask, holds = squad_holds(b, e->a);
+	uint64_t open = e->op == OP_OR ? mask & ~holds : holds;
+	if (!open || b->failed)
+		return holds;
+	squad_use(b, open);
+	uint64_t second = squad_holds(b, e->b);
+	squad_use(b, mask);
+	return e->op == OP_OR ? holds | second : second;
+}
+
+static bool is_logic(const struct expr *e)
+{
+	return e->kind == E_BINARY && (e->op == OP_OR || e->op == OP_AND);
+}
+
+uint64_t squad_holds(struct squad *b, const struct expr *e)
+{
+	if (is_logic(e))
+		return logic(b, e);
+	uint32_t used = b->used;
+	uint64_t holds = 0;
+	bool compares = e->kind == E_BINARY && spread_compares(e->op);
+	struct spread x = squad_eval(b, compares ? e->a : e);
+	struct spread y = compares ? squad_eval(b, e->b) : x;
+	if (!b->failed)
+		holds = compares ? spread_compare(b, e->op, &x, &y) : spread_holds(b, &x);
+	b->used = used;
+	return holds;
+}
+
+/* ---- operators of one operand, and calls -------------------------------------------------------- */
+
+static struct spread unary(struct squad *b, const struct expr *e)
+{
+	static const struct spread zero = { .base = 0 }, all = { .base = -1 };
+	if (e->op == OP_NOT)
+		return of_mask(b, b->run.mask & ~squad_holds(b, e->a));
+	struct spread x = squad_eval(b, e->a);
+	return e->op == OP_COMPL ? spread_binary(b, OP_BXOR, &x, &all)
+				 : spread_binary(b, OP_SUB, &zero, &x);
+}
+
+/* A built-in function of one argument; false: it has no value. */
+static bool builtin_one(enum builtin f, int64_t a, int64_t *r)
+{
+	bool log = f == BUILTIN_ILOG2 || f == BUILTIN_CLOG2;
+	if ((log && a < 1) || (f == BUILTIN_ABS && a == INT64_MIN) || (f == BUILTIN_CTZ && a == 0))
+		return false;
+	switch ((int)f) {
+	case BUILTIN_ABS: *r = a < 0 ? -a : a; break;
+	case BUILTIN_ILOG2: *r = 63 - __builtin_clzll((uint64_t)a); break;
+	case BUILTIN_CLOG2: *r = a == 1 ? 0 : 64 - __builtin_clzll((uint64_t)a - 1); break;
+	case BUILTIN_ISPOW2: *r = a > 0 && (a & (a - 1)) == 0; break;
+	case BUILTIN_POPCOUNT: *r = __builtin_popcountll((uint64_t)a); break;
+	default: *r = __builtin_ctzll((uint64_t)a); break;
+	}
+	return true;
+}
+
+static struct spread map(struct squad *b, enum builtin f, const struct spread *x)
+{
+	int64_t *r, value = 0;
+	if (spread_is_same(x)) {
+		if (!builtin_one(f, x->base, &value))
+			squad_fail(b);
+		return spread_same(value);
+	}
+	r = spread_room(b);
+	for (uint64_t m = b->run.mask; m; m &= m - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(m);
+		if (!builtin_one(f, spread_at(x, i), &r[i]))
+			squad_fail(b);
+	}
+	return (struct spread){ .v = r };
+}
+
+static struct spread least(struct squad *b, bool min, const struct spread *x,
+			   const struct spread *y)
+{
+	uint64_t second = spread_compare(b, OP_LT, y, x);
+	second = min ? second : b->run.mask & ~second;
+	if (second == b->run.mask || !second)
+		return second ? *y : *x;
+	return blend(b, second, y, x);
+}
+
+static struct spread builtin(struct squad *b, const struct expr *e)
+{
+	if (e->builtin == BUILTIN_LEN)
+		return spread_same(e->args->sym->value->nargs);
+	struct spread a = squad_eval(b, e->args);
+	if (b->failed)
+		return spread_same(0);
+	if (e->builtin != BUILTIN_MIN && e->builtin != BUILTIN_MAX)
+		return map(b, e->builtin, &a);
+	for (const struct expr *x = e->args->next; x && !b->failed; x = x->next) {
+		struct spread y = squad_eval(b, x);
+		a = least(b, e->builtin == BUILTIN_MIN, &a, &y);
+	}
+	return a;
+}
+
+/* Arguments are evaluated before any of them is bound: a fn may be an argument of itself. */
+static void bind_params(struct squad *b, const struct fn_def *f, const struct expr *arg, uint32_t i)
+{
+	if (!arg || b->failed)
+		return;
+	struct spread value = squad_eval(b, arg);
+	bind_params(b, f, arg->next, i + 1);
+	if (b->failed)
+		return;
+	squad_hide(b, f->params[i]);
+	b->binds[f->params[i]->id].kind = B_NUMBER;
+	b->binds[f->params[i]->id].number = value;
+}
+
+static struct spread fn(struct squad *b, const struct expr *e)
+{
+	const struct fn_def *f = e->sym->fn;
+	uint32_t ntrail = b->ntrail, used = b->used;
+	struct spread r = spread_same(0);
+	if (b->depth >= MOST_DEPTH)
+		squad_fail(b);
+	b->depth++;
+	bind_params(b, f, e->args, 0);
+	if (!b->failed && squad_work(b, f->body->span))
+		r = squad_eval(b, f->body);
+	b->depth--;
+	squad_undo(b, ntrail);
+	b->used = used;
+	if (r.v && !b->failed) { /* what it was made of goes, it stays */
+		int64_t *v = spread_room(b);
+		memmove(v, r.v, SQUAD * sizeof(*v));
+		r.v = v;
+	}
+	return r;
+}
+
+struct spread squad_eval(struct squad *b, const struct expr *e)
+{
+	struct spread x, y;
+	if (b->failed)
+		return spread_same(0);
+	switch (e->kind) {
+	case E_INT: return spread_same(e->value);
+	case E_NAME: return name(b, e->sym);
+	case E_RANK: return b->here.number;
+	case E_N: return spread_same(b->here.size);
+	case E_UNARY: return unary(b, e);
+	case E_BINARY:
+		if (is_logic(e))
+			return of_mask(b, logic(b, e));
+		x = squad_eval(b, e->a);
+		y = squad_eval(b, e->b);
+		return b->failed ? spread_same(0) : spread_binary(b, e->op, &x, &y);
+	case E_COND: return choice(b, e);
+	case E_CALL: return e->builtin == BUILTIN_NONE ? fn(b, e) : builtin(b, e);
+	case E_ENTRY:
+	case E_TABLE:
+	case E_TERM: break;
+	}
+	squad_fail(b);
+	return spread_same(0);
+}
