@@ -219,8 +219,9 @@ struct sequence {
 	uint64_t ntiles;
 	size_t slot_bytes; /* of a thread: its slots, */
 	size_t stage;	   /* and, from there, its stage */
-	size_t mail;	   /* bytes of an input, that are left for all (post.c), or 0 */
-	size_t outputs;	   /* then, in a thread's slots: the ranks' outputs, of so many bytes */
+	size_t mail;	   /* see struct kept */
+	bool own;	   /* threads may do their own ranks' outputs, */
+	size_t outputs;	   /* and have in their slots room for all ranks', of so many bytes */
 	size_t output_bytes;
 	struct own_part part[MOST_POSTED]; /* by the thread's lowest rank */
 };
