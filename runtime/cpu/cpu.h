@@ -413,6 +413,9 @@ static inline const struct cell_at *layout_cells(const struct layout *l, uint32_
  *  `polled`, those that wait are not parked, and the list is of them. Whether any has done
  *  something. Without the lock. */
 bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled);
+/** Makes those of the rank ready that are parked, and need not wait. Whether there are any. By the thread
+ *  that runs them. */
+bool fibers_wake_ready(struct cpu *e, uint32_t rank);
 /** Whether all workers that the fiber's operation waits for are far enough, in its tile. */
 bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o);
 /** One thing less that the rank's end waits for. Without the lock. */

@@ -163,7 +163,7 @@ static bool admit(struct world *w)
 static void finish(struct cpu *e, uint64_t call)
 {
 	atomic_store_explicit(&e->procs->own->finished, call + 1, memory_order_release);
-	fence();
+	procs_fence(e->procs);
 	procs_ring_sleepers(e->world);
 }
 
@@ -327,7 +327,11 @@ static bool post_again(struct world *w, const struct call *c, uint64_t seq)
 {
 	struct procs *p = cpu_of(w)->procs;
 
-	return post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false) && all_well(w, seq);
+	if (!post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false))
+		return false;
+	if (p->light)
+		fence(); /* before any data is stored it waits for nothing */
+	return all_well(w, seq);
 }
 
 /* Posts a call like one before that, whose layout is kept, and changes to it. */
@@ -392,12 +396,15 @@ bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void 
 {
 	struct world *w = comm->world;
 	struct cpu *e = cpu_of(w);
+	const bool threads = w->p2p; /* else the handle's one thread is the only one here */
 	bool over;
 
-	pthread_mutex_lock(&w->lock);
+	if (threads)
+		pthread_mutex_lock(&w->lock);
 	over = may_begin(w) && kept->id == e->layout.id && post_again(w, NULL, comm->seq) &&
 	       procs_order_again(e, send, recv) && go_at_once(w, comm);
-	pthread_mutex_unlock(&w->lock);
+	if (threads)
+		pthread_mutex_unlock(&w->lock);
 	return over;
 }
 
@@ -483,13 +490,28 @@ static unsigned longest_nap(struct world *w)
 	return ms < SLEEP_MS ? ms : SLEEP_MS;
 }
 
+/* Whether something has come that nobody rings for, as who did it looked for sleepers without a fence. */
+static bool came(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+	const struct procs *p = e->procs;
+	const bool posted = p->posted, admitted = p->admitted;
+
+	if (!p->light || !w->runs || w->dead)
+		return false;
+	procs_barrier(p);
+	if (!admitted)
+		return begun(w, 0) || p->posted != posted;
+	return fibers_wake_ready(e, (uint32_t)w->first);
+}
+
 /* Nothing is to be done: sleeps, and then looks whether all is well. */
 static void doze(struct world *w, const struct call *calls, unsigned ms, struct vigil *v)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint32_t heard = procs_lie_down(p);
 
-	if (!step(w, 0)) {
+	if (!step(w, 0) && !came(w)) {
 		pthread_mutex_unlock(&w->lock);
 		procs_sleep(p, heard, run_poll_others(w, calls) ? NAP_MS : ms);
 		pthread_mutex_lock(&w->lock);
