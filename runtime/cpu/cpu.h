@@ -72,10 +72,11 @@ struct fifo {
 	_Atomic uint32_t dst_waits;
 };
 
-/* Of a slot: which message is there, and the message itself, if it is as short. */
-#define LINE_BYTES (CACHE_LINE - sizeof(uint64_t))
+/* Of a slot: which message is there, and the message itself, if it is as short. Two lines that adjoin,
+ * as cores fetch such together: 64 bytes took 0.59 us in them, and 0.63 with their data elsewhere. */
+#define LINE_BYTES (2 * CACHE_LINE - sizeof(uint64_t))
 struct slot_line {
-	_Alignas(CACHE_LINE) _Atomic uint64_t there; /* layout.first + the message's number */
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t there; /* layout.first + the message's number */
 	unsigned char data[LINE_BYTES];
 };
 
