@@ -74,31 +74,49 @@ static const struct procs_seat *odd_one(const struct world *w, uint64_t call)
 	return NULL;
 }
 
+/* The name of such calls, if it is among the last so many. NULL: it is not. */
+static const struct call_name *name_of(const struct procs_seat *s, uint64_t key, uint64_t most)
+{
+	for (uint64_t i = 1; i <= most && i <= s->named; i++)
+		if (s->name_key[(s->named - i) % PROCS_NAMES] == key)
+			return s->name + (s->named - i) % PROCS_NAMES;
+	return NULL;
+}
+
+/* For the others, if calls differ. */
+static void name(struct procs_seat *own, const struct call *c, uint64_t key)
+{
+	uint64_t at = own->named % PROCS_NAMES;
+
+	if (name_of(own, key, PROCS_LAG))
+		return;
+	run_name(c, own->name + at);
+	own->name_key[at] = key;
+	own->named++;
+}
+
 static void compare(struct world *w, uint64_t call)
 {
-	const struct procs_seat *s = odd_one(w, call);
+	const struct procs_seat *s = odd_one(w, call), *own = cpu_of(w)->procs->own;
 	uint64_t at = call % PROCS_LAG;
 
 	if (!s)
 		return;
-	run_differ(&cpu_of(w)->procs->own->call[at].name, &s->call[at].name);
+	run_differ(name_of(own, own->key[at], PROCS_NAMES), name_of(s, s->key[at], PROCS_NAMES));
 	procs_fail(w, CCS_EINVAL, error_thread()->text);
 	procs_look(w);
 }
 
-/* False: another rank is too far behind; or its name is to be written, and there is no call. */
+/* False: another rank is too far behind. c may be NULL if the call before had that key. */
 static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint64_t key, bool other)
 {
 	struct procs *p = cpu_of(w)->procs;
-	uint64_t at = seq % PROCS_LAG;
 
 	if (seq >= PROCS_LAG && !all_finished(w, seq - PROCS_LAG + 1))
 		return false;
-	if (p->own->key[at] != key && !c)
-		return false;
-	if (p->own->key[at] != key) /* else it has the name, too */
-		run_name(c, &p->own->call[at].name);
-	p->own->key[at] = key;
+	if (!seq || p->own->key[(seq - 1) % PROCS_LAG] != key)
+		name(p->own, c, key);
+	p->own->key[seq % PROCS_LAG] = key;
 	if (other)
 		say_other(p->table, seq);
 	atomic_store_explicit(&p->own->begun, seq + 1, memory_order_release);
@@ -322,12 +340,12 @@ static bool may_begin(const struct world *w)
 	return !w->dead && !w->runs && !cpu_of(w)->failed;
 }
 
-/* Posts a call like the one before; c may be NULL. */
-static bool post_again(struct world *w, const struct call *c, uint64_t seq)
+/* Posts a call like the one before. */
+static bool post_again(struct world *w, uint64_t seq)
 {
 	struct procs *p = cpu_of(w)->procs;
 
-	if (!post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false))
+	if (!post_call(w, NULL, seq, p->own->key[(seq - 1) % PROCS_LAG], false))
 		return false;
 	if (p->light)
 		fence(); /* before any data is stored it waits for nothing */
@@ -359,7 +377,7 @@ static bool begin_at_once(struct world *w, struct call *c)
 		return post_kept(w, c, seq) && !procs_order_begin(e, c);
 	if (!procs_order_listed(e->procs, &e->layout) && !procs_order_may(&e->layout))
 		return false;
-	return post_again(w, c, seq) && !procs_order_begin(e, c);
+	return post_again(w, seq) && !procs_order_begin(e, c);
 }
 
 /* It takes longer, or something is wrong: a run goes on with it. */
@@ -401,7 +419,7 @@ bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void 
 
 	if (threads)
 		pthread_mutex_lock(&w->lock);
-	over = may_begin(w) && kept->id == e->layout.id && post_again(w, NULL, comm->seq) &&
+	over = may_begin(w) && kept->id == e->layout.id && post_again(w, comm->seq) &&
 	       procs_order_again(e, send, recv) && go_at_once(w, comm);
 	if (threads)
 		pthread_mutex_unlock(&w->lock);

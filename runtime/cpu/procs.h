@@ -43,6 +43,7 @@
 #include "runtime/cpu/cpu.h"
 
 #define PROCS_LAG 16u
+#define PROCS_NAMES (2 * PROCS_LAG)	   /* calls that a rank has told apart lately */
 #define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
 #define PROCS_SAMPLE ((size_t)32 << 10)	   /* bytes: as much as is read at a time (layout.c) */
@@ -55,9 +56,8 @@ enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
  * way of memory that both share. Unknown until its trial: then others copy. */
 enum { READS_UNKNOWN, READS_OTHERS, READS_SLOWLY, READS_REFUSED };
 
-/* A call, as its rank posts it; and where it has its data, once it is admitted. */
+/* Where a rank has its data in a call, once it is admitted. */
 struct procs_call {
-	struct call_name name;
 	uint64_t send, recv, scratch;	   /* addresses in its process */
 	uint32_t send_region, recv_region; /* 1 the first; 0: none */
 	uint32_t holds;
@@ -103,6 +103,11 @@ struct procs_seat {
 	uint64_t probe; /* address of its sample, which begins with the table's token */
 	_Atomic uint32_t written, tried; /* trials: so often it wrote its sample; read another's */
 	struct host_cores cores;
+	/* Of calls that were not like the one before, by their keys: the last `named` of them. One that
+	 * is used again gets another place before it is overwritten: none is while a rank is
+	 * PROCS_LAG calls behind. */
+	uint64_t named, name_key[PROCS_NAMES];
+	struct call_name name[PROCS_NAMES];
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS + 1];
 	_Atomic uint64_t told, heard; /* how often it has written its board, and read all */
