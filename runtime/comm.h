@@ -26,8 +26,7 @@
 struct kept {
 	void *of;
 	uint64_t id; /* 0: nothing */
-	size_t mail; /* bytes of a rank's input, if those of all are so few that they are left for the
-			others (MAIL_BYTES), rounded up; 0: they are read where they are */
+	size_t mail; /* room for a rank's input, if such may be left for the others (post_mail); or 0 */
 };
 
 /* One rank's call, from ccs_run to its end. */
@@ -277,6 +276,16 @@ ccs_status run_differ(const struct call_name *x, const struct call_name *y);
 
 #define MOST_POSTED 31	 /* ranks; if there are more, nothing is posted */
 #define MAIL_BYTES 8192u /* of all ranks' inputs */
+#define MAIL_LINE 32u	 /* of a thread's, in the line that says that it has posted */
+
+/** Room for the input of one of `n` ranks, if all may be left; else 0. Longer ones begin a line each,
+ *  so that no vector of theirs lies in two. */
+static inline size_t post_mail(size_t bytes, size_t n)
+{
+	size_t unit = bytes > MAIL_LINE ? CACHE_LINE : 8, room = (bytes + unit - 1) / unit * unit;
+
+	return bytes < MAIL_BYTES && room * n <= MAIL_BYTES ? room : 0;
+}
 
 /* Where a rank's buffers are, or a copy of its input. */
 struct post {
@@ -289,7 +298,8 @@ struct meeting {
 	uint64_t call;		  /* its number */
 	uint64_t ranks;		  /* the thread's: a bit each */
 	unsigned threads, thread; /* their number, and which it is */
-	const struct post *posts; /* by rank; if inputs were left: without others' outputs */
+	const struct post *posts; /* by rank; if its input was left: without the output, but for the
+				     thread's own */
 };
 
 /** From the first run's end on, calls like those before are posted. For a world whose ranks are all
@@ -301,7 +311,7 @@ void post_limit(struct world *w, unsigned threads);
  *  over. */
 void post_keep(struct call *c, struct kept kept);
 /* How each thread that has met the others for a run like the one that is kept does its part of it:
- * where inputs were left for all, its own ranks' outputs. False, for all of them: it cannot be done. */
+ * where any inputs were left, its own ranks' outputs. False, for all of them: it cannot be done. */
 typedef bool post_play(struct world *w, struct kept kept, const struct meeting *m);
 /** Does a thread's calls with those of the others, if all can be posted. False: nothing was done, and
  *  they are to join their run. */

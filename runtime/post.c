@@ -3,13 +3,17 @@
  *
  * Each rank has a box; a thread uses that of the lowest of the ranks that it calls for, its lead. It
  * leaves there what it calls, by the number of what the engine has kept of a call like it (comm.h),
- * and for which ranks; their inputs, if they are short, or else where their buffers are; and last
- * the call's number. Then it reads the boxes of the others until they cover all ranks. If all call
- * the same, each plays its part (`play`). Where inputs are short that is all: a box has
- * room for two calls, and who makes one has seen that everybody is through with the one before the
- * last. Else a thread returns when all have left word that they are through, as its buffers were
- * read. So a small call costs a line of each thread's, which goes to the others once; whatever else
- * a thread reads nobody writes while calls are posted.
+ * and for which ranks; their inputs, or else where their buffers are; and last the call's number. Then
+ * it reads the boxes of the others until they cover all ranks. If all call the same, each plays its
+ * part (`play`). Who has left its inputs is through then: a box has room for two calls, and who makes
+ * one has seen that everybody is through with the one before the last. Else a thread returns when all
+ * have left word that they are through, as its buffers were read. So a small call costs a line of
+ * each thread's, which goes to the others once; whatever else a thread reads nobody writes while
+ * calls are posted.
+ *
+ * Inputs are left if they are short. To write a line that another core has read takes longer than to
+ * read one, so that from MAIL_SHORT bytes on a second meeting costs less; but inputs that their
+ * outputs overwrite are left as long as there is room.
  *
  * Whatever else happens is run.c's: a call that is not like one of the rank's last, or that the
  * engine has kept nothing of; one that the others' differ from; a rank for which nobody wants to
@@ -28,16 +32,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAIL_SHORT 256u
 #define EAGER 200u /* looks, before a thread pauses between them */
 
 /* What a thread leaves, for one call. */
 struct letter {
 	_Alignas(CACHE_LINE) _Atomic uint64_t call; /* 1 + its number; the rest is told with it */
 	uint64_t kept;				    /* its id */
-	uint64_t ranks;
-	/* of each rank from the lead on its input, if such are kept.mail bytes or fewer; or its
-	 * struct post */
-	_Alignas(8) unsigned char data[MAIL_BYTES + MOST_POSTED * sizeof(struct post)];
+	uint32_t ranks;
+	bool left;
+	/* of each rank from the lead on its input, if they are left; or its struct post */
+	_Alignas(8) unsigned char data[MAIL_LINE + MAIL_BYTES + MOST_POSTED * sizeof(struct post)];
 };
 
 struct box {
@@ -61,6 +66,8 @@ struct posting {
 	uint64_t ranks, leads;
 	unsigned threads, thread; /* that have met, and which this one is */
 	int lead;
+	bool leaves;	    /* its inputs; */
+	bool parts;	    /* somebody does not */
 	struct post *posts; /* by rank */
 };
 
@@ -116,8 +123,8 @@ static int lowest(uint64_t ranks)
 
 /* ---- leaving a letter ------------------------------------------------------------------------- */
 
-/* Whether a call may be posted with the others of its thread. */
-static bool may_post(const struct posting *p, const struct call *c)
+/* Whether a call may be posted with the others of its thread; and whether inputs are left then. */
+static bool may_post(struct posting *p, const struct call *c)
 {
 	const struct call *first = p->calls;
 	struct placing where;
@@ -127,27 +134,35 @@ static bool may_post(const struct posting *p, const struct call *c)
 	    p->ranks & bit(c->comm->rank))
 		return false;
 	where = call_placing(c, c->prep->ranks + c->comm->rank);
+	p->leaves |= where.copy_aside || c->send == c->recv;
 	return !where.lacks && (!where.copy_aside || c->like->kept.mail);
 }
 
 static bool begin(struct posting *p, struct call *calls)
 {
+	size_t mail;
+
 	p->w = calls->comm->world;
 	p->calls = calls;
 	p->number = calls->comm->seq;
+	p->leaves = false;
 	for (const struct call *c = calls; c; c = c->next) {
 		if (!may_post(p, c))
 			return false;
 		p->ranks |= bit(c->comm->rank);
 	}
 	p->lead = lowest(p->ranks);
+	mail = calls->like->kept.mail;
+	p->leaves = mail && (mail <= MAIL_SHORT || p->leaves);
 	return true;
 }
 
 /* Where a letter has what it says of a rank. */
 static unsigned char *data_of(struct letter *n, int lead, int rank, const struct kept *kept)
 {
-	return n->data + (size_t)(rank - lead) * (kept->mail ? kept->mail : sizeof(struct post));
+	size_t each = n->left ? kept->mail : sizeof(struct post);
+
+	return n->data + (each > MAIL_LINE ? MAIL_LINE : 0) + (size_t)(rank - lead) * each;
 }
 
 static struct letter *letter_of(const struct posting *p, int lead)
@@ -161,14 +176,16 @@ static void leave(struct posting *p)
 	struct letter *n = letter_of(p, p->lead);
 
 	n->kept = kept->id;
-	n->ranks = p->ranks;
+	n->ranks = (uint32_t)p->ranks;
+	n->left = p->leaves;
 	for (const struct call *c = p->calls; c; c = c->next) {
 		unsigned char *at = data_of(n, p->lead, c->comm->rank, kept);
-		struct post where = { c->send, c->recv };
+		const bool sends = c->prep->ranks[c->comm->rank].send;
+		struct post where = { sends ? c->send : NULL, c->recv };
 
-		if (!kept->mail)
+		if (!p->leaves)
 			memcpy(at, &where, sizeof(where));
-		else if (c->prep->ranks[c->comm->rank].send)
+		else if (sends)
 			memcpy(at, c->send, c->send_bytes);
 	}
 	atomic_store_explicit(&n->call, p->number + 1, memory_order_release);
@@ -290,26 +307,27 @@ static bool read_letters(struct posting *p)
 
 		if (n->kept != kept->id)
 			return false;
+		p->parts |= !n->left;
 		for (uint64_t left = n->ranks; left; left &= left - 1) {
 			int r = lowest(left);
 			unsigned char *at = data_of(n, lead, r, kept);
 
-			if (kept->mail)
+			if (n->left)
 				p->posts[r] = (struct post){ at, NULL };
 			else
 				memcpy(p->posts + r, at, sizeof(p->posts[r]));
 		}
 	}
-	for (const struct call *c = p->calls; c && kept->mail; c = c->next)
+	for (const struct call *c = p->calls; c && p->leaves; c = c->next)
 		p->posts[c->comm->rank].recv = c->recv;
 	return true;
 }
 
-/* Until the others are through with this thread's buffers. */
+/* It is through with all buffers; until the others are with this thread's. */
 static void part(const struct posting *p)
 {
 	atomic_store_explicit(&p->w->posts->box[p->lead].over, p->number + 1, memory_order_release);
-	for (uint64_t leads = p->leads; leads; leads &= leads - 1) {
+	for (uint64_t leads = p->leaves ? 0 : p->leads; leads; leads &= leads - 1) {
 		const struct box *s = p->w->posts->box + lowest(leads);
 
 		for (unsigned i = 0;
@@ -335,7 +353,7 @@ static bool take_part(struct posting *p)
 
 	if (!read_letters(p) || !p->play(p->w, *kept, &m))
 		return false;
-	if (!kept->mail)
+	if (p->parts)
 		part(p);
 	return true;
 }

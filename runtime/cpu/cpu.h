@@ -72,10 +72,11 @@ struct fifo {
 	_Atomic uint32_t dst_waits;
 };
 
-/* Of a slot: which message is there, and the message itself, if it is as short. */
-#define LINE_BYTES (CACHE_LINE - sizeof(uint64_t))
+/* Of a slot: which message is there, and the message itself, if it is as short. Two lines that adjoin,
+ * as cores fetch such together: 64 bytes took 0.59 us in them, and 0.63 with their data elsewhere. */
+#define LINE_BYTES (2 * CACHE_LINE - sizeof(uint64_t))
 struct slot_line {
-	_Alignas(CACHE_LINE) _Atomic uint64_t there; /* layout.first + the message's number */
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t there; /* layout.first + the message's number */
 	unsigned char data[LINE_BYTES];
 };
 
@@ -219,8 +220,9 @@ struct sequence {
 	uint64_t ntiles;
 	size_t slot_bytes; /* of a thread: its slots, */
 	size_t stage;	   /* and, from there, its stage */
-	size_t mail;	   /* bytes of an input, that are left for all (post.c), or 0 */
-	size_t outputs;	   /* then, in a thread's slots: the ranks' outputs, of so many bytes */
+	size_t mail;	   /* see struct kept */
+	bool own;	   /* threads may do their own ranks' outputs, */
+	size_t outputs;	   /* and have in their slots room for all ranks', of so many bytes */
 	size_t output_bytes;
 	struct own_part part[MOST_POSTED]; /* by the thread's lowest rank */
 };
@@ -412,6 +414,9 @@ static inline const struct cell_at *layout_cells(const struct layout *l, uint32_
  *  `polled`, those that wait are not parked, and the list is of them. Whether any has done
  *  something. Without the lock. */
 bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled);
+/** Makes those of the rank ready that are parked, and need not wait. Whether there are any. By the thread
+ *  that runs them. */
+bool fibers_wake_ready(struct cpu *e, uint32_t rank);
 /** Whether all workers that the fiber's operation waits for are far enough, in its tile. */
 bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_op *o);
 /** One thing less that the rank's end waits for. Without the lock. */

@@ -310,6 +310,23 @@ static bool park(struct fiber *t)
 	return false;
 }
 
+bool fibers_wake_ready(struct cpu *e, uint32_t rank)
+{
+	const struct layout *l = &e->layout;
+	const struct ccs_rank *r = l->view->ranks + rank;
+	bool any = false;
+
+	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
+		struct fiber *t = l->fibers + i;
+
+		if (atomic_load(&t->state) != FIBER_PARKED || !ready(l, t, next_op(l, t), false))
+			continue;
+		wake(e, t);
+		any = true;
+	}
+	return any;
+}
+
 /* Runs a fiber until it waits, finishes, or its run has failed; *any: it has done something. True,
  * if `polled`: it waits, and is not parked, but to be run again. Else it may be no more. */
 static bool fiber_run(struct cpu *e, struct fiber *t, bool polled, bool *any)

@@ -74,31 +74,49 @@ static const struct procs_seat *odd_one(const struct world *w, uint64_t call)
 	return NULL;
 }
 
+/* The name of such calls, if it is among the last so many. NULL: it is not. */
+static const struct call_name *name_of(const struct procs_seat *s, uint64_t key, uint64_t most)
+{
+	for (uint64_t i = 1; i <= most && i <= s->named; i++)
+		if (s->name_key[(s->named - i) % PROCS_NAMES] == key)
+			return s->name + (s->named - i) % PROCS_NAMES;
+	return NULL;
+}
+
+/* For the others, if calls differ. */
+static void name(struct procs_seat *own, const struct call *c, uint64_t key)
+{
+	uint64_t at = own->named % PROCS_NAMES;
+
+	if (name_of(own, key, PROCS_LAG))
+		return;
+	run_name(c, own->name + at);
+	own->name_key[at] = key;
+	own->named++;
+}
+
 static void compare(struct world *w, uint64_t call)
 {
-	const struct procs_seat *s = odd_one(w, call);
+	const struct procs_seat *s = odd_one(w, call), *own = cpu_of(w)->procs->own;
 	uint64_t at = call % PROCS_LAG;
 
 	if (!s)
 		return;
-	run_differ(&cpu_of(w)->procs->own->call[at].name, &s->call[at].name);
+	run_differ(name_of(own, own->key[at], PROCS_NAMES), name_of(s, s->key[at], PROCS_NAMES));
 	procs_fail(w, CCS_EINVAL, error_thread()->text);
 	procs_look(w);
 }
 
-/* False: another rank is too far behind; or its name is to be written, and there is no call. */
+/* False: another rank is too far behind. c may be NULL if the call before had that key. */
 static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint64_t key, bool other)
 {
 	struct procs *p = cpu_of(w)->procs;
-	uint64_t at = seq % PROCS_LAG;
 
 	if (seq >= PROCS_LAG && !all_finished(w, seq - PROCS_LAG + 1))
 		return false;
-	if (p->own->key[at] != key && !c)
-		return false;
-	if (p->own->key[at] != key) /* else it has the name, too */
-		run_name(c, &p->own->call[at].name);
-	p->own->key[at] = key;
+	if (!seq || p->own->key[(seq - 1) % PROCS_LAG] != key)
+		name(p->own, c, key);
+	p->own->key[seq % PROCS_LAG] = key;
 	if (other)
 		say_other(p->table, seq);
 	atomic_store_explicit(&p->own->begun, seq + 1, memory_order_release);
@@ -163,7 +181,7 @@ static bool admit(struct world *w)
 static void finish(struct cpu *e, uint64_t call)
 {
 	atomic_store_explicit(&e->procs->own->finished, call + 1, memory_order_release);
-	fence();
+	procs_fence(e->procs);
 	procs_ring_sleepers(e->world);
 }
 
@@ -322,12 +340,16 @@ static bool may_begin(const struct world *w)
 	return !w->dead && !w->runs && !cpu_of(w)->failed;
 }
 
-/* Posts a call like the one before; c may be NULL. */
-static bool post_again(struct world *w, const struct call *c, uint64_t seq)
+/* Posts a call like the one before. */
+static bool post_again(struct world *w, uint64_t seq)
 {
 	struct procs *p = cpu_of(w)->procs;
 
-	return post_call(w, c, seq, p->own->key[(seq - 1) % PROCS_LAG], false) && all_well(w, seq);
+	if (!post_call(w, NULL, seq, p->own->key[(seq - 1) % PROCS_LAG], false))
+		return false;
+	if (p->light)
+		fence(); /* before any data is stored it waits for nothing */
+	return all_well(w, seq);
 }
 
 /* Posts a call like one before that, whose layout is kept, and changes to it. */
@@ -355,7 +377,7 @@ static bool begin_at_once(struct world *w, struct call *c)
 		return post_kept(w, c, seq) && !procs_order_begin(e, c);
 	if (!procs_order_listed(e->procs, &e->layout) && !procs_order_may(&e->layout))
 		return false;
-	return post_again(w, c, seq) && !procs_order_begin(e, c);
+	return post_again(w, seq) && !procs_order_begin(e, c);
 }
 
 /* It takes longer, or something is wrong: a run goes on with it. */
@@ -392,12 +414,15 @@ bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void 
 {
 	struct world *w = comm->world;
 	struct cpu *e = cpu_of(w);
+	const bool threads = w->p2p; /* else the handle's one thread is the only one here */
 	bool over;
 
-	pthread_mutex_lock(&w->lock);
-	over = may_begin(w) && kept->id == e->layout.id && post_again(w, NULL, comm->seq) &&
+	if (threads)
+		pthread_mutex_lock(&w->lock);
+	over = may_begin(w) && kept->id == e->layout.id && post_again(w, comm->seq) &&
 	       procs_order_again(e, send, recv) && go_at_once(w, comm);
-	pthread_mutex_unlock(&w->lock);
+	if (threads)
+		pthread_mutex_unlock(&w->lock);
 	return over;
 }
 
@@ -483,13 +508,28 @@ static unsigned longest_nap(struct world *w)
 	return ms < SLEEP_MS ? ms : SLEEP_MS;
 }
 
+/* Whether something has come that nobody rings for, as who did it looked for sleepers without a fence. */
+static bool came(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+	const struct procs *p = e->procs;
+	const bool posted = p->posted, admitted = p->admitted;
+
+	if (!p->light || !w->runs || w->dead)
+		return false;
+	procs_barrier(p);
+	if (!admitted)
+		return begun(w, 0) || p->posted != posted;
+	return fibers_wake_ready(e, (uint32_t)w->first);
+}
+
 /* Nothing is to be done: sleeps, and then looks whether all is well. */
 static void doze(struct world *w, const struct call *calls, unsigned ms, struct vigil *v)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint32_t heard = procs_lie_down(p);
 
-	if (!step(w, 0)) {
+	if (!step(w, 0) && !came(w)) {
 		pthread_mutex_unlock(&w->lock);
 		procs_sleep(p, heard, run_poll_others(w, calls) ? NAP_MS : ms);
 		pthread_mutex_lock(&w->lock);

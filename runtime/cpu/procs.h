@@ -27,6 +27,12 @@
  * among ranks that are all in the call that costs less than to sleep and to be woken, for each message.
  * Where others than these ranks keep the core it sleeps at once, as who is woken has it sooner.
  *
+ * Who makes something ready looks then for those that wait asleep, and they look once more before they
+ * sleep. Between storing and looking either needs a fence; but where each rank has a core, and the
+ * system can make the stores of all processes seen (procs_barrier), those that lie down do that, as they
+ * have time, and calls that go ahead need no fence. One that is like the call before does without the
+ * lock, too, as long as the communicator has no threads of its own.
+ *
  * What goes wrong in one call, or process, ends the communicator for all: the first to see it
  * writes down why. A process that ends without a word is seen by the others, as each holds
  * a descriptor of each; and the memory has no name: it is gone with the last of them.
@@ -37,6 +43,7 @@
 #include "runtime/cpu/cpu.h"
 
 #define PROCS_LAG 16u
+#define PROCS_NAMES (2 * PROCS_LAG)	   /* calls that a rank has told apart lately */
 #define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
 #define PROCS_SAMPLE ((size_t)32 << 10)	   /* bytes: as much as is read at a time (layout.c) */
@@ -49,9 +56,8 @@ enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
  * way of memory that both share. Unknown until its trial: then others copy. */
 enum { READS_UNKNOWN, READS_OTHERS, READS_SLOWLY, READS_REFUSED };
 
-/* A call, as its rank posts it; and where it has its data, once it is admitted. */
+/* Where a rank has its data in a call, once it is admitted. */
 struct procs_call {
-	struct call_name name;
 	uint64_t send, recv, scratch;	   /* addresses in its process */
 	uint32_t send_region, recv_region; /* 1 the first; 0: none */
 	uint32_t holds;
@@ -92,10 +98,16 @@ struct procs_seat {
 	/* The rest is the owner's again. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t state;
 	_Atomic uint32_t reads; /* READS_... */
+	bool barriers;		/* it can make all stores seen, and others its own */
 	int32_t pid;
 	uint64_t probe; /* address of its sample, which begins with the table's token */
 	_Atomic uint32_t written, tried; /* trials: so often it wrote its sample; read another's */
 	struct host_cores cores;
+	/* Of calls that were not like the one before, by their keys: the last `named` of them. One that
+	 * is used again gets another place before it is overwritten: none is while a rank is
+	 * PROCS_LAG calls behind. */
+	uint64_t named, name_key[PROCS_NAMES];
+	struct call_name name[PROCS_NAMES];
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS + 1];
 	_Atomic uint64_t told, heard; /* how often it has written its board, and read all */
@@ -187,6 +199,7 @@ struct procs {
 	bool in_order;	       /* so it is, for the time being */
 	bool answered;	       /* rank 0: the others may come by the files */
 	bool spins;	       /* each rank has a core */
+	bool light;	       /* who lies down makes all stores seen: others need no fence */
 	unsigned polls;	       /* rounds without anything to do before the process sleeps */
 	unsigned crowded;      /* ... none so often, as its core had other work than these ranks' */
 };
@@ -198,6 +211,18 @@ static inline unsigned procs_polls(const struct procs *p)
 
 /* ---- procs_end.c ---------------------------------------------------------------------- */
 
+/** Whether this process can make others' stores seen, and they its own. */
+bool procs_barriers_join(void);
+/** If p->light: what all processes have stored before they last looked for sleepers is seen here then. */
+void procs_barrier(const struct procs *p);
+/** Between storing, and looking for sleepers. */
+static inline void procs_fence(const struct procs *p)
+{
+	if (p->light)
+		atomic_signal_fence(memory_order_seq_cst);
+	else
+		fence();
+}
 /** Wakes the seat's owner, if it sleeps. What it is to find was written before. */
 void procs_ring(struct procs_seat *s);
 /** Wakes all that sleep. */

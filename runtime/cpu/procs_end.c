@@ -17,9 +17,35 @@
 /* Of linux/futex.h, which not every C library comes with. */
 enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1 };
 
+/* Of linux/membarrier.h, the same. */
+enum { BARRIER = 1 << 1, BARRIER_JOIN = 1 << 2 };
+
 #define AWAY_NS 1000000u /* without its core: not the other ranks have it, or they compute */
 #define CROWDED 64u	 /* so often a process sleeps at once then */
 #define WRITING_US 10000 /* that writing down a failure takes, at most */
+
+/* ---- stores that are seen ------------------------------------------------------------------ */
+
+static bool barrier(int command)
+{
+#ifdef SYS_membarrier
+	return !syscall(SYS_membarrier, command, 0, 0);
+#else
+	(void)command;
+	return false;
+#endif
+}
+
+bool procs_barriers_join(void)
+{
+	return barrier(BARRIER_JOIN) && barrier(BARRIER);
+}
+
+void procs_barrier(const struct procs *p)
+{
+	if (p->light)
+		barrier(BARRIER);
+}
 
 /* ---- bells ------------------------------------------------------------------------------ */
 

@@ -9,7 +9,7 @@
  *
  * A program makes the same call again and again: the operations are listed once a layout, with
  * what each looks at and writes, and the rank's buffers placed once as long as they are the same.
- * Who sends or receives need not look at once whether the other end is asleep, which costs a fence:
+ * Who sends or receives need not look at once whether the other end is asleep, which may cost a fence:
  * only before it waits for long itself, and in the end, for all operations so far. (Not later: when
  * the rank has finished the call others may lay out another.)
  *
@@ -167,7 +167,7 @@ static void tell_others(struct cpu *e)
 {
 	struct procs_order *list = &e->procs->current->order;
 
-	fence();
+	procs_fence(e->procs);
 	for (; list->told < list->done; list->told++)
 		tell(e, list->ops + list->told);
 }

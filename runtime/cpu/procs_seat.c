@@ -37,6 +37,7 @@ static void take(struct procs *p)
 	p->sample[0] = p->token;
 	own->probe = (uint64_t)(uintptr_t)p->sample;
 	host_cores_read(&own->cores);
+	own->barriers = procs_barriers_join();
 	atomic_store(&own->state, SEAT_TAKEN);
 }
 
@@ -131,6 +132,15 @@ static bool has_cores(const struct world *w)
 	return host_cores_count(&all) >= w->nranks;
 }
 
+static bool has_barriers(const struct world *w)
+{
+	bool all = true;
+
+	for (int i = 0; i < w->nranks; i++)
+		all &= cpu_of(w)->procs->table->seats[i].barriers;
+	return all;
+}
+
 ccs_status procs_take_seat(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -143,6 +153,7 @@ ccs_status procs_take_seat(struct world *w)
 	if (s)
 		return s;
 	p->spins = has_cores(w);
+	p->light = p->spins && has_barriers(w);
 	p->polls = p->spins ? POLLS : YIELDS;
 	procs_try_reading(w);
 	return CCS_OK;

@@ -8,8 +8,8 @@
  * chunks at a time, and does it all for that one, as tiles have nothing to do with one another. A
  * small run is played at once by whoever calls last, as waking a thread would take longer; but if its
  * calls were posted (post.c), their threads are awake, and share its tiles, if it is worth any; or
- * each does its own ranks' outputs, where inputs are short. Runs like one of the last few kinds play
- * the same, and need not be laid out again.
+ * each does its own ranks' outputs, so that no core writes what another has. Runs like one of the last
+ * few kinds play the same, and need not be laid out again.
  *
  * A message that is held (plan.h) is read in its sender's cells. Others lie in slots, of which each
  * thread has its own.
@@ -222,6 +222,7 @@ void sequence_drop_folds(struct sequence *q)
 	folds_free(q->folds);
 	q->folds = NULL;
 	q->mail = 0;
+	q->own = false;
 	for (unsigned i = 0; i < MOST_POSTED; i++) {
 		folds_free(q->part[i].folds);
 		q->part[i] = (struct own_part){ 0 };
@@ -285,9 +286,10 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 	return SEQUENCE_PLAYS;
 }
 
-/* The bases for buffers in posts, of a thread, for the tiles from element `lo` of all chunks. */
+/* The bases for buffers in posts, of a thread, for the tiles from element `lo` of all chunks; with its
+ * `own` ranks' outputs alone, and room for the others', which nobody reads. */
 static void place_posts(const struct cpu *e, const struct sequence *q, const struct meeting *m,
-			size_t lo, unsigned char **bases)
+			size_t lo, bool own, unsigned char **bases)
 {
 	const struct layout *l = &q->layout;
 
@@ -295,7 +297,7 @@ static void place_posts(const struct cpu *e, const struct sequence *q, const str
 	for (uint32_t r = 0; r < l->nranks; r++) {
 		struct rank_io io = { .send = m->posts[r].send, .recv = m->posts[r].recv };
 
-		if (!io.recv && q->mail) /* another's output, which nobody reads */
+		if (own && !(m->ranks >> r & 1))
 			io.recv = bases[BASE_SLOTS] + q->outputs + r * q->output_bytes;
 		set_bases(bases, &io, r, sequence_scratch(e, q, r), lo * l->esize);
 	}
@@ -338,10 +340,25 @@ static void share(struct cpu *e, const struct sequence *q, const struct meeting 
 	while (tile < q->ntiles) {
 		size_t lo = (size_t)tile * q->tile;
 
-		place_posts(e, q, m, lo, bases);
+		place_posts(e, q, m, lo, false, bases);
 		play_tile(q, bases, lo);
 		tile = q->ntiles > m->threads ? take_tile(&e->shared, m) : q->ntiles;
 	}
+}
+
+/* Whether all may read all inputs while each does its own outputs. (So it is, for all ranks, if the
+ * input of any was left.) */
+static bool may_own(const struct sequence *q, const struct meeting *m)
+{
+	const struct layout *l = &q->layout;
+	bool may = q->own;
+
+	for (uint32_t r = 0; r < l->nranks && may; r++) {
+		uintptr_t x = (uintptr_t)m->posts[r].send, y = (uintptr_t)m->posts[r].recv;
+
+		may = !x || !y || x + l->send_bytes <= y || y + l->recv_bytes <= x;
+	}
+	return may;
 }
 
 bool sequence_again(struct cpu *e, struct sequence *q, const struct meeting *m)
@@ -350,11 +367,11 @@ bool sequence_again(struct cpu *e, struct sequence *q, const struct meeting *m)
 
 	if (m->threads > e->limit || (q->layout.parallel && m->threads < e->limit))
 		return false;
-	if (!q->mail) {
+	if (!may_own(q, m)) {
 		share(e, q, m);
 		return true;
 	}
-	place_posts(e, q, m, 0, bases);
+	place_posts(e, q, m, 0, true, bases);
 	folds_play(&q->layout, own_folds(q, m->ranks), bases, 0, SIZE_MAX);
 	return true;
 }

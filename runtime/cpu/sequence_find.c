@@ -250,18 +250,19 @@ static struct sequence *next_sequence(struct cpu *e)
 	return q;
 }
 
-/* Inputs that are short are left for all; then each thread does its own ranks' outputs, and has room
+/* Where there is one tile each thread that was posted may do its own ranks' outputs: then it has room
  * for those of the others. */
-static void find_mail(struct sequence *q)
+static void find_own(struct sequence *q)
 {
 	size_t n = q->layout.nranks, bytes = q->layout.send_bytes;
 
-	if (n > MOST_POSTED || !bytes || bytes > MAIL_BYTES / n - 8 || q->ntiles > 1)
+	if (n > MOST_POSTED || !bytes || q->ntiles > 1)
 		return;
 	q->output_bytes = round_up(q->layout.recv_bytes, (size_t)CACHE_LINE);
 	if (q->output_bytes > MOST_SLOT_BYTES / n)
 		return;
-	q->mail = round_up(bytes, (size_t)8);
+	q->own = true;
+	q->mail = post_mail(bytes, n);
 	q->outputs = round_up(q->folds->temporaries, (size_t)CACHE_LINE);
 	if (q->outputs + n * q->output_bytes > q->slot_bytes)
 		q->slot_bytes = q->outputs + n * q->output_bytes;
@@ -277,7 +278,7 @@ static void find_folds(struct cpu *e, struct sequence *q)
 		return;
 	if (q->folds->temporaries > q->slot_bytes)
 		q->slot_bytes = q->folds->temporaries;
-	find_mail(q);
+	find_own(q);
 	q->slot_bytes = round_up(q->slot_bytes, (size_t)CACHE_LINE);
 	if (q->slot_bytes <= MOST_SLOT_BYTES && sequence_memory(e, q))
 		return;

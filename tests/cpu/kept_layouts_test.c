@@ -188,7 +188,7 @@ static bool at_random(struct member *m)
 
 /* ---- calls that differ ------------------------------------------------------------------------ */
 
-/* Both are kept; one rank makes the other: all fail, and say why. */
+/* Both are kept, after many others; one rank makes the other: all fail, and say why. */
 static bool differ(struct member *m)
 {
 	struct modules all = { 0 };
@@ -197,13 +197,20 @@ static bool differ(struct member *m)
 	struct kind two[] = { kind_of(&all, 0), kind_of(&all, 3) };
 	ccs_status s = CCS_OK;
 
+	for (int i = 0; i < 100 && ok; i++) {
+		struct kind other = { all.sum, true, (size_t)(i * 7 % 45 + 3), 0 };
+
+		ok = call(m, i % 9 ? &other : two + i % 2, i, in, out);
+	}
 	for (int i = 0; i < 5 && ok; i++)
 		ok = call(m, two + i % 2, i, in, out);
 	ok = ok && ccs_comm_set_timeout(m->comm, 5000) == CCS_OK && member_meet(m, THROUGH);
 	for (int i = 0; i < 2 && ok && !s; i++) /* what a rank needs of others may all be there */
 		s = ccs_run(all.sum, in, out, two[m->rank == ODD].count, CCS_INT32, CCS_SUM, 0,
 			    m->comm, NULL);
-	ok = ok && is(s, CCS_EINVAL, "the ranks' calls differ", "a call");
+	ok = ok && is(s, CCS_EINVAL, "the ranks' calls differ", "a call") &&
+	     is(s, CCS_EINVAL, " with count 1 of int32", "the rule") &&
+	     is(s, CCS_EINVAL, " with count 2 of int32", "the exception");
 	modules_free(&all);
 	return ok;
 }

@@ -26,8 +26,9 @@ enum { MOST = 8, MODULES = 3, COUNTS = 6, LONGEST = 20000 };
 static const char *folder;
 static int rounds = 1500;
 
-/* The last is shared by threads where it is small, the last but one where it is large. */
-static const size_t counts[COUNTS] = { 1, 3, 64, 1000, LONGEST, 4000 };
+/* Inputs that lie in a line, in lines of their own, or where they are, are the usual ones. The last is
+ * shared by threads where it is small, the last but one where it is large. */
+static const size_t counts[COUNTS] = { 1, 64, 1000, 3, LONGEST, 4000 };
 
 struct job {
 	int nranks, nthreads;
@@ -71,7 +72,7 @@ static struct round_call call_of(struct rng *g)
 	return (struct round_call){
 		.module = usual ? 0 : rng_below(g, MODULES),
 		.count = counts[rng_below(g, usual ? 3 : COUNTS)],
-		.placing = usual ? 0 : rng_below(g, 3),
+		.placing = usual && rng_below(g, 4) ? 0 : rng_below(g, 3),
 	};
 }
 
@@ -189,9 +190,8 @@ static void mixed(void **state)
 }
 
 /* All ranks' calls, by this thread. */
-static ccs_status call_all(struct job *j, int module, size_t count, int round)
+static ccs_status call_placed(struct job *j, struct round_call c, int round)
 {
-	struct round_call c = { module, count, 0 };
 	ccs_status s;
 
 	ccs_group_start();
@@ -201,6 +201,32 @@ static ccs_status call_all(struct job *j, int module, size_t count, int round)
 	for (int r = 0; r < j->nranks && !s; r++)
 		check(j, r, round, 0, &c);
 	return s;
+}
+
+static ccs_status call_all(struct job *j, int module, size_t count, int round)
+{
+	return call_placed(j, (struct round_call){ module, count, 0 }, round);
+}
+
+/* Inputs that their outputs overwrite are left for the others, however long, as long as there is room. */
+static void overlapping(void **state)
+{
+	uint64_t joined = 0;
+	struct job j;
+
+	(void)state;
+	open_job(&j, 2, 1);
+	for (int i = 0; i < 3 * 3 * 4; i++) {
+		struct round_call c = { 0, counts[i / 4 % 3], i / 12 };
+
+		if (i % 4 == 2)
+			joined = j.comm[0]->world->arrivals;
+		assert_int_equal(call_placed(&j, c, i), CCS_OK);
+		if (i % 4 == 3)
+			assert_int_equal(j.comm[0]->world->arrivals, joined);
+	}
+	assert_int_equal(j.wrong, 0);
+	close_job(&j);
 }
 
 /* Else the other tests would show nothing: posted calls join no run. */
@@ -272,9 +298,8 @@ static void never_comes(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mixed),
-		cmocka_unit_test(are_posted),
-		cmocka_unit_test(differ),
+		cmocka_unit_test(mixed),       cmocka_unit_test(are_posted),
+		cmocka_unit_test(overlapping), cmocka_unit_test(differ),
 		cmocka_unit_test(never_comes),
 	};
 
