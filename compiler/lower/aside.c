@@ -98,7 +98,8 @@ static bool is_of(const struct finder *f, const struct aside *a, const struct it
 static enum state next_state(struct finder *f, struct aside *a, uint32_t i)
 {
 	const struct item *it = &f->l->items[i];
-	bool of = is_of(f, a, it), from_s = of && op_touch(&it->op).r == a->s && it->op.fifo == NONE;
+	bool of = is_of(f, a, it),
+	     from_s = of && op_touch(&it->op).r == a->s && it->op.fifo == NONE;
 	bool puts = op_kind(&it->op) == OP_RECV || op_kind(&it->op) == OP_COPY;
 
 	if (a->state == UNCHANGED && of && puts) {
