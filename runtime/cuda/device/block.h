@@ -90,9 +90,10 @@ struct ccs_row {
 	uint32_t roomy; /* there is a slot for each message of this call */
 #if CCS_PROTO == CCS_DEV_LL
 	uint32_t quiet; /* in tile 0 nothing is waited for or told but its messages */
+#else
+	uint32_t bundled; /* its chain is a bundle */
 #endif
-	uint32_t chain;	  /* so many operations from it on may be done in one pass ... */
-	uint32_t bundled; /* as a bundle */
+	uint32_t chain; /* so many operations from it on may be done in one pass */
 };
 
 /* A schedule has chains, by the generated code: operations, one behind the other, that
