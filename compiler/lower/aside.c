@@ -136,8 +136,8 @@ static void writes(struct finder *f, uint32_t i)
 	}
 }
 
-/* Behind `writes`, which has told what the item is for its row. */
-static void reads(struct finder *f, uint32_t i, const uint32_t *own)
+/* Behind `writes`. `own`: the row that may read its S. */
+static void reads(struct finder *f, uint32_t i, uint32_t own)
 {
 	struct touch t = op_touch(&f->l->items[i].op);
 
@@ -146,7 +146,7 @@ static void reads(struct finder *f, uint32_t i, const uint32_t *own)
 
 		if (x && x->state == SUMMING)
 			x->state = NEEDED;
-		if (s && (uint32_t)(s - f->v) != *own)
+		if (s && (uint32_t)(s - f->v) != own)
 			s->state = NEEDED;
 	}
 }
@@ -230,7 +230,7 @@ void aside_line(struct rank_ops *l)
 		uint32_t own = uses_s(&f, i);
 
 		writes(&f, i);
-		reads(&f, i, &own);
+		reads(&f, i, own);
 		begins(&f, i);
 	}
 	settle(&f);
