@@ -14,8 +14,8 @@
  * are written; all others go by the table. With the LL protocol, which is for messages so
  * small that only waiting counts, a line does what there is nothing to find out about
  * (device/step.h, plain operations). Where a
- * worker adds several messages to one cell, or sends one to several peers, CCS_CHAINS
- * adds to the header what does that in one pass. CCS_LAYOUTS has cells found by a table of the
+ * worker adds several messages to one cell, or sends one to several peers, or sends several, or
+ * stores several, one after the other, CCS_CHAINS adds to the header what does that in one pass. CCS_LAYOUTS has cells found by a table of the
  * call, where buffers are `by column` or `sized`.
  * O(operations), and O(workers) at most MAX_SHAPES + MAX_RUNS x LINE_OPS each.
  */
@@ -141,6 +141,15 @@ static void add_shape(struct writer *w, const struct ccs_op *ops, uint32_t n)
 		w->shapes[w->nshapes++] = (struct shape){ number, line };
 }
 
+/* Whether it, too, only sends what lies in cells, or only stores a message, which may be there. */
+static bool is_alike(const struct ccs_op *o, const struct ccs_op *before)
+{
+	uint32_t form = ccs_plan_form(o);
+
+	return !o->nwaits && form == ccs_plan_form(before) &&
+	       (form == (A | OUT) || form == (IN | DST));
+}
+
 /* Whether it goes on with the value that the one before it has left or sent. */
 static bool goes_on(const struct ccs_op *o, const struct ccs_op *before)
 {
@@ -153,7 +162,7 @@ static bool goes_on(const struct ccs_op *o, const struct ccs_op *before)
 static void look_at_worker(struct writer *w, const struct ccs_op *ops, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
-		w->chains |= goes_on(ops + i, ops + i - 1);
+		w->chains |= goes_on(ops + i, ops + i - 1) || is_alike(ops + i, ops + i - 1);
 	for (uint32_t i = 0; i < n; i++)
 		if (ops[i].flags & CCS_OP_SHIFTED) /* the host makes two of it */
 			return;

@@ -219,6 +219,7 @@ static struct program *candidate(struct ctx *c, const struct program *p, const s
 		line_reset(&m.line, r);
 		if (!rank_walk(&m.walk, r, add_wave, &m.line))
 			return NULL;
+		aside_line(&m.line);
 		flow_analyze(&m.line);
 		fuse_line(&m.line);
 		waits_compute(&m.line);

@@ -1,11 +1,12 @@
 /*
- * What the files of the lowering share: lower.c, flow.c, fuse.c, waits.c.
+ * What the files of the lowering share: lower.c, aside.c, flow.c, fuse.c, waits.c.
  *
  * Ranks are lowered one after another. A rank's operations are first put in
  * one line (any order that its waves and waits allow; in a program without
  * races every such order has the same conflicts), and each becomes an item:
  *
  *   line   lower.c   the rank's tasks -> items, in one line
+ *   aside  aside.c   which copies are not needed
  *   flow   flow.c    which value an item reads; who runs local operations;
  *                    which receive may hand its message on to which send
  *   fuse   fuse.c    ends of FIFOs -> workers; order in a worker; fused items
@@ -128,6 +129,9 @@ static inline uint32_t line_at(const struct rank_ops *l, uint32_t k)
 		return l->nline + k;
 	return k < l->nstarts + l->nline ? k - l->nstarts : k;
 }
+
+/* aside.c */
+void aside_line(struct rank_ops *l);
 
 /* flow.c */
 void flow_analyze(struct rank_ops *l);

@@ -8,7 +8,7 @@
  * way of the worker's stage. A message is direct (device/args.h) where the plan says
  * that the receiver's cells are free, and both ranks are of one part; else it is read in its
  * sender's cells, where it stays there.
- * O(operations + cells + ranks x parts).
+ * O(operations + cells + ranks x (parts + scratch)).
  */
 #include "runtime/cuda/tables.h"
 
@@ -16,6 +16,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+struct last;
 
 struct maker {
 	struct cuda_tables *t;
@@ -27,6 +29,7 @@ struct maker {
 	uint32_t *renumbered;	    /* [workers of the plan]; behind them: */
 	uint32_t *in_seq, *out_seq; /* [fifos]: messages so far */
 	uint32_t *row;		    /* [operations of the plan]: their first row */
+	struct last *last;	    /* [scratch + 1] */
 };
 
 static uint32_t part_of(const struct maker *k, uint32_t rank)
@@ -191,6 +194,75 @@ static void make_workers(struct maker *k)
 	}
 }
 
+/* ---- scratch that is read for the last time ------------------------------------------- */
+
+/* A scratch cell of the rank. */
+struct last {
+	uint32_t worker; /* + 1: that touches it; 0: none does */
+	bool shared;	 /* others do, too */
+	bool read;	 /* by an operation behind, before it is written */
+};
+
+static void note_worker(const struct maker *k, uint32_t cell, uint32_t n, uint32_t worker)
+{
+	uint32_t scratch = k->v->plan->cells;
+
+	for (uint32_t c = cell; cell != CCS_NONE && c < cell + n; c++) {
+		struct last *l = c < scratch ? NULL : k->last + (c - scratch);
+		if (!l)
+			continue;
+		l->shared |= l->worker && l->worker != worker + 1;
+		l->worker = worker + 1;
+	}
+}
+
+static void note_read(const struct maker *k, uint32_t cell, uint32_t n, bool read)
+{
+	uint32_t scratch = k->v->plan->cells;
+
+	for (uint32_t c = cell; cell != CCS_NONE && c < cell + n; c++)
+		if (c >= scratch)
+			k->last[c - scratch].read = read;
+}
+
+static bool is_last(const struct maker *k, const struct ccs_op *o)
+{
+	uint32_t scratch = k->v->plan->cells;
+	bool last = o->a != CCS_NONE && o->a >= scratch;
+
+	for (uint32_t c = o->a; last && c < o->a + o->n; c++)
+		last = !k->last[c - scratch].shared && !k->last[c - scratch].read;
+	return last;
+}
+
+/* Marks operations of the rank behind which nobody reads scratch cells `a` as they are: no other
+ * worker touches them, and its own next operation that does writes them. What a peer reads there
+ * an operation sends. */
+static void mark_last(struct maker *k, uint32_t rank)
+{
+	struct ccs_dev_op *rows = (struct ccs_dev_op *)(void *)(k->t->bytes + k->t->ops);
+	const struct plan_view *v = k->v;
+	uint32_t first = v->ranks[rank].worker, end = v->ranks[rank + 1].worker;
+
+	memset(k->last, 0, ((size_t)v->plan->scratch + 1) * sizeof(*k->last));
+	for (uint32_t w = first; w < end; w++)
+		for (uint32_t i = v->workers[w].op; i < v->workers[w].op + v->workers[w].nops;
+		     i++) {
+			note_worker(k, v->ops[i].a, v->ops[i].n, w);
+			note_worker(k, v->ops[i].b, v->ops[i].n, w);
+			note_worker(k, v->ops[i].dst, v->ops[i].n, w);
+		}
+	for (uint32_t w = first; w < end; w++)
+		for (uint32_t i = v->workers[w].op + v->workers[w].nops; i-- > v->workers[w].op;) {
+			const struct ccs_op *o = v->ops + i;
+			if (is_last(k, o))
+				rows[k->row[i]].form |= CCS_DEV_A_LAST;
+			note_read(k, o->dst, o->n, false);
+			note_read(k, o->a, o->n, true);
+			note_read(k, o->b, o->n, true);
+		}
+}
+
 /* ---- direct copies and reads -------------------------------------------------------- */
 
 /* The message is read where it lies, in this row's cells, by that one. */
@@ -202,6 +274,17 @@ static void make_read(const struct ccs_op *o, struct ccs_dev_op *from, struct cc
 	to->form |= CCS_DEV_IN_READ | (only_apart ? CCS_DEV_IN_APART : 0) |
 		    (ccs_plan_is_initial(o) ? CCS_DEV_IN_INITIAL : 0);
 	to->origin = ccs_plan_source(o);
+}
+
+/* Whether the operation that receives the message is followed by one that adds to it: then it is
+ * better read, where it may be, than written to cells first. */
+static bool is_added_to(const struct plan_view *v, const struct ccs_op *o)
+{
+	const struct ccs_worker *w = v->workers + v->fifos[o->out].dst_worker;
+	const struct ccs_op *to = v->ops + o->to, *next = to + 1;
+
+	return o->to + 1 < w->op + w->nops && next->dst != CCS_NONE && next->a == to->dst &&
+	       (next->in != CCS_NONE || next->b != CCS_NONE);
 }
 
 /* A shifted operation sends from its second row: by a slot. */
@@ -221,9 +304,10 @@ static void make_direct(struct maker *k)
 		if (o->flags & CCS_OP_DIRECT) {
 			rows[k->row[i]].form |= CCS_DEV_OUT_DIRECT;
 			rows[k->row[o->to]].form |= CCS_DEV_IN_DIRECT;
-		} else if (o->flags & CCS_OP_READ || ccs_plan_is_initial(o)) {
-			make_read(o, rows + k->row[i], rows + k->row[o->to]);
 		}
+		if (o->flags & CCS_OP_DIRECT ? ccs_plan_is_initial(o) && is_added_to(k->v, o)
+					     : o->flags & CCS_OP_READ || ccs_plan_is_initial(o))
+			make_read(o, rows + k->row[i], rows + k->row[o->to]);
 	}
 }
 
@@ -315,7 +399,9 @@ static bool allocate(struct maker *k)
 	k->t->first_worker = calloc((size_t)p->nranks + 1, sizeof(uint32_t));
 	k->t->part_worker = calloc((size_t)k->nparts + 1, sizeof(uint32_t));
 	k->t->slotted = calloc((size_t)p->fifos.n + 1, sizeof(bool));
-	if (!k->renumbered || !k->t->first_worker || !k->t->part_worker || !k->t->slotted)
+	k->last = calloc((size_t)p->scratch + 1, sizeof(*k->last));
+	if (!k->renumbered || !k->last || !k->t->first_worker || !k->t->part_worker ||
+	    !k->t->slotted)
 		return false;
 	k->in_seq = k->renumbered + p->workers.n;
 	k->out_seq = k->in_seq + p->fifos.n;
@@ -345,11 +431,14 @@ ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 		make_fifos(&k);
 		make_posts(&k);
 		make_direct(&k);
+		for (uint32_t r = 0; r < v->plan->nranks; r++)
+			mark_last(&k, r);
 		mark_slotted(&k);
 	} else {
 		cuda_tables_free(t);
 	}
 	free(k.renumbered);
+	free(k.last);
 	return ok ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a plan's tables");
 }
 

@@ -31,8 +31,8 @@ struct subject {
 
 /* What all subjects have between them: a test of what never occurs would say nothing. */
 static struct {
-	unsigned shifted, idle, direct, read, only_apart, apart, waits, divided, blocks, staged,
-		slotted, slotless;
+	unsigned shifted, idle, direct, read, both, only_apart, apart, waits, divided, blocks,
+		staged, slotted, slotless, last, kept;
 } seen;
 
 /* ---- where the tables lie ------------------------------------------------------------------ */
@@ -164,6 +164,66 @@ static bool is_read(const struct subject *s, const struct ccs_op *o)
 	       (o->flags & CCS_OP_READ || is_initial(o)) && of_one_part(s, o->out);
 }
 
+/* Whether a direct message may be read, too, and the next operation of who receives it adds to it
+ * (`add`: a sum that begins with it is better read than written first). */
+static bool is_both(const struct subject *s, const struct ccs_op *o)
+{
+	const struct ccs_worker *w;
+	const struct ccs_op *add;
+
+	if (!is_direct(s, o) || !is_initial(o) || !o->n)
+		return false;
+	w = s->v->workers + s->v->fifos[o->out].dst_worker;
+	add = s->v->ops + o->to + 1;
+	return o->to != w->op + w->nops - 1 && add->a == s->v->ops[o->to].dst &&
+	       add->dst != CCS_NONE && (add->in != CCS_NONE || add->b != CCS_NONE);
+}
+
+/* Whether it has that cell of scratch among those from `first` on. */
+static bool has(const struct ccs_op *o, uint32_t first, uint32_t cell)
+{
+	return first != CCS_NONE && first <= cell && cell < first + o->n;
+}
+
+/* Whether the value that the operation reads in scratch cell `cell` is read no more: nobody but
+ * its worker, `w`, touches the cell, and who does so next there only writes it. */
+static bool is_dead(const struct subject *s, uint32_t w, uint32_t op, uint32_t cell)
+{
+	const struct plan_view *v = s->v;
+	uint32_t rank = v->workers[w].rank;
+
+	for (uint32_t x = v->ranks[rank].worker; x < v->ranks[rank + 1].worker; x++)
+		for (uint32_t i = v->workers[x].op; i < v->workers[x].op + v->workers[x].nops; i++)
+			if (x != w && (has(v->ops + i, v->ops[i].a, cell) ||
+				       has(v->ops + i, v->ops[i].b, cell) ||
+				       has(v->ops + i, v->ops[i].dst, cell)))
+				return false;
+	for (uint32_t i = op + 1; i < v->workers[w].op + v->workers[w].nops; i++) {
+		const struct ccs_op *o = v->ops + i;
+
+		if (has(o, o->a, cell) || has(o, o->b, cell))
+			return false;
+		if (has(o, o->dst, cell))
+			return true;
+	}
+	return true;
+}
+
+static uint32_t last(const struct subject *s, uint32_t w, uint32_t op)
+{
+	const struct ccs_op *o = s->v->ops + op;
+
+	if (o->a == CCS_NONE || o->a < s->v->plan->cells)
+		return 0;
+	for (uint32_t c = o->a; c < o->a + o->n; c++)
+		if (!is_dead(s, w, op, c)) {
+			seen.kept++;
+			return 0;
+		}
+	seen.last++;
+	return CCS_DEV_A_LAST;
+}
+
 /* What its row says of the message that it receives; and of that which it sends. */
 static uint32_t comes(const struct subject *s, uint32_t op, const struct ccs_dev_op *d)
 {
@@ -174,16 +234,20 @@ static uint32_t comes(const struct subject *s, uint32_t op, const struct ccs_dev
 		return 0;
 	}
 	seen.direct += is_direct(s, from);
-	if (is_direct(s, from))
+	seen.both += is_both(s, from);
+	if (is_direct(s, from) && !is_both(s, from))
 		return CCS_DEV_IN_DIRECT;
 	assert_int_equal(d->origin, from->dst != CCS_NONE ? from->dst : from->a);
 	seen.read += (from->flags & CCS_OP_READ) != 0;
 	return CCS_DEV_IN_READ | (is_initial(from) ? CCS_DEV_IN_INITIAL : 0) |
+	       (is_both(s, from) ? CCS_DEV_IN_DIRECT : 0) |
 	       (from->flags & CCS_OP_READ ? 0 : CCS_DEV_IN_APART);
 }
 
 static uint32_t goes(const struct subject *s, const struct ccs_op *o)
 {
+	if (is_both(s, o))
+		return CCS_DEV_OUT_DIRECT | CCS_DEV_OUT_READ | CCS_DEV_OUT_APART;
 	if (!is_read(s, o))
 		return is_direct(s, o) ? CCS_DEV_OUT_DIRECT : 0;
 	seen.only_apart += !(o->flags & CCS_OP_READ);
@@ -217,39 +281,42 @@ static void check_both(const struct subject *s, const struct ccs_op *o, const st
 }
 
 /* Its rows; `k` is its number among its worker's. Returns how many they are. */
-static uint32_t check_op(const struct subject *s, uint32_t op, uint32_t k,
+static uint32_t check_op(const struct subject *s, uint32_t w, uint32_t op, uint32_t k,
 			 const struct ccs_dev_op *d)
 {
 	const struct ccs_op *o = s->v->ops + op;
-	const struct ccs_dev_op *last = o->flags & CCS_OP_SHIFTED ? d + 1 : d;
+	const struct ccs_dev_op *end = o->flags & CCS_OP_SHIFTED ? d + 1 : d;
 	uint32_t then = o->flags & CCS_OP_AWAITED ? CCS_DEV_PUBLISH : 0;
 	uint32_t came = comes(s, op, d), same = CCS_DEV_LEN_SAME | came;
+	uint32_t dies = last(s, w, op);
 
 	then |= goes(s, o);
 	assert_int_equal(d->form & came, came);
+	assert_int_equal(d->form & CCS_DEV_A_LAST, dies);
+	same |= dies;
 	assert_int_equal(d->nwaits, o->nwaits);
 	assert_true(!o->nwaits || d->wait == o->wait);
-	if (last == d) {
+	if (end == d) {
 		assert_int_equal(d->form & ~same, reads(o) | writes(o) | then);
 	} else { /* all is read before anything is written */
 		assert_int_equal(d->form & ~same, reads(o) | CCS_DEV_OUT | CCS_DEV_TO_STAGE);
-		assert_int_equal(last->form & ~same,
+		assert_int_equal(end->form & ~same,
 				 CCS_DEV_IN | CCS_DEV_FROM_STAGE | writes(o) | then);
-		assert_int_equal(last->nwaits, 0);
+		assert_int_equal(end->nwaits, 0);
 		assert_int_equal(d->dst, CCS_DEV_NONE); /* nor are cells named that it has not */
-		assert_int_equal(last->a, CCS_DEV_NONE);
-		assert_int_equal(last->b, CCS_DEV_NONE);
-		check_both(s, o, last);
+		assert_int_equal(end->a, CCS_DEV_NONE);
+		assert_int_equal(end->b, CCS_DEV_NONE);
+		check_both(s, o, end);
 		seen.shifted++;
 	}
-	assert_int_equal(last->done, k + 1);
+	assert_int_equal(end->done, k + 1);
 	check_both(s, o, d);
 	seen.apart += o->flags & CCS_OP_DIRECT && !is_direct(s, o);
 	if (o->in != CCS_NONE)
 		s->got[o->in]++;
 	if (o->out != CCS_NONE)
 		s->sent[o->out]++;
-	return 1 + (last != d);
+	return 1 + (end != d);
 }
 
 static void check_ops(const struct subject *s)
@@ -262,7 +329,8 @@ static void check_ops(const struct subject *s)
 		uint32_t rows = 0;
 
 		for (uint32_t i = 0; i < from->nops; i++)
-			rows += check_op(s, from->op + i, i, s->at.ops + to->op + rows);
+			rows += check_op(s, (uint32_t)w, from->op + i, i,
+					 s->at.ops + to->op + rows);
 		assert_int_equal(to->nops, rows);
 		assert_int_equal(to->count, from->nops);
 		assert_int_equal(to->stage_cells, from->stage);
@@ -446,6 +514,7 @@ static void test_files(void **state)
 		{ "schedules/halving_doubling_allreduce.ccs", 4 },
 		{ "tests/check/good/overlapping.ccs", 2 },
 		{ "schedules/one_shot_allreduce.ccs", 3 },
+		{ "tests/emu/moved_sums.ccs", 3 },
 	};
 
 	(void)state;
@@ -492,7 +561,8 @@ static void test_all_seen(void **state)
 	(void)state;
 	assert_true(seen.shifted && seen.idle && seen.direct && seen.apart && seen.waits);
 	assert_true(seen.divided && seen.blocks && seen.staged);
-	assert_true(seen.read && seen.only_apart);
+	assert_true(seen.read && seen.only_apart && seen.both);
+	assert_true(seen.last && seen.kept);
 	assert_true(seen.slotted && seen.slotless);
 }
 

@@ -2,7 +2,7 @@
 # Generated kernels in the emulation (tests/emu): all schedules, 2-8 ranks, odd counts,
 # both protocols, one device and several, direct copies, calls that take turns, counters
 # that run over, replays, and calls after stopped ones. And the controls: without any
-# one of the lines marked ORDER, with passes over chains that begin too early, with fences for the device where there are several,
+# one of the lines marked ORDER, with passes over chains that begin too early, or move what is still read, with fences for the device where there are several,
 # without turns, with direct copies into cells that are not free, or with direct reads of cells
 # that do not hold the message for long enough, the runs fail. The same for
 # buffers `by column` and `sized` (tests/cpu/layouts), whose kernels find cells by a table.
@@ -25,13 +25,18 @@ result() { # result STATUS WHAT
 	if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; failed=1; fi
 }
 
+# Sums that are moved while they are made, which no schedule of the library has.
+"$build/bin/ccc" tests/emu/moved_sums.ccs -n 2..5 -o "$T/moved_sums.so" || exit 1
+set -- "$@" "$T/moved_sums.so"
+
 # sources TO FOLDER NUMBERS MODULES: the device header once, then every schedule's own part in a
-# namespace.
+# namespace. A schedule that is not in the folder is in this test's.
 sources() {
-	to=$1 folder=$2 numbers=$3 list=
+	to=$1 in=$2 numbers=$3 list=
 	shift 3
 	for so in "$@"; do
-		name=$(basename "$so" .so)
+		name=$(basename "$so" .so) folder=$in
+		[ -e "$folder/$name.ccs" ] || folder=tests/emu
 		"$build/bin/ccc" --emit=cuda "$folder/$name.ccs" \
 			${numbers:-$(tests/admitted.sh "$build/bin/ccc" "$folder/$name.ccs")} \
 			>"$T/source.cu" || exit 1
@@ -160,6 +165,9 @@ for look in 's/head = ccs_ld_acquire(r\./head = ccs_ld_acquire(ccs_b.rows[k % CC
 	build mutant "$T/mutant.inc" 7 0 0 "$lines $brief" || exit 1
 	fails "a pass fails that looks wrongly: $look" "$T/mutant" 1 3000 "$@"
 done
+sed 's/ || !(form & CCS_DEV_A_LAST)//' "$T/kernels.inc" >"$T/mutant.inc"
+build mutant "$T/mutant.inc" 7 0 0 "$lines $brief" || exit 1
+fails "a pass fails that moves what is read once more" "$T/mutant" chains 1 3000 "$@"
 grep -n 'ORDER:' "$T/kernels.inc" >"$T/marked"
 while IFS=: read -r line text; do
 	what=${text##*ORDER: }

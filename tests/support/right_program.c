@@ -48,6 +48,29 @@ static void store(struct right_value *to, const struct right_value *v, bool comb
 			to->of[q][c] += v->of[q][c];
 }
 
+static void put_message(struct maker *m, int src, int from, int dst, int to, int n, bool combine)
+{
+	int channel = rng_below(m->g, 5) == 0;
+
+	for (int j = 0; j < n; j++)
+		store(&m->p->now[dst][to + j], &m->p->now[src][from + j], combine);
+	fprintf(m->text[src], "    channel %d { ", channel);
+	put_cells(m->text[src], "send", from, n);
+	fprintf(m->text[src], " to %d }\n", dst);
+	fprintf(m->text[dst], "    channel %d { ", channel);
+	put_cells(m->text[dst], combine ? "reduce" : "recv", to, n);
+	fprintf(m->text[dst], " from %d }\n", src);
+}
+
+static void put_local(struct maker *m, int r, int from, int to, int n, bool combine)
+{
+	for (int j = 0; j < n; j++)
+		store(&m->p->now[r][to + j], &m->p->now[r][from + j], combine);
+	put_cells(m->text[r], combine ? "    reduce" : "    copy", from, n);
+	put_cells(m->text[r], " into", to, n);
+	fputc('\n', m->text[r]);
+}
+
 static int random_cell(struct maker *m, int n)
 {
 	return rng_below(m->g, 3) * R_CHUNKS + rng_below(m->g, R_CHUNKS - n + 1);
@@ -56,7 +79,7 @@ static int random_cell(struct maker *m, int n)
 static void make_message(struct maker *m)
 {
 	int n = rng_below(m->g, 4) ? 1 : 2, src = rng_below(m->g, m->p->nranks), dst;
-	int from = random_cell(m, n), to, channel = rng_below(m->g, 5) == 0;
+	int from = random_cell(m, n), to;
 	bool combine;
 
 	if (m->last >= 0 && rng_below(m->g, 2)) {
@@ -69,14 +92,7 @@ static void make_message(struct maker *m)
 	combine = rng_below(m->g, 2) && have_values(m, dst, to, n) && fit(m, src, from, dst, to, n);
 	if (!have_values(m, src, from, n))
 		return;
-	for (int j = 0; j < n; j++)
-		store(&m->p->now[dst][to + j], &m->p->now[src][from + j], combine);
-	fprintf(m->text[src], "    channel %d { ", channel);
-	put_cells(m->text[src], "send", from, n);
-	fprintf(m->text[src], " to %d }\n", dst);
-	fprintf(m->text[dst], "    channel %d { ", channel);
-	put_cells(m->text[dst], combine ? "reduce" : "recv", to, n);
-	fprintf(m->text[dst], " from %d }\n", src);
+	put_message(m, src, from, dst, to, n, combine);
 	m->last = dst;
 	m->cell = to;
 	m->n = n;
@@ -90,11 +106,49 @@ static void make_local(struct maker *m)
 
 	if ((from < to + n && to < from + n) || !have_values(m, r, from, n))
 		return;
-	for (int j = 0; j < n; j++)
-		store(&m->p->now[r][to + j], &m->p->now[r][from + j], combine);
-	put_cells(m->text[r], combine ? "    reduce" : "    copy", from, n);
-	put_cells(m->text[r], " into", to, n);
-	fputc('\n', m->text[r]);
+	put_local(m, r, from, to, n, combine);
+}
+
+/* What reads the value's place, or the scratch, or puts another value there. */
+static void disturb(struct maker *m, int r, int x, int s)
+{
+	int from = rng_below(m->g, 2) ? x : random_cell(m, 1);
+	int to = rng_below(m->g, 2) ? s : random_cell(m, 1);
+
+	if (from != to && have_values(m, r, from, 1))
+		put_local(m, r, from, to, 1, false);
+}
+
+/* A value is set aside, a sum made in its place, and the value added, or put back. At times
+ * something else comes between, or the scratch is left as it is. */
+static void make_aside(struct maker *m)
+{
+	int r = rng_below(m->g, m->p->nranks), src = (r + 1) % m->p->nranks;
+	int x = rng_below(m->g, 2 * R_CHUNKS), s = 2 * R_CHUNKS + rng_below(m->g, R_CHUNKS);
+	int parts = rng_below(m->g, 4);
+
+	if (!have_values(m, r, x, 1))
+		return;
+	put_local(m, r, x, s, 1, false);
+	for (int i = 0; i < parts; i++) {
+		int y = random_cell(m, 1), rank = rng_below(m->g, 2) ? r : src;
+		bool combine = i > 0 && rng_below(m->g, 8);
+
+		if (rng_below(m->g, 6) == 0)
+			disturb(m, r, x, s);
+		if (!have_values(m, rank, y, 1) || (combine && !fit(m, rank, y, r, x, 1)))
+			continue;
+		if (rank != r)
+			put_message(m, rank, y, r, x, 1, combine);
+		else if (y != x && (y != s || !combine))
+			put_local(m, r, y, x, 1, combine);
+	}
+	if (parts && fit(m, r, s, r, x, 1))
+		put_local(m, r, s, x, 1, true);
+	else if (!parts)
+		put_local(m, r, s, x, 1, false);
+	if (rng_below(m->g, 4))
+		put_local(m, r, x, s, 1, false);
 }
 
 /* All ranks at once: one chunk to the next, another from the previous. */
@@ -161,14 +215,16 @@ void right_program(struct rng *g, struct right_program *p, FILE *out)
 		}
 	}
 	for (int i = 0; i < ops; i++) {
-		int kind = rng_below(g, 10);
+		int kind = rng_below(g, 11);
 
 		if (kind < 7)
 			make_message(&m);
 		else if (kind < 9)
 			make_local(&m);
-		else
+		else if (kind < 10)
 			make_shift(&m);
+		else
+			make_aside(&m);
 	}
 	fprintf(out, "contract c(inout d[%d], out b[%d])\n", R_CHUNKS, R_CHUNKS);
 	for (int r = 0; r < p->nranks; r++)

@@ -50,7 +50,7 @@
  * sender writes no slot; the receiver reads cell origin + j of rank fifos[in].src, its
  * initial value if CCS_DEV_IN_INITIAL. Head and tail count as ever. Rows with
  * CCS_DEV_OUT_APART, and CCS_DEV_IN_APART, do so only where that rank's `send` is not its
- * `recv`. Both ends see the same: initial values are not read of a premul-sum, which scales
+ * `recv`; with the marks of a direct copy, too, it is that elsewhere. Both ends see the same: initial values are not read of a premul-sum, which scales
  * them; and with `divide` only those that lie apart, as a rank divides its cells at its end.
  *
  * Layouts. Kernels of schedules with buffers `by column` or `sized` are compiled with
@@ -141,6 +141,7 @@ struct CCS_DEV_ALIGNED ccs_dev_op {
 #define CCS_DEV_IN_INITIAL 32768u /* of its send buffer */
 #define CCS_DEV_OUT_APART 65536u  /* ... if the rank's buffers are apart */
 #define CCS_DEV_IN_APART 131072u  /* ... if the peer's are */
+#define CCS_DEV_A_LAST 262144u	  /* its cells `a` are not read again before they are written */
 
 struct ccs_dev_worker {
 	uint32_t rank;

@@ -50,6 +50,16 @@ struct ccs_spot {
 /* Its message is written: it is not one that is read where it lies. */
 #define CCS_GIVES(form) (((form) & (CCS_DEV_OUT | CCS_DEV_OUT_READ)) == CCS_DEV_OUT)
 
+/* Its value is stored: it is not in its place already. */
+#define CCS_KEEPS(form) (((form) & (CCS_DEV_DST | CCS_DEV_IN_DIRECT)) == CCS_DEV_DST)
+
+/* Whether nothing is to be written: the message is in its place already, and goes no further
+ * but to those who read it there. */
+CCS_FN bool ccs_in_place(uint32_t form)
+{
+	return !CCS_KEEPS(form) && !CCS_GIVES(form);
+}
+
 #if CCS_PROTO == CCS_DEV_LL
 /* An operation's only tile, if it is plain (ccs_plain_make): all of it is resolved with its row.
  * What most forms need together lies together: two addresses are loaded at a time. */
@@ -80,20 +90,23 @@ struct ccs_row {
 	uint32_t roomy; /* there is a slot for each message of this call */
 #if CCS_PROTO == CCS_DEV_LL
 	uint32_t quiet; /* in tile 0 nothing is waited for or told but its messages */
+#else
+	uint32_t bundled; /* its chain is a bundle */
 #endif
 	uint32_t chain; /* so many operations from it on may be done in one pass */
 };
 
 /* A schedule has chains, by the generated code: operations, one behind the other, that
- * add messages to one cell, and then send it, to one peer after the other. */
+ * add messages and own cells to one value, and then send it, to one peer after the other. Or
+ * bundles: that write no own cell, but send, or find or leave a message where it lies. */
 #if !defined(CCS_CHAINS)
 #define CCS_CHAINS 0
 #endif
 #define CCS_PASSES (CCS_CHAINS && CCS_PROTO == CCS_DEV_SIMPLE)
 #define CCS_CHAIN 16 /* operations of a pass; at most a warp */
 
-/* Of operation i of a chain, in this tile: where its message comes from and goes to, and
- * whether it could begin when somebody looked. */
+/* Of operation i of a pass, in this tile: where what it adds comes from, where it sends the
+ * value, and whether it could begin when somebody looked. */
 struct ccs_link {
 	const uint8_t *in;
 	uint8_t *out;
@@ -376,6 +389,38 @@ CCS_FN void ccs_ends(const struct ccs_dev_op &o, struct ccs_row *r)
 }
 
 #if CCS_PASSES
+/* A chain's value: the cell where it would be by now, and the one before, if it was moved. */
+struct ccs_held {
+	const uint8_t *at, *was;
+};
+
+/* Whether the operation adds to the value: a message, or an own cell that the chain does not
+ * write before. It may leave the sum in another cell, once, if nobody reads the first one
+ * after it: a pass writes only the last one. */
+CCS_FN bool ccs_adds(const struct ccs_row &r, struct ccs_held *v)
+{
+	const uint32_t form = r.op.form, local = CCS_DEV_A | CCS_DEV_B | CCS_DEV_DST;
+	const uint8_t *a = r.cell.at[CCS_SPOT_A], *b = r.cell.at[CCS_SPOT_B];
+	const uint8_t *dst = r.cell.at[CCS_SPOT_DST];
+	const bool moves = dst != v->at;
+
+	if ((form & CCS_DEV_FORM) == local) {
+		const uint8_t *own = a == v->at ? b : a;
+
+		if ((a != v->at && (b != v->at || moves)) || own == v->at || own == v->was ||
+		    (CCS_OP == CCS_DEV_PREMUL && form & (CCS_DEV_A_INITIAL | CCS_DEV_B_INITIAL)))
+			return false;
+	} else if ((form & CCS_DEV_FORM & ~CCS_DEV_OUT) != (CCS_DEV_IN | CCS_DEV_A | CCS_DEV_DST) ||
+		   a != v->at || form & CCS_DEV_A_INITIAL) {
+		return false;
+	}
+	if (moves && (v->was || !(form & CCS_DEV_A_LAST)))
+		return false;
+	if (moves)
+		*v = { dst, v->at };
+	return true;
+}
+
 /* Operations from row i on that one pass may do: the first leaves its value in a cell, or
  * sends one; then come some that add to it, then some that send it. They wait for nobody
  * but for messages and slots. */
@@ -384,8 +429,8 @@ CCS_FN uint32_t ccs_chain(uint32_t i, uint32_t rows)
 	const struct ccs_row &f = ccs_b.rows[i];
 	const uint32_t staged = CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE, form = f.op.form;
 	const bool stores = form & CCS_DEV_DST;
-	const uint8_t *value = f.cell.at[stores ? CCS_SPOT_DST : CCS_SPOT_A];
 	const uint32_t initial = stores ? 0 : form & CCS_DEV_A_INITIAL;
+	struct ccs_held v = { f.cell.at[stores ? CCS_SPOT_DST : CCS_SPOT_A], 0 };
 	uint32_t m = 1, sent = form & CCS_DEV_OUT;
 
 	if (f.op.n != 1 || !f.cell.aligned || form & staged ||
@@ -396,17 +441,49 @@ CCS_FN uint32_t ccs_chain(uint32_t i, uint32_t rows)
 		const uint32_t parts = r.op.form & CCS_DEV_FORM;
 
 		if (r.op.n != 1 || r.op.nwaits || r.op.form & staged || !r.cell.aligned ||
-		    r.cell.len != f.cell.len || r.cell.own != f.cell.own ||
-		    r.cell.at[CCS_SPOT_A] != value || (r.op.form & CCS_DEV_A_INITIAL) != initial)
+		    r.cell.len != f.cell.len || r.cell.own != f.cell.own)
 			break;
-		if (parts & CCS_DEV_IN
-			    ? sent || r.cell.at[CCS_SPOT_DST] != value ||
-				      (parts | CCS_DEV_OUT) != (CCS_DEV_FORM & ~CCS_DEV_B)
-			    : parts != (CCS_DEV_A | CCS_DEV_OUT))
+		if (parts & CCS_DEV_DST
+			    ? sent || !ccs_adds(r, &v)
+			    : parts != (CCS_DEV_A | CCS_DEV_OUT) || r.cell.at[CCS_SPOT_A] != v.at ||
+				      (r.op.form & CCS_DEV_A_INITIAL) != initial)
 			break;
 		sent |= parts & CCS_DEV_OUT;
 	}
 	return m;
+}
+
+CCS_FN bool ccs_only_sends(const struct ccs_row &r)
+{
+	return r.op.n == 1 && (r.op.form & CCS_DEV_FORM) == (CCS_DEV_A | CCS_DEV_OUT);
+}
+
+/* The same for a bundle. As none of them writes an own cell they need no barrier between them, and
+ * one wait, one fence does for all. Sends of one value are better a chain. */
+CCS_FN uint32_t ccs_bundle(uint32_t i, uint32_t rows)
+{
+	uint32_t m = 0;
+
+	for (; m < CCS_CHAIN && i + m < rows; m++) {
+		const struct ccs_row &r = ccs_b.rows[i + m];
+		const bool moves = !ccs_in_place(r.op.form);
+
+		if (r.op.form & (CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE) || (m && r.op.nwaits) ||
+		    (moves && !ccs_only_sends(r)))
+			break;
+		if (moves && i + m + 1 < rows && ccs_only_sends(ccs_b.rows[i + m + 1]) &&
+		    ccs_b.rows[i + m + 1].cell.at[CCS_SPOT_A] == r.cell.at[CCS_SPOT_A])
+			break;
+	}
+	return m;
+}
+
+CCS_FN void ccs_pass_make(uint32_t i, uint32_t rows)
+{
+	const uint32_t chain = ccs_chain(i, rows), bundle = ccs_bundle(i, rows);
+
+	ccs_b.rows[i].bundled = bundle > chain;
+	ccs_b.rows[i].chain = bundle > chain ? bundle : chain;
 }
 #endif
 
@@ -436,6 +513,10 @@ CCS_FN uint32_t ccs_form_now(const struct ccs_dev_op &o)
 	    !ccs_may_read(ccs_b.ranks[ccs_b.fifos[o.in].src], form & CCS_DEV_IN_INITIAL,
 			  form & CCS_DEV_IN_APART))
 		form &= ~(CCS_DEV_IN_READ | CCS_DEV_IN_INITIAL);
+	if (form & CCS_DEV_OUT_READ)
+		form &= ~CCS_DEV_OUT_DIRECT;
+	if (form & CCS_DEV_IN_READ)
+		form &= ~CCS_DEV_IN_DIRECT;
 	return form;
 }
 
@@ -463,7 +544,7 @@ CCS_FN void ccs_resolve_rest(uint32_t k, uint32_t i, uint32_t n)
 	ccs_plain_make(ccs_b.rows[i], k + i, ccs_b.plain + i);
 #elif CCS_PASSES
 	(void)k;
-	ccs_b.rows[i].chain = ccs_chain(i, n);
+	ccs_pass_make(i, n);
 #else
 	(void)k;
 	(void)i;

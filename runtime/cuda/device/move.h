@@ -15,7 +15,6 @@
 #define CCS_LL (CCS_PROTO == CCS_DEV_LL)
 #define CCS_IN_UNIT(form) (CCS_LL && CCS_IS_IN(form) ? 32u : 16u) /* bytes in the slot */
 #define CCS_OUT_UNIT(form) (CCS_LL && CCS_IS_OUT(form) ? 32u : 16u)
-#define CCS_KEEPS(form) (((form) & (CCS_DEV_DST | CCS_DEV_IN_DIRECT)) == CCS_DEV_DST)
 
 /* Addresses at the tile's beginning. Part j of a message begins at unit j * room. */
 struct ccs_part {
@@ -308,13 +307,6 @@ template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t f
 	}
 }
 
-/* Whether nothing is to be written: the message is in its place already, and goes no further
- * but to those who read it there. */
-CCS_FN bool ccs_in_place(uint32_t form)
-{
-	return !CCS_KEEPS(form) && !CCS_GIVES(form);
-}
-
 /* The cells j .. whose spots are known. */
 CCS_FN void ccs_move(uint32_t k, uint64_t t, uint32_t j)
 {
@@ -348,10 +340,11 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 	const struct ccs_part p = ccs_part_of(r, r.cell, 0, t);
 	const uint32_t form = r.op.form, step = blockDim.x;
 	uint32_t sums = 1, whole = 0;
+	uint8_t *dst;
 
-	CCS_NOTE_PASS(m);
-	while (sums < m && ccs_b.rows[(k + sums) % CCS_ROWS].op.form & CCS_DEV_IN)
+	while (sums < m && ccs_b.rows[(k + sums) % CCS_ROWS].op.form & CCS_DEV_DST)
 		sums++;
+	dst = ccs_b.rows[(k + sums - 1) % CCS_ROWS].cell.at[CCS_SPOT_DST] + ccs_lo(t) * CCS_SIZE;
 	/* If all are read where they lie, nothing is to be moved. */
 	for (uint32_t j = 0; j < m; j++)
 		if (ccs_b.links[j].out || sums > 1 || CCS_KEEPS(form))
@@ -387,13 +380,12 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 		}
 		if (CCS_KEEPS(form) || sums > 1)
 			CCS_UNITS
-		ccs_store16(p.dst + CCS_AT, v[i]);
+		ccs_store16(dst + CCS_AT, v[i]);
 #pragma unroll 1
 		for (uint32_t j = 0; j < m; j++)
 			if (ccs_b.links[j].out)
 				CCS_UNITS
 		ccs_store16(ccs_b.links[j].out + CCS_AT, v[i]);
 	}
-	ccs_tell_all(k, t, m);
 }
 #endif

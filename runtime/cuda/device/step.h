@@ -36,41 +36,63 @@ CCS_FN void ccs_rows(uint32_t k, uint64_t t)
 }
 
 #if CCS_PROTO == CCS_DEV_SIMPLE
-/* Whether operation k, which may start, is done, with others of its chain: k is the last
- * of them then. */
-CCS_FN bool ccs_passes(uint32_t &k, uint64_t t, const struct ccs_part &p)
-{
-#if CCS_PASSES
-	const uint32_t m = p.whole < p.units ? 1 : ccs_come(k);
-
-	if (m > 1) {
-		ccs_pass(k, t, m);
-		k += m - 1;
-	}
-	return m > 1;
-#else
-	(void)k;
-	(void)t;
-	(void)p;
-	return false;
-#endif
-}
-
-CCS_FN int ccs_step(uint32_t &k, uint64_t t)
+CCS_FN void ccs_move_all(uint32_t k, uint64_t t)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
-	const uint32_t n = r.op.n;
-	int stop = ccs_ready(k, t);
+	const uint32_t n = ccs_in_place(r.op.form) ? 0 : r.op.n;
 
-	if (CCS_PASSES && !stop && ccs_passes(k, t, ccs_part_of(r, r.cell, 0, t)))
-		return 0;
-	for (uint32_t j = 0; j < n && !stop; j += CCS_ROWS) {
+	for (uint32_t j = 0; j < n; j += CCS_ROWS) {
 		if (n > 1)
 			ccs_spots_make(k, j);
 		ccs_move(k, t, j);
 	}
-	return stop || ccs_tell(k, t, 0);
 }
+
+#if CCS_PASSES
+/* How many operations from k on, which may begin, are done in one pass: of a chain those of whole
+ * units. */
+CCS_FN uint32_t ccs_together(uint32_t k, uint64_t t)
+{
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+
+	if (!r.bundled) {
+		const struct ccs_part p = ccs_part_of(r, r.cell, 0, t);
+
+		if (p.whole < p.units)
+			return 1;
+	}
+	return ccs_come(k);
+}
+
+/* Operation k, with others of its chain or bundle: k is the last of them then. */
+CCS_FN int ccs_step(uint32_t &k, uint64_t t)
+{
+	if (ccs_ready(k, t))
+		return 1;
+	const uint32_t m = ccs_together(k, t);
+
+	if (m > 1 && !ccs_b.rows[k % CCS_ROWS].bundled)
+		ccs_pass(k, t, m);
+	else
+#pragma unroll 1
+		for (uint32_t i = 0; i < m; i++)
+			ccs_move_all(k + i, t);
+	if (m == 1)
+		return ccs_tell(k, t, 0);
+	CCS_NOTE_PASS(m);
+	ccs_tell_all(k, t, m);
+	k += m - 1;
+	return 0;
+}
+#else
+CCS_FN int ccs_step(uint32_t k, uint64_t t)
+{
+	if (ccs_ready(k, t))
+		return 1;
+	ccs_move_all(k, t);
+	return ccs_tell(k, t, 0);
+}
+#endif
 
 template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *stop)
 {

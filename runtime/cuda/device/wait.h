@@ -141,6 +141,18 @@ CCS_FN uint32_t ccs_apart(void)
 }
 
 #if CCS_PASSES
+/* What an operation of a chain adds to the value that the one before it leaves in `value`: its
+ * message, or the one of its cells that is not that. */
+CCS_FN const uint8_t *ccs_addend(const struct ccs_row &r, const uint8_t *value, uint64_t t)
+{
+	const uint64_t number = r.in_number + t * r.in_messages;
+	const uint32_t own = r.cell.at[CCS_SPOT_A] == value ? CCS_SPOT_B : CCS_SPOT_A;
+
+	if ((r.op.form & (CCS_DEV_IN | CCS_DEV_IN_READ)) == CCS_DEV_IN)
+		return r.in + (number & (r.in_slots - 1)) * r.in_bytes;
+	return r.cell.at[r.op.form & CCS_DEV_IN ? CCS_SPOT_FROM : own] + ccs_lo(t) * CCS_SIZE;
+}
+
 /* Whether the others of operation k's chain may start, too, and their addresses: by
  * threads of the warp that waited for k's message, when it has come. */
 CCS_FN void ccs_look(uint32_t k, uint64_t t, uint32_t from)
@@ -161,9 +173,9 @@ CCS_FN void ccs_look(uint32_t k, uint64_t t, uint32_t from)
 			tail = ccs_ld_acquire(r.out_tail);
 		ccs_b.links[i].here = (int64_t)(head - in - 1) >= 0 &&
 				      (int64_t)(tail - out - 1 + r.out_slots) >= 0;
-		ccs_b.links[i].in = r.op.form & CCS_DEV_IN_READ
-					    ? r.cell.at[CCS_SPOT_FROM] + ccs_lo(t) * CCS_SIZE
-					    : r.in + (in & (r.in_slots - 1)) * r.in_bytes;
+		if (i && !ccs_b.rows[k % CCS_ROWS].bundled)
+			ccs_b.links[i].in = ccs_addend(
+				r, ccs_b.rows[(k + i - 1) % CCS_ROWS].cell.at[CCS_SPOT_DST], t);
 		ccs_b.links[i].out = !CCS_GIVES(r.op.form) ? 0
 				     : r.op.form & CCS_DEV_OUT_DIRECT
 					     ? r.cell.at[CCS_SPOT_TO] + ccs_lo(t) * CCS_SIZE
@@ -171,7 +183,7 @@ CCS_FN void ccs_look(uint32_t k, uint64_t t, uint32_t from)
 	}
 }
 
-/* Behind ccs_ready: how many operations from k on may be done in one pass. */
+/* Behind ccs_ready: how many operations from k on may begin, to be done in one pass. */
 CCS_FN uint32_t ccs_come(uint32_t k)
 {
 	const uint32_t chain = ccs_b.rows[k % CCS_ROWS].chain;
