@@ -153,6 +153,7 @@ struct layout {
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
 	uint32_t ahead; /* calls whose messages FIFOs have room for, up to the plan's slots */
+	bool cached;	/* ... but of a message a call no more than stay in first-level caches */
 	size_t longest; /* elements of the longest cell */
 	unsigned char *scratch;	       /* of all ranks, */
 	size_t scratch_bytes;	       /* each */
@@ -166,6 +167,7 @@ struct layout {
 	bool user;			/* the calls have operators of their own */
 	const struct rank_order *turns; /* ... in this order; or NULL */
 	bool holds;    /* chunks are long enough for held messages to stay where they are */
+	bool slotless; /* ... and so do all, wherever buffers lie: slots have no room for any */
 	bool parallel; /* enough work to wake other threads for */
 	bool strided;  /* some chunks are groups of columns: tiles of theirs are not places */
 	bool far;      /* a rank's buffers are too long for its core's own caches */
@@ -290,7 +292,8 @@ struct cpu {
 	unsigned running;	    /* threads inside a fiber */
 	unsigned spinning;	    /* threads that wait without sleeping */
 	unsigned cores;		    /* of the thread that has made it: others may keep to one */
-	unsigned limit;		    /* most of them at a time; set at the first run */
+	bool cached; /* ranks are on cores of their own: short messages' slots stay in their caches */
+	unsigned limit; /* most of them at a time; set at the first run */
 	unsigned idle_helpers;
 	pthread_t *helpers;
 	unsigned nhelpers;
@@ -336,6 +339,9 @@ struct wire {
 	/** This process's rank is through with the current run. Under world.lock; or NULL. */
 	void (*done)(struct cpu *e);
 
+	/** Whether every rank can read what any other holds, wherever it lies. The same in all ranks,
+	 *  and always. Under world.lock. NULL: not so. */
+	bool (*reads)(const struct cpu *e);
 	/* Of held messages; NULL: there are none. */
 	/** Whether others can read what this rank holds. Under world.lock. */
 	bool (*holds)(struct cpu *e, const struct rank_io *io);

@@ -3,14 +3,17 @@
  * and the memory of fibers, FIFOs and scratch.
  *
  * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes
- * asks for), or as large as the call says (ccs_run_with); less where messages have many cells, so
+ * asks for), or as large as the call says (ccs_run_with); whole chunks where messages need no slot,
+ * as every one is read in its sender's memory and only stored; less where messages have many cells, so
  * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
  * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
  * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
  * adjoin move as one piece. A FIFO has the slots that the plan was checked with,
  * or as many as it has messages in all, whichever is less: in one call; in all those that a
  * rank may be ahead of others, if ranks are processes and chunks are short, so that a sender
- * need not look each time how far its receiver is. Memory is kept from run to run and only grows; where
+ * need not look each time how far its receiver is; but of messages that come one a call no more than
+ * stay in the cores' caches, as a line is written sooner that the receiver has just read than one which
+ * it has put away. Memory is kept from run to run and only grows; where
  * ranks are processes it is one of several (struct laid, procs_layouts.c). O(fibers + FIFOs + cells).
  */
 #include "runtime/base/divide.h"
@@ -25,6 +28,12 @@
 #define SLOT_BYTES ((size_t)256 << 10)
 #define TILE_LEAST ((size_t)512)
 #define FIFOS_BYTES ((uint64_t)256 << 20)
+/* Of messages that need no slot: as long as one call of the system may be, and a watch for progress
+ * should wait; but what is sent on is to arrive in several tiles. */
+#define WHOLE_BYTES ((size_t)64 << 20)
+#define RELAYED_BYTES ((size_t)256 << 10)
+/* Slots of short messages that are in the first-level cache of their sender and of their receiver. */
+#define CACHED_BYTES ((size_t)16 << 10)
 /* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
 #define NUMBERS 40
 /* Buffers that are no longer are done with sooner by one thread alone than by several that tell
@@ -136,7 +145,8 @@ static uint64_t slots_of(const struct layout *l, const struct call *c, const str
 	return slots < most ? slots : most;
 }
 
-static void choose_tile(const struct cpu *e, struct layout *l, const struct call *c)
+/* Bytes of a cell's tile, such that slots have room for it. */
+static size_t slotted_tile(const struct cpu *e, const struct layout *l, const struct call *c)
 {
 	size_t bytes = e->wire && e->wire->tile ? e->wire->tile : TILE_BYTES;
 	size_t most = bytes / TILE_BYTES * SLOT_BYTES;
@@ -152,7 +162,15 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct call
 			  l->view->fifos[i].max_cells;
 	if (weight > FIFOS_BYTES / bytes)
 		bytes = (size_t)(FIFOS_BYTES / weight);
-	bytes = bytes < 64 ? 64 : bytes;
+	return bytes < 64 ? 64 : bytes;
+}
+
+static void choose_tile(const struct cpu *e, struct layout *l, const struct call *c)
+{
+	size_t bytes = c->prep->relayed ? RELAYED_BYTES : WHOLE_BYTES;
+
+	if (!l->slotless || c->how.tile)
+		bytes = slotted_tile(e, l, c);
 	l->tile = bytes < l->esize ? 1 : bytes / l->esize;
 	l->ntiles = ceil_div(l->longest, l->tile);
 	if (l->ntiles <= 1) {
@@ -175,12 +193,23 @@ static void place_all(const struct layout *l, const struct call *c, struct cell_
 		cells_place(&cells, i, l->longest, at + i * l->rank_cells);
 }
 
-/* 0: its messages are as short as a line has room for. */
+/* 0: its messages are as short as a line has room for, or need none. */
 static size_t slot_bytes(const struct layout *l, const struct ccs_fifo *f)
 {
-	size_t bytes = (size_t)f->max_cells * l->tile * l->esize;
+	size_t bytes = l->slotless ? 0 : (size_t)f->max_cells * l->tile * l->esize;
 
 	return bytes <= LINE_BYTES ? 0 : (bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+}
+
+/* How many slots a FIFO has. */
+static size_t slots_in(const struct layout *l, const struct call *c, const struct ccs_fifo *f)
+{
+	size_t n = (size_t)slots_of(l, c, f, l->ntiles), bytes = slot_bytes(l, f), most;
+
+	if (!l->cached || !bytes || f->messages > 1 || l->ntiles > 1)
+		return n;
+	most = CACHED_BYTES / bytes < 2 ? 2 : CACHED_BYTES / bytes;
+	return n < most ? n : most;
 }
 
 static bool data_size(const struct layout *l, const struct call *c, size_t *lines, size_t *total)
@@ -191,7 +220,7 @@ static bool data_size(const struct layout *l, const struct call *c, size_t *line
 	*total = *lines = 0;
 	/* a slot fits: choose_tile has seen to it */
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
-		size_t n = (size_t)slots_of(l, c, l->view->fifos + i, l->ntiles);
+		size_t n = slots_in(l, c, l->view->fifos + i);
 
 		if (!take(total, n, slot_bytes(l, l->view->fifos + i)) ||
 		    !take(lines, n, sizeof(struct slot_line)))
@@ -225,7 +254,7 @@ static void place_data(struct cpu *e, struct layout *l, const struct call *call)
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		struct slots *c = slots + i;
 
-		c->n = (uint32_t)slots_of(l, call, l->view->fifos + i, l->ntiles);
+		c->n = (uint32_t)slots_in(l, call, l->view->fifos + i);
 		c->bytes = slot_bytes(l, l->view->fifos + i);
 		c->data = c->bytes ? cut(&at, c->n, c->bytes) : NULL;
 		c->lines = lines;
@@ -364,8 +393,11 @@ static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 	l->rank_cells = c->sizes ? (size_t)p->cells + p->scratch : 0;
 	/* a premul-sum scales initial values on their way */
 	l->holds = !c->premul && !layout_is_short(e, l) && (!e->wire || e->wire->holds);
+	l->slotless = l->holds && !l->strided && c->prep->stored && e->wire && e->wire->reads &&
+		      e->wire->reads(e);
 	l->far = c->send_bytes + c->recv_bytes >= FAR_BYTES;
 	l->ahead = runs_ahead(e, l) ? e->wire->ahead : 1;
+	l->cached = e->cached && l->ahead > 1;
 	choose_tile(e, l, c);
 	l->parallel =
 		!e->wire && (c->send_bytes > PARALLEL_BYTES || c->recv_bytes > PARALLEL_BYTES);

@@ -399,8 +399,7 @@ size_t piece_bytes(const struct layout *l, uint32_t rank, const struct ccs_op *o
 
 bool piece_stores(const struct layout *l, const struct ccs_op *o)
 {
-	return !l->strided && o->dst != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE &&
-	       !(o->flags & CCS_OP_SHIFTED);
+	return !l->strided && prep_only_stores(o);
 }
 
 unsigned char *piece_target(const struct layout *l, const struct rank_io *io,

@@ -220,6 +220,7 @@ const struct wire procs_wire = {
 	.locked = true,
 	.ahead = PROCS_LAG,
 	.held = PROCS_HELD,
+	.reads = procs_reads,
 	.wake = wake,
 	.done = done,
 	.holds = procs_holds,
@@ -457,7 +458,7 @@ static bool begun(struct world *w, unsigned polls)
 	if (!p->posted && atomic_load(&p->table->failed))
 		procs_look(w);
 	for (unsigned i = 0; i <= polls && !w->dead; i++) {
-		if (!p->posted)
+		if (!p->posted && procs_tried(w))
 			p->posted = post(w);
 		if (p->posted && !p->admitted && !w->dead)
 			p->admitted = admit(w);

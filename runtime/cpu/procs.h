@@ -46,7 +46,7 @@
 #define PROCS_NAMES (2 * PROCS_LAG)	   /* calls that a rank has told apart lately */
 #define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
-#define PROCS_SAMPLE ((size_t)32 << 10)	   /* bytes: as much as is read at a time (layout.c) */
+#define PROCS_SAMPLE ((size_t)128 << 10)   /* bytes of a message for trials (procs_trial.c) */
 #define PROCS_BOARD 2048u		   /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
@@ -200,6 +200,7 @@ struct procs {
 	bool answered;	       /* rank 0: the others may come by the files */
 	bool spins;	       /* each rank has a core */
 	bool light;	       /* who lies down makes all stores seen: others need no fence */
+	bool tried, reads;     /* all ranks' trials are over; in all of them reading was quicker */
 	unsigned polls;	       /* rounds without anything to do before the process sleeps */
 	unsigned crowded;      /* ... none so often, as its core had other work than these ranks' */
 };
@@ -308,6 +309,7 @@ void procs_order_leave(struct cpu *e);
 /** Tells the others where this rank's data lies in the call. */
 void procs_tell(struct cpu *e, struct procs_call *c);
 /** See struct wire. */
+bool procs_reads(const struct cpu *e);
 bool procs_holds(struct cpu *e, const struct rank_io *io);
 void procs_find(struct cpu *e, uint32_t rank);
 bool procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
@@ -345,6 +347,8 @@ void procs_settle(const struct world *w);
 /** Whether this process reads another's memory, and how quickly. All call it, when all have taken
  *  their seats. */
 void procs_try_reading(struct world *w);
+/** Whether the trials of all are over: no call begins before, as layouts follow from them. */
+bool procs_tried(const struct world *w);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */
 

@@ -127,15 +127,16 @@ void procs_tell(struct cpu *e, struct procs_call *c)
 	c->holds = io->holds;
 }
 
+bool procs_reads(const struct cpu *e)
+{
+	return e->procs->reads;
+}
+
 bool procs_holds(struct cpu *e, const struct rank_io *io)
 {
 	const struct procs *p = e->procs;
-	bool all = true;
 
-	for (int i = 0; i < e->world->nranks && all; i++)
-		all = atomic_load_explicit(&p->table->seats[i].reads, memory_order_relaxed) ==
-		      READS_OTHERS;
-	return all ||
+	return p->reads ||
 	       ((!io->call->send_bytes || procs_region_of(p, (uint64_t)(uintptr_t)io->send)) &&
 		(!io->call->recv_bytes || procs_region_of(p, (uint64_t)(uintptr_t)io->recv)));
 }

@@ -155,6 +155,7 @@ ccs_status procs_take_seat(struct world *w)
 	p->spins = has_cores(w);
 	p->light = p->spins && has_barriers(w);
 	p->polls = p->spins ? POLLS : YIELDS;
+	cpu_of(w)->cached = p->spins;
 	procs_try_reading(w);
 	return CCS_OK;
 }

@@ -7,8 +7,8 @@
  * Of these two copies the slower one counts: of a long message they go on side by side.
  *
  * What copying costs is that lines go from core to core: so all take turns, as in calls. In a round
- * each writes its sample, which the one before it has just read, and reads its neighbour's, which
- * that one has just written. The best of a few rounds counts, but not the first. A process that
+ * each writes its sample, as long as the messages for which it matters, which the one before it has
+ * just read, and reads its neighbour's, which that one has just written. The best of a few rounds counts, but not the first. A process that
  * others wait for in vain, for some milliseconds, ends the trial: then they copy.
  * O(rounds x PROCS_SAMPLE).
  */
@@ -151,4 +151,23 @@ void procs_try_reading(struct world *w)
 	    token == p->token)
 		reads = (off && !strcmp(off, "0")) || quickly ? READS_OTHERS : READS_SLOWLY;
 	atomic_store(&p->own->reads, reads);
+	procs_ring_sleepers(w);
+}
+
+bool procs_tried(const struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+	bool all = true;
+
+	for (int i = 0; i < w->nranks && !p->tried; i++) {
+		uint32_t reads = atomic_load(&p->table->seats[i].reads);
+
+		if (reads == READS_UNKNOWN)
+			return false;
+		all &= reads == READS_OTHERS;
+	}
+	if (!p->tried)
+		p->reads = all;
+	p->tried = true;
+	return true;
 }

@@ -111,6 +111,26 @@ static void sweep_messages(struct prep *p, const struct plan_view *v)
 	}
 }
 
+/* A message as it is read where its sender holds it; one of no cells is none. */
+static void sweep_receiver(struct prep *p, const struct plan_view *v, uint32_t i)
+{
+	const struct ccs_op *o = v->ops + i, *from;
+
+	if (o->in == CCS_NONE || !o->n)
+		return;
+	from = v->ops + p->from[i];
+	p->stored &= from->flags & CCS_OP_HELD && prep_only_stores(o);
+	p->relayed |= from->dst != CCS_NONE || !(from->flags & CCS_OP_A_INITIAL);
+}
+
+static void sweep_receivers(struct prep *p, const struct plan_view *v)
+{
+	p->stored = true;
+	for (uint32_t w = 0; w < v->plan->workers.n; w++)
+		for (uint32_t i = 0; i < v->workers[w].nops; i++)
+			sweep_receiver(p, v, v->workers[w].op + i);
+}
+
 void prep_free(struct prep *p)
 {
 	if (!p)
@@ -139,6 +159,7 @@ static struct prep *prep_make(const struct ccs_module *m, const struct plan_view
 			p->ranks[r].in_place = plan_in_place(m, v, r);
 		if (ok) {
 			sweep_messages(p, v);
+			sweep_receivers(p, v);
 			p->order = plan_order(v, m->head->slots);
 		}
 	}

@@ -25,7 +25,16 @@ struct prep {
 	uint32_t nranges;
 	uint32_t *from;	 /* by operation: the one that sends what it receives, or CCS_NONE */
 	uint32_t *order; /* plan_order's; or NULL: there was no memory */
+	bool stored;	 /* each message is held by its sender, and by its receiver only stored */
+	bool relayed;	 /* ... and some are no initial values: they were received before */
 };
+
+/** Whether the operation stores what it receives, as it is, and reads nothing else. */
+static inline bool prep_only_stores(const struct ccs_op *o)
+{
+	return o->dst != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE &&
+	       !(o->flags & CCS_OP_SHIFTED);
+}
 
 /** The plan's facts, made now if there are none yet; NULL if memory is short.
  *  Thread-safe. O(operations + nranks x cells) once. */

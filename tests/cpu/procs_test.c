@@ -256,6 +256,17 @@ static void add_long(struct book *b, int module, struct rng *g)
 	}
 }
 
+/* Chunks that are read at once have tiles of 256 KiB where they are sent on: two, and a bit. */
+static void add_relayed(struct book *b, int module)
+{
+	size_t chunk = (516 << 10) / sizeof(int32_t);
+
+	add(b, (struct step){ .module = module,
+			      .type = CCS_INT32,
+			      .times = 1,
+			      .count = chunks_of(b, module) * chunk });
+}
+
 /* Every type, and every second operator of each; all of them over two modules. */
 static void add_types(struct book *b, int module)
 {
@@ -295,6 +306,8 @@ static void write_steps(struct book *b, int from, int every, bool few)
 			continue;
 		add_short(b, m, &g);
 		add_long(b, m, &g);
+		if (b->n == 3)
+			add_relayed(b, m);
 		if (!few && b->n == 4)
 			add_types(b, m);
 	}
