@@ -38,7 +38,7 @@ struct queue;
 struct ccs_comm;
 struct p2p_head;
 
-#define RUN_BEGINS (-1) /* ... and not a rank in it */
+#define RUN_BEGINS (-1) /* to `start`, where others pass the rank that has called */
 
 /* A communicator that is made of some of another's ranks. */
 #define INVITATION 128u

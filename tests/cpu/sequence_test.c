@@ -316,6 +316,20 @@ static bool play_together(const struct met *x)
 	return ok && fewer == !parallel && !plays(x, 9, 0, 2 * THREADS);
 }
 
+/* Calls of as many other kinds take the places of all that are kept: nothing of these is left. */
+static bool forgets(const struct met *x, const struct ccs_module *m)
+{
+	bool ok = true;
+
+	for (size_t i = 1; ok && i <= SEQUENCES; i++)
+		ok = sums(m, (struct ccs_comm **)x->comm, (struct size){ x->count + i, 0 },
+			  x->apart, 0);
+	for (size_t i = 0; ok && i < SEQUENCES; i++)
+		for (int r = 0; ok && r < RANKS; r++)
+			ok = !x->e->sequences.of[i].part[r].ranks;
+	return ok;
+}
+
 static bool meet(struct met *x, const struct ccs_module *m)
 {
 	bool ok = is(ccs_comm_init_all(x->comm, RANKS), CCS_OK, NULL, "a communicator") &&
@@ -331,7 +345,7 @@ static bool meet(struct met *x, const struct ccs_module *m)
 		x->in[r] = x->apart || (ok && x->q->mail) ? malloc(x->count * sizeof(int32_t))
 							  : x->out[r];
 	}
-	ok = ok && play_together(x);
+	ok = ok && play_together(x) && forgets(x, m);
 	for (int r = 0; r < RANKS; r++) {
 		if (x->in[r] != x->out[r])
 			free(x->in[r]);
