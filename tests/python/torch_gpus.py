@@ -1,6 +1,6 @@
-"""The back end for torch.distributed on tensors of GPUs, where there are none: libraries stand in for
-NVIDIA's driver, NVRTC and NCCL (tests/fake_cuda, tests/fake_nccl), and this file for what torch has of
-them. A tensor here lies in memory of the stand-in's, says that it is on its process's GPU, and
+"""The back end for torch.distributed on tensors of GPUs, where there are none: libraries stand in
+for NVIDIA's driver, NVRTC and NCCL (tests/fake_cuda, tests/fake_nccl), and this file for what torch
+has of them. A tensor here lies in memory of the stand-in's, says that it is on its process's GPU, and
 torch's own calls on it come in the order of the stream that is current.
 
 So it is tested what ccs.torch does with streams, events and tensors; not torch's own part.
