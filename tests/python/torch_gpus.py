@@ -239,6 +239,9 @@ def handles_on_gpus(rank, n):
     """Nothing is waited for on the host; the caller's stream waits in wait()."""
     tensors = [full(1000, float(i)) for i in range(20)]
     works = [dist.all_reduce(t, async_op=True) for t in tensors]
+    world = dist.distributed_c10d._get_default_group()
+    backend = world._get_backend(cuda.device)  # what init_process_group(device_id=) asks
+    assert not backend.supports_splitting and backend.getBackendName() == "ccs"
     for work in works:
         work.wait()
     for i, t in enumerate(tensors):
