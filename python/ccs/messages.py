@@ -1,7 +1,9 @@
-"""Point to point: messages between two ranks, and batches of them that go on together.
+"""Point to point: messages between two ranks, and batches of them that go on together; and requests:
+these, or a schedule's runs, under way.
 
     send, recv --borrow--> Messages of a Batch --run--> over, or raised
                                                --start--> Request --wait, test--> over, or raised
+    Module.start --> a Share of each rank -----begin-----> Request
 
 A Request holds its buffers, and the communicator holds the Request, until it is over: a program
 may drop one without waiting. What the program has dropped is looked at when more is begun, at
@@ -28,6 +30,7 @@ from typing import (
     Set,
     Type,
     TypeVar,
+    Union,
 )
 
 from .buffers import borrow, check_dtype, dtype_number, dtype_size
@@ -76,10 +79,27 @@ class Message:
         peer = "any rank" if self.peer == ANY_SOURCE else f"rank {self.peer}"
         return f"what rank {self.rank} receives from {peer}{tag}"
 
+    def released(self) -> "Message":
+        """Without its memory."""
+        return replace(self, address=0, owner=None)
+
     @property
     def end(self) -> int:
         """The address behind its memory."""
         return self.address + self.count * dtype_size(self.dtype)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A rank's part in a schedule's run."""
+
+    name: str
+    owner: object
+    place: Optional[Place]
+
+    def released(self) -> "Share":
+        """Without its memory."""
+        return replace(self, owner=None)
 
 
 def _check_apart(messages: Sequence[Message]) -> None:
@@ -151,21 +171,24 @@ class Pending:
 
 
 class Request:
-    """Messages under way, as Batch.start(), Comm.isend() and Comm.irecv() return it. Their buffers
-    are in use until it is over. Any thread may ask."""
+    """Calls under way, as Module.start(), Batch.start(), Comm.isend() and Comm.irecv() return it.
+    Their buffers are in use until it is over. Any thread may ask."""
 
     def __init__(
         self,
         handle: ctypes.c_void_p,
-        messages: Sequence[Message],
+        parts: Union[Sequence[Message], Sequence[Share]],
         comm: "Comm",
-        at_end: Optional[AtEnd],
+        at_end: Optional[AtEnd] = None,
+        also: Optional[Callable[[], None]] = None,
     ) -> None:
+        """`also` raises what libccs does not know of, once it is over."""
         self._handle = handle
         self._finalizer = weakref.finalize(self, library().ccs_request_free, handle)
-        self._messages: Sequence[Message] = messages
+        self._parts = parts
         self._comm = comm
         self._at_end = at_end
+        self._also = also
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._through = False  # as libccs knows; on GPUs the messages are in their streams
@@ -174,14 +197,14 @@ class Request:
         comm.pending.add(self)
 
     def test(self) -> bool:
-        """Whether it is over; does not wait. CcsError, every time: a message has failed."""
+        """Whether it is over; does not wait. CcsError, every time: a call of it has failed."""
         self.look()
         if self._over.is_set():
             self._tell()
         return self._over.is_set()
 
     def wait(self, timeout: Optional[float] = None) -> None:
-        """Until it is over. CcsError: a message has failed, or, with ETIMEOUT, it was not over
+        """Until it is over. CcsError: a call of it has failed, or, with ETIMEOUT, it was not over
         within `timeout` seconds; then it goes on. Without one, the communicator's counts."""
         if timeout is not None:
             self._wait_at_most(timeout)
@@ -200,7 +223,7 @@ class Request:
                     return last_error(status)
             self._through = True
         try:
-            wait_for(m.place for m in self._messages)
+            wait_for(part.place for part in self._parts)
         except CcsError as error:
             return error
         return None
@@ -212,7 +235,7 @@ class Request:
             if left <= 0:
                 raise CcsError(
                     Status.ETIMEOUT,
-                    f"{self._messages[0].name} was not through within {seconds} s; it goes on",
+                    f"{self._parts[0].name} was not through within {seconds} s; it goes on",
                 )
             self._over.wait(min(nap, left))
             nap = min(2 * nap, _LOOK_MOST)
@@ -238,11 +261,11 @@ class Request:
             with self._comm.turn():
                 check(library().ccs_test(self._handle, ctypes.byref(done)))
             self._through = bool(done.value)
-        return self._through and are_done(m.place for m in self._messages)
+        return self._through and are_done(part.place for part in self._parts)
 
     def _settle(self, error: Optional[CcsError]) -> None:
         self.error = error
-        self._messages = [replace(m, address=0, owner=None) for m in self._messages]
+        self._parts = [part.released() for part in self._parts]  # type: ignore[assignment]
         self._over.set()
         self._comm.pending.discard(self)
         if self._at_end is not None:
@@ -251,17 +274,21 @@ class Request:
     @property
     def source(self) -> int:
         """Who sent what the first of its messages received; or that one's peer, so far."""
-        first = self._messages[0]
+        first = self._parts[0]
+        if not isinstance(first, Message):
+            raise ArgumentError("a schedule's run receives from no one rank")
         known = self._over.is_set() and self.error is None and first.source is not None
         return first.source.value if known and first.source is not None else first.peer
 
     def _tell(self) -> None:
         if self.error is not None:
             raise CcsError(self.error.status, self.error.text)
+        if self._also is not None:
+            self._also()
 
     def __repr__(self) -> str:
         state = "over" if self._over.is_set() else "under way"
-        return f"<ccs.Request of {len(self._messages)} messages, {state}>"
+        return f"<ccs.Request of {len(self._parts)} calls, {state}>"
 
 
 def _call(m: Message, handle: ctypes.c_void_p) -> None:

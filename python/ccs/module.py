@@ -10,7 +10,8 @@ import os
 import weakref
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union
+from functools import partial
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
 
 from .buffers import (
     Buffer,
@@ -21,6 +22,7 @@ from .buffers import (
 from .comm import Comm
 from .errors import ArgumentError, BufferTypeError, CcsError, Status
 from .gpu import Place, places, wait_for
+from .messages import Request, Share
 from .native import (
     COUNT_MAX,
     RANK_MAX,
@@ -57,6 +59,11 @@ def _buffer_name(rank: int, side: int) -> str:
 
 def _addresses(rank: _Rank) -> List[Optional[int]]:
     return [buffer.address if buffer else None for buffer in rank.buffers]
+
+
+def _check_comm(comm: object) -> None:
+    if not isinstance(comm, Comm):
+        raise BufferTypeError(f"run() needs a ccs.Comm first, not a {type(comm).__name__}")
 
 
 # ---- buffers ---------------------------------------------------------------------------------
@@ -318,33 +325,82 @@ class Module:
         ArgumentError, BufferTypeError: nothing was written. CcsError: the call failed, and what
         receive buffers hold is undefined.
         """
-        if not isinstance(comm, Comm):
-            raise BufferTypeError(f"run() needs a ccs.Comm first, not a {type(comm).__name__}")
+        _check_comm(comm)
+        with comm.lock:
+            call, ranks = self._prepare(
+                comm, send, recv, op, root, dtype, count, scalar, factors, rows, sizes, stream
+            )
+            self._submit(call, ranks, comm.handles(), library().ccs_group_end)
+            wait_for(rank.place for rank in ranks)
+            call.tell(comm)
+
+    def start(
+        self,
+        comm: Comm,
+        send: Any = None,
+        recv: Any = None,
+        op: Union[str, Operator] = "sum",
+        root: int = 0,
+        *,
+        dtype: Optional[str] = None,
+        count: Optional[int] = None,
+        scalar: Any = None,
+        factors: Any = None,
+        rows: Optional[int] = None,
+        sizes: Any = None,
+        stream: Any = None,
+    ) -> Request:
+        """run() that returns when it has begun; the request's wait() and test() raise what run()
+        would. Until it is over the buffers are in use, and kept alive. Runs that were started on a
+        communicator go on in their order."""
+        _check_comm(comm)
+        handle = ctypes.c_void_p()
+        with comm.lock:
+            call, ranks = self._prepare(
+                comm, send, recv, op, root, dtype, count, scalar, factors, rows, sizes, stream
+            )
+            end = partial(library().ccs_group_submit, ctypes.byref(handle))
+            self._submit(call, ranks, comm.handles(), end)
+        shares = [
+            Share(f"the run of {self.schedule} by rank {rank.number}", (rank, call), rank.place)
+            for rank in ranks
+        ]
+        return Request(handle, shares, comm, also=partial(call.tell, comm))
+
+    def _prepare(
+        self,
+        comm: Comm,
+        send: Any,
+        recv: Any,
+        op: Union[str, Operator],
+        root: int,
+        dtype: Optional[str],
+        count: Optional[int],
+        scalar: Any,
+        factors: Any,
+        rows: Optional[int],
+        sizes: Any,
+        stream: Any,
+    ) -> Tuple["_Call", List[_Rank]]:
+        """What a call is, of arguments that are right. Under comm.lock."""
         if dtype is not None:
             check_dtype(dtype)
-        with comm.lock:
-            handles = comm.handles()
-            ranks = _borrow_all(comm, send, recv, dtype, stream)
-            where = [rank.place for rank in ranks]
-            kind = _common_dtype(ranks, dtype)
-            how = Options.made(op, scalar, rows, kind)
-            given = _for_each_rank(factors, comm, "factors")
-            how.add_factors(given, comm.ranks, op, kind, dtype, where)
-            call = _Call(kind, as_int(root, "root", RANK_MAX), how)
-            if self._info().sized:
-                self._take_sizes(call, comm, ranks, sizes, count)
-            elif sizes is not None:
-                raise ArgumentError(f"{self.schedule} has no `sized` buffer: leave sizes= out")
-            else:
-                call.count = self._count(comm.size, ranks, count, how.element(kind))
-            _check_factors(how, ranks)
-            _check_apart(ranks, how.reads())
-            self._run_ranks(call, ranks, handles)
-            if where[0] is not None:
-                wait_for(where)
-                check(library().ccs_comm_check(handles[0]))
-            if how.operator is not None:
-                how.operator.tell()
+        comm.handles()
+        ranks = _borrow_all(comm, send, recv, dtype, stream)
+        kind = _common_dtype(ranks, dtype)
+        how = Options.made(op, scalar, rows, kind)
+        given = _for_each_rank(factors, comm, "factors")
+        how.add_factors(given, comm.ranks, op, kind, dtype, [rank.place for rank in ranks])
+        call = _Call(kind, as_int(root, "root", RANK_MAX), how)
+        if self._info().sized:
+            self._take_sizes(call, comm, ranks, sizes, count)
+        elif sizes is not None:
+            raise ArgumentError(f"{self.schedule} has no `sized` buffer: leave sizes= out")
+        else:
+            call.count = self._count(comm.size, ranks, count, how.element(kind))
+        _check_factors(how, ranks)
+        _check_apart(ranks, how.reads())
+        return call, ranks
 
     def run_at(
         self,
@@ -366,10 +422,14 @@ class Module:
         with comm.lock:
             check(library().ccs_run_with(self._handle, options, *head, comm.handles()[0], last))
 
-    def _run_ranks(
-        self, call: "_Call", ranks: Sequence[_Rank], handles: Sequence[ctypes.c_void_p]
+    def _submit(
+        self,
+        call: "_Call",
+        ranks: Sequence[_Rank],
+        handles: Sequence[ctypes.c_void_p],
+        end: Callable[[], int],
     ) -> None:
-        """As a group, which begins when all ranks' calls are right."""
+        """As a group, which begins when all ranks' calls are right, and its end."""
         lib = library()
         check(lib.ccs_group_start())
         try:
@@ -382,7 +442,7 @@ class Module:
             lib.ccs_run(None, None, None, 0, 0, 0, 0, None, None)
             lib.ccs_group_end()
             raise
-        check(lib.ccs_group_end())
+        check(end())
 
     def _info(self) -> ModuleInfo:
         info = ModuleInfo()
@@ -496,6 +556,13 @@ class _Call:
     root: int
     how: Options
     count: int = 0
+
+    def tell(self, comm: Comm) -> None:
+        """Once it is over: raises what failed behind its back."""
+        if comm.devices[0] is not None:
+            comm.check()
+        if self.how.operator is not None:
+            self.how.operator.tell()
 
     def submit(
         self, module: ctypes.c_void_p, rank: _Rank, place: int, handle: ctypes.c_void_p

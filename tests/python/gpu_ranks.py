@@ -151,6 +151,22 @@ class OnGpus(Case):
         self.assertEqual(tensors[0].asked, [1, 1])  # the default stream, in and out
         self.comm.check()
 
+    def test_a_run_that_was_started(self):
+        memory, free = self.each(lambda rank: [rank]), threading.Event()
+        tensors = [Tensor(m) for m in memory]
+        self.ring.run(self.comm, tensors, tensors)  # has its memory now
+        task = Task(1, None, free.wait)
+        request = self.ring.start(self.comm, tensors, tensors)
+        try:
+            for _ in range(20):
+                self.assertFalse(request.test())
+                time.sleep(0.002)
+        finally:
+            free.set()
+        request.wait()
+        self.assertEqual([m.values() for m in memory], [[24]] * 4)
+        del task
+
     def test_cuda_array_interface(self):
         send = self.each(lambda rank: [rank] * 5)
         recv = self.each(lambda rank: [0] * 5)

@@ -1,6 +1,6 @@
-"""The back end for torch.distributed on tensors of GPUs, where there are none: libraries stand in for
-NVIDIA's driver, NVRTC and NCCL (tests/fake_cuda, tests/fake_nccl), and this file for what torch has of
-them. A tensor here lies in memory of the stand-in's, says that it is on its process's GPU, and
+"""The back end for torch.distributed on tensors of GPUs, where there are none: libraries stand in
+for NVIDIA's driver, NVRTC and NCCL (tests/fake_cuda, tests/fake_nccl), and this file for what torch
+has of them. A tensor here lies in memory of the stand-in's, says that it is on its process's GPU, and
 torch's own calls on it come in the order of the stream that is current.
 
 So it is tested what ccs.torch does with streams, events and tensors; not torch's own part.
@@ -239,6 +239,9 @@ def handles_on_gpus(rank, n):
     """Nothing is waited for on the host; the caller's stream waits in wait()."""
     tensors = [full(1000, float(i)) for i in range(20)]
     works = [dist.all_reduce(t, async_op=True) for t in tensors]
+    world = dist.distributed_c10d._get_default_group()
+    backend = world._get_backend(cuda.device)  # what init_process_group(device_id=) asks
+    assert not backend.supports_splitting and backend.getBackendName() == "ccs"
     for work in works:
         work.wait()
     for i, t in enumerate(tensors):

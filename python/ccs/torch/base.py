@@ -219,6 +219,9 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
             )
         return _OnGpus(self) if torch.device(device).type == "cuda" else self
 
+    supports_splitting = False  # new_group() makes communicators of their own
+    _supports_time_estimate = False
+
     @property
     def supports_coalescing(self) -> bool:
         return False

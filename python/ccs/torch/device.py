@@ -8,6 +8,7 @@ Nothing is waited for on the host. Memory that a call uses is kept until its eve
 order of a rank's calls is that of the stream.
 """
 
+import threading
 from collections import deque
 from dataclasses import replace
 from datetime import timedelta
@@ -93,6 +94,7 @@ class Device:
         self.comm = Comm.cuda_procs(rank, size, id=meeting, device=device.index)
         self.comm.set_timeout(seconds)
         self._stream: Any = _cuda.Stream(device)
+        self._lock = threading.Lock()  # held by whoever puts a call there
         self._busy: Deque[Tuple[Any, object]] = deque()
 
     @property
@@ -119,13 +121,14 @@ class Device:
 
     def submit(self, what: str, function: Callable[[], None], result: List[Tensor]) -> StreamWork:
         """What `function` puts into the stream; what it refers to is kept until that is done."""
-        while self._busy and self._busy[0][0].query():
-            self._busy.popleft()
-        self._stream.wait_stream(self.current())
-        with self.inside():
-            function()
-            event = self._stream.record_event()
-        self._busy.append((event, (function, result)))
+        with self._lock:
+            while self._busy and self._busy[0][0].query():
+                self._busy.popleft()
+            self._stream.wait_stream(self.current())
+            with self.inside():
+                function()
+                event = self._stream.record_event()
+            self._busy.append((event, (function, result)))
         return StreamWork(what, self, event, result)
 
     def message(self, message: Message) -> Message:

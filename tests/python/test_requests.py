@@ -1,0 +1,105 @@
+"""Runs that go on while their caller works: Module.start()."""
+
+import array
+import gc
+import threading
+import unittest
+
+import ccs
+from support import Case, floats, schedule
+
+
+class Started(Case):
+    def setUp(self):
+        self.comm = ccs.Comm.tasks(4)
+        self.addCleanup(self.comm.close)
+        self.ring = schedule("ring_allreduce")
+
+    def test_results_in_order(self):
+        data = [floats(rank, 1) for rank in range(4)]
+        requests = [self.ring.start(self.comm, data, data) for _ in range(3)]
+        requests[2].wait()
+        self.assertTrue(all(request.test() for request in requests))
+        self.assertEqual(data, [floats(96, 64)] * 4)
+        self.ring.run(self.comm, data, data, "max")
+        self.assertEqual(data[3], floats(96, 64))
+        requests[0].wait()  # once more does nothing
+
+    def test_two_communicators(self):
+        with ccs.Comm.tasks(4) as other:
+            data = [[floats(rank + i) for rank in range(4)] for i in range(2)]
+            requests = [
+                self.ring.start(comm, own, own) for comm, own in zip((self.comm, other), data)
+            ]
+            for request in requests:
+                while not request.test():
+                    pass
+        self.assertEqual([own[1] for own in data], [floats(6), floats(10)])
+
+    def test_nobody_holds_it(self):
+        big = [array.array("f", [rank]) * 100_000 for rank in range(4)]
+        for _ in range(20):
+            own = [array.array("f", b) for b in big]
+            self.ring.start(self.comm, own, own)
+            del own
+        gc.collect()
+        self.ring.start(self.comm, big, big).wait()
+        self.assertEqual(big[0][99_999], 6)
+
+    def test_buffers_are_held(self):
+        free = threading.Event()
+
+        def add(result, first, second):
+            free.wait(60)
+            for i, (a, b) in enumerate(zip(first, second)):
+                result[i] = a + b
+
+        data = [bytearray(b"\1\0\0\0") for _ in range(4)]
+        request = self.ring.start(
+            self.comm, data, data, ccs.Operator(add, commutes=True), dtype="int32"
+        )
+        try:
+            self.assertFalse(request.test())
+            with self.assertRaises(BufferError):
+                data[0].append(0)
+            with self.assertRaisesRegex(ccs.CcsError, "ring_allreduce by rank 0 was not through"):
+                request.wait(0.01)
+        finally:
+            free.set()
+        request.wait()
+        self.assertEqual(data[3], b"\4\0\0\0")
+        data[0].append(0)
+
+    def test_what_an_operator_raises(self):
+        def fail(result, first, second):
+            raise KeyError("mine")
+
+        data = [floats(1)] + [floats(2) for _ in range(3)]
+        request = self.ring.start(self.comm, data, data, ccs.Operator(fail, commutes=True))
+        with self.assertRaisesRegex(KeyError, "mine"):
+            request.wait()
+
+    def test_sizes_and_factors(self):
+        data = [floats(1, 2) for _ in range(4)]
+        factors = [floats(rank, 1) for rank in range(4)]
+        self.ring.start(self.comm, data, data, factors=factors).wait()
+        self.assertEqual(data[2], floats(6, 8))
+        self.ring.start(self.comm, data, data, scalar=0.25).wait()
+        self.assertEqual(data[0], floats(6, 8))
+
+    def test_refused(self):
+        start, data = self.ring.start, [floats(1)] * 4
+        self.refused(ccs.ArgumentError, "shares memory", start, self.comm, data, data)
+        self.refused(ccs.BufferTypeError, "needs a ccs.Comm", start, 4, data, data)
+        self.refused(ccs.BufferTypeError, "lends no memory", start, self.comm, [1] * 4, [1] * 4)
+        data = [floats(1) for _ in range(4)]
+        request = start(self.comm, data, data)
+        self.refused(ccs.ArgumentError, "from no one rank", lambda: request.source)
+        request.wait()
+        self.comm.close()
+        with self.assertRaisesRegex(ccs.CcsError, "was closed"):
+            start(self.comm, data, data)
+
+
+if __name__ == "__main__":
+    unittest.main()
