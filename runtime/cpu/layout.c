@@ -52,11 +52,12 @@ static bool take(size_t *total, size_t n, size_t each)
 	       !__builtin_add_overflow(*total, bytes & ~(size_t)(CACHE_LINE - 1), total);
 }
 
+/* For anything that lies in a layout. */
 static void *own_memory(size_t bytes)
 {
 	void *p;
 
-	return posix_memalign(&p, CACHE_LINE, bytes) ? NULL : p;
+	return posix_memalign(&p, _Alignof(struct slot_line), bytes) ? NULL : p;
 }
 
 static void *shared_memory(const struct arena_block *b, size_t bytes)
