@@ -100,7 +100,7 @@ static bool plain_of(const char *ccc, const char *dir, const char *path, const c
 	snprintf(command, sizeof(command), "%s check -n %s -I %s %s %s 2>&1", ccc, ns, dir, given,
 		 path);
 	int s = said(command, text);
-	*refused = strstr(text, "error: `where` of schedule") != NULL;
+	*refused = strstr(text, "error: `where` of ") != NULL;
 	return s == 0;
 }
 
