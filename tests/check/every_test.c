@@ -100,7 +100,7 @@ static bool plain_of(const char *ccc, const char *dir, const char *path, const c
 	snprintf(command, sizeof(command), "%s check -n %s -I %s %s %s 2>&1", ccc, ns, dir, given,
 		 path);
 	int s = said(command, text);
-	*refused = strstr(text, "error: `where` of schedule") != NULL;
+	*refused = strstr(text, "error: `where` of ") != NULL;
 	return s == 0;
 }
 
@@ -352,6 +352,25 @@ static int least(const char *ccc, const char *dir, struct rng *g)
 	return bad;
 }
 
+/* A grid that is right for X = 1, and whose `where` admits N that others do not divide. */
+static int uncut(const char *ccc, const char *dir)
+{
+	struct claims c;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/m.ccs", folder);
+	write_file(path, "import \"ring_allreduce.ccs\"\nimport \"ring_reduce_scatter.ccs\"\n"
+			 "import \"ring_allgather.ccs\"\nschedule uncut(X = 1)\n"
+			 "  implements allreduce(inout data[N])\n  where X > 0\n{\n"
+			 "  let Y = N / X\n  let x = rank % X\n"
+			 "  within group(rank - x, X, 1) { ring_reduce_parts(data) }\n"
+			 "  within group(x, Y, X) { ring_allreduce(data[x * Y .. (x + 1) * Y]) }\n"
+			 "  within group(rank - x, X, 1) { ring_gather_parts(data) }\n}\n");
+	bool ok = claim(ccc, dir, path, &c) >= 0 && !c.every[0];
+	printf("%s - what `where` does not cut is no grid of every X\n", ok ? "ok" : "not ok");
+	return !ok;
+}
+
 int main(int argc, char **argv)
 {
 	const char *ccc = getenv("CCC");
@@ -364,7 +383,7 @@ int main(int argc, char **argv)
 	struct rng g = { (uint64_t)atoi(argv[2]) * 2654435761u + 1 };
 	int bad = library(ccc, argv[3]);
 	bad += mutants(ccc, argv[3], atoi(argv[1]), &g);
-	bad += least(ccc, argv[3], &g);
+	bad += least(ccc, argv[3], &g) + uncut(ccc, argv[3]);
 	snprintf(path, sizeof(path), "%s/m.ccs", folder);
 	unlink(path);
 	rmdir(folder);
