@@ -19,6 +19,7 @@
  */
 #include "runtime/ccrun/driver.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/tables.h"
 #include "runtime/plan/load.h"
 #include "runtime/base/nvrtc.h"
 
@@ -75,7 +76,8 @@ struct moves {
 static void find_placed(struct moves *x)
 {
 	for (uint64_t i = 0; i < x->v->plan->ops.n; i++)
-		if (x->v->ops[i].flags & CCS_OP_DIRECT)
+		if (x->v->ops[i].flags & CCS_OP_DIRECT &&
+		    !cuda_tables_better_read(x->v, x->v->ops + i))
 			x->placed[x->v->ops[i].to] = true;
 }
 
@@ -86,17 +88,20 @@ static void mark(unsigned char *cells, uint32_t first, uint32_t n, int what)
 }
 
 /* Its message is read where it lies: it is an initial value, or stays there. */
-static bool is_read(const struct ccs_op *o)
+static bool is_read(const struct plan_view *v, const struct ccs_op *o)
 {
-	return o->out != CCS_NONE && !(o->flags & CCS_OP_DIRECT) &&
-	       (o->flags & CCS_OP_READ || ccs_plan_is_initial(o));
+	if (o->out == CCS_NONE)
+		return false;
+	if (o->flags & CCS_OP_DIRECT)
+		return cuda_tables_better_read(v, o);
+	return o->flags & CCS_OP_READ || ccs_plan_is_initial(o);
 }
 
 /* `cells`: of the operation's rank. */
 static void count_op(struct moves *x, const struct ccs_op *o, unsigned char *cells)
 {
 	bool in = o->in != CCS_NONE, out = o->out != CCS_NONE;
-	bool placed = x->placed[o - x->v->ops], given = out && !is_read(o);
+	bool placed = x->placed[o - x->v->ops], given = out && !is_read(x->v, o);
 	uint32_t parts =
 		(uint32_t)in + (o->a != CCS_NONE) + (o->b != CCS_NONE) + (o->dst != CCS_NONE);
 	bool idle = !given && o->dst == CCS_NONE; /* it only tells others that they may read */

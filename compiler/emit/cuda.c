@@ -15,8 +15,8 @@
  * small that only waiting counts, a line does what there is nothing to find out about
  * (device/step.h, plain operations). Where a
  * worker adds several messages to one cell, or sends one to several peers, or sends several, or
- * stores several, one after the other, CCS_CHAINS adds to the header what does that in one pass. CCS_LAYOUTS has cells found by a table of the
- * call, where buffers are `by column` or `sized`.
+ * stores several, one after the other, CCS_CHAINS adds to the header what does that in one pass.
+ * CCS_LAYOUTS has cells found by a table of the call, where buffers are `by column` or `sized`.
  * O(operations), and O(workers) at most MAX_SHAPES + MAX_RUNS x LINE_OPS each.
  */
 #include "compiler/emit/module.h"

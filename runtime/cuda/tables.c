@@ -276,17 +276,6 @@ static void make_read(const struct ccs_op *o, struct ccs_dev_op *from, struct cc
 	to->origin = ccs_plan_source(o);
 }
 
-/* Whether the operation that receives the message is followed by one that adds to it: then it is
- * better read, where it may be, than written to cells first. */
-static bool is_added_to(const struct plan_view *v, const struct ccs_op *o)
-{
-	const struct ccs_worker *w = v->workers + v->fifos[o->out].dst_worker;
-	const struct ccs_op *to = v->ops + o->to, *next = to + 1;
-
-	return o->to + 1 < w->op + w->nops && next->dst != CCS_NONE && next->a == to->dst &&
-	       (next->in != CCS_NONE || next->b != CCS_NONE);
-}
-
 /* A shifted operation sends from its second row: by a slot. */
 static void make_direct(struct maker *k)
 {
@@ -305,7 +294,7 @@ static void make_direct(struct maker *k)
 			rows[k->row[i]].form |= CCS_DEV_OUT_DIRECT;
 			rows[k->row[o->to]].form |= CCS_DEV_IN_DIRECT;
 		}
-		if (o->flags & CCS_OP_DIRECT ? ccs_plan_is_initial(o) && is_added_to(k->v, o)
+		if (o->flags & CCS_OP_DIRECT ? cuda_tables_better_read(k->v, o)
 					     : o->flags & CCS_OP_READ || ccs_plan_is_initial(o))
 			make_read(o, rows + k->row[i], rows + k->row[o->to]);
 	}

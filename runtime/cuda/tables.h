@@ -37,4 +37,15 @@ struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t);
 void cuda_tables_bind(const struct cuda_tables *t, const unsigned char *device,
 		      struct ccs_dev_call *c);
 
+/** Whether a direct message is better read than written, where that may be: it is an initial value,
+ *  and the operation behind the one that receives it adds to it. */
+static inline bool cuda_tables_better_read(const struct plan_view *v, const struct ccs_op *o)
+{
+	const struct ccs_worker *w = v->workers + v->fifos[o->out].dst_worker;
+	const struct ccs_op *to = v->ops + o->to, *next = to + 1;
+
+	return ccs_plan_is_initial(o) && o->to + 1 < w->op + w->nops && next->dst != CCS_NONE &&
+	       next->a == to->dst && (next->in != CCS_NONE || next->b != CCS_NONE);
+}
+
 #endif

@@ -50,8 +50,9 @@
  * sender writes no slot; the receiver reads cell origin + j of rank fifos[in].src, its
  * initial value if CCS_DEV_IN_INITIAL. Head and tail count as ever. Rows with
  * CCS_DEV_OUT_APART, and CCS_DEV_IN_APART, do so only where that rank's `send` is not its
- * `recv`; with the marks of a direct copy, too, it is that elsewhere. Both ends see the same: initial values are not read of a premul-sum, which scales
- * them; and with `divide` only those that lie apart, as a rank divides its cells at its end.
+ * `recv`; those that are also marked as a direct copy are one where they are not read. Both ends
+ * see the same: initial values are not read of a premul-sum, which scales them; and with `divide`
+ * only those that lie apart, as a rank divides its cells at its end.
  *
  * Layouts. Kernels of schedules with buffers `by column` or `sized` are compiled with
  * CCS_LAYOUTS set, as their source says. They have no use for `count`: `places` says where cells
