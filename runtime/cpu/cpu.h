@@ -158,6 +158,7 @@ struct layout {
 	unsigned char *scratch;	       /* of all ranks, */
 	size_t scratch_bytes;	       /* each */
 	size_t send_bytes, recv_bytes; /* of each call's buffers */
+	reduce_copy *copy;
 	reduce_combine *combine;
 	reduce_fold *fold;
 	reduce_scale *scale;
@@ -339,9 +340,9 @@ struct wire {
 	/** This process's rank is through with the current run. Under world.lock; or NULL. */
 	void (*done)(struct cpu *e);
 
-	/** Whether every rank can read what any other holds, wherever it lies. The same in all ranks,
-	 *  and always. Under world.lock. NULL: not so. */
-	bool (*reads)(const struct cpu *e);
+	/** Whether every rank reads what any other holds, wherever it lies, if that is one message of
+	 *  so many bytes. The same in all ranks, and always. Under world.lock. NULL: not so. */
+	bool (*reads)(const struct cpu *e, size_t bytes);
 	/* Of held messages; NULL: there are none. */
 	/** Whether others can read what this rank holds. Under world.lock. */
 	bool (*holds)(struct cpu *e, const struct rank_io *io);

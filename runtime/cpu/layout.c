@@ -33,7 +33,7 @@
 #define WHOLE_BYTES ((size_t)64 << 20)
 #define RELAYED_BYTES ((size_t)256 << 10)
 /* Slots of short messages that are in the first-level cache of their sender and of their receiver. */
-#define CACHED_BYTES ((size_t)16 << 10)
+#define CACHED_BYTES ((size_t)8 << 10)
 /* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
 #define NUMBERS 40
 /* Buffers that are no longer are done with sooner by one thread alone than by several that tell
@@ -381,6 +381,7 @@ static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 		.esize = c->esize,
 		.send_bytes = c->send_bytes,
 		.recv_bytes = c->recv_bytes,
+		.copy = reduce_copy_of(),
 		.combine = reduce_of(c->type)->combine[c->reduces ? c->op : CCS_SUM],
 		.fold = reduce_of(c->type)->fold[c->reduces ? c->op : CCS_SUM],
 		.scale = reduce_of(c->type)->scale,
@@ -395,7 +396,7 @@ static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 	/* a premul-sum scales initial values on their way */
 	l->holds = !c->premul && !layout_is_short(e, l) && (!e->wire || e->wire->holds);
 	l->slotless = l->holds && !l->strided && c->prep->stored && e->wire && e->wire->reads &&
-		      e->wire->reads(e);
+		      e->wire->reads(e, l->longest * l->esize);
 	l->far = c->send_bytes + c->recv_bytes >= FAR_BYTES;
 	l->ahead = runs_ahead(e, l) ? e->wire->ahead : 1;
 	l->cached = e->cached && l->ahead > 1;

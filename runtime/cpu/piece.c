@@ -58,17 +58,16 @@ static void fetch(const unsigned char *from, size_t at, size_t bytes, size_t n)
 
 void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes)
 {
+	size_t step = l->far ? AT_ONCE : bytes & ~(size_t)(CACHE_LINE - 1), i = 0;
 	const unsigned char *s = from;
 	unsigned char *d = to;
-	size_t i = 0;
 
-	for (; bytes > LONG && bytes - i >= AT_ONCE; i += AT_ONCE) {
+	for (; bytes > LONG && bytes - i >= step; i += step) {
 		if (l->far) {
-			fetch(s, i, AT_ONCE, bytes);
-			fetch(d, i, AT_ONCE, bytes);
+			fetch(s, i, step, bytes);
+			fetch(d, i, step, bytes);
 		}
-		for (size_t k = i; k < i + AT_ONCE; k += CACHE_LINE)
-			memcpy(d + k, s + k, CACHE_LINE); /* vectors */
+		l->copy(d + i, s + i, step / CACHE_LINE);
 	}
 	memcpy(d + i, s + i, bytes - i);
 }

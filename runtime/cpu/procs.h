@@ -46,15 +46,16 @@
 #define PROCS_NAMES (2 * PROCS_LAG)	   /* calls that a rank has told apart lately */
 #define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
-#define PROCS_SAMPLE ((size_t)128 << 10)   /* bytes of a message for trials (procs_trial.c) */
+#define PROCS_TILE ((size_t)32 << 10)	   /* bytes of a message in tiles (layout.c) */
+#define PROCS_SAMPLE ((size_t)128 << 10)   /* bytes of a whole message, for trials */
 #define PROCS_BOARD 2048u		   /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
 /* Whether a process can read another's memory, and if so whether that is quicker than copying twice by
- * way of memory that both share. Unknown until its trial: then others copy. */
-enum { READS_UNKNOWN, READS_OTHERS, READS_SLOWLY, READS_REFUSED };
+ * way of memory that both share: a tile at a time, or only whole messages. Unknown until its trial. */
+enum { READS_UNKNOWN, READS_OTHERS, READS_WHOLE, READS_SLOWLY, READS_REFUSED };
 
 /* Where a rank has its data in a call, once it is admitted. */
 struct procs_call {
@@ -194,15 +195,16 @@ struct procs {
 	uint64_t finished; /* calls that all are through with, as far as it was seen */
 	struct procs_layout layouts[PROCS_LAYOUTS];
 	struct procs_layout *current;
-	struct fiber *turn;    /* fibers that this process runs in turn */
-	bool posted, admitted; /* the current call */
-	bool in_order;	       /* so it is, for the time being */
-	bool answered;	       /* rank 0: the others may come by the files */
-	bool spins;	       /* each rank has a core */
-	bool light;	       /* who lies down makes all stores seen: others need no fence */
-	bool tried, reads;     /* all ranks' trials are over; in all of them reading was quicker */
-	unsigned polls;	       /* rounds without anything to do before the process sleeps */
-	unsigned crowded;      /* ... none so often, as its core had other work than these ranks' */
+	struct fiber *turn;	 /* fibers that this process runs in turn */
+	bool posted, admitted;	 /* the current call */
+	bool in_order;		 /* so it is, for the time being */
+	bool answered;		 /* rank 0: the others may come by the files */
+	bool spins;		 /* each rank has a core */
+	bool light;		 /* who lies down makes all stores seen: others need no fence */
+	bool tried;		 /* all ranks' trials are over: */
+	bool reads, reads_whole; /* in all of them reading was quicker */
+	unsigned polls;		 /* rounds without anything to do before the process sleeps */
+	unsigned crowded; /* ... none so often, as its core had other work than these ranks' */
 };
 
 static inline unsigned procs_polls(const struct procs *p)
@@ -309,7 +311,7 @@ void procs_order_leave(struct cpu *e);
 /** Tells the others where this rank's data lies in the call. */
 void procs_tell(struct cpu *e, struct procs_call *c);
 /** See struct wire. */
-bool procs_reads(const struct cpu *e);
+bool procs_reads(const struct cpu *e, size_t bytes);
 bool procs_holds(struct cpu *e, const struct rank_io *io);
 void procs_find(struct cpu *e, uint32_t rank);
 bool procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,

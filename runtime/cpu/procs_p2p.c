@@ -73,7 +73,7 @@ static void post(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	const struct procs *p = cpu_of(w)->procs;
 	uint32_t can = atomic_load(&p->table->seats[m->peer].reads);
-	bool reads = can == READS_OTHERS || can == READS_SLOWLY;
+	bool reads = can != READS_UNKNOWN && can != READS_REFUSED;
 
 	c->count = m->count;
 	c->type = (uint32_t)m->type;

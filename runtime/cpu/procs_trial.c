@@ -4,7 +4,9 @@
  * In: processes that have taken their seats. Out: whether this one reads its neighbour's memory, the
  * next rank's, and whether that takes less time than copying a message by way of memory that both
  * share, into a slot and out of it; if all do, nothing is copied that need not be (procs_memory.c).
- * Of these two copies the slower one counts: of a long message they go on side by side.
+ * Of these two copies the slower one counts: of a long message they go on side by side. It is tried
+ * with a tile, which has to be clearly quicker, as who reads it into a slot combines it after
+ * that; and with a whole message, of which the system's call costs less.
  *
  * What copying costs is that lines go from core to core: so all take turns, as in calls. In a round
  * each writes its sample, as long as the messages for which it matters, which the one before it has
@@ -30,6 +32,7 @@ struct trial {
 	const struct procs_seat *before, *next;
 	unsigned char *own, *others; /* shared: this rank's sample, and the next one's */
 	unsigned char *here;	     /* room for a copy */
+	size_t bytes;		     /* of a sample, now */
 	uint64_t reading, copying;   /* ns, the least so far */
 };
 
@@ -67,15 +70,15 @@ static bool read_sample(const struct procs_seat *next, void *to, size_t bytes)
 }
 
 /* As a message is copied. */
-static void copy(void *to, const void *from)
+static void copy(const struct trial *t, void *to, const void *from)
 {
-	const struct layout near = { .far = false };
+	const struct layout near = { .copy = reduce_copy_of() };
 
-	piece_copy(&near, to, from, PROCS_SAMPLE);
+	piece_copy(&near, to, from, t->bytes);
 }
 
 /* False: others are late, or the memory cannot be read. */
-static bool try_once(struct trial *t, uint32_t round)
+static bool try_once(struct trial *t, uint32_t round, bool counts)
 {
 	struct procs_seat *own = t->p->own;
 	uint64_t begun, written, copied, from, reading, copying;
@@ -85,35 +88,50 @@ static bool try_once(struct trial *t, uint32_t round)
 		return false;
 	memset(t->p->sample + 1, (int)round, PROCS_SAMPLE - sizeof(t->p->sample[0]));
 	begun = clock_ns();
-	copy(t->own, t->p->sample);
+	copy(t, t->own, t->p->sample);
 	written = clock_ns() - begun;
 	atomic_store(&own->written, round + 1);
 	if (!await(&t->next->written, round + 1))
 		return false;
 	begun = clock_ns();
-	copy(t->here, t->others);
+	copy(t, t->here, t->others);
 	copied = clock_ns() - begun;
 	from = clock_ns();
-	read = read_sample(t->next, t->here, PROCS_SAMPLE);
+	read = read_sample(t->next, t->here, t->bytes);
 	reading = clock_ns() - from;
 	atomic_store(&own->tried, round + 1);
 	copying = written > copied ? written : copied;
-	if (round) {
+	if (counts) {
 		t->reading = reading < t->reading ? reading : t->reading;
 		t->copying = copying < t->copying ? copying : t->copying;
 	}
 	return read;
 }
 
-static bool is_quicker(struct trial *t)
+/* What so many bytes take, from that round on. */
+static bool try_bytes(struct trial *t, uint32_t round, size_t bytes)
 {
-	for (uint32_t round = 0; round < ROUNDS; round++)
-		if (!try_once(t, round))
+	t->bytes = bytes;
+	t->reading = t->copying = UINT64_MAX;
+	for (uint32_t i = 0; i < ROUNDS; i++)
+		if (!try_once(t, round + i, i > 0))
 			return false;
-	return t->reading < t->copying;
+	return true;
 }
 
-static bool reads_quickly(struct world *w)
+static uint32_t how_quickly(struct trial *t)
+{
+	bool tiles;
+
+	if (!try_bytes(t, 0, PROCS_TILE))
+		return READS_SLOWLY;
+	tiles = t->reading + t->reading / 2 < t->copying;
+	if (!try_bytes(t, ROUNDS, PROCS_SAMPLE) || t->reading >= t->copying)
+		return READS_SLOWLY;
+	return tiles ? READS_OTHERS : READS_WHOLE;
+}
+
+static uint32_t try_neighbours(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
 	int n = w->nranks, next = (w->first + 1) % n;
@@ -124,17 +142,15 @@ static bool reads_quickly(struct world *w)
 		.own = map_sample(w, w->first),
 		.others = map_sample(w, next),
 		.here = malloc(PROCS_SAMPLE),
-		.reading = UINT64_MAX,
-		.copying = UINT64_MAX,
 	};
-	bool quicker = t.own && t.others && t.here && is_quicker(&t);
+	uint32_t how = t.own && t.others && t.here ? how_quickly(&t) : READS_SLOWLY;
 
 	if (t.own)
 		munmap(t.own, PROCS_SAMPLE);
 	if (t.others)
 		munmap(t.others, PROCS_SAMPLE);
 	free(t.here);
-	return quicker;
+	return how;
 }
 
 /* ($CCS_CROSS_MEMORY_DISABLE=1: as if it could not; 0: if it can, however long it takes.) */
@@ -145,11 +161,11 @@ void procs_try_reading(struct world *w)
 	const char *off = getenv("CCS_CROSS_MEMORY_DISABLE");
 	uint64_t token = 0;
 	uint32_t reads = READS_REFUSED;
-	bool quickly = w->nranks > 1 && reads_quickly(w);
+	uint32_t how = w->nranks > 1 ? try_neighbours(w) : READS_SLOWLY;
 
 	if (!(off && !strcmp(off, "1")) && read_sample(next, &token, sizeof(token)) &&
 	    token == p->token)
-		reads = (off && !strcmp(off, "0")) || quickly ? READS_OTHERS : READS_SLOWLY;
+		reads = off && !strcmp(off, "0") ? READS_OTHERS : how;
 	atomic_store(&p->own->reads, reads);
 	procs_ring_sleepers(w);
 }
@@ -157,17 +173,19 @@ void procs_try_reading(struct world *w)
 bool procs_tried(const struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
-	bool all = true;
+	uint32_t worst = READS_OTHERS;
 
 	for (int i = 0; i < w->nranks && !p->tried; i++) {
 		uint32_t reads = atomic_load(&p->table->seats[i].reads);
 
 		if (reads == READS_UNKNOWN)
 			return false;
-		all &= reads == READS_OTHERS;
+		worst = reads > worst ? reads : worst;
 	}
-	if (!p->tried)
-		p->reads = all;
+	if (!p->tried) {
+		p->reads = worst == READS_OTHERS;
+		p->reads_whole = worst <= READS_WHOLE;
+	}
 	p->tried = true;
 	return true;
 }

@@ -1,5 +1,5 @@
 /*
- * Arithmetic on arrays of elements, for every type and operator.
+ * Arithmetic on arrays of elements, for every type and operator; and copies.
  *
  * Integers: sums and products wrap (two's complement); an average is the
  * wrapped sum divided, truncated toward zero. float32 and float64 are combined
@@ -26,6 +26,9 @@ typedef void reduce_divide(void *data, size_t n, uint32_t by);
 typedef void reduce_fold(unsigned char *const *to, size_t targets, const unsigned char *const *from,
 			 size_t m, size_t n);
 
+/* Copies so many lines of the cache, at any address; they do not overlap. */
+typedef void reduce_copy(void *to, const void *from, size_t lines);
+
 /* What there is for one type, by ccs_redop or OP_PREMUL: CCS_AVG and OP_PREMUL combine as
  * CCS_SUM. */
 struct reduce {
@@ -40,7 +43,11 @@ extern const struct reduce *const reduce_plain[CCS_NDTYPES];
 extern const struct reduce *const reduce_avx2[CCS_NDTYPES];
 extern const struct reduce *const reduce_avx512[CCS_NDTYPES];
 
+/* The same of copies. */
+reduce_copy reduce_plain_copy, reduce_avx2_copy, reduce_avx512_copy;
+
 /** The kernels that this machine runs best. */
 const struct reduce *reduce_of(ccs_dtype t);
+reduce_copy *reduce_copy_of(void);
 
 #endif

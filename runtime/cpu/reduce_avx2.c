@@ -6,6 +6,8 @@
 #pragma GCC target("avx2")
 #endif
 #define TABLE reduce_avx2
+#define COPY reduce_avx2_copy
+#define VECTOR 32
 #include "runtime/cpu/reduce_types.inc"
 #if defined(__clang__)
 #pragma clang attribute pop

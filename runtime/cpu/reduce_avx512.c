@@ -7,6 +7,8 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
 #endif
 #define TABLE reduce_avx512
+#define COPY reduce_avx512_copy
+#define VECTOR 64
 #include "runtime/cpu/reduce_types.inc"
 #if defined(__clang__)
 #pragma clang attribute pop

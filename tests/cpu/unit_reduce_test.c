@@ -1,7 +1,8 @@
 /*
  * Kernels for vectors of all widths give the bits that those for every machine give: all types
  * and operators, alone and several in one pass, random bits (NaNs and infinities among them), all lengths around a vector's.
- * Of two NaNs the result may be either: so one operand has none.
+ * Of two NaNs the result may be either: so one operand has none. And each copies so many lines, from
+ * any address to any, and nothing else.
  */
 #include "runtime/cpu/reduce.h"
 #include "tests/support/rng.h"
@@ -97,10 +98,30 @@ static void compare(struct rng *g, const struct reduce *plain, const struct redu
 	same(&v, t, n, "divide");
 }
 
-static void all(const struct reduce *const *other)
+enum { LINE = 64, LINES = 9 };
+
+static void copies(reduce_copy *copy)
+{
+	unsigned char from[LINE * (LINES + 1)], to[sizeof(from) + LINE], wanted[sizeof(to)];
+	struct rng g = { 3 };
+
+	for (size_t i = 0; i < (size_t)LINES * LINE * 4; i++) {
+		size_t lines = i % (LINES + 1), at = i * 7 % LINE, put = i * 13 % LINE;
+
+		fill(&g, from, sizeof(from));
+		fill(&g, to, sizeof(to));
+		memcpy(wanted, to, sizeof(to));
+		memcpy(wanted + put, from + at, lines * LINE);
+		copy(to + put, from + at, lines);
+		assert_memory_equal(to, wanted, sizeof(to));
+	}
+}
+
+static void all(const struct reduce *const *other, reduce_copy *copy)
 {
 	struct rng g = { 1 };
 
+	copies(copy);
 	for (int t = 0; t < CCS_NDTYPES; t++)
 		for (size_t n = 0; n <= MOST; n += n < 70 ? 1 : 23)
 			compare(&g, reduce_plain[t], other[t], (ccs_dtype)t, n);
@@ -112,7 +133,7 @@ static void avx2(void **state)
 	(void)state;
 	if (!__builtin_cpu_supports("avx2"))
 		skip();
-	all(reduce_avx2);
+	all(reduce_avx2, reduce_avx2_copy);
 }
 
 static void avx512(void **state)
@@ -120,7 +141,7 @@ static void avx512(void **state)
 	(void)state;
 	if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
 		skip();
-	all(reduce_avx512);
+	all(reduce_avx512, reduce_avx512_copy);
 }
 #endif
 
@@ -130,6 +151,8 @@ static void chosen(void **state)
 	struct rng g = { 2 };
 
 	(void)state;
+	copies(reduce_plain_copy);
+	copies(reduce_copy_of());
 	for (int t = 0; t < CCS_NDTYPES; t++)
 		compare(&g, reduce_plain[t], reduce_of((ccs_dtype)t), (ccs_dtype)t, MOST);
 }
