@@ -28,6 +28,7 @@ struct evaluation {
 	struct shares sum;	    /* room */
 	const struct term *asked;   /* of this sum it is known whether it is one share */
 	bool one_share;
+	bool begun; /* the cursor is at a rank */
 };
 
 /* An index of the left side. */
@@ -47,9 +48,13 @@ struct clause {
 
 /* ---- evaluation ------------------------------------------------------------------------- */
 
-/* What is evaluated next is of this rank. */
+/* What is evaluated next is of this rank. Its lets keep their values as long as it stays the rank. */
 static void begin(struct evaluation *x, int64_t report_rank, uint32_t rank)
 {
+	struct cursor *v = &x->cursor;
+	if (x->begun && v->rank == rank && v->report_rank == report_rank && !v->stopped)
+		return;
+	x->begun = true;
 	cursor_start(&x->cursor, NULL, rank);
 	x->cursor.report_rank = report_rank;
 	for (const struct stmt *s = x->lets; s; s = s->next)

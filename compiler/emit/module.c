@@ -376,8 +376,8 @@ static void add_expected(struct builder *b, struct arena *scratch, struct ccs_pl
 	uint32_t *row_of = none_array(scratch, k->nshares); /* by share: its row of sums */
 
 	for (uint64_t i = 0; i < n; i++) {
-		uint32_t asked =
-			contract_row(k, (uint32_t)(i / p->cells), (uint32_t)(i % p->cells));
+		uint32_t rank = (uint32_t)(i / p->cells), cell = (uint32_t)(i % p->cells);
+		uint32_t asked = contract_row(k, rank, cell);
 		uint32_t share = asked == NONE ? NONE : contract_alike(&alike, asked);
 		if (share != NONE && row_of[share] == NONE) {
 			row_of[share] = nsums;

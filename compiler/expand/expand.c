@@ -26,11 +26,11 @@ struct expansion {
 	bool measured;	  /* all rows were counted, and are not too many */
 	uint32_t *hints;  /* by path: rows of the rank before */
 	uint32_t nhints, caphints;
-	struct op *base;     /* the newest slab of operations */
-	struct op *at, *end; /* its free part */
-	size_t slab;	     /* operations in the first slabs */
-	uint32_t last;	     /* rows of the last rank */
-	struct squad *squad; /* NULL: ranks are run one by one */
+	struct op *base;      /* the newest slab of operations */
+	struct op *at, *end;  /* its free part */
+	size_t slab;	      /* operations in the first slabs */
+	uint32_t first, last; /* rows of rank 0, and of the last rank */
+	struct squad *squad;  /* NULL: ranks are run one by one */
 };
 
 static uint32_t hint(struct expansion *x, uint32_t path)
@@ -47,17 +47,18 @@ static void set_hint(struct expansion *x, uint32_t path, uint32_t n)
 }
 
 /* How many operations the next slab has: what the ranks to come will need, if they
- * are as the ranks before; and no more than there are, as rank 0 may be a root that does
- * far more than all others. */
+ * are as the ranks before; but rank 0, which may be a root that does far more than all others. */
 static size_t slab_size(struct expansion *x)
 {
-	uint64_t rest;
+	uint64_t others, rest;
 	if (x->v.rank == 0) {
 		x->slab = x->slab ? 2 * x->slab : FIRST_SLAB;
 		return x->slab < LAST_SLAB ? x->slab : LAST_SLAB;
 	}
-	rest = (x->stored / x->v.rank + 1) * (x->p->nranks - x->v.rank);
-	rest = rest < x->stored ? rest : x->stored + 1;
+	if (x->v.rank == 1)
+		return x->first + 1u;
+	others = (x->stored - x->first) / (x->v.rank - 1) + 1;
+	rest = others * (x->p->nranks - x->v.rank);
 	return rest < LAST_SLAB ? (size_t)rest : LAST_SLAB;
 }
 
@@ -193,6 +194,7 @@ static void store(struct expansion *x)
 		x->last += l->n;
 		set_hint(x, l->path, l->n);
 	}
+	x->first = x->v.rank == 0 ? x->last : x->first;
 	x->granted = 0;
 }
 

@@ -236,7 +236,7 @@ bug "messages of FIFOs are counted wrongly" module 's/\.messages = q->nsends/.me
 bug "the largest message of a FIFO is the last" module 's/n > v\[f\].max_cells \? n :/1 ? n :/'
 bug "the largest message is not noted" module 's/plan->max_message = v->n;/plan->max_message = 1;/'
 bug "a promise for another cell" module \
-	's/uint32_t asked = contract_row\(/uint32_t even = i % p->cells % 2 ? contract_row(k, (uint32_t)(i \/ p->cells), (uint32_t)(i % p->cells) - 1) : NONE, asked = even != NONE ? even : contract_row(/'
+	's/asked = contract_row\(k, rank, cell\);/even = contract_row(k, rank, cell \/ 2 * 2), asked = even == NONE ? contract_row(k, rank, cell) : even;/'
 bug "a promise is forgotten" module 's/asked == NONE \?/asked == NONE || i % 3 == 2 ?/'
 bug "contributions twice" module 's/\.times = s->times/.times = 2/'
 bug "sums are no sums" module 's/\.reduced = s->reduced/.reduced = 0/'
