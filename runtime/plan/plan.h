@@ -92,7 +92,7 @@
 #include "runtime/ccs.h"
 
 #define CCS_PLAN_MAGIC "CCSPLAN\n"
-#define CCS_PLAN_ABI 10u
+#define CCS_PLAN_ABI 11u
 #define CCS_NONE UINT32_MAX
 
 /* A table: `n` rows of a fixed size, `at` bytes from the module's start. */

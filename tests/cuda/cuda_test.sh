@@ -238,6 +238,8 @@ unset FAKE_CUDA_SMS
 faked "$ccc" schedules/binomial_reduce.ccs -n 4 --target=cuda -o "$tmp/reduce.so"
 faked "$build/tests/cuda/cuda_host_test" "$tmp/ring.so" "$tmp/reduce.so" 2>&1 ||
 	not_ok "cuda_host_test" "it ended with status $?"
+faked "$build/tests/cuda/cuda_graphs_test" "$tmp/ring.so" 2>&1 ||
+	not_ok "cuda_graphs_test" "it ended with status $?"
 
 # ---- the real NVRTC --------------------------------------------------------------------------------------
 real_nvrtc
