@@ -89,7 +89,8 @@ static void find_touched(struct replay *r, struct arena *arena)
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		const struct task *k = &p->tasks[t];
 		struct extent x = r->touched[k->rank].cells;
-		for (const struct op *o = k->ops; o < k->ops + k->nops; o++) {
+		for (uint32_t i = 0; i < k->nops; i++) { /* a task without any has no array */
+			const struct op *o = k->ops + i;
 			if (op_kind(o) != OP_WAIT && o->n)
 				x = widen(x, o->cell, o->n);
 			if ((op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO) && o->n)

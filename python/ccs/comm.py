@@ -287,6 +287,14 @@ class Comm:
         with self._lock:
             check(library().ccs_comm_check(self.handles()[0]))
 
+    def waits(self) -> str:
+        """Which ranks of this process have waited on GPUs for longer than the timeout since this was
+        last asked, where, and for whom; "" if none has."""
+        with self._lock:
+            text = ctypes.create_string_buffer(_DESCRIPTION * 4)
+            check(library().ccs_comm_waits(self.handles()[0], text, len(text)))
+        return text.value.decode()
+
     def batch(self) -> Batch:
         """An empty batch of messages, to be filled by its send() and recv(), and run at the end of
         a `with`, by its run() or by its start()."""

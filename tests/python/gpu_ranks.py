@@ -150,6 +150,7 @@ class OnGpus(Case):
         self.assertEqual([m.values() for m in memory], [[6, 60, 4]] * 4)
         self.assertEqual(tensors[0].asked, [1, 1])  # the default stream, in and out
         self.comm.check()
+        self.assertEqual(self.comm.waits(), "")
 
     def test_a_run_that_was_started(self):
         memory, free = self.each(lambda rank: [rank]), threading.Event()
