@@ -1,10 +1,10 @@
 /*
  * A squad: ranks whose text is run at once.
  *
- *   squad_forms.c  numbers on all ranks of a squad, and what is made of them
- *   squad_eval.c   names and expressions
- *   squad.c        statements and operations
- *   squad_calls.c  calls of procs and schedules, groups, scratch
+ *   squad_spreads.c  numbers on all ranks of a squad, and what is made of them
+ *   squad_eval.c     names and expressions
+ *   squad.c          statements and operations
+ *   squad_calls.c    calls of procs and schedules, groups, scratch
  *
  * All ranks run one text, and most of what a rank costs is to walk it: conditions, peers and
  * chunks are looked at for each of them alone, though they are the same expressions. Here the
@@ -153,7 +153,7 @@ void squad_init(struct squad *b, struct cursor *v);
  *  `room`: of a rank, likely. False: they are the cursor's. */
 bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_t n, uint32_t room);
 
-/* ---- squad_forms.c ------------------------------------------------------------------------------ */
+/* ---- squad_spreads.c ------------------------------------------------------------------------------ */
 
 /** Room for a spread's values, until b->used is what it was. */
 int64_t *spread_room(struct squad *b);

@@ -8,8 +8,9 @@
  *                               from some N on, of which the least must be named
  *
  * A mutant that is said to be right for every N must pass `ccc check -n 2..64`, which knows
- * nothing of that proof; one that is said to be right for every X too, with several. What is not proved is no claim; but the schedules of `proved` must
- * be, and some mutants too, or the test says nothing.
+ * nothing of that proof; one that is said to be right for every X too, with several. What is not
+ * proved is no claim; but the schedules of `proved` must be, and some mutants too, or the test says
+ * nothing.
  */
 #include "tests/support/rng.h"
 

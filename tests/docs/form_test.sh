@@ -35,6 +35,20 @@ else
 	ok "sizeof(x), of types and of expressions"
 fi
 
+# A source that a comment names is there. (`x.c` is a member of something: names have two letters
+# or more.)
+# shellcheck disable=SC2046
+git ls-files 2>/dev/null | sed 's:.*/::' | sort -u >"$tmp/files"
+grep -ohE '^[[:space:]]*(\*|/\*|//).*' $(find lang compiler runtime -name '*.[chyl]') |
+	grep -oE '\b[a-z][a-z0-9]+(_[a-z0-9]+)*\.(c|inc)\b' | sort -u >"$tmp/named"
+if ! [ -s "$tmp/files" ]; then
+	echo "skip - sources that comments name: this is no clone of git's"
+elif grep -vxFf "$tmp/files" "$tmp/named" >"$tmp/gone" || ! [ -s "$tmp/named" ]; then
+	not_ok "sources that comments name are there" "$(cat "$tmp/gone")"
+else
+	ok "sources that comments name are there"
+fi
+
 # Every ccs_... that a comment of a public header names is declared in it, or is a symbol
 # that the runtime asks a module for.
 for header in runtime/ccs.h; do
