@@ -22,30 +22,28 @@ int64_t *spread_room(struct squad *b)
 
 /* ---- looks ------------------------------------------------------------------------------- */
 
-int64_t spread_least(const struct squad *b, const struct spread *x)
+/* The least number on the ranks that run, or the greatest one. */
+static inline int64_t end_of(const struct squad *b, const struct spread *x, bool greatest)
 {
-	int64_t least;
+	int64_t end;
 	if (!x->v)
-		return spread_at(x, x->step < 0 ? b->run.hi : b->run.lo);
-	least = x->v[b->run.lo];
+		return spread_at(x, (x->step < 0) != greatest ? b->run.hi : b->run.lo);
+	end = x->v[b->run.lo];
 	for (uint64_t m = b->run.mask; m; m &= m - 1) {
 		int64_t value = x->v[__builtin_ctzll(m)];
-		least = value < least ? value : least;
+		end = (greatest ? value > end : value < end) ? value : end;
 	}
-	return least;
+	return end;
+}
+
+int64_t spread_least(const struct squad *b, const struct spread *x)
+{
+	return end_of(b, x, false);
 }
 
 int64_t spread_greatest(const struct squad *b, const struct spread *x)
 {
-	int64_t most;
-	if (!x->v)
-		return spread_at(x, x->step < 0 ? b->run.lo : b->run.hi);
-	most = x->v[b->run.lo];
-	for (uint64_t m = b->run.mask; m; m &= m - 1) {
-		int64_t value = x->v[__builtin_ctzll(m)];
-		most = value > most ? value : most;
-	}
-	return most;
+	return end_of(b, x, true);
 }
 
 uint64_t spread_holds(const struct squad *b, const struct spread *x)
