@@ -26,15 +26,26 @@ struct span msccl_place(const struct msccl_element *e, const char *name)
 	for (size_t i = 1; i + n < len; i++)
 		if (strchr(" \t\r\n", text[i - 1]) && !memcmp(text + i, name, n) &&
 		    strchr("= \t\r\n", text[i + n])) {
-			const char *close = memchr(text + i + n, '"', len - i - n);
+			const char *open = text + i + n;
 
-			close = close ? memchr(close + 1, '"', len - (size_t)(close + 1 - text))
-				      : NULL;
+			open += strcspn(open, "\"'>");
+			const char *close = *open == '>' ? NULL
+							 : memchr(open + 1, *open,
+								  len - (size_t)(open + 1 - text));
 			uint32_t lo = e->span.lo + (uint32_t)i;
 			return (struct span){ lo, close ? e->span.lo + (uint32_t)(close - text) + 1
 							: lo + (uint32_t)n };
 		}
 	return e->span;
+}
+
+static void missing(const struct msccl_element *e, const char *name, const char *allowed)
+{
+	struct diags *d = e->ctx->diags;
+	struct diag *g = diag_add(d, SEV_ERROR, 602, e->span, NO_RANK,
+				  "<%s> has no attribute '%s'", e->name, name);
+
+	diag_help(d, g, "the executors need it to know what the file means; it is %s", allowed);
 }
 
 int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t least, int64_t most,
@@ -47,8 +58,8 @@ int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t le
 	if (!text && none >= least)
 		return none;
 	if (!text) {
-		diag_add(d, SEV_ERROR, 602, e->span, NO_RANK, "<%s> has no attribute '%s'", e->name,
-			 name);
+		missing(e, name, arena_printf(e->ctx->arena, "a number from %lld to %lld",
+					      (long long)least, (long long)most));
 		return least;
 	}
 	errno = 0;
@@ -67,15 +78,14 @@ int msccl_word(const struct msccl_element *e, const char *name, const char *cons
 	struct diags *d = e->ctx->diags;
 	size_t n = 0;
 
-	if (!text) {
-		diag_add(d, SEV_ERROR, 602, e->span, NO_RANK, "<%s> has no attribute '%s'", e->name,
-			 name);
-		return -1;
-	}
 	for (; words[n]; n++) {
-		if (!strcmp(text, words[n]))
+		if (text && !strcmp(text, words[n]))
 			return (int)n;
 		all = arena_printf(e->ctx->arena, "%s%s%s", all, n ? " " : "", words[n]);
+	}
+	if (!text) {
+		missing(e, name, arena_printf(e->ctx->arena, "one of: %s", all));
+		return -1;
 	}
 	struct diag *g = diag_add(d, SEV_ERROR, 602, msccl_place(e, name), NO_RANK,
 				  "'%.40s' is no %s of <%s>", text, name, e->name);

@@ -9,14 +9,14 @@
 
 /* ---- text ----------------------------------------------------------------------------- */
 
-static const char *plural(int64_t n)
+static const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
 }
 
 static const char *slots_text(struct arena *a, int64_t slots)
 {
-	return arena_printf(a, "%" PRId64 " slot%s", slots, plural(slots));
+	return arena_printf(a, "%" PRId64 " slot%s", slots, plural((uint64_t)slots));
 }
 
 /* From which size of chunks on; `most`: the most that fit a slot and make a difference. */
@@ -89,9 +89,9 @@ static void print_text(struct ctx *c, const struct msccl_verdict *v, FILE *out)
 {
 	const struct msccl *m = v->m;
 
-	fprintf(out, "%s: %s, N = %u, %s, %u chunk%s, %u blocks, %" PRIu64 " steps\n", v->name,
+	fprintf(out, "%s: %s, N = %u, %s, %u chunk%s, %u block%s, %" PRIu64 " step%s\n", v->name,
 		v->contract, m->nranks, m->protocol, m->nchunks, plural(m->nchunks), m->nblocks,
-		m->nsteps);
+		plural(m->nblocks), m->nsteps, plural(m->nsteps));
 	print_slots(c, v, out);
 	print_computes(v, v->in_place, "in place", out);
 	print_computes(v, v->out_of_place, "out of place", out);

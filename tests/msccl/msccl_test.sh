@@ -26,7 +26,8 @@ bless=
 # ---- whole messages --------------------------------------------------------------------
 for f in good/ring_allreduce good/tree_reduce good/pairs_nop good/custom diag/deadlock_slots \
 	 diag/dependency_cycle diag/deadlock_blocks diag/race_blocks diag/race_write diag/no_value \
-	 diag/twice diag/two_blocks diag/unequal diag/over_limits diag/doctype; do
+	 diag/twice diag/two_blocks diag/unequal diag/over_limits diag/doctype \
+	 diag/no_attribute diag/single_quotes; do
 	options=$(sed -n 's/^\/\/! options: //p' "$here/$f.xml")
 	# shellcheck disable=SC2086
 	"$ccc" check $here/$f.xml $options >"$tmp/said" 2>&1
