@@ -78,6 +78,8 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 		return false;
 	enough.slots = w->slots > c->slots ? (uint32_t)w->slots : c->slots;
 	k->deadlock = deadlock(&enough, k->program);
+	if (k->deadlock.deadlocked)
+		return false;
 	c->diags->phase = PHASE_RACE;
 	w->races = msccl_overlaps(c, w->m, k->program, w->in_place);
 	w->races |= !msccl_between(c, k->program, &k->deadlock.order);
@@ -237,6 +239,31 @@ static void compile_way(struct session *s, const struct msccl *m, const struct m
 	s->status = emit_module(&s->ctx, &e);
 }
 
+/* The way and the size of chunks that are wrong, where some are: long chunks travel one by one, and
+ * of short ones as many as can be in a message. */
+static void explain_way(struct session *s, const struct msccl *m, const struct msccl_verdict *v)
+{
+	static const uint32_t per_message[] = { 1, MSCCL_MOST_CHUNKS };
+	bool wrong = s->diags.errors > 0;
+	struct way w = { .m = m,
+			 .in_place = m->inplace && !(m->outofplace && v->in_place == PROVED),
+			 .root = v->root == NONE ? 0 : v->root,
+			 .slots = wrong ? 0 : v->slots.chunk };
+	struct diags none = { .arena = &s->arena, .sources = &s->sources };
+	struct ctx quiet = s->ctx;
+	struct checked k;
+	bool right = true;
+
+	quiet.diags = &none;
+	for (size_t i = 0; i < 2 && right && (wrong || !i); i++) {
+		arena_free(&s->scratch);
+		w.per_message = per_message[i];
+		right = check_way(s, &quiet, &w, &k);
+	}
+	if (k.program && !diags_have(&s->diags, 0, 501)) /* what is over a limit is not run */
+		session_explain(s, &s->ctx, &k, right && !wrong ? &k.deadlock.order : NULL, 0);
+}
+
 /* What an action or option cannot do with such a file. False: it is told of. */
 static bool is_for(struct session *s, const struct msccl *m)
 {
@@ -270,6 +297,8 @@ static void act(struct session *s, const struct msccl *m)
 	decide(s, m, &v);
 	if (o->action == ACTION_CHECK)
 		msccl_verdict_print(&s->ctx, &v, json, json ? s->out.report : s->out.stream);
+	else if (o->action == ACTION_EXPLAIN)
+		explain_way(s, m, &v);
 	else if (!s->diags.errors && !s->diags.denied && !s->status)
 		compile_way(s, m, &v);
 }
@@ -278,11 +307,11 @@ static bool is_action(struct session *s)
 {
 	const struct options *o = s->o;
 
-	if ((o->action == ACTION_CHECK || o->action == ACTION_COMPILE) &&
-	    !(o->action == ACTION_COMPILE && o->emit == EMIT_AST))
+	if (o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
+	    (o->action == ACTION_COMPILE && o->emit != EMIT_AST))
 		return true;
 	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
-		 "%s: MSCCL XML can be checked and compiled, and that is all", o->file);
+		 "%s: MSCCL XML can be checked, explained and compiled, and that is all", o->file);
 	s->status = 2;
 	return false;
 }

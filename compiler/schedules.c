@@ -122,20 +122,6 @@ static bool stream(struct session *s, struct ctx *c, const struct instance *in, 
 	return true;
 }
 
-/* `ccc explain` of one instance; order == NULL: it is wrong. */
-static void explain_instance(struct session *s, struct ctx *c, const struct checked *k,
-			     const struct order *order, uint32_t first_diag)
-{
-	const char *why;
-
-	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream,
-		     &why)) {
-		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", why);
-		s->status = 2;
-	}
-	arena_free(c->scratch);
-}
-
 /* What the action makes of an instance that is right. */
 static void use_instance(struct session *s, struct ctx *c, struct job *j, const struct checked *k)
 {
@@ -144,7 +130,7 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 	if (!j->target || o->action == ACTION_CHECK || o->action == ACTION_TABLE)
 		return;
 	if (o->action == ACTION_EXPLAIN) {
-		explain_instance(s, c, k, &k->deadlock.order, 0);
+		session_explain(s, c, k, &k->deadlock.order, 0);
 		return;
 	}
 	if (o->emit == EMIT_MSCCL_XML)
@@ -237,7 +223,7 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 		} else if (k.program && j->target && s->o->action == ACTION_EXPLAIN &&
 			   s->diags.errors && !diags_have(&s->diags, first_diag, 501)) {
 			/* What is over a limit is not run. */
-			explain_instance(s, &c, &k, NULL, first_diag);
+			session_explain(s, &c, &k, NULL, first_diag);
 		}
 	}
 	s->diags.where = NULL;

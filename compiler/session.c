@@ -94,6 +94,21 @@ static int write_product(struct session *s)
 	return error ? error : written;
 }
 
+/* ---- what actions share ------------------------------------------------------------ */
+
+void session_explain(struct session *s, struct ctx *c, const struct checked *k,
+		     const struct order *order, uint32_t first_diag)
+{
+	const char *why;
+
+	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream,
+		     &why)) {
+		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", why);
+		s->status = 2;
+	}
+	arena_free(c->scratch);
+}
+
 /* ---- the compilation --------------------------------------------------------------- */
 
 static void format(struct session *s, struct front *f)

@@ -38,6 +38,11 @@ void run_schedules(struct session *s);
 /* The same for an algorithm of MSCCL's, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
+/* `ccc explain` of one instance that was checked; order == NULL: it is wrong, and diagnostics from
+ * first_diag on are about it. */
+void session_explain(struct session *s, struct ctx *c, const struct checked *k,
+		     const struct order *order, uint32_t first_diag);
+
 /* Whether the product may be written where it is to go, before all the work; else it is reported. */
 bool session_can_write(struct session *s);
 

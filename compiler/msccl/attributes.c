@@ -42,8 +42,8 @@ struct span msccl_place(const struct msccl_element *e, const char *name)
 static void missing(const struct msccl_element *e, const char *name, const char *allowed)
 {
 	struct diags *d = e->ctx->diags;
-	struct diag *g = diag_add(d, SEV_ERROR, 602, e->span, NO_RANK,
-				  "<%s> has no attribute '%s'", e->name, name);
+	struct diag *g = diag_add(d, SEV_ERROR, 602, e->span, NO_RANK, "<%s> has no attribute '%s'",
+				  e->name, name);
 
 	diag_help(d, g, "the executors need it to know what the file means; it is %s", allowed);
 }
@@ -58,8 +58,9 @@ int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t le
 	if (!text && none >= least)
 		return none;
 	if (!text) {
-		missing(e, name, arena_printf(e->ctx->arena, "a number from %lld to %lld",
-					      (long long)least, (long long)most));
+		missing(e, name,
+			arena_printf(e->ctx->arena, "a number from %lld to %lld", (long long)least,
+				     (long long)most));
 		return least;
 	}
 	errno = 0;

@@ -251,7 +251,8 @@ static void print_head(struct script *x, bool twice, const uint32_t *state, FILE
 	const struct program *p = x->r.p;
 	const struct decl *d = p->instance.schedule;
 
-	fprintf(out, "%s: %s on %u ranks", d->name.name, d->contract_name.name, p->nranks);
+	fprintf(out, "%s: %s on %u rank%s", d->name.name, d->contract_name.name, p->nranks,
+		p->nranks == 1 ? "" : "s");
 	if (p->instance.root >= 0)
 		fprintf(out, ", root %" PRId64, p->instance.root);
 	fputc('\n', out);

@@ -137,6 +137,12 @@ static void print_wait(struct script *x, const struct greedy *r, uint32_t task, 
 		witness_wait_text(r, o));
 }
 
+/* A par and its blocks wait for one another; who is at fault is stuck elsewhere. */
+static bool waits_for_par(const struct program *p, const struct op *o)
+{
+	return op_kind(o) == OP_WAIT && !p->sites[o->site].name;
+}
+
 static void print_stuck(struct script *x, const struct greedy *r, FILE *out)
 {
 	const struct program *p = r->p;
@@ -145,7 +151,7 @@ static void print_stuck(struct script *x, const struct greedy *r, FILE *out)
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		const struct progress *u = &r->progress[t];
 		const struct task *k = &p->tasks[t];
-		if (u->next >= k->nops || op_kind(&k->ops[u->next]) == OP_WAIT || !x->rank[k->rank])
+		if (u->next >= k->nops || !x->rank[k->rank] || waits_for_par(p, &k->ops[u->next]))
 			continue;
 		if (n++ == 0)
 			fprintf(out, "\nhere it is stuck%s\n",

@@ -59,6 +59,9 @@ const char *witness_wait_text(const struct greedy *r, const struct op *o)
 {
 	struct arena *a = r->ctx->scratch;
 	const struct program *p = r->p;
+	if (op_kind(o) == OP_WAIT)
+		return arena_printf(a, "waits until %s has finished",
+				    p->sites[p->tasks[o->fifo].ops[o->other - 1].site].name);
 	const char *cells = program_cells_text(a, p, o->cell, o->n);
 	if (op_out(o) == NONE || waits_to_receive(r, o))
 		return arena_printf(a, "waits to receive %s from rank %u", cells,
@@ -97,10 +100,9 @@ static void note_other(const struct graph *g, struct diag *d, uint32_t i)
 {
 	struct greedy *r = g->r;
 	const struct program *p = r->p;
-	const struct task *to = &p->tasks[g->cycle[i]->to];
 	const struct site *s = &p->sites[graph_op(g, i)->site];
-	diag_note(r->ctx->diags, d, s->span, "rank %u, %s: waits until %s has finished",
-		  graph_rank(g, i), s->name, p->sites[to->ops[g->cycle[i]->needs].site].name);
+	diag_note(r->ctx->diags, d, s->span, "rank %u, %s: %s", graph_rank(g, i), s->name,
+		  witness_wait_text(r, graph_op(g, i)));
 }
 
 static void note_wait(const struct graph *g, struct diag *d, uint32_t i)

@@ -114,7 +114,9 @@ static bool try(const struct text *t, int *right)
 		perror(path);
 		return false;
 	}
-	struct seen s = run(ACTION_CHECK);
+	struct seen s = run(ACTION_EXPLAIN);
+	if (!s.bugs)
+		s = run(ACTION_CHECK);
 	if (!s.errors) {
 		s = run(ACTION_COMPILE);
 		(*right)++;

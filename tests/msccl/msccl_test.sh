@@ -37,6 +37,10 @@ for f in good/ring_allreduce diag/race_blocks; do
 	"$ccc" check $here/$f.xml --diagnostics-format=json >"$tmp/said" 2>&1
 	compare "${f#*/}.json"
 done
+for f in good/ring_allreduce diag/deadlock_slots diag/dependency_cycle diag/unequal diag/race_blocks; do
+	"$ccc" explain $here/$f.xml --slots 2 >"$tmp/said" 2>&1
+	compare "explain_${f#*/}.txt"
+done
 [ "$bless" ] && exit 0
 
 # ---- they run ----------------------------------------------------------------------------
@@ -61,9 +65,9 @@ status "-n of another" 2 "$ccc" check $f -n 2..4
 says "... is told" "$tmp/err" 'file is for 3 GPUs'
 status "-D" 2 "$ccc" check $f -D X=1
 status "--schedule" 2 "$ccc" check $f --schedule t
-for action in explain table fmt; do
+for action in table fmt; do
 	status "$action" 2 "$ccc" $action $f
-	says "... says what can be done" "$tmp/err" 'checked and compiled'
+	says "... says what can be done" "$tmp/err" 'checked, explained and compiled'
 done
 status "no such file" 2 "$ccc" check "$tmp/none.xml"
 status "-o over the file" 2 "$ccc" $f --target=cpu -o $f
