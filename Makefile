@@ -150,7 +150,7 @@ $(PRELOAD_OBJ): $(BUILD)/%.o: %.c $(BUILD)/mpicc | $(BUILD)/system.ok
 $(MPI_PRELOAD): $(PRELOAD_OBJ) $(LIB)/libccs.so.0
 	@mkdir -p $(@D)
 	$(MPICC_PRELOAD) $(LDFLAGS) -shared -Wl,-rpath,'$$ORIGIN' -o $@ $(PRELOAD_OBJ) -L$(LIB) \
-		-l:libccs.so.0 -lpthread
+		-l:libccs.so.0 -lpthread -ldl
 .PHONY: mpicc-always no-mpi
 mpicc-always:
 $(BUILD)/mpicc: mpicc-always

@@ -51,7 +51,7 @@ imb() {
 # Three runs of each, in turn; of those the medians.
 beside_imb() {
 	for _ in 1 2 3; do
-		imb LD_PRELOAD="$PWD/$build/tests/mpich/libccs-mpi.so" CCS_MPI="$modules" |
+		imb LD_PRELOAD="$PWD/$build/tests/mpis/mpich/libccs-mpi.so" CCS_MPI="$modules" |
 			sed 's/^/ours /'
 		imb | sed "s/^/theirs /"
 	done >"$tmp/imb"
@@ -62,7 +62,7 @@ beside_imb() {
 			printf "%-22s %9d %10.2f %10.2f %7.2f\n", $2, $3, at["ours"], $4, $4 / at["ours"] }'
 }
 echo
-if [ -x "$imb" ] && [ -e "$build/tests/mpich/libccs-mpi.so" ]; then
+if [ -x "$imb" ] && [ -e "$build/tests/mpis/mpich/libccs-mpi.so" ]; then
 	echo "# IMB-MPI1 under $("$mpich/bin/mpichversion" | sed -n 's/^MPICH Version: */MPICH /p'), 2" \
 		"processes: with libccs-mpi.so, and without"
 	printf '%-22s %9s %10s %10s %7s\n' '# mean us' bytes ours "MPI's" ratio

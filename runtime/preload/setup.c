@@ -7,6 +7,7 @@
  */
 #include "runtime/preload/preload.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,31 +23,70 @@ struct preload *preload_get(void)
 
 /* ---- which MPI ------------------------------------------------------------------------------- */
 
-/* Handles of another family of MPIs mean nothing here. */
-static bool is_right_mpi(char *name, size_t size)
+/* Whose handles this library was compiled for. MPI 5's standard ABI has its own, whichever MPI it
+ * is, and a library of its own name: MPICH 5 has both. */
+enum family { OF_OPEN_MPI, OF_MPICH, OF_STANDARD_ABI };
+#if defined(MPI_ABI_VERSION)
+#define BUILT_FOR OF_STANDARD_ABI
+#elif defined(OPEN_MPI)
+#define BUILT_FOR OF_OPEN_MPI
+#else
+#define BUILT_FOR OF_MPICH
+#endif
+#define ABI_LIBRARY "libmpi_abi."
+
+static const char *family_name(enum family f)
+{
+	switch (f) {
+	case OF_OPEN_MPI: return "Open MPI";
+	case OF_MPICH: return "MPICH's ABI";
+	case OF_STANDARD_ABI: break;
+	}
+	return "MPI 5's standard ABI";
+}
+
+/* The first words of a text, up to a comma or the line's end, with one blank between them. */
+static void squeeze(char *to, size_t size, const char *from)
+{
+	size_t n = 0;
+
+	for (; n + 1 < size && *from && *from != ',' && *from != '\n'; from++)
+		if (*from > ' ' || (n && to[n - 1] != ' '))
+			to[n++] = *from > ' ' ? *from : ' ';
+	to[n] = '\0';
+}
+
+/* Of the MPI that the program calls: its libraries come before those of a preloaded library.
+ * No handle is needed to ask. */
+static enum family family_of_program(char *name, size_t size)
 {
 	char all[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+	const char *file = "", *slash;
+	Dl_info of;
 	int len;
 
 	PMPI_Get_library_version(all, &len);
-	snprintf(name, size, "%.*s", (int)strcspn(all, ",\n"), all);
-#if defined(OPEN_MPI)
-	return strstr(all, "Open MPI") != NULL;
-#else
-	return strstr(all, "Open MPI") == NULL;
-#endif
+	squeeze(name, size, all);
+	if (dladdr(dlsym(RTLD_DEFAULT, "PMPI_Get_library_version"), &of) && of.dli_fname)
+		file = of.dli_fname;
+	slash = strrchr(file, '/');
+	if (!strncmp(slash ? slash + 1 : file, ABI_LIBRARY, strlen(ABI_LIBRARY)))
+		return OF_STANDARD_ABI;
+	return strstr(all, "Open MPI") ? OF_OPEN_MPI : OF_MPICH;
 }
 
+/* Handles of another family mean nothing here: not even the rank can be asked for. */
 static void check_mpi(void)
 {
 	char name[100];
+	enum family has = family_of_program(name, sizeof(name));
 
-	if (is_right_mpi(name, sizeof(name)))
+	if (has == BUILT_FOR)
 		return;
 	fprintf(stderr,
-		"libccs-mpi: this program runs with %s, and libccs-mpi.so was built for another "
-		"MPI: build it with that one's mpicc (make MPICC=...)\n",
-		name);
+		"libccs-mpi: this program runs with %s (%s), and libccs-mpi.so was built for %s: "
+		"build it with the mpicc that made the program (make MPICC_PRELOAD=...)\n",
+		name, family_name(has), family_name(BUILT_FOR));
 	exit(MISTAKE);
 }
 
