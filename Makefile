@@ -59,11 +59,15 @@ BIN := $(BUILD)/bin
 LIB := $(BUILD)/lib
 MPI_PLUGIN := $(LIB)/libccs_mpi.so
 MPI_PRELOAD := $(LIB)/libccs-mpi.so
+# The tuning that comes with ccs, and the modules that it names (ccs-tuning(5)).
+DEFAULT_TUNING := $(LIB)/ccs/default.tuning
+DEFAULT_MODULES := $(addprefix $(LIB)/ccs/,$(sort $(filter %.so,$(shell awk '/^[0-9r]/ { print $$2 }' \
+	schedules/default.tuning))))
 
 .DELETE_ON_ERROR:
 .PHONY: all
 all: $(BIN)/ccc $(BIN)/ccrun $(LIB)/libccs.so $(LIB)/libccs.a \
-	$(if $(MPICC),$(MPI_PLUGIN) $(MPI_PRELOAD),no-mpi)
+	$(if $(MPICC),$(MPI_PLUGIN) $(MPI_PRELOAD),no-mpi) $(DEFAULT_TUNING)
 
 # ---- the front end's generated parts -----------------------------------------
 
@@ -159,6 +163,13 @@ $(BUILD)/mpicc: mpicc-always
 no-mpi:
 	@echo 'without the plug-in for MPI, and libccs-mpi: there is no mpicc'
 
+# All numbers of ranks that the tuning is for.
+$(DEFAULT_MODULES): $(LIB)/ccs/%.so: schedules/%.ccs $(BIN)/ccc
+	@mkdir -p $(@D)
+	$(BIN)/ccc $< -n 2..16 --target=cpu -o $@
+$(DEFAULT_TUNING): schedules/default.tuning $(DEFAULT_MODULES)
+	cp $< $@
+
 $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(ISL) $(LIBS)
@@ -202,6 +213,7 @@ help:
 	@echo 'make coverage   which suites enter which source: tests/COVERAGE.md'
 	@echo 'make sanitize   a shorter selection under ASan, UBSan and TSan (asan, tsan: one)'
 	@echo 'make bench      prints the tables of measurements'
+	@echo 'make default-tuning  measures the tuning that comes with ccs, schedules/default.tuning, anew'
 	@echo 'make bench-gpu  checks and measures all on the first GPU; bench/results/'
 	@echo 'make fuzz       fuzzes the checker for SECONDS=60'
 	@echo 'make mutants    changes the compiler in 200 places; the tests must see 95 in 100'

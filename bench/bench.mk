@@ -28,6 +28,11 @@ bench: all $(MPI_LOOP) $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU
 	bench/mpi.sh $(BUILD)
 	bench/ptx.sh $(BUILD)
 
+# Measures schedules/default.tuning anew, which comes with ccs.
+.PHONY: default-tuning
+default-tuning: all
+	bench/default_tuning.sh $(BUILD)
+
 # What gpu.sh runs: may be made on another machine than the GPU's. GPU_ARCH: whose
 # kernels are made ahead, where there is NVRTC; for another GPU they are made there.
 GPU_ARCH ?= sm_90

@@ -23,7 +23,7 @@ $(BUILD)/prefix: prefix-always
 	@mkdir -p $(@D)
 	@echo '$(DIRS)' | cmp -s - $@ || echo '$(DIRS)' > $@
 
-$(BUILD)/compiler/options.o $(BUILD)/runtime/mpi/library.o: $(BUILD)/prefix
+$(BUILD)/compiler/options.o $(BUILD)/runtime/base/beside.o: $(BUILD)/prefix
 
 $(BUILD)/ccs.pc: docs/ccs.pc.in $(BUILD)/prefix Makefile
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
@@ -48,6 +48,9 @@ install: all editors $(BUILD)/ccs.pc
 	$(INSTALL) -m 755 $(LIB)/libccs.so.0 $(TO_LIB)
 	ln -sf libccs.so.0 $(TO_LIB)/libccs.so
 	$(if $(MPICC),$(INSTALL) -m 755 $(MPI_PLUGIN) $(MPI_PRELOAD) $(TO_LIB))
+	$(INSTALL) -d $(TO_LIB)/ccs
+	$(INSTALL) -m 644 $(DEFAULT_TUNING) $(TO_LIB)/ccs
+	$(INSTALL) -m 755 $(DEFAULT_MODULES) $(TO_LIB)/ccs
 	$(INSTALL) -m 644 $(BUILD)/ccs.pc $(TO_PC)
 	$(INSTALL) -m 644 runtime/ccs.h $(TO_INCLUDE)
 	$(INSTALL) -m 644 $(SCHEDULES) $(TO_DATA)/schedules
@@ -67,6 +70,8 @@ uninstall:
 	rm -f $(TO_BIN)/ccc $(TO_BIN)/ccrun
 	rm -f $(TO_LIB)/libccs.a $(TO_LIB)/libccs.so.0 $(TO_LIB)/libccs.so $(TO_PC)/ccs.pc
 	rm -f $(TO_LIB)/libccs_mpi.so $(TO_LIB)/libccs-mpi.so
+	rm -f $(TO_LIB)/ccs/default.tuning $(foreach m,$(notdir $(DEFAULT_MODULES)),$(TO_LIB)/ccs/$(m))
+	@rmdir $(TO_LIB)/ccs 2>/dev/null || :
 	rm -f $(TO_INCLUDE)/ccs.h
 	rm -f $(SCHEDULES:%=$(TO_DATA)/%)
 	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(foreach p,$(notdir $(MAN5)),$(TO_MAN)/man5/$(p))

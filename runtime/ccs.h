@@ -651,6 +651,8 @@ struct ccs_tuning_section {
 	int nranks;
 	const char *measured; /* how, in words; "": nothing is said */
 	int rows;
+	int first, last; /* of all numbers of ranks that the same lines are for, nranks among them;
+			  * not looked at by ccs_tuning_put */
 };
 
 struct ccs_tuning_row {
@@ -665,6 +667,9 @@ struct ccs_tuning_row {
 	const struct ccs_module *module; /* the tuning's own; NULL, where it was only read */
 };
 
+/** The name of the tuning that comes with ccs, with its modules: for processes and tasks, from 2 to
+ *  16 ranks, as measured on another machine. A file of that name is "./default". */
+#define CCS_TUNING_DEFAULT "default"
 /** Reads a tuning, and loads all its modules: each must implement its section's collective, and
  *  have plans for its ranks. CCS_EFILE, CCS_ENOPLAN: the text names the line. */
 CCS_API ccs_status ccs_tuning_load(struct ccs_tuning **out, const char *path);

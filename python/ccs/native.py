@@ -97,6 +97,8 @@ class TuningSection(ctypes.Structure):
         ("nranks", c_int),
         ("measured", c_char_p),
         ("rows", c_int),
+        ("first", c_int),
+        ("last", c_int),
     ]
 
 

@@ -396,6 +396,10 @@ static int check_tune(const struct options *o)
 {
 	if (o->table || o->explain)
 		return usage("%s", "--tune, --table or --explain-choice, one at a time");
+	if (!strcmp(o->tune, CCS_TUNING_DEFAULT))
+		return usage("%s",
+			     "--tune " CCS_TUNING_DEFAULT ": that is the name of the tuning "
+			     "that comes with ccs; a file of that name is ./" CCS_TUNING_DEFAULT);
 	if (o->report)
 		return usage("%s", "--tune has no --json and no --csv: what it finds is its FILE");
 	if (o->show || o->fill)

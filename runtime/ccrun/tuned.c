@@ -182,7 +182,10 @@ static void tell_measured(const struct ccs_tuning_section *x)
 	bool cpu = strcmp(x->engine, "cuda") != 0 && strcmp(x->engine, "hosts") != 0;
 	char name[128];
 
-	printf("%s of %d ranks by %s\n", x->collective, x->nranks, x->engine);
+	printf("%s of %d", x->collective, x->first);
+	if (x->first < x->last)
+		printf("..%d", x->last);
+	printf(" ranks by %s\n", x->engine);
 	printf("  measured: %s\n", *x->measured ? x->measured : "it is not said how");
 	processor_name(name, sizeof(name));
 	if (cpu && *x->measured && !strstr(x->measured, name))
@@ -208,9 +211,16 @@ static bool wanted(const struct options *o, const struct ccs_tuning_section *x)
 	       (!o->collective || !strcmp(x->collective, o->collective));
 }
 
+/* Lines that are for several numbers of ranks are told once. */
+static bool is_told(const struct ccs_tuning_section *x, const struct ccs_tuning_section *before)
+{
+	return x->first < x->last && x->first == before->first && x->last == before->last &&
+	       !strcmp(x->engine, before->engine) && !strcmp(x->collective, before->collective);
+}
+
 int explain_choices(const struct options *o)
 {
-	struct ccs_tuning_section x;
+	struct ccs_tuning_section x, last = { .first = 0 };
 	struct ccs_tuning *t;
 	ccs_status s = ccs_tuning_load(&t, o->explain);
 	int told = 0;
@@ -218,8 +228,9 @@ int explain_choices(const struct options *o)
 	if (s)
 		return complain(o, EXIT_USAGE, "%s", ccs_error());
 	for (int i = 0; !s && !ccs_tuning_section(t, i, &x); i++) {
-		if (!wanted(o, &x))
+		if (!wanted(o, &x) || is_told(&x, &last))
 			continue;
+		last = x;
 		s = tuned_explain(o, t, i);
 		told++;
 	}

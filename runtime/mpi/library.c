@@ -6,42 +6,19 @@
  */
 #include "runtime/mpi/calls.h"
 
+#include "runtime/base/beside.h"
 #include "runtime/base/error.h"
 #include "runtime/base/library.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #define PLUGIN "libccs_mpi.so"
 
-/* The directory of a file, with a slash at its end; empty, if its name has none. */
-static void directory(const char *file, char *dir, size_t size)
-{
-	const char *slash = strrchr(file, '/');
-
-	snprintf(dir, size, "%.*s", slash ? (int)(slash + 1 - file) : 0, file);
-}
-
-/* Of the library that this code is in, and of the program. */
-static void here(char *library, char *program, size_t size)
-{
-	static const char inside;
-	char exe[400] = "";
-	Dl_info of;
-
-	directory(dladdr(&inside, &of) && of.dli_fname ? of.dli_fname : "", library, size);
-	if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
-		*exe = '\0';
-	directory(exe, program, size);
-}
-
-/* Beside libccs.so; as it lies to ccrun; where make install puts it; where the loader looks. */
+/* Beside what it came with; or where the loader looks. */
 static void *open_plugin(char *path, size_t size, char *why, size_t why_size)
 {
-	char library[400], program[400], beside[450], below[450];
-	const char *const names[] = { beside, below, CCS_PLUGIN_DIR "/" PLUGIN, PLUGIN, NULL };
+	struct beside at;
+	const char *const names[] = { at.path[0], at.path[1], at.path[2], PLUGIN, NULL };
 	const struct library_search search = {
 		.variable = "CCS_MPI_PLUGIN",
 		.names = names,
@@ -49,9 +26,7 @@ static void *open_plugin(char *path, size_t size, char *why, size_t why_size)
 			   "comes with the packages libopenmpi-dev and libmpich-dev",
 	};
 
-	here(library, program, sizeof(library));
-	snprintf(beside, sizeof(beside), "%s" PLUGIN, library);
-	snprintf(below, sizeof(below), "%s../lib/" PLUGIN, program);
+	beside_paths(PLUGIN, &at);
 	return library_open(&search, path, size, why, why_size);
 }
 

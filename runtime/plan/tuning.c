@@ -69,10 +69,13 @@ static bool add_sections(struct text *text, const struct ccs_tuning *t, const ch
 	for (int i = 0; i < t->nsections; i++) {
 		const struct ccs_tuning_section *x = &t->sections[i].of;
 
-		if (collective && strcmp(x->collective, collective) != 0)
+		if (!tuning_is_first(t, i) ||
+		    (collective && strcmp(x->collective, collective) != 0))
 			continue;
-		text_add(text, "%s%s of %d ranks by %s", any ? ", " : "", x->collective, x->nranks,
-			 x->engine);
+		text_add(text, "%s%s of %d", any ? ", " : "", x->collective, x->first);
+		if (x->first < x->last)
+			text_add(text, "..%d", x->last);
+		text_add(text, " ranks by %s", x->engine);
 		any = true;
 	}
 	return any;

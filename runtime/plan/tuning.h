@@ -12,8 +12,12 @@
  *     4K       rd.so   auto  1.20   ring.so    auto  2.10
  *     rest     ring.so 64K   90.50
  *
+ * Lines may be for several numbers of ranks, `ranks 5..16`: then each has a section, of the same
+ * rows, unless other lines are for that number alone.
+ *
  * tuning_read.c cuts a copy of it into words, which sections and rows point to, and says of each
- * line that is wrong what could stand there; tuning_load.c loads the modules that it names;
+ * line that is wrong what could stand there; tuning_ranks.c makes a section for each number of ranks;
+ * tuning_load.c loads the modules that it names;
  * tuning.c answers questions; tuning_write.c puts a section's lines in the place of others,
  * and reads the whole again, so that whatever is written can be read. Nothing is changed after
  * that, so that any threads can ask.
@@ -27,6 +31,7 @@
 
 #define TUNING_BYTES ((size_t)1 << 20)
 #define TUNING_RANKS 1000000u		  /* the most of a section */
+#define TUNING_SPREAD 4096		  /* numbers of ranks of all lines that are for several */
 #define TUNING_TILE_LEAST ((uint64_t)512) /* less is not made anywhere */
 #define TUNING_TILE_MOST ((uint64_t)1 << 30)
 
@@ -66,6 +71,11 @@ struct ccs_tuning {
 enum tuning_how { TUNING_TILE, TUNING_PROTOCOL, TUNING_NOTHING };
 /** Of an engine; false: there is none of that name. */
 bool tuning_how_of(const char *engine, enum tuning_how *how);
+/** Where lines are for several numbers of ranks, sections for each. CCS_EFILE: too many.
+ *  O(numbers x sections). */
+ccs_status tuning_spread(struct ccs_tuning *t);
+/** Whether a section is the first of its lines. */
+bool tuning_is_first(const struct ccs_tuning *t, int section);
 /** A tuning of that text, `name` and `folder`, which are copied. CCS_EFILE. O(len). */
 ccs_status tuning_parse(struct ccs_tuning **out, const char *name, const char *folder,
 			const char *text, size_t len);

@@ -1,18 +1,20 @@
 /*
  * Loading a tuning's modules, and what each must be: see tuning.h.
  *
- * In: a tuning that was read. Out: each row has its module, which is loaded once, implements
+ * In: a tuning that was read, or the name of the one that comes with ccs. Out: each row has its module, which is loaded once, implements
  * its section's collective, with the same buffers as the section's others, and has a plan for
  * its ranks and each root; or the line and what is wrong with it. O(rows x modules).
  */
 #include "runtime/plan/tuning.h"
 
+#include "runtime/base/beside.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static ccs_status wrong(const struct ccs_tuning *t, unsigned line, ccs_status s)
 {
@@ -115,10 +117,32 @@ static ccs_status load_row(struct ccs_tuning *t, const struct tuning_section *x,
 	return s ? wrong(t, row->line, s) : CCS_OK;
 }
 
+/* ---- which file ----------------------------------------------------------------------------- */
+
+#define DEFAULT_FILE "ccs/default.tuning"
+
+/* That which comes with ccs is beside the library. */
+static ccs_status read_default(struct ccs_tuning **out)
+{
+	struct beside at;
+
+	*out = NULL;
+	beside_paths(DEFAULT_FILE, &at);
+	for (int i = 0; i < BESIDE_PLACES; i++)
+		if (!access(at.path[i], F_OK))
+			return ccs_tuning_read(out, at.path[i]);
+	return error_set(CCS_EFILE,
+			 "the tuning that comes with ccs is neither %s nor %s "
+			 "(make builds it, make install puts it there; a file of that name is "
+			 "./" CCS_TUNING_DEFAULT ")",
+			 at.path[0], at.path[BESIDE_PLACES - 1]);
+}
+
 ccs_status ccs_tuning_load(struct ccs_tuning **out, const char *path)
 {
 	struct ccs_tuning *t;
-	ccs_status s = ccs_tuning_read(&t, path);
+	ccs_status s = strcmp(path, CCS_TUNING_DEFAULT) != 0 ? ccs_tuning_read(&t, path)
+							     : read_default(&t);
 
 	*out = NULL;
 	if (s)

@@ -119,15 +119,36 @@ bool tuning_how_of(const char *engine, enum tuning_how *how)
 	return false;
 }
 
-static bool read_ranks(const char *text, int *n)
+static bool read_number(const char **text, int *n)
 {
+	size_t digits = strspn(*text, "0123456789");
+	char number[16];
+	const char *at = number;
 	uint64_t value = 0;
 
-	if (text[strspn(text, "0123456789")] || size_read(&text, &value) || !value ||
-	    value > TUNING_RANKS)
+	if (digits >= sizeof(number))
 		return false;
+	memcpy(number, *text, digits);
+	number[digits] = '\0';
+	if (size_read(&at, &value) || !value || value > TUNING_RANKS)
+		return false;
+	*text += digits;
 	*n = (int)value;
 	return true;
+}
+
+/* "4", or "5..16" */
+static bool read_ranks(const char *text, struct ccs_tuning_section *of)
+{
+	if (!read_number(&text, &of->first))
+		return false;
+	of->nranks = of->last = of->first;
+	if (!strncmp(text, "..", 2)) {
+		text += 2;
+		if (!read_number(&text, &of->last))
+			return false;
+	}
+	return !*text && of->first <= of->last;
 }
 
 static ccs_status read_head(struct reader *r, struct ccs_tuning_section *of)
@@ -144,8 +165,9 @@ static ccs_status read_head(struct reader *r, struct ccs_tuning_section *of)
 		return s;
 	if (!of->engine || strcmp(ranks, "ranks") != 0 || strcmp(engine, "engine") != 0)
 		return WRONG(r, "a section begins: collective NAME ranks N engine ENGINE");
-	if (!read_ranks(n, &of->nranks))
-		return WRONG(r, "'%.40s' is no number of ranks: 1 to %u", n, TUNING_RANKS);
+	if (!read_ranks(n, of))
+		return WRONG(r, "'%.40s' is no number of ranks: 1 to %u, or several, such as 5..16",
+			     n, TUNING_RANKS);
 	if (!tuning_how_of(of->engine, &r->how))
 		return WRONG(r, "'%.40s' is no engine: there are tasks, procs, mpi, cuda and hosts",
 			     of->engine);
@@ -166,6 +188,31 @@ static ccs_status close_section(struct reader *r)
 			"than all that was measured goes by it, too");
 }
 
+/* No two sections are for one number of ranks, nor two for several for the same. */
+static ccs_status check_new(const struct reader *r, const struct ccs_tuning_section *x)
+{
+	const struct ccs_tuning *t = r->t;
+
+	for (int i = 0; i < t->nsections; i++) {
+		const struct ccs_tuning_section *y = &t->sections[i].of;
+
+		if (strcmp(y->engine, x->engine) != 0 ||
+		    strcmp(y->collective, x->collective) != 0 ||
+		    (y->first < y->last) != (x->first < x->last) || y->last < x->first ||
+		    x->last < y->first)
+			continue;
+		if (x->first == x->last)
+			return WRONG(r, "%s of %d ranks by %s stands in line %u already",
+				     y->collective, y->nranks, y->engine, t->sections[i].line);
+		return WRONG(r,
+			     "%s of %d..%d ranks by %s: line %u is for some of them already, "
+			     "with %d..%d",
+			     y->collective, x->first, x->last, y->engine, t->sections[i].line,
+			     y->first, y->last);
+	}
+	return CCS_OK;
+}
+
 static ccs_status add_section(struct reader *r, const char *line)
 {
 	struct ccs_tuning *t = r->t;
@@ -176,14 +223,8 @@ static ccs_status add_section(struct reader *r, const char *line)
 	x->from = (size_t)(line - t->words);
 	if (!s)
 		s = read_head(r, &x->of);
-	for (int i = 0; i < t->nsections && !s; i++) {
-		const struct ccs_tuning_section *y = &t->sections[i].of;
-
-		if (y->nranks == x->of.nranks && !strcmp(y->engine, x->of.engine) &&
-		    !strcmp(y->collective, x->of.collective))
-			s = WRONG(r, "%s of %d ranks by %s stands in line %u already",
-				  y->collective, y->nranks, y->engine, t->sections[i].line);
-	}
+	if (!s)
+		s = check_new(r, &x->of);
 	t->nsections++;
 	r->open = true;
 	r->rested = r->measured = false;
@@ -452,6 +493,8 @@ ccs_status tuning_parse(struct ccs_tuning **out, const char *name, const char *f
 		t->digest = hash_fnv1a(HASH_START, text, len);
 		s = read_all(&r);
 	}
+	if (!s)
+		s = tuning_spread(t);
 	if (s)
 		ccs_tuning_free(t);
 	else

@@ -121,15 +121,15 @@ static ccs_status check_section(const struct ccs_tuning_section *x,
 	return s;
 }
 
-/* The section's place, or the end. */
+/* The section's place, or the end, if there are no lines for these ranks alone. */
 static const struct tuning_section *old_section(const struct ccs_tuning *t,
 						const struct ccs_tuning_section *x)
 {
 	for (int i = 0; i < t->nsections; i++) {
 		const struct ccs_tuning_section *y = &t->sections[i].of;
 
-		if (y->nranks == x->nranks && !strcmp(y->engine, x->engine) &&
-		    !strcmp(y->collective, x->collective))
+		if (y->first == y->last && y->nranks == x->nranks &&
+		    !strcmp(y->engine, x->engine) && !strcmp(y->collective, x->collective))
 			return t->sections + i;
 	}
 	return NULL;

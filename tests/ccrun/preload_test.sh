@@ -136,6 +136,13 @@ status "a module before the tuning" 0 prog 2 \
 report "... has its sizes" 'allreduce: 2 calls by one_shot_allreduce \(one_shot_allreduce\.so\)'
 report "... and the tuning the others" 'allreduce: 1 call by recursive_doubling_allreduce, .*'
 
+status "by the tuning that comes with ccs" 0 prog 3 @default every
+for c in allreduce reduce_scatter_block allgather broadcast reduce alltoall gather scatter barrier; do
+	says "... $c was taken" "$tmp/err" "^libccs-mpi: $c: [1-9][0-9]* calls? by .*, tile [a-zA-Z0-9]+ \(.*\.so\)\$"
+done
+holds "... and nothing was left to MPI but one rank alone" test \
+	"$(grep 'by MPI' "$tmp/err" | grep -vc 'the tuning of CCS_MPI has nothing for 1 ranks$')" = 0
+
 # ---- the report ---------------------------------------------------------------------------
 status "CCS_MPI_REPORT=0" 0 prog 2 "allreduce:$m/ring_allreduce.so" sizes CCS_MPI_REPORT=0
 holds "... no report" test "$(lines)" = 0

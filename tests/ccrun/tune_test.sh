@@ -260,6 +260,53 @@ else
 	echo "skip - tunings of processes by MPI: there is no mpirun, or no plug-in (no mpicc)"
 fi
 
+# ---- the one that comes with ccs -------------------------------------------------------------
+collectives="allreduce allgather reduce_scatter broadcast reduce all_to_all gather scatter barrier"
+status "--explain-choice default" 0 "$ccrun" --explain-choice default
+for c in $collectives; do
+	for engine in tasks procs; do
+		holds "... has $c by $engine, for 2, 3..5 and 6..16 ranks" test \
+			"$(grep -cE "^$c of (2|3\.\.5|6\.\.16) ranks by $engine\$" "$tmp/out")" = 3
+	done
+done
+holds "... says of each how it was measured" test "$(grep -c '^  measured: ' "$tmp/out")" = 54
+status "... of one number of ranks" 0 "$ccrun" --explain-choice default -n 4 -b 3K -e 3K allreduce
+says "... by the lines that are for it" "$tmp/out" '^allreduce of 3\.\.5 ranks by procs$'
+says "... and why" "$tmp/out" \
+	'^  3K: [a-z_]+allreduce \(.*\.so\), tile [a-zA-Z0-9]+, by the row up to 16K: [0-9.]+ us; next best '
+# Each collective once, by turns on as few and as many ranks as lines are for.
+at="2 3 5 6 16"
+for c in $collectives; do
+	status "--table default, $c of ${at%% *} ranks" 0 "$ccrun" -n "${at%% *}" --table default "$c" \
+		-b 64 -e 1M -f 128 --iters 1 -w 0
+	says "... is right" "$tmp/out" '^# wrong (elements|order) *: 0 OK$'
+	at="${at#* } ${at%% *}"
+done
+status "... of 2 processes" 0 "$ccrun" -n 2 --procs --table default all_to_all $quick
+says "... says what ran" "$tmp/out" '  [a-z]+_all_to_all, [a-zA-Z0-9]+$'
+status "... of more ranks than it is for" 2 "$ccrun" -n 17 --table default allreduce
+says "... says for which it is" "$tmp/err" \
+	'nothing for allreduce of 17 ranks by tasks; it has allreduce of 2 ranks by tasks, allreduce of 3\.\.5 '
+status "--tune default" 2 "$ccrun" -n 2 --tune default "$ring"
+says "... is another file's name" "$tmp/err" 'a file of that name is \./default$'
+cp "$(readlink -f "$ccrun")" "$tmp/m/alone"
+if [ -e /usr/local/lib/ccs/default.tuning ]; then
+	echo "skip - a ccrun without its library: another one is installed"
+else
+	status "a ccrun without its library" 2 "$tmp/m/alone" -n 2 --table default allreduce
+	says "... says where it looked" "$tmp/err" \
+		'the tuning that comes with ccs is neither .*/m/ccs/default\.tuning nor .*\(make builds it'
+fi
+
+# Measuring one number of ranks leaves the others as they are.
+printf 'ccs-tuning 1\ncollective allreduce ranks 2..4 engine tasks\nrest ../m/ring_allreduce.so 4K\n' >"$tmp/t/several"
+status "--tune beside lines for several" 0 "$ccrun" -n 3 --tune "$tmp/t/several" -b 64 -e 64 --iters 1 \
+	--repeats 1 "$doubling"
+status "... and run them" 0 "$ccrun" -n 4 --table "$tmp/t/several" -b 64 -e 64 --iters 1
+says "... for the others" "$tmp/out" ' ring_allreduce, 4K$'
+status "... and what is new" 0 "$ccrun" -n 3 --table "$tmp/t/several" -b 64 -e 64 --iters 1
+says "... for the one" "$tmp/out" ' recursive_doubling_allreduce, auto$'
+
 # ---- GPUs ---------------------------------------------------------------------------------
 fake=$build/tests/fake_cuda
 export CCS_CACHE_DIR= CCS_NVRTC="$fake/libnvrtc.so"

@@ -38,6 +38,7 @@ installed() {
 		[ ! -e "$build/lib/$f" ] || holds "$what: $3/$f" test -e "$dest$3/$f"
 	done
 	status "$what: ccc runs" 0 "$dest$2/ccc" --version
+	status "... ccrun has the tuning that comes with it" 0 "$dest$2/ccrun" -n 2 --table default allreduce -e 64
 	status "... pkg-config knows ccs" 0 env PKG_CONFIG_PATH="$dest$3/pkgconfig" \
 		PKG_CONFIG_SYSROOT_DIR="$dest" pkg-config --cflags --libs ccs
 	says "... and gives the library" "$tmp/out" '-lccs'

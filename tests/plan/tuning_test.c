@@ -199,6 +199,16 @@ static const struct {
 	{ FIRST "collective a ranks 4K engine tasks\n", ":2:", "'4K' is no number of ranks" },
 	{ FIRST "collective a ranks -4 engine tasks\n", ":2:", "'-4' is no number of ranks" },
 	{ FIRST "collective a ranks 1000001 engine tasks\n", ":2:", "1 to 1000000" },
+	{ FIRST "collective a ranks 4..2 engine tasks\n", ":2:", "'4..2' is no number of ranks" },
+	{ FIRST "collective a ranks 4.. engine tasks\n", ":2:", "'4..' is no number of ranks" },
+	{ FIRST "collective a ranks ..4 engine tasks\n", ":2:", "'..4' is no number of ranks" },
+	{ FIRST "collective a ranks 2..4.. engine tasks\n", ":2:", "is no number of ranks" },
+	{ FIRST "collective a ranks 2..4097 engine mpi\n" ROW
+		"collective b ranks 4..5 engine mpi\n" ROW,
+	  "", "more than 4096 numbers" },
+	{ FIRST "collective a ranks 2..4 engine mpi\n" ROW
+		"collective a ranks 4..8 engine mpi\n" ROW,
+	  ":4:", "a of 4..8 ranks by mpi: line 2 is for some of them already, with 2..4" },
 	{ FIRST "collective a ranks 4 engine gpu\n", ":2:", "there are tasks, procs, mpi, cuda" },
 	{ FIRST "collective a ranks 4 engine tasks now\n",
 	  ":2:", "nothing stands behind the engine" },
@@ -256,11 +266,26 @@ static void says_what_is_wrong(void **state)
 	assert_non_null(strstr(ccs_error(), "more than a MiB"));
 }
 
+/* Lines for several numbers of ranks, and what comes before them: lines for one of these. */
+static const char spread[] = FIRST "collective a ranks 2..5 engine tasks\n"
+				   "4K x.so auto\n"
+				   "rest y.so auto\n"
+				   "collective a ranks 3 engine tasks\n"
+				   "rest z.so auto\n"
+				   "collective a ranks 6..9 engine tasks\n"
+				   "rest w.so auto\n"
+				   "collective a ranks 2..5 engine procs\n"
+				   "rest v.so auto\n";
+
 /* Any text is read or refused, with its line; what is read can be read again. */
 static void reads_or_refuses_anything(void **state)
 {
 	static const char bytes[] = " \n\t\r#\"0149KMGabz./-\x80";
-	static char text[sizeof(good)];
+	static const struct {
+		const char *text;
+		size_t len;
+	} from[] = { { good, sizeof(good) - 1 }, { spread, sizeof(spread) - 1 } };
+	static char text[sizeof(good) + sizeof(spread)];
 	uint64_t seed = 1;
 	int read = 0, refused = 0;
 
@@ -268,10 +293,10 @@ static void reads_or_refuses_anything(void **state)
 	for (int round = 0; round < 4000; round++) {
 		struct ccs_tuning *t;
 
-		memcpy(text, good, sizeof(good));
+		memcpy(text, from[round % 2].text, from[round % 2].len + 1);
 		for (int k = 0; k < 1 + round % 4; k++) {
 			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-			text[(seed >> 33) % (sizeof(good) - 1)] =
+			text[(seed >> 33) % from[round % 2].len] =
 				bytes[(seed >> 20) % (sizeof(bytes) - 1)];
 		}
 		write_text(text, strlen(text));
@@ -300,8 +325,8 @@ static const struct ccs_tuning_row two[] = {
 
 static void puts_a_section(void **state)
 {
-	const struct ccs_tuning_section x = { "allreduce", "tasks", 4, "anew", 2 };
-	const struct ccs_tuning_section more = { "allgather", "mpi", 3, "", 2 };
+	const struct ccs_tuning_section x = { "allreduce", "tasks", 4, "anew", 2, 0, 0 };
+	const struct ccs_tuning_section more = { "allgather", "mpi", 3, "", 2, 0, 0 };
 	struct ccs_tuning *t = read_tuning(good);
 	uint64_t before = ccs_tuning_digest(t);
 	const char *text;
@@ -327,9 +352,73 @@ static void puts_a_section(void **state)
 	ccs_tuning_free(t);
 }
 
+/* The file of the last row; NULL: there is no section. */
+static const char *last_file(const struct ccs_tuning *t, int nranks, const char *engine)
+{
+	int section = ccs_tuning_find(t, "a", nranks, engine);
+	struct ccs_tuning_section x;
+	struct ccs_tuning_row row;
+
+	if (section < 0)
+		return NULL;
+	assert_int_equal(ccs_tuning_section(t, section, &x), CCS_OK);
+	assert_int_equal(x.nranks, nranks);
+	assert_true(x.first <= nranks && nranks <= x.last);
+	assert_int_equal(ccs_tuning_row(t, section, x.rows - 1, &row), CCS_OK);
+	return row.file;
+}
+
+static void spreads_over_ranks(void **state)
+{
+	static const char *const want[] = { NULL,   NULL,   "y.so", "z.so", "y.so", "y.so",
+					    "w.so", "w.so", "w.so", "w.so", NULL };
+	struct ccs_tuning *t = read_tuning(spread);
+	struct ccs_tuning_section x;
+
+	(void)state;
+	for (int n = 0; n < 11; n++) {
+		const char *got = last_file(t, n, "tasks");
+
+		assert_true(!got == !want[n]);
+		if (got)
+			assert_string_equal(got, want[n]);
+	}
+	assert_string_equal(last_file(t, 3, "procs"), "v.so");
+	assert_null(last_file(t, 6, "procs"));
+	assert_non_null(strstr(ccs_error(),
+			       "it has a of 2..5 ranks by tasks, a of 3 ranks by tasks, "
+			       "a of 6..9 ranks by tasks, a of 2..5 ranks by procs ("));
+	assert_int_equal(ccs_tuning_section(t, 12, &x), CCS_EINVAL); /* 3 + 1 + 4 + 4 */
+	assert_int_equal(ccs_tuning_section(t, 11, &x), CCS_OK);
+	ccs_tuning_free(t);
+}
+
+/* What is measured for one number comes beside the lines for several, and stays alone. */
+static void puts_beside_several(void **state)
+{
+	struct ccs_tuning_section x = { "a", "tasks", 4, "", 1, 0, 0 };
+	struct ccs_tuning_row row = {
+		.most = UINT64_MAX, .file = "new.so", .us = -1, .next_us = -1
+	};
+	struct ccs_tuning *t = read_tuning(spread);
+
+	(void)state;
+	assert_int_equal(ccs_tuning_put(t, &x, &row), CCS_OK);
+	assert_string_equal(last_file(t, 4, "tasks"), "new.so");
+	assert_string_equal(last_file(t, 5, "tasks"), "y.so");
+	row.file = "newer.so";
+	assert_int_equal(ccs_tuning_put(t, &x, &row), CCS_OK);
+	assert_string_equal(last_file(t, 4, "tasks"), "newer.so");
+	assert_string_equal(last_file(t, 2, "tasks"), "y.so");
+	assert_int_equal(ccs_tuning_save(t, file), CCS_OK);
+	assert_null(strstr(text_of(file), "new.so"));
+	assert_int_equal(strncmp(text_of(file), spread, strlen(spread)), 0);
+	ccs_tuning_free(t);
+}
+
 static void begins_with_nothing(void **state)
 {
-	const struct ccs_tuning_section x = { "allreduce", "cuda", 2, "", 1 };
+	const struct ccs_tuning_section x = { "allreduce", "cuda", 2, "", 1, 0, 0 };
 	const struct ccs_tuning_row row = { .most = UINT64_MAX,
 					    .file = "#.so",
 					    .us = -1,
@@ -351,7 +440,7 @@ static void begins_with_nothing(void **state)
 static void puts_nothing_that_cannot_be_read(void **state)
 {
 	struct ccs_tuning_row rows[2] = { two[0], two[1] };
-	struct ccs_tuning_section x = { "allreduce", "tasks", 4, "", 1 };
+	struct ccs_tuning_section x = { "allreduce", "tasks", 4, "", 1, 0, 0 };
 	struct ccs_tuning *t = read_tuning(good);
 	uint64_t before = ccs_tuning_digest(t);
 
@@ -617,6 +706,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(explains),
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(reads_or_refuses_anything),
+		cmocka_unit_test(spreads_over_ranks),
+		cmocka_unit_test(puts_beside_several),
 		cmocka_unit_test(puts_a_section),
 		cmocka_unit_test(begins_with_nothing),
 		cmocka_unit_test(puts_nothing_that_cannot_be_read),

@@ -1,0 +1,33 @@
+/*
+ * Where this code, and the program that runs it, were loaded from. See beside.h.
+ */
+#include "runtime/base/beside.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The bytes of a file's folder, with a slash at its end; 0, if its name has none. */
+static int folder_len(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+
+	return slash ? (int)(slash + 1 - file) : 0;
+}
+
+void beside_paths(const char *name, struct beside *out)
+{
+	static const char inside;
+	const char *library = "";
+	char program[BESIDE_PATH] = "";
+	Dl_info of;
+
+	if (dladdr(&inside, &of) && of.dli_fname)
+		library = of.dli_fname;
+	if (readlink("/proc/self/exe", program, sizeof(program) - 1) < 0)
+		*program = '\0';
+	snprintf(out->path[0], BESIDE_PATH, "%.*s%s", folder_len(library), library, name);
+	snprintf(out->path[1], BESIDE_PATH, "%.*s../lib/%s", folder_len(program), program, name);
+	snprintf(out->path[2], BESIDE_PATH, "%s/%s", CCS_PLUGIN_DIR, name);
+}
