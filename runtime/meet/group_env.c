@@ -8,6 +8,7 @@
  * sets only some of Hydra's. If none is whole, the first that has a rank is asked for the
  * rest. O(1).
  */
+#include "runtime/base/ancestor.h"
 #include "runtime/meet/group.h"
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct launcher {
 	const char *rank, *nranks, *local_rank, *local_nranks;
 	const char *jobs[5]; /* name the job, alike in all its processes; the first counts, */
 	const char *step;    /* ... together with this, without which the others mean nothing */
+	const char *proxy;   /* without any: the program that starts all ranks of a host */
 };
 
 static const struct launcher launchers[] = {
@@ -30,6 +32,7 @@ static const struct launcher launchers[] = {
 	  "LOCAL_RANK",
 	  "LOCAL_WORLD_SIZE",
 	  { "TORCHELASTIC_RUN_ID" },
+	  NULL,
 	  NULL },
 	/* both by Open MPI 4; by 5 the first */
 	{ "mpirun",
@@ -38,16 +41,18 @@ static const struct launcher launchers[] = {
 	  "OMPI_COMM_WORLD_LOCAL_RANK",
 	  "OMPI_COMM_WORLD_LOCAL_SIZE",
 	  { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid" },
+	  NULL,
 	  NULL },
-	/* Hydra: MPICH's tells nothing of its own, so the batch job's must do. Its proxies
-	 * may be steps of their own: a step tells nothing. */
+	/* Hydra: MPICH's tells nothing of its own, so the batch job's must do, or, on one host, the
+	 * proxy. On several, proxies may be steps of their own: a step tells nothing. */
 	{ "mpirun",
 	  "PMI_RANK",
 	  "PMI_SIZE",
 	  "MPI_LOCALRANKID",
 	  "MPI_LOCALNRANKS",
 	  { "I_MPI_HYDRA_UUID", "PMI_JOBID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID" },
-	  NULL },
+	  NULL,
+	  "hydra_pmi_proxy" },
 	/* a batch script has the same without a step, and is one process */
 	{ "srun",
 	  "SLURM_PROCID",
@@ -55,7 +60,8 @@ static const struct launcher launchers[] = {
 	  "SLURM_LOCALID",
 	  NULL,
 	  { "SLURM_JOB_ID" },
-	  "SLURM_STEP_ID" },
+	  "SLURM_STEP_ID",
+	  NULL },
 };
 #define NLAUNCHERS (sizeof(launchers) / sizeof(*launchers))
 #define NJOBS (sizeof(launchers->jobs) / sizeof(*launchers->jobs))
@@ -253,6 +259,18 @@ static void set_job(struct group_env *env, const char *variable, const char *val
 		snprintf(env->job + room - 13, 13, "...#%08x", (unsigned)hash_of(value));
 }
 
+/* All ranks of one host have one proxy, and another job has another one. */
+static void set_job_by_proxy(struct group_env *env, const char *program)
+{
+	struct ancestor proxy;
+	char name[64];
+
+	if (!ancestor_find(program, &proxy))
+		return;
+	snprintf(name, sizeof(name), "%d.%llu", proxy.pid, proxy.started);
+	set_job(env, program, name, NULL);
+}
+
 /* No name at all is one, too: then all callers must have none. */
 static void find_job(const struct launcher *l, struct group_env *env)
 {
@@ -291,6 +309,29 @@ static bool is_whole(const struct launcher *l)
 	       (!l->step || text_of(l->step));
 }
 
+/* RANK and WORLD_SIZE that were set by hand, or are left over, beside another launcher's, of as many
+ * ranks: then they are for these processes, and must say the same. torchrun itself gives ranks as
+ * it likes, whatever it runs under, and is known by its run. */
+static ccs_status check_others(const struct launcher *found, const struct group_env *env)
+{
+	int rank, nranks;
+
+	if (found != launchers || text_of(found->jobs[0]))
+		return CCS_OK;
+	for (const struct launcher *l = found + 1; l < launchers + NLAUNCHERS; l++) {
+		if (!is_whole(l) || !read_number(text_of(l->rank), &rank) ||
+		    !read_number(text_of(l->nranks), &nranks) || nranks != env->nranks ||
+		    rank == env->rank)
+			continue;
+		return error_set(CCS_EINVAL,
+				 "%s is %d, but %s is %d, both of %d: unset %s and %s if %s is who "
+				 "starts this process, else %s",
+				 found->rank, env->rank, l->rank, rank, nranks, found->rank,
+				 found->nranks, l->name, l->rank);
+	}
+	return CCS_OK;
+}
+
 bool group_env_read(struct group_env *env, ccs_status *s)
 {
 	const struct launcher *found = NULL;
@@ -309,6 +350,10 @@ bool group_env_read(struct group_env *env, ccs_status *s)
 	env->launcher = found->name;
 	find_job(found, env);
 	*s = read_numbers(found, env);
+	if (!*s)
+		*s = check_others(found, env);
+	if (!*s && !*env->job && found->proxy && env->local_nranks == env->nranks)
+		set_job_by_proxy(env, found->proxy);
 	if (!*s)
 		*s = find_seconds(env);
 	if (!*s)

@@ -31,8 +31,7 @@ use() {
 	esac
 	here=
 	[ ! -x "$mpi/bin/mpirun" ] || [ ! -e "$of/preload_prog" ] || here=yes
-	# Hydra names no job.
-	export CCS_MPI_PLUGIN="$of/libccs_mpi.so" CCS_JOB_TOKEN="mpis_test.$$.$name"
+	export CCS_MPI_PLUGIN="$of/libccs_mpi.so"
 }
 ranks() { # ranks N COMMAND...
 	n=$1
@@ -128,6 +127,20 @@ imb_taken() {
 		'^libccs-mpi: alltoall: [1-9][0-9]* calls by MPI: CCS_MPI names no module for it$'
 }
 
+# ---- MPI's launcher alone --------------------------------------------------------------------------
+quick="-b 1K -e 1K --iters 2 -w 1"
+# Hydra's variables name no job: its proxy does, also where shells are between it and the ranks.
+launched() {
+	# shellcheck disable=SC2086
+	status "$name: its mpirun starts ranks that share memory" 0 ranks 2 sh -c \
+		'sh -c "\"\$@\"; exit \$?" - "$@"; exit $?' - "$ccrun" "$m/ring_allreduce.so" $quick
+	says "... and finds them" "$tmp/out" "2 processes on this host's CPU, over shared memory"
+	says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'
+	# shellcheck disable=SC2086
+	status "$name: another number of ranks than mpirun's" 2 ranks 2 "$ccrun" -n 4 "$m/ring_allreduce.so" $quick
+	says "... is told" "$tmp/err" '^ccrun: -n 4, but mpirun has started 2 processes'
+}
+
 # ---- each ----------------------------------------------------------------------------------------
 for mpi in $mpis; do
 	use "$mpi"
@@ -140,6 +153,7 @@ for mpi in $mpis; do
 	beside ring_allreduce direct_all_to_all
 	program
 	built_for_others
+	launched
 	if [ "$name" = mpich ] || [ "$long" ]; then
 		messages
 		beside halving_doubling_allreduce binomial_broadcast

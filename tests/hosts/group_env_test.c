@@ -2,12 +2,16 @@
  * What launchers put into the environment: who a process is, where its job meets, and
  * what the job is called. usage: group_env_test
  */
+#include "runtime/base/ancestor.h"
 #include "runtime/meet/group.h"
 #include "tests/support/say.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 struct sample {
 	const char *what;
@@ -121,6 +125,22 @@ static const struct sample samples[] = {
 	  CCS_OK, NULL, 0, 0, 0, 0, "", NULL },
 	{ "torchrun under srun", SRUN TORCH "MASTER_PORT=29500", CCS_OK, "torchrun", 5, 8, 1, 4,
 	  "node0:29501", NULL },
+	{ "RANK set by hand, and another one of mpirun's",
+	  OMPI "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_NAMESPACE=1 RANK=0 WORLD_SIZE=4 LOCAL_RANK=0",
+	  CCS_EINVAL, "torchrun", 0, 4, 0, 4, "RANK is 0, but OMPI_COMM_WORLD_RANK is 2, both of 4",
+	  NULL },
+	{ "... the same", OMPI "RANK=2 WORLD_SIZE=4 LOCAL_RANK=2 CCS_RENDEZVOUS=h:1", CCS_OK,
+	  "torchrun", 2, 4, 2, 0, "h:1", NULL },
+	{ "... of processes that mpirun's have started",
+	  OMPI "RANK=0 WORLD_SIZE=8 LOCAL_RANK=0 CCS_RENDEZVOUS=h:1", CCS_OK, "torchrun", 0, 8, 0,
+	  0, "h:1", NULL },
+	{ "torchrun's own under mpirun",
+	  OMPI "RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 CCS_RENDEZVOUS=h:1 TORCHELASTIC_RUN_ID=x", CCS_OK,
+	  "torchrun", 0, 4, 0, 0, "h:1", NULL },
+	{ "RANK set by hand, and another one of srun's", SRUN "RANK=0 WORLD_SIZE=6 LOCAL_RANK=0",
+	  CCS_EINVAL, "torchrun", 0, 6, 0, 0,
+	  "RANK is 0, but SLURM_PROCID is 3, both of 6: unset RANK and WORLD_SIZE if srun is",
+	  NULL },
 	{ "half of PyTorch's variables under srun",
 	  SRUN "RANK=3 WORLD_SIZE=6 SLURM_NODEID=0 "
 	       "SLURM_STEP_TASKS_PER_NODE=6",
@@ -234,9 +254,57 @@ static void test_long_names(void)
 	say(a.seconds == 17, "a meeting's seconds can be set");
 }
 
+/* In a child of a process of that name: 0, and the child's job. */
+static int job_below(const char *program, const char *set, char *job)
+{
+	int pipes[2], how = -1;
+	struct group_env env;
+	ccs_status s;
+	pid_t child;
+	ssize_t n;
+
+	prctl(PR_SET_NAME, program);
+	if (pipe(pipes) || (child = fork()) < 0)
+		return -1;
+	if (!child) {
+		set_all(set);
+		_exit(!group_env_read(&env, &s) || write(pipes[1], env.job, sizeof(env.job)) < 0 ||
+		      s != CCS_OK);
+	}
+	close(pipes[1]);
+	n = read(pipes[0], job, sizeof(env.job));
+	close(pipes[0]);
+	return waitpid(child, &how, 0) != child || n <= 0 ? -1 : how;
+}
+
+/* MPICH's launcher names no job; the process that it starts all ranks of a host by does. */
+static void test_proxies(void)
+{
+	char a[GROUP_JOB], b[GROUP_JOB], name[64];
+	struct ancestor self;
+	int how = -1;
+	bool same;
+
+	snprintf(name, sizeof(name), "hydra_pmi_proxy=%d.", (int)getpid());
+	same = !job_below("hydra_pmi_proxy", HYDRA, a) && !job_below("hydra_pmi_proxy", HYDRA, b) &&
+	       !strcmp(a, b) && !strncmp(a, name, strlen(name));
+	say(same, "all ranks below a proxy have its job: %s", a);
+	say(!job_below("hydra_pmi_proxy", HYDRA "PBS_JOBID=12", a) && !strcmp(a, "PBS_JOBID=12"),
+	    "... but a batch job's name counts: %s", a);
+	say(job_below("hydra_pmi_proxy", HYDRA "MPI_LOCALNRANKS=1 MPI_LOCALRANKID=0", a) && !*a,
+	    "ranks of several hosts have several proxies");
+	say(job_below("hydra_pmi_prox", HYDRA, a) && !*a, "another program is none");
+	prctl(PR_SET_NAME, ") (x) 1");
+	if (!fork())
+		_exit(!ancestor_find(") (x) 1", &self) || self.pid != (int)getppid());
+	say(wait(&how) > 0 && !how, "a program's name may have brackets in it");
+	prctl(PR_SET_NAME, "group_env_test");
+}
+
 int main(void)
 {
 	test_environments();
 	test_long_names();
+	test_proxies();
 	return 0;
 }
