@@ -41,10 +41,12 @@ ranks() { # ranks N COMMAND...
 }
 
 # ---- ranks by its messages, and its own collectives ------------------------------------------
-beside() { # beside SCHEDULE...
+beside() { # beside MOST SCHEDULE...: up to so many bytes
+	most=$1
+	shift
 	for schedule; do
 		status "$name: $schedule beside MPI's own" 0 ranks 2 "$ccrun" "$m/$schedule.so" \
-			--transport mpi --against mpi -b 100 -e 900K -f 95 --iters 1 -w 1 --repeats 2
+			--transport mpi --against mpi -b 100 -e "$most" -f 95 --iters 1 -w 1 --repeats 2
 		says "... by MPI" "$tmp/out" "2 processes by MPI \\($ours.*\\)"
 		says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'
 		says "... and MPI's" "$tmp/out" "^# \.\.\. of MPI's *: 0 OK$"
@@ -150,13 +152,14 @@ for mpi in $mpis; do
 	fi
 	ranks 2 "$build/tests/ccrun/mpi_calls_test" ||
 		not_ok "$name: the plug-in" "it ended with another status than 0"
-	beside ring_allreduce direct_all_to_all
 	program
 	built_for_others
 	launched
 	if [ "$name" = mpich ] || [ "$long" ]; then
 		messages
-		beside halving_doubling_allreduce binomial_broadcast
+		beside 900K ring_allreduce direct_all_to_all halving_doubling_allreduce binomial_broadcast
+	else
+		beside 10K ring_allreduce
 	fi
 	# IMB-MPI1 is a program of MPICH's ABI.
 	case $name$long in mpich | mpich--long | mpich5--long) imb_taken ;; esac
