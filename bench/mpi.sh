@@ -2,6 +2,8 @@
 # Ranks that are processes of this machine, beside MPI's own collectives: the same buffers, in
 # turn, medians; `ratio` is MPI's time over ours. Then programs of MPI's with libccs-mpi.so
 # preloaded: a loop of ours, and Intel's IMB-MPI1, where tests/deps.sh has fetched it with an MPICH.
+# And ranks of two hosts, by MPI's messages, where this machine lets us make some; the packets are
+# moved by the kernel on the ranks' cores, so that a machine with other work tells little there.
 # usage: mpi.sh BUILD
 set -u
 build=${1:-build}
@@ -10,7 +12,8 @@ if ! command -v mpirun >/dev/null 2>&1 || [ ! -e "$build/lib/libccs_mpi.so" ]; t
 	exit 0
 fi
 tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
+. tests/support/two_hosts.sh
+trap 'drop_hosts; rm -rf "$tmp"' EXIT
 export CCS_MPI_PLUGIN="$PWD/$build/lib/libccs_mpi.so" CCS_JOB_TOKEN="bench.$$"
 mpirun=mpirun
 [ "$(id -u)" = 0 ] && mpirun --version | grep -q 'Open MPI' &&
@@ -72,6 +75,28 @@ else
 fi
 table 8 recursive_doubling_allreduce
 table 8 direct_allreduce
+
+# Two ranks on each of two hosts.
+between_hosts() {
+	echo
+	options=${mpirun#mpirun}
+	case $options in "") echo "# two hosts: left out: only Open MPI is told how"; return ;; esac
+	if ! make_hosts; then
+		echo "# two hosts: left out: $(head -1 "$tmp/why")"
+		return
+	fi
+	echo "# 2 + 2 ranks of two hosts, by MPI's messages: MPI's time over ours"
+	printf '%-22s %10s %13s %9s\n' '# schedule' bytes 'out of place' 'in place'
+	for schedule in direct_allreduce ring_allreduce direct_allgather ring_reduce_scatter \
+		direct_all_to_all pairwise_all_to_all binomial_broadcast binomial_reduce; do
+		"$build/bin/ccc" "schedules/$schedule.ccs" -n 4 --target=cpu -o "$tmp/$schedule.so" || return
+		hosts 4 env CCS_MPI_PLUGIN="$CCS_MPI_PLUGIN" "$PWD/$build/bin/ccrun" "$tmp/$schedule.so" \
+			--transport mpi --against mpi -b 1M -e 16M -f 4 --iters 5 -w 1 --repeats 5 2>&1 |
+			awk -v name="$schedule" '/^ccrun:/ { print }
+				$1 ~ /^[0-9]+$/ { printf "%-22s %10d %13s %9s\n", name, $1, $14, $23 }'
+	done
+}
+between_hosts
 
 # Ranks as tasks of one process, on the cores that MPI's processes have.
 tasks() {

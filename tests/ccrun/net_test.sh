@@ -6,6 +6,7 @@
 # usage: net_test.sh BUILD [--long]
 set -u
 . tests/support/lib.sh
+. tests/support/two_hosts.sh
 build=$(cd "${1:-build}" && pwd)
 ccrun=$build/bin/ccrun
 modules=$build/tests/modules
@@ -181,34 +182,12 @@ no_hosts() {
 }
 case $options in "") no_hosts "this test tells Open MPI alone how" ;; esac
 [ "$(id -u)" = 0 ] || no_hosts "only root can make network namespaces"
-a=ccs$$a b=ccs$$b
 away() {
-	ip netns del $a
-	ip netns del $b
+	drop_hosts
 	rm -rf "$tmp"
-} 2>/dev/null
-trap away EXIT
-{ ip netns add $a && ip netns add $b && ip link add $a netns $a type veth peer name $b netns $b &&
-	ip -n $a addr add 10.213.7.1/24 dev $a && ip -n $b addr add 10.213.7.2/24 dev $b &&
-	ip -n $a link set $a up && ip -n $b link set $b up && ip -n $a link set lo up &&
-	ip -n $b link set lo up && ip netns exec $b unshare --uts --pid --fork --mount-proc true
-} >"$tmp/why" 2>&1 || no_hosts "no network namespaces: $(head -1 "$tmp/why")"
-cat >"$tmp/agent" <<EOS
-#!/bin/sh
-shift
-exec ip netns exec $b unshare --uts --pid --fork --mount-proc sh -c "hostname $b; \$*"
-EOS
-chmod +x "$tmp/agent"
-# hosts N COMMAND...: half of the ranks on each. MPI leaves the core to the kernel, which moves
-# the packets on the same cores here.
-hosts() {
-	half=$(($1 / 2))
-	shift
-	timeout 200 ip netns exec $a unshare --uts sh -c "hostname $a; exec mpirun $options \
-		--mca plm_rsh_agent $tmp/agent --mca btl tcp,self --mca mpi_yield_when_idle 1 \
-		--mca btl_tcp_if_include 10.213.7.0/24 --mca oob_tcp_if_include 10.213.7.0/24 \
-		--host $a:$half,10.213.7.2:$half -np $((2 * half)) $*"
 }
+trap away EXIT
+make_hosts || no_hosts "no network namespaces: $(head -1 "$tmp/why")"
 status "an mpirun over two hosts" 0 hosts 2 true
 [ "$got" = 0 ] || exit $failed
 for name in ring_allreduce direct_all_to_all halving_doubling_allreduce binomial_broadcast \
