@@ -261,6 +261,21 @@ static int run(struct bench *b, struct contest *contest)
 	return rc;
 }
 
+/* Whether the tuning that comes with ccs has it. */
+static bool comes_with_ccs(const char *collective)
+{
+	struct ccs_tuning_section x;
+	struct ccs_tuning *t;
+	bool has = false;
+
+	if (ccs_tuning_load(&t, CCS_TUNING_DEFAULT))
+		return false;
+	for (int i = 0; !has && !ccs_tuning_section(t, i, &x); i++)
+		has = !strcmp(x.collective, collective);
+	ccs_tuning_free(t);
+	return has;
+}
+
 /* What a file may have been meant to be. */
 static void suggest(const struct options *o, char *text, size_t size)
 {
@@ -278,18 +293,24 @@ static void suggest(const struct options *o, char *text, size_t size)
 	snprintf(path, sizeof(path), "%.*s.ccs", (int)bare, o->file);
 	if (access(path, F_OK) == 0)
 		snprintf(text, size, " (ccc %s -o %.*s.so makes it)", path, (int)bare, o->file);
+	else if (comes_with_ccs(o->file))
+		snprintf(text, size,
+			 " (ccrun -n %d --table " CCS_TUNING_DEFAULT " %s runs what comes with "
+			 "ccs)",
+			 o->ranks ? o->ranks : 4, o->file);
 }
 
 static int run_module(const struct options *o)
 {
 	struct bench b = { .o = o };
 	struct ccs_module *m;
-	char instead[1200];
+	char why[CCS_TEXT], instead[1200];
 	int rc;
 
 	if (ccs_module_load(&m, o->file)) {
+		snprintf(why, sizeof(why), "%s", ccs_error());
 		suggest(o, instead, sizeof(instead));
-		return complain(o, EXIT_USAGE, "%s%s", ccs_error(), instead);
+		return complain(o, EXIT_USAGE, "%s%s", why, instead);
 	}
 	b.m = m;
 	report_module(o->report, o, m);

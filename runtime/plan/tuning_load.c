@@ -1,9 +1,10 @@
 /*
  * Loading a tuning's modules, and what each must be: see tuning.h.
  *
- * In: a tuning that was read, or the name of the one that comes with ccs. Out: each row has its module, which is loaded once, implements
- * its section's collective, with the same buffers as the section's others, and has a plan for
- * its ranks and each root; or the line and what is wrong with it. O(rows x modules).
+ * In: a tuning that was read, or the name of the one that comes with ccs. Out: each row has its
+ * module, which is loaded once, implements its section's collective, with the same buffers as the
+ * section's others, and has a plan for its ranks and each root; or the line and what is wrong with
+ * it. O(rows x modules).
  */
 #include "runtime/plan/tuning.h"
 
@@ -141,8 +142,8 @@ static ccs_status read_default(struct ccs_tuning **out)
 ccs_status ccs_tuning_load(struct ccs_tuning **out, const char *path)
 {
 	struct ccs_tuning *t;
-	ccs_status s = strcmp(path, CCS_TUNING_DEFAULT) != 0 ? ccs_tuning_read(&t, path)
-							     : read_default(&t);
+	bool comes = path && !strcmp(path, CCS_TUNING_DEFAULT);
+	ccs_status s = comes ? read_default(&t) : ccs_tuning_read(&t, path);
 
 	*out = NULL;
 	if (s)

@@ -287,6 +287,11 @@ says "... says what ran" "$tmp/out" '  [a-z]+_all_to_all, [a-zA-Z0-9]+$'
 status "... of more ranks than it is for" 2 "$ccrun" -n 17 --table default allreduce
 says "... says for which it is" "$tmp/err" \
 	'nothing for allreduce of 17 ranks by tasks; it has allreduce of 2 ranks by tasks, allreduce of 3\.\.5 '
+status "a collective in the place of a module" 2 "$ccrun" -n 4 all_to_all
+says "... is told what comes with ccs" "$tmp/err" \
+	'^ccrun: all_to_all cannot be read: .* \(ccrun -n 4 --table default all_to_all runs what comes with ccs\)$'
+status "... but not one that does not" 2 "$ccrun" -n 4 halo
+holds "... which is no file" grep -qE '^ccrun: halo cannot be read: [^(]*$' "$tmp/err"
 status "--tune default" 2 "$ccrun" -n 2 --tune default "$ring"
 says "... is another file's name" "$tmp/err" 'a file of that name is \./default$'
 cp "$(readlink -f "$ccrun")" "$tmp/m/alone"
