@@ -324,7 +324,8 @@ static bool same_key(const struct layout_key *x, const struct layout_key *y)
 	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
 	       x->count == y->count && x->rows == y->rows && x->sizes == y->sizes &&
 	       x->type == y->type && x->op == y->op && x->tile == y->tile &&
-	       x->premul == y->premul && x->esize == y->esize && x->order == y->order && x->read == y->read;
+	       x->premul == y->premul && x->esize == y->esize && x->order == y->order &&
+	       x->read == y->read;
 }
 
 /* Bytes of each memory. */

@@ -81,7 +81,8 @@ void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes
 }
 
 /* Whole lines past the caches, and what they leave at both ends as ever. */
-static void stream(const struct layout *l, unsigned char *to, const unsigned char *from, size_t bytes)
+static void stream(const struct layout *l, unsigned char *to, const unsigned char *from,
+		   size_t bytes)
 {
 	size_t head = -(uintptr_t)to & (CACHE_LINE - 1), i, step;
 

@@ -93,12 +93,12 @@ struct procs_times {
 
 /* Calls that agree, by their key, and whose chunks are long. The same in all processes. */
 struct procs_kind {
-	uint64_t key;	     /* 0: there is none */
-	uint64_t calls;	     /* so far; since the last trial began, 1 more than those */
-	uint64_t until;	     /* so many, if decided: then comes the next trial */
-	uint64_t used;	     /* calls of all kinds, up to its last */
-	unsigned class;	     /* of their chunks' length */
-	bool decided;	     /* they go this way: */
+	uint64_t key;	/* 0: there is none */
+	uint64_t calls; /* so far; since the last trial began, 1 more than those */
+	uint64_t until; /* so many, if decided: then comes the next trial */
+	uint64_t used;	/* calls of all kinds, up to its last */
+	unsigned class; /* of their chunks' length */
+	bool decided;	/* they go this way: */
 	enum procs_way way;
 };
 
@@ -198,10 +198,10 @@ struct procs {
 	size_t table_bytes;
 	struct procs_seat *own;
 	int files[NFILES];
-	int *ends;	/* [nranks] descriptors that can be read when the process has ended; -1 */
-	uint64_t token; /* a copy; others read it for a trial */
-	uint64_t pulled;	     /* of own->pulled, what the rank's end knows of */
-	uint64_t *found;	     /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
+	int *ends;	 /* [nranks] descriptors that can be read when the process has ended; -1 */
+	uint64_t token;	 /* a copy; others read it for a trial */
+	uint64_t pulled; /* of own->pulled, what the rank's end knows of */
+	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
 	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS + 1] */
 	uint64_t births;	     /* of own regions */
 	struct procs_buffer buffers[PROCS_REGIONS];
@@ -212,13 +212,13 @@ struct procs {
 	uint64_t finished; /* calls that all are through with, as far as it was seen */
 	struct procs_layout layouts[PROCS_LAYOUTS];
 	struct procs_layout *current;
-	struct fiber *turn;	 /* fibers that this process runs in turn */
-	bool posted, admitted;	 /* the current call */
-	bool in_order;		 /* so it is, for the time being */
-	bool answered;		 /* rank 0: the others may come by the files */
-	bool spins;		 /* each rank has a core */
-	bool light;		 /* who lies down makes all stores seen: others need no fence */
-	unsigned nways;			 /* 0: not all have tried to read as yet */
+	struct fiber *turn;    /* fibers that this process runs in turn */
+	bool posted, admitted; /* the current call */
+	bool in_order;	       /* so it is, for the time being */
+	bool answered;	       /* rank 0: the others may come by the files */
+	bool spins;	       /* each rank has a core */
+	bool light;	       /* who lies down makes all stores seen: others need no fence */
+	unsigned nways;	       /* 0: not all have tried to read as yet */
 	enum procs_way ways[PROCS_WAYS]; /* that there are */
 	bool always;			 /* all messages are read, whatever is quicker */
 	enum procs_way way;		 /* of the current call, or the one to be posted */
@@ -226,7 +226,7 @@ struct procs {
 	struct procs_times *timed;	 /* NULL: its time is not taken */
 	struct procs_kind kinds[PROCS_KINDS];
 	unsigned char best[64]; /* the way that was decided last, by the class of lengths */
-	unsigned polls;		 /* rounds without anything to do before the process sleeps */
+	unsigned polls;		/* rounds without anything to do before the process sleeps */
 	unsigned crowded; /* ... none so often, as its core had other work than these ranks' */
 };
 

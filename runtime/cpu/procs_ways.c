@@ -66,7 +66,7 @@ static void find_ways(struct world *w, uint32_t worst)
 	p->ways[p->nways++] = WAY_COPIED;
 	if (cpu_of(w)->cached && reduce_stream_of())
 		p->ways[p->nways++] = WAY_STREAMED;
-	memset(p->best, p->ways[p->nways - 1], sizeof(p->best));
+	memset(p->best, (int)p->ways[p->nways - 1], sizeof(p->best));
 	if (worst != READS_REFUSED && w->nranks > 1)
 		p->ways[p->nways++] = WAY_READ;
 }

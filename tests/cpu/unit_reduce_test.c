@@ -108,7 +108,8 @@ static void copies(reduce_copy *copy, bool past_caches)
 	struct rng g = { 3 };
 
 	for (size_t i = 0; copy && i < (size_t)LINES * LINE * 4; i++) {
-		size_t lines = i % (LINES + 1), at = i * 7 % LINE, put = past_caches ? 0 : i * 13 % LINE;
+		size_t lines = i % (LINES + 1), at = i * 7 % LINE,
+		       put = past_caches ? 0 : i * 13 % LINE;
 
 		fill(&g, from, sizeof(from));
 		fill(&g, to, sizeof(to));

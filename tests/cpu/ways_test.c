@@ -24,7 +24,7 @@ static const struct sort {
 	const char *module;
 	bool sums, in_blocks, out_blocks; /* a block a rank */
 } sorts[] = {
-	{ "direct_allreduce", true, false, false }, { "ring_allreduce", true, false, false },
+	{ "direct_allreduce", true, false, false },    { "ring_allreduce", true, false, false },
 	{ "binomial_broadcast", false, false, false }, { "direct_allgather", false, false, true },
 	{ "ring_reduce_scatter", true, true, false },
 };
@@ -76,7 +76,8 @@ static unsigned char output(const struct sort *s, const struct member *m, int ca
 		return input(m->n - 1, call, i);
 	for (int r = 0; r < m->n; r++)
 		sum = (unsigned char)(sum +
-				      input(r, call, i + (s->in_blocks ? (size_t)m->rank * count : 0)));
+				      input(r, call,
+					    i + (s->in_blocks ? (size_t)m->rank * count : 0)));
 	return sum;
 }
 
@@ -102,6 +103,33 @@ static bool call(const struct member *m, const struct work *w, int sort, size_t 
 		       number, s->module, (int)procs_of(m)->way, i, got, out[i],
 		       output(s, m, number, count, i));
 		return false;
+	}
+	return true;
+}
+
+/* ---- a piece into a slot ---------------------------------------------------------------------- */
+
+/* Anywhere in it, past the caches or not, near or far: those bytes, and no other. */
+static bool puts_pieces(void)
+{
+	enum { MOST = 5000, ROOM = MOST + 200 };
+	static unsigned char from[ROOM], to[ROOM], wanted[ROOM];
+	struct rng g = { 5 };
+
+	for (int i = 0; i < 4000; i++) {
+		struct layout l = { .copy = reduce_copy_of(),
+				    .stream = i % 3 ? reduce_stream_of() : NULL,
+				    .far = i % 2 };
+		size_t bytes = (size_t)rng_below(&g, MOST), at = (size_t)rng_below(&g, 100);
+
+		for (size_t k = 0; k < ROOM; k++)
+			from[k] = (unsigned char)(k * 3 + (size_t)i);
+		memset(to, i, ROOM);
+		memset(wanted, i, ROOM);
+		memcpy(wanted + at, from + i % 70, bytes);
+		piece_put(&l, to + at, from + i % 70, bytes);
+		if (memcmp(to, wanted, ROOM))
+			return false;
 	}
 	return true;
 }
@@ -224,7 +252,8 @@ int main(int argc, char **argv)
 	}
 	setenv("MODULES", argv[1], 1);
 	unsetenv("CCS_CROSS_MEMORY_DISABLE");
-	ok = say(team_run(2, any, NULL), "calls of 2 processes by any way");
+	ok = say(puts_pieces(), "pieces into slots");
+	ok &= say(team_run(2, any, NULL), "calls of 2 processes by any way");
 	ok &= say(team_run(3, any, NULL), "calls of 3 processes by any way");
 	ok &= say(team_run(2, decided, NULL), "what was quickest in a trial is what is done then");
 	return !ok;
