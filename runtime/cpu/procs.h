@@ -47,7 +47,7 @@
 #define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
 #define PROCS_KINDS 16u			   /* of calls with long chunks, whose way is known */
-#define PROCS_TIMED 6u			   /* calls of a trial */
+#define PROCS_TIMED 9u			   /* calls of a trial */
 #define PROCS_BOARD 2048u		   /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
