@@ -170,6 +170,16 @@ struct procs_op {
 	const struct slots *from, *to; /* theirs */
 };
 
+/* Whether the rank stores its messages past the caches, where calls are short: its own affair, as it is
+ * found from the time of its own calls. */
+struct procs_manner {
+	bool asked;	   /* they are long enough */
+	bool streams;	   /* what was found last */
+	uint32_t calls;	   /* since the last trial began */
+	uint64_t begun;	   /* ns: when the call of a trial did; 0: it is none */
+	uint64_t least[2]; /* ns of such calls: through the caches; past them */
+};
+
 /* Those of the rank in the plan's order. */
 struct procs_order {
 	struct procs_op *ops;
@@ -181,6 +191,7 @@ struct procs_order {
 	bool placed;   /* the rank is, in that layout, with these of the caller's buffers: */
 	const unsigned char *send;
 	unsigned char *recv;
+	struct procs_manner manner;
 };
 
 /* A layout that is kept, and what this process has made for it. All but `laid` and `order` is out of
