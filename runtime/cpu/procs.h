@@ -94,7 +94,7 @@ struct procs_times {
 /* Calls that agree, by their key, and whose chunks are long. The same in all processes. */
 struct procs_kind {
 	uint64_t key;	/* 0: there is none */
-	uint64_t calls; /* so far; since the last trial began, 1 more than those */
+	uint64_t calls; /* so far; from a later trial's first on, that being number 1 */
 	uint64_t until; /* so many, if decided: then comes the next trial */
 	uint64_t used;	/* calls of all kinds, up to its last */
 	unsigned class; /* of their chunks' length */

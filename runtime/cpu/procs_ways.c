@@ -176,13 +176,14 @@ bool procs_choose(const struct world *w, struct call *c)
 {
 	struct procs *p = cpu_of(w)->procs;
 	size_t bytes = longest(c);
+	bool is_long = bytes >= PROCS_HELD;
 	struct procs_kind *k;
 	uint64_t key;
 
-	p->way = p->always ? WAY_READ : WAY_COPIED;
+	c->read = is_long && p->always;
+	p->way = c->read ? WAY_READ : WAY_COPIED;
 	p->kind = NULL;
-	c->read = p->always;
-	if (p->always || p->nways < 2 || bytes < PROCS_HELD)
+	if (!is_long || p->always || p->nways < 2)
 		return true;
 	key = procs_key(c);
 	k = find(p, key);

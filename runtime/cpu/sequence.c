@@ -202,7 +202,7 @@ static void play_piece(const struct layout *l, unsigned char *const *bases,
 
 	switch (p->kind) {
 	case PIECE_COPY:
-		if (p->dst.base == BASE_OUT)
+		if (l->stream && p->dst.base == BASE_OUT)
 			piece_put(l, dst, a, n * l->esize);
 		else if (a != dst)
 			piece_copy(l, dst, a, n * l->esize);
