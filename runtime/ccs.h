@@ -344,9 +344,9 @@ struct ccs_procs {
  * fails in one before that fails in all that come. All ranks make the same calls in the same order.
  *
  * A message that is long enough is read where it lies: in place, if ccs_mem_alloc made the
- * buffer; else by the system, if it lets processes read one another's memory, and a trial at the
- * beginning shows that this is quicker than what else is done: it is copied on its way, into
- * shared memory and out of it, as is what is sent to a process whose trial is not over yet.
+ * buffer; else by the system, if it lets processes read one another's memory, and trials among the
+ * calls show that this is quicker than what else is done: it is copied on its way, into
+ * shared memory and out of it, as is what is sent to a process that has not tried to read yet.
  * ($CCS_CROSS_MEMORY_DISABLE=1: never read so; 0: wherever the system lets it.)
  *
  * What fails in one process fails in all, with the same text, also in calls that are still

@@ -210,6 +210,7 @@ SUITES_cpu := \
 	"$(T)/cpu/sequence_test $(T)/modules" \
 	"$(T)/cpu/layouts_test tests/cpu/layouts" \
 	"$(T)/cpu/kept_layouts_test $(T)/modules" \
+	"$(T)/cpu/ways_test $(T)/modules" \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts tasks 7" \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts procs 7" \
 	"$(T)/cpu/random_runs_test 60 1 tasks" \

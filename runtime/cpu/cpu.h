@@ -132,6 +132,7 @@ struct layout_key {
 	bool premul;
 	size_t esize;
 	enum user_order order;
+	bool read;
 };
 
 /* What the current run's fibers read; fixed while it runs. */
@@ -159,6 +160,7 @@ struct layout {
 	size_t scratch_bytes;	       /* each */
 	size_t send_bytes, recv_bytes; /* of each call's buffers */
 	reduce_copy *copy;
+	reduce_copy *stream; /* of long messages into slots; NULL: as any */
 	reduce_combine *combine;
 	reduce_fold *fold;
 	reduce_scale *scale;
@@ -340,9 +342,6 @@ struct wire {
 	/** This process's rank is through with the current run. Under world.lock; or NULL. */
 	void (*done)(struct cpu *e);
 
-	/** Whether every rank reads what any other holds, wherever it lies, if that is one message of
-	 *  so many bytes. The same in all ranks, and always. Under world.lock. NULL: not so. */
-	bool (*reads)(const struct cpu *e, size_t bytes);
 	/* Of held messages; NULL: there are none. */
 	/** Whether others can read what this rank holds. Under world.lock. */
 	bool (*holds)(struct cpu *e, const struct rank_io *io);
@@ -513,8 +512,9 @@ struct notes; /* of sequence.c; or NULL: pieces are not noted */
 /** Does an operation's data movement for the tile that begins at element `lo`. */
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
 	      struct ends ends, struct notes *notes);
-/** Copies bytes, and combines elements, as suits the run. */
+/** Copies bytes, the same into a slot, and combines elements, as suits the run. */
 void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes);
+void piece_put(const struct layout *l, void *to, const void *from, size_t bytes);
 void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n);
 /** Does a piece of `n` elements again, as it was noted. */
 void piece_again(const struct layout *l, const struct parts *s, size_t n);

@@ -315,7 +315,8 @@ static struct layout_key key_of(const struct call *c)
 				    .tile = c->how.tile,
 				    .premul = c->premul,
 				    .esize = c->esize,
-				    .order = c->order };
+				    .order = c->order,
+				    .read = c->read };
 }
 
 static bool same_key(const struct layout_key *x, const struct layout_key *y)
@@ -323,7 +324,8 @@ static bool same_key(const struct layout_key *x, const struct layout_key *y)
 	return x->size == y->size && x->checksum == y->checksum && x->root == y->root &&
 	       x->count == y->count && x->rows == y->rows && x->sizes == y->sizes &&
 	       x->type == y->type && x->op == y->op && x->tile == y->tile &&
-	       x->premul == y->premul && x->esize == y->esize && x->order == y->order;
+	       x->premul == y->premul && x->esize == y->esize && x->order == y->order &&
+	       x->read == y->read;
 }
 
 /* Bytes of each memory. */
@@ -395,8 +397,7 @@ static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 	l->rank_cells = c->sizes ? (size_t)p->cells + p->scratch : 0;
 	/* a premul-sum scales initial values on their way */
 	l->holds = !c->premul && !layout_is_short(e, l) && (!e->wire || e->wire->holds);
-	l->slotless = l->holds && !l->strided && c->prep->stored && e->wire && e->wire->reads &&
-		      e->wire->reads(e, l->longest * l->esize);
+	l->slotless = l->holds && !l->strided && c->prep->stored && c->read;
 	l->far = c->send_bytes + c->recv_bytes >= FAR_BYTES;
 	l->ahead = runs_ahead(e, l) ? e->wire->ahead : 1;
 	l->cached = e->cached && l->ahead > 1;

@@ -13,8 +13,8 @@
 
 /* ---- posting and admitting ---------------------------------------------------------------- */
 
-/* Whether all ranks are through with so many calls. Looks only if it did not see that before. */
-static bool all_finished(const struct world *w, uint64_t calls)
+/* Looks only if it did not see that before. */
+bool procs_all_finished(const struct world *w, uint64_t calls)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t least = UINT64_MAX;
@@ -112,7 +112,7 @@ static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint6
 {
 	struct procs *p = cpu_of(w)->procs;
 
-	if (seq >= PROCS_LAG && !all_finished(w, seq - PROCS_LAG + 1))
+	if (seq >= PROCS_LAG && !procs_all_finished(w, seq - PROCS_LAG + 1))
 		return false;
 	if (!seq || p->own->key[(seq - 1) % PROCS_LAG] != key)
 		name(p->own, c, key);
@@ -142,11 +142,15 @@ static void change(struct world *w, const struct run *r)
 
 static bool post(struct world *w)
 {
-	const struct run *r = w->runs;
-	bool other = !layout_is(&cpu_of(w)->layout, &r->params);
+	struct run *r = w->runs;
+	bool other;
 
+	if (!procs_choose(w, &r->params))
+		return false;
+	other = !layout_is(&cpu_of(w)->layout, &r->params);
 	if (!post_call(w, &r->params, r->seq, procs_key(&r->params), other))
 		return false;
+	procs_chosen(cpu_of(w)->procs, r->seq);
 	if (other)
 		change(w, r);
 	fence();
@@ -162,9 +166,10 @@ static bool admit(struct world *w)
 	struct procs_call *c = p->own->call + r->seq % PROCS_LAG;
 	ccs_status s;
 
-	if (!layout_is(&e->layout, &r->params) && !all_finished(w, p->current->used))
+	if (!layout_is(&e->layout, &r->params) && !procs_all_finished(w, p->current->used))
 		return false;
 	s = layout_make(e, r);
+	e->layout.stream = p->way == WAY_STREAMED ? reduce_stream_of() : NULL;
 	if (!s)
 		s = procs_order_may(&e->layout) ? procs_order_begin(e, r->seats[w->first].call)
 						: rank_start(e, (uint32_t)w->first);
@@ -189,6 +194,7 @@ static void done(struct cpu *e)
 {
 	uint64_t call = e->layout.run->seq;
 
+	procs_timed(e->procs);
 	compare(e->world, call);
 	if (!e->world->dead && !procs_failed(e))
 		finish(e, call);
@@ -220,7 +226,6 @@ const struct wire procs_wire = {
 	.locked = true,
 	.ahead = PROCS_LAG,
 	.held = PROCS_HELD,
-	.reads = procs_reads,
 	.wake = wake,
 	.done = done,
 	.holds = procs_holds,

@@ -5,8 +5,8 @@
  * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers. FIFOs,
  * fibers and their data lie in memory that all share, at the same places, as all lay a run
  * out alike; a fiber is written by its own process, but for its state. A message that its
- * sender holds is read in the sender's memory: where that is mapped, or by the system, if a trial
- * at the beginning has shown that this is quicker than a copy into a slot and one out of it.
+ * sender holds is read in the sender's memory: where that is mapped, or by the system, if trials among the
+ * calls show that this is quicker than a copy into a slot and one out of it (procs_ways.c).
  *
  * Beside these there is the table: a seat a process. The k-th call of a rank
  *
@@ -46,16 +46,18 @@
 #define PROCS_NAMES (2 * PROCS_LAG)	   /* calls that a rank has told apart lately */
 #define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
-#define PROCS_TILE ((size_t)32 << 10)	   /* bytes of a message in tiles (layout.c) */
-#define PROCS_SAMPLE ((size_t)128 << 10)   /* bytes of a whole message, for trials */
+#define PROCS_KINDS 16u			   /* of calls with long chunks, whose way is known */
+#define PROCS_TIMED 9u			   /* calls of a trial */
 #define PROCS_BOARD 2048u		   /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
-/* Whether a process can read another's memory, and if so whether that is quicker than copying twice by
- * way of memory that both share: a tile at a time, or only whole messages. Unknown until its trial. */
-enum { READS_UNKNOWN, READS_OTHERS, READS_WHOLE, READS_SLOWLY, READS_REFUSED };
+/* Whether a process can read another's memory; or is to, whatever is quicker. Unknown until it has tried. */
+enum { READS_UNKNOWN, READS_ALWAYS, READS_MAY, READS_REFUSED };
+/* The way of long messages: by slots; by slots, and stored there past the caches; or read where they lie
+ * by the system. */
+enum procs_way { WAY_COPIED, WAY_STREAMED, WAY_READ, PROCS_WAYS };
 
 /* Where a rank has its data in a call, once it is admitted. */
 struct procs_call {
@@ -84,6 +86,22 @@ struct procs_mapped {
 	uint64_t birth;
 };
 
+/* A call of a trial: when its process began it, and had finished it; ns of the host's clock. */
+struct procs_times {
+	uint64_t begun, over;
+};
+
+/* Calls that agree, by their key, and whose chunks are long. The same in all processes. */
+struct procs_kind {
+	uint64_t key;	/* 0: there is none */
+	uint64_t calls; /* so far; from a later trial's first on, that being number 1 */
+	uint64_t until; /* so many, if decided: then comes the next trial */
+	uint64_t used;	/* calls of all kinds, up to its last */
+	unsigned class; /* of their chunks' length */
+	bool decided;	/* they go this way: */
+	enum procs_way way;
+};
+
 struct procs_seat {
 	/* The first two lines are the owner's to write; the others read the first in every call. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
@@ -101,8 +119,8 @@ struct procs_seat {
 	_Atomic uint32_t reads; /* READS_... */
 	bool barriers;		/* it can make all stores seen, and others its own */
 	int32_t pid;
-	uint64_t probe; /* address of its sample, which begins with the table's token */
-	_Atomic uint32_t written, tried; /* trials: so often it wrote its sample; read another's */
+	uint64_t probe; /* address of its copy of the table's token */
+	struct procs_times times[PROCS_KINDS][PROCS_TIMED];
 	struct host_cores cores;
 	/* Of calls that were not like the one before, by their keys: the last `named` of them. One that
 	 * is used again gets another place before it is overwritten: none is while a rank is
@@ -142,7 +160,7 @@ struct procs_table {
 };
 
 /* The shared files. */
-enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, FILE_SAMPLES, NFILES };
+enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, NFILES };
 
 /* An operation of the process's rank, and what it looks at and writes, in the layout that there is. */
 struct procs_op {
@@ -150,6 +168,16 @@ struct procs_op {
 	struct fiber *fiber;
 	struct fifo *in, *out;	       /* NULL: it has none */
 	const struct slots *from, *to; /* theirs */
+};
+
+/* Whether the rank stores its messages past the caches, where calls are short: its own affair, as it is
+ * found from the time of its own calls. */
+struct procs_manner {
+	bool asked;	   /* they are long enough */
+	bool streams;	   /* what was found last */
+	uint32_t calls;	   /* since the last trial began */
+	uint64_t begun;	   /* ns: when the call of a trial did; 0: it is none */
+	uint64_t least[2]; /* ns of such calls: through the caches; past them */
 };
 
 /* Those of the rank in the plan's order. */
@@ -163,6 +191,7 @@ struct procs_order {
 	bool placed;   /* the rank is, in that layout, with these of the caller's buffers: */
 	const unsigned char *send;
 	unsigned char *recv;
+	struct procs_manner manner;
 };
 
 /* A layout that is kept, and what this process has made for it. All but `laid` and `order` is out of
@@ -180,11 +209,10 @@ struct procs {
 	size_t table_bytes;
 	struct procs_seat *own;
 	int files[NFILES];
-	int *ends;	/* [nranks] descriptors that can be read when the process has ended; -1 */
-	uint64_t token; /* a copy */
-	uint64_t sample[PROCS_SAMPLE / sizeof(uint64_t)]; /* for others to read */
-	uint64_t pulled;	     /* of own->pulled, what the rank's end knows of */
-	uint64_t *found;	     /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
+	int *ends;	 /* [nranks] descriptors that can be read when the process has ended; -1 */
+	uint64_t token;	 /* a copy; others read it for a trial */
+	uint64_t pulled; /* of own->pulled, what the rank's end knows of */
+	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
 	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS + 1] */
 	uint64_t births;	     /* of own regions */
 	struct procs_buffer buffers[PROCS_REGIONS];
@@ -195,15 +223,21 @@ struct procs {
 	uint64_t finished; /* calls that all are through with, as far as it was seen */
 	struct procs_layout layouts[PROCS_LAYOUTS];
 	struct procs_layout *current;
-	struct fiber *turn;	 /* fibers that this process runs in turn */
-	bool posted, admitted;	 /* the current call */
-	bool in_order;		 /* so it is, for the time being */
-	bool answered;		 /* rank 0: the others may come by the files */
-	bool spins;		 /* each rank has a core */
-	bool light;		 /* who lies down makes all stores seen: others need no fence */
-	bool tried;		 /* all ranks' trials are over: */
-	bool reads, reads_whole; /* in all of them reading was quicker */
-	unsigned polls;		 /* rounds without anything to do before the process sleeps */
+	struct fiber *turn;    /* fibers that this process runs in turn */
+	bool posted, admitted; /* the current call */
+	bool in_order;	       /* so it is, for the time being */
+	bool answered;	       /* rank 0: the others may come by the files */
+	bool spins;	       /* each rank has a core */
+	bool light;	       /* who lies down makes all stores seen: others need no fence */
+	unsigned nways;	       /* 0: not all have tried to read as yet */
+	enum procs_way ways[PROCS_WAYS]; /* that there are */
+	bool always;			 /* all messages are read, whatever is quicker */
+	enum procs_way way;		 /* of the current call, or the one to be posted */
+	struct procs_kind *kind;	 /* its kind; NULL: none */
+	struct procs_times *timed;	 /* NULL: its time is not taken */
+	struct procs_kind kinds[PROCS_KINDS];
+	unsigned char best[64]; /* the way that was decided last, by the class of lengths */
+	unsigned polls;		/* rounds without anything to do before the process sleeps */
 	unsigned crowded; /* ... none so often, as its core had other work than these ranks' */
 };
 
@@ -259,6 +293,8 @@ bool procs_failed(struct cpu *e);
 
 /** What a call is told by: see struct procs_seat. */
 uint64_t procs_key(const struct call *c);
+/** Whether all ranks are through with so many calls. */
+bool procs_all_finished(const struct world *w, uint64_t calls);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_at_once(struct world *w, struct call *c, ccs_status *first);
@@ -311,7 +347,6 @@ void procs_order_leave(struct cpu *e);
 /** Tells the others where this rank's data lies in the call. */
 void procs_tell(struct cpu *e, struct procs_call *c);
 /** See struct wire. */
-bool procs_reads(const struct cpu *e, size_t bytes);
 bool procs_holds(struct cpu *e, const struct rank_io *io);
 void procs_find(struct cpu *e, uint32_t rank);
 bool procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
@@ -344,13 +379,19 @@ ccs_status procs_take_seat(struct world *w);
  *  for long. */
 void procs_settle(const struct world *w);
 
-/* ---- procs_trial.c -------------------------------------------------------------------- */
+/* ---- procs_ways.c --------------------------------------------------------------------- */
 
-/** Whether this process reads another's memory, and how quickly. All call it, when all have taken
- *  their seats. */
+/** Whether this process can read another's memory. All call it, when all have taken their seats. */
 void procs_try_reading(struct world *w);
-/** Whether the trials of all are over: no call begins before, as layouts follow from them. */
-bool procs_tried(const struct world *w);
+/** Whether all have tried that: no call begins before, as layouts follow from it. */
+bool procs_tried(struct world *w);
+/** Chooses the way of a call that is about to be posted, p->way and c->read. False: not yet. Under
+ *  world.lock. */
+bool procs_choose(const struct world *w, struct call *c);
+/** It is posted, as the call of that number. */
+void procs_chosen(struct procs *p, uint64_t call);
+/** It is over. */
+void procs_timed(struct procs *p);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */
 

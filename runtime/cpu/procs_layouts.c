@@ -63,7 +63,8 @@ struct procs_layout *procs_layouts_find(struct cpu *e, const struct call *c)
 	uint64_t id = c->like ? c->like->kept.id : 0, key;
 
 	for (unsigned i = 0; i < PROCS_LAYOUTS && id; i++)
-		if (p->layouts + i != p->current && p->layouts[i].layout.id == id)
+		if (p->layouts + i != p->current && p->layouts[i].layout.id == id &&
+		    p->layouts[i].layout.key.read == c->read)
 			return p->layouts + i;
 	key = procs_key(c);
 	for (unsigned i = 0; i < PROCS_LAYOUTS; i++)

@@ -127,18 +127,11 @@ void procs_tell(struct cpu *e, struct procs_call *c)
 	c->holds = io->holds;
 }
 
-bool procs_reads(const struct cpu *e, size_t bytes)
-{
-	const struct procs *p = e->procs;
-
-	return p->reads || (p->reads_whole && bytes > PROCS_TILE);
-}
-
 bool procs_holds(struct cpu *e, const struct rank_io *io)
 {
 	const struct procs *p = e->procs;
 
-	return p->reads || e->layout.slotless ||
+	return e->layout.key.read ||
 	       ((!io->call->send_bytes || procs_region_of(p, (uint64_t)(uintptr_t)io->send)) &&
 		(!io->call->recv_bytes || procs_region_of(p, (uint64_t)(uintptr_t)io->recv)));
 }

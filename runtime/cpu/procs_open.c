@@ -82,8 +82,8 @@ static size_t table_bytes(int nranks)
 
 static ccs_status make_files(struct procs *p, int nranks)
 {
-	static const char *const names[NFILES] = { "ccs table",	 "ccs fifos", "ccs lines",
-						   "ccs fibers", "ccs data",  "ccs samples" };
+	static const char *const names[NFILES] = { "ccs table", "ccs fifos", "ccs lines",
+						   "ccs fibers", "ccs data" };
 	if (getrandom(&p->token, sizeof(p->token), 0) != (ssize_t)sizeof(p->token))
 		return error_set(CCS_ESYSTEM, "no random number: %s", strerror(errno));
 	for (int i = 0; i < NFILES; i++) {

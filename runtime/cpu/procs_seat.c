@@ -34,8 +34,7 @@ static void take(struct procs *p)
 	struct procs_seat *own = p->own;
 
 	let_others_read();
-	p->sample[0] = p->token;
-	own->probe = (uint64_t)(uintptr_t)p->sample;
+	own->probe = (uint64_t)(uintptr_t)&p->token;
 	host_cores_read(&own->cores);
 	own->barriers = procs_barriers_join();
 	atomic_store(&own->state, SEAT_TAKEN);

@@ -45,9 +45,21 @@ extern const struct reduce *const reduce_avx512[CCS_NDTYPES];
 
 /* The same of copies. */
 reduce_copy reduce_plain_copy, reduce_avx2_copy, reduce_avx512_copy;
+/* The same past the caches, to whole lines; others see what they wrote after reduce_streamed. */
+reduce_copy reduce_plain_stream, reduce_avx2_stream, reduce_avx512_stream;
 
 /** The kernels that this machine runs best. */
 const struct reduce *reduce_of(ccs_dtype t);
 reduce_copy *reduce_copy_of(void);
+/** NULL: it has no such stores. */
+reduce_copy *reduce_stream_of(void);
+
+/** What was streamed is seen by others before anything that is stored later. */
+static inline void reduce_streamed(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_sfence();
+#endif
+}
 
 #endif

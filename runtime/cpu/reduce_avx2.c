@@ -1,5 +1,6 @@
 /* The kernels with vectors of 32 bytes; reduce.c decides who may call them. */
 #if defined(__x86_64__)
+#include <immintrin.h>
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
 #else
@@ -7,6 +8,9 @@
 #endif
 #define TABLE reduce_avx2
 #define COPY reduce_avx2_copy
+#define STREAM reduce_avx2_stream
+#define STREAM_VECTOR(to, from) _mm256_stream_si256(to, _mm256_loadu_si256(from))
+#define STREAMED __m256i
 #define VECTOR 32
 #include "runtime/cpu/reduce_types.inc"
 #if defined(__clang__)

@@ -1,5 +1,6 @@
 /* The kernels with vectors of 64 bytes; reduce.c decides who may call them. */
 #if defined(__x86_64__)
+#include <immintrin.h>
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))), \
 			     apply_to = function)
@@ -8,6 +9,9 @@
 #endif
 #define TABLE reduce_avx512
 #define COPY reduce_avx512_copy
+#define STREAM reduce_avx512_stream
+#define STREAM_VECTOR(to, from) _mm512_stream_si512(to, _mm512_loadu_si512(from))
+#define STREAMED __m512i
 #define VECTOR 64
 #include "runtime/cpu/reduce_types.inc"
 #if defined(__clang__)

@@ -202,10 +202,18 @@ static void play_piece(const struct layout *l, unsigned char *const *bases,
 
 	switch (p->kind) {
 	case PIECE_COPY:
-		if (a != dst)
+		if (l->stream && p->dst.base == BASE_OUT)
+			piece_put(l, dst, a, n * l->esize);
+		else if (a != dst)
 			piece_copy(l, dst, a, n * l->esize);
 		break;
-	case PIECE_COMBINE: piece_combine(l, dst, a, find(bases, p->b), n); break;
+	case PIECE_COMBINE:
+		s = (struct parts){ .a = a, .b = find(bases, p->b), .out = dst };
+		if (l->stream && p->dst.base == BASE_OUT)
+			piece_again(l, &s, n);
+		else
+			piece_combine(l, dst, a, s.b, n);
+		break;
 	case PIECE_OTHER:
 		s = (struct parts){ .in = find(bases, p->in),
 				    .a = a,

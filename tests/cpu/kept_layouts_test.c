@@ -100,7 +100,8 @@ static uint64_t made(const struct member *m)
 
 /* ---- calls in turn ---------------------------------------------------------------------------- */
 
-/* All of a few kinds, twice, and each is laid out but once. */
+/* All of a few kinds, five times, and each is laid out but once; the long one, if it is read where it
+ * lies as well as copied (runtime/cpu/procs_ways.c), once for either. */
 static bool laid_out_once(const struct member *m, const struct modules *all, int32_t *in,
 			  int32_t *out)
 {
@@ -112,9 +113,9 @@ static bool laid_out_once(const struct member *m, const struct modules *all, int
 
 		ok = call(m, &k, i, in, out);
 	}
-	if (ok && made(m) != before + FEW)
+	if (ok && made(m) != before + FEW && made(m) != before + FEW + 1)
 		printf("# rank %d made %d layouts\n", m->rank, (int)(made(m) - before));
-	return ok && made(m) == before + FEW;
+	return ok && (made(m) == before + FEW || made(m) == before + FEW + 1);
 }
 
 /* A root's broadcasts of two kinds, in turn, before others have called. */

@@ -100,28 +100,33 @@ static void compare(struct rng *g, const struct reduce *plain, const struct redu
 
 enum { LINE = 64, LINES = 9 };
 
-static void copies(reduce_copy *copy)
+/* To whole lines alone, if it goes past the caches; NULL: there is none. */
+static void copies(reduce_copy *copy, bool past_caches)
 {
-	unsigned char from[LINE * (LINES + 1)], to[sizeof(from) + LINE], wanted[sizeof(to)];
+	unsigned char from[LINE * (LINES + 1)], wanted[sizeof(from) + LINE];
+	_Alignas(LINE) unsigned char to[sizeof(wanted)];
 	struct rng g = { 3 };
 
-	for (size_t i = 0; i < (size_t)LINES * LINE * 4; i++) {
-		size_t lines = i % (LINES + 1), at = i * 7 % LINE, put = i * 13 % LINE;
+	for (size_t i = 0; copy && i < (size_t)LINES * LINE * 4; i++) {
+		size_t lines = i % (LINES + 1), at = i * 7 % LINE,
+		       put = past_caches ? 0 : i * 13 % LINE;
 
 		fill(&g, from, sizeof(from));
 		fill(&g, to, sizeof(to));
 		memcpy(wanted, to, sizeof(to));
 		memcpy(wanted + put, from + at, lines * LINE);
 		copy(to + put, from + at, lines);
+		reduce_streamed();
 		assert_memory_equal(to, wanted, sizeof(to));
 	}
 }
 
-static void all(const struct reduce *const *other, reduce_copy *copy)
+static void all(const struct reduce *const *other, reduce_copy *copy, reduce_copy *stream)
 {
 	struct rng g = { 1 };
 
-	copies(copy);
+	copies(copy, false);
+	copies(stream, true);
 	for (int t = 0; t < CCS_NDTYPES; t++)
 		for (size_t n = 0; n <= MOST; n += n < 70 ? 1 : 23)
 			compare(&g, reduce_plain[t], other[t], (ccs_dtype)t, n);
@@ -133,7 +138,7 @@ static void avx2(void **state)
 	(void)state;
 	if (!__builtin_cpu_supports("avx2"))
 		skip();
-	all(reduce_avx2, reduce_avx2_copy);
+	all(reduce_avx2, reduce_avx2_copy, reduce_avx2_stream);
 }
 
 static void avx512(void **state)
@@ -141,7 +146,7 @@ static void avx512(void **state)
 	(void)state;
 	if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
 		skip();
-	all(reduce_avx512, reduce_avx512_copy);
+	all(reduce_avx512, reduce_avx512_copy, reduce_avx512_stream);
 }
 #endif
 
@@ -151,8 +156,12 @@ static void chosen(void **state)
 	struct rng g = { 2 };
 
 	(void)state;
-	copies(reduce_plain_copy);
-	copies(reduce_copy_of());
+	copies(reduce_plain_copy, false);
+	copies(reduce_copy_of(), false);
+#if defined(__x86_64__)
+	copies(reduce_plain_stream, true);
+#endif
+	copies(reduce_stream_of(), true);
 	for (int t = 0; t < CCS_NDTYPES; t++)
 		compare(&g, reduce_plain[t], reduce_of((ccs_dtype)t), (ccs_dtype)t, MOST);
 }

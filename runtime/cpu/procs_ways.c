@@ -1,0 +1,224 @@
+/*
+ * Which way long messages go, tried out in the calls themselves.
+ *
+ * In: a call of long chunks, which all processes are about to post. Out: the way of its messages, the same
+ * in all of them: copied into slots; stored there past the caches; or, where the system lets all processes,
+ * read where they lie. Which is quickest depends on the schedule, on how long messages are, and on
+ * whether the cores share a cache, which on a virtual machine changes within seconds: 256 KiB from one
+ * process to another took 29, 19 and 22 us so, and soon after 117, 18 and 40; and sums are quicker by
+ * slots where exchanges are not.
+ *
+ * So the first calls of a kind are a trial: after one that goes as what was best for the last kind whose
+ * chunks were about as long, TRIES by each way in turn. Each process leaves in its seat when such a call
+ * began and was over; what it cost is the time from the last beginning to the last end, and of a way the
+ * least of its calls counts, but not the first, which finds lines of the cache where another way has left
+ * them. The call behind them waits until all are through with them, and then all
+ * find the same, each by itself, as they read the same numbers. The next so many go that way, for about
+ * PERIOD_NS, and then it is tried again: by no less than LEAST_CALLS, so that a trial's calls are one
+ * in dozens, and their number is known to all, as time is not.
+ *
+ * A kind's numbers are not written anew before all have read them: not by a later trial, as no process is
+ * PROCS_LAG calls ahead of another; nor by another kind in its place, which waits until all are through
+ * with the calls of the one before.
+ *
+ * O(kinds) a call; O(ranks x ways) when a trial is over.
+ */
+#include "runtime/base/clock.h"
+#include "runtime/cpu/procs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define TRIES (PROCS_TIMED / PROCS_WAYS) /* calls of each way in a trial */
+#define PERIOD_NS UINT64_C(100000000)
+#define LEAST_CALLS 200u
+#define MOST_CALLS 20000u
+
+_Static_assert(LEAST_CALLS > PROCS_LAG, "all have read a trial's times before the next");
+
+/* ---- whether memory can be read ---------------------------------------------------------------- */
+
+/* ($CCS_CROSS_MEMORY_DISABLE=1: as if it could not; 0: if it can, there is no other way.) */
+void procs_try_reading(struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+	const struct procs_seat *next = p->table->seats + (w->first + 1) % w->nranks;
+	const char *off = getenv("CCS_CROSS_MEMORY_DISABLE");
+	uint64_t token = 0;
+	struct iovec here = { &token, sizeof(token) };
+	struct iovec there = { (void *)(uintptr_t)next->probe, sizeof(token) };
+	bool reads = process_vm_readv(next->pid, &here, 1, &there, 1, 0) == sizeof(token);
+	uint32_t how = READS_REFUSED;
+
+	if (reads && token == p->token && !(off && !strcmp(off, "1")))
+		how = off && !strcmp(off, "0") ? READS_ALWAYS : READS_MAY;
+	atomic_store(&p->own->reads, how);
+	procs_ring_sleepers(w);
+}
+
+/* Which ways there are, for all. */
+static void find_ways(struct world *w, uint32_t worst)
+{
+	struct procs *p = cpu_of(w)->procs;
+
+	p->always = worst == READS_ALWAYS;
+	p->nways = 0;
+	p->ways[p->nways++] = WAY_COPIED;
+	if (cpu_of(w)->cached && reduce_stream_of())
+		p->ways[p->nways++] = WAY_STREAMED;
+	memset(p->best, (int)p->ways[p->nways - 1], sizeof(p->best));
+	if (worst != READS_REFUSED && w->nranks > 1)
+		p->ways[p->nways++] = WAY_READ;
+}
+
+bool procs_tried(struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+	uint32_t worst = READS_ALWAYS;
+
+	for (int i = 0; i < w->nranks && !p->nways; i++) {
+		uint32_t reads = atomic_load(&p->table->seats[i].reads);
+
+		if (reads == READS_UNKNOWN)
+			return false;
+		worst = reads > worst ? reads : worst;
+	}
+	if (!p->nways)
+		find_ways(w, worst);
+	return true;
+}
+
+/* ---- choosing ------------------------------------------------------------------------------------ */
+
+/* The power of two that the bytes have reached. */
+static unsigned class_of(size_t bytes)
+{
+	return bytes ? 63 - (unsigned)__builtin_clzll(bytes) : 0;
+}
+
+/* The kind of such calls; or the one that was used longest ago. */
+static struct procs_kind *find(struct procs *p, uint64_t key)
+{
+	struct procs_kind *found = p->kinds;
+
+	for (unsigned i = 0; i < PROCS_KINDS; i++) {
+		if (p->kinds[i].key == key)
+			return p->kinds + i;
+		if (p->kinds[i].used < found->used)
+			found = p->kinds + i;
+	}
+	return found;
+}
+
+/* From the beginning of the last process to the end of the last. */
+static uint64_t cost_of(const struct world *w, const struct procs_kind *k, unsigned timed)
+{
+	const struct procs *p = cpu_of(w)->procs;
+	uint64_t begun = 0, over = 0;
+
+	for (int i = 0; i < w->nranks; i++) {
+		const struct procs_times *t = p->table->seats[i].times[k - p->kinds] + timed;
+
+		begun = t->begun > begun ? t->begun : begun;
+		over = t->over > over ? t->over : over;
+	}
+	return over - begun;
+}
+
+/* All are through with its trial. */
+static void decide(const struct world *w, struct procs_kind *k)
+{
+	struct procs *p = cpu_of(w)->procs;
+	uint64_t least = UINT64_MAX, calls;
+
+	for (unsigned i = 0; i < TRIES * p->nways; i++) {
+		uint64_t cost = i % TRIES ? cost_of(w, k, i) : UINT64_MAX;
+
+		if (cost >= least)
+			continue;
+		least = cost;
+		k->way = p->ways[i / TRIES];
+	}
+	calls = PERIOD_NS / (least + 1);
+	calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > MOST_CALLS ? MOST_CALLS : calls;
+	k->until = k->calls + calls;
+	k->decided = true;
+	p->best[k->class] = (unsigned char)k->way;
+}
+
+/* The next call of the kind is number k->calls: the first, one of a trial, or one of those that go as
+ * was decided. False: others have yet to finish what it waits for. */
+static bool go_on(const struct world *w, struct procs_kind *k)
+{
+	struct procs *p = cpu_of(w)->procs;
+
+	if (k->decided && k->calls == k->until) {
+		k->decided = false;
+		k->calls = 1;
+	}
+	if (k->decided || k->calls <= TRIES * p->nways)
+		return true;
+	if (!procs_all_finished(w, k->used))
+		return false;
+	decide(w, k);
+	return true;
+}
+
+static size_t longest(const struct call *c)
+{
+	const struct cells_call cells = call_cells(c);
+
+	return cells_longest(&cells) * c->esize;
+}
+
+bool procs_choose(const struct world *w, struct call *c)
+{
+	struct procs *p = cpu_of(w)->procs;
+	size_t bytes = longest(c);
+	bool is_long = bytes >= PROCS_HELD;
+	struct procs_kind *k;
+	uint64_t key;
+
+	c->read = is_long && p->always;
+	p->way = c->read ? WAY_READ : WAY_COPIED;
+	p->kind = NULL;
+	if (!is_long || p->always || p->nways < 2)
+		return true;
+	key = procs_key(c);
+	k = find(p, key);
+	if (k->key != key) {
+		unsigned class = class_of(bytes);
+
+		if (!procs_all_finished(w, k->used))
+			return false;
+		*k = (struct procs_kind){ .key = key, .class = class, .way = p->best[class] };
+	}
+	if (!go_on(w, k))
+		return false;
+	p->kind = k;
+	p->way = k->decided || !k->calls ? k->way : p->ways[(k->calls - 1) / TRIES];
+	c->read = p->way == WAY_READ;
+	return true;
+}
+
+void procs_chosen(struct procs *p, uint64_t call)
+{
+	struct procs_kind *k = p->kind;
+
+	if (!k)
+		return;
+	if (!k->decided && k->calls) {
+		p->timed = p->own->times[k - p->kinds] + (k->calls - 1);
+		p->timed->begun = clock_ns();
+	}
+	k->calls++;
+	k->used = call + 1;
+}
+
+void procs_timed(struct procs *p)
+{
+	if (p->timed)
+		p->timed->over = clock_ns();
+	p->timed = NULL;
+}

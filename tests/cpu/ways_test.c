@@ -1,0 +1,312 @@
+/*
+ * The ways of long messages between processes (runtime/cpu/procs_ways.c): whatever the way, and
+ * whichever calls are trials, all kinds of calls come to what they should, more of them than are told
+ * apart, at random paces, with chunks that end anywhere; all ranks go the same ways, and every way there
+ * is; the way that was quickest in a trial, from the last beginning to the last end, is the one that is
+ * gone afterwards, for as many calls as is said, and then there is another trial. The same of short
+ * calls (runtime/cpu/procs_order.c).
+ *
+ * usage: ways_test DIRECTORY-OF-MODULES
+ */
+#include "runtime/cpu/procs.h"
+#include "tests/support/rng.h"
+#include "tests/support/team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CALLS = 700, SORTS = 22, MOST_COUNT = 70000, PAUSES = 30, THROUGH = 1, PLANTED = 2 };
+/* Of those that go as was decided, between two trials: no less. */
+enum { LEAST_BETWEEN = 200, TRIES = PROCS_TIMED / PROCS_WAYS };
+
+static const struct sort {
+	const char *module;
+	bool sums, in_blocks, out_blocks; /* a block a rank */
+} sorts[] = {
+	{ "direct_allreduce", true, false, false },    { "ring_allreduce", true, false, false },
+	{ "binomial_broadcast", false, false, false }, { "direct_allgather", false, false, true },
+	{ "ring_reduce_scatter", true, true, false },
+};
+enum { MODULES = sizeof(sorts) / sizeof(sorts[0]) };
+
+struct work {
+	struct ccs_module *modules[MODULES];
+	unsigned char *in, *out;
+};
+
+static bool work_begin(struct work *w, int n)
+{
+	bool ok = true;
+
+	for (int i = 0; i < MODULES; i++)
+		ok &= !!(w->modules[i] = team_module(sorts[i].module));
+	w->in = malloc((size_t)n * MOST_COUNT + 64);
+	w->out = malloc((size_t)n * MOST_COUNT + 64);
+	return ok && w->in && w->out;
+}
+
+static void work_end(struct work *w)
+{
+	for (int i = 0; i < MODULES; i++)
+		ccs_module_free(w->modules[i]);
+	free(w->in);
+	free(w->out);
+}
+
+static const struct procs *procs_of(const struct member *m)
+{
+	return cpu_of(m->comm->world)->procs;
+}
+
+static unsigned char input(int rank, int call, size_t i)
+{
+	return (unsigned char)(i * 7 + i / 251 + (size_t)rank * 31 + (size_t)call);
+}
+
+/* Byte i of what the rank has in the end. */
+static unsigned char output(const struct sort *s, const struct member *m, int call, size_t count,
+			    size_t i)
+{
+	unsigned char sum = 0;
+
+	if (s->out_blocks)
+		return input((int)(i / count), call, i % count);
+	if (!s->sums)
+		return input(m->n - 1, call, i);
+	for (int r = 0; r < m->n; r++)
+		sum = (unsigned char)(sum +
+				      input(r, call,
+					    i + (s->in_blocks ? (size_t)m->rank * count : 0)));
+	return sum;
+}
+
+static bool call(const struct member *m, const struct work *w, int sort, size_t count, int number)
+{
+	const struct sort *s = sorts + sort;
+	unsigned char *in = w->in + count % 61, *out = w->out + count % 53;
+	size_t sent = s->in_blocks ? count * (size_t)m->n : count;
+	size_t got = s->out_blocks ? count * (size_t)m->n : count;
+	ccs_status status;
+
+	for (size_t i = 0; i < sent; i++)
+		in[i] = input(m->rank, number, i);
+	memset(out, 1, got);
+	status = ccs_run(w->modules[sort], in, out, count, CCS_UINT8, CCS_SUM, m->n - 1, m->comm,
+			 NULL);
+	if (!is(status, CCS_OK, NULL, "a call"))
+		return false;
+	for (size_t i = 0; i < got; i++) {
+		if (out[i] == output(s, m, number, count, i))
+			continue;
+		printf("# rank %d, call %d of %s, way %d, byte %zu of %zu: %d, not %d\n", m->rank,
+		       number, s->module, (int)procs_of(m)->way, i, got, out[i],
+		       output(s, m, number, count, i));
+		return false;
+	}
+	return true;
+}
+
+/* ---- a piece into a slot ---------------------------------------------------------------------- */
+
+/* Anywhere in it, past the caches or not, near or far: those bytes, and no other. */
+static bool puts_pieces(void)
+{
+	enum { MOST = 5000, ROOM = MOST + 200 };
+	static unsigned char from[ROOM], to[ROOM], wanted[ROOM];
+	struct rng g = { 5 };
+
+	for (int i = 0; i < 4000; i++) {
+		struct layout l = { .copy = reduce_copy_of(),
+				    .stream = i % 3 ? reduce_stream_of() : NULL,
+				    .far = i % 2 };
+		size_t bytes = (size_t)rng_below(&g, MOST), at = (size_t)rng_below(&g, 100);
+
+		for (size_t k = 0; k < ROOM; k++)
+			from[k] = (unsigned char)(k * 3 + (size_t)i);
+		memset(to, i, ROOM);
+		memset(wanted, i, ROOM);
+		memcpy(wanted + at, from + i % 70, bytes);
+		piece_put(&l, to + at, from + i % 70, bytes);
+		if (memcmp(to, wanted, ROOM))
+			return false;
+	}
+	return true;
+}
+
+/* ---- any calls -------------------------------------------------------------------------------- */
+
+/* Near one another for a while, so that trials end; all ranks draw the same. A third of the block is
+ * long: shorter chunks have no ways. */
+static size_t draw(struct rng *same, int number, int *sort)
+{
+	int phase = number / 175 * 6;
+	int i = rng_below(same, 25) ? phase + rng_below(same, 4) : rng_below(same, SORTS);
+
+	*sort = i % MODULES;
+	return 3 * PROCS_HELD + (size_t)(i % SORTS) * 2900 % 43000 + (size_t)i * 37;
+}
+
+/* What the ranks have come to is one number. */
+static bool all_same(struct member *m, int number)
+{
+	bool same = true;
+
+	m->told->number = number;
+	if (!member_meet(m, THROUGH))
+		return false;
+	for (int r = 0; r < m->n; r++)
+		same &= m->team->told[r].number == number;
+	if (!same)
+		printf("# rank %d has gone other ways than others\n", m->rank);
+	return same;
+}
+
+static bool any(struct member *m)
+{
+	struct rng same = { 11 }, own = { 200 + (uint64_t)m->rank };
+	struct work w = { 0 };
+	unsigned gone[PROCS_WAYS] = { 0 }, digest = 0;
+	bool ok = work_begin(&w, m->n) && member_joins(m);
+
+	for (int i = 0; i < CALLS && ok; i++) {
+		int sort;
+		size_t count = draw(&same, i, &sort);
+
+		if (!rng_below(&own, PAUSES))
+			usleep((useconds_t)rng_below(&own, 300));
+		ok = call(m, &w, sort, count, i);
+		gone[procs_of(m)->way]++;
+		digest = digest * 31 + (unsigned)procs_of(m)->way;
+	}
+	ok = ok && all_same(m, (int)(digest & 0x7fffffff));
+	for (unsigned i = 0; ok && i < procs_of(m)->nways; i++)
+		ok = gone[procs_of(m)->ways[i]] > 0;
+	work_end(&w);
+	return ok;
+}
+
+/* ---- what is decided -------------------------------------------------------------------------- */
+
+/* Times such that `best` is the quickest way, but for whoever takes a rank's own, or counts from the first
+ * beginning: they are long where it is the best. */
+static void plant(const struct member *m, enum procs_way best)
+{
+	const struct procs *p = procs_of(m);
+	struct procs_times *all = p->own->times[p->kind - p->kinds];
+	uint64_t last = (uint64_t)m->n - 1;
+
+	for (unsigned i = 0; i < TRIES * p->nways; i++) {
+		enum procs_way way = p->ways[i / TRIES];
+		/* the first counts for nothing, and the second was disturbed */
+		uint64_t cost = way == best ? 5000000 : 6000000;
+		uint64_t late = way == best ? 700000000 : 0;
+
+		if (i % TRIES != TRIES - 1)
+			cost = i % TRIES ? 900000000 : way == best ? 9000000 : 1000;
+		all[i].begun = 1000 + late * ((uint64_t)m->rank == last);
+		all[i].over = 1000 + late + cost;
+	}
+}
+
+static bool decides(struct member *m, const struct work *w, size_t count, enum procs_way best)
+{
+	const struct procs *p = procs_of(m);
+	unsigned trial = TRIES * p->nways;
+	int number = 0;
+	bool ok = true;
+
+	for (unsigned i = 0; i < 1 + trial && ok; i++)
+		ok = call(m, w, 0, count, number++) && p->kind && !p->kind->decided;
+	/* all are through with the trial, and have yet to look */
+	ok = ok && member_meet(m, PLANTED + 2 * number * ((int)best + 1));
+	if (!ok)
+		return false;
+	plant(m, best);
+	ok = member_meet(m, PLANTED + 2 * number * ((int)best + 1) + 1);
+	for (unsigned i = 0; i < LEAST_BETWEEN && ok; i++)
+		ok = call(m, w, 0, count, number++) && p->kind->decided && p->way == best;
+	ok = ok && call(m, w, 0, count, number++) && !p->kind->decided && p->way == p->ways[0];
+	if (!ok)
+		printf("# rank %d: way %d was best; call %d went way %d\n", m->rank, (int)best,
+		       number - 1, (int)p->way);
+	return ok;
+}
+
+static bool decided(struct member *m)
+{
+	struct work w = { 0 };
+	bool ok = work_begin(&w, m->n) && member_joins(m) && call(m, &w, 0, 4, 0);
+
+	for (unsigned i = 0; ok && i < procs_of(m)->nways; i++)
+		ok = decides(m, &w, 30000 + i, procs_of(m)->ways[i]);
+	work_end(&w);
+	return ok;
+}
+
+/* ---- short calls ------------------------------------------------------------------------------ */
+
+/* Whether the call of that number in its period, from 1, goes as it should. */
+static bool goes(uint32_t call, bool streams, bool planted, bool past_caches)
+{
+	enum { TRIAL = 16 };
+
+	return call > TRIAL ? !planted || streams == past_caches : streams == (call > TRIAL / 2);
+}
+
+/* More calls than a period has, whose messages are 8000 bytes: those behind the trial go as was found,
+ * here by planted times, and results are right in all. */
+static bool period(const struct member *m, const struct work *w, int number, bool past_caches)
+{
+	enum { TRIAL = 16, PERIOD = 4000 };
+	const struct cpu *e = cpu_of(m->comm->world);
+	bool ok = call(m, w, 0, 16000, number) && call(m, w, 0, 16000, number);
+	struct procs_manner *manner = &e->procs->current->order.manner;
+	bool planted = false;
+
+	for (int i = 0; i < PERIOD + 2 * TRIAL && ok; i++) {
+		if (manner->calls == TRIAL) {
+			manner->least[past_caches] = 1;
+			manner->least[!past_caches] = 2;
+			planted = true;
+		}
+		ok = call(m, w, 0, 16000, number + i) && manner->asked &&
+		     goes(manner->calls, e->layout.stream, planted, past_caches);
+	}
+	if (!ok || !planted)
+		printf("# rank %d: call %u went past the caches: %d\n", m->rank, manner->calls,
+		       !!e->layout.stream);
+	return ok && planted;
+}
+
+static bool short_calls(struct member *m)
+{
+	struct work w = { 0 };
+	bool ok = work_begin(&w, m->n) && member_joins(m) && call(m, &w, 0, 4, 0);
+
+	/* else there is one manner, and nothing to be found */
+	if (ok && reduce_stream_of() && cpu_of(m->comm->world)->cached)
+		ok = period(m, &w, 1, true) && period(m, &w, 7, false);
+	work_end(&w);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	bool ok;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: ways_test DIRECTORY-OF-MODULES\n");
+		return 2;
+	}
+	setenv("MODULES", argv[1], 1);
+	unsetenv("CCS_CROSS_MEMORY_DISABLE");
+	ok = say(puts_pieces(), "pieces into slots");
+	ok &= say(team_run(2, any, NULL), "calls of 2 processes by any way");
+	ok &= say(team_run(3, any, NULL), "calls of 3 processes by any way");
+	ok &= say(team_run(2, decided, NULL), "what was quickest in a trial is what is done then");
+	ok &= say(team_run(2, short_calls, NULL),
+		  "short calls past the caches, where that is quicker");
+	return !ok;
+}
