@@ -4,6 +4,7 @@
 #include "compiler/symmetry/symmetry.h"
 #include "compiler/check/deadlock.h"
 #include "compiler/symmetry/alike.h"
+#include "compiler/symmetry/begun.h"
 #include "compiler/symmetry/promise.h"
 
 /* Whether an operation of a stuck wave waits; `counts`: by FIFO and side, how many of its
@@ -128,11 +129,13 @@ static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
 	s->program = l->p;
 	const struct contract *k = contract_expand(c, l->p);
 	s->contract = k;
-	if (!k || !k->nshares || k->nafter || !promise_turns(l)) {
+	if (!k || (!k->nshares && !k->nafter) || !promise_turns(l)) {
 		s->why = "its contract does not turn with the ranks";
 		return false;
 	}
 	if (!finishes(c, l, s, &order) || !race(c, &l->one))
+		return false;
+	if (k->nafter && !begun_all(c, l, &order, &s->why))
 		return false;
 	turned_run(&run, l, &order, c->scratch);
 	s->steps = run.steps;

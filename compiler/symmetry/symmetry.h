@@ -4,6 +4,7 @@
  *   kinds     the text -> what each expression is on other ranks
  *   turns     N -> the program of rank 0, and how its cells turn; it stands for all ranks
  *   promise   whether the contract turns likewise
+ *   begun     who has begun when rank 0 ends, where the contract asks that
  *   turned    rank 0's values, and what their chunks must hold
  *   alike     same bits
  *   roots     one root for all of a schedule that has one

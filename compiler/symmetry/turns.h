@@ -84,6 +84,14 @@ static inline uint32_t cell_turned(const struct quotient *l, uint32_t cell, uint
 	return g.base + (uint32_t)(at >= n ? at - n : at);
 }
 
+/** The first cell behind `cell` that may be of another region: one that turns is noted as a whole. */
+static inline uint32_t region_end(const struct quotient *l, uint32_t cell)
+{
+	struct cell_turn g = l->regions[cell];
+
+	return g.unit ? g.base + l->p->nranks * g.unit : cell + 1;
+}
+
 /** The turn that undoes the turn by r. */
 static inline uint32_t turn_back(const struct quotient *l, uint32_t r)
 {

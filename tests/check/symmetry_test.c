@@ -32,6 +32,7 @@ static const char *const DECIDED[] = {
 	"direct_all_to_all",
 	"direct_allgather",
 	"direct_allreduce",
+	"dissemination_barrier",
 	"pairwise_all_to_all",
 	"ring_allgather",
 	"ring_allreduce",
@@ -142,6 +143,39 @@ static const char *const MORE[] = {
 	"    }\n"
 	"  }\n"
 	"  copy t[rank] into b\n"
+	"}\n",
+	"schedule bits implements barrier() where ispow2(N) {\n"
+	"  scratch t[1]\n"
+	"  for k in 0..ilog2(N) {\n"
+	"    step { send t[0..0] to rank ^ (1 << k) recv t[0..0] from rank ^ (1 << k) }\n"
+	"  }\n"
+	"}\n",
+	"schedule round implements barrier() {\n"
+	"  scratch t[1]\n"
+	"  for s in 0..N-1 {\n"
+	"    step { send t[0..0] to (rank + 1) % N recv t[0..0] from (rank - 1) % N }\n"
+	"  }\n"
+	"}\n",
+	"schedule all implements barrier() {\n"
+	"  scratch t[1]\n"
+	"  step {\n"
+	"    for s in 1..N {\n"
+	"      send t[0..0] to (rank + s) % N\n"
+	"      recv t[0..0] from (rank - s) % N\n"
+	"    }\n"
+	"  }\n"
+	"}\n",
+	/* Only with 0 slots, where senders learn, too. */
+	"schedule thirds implements barrier() {\n"
+	"  fn far(k) = k == 0 ? 1 : 3 * far(k - 1)\n"
+	"  fn rounds(n) = n <= 1 ? 0 : 1 + rounds((n + 2) / 3)\n"
+	"  scratch t[1]\n"
+	"  for k in 0..rounds(N) {\n"
+	"    step {\n"
+	"      send t[0..0] to (rank + far(k) % N) % N\n"
+	"      recv t[0..0] from (rank - far(k) % N) % N\n"
+	"    }\n"
+	"  }\n"
 	"}\n",
 	"schedule stores implements allreduce(inout data[2]) {\n"
 	"  scratch t[2]\n"
