@@ -236,8 +236,7 @@ static bool find_apart(const struct alikeness *x, uint32_t cell, uint32_t n, uin
 		return false;
 	struct tree_turned first = tree_of(x, x->r->state[at]);
 	for (uint32_t i = at + 1; i < cell + n; i++)
-		if (contract_row(x->k, 0, i) != NONE &&
-		    !equal(first, tree_of(x, x->r->state[i]))) {
+		if (contract_row(x->k, 0, i) != NONE && !equal(first, tree_of(x, x->r->state[i]))) {
 			apart[0] = at;
 			apart[1] = i;
 			return true;

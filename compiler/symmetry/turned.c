@@ -302,7 +302,8 @@ static void set_state(struct runner *x)
 				 ((size_t)p->cells + p->scratch + 1) * sizeof(*x->r->state));
 	for (uint32_t i = 0; i < p->cells + p->scratch; i++)
 		x->r->state[i] = (struct turned){ NONE, 0 };
-	x->r->sums = ARENA_ARRAY(x->arena, struct turned_sum, 1); /* get() may name one, of no cells */
+	x->r->sums =
+		ARENA_ARRAY(x->arena, struct turned_sum, 1); /* get() may name one, of no cells */
 	x->r->capsums = 1;
 	x->buffer_of = ARENA_ARRAY(x->arena, uint32_t, p->cells + 1);
 	x->moved = ARENA_ARRAY(x->arena, uint64_t, p->nbuffers + 1);

@@ -148,6 +148,23 @@ static bool is_of_name(uint8_t turns)
 	return turns == TURNS_INDEX || turns == TURNS_BLOCK;
 }
 
+/* A copy in two pieces (kinds.h), each of which says how both names turn. */
+static void note_piece(struct maker *m, const struct stmt *s, struct operands k)
+{
+	uint32_t n = m->l->p->nranks;
+
+	for (uint32_t side = 0; side < 2; side++) {
+		const struct view *w = &m->v.binds[(side ? s->y : s->x)->sym->id].view;
+		bool turns = (side ? k.y : k.x) == TURNS_WHOLE;
+		if (w->part != 1 || w->inner || w->parts != n)
+			refuse(m, "a copy in two pieces that is not of N chunks");
+		else if (turns)
+			note(m, w->first, n, (struct cell_turn){ w->first, 1 });
+		else
+			note_fixed(m, w->first, n);
+	}
+}
+
 static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 {
 	struct maker *m = arg;
@@ -156,6 +173,10 @@ static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 	if (s->y && k.x == TURNS_ALL && k.y == TURNS_ALL) {
 		ARENA_PUSH(m->v.arena, m->pairs, m->npairs, m->cappairs) =
 			(struct pair){ o->cell, o->other, o->n };
+		return false;
+	}
+	if (k.x == TURNS_WHOLE || k.y == TURNS_WHOLE) {
+		note_piece(m, s, k);
 		return false;
 	}
 	note_operand(m, s, 0, (enum turns)k.x, (struct cells){ o->cell, o->n });

@@ -19,6 +19,10 @@
  * message permute alike if their ranks have equal bits there, which is looked at, too; all
  * operands of more than one chunk must be such ranges then.
  *
+ * Of a copy in two pieces (kinds.h), one is empty on rank 0, and the other has all N chunks: the
+ * image of what both together copy on any rank. An empty copy is never in vain (dead.c), there
+ * and here.
+ *
  * **The quotient.** The FIFO from 0 to p, and that from N - p to 0, are one another's images, so
  * they get one row, `ahead` p: what rank 0 receives there is what it sent there itself, turned
  * by N - p. The result is a program of one rank that sends to itself.

@@ -29,6 +29,7 @@
 static const char *const DECIDED[] = {
 	"bidirectional_ring_allreduce",
 	"bruck_all_to_all",
+	"bruck_allgather",
 	"direct_all_to_all",
 	"direct_allgather",
 	"direct_allreduce",
@@ -165,6 +166,71 @@ static const char *const MORE[] = {
 	"    }\n"
 	"  }\n"
 	"}\n",
+	/* Copies in two pieces. */
+	"proc ahead(x[N], y[N]) {\n"
+	"  copy x[rank..N] into y[0..N-rank]\n"
+	"  copy x[0..rank] into y[N-rank..N]\n"
+	"}\n"
+	"schedule pieces implements all_to_all(in a[N], out b[N]) {\n"
+	"  scratch t[N]\n"
+	"  scratch u[N]\n"
+	"  ahead(a, t)\n"
+	"  copy t[0] into u[0]\n"
+	"  for s in 1..N {\n"
+	"    step {\n"
+	"      send t[s] to (rank + s) % N\n"
+	"      recv u[N - s] from (rank - s) % N\n"
+	"    }\n"
+	"  }\n"
+	"  copy u[N - rank..N] into b[0..rank]\n"
+	"  copy u[0..N - rank] into b[rank..N]\n"
+	"}\n",
+	"schedule later implements allgather(in a[1], out b[N]) {\n"
+	"  scratch t[N]\n"
+	"  scratch u[N]\n"
+	"  copy a into t[0]\n"
+	"  for s in 1..N {\n"
+	"    step {\n"
+	"      send a to (rank + s) % N\n"
+	"      recv t[N - s] from (rank - s) % N\n"
+	"    }\n"
+	"  }\n"
+	"  step {\n"
+	"    copy t[0..N-rank] into u[rank..N]\n"
+	"    copy t[N-rank..N] into u[0..rank]\n"
+	"  }\n"
+	"  copy u[rank] into b[rank]\n"
+	"  for s in 1..N { copy u[(rank + s) % N] into b[(rank + s) % N] }\n"
+	"}\n",
+	/* Of what the pieces copy, only one chunk is needed. */
+	"schedule first implements allgather(in a[1], out b[N]) {\n"
+	"  scratch t[N]\n"
+	"  scratch u[N]\n"
+	"  copy a into t[0]\n"
+	"  for s in 1..N {\n"
+	"    step {\n"
+	"      send a to (rank + s) % N\n"
+	"      recv t[N - s] from (rank - s) % N\n"
+	"    }\n"
+	"  }\n"
+	"  copy t[0..N-rank] into u[rank..N]\n"
+	"  copy t[N-rank..N] into u[0..rank]\n"
+	"  copy u[rank] into b[rank]\n"
+	"  for s in 1..N { copy t[s] into b[(rank + s) % N] }\n"
+	"}\n",
+	/* Pieces that are cut one further on are of another turn. */
+	"schedule shifted implements allgather(in a[1], out b[N]) {\n"
+	"  scratch t[N]\n"
+	"  for s in 1..N {\n"
+	"    step {\n"
+	"      send a to (rank + s) % N\n"
+	"      recv t[N - s - 1] from (rank - s) % N\n"
+	"    }\n"
+	"  }\n"
+	"  copy a into t[N - 1]\n"
+	"  copy t[0..N-rank-1] into b[rank+1..N]\n"
+	"  copy t[N-rank-1..N] into b[0..rank+1]\n"
+	"}\n",
 	/* Only with 0 slots, where senders learn, too. */
 	"schedule thirds implements barrier() {\n"
 	"  fn far(k) = k == 0 ? 1 : 3 * far(k - 1)\n"
@@ -211,7 +277,8 @@ static bool same_stores(const struct dead_list *a, const struct dead_list *b)
 		size_t k = 0;
 		while (k < a->n && a->v[k].stmt != b->v[i].stmt)
 			k++;
-		same &= k < a->n && !b->v[i].dead && b->v[i].run == 1 && a->v[k].run == 1;
+		same &= k < a->n && !b->v[i].dead && !a->v[k].dead && b->v[i].run == 1 &&
+			a->v[k].run == 1;
 	}
 	return same;
 }
@@ -412,6 +479,18 @@ static bool all_kinds(void)
 		{ "send d[rank] to (rank + 1) % N", NULL },
 		{ "send d[(rank - 2 * t[1] + clog2(N)) % N] to dst", NULL },
 		{ "if same(4) == 3 { send d[0] to dst }", NULL },
+		{ "scratch e[N] copy d[0..N-rank] into e[rank..N] copy d[N-rank..N] into e[0..rank]",
+		  NULL },
+		{ "scratch e[N] copy d[0..rank] into e[N-rank..N] copy d[rank..N] into e[0..N-rank]",
+		  NULL },
+		{ "scratch e[N] copy d[0..rank] into e[rank..N] copy d[rank..N] into e[0..rank]",
+		  "chunks" },
+		{ "scratch e[N] copy d[0..N-rank-1] into e[rank+1..N] copy d[N-rank-1..N] into "
+		  "e[0..rank+1]",
+		  "chunks" },
+		{ "scratch e[N] copy d[0..N-rank] into e[rank..N] let x = 1 copy d[N-rank..N] into "
+		  "e[0..rank]",
+		  "chunks" },
 		{ "send d[rank] to rank + 1", "a peer" },
 		{ "send d[rank] to (2 * rank) % N", "a peer" },
 		{ "send d[rank] to (rank + big + big) % N", "a peer" }, /* overflows on some */
