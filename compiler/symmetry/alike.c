@@ -91,7 +91,8 @@ static bool none_moves(const struct alikeness *x)
 
 static uint32_t *slot_of(const struct alikeness *x, const struct key *key)
 {
-	uint32_t at = hash_mix(hash_mix(hash_mix(1, key->a), key->b), key->apart) & (x->nslots - 1);
+	uint64_t mixed = (((uint64_t)key->a << 32 | key->b) + key->apart) * 0x9e3779b97f4a7c15u;
+	uint32_t at = (uint32_t)(mixed >> 32) & (x->nslots - 1);
 
 	while (x->slots[at] != NONE) {
 		const struct key *k = &x->keys[x->slots[at]];

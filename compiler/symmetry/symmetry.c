@@ -43,19 +43,9 @@ static const char *below_text(struct ctx *c, const struct quotient *l, const str
 			    program_line_text(c, l->p, l->p->sites[at->site].span));
 }
 
-/* Whether each send of the quotient meets a receive. Both ends of a FIFO are one task's, which
- * match() does not expect; turned_run() compares the messages' lengths. */
+/* Whether each send of the quotient meets a receive; turned_run() compares the messages' lengths. */
 static bool matches(struct ctx *c, struct program *one)
 {
-	for (uint32_t t = 0; t < one->ntasks; t++)
-		for (uint32_t i = 0; i < one->tasks[t].nops; i++) {
-			const struct op *o = &one->tasks[t].ops[i];
-			if (!op_is_end(o))
-				continue;
-			struct fifo *f = &one->fifos[o->fifo];
-			f->src_task = f->dst_task = t;
-			*(op_kind(o) == OP_SEND ? &f->nsends : &f->nrecvs) += 1;
-		}
 	for (uint32_t f = 0; f < one->nfifos; f++)
 		if (one->fifos[f].nsends != one->fifos[f].nrecvs)
 			return false;

@@ -48,7 +48,7 @@ static void unclear(struct runner *x, const char *why)
 
 /* ---- values --------------------------------------------------------------------------- */
 
-struct share turned_share(const struct turned_run *r, struct turned v)
+static inline struct share share_of(const struct turned_run *r, struct turned v)
 {
 	const struct quotient *l = r->l;
 	uint32_t cells = l->p->cells;
@@ -65,6 +65,11 @@ struct share turned_share(const struct turned_run *r, struct turned v)
 	if (l->by_bits)
 		s.first &= ~(s.n - 1);
 	return s;
+}
+
+struct share turned_share(const struct turned_run *r, struct turned v)
+{
+	return share_of(r, v);
 }
 
 /* The cell of the contributions of a value, unturned. */
@@ -110,7 +115,7 @@ static bool adjoin(const struct quotient *l, struct share s, struct share t, str
 static struct turned combine(struct runner *x, struct turned a, struct turned b)
 {
 	struct turned_run *r = x->r;
-	struct share s = turned_share(r, a), t = turned_share(r, b), both;
+	struct share s = share_of(r, a), t = share_of(r, b), both;
 
 	if (s.cell != t.cell || !adjoin(x->l, s, t, &both)) {
 		unclear(x, "a sum is not of adjacent ranks");

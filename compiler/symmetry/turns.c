@@ -156,7 +156,7 @@ static void note_piece(struct maker *m, const struct stmt *s, struct operands k)
 	for (uint32_t side = 0; side < 2; side++) {
 		const struct view *w = &m->v.binds[(side ? s->y : s->x)->sym->id].view;
 		bool turns = (side ? k.y : k.x) == TURNS_WHOLE;
-		if (w->part != 1 || w->inner || w->parts != n)
+		if (w->part != 1 || w->inner)
 			refuse(m, "a copy in two pieces that is not of N chunks");
 		else if (turns)
 			note(m, w->first, n, (struct cell_turn){ w->first, 1 });
@@ -232,6 +232,22 @@ static bool settle(struct maker *m, uint32_t cells)
 
 /* ---- FIFOs and links ------------------------------------------------------------------ */
 
+/* The ends of messages go to the rows of their images, and are counted there. Both ends of a FIFO
+ * are one task's, which match() does not expect. */
+static void move_ends(struct program *p, const uint32_t *row)
+{
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
+			struct op *o = &p->tasks[t].ops[i];
+			if (!op_is_end(o))
+				continue;
+			o->fifo = row[o->fifo];
+			struct fifo *f = &p->fifos[o->fifo];
+			f->src_task = f->dst_task = t;
+			*(op_kind(o) == OP_SEND ? &f->nsends : &f->nrecvs) += 1;
+		}
+}
+
 /* Each FIFO to rank 0 gets the row of its image from rank 0. */
 static void fold_fifos(struct maker *m)
 {
@@ -249,10 +265,7 @@ static void fold_fifos(struct maker *m)
 		if (row[f] == NONE)
 			row[f] = tables_new_fifo(&m->tables, 0, ahead, q.path, q.channel, true);
 	}
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
-			if (op_is_end(&p->tasks[t].ops[i]))
-				p->tasks[t].ops[i].fifo = row[p->tasks[t].ops[i].fifo];
+	move_ends(p, row);
 	m->l->ahead = ARENA_ARRAY(m->v.ctx->arena, uint32_t, p->nfifos);
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		m->l->ahead[f] = p->fifos[f].dst;

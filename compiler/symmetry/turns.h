@@ -59,7 +59,8 @@ struct quotient {
 	const char *why; /* not symmetric: why; NULL: a mistake of the text, for others to find */
 };
 
-/** Makes the program of rank 0. False: it does not stand for all, or it has a mistake; q->why.
+/** Makes the program of rank 0, whose FIFOs know how many ends they have. False: it does not stand
+ *  for all, or it has a mistake; q->why.
  *  What it reports has to be thrown away. */
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in);
 
