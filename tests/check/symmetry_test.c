@@ -418,8 +418,11 @@ static bool all_traps(void)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "library"))
-		return !(library(argv[2], (uint32_t)atoi(argv[3])) & more((uint32_t)atoi(argv[3])));
+	if (argc == 4 && !strcmp(argv[1], "library")) {
+		uint32_t most = (uint32_t)atoi(argv[3]);
+		bool ok = library(argv[2], most);
+		return !(more(most) && ok);
+	}
 	if (argc == 5 && !strcmp(argv[1], "mutants"))
 		return !mutants(atoi(argv[2]), atoi(argv[3]), argv[4]);
 	if (argc == 2 && !strcmp(argv[1], "kinds"))
