@@ -44,6 +44,7 @@ struct clause {
 	bool by_rank, reduced;
 	const struct buffer *buffer; /* of the left side */
 	struct index block, index;   /* a buffer with one bracket has one block here */
+	uint32_t run;		     /* follows(): for so many values of the index; or 0 */
 };
 
 /* ---- evaluation ------------------------------------------------------------------------- */
@@ -163,6 +164,25 @@ static struct index make_index(struct evaluation *x, struct clause *c, const str
 	return (struct index){ .value = is_free ? NULL : value, .count = count, .hi = count };
 }
 
+/* For how many values of the free index the right side is what it is for the one before, one chunk
+ * on: that index is its chunk's, and nothing else in it depends on the index. */
+static uint32_t follows(struct evaluation *x, const struct ensures *e)
+{
+	struct cursor *v = &x->cursor;
+	const struct term *t = e->right, *b = t->kind == T_SUM ? t->body : t;
+
+	if (x->part || x->p->any_sized || !e->index || b->kind != T_INITIAL ||
+	    b->ref->lo->kind != E_NAME || b->ref->lo->sym != e->index ||
+	    eval_mentions(v, b->ref->block, e->index, false) ||
+	    eval_mentions(v, b->at, e->index, false))
+		return 0;
+	if (b != t && (!is_share(x, t) || eval_mentions(v, t->lo, e->index, false) ||
+		       eval_mentions(v, t->hi, e->index, false)))
+		return 0;
+	const struct view *w = &v->binds[b->ref->sym->id].view;
+	return w->inner ? w->inner : w->parts;
+}
+
 static struct clause make_clause(struct evaluation *x, const struct ensures *e)
 {
 	const struct buffer *b = buffer_of(x, e->left->sym);
@@ -173,6 +193,7 @@ static struct clause make_clause(struct evaluation *x, const struct ensures *e)
 		c.block = make_index(x, &c, e->left->block, e->block_index != NULL,
 				     b->cells / b->inner);
 	c.index = make_index(x, &c, e->left->lo, e->index != NULL, b->inner ? b->inner : b->cells);
+	c.run = follows(x, e);
 	return c;
 }
 
@@ -437,6 +458,29 @@ static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t r
 	return true;
 }
 
+/* The chunks of a block whose values follow from that of the first, which was just made; *index: the
+ * last one that is done. */
+static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t block,
+		       uint32_t *shared, uint32_t *index)
+{
+	struct contract *k = x->k;
+	struct share s = k->shares[k->nshares - 1];
+	uint32_t end = c->run < c->index.hi ? c->run : c->index.hi;
+
+	while (*index + 1 < end && x->all_terms < LIMIT_ALL_TERMS && k->nshares + 2 <= LIMIT_RUNS) {
+		uint32_t at = block * c->index.count + ++*index, cell = c->buffer->cell + at;
+		uint32_t row = (uint32_t)k->nshares;
+		s.cell++;
+		x->all_terms++;
+		ARENA_PUSH(x->p->arena, k->shares, k->nshares, k->capshares) = s;
+		if (!assign(x, c, rank, cell, cell, row))
+			return false;
+		if (shared)
+			shared[at] = row;
+	}
+	return true;
+}
+
 static bool is_asked(const struct clause *c, uint32_t at)
 {
 	uint32_t b = at / c->index.count, i = at % c->index.count;
@@ -480,7 +524,9 @@ static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, u
 	for (uint32_t b = c->block.lo; b < c->block.hi; b++)
 		for (uint32_t i = c->index.lo; i < c->index.hi; i++) {
 			uint32_t at = b * c->index.count + i;
-			if (!clause_cell(x, c, rank, at, c->buffer->cell + at, shared))
+			bool made = !shared || shared[at] == NONE;
+			if (!clause_cell(x, c, rank, at, c->buffer->cell + at, shared) ||
+			    (made && c->run && !clause_run(x, c, rank, b, shared, &i)))
 				return false;
 		}
 	return true;

@@ -44,7 +44,7 @@ static uint32_t chunks_together(const struct buffer *b)
 /* Whether a block's chunks turn among themselves. */
 static bool closed(const struct quotient *l, uint32_t cell, uint32_t n)
 {
-	for (uint32_t i = cell; i < cell + n; i++) {
+	for (uint32_t i = cell; i < cell + n; i = region_end(l, i)) {
 		struct cell_turn g = l->regions[i];
 		if (g.unit && (g.base < cell || g.base + l->p->nranks * g.unit > cell + n))
 			return false;
@@ -61,9 +61,10 @@ static bool find_first(struct alikeness *x)
 	for (uint32_t b = 0; b < p->nbuffers; b++) {
 		const struct buffer *f = &p->buffers[b];
 		uint32_t n = chunks_together(f);
-		for (uint32_t i = 0; i < f->cells; i++) {
-			x->first[f->cell + i] = f->cell + i - i % n;
-			if (n > 1 && i % n == 0 && !closed(x->l, f->cell + i, n))
+		for (uint32_t i = f->cell; i < f->cell + f->cells; i += n) {
+			for (uint32_t k = 0; k < n; k++)
+				x->first[i + k] = i;
+			if (n > 1 && !closed(x->l, i, n))
 				return false;
 		}
 	}
@@ -90,7 +91,8 @@ static bool none_moves(const struct alikeness *x)
 
 static uint32_t *slot_of(const struct alikeness *x, const struct key *key)
 {
-	uint32_t at = hash_mix(hash_mix(hash_mix(1, key->a), key->b), key->apart) & (x->nslots - 1);
+	uint64_t mixed = (((uint64_t)key->a << 32 | key->b) + key->apart) * 0x9e3779b97f4a7c15u;
+	uint32_t at = (uint32_t)(mixed >> 32) & (x->nslots - 1);
 
 	while (x->slots[at] != NONE) {
 		const struct key *k = &x->keys[x->slots[at]];
@@ -191,9 +193,9 @@ static bool equal(struct tree_turned a, struct tree_turned b)
 }
 
 /* Whether each turn takes the tree to itself. */
-static bool all_still(const struct alikeness *x, struct turned v)
+static bool all_still(const struct alikeness *x, struct tree_turned t)
 {
-	return still_of(x, tree_of(x, v).number) == x->p->nranks - 1;
+	return still_of(x, t.number) == x->p->nranks - 1;
 }
 
 static bool same_by_rank(struct alikeness *x)
@@ -208,12 +210,12 @@ static bool same_by_rank(struct alikeness *x)
 			continue;
 		const struct share *s = &x->k->shares[row];
 		struct cell_turn g = x->l->regions[s->cell];
+		struct tree_turned t = tree_of(x, x->r->state[i]);
 		x->unclear |= s->n != x->p->nranks;
-		if (g.unit == 0 && !all_still(x, x->r->state[i]))
+		if (g.unit == 0 && !all_still(x, t))
 			same = false;
 		uint32_t ahead = g.unit ? (s->cell - g.base) / g.unit : 0,
 			 at = cell_turned(x->l, s->cell, turn_back(x->l, ahead));
-		struct tree_turned t = tree_of(x, x->r->state[i]);
 		t.shift =
 			rank_turned(x->l, t.shift, turn_back(x->l, ahead)) & ~still_of(x, t.number);
 		if (any[at] && !equal(of[at], t))
@@ -231,9 +233,11 @@ static bool find_apart(const struct alikeness *x, uint32_t cell, uint32_t n, uin
 
 	while (at < cell + n && contract_row(x->k, 0, at) == NONE)
 		at++;
+	if (at == cell + n)
+		return false;
+	struct tree_turned first = tree_of(x, x->r->state[at]);
 	for (uint32_t i = at + 1; i < cell + n; i++)
-		if (contract_row(x->k, 0, i) != NONE &&
-		    !equal(tree_of(x, x->r->state[at]), tree_of(x, x->r->state[i]))) {
+		if (contract_row(x->k, 0, i) != NONE && !equal(first, tree_of(x, x->r->state[i]))) {
 			apart[0] = at;
 			apart[1] = i;
 			return true;

@@ -30,6 +30,11 @@
  * chunk turns in two ways, is for turns.h to see, on the instance. Groups (`within`) of not all
  * ranks, and `sized` buffers, are not symmetric.
  *
+ * One pair of copies is symmetric though neither is: all N chunks of a name, cut where the rank is,
+ * so that chunk j and chunk (j + rank) % N of the two names meet, either way:
+ *
+ *     copy x[0..N - rank] into y[rank..N]      copy x[N - rank..N] into y[0..rank]
+ *
  * **By bits.** The turn may also be r -> r ^ c, where N is a power of two (turns.h sees to that).
  * Then the forms are
  *
@@ -69,7 +74,8 @@ enum turns {
 	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
 	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
 	TURNS_BLOCK, /* x[b][..]: b turns, what is behind it does not */
-	TURNS_RANGE  /* x[lo..lo + n], by bits: the bits of lo turn, some or none */
+	TURNS_RANGE, /* x[lo..lo + n], by bits: the bits of lo turn, some or none */
+	TURNS_WHOLE  /* of a copy in two pieces: all N chunks turn, wherever it is cut */
 };
 
 enum turn_by { TURN_BY_SUM, TURN_BY_BITS }; /* r + c (mod N); r ^ c */

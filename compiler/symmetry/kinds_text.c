@@ -67,6 +67,71 @@ static void operation(struct kinds *k, const struct stmt *s)
 		kinds_broken(k, s->e->span, "a peer that does not turn with the ranks");
 }
 
+/* ---- copies in two pieces --------------------------------------------------------------- */
+
+/* n N + r rank + k, exactly; there is no other way to be one. */
+struct linear {
+	int64_t n, r, k;
+	bool is;
+};
+
+static struct linear linear_of(const struct expr *e)
+{
+	struct linear a, b;
+	int64_t sign = e->op == OP_SUB ? -1 : 1;
+
+	if (e->kind == E_INT)
+		return (struct linear){ 0, 0, e->value, e->value < KIND_MOST_PARAM };
+	if (e->kind == E_N || e->kind == E_RANK)
+		return (struct linear){ e->kind == E_N, e->kind == E_RANK, 0, true };
+	if (e->kind != E_BINARY || (e->op != OP_ADD && e->op != OP_SUB))
+		return (struct linear){ 0, 0, 0, false };
+	a = linear_of(e->a);
+	b = linear_of(e->b);
+	return (struct linear){ a.n + sign * b.n, a.r + sign * b.r, a.k + sign * b.k,
+				a.is && b.is };
+}
+
+static bool is_linear(const struct expr *e, int64_t n, int64_t r)
+{
+	struct linear x = linear_of(e);
+
+	return x.is && x.n == n && x.r == r && x.k == 0;
+}
+
+/* How a name's chunks are cut: `fore` is what comes first, for the ranks below N. */
+enum cut { CUT_NOT, CUT_AT_RANK /* 0..rank, rank..N */, CUT_BEHIND /* 0..N - rank, N - rank..N */ };
+
+static enum cut cut_of(const struct ref *fore, const struct ref *rest)
+{
+	if (fore->kind != REF_RANGE || rest->kind != REF_RANGE || fore->block || rest->block ||
+	    fore->sym != rest->sym || !is_linear(fore->lo, 0, 0) || !is_linear(rest->hi, 1, 0))
+		return CUT_NOT;
+	if (is_linear(fore->hi, 0, 1) && is_linear(rest->lo, 0, 1))
+		return CUT_AT_RANK;
+	return is_linear(fore->hi, 1, -1) && is_linear(rest->lo, 1, -1) ? CUT_BEHIND : CUT_NOT;
+}
+
+/* Whether the two copies are such a pair (kinds.h): what is first of one name goes to what is
+ * last of the other. */
+static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt *t)
+{
+	if (k->by != TURN_BY_SUM || s->kind != S_COPY || !t || t->kind != S_COPY ||
+	    s->x->sym == s->y->sym)
+		return false;
+	enum cut x = cut_of(s->x, t->x), y = cut_of(t->y, s->y);
+	if (x == CUT_NOT) { /* the other one is first */
+		x = cut_of(t->x, s->x);
+		y = cut_of(s->y, t->y);
+	}
+	if (x == CUT_NOT || y == CUT_NOT || x == y)
+		return false;
+	struct operands o = { TURNS_NOT, TURNS_NOT, true };
+	*(x == CUT_AT_RANK ? &o.x : &o.y) = TURNS_WHOLE;
+	k->operands[s->number] = k->operands[t->number] = o;
+	return true;
+}
+
 /* ---- statements ----------------------------------------------------------------------- */
 
 static void statements(struct kinds *k, const struct stmt *s);
@@ -240,7 +305,10 @@ static void statement(struct kinds *k, const struct stmt *s)
 static void statements(struct kinds *k, const struct stmt *s)
 {
 	for (; s && k->symmetric && kinds_work(k, s->span); s = s->next)
-		statement(k, s);
+		if (two_pieces(k, s, s->next))
+			s = s->next;
+		else
+			statement(k, s);
 }
 
 /* ---- all ------------------------------------------------------------------------------ */

@@ -37,9 +37,9 @@ static bool uniform(const struct quotient *l, const struct buffer *b)
 {
 	uint32_t unit = l->regions[b->cell].unit, n = unit * l->p->nranks;
 
-	for (uint32_t i = 0; i < b->cells; i++) {
-		struct cell_turn g = l->regions[b->cell + i];
-		if (g.unit != unit || (unit && g.base != b->cell + i / n * n))
+	for (uint32_t i = b->cell; i < b->cell + b->cells; i = region_end(l, i)) {
+		struct cell_turn g = l->regions[i];
+		if (g.unit != unit || (unit && g.base != b->cell + (i - b->cell) / n * n))
 			return false;
 	}
 	return true;
@@ -99,13 +99,19 @@ static bool chunk_turns(struct promise *x, const struct ref *r)
 	return index_is(x, r->lo, m.index);
 }
 
+/* All ranks, as it is written: a set that turns into itself. */
+static bool is_all(const struct expr *lo, const struct expr *hi)
+{
+	return lo->kind == E_INT && lo->value == 0 && hi->kind == E_N;
+}
+
 static bool term_turns(struct promise *x, const struct term *t)
 {
 	struct kinds *k = &x->l->kinds;
 
 	for (; t->kind == T_SUM; t = t->body) {
 		struct kind lo = kinds_of(k, t->lo), hi = kinds_of(k, t->hi);
-		bool all = t->lo->kind == E_INT && t->lo->value == 0 && t->hi->kind == E_N;
+		bool all = is_all(t->lo, t->hi);
 		if (!all && (lo.form != KIND_SAME || hi.form != KIND_SAME))
 			return false;
 		kinds_bind(k, t->var,
@@ -119,8 +125,11 @@ static bool clause_turns(struct promise *x, const struct ensures *e)
 	struct kinds *k = &x->l->kinds;
 
 	x->e = e;
-	if ((e->cond && kinds_of(k, e->cond).form != KIND_SAME) || !e->left ||
-	    !manner_of(x, e->left, &x->left))
+	if (e->cond && kinds_of(k, e->cond).form != KIND_SAME)
+		return false;
+	if (e->right->kind == T_AFTER)
+		return is_all(e->right->lo, e->right->hi);
+	if (!e->left || !manner_of(x, e->left, &x->left))
 		return false;
 	bind_free(x, e->block_index, x->left.block, x->left.cells);
 	bind_free(x, e->index, x->left.index, x->left.cells);

@@ -5,7 +5,8 @@
  * In: the program of rank 0, so that it is known how each buffer turns. That gives each index of a
  * chunk in the contract the kind that it must have: SAME where the buffer stays, WITHIN, 1
  * where it turns by that index. A free index, and the variable of a sum over all ranks, take all
- * values, so they may have that kind. Conditions must be SAME. O(the contract's text).
+ * values, so they may have that kind. Conditions must be SAME; who must have begun, all ranks.
+ * O(the contract's text).
  */
 #ifndef CCS_COMPILER_SYMMETRY_PROMISE_H
 #define CCS_COMPILER_SYMMETRY_PROMISE_H

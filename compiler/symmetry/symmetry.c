@@ -4,6 +4,7 @@
 #include "compiler/symmetry/symmetry.h"
 #include "compiler/check/deadlock.h"
 #include "compiler/symmetry/alike.h"
+#include "compiler/symmetry/begun.h"
 #include "compiler/symmetry/promise.h"
 
 /* Whether an operation of a stuck wave waits; `counts`: by FIFO and side, how many of its
@@ -42,19 +43,9 @@ static const char *below_text(struct ctx *c, const struct quotient *l, const str
 			    program_line_text(c, l->p, l->p->sites[at->site].span));
 }
 
-/* Whether each send of the quotient meets a receive. Both ends of a FIFO are one task's, which
- * match() does not expect; turned_run() compares the messages' lengths. */
+/* Whether each send of the quotient meets a receive; turned_run() compares the messages' lengths. */
 static bool matches(struct ctx *c, struct program *one)
 {
-	for (uint32_t t = 0; t < one->ntasks; t++)
-		for (uint32_t i = 0; i < one->tasks[t].nops; i++) {
-			const struct op *o = &one->tasks[t].ops[i];
-			if (!op_is_end(o))
-				continue;
-			struct fifo *f = &one->fifos[o->fifo];
-			f->src_task = f->dst_task = t;
-			*(op_kind(o) == OP_SEND ? &f->nsends : &f->nrecvs) += 1;
-		}
 	for (uint32_t f = 0; f < one->nfifos; f++)
 		if (one->fifos[f].nsends != one->fifos[f].nrecvs)
 			return false;
@@ -128,11 +119,13 @@ static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
 	s->program = l->p;
 	const struct contract *k = contract_expand(c, l->p);
 	s->contract = k;
-	if (!k || !k->nshares || k->nafter || !promise_turns(l)) {
+	if (!k || (!k->nshares && !k->nafter) || !promise_turns(l)) {
 		s->why = "its contract does not turn with the ranks";
 		return false;
 	}
 	if (!finishes(c, l, s, &order) || !race(c, &l->one))
+		return false;
+	if (k->nafter && !begun_all(c, l, &order, &s->why))
 		return false;
 	turned_run(&run, l, &order, c->scratch);
 	s->steps = run.steps;

@@ -4,7 +4,8 @@
  *   kinds     the text -> what each expression is on other ranks
  *   turns     N -> the program of rank 0, and how its cells turn; it stands for all ranks
  *   promise   whether the contract turns likewise
- *   turned    rank 0's values, and what their chunks must hold
+ *   begun     who has begun when rank 0 ends, where the contract asks that
+ *   turned    rank 0's values, and what their chunks must hold; with arcs, sets of ranks
  *   alike     same bits
  *   roots     one root for all of a schedule that has one
  *

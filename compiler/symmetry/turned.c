@@ -48,7 +48,7 @@ static void unclear(struct runner *x, const char *why)
 
 /* ---- values --------------------------------------------------------------------------- */
 
-struct share turned_share(const struct turned_run *r, struct turned v)
+static inline struct share share_of(const struct turned_run *r, struct turned v)
 {
 	const struct quotient *l = r->l;
 	uint32_t cells = l->p->cells;
@@ -65,6 +65,11 @@ struct share turned_share(const struct turned_run *r, struct turned v)
 	if (l->by_bits)
 		s.first &= ~(s.n - 1);
 	return s;
+}
+
+struct share turned_share(const struct turned_run *r, struct turned v)
+{
+	return share_of(r, v);
 }
 
 /* The cell of the contributions of a value, unturned. */
@@ -106,14 +111,50 @@ static bool adjoin(const struct quotient *l, struct share s, struct share t, str
 	return behind || before;
 }
 
-/* a (+) b, where ranks adjoin. */
+/* Adds the arcs of a value's ranks. */
+static void add_arcs(const struct turned_run *r, struct turned v, struct share s, struct arc *to,
+		     uint32_t *n)
+{
+	if (s.n) {
+		to[(*n)++] = (struct arc){ s.first, s.n };
+		return;
+	}
+	const struct scattered *w = &r->scattered[r->sums[v.id - r->l->p->cells].first];
+	for (uint32_t i = 0; i < w->n; i++)
+		to[(*n)++] = (struct arc){ rank_turned(r->l, w->v[i].first, v.shift), w->v[i].n };
+}
+
+/* The ranks of two values together, whose shares are s and t, if each is there once. */
+static bool join_arcs(struct runner *x, struct turned a, struct turned b, struct share s,
+		      struct share t, struct share *both)
+{
+	struct turned_run *r = x->r;
+	struct arc v[2 * MOST_ARCS];
+	uint32_t n = 0;
+
+	if (x->l->by_bits)
+		return false;
+	add_arcs(r, a, s, v, &n);
+	add_arcs(r, b, t, v, &n);
+	if (!arcs_join(v, &n, x->p->nranks))
+		return false;
+	both->first = n == 1 ? v[0].first : r->nscattered;
+	both->n = n == 1 ? v[0].n : 0;
+	if (n > 1)
+		ARENA_PUSH(x->arena, r->scattered, r->nscattered, r->capscattered) =
+			(struct scattered){ arena_copy(x->arena, v, n * sizeof(*v)), n };
+	return true;
+}
+
+/* a (+) b. */
 static struct turned combine(struct runner *x, struct turned a, struct turned b)
 {
 	struct turned_run *r = x->r;
-	struct share s = turned_share(r, a), t = turned_share(r, b), both;
+	struct share s = share_of(r, a), t = share_of(r, b), both;
 
-	if (s.cell != t.cell || !adjoin(x->l, s, t, &both)) {
-		unclear(x, "a sum is not of adjacent ranks");
+	if (s.cell != t.cell ||
+	    !((s.n && t.n && adjoin(x->l, s, t, &both)) || join_arcs(x, a, b, s, t, &both))) {
+		unclear(x, "a sum is not of one chunk, or a rank is in it twice");
 		return a;
 	}
 	ARENA_PUSH(x->arena, r->sums, r->nsums, r->capsums) =
@@ -302,6 +343,9 @@ static void set_state(struct runner *x)
 				 ((size_t)p->cells + p->scratch + 1) * sizeof(*x->r->state));
 	for (uint32_t i = 0; i < p->cells + p->scratch; i++)
 		x->r->state[i] = (struct turned){ NONE, 0 };
+	x->r->sums =
+		ARENA_ARRAY(x->arena, struct turned_sum, 1); /* get() may name one, of no cells */
+	x->r->capsums = 1;
 	x->buffer_of = ARENA_ARRAY(x->arena, uint32_t, p->cells + 1);
 	x->moved = ARENA_ARRAY(x->arena, uint64_t, p->nbuffers + 1);
 	x->whole = true;

@@ -148,6 +148,23 @@ static bool is_of_name(uint8_t turns)
 	return turns == TURNS_INDEX || turns == TURNS_BLOCK;
 }
 
+/* A copy in two pieces (kinds.h), each of which says how both names turn. */
+static void note_piece(struct maker *m, const struct stmt *s, struct operands k)
+{
+	uint32_t n = m->l->p->nranks;
+
+	for (uint32_t side = 0; side < 2; side++) {
+		const struct view *w = &m->v.binds[(side ? s->y : s->x)->sym->id].view;
+		bool turns = (side ? k.y : k.x) == TURNS_WHOLE;
+		if (w->part != 1 || w->inner)
+			refuse(m, "a copy in two pieces that is not of N chunks");
+		else if (turns)
+			note(m, w->first, n, (struct cell_turn){ w->first, 1 });
+		else
+			note_fixed(m, w->first, n);
+	}
+}
+
 static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 {
 	struct maker *m = arg;
@@ -156,6 +173,10 @@ static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 	if (s->y && k.x == TURNS_ALL && k.y == TURNS_ALL) {
 		ARENA_PUSH(m->v.arena, m->pairs, m->npairs, m->cappairs) =
 			(struct pair){ o->cell, o->other, o->n };
+		return false;
+	}
+	if (k.x == TURNS_WHOLE || k.y == TURNS_WHOLE) {
+		note_piece(m, s, k);
 		return false;
 	}
 	note_operand(m, s, 0, (enum turns)k.x, (struct cells){ o->cell, o->n });
@@ -211,6 +232,22 @@ static bool settle(struct maker *m, uint32_t cells)
 
 /* ---- FIFOs and links ------------------------------------------------------------------ */
 
+/* The ends of messages go to the rows of their images, and are counted there. Both ends of a FIFO
+ * are one task's, which match() does not expect. */
+static void move_ends(struct program *p, const uint32_t *row)
+{
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
+			struct op *o = &p->tasks[t].ops[i];
+			if (!op_is_end(o))
+				continue;
+			o->fifo = row[o->fifo];
+			struct fifo *f = &p->fifos[o->fifo];
+			f->src_task = f->dst_task = t;
+			*(op_kind(o) == OP_SEND ? &f->nsends : &f->nrecvs) += 1;
+		}
+}
+
 /* Each FIFO to rank 0 gets the row of its image from rank 0. */
 static void fold_fifos(struct maker *m)
 {
@@ -228,10 +265,7 @@ static void fold_fifos(struct maker *m)
 		if (row[f] == NONE)
 			row[f] = tables_new_fifo(&m->tables, 0, ahead, q.path, q.channel, true);
 	}
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
-			if (op_is_end(&p->tasks[t].ops[i]))
-				p->tasks[t].ops[i].fifo = row[p->tasks[t].ops[i].fifo];
+	move_ends(p, row);
 	m->l->ahead = ARENA_ARRAY(m->v.ctx->arena, uint32_t, p->nfifos);
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		m->l->ahead[f] = p->fifos[f].dst;

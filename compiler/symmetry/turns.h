@@ -19,6 +19,10 @@
  * message permute alike if their ranks have equal bits there, which is looked at, too; all
  * operands of more than one chunk must be such ranges then.
  *
+ * Of a copy in two pieces (kinds.h), one is empty on rank 0, and the other has all N chunks: the
+ * image of what both together copy on any rank. An empty copy is never in vain (dead.c), there
+ * and here.
+ *
  * **The quotient.** The FIFO from 0 to p, and that from N - p to 0, are one another's images, so
  * they get one row, `ahead` p: what rank 0 receives there is what it sent there itself, turned
  * by N - p. The result is a program of one rank that sends to itself.
@@ -55,7 +59,8 @@ struct quotient {
 	const char *why; /* not symmetric: why; NULL: a mistake of the text, for others to find */
 };
 
-/** Makes the program of rank 0. False: it does not stand for all, or it has a mistake; q->why.
+/** Makes the program of rank 0, whose FIFOs know how many ends they have. False: it does not stand
+ *  for all, or it has a mistake; q->why.
  *  What it reports has to be thrown away. */
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in);
 
@@ -82,6 +87,14 @@ static inline uint32_t cell_turned(const struct quotient *l, uint32_t cell, uint
 		return g.base + ((uint32_t)at / g.unit ^ r) * g.unit + (uint32_t)at % g.unit;
 	at += (uint64_t)r * g.unit;
 	return g.base + (uint32_t)(at >= n ? at - n : at);
+}
+
+/** The first cell behind `cell` that may be of another region: one that turns is noted as a whole. */
+static inline uint32_t region_end(const struct quotient *l, uint32_t cell)
+{
+	struct cell_turn g = l->regions[cell];
+
+	return g.unit ? g.base + l->p->nranks * g.unit : cell + 1;
 }
 
 /** The turn that undoes the turn by r. */
