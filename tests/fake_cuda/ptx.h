@@ -5,7 +5,6 @@
  *   ptx_read.c   text → functions of decoded instructions
  *   ptx_math.c   what instructions compute
  *   ptx_small.c  ... of floats of 16 and 8 bits
- *   ptx_bulk.c   bulk copies, which are late, and mbarriers
  *   ptx_run.c    one launch: all threads of all blocks, a few instructions of each in turn
  *
  * Memory is the host's, and sequentially consistent: what order it needs is the business of

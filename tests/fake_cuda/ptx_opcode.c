@@ -57,12 +57,13 @@ static const struct {
 /* Parts of names that change nothing here: rounding that is the default, caches, scopes. */
 static bool is_silent(const char *part)
 {
-	static const char *const silent[] = { "uni",	"rn",	    "rni",     "rzi",	  "to",
-					      "sys",	"gpu",	    "cta",     "nc",	  "sc",
-					      "async",	"bulk",	    "parity",
-					      "shared::cta",	    "shared::cluster",
-					      "param",	"sync",	    "aligned", "acq_rel", "release",
-					      "global", "volatile", "shared",  "relaxed" };
+	static const char *const silent[] = {
+		"uni",	  "rn",	      "rni",	 "rzi",		"to",
+		"sys",	  "gpu",      "cta",	 "nc",		"sc",
+		"async",  "bulk",     "parity",	 "shared::cta", "shared::cluster",
+		"param",  "sync",     "aligned", "acq_rel",	"release",
+		"global", "volatile", "shared",	 "relaxed"
+	};
 
 	for (size_t i = 0; i < sizeof(silent) / sizeof(*silent); i++)
 		if (!strcmp(part, silent[i]))

@@ -4,7 +4,7 @@
  * barrier, or has had its turn.
  */
 #include "tests/fake_cuda/ptx.h"
-#include "tests/fake_cuda/ptx_bulk.h"
+#include "tests/support/bulk_copies.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -14,6 +14,8 @@
 #include <time.h>
 
 #define TURN 256 /* instructions of a thread, before the next one's */
+#define LATE 64	 /* rounds of turns, until a bulk copy goes on that nobody waits for */
+#define TRY 2	 /* steps of bulk copies, while a thread tries to wait for one */
 #define DEPTH 16 /* calls */
 #define WARP 32u
 
@@ -39,7 +41,7 @@ struct thread {
 struct block {
 	unsigned char *shared;
 	struct thread *threads;
-	struct ptx_copies copies;
+	struct bulk_copies copies;
 	bool any, all; /* predicates of those that wait at the barrier of all */
 };
 
@@ -48,6 +50,7 @@ struct machine {
 	const struct ptx *p;
 	struct block *blocks;
 	uint64_t ended; /* threads */
+	uint64_t round; /* of turns */
 };
 
 __attribute__((format(printf, 3, 4), noreturn)) static void
@@ -262,7 +265,7 @@ static void copy(const struct machine *m, struct thread *t, const struct ptx_ins
 	static const struct ptx_type word = { 'b', 8, 1 };
 	struct ptx_insn at_barrier = *i;
 	uint32_t bytes = (uint32_t)value(m, t, &i->c);
-	struct ptx_copy c = { .bytes = bytes, .thread = t->number, .group = t->groups };
+	struct bulk_copy c = { .bytes = bytes, .thread = t->number, .group = t->groups };
 
 	if (!bytes || bytes % 16)
 		fail(m, i, "a bulk copy of %u bytes", bytes);
@@ -273,7 +276,7 @@ static void copy(const struct machine *m, struct thread *t, const struct ptx_ins
 	at_barrier.type = word;
 	if (i->what == B_LOAD)
 		c.barrier = memory(m, t, &at_barrier, value(m, t, &i->d), word.bytes);
-	if (!ptx_copies_add(&m->blocks[t->block].copies, &c))
+	if (!bulk_copies_add(&m->blocks[t->block].copies, &c))
 		fail(m, i, "out of memory");
 	t->counts.copies++;
 	t->counts.data += bytes;
@@ -282,16 +285,16 @@ static void copy(const struct machine *m, struct thread *t, const struct ptx_ins
 /* True: it is the next one's turn, and if it waits, it comes here again. */
 static bool bulk(const struct machine *m, struct thread *t, const struct ptx_insn *i)
 {
-	struct ptx_copies *c = &m->blocks[t->block].copies;
+	struct bulk_copies *c = &m->blocks[t->block].copies;
 	int64_t below = (int64_t)t->groups - (int64_t)value(m, t, &i->a);
 
 	if (i->what == B_LOAD || i->what == B_STORE)
 		copy(m, t, i);
 	if (i->what == B_COMMIT)
 		t->groups++;
-	if (i->what < B_WAIT || ptx_copies_done(c, t->number, below, i->what == B_WAIT_READ))
+	if (i->what < B_WAIT || bulk_copies_done(c, t->number, below, i->what == B_WAIT_READ))
 		return false;
-	ptx_copies_go_on(c);
+	bulk_copies_go_on(c);
 	t->frames[t->depth].pc--;
 	t->counts.instructions--;
 	return true;
@@ -305,16 +308,18 @@ static bool mbarrier(const struct machine *m, struct thread *t, const struct ptx
 
 	switch ((enum ptx_mbarrier)i->what) {
 	case M_INIT:
-		ptx_barrier_init(word, given);
+		mbarrier_init(word, given);
 		t->proxied = false;
 		return false;
-	case M_EXPECT: ptx_barrier_expect(word, given); return false;
+	case M_EXPECT: mbarrier_expect(word, given); return false;
 	case M_WAIT: break;
 	}
-	over = ptx_barrier_over(word, given);
+	over = mbarrier_over(word, given);
+	for (int k = 0; k < TRY && !over; k++) {
+		bulk_copies_go_on(&m->blocks[t->block].copies);
+		over = mbarrier_over(word, given);
+	}
 	set(t, i->to, over);
-	if (!over)
-		ptx_copies_go_on(&m->blocks[t->block].copies);
 	return !over;
 }
 
@@ -455,7 +460,7 @@ static void wait_there(struct machine *m, struct thread *t, const struct ptx_ins
 
 static void end_thread(struct machine *m, struct thread *t)
 {
-	if (!ptx_copies_done(&m->blocks[t->block].copies, t->number, INT64_MAX, false))
+	if (!bulk_copies_done(&m->blocks[t->block].copies, t->number, INT64_MAX, false))
 		fail(m, NULL, "thread %u of block %u ends before its bulk copies", t->number,
 		     t->block);
 	t->state = ENDED;
@@ -522,12 +527,13 @@ static void begin(struct machine *m)
 
 static void turns(struct machine *m)
 {
+	m->round++;
 	for (uint32_t k = 0; k < m->l->blocks; k++)
 		for (uint32_t n = 0; n < m->l->threads; n++) {
 			struct thread *t = m->blocks[k].threads + n;
 
-			if (!n)
-				ptx_copies_go_on(&m->blocks[k].copies);
+			if (!n && !(m->round % LATE))
+				bulk_copies_go_on(&m->blocks[k].copies);
 			for (int left = TURN; left && t->state == READY; left--)
 				if (step(m, t))
 					break;

@@ -5,16 +5,16 @@
  *
  * What. An operation, or a pass over a chain, that has one source and adds nothing to it: its
  * whole units of aligned cells. One thread, thread 0, which also waits for heads and tells, moves
- * them through a ring of stages in shared memory; the others wait at the operation's barrier, and
- * hold neither registers nor load slots for data in flight. Of a chain each stage is loaded
+ * them through a ring of bays in shared memory; the others wait at the operation's barrier, and
+ * hold neither registers nor load slots for data in flight. Of a chain each bay is loaded
  * once, and stored to all who get it.
  *
- *   chunk i of the tile	global -> stage i % STAGES	announced by the stage's mbarrier
- *				stage -> each destination	one bulk group a chunk
+ *   portion i	global -> bay i % BAYS	announced by the bay's mbarrier
+ *		bay -> each destination	one bulk group a portion
  *
- * Stage s is loaded again when the group that has read it last has done so: at most
- * CCS_BULK_BEHIND younger groups may still read. Loads run CCS_BULK_AHEAD chunks ahead of stores,
- * so STAGES = AHEAD + BEHIND + 1.
+ * Bay s is loaded again when the group that has read it last has done so: at most
+ * CCS_BULK_BEHIND younger groups may still read. Loads run CCS_BULK_AHEAD portions ahead of stores,
+ * so BAYS = AHEAD + BEHIND + 1.
  *
  * What is left to the ordinary path, seen at run time, by what all threads of the block know
  * alike: cells that are not 16-aligned or lie in rows (`aligned` of their spot), the elements
@@ -23,28 +23,34 @@
  * never the same bytes.
  *
  * Order. Bulk copies read and write in the async proxy, all other accesses are of the generic one.
- * PTX ISA 9.0: 8.9.5 (causality order), 9.7.9.25.2 (async proxy), 9.7.13.4 (fence).
+ * PTX ISA 9.0: 8.9.5 (causality order), 9.7.9.25.2 (async proxy), `fence`. As 8.9.5 has no rule of
+ * its own for fence.proxy.async, it is taken as 9.7.9.25.2 has it, that it orders accesses of the
+ * two proxies to the same place, and stands where every reading of it holds: last before the
+ * access.
  *
  *   generic, then async: what a block or a peer has stored, and what it has read and may be
  *	overwritten now, is ordered before this block's wait, or its barrier. Then thread 0's
  *	fence.proxy.async, before its first bulk copy of an operation: a proxy fence works in the
  *	block of the access that is not generic, so it stands on this side, also where the other
  *	side is another GPU. Users' buffers are ordered by the kernel's beginning.
- *   async, then async, in shared memory: a stage is touched by bulk copies of one block alone. A
+ *   async, then async, in shared memory: a bay is touched by bulk copies of one block alone. A
  *	load is complete when its mbarrier's phase is, a store has read when
  *	wait_group.read says so, and then the same thread goes on.
  *   async, then generic or async elsewhere: completion of a bulk copy implies a proxy fence. A load
- *	is waited for before its chunk is stored: so a slot has been read before the tail is told.
- *	Stores are waited for by wait_group (not .read: that is of the stage alone) in ccs_bulk_end,
+ *	is waited for before its portion is stored: so a slot has been read before the tail is told.
+ *	Stores are waited for by wait_group (not .read: that is of the bay alone) in ccs_bulk_end,
  *	after which the writes are visible to thread 0; then the operation's barrier, so they
  *	are to the block; then thread 0's fence for the device or the system, which is cumulative,
  *	and the counter. Who acquires the counter sees them; to go on by a bulk copy it has a proxy
  *	fence of its own, as above.
  *
+ * Slots in the host's memory, where GPUs do not reach one another, are global memory like any
+ * other for the ISA.
+ *
  * A bulk copy that has begun always ends: no wait in here looks at the abort flag. No block
  * leaves before its copies have ended, as every operation ends with ccs_tell.
  *
- * The constants are guesses until they are measured: 32 KiB of stages beside some 10 KiB of rows
+ * The constants are guesses until they are measured: 32 KiB of bays beside some 10 KiB of rows
  * stay within the 48 KiB of static shared memory.
  */
 #if !defined(CCS_BULK) || CCS_PROTO != CCS_DEV_SIMPLE
@@ -55,17 +61,17 @@
 #if CCS_BULK
 
 #if !defined(CCS_BULK_BYTES)
-#define CCS_BULK_BYTES 8192u /* of a stage: a multiple of 16 */
+#define CCS_BULK_BYTES 8192u /* of a bay: a multiple of 16 */
 #define CCS_BULK_LEAST 2048u /* that are worth a bulk copy */
 #endif
 #define CCS_BULK_AHEAD 2u
 #define CCS_BULK_BEHIND 1u
-#define CCS_BULK_STAGES 4u
+#define CCS_BULK_BAYS 4u
 
-struct ccs_ring {
-	__attribute__((aligned(128))) uint8_t stage[CCS_BULK_STAGES][CCS_BULK_BYTES];
-	uint64_t full[CCS_BULK_STAGES]; /* mbarriers: a phase for each load */
-	uint32_t chunks;		/* of the whole launch, before this operation */
+struct ccs_bulk {
+	__attribute__((aligned(128))) uint8_t bay[CCS_BULK_BAYS][CCS_BULK_BYTES];
+	uint64_t full[CCS_BULK_BAYS]; /* mbarriers: a phase for each load */
+	uint32_t portions;	      /* of the whole launch, before this operation */
 };
 
 #if !defined(CCS_EMULATION)
@@ -73,7 +79,7 @@ struct ccs_ring {
 #error "bulk copies need sm_90"
 #endif
 
-__shared__ struct ccs_ring ccs_ring;
+__shared__ struct ccs_bulk ccs_ring;
 
 CCS_FN uint64_t ccs_shared_at(const void *p)
 {
@@ -83,10 +89,13 @@ CCS_FN uint64_t ccs_shared_at(const void *p)
 /* One arrival ends a phase, with the bytes that it expects. */
 CCS_FN void ccs_bulk_init(uint64_t *full)
 {
-	asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" : : "l"(ccs_shared_at(full)) : "memory");
+	asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;"
+		     :
+		     : "l"(ccs_shared_at(full))
+		     : "memory");
 }
 
-CCS_FN void ccs_bulk_load(uint8_t *stage, const uint8_t *from, uint32_t bytes, uint64_t *full)
+CCS_FN void ccs_bulk_load(uint8_t *bay, const uint8_t *from, uint32_t bytes, uint64_t *full)
 {
 	asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
 		     :
@@ -95,7 +104,7 @@ CCS_FN void ccs_bulk_load(uint8_t *stage, const uint8_t *from, uint32_t bytes, u
 	asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
 		     "[%0], [%1], %2, [%3];"
 		     :
-		     : "l"(ccs_shared_at(stage)), "l"(from), "r"(bytes), "l"(ccs_shared_at(full))
+		     : "l"(ccs_shared_at(bay)), "l"(from), "r"(bytes), "l"(ccs_shared_at(full))
 		     : "memory");
 }
 
@@ -116,11 +125,11 @@ CCS_FN void ccs_bulk_wait_full(uint64_t *full, uint32_t parity)
 	while (!over);
 }
 
-CCS_FN void ccs_bulk_store(uint8_t *to, const uint8_t *stage, uint32_t bytes)
+CCS_FN void ccs_bulk_store(uint8_t *to, const uint8_t *bay, uint32_t bytes)
 {
 	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
 		     :
-		     : "l"(to), "l"(ccs_shared_at(stage)), "r"(bytes)
+		     : "l"(to), "l"(ccs_shared_at(bay)), "r"(bytes)
 		     : "memory");
 }
 
@@ -129,7 +138,7 @@ CCS_FN void ccs_bulk_commit(void)
 	asm volatile("cp.async.bulk.commit_group;" : : : "memory");
 }
 
-/* Until at most CCS_BULK_BEHIND groups still read their stages. */
+/* Until at most CCS_BULK_BEHIND groups still read their bays. */
 CCS_FN void ccs_bulk_wait_read(void)
 {
 	asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(CCS_BULK_BEHIND) : "memory");
@@ -147,7 +156,7 @@ CCS_FN void ccs_fence_proxy(void)
 }
 #endif
 
-/* The bytes of chunk i of so many. */
+/* The bytes of portion i of so many. */
 CCS_FN uint32_t ccs_bulk_part(uint64_t bytes, uint32_t i)
 {
 	const uint64_t left = bytes - (uint64_t)i * CCS_BULK_BYTES;
@@ -155,33 +164,34 @@ CCS_FN uint32_t ccs_bulk_part(uint64_t bytes, uint32_t i)
 	return left < CCS_BULK_BYTES ? (uint32_t)left : CCS_BULK_BYTES;
 }
 
-/* Moves `bytes`, a multiple of 16, by thread 0: put(at, stage, n) stores n bytes of a stage where
+/* Moves `bytes`, a multiple of 16, by thread 0: put(at, bay, n) stores n bytes of a bay where
  * those at `at` go. What it stores is there after ccs_bulk_end only. */
-template <typename Put> CCS_FN void ccs_bulk_copy(const uint8_t *from, uint64_t bytes, const Put &put)
+template <typename Put>
+CCS_FN void ccs_bulk_copy(const uint8_t *from, uint64_t bytes, const Put &put)
 {
 	const uint32_t n = (uint32_t)((bytes + CCS_BULK_BYTES - 1) / CCS_BULK_BYTES);
-	const uint32_t chunks = ccs_ring.chunks;
+	const uint32_t portions = ccs_ring.portions;
 
 	ccs_fence_proxy(); /* BULK: what was stored and read before, in the generic proxy */
 #pragma unroll 1
 	for (uint32_t i = 0; i < n + CCS_BULK_AHEAD; i++) {
 		if (i < n) {
-			const uint32_t s = (chunks + i) % CCS_BULK_STAGES;
+			const uint32_t s = (portions + i) % CCS_BULK_BAYS;
 
-			ccs_bulk_wait_read(); /* BULK: a stage, before it is loaded again */
-			ccs_bulk_load(ccs_ring.stage[s], from + (uint64_t)i * CCS_BULK_BYTES,
+			ccs_bulk_wait_read(); /* BULK: a bay, before it is loaded again */
+			ccs_bulk_load(ccs_ring.bay[s], from + (uint64_t)i * CCS_BULK_BYTES,
 				      ccs_bulk_part(bytes, i), ccs_ring.full + s);
 		}
 		if (i >= CCS_BULK_AHEAD) {
-			const uint32_t j = i - CCS_BULK_AHEAD, s = (chunks + j) % CCS_BULK_STAGES;
+			const uint32_t j = i - CCS_BULK_AHEAD, s = (portions + j) % CCS_BULK_BAYS;
+			const uint32_t parity = (portions + j) / CCS_BULK_BAYS & 1;
 
-			ccs_bulk_wait_full(ccs_ring.full + s, /* BULK: a stage is loaded */
-					   (chunks + j) / CCS_BULK_STAGES & 1);
-			put((uint64_t)j * CCS_BULK_BYTES, ccs_ring.stage[s], ccs_bulk_part(bytes, j));
+			ccs_bulk_wait_full(ccs_ring.full + s, parity); /* BULK: a bay is loaded */
+			put((uint64_t)j * CCS_BULK_BYTES, ccs_ring.bay[s], ccs_bulk_part(bytes, j));
 			ccs_bulk_commit();
 		}
 	}
-	ccs_ring.chunks = chunks + n;
+	ccs_ring.portions = portions + n;
 }
 #endif
 
@@ -191,9 +201,9 @@ CCS_FN void ccs_bulk_begin(void)
 #if CCS_BULK
 	if (threadIdx.x)
 		return;
-	for (uint32_t s = 0; s < CCS_BULK_STAGES; s++)
+	for (uint32_t s = 0; s < CCS_BULK_BAYS; s++)
 		ccs_bulk_init(ccs_ring.full + s);
-	ccs_ring.chunks = 0;
+	ccs_ring.portions = 0;
 	ccs_fence_proxy(); /* the mbarriers, before copies arrive at them */
 #endif
 }
@@ -212,8 +222,8 @@ CCS_FN bool ccs_bulk_takes(uint32_t f, uint32_t form, uint32_t units)
 {
 #if CCS_BULK
 	const uint32_t sources = f & (CCS_DEV_IN | CCS_DEV_A | CCS_DEV_B);
-	const bool scaled = CCS_OP == CCS_DEV_PREMUL &&
-			    form & (CCS_DEV_A_INITIAL | CCS_DEV_B_INITIAL);
+	const bool scaled =
+		CCS_OP == CCS_DEV_PREMUL && form & (CCS_DEV_A_INITIAL | CCS_DEV_B_INITIAL);
 
 	return sources && !(sources & (sources - 1)) && !scaled &&
 	       (uint64_t)units * 16 >= CCS_BULK_LEAST;

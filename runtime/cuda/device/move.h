@@ -284,11 +284,11 @@ CCS_FN void ccs_units_bulk(const struct ccs_part &p, uint32_t f, uint32_t form)
 	if (threadIdx.x)
 		return;
 	ccs_bulk_copy(from, (uint64_t)p.whole * 16,
-		      [=](uint64_t at, const uint8_t *stage, uint32_t n) {
+		      [=](uint64_t at, const uint8_t *bay, uint32_t n) {
 			      if (dst)
-				      ccs_bulk_store(dst + at, stage, n);
+				      ccs_bulk_store(dst + at, bay, n);
 			      if (out)
-				      ccs_bulk_store(out + at, stage, n);
+				      ccs_bulk_store(out + at, bay, n);
 		      });
 #else
 	(void)p, (void)f, (void)form;
@@ -369,13 +369,13 @@ CCS_FN void ccs_pass_bulk(const struct ccs_part &p, uint32_t whole, uint32_t for
 
 	if (threadIdx.x)
 		return;
-	ccs_bulk_copy(from, (uint64_t)whole * 16, [=](uint64_t at, const uint8_t *stage, uint32_t n) {
+	ccs_bulk_copy(from, (uint64_t)whole * 16, [=](uint64_t at, const uint8_t *bay, uint32_t n) {
 		if (dst)
-			ccs_bulk_store(dst + at, stage, n);
+			ccs_bulk_store(dst + at, bay, n);
 #pragma unroll 1
 		for (uint32_t j = 0; j < m; j++)
 			if (ccs_b.links[j].out)
-				ccs_bulk_store(ccs_b.links[j].out + at, stage, n);
+				ccs_bulk_store(ccs_b.links[j].out + at, bay, n);
 	});
 #else
 	(void)p, (void)whole, (void)form, (void)m;

@@ -1,7 +1,7 @@
 /*
- * See ptx_bulk.h.
+ * See bulk_copies.h.
  */
-#include "tests/fake_cuda/ptx_bulk.h"
+#include "tests/support/bulk_copies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +32,14 @@ static void keep(uint64_t *word, struct barrier b)
 	memcpy(word, &b, sizeof(b));
 }
 
-void ptx_barrier_init(uint64_t *word, uint32_t arrivals)
+void mbarrier_init(uint64_t *word, uint32_t arrivals)
 {
 	struct barrier b = { .arrivals = (uint8_t)arrivals, .left = (uint8_t)arrivals };
 
 	memcpy(word, &b, sizeof(b));
 }
 
-void ptx_barrier_expect(uint64_t *word, uint32_t bytes)
+void mbarrier_expect(uint64_t *word, uint32_t bytes)
 {
 	struct barrier b = look(word);
 
@@ -56,18 +56,18 @@ static void arrived(uint64_t *word, uint32_t bytes)
 	keep(word, b);
 }
 
-bool ptx_barrier_over(const uint64_t *word, uint32_t parity)
+bool mbarrier_over(const uint64_t *word, uint32_t parity)
 {
 	return look(word).phase != (parity & 1);
 }
 
 /* ---- copies ------------------------------------------------------------------------------ */
 
-bool ptx_copies_add(struct ptx_copies *c, const struct ptx_copy *copy)
+bool bulk_copies_add(struct bulk_copies *c, const struct bulk_copy *copy)
 {
 	if (c->n == c->room) {
 		uint32_t room = 2 * c->room + 8;
-		struct ptx_copy *v = realloc(c->v, room * sizeof(*v));
+		struct bulk_copy *v = realloc(c->v, room * sizeof(*v));
 
 		if (!v)
 			return false;
@@ -81,20 +81,23 @@ bool ptx_copies_add(struct ptx_copies *c, const struct ptx_copy *copy)
 }
 
 /* It has read already: now it writes, and is over. */
-static void write(struct ptx_copies *c, uint32_t i)
+static void write(struct bulk_copies *c, uint32_t i)
 {
-	struct ptx_copy *p = c->v + i;
+	struct bulk_copy *p = c->v + i;
 
-	memcpy(p->to, p->held, p->bytes);
+	if (c->write)
+		c->write(c->of, p);
+	else
+		memcpy(p->to, p->held, p->bytes);
 	free(p->held);
 	if (p->barrier)
 		arrived(p->barrier, p->bytes);
 	*p = c->v[--c->n];
 }
 
-void ptx_copies_go_on(struct ptx_copies *c)
+void bulk_copies_go_on(struct bulk_copies *c)
 {
-	struct ptx_copy *p;
+	struct bulk_copy *p;
 	uint32_t i;
 
 	if (!c->n)
@@ -107,14 +110,18 @@ void ptx_copies_go_on(struct ptx_copies *c)
 		return;
 	}
 	p->held = malloc(p->bytes);
-	if (p->held)
+	if (!p->held)
+		return;
+	if (c->read)
+		c->read(c->of, p, p->held);
+	else
 		memcpy(p->held, p->from, p->bytes);
 }
 
-bool ptx_copies_done(const struct ptx_copies *c, uint32_t thread, int64_t below, bool read)
+bool bulk_copies_done(const struct bulk_copies *c, uint32_t thread, int64_t below, bool read)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct ptx_copy *p = c->v + i;
+		const struct bulk_copy *p = c->v + i;
 
 		if (!p->barrier && p->thread == thread && (int64_t)p->group < below &&
 		    !(read && p->held))
