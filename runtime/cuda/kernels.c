@@ -81,6 +81,11 @@ static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
 				 "%s was compiled for the CPU alone: compile it "
 				 "with ccc --target=cpu,cuda --arch=sm_%d",
 				 ccs_module_schedule(m), p->cuda.capability);
+	if (key->bulk)
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s: CCS_BULK is set, and kernels with bulk copies are made where "
+				 "they run, which cannot be done here: %s. Unset it",
+				 ccs_module_schedule(m), why);
 	return error_set(CCS_EUNSUPPORTED,
 			 "%s has no kernel for %s on sm_%d, and it cannot be "
 			 "compiled here: %s. Compile the schedule with ccc --arch=sm_%d "

@@ -147,6 +147,10 @@ for settings in FAKE_CUDA_CAPABILITY=80 FAKE_CUDA_CAPABILITY=89; do
 	says "... says so" "$tmp/err" 'CCS_BULK is set: bulk copies need a GPU of sm_90 or later, and .* is sm_8'
 done
 
+status "bulk copies without NVRTC" 4 env CCS_BULK=1 CCS_PROTOCOLS=simple CCS_NVRTC=none LD_LIBRARY_PATH="$fake" \
+	"$build/bin/ccrun" --device cuda -n 4 "$tmp/chain_broadcast.so"
+says "... says so" "$tmp/err" 'CCS_BULK is set, and kernels with bulk copies are made where they run, .*Unset it'
+
 # ---- as before ------------------------------------------------------------------------------------------
 {
 	echo "# $version"
