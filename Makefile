@@ -89,7 +89,7 @@ $(BUILD)/lang/prelude.c: lang/prelude.ccs
 
 # The device header as a C array: no include path is needed to compile a kernel.
 DEVICE_SRC := runtime/cuda/device/args.h runtime/plan/rows.h runtime/plan/narrow.h \
-	$(addprefix runtime/cuda/device/,memory.h element.h block.h wait.h ll.h move.h step.h)
+	$(addprefix runtime/cuda/device/,memory.h element.h block.h bulk.h wait.h ll.h move.h step.h)
 $(BUILD)/compiler/emit/device_source.c: $(DEVICE_SRC)
 	@mkdir -p $(@D)
 	{ echo 'extern const char device_source[];'; \

@@ -1,7 +1,8 @@
 /*
  * The kernel for a call, on this GPU.
  *
- * In the order of cost: one that is loaded; one that the module holds for this GPU;
+ * In the order of cost: one that is loaded; one that the module holds for this GPU (none with
+ * bulk copies);
  * one of the disk cache; one that NVRTC compiles now from the module's source, which
  * goes into the cache. Kernels stay loaded as long as the communicator.
  *
@@ -31,7 +32,8 @@ bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b)
 
 static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
 {
-	return a->type == b->type && a->op == b->op && a->protocol == b->protocol;
+	return a->type == b->type && a->op == b->op && a->protocol == b->protocol &&
+	       a->bulk == b->bulk;
 }
 
 /* ---- what there is --------------------------------------------------------------- */
@@ -54,8 +56,9 @@ static const struct ccs_kernel *find_compiled(const struct gpu_part *p, const st
 
 	for (uint64_t i = 0; i < m->head->kernels.n; i++) {
 		const struct ccs_kernel *k = m->kernels + i;
-		const struct kernel_key has = { k->type, (uint32_t)op_of_number(k->op),
-						k->protocol };
+		const struct kernel_key has = { .type = k->type,
+						.op = (uint32_t)op_of_number(k->op),
+						.protocol = k->protocol };
 
 		if (same_key(&has, key) && runs_on(k, p->cuda.capability) &&
 		    (!best || k->arch > best->arch ||
@@ -78,6 +81,11 @@ static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
 				 "%s was compiled for the CPU alone: compile it "
 				 "with ccc --target=cpu,cuda --arch=sm_%d",
 				 ccs_module_schedule(m), p->cuda.capability);
+	if (key->bulk)
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s: CCS_BULK is set, and kernels with bulk copies are made where "
+				 "they run, which cannot be done here: %s. Unset it",
+				 ccs_module_schedule(m), why);
 	return error_set(CCS_EUNSUPPORTED,
 			 "%s has no kernel for %s on sm_%d, and it cannot be "
 			 "compiled here: %s. Compile the schedule with ccc --arch=sm_%d "

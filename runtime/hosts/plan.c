@@ -237,12 +237,11 @@ static void plan_free(struct hosts_plan *h)
 
 ccs_status hosts_plan_get(struct world *w, const struct call *c, struct hosts_plan **plan)
 {
-	uint32_t op = c->premul ? KERNEL_PREMUL : (uint32_t)c->op;
-	struct kernel_key key = kernel_key_of(c->module->head->flags, c->type, op, CCS_SIMPLE);
 	struct gpu_module_id id = gpu_module_id(c->module);
 	const struct ccs_plan *v = c->view->plan;
 	struct hosts *own = hosts_of(w);
 	struct gpu *g = &own->gpu;
+	struct kernel_key key = gpu_key(g, c, CCS_SIMPLE);
 	struct hosts_plan *h = own->plans;
 	ccs_status s;
 

@@ -8,7 +8,7 @@
 struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, uint32_t op,
 				enum ccs_protocol protocol)
 {
-	struct kernel_key k = { (uint32_t)type, op, (uint32_t)protocol };
+	struct kernel_key k = { .type = (uint32_t)type, .op = op, .protocol = (uint32_t)protocol };
 
 	if (op == CCS_AVG)
 		k.op = CCS_SUM;
@@ -27,21 +27,22 @@ const char *kernel_op_name(uint32_t op)
 
 void kernel_key_text(const struct kernel_key *k, char *text, size_t size)
 {
-	snprintf(text, size, "%s %s, protocol %s", ccs_dtype_name((ccs_dtype)k->type),
-		 kernel_op_name(k->op), k->protocol == CCS_LL ? "LL" : "Simple");
+	snprintf(text, size, "%s %s, protocol %s%s", ccs_dtype_name((ccs_dtype)k->type),
+		 kernel_op_name(k->op), k->protocol == CCS_LL ? "LL" : "Simple",
+		 k->bulk ? ", bulk copies" : "");
 }
 
 bool kernel_compile(const struct nvrtc *n, const char *source, const struct kernel_key *k,
 		    struct nvrtc_arch arch, unsigned flags, struct nvrtc_output *out)
 {
 	char type[32], op[32], protocol[32];
-	const char *const defines[] = { type, op, protocol, "CCS_WATCHDOG" };
+	const char *const defines[] = { type, op, protocol, "CCS_WATCHDOG", "CCS_BULK=1" };
 	struct nvrtc_job job = {
 		.name = "kernels.cu",
 		.source = source,
 		.arch = arch,
 		.defines = defines,
-		.ndefines = sizeof(defines) / sizeof(*defines),
+		.ndefines = sizeof(defines) / sizeof(*defines) - !k->bulk,
 		.ptx = flags & KERNEL_PTX,
 		.lines = flags & KERNEL_LINES,
 		.report = flags & KERNEL_REPORT,

@@ -16,7 +16,9 @@
 
 struct kernel_key {
 	uint32_t type, op, protocol;
+	uint32_t bulk; /* 1: with bulk copies (device/bulk.h), of the Simple protocol alone */
 };
+#define KERNEL_BULK_CAPABILITY 90 /* from sm_90 on */
 
 /** The kernel that a call needs. `flags` are the module's: where no operator
  *  matters, types of one size share a kernel; avg is a sum, divided. */
@@ -26,7 +28,7 @@ struct kernel_key kernel_key_of(uint32_t flags, ccs_dtype type, uint32_t op,
 /** "sum", "premul"; NULL for a number that is no operator. */
 const char *kernel_op_name(uint32_t op);
 
-/** "float32 sum, protocol simple"; cut to `size`. */
+/** "float32 sum, protocol Simple"; cut to `size`. */
 void kernel_key_text(const struct kernel_key *k, char *text, size_t size);
 
 /* What else can be chosen: text instead of a CUBIN; the .ccs lines in it; the

@@ -1,9 +1,10 @@
 /*
  * What the assembler says of kernels as users get them: of each module float32 sum on sm_90, in
  * each protocol, a line: registers of a thread, bytes of shared memory, of the stack and of spills,
- * the functions that it calls included. Nothing where there is no NVRTC.
+ * the functions that it calls included. With --bulk: of kernels with bulk copies, on sm_90 and
+ * sm_100. Nothing where there is no NVRTC.
  *
- * usage: kernel_report_test MODULE.so... (tests/cuda/ptx_test.sh does that)
+ * usage: kernel_report_test [--bulk] MODULE.so... (tests/cuda/ptx_test.sh does that)
  */
 #include "runtime/plan/cells.h"
 #include "runtime/plan/kernel.h"
@@ -27,18 +28,26 @@ static long sum_before(const char *log, const char *words)
 	return sum;
 }
 
-static bool report(const struct nvrtc *n, const struct ccs_module *m, enum ccs_protocol protocol)
+/* Of kernels with bulk copies the line names the GPU, too. */
+static bool report(const struct nvrtc *n, const struct ccs_module *m, enum ccs_protocol protocol,
+		   int bulk_on)
 {
 	struct kernel_key key = kernel_key_of(m->head->flags, CCS_FLOAT32, CCS_SUM, protocol);
-	struct nvrtc_arch arch = { 90, 0 };
+	struct nvrtc_arch arch = { bulk_on ? bulk_on : 90, 0 };
 	struct nvrtc_output o;
-	bool ok = kernel_compile(n, m->cuda, &key, arch, KERNEL_REPORT, &o);
+	char name[40];
+	bool ok;
 
+	key.bulk = bulk_on != 0;
+	if (bulk_on)
+		snprintf(name, sizeof(name), "Simple in bulk, sm_%d", bulk_on);
+	else
+		snprintf(name, sizeof(name), "%s", protocol == CCS_LL ? "LL" : "Simple");
+	ok = kernel_compile(n, m->cuda, &key, arch, KERNEL_REPORT, &o);
 	if (ok)
 		printf("%s, %s: registers %ld shared %ld stack %ld spills %ld\n",
-		       ccs_module_schedule(m), protocol == CCS_LL ? "LL" : "Simple",
-		       sum_before(o.log, " registers"), sum_before(o.log, " bytes smem"),
-		       sum_before(o.log, " bytes stack frame"),
+		       ccs_module_schedule(m), name, sum_before(o.log, " registers"),
+		       sum_before(o.log, " bytes smem"), sum_before(o.log, " bytes stack frame"),
 		       sum_before(o.log, " bytes spill stores"));
 	free(o.data);
 	free(o.log);
@@ -47,13 +56,14 @@ static bool report(const struct nvrtc *n, const struct ccs_module *m, enum ccs_p
 
 int main(int argc, char **argv)
 {
+	bool bulk = argc > 1 && !strcmp(argv[1], "--bulk");
 	struct nvrtc nvrtc;
 	char why[800];
 	int failed = 0;
 
 	if (!nvrtc_open(&nvrtc, why, sizeof(why)))
 		return 0;
-	for (int i = 1; i < argc; i++) {
+	for (int i = 1 + bulk; i < argc; i++) {
 		struct ccs_module *m;
 
 		if (ccs_module_load(&m, argv[i]) || !m->cuda) {
@@ -61,7 +71,12 @@ int main(int argc, char **argv)
 			failed = 1;
 			continue;
 		}
-		failed |= !report(&nvrtc, m, CCS_SIMPLE) || !report(&nvrtc, m, CCS_LL);
+		if (bulk)
+			failed |= !report(&nvrtc, m, CCS_SIMPLE, 90) ||
+				  !report(&nvrtc, m, CCS_SIMPLE, 100);
+		else
+			failed |=
+				!report(&nvrtc, m, CCS_SIMPLE, 0) || !report(&nvrtc, m, CCS_LL, 0);
 		ccs_module_free(m);
 	}
 	nvrtc_close(&nvrtc);

@@ -20,10 +20,15 @@
  * thread, or one that met it at a barrier, comes to a fence, and if another block stores to
  * the same bytes before that, the run has failed: the load might have returned it.
  *
+ * Bulk copies are another proxy (emu_bulk.cc): of a block's own stores that have not drained it
+ * sees those that a proxy fence has shown it; of others' what the thread knew at its last proxy
+ * fence, or later.
+ *
  * Deadlock: no counter, entry or store has changed for many rounds in which every
  * fiber looked.
  */
 #include "tests/emu/emu.h"
+#include "tests/emu/emu_bulk.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -75,6 +80,7 @@ struct pending {
 	uint8_t n;
 	bool met;		/* the block has met at a barrier since */
 	unsigned thread;
+	bool shown;		/* to bulk copies, or by one */
 	unsigned char data[16];
 };
 
@@ -99,6 +105,7 @@ struct block {
 	std::vector<open_load> loads;
 	unsigned waiting;
 	int stop, answer;
+	uint64_t proxy_view;
 	alignas(16) unsigned char shared[SHARED];
 };
 
@@ -113,6 +120,7 @@ static const emu_launch *launches;
 static std::vector<std::vector<pending>> devices;	/* drained from blocks, not yet further */
 static uint64_t now, quiet;
 static bool late;	/* a load was overtaken */
+static bool torn;	/* a block has ended before its bulk copies */
 static bool askew;	/* an access was not aligned, at which a GPU faults */
 static std::vector<unsigned> live;
 
@@ -325,6 +333,8 @@ static void drain_some(void)
 
 	if (!v.empty())
 		drain(v, emu_random((uint32_t)v.size()), b < n ? b : DEVICE | (b - n));
+	if (b < n)
+		emu_bulk_go_on(b);
 }
 
 /* A time at which a load may have looked. */
@@ -424,18 +434,75 @@ static void close_loads(void)
 	v.resize(left);
 }
 
+/* Another block may still load what this one stores. */
+static void look_for_open(const pending &p, unsigned block)
+{
+	auto o = open_lines.find((uintptr_t)p.at / 16);
+
+	if (o != open_lines.end())
+		for (const open_line &l : o->second)
+			late |= l.block != block && overlaps(p, l.at, l.n);
+}
+
 void emu_store(void *to, const void *from, size_t n)
 {
-	pending p = { (unsigned char *)to, (uint8_t)n, false, self->thread, {} };
+	pending p = { (unsigned char *)to, (uint8_t)n, false, self->thread, false, {} };
 
 	askew |= (uintptr_t)to % n != 0;
 	maybe_switch();
 	memcpy(p.data, from, n);
 	blocks[self->block].stores.push_back(p);
-	auto o = open_lines.find((uintptr_t)to / 16);
-	if (o != open_lines.end())
-		for (const open_line &l : o->second)
-			late |= l.block != self->block && overlaps(p, l.at, l.n);
+	look_for_open(p, self->block);
+}
+
+/* ---- the other proxy ---------------------------------------------------------------- */
+
+void emu_fence_proxy(void)
+{
+	block &b = blocks[self->block];
+
+	maybe_switch();
+	b.proxy_view = std::max(b.proxy_view, self->view);
+	for (pending &p : b.stores)
+		p.shown |= p.met || p.thread == self->thread;
+}
+
+unsigned emu_block(void)
+{
+	return self->block;
+}
+
+void emu_proxy_read(unsigned block, void *to, const void *from, size_t n)
+{
+	unsigned char *t = (unsigned char *)to;
+	const unsigned char *f = (const unsigned char *)from;
+	fiber *running = self;
+
+	self = &fibers[blocks[block].threads0];
+	for (; n; n -= 16, t += 16, f += 16) {
+		look(t, f, 16, any_time(blocks[block].proxy_view));
+		for (const pending &p : devices[device_of(block)])
+			overlay(t, f, 16, p);
+		for (const pending &p : blocks[block].stores)
+			if (p.shown)
+				overlay(t, f, 16, p);
+	}
+	self = running;
+}
+
+/* Stores that it has not been shown are overtaken. */
+void emu_proxy_write(unsigned block, void *to, const void *from, size_t n)
+{
+	std::vector<pending> &v = blocks[block].stores;
+
+	for (size_t at = 0; at < n; at += 16) {
+		pending p = { (unsigned char *)to + at, 16, false, 0, true, {} };
+
+		memcpy(p.data, (const unsigned char *)from + at, 16);
+		v.insert(std::find_if(v.begin(), v.end(), [&](const pending &q) {
+			return !q.shown && overlaps(q, p.at, p.n); }), p);
+		look_for_open(p, block);
+	}
 }
 
 uint64_t emu_atomic_load(const uint64_t *p, bool acquire)
@@ -576,14 +643,14 @@ static void end(unsigned l, unsigned n, std::vector<unsigned> &left)
 			start(i, left);
 }
 
-static void prepare(const emu_launch *l, unsigned n, unsigned threads)
+static void prepare(const emu_launch *l, unsigned n, unsigned threads, uint64_t seed)
 {
 	unsigned nblocks = 0, ndevices = 0;
 
 	launches = l;
 	blockDim.x = threads;
 	now = quiet = 0;
-	late = askew = false;
+	late = askew = torn = false;
 	open_lines.clear();
 	history.clear();
 	live.clear();
@@ -602,7 +669,9 @@ static void prepare(const emu_launch *l, unsigned n, unsigned threads)
 		b.loads.clear();
 		b.waiting = 0;
 		b.stop = b.answer = 0;
+		b.proxy_view = 0;
 	}
+	emu_bulk_clear(nblocks, seed);
 }
 
 const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, uint64_t seed,
@@ -612,7 +681,7 @@ const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, ui
 	uint64_t rounds = 0;
 
 	emu_seed(seed);
-	prepare(l, n, threads);
+	prepare(l, n, threads, seed);
 	for (unsigned i = 0; i < n; i++)
 		if (l[i].after < 0)
 			start(i, left);
@@ -630,6 +699,7 @@ const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, ui
 			live[i] = live.back();
 			live.pop_back();
 			quiet = 0;
+			torn |= f->thread == 0 && emu_bulk_left(f->block);
 			if (!--left[of])
 				end(of, n, left);
 		}
@@ -638,6 +708,8 @@ const char *emu_run(const struct emu_launch *l, unsigned n, unsigned threads, ui
 		if (++quiet > 1600 * live.size() + 20000)
 			return "no thread can go on";
 	}
+	if (torn)
+		return "a block has ended before its bulk copies";
 	if (askew)
 		return "an access that is not aligned";
 	/* a call that is to stop takes garbage */

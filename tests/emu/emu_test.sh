@@ -15,83 +15,18 @@ times=1
 [ "$1" != --long ] || { times=4; shift; }
 T=$build/tests/emu
 mkdir -p "$T"
-cxx=${CXX:-g++}
-if ! command -v "$cxx" >/dev/null; then
-	echo "skip - kernels in the emulation: no C++ compiler"
-	exit 0
-fi
-failed=0
-result() { # result STATUS WHAT
-	if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; failed=1; fi
-}
+. tests/emu/lib.sh
 
 # Sums that are moved while they are made, which no schedule of the library has.
 "$build/bin/ccc" tests/emu/moved_sums.ccs -n 2..5 -o "$T/moved_sums.so" || exit 1
 set -- "$@" "$T/moved_sums.so"
 
-# sources TO FOLDER NUMBERS MODULES: the device header once, then every schedule's own part in a
-# namespace. A schedule that is not in the folder is in this test's.
-sources() {
-	to=$1 in=$2 numbers=$3 list=
-	shift 3
-	for so in "$@"; do
-		name=$(basename "$so" .so) folder=$in
-		[ -e "$folder/$name.ccs" ] || folder=tests/emu
-		"$build/bin/ccc" --emit=cuda "$folder/$name.ccs" \
-			${numbers:-$(tests/admitted.sh "$build/bin/ccc" "$folder/$name.ccs")} \
-			>"$T/source.cu" || exit 1
-		at=$(grep -n '^#line 1 "kernels.cu"' "$T/source.cu" | head -1 | cut -d: -f1)
-		[ -n "$list" ] || head -n "$at" "$T/source.cu" >"$to"
-		{ echo "namespace $name {"; tail -n +"$at" "$T/source.cu"; echo "}"; } >>"$to"
-		list="$list{ \"$name\", [](const ccs_dev_call *c) { $name::ccs_kernel(*c); } },
-"
-	done
-	cat >>"$to" <<END
-extern "C" const int emu_proto = CCS_PROTO, emu_type = CCS_TYPE, emu_op = CCS_OP;
-extern "C" const struct emu_kernel emu_kernels[] = {
-$list{ nullptr, nullptr } };
-END
-}
 sources "$T/kernels.inc" schedules "" "$@"
 layouts=$build/tests/layout_modules	# a list of words: no spaces may be in it
 layouts=$(echo "$layouts"/*.so)
 sources "$T/layouts.inc" tests/cpu/layouts "-n 2..5" $layouts
 
-flags="-std=c++17 -O1 -I. -DCCS_CHAINS=1 -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas"
-$cxx $flags -O2 -c tests/emu/emu.cc -o "$T/emu.o" || exit 1
-host=
-for f in emu_host emu_state emu_check; do
-	${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -g -I. -Wall -Wextra -c "tests/emu/$f.c" -o "$T/$f.o" ||
-		exit 1
-	host="$host $T/$f.o"
-done
-
-# build NAME SOURCE TYPE OP PROTO [OPTION]
-build() {
-	$cxx $flags ${6-} -x c++ -include tests/emu/emu.h -DCCS_TYPE="$3" -DCCS_OP="$4" \
-		-DCCS_PROTO="$5" -c "$2" -o "$T/$1.o" &&
-	$cxx -o "$T/$1" "$T/$1.o" "$T/emu.o" $host "$build/lib/libccs.a" -lpthread -ldl -lm
-}
-
-# run NAME FIRST N WHAT MODULES: each control below fails within some 40 seeds.
-run() {
-	name=$1 from=$2 n=$(($3 * times)) what=$4
-	shift 4
-	timeout 300 "$T/$name" "$from" "$n" "$@"
-	result $? "$what, $n seeds"
-}
-
-# Must find something wrong, and not only be unable to run.
-fails() { # fails WHAT COMMAND
-	what=$1
-	shift
-	timeout 300 "$@" >"$T/control.out" 2>&1
-	[ $? -eq 1 ] && grep -q '^# seed' "$T/control.out"
-	result $? "$what"
-}
-
-brief=-O0	# for what runs only briefly: optimising it would take longer
-lines=-DCCS_ROWS=32	# as on a device: straight-line code; else 4, and groups of rows
+emulation "$T" || exit 1
 build simple "$T/kernels.inc" 7 0 0 && run simple 1 800 "float32 sum and avg, Simple" "$@"
 build straight "$T/kernels.inc" 7 0 0 $lines &&
 	timeout 300 "$T/straight" chains 5000 $((500 * times)) "$@"
@@ -117,7 +52,7 @@ done
 # What ranks on several hosts do between NCCL's messages (runtime/plan/plan.h, Rounds), by the same
 # kernels; and, as a control, by one that does not know where a call's launches begin.
 between() { # between NAME: the kernels that `build` has made under that name
-	$cxx -o "$T/rounds_$1" "$T/$1.o" "$T/emu.o" "$T/emu_rounds.o" "$build/lib/libccs.a" \
+	$cxx -o "$T/rounds_$1" "$T/$1.o" $emu "$T/emu_rounds.o" "$build/lib/libccs.a" \
 		-lpthread -ldl -lm
 }
 ${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -g -I. -Wall -Wextra -c tests/emu/emu_rounds.c \

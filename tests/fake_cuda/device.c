@@ -74,6 +74,14 @@ EXPORT int cuInit(unsigned flags)
 	return 0;
 }
 
+/* Functions that only NVIDIA's own libraries know; NVRTC asks for some, and calls this unseen. */
+EXPORT int cuGetExportTable(const void **table, const void *id)
+{
+	(void)id;
+	*table = NULL;
+	return NOT_FOUND;
+}
+
 EXPORT int cuDriverGetVersion(int *v)
 {
 	ENTER("cuDriverGetVersion");

@@ -6,6 +6,7 @@
 #include "runtime/base/nvrtc.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,13 +71,27 @@ static void replace(char *text)
 		memcpy(at, with + 1, strlen(old));
 }
 
+/* $FAKE_PTX_KEEP: where to leave the last one. */
+static void keep(const char *text)
+{
+	const char *path = getenv("FAKE_PTX_KEEP");
+	FILE *f = path ? fopen(path, "w") : NULL;
+
+	if (f) {
+		fputs(text, f);
+		fclose(f);
+	}
+}
+
 EXPORT int nvrtcGetCUBIN(void *p, char *to);
 EXPORT int nvrtcGetCUBIN(void *p, char *to)
 {
 	int e = nvrtcGetPTX(p, to);
 
-	if (!e)
+	if (!e) {
 		replace(to);
+		keep(to);
+	}
 	return e;
 }
 FORWARD(nvrtcGetPTXSize, "nvrtcGetPTXSize", (void *p, size_t *n), p, n)

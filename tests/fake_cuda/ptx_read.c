@@ -183,6 +183,39 @@ static void bar(struct ptx_reader *r, struct ptx_insn *to)
 		ptx_fail(r, "a barrier of some of the threads");
 }
 
+/* cp.async.bulk. ... [to], [from], bytes, [mbarrier];  ... [to], [from], bytes;
+ * ... commit_group;  ... wait_group 0; */
+static void bulk(struct ptx_reader *r, struct ptx_insn *to)
+{
+	if (to->what >= B_WAIT)
+		to->a = operand(r);
+	if (to->what >= B_COMMIT)
+		return;
+	to->a = address(r);
+	ptx_need(r, ",");
+	to->b = address(r);
+	ptx_need(r, ",");
+	to->c = operand(r);
+	if (to->what == B_STORE)
+		return;
+	ptx_need(r, ",");
+	to->d = address(r);
+}
+
+/* mbarrier. ... init [a], 1;  ... arrive.expect_tx _, [a], bytes;  ... try_wait p, [a], parity; */
+static void mbarrier(struct ptx_reader *r, struct ptx_insn *to)
+{
+	if (to->what == M_EXPECT)
+		ptx_need(r, "_");
+	if (to->what == M_WAIT)
+		to->to[0] = operand(r);
+	if (to->what != M_INIT)
+		ptx_need(r, ",");
+	to->a = address(r);
+	ptx_need(r, ",");
+	to->b = operand(r);
+}
+
 /* mov a, b;  mov {a, b}, c;  mov a, {b, c}; */
 static void move(struct ptx_reader *r, struct ptx_insn *to)
 {
@@ -239,6 +272,10 @@ static void operands(struct ptx_reader *r, enum ptx_shape shape, struct ptx_insn
 			bar(r, to);
 		else if (to->op == P_MOV)
 			move(r, to);
+		else if (to->op == P_BULK)
+			bulk(r, to);
+		else if (to->op == P_MBARRIER)
+			mbarrier(r, to);
 		else
 			to->a = operand(r);
 		break;
@@ -304,6 +341,16 @@ static void registers(struct ptx_reader *r)
 	r->f->registers += n ? n : 1;
 }
 
+/* Of the block; in a function, what no other one uses. */
+static void shared(struct ptx_reader *r)
+{
+	char name[NAME];
+	uint32_t bytes = declared(r, name);
+
+	ptx_add(r, &r->shared, name, r->p->shared, bytes);
+	r->p->shared += (bytes + 15) / 16 * 16;
+}
+
 static void statement(struct ptx_reader *r)
 {
 	const char *at = r->at;
@@ -314,6 +361,8 @@ static void statement(struct ptx_reader *r)
 	if (*r->word.at == '.') {
 		if (ptx_take(r, ".reg")) {
 			registers(r);
+		} else if (ptx_take(r, ".shared")) {
+			shared(r);
 		} else if (ptx_take(r, ".param")) {
 			uint32_t bytes = declared(r, text);
 
@@ -403,16 +452,6 @@ static void function(struct ptx_reader *r, bool entry)
 		p->entry = p->nfunctions - 1;
 }
 
-static void shared(struct ptx_reader *r)
-{
-	char name[NAME];
-	uint32_t bytes = declared(r, name);
-
-	ptx_add(r, &r->shared, name, r->p->shared, bytes);
-	r->p->shared += (bytes + 15) / 16 * 16;
-	ptx_need(r, ";");
-}
-
 static void text(struct ptx_reader *r)
 {
 	bool any = false;
@@ -421,6 +460,7 @@ static void text(struct ptx_reader *r)
 	while (r->word.n) {
 		if (ptx_take(r, ".shared")) {
 			shared(r);
+			ptx_need(r, ";");
 		} else if (ptx_take(r, ".entry")) {
 			if (any)
 				ptx_fail(r, "a second entry");

@@ -4,6 +4,7 @@
  * barrier, or has had its turn.
  */
 #include "tests/fake_cuda/ptx.h"
+#include "tests/support/bulk_copies.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,6 +14,8 @@
 #include <time.h>
 
 #define TURN 256 /* instructions of a thread, before the next one's */
+#define LATE 64	 /* rounds of turns, until a bulk copy goes on that nobody waits for */
+#define TRY 2	 /* steps of bulk copies, while a thread tries to wait for one */
 #define DEPTH 16 /* calls */
 #define WARP 32u
 
@@ -31,11 +34,14 @@ struct thread {
 	struct frame frames[DEPTH];
 	struct ptx_counts counts;
 	const struct ptx_range *last; /* that it has used */
+	uint32_t groups;	      /* of bulk copies, that it has committed */
+	bool proxied; /* its last fence between proxies is behind all that it knows */
 };
 
 struct block {
 	unsigned char *shared;
 	struct thread *threads;
+	struct bulk_copies copies;
 	bool any, all; /* predicates of those that wait at the barrier of all */
 };
 
@@ -44,6 +50,7 @@ struct machine {
 	const struct ptx *p;
 	struct block *blocks;
 	uint64_t ended; /* threads */
+	uint64_t round; /* of turns */
 };
 
 __attribute__((format(printf, 3, 4), noreturn)) static void
@@ -187,6 +194,7 @@ static void load(const struct machine *m, struct thread *t, const struct ptx_ins
 	note_data(t, i, at);
 	t->counts.loads += i->global;
 	t->counts.polls += i->poll;
+	t->proxied &= !i->poll;
 }
 
 static void keep(const struct machine *m, struct thread *t, const struct ptx_insn *i)
@@ -198,6 +206,7 @@ static void keep(const struct machine *m, struct thread *t, const struct ptx_ins
 		write_one(p + k * i->type.bytes, i->type.bytes, value(m, t, i->to + k));
 	note_data(t, i, at);
 	t->counts.stores += i->global;
+	t->proxied &= !i->global;
 }
 
 /* Of two values, what is stored where one was. */
@@ -246,6 +255,72 @@ static void atom(const struct machine *m, struct thread *t, const struct ptx_ins
 	}
 	set(t, i->to, had);
 	t->counts.atomics++;
+	t->proxied = false;
+}
+
+/* ---- bulk copies ------------------------------------------------------------------------- */
+
+static void copy(const struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	static const struct ptx_type word = { 'b', 8, 1 };
+	struct ptx_insn at_barrier = *i;
+	uint32_t bytes = (uint32_t)value(m, t, &i->c);
+	struct bulk_copy c = { .bytes = bytes, .thread = t->number, .group = t->groups };
+
+	if (!bytes || bytes % 16)
+		fail(m, i, "a bulk copy of %u bytes", bytes);
+	if (!t->proxied)
+		fail(m, i, "a bulk copy without a proxy fence behind what the thread knows");
+	c.to = memory(m, t, i, value(m, t, &i->a), bytes);
+	c.from = memory(m, t, i, value(m, t, &i->b), bytes);
+	at_barrier.type = word;
+	if (i->what == B_LOAD)
+		c.barrier = memory(m, t, &at_barrier, value(m, t, &i->d), word.bytes);
+	if (!bulk_copies_add(&m->blocks[t->block].copies, &c))
+		fail(m, i, "out of memory");
+	t->counts.copies++;
+	t->counts.data += bytes;
+}
+
+/* True: it is the next one's turn, and if it waits, it comes here again. */
+static bool bulk(const struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	struct bulk_copies *c = &m->blocks[t->block].copies;
+	int64_t below = (int64_t)t->groups - (int64_t)value(m, t, &i->a);
+
+	if (i->what == B_LOAD || i->what == B_STORE)
+		copy(m, t, i);
+	if (i->what == B_COMMIT)
+		t->groups++;
+	if (i->what < B_WAIT || bulk_copies_done(c, t->number, below, i->what == B_WAIT_READ))
+		return false;
+	bulk_copies_go_on(c);
+	t->frames[t->depth].pc--;
+	t->counts.instructions--;
+	return true;
+}
+
+static bool mbarrier(const struct machine *m, struct thread *t, const struct ptx_insn *i)
+{
+	uint64_t *word = memory(m, t, i, value(m, t, &i->a), i->type.bytes);
+	uint32_t given = (uint32_t)value(m, t, &i->b);
+	bool over;
+
+	switch ((enum ptx_mbarrier)i->what) {
+	case M_INIT:
+		mbarrier_init(word, given);
+		t->proxied = false;
+		return false;
+	case M_EXPECT: mbarrier_expect(word, given); return false;
+	case M_WAIT: break;
+	}
+	over = mbarrier_over(word, given);
+	for (int k = 0; k < TRY && !over; k++) {
+		bulk_copies_go_on(&m->blocks[t->block].copies);
+		over = mbarrier_over(word, given);
+	}
+	set(t, i->to, over);
+	return !over;
 }
 
 /* ---- instructions ------------------------------------------------------------------------- */
@@ -355,6 +430,7 @@ static void release(struct machine *m, struct block *b, uint32_t first, uint32_t
 		if (i->what == G_OR || i->what == G_AND)
 			set(t, i->to, i->what == G_OR ? b->any : b->all);
 		t->state = READY;
+		t->proxied = false;
 	}
 	if (warp)
 		return;
@@ -384,6 +460,9 @@ static void wait_there(struct machine *m, struct thread *t, const struct ptx_ins
 
 static void end_thread(struct machine *m, struct thread *t)
 {
+	if (!bulk_copies_done(&m->blocks[t->block].copies, t->number, INT64_MAX, false))
+		fail(m, NULL, "thread %u of block %u ends before its bulk copies", t->number,
+		     t->block);
 	t->state = ENDED;
 	m->ended++;
 	release(m, m->blocks + t->block, 0, m->l->threads, false);
@@ -405,7 +484,12 @@ static bool step(struct machine *m, struct thread *t)
 	case P_BRA: f->pc = i->target; return false;
 	case P_CALL: call(m, t, i); return false;
 	case P_MOV: move(m, t, i); return false;
-	case P_FENCE: t->counts.fences++; return false;
+	case P_FENCE:
+		t->counts.fences += !i->what;
+		t->proxied |= i->what;
+		return false;
+	case P_BULK: return bulk(m, t, i);
+	case P_MBARRIER: return mbarrier(m, t, i);
 	case P_SLEEP: return true;
 	case P_BAR: wait_there(m, t, i); return true;
 	case P_RET:
@@ -443,10 +527,13 @@ static void begin(struct machine *m)
 
 static void turns(struct machine *m)
 {
+	m->round++;
 	for (uint32_t k = 0; k < m->l->blocks; k++)
 		for (uint32_t n = 0; n < m->l->threads; n++) {
 			struct thread *t = m->blocks[k].threads + n;
 
+			if (!n && !(m->round % LATE))
+				bulk_copies_go_on(&m->blocks[k].copies);
 			for (int left = TURN; left && t->state == READY; left--)
 				if (step(m, t))
 					break;
@@ -492,6 +579,7 @@ void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_cou
 	}
 	count(&m, most, least, data);
 	for (uint32_t k = 0; k < l->blocks; k++) {
+		free(m.blocks[k].copies.v);
 		free(m.blocks[k].shared);
 		free(m.blocks[k].threads);
 	}

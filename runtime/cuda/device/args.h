@@ -95,9 +95,9 @@ typedef unsigned long long uintptr_t;
 #include <stdint.h>
 #endif
 
-/* What a kernel is specialised by: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=. Types and operators
- * have the numbers of plan/rows.h. CCS_AVG runs the sum's kernel with `divide` set. A
- * premul-sum has a kernel of its own. */
+/* What a kernel is specialised by: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=, and -D CCS_BULK=1
+ * (bulk.h). Types and operators have the numbers of plan/rows.h. CCS_AVG runs the sum's kernel with
+ * `divide` set. A premul-sum has a kernel of its own. */
 
 #define CCS_DEV_SIMPLE 0
 #define CCS_DEV_LL 1

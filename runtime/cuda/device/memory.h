@@ -1,6 +1,6 @@
 /*
  * What generated kernels are made of: args.h, narrow.h, and then, in one text that
- * the Makefile joins, memory.h, element.h, block.h, wait.h, ll.h, move.h and step.h.
+ * the Makefile joins, memory.h, element.h, block.h, bulk.h, wait.h, ll.h, move.h and step.h.
  * No includes: NVRTC's own built-ins do the rest. Specialised by CCS_TYPE, CCS_OP
  * and CCS_PROTO, see args.h.
  *
@@ -11,10 +11,11 @@
  * so what any thread of the block wrote is visible to whoever acquires the counter,
  * and what any thread read was read before.
  *
- * This file: the primitives. They are the seam: the emulation of tests/emu defines
- * CCS_EMULATION and these with the same meaning. Lines marked ORDER in the other files
- * carry the memory order; tests/emu shows that each is needed. (One fence more it cannot
- * show, before a turn is handed on: its fences reach all other blocks at the same time.)
+ * This file: the primitives; those of bulk copies are in bulk.h. They are the seam: the
+ * emulation of tests/emu defines CCS_EMULATION and these with the same meaning. Lines
+ * marked ORDER in the other files carry the memory order, and those marked BULK that of bulk
+ * copies; tests/emu shows that each is needed. (One fence more it cannot show, before a
+ * turn is handed on: its fences reach all other blocks at the same time.)
  *
  * Scopes. Loads and stores of counters and LL entries are for the whole system, which
  * costs no more than for the device. Fences do cost more: there are two, and

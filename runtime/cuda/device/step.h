@@ -291,6 +291,7 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 
 	if (threadIdx.x == ccs_aside())
 		ccs_begin_call(c);
+	ccs_bulk_begin();
 	if (threadIdx.x == 0) {
 		uint64_t *const turn = c.turn;
 		const uint64_t mine = turn ? ((uint64_t)c.launch << 32) + ccs_grid() + 1 : 0;
