@@ -60,11 +60,11 @@ fi
 
 # ---- what it does: executed -------------------------------------------------------------------------
 # executed WHAT OPTIONS...: by ccrun, whose kernels NVRTC makes for PTX
-executed() {
+executed() { # CCS_THREADS: 64, unless it is set
 	what=$1
 	shift
 	status "$what" "${expect:-0}" env CCS_NVRTC="$fake/libnvrtc_ptx.so" LD_LIBRARY_PATH="$fake" \
-		FAKE_CUDA_COUNTS="$tmp/counts" CCS_THREADS=64 FAKE_CUDA_SMS=8 \
+		FAKE_CUDA_COUNTS="$tmp/counts" CCS_THREADS="${CCS_THREADS-64}" FAKE_CUDA_SMS=8 \
 		"$build/bin/ccrun" --device cuda -w 0 --iters 1 --repeats 1 "$@"
 }
 compiled() { # compiled NAME RANKS [OPTION...]
@@ -98,6 +98,20 @@ if [ "$long" ]; then
 	executed "float64, averages" -n 3 -d float64 -o avg -b 4K -e 64K "$tmp/ring_allreduce.so"
 	executed "... with a factor" -n 3 -d float64 -o premul -b 4K -e 64K "$tmp/ring_allreduce.so"
 fi
+
+# ---- what is resident, by the registers and the shared memory that the assembler gave ---------------
+for protocol in Simple LL; do
+	: >"$tmp/log"
+	CCS_PROTOCOLS=$(echo $protocol | tr SL sl) CCS_THREADS='' FAKE_CUDA_LOG="$tmp/log" executed "$protocol: blocks of as many threads as fit" -n 8 \
+		-b 64 -e 64 "$tmp/ring_allreduce.so"
+	says "... two of 256 on a multiprocessor" "$tmp/log" '^occupancy threads 256 blocks 2$'
+	says "... of fewer threads, as many as have registers" "$tmp/log" '^occupancy threads 64 blocks (8|9|10)$'
+	sed -n 's/^kernel .* registers \([0-9]*\) shared [0-9]* threads 256$/registers \1/p' "$tmp/log" >"$tmp/needs"
+	holds "... known of the CUBIN" test -s "$tmp/needs"
+	[ -z "$long" ] || holds "... as the assembler tells" sh -c \
+		"grep '^ring_allreduce, $protocol: registers' '$tmp/kinds' | grep -qf '$tmp/needs'"
+done
+
 export FAKE_PTX_REPLACE=add.f32=sub.f32
 compiled ring_allreduce 2
 expect=3 executed "a kernel that subtracts is found out" -n 2 -b 1K -e 1K "$tmp/ring_allreduce.so"

@@ -30,7 +30,8 @@ struct __attribute__((aligned(16))) ccs_vec {
 #define CCS_FN static __device__ __forceinline__
 #define CCS_CALL static __device__ __noinline__
 #define CCS_OPERATOR __device__ __forceinline__
-#define CCS_KERNEL extern "C" __global__ __launch_bounds__(CCS_THREADS) void
+/* Two blocks on a multiprocessor: while one waits, or stands before a barrier, the other moves. */
+#define CCS_KERNEL extern "C" __global__ __launch_bounds__(CCS_THREADS, 2) void
 #define CCS_CONSTANT __grid_constant__
 #define CCS_WARP 32u
 
