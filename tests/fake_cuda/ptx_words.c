@@ -53,8 +53,8 @@ void ptx_next(struct ptx_reader *r)
 	if (*r->at == '"')
 		r->at += 1 + strcspn(r->at + 1, "\"");
 	if (in_word(*r->at))
-		while (in_word(*r->at))
-			r->at++;
+		while (in_word(*r->at) || (r->at[0] == ':' && r->at[1] == ':'))
+			r->at += *r->at == ':' ? 2 : 1;
 	else
 		r->at++;
 	r->word.n = (size_t)(r->at - r->word.at);
