@@ -372,7 +372,7 @@ choices() {
 	[ -z "$dry" ] || small="-b 4 -e 64 -f 16 -c 0 -G 2 --iters 2" large="-b 1K -e 1K -c 0 --iters 2"
 	for s in direct_allreduce ring_allreduce; do
 		sweep "Protocol" "$s" "$small" CCS_PROTOCOLS ll simple default
-		[ -n "$quick" ] || sweep "Threads of a block" $s "$large" CCS_THREADS 64 128 256 512 default
+		[ -n "$quick" ] || sweep "Threads of a block" $s "$large" CCS_THREADS 64 128 256 default
 		[ -n "$quick" ] || sweep "Bytes of a tile" $s "$large" CCS_TILE_BYTES 4096 16384 65536 262144 default
 		sweep "Direct copies" $s "$large" CCS_DIRECT 0 default
 		# shellcheck disable=SC2086

@@ -35,7 +35,7 @@ $(BUILD)/tests/fake_cuda/old/libcuda.so.1: $(FAKE_DRIVER) tests/fake_cuda/old.ma
 		-o $@ $(FAKE_DRIVER) -lpthread -lm
 $(BUILD)/tests/fake_cuda/libnvrtc.so: $(BUILD)/tests/fake_cuda/fake_nvrtc.o
 	$(CC) $(LDFLAGS) -shared -o $@ $^
-$(BUILD)/tests/fake_cuda/libnvrtc_ptx.so: $(BUILD)/tests/fake_cuda/ptx_nvrtc.o \
+$(BUILD)/tests/fake_cuda/libnvrtc_ptx.so: $(addprefix $(BUILD)/tests/fake_cuda/,ptx_nvrtc.o occupancy.o) \
 		$(addprefix $(BUILD)/runtime/base/,nvrtc.o library.o file.o)
 	$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl
 $(BUILD)/tests/fake_cuda/%.o: TEST_WARN += -Wno-missing-prototypes

@@ -14,7 +14,7 @@
  * plan sends M messages of together K cells. With S bytes in the larger buffer of a
  * rank, which has C cells, a chunk has S / C bytes, and the call takes R channels for
  * them by the run time's own rule, choice_channels, with what a GPU of BLOCKS blocks has
- * room for as the most. So a cell is S / (C R) bytes in a block, and LL pays while
+ * room for, at most MOST_CHANNELS, as the most. So a cell is S / (C R) bytes in a block, and LL pays while
  *
  *     M (SIMPLE_HOP - LL_HOP) >= S / (C R) * (sum of LL_BYTE - SIMPLE_BYTE or - DIRECT_BYTE,
  *                                             cell by cell)
@@ -34,7 +34,7 @@
 #define SIMPLE_BYTE 40u
 #define DIRECT_BYTE 20u
 #define LL_BYTE 100u
-#define BLOCKS 128u /* of CCS_THREADS threads, resident on a GPU at a time */
+#define BLOCKS 256u /* of CCS_THREADS threads, resident on a GPU at a time: two for each of 132 */
 
 /* All messages of a plan. */
 struct traffic {
@@ -77,7 +77,8 @@ static uint64_t larger_buffer(const struct program *p)
 /* The largest power of two, in bytes of a rank's larger buffer, for which LL takes no longer. */
 static uint64_t ll_pays_to(const struct lowered *l, double gain, double loss)
 {
-	uint32_t most = BLOCKS / (l->program->ntasks ? l->program->ntasks : 1);
+	uint32_t fit = BLOCKS / (l->program->ntasks ? l->program->ntasks : 1);
+	uint32_t most = fit < MOST_CHANNELS ? fit : MOST_CHANNELS;
 	uint64_t cells = larger_buffer(l->program), bytes = 1;
 
 	for (uint64_t next = 2; next < UINT64_MAX / 2; next *= 2) {

@@ -36,7 +36,7 @@ void place_workers(const struct places *p, const struct ccs_rank *ranks, uint32_
 
 /* Blocks of that many threads that are resident together on a part, for each number of
  * threads that is tried. */
-#define PLACE_TRIES 5u
+#define PLACE_TRIES 4u
 struct place_room {
 	uint64_t blocks[PLACE_TRIES];
 	uint32_t threads[PLACE_TRIES]; /* descending; 0: not tried */

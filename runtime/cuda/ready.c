@@ -9,14 +9,13 @@
  * nothing. O(kernels of a plan) then.
  */
 #include "runtime/cuda/comm.h"
+#include "runtime/plan/choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LEAST_THREADS 32u
-#define LL_THREADS 256u /* at most: so two blocks fit on a multiprocessor, by their registers */
-#define MOST_REPLICAS 64u
 
 /* ---- the same call ------------------------------------------------------------------- */
 
@@ -44,8 +43,7 @@ ccs_status gpu_same_call(struct gpu *g, const struct call *c)
 ccs_status gpu_measure(const struct gpu *g, struct gpu_part *p, const struct gpu_kernel *k,
 		       struct place_room *r)
 {
-	unsigned most = k->key.protocol == CCS_LL ? LL_THREADS : CCS_THREADS;
-	unsigned threads = g->settings.threads ? g->settings.threads : most;
+	unsigned threads = g->settings.threads ? g->settings.threads : CCS_THREADS;
 	ccs_status s = CCS_OK;
 	int blocks;
 
@@ -118,7 +116,7 @@ static ccs_status fit(struct gpu *g, const struct call *c, struct gpu_fit *f,
 	place_workers(&g->places, c->view->ranks, workers);
 	if (place_fit(rooms, workers, n, &try, &replicas, &part)) {
 		f->threads = rooms->threads[try];
-		f->replicas = replicas < MOST_REPLICAS ? (uint32_t)replicas : MOST_REPLICAS;
+		f->replicas = replicas < MOST_CHANNELS ? (uint32_t)replicas : MOST_CHANNELS;
 	} else {
 		s = does_not_fit(g, c, rooms + part, part, workers[part], try);
 	}

@@ -18,11 +18,12 @@
 #include <stddef.h>
 
 #define CHOICE_MOST 16u
-#define CHOICE_CHANNELS 65535u /* the most of a row */
-#define CHANNEL_BYTES 4096u    /* of the longest chunk: one sweep of a block, 512 threads of 8 */
+#define CHOICE_CHANNELS 65535u	  /* the most of a row */
+#define SWEEP_BYTES 4096u	  /* of a block: 256 threads of 16 */
+#define CHANNEL_BYTES SWEEP_BYTES /* of the longest chunk */
+#define MOST_CHANNELS 64u	  /* of a plan: there is no memory for more */
 /* Of slots in the L2 cache: of an H100's 50 MB, some of which callers' buffers pass through. */
 #define CACHED_BYTES ((uint64_t)30000000)
-#define SWEEP_BYTES ((uint64_t)8 << 10) /* 512 threads of 16 */
 
 struct choice_list {
 	struct ccs_choice rows[CHOICE_MOST];

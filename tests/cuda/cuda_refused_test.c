@@ -130,7 +130,7 @@ static void beside(const char *sms)
 	struct place p[2];
 
 	setenv("FAKE_CUDA_SMS", sms, 1);
-	setenv("FAKE_CUDA_REGISTERS", "128", 1);
+	setenv("FAKE_CUDA_REGISTERS", "255", 1);
 	setenv("FAKE_CUDA_PATIENCE", "1", 1);
 	place_open(p, 0, 0);
 	place_open(p + 1, 0, 1);
@@ -143,7 +143,7 @@ static void beside(const char *sms)
 
 		c.limit = 0;
 		c.abort = (uint32_t *)(uintptr_t)(p[i].seen.part[i] + offsetof(struct part, abort));
-		launch_of(p + i, &c, p[i].stream, 512);
+		launch_of(p + i, &c, p[i].stream, CCS_THREADS);
 	}
 	places_finish(p);
 }

@@ -226,7 +226,7 @@ status "a part of a GPU takes fewer channels" 0 env FAKE_CUDA_SHARE=8 CCS_NVRTC=
 	LD_LIBRARY_PATH="$fake" "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 64 -e 1M -f 128 -G 2
 says "... than the driver says are resident" "$tmp/out" \
 	'^ +8192 .* 1 channel, 8 blocks.*'
-says "... with right results" "$tmp/out" '^ +1048576 .* ll, 8 channels, 64 blocks .*'
+says "... with right results" "$tmp/out" '^ +1048576 .* ll, 4 channels, 32 blocks .*'
 status "a part that is too small for one" 4 env FAKE_CUDA_SHARE=400 LD_LIBRARY_PATH="$fake" \
 	"$ccrun" -n 8 --device cuda "$tmp/ring.so" -b 64 -e 64
 says "... is refused by the driver's word" "$tmp/err" '8 blocks of 64 threads .*cuLaunchCooperativeKernel failed'

@@ -129,9 +129,8 @@ static double by_gpu(const struct trial *t, uint32_t how, uint32_t by)
 				.fail = fail,
 				.patience = 60 };
 	struct ptx_counts most, least;
-	uint64_t data;
 
-	ptx_run(&l, &most, &least, &data);
+	ptx_run(&l, &most, &least);
 	return (double)most.instructions * l.threads / job.units;
 }
 

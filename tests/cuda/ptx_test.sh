@@ -18,14 +18,15 @@ if ! "$build/bin/ccc" schedules/ring_allreduce.ccs -n 2 --emit=ptx >"$tmp/ptx" 2
 	echo "skip - PTX: there is no NVRTC"
 	exit 0
 fi
-long=
+long= threads=64
 [ -z "$mode" ] || long=1
 version=$(sed -n 's/^.. Cuda compilation tools, //p' "$tmp/ptx" | head -1)
 made=$(sed -n 's/^# //p' $golden 2>/dev/null)
 
-# Lines of each kind of a text, in one.
+# Lines of each kind of a text, in one: what orders memory, what moves data, what does not know in which
+# space it is.
 kinds() {
-	grep -oE '(ld\.(acquire|relaxed|volatile|global\.nc)|st\.(release|relaxed|volatile)|fence|membar|atom|bar|mbarrier|cp\.async)[a-z0-9._:]*|(ld|st)[a-z.]*\.v4|__local_depot' "$1" |
+	grep -oE '(ld\.(acquire|relaxed|volatile|global\.nc)|st\.(release|relaxed|volatile)|fence|membar|atom|bar|createpolicy|mbarrier|cp\.async)[a-zL0-9._:]*|(ld|st)[a-zL2.:_]*\.v4|(ld|st)\.([usfb][0-9]+|v2)|__local_depot' "$1" |
 		sort | uniq -c | awk '{ printf " %s %s;", $1, $2 }'
 }
 same() { [ "$(kinds "$1")" = "$(kinds "$2")" ]; }
@@ -41,7 +42,9 @@ done >"$tmp/kinds"
 grep -E '^(not )?ok ' "$tmp/kinds"
 sed -i -E '/^(not )?ok |^# /d' "$tmp/kinds"
 for change in 's/ld\.acquire\.sys/ld.relaxed.sys/' 's/ld\.acquire\.sys\.global/ld.global.nc/' \
-	's/fence\.acq_rel\.gpu/membar.cta/' 's/fence\.acq_rel\.sys/fence.acq_rel.cta/'; do
+	's/fence\.acq_rel\.gpu/membar.cta/' 's/fence\.acq_rel\.sys/fence.acq_rel.cta/' \
+	's/\.L2::cache_hint//' 's/evict_first/evict_normal/' 's/ld\.global\.v4/ld.v4/' \
+	's/ld\.global\.u32/ld.u32/' 's/st\.shared\.u64/st.u64/'; do
 	sed "$change" "$tmp/ring_allreduce.1" >"$tmp/changed"
 	if same "$tmp/changed" "$tmp/ring_allreduce.1"; then
 		not_ok "$change is seen" "the same kinds of lines"
@@ -66,11 +69,11 @@ fi
 
 # ---- what it does: executed -------------------------------------------------------------------------
 # executed WHAT OPTIONS...: by ccrun, whose kernels NVRTC makes for PTX
-executed() {
+executed() { # with $threads; as many as fit, where there are none
 	what=$1
 	shift
 	status "$what" "${expect:-0}" env CCS_NVRTC="$fake/libnvrtc_ptx.so" LD_LIBRARY_PATH="$fake" \
-		FAKE_CUDA_COUNTS="$tmp/counts" CCS_THREADS=64 FAKE_CUDA_SMS=8 \
+		FAKE_CUDA_COUNTS="$tmp/counts" CCS_THREADS=$threads FAKE_CUDA_SMS=8 \
 		"$build/bin/ccrun" --device cuda -w 0 --iters 1 --repeats 1 "$@"
 }
 compiled() { # compiled NAME RANKS [OPTION...]
@@ -94,6 +97,31 @@ for name in ring_allreduce ${long:+direct_allreduce recursive_doubling_allreduce
 			head -1 "$tmp/counts" | sed "s/^/$name, $protocol, out of place: /" >>"$tmp/did"
 	done
 done
+
+: >"$tmp/counts"
+CCS_DIRECT=0 CCS_PROTOCOLS=simple/1 executed "by slots: every element" -n 8 -b 8K -e 8K -w 4 \
+	"$tmp/ring_allreduce.so"
+tail -1 "$tmp/counts" | sed "s/^/ring_allreduce, simple, by slots: /" >>"$tmp/did"
+says "... each user's byte is read and written once, and leaves the cache before slots" "$tmp/counts" \
+	" data 360448 first $((2 * 8 * 8192))\$"
+
+# ---- what is resident, by the registers and the shared memory that the assembler gave ---------------
+threads=
+for protocol in Simple LL; do
+	: >"$tmp/log"
+	CCS_PROTOCOLS=$(echo $protocol | tr A-Z a-z) FAKE_CUDA_LOG="$tmp/log" \
+		executed "$protocol: blocks of as many threads as fit" -n 8 -b 64 -e 64 \
+		"$tmp/ring_allreduce.so"
+	says "... two of 256 on a multiprocessor" "$tmp/log" '^occupancy threads 256 blocks 2$'
+	says "... of fewer threads, as many as have registers" "$tmp/log" '^occupancy threads 64 blocks (8|9|10)$'
+	sed -n 's/^kernel .* registers \([0-9]*\) shared [0-9]* threads 256$/registers \1/p' "$tmp/log" >"$tmp/needs"
+	holds "... known of the CUBIN" test -s "$tmp/needs"
+	[ -z "$long" ] || holds "... as the assembler tells" sh -c \
+		"grep '^ring_allreduce, $protocol: registers' '$tmp/kinds' | grep -qf '$tmp/needs'"
+done
+threads=64
+
+# ---- other sizes, types and operators ------------------------------------------------------------------
 if [ "$long" ]; then
 	CCS_PROTOCOLS=simple/2 executed "several tiles and channels, odd sizes" -n 8 -b 1020 -e 70K -f 68 \
 		"$tmp/ring_allreduce.so"

@@ -70,17 +70,17 @@ static void test_workers(void **state)
 static void test_fit(void **state)
 {
 	struct place_room r[2] = {
-		{ { 100, 200, 400, 800, 1600 }, { 512, 256, 128, 64, 32 }, 0, "" },
-		{ { 10, 20, 40, 80, 160 }, { 512, 256, 128, 64, 32 }, 0, "" },
+		{ { 200, 400, 800, 1600 }, { 256, 128, 64, 32 }, 0, "" },
+		{ { 20, 40, 80, 160 }, { 256, 128, 64, 32 }, 0, "" },
 	};
-	uint32_t workers[2] = { 8, 2 }, try = 9, part = 9;
+	uint32_t workers[2] = { 8, 4 }, try = 9, part = 9;
 	uint64_t replicas = 0;
 
 	(void)state;
 	assert_true(place_fit(r, workers, 2, &try, &replicas, &part));
 	assert_int_equal(try, 0);
-	assert_int_equal(replicas, 5); /* the second has room for 5, the first for 12 */
-	workers[1] = 40;
+	assert_int_equal(replicas, 5); /* the second has room for 5, the first for 25 */
+	workers[1] = 80;
 	assert_true(place_fit(r, workers, 2, &try, &replicas, &part));
 	assert_int_equal(try, 2);
 	assert_int_equal(replicas, 1);
@@ -88,7 +88,7 @@ static void test_fit(void **state)
 	workers[1] = 161;
 	assert_false(place_fit(r, workers, 2, &try, &replicas, &part));
 	assert_int_equal(part, 0); /* it lacks 100, the other one */
-	assert_int_equal(try, 4);
+	assert_int_equal(try, 3);
 	workers[0] = 1600;
 	assert_false(place_fit(r, workers, 2, &try, &replicas, &part));
 	assert_int_equal(part, 1);
@@ -97,7 +97,7 @@ static void test_fit(void **state)
 	assert_false(place_fit(r, workers, 2, &try, &replicas, &part));
 	assert_int_equal(part, 1);
 	r[0].threads[1] = r[1].threads[1] = 0; /* one number of threads alone is tried */
-	workers[0] = 101;
+	workers[0] = 201;
 	workers[1] = 1;
 	assert_false(place_fit(r, workers, 2, &try, &replicas, &part));
 	assert_int_equal(part, 0);

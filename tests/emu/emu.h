@@ -161,6 +161,9 @@ template <typename V = ccs_vec> static inline V emu_load16(const uint8_t *p)
 }
 #define ccs_load16(p) emu_load16<>(p)
 #define ccs_store16(p, v) emu_store(p, &(v), 16)
+#define ccs_load16_by(p, policy) ((void)(policy), ccs_load16(p)) /* there is no cache */
+#define ccs_store16_by(p, v, policy) ((void)(policy), ccs_store16(p, v))
+#define ccs_policy(first) ((uint64_t)(first))
 template <typename T> static inline T ccs_load(const uint8_t *p)
 {
 	T v;
@@ -171,6 +174,10 @@ template <typename T> static inline T ccs_load(const uint8_t *p)
 template <typename T> static inline void ccs_store(uint8_t *p, T v)
 {
 	emu_store(p, &v, sizeof(v));
+}
+template <typename T> static inline const T &ccs_row_of(const T *table, uint64_t i)
+{
+	return table[i];
 }
 CCS_FN int ccs_barrier(int stop)
 {

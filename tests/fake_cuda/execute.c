@@ -41,7 +41,7 @@ static size_t live(struct ptx_range *to)
 }
 
 static void tell(const struct launch *l, const struct ptx_counts *most,
-		 const struct ptx_counts *least, uint64_t data)
+		 const struct ptx_counts *least)
 {
 	const char *path = getenv("FAKE_CUDA_COUNTS");
 	FILE *f = path ? fopen(path, "a") : NULL;
@@ -50,12 +50,13 @@ static void tell(const struct launch *l, const struct ptx_counts *most,
 		return;
 	fprintf(f,
 		"blocks %u threads %u instructions %llu loads %llu stores %llu atomics %llu "
-		"fences %llu barriers %llu polls %llu least %llu data %llu",
+		"fences %llu barriers %llu polls %llu least %llu data %llu first %llu",
 		l->blocks, l->threads, (unsigned long long)most->instructions,
 		(unsigned long long)most->loads, (unsigned long long)most->stores,
 		(unsigned long long)most->atomics, (unsigned long long)most->fences,
 		(unsigned long long)most->barriers, (unsigned long long)most->polls,
-		(unsigned long long)least->instructions, (unsigned long long)data);
+		(unsigned long long)least->instructions, (unsigned long long)most->data,
+		(unsigned long long)most->first);
 	if (most->copies)
 		fprintf(f, " bulk %llu", (unsigned long long)most->copies);
 	fputc('\n', f);
@@ -75,13 +76,14 @@ void execute(const struct launch *l)
 		.bytes = sizeof(l->call),
 		.ranges = ranges,
 		.nranges = ranges ? live(ranges) : 0,
+		.tables = { (uintptr_t)l->call.ops,
+			    (uintptr_t)l->call.done - (uintptr_t)l->call.ops },
 		.fail = broken,
 		.patience = l->patience,
 	};
 	struct ptx_counts most, least;
-	uint64_t data;
 
-	ptx_run(&run, &most, &least, &data);
-	tell(l, &most, &least, data);
+	ptx_run(&run, &most, &least);
+	tell(l, &most, &least);
 	free(ranges);
 }

@@ -12,6 +12,7 @@
  *   streams.c  streams, events, what runs now and what later
  *   graph.c    capture, graphs
  *   modules.c  modules, launches, their order
+ *   occupancy.c  how many blocks of a kernel are resident
  *   check.c    a launch before it runs: tables, sizes, places
  *   run.c      the interpreter
  *   waits.c    ... and how its launches wait (machine.h)
@@ -30,8 +31,9 @@
  * The environment steers it:
  *   FAKE_CUDA_GPUS=1            devices; CUDA_VISIBLE_DEVICES chooses among them
  *   FAKE_CUDA_PEERS=all         none: no device reaches another's memory
- *   FAKE_CUDA_SMS=132, FAKE_CUDA_REGISTERS=64 (of each thread of a kernel),
- *   FAKE_CUDA_CAPABILITY=90, FAKE_CUDA_VERSION=13000
+ *   FAKE_CUDA_SMS=132, FAKE_CUDA_CAPABILITY=90, FAKE_CUDA_VERSION=13000
+ *   FAKE_CUDA_REGISTERS=128, FAKE_CUDA_SHARED=12288 (of a thread, of a block of a kernel of which
+ *                               neither is known: occupancy.h)
  *   FAKE_CUDA_ASYNC=0           1: no work is done in the call that gives it
  *   FAKE_CUDA_QUEUE=1024        a stream has so much to do at most
  *   FAKE_CUDA_SHARE=1           ... of which a launch gets one part in so many, as under MPS,
@@ -51,6 +53,7 @@
 #define FAKE_CUDA_H
 
 #include "runtime/cuda/device/args.h"
+#include "tests/fake_cuda/occupancy.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -268,6 +271,7 @@ void exec_release(struct exec *x);
 struct fake_kernel {
 	unsigned type, op, protocol;
 	bool layouts; /* cells are found by the call's table */
+	struct kernel_needs needs;
 };
 
 struct launch {

@@ -20,7 +20,10 @@ static void read_kernel(struct fake_kernel *k, const char *text)
 {
 	const char *s;
 
-	*k = (struct fake_kernel){ .type = 7 };
+	*k = (struct fake_kernel){ .type = 7,
+				   .needs = { (unsigned)number("FAKE_CUDA_REGISTERS", 128),
+					      (unsigned)number("FAKE_CUDA_SHARED", 12288),
+					      CCS_THREADS } };
 	if (strncmp(text, "FAKE CUBIN", 10))
 		return;
 	if ((s = strstr(text, "-DCCS_TYPE=")))
@@ -48,11 +51,17 @@ EXPORT int cuModuleLoadData(void **module, const void *image)
 		return BAD_IMAGE;
 	m = calloc(1, sizeof(*m));
 	read_kernel(&m->kernel, image);
+	if (!ptx && !memcmp(image, "\177ELF", 4))
+		needs_of_cubin(image, SIZE_MAX, &m->kernel.needs);
+	if (ptx)
+		needs_of_text(image, &m->kernel.needs);
 	if (ptx) { /* of whatever type: what is asked of the longest elements holds for all */
 		m->code = read_code(image);
 		m->kernel.type = CCS_FLOAT64;
 	}
-	note("kernel type %u op %u protocol %u", m->kernel.type, m->kernel.op, m->kernel.protocol);
+	note("kernel type %u op %u protocol %u registers %u shared %u threads %u", m->kernel.type,
+	     m->kernel.op, m->kernel.protocol, m->kernel.needs.registers, m->kernel.needs.shared,
+	     m->kernel.needs.threads);
 	lock();
 	drain_device(d);
 	add(MODULE, m, sizeof(*m), d);
@@ -109,23 +118,13 @@ EXPORT int cuFuncLoad(void *f)
 	return 0;
 }
 
-/* Of GPUs of capability 9.0: 64 Ki registers, given by eights to each thread, 2048 threads and 32
- * blocks on a multiprocessor. */
-static int blocks_per_sm(int threads)
-{
-	int registers = (number("FAKE_CUDA_REGISTERS", 64) + 7) / 8 * 8;
-	int n = 65536 / (registers * threads);
-
-	n = n < 2048 / threads ? n : 2048 / threads;
-	return n < 32 ? n : 32;
-}
-
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int threads, size_t shared)
 {
 	ENTER("cuOccupancyMaxActiveBlocksPerMultiprocessor");
-	module_of(f, "cuOccupancy");
-	(void)shared;
-	*n = blocks_per_sm(threads);
+	if (shared)
+		illegal("a kernel has no shared memory that a launch gives it");
+	*n = blocks_per_sm(&module_of(f, "cuOccupancy")->kernel.needs, (unsigned)threads);
+	note("occupancy threads %d blocks %d", threads, *n);
 	return 0;
 }
 
@@ -246,7 +245,7 @@ void room_give(const struct launch *l)
 /* What so many blocks need. */
 static void measure(struct launch *l)
 {
-	int each = blocks_per_sm((int)l->threads);
+	int each = blocks_per_sm(&l->kernel.needs, l->threads);
 
 	l->whole = number("FAKE_CUDA_SMS", 132) * SM_ROOM / number("FAKE_CUDA_SHARE", 1);
 	l->room = each ? (l->blocks * SM_ROOM + each - 1) / each : l->whole + 1;
@@ -297,10 +296,10 @@ EXPORT int cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned
 	l.device = need_context("cuLaunchCooperativeKernel");
 	if (!m->loaded && number("FAKE_CUDA_VERSION", 13000) >= 12040)
 		illegal("a kernel that is loaded by its first launch, which may wait for others");
-	(void)shared;
-	if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || bx > CCS_THREADS)
-		illegal("a launch of %u x %u x %u blocks of %u x %u x %u threads", gx, gy, gz, bx,
-			by, bz);
+	if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || bx > l.kernel.needs.threads ||
+	    shared)
+		illegal("a launch of %u x %u x %u blocks of %u x %u x %u threads, %u bytes more",
+			gx, gy, gz, bx, by, bz, shared);
 	measure(&l);
 	if (l.room > l.whole)
 		return TOO_LARGE;

@@ -49,6 +49,7 @@ enum ptx_op {
 	P_NEG,
 	P_NOT,
 	P_OR,
+	P_HINT,
 	P_PRMT,
 	P_REM,
 	P_RET,
@@ -96,10 +97,12 @@ struct ptx_insn {
 	struct ptx_type type; /* of operands; CVT: of the result */
 	struct ptx_type from; /* CVT */
 	uint8_t what;	      /* enum ptx_compare, _form, _atom, _group, _bulk or _mbarrier; CVT:
-				 it saturates; FENCE: between proxies */
+				 it saturates; FENCE: between proxies; POLICY: lines leave
+				 the cache first */
 	uint8_t n;	      /* LD, ST: elements of its vector */
 	bool global;	      /* LD, ST, ATOM: counts as an access */
 	bool named;	      /* ... and says `.global`, as what moves data does */
+	bool hinted;	      /* LD, ST: b is the policy of the cache */
 	bool poll;	      /* LD: acquire or relaxed, as those that wait */
 	bool unordered;	      /* SETP: true of what is no number */
 	struct ptx_operand to[4], a, b, c, d;
@@ -148,6 +151,7 @@ struct ptx_counts {
 	uint64_t
 		data; /* bytes loaded and stored in memory by fours of 4, or in bulk: users', slots',
 			  and a row of a table for each thread */
+	uint64_t first; /* ... of which lines leave the cache first */
 };
 
 struct ptx_range {
@@ -162,13 +166,13 @@ struct ptx_launch {
 	size_t bytes;
 	const struct ptx_range *ranges; /* by address: what may be used */
 	size_t nranges;
+	struct ptx_range tables;       /* no data */
 	void (*fail)(const char *why); /* does not return */
 	double patience;	       /* seconds, without the end of any thread: then it fails */
 };
 
-/** Runs it; `most` and `least`: of the threads with the most and the fewest instructions; `data`:
- *  of all together. */
-void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least,
-	     uint64_t *data);
+/** Runs it; `most` and `least`: of the threads with the most and the fewest instructions, but
+ *  bytes are those of all together. */
+void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least);
 
 #endif

@@ -1,9 +1,11 @@
 /*
  * The NVRTC that there is, which gives PTX where a CUBIN is asked for: so the driver of ours
- * executes what it makes for any GPU (ptx.h). $CCS_TEST_NVRTC names it, as run.sh sets it; or it is
+ * executes what it makes for any GPU (ptx.h), of which it also tells what a kernel needs
+ * (occupancy.h). $CCS_TEST_NVRTC names it, as run.sh sets it; or it is
  * where the runtime finds it.
  */
 #include "runtime/base/nvrtc.h"
+#include "tests/fake_cuda/occupancy.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -31,15 +33,17 @@ __attribute__((constructor)) static void find(void)
 }
 
 /* One function of it, by any name; 1 is nvrtc's own error for no memory. */
-#define FORWARD(name, of, params, ...) \
-	EXPORT int name params; \
-	EXPORT int name params \
+#define FUNCTION(how, name, of, params, ...) \
+	how int name params; \
+	how int name params \
 	{ \
 		void *symbol = real.handle ? dlsym(real.handle, of) : NULL; \
 		int(*f) params; \
 		memcpy(&f, &symbol, sizeof(f)); \
 		return f ? f(__VA_ARGS__) : 1; \
 	}
+
+#define FORWARD(...) FUNCTION(EXPORT, __VA_ARGS__)
 
 FORWARD(nvrtcVersion, "nvrtcVersion", (int *major, int *minor), major, minor)
 FORWARD(nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *n), n)
@@ -53,8 +57,9 @@ FORWARD(nvrtcCompileProgram, "nvrtcCompileProgram", (void *p, int n, const char 
 	n, options)
 FORWARD(nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize", (void *p, size_t *n), p, n)
 FORWARD(nvrtcGetProgramLog, "nvrtcGetProgramLog", (void *p, char *text), p, text)
-FORWARD(nvrtcGetCUBINSize, "nvrtcGetPTXSize", (void *p, size_t *n), p, n)
 FORWARD(nvrtcGetPTX, "nvrtcGetPTX", (void *p, char *to), p, to)
+FUNCTION(static, cubin_size, "nvrtcGetCUBINSize", (void *p, size_t *n), p, n)
+FUNCTION(static, cubin, "nvrtcGetCUBIN", (void *p, char *to), p, to)
 
 /* $FAKE_PTX_REPLACE, OLD=NEW of one length: for kernels that are wrong. */
 static void replace(char *text)
@@ -83,6 +88,31 @@ static void keep(const char *text)
 	}
 }
 
+FORWARD(nvrtcGetPTXSize, "nvrtcGetPTXSize", (void *p, size_t *n), p, n)
+
+EXPORT int nvrtcGetCUBINSize(void *p, size_t *n);
+EXPORT int nvrtcGetCUBINSize(void *p, size_t *n)
+{
+	int e = nvrtcGetPTXSize(p, n);
+
+	*n += OCCUPANCY_ROOM;
+	return e;
+}
+
+/* Behind the text: what the assembler has made of the same source. */
+static void tell_needs(void *p, char *to)
+{
+	struct kernel_needs needs;
+	size_t n = 0;
+	char *image = cubin_size(p, &n) ? NULL : malloc(n + 1);
+
+	*to = '\0';
+	if (image && !cubin(p, image) && needs_of_cubin(image, n, &needs))
+		snprintf(to, OCCUPANCY_ROOM, OCCUPANCY_LINE, needs.registers, needs.shared,
+			 needs.threads);
+	free(image);
+}
+
 EXPORT int nvrtcGetCUBIN(void *p, char *to);
 EXPORT int nvrtcGetCUBIN(void *p, char *to)
 {
@@ -91,10 +121,10 @@ EXPORT int nvrtcGetCUBIN(void *p, char *to)
 	if (!e) {
 		replace(to);
 		keep(to);
+		tell_needs(p, to + strlen(to));
 	}
 	return e;
 }
-FORWARD(nvrtcGetPTXSize, "nvrtcGetPTXSize", (void *p, size_t *n), p, n)
 
 EXPORT const char *nvrtcGetErrorString(int e);
 EXPORT const char *nvrtcGetErrorString(int e)

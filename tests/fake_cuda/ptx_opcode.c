@@ -51,7 +51,8 @@ static const struct {
 	{ "ret", P_RET, S_NONE },	 { "selp", P_SELP, S_TERNARY },
 	{ "setp", P_SETP, S_BINARY },	 { "shl", P_SHL, S_BINARY },
 	{ "shr", P_SHR, S_BINARY },	 { "st", P_ST, S_STORE },
-	{ "sub", P_SUB, S_BINARY },	 { "xor", P_XOR, S_BINARY },
+	{ "sub", P_SUB, S_BINARY },	 { "createpolicy", P_HINT, S_OWN },
+	{ "xor", P_XOR, S_BINARY },
 };
 
 /* Parts of names that change nothing here: rounding that is the default, caches, scopes. */
@@ -132,7 +133,17 @@ static bool part_of(const char *part, struct ptx_insn *to)
 		i = index_of(part, mbarriers, sizeof(mbarriers) / sizeof(*mbarriers));
 		break;
 	case P_FENCE: to->what |= !strcmp(part, "proxy"); return !strcmp(part, "proxy");
+	case P_HINT:
+		to->what |= !strcmp(part, "L2::evict_first");
+		return !strcmp(part, "fractional") || !strncmp(part, "L2::evict_", 10);
+	case P_ST:
+		to->hinted |= !strcmp(part, "L2::cache_hint");
+		return !strcmp(part, "L2::cache_hint");
 	case P_LD:
+		if (!strcmp(part, "L2::cache_hint")) {
+			to->hinted = true;
+			return true;
+		}
 		if (strcmp(part, "acquire") && strcmp(part, "relaxed"))
 			return false;
 		to->poll = true;
@@ -168,7 +179,6 @@ enum ptx_shape ptx_opcode(struct ptx_reader *r, struct ptx_insn *to)
 	while ((part = strtok_r(NULL, ".", &save))) {
 		if (!strcmp(part, "param") || !strcmp(part, "shared"))
 			to->global = false;
-		to->named |= !strcmp(part, "global");
 		if (part_of(part, to) || is_silent(part))
 			continue;
 		if (part[0] == 'v' && isdigit((unsigned char)part[1]))

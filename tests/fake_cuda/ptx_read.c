@@ -232,6 +232,15 @@ static void move(struct ptx_reader *r, struct ptx_insn *to)
 	to->d = from[3];
 }
 
+/* ld.global.L2::cache_hint a, [b], policy; */
+static void policy(struct ptx_reader *r, struct ptx_insn *to)
+{
+	if (!to->hinted)
+		return;
+	ptx_need(r, ",");
+	to->b = operand(r);
+}
+
 static void operands(struct ptx_reader *r, enum ptx_shape shape, struct ptx_insn *to)
 {
 	struct ptx_operand *const rest[] = { &to->a, &to->b, &to->c, &to->d };
@@ -248,11 +257,13 @@ static void operands(struct ptx_reader *r, enum ptx_shape shape, struct ptx_insn
 		to->n = vector(r, to->to);
 		ptx_need(r, ",");
 		to->a = address(r);
+		policy(r, to);
 		break;
 	case S_STORE:
 		to->a = address(r);
 		ptx_need(r, ",");
 		to->n = vector(r, to->to);
+		policy(r, to);
 		break;
 	case S_ATOM:
 		to->to[0] = operand(r);
@@ -276,6 +287,8 @@ static void operands(struct ptx_reader *r, enum ptx_shape shape, struct ptx_insn
 			bulk(r, to);
 		else if (to->op == P_MBARRIER)
 			mbarrier(r, to);
+		else if (to->op == P_HINT)
+			to->to[0] = operand(r);
 		else
 			to->a = operand(r);
 		break;

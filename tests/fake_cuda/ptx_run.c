@@ -175,12 +175,16 @@ static void write_one(void *at, unsigned bytes, uint64_t v)
 	}
 }
 
-/* An access was that of a unit of data: tables are read by others. */
-static void note_data(struct thread *t, const struct ptx_insn *i, uint64_t at)
+/* An access was that of a unit of data. */
+static void note_data(const struct machine *m, struct thread *t, const struct ptx_insn *i,
+		      uint64_t at)
 {
-	if (i->named && i->n == 4 && i->type.bytes == 4 && t->last &&
-	    within(at, 16, t->last->at, t->last->bytes))
-		t->counts.data += 16;
+	if (i->n != 4 || i->type.bytes != 4 || !t->last ||
+	    !within(at, 16, t->last->at, t->last->bytes) ||
+	    within(at, 16, m->l->tables.at, m->l->tables.bytes))
+		return;
+	t->counts.data += 16;
+	t->counts.first += i->hinted && value(m, t, &i->b) ? 16 : 0;
 }
 
 static void load(const struct machine *m, struct thread *t, const struct ptx_insn *i)
@@ -191,7 +195,7 @@ static void load(const struct machine *m, struct thread *t, const struct ptx_ins
 	for (unsigned k = 0; k < i->n; k++)
 		set(t, i->to + k,
 		    ptx_number(read_one(p + k * i->type.bytes, i->type.bytes), i->type));
-	note_data(t, i, at);
+	note_data(m, t, i, at);
 	t->counts.loads += i->global;
 	t->counts.polls += i->poll;
 	t->proxied &= !i->poll;
@@ -204,7 +208,7 @@ static void keep(const struct machine *m, struct thread *t, const struct ptx_ins
 
 	for (unsigned k = 0; k < i->n; k++)
 		write_one(p + k * i->type.bytes, i->type.bytes, value(m, t, i->to + k));
-	note_data(t, i, at);
+	note_data(m, t, i, at);
 	t->counts.stores += i->global;
 	t->proxied &= !i->global;
 }
@@ -484,6 +488,7 @@ static bool step(struct machine *m, struct thread *t)
 	case P_BRA: f->pc = i->target; return false;
 	case P_CALL: call(m, t, i); return false;
 	case P_MOV: move(m, t, i); return false;
+	case P_HINT: set(t, i->to, i->what); return false;
 	case P_FENCE:
 		t->counts.fences += !i->what;
 		t->proxied |= i->what;
@@ -540,25 +545,27 @@ static void turns(struct machine *m)
 		}
 }
 
-static void count(const struct machine *m, struct ptx_counts *most, struct ptx_counts *least,
-		  uint64_t *data)
+static void count(const struct machine *m, struct ptx_counts *most, struct ptx_counts *least)
 {
-	*data = 0;
+	uint64_t data = 0, first = 0;
+
 	*most = *least = m->blocks->threads->counts;
 	for (uint32_t k = 0; k < m->l->blocks; k++)
 		for (uint32_t n = 0; n < m->l->threads; n++) {
 			const struct ptx_counts *c = &m->blocks[k].threads[n].counts;
 
-			*data += c->data;
+			data += c->data;
+			first += c->first;
 			if (c->instructions > most->instructions)
 				*most = *c;
 			if (c->instructions < least->instructions)
 				*least = *c;
 		}
+	most->data = least->data = data;
+	most->first = least->first = first;
 }
 
-void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least,
-	     uint64_t *data)
+void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least)
 {
 	struct machine m = { .l = l, .p = l->code };
 	uint64_t all = (uint64_t)l->blocks * l->threads, ended = 0, since = nanoseconds();
@@ -577,7 +584,7 @@ void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_cou
 			     l->patience, m.ended, all);
 		}
 	}
-	count(&m, most, least, data);
+	count(&m, most, least);
 	for (uint32_t k = 0; k < l->blocks; k++) {
 		free(m.blocks[k].copies.v);
 		free(m.blocks[k].shared);

@@ -128,9 +128,9 @@ static void says_what_is_wrong(void **state)
  * stay there by any. */
 static void tiles_leave_slots_in_the_cache(void **state)
 {
-	static const uint64_t most = 128 << 10, sweep = 8 << 10;
+	static const uint64_t most = 128 << 10, sweep = 4 << 10;
 	static const uint64_t cells[] = {
-		0, 1, 2, 14, 16, 64, 112, 3662, 3663, 30000001, UINT64_MAX
+		0, 1, 2, 14, 16, 64, 112, 7324, 7325, 30000001, UINT64_MAX
 	};
 	unsigned bound = 0, fit = 0, lost = 0;
 
@@ -155,8 +155,8 @@ static void tiles_leave_slots_in_the_cache(void **state)
 	assert_true(fit && bound && lost);
 	assert_int_equal(choice_tile(16, 1, most), most);
 	assert_int_equal(choice_tile(64, 33, most), 14192); /* rings of 8, 8 slots */
-	assert_int_equal(choice_tile(3662, 1, most), 8192); /* the last that fits */
-	assert_int_equal(choice_tile(3663, 1, most), most);
+	assert_int_equal(choice_tile(7324, 1, most), 4096); /* the last that fits */
+	assert_int_equal(choice_tile(7325, 1, most), most);
 	assert_int_equal(choice_tile(UINT64_MAX, 65535, 8 << 10), 8 << 10); /* LL's is no longer */
 	assert_int_equal(choice_tile(16, 16, 64), 64);
 }

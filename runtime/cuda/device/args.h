@@ -275,7 +275,7 @@ struct ccs_dev_call {
 #define CCS_DEV_KERNEL "ccs_kernel"
 
 #ifndef CCS_THREADS
-#define CCS_THREADS 512 /* most threads of a block; -D CCS_THREADS= */
+#define CCS_THREADS 256 /* most threads of a block; -D CCS_THREADS= */
 #endif
 
 #endif

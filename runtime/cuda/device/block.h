@@ -117,6 +117,13 @@ struct ccs_link {
 #define CCS_ROWS 32 /* rows held at a time, and spots */
 #endif
 
+/* How long a block's chunks are. Dividing takes long; but cells mostly have as many
+ * chunks as the cell before, or as the first one of all. */
+struct ccs_cut {
+	uint64_t q;
+	uint32_t chunks;
+};
+
 struct ccs_block {
 	struct ccs_dev_worker w;
 	struct ccs_dev_rank io;
@@ -135,8 +142,12 @@ struct ccs_block {
 	uint32_t replicas, replicas_max;
 	uint32_t worker0, nworkers;
 	uint32_t far, direct, divide, ends;
-	uint32_t room;	/* units of a cell's tile, where it is whole */
-	ccs_vec scalar; /* premul-sum's, of this rank: a unit of it */
+	uint32_t room; /* units of a cell's tile, where it is whole */
+#if !CCS_LAYOUTS
+	struct ccs_cut cut; /* of the first cell */
+#endif
+	uint64_t policy; /* of users' buffers: ccs_policy */
+	ccs_vec scalar;	 /* premul-sum's, of this rank: a unit of it */
 #if CCS_LAYOUTS
 	const struct ccs_dev_place *places;
 	uint64_t rank_places;
@@ -192,12 +203,12 @@ struct ccs_place {
 	uint64_t at, len; /* elements from the buffer's start; of the cell */
 };
 
-/* How long a block's chunks are. Dividing takes long; but cells mostly have as many
- * chunks as the cell before. */
-struct ccs_cut {
-	uint64_t q;
-	uint32_t chunks;
-};
+CCS_FN struct ccs_cut ccs_cut_of(uint64_t count, uint32_t chunks)
+{
+	const uint64_t q = count / chunks;
+
+	return { q + (q * chunks != count), chunks };
+}
 
 /* plan.h: chunk c of block b begins at b * count + min(c * q, count). */
 CCS_FN struct ccs_place ccs_locate(const struct ccs_dev_cell &d, bool initial, struct ccs_cut *cut)
@@ -206,11 +217,8 @@ CCS_FN struct ccs_place ccs_locate(const struct ccs_dev_cell &d, bool initial, s
 
 	if (!d.chunks)
 		return { d.recv * ccs_b.longest, ccs_b.longest };
-	if (d.chunks != cut->chunks) {
-		cut->chunks = d.chunks;
-		cut->q = ccs_b.count / d.chunks;
-		cut->q += cut->q * d.chunks != ccs_b.count;
-	}
+	if (d.chunks != cut->chunks)
+		*cut = ccs_cut_of(ccs_b.count, d.chunks);
 	from = d.pos * cut->q < ccs_b.count ? d.pos * cut->q : ccs_b.count;
 	return { (initial ? d.send : d.recv) * ccs_b.count + from,
 		 ccs_b.count - from < cut->q ? ccs_b.count - from : cut->q };
@@ -235,7 +243,7 @@ CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_dev_rank &io, const struct cc
 				  bool initial, uint64_t *own, uint64_t number,
 				  struct ccs_matrix *in)
 {
-	const struct ccs_dev_place p = ccs_b.places[number];
+	const struct ccs_dev_place p = ccs_row_of(ccs_b.places, number);
 	uint8_t *base = !d.chunks ? io.scratch : initial ? (uint8_t *)io.send : io.recv;
 
 	if (p.len < *own)
@@ -247,12 +255,14 @@ CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_dev_rank &io, const struct cc
 #define CCS_CELL(io, d, rank, cell, initial, own, cut, in) \
 	((void)(cut), \
 	 ccs_cell_by_table(io, d, initial, own, (rank) * ccs_b.rank_places + (cell), in))
-#define CCS_LEN(cell, cut) (ccs_b.places[ccs_b.w.rank * ccs_b.rank_places + (cell)].len)
+#define CCS_LEN(cell, cut) (ccs_row_of(ccs_b.places, ccs_b.w.rank * ccs_b.rank_places + (cell)).len)
 #define CCS_IS_MATRIX(spot, i) ((spot)->in[i].row != 0)
+#define CCS_FIRST_CUT { 0, 0 } /* none is asked for */
 #else
 #define CCS_CELL(io, d, rank, cell, initial, own, cut, in) ccs_cell(io, d, initial, own, cut)
-#define CCS_LEN(cell, cut) (ccs_locate(ccs_b.cells[cell], false, cut).len)
+#define CCS_LEN(cell, cut) (ccs_locate(ccs_row_of(ccs_b.cells, cell), false, cut).len)
 #define CCS_IS_MATRIX(spot, i) 0
+#define CCS_FIRST_CUT ccs_b.cut
 #endif
 
 /* Whether initial values are multiplied, each by a factor of its own; and where that of the one
@@ -270,13 +280,15 @@ CCS_FN const uint8_t *ccs_factor_of(const uint8_t *p)
 /* Whose cell that address is, if it is not an own one. */
 CCS_FN uint32_t ccs_spot_peer(const struct ccs_dev_op &o, uint32_t i)
 {
-	return i == CCS_SPOT_TO ? ccs_b.fifos[o.out].dst : ccs_b.fifos[o.in].src;
+	return i == CCS_SPOT_TO ? ccs_row_of(ccs_b.fifos, o.out).dst
+				: ccs_row_of(ccs_b.fifos, o.in).src;
 }
 
 /* Cell j of an operation. Rolled: it would take many registers. */
 CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spot *s)
 {
-	struct ccs_cut cut = { 0, 0 };
+	const uint32_t form = o.n ? o.form : 0;
+	struct ccs_cut cut = CCS_FIRST_CUT;
 	uint64_t len = 0, own = 0;
 	uintptr_t low = 0;
 
@@ -291,28 +303,28 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 		const uint32_t bit = !there		? CCS_DEV_A << i
 				     : i == CCS_SPOT_TO ? CCS_DEV_OUT_DIRECT
 							: CCS_DEV_IN_READ;
-		const bool initial = there ? i == CCS_SPOT_FROM && o.form & CCS_DEV_IN_INITIAL
-					   : i < CCS_SPOT_DST && o.form & CCS_DEV_A_INITIAL << i;
-		uint8_t *at = 0;
 
+		s->at[i] = 0;
 #if CCS_LAYOUTS
 		s->in[i] = { 0, 0 };
 #endif
-		if (o.n && o.form & bit) {
-			const uint32_t rank = there ? ccs_spot_peer(o, i) : ccs_b.w.rank;
-			const struct ccs_dev_rank &io = there ? ccs_b.ranks[rank] : ccs_b.io;
-			const uint32_t cell = j + (i == CCS_SPOT_A     ? o.a
-						   : i == CCS_SPOT_B   ? o.b
-						   : i == CCS_SPOT_DST ? o.dst
-						   : i == CCS_SPOT_TO  ? o.remote
-								       : o.origin);
+		if (!(form & bit))
+			continue;
+		const bool initial = there ? i == CCS_SPOT_FROM && form & CCS_DEV_IN_INITIAL
+					   : i < CCS_SPOT_DST && form & CCS_DEV_A_INITIAL << i;
+		const uint32_t rank = there ? ccs_spot_peer(o, i) : ccs_b.w.rank;
+		const struct ccs_dev_rank &io = there ? ccs_b.ranks[rank] : ccs_b.io;
+		const uint32_t cell = j + (i == CCS_SPOT_A     ? o.a
+					   : i == CCS_SPOT_B   ? o.b
+					   : i == CCS_SPOT_DST ? o.dst
+					   : i == CCS_SPOT_TO  ? o.remote
+							       : o.origin);
+		uint8_t *at = CCS_CELL(io, ccs_row_of(ccs_b.cells, cell), rank, cell, initial, &own,
+				       &cut, s->in + i);
 
-			at = CCS_CELL(io, ccs_b.cells[cell], rank, cell, initial, &own, &cut,
-				      s->in + i);
-			low |= (uintptr_t)at | CCS_IS_MATRIX(s, i);
-			if (initial && ccs_has_factors())
-				low |= (uintptr_t)ccs_factor_of(at);
-		}
+		low |= (uintptr_t)at | CCS_IS_MATRIX(s, i);
+		if (initial && ccs_has_factors())
+			low |= (uintptr_t)ccs_factor_of(at);
 		s->at[i] = at;
 	}
 	s->len = len;
@@ -358,7 +370,7 @@ CCS_FN void ccs_ends(const struct ccs_dev_op &o, struct ccs_row *r)
 	r->in_messages = r->out_messages = r->late = r->roomy = 0;
 	r->in_slots = r->out_slots = 1;
 	if (CCS_IS_IN(o.form)) {
-		const struct ccs_dev_fifo f = ccs_b.fifos[o.in];
+		const struct ccs_dev_fifo f = ccs_row_of(ccs_b.fifos, o.in);
 
 		r->in = f.data + replica * f.slots * f.slot_bytes;
 		r->in_head = f.head + line;
@@ -370,7 +382,7 @@ CCS_FN void ccs_ends(const struct ccs_dev_op &o, struct ccs_row *r)
 		r->late = f.messages * ccs_b.ntiles <= f.slots;
 	}
 	if (CCS_IS_OUT(o.form)) {
-		const struct ccs_dev_fifo f = ccs_b.fifos[o.out];
+		const struct ccs_dev_fifo f = ccs_row_of(ccs_b.fifos, o.out);
 
 		r->out = f.data + replica * f.slots * f.slot_bytes;
 		r->out_head = f.head + line;
@@ -510,7 +522,7 @@ CCS_FN uint32_t ccs_form_now(const struct ccs_dev_op &o)
 			  form & CCS_DEV_OUT_APART))
 		form &= ~CCS_DEV_OUT_READ;
 	if (form & CCS_DEV_IN_READ &&
-	    !ccs_may_read(ccs_b.ranks[ccs_b.fifos[o.in].src], form & CCS_DEV_IN_INITIAL,
+	    !ccs_may_read(ccs_b.ranks[ccs_row_of(ccs_b.fifos, o.in).src], form & CCS_DEV_IN_INITIAL,
 			  form & CCS_DEV_IN_APART))
 		form &= ~(CCS_DEV_IN_READ | CCS_DEV_IN_INITIAL);
 	if (form & CCS_DEV_OUT_READ)
@@ -525,13 +537,13 @@ CCS_FN uint32_t ccs_form_now(const struct ccs_dev_op &o)
 CCS_FN void ccs_resolve_half(uint32_t k, uint32_t i)
 {
 	struct ccs_row *r = ccs_b.rows + i % CCS_ROWS;
-	const struct ccs_dev_op *o = ccs_b.ops + ccs_b.w.op + k + i % CCS_ROWS;
+	const struct ccs_dev_op &o = ccs_row_of(ccs_b.ops, ccs_b.w.op + k + i % CCS_ROWS);
 
 	if (i >= CCS_ROWS) {
-		ccs_ends(*o, r);
+		ccs_ends(o, r);
 		return;
 	}
-	r->op = *o;
+	r->op = o;
 	r->op.form = ccs_form_now(r->op);
 	ccs_spot_make(r->op, 0, &r->cell);
 }

@@ -40,6 +40,10 @@ CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose
 
 		if (came && looks < CCS_LONG_WAIT)
 			return 0;
+		if (!came && (looks + 1) % CCS_LOOKS) { /* all that a look costs who is early */
+			looks++;
+			continue;
+		}
 		struct ccs_stuck s = whose();
 
 		s.need = flag;

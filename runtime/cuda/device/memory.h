@@ -31,7 +31,8 @@ struct __attribute__((aligned(16))) ccs_vec {
 #define CCS_FN static __device__ __forceinline__
 #define CCS_CALL static __device__ __noinline__
 #define CCS_OPERATOR __device__ __forceinline__
-#define CCS_KERNEL extern "C" __global__ __launch_bounds__(CCS_THREADS) void
+/* Two blocks on a multiprocessor: while one waits, or stands before a barrier, the other moves. */
+#define CCS_KERNEL extern "C" __global__ __launch_bounds__(CCS_THREADS, 2) void
 #define CCS_CONSTANT __grid_constant__
 #define CCS_WARP 32u
 
@@ -151,6 +152,36 @@ CCS_FN void ccs_store16(uint8_t *p, ccs_vec v)
 	*(ccs_vec *)p = v;
 }
 
+/* The same of users' buffers, with what ccs_policy gave: lines of theirs leave the L2 cache before
+ * those of slots, or as these do. */
+CCS_FN ccs_vec ccs_load16_by(const uint8_t *p, uint64_t policy)
+{
+	ccs_vec v;
+
+	asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+		     : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+		     : "l"(p), "l"(policy)
+		     : "memory");
+	return v;
+}
+
+CCS_FN void ccs_store16_by(uint8_t *p, const ccs_vec &v, uint64_t policy)
+{
+	asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;"
+		     :
+		     : "l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "l"(policy)
+		     : "memory");
+}
+
+CCS_FN uint64_t ccs_policy(bool first)
+{
+	uint64_t leaves, stays;
+
+	asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(leaves));
+	asm("createpolicy.fractional.L2::evict_normal.b64 %0;" : "=l"(stays));
+	return first ? leaves : stays;
+}
+
 template <typename T> CCS_FN T ccs_load(const uint8_t *p)
 {
 	__builtin_assume(__isGlobal(p));
@@ -161,6 +192,13 @@ template <typename T> CCS_FN void ccs_store(uint8_t *p, T v)
 {
 	__builtin_assume(__isGlobal(p));
 	*(T *)p = v;
+}
+
+/* Row i of a table: it lies there, too. */
+template <typename T> CCS_FN const T &ccs_row_of(const T *table, uint64_t i)
+{
+	__builtin_assume(__isGlobal(table + i));
+	return table[i];
 }
 
 CCS_FN int ccs_barrier(int stop)

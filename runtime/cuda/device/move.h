@@ -298,6 +298,7 @@ CCS_FN void ccs_units_bulk(const struct ccs_part &p, uint32_t f, uint32_t form)
 template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t form)
 {
 	const uint32_t f = F == CCS_ANY ? form : F, step = blockDim.x, whole = p.whole;
+	const uint64_t policy = ccs_b.policy;
 
 	if (ccs_bulk_takes(f, form, whole)) {
 		ccs_units_bulk(p, f, form);
@@ -314,8 +315,8 @@ template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t f
 			if (u + i * step >= whole)
 				continue;
 			in[i] = f & CCS_DEV_IN ? ccs_load16(p.in + at) : ccs_zero();
-			a[i] = f & CCS_DEV_A ? ccs_load16(p.a + at) : ccs_zero();
-			b[i] = f & CCS_DEV_B ? ccs_load16(p.b + at) : ccs_zero();
+			a[i] = f & CCS_DEV_A ? ccs_load16_by(p.a + at, policy) : ccs_zero();
+			b[i] = f & CCS_DEV_B ? ccs_load16_by(p.b + at, policy) : ccs_zero();
 		}
 #pragma unroll
 		for (uint32_t i = 0; i < CCS_UNROLL; i++) {
@@ -331,7 +332,7 @@ template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t f
 			if (f & CCS_DEV_OUT && CCS_GIVES(form))
 				ccs_store16(p.out + at, in[i]);
 			if (f & CCS_DEV_DST && CCS_KEEPS(form))
-				ccs_store16(p.dst + at, in[i]);
+				ccs_store16_by(p.dst + at, in[i], policy);
 		}
 	}
 }
@@ -390,6 +391,7 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
 	const struct ccs_part p = ccs_part_of(r, r.cell, 0, t);
 	const uint32_t form = r.op.form, step = blockDim.x;
+	const uint64_t policy = ccs_b.policy;
 	uint32_t sums = 1, whole = 0;
 	uint8_t *dst;
 
@@ -415,8 +417,8 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 		CCS_UNITS
 		{
 			v[i] = form & CCS_DEV_IN ? ccs_load16(p.in + CCS_AT) : ccs_zero();
-			x[i] = form & CCS_DEV_A ? ccs_load16(p.a + CCS_AT) : ccs_zero();
-			y[i] = form & CCS_DEV_B ? ccs_load16(p.b + CCS_AT) : ccs_zero();
+			x[i] = form & CCS_DEV_A ? ccs_load16_by(p.a + CCS_AT, policy) : ccs_zero();
+			y[i] = form & CCS_DEV_B ? ccs_load16_by(p.b + CCS_AT, policy) : ccs_zero();
 		}
 		CCS_UNITS
 		{
@@ -435,7 +437,7 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 		}
 		if (CCS_KEEPS(form) || sums > 1)
 			CCS_UNITS
-		ccs_store16(dst + CCS_AT, v[i]);
+		ccs_store16_by(dst + CCS_AT, v[i], policy);
 #pragma unroll 1
 		for (uint32_t j = 0; j < m; j++)
 			if (ccs_b.links[j].out)

@@ -200,11 +200,9 @@ template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *gone)
 
 	(void)t;
 #pragma unroll 1
-	for (; p->key == F && !*gone; p++)
-		*gone = ccs_plain_step<F>(p);
-#pragma unroll 1
-	while (p->key == F)
-		p++;
+	for (; p->key == F; p++)
+		if (!*gone)
+			*gone = ccs_plain_step<F>(p);
 	return p->op;
 }
 
@@ -254,10 +252,28 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 }
 #endif
 
-/* What a block knows of the call, but for what ccs_begin itself tells of it. */
+/* What a block knows of the call that is needed to report a wait. */
+CCS_FN void ccs_begin_report(const struct ccs_dev_call &c)
+{
+	ccs_b.worker = c.worker0 + blockIdx.x / c.replicas;
+	ccs_b.replica = blockIdx.x % c.replicas;
+	ccs_b.fifos = c.fifos;
+	ccs_b.abort = c.abort;
+	ccs_b.report = c.report;
+	ccs_b.limit = c.limit;
+	ccs_b.ends = c.ends;
+	ccs_b.worker0 = c.worker0;
+	ccs_b.nworkers = c.nworkers;
+}
+
+/* All of it, but for what ccs_begin has from memory. */
 CCS_FN void ccs_begin_call(const struct ccs_dev_call &c)
 {
 	const struct ccs_dev_rank *ranks = c.far_ranks ? c.far_ranks : c.ranks;
+
+	ccs_begin_report(c);
+	ccs_b.ops = c.ops;
+	ccs_b.replicas_max = c.replicas_max;
 
 	ccs_b.waits = c.waits;
 	ccs_b.workers = c.workers;
@@ -277,14 +293,19 @@ CCS_FN void ccs_begin_call(const struct ccs_dev_call &c)
 #if CCS_LAYOUTS
 	ccs_b.places = c.places;
 	ccs_b.rank_places = c.rank_places;
+#else
+	const uint32_t chunks = ccs_row_of(c.cells, 0).chunks; /* 0: scratch alone */
+
+	ccs_b.cut = chunks ? ccs_cut_of(c.count, chunks) : ccs_cut{ 0, 0 };
 #endif
 	ccs_b.room = (uint32_t)(c.tile * CCS_SIZE / 16);
-	ccs_b.io = ranks[c.workers[c.worker0 + blockIdx.x / c.replicas].rank];
+	ccs_b.policy = ccs_policy(!c.direct); /* there a peer is soon to read them */
+	ccs_b.io = ranks[ccs_row_of(c.workers, ccs_b.worker).rank];
 	if (CCS_OP == CCS_DEV_PREMUL)
 		ccs_b.scalar = ccs_spread16((ccs_elem)ccs_b.io.scalar);
 }
 
-/* Thread 0 waits for the turn: it tells the block what a report needs of the call itself. */
+/* Thread 0 waits for the turn, and another one tells the block of the call meanwhile. */
 CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 {
 	int stop = 0;
@@ -293,35 +314,28 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 		ccs_begin_call(c);
 	ccs_bulk_begin();
 	if (threadIdx.x == 0) {
+		const uint32_t worker = c.worker0 + blockIdx.x / c.replicas;
+		const uint64_t line = (uint64_t)worker * c.replicas_max + blockIdx.x % c.replicas;
 		uint64_t *const turn = c.turn;
 		const uint64_t mine = turn ? ((uint64_t)c.launch << 32) + ccs_grid() + 1 : 0;
 		const uint64_t had = turn ? ccs_swap(turn, 0, mine) : 0; /* on its way */
 		const uint64_t begun = c.begun ? ccs_add(c.begun + 1 + blockIdx.x, 1) : 0;
 		const uint64_t done = c.begun ? ccs_add(c.begun, 0) : 0;
 
-		ccs_b.worker = c.worker0 + blockIdx.x / c.replicas;
-		ccs_b.replica = blockIdx.x % c.replicas;
-		ccs_b.replicas_max = c.replicas_max;
-		ccs_b.ops = c.ops;
-		ccs_b.fifos = c.fifos;
-		ccs_b.abort = c.abort;
-		ccs_b.report = c.report;
-		ccs_b.limit = c.limit;
-		ccs_b.ends = c.ends;
-		ccs_b.worker0 = c.worker0;
-		ccs_b.nworkers = c.nworkers;
-		ccs_b.w = c.workers[ccs_b.worker];
+		ccs_b.w = ccs_row_of(c.workers, worker);
 		if (ccs_twice(c, begun, done)) {
+			ccs_begin_report(c); /* what the other one may not have told yet */
 			ccs_give_up(CCS_DEV_STUCK_TWICE, CCS_DEV_NONE, CCS_DEV_NONE, CCS_DEV_NONE,
 				    0, begun, done, 0);
 			stop = 1;
 		}
-		if (had != 0 && had != mine)
+		if (had != 0 && had != mine) {
+			ccs_begin_report(c);
 			stop |= ccs_turn_wait(turn, mine);
+		}
 		if (turn)
 			ccs_fence_device(); /* ORDER: the turn before what the last grid left */
-		ccs_b.epoch =
-			ccs_load<uint64_t>((const uint8_t *)(c.epoch + CCS_LINE_OF(ccs_b.worker)));
+		ccs_b.epoch = ccs_load<uint64_t>((const uint8_t *)(c.epoch + line * CCS_DEV_LINE));
 	}
 	return ccs_barrier(stop);
 }
@@ -330,13 +344,13 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
  * the rank's workers share them, each replica does its own tiles. */
 CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t by)
 {
-	struct ccs_cut cut = { 0, 0 };
+	struct ccs_cut cut = CCS_FIRST_CUT;
 	uint32_t turn = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t cell = g[i].first; cell < g[i].first + g[i].n; cell++) {
 			uint64_t len = ~(uint64_t)0;
-			const struct ccs_dev_cell d = ccs_b.cells[cell];
+			const struct ccs_dev_cell d = ccs_row_of(ccs_b.cells, cell);
 #if CCS_LAYOUTS
 			struct ccs_matrix in;
 #endif
@@ -391,7 +405,8 @@ CCS_CALL int ccs_meet(void)
 	for (uint32_t i = threadIdx.x; i < ccs_b.w.of; i += blockDim.x)
 		stop |= ccs_wait_for(ccs_b.done + CCS_LINE_OF(first + i),
 				     { CCS_DEV_STUCK_WORKER, first + i, CCS_DEV_NONE, CCS_DEV_NONE,
-				       ccs_b.ntiles, end * ccs_b.workers[first + i].count, 0 });
+				       ccs_b.ntiles,
+				       end * ccs_row_of(ccs_b.workers, first + i).count, 0 });
 	return ccs_barrier(stop);
 }
 
@@ -412,16 +427,16 @@ CCS_CALL void ccs_leave_op(uint32_t k, int stop)
 {
 	const uint64_t end = ccs_b.epoch + ccs_b.ntiles,
 		       line = (uint64_t)ccs_b.replica * CCS_DEV_LINE;
-	const struct ccs_dev_op o = ccs_b.ops[ccs_b.w.op + k];
+	const struct ccs_dev_op o = ccs_row_of(ccs_b.ops, ccs_b.w.op + k);
 
 	if (CCS_IS_IN(o.form)) {
-		const struct ccs_dev_fifo f = ccs_b.fifos[o.in];
+		const struct ccs_dev_fifo f = ccs_row_of(ccs_b.fifos, o.in);
 
 		if (o.in_seq + 1 == f.messages && (stop || f.messages * ccs_b.ntiles <= f.slots))
 			ccs_st_relaxed(f.tail + line, end * f.messages);
 	}
 	if (CCS_IS_OUT(o.form) && (stop || CCS_LL)) {
-		const struct ccs_dev_fifo f = ccs_b.fifos[o.out];
+		const struct ccs_dev_fifo f = ccs_row_of(ccs_b.fifos, o.out);
 
 		if (o.out_seq + 1 == f.messages)
 			ccs_st_relaxed(f.head + line, end * f.messages);
@@ -434,10 +449,10 @@ CCS_CALL void ccs_leave_slots(void)
 	const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
 
 	for (uint32_t k = 0; k < ccs_b.w.nops; k++) {
-		const struct ccs_dev_op o = ccs_b.ops[ccs_b.w.op + k];
+		const struct ccs_dev_op o = ccs_row_of(ccs_b.ops, ccs_b.w.op + k);
 
 		if (CCS_IS_OUT(o.form)) {
-			const struct ccs_dev_fifo f = ccs_b.fifos[o.out];
+			const struct ccs_dev_fifo f = ccs_row_of(ccs_b.fifos, o.out);
 
 			ccs_ll_fill(f.data + ccs_b.replica * f.slots * f.slot_bytes, 0,
 				    f.slots * f.slot_bytes, (uint32_t)(end * f.messages));
@@ -465,7 +480,7 @@ CCS_FN void ccs_leave_fifos(int stop)
 
 CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 {
-	const struct ccs_dev_post post = c.posts[ccs_b.w.rank];
+	const struct ccs_dev_post post = ccs_row_of(c.posts, ccs_b.w.rank);
 	const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
 	const bool keeps = !stop && post.reduced > post.keep;
 	const bool divides = !stop && c.divide && post.end > post.reduced;

@@ -36,9 +36,9 @@ CCS_FN bool ccs_is_near(uint32_t kind, uint32_t fifo)
 	uint32_t worker = ccs_b.worker0;
 
 	if (kind == CCS_DEV_STUCK_RECV)
-		worker = ccs_b.fifos[fifo].src_worker;
+		worker = ccs_row_of(ccs_b.fifos, fifo).src_worker;
 	if (kind == CCS_DEV_STUCK_SEND)
-		worker = ccs_b.fifos[fifo].dst_worker;
+		worker = ccs_row_of(ccs_b.fifos, fifo).dst_worker;
 	return worker - ccs_b.worker0 < ccs_b.nworkers;
 }
 
@@ -74,12 +74,15 @@ CCS_CALL void ccs_give_up(uint32_t kind, uint32_t worker, uint32_t fifo, uint32_
 	ccs_st_flag(ccs_b.abort, 1);
 }
 
+/* Looks, and how many until one is more than a look. */
+#define CCS_LOOKS 32
+
 /* One more look, that failed, or that saw it come after a long time: maybe from somebody who
  * had given up, and left his counters. Non-zero: stop. Who waits for another worker of its
  * rank leaves it to that one, for a while, to say for whom the rank waits. */
 CCS_FN int ccs_patience(uint32_t *looks, uint64_t *since, const struct ccs_stuck &s, bool came)
 {
-	if (++*looks & 31 && !came)
+	if (++*looks % CCS_LOOKS && !came)
 		return 0;
 	const bool stop = ccs_ld_flag(ccs_b.abort);
 #if defined(CCS_WATCHDOG)
@@ -127,11 +130,12 @@ CCS_FN int ccs_wait_for(const uint64_t *p, struct ccs_stuck s)
 /* For wait i of an operation. */
 CCS_FN int ccs_wait_worker(const struct ccs_row &r, uint32_t i, uint32_t k, uint64_t t)
 {
-	const struct ccs_dev_wait w = ccs_b.waits[r.op.wait + i];
+	const struct ccs_dev_wait w = ccs_row_of(ccs_b.waits, r.op.wait + i);
 
 	return ccs_wait_for(ccs_b.done + CCS_LINE_OF(w.worker),
 			    { CCS_DEV_STUCK_WORKER, w.worker, CCS_DEV_NONE, k, t,
-			      (ccs_b.epoch + t) * ccs_b.workers[w.worker].count + w.ops, 0 });
+			      (ccs_b.epoch + t) * ccs_row_of(ccs_b.workers, w.worker).count + w.ops,
+			      0 });
 }
 
 /* Threads that wait: in warps of their own, if there are enough. */
