@@ -304,7 +304,8 @@ static void run_schedule(struct session *s, struct job *j)
 	}
 	/* To explain, one N is enough: 4, or the least. */
 	bool one = s->o->action == ACTION_EXPLAIN, any = one && run_ranks(s, j, 4, true);
-	for (uint32_t n = 2; n <= 16 && !(one && any) && !s->diags.errors && !s->status; n++)
+	for (uint32_t n = 2; n <= EVERY_TRIED && !(one && any) && !s->diags.errors && !s->status;
+	     n++)
 		any |= run_ranks(s, j, n, true);
 	if (!any && !s->diags.errors && !s->status)
 		none_admitted(s, j, "in 2..16; -n asks for others");

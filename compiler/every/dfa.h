@@ -78,5 +78,10 @@ typedef void (*tuple_fn)(const uint64_t number[TRACKS], void *arg);
  *  are those of `given`. */
 void dfa_each(const struct dfa *a, uint32_t length, uint32_t fixed, const uint64_t given[TRACKS],
 	      tuple_fn fn, void *arg);
+/** The same, of an automaton that is looked at again and again: made ready once, for the tracks of
+ *  `fixed`. */
+const struct dfa_index *dfa_index(struct arena *arena, const struct dfa *a, uint32_t fixed);
+void dfa_each_of(const struct dfa_index *x, uint32_t length, uint32_t fixed,
+		 const uint64_t given[TRACKS], tuple_fn fn, void *arg);
 
 #endif

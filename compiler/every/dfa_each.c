@@ -9,12 +9,17 @@
 #define MOST_LENGTH 32u
 
 /* The letters that lead on, by state and by what the fixed tracks read. */
-struct elements {
+struct dfa_index {
 	const struct dfa *a;
-	uint32_t length, fixed; /* tracks */
-	uint32_t nfixed;	/* letters of the fixed tracks */
-	uint32_t *first;	/* [state * nfixed + letter of them]; up to the next one's */
+	uint32_t fixed;	 /* tracks */
+	uint32_t nfixed; /* letters of the fixed tracks */
+	uint32_t *first; /* [state * nfixed + letter of them]; up to the next one's */
 	uint32_t *letters;
+};
+
+struct elements {
+	const struct dfa_index *x;
+	uint32_t length;
 	uint32_t given[MOST_LENGTH], word[MOST_LENGTH]; /* by bit */
 	tuple_fn fn;
 	void *arg;
@@ -36,16 +41,16 @@ static bool *live_states(const struct dfa *a)
 	return live;
 }
 
-static void letters_on(struct elements *e)
+const struct dfa_index *dfa_index(struct arena *arena, const struct dfa *a, uint32_t fixed)
 {
-	const struct dfa *a = e->a;
+	struct dfa_index *e = ARENA_NEW(arena, struct dfa_index);
 	bool *live = live_states(a);
 	uint32_t n = 0;
-	struct dfa_letters b = dfa_letters(a, e->fixed);
+	struct dfa_letters b = dfa_letters(a, fixed & a->mask);
 
-	e->nfixed = b.n;
-	e->first = malloc(sizeof(*e->first) * ((size_t)a->n * e->nfixed + 1));
-	e->letters = malloc(sizeof(*e->letters) * ((size_t)a->n << a->bits));
+	*e = (struct dfa_index){ .a = a, .fixed = fixed & a->mask, .nfixed = b.n };
+	e->first = ARENA_ARRAY(arena, uint32_t, (size_t)a->n * e->nfixed + 1);
+	e->letters = ARENA_ARRAY(arena, uint32_t, ((size_t)a->n << a->bits) + 1);
 	for (uint32_t s = 0; s < a->n; s++)
 		for (uint32_t k = 0; k < e->nfixed; k++) {
 			e->first[s * e->nfixed + k] = n;
@@ -57,12 +62,13 @@ static void letters_on(struct elements *e)
 	free(b.first);
 	free(b.letters);
 	free(live);
+	return e;
 }
 
 static void tell_word(struct elements *e)
 {
 	for (uint32_t t = 0, i = 0; t < TRACKS; t++) {
-		if (!(e->a->mask >> t & 1))
+		if (!(e->x->a->mask >> t & 1))
 			continue;
 		e->number[t] = 0;
 		for (uint32_t at = 0; at < e->length; at++)
@@ -75,38 +81,44 @@ static void tell_word(struct elements *e)
 static void elements_from(struct elements *e, uint32_t state, uint32_t at)
 {
 	if (at == e->length) {
-		if (e->a->accepts[state])
+		if (e->x->a->accepts[state])
 			tell_word(e);
 		return;
 	}
-	uint32_t k = state * e->nfixed + e->given[at];
-	for (uint32_t i = e->first[k]; i < e->first[k + 1]; i++) {
-		e->word[at] = e->letters[i];
-		elements_from(e, e->a->next[state << e->a->bits | e->letters[i]], at + 1);
+	const struct dfa_index *x = e->x;
+	uint32_t k = state * x->nfixed + e->given[at];
+	for (uint32_t i = x->first[k]; i < x->first[k + 1]; i++) {
+		e->word[at] = x->letters[i];
+		elements_from(e, x->a->next[state << x->a->bits | x->letters[i]], at + 1);
 	}
 }
 
-void dfa_each(const struct dfa *a, uint32_t length, uint32_t fixed, const uint64_t given[TRACKS],
-	      tuple_fn fn, void *arg)
+void dfa_each_of(const struct dfa_index *x, uint32_t length, uint32_t fixed,
+		 const uint64_t given[TRACKS], tuple_fn fn, void *arg)
 {
-	struct elements e = { .a = a, .length = length, .fn = fn, .arg = arg };
+	struct elements e = { .x = x, .length = length, .fn = fn, .arg = arg };
 	bool fits = length <= MOST_LENGTH;
 
-	e.fixed = fixed & a->mask;
 	for (uint32_t t = 0, i = 0; t < TRACKS && fits; t++) {
 		if (fixed >> t & 1)
 			e.number[t] = given[t];
-		if (!(e.fixed >> t & 1))
+		if (!(x->fixed >> t & 1))
 			continue;
 		fits = !(given[t] >> length);
 		for (uint32_t at = 0; at < length; at++)
 			e.given[at] |= (uint32_t)(given[t] >> at & 1) << i;
 		i++;
 	}
-	if (!fits)
-		return;
-	letters_on(&e);
-	elements_from(&e, 0, 0);
-	free(e.first);
-	free(e.letters);
+	if (fits)
+		elements_from(&e, 0, 0);
+}
+
+void dfa_each(const struct dfa *a, uint32_t length, uint32_t fixed, const uint64_t given[TRACKS],
+	      tuple_fn fn, void *arg)
+{
+	struct arena arena;
+
+	arena_init(&arena, NULL, NULL);
+	dfa_each_of(dfa_index(&arena, a, fixed), length, fixed, given, fn, arg);
+	arena_free(&arena);
 }

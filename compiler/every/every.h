@@ -12,6 +12,8 @@
  *                one slot (so with more): no cycle. No two operations race.
  *   flow.c       for each read, the write that it sees.
  *   guess.c      what each write holds, as an interval of ranks: read off small N. A guess.
+ *   sums.c       where sums go up a tree, what they hold has no such form: that each goes into
+ *                one other sum, until one has all of them
  *   values.c     the guess is an invariant: each write holds the disjoint union of what it
  *                reads (base and step of an induction along the order), and what is there at
  *                the end is what the contract asks for.
@@ -24,6 +26,8 @@
 
 #include "compiler/ctx.h"
 #include "compiler/program.h"
+
+#define EVERY_TRIED 16 /* all N up to this that are admitted were right when they were tried */
 
 struct every {
 	bool proved;

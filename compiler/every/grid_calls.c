@@ -49,7 +49,7 @@ static isl_map *of_numbers(isl_map *m, uint32_t dims, bool chunks, const char *n
 static bool tell(struct forms *f, const struct affine_proof *p, const char *name,
 		 struct grid_call *to)
 {
-	isl_union_map *ends = values_ends(f, &p->flow, p->holdings);
+	isl_union_map *ends = values_ends(f, &p->flow, p->holdings, NULL);
 
 	isl_union_map_foreach_map(ends, take, &to->holds);
 	isl_union_map_free(ends);

@@ -214,14 +214,15 @@ static int64_t value_at(struct forms *f, isl_pw_aff *v, const struct trial *w,
 	return n;
 }
 
-static bool add_samples(struct samples *s, const struct trial *w, uint32_t k)
+/* `any`: whatever ranks a write holds. */
+static bool add_samples(struct samples *s, const struct trial *w, uint32_t k, bool any)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct written *c = &w->v[i];
 		if (c->at.letter_k != 2 * k)
 			continue;
 		struct sample x = { .nranks = w->nranks, .buffer = c->buffer, .index = c->index };
-		if (!interval(c->ranks, w->nranks, &x))
+		if (!interval(c->ranks, w->nranks, &x) && !any)
 			return false;
 		for (uint32_t t = 0; t < s->nterms; t++)
 			x.term[t] = value_at(s->f, s->terms[t], w, c);
@@ -411,6 +412,16 @@ static isl_pw_aff *fit_index(struct walk *w, const struct samples *s)
 	return NULL;
 }
 
+/* Of a sum: the chunk alone. */
+static bool fit_sum(struct walk *w, const struct samples *s, struct holding *h)
+{
+	if (!same_buffer(s))
+		return false;
+	h->buffer = s->v[0].buffer;
+	h->index = fit_index(w, s);
+	return h->index != NULL;
+}
+
 static bool fit_holding(struct walk *w, const struct samples *s, const struct form *o,
 			struct holding *h)
 {
@@ -439,9 +450,11 @@ static bool guess_one(struct forms *f, const struct trial *trials, uint32_t ntri
 	w.domain = isl_map_domain(m);
 	make_terms(&s, o, w.domain);
 	for (uint32_t i = 0; i < ntrials && ok; i++)
-		ok = add_samples(&s, &trials[i], k);
+		ok = add_samples(&s, &trials[i], k, h->sum);
 	h->writes = true;
-	ok = ok && fit_holding(&w, &s, o, h);
+	ok = ok && (h->sum ? fit_sum(&w, &s, h) : fit_holding(&w, &s, o, h));
+	if (ok && h->sum)
+		h->text = words_sum(f, o);
 	for (uint32_t t = 0; t < s.nterms; t++)
 		isl_pw_aff_free(s.terms[t]);
 	isl_pw_aff_free(s.own);
@@ -451,7 +464,21 @@ static bool guess_one(struct forms *f, const struct trial *trials, uint32_t ntri
 	return ok;
 }
 
-bool guess_make(struct forms *f, const struct flow *flow, struct holding *to)
+/* Whether an operation makes sums, or moves what is no sum of all ranks. */
+static bool makes_sums(const struct trial *trials, uint32_t ntrials, uint32_t k)
+{
+	for (uint32_t i = 0; i < ntrials; i++)
+		for (uint32_t j = 0; j < trials[i].n; j++) {
+			const struct written *c = &trials[i].v[j];
+			if (c->at.letter_k == 2 * k &&
+			    (c->nfrom > 1 ||
+			     __builtin_popcountll(c->ranks) != (int)trials[i].nranks))
+				return true;
+		}
+	return false;
+}
+
+bool guess_make(struct forms *f, const struct flow *flow, bool sums, struct holding *to)
 {
 	struct trial trials[2 * SIZES];
 	uint32_t n = 0, small[SIZES], nsmall = forms_small(f, small, SIZES, 3, MOST_RANKS);
@@ -470,9 +497,13 @@ bool guess_make(struct forms *f, const struct flow *flow, struct holding *to)
 				return false;
 			}
 		}
-	for (uint32_t k = 0; k < f->nops; k++)
-		if (f->ops[k].stmt->kind != S_SEND && !guess_one(f, trials, n, k, &to[k]))
+	for (uint32_t k = 0; k < f->nops; k++) {
+		to[k].sum = sums && makes_sums(trials, n, k);
+		if (to[k].copied)
+			to[k].text = words_copy(f, &f->ops[k]);
+		else if (f->ops[k].stmt->kind != S_SEND && !guess_one(f, trials, n, k, &to[k]))
 			return false;
+	}
 	return true;
 }
 #else

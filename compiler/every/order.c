@@ -383,7 +383,9 @@ static isl_map *segment_time(struct forms *f, const struct clock *g, uint32_t op
 
 static bool in_segment(const struct forms *f, const struct clock *g, uint32_t op)
 {
-	return g->at == NONE || f->ops[op].place[0].value == g->at;
+	uint32_t at = f->ops[op].place[0].value;
+
+	return g->at == NONE || (at >= g->at && at <= g->last);
 }
 
 /* Whether times grow along all waits that lie in the segment. */
@@ -391,11 +393,13 @@ static bool segment_grows(struct forms *f, const struct pairs *p, const struct c
 {
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pair *a = &p->v[i];
-		if (!in_segment(f, g, a->send) || !in_segment(f, g, a->recv))
+		if (!in_segment(f, g, a->recv))
 			continue;
-		if (!grows(f, isl_map_copy(a->map), segment_time(f, g, a->send, false),
+		if (in_segment(f, g, a->send) &&
+		    !grows(f, isl_map_copy(a->map), segment_time(f, g, a->send, false),
 			   segment_time(f, g, a->recv, true)))
 			return false;
+		/* a slot is freed here, whoever took it */
 		for (uint32_t j = 0; j < p->n; j++) {
 			if (!in_segment(f, g, p->v[j].send))
 				continue;
@@ -408,16 +412,26 @@ static bool segment_grows(struct forms *f, const struct pairs *p, const struct c
 	return true;
 }
 
+/* Segments: runs of statements of the main list. */
+struct segments {
+	uint32_t *first; /* [statement]: of its segment */
+};
+
+static uint32_t segment_of(const struct segments *g, const struct form *o)
+{
+	return g->first[o->place[0].value];
+}
+
 /* Waits between segments go on in the text. */
-static bool segments_grow(struct forms *f, const struct pairs *p)
+static bool segments_grow(struct forms *f, const struct pairs *p, const struct segments *g)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct form *s = &f->ops[p->v[i].send], *r = &f->ops[p->v[i].recv];
-		if (s->place[0].value > r->place[0].value)
+		if (segment_of(g, s) > segment_of(g, r))
 			return fail(f, r, "no order of all waits was found");
 		for (uint32_t j = 0; j < p->n; j++) {
 			const struct form *t = &f->ops[p->v[j].send];
-			if (t->place[0].value >= r->place[0].value)
+			if (segment_of(g, t) >= segment_of(g, r))
 				continue;
 			isl_map *m = frees(f, &p->v[i], t);
 			bool none = !m || isl_map_is_empty(m) == isl_bool_true;
@@ -438,7 +452,7 @@ static bool clock_grows(struct forms *f, const struct pairs *p, struct clock *g,
 
 	for (int turn = 0; turn < 2 && !ok; turn++) {
 		g->clock = clock;
-		for (uint32_t at = g->at != NONE; at < n && !ok; at++) {
+		for (uint32_t at = g->at != NONE && g->at == g->last; at < n && !ok; at++) {
 			g->before = at;
 			ok = segment_grows(f, p, g);
 		}
@@ -463,9 +477,10 @@ static bool known_everywhere(struct forms *f, isl_pw_aff *v)
 	return ok;
 }
 
-static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at, struct clocks *to)
+static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at, uint32_t last,
+			 struct clocks *to)
 {
-	struct clock g = { .at = at };
+	struct clock g = { .at = at, .last = last };
 
 	if (segment_grows(f, p, &g) || clock_grows(f, p, &g, forms_dim(f, 0), to))
 		return true;
@@ -483,20 +498,52 @@ void clocks_free(struct clocks *c)
 	c->n = 0;
 }
 
-/* Each statement of the main list on its own. */
-static bool parts_end(struct forms *f, const struct pairs *p, struct clocks *to)
+/* The last statement of the segment that begins with one: itself or, wide, the last that
+ * messages lead to. */
+static uint32_t last_of(const struct forms *f, const struct pairs *p, uint32_t first, bool wide)
 {
-	uint32_t last = NONE;
+	uint32_t last = first;
+	bool more = wide;
 
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < p->n; i++) {
+			uint32_t s = f->ops[p->v[i].send].place[0].value;
+			uint32_t r = f->ops[p->v[i].recv].place[0].value;
+			uint32_t low = s < r ? s : r, high = s < r ? r : s;
+			if (low <= last && high > last) {
+				last = high;
+				more = true;
+			}
+		}
+	}
+	return last;
+}
+
+/* Each segment of the main list on its own. */
+static bool parts_end(struct forms *f, const struct pairs *p, bool wide, struct clocks *to)
+{
+	uint32_t end = 0, last = 0;
+	struct segments g;
+
+	for (uint32_t i = 0; i < f->nops; i++)
+		end = f->ops[i].place[0].value >= end ? f->ops[i].place[0].value + 1 : end;
+	g.first = ARENA_ARRAY(f->arena, uint32_t, end + 1);
+	for (uint32_t at = 0; at < end; at = last + 1) {
+		last = last_of(f, p, at, wide);
+		for (uint32_t k = at; k <= last; k++)
+			g.first[k] = at;
+	}
+	last = NONE;
 	for (uint32_t i = 0; i < f->nops; i++) {
 		uint32_t at = f->ops[i].place[0].value;
-		if (!is_message(&f->ops[i]) || at == last)
+		if (!is_message(&f->ops[i]) || g.first[at] == last)
 			continue;
-		last = at;
-		if (!segment_ends(f, p, at, to))
+		last = g.first[at];
+		if (!segment_ends(f, p, last, last_of(f, p, last, wide), to))
 			return fail(f, &f->ops[i], "no order of all waits was found");
 	}
-	return segments_grow(f, p);
+	return segments_grow(f, p, &g);
 }
 
 bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to)
@@ -507,13 +554,20 @@ bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots, stru
 		forms_fail(f, NOWHERE, "with 0 slots only single N are proved");
 		return false;
 	}
-	if (parts_end(f, p, to))
+	if (parts_end(f, p, false, to))
 		return true;
 	clocks_free(to);
-	if (!segment_ends(f, p, NONE, to))
-		return false;
+	if (segment_ends(f, p, NONE, NONE, to)) {
+		f->why = NULL;
+		return true;
+	}
+	const char *why = f->why;
 	f->why = NULL;
-	return true;
+	f->wide = true;
+	if (parts_end(f, p, true, to))
+		return true;
+	f->why = why;
+	return false;
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

@@ -10,9 +10,12 @@
  *   powers_instance.c  one schedule for all N: what is possible, its buffers, its contract
  *   powers_chunks.c    the chunks that a text names
  *   powers_walk.c      the text -> items: operations of all ranks at once, and loops over k
+ *   powers_calls.c     procs that it calls
+ *   powers_trees.c     items of trees, which come level by level, as such loops
  *   powers_order.c     items -> moves, one after another, all ranks at a time: a complete run
  *   powers_guess.c     what chunks hold when a trip begins: read off small N
  *   powers_learn.c     an automaton, from its short words
+ *   powers_turn.c      ... and of all roots, or of ranks that have other numbers in a tree
  *   powers_certificate.c  all of it as JSON
  *   powers_proof.c     that it is so for every N, and that the end is what the contract asks for
  *
@@ -85,9 +88,13 @@ struct meaning {
 	bool blocks;
 };
 
+/* Whether a buffer's chunks go by their numbers or by these reversed. */
+enum names { NAMES_ANY, NAMES_PLAIN, NAMES_REVERSED };
+
 struct power_buffer {
 	const struct buffer_def *def;
 	struct value count;
+	enum names names;
 };
 
 enum act_kind { ITEM_SEND, ITEM_RECV, ITEM_LOCAL, ITEM_LOOP };
@@ -98,10 +105,16 @@ struct act {
 	const struct stmt *stmt, *step; /* step: that it is part of, or NULL */
 	const struct dfa *domain;	/* N, D, root, rank */
 	bool reduces;
+	bool joins;    /* reduces, and what both sides have counts once: who has begun */
+	uint64_t fifo; /* messages: the path of blocks of pars */
+	int64_t channel;
+	bool stepped;		  /* ... of a run in reversed numbers */
 	uint32_t buffer, source;  /* written, and (of what is local) read; a send's: source */
 	const struct dfa *chunks; /* messages: N, D, root, rank, from (the peer), offset, chunk */
 	const struct dfa *local;  /* local: N, D, root, rank = from, chunk, source */
 	bool up;		  /* loops: D doubles, else it is halved */
+	const struct dfa *number; /* ... over the levels of a tree: N, root, rank -> value, the
+				     rank's number in it; or NULL */
 	const struct dfa *trips;  /* loops: N, root?, D of all trips */
 	const struct dfa *first;  /* ... of the head of the first trip, and after the last */
 	const struct dfa *last;
@@ -143,10 +156,19 @@ struct power_forms {
 	struct meaning *meaning; /* of symbols, by id */
 	struct power_buffer *buffers;
 	uint32_t nbuffers, capbuffers, ncontract;
+	uint32_t begun; /* where the contract asks who has begun: a buffer of whom a rank has heard
+			   of; else NONE */
+	bool empty, full;	 /* ... there are messages without chunks; with chunks */
 	const struct dfa *links; /* N, root, rank, from: pairs; NULL: all */
 	uint32_t slots;		 /* of moves */
-	bool reversed;		 /* chunks are numbered with their bits reversed */
+	bool reversed;		 /* some chunks are numbered with their bits reversed */
 	bool asks_reversed;	 /* ... which the text needs */
+	bool bounded;		 /* N is at most LIMIT_RANKS */
+	bool asks_bound;	 /* ... which the text needs */
+	struct value *levels;	 /* `let`s that may tell a rank's level in a tree */
+	uint32_t nlevels, caplevels;
+	bool trees; /* some loops are over the levels of a tree */
+	bool pars;  /* there is a par, or a channel */
 	struct induction *inductions;
 	uint32_t ninductions, capinductions;
 	const char *why;
@@ -158,7 +180,10 @@ struct power_walk {
 	struct power_forms *f;
 	const struct dfa *domain;    /* N, D, root, rank, J that come here */
 	struct value rank, n, first; /* of the group; its first rank */
-	uint32_t calls;
+	int64_t stride;		     /* ... from one of its ranks to the next */
+	uint32_t calls, procs;
+	uint64_t fifo; /* of messages here, as in an act */
+	int64_t channel;
 	bool in_loop, in_chunks, in_step;
 	bool to_text;	/* the schedule's own text, no contract */
 	struct act *to; /* a loop or the whole text */
@@ -232,6 +257,9 @@ bool power_reversed(struct power_walk *w, const struct value *x, const struct va
 /** a op b, of which one is reversed. */
 bool power_reversed_binary(struct power_walk *w, enum expr_op op, const struct value *a,
 			   const struct value *b, struct span at, struct value *to);
+/** A chunk of such a number within `total`; its buffer is not set. */
+bool power_reversed_one(struct power_walk *w, const struct value *v, const struct value *total,
+			struct span at, struct value_chunks *to);
 /** The run lo .. hi of such numbers within `total`; its buffer is not set. */
 bool power_reversed_run(struct power_walk *w, const struct value *lo, const struct value *hi,
 			const struct value *total, struct span at, struct value_chunks *to);
@@ -268,9 +296,21 @@ bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks
 /** A new buffer, and its name bound to all of it. */
 bool power_add_buffer(struct power_walk *w, const struct buffer_def *d);
 
+/** Binds d's name to chunks, one for each of its parts. */
+bool power_cut(struct power_walk *w, const struct value_chunks *c, const struct buffer_def *d,
+	       struct span at);
+
 /* ---- powers_walk.c ---- */
 /** A list of statements, as items behind those of w->to. */
 bool power_list(struct power_walk *w, const struct stmt *s);
+
+/* ---- powers_calls.c ---- */
+/** A call's items. */
+bool power_call(struct power_walk *w, const struct stmt *s);
+
+/* ---- powers_trees.c ---- */
+/** Items of trees become loops over the levels. False: f->why. */
+bool power_trees(struct power_forms *f, const struct act *all, struct act *to);
 
 /* ---- powers_instance.c ---- */
 /** The text as items, in *to's body. */
@@ -279,11 +319,18 @@ bool power_items(struct power_forms *f, struct act *to);
 struct promise {
 	uint32_t buffer;
 	const struct dfa *cells, *asked;
+	bool more; /* more than is asked is as good */
 };
 bool power_promise(struct power_forms *f, const struct ensures *e, struct promise *to);
 
 /* ---- powers_order.c ---- */
 bool power_moves(struct power_forms *f, const struct act *of, struct moves *to);
+/** A relation at twice the D. */
+const struct dfa *power_at_twice(struct power_forms *f, const struct dfa *a);
+/** The pairs of a message's ends, as its sender sees them: N, D, root, rank, from. */
+const struct dfa *power_pairs(struct power_forms *f, const struct act *message);
+/** A relation of one end of messages as the other end sees it. */
+const struct dfa *power_other_end(struct power_forms *f, const struct dfa *a);
 /** A relation with some tracks renamed: pairs of (from, to), ended by TRACKS. */
 const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
 
@@ -309,6 +356,15 @@ struct guessing {
 /** Runs every such N, and learns what loops' heads hold. False: it follows no pattern that is seen there. */
 bool power_guess(struct power_forms *f, const struct moves *m, struct guessing how,
 		 struct all_heads *to);
+/** N, root, rank, chunk: cells of buffer b that moves write. */
+const struct dfa *power_written(struct power_forms *f, const struct moves *body, uint32_t b);
+
+/* ---- powers_turn.c ---- */
+/** What buffer b holds for all roots, where ranks only count from the root; `a`: for root 0. */
+const struct dfa *power_turned(struct power_forms *f, const struct dfa *a, uint32_t b);
+/** What is held by ranks, of what is held by their numbers in a tree: N, root, rank -> value. */
+const struct dfa *power_numbered(struct power_forms *f, const struct dfa *a,
+				 const struct dfa *number);
 
 /* ---- powers_certificate.c ---- */
 /** JSON, to be freed. */

@@ -122,8 +122,9 @@ static json_t *buffer_list(struct power_forms *f)
 		bool given = p->def->dir == DIR_IN || p->def->dir == DIR_INOUT;
 		json_array_append_new(
 			list,
-			json_pack("{s:s, s:b, s:b, s:o}", "name", p->def->name.name, "given",
-				  (int)given, "writable", (int)(p->def->dir != DIR_IN), "chunks",
+			json_pack("{s:s, s:b, s:b, s:b, s:o}", "name", p->def->name.name, "given",
+				  (int)given, "writable", (int)(p->def->dir != DIR_IN), "reversed",
+				  (int)(p->names == NAMES_REVERSED), "chunks",
 				  automaton(value_compare(f, OP_LT, &chunk, &p->count))));
 	}
 	return list;

@@ -58,22 +58,50 @@ static bool part_range(struct power_walk *w, const struct ref *r, const struct v
 	       power_ordered(w, &hi, OP_LE, total, r->span, "a chunk may be outside of its buffer");
 }
 
-/* Where chunks are numbered with their bits reversed: a range that is known so. */
-static bool reversed_range(struct power_walk *w, const struct ref *r, const struct meaning *m,
-			   struct value_chunks *to)
+/* Keeps how a buffer's chunks go; all refs must agree. Of one chunk there is nothing to tell. */
+static bool names(struct power_walk *w, uint32_t buffer, enum names by, struct span at)
 {
-	struct value lo, hi;
+	struct power_buffer *b = &w->f->buffers[buffer];
+	int64_t n;
 
-	if (r->kind != REF_RANGE || r->block || m->of.buffer != 0)
-		return power_fail(w->f, r->span,
-				  "a range of chunks by numbers that are not reversed");
-	return value_of(w, r->lo, &lo) && value_of(w, r->hi, &hi) &&
-	       power_reversed_run(w, &lo, &hi, &m->of.n, r->span, to);
+	if (value_number(&b->count, &n) && n == 1)
+		return true;
+	if (b->names == NAMES_ANY)
+		b->names = by;
+	return b->names == by ||
+	       power_fail(w->f, at, "chunks by their numbers and by these reversed");
+}
+
+/* Chunks by reversed numbers, of which `lo` is the first. */
+static bool reversed_chunks(struct power_walk *w, const struct ref *r, const struct meaning *m,
+			    const struct value *lo, struct value_chunks *to)
+{
+	struct value zero = value_constant(0), hi;
+	const char *why = "a part of a view whose numbers are reversed";
+
+	to->buffer = m->of.buffer;
+	if (!names(w, m->of.buffer, NAMES_REVERSED, r->span) ||
+	    !power_ordered(w, &m->of.lo, OP_EQ, &zero, r->span, why) ||
+	    !power_ordered(w, &m->of.n, OP_EQ, &w->f->buffers[m->of.buffer].count, r->span, why))
+		return false;
+	if (r->kind == REF_ONE)
+		return power_reversed_one(w, lo, &m->of.n, r->span, to);
+	return value_of(w, r->hi, &hi) && power_reversed_run(w, lo, &hi, &m->of.n, r->span, to);
+}
+
+/* Chunks of a view are those of its buffer from the view's first on. */
+static bool placed(struct power_walk *w, const struct meaning *m, const struct ref *r,
+		   struct value_chunks *c)
+{
+	struct value lo = c->lo;
+
+	return value_sum(w, &m->of.lo, 1, &lo, r->span, &c->lo);
 }
 
 bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks *to)
 {
 	const struct meaning *m = r->sym ? &w->f->meaning[r->sym->id] : NULL;
+	struct value lo = value_constant(0);
 
 	if (!m || !m->view)
 		return power_fail(w->f, r->span, "a buffer that is not known");
@@ -84,10 +112,16 @@ bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks
 		return power_fail(w->f, r->span, "blocks of several chunks");
 	to->buffer = m->of.buffer;
 	to->step = NULL;
-	if (w->f->reversed && w->to_text)
-		return reversed_range(w, r, m, to);
+	if (w->f->reversed && w->to_text) {
+		if (r->kind != REF_ALL && !value_of(w, r->lo, &lo))
+			return false;
+		if (lo.kind == VALUE_REVERSED && !r->block)
+			return reversed_chunks(w, r, m, &lo, to);
+		if (!names(w, m->of.buffer, NAMES_PLAIN, r->span))
+			return false;
+	}
 	if (!r->block)
-		return part_range(w, r, &m->of.n, &to->lo, &to->n);
+		return part_range(w, r, &m->of.n, &to->lo, &to->n) && placed(w, m, r, to);
 	/* a block is one chunk: the chunk in it must be the first */
 	struct value at, zero = value_constant(0);
 	struct ref whole = { .kind = REF_ONE, .span = r->span, .lo = r->block };
@@ -95,7 +129,7 @@ bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks
 	       (r->kind == REF_ONE || power_fail(w->f, r->span, "blocks of several chunks")) &&
 	       power_ordered(w, &at, OP_EQ, &zero, r->span,
 			     "a chunk may be outside of its block") &&
-	       part_range(w, &whole, &m->of.n, &to->lo, &to->n);
+	       part_range(w, &whole, &m->of.n, &to->lo, &to->n) && placed(w, m, r, to);
 }
 
 /* The brackets of a definition: all chunks; *inner: those of a block. */
@@ -134,6 +168,20 @@ bool power_add_buffer(struct power_walk *w, const struct buffer_def *d)
 				  .inner = inner,
 				  .blocks = d->blocks != NULL };
 	ARENA_PUSH(f->arena, f->buffers, f->nbuffers, f->capbuffers) =
-		(struct power_buffer){ d, count };
+		(struct power_buffer){ d, count, NAMES_ANY };
+	return true;
+}
+
+bool power_cut(struct power_walk *w, const struct value_chunks *c, const struct buffer_def *d,
+	       struct span at)
+{
+	struct value count, inner;
+
+	if (!brackets(w, d, &count, &inner) ||
+	    !power_ordered(w, &count, OP_EQ, &c->n, at, "parts of several chunks"))
+		return false;
+	w->f->meaning[d->sym->id] = (struct meaning){
+		.view = true, .of = *c, .inner = inner, .blocks = d->blocks != NULL
+	};
 	return true;
 }

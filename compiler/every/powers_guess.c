@@ -1,5 +1,5 @@
 /*
- * What chunks hold at the heads of a loop's trips, as automata: a guess.
+ * What chunks that a loop writes hold at the heads of its trips, as automata: a guess.
  *
  * In: moves. They are done for all small N, on numbers; what each buffer holds at each head is
  * a set of tuples (N, D, root, rank, chunk, contribution), whose words are short. If an
@@ -10,6 +10,9 @@
  * root, what rank q holds with root R is what rank q - R holds with root 0, of contributions that
  * are turned alike. So root 0 alone may be run, and what was learned turned by all roots: a
  * guess as well.
+ *
+ * The ranks of a tree have other numbers there, which tell more: the root is 0, whoever it is. What
+ * ranks hold is noted by these.
  *
  * A chunk that is written before it is read again is dead, and what it holds (a sum that went on to
  * others) is of a shape that nobody needs. So dead ones may be left out: each run is made
@@ -34,7 +37,7 @@ struct content {
 	uint32_t index;
 };
 struct table {
-	struct content *at; /* [rank * width + chunk] */
+	struct content *at; /* [rank * stride + chunk] */
 };
 
 static bool any(struct ranks a)
@@ -72,29 +75,44 @@ struct alive {
 	struct ranks of[MOST_RANKS];
 };
 
+struct ready {
+	const struct dfa *a;
+	const struct dfa_index *index;
+};
+
 struct trial {
 	struct power_forms *f;
 	uint64_t number[TRACKS]; /* N, D, root */
 	struct table **holds, **kept;
-	struct words **words; /* [loop][buffer], as heads */
+	struct words **words;	/* [loop][buffer], as heads: without the contributions' chunk */
+	struct words **indices; /* ... without their ranks */
 	struct all_heads *heads;
 	struct guessing how;
-	uint32_t width;	   /* of tables: ranks and chunks are below it */
+	uint32_t width;	   /* ranks and chunks are below it */
+	uint32_t stride;   /* chunks are */
 	struct event *log; /* of one run, where the living count */
 	uint32_t nlog, caplog;
-	bool again;		    /* the second run, which notes them */
+	bool again;			/* the second run, which notes them */
+	const struct dfa ***written_in; /* [loop][buffer]: cells that the loop writes */
+	struct alive **written;		/* ... of this N and root; others stay as they were */
+	struct alive *marked;		/* while one is made */
+	uint8_t **number_of;	    /* [loop][rank]: its number in the tree, of this N and root */
+	uint8_t *numbered;	    /* while one is made */
 	struct alive **heads_alive; /* by head that is met, and buffer */
 	uint32_t nheads, capheads, met;
 	bool failed;
 	/* a move */
 	const struct move *move;
 	struct table *old;
+	struct ready *ready; /* automata that runs look at */
+	uint32_t nready, capready;
 };
 
-static uint32_t head_mask(const struct power_forms *f, bool turned)
+/* Of words that tell of contributions their rank, or their chunk. */
+static uint32_t head_mask(const struct power_forms *f, bool turned, uint32_t told)
 {
 	return BIT(TRACK_N) | BIT(TRACK_D) | (f->root && !turned ? BIT(TRACK_ROOT) : 0) |
-	       BIT(TRACK_RANK) | BIT(TRACK_CHUNK) | BIT(TRACK_Q) | BIT(TRACK_INDEX);
+	       BIT(TRACK_RANK) | BIT(TRACK_CHUNK) | BIT(told);
 }
 
 static void log_event(struct trial *t, struct event e)
@@ -110,17 +128,21 @@ static void one_cell(const uint64_t number[TRACKS], void *arg)
 	uint64_t from = number[TRACK_FROM], source = number[TRACK_SOURCE];
 	const struct move *m = t->move;
 
-	if (rank >= t->width || chunk >= t->width || from >= t->width || source >= t->width) {
+	if (rank >= t->width || chunk >= t->stride || from >= t->width || source >= t->stride) {
 		t->failed = true;
 		return;
 	}
 	log_event(t, (struct event){ EVENT_CELL, m->item->reduces, (uint8_t)rank, (uint8_t)chunk,
 				     (uint8_t)from, (uint8_t)source, m->buffer, m->slot });
-	const struct content *c = &t->kept[m->slot]->at[from * t->width + source];
-	struct content *to = &t->holds[m->buffer]->at[rank * t->width + chunk];
+	const struct content *c = &t->kept[m->slot]->at[from * t->stride + source];
+	struct content *to = &t->holds[m->buffer]->at[rank * t->stride + chunk];
 	t->failed |= !any(c->ranks);
 	if (!m->item->reduces) {
 		*to = *c;
+		return;
+	}
+	if (m->item->joins) {
+		add(&to->ranks, c->ranks);
 		return;
 	}
 	t->failed |= !any(to->ranks) || (to->ranks.low & c->ranks.low) ||
@@ -128,21 +150,30 @@ static void one_cell(const uint64_t number[TRACKS], void *arg)
 	add(&to->ranks, c->ranks);
 }
 
-static void note_cell(struct trial *t, struct words *to, uint64_t rank, uint64_t chunk,
+static void note_word(struct trial *t, struct words *to, uint32_t told,
+		      const uint64_t number[TRACKS])
+{
+	ARENA_PUSH(t->f->arena, to->v, to->n, to->cap) =
+		word_of(head_mask(t->f, t->how.turned, told), t->how.length, number);
+}
+
+static void note_cell(struct trial *t, uint32_t loop, uint32_t b, uint64_t rank, uint64_t chunk,
 		      const struct content *c)
 {
+	struct words *to = &t->words[loop][b];
+	const uint8_t *number_of = t->number_of[loop];
 	uint64_t number[TRACKS] = { 0 };
 
 	memcpy(number, t->number, sizeof(number));
-	number[TRACK_RANK] = rank;
+	number[TRACK_RANK] = number_of[rank];
 	number[TRACK_CHUNK] = chunk;
 	number[TRACK_INDEX] = c->index;
 	for (uint64_t q = 0; q < t->number[TRACK_N]; q++)
 		if (has(c->ranks, q)) {
-			number[TRACK_Q] = q;
-			ARENA_PUSH(t->f->arena, to->v, to->n, to->cap) =
-				word_of(head_mask(t->f, t->how.turned), t->how.length, number);
+			number[TRACK_Q] = number_of[q];
+			note_word(t, to, TRACK_Q, number);
 		}
+	note_word(t, &t->indices[loop][b], TRACK_INDEX, number);
 	t->failed |= to->n > MOST_WORDS;
 }
 
@@ -155,11 +186,11 @@ static void note(struct trial *t, uint32_t loop)
 		return;
 	for (uint32_t b = 0; b < t->heads->v[loop].loop->item->depth; b++)
 		for (uint64_t r = 0; r < t->number[TRACK_N] && !t->words[loop][b].length; r++)
-			for (uint64_t c = 0; c < t->width && !t->failed; c++) {
-				const struct content *x = &t->holds[b]->at[r * t->width + c];
-				if (any(x->ranks) &&
+			for (uint64_t c = 0; c < t->stride && !t->failed; c++) {
+				const struct content *x = &t->holds[b]->at[r * t->stride + c];
+				if (any(x->ranks) && has(t->written[loop][b].of[r], c) &&
 				    (!t->how.live || has(t->heads_alive[met][b].of[r], c)))
-					note_cell(t, &t->words[loop][b], r, c, x);
+					note_cell(t, loop, b, r, c, x);
 			}
 }
 
@@ -167,6 +198,21 @@ static void note(struct trial *t, uint32_t loop)
 static uint32_t letters(const struct trial *t)
 {
 	return t->how.live ? POWER_LENGTH_LIVE : POWER_LENGTH_MOST;
+}
+
+static const uint32_t run_numbers = BIT(TRACK_N) | BIT(TRACK_D) | BIT(TRACK_ROOT);
+
+/* Calls `fn` for the tuples of this N, D and root. */
+static void each_now(struct trial *t, const struct dfa *a, tuple_fn fn)
+{
+	uint32_t k = 0;
+
+	while (k < t->nready && t->ready[k].a != a)
+		k++;
+	if (k == t->nready)
+		ARENA_PUSH(t->f->arena, t->ready, t->nready, t->capready) =
+			(struct ready){ a, dfa_index(t->f->arena, a, run_numbers) };
+	dfa_each_of(t->ready[k].index, letters(t) + 1, run_numbers, t->number, fn, t);
 }
 
 static void take_d(const uint64_t number[TRACKS], void *arg)
@@ -186,7 +232,7 @@ static uint64_t head_d(const struct trial *t, const struct dfa *a)
 /* Bytes of the rows of all ranks. */
 static size_t rows(const struct trial *t)
 {
-	return sizeof(struct content) * t->width * t->number[TRACK_N];
+	return sizeof(struct content) * t->stride * t->number[TRACK_N];
 }
 
 static void clear(const struct trial *t, struct table *of)
@@ -230,9 +276,7 @@ static void moves(struct trial *t, const struct moves *m)
 			break;
 		case MOVE_CELLS:
 			t->move = x;
-			dfa_each(x->cells, letters(t) + 1,
-				 BIT(TRACK_N) | BIT(TRACK_D) | BIT(TRACK_ROOT), t->number, one_cell,
-				 t);
+			each_now(t, x->cells, one_cell);
 			break;
 		case MOVE_LOOP: loop(t, x); break;
 		}
@@ -244,8 +288,8 @@ static void give(const uint64_t number[TRACKS], void *arg)
 	struct trial *t = arg;
 	uint64_t rank = number[TRACK_RANK], chunk = number[TRACK_CHUNK];
 
-	if (rank < t->width && chunk < t->width)
-		t->old->at[rank * t->width + chunk] =
+	if (rank < t->width && chunk < t->stride)
+		t->old->at[rank * t->stride + chunk] =
 			(struct content){ only(rank), (uint32_t)chunk };
 	else
 		t->failed = true;
@@ -276,7 +320,7 @@ static void look_back(struct trial *t)
 	struct alive *holds = ARENA_ARRAY(f->arena, struct alive, f->nbuffers + 1);
 	struct alive *kept = ARENA_ARRAY(f->arena, struct alive, f->slots + 1);
 
-	memset(holds, 0xff, sizeof(*holds) * f->ncontract);
+	memset(holds, 0xff, sizeof(*holds) * (f->ncontract + (f->begun != NONE)));
 	t->nheads = t->met;
 	t->heads_alive = ARENA_ARRAY(f->arena, struct alive *, t->nheads + 1);
 	for (uint32_t i = t->nlog, head = t->nheads; i-- > 0;) {
@@ -321,6 +365,48 @@ static void run(struct trial *t, const struct moves *m)
 	moves(t, m);
 }
 
+static void mark(const uint64_t number[TRACKS], void *arg)
+{
+	struct trial *t = arg;
+
+	if (number[TRACK_RANK] < t->width && number[TRACK_CHUNK] < t->width)
+		add(&t->marked->of[number[TRACK_RANK]], only(number[TRACK_CHUNK]));
+}
+
+static void take_number(const uint64_t number[TRACKS], void *arg)
+{
+	struct trial *t = arg;
+
+	if (number[TRACK_RANK] < t->width && number[TRACK_VALUE] < t->width)
+		t->numbered[number[TRACK_RANK]] = (uint8_t)number[TRACK_VALUE];
+}
+
+/* The numbers of ranks in trees, of t->number. */
+static void number_ranks(struct trial *t)
+{
+	for (uint32_t k = 0; k < t->heads->n; k++) {
+		const struct dfa *of = t->heads->v[k].loop->item->number;
+		t->numbered = t->number_of[k];
+		for (uint32_t r = 0; r < t->width; r++)
+			t->numbered[r] = (uint8_t)r;
+		if (of)
+			dfa_each(of, t->how.length, BIT(TRACK_N) | BIT(TRACK_ROOT), t->number,
+				 take_number, t);
+	}
+}
+
+/* The cells that loops write, of t->number. */
+static void mark_written(struct trial *t)
+{
+	for (uint32_t k = 0; k < t->heads->n; k++)
+		for (uint32_t b = 0; b < t->f->nbuffers; b++) {
+			t->marked = &t->written[k][b];
+			memset(t->marked, 0, sizeof(*t->marked));
+			dfa_each(t->written_in[k][b], t->how.length, BIT(TRACK_N) | BIT(TRACK_ROOT),
+				 t->number, mark, t);
+		}
+}
+
 static void seen(const uint64_t number[TRACKS], void *arg)
 {
 	(void)number;
@@ -333,7 +419,8 @@ static void shorten(struct trial *t, uint64_t n)
 	for (uint32_t k = 0; k < t->heads->n && t->how.live; k++)
 		for (uint32_t b = 0; b < t->f->nbuffers; b++)
 			if (!t->words[k][b].length && t->words[k][b].n > MOST_WORDS / 8)
-				t->words[k][b].length = 63 - (uint32_t)__builtin_clzll(n);
+				t->words[k][b].length = t->indices[k][b].length =
+					63 - (uint32_t)__builtin_clzll(n);
 }
 
 /* Does all moves for each N and root below 2^length. */
@@ -352,46 +439,11 @@ static bool try_all(struct trial *t, const struct moves *m)
 				continue;
 			memcpy(t->number, number, sizeof(number));
 			shorten(t, n);
+			number_ranks(t);
+			mark_written(t);
 			run(t, m);
 		}
 	return !t->failed;
-}
-
-/* ---- roots ---------------------------------------------------------------------------------------- */
-
-/* A relation of which a track's number is another, by the root: its number + root modulo N. */
-static const struct dfa *turn(struct power_forms *f, const struct dfa *a, uint8_t track)
-{
-	struct value v = value_track(TRACK_VALUE), n = value_track(TRACK_N), far = v, near, to;
-
-	far.sum.factor[TRACK_ROOT] = 1;
-	near = far;
-	near.sum.factor[TRACK_N] = -1;
-	to = value_track(track);
-	const struct dfa *turned = power_or(f, value_compare(f, OP_EQ, &to, &far),
-					    value_compare(f, OP_EQ, &to, &near));
-	turned = power_and(f, turned, value_compare(f, OP_LT, &to, &n));
-	a = power_renamed(f, a, (const uint8_t[]){ track, TRACK_VALUE, TRACKS });
-	return dfa_exists(&f->d, power_and(f, a, turned), BIT(TRACK_VALUE));
-}
-
-/* Whether a buffer's chunks are ranks: those of a contract that has a block for each. */
-static bool of_ranks(const struct power_forms *f, uint32_t b)
-{
-	const struct buffer_def *q = f->in->schedule->contract->buffers;
-
-	for (uint32_t i = 0; q && i < b; i++)
-		q = q->next;
-	return q && q->blocks;
-}
-
-/* What buffer b holds for all roots, where ranks only count from the root. */
-static const struct dfa *turned_by_roots(struct power_forms *f, const struct dfa *a, uint32_t b)
-{
-	a = turn(f, turn(f, a, TRACK_RANK), TRACK_Q);
-	a = of_ranks(f, 0) ? turn(f, a, TRACK_INDEX) : a;
-	a = of_ranks(f, b) ? turn(f, a, TRACK_CHUNK) : a;
-	return power_and(f, a, f->context);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */
@@ -405,6 +457,19 @@ static void find_loops(struct power_forms *f, const struct moves *m, struct all_
 								      f->nbuffers + 1) };
 }
 
+/* Where buffers have as many chunks for all N, the most. */
+static uint32_t chunks_of_all(const struct power_forms *f, uint32_t most)
+{
+	int64_t n, all = 1;
+
+	for (uint32_t b = 0; b < f->nbuffers; b++)
+		if (!value_number(&f->buffers[b].count, &n) || n > most)
+			return most;
+		else if (n > all)
+			all = n;
+	return (uint32_t)all;
+}
+
 static struct table **tables(const struct trial *t, uint32_t n)
 {
 	struct arena *to = t->f->arena;
@@ -412,9 +477,58 @@ static struct table **tables(const struct trial *t, uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++) {
 		v[i] = ARENA_NEW(to, struct table);
-		v[i]->at = ARENA_ARRAY(to, struct content, t->width * t->width);
+		v[i]->at = ARENA_ARRAY(to, struct content, t->width * t->stride);
 	}
 	return v;
+}
+
+const struct dfa *power_written(struct power_forms *f, const struct moves *body, uint32_t b)
+{
+	const struct dfa *all = dfa_constant(&f->d, false);
+
+	for (uint32_t k = 0; k < body->n; k++)
+		if (body->v[k].kind == MOVE_CELLS && body->v[k].buffer == b)
+			all = power_or(
+				f, all,
+				dfa_exists(&f->d, body->v[k].cells,
+					   BIT(TRACK_D) | BIT(TRACK_FROM) | BIT(TRACK_SOURCE)));
+	return all;
+}
+
+static void words_of_loops(struct trial *t)
+{
+	struct power_forms *f = t->f;
+	uint32_t n = t->heads->n;
+
+	t->words = ARENA_ARRAY(f->arena, struct words *, n + 1);
+	t->indices = ARENA_ARRAY(f->arena, struct words *, n + 1);
+	t->written_in = ARENA_ARRAY(f->arena, const struct dfa **, n + 1);
+	t->written = ARENA_ARRAY(f->arena, struct alive *, n + 1);
+	t->number_of = ARENA_ARRAY(f->arena, uint8_t *, n + 1);
+	for (uint32_t k = 0; k < n; k++) {
+		t->words[k] = ARENA_ARRAY(f->arena, struct words, f->nbuffers + 1);
+		t->indices[k] = ARENA_ARRAY(f->arena, struct words, f->nbuffers + 1);
+		t->written[k] = ARENA_ARRAY(f->arena, struct alive, f->nbuffers + 1);
+		t->number_of[k] = ARENA_ARRAY(f->arena, uint8_t, MOST_RANKS);
+		t->written_in[k] = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
+		for (uint32_t b = 0; b < f->nbuffers; b++)
+			t->written_in[k][b] = power_written(f, t->heads->v[k].loop->body, b);
+	}
+}
+
+/* A chunk's contributions have one number of a chunk: who contributes, and that number, are learned
+ * apart. */
+static const struct dfa *learned_both(struct trial *t, uint32_t k, uint32_t b)
+{
+	struct power_forms *f = t->f;
+	uint32_t length = t->how.length;
+	const struct dfa *q =
+		learned(f, &t->words[k][b], length, head_mask(f, t->how.turned, TRACK_Q));
+	const struct dfa *index =
+		q ? learned(f, &t->indices[k][b], length, head_mask(f, t->how.turned, TRACK_INDEX))
+		  : NULL;
+
+	return index ? power_and(f, q, index) : NULL;
 }
 
 bool power_guess(struct power_forms *f, const struct moves *m, struct guessing how,
@@ -426,20 +540,21 @@ bool power_guess(struct power_forms *f, const struct moves *m, struct guessing h
 	const char *why = "what its chunks hold follows no simple pattern";
 
 	find_loops(f, m, to);
+	t.stride = chunks_of_all(f, t.width);
 	t.holds = tables(&t, f->nbuffers);
 	t.kept = tables(&t, f->slots);
-	t.words = ARENA_ARRAY(f->arena, struct words *, to->n + 1);
-	for (uint32_t k = 0; k < to->n; k++)
-		t.words[k] = ARENA_ARRAY(f->arena, struct words, f->nbuffers + 1);
+	words_of_loops(&t);
 	if (!try_all(&t, m))
 		return power_fail(f, NOWHERE, why);
 	for (uint32_t k = 0; k < to->n; k++)
 		for (uint32_t b = 0; b < to->v[k].loop->item->depth; b++) {
-			const struct dfa *a =
-				learned(f, &t.words[k][b], how.length, head_mask(f, how.turned));
+			const struct dfa *a = learned_both(&t, k, b);
 			if (!a)
 				return power_fail(f, to->v[k].loop->item->stmt->span, why);
-			to->v[k].holds[b] = how.turned ? turned_by_roots(f, a, b) : a;
+			const struct dfa *number = to->v[k].loop->item->number;
+			to->v[k].holds[b] = number	 ? power_numbered(f, a, number)
+					    : how.turned ? power_turned(f, a, b)
+							 : a;
 		}
 	return true;
 }

@@ -307,6 +307,18 @@ bool power_reversed_binary(struct power_walk *w, enum expr_op op, const struct v
 	return power_fail(w->f, at, "an operator on a reversed number");
 }
 
+bool power_reversed_one(struct power_walk *w, const struct value *v, const struct value *total,
+			struct span at, struct value_chunks *to)
+{
+	if (v->kind != VALUE_REVERSED || v->under || v->step ||
+	    !less_always(w, v->by, OP_EQ, total))
+		return power_fail(w->f, at, "a chunk by a number that is not reversed");
+	to->lo = plain(v);
+	to->n = value_constant(1);
+	to->step = NULL;
+	return true;
+}
+
 bool power_reversed_run(struct power_walk *w, const struct value *lo, const struct value *hi,
 			const struct value *total, struct span at, struct value_chunks *to)
 {

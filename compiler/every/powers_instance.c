@@ -120,6 +120,20 @@ static bool contract_count(struct power_walk *w, const struct buffer_def *q, uin
 			     why);
 }
 
+/* Whom a rank knows to have begun: itself first. Messages bring what their senders know. */
+static void begun(struct power_forms *f)
+{
+	static const struct buffer_def heard = { .dir = DIR_INOUT, .name = { .name = "begun" } };
+
+	f->begun = NONE;
+	for (const struct ensures *e = f->in->schedule->contract->ensures; e; e = e->next)
+		if (!e->left && f->begun == NONE) {
+			f->begun = f->nbuffers;
+			ARENA_PUSH(f->arena, f->buffers, f->nbuffers, f->capbuffers) =
+				(struct power_buffer){ &heard, value_constant(1), NAMES_PLAIN };
+		}
+}
+
 static bool buffers(struct power_walk *w)
 {
 	struct power_forms *f = w->f;
@@ -130,6 +144,7 @@ static bool buffers(struct power_walk *w)
 		if (!power_add_buffer(w, b))
 			return false;
 	f->ncontract = f->nbuffers;
+	begun(f);
 	for (uint32_t k = 1; k < f->ncontract; k++)
 		if (f->buffers[k].def->dir != DIR_OUT)
 			return power_fail(f, f->buffers[k].def->span, "two buffers that are given");
@@ -145,7 +160,8 @@ static struct power_walk start(struct power_forms *f)
 				    .domain = f->context,
 				    .rank = value_track(TRACK_RANK),
 				    .n = value_track(TRACK_N),
-				    .first = value_constant(0) };
+				    .first = value_constant(0),
+				    .stride = 1 };
 }
 
 bool power_items(struct power_forms *f, struct act *to)
@@ -158,6 +174,10 @@ bool power_items(struct power_forms *f, struct act *to)
 		power_and(f, value_compare(f, OP_GE, &n, &two), value_compare(f, OP_LT, &rank, &n));
 	if (f->root)
 		f->context = power_and(f, f->context, value_compare(f, OP_LT, &root, &n));
+	if (f->bounded) {
+		struct value most = value_constant(LIMIT_RANKS);
+		f->context = power_and(f, f->context, value_compare(f, OP_LE, &n, &most));
+	}
 	struct power_walk w = start(f);
 	if (!parameters(&w) || !admit(&w, d) || !topology(&w, d) || !contract_parameters(&w) ||
 	    !buffers(&w))
@@ -231,6 +251,24 @@ static bool names_any_chunk(const struct ensures *e)
 	       t->ref->kind == REF_ONE && t->ref->lo->kind == E_NAME && t->ref->lo->sym == e->index;
 }
 
+/* after(q in lo..hi): rank has heard of each q. */
+static bool after(struct power_walk *w, const struct term *t, struct promise *to)
+{
+	struct power_forms *f = w->f;
+	struct value cell = value_track(TRACK_CHUNK), index = value_track(TRACK_INDEX), lo, hi;
+	struct value q = value_track(TRACK_Q), zero = value_constant(0);
+
+	if (!power_number(w, t->lo, &lo) || !power_number(w, t->hi, &hi))
+		return false;
+	to->more = true;
+	to->buffer = f->begun;
+	to->cells = power_and(f, w->domain, value_compare(f, OP_EQ, &cell, &zero));
+	to->asked = power_and(f, to->cells, value_compare(f, OP_GE, &q, &lo));
+	to->asked = power_and(f, to->asked, value_compare(f, OP_LT, &q, &hi));
+	to->asked = power_and(f, to->asked, value_compare(f, OP_EQ, &index, &zero));
+	return !f->why;
+}
+
 bool power_promise(struct power_forms *f, const struct ensures *e, struct promise *to)
 {
 	struct power_walk w = start(f);
@@ -241,14 +279,13 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 
 	w.to = &none;
 	contract_views(&w);
-	if (f->reversed && !names_any_chunk(e))
-		return power_fail(f, e->span, "a promise about numbers of chunks");
 	if (!power_list(&w, f->in->schedule->contract->body))
 		return false;
-	if (!e->left)
-		return power_fail(f, e->span, "a contract about who begins before whom ends");
+	to->more = false;
 	if (e->cond && !value_where(&w, e->cond, &w.domain))
 		return false;
+	if (!e->left)
+		return after(&w, e->right, to);
 	const struct meaning *m = &f->meaning[e->left->sym->id];
 	if (e->block_index)
 		free_index(&w, e->block_index, TRACK_J, &m->of.n);
@@ -278,5 +315,10 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 	to->buffer = c.buffer;
 	to->cells = dfa_exists(&f->d, left, gone);
 	to->asked = dfa_exists(&f->d, power_and(f, left, right), gone);
+	/* numbers that are reversed stand for any: then both sides must name the same */
+	enum names given = f->buffers[0].names, made = f->buffers[c.buffer].names;
+	if ((given == NAMES_REVERSED || made == NAMES_REVERSED) &&
+	    (given != made || !names_any_chunk(e)))
+		return power_fail(f, e->span, "a promise about numbers of chunks");
 	return from == 0 ? !f->why : power_fail(f, t->span, "a promise of another buffer");
 }

@@ -8,8 +8,9 @@
  */
 #include "compiler/every/powers.h"
 
-#define LARGE (1 << 20) /* factors beyond this are not looked at */
-#define QUOTIENTS 4	/* |x / m| up to this, where m is no number */
+#define LARGE (1 << 20)		/* factors beyond this are not looked at */
+#define MOST (INT64_C(1) << 41) /* nor constants beyond this */
+#define QUOTIENTS 4		/* |x / m| up to this, where m is no number */
 
 bool power_fail(struct power_forms *f, struct span at, const char *why)
 {
@@ -87,8 +88,9 @@ static bool add(const struct value *a, int64_t factor, const struct value *b, st
 		v.sum.factor[t] += factor * b->sum.factor[t];
 		ok = v.sum.factor[t] <= LARGE && v.sum.factor[t] >= -LARGE;
 	}
+	ok = ok && b->sum.constant <= MOST && b->sum.constant >= -MOST;
 	v.sum.constant += ok ? factor * b->sum.constant : 0;
-	ok = ok && v.sum.constant <= LARGE && v.sum.constant >= -LARGE;
+	ok = ok && v.sum.constant <= MOST && v.sum.constant >= -MOST;
 	for (uint32_t i = 0; i < b->nparts && ok && factor; i++)
 		ok = b->part[i].factor <= LARGE && b->part[i].factor >= -LARGE &&
 		     add_part(&v,

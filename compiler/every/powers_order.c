@@ -21,8 +21,31 @@ const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, cons
 	return dfa_rename(&f->d, a, to);
 }
 
+const struct dfa *power_at_twice(struct power_forms *f, const struct dfa *a)
+{
+	struct value d = value_track(TRACK_VALUE), twice = value_track(TRACK_D);
+
+	twice.sum.factor[TRACK_D] = 2;
+	a = power_renamed(f, a, (const uint8_t[]){ TRACK_D, TRACK_VALUE, TRACKS });
+	a = power_and(f, a, value_compare(f, OP_EQ, &d, &twice));
+	return dfa_exists(&f->d, a, BIT(TRACK_VALUE));
+}
+
 static const uint8_t other_end[] = { TRACK_RANK,  TRACK_FROM,	TRACK_FROM, TRACK_RANK,
 				     TRACK_CHUNK, TRACK_SOURCE, TRACKS };
+
+const struct dfa *power_other_end(struct power_forms *f, const struct dfa *a)
+{
+	return power_renamed(f, a, other_end);
+}
+
+const struct dfa *power_pairs(struct power_forms *f, const struct act *message)
+{
+	const struct dfa *a =
+		dfa_exists(&f->d, message->chunks, BIT(TRACK_CHUNK) | BIT(TRACK_OFFSET));
+
+	return message->kind == ITEM_SEND ? a : power_other_end(f, a);
+}
 
 /* An item while it waits, or a send whose messages do. */
 struct waiting {
@@ -49,7 +72,7 @@ static void describe(struct power_forms *f, struct waiting *x)
 		return;
 	x->lengths = dfa_exists(&f->d, i->chunks, BIT(TRACK_CHUNK));
 	if (i->kind == ITEM_RECV)
-		x->lengths = power_renamed(f, x->lengths, other_end);
+		x->lengths = power_other_end(f, x->lengths);
 	x->pairs = dfa_exists(&f->d, x->lengths, BIT(TRACK_OFFSET));
 }
 
@@ -67,11 +90,18 @@ static bool comes_next(const struct ordering *o, uint32_t k)
 	return true;
 }
 
+static bool one_fifo(const struct act *a, const struct act *b)
+{
+	return a->fifo == b->fifo && a->channel == b->channel;
+}
+
 /* The messages on their way that a receive takes, all of them; NULL: none. */
 static struct waiting *sent_to(struct ordering *o, const struct waiting *recv)
 {
 	for (uint32_t i = 0; i < o->n; i++)
-		if (o->v[i].sent && dfa_equal(&o->f->d, o->v[i].lengths, recv->lengths))
+		if (o->v[i].sent && one_fifo(o->v[i].item, recv->item) &&
+		    o->v[i].item->stepped == recv->item->stepped &&
+		    dfa_equal(&o->f->d, o->v[i].lengths, recv->lengths))
 			return &o->v[i];
 	return NULL;
 }
@@ -79,7 +109,8 @@ static struct waiting *sent_to(struct ordering *o, const struct waiting *recv)
 static bool fifos_empty(const struct ordering *o, const struct waiting *send)
 {
 	for (uint32_t i = 0; i < o->n; i++)
-		if (o->v[i].sent && !dfa_is_empty(power_and(o->f, o->v[i].pairs, send->pairs)))
+		if (o->v[i].sent && one_fifo(o->v[i].item, send->item) &&
+		    !dfa_is_empty(power_and(o->f, o->v[i].pairs, send->pairs)))
 			return false;
 	return true;
 }
@@ -110,7 +141,7 @@ static bool receive(struct ordering *o, struct waiting *x)
 	if (!s)
 		return false;
 	s->sent = false;
-	const struct dfa *from = power_renamed(f, s->item->chunks, other_end);
+	const struct dfa *from = power_other_end(f, s->item->chunks);
 	struct move *m = push(o, MOVE_CELLS, x->item);
 	m->slot = s->slot;
 	m->cells = dfa_exists(&f->d, power_and(f, x->item->chunks, from), BIT(TRACK_OFFSET));

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#define WORK 50000000u /* letters: less than a second */
+#define WORK 200000000u /* letters: about a second */
 
 struct contents {
 	struct power_forms *f;
@@ -45,21 +45,10 @@ static bool cells(struct contents *r, const struct move *m)
 	}
 	if (!dfa_within(&f->d, written, dfa_exists(&f->d, *to, contribution)))
 		return fail_at(r, m, "a chunk may be read before it has a value");
-	if (!dfa_is_empty(power_and(f, *to, come)))
+	if (!m->item->joins && !dfa_is_empty(power_and(f, *to, come)))
 		return fail_at(r, m, "a contribution may be counted twice");
 	*to = power_or(f, *to, come);
 	return true;
-}
-
-/* A relation at twice the D. */
-static const struct dfa *at_twice(struct power_forms *f, const struct dfa *a)
-{
-	struct value d = value_track(TRACK_VALUE), twice = value_track(TRACK_D);
-
-	twice.sum.factor[TRACK_D] = 2;
-	a = power_renamed(f, a, (const uint8_t[]){ TRACK_D, TRACK_VALUE, TRACKS });
-	a = power_and(f, a, value_compare(f, OP_EQ, &d, &twice));
-	return dfa_exists(&f->d, a, BIT(TRACK_VALUE));
 }
 
 /* Whether cells of which something was guessed hold that. Of others nothing is known from there on,
@@ -91,13 +80,13 @@ static bool trip(struct contents *r, const struct move *m, const struct dfa **gu
 	for (uint32_t b = 0; b < f->nbuffers; b++) {
 		const struct dfa *before = b >= i->depth ? dfa_constant(&f->d, false)
 					   : i->up	 ? guess[b]
-							 : at_twice(f, guess[b]);
+							 : power_at_twice(f, guess[b]);
 		r->holds[b] = power_and(f, before, trips);
 	}
 	if (!moves(r, m->body))
 		return false;
 	for (uint32_t b = 0; b < i->depth; b++) {
-		const struct dfa *after = i->up ? at_twice(f, guess[b]) : guess[b];
+		const struct dfa *after = i->up ? power_at_twice(f, guess[b]) : guess[b];
 		if (!agrees(f, r->holds[b], power_and(f, after, trips)))
 			return fail_at(r, m, "what its chunks hold follows no simple pattern");
 	}
@@ -111,6 +100,10 @@ static bool loop(struct contents *r, const struct move *m)
 	const struct dfa **guess = guess_of(r, m);
 	const struct dfa **outer = r->holds;
 
+	for (uint32_t b = 0; b < i->depth; b++) { /* what no trip writes stays as it is */
+		const struct dfa *written = power_written(f, m->body, b);
+		guess[b] = power_or(f, guess[b], power_less(f, outer[b], written));
+	}
 	for (uint32_t b = 0; b < i->depth; b++)
 		if (!agrees(f, power_and(f, outer[b], i->first), power_and(f, guess[b], i->first)))
 			return fail_at(r, m, "what its chunks hold follows no simple pattern");
@@ -165,7 +158,8 @@ static bool kept_promises(struct contents *r)
 	for (const struct ensures *e = f->in->schedule->contract->ensures; e; e = e->next) {
 		if (!power_promise(f, e, &p))
 			return false;
-		if (!dfa_equal(&f->d, power_and(f, r->holds[p.buffer], p.cells), p.asked))
+		const struct dfa *held = power_and(f, r->holds[p.buffer], p.cells);
+		if (!(p.more ? dfa_within(&f->d, p.asked, held) : dfa_equal(&f->d, held, p.asked)))
 			return power_fail(f, NOWHERE,
 					  "its results are not those of the contract for some N");
 	}
@@ -191,11 +185,16 @@ static bool guessed_so(struct power_forms *f, const struct moves *m, struct gues
 	return power_guess(f, m, how, heads) && values_hold(f, m, heads);
 }
 
-/* Words of more letters tell more, and cost more. */
+/* Words of more letters tell more, and cost more. In a tree, what a rank holds until its sum comes down
+ * is of a shape that nobody needs. */
 static bool guessed(struct power_forms *f, const struct moves *m, struct all_heads *heads)
 {
 	bool ok = false;
 
+	for (uint32_t length = POWER_LENGTH_LIVE - 1; f->trees && length <= POWER_LENGTH_LIVE;
+	     length++)
+		if (guessed_so(f, m, (struct guessing){ length, f->root, true }, heads))
+			return !f->d.spent;
 	if (f->reversed)
 		return guessed_so(f, m, (struct guessing){ POWER_LENGTH_LIVE, false, true },
 				  heads) &&
@@ -231,19 +230,29 @@ static void keep_words(struct arena *to, const struct power_forms *f, const stru
 
 static bool prove(struct power_forms *f, uint32_t slots, struct moves *m, struct all_heads *heads)
 {
-	struct act all = { .body = NULL };
+	struct act all = { .body = NULL }, levels = { .body = NULL };
 
-	return slots > 0 && power_items(f, &all) && power_moves(f, &all, m) && guessed(f, m, heads);
+	if (slots == 0 || !power_items(f, &all))
+		return false;
+	if (power_moves(f, &all, m))
+		return guessed(f, m, heads);
+	*m = (struct moves){ .v = NULL };
+	f->trees = true;
+	return power_trees(f, &all, &levels) && power_moves(f, &levels, m) && guessed(f, m, heads);
 }
 
+/* Begins anew, with what the text turned out to need. */
 static struct power_forms begin(struct ctx *c, const struct instance *in, struct arena *arena,
-				bool reversed)
+				const struct power_forms *needs)
 {
 	struct power_forms f = { .arena = arena,
 				 .sources = c->sources,
 				 .in = in,
 				 .root = in->root_param != NULL,
-				 .reversed = reversed,
+				 .reversed = needs->asks_reversed,
+				 .bounded = needs->asks_bound,
+				 .asks_reversed = needs->asks_reversed,
+				 .asks_bound = needs->asks_bound,
 				 .d = { .arena = arena, .most = WORK } };
 
 	f.meaning = ARENA_ARRAY(arena, struct meaning, in->module->nsymbols + 1);
@@ -268,22 +277,23 @@ struct every powers_prove(struct ctx *c, const struct instance *in, bool certifi
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);
-	struct power_forms f = begin(c, in, &arena, false);
-	e.proved = prove(&f, c->slots, &m, &heads);
-	if (!e.proved && f.asks_reversed) {
-		f = begin(c, in, &arena, true);
+	struct power_forms f = { .arena = &arena };
+	do {
+		f = begin(c, in, &arena, &f);
 		m = (struct moves){ .v = NULL };
 		e.proved = prove(&f, c->slots, &m, &heads);
-	}
+	} while (!e.proved && (f.asks_reversed > f.reversed || f.asks_bound > f.bounded));
 	e.of = f.some ? "every N >= 2 that `where` admits" : "every N >= 2";
 	if (e.proved) {
 		keep_words(c->arena, &f, &heads, &e);
-		e.why = f.reversed ? "reversed numbers of chunks have no words in one" : NULL;
+		e.why = f.begun != NONE ? "promises of order have no words in one"
+			: f.pars	? "blocks of a par, and channels, have no words in one"
+					: NULL;
 	} else {
 		e.why = f.why ? f.why : f.d.spent ? "it takes too long" : "0 slots";
 		e.line = f.line;
 	}
-	if (e.proved && certificate && !f.reversed)
+	if (e.proved && certificate && !e.why)
 		e.certificate = certificate_of(c->arena, &f, &m, &heads);
 	arena_free(&arena);
 	return e;

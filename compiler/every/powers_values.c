@@ -6,8 +6,10 @@
  */
 #include "compiler/every/powers.h"
 
-#define LARGE (1 << 20) /* numbers beyond this are not looked at */
+#define LARGE (1 << 20)		/* numbers beyond this need a bound of N */
+#define MOST (INT64_C(1) << 40) /* ... and beyond this are not looked at */
 #define CALLS_DEEP 10u
+#define FEW 2 /* numbers up to this, where a factor is one of few */
 
 /* ---- operators ----------------------------------------------------------------------------------- */
 
@@ -86,6 +88,9 @@ static bool sum(struct power_walk *w, const struct expr *e, const struct value *
 	return value_sum(w, a, sign, b, e->span, to);
 }
 
+static bool product(struct power_walk *w, const struct value *a, const struct value *b,
+		    struct span at, struct value *to);
+
 static bool binary(struct power_walk *w, const struct expr *e, struct value *to)
 {
 	struct value a, b;
@@ -97,7 +102,7 @@ static bool binary(struct power_walk *w, const struct expr *e, struct value *to)
 	switch (e->op) {
 	case OP_ADD:
 	case OP_SUB: return sum(w, e, &a, &b, to);
-	case OP_MUL: return value_product(w, &a, &b, e->span, to);
+	case OP_MUL: return product(w, &a, &b, e->span, to);
 	case OP_DIV:
 	case OP_MOD:
 		if (a.kind != VALUE_NUMBER || b.kind != VALUE_NUMBER)
@@ -152,6 +157,27 @@ static const struct dfa *positive(struct power_walk *w, const struct value *v, i
 				  value_is_track(f, &zero, TRACK_VALUE)));
 }
 
+static bool chosen(struct power_walk *w, const struct dfa *yes, const struct value *b,
+		   const struct value *c, struct span at, struct value *to);
+
+/* Of logarithms and numbers: by what they are logarithms of. */
+static bool chosen_logarithm(struct power_walk *w, const struct dfa *yes, const struct value *b,
+			     const struct value *c, struct span at, struct value *to)
+{
+	const struct dfa *all = w->domain;
+	struct value p, q;
+
+	w->domain = yes;
+	bool ok = value_power_of(w, b, at, &p);
+	w->domain = power_less(w->f, all, yes);
+	ok = ok && value_power_of(w, c, at, &q);
+	w->domain = all;
+	if (!ok || !chosen(w, yes, &p, &q, at, to) || !value_packed(w, to, at))
+		return false;
+	to->kind = VALUE_LOGARITHM;
+	return true;
+}
+
 /* b on `yes`, c elsewhere. */
 static bool chosen(struct power_walk *w, const struct dfa *yes, const struct value *b,
 		   const struct value *c, struct span at, struct value *to)
@@ -163,8 +189,10 @@ static bool chosen(struct power_walk *w, const struct dfa *yes, const struct val
 		*to = dfa_is_empty(no) ? *b : *c;
 		return true;
 	}
+	if (b->kind == VALUE_LOGARITHM || c->kind == VALUE_LOGARITHM)
+		return chosen_logarithm(w, yes, b, c, at, to);
 	if (b->kind != VALUE_NUMBER || c->kind != VALUE_NUMBER)
-		return power_fail(f, at, "a choice between logarithms or quotients");
+		return power_fail(f, at, "a choice between quotients");
 	const struct dfa *g = power_or(f, power_and(f, yes, value_is_track(f, b, TRACK_VALUE)),
 				       power_and(f, no, value_is_track(f, c, TRACK_VALUE)));
 	if (dfa_within(&f->d, w->domain, dfa_exists(&f->d, g, BIT(TRACK_VALUE))))
@@ -175,6 +203,44 @@ static bool chosen(struct power_walk *w, const struct dfa *yes, const struct val
 			       power_or(f, power_and(f, yes, positive(w, b, -1, at)),
 					power_and(f, no, positive(w, c, -1, at))),
 			       at, to);
+}
+
+/* a * b where b is one of few numbers. False: it is not. */
+static bool few(struct power_walk *w, const struct value *a, const struct value *b, struct span at,
+		struct value *to)
+{
+	struct power_forms *f = w->f;
+	const struct dfa *known = dfa_constant(&f->d, false);
+	struct value v = value_constant(0), times;
+
+	if (a->kind != VALUE_NUMBER || b->kind != VALUE_NUMBER)
+		return false;
+	for (int64_t k = -FEW; k <= FEW; k++) {
+		struct value n = value_constant(k);
+		known = power_or(f, known, value_compare(f, OP_EQ, b, &n));
+	}
+	if (!dfa_within(&f->d, w->domain, known))
+		return false;
+	for (int64_t k = -FEW; k <= FEW; k++) {
+		struct value n = value_constant(k), rest = v;
+		const struct dfa *at_k = power_and(f, w->domain, value_compare(f, OP_EQ, b, &n));
+		if (dfa_is_empty(at_k))
+			continue;
+		if (!value_scaled(w, a, k, at, &times) || !chosen(w, at_k, &times, &rest, at, &v))
+			return false;
+	}
+	*to = v;
+	return true;
+}
+
+static bool product(struct power_walk *w, const struct value *a, const struct value *b,
+		    struct span at, struct value *to)
+{
+	int64_t n;
+
+	if (value_number(a, &n) || value_number(b, &n))
+		return value_product(w, a, b, at, to);
+	return few(w, a, b, at, to) || few(w, b, a, at, to) || value_product(w, a, b, at, to);
 }
 
 static bool choice(struct power_walk *w, const struct expr *e, struct value *to)
@@ -313,6 +379,17 @@ static bool is_condition(const struct expr *e)
 	       (e->kind == E_CALL && e->builtin == BUILTIN_ISPOW2);
 }
 
+/* A large number is often a mask of all bits that a rank may have: so ranks have a bound then. */
+static bool literal(struct power_walk *w, const struct expr *e, struct value *to)
+{
+	bool large = e->value > LARGE || e->value < -LARGE;
+
+	*to = value_constant(e->value);
+	w->f->asks_bound |= large;
+	return !large || (w->f->bounded && e->value <= MOST && e->value >= -MOST) ||
+	       power_fail(w->f, e->span, "a number above 2^20");
+}
+
 bool value_of(struct power_walk *w, const struct expr *e, struct value *to)
 {
 	const struct dfa *s;
@@ -323,10 +400,7 @@ bool value_of(struct power_walk *w, const struct expr *e, struct value *to)
 	if (is_condition(e))
 		return value_where(w, e, &s) && truth(w, s, e->span, to);
 	switch (e->kind) {
-	case E_INT:
-		*to = value_constant(e->value);
-		return (e->value <= LARGE && e->value >= -LARGE) ||
-		       power_fail(w->f, e->span, "a number above 2^20");
+	case E_INT: return literal(w, e, to);
 	case E_NAME: return name(w, e, to);
 	case E_RANK: *to = w->rank; return true;
 	case E_N: *to = w->n; return true;

@@ -9,6 +9,9 @@
  */
 #include "compiler/every/powers.h"
 
+#define UNROLLED 16 /* trips, at most, of loops that are done one by one */
+#define LEVELS 12u  /* `let`s that are looked at */
+
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* Those of a run in reversed numbers: the offset is a multiple of the step. Which of the run's
@@ -45,7 +48,9 @@ static struct act *push(struct power_walk *w, const struct stmt *s, enum act_kin
 	struct act *to = w->to;
 	struct act *i = &ARENA_PUSH(w->f->arena, to->body, to->nbody, to->capbody);
 
-	*i = (struct act){ .kind = kind, .stmt = s, .domain = w->domain };
+	*i = (struct act){
+		.kind = kind, .stmt = s, .domain = w->domain, .fifo = w->fifo, .channel = w->channel
+	};
 	return i;
 }
 
@@ -57,9 +62,32 @@ static bool links_hold(struct power_walk *w, const struct dfa *pairs, const stru
 	       power_fail(f, s->span, "a message may go where there is no link");
 }
 
+#define NEWS (UINT64_C(1) << 62) /* FIFOs of what is known, beside those of chunks */
+
+/* Where it counts who has begun: a message brings whom its sender has heard of. */
+static bool news(struct power_walk *w, const struct stmt *s, const struct dfa *pair, bool empty)
+{
+	struct power_forms *f = w->f;
+	struct value chunk = value_track(TRACK_CHUNK), offset = value_track(TRACK_OFFSET);
+	struct value zero = value_constant(0);
+
+	f->empty |= empty;
+	f->full |= !empty;
+	if ((f->empty && f->full) || f->pars)
+		return power_fail(f, s->span, "who begins before whom ends, where messages differ");
+	struct act *i = push(w, s, s->kind == S_SEND ? ITEM_SEND : ITEM_RECV);
+	i->fifo |= NEWS;
+	i->reduces = i->joins = true;
+	i->buffer = i->source = f->begun;
+	i->chunks = power_and(f, pair, value_compare(f, OP_EQ, &chunk, &zero));
+	i->chunks = power_and(f, i->chunks, value_compare(f, OP_EQ, &offset, &zero));
+	return true;
+}
+
 static bool message(struct power_walk *w, const struct stmt *s)
 {
 	struct power_forms *f = w->f;
+	int64_t n;
 	struct value peer, zero = value_constant(0), from = value_track(TRACK_FROM), whole;
 	struct value one = value_constant(1);
 	struct value_chunks c;
@@ -71,15 +99,22 @@ static bool message(struct power_walk *w, const struct stmt *s)
 	    !power_ordered(w, &peer, OP_GE, &zero, s->e->span, why) ||
 	    !power_ordered(w, &peer, OP_LT, &w->n, s->e->span, why) ||
 	    !power_ordered(w, &peer, OP_NE, &w->rank, s->e->span, why) ||
-	    !power_chunks(w, s->x, &c) ||
-	    !power_ordered(w, &c.n, OP_GE, &one, s->span, "a message may have no chunk"))
+	    !power_chunks(w, s->x, &c))
 		return false;
-	whole = value_plus(w, &peer, 1, &w->first, s->e->span);
+	bool empty = f->begun != NONE && value_number(&c.n, &n) && n == 0;
+	if (!empty && !power_ordered(w, &c.n, OP_GE, &one, s->span, "a message may have no chunk"))
+		return false;
+	whole = value_plus(w, &w->first, w->stride, &peer, s->e->span);
 	const struct dfa *pair = power_and(f, w->domain, value_compare(f, OP_EQ, &from, &whole));
 	if (s->kind == S_SEND && !links_hold(w, pair, s))
 		return false;
+	if (f->begun != NONE && !news(w, s, pair, empty))
+		return false;
+	if (empty)
+		return !f->why;
 	struct act *i = push(w, s, s->kind == S_SEND ? ITEM_SEND : ITEM_RECV);
 	i->reduces = s->kind == S_REDUCE_FROM;
+	i->stepped = c.step != NULL;
 	i->buffer = i->source = c.buffer;
 	i->chunks = power_and(f, pair, run(w, &c, TRACK_CHUNK, TRACK_OFFSET, s->span));
 	return !f->why;
@@ -112,12 +147,12 @@ static bool local(struct power_walk *w, const struct stmt *s)
 	struct power_forms *f = w->f;
 	struct value_chunks x, y;
 
-	if (f->reversed)
-		return power_fail(f, s->span, "a copy between chunks whose numbers are reversed");
 	if (!power_chunks(w, s->x, &x) || !power_chunks(w, s->y, &y) ||
 	    !power_ordered(w, &x.n, OP_EQ, &y.n, s->span,
 			   "a copy's two sides may differ in length"))
 		return false;
+	if (x.step || y.step)
+		return power_fail(f, s->span, "a copy between chunks whose numbers are reversed");
 	struct act *i = push(w, s, ITEM_LOCAL);
 	i->reduces = s->kind == S_REDUCE_INTO;
 	i->buffer = y.buffer;
@@ -169,6 +204,8 @@ static bool races(struct power_forms *f, const struct act *a, const struct act *
 {
 	bool wa = a->kind != ITEM_SEND, wb = b->kind != ITEM_SEND;
 
+	if (a->joins || b->joins)
+		return false;
 	return ((wa || wb) && meet(f, a, false, b, false)) ||
 	       (a->kind == ITEM_LOCAL && wb && meet(f, a, true, b, false)) ||
 	       (b->kind == ITEM_LOCAL && wa && meet(f, a, false, b, true));
@@ -199,6 +236,65 @@ static bool step(struct power_walk *w, const struct stmt *s)
 				ARENA_PUSH(f->arena, outer->body, outer->nbody, outer->capbody) =
 					all.body[a];
 		}
+	return ok;
+}
+
+/* ---- pars ---------------------------------------------------------------------------------------- */
+
+#define BLOCKS 60u /* of a par; beyond, nothing is said */
+
+/* Blocks of a par are done one after another: a run like others, for their FIFOs are not one
+ * another's, and they touch no chunk that another one writes. */
+static bool enter_block(struct power_walk *w, const struct stmt *s, uint64_t path, uint64_t number)
+{
+	w->f->pars = true;
+	if (w->f->empty || w->f->full)
+		return power_fail(w->f, s->span, "who begins before whom ends, beside a par");
+	w->fifo = path * (BLOCKS + 1) + number + 1;
+	return (number < BLOCKS && path < UINT64_C(1) << 48 && !w->in_step && !w->in_chunks) ||
+	       power_fail(w->f, s->span, "pars in pars, steps or loops");
+}
+
+/* Whether no item of a block, from `block` on, meets those of blocks from `first` on. */
+static bool blocks_apart(struct power_walk *w, const struct stmt *s, uint32_t first, uint32_t block)
+{
+	const struct act *v = w->to->body;
+
+	for (uint32_t b = block; b < w->to->nbody; b++)
+		for (uint32_t a = first; a < block; a++)
+			if (v[a].kind == ITEM_LOOP || v[b].kind == ITEM_LOOP ||
+			    races(w->f, &v[a], &v[b]))
+				return power_fail(w->f, s->span, "blocks of a par may race");
+	return true;
+}
+
+static bool par(struct power_walk *w, const struct stmt *s)
+{
+	uint64_t path = w->fifo, number = 0;
+	uint32_t first = w->to->nbody;
+	bool ok = true;
+
+	for (const struct stmt *b = s->body; b && ok; b = b->next, number++) {
+		uint32_t block = w->to->nbody;
+		ok = enter_block(w, s, path, number) && power_list(w, b->body) &&
+		     blocks_apart(w, s, first, block);
+	}
+	w->fifo = path;
+	return ok;
+}
+
+static bool channel(struct power_walk *w, const struct stmt *s)
+{
+	int64_t outer = w->channel;
+	struct value v;
+
+	if (!power_number(w, s->e, &v))
+		return false;
+	if (!value_number(&v, &w->channel) || w->channel < 0)
+		return power_fail(w->f, s->span, "a channel that is not one number");
+	w->f->pars = true;
+	bool ok = power_list(w, s->body);
+	w->channel = outer;
 	return ok;
 }
 
@@ -304,14 +400,36 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 	return ok;
 }
 
+/* A loop from a number to a number, of few trips: one after another. */
+static bool unrolled(struct power_walk *w, const struct stmt *s, int64_t lo, int64_t hi, int64_t by)
+{
+	uint64_t path = w->fifo, trip = 0;
+	uint32_t first = w->to->nbody;
+	bool ok = true;
+
+	for (int64_t i = lo; ok && (by > 0 ? i < hi : i > hi); i += by, trip++) {
+		struct value v = value_constant(i);
+		uint32_t block = w->to->nbody;
+		power_bind(w, s->var, &v);
+		ok = (s->kind != S_PAR_FOR || enter_block(w, s, path, trip)) &&
+		     power_list(w, s->body) &&
+		     (s->kind != S_PAR_FOR || blocks_apart(w, s, first, block));
+	}
+	w->fifo = path;
+	return ok;
+}
+
 static bool loop(struct power_walk *w, const struct stmt *s)
 {
 	struct value lo, hi, by = value_constant(1);
-	int64_t n;
+	int64_t n, from, to;
 
 	if (!value_of(w, s->e, &lo) || !value_of(w, s->e2, &hi) ||
 	    (s->e3 && !value_of(w, s->e3, &by)))
 		return false;
+	if (lo.kind == VALUE_NUMBER && value_number(&lo, &from) && hi.kind == VALUE_NUMBER &&
+	    value_number(&hi, &to) && value_number(&by, &n) && n && (to - from) / n < UNROLLED)
+		return unrolled(w, s, from, to, n);
 	if (!value_number(&by, &n) || (n != 1 && n != -1))
 		return power_fail(w->f, s->span, "a loop by other numbers than 1 and -1");
 	if (lo.kind == VALUE_QUOTIENT || hi.kind == VALUE_QUOTIENT)
@@ -334,10 +452,32 @@ static bool branch(struct power_walk *w, const struct stmt *s)
 	return body_of(w, yes, s->body) && body_of(w, no, s->orelse);
 }
 
+/* The number of this rank in a group, on the domain of its members, which it becomes. */
+static bool member(struct power_walk *w, const struct value *first, const struct value *count,
+		   int64_t by, struct span at)
+{
+	struct power_forms *f = w->f;
+	struct value away = value_plus(w, &w->rank, -1, first, at), zero = value_constant(0);
+	struct value step = value_constant(by), rest;
+
+	w->domain = power_and(f, w->domain, value_compare(f, OP_GE, &away, &zero));
+	if (by == 1)
+		w->rank = away;
+	else if (!value_remainder(w, &away, &step, at, &rest))
+		return false;
+	else
+		w->domain = power_and(f, w->domain, value_compare(f, OP_EQ, &rest, &zero));
+	if (by != 1 && !value_divide(w, &away, &step, at, &w->rank))
+		return false;
+	w->domain = power_and(f, w->domain, value_compare(f, OP_LT, &w->rank, count));
+	return !f->why;
+}
+
 static bool within(struct power_walk *w, const struct stmt *s)
 {
 	struct power_forms *f = w->f;
-	struct value first, count, zero = value_constant(0), one = value_constant(1), end;
+	struct value first, count, zero = value_constant(0), one = value_constant(1), last;
+	struct power_walk outer = *w;
 	int64_t by = 1;
 	const char *why = "a member of a group may be no rank";
 
@@ -346,23 +486,24 @@ static bool within(struct power_walk *w, const struct stmt *s)
 	if (!power_number(w, s->e, &first) || !power_number(w, s->e2, &count))
 		return false;
 	struct value stride = value_constant(1);
-	if ((s->e3 && !power_number(w, s->e3, &stride)) || !value_number(&stride, &by) || by != 1)
-		return power_fail(f, s->span, "a group whose stride is not 1");
-	end = value_plus(w, &first, 1, &count, s->span);
+	if ((s->e3 && !power_number(w, s->e3, &stride)) || !value_number(&stride, &by) || by < 1)
+		return power_fail(f, s->span, "a group whose stride is no number above 0");
+	last = value_plus(w, &first, by, &count, s->span);
+	last.sum.constant -= by;
 	if (!power_ordered(w, &first, OP_GE, &zero, s->span, why) ||
-	    !power_ordered(w, &end, OP_LE, &w->n, s->span, why) ||
+	    !power_ordered(w, &last, OP_LT, &w->n, s->span, why) ||
 	    !power_ordered(w, &count, OP_GE, &one, s->span, "a group may be empty"))
 		return false;
-	struct value rank = w->rank, n = w->n, start = w->first;
-	const struct dfa *in = power_and(f, w->domain, value_compare(f, OP_GE, &rank, &first));
-	in = power_and(f, in, value_compare(f, OP_LT, &rank, &end));
-	w->rank = value_plus(w, &rank, -1, &first, s->span);
+	w->first = value_plus(w, &outer.first, outer.stride, &first, s->span);
+	w->stride = outer.stride * by;
+	bool ok = member(w, &first, &count, by, s->span);
 	w->n = count;
-	w->first = value_plus(w, &start, 1, &first, s->span);
-	bool ok = !f->why && body_of(w, in, s->body);
-	w->rank = rank;
-	w->n = n;
-	w->first = start;
+	ok = ok && body_of(w, w->domain, s->body);
+	w->domain = outer.domain;
+	w->rank = outer.rank;
+	w->n = outer.n;
+	w->first = outer.first;
+	w->stride = outer.stride;
 	return ok;
 }
 
@@ -375,6 +516,8 @@ static bool let(struct power_walk *w, const struct stmt *s)
 	if (!value_of(w, s->e, &v))
 		return false;
 	power_bind(w, s->var, &v);
+	if (v.kind == VALUE_NUMBER && !w->in_loop && !w->in_chunks && w->f->nlevels < LEVELS)
+		ARENA_PUSH(w->f->arena, w->f->levels, w->f->nlevels, w->f->caplevels) = v;
 	return true;
 }
 
@@ -415,13 +558,11 @@ static bool statement(struct power_walk *w, const struct stmt *s)
 	case S_SCRATCH: return power_add_buffer(w, s->buffer);
 	case S_BLOCK: return power_list(w, s->body);
 	case S_LINK: return link(w, s);
-	case S_PAR:
-	case S_CHANNEL:
-	case S_CALL: break;
+	case S_PAR: return par(w, s);
+	case S_CHANNEL: return channel(w, s);
+	case S_CALL: return power_call(w, s);
 	}
-	return power_fail(w->f, s->span,
-			  s->kind == S_CALL ? "a proc beside powers of two"
-					    : "a par or a channel beside powers of two");
+	return false;
 }
 
 bool power_list(struct power_walk *w, const struct stmt *s)

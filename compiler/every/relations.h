@@ -47,6 +47,7 @@ bool order_match(struct forms *f, struct pairs *to);
 /* A number of the rank's own in front of an entry of places. */
 struct clock {
 	uint32_t at;	 /* of these places alone: whose first entry is that; NONE: of all */
+	uint32_t last;	 /* ... or one up to that */
 	uint32_t before; /* the entry */
 	isl_pw_aff *clock;
 };
@@ -74,9 +75,11 @@ struct flow {
 bool flow_make(struct forms *f, const struct pairs *p, struct flow *to);
 void flow_free(struct flow *w);
 
-/* What write k holds: ranks lo .. lo + n - 1, around, each with chunk `index` of buffer. */
+/* What write k holds: ranks lo .. lo + n - 1, around, each with chunk `index` of buffer; or some
+ * sum of that chunk, of which sums.c shows what becomes. */
 struct holding {
-	bool writes;
+	bool writes, sum;
+	bool copied; /* it is a copy of what is known: copies_hold */
 	uint32_t buffer;
 	isl_pw_aff *lo, *n, *index;
 	const char *text;
@@ -100,17 +103,30 @@ struct term_name {
 const char *words_holding(struct forms *f, const struct form *o, const struct term_name *names,
 			  uint32_t n, const struct term_sum *lo, const struct term_sum *count);
 
-/** guess.c: an array of nops. False: nothing simple fits. */
-bool guess_make(struct forms *f, const struct flow *w, struct holding *to);
-/** values.c: that the guess is an invariant. */
-bool values_proved(struct forms *f, const struct flow *w, const struct holding *v);
+const char *words_copy(struct forms *f, const struct form *o);
+/** Of a sum: that it goes on. */
+const char *words_sum(struct forms *f, const struct form *o);
+
+/** guess.c: an array of nops, all 0. `sums`: what makes sums is left to sums.c. False: nothing
+ *  simple fits. */
+bool guess_make(struct forms *f, const struct flow *w, bool sums, struct holding *to);
+/** sums.c: write -> contributions, of those sums that no other takes. NULL: f->why. */
+isl_union_map *sums_hold(struct forms *f, const struct flow *w, const struct holding *v);
+/** ... of copies of what is given, which are marked. */
+isl_union_map *copies_hold(struct forms *f, const struct flow *w, struct holding *v);
+/** values.c: that the guess is an invariant. `sums`: what some writes hold, or NULL. */
+bool values_proved(struct forms *f, const struct flow *w, const struct holding *v,
+		   const isl_union_map *sums);
 /** ... which was proved: that it gives what the contract asks for. */
-bool values_as_asked(struct forms *f, const struct flow *w, const struct holding *v);
+bool values_as_asked(struct forms *f, const struct flow *w, const struct holding *v,
+		     const isl_union_map *sums);
 /** ... what the chunks of flow.last hold at the end. */
-isl_union_map *values_ends(struct forms *f, const struct flow *w, const struct holding *v);
+isl_union_map *values_ends(struct forms *f, const struct flow *w, const struct holding *v,
+			   const isl_union_map *sums);
 
 /* affine_proof.c: all of it. */
 struct affine_proof {
+	isl_union_map *sums; /* of sums.c; or NULL */
 	struct pairs pairs;
 	struct clocks clocks;
 	struct flow flow;

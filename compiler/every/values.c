@@ -83,7 +83,7 @@ static isl_union_map *guess_of(struct forms *f, const struct flow *w, const stru
 	isl_union_map *guess = isl_union_map_empty(isl_space_params(isl_space_copy(f->space)));
 
 	for (uint32_t k = 0; k < f->nops; k++)
-		if (v[k].writes)
+		if (v[k].writes && !v[k].sum && !v[k].copied)
 			guess = isl_union_map_union(guess,
 						    isl_union_map_from_map(holds(f, k, &v[k])));
 	isl_union_set *writes = isl_union_map_domain(isl_union_map_copy(w->first));
@@ -98,11 +98,29 @@ static isl_union_map *with_initial(struct forms *f, isl_union_map *guess)
 	return guess;
 }
 
-bool values_proved(struct forms *f, const struct flow *w, const struct holding *v)
+/* G' from G, which is taken, and what is known of sums. */
+static isl_union_map *all_given(struct forms *f, isl_union_map *guess, const isl_union_map *sums)
+{
+	guess = with_initial(f, guess);
+	return sums ? isl_union_map_union(guess, isl_union_map_copy((isl_union_map *)sums)) : guess;
+}
+
+/* What a relation says of the writes whose G was guessed. */
+static isl_union_map *of_guessed(const isl_union_map *of, const isl_union_map *guess,
+				 const isl_union_map *given)
+{
+	isl_union_set *writes = isl_union_map_domain(isl_union_map_copy((isl_union_map *)guess));
+
+	return isl_union_map_intersect_domain(after(of, given), writes);
+}
+
+bool values_proved(struct forms *f, const struct flow *w, const struct holding *v,
+		   const isl_union_map *sums)
 {
 	isl_union_map *guess = guess_of(f, w, v);
-	isl_union_map *given = with_initial(f, isl_union_map_copy(guess));
-	isl_union_map *first = after(w->first, given), *second = after(w->second, given);
+	isl_union_map *given = all_given(f, isl_union_map_copy(guess), sums);
+	isl_union_map *first = of_guessed(w->first, guess, given);
+	isl_union_map *second = of_guessed(w->second, guess, given);
 	isl_union_map *twice =
 		isl_union_map_intersect(isl_union_map_copy(first), isl_union_map_copy(second));
 	bool ok = isl_union_map_is_empty(twice) == isl_bool_true;
@@ -116,18 +134,20 @@ bool values_proved(struct forms *f, const struct flow *w, const struct holding *
 	       ok;
 }
 
-isl_union_map *values_ends(struct forms *f, const struct flow *w, const struct holding *v)
+isl_union_map *values_ends(struct forms *f, const struct flow *w, const struct holding *v,
+			   const isl_union_map *sums)
 {
-	isl_union_map *given = with_initial(f, guess_of(f, w, v));
+	isl_union_map *given = all_given(f, guess_of(f, w, v), sums);
 	isl_union_map *ends = after(w->last, given);
 
 	isl_union_map_free(given);
 	return ends;
 }
 
-bool values_as_asked(struct forms *f, const struct flow *w, const struct holding *v)
+bool values_as_asked(struct forms *f, const struct flow *w, const struct holding *v,
+		     const isl_union_map *sums)
 {
-	return same(f, values_ends(f, w, v), isl_union_map_copy(w->asked),
+	return same(f, values_ends(f, w, v, sums), isl_union_map_copy(w->asked),
 		    "its results are not those of the contract for some N");
 }
 #else

@@ -72,6 +72,18 @@ const char *words_holding(struct forms *f, const struct form *o, const struct te
 	return arena_printf(f->arena, "%s, %s holds %s", moment(f, o), lang_ref_text(f->arena, r),
 			    what);
 }
+
+const char *words_sum(struct forms *f, const struct form *o)
+{
+	return arena_printf(f->arena,
+			    "each sum of line %u goes into one other sum, up to one of every rank",
+			    o->line);
+}
+
+const char *words_copy(struct forms *f, const struct form *o)
+{
+	return arena_printf(f->arena, "line %u copies what was given", o->line);
+}
 #else
 typedef int without_isl; /* a file needs a declaration */
 #endif

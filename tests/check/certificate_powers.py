@@ -11,9 +11,7 @@ said of them, no contribution counts twice, and the contract's promise, are prov
 import functools, json, re, subprocess, sys
 ORDER = ["N", "D", "root", "rank", "j", "chunk", "from", "source", "q", "index", "offset", "value", "other"]
 def say(holds, what):
-    if not holds:
-        print("not proved: " + what)
-        sys.exit(1)
+    if not holds: sys.exit("not proved: " + what)
 def place(letter, own, tracks):
     """The bits of a letter of some tracks where they stand in a letter of more."""
     return sum((letter >> i & 1) << tracks.index(t) for i, t in enumerate(own) if t in tracks)
@@ -21,9 +19,7 @@ class Automaton:
     """tracks, for each state {letter: state}, states that accept; made least."""
     def __init__(self, tracks, next, accepts):
         live, more = set(accepts), True
-        while more:
-            more = {s for s, row in enumerate(next) if s not in live and not live.isdisjoint(row.values())}
-            live |= more
+        while more: live |= (more := {s for s, row in enumerate(next) if s not in live and not live.isdisjoint(row.values())})
         kind = {s: int(s in accepts) for s in live}
         while True:
             rows = {s: (kind[s], tuple(sorted((l, kind[t]) for l, t in next[s].items() if t in live))) for s in live}
@@ -194,19 +190,19 @@ class Proof:
             within(either(first, trips), self.ranks) and same(some(first, "D"), some(last, "D")), "heads of a loop")
         say(same(either(begins, last), either(ends, first)) and empty(both(begins, last)) and empty(both(ends, first)), "a loop's trips")
         return trips, first, last
+    def agree(self, a, said): # cells of which nothing is said have no value from there on
+        return same(both(a, some(said, "q", "index")), said)
     def loop(self, m, state):
         say(not state["sent"], "no message on its way where a loop begins")
-        trips, first, last = self.heads(m)
-        holds = [read(a) for a in m["holds"]]
+        (trips, first, last), holds = self.heads(m), [read(a) for a in m["holds"]]
         twice = [self.at_twice(h) for h in holds]
         before, after = (holds, twice) if m["up"] else (twice, holds)
         none = [Automaton([], [{}], set())] * (len(self.buffers) - len(holds))
-        for a, h in zip(state["holds"], holds):
-            say(same(both(a, first), both(h, first)), "what is held where a loop begins")
+        for a, h in zip(state["holds"], holds): say(self.agree(a, both(h, first)), "what is held where a loop begins")
         inner = {"sent": {}, "kept": {}, "holds": [both(h, trips) for h in before] + none}
         self.run(m["body"], inner)
         for a, h in zip(inner["holds"], after):
-            say(same(a, both(h, trips)), "what a trip leaves behind")
+            say(self.agree(a, both(h, trips)), "what a trip leaves behind")
         left = [some(both(h, last), "D") for h in holds] + none
         state["holds"] = [either(h, without(a, some(first, "D"))) for h, a in zip(left, state["holds"])]
     def run(self, moves, state):
@@ -221,8 +217,8 @@ class Proof:
         say(many or mine or name in ("allreduce", "broadcast", "reduce"), "a contract of the prelude")
         root = self.c["root"]
         is_root = (lambda t: equals(t, "root")) if root else (lambda t: total(0, True, **{t: 1}))
-        out = self.c["given"] - 1
-        say(out == (1 if many or mine else 0) and self.given[0], "buffers of the contract")
+        out, other = self.c["given"] - 1, any(b["reversed"] for b in self.c["buffers"][:self.c["given"]])
+        say(not (other and (many or mine)) and out == (1 if many or mine else 0) and self.given[0], "buffers of the contract")
         one, full = total(0, True, chunk=1), less("chunk", "N")
         say(not (many or mine) or same(self.buffers[0], full if mine else one) and same(self.buffers[1], full if many else one), "the contract's sizes")
         cells = both(self.possible, self.buffers[out])
@@ -259,7 +255,10 @@ def cells(ref):
 def made_operations(c, n):
     """The same, of the certificate's moves, done one after another."""
     made, bits = {}, n.bit_length() + 1
-    def cell(b, i): return (c["buffers"][b]["name"], i) if b < c["given"] else "scratch"
+    sizes = [max((x["chunk"] + 1 for x in tuples(both(read(b["chunks"]), read(c["possible"])), bits, N=n, root=0)), default=0) for b in c["buffers"]]
+    def number(b, i): # where the bits of a chunk's name are its number's, reversed
+        return int(format(i, "0%db" % (sizes[b].bit_length() - 1))[::-1], 2) if c["buffers"][b]["reversed"] else i
+    def cell(b, i): return (c["buffers"][b]["name"], number(b, i)) if b < c["given"] else "scratch"
     def run(moves, d):
         last = {}
         for m in moves:
@@ -268,7 +267,8 @@ def made_operations(c, n):
                 for x in trips if m["up"] else reversed(trips): run(m["body"], x)
                 continue
             sets, target = {}, m["source"] if m["op"] == "send" else m["buffer"]
-            for x in sorted(tuples(read(m["cells" if "cells" in m else "messages"]), bits, N=n, root=0, D=d), key=lambda x: x.get("offset", 0)):
+            order = (lambda x: number(target, x["chunk"])) if c["buffers"][target]["reversed"] else (lambda x: x.get("offset", 0))
+            for x in sorted(tuples(read(m["cells" if "cells" in m else "messages"]), bits, N=n, root=0, D=d), key=order):
                 y = cell(target, x["chunk"])
                 sets.setdefault((x["rank"], x.get("from")), []).append((cell(m["source"], x["source"]) if "cells" in m else y, y))
             for (rank, peer), v in sets.items():
@@ -276,7 +276,6 @@ def made_operations(c, n):
                 last[rank] = m["step"]
                 made[rank][-1].append((m["line"], m["op"].split()[0], peer, v))
     run(c["moves"], 0)
-    sizes = [max((x["chunk"] + 1 for x in tuples(both(read(b["chunks"]), read(c["possible"])), bits, N=n, root=0)), default=0) for b in c["buffers"]]
     return made, {b["name"]: k for b, k in list(zip(c["buffers"], sizes))[:c["given"]]}
 def in_groups(v):
     """Copies of one line, one after another, are as one."""

@@ -12,8 +12,9 @@ if ! command -v python3 >/dev/null 2>&1; then
 fi
 subjects="chain_reduce direct_scatter"
 powers="halving_doubling_allreduce recursive_doubling_allreduce bruck_allgather \
-	bruck_all_to_all binomial_gather"
-[ "${2:-}" != --long ] || powers="$powers binomial_broadcast binomial_reduce binomial_scatter"
+	bruck_all_to_all binomial_gather swing_allreduce binary_tree_allreduce"
+[ "${2:-}" != --long ] || powers="$powers binomial_broadcast binomial_reduce binomial_scatter \
+	bine_allgather bine_allreduce bine_broadcast"
 [ "${2:-}" != --long ] || subjects="ring_allgather ring_reduce_scatter ring_allreduce \
 	bidirectional_ring_allreduce direct_allreduce direct_allgather direct_all_to_all \
 	direct_gather direct_scatter pairwise_all_to_all one_shot_allreduce \
@@ -104,11 +105,17 @@ spoil_powers "c['moves'].reverse()"
 spoil_powers "c['contract'] = 'broadcast'"
 spoil_powers "c['possible']['accepts'] = []"
 spoil_powers "c['buffers'][0]['writable'] = False"
+spoil_powers "c['buffers'][0]['reversed'] = True"
+spoil_powers "up['holds'][0]['accepts'].append(0)"
+s=binary_tree_allreduce
+"$ccc" check --certificate "$tmp/whole" schedules/$s.ccs >/dev/null
+spoil_powers "up['holds'][0] = c['moves'][0]['holds'][0]"
+spoil_powers "up['body'][-1]['messages'] = up['body'][-2]['messages']"
 
 status "no proof, no certificate" 1 "$ccc" check --certificate "$tmp/none" \
-	schedules/bine_allreduce.ccs
-says "... and why" "$tmp/err" 'there is no certificate: a proc beside'
-for s in swing_allreduce ring2d_allreduce; do
+	schedules/pat_allgather.ccs
+says "... and why" "$tmp/err" 'there is no certificate: .* both depend on N'
+for s in double_binary_tree_allreduce dissemination_barrier ring2d_allreduce; do
 	status "$s: a proof that has none" 1 "$ccc" check --certificate "$tmp/none" schedules/$s.ccs
 	says "... and why" "$tmp/err" 'there is no certificate: .* have no words in one'
 done

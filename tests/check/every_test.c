@@ -27,6 +27,11 @@ enum { MOST = 65536, MOST_FILES = 64 };
 
 static const char *const proved[] = {
 	"bidirectional_ring_allreduce",
+	"binary_tree_allreduce",
+	"bine_allgather",
+	"bine_allreduce",
+	"bine_broadcast",
+	"bine_reduce_scatter",
 	"binomial_broadcast",
 	"binomial_gather",
 	"binomial_reduce",
@@ -40,8 +45,12 @@ static const char *const proved[] = {
 	"direct_allreduce",
 	"direct_gather",
 	"direct_scatter",
+	"dissemination_barrier",
+	"double_binary_tree_allreduce",
 	"fixed_order_allreduce",
+	"halo_exchange",
 	"halving_doubling_allreduce",
+	"hierarchical_all_to_all",
 	"hierarchical_allreduce",
 	"one_shot_allreduce",
 	"pairwise_all_to_all",
@@ -51,9 +60,37 @@ static const char *const proved[] = {
 	"ring_allreduce",
 	"ring_reduce_scatter",
 	"swing_allreduce",
+	"table_ring_allreduce",
 	"torus3_allreduce",
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
+
+/* Texts of its own, which are proved too: trees in other orders than the library's, a group. */
+static const char *const texts[] = {
+	"schedule heap\n  implements allreduce(inout data[2])\n{\n"
+	"  let l = 2 * rank + 1\n  let r = 2 * rank + 2\n  let up = (rank - 1) / 2\n"
+	"  if l < N { reduce data from l }\n  if r < N { reduce data from r }\n"
+	"  if rank > 0 { send data to up }\n  if rank > 0 { recv data from up }\n"
+	"  if l < N { send data to l }\n  if r < N { send data to r }\n}\n",
+	"schedule heap_reduce\n  implements reduce(inout data[1]; root = 0)\n{\n"
+	"  scratch t[1]\n  for c in 1..4 {\n    let child = 3 * rank + c\n"
+	"    if child < N {\n      recv t from child\n      reduce t into data\n    }\n  }\n"
+	"  if rank > 0 { send data to (rank - 1) / 3 }\n}\n",
+	"import \"recursive_doubling_allreduce.ccs\"\nschedule split\n"
+	"  implements allreduce(inout data[1])\n  where N % 2 == 0\n{\n  scratch t[1]\n"
+	"  step {\n    send data to rank ^ 1\n    recv t from rank ^ 1\n  }\n  reduce t into data\n"
+	"  within group(rank % 2, N / 2, 2) { recursive_doubling_allreduce(data) }\n}\n",
+	"schedule bits(R = 0)\n  implements broadcast(inout data[2]; root = R)\n{\n"
+	"  fn low(v) = v == 0 ? 1 << clog2(N) : v & -v\n"
+	"  fn above(v) = (v ^ low(v)) | (low(v) << 1)\n"
+	"  fn up(v) = above(v) < N ? above(v) : v ^ low(v)\n  fn at(v) = (v + R) % N\n"
+	"  let v = (rank - R) % N\n  let left = v % 2 == 0 && v > 0\n"
+	"  let right = v % 2 == 0 && v < N - 1\n  let l = left ? at(v - low(v) / 2) : -1\n"
+	"  let r = right ? at(v + min(low(v) / 2, 1 << ilog2(N - 1 - v))) : -1\n"
+	"  for c in 0..2 {\n    if v > 0 { recv data[c] from at(up(v)) }\n"
+	"    if left  { send data[c] to l }\n    if right { send data[c] to r }\n  }\n}\n",
+};
+enum { NTEXTS = sizeof(texts) / sizeof(*texts) };
 
 static char folder[] = "/tmp/ccs-every-XXXXXX";
 
@@ -283,6 +320,16 @@ static int library(const char *ccc, const char *dir)
 			bad++;
 		}
 	}
+	for (int i = 0; i < NTEXTS; i++) {
+		char path[512];
+		struct claims c;
+		snprintf(path, sizeof(path), "%s/m.ccs", folder);
+		write_file(path, texts[i]);
+		if (claim(ccc, dir, path, &c) != 1 || !plain(ccc, dir, path, &c)) {
+			printf("not ok - not proved for every N, or wrong:\n%s", texts[i]);
+			bad++;
+		}
+	}
 	if (!bad)
 		printf("ok - %d schedules of the library are right for every N, and for 2..64\n",
 		       NPROVED);
@@ -297,8 +344,11 @@ static int mutants(const char *ccc, const char *dir, int count, struct rng *g)
 	struct claims said_of;
 
 	for (int i = 0; i < count; i++) {
-		snprintf(path, sizeof(path), "%s/%s.ccs", dir, proved[rng_below(g, NPROVED)]);
-		if (!read_file(path, before))
+		int which = rng_below(g, NPROVED + NTEXTS);
+		snprintf(path, sizeof(path), "%s/%s.ccs", dir, proved[which % NPROVED]);
+		if (which >= NPROVED)
+			snprintf(before, sizeof(before), "%s", texts[which - NPROVED]);
+		else if (!read_file(path, before))
 			return 1;
 		strcpy(text, before);
 		for (int k = rng_below(g, 2); k >= 0; k--)
@@ -353,6 +403,24 @@ static int least(const char *ccc, const char *dir, struct rng *g)
 	return bad;
 }
 
+/* A text that needs two slots: a proof is for one slot and more. */
+static int slots(const char *ccc, const char *dir)
+{
+	struct claims c;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/m.ccs", folder);
+	write_file(path, "contract shift(in a[1], out b[1])\n"
+			 "  ensures b[i] == a[i]@((rank - 1) % N)\n"
+			 "schedule twice\n  implements shift(in a[1], out b[1])\n{\n"
+			 "  send a to (rank + 1) % N\n  if N > 1 {\n"
+			 "    send a to (rank + 1) % N\n    recv b from (rank - 1) % N\n  }\n"
+			 "  recv b from (rank - 1) % N\n}\n");
+	bool ok = claim(ccc, dir, path, &c) == 0;
+	printf("%s - what needs two slots is not proved for one\n", ok ? "ok" : "not ok");
+	return !ok;
+}
+
 /* A grid that is right for X = 1, and whose `where` admits N that others do not divide. */
 static int uncut(const char *ccc, const char *dir)
 {
@@ -384,7 +452,7 @@ int main(int argc, char **argv)
 	struct rng g = { (uint64_t)atoi(argv[2]) * 2654435761u + 1 };
 	int bad = library(ccc, argv[3]);
 	bad += mutants(ccc, argv[3], atoi(argv[1]), &g);
-	bad += least(ccc, argv[3], &g) + uncut(ccc, argv[3]);
+	bad += least(ccc, argv[3], &g) + uncut(ccc, argv[3]) + slots(ccc, argv[3]);
 	snprintf(path, sizeof(path), "%s/m.ccs", folder);
 	unlink(path);
 	rmdir(folder);
