@@ -5,12 +5,14 @@
 
 CC ?= cc
 BUILD ?= build
-PREFIX ?= /usr/local
-BINDIR ?= $(PREFIX)/bin
-LIBDIR ?= $(PREFIX)/lib
-INCLUDEDIR ?= $(PREFIX)/include
-DATADIR ?= $(PREFIX)/share
-MANDIR ?= $(DATADIR)/man
+# Directories have GNU's names, too, on the command line: prefix=/usr would else be ignored unseen.
+given = $(if $(findstring command,$(origin $(1))),$($(1)),$(2))
+PREFIX ?= $(call given,prefix,/usr/local)
+BINDIR ?= $(call given,bindir,$(PREFIX)/bin)
+LIBDIR ?= $(call given,libdir,$(PREFIX)/lib)
+INCLUDEDIR ?= $(call given,includedir,$(PREFIX)/include)
+DATADIR ?= $(call given,datadir,$(PREFIX)/share)
+MANDIR ?= $(call given,mandir,$(DATADIR)/man)
 DESTDIR ?=
 VERSION := 0.1.0
 WERROR ?=
